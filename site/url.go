@@ -1,0 +1,123 @@
+package site
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	whatwg "github.com/nlnwa/whatwg-url/url"
+)
+
+// ErrNotWeb says that a reference is well formed but is not an http or https URL: mailto:, javascript:, data:, ftp: and the
+// like. Such a link is never mirrored and is left as it stands.
+var ErrNotWeb = errors.New("not an http or https URL")
+
+// URL is a canonical absolute http or https URL without fragment and without credentials, in the serialization of the WHATWG
+// URL standard. Two URLs are the same resource exactly when they are ==; a URL is a valid map key. The zero value is no URL.
+type URL struct {
+	s         string
+	pathStart int32 // index of the path's first slash in s
+	queryAt   int32 // index of '?' in s, or len(s)
+}
+
+// Parse returns the URL that a browser would ask for raw, and its fragment without '#'.
+// It returns ErrNotWeb for other schemes and a descriptive error for what is no URL.
+func Parse(raw string) (u URL, fragment string, err error) {
+	w, err := whatwg.Parse(raw)
+	if err != nil {
+		return URL{}, "", fmt.Errorf("parse URL %q: %w", raw, err)
+	}
+	return fromWHATWG(w)
+}
+
+// Resolve returns the URL that ref means in a document whose base is u, and its fragment without '#'.
+func (u URL) Resolve(ref string) (abs URL, fragment string, err error) {
+	w, err := whatwg.ParseRef(u.s, ref)
+	if err != nil {
+		return URL{}, "", fmt.Errorf("resolve %q against %s: %w", ref, u.s, err)
+	}
+	return fromWHATWG(w)
+}
+
+func fromWHATWG(w *whatwg.Url) (URL, string, error) {
+	if p := w.Protocol(); p != "http:" && p != "https:" {
+		return URL{}, "", ErrNotWeb
+	}
+	frag := w.Fragment()
+	w.SetUsername("")
+	w.SetPassword("")
+	return Canonical(w.Href(true)), frag, nil
+}
+
+// Canonical wraps a string that is known to be a serialized URL without fragment and credentials (one that String returned
+// or that AppendResolve wrote). It checks nothing.
+func Canonical(s string) URL {
+	i := strings.Index(s, "://")
+	if i < 0 {
+		return URL{}
+	}
+	i += 3
+	j := strings.IndexByte(s[i:], '/')
+	if j < 0 {
+		return URL{}
+	}
+	u := URL{s: s, pathStart: int32(i + j), queryAt: int32(len(s))}
+	if q := strings.IndexByte(s[u.pathStart:], '?'); q >= 0 {
+		u.queryAt = u.pathStart + int32(q)
+	}
+	return u
+}
+
+// String returns the serialized URL.
+func (u URL) String() string { return u.s }
+
+// IsZero reports whether u is no URL.
+func (u URL) IsZero() bool { return u.s == "" }
+
+// Scheme returns "http" or "https".
+func (u URL) Scheme() string {
+	if i := strings.IndexByte(u.s, ':'); i > 0 {
+		return u.s[:i]
+	}
+	return ""
+}
+
+// Origin returns scheme, host and port: "https://example.org" or "http://[::1]:8080".
+func (u URL) Origin() string { return u.s[:u.pathStart] }
+
+// Host returns the host, with its port when that is not the scheme's default.
+func (u URL) Host() string {
+	if u.s == "" {
+		return ""
+	}
+	return u.s[len(u.Scheme())+3 : u.pathStart]
+}
+
+// Hostname returns the host without port; an IPv6 address keeps its brackets.
+func (u URL) Hostname() string {
+	h := u.Host()
+	if i := strings.LastIndexByte(h, ':'); i >= 0 && !strings.HasSuffix(h, "]") {
+		return h[:i]
+	}
+	return h
+}
+
+// Path returns the percent-encoded path; it starts with '/'.
+func (u URL) Path() string { return u.s[u.pathStart:u.queryAt] }
+
+// Query returns the query without '?', and whether there is a '?'.
+func (u URL) Query() (string, bool) {
+	if int(u.queryAt) == len(u.s) {
+		return "", false
+	}
+	return u.s[u.queryAt+1:], true
+}
+
+// RequestURI returns path and query as they are sent in a request line.
+func (u URL) RequestURI() string { return u.s[u.pathStart:] }
+
+// Dir returns the path up to and including its last slash.
+func (u URL) Dir() string {
+	p := u.Path()
+	return p[:strings.LastIndexByte(p, '/')+1]
+}
