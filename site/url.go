@@ -2,10 +2,7 @@ package site
 
 import (
 	"errors"
-	"fmt"
 	"strings"
-
-	whatwg "github.com/nlnwa/whatwg-url/url"
 )
 
 // ErrNotWeb says that a reference is well formed but is not an http or https URL: mailto:, javascript:, data:, ftp: and the
@@ -20,33 +17,26 @@ type URL struct {
 	queryAt   int32 // index of '?' in s, or len(s)
 }
 
-// Parse returns the URL that a browser would ask for raw, and its fragment without '#'.
+// Parse returns the URL that a browser would ask for raw, and its fragment without '#'. Credentials are dropped.
 // It returns ErrNotWeb for other schemes and a descriptive error for what is no URL.
 func Parse(raw string) (u URL, fragment string, err error) {
-	w, err := whatwg.Parse(raw)
-	if err != nil {
-		return URL{}, "", fmt.Errorf("parse URL %q: %w", raw, err)
-	}
-	return fromWHATWG(w)
+	return URL{}.Resolve(raw)
 }
 
 // Resolve returns the URL that ref means in a document whose base is u, and its fragment without '#'.
 func (u URL) Resolve(ref string) (abs URL, fragment string, err error) {
-	w, err := whatwg.ParseRef(u.s, ref)
+	var buf [256]byte
+	out, frag, err := u.appendResolve(buf[:0], ref)
 	if err != nil {
-		return URL{}, "", fmt.Errorf("resolve %q against %s: %w", ref, u.s, err)
+		return URL{}, "", err
 	}
-	return fromWHATWG(w)
-}
-
-func fromWHATWG(w *whatwg.Url) (URL, string, error) {
-	if p := w.Protocol(); p != "http:" && p != "https:" {
-		return URL{}, "", ErrNotWeb
+	if frag >= 0 {
+		fragment = string(appendFragment(nil, trimRight(ref[frag+1:])))
 	}
-	frag := w.Fragment()
-	w.SetUsername("")
-	w.SetPassword("")
-	return Canonical(w.Href(true)), frag, nil
+	if string(out) == u.s {
+		return u, fragment, nil
+	}
+	return Canonical(string(out)), fragment, nil
 }
 
 // Canonical wraps a string that is known to be a serialized URL without fragment and credentials (one that String returned

@@ -1,0 +1,92 @@
+package site
+
+import "strings"
+
+// A byteSet says of each byte whether it is in the set. The sets below are constants in all but name: nothing writes them.
+type byteSet [256]bool
+
+// The bytes that each part of a URL keeps as they are; all others are percent-encoded or mean something.
+// Source: WHATWG URL standard, section 1.3 "percent-encoded bytes" (the sets there are the complements).
+// '^' is in the path's set since 2024; the library is older than that.
+var (
+	pathPlain     = plainExcept("\"#<>?^`{}/\\")
+	queryPlain    = plainExcept("\"#<>'") // the special-query set: our schemes are special
+	fragmentPlain = plainExcept("\"<>`")
+)
+
+// plainExcept returns the printable ASCII characters without space and those of except.
+func plainExcept(except string) *byteSet {
+	var set byteSet
+	for c := '!'; c <= '~'; c++ {
+		set[c] = !strings.ContainsRune(except, c)
+	}
+	return &set
+}
+
+type scheme uint8
+
+const (
+	schemeNone  scheme = iota
+	schemeTab          // a tab or line end in what may be a scheme
+	schemeOther        // neither http nor https
+	schemeHTTP
+	schemeHTTPS
+)
+
+// splitScheme returns the scheme of s and where the rest starts.
+func splitScheme(s string) (scheme, int) {
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		switch {
+		case 'a' <= c|0x20 && c|0x20 <= 'z':
+		case i > 0 && ('0' <= c && c <= '9' || c == '+' || c == '-' || c == '.'):
+		case i > 0 && c == ':':
+			if i == 4 && strings.EqualFold(s[:4], "http") {
+				return schemeHTTP, 5
+			}
+			if i == 5 && strings.EqualFold(s[:5], "https") {
+				return schemeHTTPS, 6
+			}
+			return schemeOther, i + 1
+		case isTab(c):
+			return schemeTab, 0
+		default:
+			return schemeNone, 0
+		}
+	}
+	return schemeNone, 0
+}
+
+// trim removes leading and trailing C0 controls and spaces, and returns how many bytes went in front.
+func trim(s string) (string, int) {
+	lo := 0
+	for lo < len(s) && s[lo] <= ' ' {
+		lo++
+	}
+	return trimRight(s[lo:]), lo
+}
+
+func trimRight(s string) string {
+	for s != "" && s[len(s)-1] <= ' ' {
+		s = s[:len(s)-1]
+	}
+	return s
+}
+
+func isSlash(s string, i int) bool { return i < len(s) && (s[i] == '/' || s[i] == '\\') }
+
+func isTab(c byte) bool { return c == '\t' || c == '\n' || c == '\r' }
+
+func hasTab(s string) bool {
+	return strings.IndexByte(s, '\n') >= 0 || strings.IndexByte(s, '\t') >= 0 || strings.IndexByte(s, '\r') >= 0
+}
+
+func stripTabs(s string) string {
+	b := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		if !isTab(s[i]) {
+			b = append(b, s[i])
+		}
+	}
+	return string(b)
+}
