@@ -1,0 +1,244 @@
+package job
+
+import (
+	"strings"
+	"time"
+
+	"mirrord/site"
+)
+
+// Job is one job. Every field has its key, unit, default and risk in Keys and in docs/jobs.md.
+// A Job is plain data: it may be copied, and it is safe for concurrent use as long as nobody calls Set.
+type Job struct {
+	Name string // file name without .toml; see ValidName
+	File string // where it was read from, for messages
+
+	URLs     []string // url: entry points; the first is the archive's
+	Title    string
+	Schedule string // see ParseSchedule; "" means only by hand
+	Timezone string // IANA name; "" means the machine's
+	Window   string // see ParseWindow; "" means always
+
+	Scope        Scope
+	Policy       Policy
+	Requisites   Requisites
+	Order        Order
+	ObeyRobots   bool
+	ObeyNofollow bool
+	Proxy        string
+
+	Programs Programs
+	Limits   Limits
+	Polite   Polite
+	Auth     Auth
+	TLS      TLS
+	Publish  Publish
+	Notify   Notify
+}
+
+// Policy says how much of a known site a run asks for again.
+type Policy string
+
+// The policies.
+const (
+	PolicyFull     Policy = "full"     // every URL, with conditional requests
+	PolicyNEAR     Policy = "near"     // skip what the mined rules say will not have changed
+	PolicyAdaptive Policy = "adaptive" // near, and back off directories that have not changed for long
+)
+
+// Requisites says from where images, style sheets and other requisites of a page in scope may be fetched.
+type Requisites string
+
+// The requisite rules.
+const (
+	RequisitesScope  Requisites = "scope"  // only from inside the scope
+	RequisitesHost   Requisites = "host"   // also from elsewhere on the hosts of url
+	RequisitesDomain Requisites = "domain" // also from the registrable domains of url, such as static.example.org
+	RequisitesAny    Requisites = "any"    // from anywhere
+)
+
+// Order says which URL of the frontier is asked first.
+type Order string
+
+// The orders.
+const (
+	OrderBreadth Order = "breadth" // fewest link hops first; requisites directly after their page
+	OrderDepth   Order = "depth"   // most link hops first
+	OrderPath    Order = "path"    // by path, directory after directory
+)
+
+// Scope is the job's scope as written; package site compiles it.
+type Scope struct {
+	Kind     string   // directory, host, domain or prefixes
+	Prefixes []string // URL prefixes, for kind prefixes
+	Include  []string // globs that widen the scope
+	Exclude  []string // globs that narrow it; exclude beats include
+}
+
+// Programs says which URLs are programs: linked absolutely, never asked for.
+type Programs struct {
+	Suffixes []string // path suffixes such as ".cgi"
+	Dirs     []string // directory names such as "cgi-bin"
+	Globs    []string // globs on the path or the URL
+}
+
+// Limits are the caps of one run. Each cap says so when it bites.
+type Limits struct {
+	MaxFiles     int64         // resources; 0 no limit
+	MaxSize      Size          // bytes over all bodies; 0 no limit
+	MaxBody      Size          // bytes of one body; 0 no limit
+	MaxDocument  Size          // bytes of a page that is scanned for links
+	MaxTime      time.Duration // of one run; 0 no limit
+	MaxDepth     int64         // link hops from an entry point; 0 no limit
+	MaxPathDepth int64         // path segments
+	MaxLinks     int64         // links taken from one page
+	MaxURLLength int64         // bytes
+	MaxRedirects int64         // in one chain
+	MaxVariants  int64         // URLs that differ only in the values of their query
+	MaxDates     int64         // URLs that differ only in the numbers of a date
+	MaxRatio     int64         // decompressed to compressed
+	MaxDelete    Share         // of the site that one run may drop without accept
+	MaxFailures  Share         // of the asked URLs that may fail in a complete run
+	MaxSkip      int64         // runs in a row that a directory may be skipped
+	Retries      int64         // of one URL after a passing failure
+	MinFree      Size          // bytes that must stay free on the state's disk
+}
+
+// Polite is how the job treats each host. All jobs of a daemon count together; the strictest wins.
+type Polite struct {
+	Connections    int64         // at a time to one host
+	Delay          time.Duration // least gap between two requests to one host
+	Factor         float64       // the gap is at least this times the last response time
+	MaxDelay       time.Duration // the adaptive gap never grows beyond; Crawl-delay and Retry-After may
+	MaxWait        time.Duration // a Retry-After or Crawl-delay longer than this ends the host's part of the run
+	Bandwidth      Rate          // of the job; 0 no limit
+	UserAgent      string        // its first word is the product token that robots.txt is asked for
+	ConnectTimeout time.Duration
+	HeaderTimeout  time.Duration
+	IdleTimeout    time.Duration
+	TotalTimeout   time.Duration // of one exchange; 0 no limit
+	MinRate        Rate          // slower bodies are given up; 0 no floor
+	AllowPrivate   bool          // loopback, private and link-local addresses
+	HTTP2          bool
+}
+
+// Auth is what the job shows to the site. Credentials are only sent to the origins of URLs.
+type Auth struct {
+	User              string
+	PasswordFile      string
+	PasswordEnv       string
+	CookiesFile       string // Netscape cookie file
+	Cookies           bool   // keep cookies that the site sets, for the run
+	Headers           map[string]Secret
+	ProxyUser         string
+	ProxyPasswordFile string
+	ProxyPasswordEnv  string
+}
+
+// Password returns where the password is.
+func (a Auth) Password() Secret { return Secret{Env: a.PasswordEnv, File: a.PasswordFile} }
+
+// ProxyPassword returns where the proxy's password is.
+func (a Auth) ProxyPassword() Secret {
+	return Secret{Env: a.ProxyPasswordEnv, File: a.ProxyPasswordFile}
+}
+
+// TLS is how certificates are checked.
+type TLS struct {
+	CAFile   string // PEM; added to the machine's roots
+	Insecure bool   // accept any certificate
+}
+
+// Publish is what happens with a complete version.
+type Publish struct {
+	Keep string // see ParseKeep
+	Dir  string // absolute path of a symlink that follows the current version; "" none
+}
+
+// Notify is who hears about a run that did not end well.
+type Notify struct {
+	Command    string        // run with the report on standard input
+	Email      []string      // addresses
+	Webhook    Secret        // URL that gets the report as JSON
+	StaleAfter time.Duration // also tell when the last complete version is older; 0 never
+}
+
+// Default returns a job with all defaults for the given entry points. It is not validated yet.
+func Default(urls ...string) *Job {
+	return &Job{
+		URLs:         urls,
+		Scope:        Scope{Kind: "directory"},
+		Policy:       PolicyAdaptive,
+		Requisites:   RequisitesDomain,
+		Order:        OrderBreadth,
+		ObeyRobots:   true,
+		ObeyNofollow: true,
+		Programs:     Programs{Suffixes: []string{".cgi", ".fcgi", ".pl"}, Dirs: []string{"cgi-bin", "cgi"}},
+		Limits: Limits{
+			MaxFiles: 1_000_000, MaxSize: 100e9, MaxBody: 8e9, MaxDocument: 16 << 20, MaxTime: 7 * 24 * time.Hour,
+			MaxPathDepth: 32, MaxLinks: 100_000, MaxURLLength: 4096, MaxRedirects: 10, MaxVariants: 2000, MaxDates: 200, MaxRatio: 250,
+			MaxDelete: 0.1, MaxFailures: 0.01, MaxSkip: 14, Retries: 3, MinFree: 1 << 30,
+		},
+		Polite: Polite{
+			Connections: 2, Delay: 250 * time.Millisecond, Factor: 1, MaxDelay: time.Minute, MaxWait: 10 * time.Minute, UserAgent: "mirrord",
+			ConnectTimeout: 10 * time.Second, HeaderTimeout: 30 * time.Second, IdleTimeout: 30 * time.Second, TotalTimeout: 6 * time.Hour,
+			MinRate: 100, HTTP2: true,
+		},
+		Publish: Publish{Keep: "last 7, weekly 8, monthly 24"},
+	}
+}
+
+// Seeds returns the entry points in canonical form. It leaves out what is no web URL; a validated job has none of those.
+func (j *Job) Seeds() []site.URL {
+	out := make([]site.URL, 0, len(j.URLs))
+	for _, raw := range j.URLs {
+		if u, _, err := site.Parse(raw); err == nil {
+			out = append(out, u)
+		}
+	}
+	return out
+}
+
+// Location returns the time zone of schedule and window; local is the machine's.
+func (j *Job) Location(local *time.Location) (*time.Location, error) {
+	if j.Timezone == "" {
+		return local, nil
+	}
+	return time.LoadLocation(j.Timezone)
+}
+
+// ValidName reports whether s can name a job: 1 to 64 of a-z 0-9 . _ -, starting with a letter or digit, without "..".
+// Such a name is also a file name on every system.
+func ValidName(s string) bool {
+	if s == "" || len(s) > 64 || strings.Contains(s, "..") {
+		return false
+	}
+	for i := range len(s) {
+		c := s[i]
+		switch {
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9':
+		case i > 0 && (c == '.' || c == '_' || c == '-'):
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// NameFor makes a job name from a URL: its host, with what a name cannot hold replaced by '-'.
+func NameFor(u site.URL) string {
+	b := []byte(strings.ToLower(u.Host()))
+	for i, c := range b {
+		if !('a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '.' || c == '_' && i > 0) {
+			b[i] = '-'
+		}
+	}
+	s := strings.Trim(string(b), "-.")
+	for strings.Contains(s, "..") {
+		s = strings.ReplaceAll(s, "..", ".")
+	}
+	if s == "" {
+		return "site"
+	}
+	return strings.Trim(s[:min(len(s), 64)], "-.")
+}

@@ -1,0 +1,222 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+// MaxFile is the size in bytes beyond which a job file is refused.
+const MaxFile = 1 << 20
+
+// Parse reads the job file data. name is the job's name, filename what messages call the file. The error is of type Errors and
+// lists everything that is wrong; only a syntax error hides what comes after it.
+func Parse(name, filename string, data []byte) (*Job, error) {
+	j := Default()
+	j.Name, j.File = name, filename
+	p := &parser{job: j, file: filename, keys: Keys(), bad: map[string]bool{}}
+	if !ValidName(name) {
+		p.errs = append(p.errs, Error{File: filename, Line: 1, Col: 1, Msg: fmt.Sprintf("%q cannot name a job", name),
+			Hint: "rename the file: a-z 0-9 . _ - and at most 64 characters, starting with a letter or digit"})
+	}
+	if len(data) > MaxFile {
+		p.errs = append(p.errs, Error{File: filename, Line: 1, Col: 1, Msg: fmt.Sprintf("file has %d bytes; a job file has at most %d", len(data), MaxFile)})
+		return nil, p.errs.asError()
+	}
+	var doc map[string]any
+	if err := toml.Unmarshal(data, &doc); err != nil {
+		p.syntax(err)
+		return nil, p.errs.asError()
+	}
+	p.places = findPlaces(data)
+	p.table("", doc)
+	p.validate()
+	if err := p.errs.asError(); err != nil {
+		return nil, err
+	}
+	return j, nil
+}
+
+// Validate checks everything that Parse checks; the error is of type Errors. It is for a job that was built by hand or changed by Set.
+func (j *Job) Validate() error {
+	p := &parser{job: j, file: j.File, keys: Keys(), bad: map[string]bool{}}
+	p.validate()
+	return p.errs.asError()
+}
+
+type parser struct {
+	job    *Job
+	file   string
+	keys   []Key
+	places places
+	bad    map[string]bool // keys that already have an error: their check would only repeat it
+	errs   Errors
+}
+
+// fail records an error of key at the place of path, the key or table as it stands in the file.
+func (p *parser) fail(key, path string, err error) {
+	msg, hint := split(err)
+	at := p.places.of(path)
+	p.errs = append(p.errs, Error{File: p.file, Line: at.line, Col: at.col, Key: key, Msg: msg, Hint: hint})
+	p.bad[key] = true
+}
+
+func (p *parser) syntax(err error) {
+	e := Error{File: p.file, Line: 1, Col: 1, Msg: strings.TrimPrefix(err.Error(), "toml: ")}
+	var de *toml.DecodeError
+	if errors.As(err, &de) {
+		e.Line, e.Col = de.Position()
+		e.Key = strings.Join(de.Key(), ".")
+	}
+	if strings.Contains(e.Msg, "has not been found") || strings.Contains(e.Msg, "incomplete number") || strings.Contains(e.Msg, "expected value") {
+		e.Hint = "text stands in quotes"
+	}
+	p.errs = append(p.errs, e)
+}
+
+// table decodes the keys of one table; prefix is its dotted name.
+func (p *parser) table(prefix string, t map[string]any) {
+	for _, name := range sortedKeys(t) {
+		v, full := t[name], join(prefix, name)
+		if full == "scope" {
+			p.scope(v)
+			continue
+		}
+		if k, ok := p.key(full); ok {
+			if err := decode(k, p.job, v); err != nil {
+				p.fail(full, full, err)
+			}
+			continue
+		}
+		if !slices.Contains(Tables()[1:], full) {
+			p.unknown(prefix, name, v)
+			continue
+		}
+		switch sub := v.(type) {
+		case map[string]any:
+			p.table(full, sub)
+		case []any:
+			p.fail(full, full, problemf("write ["+full+"] with single brackets", "%s is one table, not a list", full))
+		default:
+			p.fail(full, full, problemf("write ["+full+"] and its keys below", "%s is a table, not %s", full, typeName(v)))
+		}
+	}
+}
+
+// scope decodes the three forms of scope: a kind, a list of prefixes, or a table.
+func (p *parser) scope(v any) {
+	kind, _ := p.key("scope.kind")
+	prefixes, _ := p.key("scope.prefixes")
+	var err error
+	switch v := v.(type) {
+	case string:
+		err = decode(kind, p.job, v)
+	case []any:
+		if err = decode(prefixes, p.job, v); err == nil {
+			p.job.Scope.Kind = "prefixes"
+		}
+	case map[string]any:
+		if _, hasKind := v["kind"]; !hasKind && v["prefixes"] != nil {
+			p.job.Scope.Kind = "prefixes"
+		}
+		p.table("scope", v)
+	default:
+		err = problemf(`write scope = "host", a list of URL prefixes, or { kind = "host", exclude = ["/ftp/**"] }`, "scope cannot be %s", typeName(v))
+	}
+	if err != nil {
+		p.fail("scope", "scope", err)
+		p.bad["scope.kind"], p.bad["scope.prefixes"] = true, true
+	}
+}
+
+func (p *parser) key(name string) (Key, bool) {
+	for _, k := range p.keys {
+		if k.Name == name {
+			return k, true
+		}
+	}
+	return Key{}, false
+}
+
+// validate runs the checks of all keys that decoded well.
+func (p *parser) validate() {
+	for _, k := range p.keys {
+		if k.check == nil || p.bad[k.Name] {
+			continue
+		}
+		if err := k.check(p.job); err != nil {
+			p.fail(k.Name, k.Name, err)
+		}
+	}
+}
+
+// unknown reports a key or table that does not exist, with the best guess at what was meant.
+func (p *parser) unknown(prefix, name string, v any) {
+	full, noun := join(prefix, name), "key"
+	if _, isTable := v.(map[string]any); isTable {
+		noun = "table"
+	}
+	p.fail(full, full, problemf(p.hint(prefix, name), "unknown %s %q", noun, name))
+}
+
+func (p *parser) hint(prefix, name string) string {
+	switch strings.ToLower(name) {
+	case "password", "passwd", "pass", "secret", "token":
+		return "secrets do not belong in a job file: use password_file, password_env or headers with { env = … } in [auth]"
+	case "name":
+		return "a job is named by its file; title is for people"
+	}
+	var here, tops []string
+	for _, k := range p.keys {
+		t, leaf := k.Table()
+		if t == prefix {
+			here = append(here, leaf)
+		}
+		if leaf == name && t != prefix {
+			if t == "" {
+				return fmt.Sprintf("%s stands above the first [table]", name)
+			}
+			return fmt.Sprintf("%s belongs in [%s]", name, t)
+		}
+	}
+	if prefix == "" {
+		tops = Tables()[1:]
+	}
+	if n := nearest(name, append(here, tops...)); n != "" {
+		if slices.Contains(tops, n) {
+			return fmt.Sprintf("did you mean [%s]?", n)
+		}
+		return fmt.Sprintf("did you mean %q?", n)
+	}
+	for _, k := range p.keys {
+		t, leaf := k.Table()
+		if nearest(name, []string{leaf}) == "" {
+			continue
+		}
+		if t == "" {
+			return fmt.Sprintf("did you mean %q? it stands above the first [table]", leaf)
+		}
+		return fmt.Sprintf("did you mean %q in [%s]?", leaf, t)
+	}
+	if prefix != "" {
+		return "known here are " + strings.Join(here, ", ")
+	}
+	return ""
+}
+
+func join(prefix, name string) string {
+	if prefix == "" {
+		return quoteKey(name)
+	}
+	return prefix + "." + quoteKey(name)
+}
+
+func cutLast(dotted string) (table, leaf string) {
+	if i := strings.LastIndexByte(dotted, '.'); i >= 0 {
+		return dotted[:i], dotted[i+1:]
+	}
+	return "", dotted
+}

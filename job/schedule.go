@@ -1,0 +1,102 @@
+package job
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+)
+
+// MinEvery is the shortest interval of "@every".
+const MinEvery = time.Minute
+
+// Schedule is a checked schedule. Exactly one of its fields is set; all are zero for a job that only runs by hand.
+type Schedule struct {
+	Continuous bool               // start again as soon as a run has ended
+	Every      time.Duration      // between the starts of two runs
+	Cron       *cron.SpecSchedule // minute, hour, day, month, weekday; bits as robfig/cron keeps them
+}
+
+// ParseSchedule reads "", "continuous", "@every 6h", "@hourly" … "@yearly" or five cron fields: minute hour day month weekday.
+//
+// What robfig/cron v3 accepts but does not do as one would think is refused here: a TZ= prefix (it can panic), @every below
+// MinEvery, dates that never come (30 February), and day and weekday together when one of them is a step (cron programs
+// differ in whether either or both must match).
+func ParseSchedule(spec string) (Schedule, error) {
+	s := strings.TrimSpace(spec)
+	switch {
+	case s == "":
+		return Schedule{}, nil
+	case s == "continuous":
+		return Schedule{Continuous: true}, nil
+	case len(s) > 1000:
+		return Schedule{}, problemf("", "schedule is longer than 1000 bytes")
+	case strings.Contains(strings.ToUpper(s), "TZ="):
+		return Schedule{}, problemf(`set timezone = "Europe/Berlin"`, "schedule %q names a time zone", spec)
+	case s == "@reboot":
+		return Schedule{}, problemf("the daemon runs what is due when it starts", "schedule @reboot is not known")
+	case strings.HasPrefix(s, "@every"):
+		d, err := ParseDuration(strings.TrimPrefix(s, "@every"))
+		if err != nil {
+			return Schedule{}, problemf(`write "@every 6h"`, "schedule %q has no interval", spec)
+		}
+		if d < MinEvery {
+			return Schedule{}, problemf("the shortest is @every 1m", "schedule %q is too often", spec)
+		}
+		return Schedule{Every: d}, nil
+	}
+	if !strings.HasPrefix(s, "@") {
+		f := strings.Fields(s)
+		if len(f) != 5 {
+			return Schedule{}, problemf(`five fields are wanted: minute hour day month weekday, as in "30 3 * * *"`, "schedule %q has %d fields", spec, len(f))
+		}
+		if f[2] != "*" && f[4] != "*" && f[2] != "?" && f[4] != "?" && (strings.HasPrefix(f[2], "*") || strings.HasPrefix(f[4], "*")) {
+			return Schedule{}, problemf("cron programs differ in its meaning: leave one of them *", "schedule %q sets both day and weekday", spec)
+		}
+	}
+	c, err := parseCron(s)
+	if err != nil {
+		return Schedule{}, problemf(scheduleHint(s), "schedule %q: %s", spec, err)
+	}
+	// Any start will do: robfig/cron looks five years ahead, and the next leap day is nearer than that from here.
+	if c.Next(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
+		return Schedule{}, problemf("no such day exists", "schedule %q never fires", spec)
+	}
+	return Schedule{Cron: c}, nil
+}
+
+// parseCron keeps a panic of the parser from reaching anybody.
+func parseCron(s string) (c *cron.SpecSchedule, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("not a cron schedule")
+		}
+	}()
+	got, err := cron.ParseStandard(s)
+	if err != nil {
+		return nil, err
+	}
+	c, ok := got.(*cron.SpecSchedule)
+	if !ok {
+		return nil, fmt.Errorf("not a cron schedule")
+	}
+	return c, nil
+}
+
+func scheduleHint(s string) string {
+	names := []string{"@hourly", "@daily", "@midnight", "@weekly", "@monthly", "@yearly", "@annually", "continuous"}
+	if n := nearest(s, names); n != "" {
+		return fmt.Sprintf("did you mean %q?", n)
+	}
+	f := strings.Fields(s)
+	switch {
+	case strings.HasPrefix(s, "@"):
+		return "known are @every, @hourly, @daily, @weekly, @monthly and @yearly"
+	case strings.Contains(f[4], "7"):
+		return "Sunday is 0 or SUN"
+	case strings.ContainsAny(s, "L#HW"):
+		return "L, W, # and H are not known"
+	}
+	return `five fields: minute hour day month weekday, as in "30 3 * * *"`
+}

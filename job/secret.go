@@ -1,0 +1,77 @@
+package job
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Secret says where a value comes from: the environment, a file, or, for what is no secret, the job file itself.
+type Secret struct {
+	Value string // literal; only for what needs no hiding
+	Env   string // name of an environment variable
+	File  string // path of a file; one trailing newline is dropped
+}
+
+// IsZero reports whether nothing was given.
+func (s Secret) IsZero() bool { return s == Secret{} }
+
+// String says where the value comes from and shows only a literal.
+func (s Secret) String() string {
+	switch {
+	case s.Env != "":
+		return "$" + s.Env
+	case s.File != "":
+		return "file " + s.File
+	}
+	return s.Value
+}
+
+// Resolve returns the value. getenv and readFile are the caller's contact with the world (os.LookupEnv, os.ReadFile).
+// A variable that is not set, and an empty file, are errors: a request without its credentials would only look like a broken site.
+func (s Secret) Resolve(getenv func(string) (string, bool), readFile func(string) ([]byte, error)) (string, error) {
+	switch {
+	case s.Env != "":
+		v, ok := getenv(s.Env)
+		if !ok || v == "" {
+			return "", fmt.Errorf("read secret: environment variable %s is not set", s.Env)
+		}
+		return v, nil
+	case s.File != "":
+		b, err := readFile(s.File)
+		if err != nil {
+			return "", fmt.Errorf("read secret: %w", err)
+		}
+		v := strings.TrimSuffix(strings.TrimSuffix(string(b), "\n"), "\r")
+		if v == "" {
+			return "", fmt.Errorf("read secret: file %s is empty", s.File)
+		}
+		return v, nil
+	}
+	return s.Value, nil
+}
+
+// secretHeader reports whether a header of this name usually carries a credential.
+func secretHeader(name string) bool {
+	n := strings.ToLower(name)
+	switch n {
+	case "authorization", "proxy-authorization", "cookie":
+		return true
+	}
+	for _, part := range strings.Split(n, "-") {
+		switch part {
+		case "token", "secret", "password", "apikey", "key", "auth", "session":
+			return true
+		}
+	}
+	return false
+}
+
+// managedHeader reports whether mirrord itself has to decide about this request header.
+func managedHeader(name string) bool {
+	switch strings.ToLower(name) {
+	case "host", "connection", "content-length", "transfer-encoding", "te", "trailer", "upgrade", "accept-encoding", "range", "if-range",
+		"if-none-match", "if-modified-since", "user-agent", "keep-alive", "proxy-connection", "expect":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,278 @@
+package job
+
+import (
+	"net/mail"
+	"net/url"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"mirrord/site"
+)
+
+// maxURLs bounds the entry points of one job.
+const maxURLs = 10_000
+
+func checkURLs(j *Job) error {
+	if len(j.URLs) == 0 {
+		return problemf(`write url = "https://www.example.org/"`, "no url is given")
+	}
+	if len(j.URLs) > maxURLs {
+		return problemf("", "%d URLs are given; at most %d are allowed", len(j.URLs), maxURLs)
+	}
+	for _, raw := range j.URLs {
+		if err := checkURL(raw); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkURL(raw string) error {
+	trimmed := strings.TrimSpace(raw)
+	if trimmed == "" {
+		return problemf(`write url = "https://www.example.org/"`, "an empty string is no URL")
+	}
+	if len(raw) > 4096 {
+		return problemf("", "URL is longer than 4096 bytes")
+	}
+	if _, _, err := site.Parse(trimmed); err != nil {
+		if !strings.Contains(trimmed, "://") {
+			if u, _, err := site.Parse("https://" + trimmed); err == nil && strings.Contains(u.Hostname(), ".") && !strings.Contains(strings.SplitN(trimmed, "/", 2)[0], "@") {
+				return problemf("did you mean \"https://"+trimmed+"\"?", "%q is not a web URL", raw)
+			}
+		}
+		return problemf("URLs start with http:// or https://", "%q is not a web URL", raw)
+	}
+	// site.Parse drops credentials; here they would be a secret in a file that many may read.
+	if rest, ok := cutScheme(trimmed); ok {
+		if authority, _, _ := strings.Cut(strings.ReplaceAll(rest, `\`, "/"), "/"); strings.Contains(strings.SplitN(authority, "?", 2)[0], "@") {
+			return problemf("use [auth] with user and password_file or password_env", "a URL must not hold a user or password")
+		}
+	}
+	return nil
+}
+
+// cutScheme drops the scheme and the slashes after it.
+func cutScheme(s string) (string, bool) {
+	_, rest, ok := strings.Cut(s, ":")
+	return strings.TrimLeft(rest, `/\`), ok
+}
+
+func checkTitle(j *Job) error {
+	if len(j.Title) > 1000 || strings.ContainsFunc(j.Title, unicode.IsControl) {
+		return problemf("", "title must be one line of at most 1000 bytes")
+	}
+	return nil
+}
+
+func checkTimezone(j *Job) error {
+	if j.Timezone == "" {
+		return nil
+	}
+	if _, err := time.LoadLocation(j.Timezone); err != nil || len(j.Timezone) > 100 {
+		return problemf(`time zones look like "Europe/Berlin" or "UTC"`, "time zone %q is not known", j.Timezone)
+	}
+	return nil
+}
+
+func checkProxy(j *Job) error {
+	if j.Proxy == "" {
+		return nil
+	}
+	u, err := url.Parse(j.Proxy)
+	if err != nil || u.Host == "" {
+		return problemf(`write "http://proxy.example.org:3128"`, "%q is not a proxy", j.Proxy)
+	}
+	if u.User != nil {
+		return problemf("use auth.proxy_user and auth.proxy_password_file or auth.proxy_password_env", "proxy must not hold a user or password")
+	}
+	switch u.Scheme {
+	case "http", "https", "socks5", "socks5h":
+		return nil
+	}
+	return problemf("known are http, https, socks5 and socks5h", "proxy scheme %q is not known", u.Scheme)
+}
+
+func checkPrefixes(j *Job) error {
+	switch has := len(j.Scope.Prefixes) > 0; {
+	case has && j.Scope.Kind != "prefixes":
+		return problemf(`leave kind out or write kind = "prefixes"`, "scope of kind %q has no prefixes", j.Scope.Kind)
+	case !has && j.Scope.Kind == "prefixes":
+		return problemf(`write prefixes = ["https://www.example.org/docs/"]`, "scope of kind prefixes has no prefixes")
+	}
+	for _, p := range j.Scope.Prefixes {
+		if err := checkURL(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkGlobs(globs []string) error {
+	for _, g := range globs {
+		switch {
+		case strings.TrimSpace(g) == "":
+			return problemf("", "an empty glob matches nothing")
+		case len(g) > 2000:
+			return problemf("", "glob is longer than 2000 bytes")
+		case strings.ContainsFunc(g, unicode.IsControl):
+			return problemf("", "glob %q holds a control character", g)
+		case !strings.HasPrefix(g, "/") && !strings.HasPrefix(g, "*") && !strings.HasPrefix(g, "http://") && !strings.HasPrefix(g, "https://"):
+			return problemf("did you mean \"/"+g+"\" or \"**/"+g+"\"?", "glob %q can match no path: paths start with a slash", g)
+		}
+	}
+	return nil
+}
+
+func checkSuffixes(j *Job) error {
+	for _, s := range j.Programs.Suffixes {
+		if s == "" || len(s) > 100 || strings.Contains(s, "/") {
+			return problemf(`suffixes look like ".cgi"`, "%q is not a suffix", s)
+		}
+	}
+	return nil
+}
+
+func checkDirs(j *Job) error {
+	for _, d := range j.Programs.Dirs {
+		if d == "" || len(d) > 255 || strings.Contains(d, "/") {
+			return problemf(`a single name such as "cgi-bin"; use globs for paths`, "%q is not a directory name", d)
+		}
+	}
+	return nil
+}
+
+func checkUserAgent(j *Job) error {
+	ua := j.Polite.UserAgent
+	switch {
+	case ua == "" || len(ua) > 500 || !headerText(ua):
+		return problemf("", "user_agent must be one line of 1 to 500 printable characters")
+	case ProductToken(ua) == "":
+		return problemf(`start it with a name, as in "mirrord (+https://mirror.example.org/)"`, "user_agent %q starts with no product name", ua)
+	}
+	return nil
+}
+
+// ProductToken returns the name that robots.txt is asked for: the leading letters, '_' and '-' of a user agent (RFC 9309 2.2.1).
+func ProductToken(userAgent string) string {
+	for i := range len(userAgent) {
+		c := userAgent[i]
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' || c == '-') {
+			return userAgent[:i]
+		}
+	}
+	return userAgent
+}
+
+func headerText(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
+}
+
+func checkUser(j *Job) error {
+	a := j.Auth
+	switch {
+	case strings.Contains(a.User, ":") || !headerText(a.User):
+		return problemf("", "user must not hold a colon or a control character")
+	case a.User != "" && a.Password().IsZero():
+		return problemf("set password_file or password_env", "user %q has no password", a.User)
+	case a.User == "" && !a.Password().IsZero():
+		return problemf("", "a password is given but no user")
+	}
+	return nil
+}
+
+func checkPassword(j *Job) error {
+	if j.Auth.PasswordFile != "" && j.Auth.PasswordEnv != "" {
+		return problemf("", "password_file and password_env are both given")
+	}
+	return nil
+}
+
+func checkProxyUser(j *Job) error {
+	a := j.Auth
+	switch {
+	case a.ProxyPasswordFile != "" && a.ProxyPasswordEnv != "":
+		return problemf("", "proxy_password_file and proxy_password_env are both given")
+	case a.ProxyUser != "" && a.ProxyPassword().IsZero():
+		return problemf("set proxy_password_file or proxy_password_env", "proxy_user %q has no password", a.ProxyUser)
+	case a.ProxyUser == "" && !a.ProxyPassword().IsZero():
+		return problemf("", "a proxy password is given but no proxy_user")
+	case a.ProxyUser != "" && j.Proxy == "":
+		return problemf("", "proxy_user is given but no proxy")
+	}
+	return nil
+}
+
+func checkEnv(name string) error {
+	for i := range len(name) {
+		c := name[i]
+		if !(c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || i > 0 && '0' <= c && c <= '9') || i > 255 {
+			return problemf("the name goes here, not the value", "that is not the name of an environment variable")
+		}
+	}
+	return nil
+}
+
+func checkHeaders(j *Job) error {
+	for _, name := range sortedKeys(j.Auth.Headers) {
+		s := j.Auth.Headers[name]
+		switch {
+		case !headerName(name):
+			return problemf("", "%q is not a header name", name)
+		case managedHeader(name):
+			return problemf("", "header %q is set by mirrord itself", name)
+		case s.Value != "" && secretHeader(name):
+			return problemf("write { env = \"NAME\" } or { file = \"/path\" }", "header %q is a credential and must not stand in a job file", name)
+		case !headerText(s.Value):
+			return problemf("", "header %q has a control character in its value", name)
+		}
+		if err := checkEnv(s.Env); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// headerName reports whether s is a token (RFC 9110 5.6.2).
+func headerName(s string) bool {
+	if s == "" || len(s) > 100 {
+		return false
+	}
+	for i := range len(s) {
+		c := s[i]
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0) {
+			return false
+		}
+	}
+	return true
+}
+
+func checkPublishDir(j *Job) error {
+	d := j.Publish.Dir
+	if d != "" && (!strings.HasPrefix(d, "/") || strings.Contains(d, "\x00") || strings.Trim(d, "/") == "") {
+		return problemf(`write an absolute path such as "/srv/www/samba"`, "publish.dir %q is not an absolute path", d)
+	}
+	return nil
+}
+
+func checkEmail(j *Job) error {
+	for _, a := range j.Notify.Email {
+		if p, err := mail.ParseAddress(a); err != nil || strings.HasPrefix(p.Address, "-") {
+			return problemf(`addresses look like "ops@example.org"`, "%q is not a mail address", a)
+		}
+	}
+	return nil
+}
+
+func checkWebhook(j *Job) error {
+	w := j.Notify.Webhook
+	if err := checkEnv(w.Env); err != nil {
+		return err
+	}
+	if w.Value == "" {
+		return nil
+	}
+	return checkURL(w.Value)
+}

@@ -1,0 +1,253 @@
+package job
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// decode stores the TOML value v (as go-toml decodes into any) in the field of k. It checks the type, the range and the words of a
+// choice, and stores nothing when one of them is wrong.
+func decode(k Key, j *Job, v any) error {
+	switch p := k.field(j).(type) {
+	case *string:
+		s, ok := v.(string)
+		if !ok {
+			return wrongType(k, v)
+		}
+		if len(k.Enum) > 0 && !slices.Contains(k.Enum, s) {
+			hint := "known are " + strings.Join(k.Enum, ", ")
+			if n := nearest(s, k.Enum); n != "" {
+				hint = fmt.Sprintf("did you mean %q?", n)
+			}
+			return problemf(hint, "%s %q is not known", k.Name, s)
+		}
+		*p = s
+	case *[]string:
+		return decodeList(k, p, v)
+	case *bool:
+		b, ok := v.(bool)
+		if !ok {
+			return wrongType(k, v)
+		}
+		*p = b
+	case *int64:
+		n, ok := v.(int64)
+		if !ok {
+			return wrongType(k, v)
+		}
+		if err := inRange(k, n); err != nil {
+			return err
+		}
+		*p = n
+	case *float64:
+		f, ok := number(v)
+		if !ok {
+			return wrongType(k, v)
+		}
+		if !(f >= 0) || k.max > 0 && f > float64(k.max) {
+			return problemf("", "%s must be between 0 and %d", k.Name, k.max)
+		}
+		*p = f
+	case *Size:
+		n, err := decodeUnit(k, v, ParseSize)
+		if err != nil {
+			return err
+		}
+		if err := inRange(k, int64(n)); err != nil {
+			return err
+		}
+		*p = n
+	case *Rate:
+		n, err := decodeUnit(k, v, ParseRate)
+		if err != nil {
+			return err
+		}
+		*p = n
+	case *Share:
+		return decodeShare(k, p, v)
+	case *time.Duration:
+		return decodeDuration(k, p, v)
+	case *Secret:
+		s, err := decodeSecret(k.Name, v)
+		if err != nil {
+			return err
+		}
+		*p = s
+	case *map[string]Secret:
+		m, ok := v.(map[string]any)
+		if !ok {
+			return wrongType(k, v)
+		}
+		out := make(map[string]Secret, len(m))
+		for _, name := range sortedKeys(m) {
+			s, err := decodeSecret(k.Name+"."+quoteKey(name), m[name])
+			if err != nil {
+				return err
+			}
+			out[name] = s
+		}
+		*p = out
+	default:
+		panic(fmt.Sprintf("job: key %s has a field of unknown type %T", k.Name, p))
+	}
+	return nil
+}
+
+func decodeList(k Key, p *[]string, v any) error {
+	if s, ok := v.(string); ok {
+		v = []any{s}
+	}
+	list, ok := v.([]any)
+	if !ok {
+		return wrongType(k, v)
+	}
+	out := make([]string, 0, len(list))
+	for _, e := range list {
+		s, ok := e.(string)
+		if !ok {
+			return problemf("", "%s wants a list of strings, and one element is %s", k.Name, typeName(e))
+		}
+		out = append(out, s)
+	}
+	*p = out
+	return nil
+}
+
+// decodeUnit reads a text with a unit or a plain number of bytes.
+func decodeUnit[T ~int64](k Key, v any, parse func(string) (T, error)) (T, error) {
+	switch v := v.(type) {
+	case int64:
+		if v < 0 {
+			return 0, problemf("", "%s must not be negative", k.Name)
+		}
+		return T(v), nil
+	case string:
+		return parse(v)
+	}
+	return 0, wrongType(k, v)
+}
+
+func decodeShare(k Key, p *Share, v any) error {
+	if s, ok := v.(string); ok {
+		sh, err := ParseShare(s)
+		if err != nil {
+			return err
+		}
+		*p = sh
+		return nil
+	}
+	f, ok := number(v)
+	if !ok {
+		return wrongType(k, v)
+	}
+	if !(f >= 0 && f <= 1) {
+		hint := ""
+		if f > 1 && f <= 100 {
+			hint = fmt.Sprintf("did you mean %q?", strconv.FormatFloat(f, 'f', -1, 64)+"%")
+		}
+		return problemf(hint, "%s must be between 0 and 1", k.Name)
+	}
+	*p = Share(f)
+	return nil
+}
+
+func decodeDuration(k Key, p *time.Duration, v any) error {
+	var d time.Duration
+	switch v := v.(type) {
+	case string:
+		var err error
+		if d, err = ParseDuration(v); err != nil {
+			return err
+		}
+	case int64:
+		if v != 0 {
+			return problemf(fmt.Sprintf("write \"%ds\" for seconds", v), "%s has no unit", k.Name)
+		}
+	default:
+		return wrongType(k, v)
+	}
+	if int64(d) < k.min {
+		return problemf("", "%s must be at least %s", k.Name, time.Duration(k.min))
+	}
+	*p = d
+	return nil
+}
+
+func decodeSecret(name string, v any) (Secret, error) {
+	const hint = `write a text, { env = "NAME" } or { file = "/path" }`
+	switch v := v.(type) {
+	case string:
+		return Secret{Value: v}, nil
+	case map[string]any:
+		env, _ := v["env"].(string)
+		file, _ := v["file"].(string)
+		if len(v) == 1 && (env != "") != (file != "") {
+			return Secret{Env: env, File: file}, nil
+		}
+	}
+	return Secret{}, problemf(hint, "%s is neither a text nor a place to read it from", name)
+}
+
+func inRange(k Key, n int64) error {
+	switch {
+	case n < k.min && k.max == 0:
+		return problemf("", "%s must be at least %d", k.Name, k.min)
+	case n < k.min || k.max > 0 && n > k.max:
+		return problemf("", "%s must be between %d and %d", k.Name, k.min, k.max)
+	}
+	return nil
+}
+
+func number(v any) (float64, bool) {
+	switch v := v.(type) {
+	case int64:
+		return float64(v), true
+	case float64:
+		return v, !math.IsNaN(v) && !math.IsInf(v, 0)
+	}
+	return 0, false
+}
+
+func wrongType(k Key, v any) error {
+	hint := ""
+	if k.Example != "" {
+		_, leaf := k.Table()
+		hint = "write " + leaf + " = " + k.Example
+	}
+	return problemf(hint, "%s wants %s, not %s", k.Name, article(k.Type), typeName(v))
+}
+
+func article(noun string) string {
+	switch {
+	case noun == "text" || noun == "true or false" || strings.HasPrefix(noun, "URL,"):
+		return noun
+	case strings.HasPrefix(noun, "address"):
+		return "an " + noun
+	}
+	return "a " + noun
+}
+
+func typeName(v any) string {
+	switch v.(type) {
+	case string:
+		return "a string"
+	case bool:
+		return "true or false"
+	case int64:
+		return "a whole number"
+	case float64:
+		return "a number"
+	case []any:
+		return "a list"
+	case map[string]any:
+		return "a table"
+	}
+	return "a date or time"
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
