@@ -1,0 +1,167 @@
+package phm
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+const upperHex = "0123456789ABCDEF"
+
+// safeByte reports whether an ASCII byte may stand in a name on every system: printable, and not one that Windows, a URL or
+// this format gives a meaning to.
+func safeByte(c byte) bool {
+	switch c {
+	case '<', '>', ':', '"', '|', '?', '*', '\\', '/', '%':
+		return false
+	}
+	return c >= 0x20 && c < 0x7f
+}
+
+// safeRune reports whether a rune may stand in a name. Refused are controls, format characters (some file systems do not
+// compare them, and the bidirectional ones disguise an extension), separators of lines, private use, surrogates, and
+// noncharacters.
+func safeRune(r rune) bool {
+	if r < utf8.RuneSelf {
+		return safeByte(byte(r))
+	}
+	if r == utf8.RuneError || r&0xfffe == 0xfffe || r >= 0xfdd0 && r <= 0xfdef {
+		return false
+	}
+	return !unicode.In(r, unicode.C, unicode.Zl, unicode.Zp)
+}
+
+// sanitize turns one percent-encoded segment into a name: escapes of safe UTF-8 are decoded and normalized (NFC), other
+// escapes stay as they are, and what is unsafe is escaped. %25 stays, so an escape in a name is always one.
+func sanitize(s string) string {
+	i := 0
+	for i < len(s) && safeByte(s[i]) {
+		i++
+	}
+	if i == len(s) {
+		return s
+	}
+	out := make([]byte, i, len(s)+8)
+	copy(out, s)
+	var run [utf8.UTFMax]byte
+	for i < len(s) {
+		c := s[i]
+		if c != '%' {
+			if safeByte(c) {
+				out = append(out, c)
+			} else {
+				out = append(out, '%', upperHex[c>>4], upperHex[c&15])
+			}
+			i++
+			continue
+		}
+		n := 0 // escaped bytes from here, as many as one rune can have
+		for n < len(run) && i+3*n+2 < len(s) && s[i+3*n] == '%' {
+			hi, lo := unhex(s[i+3*n+1]), unhex(s[i+3*n+2])
+			if hi|lo > 15 {
+				break
+			}
+			run[n] = hi<<4 | lo
+			n++
+		}
+		if n == 0 { // a lone '%'
+			out = append(out, '%')
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRune(run[:n])
+		if (r == utf8.RuneError && size == 1) || !safeRune(r) {
+			out = append(out, s[i:i+3*size]...)
+		} else {
+			out = append(out, run[:size]...)
+		}
+		i += 3 * size
+	}
+	return normal(string(out))
+}
+
+func unhex(c byte) byte {
+	switch {
+	case c >= '0' && c <= '9':
+		return c - '0'
+	case c >= 'a' && c <= 'f':
+		return c - 'a' + 10
+	case c >= 'A' && c <= 'F':
+		return c - 'A' + 10
+	}
+	return 0xff
+}
+
+// protect escapes the first or last character of a name that some system would hide, strip, obey or refuse.
+func protect(name string, atRoot bool) string {
+	if c := name[len(name)-1]; c == '.' || c == ' ' {
+		name = name[:len(name)-1] + escape(c)
+	}
+	if c := name[0]; c == '.' || c == ' ' || reserved(name) || atRoot && reservedAtRoot(name) {
+		name = escape(c) + name[1:]
+	}
+	return name
+}
+
+func escape(c byte) string { return string([]byte{'%', upperHex[c>>4], upperHex[c&15]}) }
+
+// reservedAtRoot reports whether a name at the root of the tree belongs to the format: "@host", "phm.json", "phm.files".
+func reservedAtRoot(name string) bool {
+	return name[0] == '@' || strings.EqualFold(name, MetaName) || strings.EqualFold(name, FilesName)
+}
+
+// reserved reports whether a name is a device on Windows (with any extension), or configuration that a server or a file
+// manager would obey: web.config (IIS), desktop.ini and autorun.inf (Windows).
+func reserved(name string) bool {
+	switch name[0] | 0x20 {
+	case 'c', 'p', 'a', 'n', 'l', 'w', 'd':
+	default:
+		return false
+	}
+	if strings.EqualFold(name, "web.config") || strings.EqualFold(name, "desktop.ini") || strings.EqualFold(name, "autorun.inf") {
+		return true
+	}
+	if i := strings.IndexByte(name, '.'); i >= 0 {
+		name = name[:i]
+	}
+	name = strings.TrimRight(name, " ")
+	switch len(name) {
+	case 3:
+		return strings.EqualFold(name, "con") || strings.EqualFold(name, "prn") || strings.EqualFold(name, "aux") || strings.EqualFold(name, "nul")
+	case 4, 5: // COM0-COM9, LPT0-LPT9, and the superscript digits one to three, of two bytes each
+		if p := name[:3]; !strings.EqualFold(p, "com") && !strings.EqualFold(p, "lpt") {
+			return false
+		}
+		d := name[3:]
+		return len(d) == 1 && d[0] >= '0' && d[0] <= '9' || d == "¹" || d == "²" || d == "³"
+	case 6, 7:
+		return strings.EqualFold(name, "conin$") || strings.EqualFold(name, "conout$")
+	}
+	return false
+}
+
+// plain reports whether a path of the primary origin, without leading slash, is its own mirror path.
+func plain(path, mime string) bool {
+	if path == "" || path[0] == '@' || len(path) > MaxPath {
+		return false
+	}
+	start := 0
+	for i := 0; i <= len(path); i++ {
+		if i < len(path) && path[i] != '/' {
+			if c := path[i]; c == ' ' || !safeByte(c) {
+				return false
+			}
+			continue
+		}
+		n := i - start
+		if n == 0 || n > MaxSegment || path[start] == '.' || path[i-1] == '.' || reserved(path[start:i]) {
+			return false
+		}
+		start = i + 1
+	}
+	last := path[strings.LastIndexByte(path, '/')+1:]
+	if len(last) == len(path) && reservedAtRoot(last) {
+		return false
+	}
+	return forcedExtension(last, mime) == ""
+}
