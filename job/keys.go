@@ -91,7 +91,7 @@ func scopeKeys() []Key {
 			field: func(j *Job) any { return &j.Scope.Exclude }, check: func(j *Job) error { return checkGlobs(j.Scope.Exclude) }},
 		{Name: "programs.suffixes", Type: "list of suffixes", Example: `[".cgi", ".php"]`, Doc: "Paths that end so are programs: linked absolutely, never asked for.",
 			Risk: "Asking a program can change things on the site.", field: func(j *Job) any { return &j.Programs.Suffixes }, check: checkSuffixes},
-		{Name: "programs.dirs", Type: "list of directory names", Example: `["cgi-bin"]`, Doc: "Everything under a directory of such a name is a program.",
+		{Name: "programs.dirs", Type: "list of directory names", Example: `["cgi-bin", "bin"]`, Doc: "Everything under a directory of such a name is a program.",
 			field: func(j *Job) any { return &j.Programs.Dirs }, check: checkDirs},
 		{Name: "programs.globs", Type: "list of globs", Example: `["/search*"]`, Doc: "What matches is a program.",
 			field: func(j *Job) any { return &j.Programs.Globs }, check: func(j *Job) error { return checkGlobs(j.Programs.Globs) }},

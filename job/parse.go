@@ -159,7 +159,11 @@ func (p *parser) unknown(prefix, name string, v any) {
 	if _, isTable := v.(map[string]any); isTable {
 		noun = "table"
 	}
-	p.fail(full, full, problemf(p.hint(prefix, name), "unknown %s %q", noun, name))
+	hint := ""
+	if len(p.errs) < 10*maxErrors { // a guess costs a comparison with every key
+		hint = p.hint(prefix, name)
+	}
+	p.fail(full, full, problemf(hint, "unknown %s %q", noun, name))
 }
 
 func (p *parser) hint(prefix, name string) string {

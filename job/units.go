@@ -173,6 +173,11 @@ func ParseShare(s string) (Share, error) {
 	return Share(v), nil
 }
 
+// String returns the share in percent, or as a fraction where percent would not be exact.
 func (s Share) String() string {
-	return strconv.FormatFloat(float64(s)*100, 'f', -1, 64) + "%"
+	percent := strconv.FormatFloat(float64(s)*100, 'f', -1, 64) + "%"
+	if back, err := ParseShare(percent); err == nil && back == s {
+		return percent
+	}
+	return strconv.FormatFloat(float64(s), 'f', -1, 64)
 }

@@ -83,7 +83,10 @@ func decode(k Key, j *Job, v any) error {
 		if !ok {
 			return wrongType(k, v)
 		}
-		out := make(map[string]Secret, len(m))
+		var out map[string]Secret
+		if len(m) > 0 {
+			out = make(map[string]Secret, len(m))
+		}
 		for _, name := range sortedKeys(m) {
 			s, err := decodeSecret(k.Name+"."+quoteKey(name), m[name])
 			if err != nil {
@@ -106,7 +109,7 @@ func decodeList(k Key, p *[]string, v any) error {
 	if !ok {
 		return wrongType(k, v)
 	}
-	out := make([]string, 0, len(list))
+	var out []string // nil when empty: one way to say nothing
 	for _, e := range list {
 		s, ok := e.(string)
 		if !ok {
