@@ -1,0 +1,274 @@
+package fetch
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/net/http/httpguts"
+	"golang.org/x/net/publicsuffix"
+
+	"mirrord/site"
+)
+
+// Request is one URL to ask for.
+type Request struct {
+	URL     site.URL
+	Referer site.URL // the page that links to it, if any; never sent from https to http
+	Accept  string   // default: what a browser sends for a page
+
+	ETag         string // make the request conditional: If-None-Match
+	LastModified string // If-Modified-Since
+
+	// Offset and Validator continue a body of which an earlier run has the first Offset bytes: Validator is the strong entity
+	// tag or the Last-Modified that came with them. If the body has changed, or the server knows no ranges, Sink.Begin is called
+	// with Head.Offset 0 and the whole body follows.
+	Offset    int64
+	Validator string
+
+	MaxBody int64         // lower limit than the Client's for this body; 0 none
+	Cut     bool          // a longer body ends at the limit and is marked Result.Cut, instead of ErrTooLarge
+	Gap     time.Duration // least pause before a retry: the host's politeness
+	NoRetry bool          // the caller retries, by giving the URL another turn
+}
+
+// A Sink receives the bodies worth keeping. Begin is called when the head of a 200, 203 or 206 has arrived and returns where the
+// decoded bytes go; it is called again, for the same request, when a retry starts anew: what the first writer got is void then.
+// Nothing is final before Do returns without error and with Result.Kept. Calls come from the goroutine of Do.
+type Sink interface {
+	Begin(h *Head) (io.Writer, error)
+}
+
+// Client performs exchanges for one job. It is safe for concurrent use and keeps connections alive between them.
+type Client struct {
+	o     Options
+	guard *guard
+	tr    *http.Transport
+	jar   *cookiejar.Jar // nil without cookies
+
+	header     http.Header // of every request
+	secret     http.Header // of those to auth origins
+	auth       map[string]bool
+	httpProxy  bool // plain http requests go to a proxy in absolute form
+	dec        decoders
+	accept     []string
+	acceptAny  []string
+	identity   []string
+	codingsAny []string
+}
+
+// New checks the options and returns a Client. It makes no connection.
+func New(o Options) (*Client, error) {
+	o = o.withDefaults()
+	c := &Client{
+		o: o, guard: newGuard(o), auth: map[string]bool{}, identity: []string{"identity"}, codingsAny: []string{acceptEncoding},
+		acceptAny: []string{"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"},
+	}
+	if err := c.setHeaders(); err != nil {
+		return nil, err
+	}
+	tlsConfig, err := o.tlsConfig()
+	if err != nil {
+		return nil, err
+	}
+	if o.Cookies || len(o.CookiePreset) > 0 {
+		if err := c.setCookies(); err != nil {
+			return nil, err
+		}
+	}
+	c.tr = &http.Transport{
+		DialContext:            c.guard.dial,
+		TLSClientConfig:        tlsConfig,
+		TLSHandshakeTimeout:    o.ConnectTimeout,
+		DisableCompression:     true,
+		MaxIdleConns:           256,
+		MaxIdleConnsPerHost:    64,
+		MaxConnsPerHost:        o.MaxConnsPerHost,
+		IdleConnTimeout:        90 * time.Second,
+		MaxResponseHeaderBytes: o.MaxHeaderBytes,
+		ForceAttemptHTTP2:      !o.DisableHTTP2,
+		ReadBufferSize:         16 << 10,
+	}
+	c.tr.Protocols = new(http.Protocols)
+	c.tr.Protocols.SetHTTP1(true)
+	c.tr.Protocols.SetHTTP2(!o.DisableHTTP2)
+	if o.Proxy != "" {
+		p, err := url.Parse(o.Proxy)
+		if err != nil || p.Host == "" || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, p.Scheme) {
+			// the text may hold a password: it is not repeated
+			return nil, fmt.Errorf("%w: proxy must be http://, https:// or socks5://host:port", ErrConfig)
+		}
+		c.tr.Proxy = http.ProxyURL(p)
+		c.httpProxy = p.Scheme == "http" || p.Scheme == "https"
+	}
+	return c, nil
+}
+
+// Close drops the connections that are idle. Exchanges under way are not touched: end their contexts.
+func (c *Client) Close() { c.tr.CloseIdleConnections() }
+
+func (c *Client) setHeaders() error {
+	o := c.o
+	c.header = http.Header{"User-Agent": {o.UserAgent}}
+	c.secret = http.Header{}
+	add := func(to http.Header, from map[string]string, secretsAllowed bool) error {
+		for k, v := range from {
+			name := http.CanonicalHeaderKey(k)
+			switch {
+			case !httpguts.ValidHeaderFieldName(k) || !httpguts.ValidHeaderFieldValue(v):
+				return fmt.Errorf("%w: header %q is not valid", ErrConfig, k)
+			case name == "Host" || name == "Content-Length" || name == "Transfer-Encoding" || name == "Connection" ||
+				name == "Accept-Encoding" || name == "Range" || name == "If-Range":
+				return fmt.Errorf("%w: header %q is not the user's to set", ErrConfig, k)
+			case !secretsAllowed && (name == "Authorization" || name == "Cookie" || name == "Proxy-Authorization"):
+				return fmt.Errorf("%w: header %q would be sent to every host; it belongs into AuthHeader", ErrConfig, k)
+			}
+			to[name] = []string{v}
+		}
+		return nil
+	}
+	if !httpguts.ValidHeaderFieldValue(o.UserAgent) {
+		return fmt.Errorf("%w: user agent %q is not valid in a header", ErrConfig, o.UserAgent)
+	}
+	if err := errors.Join(add(c.header, o.Header, false), add(c.secret, o.AuthHeader, true)); err != nil {
+		return err
+	}
+	if o.BasicUser != "" || o.BasicPassword != "" {
+		pair := base64.StdEncoding.EncodeToString([]byte(o.BasicUser + ":" + o.BasicPassword))
+		c.secret["Authorization"] = []string{"Basic " + pair}
+	}
+	if len(c.secret) > 0 && len(o.AuthOrigins) == 0 {
+		return fmt.Errorf("%w: credentials without an origin to send them to", ErrConfig)
+	}
+	for _, s := range o.AuthOrigins {
+		u, _, err := site.Parse(s)
+		if err != nil {
+			return fmt.Errorf("%w: auth origin: %w", ErrConfig, err)
+		}
+		c.auth[u.Origin()] = true
+	}
+	return nil
+}
+
+func (c *Client) setCookies() error {
+	jar, err := cookiejar.New(&cookiejar.Options{PublicSuffixList: publicsuffix.List})
+	if err != nil {
+		return fmt.Errorf("%w: cookies: %w", ErrConfig, err)
+	}
+	c.jar = jar
+	for _, k := range c.o.CookiePreset {
+		host := strings.TrimPrefix(k.Domain, ".")
+		if host == "" {
+			return fmt.Errorf("%w: cookie %q names no domain", ErrConfig, k.Name)
+		}
+		if err := k.Valid(); err != nil {
+			return fmt.Errorf("%w: cookie %q: %w", ErrConfig, k.Name, err)
+		}
+		one := *k
+		if !strings.HasPrefix(k.Domain, ".") {
+			one.Domain = "" // this host alone
+		}
+		p := k.Path
+		if p == "" {
+			p = "/"
+			one.Path = "/"
+		}
+		jar.SetCookies(&url.URL{Scheme: "https", Host: host, Path: p}, []*http.Cookie{&one})
+	}
+	return nil
+}
+
+func (o *Options) tlsConfig() (*tls.Config, error) {
+	t := &tls.Config{RootCAs: o.RootCAs, InsecureSkipVerify: o.InsecureTLS, ClientSessionCache: tls.NewLRUClientSessionCache(64)}
+	if len(o.CAFile) > 0 {
+		if t.RootCAs == nil {
+			pool, err := x509.SystemCertPool()
+			if err != nil {
+				pool = x509.NewCertPool()
+			}
+			t.RootCAs = pool
+		} else {
+			t.RootCAs = t.RootCAs.Clone()
+		}
+		if !t.RootCAs.AppendCertsFromPEM(o.CAFile) {
+			return nil, fmt.Errorf("%w: the CA file holds no certificate in PEM form", ErrConfig)
+		}
+	}
+	return t, nil
+}
+
+// Do asks for one URL and follows no redirect. An answer of any status is a Result; an error (an [*Error]) says that there was no
+// usable answer. The Result is never nil: with an error it tells what is known of the last attempt.
+//
+// What is transient is retried within Options.Retries, with exponential back-off and full jitter on top of Request.Gap; a body
+// that broke off is resumed by If-Range where the server gave a strong validator. 429 and 503 are retried here only for a
+// Retry-After within RetryAfterCap: otherwise the host's whole gap has to grow, which is the caller's business.
+func (c *Client) Do(ctx context.Context, req Request, sink Sink) (*Result, error) {
+	t := transfer{req: req, sink: sink, at: req.Offset, validator: req.Validator, total: -1}
+	if req.Offset < 0 || req.Offset > 0 && req.Validator == "" {
+		t.at, t.validator = 0, ""
+	}
+	if req.URL.IsZero() {
+		return &Result{}, &Error{req.URL, ErrProtocol, errors.New("no URL")}
+	}
+	if err := c.guard.checkTarget(req.URL.Host()); err != nil {
+		return &Result{}, &Error{req.URL, ErrForbiddenAddress, err}
+	}
+	tries, restarted := 0, false
+	for {
+		start := time.Now()
+		res, err := c.attempt(ctx, &t)
+		res.Attempts, res.Resumed = t.attempts, t.resumed
+		res.Total = time.Since(start)
+		wait, again := time.Duration(0), false
+		switch {
+		case errors.Is(err, errRestart):
+			t.restart()
+			wait, again = req.Gap, !restarted
+			restarted = true
+		case !req.NoRetry && tries < c.o.Retries:
+			wait, again = c.again(res, err, tries)
+			wait += req.Gap
+			tries++
+		}
+		if !again {
+			return res, err
+		}
+		t.attempts = append(t.attempts, Attempt{Status: res.Status, Err: err, After: res.Total, Wait: wait})
+		c.o.Log.Debug("fetch again", "url", req.URL.String(), "status", res.Status, "err", err, "wait", wait, "at", t.at)
+		if c.o.Sleep(ctx, wait) != nil {
+			return res, &Error{req.URL, ErrCanceled, context.Cause(ctx)}
+		}
+	}
+}
+
+// again decides on a retry and how long to wait for it, the host's gap not included.
+func (c *Client) again(res *Result, err error, tries int) (time.Duration, bool) {
+	// "full jitter": uniform between nothing and an exponentially growing bound, so that clients that failed together do not
+	// come back together.
+	bound := c.o.BackoffCap
+	if tries < 30 {
+		bound = min(bound, c.o.Backoff<<tries)
+	}
+	wait := time.Duration(c.o.Rand() * float64(bound))
+	if err != nil {
+		return wait, Transient(err)
+	}
+	if !TransientStatus(res.Status) {
+		return 0, false
+	}
+	if res.HasRetryAfter {
+		return max(wait, res.RetryAfter), res.RetryAfter <= c.o.RetryAfterCap
+	}
+	return wait, res.Status != http.StatusTooManyRequests && res.Status != http.StatusServiceUnavailable
+}

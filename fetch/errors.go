@@ -1,0 +1,176 @@
+package fetch
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+
+	"mirrord/site"
+)
+
+// The classes of an exchange that yielded no usable answer. [Client.Do] returns them inside an [*Error]; use errors.Is.
+var (
+	ErrTimeout          = errors.New("no answer in time")               // connect, header, idle or total time was up
+	ErrTooSlow          = errors.New("too slow")                        // fewer bytes than MinRate for MinRateWindow
+	ErrTruncated        = errors.New("truncated body")                  // framing or coding ended early
+	ErrTooLarge         = errors.New("body over the size limit")        // MaxBody, by declaration or by count
+	ErrBomb             = errors.New("decompression bomb")              // MaxRatio
+	ErrCoding           = errors.New("bad content coding")              // unknown coding, or data that is not in it
+	ErrHeaderFlood      = errors.New("header over the size limit")      // MaxHeaderBytes or too many fields, 1xx included
+	ErrForbiddenAddress = errors.New("address not allowed")             // the address guard said no
+	ErrTLS              = errors.New("tls handshake or certificate")    // includes an http answer on an https port
+	ErrDNS              = errors.New("name not resolved")               //
+	ErrRefused          = errors.New("connection refused")              //
+	ErrUnreachable      = errors.New("host unreachable")                //
+	ErrReset            = errors.New("connection broken")               // reset, closed before or in the answer, GOAWAY
+	ErrProtocol         = errors.New("not proper http")                 // junk where a header, chunk or frame should be
+	ErrCanceled         = errors.New("canceled")                        // the caller's context ended
+	ErrSink             = errors.New("body not kept by its receiver")   // the Sink or its writer failed
+	ErrConfig           = errors.New("invalid fetch options")           // from New
+	errRestart          = errors.New("range not usable, start at zero") // internal: repeat without Range
+)
+
+// Error is an exchange that failed. Class is one of the sentinels above, Err the cause when there is more to say.
+type Error struct {
+	URL   site.URL
+	Class error
+	Err   error
+}
+
+func (e *Error) Error() string {
+	s := "fetch " + e.URL.String() + ": " + e.Class.Error()
+	if e.Err != nil && e.Err != e.Class {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+// Unwrap lets errors.Is and errors.As see the class and the cause.
+func (e *Error) Unwrap() []error {
+	if e.Err == nil {
+		return []error{e.Class}
+	}
+	return []error{e.Class, e.Err}
+}
+
+// Transient reports whether the same request may well succeed later: time-outs, broken and refused connections, truncated
+// bodies, and names that could not be resolved for another reason than that they do not exist.
+func Transient(err error) bool {
+	var e *Error
+	if !errors.As(err, &e) {
+		return false
+	}
+	switch e.Class {
+	case ErrTimeout, ErrTooSlow, ErrTruncated, ErrRefused, ErrUnreachable, ErrReset:
+		return true
+	case ErrDNS:
+		var d *net.DNSError
+		return !errors.As(err, &d) || !d.IsNotFound
+	}
+	return false
+}
+
+// TransientStatus reports whether a status says that the same request may succeed later.
+func TransientStatus(status int) bool {
+	switch status {
+	case 408, 425, 429, 500, 502, 503, 504:
+		return true
+	}
+	return false
+}
+
+// classify turns what net/http, a decoder or a limit said into an Error. inBody tells an early end of the body, which is a
+// truncation, from an early end of the header, which is a broken connection.
+func classify(ctx context.Context, w *watch, u site.URL, err error, inBody bool) *Error {
+	var known *Error
+	if errors.As(err, &known) {
+		return known
+	}
+	if ctx.Err() != nil {
+		return &Error{u, ErrCanceled, context.Cause(ctx)}
+	}
+	if w != nil {
+		var t *limitError
+		if errors.As(context.Cause(w.Context), &t) {
+			return &Error{u, t.class, t}
+		}
+	}
+	return &Error{u, classOf(err, inBody), err}
+}
+
+func classOf(err error, inBody bool) error {
+	var (
+		dns     *net.DNSError
+		netErr  net.Error
+		record  tls.RecordHeaderError
+		alert   tls.AlertError
+		verify  *tls.CertificateVerificationError
+		unknown x509.UnknownAuthorityError
+		host    x509.HostnameError
+		invalid x509.CertificateInvalidError
+	)
+	switch {
+	case errors.Is(err, ErrForbiddenAddress):
+		return ErrForbiddenAddress
+	case errors.As(err, &dns):
+		return ErrDNS
+	case errors.As(err, &record), errors.As(err, &alert), errors.As(err, &verify), errors.As(err, &unknown), errors.As(err, &host),
+		errors.As(err, &invalid):
+		return ErrTLS
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return ErrRefused
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ECONNABORTED):
+		return ErrReset
+	case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETDOWN),
+		errors.Is(err, syscall.EHOSTDOWN), errors.Is(err, syscall.EADDRNOTAVAIL):
+		return ErrUnreachable
+	case errors.As(err, &netErr) && netErr.Timeout():
+		return ErrTimeout
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		if inBody {
+			return ErrTruncated
+		}
+		return ErrReset
+	}
+	// net/http has no types for the rest; each text below is provoked by a test, so that a new Go release that words it
+	// otherwise is noticed.
+	s := err.Error()
+	for _, m := range messages {
+		if strings.Contains(s, m.part) {
+			return m.class
+		}
+	}
+	return ErrProtocol
+}
+
+var messages = [...]struct {
+	part  string
+	class error
+}{
+	{"headers exceeded", ErrHeaderFlood},
+	{"read limit of", ErrHeaderFlood},
+	{"header list larger", ErrHeaderFlood},
+	{"suspiciously long trailer", ErrHeaderFlood},
+	{"unexpected EOF reading trailer", ErrTruncated},
+	{"malformed", ErrProtocol},
+	{"PROTOCOL_ERROR", ErrProtocol},
+	{"COMPRESSION_ERROR", ErrProtocol},
+	{"more than declared", ErrProtocol},
+	{"HTTP response to HTTPS client", ErrTLS},
+	{"tls: ", ErrTLS},
+	{"x509: ", ErrTLS},
+	{"server closed idle connection", ErrReset},
+	{"client connection lost", ErrReset},
+	{"client connection force closed", ErrReset},
+	{"GOAWAY", ErrReset},
+	{"REFUSED_STREAM", ErrReset},
+	{"stream error", ErrReset},
+	{"use of closed network connection", ErrReset},
+	{"proxy", ErrRefused},
+	{"socks", ErrRefused},
+}

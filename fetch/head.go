@@ -1,0 +1,197 @@
+package fetch
+
+import (
+	"fmt"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"mirrord/site"
+)
+
+// Head is the head of an answer, as far as a mirror needs it.
+type Head struct {
+	Status       int
+	MIME         string      // lower case, without parameters; "" when absent or unusable
+	Charset      string      // the charset parameter of Content-Type, lower case
+	Header       http.Header // all fields; not to be changed
+	Length       int64       // of the whole body as the Sink gets it, when that is known in advance; else -1
+	Offset       int64       // position in the body of the first byte that the Sink will get: not zero when Request.Offset was met
+	Coding       string      // the content coding that is being removed, "" for none
+	ETag         string      // with quotes and W/
+	LastModified string      // as sent
+}
+
+// RobotsTags returns the X-Robots-Tag fields.
+func (h *Head) RobotsTags() []string { return h.Header["X-Robots-Tag"] }
+
+// Links returns the Link fields (RFC 8288), unparsed.
+func (h *Head) Links() []string { return h.Header["Link"] }
+
+// Result is what became of a request that got an answer.
+type Result struct {
+	Head
+	NotModified bool // 304 to a conditional request
+
+	Location      site.URL // where a 3xx points
+	Fragment      string   // of Location
+	LocationErr   error    // why a Location field is no web address: junk, or another scheme (site.ErrNotWeb)
+	RetryAfter    time.Duration
+	HasRetryAfter bool
+
+	Wire      int64 // bytes of the body as it came in the last attempt
+	Body      int64 // length of the body after decoding, resumed parts included
+	Kept      bool  // the body went to the Sink and is complete
+	Unframed  bool  // it lasted until the connection closed, so that a cut cannot be told from the end
+	Cut       bool  // it was longer than MaxBody and Request.Cut allowed to stop there
+	Resumed   int   // how often it was continued where it had broken
+	Attempts  []Attempt
+	ToHeader  time.Duration // of the last attempt, from its start to the end of the header
+	Total     time.Duration // of the last attempt
+	Remote    netip.Addr    // who answered: the proxy, if there is one
+	HTTPMajor int
+}
+
+// Attempt is one that was not the last.
+type Attempt struct {
+	Status int           // 0 when there was no answer
+	Err    error         // nil when the status was the reason to try again
+	After  time.Duration // what it took
+	Wait   time.Duration // pause before the next one
+}
+
+// parseContentType reads a Content-Type as leniently as browsers do (WHATWG MIME sniffing §4.4): a type without subtype is
+// none, the first charset parameter counts, quotes may be missing.
+func parseContentType(s string) (mime, charset string) {
+	mime, params, _ := strings.Cut(s, ";")
+	mime = strings.ToLower(strings.Trim(mime, " \t\r\n"))
+	major, minor, ok := strings.Cut(mime, "/")
+	if !ok || !isToken(major) || !isToken(minor) {
+		mime = ""
+	}
+	for params != "" {
+		name, rest, ok := strings.Cut(params, "=")
+		if semi := strings.IndexByte(name, ';'); semi >= 0 || !ok { // a parameter without value
+			if semi < 0 {
+				return mime, charset
+			}
+			params = params[semi+1:]
+			continue
+		}
+		var value string
+		if rest = strings.TrimLeft(rest, " \t"); strings.HasPrefix(rest, `"`) {
+			value, params = unquote(rest[1:])
+		} else {
+			value, params, _ = strings.Cut(rest, ";")
+		}
+		if strings.EqualFold(strings.Trim(name, " \t\r\n"), "charset") {
+			return mime, strings.ToLower(strings.Trim(value, " \t\r\n'"))
+		}
+	}
+	return mime, charset
+}
+
+// unquote reads a quoted string whose opening quote is gone and returns what follows the next semicolon.
+func unquote(s string) (value, rest string) {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] == '"':
+			_, rest, _ = strings.Cut(s[i+1:], ";")
+			return b.String(), rest
+		case s[i] == '\\' && i+1 < len(s):
+			i++
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String(), ""
+}
+
+func isToken(s string) bool {
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c <= ' ' || c >= 0x7f || strings.IndexByte(`()<>@,;:\"/[]?={}`, c) >= 0 {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// parseRetryAfter reads a Retry-After (RFC 9110 §10.2.3): seconds, or a date. A date is measured from the answer's own Date, so
+// that a wrong clock on either side does not matter, else from now. Never negative.
+func parseRetryAfter(value, date string, now time.Time) (time.Duration, bool) {
+	value = strings.TrimSpace(value)
+	if value == "" {
+		return 0, false
+	}
+	if value[0] >= '0' && value[0] <= '9' {
+		whole, _, _ := strings.Cut(value, ".")
+		n, err := strconv.ParseInt(whole, 10, 64)
+		const most = int64(365 * 24 * time.Hour / time.Second)
+		if err != nil && n == 0 { // junk; a number out of range has n at its end
+			return 0, false
+		}
+		return time.Duration(min(n, most)) * time.Second, true
+	}
+	t, err := http.ParseTime(value)
+	if err != nil {
+		return 0, false
+	}
+	if d, err := http.ParseTime(date); err == nil {
+		now = d
+	}
+	return max(t.Sub(now), 0), true
+}
+
+// parseContentRange reads "bytes 5-9/10" or "bytes 5-9/*" (total -1).
+func parseContentRange(s string) (first, last, total int64, err error) {
+	bad := fmt.Errorf("content-range %q", s)
+	rest, ok := strings.CutPrefix(strings.TrimSpace(s), "bytes ")
+	if !ok {
+		return 0, 0, 0, bad
+	}
+	span, size, ok := strings.Cut(strings.TrimSpace(rest), "/")
+	if !ok {
+		return 0, 0, 0, bad
+	}
+	from, to, ok := strings.Cut(span, "-")
+	if !ok {
+		return 0, 0, 0, bad
+	}
+	if first, err = strconv.ParseInt(from, 10, 64); err != nil {
+		return 0, 0, 0, bad
+	}
+	if last, err = strconv.ParseInt(to, 10, 64); err != nil {
+		return 0, 0, 0, bad
+	}
+	total = -1
+	if size != "*" {
+		if total, err = strconv.ParseInt(size, 10, 64); err != nil {
+			return 0, 0, 0, bad
+		}
+	}
+	if first < 0 || last < first || total >= 0 && last >= total {
+		return 0, 0, 0, bad
+	}
+	return first, last, total, nil
+}
+
+// strongValidator returns what an If-Range may carry (RFC 9110 §13.1.5): a strong entity tag, else a Last-Modified that is at
+// least a minute older than the answer's Date (§8.8.2.2), else "".
+func strongValidator(h http.Header) string {
+	if tag := h.Get("Etag"); len(tag) >= 2 && tag[0] == '"' && tag[len(tag)-1] == '"' {
+		return tag
+	}
+	lm := h.Get("Last-Modified")
+	changed, err := http.ParseTime(lm)
+	if err != nil {
+		return ""
+	}
+	sent, err := http.ParseTime(h.Get("Date"))
+	if err != nil || sent.Sub(changed) < time.Minute {
+		return ""
+	}
+	return lm
+}

@@ -1,0 +1,340 @@
+package fetch
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Politeness is a job's rule for a host. The zero value asks one request at a time and leaves no gap beyond what the host itself
+// demands (Crawl-delay, Retry-After, errors); [Polite] is the rule for servers of others.
+type Politeness struct {
+	Connections int           // requests under way at once; 0 is 1
+	Delay       time.Duration // least time from the end of any answer, and from the start of any request, to the next start
+	Factor      float64       // the same as a multiple of the last response time; 0 also says not to react to slowing answers
+	MaxDelay    time.Duration // most that Factor, slowness and errors may ask for; 0 is 60 s. Delay and Crawl-delay are above it
+}
+
+// Polite returns the rule for a server that is not ours: two connections, half a second, and twice the time of the last answer, so
+// that a mirror never takes more than a third of the capacity that one client can have. (Heritrix waits five times as long with
+// one connection; that makes a site of 10 000 pages that answer in 200 ms a run of three hours instead of one.)
+func Polite() Politeness {
+	return Politeness{Connections: 2, Delay: 500 * time.Millisecond, Factor: 2, MaxDelay: 60 * time.Second}
+}
+
+const (
+	defaultMaxDelay = 60 * time.Second
+	ruleLife        = time.Minute // a job's rule binds the others for so long after its last request
+	firstPenalty    = time.Second // gap after a first 429, 503 or broken connection
+	leastPenalty    = 50 * time.Millisecond
+	mostRetryAfter  = 24 * time.Hour        // a host that says more is asked again after a day
+	slowestRatio    = 8.0                   // most that slowness alone multiplies the gap
+	poll            = 20 * time.Millisecond // least time to the next look at a host whose connections are all in use
+	longestPoll     = 250 * time.Millisecond
+)
+
+// strictest combines two rules into one that obeys both.
+func strictest(a, b Politeness) Politeness {
+	return Politeness{
+		Connections: min(a.Connections, b.Connections),
+		Delay:       max(a.Delay, b.Delay),
+		Factor:      max(a.Factor, b.Factor),
+		MaxDelay:    max(a.MaxDelay, b.MaxDelay),
+	}
+}
+
+func (p Politeness) withDefaults() Politeness {
+	if p.Connections <= 0 {
+		p.Connections = 1
+	}
+	if p.MaxDelay <= 0 {
+		p.MaxDelay = defaultMaxDelay
+	}
+	return p
+}
+
+// Observation is what an answer, or its absence, says about a host.
+type Observation struct {
+	Duration   time.Duration // until the end of the header: the body's time says more about its size than about the host's load
+	Status     int           // 0 when there was none
+	RetryAfter time.Duration // from the answer; 0 none
+	Err        error         // of Client.Do
+	Bytes      int64
+}
+
+// Observe makes the Observation of what Client.Do returned.
+func Observe(res *Result, err error) Observation {
+	o := Observation{Err: err}
+	if res != nil {
+		o.Duration, o.Status, o.RetryAfter, o.Bytes = res.ToHeader, res.Status, res.RetryAfter, res.Wire
+	}
+	return o
+}
+
+// Hosts holds the turn of every host for all jobs of a process. Where jobs differ the strictest rule holds. It is safe for
+// concurrent use, starts no goroutine and reads no clock: time is passed in and must not go backward by much.
+//
+// A host is whatever string the callers agree on; site.URL.Hostname, which makes http, https and all ports one host, is the
+// strict choice.
+type Hosts struct {
+	mu    sync.Mutex
+	hosts map[string]*host
+}
+
+type host struct {
+	rules    []rule // of the jobs that have asked lately, mostly one
+	inFlight int
+
+	crawlDelay time.Duration
+	notBefore  time.Time     // from Retry-After
+	next       time.Time     // earliest next start by the gap
+	last       time.Duration // last response time
+	fast, base float64       // moving averages of the response time in ns: of now, and of what is usual
+	penalty    time.Duration
+	grown      time.Time // when the penalty last grew
+	seen       time.Time
+	requests   int64
+	failures   int64
+	bytes      int64
+}
+
+type rule struct {
+	given    Politeness
+	p        Politeness // given withDefaults
+	inFlight int
+	seen     time.Time
+}
+
+// Acquire asks for a host's turn. With ok, a request may start now and must be followed by Release with the same p. Else wait is
+// when to ask again; when only the end of another request can help it is a guess, and a Release of that host is the better signal.
+func (h *Hosts) Acquire(name string, p Politeness, now time.Time) (ok bool, wait time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s := h.host(name)
+	s.seen = now
+	eff, mine := s.admit(p, now)
+	if now.Before(s.notBefore) {
+		return false, s.notBefore
+	}
+	if s.crawlDelay > 0 {
+		eff.Connections = 1
+	}
+	if s.inFlight >= eff.Connections {
+		again := now.Add(min(max(poll, s.last/4), longestPoll))
+		if again.Before(s.next) {
+			again = s.next
+		}
+		return false, again
+	}
+	if now.Before(s.next) {
+		return false, s.next
+	}
+	s.inFlight++
+	s.rules[mine].inFlight++
+	s.requests++
+	if g := s.gap(eff); g > 0 {
+		s.next = now.Add(g)
+	}
+	return true, time.Time{}
+}
+
+// Release ends a request that Acquire with the same name and p admitted.
+func (h *Hosts) Release(name string, p Politeness, now time.Time, o Observation) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s := h.host(name)
+	eff, mine := s.admit(p, now)
+	s.seen = now
+	s.inFlight = max(s.inFlight-1, 0)
+	s.rules[mine].inFlight = max(s.rules[mine].inFlight-1, 0)
+	s.bytes += o.Bytes
+	s.learn(o, eff, now)
+	if g := s.gap(eff); g > 0 {
+		if t := now.Add(g); t.After(s.next) {
+			s.next = t
+		}
+	}
+}
+
+func (h *Hosts) host(name string) *host {
+	s := h.hosts[name]
+	if s == nil {
+		if h.hosts == nil {
+			h.hosts = make(map[string]*host)
+		}
+		s = new(host)
+		h.hosts[name] = s
+	}
+	return s
+}
+
+// admit notes that a job with rule p is there, and returns the strictest of the rules in force and the place of p's.
+func (s *host) admit(p Politeness, now time.Time) (eff Politeness, mine int) {
+	if len(s.rules) == 1 && s.rules[0].given == p { // the usual case
+		s.rules[0].seen = now
+		return s.rules[0].p, 0
+	}
+	mine = -1
+	keep := s.rules[:0]
+	for _, r := range s.rules {
+		if r.given == p {
+			r.seen, mine = now, len(keep)
+		} else if r.inFlight == 0 && now.Sub(r.seen) > max(ruleLife, 2*r.p.Delay) {
+			continue
+		}
+		keep = append(keep, r)
+	}
+	s.rules = keep
+	if mine < 0 {
+		mine = len(s.rules)
+		s.rules = append(s.rules, rule{given: p, p: p.withDefaults(), seen: now})
+	}
+	eff = s.rules[mine].p
+	for i := range s.rules {
+		eff = strictest(eff, s.rules[i].p)
+	}
+	return eff, mine
+}
+
+// gap is the least time to the next start.
+func (s *host) gap(p Politeness) time.Duration {
+	g := s.penalty
+	if p.Factor > 0 && s.last > 0 {
+		f := p.Factor
+		if s.base > 0 {
+			f *= min(max(s.fast/s.base, 1), slowestRatio)
+		}
+		g = max(g, time.Duration(f*float64(s.last)))
+	}
+	return max(min(g, p.MaxDelay), p.Delay, s.crawlDelay)
+}
+
+// learn takes an answer into account: the penalty doubles with every sign of distress and shrinks by an eighth with every good
+// answer, so that twelve good answers undo about two bad ones.
+func (s *host) learn(o Observation, p Politeness, now time.Time) {
+	if o.RetryAfter > 0 {
+		if t := now.Add(min(o.RetryAfter, mostRetryAfter)); t.After(s.notBefore) {
+			s.notBefore = t
+		}
+	}
+	if o.distress() {
+		s.failures++
+		if s.penalty == 0 || !now.Before(s.grown.Add(s.penalty)) { // requests that fail together are one sign, not sixteen
+			s.penalty = min(max(2*s.gap(p), firstPenalty), p.MaxDelay)
+			s.grown = now
+		}
+		return
+	}
+	if o.Status == 0 {
+		return // says nothing about the host: canceled, a full disk, an address that is not allowed
+	}
+	if s.penalty -= s.penalty / 8; s.penalty < leastPenalty {
+		s.penalty = 0
+	}
+	if o.Duration <= 0 {
+		return
+	}
+	s.last = o.Duration
+	d := float64(o.Duration)
+	if s.base == 0 {
+		s.fast, s.base = d, d
+		return
+	}
+	s.fast += (d - s.fast) / 5
+	if d < s.base {
+		s.base += (d - s.base) / 10 // what the host can do when it is well is believed soon
+	} else {
+		s.base += (d - s.base) / 200 // that it has become slow for good, only after hundreds of answers
+	}
+}
+
+// distress tells a host in trouble from a single URL in trouble, such as a body that always breaks off.
+func (o Observation) distress() bool {
+	for _, class := range [...]error{ErrTimeout, ErrTooSlow, ErrRefused, ErrUnreachable, ErrReset} {
+		if errors.Is(o.Err, class) {
+			return true
+		}
+	}
+	return o.Status == 429 || o.Status == 503
+}
+
+// SetCrawlDelay sets what the host's robots.txt demands: the gap is at least d and there is one connection. 0 takes it back.
+func (h *Hosts) SetCrawlDelay(name string, d time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s := h.host(name)
+	d = max(d, 0)
+	if d > s.crawlDelay && !s.seen.IsZero() {
+		if t := s.seen.Add(d); t.After(s.next) { // binds from the request on that brought the news
+			s.next = t
+		}
+	}
+	s.crawlDelay = d
+}
+
+// HostState is one host as [Hosts.Snapshot] shows it and Import takes it.
+type HostState struct {
+	Host       string
+	InFlight   int           `json:",omitempty"`
+	Next       time.Time     // earliest next start
+	Gap        time.Duration // under the strictest rule in force
+	CrawlDelay time.Duration `json:",omitempty"`
+	Penalty    time.Duration `json:",omitempty"`
+	Response   time.Duration // moving average
+	Usual      time.Duration // what it is measured against
+	Requests   int64
+	Failures   int64 `json:",omitempty"`
+	Bytes      int64
+	Seen       time.Time
+}
+
+// Snapshot returns all hosts by name.
+func (h *Hosts) Snapshot() []HostState {
+	h.mu.Lock()
+	list := make([]HostState, 0, len(h.hosts))
+	for name, s := range h.hosts {
+		next := s.next
+		if s.notBefore.After(next) {
+			next = s.notBefore
+		}
+		eff := Politeness{}.withDefaults()
+		for i := range s.rules {
+			eff = strictest(eff, s.rules[i].p)
+		}
+		list = append(list, HostState{
+			Host: name, InFlight: s.inFlight, Next: next, Gap: s.gap(eff), CrawlDelay: s.crawlDelay, Penalty: s.penalty,
+			Response: time.Duration(s.fast), Usual: time.Duration(s.base), Requests: s.requests, Failures: s.failures, Bytes: s.bytes,
+			Seen: s.seen,
+		})
+	}
+	h.mu.Unlock()
+	slices.SortFunc(list, func(a, b HostState) int { return strings.Compare(a.Host, b.Host) })
+	return list
+}
+
+// Import takes over what an earlier process knew: what must be waited for, and what is usual. Requests under way are not.
+func (h *Hosts) Import(list []HostState) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, in := range list {
+		s := h.host(in.Host)
+		s.notBefore, s.crawlDelay, s.penalty = in.Next, max(in.CrawlDelay, 0), max(in.Penalty, 0)
+		s.fast, s.base, s.last = float64(in.Response), float64(in.Usual), in.Response
+		s.requests, s.failures, s.bytes, s.seen = in.Requests, in.Failures, in.Bytes, in.Seen
+	}
+}
+
+// Prune forgets hosts that nobody has asked since before, that have nothing under way and nothing to wait for. It returns how
+// many are left.
+func (h *Hosts) Prune(before, now time.Time) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for name, s := range h.hosts {
+		if s.inFlight == 0 && s.seen.Before(before) && !now.Before(s.next) && !now.Before(s.notBefore) {
+			delete(h.hosts, name)
+		}
+	}
+	return len(h.hosts)
+}

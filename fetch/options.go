@@ -1,0 +1,131 @@
+package fetch
+
+import (
+	"context"
+	"crypto/x509"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// Options says how a Client talks. The zero value is useful: it identifies itself, verifies certificates, refuses private
+// addresses and has a limit on everything but total time.
+type Options struct {
+	UserAgent string            // sent with every request; default "mirrord"
+	Header    map[string]string // sent to every origin; Authorization and Cookie are refused here, see AuthHeader
+
+	// Secrets. They are sent to AuthOrigins only ("https://example.org", "http://host:8080"), so that a page requisite on
+	// another host does not learn them.
+	AuthOrigins   []string
+	AuthHeader    map[string]string
+	BasicUser     string
+	BasicPassword string
+
+	Cookies      bool           // keep the cookies that hosts set, in memory, for the life of the Client
+	CookiePreset []*http.Cookie // sent from the start; each needs a Domain
+
+	Proxy       string         // http://, https://, socks5:// or socks5h://, with credentials if need be; default none
+	RootCAs     *x509.CertPool // default the system's
+	CAFile      []byte         // PEM certificates trusted in addition to RootCAs or the system's
+	InsecureTLS bool           // do not verify certificates: anybody on the way can forge the mirror
+
+	ConnectTimeout time.Duration // DNS, TCP and, on its own again, TLS; default 20 s
+	HeaderTimeout  time.Duration // from a ready connection to the end of the answer's header; default 60 s
+	IdleTimeout    time.Duration // longest silence within a body; default 60 s
+	TotalTimeout   time.Duration // a whole attempt; default none: a large file may take hours
+	MinRate        int64         // bytes per second that a body must bring over MinRateWindow; default 64, negative none
+	MinRateWindow  time.Duration // default 60 s; only time spent waiting for the network counts
+
+	MaxHeaderBytes  int64   // all header fields of an answer, 1xx answers included; default 256 KiB
+	MaxHeaderFields int     // default 1000
+	MaxBody         int64   // bytes of a body after decoding; default 4 GiB
+	MaxRatio        float64 // decoded over coded bytes, judged after 1 MiB of output; default 400 (gzip's own end is 1032)
+
+	MaxConnsPerHost int           // connections of this Client to one host; default unlimited, as Hosts bounds requests anyway
+	DisableHTTP2    bool          //
+	Bandwidth       *rate.Limiter // bytes of body per second, shared by whoever is given the same limiter; default none
+
+	AllowPrivate bool     // let any host be at a loopback, private or otherwise special address
+	AllowHosts   []string // host or host:port that may be: the hosts that the job's own URLs name
+
+	Retries       int           // attempts after the first; default 2, negative none
+	Backoff       time.Duration // mean growth starts here and doubles; default 1 s
+	BackoffCap    time.Duration // default 30 s
+	RetryAfterCap time.Duration // a longer Retry-After is left to the caller; default 10 s
+
+	Now   func() time.Time                           // wall clock for HTTP dates and the robots cache; default time.Now
+	Sleep func(context.Context, time.Duration) error // waits between attempts; default a timer
+	Rand  func() float64                             // [0,1), jitter; default math/rand/v2
+	Log   *slog.Logger                               // retries at debug level; default none
+}
+
+const (
+	mib = 1 << 20
+	gib = 1 << 30
+)
+
+func (o Options) withDefaults() Options {
+	setDuration := func(p *time.Duration, d time.Duration) {
+		if *p <= 0 {
+			*p = d
+		}
+	}
+	setInt := func(p *int64, n int64) {
+		if *p == 0 {
+			*p = n
+		}
+	}
+	if o.UserAgent == "" {
+		o.UserAgent = "mirrord"
+	}
+	setDuration(&o.ConnectTimeout, 20*time.Second)
+	setDuration(&o.HeaderTimeout, 60*time.Second)
+	setDuration(&o.IdleTimeout, 60*time.Second)
+	setDuration(&o.MinRateWindow, 60*time.Second)
+	setDuration(&o.Backoff, time.Second)
+	setDuration(&o.BackoffCap, 30*time.Second)
+	setDuration(&o.RetryAfterCap, 10*time.Second)
+	setInt(&o.MinRate, 64)
+	setInt(&o.MaxHeaderBytes, 256<<10)
+	setInt(&o.MaxBody, 4*gib)
+	if o.MaxHeaderFields == 0 {
+		o.MaxHeaderFields = 1000
+	}
+	if o.MaxRatio <= 0 {
+		o.MaxRatio = 400
+	}
+	if o.Retries == 0 {
+		o.Retries = 2
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Sleep == nil {
+		o.Sleep = sleep
+	}
+	if o.Rand == nil {
+		o.Rand = rand.Float64
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// sleep waits for d or until ctx ends, and then returns the cause.
+func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return context.Cause(ctx)
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

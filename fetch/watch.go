@@ -1,0 +1,158 @@
+package fetch
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptrace"
+	"net/netip"
+	"sync/atomic"
+	"time"
+)
+
+// limitError is the cause with which a watch ends an attempt.
+type limitError struct {
+	class error
+	what  string
+	after time.Duration
+}
+
+func (e *limitError) Error() string { return fmt.Sprintf("%s after %v", e.what, e.after) }
+
+// The phases of an attempt, as far as its clock is concerned.
+const (
+	phaseConnect = iota // no connection yet
+	phaseHeader         // the request is on its way or sent
+	phasePaused         // a body, but nobody is waiting for the network
+	phaseRead           // a Read of the body is waiting
+)
+
+// watch is the context of one attempt and its watchdog: one timer that re-arms itself, whatever the number of reads. It works the
+// same for HTTP/1.1 and for a stream of HTTP/2, where a deadline of the connection would not see a single stream starve.
+type watch struct {
+	context.Context
+	cancel context.CancelCauseFunc
+	o      *Options
+	start  time.Time
+	timer  *time.Timer
+	remote netip.Addr // of the connection; written by gotConn before RoundTrip returns
+
+	phase   atomic.Int32
+	since   atomic.Int64 // nanoseconds after start when the phase began
+	reading atomic.Int64 // nanoseconds spent in reads that have returned
+	bytes   atomic.Int64 // of the body as it came
+
+	windowRead  int64 // state of the timer's function alone: reading and bytes when the rate window began
+	windowBytes int64
+}
+
+func newWatch(ctx context.Context, o *Options) *watch {
+	w := &watch{o: o, start: time.Now()}
+	inner, cancel := context.WithCancelCause(ctx)
+	w.cancel = cancel
+	w.Context = httptrace.WithClientTrace(inner, &httptrace.ClientTrace{GotConn: w.gotConn})
+	first := o.HeaderTimeout
+	if o.TotalTimeout > 0 {
+		first = min(first, o.TotalTimeout)
+	}
+	w.timer = time.AfterFunc(min(first, o.IdleTimeout), w.check)
+	return w
+}
+
+// stop ends the watch; everything that still uses its context is canceled.
+func (w *watch) stop() {
+	w.timer.Stop()
+	w.cancel(nil)
+}
+
+func (w *watch) gotConn(info httptrace.GotConnInfo) {
+	if a, ok := info.Conn.RemoteAddr().(interface{ AddrPort() netip.AddrPort }); ok {
+		w.remote = a.AddrPort().Addr().Unmap()
+	}
+	w.enter(phaseHeader)
+}
+
+func (w *watch) enter(phase int32) {
+	w.since.Store(int64(time.Since(w.start)))
+	w.phase.Store(phase)
+}
+
+// leave ends a read that brought n bytes.
+func (w *watch) leave(n int) {
+	w.phase.Store(phasePaused)
+	w.reading.Add(int64(time.Since(w.start)) - w.since.Load())
+	w.bytes.Add(int64(n))
+}
+
+// check runs in the timer's goroutine: it ends the attempt or asks to be called again when the next limit may be reached.
+func (w *watch) check() {
+	if w.Err() != nil {
+		return // stopped while the timer was firing
+	}
+	now := time.Since(w.start)
+	next, err := w.next(now)
+	if err != nil {
+		w.cancel(err)
+		return
+	}
+	w.timer.Reset(max(next-now, time.Millisecond))
+}
+
+func (w *watch) next(now time.Duration) (time.Duration, *limitError) {
+	phase := w.phase.Load()
+	since := time.Duration(w.since.Load())
+	o := w.o
+	next := now + o.IdleTimeout
+	switch phase {
+	case phaseConnect:
+		// With a cap on connections the wait for a free one is the caller's doing; dial and handshake have limits of their own.
+		limit := 2*o.ConnectTimeout + time.Second
+		if o.MaxConnsPerHost == 0 && now >= limit {
+			return 0, &limitError{ErrTimeout, "no connection", now}
+		}
+		if o.MaxConnsPerHost == 0 {
+			next = min(next, limit)
+		}
+		next = min(next, now+o.HeaderTimeout)
+	case phaseHeader:
+		if now >= since+o.HeaderTimeout {
+			return 0, &limitError{ErrTimeout, "no header", now - since}
+		}
+		next = min(next, since+o.HeaderTimeout)
+	case phaseRead:
+		if now >= since+o.IdleTimeout {
+			return 0, &limitError{ErrTimeout, "no byte of the body", now - since}
+		}
+		next = min(next, since+o.IdleTimeout)
+	}
+	if o.MinRate > 0 && phase >= phasePaused {
+		if err := w.rate(now, since, phase); err != nil {
+			return 0, err
+		}
+		next = min(next, now+o.MinRateWindow/2)
+	}
+	if o.TotalTimeout > 0 {
+		if now >= o.TotalTimeout {
+			return 0, &limitError{ErrTimeout, "not finished", now}
+		}
+		next = min(next, o.TotalTimeout)
+	}
+	return next, nil
+}
+
+// rate judges the last window of time spent reading.
+func (w *watch) rate(now, since time.Duration, phase int32) *limitError {
+	read := w.reading.Load()
+	if phase == phaseRead {
+		read += int64(now - since)
+	}
+	window := time.Duration(read - w.windowRead)
+	if window < w.o.MinRateWindow {
+		return nil
+	}
+	got := w.bytes.Load() - w.windowBytes
+	if float64(got) < float64(w.o.MinRate)*window.Seconds() {
+		return &limitError{ErrTooSlow, fmt.Sprintf("%d bytes", got), window}
+	}
+	w.windowRead, w.windowBytes = read, w.bytes.Load()
+	return nil
+}
