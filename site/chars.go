@@ -1,6 +1,9 @@
 package site
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // A byteSet says of each byte whether it is in the set. The sets below are constants in all but name: nothing writes them.
 type byteSet [256]bool
@@ -81,7 +84,11 @@ func hasTab(s string) bool {
 	return strings.IndexByte(s, '\n') >= 0 || strings.IndexByte(s, '\t') >= 0 || strings.IndexByte(s, '\r') >= 0
 }
 
+// stripTabs removes tabs and line ends. Bad UTF-8 counts as U+FFFD before: removal must not make characters of it.
 func stripTabs(s string) string {
+	if !utf8.ValidString(s) {
+		s = string([]rune(s))
+	}
 	b := make([]byte, 0, len(s))
 	for i := 0; i < len(s); i++ {
 		if !isTab(s[i]) {

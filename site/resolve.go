@@ -75,7 +75,7 @@ func (u URL) resolveStripped(dst []byte, ref string, lo int) ([]byte, int, error
 	frag := strings.IndexByte(ref[lo:], '#')
 	if frag >= 0 {
 		frag += lo
-		ref = ref[:frag]
+		ref = ref[:frag+1] // the mark stays, or blanks before it would be trimmed as the end
 	}
 	out, _, err := u.appendResolve(dst, stripTabs(ref))
 	if err != nil {

@@ -52,6 +52,7 @@ func TestResolve(t *testing.T) {
 		{"tab inside", "/a\tb/.\n./c", "https://example.org/c", ""},
 		{"tab in scheme", "ht\ntp://h/", "http://h/", ""},
 		{"tab hides slashes", "/\t/h/x", "https://h/x", ""},
+		{"tab before blank before mark", "a\tb #", "https://example.org/docs/guide/ab%20", ""},
 		{"tab in query", "?a\r\nb", "https://example.org/docs/guide/index.html?ab", ""},
 		{"blanks around", "  /a  ", "https://example.org/a", ""},
 		{"scheme-relative", "//www.example.net/a", "https://www.example.net/a", ""},
@@ -164,8 +165,9 @@ func TestAppendResolveAllocates(t *testing.T) {
 	}
 }
 
-// libraryResolve is the slow obvious version. caret reports that the library and the standard differ about '^' in a path.
+// libraryResolve is the slow obvious version. The library does not know yet that a path encodes '^'.
 func libraryResolve(base, ref string) (href, frag string, web bool, err error) {
+	ref = string([]rune(ref)) // the standard's input is characters
 	var w *whatwg.Url
 	if base == "" {
 		w, err = whatwg.Parse(ref)
@@ -211,7 +213,7 @@ func FuzzResolve(f *testing.F) {
 			t.Fatalf("Resolve(%q) = %q, %v; library %q, %v", ref, u, err, want, libErr)
 		case err != nil:
 			return
-		case u.String() != want || frag != strings.TrimPrefix(wantFrag, "#"):
+		case u.String() != want || frag != wantFrag:
 			t.Fatalf("Resolve(%q) = %q, %q; library %q, %q", ref, u, frag, want, wantFrag)
 		}
 		again, _, err := Parse(u.String())

@@ -1,0 +1,111 @@
+package site
+
+import "strings"
+
+// Names of parameters that hold a session id whatever their value, and of those that do when the value looks like one. Lower case.
+const (
+	sessionNames  = " jsessionid phpsessid cfid cftoken oscsid zenid xtcsid cgisessid "
+	sessionMaybes = " sid s sess session sessionid session_id sess_id sessid session-id "
+)
+
+// sessionName returns the name of the first session parameter in u, or "".
+func sessionName(u URL) string {
+	if i, j := pathSession(u.Path()); i >= 0 {
+		return strings.TrimLeft(strings.SplitN(u.Path()[i:j], "=", 2)[0], "/;")
+	}
+	q, _ := u.Query()
+	for q != "" {
+		var pair string
+		pair, q = cutParam(q)
+		if isSession(pair) {
+			name, _, _ := strings.Cut(pair, "=")
+			return name
+		}
+	}
+	return ""
+}
+
+// StripSession returns u without its session ids, and whether it had any: ;jsessionid=… in the path, /(S(…))/ as ASP.NET
+// writes it, and parameters of the query. What is left is the canonical variant, the same for every visitor.
+func StripSession(u URL) (URL, bool) {
+	if u.IsZero() || sessionName(u) == "" {
+		return u, false
+	}
+	b := append(make([]byte, 0, len(u.s)), u.Origin()...)
+	path := u.Path()
+	for {
+		i, j := pathSession(path)
+		if i < 0 {
+			break
+		}
+		b, path = append(b, path[:i]...), path[j:]
+	}
+	b = append(b, path...)
+	if len(b) == int(u.pathStart) {
+		b = append(b, '/')
+	}
+	q, _ := u.Query()
+	for sep := byte('?'); q != ""; {
+		pair, rest := cutParam(q)
+		next := byte('&')
+		if len(pair) < len(q) {
+			next = q[len(pair)]
+		}
+		if q = rest; !isSession(pair) {
+			b = append(append(b, sep), pair...)
+			sep = next
+		}
+	}
+	return Canonical(string(b)), true
+}
+
+// pathSession returns where the first session id of a path is, or -1.
+func pathSession(path string) (start, end int) {
+	for i := 0; i < len(path); i++ {
+		switch {
+		case path[i] == ';':
+			j := i + 1
+			for j < len(path) && path[j] != ';' && path[j] != '/' {
+				j++
+			}
+			if isSession(path[i+1 : j]) {
+				return i, j
+			}
+		case path[i] == '/' && strings.HasPrefix(path[i+1:], "(S("):
+			if j := strings.Index(path[i:], "))"); j >= 0 && isToken(path[i+4:i+j]) {
+				return i, i + j + 2
+			}
+		}
+	}
+	return -1, -1
+}
+
+// isSession reports whether a "name=value" is a session id.
+func isSession(pair string) bool {
+	name, value, ok := strings.Cut(pair, "=")
+	if !ok || value == "" || len(name) > 24 {
+		return false
+	}
+	name = strings.ToLower(name)
+	if strings.Contains(name, " ") {
+		return false
+	}
+	if strings.Contains(sessionNames, " "+name+" ") || strings.HasPrefix(name, "aspsessionid") {
+		return true
+	}
+	return strings.Contains(sessionMaybes, " "+name+" ") && isToken(value)
+}
+
+// isToken reports whether s looks random: 20 or more letters and digits, both present.
+func isToken(s string) bool {
+	digits := 0
+	for i := 0; i < len(s); i++ {
+		if !isAlnum(s[i]) {
+			return false
+		}
+		if s[i] <= '9' {
+			digits++
+		}
+	}
+	return len(s) >= 20 && digits > 0 && digits < len(s)
+}

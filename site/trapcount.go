@@ -1,0 +1,318 @@
+package site
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A TrapCounter finds endless spaces whose single URLs look harmless, by counting the distinct URLs of one shape. It counts
+//   - URLs with a query, per path and set of parameter names ("/list?page=…&sort=…"): Traps.MaxTemplate;
+//   - dates in a query, or in a path's last part, per path with its numbers left out ("/cal/#/#/"), as a calendar's links
+//     "next" and "previous" make them: Traps.MaxDates, MaxPathDates and MaxYears.
+//
+// Pages without a query that are no dates are never counted: a flat directory of 50 000 files is no trap. It is pure, so it
+// does not know what year it is, and takes many years for the sign instead.
+//
+// Memory is at most some 8 MB, whatever the number of URLs: when a table is full the smallest counts are forgotten (lossy
+// counting, Manku and Motwani 2002), so an error means a trap is found later, never that a good page is refused. The same
+// URLs in the same order always give the same answers. The caller serializes use.
+type TrapCounter struct {
+	traps Traps
+
+	templates map[uint64]uint32   // by shape: URLs with a query
+	dates     map[uint64]uint32   // by shape: distinct dates; by shape and yearSalt: distinct years
+	seen      map[uint64]struct{} // (shape, date) and (shape, year) that were counted
+}
+
+// The sizes at which the tables are thinned out.
+const (
+	maxTemplates = 1 << 16
+	maxSeen      = 1 << 17
+)
+
+const yearSalt = 0x9e3779b97f4a7c15
+
+// NewTrapCounter returns an empty counter with the limits of t.
+func NewTrapCounter(t Traps) *TrapCounter {
+	return &TrapCounter{
+		traps:     t.withDefaults(),
+		templates: make(map[uint64]uint32),
+		dates:     make(map[uint64]uint32),
+		seen:      make(map[uint64]struct{}),
+	}
+}
+
+// Add counts u, which the caller has not added before, and reports whether it is one too many of its shape; the reason names
+// the shape. A URL that is refused is not counted.
+func (c *TrapCounter) Add(u URL) (reason string, trapped bool) {
+	if u.IsZero() {
+		return "", false
+	}
+	query, hasQuery := u.Query()
+	d, shape := findDate(u, query)
+	if d.parts > 0 {
+		limit := c.traps.MaxPathDates
+		if d.inQuery {
+			limit = c.traps.MaxDates
+		}
+		if n, full := c.distinct(shape, hashUint(shape, d.value), limit); full {
+			return fmt.Sprintf("more than %d dates of %s", n, shapeName(u, d.inQuery)), true
+		}
+		if d.year > 0 {
+			if n, full := c.distinct(shape^yearSalt, hashUint(shape^yearSalt, d.year), c.traps.MaxYears); full {
+				return fmt.Sprintf("more than %d years of %s", n, shapeName(u, d.inQuery)), true
+			}
+		}
+	}
+	if !hasQuery || c.traps.MaxTemplate < 0 {
+		return "", false
+	}
+	h := hashParams(hashString(hashString(fnvOffset, u.Origin()), u.Path()), query)
+	n := c.templates[h]
+	if n >= uint32(c.traps.MaxTemplate) {
+		return fmt.Sprintf("more than %d URLs of %s?%s", n, u.Path(), paramNames(query)), true
+	}
+	if n == 0 && len(c.templates) >= maxTemplates {
+		thin(c.templates, maxTemplates/2)
+	}
+	c.templates[h] = n + 1
+	return "", false
+}
+
+// distinct counts value for shape if it is new, and reports whether there are limit of them already.
+func (c *TrapCounter) distinct(shape, value uint64, limit int) (n uint32, full bool) {
+	if limit < 0 {
+		return 0, false
+	}
+	if _, old := c.seen[value]; old {
+		return 0, false
+	}
+	if n = c.dates[shape]; n >= uint32(limit) {
+		return n, true
+	}
+	if len(c.seen) >= maxSeen {
+		// What was seen is forgotten together with the counts, or a date would count twice.
+		clear(c.seen)
+		clear(c.dates)
+		n = 0
+	}
+	c.seen[value] = struct{}{}
+	c.dates[shape] = n + 1
+	return n, false
+}
+
+// thin deletes the smallest counts until at most size are left.
+func thin(m map[uint64]uint32, size int) {
+	for limit := uint32(1); len(m) > size; limit *= 2 {
+		for h, n := range m {
+			if n <= limit {
+				delete(m, h)
+			}
+		}
+	}
+}
+
+// A date is what looks like one in a URL.
+type date struct {
+	parts   int    // how many of year, month, day were found; 0 is no date
+	value   uint64 // all its numbers
+	year    uint64 // 0 if there is none
+	inQuery bool
+}
+
+// findDate returns the date that u is about, if any, and the hash of u's shape without numbers.
+func findDate(u URL, query string) (d date, shape uint64) {
+	shape = hashString(fnvOffset, u.Origin())
+	if query != "" {
+		if d = queryDate(query); d.parts > 0 {
+			d.inQuery = true
+			return d, hashParams(hashDigits(shape, u.Path()), query)
+		}
+	}
+	d = pathDate(u.Path())
+	if d.parts == 0 {
+		return d, 0
+	}
+	return d, hashParams(hashDigits(shape, u.Path()), query)
+}
+
+// pathDate finds a date that is the last part of a path: /2026/11/, /2026/11/20/index.html, /cal-2026-11-20.html, /20261120.
+func pathDate(path string) date {
+	path = strings.TrimSuffix(path, "/")
+	if i := strings.LastIndexByte(path, '/'); i >= 0 {
+		if name := path[i+1:]; strings.HasPrefix(name, "index.") || strings.HasPrefix(name, "default.") {
+			path = path[:i]
+		}
+	}
+	// Cut a short extension: letters after a dot.
+	if i := strings.LastIndexByte(path, '.'); i >= 0 && len(path)-i <= 6 && strings.Trim(path[i+1:], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" {
+		path = path[:i]
+	}
+	return lastDate(path)
+}
+
+// lastDate reads a date at the end of s.
+func lastDate(s string) date {
+	var nums [3]uint64
+	var lens [3]int
+	n := 0
+	for n < 3 {
+		i := len(s)
+		for i > 0 && s[i-1] >= '0' && s[i-1] <= '9' {
+			i--
+		}
+		if lens[n] = len(s) - i; lens[n] == 0 || lens[n] > 8 {
+			break
+		}
+		for _, c := range []byte(s[i:]) {
+			nums[n] = nums[n]*10 + uint64(c-'0')
+		}
+		n++
+		if lens[n-1] >= 4 || i == 0 || strings.IndexByte("/-_.", s[i-1]) < 0 {
+			break
+		}
+		s = s[:i-1]
+	}
+	switch {
+	case n == 1 && lens[0] == 8: // yyyymmdd
+		return newDate(nums[0]/10000, nums[0]/100%100, nums[0]%100, 3)
+	case n == 1 && lens[0] == 6: // yyyymm
+		return newDate(nums[0]/100, nums[0]%100, 1, 2)
+	case n == 2 && lens[1] == 4: // yyyy/mm
+		return newDate(nums[1], nums[0], 1, 2)
+	case n == 3 && lens[2] == 4: // yyyy/mm/dd
+		return newDate(nums[2], nums[1], nums[0], 3)
+	}
+	return date{}
+}
+
+// newDate returns the date if its month and day exist and its year has four digits; without separators or with them, a year
+// below 1000 is no year that a calendar walks to.
+func newDate(year, month, day uint64, parts int) date {
+	if year < 1000 || year > 9999 || month < 1 || month > 12 || day < 1 || day > 31 {
+		return date{}
+	}
+	return date{parts: parts, value: year<<16 | month<<8 | day, year: year}
+}
+
+// The names of parameters that hold a part of a date, in lower case. A "d" or "m" counts only beside a year.
+const dateParams = " year month day date yr mon cal week "
+
+// queryDate finds a date in a query: in a value that is one (?d=2026-11-20), or in numbers of parameters that are named so.
+func queryDate(query string) date {
+	var d date
+	for rest := query; rest != ""; {
+		var pair string
+		pair, rest = cutParam(rest)
+		name, value, _ := strings.Cut(pair, "=")
+		if value == "" || len(value) > 32 {
+			continue
+		}
+		if v := lastDate(value); v.parts > 0 && strings.Trim(value, "0123456789-_./") == "" && (len(value) != 6 && len(value) != 8 || isDateParam(name)) {
+			d.parts += v.parts
+			d.year = v.year
+			d.value = hashUint(d.value, v.value)
+			continue
+		}
+		if isDateParam(name) && strings.Trim(value, "0123456789") == "" {
+			d.parts++
+			d.value = hashString(hashString(hashUint(fnvOffset, d.value), name), value)
+			if n := strings.ToLower(name); len(value) == 4 && (n == "year" || n == "yr") {
+				d.year = hashString(0, value) | 1
+			}
+		}
+	}
+	return d
+}
+
+func isDateParam(name string) bool {
+	return name != "" && len(name) <= 8 && strings.Contains(dateParams, " "+strings.ToLower(name)+" ")
+}
+
+// shapeName returns what the counted URLs have in common, for people: numbers as '#'.
+func shapeName(u URL, query bool) string {
+	var b strings.Builder
+	digits := false
+	for _, c := range []byte(u.Path()) {
+		isDigit := c >= '0' && c <= '9'
+		if isDigit && !digits {
+			b.WriteByte('#')
+		} else if !isDigit {
+			b.WriteByte(c)
+		}
+		digits = isDigit
+	}
+	if q, ok := u.Query(); ok && query {
+		b.WriteString("?" + paramNames(q))
+	}
+	return b.String()
+}
+
+// paramNames returns the query with its values left out, for people.
+func paramNames(query string) string {
+	var b strings.Builder
+	for n := 0; query != "" && n < 8; n++ {
+		var pair string
+		pair, query = cutParam(query)
+		name, _, hasValue := strings.Cut(pair, "=")
+		if n > 0 {
+			b.WriteByte('&')
+		}
+		b.WriteString(name)
+		if hasValue {
+			b.WriteString("=…")
+		}
+	}
+	return b.String()
+}
+
+// 64-bit FNV-1a: http://www.isthe.com/chongo/tech/comp/fnv/.
+const (
+	fnvOffset = 14695981039346656037
+	fnvPrime  = 1099511628211
+)
+
+func hashString(h uint64, s string) uint64 {
+	for i := 0; i < len(s); i++ {
+		h = (h ^ uint64(s[i])) * fnvPrime
+	}
+	return (h ^ 0xff) * fnvPrime // so that parts do not run together
+}
+
+func hashUint(h, v uint64) uint64 {
+	for range 8 {
+		h = (h ^ v&0xff) * fnvPrime
+		v >>= 8
+	}
+	return h
+}
+
+// hashDigits hashes s with each run of digits as one '#'.
+func hashDigits(h uint64, s string) uint64 {
+	digits := false
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c >= '0' && c <= '9' {
+			if digits {
+				continue
+			}
+			digits, c = true, '#'
+		} else {
+			digits = false
+		}
+		h = (h ^ uint64(c)) * fnvPrime
+	}
+	return (h ^ 0xff) * fnvPrime
+}
+
+// hashParams hashes the set of the query's parameter names: their order and number do not count.
+func hashParams(h uint64, query string) uint64 {
+	var set uint64
+	for query != "" {
+		var pair string
+		pair, query = cutParam(query)
+		name, _, _ := strings.Cut(pair, "=")
+		set |= 1 << (hashDigits(fnvOffset, name) >> 58) // 64 classes: a set, so that a name that repeats adds nothing
+	}
+	return hashUint(h, set)
+}
