@@ -1,0 +1,117 @@
+package main
+
+import (
+	"errors"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"mirrord/job"
+)
+
+// checkResult is one file in the JSON output of check.
+type checkResult struct {
+	File   string       `json:"file"`
+	Job    string       `json:"job,omitempty"`
+	OK     bool         `json:"ok"`
+	Errors []checkError `json:"errors"`
+}
+
+type checkError struct {
+	Line    int    `json:"line,omitempty"`
+	Column  int    `json:"column,omitempty"`
+	Key     string `json:"key,omitempty"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
+}
+
+func (a *app) checkCommand() *cobra.Command {
+	var effective bool
+	cmd := &cobra.Command{
+		Use:   "check [FILE…]",
+		Short: "Validate job files",
+		Long: `Validate job files: every error with file, line, column and a hint. Without FILE all files of the jobs directory are checked.
+Nothing is asked of any site. Exit code 1 when a file is invalid.`,
+		RunE: func(_ *cobra.Command, args []string) error { return a.check(args, effective) },
+	}
+	cmd.Flags().BoolVar(&effective, "effective", false, "print the whole configuration of each valid file, defaults included")
+	return cmd
+}
+
+func (a *app) check(args []string, effective bool) error {
+	files, err := a.checkFiles(args)
+	if err != nil {
+		return err
+	}
+	results, failed := make([]checkResult, 0, len(files)), 0
+	for _, f := range files {
+		j, err := readJob(f)
+		r := checkResult{File: f, OK: err == nil, Errors: checkErrors(err)}
+		if err != nil {
+			failed++
+		}
+		if j != nil {
+			r.Job = j.Name
+		}
+		results = append(results, r)
+		if a.json {
+			continue
+		}
+		var invalid job.Errors
+		switch {
+		case errors.As(err, &invalid):
+			a.printf("%s\n", invalid)
+		case err != nil:
+			a.printf("%s: %s\n", f, err)
+		case effective:
+			a.printf("# %s\n%s\n", f, j.Effective())
+		default:
+			a.printf("%s: ok\n", f)
+		}
+	}
+	if a.json {
+		if err := a.printJSON(results); err != nil {
+			return err
+		}
+	} else if len(files) == 0 {
+		a.printf("no job files in %s\n", a.jobsDir())
+	}
+	if failed > 0 {
+		return &exitErr{code: exitError}
+	}
+	return nil
+}
+
+// checkFiles resolves the arguments: files as they are, directories as their job files.
+func (a *app) checkFiles(args []string) ([]string, error) {
+	if len(args) == 0 {
+		return jobFiles(a.jobsDir())
+	}
+	var out []string
+	for _, arg := range args {
+		fi, err := os.Stat(arg)
+		if err == nil && fi.IsDir() {
+			files, err := jobFiles(arg)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, files...)
+			continue
+		}
+		out = append(out, arg)
+	}
+	return out, nil
+}
+
+func checkErrors(err error) []checkError {
+	out := []checkError{}
+	var invalid job.Errors
+	if errors.As(err, &invalid) {
+		for _, e := range invalid {
+			out = append(out, checkError{Line: e.Line, Column: e.Col, Key: e.Key, Message: e.Msg, Hint: e.Hint})
+		}
+	} else if err != nil {
+		out = append(out, checkError{Message: err.Error()})
+	}
+	return out
+}

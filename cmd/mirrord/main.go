@@ -1,0 +1,21 @@
+// Command mirrord mirrors web sites: see docs/ and mirrord help.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	_ "time/tzdata" // time zones of job files on machines without a zone database
+)
+
+func main() { os.Exit(realMain()) }
+
+// realMain lets the first signal end the work cleanly and the second one end the process.
+func realMain() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	return run(ctx, environment(), os.Args[1:])
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// app holds what all commands share: the environment and the global flags.
+type app struct {
+	env
+	jobsFlag  string
+	stateFlag string
+	json      bool
+	verbose   bool
+	started   bool // a command has begun: from here on an error is not one of usage
+}
+
+func (a *app) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "mirrord",
+		Short: "Keep faithful, portable, browsable copies of web sites",
+		Long: `mirrord keeps faithful, portable, browsable copies of web sites fresh, at the least cost to the site and to the mirror host.
+
+A job is a file NAME.toml in the jobs directory; mirrord run-now NAME mirrors it and mirrord export NAME writes it to one file.
+mirrord get URL does without a job file.
+
+Exit codes: 0 complete and published, or nothing to do; 1 error; 2 wrong usage or invalid job file; 3 partial, can be resumed;
+4 suspicious, waits for accept; 5 locked by another process.`,
+		Version:       version(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		PersistentPreRun: func(*cobra.Command, []string) {
+			a.started = true
+		},
+	}
+	root.SetVersionTemplate("mirrord {{.Version}}\n")
+	root.CompletionOptions.HiddenDefaultCmd = false
+	f := root.PersistentFlags()
+	f.StringVar(&a.jobsFlag, "jobs", "", "directory of job files (default /etc/mirrord/jobs.d, else ./jobs.d)")
+	f.StringVar(&a.stateFlag, "state", "", "directory of the mirrors (default $STATE_DIRECTORY, else /var/lib/mirrord for root, else the user's state directory)")
+	f.BoolVar(&a.json, "json", false, "write results as JSON")
+	f.BoolVarP(&a.verbose, "verbose", "v", false, "log more to standard error")
+	root.AddCommand(a.checkCommand(), a.manCommand())
+	return root
+}
+
+// version returns the module's version, or the revision it was built from.
+func version() string {
+	bi, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "devel"
+	}
+	if v := bi.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	for _, s := range bi.Settings {
+		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+			return "devel-" + s.Value[:12]
+		}
+	}
+	return "devel"
+}
+
+// log returns the logger: text on standard error, warnings only unless verbose.
+func (a *app) log() *slog.Logger {
+	level := slog.LevelWarn
+	if a.verbose {
+		level = slog.LevelDebug
+	}
+	return slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level}))
+}
+
+// printJSON writes v as one indented JSON value.
+func (a *app) printJSON(v any) error {
+	enc := json.NewEncoder(a.stdout)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+// stateDir returns the state directory: --state, $STATE_DIRECTORY (systemd; the first of a list), /var/lib/mirrord for root, else
+// the user's state directory (XDG base directories).
+func (a *app) stateDir() (string, error) {
+	if a.stateFlag != "" {
+		return a.stateFlag, nil
+	}
+	if d, ok := a.lookupEnv("STATE_DIRECTORY"); ok && d != "" {
+		return filepath.SplitList(d)[0], nil
+	}
+	if a.root {
+		return "/var/lib/mirrord", nil
+	}
+	if d, ok := a.lookupEnv("XDG_STATE_HOME"); ok && filepath.IsAbs(d) {
+		return filepath.Join(d, "mirrord"), nil
+	}
+	if home, ok := a.lookupEnv("HOME"); ok && home != "" {
+		return filepath.Join(home, ".local", "state", "mirrord"), nil
+	}
+	return "", usagef("no state directory: set --state")
+}
+
+// jobsDir returns the directory of job files: --jobs, /etc/mirrord/jobs.d when it exists, else jobs.d.
+func (a *app) jobsDir() string {
+	if a.jobsFlag != "" {
+		return a.jobsFlag
+	}
+	const system = "/etc/mirrord/jobs.d"
+	if fi, err := os.Stat(system); err == nil && fi.IsDir() {
+		return system
+	}
+	return "jobs.d"
+}
+
+func (a *app) printf(format string, args ...any) { fmt.Fprintf(a.stdout, format, args...) }
