@@ -27,14 +27,14 @@ var ErrTaken = errors.New("path is taken")
 type Namer struct {
 	Layout Layout
 
-	owned   map[uint64]struct{} // hash of a folded path; the lowest bit says directory
+	owned   hashSet // of folded paths; the lowest bit says directory
 	buf     []byte
 	lastDir []byte // folded directory of the last claim: its parents are known to be directories
 }
 
 // NewNamer returns a Namer with room for n URLs.
 func NewNamer(l Layout, n int) *Namer {
-	return &Namer{Layout: l, owned: make(map[uint64]struct{}, n+n/8)}
+	return &Namer{Layout: l, owned: newHashSet(n)}
 }
 
 // Reserve claims a path that a URL owns since an earlier version. It fails with ErrPath or ErrTaken.
@@ -92,9 +92,6 @@ func (n *Namer) sidestep(path string) string {
 
 // claim takes path and reports whether it was free.
 func (n *Namer) claim(path string) bool {
-	if n.owned == nil {
-		n.owned = make(map[uint64]struct{})
-	}
 	key := n.fold(path)
 	if n.has(key, 0) || n.has(key, 1) {
 		return false
@@ -111,22 +108,21 @@ func (n *Namer) claim(path string) bool {
 			}
 			for i, c := range key[:slash+1] {
 				if c == '/' {
-					n.owned[hash(key[:i], 1)] = struct{}{}
+					n.owned.add(keyHash(key[:i], 1))
 				}
 			}
 			n.lastDir = append(n.lastDir[:0], key[:slash]...)
 		}
 	}
-	n.owned[hash(key, 0)] = struct{}{}
+	n.owned.add(keyHash(key, 0))
 	return true
 }
 
 func (n *Namer) has(key []byte, kind uint64) bool {
-	_, ok := n.owned[hash(key, kind)]
-	return ok
+	return n.owned.has(keyHash(key, kind))
 }
 
-func hash(key []byte, kind uint64) uint64 { return xxh3.Hash(key)&^1 | kind }
+func keyHash(key []byte, kind uint64) uint64 { return xxh3.Hash(key)&^3 | 2 | kind }
 
 // fold returns the form of a path in which those that are one name on some file system are equal; valid until the next fold.
 func (n *Namer) fold(path string) []byte {

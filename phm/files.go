@@ -1,0 +1,286 @@
+package phm
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"iter"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const maxLine = 4 << 20 // bytes of a line of phm.files
+
+// ErrTable says that a line of phm.files is not what the format says.
+var ErrTable = errors.New("bad file table")
+
+// A File is one line of phm.files: one file of the set and where it came from.
+type File struct {
+	Path     string    `json:"path"`              // mirror path, unique, in bytewise order over the table
+	URL      string    `json:"url"`               // canonical absolute URL that the bytes came from
+	Type     string    `json:"type,omitempty"`    // MIME type without parameters
+	Size     int64     `json:"size"`              // bytes of the file as it lies in the PHM
+	SHA256   string    `json:"sha256"`            // of the same, 64 hex digits in lower case
+	Modified time.Time `json:"modified,omitzero"` // Last-Modified of the origin; zero when it sent none
+	Edits    []Edit    `json:"edits,omitempty"`   // what was changed other than links
+	From     string    `json:"from,omitempty"`    // path in the PHM that this one was flattened from
+
+	Extra map[string]json.RawMessage `json:"-"` // fields of other writers, kept
+}
+
+// An Edit is one declared change of a file that is not the relocation of a link.
+type Edit struct {
+	Kind string `json:"kind"` // "charset", "base", "integrity", "crossorigin", "csp", …
+	At   int64  `json:"at"`   // byte offset in the body as the origin sent it, content codings removed
+}
+
+const fileFields = " path url type size sha256 modified edits from "
+
+// A Table sums up a finished phm.files.
+type Table struct {
+	Files  int
+	Bytes  int64       // of the files
+	Types  []TypeCount // sorted by type
+	Size   int64       // of phm.files itself
+	SHA256 string
+}
+
+// FilesWriter writes phm.files as a stream. Equal files give equal bytes.
+type FilesWriter struct {
+	w      *bufio.Writer
+	digest hash.Hash
+	last   string
+	line   []byte
+	types  map[string]TypeCount
+	table  Table
+	err    error
+}
+
+// NewFilesWriter returns a writer of phm.files to w.
+func NewFilesWriter(w io.Writer) *FilesWriter {
+	return &FilesWriter{w: bufio.NewWriterSize(w, 64<<10), digest: sha256.New(), types: map[string]TypeCount{}}
+}
+
+// Write appends one file. Files come in strict bytewise order of their paths; a file that breaks a rule of the format is refused with
+// ErrTable or ErrPath, and nothing is written for it.
+func (fw *FilesWriter) Write(f *File) error {
+	if fw.err != nil {
+		return fw.err
+	}
+	if err := checkFile(f, fw.last); err != nil {
+		return fmt.Errorf("write %s: %w", FilesName, err)
+	}
+	line, err := AppendFile(fw.line[:0], f)
+	if err != nil {
+		return fmt.Errorf("write %s: %q: %w", FilesName, f.Path, err)
+	}
+	fw.line = line
+	fw.last = f.Path
+	fw.digest.Write(line)
+	fw.table.Files++
+	fw.table.Bytes += f.Size
+	fw.table.Size += int64(len(line))
+	t := fw.types[f.Type]
+	fw.types[f.Type] = TypeCount{f.Type, t.Files + 1, t.Bytes + f.Size}
+	if _, err := fw.w.Write(line); err != nil {
+		fw.err = fmt.Errorf("write %s: %w", FilesName, err)
+	}
+	return fw.err
+}
+
+// Finish flushes and returns what Meta.Count wants to know.
+func (fw *FilesWriter) Finish() (Table, error) {
+	if fw.err == nil {
+		if err := fw.w.Flush(); err != nil {
+			fw.err = fmt.Errorf("write %s: %w", FilesName, err)
+		}
+	}
+	if fw.err != nil {
+		return Table{}, fw.err
+	}
+	t := fw.table
+	t.SHA256 = hex.EncodeToString(fw.digest.Sum(nil))
+	for _, name := range slices.Sorted(maps.Keys(fw.types)) {
+		t.Types = append(t.Types, fw.types[name])
+	}
+	return t, nil
+}
+
+// AppendFile appends the line of one file, with its line feed, to dst. It checks nothing but Extra.
+func AppendFile(dst []byte, f *File) ([]byte, error) {
+	start := len(dst)
+	dst = appendString(append(dst, `{"path":`...), f.Path)
+	dst = appendString(append(dst, `,"url":`...), f.URL)
+	if f.Type != "" {
+		dst = appendString(append(dst, `,"type":`...), f.Type)
+	}
+	dst = strconv.AppendInt(append(dst, `,"size":`...), f.Size, 10)
+	dst = appendString(append(dst, `,"sha256":`...), f.SHA256)
+	if !f.Modified.IsZero() {
+		dst = f.Modified.UTC().AppendFormat(append(dst, `,"modified":"`...), "2006-01-02T15:04:05Z")
+		dst = append(dst, '"')
+	}
+	for i, e := range f.Edits {
+		if i == 0 {
+			dst = append(dst, `,"edits":[`...)
+		} else {
+			dst = append(dst, ',')
+		}
+		dst = appendString(append(dst, `{"kind":`...), e.Kind)
+		dst = strconv.AppendInt(append(dst, `,"at":`...), e.At, 10)
+		dst = append(dst, '}')
+		if i == len(f.Edits)-1 {
+			dst = append(dst, ']')
+		}
+	}
+	if f.From != "" {
+		dst = appendString(append(dst, `,"from":`...), f.From)
+	}
+	dst = append(dst, '}')
+	if len(f.Extra) > 0 {
+		var compact bytes.Buffer
+		object, err := appendExtra(slices.Clone(dst[start:]), f.Extra)
+		if err == nil {
+			err = json.Compact(&compact, object)
+		}
+		if err != nil {
+			return dst[:start], err
+		}
+		dst = append(dst[:start], compact.Bytes()...)
+	}
+	return append(dst, '\n'), nil
+}
+
+// checkFile holds the rules of one line; last is the path before it.
+func checkFile(f *File, last string) error {
+	if err := CheckPath(f.Path); err != nil {
+		return err
+	}
+	bad := func(reason string) error { return fmt.Errorf("%q: %w: %s", f.Path, ErrTable, reason) }
+	switch {
+	case f.Path == last:
+		return bad("the path stands twice")
+	case f.Path < last:
+		return bad(fmt.Sprintf("the path comes after %q", last))
+	case f.Size < 0:
+		return bad("the size is negative")
+	case !isDigest(f.SHA256):
+		return bad("sha256 is not 64 hex digits in lower case")
+	case !strings.HasPrefix(f.URL, "http://") && !strings.HasPrefix(f.URL, "https://"):
+		return bad(fmt.Sprintf("url %q is not absolute http or https", abbreviate(f.URL)))
+	case strings.ContainsAny(f.URL, " \t\r\n\"<>#"):
+		return bad(fmt.Sprintf("url %q is not canonical", abbreviate(f.URL)))
+	case f.Modified.Year() < 0 || f.Modified.Year() > 9999:
+		return bad("modified has no year of four digits")
+	}
+	return nil
+}
+
+func isDigest(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return len(s) == 2*sha256.Size
+}
+
+// A LineError is what is wrong with one line of phm.files.
+type LineError struct {
+	Line int // from 1
+	Err  error
+}
+
+func (e *LineError) Error() string { return fmt.Sprintf("%s:%d: %v", FilesName, e.Line, e.Err) }
+func (e *LineError) Unwrap() error { return e.Err }
+
+// Files reads phm.files as a stream. A line that breaks a rule yields a *LineError in its place, and reading goes on with the next; an
+// error of r is yielded as it is and ends the sequence.
+func Files(r io.Reader) iter.Seq2[*File, error] {
+	return func(yield func(*File, error) bool) {
+		br := bufio.NewReaderSize(r, 64<<10)
+		last := ""
+		var buf []byte
+		for n := 1; ; n++ {
+			line, err := readLine(br, &buf)
+			if err == io.EOF && len(line) == 0 {
+				return
+			}
+			if err != nil && err != io.EOF && err != errLong {
+				yield(nil, fmt.Errorf("read %s: %w", FilesName, err))
+				return
+			}
+			cut := err == io.EOF
+			var f *File
+			if err != errLong {
+				f, err = parseFile(line)
+			}
+			if err == nil {
+				err = checkFile(f, last)
+				last = max(last, f.Path)
+			}
+			if err == nil && cut {
+				err = fmt.Errorf("%w: the last line has no line feed", ErrTable)
+			}
+			if err != nil {
+				f, err = nil, &LineError{n, err}
+			}
+			if !yield(f, err) {
+				return
+			}
+		}
+	}
+}
+
+var errLong = fmt.Errorf("%w: the line has more than %d bytes", ErrTable, maxLine)
+
+// readLine returns the next line without its line feed, io.EOF with a last one that has none, and errLong for one over maxLine, which
+// it passes over.
+func readLine(br *bufio.Reader, buf *[]byte) ([]byte, error) {
+	*buf = (*buf)[:0]
+	long := false
+	for {
+		part, err := br.ReadSlice('\n')
+		if !long {
+			*buf = append(*buf, part...)
+			long = len(*buf) > maxLine
+		}
+		switch {
+		case err == bufio.ErrBufferFull:
+			continue
+		case long && (err == nil || err == io.EOF):
+			return nil, errLong
+		case err != nil:
+			return *buf, err
+		}
+		return (*buf)[:len(*buf)-1], nil
+	}
+}
+
+func parseFile(line []byte) (*File, error) {
+	f := new(File)
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.DisallowUnknownFields()
+	if d.Decode(f) == nil && len(bytes.TrimSpace(line[d.InputOffset():])) == 0 {
+		return f, nil
+	}
+	*f = File{}
+	if err := json.Unmarshal(line, f); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrTable, err)
+	}
+	extra, err := extraFields(line, fileFields)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrTable, err)
+	}
+	f.Extra = extra
+	return f, nil
+}

@@ -1,0 +1,141 @@
+package phm
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"strings"
+	"time"
+)
+
+// A Sink takes the files of a tree. Nothing that it took is a PHM until the operation has returned without an error: on an error
+// the caller throws the whole tree away. phm.json is always the last file.
+type Sink interface {
+	// Create begins the file at path, which has passed CheckPath or is phm.json or phm.files, and is never created twice. Its directories
+	// are made as needed. The file is complete when Close has returned nil. modified is zero when nothing is known.
+	Create(path string, modified time.Time) (io.WriteCloser, error)
+}
+
+// OpenMeta reads phm.json at the root of a tree.
+func OpenMeta(fsys fs.FS) (*Meta, error) {
+	f, err := fsys.Open(MetaName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("open %s: %w: %w", MetaName, ErrNotPHM, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", MetaName, err)
+	}
+	defer f.Close()
+	return ReadMeta(f)
+}
+
+// tableOf yields the files of a tree, and an error for a table that cannot be opened, a bad line, or two paths that are one name on some
+// file system.
+func tableOf(fsys fs.FS) iter.Seq2[*File, error] {
+	return func(yield func(*File, error) bool) {
+		r, err := fsys.Open(FilesName)
+		if err != nil {
+			yield(nil, fmt.Errorf("open %s: %w", FilesName, err))
+			return
+		}
+		defer r.Close()
+		var names Namer
+		for f, err := range Files(r) {
+			if err == nil {
+				if err = names.Reserve(f.Path); err != nil {
+					f = nil
+				}
+			}
+			if !yield(f, err) {
+				return
+			}
+		}
+	}
+}
+
+// Copy copies a PHM from a tree to a sink, each file checked against the table on its way. Files that the table does not name are left behind.
+// Nothing is written when the table is not right.
+func Copy(fsys fs.FS, sink Sink) (*Meta, error) {
+	m, err := OpenMeta(fsys)
+	if err != nil {
+		return nil, fmt.Errorf("copy: %w", err)
+	}
+	entry := false
+	for f, err := range tableOf(fsys) {
+		if err != nil {
+			return nil, fmt.Errorf("copy: %w", err)
+		}
+		entry = entry || f.Path == m.Entry
+	}
+	if !entry {
+		return nil, fmt.Errorf("copy: entry point %q: %w: %s does not name it", m.Entry, ErrDamaged, FilesName)
+	}
+	buf := make([]byte, 64<<10)
+	for f, err := range tableOf(fsys) {
+		if err != nil {
+			return nil, fmt.Errorf("copy: %w", err)
+		}
+		if err := copyFile(item{fsys: fsys, path: f.Path, size: f.Size, sum: f.SHA256, modified: f.Modified}, sink, buf); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range []string{FilesName, MetaName} {
+		info, err := fs.Stat(fsys, name)
+		if err != nil {
+			return nil, fmt.Errorf("copy: %w", err)
+		}
+		it := item{fsys: fsys, path: name, size: info.Size(), modified: m.Retrieved}
+		if name == FilesName {
+			it.sum = m.TableSum
+		}
+		if err := copyFile(it, sink, buf); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+func copyFile(it item, sink Sink, buf []byte) error {
+	w, err := sink.Create(it.path, it.modified)
+	if err != nil {
+		return fmt.Errorf("create %q: %w", it.path, err)
+	}
+	if err := it.copyTo(w, buf); err != nil {
+		w.Close()
+		return err
+	}
+	if err := w.Close(); err != nil {
+		return fmt.Errorf("create %q: %w", it.path, err)
+	}
+	return nil
+}
+
+func writeFile(sink Sink, path string, modified time.Time, body []byte) error {
+	w, err := sink.Create(path, modified)
+	if err != nil {
+		return fmt.Errorf("create %q: %w", path, err)
+	}
+	if _, err := w.Write(body); err != nil {
+		w.Close()
+		return fmt.Errorf("create %q: %w", path, err)
+	}
+	if err := w.Close(); err != nil {
+		return fmt.Errorf("create %q: %w", path, err)
+	}
+	return nil
+}
+
+// HasLinks reports whether a file is of a format that mirrord relocates: HTML, XHTML, CSS, SVG and other XML, feeds, web manifests.
+func HasLinks(f *File) bool {
+	switch e := essence(f.Type); e {
+	case "text/html", "text/css", "application/xml", "text/xml", "application/manifest+json":
+		return true
+	case "":
+		_, ext := splitExtension(f.Path)
+		return ext != "" && contains(" html htm css webmanifest"+xmls, ext[1:])
+	default:
+		return strings.HasSuffix(e, "+xml")
+	}
+}
