@@ -1,0 +1,360 @@
+package relocate
+
+import (
+	"bytes"
+	"unicode/utf8"
+)
+
+// The classes of bytes in a style sheet.
+const (
+	cssStop  = 1 << iota // may begin something that matters to the scan
+	cssIdent             // part of an identifier
+	cssURL               // ordinary inside an unquoted url()
+)
+
+var cssClass = func() (t [256]uint8) {
+	for _, c := range []byte("\"'/\\()@{};") {
+		t[c] |= cssStop
+	}
+	for c := range t {
+		if b := byte(c); alnum(b) || b == '-' || b == '_' || c >= 0x80 {
+			t[c] |= cssIdent
+		}
+		if c > ' ' && c != 0x7f && c != '"' && c != '\'' && c != '(' && c != ')' && c != '\\' {
+			t[c] |= cssURL
+		}
+	}
+	return t
+}()
+
+// css finds the links of a style sheet, a style attribute or the content of <style>: url() in both forms, src(), the strings of
+// @import and of image-set() (CSS Syntax, section 4; CSS Values, section 4.5; CSS Images, section 2.4). The address of an @namespace
+// is a name, not a link. v's text must be UTF-8 or without multi-byte characters that hold a backslash.
+func (sc *scanner) css(v view, ctx Context) {
+	c := cssScan{sc: sc, v: v, ctx: ctx, s: v.s, set: -1}
+	for c.p < len(c.s) {
+		b := c.s[c.p]
+		if cssClass[b]&cssStop == 0 {
+			c.p++
+			continue
+		}
+		switch b {
+		case '"', '\'':
+			start := c.p + 1
+			end := c.skipString()
+			if c.depth == c.set {
+				c.str(start, end)
+			}
+		case '/':
+			c.p++
+			if c.p < len(c.s) && c.s[c.p] == '*' {
+				c.p--
+				c.comment()
+			}
+		case '\\':
+			c.escapedIdent()
+		case '(':
+			c.open(c.identBefore(c.p))
+		case ')':
+			c.close()
+			c.p++
+		case '@':
+			c.atRule()
+		default: // { } ;
+			c.depth, c.set = 0, -1
+			c.p++
+		}
+	}
+}
+
+type cssScan struct {
+	sc    *scanner
+	v     view
+	ctx   Context
+	s     []byte
+	p     int
+	depth int // open parentheses
+	set   int // depth inside the innermost image-set(), or -1
+}
+
+func (c *cssScan) close() {
+	if c.depth > 0 {
+		c.depth--
+	}
+	if c.depth < c.set {
+		c.set = -1
+	}
+}
+
+// comment skips the comment that starts at p.
+func (c *cssScan) comment() {
+	if i := bytes.Index(c.s[c.p+2:], []byte("*/")); i >= 0 {
+		c.p += i + 4
+	} else {
+		c.p = len(c.s)
+	}
+}
+
+// space skips white space and comments.
+func (c *cssScan) space(comments bool) {
+	for c.p < len(c.s) {
+		switch {
+		case space(c.s[c.p]):
+			c.p++
+		case comments && c.s[c.p] == '/' && c.p+1 < len(c.s) && c.s[c.p+1] == '*':
+			c.comment()
+		default:
+			return
+		}
+	}
+}
+
+// identBefore returns the identifier that ends at i, without escapes.
+func (c *cssScan) identBefore(i int) []byte {
+	j := i
+	for j > 0 && i-j < 24 && cssClass[c.s[j-1]]&cssIdent != 0 {
+		j--
+	}
+	return c.s[j:i]
+}
+
+// escapedIdent reads on in an identifier that has an escape at p, and its "(" if one follows.
+func (c *cssScan) escapedIdent() {
+	var buf [24]byte
+	name := append(buf[:0], c.identBefore(c.p)...)
+	for c.p < len(c.s) {
+		b := c.s[c.p]
+		if b == '\\' {
+			r, n := cssEscape(c.s[c.p:])
+			if n == 0 { // a backslash before a line end is no escape
+				c.p++
+				return
+			}
+			c.p += n
+			if r >= 0x80 {
+				r = 0x80
+			}
+			b = byte(r)
+		} else if cssClass[b]&cssIdent != 0 {
+			c.p++
+		} else {
+			break
+		}
+		if len(name) < cap(buf) {
+			name = append(name, b)
+		}
+	}
+	if c.p < len(c.s) && c.s[c.p] == '(' && len(name) < cap(buf) {
+		c.open(name)
+	}
+}
+
+// open handles "name(" whose parenthesis is at p.
+func (c *cssScan) open(name []byte) {
+	c.p++
+	switch {
+	case equalFold(name, "url"), equalFold(name, "src"):
+		c.url(equalFold(name, "url"))
+		return
+	case equalFold(name, "image-set"), equalFold(name, "-webkit-image-set"):
+		c.depth++
+		c.set = c.depth
+		return
+	}
+	c.depth++
+}
+
+// url reads the argument of url( up to and including its end.
+func (c *cssScan) url(unquoted bool) {
+	c.space(!unquoted)
+	if c.p >= len(c.s) {
+		return
+	}
+	if q := c.s[c.p]; q == '"' || q == '\'' {
+		start := c.p + 1
+		c.str(start, c.skipString())
+		c.depth++ // modifiers may follow; the general loop finds the end
+		return
+	}
+	if !unquoted {
+		c.depth++
+		return
+	}
+	start, end := c.p, -1
+	for c.p < len(c.s) {
+		b := c.s[c.p]
+		if cssClass[b]&cssURL != 0 {
+			c.p++
+			continue
+		}
+		switch {
+		case b == ')':
+			if end < 0 {
+				end = c.p
+			}
+			c.p++
+			c.link(start, end, c.ctx|CtxCSSUnquoted)
+			return
+		case space(b):
+			if end < 0 {
+				end = c.p
+			}
+			c.space(false)
+			if c.p < len(c.s) && c.s[c.p] != ')' {
+				c.badURL()
+				return
+			}
+		case b == '\\':
+			_, n := cssEscape(c.s[c.p:])
+			if n == 0 {
+				c.badURL()
+				return
+			}
+			c.p += n
+		default:
+			c.badURL()
+			return
+		}
+	}
+	if end < 0 {
+		end = len(c.s)
+	}
+	c.link(start, end, c.ctx|CtxCSSUnquoted) // the end of the sheet ends everything that is open
+}
+
+// badURL skips the remnants of a bad url: up to the next unescaped ')'.
+func (c *cssScan) badURL() {
+	for c.p < len(c.s) {
+		switch c.s[c.p] {
+		case ')':
+			c.p++
+			return
+		case '\\':
+			c.p++
+		}
+		c.p++
+	}
+	c.p = min(c.p, len(c.s))
+}
+
+// skipString skips the string whose quote is at p and returns the end of its text, or -1 for a string that a line end breaks.
+func (c *cssScan) skipString() int {
+	q := c.s[c.p]
+	for c.p++; c.p < len(c.s); c.p++ {
+		switch b := c.s[c.p]; b {
+		case q:
+			c.p++
+			return c.p - 1
+		case '\\':
+			if c.p++; c.p+1 < len(c.s) && c.s[c.p] == '\r' && c.s[c.p+1] == '\n' {
+				c.p++
+			}
+		case '\n', '\r', '\f':
+			return -1
+		}
+	}
+	c.p = len(c.s)
+	return c.p
+}
+
+func (c *cssScan) str(start, end int) {
+	if end >= start {
+		c.link(start, end, c.ctx)
+	}
+}
+
+// link emits the URL written in s[start:end].
+func (c *cssScan) link(start, end int, ctx Context) {
+	v := c.v.sub(start, end)
+	if len(v.s) > 5 && v.s[4] == ':' && equalFold(v.s[:4], "data") {
+		return
+	}
+	if bytes.IndexByte(v.s, '\\') >= 0 {
+		v = c.sc.cssText(v)
+	}
+	c.sc.url(v, Requisite, ctx, false)
+}
+
+// atRule reads the name of an at-rule and, of those that matter, what follows.
+func (c *cssScan) atRule() {
+	start := c.p + 1
+	for c.p++; c.p < len(c.s) && cssClass[c.s[c.p]]&cssIdent != 0; c.p++ {
+	}
+	name := c.s[start:c.p]
+	switch {
+	case equalFold(name, "import"):
+		c.space(true)
+		if c.p < len(c.s) && (c.s[c.p] == '"' || c.s[c.p] == '\'') {
+			start := c.p + 1
+			c.str(start, c.skipString())
+		}
+	case equalFold(name, "namespace"):
+		for c.p < len(c.s) && c.s[c.p] != ';' && c.s[c.p] != '{' && c.s[c.p] != '}' {
+			switch b := c.s[c.p]; {
+			case b == '"' || b == '\'':
+				c.skipString()
+			case b == '(':
+				c.p++
+				c.badURL()
+			default:
+				c.p++
+			}
+		}
+	}
+}
+
+// cssText returns the text of v, a string or unquoted url(), with its escapes decoded.
+func (sc *scanner) cssText(v view) view {
+	d := sc.newDecoder(&v)
+	s := v.s
+	for i := 0; i < len(s); {
+		if s[i] != '\\' {
+			d.put(i, s[i])
+			i++
+			continue
+		}
+		r, n := cssEscape(s[i:])
+		switch {
+		case n > 0:
+			d.rune(i, r)
+			i += n
+		case i+2 < len(s) && s[i+1] == '\r' && s[i+2] == '\n':
+			i += 3
+		default: // a line continuation, or a backslash at the end
+			i += min(2, len(s)-i)
+		}
+	}
+	return d.view(len(s))
+}
+
+// cssEscape decodes the escape at the start of s, which is a backslash, and returns the bytes consumed: 0 when a line end or
+// nothing follows, which is no escape (CSS Syntax, section 4.3.7).
+func cssEscape(s []byte) (r rune, n int) {
+	if len(s) < 2 || s[1] == '\n' || s[1] == '\r' || s[1] == '\f' {
+		return 0, 0
+	}
+	x, i := rune(0), 1
+	for ; i < len(s) && i < 7; i++ {
+		d := digit(s[i])
+		if d > 15 {
+			break
+		}
+		x = x<<4 | d
+	}
+	if i == 1 {
+		if s[1] < 0x80 {
+			return rune(s[1]), 2
+		}
+		r, n = utf8.DecodeRune(s[1:])
+		return r, n + 1
+	}
+	if i+1 < len(s) && s[i] == '\r' && s[i+1] == '\n' {
+		i += 2
+	} else if i < len(s) && space(s[i]) {
+		i++
+	}
+	if x == 0 || x > 0x10ffff || 0xd800 <= x && x <= 0xdfff {
+		x = 0xfffd
+	}
+	return x, i
+}

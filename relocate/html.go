@@ -1,0 +1,271 @@
+package relocate
+
+import (
+	"bytes"
+
+	"mirrord/site"
+)
+
+// attr is an attribute that matters, in a tag being read. Offsets are into the view that is scanned.
+type attr struct {
+	id     attrID
+	quote  byte
+	k0     int // start of the name
+	v0, v1 int // value
+	end    int // after the closing quote
+}
+
+// scanner is the state of one scan. Its buffers belong to the Doc and are used again.
+type scanner struct {
+	d  *Doc
+	in Input
+	cs charset
+
+	arena []byte  // decoded text; lives until the next scan
+	maps  []int32 // raw offsets of decoded text
+	urls  []byte  // what Link.URL aliases
+	attrs []attr  // of the tags being read, innermost last
+
+	foreignAware bool // obey SVG and MathML where they change tokenization; x/net/html's Tokenizer does not
+	keepEmpty    bool // record references without path and query: a <base> gives them another document
+	sawEmpty     bool // one was left out
+
+	base      []byte // reference of the first <base href>, or nil
+	baseSet   bool
+	xmlBases  []xmlBase
+	late      charset // named by a <meta> beyond the prescan
+	lateFound bool
+
+	headEnd, htmlEnd, doctypeEnd, metaAt int32 // places for a charset declaration; -1: not seen
+}
+
+// html scans v, a document or a nested one, whose text ctx wraps in some levels of character references.
+func (sc *scanner) html(v view, ctx Context) {
+	s := v.s
+	h := htmlScan{sc: sc, v: v, ctx: ctx, top: ctx&CtxLevel == 0 && ctx&(CtxXML|CtxCDATA) == 0, first: len(sc.d.Links)}
+	for p := 0; ; {
+		i := bytes.IndexByte(s[p:], '<')
+		if i < 0 {
+			break
+		}
+		p += i + 1
+		if p >= len(s) {
+			break
+		}
+		switch c := s[p]; {
+		case letter(c):
+			p = h.startTag(p)
+		case c == '/':
+			p = h.endTag(p + 1)
+		case c == '!':
+			p = h.markup(p + 1)
+		case c == '?':
+			p = after(s, p, '>')
+		}
+		if p < 0 {
+			break
+		}
+	}
+	if !h.top && h.baseSet {
+		h.resolveNested()
+	}
+}
+
+// htmlScan is the state of one (possibly nested) HTML document.
+type htmlScan struct {
+	sc        *scanner
+	v         view
+	ctx       Context
+	top       bool
+	foreign   int // open svg and math elements
+	templates int // open template elements: their <base> and <meta> are inert
+	first     int // the document's first link
+
+	base    []byte
+	baseSet bool
+}
+
+func (h *htmlScan) markup(p int) int {
+	s := h.v.s
+	if h.foreign > 0 && bytes.HasPrefix(s[p:], []byte("[CDATA[")) {
+		if i := bytes.Index(s[p:], []byte("]]>")); i >= 0 {
+			return p + i + 3
+		}
+		return len(s)
+	}
+	end := skipMarkup(s, p)
+	if h.top && h.sc.doctypeEnd < 0 && len(s)-p > 7 && equalFold(s[p:p+7], "doctype") {
+		h.sc.doctypeEnd = h.v.at(end)
+	}
+	return end
+}
+
+func (h *htmlScan) endTag(p int) int {
+	s := h.v.s
+	if p >= len(s) {
+		return -1
+	}
+	if !letter(s[p]) {
+		return after(s, p, '>')
+	}
+	if h.foreign > 0 || h.templates > 0 {
+		end, hash := tagName(s, p)
+		switch tagOf(hash, s[p:end]) {
+		case tagSvg, tagMath:
+			h.foreign = max(h.foreign-1, 0)
+		case tagTemplate:
+			h.templates = max(h.templates-1, 0)
+		}
+	}
+	return skipTag(s, p)
+}
+
+// startTag reads the start tag whose name starts at s[p], with its raw text if it has any, and returns the position after it, or
+// -1 if the document ends first.
+func (h *htmlScan) startTag(p int) int {
+	sc, s := h.sc, h.v.s
+	start := p - 1
+	end, hash := tagName(s, p)
+	tag := tagOf(hash, s[p:end])
+	mark := len(sc.attrs)
+	p = end
+	var a rawAttr
+	var seen [(attrCount + 63) / 64]uint64
+	for {
+		p = nextAttr(s, p, &a)
+		if p < 0 {
+			break
+		}
+		id := attrOf(a.hash, s[a.k0:a.k1])
+		if id == noAttr || tag == noTag && !anywhere(id) || id != attrPaint && seen[id>>6]>>(id&63)&1 != 0 {
+			continue
+		}
+		seen[id>>6] |= 1 << (id & 63)
+		sc.attrs = append(sc.attrs, attr{id: id, quote: a.quote, k0: a.k0, v0: a.v0, v1: a.v1, end: a.end})
+	}
+	if p == attrEOF {
+		sc.attrs = sc.attrs[:mark]
+		return -1
+	}
+	p = a.end
+	if len(sc.attrs) > mark {
+		h.tag(tag, mark, start)
+		sc.attrs = sc.attrs[:mark]
+	}
+	if tag != noTag {
+		return h.content(tag, p)
+	}
+	return p
+}
+
+// content does what the element's kind asks for after its start tag, which ends at s[p], and returns where to read on.
+func (h *htmlScan) content(tag tagID, p int) int {
+	sc, s := h.sc, h.v.s
+	var name string
+	switch tag {
+	case tagHtml:
+		if h.top && sc.htmlEnd < 0 {
+			sc.htmlEnd = h.v.at(p)
+		}
+		return p
+	case tagHead:
+		if h.top && sc.headEnd < 0 {
+			sc.headEnd = h.v.at(p)
+		}
+		return p
+	case tagSvg, tagMath:
+		if sc.foreignAware && s[p-2] != '/' {
+			h.foreign++
+		}
+		return p
+	case tagTemplate:
+		if s[p-2] != '/' || h.foreign == 0 {
+			h.templates++
+		}
+		return p
+	case tagScript:
+		name = "script"
+	case tagStyle:
+		name = "style"
+	case tagTitle:
+		name = "title"
+	case tagTextarea:
+		name = "textarea"
+	case tagXmp:
+		name = "xmp"
+	case tagIframe:
+		name = "iframe"
+	case tagNoembed:
+		name = "noembed"
+	case tagNoframes:
+		name = "noframes"
+	case tagNoscript:
+		if !sc.in.Scripting {
+			return p
+		}
+		name = "noscript"
+	case tagPlaintext:
+		return len(s)
+	default:
+		return p
+	}
+	if h.foreign > 0 && (tag != tagScript && tag != tagStyle || s[p-2] == '/') {
+		return p // in SVG and MathML only the HTML parser's script and style hold raw-like text, and they may be self-closing
+	}
+	end := rawEnd(s, p, name)
+	switch {
+	case tag == tagStyle:
+		sc.css(sc.plainText(h.v.sub(p, end)), h.ctx|CtxCSS)
+	case tag == tagTitle && h.top && sc.d.Title == "":
+		sc.title(h.v.sub(p, end), false)
+	}
+	return end
+}
+
+// maxTitle bounds Doc.Title in bytes.
+const maxTitle = 1024
+
+func (sc *scanner) title(v view, xml bool) {
+	if len(v.s) > 16*maxTitle {
+		v = v.sub(0, 16*maxTitle)
+	}
+	t := sc.attrText(v, xml)
+	sc.d.Title = collapse(t.s, maxTitle)
+}
+
+// resolveNested resolves the links of a srcdoc document that has a base of its own. That base itself is resolved against what is
+// known of the outer base here.
+func (h *htmlScan) resolveNested() {
+	sc := h.sc
+	outer := sc.in.URL
+	if u, _, err := outer.Resolve(string(sc.base)); sc.base != nil && err == nil {
+		outer = u
+	}
+	base, _, err := outer.Resolve(string(h.base))
+	if err != nil {
+		base = outer
+	}
+	for i := h.first; i < len(sc.d.Links); i++ {
+		if l := &sc.d.Links[i]; l.URL == nil {
+			l.Plain = false
+			sc.resolve(base, l)
+		}
+	}
+}
+
+// maxURLBytes bounds the memory of all resolved URLs of a document: a long base and many short links would otherwise be quadratic.
+const maxURLBytes = 64 << 20
+
+func (sc *scanner) resolve(base site.URL, l *Link) {
+	n := len(sc.urls)
+	if n > maxURLBytes {
+		sc.d.Truncated = true
+		return
+	}
+	out, _, err := base.AppendResolve(sc.urls, l.Ref)
+	if err != nil {
+		return
+	}
+	sc.urls = out
+	l.URL = out[n:len(out):len(out)]
+}

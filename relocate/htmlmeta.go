@@ -1,0 +1,221 @@
+package relocate
+
+import "bytes"
+
+// maxRobots bounds the robots metas that are kept.
+const maxRobots = 16
+
+// meta handles a meta element: refresh, images and addresses for link previews, robots, charset, policy.
+func (h *htmlScan) meta(mark, start int) {
+	sc := h.sc
+	content := h.find(mark, attrContent)
+	equiv := string(bytes.ToLower(bytes.TrimSpace(h.text(h.find(mark, attrHttpEquiv)))))
+	if a := h.find(mark, attrCharset); a != nil || equiv == "content-type" {
+		h.metaCharset(a, content, start)
+	}
+	if content == nil {
+		return
+	}
+	switch equiv {
+	case "refresh":
+		v := sc.attrText(h.v.sub(content.v0, content.v1), false)
+		if i, j := refreshURL(v.s); j > i {
+			sc.url(v.sub(i, j), Hyperlink, h.attrCtx(content)|CtxRefresh, false)
+		}
+		return
+	case "content-security-policy":
+		if content.v1 > content.v0 {
+			h.blank(content, EditCSP)
+		}
+		return
+	}
+	a := h.find(mark, attrProperty)
+	if a == nil {
+		if a = h.find(mark, attrName); a == nil {
+			a = h.find(mark, attrItemprop)
+		}
+	}
+	name := string(bytes.ToLower(bytes.TrimSpace(h.text(a))))
+	kind := Requisite
+	switch name {
+	case "robots", "mirrord":
+		if h.templates == 0 && len(sc.d.Robots) < maxRobots {
+			sc.d.Robots = append(sc.d.Robots, RobotsMeta{Name: name, Content: collapse(h.text(content), 1024)})
+		}
+		return
+	case "og:image", "og:image:url", "og:image:secure_url", "twitter:image", "twitter:image:src", "image", "thumbnail", "thumbnailurl",
+		"msapplication-tileimage", "msapplication-square70x70logo", "msapplication-square150x150logo",
+		"msapplication-square310x310logo", "msapplication-wide310x150logo":
+	case "og:url", "twitter:url", "og:video", "og:video:url", "og:audio", "url":
+		kind = Reference
+	default:
+		return
+	}
+	sc.url(sc.attrText(h.v.sub(content.v0, content.v1), false), kind, h.attrCtx(content), false)
+}
+
+// metaCharset notes where the document first names its encoding, and which.
+func (h *htmlScan) metaCharset(charsetAttr, content *attr, start int) {
+	sc := h.sc
+	if !h.top || h.templates > 0 {
+		return
+	}
+	label := ""
+	if charsetAttr != nil {
+		label = string(h.text(charsetAttr))
+	} else if content != nil {
+		label = metaContentCharset(string(bytes.ToLower(h.text(content))))
+	}
+	if label == "" {
+		return
+	}
+	if sc.metaAt < 0 {
+		sc.metaAt = h.v.at(start)
+	}
+	if c, ok := fromMeta(label); ok && !sc.lateFound {
+		sc.late, sc.lateFound = c, true
+	}
+}
+
+// blank declares that an attribute's value is emptied. An unquoted one gets quotes, or the next attribute would become the value.
+func (h *htmlScan) blank(a *attr, why EditKind) {
+	text := ""
+	if a.quote == 0 {
+		text = `""`
+		if h.ctx&CtxLevel > 0 {
+			text = "&quot;&quot;"
+			for range h.ctx&CtxLevel - 1 {
+				text = "&amp;quot;&amp;quot;"
+			}
+		}
+	}
+	h.sc.d.Edits = append(h.sc.d.Edits, Edit{Start: h.v.at(a.v0), End: h.v.at(a.v1), New: text, Why: why, Link: -1})
+}
+
+// baseTag takes the first base element with an href as the base of the whole document (HTML standard, section 4.2.3).
+func (h *htmlScan) baseTag(mark int) {
+	a := h.find(mark, attrHref)
+	if a == nil || h.templates > 0 || h.baseSet {
+		return
+	}
+	h.baseSet = true
+	h.base = bytes.Trim(h.text(a), "\x00\t\n\f\r ")
+	if h.top {
+		h.sc.base, h.sc.baseSet = h.base, true
+	}
+	if a.v1 > a.v0 {
+		h.blank(a, EditBase)
+	}
+}
+
+// refreshURL returns the span of the URL in the content of a meta refresh (HTML standard, section 4.2.5.3, "shared declarative
+// refresh steps"), or an empty one.
+func refreshURL(s []byte) (start, end int) {
+	i := 0
+	skip := func() {
+		for i < len(s) && space(s[i]) {
+			i++
+		}
+	}
+	skip()
+	digits := i
+	for i < len(s) && ('0' <= s[i] && s[i] <= '9' || s[i] == '.') {
+		i++
+	}
+	if i == digits || i >= len(s) {
+		return 0, 0
+	}
+	if s[i] != ';' && s[i] != ',' && !space(s[i]) {
+		return 0, 0
+	}
+	skip()
+	if i < len(s) && (s[i] == ';' || s[i] == ',') {
+		i++
+	}
+	skip()
+	start = i
+	if i+3 <= len(s) && equalFold(s[i:i+3], "url") {
+		i += 3
+		skip()
+		if i < len(s) && s[i] == '=' {
+			i++
+			skip()
+			start = i
+		}
+	}
+	if start < len(s) && (s[start] == '"' || s[start] == '\'') {
+		q := s[start]
+		start++
+		if j := bytes.IndexByte(s[start:], q); j >= 0 {
+			return start, start + j
+		}
+	}
+	return start, len(s)
+}
+
+// srcsetNext returns the span of the next URL in a srcset at or after p and where to go on (HTML standard, section 4.8.4.3.10,
+// "parse a srcset attribute"). An empty span says there is none.
+func srcsetNext(s []byte, p int) (start, end, next int) {
+	for p < len(s) && (space(s[p]) || s[p] == ',') {
+		p++
+	}
+	start = p
+	for p < len(s) && !space(s[p]) {
+		p++
+	}
+	if end = p; end > start && s[end-1] == ',' {
+		for end > start && s[end-1] == ',' {
+			end--
+		}
+		return start, end, p
+	}
+	for depth := 0; p < len(s); p++ { // descriptors
+		switch c := s[p]; {
+		case c == '(':
+			depth = 1
+		case c == ')':
+			depth = 0
+		case c == ',' && depth == 0:
+			return start, end, p + 1
+		}
+	}
+	return start, end, p
+}
+
+// lazyURL reports whether the value of an attribute that only scripts read looks like the URL of a file: a path with an extension
+// and none of the characters of markup, JSON or text.
+func lazyURL(s []byte) bool {
+	s = bytes.Trim(s, "\t\n\f\r ")
+	if len(s) == 0 || len(s) > 4096 || bytes.ContainsAny(s, " \t\n\r\"'<>{}[]|\\^`,;$") {
+		return false
+	}
+	rest := s
+	if i := bytes.IndexAny(rest, "?#"); i >= 0 {
+		rest = rest[:i]
+	}
+	if i := bytes.Index(rest, []byte("://")); i > 0 { // the extension must be one of the path, not of the host
+		j := bytes.IndexByte(rest[i+3:], '/')
+		if j < 0 {
+			return false
+		}
+		rest = rest[i+3+j:]
+	}
+	if bytes.IndexByte(rest, ':') >= 0 {
+		return false
+	}
+	base := rest[bytes.LastIndexByte(rest, '/')+1:]
+	dot := bytes.LastIndexByte(base, '.')
+	if dot <= 0 || len(base)-dot-1 < 2 || len(base)-dot-1 > 5 {
+		return false
+	}
+	letters := 0
+	for _, c := range base[dot+1:] {
+		if !alnum(c) {
+			return false
+		}
+		if letter(c) {
+			letters++
+		}
+	}
+	return letters > 0
+}

@@ -1,0 +1,352 @@
+package relocate
+
+import "bytes"
+
+// anywhere reports whether an attribute matters on elements that are not known otherwise.
+func anywhere(id attrID) bool {
+	switch id {
+	case attrStyle, attrXlinkHref, attrDataSrc, attrDataSrcset, attrDataLazySrc, attrDataLazySrcset, attrDataOriginal, attrPaint, attrSrcdoc:
+		return true
+	}
+	return false
+}
+
+// find returns the attribute of the tag whose attributes start at mark, or nil.
+func (h *htmlScan) find(mark int, id attrID) *attr {
+	for i := mark; i < len(h.sc.attrs); i++ {
+		if h.sc.attrs[i].id == id {
+			return &h.sc.attrs[i]
+		}
+	}
+	return nil
+}
+
+// text returns the decoded value of an attribute, or nil.
+func (h *htmlScan) text(a *attr) []byte {
+	if a == nil {
+		return nil
+	}
+	v := h.sc.attrText(h.v.sub(a.v0, a.v1), false)
+	return v.s
+}
+
+// attrCtx returns how to write into a, an attribute value.
+func (h *htmlScan) attrCtx(a *attr) Context {
+	ctx := h.ctx.deeper()
+	switch a.quote {
+	case 0:
+		ctx |= CtxUnquoted
+	case '\'':
+		ctx |= CtxSingle
+	}
+	return ctx
+}
+
+// tag finds the links of a start tag whose attributes start at mark. The tag's '<' is at start.
+func (h *htmlScan) tag(tag tagID, mark, start int) {
+	sc := h.sc
+	t := tagLinks{h: h, tag: tag, link: -1}
+	switch tag {
+	case tagA, tagArea, tagForm:
+		t.nofollow = hasToken(h.text(h.find(mark, attrRel)), "nofollow")
+	case tagLink:
+		t.linkRel(mark)
+	case tagMeta:
+		h.meta(mark, start)
+		return
+	case tagBase:
+		h.baseTag(mark)
+		return
+	case tagHtml:
+		if a := h.find(mark, attrLang); a != nil && h.top && sc.d.Lang == "" {
+			sc.d.Lang = collapse(h.text(a), 64)
+		}
+	case tagParam:
+		switch string(bytes.ToLower(h.text(h.find(mark, attrName)))) {
+		case "movie", "src", "data", "url", "filename":
+			t.param = true
+		}
+	case tagInput:
+		t.image = bytes.EqualFold(h.text(h.find(mark, attrType)), []byte("image"))
+	case tagObject:
+		t.frame = h.objectIsFrame(mark)
+	}
+	n := len(sc.attrs)
+	for i := mark; i < n; i++ {
+		a := sc.attrs[i]
+		t.attr(&a)
+	}
+	if tag == tagScript || tag == tagLink || tag == tagImg || tag == tagAudio || tag == tagVideo {
+		for i := mark; i < n; i++ {
+			switch a := &sc.attrs[i]; a.id {
+			case attrIntegrity:
+				h.edit(a.k0, a.end, "", EditIntegrity, t.link)
+			case attrCrossorigin:
+				h.edit(a.k0, a.end, "", EditCrossorigin, t.link)
+			}
+		}
+	}
+}
+
+// edit declares an edit that depends on a link; without one it is not needed.
+func (h *htmlScan) edit(a, b int, text string, why EditKind, link int) {
+	if link >= 0 && !h.sc.d.Truncated {
+		h.sc.d.Edits = append(h.sc.d.Edits, Edit{Start: h.v.at(a), End: h.v.at(b), New: text, Why: why, Link: int32(link)})
+	}
+}
+
+// tagLinks is what is known of a tag before its attributes are gone through in order.
+type tagLinks struct {
+	h        *htmlScan
+	tag      tagID
+	nofollow bool
+	param    bool
+	image    bool
+	frame    bool
+	rel      Kind
+	noLink   bool // link element whose rel names nothing to fetch or relocate
+	link     int  // the link that integrity and crossorigin depend on, or -1
+}
+
+func (t *tagLinks) attr(a *attr) {
+	switch a.id {
+	case attrHref:
+		t.href(a)
+	case attrXlinkHref:
+		if t.tag == tagA {
+			t.url(a, Hyperlink)
+		} else if t.tag != tagLink {
+			t.url(a, Requisite)
+		}
+	case attrSrc:
+		t.src(a)
+	case attrSrcset:
+		if t.tag == tagImg || t.tag == tagSource {
+			t.srcset(a, false)
+		}
+	case attrImagesrcset:
+		if t.tag == tagLink && !t.noLink {
+			t.srcset(a, false)
+		}
+	case attrStyle:
+		sc := t.h.sc
+		v := sc.attrText(t.h.v.sub(a.v0, a.v1), false)
+		sc.css(sc.plainText(v), t.h.attrCtx(a)|CtxCSS)
+	case attrPaint:
+		sc := t.h.sc
+		v := t.h.v.sub(a.v0, a.v1)
+		if bytes.IndexByte(v.s, '(') >= 0 && !bytes.Contains(v.s, []byte("(#")) {
+			sc.css(sc.plainText(sc.attrText(v, false)), t.h.attrCtx(a)|CtxCSS)
+		}
+	case attrData:
+		if t.tag == tagObject {
+			t.url(a, t.frameKind())
+		}
+	case attrAction:
+		if t.tag == tagForm {
+			t.url(a, Action)
+		}
+	case attrFormaction:
+		if t.tag == tagInput || t.tag == tagButton {
+			t.url(a, Action)
+		}
+	case attrPing:
+		if t.tag == tagA || t.tag == tagArea {
+			t.list(a, Action)
+		}
+	case attrPoster:
+		if t.tag == tagVideo {
+			t.url(a, Requisite)
+		}
+	case attrBackground:
+		switch t.tag {
+		case tagBody, tagTable, tagThead, tagTbody, tagTfoot, tagTr, tagTd, tagTh:
+			t.url(a, Requisite)
+		}
+	case attrCite:
+		switch t.tag {
+		case tagBlockquote, tagQ, tagIns, tagDel:
+			t.url(a, Reference)
+		}
+	case attrLongdesc:
+		if t.tag == tagImg || t.tag == tagFrame || t.tag == tagIframe {
+			t.url(a, Reference)
+		}
+	case attrLowsrc, attrDynsrc:
+		if t.tag == tagImg {
+			t.url(a, Requisite)
+		}
+	case attrManifest:
+		if t.tag == tagHtml {
+			t.url(a, Requisite)
+		}
+	case attrValue:
+		if t.param {
+			t.url(a, Requisite)
+		}
+	case attrDataSrc, attrDataLazySrc, attrDataOriginal:
+		v := t.h.sc.attrText(t.h.v.sub(a.v0, a.v1), false)
+		if lazyURL(v.s) {
+			t.h.sc.url(v, Requisite, t.h.attrCtx(a), false)
+		}
+	case attrDataSrcset, attrDataLazySrcset:
+		t.srcset(a, true)
+	case attrSrcdoc:
+		if t.tag == tagIframe {
+			t.srcdoc(a)
+		}
+	}
+}
+
+func (t *tagLinks) href(a *attr) {
+	switch t.tag {
+	case tagA, tagArea, tagMathHref, tagMath:
+		t.url(a, Hyperlink)
+	case tagLink:
+		if !t.noLink {
+			t.link = t.url(a, t.rel)
+		}
+	case tagUse, tagImage, tagFeimage, tagScript, tagSVGHref:
+		t.url(a, Requisite)
+	}
+}
+
+func (t *tagLinks) src(a *attr) {
+	switch t.tag {
+	case tagImg, tagSource, tagTrack, tagAudio, tagVideo, tagEmbed, tagScript, tagBgsound, tagImage:
+		if i := t.url(a, Requisite); i >= 0 {
+			t.link = i
+		}
+	case tagInput:
+		if t.image {
+			t.url(a, Requisite)
+		}
+	case tagIframe, tagFrame:
+		t.url(a, Frame)
+	}
+}
+
+func (t *tagLinks) frameKind() Kind {
+	if t.frame {
+		return Frame
+	}
+	return Requisite
+}
+
+// url emits the value of a as a link and returns its index, or -1.
+func (t *tagLinks) url(a *attr, kind Kind) int {
+	v := t.h.sc.attrText(t.h.v.sub(a.v0, a.v1), false)
+	return t.h.sc.url(v, kind, t.h.attrCtx(a), t.nofollow)
+}
+
+// list emits every URL of a space-separated list.
+func (t *tagLinks) list(a *attr, kind Kind) {
+	v := t.h.sc.attrText(t.h.v.sub(a.v0, a.v1), false)
+	for i := 0; i < len(v.s); {
+		for i < len(v.s) && space(v.s[i]) {
+			i++
+		}
+		j := i
+		for j < len(v.s) && !space(v.s[j]) {
+			j++
+		}
+		if j > i {
+			t.h.sc.url(v.sub(i, j), kind, t.h.attrCtx(a), t.nofollow)
+		}
+		i = j
+	}
+}
+
+func (t *tagLinks) srcset(a *attr, lazy bool) {
+	sc := t.h.sc
+	v := sc.attrText(t.h.v.sub(a.v0, a.v1), false)
+	ctx := t.h.attrCtx(a) | CtxSrcset
+	for p := 0; ; {
+		i, j, next := srcsetNext(v.s, p)
+		if j <= i {
+			return
+		}
+		p = next
+		if lazy && !lazyURL(v.s[i:j]) {
+			continue
+		}
+		if n := sc.url(v.sub(i, j), Requisite, ctx, false); n >= 0 && t.link < 0 {
+			t.link = n
+		}
+	}
+}
+
+// srcdoc scans the document inside the attribute: its spans lie in the outer document.
+func (t *tagLinks) srcdoc(a *attr) {
+	ctx := t.h.attrCtx(a)
+	if ctx&CtxLevel == CtxLevel {
+		return // a document in a document in a document: a reference in it could not be written
+	}
+	t.h.sc.html(t.h.sc.attrText(t.h.v.sub(a.v0, a.v1), false), ctx)
+}
+
+// linkRel decides what a link element's href is for.
+func (t *tagLinks) linkRel(mark int) {
+	h := t.h
+	rel := h.text(h.find(mark, attrRel))
+	var best int // the strongest meaning wins
+	set := func(strength int, k Kind) {
+		if strength > best {
+			best, t.rel = strength, k
+		}
+	}
+	t.rel = Reference
+	alternate, hints := false, false
+	for _, f := range bytes.Fields(rel) {
+		switch string(bytes.ToLower(f)) {
+		case "stylesheet", "icon", "apple-touch-icon", "apple-touch-icon-precomposed", "apple-touch-startup-image", "mask-icon",
+			"fluid-icon", "manifest", "preload", "modulepreload", "prefetch", "image_src":
+			set(3, Requisite)
+		case "next", "prev", "previous", "first", "last", "up", "start", "begin", "end", "index", "contents", "toc", "chapter", "section",
+			"subsection", "appendix", "glossary", "help", "author", "license", "copyright", "home", "top", "prerender", "bookmark":
+			set(2, Hyperlink)
+		case "alternate":
+			alternate = true
+		case "preconnect", "dns-prefetch":
+			hints = true
+		}
+	}
+	if alternate && best < 3 {
+		typ := bytes.ToLower(h.text(h.find(mark, attrType)))
+		if h.find(mark, attrHreflang) != nil || bytes.Contains(typ, []byte("rss")) || bytes.Contains(typ, []byte("atom")) ||
+			bytes.Contains(typ, []byte("rdf+xml")) || bytes.Contains(typ, []byte("feed+json")) {
+			set(2, Hyperlink)
+		}
+	}
+	t.noLink = hints && best == 0
+}
+
+// objectIsFrame reports whether an object shows an HTML document.
+func (h *htmlScan) objectIsFrame(mark int) bool {
+	if typ := h.text(h.find(mark, attrType)); len(typ) > 0 {
+		return bytes.HasPrefix(bytes.ToLower(typ), []byte("text/html"))
+	}
+	ref := bytes.ToLower(h.text(h.find(mark, attrData)))
+	if i := bytes.IndexAny(ref, "?#"); i >= 0 {
+		ref = ref[:i]
+	}
+	return bytes.HasSuffix(ref, []byte(".html")) || bytes.HasSuffix(ref, []byte(".htm")) || bytes.HasSuffix(ref, []byte("/"))
+}
+
+// hasToken reports whether a space-separated list holds a word, case aside.
+func hasToken(list []byte, word string) bool {
+	for len(list) >= len(word) {
+		for len(list) > 0 && space(list[0]) {
+			list = list[1:]
+		}
+		n := 0
+		for n < len(list) && !space(list[n]) {
+			n++
+		}
+		if equalFold(list[:n], word) {
+			return true
+		}
+		list = list[n:]
+	}
+	return false
+}

@@ -1,0 +1,277 @@
+package relocate
+
+import "bytes"
+
+// prescanBytes is how far into a document its encoding is looked for (HTML standard, section 13.2.3.2).
+const prescanBytes = 1024
+
+// sniff determines the encoding of a document as browsers do: byte order mark, Content-Type, the document itself, the default.
+func sniff(raw []byte, f Format, header string) (charset, CharsetFrom) {
+	switch {
+	case bytes.HasPrefix(raw, []byte("\xef\xbb\xbf")):
+		return charset{}, FromBOM
+	case bytes.HasPrefix(raw, []byte("\xfe\xff")):
+		c, _ := lookup("utf-16be")
+		return c, FromBOM
+	case bytes.HasPrefix(raw, []byte("\xff\xfe")):
+		c, _ := lookup("utf-16le")
+		return c, FromBOM
+	}
+	if header != "" {
+		if c, ok := lookup(header); ok {
+			return c, FromHeader
+		}
+	}
+	if c, ok := declared(raw, f); ok {
+		return c, FromDocument
+	}
+	if f == HTML {
+		return windows1252(), FromDefault
+	}
+	return charset{}, FromDefault
+}
+
+// declared returns the encoding that the document names in its first bytes.
+func declared(raw []byte, f Format) (charset, bool) {
+	head := raw[:min(len(raw), prescanBytes)]
+	switch f {
+	case HTML:
+		if bytes.HasPrefix(head, []byte("<\x00?\x00x\x00")) {
+			return lookup("utf-16le")
+		}
+		if bytes.HasPrefix(head, []byte("\x00<\x00?\x00x")) {
+			return lookup("utf-16be")
+		}
+		if c, ok := prescan(head); ok {
+			return c, true
+		}
+		if label, _, _ := xmlEncoding(head); label != "" {
+			return fromMeta(label)
+		}
+	case CSS:
+		if a, b := cssCharset(head); b > 0 {
+			return fromMeta(string(head[a:b]))
+		}
+	case SVG, Feed, Sitemap:
+		if bytes.HasPrefix(head, []byte("<\x00?\x00")) {
+			return lookup("utf-16le")
+		}
+		if bytes.HasPrefix(head, []byte("\x00<\x00?")) {
+			return lookup("utf-16be")
+		}
+		if label, _, _ := xmlEncoding(head); label != "" {
+			return fromMeta(label)
+		}
+	}
+	return charset{}, false
+}
+
+// cssCharset returns the span of the name in an @charset rule, which must be the first bytes, spelled exactly so (CSS Syntax,
+// section 3.2), or 0, 0.
+func cssCharset(head []byte) (start, end int) {
+	const prefix = `@charset "`
+	if !bytes.HasPrefix(head, []byte(prefix)) {
+		return 0, 0
+	}
+	rest := head[len(prefix):]
+	if i := bytes.IndexByte(rest, '"'); i >= 0 && i+1 < len(rest) && rest[i+1] == ';' {
+		return len(prefix), len(prefix) + i
+	}
+	return 0, 0
+}
+
+// xmlEncoding returns the encoding that an XML declaration names and the span of the name. Without an encoding the span is empty
+// and stands where one can be inserted; without a declaration it is 0, 0.
+func xmlEncoding(head []byte) (label string, start, end int) {
+	if !bytes.HasPrefix(head, []byte("<?xml")) || len(head) < 6 || !space(head[5]) {
+		return "", 0, 0
+	}
+	stop := bytes.Index(head, []byte("?>"))
+	if stop < 0 {
+		return "", 0, 0
+	}
+	decl := head[:stop]
+	i := bytes.Index(decl, []byte("encoding"))
+	if i < 0 {
+		at := stop
+		if j := bytes.Index(decl, []byte("standalone")); j > 0 {
+			at = j
+		}
+		for at > 0 && space(decl[at-1]) {
+			at--
+		}
+		return "", at, at
+	}
+	for i += len("encoding"); i < len(decl) && space(decl[i]); i++ {
+	}
+	if i >= len(decl) || decl[i] != '=' {
+		return "", 0, 0
+	}
+	for i++; i < len(decl) && space(decl[i]); i++ {
+	}
+	if i >= len(decl) || decl[i] != '"' && decl[i] != '\'' {
+		return "", 0, 0
+	}
+	j := bytes.IndexByte(decl[i+1:], decl[i])
+	if j < 0 {
+		return "", 0, 0
+	}
+	return string(decl[i+1 : i+1+j]), i + 1, i + 1 + j
+}
+
+// space reports ASCII white space.
+func space(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\f' }
+
+// prescan looks for a meta element that names an encoding (HTML standard, section 13.2.3.2, "prescan a byte stream to determine
+// its encoding").
+func prescan(b []byte) (charset, bool) {
+	for i := 0; i < len(b); i++ {
+		j := bytes.IndexByte(b[i:], '<')
+		if j < 0 {
+			break
+		}
+		i += j
+		rest := b[i:]
+		switch {
+		case bytes.HasPrefix(rest, []byte("<!--")):
+			end := bytes.Index(rest[2:], []byte("-->"))
+			if end < 0 {
+				return charset{}, false
+			}
+			i += 2 + end + 2
+		case len(rest) > 5 && equalFold(rest[:5], "<meta") && (space(rest[5]) || rest[5] == '/'):
+			p := prescanner{b: b, i: i + 5}
+			if c, ok := p.meta(); ok {
+				return c, true
+			}
+			i = p.i
+		case len(rest) > 1 && letter(rest[1]), len(rest) > 2 && rest[1] == '/' && letter(rest[2]):
+			p := prescanner{b: b, i: i + 1}
+			for p.i < len(b) && !space(b[p.i]) && b[p.i] != '>' {
+				p.i++
+			}
+			for {
+				if name, _ := p.attribute(); name == "" {
+					break
+				}
+			}
+			i = p.i
+		case len(rest) > 1 && (rest[1] == '!' || rest[1] == '/' || rest[1] == '?'):
+			end := bytes.IndexByte(rest, '>')
+			if end < 0 {
+				return charset{}, false
+			}
+			i += end
+		}
+	}
+	return charset{}, false
+}
+
+type prescanner struct {
+	b []byte
+	i int
+}
+
+func (p *prescanner) meta() (charset, bool) {
+	var gotPragma, needPragma, seenHTTP, seenContent, seenCharset, found bool
+	var c charset
+	for {
+		name, value := p.attribute()
+		if name == "" {
+			break
+		}
+		switch {
+		case name == "http-equiv" && !seenHTTP:
+			seenHTTP = true
+			gotPragma = value == "content-type"
+		case name == "content" && !seenContent:
+			seenContent = true
+			if label := metaContentCharset(value); label != "" && !found {
+				if cc, ok := fromMeta(label); ok {
+					c, found, needPragma = cc, true, true
+				}
+			}
+		case name == "charset" && !seenCharset:
+			seenCharset = true
+			c, found = fromMeta(value)
+			needPragma = false
+		}
+	}
+	if !found || needPragma && !gotPragma {
+		return charset{}, false
+	}
+	return c, true
+}
+
+// attribute is the standard's "get an attribute"; names and values come in lower case, and no name says there is none left.
+func (p *prescanner) attribute() (name, value string) {
+	b := p.b
+	for p.i < len(b) && (space(b[p.i]) || b[p.i] == '/') {
+		p.i++
+	}
+	if p.i >= len(b) || b[p.i] == '>' {
+		return "", ""
+	}
+	start := p.i
+	for p.i < len(b) && !(b[p.i] == '=' && p.i > start) && !space(b[p.i]) && b[p.i] != '/' && b[p.i] != '>' {
+		p.i++
+	}
+	name = string(bytes.ToLower(b[start:p.i]))
+	for p.i < len(b) && space(b[p.i]) {
+		p.i++
+	}
+	if p.i >= len(b) || b[p.i] != '=' {
+		return name, ""
+	}
+	for p.i++; p.i < len(b) && space(b[p.i]); p.i++ {
+	}
+	if p.i >= len(b) {
+		return name, ""
+	}
+	if q := b[p.i]; q == '"' || q == '\'' {
+		start = p.i + 1
+		end := bytes.IndexByte(b[start:], q)
+		if end < 0 {
+			p.i = len(b)
+			return "", "" // the value runs past the window: the standard gives up here
+		}
+		p.i = start + end + 1
+		return name, string(bytes.ToLower(b[start : start+end]))
+	}
+	start = p.i
+	for p.i < len(b) && !space(b[p.i]) && b[p.i] != '>' {
+		p.i++
+	}
+	return name, string(bytes.ToLower(b[start:p.i]))
+}
+
+// metaContentCharset is the standard's "extracting a character encoding from a meta element"; s is lower case.
+func metaContentCharset(s string) string {
+	b := []byte(s)
+	for {
+		i := bytes.Index(b, []byte("charset"))
+		if i < 0 {
+			return ""
+		}
+		for b = b[i+len("charset"):]; len(b) > 0 && space(b[0]); b = b[1:] {
+		}
+		if len(b) == 0 || b[0] != '=' {
+			continue
+		}
+		for b = b[1:]; len(b) > 0 && space(b[0]); b = b[1:] {
+		}
+		if len(b) == 0 {
+			return ""
+		}
+		if q := b[0]; q == '"' || q == '\'' {
+			if i := bytes.IndexByte(b[1:], q); i >= 0 {
+				return string(b[1 : 1+i])
+			}
+			return ""
+		}
+		if i := bytes.IndexAny(b, "; \t\n\f\r"); i >= 0 {
+			b = b[:i]
+		}
+		return string(b)
+	}
+}

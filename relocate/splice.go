@@ -1,0 +1,229 @@
+package relocate
+
+import "unicode/utf8"
+
+// Splice appends raw to dst with replacements and returns the extended slice and the edits that were applied.
+//
+// target is asked once for each link, in order. It returns the new reference (relative or absolute, valid URL characters, not
+// empty, no fragment; it may be overwritten by the next call), whether the link's target is inside the set, and whether to replace
+// the reference at all. Splice reads only Start, End, Ctx and Kind of a link and never replaces one of kind Discovered, so links
+// can be stored without Ref and URL. Spans that lie outside raw or behind an earlier one are ignored.
+func Splice(dst, raw []byte, charset string, links []Link, edits []Edit, target func(i int) (ref []byte, inside, replace bool)) (out []byte, edited []Edit) {
+	sp := splicer{raw: raw, links: links, target: target, wide: wideOf(charset), roman: charset == "iso-2022-jp", out: dst}
+	for i := range edits {
+		sp.keep = sp.keep || edits[i].Link >= 0
+	}
+	e := 0
+	for i := range links {
+		for e < len(edits) && edits[e].Start <= links[i].Start {
+			edited = sp.edit(&edits[e], edited)
+			e++
+		}
+		sp.link(i)
+	}
+	for ; e < len(edits); e++ {
+		edited = sp.edit(&edits[e], edited)
+	}
+	return append(sp.out, raw[sp.pos:]...), edited
+}
+
+// wide says how many bytes an ASCII character takes in the raw document.
+type wide uint8
+
+const (
+	narrow wide = iota
+	littleEndian
+	bigEndian
+)
+
+func wideOf(charset string) wide {
+	switch charset {
+	case "utf-16le":
+		return littleEndian
+	case "utf-16be":
+		return bigEndian
+	}
+	return narrow
+}
+
+// answer is what target said of a link that was asked before its turn.
+type answer struct {
+	from, to int // the reference, in splicer.refs
+	replace  bool
+}
+
+type splicer struct {
+	raw    []byte
+	links  []Link
+	target func(i int) ([]byte, bool, bool)
+	wide   wide
+	roman  bool // '~' is not '~' in JIS X 0201
+	keep   bool // some edit depends on a link: remember which links are inside
+
+	out   []byte
+	pos   int      // raw bytes copied so far
+	asked int      // links asked so far
+	in    []bool   // by link, when keep
+	ahead []answer // answers of links[asked-len(ahead):asked]
+	refs  []byte
+}
+
+// ask asks the next link.
+func (sp *splicer) ask() (ref []byte, replace bool) {
+	ref, inside, replace := sp.target(sp.asked)
+	sp.asked++
+	if sp.keep {
+		sp.in = append(sp.in, inside)
+	}
+	return ref, replace
+}
+
+// link copies up to link i and replaces it if its target says so.
+func (sp *splicer) link(i int) {
+	var ref []byte
+	var replace bool
+	if i < sp.asked {
+		a := sp.ahead[len(sp.ahead)-(sp.asked-i)]
+		ref, replace = sp.refs[a.from:a.to], a.replace
+	} else {
+		sp.ahead, sp.refs = sp.ahead[:0], sp.refs[:0]
+		ref, replace = sp.ask()
+	}
+	l := &sp.links[i]
+	if !replace || l.Kind == Discovered || !sp.valid(l.Start, l.End) || (len(ref) == 0 && l.Ctx&CtxUnquoted != 0) {
+		return
+	}
+	sp.out = append(sp.out, sp.raw[sp.pos:l.Start]...)
+	sp.out = sp.appendRef(sp.out, ref, l.Ctx)
+	sp.pos = int(l.End)
+}
+
+// edit applies one edit if its condition holds. The attribute it changes may stand before the link it depends on: links are then
+// asked ahead of their turn and the answers kept.
+func (sp *splicer) edit(e *Edit, edited []Edit) []Edit {
+	if e.Link >= 0 {
+		if int(e.Link) >= len(sp.links) {
+			return edited
+		}
+		for sp.asked <= int(e.Link) {
+			ref, replace := sp.ask()
+			from := len(sp.refs)
+			sp.refs = append(sp.refs, ref...)
+			sp.ahead = append(sp.ahead, answer{from, len(sp.refs), replace})
+		}
+		if !sp.in[e.Link] {
+			return edited
+		}
+	}
+	if !sp.valid(e.Start, e.End) {
+		return edited
+	}
+	sp.out = append(sp.out, sp.raw[sp.pos:e.Start]...)
+	for _, r := range e.New {
+		sp.out = sp.appendRune(sp.out, r)
+	}
+	sp.pos = int(e.End)
+	return append(edited, *e)
+}
+
+func (sp *splicer) valid(start, end int32) bool {
+	return int(start) >= sp.pos && end >= start && int(end) <= len(sp.raw)
+}
+
+func (sp *splicer) appendRune(dst []byte, r rune) []byte {
+	switch sp.wide {
+	case littleEndian:
+		return append(dst, byte(r), byte(r>>8))
+	case bigEndian:
+		return append(dst, byte(r>>8), byte(r))
+	}
+	return utf8.AppendRune(dst, r)
+}
+
+// special has a bit for every byte of a reference that some context cannot take as it is.
+var special = [256]bool{'&': true, '\'': true, '"': true, '(': true, ')': true, '\\': true, ',': true, '~': true, '<': true, '>': true, ' ': true}
+
+// appendRef writes a reference so that a reader of the context finds exactly ref.
+func (sp *splicer) appendRef(dst, ref []byte, ctx Context) []byte {
+	plain := sp.wide == narrow && ctx&CtxRefresh == 0
+	for i := 0; plain && i < len(ref); i++ {
+		plain = !special[ref[i]]
+	}
+	if plain {
+		return append(dst, ref...)
+	}
+	if ctx&CtxRefresh != 0 && len(ref) >= 3 && ref[0]|0x20 == 'u' && ref[1]|0x20 == 'r' && ref[2]|0x20 == 'l' {
+		dst = sp.appendASCII(dst, "./") // or it would read as the optional "url ="
+	}
+	for i, c := range ref {
+		switch c {
+		case '"', '<', '>', ' ': // never in a serialized URL; kept from breaking out of any context
+			dst = sp.appendHex(dst, c)
+		case '\'':
+			switch {
+			case ctx&CtxRefresh != 0:
+				dst = sp.appendHex(dst, c)
+			default:
+				if ctx&CtxCSS != 0 {
+					dst = sp.appendRune(dst, '\\')
+				}
+				dst = sp.appendEntity(dst, "#39;", '\'', ctx)
+			}
+		case '&':
+			dst = sp.appendEntity(dst, "amp;", '&', ctx)
+		case '(', ')':
+			if ctx&CtxCSS != 0 {
+				dst = sp.appendRune(dst, '\\')
+			}
+			dst = sp.appendRune(dst, rune(c))
+		case '\\':
+			if ctx&(CtxCSS|CtxJSON) != 0 {
+				dst = sp.appendRune(dst, '\\')
+			}
+			dst = sp.appendRune(dst, '\\')
+		case ',':
+			if ctx&CtxSrcset != 0 && (i == 0 || i == len(ref)-1) {
+				dst = sp.appendHex(dst, c)
+			} else {
+				dst = sp.appendRune(dst, ',')
+			}
+		case '~':
+			if sp.roman {
+				dst = sp.appendHex(dst, c)
+			} else {
+				dst = sp.appendRune(dst, '~')
+			}
+		default:
+			dst = sp.appendRune(dst, rune(c))
+		}
+	}
+	return dst
+}
+
+func (sp *splicer) appendASCII(dst []byte, s string) []byte {
+	for i := range len(s) {
+		dst = sp.appendRune(dst, rune(s[i]))
+	}
+	return dst
+}
+
+func (sp *splicer) appendHex(dst []byte, c byte) []byte {
+	dst = sp.appendRune(dst, '%')
+	dst = sp.appendRune(dst, rune(upperHex[c>>4]))
+	return sp.appendRune(dst, rune(upperHex[c&15]))
+}
+
+// appendEntity writes a character reference for c, once for every level it will be decoded: &amp; and &amp;amp; and so on.
+func (sp *splicer) appendEntity(dst []byte, name string, c byte, ctx Context) []byte {
+	level := ctx & CtxLevel
+	if level == 0 {
+		return sp.appendRune(dst, rune(c))
+	}
+	dst = sp.appendRune(dst, '&')
+	for range level - 1 {
+		dst = sp.appendASCII(dst, "amp;")
+	}
+	return sp.appendASCII(dst, name)
+}
+
+const upperHex = "0123456789ABCDEF"

@@ -1,0 +1,190 @@
+package relocate
+
+import (
+	"bytes"
+	"unicode/utf8"
+)
+
+// view is a text to scan and where each of its bytes came from in the raw document: the document itself, or an attribute value or
+// a nested document after its character references or escapes were decoded.
+type view struct {
+	s       []byte
+	m       []int32 // m[i] is the raw offset of s[i], m[len(s)] of the end; nil: off + i
+	off     int32
+	utf8    bool // s is UTF-8, whatever the document's charset
+	escaped bool // s differs from what is written
+}
+
+// at returns the raw offset of s[i], or of the end of s.
+func (v *view) at(i int) int32 {
+	if v.m != nil {
+		return v.m[i]
+	}
+	return v.off + int32(i)
+}
+
+func (v *view) sub(a, b int) view {
+	w := view{s: v.s[a:b:b], off: v.off + int32(a), utf8: v.utf8, escaped: v.escaped}
+	if v.m != nil {
+		w.m = v.m[a : b+1]
+	}
+	return w
+}
+
+// maxDecoded bounds a value or document that must be decoded with a map of its offsets (5 bytes of memory per byte). Longer ones
+// are left alone and the Doc is marked truncated.
+const maxDecoded = 64 << 20
+
+// decoder builds a view from another one. Text goes to the scanner's arena, which lives as long as the Doc; so does the map.
+type decoder struct {
+	sc   *scanner
+	v    *view
+	text int // start in sc.arena
+	pos  int // start in sc.maps
+}
+
+func (sc *scanner) newDecoder(v *view) decoder {
+	return decoder{sc: sc, v: v, text: len(sc.arena), pos: len(sc.maps)}
+}
+
+// put adds bytes that were written at v.s[i].
+func (d *decoder) put(i int, b ...byte) {
+	at := d.v.at(i)
+	for _, c := range b {
+		d.sc.arena = append(d.sc.arena, c)
+		d.sc.maps = append(d.sc.maps, at)
+	}
+}
+
+func (d *decoder) rune(i int, r rune) {
+	var buf [utf8.UTFMax]byte
+	d.put(i, buf[:utf8.EncodeRune(buf[:], r)]...)
+}
+
+// view returns what was put, whose source ended at v.s[end].
+func (d *decoder) view(end int) view {
+	d.sc.maps = append(d.sc.maps, d.v.at(end))
+	n, k := len(d.sc.arena), len(d.sc.maps)
+	return view{s: d.sc.arena[d.text:n:n], m: d.sc.maps[d.pos:k:k], utf8: true, escaped: true}
+}
+
+// The classes of bytes that make an attribute value differ from what is written.
+const (
+	valueEscape  = 1 << iota // & CR NUL
+	valueForeign             // not ASCII
+)
+
+var valueClass = func() (t [256]uint8) {
+	t['&'], t['\r'], t[0] = valueEscape, valueEscape, valueEscape
+	for c := 0x80; c < 256; c++ {
+		t[c] = valueForeign
+	}
+	return t
+}()
+
+// attrText returns the text of an attribute value or of escapable text: character references decoded, line ends normalised, in
+// UTF-8 whenever anything had to be decoded or the document's charset is not UTF-8 and the value not ASCII.
+func (sc *scanner) attrText(v view, xml bool) view {
+	var acc uint8
+	for _, c := range v.s {
+		acc |= valueClass[c]
+	}
+	if acc == 0 || acc == valueForeign && (v.utf8 || sc.cs.utf8()) {
+		return v
+	}
+	if len(v.s) > maxDecoded {
+		sc.d.Truncated = true
+		return v.sub(0, 0)
+	}
+	d := sc.newDecoder(&v)
+	foreign := !v.utf8 && !sc.cs.utf8()
+	s := v.s
+	for i := 0; i < len(s); {
+		switch c := s[i]; {
+		case c == '&':
+			r1, r2, n := entityAt(s[i:], xml)
+			if n == 0 {
+				d.put(i, '&')
+				i++
+				continue
+			}
+			d.rune(i, r1)
+			if r2 != 0 {
+				d.rune(i, r2)
+			}
+			i += n
+		case c == '\r':
+			d.put(i, '\n')
+			if i++; i < len(s) && s[i] == '\n' {
+				i++
+			}
+		case c == 0:
+			d.rune(i, utf8.RuneError)
+			i++
+		case c >= 0x80 && foreign:
+			n := sc.cs.charLen(s[i:])
+			d.put(i, sc.cs.decode(s[i:i+n])...)
+			i += n
+		default:
+			d.put(i, c)
+			i++
+		}
+	}
+	return d.view(len(s))
+}
+
+// plainText returns text without character references, such as <style>: it only converts what is not UTF-8 and could be misread
+// bytewise, because a trailing byte may be a backslash.
+func (sc *scanner) plainText(v view) view {
+	if v.utf8 || sc.cs.utf8() || ascii(v.s) {
+		return v
+	}
+	if len(v.s) > maxDecoded {
+		sc.d.Truncated = true
+		return v.sub(0, 0)
+	}
+	d := sc.newDecoder(&v)
+	for i := 0; i < len(v.s); {
+		if c := v.s[i]; c < 0x80 {
+			d.put(i, c)
+			i++
+			continue
+		}
+		n := sc.cs.charLen(v.s[i:])
+		d.put(i, sc.cs.decode(v.s[i:i+n])...)
+		i += n
+	}
+	w := d.view(len(v.s))
+	w.escaped = v.escaped
+	return w
+}
+
+func ascii(b []byte) bool {
+	for len(b) >= 8 {
+		if (b[0]|b[1]|b[2]|b[3]|b[4]|b[5]|b[6]|b[7])&0x80 != 0 {
+			return false
+		}
+		b = b[8:]
+	}
+	for _, c := range b {
+		if c >= 0x80 {
+			return false
+		}
+	}
+	return true
+}
+
+// collapse returns text with runs of white space as one space and none at the ends, at most limit bytes, cut at a character.
+func collapse(b []byte, limit int) string {
+	f := bytes.Fields(b)
+	s := bytes.Join(f, []byte{' '})
+	if len(s) > limit {
+		for s = s[:limit]; len(s) > 0 && !utf8.RuneStart(s[len(s)-1]); {
+			s = s[:len(s)-1]
+		}
+		if len(s) > 0 && s[len(s)-1] >= 0x80 {
+			s = s[:len(s)-1]
+		}
+	}
+	return string(bytes.ToValidUTF8(s, []byte("\ufffd")))
+}
