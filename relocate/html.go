@@ -32,7 +32,6 @@ type scanner struct {
 
 	base      []byte // reference of the first <base href>, or nil
 	baseSet   bool
-	xmlBases  []xmlBase
 	late      charset // named by a <meta> beyond the prescan
 	lateFound bool
 

@@ -289,14 +289,19 @@ func (t *tagLinks) srcdoc(a *attr) {
 func (t *tagLinks) linkRel(mark int) {
 	h := t.h
 	rel := h.text(h.find(mark, attrRel))
-	var best int // the strongest meaning wins
+	t.rel, t.noLink = relKind(rel, h.text(h.find(mark, attrType)), h.find(mark, attrHreflang) != nil)
+}
+
+// relKind returns what a link of the relation types rel is for; the strongest of several wins. hint says that it names nothing to
+// fetch or relocate. hreflang says that a language is given, typ is the media type or empty.
+func relKind(rel, typ []byte, hreflang bool) (kind Kind, hint bool) {
+	kind = Reference
+	alternate, best := false, 0
 	set := func(strength int, k Kind) {
 		if strength > best {
-			best, t.rel = strength, k
+			best, kind = strength, k
 		}
 	}
-	t.rel = Reference
-	alternate, hints := false, false
 	for _, f := range bytes.Fields(rel) {
 		switch string(bytes.ToLower(f)) {
 		case "stylesheet", "icon", "apple-touch-icon", "apple-touch-icon-precomposed", "apple-touch-startup-image", "mask-icon",
@@ -305,20 +310,22 @@ func (t *tagLinks) linkRel(mark int) {
 		case "next", "prev", "previous", "first", "last", "up", "start", "begin", "end", "index", "contents", "toc", "chapter", "section",
 			"subsection", "appendix", "glossary", "help", "author", "license", "copyright", "home", "top", "prerender", "bookmark":
 			set(2, Hyperlink)
+		case "canonical", "shortlink", "pingback", "amphtml":
+			set(1, Reference)
 		case "alternate":
 			alternate = true
 		case "preconnect", "dns-prefetch":
-			hints = true
+			hint = true
 		}
 	}
 	if alternate && best < 3 {
-		typ := bytes.ToLower(h.text(h.find(mark, attrType)))
-		if h.find(mark, attrHreflang) != nil || bytes.Contains(typ, []byte("rss")) || bytes.Contains(typ, []byte("atom")) ||
+		typ = bytes.ToLower(typ)
+		if hreflang || bytes.Contains(typ, []byte("rss")) || bytes.Contains(typ, []byte("atom")) ||
 			bytes.Contains(typ, []byte("rdf+xml")) || bytes.Contains(typ, []byte("feed+json")) {
 			set(2, Hyperlink)
 		}
 	}
-	t.noLink = hints && best == 0
+	return kind, hint && best == 0
 }
 
 // objectIsFrame reports whether an object shows an HTML document.

@@ -1,6 +1,270 @@
 package relocate
 
-type xmlBase struct{}
+import "bytes"
 
-func (sc *scanner) xml(v view)      {}
-func (sc *scanner) manifest(v view) {}
+// xmlToken is what xmlReader.next found.
+type xmlToken uint8
+
+const (
+	xmlEnd   xmlToken = iota // no more tokens
+	xmlOpen                  // a start tag; closed says whether it is also an end tag
+	xmlClose                 // an end tag
+	xmlPI                    // a processing instruction; its attributes may be pseudo ones
+)
+
+// xmlReader goes through the tags of an XML document without asking that it be well formed: comments, CDATA sections and the
+// document type are skipped, tags need not match, and a document that is cut off ends where it ends.
+type xmlReader struct {
+	v       view
+	p       int
+	name    []byte // local name, without prefix
+	prefix  []byte
+	hash    uint64 // of the whole name, see names.go
+	attrs   []rawAttr
+	closed  bool
+	content int  // position after the tag
+	subset  bool // a document type was seen; there is only one
+}
+
+// next reads on to the next tag or processing instruction.
+func (x *xmlReader) next() xmlToken {
+	s := x.v.s
+	for {
+		i := bytes.IndexByte(s[x.p:], '<')
+		if i < 0 {
+			return xmlEnd
+		}
+		x.p += i + 1
+		rest := s[x.p:]
+		if len(rest) == 0 {
+			return xmlEnd
+		}
+		switch {
+		case bytes.HasPrefix(rest, []byte("!--")):
+			x.skip(3, "-->")
+		case bytes.HasPrefix(rest, []byte("![CDATA[")):
+			x.skip(8, "]]>")
+		case rest[0] == '!':
+			x.doctype()
+		case rest[0] == '/':
+			end, hash := tagName(s, x.p+1)
+			x.setName(s[x.p+1:end], hash)
+			x.p = after(s, end, '>')
+			x.content = x.p
+			return xmlClose
+		case rest[0] == '?':
+			end, hash := tagName(s, x.p+1)
+			x.setName(s[x.p+1:end], hash)
+			stop := bytes.Index(s[end:], []byte("?>"))
+			if stop < 0 {
+				return xmlEnd
+			}
+			x.attributes(s[:end+stop+2], end)
+			x.p = end + stop + 2
+			x.content = x.p
+			return xmlPI
+		case letter(rest[0]) || rest[0] >= 0x80 || rest[0] == '_' || rest[0] == ':':
+			end, hash := tagName(s, x.p)
+			x.setName(s[x.p:end], hash)
+			if x.p = x.attributes(s, end); x.p < 0 {
+				x.p = len(s)
+				return xmlEnd
+			}
+			x.closed = s[x.p-2] == '/'
+			x.content = x.p
+			return xmlOpen
+		}
+	}
+}
+
+func (x *xmlReader) setName(name []byte, hash uint64) {
+	x.name, x.prefix, x.hash = name, nil, hash
+	if i := bytes.IndexByte(name, ':'); i >= 0 {
+		x.name, x.prefix = name[i+1:], name[:i]
+		_, x.hash = tagName(x.name, 0)
+	}
+}
+
+func (x *xmlReader) skip(from int, stop string) {
+	s := x.v.s
+	if i := bytes.Index(s[x.p+from:], []byte(stop)); i >= 0 {
+		x.p += from + i + len(stop)
+	} else {
+		x.p = len(s)
+	}
+}
+
+// doctype skips a declaration, with its internal subset if it has one.
+func (x *xmlReader) doctype() {
+	s := x.v.s
+	end := after(s, x.p, '>')
+	if i := bytes.IndexByte(s[x.p:end], '['); i >= 0 && !x.subset {
+		x.subset = true
+		if j := bytes.Index(s[x.p+i:], []byte("]")); j >= 0 {
+			end = after(s, x.p+i+j, '>')
+		}
+	}
+	x.p = end
+}
+
+// maxAttrs bounds the attributes kept of one XML tag.
+const maxAttrs = 256
+
+func (x *xmlReader) attributes(s []byte, p int) int {
+	x.attrs = x.attrs[:0]
+	var a rawAttr
+	for {
+		switch p = nextAttr(s, p, &a); p {
+		case attrNone:
+			return a.end
+		case attrEOF:
+			return -1
+		}
+		if a.k1 > a.k0 && len(x.attrs) < maxAttrs {
+			x.attrs = append(x.attrs, a)
+		}
+	}
+}
+
+// attr returns the attribute of that name, or nil.
+func (x *xmlReader) attr(name string) *rawAttr {
+	for i := range x.attrs {
+		if a := &x.attrs[i]; string(x.v.s[a.k0:a.k1]) == name {
+			return a
+		}
+	}
+	return nil
+}
+
+// text calls f with each piece of character data that follows the start tag just read, up to the next tag, and says how it is
+// written: CDATA sections are pieces of their own.
+func (x *xmlReader) text(f func(v view, ctx Context)) {
+	s := x.v.s
+	if x.closed {
+		return
+	}
+	for p := x.content; p < len(s); {
+		if bytes.HasPrefix(s[p:], []byte("<![CDATA[")) {
+			start := p + len("<![CDATA[")
+			end, next := len(s), len(s)
+			if i := bytes.Index(s[start:], []byte("]]>")); i >= 0 {
+				end, next = start+i, start+i+3
+			}
+			f(x.v.sub(start, end), CtxXML|CtxCDATA)
+			p, x.p = next, next
+			continue
+		}
+		if s[p] == '<' {
+			return
+		}
+		end := len(s)
+		if i := bytes.IndexByte(s[p:], '<'); i >= 0 {
+			end = p + i
+		}
+		if len(bytes.TrimSpace(s[p:end])) > 0 {
+			f(x.v.sub(p, end), CtxXML.deeper())
+		}
+		p = end
+	}
+}
+
+// decoded returns the text of a piece of character data or of an attribute.
+func (sc *scanner) decoded(v view, ctx Context) view {
+	if ctx&CtxCDATA != 0 {
+		return sc.plainText(v)
+	}
+	return sc.attrText(v, true)
+}
+
+// xmlCtx returns how to write into an attribute of an XML tag.
+func xmlCtx(a *rawAttr) Context {
+	ctx := CtxXML.deeper()
+	switch a.quote {
+	case 0:
+		ctx |= CtxUnquoted
+	case '\'':
+		ctx |= CtxSingle
+	}
+	return ctx
+}
+
+// xml finds the links of SVG, XHTML and other XML: the elements of HTML and SVG by their local names, xlink:href anywhere, style
+// sheet instructions.
+func (sc *scanner) xml(v view) {
+	switch sc.in.Format {
+	case Feed:
+		sc.feed(v)
+		return
+	case Sitemap:
+		sc.sitemap(v)
+		return
+	}
+	x := xmlReader{v: v}
+	h := htmlScan{sc: sc, v: v, ctx: CtxXML, top: true}
+	root := true
+	for {
+		switch x.next() {
+		case xmlEnd:
+			return
+		case xmlPI:
+			sc.stylesheetPI(&x)
+		case xmlClose:
+			if string(x.name) == "template" {
+				h.templates = max(h.templates-1, 0)
+			}
+		case xmlOpen:
+			tag := tagOf(x.hash, x.name)
+			mark := len(sc.attrs)
+			for i := range x.attrs {
+				a := &x.attrs[i]
+				id := attrOf(a.hash, v.s[a.k0:a.k1])
+				if id == noAttr || id == attrXmlBase || tag == noTag && !anywhere(id) {
+					continue
+				}
+				sc.attrs = append(sc.attrs, attr{id: id, quote: a.quote, k0: a.k0, v0: a.v0, v1: a.v1, end: a.end})
+			}
+			if root {
+				root = false
+				sc.xmlLang(&x)
+			}
+			if len(sc.attrs) > mark {
+				h.tag(tag, mark, x.p)
+				sc.attrs = sc.attrs[:mark]
+			}
+			switch {
+			case x.closed:
+			case tag == tagTemplate:
+				h.templates++
+			case tag == tagStyle:
+				x.text(func(v view, ctx Context) { sc.css(sc.plainText(sc.decoded(v, ctx)), ctx|CtxCSS) })
+			case tag == tagTitle && sc.d.Title == "":
+				x.text(func(v view, ctx Context) {
+					if sc.d.Title == "" {
+						sc.title(v, true)
+					}
+				})
+			}
+		}
+	}
+}
+
+func (sc *scanner) xmlLang(x *xmlReader) {
+	a := x.attr("xml:lang")
+	if a == nil {
+		a = x.attr("lang")
+	}
+	if a != nil {
+		t := sc.attrText(x.v.sub(a.v0, a.v1), true)
+		sc.d.Lang = collapse(t.s, 64)
+	}
+}
+
+// stylesheetPI handles <?xml-stylesheet href="…"?>.
+func (sc *scanner) stylesheetPI(x *xmlReader) {
+	if string(x.name) != "xml-stylesheet" {
+		return
+	}
+	if a := x.attr("href"); a != nil {
+		sc.url(sc.attrText(x.v.sub(a.v0, a.v1), true), Requisite, xmlCtx(a), false)
+	}
+}
