@@ -132,7 +132,7 @@ func parseDate(s string) (time.Time, bool) {
 		"2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02",
 	} {
 		if t, err := time.Parse(layout, s); err == nil {
-			return t, true
+			return t.UTC(), true
 		}
 	}
 	return time.Time{}, false

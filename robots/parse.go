@@ -3,7 +3,6 @@ package robots
 import (
 	"bytes"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -52,7 +51,13 @@ func directiveOf(name string) directive {
 // MaxBytes count, and a line that is cut by them does not.
 func Parse(body []byte) *File {
 	p := parser{file: &File{}, sitemaps: make(map[string]bool)}
-	body = bytes.TrimPrefix(body, []byte("\xef\xbb\xbf"))
+	for _, c := range []byte("\xef\xbb\xbf") { // a byte order mark, or the start of one
+		if len(body) > 0 && body[0] == c {
+			body = body[1:]
+		} else {
+			break
+		}
+	}
 	cut := false
 	if len(body) > MaxBytes {
 		// The line end may be the first byte that does not count.
@@ -84,6 +89,8 @@ type parser struct {
 	file     *File
 	number   int  // of the line
 	inRules  bool // the current group has a rule, so a User-agent starts another one
+	inDelays bool // a delay was the last thing in it, so it does not bind the agents that follow
+	from     int  // index of the first agent that the next delay binds
 	sitemaps map[string]bool
 }
 
@@ -134,7 +141,7 @@ func (p *parser) line(line []byte) {
 func (p *parser) agent(value string) {
 	if p.inRules || len(p.file.groups) == 0 {
 		p.file.groups = append(p.file.groups, group{})
-		p.inRules = false
+		p.inRules, p.inDelays, p.from = false, false, 0
 	}
 	g := &p.file.groups[len(p.file.groups)-1]
 	token := productToken(value)
@@ -145,9 +152,10 @@ func (p *parser) agent(value string) {
 		p.warn("user agent %s has no product token", clip(value))
 		return
 	}
-	if !slices.Contains(g.agents, token) {
-		g.agents = append(g.agents, token)
+	if p.inDelays {
+		p.inDelays, p.from = false, len(g.agents) // so the ranges are disjoint
 	}
+	g.agents = append(g.agents, token)
 }
 
 func (p *parser) rule(allow bool, value, text string) {
@@ -172,20 +180,26 @@ func (p *parser) pace(d directive, value string) {
 		p.warn("delay before the first User-agent")
 		return
 	}
-	delay, ok := parseDelay(value)
+	gap, ok := parseDelay(value)
 	if d == requestRate {
-		delay, ok = parseRate(value)
+		gap, ok = parseRate(value)
 	}
 	if !ok {
 		p.warn("not a delay: %s", clip(value))
 		return
 	}
-	if delay > MaxDelay {
+	if gap > MaxDelay {
 		p.warn("delay is cut to 24 hours: %s", clip(value))
-		delay = MaxDelay
+		gap = MaxDelay
 	}
 	g := &p.file.groups[len(p.file.groups)-1]
-	g.delay, g.paced = max(g.delay, delay), true
+	if p.inDelays {
+		last := &g.delays[len(g.delays)-1]
+		last.Duration = max(last.Duration, gap)
+		return
+	}
+	g.delays = append(g.delays, delay{p.from, len(g.agents), gap})
+	p.inDelays = true
 }
 
 // parseDelay reads seconds with an optional fraction, and lets units and other words follow. Not in the RFC; sites write it so.

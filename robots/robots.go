@@ -25,8 +25,9 @@ const MaxDelay = 24 * time.Hour
 
 // A File is a parsed robots.txt.
 type File struct {
-	reason   string // why there is no text that decides; "" when there is
+	fixed    bool   // there is no text that decides, closed does
 	closed   bool   // everything is disallowed
+	reason   string // why
 	groups   []group
 	sitemaps []string
 	warnings []Warning
@@ -36,8 +37,14 @@ type File struct {
 type group struct {
 	agents []string // product tokens in lower case; "*" for all
 	rules  []pattern
-	delay  time.Duration
-	paced  bool // delay was given
+	delays []delay
+}
+
+// A delay binds the group's agents[from:to]: those above its line and below an earlier delay. Rules bind all of a group's agents,
+// but people write "User-agent: a, Crawl-delay: 9, User-agent: b, Crawl-delay: 1", which is one group by the RFC, and mean two.
+type delay struct {
+	from, to int
+	time.Duration
 }
 
 // A Rule is the line on which a decision rests. The zero Rule means that no line matched.
@@ -64,10 +71,10 @@ type Warning struct {
 }
 
 // AllowAll returns a file that allows everything; reason says why there are no rules ("status 404").
-func AllowAll(reason string) *File { return &File{reason: reason} }
+func AllowAll(reason string) *File { return &File{fixed: true, reason: reason} }
 
 // DisallowAll returns a file that disallows everything; reason says why ("connection refused").
-func DisallowAll(reason string) *File { return &File{reason: reason, closed: true} }
+func DisallowAll(reason string) *File { return &File{fixed: true, closed: true, reason: reason} }
 
 // FromStatus returns what the final answer to the request for robots.txt means (2.3.1): 2xx is parsed; 3xx, which is only
 // final when there were too many redirects, and 4xx allow all; 429, 5xx, and whatever is no HTTP status, disallow all.
@@ -134,8 +141,10 @@ func (r *Rules) merge(groups []group, agent string) (found bool) {
 		}
 		found = true
 		r.patterns = append(r.patterns, g.rules...)
-		if g.paced {
-			r.delay, r.paced = max(r.delay, g.delay), true
+		for _, d := range g.delays {
+			if slices.Contains(g.agents[d.from:d.to], agent) {
+				r.delay, r.paced = max(r.delay, d.Duration), true
+			}
 		}
 	}
 	return found
@@ -152,7 +161,7 @@ func (r *Rules) Allowed(pathAndQuery string) (ok bool, rule Rule) {
 	if u == "/robots.txt" {
 		return true, Rule{Text: "/robots.txt itself is always allowed", Allow: true}
 	}
-	if r.file.reason != "" {
+	if r.file.fixed {
 		return !r.file.closed, Rule{Text: r.file.reason, Allow: !r.file.closed}
 	}
 	if len(r.patterns) == 0 {
