@@ -144,6 +144,9 @@ func (c *Client) readHead(res *Result, resp *http.Response, u site.URL) error {
 	h := resp.Header
 	res.Status, res.HTTPMajor = resp.StatusCode, resp.ProtoMajor
 	res.Header = h
+	if res.Status < 200 {
+		return &Error{u, ErrProtocol, fmt.Errorf("final status %d", res.Status)}
+	}
 	if n := fields(h); n > c.o.MaxHeaderFields {
 		return &Error{u, ErrHeaderFlood, fmt.Errorf("%d fields", n)}
 	}
@@ -191,15 +194,28 @@ func (c *Client) readBody(t *transfer, res *Result, resp *http.Response, in *wir
 			return errRestart
 		}
 	}
-	// The bodies of errors and redirects are of no use, and what happens to them does not matter.
+	c.drain(in, resp.ContentLength)
+	return nil
+}
+
+// drain reads the body of an error or a redirect, which is of no use, so that its connection can be used again; what happens to it
+// does not matter, and it may not take long.
+func (c *Client) drain(in *wire, declared int64) {
+	if declared > drainMost {
+		return
+	}
 	buf := c.dec.copyBuffer()
 	defer c.dec.copies.Put(buf)
-	for in.n < drainMost {
-		if _, err := in.Read(*buf); err != nil {
-			break
+	in.watch.enter(phaseDrain)
+	for i := 0; in.n < drainMost; i++ {
+		if i == 1 {
+			in.watch.timer.Reset(drainTime)
+		}
+		n, err := in.body.Read(*buf)
+		if in.n += int64(n); err != nil {
+			return
 		}
 	}
-	return nil
 }
 
 // keep brings a whole body to the sink.

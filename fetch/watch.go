@@ -24,7 +24,10 @@ const (
 	phaseHeader         // the request is on its way or sent
 	phasePaused         // a body, but nobody is waiting for the network
 	phaseRead           // a Read of the body is waiting
+	phaseDrain          // a body that nobody wants is being read
 )
+
+const drainTime = 3 * time.Second
 
 // watch is the context of one attempt and its watchdog: one timer that re-arms itself, whatever the number of reads. It works the
 // same for HTTP/1.1 and for a stream of HTTP/2, where a deadline of the connection would not see a single stream starve.
@@ -53,6 +56,9 @@ func newWatch(ctx context.Context, o *Options) *watch {
 	first := o.HeaderTimeout
 	if o.TotalTimeout > 0 {
 		first = min(first, o.TotalTimeout)
+	}
+	if o.MinRate > 0 {
+		first = min(first, o.MinRateWindow)
 	}
 	w.timer = time.AfterFunc(min(first, o.IdleTimeout), w.check)
 	return w
@@ -123,10 +129,17 @@ func (w *watch) next(now time.Duration) (time.Duration, *limitError) {
 			return 0, &limitError{ErrTimeout, "no byte of the body", now - since}
 		}
 		next = min(next, since+o.IdleTimeout)
+	case phaseDrain:
+		if now >= since+drainTime {
+			return 0, &limitError{ErrTimeout, "unwanted body", now - since}
+		}
+		next = min(next, since+drainTime)
 	}
-	if o.MinRate > 0 && phase >= phasePaused {
-		if err := w.rate(now, since, phase); err != nil {
-			return 0, err
+	if o.MinRate > 0 {
+		if phase == phasePaused || phase == phaseRead {
+			if err := w.rate(now, since, phase); err != nil {
+				return 0, err
+			}
 		}
 		next = min(next, now+o.MinRateWindow/2)
 	}

@@ -47,16 +47,37 @@ func encoder(coding string, out io.Writer) io.WriteCloser {
 	panic("badserver: no coding " + coding)
 }
 
-// bomb returns 256 MB of zeros in a coding, made on first use.
+// bomb returns 256 MB of zeros in a coding, made on first use. Those of the deflate family repeat one block and have no valid
+// checksum at their end, which no client should live to see.
 func bomb(coding string) func() []byte {
+	const parts = 256
 	return sync.OnceValue(func() []byte {
-		var out bytes.Buffer
-		w := encoder(coding, &out)
 		zeros := make([]byte, 1<<20)
-		for range 256 {
-			w.Write(zeros)
+		switch coding {
+		case "zstd": // a body may be many frames
+			return bytes.Repeat(Encode(coding, zeros), parts)
+		case "br":
+			var out bytes.Buffer
+			w := brotli.NewWriterLevel(&out, 1)
+			for range parts {
+				w.Write(zeros)
+			}
+			w.Close()
+			return out.Bytes()
 		}
-		w.Close()
+		var out bytes.Buffer
+		w := encoder(coding, &out).(interface {
+			io.WriteCloser
+			Flush() error
+		})
+		w.Flush()
+		w.Write(zeros)
+		w.Flush()
+		head := out.Len()
+		w.Write(zeros)
+		w.Flush()
+		block := bytes.Clone(out.Bytes()[head:])
+		out.Write(bytes.Repeat(block, parts-2))
 		return out.Bytes()
 	})
 }

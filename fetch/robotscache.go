@@ -1,0 +1,283 @@
+package fetch
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"mirrord/robots"
+	"mirrord/site"
+)
+
+// RobotsOptions configures a RobotsCache. The zero value of each field is useful.
+type RobotsOptions struct {
+	Agent    string        // product token that robots.txt is searched for; default "mirrord"
+	Store    RobotsStore   // where copies outlive the process; default none
+	TTL      time.Duration // life of a copy; default and most 24 h (RFC 9309 §2.4)
+	MaxStale time.Duration // see [RobotsCache]; default 30 days, negative: a copy past its TTL is never used
+	FailTTL  time.Duration // life of the verdict "unreachable"; default 10 min
+
+	Hosts      *Hosts                // takes the host's turn for every request; default none
+	Politeness Politeness            // with which Hosts is asked
+	HostKey    func(site.URL) string // name of a URL's host in Hosts; default URL.Hostname
+}
+
+const (
+	robotsTTL       = 24 * time.Hour
+	robotsStale     = 30 * 24 * time.Hour
+	robotsFail      = 10 * time.Minute
+	robotsRedirects = 5     // RFC 9309 §2.3.1.2
+	robotsOrigins   = 20000 // in memory; beyond, expired ones are dropped
+)
+
+func (o RobotsOptions) withDefaults() RobotsOptions {
+	if o.Agent == "" {
+		o.Agent = "mirrord"
+	}
+	if o.TTL <= 0 || o.TTL > robotsTTL {
+		o.TTL = robotsTTL
+	}
+	if o.MaxStale == 0 {
+		o.MaxStale = robotsStale
+	}
+	if o.FailTTL <= 0 {
+		o.FailTTL = robotsFail
+	}
+	if o.HostKey == nil {
+		o.HostKey = site.URL.Hostname
+	}
+	return o
+}
+
+// RobotsRecord is one origin's robots.txt as it was last obtained, or that there was none.
+type RobotsRecord struct {
+	Origin  string
+	Status  int       // 200, or the 3xx or 4xx that means that there are no rules
+	Body    []byte    // at most robots.MaxBytes
+	Fetched time.Time // when it was last confirmed
+	ETag    string
+}
+
+// A RobotsStore keeps records between processes. Calls for one origin do not overlap. An error of it is logged and the cache goes
+// on without.
+type RobotsStore interface {
+	LoadRobots(origin string) (r RobotsRecord, found bool, err error)
+	SaveRobots(r RobotsRecord) error
+}
+
+// Robots is what binds us on one origin at a time. It is immutable.
+type Robots struct {
+	*robots.Rules
+	File    *robots.File
+	Origin  string
+	Status  int       // of the final answer; 0 when there was none
+	Fetched time.Time // age of the rules
+	Expires time.Time
+	Stale   bool  // an older copy serves because the host cannot be reached
+	Err     error // why there was no answer
+}
+
+// RobotsCache hands out the rules of origins and fetches them when they are not known: one request at a time per origin, at most
+// five redirects, at most 500 KiB, for at most 24 hours.
+//
+// 4xx means that there are no rules. 429, 5xx and no answer at all mean that nothing may be asked (§2.3.1.4) until the verdict
+// is looked at again after FailTTL. With one exception, which §2.4 leaves open and without which a moment's 502 would end a run: a
+// copy that was good less than MaxStale ago goes on to bind instead. It is never assumed that silence permits anything.
+type RobotsCache struct {
+	c *Client
+	o RobotsOptions
+
+	mu      sync.Mutex
+	origins map[string]*robotsEntry
+}
+
+type robotsEntry struct {
+	robots *Robots       // nil while the first fetch is under way
+	busy   chan struct{} // closed when the fetch under way has ended; nil when there is none
+}
+
+// NewRobotsCache returns a cache that fetches with c.
+func NewRobotsCache(c *Client, o RobotsOptions) *RobotsCache {
+	return &RobotsCache{c: c, o: o.withDefaults(), origins: make(map[string]*robotsEntry)}
+}
+
+// Cached returns the rules for u's origin if they are in memory and fresh. It never waits.
+func (r *RobotsCache) Cached(u site.URL) (*Robots, bool) {
+	now := r.c.o.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e := r.origins[u.Origin()]; e != nil && e.robots != nil && now.Before(e.robots.Expires) {
+		return e.robots, true
+	}
+	return nil, false
+}
+
+// Rules returns the rules for u's origin and fetches them first if need be. The only error is that ctx ended. The fetch takes the
+// host's turn from Hosts, so that a caller that holds a turn of the same host must not wait here.
+func (r *RobotsCache) Rules(ctx context.Context, u site.URL) (*Robots, error) {
+	for {
+		if rules, ok := r.Cached(u); ok {
+			return rules, nil
+		}
+		origin := u.Origin()
+		r.mu.Lock()
+		e := r.origins[origin]
+		if e == nil {
+			r.prune()
+			e = new(robotsEntry)
+			r.origins[origin] = e
+		}
+		if busy := e.busy; busy != nil {
+			r.mu.Unlock()
+			select {
+			case <-busy:
+				continue // a leader that gave up leaves nothing: then this one leads
+			case <-ctx.Done():
+				return nil, fmt.Errorf("robots of %s: %w", origin, context.Cause(ctx))
+			}
+		}
+		busy := make(chan struct{})
+		e.busy = busy
+		r.mu.Unlock()
+
+		rules, err := r.refresh(ctx, u)
+
+		r.mu.Lock()
+		e.busy = nil
+		if err == nil {
+			e.robots = rules
+		}
+		r.mu.Unlock()
+		close(busy)
+		return rules, err
+	}
+}
+
+// prune drops what has expired when there is much; r.mu is held.
+func (r *RobotsCache) prune() {
+	if len(r.origins) < robotsOrigins {
+		return
+	}
+	now := r.c.o.Now()
+	for origin, e := range r.origins {
+		if e.busy == nil && (e.robots == nil || !now.Before(e.robots.Expires)) {
+			delete(r.origins, origin)
+		}
+	}
+}
+
+// refresh looks into the store and then asks the host.
+func (r *RobotsCache) refresh(ctx context.Context, u site.URL) (*Robots, error) {
+	origin, log := u.Origin(), r.c.o.Log
+	var known RobotsRecord
+	have := false
+	if r.o.Store != nil {
+		var err error
+		if known, have, err = r.o.Store.LoadRobots(origin); err != nil {
+			log.Warn("robots not loaded", "host", origin, "err", err)
+			have = false
+		}
+		if now := r.c.o.Now(); have && now.Sub(known.Fetched) < r.o.TTL && !known.Fetched.After(now) {
+			return r.rules(u, known), nil
+		}
+	}
+	got, wait, err := r.ask(ctx, u, known)
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("robots of %s: %w", origin, context.Cause(ctx))
+	}
+	now := r.c.o.Now()
+	if err == nil && (got.Status < 500 && got.Status != http.StatusTooManyRequests) {
+		if r.o.Store != nil {
+			if err := r.o.Store.SaveRobots(got); err != nil {
+				log.Warn("robots not saved", "host", origin, "err", err)
+			}
+		}
+		return r.rules(u, got), nil
+	}
+	expires := now.Add(min(max(r.o.FailTTL, wait), r.o.TTL))
+	if have && now.Sub(known.Fetched) < r.o.MaxStale {
+		s := r.rules(u, known)
+		s.Expires, s.Stale, s.Err = expires, true, err
+		return s, nil
+	}
+	f := robots.FromStatus(got.Status, nil)
+	if err != nil {
+		f = robots.DisallowAll(err.Error())
+	}
+	return &Robots{Rules: f.Agent(r.o.Agent), File: f, Origin: origin, Status: got.Status, Fetched: now, Expires: expires, Err: err}, nil
+}
+
+func (r *RobotsCache) rules(u site.URL, rec RobotsRecord) *Robots {
+	f := robots.FromStatus(rec.Status, rec.Body)
+	s := &Robots{Rules: f.Agent(r.o.Agent), File: f, Origin: u.Origin(), Status: rec.Status, Fetched: rec.Fetched, Expires: rec.Fetched.Add(r.o.TTL)}
+	if r.o.Hosts != nil {
+		d, _ := s.CrawlDelay()
+		r.o.Hosts.SetCrawlDelay(r.o.HostKey(u), d)
+	}
+	return s
+}
+
+// ask fetches robots.txt of u's origin, following redirects. wait is a Retry-After.
+func (r *RobotsCache) ask(ctx context.Context, u site.URL, known RobotsRecord) (rec RobotsRecord, wait time.Duration, err error) {
+	rec.Origin = u.Origin()
+	at := site.Canonical(u.Origin() + "/robots.txt")
+	for hop := 0; ; hop++ {
+		req := Request{URL: at, Accept: "text/plain,*/*;q=0.8", MaxBody: robots.MaxBytes, Cut: true, NoRetry: false, Gap: r.o.Politeness.Delay}
+		if known.Status == http.StatusOK {
+			req.ETag = known.ETag
+		}
+		var body robotsBody
+		res, err := r.turn(ctx, req, &body)
+		if err != nil {
+			return rec, 0, err
+		}
+		rec.Status, rec.Fetched, rec.ETag = res.Status, r.c.o.Now(), res.ETag
+		switch {
+		case res.NotModified && req.ETag != "":
+			rec.Status, rec.Body, rec.ETag = known.Status, known.Body, known.ETag
+			return rec, 0, nil
+		case res.Kept:
+			rec.Status, rec.Body = http.StatusOK, body.Bytes()
+			return rec, 0, nil
+		case res.Location.IsZero() || hop == robotsRedirects:
+			return rec, res.RetryAfter, nil
+		}
+		at = res.Location
+	}
+}
+
+// turn makes one request in the host's turn.
+func (r *RobotsCache) turn(ctx context.Context, req Request, sink Sink) (*Result, error) {
+	if r.o.Hosts == nil {
+		return r.c.Do(ctx, req, sink)
+	}
+	key := r.o.HostKey(req.URL)
+	for {
+		now := r.c.o.Now()
+		ok, until := r.o.Hosts.Acquire(key, r.o.Politeness, now)
+		if ok {
+			break
+		}
+		if err := r.c.o.Sleep(ctx, until.Sub(now)); err != nil {
+			return nil, err
+		}
+	}
+	res, err := r.c.Do(ctx, req, sink)
+	if ctx.Err() != nil {
+		err = errors.Join(err, context.Cause(ctx))
+	}
+	r.o.Hosts.Release(key, r.o.Politeness, r.c.o.Now(), Observe(res, err))
+	return res, err
+}
+
+type robotsBody struct{ bytes.Buffer }
+
+func (b *robotsBody) Begin(*Head) (io.Writer, error) {
+	b.Reset()
+	return b, nil
+}
