@@ -18,7 +18,10 @@ import (
 	"time"
 )
 
-const maxLine = 4 << 20 // bytes of a line of phm.files
+const (
+	maxLine  = 4 << 20 // bytes of a line of phm.files
+	maxTypes = 256     // MIME types that are counted apart; a hostile site could send one for each file
+)
 
 // ErrTable says that a line of phm.files is not what the format says.
 var ErrTable = errors.New("bad file table")
@@ -89,8 +92,12 @@ func (fw *FilesWriter) Write(f *File) error {
 	fw.table.Files++
 	fw.table.Bytes += f.Size
 	fw.table.Size += int64(len(line))
-	t := fw.types[f.Type]
-	fw.types[f.Type] = TypeCount{f.Type, t.Files + 1, t.Bytes + f.Size}
+	name := f.Type
+	if _, ok := fw.types[name]; !ok && len(fw.types) >= maxTypes {
+		name = "other"
+	}
+	t := fw.types[name]
+	fw.types[name] = TypeCount{name, t.Files + 1, t.Bytes + f.Size}
 	if _, err := fw.w.Write(line); err != nil {
 		fw.err = fmt.Errorf("write %s: %w", FilesName, err)
 	}
@@ -177,12 +184,22 @@ func checkFile(f *File, last string) error {
 		return bad("sha256 is not 64 hex digits in lower case")
 	case !strings.HasPrefix(f.URL, "http://") && !strings.HasPrefix(f.URL, "https://"):
 		return bad(fmt.Sprintf("url %q is not absolute http or https", abbreviate(f.URL)))
-	case strings.ContainsAny(f.URL, " \t\r\n\"<>#"):
+	case !isCanonical(f.URL):
 		return bad(fmt.Sprintf("url %q is not canonical", abbreviate(f.URL)))
 	case f.Modified.Year() < 0 || f.Modified.Year() > 9999:
 		return bad("modified has no year of four digits")
 	}
 	return nil
+}
+
+// isCanonical reports whether s has only bytes that a serialized URL without fragment can have.
+func isCanonical(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; c <= ' ' || c >= 0x7f || c == '"' || c == '<' || c == '>' || c == '#' {
+			return false
+		}
+	}
+	return true
 }
 
 func isDigest(s string) bool {

@@ -1,6 +1,8 @@
 package phm
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -55,22 +57,57 @@ func tableOf(fsys fs.FS) iter.Seq2[*File, error] {
 	}
 }
 
+// checkTable reads phm.json and phm.files and returns an error unless every line is right and the two agree.
+func checkTable(fsys fs.FS) (*Meta, error) {
+	m, err := OpenMeta(fsys)
+	if err != nil {
+		return nil, err
+	}
+	digest, err := sumOf(fsys, FilesName)
+	if err != nil {
+		return nil, err
+	}
+	if m.TableSum != "" && m.TableSum != digest {
+		return nil, fmt.Errorf("%s: %w: its SHA-256 is %s, %s states %s", FilesName, ErrDamaged, digest, MetaName, abbreviate(m.TableSum))
+	}
+	entry, files, size := false, 0, int64(0)
+	for f, err := range tableOf(fsys) {
+		if err != nil {
+			return nil, err
+		}
+		entry = entry || f.Path == m.Entry
+		files++
+		size += f.Size
+	}
+	switch {
+	case !entry:
+		return nil, fmt.Errorf("entry point %q: %w: %s does not name it", m.Entry, ErrDamaged, FilesName)
+	case m.Files != files || m.Bytes != size:
+		return nil, fmt.Errorf("%s: %w: it states %d files of %d bytes, %s has %d of %d", MetaName, ErrDamaged, m.Files, m.Bytes, FilesName, files, size)
+	}
+	return m, nil
+}
+
+// sumOf returns the SHA-256 of one file in hex.
+func sumOf(fsys fs.FS, path string) (string, error) {
+	f, err := fsys.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	digest := sha256.New()
+	if _, err := io.Copy(digest, f); err != nil {
+		return "", fmt.Errorf("read %q: %w", path, err)
+	}
+	return hex.EncodeToString(digest.Sum(nil)), nil
+}
+
 // Copy copies a PHM from a tree to a sink, each file checked against the table on its way. Files that the table does not name are left behind.
 // Nothing is written when the table is not right.
 func Copy(fsys fs.FS, sink Sink) (*Meta, error) {
-	m, err := OpenMeta(fsys)
+	m, err := checkTable(fsys)
 	if err != nil {
 		return nil, fmt.Errorf("copy: %w", err)
-	}
-	entry := false
-	for f, err := range tableOf(fsys) {
-		if err != nil {
-			return nil, fmt.Errorf("copy: %w", err)
-		}
-		entry = entry || f.Path == m.Entry
-	}
-	if !entry {
-		return nil, fmt.Errorf("copy: entry point %q: %w: %s does not name it", m.Entry, ErrDamaged, FilesName)
 	}
 	buf := make([]byte, 64<<10)
 	for f, err := range tableOf(fsys) {

@@ -156,14 +156,9 @@ func (v *verifier) table() {
 		v.problem(BadMeta, MetaName, "it states %d bytes, %s has %d", m.Bytes, FilesName, sum.Bytes)
 	}
 	if m.TableSum != "" {
-		digest := sha256.New()
-		if r, err := v.fsys.Open(FilesName); err == nil {
-			if _, err = io.CopyBuffer(digest, onlyReader{r}, v.buf); err != nil {
-				v.problem(Unreadable, FilesName, "%v", err)
-			}
-			r.Close()
-		}
-		if got := hex.EncodeToString(digest.Sum(nil)); got != m.TableSum {
+		if got, err := sumOf(v.fsys, FilesName); err != nil {
+			v.problem(Unreadable, FilesName, "%v", err)
+		} else if got != m.TableSum {
 			v.problem(BadDigest, FilesName, "its SHA-256 is %s, %s states %s", got, MetaName, abbreviate(m.TableSum))
 		}
 	}
