@@ -59,7 +59,7 @@ func (b *builder) cardPages() map[string]*file {
 <map name="m"><area href="area.html" alt="area"></map>
 <video src="video-src.webm" poster="video-poster.png"><track src="track.vtt" kind="captions"></video>
 <audio src="audio-src.wav"></audio> <audio><source src="source.wav"></audio>
-<object data="object.svg" type="image/svg+xml"></object> <embed src="embed.svg">
+<object data="object.svg" type="image/svg+xml" width="40" height="40"></object> <embed src="embed.svg" width="40" height="40">
 <iframe src="iframe.html" title="frame"></iframe>
 <iframe title="written" srcdoc="&lt;a href=&quot;srcdoc-a.html&quot;&gt;in a frame&lt;/a&gt;&lt;img src=srcdoc-img.png alt=''&gt;"></iframe>
 <form action="/cgi-bin/form" method="post"><input type="image" src="input-image.png" alt="go"><button formaction="/cgi-bin/other">other</button></form>
