@@ -31,12 +31,15 @@ func (c charset) transcoded() bool {
 
 // lookup returns the encoding that a label names, as the WHATWG encoding standard lists them. The "replacement" encodings, whose
 // documents browsers do not show at all, count as windows-1252: their ASCII links can still be found.
-func lookup(label string) (charset, bool) {
-	label = strings.ToLower(strings.Trim(label, "\t\n\f\r \"'"))
-	if label == "utf-8" || label == "utf8" {
+func lookup(label []byte) (charset, bool) {
+	label = bytes.Trim(label, "\t\n\f\r \"'")
+	if equalFold(label, "utf-8") || equalFold(label, "utf8") {
 		return charset{}, true
 	}
-	enc, err := htmlindex.Get(label)
+	if len(label) > 32 { // longer than any label
+		return charset{}, false
+	}
+	enc, err := htmlindex.Get(strings.ToLower(string(label)))
 	if err != nil {
 		return charset{}, false
 	}
@@ -55,12 +58,12 @@ func lookup(label string) (charset, bool) {
 }
 
 func windows1252() charset {
-	c, _ := lookup("windows-1252")
+	c, _ := lookup([]byte("windows-1252"))
 	return c
 }
 
 // fromMeta applies what the standard says of a label found inside a document that was read as ASCII: UTF-16 cannot be true.
-func fromMeta(label string) (charset, bool) {
+func fromMeta(label []byte) (charset, bool) {
 	c, ok := lookup(label)
 	switch c.name {
 	case "utf-16le", "utf-16be":

@@ -25,6 +25,9 @@ type scanner struct {
 	maps  []int32 // raw offsets of decoded text
 	urls  []byte  // what Link.URL aliases
 	attrs []attr  // of the tags being read, innermost last
+	text  []byte  // scratch
+
+	strings map[string]string // those of earlier documents
 
 	foreignAware bool // obey SVG and MathML where they change tokenization; x/net/html's Tokenizer does not
 	keepEmpty    bool // record references without path and query: a <base> gives them another document
@@ -229,7 +232,7 @@ func (sc *scanner) title(v view, xml bool) {
 		v = v.sub(0, 16*maxTitle)
 	}
 	t := sc.attrText(v, xml)
-	sc.d.Title = collapse(t.s, maxTitle)
+	sc.d.Title = sc.collapse(t.s, maxTitle)
 }
 
 // resolveNested resolves the links of a srcdoc document that has a base of its own. That base itself is resolved against what is

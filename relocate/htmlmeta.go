@@ -9,14 +9,15 @@ const maxRobots = 16
 func (h *htmlScan) meta(mark, start int) {
 	sc := h.sc
 	content := h.find(mark, attrContent)
-	equiv := string(bytes.ToLower(bytes.TrimSpace(h.text(h.find(mark, attrHttpEquiv)))))
-	if a := h.find(mark, attrCharset); a != nil || equiv == "content-type" {
+	var buf [foldMax]byte
+	equiv := fold(&buf, h.text(h.find(mark, attrHttpEquiv)))
+	if a := h.find(mark, attrCharset); a != nil || string(equiv) == "content-type" {
 		h.metaCharset(a, content, start)
 	}
 	if content == nil {
 		return
 	}
-	switch equiv {
+	switch string(equiv) {
 	case "refresh":
 		v := sc.attrText(h.v.sub(content.v0, content.v1), false)
 		if i, j := refreshURL(v.s); j > i {
@@ -35,12 +36,12 @@ func (h *htmlScan) meta(mark, start int) {
 			a = h.find(mark, attrItemprop)
 		}
 	}
-	name := string(bytes.ToLower(bytes.TrimSpace(h.text(a))))
+	name := fold(&buf, h.text(a))
 	kind := Requisite
-	switch name {
+	switch string(name) {
 	case "robots", "mirrord":
 		if h.templates == 0 && len(sc.d.Robots) < maxRobots {
-			sc.d.Robots = append(sc.d.Robots, RobotsMeta{Name: name, Content: collapse(h.text(content), 1024)})
+			sc.d.Robots = append(sc.d.Robots, RobotsMeta{Name: sc.intern(name), Content: sc.collapse(h.text(content), 1024)})
 		}
 		return
 	case "og:image", "og:image:url", "og:image:secure_url", "twitter:image", "twitter:image:src", "image", "thumbnail", "thumbnailurl",
@@ -60,13 +61,13 @@ func (h *htmlScan) metaCharset(charsetAttr, content *attr, start int) {
 	if !h.top || h.templates > 0 {
 		return
 	}
-	label := ""
+	var label []byte
 	if charsetAttr != nil {
-		label = string(h.text(charsetAttr))
+		label = h.text(charsetAttr)
 	} else if content != nil {
-		label = metaContentCharset(string(bytes.ToLower(h.text(content))))
+		label = metaContentCharset(h.text(content))
 	}
-	if label == "" {
+	if len(label) == 0 {
 		return
 	}
 	if sc.metaAt < 0 {

@@ -59,10 +59,11 @@ func (h *htmlScan) tag(tag tagID, mark, start int) {
 		return
 	case tagHtml:
 		if a := h.find(mark, attrLang); a != nil && h.top && sc.d.Lang == "" {
-			sc.d.Lang = collapse(h.text(a), 64)
+			sc.d.Lang = sc.collapse(h.text(a), 64)
 		}
 	case tagParam:
-		switch string(bytes.ToLower(h.text(h.find(mark, attrName)))) {
+		var buf [foldMax]byte
+		switch string(fold(&buf, h.text(h.find(mark, attrName)))) {
 		case "movie", "src", "data", "url", "filename":
 			t.param = true
 		}
@@ -302,8 +303,9 @@ func relKind(rel, typ []byte, hreflang bool) (kind Kind, hint bool) {
 			best, kind = strength, k
 		}
 	}
-	for _, f := range bytes.Fields(rel) {
-		switch string(bytes.ToLower(f)) {
+	var buf [foldMax]byte
+	for f, rest := word(rel); len(f) > 0; f, rest = word(rest) {
+		switch string(fold(&buf, f)) {
 		case "stylesheet", "icon", "apple-touch-icon", "apple-touch-icon-precomposed", "apple-touch-startup-image", "mask-icon",
 			"fluid-icon", "manifest", "preload", "modulepreload", "prefetch", "image_src":
 			set(3, Requisite)
@@ -319,9 +321,8 @@ func relKind(rel, typ []byte, hreflang bool) (kind Kind, hint bool) {
 		}
 	}
 	if alternate && best < 3 {
-		typ = bytes.ToLower(typ)
-		if hreflang || bytes.Contains(typ, []byte("rss")) || bytes.Contains(typ, []byte("atom")) ||
-			bytes.Contains(typ, []byte("rdf+xml")) || bytes.Contains(typ, []byte("feed+json")) {
+		if hreflang || indexFold(typ, "rss") >= 0 || indexFold(typ, "atom") >= 0 || indexFold(typ, "rdf+xml") >= 0 ||
+			indexFold(typ, "feed+json") >= 0 {
 			set(2, Hyperlink)
 		}
 	}
@@ -331,29 +332,52 @@ func relKind(rel, typ []byte, hreflang bool) (kind Kind, hint bool) {
 // objectIsFrame reports whether an object shows an HTML document.
 func (h *htmlScan) objectIsFrame(mark int) bool {
 	if typ := h.text(h.find(mark, attrType)); len(typ) > 0 {
-		return bytes.HasPrefix(bytes.ToLower(typ), []byte("text/html"))
+		return indexFold(typ, "text/html") == 0
 	}
-	ref := bytes.ToLower(h.text(h.find(mark, attrData)))
+	ref := h.text(h.find(mark, attrData))
 	if i := bytes.IndexAny(ref, "?#"); i >= 0 {
 		ref = ref[:i]
 	}
-	return bytes.HasSuffix(ref, []byte(".html")) || bytes.HasSuffix(ref, []byte(".htm")) || bytes.HasSuffix(ref, []byte("/"))
+	n := len(ref)
+	return n > 0 && ref[n-1] == '/' || n > 4 && equalFold(ref[n-4:], ".htm") || n > 5 && equalFold(ref[n-5:], ".html")
+}
+
+// foldMax is longer than any word that is compared.
+const foldMax = 48
+
+// fold returns b, white space trimmed, with ASCII letters in lower case, in buf; or nil if it is too long to be any word of ours.
+func fold(buf *[foldMax]byte, b []byte) []byte {
+	b = bytes.TrimSpace(b)
+	if len(b) > foldMax {
+		return nil
+	}
+	for i, c := range b {
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		buf[i] = c
+	}
+	return buf[:len(b)]
+}
+
+// word returns the first word of a space-separated list and what follows it; an empty word says that there is none.
+func word(list []byte) (first, rest []byte) {
+	for len(list) > 0 && space(list[0]) {
+		list = list[1:]
+	}
+	n := 0
+	for n < len(list) && !space(list[n]) {
+		n++
+	}
+	return list[:n], list[n:]
 }
 
 // hasToken reports whether a space-separated list holds a word, case aside.
-func hasToken(list []byte, word string) bool {
-	for len(list) >= len(word) {
-		for len(list) > 0 && space(list[0]) {
-			list = list[1:]
-		}
-		n := 0
-		for n < len(list) && !space(list[n]) {
-			n++
-		}
-		if equalFold(list[:n], word) {
+func hasToken(list []byte, want string) bool {
+	for f, rest := word(list); len(f) > 0; f, rest = word(rest) {
+		if equalFold(f, want) {
 			return true
 		}
-		list = list[n:]
 	}
 	return false
 }

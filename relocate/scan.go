@@ -157,8 +157,8 @@ func (sc *scanner) charsetEdit(raw []byte) {
 		head := raw[:min(len(raw), prescanBytes)]
 		label, a, b := xmlEncoding(head)
 		switch {
-		case sc.cs.utf8() && label == "", ascii(raw):
-		case label != "":
+		case sc.cs.utf8() && len(label) == 0, ascii(raw):
+		case len(label) > 0:
 			sc.insert(int32(a), int32(b), name)
 		case b > 0:
 			sc.insert(int32(a), int32(b), ` encoding="`+name+`"`)

@@ -11,14 +11,14 @@ func sniff(raw []byte, f Format, header string) (charset, CharsetFrom) {
 	case bytes.HasPrefix(raw, []byte("\xef\xbb\xbf")):
 		return charset{}, FromBOM
 	case bytes.HasPrefix(raw, []byte("\xfe\xff")):
-		c, _ := lookup("utf-16be")
+		c, _ := lookup([]byte("utf-16be"))
 		return c, FromBOM
 	case bytes.HasPrefix(raw, []byte("\xff\xfe")):
-		c, _ := lookup("utf-16le")
+		c, _ := lookup([]byte("utf-16le"))
 		return c, FromBOM
 	}
 	if header != "" {
-		if c, ok := lookup(header); ok {
+		if c, ok := lookup([]byte(header)); ok {
 			return c, FromHeader
 		}
 	}
@@ -37,29 +37,29 @@ func declared(raw []byte, f Format) (charset, bool) {
 	switch f {
 	case HTML:
 		if bytes.HasPrefix(head, []byte("<\x00?\x00x\x00")) {
-			return lookup("utf-16le")
+			return lookup([]byte("utf-16le"))
 		}
 		if bytes.HasPrefix(head, []byte("\x00<\x00?\x00x")) {
-			return lookup("utf-16be")
+			return lookup([]byte("utf-16be"))
 		}
 		if c, ok := prescan(head); ok {
 			return c, true
 		}
-		if label, _, _ := xmlEncoding(head); label != "" {
+		if label, _, _ := xmlEncoding(head); len(label) > 0 {
 			return fromMeta(label)
 		}
 	case CSS:
 		if a, b := cssCharset(head); b > 0 {
-			return fromMeta(string(head[a:b]))
+			return fromMeta(head[a:b])
 		}
 	case SVG, Feed, Sitemap:
 		if bytes.HasPrefix(head, []byte("<\x00?\x00")) {
-			return lookup("utf-16le")
+			return lookup([]byte("utf-16le"))
 		}
 		if bytes.HasPrefix(head, []byte("\x00<\x00?")) {
-			return lookup("utf-16be")
+			return lookup([]byte("utf-16be"))
 		}
-		if label, _, _ := xmlEncoding(head); label != "" {
+		if label, _, _ := xmlEncoding(head); len(label) > 0 {
 			return fromMeta(label)
 		}
 	}
@@ -82,13 +82,13 @@ func cssCharset(head []byte) (start, end int) {
 
 // xmlEncoding returns the encoding that an XML declaration names and the span of the name. Without an encoding the span is empty
 // and stands where one can be inserted; without a declaration it is 0, 0.
-func xmlEncoding(head []byte) (label string, start, end int) {
+func xmlEncoding(head []byte) (label []byte, start, end int) {
 	if !bytes.HasPrefix(head, []byte("<?xml")) || len(head) < 6 || !space(head[5]) {
-		return "", 0, 0
+		return nil, 0, 0
 	}
 	stop := bytes.Index(head, []byte("?>"))
 	if stop < 0 {
-		return "", 0, 0
+		return nil, 0, 0
 	}
 	decl := head[:stop]
 	i := bytes.Index(decl, []byte("encoding"))
@@ -100,23 +100,23 @@ func xmlEncoding(head []byte) (label string, start, end int) {
 		for at > 0 && space(decl[at-1]) {
 			at--
 		}
-		return "", at, at
+		return nil, at, at
 	}
 	for i += len("encoding"); i < len(decl) && space(decl[i]); i++ {
 	}
 	if i >= len(decl) || decl[i] != '=' {
-		return "", 0, 0
+		return nil, 0, 0
 	}
 	for i++; i < len(decl) && space(decl[i]); i++ {
 	}
 	if i >= len(decl) || decl[i] != '"' && decl[i] != '\'' {
-		return "", 0, 0
+		return nil, 0, 0
 	}
 	j := bytes.IndexByte(decl[i+1:], decl[i])
 	if j < 0 {
-		return "", 0, 0
+		return nil, 0, 0
 	}
-	return string(decl[i+1 : i+1+j]), i + 1, i + 1 + j
+	return decl[i+1 : i+1+j], i + 1, i + 1 + j
 }
 
 // space reports ASCII white space.
@@ -151,7 +151,7 @@ func prescan(b []byte) (charset, bool) {
 				p.i++
 			}
 			for {
-				if name, _ := p.attribute(); name == "" {
+				if name, _ := p.attribute(); len(name) == 0 {
 					break
 				}
 			}
@@ -177,21 +177,21 @@ func (p *prescanner) meta() (charset, bool) {
 	var c charset
 	for {
 		name, value := p.attribute()
-		if name == "" {
+		if len(name) == 0 {
 			break
 		}
 		switch {
-		case name == "http-equiv" && !seenHTTP:
+		case equalFold(name, "http-equiv") && !seenHTTP:
 			seenHTTP = true
-			gotPragma = value == "content-type"
-		case name == "content" && !seenContent:
+			gotPragma = equalFold(value, "content-type")
+		case equalFold(name, "content") && !seenContent:
 			seenContent = true
-			if label := metaContentCharset(value); label != "" && !found {
+			if label := metaContentCharset(value); len(label) > 0 && !found {
 				if cc, ok := fromMeta(label); ok {
 					c, found, needPragma = cc, true, true
 				}
 			}
-		case name == "charset" && !seenCharset:
+		case equalFold(name, "charset") && !seenCharset:
 			seenCharset = true
 			c, found = fromMeta(value)
 			needPragma = false
@@ -203,55 +203,54 @@ func (p *prescanner) meta() (charset, bool) {
 	return c, true
 }
 
-// attribute is the standard's "get an attribute"; names and values come in lower case, and no name says there is none left.
-func (p *prescanner) attribute() (name, value string) {
+// attribute is the standard's "get an attribute", but for the case of letters; no name says there is none left.
+func (p *prescanner) attribute() (name, value []byte) {
 	b := p.b
 	for p.i < len(b) && (space(b[p.i]) || b[p.i] == '/') {
 		p.i++
 	}
 	if p.i >= len(b) || b[p.i] == '>' {
-		return "", ""
+		return nil, nil
 	}
 	start := p.i
 	for p.i < len(b) && !(b[p.i] == '=' && p.i > start) && !space(b[p.i]) && b[p.i] != '/' && b[p.i] != '>' {
 		p.i++
 	}
-	name = string(bytes.ToLower(b[start:p.i]))
+	name = b[start:p.i]
 	for p.i < len(b) && space(b[p.i]) {
 		p.i++
 	}
 	if p.i >= len(b) || b[p.i] != '=' {
-		return name, ""
+		return name, nil
 	}
 	for p.i++; p.i < len(b) && space(b[p.i]); p.i++ {
 	}
 	if p.i >= len(b) {
-		return name, ""
+		return name, nil
 	}
 	if q := b[p.i]; q == '"' || q == '\'' {
 		start = p.i + 1
 		end := bytes.IndexByte(b[start:], q)
 		if end < 0 {
 			p.i = len(b)
-			return "", "" // the value runs past the window: the standard gives up here
+			return nil, nil // the value runs past the window: the standard gives up here
 		}
 		p.i = start + end + 1
-		return name, string(bytes.ToLower(b[start : start+end]))
+		return name, b[start : start+end]
 	}
 	start = p.i
 	for p.i < len(b) && !space(b[p.i]) && b[p.i] != '>' {
 		p.i++
 	}
-	return name, string(bytes.ToLower(b[start:p.i]))
+	return name, b[start:p.i]
 }
 
-// metaContentCharset is the standard's "extracting a character encoding from a meta element"; s is lower case.
-func metaContentCharset(s string) string {
-	b := []byte(s)
+// metaContentCharset is the standard's "extracting a character encoding from a meta element".
+func metaContentCharset(b []byte) []byte {
 	for {
-		i := bytes.Index(b, []byte("charset"))
+		i := indexFold(b, "charset")
 		if i < 0 {
-			return ""
+			return nil
 		}
 		for b = b[i+len("charset"):]; len(b) > 0 && space(b[0]); b = b[1:] {
 		}
@@ -261,17 +260,27 @@ func metaContentCharset(s string) string {
 		for b = b[1:]; len(b) > 0 && space(b[0]); b = b[1:] {
 		}
 		if len(b) == 0 {
-			return ""
+			return nil
 		}
 		if q := b[0]; q == '"' || q == '\'' {
 			if i := bytes.IndexByte(b[1:], q); i >= 0 {
-				return string(b[1 : 1+i])
+				return b[1 : 1+i]
 			}
-			return ""
+			return nil
 		}
 		if i := bytes.IndexAny(b, "; \t\n\f\r"); i >= 0 {
 			b = b[:i]
 		}
-		return string(b)
+		return b
 	}
+}
+
+// indexFold returns where word, which is lower case, first stands in b, case aside, or -1.
+func indexFold(b []byte, word string) int {
+	for i := 0; i+len(word) <= len(b); i++ {
+		if b[i]|0x20 == word[0] && equalFold(b[i:i+len(word)], word) {
+			return i
+		}
+	}
+	return -1
 }
