@@ -176,7 +176,7 @@ func Default(urls ...string) *Job {
 		Programs:     Programs{Suffixes: []string{".cgi", ".fcgi", ".pl"}, Dirs: []string{"cgi-bin", "cgi"}},
 		Limits: Limits{
 			MaxFiles: 1_000_000, MaxSize: 100e9, MaxBody: 8e9, MaxDocument: 16 << 20, MaxTime: 7 * 24 * time.Hour,
-			MaxPathDepth: 32, MaxLinks: 100_000, MaxURLLength: 4096, MaxRedirects: 10, MaxVariants: 2000, MaxDates: 200, MaxRatio: 250,
+			MaxPathDepth: 32, MaxLinks: 100_000, MaxURLLength: 2048, MaxRedirects: 10, MaxVariants: 2000, MaxDates: 200, MaxRatio: 250,
 			MaxDelete: 0.1, MaxFailures: 0.01, MaxSkip: 14, Retries: 3, MinFree: 1 << 30,
 		},
 		Polite: Polite{

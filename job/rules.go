@@ -1,0 +1,27 @@
+package job
+
+import "mirrord/site"
+
+// ScopeRule compiles the job's scope for its entry points. A validated job's scope compiles.
+func (j *Job) ScopeRule() (*site.Rule, error) {
+	kind, err := site.ParseScopeKind(j.Scope.Kind)
+	if err != nil {
+		return nil, err
+	}
+	return site.Scope{Kind: kind, Prefixes: j.Scope.Prefixes, Include: j.Scope.Include, Exclude: j.Scope.Exclude}.Compile(j.Seeds())
+}
+
+// ProgramRule compiles the job's rule of what is a program. A validated job's rule compiles.
+func (j *Job) ProgramRule() (*site.ProgramRule, error) {
+	// In site a nil list is its default; here an empty list means none.
+	list := func(s []string) []string { return append([]string{}, s...) }
+	return site.Programs{Suffixes: list(j.Programs.Suffixes), Dirs: list(j.Programs.Dirs), Globs: list(j.Programs.Globs)}.Compile()
+}
+
+// Traps returns the job's limits against endless spaces of URLs.
+func (j *Job) Traps() site.Traps {
+	return site.Traps{
+		MaxDepth: int(j.Limits.MaxPathDepth), MaxURLLen: int(j.Limits.MaxURLLength),
+		MaxTemplate: int(min(j.Limits.MaxVariants, 1<<30)), MaxDates: int(min(j.Limits.MaxDates, 1<<30)),
+	}
+}
