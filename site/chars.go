@@ -10,7 +10,7 @@ type byteSet [256]bool
 
 // The bytes that each part of a URL keeps as they are; all others are percent-encoded or mean something.
 // Source: WHATWG URL standard, section 1.3 "percent-encoded bytes" (the sets there are the complements).
-// '^' is in the path's set since 2024; the library is older than that.
+// '^' is in the path's set since 2025 (whatwg/url#846); the library is older than that, and WPT's cases there too.
 var (
 	pathPlain     = plainExcept("\"#<>?^`{}/\\")
 	queryPlain    = plainExcept("\"#<>'") // the special-query set: our schemes are special

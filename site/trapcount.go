@@ -305,14 +305,29 @@ func hashDigits(h uint64, s string) uint64 {
 	return (h ^ 0xff) * fnvPrime
 }
 
-// hashParams hashes the set of the query's parameter names: their order and number do not count.
+// hashParams hashes the set of the query's parameter names: order and repetition do not count. Names after the 64th do not either.
 func hashParams(h uint64, query string) uint64 {
-	var set uint64
+	var sum uint64 // addition, so that order does not matter
+	rest := query
+	for n := 0; rest != "" && n < 64; n++ {
+		before := query[:len(query)-len(rest)]
+		var pair string
+		pair, rest = cutParam(rest)
+		name, _, _ := strings.Cut(pair, "=")
+		if name != "" && !hasParam(before, name) {
+			sum += hashString(fnvOffset, name)
+		}
+	}
+	return hashUint(h, sum)
+}
+
+func hasParam(query, name string) bool {
 	for query != "" {
 		var pair string
 		pair, query = cutParam(query)
-		name, _, _ := strings.Cut(pair, "=")
-		set |= 1 << (hashDigits(fnvOffset, name) >> 58) // 64 classes: a set, so that a name that repeats adds nothing
+		if n, _, _ := strings.Cut(pair, "="); n == name {
+			return true
+		}
 	}
-	return hashUint(h, set)
+	return false
 }
