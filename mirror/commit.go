@@ -1,0 +1,80 @@
+package mirror
+
+import (
+	"time"
+
+	"mirrord/store"
+)
+
+// A batch is committed when it has this many results or bytes, or is this old: what a kill can cost.
+const (
+	batchItems = 256
+	batchBytes = 8 << 20
+	batchAge   = 250 * time.Millisecond
+)
+
+// commit gathers results and makes them permanent in batches. After an error of the disk it stops the run and only drains.
+func (r *run) commit() error {
+	t := r.table
+	committed := t.len()
+	if known, err := r.site.Known(); err == nil && known < committed {
+		committed = known
+	}
+	var batch []*store.Done
+	var news []store.NewURL
+	size := 0
+	var failed error
+	tick := time.NewTicker(batchAge)
+	defer tick.Stop()
+	flush := func() {
+		if failed != nil || len(batch) == 0 {
+			batch = batch[:0]
+			return
+		}
+		news = news[:0]
+		t.mu.Lock()
+		for id := committed; id < t.n; id++ {
+			e := t.at(id)
+			news = append(news, store.NewURL{URL: t.urlOf(id).String(), Referrer: e.ref, Depth: int(e.depth), Requis: e.flags&fRequis != 0})
+		}
+		t.mu.Unlock()
+		if failed = r.site.Commit(committed, news, batch); failed != nil {
+			r.stop(failed)
+			return
+		}
+		committed += uint32(len(news))
+		clear(batch)
+		batch, size = batch[:0], 0
+		if failed = r.room(); failed != nil {
+			r.stop(failed)
+		}
+	}
+	for {
+		select {
+		case d, ok := <-r.commits:
+			if !ok {
+				flush()
+				return failed
+			}
+			batch = append(batch, d)
+			size += len(d.Frame)
+			if len(batch) >= batchItems || size >= batchBytes {
+				flush()
+			}
+		case <-tick.C:
+			flush()
+		}
+	}
+}
+
+// room stops the run before the disk is full.
+func (r *run) room() error {
+	if r.job.Limits.MinFree <= 0 {
+		return nil
+	}
+	free, err := store.FreeBytes(r.site.Dir())
+	if err != nil || free >= int64(r.job.Limits.MinFree) {
+		return nil
+	}
+	return limitError{"less than limits.min_free = " + r.job.Limits.MinFree.String() + " is left on the disk of the state directory; free some space and run again to go on"}
+}

@@ -1,0 +1,373 @@
+package mirror
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/zeebo/xxh3"
+
+	"mirrord/fetch"
+	"mirrord/relocate"
+	"mirrord/robots"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// processor is what one worker needs to scan and encode a document. There are as many as CPUs, because each has buffers.
+type processor struct {
+	doc   relocate.Doc
+	w     *store.FrameWriter
+	r     *store.FrameReader
+	cands []candidate
+	where []int // index into doc.Links of each candidate
+	ids   []int64
+	of    []int64 // number of each link's URL, -1 for a literal
+	links []byte
+}
+
+// bodySink takes a body: into memory as long as it may be a document or is small, else into a blob.
+type bodySink struct {
+	r     *run
+	url   site.URL
+	pool  *[]byte
+	limit int
+	head  fetch.Head
+	blob  *store.BlobWriter
+	err   error // of the disk
+}
+
+// smallBody is how many bytes of something that is no document are held in memory before they go to a file.
+const smallBody = 256 << 10
+
+func (r *run) newSink(u site.URL) *bodySink {
+	return &bodySink{r: r, url: u}
+}
+
+// Begin is called when the head of a body that is worth keeping has come.
+func (s *bodySink) Begin(h *fetch.Head) (io.Writer, error) {
+	if s.pool == nil {
+		s.pool = s.r.bufs.Get().(*[]byte)
+	}
+	*s.pool = (*s.pool)[:0]
+	if s.blob != nil {
+		if s.err = s.blob.Reset(); s.err != nil {
+			return nil, s.err
+		}
+	}
+	s.head = *h
+	s.limit = smallBody
+	if mayBeDocument(h.MIME) {
+		s.limit = int(s.r.job.Limits.MaxDocument)
+	}
+	if n := h.Length; n > 0 && n <= int64(s.limit) && int64(cap(*s.pool)) < n {
+		*s.pool = make([]byte, 0, n+512)
+	}
+	return s, nil
+}
+
+// mayBeDocument reports whether a body of this type may have links. The scan decides in the end.
+func mayBeDocument(mime string) bool {
+	return relocate.Detect(mime, site.URL{}, nil) != relocate.Unknown || mime == "" || mime == "application/octet-stream" || mime == "text/plain" ||
+		mime == "application/xml" || mime == "text/xml" || mime == "application/json"
+}
+
+func (s *bodySink) Write(p []byte) (int, error) {
+	if s.blob == nil && len(*s.pool)+len(p) <= s.limit {
+		*s.pool = append(*s.pool, p...)
+		return len(p), nil
+	}
+	if s.blob == nil {
+		if s.blob, s.err = s.r.o.State.Blobs.Create(); s.err != nil {
+			return 0, s.err
+		}
+	}
+	if len(*s.pool) > 0 {
+		if _, s.err = s.blob.Write(*s.pool); s.err != nil {
+			return 0, s.err
+		}
+		*s.pool = (*s.pool)[:0]
+	}
+	var n int
+	n, s.err = s.blob.Write(p)
+	return n, s.err
+}
+
+// maxPooled is the largest buffer that is kept for the next body.
+const maxPooled = 512 << 10
+
+func (s *bodySink) close() {
+	if s.blob != nil {
+		s.blob.Abort()
+		s.blob = nil
+	}
+	if s.pool != nil {
+		if cap(*s.pool) <= maxPooled {
+			s.r.bufs.Put(s.pool)
+		}
+		s.pool = nil
+	}
+}
+
+// mtime is the modification time of a published resource: what the site says, else when it came.
+func mtime(rec *store.Resource) time.Time {
+	if t, err := http.ParseTime(rec.LastModified); err == nil && t.Unix() > 0 {
+		return t
+	}
+	return time.Unix(rec.Fetched, 0)
+}
+
+// body records a body that came whole.
+func (r *run) body(ctx context.Context, rec *store.Resource, res *fetch.Result, sink *bodySink) {
+	tags := robots.ParseXRobotsTag(res.RobotsTags(), r.product, r.now())
+	now := store.Resource{
+		ID: rec.ID, URL: rec.URL, Outcome: site.Fetched, Status: res.Status, Checked: rec.Checked, InSet: true, Fetched: rec.Checked,
+		MIME: res.MIME, Charset: res.Charset, ETag: res.ETag, LastModified: res.LastModified,
+		Referrer: rec.Referrer, Depth: rec.Depth, Requis: rec.Requis, Changed: rec.Changed, Moved: rec.Moved, Path: rec.Path,
+	}
+	if r.job.ObeyRobots && tags.NoArchive {
+		r.forbidden(rec, "X-Robots-Tag says noarchive")
+		return
+	}
+	now.NoFollow = r.job.ObeyRobots && r.job.ObeyNofollow && tags.NoFollow
+	if sink.blob != nil {
+		r.blobBody(&now, rec, sink)
+		return
+	}
+	body := *sink.pool
+	now.Size, now.Digest = int64(len(body)), sha256.Sum256(body)
+	r.stats.bytes.Add(now.Size)
+	if !r.rescan && rec.Body != store.NoBody && rec.Digest == now.Digest && rec.MIME == now.MIME && rec.Charset == now.Charset && rec.NoFollow == now.NoFollow {
+		rec.ETag, rec.LastModified = now.ETag, now.LastModified
+		r.unchanged(ctx, rec)
+		return
+	}
+	p := <-r.procs
+	defer func() { r.procs <- p }()
+	r.document(&now, rec, body, res.Links(), p)
+}
+
+// blobBody records a body that went to a file because of its size.
+func (r *run) blobBody(now, old *store.Resource, sink *bodySink) {
+	head := sink.blob.Head(1024)
+	if f := relocate.Detect(now.MIME, now.URL, head); f != relocate.Unknown {
+		r.notes.add(fmt.Sprintf("documents larger than limits.max_document = %v, stored as they came", r.job.Limits.MaxDocument), now.URL)
+	}
+	d, size, err := sink.blob.Commit(mtime(now))
+	sink.blob = nil
+	if err != nil {
+		r.stop(err)
+		return
+	}
+	r.stats.bytes.Add(size)
+	now.Body, now.Digest, now.Size = store.BlobBody, d, size
+	r.kept(now, old, &store.Done{Linked: true})
+}
+
+// document scans a body that is in memory, stores it and follows its links.
+func (r *run) document(now, old *store.Resource, body []byte, linkHeader []string, p *processor) {
+	isMap := r.isSitemap(now.ID)
+	format := relocate.Detect(now.MIME, now.URL, body[:min(len(body), 1024)])
+	if isMap {
+		r.sitemap(now, body, p)
+		if ok := r.scope.Covers(now.URL); !ok {
+			now.InSet = false
+		}
+		format = relocate.Unknown
+	}
+	now.Format = uint8(format)
+	done := &store.Done{Linked: true}
+	if format == relocate.Unknown {
+		if isMap {
+			done.Targets = p.targets()
+		}
+		if err := r.o.State.Blobs.Put(now.Digest, body, mtime(now)); err != nil {
+			r.stop(err)
+			return
+		}
+		now.Body = store.BlobBody
+		r.kept(now, old, done)
+		return
+	}
+	err := p.doc.Scan(body, relocate.Input{URL: now.URL, HeaderCharset: now.Charset, Format: format, MaxLinks: int(r.job.Limits.MaxLinks)})
+	if err != nil {
+		r.notes.add("documents whose links could not be found: "+err.Error(), now.URL)
+	}
+	if p.doc.Truncated {
+		r.notes.add(fmt.Sprintf("documents with more than limits.max_links = %d links: the rest was left as it was", r.job.Limits.MaxLinks), now.URL)
+	}
+	if meta := r.metaRobots(&p.doc); r.job.ObeyRobots {
+		if meta.NoArchive {
+			r.forbidden(old, "its meta robots says noarchive")
+			return
+		}
+		now.NoFollow = now.NoFollow || r.job.ObeyNofollow && meta.NoFollow
+	}
+	if format == relocate.HTML {
+		now.Shape = shape(&p.doc)
+	}
+	p.collect(r, now)
+	for _, h := range relocate.ParseLinkHeader(linkHeader) {
+		p.header(now.URL, h, !now.NoFollow)
+	}
+	p.ids = slices.Grow(p.ids[:0], len(p.cands))[:len(p.cands)]
+	r.admitInto(p.ids, now.ID, now.Depth, p.cands)
+	p.assign()
+	p.links = appendLinks(p.links[:0], &p.doc, func(i int) (uint32, bool) { return uint32(p.of[i]), p.of[i] >= 0 })
+	done.Frame, err = p.w.Append(make([]byte, 0, len(body)/4+256), store.FrameMeta{
+		ID: now.ID, URL: now.URL.String(), MIME: now.MIME, Charset: now.Charset, Fetched: now.Fetched, ETag: now.ETag,
+		LastModified: now.LastModified, Size: now.Size, Digest: hex.EncodeToString(now.Digest[:]), Format: now.Format,
+	}, p.links, body)
+	if err != nil {
+		r.stop(err)
+		return
+	}
+	now.Body = store.PackBody
+	done.Targets = p.targets()
+	r.kept(now, old, done)
+}
+
+// shape is a hash of what a page is beside its text: its title, and where its links lead without their queries. A site that
+// answers a login page everywhere gives its pages one shape, although the page names where the reader wanted to go.
+func shape(d *relocate.Doc) uint32 {
+	var h xxh3.Hasher
+	h.WriteString(d.Title)
+	for i := range d.Links {
+		if u := d.Links[i].URL; u != nil && d.Links[i].Kind != relocate.Reference {
+			if q := bytes.IndexByte(u, '?'); q >= 0 {
+				u = u[:q]
+			}
+			h.Write(u)
+			h.Write([]byte{'\n'})
+		}
+	}
+	return max(uint32(h.Sum64()), 1)
+}
+
+// metaRobots merges the robots metas that address us.
+func (r *run) metaRobots(d *relocate.Doc) robots.Directives {
+	var out robots.Directives
+	for _, m := range d.Robots {
+		if m.Name == "robots" || m.Name == r.product {
+			out = out.Or(robots.ParseMeta(m.Content, r.now()))
+		}
+	}
+	return out
+}
+
+// forbidden records a resource that the site does not want to be kept.
+func (r *run) forbidden(rec *store.Resource, reason string) {
+	rec.Outcome, rec.Reason = site.Disallowed, reason
+	r.leave(rec)
+	rec.Body = store.NoBody
+	r.stats.disallowed.Add(1)
+	r.finish(&store.Done{Resource: *rec, Linked: true})
+}
+
+// kept hands a stored body on, and says in which version it changed.
+func (r *run) kept(now, old *store.Resource, done *store.Done) {
+	if old.Digest != now.Digest || old.MIME != now.MIME || old.Charset != now.Charset || old.Body == store.NoBody || r.rescan {
+		now.Changed = r.version
+	}
+	if !old.InSet && now.InSet || old.InSet && !now.InSet {
+		now.Moved = r.version
+	}
+	if now.Path != "" && old.MIME != now.MIME && r.layout.Preferred(now.URL, old.MIME) != r.layout.Preferred(now.URL, now.MIME) {
+		now.Path, now.Moved = "", r.version // its name must say the new type
+	}
+	now.ShapeNew = old.Body == store.NoBody || old.Shape != now.Shape
+	r.stats.fetched.Add(1)
+	r.stats.files.Add(1)
+	done.Resource = *now
+	r.finish(done)
+}
+
+// rescanStored scans a stored document under new rules.
+func (r *run) rescanStored(ctx context.Context, rec *store.Resource) {
+	p := <-r.procs
+	defer func() { r.procs <- p }()
+	fr, err := r.site.ReadFrame(p.r, rec.At)
+	if err != nil {
+		if errors.Is(err, store.ErrDamaged) { // ask for it anew next time
+			rec.ETag, rec.LastModified = "", ""
+			rec.Outcome, rec.Reason = site.Failed, err.Error()
+			r.finish(&store.Done{Resource: *rec})
+			return
+		}
+		r.stop(err)
+		return
+	}
+	now := *rec
+	r.document(&now, rec, fr.Body, nil, p)
+}
+
+// collect makes candidates of the links of the document that was scanned.
+func (p *processor) collect(r *run, now *store.Resource) {
+	p.cands, p.where = p.cands[:0], p.where[:0]
+	for i := range p.doc.Links {
+		l := &p.doc.Links[i]
+		if l.URL == nil {
+			continue
+		}
+		c := candidate{url: l.URL, follow: true}
+		switch l.Kind {
+		case relocate.Action:
+			continue
+		case relocate.Reference:
+			c.follow = false
+		case relocate.Requisite:
+			c.kind = kindRequisite
+		}
+		if c.kind == kindPage && (now.NoFollow || l.NoFollow && r.job.ObeyNofollow) {
+			c.follow = false
+		}
+		p.cands = append(p.cands, c)
+		p.where = append(p.where, i)
+	}
+}
+
+// header makes a candidate of one link of a Link header (RFC 8288).
+func (p *processor) header(base site.URL, h relocate.HeaderLink, follow bool) {
+	u, _, err := base.Resolve(h.Ref)
+	if err != nil {
+		return
+	}
+	c := candidate{url: []byte(u.String()), follow: follow}
+	switch k, ok := h.Kind(); {
+	case !ok, k == relocate.Action, k == relocate.Reference:
+		return
+	case k == relocate.Requisite:
+		c.kind, c.follow = kindRequisite, true
+	}
+	p.cands = append(p.cands, c)
+}
+
+// assign spreads the numbers of the candidates over the links of the document.
+func (p *processor) assign() {
+	p.of = slices.Grow(p.of[:0], len(p.doc.Links))[:len(p.doc.Links)]
+	for i := range p.of {
+		p.of[i] = -1
+	}
+	for c, i := range p.where {
+		p.of[i] = p.ids[c]
+	}
+}
+
+// targets returns the numbers of all candidates that have one, sorted, each once.
+func (p *processor) targets() []uint32 {
+	out := make([]uint32, 0, len(p.ids))
+	for _, id := range p.ids {
+		if id >= 0 {
+			out = append(out, uint32(id))
+		}
+	}
+	slices.Sort(out)
+	return slices.Clip(slices.Compact(out))
+}

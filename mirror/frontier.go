@@ -1,0 +1,261 @@
+package mirror
+
+import (
+	"container/heap"
+	"context"
+	"sync"
+	"time"
+)
+
+// frontier holds the URLs that were admitted but not yet asked in this run; each enters once. It is Mercator's (Najork and
+// Heydon; Manning, Raghavan, Schütze, lecture on crawling): front queues order by priority, each host has one back queue,
+// and a heap of hosts by the time at which each may next be asked feeds the workers. A worker waits only while no host may
+// be asked. What is in the frontier is also in the run journal, which is what a resume reads.
+type frontier struct {
+	gate gate
+	lifo bool // depth first
+
+	mu       sync.Mutex
+	cond     sync.Cond
+	hosts    map[string]*backQueue
+	heap     hostHeap
+	queued   int
+	inFlight int
+	stopped  bool
+	timer    *time.Timer
+	wakeAt   time.Time
+}
+
+// gate is the politeness of hosts, shared over all runs of the process.
+type gate interface {
+	// Acquire takes a turn of a host. When it is not the host's turn, again says when to ask; a release may make it earlier.
+	Acquire(host string, now time.Time) (ok bool, again time.Time)
+}
+
+// priority is a front queue: a lower one is served first within its host.
+type priority uint8
+
+const (
+	prioSeed      priority = iota // entry points and sitemaps
+	prioRequisite                 // what a page that was just retrieved needs
+	prioNew                       // pages that were never retrieved
+	prioKnown                     // pages of an earlier run
+	prioLast                      // asked once more: a page that seemed to be gone, a fetch that failed
+	priorities
+)
+
+// backQueue is the queue of one host.
+type backQueue struct {
+	host  string
+	next  time.Time // when the host may be asked again
+	index int       // in the heap; -1: not in it
+	n     int
+	front [priorities]fifo
+}
+
+func newFrontier(g gate, lifo bool) *frontier {
+	f := &frontier{gate: g, lifo: lifo, hosts: map[string]*backQueue{}}
+	f.cond.L = &f.mu
+	return f
+}
+
+// add puts a number into the queue of its host.
+func (f *frontier) add(host string, id uint32, p priority) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	q := f.hosts[host]
+	if q == nil {
+		q = &backQueue{host: host, index: -1}
+		f.hosts[host] = q
+	}
+	q.front[p].push(id)
+	q.n++
+	f.queued++
+	if q.index < 0 {
+		heap.Push(&f.heap, q)
+	}
+	f.cond.Signal()
+}
+
+// next waits for a host that may be asked and returns its first URL. ok is false when nothing is left and nothing is in
+// flight that could bring more, or when the frontier was stopped.
+func (f *frontier) next(now func() time.Time) (id uint32, host string, ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for {
+		if f.stopped || f.queued == 0 && f.inFlight == 0 {
+			f.cond.Broadcast()
+			return 0, "", false
+		}
+		if len(f.heap) > 0 {
+			q, t := f.heap[0], now()
+			if !q.next.After(t) {
+				ok, again := f.gate.Acquire(q.host, t)
+				if ok {
+					return f.take(q), q.host, true
+				}
+				q.next = again
+				heap.Fix(&f.heap, q.index)
+				continue
+			}
+			f.wake(q.next, t)
+		}
+		f.cond.Wait()
+	}
+}
+
+func (f *frontier) take(q *backQueue) uint32 {
+	for p := range q.front {
+		if id, ok := q.front[p].pop(f.lifo && priority(p) >= prioNew); ok {
+			q.n--
+			f.queued--
+			f.inFlight++
+			if q.n == 0 {
+				heap.Remove(&f.heap, q.index)
+			}
+			return id
+		}
+	}
+	panic("mirror: a host without URLs was in the heap")
+}
+
+// wake makes sure that a worker looks again at t. Callers hold f.mu.
+func (f *frontier) wake(t, now time.Time) {
+	if !f.wakeAt.IsZero() && !t.Before(f.wakeAt) {
+		return
+	}
+	f.wakeAt = t
+	if f.timer != nil {
+		f.timer.Stop()
+	}
+	f.timer = time.AfterFunc(t.Sub(now), func() {
+		f.mu.Lock()
+		f.wakeAt = time.Time{}
+		f.mu.Unlock()
+		f.cond.Broadcast()
+	})
+}
+
+// release tells that a turn of a host ended; the URL is still in flight.
+func (f *frontier) release(host string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if q := f.hosts[host]; q != nil {
+		q.next = time.Time{}
+		if q.n > 0 && q.index < 0 {
+			heap.Push(&f.heap, q)
+		} else if q.index >= 0 {
+			heap.Fix(&f.heap, q.index)
+		}
+	}
+	f.cond.Signal()
+}
+
+// done tells that all effects of a URL are known.
+func (f *frontier) done() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.inFlight--
+	if f.inFlight == 0 && f.queued == 0 {
+		f.cond.Broadcast()
+	}
+}
+
+// stop makes every worker come back with nothing.
+func (f *frontier) stop() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.stopped = true
+	if f.timer != nil {
+		f.timer.Stop()
+	}
+	f.cond.Broadcast()
+}
+
+// frontierState is what a progress line shows.
+type frontierState struct {
+	queued, inFlight int
+	waitHost         string    // the host that is waited for, "" when none
+	waitUntil        time.Time // when it may be asked
+}
+
+func (f *frontier) state(now time.Time) frontierState {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := frontierState{queued: f.queued, inFlight: f.inFlight}
+	if f.inFlight == 0 && len(f.heap) > 0 && f.heap[0].next.After(now) {
+		s.waitHost, s.waitUntil = f.heap[0].host, f.heap[0].next
+	}
+	return s
+}
+
+// run calls work for every URL on n goroutines until nothing is left or ctx ends, and waits for them.
+func (f *frontier) run(ctx context.Context, n int, now func() time.Time, work func(id uint32, host string)) {
+	defer context.AfterFunc(ctx, f.stop)()
+	var wg sync.WaitGroup
+	for range n {
+		wg.Go(func() {
+			for {
+				id, host, ok := f.next(now)
+				if !ok {
+					return
+				}
+				work(id, host)
+				f.done()
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// fifo is a queue of numbers that gives memory back.
+type fifo struct {
+	head int
+	q    []uint32
+}
+
+func (q *fifo) push(id uint32) { q.q = append(q.q, id) }
+
+func (q *fifo) pop(last bool) (uint32, bool) {
+	if q.head == len(q.q) {
+		return 0, false
+	}
+	var id uint32
+	if last {
+		id = q.q[len(q.q)-1]
+		q.q = q.q[:len(q.q)-1]
+	} else {
+		id = q.q[q.head]
+		q.head++
+	}
+	switch {
+	case q.head == len(q.q):
+		q.head, q.q = 0, q.q[:0]
+	case q.head >= 1024 && q.head*2 > len(q.q):
+		q.q = q.q[:copy(q.q, q.q[q.head:])]
+		q.head = 0
+	}
+	return id, true
+}
+
+// hostHeap orders back queues by the time at which their host may be asked.
+type hostHeap []*backQueue
+
+func (h hostHeap) Len() int           { return len(h) }
+func (h hostHeap) Less(i, j int) bool { return h[i].next.Before(h[j].next) }
+func (h hostHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+func (h *hostHeap) Push(x any) {
+	q := x.(*backQueue)
+	q.index = len(*h)
+	*h = append(*h, q)
+}
+func (h *hostHeap) Pop() any {
+	old := *h
+	q := old[len(old)-1]
+	*h = old[:len(old)-1]
+	q.index = -1
+	return q
+}

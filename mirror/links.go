@@ -1,0 +1,199 @@
+package mirror
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"mirrord/relocate"
+)
+
+// Links are stored beside the body that they were found in, so that relocation parses nothing twice:
+//
+//	byte version; string charset
+//	uvarint count of links; each: uvarint start minus the end before, uvarint length, uvarint context, byte kind | flags<<4,
+//	        uvarint number of the target plus one, or 0 and the URL as a string
+//	uvarint count of edits; each: uvarint start minus the start before, uvarint length, byte why, uvarint link plus two, string
+//
+// A URL that the job does not admit is stored as a string: it has no number, and may be in the mirror all the same, as the
+// requisite of another page.
+const linksVersion = 1
+
+const (
+	lfAbsolute = 1 << (4 + iota)
+	lfPlain
+)
+
+// storedLink is what relocation needs of a link beside what relocate.Splice reads.
+type storedLink struct {
+	id       uint32 // of the target, if literal is nil
+	literal  []byte // URL; aliases the stored bytes
+	absolute bool
+	plain    bool
+}
+
+// docLinks is a decoded list. Its memory is used again.
+type docLinks struct {
+	charset string
+	links   []relocate.Link
+	targets []storedLink
+	edits   []relocate.Edit
+}
+
+var errLinks = errors.New("stored links are damaged")
+
+// Links of edits that are not a link's number in the list.
+const (
+	editAlways = -1
+	editNever  = -2 // its link has no URL, so that its target is never inside the set
+)
+
+// appendLinks encodes what a scan found. target returns the number of a link's URL, or false for a literal.
+func appendLinks(b []byte, d *relocate.Doc, target func(i int) (uint32, bool)) []byte {
+	b = append(b, linksVersion)
+	b = appendStr(b, d.Charset)
+	n := 0
+	for i := range d.Links {
+		if d.Links[i].URL != nil {
+			n++
+		}
+	}
+	b = binary.AppendUvarint(b, uint64(n))
+	var renumber []int32 // link number in d -> in the list, for edits
+	if len(d.Edits) > 0 {
+		renumber = make([]int32, len(d.Links))
+	}
+	n = 0
+	prev := int32(0)
+	for i := range d.Links {
+		l := &d.Links[i]
+		if l.URL == nil {
+			if renumber != nil {
+				renumber[i] = editNever
+			}
+			continue
+		}
+		if renumber != nil {
+			renumber[i] = int32(n)
+		}
+		n++
+		b = binary.AppendUvarint(b, uint64(l.Start-prev))
+		b = binary.AppendUvarint(b, uint64(l.End-l.Start))
+		prev = l.End
+		b = binary.AppendUvarint(b, uint64(l.Ctx))
+		k := byte(l.Kind)
+		if l.Absolute {
+			k |= lfAbsolute
+		}
+		if l.Plain {
+			k |= lfPlain
+		}
+		b = append(b, k)
+		if id, ok := target(i); ok {
+			b = binary.AppendUvarint(b, uint64(id)+1)
+			continue
+		}
+		b = append(b, 0)
+		b = binary.AppendUvarint(b, uint64(len(l.URL)))
+		b = append(b, l.URL...)
+	}
+	b = binary.AppendUvarint(b, uint64(len(d.Edits)))
+	prev = 0
+	for _, e := range d.Edits {
+		link := int32(editAlways)
+		if e.Link >= 0 {
+			link = renumber[e.Link]
+		}
+		b = binary.AppendUvarint(b, uint64(e.Start-prev))
+		b = binary.AppendUvarint(b, uint64(e.End-e.Start))
+		prev = e.Start
+		b = append(b, byte(e.Why))
+		b = binary.AppendUvarint(b, uint64(link+2))
+		b = appendStr(b, e.New)
+	}
+	return b
+}
+
+func appendStr(b []byte, s string) []byte {
+	b = binary.AppendUvarint(b, uint64(len(s)))
+	return append(b, s...)
+}
+
+// linkReader reads the small binary values of a list; after a short read bad is set.
+type linkReader struct {
+	b   []byte
+	bad bool
+}
+
+func (r *linkReader) num() uint64 {
+	v, n := binary.Uvarint(r.b)
+	if n <= 0 {
+		r.bad, r.b = true, nil
+		return 0
+	}
+	r.b = r.b[n:]
+	return v
+}
+
+func (r *linkReader) take(n uint64) []byte {
+	if n > uint64(len(r.b)) {
+		r.bad, r.b = true, nil
+		return nil
+	}
+	v := r.b[:n:n]
+	r.b = r.b[n:]
+	return v
+}
+
+func (r *linkReader) one() byte {
+	if v := r.take(1); v != nil {
+		return v[0]
+	}
+	return 0
+}
+
+// decode reads a list.
+func (d *docLinks) decode(b []byte) error {
+	r := linkReader{b: b}
+	d.links, d.targets, d.edits = d.links[:0], d.targets[:0], d.edits[:0]
+	if r.one() != linksVersion {
+		return errLinks
+	}
+	if cs := r.take(r.num()); string(cs) != d.charset {
+		d.charset = string(cs)
+	}
+	prev := int32(0)
+	for n := r.num(); n > 0 && !r.bad; n-- {
+		var l relocate.Link
+		l.Start = prev + int32(r.num())
+		l.End = l.Start + int32(r.num())
+		prev = l.End
+		l.Ctx = relocate.Context(r.num())
+		k := r.one()
+		l.Kind = relocate.Kind(k & 15)
+		t := storedLink{absolute: k&lfAbsolute != 0, plain: k&lfPlain != 0}
+		if id := r.num(); id > 0 {
+			t.id = uint32(id - 1)
+		} else {
+			t.literal = r.take(r.num())
+		}
+		d.links = append(d.links, l)
+		d.targets = append(d.targets, t)
+	}
+	prev = 0
+	for n := r.num(); n > 0 && !r.bad; n-- {
+		var e relocate.Edit
+		e.Start = prev + int32(r.num())
+		e.End = e.Start + int32(r.num())
+		prev = e.Start
+		e.Why = relocate.EditKind(r.one())
+		e.Link = int32(r.num()) - 2
+		e.New = string(r.take(r.num()))
+		if e.Link != editNever {
+			d.edits = append(d.edits, e)
+		}
+	}
+	if r.bad || len(r.b) > 0 {
+		return errLinks
+	}
+	return nil
+}

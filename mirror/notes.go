@@ -1,0 +1,119 @@
+package mirror
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"mirrord/site"
+)
+
+// Example limits of a Summary.
+const (
+	maxExamples = 5
+	maxFailures = 20
+)
+
+// Note is something that happened to several URLs and that a person should know.
+type Note struct {
+	What     string   `json:"what"`
+	Count    int      `json:"count"`
+	Examples []string `json:"examples,omitempty"`
+}
+
+// Failure is one URL that could not be had.
+type Failure struct {
+	URL    string `json:"url"`
+	Reason string `json:"reason"`
+}
+
+// notes gathers what the summary says beside the counts. Safe for concurrent use; the zero value is ready.
+type notes struct {
+	mu       sync.Mutex
+	kinds    map[string]*Note
+	caps     map[string]bool
+	traps    Note
+	failures map[string]string // URL -> reason, of those that stayed failed
+}
+
+// add counts one more URL under what.
+func (n *notes) add(what string, u site.URL) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.kinds == nil {
+		n.kinds = map[string]*Note{}
+	}
+	k := n.kinds[what]
+	if k == nil {
+		k = &Note{What: what}
+		n.kinds[what] = k
+	}
+	k.add(u.String())
+}
+
+func (k *Note) add(example string) {
+	k.Count++
+	if len(k.Examples) < maxExamples {
+		k.Examples = append(k.Examples, example)
+	}
+}
+
+// cap notes once that a limit of the job bit.
+func (n *notes) cap(what string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.caps == nil {
+		n.caps = map[string]bool{}
+	}
+	n.caps[what] = true
+}
+
+// trap counts a URL that a trap rule refused.
+func (n *notes) trap(u site.URL, reason string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.traps.add(u.String() + ": " + reason)
+}
+
+// fail keeps a failed URL.
+func (n *notes) fail(u site.URL, reason string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.failures == nil {
+		n.failures = map[string]string{}
+	}
+	if len(n.failures) < 10*maxFailures {
+		n.failures[u.String()] = reason
+	}
+}
+
+// reason returns why a URL failed, "" when it did not.
+func (n *notes) reason(u site.URL) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.failures[u.String()]
+}
+
+// list returns all notes in a stable order.
+func (n *notes) list() (ns []Note, failures []Failure) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, c := range slices.Sorted(maps.Keys(n.caps)) {
+		ns = append(ns, Note{What: c, Count: 1})
+	}
+	if n.traps.Count > 0 {
+		t := n.traps
+		t.What = "URLs that look like traps were not asked"
+		ns = append(ns, t)
+	}
+	for _, k := range slices.Sorted(maps.Keys(n.kinds)) {
+		ns = append(ns, *n.kinds[k])
+	}
+	for _, u := range slices.Sorted(maps.Keys(n.failures)) {
+		if len(failures) == maxFailures {
+			break
+		}
+		failures = append(failures, Failure{u, n.failures[u]})
+	}
+	return ns, failures
+}

@@ -1,0 +1,442 @@
+package mirror
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"runtime"
+	"slices"
+	"sync"
+
+	"mirrord/phm"
+	"mirrord/store"
+)
+
+// tableCursor is the file table of a published version as a stream that can be asked for one path after the other.
+type tableCursor struct {
+	next func() (*phm.File, error, bool)
+	stop func()
+	cur  phm.File
+	ok   bool
+	err  error
+}
+
+// openTable opens phm.files of a tree; a nil tree, or one without, is empty.
+func openTable(tree *os.Root) (*tableCursor, error) {
+	c := &tableCursor{stop: func() {}}
+	if tree == nil {
+		return c, nil
+	}
+	f, err := tree.Open(phm.FilesName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return c, nil
+	} else if err != nil {
+		return nil, err
+	}
+	next, stop := iter.Pull2(phm.Files(f))
+	c.next = next
+	c.stop = func() {
+		stop()
+		f.Close()
+	}
+	c.advance()
+	return c, c.err
+}
+
+func (c *tableCursor) advance() {
+	f, err, ok := c.next()
+	if err != nil {
+		c.err, ok = err, false
+	}
+	if c.ok = ok; ok {
+		c.cur = *f
+	}
+}
+
+// seek passes all files before path, tells of each, and returns the one at path, nil when there is none.
+func (c *tableCursor) seek(path string, passed func(*phm.File)) *phm.File {
+	for c.ok && c.cur.Path < path {
+		if passed != nil {
+			passed(&c.cur)
+		}
+		c.advance()
+	}
+	if !c.ok || c.cur.Path != path {
+		return nil
+	}
+	f := c.cur
+	c.advance()
+	return &f
+}
+
+// rest passes all files that are left.
+func (c *tableCursor) rest(passed func(*phm.File)) {
+	for c.ok {
+		passed(&c.cur)
+		c.advance()
+	}
+}
+
+// publish is phase two: the tree that is not live becomes the new version, and then the live one.
+func (r *run) publish(ctx context.Context, j *judgement) error {
+	if j.verdict == Suspicious && !r.o.Accept {
+		return nil
+	}
+	ids := r.setInOrder()
+	moved, err := r.markAffected()
+	if err != nil {
+		return err
+	}
+	dirty := slices.ContainsFunc(ids, func(id uint32) bool { return r.table.at(id).flags&fDirty != 0 })
+	if r.live != nil && !dirty && !moved {
+		return nil
+	}
+	entry, entryURL, err := r.entry()
+	if err != nil {
+		if r.live == nil {
+			j.partial("nothing to publish: %v", err)
+		} else {
+			j.suspicious("%v", err)
+		}
+		return nil
+	}
+	r.stats.phase.Store(int64(Relocating))
+	tree, err := r.site.BuildTree()
+	if err != nil {
+		return err
+	}
+	defer tree.Close()
+	if err := clearTree(r.table, tree, ids); err != nil {
+		return err
+	}
+	b := build{r: r, tree: tree}
+	table, err := b.files(ctx, ids)
+	if err != nil {
+		return err
+	}
+	meta := &phm.Meta{
+		Generator: "mirrord", Entry: entry, Title: r.job.Title, Primary: r.layout.Primary, Retrieved: r.now(), Scope: r.scopeText(), Version: r.version,
+		Relocated: r.stats.relocated.Load(), Failures: int(r.stats.failed.Load()),
+	}
+	for _, s := range r.seeds {
+		meta.Origins = append(meta.Origins, s.String())
+	}
+	_, failures := r.notes.list()
+	for _, f := range failures {
+		meta.Failed = append(meta.Failed, phm.Failure{URL: f.URL, Reason: f.Reason})
+	}
+	meta.Count(table)
+	if page, err := tree.Root.ReadFile(entry); err == nil {
+		meta.Describe(phm.Describe(page))
+	}
+	r.log.Debug("relocated", "entry", entryURL.String(), "files", table.Files)
+	var buf bytes.Buffer
+	if err := phm.WriteMeta(&buf, meta); err != nil {
+		return err
+	}
+	if err := writeFile(tree, phm.MetaName, buf.Bytes()); err != nil {
+		return err
+	}
+	if r.live != nil && b.added+b.changed+b.removed == 0 {
+		return tree.Unchanged()
+	}
+	if limit := float64(r.job.Limits.MaxDelete); r.live != nil && !r.o.Accept && float64(b.removed) > limit*float64(r.live.Files) {
+		j.suspicious("%d of %d files would be dropped, more than limits.max_delete = %v", b.removed, r.live.Files, r.job.Limits.MaxDelete)
+		return errors.Join(tree.Unchanged(), r.site.SetRun(nil))
+	}
+	r.stats.phase.Store(int64(Publishing))
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	v := store.Version{
+		Number: r.version, Time: r.now().UTC(), Files: table.Files, Bytes: table.Bytes, Added: b.added, Changed: b.changed, Removed: b.removed,
+		Accepted: r.o.Accept,
+	}
+	if err := tree.Publish(v, append(b.lost.Bytes(), b.differ.Bytes()...)); err != nil {
+		return err
+	}
+	r.published = &v
+	return nil
+}
+
+// scopeText is the job's scope for people.
+func (r *run) scopeText() string {
+	s := r.job.Scope
+	text := s.Kind
+	for _, x := range []struct {
+		what string
+		list []string
+	}{{"prefixes", s.Prefixes}, {"including", s.Include}, {"excluding", s.Exclude}} {
+		if len(x.list) > 0 {
+			text += fmt.Sprintf("; %s %q", x.what, x.list)
+		}
+	}
+	return text
+}
+
+// setInOrder returns what is in the mirror, by mirror path.
+func (r *run) setInOrder() []uint32 {
+	t := r.table
+	var ids []uint32
+	for id := uint32(0); id < t.n; id++ {
+		if t.at(id).flags&fInSet != 0 {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(ids, func(a, b uint32) int { return compareStrings(t.path(a), t.path(b)) })
+	return ids
+}
+
+func compareStrings(a, b string) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// markAffected marks the documents that link to a URL that entered, left or moved, by one sequential pass over the links. It
+// reports whether there was such a URL.
+func (r *run) markAffected() (bool, error) {
+	t := r.table
+	moved, strange := false, r.live == nil || r.rescan
+	for id := uint32(0); id < t.n; id++ {
+		e := t.at(id)
+		if e.flags&fMoved == 0 {
+			continue
+		}
+		moved = true
+		// A URL out of scope has no number while no document needs it, so the lists cannot tell who links to it.
+		if u := t.urlOf(id); e.flags&fRequis != 0 && !r.scope.Covers(u) {
+			strange = true
+		}
+	}
+	if strange {
+		for id := uint32(0); id < t.n; id++ {
+			t.at(id).flags |= fDirty
+		}
+		return moved, nil
+	}
+	if !moved {
+		return false, nil
+	}
+	isMoved := func(id uint32) bool {
+		for range maxHops {
+			if id >= t.n {
+				return false
+			}
+			e := t.at(id)
+			if e.flags&fMoved != 0 {
+				return true
+			}
+			if e.target == 0 {
+				return false
+			}
+			id = e.target - 1
+		}
+		return false
+	}
+	return true, r.site.Links(func(id uint32, targets []byte) error {
+		if id >= t.n || t.at(id).flags&(fInSet|fDirty) != fInSet {
+			return nil
+		}
+		store.Targets(targets, func(to uint32) bool {
+			if isMoved(to) {
+				t.at(id).flags |= fDirty
+				return false
+			}
+			return true
+		})
+		return nil
+	})
+}
+
+// clearTree removes the files that the new version has not, before any is written: a file may stand where a folder must come.
+func clearTree(t *urlTable, tree *store.Tree, ids []uint32) error {
+	old, err := openTable(tree.Root)
+	if err != nil {
+		return fmt.Errorf("file table of the tree: %w", err)
+	}
+	defer old.stop()
+	var drop []string
+	gone := func(f *phm.File) { drop = append(drop, f.Path) }
+	for _, id := range ids {
+		old.seek(t.path(id), gone)
+	}
+	old.rest(gone)
+	if old.err != nil {
+		return fmt.Errorf("file table of the tree: %w", old.err)
+	}
+	for _, p := range drop {
+		if err := tree.Remove(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeFile makes a file of the tree's root anew.
+func writeFile(tree *store.Tree, name string, data []byte) error {
+	w, err := tree.Create(name)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(data)
+	return errors.Join(err, w.Close())
+}
+
+// build is the making of one version.
+type build struct {
+	r                       *run
+	tree                    *store.Tree
+	added, changed, removed int
+	lost, differ            bytes.Buffer // the edit script: what was dropped; what was added or changed
+}
+
+// chunk is a stretch of files in path order that one worker places.
+type chunk struct {
+	tasks []task
+	files []phm.File
+	err   error
+	done  chan struct{}
+}
+
+const chunkFiles = 64
+
+// files places all files on as many workers as there are CPUs, and writes the file table as a stream in path order.
+func (b *build) files(ctx context.Context, ids []uint32) (phm.Table, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r := b.r
+	r.stats.relocateTotal.Store(int64(len(ids)))
+	live, err := openTable(b.tree.Live)
+	if err != nil {
+		return phm.Table{}, fmt.Errorf("file table of the published version: %w", err)
+	}
+	defer live.stop()
+	old, err := openTable(b.tree.Root)
+	if err != nil {
+		return phm.Table{}, fmt.Errorf("file table of the tree: %w", err)
+	}
+	defer old.stop()
+
+	n := runtime.GOMAXPROCS(0)
+	work := make(chan *chunk, n)    // one waiting for each worker
+	order := make(chan *chunk, 4*n) // bounds what is finished but not yet written
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	for range n {
+		wg.Go(func() {
+			s := &splicer{r: r, w: b.tree.Writer(), frames: store.NewFrameReader()}
+			defer s.w.Close()
+			for c := range work {
+				s.chunk(ctx, c)
+			}
+		})
+	}
+	wg.Go(func() {
+		defer close(order)
+		defer close(work)
+		for len(ids) > 0 {
+			k := min(chunkFiles, len(ids))
+			c := &chunk{tasks: make([]task, k), done: make(chan struct{})}
+			for i, id := range ids[:k] {
+				p := r.table.path(id)
+				c.tasks[i] = task{id: id, live: live.seek(p, b.dropped), old: old.seek(p, nil)}
+			}
+			ids = ids[k:]
+			select {
+			case order <- c:
+			case <-ctx.Done():
+				return
+			}
+			select {
+			case work <- c:
+			case <-ctx.Done():
+				c.err = ctx.Err()
+				close(c.done)
+				return
+			}
+		}
+		live.rest(b.dropped)
+	})
+	table, err := b.collect(order)
+	if err != nil {
+		cancel()
+		for c := range order {
+			<-c.done
+		}
+		return table, err
+	}
+	if err := errors.Join(live.err, old.err, ctx.Err()); err != nil {
+		return table, err
+	}
+	return table, nil
+}
+
+// dropped counts a file of the published version that the new one has not.
+func (b *build) dropped(f *phm.File) {
+	b.removed++
+	step(&b.lost, '-', f)
+}
+
+// step writes one step of the edit script that leads back to the version before: '-' and '~' with the line that a dropped or
+// changed file had, '+' with the line of one that was added.
+func step(w *bytes.Buffer, op byte, f *phm.File) {
+	if line, err := phm.AppendFile([]byte{op}, f); err == nil {
+		w.Write(line)
+	}
+}
+
+func (s *splicer) chunk(ctx context.Context, c *chunk) {
+	defer close(c.done)
+	c.files = make([]phm.File, len(c.tasks))
+	for i := range c.tasks {
+		if c.err = ctx.Err(); c.err != nil {
+			return
+		}
+		if c.files[i], c.err = s.place(&c.tasks[i]); c.err != nil {
+			return
+		}
+	}
+}
+
+// collect writes the file table in order and counts what differs from the published version.
+func (b *build) collect(order <-chan *chunk) (phm.Table, error) {
+	w, err := b.tree.Create(phm.FilesName)
+	if err != nil {
+		return phm.Table{}, err
+	}
+	defer w.Close()
+	fw := phm.NewFilesWriter(w)
+	for c := range order {
+		<-c.done
+		if c.err != nil {
+			return phm.Table{}, c.err
+		}
+		for i := range c.files {
+			f := &c.files[i]
+			switch was := c.tasks[i].live; {
+			case was == nil:
+				b.added++
+				if b.r.live != nil {
+					step(&b.differ, '+', f)
+				}
+			case !same(was, f):
+				b.changed++
+				step(&b.differ, '~', was)
+			}
+			if err := fw.Write(f); err != nil {
+				return phm.Table{}, err
+			}
+		}
+		b.r.stats.relocateDone.Add(int64(len(c.files)))
+	}
+	return fw.Finish()
+}

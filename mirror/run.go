@@ -1,0 +1,334 @@
+package mirror
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"mirrord/fetch"
+	"mirrord/job"
+	"mirrord/phm"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// Fetcher does one polite exchange. *fetch.Client is one. It is safe for concurrent use.
+type Fetcher interface {
+	Do(ctx context.Context, req fetch.Request, sink fetch.Sink) (*fetch.Result, error)
+}
+
+// Robots knows the rules of origins. *fetch.RobotsCache is one; it must not take turns of Hosts, because whoever asks holds one.
+// It is safe for concurrent use.
+type Robots interface {
+	// Rules returns what binds us on u's origin. The only error is that ctx ended.
+	Rules(ctx context.Context, u site.URL) (*fetch.Robots, error)
+}
+
+// Hosts is the politeness of hosts, shared over all runs of the process. *fetch.Hosts is one.
+type Hosts interface {
+	Acquire(host string, p fetch.Politeness, now time.Time) (ok bool, again time.Time)
+	Release(host string, p fetch.Politeness, now time.Time, o fetch.Observation)
+	SetCrawlDelay(host string, d time.Duration)
+}
+
+// Options are what a run works with. All fields but Now, Log, Progress and Accept are needed.
+type Options struct {
+	Job     *job.Job
+	State   *store.State
+	Site    *store.Site
+	Fetcher Fetcher
+	Robots  Robots
+	Hosts   Hosts
+
+	Now      func() time.Time // default time.Now
+	Log      *slog.Logger     // default none
+	Progress func(Progress)   // called about four times a second and at the end, never twice at a time
+	Accept   bool             // publish even if the run is suspicious
+	NoFetch  bool             // only relocate and publish what is stored
+}
+
+// run is the state of a run.
+type run struct {
+	o        Options
+	job      *job.Job
+	site     *store.Site
+	log      *slog.Logger
+	now      func() time.Time
+	started  time.Time
+	version  int // that this run works for
+	live     *store.Version
+	seeds    []site.URL
+	scope    *site.Rule
+	programs *site.ProgramRule
+	traps    site.Traps
+	excludes []*site.Glob
+	product  string // our name in robots.txt
+	layout   phm.Layout
+	polite   fetch.Politeness
+	state    *store.Run
+	resumed  bool   // state is of an earlier process
+	rules    string // fingerprint of the job's rules
+	rescan   bool   // the rules changed: what is stored is scanned again
+
+	table *urlTable
+	front *frontier
+	procs chan *processor
+	bufs  sync.Pool
+
+	admitMu sync.Mutex // guards what admission learns
+	counter *site.TrapCounter
+	origins map[string]*fetch.Robots // as far as they were asked
+	hops    map[uint32]int           // redirects before a URL
+	again   map[uint32]bool          // URLs that get or had a second turn
+	down    map[string]*hostTrouble
+	maps    map[uint32]bool // sitemaps
+
+	published *store.Version
+	commits   chan *store.Done
+	stop      context.CancelCauseFunc
+
+	stats stats
+	notes notes
+}
+
+// stats are counted by workers as they go.
+type stats struct {
+	requests, fetched, unchanged, redirected, gone, failed, disallowed, trapped, refused atomic.Int64
+	bytes, wire, files                                                                   atomic.Int64
+	relocated, relocateDone, relocateTotal, phase                                        atomic.Int64
+}
+
+// errStopped is the cause of a run that was told to end.
+var errStopped = errors.New("interrupted")
+
+// limitError is a cap of the job that ended the run.
+type limitError struct{ what string }
+
+func (e limitError) Error() string { return e.what }
+
+// Run makes one run. The Summary tells how it ended, also when there is an error; the error is what kept it from ending well:
+// a disk that failed, a site that is locked, a job that cannot be compiled. What happens to single URLs is in the Summary.
+func Run(ctx context.Context, o Options) (*Summary, error) {
+	r, err := newRun(o)
+	if err != nil {
+		return nil, err
+	}
+	sum, err := r.run(ctx)
+	if sum != nil && o.State != nil {
+		data, jerr := json.Marshal(sum)
+		if jerr == nil {
+			rec := store.RunRecord{Site: r.site.Name, Started: r.started, Ended: sum.Ended, Verdict: sum.Verdict.String(), Reasons: sum.Reasons, Summary: data}
+			if sum.Published {
+				rec.Version = sum.Version
+			}
+			err = errors.Join(err, o.State.AddRun(rec))
+		}
+	}
+	return sum, err
+}
+
+func newRun(o Options) (*run, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	j := o.Job
+	r := &run{
+		o: o, job: j, site: o.Site, log: o.Log.With("job", o.Site.Name), now: o.Now, started: o.Now(), seeds: j.Seeds(),
+		table: newTable(), origins: map[string]*fetch.Robots{}, hops: map[uint32]int{}, again: map[uint32]bool{},
+		down: map[string]*hostTrouble{}, maps: map[uint32]bool{}, polite: Politeness(j),
+	}
+	if len(r.seeds) == 0 {
+		return nil, fmt.Errorf("job %s: url: no entry point", o.Site.Name)
+	}
+	rules, err := Compile(j)
+	if err != nil {
+		return nil, fmt.Errorf("job %s: %w", o.Site.Name, err)
+	}
+	r.scope, r.programs, r.traps = rules.Scope, rules.Programs, rules.Traps
+	for _, x := range j.Scope.Exclude {
+		g, err := site.CompileGlob(x)
+		if err != nil {
+			return nil, fmt.Errorf("job %s: scope.exclude: %w", o.Site.Name, err)
+		}
+		r.excludes = append(r.excludes, g)
+	}
+	r.product = job.ProductToken(j.Polite.UserAgent)
+	r.front = newFrontier(hostGate{o.Hosts, r.polite}, j.Order == job.OrderDepth)
+	r.counter = site.NewTrapCounter(r.traps)
+	r.layout = phm.Layout{Primary: r.seeds[0].Origin()}
+	r.bufs.New = func() any { return new([]byte) }
+	n := runtime.GOMAXPROCS(0)
+	r.procs = make(chan *processor, n)
+	for range n {
+		r.procs <- &processor{w: store.NewFrameWriter(), r: store.NewFrameReader()}
+	}
+	return r, nil
+}
+
+// Rules are a job's rules about URLs, compiled.
+type Rules struct {
+	Scope    *site.Rule
+	Programs *site.ProgramRule
+	Traps    site.Traps
+}
+
+// Compile compiles the rules of a job.
+func Compile(j *job.Job) (*Rules, error) {
+	kind, err := site.ParseScopeKind(j.Scope.Kind)
+	if err != nil {
+		return nil, fmt.Errorf("scope.kind: %w", err)
+	}
+	sc, err := site.Scope{Kind: kind, Prefixes: j.Scope.Prefixes, Include: j.Scope.Include, Exclude: j.Scope.Exclude}.Compile(j.Seeds())
+	if err != nil {
+		return nil, fmt.Errorf("scope: %w", err)
+	}
+	progs, err := site.Programs{Suffixes: j.Programs.Suffixes, Dirs: j.Programs.Dirs, Globs: j.Programs.Globs}.Compile()
+	if err != nil {
+		return nil, fmt.Errorf("programs: %w", err)
+	}
+	return &Rules{Scope: sc, Programs: progs, Traps: site.Traps{
+		MaxDepth: int(j.Limits.MaxPathDepth), MaxURLLen: int(j.Limits.MaxURLLength), MaxTemplate: int(j.Limits.MaxVariants), MaxDates: int(j.Limits.MaxDates),
+	}}, nil
+}
+
+// Politeness is the job's rule for a host.
+func Politeness(j *job.Job) fetch.Politeness {
+	return fetch.Politeness{Connections: int(j.Polite.Connections), Delay: j.Polite.Delay, Factor: j.Polite.Factor, MaxDelay: j.Polite.MaxDelay}
+}
+
+// fingerprint names the rules that decide which links are followed and how they are stored.
+func fingerprint(j *job.Job) string {
+	v, err := json.Marshal([]any{linksVersion, j.Seeds(), j.URLs, j.Scope, j.Programs, j.Requisites, j.ObeyRobots, j.ObeyNofollow,
+		j.Limits.MaxLinks, j.Limits.MaxDocument, j.Limits.MaxURLLength, j.Limits.MaxPathDepth, j.Limits.MaxVariants, j.Limits.MaxDates})
+	if err != nil {
+		panic(err) // plain data
+	}
+	d := sha256.Sum256(v)
+	return hex.EncodeToString(d[:8])
+}
+
+func (r *run) run(ctx context.Context) (*Summary, error) {
+	vs, err := r.site.Versions()
+	if err != nil {
+		return nil, err
+	}
+	r.version = 1
+	if len(vs) > 0 {
+		r.live = &vs[len(vs)-1]
+		r.version = r.live.Number + 1
+	}
+	if err := r.begin(); err != nil {
+		return nil, err
+	}
+	stopProgress := r.progress()
+	defer stopProgress()
+	var ended error // why retrieval ended early; nil when nothing is left to ask
+	if !r.state.Retrieved && !r.o.NoFetch {
+		ended = r.retrieve(ctx)
+		if errors.Is(ended, context.Canceled) {
+			ended = errStopped
+		}
+	} else if err := r.load(); err != nil {
+		return nil, err
+	}
+	v := r.judge(ended)
+	if err := r.settle(v, ended == nil); err != nil {
+		return r.summary(v.disk(err)), err
+	}
+	if v.verdict == Partial && !r.o.NoFetch {
+		return r.summary(v), diskOnly(ended)
+	}
+	err = r.publish(ctx, v)
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		v.partial("interrupted while the mirror was relocated")
+		return r.summary(v), nil
+	default:
+		return r.summary(v.disk(err)), err
+	}
+	if v.verdict == Complete {
+		if err := r.site.SetRun(nil); err != nil {
+			return r.summary(v.disk(err)), err
+		}
+	}
+	return r.summary(v), nil
+}
+
+// diskOnly returns err when it is a failure of the disk: such a run is partial, and the caller must know why.
+func diskOnly(err error) error {
+	var d *store.DiskError
+	if errors.As(err, &d) {
+		return err
+	}
+	return nil
+}
+
+// mixedRules marks a site in which some documents were scanned under other rules.
+const mixedRules = "mixed"
+
+// summary is the report of the run.
+func (r *run) summary(j *judgement) *Summary {
+	s := &r.stats
+	sum := &Summary{
+		Job: r.site.Name, Run: r.state.Number, Started: r.started, Ended: r.now(), Resumed: r.resumed, Verdict: j.verdict, Reasons: j.reasons,
+		Requests: s.requests.Load(), Fetched: s.fetched.Load(), Unchanged: s.unchanged.Load(), Redirected: s.redirected.Load(), Gone: s.gone.Load(),
+		Disallowed: s.disallowed.Load(), Trapped: s.trapped.Load(), Failed: s.failed.Load(), Refused: s.refused.Load(), Left: j.left,
+		Bytes: s.bytes.Load(), Wire: s.wire.Load(), Relocated: s.relocated.Load(),
+	}
+	v := r.live
+	if r.published != nil {
+		v, sum.Published = r.published, true
+		sum.Added, sum.Changed, sum.Removed = v.Added, v.Changed, v.Removed
+	}
+	if v != nil {
+		sum.Version, sum.Files, sum.Size = v.Number, v.Files, v.Bytes
+		sum.Path = filepath.Join(r.site.Dir(), "current")
+		sum.Entry, _, _ = r.entry()
+	}
+	sum.Notes, sum.Failures = r.notes.list()
+	return sum
+}
+
+// begin finds out whether an unfinished run is resumed, and makes a new one otherwise.
+func (r *run) begin() error {
+	state, err := r.site.Run()
+	if err != nil {
+		return err
+	}
+	r.rules = fingerprint(r.job)
+	stored, err := r.site.Fingerprint()
+	if err != nil {
+		return err
+	}
+	if stored != r.rules && stored != mixedRules {
+		now := r.rules
+		if stored != "" {
+			now = mixedRules
+		}
+		if err := r.site.SetFingerprint(now); err != nil {
+			return err
+		}
+		stored = now
+	}
+	r.rescan = stored == mixedRules
+	if state != nil && state.Fingerprint == r.rules {
+		r.state, r.resumed = state, true
+		r.log.Info("resume", "run", state.Number, "started", time.Unix(state.Started, 0))
+		return nil
+	}
+	r.state = &store.Run{Started: r.started.Unix(), Fingerprint: r.rules}
+	return r.site.BeginRun(r.state)
+}

@@ -1,0 +1,197 @@
+package mirror
+
+import (
+	"slices"
+
+	"mirrord/phm"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// settle moves what retrieval found into the records that are kept, with mirror paths for what is new, and decides what a
+// complete run no longer reaches.
+func (r *run) settle(j *judgement, retrieved bool) error {
+	names := r.assignNames()
+	pathOf := func(rec *store.Resource) string { return names.path(rec.ID) }
+	fold := store.Folding{Version: r.version, Path: pathOf, Pending: func(id uint32) bool {
+		e := r.table.at(id)
+		return e.outcome == site.Pending && e.flags&fKnown == 0
+	}}
+	if err := r.site.Fold(fold); err != nil {
+		return err
+	}
+	if j.verdict == Complete && r.live != nil && !r.o.NoFetch {
+		if err := r.dropUnreached(j); err != nil {
+			return err
+		}
+		if err := r.judgeShapes(j); err != nil {
+			return err
+		}
+		if err := r.site.Fold(fold); err != nil {
+			return err
+		}
+	} else if j.verdict == Complete && !r.o.NoFetch {
+		if err := r.judgeShapes(j); err != nil {
+			return err
+		}
+	}
+	if j.verdict == Complete && r.rescan {
+		if err := r.site.SetFingerprint(r.rules); err != nil {
+			return err
+		}
+	}
+	if j.verdict == Suspicious {
+		return r.site.SetRun(nil) // what was retrieved is kept; the next run asks anew, accept publishes this one
+	}
+	r.state.Retrieved = retrieved && j.left == 0 && j.verdict == Complete
+	r.state.Requests += int(r.stats.requests.Load())
+	return r.site.SetRun(r.state)
+}
+
+// assignNames gives a mirror path to every resource of the mirror that has none. The order, and so the result, depends on the
+// URLs alone, not on the order in which they were found.
+func (r *run) assignNames() *urlTable {
+	t := r.table
+	namer := phm.NewNamer(r.layout, int(t.n))
+	var fresh []uint32
+	for id := uint32(0); id < t.n; id++ {
+		e := t.at(id)
+		switch p := t.path(id); {
+		case p != "":
+			if err := namer.Reserve(p); err != nil {
+				r.log.Warn("mirror path is given anew", "url", t.urlOf(id).String(), "err", err)
+				e.flags, e.pathLen = e.flags&^fIdentity, 0
+				if e.flags&fInSet != 0 {
+					fresh = append(fresh, id)
+				}
+			}
+		case e.flags&fInSet != 0:
+			fresh = append(fresh, id)
+		}
+	}
+	slices.SortFunc(fresh, func(a, b uint32) int { return phm.Compare(t.urlOf(a), t.urlOf(b)) })
+	for _, id := range fresh {
+		e := t.at(id)
+		t.setPath(id, namer.Assign(t.urlOf(id), t.mimes[e.mime]))
+		e.flags |= fMoved | fDirty
+	}
+	return t
+}
+
+// dropUnreached takes out of the mirror what no document of it links to any more. Only a complete run may do so: what failed or
+// was not asked keeps its links, so that its children stay.
+func (r *run) dropUnreached(j *judgement) error {
+	t := r.table
+	reached := make([]uint64, t.n/64+1)
+	var stack []uint32
+	push := func(id uint32) bool {
+		if id < t.n && reached[id/64]&(1<<(id%64)) == 0 {
+			reached[id/64] |= 1 << (id % 64)
+			stack = append(stack, id)
+		}
+		return true
+	}
+	for _, u := range r.seeds {
+		if id, ok := t.find([]byte(u.String())); ok {
+			push(id)
+		}
+	}
+	for id := range r.maps {
+		push(id)
+	}
+	for len(stack) > 0 {
+		id := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		e := t.at(id)
+		if e.target > 0 {
+			push(e.target - 1)
+		}
+		if e.flags&fInSet == 0 && !r.maps[id] {
+			continue
+		}
+		targets, err := r.site.TargetsOf(id)
+		if err != nil {
+			return err
+		}
+		store.Targets(targets, push)
+	}
+	var lost []uint32
+	live := 0
+	for id := uint32(0); id < t.n; id++ {
+		if t.at(id).flags&fInSet == 0 {
+			continue
+		}
+		live++
+		if reached[id/64]&(1<<(id%64)) == 0 {
+			lost = append(lost, id)
+		}
+	}
+	if len(lost) == 0 {
+		return nil
+	}
+	if limit := float64(r.job.Limits.MaxDelete); !r.o.Accept && float64(len(lost)) > limit*float64(max(r.live.Files, 1)) {
+		j.suspicious("%d of %d resources are no longer linked from anywhere, more than limits.max_delete = %v", len(lost), live, r.job.Limits.MaxDelete)
+		return nil
+	}
+	batch := make([]*store.Done, 0, batchItems)
+	for i, id := range lost {
+		rec, err := r.record(id, t.urlOf(id))
+		if err != nil {
+			return err
+		}
+		r.leave(&rec)
+		rec.Reason = "nothing in the mirror links to it any more"
+		e := t.at(id)
+		e.flags = e.flags&^fInSet | fMoved
+		batch = append(batch, &store.Done{Resource: rec})
+		if len(batch) == batchItems || i == len(lost)-1 {
+			if err := r.site.Commit(t.n, nil, batch); err != nil {
+				return err
+			}
+			batch = batch[:0]
+		}
+	}
+	return nil
+}
+
+// Thresholds of judgeShapes.
+const (
+	shapeLeast = 3    // pages that must have taken the same shape
+	shapeShare = 0.5  // of the pages of a known site
+	shapeNew   = 20   // pages that a new site must have for a judgement
+	shapeFresh = 0.85 // of the pages of a new site
+)
+
+// judgeShapes looks for a login or error page that a site answers everywhere with status 200: many pages whose title and links
+// became the same in this run.
+func (r *run) judgeShapes(j *judgement) error {
+	shapes := map[uint32]int{}
+	pages := 0
+	var example [1]site.URL
+	best := uint32(0)
+	err := r.site.Resources(func(rec *store.Resource) error {
+		if !rec.InSet || rec.Shape == 0 {
+			return nil
+		}
+		pages++
+		if rec.Run != r.state.Number || !rec.ShapeNew {
+			return nil
+		}
+		shapes[rec.Shape]++
+		if shapes[rec.Shape] > shapes[best] || best == 0 {
+			best = rec.Shape
+			example[0] = rec.URL
+		}
+		return nil
+	})
+	if err != nil || best == 0 || r.o.Accept {
+		return err
+	}
+	n := shapes[best]
+	if r.live == nil && (pages < shapeNew || float64(n) < shapeFresh*float64(pages)) ||
+		r.live != nil && (n < shapeLeast || float64(n) < shapeShare*float64(pages)) {
+		return nil
+	}
+	j.suspicious("%d of %d pages have become the same page, such as %s: a login or error page?", n, pages, example[0])
+	return nil
+}

@@ -1,0 +1,125 @@
+package mirror
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"slices"
+
+	"mirrord/relocate"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// Limits of sitemaps (sitemaps.org, protocol): 50 MB and 50 000 locations each; we read somewhat more of careless ones.
+const (
+	maxSitemapBytes = 64 << 20
+	maxLocations    = 200_000
+	maxSitemaps     = 2000 // of one run, against indexes that name one another
+)
+
+// addSitemaps puts the sitemaps that robots.txt names into the frontier.
+func (r *run) addSitemaps(origin site.URL, maps []string) {
+	for _, m := range maps {
+		if u, _, err := origin.Resolve(m); err == nil {
+			r.addSitemap(u)
+		}
+	}
+}
+
+// addSitemap puts one sitemap into the frontier, when it is on a host of the scope.
+func (r *run) addSitemap(u site.URL) (id int64) {
+	if !r.onScopeHost(u) {
+		return -1
+	}
+	r.admitMu.Lock()
+	full := len(r.maps) >= maxSitemaps
+	r.admitMu.Unlock()
+	if full {
+		r.notes.cap(fmt.Sprintf("more than %d sitemaps: the rest was not read", maxSitemaps))
+		return -1
+	}
+	t := r.table
+	b := []byte(u.String())
+	t.mu.Lock()
+	n, ok := t.find(b)
+	if !ok {
+		n = t.add(b)
+	}
+	e := t.at(n)
+	add := e.flags&fQueued == 0
+	e.flags |= fQueued
+	t.mu.Unlock()
+	r.admitMu.Lock()
+	r.maps[n] = true
+	r.admitMu.Unlock()
+	if add {
+		r.front.add(u.Hostname(), n, prioSeed)
+	}
+	return int64(n)
+}
+
+// onScopeHost reports whether a sitemap may be asked: it lies beside the site, mostly outside of a directory scope.
+func (r *run) onScopeHost(u site.URL) bool {
+	if r.scope.Covers(u) {
+		return true
+	}
+	for _, s := range r.seeds {
+		if s.Hostname() == u.Hostname() {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *run) isSitemap(id uint32) bool {
+	r.admitMu.Lock()
+	defer r.admitMu.Unlock()
+	return r.maps[id]
+}
+
+// sitemap admits what a sitemap or an index of sitemaps names. p.ids has the numbers afterwards.
+func (r *run) sitemap(now *store.Resource, body []byte, p *processor) {
+	p.ids = p.ids[:0]
+	if bytes.HasPrefix(body, []byte{0x1f, 0x8b}) {
+		body = r.gunzip(now.URL, body)
+	}
+	list := relocate.ScanSitemap(body, maxLocations)
+	if list.Truncated {
+		r.notes.add(fmt.Sprintf("sitemaps with more than %d locations: the rest was not read", maxLocations), now.URL)
+	}
+	p.cands = p.cands[:0]
+	for _, e := range list.Entries {
+		u, _, err := now.URL.Resolve(e.Loc)
+		if err != nil {
+			continue
+		}
+		if list.Index {
+			if id := r.addSitemap(u); id >= 0 {
+				p.ids = append(p.ids, id)
+			}
+			continue
+		}
+		p.cands = append(p.cands, candidate{url: []byte(u.String()), follow: true})
+	}
+	if len(p.cands) > 0 {
+		n := len(p.ids)
+		p.ids = slices.Grow(p.ids, len(p.cands))[:n+len(p.cands)]
+		r.admitInto(p.ids[n:], now.ID, 0, p.cands)
+	}
+}
+
+// gunzip unpacks a .gz sitemap. What can be read of a damaged one is used.
+func (r *run) gunzip(u site.URL, body []byte) []byte {
+	z, err := gzip.NewReader(bytes.NewReader(body))
+	if err != nil {
+		r.notes.add("sitemaps that could not be unpacked", u)
+		return nil
+	}
+	out, err := io.ReadAll(io.LimitReader(z, maxSitemapBytes+1))
+	if err != nil || len(out) > maxSitemapBytes {
+		r.notes.add("sitemaps that could not be unpacked whole", u)
+	}
+	return out[:min(len(out), maxSitemapBytes)]
+}

@@ -1,0 +1,160 @@
+package mirror
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// Verdict is how a run ended.
+type Verdict uint8
+
+// The verdicts.
+const (
+	Complete   Verdict = iota // everything in scope was asked; the mirror is as the site is
+	Partial                   // something is left to ask; run again to go on
+	Suspicious                // the site looks wrong; waits for accept
+)
+
+func (v Verdict) String() string { return [...]string{"complete", "partial", "suspicious"}[v] }
+
+// MarshalText makes a Verdict a word in JSON.
+func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
+// UnmarshalText reads the word.
+func (v *Verdict) UnmarshalText(b []byte) error {
+	for i := Complete; i <= Suspicious; i++ {
+		if i.String() == string(b) {
+			*v = i
+			return nil
+		}
+	}
+	return fmt.Errorf("verdict %q: none of complete, partial, suspicious", b)
+}
+
+// Summary is the report of one run.
+type Summary struct {
+	Job       string    `json:"job"`
+	Run       int       `json:"run"`
+	Started   time.Time `json:"started"`
+	Ended     time.Time `json:"ended"`
+	Resumed   bool      `json:"resumed,omitempty"`
+	Verdict   Verdict   `json:"verdict"`
+	Reasons   []string  `json:"reasons,omitempty"`
+	Published bool      `json:"published"` // a new version
+	Version   int       `json:"version"`   // the published one, 0 when there is none
+	Path      string    `json:"path,omitempty"`
+	Entry     string    `json:"entry,omitempty"` // mirror path of the entry point
+
+	Requests   int64 `json:"requests"`
+	Fetched    int64 `json:"fetched"`
+	Unchanged  int64 `json:"unchanged"`
+	Redirected int64 `json:"redirected"`
+	Gone       int64 `json:"gone"`
+	Disallowed int64 `json:"disallowed"`
+	Trapped    int64 `json:"trapped"`
+	Failed     int64 `json:"failed"`  // could not be had, and may be had another time
+	Refused    int64 `json:"refused"` // 401, 403 and the like, never part of the mirror
+	Left       int64 `json:"left"`    // still to be asked
+	Bytes      int64 `json:"bytes"`   // of bodies, decoded
+	Wire       int64 `json:"wire"`    // of bodies, as they came
+
+	Files     int   `json:"files"` // of the published version
+	Size      int64 `json:"size"`
+	Added     int   `json:"added"`
+	Changed   int   `json:"changed"`
+	Removed   int   `json:"removed"`
+	Relocated int64 `json:"relocated"` // documents spliced
+
+	Notes    []Note    `json:"notes,omitempty"`
+	Failures []Failure `json:"failures,omitempty"`
+}
+
+// WriteJSON writes the summary as one JSON object.
+func (s *Summary) WriteJSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(s)
+}
+
+// WriteText writes the summary for a person.
+func (s *Summary) WriteText(w io.Writer) error {
+	var b strings.Builder
+	p := func(format string, args ...any) { fmt.Fprintf(&b, format, args...) }
+	p("%s: %s", s.Job, s.Verdict)
+	switch {
+	case s.Published:
+		p(", version %d published", s.Version)
+	case s.Verdict == Complete && s.Version > 0:
+		p(", nothing changed since version %d", s.Version)
+	case s.Version > 0:
+		p(", version %d stays published", s.Version)
+	default:
+		p(", nothing published yet")
+	}
+	p(" (%s)\n", s.Ended.Sub(s.Started).Round(10*time.Millisecond))
+	for _, r := range s.Reasons {
+		p("  why: %s\n", r)
+	}
+	p("  asked %d: %d fetched, %d unchanged, %d redirected, %d gone", s.Requests, s.Fetched, s.Unchanged, s.Redirected, s.Gone)
+	for _, x := range []struct {
+		n    int64
+		what string
+	}{{s.Failed, "failed"}, {s.Refused, "refused"}} {
+		if x.n > 0 {
+			p(", %d %s", x.n, x.what)
+		}
+	}
+	p("; %s received\n", Bytes(s.Wire))
+	if s.Disallowed > 0 || s.Left > 0 {
+		p("  not asked:")
+		sep := " "
+		if s.Disallowed > 0 {
+			p("%s%d disallowed by robots rules", sep, s.Disallowed)
+			sep = ", "
+		}
+		if s.Left > 0 {
+			p("%s%d left for the next run", sep, s.Left)
+		}
+		p("\n")
+	}
+	if s.Version > 0 {
+		p("  mirror: %d files, %s", s.Files, Bytes(s.Size))
+		if s.Published {
+			p("; %d added, %d changed, %d removed", s.Added, s.Changed, s.Removed)
+		}
+		p("\n")
+	}
+	for _, n := range s.Notes {
+		p("  note: %s", n.What)
+		if len(n.Examples) > 0 {
+			p(" (%d, such as %s)", n.Count, n.Examples[0])
+		}
+		p("\n")
+	}
+	for i, f := range s.Failures {
+		if i == 5 {
+			p("  … and %d more\n", len(s.Failures)-i)
+			break
+		}
+		p("  failed: %s: %s\n", f.URL, f.Reason)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Bytes writes a number of bytes for a person, in powers of 1000.
+func Bytes(n int64) string {
+	const units = "kMGTPE"
+	if n < 1000 {
+		return fmt.Sprintf("%d B", n)
+	}
+	v, i := float64(n)/1000, 0
+	for v >= 999.95 && i < len(units)-1 {
+		v, i = v/1000, i+1
+	}
+	return fmt.Sprintf("%.1f %cB", v, units[i])
+}

@@ -1,0 +1,20 @@
+// Package store owns everything that mirrord keeps on disk. It is the only writer of the state directory.
+//
+//	STATE/
+//	  mirror.db                 bbolt: run log and host facts of all sites; opened only for the moment of a read or write
+//	  blobs/ab/abcd…            bodies that are published as they came, by SHA-256, hard-linked into the trees of all sites
+//	  blobs/tmp/                bodies on their way in; emptied when a site is opened for writing and nobody else runs
+//	  sites/NAME/site.db        bbolt: resources, links, run journal, history, versions
+//	  sites/NAME/packs/N.pack   raw bodies of relocatable documents with their links, append-only, self-describing
+//	  sites/NAME/trees/{a,b}    two PHM directories; the one that is not live is brought up to date by the next publish
+//	  sites/NAME/current        symbolic link to the live one; moved by one rename
+//
+// Guarantees:
+//   - What Journal.Commit has returned for survives kill -9; on a durable site (Options.Durable) it survives loss of power too:
+//     bodies are written and synced before the records that refer to them.
+//   - current always names a finished tree. A crash while a tree is built leaves a mark, and the next build starts it anew.
+//   - A site folder plus the blobs is all the state of a site. One process writes a site at a time (ErrLocked otherwise).
+//   - No path that came from the network is used outside an os.Root.
+//
+// The format has a version number (FormatVersion); a newer one is refused with ErrNewerFormat.
+package store

@@ -1,0 +1,49 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+)
+
+// Errors of opening.
+var (
+	ErrLocked      = errors.New("locked by another process")
+	ErrNewerFormat = errors.New("written by a newer mirrord")
+	ErrNoSite      = errors.New("no such site")
+	ErrNoVersion   = errors.New("no version is published")
+	ErrClosed      = errors.New("site is closed")
+)
+
+// ErrDamaged says that something on disk is not what the records say.
+var ErrDamaged = errors.New("damaged")
+
+// DiskError is a failure of the disk itself: full, read-only, or an I/O error. It ends a run cleanly as partial.
+type DiskError struct {
+	Op  string
+	Err error
+}
+
+func (e *DiskError) Error() string {
+	hint := ""
+	switch {
+	case errors.Is(e.Err, syscall.ENOSPC), errors.Is(e.Err, syscall.EDQUOT):
+		hint = " (free some space and run again; nothing is lost)"
+	case errors.Is(e.Err, syscall.EROFS):
+		hint = " (the state directory is on a read-only file system)"
+	}
+	return fmt.Sprintf("%s: %v%s", e.Op, e.Err, hint)
+}
+
+func (e *DiskError) Unwrap() error { return e.Err }
+
+func diskErr(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var d *DiskError
+	if errors.As(err, &d) {
+		return err
+	}
+	return &DiskError{Op: op, Err: err}
+}

@@ -1,0 +1,317 @@
+package store
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	bolt "go.etcd.io/bbolt"
+
+	"mirrord/site"
+)
+
+// The journal is what an unfinished run has done so far: one value for each batch. A batch is
+//
+//	uvarint first     number of the first new URL
+//	uvarint count     of new URLs; each: string URL, uvarint referrer, uvarint depth<<1 | requisite
+//	uvarint count     of documents done; each: string URL, bytes record, bytes targets
+//
+// One append per batch is what makes a commit cheap; Fold moves the batches into the buckets that are kept.
+
+// NewURL is a URL that has got its number but was not asked yet.
+type NewURL struct {
+	URL      string
+	Referrer uint32
+	Depth    int
+	Requis   bool
+}
+
+// Done is what one fetch or decision yielded.
+type Done struct {
+	Resource
+	Frame   []byte   // for the pack; nil when the body is a blob, or is kept from before
+	Targets []uint32 // sorted numbers of the URLs it links to; nil keeps what is known
+	Linked  bool     // Targets is what is known now, even when it is empty
+}
+
+// Commit makes a batch permanent: frames first, then the records that refer to them. It fills in the places of the frames.
+// first is the number of news[0].
+func (s *Site) Commit(first uint32, news []NewURL, done []*Done) error {
+	buf := make([]byte, 0, 64*len(news)+256*len(done)+64)
+	buf = binary.AppendUvarint(buf, uint64(first))
+	buf = binary.AppendUvarint(buf, uint64(len(news)))
+	for i := range news {
+		n := &news[i]
+		buf = appendString(buf, n.URL)
+		buf = binary.AppendUvarint(buf, uint64(n.Referrer))
+		d := uint64(n.Depth) << 1
+		if n.Requis {
+			d |= 1
+		}
+		buf = binary.AppendUvarint(buf, d)
+	}
+	buf = binary.AppendUvarint(buf, uint64(len(done)))
+	var rec, targets []byte
+	for _, d := range done {
+		if d.Frame != nil {
+			at, err := s.packs.append(d.Frame)
+			if err != nil {
+				return err
+			}
+			at.Len = uint32(len(d.Frame))
+			d.At, d.Body, d.Frame = at, PackBody, nil
+		}
+		buf = appendString(buf, d.URL.String())
+		rec = d.Resource.append(rec[:0])
+		buf = binary.AppendUvarint(buf, uint64(len(rec)))
+		buf = append(buf, rec...)
+		if !d.Linked {
+			buf = binary.AppendUvarint(buf, 0)
+			continue
+		}
+		targets = AppendTargets(targets[:0], d.Targets)
+		buf = binary.AppendUvarint(buf, uint64(len(targets))+1)
+		buf = append(buf, targets...)
+	}
+	if !s.volatile {
+		if err := s.packs.sync(); err != nil {
+			return err
+		}
+		if err := s.Blobs.sync(); err != nil {
+			return err
+		}
+	}
+	return diskErr("commit batch", s.db.Update(func(tx *bolt.Tx) error {
+		m := tx.Bucket(bMeta)
+		pack := binary.BigEndian.AppendUint32(nil, s.packs.num)
+		if err := m.Put(kPack, binary.BigEndian.AppendUint64(pack, uint64(s.packs.size))); err != nil {
+			return err
+		}
+		if err := m.Put(kKnown, binary.BigEndian.AppendUint32(nil, first+uint32(len(news)))); err != nil {
+			return err
+		}
+		j := tx.Bucket(bJournal)
+		n, err := j.NextSequence()
+		if err != nil {
+			return err
+		}
+		j.FillPercent = 1
+		return j.Put(seqKey(n), buf)
+	}))
+}
+
+// Known returns how many URLs have a number.
+func (s *Site) Known() (n uint32, err error) {
+	err = s.db.View(func(tx *bolt.Tx) error {
+		if v := tx.Bucket(bMeta).Get(kKnown); len(v) == 4 {
+			n = binary.BigEndian.Uint32(v)
+		}
+		return nil
+	})
+	return n, err
+}
+
+type batch struct {
+	first uint32
+	news  []NewURL
+	done  []rawDone
+}
+
+type rawDone struct {
+	url     string
+	rec     []byte
+	targets []byte
+	linked  bool
+}
+
+func (b *batch) decode(v []byte) error {
+	d := decoder{b: v}
+	b.first = uint32(d.uvarint())
+	b.news, b.done = b.news[:0], b.done[:0]
+	for n := d.uvarint(); n > 0 && !d.bad; n-- {
+		u := NewURL{URL: d.string(), Referrer: uint32(d.uvarint())}
+		x := d.uvarint()
+		u.Depth, u.Requis = int(x>>1), x&1 != 0
+		b.news = append(b.news, u)
+	}
+	for n := d.uvarint(); n > 0 && !d.bad; n-- {
+		r := rawDone{url: d.string(), rec: d.bytes()}
+		if l := d.uvarint(); l > 0 {
+			r.linked, r.targets = true, d.take(int(l-1))
+		}
+		b.done = append(b.done, r)
+	}
+	if d.bad {
+		return fmt.Errorf("journal: %w: short batch", ErrDamaged)
+	}
+	return nil
+}
+
+// Replay calls newURL and done for everything in the journal, in the order of the commits. Records and targets are valid
+// during the call only.
+func (s *Site) Replay(newURL func(id uint32, u NewURL) error, done func(r *Resource, targets []byte, linked bool) error) error {
+	var b batch
+	var r Resource
+	return s.each(bJournal, func(_, v []byte) error {
+		if err := b.decode(v); err != nil {
+			return err
+		}
+		for i, u := range b.news {
+			if err := newURL(b.first+uint32(i), u); err != nil {
+				return err
+			}
+		}
+		for _, d := range b.done {
+			if err := r.decode(site.Canonical(d.url), d.rec); err != nil {
+				return err
+			}
+			if err := done(&r, d.targets, d.linked); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// foldItems bounds one transaction of Fold, and so its memory.
+const foldItems = 4096
+
+// Folding says how Fold treats records.
+type Folding struct {
+	Version int                          // that the run works for: records that it replaces go into its history, unless it is 1
+	Pending func(id uint32) bool         // the URL still waits to be asked; it is kept as such
+	Path    func(r *Resource) (p string) // mirror path of a resource in the mirror, "" to leave what the record says
+}
+
+// Fold moves the journal into the buckets that are kept. A crash in between is harmless: what was moved is gone from the
+// journal, and the rest is moved by the next call.
+func (s *Site) Fold(o Folding) error {
+	for {
+		more := false
+		err := s.db.Update(func(tx *bolt.Tx) error {
+			f := fold{Folding: o, res: tx.Bucket(bResources), links: tx.Bucket(bLinks), hist: tx.Bucket(bHistory), recs: map[string][]byte{}}
+			c := tx.Bucket(bJournal).Cursor()
+			var b batch
+			for k, v := c.First(); k != nil; k, v = c.First() {
+				if len(f.recs) > foldItems {
+					more = true
+					break
+				}
+				if err := b.decode(v); err != nil {
+					return err
+				}
+				if err := f.add(&b); err != nil {
+					return err
+				}
+				if err := c.Delete(); err != nil {
+					return err
+				}
+			}
+			return f.flush()
+		})
+		if err != nil {
+			return diskErr("fold journal", err)
+		}
+		if !more {
+			return nil
+		}
+	}
+}
+
+// fold gathers the records of some batches, so that each is written once and in key order.
+type fold struct {
+	Folding
+	res, links, hist *bolt.Bucket
+	recs             map[string][]byte // key -> value
+	targets          []idTargets
+}
+
+type idTargets struct {
+	id uint32
+	v  []byte
+}
+
+func (f *fold) add(b *batch) error {
+	for i, n := range b.news {
+		id := b.first + uint32(i)
+		if !f.Pending(id) {
+			continue
+		}
+		r := Resource{ID: id, URL: site.Canonical(n.URL), Referrer: n.Referrer, Depth: n.Depth, Requis: n.Requis}
+		k := string(r.URL.Key(nil))
+		if _, ok := f.recs[k]; !ok && f.res.Get([]byte(k)) == nil {
+			f.recs[k] = r.append(nil)
+		}
+	}
+	var r Resource
+	for _, d := range b.done {
+		u := site.Canonical(d.url)
+		if err := r.decode(u, d.rec); err != nil {
+			return err
+		}
+		rec := d.rec
+		if p := f.Path(&r); r.InSet && p != "" && p != r.Path {
+			r.Path, r.Moved = p, f.Version
+			rec = r.append(nil)
+		}
+		f.recs[string(u.Key(nil))] = slices.Clone(rec)
+		if d.linked {
+			f.targets = append(f.targets, idTargets{r.ID, slices.Clone(d.targets)})
+		}
+	}
+	return nil
+}
+
+func (f *fold) flush() error {
+	keys := make([]string, 0, len(f.recs))
+	for k := range f.recs {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	f.res.FillPercent = 0.9
+	for _, k := range keys {
+		if f.Version > 1 {
+			if err := f.remember([]byte(k), f.recs[k]); err != nil {
+				return err
+			}
+		}
+		if err := f.res.Put([]byte(k), f.recs[k]); err != nil {
+			return err
+		}
+	}
+	slices.SortStableFunc(f.targets, func(a, b idTargets) int { return int(int64(a.id) - int64(b.id)) })
+	f.links.FillPercent = 0.9
+	for _, t := range f.targets {
+		if err := f.links.Put(binary.BigEndian.AppendUint32(nil, t.id), t.v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remember keeps the record that is replaced when the mirror's content differs by it.
+func (f *fold) remember(key, now []byte) error {
+	u, err := site.URLFromKey(key)
+	if err != nil {
+		return err
+	}
+	hk := append(binary.BigEndian.AppendUint64(nil, uint64(f.Version)), key...)
+	if f.hist.Get(hk) != nil {
+		return nil // the first one of this version is the one to go back to
+	}
+	old := f.res.Get(key)
+	if old == nil {
+		return f.hist.Put(hk, []byte{})
+	}
+	var a, b Resource
+	if err := a.decode(u, old); err != nil {
+		return err
+	}
+	if err := b.decode(u, now); err != nil {
+		return err
+	}
+	if a.InSet == b.InSet && a.Digest == b.Digest && a.Path == b.Path && a.Target == b.Target && a.MIME == b.MIME && a.Charset == b.Charset {
+		return nil
+	}
+	return f.hist.Put(hk, slices.Clone(old))
+}

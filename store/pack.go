@@ -1,0 +1,272 @@
+package store
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// A pack is a sequence of frames:
+//
+//	"mPk1"  4 bytes
+//	length  4 bytes, little endian: bytes of the payload
+//	crc32c  4 bytes, little endian: of the payload
+//	payload one zstd frame of: uvarint length, FrameMeta as JSON; uvarint length, links; body
+//
+// Frames name their URL and hold everything that the document's record holds, so that site.db can be rebuilt from the packs.
+const (
+	frameMagic  = "mPk1"
+	frameHeader = 12
+	maxPack     = 256 << 20 // bytes after which a new pack is begun
+	maxFrame    = 1 << 30   // bytes of a payload that is believed
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// FrameMeta is the head of a frame.
+type FrameMeta struct {
+	ID           uint32 `json:"id"`
+	URL          string `json:"url"`
+	MIME         string `json:"type,omitempty"`
+	Charset      string `json:"charset,omitempty"`
+	Fetched      int64  `json:"fetched"`
+	ETag         string `json:"etag,omitempty"`
+	LastModified string `json:"last-modified,omitempty"`
+	Size         int64  `json:"size"`
+	Digest       string `json:"sha256"`
+	Format       uint8  `json:"format"`
+}
+
+// Frame is a decoded frame. Its slices are valid until the FrameReader reads the next one.
+type Frame struct {
+	Meta  []byte // JSON of FrameMeta
+	Links []byte // as the caller wrote them
+	Body  []byte
+}
+
+// ParseMeta decodes the head of the frame.
+func (f *Frame) ParseMeta() (FrameMeta, error) {
+	var m FrameMeta
+	err := json.Unmarshal(f.Meta, &m)
+	return m, err
+}
+
+// FrameWriter encodes frames. It is not safe for concurrent use; keep one for each worker.
+type FrameWriter struct {
+	enc *zstd.Encoder
+	buf []byte
+}
+
+// NewFrameWriter returns an encoder that needs about a megabyte.
+func NewFrameWriter() *FrameWriter {
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithLowerEncoderMem(true),
+		zstd.WithWindowSize(256<<10), zstd.WithEncoderCRC(false))
+	if err != nil {
+		panic(err) // the options are constants
+	}
+	return &FrameWriter{enc: enc}
+}
+
+// Append appends one frame to dst.
+func (w *FrameWriter) Append(dst []byte, m FrameMeta, links, body []byte) ([]byte, error) {
+	meta, err := json.Marshal(m)
+	if err != nil {
+		return dst, fmt.Errorf("frame of %s: %w", m.URL, err)
+	}
+	b := w.buf[:0]
+	b = binary.AppendUvarint(b, uint64(len(meta)))
+	b = append(b, meta...)
+	b = binary.AppendUvarint(b, uint64(len(links)))
+	b = append(b, links...)
+	b = append(b, body...)
+	w.buf = b
+	start := len(dst)
+	dst = append(dst, frameMagic...)
+	dst = append(dst, 0, 0, 0, 0, 0, 0, 0, 0)
+	dst = w.enc.EncodeAll(b, dst)
+	payload := dst[start+frameHeader:]
+	binary.LittleEndian.PutUint32(dst[start+4:], uint32(len(payload)))
+	binary.LittleEndian.PutUint32(dst[start+8:], crc32.Checksum(payload, castagnoli))
+	if cap(w.buf) > 4<<20 {
+		w.buf = nil
+	}
+	return dst, nil
+}
+
+// FrameReader decodes frames. It is not safe for concurrent use; keep one for each worker.
+type FrameReader struct {
+	dec *zstd.Decoder
+	raw []byte
+	out []byte
+}
+
+// NewFrameReader returns a decoder.
+func NewFrameReader() *FrameReader {
+	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxFrame))
+	if err != nil {
+		panic(err) // the options are constants
+	}
+	return &FrameReader{dec: dec}
+}
+
+func (r *FrameReader) decode(raw []byte) (Frame, error) {
+	if len(raw) < frameHeader || string(raw[:4]) != frameMagic {
+		return Frame{}, fmt.Errorf("no frame here: %w", ErrDamaged)
+	}
+	n := binary.LittleEndian.Uint32(raw[4:])
+	if int64(n) > int64(len(raw)-frameHeader) {
+		return Frame{}, fmt.Errorf("frame is cut short: %w", ErrDamaged)
+	}
+	payload := raw[frameHeader : frameHeader+int(n)]
+	if crc32.Checksum(payload, castagnoli) != binary.LittleEndian.Uint32(raw[8:]) {
+		return Frame{}, fmt.Errorf("checksum of frame: %w", ErrDamaged)
+	}
+	out, err := r.dec.DecodeAll(payload, r.out[:0])
+	if err != nil {
+		return Frame{}, fmt.Errorf("frame: %w: %v", ErrDamaged, err)
+	}
+	r.out = out
+	if cap(r.out) > 8<<20 {
+		r.out = nil
+	}
+	d := decoder{b: out}
+	var f Frame
+	f.Meta, f.Links = d.bytes(), d.bytes()
+	f.Body = d.b
+	if d.bad {
+		return Frame{}, fmt.Errorf("frame: %w: short payload", ErrDamaged)
+	}
+	return f, nil
+}
+
+// packs is the set of pack files of one site. Reads may run beside the one writer.
+type packs struct {
+	root *os.Root // of the packs folder
+
+	mu    sync.Mutex
+	files map[uint32]*os.File // open for reading
+
+	w    *os.File // the last pack, open for appending
+	num  uint32   // its number
+	size int64    // its length
+}
+
+func packName(n uint32) string { return fmt.Sprintf("%06d.pack", n) }
+
+func openPacks(root *os.Root) *packs { return &packs{root: root, files: map[uint32]*os.File{}} }
+
+// begin makes the last pack ready for appending, cut to size bytes: what lies behind was never committed.
+func (p *packs) begin(num uint32, size int64) error {
+	if num == 0 {
+		num = 1
+	}
+	f, err := p.root.OpenFile(packName(num), os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return diskErr("open pack", err)
+	}
+	st, err := f.Stat()
+	if err == nil && st.Size() < size {
+		err = fmt.Errorf("pack %s has %d bytes, %d were committed: %w", packName(num), st.Size(), size, ErrDamaged)
+	}
+	if err == nil && st.Size() > size {
+		err = f.Truncate(size)
+	}
+	if err != nil {
+		f.Close()
+		return diskErr("open pack", err)
+	}
+	p.w, p.num, p.size = f, num, size
+	return nil
+}
+
+// append writes frames, which may hold several, and returns where the first begins.
+func (p *packs) append(frames []byte) (Place, error) {
+	if p.size > 0 && p.size+int64(len(frames)) > maxPack {
+		if err := p.roll(); err != nil {
+			return Place{}, err
+		}
+	}
+	at := Place{Pack: p.num, Off: p.size}
+	if _, err := p.w.WriteAt(frames, p.size); err != nil {
+		return Place{}, diskErr("write pack", err)
+	}
+	p.size += int64(len(frames))
+	return at, nil
+}
+
+func (p *packs) roll() error {
+	if err := p.w.Sync(); err != nil {
+		return diskErr("sync pack", err)
+	}
+	p.w.Close()
+	return p.begin(p.num+1, 0)
+}
+
+func (p *packs) sync() error {
+	if p.w == nil {
+		return nil
+	}
+	return diskErr("sync pack", p.w.Sync())
+}
+
+func (p *packs) file(n uint32) (*os.File, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if f := p.files[n]; f != nil {
+		return f, nil
+	}
+	f, err := p.root.Open(packName(n))
+	if err != nil {
+		return nil, err
+	}
+	p.files[n] = f
+	return f, nil
+}
+
+// read decodes the frame at a place.
+func (p *packs) read(r *FrameReader, at Place) (Frame, error) {
+	f, err := p.file(at.Pack)
+	if err != nil {
+		return Frame{}, diskErr("read pack", err)
+	}
+	if cap(r.raw) < int(at.Len) {
+		r.raw = make([]byte, at.Len+at.Len/4)
+	}
+	raw := r.raw[:at.Len]
+	if cap(r.raw) > 4<<20 {
+		r.raw = nil
+	}
+	if _, err := f.ReadAt(raw, at.Off); err != nil {
+		if errors.Is(err, io.EOF) {
+			return Frame{}, fmt.Errorf("pack %s at %d: %w: file ends early", packName(at.Pack), at.Off, ErrDamaged)
+		}
+		return Frame{}, diskErr("read pack", err)
+	}
+	fr, err := r.decode(raw)
+	if err != nil {
+		return Frame{}, fmt.Errorf("pack %s at %d: %w", packName(at.Pack), at.Off, err)
+	}
+	return fr, nil
+}
+
+func (p *packs) close() error {
+	var errs []error
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, f := range p.files {
+		errs = append(errs, f.Close())
+	}
+	clear(p.files)
+	if p.w != nil {
+		errs = append(errs, p.w.Close())
+		p.w = nil
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,231 @@
+package store
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"mirrord/site"
+)
+
+// BodyKind says where the body of a resource lies.
+type BodyKind uint8
+
+// The body kinds. The numbers are part of the on-disk format.
+const (
+	NoBody   BodyKind = iota
+	PackBody          // in a pack of the site, at Resource.At
+	BlobBody          // in the blobs, named by Resource.Digest
+)
+
+// Place is where a frame lies in the packs of a site.
+type Place struct {
+	Pack uint32 // number of the pack file, from 1
+	Off  int64  // bytes from its start
+	Len  uint32 // bytes of the whole frame
+}
+
+// Resource is what is known of one URL: the last outcome, and the body that the mirror holds for it.
+// The body stays when a later request fails; InSet says whether it is part of the mirror.
+type Resource struct {
+	ID  uint32   // number of the URL within its site; links refer to it
+	URL site.URL // kept as the key, not in the value
+
+	Outcome  site.Outcome // of the last request or decision
+	Status   int          // HTTP status of the last answer, 0 if none
+	Reason   string       // why: error text, rule, cap
+	Checked  int64        // Unix seconds of the last answer
+	Run      int          // number of the run that it belongs to
+	Failures int          // requests in a row that failed
+	Gone     int          // answers in a row that were 404 or 410
+
+	InSet        bool
+	Fetched      int64 // Unix seconds when the body came
+	MIME         string
+	Charset      string // from the header; "" if it named none
+	ETag         string
+	LastModified string
+	Size         int64    // bytes of the body, decoded
+	Digest       [32]byte // SHA-256 of the body, decoded
+	Format       uint8    // relocate.Format of the body
+	Body         BodyKind
+	At           Place  // of a PackBody
+	Path         string // mirror path once assigned; "" before
+	Target       uint32 // ID of the redirect's target plus one; 0 is none
+	Changed      int    // version for which the body, its type or its encoding last changed
+	Moved        int    // version for which the URL last entered the mirror, left it, or got another path or target
+
+	Referrer uint32 // ID of the document in which the URL was first seen, plus one; 0 is a seed
+	Depth    int    // links from a seed when first seen
+	Requis   bool   // first seen as a page requisite
+	NoFollow bool   // its links are not followed (meta robots, X-Robots-Tag)
+	Shape    uint32 // hash of a page's title and links; 0 for what is no page
+	ShapeNew bool   // the body before had another shape, or there was none
+}
+
+const recordVersion = 1
+
+const (
+	rfInSet = 1 << iota
+	rfRequis
+	rfPathIsURL // Path is the URL's path without its leading slash
+	rfNoFollow
+	rfShapeNew
+)
+
+// append writes the value of r.
+func (r *Resource) append(b []byte) []byte {
+	var flags byte
+	if r.InSet {
+		flags |= rfInSet
+	}
+	if r.Requis {
+		flags |= rfRequis
+	}
+	if r.NoFollow {
+		flags |= rfNoFollow
+	}
+	if r.ShapeNew {
+		flags |= rfShapeNew
+	}
+	path := r.Path
+	if path != "" && path == r.URL.Path()[1:] {
+		flags |= rfPathIsURL
+		path = ""
+	}
+	b = append(b, recordVersion, flags, byte(r.Outcome), byte(r.Body), r.Format)
+	for _, v := range [...]uint64{uint64(r.ID), uint64(r.Status), uint64(r.Checked), uint64(r.Run), uint64(r.Failures), uint64(r.Gone), uint64(r.Target),
+		uint64(r.Referrer), uint64(r.Depth), uint64(r.Changed), uint64(r.Moved)} {
+		b = binary.AppendUvarint(b, v)
+	}
+	b = appendString(b, r.Reason)
+	b = appendString(b, path)
+	if r.Body == NoBody {
+		return b
+	}
+	b = append(b, r.Digest[:]...)
+	for _, v := range [...]uint64{uint64(r.Fetched), uint64(r.Size), uint64(r.Shape)} {
+		b = binary.AppendUvarint(b, v)
+	}
+	for _, s := range [...]string{r.MIME, r.Charset, r.ETag, r.LastModified} {
+		b = appendString(b, s)
+	}
+	if r.Body == PackBody {
+		for _, v := range [...]uint64{uint64(r.At.Pack), uint64(r.At.Off), uint64(r.At.Len)} {
+			b = binary.AppendUvarint(b, v)
+		}
+	}
+	return b
+}
+
+// decode reads a value; u is the URL of its key.
+func (r *Resource) decode(u site.URL, b []byte) error {
+	d := decoder{b: b}
+	*r = Resource{URL: u}
+	if v := d.byte(); v != recordVersion {
+		return fmt.Errorf("record of %s: format %d: %w", u, v, ErrNewerFormat)
+	}
+	flags := d.byte()
+	r.InSet, r.Requis, r.NoFollow, r.ShapeNew = flags&rfInSet != 0, flags&rfRequis != 0, flags&rfNoFollow != 0, flags&rfShapeNew != 0
+	r.Outcome, r.Body, r.Format = site.Outcome(d.byte()), BodyKind(d.byte()), d.byte()
+	r.ID, r.Status, r.Checked, r.Run = uint32(d.uvarint()), int(d.uvarint()), int64(d.uvarint()), int(d.uvarint())
+	r.Failures, r.Gone, r.Target = int(d.uvarint()), int(d.uvarint()), uint32(d.uvarint())
+	r.Referrer, r.Depth = uint32(d.uvarint()), int(d.uvarint())
+	r.Changed, r.Moved = int(d.uvarint()), int(d.uvarint())
+	r.Reason, r.Path = d.string(), d.string()
+	if flags&rfPathIsURL != 0 {
+		r.Path = u.Path()[1:]
+	}
+	if r.Body != NoBody {
+		copy(r.Digest[:], d.take(32))
+		r.Fetched, r.Size, r.Shape = int64(d.uvarint()), int64(d.uvarint()), uint32(d.uvarint())
+		r.MIME, r.Charset, r.ETag, r.LastModified = d.string(), d.string(), d.string(), d.string()
+		if r.Body == PackBody {
+			r.At = Place{Pack: uint32(d.uvarint()), Off: int64(d.uvarint()), Len: uint32(d.uvarint())}
+		}
+	}
+	if d.bad {
+		return fmt.Errorf("record of %s: %w: short value", u, ErrDamaged)
+	}
+	return nil
+}
+
+func appendString(b []byte, s string) []byte {
+	b = binary.AppendUvarint(b, uint64(len(s)))
+	return append(b, s...)
+}
+
+// decoder reads the small binary values of this package; after a short read bad is set and all values are zero.
+type decoder struct {
+	b   []byte
+	bad bool
+}
+
+func (d *decoder) byte() byte {
+	if len(d.b) == 0 {
+		d.bad = true
+		return 0
+	}
+	v := d.b[0]
+	d.b = d.b[1:]
+	return v
+}
+
+func (d *decoder) uvarint() uint64 {
+	v, n := binary.Uvarint(d.b)
+	if n <= 0 {
+		d.bad, d.b = true, nil
+		return 0
+	}
+	d.b = d.b[n:]
+	return v
+}
+
+func (d *decoder) take(n int) []byte {
+	if n < 0 || n > len(d.b) {
+		d.bad, d.b = true, nil
+		return nil
+	}
+	v := d.b[:n]
+	d.b = d.b[n:]
+	return v
+}
+
+func (d *decoder) string() string { return string(d.bytes()) }
+
+func (d *decoder) bytes() []byte {
+	n := d.uvarint()
+	if n > uint64(len(d.b)) {
+		d.bad, d.b = true, nil
+		return nil
+	}
+	return d.take(int(n))
+}
+
+// AppendTargets encodes the distinct URL numbers that a document links to. The numbers must be sorted; repeats are dropped.
+func AppendTargets(b []byte, ids []uint32) []byte {
+	prev := uint32(0)
+	for i, id := range ids {
+		if i > 0 && id == prev {
+			continue
+		}
+		b = binary.AppendUvarint(b, uint64(id-prev))
+		prev = id
+	}
+	return b
+}
+
+// Targets calls yield for each number of a list that AppendTargets made of sorted numbers.
+func Targets(b []byte, yield func(id uint32) bool) {
+	id := uint32(0)
+	for len(b) > 0 {
+		v, n := binary.Uvarint(b)
+		if n <= 0 {
+			return
+		}
+		b = b[n:]
+		id += uint32(v)
+		if !yield(id) {
+			return
+		}
+	}
+}

@@ -1,0 +1,347 @@
+package store
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	bolt "go.etcd.io/bbolt"
+
+	"mirrord/site"
+)
+
+// Buckets of site.db.
+var (
+	bMeta      = []byte("meta")      // small facts, by name
+	bResources = []byte("resources") // site.URL.Key -> Resource
+	bLinks     = []byte("links")     // number of a document, big endian -> AppendTargets
+	bJournal   = []byte("journal")   // sequence -> batch of an unfinished run
+	bHistory   = []byte("history")   // version, big endian, then resource key -> the record before that version; empty: there was none
+	bVersions  = []byte("versions")  // number -> Version as JSON
+	bScripts   = []byte("scripts")   // number -> zstd of the edit script against the version before
+)
+
+// Keys of the meta bucket.
+var (
+	kFormat  = []byte("format")
+	kPack    = []byte("pack")    // number, committed bytes
+	kRun     = []byte("run")     // Run as JSON, while a run is unfinished
+	kPublish = []byte("publish") // pending as JSON, while the link is moved
+	kBuild   = []byte("build")   // letter of the tree that is being changed
+	kLive    = []byte("live")    // number of the published version
+	kKnown   = []byte("known")   // number of URLs that have an ID
+	kRuns    = []byte("runs")    // number of runs begun
+	kRules   = []byte("rules")   // fingerprint of the rules under which all stored documents were scanned
+)
+
+// Site is the folder of one site, open for one process. Its methods may be called from several goroutines; Commit, Fold and
+// the publishing methods want one caller at a time.
+type Site struct {
+	Name  string
+	Blobs *Blobs
+
+	dir      string
+	volatile bool
+	readOnly bool
+	root     *os.Root
+	db       *bolt.DB
+	packs    *packs
+}
+
+// Run is the unfinished run of a site.
+type Run struct {
+	Number      int    `json:"number"`      // from 1
+	Started     int64  `json:"started"`     // Unix seconds
+	Fingerprint string `json:"fingerprint"` // of the job's rules; another one rescans what is stored
+	Retrieved   bool   `json:"retrieved"`   // nothing is left to ask
+	Requests    int    `json:"requests"`    // made before a resume
+}
+
+// mmapBytes is the address space that is reserved for a database, so that growing it never waits for readers.
+const mmapBytes = 4 << 30
+
+// OpenSite opens a site for writing and makes it when it does not exist. Another process that has it open is ErrLocked.
+func (s *State) OpenSite(name string) (*Site, error) { return s.openSite(name, false) }
+
+// ReadSite opens a site for reading. It fails with ErrNoSite when there is none and with ErrLocked while a run writes it.
+func (s *State) ReadSite(name string) (*Site, error) { return s.openSite(name, true) }
+
+func (s *State) openSite(name string, readOnly bool) (_ *Site, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("open site %s: %w", name, err)
+		}
+	}()
+	dir := "sites/" + name
+	if !readOnly {
+		for _, d := range []string{dir + "/packs", dir + "/trees"} {
+			if err := s.root.MkdirAll(d, 0o755); err != nil {
+				return nil, diskErr("make folder", err)
+			}
+		}
+	}
+	root, err := s.root.OpenRoot(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNoSite
+	} else if err != nil {
+		return nil, diskErr("open folder", err)
+	}
+	st := &Site{Name: name, Blobs: s.Blobs, dir: filepath.Join(s.Dir, "sites", name), volatile: s.opt.Volatile, readOnly: readOnly, root: root}
+	if readOnly {
+		if _, err := root.Lstat("site.db"); errors.Is(err, fs.ErrNotExist) {
+			root.Close()
+			return nil, ErrNoSite
+		}
+	}
+	wait := s.opt.Wait
+	if wait <= 0 {
+		wait = 1 // bbolt reads 0 as for ever; one nanosecond is one try
+	}
+	opt := &bolt.Options{Timeout: wait, NoSync: s.opt.Volatile, FreelistType: bolt.FreelistMapType, ReadOnly: readOnly}
+	if !readOnly {
+		opt.InitialMmapSize = mmapBytes
+	}
+	st.db, err = bolt.Open(filepath.Join(st.dir, "site.db"), 0o644, opt)
+	if err != nil {
+		root.Close()
+		if errors.Is(err, bolt.ErrTimeout) {
+			return nil, ErrLocked
+		}
+		return nil, diskErr("open site.db", err)
+	}
+	pr, err := root.OpenRoot("packs")
+	if err != nil {
+		st.db.Close()
+		root.Close()
+		return nil, diskErr("open packs", err)
+	}
+	st.packs = openPacks(pr)
+	if err := st.start(); err != nil {
+		st.Close()
+		return nil, err
+	}
+	return st, nil
+}
+
+// start checks the format, makes what is missing, and finishes what a crash left half done.
+func (s *Site) start() error {
+	var num uint32
+	var size int64
+	check := func(tx *bolt.Tx) error {
+		m := tx.Bucket(bMeta)
+		if m == nil {
+			return ErrNoSite
+		}
+		if v := m.Get(kFormat); len(v) != 4 || binary.BigEndian.Uint32(v) > FormatVersion {
+			return fmt.Errorf("site.db: %w; this one reads format %d: use the newer mirrord for this state", ErrNewerFormat, FormatVersion)
+		}
+		if v := m.Get(kPack); len(v) == 12 {
+			num, size = binary.BigEndian.Uint32(v), int64(binary.BigEndian.Uint64(v[4:]))
+		}
+		return nil
+	}
+	if s.readOnly {
+		return s.db.View(check)
+	}
+	err := s.db.Update(func(tx *bolt.Tx) error {
+		if tx.Bucket(bMeta) == nil {
+			m, err := tx.CreateBucket(bMeta)
+			if err != nil {
+				return err
+			}
+			if err := m.Put(kFormat, binary.BigEndian.AppendUint32(nil, FormatVersion)); err != nil {
+				return err
+			}
+		}
+		if err := check(tx); err != nil {
+			return err
+		}
+		for _, b := range [][]byte{bResources, bLinks, bJournal, bHistory, bVersions, bScripts} {
+			if _, err := tx.CreateBucketIfNotExists(b); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		if errors.Is(err, ErrNewerFormat) {
+			return err
+		}
+		return diskErr("open site.db", err)
+	}
+	if err := s.packs.begin(num, size); err != nil {
+		return err
+	}
+	return s.finishPublish()
+}
+
+// Close lets go of the site.
+func (s *Site) Close() error {
+	if s.db == nil {
+		return ErrClosed
+	}
+	err := errors.Join(s.packs.close(), s.packs.root.Close(), s.db.Close(), s.root.Close())
+	s.db = nil
+	return err
+}
+
+// Dir is the site's folder.
+func (s *Site) Dir() string { return s.dir }
+
+// Run returns the unfinished run, nil when there is none.
+func (s *Site) Run() (*Run, error) {
+	var r *Run
+	err := s.db.View(func(tx *bolt.Tx) error {
+		if v := tx.Bucket(bMeta).Get(kRun); v != nil {
+			r = new(Run)
+			return json.Unmarshal(v, r)
+		}
+		return nil
+	})
+	return r, err
+}
+
+// BeginRun gives a run that begins its number and keeps it as the unfinished one.
+func (s *Site) BeginRun(r *Run) error {
+	return diskErr("begin run", s.db.Update(func(tx *bolt.Tx) error {
+		m := tx.Bucket(bMeta)
+		if v := m.Get(kRuns); len(v) == 8 {
+			r.Number = int(binary.BigEndian.Uint64(v))
+		}
+		r.Number++
+		if err := m.Put(kRuns, seqKey(uint64(r.Number))); err != nil {
+			return err
+		}
+		return putRun(m, r)
+	}))
+}
+
+// SetRun keeps what is known of the unfinished run; nil ends it.
+func (s *Site) SetRun(r *Run) error {
+	return diskErr("write run", s.db.Update(func(tx *bolt.Tx) error { return putRun(tx.Bucket(bMeta), r) }))
+}
+
+func putRun(m *bolt.Bucket, r *Run) error {
+	if r == nil {
+		return m.Delete(kRun)
+	}
+	v, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	return m.Put(kRun, v)
+}
+
+// Fingerprint returns the fingerprint of the rules under which all stored documents were scanned, "" on a new site.
+func (s *Site) Fingerprint() (fp string, err error) {
+	err = s.db.View(func(tx *bolt.Tx) error {
+		fp = string(tx.Bucket(bMeta).Get(kRules))
+		return nil
+	})
+	return fp, err
+}
+
+// SetFingerprint keeps it.
+func (s *Site) SetFingerprint(fp string) error {
+	return diskErr("write rules", s.db.Update(func(tx *bolt.Tx) error { return tx.Bucket(bMeta).Put(kRules, []byte(fp)) }))
+}
+
+// Get returns the record of a URL; ok is false when the site does not know it. It does not see the journal.
+func (s *Site) Get(u site.URL) (r Resource, ok bool, err error) {
+	err = s.db.View(func(tx *bolt.Tx) error {
+		v := tx.Bucket(bResources).Get(u.Key(nil))
+		if v == nil {
+			return nil
+		}
+		ok = true
+		return r.decode(u, v)
+	})
+	return r, ok, err
+}
+
+// viewChunk is how many records one read transaction covers: a long one would keep old pages alive and memory mapped.
+const viewChunk = 4096
+
+// Resources calls f for every record in key order. f must not keep r.
+func (s *Site) Resources(f func(r *Resource) error) error {
+	var r Resource
+	return s.each(bResources, func(k, v []byte) error {
+		u, err := site.URLFromKey(k)
+		if err != nil {
+			return fmt.Errorf("resources: %w: key %q: %v", ErrDamaged, k, err)
+		}
+		if err := r.decode(u, v); err != nil {
+			return err
+		}
+		return f(&r)
+	})
+}
+
+// Links calls f for every document with the numbers of the URLs it links to, as AppendTargets wrote them.
+func (s *Site) Links(f func(id uint32, targets []byte) error) error {
+	return s.each(bLinks, func(k, v []byte) error {
+		if len(k) != 4 {
+			return fmt.Errorf("links: %w: key %q", ErrDamaged, k)
+		}
+		return f(binary.BigEndian.Uint32(k), v)
+	})
+}
+
+// TargetsOf returns the numbers of the URLs that a document links to.
+func (s *Site) TargetsOf(id uint32) ([]byte, error) {
+	var out []byte
+	err := s.db.View(func(tx *bolt.Tx) error {
+		out = append(out, tx.Bucket(bLinks).Get(binary.BigEndian.AppendUint32(nil, id))...)
+		return nil
+	})
+	return out, err
+}
+
+// each iterates over a bucket in many short transactions.
+func (s *Site) each(bucket []byte, f func(k, v []byte) error) error {
+	var next []byte
+	for done := false; !done; {
+		err := s.db.View(func(tx *bolt.Tx) error {
+			b := tx.Bucket(bucket)
+			if b == nil {
+				done = true
+				return nil
+			}
+			c := b.Cursor()
+			k, v := c.Seek(next)
+			for n := 0; n < viewChunk; n++ {
+				if k == nil {
+					done = true
+					return nil
+				}
+				if err := f(k, v); err != nil {
+					return err
+				}
+				k, v = c.Next()
+			}
+			if k == nil {
+				done = true
+				return nil
+			}
+			next = append(next[:0], k...)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ReadFrame decodes a document of the packs.
+func (s *Site) ReadFrame(r *FrameReader, at Place) (Frame, error) { return s.packs.read(r, at) }
+
+// ValidName reports whether name can be a site's folder.
+func ValidName(name string) bool {
+	return name != "" && len(name) <= 64 && !strings.ContainsAny(name, "/\\\x00") && name != "." && name != ".."
+}

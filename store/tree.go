@@ -1,0 +1,369 @@
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+	bolt "go.etcd.io/bbolt"
+)
+
+const currentLink = "current"
+
+// Version is one published version of a site.
+type Version struct {
+	Number   int       `json:"number"`
+	Time     time.Time `json:"time"`
+	Files    int       `json:"files"`
+	Bytes    int64     `json:"bytes"`
+	Added    int       `json:"added"`
+	Changed  int       `json:"changed"`
+	Removed  int       `json:"removed"`
+	Accepted bool      `json:"accepted,omitempty"` // published although its run was suspicious
+}
+
+// pending is a publish that was decided: whatever happens now, the link moves to Tree and Version is the published one.
+type pending struct {
+	Tree    string  `json:"tree"`
+	Version Version `json:"version"`
+	Script  []byte  `json:"script,omitempty"`
+}
+
+// liveTree returns the letter of the tree that current names, "" when nothing is published.
+func (s *Site) liveTree() (string, error) {
+	t, err := s.root.Readlink(currentLink)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", diskErr("read current", err)
+	}
+	switch t {
+	case "trees/a":
+		return "a", nil
+	case "trees/b":
+		return "b", nil
+	}
+	return "", fmt.Errorf("site %s: current points to %q, not to a tree of the site: %w", s.Name, t, ErrDamaged)
+}
+
+// Current opens the published tree; ErrNoVersion when there is none. The caller closes it.
+func (s *Site) Current() (*os.Root, error) {
+	t, err := s.liveTree()
+	if err != nil {
+		return nil, err
+	}
+	if t == "" {
+		return nil, fmt.Errorf("site %s: %w", s.Name, ErrNoVersion)
+	}
+	r, err := s.root.OpenRoot("trees/" + t)
+	if err != nil {
+		return nil, diskErr("open current", err)
+	}
+	return r, nil
+}
+
+// Tree is the tree that is not live, being brought up to date. Its methods are safe for concurrent use as long as each
+// goroutine has a TreeWriter of its own.
+type Tree struct {
+	s      *Site
+	letter string
+	Root   *os.Root // of the tree that is built
+	Live   *os.Root // of the published tree; nil when there is none
+}
+
+// BuildTree opens the tree that is not live for changing. What it holds is the version before the live one, or nothing: a
+// tree whose building was cut off is emptied first. Publish or Close must follow.
+func (s *Site) BuildTree() (*Tree, error) {
+	live, err := s.liveTree()
+	if err != nil {
+		return nil, err
+	}
+	t := &Tree{s: s, letter: "a"}
+	if live == "a" {
+		t.letter = "b"
+	}
+	name := "trees/" + t.letter
+	dirty := false
+	err = s.db.Update(func(tx *bolt.Tx) error {
+		m := tx.Bucket(bMeta)
+		dirty = m.Get(kBuild) != nil
+		return m.Put(kBuild, []byte(t.letter))
+	})
+	if err != nil {
+		return nil, diskErr("begin tree", err)
+	}
+	if dirty {
+		if err := s.root.RemoveAll(name); err != nil {
+			return nil, diskErr("empty tree", err)
+		}
+	}
+	if err := s.root.MkdirAll(name, 0o755); err != nil {
+		return nil, diskErr("make tree", err)
+	}
+	if t.Root, err = s.root.OpenRoot(name); err != nil {
+		return nil, diskErr("open tree", err)
+	}
+	if live != "" {
+		if t.Live, err = s.root.OpenRoot("trees/" + live); err != nil {
+			t.Root.Close()
+			return nil, diskErr("open current", err)
+		}
+	}
+	return t, nil
+}
+
+// Close lets go of the trees without publishing.
+func (t *Tree) Close() error {
+	err := t.Root.Close()
+	if t.Live != nil {
+		err = errors.Join(err, t.Live.Close())
+	}
+	return err
+}
+
+// Unchanged says that the tree was not touched after all, so that the next build need not start anew.
+func (t *Tree) Unchanged() error {
+	return diskErr("end tree", t.s.db.Update(func(tx *bolt.Tx) error { return tx.Bucket(bMeta).Delete(kBuild) }))
+}
+
+// TreeWriter changes files of a tree. One goroutine uses it; work in path order is fastest.
+type TreeWriter struct {
+	t    *Tree
+	dst  folders
+	live folders
+}
+
+// Writer returns a writer. The caller closes it.
+func (t *Tree) Writer() *TreeWriter {
+	return &TreeWriter{t: t, dst: folders{root: t.Root}, live: folders{root: t.Live}}
+}
+
+// Close lets go of the writer's folders.
+func (w *TreeWriter) Close() {
+	w.dst.close()
+	if w.t.Live != nil {
+		w.live.close()
+	}
+}
+
+// Write makes the file at a mirror path anew, with the given bytes and modification time. A file that stands there is
+// replaced, never written into: it may be shared with the live tree.
+func (w *TreeWriter) Write(path string, data []byte, mtime time.Time) error {
+	d, name, err := w.dst.of(path)
+	if err != nil {
+		return diskErr("publish "+path, err)
+	}
+	f, err := d.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		if err = d.root.RemoveAll(name); err == nil {
+			f, err = d.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		}
+	}
+	if err != nil {
+		return diskErr("publish "+path, err)
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = setTimes(f, mtime)
+	}
+	return diskErr("publish "+path, errors.Join(err, f.Close()))
+}
+
+// LinkBlob makes the file at a mirror path another name of a blob.
+func (w *TreeWriter) LinkBlob(path string, digest [32]byte) error {
+	d, name, err := w.dst.of(path)
+	if err != nil {
+		return diskErr("publish "+path, err)
+	}
+	err = w.t.s.Blobs.link(digest, d, name)
+	if errors.Is(err, fs.ErrExist) {
+		if err = d.root.RemoveAll(name); err == nil {
+			err = w.t.s.Blobs.link(digest, d, name)
+		}
+	}
+	if errors.Is(err, ErrDamaged) {
+		return fmt.Errorf("publish %s: %w", path, err)
+	}
+	return diskErr("publish "+path, err)
+}
+
+// LinkLive makes the file at a mirror path another name of the same file of the live tree.
+func (w *TreeWriter) LinkLive(path string) error {
+	d, name, err := w.dst.of(path)
+	if err != nil {
+		return diskErr("publish "+path, err)
+	}
+	src, _, err := w.live.of(path)
+	if err != nil {
+		return diskErr("publish "+path, err)
+	}
+	err = linkat(src.f, name, d.f, name)
+	if errors.Is(err, fs.ErrExist) {
+		if err = d.root.RemoveAll(name); err == nil {
+			err = linkat(src.f, name, d.f, name)
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("publish %s: %w: the file is missing in the published tree", path, ErrDamaged)
+	}
+	if err != nil { // too many links, or a file system without them
+		f, oerr := src.root.Open(name)
+		if oerr != nil {
+			return diskErr("publish "+path, err)
+		}
+		defer f.Close()
+		st, serr := f.Stat()
+		if serr != nil {
+			return diskErr("publish "+path, serr)
+		}
+		err = copyInto(d.root, name, f, st.ModTime())
+	}
+	return diskErr("publish "+path, err)
+}
+
+// Create makes the file at a mirror path anew for streaming.
+func (t *Tree) Create(path string) (io.WriteCloser, error) {
+	if err := t.Root.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, diskErr("publish "+path, err)
+	}
+	f, err := t.Root.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return nil, diskErr("publish "+path, err)
+	}
+	return f, nil
+}
+
+// Remove deletes the file at a mirror path and the folders above it that are empty then.
+func (t *Tree) Remove(path string) error {
+	if err := t.Root.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return diskErr("unpublish "+path, err)
+	}
+	for i := strings.LastIndexByte(path, '/'); i > 0; i = strings.LastIndexByte(path[:i], '/') {
+		if t.Root.Remove(path[:i]) != nil {
+			break // not empty, or gone already
+		}
+	}
+	return nil
+}
+
+// Publish makes the tree the live one, as a version. From the moment that the decision is committed a crash ends in the new
+// version; before, in the old one. script is the edit script against the version before, uncompressed.
+func (t *Tree) Publish(v Version, script []byte) error {
+	s := t.s
+	if !s.volatile {
+		f, err := t.Root.Open(".")
+		if err == nil {
+			err = errors.Join(syncFS(f), f.Close())
+		}
+		if err != nil {
+			return diskErr("sync tree", err)
+		}
+	}
+	p := pending{Tree: t.letter, Version: v}
+	if len(script) > 0 {
+		enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+		if err != nil {
+			return err
+		}
+		p.Script = enc.EncodeAll(script, nil)
+	}
+	val, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	err = s.db.Update(func(tx *bolt.Tx) error {
+		m := tx.Bucket(bMeta)
+		if err := m.Put(kPublish, val); err != nil {
+			return err
+		}
+		return m.Delete(kBuild)
+	})
+	if err != nil {
+		return diskErr("publish", err)
+	}
+	return s.finishPublish()
+}
+
+// finishPublish carries out a publish that was decided.
+func (s *Site) finishPublish() error {
+	var p *pending
+	err := s.db.View(func(tx *bolt.Tx) error {
+		if v := tx.Bucket(bMeta).Get(kPublish); v != nil {
+			p = new(pending)
+			return json.Unmarshal(v, p)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("site %s: publish: %w: %v", s.Name, ErrDamaged, err)
+	}
+	if p == nil {
+		return nil
+	}
+	live, err := s.liveTree()
+	if err != nil {
+		return err
+	}
+	if live != p.Tree {
+		const aside = ".current.new"
+		if err := s.root.Remove(aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return diskErr("publish", err)
+		}
+		if err := s.root.Symlink("trees/"+p.Tree, aside); err != nil {
+			return diskErr("publish", err)
+		}
+		if err := s.root.Rename(aside, currentLink); err != nil {
+			return diskErr("publish", err)
+		}
+		if !s.volatile {
+			f, err := s.root.Open(".")
+			if err == nil {
+				err = errors.Join(f.Sync(), f.Close())
+			}
+			if err != nil {
+				return diskErr("publish", err)
+			}
+		}
+	}
+	rec, err := json.Marshal(p.Version)
+	if err != nil {
+		return err
+	}
+	return diskErr("publish", s.db.Update(func(tx *bolt.Tx) error {
+		m := tx.Bucket(bMeta)
+		k := seqKey(uint64(p.Version.Number))
+		if err := tx.Bucket(bVersions).Put(k, rec); err != nil {
+			return err
+		}
+		if err := m.Put(kLive, k); err != nil {
+			return err
+		}
+		if len(p.Script) > 0 {
+			if err := tx.Bucket(bScripts).Put(k, p.Script); err != nil {
+				return err
+			}
+		}
+		return m.Delete(kPublish)
+	}))
+}
+
+// Versions lists the published versions, oldest first.
+func (s *Site) Versions() ([]Version, error) {
+	var out []Version
+	err := s.each(bVersions, func(_, v []byte) error {
+		var x Version
+		if err := json.Unmarshal(v, &x); err != nil {
+			return fmt.Errorf("versions of %s: %w: %v", s.Name, ErrDamaged, err)
+		}
+		out = append(out, x)
+		return nil
+	})
+	return out, err
+}
