@@ -1,0 +1,206 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"syscall"
+	"testing"
+	"time"
+
+	"mirrord/internal/badserver"
+)
+
+// pauses records what a client would have waited.
+type pauses []time.Duration
+
+func (p *pauses) sleep(_ context.Context, d time.Duration) error {
+	*p = append(*p, d)
+	return nil
+}
+
+func TestRetries(t *testing.T) {
+	s := badserver.Start(t)
+	tests := []struct {
+		name   string
+		path   string
+		req    Request
+		status int
+		err    error
+		hits   int
+		waits  pauses // with Rand 0.5, Backoff 1 s
+	}{
+		{"broken connection", "/flaky?fail=2&status=0", Request{}, 200, nil, 3, pauses{500 * time.Millisecond, time.Second}},
+		{"too often", "/flaky?fail=9&status=0", Request{}, 0, ErrReset, 4, pauses{500 * time.Millisecond, time.Second, 1500 * time.Millisecond}},
+		{"caller retries", "/flaky?fail=9&status=0", Request{NoRetry: true}, 0, ErrReset, 1, nil},
+		{"500", "/flaky?fail=1&status=500", Request{}, 200, nil, 2, pauses{500 * time.Millisecond}},
+		{"502 with the host's gap", "/flaky?fail=1&status=502", Request{Gap: 5 * time.Second}, 200, nil, 2, pauses{5500 * time.Millisecond}},
+		{"500 for ever", "/flaky?fail=99&status=500", Request{}, 500, nil, 4, pauses{500 * time.Millisecond, time.Second, 1500 * time.Millisecond}},
+		{"503 with Retry-After", "/flaky?fail=1&status=503&after=3", Request{}, 200, nil, 2, pauses{3 * time.Second}},
+		{"503 with a long Retry-After", "/flaky?fail=1&status=503&after=3600", Request{}, 503, nil, 1, nil},
+		{"503 without", "/flaky?fail=1&status=503", Request{}, 503, nil, 1, nil},
+		{"429 without", "/flaky?fail=1&status=429", Request{}, 429, nil, 1, nil},
+		{"404", "/missing", Request{}, 404, nil, 1, nil},
+		{"truncated for ever", "/length-long", Request{}, 200, ErrTruncated, 4, pauses{500 * time.Millisecond, time.Second, 1500 * time.Millisecond}},
+		{"junk", "/http09", Request{}, 0, ErrProtocol, 1, nil},
+		{"bomb", "/gzip-bomb", Request{}, 200, ErrBomb, 1, nil},
+	}
+	for i, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var p pauses
+			o := Options{AllowPrivate: true, Retries: 3, BackoffCap: 3 * time.Second, Sleep: p.sleep, Rand: func() float64 { return 0.5 }}
+			c := newClient(t, o)
+			own := mustURL(t, s.URL+tt.path)
+			path := "/case" + string(rune('a'+i))
+			s.Alias(path, own.Path())
+			q, _ := own.Query()
+			tt.req.URL = mustURL(t, s.URL+path+"?"+q)
+			res, err := c.Do(context.Background(), tt.req, new(memory))
+			if !errors.Is(err, tt.err) || res.Status != tt.status {
+				t.Errorf("status %d, %v", res.Status, err)
+			}
+			if s.Hits(path) != tt.hits || len(res.Attempts) != tt.hits-1 {
+				t.Errorf("%d requests, %d attempts", s.Hits(path), len(res.Attempts))
+			}
+			if len(p) != len(tt.waits) {
+				t.Fatalf("waits %v, want %v", p, tt.waits)
+			}
+			for i := range p {
+				if p[i] != tt.waits[i] {
+					t.Errorf("waits %v, want %v", p, tt.waits)
+				}
+			}
+		})
+	}
+}
+
+func TestCanceled(t *testing.T) {
+	s := badserver.Start(t)
+	why := errors.New("the operator said so")
+	for _, path := range []string{"/silent", "/stalled-body", "/endless"} {
+		ctx, cancel := context.WithCancelCause(context.Background())
+		var began beginFunc = func(*Head) (io.Writer, error) { cancel(why); return io.Discard, nil }
+		if path == "/silent" {
+			timer := time.AfterFunc(20*time.Millisecond, func() { cancel(why) })
+			defer timer.Stop()
+		}
+		o := patient()
+		o.MaxBody, o.Retries = 1<<40, 5
+		res, err := newClient(t, o).Do(ctx, Request{URL: mustURL(t, s.URL+path)}, began)
+		if !errors.Is(err, ErrCanceled) || !errors.Is(err, why) || Transient(err) || len(res.Attempts) > 0 {
+			t.Errorf("%s: %v after %d attempts", path, err, len(res.Attempts))
+		}
+	}
+	// while it waits for a retry
+	ctx, cancel := context.WithCancelCause(context.Background())
+	o := patient()
+	o.Retries, o.Backoff = 5, time.Hour
+	o.Sleep = func(ctx context.Context, d time.Duration) error { cancel(why); return sleep(ctx, d) }
+	_, err := newClient(t, o).Do(ctx, Request{URL: mustURL(t, s.URL+"/reset-header")}, nil)
+	if !errors.Is(err, ErrCanceled) || !errors.Is(err, why) {
+		t.Errorf("%v", err)
+	}
+}
+
+type beginFunc func(*Head) (io.Writer, error)
+
+func (f beginFunc) Begin(h *Head) (io.Writer, error) { return f(h) }
+
+type brokenWriter struct{ err error }
+
+func (w brokenWriter) Write([]byte) (int, error) { return 0, w.err }
+
+// A full disk is neither the server's fault nor worth a retry.
+func TestSinkErrors(t *testing.T) {
+	s := badserver.Start(t)
+	o := patient()
+	o.Retries = 3
+	c := newClient(t, o)
+	for name, sink := range map[string]Sink{
+		"begin": beginFunc(func(*Head) (io.Writer, error) { return nil, syscall.ENOSPC }),
+		"write": beginFunc(func(*Head) (io.Writer, error) { return brokenWriter{syscall.ENOSPC}, nil }),
+		"reset": beginFunc(func(*Head) (io.Writer, error) { return brokenWriter{syscall.ECONNRESET}, nil }),
+	} {
+		res, err := c.Do(context.Background(), Request{URL: mustURL(t, s.URL+"/ok")}, sink)
+		if !errors.Is(err, ErrSink) || Transient(err) || len(res.Attempts) > 0 || res.Kept {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if res, err := c.Do(context.Background(), Request{URL: mustURL(t, s.URL+"/ok")}, nil); err != nil || !res.Kept {
+		t.Errorf("no sink: %v", err)
+	}
+}
+
+func TestLimitsOfSize(t *testing.T) {
+	s := badserver.Start(t)
+	c := newClient(t, patient())
+	n := int64(len(badserver.Page))
+	tests := []struct {
+		path string
+		req  Request
+		err  error
+		want int64
+	}{
+		{"/ok", Request{MaxBody: n}, nil, n},
+		{"/ok", Request{MaxBody: n - 1}, ErrTooLarge, 0},
+		{"/ok", Request{MaxBody: n - 1, Cut: true}, nil, n - 1},
+		{"/no-length", Request{MaxBody: n - 1}, ErrTooLarge, 0},
+		{"/gzip", Request{MaxBody: 299999}, ErrTooLarge, 0},
+		{"/gzip", Request{MaxBody: 300000}, nil, 300000},
+		{"/gzip", Request{MaxBody: 1000, Cut: true}, nil, 1000},
+		{"/endless", Request{MaxBody: 100000, Cut: true}, nil, 100000},
+		{"/robots-huge", Request{MaxBody: 500 << 10, Cut: true}, nil, 500 << 10},
+	}
+	for _, tt := range tests {
+		var m memory
+		tt.req.URL = mustURL(t, s.URL+tt.path)
+		res, err := c.Do(context.Background(), tt.req, &m)
+		if !errors.Is(err, tt.err) {
+			t.Errorf("%s %+v: %v", tt.path, tt.req, err)
+			continue
+		}
+		if err == nil && (int64(m.Len()) != tt.want || res.Body != tt.want || !res.Kept || res.Cut != tt.req.Cut) {
+			t.Errorf("%s: %d bytes, want %d; cut %v, body %d", tt.path, m.Len(), tt.want, res.Cut, res.Body)
+		}
+	}
+}
+
+// The texts by which net/http is understood are provoked elsewhere; this is the rest.
+func TestErrorClasses(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := l.Addr().String()
+	l.Close()
+	c := newClient(t, patient())
+	_, err = c.Do(context.Background(), Request{URL: mustURL(t, "http://"+closed+"/")}, nil)
+	if !errors.Is(err, ErrRefused) || !Transient(err) {
+		t.Errorf("closed port: %v", err)
+	}
+	_, err = c.Do(context.Background(), Request{}, nil)
+	if err == nil {
+		t.Error("no URL, no error")
+	}
+	for _, tt := range []struct {
+		err       error
+		class     error
+		transient bool
+	}{
+		{&net.DNSError{IsNotFound: true}, ErrDNS, false},
+		{&net.DNSError{IsTemporary: true}, ErrDNS, true},
+		{&net.OpError{Op: "dial", Err: syscall.EHOSTUNREACH}, ErrUnreachable, true},
+		{&net.OpError{Op: "read", Err: syscall.ETIMEDOUT}, ErrTimeout, true},
+		{http.ErrHandlerTimeout, ErrProtocol, false},
+	} {
+		e := classify(context.Background(), nil, mustURL(t, "http://a/"), tt.err, false)
+		if e.Class != tt.class || Transient(e) != tt.transient {
+			t.Errorf("%v: class %v, transient %v", tt.err, e.Class, Transient(e))
+		}
+	}
+	if Transient(nil) || Transient(io.EOF) {
+		t.Error("transient without a class")
+	}
+}
