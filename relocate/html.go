@@ -143,6 +143,9 @@ func (h *htmlScan) startTag(p int) int {
 			continue
 		}
 		seen[id>>6] |= 1 << (id & 63)
+		if a.v0 == a.k1 && id != attrCrossorigin {
+			continue // no value, and no place to write one
+		}
 		sc.attrs = append(sc.attrs, attr{id: id, quote: a.quote, k0: a.k0, v0: a.v0, v1: a.v1, end: a.end})
 	}
 	if p == attrEOF {

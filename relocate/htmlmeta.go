@@ -187,7 +187,7 @@ func srcsetNext(s []byte, p int) (start, end, next int) {
 // and none of the characters of markup, JSON or text.
 func lazyURL(s []byte) bool {
 	s = bytes.Trim(s, "\t\n\f\r ")
-	if len(s) == 0 || len(s) > 4096 || bytes.ContainsAny(s, " \t\n\r\"'<>{}[]|\\^`,;$") {
+	if len(s) == 0 || len(s) > 4096 || bytes.ContainsAny(s, " \t\n\r\"<>{}[]|\\^`") {
 		return false
 	}
 	rest := s

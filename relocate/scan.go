@@ -34,7 +34,7 @@ func (d *Doc) Scan(raw []byte, in Input) error {
 			d.CharsetFrom = FromDocument
 			if sc.late.name != sc.cs.name {
 				sc.cs = sc.late
-				if !ascii(raw) {
+				if !sc.neutral(raw) {
 					continue
 				}
 			}
@@ -145,7 +145,7 @@ func (sc *scanner) charsetEdit(raw []byte) {
 		}
 		sc.insert(at, at, `<meta charset="`+name+`">`)
 	case CSS:
-		if ascii(raw) {
+		if sc.neutral(raw) {
 			return
 		}
 		if a, b := cssCharset(raw[:min(len(raw), prescanBytes)]); b > 0 {
@@ -157,7 +157,7 @@ func (sc *scanner) charsetEdit(raw []byte) {
 		head := raw[:min(len(raw), prescanBytes)]
 		label, a, b := xmlEncoding(head)
 		switch {
-		case sc.cs.utf8() && len(label) == 0, ascii(raw):
+		case sc.cs.utf8() && len(label) == 0, sc.neutral(raw):
 		case len(label) > 0:
 			sc.insert(int32(a), int32(b), name)
 		case b > 0:
@@ -167,6 +167,9 @@ func (sc *scanner) charsetEdit(raw []byte) {
 		}
 	}
 }
+
+// neutral reports whether raw reads the same in all encodings that could be taken for the document's.
+func (sc *scanner) neutral(raw []byte) bool { return !sc.cs.transcoded() && ascii(raw) }
 
 func (sc *scanner) insert(a, b int32, text string) {
 	sc.d.Edits = append(sc.d.Edits, Edit{Start: a, End: b, New: text, Why: EditCharset, Link: -1})

@@ -17,6 +17,9 @@ func sniff(raw []byte, f Format, header string) (charset, CharsetFrom) {
 		c, _ := lookup([]byte("utf-16le"))
 		return c, FromBOM
 	}
+	if f == Manifest {
+		return charset{}, FromDefault // JSON is UTF-8
+	}
 	if header != "" {
 		if c, ok := lookup([]byte(header)); ok {
 			return c, FromHeader

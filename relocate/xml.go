@@ -120,7 +120,7 @@ func (x *xmlReader) attributes(s []byte, p int) int {
 		case attrEOF:
 			return -1
 		}
-		if a.k1 > a.k0 && len(x.attrs) < maxAttrs {
+		if a.k1 > a.k0 && a.v0 > a.k1 && len(x.attrs) < maxAttrs {
 			x.attrs = append(x.attrs, a)
 		}
 	}
