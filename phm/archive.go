@@ -109,7 +109,7 @@ func checkEntry(f *zip.File, l Limits) error {
 	if isDir(f) {
 		name = name[:len(name)-1]
 	}
-	if name != MetaName && name != FilesName {
+	if isDir(f) || name != MetaName && name != FilesName {
 		if err := CheckPath(name); err != nil {
 			return err
 		}

@@ -42,7 +42,7 @@ func CheckPath(path string) error {
 	rest := path
 	for first := true; ; first = false {
 		segment, more, found := strings.Cut(rest, "/")
-		if reason := checkSegment(segment, first && !found); reason != "" {
+		if reason := checkSegment(segment, first); reason != "" {
 			return why(reason)
 		}
 		if !found {
@@ -52,7 +52,7 @@ func CheckPath(path string) error {
 	}
 }
 
-func checkSegment(s string, only bool) string {
+func checkSegment(s string, atRoot bool) string {
 	switch {
 	case s == "":
 		return "it has an empty segment"
@@ -68,7 +68,7 @@ func checkSegment(s string, only bool) string {
 		return "a segment ends with a dot"
 	case reserved(s):
 		return "a segment is a reserved name"
-	case only && (strings.EqualFold(s, MetaName) || strings.EqualFold(s, FilesName)):
+	case atRoot && (strings.EqualFold(s, MetaName) || strings.EqualFold(s, FilesName)):
 		return "the name belongs to the format"
 	}
 	for _, r := range s {

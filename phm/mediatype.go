@@ -59,7 +59,7 @@ func mediaOf(mime string) (m media, ok bool) {
 	case "image/avif":
 		return media{".avif", rasters}, true
 	case "image/apng":
-		return media{".apng", rasters}, true
+		return media{".png", rasters}, true
 	case "image/bmp", "image/x-ms-bmp":
 		return media{".bmp", rasters}, true
 	case "image/x-icon", "image/vnd.microsoft.icon":

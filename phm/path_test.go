@@ -96,6 +96,7 @@ func TestPreferred(t *testing.T) {
 		{"/phm.json", "application/json", "%70hm.json"},
 		{"/phm", "application/json", "%70hm.json"},
 		{"/PHM.files", "", "%50HM.files"},
+		{"/phm.json/a", "text/plain", "%70hm.json/a"},
 		{"/a/phm.json", "application/json", "a/phm.json"},
 		{"/@h/x.html", "text/html", "%40h/x.html"},
 		// Long names.

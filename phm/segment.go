@@ -159,9 +159,10 @@ func plain(path, mime string) bool {
 		}
 		start = i + 1
 	}
-	last := path[strings.LastIndexByte(path, '/')+1:]
-	if len(last) == len(path) && reservedAtRoot(last) {
-		return false
+	if c := path[0]; c == 'p' || c == 'P' {
+		if first, _, _ := strings.Cut(path, "/"); reservedAtRoot(first) {
+			return false
+		}
 	}
-	return forcedExtension(last, mime) == ""
+	return forcedExtension(path[strings.LastIndexByte(path, '/')+1:], mime) == ""
 }

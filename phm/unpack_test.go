@@ -3,7 +3,9 @@ package phm
 import (
 	"archive/zip"
 	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -129,7 +131,7 @@ func hostile(t testing.TB) map[string]struct {
 	good := func(more ...entry) []byte { return makeZip(t, append(entriesOf(sample(t)), more...)) }
 	out := map[string]c{}
 	for _, name := range []string{"../x", "a/../../x", "/etc/passwd", "C:/x", "c:x", `a\..\x`, `\\host\share\x`, "a//b", "./a", "a/.", ".bashrc", "docs/.ssh/id", "CON", "docs/nul.txt",
-		"a\x00b", "a\nb", "x.", "x ", " x", "a:b", "cafe\u0301", "a\u202eb", "\xff\xfe", "", "web.config", "sub/desktop.ini", "PHM.JSON", strings.Repeat("x", 256), strings.Repeat("x/", 600) + "x", "../", "a/../../b/"} {
+		"a\x00b", "a\nb", "x.", "x ", " x", "a:b", "cafe\u0301", "a\u202eb", "\xff\xfe", "", "web.config", "sub/desktop.ini", "PHM.JSON", "phm.json/x", "phm.json/", "Phm.Files/x/y", strings.Repeat("x", 256), strings.Repeat("x/", 600) + "x", "../", "a/../../b/"} {
 		out[fmt.Sprintf("name %.20q", name)] = c{archive: good(entry{name: name, body: ""}), want: ErrPath}
 	}
 	for name, e := range map[string]entry{
@@ -339,6 +341,69 @@ func FuzzUnpack(f *testing.F) {
 		}
 		if err := report.Err(); err != nil {
 			t.Fatalf("unpacked, and then: %v", err)
+		}
+	})
+}
+
+// FuzzUnpackTable has a well-formed archive around a name, a table line and a body that are not: it reaches what follows the checks
+// that random bytes do not pass.
+func FuzzUnpackTable(f *testing.F) {
+	for _, name := range []string{"a.html", "../x", "a/../b", "INDEX.html", "index.html/x", "C:\\x", "é", "e\u0301", "con", "phm.json", "a\x00", ".x", "a/b/c"} {
+		f.Add(name, name, []byte("body"), uint32(0o100644), true)
+		f.Add(name, "other.html", []byte{}, uint32(0o120777), false)
+	}
+	index := []byte("<title>x</title>")
+	f.Fuzz(func(t *testing.T, name, listed string, body []byte, mode uint32, deflate bool) {
+		line := func(path string, body []byte) string {
+			sum := sha256.Sum256(body)
+			b, err := AppendFile(nil, &File{Path: path, URL: "https://h.example/", Size: int64(len(body)), SHA256: hex.EncodeToString(sum[:])})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(b)
+		}
+		lines := []string{line("index.html", index), line(listed, body)}
+		if listed < "index.html" {
+			slices.Reverse(lines)
+		}
+		meta := fmt.Sprintf(`{"phm":1,"entry":"index.html","files":2,"bytes":%d}`, len(index)+len(body))
+		change := func(h *zip.FileHeader) {
+			h.CreatorVersion, h.ExternalAttrs = 3<<8, mode<<16
+			if !deflate {
+				h.Method = zip.Store
+			}
+		}
+		if strings.HasSuffix(name, "/") {
+			body = nil
+		}
+		var b bytes.Buffer
+		z := zip.NewWriter(&b)
+		for _, e := range []entry{{name: MetaName, body: meta}, {name: FilesName, body: strings.Join(lines, "")}, {name: "index.html", body: string(index)}, {name: name, body: string(body), change: change}} {
+			h := &zip.FileHeader{Name: e.name, Method: zip.Deflate}
+			if e.change != nil {
+				e.change(h)
+			}
+			w, err := z.CreateHeader(h)
+			if err != nil {
+				return
+			}
+			if _, err := w.Write([]byte(e.body)); err != nil {
+				return
+			}
+		}
+		if z.Close() != nil {
+			return
+		}
+		sink, err := unpack(t, b.Bytes(), Limits{})
+		safe := name == listed && CheckPath(name) == nil && mode&0o170000 == 0o100000 && Fold(name) != "index.html" && !strings.HasPrefix(Fold(name), "index.html/")
+		if safe && err != nil {
+			t.Fatalf("%q was refused: %v", name, err)
+		}
+		if err == nil && !bytes.Equal(sink.files[name].Data, body) {
+			t.Fatalf("%q has other bytes", name)
+		}
+		if err != nil && len(sink.order) > 0 {
+			t.Fatalf("%q were written before %v", sink.order, err)
 		}
 	})
 }
