@@ -168,7 +168,7 @@ func parseContentRange(s string) (first, last, total int64, err error) {
 	}
 	total = -1
 	if size != "*" {
-		if total, err = strconv.ParseInt(size, 10, 64); err != nil {
+		if total, err = strconv.ParseInt(size, 10, 64); err != nil || total < 0 {
 			return 0, 0, 0, bad
 		}
 	}

@@ -16,6 +16,9 @@ import (
 	"time"
 )
 
+// shared holds what all servers do; its bodies are made once for a test binary.
+var shared = sync.OnceValue(behaviours)
+
 // A Handler answers one request by writing to c. It reports whether the connection can go on.
 type Handler func(c *Conn, r *http.Request) (keep bool)
 
@@ -50,7 +53,7 @@ func Start(t testing.TB) *Server {
 	}
 	s := &Server{
 		URL: "http://" + l.Addr().String(), Addr: l.Addr().String(), l: l, done: make(chan struct{}), conns: map[net.Conn]bool{},
-		handlers: behaviours(), hits: map[string]int{},
+		handlers: maps.Clone(shared()), hits: map[string]int{},
 	}
 	s.wg.Add(1)
 	go s.accept()

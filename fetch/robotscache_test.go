@@ -1,0 +1,315 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"mirrord/internal/badserver"
+)
+
+// clock is a wall clock that a test moves.
+type clock struct{ at atomic.Int64 }
+
+func newClock() *clock {
+	c := new(clock)
+	c.at.Store(epoch.UnixNano())
+	return c
+}
+func (c *clock) now() time.Time      { return time.Unix(0, c.at.Load()) }
+func (c *clock) add(d time.Duration) { c.at.Add(int64(d)) }
+func (c *clock) sleep(ctx context.Context, d time.Duration) error {
+	c.add(d)
+	return context.Cause(ctx)
+}
+
+// robotsSite serves /robots.txt with the status and body last set; status 0 hangs up.
+type robotsSite struct {
+	*badserver.Server
+	mu     sync.Mutex
+	status int
+	body   string
+	fields []string
+}
+
+func newRobotsSite(t *testing.T) *robotsSite {
+	s := &robotsSite{Server: badserver.Start(t), status: 200}
+	s.Handle("/robots.txt", func(c *badserver.Conn, r *http.Request) bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.status == 0 {
+			c.Reset()
+			return false
+		}
+		c.Answer(fmt.Sprintf("%d x", s.status), []byte(s.body), s.fields...)
+		return true
+	})
+	return s
+}
+
+func (s *robotsSite) set(status int, body string, fields ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.status, s.body, s.fields = status, body, fields
+}
+
+type robotsStore map[string]RobotsRecord
+
+func (s robotsStore) LoadRobots(origin string) (RobotsRecord, bool, error) {
+	r, ok := s[origin]
+	return r, ok, nil
+}
+
+func (s robotsStore) SaveRobots(r RobotsRecord) error {
+	s[r.Origin] = r
+	return nil
+}
+
+func robotsClient(t *testing.T, k *clock) *Client {
+	return newClient(t, Options{AllowHosts: []string{"127.0.0.1"}, Retries: -1, Now: k.now, Sleep: k.sleep})
+}
+
+const rulesText = "User-agent: mirrord\nDisallow: /private\nCrawl-delay: 7\nSitemap: http://a/map.xml\n"
+
+func TestRobotsStatus(t *testing.T) {
+	tests := []struct {
+		name    string
+		status  int
+		body    string
+		fields  []string
+		private bool // /private may be asked for
+		public  bool
+	}{
+		{"rules", 200, rulesText, nil, false, true},
+		{"none", 404, "", nil, true, true},
+		{"forbidden is no rule", 403, rulesText, nil, true, true},
+		{"too many requests", 429, "", nil, false, false},
+		{"server error", 500, "", nil, false, false},
+		{"unavailable", 503, "", nil, false, false},
+		{"hangs up", 0, "", nil, false, false},
+		{"redirect", 302, "", []string{"Location: /moved.txt"}, false, true},
+		{"redirect loop", 302, "", []string{"Location: /robots.txt"}, true, true}, // RFC 9309 §2.3.1.2
+		{"redirect to nowhere", 302, "", nil, true, true},
+		{"redirect to a private address", 302, "", []string{"Location: http://169.254.169.254/robots.txt"}, false, false},
+		{"unknown coding", 200, rulesText, []string{"Content-Encoding: sdch"}, false, false},
+		{"coded", 200, string(badserver.Encode("br", []byte(rulesText))), []string{"Content-Encoding: br"}, false, true},
+		{"empty", 200, "", nil, true, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newRobotsSite(t)
+			s.set(tt.status, tt.body, tt.fields...)
+			s.Handle("/moved.txt", func(c *badserver.Conn, _ *http.Request) bool {
+				c.Answer("200 OK", []byte(rulesText))
+				return true
+			})
+			k := newClock()
+			got, err := NewRobotsCache(robotsClient(t, k), RobotsOptions{}).Rules(context.Background(), mustURL(t, s.URL+"/x"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			private, rule := got.Allowed("/private")
+			public, _ := got.Allowed("/public")
+			if private != tt.private || public != tt.public {
+				t.Errorf("private %v, public %v (%v)", private, public, rule)
+			}
+			if n := s.Hits("/robots.txt"); tt.name == "redirect loop" && n != 6 {
+				t.Errorf("%d requests", n)
+			}
+		})
+	}
+}
+
+func TestRobotsHuge(t *testing.T) {
+	s := badserver.Start(t)
+	s.Alias("/robots.txt", "/robots-huge")
+	got, err := NewRobotsCache(robotsClient(t, newClock()), RobotsOptions{}).Rules(context.Background(), mustURL(t, s.URL+"/"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ok, _ := got.Allowed("/first"); ok || got.Status != 200 {
+		t.Errorf("status %d, the first rule does not bind", got.Status)
+	}
+}
+
+func TestRobotsLife(t *testing.T) {
+	s := newRobotsSite(t)
+	s.set(200, rulesText, `ETag: "r1"`)
+	k := newClock()
+	store := robotsStore{}
+	var hosts Hosts
+	u := mustURL(t, s.URL+"/x")
+	cache := func() *RobotsCache {
+		return NewRobotsCache(robotsClient(t, k), RobotsOptions{Store: store, Hosts: &hosts})
+	}
+	r := cache()
+	rules := func(wantHits int, wantAllowed bool) *Robots {
+		t.Helper()
+		got, err := r.Rules(context.Background(), u)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Hits("/robots.txt") != wantHits {
+			t.Fatalf("%d requests, want %d", s.Hits("/robots.txt"), wantHits)
+		}
+		if ok, rule := got.Allowed("/private"); ok != wantAllowed {
+			t.Fatalf("allowed %v by %v", ok, rule)
+		}
+		return got
+	}
+	if _, ok := r.Cached(u); ok {
+		t.Error("known before it was asked for")
+	}
+	got := rules(1, false)
+	if len(got.File.Sitemaps()) != 1 || got.Status != 200 {
+		t.Errorf("%+v", got)
+	}
+	if h := hosts.Snapshot(); len(h) != 1 || h[0].CrawlDelay != 7*time.Second || h[0].InFlight != 0 || h[0].Requests != 1 {
+		t.Errorf("%+v", h)
+	}
+	k.add(23 * time.Hour)
+	rules(1, false)
+	r = cache() // another process: the store knows
+	rules(1, false)
+	k.add(2 * time.Hour) // past 24 h
+	s.set(304, "")
+	rules(2, false)
+	log := s.Log()
+	if got := log[len(log)-1].Header.Get("If-None-Match"); got != `"r1"` {
+		t.Errorf("asked with %q", got)
+	}
+	k.add(25 * time.Hour)
+	s.set(500, "")
+	if got := rules(3, false); !got.Stale {
+		t.Error("not marked as stale")
+	}
+	if ok, _ := must(r.Rules(context.Background(), u)).Allowed("/public"); !ok {
+		t.Error("a moment's 500 ends the run in spite of a copy")
+	}
+	rules(3, false)
+	k.add(11 * time.Minute)
+	rules(4, false)            // looked at again
+	k.add(31 * 24 * time.Hour) // the copy is too old now
+	got = rules(5, false)      // /private
+	if ok, rule := got.Allowed("/public"); ok {
+		t.Errorf("allowed by %v", rule)
+	}
+	k.add(11 * time.Minute)
+	s.set(404, "")
+	rules(6, true)
+	if h := hosts.Snapshot(); h[0].CrawlDelay != 0 {
+		t.Error("Crawl-delay outlives its file")
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func TestRobotsStrictWithoutStale(t *testing.T) {
+	s := newRobotsSite(t)
+	s.set(200, rulesText)
+	k := newClock()
+	r := NewRobotsCache(robotsClient(t, k), RobotsOptions{Store: robotsStore{}, MaxStale: -1})
+	u := mustURL(t, s.URL+"/x")
+	must(r.Rules(context.Background(), u))
+	k.add(25 * time.Hour)
+	s.set(503, "", "Retry-After: 3600")
+	got := must(r.Rules(context.Background(), u))
+	if ok, _ := got.Allowed("/public"); ok {
+		t.Error("allowed")
+	}
+	if d := got.Expires.Sub(k.now()); d != time.Hour {
+		t.Errorf("looked at again in %v, Retry-After says an hour", d)
+	}
+}
+
+type failingStore struct{}
+
+func (failingStore) LoadRobots(string) (RobotsRecord, bool, error) {
+	return RobotsRecord{}, false, io.ErrUnexpectedEOF
+}
+func (failingStore) SaveRobots(RobotsRecord) error { return io.ErrShortWrite }
+
+func TestRobotsStoreFails(t *testing.T) {
+	s := newRobotsSite(t)
+	s.set(200, rulesText)
+	r := NewRobotsCache(robotsClient(t, newClock()), RobotsOptions{Store: failingStore{}})
+	if ok, _ := must(r.Rules(context.Background(), mustURL(t, s.URL+"/"))).Allowed("/private"); ok {
+		t.Error("allowed")
+	}
+}
+
+// Many ask at once, one request is made; the one that makes it may give up without harm to the others.
+func TestRobotsOneRequest(t *testing.T) {
+	release := make(chan struct{})
+	var hits atomic.Int32
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		hits.Add(1)
+		select {
+		case <-release:
+		case <-r.Context().Done():
+		}
+		io.WriteString(w, rulesText)
+	}))
+	defer s.Close()
+	r := NewRobotsCache(newClient(t, Options{AllowPrivate: true, Retries: -1}), RobotsOptions{})
+	u := mustURL(t, s.URL+"/x")
+
+	ctx, cancel := context.WithCancel(context.Background())
+	leader := make(chan error, 1)
+	go func() { _, err := r.Rules(ctx, u); leader <- err }()
+	for hits.Load() == 0 {
+		<-time.After(time.Millisecond)
+	}
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			if ok, _ := must(r.Rules(context.Background(), u)).Allowed("/private"); ok {
+				t.Error("allowed")
+			}
+		}()
+	}
+	cancel()
+	if err := <-leader; !errors.Is(err, context.Canceled) {
+		t.Errorf("the one that gave up: %v", err)
+	}
+	close(release)
+	wg.Wait()
+	if n := hits.Load(); n != 2 {
+		t.Errorf("%d requests", n)
+	}
+}
+
+// The cache waits for the host's turn like everybody.
+func TestRobotsTakesTheTurn(t *testing.T) {
+	s := newRobotsSite(t)
+	s.set(200, rulesText)
+	k := newClock()
+	var hosts Hosts
+	p := Politeness{Delay: 5 * time.Second}
+	hosts.Acquire("127.0.0.1", p, k.now())
+	hosts.Release("127.0.0.1", p, k.now(), answered(0))
+	r := NewRobotsCache(robotsClient(t, k), RobotsOptions{Hosts: &hosts, Politeness: p})
+	before := k.now()
+	must(r.Rules(context.Background(), mustURL(t, s.URL+"/")))
+	if d := k.now().Sub(before); d != 5*time.Second {
+		t.Errorf("waited %v", d)
+	}
+	if !strings.Contains(fmt.Sprint(s.Log()), "/robots.txt") {
+		t.Error("not asked")
+	}
+}
