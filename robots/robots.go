@@ -111,7 +111,7 @@ type Rules struct {
 }
 
 // Agent returns the rules for a product token ("mirrord"; a version after it is ignored): those of all groups that name it, in
-// any case (2.2.1), else those of all groups for "*", else none.
+// any case (2.2.1), else those of all groups for "*", else none. It sorts them, so keep the Rules rather than ask again.
 func (f *File) Agent(product string) *Rules {
 	r := &Rules{file: f, product: productToken(product)}
 	if !r.merge(f.groups, r.product) {

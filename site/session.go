@@ -72,8 +72,9 @@ func pathSession(path string) (start, end int) {
 				return i, j
 			}
 		case path[i] == '/' && strings.HasPrefix(path[i+1:], "(S("):
-			if j := strings.Index(path[i:], "))"); j >= 0 && isToken(path[i+4:i+j]) {
-				return i, i + j + 2
+			seg, _, _ := strings.Cut(path[i+1:], "/")
+			if token, ok := strings.CutSuffix(seg, "))"); ok && isToken(token[3:]) {
+				return i, i + 1 + len(seg)
 			}
 		}
 	}

@@ -134,7 +134,7 @@ func frequent(segs []string, limit int) (string, int) {
 
 func allNumbers(segs []string) bool {
 	for _, s := range segs {
-		if strings.Trim(s, "0123456789") != "" {
+		if s == "" || strings.Trim(s, "0123456789") != "" {
 			return false
 		}
 	}

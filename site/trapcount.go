@@ -137,6 +137,7 @@ func findDate(u URL, query string) (d date, shape uint64) {
 }
 
 // pathDate finds a date that is the last part of a path: /2026/11/, /2026/11/20/index.html, /cal-2026-11-20.html, /20261120.
+// Six digits are no month: too many numbered pages look like one.
 func pathDate(path string) date {
 	path = strings.TrimSuffix(path, "/")
 	if i := strings.LastIndexByte(path, '/'); i >= 0 {
@@ -174,10 +175,8 @@ func lastDate(s string) date {
 		s = s[:i-1]
 	}
 	switch {
-	case n == 1 && lens[0] == 8: // yyyymmdd
+	case n == 1 && lens[0] == 8 && nums[0] >= 1900_00_00 && nums[0] < 2200_00_00: // yyyymmdd; others are some number
 		return newDate(nums[0]/10000, nums[0]/100%100, nums[0]%100, 3)
-	case n == 1 && lens[0] == 6: // yyyymm
-		return newDate(nums[0]/100, nums[0]%100, 1, 2)
 	case n == 2 && lens[1] == 4: // yyyy/mm
 		return newDate(nums[1], nums[0], 1, 2)
 	case n == 3 && lens[2] == 4: // yyyy/mm/dd
@@ -186,8 +185,7 @@ func lastDate(s string) date {
 	return date{}
 }
 
-// newDate returns the date if its month and day exist and its year has four digits; without separators or with them, a year
-// below 1000 is no year that a calendar walks to.
+// newDate returns the date if its year has four digits and its month and day exist.
 func newDate(year, month, day uint64, parts int) date {
 	if year < 1000 || year > 9999 || month < 1 || month > 12 || day < 1 || day > 31 {
 		return date{}
@@ -208,7 +206,7 @@ func queryDate(query string) date {
 		if value == "" || len(value) > 32 {
 			continue
 		}
-		if v := lastDate(value); v.parts > 0 && strings.Trim(value, "0123456789-_./") == "" && (len(value) != 6 && len(value) != 8 || isDateParam(name)) {
+		if v := lastDate(value); v.parts > 0 && strings.Trim(value, "0123456789-_./") == "" && (len(value) != 8 || isDateParam(name)) {
 			d.parts += v.parts
 			d.year = v.year
 			d.value = hashUint(d.value, v.value)

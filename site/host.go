@@ -1,0 +1,100 @@
+package site
+
+import (
+	"fmt"
+
+	whatwg "github.com/nlnwa/whatwg-url/url"
+)
+
+// maxHost bounds the written form of a host, in bytes: 253 characters, each up to twelve bytes when percent-encoded UTF-8.
+const maxHost = 4096
+
+// splitPort cuts an authority at the colon before its port; a colon inside brackets is none.
+func splitPort(s string) (host, port string) {
+	bracket := false
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '[':
+			bracket = true
+		case ']':
+			bracket = false
+		case ':':
+			if !bracket {
+				return s[:i], s[i:]
+			}
+		}
+	}
+	return s, ""
+}
+
+// appendPort appends port, which is empty or starts with ':', unless it is the scheme's default.
+func appendPort(dst []byte, scheme scheme, port string) ([]byte, error) {
+	if len(port) <= 1 {
+		return dst, nil
+	}
+	n := 0
+	for i := 1; i < len(port); i++ {
+		c := port[i]
+		if c < '0' || c > '9' {
+			return dst, ErrPort
+		}
+		if n = n*10 + int(c-'0'); n > 65535 {
+			return dst, ErrPort
+		}
+	}
+	if scheme == schemeHTTP && n == 80 || scheme == schemeHTTPS && n == 443 {
+		return dst, nil
+	}
+	return fmt.Appendf(dst, ":%d", n), nil
+}
+
+// appendPlainHost appends a host that is canonical apart from upper case: a name of letters, digits, '_' and single inner
+// hyphens, whose last label starts with a letter. It reports false for all others.
+func appendPlainHost(dst []byte, s string) ([]byte, bool) {
+	if len(s) == 0 || len(s) > 253 {
+		return dst, false
+	}
+	start := len(dst)
+	prev, label := byte('.'), 0 // label is where the current one starts
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		switch {
+		case 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '_':
+		case 'A' <= c && c <= 'Z':
+			c |= 0x20
+		case c == '.':
+			if prev == '.' || prev == '-' || i-label > 63 {
+				return dst[:start], false
+			}
+			label = i + 1
+		case c == '-':
+			if prev == '.' || prev == '-' {
+				return dst[:start], false
+			}
+		default:
+			return dst[:start], false
+		}
+		dst = append(dst, c)
+		prev = c
+	}
+	if first := dst[min(start+label, len(dst)-1)]; prev == '.' || prev == '-' || len(s)-label > 63 || first < 'a' {
+		return dst[:start], false
+	}
+	return dst, true
+}
+
+// slowHost returns what the library makes of a host.
+func slowHost(host string) (string, error) {
+	if host == "" || len(host) > maxHost {
+		return "", ErrHost
+	}
+	w, err := whatwg.Parse("http://" + host + "/")
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrHost, err)
+	}
+	h := w.Hostname()
+	if h == "" {
+		return "", ErrHost
+	}
+	return h, nil
+}
