@@ -106,13 +106,17 @@ func BenchmarkXNetTokenizer(b *testing.B) {
 	b.SetBytes(total)
 	b.ReportAllocs()
 	for b.Loop() {
-		for _, p := range pages {
-			z := html.NewTokenizer(bytes.NewReader(p))
-			for tt := z.Next(); tt != html.ErrorToken; tt = z.Next() {
-				if tt == html.StartTagToken || tt == html.SelfClosingTagToken {
-					for _, more := z.TagName(); more; {
-						_, _, more = z.TagAttr()
-					}
+		tokenizeAll(pages)
+	}
+}
+
+func tokenizeAll(pages [][]byte) {
+	for _, p := range pages {
+		z := html.NewTokenizer(bytes.NewReader(p))
+		for tt := z.Next(); tt != html.ErrorToken; tt = z.Next() {
+			if tt == html.StartTagToken || tt == html.SelfClosingTagToken {
+				for _, more := z.TagName(); more; {
+					_, _, more = z.TagAttr()
 				}
 			}
 		}
@@ -138,18 +142,23 @@ func BenchmarkIndexByte(b *testing.B) {
 	n := 0
 	b.SetBytes(total)
 	for b.Loop() {
-		for _, p := range pages {
-			for {
-				i := bytes.IndexByte(p, '<')
-				if i < 0 {
-					break
-				}
-				n++
-				p = p[i+1:]
-			}
-		}
+		n += indexAll(pages)
 	}
 	if n == 0 {
 		b.Fatal("no tags")
 	}
+}
+
+func indexAll(pages [][]byte) (n int) {
+	for _, p := range pages {
+		for {
+			i := bytes.IndexByte(p, '<')
+			if i < 0 {
+				break
+			}
+			n++
+			p = p[i+1:]
+		}
+	}
+	return n
 }

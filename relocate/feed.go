@@ -50,13 +50,8 @@ func (sc *scanner) feed(v view) {
 			f.depth++
 			f.base()
 			f.element()
-			if n := len(f.bases); n > 0 {
-				for i := first; i < len(sc.d.Links); i++ {
-					if l := &sc.d.Links[i]; l.URL == nil {
-						l.Plain = false
-						sc.resolve(f.bases[n-1].url, l)
-					}
-				}
+			if n := len(f.bases); n > 0 && len(sc.d.Links) > first {
+				sc.resolveFrom(first, f.bases[n-1].url)
 			}
 			if f.x.closed {
 				f.depth--

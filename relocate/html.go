@@ -29,6 +29,8 @@ type scanner struct {
 
 	strings map[string]string // those of earlier documents
 
+	outer, nested resolver
+
 	foreignAware bool // obey SVG and MathML where they change tokenization; x/net/html's Tokenizer does not
 	keepEmpty    bool // record references without path and query: a <base> gives them another document
 	sawEmpty     bool // one was left out
@@ -73,15 +75,21 @@ func (sc *scanner) html(v view, ctx Context) {
 	}
 }
 
+// attrSet is a set of attributes. It must hold attrCount bits.
+type attrSet uint64
+
+const _ = uint(64 - attrCount)
+
 // htmlScan is the state of one (possibly nested) HTML document.
 type htmlScan struct {
 	sc        *scanner
 	v         view
 	ctx       Context
 	top       bool
-	foreign   int // open svg and math elements
-	templates int // open template elements: their <base> and <meta> are inert
-	first     int // the document's first link
+	foreign   int     // open svg and math elements
+	templates int     // open template elements: their <base> and <meta> are inert
+	first     int     // the document's first link
+	seen      attrSet // of the tag being read
 
 	base    []byte
 	baseSet bool
@@ -96,7 +104,7 @@ func (h *htmlScan) markup(p int) int {
 		return len(s)
 	}
 	end := skipMarkup(s, p)
-	if h.top && h.sc.doctypeEnd < 0 && len(s)-p > 7 && equalFold(s[p:p+7], "doctype") {
+	if h.top && h.sc.doctypeEnd < 0 && end-p > 7 && s[end-1] == '>' && equalFold(s[p:p+7], "doctype") {
 		h.sc.doctypeEnd = h.v.at(end)
 	}
 	return end
@@ -132,17 +140,17 @@ func (h *htmlScan) startTag(p int) int {
 	mark := len(sc.attrs)
 	p = end
 	var a rawAttr
-	var seen [(attrCount + 63) / 64]uint64
+	var seen attrSet
 	for {
 		p = nextAttr(s, p, &a)
 		if p < 0 {
 			break
 		}
 		id := attrOf(a.hash, s[a.k0:a.k1])
-		if id == noAttr || tag == noTag && !anywhere(id) || id != attrPaint && seen[id>>6]>>(id&63)&1 != 0 {
+		if id == noAttr || tag == noTag && !anywhere(id) || id != attrPaint && seen&(1<<id) != 0 {
 			continue
 		}
-		seen[id>>6] |= 1 << (id & 63)
+		seen |= 1 << id
 		if a.v0 == a.k1 && id != attrCrossorigin {
 			continue // no value, and no place to write one
 		}
@@ -154,6 +162,7 @@ func (h *htmlScan) startTag(p int) int {
 	}
 	p = a.end
 	if len(sc.attrs) > mark {
+		h.seen = seen
 		h.tag(tag, mark, start)
 		sc.attrs = sc.attrs[:mark]
 	}
@@ -250,27 +259,18 @@ func (h *htmlScan) resolveNested() {
 	if err != nil {
 		base = outer
 	}
-	for i := h.first; i < len(sc.d.Links); i++ {
-		if l := &sc.d.Links[i]; l.URL == nil {
-			l.Plain = false
-			sc.resolve(base, l)
-		}
-	}
+	sc.resolveFrom(h.first, base)
 }
 
-// maxURLBytes bounds the memory of all resolved URLs of a document: a long base and many short links would otherwise be quadratic.
-const maxURLBytes = 64 << 20
-
-func (sc *scanner) resolve(base site.URL, l *Link) {
-	n := len(sc.urls)
-	if n > maxURLBytes {
-		sc.d.Truncated = true
-		return
+// resolveFrom resolves the links from the first-th on that have no URL yet, which are under a base of their own.
+func (sc *scanner) resolveFrom(first int, base site.URL) {
+	if sc.nested.base != base {
+		sc.nested.init(base)
 	}
-	out, _, err := base.AppendResolve(sc.urls, l.Ref)
-	if err != nil {
-		return
+	for i := first; i < len(sc.d.Links); i++ {
+		if l := &sc.d.Links[i]; l.URL == nil {
+			l.Plain = false
+			sc.resolve(&sc.nested, l, false)
+		}
 	}
-	sc.urls = out
-	l.URL = out[n:len(out):len(out)]
 }

@@ -13,6 +13,9 @@ func anywhere(id attrID) bool {
 
 // find returns the attribute of the tag whose attributes start at mark, or nil.
 func (h *htmlScan) find(mark int, id attrID) *attr {
+	if h.seen&(1<<id) == 0 {
+		return nil
+	}
 	for i := mark; i < len(h.sc.attrs); i++ {
 		if h.sc.attrs[i].id == id {
 			return &h.sc.attrs[i]
@@ -236,8 +239,7 @@ func (t *tagLinks) frameKind() Kind {
 
 // url emits the value of a as a link and returns its index, or -1.
 func (t *tagLinks) url(a *attr, kind Kind) int {
-	v := t.h.sc.attrText(t.h.v.sub(a.v0, a.v1), false)
-	return t.h.sc.url(v, kind, t.h.attrCtx(a), t.nofollow)
+	return t.h.sc.attrURL(t.h.v.sub(a.v0, a.v1), kind, t.h.attrCtx(a), t.nofollow)
 }
 
 // list emits every URL of a space-separated list.

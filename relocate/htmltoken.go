@@ -228,31 +228,45 @@ func scriptEnd(s []byte, p int) int {
 // escapedScript reads on after "<!--" in a script. It returns either the position of the script's end tag, or the end of the
 // document, and true, or the position after the "-->" that ends the escape.
 func escapedScript(s []byte, p int) (end int, closed bool) {
-	dashes, double := 2, false
+	double := false
+	gt := -1 // the next '>' at or after p, once looked for
 	for p < len(s) {
-		c := s[p]
-		p++
-		switch c {
-		case '-':
-			dashes++
-			continue
-		case '>':
-			if dashes >= 2 {
-				return p, false
-			}
-		case '<':
-			switch {
-			case !double && endTagAt(s, p-1, "script"):
-				return p - 1, true
-			case !double && p+6 < len(s) && equalFold(s[p:p+6], "script") && tagClass[s[p+6]]&tagNameEnd != 0:
-				double = true
-				p += 7
-			case double && endTagAt(s, p-1, "script"):
-				double = false
-				p += 8
-			}
+		lt := bytes.IndexByte(s[p:], '<')
+		if lt < 0 {
+			lt = len(s)
+		} else {
+			lt += p
 		}
-		dashes = 0
+		for {
+			if gt < p {
+				if i := bytes.IndexByte(s[p:], '>'); i >= 0 {
+					gt = p + i
+				} else {
+					gt = len(s)
+				}
+			}
+			if gt > lt || gt >= len(s) {
+				break
+			}
+			if s[gt-1] == '-' && s[gt-2] == '-' { // the first two dashes are those of "<!--"
+				return gt + 1, false
+			}
+			p = gt + 1
+		}
+		if lt >= len(s) {
+			break
+		}
+		p = lt + 1
+		switch {
+		case !double && endTagAt(s, lt, "script"):
+			return lt, true
+		case !double && p+6 < len(s) && equalFold(s[p:p+6], "script") && tagClass[s[p+6]]&tagNameEnd != 0:
+			double = true
+			p += 7
+		case double && endTagAt(s, lt, "script"):
+			double = false
+			p += 8
+		}
 	}
-	return p, true
+	return len(s), true
 }

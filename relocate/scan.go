@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"mirrord/site"
 )
 
 // Scan finds the links of a document in one pass and replaces what d held before. raw is not changed and must not change while the
@@ -56,6 +58,7 @@ func (sc *scanner) run(raw []byte) {
 	d.Links, d.Edits, d.Robots = d.Links[:0], d.Edits[:0], d.Robots[:0]
 	d.Title, d.Lang, d.Truncated = "", "", false
 	sc.arena, sc.maps, sc.urls, sc.attrs = sc.arena[:0], sc.maps[:0], sc.urls[:0], sc.attrs[:0]
+	sc.nested.base = site.URL{} // what it remembers lies in the memory that is used again
 	sc.base, sc.baseSet, sc.sawEmpty, sc.lateFound = nil, false, false, false
 	sc.headEnd, sc.htmlEnd, sc.doctypeEnd, sc.metaAt = -1, -1, -1, -1
 
@@ -102,13 +105,16 @@ func (sc *scanner) finish(raw []byte) {
 	if foreign {
 		base, _, _ = base.Resolve(string(sc.base))
 	}
+	r := &sc.outer
+	r.init(base)
 	for i := range d.Links {
 		l := &d.Links[i]
+		plain := l.Plain
 		if foreign {
 			l.Plain = false
 		}
 		if l.URL == nil {
-			sc.resolve(base, l)
+			sc.resolve(r, l, plain)
 		}
 	}
 	sc.charsetEdit(raw)

@@ -5,6 +5,7 @@ const (
 	urlReserved = 1 << iota // anything but [A-Za-z0-9._~/-]
 	urlForeign              // not ASCII
 	urlColon
+	urlEscape // must be decoded in an attribute: & CR NUL
 )
 
 var urlClass = func() (t [256]uint8) {
@@ -17,6 +18,9 @@ var urlClass = func() (t [256]uint8) {
 		}
 	}
 	t[':'] |= urlColon
+	t['&'] |= urlEscape
+	t['\r'] |= urlEscape
+	t[0] |= urlEscape
 	return t
 }()
 
@@ -35,8 +39,32 @@ func (sc *scanner) url(v view, kind Kind, ctx Context, nofollow bool) int {
 	for ; i < end && b[i] != '#'; i++ {
 		acc |= urlClass[b[i]]
 	}
-	fragment := i < end
-	end = i
+	return sc.link(v, start, i, i < end, acc, kind, ctx, nofollow)
+}
+
+// attrURL is url for an attribute value as it is written. Most need no decoding, and their fragment need not even be looked at.
+func (sc *scanner) attrURL(v view, kind Kind, ctx Context, nofollow bool) int {
+	b := v.s
+	i, end := 0, len(b)
+	for i < end && b[i] <= ' ' && b[i] != 0 { // NUL is decoded to U+FFFD
+		i++
+	}
+	for end > i && b[end-1] <= ' ' && b[end-1] != 0 {
+		end--
+	}
+	start, acc := i, uint8(0)
+	for ; i < end && b[i] != '#'; i++ {
+		acc |= urlClass[b[i]]
+	}
+	if acc&urlEscape != 0 || acc&urlForeign != 0 && !v.utf8 && !sc.cs.utf8() {
+		return sc.url(sc.attrText(v, false), kind, ctx, nofollow)
+	}
+	return sc.link(v, start, i, i < end, acc, kind, ctx, nofollow)
+}
+
+// link records the reference b.s[start:end], whose bytes have the classes acc. fragment says that a '#' follows it.
+func (sc *scanner) link(v view, start, end int, fragment bool, acc uint8, kind Kind, ctx Context, nofollow bool) int {
+	b := v.s
 	if start == end {
 		// Nothing but a fragment: another document only under a <base>. In CSS it always means the document (CSS Values, section 4.5.1).
 		if kind == Action || ctx&CtxCSS != 0 || !fragment && kind != Hyperlink {

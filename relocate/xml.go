@@ -215,12 +215,14 @@ func (sc *scanner) xml(v view) {
 		case xmlOpen:
 			tag := tagOf(x.hash, x.name)
 			mark := len(sc.attrs)
+			h.seen = 0
 			for i := range x.attrs {
 				a := &x.attrs[i]
 				id := attrOf(a.hash, v.s[a.k0:a.k1])
 				if id == noAttr || id == attrXmlBase || tag == noTag && !anywhere(id) {
 					continue
 				}
+				h.seen |= 1 << id
 				sc.attrs = append(sc.attrs, attr{id: id, quote: a.quote, k0: a.k0, v0: a.v0, v1: a.v1, end: a.end})
 			}
 			if root {

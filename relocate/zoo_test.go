@@ -171,7 +171,9 @@ func checkRelocation(t *testing.T, raw []byte, in Input) {
 			t.Fatalf("link %d of\n%q is %q (%q) in\n%q, want %q", i, raw, got, l2.Ref, out, w)
 		}
 	}
-	again, edited := Splice(nil, out, d2.Charset, d2.Links, d2.Edits, func(i int) ([]byte, bool, bool) { return nastyTarget(i), true, d2.Links[i].URL != nil && d.Links[i].URL != nil })
+	again, edited := Splice(nil, out, d2.Charset, d2.Links, d2.Edits, func(i int) ([]byte, bool, bool) {
+		return nastyTarget(i), true, d2.Links[i].URL != nil && d.Links[i].URL != nil
+	})
 	if !bytes.Equal(again, out) {
 		t.Fatalf("a second relocation changed\n%q to\n%q (edits %v)", out, again, edited)
 	}

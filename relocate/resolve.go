@@ -1,0 +1,86 @@
+package relocate
+
+import (
+	"bytes"
+
+	"mirrord/site"
+)
+
+// maxURLBytes bounds the memory of all resolved URLs of a document: a long base and many short links would otherwise be quadratic.
+const maxURLBytes = 64 << 20
+
+// maxURL is the longest URL that site accepts, in bytes.
+const maxURL = 64 << 10
+
+// recentSize is the size of the cache of resolved references. A power of two.
+const recentSize = 256
+
+// resolver resolves the references of a document against one base. What most references are, an unreserved relative path or one seen
+// a moment ago, it answers itself; a test holds that against site.URL.AppendResolve, which does the rest.
+type resolver struct {
+	base   site.URL
+	dir    []byte // the base's URL up to the last slash of its path
+	root   int    // length of its origin and first slash
+	recent [recentSize]recentRef
+}
+
+type recentRef struct {
+	ref, url []byte
+}
+
+func (r *resolver) init(base site.URL) {
+	r.base = base
+	r.dir = append(append(r.dir[:0], base.Origin()...), base.Dir()...)
+	r.root = len(base.Origin()) + 1
+	clear(r.recent[:])
+}
+
+// hash mixes the length and the last bytes of a reference, which is where those of one page differ.
+func hashRef(ref []byte) uint32 {
+	h := uint32(len(ref))
+	n := max(0, len(ref)-8)
+	for _, c := range ref[n:] {
+		h = (h ^ uint32(c)) * 16777619
+	}
+	return h ^ h>>13
+}
+
+// resolve sets the URL of l.
+func (sc *scanner) resolve(r *resolver, l *Link, plain bool) {
+	slot := &r.recent[hashRef(l.Ref)%recentSize]
+	if slot.ref != nil && bytes.Equal(slot.ref, l.Ref) {
+		l.URL = slot.url
+		return
+	}
+	n := len(sc.urls)
+	if n > maxURLBytes {
+		sc.d.Truncated = true
+		return
+	}
+	if !plain || !sc.resolvePlain(r, l.Ref) {
+		out, _, err := r.base.AppendResolve(sc.urls, l.Ref)
+		if err != nil {
+			return
+		}
+		sc.urls = out
+	}
+	l.URL = sc.urls[n:len(sc.urls):len(sc.urls)]
+	slot.ref, slot.url = l.Ref, l.URL
+}
+
+// resolvePlain appends the URL of a plain reference (see Link.Plain) and reports whether it could: "../" may stand in front, other
+// dot segments are left to site.
+func (sc *scanner) resolvePlain(r *resolver, ref []byte) bool {
+	dir := r.dir
+	for len(ref) > 2 && ref[0] == '.' && ref[1] == '.' && ref[2] == '/' {
+		ref = ref[3:]
+		if len(dir) > r.root {
+			dir = dir[:bytes.LastIndexByte(dir[:len(dir)-1], '/')+1]
+		}
+	}
+	if len(ref) == 0 || ref[0] == '/' || ref[len(ref)-1] == '.' || bytes.Contains(ref, []byte("./")) || len(dir)+len(ref) > maxURL {
+		return false
+	}
+	sc.urls = append(append(sc.urls, dir...), ref...)
+	return true
+}
