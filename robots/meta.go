@@ -3,6 +3,7 @@ package robots
 import (
 	"strings"
 	"time"
+	"unicode"
 )
 
 // Directives are what a page says to robots about itself. Several sources add up: the most restrictive wins.
@@ -75,26 +76,35 @@ func parseDirectives(s, product string, now time.Time) Directives {
 		if !bound {
 			continue
 		}
-		switch name {
-		case "noindex":
-			d.NoIndex = true
-		case "nofollow":
-			d.NoFollow = true
-		case "none":
-			d.NoIndex, d.NoFollow = true, true
-		case "noarchive", "nocache":
-			d.NoArchive = true
-		case "nosnippet":
-			d.NoSnippet = true
-		case "noimageindex":
-			d.NoImages = true
-		case "unavailable_after":
+		if name == "unavailable_after" {
 			if t, ok := parseDate(trimSpace(value)); ok {
 				d = d.Or(Directives{UnavailableAfter: t, Unavailable: now.After(t)})
 			}
+			continue
+		}
+		// Only commas separate, but "noindex nofollow" and "noindex; nofollow" mean what they say.
+		for _, word := range strings.FieldsFunc(item, func(r rune) bool { return r == ';' || unicode.IsSpace(r) }) {
+			d.add(strings.ToLower(word))
 		}
 	}
 	return d
+}
+
+func (d *Directives) add(word string) {
+	switch word {
+	case "noindex":
+		d.NoIndex = true
+	case "nofollow":
+		d.NoFollow = true
+	case "none":
+		d.NoIndex, d.NoFollow = true, true
+	case "noarchive", "nocache":
+		d.NoArchive = true
+	case "nosnippet":
+		d.NoSnippet = true
+	case "noimageindex":
+		d.NoImages = true
+	}
 }
 
 // The names of directives with a value, and of those without.
