@@ -34,6 +34,7 @@ func CheckPath(path string) error {
 		return why("it has a backslash")
 	case len(path) > 1 && path[1] == ':':
 		return why("it has a drive letter")
+	case isASCII(path): // nothing of the next two
 	case !utf8.ValidString(path):
 		return why("it is not UTF-8")
 	case !norm.NFC.IsNormalString(path):
@@ -71,12 +72,29 @@ func checkSegment(s string, atRoot bool) string {
 	case atRoot && (strings.EqualFold(s, MetaName) || strings.EqualFold(s, FilesName)):
 		return "the name belongs to the format"
 	}
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; c < utf8.RuneSelf && c != '%' && !safeByte(c) {
+			return fmt.Sprintf("it has the character %U", c)
+		}
+	}
+	if isASCII(s) {
+		return ""
+	}
 	for _, r := range s {
-		if r != '%' && !safeRune(r) {
+		if r >= utf8.RuneSelf && !safeRune(r) {
 			return fmt.Sprintf("it has the character %U", r)
 		}
 	}
 	return ""
+}
+
+func isASCII(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }
 
 // abbreviate bounds what an error message quotes of foreign text.

@@ -239,7 +239,7 @@ func Files(r io.Reader) iter.Seq2[*File, error] {
 			cut := err == io.EOF
 			var f *File
 			if err != errLong {
-				f, err = parseFile(line)
+				f, err = parseLine(line)
 			}
 			if err == nil {
 				err = checkFile(f, last)
@@ -281,23 +281,4 @@ func readLine(br *bufio.Reader, buf *[]byte) ([]byte, error) {
 		}
 		return (*buf)[:len(*buf)-1], nil
 	}
-}
-
-func parseFile(line []byte) (*File, error) {
-	f := new(File)
-	d := json.NewDecoder(bytes.NewReader(line))
-	d.DisallowUnknownFields()
-	if d.Decode(f) == nil && len(bytes.TrimSpace(line[d.InputOffset():])) == 0 {
-		return f, nil
-	}
-	*f = File{}
-	if err := json.Unmarshal(line, f); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrTable, err)
-	}
-	extra, err := extraFields(line, fileFields)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrTable, err)
-	}
-	f.Extra = extra
-	return f, nil
 }

@@ -52,6 +52,11 @@ func TestFilesGolden(t *testing.T) {
 	}
 	files[0].Modified = files[0].Modified.UTC().Truncate(time.Second)
 	files[1].Extra["z"] = json.RawMessage(`[1,2]`)
+	for line := range strings.Lines(want) {
+		if _, ok := parseOwn(strings.TrimSuffix(line, "\n")); ok == strings.Contains(line, `"z"`) {
+			t.Errorf("own spelling: %v: %s", ok, line)
+		}
+	}
 	i := 0
 	for f, err := range Files(&b) {
 		if err != nil {
@@ -148,8 +153,16 @@ func TestFilesTypesAreBounded(t *testing.T) {
 func FuzzFiles(f *testing.F) {
 	f.Add([]byte(`{"path":"a","url":"https://h.example/","size":1,"sha256":"` + sum0 + `"}` + "\n"))
 	f.Add([]byte(`{"path":"a","url":"https://h.example/","size":1,"sha256":"` + sum0 + `","modified":"2026-01-02T03:04:05Z","edits":[{"kind":"base","at":3}],"x":{"y":[]}}` + "\n{}\n"))
+	f.Add([]byte(`{"path":"a","url":"https://h.example/","type":"t/x","size":10,"sha256":"x","modified":"2026-01-02T03:04:05Z","edits":[{"kind":"base","at":3},{"kind":"csp","at":0}],"from":"b/a"}`))
 	f.Add([]byte("null\n[]\n1\n\"\"\n{\"path\":null}\n"))
 	f.Fuzz(func(t *testing.T, in []byte) {
+		for line := range bytes.Lines(in) { // both parsers read the same
+			if f, ok := parseOwn(string(line)); ok {
+				if g, err := parseJSON(line); err != nil || !reflect.DeepEqual(f, g) {
+					t.Fatalf("%q\n own  %+v\n json %+v, %v", line, f, g, err)
+				}
+			}
+		}
 		var out bytes.Buffer
 		w := NewFilesWriter(&out)
 		n := 0

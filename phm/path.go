@@ -198,10 +198,8 @@ func cut(s string, n int) string {
 
 // normal returns s in Unicode normalization form C.
 func normal(s string) string {
-	for i := 0; i < len(s); i++ {
-		if s[i] >= utf8.RuneSelf {
-			return norm.NFC.String(s)
-		}
+	if isASCII(s) {
+		return s
 	}
-	return s
+	return norm.NFC.String(s)
 }
