@@ -118,9 +118,18 @@ func (h *htmlScan) endTag(p int) int {
 	if !letter(s[p]) {
 		return after(s, p, '>')
 	}
-	if h.foreign > 0 || h.templates > 0 {
+	if h.foreign|h.templates == 0 {
+		for q := p + 1; q < len(s); q++ {
+			if tagClass[s[q]]&tagNameEnd != 0 {
+				if s[q] == '>' {
+					return q + 1
+				}
+				break
+			}
+		}
+	} else {
 		end, hash := tagName(s, p)
-		switch tagOf(hash, s[p:end]) {
+		switch tagNames.of(hash, s[p:end]) {
 		case tagSvg, tagMath:
 			h.foreign = max(h.foreign-1, 0)
 		case tagTemplate:
@@ -136,7 +145,7 @@ func (h *htmlScan) startTag(p int) int {
 	sc, s := h.sc, h.v.s
 	start := p - 1
 	end, hash := tagName(s, p)
-	tag := tagOf(hash, s[p:end])
+	tag := tagNames.of(hash, s[p:end])
 	mark := len(sc.attrs)
 	p = end
 	var a rawAttr
@@ -146,8 +155,8 @@ func (h *htmlScan) startTag(p int) int {
 		if p < 0 {
 			break
 		}
-		id := attrOf(a.hash, s[a.k0:a.k1])
-		if id == noAttr || tag == noTag && !anywhere(id) || id != attrPaint && seen&(1<<id) != 0 {
+		id := attrNames.of(a.hash, s[a.k0:a.k1])
+		if id == noAttr || tag == noTag && !anywhere(id) || seen&(1<<id) != 0 && id != attrPaint && id != attrCrossorigin {
 			continue
 		}
 		seen |= 1 << id

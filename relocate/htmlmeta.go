@@ -78,19 +78,17 @@ func (h *htmlScan) metaCharset(charsetAttr, content *attr, start int) {
 	}
 }
 
-// blank declares that an attribute's value is emptied. An unquoted one gets quotes, or the next attribute would become the value.
+// blank declares that an attribute's value is emptied.
 func (h *htmlScan) blank(a *attr, why EditKind) {
-	text := ""
-	if a.quote == 0 {
-		text = `""`
-		if h.ctx&CtxLevel > 0 {
-			text = "&quot;&quot;"
-			for range h.ctx&CtxLevel - 1 {
-				text = "&amp;quot;&amp;quot;"
-			}
-		}
+	h.sc.d.Edits = append(h.sc.d.Edits, Edit{Start: h.v.at(a.v0), End: h.v.at(a.v1), New: h.emptied(a), Why: why, Link: -1})
+}
+
+// emptied returns how the emptied value of a is written. An unquoted one gets quotes, or the next attribute would become the value.
+func (h *htmlScan) emptied(a *attr) string {
+	if a.quote != 0 {
+		return ""
 	}
-	h.sc.d.Edits = append(h.sc.d.Edits, Edit{Start: h.v.at(a.v0), End: h.v.at(a.v1), New: text, Why: why, Link: -1})
+	return [...]string{`""`, "&quot;&quot;", "&amp;quot;&amp;quot;", "&amp;amp;quot;&amp;amp;quot;"}[h.ctx&CtxLevel]
 }
 
 // baseTag takes the first base element with an href as the base of the whole document (HTML standard, section 4.2.3).

@@ -84,8 +84,10 @@ func (h *htmlScan) tag(tag tagID, mark, start int) {
 		for i := mark; i < n; i++ {
 			switch a := &sc.attrs[i]; a.id {
 			case attrIntegrity:
-				h.edit(a.k0, a.end, "", EditIntegrity, t.link)
-			case attrCrossorigin:
+				if a.v1 > a.v0 {
+					h.edit(a.v0, a.v1, h.emptied(a), EditIntegrity, t.link)
+				}
+			case attrCrossorigin: // its mere presence counts, and so would a second one's
 				h.edit(a.k0, a.end, "", EditCrossorigin, t.link)
 			}
 		}

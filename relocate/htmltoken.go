@@ -1,9 +1,6 @@
 package relocate
 
-import (
-	"bytes"
-	"math/bits"
-)
+import "bytes"
 
 // The tokenization rules here are those of golang.org/x/net/html's Tokenizer, which follows the HTML standard, section 13.2.5; a
 // differential fuzz test holds the two together.
@@ -38,7 +35,7 @@ func tagName(s []byte, p int) (end int, hash uint64) {
 		if tagClass[c]&tagNameEnd != 0 {
 			break
 		}
-		hash = bits.RotateLeft64(hash, 8) ^ uint64(c|0x20)
+		hash = addName(hash, c)
 	}
 	return p, hash
 }
@@ -64,7 +61,7 @@ func nextAttr(s []byte, p int, a *rawAttr) int {
 	k0 := p
 	hash := uint64(0)
 	if s[p] == '=' { // an equals sign before a name belongs to it
-		hash = '=' | 0x20
+		hash = addName(0, '=')
 		p++
 	}
 	for p < len(s) {
@@ -72,7 +69,7 @@ func nextAttr(s []byte, p int, a *rawAttr) int {
 		if tagClass[c]&tagKeyEnd != 0 {
 			break
 		}
-		hash = bits.RotateLeft64(hash, 8) ^ uint64(c|0x20)
+		hash = addName(hash, c)
 		p++
 	}
 	if p >= len(s) {

@@ -94,7 +94,7 @@ type EditKind uint8
 const (
 	EditCharset     EditKind = iota // the charset that only the HTTP header named is declared in the document
 	EditBase                        // <base href> or xml:base is blanked: it would lead every relative link back to the origin
-	EditIntegrity                   // integrity is removed: the relocated target has other bytes
+	EditIntegrity                   // integrity is blanked: the relocated target has other bytes
 	EditCrossorigin                 // crossorigin is removed: no CORS request succeeds from file://
 	EditCSP                         // the policy of a CSP meta is blanked: 'self' matches nothing in a copy
 )

@@ -213,12 +213,12 @@ func (sc *scanner) xml(v view) {
 				h.templates = max(h.templates-1, 0)
 			}
 		case xmlOpen:
-			tag := tagOf(x.hash, x.name)
+			tag := tagNames.of(x.hash, x.name)
 			mark := len(sc.attrs)
 			h.seen = 0
 			for i := range x.attrs {
 				a := &x.attrs[i]
-				id := attrOf(a.hash, v.s[a.k0:a.k1])
+				id := attrNames.of(a.hash, v.s[a.k0:a.k1])
 				if id == noAttr || id == attrXmlBase || tag == noTag && !anywhere(id) {
 					continue
 				}
