@@ -2,25 +2,46 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"mirrord/internal/demosite"
 )
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"mirrord": func() { os.Exit(realMain()) }})
 }
 
-// TestScript runs the command line as scripts do: testdata/script holds one file per scenario.
+// TestScript runs the command line as scripts do: testdata/script holds one file per scenario. Each script has the demo site to
+// itself, at $SITE ($HOST without the scheme, $NAME as a job name); $FAST are the settings for a server of one's own.
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/script",
 		UpdateScripts: os.Getenv("UPDATE") != "",
+		Setup: func(e *testscript.Env) error {
+			h := demosite.New()
+			srv := httptest.NewServer(h)
+			e.Defer(srv.Close)
+			e.Values["site"] = h
+			host := strings.TrimPrefix(srv.URL, "http://")
+			e.Setenv("SITE", srv.URL)
+			e.Setenv("HOST", host)
+			e.Setenv("NAME", strings.ReplaceAll(host, ":", "-"))
+			e.Setenv("HOME", e.WorkDir)
+			e.Setenv("STATE_DIRECTORY", e.WorkDir+"/state")
+			return os.WriteFile(e.WorkDir+"/fast.toml", []byte(fmt.Sprintf("url = %q\n[polite]\ndelay = \"0s\"\nfactor = 0.0\nconnections = 4\n", srv.URL+"/")), 0o644)
+		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exits": cmdExits,
+			"site":  cmdSite,
+			"poke":  cmdPoke,
 		},
 	})
 }
@@ -42,4 +63,39 @@ func cmdExits(ts *testscript.TestScript, neg bool, args []string) {
 	if got != args[0] {
 		ts.Fatalf("exit code %s, want %s", got, args[0])
 	}
+}
+
+// cmdSite drives the demo site: site version N; site asked PATH wants a request for it since the last "site forget".
+func cmdSite(ts *testscript.TestScript, neg bool, args []string) {
+	h := ts.Value("site").(*demosite.Handler)
+	switch {
+	case len(args) == 2 && args[0] == "version":
+		n, err := strconv.Atoi(args[1])
+		ts.Check(err)
+		h.SetVersion(n)
+	case len(args) == 1 && args[0] == "forget":
+		h.Requests()
+	case len(args) == 2 && args[0] == "asked":
+		found := false
+		for _, r := range h.Requests() {
+			found = found || strings.HasPrefix(r.Path, args[1])
+		}
+		if found == neg {
+			ts.Fatalf("request for %s: %v", args[1], found)
+		}
+	default:
+		ts.Fatalf("usage: site version N | site forget | site asked PATH")
+	}
+}
+
+// cmdPoke appends a byte to a file without the mirror's knowledge: poke FILE
+func cmdPoke(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: poke FILE")
+	}
+	name := ts.MkAbs(args[0])
+	data, err := os.ReadFile(name)
+	ts.Check(err)
+	ts.Check(os.Remove(name)) // it may be another name of a stored file
+	ts.Check(os.WriteFile(name, append(data, '!'), 0o644))
 }
