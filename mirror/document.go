@@ -101,7 +101,7 @@ func (s *bodySink) Write(p []byte) (int, error) {
 }
 
 // maxPooled is the largest buffer that is kept for the next body.
-const maxPooled = 512 << 10
+const maxPooled = 128 << 10
 
 func (s *bodySink) close() {
 	if s.blob != nil {

@@ -1,0 +1,197 @@
+package mirror
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"mirrord/fetch"
+	"mirrord/job"
+	"mirrord/robots"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// Explanation says why a URL is or is not in the mirror.
+type Explanation struct {
+	URL      string   `json:"url"`
+	Mirrored bool     `json:"mirrored"`
+	Path     string   `json:"path,omitempty"` // in the mirror
+	Answer   string   `json:"answer"`         // one line
+	Rules    []string `json:"rules"`          // what each rule of the job says
+	Last     string   `json:"last,omitempty"` // what became of it when it was last asked
+	Checked  string   `json:"checked,omitempty"`
+	Found    []string `json:"found,omitempty"` // how it was found: the chain of documents from an entry point
+	Redirect string   `json:"redirect,omitempty"`
+}
+
+// Explain answers why a URL is or is not in a job's mirror: from the job's rules and what is stored. It makes no request; robots
+// may be nil, then only what was recorded is said of robots.txt. s may be nil for a site that was never retrieved.
+func Explain(ctx context.Context, j *job.Job, s *store.Site, rb fetch.RobotsStore, raw string) (*Explanation, error) {
+	u, frag, err := site.Parse(raw)
+	if err != nil {
+		return nil, fmt.Errorf("explain: %w", err)
+	}
+	r, err := newRun(Options{Job: j, Site: orNoSite(s, j.Name), Hosts: new(fetch.Hosts)})
+	if err != nil {
+		return nil, err
+	}
+	x := &Explanation{URL: u.String()}
+	say := func(format string, args ...any) { x.Rules = append(x.Rules, fmt.Sprintf(format, args...)) }
+	if frag != "" {
+		say("the fragment #%s belongs to the link, not to the URL", frag)
+	}
+	if v, ok := site.StripSession(u); ok {
+		say("session id: asked as %s", v)
+		u = v
+	}
+	refused := ""
+	if is, reason := r.programs.Is(u); is {
+		refused = reason
+		say("program: %s; it is linked absolutely, never asked", reason)
+	}
+	inScope, reason := r.scope.Admits(u)
+	say("scope: %s", reason)
+	if !inScope {
+		if r.requisiteFrom(u) {
+			say("requisites = %q: it would be fetched as an image, style sheet, script or font of a page in scope", j.Requisites)
+		}
+		if refused == "" {
+			refused = reason
+		}
+	}
+	if reason, trapped := r.traps.Check(u); trapped {
+		say("trap: %s", reason)
+		if refused == "" {
+			refused = reason
+		}
+	}
+	if why := r.explainRobots(u, rb); why != "" {
+		say("%s", why)
+	}
+	var rec store.Resource
+	known := false
+	if s != nil {
+		if err := r.load(); err != nil {
+			return nil, err
+		}
+		if rec, known, err = s.Get(u); err != nil {
+			return nil, err
+		}
+		if _, ok := r.table.find([]byte(u.String())); ok && !known {
+			known = true
+			rec.Outcome = site.Pending
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if !known {
+		x.Answer = "not mirrored: no document of the mirror links to it, or it was never retrieved"
+		if refused != "" {
+			x.Answer = "not mirrored: " + refused
+		}
+		return x, nil
+	}
+	r.explainRecord(x, &rec, refused)
+	return x, nil
+}
+
+func orNoSite(s *store.Site, name string) *store.Site {
+	if s == nil {
+		return &store.Site{Name: name}
+	}
+	return s
+}
+
+// explainRobots says what the stored robots.txt of the URL's origin says.
+func (r *run) explainRobots(u site.URL, rb fetch.RobotsStore) string {
+	if !r.job.ObeyRobots {
+		return "robots.txt: not asked, obey_robots is false"
+	}
+	if rb == nil {
+		return ""
+	}
+	rec, ok, err := rb.LoadRobots(u.Origin())
+	switch {
+	case err != nil:
+		return fmt.Sprintf("robots.txt: %v", err)
+	case !ok:
+		return "robots.txt: not known yet"
+	}
+	allowed, rule := robots.FromStatus(rec.Status, rec.Body).Agent(r.product).Allowed(u.RequestURI())
+	text := fmt.Sprintf("of %s, status %d, ", rec.Fetched.UTC().Format(time.RFC3339), rec.Status)
+	if allowed {
+		return "robots.txt: " + text + "allows it"
+	}
+	return "robots.txt: " + text + rule.String() + " forbids it"
+}
+
+// explainRecord says what is recorded.
+func (r *run) explainRecord(x *Explanation, rec *store.Resource, refused string) {
+	t := r.table
+	x.Last = rec.Outcome.String()
+	if rec.Status > 0 {
+		x.Last += fmt.Sprintf(", status %d", rec.Status)
+	}
+	if rec.Reason != "" {
+		x.Last += ": " + rec.Reason
+	}
+	if rec.Checked > 0 {
+		x.Checked = time.Unix(rec.Checked, 0).UTC().Format(time.RFC3339)
+	}
+	x.Mirrored, x.Path = rec.InSet, rec.Path
+	switch {
+	case rec.InSet && rec.Outcome == site.Failed:
+		x.Answer = "mirrored, from an earlier run: the last request failed"
+	case rec.InSet:
+		x.Answer = "mirrored"
+	case rec.Outcome == site.Redirected && rec.Target > 0:
+		if f, in := t.final(rec.Target - 1); in {
+			x.Answer = "links to it lead to where it redirects"
+			x.Redirect, x.Path = t.urlOf(f).String(), t.path(f)
+		} else {
+			x.Answer = "not mirrored: it redirects to " + t.urlOf(f).String() + ", which is not mirrored"
+		}
+	case rec.Outcome == site.Pending:
+		x.Answer = "not yet: it waits to be asked"
+	case refused != "":
+		x.Answer = "not mirrored: " + refused
+	default:
+		x.Answer = "not mirrored: " + x.Last
+	}
+	ref := rec.Referrer
+	for n := 0; ref > 0 && ref <= t.n && n < 50; n++ {
+		x.Found = append(x.Found, t.urlOf(ref-1).String())
+		ref = t.at(ref - 1).ref
+	}
+}
+
+// WriteText writes the explanation for a person.
+func (x *Explanation) WriteText(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n  %s\n", x.URL, x.Answer)
+	line := func(what, text string) {
+		if text != "" {
+			fmt.Fprintf(&b, "  %-9s %s\n", what, text)
+		}
+	}
+	line("path", x.Path)
+	line("redirect", x.Redirect)
+	for _, r := range x.Rules {
+		line("rule", r)
+	}
+	line("last", x.Last)
+	line("asked", x.Checked)
+	for i, f := range x.Found {
+		if i == 0 {
+			line("found in", f)
+		} else {
+			line("  from", f)
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
