@@ -124,22 +124,28 @@ func (u URL) appendSplit(dst []byte, scheme scheme, s string) (out []byte, tab b
 
 // appendAuthority appends a URL whose s starts with any number of slashes and then the authority.
 func (u URL) appendAuthority(dst []byte, scheme scheme, s string) (out []byte, tab bool, err error) {
-	if hasTab(s) {
-		return dst, true, nil
-	}
 	for isSlash(s, 0) {
 		s = s[1:]
 	}
-	end := 0
-	for end < len(s) && s[end] != '/' && s[end] != '\\' && s[end] != '?' {
-		end++
+	end, start, colon := 0, 0, false
+scan:
+	for ; end < len(s); end++ {
+		switch s[end] {
+		case '/', '\\', '?':
+			break scan
+		case '@':
+			start, colon = end+1, false // credentials are dropped
+		case ':':
+			colon = true
+		case '\t', '\n', '\r':
+			return dst, true, nil
+		}
 	}
-	auth := s[:end]
+	host, port := s[start:end], ""
 	s = s[end:]
-	if at := strings.LastIndexByte(auth, '@'); at >= 0 {
-		auth = auth[at+1:] // credentials are dropped
+	if colon {
+		host, port = splitPort(host)
 	}
-	host, port := splitPort(auth)
 
 	if scheme == schemeHTTPS {
 		dst = append(dst, "https://"...)
