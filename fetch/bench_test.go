@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -27,6 +28,7 @@ func BenchmarkDo(b *testing.B) {
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			b.ReportAllocs()
+			defer cpuTime(b)()
 			b.SetBytes(int64(size))
 			for b.Loop() {
 				if res, err := c.Do(ctx, Request{URL: u}, discard{}); err != nil || !res.Kept {
@@ -39,9 +41,10 @@ func BenchmarkDo(b *testing.B) {
 			defer tr.CloseIdleConnections()
 			buf := make([]byte, 32<<10)
 			b.ReportAllocs()
+			defer cpuTime(b)()
 			b.SetBytes(int64(size))
 			for b.Loop() {
-				r, err := http.NewRequest(http.MethodGet, s.URL+"/page", nil)
+				r, err := bareRequest(s.URL + "/page")
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -57,6 +60,30 @@ func BenchmarkDo(b *testing.B) {
 		})
 		s.Close()
 	}
+}
+
+// bareRequest has the header fields of ours, so that the server's work is the same.
+func bareRequest(url string) (*http.Request, error) {
+	r, err := http.NewRequest(http.MethodGet, url, nil)
+	if err == nil {
+		r.Header["User-Agent"] = []string{"mirrord"}
+		r.Header["Accept"] = []string{"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
+		r.Header["Accept-Encoding"] = []string{acceptEncoding}
+	}
+	return r, err
+}
+
+// cpuTime reports what the process used, server included: on a machine with other work it says more than the wall clock.
+func cpuTime(b *testing.B) func() {
+	used := func() int64 {
+		var u syscall.Rusage
+		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+			b.Fatal(err)
+		}
+		return u.Utime.Nano() + u.Stime.Nano()
+	}
+	start := used()
+	return func() { b.ReportMetric(float64(used()-start)/float64(b.N), "cpu-ns/op") }
 }
 
 type discard struct{}
@@ -76,4 +103,58 @@ func BenchmarkHosts(b *testing.B) {
 		}
 		h.Release("www.example.org", own, now, o)
 	}
+}
+
+// BenchmarkParallel is what a run at a server of ours does: 16 requests under way. The server is in the same process.
+func BenchmarkParallel(b *testing.B) {
+	body := make([]byte, 8<<10)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+		w.Write(body)
+	}))
+	defer s.Close()
+	b.Run("Do", func(b *testing.B) {
+		c := newClient(b, Options{AllowPrivate: true})
+		u := mustURL(b, s.URL+"/page")
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		b.ReportAllocs()
+		defer cpuTime(b)()
+		b.SetParallelism(8)
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				if res, err := c.Do(ctx, Request{URL: u}, discard{}); err != nil || !res.Kept {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	})
+	b.Run("RoundTrip", func(b *testing.B) {
+		tr := &http.Transport{DialContext: (&net.Dialer{}).DialContext, DisableCompression: true, MaxIdleConnsPerHost: 64}
+		defer tr.CloseIdleConnections()
+		b.ReportAllocs()
+		defer cpuTime(b)()
+		b.SetParallelism(8)
+		b.RunParallel(func(pb *testing.PB) {
+			buf := make([]byte, 32<<10)
+			for pb.Next() {
+				r, err := bareRequest(s.URL + "/page")
+				if err != nil {
+					b.Error(err)
+					return
+				}
+				resp, err := tr.RoundTrip(r)
+				if err != nil {
+					b.Error(err)
+					return
+				}
+				if _, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, resp.Body, buf); err != nil {
+					b.Error(err)
+				}
+				resp.Body.Close()
+			}
+		})
+	})
 }

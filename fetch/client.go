@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/net/http/httpguts"
@@ -61,7 +62,7 @@ type Client struct {
 	auth       map[string]bool
 	httpProxy  bool // plain http requests go to a proxy in absolute form
 	dec        decoders
-	accept     []string
+	traces     sync.Pool // of *tracer
 	acceptAny  []string
 	identity   []string
 	codingsAny []string

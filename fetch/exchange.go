@@ -30,7 +30,7 @@ type transfer struct {
 	w         io.Writer // of the last Begin; nil before
 	at        int64     // bytes of the body that the sink has, an earlier run's included
 	begun     Head      // what Begin was told
-	validator string    // the If-Range of a continuation, "" when there can be none
+	validator string    // the If-Range of a continuation, "" when there can be none; of this attempt only after it broke off
 	total     int64     // length of the whole body, -1 unknown
 	resumed   int
 	attempts  []Attempt
@@ -42,12 +42,11 @@ func (t *transfer) restart() { t.w, t.at, t.validator, t.total = nil, 0, "", -1 
 // attempt makes one exchange.
 func (c *Client) attempt(ctx context.Context, t *transfer) (*Result, error) {
 	res := &Result{Head: Head{Length: -1}}
-	w := newWatch(ctx, &c.o)
+	w := newWatch(ctx, &c.o, &c.traces)
 	defer w.stop()
 	u := t.req.URL
 	ranged := t.at > 0 && t.validator != ""
-	hr := c.newRequest(w, t, ranged)
-	resp, err := c.tr.RoundTrip(hr)
+	resp, err := w.roundTrip(c.tr, c.newRequest(t, ranged), &c.traces)
 	res.ToHeader = time.Since(w.start)
 	res.Remote = w.remote
 	if err != nil {
@@ -88,7 +87,7 @@ func (c *Client) bodyError(ctx context.Context, w *watch, u site.URL, err error)
 	return classify(ctx, w, u, err, true)
 }
 
-func (c *Client) newRequest(w *watch, t *transfer, ranged bool) *http.Request {
+func (c *Client) newRequest(t *transfer, ranged bool) *http.Request {
 	u, req := t.req.URL, &t.req
 	h := make(http.Header, len(c.header)+6)
 	maps.Copy(h, c.header)
@@ -123,7 +122,7 @@ func (c *Client) newRequest(w *watch, t *transfer, ranged bool) *http.Request {
 			hr.AddCookie(k)
 		}
 	}
-	return hr.WithContext(w)
+	return hr
 }
 
 // requestURL makes net/http send path and query exactly as they stand in u: its own escaping would change what WHATWG URLs may
@@ -255,9 +254,6 @@ func (c *Client) keep(t *transfer, res *Result, resp *http.Response, in *wire) e
 		if t.total > limit && !t.req.Cut {
 			return fmt.Errorf("%w: it declares %d bytes, %d are allowed", ErrTooLarge, t.total, limit)
 		}
-		if first(res.Header, "Accept-Ranges") != "none" {
-			t.validator = strongValidator(res.Header)
-		}
 	}
 	res.Unframed = resp.ContentLength < 0 && resp.ProtoMajor == 1 && len(resp.TransferEncoding) == 0
 	return c.begin(t, res, src, in, limit, len(list) > 0)
@@ -349,12 +345,12 @@ func (c *Client) copyBody(t *transfer, res *Result, src io.Reader, in *wire, lim
 		}
 		if err != nil {
 			res.Body = t.at
+			t.validator = ""
 			if coded {
-				t.validator = ""
 				return codingError(err, in.err)
 			}
-			if t.at < resumeFrom {
-				t.validator = ""
+			if t.at >= resumeFrom && first(res.Header, "Accept-Ranges") != "none" {
+				t.validator = strongValidator(res.Header)
 			}
 			return err
 		}

@@ -3,8 +3,10 @@ package fetch
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"net/http/httptrace"
 	"net/netip"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -37,6 +39,7 @@ type watch struct {
 	o      *Options
 	start  time.Time
 	timer  *time.Timer
+	tracer *tracer
 	remote netip.Addr // of the connection; written by gotConn before RoundTrip returns
 
 	phase   atomic.Int32
@@ -48,11 +51,10 @@ type watch struct {
 	windowBytes int64
 }
 
-func newWatch(ctx context.Context, o *Options) *watch {
-	w := &watch{o: o, start: time.Now()}
-	inner, cancel := context.WithCancelCause(ctx)
-	w.cancel = cancel
-	w.Context = httptrace.WithClientTrace(inner, &httptrace.ClientTrace{GotConn: w.gotConn})
+func newWatch(ctx context.Context, o *Options, traces *sync.Pool) *watch {
+	w := &watch{o: o, start: time.Now(), tracer: newTracer(traces)}
+	w.tracer.watch = w
+	w.Context, w.cancel = context.WithCancelCause(ctx)
 	first := o.HeaderTimeout
 	if o.TotalTimeout > 0 {
 		first = min(first, o.TotalTimeout)
@@ -62,6 +64,38 @@ func newWatch(ctx context.Context, o *Options) *watch {
 	}
 	w.timer = time.AfterFunc(min(first, o.IdleTimeout), w.check)
 	return w
+}
+
+// tracer learns which connection a request got. It is made once and used by one attempt after the other: net/http calls GotConn
+// before RoundTrip returns, in its goroutine.
+type tracer struct {
+	ctx   context.Context // carries the trace, and nothing else
+	watch *watch
+}
+
+func newTracer(pool *sync.Pool) *tracer {
+	if t, ok := pool.Get().(*tracer); ok {
+		return t
+	}
+	t := new(tracer)
+	t.ctx = httptrace.WithClientTrace(context.Background(), &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { t.watch.gotConn(i) }})
+	return t
+}
+
+// roundTrip does what its name says, under the watch.
+func (w *watch) roundTrip(tr *http.Transport, r *http.Request, traces *sync.Pool) (*http.Response, error) {
+	resp, err := tr.RoundTrip(r.WithContext(w))
+	w.tracer.watch = nil
+	traces.Put(w.tracer)
+	return resp, err
+}
+
+// Value adds the trace to the values of the request's context.
+func (w *watch) Value(key any) any {
+	if v := w.tracer.ctx.Value(key); v != nil {
+		return v
+	}
+	return w.Context.Value(key)
 }
 
 // stop ends the watch; everything that still uses its context is canceled.
