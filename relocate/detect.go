@@ -16,7 +16,7 @@ func Detect(mime string, u site.URL, head []byte) Format {
 	if len(head) > sniffBytes {
 		head = head[:sniffBytes]
 	}
-	if binary(head) {
+	if binaryBody(head) {
 		return Unknown
 	}
 	essence, _, _ := strings.Cut(mime, ";")
@@ -95,8 +95,8 @@ func extension(u site.URL) string {
 	return ""
 }
 
-// binary reports whether head starts a file of a well-known binary type, or is mostly bytes that no text has. UTF-16 is text.
-func binary(head []byte) bool {
+// binaryBody reports whether head starts a file of a well-known binary type, or is mostly bytes that no text has. UTF-16 is text.
+func binaryBody(head []byte) bool {
 	for _, magic := range [...]string{"%PDF-", "%!PS-Adobe-", "\x89PNG\r\n", "GIF87a", "GIF89a", "\xff\xd8\xff", "PK\x03\x04", "\x1f\x8b", "BZh",
 		"\xfd7zXZ\x00", "7z\xbc\xaf\x27\x1c", "Rar!\x1a\x07", "\x28\xb5\x2f\xfd", "OggS", "ID3", "\x00\x00\x01\x00", "wOFF", "wOF2", "\x00asm", "\x7fELF",
 		"\x00\x01\x00\x00", "OTTO", "MZ\x90\x00", "\xca\xfe\xba\xbe", "SQLite format 3\x00", "\x1aE\xdf\xa3"} {

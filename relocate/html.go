@@ -10,9 +10,9 @@ import (
 type attr struct {
 	id     attrID
 	quote  byte
-	k0     int // start of the name
-	v0, v1 int // value
-	end    int // after the closing quote
+	k0     int32 // start of the name
+	v0, v1 int32 // value
+	end    int32 // after the closing quote
 }
 
 // scanner is the state of one scan. Its buffers belong to the Doc and are used again.
@@ -163,7 +163,7 @@ func (h *htmlScan) startTag(p int) int {
 		if a.v0 == a.k1 && id != attrCrossorigin {
 			continue // no value, and no place to write one
 		}
-		sc.attrs = append(sc.attrs, attr{id: id, quote: a.quote, k0: a.k0, v0: a.v0, v1: a.v1, end: a.end})
+		sc.attrs = append(sc.attrs, attr{id, a.quote, int32(a.k0), int32(a.v0), int32(a.v1), int32(a.end)})
 	}
 	if p == attrEOF {
 		sc.attrs = sc.attrs[:mark]

@@ -19,7 +19,7 @@ func (h *htmlScan) meta(mark, start int) {
 	}
 	switch string(equiv) {
 	case "refresh":
-		v := sc.attrText(h.v.sub(content.v0, content.v1), false)
+		v := sc.attrText(h.val(content), false)
 		if i, j := refreshURL(v.s); j > i {
 			sc.url(v.sub(i, j), Hyperlink, h.attrCtx(content)|CtxRefresh, false)
 		}
@@ -52,7 +52,7 @@ func (h *htmlScan) meta(mark, start int) {
 	default:
 		return
 	}
-	sc.url(sc.attrText(h.v.sub(content.v0, content.v1), false), kind, h.attrCtx(content), false)
+	sc.url(sc.attrText(h.val(content), false), kind, h.attrCtx(content), false)
 }
 
 // metaCharset notes where the document first names its encoding, and which.
@@ -80,7 +80,7 @@ func (h *htmlScan) metaCharset(charsetAttr, content *attr, start int) {
 
 // blank declares that an attribute's value is emptied.
 func (h *htmlScan) blank(a *attr, why EditKind) {
-	h.sc.d.Edits = append(h.sc.d.Edits, Edit{Start: h.v.at(a.v0), End: h.v.at(a.v1), New: h.emptied(a), Why: why, Link: -1})
+	h.sc.d.Edits = append(h.sc.d.Edits, Edit{Start: h.v.at(int(a.v0)), End: h.v.at(int(a.v1)), New: h.emptied(a), Why: why, Link: -1})
 }
 
 // emptied returns how the emptied value of a is written. An unquoted one gets quotes, or the next attribute would become the value.

@@ -29,9 +29,12 @@ func (h *htmlScan) text(a *attr) []byte {
 	if a == nil {
 		return nil
 	}
-	v := h.sc.attrText(h.v.sub(a.v0, a.v1), false)
+	v := h.sc.attrText(h.val(a), false)
 	return v.s
 }
+
+// val returns the value of a as it is written.
+func (h *htmlScan) val(a *attr) view { return h.v.sub(int(a.v0), int(a.v1)) }
 
 // attrCtx returns how to write into a, an attribute value.
 func (h *htmlScan) attrCtx(a *attr) Context {
@@ -85,19 +88,19 @@ func (h *htmlScan) tag(tag tagID, mark, start int) {
 			switch a := &sc.attrs[i]; a.id {
 			case attrIntegrity:
 				if a.v1 > a.v0 {
-					h.edit(a.v0, a.v1, h.emptied(a), EditIntegrity, t.link)
+					h.edit(h.v.at(int(a.v0)), h.v.at(int(a.v1)), h.emptied(a), EditIntegrity, t.link)
 				}
 			case attrCrossorigin: // its mere presence counts, and so would a second one's
-				h.edit(a.k0, a.end, "", EditCrossorigin, t.link)
+				h.edit(h.v.at(int(a.k0)), h.v.at(int(a.end)), "", EditCrossorigin, t.link)
 			}
 		}
 	}
 }
 
 // edit declares an edit that depends on a link; without one it is not needed.
-func (h *htmlScan) edit(a, b int, text string, why EditKind, link int) {
+func (h *htmlScan) edit(start, end int32, text string, why EditKind, link int) {
 	if link >= 0 && !h.sc.d.Truncated {
-		h.sc.d.Edits = append(h.sc.d.Edits, Edit{Start: h.v.at(a), End: h.v.at(b), New: text, Why: why, Link: int32(link)})
+		h.sc.d.Edits = append(h.sc.d.Edits, Edit{Start: start, End: end, New: text, Why: why, Link: int32(link)})
 	}
 }
 
@@ -136,11 +139,11 @@ func (t *tagLinks) attr(a *attr) {
 		}
 	case attrStyle:
 		sc := t.h.sc
-		v := sc.attrText(t.h.v.sub(a.v0, a.v1), false)
+		v := sc.attrText(t.h.val(a), false)
 		sc.css(sc.plainText(v), t.h.attrCtx(a)|CtxCSS)
 	case attrPaint:
 		sc := t.h.sc
-		v := t.h.v.sub(a.v0, a.v1)
+		v := t.h.val(a)
 		if bytes.IndexByte(v.s, '(') >= 0 && !bytes.Contains(v.s, []byte("(#")) {
 			sc.css(sc.plainText(sc.attrText(v, false)), t.h.attrCtx(a)|CtxCSS)
 		}
@@ -191,7 +194,7 @@ func (t *tagLinks) attr(a *attr) {
 			t.url(a, Requisite)
 		}
 	case attrDataSrc, attrDataLazySrc, attrDataOriginal:
-		v := t.h.sc.attrText(t.h.v.sub(a.v0, a.v1), false)
+		v := t.h.sc.attrText(t.h.val(a), false)
 		if lazyURL(v.s) {
 			t.h.sc.url(v, Requisite, t.h.attrCtx(a), false)
 		}
@@ -241,12 +244,12 @@ func (t *tagLinks) frameKind() Kind {
 
 // url emits the value of a as a link and returns its index, or -1.
 func (t *tagLinks) url(a *attr, kind Kind) int {
-	return t.h.sc.attrURL(t.h.v.sub(a.v0, a.v1), kind, t.h.attrCtx(a), t.nofollow)
+	return t.h.sc.attrURL(t.h.val(a), kind, t.h.attrCtx(a), t.nofollow)
 }
 
 // list emits every URL of a space-separated list.
 func (t *tagLinks) list(a *attr, kind Kind) {
-	v := t.h.sc.attrText(t.h.v.sub(a.v0, a.v1), false)
+	v := t.h.sc.attrText(t.h.val(a), false)
 	for i := 0; i < len(v.s); {
 		for i < len(v.s) && space(v.s[i]) {
 			i++
@@ -264,7 +267,7 @@ func (t *tagLinks) list(a *attr, kind Kind) {
 
 func (t *tagLinks) srcset(a *attr, lazy bool) {
 	sc := t.h.sc
-	v := sc.attrText(t.h.v.sub(a.v0, a.v1), false)
+	v := sc.attrText(t.h.val(a), false)
 	ctx := t.h.attrCtx(a) | CtxSrcset
 	for p := 0; ; {
 		i, j, next := srcsetNext(v.s, p)
@@ -287,7 +290,7 @@ func (t *tagLinks) srcdoc(a *attr) {
 	if ctx&CtxLevel == CtxLevel {
 		return // a document in a document in a document: a reference in it could not be written
 	}
-	t.h.sc.html(t.h.sc.attrText(t.h.v.sub(a.v0, a.v1), false), ctx)
+	t.h.sc.html(t.h.sc.attrText(t.h.val(a), false), ctx)
 }
 
 // linkRel decides what a link element's href is for.
@@ -314,7 +317,7 @@ func relKind(rel, typ []byte, hreflang bool) (kind Kind, hint bool) {
 			"fluid-icon", "manifest", "preload", "modulepreload", "prefetch", "image_src":
 			set(3, Requisite)
 		case "next", "prev", "previous", "first", "last", "up", "start", "begin", "end", "index", "contents", "toc", "chapter", "section",
-			"subsection", "appendix", "glossary", "help", "author", "license", "copyright", "home", "top", "prerender", "bookmark":
+			"subsection", "appendix", "glossary", "help", "author", "license", "copyright", "home", "top", "prerender", "bookmark", "search":
 			set(2, Hyperlink)
 		case "canonical", "shortlink", "pingback", "amphtml":
 			set(1, Reference)

@@ -2,6 +2,7 @@ package relocate
 
 import (
 	"bytes"
+	"encoding/binary"
 
 	"mirrord/site"
 )
@@ -12,8 +13,8 @@ const maxURLBytes = 64 << 20
 // maxURL is the longest URL that site accepts, in bytes.
 const maxURL = 64 << 10
 
-// recentSize is the size of the cache of resolved references. A power of two.
-const recentSize = 256
+// recentBits is the binary logarithm of the size of the cache of resolved references.
+const recentBits = 8
 
 // resolver resolves the references of a document against one base. What most references are, an unreserved relative path or one seen
 // a moment ago, it answers itself; a test holds that against site.URL.AppendResolve, which does the rest.
@@ -21,7 +22,7 @@ type resolver struct {
 	base   site.URL
 	dir    []byte // the base's URL up to the last slash of its path
 	root   int    // length of its origin and first slash
-	recent [recentSize]recentRef
+	recent [1 << recentBits]recentRef
 }
 
 type recentRef struct {
@@ -35,19 +36,22 @@ func (r *resolver) init(base site.URL) {
 	clear(r.recent[:])
 }
 
-// hash mixes the length and the last bytes of a reference, which is where those of one page differ.
-func hashRef(ref []byte) uint32 {
-	h := uint32(len(ref))
-	n := max(0, len(ref)-8)
-	for _, c := range ref[n:] {
-		h = (h ^ uint32(c)) * 16777619
+// hashRef mixes the length and the last bytes of a reference, which is where those of one page differ.
+func hashRef(ref []byte) uint64 {
+	h := uint64(len(ref))
+	if len(ref) >= 8 {
+		h ^= binary.LittleEndian.Uint64(ref[len(ref)-8:])
+	} else {
+		for _, c := range ref {
+			h = h<<8 ^ uint64(c)
+		}
 	}
-	return h ^ h>>13
+	return h * nameMix >> (64 - recentBits)
 }
 
 // resolve sets the URL of l.
 func (sc *scanner) resolve(r *resolver, l *Link, plain bool) {
-	slot := &r.recent[hashRef(l.Ref)%recentSize]
+	slot := &r.recent[hashRef(l.Ref)]
 	if slot.ref != nil && bytes.Equal(slot.ref, l.Ref) {
 		l.URL = slot.url
 		return

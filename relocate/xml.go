@@ -223,7 +223,7 @@ func (sc *scanner) xml(v view) {
 					continue
 				}
 				h.seen |= 1 << id
-				sc.attrs = append(sc.attrs, attr{id: id, quote: a.quote, k0: a.k0, v0: a.v0, v1: a.v1, end: a.end})
+				sc.attrs = append(sc.attrs, attr{id, a.quote, int32(a.k0), int32(a.v0), int32(a.v1), int32(a.end)})
 			}
 			if root {
 				root = false
