@@ -45,9 +45,9 @@ type Archive struct {
 	order []string // as they lie in the central directory
 }
 
-// OpenArchive opens the archive form and checks every name, type and size that the archive states, before a byte of a file is read. It fails with
-// ErrUnsafe, ErrPath, ErrTaken, ErrNotPHM, or an error of archive/zip. It does not compare the files with the table: that
-// is for Unpack and Verify.
+// OpenArchive opens the archive form and checks every name, type and size that the archive states, before a byte of a file is
+// read. It fails with ErrUnsafe, ErrPath, ErrTaken or ErrNotPHM. It does not compare the files with the table: that is for Unpack
+// and Verify.
 func OpenArchive(r io.ReaderAt, size int64, l Limits) (*Archive, error) {
 	l = l.withDefaults()
 	// archive/zip reads the whole directory, however long it is: bound what it may read.

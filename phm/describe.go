@@ -26,6 +26,9 @@ const (
 	maxPage     = 4 << 20
 )
 
+// copyrightPlaces selects the elements that may hold a copyright line.
+const copyrightPlaces = "footer, small, address, [class*=copyright], [id*=copyright], [class*=footer], [id*=footer], body > p, body > div, font"
+
 // Describe reads title, authors, copyright, abstract and language out of the page of an entry point. The encoding is found as browsers do,
 // from the bytes. It returns what it finds and never fails: a page that is nested too deeply for a tree is read as a
 // row of tags.
@@ -46,7 +49,7 @@ func Describe(page []byte) Description {
 		c.title = doc.Find("h1").First().Text()
 	}
 	if c.copyright == "" {
-		doc.Find("footer, small, address, [class*=copyright], [id*=copyright], [class*=footer], [id*=footer], body > p, body > div, font").EachWithBreak(func(_ int, s *goquery.Selection) bool {
+		doc.Find(copyrightPlaces).EachWithBreak(func(_ int, s *goquery.Selection) bool {
 			c.copyright = copyrightLine(s.Text())
 			return c.copyright == ""
 		})

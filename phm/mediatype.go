@@ -15,7 +15,8 @@ const (
 	films   = " mp4 m4v m4s webm ogv ogg oga opus mov qt avi mkv mpg mpeg m2ts 3gp wmv flv mp3 m4a wav flac aac weba mid midi "
 	scripts = " js mjs cjs "
 	jsons   = " json map webmanifest geojson topojson jsonld jsonc har ipynb avsc "
-	xmls    = " xml xsl xslt xsd rng rss atom rdf owl wsdl opml kml gpx svg mathml mml plist xhtml xht xul xbl dtd ent mod xmi xlf xliff tei dita ditamap pom nuspec resx ncx opf "
+	xmls    = " xml xsl xslt xsd rng rss atom rdf owl wsdl opml kml gpx svg mathml mml plist xhtml xht xul xbl " +
+		"dtd ent mod xmi xlf xliff tei dita ditamap pom nuspec resx ncx opf "
 )
 
 // mediaOf returns what is known of a MIME type's extensions. ok is false for an unknown type and for those that say nothing

@@ -180,7 +180,8 @@ func ReadMeta(r io.Reader) (*Meta, error) {
 	return m, nil
 }
 
-const metaFields = " phm generator entry title authors copyright abstract language origins primary retrieved scope version files bytes types relocated failures failed derived tablebytes tablesha256 "
+const metaFields = " phm generator entry title authors copyright abstract language origins primary retrieved " +
+	"scope version files bytes types relocated failures failed derived tablebytes tablesha256 "
 
 // extraFields returns the members of a JSON object whose names are not in known, a list as contains takes it. Names are
 // compared without case, as encoding/json does.

@@ -2,6 +2,7 @@ package phm
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"reflect"
 	"strings"
@@ -110,5 +111,32 @@ func TestReadMetaRefuses(t *testing.T) {
 		if _, err := ReadMeta(strings.NewReader(in)); !errors.Is(err, want) {
 			t.Errorf("%.60q: got %v, want %v", in, err, want)
 		}
+	}
+}
+
+func TestMetaDescribe(t *testing.T) {
+	d := Description{Title: "T", Copyright: "C", Abstract: "A", Language: "en", Authors: []string{"X"}}
+	m := Meta{Title: "Mine"}
+	m.Describe(d)
+	if m.Title != "Mine" || m.Copyright != "C" || m.Abstract != "A" || m.Language != "en" || !reflect.DeepEqual(m.Authors, d.Authors) {
+		t.Errorf("got %+v", m)
+	}
+}
+
+func TestWriteMetaRefuses(t *testing.T) {
+	for name, m := range map[string]*Meta{
+		"no entry":     {},
+		"unsafe entry": {Entry: "../x"},
+		"bad extra":    {Entry: "a", Extra: map[string]json.RawMessage{"x": json.RawMessage("{")}},
+		"year":         {Entry: "a", Retrieved: time.Date(20000, 1, 1, 0, 0, 0, 0, time.UTC)},
+	} {
+		var b bytes.Buffer
+		if err := WriteMeta(&b, m); err == nil || b.Len() > 0 {
+			t.Errorf("%s: %v, %q", name, err, b.String())
+		}
+	}
+	full := errors.New("full")
+	if err := WriteMeta(&fullWriter{0, full}, &Meta{Entry: "a"}); !errors.Is(err, full) {
+		t.Errorf("full disk: %v", err)
 	}
 }

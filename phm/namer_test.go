@@ -1,6 +1,8 @@
 package phm
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -56,6 +58,27 @@ func TestNamerReserve(t *testing.T) {
 	}
 	if got := n.Assign(mustURL(t, "https://h.example/a/b.html"), "text/html"); !strings.HasPrefix(got, "a/b~") {
 		t.Errorf("a reserved path was given away: %q", got)
+	}
+}
+
+// TestNamerLastResort: a path whose directory is taken and that is nearly too long.
+func TestNamerLastResort(t *testing.T) {
+	n := Namer{Layout: Layout{Primary: "https://h.example"}}
+	if err := n.Reserve("a"); err != nil {
+		t.Fatal(err)
+	}
+	u := mustURL(t, "https://h.example/a/"+strings.Repeat(strings.Repeat("d", 200)+"/", 5)+"0123456789.css")
+	first := n.Assign(u, "text/css")
+	if !strings.HasPrefix(first, "a"+qualifier("a")+"/ddd") || !strings.HasSuffix(first, "/0123456789"+qualifier(u.String())+".css") || CheckPath(first) != nil {
+		t.Errorf("got %q", first)
+	}
+	// The same once more stands for another URL with the same hashes.
+	sum := sha256.Sum256([]byte(u.String()))
+	if got, want := n.Assign(u, "text/css"), "~"+hex.EncodeToString(sum[:16])+".css"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if third := n.Assign(u, "text/css"); CheckPath(third) != nil || !strings.HasPrefix(third, "~") {
+		t.Errorf("a third time: %q", third)
 	}
 }
 

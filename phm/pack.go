@@ -255,7 +255,8 @@ func compressible(mime, path string) bool {
 		return false
 	}
 	_, ext := splitExtension(path)
-	return !contains(" .gz .tgz .bz2 .xz .txz .zst .zip .7z .rar .jar .deb .rpm .apk .iso .img .png .jpg .jpeg .gif .webp .mp3 .mp4 .webm .pdf .woff .woff2 ", ext)
+	return !contains(" .gz .tgz .bz2 .xz .txz .zst .zip .7z .rar .jar .deb .rpm .apk .iso .img "+
+		".png .jpg .jpeg .gif .webp .mp3 .mp4 .webm .pdf .woff .woff2 ", ext)
 }
 
 type tarPacker struct {

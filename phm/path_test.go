@@ -1,6 +1,8 @@
 package phm
 
 import (
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -124,6 +126,84 @@ func TestPreferred(t *testing.T) {
 		}
 		if err := CheckPath(l.Qualified(u, c.mime)); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+func TestIdentity(t *testing.T) {
+	for _, c := range []struct {
+		url, path string
+		want      bool
+	}{
+		{"https://h.example/a/b.html", "a/b.html", true},
+		{"https://h.example/a/", "a/index.html", false},
+		{"https://h.example/a/", "a/", true},
+		{"https://h.example/a", "a.html", false},
+		{"https://h.example/a?", "a", false},
+		{"https://h.example/a%20b", "a%20b", false},
+		{"https://h.example/a%20b", "a b", false},
+		{"https://o.example/a", "@o.example/a", false},
+	} {
+		if got := Identity(mustURL(t, c.url), c.path); got != c.want {
+			t.Errorf("Identity(%s, %q) = %v", c.url, c.path, got)
+		}
+	}
+}
+
+// TestZeroURL: no URL has no path, and asking is no crash.
+func TestZeroURL(t *testing.T) {
+	var n Namer
+	if l := (Layout{}); l.Preferred(site.URL{}, "text/html") != "" || l.Qualified(site.URL{}, "") != "" || n.Assign(site.URL{}, "") != "" || Identity(site.URL{}, "") {
+		t.Error("the zero URL has a path")
+	}
+}
+
+func TestOrder(t *testing.T) {
+	a, b, c := mustURL(t, "https://h.example/b"), mustURL(t, "https://h.example/aa"), mustURL(t, "https://h.example/ab")
+	if !Less(a, b) || !Less(b, c) || Less(b, a) || Less(a, a) || Compare(c, a) <= 0 {
+		t.Error("the order is not shorter first, then bytewise")
+	}
+}
+
+// TestMediaTypes: for every type that the table knows, a name without extension gets the type's own, and a name with it stays.
+func TestMediaTypes(t *testing.T) {
+	source, err := os.ReadFile("mediatype.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := Layout{Primary: "https://h.example"}
+	types := regexp.MustCompile(`"((?:text|image|font|audio|video|application)/[a-z0-9.+-]+)"`).FindAllStringSubmatch(string(source), -1)
+	for _, m := range append(types, []string{"", "application/vnd.example+xml"}, []string{"", "application/vnd.example+json"}) {
+		mime := m[1]
+		got := l.Preferred(mustURL(t, "https://h.example/name"), mime)
+		if mime == "text/plain" {
+			if got != "name" {
+				t.Errorf("text: %q", got)
+			}
+			continue
+		}
+		if !strings.HasPrefix(got, "name.") {
+			t.Errorf("%s: a name without extension gives %q", mime, got)
+			continue
+		}
+		for _, name := range []string{got, strings.ToUpper(got)} {
+			if again := l.Preferred(mustURL(t, "https://h.example/"+name), mime); again != name {
+				t.Errorf("%s: %q gives %q", mime, name, again)
+			}
+		}
+		if got := l.Preferred(mustURL(t, "https://h.example/name.php"), mime); strings.HasSuffix(got, ".php") {
+			t.Errorf("%s: %q would be run by a server", mime, got)
+		}
+	}
+	if len(types) < 70 {
+		t.Errorf("only %d types were found", len(types))
+	}
+	// What mime.types of Debian and nginx say of the extensions that browsers depend on.
+	for mime, ext := range map[string]string{"text/html": "html", "application/xhtml+xml": "xhtml", "text/css": "css", "text/javascript": "js", "image/svg+xml": "svg", "text/xml": "xml",
+		"application/json": "json", "application/pdf": "pdf", "application/wasm": "wasm", "image/png": "png", "image/jpeg": "jpg", "image/webp": "webp", "font/woff2": "woff2", "video/mp4": "mp4", "audio/mpeg": "mp3",
+		"application/rss+xml": "rss", "application/atom+xml": "atom", "text/csv": "csv", "application/zip": "zip"} {
+		if got := l.Preferred(mustURL(t, "https://h.example/x"), mime); got != "x."+ext {
+			t.Errorf("%s: %q, want extension %q", mime, got, ext)
 		}
 	}
 }

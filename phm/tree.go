@@ -83,7 +83,8 @@ func checkTable(fsys fs.FS) (*Meta, error) {
 	case !entry:
 		return nil, fmt.Errorf("entry point %q: %w: %s does not name it", m.Entry, ErrDamaged, FilesName)
 	case m.Files != files || m.Bytes != size:
-		return nil, fmt.Errorf("%s: %w: it states %d files of %d bytes, %s has %d of %d", MetaName, ErrDamaged, m.Files, m.Bytes, FilesName, files, size)
+		return nil, fmt.Errorf("%s: %w: it states %d files of %d bytes, %s has %d of %d",
+			MetaName, ErrDamaged, m.Files, m.Bytes, FilesName, files, size)
 	}
 	return m, nil
 }

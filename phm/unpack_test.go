@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -164,8 +165,10 @@ func hostile(t testing.TB) map[string]struct {
 	} {
 		out[name] = c{archive: change(whole), want: ErrUnsafe}
 	}
-	zeros := strings.Repeat("\x00", 80<<20)
-	out["ratio"] = c{archive: good(entry{name: "zeros.bin", body: zeros}), want: ErrUnsafe}
+	noise := make([]byte, 80<<10)
+	rnd := rand.NewChaCha8([32]byte{})
+	rnd.Read(noise)
+	out["ratio"] = c{archive: patch32("zeros.bin", cdSize, 80<<20)(good(entry{name: "zeros.bin", body: string(noise)})), want: ErrUnsafe}
 	out["file limit"] = c{archive: whole, want: ErrUnsafe, limits: Limits{File: 100}}
 	out["total limit"] = c{archive: whole, want: ErrUnsafe, limits: Limits{Total: 4000}}
 	out["entries limit"] = c{archive: whole, want: ErrUnsafe, limits: Limits{Entries: 3}}
