@@ -6,10 +6,9 @@ import (
 	"mirrord/store"
 )
 
-// A batch is committed when it has this many results or bytes, or is this old: what a kill can cost.
+// A batch is committed when it has this many results or is this old: what a kill can cost.
 const (
 	batchItems = 256
-	batchBytes = 8 << 20
 	batchAge   = 250 * time.Millisecond
 )
 
@@ -22,7 +21,6 @@ func (r *run) commit() error {
 	}
 	var batch []*store.Done
 	var news []store.NewURL
-	size := 0
 	var failed error
 	tick := time.NewTicker(batchAge)
 	defer tick.Stop()
@@ -44,7 +42,7 @@ func (r *run) commit() error {
 		}
 		committed += uint32(len(news))
 		clear(batch)
-		batch, size = batch[:0], 0
+		batch = batch[:0]
 		if failed = r.room(); failed != nil {
 			r.stop(failed)
 		}
@@ -57,8 +55,7 @@ func (r *run) commit() error {
 				return failed
 			}
 			batch = append(batch, d)
-			size += len(d.Frame)
-			if len(batch) >= batchItems || size >= batchBytes {
+			if len(batch) >= batchItems {
 				flush()
 			}
 		case <-tick.C:

@@ -221,10 +221,13 @@ func (r *run) document(now, old *store.Resource, body []byte, linkHeader []strin
 	r.admitInto(p.ids, now.ID, now.Depth, p.cands)
 	p.assign()
 	p.links = appendLinks(p.links[:0], &p.doc, func(i int) (uint32, bool) { return uint32(p.of[i]), p.of[i] >= 0 })
-	done.Frame, err = p.w.Append(make([]byte, 0, len(body)/4+256), store.FrameMeta{
+	frame, err := p.w.Encode(store.FrameMeta{
 		ID: now.ID, URL: now.URL.String(), MIME: now.MIME, Charset: now.Charset, Fetched: now.Fetched, ETag: now.ETag,
 		LastModified: now.LastModified, Size: now.Size, Digest: hex.EncodeToString(now.Digest[:]), Format: now.Format,
 	}, p.links, body)
+	if err == nil {
+		now.At, err = r.site.AppendFrame(frame)
+	}
 	if err != nil {
 		r.stop(err)
 		return

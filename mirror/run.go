@@ -172,7 +172,7 @@ func newRun(o Options) (*run, error) {
 	n := runtime.GOMAXPROCS(0)
 	r.procs = make(chan *processor, n)
 	for range n {
-		r.procs <- &processor{w: store.NewFrameWriter(), r: store.NewFrameReader()}
+		r.procs <- &processor{w: o.Site.NewFrameWriter(), r: store.NewFrameReader()}
 	}
 	return r, nil
 }

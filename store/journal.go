@@ -29,13 +29,14 @@ type NewURL struct {
 // Done is what one fetch or decision yielded.
 type Done struct {
 	Resource
-	Frame   []byte   // for the pack; nil when the body is a blob, or is kept from before
 	Targets []uint32 // sorted numbers of the URLs it links to; nil keeps what is known
 	Linked  bool     // Targets is what is known now, even when it is empty
 }
 
-// Commit makes a batch permanent: frames first, then the records that refer to them. It fills in the places of the frames.
-// first is the number of news[0].
+// AppendFrame writes a frame to the packs. It counts only once a record that refers to it is committed. Safe for concurrent use.
+func (s *Site) AppendFrame(frame []byte) (Place, error) { return s.packs.append(frame) }
+
+// Commit makes a batch permanent: bodies first, then the records that refer to them. first is the number of news[0].
 func (s *Site) Commit(first uint32, news []NewURL, done []*Done) error {
 	buf := make([]byte, 0, 64*len(news)+256*len(done)+64)
 	buf = binary.AppendUvarint(buf, uint64(first))
@@ -53,14 +54,6 @@ func (s *Site) Commit(first uint32, news []NewURL, done []*Done) error {
 	buf = binary.AppendUvarint(buf, uint64(len(done)))
 	var rec, targets []byte
 	for _, d := range done {
-		if d.Frame != nil {
-			at, err := s.packs.append(d.Frame)
-			if err != nil {
-				return err
-			}
-			at.Len = uint32(len(d.Frame))
-			d.At, d.Body, d.Frame = at, PackBody, nil
-		}
 		buf = appendString(buf, d.URL.String())
 		rec = d.Resource.append(rec[:0])
 		buf = binary.AppendUvarint(buf, uint64(len(rec)))
@@ -73,6 +66,7 @@ func (s *Site) Commit(first uint32, news []NewURL, done []*Done) error {
 		buf = binary.AppendUvarint(buf, uint64(len(targets))+1)
 		buf = append(buf, targets...)
 	}
+	num, size := s.packs.where()
 	if !s.volatile {
 		if err := s.packs.sync(); err != nil {
 			return err
@@ -83,8 +77,8 @@ func (s *Site) Commit(first uint32, news []NewURL, done []*Done) error {
 	}
 	return diskErr("commit batch", s.db.Update(func(tx *bolt.Tx) error {
 		m := tx.Bucket(bMeta)
-		pack := binary.BigEndian.AppendUint32(nil, s.packs.num)
-		if err := m.Put(kPack, binary.BigEndian.AppendUint64(pack, uint64(s.packs.size))); err != nil {
+		pack := binary.BigEndian.AppendUint32(nil, num)
+		if err := m.Put(kPack, binary.BigEndian.AppendUint64(pack, uint64(size))); err != nil {
 			return err
 		}
 		if err := m.Put(kKnown, binary.BigEndian.AppendUint32(nil, first+uint32(len(news)))); err != nil {

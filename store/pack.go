@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 	"io"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
@@ -15,14 +16,17 @@ import (
 
 // A pack is a sequence of frames:
 //
-//	"mPk1"  4 bytes
+//	magic   4 bytes: "mPk1" for a payload in zstd, "mPr1" for a plain one
 //	length  4 bytes, little endian: bytes of the payload
 //	crc32c  4 bytes, little endian: of the payload
-//	payload one zstd frame of: uvarint length, FrameMeta as JSON; uvarint length, links; body
+//	payload uvarint length, FrameMeta as JSON; uvarint length, links; body
+//
+// Plain frames are written by one-off mirrors, whose packs live as long as the run: there compression only costs time.
 //
 // Frames name their URL and hold everything that the document's record holds, so that site.db can be rebuilt from the packs.
 const (
 	frameMagic  = "mPk1"
+	plainMagic  = "mPr1"
 	frameHeader = 12
 	maxPack     = 256 << 20 // bytes after which a new pack is begun
 	maxFrame    = 1 << 30   // bytes of a payload that is believed
@@ -60,44 +64,58 @@ func (f *Frame) ParseMeta() (FrameMeta, error) {
 
 // FrameWriter encodes frames. It is not safe for concurrent use; keep one for each worker.
 type FrameWriter struct {
-	enc *zstd.Encoder
+	enc *zstd.Encoder // nil for plain frames
 	buf []byte
+	out []byte
 }
 
-// NewFrameWriter returns an encoder that needs about a megabyte.
-func NewFrameWriter() *FrameWriter {
+// maxKept bounds the buffers that writers and readers of frames keep for the next frame, in bytes.
+const maxKept = 1 << 20
+
+// NewFrameWriter returns an encoder for frames of this site; it needs about a megabyte.
+func (s *Site) NewFrameWriter() *FrameWriter {
+	w := &FrameWriter{}
+	if s.volatile {
+		return w
+	}
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithLowerEncoderMem(true),
 		zstd.WithWindowSize(256<<10), zstd.WithEncoderCRC(false))
 	if err != nil {
 		panic(err) // the options are constants
 	}
-	return &FrameWriter{enc: enc}
+	w.enc = enc
+	return w
 }
 
-// Append appends one frame to dst.
-func (w *FrameWriter) Append(dst []byte, m FrameMeta, links, body []byte) ([]byte, error) {
+// Encode returns one frame, valid until the next call.
+func (w *FrameWriter) Encode(m FrameMeta, links, body []byte) ([]byte, error) {
 	meta, err := json.Marshal(m)
 	if err != nil {
-		return dst, fmt.Errorf("frame of %s: %w", m.URL, err)
+		return nil, fmt.Errorf("frame of %s: %w", m.URL, err)
 	}
-	b := w.buf[:0]
+	if cap(w.buf) > maxKept {
+		w.buf = nil
+	}
+	if cap(w.out) > maxKept {
+		w.out = nil
+	}
+	b := slices.Grow(w.buf[:0], frameHeader+len(meta)+len(links)+len(body)+2*binary.MaxVarintLen64)
+	b = append(b, plainMagic+"\x00\x00\x00\x00\x00\x00\x00\x00"...)
 	b = binary.AppendUvarint(b, uint64(len(meta)))
 	b = append(b, meta...)
 	b = binary.AppendUvarint(b, uint64(len(links)))
 	b = append(b, links...)
 	b = append(b, body...)
 	w.buf = b
-	start := len(dst)
-	dst = append(dst, frameMagic...)
-	dst = append(dst, 0, 0, 0, 0, 0, 0, 0, 0)
-	dst = w.enc.EncodeAll(b, dst)
-	payload := dst[start+frameHeader:]
-	binary.LittleEndian.PutUint32(dst[start+4:], uint32(len(payload)))
-	binary.LittleEndian.PutUint32(dst[start+8:], crc32.Checksum(payload, castagnoli))
-	if cap(w.buf) > 4<<20 {
-		w.buf = nil
+	if w.enc != nil {
+		w.out = append(w.out[:0], frameMagic+"\x00\x00\x00\x00\x00\x00\x00\x00"...)
+		w.out = w.enc.EncodeAll(b[frameHeader:], w.out)
+		b = w.out
 	}
-	return dst, nil
+	payload := b[frameHeader:]
+	binary.LittleEndian.PutUint32(b[4:], uint32(len(payload)))
+	binary.LittleEndian.PutUint32(b[8:], crc32.Checksum(payload, castagnoli))
+	return b, nil
 }
 
 // FrameReader decodes frames. It is not safe for concurrent use; keep one for each worker.
@@ -117,7 +135,7 @@ func NewFrameReader() *FrameReader {
 }
 
 func (r *FrameReader) decode(raw []byte) (Frame, error) {
-	if len(raw) < frameHeader || string(raw[:4]) != frameMagic {
+	if len(raw) < frameHeader || string(raw[:4]) != frameMagic && string(raw[:4]) != plainMagic {
 		return Frame{}, fmt.Errorf("no frame here: %w", ErrDamaged)
 	}
 	n := binary.LittleEndian.Uint32(raw[4:])
@@ -128,13 +146,15 @@ func (r *FrameReader) decode(raw []byte) (Frame, error) {
 	if crc32.Checksum(payload, castagnoli) != binary.LittleEndian.Uint32(raw[8:]) {
 		return Frame{}, fmt.Errorf("checksum of frame: %w", ErrDamaged)
 	}
-	out, err := r.dec.DecodeAll(payload, r.out[:0])
-	if err != nil {
-		return Frame{}, fmt.Errorf("frame: %w: %v", ErrDamaged, err)
-	}
-	r.out = out
-	if cap(r.out) > 8<<20 {
-		r.out = nil
+	out := payload
+	if string(raw[:4]) == frameMagic {
+		var err error
+		if out, err = r.dec.DecodeAll(payload, r.out[:0]); err != nil {
+			return Frame{}, fmt.Errorf("frame: %w: %v", ErrDamaged, err)
+		}
+		if r.out = out; cap(out) > maxKept {
+			r.out = nil
+		}
 	}
 	d := decoder{b: out}
 	var f Frame
@@ -153,9 +173,11 @@ type packs struct {
 	mu    sync.Mutex
 	files map[uint32]*os.File // open for reading
 
-	w    *os.File // the last pack, open for appending
-	num  uint32   // its number
-	size int64    // its length
+	wmu  sync.RWMutex // held for reading while a frame is written, for writing while a new pack is begun
+	end  sync.Mutex   // guards size
+	w    *os.File     // the last pack, open for appending
+	num  uint32       // its number
+	size int64        // its length; what lies before it may still be on its way
 }
 
 func packName(n uint32) string { return fmt.Sprintf("%06d.pack", n) }
@@ -173,7 +195,7 @@ func (p *packs) begin(num uint32, size int64) error {
 	}
 	st, err := f.Stat()
 	if err == nil && st.Size() < size {
-		err = fmt.Errorf("pack %s has %d bytes, %d were committed: %w", packName(num), st.Size(), size, ErrDamaged)
+		size = st.Size() // the last frames were on their way when the batch before them was committed; no record refers to them
 	}
 	if err == nil && st.Size() > size {
 		err = f.Truncate(size)
@@ -186,19 +208,33 @@ func (p *packs) begin(num uint32, size int64) error {
 	return nil
 }
 
-// append writes frames, which may hold several, and returns where the first begins.
-func (p *packs) append(frames []byte) (Place, error) {
-	if p.size > 0 && p.size+int64(len(frames)) > maxPack {
-		if err := p.roll(); err != nil {
+// append writes a frame and returns where it lies. Several may be written at a time.
+func (p *packs) append(frame []byte) (Place, error) {
+	for {
+		p.wmu.RLock()
+		p.end.Lock()
+		full := p.size > 0 && p.size+int64(len(frame)) > maxPack
+		at := Place{Pack: p.num, Off: p.size, Len: uint32(len(frame))}
+		if !full {
+			p.size += int64(len(frame))
+		}
+		p.end.Unlock()
+		if !full {
+			_, err := p.w.WriteAt(frame, at.Off)
+			p.wmu.RUnlock()
+			return at, diskErr("write pack", err)
+		}
+		p.wmu.RUnlock()
+		p.wmu.Lock()
+		var err error
+		if p.num == at.Pack {
+			err = p.roll()
+		}
+		p.wmu.Unlock()
+		if err != nil {
 			return Place{}, err
 		}
 	}
-	at := Place{Pack: p.num, Off: p.size}
-	if _, err := p.w.WriteAt(frames, p.size); err != nil {
-		return Place{}, diskErr("write pack", err)
-	}
-	p.size += int64(len(frames))
-	return at, nil
 }
 
 func (p *packs) roll() error {
@@ -210,10 +246,21 @@ func (p *packs) roll() error {
 }
 
 func (p *packs) sync() error {
+	p.wmu.RLock()
+	defer p.wmu.RUnlock()
 	if p.w == nil {
 		return nil
 	}
 	return diskErr("sync pack", p.w.Sync())
+}
+
+// where returns how far the packs reach.
+func (p *packs) where() (num uint32, size int64) {
+	p.wmu.RLock()
+	defer p.wmu.RUnlock()
+	p.end.Lock()
+	defer p.end.Unlock()
+	return p.num, p.size
 }
 
 func (p *packs) file(n uint32) (*os.File, error) {
@@ -240,7 +287,7 @@ func (p *packs) read(r *FrameReader, at Place) (Frame, error) {
 		r.raw = make([]byte, at.Len+at.Len/4)
 	}
 	raw := r.raw[:at.Len]
-	if cap(r.raw) > 4<<20 {
+	if cap(r.raw) > maxKept {
 		r.raw = nil
 	}
 	if _, err := f.ReadAt(raw, at.Off); err != nil {
