@@ -185,7 +185,7 @@ func forcedExtension(name, mime string) string {
 		if known {
 			return m.ext
 		}
-		if essence(mime) == "text/plain" {
+		if strings.HasPrefix(essence(mime), "text/") {
 			return ".txt"
 		}
 		return ".bin"

@@ -57,6 +57,7 @@ func TestPreferred(t *testing.T) {
 		{"/avatar/17", "image/png", "avatar/17.png"},
 		{"/style.php", "text/css", "style.php.css"},
 		{"/x.php", "text/plain", "x.php.txt"},
+		{"/x.php", "text/x-php", "x.php.txt"},
 		{"/x.PHP", "application/octet-stream", "x.PHP.bin"},
 		{"/img.svg", "image/png", "img.svg.png"},
 		// Queries.
