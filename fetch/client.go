@@ -220,10 +220,10 @@ func (c *Client) Do(ctx context.Context, req Request, sink Sink) (*Result, error
 		t.at, t.validator = 0, ""
 	}
 	if req.URL.IsZero() {
-		return &Result{}, &Error{req.URL, ErrProtocol, errors.New("no URL")}
+		return &Result{}, &Error{URL: req.URL, Class: ErrProtocol, Err: errors.New("no URL")}
 	}
 	if err := c.guard.checkTarget(req.URL.Host()); err != nil {
-		return &Result{}, &Error{req.URL, ErrForbiddenAddress, err}
+		return &Result{}, &Error{URL: req.URL, Class: ErrForbiddenAddress, Err: err}
 	}
 	tries, restarted := 0, false
 	for {
@@ -248,7 +248,7 @@ func (c *Client) Do(ctx context.Context, req Request, sink Sink) (*Result, error
 		t.attempts = append(t.attempts, Attempt{Status: res.Status, Err: err, After: res.Total, Wait: wait})
 		c.o.Log.Debug("fetch again", "url", req.URL.String(), "status", res.Status, "err", err, "wait", wait, "at", t.at)
 		if c.o.Sleep(ctx, wait) != nil {
-			return res, &Error{req.URL, ErrCanceled, context.Cause(ctx)}
+			return res, &Error{URL: req.URL, Class: ErrCanceled, Err: context.Cause(ctx)}
 		}
 	}
 }

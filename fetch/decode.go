@@ -38,11 +38,12 @@ func (d *decoders) copyBuffer() *[]byte {
 }
 
 func (d *decoders) buffered(r io.Reader) *bufio.Reader {
-	if b, ok := d.bufs.Get().(*bufio.Reader); ok {
-		b.Reset(r)
-		return b
+	b, ok := d.bufs.Get().(*bufio.Reader)
+	if !ok {
+		b = bufio.NewReaderSize(noReader{}, 16<<10) // given r it might return r itself, which somebody else gives back
 	}
-	return bufio.NewReaderSize(r, 16<<10)
+	b.Reset(r)
+	return b
 }
 
 // noReader is what a pooled decoder holds on to while nobody uses it.

@@ -40,14 +40,21 @@ type Error struct {
 	URL   site.URL
 	Class error
 	Err   error
+
+	reused bool // the connection had answered another request before
 }
 
 func (e *Error) Error() string {
-	s := "fetch " + e.URL.String() + ": " + e.Class.Error()
-	if e.Err != nil && e.Err != e.Class {
-		s += ": " + e.Err.Error()
+	s := "fetch " + e.URL.String() + ": "
+	class := e.Class.Error()
+	if e.Err == nil {
+		return s + class
 	}
-	return s
+	if cause := e.Err.Error(); strings.Contains(cause, class) {
+		return s + cause
+	} else {
+		return s + class + ": " + cause
+	}
 }
 
 // Unwrap lets errors.Is and errors.As see the class and the cause.
@@ -59,7 +66,8 @@ func (e *Error) Unwrap() []error {
 }
 
 // Transient reports whether the same request may well succeed later: time-outs, broken and refused connections, truncated
-// bodies, and names that could not be resolved for another reason than that they do not exist.
+// bodies, names that could not be resolved for another reason than that they do not exist, and junk where an answer should
+// begin on a connection that was used before: that is the rest of the last body, longer than it was declared.
 func Transient(err error) bool {
 	var e *Error
 	if !errors.As(err, &e) {
@@ -68,6 +76,8 @@ func Transient(err error) bool {
 	switch e.Class {
 	case ErrTimeout, ErrTooSlow, ErrTruncated, ErrRefused, ErrUnreachable, ErrReset:
 		return true
+	case ErrProtocol:
+		return e.reused
 	case ErrDNS:
 		var d *net.DNSError
 		return !errors.As(err, &d) || !d.IsNotFound
@@ -92,15 +102,15 @@ func classify(ctx context.Context, w *watch, u site.URL, err error, inBody bool)
 		return known
 	}
 	if ctx.Err() != nil {
-		return &Error{u, ErrCanceled, context.Cause(ctx)}
+		return &Error{URL: u, Class: ErrCanceled, Err: context.Cause(ctx)}
 	}
 	if w != nil {
 		var t *limitError
 		if errors.As(context.Cause(w.Context), &t) {
-			return &Error{u, t.class, t}
+			return &Error{URL: u, Class: t.class, Err: t}
 		}
 	}
-	return &Error{u, classOf(err, inBody), err}
+	return &Error{URL: u, Class: classOf(err, inBody), Err: err, reused: !inBody && w != nil && w.reused}
 }
 
 func classOf(err error, inBody bool) error {

@@ -67,7 +67,7 @@ func (c *Client) attempt(ctx context.Context, t *transfer) (*Result, error) {
 	res.Wire = in.n
 	if err != nil {
 		if errors.Is(err, errRestart) {
-			return res, &Error{u, errRestart, err}
+			return res, &Error{URL: u, Class: errRestart, Err: err}
 		}
 		return res, c.bodyError(ctx, w, u, err)
 	}
@@ -81,7 +81,7 @@ func (c *Client) bodyError(ctx context.Context, w *watch, u site.URL, err error)
 			if ctx.Err() != nil && class != ErrSink {
 				break
 			}
-			return &Error{u, class, err}
+			return &Error{URL: u, Class: class, Err: err}
 		}
 	}
 	return classify(ctx, w, u, err, true)
@@ -144,10 +144,10 @@ func (c *Client) readHead(res *Result, resp *http.Response, u site.URL) error {
 	res.Status, res.HTTPMajor = resp.StatusCode, resp.ProtoMajor
 	res.Header = h
 	if res.Status < 200 {
-		return &Error{u, ErrProtocol, fmt.Errorf("final status %d", res.Status)}
+		return &Error{URL: u, Class: ErrProtocol, Err: fmt.Errorf("final status %d", res.Status)}
 	}
 	if n := fields(h); n > c.o.MaxHeaderFields {
-		return &Error{u, ErrHeaderFlood, fmt.Errorf("%d fields", n)}
+		return &Error{URL: u, Class: ErrHeaderFlood, Err: fmt.Errorf("%d fields", n)}
 	}
 	res.ETag = first(h, "Etag")
 	res.LastModified = first(h, "Last-Modified")

@@ -40,7 +40,8 @@ type watch struct {
 	start  time.Time
 	timer  *time.Timer
 	tracer *tracer
-	remote netip.Addr // of the connection; written by gotConn before RoundTrip returns
+	remote netip.Addr // of the connection; as reused, written by gotConn before RoundTrip returns
+	reused bool
 
 	phase   atomic.Int32
 	since   atomic.Int64 // nanoseconds after start when the phase began
@@ -108,6 +109,7 @@ func (w *watch) gotConn(info httptrace.GotConnInfo) {
 	if a, ok := info.Conn.RemoteAddr().(interface{ AddrPort() netip.AddrPort }); ok {
 		w.remote = a.AddrPort().Addr().Unmap()
 	}
+	w.reused = info.Reused
 	w.enter(phaseHeader)
 }
 

@@ -5,6 +5,7 @@ import (
 	"compress/flate"
 	"compress/gzip"
 	"compress/zlib"
+	_ "embed"
 	"io"
 	"net/http"
 	"strings"
@@ -47,6 +48,11 @@ func encoder(coding string, out io.Writer) io.WriteCloser {
 	panic("badserver: no coding " + coding)
 }
 
+// brotliBomb is what brotli's quality 9 makes of 256 MiB of zeros.
+//
+//go:embed testdata/zeros-256MiB.br
+var brotliBomb []byte
+
 // bomb returns 256 MB of zeros in a coding, made on first use. Those of the deflate family repeat one block and have no valid
 // checksum at their end, which no client should live to see.
 func bomb(coding string) func() []byte {
@@ -57,13 +63,7 @@ func bomb(coding string) func() []byte {
 		case "zstd": // a body may be many frames
 			return bytes.Repeat(Encode(coding, zeros), parts)
 		case "br":
-			var out bytes.Buffer
-			w := brotli.NewWriterLevel(&out, 1)
-			for range parts {
-				w.Write(zeros)
-			}
-			w.Close()
-			return out.Bytes()
+			return brotliBomb
 		}
 		var out bytes.Buffer
 		w := encoder(coding, &out).(interface {
