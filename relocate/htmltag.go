@@ -83,6 +83,9 @@ func (h *htmlScan) tag(tag tagID, mark, start int) {
 		a := sc.attrs[i]
 		t.attr(&a)
 	}
+	if t.link < 0 && (tag == tagAudio || tag == tagVideo) {
+		t.link = len(sc.d.Links) // a <source> to come; finish drops the edit if there is none
+	}
 	if tag == tagScript || tag == tagLink || tag == tagImg || tag == tagAudio || tag == tagVideo {
 		for i := mark; i < n; i++ {
 			switch a := &sc.attrs[i]; a.id {

@@ -39,7 +39,7 @@ func (sc *scanner) url(v view, kind Kind, ctx Context, nofollow bool) int {
 	for ; i < end && b[i] != '#'; i++ {
 		acc |= urlClass[b[i]]
 	}
-	return sc.link(v, start, i, i < end, acc, kind, ctx, nofollow)
+	return sc.link(v, start, i, acc, kind, ctx, nofollow)
 }
 
 // attrURL is url for an attribute value as it is written. Most need no decoding, and their fragment need not even be looked at.
@@ -59,15 +59,16 @@ func (sc *scanner) attrURL(v view, kind Kind, ctx Context, nofollow bool) int {
 	if acc&urlEscape != 0 || acc&urlForeign != 0 && !v.utf8 && !sc.cs.utf8() {
 		return sc.url(sc.attrText(v, false), kind, ctx, nofollow)
 	}
-	return sc.link(v, start, i, i < end, acc, kind, ctx, nofollow)
+	return sc.link(v, start, i, acc, kind, ctx, nofollow)
 }
 
-// link records the reference b.s[start:end], whose bytes have the classes acc. fragment says that a '#' follows it.
-func (sc *scanner) link(v view, start, end int, fragment bool, acc uint8, kind Kind, ctx Context, nofollow bool) int {
+// link records the reference b.s[start:end], whose bytes have the classes acc.
+func (sc *scanner) link(v view, start, end int, acc uint8, kind Kind, ctx Context, nofollow bool) int {
 	b := v.s
 	if start == end {
-		// Nothing but a fragment: another document only under a <base>. In CSS it always means the document (CSS Values, section 4.5.1).
-		if kind == Action || ctx&CtxCSS != 0 || !fragment && kind != Hyperlink {
+		// Another document only under a <base>, and only for hyperlinks: a bare fragment means the document itself in CSS (CSS Values,
+		// section 4.5.1) and SVG (SVG 2, section 16.1.2), an empty src nothing, an empty action the document.
+		if kind != Hyperlink {
 			return -1
 		}
 		if !sc.keepEmpty {
