@@ -208,3 +208,12 @@ func TestMediaTypes(t *testing.T) {
 		}
 	}
 }
+
+func TestSafeByte(t *testing.T) {
+	for c := range 256 {
+		want := c >= 0x20 && c < 0x7f && !strings.ContainsRune(`<>:"|?*\/%`, rune(c))
+		if got := safeByte(byte(c)); got != want {
+			t.Errorf("safeByte(%q) = %v", rune(c), got)
+		}
+	}
+}

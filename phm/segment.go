@@ -11,12 +11,17 @@ const upperHex = "0123456789ABCDEF"
 // safeByte reports whether an ASCII byte may stand in a name on every system: printable, and not one that Windows, a URL or
 // this format gives a meaning to.
 func safeByte(c byte) bool {
-	switch c {
-	case '<', '>', ':', '"', '|', '?', '*', '\\', '/', '%':
-		return false
+	if c < 64 {
+		return safeLow>>c&1 != 0
 	}
-	return c >= 0x20 && c < 0x7f
+	return c < 128 && safeHigh>>(c-64)&1 != 0
 }
+
+// The bytes of safeByte as bits: from the blank to '?', and from '@' to '~'.
+const (
+	safeLow  uint64 = (1<<64 - 1<<' ') &^ (1<<'"' | 1<<'%' | 1<<'*' | 1<<'/' | 1<<':' | 1<<'<' | 1<<'>' | 1<<'?')
+	safeHigh uint64 = (1<<63 - 1) &^ (1<<('\\'-64) | 1<<('|'-64))
+)
 
 // safeRune reports whether a rune may stand in a name. Refused are controls, format characters (some file systems do not
 // compare them, and the bidirectional ones disguise an extension), separators of lines, private use, surrogates, and
