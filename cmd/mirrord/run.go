@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"mirrord/job"
+	"mirrord/store"
 )
 
 // Exit codes: a contract with scripts, see docs/jobs.md and mirrord help.
@@ -80,6 +81,8 @@ func run(ctx context.Context, e env, args []string) int {
 		if coded.err == nil {
 			return code
 		}
+	case errors.Is(err, store.ErrLocked):
+		code = exitLocked
 	case errors.As(err, &invalid), !a.started: // cobra found fault before any command began
 		code = exitUsage
 	}

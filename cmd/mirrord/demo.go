@@ -1,0 +1,251 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"mirrord/internal/demosite"
+	"mirrord/job"
+	"mirrord/mirror"
+	"mirrord/phm"
+	"mirrord/store"
+)
+
+const (
+	demoName   = "kestrel"
+	demoMarker = "THIS-IS-A-MIRRORD-DEMO" // in the directory of a demo, so that only such a directory is ever emptied
+)
+
+func (a *app) demoCommand() *cobra.Command {
+	var dir string
+	var serve bool
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Show a mirror's whole life on a small site of our own",
+		Long: `Serve a small site on loopback, mirror it through all its versions, and tell what happens: what changed, what was asked, what was published. No
+network is needed. The mirror stays in the directory that -o names, to be browsed.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			d := &demo{app: a, dir: dir, site: demosite.New()}
+			if err := d.run(cmd.Context()); err != nil || !serve {
+				return err
+			}
+			return d.serve(cmd.Context())
+		},
+	}
+	cmd.Flags().StringVarP(&dir, "output", "o", "mirrord-demo", "`DIR` for the mirror; an earlier demo there is replaced")
+	cmd.Flags().BoolVar(&serve, "serve", false, "serve the mirror on loopback afterwards, until interrupted")
+	return cmd
+}
+
+// demo is one telling of the story.
+type demo struct {
+	*app
+	dir  string
+	site *demosite.Handler
+
+	job       *job.Job
+	summaries []*mirror.Summary
+}
+
+func (d *demo) say(format string, args ...any) {
+	if !d.json {
+		d.printf(format+"\n", args...)
+	}
+}
+
+func (d *demo) run(ctx context.Context) error {
+	if err := d.prepare(); err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	srv := &http.Server{Handler: d.site, ReadHeaderTimeout: 10 * time.Second}
+	served := make(chan error, 1) // one result
+	go func() { served <- srv.Serve(l) }()
+	err = d.story(ctx, "http://"+l.Addr().String()+demosite.Entry)
+	err = errors.Join(err, srv.Close())
+	if serr := <-served; !errors.Is(serr, http.ErrServerClosed) {
+		err = errors.Join(err, serr)
+	}
+	if err == nil && d.json {
+		return d.printJSON(d.summaries)
+	}
+	return err
+}
+
+// prepare makes an empty directory; only an earlier demo is emptied.
+func (d *demo) prepare() error {
+	entries, err := os.ReadDir(d.dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if len(entries) > 0 {
+		if _, err := os.Lstat(filepath.Join(d.dir, demoMarker)); err != nil {
+			return fmt.Errorf("%s is not empty and holds no earlier demo: name another directory with -o", d.dir)
+		}
+		if err := os.RemoveAll(d.dir); err != nil {
+			return err
+		}
+	}
+	if err := os.MkdirAll(d.dir, 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(d.dir, demoMarker), []byte("mirrord demo empties this directory when it runs again.\n"), 0o644)
+}
+
+func (d *demo) story(ctx context.Context, url string) error {
+	d.job = job.Default(url)
+	d.job.Name = demoName
+	if err := applySets(d.job, []string{"polite.connections=4", "polite.delay=0s", "polite.factor=0", "limits.min_free=0"}); err != nil {
+		return err
+	}
+	st, err := store.OpenState(d.dir, store.Options{Volatile: true})
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	d.say("A small observatory's site is served at %s, for as long as this takes.\nIt has %d versions; mirrord keeps a mirror of it in %s.", url, demosite.Versions(), d.dir)
+	for v := 1; v <= demosite.Versions(); v++ {
+		d.site.SetVersion(v)
+		d.say("\nWeek %d: %s.", v, demosite.Changes(v))
+		if err := d.mirror(ctx, st); err != nil {
+			return err
+		}
+		if v == 1 {
+			d.say("\nThe same week again: nothing has changed.")
+			if err := d.mirror(ctx, st); err != nil {
+				return err
+			}
+		}
+	}
+	return d.end(ctx, st, url)
+}
+
+// mirror makes one run and tells what the site saw of it.
+func (d *demo) mirror(ctx context.Context, st *store.State) error {
+	s, err := st.OpenSite(demoName)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	d.site.Requests()
+	sum, err := d.runSite(ctx, d.job, st, s, engineOptions{quiet: true})
+	if err != nil {
+		return err
+	}
+	d.summaries = append(d.summaries, sum)
+	asked, unchanged, bytes := 0, 0, 0
+	for _, r := range d.site.Requests() {
+		asked++
+		bytes += r.Bytes
+		if r.Status == http.StatusNotModified {
+			unchanged++
+		}
+	}
+	d.say("  asked     %d requests, %d answered \"not modified\", %s sent by the site", asked, unchanged, bytesText(int64(bytes)))
+	switch {
+	case sum.Verdict != mirror.Complete:
+		d.say("  verdict   %s", sum.Verdict)
+		for _, why := range sum.Reasons {
+			d.say("            %s", why)
+		}
+		return d.report(ctx, sum, nil)
+	case sum.Published:
+		d.say("  published version %d: %d files, %s; %d added, %d changed, %d removed", sum.Version, sum.Files, bytesText(sum.Size), sum.Added, sum.Changed, sum.Removed)
+	default:
+		d.say("  published nothing: version %d is still what the site is, and no file was touched", sum.Version)
+	}
+	return nil
+}
+
+// end checks the mirror, packs it, explains one URL and says where to look.
+func (d *demo) end(ctx context.Context, st *store.State, url string) error {
+	root, err := openTree(st, demoName)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	report, err := phm.Verify(root.FS(), phm.VerifyOptions{Links: checkLinks()})
+	if err != nil {
+		return err
+	}
+	d.say("\nIs it whole? %s.", verifySummary(report))
+	if err := report.Err(); err != nil {
+		return err
+	}
+	archive := filepath.Join(d.dir, demoName+".phm")
+	if err := exportTree(root, archive, formatPHM); err != nil {
+		return err
+	}
+	fi, err := os.Stat(archive)
+	if err != nil {
+		return err
+	}
+	d.say("One file to hand out: %s, %s.", archive, bytesText(fi.Size()))
+	if err := d.why(ctx, st, url+"private/keeper.html"); err != nil {
+		return err
+	}
+	m, err := phm.OpenMeta(root.FS())
+	if err != nil {
+		return err
+	}
+	d.say("\nBrowse it, offline: %s", fileURL(filepath.Join(d.dir, "sites", demoName, "current", filepath.FromSlash(m.Entry))))
+	return nil
+}
+
+// why explains one URL.
+func (d *demo) why(ctx context.Context, st *store.State, raw string) error {
+	s, err := st.ReadSite(demoName)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	x, err := mirror.Explain(ctx, d.job, s, mirror.NewRobotsStore(st), raw)
+	if err != nil {
+		return err
+	}
+	d.say("Why is %s not there? %s.", x.URL, x.Answer)
+	return nil
+}
+
+// serve shows the mirror on loopback until ctx ends.
+func (d *demo) serve(ctx context.Context) error {
+	root, err := os.OpenRoot(filepath.Join(d.dir, "sites", demoName, "current"))
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	d.say("Or at http://%s/ until you press ^C.", l.Addr())
+	srv := &http.Server{Handler: http.FileServerFS(root.FS()), ReadHeaderTimeout: 10 * time.Second}
+	stop := context.AfterFunc(ctx, func() { srv.Close() })
+	defer stop()
+	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// fileURL is the address that a browser opens a local file by.
+func fileURL(name string) string {
+	if abs, err := filepath.Abs(name); err == nil {
+		name = abs
+	}
+	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(name)}).String()
+}

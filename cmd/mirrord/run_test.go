@@ -1,0 +1,166 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"mirrord/internal/demosite"
+	"mirrord/mirror"
+	"mirrord/store"
+)
+
+// runArgs runs a command line in this process.
+func runArgs(t *testing.T, vars map[string]string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	e := env{stdin: strings.NewReader(""), stdout: &out, stderr: &errs, lookupEnv: func(k string) (string, bool) { v, ok := vars[k]; return v, ok }}
+	code = run(t.Context(), e, args)
+	return code, out.String(), errs.String()
+}
+
+func jobsFor(t *testing.T, url string) (jobs string) {
+	t.Helper()
+	jobs = t.TempDir()
+	if err := os.WriteFile(filepath.Join(jobs, "demo.toml"), []byte("url = \""+url+"\"\npolite.delay = \"0s\"\npolite.factor = 0\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return jobs
+}
+
+// A site that another process writes: runs end with code 5, while its published tree can still be read.
+func TestLockedSite(t *testing.T) {
+	srv := httptest.NewServer(demosite.New())
+	defer srv.Close()
+	jobs, state := jobsFor(t, srv.URL+"/about/"), t.TempDir()
+	if code, _, errs := runArgs(t, nil, "run-now", "demo", "--jobs", jobs, "--state", state); code != exitOK {
+		t.Fatalf("exit code %d: %s", code, errs)
+	}
+	st, err := store.OpenState(state, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	s, err := st.OpenSite("demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	out := filepath.Join(t.TempDir(), "demo.phm")
+	for _, tc := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"run-now", "demo"}, exitLocked, "locked by another process"},
+		{[]string{"versions", "demo"}, exitLocked, "locked by another process"},
+		{[]string{"import", out, "--as", "demo"}, exitError, "no such file"},
+		{[]string{"status"}, exitOK, "running"},
+		{[]string{"export", "demo", "-o", out}, exitOK, "version 1 written"},
+		{[]string{"verify", "demo"}, exitOK, "all is well"},
+		{[]string{"import", out, "--as", "demo"}, exitLocked, "locked by another process"},
+	} {
+		code, stdout, stderr := runArgs(t, nil, append(tc.args, "--jobs", jobs, "--state", state)...)
+		if code != tc.code || !strings.Contains(stdout+stderr, tc.want) {
+			t.Errorf("%v: exit code %d, want %d with %q; got %s%s", tc.args, code, tc.code, tc.want, stdout, stderr)
+		}
+	}
+}
+
+// A run that is told to stop ends as partial, and the next one goes on.
+func TestInterruptedRun(t *testing.T) {
+	srv := httptest.NewServer(demosite.New())
+	defer srv.Close()
+	jobs, state := jobsFor(t, srv.URL+"/"), t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var out, errs bytes.Buffer
+	e := env{stdin: strings.NewReader(""), stdout: &out, stderr: &errs, lookupEnv: func(string) (string, bool) { return "", false }}
+	if code := run(ctx, e, []string{"run-now", "demo", "--jobs", jobs, "--state", state}); code != exitPartial {
+		t.Errorf("exit code %d, want %d: %s%s", code, exitPartial, &out, &errs)
+	}
+	if code, stdout, stderr := runArgs(t, nil, "run-now", "demo", "--jobs", jobs, "--state", state); code != exitOK || !strings.Contains(stdout, "complete, version 1 published") {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+}
+
+func TestStateDir(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		app  app
+		want string
+	}{
+		{"flag", app{stateFlag: "x"}, "x"},
+		{"systemd", app{env: env{lookupEnv: vars("STATE_DIRECTORY", "/var/lib/a:/var/lib/b"), root: true}}, "/var/lib/a"},
+		{"root", app{env: env{lookupEnv: vars("HOME", "/root"), root: true}}, "/var/lib/mirrord"},
+		{"xdg", app{env: env{lookupEnv: vars("XDG_STATE_HOME", "/x", "HOME", "/home/u")}}, "/x/mirrord"},
+		{"relative xdg is not heeded", app{env: env{lookupEnv: vars("XDG_STATE_HOME", "x", "HOME", "/home/u")}}, "/home/u/.local/state/mirrord"},
+		{"nothing", app{env: env{lookupEnv: vars()}}, ""},
+	} {
+		got, err := tc.app.stateDir()
+		if got != tc.want || (err == nil) != (tc.want != "") {
+			t.Errorf("%s: %q, %v; want %q", tc.name, got, err, tc.want)
+		}
+	}
+}
+
+func vars(kv ...string) func(string) (string, bool) {
+	return func(k string) (string, bool) {
+		for i := 0; i < len(kv); i += 2 {
+			if kv[i] == k {
+				return kv[i+1], true
+			}
+		}
+		return "", false
+	}
+}
+
+func TestProgressLine(t *testing.T) {
+	last := mirror.Progress{Elapsed: time.Second, Done: 100}
+	for _, tc := range []struct {
+		now  mirror.Progress
+		want string
+	}{
+		{mirror.Progress{Elapsed: 3 * time.Second, Done: 300, Queued: 1200, Bytes: 4_500_000}, "300 done, 1200 queued, 100/s, 4.5 MB"},
+		{mirror.Progress{Elapsed: 2 * time.Second, Done: 100, Queued: 1, Failed: 2, WaitHost: "example.org", WaitFor: 4 * time.Second}, "100 done, 1 queued, 0/s, 0 B, 2 failed, waiting 4s for example.org"},
+		{mirror.Progress{Phase: mirror.Relocating, Relocated: 5, Total: 10}, "relocating 5 of 10 files"},
+		{mirror.Progress{Phase: mirror.Publishing, Relocated: 10, Total: 10}, "publishing 10 of 10 files"},
+	} {
+		if got := progressLine(last, tc.now); got != tc.want {
+			t.Errorf("got %q, want %q", got, tc.want)
+		}
+	}
+	long := progressLine(last, mirror.Progress{WaitHost: strings.Repeat("é", 300), WaitFor: time.Hour})
+	if n := len([]rune(long)); n != maxLine {
+		t.Errorf("line of %d characters", n)
+	}
+}
+
+// What stood at the place of a mirror is exchanged with it, also where the file system cannot do so in one step.
+func TestExchange(t *testing.T) {
+	for name, swap := range map[string]func(a, b string) error{"at once": exchange, "slowly": exchangeSlowly} {
+		dir := t.TempDir()
+		a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
+		for _, d := range []string{a, b} {
+			if err := os.MkdirAll(filepath.Join(d, "of-"+filepath.Base(d)), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := swap(a, b); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		for _, want := range []string{filepath.Join(a, "of-b"), filepath.Join(b, "of-a")} {
+			if _, err := os.Stat(want); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if err := swap(a, filepath.Join(dir, "missing")); err == nil {
+			t.Errorf("%s: exchange with nothing succeeds", name)
+		}
+	}
+}
