@@ -44,8 +44,12 @@ type bodySink struct {
 	err   error // of the disk
 }
 
-// smallBody is how many bytes of something that is no document are held in memory before they go to a file.
-const smallBody = 256 << 10
+// Bodies are held in memory up to these sizes, in bytes, before they go to a file. A large document comes back into memory when
+// it is its turn to be scanned; one at a time, so that many of them on their way cost no memory.
+const (
+	smallBody = 128 << 10 // of something that is no document
+	smallDoc  = 512 << 10
+)
 
 func (r *run) newSink(u site.URL) *bodySink {
 	return &bodySink{r: r, url: u}
@@ -65,7 +69,7 @@ func (s *bodySink) Begin(h *fetch.Head) (io.Writer, error) {
 	s.head = *h
 	s.limit = smallBody
 	if mayBeDocument(h.MIME) {
-		s.limit = int(s.r.job.Limits.MaxDocument)
+		s.limit = min(smallDoc, int(s.r.job.Limits.MaxDocument))
 	}
 	if n := h.Length; n > 0 && n <= int64(s.limit) && int64(cap(*s.pool)) < n {
 		*s.pool = make([]byte, 0, n+512)
@@ -137,11 +141,15 @@ func (r *run) body(ctx context.Context, rec *store.Resource, res *fetch.Result, 
 		return
 	}
 	now.NoFollow = r.job.ObeyRobots && r.job.ObeyNofollow && tags.NoFollow
-	if sink.blob != nil {
-		r.blobBody(&now, rec, sink)
-		return
-	}
 	body := *sink.pool
+	if sink.blob != nil {
+		var large bool
+		if body, large = r.largeDocument(&now, sink); !large {
+			r.blobBody(&now, rec, sink)
+			return
+		}
+		defer r.large.Unlock()
+	}
 	now.Size, now.Digest = int64(len(body)), sha256.Sum256(body)
 	r.stats.bytes.Add(now.Size)
 	if !r.rescan && rec.Body != store.NoBody && rec.Digest == now.Digest && rec.MIME == now.MIME && rec.Charset == now.Charset && rec.NoFollow == now.NoFollow {
@@ -152,6 +160,22 @@ func (r *run) body(ctx context.Context, rec *store.Resource, res *fetch.Result, 
 	p := <-r.procs
 	defer func() { r.procs <- p }()
 	r.document(&now, rec, body, res.Links(), p)
+}
+
+// largeDocument reads a document that went to a file back into memory. It then holds r.large; otherwise the body stays a file.
+func (r *run) largeDocument(now *store.Resource, sink *bodySink) (body []byte, ok bool) {
+	size := sink.blob.Size()
+	if size > int64(r.job.Limits.MaxDocument) || relocate.Detect(now.MIME, now.URL, sink.blob.Head(1024)) == relocate.Unknown && !r.isSitemap(now.ID) {
+		return nil, false
+	}
+	r.large.Lock()
+	if body = sink.blob.Head(int(size)); int64(len(body)) != size {
+		r.large.Unlock()
+		return nil, false
+	}
+	sink.blob.Abort()
+	sink.blob = nil
+	return body, true
 }
 
 // blobBody records a body that went to a file because of its size.
@@ -221,13 +245,10 @@ func (r *run) document(now, old *store.Resource, body []byte, linkHeader []strin
 	r.admitInto(p.ids, now.ID, now.Depth, p.cands)
 	p.assign()
 	p.links = appendLinks(p.links[:0], &p.doc, func(i int) (uint32, bool) { return uint32(p.of[i]), p.of[i] >= 0 })
-	frame, err := p.w.Encode(store.FrameMeta{
+	now.At, err = r.site.AppendFrame(p.w, store.FrameMeta{
 		ID: now.ID, URL: now.URL.String(), MIME: now.MIME, Charset: now.Charset, Fetched: now.Fetched, ETag: now.ETag,
 		LastModified: now.LastModified, Size: now.Size, Digest: hex.EncodeToString(now.Digest[:]), Format: now.Format,
 	}, p.links, body)
-	if err == nil {
-		now.At, err = r.site.AppendFrame(frame)
-	}
 	if err != nil {
 		r.stop(err)
 		return

@@ -83,6 +83,7 @@ type run struct {
 	front *frontier
 	procs chan *processor
 	bufs  sync.Pool
+	large sync.Mutex // held while a large document is in memory
 
 	admitMu sync.Mutex // guards what admission learns
 	counter *site.TrapCounter

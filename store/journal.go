@@ -33,8 +33,15 @@ type Done struct {
 	Linked  bool     // Targets is what is known now, even when it is empty
 }
 
-// AppendFrame writes a frame to the packs. It counts only once a record that refers to it is committed. Safe for concurrent use.
-func (s *Site) AppendFrame(frame []byte) (Place, error) { return s.packs.append(frame) }
+// AppendFrame writes a document with its links to the packs. It counts only once a record that refers to it is committed. Safe
+// for concurrent use with a FrameWriter for each goroutine.
+func (s *Site) AppendFrame(w *FrameWriter, m FrameMeta, links, body []byte) (Place, error) {
+	head, tail, err := w.encode(m, links, body)
+	if err != nil {
+		return Place{}, err
+	}
+	return s.packs.append(head, tail)
+}
 
 // Commit makes a batch permanent: bodies first, then the records that refer to them. first is the number of news[0].
 func (s *Site) Commit(first uint32, news []NewURL, done []*Done) error {

@@ -87,11 +87,11 @@ func (s *Site) NewFrameWriter() *FrameWriter {
 	return w
 }
 
-// Encode returns one frame, valid until the next call.
-func (w *FrameWriter) Encode(m FrameMeta, links, body []byte) ([]byte, error) {
+// encode returns a frame in two parts, so that a plain body need not be copied. They are valid until the next call.
+func (w *FrameWriter) encode(m FrameMeta, links, body []byte) (head, tail []byte, err error) {
 	meta, err := json.Marshal(m)
 	if err != nil {
-		return nil, fmt.Errorf("frame of %s: %w", m.URL, err)
+		return nil, nil, fmt.Errorf("frame of %s: %w", m.URL, err)
 	}
 	if cap(w.buf) > maxKept {
 		w.buf = nil
@@ -99,23 +99,28 @@ func (w *FrameWriter) Encode(m FrameMeta, links, body []byte) ([]byte, error) {
 	if cap(w.out) > maxKept {
 		w.out = nil
 	}
-	b := slices.Grow(w.buf[:0], frameHeader+len(meta)+len(links)+len(body)+2*binary.MaxVarintLen64)
+	n := frameHeader + len(meta) + len(links) + 2*binary.MaxVarintLen64
+	if w.enc != nil {
+		n += len(body)
+	}
+	b := slices.Grow(w.buf[:0], n)
 	b = append(b, plainMagic+"\x00\x00\x00\x00\x00\x00\x00\x00"...)
 	b = binary.AppendUvarint(b, uint64(len(meta)))
 	b = append(b, meta...)
 	b = binary.AppendUvarint(b, uint64(len(links)))
 	b = append(b, links...)
-	b = append(b, body...)
-	w.buf = b
 	if w.enc != nil {
+		b = append(b, body...)
+		w.buf = b
 		w.out = append(w.out[:0], frameMagic+"\x00\x00\x00\x00\x00\x00\x00\x00"...)
 		w.out = w.enc.EncodeAll(b[frameHeader:], w.out)
-		b = w.out
+		b, body = w.out, nil
+	} else {
+		w.buf = b
 	}
-	payload := b[frameHeader:]
-	binary.LittleEndian.PutUint32(b[4:], uint32(len(payload)))
-	binary.LittleEndian.PutUint32(b[8:], crc32.Checksum(payload, castagnoli))
-	return b, nil
+	binary.LittleEndian.PutUint32(b[4:], uint32(len(b)-frameHeader+len(body)))
+	binary.LittleEndian.PutUint32(b[8:], crc32.Update(crc32.Checksum(b[frameHeader:], castagnoli), castagnoli, body))
+	return b, body, nil
 }
 
 // FrameReader decodes frames. It is not safe for concurrent use; keep one for each worker.
@@ -208,19 +213,23 @@ func (p *packs) begin(num uint32, size int64) error {
 	return nil
 }
 
-// append writes a frame and returns where it lies. Several may be written at a time.
-func (p *packs) append(frame []byte) (Place, error) {
+// append writes a frame, given in two parts, and returns where it lies. Several may be written at a time.
+func (p *packs) append(head, tail []byte) (Place, error) {
+	size := int64(len(head) + len(tail))
 	for {
 		p.wmu.RLock()
 		p.end.Lock()
-		full := p.size > 0 && p.size+int64(len(frame)) > maxPack
-		at := Place{Pack: p.num, Off: p.size, Len: uint32(len(frame))}
+		full := p.size > 0 && p.size+size > maxPack
+		at := Place{Pack: p.num, Off: p.size, Len: uint32(size)}
 		if !full {
-			p.size += int64(len(frame))
+			p.size += size
 		}
 		p.end.Unlock()
 		if !full {
-			_, err := p.w.WriteAt(frame, at.Off)
+			_, err := p.w.WriteAt(head, at.Off)
+			if err == nil && len(tail) > 0 {
+				_, err = p.w.WriteAt(tail, at.Off+int64(len(head)))
+			}
 			p.wmu.RUnlock()
 			return at, diskErr("write pack", err)
 		}
