@@ -1,0 +1,100 @@
+package relocate
+
+import (
+	"net/url"
+	"path"
+	"strings"
+	"testing"
+
+	"mirrord/site"
+)
+
+func TestRelative(t *testing.T) {
+	for _, c := range []struct{ from, to, want string }{
+		{"a.html", "b.html", "b.html"},
+		{"a.html", "a.html", "a.html"},
+		{"d/a.html", "d/a.html", "a.html"},
+		{"d/a.html", "d/b.html", "b.html"},
+		{"d/a.html", "b.html", "../b.html"},
+		{"a.html", "d/b.html", "d/b.html"},
+		{"d/e/f/a.html", "d/x/b.html", "../../x/b.html"},
+		{"dir/a.html", "dir2/b.html", "../dir2/b.html"},
+		{"d/a.html", "d/a.html/b.html", "a.html/b.html"},
+		{"d/a/x.html", "d/a", "../a"},
+		{"a.html", "c:d.html", "./c:d.html"},
+		{"a.html", "x/c:d.html", "x/c:d.html"},
+		{"d/a.html", "c:d.html", "../c:d.html"},
+		{"a.html", "a b?c#d%e.html", "a%20b%3Fc%23d%25e.html"},
+		{"a.html", `it's("x"),&[y].html`, "it%27s%28%22x%22%29%2C%26%5By%5D.html"},
+		{"a.html", "ü.html", "%C3%BC.html"},
+		{"a.html", "/b", ".//b"},
+		{"a/b", "a/", "./"},
+	} {
+		if got := string(Relative([]byte("kept"), c.from, c.to)); got != "kept"+c.want {
+			t.Errorf("Relative(%q, %q) = %q, want %q", c.from, c.to, got, "kept"+c.want)
+		}
+	}
+}
+
+// FuzzRelative: a browser that resolves the result at from's place arrives at to.
+func FuzzRelative(f *testing.F) {
+	f.Add("a/b.html", "a/c.html")
+	f.Add("a/b/c", "x:y")
+	f.Add("a", "ü/'()\"")
+	f.Fuzz(func(t *testing.T, from, to string) {
+		if !mirrorPath(from) || !mirrorPath(to) {
+			return
+		}
+		esc := func(p string) string { return (&url.URL{Path: "/" + p}).EscapedPath() }
+		base, _, err := site.Parse("http://m.test" + esc(from))
+		if err != nil {
+			return
+		}
+		ref := string(Relative(nil, from, to))
+		got, _, err := base.Resolve(ref)
+		if err != nil {
+			t.Fatalf("%q from %q: %v", ref, from, err)
+		}
+		p, err := url.PathUnescape(got.Path())
+		if err != nil || p != "/"+to {
+			t.Fatalf("Relative(%q, %q) = %q leads to %q", from, to, ref, p)
+		}
+		if strings.ContainsAny(ref, "'()\"&, <>\\`") {
+			t.Fatalf("Relative(%q, %q) = %q needs an escape somewhere", from, to, ref)
+		}
+	})
+}
+
+func mirrorPath(p string) bool {
+	if p == "" || p != path.Clean(p) || p[0] == '/' || p == "." || p == ".." || strings.HasPrefix(p, "../") {
+		return false
+	}
+	for _, seg := range strings.Split(p, "/") { // a browser takes %2e for a dot; a layout never yields such a name
+		if s := strings.ReplaceAll(strings.ToLower(seg), "%2e", "."); s == "." || s == ".." {
+			return false
+		}
+	}
+	return true
+}
+
+// TestResolvePlain holds the own resolution of plain references against site's.
+func TestResolvePlain(t *testing.T) {
+	refs := []string{"a", "a.html", "a/b", "../a", "../../a", "../../../../a", "a/../b", "./a", "a/.", "a/..", "..", ".", "../", "a//b", "a/", ".a", "a.", "a./b", "..a", "../.", "..//a", "../..a", "...", ".../a", "~a/-._", "../a/./b"}
+	for _, base := range []string{"http://h.test/", "http://h.test/x", "http://h.test/x/", "https://h.test:8080/x/y/z.html?q=/a/b", "http://h.test//x//y"} {
+		var sc scanner
+		var d Doc
+		sc.d = &d
+		var r resolver
+		r.init(mustURL(t, base))
+		for range 2 { // the second time from the cache
+			for _, ref := range refs {
+				l := Link{Ref: []byte(ref)}
+				sc.resolve(&r, &l, true)
+				want, _, err := r.base.Resolve(ref)
+				if err != nil || string(l.URL) != want.String() {
+					t.Errorf("%q from %s is %s, want %s, %v", ref, base, l.URL, want, err)
+				}
+			}
+		}
+	}
+}
