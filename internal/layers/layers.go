@@ -1,0 +1,70 @@
+// Package layers holds the table of what may import what, and the test that keeps to it.
+//
+// An import goes to a lower row, never along a row or upward. Rows 0 to 2 are pure: no network, no disk, no clock, no goroutine, no
+// log. They may use packages of others that are pure in the same sense. What is true of the table is checked on the source, without
+// building it; tests are free to import what they need.
+package layers
+
+// Row is the place of a package. A package that is in no row fails the test: give it one in the commit that adds it.
+type Row int
+
+// rows is the table of docs/design.md. Paths are below the module.
+func rows() map[string]Row {
+	return map[string]Row{
+		"cmd/mirrord": 5,
+
+		"web": 4, "scheduler": 4, "mirror": 4,
+
+		"fetch": 3, "store": 3,
+
+		"near": 2, "replica": 2,
+
+		"evolution": 1, "relocate": 1, "phm": 1, "robots": 1, "job": 1,
+
+		"site": 0,
+
+		// Not part of the program's layers: they import nothing of the module, and only the command and tests import them.
+		"internal/demosite": helper, "internal/badserver": helper, "internal/layers": helper,
+	}
+}
+
+// helper marks a package outside the rows.
+const helper Row = -1
+
+// pure is the highest row that is pure.
+const pure Row = 2
+
+// impure lists the standard packages that pure rows may not import, each with the reason. What is below one of them counts too.
+func impure() map[string]string {
+	return map[string]string{
+		"os": "the disk and the environment", "os/exec": "processes", "os/signal": "signals", "path/filepath": "paths of the system; mirror paths are slash-separated",
+		"net": "the network", "net/http": "the network", "crypto/tls": "the network", "syscall": "the system", "io/ioutil": "the disk", "embed": "data belongs to the caller",
+		"log": "logs belong to whoever acts", "log/slog": "logs belong to whoever acts", "context": "nothing here waits", "sync": "nothing here is shared", "sync/atomic": "nothing here is shared",
+		"math/rand": "the same input gives the same result", "math/rand/v2": "the same input gives the same result", "crypto/rand": "the same input gives the same result",
+		"runtime": "the machine does not matter", "testing": "for tests",
+	}
+}
+
+// pureStandard are packages below an impure one that are pure themselves.
+func pureStandard() []string { return []string{"net/url", "net/netip"} }
+
+// impureCalls lists functions of pure packages that are not.
+func impureCalls() map[string][]string {
+	return map[string][]string{"time": {"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker", "LoadLocation"}}
+}
+
+// allowed lists, package by package, the exceptions and why each is none of the kind the rule is there for.
+func allowed() map[string]map[string]string {
+	return map[string]map[string]string{
+		"job": {"time.LoadLocation": "whether a time zone exists is a fact, wherever the table of zones lies"},
+	}
+}
+
+// foreign lists the packages of others that pure rows may import: parsers and tables, all of them pure.
+func foreign() []string {
+	return []string{
+		"github.com/nlnwa/whatwg-url", "golang.org/x/net/publicsuffix", "golang.org/x/net/html", "golang.org/x/text", "golang.org/x/net/idna",
+		"github.com/PuerkitoBio/goquery", "github.com/tdewolff/parse/v2", "github.com/mmcdole/gofeed", "github.com/pelletier/go-toml/v2", "github.com/robfig/cron/v3",
+		"github.com/klauspost/compress", "github.com/andybalholm/brotli", "github.com/zeebo/xxh3", "github.com/wlynxg/chardet", "github.com/sergi/go-diff", "github.com/temoto/robotstxt",
+	}
+}

@@ -1,0 +1,173 @@
+package layers
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const (
+	module = "mirrord"
+	top    = "../.."
+)
+
+// source is one Go file that is no test.
+type source struct {
+	pkg, name string
+	ast       *ast.File
+}
+
+func sources(t *testing.T) []source {
+	t.Helper()
+	var out []source
+	fset := token.NewFileSet()
+	err := fs.WalkDir(os.DirFS(top), ".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (d.Name() == "testdata" || d.Name() == "vendor" || d.Name() != "." && strings.HasPrefix(d.Name(), ".")) {
+			return fs.SkipDir
+		}
+		if d.IsDir() && p != "." {
+			if _, err := os.Stat(path.Join(top, p, "go.mod")); err == nil {
+				return fs.SkipDir // another module: tools
+			}
+		}
+		if !strings.HasSuffix(p, ".go") || strings.HasSuffix(p, "_test.go") {
+			return nil
+		}
+		f, err := parser.ParseFile(fset, path.Join(top, p), nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		out = append(out, source{path.Dir(p), p, f})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestImports(t *testing.T) {
+	table := rows()
+	seen := map[string]bool{}
+	for _, src := range sources(t) {
+		row, ok := table[src.pkg]
+		if !ok {
+			if !seen[src.pkg] {
+				t.Errorf("package %s is in no row: give it one in layers.go", src.pkg)
+			}
+			seen[src.pkg] = true
+			continue
+		}
+		for _, spec := range src.ast.Imports {
+			imp, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if why := refuse(table, src.pkg, row, imp); why != "" {
+				t.Errorf("%s imports %s: %s", src.name, imp, why)
+			}
+		}
+	}
+}
+
+// refuse says why a package of a row may not import another; "" when it may.
+func refuse(table map[string]Row, pkg string, row Row, imp string) string {
+	if rest, ours := strings.CutPrefix(imp, module+"/"); ours {
+		other, ok := table[rest]
+		switch {
+		case !ok:
+			return "it is in no row"
+		case row == helper:
+			return "a helper imports nothing of the module"
+		case other == helper && row < 5:
+			return "only the command and tests use helpers"
+		case other >= row:
+			return "an import goes to a lower row: " + pkg + " is in row " + strconv.Itoa(int(row)) + ", " + rest + " in " + strconv.Itoa(int(other))
+		}
+		return ""
+	}
+	if row == helper || row > pure {
+		return ""
+	}
+	if allowed()[pkg][imp] != "" {
+		return ""
+	}
+	if strings.Contains(strings.SplitN(imp, "/", 2)[0], ".") {
+		for _, f := range foreign() {
+			if imp == f || strings.HasPrefix(imp, f+"/") {
+				return ""
+			}
+		}
+		return "it is not among the packages of others that pure rows may use"
+	}
+	if slices.Contains(pureStandard(), imp) {
+		return ""
+	}
+	for p := imp; p != "."; p = path.Dir(p) {
+		if why, ok := impure()[p]; ok {
+			return "rows 0 to 2 are pure, and this is " + why
+		}
+	}
+	return ""
+}
+
+// Pure rows start no goroutine and ask no clock.
+func TestPureRows(t *testing.T) {
+	table, calls := rows(), impureCalls()
+	for _, src := range sources(t) {
+		if row, ok := table[src.pkg]; !ok || row == helper || row > pure {
+			continue
+		}
+		ast.Inspect(src.ast, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.GoStmt:
+				t.Errorf("%s starts a goroutine", src.name)
+			case *ast.SelectorExpr:
+				x, ok := n.X.(*ast.Ident)
+				if ok && slices.Contains(calls[x.Name], n.Sel.Name) && allowed()[src.pkg][x.Name+"."+n.Sel.Name] == "" {
+					t.Errorf("%s calls %s.%s", src.name, x.Name, n.Sel.Name)
+				}
+			}
+			return true
+		})
+	}
+}
+
+// Nothing happens before main: no package has an init function.
+func TestNoInit(t *testing.T) {
+	for _, src := range sources(t) {
+		for _, d := range src.ast.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == "init" {
+				t.Errorf("%s has an init function", src.name)
+			}
+		}
+	}
+}
+
+// The rules bite: each of these would be found.
+func TestRefuse(t *testing.T) {
+	table := rows()
+	for _, tc := range []struct {
+		pkg, imp string
+		want     bool
+	}{
+		{"store", "mirrord/site", true}, {"site", "mirrord/store", false}, {"fetch", "mirrord/store", false}, {"mirror", "mirrord/fetch", true}, {"web", "mirrord/mirror", false},
+		{"phm", "os", false}, {"phm", "io/fs", true}, {"job", "net/url", true}, {"job", "net/http", false}, {"job", "net/http/httptest", false}, {"relocate", "log/slog", false},
+		{"site", "golang.org/x/net/publicsuffix", true}, {"site", "golang.org/x/net/http2", false}, {"store", "os", true}, {"cmd/mirrord", "mirrord/internal/demosite", true},
+		{"mirror", "mirrord/internal/demosite", false}, {"internal/demosite", "mirrord/site", false}, {"mirror", "mirrord/nosuch", false},
+	} {
+		if why := refuse(table, tc.pkg, table[tc.pkg], tc.imp); (why == "") != tc.want {
+			t.Errorf("%s imports %s: %q, want allowed %v", tc.pkg, tc.imp, why, tc.want)
+		}
+	}
+}
