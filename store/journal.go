@@ -6,8 +6,6 @@ import (
 	"slices"
 
 	bolt "go.etcd.io/bbolt"
-
-	"mirrord/site"
 )
 
 // The journal is what an unfinished run has done so far: one value for each batch. A batch is
@@ -163,7 +161,11 @@ func (s *Site) Replay(newURL func(id uint32, u NewURL) error, done func(r *Resou
 			}
 		}
 		for _, d := range b.done {
-			if err := r.decode(site.Canonical(d.url), d.rec); err != nil {
+			u, err := storedURL(d.url)
+			if err != nil {
+				return fmt.Errorf("journal: %w", err)
+			}
+			if err := r.decode(u, d.rec); err != nil {
 				return err
 			}
 			if err := done(&r, d.targets, d.linked); err != nil {
@@ -238,7 +240,11 @@ func (f *fold) add(b *batch) error {
 		if !f.Pending(id) {
 			continue
 		}
-		r := Resource{ID: id, URL: site.Canonical(n.URL), Referrer: n.Referrer, Depth: n.Depth, Requis: n.Requis}
+		u, err := storedURL(n.URL)
+		if err != nil {
+			return fmt.Errorf("journal: %w", err)
+		}
+		r := Resource{ID: id, URL: u, Referrer: n.Referrer, Depth: n.Depth, Requis: n.Requis}
 		k := string(r.URL.Key(nil))
 		if _, ok := f.recs[k]; !ok && f.res.Get([]byte(k)) == nil {
 			f.recs[k] = r.append(nil)
@@ -246,7 +252,10 @@ func (f *fold) add(b *batch) error {
 	}
 	var r Resource
 	for _, d := range b.done {
-		u := site.Canonical(d.url)
+		u, err := storedURL(d.url)
+		if err != nil {
+			return fmt.Errorf("journal: %w", err)
+		}
 		if err := r.decode(u, d.rec); err != nil {
 			return err
 		}
@@ -292,7 +301,7 @@ func (f *fold) flush() error {
 
 // remember keeps the record that is replaced when the mirror's content differs by it.
 func (f *fold) remember(key, now []byte) error {
-	u, err := site.URLFromKey(key)
+	u, err := urlOfKey(key)
 	if err != nil {
 		return err
 	}

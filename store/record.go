@@ -3,6 +3,8 @@ package store
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
+	"strings"
 
 	"mirrord/site"
 )
@@ -88,7 +90,7 @@ func (r *Resource) append(b []byte) []byte {
 		flags |= rfShapeNew
 	}
 	path := r.Path
-	if path != "" && path == r.URL.Path()[1:] {
+	if path != "" && path == urlPath(r.URL) {
 		flags |= rfPathIsURL
 		path = ""
 	}
@@ -133,7 +135,7 @@ func (r *Resource) decode(u site.URL, b []byte) error {
 	r.Changed, r.Moved = int(d.uvarint()), int(d.uvarint())
 	r.Reason, r.Path = d.string(), d.string()
 	if flags&rfPathIsURL != 0 {
-		r.Path = u.Path()[1:]
+		r.Path = urlPath(u)
 	}
 	if r.Body != NoBody {
 		copy(r.Digest[:], d.take(32))
@@ -215,17 +217,53 @@ func AppendTargets(b []byte, ids []uint32) []byte {
 }
 
 // Targets calls yield for each number of a list that AppendTargets made of sorted numbers.
-func Targets(b []byte, yield func(id uint32) bool) {
-	id := uint32(0)
+func Targets(b []byte, yield func(id uint32) bool) { walkTargets(b, yield) }
+
+// walkTargets is Targets; it reports whether the list is well formed as far as it was read.
+func walkTargets(b []byte, yield func(id uint32) bool) bool {
+	id := uint64(0)
 	for len(b) > 0 {
 		v, n := binary.Uvarint(b)
-		if n <= 0 {
-			return
+		if n <= 0 || v > math.MaxUint32 || id+v > math.MaxUint32 {
+			return false
 		}
 		b = b[n:]
-		id += uint32(v)
-		if !yield(id) {
-			return
+		id += v
+		if !yield(uint32(id)) {
+			return true
 		}
 	}
+	return true
 }
+
+// urlPath is the path of a URL without its leading slash.
+func urlPath(u site.URL) string {
+	p := u.Path()
+	if p == "" {
+		return ""
+	}
+	return p[1:]
+}
+
+// storedURL returns the URL that this package wrote as s. What is no URL is damage.
+func storedURL(s string) (site.URL, error) {
+	if !strings.HasPrefix(s, "http://") && !strings.HasPrefix(s, "https://") {
+		return site.URL{}, fmt.Errorf("%.80q is no URL: %w", s, ErrDamaged)
+	}
+	u := site.Canonical(s)
+	if u.IsZero() || u.Host() == "" {
+		return site.URL{}, fmt.Errorf("%.80q is no URL: %w", s, ErrDamaged)
+	}
+	return u, nil
+}
+
+// urlOfKey returns the URL of a key of the resources.
+func urlOfKey(k []byte) (site.URL, error) {
+	u, err := site.URLFromKey(k)
+	if err != nil {
+		return u, fmt.Errorf("%w: %v", ErrDamaged, err)
+	}
+	return u, nil
+}
+
+func be32(b []byte) uint32 { return binary.BigEndian.Uint32(b) }

@@ -271,9 +271,9 @@ const viewChunk = 4096
 func (s *Site) Resources(f func(r *Resource) error) error {
 	var r Resource
 	return s.each(bResources, func(k, v []byte) error {
-		u, err := site.URLFromKey(k)
+		u, err := urlOfKey(k)
 		if err != nil {
-			return fmt.Errorf("resources: %w: key %q: %v", ErrDamaged, k, err)
+			return fmt.Errorf("resources: %w", err)
 		}
 		if err := r.decode(u, v); err != nil {
 			return err

@@ -1,0 +1,336 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	bolt "go.etcd.io/bbolt"
+
+	"mirrord/site"
+)
+
+// ProblemKind says which part of a site is not as it must be.
+type ProblemKind string
+
+// The kinds of a Problem.
+const (
+	BadDatabase ProblemKind = "database" // pages or buckets of site.db
+	BadRecord   ProblemKind = "record"   // a record, its number or its key
+	BadFrame    ProblemKind = "frame"    // a document in the packs
+	BadBlob     ProblemKind = "blob"
+	BadLinks    ProblemKind = "links"   // the list of what a document links to
+	BadJournal  ProblemKind = "journal" // a batch of the unfinished run
+	BadHistory  ProblemKind = "history"
+	BadVersion  ProblemKind = "version" // the list of versions, or what is known of one
+	BadCurrent  ProblemKind = "current" // the link to the published tree
+	BadTree     ProblemKind = "tree"    // the published tree itself
+)
+
+// Problem is one thing that Verify found.
+type Problem struct {
+	Kind    ProblemKind `json:"kind"`
+	Subject string      `json:"subject,omitempty"` // URL, file or number
+	Detail  string      `json:"detail"`
+}
+
+func (p Problem) String() string {
+	if p.Subject == "" {
+		return fmt.Sprintf("%s: %s", p.Kind, p.Detail)
+	}
+	return fmt.Sprintf("%s: %s: %s", p.Kind, p.Subject, p.Detail)
+}
+
+// Stats say how much Verify looked at.
+type Stats struct {
+	Records  int   `json:"records"`
+	Journal  int   `json:"journal"` // records of the unfinished run
+	Frames   int   `json:"frames"`
+	Blobs    int   `json:"blobs"`
+	Bytes    int64 `json:"bytes"` // of bodies that were read
+	Versions int   `json:"versions"`
+	Problems int   `json:"problems"`
+}
+
+// Verify checks everything that this package keeps of a site and reports every problem; deep also reads every body and compares
+// its digest. The site may be open for reading or writing, but no run may be under way. An error says that Verify could not go
+// on (ctx ended), not that something was found. report may be nil.
+func (s *Site) Verify(ctx context.Context, deep bool, report func(Problem)) (st Stats, err error) {
+	v := &verifier{s: s, ctx: ctx, deep: deep, report: report, frames: NewFrameReader(), seen: map[uint32]bool{}, blobs: map[[32]byte]bool{}}
+	for _, step := range []func() error{v.database, v.meta, v.records, v.linkLists, v.journal, v.history, v.versions, v.current} {
+		if err := v.guard(step); err != nil {
+			return v.st, err
+		}
+	}
+	return v.st, nil
+}
+
+type verifier struct {
+	s      *Site
+	ctx    context.Context
+	deep   bool
+	report func(Problem)
+	st     Stats
+	frames *FrameReader
+	known  uint32            // numbers given
+	seen   map[uint32]bool   // numbers of records
+	blobs  map[[32]byte]bool // already looked at
+	live   int               // number of the published version
+	buf    []byte
+}
+
+func (v *verifier) problem(k ProblemKind, subject, format string, args ...any) {
+	v.st.Problems++
+	if v.report != nil {
+		v.report(Problem{k, subject, fmt.Sprintf(format, args...)})
+	}
+}
+
+// guard runs a step. A page of the database that is not what bbolt thinks makes it panic; that is a finding. So is an error of
+// reading: only the end of ctx ends the work.
+func (v *verifier) guard(step func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			v.problem(BadDatabase, "", "reading it went wrong: %v", p)
+			err = nil
+		}
+	}()
+	if err := v.ctx.Err(); err != nil {
+		return err
+	}
+	if err := step(); err != nil {
+		if cerr := v.ctx.Err(); cerr != nil {
+			return cerr
+		}
+		v.problem(BadDatabase, "", "%v", err)
+	}
+	return nil
+}
+
+// database checks the pages of site.db.
+func (v *verifier) database() error {
+	return v.s.db.View(func(tx *bolt.Tx) error {
+		for err := range tx.Check() {
+			v.problem(BadDatabase, "site.db", "%v", err)
+		}
+		return nil
+	})
+}
+
+func (v *verifier) meta() error {
+	n, err := v.s.Known()
+	if err != nil {
+		return err
+	}
+	v.known = n
+	if _, err := v.s.Run(); err != nil {
+		v.problem(BadDatabase, "run", "%v", err)
+	}
+	return v.s.db.View(func(tx *bolt.Tx) error {
+		for _, b := range [][]byte{bResources, bLinks, bJournal, bHistory, bVersions, bScripts} {
+			if tx.Bucket(b) == nil {
+				v.problem(BadDatabase, string(b), "the bucket is missing")
+			}
+		}
+		return nil
+	})
+}
+
+// records checks every record and the body that it refers to.
+func (v *verifier) records() error {
+	var r Resource
+	return v.s.each(bResources, func(k, val []byte) error {
+		if err := v.ctx.Err(); err != nil {
+			return err
+		}
+		v.st.Records++
+		u, err := urlOfKey(k)
+		if err == nil {
+			err = r.decode(u, val)
+		}
+		if err != nil {
+			v.problem(BadRecord, fmt.Sprintf("%q", k), "%v", err)
+			return nil
+		}
+		if v.seen[r.ID] {
+			v.problem(BadRecord, u.String(), "its number %d is also that of another URL", r.ID)
+		}
+		v.seen[r.ID] = true
+		v.record(BadRecord, &r)
+		return nil
+	})
+}
+
+// record checks what holds for a record wherever it stands.
+func (v *verifier) record(k ProblemKind, r *Resource) {
+	name := r.URL.String()
+	if r.ID >= v.known {
+		v.problem(k, name, "its number is %d, but only %d are given", r.ID, v.known)
+	}
+	if r.Target > v.known || r.Referrer > v.known {
+		v.problem(k, name, "it refers to a number that is not given")
+	}
+	if r.Outcome > site.Program {
+		v.problem(k, name, "its outcome %d is unknown", r.Outcome)
+	}
+	switch r.Body {
+	case NoBody:
+		if r.InSet {
+			v.problem(k, name, "it is in the mirror and has no body")
+		}
+	case PackBody:
+		v.frame(r)
+	case BlobBody:
+		v.blob(r)
+	default:
+		v.problem(k, name, "its body is of the unknown kind %d", r.Body)
+	}
+}
+
+// frame checks the document of a record.
+func (v *verifier) frame(r *Resource) {
+	name := r.URL.String()
+	v.st.Frames++
+	f, err := v.s.ReadFrame(v.frames, r.At)
+	if err != nil {
+		v.problem(BadFrame, name, "%v", err)
+		return
+	}
+	m, err := f.ParseMeta()
+	switch {
+	case err != nil:
+		v.problem(BadFrame, name, "its head: %v", err)
+	case m.URL != name || m.ID != r.ID:
+		v.problem(BadFrame, name, "the frame is that of %s, number %d", m.URL, m.ID)
+	case m.Size != r.Size || int64(len(f.Body)) != r.Size || m.Digest != hex.EncodeToString(r.Digest[:]):
+		v.problem(BadFrame, name, "the frame has a body of %d bytes with digest %s, the record says %d and %x", len(f.Body), m.Digest, r.Size, r.Digest)
+	case v.deep:
+		v.st.Bytes += r.Size
+		if d := sha256.Sum256(f.Body); d != r.Digest {
+			v.problem(BadFrame, name, "the digest of its body is %x, not %x", d, r.Digest)
+		}
+	}
+}
+
+// blob checks the blob of a record, once for all records that share it.
+func (v *verifier) blob(r *Resource) {
+	if v.blobs[r.Digest] {
+		return
+	}
+	v.blobs[r.Digest] = true
+	v.st.Blobs++
+	name := blobName(r.Digest)
+	fi, err := v.s.Blobs.root.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		v.problem(BadBlob, r.URL.String(), "the blob %x is missing", r.Digest)
+		return
+	case err != nil:
+		v.problem(BadBlob, r.URL.String(), "%v", err)
+		return
+	case !fi.Mode().IsRegular() || fi.Size() != r.Size:
+		v.problem(BadBlob, r.URL.String(), "the blob %x has %d bytes, not %d", r.Digest, fi.Size(), r.Size)
+		return
+	}
+	if !v.deep {
+		return
+	}
+	d, n, err := v.digest(r.Digest)
+	v.st.Bytes += n
+	if err != nil {
+		v.problem(BadBlob, r.URL.String(), "%v", err)
+	} else if d != r.Digest {
+		v.problem(BadBlob, r.URL.String(), "the digest of the blob %x is %x", r.Digest, d)
+	}
+}
+
+func (v *verifier) digest(name [32]byte) (d [32]byte, n int64, err error) {
+	f, err := v.s.Blobs.Open(name)
+	if err != nil {
+		return d, 0, err
+	}
+	defer f.Close()
+	if v.buf == nil {
+		v.buf = make([]byte, 256<<10)
+	}
+	h := sha256.New()
+	n, err = io.CopyBuffer(struct{ io.Writer }{h}, struct{ io.Reader }{f}, v.buf)
+	h.Sum(d[:0])
+	return d, n, err
+}
+
+func (v *verifier) linkLists() error {
+	return v.s.each(bLinks, func(k, val []byte) error {
+		if err := v.ctx.Err(); err != nil {
+			return err
+		}
+		if len(k) != 4 {
+			v.problem(BadLinks, fmt.Sprintf("%x", k), "the key is no number")
+			return nil
+		}
+		id := be32(k)
+		if !v.seen[id] {
+			v.problem(BadLinks, fmt.Sprint(id), "there is no record with this number")
+		}
+		v.targets(BadLinks, fmt.Sprint(id), val)
+		return nil
+	})
+}
+
+func (v *verifier) targets(k ProblemKind, subject string, list []byte) {
+	last, first := uint32(0), true
+	end := walkTargets(list, func(id uint32) bool {
+		if id >= v.known || !first && id <= last {
+			v.problem(k, subject, "it links to number %d, of %d, after %d", id, v.known, last)
+			return false
+		}
+		last, first = id, false
+		return true
+	})
+	if !end {
+		v.problem(k, subject, "the list is cut short or has a bad number")
+	}
+}
+
+func (v *verifier) journal() error {
+	var b batch
+	var r Resource
+	return v.s.each(bJournal, func(k, val []byte) error {
+		if err := v.ctx.Err(); err != nil {
+			return err
+		}
+		name := fmt.Sprintf("batch %x", k)
+		if err := b.decode(val); err != nil {
+			v.problem(BadJournal, name, "%v", err)
+			return nil
+		}
+		if n := uint64(b.first) + uint64(len(b.news)); n > uint64(v.known) {
+			v.problem(BadJournal, name, "it gives numbers up to %d, of %d", n, v.known)
+		}
+		for i := range b.news {
+			if _, err := storedURL(b.news[i].URL); err != nil {
+				v.problem(BadJournal, name, "%v", err)
+			}
+		}
+		for _, d := range b.done {
+			v.st.Journal++
+			u, err := storedURL(d.url)
+			if err == nil {
+				err = r.decode(u, d.rec)
+			}
+			if err != nil {
+				v.problem(BadJournal, name, "%v", err)
+				continue
+			}
+			v.record(BadJournal, &r)
+			if d.linked {
+				v.targets(BadJournal, u.String(), d.targets)
+			}
+		}
+		return nil
+	})
+}
