@@ -109,11 +109,17 @@ func (c *cssScan) space(comments bool) {
 	}
 }
 
-// identBefore returns the identifier that ends at i, without escapes.
+// identBefore returns the identifier that ends at i, without escapes; or nil for the name of an at-rule or a hash.
 func (c *cssScan) identBefore(i int) []byte {
 	j := i
 	for j > 0 && i-j < 24 && cssClass[c.s[j-1]]&cssIdent != 0 {
 		j--
+	}
+	switch {
+	case j > 0 && (c.s[j-1] == '@' || c.s[j-1] == '#'):
+		return nil
+	case j > 1 && c.s[j-1] == '!' && c.s[j-2] == '<' && bytes.HasPrefix(c.s[j:i], []byte("--")): // <!-- is a token
+		j += 2
 	}
 	return c.s[j:i]
 }
