@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log"
+	"net/http"
 	"os"
 	"strconv"
 	"strings"
@@ -335,5 +337,32 @@ func TestResumeOfAnEarlierRun(t *testing.T) {
 		if !bytes.Equal(m.Bytes(), file) || m.begun[0].Offset != offset || res.Body != int64(len(file)) || !res.Kept {
 			t.Errorf("%s: %d bytes, offset %d, body %d", path, m.Len(), m.begun[0].Offset, res.Body)
 		}
+	}
+}
+
+// A .tar.gz that the server labels as coded is kept as a file, and resumed as one.
+func TestResumeOfALabelledFile(t *testing.T) {
+	s := badserver.Start(t)
+	file := badserver.Encode("gzip", badserver.File())
+	file = append(file, badserver.Encode("gzip", badserver.File())...)
+	s.Handle("/a.tar.gz", func(c *badserver.Conn, r *http.Request) bool {
+		b, status, ranged := file, "200 OK", ""
+		if r.Header.Get("Range") != "" {
+			b, status = file[200000:], "206 Partial Content"
+			ranged = fmt.Sprintf("Content-Range: bytes 200000-%d/%d\r\n", len(file)-1, len(file))
+		}
+		c.Text("HTTP/1.1 %s\r\nContent-Type: application/x-gzip\r\nContent-Encoding: x-gzip\r\nETag: \"a\"\r\n%sContent-Length: %d\r\n\r\n", status, ranged, len(b))
+		if ranged == "" {
+			b = b[:200000]
+		}
+		c.Write(b)
+		return ranged != ""
+	})
+	o := patient()
+	o.Retries, o.Backoff = 1, time.Millisecond
+	var m memory
+	res, err := newClient(t, o).Do(context.Background(), Request{URL: mustURL(t, s.URL+"/a.tar.gz")}, &m)
+	if err != nil || !bytes.Equal(m.Bytes(), file) || res.Resumed != 1 || res.MIME != "application/gzip" {
+		t.Errorf("%d bytes of %d, resumed %d, %s: %v", m.Len(), len(file), res.Resumed, res.MIME, err)
 	}
 }

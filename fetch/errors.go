@@ -167,6 +167,7 @@ var messages = [...]struct {
 	{"header list larger", ErrHeaderFlood},
 	{"suspiciously long trailer", ErrHeaderFlood},
 	{"unexpected EOF reading trailer", ErrTruncated},
+	{"would exceed context deadline", ErrTimeout}, // of the bandwidth limit
 	{"malformed", ErrProtocol},
 	{"PROTOCOL_ERROR", ErrProtocol},
 	{"COMPRESSION_ERROR", ErrProtocol},

@@ -30,6 +30,7 @@ type transfer struct {
 	w         io.Writer // of the last Begin; nil before
 	at        int64     // bytes of the body that the sink has, an earlier run's included
 	begun     Head      // what Begin was told
+	gzipFile  bool      // the body is a gzip file that is labelled as coded, see isGzipFile
 	validator string    // the If-Range of a continuation, "" when there can be none; of this attempt only after it broke off
 	total     int64     // length of the whole body, -1 unknown
 	resumed   int
@@ -37,7 +38,7 @@ type transfer struct {
 }
 
 // restart forgets what the sink has got.
-func (t *transfer) restart() { t.w, t.at, t.validator, t.total = nil, 0, "", -1 }
+func (t *transfer) restart() { t.w, t.at, t.validator, t.total, t.gzipFile = nil, 0, "", -1, false }
 
 // attempt makes one exchange.
 func (c *Client) attempt(ctx context.Context, t *transfer) (*Result, error) {
@@ -238,6 +239,7 @@ func (c *Client) keep(t *transfer, res *Result, resp *http.Response, in *wire) e
 		if head, _ := b.Peek(4 << 10); !gzipTwice(head) {
 			list = list[:n-1]
 			res.MIME = "application/gzip"
+			t.gzipFile = true
 		}
 	}
 	res.Coding = strings.Join(list, ", ")
@@ -266,7 +268,7 @@ func (c *Client) resume(t *transfer, res *Result, resp *http.Response, in *wire)
 		resp.ContentLength >= 0 && resp.ContentLength != last-from+1 {
 		return fmt.Errorf("%w: content-range %q, wanted from %d", errRestart, first(res.Header, "Content-Range"), t.at)
 	}
-	if list, err := codings(res.Header["Content-Encoding"]); err != nil || len(list) > 0 {
+	if list, err := codings(res.Header["Content-Encoding"]); err != nil || len(list) > 0 && !(t.gzipFile && len(list) == 1) {
 		return fmt.Errorf("%w: coded", errRestart)
 	}
 	// If-Range with a tag that differs would have been answered with 200, unless the server ignores it.

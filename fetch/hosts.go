@@ -158,6 +158,22 @@ func (h *Hosts) Release(name string, p Politeness, now time.Time, o Observation)
 	}
 }
 
+// Gap returns the least pause before the next request that holds for p and the jobs beside it, Crawl-delay and penalties included:
+// what [Request.Gap] should be, so that a retry within a turn keeps to it, too.
+func (h *Hosts) Gap(name string, p Politeness) time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s := h.hosts[name]
+	if s == nil {
+		return p.Delay
+	}
+	eff := p.withDefaults()
+	for i := range s.rules {
+		eff = strictest(eff, s.rules[i].p)
+	}
+	return s.gap(eff)
+}
+
 func (h *Hosts) host(name string) *host {
 	s := h.hosts[name]
 	if s == nil {

@@ -85,7 +85,16 @@ func TestCrawlDelay(t *testing.T) {
 	}
 	h.Release("h", p, now.Add(40*time.Second), answered(time.Millisecond))
 	at(t, &h, p, now.Add(40*time.Second), false, 30*time.Second)
+	if g := h.Gap("h", p); g != 30*time.Second {
+		t.Errorf("gap %v", g)
+	}
 	h.SetCrawlDelay("h", 0)
+	if g := h.Gap("h", Politeness{Delay: 2 * time.Second}); g != 2*time.Second {
+		t.Errorf("gap %v", g)
+	}
+	if g := h.Gap("unknown", Polite()); g != Polite().Delay {
+		t.Errorf("gap %v", g)
+	}
 }
 
 func TestPenaltyGrowsAndShrinks(t *testing.T) {

@@ -204,3 +204,31 @@ func TestErrorClasses(t *testing.T) {
 		t.Error("transient without a class")
 	}
 }
+
+// What an overlong body leaves on its connection spoils the next answer: that is worth another try, and it is never taken for one.
+func TestJunkBetweenAnswers(t *testing.T) {
+	s := badserver.Start(t)
+	s.Handle("/spoiled", func(c *badserver.Conn, _ *http.Request) bool {
+		if c.Nth == 1 {
+			c.Text("the rest of the last body</html>\r\n")
+			return false
+		}
+		c.Answer("200 OK", []byte("good"))
+		return true
+	})
+	for _, retries := range []int{-1, 2} {
+		o := patient()
+		o.Retries, o.Backoff = retries, time.Millisecond
+		c := newClient(t, o)
+		if _, err := c.Do(context.Background(), Request{URL: mustURL(t, s.URL+"/ok")}, nil); err != nil {
+			t.Fatal(err)
+		}
+		path := "/spoiled" + string(rune('a'+retries+1))
+		s.Alias(path, "/spoiled")
+		var m memory
+		_, err := c.Do(context.Background(), Request{URL: mustURL(t, s.URL+path)}, &m)
+		if retries < 0 && (!errors.Is(err, ErrProtocol) || !Transient(err)) || retries > 0 && (err != nil || m.String() != "good") {
+			t.Errorf("%d retries: %v, %q", retries, err, m.String())
+		}
+	}
+}

@@ -22,8 +22,8 @@ type RobotsOptions struct {
 	MaxStale time.Duration // see [RobotsCache]; default 30 days, negative: a copy past its TTL is never used
 	FailTTL  time.Duration // life of the verdict "unreachable"; default 10 min
 
-	Hosts      *Hosts                // takes the host's turn for every request; default none
-	Politeness Politeness            // with which Hosts is asked
+	Hosts      *Hosts                // takes the host's turn for every request; default none: whoever calls Rules has it
+	Politeness Politeness            // with which Hosts is asked; without Hosts its Delay passes between redirects and retries
 	HostKey    func(site.URL) string // name of a URL's host in Hosts; default URL.Hostname
 }
 
@@ -117,8 +117,8 @@ func (r *RobotsCache) Cached(u site.URL) (*Robots, bool) {
 	return nil, false
 }
 
-// Rules returns the rules for u's origin and fetches them first if need be. The only error is that ctx ended. The fetch takes the
-// host's turn from Hosts, so that a caller that holds a turn of the same host must not wait here.
+// Rules returns the rules for u's origin and fetches them first if need be. The only error is that ctx ended. With
+// RobotsOptions.Hosts the fetch takes the host's turn, so that a caller that holds a turn of the same host must not wait here.
 func (r *RobotsCache) Rules(ctx context.Context, u site.URL) (*Robots, error) {
 	for {
 		if rules, ok := r.Cached(u); ok {
@@ -225,9 +225,13 @@ func (r *RobotsCache) rules(u site.URL, rec RobotsRecord) *Robots {
 // ask fetches robots.txt of u's origin, following redirects. wait is a Retry-After.
 func (r *RobotsCache) ask(ctx context.Context, u site.URL, known RobotsRecord) (rec RobotsRecord, wait time.Duration, err error) {
 	rec.Origin = u.Origin()
+	gap := r.o.Politeness.Delay
 	at := site.Canonical(u.Origin() + "/robots.txt")
 	for hop := 0; ; hop++ {
-		req := Request{URL: at, Accept: "text/plain,*/*;q=0.8", MaxBody: robots.MaxBytes, Cut: true, NoRetry: false, Gap: r.o.Politeness.Delay}
+		if r.o.Hosts != nil {
+			gap = r.o.Hosts.Gap(r.o.HostKey(at), r.o.Politeness)
+		}
+		req := Request{URL: at, Accept: "text/plain,*/*;q=0.8", MaxBody: robots.MaxBytes, Cut: true, Gap: gap}
 		if known.Status == http.StatusOK {
 			req.ETag = known.ETag
 		}
@@ -248,6 +252,11 @@ func (r *RobotsCache) ask(ctx context.Context, u site.URL, known RobotsRecord) (
 			return rec, res.RetryAfter, nil
 		}
 		at = res.Location
+		if r.o.Hosts == nil && r.o.Politeness.Delay > 0 {
+			if err := r.c.o.Sleep(ctx, r.o.Politeness.Delay); err != nil {
+				return rec, 0, err
+			}
+		}
 	}
 }
 

@@ -312,4 +312,12 @@ func TestRobotsTakesTheTurn(t *testing.T) {
 	if !strings.Contains(fmt.Sprint(s.Log()), "/robots.txt") {
 		t.Error("not asked")
 	}
+
+	// without Hosts the caller has the turn, and the delay still lies between redirects
+	s.set(302, "", "Location: /robots.txt")
+	before = k.now()
+	must(NewRobotsCache(robotsClient(t, k), RobotsOptions{Politeness: p}).Rules(context.Background(), mustURL(t, s.URL+"/")))
+	if d := k.now().Sub(before); d != 25*time.Second {
+		t.Errorf("six requests in %v", d)
+	}
 }

@@ -63,7 +63,8 @@ func newWatch(ctx context.Context, o *Options, traces *sync.Pool) *watch {
 	if o.MinRate > 0 {
 		first = min(first, o.MinRateWindow)
 	}
-	w.timer = time.AfterFunc(min(first, o.IdleTimeout), w.check)
+	w.timer = time.AfterFunc(time.Hour, w.check)
+	w.timer.Reset(min(first, o.IdleTimeout)) // only now: check must find the timer in its place
 	return w
 }
 
