@@ -1,0 +1,119 @@
+package mirror
+
+import (
+	"bytes"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"mirrord/phm"
+	"mirrord/relocate"
+	"mirrord/site"
+)
+
+// insideOrigin is the origin under which the files of a mirror are looked at: no real URL has it (RFC 6761 6.4).
+const insideOrigin = "http://mirror.invalid"
+
+// linkChecker checks the links of published documents for phm.Verify. It keeps the memory of one scan and is not safe for
+// concurrent use.
+type linkChecker struct {
+	urls     map[string]string // mirror path of each URL of the set
+	fixpoint bool              // relocating again must change nothing
+	doc      relocate.Doc
+	out, ref []byte
+}
+
+func newLinkChecker(urls map[string]string, fixpoint bool) *linkChecker {
+	return &linkChecker{urls: urls, fixpoint: fixpoint}
+}
+
+// check is a phm.LinkChecker. The two rules of PHM: a link that leads inside is relative and names a file of the set; all others
+// are absolute.
+func (c *linkChecker) check(f *phm.File, raw []byte, exists func(string) bool) (broken []string) {
+	origin, _, err := site.Parse(f.URL)
+	if err != nil {
+		return []string{fmt.Sprintf("%q is no URL", f.URL)}
+	}
+	// How a document is read depends on where it came from: the extension counts when the type says nothing.
+	format := relocate.Detect(f.Type, origin, raw[:min(len(raw), 1024)])
+	if format == relocate.Unknown || format == relocate.Sitemap {
+		return nil
+	}
+	base := site.Canonical(insideOrigin + (&url.URL{Path: "/" + f.Path}).EscapedPath())
+	if err := c.doc.Scan(raw, relocate.Input{URL: base, Format: format, MaxLinks: 1 << 24}); err != nil {
+		return []string{err.Error()}
+	}
+	for i := range c.doc.Links {
+		if why := c.link(&c.doc.Links[i], exists); why != "" {
+			broken = append(broken, why)
+		}
+	}
+	if c.fixpoint && len(broken) == 0 {
+		if at := c.again(f, raw); at >= 0 {
+			broken = append(broken, fmt.Sprintf("relocating it again would change it at byte %d", at))
+		}
+	}
+	return broken
+}
+
+// link says what is wrong with a link; "" when nothing is.
+func (c *linkChecker) link(l *relocate.Link, exists func(string) bool) string {
+	if l.URL == nil || l.Kind == relocate.Discovered || len(l.Ref) == 0 {
+		return ""
+	}
+	if p, in := insidePath(l.URL); in {
+		switch {
+		case l.Absolute:
+			return "" // somebody's link to the reserved origin
+		case bytes.HasPrefix(l.Ref, []byte("/")):
+			return fmt.Sprintf("%.200s is not relative: it leads out of the mirror's directory", l.Ref)
+		case p == "" || !exists(p):
+			return fmt.Sprintf("%.200s leads to no file", l.Ref)
+		}
+		return ""
+	}
+	if p, ok := c.urls[string(l.URL)]; ok && l.Kind != relocate.Action {
+		return fmt.Sprintf("%.200s leads to the origin, although the mirror has it at %s", l.Ref, p)
+	}
+	return ""
+}
+
+// insidePath returns the mirror path that a resolved link leads to, "" for none, and whether it leads inside.
+func insidePath(u []byte) (string, bool) {
+	rest, ok := bytes.CutPrefix(u, []byte(insideOrigin+"/"))
+	if !ok {
+		return "", false
+	}
+	if i := bytes.IndexByte(rest, '?'); i >= 0 {
+		return "", true
+	}
+	p, err := url.PathUnescape(string(rest))
+	if err != nil {
+		return "", true
+	}
+	return p, true
+}
+
+// again relocates a published document and returns the offset of the first byte that changed, -1 for none.
+func (c *linkChecker) again(f *phm.File, raw []byte) int {
+	same := identity(f.Path, f.URL)
+	c.out, _ = relocate.Splice(c.out[:0], raw, c.doc.Charset, c.doc.Links, c.doc.Edits, func(i int) ([]byte, bool, bool) {
+		l := &c.doc.Links[i]
+		if l.URL == nil {
+			return nil, false, false
+		}
+		p, in := insidePath(l.URL)
+		if !in || p == "" || l.Absolute || l.Kind == relocate.Action {
+			return l.URL, false, !l.Absolute
+		}
+		if same && l.Plain && strings.HasSuffix(string(l.URL), "/"+p) {
+			return nil, true, false
+		}
+		c.ref = relocate.Relative(c.ref[:0], f.Path, p)
+		return c.ref, true, true
+	})
+	if bytes.Equal(c.out, raw) {
+		return -1
+	}
+	return firstDifference(c.out, raw)
+}

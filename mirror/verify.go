@@ -1,0 +1,230 @@
+package mirror
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"mirrord/phm"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// VerifyStats say how much Verify looked at.
+type VerifyStats struct {
+	store.Stats
+	Version int   `json:"version"` // the published one, 0 when there is none
+	Files   int   `json:"files"`   // of the published tree, right in size and digest
+	Size    int64 `json:"size"`    // of those, in bytes
+	Linked  int   `json:"linked"`  // documents whose links were followed
+}
+
+// Verify checks a whole site: all that the store keeps of it (store.Site.Verify), the published tree against its file table, that
+// every link of its documents is as the rules of PHM want it, that relocating a published document again changes nothing, and that
+// records and file table agree. deep also compares the digest of every stored body. No run may be under way. An error says that
+// the check could not be made; what it finds goes to report, which may be nil.
+func Verify(ctx context.Context, s *store.Site, deep bool, report func(store.Problem)) (VerifyStats, error) {
+	var st VerifyStats
+	var err error
+	if st.Stats, err = s.Verify(ctx, deep, report); err != nil {
+		return st, err
+	}
+	problem := func(k store.ProblemKind, subject, format string, args ...any) {
+		st.Problems++
+		if report != nil {
+			report(store.Problem{Kind: k, Subject: subject, Detail: fmt.Sprintf(format, args...)})
+		}
+	}
+	root, err := s.Current()
+	switch {
+	case errors.Is(err, store.ErrNoVersion):
+		return st, nil
+	case err != nil:
+		problem(store.BadCurrent, "current", "%v", err)
+		return st, nil
+	}
+	defer root.Close()
+	rep, err := verifyTree(ctx, root.FS(), true)
+	if err != nil {
+		if cerr := ctx.Err(); cerr != nil {
+			return st, cerr
+		}
+		problem(store.BadTree, phm.MetaName, "%v", err)
+		return st, nil
+	}
+	for _, p := range rep.Problems {
+		problem(store.BadTree, p.Path, "%s: %s", p.Kind, p.Detail)
+	}
+	st.Problems += rep.More
+	st.Files, st.Size, st.Linked, st.Version = rep.Files, rep.Bytes, rep.Linked, rep.Meta.Version
+	vs, err := s.Versions()
+	if err == nil && len(vs) > 0 {
+		live := vs[len(vs)-1]
+		if rep.Meta.Version != live.Number || rep.Meta.Files != live.Files {
+			problem(store.BadVersion, "", "the published tree is version %d of %d files, the last version is %d of %d", rep.Meta.Version, rep.Meta.Files, live.Number, live.Files)
+		}
+		err = verifyRecords(ctx, s, root, live.Number, problem)
+	}
+	if cerr := ctx.Err(); cerr != nil {
+		return st, cerr
+	}
+	if err != nil {
+		problem(store.BadDatabase, "", "%v", err)
+	}
+	return st, nil
+}
+
+// verifyRecords compares the records of what is in the mirror with the file table of the published version. Records that a later
+// run changed already are left out.
+func verifyRecords(ctx context.Context, s *store.Site, root *os.Root, live int, problem func(store.ProblemKind, string, string, ...any)) error {
+	table := map[string]phm.File{}
+	f, err := root.Open(phm.FilesName)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for line, err := range phm.Files(f) {
+		if err == nil {
+			table[line.Path] = phm.File{URL: line.URL, Type: line.Type, Size: line.Size, SHA256: line.SHA256}
+		}
+	}
+	records := 0
+	ahead := map[string]bool{} // URLs that a later run changed
+	err = s.Resources(func(r *store.Resource) error {
+		records++
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if r.Changed > live || r.Moved > live {
+			ahead[r.URL.String()] = true
+			return nil
+		}
+		if !r.InSet {
+			return nil
+		}
+		u := r.URL.String()
+		f, ok := table[r.Path]
+		delete(table, r.Path)
+		switch {
+		case r.Path == "" || !ok:
+			problem(store.BadTree, u, "it is in the mirror at %q, which the published tree does not have", r.Path)
+		case f.URL != u:
+			problem(store.BadTree, r.Path, "it is the file of %s, and of %s in the file table", u, f.URL)
+		case f.Type != r.MIME:
+			problem(store.BadTree, r.Path, "its type is %q, and %q in the file table", r.MIME, f.Type)
+		case r.Body == store.BlobBody && (f.Size != r.Size || f.SHA256 != hex.EncodeToString(r.Digest[:])):
+			problem(store.BadTree, r.Path, "it is not the body that was stored of %s", u)
+		}
+		return nil
+	})
+	if err != nil || records == 0 { // a site that was imported has no records before its first run
+		return err
+	}
+	for p, f := range table {
+		if !ahead[f.URL] {
+			problem(store.BadTree, p, "%s is not in the mirror by its record", f.URL)
+		}
+	}
+	return nil
+}
+
+// VerifyTree checks a PHM directory, wherever it came from: phm.Verify with the links of its documents.
+func VerifyTree(ctx context.Context, fsys fs.FS) (*phm.Report, error) {
+	return verifyTree(ctx, fsys, false)
+}
+
+// VerifyArchive is VerifyTree for the archive form.
+func VerifyArchive(ctx context.Context, r io.ReaderAt, size int64) (*phm.Report, error) {
+	a, err := phm.OpenArchive(r, size, phm.Limits{})
+	if err != nil {
+		return nil, fmt.Errorf("verify: %w", err)
+	}
+	urls, err := urlPaths(a)
+	if err != nil {
+		return nil, fmt.Errorf("verify: %w", err)
+	}
+	rep, err := phm.VerifyArchive(&ctxReader{ctx, r}, size, phm.Limits{}, phm.VerifyOptions{Links: newLinkChecker(urls, false).check})
+	return rep, errors.Join(err, ctx.Err())
+}
+
+func verifyTree(ctx context.Context, fsys fs.FS, fixpoint bool) (*phm.Report, error) {
+	urls, err := urlPaths(fsys)
+	if err != nil {
+		return nil, fmt.Errorf("verify: %w", err)
+	}
+	rep, err := phm.Verify(ctxFS{ctx, fsys}, phm.VerifyOptions{Links: newLinkChecker(urls, fixpoint).check})
+	if cerr := ctx.Err(); cerr != nil {
+		return nil, cerr
+	}
+	return rep, err
+}
+
+// urlPaths returns the mirror path of every URL of a file table.
+func urlPaths(fsys fs.FS) (map[string]string, error) {
+	f, err := fsys.Open(phm.FilesName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // phm.Verify says it better
+	} else if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	m := map[string]string{}
+	for line, err := range phm.Files(f) {
+		if err == nil {
+			m[line.URL] = line.Path
+		}
+	}
+	return m, nil
+}
+
+// ctxFS is a file system that opens nothing once ctx has ended, so that a long check stops.
+type ctxFS struct {
+	ctx context.Context
+	fs.FS
+}
+
+func (c ctxFS) Open(name string) (fs.File, error) {
+	if err := c.ctx.Err(); err != nil {
+		return nil, err
+	}
+	return c.FS.Open(name)
+}
+
+type ctxReader struct {
+	ctx context.Context
+	io.ReaderAt
+}
+
+func (c *ctxReader) ReadAt(p []byte, off int64) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.ReaderAt.ReadAt(p, off)
+}
+
+// identity reports whether a file lies where its URL lies on its site.
+func identity(path, u string) bool {
+	c := site.Canonical(u)
+	_, query := c.Query()
+	return !c.IsZero() && !query && c.Path()[1:] == path
+}
+
+// firstDifference is the offset of the first byte in which two documents differ.
+func firstDifference(a, b []byte) int {
+	n := min(len(a), len(b))
+	for i := 0; i < n; i += 512 {
+		e := min(i+512, n)
+		if !bytes.Equal(a[i:e], b[i:e]) {
+			for a[i] == b[i] {
+				i++
+			}
+			return i
+		}
+	}
+	return n
+}
