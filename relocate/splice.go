@@ -1,6 +1,9 @@
 package relocate
 
-import "unicode/utf8"
+import (
+	"io"
+	"unicode/utf8"
+)
 
 // Splice appends raw to dst with replacements and returns the extended slice and the edits that were applied.
 //
@@ -10,8 +13,31 @@ import "unicode/utf8"
 // can be stored without Ref and URL. Spans that lie outside raw or behind an earlier one are ignored.
 func Splice(dst, raw []byte, charset string, links []Link, edits []Edit, target func(i int) (ref []byte, inside, replace bool)) (out []byte, edited []Edit) {
 	sp := splicer{raw: raw, links: links, target: target, wide: wideOf(charset), roman: charset == "iso-2022-jp", out: dst}
+	edited = sp.run(edits)
+	return append(sp.out, raw[sp.pos:]...), edited
+}
+
+// SpliceTo is Splice for large documents: what it makes goes to w in pieces and is never in memory whole.
+func SpliceTo(w io.Writer, raw []byte, charset string, links []Link, edits []Edit, target func(i int) (ref []byte, inside, replace bool)) (edited []Edit, err error) {
+	sp := splicer{raw: raw, links: links, target: target, wide: wideOf(charset), roman: charset == "iso-2022-jp", sink: w}
+	sp.out = make([]byte, 0, sinkBuffer)
+	edited = sp.run(edits)
+	sp.copyTo(len(raw))
+	sp.flush()
+	return edited, sp.err
+}
+
+// sinkBuffer is how many bytes SpliceTo gathers for one write.
+const sinkBuffer = 64 << 10
+
+// run applies links and edits in the order of their places.
+func (sp *splicer) run(edits []Edit) (edited []Edit) {
+	links := sp.links
 	for i := range edits {
-		sp.keep = sp.keep || edits[i].Link >= 0
+		if edits[i].Link >= 0 {
+			sp.keep, sp.in = true, make([]bool, 0, len(links))
+			break
+		}
 	}
 	e := 0
 	for i := range links {
@@ -24,7 +50,27 @@ func Splice(dst, raw []byte, charset string, links []Link, edits []Edit, target 
 	for ; e < len(edits); e++ {
 		edited = sp.edit(&edits[e], edited)
 	}
-	return append(sp.out, raw[sp.pos:]...), edited
+	return edited
+}
+
+// copyTo copies the raw bytes up to end.
+func (sp *splicer) copyTo(end int) {
+	if sp.sink != nil && len(sp.out)+end-sp.pos > sinkBuffer {
+		sp.flush()
+		if end-sp.pos > sinkBuffer && sp.err == nil {
+			_, sp.err = sp.sink.Write(sp.raw[sp.pos:end])
+			sp.pos = end
+		}
+	}
+	sp.out = append(sp.out, sp.raw[sp.pos:end]...)
+	sp.pos = end
+}
+
+func (sp *splicer) flush() {
+	if sp.err == nil && len(sp.out) > 0 {
+		_, sp.err = sp.sink.Write(sp.out)
+	}
+	sp.out = sp.out[:0]
 }
 
 // wide says how many bytes an ASCII character takes in the raw document.
@@ -61,10 +107,12 @@ type splicer struct {
 	keep   bool // some edit depends on a link: remember which links are inside
 
 	out   []byte
-	pos   int      // raw bytes copied so far
-	asked int      // links asked so far
-	in    []bool   // by link, when keep
-	ahead []answer // answers of links[asked-len(ahead):asked]
+	sink  io.Writer // where out goes when it is full; nil for Splice
+	err   error     // of sink
+	pos   int       // raw bytes copied so far
+	asked int       // links asked so far
+	in    []bool    // by link, when keep
+	ahead []answer  // answers of links[asked-len(ahead):asked]
 	refs  []byte
 }
 
@@ -93,7 +141,7 @@ func (sp *splicer) link(i int) {
 	if !replace || l.Kind == Discovered || !sp.valid(l.Start, l.End) || (len(ref) == 0 && l.Ctx&CtxUnquoted != 0) {
 		return
 	}
-	sp.out = append(sp.out, sp.raw[sp.pos:l.Start]...)
+	sp.copyTo(int(l.Start))
 	sp.out = sp.appendRef(sp.out, ref, l.Ctx)
 	sp.pos = int(l.End)
 }
@@ -118,7 +166,7 @@ func (sp *splicer) edit(e *Edit, edited []Edit) []Edit {
 	if !sp.valid(e.Start, e.End) {
 		return edited
 	}
-	sp.out = append(sp.out, sp.raw[sp.pos:e.Start]...)
+	sp.copyTo(int(e.Start))
 	for _, r := range e.New {
 		sp.out = sp.appendRune(sp.out, r)
 	}

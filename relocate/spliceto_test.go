@@ -1,0 +1,57 @@
+package relocate
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestSpliceToIsSplice(t *testing.T) {
+	var doc bytes.Buffer
+	doc.WriteString(`<!doctype html><base href="/x/"><p>`)
+	for i := range 4000 {
+		fmt.Fprintf(&doc, `<a href="page%d.html">%s</a>`, i, strings.Repeat("text ", i%37))
+		if i == 2000 {
+			doc.WriteString(strings.Repeat("a long stretch without links ", 10_000))
+		}
+	}
+	for _, text := range []string{"", "<p>no link", doc.String()} {
+		raw := []byte(text)
+		var d Doc
+		if err := d.Scan(raw, Input{URL: mustURL(t, "http://example.org/a/b.html"), Format: HTML}); err != nil {
+			t.Fatal(err)
+		}
+		target := func(i int) ([]byte, bool, bool) { return fmt.Appendf(nil, "../%d/there.html", i), true, i%3 > 0 }
+		want, wantEdits := Splice(nil, raw, d.Charset, d.Links, d.Edits, target)
+		var got bytes.Buffer
+		gotEdits, err := SpliceTo(&got, raw, d.Charset, d.Links, d.Edits, target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got.Bytes(), want) || !slices.Equal(gotEdits, wantEdits) {
+			t.Errorf("document of %d bytes: SpliceTo gives %d bytes and %d edits, Splice %d and %d", len(raw), got.Len(), len(gotEdits), len(want), len(wantEdits))
+		}
+	}
+}
+
+type failingWriter struct{ n int }
+
+func (w *failingWriter) Write(p []byte) (int, error) {
+	w.n++
+	return 0, bytes.ErrTooLarge
+}
+
+func TestSpliceToStopsWritingAfterAnError(t *testing.T) {
+	raw := bytes.Repeat([]byte(`<a href="x">x</a>`), 20_000)
+	var d Doc
+	if err := d.Scan(raw, Input{URL: mustURL(t, "http://example.org/"), Format: HTML}); err != nil {
+		t.Fatal(err)
+	}
+	w := new(failingWriter)
+	_, err := SpliceTo(w, raw, d.Charset, d.Links, d.Edits, func(int) ([]byte, bool, bool) { return []byte("y"), true, true })
+	if err != bytes.ErrTooLarge || w.n != 1 {
+		t.Errorf("error %v after %d writes, want %v after 1", err, w.n, bytes.ErrTooLarge)
+	}
+}
