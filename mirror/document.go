@@ -152,7 +152,8 @@ func (r *run) body(ctx context.Context, rec *store.Resource, res *fetch.Result, 
 	}
 	now.Size, now.Digest = int64(len(body)), sha256.Sum256(body)
 	r.stats.bytes.Add(now.Size)
-	if !r.rescan && rec.Body != store.NoBody && rec.Digest == now.Digest && rec.MIME == now.MIME && rec.Charset == now.Charset && rec.NoFollow == now.NoFollow {
+	// A resource that was not in the mirror, because it was gone or a redirect, has lost its list of links: it is scanned again.
+	if !r.rescan && rec.InSet && rec.Body != store.NoBody && rec.Digest == now.Digest && rec.MIME == now.MIME && rec.Charset == now.Charset && rec.NoFollow == now.NoFollow {
 		rec.ETag, rec.LastModified = now.ETag, now.LastModified
 		r.unchanged(ctx, rec)
 		return
@@ -160,7 +161,13 @@ func (r *run) body(ctx context.Context, rec *store.Resource, res *fetch.Result, 
 	p := <-r.procs
 	defer func() { r.procs <- p }()
 	r.document(&now, rec, body, res.Links(), p)
+	if len(p.doc.Links) > manyLinks {
+		*p = processor{w: p.w, r: p.r} // its memory was for this one document
+	}
 }
+
+// manyLinks is how many links a document has at most whose memory is kept for the next one.
+const manyLinks = 10_000
 
 // largeDocument reads a document that went to a file back into memory. It then holds r.large; otherwise the body stays a file.
 func (r *run) largeDocument(now *store.Resource, sink *bodySink) (body []byte, ok bool) {
@@ -169,7 +176,12 @@ func (r *run) largeDocument(now *store.Resource, sink *bodySink) (body []byte, o
 		return nil, false
 	}
 	r.large.Lock()
-	if body = sink.blob.Head(int(size)); int64(len(body)) != size {
+	if cap(r.largeBody) < int(size) {
+		r.largeBody = nil // gone before the new one comes
+		r.largeBody = make([]byte, size)
+	}
+	body = r.largeBody[:size]
+	if err := sink.blob.ReadAll(body); err != nil {
 		r.large.Unlock()
 		return nil, false
 	}
@@ -207,6 +219,9 @@ func (r *run) document(now, old *store.Resource, body []byte, linkHeader []strin
 		format = relocate.Unknown
 	}
 	now.Format = uint8(format)
+	if isMap {
+		now.Format = sitemapFormat
+	}
 	done := &store.Done{Linked: true}
 	if format == relocate.Unknown {
 		if isMap {

@@ -331,9 +331,11 @@ func (b *build) files(ctx context.Context, ids []uint32) (phm.Table, error) {
 	order := make(chan *chunk, 4*n) // bounds what is finished but not yet written
 	var wg sync.WaitGroup
 	defer wg.Wait()
+	large := store.NewFrameReader()
+	large.Keep = int(r.job.Limits.MaxDocument)
 	for range n {
 		wg.Go(func() {
-			s := &splicer{r: r, w: b.tree.Writer(), frames: store.NewFrameReader()}
+			s := &splicer{r: r, w: b.tree.Writer(), frames: store.NewFrameReader(), large: large}
 			defer s.w.Close()
 			for c := range work {
 				s.chunk(ctx, c)

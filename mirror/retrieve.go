@@ -50,6 +50,9 @@ func (r *run) load() error {
 			e.flags |= fMoved
 		}
 		e.mime = t.mime(rec.MIME)
+		if wasSitemap(rec) {
+			r.maps[rec.ID] = true
+		}
 		if rec.Run == r.state.Number && rec.Outcome != site.Pending && rec.Outcome != site.Failed {
 			e.flags |= fQueued | fAnswered
 		}
@@ -63,7 +66,7 @@ func (r *run) load() error {
 	}); err != nil {
 		return err
 	}
-	return r.site.Replay(func(id uint32, u store.NewURL) error {
+	err = r.site.Replay(func(id uint32, u store.NewURL) error {
 		t.set(id, []byte(u.URL))
 		e := t.at(id)
 		e.ref, e.depth = u.Referrer, uint16(u.Depth)
@@ -75,6 +78,31 @@ func (r *run) load() error {
 		put(rec)
 		return nil
 	})
+	if err == nil {
+		r.recall()
+	}
+	return err
+}
+
+// recall takes what was found earlier into account that no record says: how many URLs of each shape there are, so that a trap does not
+// go on with every run, and which of the URLs that an interrupted run has yet to ask are sitemaps.
+func (r *run) recall() {
+	t := r.table
+	seeds := map[site.URL]bool{}
+	for _, u := range r.seeds {
+		seeds[u] = true
+	}
+	for id := uint32(0); id < t.n; id++ {
+		e := t.at(id)
+		if e.urlLen == 0 {
+			continue
+		}
+		u := t.urlOf(id)
+		r.counter.Add(u)
+		if r.resumed && e.outcome == site.Pending && e.ref == 0 && !seeds[u] { // no document named it
+			r.maps[id] = true
+		}
+	}
 }
 
 // retrieve is phase one. The error says why it ended before nothing was left to ask.
@@ -101,6 +129,7 @@ func (r *run) retrieve(parent context.Context) error {
 	r.front.run(ctx, r.workers(), r.now, func(id uint32, host string) { r.work(ctx, id, host) })
 	close(r.commits)
 	err := <-committed
+	r.largeBody = nil
 	if err == nil {
 		err = context.Cause(ctx)
 	}
@@ -224,12 +253,20 @@ func (r *run) work(ctx context.Context, id uint32, host string) {
 		}
 	}
 	defer release(fetch.Observation{})
-	if ctx.Err() != nil || r.isDown(host) {
+	if ctx.Err() != nil {
 		return
+	}
+	down, isDown := r.isDown(host)
+	if isDown && r.seedHost[host] {
+		return // left for the next run
 	}
 	rec, err := r.record(id, u)
 	if err != nil {
 		r.stop(err)
+		return
+	}
+	if isDown {
+		r.fail(&rec, host, down, false, 0)
 		return
 	}
 	if reason := r.capped(); reason != "" {
@@ -308,17 +345,18 @@ func (r *run) answer(ctx context.Context, rec *store.Resource, host string, res 
 	}
 }
 
-// fail records a failure. What the mirror holds stays. A passing failure gets one more turn at the end of the run.
+// fail records a failure. What the mirror holds stays. A passing failure gets one more turn at the end of the run. Requisites from outside of
+// the scope never spoil a run: a page whose image host is dead is published without the image.
 func (r *run) fail(rec *store.Resource, host, reason string, passing bool, weight int) {
 	if passing {
 		r.trouble(host, reason, weight)
 	}
 	rec.Outcome, rec.Reason = site.Failed, reason
-	if passing && !r.isDown(host) && r.secondTurn(rec) {
+	if _, down := r.isDown(host); passing && !down && r.secondTurn(rec) {
 		return
 	}
 	rec.Failures++
-	if (passing || rec.InSet) && rec.Failures < lastingFailures {
+	if (passing || rec.InSet) && rec.Failures < lastingFailures && r.scope.Covers(rec.URL) {
 		r.stats.failed.Add(1)
 	} else {
 		r.stats.refused.Add(1)
@@ -516,11 +554,16 @@ func (r *run) leaveHost(host, reason string) {
 	r.down[host] = &hostTrouble{down: true, reason: reason}
 }
 
-func (r *run) isDown(host string) bool {
+// isDown reports whether a host is not to be asked any more in this run, and why. What is left to ask of a host of an entry point waits
+// for the next run, which then goes on with this one. Other hosts may be gone for good: there each URL is a failure of its own.
+func (r *run) isDown(host string) (reason string, down bool) {
 	r.admitMu.Lock()
 	defer r.admitMu.Unlock()
 	t := r.down[host]
-	return t != nil && t.down
+	if t == nil || !t.down {
+		return "", false
+	}
+	return t.reason, true
 }
 
 // capped says which limit of the job is reached, "" for none.

@@ -67,6 +67,7 @@ type run struct {
 	version  int // that this run works for
 	live     *store.Version
 	seeds    []site.URL
+	seedHost map[string]bool
 	scope    *site.Rule
 	programs *site.ProgramRule
 	traps    site.Traps
@@ -83,7 +84,9 @@ type run struct {
 	front *frontier
 	procs chan *processor
 	bufs  sync.Pool
-	large sync.Mutex // held while a large document is in memory
+
+	large     sync.Mutex // held while a large document is in memory
+	largeBody []byte     // for it
 
 	admitMu sync.Mutex // guards what admission learns
 	counter *site.TrapCounter
@@ -148,7 +151,7 @@ func newRun(o Options) (*run, error) {
 	r := &run{
 		o: o, job: j, site: o.Site, log: o.Log.With("job", o.Site.Name), now: o.Now, started: o.Now(), seeds: j.Seeds(),
 		table: newTable(), origins: map[string]*fetch.Robots{}, hops: map[uint32]int{}, again: map[uint32]bool{},
-		down: map[string]*hostTrouble{}, maps: map[uint32]bool{}, polite: Politeness(j),
+		down: map[string]*hostTrouble{}, maps: map[uint32]bool{}, seedHost: map[string]bool{}, polite: Politeness(j),
 	}
 	if len(r.seeds) == 0 {
 		return nil, fmt.Errorf("job %s: url: no entry point", o.Site.Name)
@@ -164,6 +167,9 @@ func newRun(o Options) (*run, error) {
 			return nil, fmt.Errorf("job %s: scope.exclude: %w", o.Site.Name, err)
 		}
 		r.excludes = append(r.excludes, g)
+	}
+	for _, u := range r.seeds {
+		r.seedHost[u.Hostname()] = true
 	}
 	r.product = job.ProductToken(j.Polite.UserAgent)
 	r.front = newFrontier(hostGate{o.Hosts, r.polite}, j.Order == job.OrderDepth)

@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
+	"io"
 	"net/http"
 
 	"mirrord/phm"
@@ -18,6 +20,7 @@ type splicer struct {
 	r      *run
 	w      *store.TreeWriter
 	frames *store.FrameReader
+	large  *store.FrameReader // shared, guarded by run.large
 	links  docLinks
 	out    []byte
 	ref    []byte
@@ -59,14 +62,92 @@ func (s *splicer) place(t *task) (phm.File, error) {
 		}
 		return f, s.w.LinkBlob(p, rec.Digest)
 	}
-	body, err := s.splice(&rec, p, &f)
+	return s.document(t, &rec, p, f)
+}
+
+// smallFrame is the largest frame, in bytes, whose document is spliced in memory. Larger ones are spliced one at a time, as a
+// stream, and twice: once to know the digest, once more if the file is not there yet.
+const smallFrame = 1 << 20
+
+// document places a relocated document.
+func (s *splicer) document(t *task, rec *store.Resource, p string, f phm.File) (phm.File, error) {
+	frames := s.frames
+	if rec.At.Len > smallFrame || rec.Size > smallFrame {
+		s.r.large.Lock()
+		defer s.r.large.Unlock()
+		defer func() { s.links = docLinks{} }()
+		frames = s.large
+	}
+	fr, err := s.r.site.ReadFrame(frames, rec.At)
 	if err != nil {
-		return f, err
+		return f, fmt.Errorf("publish %s: %w", rec.URL, err)
+	}
+	if err := s.links.decode(fr.Links); err != nil {
+		return f, fmt.Errorf("publish %s: %w: %w", rec.URL, store.ErrDamaged, err)
+	}
+	s.r.stats.relocated.Add(1)
+	doc := document{s: s, body: fr.Body, path: p, from: s.r.table.at(rec.ID).flags&fIdentity != 0}
+	var edits []relocate.Edit
+	digest := rec.Digest
+	if len(fr.Body) <= smallFrame {
+		s.out, edits = relocate.Splice(s.out[:0], fr.Body, s.links.charset, s.links.links, s.links.edits, doc.target)
+		f.Size = int64(len(s.out))
+		if doc.changed || len(edits) > 0 {
+			digest = sha256.Sum256(s.out)
+		}
+	} else {
+		c := counter{h: sha256.New()}
+		if edits, err = doc.stream(&c); err != nil {
+			return f, fmt.Errorf("publish %s: %w", rec.URL, err)
+		}
+		f.Size = c.n
+		c.h.Sum(digest[:0])
+	}
+	f.SHA256 = hex.EncodeToString(digest[:])
+	for _, e := range edits {
+		f.Edits = append(f.Edits, phm.Edit{Kind: e.Why.String(), At: int64(e.Start)})
 	}
 	if same(t.live, &f) {
 		return *t.live, s.keep(t, p)
 	}
-	return f, s.w.Write(p, body, mtime(&rec))
+	if len(fr.Body) <= smallFrame {
+		return f, s.w.Write(p, s.out, mtime(rec))
+	}
+	return f, s.w.Stream(p, mtime(rec), func(w io.Writer) error {
+		_, err := doc.stream(w)
+		return err
+	})
+}
+
+// counter counts and digests what is written to it.
+type counter struct {
+	h hash.Hash
+	n int64
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	c.n += int64(len(p))
+	return c.h.Write(p)
+}
+
+// document is one document that is spliced.
+type document struct {
+	s       *splicer
+	body    []byte
+	path    string
+	from    bool // its path is its URL's
+	changed bool // some link was replaced
+}
+
+func (d *document) target(i int) ([]byte, bool, bool) {
+	ref, inside, replace := d.s.target(i, d.path, d.from)
+	d.changed = d.changed || replace
+	return ref, inside, replace
+}
+
+func (d *document) stream(w io.Writer) ([]relocate.Edit, error) {
+	l := &d.s.links
+	return relocate.SpliceTo(w, d.body, l.charset, l.links, l.edits, d.target)
 }
 
 // same reports whether two files have the same bytes and times.
@@ -80,40 +161,6 @@ func (s *splicer) keep(t *task, p string) error {
 		return nil
 	}
 	return s.w.LinkLive(p)
-}
-
-// splice returns the relocated bytes of a document, valid until the next call, and fills in what the file table says of them.
-func (s *splicer) splice(rec *store.Resource, p string, f *phm.File) ([]byte, error) {
-	fr, err := s.r.site.ReadFrame(s.frames, rec.At)
-	if err != nil {
-		return nil, fmt.Errorf("publish %s: %w", rec.URL, err)
-	}
-	if err := s.links.decode(fr.Links); err != nil {
-		return nil, fmt.Errorf("publish %s: %w: %w", rec.URL, store.ErrDamaged, err)
-	}
-	var edits []relocate.Edit
-	from := s.r.table.at(rec.ID).flags&fIdentity != 0
-	changed := false
-	s.out, edits = relocate.Splice(s.out[:0], fr.Body, s.links.charset, s.links.links, s.links.edits, func(i int) ([]byte, bool, bool) {
-		ref, inside, replace := s.target(i, p, from)
-		changed = changed || replace
-		return ref, inside, replace
-	})
-	s.r.stats.relocated.Add(1)
-	f.Size = int64(len(s.out))
-	digest := rec.Digest
-	if changed || len(edits) > 0 {
-		digest = sha256.Sum256(s.out)
-	}
-	f.SHA256 = hex.EncodeToString(digest[:])
-	for _, e := range edits {
-		f.Edits = append(f.Edits, phm.Edit{Kind: e.Why.String(), At: int64(e.Start)})
-	}
-	out := s.out
-	if cap(s.out) > 4<<20 {
-		s.out = nil
-	}
-	return out, nil
 }
 
 // target is the reference that link i gets in the document at mirror path p: relative inside the set, absolute outside. from says

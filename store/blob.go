@@ -102,6 +102,15 @@ func (w *BlobWriter) Head(n int) []byte {
 	return buf[:n]
 }
 
+// ReadAll fills p, which has Size bytes, with what was written.
+func (w *BlobWriter) ReadAll(p []byte) error {
+	_, err := w.f.ReadAt(p, 0)
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return diskErr("read blob", err)
+}
+
 // Reset drops everything that was written.
 func (w *BlobWriter) Reset() error {
 	if err := w.f.Truncate(0); err != nil {

@@ -125,6 +125,8 @@ func (w *FrameWriter) encode(m FrameMeta, links, body []byte) (head, tail []byte
 
 // FrameReader decodes frames. It is not safe for concurrent use; keep one for each worker.
 type FrameReader struct {
+	Keep int // bytes of the largest buffers that are kept for the next frame; 0 is a megabyte
+
 	dec *zstd.Decoder
 	raw []byte
 	out []byte
@@ -157,7 +159,7 @@ func (r *FrameReader) decode(raw []byte) (Frame, error) {
 		if out, err = r.dec.DecodeAll(payload, r.out[:0]); err != nil {
 			return Frame{}, fmt.Errorf("frame: %w: %v", ErrDamaged, err)
 		}
-		if r.out = out; cap(out) > maxKept {
+		if r.out = out; cap(out) > max(r.Keep, maxKept) {
 			r.out = nil
 		}
 	}
@@ -293,10 +295,11 @@ func (p *packs) read(r *FrameReader, at Place) (Frame, error) {
 		return Frame{}, diskErr("read pack", err)
 	}
 	if cap(r.raw) < int(at.Len) {
-		r.raw = make([]byte, at.Len+at.Len/4)
+		r.raw = nil // gone before the new one comes
+		r.raw = make([]byte, at.Len)
 	}
 	raw := r.raw[:at.Len]
-	if cap(r.raw) > maxKept {
+	if cap(r.raw) > max(r.Keep, maxKept) {
 		r.raw = nil
 	}
 	if _, err := f.ReadAt(raw, at.Off); err != nil {

@@ -156,6 +156,14 @@ func (w *TreeWriter) Close() {
 // Write makes the file at a mirror path anew, with the given bytes and modification time. A file that stands there is
 // replaced, never written into: it may be shared with the live tree.
 func (w *TreeWriter) Write(path string, data []byte, mtime time.Time) error {
+	return w.Stream(path, mtime, func(f io.Writer) error {
+		_, err := f.Write(data)
+		return err
+	})
+}
+
+// Stream is Write for a file that write makes in pieces.
+func (w *TreeWriter) Stream(path string, mtime time.Time, write func(io.Writer) error) error {
 	d, name, err := w.dst.of(path)
 	if err != nil {
 		return diskErr("publish "+path, err)
@@ -169,7 +177,7 @@ func (w *TreeWriter) Write(path string, data []byte, mtime time.Time) error {
 	if err != nil {
 		return diskErr("publish "+path, err)
 	}
-	_, err = f.Write(data)
+	err = write(f)
 	if err == nil {
 		err = setTimes(f, mtime)
 	}
