@@ -3,8 +3,6 @@ package relocate
 import (
 	"bytes"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -177,13 +175,14 @@ func TestHTMLTokens(t *testing.T) {
 			compareTokens(t, []byte(s[:i]))
 		}
 	}
-	files, _ := filepath.Glob("testdata/*.html")
-	for _, f := range files {
-		b, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		compareTokens(t, b)
+}
+
+// TestPages does the same, and relocates, for whole pages: those of testdata or of RELOCATE_PAGES.
+func TestPages(t *testing.T) {
+	pages, _ := benchPages(t)
+	for _, p := range pages {
+		compareTokens(t, p)
+		checkRelocation(t, p, Input{URL: benchURL(t), Format: HTML})
 	}
 }
 

@@ -28,6 +28,7 @@ func (d *Doc) Scan(raw []byte, in Input) error {
 		in.Format = Detect(in.MIME, in.URL, raw)
 	}
 	sc := &d.sc
+	d.Links, sc.arena, sc.maps, sc.urls = trim(d.Links), trim(sc.arena), trim(sc.maps), trim(sc.urls)
 	sc.d, sc.in, sc.foreignAware, sc.keepEmpty = d, in, true, false
 	sc.cs, d.CharsetFrom = sniff(raw, in.Format, in.HeaderCharset)
 	for {
@@ -49,6 +50,18 @@ func (d *Doc) Scan(raw []byte, in Input) error {
 	}
 	sc.finish(raw)
 	return nil
+}
+
+// keepAlways is the length up to which a buffer is always kept for the next document.
+const keepAlways = 16 << 10
+
+// trim lets a buffer go that the last document filled to less than a quarter, so that one huge document does not hold its memory for
+// all that follow.
+func trim[T any](b []T) []T {
+	if cap(b) > keepAlways && len(b) < cap(b)/4 {
+		return nil
+	}
+	return b
 }
 
 // run makes one pass over the document.
