@@ -332,7 +332,7 @@ func (c *Client) copyBody(t *transfer, res *Result, src io.Reader, in *wire, lim
 				if !t.req.Cut {
 					return fmt.Errorf("%w: more than %d bytes", ErrTooLarge, limit)
 				}
-				n, res.Cut, err = int(room), true, io.EOF
+				n, res.Cut, err = int(max(room, 0)), true, io.EOF
 			}
 			if _, werr := t.w.Write((*buf)[:n]); werr != nil {
 				return fmt.Errorf("%w: %w", ErrSink, werr)

@@ -54,7 +54,7 @@ type Options struct {
 	Retries       int           // attempts after the first; default 2, negative none
 	Backoff       time.Duration // mean growth starts here and doubles; default 1 s
 	BackoffCap    time.Duration // default 30 s
-	RetryAfterCap time.Duration // a longer Retry-After is left to the caller; default 10 s
+	RetryAfterCap time.Duration // retry 429 and 503 here when Retry-After is within it; default none, see Client.Do
 
 	Now   func() time.Time                           // wall clock for HTTP dates and the robots cache; default time.Now
 	Sleep func(context.Context, time.Duration) error // waits between attempts; default a timer
@@ -87,7 +87,6 @@ func (o Options) withDefaults() Options {
 	setDuration(&o.MinRateWindow, 60*time.Second)
 	setDuration(&o.Backoff, time.Second)
 	setDuration(&o.BackoffCap, 30*time.Second)
-	setDuration(&o.RetryAfterCap, 10*time.Second)
 	setInt(&o.MinRate, 64)
 	setInt(&o.MaxHeaderBytes, 256<<10)
 	setInt(&o.MaxBody, 4*gib)

@@ -50,7 +50,7 @@ func TestRetries(t *testing.T) {
 	for i, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var p pauses
-			o := Options{AllowPrivate: true, Retries: 3, BackoffCap: 3 * time.Second, Sleep: p.sleep, Rand: func() float64 { return 0.5 }}
+			o := Options{AllowPrivate: true, Retries: 3, BackoffCap: 3 * time.Second, RetryAfterCap: 10 * time.Second, Sleep: p.sleep, Rand: func() float64 { return 0.5 }}
 			c := newClient(t, o)
 			own := mustURL(t, s.URL+tt.path)
 			path := "/case" + string(rune('a'+i))
@@ -151,10 +151,13 @@ func TestLimitsOfSize(t *testing.T) {
 		{"/gzip", Request{MaxBody: 300000}, nil, 300000},
 		{"/gzip", Request{MaxBody: 1000, Cut: true}, nil, 1000},
 		{"/endless", Request{MaxBody: 100000, Cut: true}, nil, 100000},
+		{"/range?breaks=0", Request{MaxBody: 1000, Offset: 4000, Validator: `"v1"`, Cut: true}, nil, 4000},
+		{"/range?breaks=0", Request{MaxBody: 1000, Offset: 4000, Validator: `"v1"`}, ErrTooLarge, 0},
 		{"/robots-huge", Request{MaxBody: 500 << 10, Cut: true}, nil, 500 << 10},
 	}
 	for _, tt := range tests {
 		var m memory
+		m.Write(make([]byte, tt.req.Offset))
 		tt.req.URL = mustURL(t, s.URL+tt.path)
 		res, err := c.Do(context.Background(), tt.req, &m)
 		if !errors.Is(err, tt.err) {

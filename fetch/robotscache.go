@@ -31,8 +31,9 @@ const (
 	robotsTTL       = 24 * time.Hour
 	robotsStale     = 30 * 24 * time.Hour
 	robotsFail      = 10 * time.Minute
-	robotsRedirects = 5     // RFC 9309 §2.3.1.2
-	robotsOrigins   = 20000 // in memory; beyond, expired ones are dropped
+	robotsPatience  = 30 * time.Second // Retry-After that is waited for at once, and twice: without rules nothing else can be asked
+	robotsRedirects = 5                // RFC 9309 §2.3.1.2
+	robotsOrigins   = 20000            // in memory; beyond, expired ones are dropped
 )
 
 func (o RobotsOptions) withDefaults() RobotsOptions {
@@ -225,7 +226,7 @@ func (r *RobotsCache) rules(u site.URL, rec RobotsRecord) *Robots {
 // ask fetches robots.txt of u's origin, following redirects. wait is a Retry-After.
 func (r *RobotsCache) ask(ctx context.Context, u site.URL, known RobotsRecord) (rec RobotsRecord, wait time.Duration, err error) {
 	rec.Origin = u.Origin()
-	gap := r.o.Politeness.Delay
+	gap, tries := r.o.Politeness.Delay, 0
 	at := site.Canonical(u.Origin() + "/robots.txt")
 	for hop := 0; ; hop++ {
 		if r.o.Hosts != nil {
@@ -248,6 +249,13 @@ func (r *RobotsCache) ask(ctx context.Context, u site.URL, known RobotsRecord) (
 		case res.Kept:
 			rec.Status, rec.Body = http.StatusOK, body.Bytes()
 			return rec, 0, nil
+		case TransientStatus(res.Status) && res.HasRetryAfter && res.RetryAfter <= robotsPatience && tries < 2:
+			if err := r.c.o.Sleep(ctx, max(res.RetryAfter, gap)); err != nil {
+				return rec, 0, err
+			}
+			tries++
+			hop--
+			continue
 		case res.Location.IsZero() || hop == robotsRedirects:
 			return rec, res.RetryAfter, nil
 		}

@@ -128,6 +128,25 @@ func TestRobotsStatus(t *testing.T) {
 	}
 }
 
+// A host that asks for a short rest gets it, and its rules are known then.
+func TestRobotsShortRest(t *testing.T) {
+	s := badserver.Start(t)
+	s.Handle("/robots.txt", func(c *badserver.Conn, _ *http.Request) bool {
+		if c.Nth < 3 {
+			c.Answer("503 Busy", nil, "Retry-After: 20")
+			return true
+		}
+		c.Answer("200 OK", []byte(rulesText))
+		return true
+	})
+	k := newClock()
+	before := k.now()
+	got := must(NewRobotsCache(robotsClient(t, k), RobotsOptions{}).Rules(context.Background(), mustURL(t, s.URL+"/")))
+	if ok, rule := got.Allowed("/public"); !ok || k.now().Sub(before) != 40*time.Second {
+		t.Errorf("%v after %v", rule, k.now().Sub(before))
+	}
+}
+
 func TestRobotsHuge(t *testing.T) {
 	s := badserver.Start(t)
 	s.Alias("/robots.txt", "/robots-huge")
