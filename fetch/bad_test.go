@@ -7,10 +7,15 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -363,5 +368,90 @@ func TestResumeOfALabelledFile(t *testing.T) {
 	res, err := newClient(t, o).Do(context.Background(), Request{URL: mustURL(t, s.URL+"/a.tar.gz")}, &m)
 	if err != nil || !bytes.Equal(m.Bytes(), file) || res.Resumed != 1 || res.MIME != "application/gzip" {
 		t.Errorf("%d bytes of %d, resumed %d, %s: %v", m.Len(), len(file), res.Resumed, res.MIME, err)
+	}
+}
+
+// A server whose coding is bad is asked once for plain bytes.
+func TestBadCodingAskedPlain(t *testing.T) {
+	s := badserver.Start(t)
+	s.Handle("/half-bad", func(c *badserver.Conn, r *http.Request) bool {
+		if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+			c.Answer("200 OK", []byte(badserver.Page), "Content-Encoding: gzip")
+			return true
+		}
+		c.Answer("200 OK", []byte(badserver.Page))
+		return true
+	})
+	o := patient()
+	o.Retries, o.Backoff = 2, time.Millisecond
+	c := newClient(t, o)
+	var m memory
+	res, err := c.Do(context.Background(), Request{URL: mustURL(t, s.URL+"/half-bad")}, &m)
+	if err != nil || m.String() != badserver.Page || len(res.Attempts) != 1 || !errors.Is(res.Attempts[0].Err, ErrCoding) {
+		t.Errorf("%q, %+v, %v", m.String(), res.Attempts, err)
+	}
+	if _, err := c.Do(context.Background(), Request{URL: mustURL(t, s.URL+"/gzip-lie")}, nil); !errors.Is(err, ErrCoding) || s.Hits("/gzip-lie") != 2 {
+		t.Errorf("%d requests: %v", s.Hits("/gzip-lie"), err)
+	}
+}
+
+// Memory does not depend on what a body becomes.
+func TestBombMemory(t *testing.T) {
+	s := badserver.Start(t)
+	c := newClient(t, patient())
+	for _, coding := range []string{"gzip", "br", "zstd", "deflate", "deflate-raw"} {
+		var before, after runtime.MemStats
+		res, _ := c.Do(context.Background(), Request{URL: mustURL(t, s.URL+"/"+coding+"-bomb")}, nil) // the server makes its bomb once
+		runtime.ReadMemStats(&before)
+		_, err := c.Do(context.Background(), Request{URL: mustURL(t, s.URL+"/"+coding+"-bomb")}, nil)
+		runtime.ReadMemStats(&after)
+		if got := after.TotalAlloc - before.TotalAlloc; got > 24<<20 || !errors.Is(err, ErrBomb) {
+			t.Errorf("%s: %d MB allocated, %v", coding, got>>20, err)
+		}
+		if res.Body > 0 && res.Kept {
+			t.Errorf("%s: kept", coding)
+		}
+	}
+}
+
+// In a steady state there are never more connections than requests under way.
+func TestConnections(t *testing.T) {
+	var opened atomic.Int32
+	body := badserver.File()
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n, err := strconv.Atoi(r.URL.Query().Get("n"))
+		if err != nil {
+			w.WriteHeader(n)
+			return
+		}
+		if n%5 == 0 {
+			w.WriteHeader(http.StatusNotFound)
+		}
+		w.Write(body[:n*7])
+	}))
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			opened.Add(1)
+		}
+	}
+	s.Start()
+	defer s.Close()
+	c := newClient(t, Options{AllowPrivate: true})
+	var wg sync.WaitGroup
+	const workers = 2
+	for w := range workers {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for i := range 200 {
+				if _, err := c.Do(context.Background(), Request{URL: mustURL(t, s.URL+"/?n="+strconv.Itoa(i*workers+w))}, nil); err != nil {
+					t.Error(err)
+				}
+			}
+		}()
+	}
+	wg.Wait()
+	if n := opened.Load(); n > workers {
+		t.Errorf("%d connections for %d requests at a time", n, workers)
 	}
 }

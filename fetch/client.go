@@ -237,6 +237,9 @@ func (c *Client) Do(ctx context.Context, req Request, sink Sink) (*Result, error
 			t.restart()
 			wait, again = req.Gap, !restarted
 			restarted = true
+		case errors.Is(err, ErrCoding) && !t.identity && !req.NoRetry && c.o.Retries > 0:
+			// some servers label what they have not coded, or code it wrongly: plain bytes may still be had
+			t.identity, wait, again = true, req.Gap, true
 		case !req.NoRetry && tries < c.o.Retries:
 			wait, again = c.again(res, err, tries)
 			wait += req.Gap

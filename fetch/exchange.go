@@ -30,6 +30,7 @@ type transfer struct {
 	w         io.Writer // of the last Begin; nil before
 	at        int64     // bytes of the body that the sink has, an earlier run's included
 	begun     Head      // what Begin was told
+	identity  bool      // ask for no content coding
 	gzipFile  bool      // the body is a gzip file that is labelled as coded, see isGzipFile
 	validator string    // the If-Range of a continuation, "" when there can be none; of this attempt only after it broke off
 	total     int64     // length of the whole body, -1 unknown
@@ -98,6 +99,9 @@ func (c *Client) newRequest(t *transfer, ranged bool) *http.Request {
 		h["Accept"] = c.acceptAny
 	}
 	h["Accept-Encoding"] = c.codingsAny
+	if t.identity {
+		h["Accept-Encoding"] = c.identity
+	}
 	if !req.Referer.IsZero() && (req.Referer.Scheme() == "http" || u.Scheme() == "https") { // RFC 9110 §10.1.3
 		h["Referer"] = []string{req.Referer.String()}
 	}
