@@ -120,6 +120,12 @@ func (r *run) admitInto(ids []int64, doc uint32, depth int, cs []candidate) []in
 			}
 			continue
 		}
+		if (r.rescan || t.at(id).outcome == site.OutOfScope) && t.at(id).flags&fQueued == 0 { // other rules admitted it
+			if ok, _ := r.allowed(t.urlOf(id), cs[i].kind); !ok {
+				ids[i] = -1
+				continue
+			}
+		}
 		ids[i] = int64(id)
 		if cs[i].follow {
 			queue(id, cs[i].kind)

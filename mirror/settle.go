@@ -20,18 +20,16 @@ func (r *run) settle(j *judgement, retrieved bool) error {
 	if err := r.site.Fold(fold); err != nil {
 		return err
 	}
-	if j.verdict == Complete && r.live != nil && !r.o.NoFetch {
-		if err := r.dropUnreached(j); err != nil {
-			return err
+	if j.verdict == Complete && (!r.o.NoFetch || r.o.Accept) {
+		if r.live != nil {
+			if err := r.dropUnreached(j); err != nil {
+				return err
+			}
 		}
 		if err := r.judgeShapes(j); err != nil {
 			return err
 		}
 		if err := r.site.Fold(fold); err != nil {
-			return err
-		}
-	} else if j.verdict == Complete && !r.o.NoFetch {
-		if err := r.judgeShapes(j); err != nil {
 			return err
 		}
 	}
@@ -96,8 +94,10 @@ func (r *run) dropUnreached(j *judgement) error {
 			push(id)
 		}
 	}
-	for id := range r.maps {
-		push(id)
+	for id := range r.maps { // those that were read, and, when nothing was asked, all that are known
+		if r.o.NoFetch || t.at(id).flags&fAnswered != 0 {
+			push(id)
+		}
 	}
 	for len(stack) > 0 {
 		id := stack[len(stack)-1]
@@ -133,19 +133,26 @@ func (r *run) dropUnreached(j *judgement) error {
 		j.suspicious("%d of %d resources are no longer linked from anywhere, more than limits.max_delete = %v", len(lost), live, r.job.Limits.MaxDelete)
 		return nil
 	}
-	batch := make([]*store.Done, 0, batchItems)
-	for i, id := range lost {
-		rec, err := r.record(id, t.urlOf(id))
+	return r.amend(lost, func(rec *store.Resource) {
+		r.leave(rec)
+		rec.Reason = "nothing in the mirror links to it any more"
+		e := t.at(rec.ID)
+		e.flags = e.flags&^fInSet | fMoved
+	})
+}
+
+// amend changes the records of some URLs after retrieval. A Fold must follow.
+func (r *run) amend(ids []uint32, change func(*store.Resource)) error {
+	batch := make([]*store.Done, 0, min(len(ids), batchItems))
+	for i, id := range ids {
+		rec, err := r.record(id, r.table.urlOf(id))
 		if err != nil {
 			return err
 		}
-		r.leave(&rec)
-		rec.Reason = "nothing in the mirror links to it any more"
-		e := t.at(id)
-		e.flags = e.flags&^fInSet | fMoved
+		change(&rec)
 		batch = append(batch, &store.Done{Resource: rec})
-		if len(batch) == batchItems || i == len(lost)-1 {
-			if err := r.site.Commit(t.n, nil, batch); err != nil {
+		if len(batch) == batchItems || i == len(ids)-1 {
+			if err := r.site.Commit(r.table.n, nil, batch); err != nil {
 				return err
 			}
 			batch = batch[:0]
@@ -165,9 +172,12 @@ const (
 // judgeShapes looks for a login or error page that a site answers everywhere with status 200: many pages whose title and links
 // became the same in this run.
 func (r *run) judgeShapes(j *judgement) error {
+	if r.o.Accept {
+		return nil
+	}
 	shapes := map[uint32]int{}
 	pages := 0
-	var example [1]site.URL
+	var example site.URL
 	best := uint32(0)
 	err := r.site.Resources(func(rec *store.Resource) error {
 		if !rec.InSet || rec.Shape == 0 {
@@ -180,11 +190,11 @@ func (r *run) judgeShapes(j *judgement) error {
 		shapes[rec.Shape]++
 		if shapes[rec.Shape] > shapes[best] || best == 0 {
 			best = rec.Shape
-			example[0] = rec.URL
+			example = rec.URL
 		}
 		return nil
 	})
-	if err != nil || best == 0 || r.o.Accept {
+	if err != nil || best == 0 {
 		return err
 	}
 	n := shapes[best]
@@ -192,6 +202,17 @@ func (r *run) judgeShapes(j *judgement) error {
 		r.live != nil && (n < shapeLeast || float64(n) < shapeShare*float64(pages)) {
 		return nil
 	}
-	j.suspicious("%d of %d pages have become the same page, such as %s: a login or error page?", n, pages, example[0])
-	return nil
+	j.suspicious("%d of %d pages have become the same page, such as %s: a login or error page?", n, pages, example)
+	// Their validators are not those of the pages that should be there: a site that is well again could answer 304 to them.
+	var doubtful []uint32
+	err = r.site.Resources(func(rec *store.Resource) error {
+		if rec.InSet && rec.Shape == best && rec.ShapeNew && rec.Run == r.state.Number {
+			doubtful = append(doubtful, rec.ID)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return r.amend(doubtful, func(rec *store.Resource) { rec.ETag, rec.LastModified = "", "" })
 }

@@ -73,6 +73,15 @@ func (r *run) onScopeHost(u site.URL) bool {
 	return false
 }
 
+// sitemapFormat marks the record of a sitemap that robots.txt or an index named. Its body is a blob; a sitemap that a page links to
+// is a document like any other, in a pack.
+const sitemapFormat = uint8(relocate.Sitemap)
+
+// wasSitemap reports whether a record is that of a sitemap.
+func wasSitemap(rec *store.Resource) bool {
+	return rec.Format == sitemapFormat && rec.Body == store.BlobBody
+}
+
 func (r *run) isSitemap(id uint32) bool {
 	r.admitMu.Lock()
 	defer r.admitMu.Unlock()
