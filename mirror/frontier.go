@@ -172,6 +172,13 @@ func (f *frontier) stop() {
 	f.cond.Broadcast()
 }
 
+// drop forgets the queues, which are empty or not wanted any more.
+func (f *frontier) drop() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.hosts, f.heap, f.queued = nil, nil, 0
+}
+
 // frontierState is what a progress line shows.
 type frontierState struct {
 	queued, inFlight int

@@ -9,6 +9,7 @@ import (
 	"iter"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"sync"
 
@@ -105,6 +106,7 @@ func (r *run) publish(ctx context.Context, j *judgement) error {
 		return nil
 	}
 	r.stats.phase.Store(int64(Relocating))
+	r.betweenPhases()
 	tree, err := r.site.BuildTree()
 	if err != nil {
 		return err
@@ -161,6 +163,13 @@ func (r *run) publish(ctx context.Context, j *judgement) error {
 	}
 	r.published = &v
 	return nil
+}
+
+// betweenPhases gives the memory of retrieval back, so that a run needs the larger of its phases and not their sum.
+func (r *run) betweenPhases() {
+	r.procs, r.largeBody, r.counter = nil, nil, nil
+	r.front.drop()
+	debug.FreeOSMemory()
 }
 
 // scopeText is the job's scope for people.

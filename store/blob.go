@@ -16,11 +16,12 @@ import (
 
 // Blobs keeps bodies that are published as they came, by SHA-256, for all sites of a state. Safe for concurrent use.
 type Blobs struct {
-	root *os.Root
-	f    *os.File // the same folder
-	seq  atomic.Uint64
-	pid  int
-	dirs [256]atomic.Bool // two-digit folders known to exist
+	root     *os.Root
+	f        *os.File // the same folder
+	volatile bool     // never synced
+	seq      atomic.Uint64
+	pid      int
+	dirs     [256]atomic.Bool // two-digit folders known to exist
 
 	mu    sync.Mutex
 	fresh []string // names put since the last Sync
@@ -148,9 +149,11 @@ func (w *BlobWriter) commit(d [32]byte, mtime time.Time) error {
 		}
 		err = w.b.root.Rename(w.name, name)
 		if err == nil {
-			w.b.mu.Lock()
-			w.b.fresh = append(w.b.fresh, name)
-			w.b.mu.Unlock()
+			if !w.b.volatile {
+				w.b.mu.Lock()
+				w.b.fresh = append(w.b.fresh, name)
+				w.b.mu.Unlock()
+			}
 			return nil
 		}
 	}

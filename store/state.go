@@ -64,7 +64,7 @@ func OpenState(dir string, opt Options) (*State, error) {
 		root.Close()
 		return nil, diskErr("open state", err)
 	}
-	return &State{Dir: abs, opt: opt, root: root, Blobs: &Blobs{root: bf.root, f: bf.f, pid: os.Getpid()}}, nil
+	return &State{Dir: abs, opt: opt, root: root, Blobs: &Blobs{root: bf.root, f: bf.f, volatile: opt.Volatile, pid: os.Getpid()}}, nil
 }
 
 // Close lets go of the directory. Sites must have been closed before.
