@@ -25,11 +25,17 @@ func rows() map[string]Row {
 
 		// Not part of the program's layers: they import nothing of the module, and only the command and tests import them.
 		"internal/demosite": helper, "internal/badserver": helper, "internal/layers": helper,
+
+		// Where scenarios are made: imports what it likes, and only tests import it.
+		"internal/mirrortest": harness,
 	}
 }
 
-// helper marks a package outside the rows.
-const helper Row = -1
+// Packages outside the rows.
+const (
+	helper  Row = -1
+	harness Row = -2
+)
 
 // pure is the highest row that is pure.
 const pure Row = 2
