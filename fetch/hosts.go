@@ -2,8 +2,6 @@ package fetch
 
 import (
 	"errors"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 )
@@ -29,6 +27,7 @@ const (
 	ruleLife        = time.Minute // a job's rule binds the others for so long after its last request
 	firstPenalty    = time.Second // gap after a first 429, 503 or broken connection
 	leastPenalty    = 50 * time.Millisecond
+	crawlLife       = 23 * time.Hour        // of a Crawl-delay that nobody repeats: a little less than robots.txt is kept
 	mostRetryAfter  = 24 * time.Hour        // a host that says more is asked again after a day
 	slowestRatio    = 8.0                   // most that slowness alone multiplies the gap
 	poll            = 20 * time.Millisecond // least time to the next look at a host whose connections are all in use
@@ -88,6 +87,7 @@ type host struct {
 	inFlight int
 
 	crawlDelay time.Duration
+	crawlSet   time.Time     // when it was said; zero until the host is first asked
 	notBefore  time.Time     // from Retry-After
 	next       time.Time     // earliest next start by the gap
 	last       time.Duration // last response time
@@ -114,6 +114,9 @@ func (h *Hosts) Acquire(name string, p Politeness, now time.Time) (ok bool, wait
 	defer h.mu.Unlock()
 	s := h.host(name)
 	s.seen = now
+	if s.crawlSet.IsZero() {
+		s.crawlSet = now
+	}
 	eff, mine := s.admit(p, now)
 	if now.Before(s.notBefore) {
 		return false, s.notBefore
@@ -276,81 +279,21 @@ func (o Observation) distress() bool {
 	return o.Status == 429 || o.Status == 503
 }
 
-// SetCrawlDelay sets what the host's robots.txt demands: the gap is at least d and there is one connection. 0 takes it back.
+// SetCrawlDelay notes what a robots.txt of the host demands: the gap is at least d and there is one connection. The rules of several
+// jobs, and of the http and the https origin of one host, need not agree: the longest that was said within a day holds, so a
+// shorter one, or 0, counts when the rules have been fetched again.
 func (h *Hosts) SetCrawlDelay(name string, d time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s := h.host(name)
 	d = max(d, 0)
+	if d < s.crawlDelay && s.seen.Sub(s.crawlSet) < crawlLife {
+		return
+	}
 	if d > s.crawlDelay && !s.seen.IsZero() {
 		if t := s.seen.Add(d); t.After(s.next) { // binds from the request on that brought the news
 			s.next = t
 		}
 	}
-	s.crawlDelay = d
-}
-
-// HostState is one host as [Hosts.Snapshot] shows it and Import takes it.
-type HostState struct {
-	Host       string
-	InFlight   int           `json:",omitempty"`
-	Next       time.Time     // earliest next start
-	Gap        time.Duration // under the strictest rule in force
-	CrawlDelay time.Duration `json:",omitempty"`
-	Penalty    time.Duration `json:",omitempty"`
-	Response   time.Duration // moving average
-	Usual      time.Duration // what it is measured against
-	Requests   int64
-	Failures   int64 `json:",omitempty"`
-	Bytes      int64
-	Seen       time.Time
-}
-
-// Snapshot returns all hosts by name.
-func (h *Hosts) Snapshot() []HostState {
-	h.mu.Lock()
-	list := make([]HostState, 0, len(h.hosts))
-	for name, s := range h.hosts {
-		next := s.next
-		if s.notBefore.After(next) {
-			next = s.notBefore
-		}
-		eff := Politeness{}.withDefaults()
-		for i := range s.rules {
-			eff = strictest(eff, s.rules[i].p)
-		}
-		list = append(list, HostState{
-			Host: name, InFlight: s.inFlight, Next: next, Gap: s.gap(eff), CrawlDelay: s.crawlDelay, Penalty: s.penalty,
-			Response: time.Duration(s.fast), Usual: time.Duration(s.base), Requests: s.requests, Failures: s.failures, Bytes: s.bytes,
-			Seen: s.seen,
-		})
-	}
-	h.mu.Unlock()
-	slices.SortFunc(list, func(a, b HostState) int { return strings.Compare(a.Host, b.Host) })
-	return list
-}
-
-// Import takes over what an earlier process knew: what must be waited for, and what is usual. Requests under way are not.
-func (h *Hosts) Import(list []HostState) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, in := range list {
-		s := h.host(in.Host)
-		s.notBefore, s.crawlDelay, s.penalty = in.Next, max(in.CrawlDelay, 0), max(in.Penalty, 0)
-		s.fast, s.base, s.last = float64(in.Response), float64(in.Usual), in.Response
-		s.requests, s.failures, s.bytes, s.seen = in.Requests, in.Failures, in.Bytes, in.Seen
-	}
-}
-
-// Prune forgets hosts that nobody has asked since before, that have nothing under way and nothing to wait for. It returns how
-// many are left.
-func (h *Hosts) Prune(before, now time.Time) int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for name, s := range h.hosts {
-		if s.inFlight == 0 && s.seen.Before(before) && !now.Before(s.next) && !now.Before(s.notBefore) {
-			delete(h.hosts, name)
-		}
-	}
-	return len(h.hosts)
+	s.crawlDelay, s.crawlSet = d, s.seen
 }

@@ -88,7 +88,12 @@ func TestCrawlDelay(t *testing.T) {
 	if g := h.Gap("h", p); g != 30*time.Second {
 		t.Errorf("gap %v", g)
 	}
-	h.SetCrawlDelay("h", 0)
+	h.SetCrawlDelay("h", 5*time.Second) // another job's, or the other scheme's
+	if g := h.Gap("h", p); g != 30*time.Second {
+		t.Errorf("gap %v", g)
+	}
+	at(t, &h, p, now.Add(30*time.Hour), true, 0)
+	h.SetCrawlDelay("h", 0) // fetched again
 	if g := h.Gap("h", Politeness{Delay: 2 * time.Second}); g != 2*time.Second {
 		t.Errorf("gap %v", g)
 	}
