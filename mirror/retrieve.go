@@ -126,6 +126,11 @@ func (r *run) retrieve(parent context.Context) error {
 		r.seed(u, prioSeed)
 	}
 	r.enqueueKnown()
+	if r.resumed {
+		if err := r.resumeLinks(); err != nil {
+			r.stop(err)
+		}
+	}
 	r.front.run(ctx, r.workers(), r.now, func(id uint32, host string) { r.work(ctx, id, host) })
 	close(r.commits)
 	err := <-committed

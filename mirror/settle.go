@@ -144,21 +144,27 @@ func (r *run) dropUnreached(j *judgement) error {
 // amend changes the records of some URLs after retrieval. A Fold must follow.
 func (r *run) amend(ids []uint32, change func(*store.Resource)) error {
 	batch := make([]*store.Done, 0, min(len(ids), batchItems))
-	for i, id := range ids {
-		rec, err := r.record(id, r.table.urlOf(id))
+	for _, id := range ids {
+		rec, ok, err := r.site.Get(r.table.urlOf(id)) // not r.record: what this run found was folded a moment ago
 		if err != nil {
 			return err
 		}
+		if !ok {
+			continue
+		}
 		change(&rec)
 		batch = append(batch, &store.Done{Resource: rec})
-		if len(batch) == batchItems || i == len(ids)-1 {
+		if len(batch) == batchItems {
 			if err := r.site.Commit(r.table.n, nil, batch); err != nil {
 				return err
 			}
 			batch = batch[:0]
 		}
 	}
-	return nil
+	if len(batch) == 0 {
+		return nil
+	}
+	return r.site.Commit(r.table.n, nil, batch)
 }
 
 // Thresholds of judgeShapes.

@@ -119,6 +119,23 @@ func (r *run) sitemap(now *store.Resource, body []byte, p *processor) {
 	}
 }
 
+// mapsOf returns the sitemaps that an index names; none when body is no index.
+func (r *run) mapsOf(base site.URL, body []byte) (out []site.URL) {
+	if bytes.HasPrefix(body, []byte{0x1f, 0x8b}) {
+		body = r.gunzip(base, body)
+	}
+	list := relocate.ScanSitemap(body, maxLocations)
+	if !list.Index {
+		return nil
+	}
+	for _, e := range list.Entries {
+		if u, _, err := base.Resolve(e.Loc); err == nil {
+			out = append(out, u)
+		}
+	}
+	return out
+}
+
 // gunzip unpacks a .gz sitemap. What can be read of a damaged one is used.
 func (r *run) gunzip(u site.URL, body []byte) []byte {
 	z, err := gzip.NewReader(bytes.NewReader(body))

@@ -1,0 +1,79 @@
+package mirror
+
+import (
+	"io"
+
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// resumeLinks puts into the frontier what the documents that were answered before an interruption link to. New URLs are in the
+// journal, but a URL that was known and is not in the mirror, such as a page that was gone, enters the frontier only when a
+// document links to it; the interruption forgot that.
+func (r *run) resumeLinks() error {
+	skip := map[uint32]bool{} // documents whose list in the store does not count
+	maps := map[uint32]store.Resource{}
+	look := func(rec *store.Resource) {
+		delete(maps, rec.ID)
+		switch {
+		case rec.Run != r.state.Number || rec.NoFollow:
+			skip[rec.ID] = true
+		case wasSitemap(rec):
+			maps[rec.ID] = *rec
+		case !rec.InSet:
+			skip[rec.ID] = true
+		}
+		if rec.Run == r.state.Number && rec.Outcome == site.Redirected && rec.Target > 0 {
+			r.followStored(store.AppendTargets(nil, []uint32{rec.Target - 1}))
+		}
+	}
+	err := r.site.Resources(func(rec *store.Resource) error {
+		look(rec)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	err = r.site.Replay(func(uint32, store.NewURL) error { return nil }, func(rec *store.Resource, targets []byte, linked bool) error {
+		delete(skip, rec.ID)
+		look(rec)
+		if linked {
+			if !skip[rec.ID] {
+				r.followStored(targets)
+			}
+			skip[rec.ID] = true // what the store has is older
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, rec := range maps {
+		if err := r.resumeSitemap(&rec); err != nil {
+			return err
+		}
+	}
+	return r.site.Links(func(id uint32, targets []byte) error {
+		if !skip[id] {
+			r.followStored(targets)
+		}
+		return nil
+	})
+}
+
+// resumeSitemap reads a stored index of sitemaps again: those that it names and that were not asked yet must be known as sitemaps.
+func (r *run) resumeSitemap(rec *store.Resource) error {
+	f, err := r.o.State.Blobs.Open(rec.Digest)
+	if err != nil {
+		return nil // verify reports it
+	}
+	defer f.Close()
+	body, err := io.ReadAll(io.LimitReader(f, maxSitemapBytes))
+	if err != nil {
+		return &store.DiskError{Op: "read sitemap", Err: err}
+	}
+	for _, u := range r.mapsOf(rec.URL, body) {
+		r.addSitemap(u)
+	}
+	return nil
+}
