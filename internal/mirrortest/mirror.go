@@ -139,6 +139,9 @@ func (m *Mirror) RunWith(ctx context.Context, change func(*mirror.Options)) (*mi
 	}
 	change(&o)
 	sum, runErr := mirror.Run(ctx, o)
+	if _, err := mirror.Verify(context.Background(), s, true, func(p store.Problem) { m.t.Errorf("verify: %s", p) }); err != nil {
+		m.t.Errorf("verify: %v", err)
+	}
 	if err := s.Close(); err != nil {
 		m.t.Errorf("close site: %v", err)
 	}
