@@ -122,3 +122,25 @@ func TestScanFacts(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
+
+func TestRefreshURL(t *testing.T) {
+	for in, want := range map[string]string{
+		"5; url=x":                 "x",
+		" 0.5 ;  URL = 'a b' junk": "a b",
+		`1,url="x`:                 `x`,
+		"1 x":                      "x",
+		"0;x":                      "x",
+		"0; urlx":                  "urlx",
+		"0; url":                   "url",
+		"0;url=":                   "",
+		"5":                        "",
+		"url=x":                    "",
+		"; url=x":                  "",
+		"5x; url=y":                "",
+		"":                         "",
+	} {
+		if got := RefreshURL(in); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}

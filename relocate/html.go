@@ -48,12 +48,14 @@ func (sc *scanner) html(v view, ctx Context) {
 	s := v.s
 	h := htmlScan{sc: sc, v: v, ctx: ctx, top: ctx&CtxLevel == 0 && ctx&(CtxXML|CtxCDATA) == 0, first: len(sc.d.Links)}
 	for p := 0; ; {
-		i := bytes.IndexByte(s[p:], '<')
-		if i < 0 {
-			break
+		if p >= len(s) || s[p] != '<' { // tags often touch: spare them the call
+			i := bytes.IndexByte(s[min(p, len(s)):], '<')
+			if i < 0 {
+				break
+			}
+			p += i
 		}
-		p += i + 1
-		if p >= len(s) {
+		if p++; p >= len(s) {
 			break
 		}
 		switch c := s[p]; {

@@ -107,6 +107,12 @@ func (h *htmlScan) baseTag(mark int) {
 	}
 }
 
+// RefreshURL returns the reference in the value of an HTTP Refresh header field, which is that of meta refresh, or "".
+func RefreshURL(value string) string {
+	i, j := refreshURL([]byte(value))
+	return value[i:j]
+}
+
 // refreshURL returns the span of the URL in the content of a meta refresh (HTML standard, section 4.2.5.3, "shared declarative
 // refresh steps"), or an empty one.
 func refreshURL(s []byte) (start, end int) {

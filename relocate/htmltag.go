@@ -125,9 +125,11 @@ func (t *tagLinks) attr(a *attr) {
 	case attrHref:
 		t.href(a)
 	case attrXlinkHref:
-		if t.tag == tagA {
+		switch t.tag {
+		case tagA, tagMath, tagMathHref:
 			t.url(a, Hyperlink)
-		} else if t.tag != tagLink {
+		case tagLink:
+		default:
 			t.url(a, Requisite)
 		}
 	case attrSrc:

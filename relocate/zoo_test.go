@@ -76,6 +76,7 @@ d.png");c:url('\65 .png')}`, Requisite, []string{"/dir/a%20b.png", "/dir/cd.png"
 	{"svg a", HTML, `<svg><a xlink:href="sv.html"><text>x</text></a></svg>`, Hyperlink, []string{"/dir/sv.html"}},
 	{"svg paint", HTML, `<svg><rect fill="url(p.svg#a)" filter="url(#local)"/></svg>`, Requisite, []string{"/dir/p.svg"}},
 	{"MathML href", HTML, `<math><mi href="m.html">x</mi></math>`, Hyperlink, []string{"/dir/m.html"}},
+	{"MathML xlink", HTML, `<math xlink:href="m1.html"><mrow xlink:href="m2.html"></mrow></math>`, Hyperlink, []string{"/dir/m1.html", "/dir/m2.html"}},
 	{"noscript", HTML, `<noscript><img src="ns.png"></noscript>`, Requisite, []string{"/dir/ns.png"}},
 	{"template", HTML, `<template><a href="t.html">x</a></template>`, Hyperlink, []string{"/dir/t.html"}},
 	{"html manifest", HTML, `<html manifest="cache.appcache">`, Requisite, []string{"/dir/cache.appcache"}},
