@@ -12,8 +12,8 @@ import (
 // and a heap of hosts by the time at which each may next be asked feeds the workers. A worker waits only while no host may
 // be asked. What is in the frontier is also in the run journal, which is what a resume reads.
 type frontier struct {
-	gate gate
-	lifo bool // depth first
+	gate  gate
+	order ordering
 
 	mu       sync.Mutex
 	cond     sync.Cond
@@ -53,8 +53,14 @@ type backQueue struct {
 	front [priorities]fifo
 }
 
-func newFrontier(g gate, lifo bool) *frontier {
-	f := &frontier{gate: g, lifo: lifo, hosts: map[string]*backQueue{}}
+// ordering is the order in which the pages of a host are asked. The zero value is breadth first.
+type ordering struct {
+	lifo bool                   // depth first: the page found last is the next one
+	less func(a, b uint32) bool // else by this, when it is given
+}
+
+func newFrontier(g gate, o ordering) *frontier {
+	f := &frontier{gate: g, order: o, hosts: map[string]*backQueue{}}
 	f.cond.L = &f.mu
 	return f
 }
@@ -68,7 +74,11 @@ func (f *frontier) add(host string, id uint32, p priority) {
 		q = &backQueue{host: host, index: -1}
 		f.hosts[host] = q
 	}
-	q.front[p].push(id)
+	if f.order.less != nil && p.ordered() {
+		q.front[p].insert(id, f.order.less)
+	} else {
+		q.front[p].push(id)
+	}
 	q.n++
 	f.queued++
 	if q.index < 0 {
@@ -106,7 +116,7 @@ func (f *frontier) next(now func() time.Time) (id uint32, host string, ok bool) 
 
 func (f *frontier) take(q *backQueue) uint32 {
 	for p := range q.front {
-		if id, ok := q.front[p].pop(f.lifo && priority(p) >= prioNew); ok {
+		if id, ok := q.pop(priority(p), &f.order); ok {
 			q.n--
 			f.queued--
 			f.inFlight++
@@ -118,6 +128,20 @@ func (f *frontier) take(q *backQueue) uint32 {
 	}
 	panic("mirror: a host without URLs was in the heap")
 }
+
+// pop takes the next URL of one front queue.
+func (q *backQueue) pop(p priority, o *ordering) (uint32, bool) {
+	switch {
+	case p.ordered() && o.less != nil:
+		return q.front[p].least(o.less)
+	case p.ordered() && o.lifo:
+		return q.front[p].pop(true)
+	}
+	return q.front[p].pop(false)
+}
+
+// ordered reports whether the job's order holds within a front queue; seeds and requisites are always asked as they were found.
+func (p priority) ordered() bool { return p == prioNew || p == prioKnown }
 
 // wake makes sure that a worker looks again at t. Callers hold f.mu.
 func (f *frontier) wake(t, now time.Time) {
@@ -243,6 +267,39 @@ func (q *fifo) pop(last bool) (uint32, bool) {
 		q.head = 0
 	}
 	return id, true
+}
+
+// insert and least make the queue a binary heap; it is then used in no other way.
+func (q *fifo) insert(id uint32, less func(a, b uint32) bool) {
+	q.q = append(q.q, id)
+	for i := len(q.q) - 1; i > 0; {
+		up := (i - 1) / 2
+		if !less(q.q[i], q.q[up]) {
+			break
+		}
+		q.q[i], q.q[up] = q.q[up], q.q[i]
+		i = up
+	}
+}
+
+func (q *fifo) least(less func(a, b uint32) bool) (uint32, bool) {
+	n := len(q.q) - 1
+	if n < 0 {
+		return 0, false
+	}
+	id := q.q[0]
+	q.q[0], q.q = q.q[n], q.q[:n]
+	for i := 0; ; {
+		c := 2*i + 1
+		if c+1 < n && less(q.q[c+1], q.q[c]) {
+			c++
+		}
+		if c >= n || !less(q.q[c], q.q[i]) {
+			return id, true
+		}
+		q.q[i], q.q[c] = q.q[c], q.q[i]
+		i = c
+	}
 }
 
 // hostHeap orders back queues by the time at which their host may be asked.

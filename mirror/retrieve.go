@@ -8,17 +8,38 @@ import (
 	"time"
 
 	"mirrord/fetch"
+	"mirrord/job"
 	"mirrord/site"
 	"mirrord/store"
 )
 
-// hostGate is the politeness of this run towards the hosts.
+// hostGate is the politeness of this run towards the hosts: their turns, inside the job's window.
 type hostGate struct {
-	hosts Hosts
-	p     fetch.Politeness
+	hosts  Hosts
+	p      fetch.Politeness
+	window job.Window
+	zone   *time.Location
 }
 
+func newGate(h Hosts, j *job.Job, p fetch.Politeness) (hostGate, error) {
+	w, err := job.ParseWindow(j.Window)
+	if err != nil {
+		return hostGate{}, fmt.Errorf("window: %w", err)
+	}
+	zone, err := j.Location(time.Local)
+	if err != nil {
+		return hostGate{}, fmt.Errorf("timezone: %w", err)
+	}
+	return hostGate{hosts: h, p: p, window: w, zone: zone}, nil
+}
+
+// Acquire takes a turn of a host. Outside the window nobody gets one: the run pauses, and goes on where it was when it opens.
 func (g hostGate) Acquire(host string, now time.Time) (bool, time.Time) {
+	if len(g.window) > 0 {
+		if t := now.In(g.zone); !g.window.Open(t) {
+			return false, g.window.Change(t)
+		}
+	}
 	return g.hosts.Acquire(host, g.p, now)
 }
 

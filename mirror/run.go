@@ -172,7 +172,15 @@ func newRun(o Options) (*run, error) {
 		r.seedHost[u.Hostname()] = true
 	}
 	r.product = job.ProductToken(j.Polite.UserAgent)
-	r.front = newFrontier(hostGate{o.Hosts, r.polite}, j.Order == job.OrderDepth)
+	gate, err := newGate(o.Hosts, j, r.polite)
+	if err != nil {
+		return nil, fmt.Errorf("job %s: %w", o.Site.Name, err)
+	}
+	order := ordering{lifo: j.Order == job.OrderDepth}
+	if j.Order == job.OrderPath {
+		order.less = r.table.lessPath
+	}
+	r.front = newFrontier(gate, order)
 	r.counter = site.NewTrapCounter(r.traps)
 	r.layout = phm.Layout{Primary: r.seeds[0].Origin()}
 	r.bufs.New = func() any { return new([]byte) }

@@ -182,6 +182,17 @@ func (t *urlTable) path(id uint32) string {
 	return unsafe.String(unsafe.SliceData(b), len(b))
 }
 
+// lessPath orders two numbers by directory and name, and the files of a directory before those below it. Safe for concurrent use.
+func (t *urlTable) lessPath(a, b uint32) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	u, v := t.urlOf(a), t.urlOf(b)
+	if du, dv := u.Dir(), v.Dir(); du != dv {
+		return du < dv
+	}
+	return u.String() < v.String()
+}
+
 // mime returns the number of a MIME type. Callers hold t.mu.
 func (t *urlTable) mime(m string) uint16 {
 	n, ok := t.mimeNum[m]
