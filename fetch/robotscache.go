@@ -121,13 +121,16 @@ func (r *RobotsCache) Cached(u site.URL) (*Robots, bool) {
 // Rules returns the rules for u's origin and fetches them first if need be. The only error is that ctx ended. With
 // RobotsOptions.Hosts the fetch takes the host's turn, so that a caller that holds a turn of the same host must not wait here.
 func (r *RobotsCache) Rules(ctx context.Context, u site.URL) (*Robots, error) {
+	origin := u.Origin()
 	for {
-		if rules, ok := r.Cached(u); ok {
-			return rules, nil
-		}
-		origin := u.Origin()
+		now := r.c.o.Now()
 		r.mu.Lock()
 		e := r.origins[origin]
+		if e != nil && e.robots != nil && now.Before(e.robots.Expires) {
+			rules := e.robots
+			r.mu.Unlock()
+			return rules, nil
+		}
 		if e == nil {
 			r.prune()
 			e = new(robotsEntry)
