@@ -16,16 +16,101 @@ import (
 
 // Blobs keeps bodies that are published as they came, by SHA-256, for all sites of a state. Safe for concurrent use.
 type Blobs struct {
-	root     *os.Root
-	f        *os.File // the same folder
-	volatile bool     // never synced
-	seq      atomic.Uint64
-	pid      int
-	dirs     [256]atomic.Bool // two-digit folders known to exist
+	dir     *folder
+	durable bool // sync has something to do
+	seq     atomic.Uint64
+	dirs    [256]atomic.Bool // two-digit folders known to exist
 
-	mu    sync.Mutex
-	fresh []string // names put since the last Sync
+	mu      sync.Mutex
+	lock    *os.File            // shared lock on tmp/.lock while this process may write
+	fresh   map[string]struct{} // names put since the last sync
+	newDirs bool                // a two-digit folder was made since the last sync
+
+	syncing sync.Mutex // held during a sync, so that a second site does not return before what it relies on is on disk
 }
+
+// tmpLock is held shared by every process that may have bodies on their way in, and alone by the one that empties the folder.
+const tmpLock = "tmp/.lock"
+
+// hold says that this process will write blobs. The first process to do so removes what killed ones left behind.
+func (b *Blobs) hold() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.lock != nil {
+		return nil
+	}
+	f, err := b.dir.root.OpenFile(tmpLock, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return diskErr("lock blobs", err)
+	}
+	if alone, err := flock(f, true, false); err == nil && alone {
+		b.empty()
+	}
+	if _, err := flock(f, false, true); err != nil {
+		f.Close()
+		return diskErr("lock blobs", err)
+	}
+	b.lock = f
+	return nil
+}
+
+// empty removes all bodies that never became blobs. What cannot be removed is left: names are never used twice.
+func (b *Blobs) empty() {
+	d, err := b.dir.root.Open("tmp")
+	if err != nil {
+		return
+	}
+	defer d.Close()
+	names, err := d.Readdirnames(-1)
+	if err != nil {
+		return
+	}
+	for _, n := range names {
+		if n != ".lock" {
+			b.dir.root.Remove("tmp/" + n)
+		}
+	}
+}
+
+func (b *Blobs) close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var err error
+	if b.lock != nil {
+		err = b.lock.Close()
+		b.lock = nil
+	}
+	b.dir.close()
+	return err
+}
+
+// settled notes a blob that a record may refer to now, so that the next sync covers it.
+func (b *Blobs) settled(name string) {
+	if !b.durable {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.fresh == nil {
+		b.fresh = map[string]struct{}{}
+	}
+	b.fresh[name] = struct{}{}
+}
+
+// has reports whether a blob is there with the right size. One that another process may not have synced yet is settled here too.
+func (b *Blobs) has(name string, size int64) bool {
+	st, err := b.dir.root.Lstat(name)
+	if err != nil || st.Size() != size || !st.Mode().IsRegular() {
+		return false
+	}
+	if b.durable && changedWithin(st, syncedAfter) {
+		b.settled(name)
+	}
+	return true
+}
+
+// syncedAfter is how long after its making a blob may still wait for the sync of the batch that brought it.
+const syncedAfter = 2 * time.Minute
 
 func blobName(d [32]byte) string {
 	h := hex.EncodeToString(d[:])
@@ -36,7 +121,12 @@ func (b *Blobs) mkdir(d [32]byte) error {
 	if b.dirs[d[0]].Load() {
 		return nil
 	}
-	if err := b.root.Mkdir(hex.EncodeToString(d[:1]), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+	switch err := b.dir.root.Mkdir(hex.EncodeToString(d[:1]), 0o755); {
+	case err == nil:
+		b.mu.Lock()
+		b.newDirs = true
+		b.mu.Unlock()
+	case !errors.Is(err, fs.ErrExist):
 		return err
 	}
 	b.dirs[d[0]].Store(true)
@@ -45,8 +135,7 @@ func (b *Blobs) mkdir(d [32]byte) error {
 
 // Put stores a body that is in memory, with the given modification time when it is new. The digest must be the body's.
 func (b *Blobs) Put(d [32]byte, body []byte, mtime time.Time) error {
-	name := blobName(d)
-	if st, err := b.root.Lstat(name); err == nil && st.Size() == int64(len(body)) {
+	if b.has(blobName(d), int64(len(body))) {
 		return nil
 	}
 	w, err := b.Create()
@@ -71,12 +160,20 @@ type BlobWriter struct {
 
 // Create begins a blob. Commit or Abort must follow.
 func (b *Blobs) Create() (*BlobWriter, error) {
-	name := fmt.Sprintf("tmp/%d-%d", b.pid, b.seq.Add(1))
-	f, err := b.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return nil, diskErr("create blob", err)
+	if err := b.hold(); err != nil {
+		return nil, err
 	}
-	return &BlobWriter{b: b, f: f, name: name}, nil
+	for {
+		name := fmt.Sprintf("tmp/%d-%d", os.Getpid(), b.seq.Add(1))
+		f, err := b.dir.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
+		if errors.Is(err, fs.ErrExist) {
+			continue // of another process with this number: killed, or in another container
+		}
+		if err != nil {
+			return nil, diskErr("create blob", err)
+		}
+		return &BlobWriter{b: b, f: f, name: name}, nil
+	}
 }
 
 // Write appends to the body.
@@ -136,43 +233,38 @@ func (w *BlobWriter) Commit(mtime time.Time) (d [32]byte, size int64, err error)
 func (w *BlobWriter) commit(d [32]byte, mtime time.Time) error {
 	err := w.f.Close()
 	if err == nil {
-		err = w.b.root.Chtimes(w.name, mtime, mtime)
+		err = w.b.dir.root.Chtimes(w.name, mtime, mtime)
 	}
 	if err == nil {
 		err = w.b.mkdir(d)
 	}
 	if err == nil {
 		name := blobName(d)
-		if st, serr := w.b.root.Lstat(name); serr == nil && st.Size() == w.size {
-			w.b.root.Remove(w.name)
+		if w.b.has(name, w.size) {
+			w.b.dir.root.Remove(w.name)
 			return nil
 		}
-		err = w.b.root.Rename(w.name, name)
-		if err == nil {
-			if !w.b.volatile {
-				w.b.mu.Lock()
-				w.b.fresh = append(w.b.fresh, name)
-				w.b.mu.Unlock()
-			}
+		if err = w.b.dir.root.Rename(w.name, name); err == nil {
+			w.b.settled(name)
 			return nil
 		}
 	}
-	w.b.root.Remove(w.name)
+	w.b.dir.root.Remove(w.name)
 	return diskErr("store blob", err)
 }
 
 // Abort drops the body.
 func (w *BlobWriter) Abort() {
 	w.f.Close()
-	w.b.root.Remove(w.name)
+	w.b.dir.root.Remove(w.name)
 }
 
 // Open opens a blob for reading.
-func (b *Blobs) Open(d [32]byte) (*os.File, error) { return b.root.Open(blobName(d)) }
+func (b *Blobs) Open(d [32]byte) (*os.File, error) { return b.dir.root.Open(blobName(d)) }
 
 // link makes name within a folder another name of a blob. When the file system will not link any more the blob is copied.
 func (b *Blobs) link(d [32]byte, dir *folder, name string) error {
-	err := linkat(b.f, blobName(d), dir.f, name)
+	err := linkat(b.dir, blobName(d), dir, name)
 	if err == nil || errors.Is(err, fs.ErrExist) {
 		return err
 	}
@@ -204,34 +296,53 @@ func copyInto(dir *os.Root, name string, src io.Reader, mtime time.Time) error {
 	return err
 }
 
-// sync makes the blobs that were put since the last call survive loss of power.
+// manyFresh is how many blobs are synced one by one; more are synced by one call for the whole file system.
+const manyFresh = 8
+
+// sync makes the blobs that were settled since the last call survive loss of power.
 func (b *Blobs) sync() error {
+	if !b.durable {
+		return nil
+	}
+	b.syncing.Lock()
+	defer b.syncing.Unlock()
 	b.mu.Lock()
-	fresh := b.fresh
-	b.fresh = nil
+	fresh, newDirs := b.fresh, b.newDirs
+	b.fresh, b.newDirs = nil, false
 	b.mu.Unlock()
 	if len(fresh) == 0 {
 		return nil
 	}
-	if len(fresh) > 8 {
-		return diskErr("sync blobs", syncFS(b.f))
+	err := b.syncAll(fresh, newDirs)
+	if err != nil { // nothing is known of them: the next sync must not take them for done
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		for name := range b.fresh {
+			fresh[name] = struct{}{}
+		}
+		b.fresh, b.newDirs = fresh, b.newDirs || newDirs
 	}
-	seen := map[string]bool{}
-	for _, name := range fresh {
-		for _, n := range []string{name, name[:2]} {
-			if seen[n] {
-				continue
-			}
-			seen[n] = true
-			f, err := b.root.Open(n)
-			if err != nil {
-				return diskErr("sync blobs", err)
-			}
-			err = f.Sync()
-			f.Close()
-			if err != nil {
-				return diskErr("sync blobs", err)
-			}
+	return diskErr("sync blobs", err)
+}
+
+func (b *Blobs) syncAll(fresh map[string]struct{}, newDirs bool) error {
+	if len(fresh) > manyFresh {
+		return syncFS(b.dir.fd)
+	}
+	names := map[string]bool{}
+	for name := range fresh {
+		names[name], names[name[:2]] = true, true
+	}
+	if newDirs {
+		names["."] = true
+	}
+	for name := range names {
+		f, err := b.dir.root.Open(name)
+		if err == nil {
+			err = errors.Join(f.Sync(), f.Close())
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 type folder struct {
 	root *os.Root
 	f    *os.File
+	fd   int // of f
 }
 
 func newFolder(root *os.Root) (*folder, error) {
@@ -19,7 +20,7 @@ func newFolder(root *os.Root) (*folder, error) {
 		root.Close()
 		return nil, err
 	}
-	return &folder{root: root, f: f}, nil
+	return &folder{root: root, f: f, fd: int(f.Fd())}, nil
 }
 
 func (d *folder) close() {

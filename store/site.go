@@ -51,6 +51,14 @@ type Site struct {
 	root     *os.Root
 	db       *bolt.DB
 	packs    *packs
+	step     func(string) // called between two changes of the disk; tests stop the world there
+}
+
+// at tells tests how far the work on the disk has come.
+func (s *Site) at(step string) {
+	if s.step != nil {
+		s.step(step)
+	}
 }
 
 // Run is the unfinished run of a site.

@@ -64,12 +64,12 @@ func OpenState(dir string, opt Options) (*State, error) {
 		root.Close()
 		return nil, diskErr("open state", err)
 	}
-	return &State{Dir: abs, opt: opt, root: root, Blobs: &Blobs{root: bf.root, f: bf.f, volatile: opt.Volatile, pid: os.Getpid()}}, nil
+	return &State{Dir: abs, opt: opt, root: root, Blobs: &Blobs{dir: bf, durable: !opt.Volatile}}, nil
 }
 
 // Close lets go of the directory. Sites must have been closed before.
 func (s *State) Close() error {
-	return errors.Join(s.Blobs.f.Close(), s.Blobs.root.Close(), s.root.Close())
+	return errors.Join(s.Blobs.close(), s.root.Close())
 }
 
 // Sites lists the names of the sites that exist, sorted.

@@ -1,7 +1,10 @@
 package store
 
 import (
+	"errors"
+	"io/fs"
 	"os"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -9,15 +12,76 @@ import (
 
 // linkat makes newName in newDir another name of oldName in oldDir. Both names are relative and free of "..": they are
 // digests and single elements made by this package.
-func linkat(oldDir *os.File, oldName string, newDir *os.File, newName string) error {
-	if err := unix.Linkat(int(oldDir.Fd()), oldName, int(newDir.Fd()), newName, 0); err != nil {
+func linkat(oldDir *folder, oldName string, newDir *folder, newName string) error {
+	if err := unix.Linkat(oldDir.fd, oldName, newDir.fd, newName, 0); err != nil {
 		return &os.LinkError{Op: "link", Old: oldName, New: newName, Err: err}
 	}
 	return nil
 }
 
-// syncFS flushes the file system that holds the folder: one call for many small files.
-func syncFS(dir *os.File) error { return unix.Syncfs(int(dir.Fd())) }
+// newFile is a file that is being made in a folder. An os.File would cost several calls more, and the trees have many small files.
+type newFile struct {
+	fd   int
+	name string
+}
+
+// createNew makes a file that must not exist yet. Finish must follow.
+func createNew(dir *folder, name string) (newFile, error) {
+	fd, err := ignoringEINTR(func() (int, error) {
+		return unix.Openat(dir.fd, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o644)
+	})
+	if err != nil {
+		return newFile{}, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	return newFile{fd, name}, nil
+}
+
+// Write appends to the file.
+func (f newFile) Write(p []byte) (int, error) {
+	done := 0
+	for done < len(p) {
+		n, err := ignoringEINTR(func() (int, error) { return unix.Write(f.fd, p[done:]) })
+		if err != nil {
+			return done, &fs.PathError{Op: "write", Path: f.name, Err: err}
+		}
+		done += n
+	}
+	return done, nil
+}
+
+// finish closes the file and gives it its modification time, unless that is zero. err is what went wrong before.
+func (f newFile) finish(mtime time.Time, err error) error {
+	if err == nil && !mtime.IsZero() {
+		err = setTimes(f.fd, mtime)
+	}
+	if cerr := unix.Close(f.fd); err == nil && cerr != unix.EINTR {
+		err = cerr
+	}
+	return err
+}
+
+func ignoringEINTR(f func() (int, error)) (int, error) {
+	for {
+		n, err := f()
+		if err != unix.EINTR {
+			return n, err
+		}
+	}
+}
+
+// setTimes sets the modification time of an open file without looking its name up again.
+func setTimes(fd int, t time.Time) error {
+	ts := unix.NsecToTimespec(t.UnixNano())
+	err := unix.UtimesNanoAt(fd, "", []unix.Timespec{ts, ts}, unix.AT_EMPTY_PATH)
+	if err == unix.EINVAL || err == unix.ENOENT { // Linux before 5.8
+		tv := unix.NsecToTimeval(t.UnixNano())
+		err = unix.Futimes(fd, []unix.Timeval{tv, tv})
+	}
+	return err
+}
+
+// syncFS flushes the file system that holds a folder: one call for many small files.
+func syncFS(fd int) error { return unix.Syncfs(fd) }
 
 // FreeBytes is the room that is left for us on the file system of a folder.
 func FreeBytes(dir string) (int64, error) {
@@ -28,16 +92,28 @@ func FreeBytes(dir string) (int64, error) {
 	return int64(st.Bavail) * st.Bsize, nil
 }
 
-// setTimes sets the modification time of an open file without looking its name up again.
-func setTimes(f *os.File, t time.Time) error {
-	if t.IsZero() {
-		return nil
+// flock locks a file, alone or shared. ok is false when others hold it and wait is false.
+func flock(f *os.File, alone, wait bool) (ok bool, err error) {
+	how := unix.LOCK_SH
+	if alone {
+		how = unix.LOCK_EX
 	}
-	ts := unix.NsecToTimespec(t.UnixNano())
-	err := unix.UtimesNanoAt(int(f.Fd()), "", []unix.Timespec{ts, ts}, unix.AT_EMPTY_PATH)
-	if err == unix.EINVAL || err == unix.ENOENT { // Linux before 5.8
-		tv := unix.NsecToTimeval(t.UnixNano())
-		err = unix.Futimes(int(f.Fd()), []unix.Timeval{tv, tv})
+	if !wait {
+		how |= unix.LOCK_NB
 	}
-	return err
+	_, err = ignoringEINTR(func() (int, error) { return 0, unix.Flock(int(f.Fd()), how) })
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return false, nil
+	}
+	return err == nil, err
 }
+
+// changedWithin reports whether a file was made, renamed or linked in the last d.
+func changedWithin(fi fs.FileInfo, d time.Duration) bool {
+	st, ok := fi.Sys().(*syscall.Stat_t)
+	return !ok || time.Since(time.Unix(st.Ctim.Unix())) < d
+}
+
+// dropPages gives the memory of a read-only shared mapping back to the kernel. The pages stay in the page cache; the next
+// access maps them again.
+func dropPages(b []byte) error { return unix.Madvise(b, unix.MADV_DONTNEED) }

@@ -81,6 +81,9 @@ type Tree struct {
 // BuildTree opens the tree that is not live for changing. What it holds is the version before the live one, or nothing: a
 // tree whose building was cut off is emptied first. Publish or Close must follow.
 func (s *Site) BuildTree() (*Tree, error) {
+	if err := s.finishPublish(); err != nil { // the tree of a publish that failed half way is as good as live
+		return nil, err
+	}
 	live, err := s.liveTree()
 	if err != nil {
 		return nil, err
@@ -99,10 +102,12 @@ func (s *Site) BuildTree() (*Tree, error) {
 	if err != nil {
 		return nil, diskErr("begin tree", err)
 	}
+	s.at("build marked")
 	if dirty {
 		if err := s.root.RemoveAll(name); err != nil {
 			return nil, diskErr("empty tree", err)
 		}
+		s.at("tree emptied")
 	}
 	if err := s.root.MkdirAll(name, 0o755); err != nil {
 		return nil, diskErr("make tree", err)
@@ -128,8 +133,11 @@ func (t *Tree) Close() error {
 	return err
 }
 
-// Unchanged says that the tree was not touched after all, so that the next build need not start anew.
+// Unchanged says that the tree is finished but not to be published, so that the next build need not start anew.
 func (t *Tree) Unchanged() error {
+	if err := t.sync(); err != nil {
+		return err
+	}
 	return diskErr("end tree", t.s.db.Update(func(tx *bolt.Tx) error { return tx.Bucket(bMeta).Delete(kBuild) }))
 }
 
@@ -168,20 +176,16 @@ func (w *TreeWriter) Stream(path string, mtime time.Time, write func(io.Writer) 
 	if err != nil {
 		return diskErr("publish "+path, err)
 	}
-	f, err := d.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := createNew(d, name)
 	if errors.Is(err, fs.ErrExist) {
 		if err = d.root.RemoveAll(name); err == nil {
-			f, err = d.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+			f, err = createNew(d, name)
 		}
 	}
 	if err != nil {
 		return diskErr("publish "+path, err)
 	}
-	err = write(f)
-	if err == nil {
-		err = setTimes(f, mtime)
-	}
-	return diskErr("publish "+path, errors.Join(err, f.Close()))
+	return diskErr("publish "+path, f.finish(mtime, write(f)))
 }
 
 // LinkBlob makes the file at a mirror path another name of a blob.
@@ -212,10 +216,10 @@ func (w *TreeWriter) LinkLive(path string) error {
 	if err != nil {
 		return diskErr("publish "+path, err)
 	}
-	err = linkat(src.f, name, d.f, name)
+	err = linkat(src, name, d, name)
 	if errors.Is(err, fs.ErrExist) {
 		if err = d.root.RemoveAll(name); err == nil {
-			err = linkat(src.f, name, d.f, name)
+			err = linkat(src, name, d, name)
 		}
 	}
 	if errors.Is(err, fs.ErrNotExist) {
@@ -261,19 +265,26 @@ func (t *Tree) Remove(path string) error {
 	return nil
 }
 
+// sync makes the whole tree survive loss of power.
+func (t *Tree) sync() error {
+	if t.s.volatile {
+		return nil
+	}
+	f, err := t.Root.Open(".")
+	if err == nil {
+		err = errors.Join(syncFS(int(f.Fd())), f.Close())
+	}
+	return diskErr("sync tree", err)
+}
+
 // Publish makes the tree the live one, as a version. From the moment that the decision is committed a crash ends in the new
 // version; before, in the old one. script is the edit script against the version before, uncompressed.
 func (t *Tree) Publish(v Version, script []byte) error {
 	s := t.s
-	if !s.volatile {
-		f, err := t.Root.Open(".")
-		if err == nil {
-			err = errors.Join(syncFS(f), f.Close())
-		}
-		if err != nil {
-			return diskErr("sync tree", err)
-		}
+	if err := t.sync(); err != nil {
+		return err
 	}
+	s.at("tree synced")
 	p := pending{Tree: t.letter, Version: v}
 	if len(script) > 0 {
 		enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
@@ -296,6 +307,7 @@ func (t *Tree) Publish(v Version, script []byte) error {
 	if err != nil {
 		return diskErr("publish", err)
 	}
+	s.at("publish decided")
 	return s.finishPublish()
 }
 
@@ -327,9 +339,11 @@ func (s *Site) finishPublish() error {
 		if err := s.root.Symlink("trees/"+p.Tree, aside); err != nil {
 			return diskErr("publish", err)
 		}
+		s.at("link made")
 		if err := s.root.Rename(aside, currentLink); err != nil {
 			return diskErr("publish", err)
 		}
+		s.at("link moved")
 		if !s.volatile {
 			f, err := s.root.Open(".")
 			if err == nil {

@@ -224,7 +224,7 @@ func (v *verifier) blob(r *Resource) {
 	v.blobs[r.Digest] = true
 	v.st.Blobs++
 	name := blobName(r.Digest)
-	fi, err := v.s.Blobs.root.Lstat(name)
+	fi, err := v.s.Blobs.dir.root.Lstat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		v.problem(BadBlob, r.URL.String(), "the blob %x is missing", r.Digest)
