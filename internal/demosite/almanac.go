@@ -65,6 +65,8 @@ func (b *builder) almanacPages(version int) map[string]*file {
 	files["/almanac/"] = b.page("Almanac", "Sun and moon at Kestrel Point.", list.String())
 	comet := "night,altitude\n2026-02-23,6.1\n2026-02-24,6.8\n2026-02-25,7.4\n"
 	files["/data/comet.csv"] = &file{mime: "text/csv; charset=utf-8", body: []byte(comet)}
-	files["/data/comet.json"] = &file{mime: "application/json", body: []byte("{\"source\": \"/data/comet.csv\", \"nights\": [[\"2026-02-23\", 6.1], [\"2026-02-24\", 6.8], [\"2026-02-25\", 7.4]]}\n")}
+	if version >= 8 {
+		files["/data/comet.json"] = &file{mime: "application/json", body: []byte("{\"source\": \"/data/comet.csv\", \"nights\": [[\"2026-02-23\", 6.1], [\"2026-02-24\", 6.8], [\"2026-02-25\", 7.4]]}\n")}
+	}
 	return files
 }
