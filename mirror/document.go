@@ -120,12 +120,22 @@ func (s *bodySink) close() {
 	}
 }
 
-// mtime is the modification time of a published resource: what the site says, else when it came.
+// mtime is the modification time of a published resource: what the site said when the body came, else when that was.
 func mtime(rec *store.Resource) time.Time {
-	if t, err := http.ParseTime(rec.LastModified); err == nil && t.Unix() > 0 {
-		return t
+	if rec.Modified > 0 {
+		return time.Unix(rec.Modified, 0)
 	}
 	return time.Unix(rec.Fetched, 0)
+}
+
+// modified reads a Last-Modified; 0 is none. A time in the future is none either: it would hide later changes from whoever
+// compares times.
+func modified(field string, now time.Time) int64 {
+	t, err := http.ParseTime(field)
+	if err != nil || t.Unix() <= 0 || t.After(now.Add(24*time.Hour)) {
+		return 0
+	}
+	return t.Unix()
 }
 
 // body records a body that came whole.
@@ -133,7 +143,7 @@ func (r *run) body(ctx context.Context, rec *store.Resource, res *fetch.Result, 
 	tags := robots.ParseXRobotsTag(res.RobotsTags(), r.product, r.now())
 	now := store.Resource{
 		ID: rec.ID, URL: rec.URL, Outcome: site.Fetched, Status: res.Status, Checked: rec.Checked, InSet: true, Fetched: rec.Checked,
-		MIME: res.MIME, Charset: res.Charset, ETag: res.ETag, LastModified: res.LastModified,
+		MIME: res.MIME, Charset: res.Charset, ETag: res.ETag, LastModified: res.LastModified, Modified: modified(res.LastModified, r.now()),
 		Referrer: rec.Referrer, Depth: rec.Depth, Requis: rec.Requis, Changed: rec.Changed, Moved: rec.Moved, Path: rec.Path,
 	}
 	if r.job.ObeyRobots && tags.NoArchive {
@@ -235,12 +245,12 @@ func (r *run) document(now, old *store.Resource, body []byte, linkHeader []strin
 		r.kept(now, old, done)
 		return
 	}
-	err := p.doc.Scan(body, relocate.Input{URL: now.URL, HeaderCharset: now.Charset, Format: format, MaxLinks: int(r.job.Limits.MaxLinks)})
+	err := p.doc.Scan(body, relocate.Input{URL: now.URL, HeaderCharset: now.Charset, Format: format, MaxLinks: relocatedLinks * int(r.job.Limits.MaxLinks)})
 	if err != nil {
 		r.notes.add("documents whose links could not be found: "+err.Error(), now.URL)
 	}
 	if p.doc.Truncated {
-		r.notes.add(fmt.Sprintf("documents with more than limits.max_links = %d links: the rest was left as it was", r.job.Limits.MaxLinks), now.URL)
+		r.notes.add(fmt.Sprintf("documents with more than %d links: the rest was left as it was", relocatedLinks*r.job.Limits.MaxLinks), now.URL)
 	}
 	if meta := r.metaRobots(&p.doc); r.job.ObeyRobots {
 		if meta.NoArchive {
@@ -347,6 +357,10 @@ func (r *run) rescanStored(ctx context.Context, rec *store.Resource) {
 	r.document(&now, rec, fr.Body, nil, p)
 }
 
+// relocatedLinks times limits.max_links are relocated, so that a page with too many links to follow still reads right from a copy. It
+// bounds the memory that a page of nothing but links can cost.
+const relocatedLinks = 10
+
 // collect makes candidates of the links of the document that was scanned.
 func (p *processor) collect(r *run, now *store.Resource) {
 	p.cands, p.where = p.cands[:0], p.where[:0]
@@ -367,8 +381,14 @@ func (p *processor) collect(r *run, now *store.Resource) {
 		if c.kind == kindPage && (now.NoFollow || l.NoFollow && r.job.ObeyNofollow) {
 			c.follow = false
 		}
+		if i >= int(r.job.Limits.MaxLinks) {
+			c.follow = false
+		}
 		p.cands = append(p.cands, c)
 		p.where = append(p.where, i)
+	}
+	if len(p.doc.Links) > int(r.job.Limits.MaxLinks) {
+		r.notes.add(fmt.Sprintf("documents with more than limits.max_links = %d links: the rest was not followed", r.job.Limits.MaxLinks), now.URL)
 	}
 }
 

@@ -122,11 +122,11 @@ func (r *run) explainRobots(u site.URL, rb fetch.RobotsStore) string {
 		return "robots.txt: not known yet"
 	}
 	allowed, rule := robots.FromStatus(rec.Status, rec.Body).Agent(r.product).Allowed(u.RequestURI())
-	text := fmt.Sprintf("of %s, status %d, ", rec.Fetched.UTC().Format(time.RFC3339), rec.Status)
+	text := fmt.Sprintf("robots.txt of %s, status %d, ", rec.Fetched.UTC().Format(time.RFC3339), rec.Status)
 	if allowed {
-		return "robots.txt: " + text + "allows it"
+		return text + "allows it"
 	}
-	return "robots.txt: " + text + rule.String() + " forbids it"
+	return text + "forbids it: " + rule.String()
 }
 
 // explainRecord says what is recorded.
@@ -136,7 +136,7 @@ func (r *run) explainRecord(x *Explanation, rec *store.Resource, refused string)
 	if rec.Status > 0 {
 		x.Last += fmt.Sprintf(", status %d", rec.Status)
 	}
-	if rec.Reason != "" {
+	if rec.Reason != "" && rec.Reason != fmt.Sprintf("status %d", rec.Status) {
 		x.Last += ": " + rec.Reason
 	}
 	if rec.Checked > 0 {

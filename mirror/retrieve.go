@@ -411,7 +411,7 @@ func (r *run) secondTurn(rec *store.Resource) bool {
 // goneFor records a 404 or 410. A resource of the mirror leaves only when a second attempt, after everything else, says the
 // same; a URL that never was in the mirror is gone at once.
 func (r *run) goneFor(rec *store.Resource) {
-	rec.Outcome, rec.Reason = site.Gone, fmt.Sprintf("status %d", rec.Status)
+	rec.Outcome, rec.Reason = site.Gone, ""
 	if rec.InSet && r.secondTurn(rec) {
 		return
 	}
@@ -658,5 +658,5 @@ func (r *run) robotsAllow(rules *fetch.Robots, u site.URL) (bool, string) {
 	if ok {
 		return true, ""
 	}
-	return false, "robots.txt " + rule.String()
+	return false, rule.String()
 }

@@ -151,7 +151,7 @@ func newRun(o Options) (*run, error) {
 	r := &run{
 		o: o, job: j, site: o.Site, log: o.Log.With("job", o.Site.Name), now: o.Now, started: o.Now(), seeds: j.Seeds(),
 		table: newTable(), origins: map[string]*fetch.Robots{}, hops: map[uint32]int{}, again: map[uint32]bool{},
-		down: map[string]*hostTrouble{}, maps: map[uint32]bool{}, seedHost: map[string]bool{}, polite: Politeness(j),
+		down: map[string]*hostTrouble{}, maps: map[uint32]bool{}, seedHost: map[string]bool{}, polite: Politeness(j), state: new(store.Run),
 	}
 	if len(r.seeds) == 0 {
 		return nil, fmt.Errorf("job %s: url: no entry point", o.Site.Name)

@@ -30,7 +30,7 @@ func (r *run) addSitemaps(origin site.URL, maps []string) {
 
 // addSitemap puts one sitemap into the frontier, when it is on a host of the scope.
 func (r *run) addSitemap(u site.URL) (id int64) {
-	if !r.onScopeHost(u) {
+	if !r.onScopeHost(u) || len(u.String()) > maxURL {
 		return -1
 	}
 	r.admitMu.Lock()

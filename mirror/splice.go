@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"net/http"
+	"time"
 
 	"mirrord/phm"
 	"mirrord/relocate"
@@ -49,8 +49,8 @@ func (s *splicer) place(t *task) (phm.File, error) {
 		return phm.File{}, fmt.Errorf("publish %s: %w: it has no body", u, store.ErrDamaged)
 	}
 	f := phm.File{Path: p, URL: u.String(), Type: rec.MIME, Size: rec.Size}
-	if m, err := http.ParseTime(rec.LastModified); err == nil && m.Unix() > 0 {
-		f.Modified = m.UTC()
+	if rec.Modified > 0 {
+		f.Modified = time.Unix(rec.Modified, 0).UTC()
 	}
 	if rec.Body == store.BlobBody {
 		f.SHA256 = hex.EncodeToString(rec.Digest[:])

@@ -9,6 +9,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"mirrord/site"
+	"mirrord/store"
 )
 
 // urlTable gives every URL of a site that was ever admitted a number, and keeps what a run must know of it at any moment.
@@ -118,7 +119,7 @@ func (t *urlTable) find(u []byte) (uint32, bool) {
 }
 
 // maxURL is the longest URL that the table takes, in bytes.
-const maxURL = 1<<16 - 1
+const maxURL = store.MaxURL
 
 // add gives a URL that is not in the table the next number. Callers hold t.mu.
 func (t *urlTable) add(u []byte) uint32 {

@@ -46,6 +46,7 @@ type Resource struct {
 	Charset      string // from the header; "" if it named none
 	ETag         string
 	LastModified string
+	Modified     int64    // Unix seconds of LastModified when this body came, 0 if it said none: the time of the published file
 	Size         int64    // bytes of the body, decoded
 	Digest       [32]byte // SHA-256 of the body, decoded
 	Format       uint8    // relocate.Format of the body
@@ -105,7 +106,7 @@ func (r *Resource) append(b []byte) []byte {
 		return b
 	}
 	b = append(b, r.Digest[:]...)
-	for _, v := range [...]uint64{uint64(r.Fetched), uint64(r.Size), uint64(r.Shape)} {
+	for _, v := range [...]uint64{uint64(r.Fetched), uint64(r.Modified), uint64(r.Size), uint64(r.Shape)} {
 		b = binary.AppendUvarint(b, v)
 	}
 	for _, s := range [...]string{r.MIME, r.Charset, r.ETag, r.LastModified} {
@@ -139,7 +140,7 @@ func (r *Resource) decode(u site.URL, b []byte) error {
 	}
 	if r.Body != NoBody {
 		copy(r.Digest[:], d.take(32))
-		r.Fetched, r.Size, r.Shape = int64(d.uvarint()), int64(d.uvarint()), uint32(d.uvarint())
+		r.Fetched, r.Modified, r.Size, r.Shape = int64(d.uvarint()), int64(d.uvarint()), int64(d.uvarint()), uint32(d.uvarint())
 		r.MIME, r.Charset, r.ETag, r.LastModified = d.string(), d.string(), d.string(), d.string()
 		if r.Body == PackBody {
 			r.At = Place{Pack: uint32(d.uvarint()), Off: int64(d.uvarint()), Len: uint32(d.uvarint())}
