@@ -60,6 +60,9 @@ func reference() string {
 		if k.Risk != "" {
 			fmt.Fprintf(&b, "  \n*Risk:* %s", k.Risk)
 		}
+		if k.Later {
+			b.WriteString("  \n*Not yet:* it is checked, but nothing heeds it so far.")
+		}
 		fmt.Fprintf(&b, "  \nExample: `%s = %s`\n\n", leaf, k.Example)
 	}
 	return b.String()

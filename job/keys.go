@@ -11,6 +11,7 @@ type Key struct {
 	Risk    string   // what a bad choice costs; may be empty
 	Example string   // a TOML value
 	Enum    []string // the words allowed, for a choice
+	Later   bool     // checked already, but nothing heeds it yet
 
 	min, max int64              // of integers; max 0 is no bound
 	field    func(j *Job) any   // pointer to the field
@@ -49,7 +50,7 @@ func topKeys() []Key {
 			Risk: "A host named here may be reached even when its address is private.", field: func(j *Job) any { return &j.URLs }, check: checkURLs},
 		{Name: "title", Type: "text", Example: `"Example documentation"`, Doc: "Shown in lists and written into the archive. Empty: the entry page's own title.",
 			field: func(j *Job) any { return &j.Title }, check: checkTitle},
-		{Name: "schedule", Type: "schedule", Example: `"30 3 * * *"`,
+		{Name: "schedule", Later: true, Type: "schedule", Example: `"30 3 * * *"`,
 			Doc:  "When the daemon starts a run: five cron fields, @every 6h, @daily, or continuous. Empty: only by run-now.",
 			Risk: "Too often costs the site requests and you nothing but noise; see polite.", field: func(j *Job) any { return &j.Schedule },
 			check: func(j *Job) error { _, err := ParseSchedule(j.Schedule); return err }},
@@ -59,7 +60,7 @@ func topKeys() []Key {
 			Doc:  "Requests are made only inside it; a run pauses outside and goes on when it opens again. Several spans with commas between them.",
 			Risk: "A window that is too short lets a large site never complete.", field: func(j *Job) any { return &j.Window },
 			check: func(j *Job) error { _, err := ParseWindow(j.Window); return err }},
-		{Name: "policy", Type: "choice", Enum: []string{string(PolicyFull), string(PolicyNEAR), string(PolicyAdaptive)}, Example: `"full"`,
+		{Name: "policy", Later: true, Type: "choice", Enum: []string{string(PolicyFull), string(PolicyNEAR), string(PolicyAdaptive)}, Example: `"full"`,
 			Doc:  "full asks for every known URL again, conditionally. near skips directories that the mined rules say have not changed. adaptive also backs off directories that have not changed for long.",
 			Risk: "near and adaptive may show a page as it was up to limits.max_skip runs ago.", field: func(j *Job) any { return (*string)(&j.Policy) }},
 		{Name: "requisites", Type: "choice", Enum: []string{string(RequisitesScope), string(RequisitesHost), string(RequisitesDomain), string(RequisitesAny)}, Example: `"any"`,
@@ -123,7 +124,7 @@ func limitKeys() []Key {
 			Risk: "100% lets an empty upstream empty the mirror.", field: func(j *Job) any { return &j.Limits.MaxDelete }},
 		{Name: "limits.max_failures", Type: "share", Example: `"5%"`, Doc: "A run in which more than this share of the URLs failed is partial.",
 			Risk: "0 makes one broken link end in a partial run; a failed page keeps its last good copy.", field: func(j *Job) any { return &j.Limits.MaxFailures }},
-		{Name: "limits.max_skip", Type: "number", Unit: "runs", Example: "30", Doc: "How many runs in a row a directory may be skipped.", Risk: "This is the bound of staleness of the policies near and adaptive.",
+		{Name: "limits.max_skip", Later: true, Type: "number", Unit: "runs", Example: "30", Doc: "How many runs in a row a directory may be skipped.", Risk: "This is the bound of staleness of the policies near and adaptive.",
 			min: 0, max: 1000, field: func(j *Job) any { return &j.Limits.MaxSkip }},
 		{Name: "limits.retries", Type: "number", Unit: "attempts", Example: "5", Doc: "Further attempts for one URL after a failure that may pass, with growing gaps.", max: 20, field: func(j *Job) any { return &j.Limits.Retries }},
 		{Name: "limits.min_free", Type: "size", Example: `"10GiB"`, Doc: "A run ends as partial when less than this is free on the disk of the state directory.", field: func(j *Job) any { return &j.Limits.MinFree }},
@@ -175,13 +176,13 @@ func accessKeys() []Key {
 
 func resultKeys() []Key {
 	return []Key{
-		{Name: "publish.keep", Type: "keep rule", Example: `"within 90d, yearly 5"`, Doc: `Which versions stay: all, a number, or terms such as last 7, within 90d, daily 14, weekly 8, monthly 24, yearly 10. The current version always stays.`,
+		{Name: "publish.keep", Later: true, Type: "keep rule", Example: `"within 90d, yearly 5"`, Doc: `Which versions stay: all, a number, or terms such as last 7, within 90d, daily 14, weekly 8, monthly 24, yearly 10. The current version always stays.`,
 			field: func(j *Job) any { return &j.Publish.Keep }, check: func(j *Job) error { _, err := ParseKeep(j.Publish.Keep); return err }},
 		{Name: "publish.dir", Type: "path", Example: `"/srv/www/samba"`, Doc: "A symbolic link that always leads to the current version, for a web server to point at. Absolute; what is there and is no such link is left alone.",
 			field: func(j *Job) any { return &j.Publish.Dir }, check: checkPublishDir},
-		{Name: "notify.command", Type: "text", Example: `"/usr/local/bin/tell-ops"`, Doc: "Run by the shell when a run did not end well, with the report as JSON on standard input.", field: func(j *Job) any { return &j.Notify.Command }},
-		{Name: "notify.email", Type: "address or list of addresses", Example: `["ops@example.org"]`, Doc: "Who gets the report by mail, through the machine's own mailer.", field: func(j *Job) any { return &j.Notify.Email }, check: checkEmail},
-		{Name: "notify.webhook", Type: "URL, { env = … } or { file = … }", Example: `{ env = "MIRRORD_WEBHOOK" }`, Doc: "Gets the report as JSON in a POST.", field: func(j *Job) any { return &j.Notify.Webhook }, check: checkWebhook},
+		{Name: "notify.command", Later: true, Type: "text", Example: `"/usr/local/bin/tell-ops"`, Doc: "Run by the shell when a run did not end well, with the report as JSON on standard input.", field: func(j *Job) any { return &j.Notify.Command }},
+		{Name: "notify.email", Later: true, Type: "address or list of addresses", Example: `["ops@example.org"]`, Doc: "Who gets the report by mail, through the machine's own mailer.", field: func(j *Job) any { return &j.Notify.Email }, check: checkEmail},
+		{Name: "notify.webhook", Later: true, Type: "URL, { env = … } or { file = … }", Example: `{ env = "MIRRORD_WEBHOOK" }`, Doc: "Gets the report as JSON in a POST.", field: func(j *Job) any { return &j.Notify.Webhook }, check: checkWebhook},
 		{Name: "notify.stale_after", Type: "duration", Example: `"7d"`, Doc: "Also report when the last complete version is older than this. 0s is never.", field: func(j *Job) any { return &j.Notify.StaleAfter }},
 	}
 }

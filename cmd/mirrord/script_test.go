@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -27,9 +28,16 @@ func TestScript(t *testing.T) {
 		UpdateScripts: os.Getenv("UPDATE") != "",
 		Setup: func(e *testscript.Env) error {
 			h := demosite.New()
-			srv := httptest.NewServer(h)
+			asked := make(chan struct{}, 1) // a token: there was a request since the last "site await"
+			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				select {
+				case asked <- struct{}{}:
+				default:
+				}
+				h.ServeHTTP(w, r)
+			}))
 			e.Defer(srv.Close)
-			e.Values["site"] = h
+			e.Values["site"], e.Values["asked"] = h, asked
 			host := strings.TrimPrefix(srv.URL, "http://")
 			e.Setenv("SITE", srv.URL)
 			e.Setenv("HOST", host)
@@ -65,7 +73,8 @@ func cmdExits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// cmdSite drives the demo site: site version N; site asked PATH wants a request for it since the last "site forget".
+// cmdSite drives the demo site: site version N; site asked PATH wants a request for it since the last "site forget" or "site asked";
+// site await waits for a request.
 func cmdSite(ts *testscript.TestScript, neg bool, args []string) {
 	h := ts.Value("site").(*demosite.Handler)
 	switch {
@@ -75,6 +84,10 @@ func cmdSite(ts *testscript.TestScript, neg bool, args []string) {
 		h.SetVersion(n)
 	case len(args) == 1 && args[0] == "forget":
 		h.Requests()
+		select {
+		case <-ts.Value("asked").(chan struct{}):
+		default:
+		}
 	case len(args) == 2 && args[0] == "asked":
 		found := false
 		for _, r := range h.Requests() {
@@ -83,8 +96,10 @@ func cmdSite(ts *testscript.TestScript, neg bool, args []string) {
 		if found == neg {
 			ts.Fatalf("request for %s: %v", args[1], found)
 		}
+	case len(args) == 1 && args[0] == "await":
+		<-ts.Value("asked").(chan struct{})
 	default:
-		ts.Fatalf("usage: site version N | site forget | site asked PATH")
+		ts.Fatalf("usage: site version N | site forget | site asked PATH | site await")
 	}
 }
 
