@@ -68,6 +68,7 @@ func TestEdits(t *testing.T) {
 		{"other schemes", "", HTML, `<a href="javascript:x()"><a href=mailto:a@b><img src="data:x"><a href=" about:blank"><a href="ftp://x/"><a href=tel:1><a href="java` + "\n" + `script:x">`, `<a href="javascript:x()"><a href=mailto:a@b><img src="data:x"><a href=" about:blank"><a href="ftp://x/"><a href=tel:1><a href="java` + "\n" + `script:x">`},
 		{"no URL", "", HTML, `<a href="http://[x/">`, `<a href="http://[x/">`},
 		{"fragment written as a reference", "", HTML, `<a href="x&#35;y"><a href=z&num;w>`, `<a href="n0&#35;y"><a href=n1&num;w>`},
+		{"white space as references", "", HTML, "<a href='&#32;&Tab;x&#10; '><a href=' &#32; #y'>", "<a href='&#32;&Tab;n0&#10; '><a href=' &#32; #y'>"},
 		{"white space stays", "", HTML, "<a href=\" x\n\">", "<a href=\" n0\n\">"},
 		{"preconnect is no link", "", HTML, `<link rel=preconnect href=//x><link rel="dns-prefetch" href=//y>`, `<link rel=preconnect href=//x><link rel="dns-prefetch" href=//y>`},
 		{"attribute without value", "", HTML, `<base href=/b/><a href>`, `<base href=""><a href>`},
@@ -120,6 +121,28 @@ func TestScanFacts(t *testing.T) {
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestRefs(t *testing.T) {
+	for in, want := range map[string]string{
+		`<a href="x #f">`:               "x%20|http://zoo.test/dir/x%20",
+		`<a href="x&#32;&#35;f">`:       "x%20|http://zoo.test/dir/x%20",
+		`<a href=" x ">`:                "x|http://zoo.test/dir/x",
+		"<a href='x\ty\n'>":             "x\ty|http://zoo.test/dir/xy",
+		"<a href='\x00'>":               "\ufffd|http://zoo.test/dir/%EF%BF%BD",
+		`<a href="&amp;&notin;&not;a">`: "&∉¬a|http://zoo.test/dir/&%E2%88%89%C2%ACa",
+		`<a href="&#x68;ttp://a/">`:     "http://a/|http://a/",
+		`<a href="\\h\p">`:              `\\h\p|http://h/p`,
+	} {
+		_, d := relocated(t, in, Input{URL: mustURL(t, "http://zoo.test/dir/page.html"), Format: HTML, HeaderCharset: "utf-8"})
+		if len(d.Links) != 1 {
+			t.Errorf("%q: %d links", in, len(d.Links))
+			continue
+		}
+		if got := string(d.Links[0].Ref) + "|" + string(d.Links[0].URL); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
 	}
 }
 

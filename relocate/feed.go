@@ -27,7 +27,10 @@ type xmlBase struct {
 func (sc *scanner) feed(v view) {
 	f := feedScan{sc: sc, x: xmlReader{v: v}}
 	root := true
+	m := sc.mark()
 	for {
+		sc.release(m, true)
+		m = sc.mark()
 		first := len(sc.d.Links)
 		switch f.x.next() {
 		case xmlEnd:

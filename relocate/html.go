@@ -174,7 +174,9 @@ func (h *htmlScan) startTag(p int) int {
 	p = a.end
 	if len(sc.attrs) > mark {
 		h.seen = seen
+		m := sc.mark()
 		h.tag(tag, mark, start)
+		sc.release(m, true)
 		sc.attrs = sc.attrs[:mark]
 	}
 	if tag != noTag {
@@ -238,12 +240,14 @@ func (h *htmlScan) content(tag tagID, p int) int {
 		return p // in SVG and MathML only the HTML parser's script and style hold raw-like text, and they may be self-closing
 	}
 	end := rawEnd(s, p, name)
+	m := sc.mark()
 	switch {
 	case tag == tagStyle:
 		sc.css(sc.plainText(h.v.sub(p, end)), h.ctx|CtxCSS)
 	case tag == tagTitle && h.top && sc.d.Title == "":
 		sc.title(h.v.sub(p, end), false)
 	}
+	sc.release(m, true)
 	return end
 }
 

@@ -98,7 +98,7 @@ func (h *htmlScan) baseTag(mark int) {
 		return
 	}
 	h.baseSet = true
-	h.base = bytes.Trim(h.text(a), "\x00\t\n\f\r ")
+	h.base = bytes.Clone(bytes.Trim(h.text(a), "\x00\t\n\f\r "))
 	if h.top {
 		h.sc.base, h.sc.baseSet = h.base, true
 	}

@@ -57,6 +57,7 @@ func ScanSitemap(raw []byte, max int) SitemapList {
 		return textSitemap(s, max)
 	}
 	x := xmlReader{v: v}
+	m := sc.mark()
 	var entry SitemapEntry
 	flush := func() bool {
 		if entry.Loc != "" {
@@ -91,10 +92,7 @@ func ScanSitemap(raw []byte, max int) SitemapList {
 			case "lastmod":
 				entry.LastMod = sc.elementText(&x)
 			}
-			sc.arena, sc.maps = sc.arena[:0], sc.maps[:0]
-			if sc.cs.transcoded() {
-				sc.arena, sc.maps = nil, nil // the view itself lives there
-			}
+			sc.release(m, true)
 		case xmlClose:
 			if n := string(x.name); n == "url" || n == "sitemap" {
 				if !flush() {
@@ -142,7 +140,10 @@ func textSitemap(s []byte, max int) SitemapList {
 // sitemap emits what a sitemap names: pages, further sitemaps, images and videos, translations. Nothing of it is replaced.
 func (sc *scanner) sitemap(v view) {
 	x := xmlReader{v: v}
+	m := sc.mark()
 	for {
+		sc.release(m, true)
+		m = sc.mark()
 		switch x.next() {
 		case xmlEnd:
 			return

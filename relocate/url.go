@@ -1,5 +1,7 @@
 package relocate
 
+import "unicode/utf8"
+
 // The classes of bytes in a reference.
 const (
 	urlReserved = 1 << iota // anything but [A-Za-z0-9._~/-]
@@ -24,6 +26,16 @@ var urlClass = func() (t [256]uint8) {
 	return t
 }()
 
+// reference is what was read of one reference before it becomes a link.
+type reference struct {
+	text       []byte // as UTF-8, or in the document's charset when raw is set; white space at both ends and the fragment left out
+	start, end int32  // its span in the raw document
+	class      uint8  // of its bytes
+	raw        bool   // text is not UTF-8 yet
+	escaped    bool   // text differs from what is written
+	fragment   bool   // a '#' follows
+}
+
 // url records the reference that v, a decoded value, holds and returns the link's index; or -1 when it is none: empty, only a
 // fragment, or of a scheme that is not the web's.
 func (sc *scanner) url(v view, kind Kind, ctx Context, nofollow bool) int {
@@ -35,11 +47,12 @@ func (sc *scanner) url(v view, kind Kind, ctx Context, nofollow bool) int {
 	for end > i && b[end-1] <= ' ' {
 		end--
 	}
-	start, acc := i, uint8(0)
+	start, class := i, uint8(0)
 	for ; i < end && b[i] != '#'; i++ {
-		acc |= urlClass[b[i]]
+		class |= urlClass[b[i]]
 	}
-	return sc.link(v, start, i, acc, kind, ctx, nofollow)
+	r := reference{b[start:i:i], v.at(start), v.at(i), class, !v.utf8 && !sc.cs.utf8(), v.escaped, i < end}
+	return sc.link(&r, kind, ctx, nofollow)
 }
 
 // attrURL is url for an attribute value as it is written. Most need no decoding, and their fragment need not even be looked at.
@@ -52,20 +65,75 @@ func (sc *scanner) attrURL(v view, kind Kind, ctx Context, nofollow bool) int {
 	for end > i && b[end-1] <= ' ' && b[end-1] != 0 {
 		end--
 	}
-	start, acc := i, uint8(0)
+	start, class := i, uint8(0)
 	for ; i < end && b[i] != '#'; i++ {
-		acc |= urlClass[b[i]]
+		class |= urlClass[b[i]]
 	}
-	if acc&urlEscape != 0 || acc&urlForeign != 0 && !v.utf8 && !sc.cs.utf8() {
-		return sc.url(sc.attrText(v, false), kind, ctx, nofollow)
+	foreign := !v.utf8 && !sc.cs.utf8()
+	r := reference{b[start:i:i], v.at(start), v.at(i), class, foreign, v.escaped, i < end}
+	if class&urlEscape != 0 || class&urlForeign != 0 && foreign {
+		if len(sc.d.Links) >= sc.in.MaxLinks {
+			sc.d.Truncated = true
+			return -1
+		}
+		sc.decodeURL(&r, v)
 	}
-	return sc.link(v, start, i, acc, kind, ctx, nofollow)
+	return sc.link(&r, kind, ctx, nofollow)
 }
 
-// link records the reference b.s[start:end], whose bytes have the classes acc.
-func (sc *scanner) link(v view, start, end int, acc uint8, kind Kind, ctx Context, nofollow bool) int {
-	b := v.s
-	if start == end {
+// decodeURL decodes the reference in an attribute value up to its fragment. It is attrText without a map of offsets: of a reference
+// only the two ends are ever needed.
+func (sc *scanner) decodeURL(r *reference, v view) {
+	s, out := v.s, sc.arena
+	from := len(out)
+	i, start, end, outEnd := 0, 0, 0, from // start:end and from:outEnd are without white space at the ends
+	for i < len(s) {
+		n, at := 1, len(out)
+		switch c := s[i]; {
+		case c == '&':
+			r1, r2, k := entityAt(s[i:], false)
+			if k == 0 {
+				out = append(out, '&')
+				break
+			}
+			n, out = k, utf8.AppendRune(out, r1)
+			if r2 != 0 {
+				out = utf8.AppendRune(out, r2)
+			}
+		case c == 0:
+			out = append(out, "\ufffd"...)
+		case c >= 0x80 && r.raw:
+			n = sc.cs.charLen(s[i:])
+			out = append(out, sc.cs.decode(s[i:i+n])...)
+		default:
+			out = append(out, c)
+		}
+		if out[at] == '#' {
+			out = out[:at]
+			end, outEnd, r.fragment = i, at, true
+			break
+		}
+		i += n
+		switch blank := len(out) == at+1 && out[at] <= ' '; {
+		case !blank:
+			end, outEnd = i, len(out)
+		case at == from: // still in front
+			out = out[:at]
+			start, end = i, i
+		}
+	}
+	sc.arena = out
+	r.text, r.start, r.end = out[from:outEnd:outEnd], v.at(start), v.at(end)
+	r.class, r.raw, r.escaped = 0, false, true
+	for _, c := range r.text {
+		r.class |= urlClass[c]
+	}
+}
+
+// link records a reference.
+func (sc *scanner) link(r *reference, kind Kind, ctx Context, nofollow bool) int {
+	d := sc.d
+	if len(r.text) == 0 {
 		// Another document only under a <base>, and only for hyperlinks: a bare fragment means the document itself in CSS (CSS Values,
 		// section 4.5.1) and SVG (SVG 2, section 16.1.2), an empty src nothing, an empty action the document.
 		if kind != Hyperlink {
@@ -77,39 +145,56 @@ func (sc *scanner) link(v view, start, end int, acc uint8, kind Kind, ctx Contex
 		}
 	}
 	absolute := false
-	if acc&urlColon != 0 {
-		if n := schemeLen(b[start:end]); n > 0 {
-			s := b[start : start+n]
+	if r.class&urlColon != 0 {
+		if n := schemeLen(r.text); n > 0 {
+			s := r.text[:n]
 			if !equalFold(s, "http") && !equalFold(s, "https") {
 				return -1
 			}
-			rest := b[start+n+1 : end]
+			rest := r.text[n+1:]
 			absolute = len(rest) > 2 && rest[0] == '/' && rest[1] == '/'
 		}
 	}
-	d := sc.d
 	if len(d.Links) >= sc.in.MaxLinks {
 		d.Truncated = true
 		return -1
 	}
-	ref := b[start:end:end]
-	if acc&urlForeign != 0 {
-		if !v.utf8 && !sc.cs.utf8() {
+	ref := r.text
+	if r.class&urlForeign != 0 {
+		if r.raw {
 			ref = sc.cs.decode(ref)
 		}
 		ref = sc.queryIn(ref)
 	}
+	if r.fragment && len(ref) > 0 && ref[len(ref)-1] == ' ' {
+		ref = sc.keepSpaces(ref)
+	}
 	d.Links = append(d.Links, Link{
-		Start:    v.at(start),
-		End:      v.at(end),
+		Start:    r.start,
+		End:      r.end,
 		Ctx:      ctx,
 		Kind:     kind,
 		NoFollow: nofollow,
 		Absolute: absolute,
-		Plain:    acc&urlReserved == 0 && !v.escaped && start < end && b[start] != '/',
+		Plain:    r.class&urlReserved == 0 && !r.escaped && len(ref) > 0 && ref[0] != '/',
 		Ref:      ref,
 	})
 	return len(d.Links) - 1
+}
+
+// keepSpaces percent-encodes the spaces at the end of ref. A URL parser strips those at the end of a reference, but these stood before
+// a fragment.
+func (sc *scanner) keepSpaces(ref []byte) []byte {
+	n := len(ref)
+	for n > 0 && ref[n-1] == ' ' {
+		n--
+	}
+	from := len(sc.arena)
+	sc.arena = append(sc.arena, ref[:n]...)
+	for range len(ref) - n {
+		sc.arena = append(sc.arena, "%20"...)
+	}
+	return sc.arena[from:len(sc.arena):len(sc.arena)]
 }
 
 // schemeLen returns the length of the scheme that s starts with, or 0.

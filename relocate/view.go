@@ -33,7 +33,7 @@ func (v *view) sub(a, b int) view {
 
 // maxDecoded bounds a value or document that must be decoded with a map of its offsets (5 bytes of memory per byte). Longer ones
 // are left alone and the Doc is marked truncated.
-const maxDecoded = 64 << 20
+const maxDecoded = 16 << 20
 
 // decoder builds a view from another one. Text goes to the scanner's arena, which lives as long as the Doc; so does the map.
 type decoder struct {
@@ -45,6 +45,20 @@ type decoder struct {
 
 func (sc *scanner) newDecoder(v *view) decoder {
 	return decoder{sc: sc, v: v, text: len(sc.arena), pos: len(sc.maps)}
+}
+
+// memory is a state of the scanner's buffers of decoded text.
+type memory struct{ arena, maps, links int }
+
+func (sc *scanner) mark() memory { return memory{len(sc.arena), len(sc.maps), len(sc.d.Links)} }
+
+// release gives back what was decoded since m: the maps, which nobody needs once links have their spans, and the text, too, if that
+// is allowed and no link found since refers to it.
+func (sc *scanner) release(m memory, text bool) {
+	sc.maps = sc.maps[:m.maps]
+	if text && len(sc.d.Links) == m.links {
+		sc.arena = sc.arena[:m.arena]
+	}
 }
 
 // put adds bytes that were written at v.s[i].

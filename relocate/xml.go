@@ -202,7 +202,10 @@ func (sc *scanner) xml(v view) {
 	x := xmlReader{v: v}
 	h := htmlScan{sc: sc, v: v, ctx: CtxXML, top: true}
 	root := true
+	m := sc.mark()
 	for {
+		sc.release(m, true)
+		m = sc.mark()
 		switch x.next() {
 		case xmlEnd:
 			return
@@ -266,7 +269,7 @@ func (sc *scanner) stylesheetPI(x *xmlReader) {
 	if string(x.name) != "xml-stylesheet" {
 		return
 	}
-	if a := x.attr("href"); a != nil {
+	if a := x.attr("href"); a != nil && a.quote != 0 {
 		sc.url(sc.attrText(x.v.sub(a.v0, a.v1), true), Requisite, xmlCtx(a), false)
 	}
 }

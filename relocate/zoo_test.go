@@ -135,6 +135,7 @@ func checkRelocation(t *testing.T, raw []byte, in Input) {
 		t.Fatal(err)
 	}
 	checkSpans(t, raw, &d)
+	checkRefs(t, raw, in.URL, &d)
 	same, edited := Splice(nil, raw, d.Charset, d.Links, nil, func(i int) ([]byte, bool, bool) { return nil, false, false })
 	if !bytes.Equal(same, raw) || edited != nil {
 		t.Fatalf("a splice that replaces nothing changed\n%q to\n%q", raw, same)
@@ -199,6 +200,22 @@ func checkSpans(t *testing.T, raw []byte, d *Doc) {
 			if e.Start < l.End && l.Start < e.End {
 				t.Fatalf("edit %+v overlaps link %d:%d of %q", e, l.Start, l.End, raw)
 			}
+		}
+	}
+}
+
+// checkRefs holds every URL against its reference, which also shows memory that was used again too early.
+func checkRefs(t *testing.T, raw []byte, base site.URL, d *Doc) {
+	t.Helper()
+	for _, e := range d.Edits {
+		if e.Why == EditBase {
+			return // another base, or several
+		}
+	}
+	for i, l := range d.Links {
+		want, _, err := base.Resolve(string(l.Ref))
+		if got := string(l.URL); err == nil && got != want.String() || err != nil && got != "" {
+			t.Fatalf("link %d of %q: %q became %q, want %q, %v", i, raw, l.Ref, got, want, err)
 		}
 	}
 }
