@@ -25,6 +25,7 @@ type Blobs struct {
 	lock    *os.File            // shared lock on tmp/.lock while this process may write
 	fresh   map[string]struct{} // names put since the last sync
 	newDirs bool                // a two-digit folder was made since the last sync
+	failed  error               // of the first sync that failed: later ones would take lost bodies for kept
 
 	syncing sync.Mutex // held during a sync, so that a second site does not return before what it relies on is on disk
 }
@@ -307,22 +308,19 @@ func (b *Blobs) sync() error {
 	b.syncing.Lock()
 	defer b.syncing.Unlock()
 	b.mu.Lock()
-	fresh, newDirs := b.fresh, b.newDirs
+	fresh, newDirs, failed := b.fresh, b.newDirs, b.failed
 	b.fresh, b.newDirs = nil, false
 	b.mu.Unlock()
-	if len(fresh) == 0 {
-		return nil
+	if len(fresh) == 0 || failed != nil {
+		return failed
 	}
-	err := b.syncAll(fresh, newDirs)
-	if err != nil { // nothing is known of them: the next sync must not take them for done
+	err := diskErr("sync blobs", b.syncAll(fresh, newDirs))
+	if err != nil {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		for name := range b.fresh {
-			fresh[name] = struct{}{}
-		}
-		b.fresh, b.newDirs = fresh, b.newDirs || newDirs
+		b.failed = err
 	}
-	return diskErr("sync blobs", err)
+	return err
 }
 
 func (b *Blobs) syncAll(fresh map[string]struct{}, newDirs bool) error {

@@ -15,6 +15,9 @@ var (
 	ErrClosed      = errors.New("site is closed")
 )
 
+// ErrTooLong says that a URL is longer than MaxURL.
+var ErrTooLong = errors.New("URL is too long to be stored")
+
 // ErrDamaged says that something on disk is not what the records say.
 var ErrDamaged = errors.New("damaged")
 
@@ -37,12 +40,13 @@ func (e *DiskError) Error() string {
 
 func (e *DiskError) Unwrap() error { return e.Err }
 
+// diskErr makes a DiskError of what the system said; what we said ourselves stays as it is.
 func diskErr(op string, err error) error {
 	if err == nil {
 		return nil
 	}
 	var d *DiskError
-	if errors.As(err, &d) {
+	if errors.As(err, &d) || errors.Is(err, ErrDamaged) || errors.Is(err, ErrNewerFormat) || errors.Is(err, ErrNoSite) {
 		return err
 	}
 	return &DiskError{Op: op, Err: err}

@@ -16,6 +16,9 @@ import (
 //
 // One append per batch is what makes a commit cheap; Fold moves the batches into the buckets that are kept.
 
+// MaxURL is the longest URL that can be stored, in bytes: a key of bbolt has at most 32 KiB, and the history adds a version to it.
+const MaxURL = 32<<10 - 64
+
 // NewURL is a URL that has got its number but was not asked yet.
 type NewURL struct {
 	URL      string
@@ -43,11 +46,19 @@ func (s *Site) AppendFrame(w *FrameWriter, m FrameMeta, links, body []byte) (Pla
 
 // Commit makes a batch permanent: bodies first, then the records that refer to them. first is the number of news[0].
 func (s *Site) Commit(first uint32, news []NewURL, done []*Done) error {
-	buf := make([]byte, 0, 64*len(news)+256*len(done)+64)
+	buf := s.batch[:0]
+	defer func() {
+		if s.batch = buf; cap(buf) > maxKept {
+			s.batch = nil
+		}
+	}()
 	buf = binary.AppendUvarint(buf, uint64(first))
 	buf = binary.AppendUvarint(buf, uint64(len(news)))
 	for i := range news {
 		n := &news[i]
+		if len(n.URL) > MaxURL {
+			return fmt.Errorf("commit batch: %.80q…: %w", n.URL, ErrTooLong)
+		}
 		buf = appendString(buf, n.URL)
 		buf = binary.AppendUvarint(buf, uint64(n.Referrer))
 		d := uint64(n.Depth) << 1
@@ -80,7 +91,7 @@ func (s *Site) Commit(first uint32, news []NewURL, done []*Done) error {
 			return err
 		}
 	}
-	return diskErr("commit batch", s.db.Update(func(tx *bolt.Tx) error {
+	err := s.update("commit batch", func(tx *bolt.Tx) error {
 		m := tx.Bucket(bMeta)
 		pack := binary.BigEndian.AppendUint32(nil, num)
 		if err := m.Put(kPack, binary.BigEndian.AppendUint64(pack, uint64(size))); err != nil {
@@ -96,8 +107,15 @@ func (s *Site) Commit(first uint32, news []NewURL, done []*Done) error {
 		}
 		j.FillPercent = 1
 		return j.Put(seqKey(n), buf)
-	}))
+	})
+	if s.commits++; s.commits%dropEvery == 0 {
+		s.dropPages()
+	}
+	return err
 }
+
+// dropEvery is after how many commits the pages of the database that were touched are given back.
+const dropEvery = 64
 
 // Known returns how many URLs have a number.
 func (s *Site) Known() (n uint32, err error) {
@@ -176,7 +194,7 @@ func (s *Site) Replay(newURL func(id uint32, u NewURL) error, done func(r *Resou
 	})
 }
 
-// foldItems bounds one transaction of Fold, and so its memory.
+// foldItems bounds the records of one transaction of Fold, and so its memory.
 const foldItems = 4096
 
 // Folding says how Fold treats records.
@@ -189,14 +207,14 @@ type Folding struct {
 // Fold moves the journal into the buckets that are kept. A crash in between is harmless: what was moved is gone from the
 // journal, and the rest is moved by the next call.
 func (s *Site) Fold(o Folding) error {
+	var b batch
 	for {
 		more := false
-		err := s.db.Update(func(tx *bolt.Tx) error {
+		err := s.update("fold journal", func(tx *bolt.Tx) error {
 			f := fold{Folding: o, res: tx.Bucket(bResources), links: tx.Bucket(bLinks), hist: tx.Bucket(bHistory), recs: map[string][]byte{}}
 			c := tx.Bucket(bJournal).Cursor()
-			var b batch
 			for k, v := c.First(); k != nil; k, v = c.First() {
-				if len(f.recs) > foldItems {
+				if len(f.recs) > s.foldItems {
 					more = true
 					break
 				}
@@ -213,8 +231,10 @@ func (s *Site) Fold(o Folding) error {
 			return f.flush()
 		})
 		if err != nil {
-			return diskErr("fold journal", err)
+			return err
 		}
+		s.dropPages()
+		s.at("folded a part")
 		if !more {
 			return nil
 		}

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -185,11 +187,17 @@ type packs struct {
 	w    *os.File     // the last pack, open for appending
 	num  uint32       // its number
 	size int64        // its length; what lies before it may still be on its way
+	max  int64        // bytes after which a new pack is begun
+
+	made   atomic.Bool           // the last pack's name is not on disk for sure
+	failed atomic.Pointer[error] // of the first sync that failed: what was written before it may be lost, whatever a later one says
 }
 
 func packName(n uint32) string { return fmt.Sprintf("%06d.pack", n) }
 
-func openPacks(root *os.Root) *packs { return &packs{root: root, files: map[uint32]*os.File{}} }
+func openPacks(root *os.Root) *packs {
+	return &packs{root: root, files: map[uint32]*os.File{}, max: maxPack}
+}
 
 // begin makes the last pack ready for appending, cut to size bytes: what lies behind was never committed.
 func (p *packs) begin(num uint32, size int64) error {
@@ -211,6 +219,9 @@ func (p *packs) begin(num uint32, size int64) error {
 		f.Close()
 		return diskErr("open pack", err)
 	}
+	if size == 0 {
+		p.made.Store(true)
+	}
 	p.w, p.num, p.size = f, num, size
 	return nil
 }
@@ -221,7 +232,7 @@ func (p *packs) append(head, tail []byte) (Place, error) {
 	for {
 		p.wmu.RLock()
 		p.end.Lock()
-		full := p.size > 0 && p.size+size > maxPack
+		full := p.size > 0 && p.size+size > p.max
 		at := Place{Pack: p.num, Off: p.size, Len: uint32(size)}
 		if !full {
 			p.size += size
@@ -248,21 +259,46 @@ func (p *packs) append(head, tail []byte) (Place, error) {
 	}
 }
 
+// roll begins the next pack. Callers hold wmu.
 func (p *packs) roll() error {
-	if err := p.w.Sync(); err != nil {
-		return diskErr("sync pack", err)
+	if err := p.syncLast(); err != nil {
+		return err
 	}
-	p.w.Close()
-	return p.begin(p.num+1, 0)
+	full := p.w
+	if err := p.begin(p.num+1, 0); err != nil {
+		return err
+	}
+	return diskErr("close pack", full.Close())
 }
 
+// sync makes all frames that were written survive loss of power.
 func (p *packs) sync() error {
 	p.wmu.RLock()
 	defer p.wmu.RUnlock()
 	if p.w == nil {
 		return nil
 	}
-	return diskErr("sync pack", p.w.Sync())
+	return p.syncLast()
+}
+
+func (p *packs) syncLast() error {
+	if err := p.failed.Load(); err != nil {
+		return *err
+	}
+	err := p.w.Sync()
+	if err == nil && p.made.Load() {
+		var d *os.File
+		if d, err = p.root.Open("."); err == nil {
+			err = errors.Join(d.Sync(), d.Close())
+		}
+		if err == nil {
+			p.made.Store(false)
+		}
+	}
+	if err = diskErr("sync pack", err); err != nil {
+		p.failed.CompareAndSwap(nil, &err)
+	}
+	return err
 }
 
 // where returns how far the packs reach.
@@ -291,8 +327,14 @@ func (p *packs) file(n uint32) (*os.File, error) {
 // read decodes the frame at a place.
 func (p *packs) read(r *FrameReader, at Place) (Frame, error) {
 	f, err := p.file(at.Pack)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Frame{}, fmt.Errorf("pack %s: %w: it is missing", packName(at.Pack), ErrDamaged)
+	}
 	if err != nil {
 		return Frame{}, diskErr("read pack", err)
+	}
+	if err := at.check(f); err != nil {
+		return Frame{}, fmt.Errorf("pack %s at %d: %w", packName(at.Pack), at.Off, err)
 	}
 	if cap(r.raw) < int(at.Len) {
 		r.raw = nil // gone before the new one comes
@@ -315,6 +357,24 @@ func (p *packs) read(r *FrameReader, at Place) (Frame, error) {
 	return fr, nil
 }
 
+// check refuses a place that no frame can have, before memory is taken for it.
+func (at Place) check(f *os.File) error {
+	if at.Off < 0 || at.Len < frameHeader {
+		return fmt.Errorf("%w: a frame of %d bytes", ErrDamaged, at.Len)
+	}
+	if at.Len <= maxKept {
+		return nil
+	}
+	st, err := f.Stat()
+	if err != nil {
+		return diskErr("read pack", err)
+	}
+	if at.Off > st.Size()-int64(at.Len) {
+		return fmt.Errorf("%w: file ends early", ErrDamaged)
+	}
+	return nil
+}
+
 func (p *packs) close() error {
 	var errs []error
 	p.mu.Lock()
@@ -327,5 +387,5 @@ func (p *packs) close() error {
 		errs = append(errs, p.w.Close())
 		p.w = nil
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, p.root.Close())...)
 }

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
+	"syscall"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -45,13 +47,37 @@ type Site struct {
 	Name  string
 	Blobs *Blobs
 
-	dir      string
-	volatile bool
-	readOnly bool
-	root     *os.Root
-	db       *bolt.DB
-	packs    *packs
-	step     func(string) // called between two changes of the disk; tests stop the world there
+	dir       string
+	volatile  bool
+	readOnly  bool
+	root      *os.Root
+	db        *bolt.DB
+	packs     *packs
+	broken    atomic.Pointer[error]
+	batch     []byte // memory of the last batch
+	commits   int
+	foldItems int
+	step      func(string) // called between two changes of the disk; tests stop the world there
+}
+
+// update makes one transaction. After an I/O error nobody knows what is on disk and what only in memory, so that no other follows:
+// reopening the site finds the last transaction that is whole.
+func (s *Site) update(op string, f func(*bolt.Tx) error) error {
+	if err := s.broken.Load(); err != nil {
+		return *err
+	}
+	err := diskErr(op, s.db.Update(f))
+	if errors.Is(err, syscall.EIO) {
+		s.broken.CompareAndSwap(nil, &err)
+	}
+	return err
+}
+
+// dropPages gives the memory of the pages that were looked at back: they would count as ours until the system needs them.
+func (s *Site) dropPages() {
+	s.db.View(func(tx *bolt.Tx) error { // while it is open the mapping stays
+		return dropPages(s.db.Info().Data, tx.Size())
+	})
 }
 
 // at tells tests how far the work on the disk has come.
@@ -85,6 +111,9 @@ func (s *State) openSite(name string, readOnly bool) (_ *Site, err error) {
 			err = fmt.Errorf("open site %s: %w", name, err)
 		}
 	}()
+	if !ValidName(name) {
+		return nil, fmt.Errorf("%q cannot name a site", name)
+	}
 	dir := "sites/" + name
 	if !readOnly {
 		for _, d := range []string{dir + "/packs", dir + "/trees"} {
@@ -99,7 +128,7 @@ func (s *State) openSite(name string, readOnly bool) (_ *Site, err error) {
 	} else if err != nil {
 		return nil, diskErr("open folder", err)
 	}
-	st := &Site{Name: name, Blobs: s.Blobs, dir: filepath.Join(s.Dir, "sites", name), volatile: s.opt.Volatile, readOnly: readOnly, root: root}
+	st := &Site{Name: name, Blobs: s.Blobs, dir: filepath.Join(s.Dir, "sites", name), volatile: s.opt.Volatile, readOnly: readOnly, root: root, foldItems: foldItems}
 	if readOnly {
 		if _, err := root.Lstat("site.db"); errors.Is(err, fs.ErrNotExist) {
 			root.Close()
@@ -145,7 +174,9 @@ func (s *Site) start() error {
 		if m == nil {
 			return ErrNoSite
 		}
-		if v := m.Get(kFormat); len(v) != 4 || binary.BigEndian.Uint32(v) > FormatVersion {
+		if v := m.Get(kFormat); len(v) != 4 {
+			return fmt.Errorf("site.db: %w: it has no format version", ErrDamaged)
+		} else if be32(v) > FormatVersion {
 			return fmt.Errorf("site.db: %w; this one reads format %d: use the newer mirrord for this state", ErrNewerFormat, FormatVersion)
 		}
 		if v := m.Get(kPack); len(v) == 12 {
@@ -177,10 +208,10 @@ func (s *Site) start() error {
 		return nil
 	})
 	if err != nil {
-		if errors.Is(err, ErrNewerFormat) {
-			return err
-		}
 		return diskErr("open site.db", err)
+	}
+	if err := s.syncFolder(); err != nil {
+		return err
 	}
 	if err := s.packs.begin(num, size); err != nil {
 		return err
@@ -188,12 +219,29 @@ func (s *Site) start() error {
 	return s.finishPublish()
 }
 
+// syncFolder makes the names in the site's folder, and its own name, survive loss of power.
+func (s *Site) syncFolder() error {
+	if s.volatile {
+		return nil
+	}
+	for _, name := range []string{s.dir, filepath.Dir(s.dir)} {
+		d, err := os.Open(name)
+		if err == nil {
+			err = errors.Join(d.Sync(), d.Close())
+		}
+		if err != nil {
+			return diskErr("sync folder", err)
+		}
+	}
+	return nil
+}
+
 // Close lets go of the site.
 func (s *Site) Close() error {
 	if s.db == nil {
 		return ErrClosed
 	}
-	err := errors.Join(s.packs.close(), s.packs.root.Close(), s.db.Close(), s.root.Close())
+	err := errors.Join(s.packs.close(), s.db.Close(), s.root.Close())
 	s.db = nil
 	return err
 }
@@ -216,7 +264,7 @@ func (s *Site) Run() (*Run, error) {
 
 // BeginRun gives a run that begins its number and keeps it as the unfinished one.
 func (s *Site) BeginRun(r *Run) error {
-	return diskErr("begin run", s.db.Update(func(tx *bolt.Tx) error {
+	return s.update("begin run", func(tx *bolt.Tx) error {
 		m := tx.Bucket(bMeta)
 		if v := m.Get(kRuns); len(v) == 8 {
 			r.Number = int(binary.BigEndian.Uint64(v))
@@ -226,12 +274,12 @@ func (s *Site) BeginRun(r *Run) error {
 			return err
 		}
 		return putRun(m, r)
-	}))
+	})
 }
 
 // SetRun keeps what is known of the unfinished run; nil ends it.
 func (s *Site) SetRun(r *Run) error {
-	return diskErr("write run", s.db.Update(func(tx *bolt.Tx) error { return putRun(tx.Bucket(bMeta), r) }))
+	return s.update("write run", func(tx *bolt.Tx) error { return putRun(tx.Bucket(bMeta), r) })
 }
 
 func putRun(m *bolt.Bucket, r *Run) error {
@@ -256,7 +304,7 @@ func (s *Site) Fingerprint() (fp string, err error) {
 
 // SetFingerprint keeps it.
 func (s *Site) SetFingerprint(fp string) error {
-	return diskErr("write rules", s.db.Update(func(tx *bolt.Tx) error { return tx.Bucket(bMeta).Put(kRules, []byte(fp)) }))
+	return s.update("write rules", func(tx *bolt.Tx) error { return tx.Bucket(bMeta).Put(kRules, []byte(fp)) })
 }
 
 // Get returns the record of a URL; ok is false when the site does not know it. It does not see the journal.
@@ -342,6 +390,7 @@ func (s *Site) each(bucket []byte, f func(k, v []byte) error) error {
 		if err != nil {
 			return err
 		}
+		s.dropPages()
 	}
 	return nil
 }
@@ -351,5 +400,5 @@ func (s *Site) ReadFrame(r *FrameReader, at Place) (Frame, error) { return s.pac
 
 // ValidName reports whether name can be a site's folder.
 func ValidName(name string) bool {
-	return name != "" && len(name) <= 64 && !strings.ContainsAny(name, "/\\\x00") && name != "." && name != ".."
+	return name != "" && len(name) <= 64 && !strings.ContainsAny(name, "/\\\x00") && name[0] != '.'
 }

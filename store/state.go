@@ -85,7 +85,7 @@ func (s *State) Sites() ([]string, error) {
 	}
 	var names []string
 	for _, e := range es {
-		if e.IsDir() {
+		if e.IsDir() && ValidName(e.Name()) {
 			names = append(names, e.Name())
 		}
 	}
@@ -93,12 +93,33 @@ func (s *State) Sites() ([]string, error) {
 	return names, nil
 }
 
-// RemoveSite deletes everything of a site but the blobs, which other sites may share.
+// RemoveSite deletes everything of a site but the blobs, which other sites may share. A site that a process has open is ErrLocked,
+// one that does not exist ErrNoSite. A crash leaves the whole site, or a remainder that is no site any more.
 func (s *State) RemoveSite(name string) error {
-	if err := s.root.RemoveAll("sites/" + name); err != nil {
-		return diskErr("remove site "+name, err)
+	if !ValidName(name) {
+		return fmt.Errorf("%q cannot name a site", name)
 	}
-	return nil
+	dir, aside := "sites/"+name, "sites/.removed-"+name
+	if _, err := s.root.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove site %s: %w", name, ErrNoSite)
+	}
+	if _, err := s.root.Lstat(dir + "/site.db"); err == nil {
+		db, err := bolt.Open(filepath.Join(s.Dir, dir, "site.db"), 0o644, &bolt.Options{Timeout: 1, NoSync: true})
+		if errors.Is(err, bolt.ErrTimeout) {
+			return fmt.Errorf("remove site %s: %w", name, ErrLocked)
+		}
+		if err == nil { // one that is damaged has no lock, and may be removed all the same
+			defer db.Close()
+		}
+	}
+	err := s.root.RemoveAll(aside)
+	if err == nil {
+		err = s.root.Rename(dir, aside)
+	}
+	if err == nil {
+		err = s.root.RemoveAll(aside)
+	}
+	return diskErr("remove site "+name, err)
 }
 
 // RunRecord is one line of the run log.

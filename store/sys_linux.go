@@ -114,6 +114,14 @@ func changedWithin(fi fs.FileInfo, d time.Duration) bool {
 	return !ok || time.Since(time.Unix(st.Ctim.Unix())) < d
 }
 
-// dropPages gives the memory of a read-only shared mapping back to the kernel. The pages stay in the page cache; the next
-// access maps them again.
-func dropPages(b []byte) error { return unix.Madvise(b, unix.MADV_DONTNEED) }
+// dropPages gives the memory of a read-only shared mapping of a file back to the kernel (madvise(2): for such mappings only the
+// page tables change). The next access maps the page again from the page cache.
+func dropPages(addr uintptr, size int64) error {
+	if addr == 0 || size <= 0 {
+		return nil
+	}
+	if _, _, errno := unix.Syscall(unix.SYS_MADVISE, addr, uintptr(size), unix.MADV_DONTNEED); errno != 0 {
+		return errno
+	}
+	return nil
+}

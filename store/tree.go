@@ -94,13 +94,13 @@ func (s *Site) BuildTree() (*Tree, error) {
 	}
 	name := "trees/" + t.letter
 	dirty := false
-	err = s.db.Update(func(tx *bolt.Tx) error {
+	err = s.update("begin tree", func(tx *bolt.Tx) error {
 		m := tx.Bucket(bMeta)
 		dirty = m.Get(kBuild) != nil
 		return m.Put(kBuild, []byte(t.letter))
 	})
 	if err != nil {
-		return nil, diskErr("begin tree", err)
+		return nil, err
 	}
 	s.at("build marked")
 	if dirty {
@@ -138,7 +138,7 @@ func (t *Tree) Unchanged() error {
 	if err := t.sync(); err != nil {
 		return err
 	}
-	return diskErr("end tree", t.s.db.Update(func(tx *bolt.Tx) error { return tx.Bucket(bMeta).Delete(kBuild) }))
+	return t.s.update("end tree", func(tx *bolt.Tx) error { return tx.Bucket(bMeta).Delete(kBuild) })
 }
 
 // TreeWriter changes files of a tree. One goroutine uses it; work in path order is fastest.
@@ -297,7 +297,7 @@ func (t *Tree) Publish(v Version, script []byte) error {
 	if err != nil {
 		return err
 	}
-	err = s.db.Update(func(tx *bolt.Tx) error {
+	err = s.update("publish", func(tx *bolt.Tx) error {
 		m := tx.Bucket(bMeta)
 		if err := m.Put(kPublish, val); err != nil {
 			return err
@@ -305,7 +305,7 @@ func (t *Tree) Publish(v Version, script []byte) error {
 		return m.Delete(kBuild)
 	})
 	if err != nil {
-		return diskErr("publish", err)
+		return err
 	}
 	s.at("publish decided")
 	return s.finishPublish()
@@ -358,7 +358,7 @@ func (s *Site) finishPublish() error {
 	if err != nil {
 		return err
 	}
-	return diskErr("publish", s.db.Update(func(tx *bolt.Tx) error {
+	return s.update("publish", func(tx *bolt.Tx) error {
 		m := tx.Bucket(bMeta)
 		k := seqKey(uint64(p.Version.Number))
 		if err := tx.Bucket(bVersions).Put(k, rec); err != nil {
@@ -373,7 +373,7 @@ func (s *Site) finishPublish() error {
 			}
 		}
 		return m.Delete(kPublish)
-	}))
+	})
 }
 
 // Versions lists the published versions, oldest first.
