@@ -98,7 +98,7 @@ func New(o Options) (*Client, error) {
 		IdleConnTimeout:        90 * time.Second,
 		MaxResponseHeaderBytes: o.MaxHeaderBytes,
 		ForceAttemptHTTP2:      !o.DisableHTTP2,
-		ReadBufferSize:         16 << 10,
+		ReadBufferSize:         32 << 10,
 	}
 	c.tr.Protocols = new(http.Protocols)
 	c.tr.Protocols.SetHTTP1(true)

@@ -13,7 +13,9 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
+	"mirrord/internal/badserver"
 	"mirrord/site"
 
 	"golang.org/x/time/rate"
@@ -271,3 +273,61 @@ func TestBandwidth(t *testing.T) {
 }
 
 func discardLog() *log.Logger { return log.New(io.Discard, "", 0) }
+
+// A host that accepts and then says nothing, at each stage before the request.
+func TestConnectTimeout(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close() // nobody accepts: the backlog does
+	for name, o := range map[string]Options{
+		"tls handshake":  {},
+		"proxy connect":  {Proxy: "http://" + l.Addr().String()},
+		"socks greeting": {Proxy: "socks5://" + l.Addr().String()},
+	} {
+		o.AllowPrivate, o.Retries, o.ConnectTimeout = true, -1, 100*time.Millisecond
+		start := time.Now()
+		_, err := newClient(t, o).Do(context.Background(), Request{URL: mustURL(t, "https://"+l.Addr().String()+"/")}, nil)
+		if !errors.Is(err, ErrTimeout) || time.Since(start) > 20*time.Second {
+			t.Errorf("%s: %v after %v", name, err, time.Since(start))
+		}
+	}
+}
+
+// With one connection allowed the second request waits for it, longer than a connection may take.
+func TestMaxConnsPerHost(t *testing.T) {
+	s := badserver.Start(t)
+	started, release := make(chan bool), make(chan bool)
+	s.Handle("/held", func(c *badserver.Conn, _ *http.Request) bool {
+		started <- true
+		<-release
+		c.Answer("200 OK", []byte("late"))
+		return true
+	})
+	c := newClient(t, Options{AllowPrivate: true, Retries: -1, MaxConnsPerHost: 1, ConnectTimeout: 50 * time.Millisecond})
+	done := make(chan error)
+	for _, path := range []string{"/held", "/ok"} {
+		go func() {
+			_, err := c.Do(context.Background(), Request{URL: mustURL(t, s.URL+path)}, nil)
+			done <- err
+		}()
+		if path == "/held" {
+			select {
+			case <-started:
+			case err := <-done:
+				t.Fatal(err)
+			}
+		}
+	}
+	<-time.After(1200 * time.Millisecond) // the limit is two ConnectTimeouts and a second
+	if s.Hits("/ok") != 0 {
+		t.Error("a second connection")
+	}
+	release <- true
+	for range 2 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}

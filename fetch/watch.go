@@ -60,6 +60,9 @@ func newWatch(ctx context.Context, o *Options, traces *sync.Pool) *watch {
 	if o.TotalTimeout > 0 {
 		first = min(first, o.TotalTimeout)
 	}
+	if o.MaxConnsPerHost == 0 {
+		first = min(first, o.connectLimit())
+	}
 	if o.MinRate > 0 {
 		first = min(first, o.MinRateWindow)
 	}
@@ -148,7 +151,7 @@ func (w *watch) next(now time.Duration) (time.Duration, *limitError) {
 	switch phase {
 	case phaseConnect:
 		// With a cap on connections the wait for a free one is the caller's doing; dial and handshake have limits of their own.
-		limit := 2*o.ConnectTimeout + time.Second
+		limit := o.connectLimit()
 		if o.MaxConnsPerHost == 0 && now >= limit {
 			return 0, &limitError{ErrTimeout, "no connection", now}
 		}
@@ -188,6 +191,9 @@ func (w *watch) next(now time.Duration) (time.Duration, *limitError) {
 	}
 	return next, nil
 }
+
+// connectLimit bounds everything before a connection is ready: dial, proxy and handshake, which have less each.
+func (o *Options) connectLimit() time.Duration { return 2*o.ConnectTimeout + time.Second }
 
 // rate judges the last window of time spent reading.
 func (w *watch) rate(now, since time.Duration, phase int32) *limitError {
