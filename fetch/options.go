@@ -52,8 +52,8 @@ type Options struct {
 	AllowHosts   []string // host or host:port that may be: the hosts that the job's own URLs name
 
 	Retries       int           // attempts after the first; default 2, negative none
-	Backoff       time.Duration // mean growth starts here and doubles; default 1 s
-	BackoffCap    time.Duration // default 30 s
+	Backoff       time.Duration // bound of the random wait before the first retry; doubles with each; default 1 s
+	BackoffCap    time.Duration // end of the doubling; default 30 s
 	RetryAfterCap time.Duration // retry 429 and 503 here when Retry-After is within it; default none, see Client.Do
 
 	Now   func() time.Time                           // wall clock for HTTP dates and the robots cache; default time.Now
