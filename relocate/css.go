@@ -28,8 +28,8 @@ var cssClass = func() (t [256]uint8) {
 }()
 
 // css finds the links of a style sheet, a style attribute or the content of <style>: url() in both forms, src(), the strings of
-// @import and of image-set() (CSS Syntax, section 4; CSS Values, section 4.5; CSS Images, section 2.4). The address of an @namespace
-// is a name, not a link. v's text must be UTF-8 or without multi-byte characters that hold a backslash.
+// @import and of image-set() (CSS Syntax, section 4; CSS Values, section 4.5; CSS Images, section 2.4). The addresses of
+// @namespace and @document are names and patterns, not links. v's text must be UTF-8 or without multi-byte characters that hold a backslash.
 func (sc *scanner) css(v view, ctx Context) {
 	c := cssScan{sc: sc, v: v, ctx: ctx, s: v.s, set: -1}
 	for c.p < len(c.s) {
@@ -294,7 +294,7 @@ func (c *cssScan) atRule() {
 			start := c.p + 1
 			c.str(start, c.skipString())
 		}
-	case equalFold(name, "namespace"):
+	case equalFold(name, "namespace"), equalFold(name, "document"), equalFold(name, "-moz-document"):
 		for c.p < len(c.s) && c.s[c.p] != ';' && c.s[c.p] != '{' && c.s[c.p] != '}' {
 			switch b := c.s[c.p]; {
 			case b == '"' || b == '\'':

@@ -1,7 +1,7 @@
 // Package relocate finds the links of a document and changes them so that a copy of it works where it lies.
 //
 // It has two halves. Doc.Scan reads a document once and yields every link: its byte span in the raw document, what it is for (Kind),
-// how it must be written there (Context), and the absolute URL it means. Splice copies the raw bytes and replaces only such spans.
+// how it must be written there (Context), and the absolute URL it means. Splice and SpliceTo copy the raw bytes and replace only such spans.
 // Between the two lies the whole retrieval of a site: which links are replaced, and by what, is decided when it is known what the
 // mirror holds. Splice needs only Start, End, Ctx and Kind of a link, so links can be stored compactly. Nothing is parsed twice,
 // nothing is rendered: what is no link and no declared edit comes out byte for byte, errors in the markup included.

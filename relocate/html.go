@@ -242,6 +242,8 @@ func (h *htmlScan) content(tag tagID, p int) int {
 	end := rawEnd(s, p, name)
 	m := sc.mark()
 	switch {
+	case tag == tagStyle && h.foreign > 0:
+		h.foreignStyle(h.v.sub(p, end))
 	case tag == tagStyle:
 		sc.css(sc.plainText(h.v.sub(p, end)), h.ctx|CtxCSS)
 	case tag == tagTitle && h.top && sc.d.Title == "":
@@ -249,6 +251,18 @@ func (h *htmlScan) content(tag tagID, p int) int {
 	}
 	sc.release(m, true)
 	return end
+}
+
+// foreignStyle scans the text of a style element in SVG, where character references and CDATA sections count.
+func (h *htmlScan) foreignStyle(v view) {
+	x := xmlReader{v: v}
+	x.text(func(v view, ctx Context) {
+		if ctx&CtxCDATA != 0 {
+			h.sc.css(h.sc.plainText(v), h.ctx|CtxCDATA|CtxCSS)
+		} else {
+			h.sc.css(h.sc.plainText(h.sc.attrText(v, false)), h.ctx.deeper()|CtxCSS)
+		}
+	})
 }
 
 // maxTitle bounds Doc.Title in bytes.

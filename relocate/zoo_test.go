@@ -76,6 +76,8 @@ d.png");c:url('\65 .png')}`, Requisite, []string{"/dir/a%20b.png", "/dir/cd.png"
 	{"svg a", HTML, `<svg><a xlink:href="sv.html"><text>x</text></a></svg>`, Hyperlink, []string{"/dir/sv.html"}},
 	{"svg paint", HTML, `<svg><rect fill="url(p.svg#a)" filter="url(#local)"/></svg>`, Requisite, []string{"/dir/p.svg"}},
 	{"MathML href", HTML, `<math><mi href="m.html">x</mi></math>`, Hyperlink, []string{"/dir/m.html"}},
+	{"svg style", HTML, `<svg><style>a{fill:url(&quot;x.svg#a&quot;)}</style><style><![CDATA[b{fill:url(y.svg)}]]></style><style>c{fill:url('z.svg?a&b')}</style></svg>`, Requisite, []string{"/dir/x.svg", "/dir/y.svg", "/dir/z.svg?a&b"}},
+	{"svg style in srcdoc", HTML, `<iframe srcdoc="<svg><style>a{fill:url(&amp;quot;x.svg#a&amp;quot;)}</style></svg>"></iframe>`, Requisite, []string{"/dir/x.svg"}},
 	{"MathML xlink", HTML, `<math xlink:href="m1.html"><mrow xlink:href="m2.html"></mrow></math>`, Hyperlink, []string{"/dir/m1.html", "/dir/m2.html"}},
 	{"noscript", HTML, `<noscript><img src="ns.png"></noscript>`, Requisite, []string{"/dir/ns.png"}},
 	{"template", HTML, `<template><a href="t.html">x</a></template>`, Hyperlink, []string{"/dir/t.html"}},
