@@ -50,6 +50,7 @@ type backQueue struct {
 	next  time.Time // when the host may be asked again
 	index int       // in the heap; -1: not in it
 	n     int
+	free  bool // see frontier.free
 	front [priorities]fifo
 }
 
@@ -87,22 +88,26 @@ func (f *frontier) add(host string, id uint32, p priority) {
 	f.cond.Signal()
 }
 
-// next waits for a host that may be asked and returns its first URL. ok is false when nothing is left and nothing is in
-// flight that could bring more, or when the frontier was stopped.
-func (f *frontier) next(now func() time.Time) (id uint32, host string, ok bool) {
+// next waits for a host that may be asked and returns its first URL. turn says whether a turn of the host was taken, which is not so
+// for a host that was freed. ok is false when nothing is left and nothing is in flight that could bring more, or when the frontier
+// was stopped.
+func (f *frontier) next(now func() time.Time) (id uint32, host string, turn, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for {
 		if f.stopped || f.queued == 0 && f.inFlight == 0 {
 			f.cond.Broadcast()
-			return 0, "", false
+			return 0, "", false, false
 		}
 		if len(f.heap) > 0 {
 			q, t := f.heap[0], now()
+			if q.free {
+				return f.take(q), q.host, false, true
+			}
 			if !q.next.After(t) {
 				ok, again := f.gate.Acquire(q.host, t)
 				if ok {
-					return f.take(q), q.host, true
+					return f.take(q), q.host, true, true
 				}
 				q.next = again
 				heap.Fix(&f.heap, q.index)
@@ -112,6 +117,33 @@ func (f *frontier) next(now func() time.Time) (id uint32, host string, ok bool) 
 		}
 		f.cond.Wait()
 	}
+}
+
+// another returns one more URL of a host to whoever has its turn and did not need it.
+func (f *frontier) another(host string) (id uint32, ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	q := f.hosts[host]
+	if f.stopped || q == nil || q.n == 0 {
+		return 0, false
+	}
+	return f.take(q), true
+}
+
+// free hands out what is queued for a host, now and later, without waiting for turns: nobody will ask it.
+func (f *frontier) free(host string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	q := f.hosts[host]
+	if q == nil {
+		q = &backQueue{host: host, index: -1}
+		f.hosts[host] = q
+	}
+	q.free, q.next = true, time.Time{}
+	if q.index >= 0 {
+		heap.Fix(&f.heap, q.index)
+	}
+	f.cond.Broadcast()
 }
 
 func (f *frontier) take(q *backQueue) uint32 {
@@ -221,17 +253,17 @@ func (f *frontier) state(now time.Time) frontierState {
 }
 
 // run calls work for every URL on n goroutines until nothing is left or ctx ends, and waits for them.
-func (f *frontier) run(ctx context.Context, n int, now func() time.Time, work func(id uint32, host string)) {
+func (f *frontier) run(ctx context.Context, n int, now func() time.Time, work func(id uint32, host string, turn bool)) {
 	defer context.AfterFunc(ctx, f.stop)()
 	var wg sync.WaitGroup
 	for range n {
 		wg.Go(func() {
 			for {
-				id, host, ok := f.next(now)
+				id, host, turn, ok := f.next(now)
 				if !ok {
 					return
 				}
-				work(id, host)
+				work(id, host, turn)
 				f.done()
 			}
 		})

@@ -152,7 +152,7 @@ func (r *run) retrieve(parent context.Context) error {
 			r.stop(err)
 		}
 	}
-	r.front.run(ctx, r.workers(), r.now, func(id uint32, host string) { r.work(ctx, id, host) })
+	r.front.run(ctx, r.workers(), r.now, func(id uint32, host string, turn bool) { r.work(ctx, id, host, turn) })
 	close(r.commits)
 	err := <-committed
 	r.largeBody = nil
@@ -268,9 +268,9 @@ const (
 )
 
 // work asks for one URL and records what became of it. It returns when all effects are on their way to the disk.
-func (r *run) work(ctx context.Context, id uint32, host string) {
-	u := r.table.URL(id)
-	released := false
+// A turn of the host that was not needed goes to its next URL.
+func (r *run) work(ctx context.Context, id uint32, host string, turn bool) {
+	released := !turn
 	release := func(o fetch.Observation) {
 		if !released {
 			released = true
@@ -279,27 +279,37 @@ func (r *run) work(ctx context.Context, id uint32, host string) {
 		}
 	}
 	defer release(fetch.Observation{})
-	if ctx.Err() != nil {
-		return
+	for ctx.Err() == nil && !r.ask(ctx, id, host, release) {
+		next, ok := r.front.another(host)
+		if !ok {
+			return
+		}
+		r.front.done()
+		id = next
 	}
+}
+
+// ask does the work of one URL and reports whether the turn was used.
+func (r *run) ask(ctx context.Context, id uint32, host string, release func(fetch.Observation)) (used bool) {
+	u := r.table.URL(id)
 	down, isDown := r.isDown(host)
 	if isDown && r.seedHost[host] {
-		return // left for the next run
+		return false // left for the next run
 	}
 	rec, err := r.record(id, u)
 	if err != nil {
 		r.stop(err)
-		return
+		return true
 	}
 	if isDown {
 		r.fail(&rec, host, down, false, 0)
-		return
+		return false
 	}
 	if reason := r.capped(); reason != "" {
 		rec.Outcome, rec.Reason = site.Trapped, reason
 		r.stats.trapped.Add(1)
 		r.finish(&store.Done{Resource: rec})
-		return
+		return false
 	}
 	rules, known := r.rulesOf(u)
 	if !known {
@@ -307,14 +317,14 @@ func (r *run) work(ctx context.Context, id uint32, host string) {
 		if ctx.Err() == nil {
 			r.front.add(host, id, prioSeed) // robots.txt took this turn
 		}
-		return
+		return true
 	}
 	if ok, reason := r.robotsAllow(rules, u); !ok {
 		rec.Outcome, rec.Reason, rec.Status = site.Disallowed, reason, 0
 		r.leave(&rec)
 		r.stats.disallowed.Add(1)
 		r.finish(&store.Done{Resource: rec})
-		return
+		return false
 	}
 	req := fetch.Request{URL: u, Gap: r.polite.Delay, MaxBody: int64(r.job.Limits.MaxBody)}
 	if rec.Referrer > 0 {
@@ -331,13 +341,14 @@ func (r *run) work(ctx context.Context, id uint32, host string) {
 	r.stats.wire.Add(res.Wire)
 	if sink.err != nil { // the disk, not the site
 		r.stop(sink.err)
-		return
+		return true
 	}
 	if err != nil && (ctx.Err() != nil || errors.Is(err, fetch.ErrCanceled)) {
-		return // still pending
+		return true // still pending
 	}
 	rec.Status, rec.Checked, rec.Reason = res.Status, r.now().Unix(), ""
 	r.answer(ctx, &rec, host, res, err, sink)
+	return true
 }
 
 // answer decides the outcome of an exchange.
@@ -570,6 +581,7 @@ func (r *run) trouble(host, reason string, weight int) {
 	t.reason = reason
 	if t.failures >= troubleLimit {
 		t.down = true
+		r.front.free(host)
 	}
 }
 
@@ -578,6 +590,7 @@ func (r *run) leaveHost(host, reason string) {
 	r.admitMu.Lock()
 	defer r.admitMu.Unlock()
 	r.down[host] = &hostTrouble{down: true, reason: reason}
+	r.front.free(host)
 }
 
 // isDown reports whether a host is not to be asked any more in this run, and why. What is left to ask of a host of an entry point waits

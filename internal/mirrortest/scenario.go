@@ -166,7 +166,10 @@ func (s *Scenario) play(t *testing.T, w *Web, m *Mirror, after func(int, *mirror
 		if j, ok := s.jobs[run]; ok {
 			m.SetJob(w, j)
 		}
-		if w.URL != "" {
+		switch {
+		case w.URL == "" && !strings.Contains(s.jobs[1], "connections ="): // one after the other, so that the order is exact
+			m.Job.Polite.Connections, m.Job.Polite.Delay = 1, 100*time.Millisecond
+		case w.URL != "":
 			m.Job.Polite.Delay, m.Job.Polite.Factor, m.Job.Polite.MaxDelay = 0, 0, 20*time.Millisecond
 		}
 		start := time.Now()
