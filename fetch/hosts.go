@@ -61,6 +61,7 @@ type Observation struct {
 	RetryAfter time.Duration // from the answer; 0 none
 	Err        error         // of Client.Do
 	Bytes      int64
+	Unused     bool // no request was made: the turn is given back
 }
 
 // Observe makes the Observation of what Client.Do returned.
@@ -86,18 +87,19 @@ type host struct {
 	rules    []rule // of the jobs that have asked lately, mostly one
 	inFlight int
 
-	crawlDelay time.Duration
-	crawlSet   time.Time     // when it was said; zero until the host is first asked
-	notBefore  time.Time     // from Retry-After
-	next       time.Time     // earliest next start by the gap
-	last       time.Duration // last response time
-	fast, base float64       // moving averages of the response time in ns: of now, and of what is usual
-	penalty    time.Duration
-	grown      time.Time // when the penalty last grew
-	seen       time.Time
-	requests   int64
-	failures   int64
-	bytes      int64
+	crawlDelay    time.Duration
+	crawlSet      time.Time     // when it was said; zero until the host is first asked
+	notBefore     time.Time     // from Retry-After
+	next          time.Time     // earliest next start by the gap
+	before, after time.Time     // next before and after the last turn was taken
+	last          time.Duration // last response time
+	fast, base    float64       // moving averages of the response time in ns: of now, and of what is usual
+	penalty       time.Duration
+	grown         time.Time // when the penalty last grew
+	seen          time.Time
+	requests      int64
+	failures      int64
+	bytes         int64
 }
 
 type rule struct {
@@ -137,13 +139,15 @@ func (h *Hosts) Acquire(name string, p Politeness, now time.Time) (ok bool, wait
 	s.inFlight++
 	s.rules[mine].inFlight++
 	s.requests++
+	s.before = s.next
 	if g := s.gap(eff); g > 0 {
 		s.next = now.Add(g)
 	}
+	s.after = s.next
 	return true, time.Time{}
 }
 
-// Release ends a request that Acquire with the same name and p admitted.
+// Release ends a request that Acquire with the same name and p admitted. A turn that was not used leaves no gap behind.
 func (h *Hosts) Release(name string, p Politeness, now time.Time, o Observation) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -152,6 +156,13 @@ func (h *Hosts) Release(name string, p Politeness, now time.Time, o Observation)
 	s.seen = now
 	s.inFlight = max(s.inFlight-1, 0)
 	s.rules[mine].inFlight = max(s.rules[mine].inFlight-1, 0)
+	if o.Unused {
+		s.requests--
+		if s.next.Equal(s.after) { // nobody has had a turn since
+			s.next, s.after = s.before, s.before
+		}
+		return
+	}
 	s.bytes += o.Bytes
 	s.learn(o, eff, now)
 	if g := s.gap(eff); g > 0 {

@@ -129,7 +129,7 @@ func parseCookies(data []byte) ([]*http.Cookie, error) {
 
 // NewRobots makes the robots cache of a job.
 func NewRobots(j *job.Job, c *fetch.Client, s fetch.RobotsStore) *fetch.RobotsCache {
-	return fetch.NewRobotsCache(c, fetch.RobotsOptions{Agent: job.ProductToken(j.Polite.UserAgent), Store: s})
+	return fetch.NewRobotsCache(c, fetch.RobotsOptions{Agent: job.ProductToken(j.Polite.UserAgent), Store: s, Politeness: Politeness(j)})
 }
 
 var (

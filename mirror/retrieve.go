@@ -278,7 +278,7 @@ func (r *run) work(ctx context.Context, id uint32, host string, turn bool) {
 			r.front.release(host)
 		}
 	}
-	defer release(fetch.Observation{})
+	defer release(fetch.Observation{Unused: true})
 	for ctx.Err() == nil && !r.ask(ctx, id, host, release) {
 		next, ok := r.front.another(host)
 		if !ok {
@@ -326,7 +326,7 @@ func (r *run) ask(ctx context.Context, id uint32, host string, release func(fetc
 		r.finish(&store.Done{Resource: rec})
 		return false
 	}
-	req := fetch.Request{URL: u, Gap: r.polite.Delay, MaxBody: int64(r.job.Limits.MaxBody)}
+	req := fetch.Request{URL: u, Gap: r.o.Hosts.Gap(host, r.polite), MaxBody: int64(r.job.Limits.MaxBody)}
 	if rec.Referrer > 0 {
 		req.Referer = r.table.URL(rec.Referrer - 1)
 	}

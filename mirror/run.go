@@ -38,6 +38,7 @@ type Hosts interface {
 	Acquire(host string, p fetch.Politeness, now time.Time) (ok bool, again time.Time)
 	Release(host string, p fetch.Politeness, now time.Time, o fetch.Observation)
 	SetCrawlDelay(host string, d time.Duration)
+	Gap(host string, p fetch.Politeness) time.Duration
 }
 
 // Options are what a run works with. All fields but Now, Log, Progress and Accept are needed.

@@ -53,6 +53,7 @@ type Site struct {
 	root      *os.Root
 	db        *bolt.DB
 	packs     *packs
+	gets      atomic.Uint32
 	broken    atomic.Pointer[error]
 	batch     []byte // memory of the last batch
 	commits   int
@@ -317,8 +318,14 @@ func (s *Site) Get(u site.URL) (r Resource, ok bool, err error) {
 		ok = true
 		return r.decode(u, v)
 	})
+	if s.gets.Add(1)%getsPerDrop == 0 {
+		s.dropPages()
+	}
 	return r, ok, err
 }
+
+// getsPerDrop is how many single look-ups may pass before the pages that they touched are given back.
+const getsPerDrop = 2048
 
 // viewChunk is how many records one read transaction covers: a long one would keep old pages alive and memory mapped.
 const viewChunk = 4096
