@@ -1,0 +1,99 @@
+package relocate
+
+import "bytes"
+
+// linkRel decides what a link element's href is for.
+func (t *tagLinks) linkRel(mark int) {
+	h := t.h
+	rel := h.text(h.find(mark, attrRel))
+	t.rel, t.noLink = relKind(rel, h.text(h.find(mark, attrType)), h.find(mark, attrHreflang) != nil)
+}
+
+// relKind returns what a link of the relation types rel is for; the strongest of several wins. hint says that it names nothing to
+// fetch or relocate. hreflang says that a language is given, typ is the media type or empty.
+func relKind(rel, typ []byte, hreflang bool) (kind Kind, hint bool) {
+	kind = Reference
+	alternate, best := false, 0
+	set := func(strength int, k Kind) {
+		if strength > best {
+			best, kind = strength, k
+		}
+	}
+	var buf [foldMax]byte
+	for f, rest := word(rel); len(f) > 0; f, rest = word(rest) {
+		switch string(fold(&buf, f)) {
+		case "stylesheet", "icon", "apple-touch-icon", "apple-touch-icon-precomposed", "apple-touch-startup-image", "mask-icon",
+			"fluid-icon", "manifest", "preload", "modulepreload", "prefetch", "image_src":
+			set(3, Requisite)
+		case "next", "prev", "previous", "first", "last", "up", "start", "begin", "end", "index", "contents", "toc", "chapter", "section",
+			"subsection", "appendix", "glossary", "help", "author", "license", "copyright", "home", "top", "prerender", "bookmark", "search":
+			set(2, Hyperlink)
+		case "canonical", "shortlink", "pingback", "amphtml":
+			set(1, Reference)
+		case "alternate":
+			alternate = true
+		case "preconnect", "dns-prefetch":
+			hint = true
+		}
+	}
+	if alternate && best < 3 {
+		if hreflang || indexFold(typ, "rss") >= 0 || indexFold(typ, "atom") >= 0 || indexFold(typ, "rdf+xml") >= 0 ||
+			indexFold(typ, "feed+json") >= 0 {
+			set(2, Hyperlink)
+		}
+	}
+	return kind, hint && best == 0
+}
+
+// objectIsFrame reports whether an object shows an HTML document.
+func (h *htmlScan) objectIsFrame(mark int) bool {
+	if typ := h.text(h.find(mark, attrType)); len(typ) > 0 {
+		return indexFold(typ, "text/html") == 0
+	}
+	ref := h.text(h.find(mark, attrData))
+	if i := bytes.IndexAny(ref, "?#"); i >= 0 {
+		ref = ref[:i]
+	}
+	n := len(ref)
+	return n > 0 && ref[n-1] == '/' || n > 4 && equalFold(ref[n-4:], ".htm") || n > 5 && equalFold(ref[n-5:], ".html")
+}
+
+// foldMax is longer than any word that is compared.
+const foldMax = 48
+
+// fold returns b, white space trimmed, with ASCII letters in lower case, in buf; or nil if it is too long to be any word of ours.
+func fold(buf *[foldMax]byte, b []byte) []byte {
+	b = bytes.TrimSpace(b)
+	if len(b) > foldMax {
+		return nil
+	}
+	for i, c := range b {
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		buf[i] = c
+	}
+	return buf[:len(b)]
+}
+
+// word returns the first word of a space-separated list and what follows it; an empty word says that there is none.
+func word(list []byte) (first, rest []byte) {
+	for len(list) > 0 && space(list[0]) {
+		list = list[1:]
+	}
+	n := 0
+	for n < len(list) && !space(list[n]) {
+		n++
+	}
+	return list[:n], list[n:]
+}
+
+// hasToken reports whether a space-separated list holds a word, case aside.
+func hasToken(list []byte, want string) bool {
+	for f, rest := word(list); len(f) > 0; f, rest = word(rest) {
+		if equalFold(f, want) {
+			return true
+		}
+	}
+	return false
+}
