@@ -75,8 +75,8 @@ func progressLine(last, now mirror.Progress) string {
 	if now.Failed > 0 {
 		fmt.Fprintf(&b, ", %d failed", now.Failed)
 	}
-	if now.WaitHost != "" && now.InFlight == 0 && now.WaitFor > 0 {
-		fmt.Fprintf(&b, ", waiting %s for %s", now.WaitFor.Round(100*time.Millisecond), now.WaitHost)
+	if now.WaitHost != "" && now.InFlight == 0 && now.WaitFor >= time.Second { // shorter waits are the ordinary gap
+		fmt.Fprintf(&b, ", waiting %s for %s", now.WaitFor.Round(time.Second), now.WaitHost)
 	}
 	if s := []rune(b.String()); len(s) > maxLine {
 		return string(s[:maxLine-1]) + "…"

@@ -19,7 +19,21 @@ func CardTargets() []string {
 }
 
 func (b *builder) cardPages() map[string]*file {
+	files := map[string]*file{} // a file knows its version, so that each version has its own
+	for p, f := range b.cardOnce() {
+		own := *f
+		files[p] = &own
+	}
+	return files
+}
+
+// cardOnce makes the test card, which is the same in all versions.
+func (b *builder) cardOnce() map[string]*file {
+	if b.card != nil {
+		return b.card
+	}
 	files := map[string]*file{}
+	b.card = files
 	for _, t := range CardTargets() {
 		files["/card/"+t] = cardTarget(t)
 	}

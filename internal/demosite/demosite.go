@@ -48,6 +48,7 @@ type file struct {
 	link     string // Link header
 	robots   string // X-Robots-Tag header
 	body     []byte
+	paint    *painting // of a picture, which has no body until somebody asks
 
 	etag    string
 	changed int // the version in which these bytes appeared
@@ -78,7 +79,11 @@ func New() *Handler {
 	for v := 1; v <= Versions(); v++ {
 		files := b.build(v)
 		for path, f := range files {
-			sum := sha256.Sum256(f.body)
+			stuff := f.body
+			if f.paint != nil {
+				stuff = []byte(f.paint.what)
+			}
+			sum := sha256.Sum256(stuff)
 			f.etag, f.changed = `"`+hex.EncodeToString(sum[:8])+`"`, v
 			if old := last[path]; old != nil && old.etag == f.etag {
 				f.changed = old.changed
@@ -188,6 +193,9 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, version int) (st
 		return http.StatusNotModified, 0
 	}
 	body := f.body
+	if f.paint != nil {
+		body = f.paint.bytes()
+	}
 	if strings.Contains(string(body), origin) {
 		scheme := "http://"
 		if r.TLS != nil {

@@ -30,20 +30,21 @@ func timeline() []string {
 // builder makes the files of all versions. What is dear to make, it makes once.
 type builder struct {
 	layout *template.Template
-	drawn  map[string][]byte
+	drawn  map[string]*painting
+	card   map[string]*file
 }
 
 func newBuilder() *builder {
-	return &builder{layout: template.Must(template.ParseFS(content, "content/layout.html")), drawn: map[string][]byte{}}
+	return &builder{layout: template.Must(template.ParseFS(content, "content/layout.html")), drawn: map[string]*painting{}}
 }
 
-// draw paints a picture of the gallery.
-func (b *builder) draw(slug string, p picture, w, h int) []byte {
-	key := fmt.Sprintf("%s %d", slug, w)
-	if b.drawn[key] == nil {
-		b.drawn[key] = p.draw(w, h)
+// draw returns a picture of the gallery, the same for all versions.
+func (b *builder) draw(slug string, p picture, w, h int) *file {
+	what := fmt.Sprintf("%s %d %v", slug, w, p)
+	if b.drawn[what] == nil {
+		b.drawn[what] = &painting{what: what, picture: p, w: w, h: h}
 	}
-	return b.drawn[key]
+	return &file{mime: "image/png", paint: b.drawn[what]}
 }
 
 // page renders one page of the site's own layout.

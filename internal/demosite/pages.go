@@ -139,8 +139,8 @@ func (b *builder) galleryPages(version int) map[string]*file {
 	pics := pictures(version)
 	for _, slug := range sortedPictures(pics) {
 		p := pics[slug]
-		files["/gallery/small/"+slug+".png"] = &file{mime: "image/png", body: b.draw(slug, p, 320, 200)}
-		files["/gallery/large/"+slug+".png"] = &file{mime: "image/png", body: b.draw(slug, p, 640, 400)}
+		files["/gallery/small/"+slug+".png"] = b.draw(slug, p, 320, 200)
+		files["/gallery/large/"+slug+".png"] = b.draw(slug, p, 640, 400)
 		fmt.Fprintf(&t, "<li id=\"%[1]s\"><a href=\"large/%[1]s.png\"><img src=\"small/%[1]s.png\" width=\"320\" height=\"200\" alt=\"%[2]s\" loading=\"lazy\"></a><h3>%[2]s</h3></li>\n", slug, p.title)
 	}
 	t.WriteString("</ul>")

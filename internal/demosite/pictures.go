@@ -8,6 +8,7 @@ import (
 	"image/png"
 	"maps"
 	"slices"
+	"sync"
 )
 
 // picture is a painted sky: a field of stars and a few glows, from a seed.
@@ -39,6 +40,21 @@ func pictures(version int) map[string]picture {
 		delete(pics, "mist")
 	}
 	return pics
+}
+
+// painting is a picture that is drawn when it is first asked for. It is safe for concurrent use.
+type painting struct {
+	what    string // names the picture and its size: as good as its bytes
+	picture picture
+	w, h    int
+
+	once sync.Once
+	data []byte
+}
+
+func (p *painting) bytes() []byte {
+	p.once.Do(func() { p.data = p.picture.draw(p.w, p.h) })
+	return p.data
 }
 
 func sortedPictures(pics map[string]picture) []string { return slices.Sorted(maps.Keys(pics)) }
@@ -83,7 +99,7 @@ func (p picture) draw(w, h int) []byte {
 		}
 	}
 	var b bytes.Buffer
-	if err := png.Encode(&b, img); err != nil {
+	if err := (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(&b, img); err != nil {
 		panic(fmt.Sprintf("demosite: draw picture: %v", err)) // writing to memory
 	}
 	return b.Bytes()

@@ -1,0 +1,9 @@
+package demosite
+
+import "testing"
+
+func BenchmarkNew(b *testing.B) {
+	for b.Loop() {
+		New()
+	}
+}
