@@ -1,0 +1,183 @@
+package store
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"mirrord/site"
+)
+
+// openTest opens a state and a site in a folder; both are closed at the end, and the site is verified.
+func openTest(t testing.TB, dir string, opt Options) (*State, *Site) {
+	t.Helper()
+	st, err := OpenState(dir, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := st.OpenSite("x")
+	if err != nil {
+		st.Close()
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if s.db != nil {
+			verifyTest(t, s)
+			s.Close()
+		}
+		st.Close()
+	})
+	return st, s
+}
+
+// verifyTest fails for everything that Verify finds.
+func verifyTest(t testing.TB, s *Site) Stats {
+	t.Helper()
+	st, err := s.Verify(t.Context(), true, func(p Problem) { t.Errorf("verify: %s", p) })
+	if err != nil && t.Context().Err() == nil {
+		t.Error(err)
+	}
+	return st
+}
+
+// closeTest verifies and closes, so that the folder can be opened again.
+func closeTest(t testing.TB, st *State, s *Site) {
+	t.Helper()
+	verifyTest(t, s)
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := st.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func testURL(n int) site.URL {
+	return site.Canonical(fmt.Sprintf("http://h%d.example/dir%d/page%d.html", n%3, n%7, n))
+}
+
+// document makes the result of a document with the given body, its frame appended to the packs.
+func document(t testing.TB, s *Site, id int, body string, targets ...uint32) *Done {
+	t.Helper()
+	d := &Done{Resource: Resource{
+		ID: uint32(id), URL: testURL(id), Outcome: site.Fetched, Status: 200, Checked: 1000, Run: 1, InSet: true, Fetched: 1000, MIME: "text/html",
+		Size: int64(len(body)), Digest: sha256.Sum256([]byte(body)), Format: 1, Body: PackBody, Changed: 1,
+	}, Targets: targets, Linked: true}
+	var err error
+	d.At, err = s.AppendFrame(s.NewFrameWriter(), metaOf(&d.Resource), []byte("links"), []byte(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func metaOf(r *Resource) FrameMeta {
+	return FrameMeta{ID: r.ID, URL: r.URL.String(), MIME: r.MIME, Fetched: r.Fetched, Size: r.Size, Digest: hex.EncodeToString(r.Digest[:]), Format: r.Format}
+}
+
+// blobOf makes the result of a body that is a blob.
+func blobOf(t testing.TB, s *Site, id int, body string) *Done {
+	t.Helper()
+	d := &Done{Resource: Resource{
+		ID: uint32(id), URL: testURL(id), Outcome: site.Fetched, Status: 200, Checked: 1000, Run: 1, InSet: true, Fetched: 1000, MIME: "image/png",
+		Size: int64(len(body)), Digest: sha256.Sum256([]byte(body)), Body: BlobBody, Changed: 1,
+	}, Linked: true}
+	if err := s.Blobs.Put(d.Digest, []byte(body), at(1000)); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// newURLs are the URLs first to last-1, as pending.
+func newURLs(first, last int) (out []NewURL) {
+	for n := first; n < last; n++ {
+		out = append(out, NewURL{URL: testURL(n).String(), Depth: n % 5, Requis: n%4 == 0})
+	}
+	return out
+}
+
+func commit(t testing.TB, s *Site, first uint32, news []NewURL, done ...*Done) {
+	t.Helper()
+	if err := s.Commit(first, news, done); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// foldAll folds for a version; every URL without a record stays pending.
+func foldAll(t testing.TB, s *Site, version int) {
+	t.Helper()
+	if err := s.Fold(Folding{Version: version, Pending: func(uint32) bool { return true }, Path: func(*Resource) string { return "" }}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func resources(t testing.TB, s *Site) map[string]Resource {
+	t.Helper()
+	out := map[string]Resource{}
+	if err := s.Resources(func(r *Resource) error { out[r.URL.String()] = *r; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// copyState copies a state directory as it is now, hard links and symbolic links included: what a kill would leave.
+func copyState(t testing.TB, from string) string {
+	t.Helper()
+	to := t.TempDir()
+	err := filepath.WalkDir(from, func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, p)
+		if err != nil || rel == "." {
+			return err
+		}
+		dst := filepath.Join(to, rel)
+		switch {
+		case d.IsDir():
+			return os.Mkdir(dst, 0o755)
+		case d.Type()&fs.ModeSymlink != 0:
+			target, err := os.Readlink(p)
+			if err != nil {
+				return err
+			}
+			return os.Symlink(target, dst)
+		}
+		data, err := os.ReadFile(p)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(dst, data, 0o644)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+func readFile(t testing.TB, root *os.Root, name string) string {
+	t.Helper()
+	data, err := root.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func at(s int64) time.Time { return time.Unix(s, 0) }
+
+func random(n int, seed byte) []byte {
+	d := sha256.Sum256([]byte{seed})
+	var b bytes.Buffer
+	for b.Len() < n {
+		d = sha256.Sum256(d[:])
+		b.Write(d[:])
+	}
+	return b.Bytes()[:n]
+}

@@ -1,0 +1,327 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	bolt "go.etcd.io/bbolt"
+	"pgregory.net/rapid"
+
+	"mirrord/site"
+)
+
+func TestCommitReplayFold(t *testing.T) {
+	dir := t.TempDir()
+	st, s := openTest(t, dir, Options{})
+	a := document(t, s, 0, "page zero", 1, 2)
+	commit(t, s, 0, newURLs(0, 4), a)
+	b := blobOf(t, s, 2, "picture")
+	commit(t, s, 4, newURLs(4, 5), b)
+	again := document(t, s, 0, "page zero again", 3)
+	commit(t, s, 5, nil, again)
+	closeTest(t, st, s)
+
+	st, s = openTest(t, dir, Options{})
+	if n, err := s.Known(); n != 5 || err != nil {
+		t.Errorf("known %d, %v", n, err)
+	}
+	var log []string
+	err := s.Replay(func(id uint32, u NewURL) error {
+		log = append(log, fmt.Sprintf("new %d %s %d %v", id, u.URL, u.Depth, u.Requis))
+		if u != newURLs(int(id), int(id)+1)[0] {
+			t.Errorf("url %d: %+v", id, u)
+		}
+		return nil
+	}, func(r *Resource, targets []byte, linked bool) error {
+		var ids []uint32
+		Targets(targets, func(id uint32) bool { ids = append(ids, id); return true })
+		log = append(log, fmt.Sprintf("done %d %v %v", r.ID, ids, linked))
+		return nil
+	})
+	want := []string{"new 0 ", "new 1 ", "new 2 ", "new 3 ", "done 0 [1 2] true", "new 4 ", "done 2 [] true", "done 0 [3] true"}
+	if err != nil || len(log) != len(want) {
+		t.Fatalf("%v, %q", err, log)
+	}
+	for i, w := range want {
+		if !strings.HasPrefix(log[i], w) {
+			t.Errorf("step %d: %q, want %q", i, log[i], w)
+		}
+	}
+	if r, ok, err := s.Get(testURL(0)); ok || err != nil {
+		t.Errorf("before the fold there is %+v, %v", r, err)
+	}
+	foldAll(t, s, 1)
+	got := resources(t, s)
+	if len(got) != 5 {
+		t.Errorf("%d resources", len(got))
+	}
+	if r := got[testURL(0).String()]; r.Digest != again.Digest || r.At != again.At {
+		t.Errorf("the first commit won: %+v", r)
+	}
+	if r := got[testURL(1).String()]; r.Outcome != site.Pending || r.ID != 1 || r.Depth != 1 {
+		t.Errorf("pending: %+v", r)
+	}
+	if l, err := s.TargetsOf(0); err != nil || !bytes.Equal(l, []byte{3}) {
+		t.Errorf("links %v, %v", l, err)
+	}
+	if r, ok, err := s.Get(testURL(2)); !ok || err != nil || r.Digest != b.Digest {
+		t.Errorf("%+v, %v, %v", r, ok, err)
+	}
+	if err := s.Replay(func(uint32, NewURL) error { return errors.New("not empty") }, func(*Resource, []byte, bool) error { return errors.New("not empty") }); err != nil {
+		t.Error(err)
+	}
+}
+
+// A model of what commits and folds mean: the last record of a URL holds, wherever a kill comes between the transactions of Fold.
+func TestFoldCutOffAnywhere(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		st, s := openTest(t, t.TempDir(), Options{Volatile: true})
+		defer func() {
+			verifyTest(t, s)
+			s.Close()
+			st.Close()
+		}()
+		want := map[string]string{} // URL -> reason of the record that holds
+		first := 0
+		for batch := range rapid.IntRange(1, 6).Draw(rt, "batches") {
+			n := rapid.IntRange(0, 10).Draw(rt, "new")
+			news := newURLs(first, first+n)
+			for _, u := range news {
+				want[u.URL] = ""
+			}
+			var done []*Done
+			for i, id := range rapid.SliceOfNDistinct(rapid.IntRange(0, max(first+n-1, 0)), 0, first+n, rapid.ID[int]).Draw(rt, "done") {
+				if first+n == 0 {
+					break
+				}
+				d := &Done{Resource: Resource{ID: uint32(id), URL: testURL(id), Outcome: site.Failed, Reason: fmt.Sprintf("%d.%d", batch, i)}}
+				want[d.URL.String()] = d.Reason
+				done = append(done, d)
+			}
+			commit(t, s, uint32(first), news, done...)
+			first += n
+		}
+		s.foldItems = rapid.IntRange(0, 8).Draw(rt, "items")
+		stop := rapid.IntRange(0, 5).Draw(rt, "stop")
+		killed := errors.New("killed")
+		s.step = func(string) {
+			if stop--; stop == 0 {
+				panic(killed)
+			}
+		}
+		func() {
+			defer func() {
+				if p := recover(); p != nil && p != any(killed) {
+					panic(p)
+				}
+			}()
+			foldAll(t, s, 1)
+		}()
+		s.step = nil
+		seen := map[string]string{} // what a resume learns: records, then the journal
+		for u, r := range resources(t, s) {
+			seen[u] = r.Reason
+		}
+		err := s.Replay(func(id uint32, u NewURL) error {
+			if _, ok := seen[u.URL]; !ok {
+				seen[u.URL] = ""
+			}
+			return nil
+		}, func(r *Resource, _ []byte, _ bool) error { seen[r.URL.String()] = r.Reason; return nil })
+		if err != nil || !maps.Equal(seen, want) {
+			rt.Fatalf("after the kill: %v\ngot  %v\nwant %v", err, seen, want)
+		}
+		foldAll(t, s, 1)
+		got := map[string]string{}
+		for u, r := range resources(t, s) {
+			got[u] = r.Reason
+		}
+		if !maps.Equal(got, want) {
+			rt.Fatalf("got  %v\nwant %v", got, want)
+		}
+	})
+}
+
+func TestFoldPaths(t *testing.T) {
+	_, s := openTest(t, t.TempDir(), Options{})
+	commit(t, s, 0, newURLs(0, 3), document(t, s, 0, "zero"), document(t, s, 1, "one"))
+	err := s.Fold(Folding{Version: 4, Pending: func(id uint32) bool { return false }, Path: func(r *Resource) string {
+		if r.ID == 0 {
+			return "zero.html"
+		}
+		return ""
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := resources(t, s)
+	if len(got) != 2 {
+		t.Errorf("%d resources: a URL that is not pending was kept without a record", len(got))
+	}
+	if r := got[testURL(0).String()]; r.Path != "zero.html" || r.Moved != 4 {
+		t.Errorf("%+v", r)
+	}
+	if r := got[testURL(1).String()]; r.Path != "" || r.Moved != 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// history returns the records before a version by URL; nil for a URL that was not there.
+func history(t *testing.T, s *Site, version int) map[string]*Resource {
+	t.Helper()
+	out := map[string]*Resource{}
+	err := s.db.View(func(tx *bolt.Tx) error {
+		prefix := seqKey(uint64(version))
+		c := tx.Bucket(bHistory).Cursor()
+		for k, v := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, v = c.Next() {
+			u, err := urlOfKey(k[8:])
+			if err != nil {
+				return err
+			}
+			if len(v) == 0 {
+				out[u.String()] = nil
+				continue
+			}
+			r := new(Resource)
+			if err := r.decode(u, v); err != nil {
+				return err
+			}
+			out[u.String()] = r
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestHistory(t *testing.T) {
+	_, s := openTest(t, t.TempDir(), Options{})
+	publishTest(t, s, 1, nil)
+	zero, one := document(t, s, 0, "zero"), document(t, s, 1, "one")
+	commit(t, s, 0, newURLs(0, 3), zero, one)
+	foldAll(t, s, 1)
+	if h := history(t, s, 1); len(h) != 0 {
+		t.Errorf("the first version has a history: %v", h)
+	}
+	// Version 2: zero changes, one is asked and is as before, three is new.
+	one.Checked, one.Outcome = 2000, site.Unchanged
+	commit(t, s, 3, newURLs(3, 4), document(t, s, 0, "zero, second"), one, document(t, s, 3, "three"))
+	foldAll(t, s, 2)
+	// The same run goes on after an interruption and changes zero once more: version 1's record stays the one to go back to.
+	commit(t, s, 4, nil, document(t, s, 0, "zero, third"))
+	foldAll(t, s, 2)
+	h := history(t, s, 2)
+	if len(h) != 2 || h[testURL(0).String()] == nil || h[testURL(3).String()] != nil {
+		t.Fatalf("history %v", h)
+	}
+	if h[testURL(0).String()].Digest != zero.Digest {
+		t.Error("the history has not the first record")
+	}
+	f, err := s.ReadFrame(NewFrameReader(), h[testURL(0).String()].At)
+	if err != nil || string(f.Body) != "zero" {
+		t.Errorf("the old body: %q, %v", f.Body, err)
+	}
+}
+
+func TestCommitRefusesLongURLs(t *testing.T) {
+	_, s := openTest(t, t.TempDir(), Options{})
+	long := "http://a/" + strings.Repeat("x", MaxURL-9)
+	news := []NewURL{{URL: long}}
+	commit(t, s, 0, news)
+	foldAll(t, s, 1)
+	d := &Done{Resource: Resource{URL: site.Canonical(long), Outcome: site.Gone, Body: BlobBody, InSet: false}}
+	commit(t, s, 1, nil, d)
+	foldAll(t, s, 2) // its key goes into the history, too
+	if err := s.Commit(1, []NewURL{{URL: long + "x"}}, nil); !errors.Is(err, ErrTooLong) {
+		t.Errorf("%v", err)
+	}
+	publishTest(t, s, 1, nil)
+	if err := s.Blobs.Put(d.Digest, nil, at(0)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestDamagedJournal(t *testing.T) {
+	_, s := openTest(t, t.TempDir(), Options{})
+	put := func(v []byte) {
+		if err := s.db.Update(func(tx *bolt.Tx) error { return tx.Bucket(bJournal).Put(seqKey(1), v) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	good := &Done{Resource: Resource{URL: testURL(0)}}
+	commit(t, s, 0, newURLs(0, 1), good)
+	for _, v := range [][]byte{{}, {0}, {0, 1, 3, ':', '/', '/', 0, 0, 0}, {0, 0, 1, 4, ':', '/', '/', '/', 2, recordVersion, rfPathIsURL, 0}, bytes.Repeat([]byte{0xff}, 40)} {
+		put(v)
+		err := s.Replay(func(_ uint32, u NewURL) error { _, err := storedURL(u.URL); return err }, func(*Resource, []byte, bool) error { return nil })
+		if !errors.Is(err, ErrDamaged) {
+			t.Errorf("%x: replay: %v", v, err)
+		}
+		var disk *DiskError
+		err = s.Fold(Folding{Pending: func(uint32) bool { return true }, Path: func(*Resource) string { return "" }})
+		if !errors.Is(err, ErrDamaged) || errors.As(err, &disk) {
+			t.Errorf("%x: fold: %v", v, err)
+		}
+	}
+	if err := s.db.Update(func(tx *bolt.Tx) error { return tx.Bucket(bJournal).Delete(seqKey(1)) }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRunIsKept(t *testing.T) {
+	dir := t.TempDir()
+	st, s := openTest(t, dir, Options{})
+	if r, err := s.Run(); r != nil || err != nil {
+		t.Fatal(r, err)
+	}
+	r := &Run{Started: 5, Fingerprint: "f"}
+	if err := s.BeginRun(r); err != nil || r.Number != 1 {
+		t.Fatal(r, err)
+	}
+	r.Retrieved = true
+	if err := s.SetRun(r); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.SetFingerprint("rules"); err != nil {
+		t.Fatal(err)
+	}
+	closeTest(t, st, s)
+	_, s = openTest(t, dir, Options{})
+	if got, err := s.Run(); err != nil || *got != *r {
+		t.Fatal(got, err)
+	}
+	if fp, err := s.Fingerprint(); fp != "rules" || err != nil {
+		t.Fatal(fp, err)
+	}
+	if err := s.SetRun(nil); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := s.Run(); r != nil || err != nil {
+		t.Fatal(r, err)
+	}
+	next := new(Run)
+	if err := s.BeginRun(next); err != nil || next.Number != 2 {
+		t.Fatal(next, err)
+	}
+}
+
+func BenchmarkCommit(b *testing.B) {
+	_, s := openTest(b, b.TempDir(), Options{Volatile: true})
+	var done []*Done
+	for i := range 256 {
+		done = append(done, &Done{Resource: Resource{ID: uint32(i), URL: testURL(i), Outcome: site.Gone, Reason: "status 404"}})
+	}
+	news := newURLs(0, 256)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := s.Commit(0, news, done); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/256, "ns/record")
+}

@@ -1,0 +1,199 @@
+package store
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	"pgregory.net/rapid"
+)
+
+func encodeFrame(t testing.TB, w *FrameWriter, m FrameMeta, links, body []byte) []byte {
+	t.Helper()
+	head, tail, err := w.encode(m, links, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(bytes.Clone(head), tail...)
+}
+
+func TestFrameRoundTrip(t *testing.T) {
+	for _, volatile := range []bool{false, true} {
+		w, r := (&Site{volatile: volatile}).NewFrameWriter(), NewFrameReader()
+		rapid.Check(t, func(rt *rapid.T) {
+			links, body := rapid.SliceOf(rapid.Byte()).Draw(rt, "links"), rapid.SliceOf(rapid.Byte()).Draw(rt, "body")
+			m := FrameMeta{ID: rapid.Uint32().Draw(rt, "id"), URL: "http://a/" + rapid.StringMatching(`[a-z]*`).Draw(rt, "url"), Size: int64(len(body))}
+			raw := encodeFrame(t, w, m, links, body)
+			f, err := r.decode(raw)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			if got, err := f.ParseMeta(); err != nil || got != m || !bytes.Equal(f.Links, links) || !bytes.Equal(f.Body, body) {
+				rt.Fatalf("%+v, %v", f, err)
+			}
+			n := rapid.IntRange(0, len(raw)-1).Draw(rt, "cut")
+			if _, err := r.decode(raw[:n]); !errors.Is(err, ErrDamaged) {
+				rt.Fatalf("cut to %d of %d bytes: %v", n, len(raw), err)
+			}
+			raw[n] ^= 1 << rapid.IntRange(0, 7).Draw(rt, "bit")
+			if _, err := r.decode(raw); err != nil && !errors.Is(err, ErrDamaged) {
+				rt.Fatalf("a bit is wrong at %d: %v", n, err)
+			} else if err == nil && n != 2 { // "mPk1" and "mPr1" do not differ in one bit
+				rt.Fatalf("a bit is wrong at %d, and nobody saw it", n)
+			}
+		})
+	}
+}
+
+func TestFrameBuffersAreGivenBack(t *testing.T) {
+	body := random(3<<20, 1)
+	for _, volatile := range []bool{false, true} {
+		w, r := (&Site{volatile: volatile}).NewFrameWriter(), NewFrameReader()
+		raw := encodeFrame(t, w, FrameMeta{URL: "http://a/"}, nil, body)
+		if f, err := r.decode(raw); err != nil || !bytes.Equal(f.Body, body) {
+			t.Fatal(err)
+		}
+		encodeFrame(t, w, FrameMeta{URL: "http://a/"}, nil, nil)
+		if n := max(cap(w.buf), cap(w.out), cap(r.out), cap(r.raw)); n > maxKept {
+			t.Errorf("volatile %v: a buffer of %d bytes is kept", volatile, n)
+		}
+	}
+}
+
+func FuzzFrame(f *testing.F) {
+	w := (&Site{}).NewFrameWriter()
+	plain := (&Site{volatile: true}).NewFrameWriter()
+	m := FrameMeta{ID: 1, URL: "http://a/b"}
+	f.Add(encodeFrame(f, w, m, []byte("links"), []byte("body")), false)
+	f.Add(encodeFrame(f, plain, m, []byte("links"), []byte("body")), false)
+	f.Add(encodeFrame(f, w, m, nil, bytes.Repeat([]byte("x"), 1000)), true)
+	f.Add([]byte(plainMagic+"\x01\x00\x00\x00\x00\x00\x00\x00\xff"), true)
+	r := NewFrameReader()
+	f.Fuzz(func(t *testing.T, raw []byte, fix bool) {
+		if fix && len(raw) >= frameHeader { // get past the checksum
+			raw = bytes.Clone(raw)
+			payload := raw[frameHeader:]
+			var h zstd.Header
+			if h.Decode(payload) == nil && (h.FrameContentSize > 16<<20 || h.WindowSize > 16<<20) {
+				return // a gigabyte for every input would end the fuzzing
+			}
+			binary.LittleEndian.PutUint32(raw[4:], uint32(len(payload)))
+			binary.LittleEndian.PutUint32(raw[8:], crc32.Checksum(payload, castagnoli))
+		}
+		fr, err := r.decode(raw)
+		if err != nil {
+			if !errors.Is(err, ErrDamaged) {
+				t.Fatal(err)
+			}
+			return
+		}
+		_, _ = fr.ParseMeta()
+	})
+}
+
+func TestPackRollsOver(t *testing.T) {
+	dir := t.TempDir()
+	st, s := openTest(t, dir, Options{})
+	s.packs.max = 4000
+	var done []*Done
+	for i := range 50 {
+		done = append(done, document(t, s, i, string(random(500+i, byte(i)))))
+	}
+	big := document(t, s, 50, string(random(10000, 99))) // longer than a pack
+	commit(t, s, 0, newURLs(0, 51), append(done, big)...)
+	closeTest(t, st, s)
+	packs, _ := filepath.Glob(filepath.Join(dir, "sites/x/packs/*.pack"))
+	if len(packs) < 7 {
+		t.Errorf("only %d packs", len(packs))
+	}
+	for _, p := range packs {
+		if fi, err := os.Stat(p); err != nil || fi.Size() > 4000 && fi.Size() < 10000 {
+			t.Errorf("%s: %v, %v", p, fi.Size(), err)
+		}
+	}
+	_, s = openTest(t, dir, Options{})
+	if num, _ := s.packs.where(); int(num) != len(packs) {
+		t.Errorf("goes on in pack %d of %d", num, len(packs))
+	}
+	foldAll(t, s, 1)
+	if n := len(resources(t, s)); n != 51 {
+		t.Errorf("%d resources", n)
+	}
+}
+
+// What was not committed is cut off, also when a new pack was begun.
+func TestPackUncommittedTail(t *testing.T) {
+	for _, roll := range []bool{false, true} {
+		dir := t.TempDir()
+		st, s := openTest(t, dir, Options{})
+		a := document(t, s, 0, "kept")
+		commit(t, s, 0, newURLs(0, 1), a)
+		if roll {
+			s.packs.max = 10
+		}
+		document(t, s, 1, "never committed")
+		document(t, s, 2, "neither")
+		closeTest(t, st, s)
+		st, s = openTest(t, dir, Options{})
+		if num, size := s.packs.where(); num != 1 || size != int64(a.At.Len) {
+			t.Errorf("roll %v: goes on at %d in pack %d", roll, size, num)
+		}
+		s.packs.max = int64(a.At.Len) + 1
+		b := document(t, s, 1, "another")
+		if roll && (b.At.Pack != 2 || b.At.Off != 0) || !roll && b.At.Pack != 2 {
+			t.Errorf("the next frame lies at %+v", b.At)
+		}
+		commit(t, s, 1, newURLs(1, 2), b)
+		closeTest(t, st, s)
+		openTest(t, dir, Options{})
+	}
+}
+
+func TestPackConcurrentAppends(t *testing.T) {
+	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
+	s.packs.max = 20000
+	done := make([]*Done, 400)
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			for i := g; i < len(done); i += 8 {
+				done[i] = document(t, s, i, fmt.Sprintf("body %d %x", i, random(i, byte(i))))
+			}
+		})
+	}
+	wg.Wait()
+	commit(t, s, 0, newURLs(0, len(done)), done...)
+	r := NewFrameReader()
+	for i, d := range done {
+		f, err := s.ReadFrame(r, d.At)
+		if err != nil || sha256.Sum256(f.Body) != d.Digest {
+			t.Errorf("frame %d: %v", i, err)
+		}
+	}
+}
+
+func TestPackBadPlaces(t *testing.T) {
+	_, s := openTest(t, t.TempDir(), Options{})
+	d := document(t, s, 0, "body")
+	commit(t, s, 0, newURLs(0, 1), d)
+	r := NewFrameReader()
+	for _, at := range []Place{
+		{}, {Pack: 9, Len: 100}, {Pack: 1, Off: -1, Len: 100}, {Pack: 1, Off: 1, Len: d.At.Len - 1}, {Pack: 1, Off: 0, Len: d.At.Len + 1}, {Pack: 1, Len: 1<<32 - 1},
+		{Pack: 1, Off: 1<<63 - 1, Len: 1 << 31}, {Pack: 1, Off: 1 << 62, Len: 100}, {Pack: 1, Len: 3},
+	} {
+		if _, err := s.ReadFrame(r, at); !errors.Is(err, ErrDamaged) {
+			t.Errorf("%+v: %v", at, err)
+		}
+	}
+	if f, err := s.ReadFrame(r, d.At); err != nil || string(f.Body) != "body" {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,126 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"mirrord/site"
+)
+
+func drawResource(t *rapid.T) Resource {
+	text := rapid.String()
+	u, _, err := site.Parse("https://example.org/" + rapid.StringMatching(`[a-z/%.]{0,20}(\?[a-z=]{0,5})?`).Draw(t, "url"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := Resource{
+		ID: rapid.Uint32().Draw(t, "id"), URL: u, Outcome: site.Outcome(rapid.IntRange(0, 10).Draw(t, "outcome")), Status: rapid.IntRange(0, 999).Draw(t, "status"),
+		Reason: text.Draw(t, "reason"), Checked: rapid.Int64Min(0).Draw(t, "checked"), Run: rapid.IntMin(0).Draw(t, "run"),
+		Failures: rapid.IntMin(0).Draw(t, "failures"), Gone: rapid.IntMin(0).Draw(t, "gone"), InSet: rapid.Bool().Draw(t, "in"),
+		Path: rapid.SampledFrom([]string{"", "a/b", "x.html", u.Path()[1:]}).Draw(t, "path"), Target: rapid.Uint32().Draw(t, "target"),
+		Changed: rapid.IntMin(0).Draw(t, "changed"), Moved: rapid.IntMin(0).Draw(t, "moved"), Referrer: rapid.Uint32().Draw(t, "ref"),
+		Depth: rapid.Int().Draw(t, "depth"), Requis: rapid.Bool().Draw(t, "requis"), NoFollow: rapid.Bool().Draw(t, "nofollow"), ShapeNew: rapid.Bool().Draw(t, "shapenew"),
+		Body: BodyKind(rapid.IntRange(0, 2).Draw(t, "body")), Format: rapid.Uint8().Draw(t, "format"),
+	}
+	if r.Body != NoBody {
+		r.Fetched, r.Size, r.Shape = rapid.Int64().Draw(t, "fetched"), rapid.Int64Min(0).Draw(t, "size"), rapid.Uint32().Draw(t, "shape")
+		r.Modified = rapid.Int64().Draw(t, "modified")
+		r.MIME, r.Charset, r.ETag, r.LastModified = text.Draw(t, "mime"), text.Draw(t, "charset"), text.Draw(t, "etag"), text.Draw(t, "lm")
+		copy(r.Digest[:], rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "digest"))
+	}
+	if r.Body == PackBody {
+		r.At = Place{rapid.Uint32().Draw(t, "pack"), rapid.Int64Min(0).Draw(t, "off"), rapid.Uint32().Draw(t, "len")}
+	}
+	return r
+}
+
+func TestRecordRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := drawResource(t)
+		b := want.append(nil)
+		var got Resource
+		if err := got.decode(want.URL, b); err != nil {
+			t.Fatal(err)
+		}
+		if got != want {
+			t.Fatalf("got %+v\nwant %+v", got, want)
+		}
+		for n := range b { // a value that is cut short is damage, never another record
+			if err := got.decode(want.URL, b[:n]); err == nil {
+				t.Fatalf("%d of %d bytes are taken for a record", n, len(b))
+			}
+		}
+	})
+}
+
+func FuzzRecord(f *testing.F) {
+	r := Resource{ID: 7, URL: testURL(1), Path: "dir1/page1.html", Body: PackBody, MIME: "text/html", At: Place{1, 2, 3}}
+	f.Add(testURL(1).String(), r.append(nil))
+	f.Add("", []byte{1, 0xff, 0, 0})
+	f.Fuzz(func(t *testing.T, u string, b []byte) {
+		c, err := storedURL(u)
+		if err != nil {
+			c = testURL(0)
+		}
+		var r, again Resource
+		if r.decode(c, b) != nil {
+			return
+		}
+		if err := again.decode(c, r.append(nil)); err != nil || again != r {
+			t.Fatalf("%+v becomes %+v, %v", r, again, err)
+		}
+	})
+}
+
+func FuzzBatch(f *testing.F) {
+	f.Add([]byte{0, 1, 5, 'h', 't', 't', 'p', ':', 0, 1, 0})
+	f.Add([]byte{0, 0, 0xff, 0xff, 0xff, 0xff, 0x0f})
+	f.Fuzz(func(t *testing.T, v []byte) {
+		var b batch
+		if err := b.decode(v); err != nil && !errors.Is(err, ErrDamaged) {
+			t.Fatal(err)
+		}
+		var r Resource
+		for _, d := range b.done {
+			if u, err := storedURL(d.url); err == nil {
+				u.Key(nil)
+				_ = r.decode(u, d.rec)
+				Targets(d.targets, func(uint32) bool { return true })
+			}
+		}
+	})
+}
+
+func TestTargetsRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ids := rapid.SliceOf(rapid.Uint32Max(1<<32-2)).Draw(t, "ids")
+		slices.Sort(ids)
+		b := AppendTargets([]byte("x"), ids)[1:]
+		var got []uint32
+		if !walkTargets(b, func(id uint32) bool { got = append(got, id); return true }) {
+			t.Fatal("not well formed")
+		}
+		if want := slices.Compact(ids); !slices.Equal(got, want) {
+			t.Fatalf("got %v, want %v", got, want)
+		}
+	})
+	if walkTargets([]byte{0x80}, func(uint32) bool { return true }) || walkTargets(bytes.Repeat([]byte{0xff}, 12), func(uint32) bool { return true }) {
+		t.Error("a damaged list is taken for a good one")
+	}
+}
+
+func TestStoredURL(t *testing.T) {
+	for _, s := range []string{"", ":///", "ftp://a/b", "http://", "http:///x", "http://a", "https:", strings.Repeat("x", 100)} {
+		if u, err := storedURL(s); !errors.Is(err, ErrDamaged) {
+			t.Errorf("%q: %v, %v", s, u, err)
+		}
+	}
+	if u, err := storedURL("http://a/"); err != nil || u.Host() != "a" {
+		t.Error(u, err)
+	}
+}
