@@ -180,7 +180,7 @@ func (r *run) admitNew(ids []int64, unknown []int, doc uint32, depth int, cs []c
 				r.notes.trap(u, reason)
 				continue
 			}
-			if allowed, reason := r.robotsAllow(rules, u); !allowed {
+			if allowed, reason := r.robotsAllow(rules, u); !allowed && silent(rules) == "" {
 				disallowed = reason
 			}
 		}

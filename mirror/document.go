@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"runtime"
 	"slices"
 	"time"
 
@@ -187,7 +188,8 @@ func (r *run) largeDocument(now *store.Resource, sink *bodySink) (body []byte, o
 	}
 	r.large.Lock()
 	if cap(r.largeBody) < int(size) {
-		r.largeBody = nil // gone before the new one comes
+		r.largeBody = nil
+		runtime.GC() // gone before the new one comes; it seldom does
 		r.largeBody = make([]byte, size)
 	}
 	body = r.largeBody[:size]
@@ -260,7 +262,7 @@ func (r *run) document(now, old *store.Resource, body []byte, linkHeader []strin
 		now.NoFollow = now.NoFollow || r.job.ObeyNofollow && meta.NoFollow
 	}
 	if format == relocate.HTML {
-		now.Shape = shape(&p.doc)
+		now.Shape = shape(&p.doc, body)
 	}
 	p.collect(r, now)
 	for _, h := range relocate.ParseLinkHeader(linkHeader) {
@@ -285,7 +287,11 @@ func (r *run) document(now, old *store.Resource, body []byte, linkHeader []strin
 
 // shape is a hash of what a page is beside its text: its title, and where its links lead without their queries. A site that
 // answers a login page everywhere gives its pages one shape, although the page names where the reader wanted to go.
-func shape(d *relocate.Doc) uint32 {
+// A page with neither title nor links is only like one with the same bytes.
+func shape(d *relocate.Doc, body []byte) uint32 {
+	if d.Title == "" && len(d.Links) == 0 {
+		return max(uint32(xxh3.Hash(body)), 1)
+	}
 	var h xxh3.Hasher
 	h.WriteString(d.Title)
 	for i := range d.Links {

@@ -34,6 +34,7 @@ type notes struct {
 	caps     map[string]bool
 	traps    Note
 	failures map[string]string // URL -> reason, of those that stayed failed
+	entries  map[string]string // URL -> reason, of entry points
 }
 
 // add counts one more URL under what.
@@ -87,11 +88,24 @@ func (n *notes) fail(u site.URL, reason string) {
 	}
 }
 
-// reason returns why a URL failed, "" when it did not.
+// decided keeps why an entry point is not what it should be.
+func (n *notes) decided(u site.URL, reason string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.entries == nil {
+		n.entries = map[string]string{}
+	}
+	n.entries[u.String()] = reason
+}
+
+// reason returns why a URL failed, or what else became of an entry point; "" when there is nothing to say.
 func (n *notes) reason(u site.URL) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.failures[u.String()]
+	if r := n.failures[u.String()]; r != "" {
+		return r
+	}
+	return n.entries[u.String()]
 }
 
 // list returns all notes in a stable order.

@@ -155,7 +155,7 @@ func (r *run) retrieve(parent context.Context) error {
 	r.front.run(ctx, r.workers(), r.now, func(id uint32, host string, turn bool) { r.work(ctx, id, host, turn) })
 	close(r.commits)
 	err := <-committed
-	r.largeBody = nil
+	r.betweenPhases()
 	if err == nil {
 		err = context.Cause(ctx)
 	}
@@ -318,6 +318,12 @@ func (r *run) ask(ctx context.Context, id uint32, host string, release func(fetc
 			r.front.add(host, id, prioSeed) // robots.txt took this turn
 		}
 		return true
+	}
+	if silent(rules) != "" { // another worker has just found out
+		if !r.seedHost[host] {
+			r.fail(&rec, host, silent(rules), false, 0)
+		}
+		return false
 	}
 	if ok, reason := r.robotsAllow(rules, u); !ok {
 		rec.Outcome, rec.Reason, rec.Status = site.Disallowed, reason, 0
@@ -535,6 +541,9 @@ func (r *run) redirect(rec *store.Resource, res *fetch.Result) {
 // finish hands what became of a URL to the committer and keeps the table in step.
 func (r *run) finish(d *store.Done) {
 	d.Run = r.state.Number
+	if d.Reason != "" && d.Referrer == 0 {
+		r.notes.decided(d.URL, d.Reason)
+	}
 	t := r.table
 	t.mu.Lock()
 	e := t.at(d.ID)
@@ -575,6 +584,9 @@ func (r *run) trouble(host, reason string, weight int) {
 	}
 	if reason == "" {
 		t.failures = 0
+		return
+	}
+	if t.down {
 		return
 	}
 	t.failures += weight
@@ -638,28 +650,38 @@ func (r *run) learnOrigin(ctx context.Context, u site.URL, host string, release 
 	if err != nil {
 		return
 	}
-	r.admitMu.Lock()
-	_, had := r.origins[u.Origin()]
-	r.origins[u.Origin()] = rules
-	r.admitMu.Unlock()
 	if d, ok := rules.CrawlDelay(); ok {
 		r.o.Hosts.SetCrawlDelay(host, d)
 		if d > r.job.Polite.MaxWait {
 			r.leaveHost(host, fmt.Sprintf("Crawl-delay of %v is longer than polite.max_wait", d))
 		}
 	}
-	if silent := rules.Err != nil || rules.Status == 429 || rules.Status >= 500; silent && !rules.Stale {
-		why := fmt.Sprintf("its robots.txt answers %d", rules.Status)
-		if rules.Err != nil {
-			why = fmt.Sprintf("its robots.txt cannot be had: %v", rules.Err)
-		}
+	if why := silent(rules); why != "" {
 		r.leaveHost(host, why)
 		r.notes.fail(u, why)
 	}
+	r.admitMu.Lock()
+	_, had := r.origins[u.Origin()]
+	r.origins[u.Origin()] = rules
+	r.admitMu.Unlock()
 	release(fetch.Observation{Duration: r.now().Sub(start), Status: 200})
 	if !had && rules.File != nil {
 		r.addSitemaps(u, rules.File.Sitemaps())
 	}
+}
+
+// silent says why an origin's rules are not known, "" when they are. Such rules disallow everything for now (RFC 9309 2.3.1.4); that is no
+// reason to drop what the mirror has.
+func silent(rules *fetch.Robots) string {
+	switch {
+	case rules == nil || rules.Stale:
+		return ""
+	case rules.Err != nil:
+		return fmt.Sprintf("its robots.txt cannot be had: %v", rules.Err)
+	case rules.Status == 429 || rules.Status >= 500:
+		return fmt.Sprintf("its robots.txt answers %d", rules.Status)
+	}
+	return ""
 }
 
 // robotsAllow asks the rules about one URL.

@@ -38,7 +38,7 @@ func (r *run) settle(j *judgement, retrieved bool) error {
 			return err
 		}
 	}
-	if j.verdict == Suspicious {
+	if j.verdict == Suspicious || j.anew && j.left == 0 {
 		return r.site.SetRun(nil) // what was retrieved is kept; the next run asks anew, accept publishes this one
 	}
 	r.state.Retrieved = retrieved && j.left == 0 && j.verdict == Complete
@@ -173,6 +173,9 @@ const (
 	shapeShare = 0.5  // of the pages of a known site
 	shapeNew   = 20   // pages that a new site must have for a judgement
 	shapeFresh = 0.85 // of the pages of a new site
+
+	shapeSpread = 20  // one page's size differs by at most a twentieth,
+	shapeSlack  = 100 // and some bytes that say where the reader wanted to go
 )
 
 // judgeShapes looks for a login or error page that a site answers everywhere with status 200: many pages whose title and links
@@ -203,22 +206,32 @@ func (r *run) judgeShapes(j *judgement) error {
 	if err != nil || best == 0 {
 		return err
 	}
-	n := shapes[best]
-	if r.live == nil && (pages < shapeNew || float64(n) < shapeFresh*float64(pages)) ||
-		r.live != nil && (n < shapeLeast || float64(n) < shapeShare*float64(pages)) {
-		return nil
-	}
-	j.suspicious("%d of %d pages have become the same page, such as %s: a login or error page?", n, pages, example)
-	// Their validators are not those of the pages that should be there: a site that is well again could answer 304 to them.
-	var doubtful []uint32
+	// Pages of one template may have the same title and links and be pages all the same: then their sizes differ.
+	var ids []uint32
+	var sizes []int64
 	err = r.site.Resources(func(rec *store.Resource) error {
 		if rec.InSet && rec.Shape == best && rec.ShapeNew && rec.Run == r.state.Number {
-			doubtful = append(doubtful, rec.ID)
+			ids, sizes = append(ids, rec.ID), append(sizes, rec.Size)
 		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
+	sorted := slices.Sorted(slices.Values(sizes))
+	usual := sorted[len(sorted)/2]
+	var doubtful []uint32
+	for i, id := range ids {
+		if d := sizes[i] - usual; max(d, -d) <= usual/shapeSpread+shapeSlack {
+			doubtful = append(doubtful, id)
+		}
+	}
+	n := len(doubtful)
+	if r.live == nil && (pages < shapeNew || float64(n) < shapeFresh*float64(pages)) ||
+		r.live != nil && (n < shapeLeast || float64(n) < shapeShare*float64(pages)) {
+		return nil
+	}
+	j.suspicious("%d of %d pages have become the same page, such as %s: a login or error page?", n, pages, example)
+	// Their validators are not those of the pages that should be there: a site that is well again could answer 304 to them.
 	return r.amend(doubtful, func(rec *store.Resource) { rec.ETag, rec.LastModified = "", "" })
 }

@@ -16,6 +16,7 @@ type judgement struct {
 	verdict Verdict
 	reasons []string
 	left    int64 // URLs still to be asked
+	anew    bool  // what was decided must be asked again: the next run does not go on with this one
 }
 
 func (j *judgement) partial(format string, args ...any) {
@@ -97,6 +98,7 @@ func (r *run) judgeSeeds(j *judgement) {
 			j.suspicious("%s", what)
 		case i == 0:
 			j.partial("%s", what)
+			j.anew = true
 		default:
 			r.notes.add("entry points that could not be had", u)
 		}
@@ -110,9 +112,6 @@ func (r *run) outcomeText(id uint32) string {
 	text := e.outcome.String()
 	if reason := r.notes.reason(t.urlOf(id)); reason != "" {
 		text += " (" + reason + ")"
-	}
-	if e.outcome == site.Redirected && e.target > 0 {
-		text += " to " + t.urlOf(e.target-1).String()
 	}
 	return text
 }

@@ -259,3 +259,10 @@ func TypeOf(p string) string {
 	}
 	return "text/html; charset=utf-8"
 }
+
+// Clear makes every host unknown.
+func (w *Web) Clear() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	clear(w.pages)
+}
