@@ -173,11 +173,8 @@ func checkOutput(out string) error {
 	if here, err := os.Stat("."); err == nil && os.SameFile(fi, here) {
 		return usagef("-o %s: the mirror cannot replace the directory that you are in; name a new one", out)
 	}
-	if formatOf(abs) != formatDir {
-		if !fi.Mode().IsRegular() {
-			return fmt.Errorf("-o %s: a directory or something else than a file stands there; choose another name", out)
-		}
-		return nil
+	if format := formatOf(abs); format != formatDir {
+		return replaceable(out, format)
 	}
 	if !fi.IsDir() {
 		return fmt.Errorf("-o %s: a file stands there; name a directory, or a file that ends in .phm", out)
