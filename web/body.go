@@ -1,0 +1,115 @@
+package web
+
+import (
+	"bytes"
+	"encoding/base64"
+	"io"
+	"net/http"
+	"strings"
+)
+
+// body sends a file: whole, in ranges, compressed, or not at all when the client has it.
+func (v *view) body(r Resource) error {
+	coding := ""
+	if compressible(r.MIME) && r.Size >= minCompress {
+		v.w.Header().Add("Vary", "Accept-Encoding")
+		if v.r.Header.Get("Range") == "" {
+			coding = v.codings.choose(v.r.Header.Values("Accept-Encoding"), r.Size)
+		}
+	}
+	if coding != "" && v.method() && v.fresh(r, coding) { // nothing need be compressed to say so
+		v.describe(r, coding)
+		v.w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	if coding != "" {
+		packed, err := v.codings.get(v.r.Context(), r, coding, v.snap.Table.Open)
+		if err != nil {
+			return err
+		}
+		if packed != nil {
+			v.describe(r, coding)
+			v.w.Header().Set("Content-Type", contentType(r))
+			v.w.Header().Set("Content-Encoding", coding)
+			http.ServeContent(&sized{v.w, int64(len(packed))}, v.r, "", r.Modified, bytes.NewReader(packed))
+			return nil
+		}
+	}
+	f, err := v.snap.Table.Open(r)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	v.describe(r, "")
+	v.w.Header().Set("Content-Type", contentType(r))
+	http.ServeContent(v.w, v.r, "", r.Modified, f)
+	return nil
+}
+
+// describe sets the validators. http.ServeContent writes Last-Modified and answers by both (RFC 9110 §13.2).
+func (v *view) describe(r Resource, coding string) {
+	h := v.w.Header()
+	h.Set("ETag", etag(r, coding))
+	if h.Get("Cache-Control") == "" {
+		h.Set("Cache-Control", "no-cache") // keep it, but ask whether a new version has come
+	}
+}
+
+// etag is strong: the SHA-256 of the file, and the coding, which makes other bytes of it.
+func etag(r Resource, coding string) string {
+	tag := base64.RawURLEncoding.EncodeToString(r.Digest[:])
+	if coding != "" {
+		tag += "-" + coding
+	}
+	return `"` + tag + `"`
+}
+
+func (v *view) method() bool { return v.r.Method == http.MethodGet || v.r.Method == http.MethodHead }
+
+// fresh reports whether the client has exactly this representation by its entity tag, and asks for nothing else.
+func (v *view) fresh(r Resource, coding string) bool {
+	h := v.r.Header
+	if h.Get("If-Match") != "" || h.Get("If-Unmodified-Since") != "" {
+		return false
+	}
+	want := etag(r, coding)
+	for _, line := range h.Values("If-None-Match") {
+		for tag := range strings.SplitSeq(line, ",") { // our tags have no comma
+			if strings.TrimPrefix(strings.TrimSpace(tag), "W/") == want {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// sized states the length of a compressed body, which http.ServeContent leaves out.
+type sized struct {
+	http.ResponseWriter
+	n int64
+}
+
+func (s *sized) WriteHeader(status int) {
+	if status == http.StatusOK {
+		s.Header().Set("Content-Length", itoa(s.n))
+	}
+	s.ResponseWriter.WriteHeader(status)
+}
+
+func (s *sized) Unwrap() http.ResponseWriter { return s.ResponseWriter }
+
+var _ io.Writer = (*sized)(nil)
+
+// minCompress is the size in bytes from which compressing saves a packet.
+const minCompress = 1024
+
+// compressible reports whether bodies of a type get smaller: text in all its forms, and the few binary ones that are not packed.
+func compressible(mime string) bool {
+	switch mime {
+	case "application/javascript", "application/x-javascript", "application/ecmascript", "application/json", "application/xml", "application/wasm",
+		"application/rtf", "application/postscript", "application/x-tex", "application/x-sh", "application/x-tar", "application/rss+xml",
+		"image/bmp", "image/x-icon", "image/vnd.microsoft.icon", "font/ttf", "font/otf", "application/vnd.ms-fontobject", "application/x-font-ttf":
+		return true
+	}
+	return strings.HasPrefix(mime, "text/") || strings.HasSuffix(mime, "+xml") || strings.HasSuffix(mime, "+json")
+}

@@ -1,0 +1,133 @@
+package web
+
+import (
+	"errors"
+	"fmt"
+	"html/template"
+	"log/slog"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"time"
+
+	"mirrord/site"
+)
+
+// Options say how mirrors are served. Only Sites is required.
+type Options struct {
+	Sites Sites // what is served
+
+	// Base is the host name, without port, below which every mirror has its own: NAME.Base. Default: mirrors by host only at
+	// NAME.localhost, which browsers lead to the machine they run on (RFC 6761).
+	Base string
+	// Hosts are other names of the base host. Literal addresses and localhost are always good; any other Host is refused with 421, so that
+	// a name which an attacker points at this machine (DNS rebinding) reads nothing.
+	Hosts []string
+	// Aliases are other host names of mirrors: host name, without port, to mirror.
+	Aliases map[string]string
+	// Only limits what is served to these mirrors. Default: all.
+	Only []string
+	// HTTPS says that clients come by https, through a proxy in front; it decides the scheme of the addresses in headers and pages.
+	HTTPS bool
+	// StayHere answers 404 for what is not mirrored, with a link to the origin, instead of a redirect there.
+	StayHere bool
+
+	// Forward sends requests that only a program of the origin can answer to the origin. Default: they are redirected, see Forward.
+	Forward *Forward
+
+	// CacheBytes bounds the memory for compressed bodies. Default 32 MiB; negative: nothing is compressed.
+	CacheBytes int64
+	// MaxCompress is the largest body in bytes that is compressed. Default 4 MiB: all of it is in memory at that time.
+	MaxCompress int64
+
+	Log *slog.Logger // default: none
+}
+
+// Forward bounds what is sent on to an origin: GET, HEAD and POST to a URL below the primary origin of a mirror that is not mirrored
+// and is a program, or is posted to. Cookies and credentials are passed in neither direction.
+type Forward struct {
+	// Transport makes the exchange. It must refuse addresses that a mirror may not reach, after DNS. Required.
+	Transport http.RoundTripper
+	// Allow decides for each URL, after the rule above. Default: all.
+	Allow func(name string, u site.URL) bool
+	// Programs says which URLs are programs. Default: the rule of site.Programs.
+	Programs *site.ProgramRule
+	// Parallel is how many requests are under way at once; one more gets 503. Default 8.
+	Parallel int
+	// MaxRequest and MaxAnswer bound the bodies in bytes. Default 1 MiB and 32 MiB.
+	MaxRequest, MaxAnswer int64
+	// Timeout bounds one exchange. Default 30 s.
+	Timeout time.Duration
+}
+
+// Server is the http.Handler of the base host and of the host names of all mirrors. It is safe for concurrent use.
+type Server struct {
+	o       Options
+	base    string          // lower case
+	hosts   map[string]bool // names of the base host
+	aliases map[string]string
+	only    map[string]bool // nil: all
+	forward *forwarder      // nil: redirect
+	codings *codings
+	pages   *template.Template
+	log     *slog.Logger
+}
+
+// New checks options and returns a server.
+func New(o Options) (*Server, error) {
+	if o.Sites == nil {
+		return nil, errors.New("web: no sites to serve")
+	}
+	s := &Server{o: o, base: normalHost(o.Base), hosts: map[string]bool{"localhost": true}, aliases: map[string]string{}, log: o.Log}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if s.base == "" {
+		s.base = "localhost"
+	}
+	if net.ParseIP(s.base) != nil || strings.ContainsAny(s.base, "/:@ ") {
+		return nil, fmt.Errorf("web: base %q is no host name: mirrors need host names below it", o.Base)
+	}
+	s.hosts[s.base] = true
+	for _, h := range o.Hosts {
+		s.hosts[normalHost(h)] = true
+	}
+	for h, name := range o.Aliases {
+		if h = normalHost(h); s.hosts[h] {
+			return nil, fmt.Errorf("web: %s cannot be the base host and the mirror %s", h, name)
+		}
+		s.aliases[h] = name
+	}
+	if o.Only != nil {
+		s.only = map[string]bool{}
+		for _, n := range o.Only {
+			s.only[n] = true
+		}
+	}
+	var err error
+	if s.forward, err = newForwarder(o.Forward); err != nil {
+		return nil, err
+	}
+	cache, largest := o.CacheBytes, o.MaxCompress
+	if cache == 0 {
+		cache = 32 << 20
+	}
+	if largest <= 0 {
+		largest = 4 << 20
+	}
+	s.codings = newCodings(cache, largest, runtime.GOMAXPROCS(0))
+	if s.pages, err = parsePages(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// normalHost returns a host name in lower case, without port, trailing dot and brackets.
+func normalHost(h string) string {
+	if host, _, err := net.SplitHostPort(h); err == nil {
+		h = host
+	}
+	h = strings.TrimSuffix(strings.TrimPrefix(h, "["), "]")
+	return strings.ToLower(strings.TrimSuffix(h, "."))
+}

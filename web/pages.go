@@ -1,0 +1,193 @@
+package web
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"html/template"
+	"net"
+	"net/http"
+	"time"
+)
+
+// parsePages parses the templates of our own pages.
+func parsePages() (*template.Template, error) {
+	t := template.New("pages").Funcs(template.FuncMap{
+		"day":  func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") },
+		"iso":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"size": sizeText,
+	})
+	for name, text := range map[string]string{"head": headPage, "index": indexPage, "missing": missingPage} {
+		if _, err := t.New(name).Parse(text); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+const headPage = `<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{{.}}</title>
+<style>
+body { font: 1rem/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #222; background: #fff; color-scheme: light dark }
+table { border-collapse: collapse; width: 100% }
+th, td { text-align: left; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid #ccc; vertical-align: top }
+td.n, th.n { text-align: right; font-variant-numeric: tabular-nums }
+@media (prefers-color-scheme: dark) { body { color: #ddd; background: #181818 } a { color: #8bf } th, td { border-color: #444 } }
+</style></head>
+`
+
+const indexPage = `{{template "head" "Mirrors"}}<body><main>
+<h1>Mirrors</h1>
+{{if .Sites}}<table>
+<thead><tr><th>Mirror</th><th>Origin</th><th>Version</th><th>Retrieved (UTC)</th><th class="n">Files</th><th class="n">Size</th></tr></thead>
+<tbody>
+{{range .Sites}}<tr><td><a href="{{.Address}}">{{if .Title}}{{.Title}}{{else}}{{.Name}}{{end}}</a>{{if .Title}} <small>{{.Name}}</small>{{end}}</td>
+<td><a href="{{.Origin}}/" rel="noreferrer">{{.Origin}}</a></td><td>{{.Version}}</td><td><time datetime="{{iso .Retrieved}}">{{day .Retrieved}}</time></td>
+<td class="n">{{.Files}}</td><td class="n">{{size .Bytes}}</td></tr>
+{{end}}</tbody></table>
+{{else}}<p>Nothing is mirrored yet.</p>
+{{end}}</main></body></html>
+`
+
+const missingPage = `{{template "head" "Not mirrored"}}<body><main>
+<h1>Not mirrored</h1>
+<p>{{.What}}</p>
+{{if .Origin}}<p>The original is at <a href="{{.Origin}}" rel="noreferrer">{{.Origin}}</a>.</p>
+{{end}}{{if .Start}}<p>The mirror of {{.Name}} begins <a href="{{.Start}}">here</a>.</p>
+{{end}}</main></body></html>
+`
+
+// notFound is what the page for a missing address says.
+type notFound struct {
+	Name   string // of the mirror; may be empty
+	What   string // a sentence
+	Origin string // where the original is; may be empty
+	Start  string // where the mirror begins; may be empty
+}
+
+func (s *Server) notFound(w http.ResponseWriter, r *http.Request, n notFound) {
+	w.Header().Set("Cache-Control", "no-store")
+	s.page(w, r, http.StatusNotFound, "missing", n)
+}
+
+// page sends one of our own pages.
+func (s *Server) page(w http.ResponseWriter, r *http.Request, status int, name string, data any) {
+	var b bytes.Buffer
+	if err := s.pages.ExecuteTemplate(&b, name, data); err != nil {
+		s.log.Error("page failed", "page", name, "err", err)
+		http.Error(w, "this page cannot be shown", http.StatusInternalServerError)
+		return
+	}
+	isolatePage(w.Header())
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Length", itoa(int64(b.Len())))
+	w.WriteHeader(status)
+	if r.Method != http.MethodHead {
+		w.Write(b.Bytes()) // whom it does not reach has gone
+	}
+}
+
+// listed is one mirror in the list.
+type listed struct {
+	Name      string    `json:"name"`
+	Title     string    `json:"title,omitempty"`
+	Origin    string    `json:"origin"`  // primary origin, without a slash at its end
+	Address   string    `json:"address"` // of the mirror: by host where the request came by a host name
+	ByPath    string    `json:"by_path"` // the same by path
+	Version   int       `json:"version"`
+	Retrieved time.Time `json:"retrieved"`
+	Files     int       `json:"files"`
+	Bytes     int64     `json:"bytes"`
+}
+
+// names lists the mirrors that are served.
+func (s *Server) names() ([]string, error) {
+	all, err := s.o.Sites.Names()
+	if err != nil || s.only == nil {
+		return all, err
+	}
+	var out []string
+	for _, n := range all {
+		if s.only[n] {
+			out = append(out, n)
+		}
+	}
+	return out, nil
+}
+
+// list describes all mirrors that can be opened.
+func (s *Server) list(r *http.Request) ([]listed, error) {
+	names, err := s.names()
+	if err != nil {
+		return nil, err
+	}
+	host, port, err := net.SplitHostPort(r.Host)
+	if err != nil {
+		host, port = r.Host, ""
+	}
+	byHost := net.ParseIP(normalHost(host)) == nil
+	out := []listed{}
+	for _, name := range names {
+		st, err := s.open(name)
+		if err != nil {
+			continue // removed meanwhile
+		}
+		snap, err := st.Snapshot(r.Context(), 0)
+		if errors.Is(err, ErrNoVersion) || errors.Is(err, ErrNoSite) {
+			continue
+		}
+		if err != nil {
+			s.log.Warn("mirror left out of the list", "job", name, "err", err)
+			continue
+		}
+		l := listed{Name: name, Title: snap.Title, Origin: snap.Primary, ByPath: "/" + name + "/" + escapePath(snap.Entry), Version: snap.Number,
+			Retrieved: snap.Time.UTC().Truncate(time.Second), Files: snap.Files, Bytes: snap.Bytes}
+		snap.release()
+		l.Address = l.ByPath
+		if byHost {
+			h := name + "." + s.base
+			if port != "" {
+				h = net.JoinHostPort(h, port)
+			}
+			l.Address = s.scheme(r) + "://" + h + "/" + escapePath(snap.Entry)
+		}
+		out = append(out, l)
+	}
+	return out, nil
+}
+
+func (s *Server) serveIndex(w http.ResponseWriter, r *http.Request) {
+	all, err := s.list(r)
+	if err != nil {
+		s.failed(w, r, "", err)
+		return
+	}
+	w.Header().Set("Cache-Control", "no-cache")
+	s.page(w, r, http.StatusOK, "index", struct{ Sites []listed }{all})
+}
+
+func (s *Server) serveList(w http.ResponseWriter, r *http.Request) {
+	all, err := s.list(r)
+	if err == nil {
+		isolatePage(w.Header())
+		w.Header().Set("Cache-Control", "no-cache")
+		err = writeJSON(w, r, all)
+	}
+	if err != nil {
+		s.failed(w, r, "", err)
+	}
+}
+
+// sizeText writes a number of bytes for people.
+func sizeText(n int64) string {
+	units := [...]string{"B", "kB", "MB", "GB", "TB", "PB"}
+	f, i := float64(n), 0
+	for f >= 999.5 && i < len(units)-1 {
+		f /= 1000
+		i++
+	}
+	if i == 0 || f >= 9.95 {
+		return fmt.Sprintf("%.0f %s", f, units[i])
+	}
+	return fmt.Sprintf("%.1f %s", f, units[i])
+}

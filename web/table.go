@@ -1,0 +1,137 @@
+package web
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"io/fs"
+	"slices"
+
+	"mirrord/phm"
+	"mirrord/site"
+)
+
+// tableIndex finds lines of a phm.files by URL and by path. The lines stay on the disk: a file of the set costs 32 bytes of memory. It is
+// read-only once built, and safe for concurrent use.
+type tableIndex struct {
+	seed  maphash.Seed
+	lines []int64 // offset of each line, and the end of the last
+	urls  hashed
+	paths hashed
+}
+
+// hashed is a list of lines, sorted by the hash of what is looked up.
+type hashed struct {
+	sums  []uint64
+	lines []uint32
+}
+
+// indexTable reads a phm.files from its start. A line that breaks the format is left out: verify reports it, what is good is served.
+func indexTable(r io.Reader, files int) (*tableIndex, error) {
+	t := &tableIndex{seed: maphash.MakeSeed()}
+	files = min(max(files, 0), 1<<20) // what phm.json says is only a hint
+	t.lines = append(make([]int64, 0, files+1), 0)
+	urls, paths := make([]hashLine, 0, files), make([]hashLine, 0, files)
+	n := uint32(0)
+	for f, err := range phm.Files(&lineCounter{r: r, ends: &t.lines}) {
+		var bad *phm.LineError
+		switch {
+		case err == nil:
+			urls = append(urls, hashLine{maphash.String(t.seed, f.URL), n})
+			paths = append(paths, hashLine{maphash.String(t.seed, f.Path), n})
+		case !errors.As(err, &bad):
+			return nil, err
+		}
+		n++
+	}
+	t.urls, t.paths = sortHashes(urls), sortHashes(paths)
+	return t, nil
+}
+
+type hashLine struct {
+	sum  uint64
+	line uint32
+}
+
+func sortHashes(all []hashLine) hashed {
+	slices.SortFunc(all, func(a, b hashLine) int {
+		switch {
+		case a.sum < b.sum:
+			return -1
+		case a.sum > b.sum:
+			return 1
+		}
+		return int(a.line) - int(b.line)
+	})
+	h := hashed{make([]uint64, len(all)), make([]uint32, len(all))}
+	for i, x := range all {
+		h.sums[i], h.lines[i] = x.sum, x.line
+	}
+	return h
+}
+
+// lineCounter notes where the lines of what is read through it end.
+type lineCounter struct {
+	r    io.Reader
+	at   int64
+	ends *[]int64
+}
+
+func (c *lineCounter) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	for b := p[:n]; ; {
+		i := bytes.IndexByte(b, '\n')
+		if i < 0 {
+			break
+		}
+		b = b[i+1:]
+		*c.ends = append(*c.ends, c.at+int64(n-len(b)))
+	}
+	c.at += int64(n)
+	return n, err
+}
+
+// find returns the file whose key is want, and the number of its line. key takes it from a file.
+func (t *tableIndex) find(r io.ReaderAt, h hashed, want string, key func(*phm.File) string) (*phm.File, int, error) {
+	sum := maphash.String(t.seed, want)
+	i, _ := slices.BinarySearch(h.sums, sum)
+	for ; i < len(h.sums) && h.sums[i] == sum; i++ {
+		n := int(h.lines[i])
+		if n+1 >= len(t.lines) {
+			continue // a last line without its end
+		}
+		b := make([]byte, t.lines[n+1]-t.lines[n])
+		if _, err := r.ReadAt(b, t.lines[n]); err != nil && !errors.Is(err, io.EOF) {
+			return nil, 0, fmt.Errorf("read %s: %w", phm.FilesName, err)
+		}
+		f := new(phm.File)
+		if err := json.Unmarshal(b, f); err != nil {
+			return nil, 0, fmt.Errorf("read %s, line %d: %w", phm.FilesName, n+1, err)
+		}
+		if key(f) == want {
+			return f, n, nil
+		}
+	}
+	return nil, 0, nil
+}
+
+func (t *tableIndex) byURL(r io.ReaderAt, u site.URL) (*phm.File, int, error) {
+	return t.find(r, t.urls, u.String(), func(f *phm.File) string { return f.URL })
+}
+
+func (t *tableIndex) byPath(r io.ReaderAt, path string) (*phm.File, int, error) {
+	return t.find(r, t.paths, path, func(f *phm.File) string { return f.Path })
+}
+
+// resourceOf turns a line into a resource.
+func resourceOf(f *phm.File) (Resource, error) {
+	r := Resource{URL: site.Canonical(f.URL), Path: f.Path, MIME: f.Type, Modified: f.Modified, Size: f.Size}
+	if n, err := hex.Decode(r.Digest[:], []byte(f.SHA256)); err != nil || n != len(r.Digest) || r.URL.IsZero() || !fs.ValidPath(f.Path) {
+		return Resource{}, fmt.Errorf("%s: %q: %w", phm.FilesName, f.Path, phm.ErrTable)
+	}
+	return r, nil
+}
