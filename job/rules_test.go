@@ -12,6 +12,9 @@ func TestRules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if j.Programs.Suffixes == nil {
+		t.Error("an empty list where the default is not empty became nil, which is the default again")
+	}
 	scope, err := j.ScopeRule()
 	if err != nil {
 		t.Fatal(err)

@@ -110,6 +110,9 @@ func decodeList(k Key, p *[]string, v any) error {
 		return wrongType(k, v)
 	}
 	var out []string // nil when empty: one way to say nothing
+	if len(list) == 0 && *p != nil {
+		out = []string{} // none, where the default is some: package site takes nil for its own default
+	}
 	for _, e := range list {
 		s, ok := e.(string)
 		if !ok {
