@@ -182,7 +182,7 @@ func (d *demo) end(ctx context.Context, st *store.State, url string) error {
 	if err != nil {
 		return err
 	}
-	d.say("\nIs it whole? %s.", verifySummary(report))
+	d.say("\nIs it whole? %s.", verifySummary(&verified{Report: report}))
 	if err := report.Err(); err != nil {
 		return err
 	}

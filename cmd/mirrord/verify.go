@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +12,7 @@ import (
 
 	"mirrord/mirror"
 	"mirrord/phm"
+	"mirrord/store"
 )
 
 func (a *app) verifyCommand() *cobra.Command {
@@ -19,32 +21,44 @@ func (a *app) verifyCommand() *cobra.Command {
 		Use:   "verify JOB|PATH",
 		Short: "Check that a mirror is whole and what it says it is",
 		Long: `Check a published mirror, a PHM directory or a PHM archive: every file is there with the size and digest that phm.files says, nothing else
-is, names are safe on every system, and every relative link of every page leads to a file. What exists as a file or directory is a PATH, all
-else a JOB; write ./NAME for a path that is also a job's name. Exit code 1 when something is wrong.`,
+is, names are safe on every system, and every relative link of every page leads to a file. Of a JOB what is kept besides is checked too: the
+database, every stored body, links and history. What exists as a file or directory is a PATH, all else a JOB; write ./NAME for a path that
+is also a job's name. Exit code 1 when something is wrong.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeJob,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			o := phm.VerifyOptions{Links: checkLinks()}
 			if noLinks {
 				o.Links = nil
 			}
-			return a.verify(args[0], o)
+			return a.verify(cmd.Context(), args[0], o)
 		},
 	}
 	cmd.Flags().BoolVar(&noLinks, "no-links", false, "do not read the links of pages")
 	return cmd
 }
 
-func (a *app) verify(what string, o phm.VerifyOptions) error {
-	var report *phm.Report
+// maxKeptProblems bounds what is said of a ruined site.
+const maxKeptProblems = 1000
+
+// verified is what was found: of the files, and of a job also of what is kept besides.
+type verified struct {
+	*phm.Report
+	Kept         *store.Stats    `json:"kept,omitempty"`
+	KeptProblems []store.Problem `json:"keptProblems,omitempty"`
+	Running      bool            `json:"running,omitempty"` // a run is under way, so that only the files could be checked
+}
+
+func (a *app) verify(ctx context.Context, what string, o phm.VerifyOptions) error {
+	report := new(verified)
 	fi, err := os.Stat(what)
 	switch {
 	case err == nil && fi.IsDir():
-		report, err = verifyDir(what, o)
+		report.Report, err = verifyDir(what, o)
 	case err == nil:
-		report, err = verifyFile(what, o)
+		report.Report, err = verifyFile(what, o)
 	case errors.Is(err, fs.ErrNotExist) && !strings.ContainsRune(what, os.PathSeparator):
-		report, err = a.verifySite(what, o)
+		report, err = a.verifySite(ctx, what, o)
 	}
 	if err != nil {
 		return err
@@ -57,20 +71,38 @@ func (a *app) verify(what string, o phm.VerifyOptions) error {
 		for _, p := range report.Problems {
 			a.printf("%s\n", p)
 		}
+		for _, p := range report.KeptProblems {
+			a.printf("%s\n", p)
+		}
 		if report.More > 0 {
 			a.printf("%d more problems are not shown\n", report.More)
 		}
 		a.printf("%s: %s\n", what, verifySummary(report))
 	}
-	if len(report.Problems) > 0 {
+	if report.problems() > 0 {
 		return &exitErr{code: exitError}
 	}
 	return nil
 }
 
-func verifySummary(r *phm.Report) string {
+// problems counts those that are not shown too.
+func (r *verified) problems() int {
+	n := len(r.Problems) + r.More
+	if r.Kept != nil {
+		n += r.Kept.Problems
+	}
+	return n
+}
+
+func verifySummary(r *verified) string {
 	s := fmt.Sprintf("%d files, %s; links of %d read; ", r.Files, mirror.Bytes(r.Bytes), r.Linked)
-	switch n := len(r.Problems) + r.More; n {
+	switch {
+	case r.Running:
+		s += "a run is under way, so what is kept besides was not looked at; "
+	case r.Kept != nil:
+		s += fmt.Sprintf("%d records, %d stored bodies read; ", r.Kept.Records, r.Kept.Frames+r.Kept.Blobs)
+	}
+	switch n := r.problems(); n {
 	case 0:
 		return s + "all is well"
 	case 1:
@@ -102,8 +134,8 @@ func verifyFile(name string, o phm.VerifyOptions) (*phm.Report, error) {
 	return phm.VerifyArchive(f, fi.Size(), phm.Limits{}, o)
 }
 
-// verifySite checks the published tree of a job.
-func (a *app) verifySite(name string, o phm.VerifyOptions) (*phm.Report, error) {
+// verifySite checks the published tree of a job and what is kept besides.
+func (a *app) verifySite(ctx context.Context, name string, o phm.VerifyOptions) (*verified, error) {
 	st, err := a.mustState()
 	if err != nil {
 		return nil, err
@@ -114,5 +146,22 @@ func (a *app) verifySite(name string, o phm.VerifyOptions) (*phm.Report, error) 
 		return nil, err
 	}
 	defer root.Close()
-	return phm.Verify(root.FS(), o)
+	out := new(verified)
+	if out.Report, err = phm.Verify(root.FS(), o); err != nil {
+		return nil, err
+	}
+	s, err := st.ReadSite(name)
+	if errors.Is(err, store.ErrLocked) {
+		out.Running = true
+		return out, nil
+	} else if err != nil {
+		return nil, err
+	}
+	stats, err := s.Verify(ctx, true, func(p store.Problem) {
+		if len(out.KeptProblems) < maxKeptProblems {
+			out.KeptProblems = append(out.KeptProblems, p)
+		}
+	})
+	out.Kept = &stats
+	return out, errors.Join(err, s.Close())
 }
