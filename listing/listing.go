@@ -1,0 +1,321 @@
+package listing
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"mirrord/site"
+)
+
+// The values of Listing.Server.
+const (
+	Nginx      = "nginx"
+	FancyIndex = "fancyindex"
+	Apache     = "apache"
+	Lighttpd   = "lighttpd"
+	Caddy      = "caddy"
+	IIS        = "iis"
+	Python     = "python"
+	Other      = "other" // a table in the manner of these, by something else
+)
+
+// MaxEntries bounds a listing. What a page lists beyond is left out, and the listing is not complete.
+const MaxEntries = 1 << 20
+
+// A Listing is what one index page said.
+type Listing struct {
+	Server   string
+	Entries  []Entry // sorted by Name, each name once
+	Complete bool    // the page was whole, unfiltered, and all of it was understood
+}
+
+// Precision is how exactly a time is known.
+type Precision uint8
+
+const (
+	TimeUnknown Precision = iota
+	ToDay
+	ToMinute
+	ToSecond
+)
+
+// Unit returns the length of time within which two moments look alike; 0 for TimeUnknown.
+func (p Precision) Unit() time.Duration {
+	switch p {
+	case ToDay:
+		return 24 * time.Hour
+	case ToMinute:
+		return time.Minute
+	case ToSecond:
+		return time.Second
+	}
+	return 0
+}
+
+// An Entry is one file or directory of a listing.
+type Entry struct {
+	Name string // decoded, without the slash of a directory; any bytes but '/' and NUL
+	URL  site.URL
+	Dir  bool
+	// Modified is when the entry changed, cut off to Precision; the zero time when unknown. With Local it is a wall clock of an unknown
+	// zone, written as if it were UTC.
+	Modified  time.Time
+	Precision Precision
+	Local     bool
+	// Size is the size in bytes, the middle of the range if it was rounded, -1 if unknown. SizeMin and SizeMax bound it (inclusive).
+	Size, SizeMin, SizeMax int64
+	SizeExact              bool
+}
+
+// placeholder is 1980-01-03 in Unix seconds: a time before is what tools write that know or want none (the epoch, or 1980 of ZIP
+// and FAT), and stays when the contents change.
+const placeholder = 315705600
+
+// Evidence returns what e says about the state of its file in a short text: time and size. It is empty when that is nothing to rely
+// on: a directory, an unknown time, a placeholder for one. Two observations of one name are Same exactly when their evidence is
+// equal and not empty, so it is all that need be kept.
+func (e Entry) Evidence() string {
+	if e.Dir || e.Precision == TimeUnknown || e.Modified.Unix() < placeholder {
+		return ""
+	}
+	return string(e.appendState(nil))
+}
+
+// appendState appends time and size.
+func (e Entry) appendState(b []byte) []byte {
+	switch e.Precision {
+	case TimeUnknown:
+		b = append(b, '?')
+	case ToDay:
+		b = e.Modified.AppendFormat(b, "2006-01-02")
+	case ToMinute:
+		b = e.Modified.AppendFormat(b, "2006-01-02T15:04")
+	default:
+		b = e.Modified.AppendFormat(b, "2006-01-02T15:04:05.999999999")
+	}
+	if e.Precision != TimeUnknown && !e.Local {
+		b = append(b, 'Z')
+	}
+	b = append(b, ' ')
+	switch {
+	case e.Size < 0:
+		b = append(b, '?')
+	case e.SizeExact:
+		b = strconv.AppendInt(b, e.Size, 10)
+	default:
+		b = strconv.AppendInt(b, e.SizeMin, 10)
+		b = append(b, '-')
+		b = strconv.AppendInt(b, e.SizeMax, 10)
+	}
+	return b
+}
+
+// String returns name, time and size for people.
+func (e Entry) String() string {
+	name := e.Name
+	if e.Dir {
+		name += "/"
+	}
+	return fmt.Sprintf("%s %s", name, e.appendState(nil))
+}
+
+// Same reports whether two observations of one entry say that it has not changed: the same file, its time known, time and size equal.
+// The older one must have been Settled, or a change soon after it may be hidden.
+func Same(old, new Entry) bool {
+	if old.Name != new.Name || old.Dir || new.Dir {
+		return false
+	}
+	ev := old.Evidence()
+	return ev != "" && ev == new.Evidence()
+}
+
+// zoneSpread bounds what a wall clock can be away from UTC, with an hour for a clock that is set back; skew bounds the difference
+// between the server's clock and ours.
+const (
+	zoneSpread = 15 * time.Hour
+	skew       = 2 * time.Minute
+)
+
+// Settled reports whether a change after now would show in e's time. It would not if e's time is so recent that the new one could
+// look the same. now is when the listing was asked for.
+func (e Entry) Settled(now time.Time) bool {
+	if e.Precision == TimeUnknown {
+		return false
+	}
+	margin := e.Precision.Unit() + skew
+	if e.Local {
+		margin += zoneSpread
+	}
+	return e.Modified.Add(margin).Before(now)
+}
+
+// Agrees reports whether the answer of the resource itself can be of the file that e tells of: its Last-Modified and length, where
+// known (zero time, -1). A resource that does not agree is no plain file, or the listing is not of this directory.
+func (e Entry) Agrees(modified time.Time, length int64) bool {
+	if e.Size >= 0 && length >= 0 && (length < e.SizeMin || length > e.SizeMax) {
+		return false
+	}
+	if e.Precision == TimeUnknown || modified.IsZero() {
+		return true
+	}
+	d := modified.UTC().Sub(e.Modified)
+	if !e.Local {
+		return 0 <= d && d < e.Precision.Unit()
+	}
+	// The same minute of the hour, in a zone that is a multiple of a quarter of an hour away.
+	if d < -zoneSpread || d > zoneSpread+e.Precision.Unit() {
+		return false
+	}
+	if e.Precision == ToDay {
+		return true
+	}
+	const quarter = 15 * time.Minute
+	return ((d%quarter)+quarter)%quarter < e.Precision.Unit()
+}
+
+// Find returns the entry of that decoded name.
+func (l *Listing) Find(name string) (Entry, bool) {
+	i, ok := slices.BinarySearchFunc(l.Entries, name, func(e Entry, name string) int { return cmp.Compare(e.Name, name) })
+	if !ok {
+		return Entry{}, false
+	}
+	return l.Entries[i], true
+}
+
+// Lookup returns the entry that u, a direct child of the directory dir, is called by, however u's path is percent-encoded. A
+// directory is found with its slash and without. No URL with a query is found.
+func (l *Listing) Lookup(dir, u site.URL) (Entry, bool) {
+	name, isDir, ok := child(dir, u)
+	if !ok {
+		return Entry{}, false
+	}
+	e, ok := l.Find(name)
+	return e, ok && (e.Dir || !isDir)
+}
+
+// Digest returns a fingerprint of the names, kinds, times and sizes, whatever their order on the page and the software that made it.
+func (l *Listing) Digest() [sha256.Size]byte {
+	h := sha256.New()
+	var b []byte
+	for _, e := range l.Entries {
+		b = binary.AppendUvarint(b[:0], uint64(len(e.Name)))
+		b = append(b, e.Name...)
+		if e.Dir {
+			b = append(b, '/')
+		}
+		b = append(b, 0)
+		b = append(e.appendState(b), 0)
+		h.Write(b)
+	}
+	return [sha256.Size]byte(h.Sum(nil))
+}
+
+// Parse returns the listing of the directory u that raw is, and whether it is one. raw is the page as it came, decompressed.
+func Parse(raw []byte, u site.URL) (*Listing, bool) {
+	if u.IsZero() || !strings.HasSuffix(u.Path(), "/") {
+		return nil, false
+	}
+	text := bytes.TrimLeft(bytes.TrimPrefix(raw, []byte("\ufeff")), " \t\r\n")
+	if len(text) == 0 {
+		return nil, false
+	}
+	var l *Listing
+	switch {
+	case text[0] == '[':
+		l = parseJSON(text, u)
+	case bytes.HasPrefix(text, []byte("<?xml")) && bytes.Contains(text[:min(len(text), 200)], []byte("<list>")):
+		l = parseXML(text, u)
+	case text[0] == '<' || bytes.HasPrefix(text, []byte("Index of")):
+		l = parseHTML(text, u)
+	}
+	if l == nil || !l.finish() {
+		return nil, false
+	}
+	if !unfiltered(u) {
+		l.Complete = false
+	}
+	return l, true
+}
+
+// finish sorts the entries. It reports false if a name is there twice.
+func (l *Listing) finish() bool {
+	slices.SortFunc(l.Entries, func(a, b Entry) int { return cmp.Compare(a.Name, b.Name) })
+	for i := 1; i < len(l.Entries); i++ {
+		if l.Entries[i].Name == l.Entries[i-1].Name {
+			return false
+		}
+	}
+	return true
+}
+
+// unfiltered reports whether u's query does nothing but sort. Apache filters by P=, caddy by limit= and offset=.
+func unfiltered(u site.URL) bool {
+	query, _ := u.Query()
+	for query != "" {
+		i := strings.IndexAny(query, "&;")
+		part := query
+		if i >= 0 {
+			part, query = query[:i], query[i+1:]
+		} else {
+			query = ""
+		}
+		key, _, _ := strings.Cut(part, "=")
+		switch key {
+		case "", "C", "O", "F", "V", "N", "M", "S", "D", "sort", "order":
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// child returns the decoded name of u as a direct child of the directory dir.
+func child(dir, u site.URL) (name string, isDir, ok bool) {
+	base := dir.Dir()
+	if u.Origin() != dir.Origin() || len(u.RequestURI()) != len(u.Path()) || !strings.HasPrefix(u.Path(), base) {
+		return "", false, false
+	}
+	rest := u.Path()[len(base):]
+	rest, isDir = strings.CutSuffix(rest, "/")
+	if rest == "" || strings.IndexByte(rest, '/') >= 0 {
+		return "", false, false
+	}
+	name = unescape(rest)
+	return name, isDir, strings.IndexByte(name, '/') < 0 && strings.IndexByte(name, 0) < 0
+}
+
+// unescape decodes percent-encoded bytes; what is no such stays.
+func unescape(s string) string {
+	if strings.IndexByte(s, '%') < 0 {
+		return s
+	}
+	b := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		if s[i] == '%' && i+2 < len(s) {
+			if hi, lo := unhex(s[i+1]), unhex(s[i+2]); hi >= 0 && lo >= 0 {
+				b = append(b, byte(hi<<4|lo))
+				i += 2
+				continue
+			}
+		}
+		b = append(b, s[i])
+	}
+	return string(b)
+}
+
+func unhex(c byte) int {
+	switch {
+	case '0' <= c && c <= '9':
+		return int(c - '0')
+	case 'a' <= c|0x20 && c|0x20 <= 'f':
+		return int(c|0x20-'a') + 10
+	}
+	return -1
+}

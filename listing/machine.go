@@ -1,0 +1,223 @@
+package listing
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"html"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"mirrord/site"
+)
+
+// A record is an element of a JSON listing; nginx and caddy have no member but name in common.
+type record struct {
+	Name string `json:"name"`
+	// nginx
+	Type  string `json:"type"`
+	Mtime string `json:"mtime"`
+	// caddy
+	URL       string `json:"url"`
+	ModTime   string `json:"mod_time"`
+	Mode      *int64 `json:"mode"`
+	IsDir     *bool  `json:"is_dir"`
+	IsSymlink *bool  `json:"is_symlink"`
+	// both
+	Size *int64 `json:"size"`
+}
+
+// parseJSON reads the listing of nginx (autoindex_format json) or caddy (Accept: application/json). It returns nil for any other
+// array: each element must be an object of exactly the server's members. An empty array is a listing only in nginx's bytes.
+func parseJSON(text []byte, u site.URL) *Listing {
+	if string(text) == "[\r\n]" {
+		return &Listing{Server: Nginx, Complete: true}
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if _, err := d.Token(); err != nil {
+		return nil
+	}
+	l := &Listing{Complete: true}
+	n := 0
+	for ; d.More(); n++ {
+		var r record
+		if err := d.Decode(&r); err != nil {
+			if n == 0 || !errors.Is(err, io.ErrUnexpectedEOF) {
+				return nil
+			}
+			l.Complete = false // cut short
+			return l
+		}
+		server, e, ok := r.entry(u)
+		if server == "" || n > 0 && server != l.Server {
+			return nil
+		}
+		l.Server = server
+		if !ok || len(l.Entries) == MaxEntries {
+			l.Complete = false
+			continue
+		}
+		l.Entries = append(l.Entries, e)
+	}
+	if n == 0 {
+		return nil
+	}
+	if _, err := d.Token(); err != nil {
+		l.Complete = false
+	} else if len(bytes.TrimSpace(text[d.InputOffset():])) > 0 {
+		return nil
+	}
+	return l
+}
+
+// entry returns the entry and the server that wrote it, "" if none did. A name that JSON could not hold has no entry.
+func (r *record) entry(u site.URL) (server string, e Entry, ok bool) {
+	e = Entry{Size: -1, SizeMin: -1, SizeMax: -1}
+	name := ""
+	switch {
+	case r.Type != "" && r.URL+r.ModTime == "" && r.Mode == nil && r.IsDir == nil && r.IsSymlink == nil:
+		server = Nginx
+		t, err := time.Parse(time.RFC1123, r.Mtime)
+		if err != nil || !strings.HasSuffix(r.Mtime, " GMT") {
+			return "", e, false
+		}
+		e.setTime(stamp{t.UTC(), ToSecond, false})
+		e.Dir = r.Type == "directory"
+		if r.Type != "file" && !e.Dir && r.Type != "other" || e.Dir == (r.Size != nil) && r.Type != "other" {
+			return "", e, false
+		}
+		name = r.Name
+		e.URL, _, _ = u.Resolve(escape(name, e.Dir))
+	case r.Type+r.Mtime == "" && r.URL != "" && r.Mode != nil && r.IsDir != nil && r.Size != nil:
+		server = Caddy
+		st, known := parseExactStamp(r.ModTime)
+		if !known {
+			return "", e, false
+		}
+		e.setTime(st)
+		e.Dir = *r.IsDir
+		name = strings.TrimSuffix(r.Name, "/")
+		e.URL, _, _ = u.Resolve(r.URL)
+	default:
+		return "", e, false
+	}
+	if r.Size != nil {
+		if *r.Size < 0 {
+			return "", e, false
+		}
+		e.setSize(exactSize(*r.Size))
+	}
+	if strings.ContainsRune(name, utf8.RuneError) {
+		return server, e, false
+	}
+	decoded, _, isChild := child(u, e.URL)
+	if !isChild || decoded != name {
+		return "", e, false
+	}
+	e.Name = name
+	return server, e, true
+}
+
+// escape writes a name as nginx does in its HTML listing: all but unreserved characters (RFC 3986, section 2.3) are encoded.
+func escape(name string, dir bool) string {
+	const hex = "0123456789ABCDEF"
+	b := make([]byte, 0, len(name)+3)
+	b = append(b, "./"...)
+	for i := 0; i < len(name); i++ {
+		c := name[i]
+		if 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' || c == '-' || c == '.' || c == '_' || c == '~' {
+			b = append(b, c)
+		} else {
+			b = append(b, '%', hex[c>>4], hex[c&15])
+		}
+	}
+	if dir {
+		b = append(b, '/')
+	}
+	return string(b)
+}
+
+// parseXML reads nginx's listing (autoindex_format xml). It is read as nginx writes it, and not as XML in general: one element a
+// line, attributes in their order, any bytes in names.
+func parseXML(text []byte, u site.URL) *Listing {
+	s := string(text)
+	if s, _ = strings.CutPrefix(s, `<?xml version="1.0"?>`); len(s) == len(text) {
+		return nil
+	}
+	s, ok := strings.CutPrefix(strings.TrimLeft(s, "\r\n"), "<list>")
+	if !ok {
+		return nil
+	}
+	l := &Listing{Server: Nginx}
+	for {
+		s = strings.TrimLeft(s, "\r\n")
+		if rest, ok := strings.CutPrefix(s, "</list>"); ok {
+			l.Complete = true
+			if trim(rest) != "" {
+				return nil
+			}
+			return l
+		}
+		if len(l.Entries) == MaxEntries {
+			return l
+		}
+		e, rest, ok := xmlEntry(s, u)
+		if !ok {
+			if strings.Contains(s, "</list>") || len(l.Entries) == 0 {
+				return nil
+			}
+			return l // cut short
+		}
+		l.Entries = append(l.Entries, e)
+		s = rest
+	}
+}
+
+// xmlEntry reads <file mtime="2024-02-29T13:05:07Z" size="999">name</file>.
+func xmlEntry(s string, u site.URL) (e Entry, rest string, ok bool) {
+	e = Entry{Size: -1, SizeMin: -1, SizeMax: -1}
+	s, ok = strings.CutPrefix(s, "<")
+	if !ok {
+		return e, s, false
+	}
+	tag, s, ok := strings.Cut(s, ` mtime="`)
+	if !ok || tag != "file" && tag != "directory" && tag != "other" {
+		return e, s, false
+	}
+	e.Dir = tag == "directory"
+	mtime, s, ok := strings.Cut(s, `"`)
+	if !ok {
+		return e, s, false
+	}
+	st, ok := parseExactStamp(mtime)
+	if !ok {
+		return e, s, false
+	}
+	e.setTime(st)
+	if after, has := strings.CutPrefix(s, ` size="`); has {
+		digits, after, found := strings.Cut(after, `"`)
+		z, ok := parseSize(digits)
+		if !found || !ok || !z.exact {
+			return e, s, false
+		}
+		e.setSize(z)
+		s = after
+	}
+	s, ok = strings.CutPrefix(s, ">")
+	if !ok {
+		return e, s, false
+	}
+	name, rest, ok := strings.Cut(s, "</"+tag+">")
+	if !ok || strings.IndexByte(name, '<') >= 0 {
+		return e, s, false
+	}
+	var err error
+	if e.URL, _, err = u.Resolve(escape(html.UnescapeString(name), e.Dir)); err != nil {
+		return e, s, false
+	}
+	e.Name, _, ok = child(u, e.URL)
+	return e, rest, ok && e.Name == html.UnescapeString(name)
+}
