@@ -49,7 +49,7 @@ type bodySink struct {
 // it is its turn to be scanned; one at a time, so that many of them on their way cost no memory.
 const (
 	smallBody = 128 << 10 // of something that is no document
-	smallDoc  = 512 << 10
+	smallDoc  = 256 << 10
 )
 
 func (r *run) newSink(u site.URL) *bodySink {

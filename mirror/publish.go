@@ -106,7 +106,7 @@ func (r *run) publish(ctx context.Context, j *judgement) error {
 		return nil
 	}
 	r.stats.phase.Store(int64(Relocating))
-	r.betweenPhases()
+	debug.FreeOSMemory() // of settling
 	tree, err := r.site.BuildTree()
 	if err != nil {
 		return err

@@ -164,7 +164,7 @@ func (r *run) retrieve(parent context.Context) error {
 
 // workers is how many exchanges may be under way: enough for a few hosts at their full number of connections.
 func (r *run) workers() int {
-	return min(max(2*int(r.job.Polite.Connections), 8), 64)
+	return min(max(int(r.job.Polite.Connections)+4, 16), 64)
 }
 
 // seed puts a URL that no document links to into the frontier.
