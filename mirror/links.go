@@ -166,6 +166,7 @@ func (d *docLinks) decode(b []byte) error {
 		var l relocate.Link
 		l.Start = prev + int32(r.num())
 		l.End = l.Start + int32(r.num())
+		r.bad = r.bad || l.Start < prev || l.End < l.Start
 		prev = l.End
 		l.Ctx = relocate.Context(r.num())
 		k := r.one()
@@ -184,10 +185,11 @@ func (d *docLinks) decode(b []byte) error {
 		var e relocate.Edit
 		e.Start = prev + int32(r.num())
 		e.End = e.Start + int32(r.num())
-		prev = e.Start
 		e.Why = relocate.EditKind(r.one())
 		e.Link = int32(r.num()) - 2
 		e.New = string(r.take(r.num()))
+		r.bad = r.bad || e.Start < prev || e.End < e.Start || e.Link < editNever || int(e.Link) >= len(d.links)
+		prev = e.Start
 		if e.Link != editNever {
 			d.edits = append(d.edits, e)
 		}
