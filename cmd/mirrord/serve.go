@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"mirrord/fetch"
+	"mirrord/job"
+	"mirrord/site"
+	"mirrord/web"
+)
+
+// serveFlags are the flags of serve.
+type serveFlags struct {
+	listen       string
+	base         string
+	hosts        []string
+	alias, own   map[string]string
+	https        bool
+	stay         bool
+	forward      bool
+	allowPrivate bool
+}
+
+func (a *app) serveCommand() *cobra.Command {
+	var f serveFlags
+	cmd := &cobra.Command{
+		Use:   "serve [JOB…]",
+		Short: "Serve mirrors over HTTP, for reading only",
+		Long: `Serve the published version of the mirrors named, or of all, for reading only.
+
+Every mirror is an origin of its own at NAME.BASE, where original paths and queries work; NAME.localhost works on this machine without any
+setup. Below /NAME/ on the base host it can be read without a name of its own, sandboxed: its scripts share nothing with any other page.
+What is not mirrored redirects to the origin. Versions are reached by datetime (Memento, RFC 7089). A run that goes on meanwhile is not
+disturbed, and a new version is served from the moment it is published.`,
+		Example: `  mirrord serve
+  mirrord serve samba --listen 127.0.0.1:8081 --forward
+  mirrord serve --listen 127.0.0.1:8080 --base mirrors.example.org --https   # behind a proxy that ends TLS for *.mirrors.example.org`,
+		ValidArgsFunction: a.completeJob,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.serve(cmd.Context(), args, f)
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.listen, "listen", "127.0.0.1:8080", "`ADDRESS` to listen on; port 0 takes a free one")
+	fl.StringVar(&f.base, "base", "", "`HOST` below which each mirror has its name (default localhost)")
+	fl.StringSliceVar(&f.hosts, "host", nil, "another `HOST` name of the base host; addresses, localhost and this machine's name are always good")
+	fl.StringToStringVar(&f.alias, "alias", nil, "`HOST=JOB`: another host name of a mirror")
+	fl.StringToStringVar(&f.own, "own", nil, "`JOB=ADDRESS`: serve a mirror alone on a listener of its own as well")
+	fl.BoolVar(&f.https, "https", false, "clients come by https, through a proxy in front")
+	fl.BoolVar(&f.stay, "stay", false, "answer 404 for what is not mirrored instead of redirecting to the origin")
+	fl.BoolVar(&f.forward, "forward", false, "send requests for programs, and forms, to the origin instead of redirecting there")
+	fl.BoolVar(&f.allowPrivate, "allow-private", false, "forward to private and loopback addresses too; those that a job names are always good")
+	return cmd
+}
+
+func (a *app) serve(ctx context.Context, names []string, f serveFlags) error {
+	for i, name := range names {
+		names[i] = strings.TrimSuffix(name, jobSuffix)
+		if !job.ValidName(names[i]) {
+			return usagef("%q cannot name a job", name)
+		}
+	}
+	for name := range f.own {
+		if !job.ValidName(name) {
+			return usagef("--own: %q cannot name a job", name)
+		}
+	}
+	st, err := a.mustState()
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	sites := web.NewStore(st, nil)
+	defer sites.Close()
+	for _, name := range names {
+		if _, err := sites.Site(name); err != nil {
+			return fmt.Errorf("serve %s: %w", name, err)
+		}
+	}
+	o := web.Options{Sites: sites, Base: f.base, Hosts: f.hosts, Aliases: f.alias, HTTPS: f.https, StayHere: f.stay, Log: a.log()}
+	if len(names) > 0 {
+		o.Only = names
+	}
+	if h, err := os.Hostname(); err == nil && h != "" {
+		o.Hosts = append(o.Hosts, h)
+	}
+	if f.forward {
+		fw, done, err := a.forwarding(f)
+		if err != nil {
+			return err
+		}
+		defer done()
+		o.Forward = fw
+	}
+	srv, err := web.New(o)
+	if err != nil {
+		return &exitErr{exitUsage, err}
+	}
+	return a.listenAndServe(ctx, srv, f)
+}
+
+// forwarding returns how programs are reached. What is a program, and which special addresses may be asked, the jobs say.
+func (a *app) forwarding(f serveFlags) (_ *web.Forward, done func(), _ error) {
+	rules := map[string]*site.ProgramRule{}
+	var hosts []string
+	files, err := jobFiles(a.jobsDir())
+	if err != nil {
+		a.log().Debug("no job files: what is a program goes by the default rule", "err", err)
+	}
+	for _, name := range files {
+		j, err := readJob(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // removed meanwhile
+		}
+		if err != nil {
+			a.log().Warn("job file left out", "err", err)
+			continue
+		}
+		rule, err := j.ProgramRule()
+		if err != nil {
+			return nil, nil, fmt.Errorf("job %s: %w", j.Name, err)
+		}
+		rules[j.Name] = rule
+		for _, u := range j.Seeds() {
+			hosts = append(hosts, u.Host())
+		}
+	}
+	t := &http.Transport{
+		DialContext:            fetch.GuardedDial(fetch.Options{AllowPrivate: f.allowPrivate, AllowHosts: hosts}),
+		TLSHandshakeTimeout:    10 * time.Second,
+		ResponseHeaderTimeout:  30 * time.Second,
+		MaxResponseHeaderBytes: 64 << 10,
+		MaxConnsPerHost:        8,
+		IdleConnTimeout:        30 * time.Second,
+		ForceAttemptHTTP2:      true,
+	}
+	return &web.Forward{Transport: t, Programs: func(name string) *site.ProgramRule { return rules[name] }}, t.CloseIdleConnections, nil
+}
+
+// listener is one address that is served.
+type listener struct {
+	net.Listener
+	srv *http.Server
+}
+
+// listenAndServe serves until ctx ends, or one listener fails, and then lets requests under way finish for a moment.
+func (a *app) listenAndServe(ctx context.Context, srv *web.Server, f serveFlags) (err error) {
+	var all []listener
+	listen := func(addr string, h http.Handler, what string) error {
+		l, err := net.Listen("tcp", addr)
+		if err != nil {
+			return err
+		}
+		all = append(all, listener{l, &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
+			MaxHeaderBytes: 32 << 10, ErrorLog: slog.NewLogLogger(a.log().Handler(), slog.LevelDebug)}})
+		a.printf("serving %s at http://%s/\n", what, l.Addr())
+		return nil
+	}
+	err = listen(f.listen, srv, "mirrors")
+	for _, name := range slices.Sorted(maps.Keys(f.own)) {
+		if err == nil {
+			err = listen(f.own[name], srv.Site(name), name)
+		}
+	}
+	if err != nil {
+		for _, l := range all {
+			l.Close()
+		}
+		return err
+	}
+	ended := make(chan error, len(all)) // one result each
+	for _, l := range all {
+		go func() { ended <- l.srv.Serve(l.Listener) }()
+	}
+	left := len(all)
+	select {
+	case <-ctx.Done():
+	case err = <-ended:
+		left--
+	}
+	late, stop := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer stop()
+	for _, l := range all {
+		if l.srv.Shutdown(late) != nil {
+			l.srv.Close() // who still reads after that time is cut off
+		}
+	}
+	for range left {
+		if e := <-ended; !errors.Is(e, http.ErrServerClosed) {
+			err = errors.Join(err, e)
+		}
+	}
+	return err
+}
