@@ -13,7 +13,8 @@ import (
 // forwarder sends requests for programs to the origin of a mirror.
 type forwarder struct {
 	o     Forward
-	slots chan struct{} // one for each exchange under way
+	rule  *site.ProgramRule // where the job has none
+	slots chan struct{}     // one for each exchange under way
 }
 
 func newForwarder(o *Forward) (*forwarder, error) {
@@ -24,12 +25,9 @@ func newForwarder(o *Forward) (*forwarder, error) {
 	if f.o.Transport == nil {
 		return nil, errors.New("web: requests cannot be forwarded without a transport")
 	}
-	if f.o.Programs == nil {
-		rule, err := site.Programs{}.Compile()
-		if err != nil {
-			return nil, err
-		}
-		f.o.Programs = rule
+	var err error
+	if f.rule, err = (site.Programs{}).Compile(); err != nil {
+		return nil, err
 	}
 	if f.o.Parallel <= 0 {
 		f.o.Parallel = 8
@@ -49,7 +47,13 @@ func newForwarder(o *Forward) (*forwarder, error) {
 
 // takes reports whether a request for u, which is not mirrored, is sent on.
 func (f *forwarder) takes(name string, u site.URL, post bool) bool {
-	if is, _ := f.o.Programs.Is(u); !is && !post {
+	rule := f.rule
+	if f.o.Programs != nil {
+		if own := f.o.Programs(name); own != nil {
+			rule = own
+		}
+	}
+	if is, _ := rule.Is(u); !is && !post {
 		return false
 	}
 	return f.o.Allow == nil || f.o.Allow(name, u)

@@ -51,8 +51,8 @@ type Forward struct {
 	Transport http.RoundTripper
 	// Allow decides for each URL, after the rule above. Default: all.
 	Allow func(name string, u site.URL) bool
-	// Programs says which URLs are programs. Default: the rule of site.Programs.
-	Programs *site.ProgramRule
+	// Programs returns the rule of what is a program at the origin of a mirror. Default, and where it returns nil: site.Programs.
+	Programs func(name string) *site.ProgramRule
 	// Parallel is how many requests are under way at once; one more gets 503. Default 8.
 	Parallel int
 	// MaxRequest and MaxAnswer bound the bodies in bytes. Default 1 MiB and 32 MiB.
