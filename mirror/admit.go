@@ -167,7 +167,7 @@ func (r *run) admitNew(ids []int64, unknown []int, doc uint32, depth int, cs []c
 		}
 		b := []byte(u.String())
 		t.mu.Lock()
-		id, ok := t.find(b)
+		_, ok := t.find(b)
 		t.mu.Unlock()
 		disallowed := ""
 		if !ok {
@@ -185,7 +185,8 @@ func (r *run) admitNew(ids []int64, unknown []int, doc uint32, depth int, cs []c
 			}
 		}
 		t.mu.Lock()
-		if id, ok = t.find(b); !ok { // another worker may have been faster
+		id, ok := t.find(b)
+		if !ok { // another worker may have been faster
 			id = t.add(b)
 			e := t.at(id)
 			e.ref, e.depth = doc+1, uint16(min(d, 1<<16-1))

@@ -233,7 +233,9 @@ func (p *zipPacker) createRaw(h *zip.FileHeader, compressed uint64) (io.Writer, 
 		}
 	}
 	t := h.Modified
+	//lint:ignore SA1019 CreateRaw writes this field as it stands and reads Modified not at all
 	h.ModifiedDate = uint16(t.Day() + int(t.Month())<<5 + (t.Year()-1980)<<9)
+	//lint:ignore SA1019 the same
 	h.ModifiedTime = uint16(t.Second()/2 + t.Minute()<<5 + t.Hour()<<11)
 	s := uint32(t.Unix())
 	h.Extra = []byte{0x55, 0x54, 5, 0, 1, byte(s), byte(s >> 8), byte(s >> 16), byte(s >> 24)} // extended timestamp

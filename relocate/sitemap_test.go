@@ -67,7 +67,9 @@ func FuzzScanSitemap(f *testing.F) {
 			if e.Loc == "" || e.Loc != strings.TrimSpace(e.Loc) {
 				t.Fatalf("address %q", e.Loc)
 			}
-			e.Time()
+			if at, ok := e.Time(); ok && at.IsZero() {
+				t.Fatalf("time %q is read as none", e.LastMod)
+			}
 		}
 	})
 }

@@ -8,11 +8,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"sync/atomic"
 	"syscall"
 
 	bolt "go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
 
 	"mirrord/site"
 )
@@ -140,17 +142,14 @@ func (s *State) openSite(name string, readOnly bool) (_ *Site, err error) {
 	if wait <= 0 {
 		wait = 1 // bbolt reads 0 as for ever; one nanosecond is one try
 	}
-	opt := &bolt.Options{Timeout: wait, NoSync: s.opt.Volatile, FreelistType: bolt.FreelistMapType, ReadOnly: readOnly}
+	opt := &bolt.Options{Timeout: wait, NoSync: s.opt.Volatile, FreelistType: bolt.FreelistMapType, ReadOnly: readOnly, PreLoadFreelist: true}
 	if !readOnly {
 		opt.InitialMmapSize = mmapBytes
 	}
-	st.db, err = bolt.Open(filepath.Join(st.dir, "site.db"), 0o644, opt)
+	st.db, err = openDB(filepath.Join(st.dir, "site.db"), opt)
 	if err != nil {
 		root.Close()
-		if errors.Is(err, bolt.ErrTimeout) {
-			return nil, ErrLocked
-		}
-		return nil, diskErr("open site.db", err)
+		return nil, err
 	}
 	pr, err := root.OpenRoot("packs")
 	if err != nil {
@@ -159,11 +158,48 @@ func (s *State) openSite(name string, readOnly bool) (_ *Site, err error) {
 		return nil, diskErr("open packs", err)
 	}
 	st.packs = openPacks(pr)
-	if err := st.start(); err != nil {
+	if err := guard(st.start); err != nil {
 		st.Close()
 		return nil, err
 	}
 	return st, nil
+}
+
+// openDB opens a database. One that another process has open is ErrLocked, one that cannot be read ErrDamaged.
+func openDB(name string, opt *bolt.Options) (db *bolt.DB, err error) {
+	var file *os.File
+	opt.OpenFile = func(name string, flag int, perm os.FileMode) (*os.File, error) {
+		f, err := os.OpenFile(name, flag, perm)
+		file = f
+		return f, err
+	}
+	err = guard(func() error {
+		var err error
+		db, err = bolt.Open(name, 0o644, opt)
+		return err
+	})
+	switch {
+	case err == nil:
+		return db, nil
+	case errors.Is(err, berrors.ErrTimeout):
+		return nil, ErrLocked
+	case errors.Is(err, bolt.ErrInvalid), errors.Is(err, bolt.ErrChecksum), errors.Is(err, bolt.ErrVersionMismatch):
+		return nil, fmt.Errorf("%s: %w: %v", filepath.Base(name), ErrDamaged, err)
+	case errors.Is(err, ErrDamaged) && file != nil:
+		file.Close() // bbolt could not
+	}
+	return nil, diskErr("open "+filepath.Base(name), err)
+}
+
+// guard runs f and makes an error of what bbolt does with pages that are not what it thinks: it panics, or reads where no memory is.
+func guard(f func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("site.db: %w: reading it went wrong: %v", ErrDamaged, p)
+		}
+	}()
+	return f()
 }
 
 // start checks the format, makes what is missing, and finishes what a crash left half done.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
 )
 
 // FormatVersion is the version of the on-disk format.
@@ -105,7 +106,7 @@ func (s *State) RemoveSite(name string) error {
 	}
 	if _, err := s.root.Lstat(dir + "/site.db"); err == nil {
 		db, err := bolt.Open(filepath.Join(s.Dir, dir, "site.db"), 0o644, &bolt.Options{Timeout: 1, NoSync: true})
-		if errors.Is(err, bolt.ErrTimeout) {
+		if errors.Is(err, berrors.ErrTimeout) {
 			return fmt.Errorf("remove site %s: %w", name, ErrLocked)
 		}
 		if err == nil { // one that is damaged has no lock, and may be removed all the same
@@ -140,7 +141,7 @@ const keptRuns = 1000
 func (s *State) withDB(f func(*bolt.DB) error) error {
 	db, err := bolt.Open(filepath.Join(s.Dir, "mirror.db"), 0o644, &bolt.Options{Timeout: 15 * time.Second, NoSync: s.opt.Volatile, FreelistType: bolt.FreelistMapType})
 	if err != nil {
-		if errors.Is(err, bolt.ErrTimeout) {
+		if errors.Is(err, berrors.ErrTimeout) {
 			return fmt.Errorf("%s: %w", filepath.Join(s.Dir, "mirror.db"), ErrLocked)
 		}
 		return diskErr("open mirror.db", err)

@@ -1,0 +1,224 @@
+package mirror
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"mirrord/fetch"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// answer decides the outcome of an exchange.
+func (r *run) answer(ctx context.Context, rec *store.Resource, host string, res *fetch.Result, err error, sink *bodySink) {
+	switch s := res.Status; {
+	case err != nil:
+		r.fail(rec, host, err.Error(), fetch.Transient(err), weighNoAnswer)
+	case res.NotModified && rec.Body != store.NoBody:
+		r.trouble(host, "", 0)
+		r.unchanged(ctx, rec)
+	case res.Kept && s == 200 || res.Kept && s == 203:
+		r.trouble(host, "", 0)
+		if res.Unframed {
+			r.notes.add("bodies without Content-Length, whose end cannot be told from a cut", rec.URL)
+		}
+		r.body(ctx, rec, res, sink)
+	case s >= 300 && s < 400:
+		r.trouble(host, "", 0)
+		r.redirect(rec, res)
+	case s == 404 || s == 410:
+		r.trouble(host, "", 0)
+		r.goneFor(rec)
+	case fetch.TransientStatus(s):
+		if res.HasRetryAfter && res.RetryAfter > r.job.Polite.MaxWait {
+			r.leaveHost(host, fmt.Sprintf("status %d with a Retry-After of %v, longer than polite.max_wait", s, res.RetryAfter))
+		}
+		r.fail(rec, host, fmt.Sprintf("status %d", s), true, weighBadAnswer)
+	default:
+		r.trouble(host, "", 0)
+		r.fail(rec, host, fmt.Sprintf("status %d", s), false, 0)
+	}
+}
+
+// fail records a failure. What the mirror holds stays. A passing failure gets one more turn at the end of the run. Requisites from outside of
+// the scope never spoil a run: a page whose image host is dead is published without the image.
+func (r *run) fail(rec *store.Resource, host, reason string, passing bool, weight int) {
+	if passing {
+		r.trouble(host, reason, weight)
+	}
+	rec.Outcome, rec.Reason = site.Failed, reason
+	if _, down := r.isDown(host); passing && !down && r.secondTurn(rec) {
+		return
+	}
+	rec.Failures++
+	if (passing || rec.InSet) && rec.Failures < lastingFailures && r.scope.Covers(rec.URL) {
+		r.stats.failed.Add(1)
+	} else {
+		r.stats.refused.Add(1)
+	}
+	r.log.Debug("failed", "url", rec.URL.String(), "err", reason)
+	r.notes.fail(rec.URL, reason)
+	r.finish(&store.Done{Resource: *rec})
+}
+
+// lastingFailures is how many runs in a row a URL must fail to be taken for broken: it no longer makes a run partial.
+const lastingFailures = 3
+
+// secondTurn puts a URL back for the end of the run, once.
+func (r *run) secondTurn(rec *store.Resource) bool {
+	r.admitMu.Lock()
+	had := r.again[rec.ID]
+	r.again[rec.ID] = true
+	r.admitMu.Unlock()
+	if had {
+		return false
+	}
+	r.front.add(rec.URL.Hostname(), rec.ID, prioLast)
+	return true
+}
+
+// goneFor records a 404 or 410. A resource of the mirror leaves only when a second attempt, after everything else, says the
+// same; a URL that never was in the mirror is gone at once.
+func (r *run) goneFor(rec *store.Resource) {
+	rec.Outcome, rec.Reason = site.Gone, ""
+	if rec.InSet && r.secondTurn(rec) {
+		return
+	}
+	rec.Gone++
+	rec.Failures = 0
+	if rec.InSet {
+		rec.Gone++ // the first answer of this run
+	}
+	r.leave(rec)
+	rec.Target = 0
+	r.stats.gone.Add(1)
+	r.finish(&store.Done{Resource: *rec, Linked: true})
+}
+
+// leave takes a resource out of the mirror. Its body stays in the packs and in the history.
+func (r *run) leave(rec *store.Resource) {
+	if rec.InSet {
+		rec.InSet, rec.Moved = false, r.version
+	}
+}
+
+// unchanged records that the body of an earlier run is still right. Its links come from the store.
+func (r *run) unchanged(ctx context.Context, rec *store.Resource) {
+	rec.Outcome, rec.Failures, rec.Gone = site.Unchanged, 0, 0
+	if !rec.InSet {
+		rec.InSet, rec.Moved = true, r.version
+	}
+	r.stats.unchanged.Add(1)
+	if r.rescan && rec.Body == store.PackBody {
+		r.rescanStored(ctx, rec)
+		return
+	}
+	targets, err := r.site.TargetsOf(rec.ID)
+	if err != nil {
+		r.stop(err)
+		return
+	}
+	r.followStored(targets)
+	r.finish(&store.Done{Resource: *rec})
+}
+
+// followStored puts the targets of an unchanged document into the frontier, so that recursion never stops at a 304.
+func (r *run) followStored(targets []byte) {
+	t := r.table
+	var add []uint32
+	t.mu.Lock()
+	for id := range func(yield func(uint32) bool) { store.Targets(targets, yield) } {
+		if id >= t.n {
+			continue
+		}
+		if e := t.at(id); e.flags&fQueued == 0 && e.urlLen > 0 {
+			e.flags |= fQueued
+			add = append(add, id)
+		}
+	}
+	t.mu.Unlock()
+	for _, id := range add {
+		r.front.add(r.table.URL(id).Hostname(), id, prioKnown)
+	}
+}
+
+// redirect records where a URL leads. The target is a URL of its own.
+func (r *run) redirect(rec *store.Resource, res *fetch.Result) {
+	rec.Outcome, rec.Failures, rec.Gone = site.Redirected, 0, 0
+	old := rec.Target
+	rec.Target = 0
+	d := &store.Done{Resource: *rec, Linked: true}
+	switch {
+	case res.LocationErr != nil:
+		d.Reason = fmt.Sprintf("status %d: %v", res.Status, res.LocationErr)
+	case res.Location.IsZero():
+		d.Outcome, d.Reason = site.Failed, fmt.Sprintf("status %d without a Location", res.Status)
+	default:
+		r.admitMu.Lock()
+		hops := r.hops[rec.ID] + 1
+		r.admitMu.Unlock()
+		d.Reason = "to " + res.Location.String()
+		if hops > int(r.job.Limits.MaxRedirects) {
+			d.Outcome, d.Reason = site.Failed, fmt.Sprintf("more than %d redirects in a row", r.job.Limits.MaxRedirects)
+			break
+		}
+		kind := kindPage
+		if rec.Requis {
+			kind = kindRequisite
+		}
+		ids := r.admit(rec.ID, rec.Depth-1, []candidate{{url: []byte(res.Location.String()), kind: kind, follow: true}})
+		if id := ids[0]; id >= 0 {
+			d.Target = uint32(id) + 1
+			d.Targets = []uint32{uint32(id)}
+			r.admitMu.Lock()
+			r.hops[uint32(id)] = max(r.hops[uint32(id)], hops)
+			r.admitMu.Unlock()
+		} else {
+			d.Reason += ", which is not mirrored"
+		}
+	}
+	r.leave(&d.Resource)
+	if d.Target != old {
+		d.Moved = r.version
+	}
+	if d.Outcome == site.Failed {
+		r.stats.failed.Add(1)
+		r.notes.fail(rec.URL, d.Reason)
+	} else {
+		r.stats.redirected.Add(1)
+	}
+	r.finish(d)
+}
+
+// finish hands what became of a URL to the committer and keeps the table in step.
+func (r *run) finish(d *store.Done) {
+	d.Run = r.state.Number
+	if d.Reason != "" && d.Referrer == 0 {
+		r.notes.decided(d.URL, d.Reason)
+	}
+	t := r.table
+	t.mu.Lock()
+	e := t.at(d.ID)
+	e.outcome, e.target = d.Outcome, d.Target
+	e.flags |= fAnswered
+	e.mime = t.mime(d.MIME)
+	set := func(f uint8, on bool) {
+		e.flags &^= f
+		if on {
+			e.flags |= f
+		}
+	}
+	set(fInSet, d.InSet)
+	set(fDirty, d.Changed >= r.version)
+	set(fMoved, d.Moved >= r.version)
+	if d.Path == "" && (e.pathLen > 0 || e.flags&fIdentity != 0) {
+		e.flags &^= fIdentity
+		e.pathLen = 0
+	}
+	t.mu.Unlock()
+	if len(d.Targets) > 1 {
+		slices.Sort(d.Targets)
+	}
+	r.commits <- d
+}

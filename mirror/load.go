@@ -1,0 +1,89 @@
+package mirror
+
+import (
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// load fills the table from what is stored.
+func (r *run) load() error {
+	n, err := r.site.Known()
+	if err != nil {
+		return err
+	}
+	t := r.table
+	t.reserve(n)
+	put := func(rec *store.Resource) {
+		e := t.at(rec.ID)
+		if e.urlLen == 0 {
+			t.set(rec.ID, []byte(rec.URL.String()))
+		}
+		e.outcome, e.depth, e.ref, e.target = rec.Outcome, uint16(min(rec.Depth, 1<<16-1)), rec.Referrer, rec.Target
+		e.flags, e.pathLen = fKnown, 0
+		if rec.InSet {
+			e.flags |= fInSet
+		}
+		if rec.Requis {
+			e.flags |= fRequis
+		}
+		if rec.Changed >= r.version {
+			e.flags |= fDirty
+		}
+		if rec.Moved >= r.version {
+			e.flags |= fMoved
+		}
+		e.mime = t.mime(rec.MIME)
+		if wasSitemap(rec) {
+			r.maps[rec.ID] = true
+		}
+		if rec.Run == r.state.Number && rec.Outcome != site.Pending && rec.Outcome != site.Failed {
+			e.flags |= fQueued | fAnswered
+		}
+		if rec.Path != "" {
+			t.setPath(rec.ID, rec.Path)
+		}
+	}
+	if err := r.site.Resources(func(rec *store.Resource) error {
+		put(rec)
+		return nil
+	}); err != nil {
+		return err
+	}
+	err = r.site.Replay(func(id uint32, u store.NewURL) error {
+		t.set(id, []byte(u.URL))
+		e := t.at(id)
+		e.ref, e.depth = u.Referrer, uint16(u.Depth)
+		if u.Requis {
+			e.flags |= fRequis
+		}
+		return nil
+	}, func(rec *store.Resource, _ []byte, _ bool) error {
+		put(rec)
+		return nil
+	})
+	if err == nil {
+		r.recall()
+	}
+	return err
+}
+
+// recall takes what was found earlier into account that no record says: how many URLs of each shape there are, so that a trap does not
+// go on with every run, and which of the URLs that an interrupted run has yet to ask are sitemaps.
+func (r *run) recall() {
+	t := r.table
+	seeds := map[site.URL]bool{}
+	for _, u := range r.seeds {
+		seeds[u] = true
+	}
+	for id := uint32(0); id < t.n; id++ {
+		e := t.at(id)
+		if e.urlLen == 0 {
+			continue
+		}
+		u := t.urlOf(id)
+		r.counter.Add(u)
+		if r.resumed && e.outcome == site.Pending && e.ref == 0 && !seeds[u] { // no document named it
+			r.maps[id] = true
+		}
+	}
+}
