@@ -324,6 +324,16 @@ func (p *packs) file(n uint32) (*os.File, error) {
 	return f, nil
 }
 
+// forget closes the packs that are open for reading; nobody may be reading.
+func (p *packs) forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, f := range p.files {
+		f.Close()
+	}
+	clear(p.files)
+}
+
 // read decodes the frame at a place.
 func (p *packs) read(r *FrameReader, at Place) (Frame, error) {
 	f, err := p.file(at.Pack)

@@ -1,0 +1,292 @@
+package store
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+func blobBytes(t *testing.T, b *Blobs, d [32]byte) []byte {
+	t.Helper()
+	f, err := b.Open(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// inTmp counts the bodies on their way in.
+func inTmp(t *testing.T, dir string) int {
+	t.Helper()
+	es, err := os.ReadDir(filepath.Join(dir, "blobs/tmp"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, e := range es {
+		if e.Name() != ".lock" {
+			n++
+		}
+	}
+	return n
+}
+
+func inode(t *testing.T, p string) (ino uint64, links uint64) {
+	t.Helper()
+	fi, err := os.Stat(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := fi.Sys().(*syscall.Stat_t)
+	return st.Ino, uint64(st.Nlink)
+}
+
+func TestBlobs(t *testing.T) {
+	dir := t.TempDir()
+	st, s := openTest(t, dir, Options{})
+	body := random(100<<10, 1)
+	d := sha256.Sum256(body)
+	if err := st.Blobs.Put(d, body, at(1234)); err != nil {
+		t.Fatal(err)
+	}
+	p := filepath.Join(dir, "blobs", hex.EncodeToString(d[:1]), hex.EncodeToString(d[:]))
+	ino, _ := inode(t, p)
+	if fi, err := os.Stat(p); err != nil || !fi.ModTime().Equal(at(1234)) {
+		t.Errorf("modified %v, %v", fi.ModTime(), err)
+	}
+	// The same body again, in both ways: nothing is written.
+	if err := st.Blobs.Put(d, body, at(99)); err != nil {
+		t.Fatal(err)
+	}
+	w, err := st.Blobs.Create()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for part := range bytes.SplitSeq(body, []byte{7}) {
+		w.Write(part)
+		w.Write([]byte{7})
+	}
+	if w.Size() != int64(len(body))+1 || !bytes.Equal(w.Head(10), body[:10]) {
+		t.Errorf("size %d, head %x", w.Size(), w.Head(10))
+	}
+	if err := w.Reset(); err != nil {
+		t.Fatal(err)
+	}
+	w.Write(body)
+	got, n, err := w.Commit(at(1))
+	if err != nil || got != d || n != int64(len(body)) {
+		t.Fatalf("%x, %d, %v", got, n, err)
+	}
+	if again, _ := inode(t, p); again != ino {
+		t.Error("the blob was written again")
+	}
+	if !bytes.Equal(blobBytes(t, st.Blobs, d), body) {
+		t.Error("the blob has other bytes")
+	}
+	w, err = st.Blobs.Create()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Write([]byte("not to be kept"))
+	w.Abort()
+	w, err = st.Blobs.Create()
+	if err != nil {
+		t.Fatal(err)
+	}
+	empty, n, err := w.Commit(at(1))
+	if err != nil || empty != sha256.Sum256(nil) || n != 0 {
+		t.Errorf("the empty body: %x, %d, %v", empty, n, err)
+	}
+	if n := inTmp(t, dir); n != 0 {
+		t.Errorf("%d bodies are left in tmp", n)
+	}
+	closeTest(t, st, s)
+}
+
+func TestBlobsConcurrentPuts(t *testing.T) {
+	dir := t.TempDir()
+	st, s := openTest(t, dir, Options{})
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			for i := range 60 {
+				body := random(1000+i%20, byte(i%20)) // each body many times at once
+				if g%2 == 0 {
+					if err := st.Blobs.Put(sha256.Sum256(body), body, at(1)); err != nil {
+						t.Error(err)
+					}
+					continue
+				}
+				w, err := st.Blobs.Create()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				w.Write(body)
+				if d, _, err := w.Commit(at(1)); err != nil || d != sha256.Sum256(body) {
+					t.Error(err)
+				}
+				if i%10 == 0 {
+					if err := st.Blobs.sync(); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for i := range 20 {
+		body := random(1000+i, byte(i))
+		if !bytes.Equal(blobBytes(t, st.Blobs, sha256.Sum256(body)), body) {
+			t.Errorf("blob %d differs", i)
+		}
+	}
+	if n := inTmp(t, dir); n != 0 {
+		t.Errorf("%d bodies are left in tmp", n)
+	}
+	closeTest(t, st, s)
+}
+
+// A blob of the wrong size, as loss of power can leave, is replaced by the next body with its digest.
+func TestBlobWrongSizeIsHealed(t *testing.T) {
+	dir := t.TempDir()
+	_, s := openTest(t, dir, Options{})
+	d := blobOf(t, s, 0, "the right body")
+	commit(t, s, 0, newURLs(0, 1), d)
+	p := filepath.Join(dir, "blobs", blobName(d.Digest))
+	if err := os.Truncate(p, 3); err != nil {
+		t.Fatal(err)
+	}
+	if got := problems(t, s, false); len(got) != 1 || got[0].Kind != BadBlob {
+		t.Errorf("verify: %v", got)
+	}
+	blobOf(t, s, 0, "the right body")
+	if got := blobBytes(t, s.Blobs, d.Digest); string(got) != "the right body" {
+		t.Errorf("%q", got)
+	}
+}
+
+// When the file system makes no more links to a blob it is copied, with its time.
+func TestBlobTooManyLinks(t *testing.T) {
+	dir := t.TempDir()
+	_, s := openTest(t, dir, Options{})
+	d := blobOf(t, s, 0, "popular")
+	p := filepath.Join(dir, "blobs", blobName(d.Digest))
+	many := t.TempDir()
+	limit := 0
+	for ; limit < 70000; limit++ { // ext4 stops at 65000
+		err := os.Link(p, filepath.Join(many, hex.EncodeToString([]byte{byte(limit >> 16), byte(limit >> 8), byte(limit)})))
+		if errors.Is(err, syscall.EMLINK) {
+			break
+		}
+		if errors.Is(err, syscall.EXDEV) {
+			many = filepath.Join(dir, "many")
+			if err = os.Mkdir(many, 0o755); err == nil {
+				continue
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	tree, err := s.BuildTree()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tree.Close()
+	w := tree.Writer()
+	defer w.Close()
+	for range 2 {
+		if err := w.LinkBlob("img/popular.png", d.Digest); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := readFile(t, tree.Root, "img/popular.png"); got != "popular" {
+		t.Errorf("%q", got)
+	}
+	fi, err := tree.Root.Stat("img/popular.png")
+	if err != nil || !fi.ModTime().Equal(at(1000)) {
+		t.Errorf("modified %v, %v", fi.ModTime(), err)
+	}
+	_, links := inode(t, filepath.Join(dir, "sites/x/trees/a/img/popular.png"))
+	if copied := links == 1; copied != (limit < 70000) {
+		t.Errorf("%d links to a file of which there can be %d", links, limit)
+	}
+}
+
+// What killed processes left in tmp goes when nobody else is at work, and their names hurt nobody.
+func TestBlobsOfKilledProcesses(t *testing.T) {
+	dir := t.TempDir()
+	first, err := OpenState(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := first.Blobs.Create()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Write([]byte("under way"))
+	second, err := OpenState(dir, Options{}) // another process: it has the same pid here, as in another container
+	if err != nil {
+		t.Fatal(err)
+	}
+	w2, err := second.Blobs.Create()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w2.Write([]byte("left behind"))
+	if _, _, err := w.Commit(at(1)); err != nil {
+		t.Errorf("the second process took the first one's body away: %v", err)
+	}
+	w2.f.Close() // killed
+	for _, s := range []*State{first, second} {
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := inTmp(t, dir); n != 1 {
+		t.Errorf("%d bodies in tmp", n)
+	}
+	_, s := openTest(t, dir, Options{})
+	blobOf(t, s, 0, "next")
+	if n := inTmp(t, dir); n != 0 {
+		t.Errorf("%d bodies are left", n)
+	}
+}
+
+func TestBlobsSyncOnce(t *testing.T) {
+	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
+	blobOf(t, s, 0, "x")
+	if len(s.Blobs.fresh) != 0 {
+		t.Error("a one-off state remembers what to sync")
+	}
+	_, s = openTest(t, t.TempDir(), Options{})
+	blobOf(t, s, 0, "x")
+	if len(s.Blobs.fresh) != 1 || !s.Blobs.newDirs {
+		t.Error("nothing to sync")
+	}
+	commit(t, s, 0, nil)
+	if len(s.Blobs.fresh) != 0 || s.Blobs.newDirs {
+		t.Error("not synced")
+	}
+	blobOf(t, s, 0, "x") // is there, but who knows whether it is synced: its maker may be another process
+	if len(s.Blobs.fresh) != 1 {
+		t.Error("a blob that is a moment old is taken for synced")
+	}
+	s.Blobs.failed = &DiskError{"sync", syscall.EIO}
+	if err := s.Commit(0, nil, nil); !errors.Is(err, syscall.EIO) {
+		t.Errorf("after a sync that failed: %v", err)
+	}
+}

@@ -1,0 +1,280 @@
+package store
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+func TestLocked(t *testing.T) {
+	dir := t.TempDir()
+	_, s := openTest(t, dir, Options{})
+	other, err := OpenState(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	start := time.Now()
+	for _, open := range []func(string) (*Site, error){other.OpenSite, other.ReadSite} {
+		if _, err := open("x"); !errors.Is(err, ErrLocked) {
+			t.Errorf("%v", err)
+		}
+	}
+	if d := time.Since(start); d > 5*time.Second {
+		t.Errorf("it took %v to say so", d)
+	}
+	if err := other.RemoveSite("x"); !errors.Is(err, ErrLocked) {
+		t.Errorf("a site in use is removed: %v", err)
+	}
+	if y, err := other.OpenSite("y"); err != nil { // another site is free
+		t.Error(err)
+	} else {
+		y.Close()
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); !errors.Is(err, ErrClosed) {
+		t.Errorf("closed twice: %v", err)
+	}
+	again, err := other.OpenSite("x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.Close()
+	// Readers share.
+	r1, err := other.ReadSite("x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r1.Close()
+	r2, err := other.ReadSite("x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r2.Close()
+}
+
+func TestLockedWaits(t *testing.T) {
+	dir := t.TempDir()
+	_, s := openTest(t, dir, Options{})
+	other, err := OpenState(dir, Options{Wait: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	opened := make(chan error, 1)
+	go func() {
+		s, err := other.OpenSite("x")
+		if err == nil {
+			err = s.Close()
+		}
+		opened <- err
+	}()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-opened; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNewerFormat(t *testing.T) {
+	dir := t.TempDir()
+	st, s := openTest(t, dir, Options{})
+	set := func(v []byte) {
+		t.Helper()
+		if err := s.db.Update(func(tx *bolt.Tx) error { return tx.Bucket(bMeta).Put(kFormat, v) }); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(binary.BigEndian.AppendUint32(nil, FormatVersion+1))
+	for _, open := range []func(string) (*Site, error){st.OpenSite, st.ReadSite} {
+		_, err := open("x")
+		var disk *DiskError
+		if !errors.Is(err, ErrNewerFormat) || errors.As(err, &disk) || !strings.Contains(err.Error(), "newer mirrord") {
+			t.Errorf("%v", err)
+		}
+	}
+	db, err := bolt.Open(filepath.Join(dir, "sites/x/site.db"), 0o644, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.db = db
+	set([]byte("?"))
+	if _, err := st.OpenSite("x"); !errors.Is(err, ErrDamaged) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestNoSite(t *testing.T) {
+	dir := t.TempDir()
+	st, err := OpenState(filepath.Join(dir, "deep/state"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	if _, err := st.ReadSite("x"); !errors.Is(err, ErrNoSite) {
+		t.Errorf("%v", err)
+	}
+	if names, err := st.Sites(); err != nil || len(names) != 0 {
+		t.Errorf("%v, %v", names, err)
+	}
+	if err := st.RemoveSite("x"); !errors.Is(err, ErrNoSite) {
+		t.Errorf("%v", err)
+	}
+	for _, name := range []string{"", ".", "..", "a/b", "../x", ".hidden", "a\\b", strings.Repeat("x", 65), "a\x00b"} {
+		if _, err := st.OpenSite(name); err == nil {
+			t.Errorf("%q was opened", name)
+		}
+		if _, err := st.ReadSite(name); err == nil {
+			t.Errorf("%q was opened for reading", name)
+		}
+		if err := st.RemoveSite(name); err == nil {
+			t.Errorf("%q was removed", name)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(st.Dir, "sites")); err != nil {
+		t.Error(err)
+	}
+	if _, err := OpenState(filepath.Join(os.Args[0], "x"), Options{}); err == nil {
+		t.Error("a state below a file")
+	}
+}
+
+func TestRemoveSite(t *testing.T) {
+	dir := t.TempDir()
+	st, s := openTest(t, dir, Options{})
+	commit(t, s, 0, newURLs(0, 1), document(t, s, 0, "x"))
+	b := blobOf(t, s, 1, "shared")
+	publishTest(t, s, 1, map[string]string{"a": "b"})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if names, err := st.Sites(); err != nil || !slices.Equal(names, []string{"x"}) {
+		t.Errorf("%v, %v", names, err)
+	}
+	if err := st.RemoveSite("x"); err != nil {
+		t.Fatal(err)
+	}
+	es, err := os.ReadDir(filepath.Join(dir, "sites"))
+	if err != nil || len(es) != 0 {
+		t.Errorf("left: %v, %v", es, err)
+	}
+	if _, err := st.Blobs.Open(b.Digest); err != nil {
+		t.Errorf("the blob went with it: %v", err)
+	}
+	// One that is damaged can be removed, too, and one that was cut off while it was removed.
+	for _, p := range []string{"bad", ".removed-bad"} {
+		if err := os.MkdirAll(filepath.Join(dir, "sites", p), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "sites/bad/site.db"), random(9000, 3), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := st.OpenSite("bad"); err == nil {
+		t.Error("garbage was opened as a database")
+	}
+	if names, err := st.Sites(); err != nil || !slices.Equal(names, []string{"bad"}) {
+		t.Errorf("%v, %v", names, err)
+	}
+	if err := st.RemoveSite("bad"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRunLog(t *testing.T) {
+	st, _ := openTest(t, t.TempDir(), Options{Volatile: true})
+	if rs, err := st.Runs("x", 5); rs != nil || err != nil {
+		t.Errorf("%v, %v", rs, err)
+	}
+	for i := range 12 {
+		err := st.AddRun(RunRecord{Site: []string{"x", "y"}[i%2], Started: at(int64(i)).UTC(), Verdict: "complete", Version: i, Summary: json.RawMessage(`{"a":1}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	rs, err := st.Runs("x", 3)
+	if err != nil || len(rs) != 3 || rs[0].Version != 10 || rs[2].Version != 6 || string(rs[0].Summary) != `{"a":1}` || !rs[0].Started.Equal(at(10)) {
+		t.Errorf("%+v, %v", rs, err)
+	}
+	if rs, err := st.Runs("z", 3); len(rs) != 0 || err != nil {
+		t.Errorf("%v, %v", rs, err)
+	}
+	// The log of a site does not grow for ever.
+	err = st.withDB(func(db *bolt.DB) error {
+		return db.Update(func(tx *bolt.Tx) error {
+			return tx.Bucket([]byte("runs")).Bucket([]byte("x")).SetSequence(keptRuns + 5)
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := st.AddRun(RunRecord{Site: "x", Version: 99}); err != nil {
+		t.Fatal(err)
+	}
+	if rs, err := st.Runs("x", 100); err != nil || len(rs) != 6 || rs[0].Version != 99 {
+		t.Errorf("%d runs, %v", len(rs), err)
+	}
+}
+
+func TestHosts(t *testing.T) {
+	st, _ := openTest(t, t.TempDir(), Options{Volatile: true})
+	if _, ok, err := st.LoadHost("http://a"); ok || err != nil {
+		t.Errorf("%v, %v", ok, err)
+	}
+	want := HostFact{Fetched: at(5).UTC(), Status: 200, Body: []byte("User-agent: *\xff"), ETag: `"e"`}
+	if err := st.SaveHost("http://a", want); err != nil {
+		t.Fatal(err)
+	}
+	got, ok, err := st.LoadHost("http://a")
+	if !ok || err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%v, %v, %v", got, ok, err)
+	}
+	if _, ok, err := st.LoadHost("http://b"); ok || err != nil {
+		t.Errorf("%v, %v", ok, err)
+	}
+}
+
+// Long walks give the pages that they touched back, and go over several transactions.
+func TestEachIsComplete(t *testing.T) {
+	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
+	n := 2*viewChunk + 17
+	var done []*Done
+	for i := range n {
+		done = append(done, &Done{Resource: Resource{ID: uint32(i), URL: testURL(i)}})
+	}
+	commit(t, s, 0, newURLs(0, n), done...)
+	foldAll(t, s, 1)
+	seen := map[uint32]bool{}
+	last := ""
+	err := s.Resources(func(r *Resource) error {
+		if k := string(r.URL.Key(nil)); k <= last {
+			t.Errorf("%q after %q", k, last)
+		} else {
+			last = k
+		}
+		seen[r.ID] = true
+		return nil
+	})
+	if err != nil || len(seen) != n {
+		t.Errorf("%d of %d, %v", len(seen), n, err)
+	}
+	stop := errors.New("stop")
+	if err := s.Resources(func(*Resource) error { return stop }); !errors.Is(err, stop) {
+		t.Errorf("%v", err)
+	}
+}
