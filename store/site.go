@@ -183,7 +183,7 @@ func openDB(name string, opt *bolt.Options) (db *bolt.DB, err error) {
 		return db, nil
 	case errors.Is(err, berrors.ErrTimeout):
 		return nil, ErrLocked
-	case errors.Is(err, bolt.ErrInvalid), errors.Is(err, bolt.ErrChecksum), errors.Is(err, bolt.ErrVersionMismatch):
+	case errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrChecksum), errors.Is(err, berrors.ErrVersionMismatch):
 		return nil, fmt.Errorf("%s: %w: %v", filepath.Base(name), ErrDamaged, err)
 	case errors.Is(err, ErrDamaged) && file != nil:
 		file.Close() // bbolt could not
