@@ -69,8 +69,10 @@ func caddyHeading(text string, u site.URL) bool {
 
 func squeeze(s string) string { return strings.Join(strings.Fields(s), "") }
 
-// trim removes white space, no-break spaces among it.
-func trim(s string) string { return strings.Trim(s, " \t\r\n\f\u00a0") }
+// white is what trim removes: white space, no-break spaces among it.
+const white = " \t\r\n\f\u00a0"
+
+func trim(s string) string { return strings.Trim(s, white) }
 
 // isParentLabel reports whether text is what a server calls the link to the parent directory.
 func isParentLabel(text string) bool {

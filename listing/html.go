@@ -55,11 +55,11 @@ func (r *row) reset() {
 
 func (r *row) blank() bool {
 	for i := range r.cells {
-		if len(bytes.TrimSpace(bytes.ReplaceAll(r.cells[i].text, []byte("\u00a0"), nil))) > 0 {
+		if len(bytes.Trim(r.cells[i].text, white)) > 0 {
 			return false
 		}
 	}
-	return len(r.links) == 0
+	return len(r.links) == 0 && !r.over
 }
 
 func (r *row) addCell() *cell {
@@ -115,7 +115,10 @@ type parser struct {
 	u     site.URL
 	l     Listing
 	row   row
-	attrs struct{ href, id, summary, class, datetime, bytes []byte }
+	attrs struct {
+		href, id, summary, datetime, bytes []byte
+		hasHref                            bool
+	}
 
 	head     heading
 	caddy    bool // the title or heading is caddy's
@@ -129,7 +132,6 @@ type parser struct {
 	inLink     bool
 	parent     bool // the link to the parent was there
 	needParent bool
-	sorts      bool // Apache's sort links were there
 	tableID    string
 	cols       columns
 	iis        []string // dates as written, by entry
@@ -195,7 +197,8 @@ func (p *parser) result() *Listing {
 // readAttrs keeps the attributes that matter of the tag.
 func (p *parser) readAttrs(z *html.Tokenizer, tag atom.Atom, more bool) {
 	a := &p.attrs
-	a.href, a.id, a.summary, a.class, a.datetime, a.bytes = nil, a.id[:0], a.summary[:0], a.class[:0], a.datetime[:0], a.bytes[:0]
+	a.href, a.id, a.summary, a.datetime, a.bytes = a.href[:0], a.id[:0], a.summary[:0], a.datetime[:0], a.bytes[:0]
+	a.hasHref = false
 	switch tag {
 	case atom.A, atom.Base, atom.Table, atom.Td, atom.Th, atom.Time:
 	default:
@@ -206,15 +209,13 @@ func (p *parser) readAttrs(z *html.Tokenizer, tag atom.Atom, more bool) {
 		key, value, more = z.TagAttr()
 		switch string(key) {
 		case "href":
-			if a.href == nil {
-				a.href = append([]byte{}, value...)
+			if !a.hasHref {
+				a.href, a.hasHref = append(a.href, value...), true
 			}
 		case "id":
 			a.id = append(a.id[:0], value...)
 		case "summary":
 			a.summary = append(a.summary[:0], value...)
-		case "class":
-			a.class = append(a.class[:0], value...)
 		case "datetime":
 			a.datetime = append(a.datetime[:0], value...)
 		case "data-order", "data-size":
@@ -233,7 +234,7 @@ func (p *parser) start(tag atom.Atom) {
 		}
 		return
 	case atom.Base:
-		p.failed = p.failed || p.attrs.href != nil
+		p.failed = p.failed || p.attrs.hasHref
 		return
 	case atom.Pre, atom.Table, atom.Ul:
 		p.startRegion(tag)
@@ -263,7 +264,7 @@ func (p *parser) start(tag atom.Atom) {
 	case atom.Img:
 		p.row.image = true
 	case atom.A:
-		p.inLink = p.attrs.href != nil && p.inCell() && p.row.addLink(p.attrs.href)
+		p.inLink = p.attrs.hasHref && p.inCell() && p.row.addLink(p.attrs.href)
 	}
 }
 
@@ -372,7 +373,10 @@ func (p *parser) endRegion(closed bool) {
 	if p.region == regionNone {
 		return
 	}
-	p.endRow()
+	if closed {
+		p.endRow()
+	}
+	p.row.reset() // a row that the page's end cuts off may show half of a number
 	p.region, p.fresh = regionNone, false
 	if !p.claimed || p.failed {
 		return

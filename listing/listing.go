@@ -156,8 +156,9 @@ func (e Entry) Settled(now time.Time) bool {
 	return e.Modified.Add(margin).Before(now)
 }
 
-// Agrees reports whether the answer of the resource itself can be of the file that e tells of: its Last-Modified and length, where
-// known (zero time, -1). A resource that does not agree is no plain file, or the listing is not of this directory.
+// Agrees reports whether the answer of the resource itself can be of the file that e tells of: its Last-Modified and the length of its
+// body without content coding, where known (else the zero time, -1). A resource that does not agree is no plain file, or has changed
+// since, or the listing is not of this directory.
 func (e Entry) Agrees(modified time.Time, length int64) bool {
 	if e.Size >= 0 && length >= 0 && (length < e.SizeMin || length > e.SizeMax) {
 		return false
@@ -165,7 +166,7 @@ func (e Entry) Agrees(modified time.Time, length int64) bool {
 	if e.Precision == TimeUnknown || modified.IsZero() {
 		return true
 	}
-	d := modified.UTC().Sub(e.Modified)
+	d := modified.Sub(e.Modified.Truncate(time.Second)) // HTTP knows no fractions
 	if !e.Local {
 		return 0 <= d && d < e.Precision.Unit()
 	}

@@ -44,7 +44,7 @@ func parseStamp(s string) (st stamp, rest string, ok bool) {
 	}
 	hour, minute, second, precision, rest := clock(s)
 	st.t = time.Date(year, time.Month(month), day, hour, minute, second, 0, time.UTC)
-	if st.t.Day() != day || int(st.t.Month()) != month || hour > 23 || minute > 59 || second > 60 || year < 1 {
+	if st.t.Day() != day || int(st.t.Month()) != month || hour > 23 || minute > 59 || second > 59 || year < 1 {
 		return stamp{}, rest, false
 	}
 	st.precision, st.local = precision, true
