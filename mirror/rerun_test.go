@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"mirrord/fetch"
 	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
 )
@@ -281,3 +282,5 @@ func TestSitemapOutsideOfScopeIsNoFile(t *testing.T) {
 		wantPaths(t, m, "docs/index.html", "docs/hidden.html")
 	}
 }
+
+func newHosts() *fetch.Hosts { return new(fetch.Hosts) }

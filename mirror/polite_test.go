@@ -1,0 +1,224 @@
+package mirror_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mirrord/internal/mirrortest"
+	"mirrord/mirror"
+)
+
+// inBubble makes a web and a mirror without network, in a bubble of time.
+func inBubble(t *testing.T, toml string, f func(t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := mirrortest.NewWeb()
+		fake := &mirrortest.Fake{Web: w, Takes: 50 * time.Millisecond}
+		m := mirrortest.New(t, nil, toml)
+		m.Fetcher, m.Robots = fake, fake
+		f(t, w, fake, m)
+	})
+}
+
+// with is job with keys of its own instead of those of a server of one's own.
+func with(keys ...string) string { return job(keys...) }
+
+// A host that is down costs a run a few attempts, not one wait for each of its URLs.
+func TestHostDownInTheMiddle(t *testing.T) {
+	inBubble(t, with(`polite.delay = "1s"`, `polite.max_delay = "60s"`), func(t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror) {
+		hub(w, 60)
+		s := m.Run()
+		wantVerdict(t, s, mirror.Complete, true)
+		files := len(m.Paths())
+		fake.Forget()
+		var n atomic.Int64
+		down := true
+		for i := range 60 {
+			p := fmt.Sprintf("/page%02d.html", i)
+			w.Set(home+p, mirrortest.Page{Handle: func(rw http.ResponseWriter, r *http.Request) {
+				if n.Add(1) > 20 && down {
+					panic(http.ErrAbortHandler)
+				}
+				fmt.Fprintf(rw, "<title>%s</title>new", p)
+			}})
+		}
+		w.Requests()
+		start := time.Now()
+		s = m.Run()
+		wantVerdict(t, s, mirror.Partial, false)
+		wantText(t, s, "www.example.org was left for the next run", "left for the next run")
+		if d := time.Since(start); d > 12*time.Minute {
+			t.Errorf("the run took %v", d)
+		}
+		if k := n.Load(); k > 40 {
+			t.Errorf("%d requests, 20 of them before the host went down", k)
+		}
+		if len(m.Paths()) != files {
+			t.Error("the published tree changed")
+		}
+		down = false
+		fake.Forget()
+		w.Requests()
+		s = m.Run()
+		wantVerdict(t, s, mirror.Complete, true)
+		if s.Changed != 60 || !s.Resumed {
+			t.Error(mirrortest.Text(s))
+		}
+		if k := len(w.Requests()); k > 45 {
+			t.Errorf("%d requests: what was answered before was asked again", k)
+		}
+	})
+}
+
+// A Retry-After or Crawl-delay beyond max_wait ends the host's part at once.
+func TestHostThatWantsToBeLeft(t *testing.T) {
+	for name, c := range map[string]struct {
+		page   mirrortest.Page
+		robots string
+	}{
+		"Retry-After": {page: mirrortest.Page{Status: 429, Header: map[string]string{"Retry-After": "86400"}}},
+		"Crawl-delay": {page: mirrortest.HTML("x", "x"), robots: "User-agent: *\nCrawl-delay: 7200\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, with(`polite.delay = "1s"`, `polite.max_wait = "10m"`), func(t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror) {
+				hub(w, 30)
+				if c.robots != "" {
+					w.Set(home+"/robots.txt", mirrortest.Page{Body: c.robots})
+				}
+				w.Set(home+"/page02.html", c.page)
+				w.Set("http://cdn.example.org/1.png", mirrortest.Page{Body: "1"})
+				start := time.Now()
+				s := m.Run()
+				wantVerdict(t, s, mirror.Partial, false)
+				wantText(t, s, name, "max_wait")
+				if d := time.Since(start); d > time.Minute {
+					t.Errorf("the run waited %v", d)
+				}
+			})
+		})
+	}
+}
+
+// What is disallowed, capped or otherwise not asked costs no waiting.
+func TestNotAskedIsNotWaitedFor(t *testing.T) {
+	inBubble(t, with(`polite.delay = "10s"`, "polite.connections = 1"), func(t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror) {
+		var links strings.Builder
+		for i := range 300 {
+			fmt.Fprintf(&links, "<a href=/no/%d.html>x</a>", i)
+		}
+		w.Set(home+"/", mirrortest.HTML("Home", links.String()+"<a href=yes.html>y</a>"))
+		w.Set(home+"/yes.html", mirrortest.HTML("Yes", ""))
+		w.Set(home+"/robots.txt", mirrortest.Page{Body: "User-agent: *\nDisallow: /no/\n"})
+		for range 2 {
+			start := time.Now()
+			s := m.Run()
+			wantVerdict(t, s, mirror.Complete, s.Published)
+			if d := time.Since(start); d > 40*time.Second {
+				t.Errorf("three requests took %v", d)
+			}
+			if n := len(w.Requests()); n != 3 && n != 2 {
+				t.Errorf("%d requests", n)
+			}
+		}
+	})
+}
+
+// The default politeness: at most two connections, a quarter of a second apart, and never faster than the host answers.
+func TestDefaultPoliteness(t *testing.T) {
+	toml := with(`polite.delay = "250ms"`, "polite.connections = 2", "polite.factor = 1.0", `polite.max_delay = "1m"`)
+	inBubble(t, toml, func(t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror) {
+		hub(w, 40)
+		for i := range 40 {
+			w.Set(fmt.Sprintf("%s/page%02d.html", home, i), mirrortest.HTML(fmt.Sprint(i), `<img src="http://cdn.example.org/1.png">`))
+		}
+		w.Set("http://cdn.example.org/1.png", mirrortest.Page{Body: "1"})
+		fake.Takes = 400 * time.Millisecond
+		wantVerdict(t, m.Run(), mirror.Complete, true)
+		if n := fake.Most["www.example.org"]; n > 2 {
+			t.Errorf("%d connections at a time", n)
+		}
+		var last time.Time
+		for _, r := range w.Requests() {
+			if !strings.HasPrefix(r.URL, home) {
+				continue
+			}
+			if gap := r.At.Sub(last); !last.IsZero() && gap < 400*time.Millisecond {
+				t.Errorf("%s came after %v, the host takes 400ms", r.URL, gap)
+			}
+			last = r.At
+		}
+	})
+}
+
+// Two jobs on one host share its politeness.
+func TestTwoJobsOneHost(t *testing.T) {
+	// Each run has a state and a fetcher of its own; the politeness is one.
+	synctest.Test(t, func(t *testing.T) {
+		w := mirrortest.NewWeb()
+		hub(w, 20)
+		h := newHosts()
+		done := make(chan *mirror.Summary)
+		for range 2 {
+			fake := &mirrortest.Fake{Web: w, Takes: 10 * time.Millisecond}
+			m := mirrortest.New(t, nil, with(`polite.delay = "1s"`, "polite.connections = 1"))
+			m.Fetcher, m.Robots, m.Hosts = fake, fake, h
+			go func() {
+				s, err := m.RunWith(context.Background(), func(*mirror.Options) {})
+				if err != nil {
+					t.Error(err)
+				}
+				done <- s
+			}()
+		}
+		for range 2 {
+			if s := <-done; s.Verdict != mirror.Complete {
+				t.Error(mirrortest.Text(s))
+			}
+		}
+		log := w.Requests()
+		slices.SortFunc(log, func(a, b mirrortest.Request) int { return a.At.Compare(b.At) })
+		for i := 1; i < len(log); i++ {
+			if gap := log[i].At.Sub(log[i-1].At); gap < time.Second {
+				t.Errorf("%s came %v after %s", log[i].URL, gap, log[i-1].URL)
+			}
+		}
+	})
+}
+
+// A window that closes makes the run pause, and one that opens makes it go on.
+func TestWindow(t *testing.T) {
+	inBubble(t, with(`polite.delay = "1m"`, "polite.connections = 1", `window = "00:00-00:10"`, `timezone = "UTC"`), func(t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror) {
+		hub(w, 20) // the bubble begins at midnight UTC
+		wantVerdict(t, m.Run(), mirror.Complete, true)
+		log := w.Requests()
+		for _, r := range log {
+			if at := r.At.UTC(); at.Hour() != 0 || at.Minute() > 10 {
+				t.Errorf("%s was asked at %v", r.URL, at)
+			}
+		}
+		if d := log[len(log)-1].At.Sub(log[0].At); d < 24*time.Hour {
+			t.Errorf("22 requests a minute apart took %v", d)
+		}
+	})
+}
+
+// A run that is over its time is partial and goes on later.
+func TestMaxTime(t *testing.T) {
+	inBubble(t, with(`polite.delay = "1m"`, "polite.connections = 1", `limits.max_time = "10m"`), func(t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror) {
+		hub(w, 20)
+		s := m.Run()
+		wantVerdict(t, s, mirror.Partial, false)
+		wantText(t, s, "max_time")
+		fake.Forget()
+		wantVerdict(t, m.Run(), mirror.Partial, false)
+		fake.Forget()
+		wantVerdict(t, m.Run(), mirror.Complete, true)
+	})
+}
