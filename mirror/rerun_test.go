@@ -2,6 +2,8 @@ package mirror_test
 
 import (
 	"fmt"
+	"io"
+	"log"
 	"maps"
 	"net/http"
 	"slices"
@@ -284,3 +286,5 @@ func TestSitemapOutsideOfScopeIsNoFile(t *testing.T) {
 }
 
 func newHosts() *fetch.Hosts { return new(fetch.Hosts) }
+
+func discard() *log.Logger { return log.New(io.Discard, "", 0) }
