@@ -86,7 +86,7 @@ func New(o Options) (*Server, error) {
 	if s.base == "" {
 		s.base = "localhost"
 	}
-	if net.ParseIP(s.base) != nil || strings.ContainsAny(s.base, "/:@ ") {
+	if net.ParseIP(s.base) != nil || strings.ContainsAny(o.Base, "/@ ") {
 		return nil, fmt.Errorf("web: base %q is no host name: mirrors need host names below it", o.Base)
 	}
 	s.hosts[s.base] = true

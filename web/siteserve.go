@@ -37,6 +37,8 @@ func (s *Server) serveSite(w http.ResponseWriter, r *http.Request, name, prefix 
 	}
 	v := &view{Server: s, w: w, r: r, name: name, prefix: prefix, site: st}
 	for range 3 {
+		clear(w.Header()) // of what an attempt has set
+		isolateSite(w.Header(), prefix != "")
 		if err = v.serve(); !errors.Is(err, ErrMoved) {
 			break
 		}
