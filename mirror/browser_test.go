@@ -1,0 +1,178 @@
+package mirror_test
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
+
+	"mirrord/internal/demosite"
+	"mirrord/internal/mirrortest"
+	"mirrord/mirror"
+	"mirrord/phm"
+)
+
+// pageState is what a page in the browser says of itself.
+type pageState struct {
+	Broken []string // images that did not load
+	Styles []string // style sheets that did not load
+	Links  []string // where its links lead
+	Base   string
+}
+
+const inspect = `Promise.all([...document.images].map(i => { i.loading = 'eager'; return i.decode().catch(() => 0) })).then(() => ({
+	Broken: [...document.images].filter(i => i.src && !(i.complete && i.naturalWidth > 0)).map(i => i.src),
+	Styles: [...document.querySelectorAll('link[rel~=stylesheet]')].filter(l => !l.sheet).map(l => l.href),
+	Links: [...document.links].map(a => a.href),
+	Base: document.baseURI,
+}))`
+
+// TestBrowserReadsFromDisk opens the mirrored demo site in a browser from file://, with the network cut off and the site gone: images
+// and styles load, no request leaves the machine, and every link leads to a file or to the origin.
+func TestBrowserReadsFromDisk(t *testing.T) {
+	site := demosite.New()
+	srv := httptest.NewServer(site)
+	m := mirrortest.New(t, nil, fmt.Sprintf("url = %q\n", srv.URL+demosite.Entry))
+	s := m.Run()
+	srv.Close()
+	wantVerdict(t, s, mirror.Complete, true)
+
+	dir, err := filepath.EvalSymlinks(filepath.Join(m.Dir, "sites/test/current"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := startBrowser(t)
+	pages := htmlPages(t, dir)
+	if len(pages) < 10 {
+		t.Fatalf("%d pages", len(pages))
+	}
+	for _, p := range pages {
+		b.check(t, dir, p)
+	}
+	if len(b.failed) > 0 {
+		t.Errorf("did not load: %q", b.failed)
+	}
+	if len(b.outside) > 0 {
+		t.Errorf("asked of the network: %q", b.outside)
+	}
+}
+
+func htmlPages(t *testing.T, dir string) (pages []string) {
+	t.Helper()
+	f, err := os.Open(filepath.Join(dir, phm.FilesName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	inDir := map[string]int{}
+	for file, err := range phm.Files(f) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if inDir[filepath.Dir(file.Path)]++; inDir[filepath.Dir(file.Path)] > 4 {
+			continue // the others are of the same template
+		}
+		if file.Type == "text/html" || file.Type == "application/xhtml+xml" || file.Type == "image/svg+xml" {
+			pages = append(pages, file.Path)
+		}
+	}
+	return pages
+}
+
+// browser is a headless one without network.
+type browser struct {
+	ctx context.Context
+
+	mu       sync.Mutex
+	requests map[network.RequestID]string
+	failed   []string
+	outside  []string
+}
+
+func startBrowser(t *testing.T) *browser {
+	t.Helper()
+	opts := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.NoSandbox, chromedp.UserDataDir(t.TempDir()),
+		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND"), chromedp.Flag("disable-component-update", true), chromedp.WSURLReadTimeout(time.Minute))
+	if _, err := os.Stat("/usr/bin/chromium"); err == nil {
+		opts = append(opts, chromedp.ExecPath("/usr/bin/chromium"))
+	}
+	actx, cancel := chromedp.NewExecAllocator(t.Context(), opts...)
+	t.Cleanup(cancel)
+	ctx, stop := chromedp.NewContext(actx)
+	t.Cleanup(stop)
+	b := &browser{ctx: ctx, requests: map[network.RequestID]string{}}
+	if err := chromedp.Listen(ctx, b.event); err != nil {
+		t.Fatalf("chromium: %v", err)
+	}
+	if _, err := chromedp.Call(ctx, network.Enable, network.EnableParams{}); err != nil {
+		t.Fatalf("chromium: %v", err)
+	}
+	return b
+}
+
+func (b *browser) event(ev any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch ev := ev.(type) {
+	case *network.EventRequestWillBeSent:
+		b.requests[ev.RequestID] = ev.Request.URL
+		if strings.HasPrefix(ev.Request.URL, "http") {
+			b.outside = append(b.outside, ev.Request.URL+" by "+ev.DocumentURL)
+		}
+	case *network.EventLoadingFailed:
+		// Chromium reads neither manifests nor other files' symbols (<use>) from file://, whatever the page says.
+		if ev.Type == network.ResourceTypeManifest || ev.BlockedReason != "" {
+			return
+		}
+		if u := b.requests[ev.RequestID]; strings.HasPrefix(u, "file:") && !ev.Canceled {
+			b.failed = append(b.failed, u+": "+ev.ErrorText)
+		}
+	}
+}
+
+func (b *browser) check(t *testing.T, dir, page string) {
+	t.Helper()
+	at := (&url.URL{Scheme: "file", Path: filepath.Join(dir, page)}).String()
+	ctx, cancel := context.WithTimeout(b.ctx, 20*time.Second)
+	defer cancel()
+	if err := chromedp.Do(ctx, chromedp.Navigate(at)); err != nil {
+		t.Errorf("%s: %v", page, err)
+		return
+	}
+	state, err := chromedp.Run(ctx, chromedp.Evaluate[pageState](inspect, chromedp.EvalAwaitPromise))
+	if err != nil {
+		t.Errorf("%s: %v", page, err)
+		return
+	}
+	if len(state.Broken) > 0 {
+		t.Errorf("%s: images do not show: %q", page, state.Broken)
+	}
+	if len(state.Styles) > 0 {
+		t.Errorf("%s: styles do not apply: %q", page, state.Styles)
+	}
+	for _, l := range state.Links {
+		u, err := url.Parse(l)
+		if err != nil || u.Scheme != "file" {
+			continue
+		}
+		rel, err := filepath.Rel(dir, u.Path)
+		if err != nil || !fs.ValidPath(rel) {
+			t.Errorf("%s: the link to %s leaves the mirror", page, l)
+			continue
+		}
+		if fi, err := os.Stat(u.Path); err != nil || !fi.Mode().IsRegular() {
+			t.Errorf("%s: the link to %s leads to no file", page, l)
+		}
+	}
+}
