@@ -43,8 +43,8 @@ func (r *run) commit() error {
 		committed += uint32(len(news))
 		clear(batch)
 		batch = batch[:0]
-		if failed = r.room(); failed != nil {
-			r.stop(failed)
+		if err := r.room(); err != nil {
+			r.stop(err) // what is under way is still committed
 		}
 	}
 	for {

@@ -14,6 +14,7 @@ import (
 // retrieve is phase one. The error says why it ended before nothing was left to ask.
 func (r *run) retrieve(parent context.Context) error {
 	if err := r.load(); err != nil {
+		r.lost = err
 		return err
 	}
 	ctx, stop := context.WithCancelCause(parent)
@@ -40,6 +41,7 @@ func (r *run) retrieve(parent context.Context) error {
 	r.front.run(ctx, r.workers(), r.now, func(id uint32, host string, turn bool) { r.work(ctx, id, host, turn) })
 	close(r.commits)
 	err := <-committed
+	r.lost = err
 	r.betweenPhases()
 	if err == nil {
 		err = context.Cause(ctx)

@@ -99,6 +99,7 @@ type run struct {
 
 	published *store.Version
 	commits   chan *store.Done
+	lost      error // why the table knows more, or less, than the disk: a batch could not be committed, or the journal not be read
 	stop      context.CancelCauseFunc
 
 	stats stats
@@ -260,6 +261,9 @@ func (r *run) run(ctx context.Context) (*Summary, error) {
 		return nil, err
 	}
 	v := r.judge(ended)
+	if r.lost != nil { // the journal is what counts; the next run reads it
+		return r.summary(v), r.lost
+	}
 	if err := r.settle(v, ended == nil); err != nil {
 		return r.summary(v.disk(err)), err
 	}

@@ -1,0 +1,91 @@
+package mirror_test
+
+import (
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"mirrord/mirror"
+	"mirrord/store"
+)
+
+// The disk answers a sync with EIO in the middle of a real run (strace injects it): the run ends as partial and says why, what was
+// committed before is not asked again, and the next run ends in the tree of a run that nothing disturbed.
+func TestCrashIOError(t *testing.T) {
+	strace, err := exec.LookPath("strace")
+	if err == nil {
+		err = exec.Command(strace, "-qq", "-o", "/dev/null", "true").Run()
+	}
+	if err != nil {
+		t.Logf("strace cannot be used here (%v): the store's own test of I/O errors must do", err)
+		return
+	}
+	rnd := crashRand(t)
+	s := newCrashSite(t, 400)
+	want := undisturbed(t, s)
+	s.set(1, 3*time.Millisecond)
+	for call, when := range map[string]int{"fdatasync": 9 + rnd.IntN(8), "fsync": 4 + rnd.IntN(4), "syncfs": 1 + rnd.IntN(2)} {
+		dir := t.TempDir()
+		p := startCrash(t, dir, s.srv.URL+"/", strace, "-f", "-qq", "-o", "/dev/null", "-e", "trace="+call, "-e", fmt.Sprintf("inject=%s:error=EIO:when=%d+", call, when))
+		code := p.wait(t)
+		if code != exitPartial && code != exitFailed || !strings.Contains(p.out.String(), "input/output error") {
+			t.Errorf("%s fails from call %d on: exit %d\n%s", call, when, code, p.out)
+		}
+		s.asked()
+		had := map[string]bool{}
+		committed(t, dir, had)
+		t.Logf("%s fails from call %d on: exit %d, %d answers are kept", call, when, code, len(had))
+		p = startCrash(t, dir, s.srv.URL+"/")
+		if code := p.wait(t); code != exitComplete {
+			t.Errorf("%s: the next run: exit %d\n%s", call, code, p.out)
+			continue
+		}
+		asksNothingTwice(t, s.asked(), had)
+		verifyClean(t, dir)
+		sameTree(t, publishedTree(t, dir), want)
+	}
+}
+
+// The disk becomes full in the middle of a run: it ends as partial with a hint, and goes on when there is room.
+func TestCrashDiskFull(t *testing.T) {
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1200k"); err != nil {
+		t.Logf("mounting is not permitted here (%v): the store's own test of full disks must do", err)
+		return
+	}
+	t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
+	s := newCrashSite(t, 500)
+	want := undisturbed(t, s)
+	had := map[string]bool{}
+	for i, size := range []string{"", "1800k", "2600k", "40m"} {
+		if size != "" {
+			if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_REMOUNT, "size="+size); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p := startCrash(t, dir, s.srv.URL+"/")
+		code := p.wait(t)
+		asked := s.asked()
+		asksNothingTwice(t, asked, had)
+		committed(t, dir, had)
+		t.Logf("with %s: exit %d, %d asked, %d answers are kept", size, code, len(asked), len(had))
+		if i < 3 {
+			if code != exitPartial || !strings.Contains(p.out.String(), "free some space") {
+				t.Errorf("with %s: exit %d\n%s", size, code, p.out)
+			}
+			readSite(t, dir, func(s *store.Site) {
+				if _, err := mirror.Verify(t.Context(), s, true, func(p store.Problem) { t.Errorf("with %s: %s", size, p) }); err != nil {
+					t.Error(err)
+				}
+			})
+		} else if code != exitComplete {
+			t.Errorf("exit %d\n%s", code, p.out)
+		}
+	}
+	verifyClean(t, dir)
+	sameTree(t, publishedTree(t, dir), want)
+}
