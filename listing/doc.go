@@ -46,7 +46,8 @@
 //	iis          <pre>, date size name        locale: 6/12/2014 3:25 AM  bytes                     local
 //	python       <ul>                         none                       none                      -
 //
-// Where UTC and local time look alike, the time is a wall clock (Entry.Local). Rounded sizes are a range. IIS writes dates in the
+// Where UTC and local time look alike, the time is a wall clock (Entry.Local); nginx, when told to write local time, moves all times of
+// a listing as the clocks change, which costs requests and no truth. Rounded sizes are a range. IIS writes dates in the
 // server's locale: day and month are told apart by the whole page, else the time is unknown.
 //
 // Sources: nginx ngx_http_autoindex_module.c and ngx-fancyindex; httpd mod_autoindex.c with apr_strfsize; lighttpd mod_dirlisting.c;

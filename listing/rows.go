@@ -182,11 +182,30 @@ func (p *parser) entry() {
 	}
 	e := Entry{URL: abs, Size: -1, SizeMin: -1, SizeMax: -1}
 	ok := false
-	if e.Name, e.Dir, ok = child(p.u, abs); !ok || !isName(label, e.Name) || !p.columns(&e) {
+	if e.Name, e.Dir, ok = child(p.u, abs); !ok || !isName(label, e.Name) || p.secondChild(name) || !p.columns(&e) {
 		p.failed = true
 		return
 	}
 	p.l.Entries = append(p.l.Entries, e)
+}
+
+// secondChild reports whether another link of the row, in a description, may be an entry too. It may: where markup in a description
+// is cut short, the next row runs into this one.
+func (p *parser) secondChild(name *link) bool {
+	for i := range p.row.links {
+		l := &p.row.links[i]
+		if l == name || bytes.Equal(l.href, name.href) {
+			continue
+		}
+		abs, _, err := p.u.Resolve(string(l.href))
+		if err != nil {
+			continue
+		}
+		if _, _, ok := child(p.u, abs); ok {
+			return true
+		}
+	}
+	return false
 }
 
 // isParent reports whether abs is the directory above the page, or the page itself if it is the root.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -70,6 +71,7 @@ func TestNoListing(t *testing.T) {
 		"row without link":        strings.Replace(apache, apacheRow, apacheRow+"<tr><td></td><td>b.txt</td></tr>", 1),
 		"link in other column":    strings.Replace(apache, `<a href="a.txt">a.txt</a>`, "a.txt", 1),
 		"no heading, no parent":   strings.ReplaceAll(strings.ReplaceAll(apache, "Index of /pub", "Files"), apacheParent, ""),
+		"rows run together":       strings.Replace(apache, "1.5K</td><td>&nbsp;", "1.5K</td><td>12M see <a href='/x>and</td></tr><tr title='><td><a href=\"b.txt\">b.txt</a>", 1),
 		"python, nested list":     strings.Replace(python, "a</a>", "a</a><ul><li><a href=\"b\">b</a></li></ul>", 1),
 		"python, words":           strings.Replace(python, "a</a>", "a</a>: the first", 1),
 		"python, list below":      strings.Replace(python, "<hr><ul>", "<p>Files</p><ul>", 1),
@@ -152,6 +154,25 @@ func TestVariants(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Apache with a HEADER and a README that have links, lists and a <pre>, with descriptions, style sheet and linked icons.
+func TestApacheHeader(t *testing.T) {
+	for file, path := range map[string]string{"apache-header.html": "/pre/dl/", "apache-stylesheet.html": "/css/dl/"} {
+		l, ok := Parse(sample(t, file), mustURL(t, "http://h.example"+path))
+		if !ok || l.Server != Apache || !l.Complete {
+			t.Fatalf("%s: %+v, %v", file, l, ok)
+		}
+		var got []string
+		for _, e := range l.Entries {
+			got = append(got, e.String())
+		}
+		const at = " 2026-11-20T07:19 "
+		want := []string{"HEADER.html" + at + "90", "README.html" + at + "85", "a.txt" + at + "2", "b-1.0.tar.gz" + at + "2", "sub/" + at + "?"}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", file, got, want)
+		}
 	}
 }
 
