@@ -177,8 +177,7 @@ func publishedTree(t *testing.T, dir string) map[string]string {
 				return err
 			}
 		}
-		d2 := sha256.Sum256(data)
-		out[p] = hex.EncodeToString(d2[:])
+		out[p] = sha256Hex(data)
 		if p == "phm.json" {
 			out[p] = string(data)
 		}
@@ -188,6 +187,11 @@ func publishedTree(t *testing.T, dir string) map[string]string {
 		t.Fatal(err)
 	}
 	return out
+}
+
+func sha256Hex(b []byte) string {
+	d := sha256.Sum256(b)
+	return hex.EncodeToString(d[:])
 }
 
 func sameTree(t *testing.T, got, want map[string]string) {
