@@ -3,7 +3,6 @@ package web
 import (
 	"bytes"
 	"encoding/base64"
-	"io"
 	"net/http"
 	"strings"
 )
@@ -97,8 +96,6 @@ func (s *sized) WriteHeader(status int) {
 }
 
 func (s *sized) Unwrap() http.ResponseWriter { return s.ResponseWriter }
-
-var _ io.Writer = (*sized)(nil)
 
 // minCompress is the size in bytes from which compressing saves a packet.
 const minCompress = 1024

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/google/renameio/v2"
 
@@ -22,6 +23,9 @@ type engineOptions struct {
 	asIs   bool // ask for nothing: only relocate and publish what is stored
 	quiet  bool // no progress line
 }
+
+// lookWait is how long a run waits for its site: serve and status look into the database for a moment, only another run holds it longer.
+const lookWait = 3 * time.Second
 
 // runSite makes one run of a job on an open site.
 func (a *app) runSite(ctx context.Context, j *job.Job, st *store.State, s *store.Site, o engineOptions) (*mirror.Summary, error) {
@@ -44,7 +48,7 @@ func (a *app) runJob(ctx context.Context, j *job.Job, o engineOptions) error {
 	if err != nil {
 		return err
 	}
-	st, err := store.OpenState(dir, store.Options{})
+	st, err := store.OpenState(dir, store.Options{Wait: lookWait})
 	if err != nil {
 		return err
 	}
