@@ -25,7 +25,7 @@ type engineOptions struct {
 }
 
 // lookWait is how long a run waits for its site: serve and status look into the database for a moment, only another run holds it longer.
-const lookWait = 3 * time.Second
+const lookWait = 2 * time.Second
 
 // runSite makes one run of a job on an open site.
 func (a *app) runSite(ctx context.Context, j *job.Job, st *store.State, s *store.Site, o engineOptions) (*mirror.Summary, error) {
