@@ -66,7 +66,6 @@ func (s *fakeSite) Versions() ([]Version, error) {
 func (s *fakeSite) Snapshot(_ context.Context, n int) (*Snapshot, error) {
 	for i, v := range s.versions {
 		if v.Number == n || n == 0 && i == len(s.versions)-1 {
-			v.site = s
 			return &Snapshot{Version: v.Version, Primary: s.primary, Entry: s.entry, Title: "Title of <" + s.primary + ">", Files: len(v.files), Table: v}, nil
 		}
 	}
@@ -165,10 +164,16 @@ func testSites() fakeSites {
 	two := &fakeVersion{Version: Version{1, day1}, files: []fakeFile{
 		{url: "http://two.test:81/sub/start.html", path: "sub/start.html", mime: "text/html", body: "two"},
 	}}
-	return fakeSites{
+	sites := fakeSites{
 		"one": {primary: "https://one.test", entry: "index.html", versions: []*fakeVersion{v1, v2, v3}},
 		"two": {primary: "http://two.test:81", entry: "sub/start.html", versions: []*fakeVersion{two}},
 	}
+	for _, s := range sites {
+		for _, v := range s.versions {
+			v.site = s
+		}
+	}
+	return sites
 }
 
 func testServer(t *testing.T, change func(*Options)) *Server {
