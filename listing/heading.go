@@ -46,11 +46,22 @@ func agree(path string, u site.URL) bool {
 		return len(a) == len(b)
 	}
 	for i := 1; i <= n; i++ {
-		if a[len(a)-i] != b[len(b)-i] {
+		if x, y := a[len(a)-i], b[len(b)-i]; x != y && bare(x) != bare(y) {
 			return false
 		}
 	}
 	return true
+}
+
+// bare returns s without spaces and control characters, which may be lost on a page.
+func bare(s string) string {
+	b := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		if s[i] > ' ' && s[i] != 0x7f {
+			b = append(b, s[i])
+		}
+	}
+	return string(b)
 }
 
 func segments(path string) []string {

@@ -30,7 +30,11 @@ const (
 type link struct {
 	href, text []byte
 	cell       int
+	image      bool // holds an <img>
 }
+
+// icon reports whether the link is around an icon only.
+func (l *link) icon() bool { return l.image && len(bytes.Trim(l.text, white)) == 0 }
 
 // A cell is a table cell; in <pre> and <li> the text before the link is the first, that after it the second.
 type cell struct {
@@ -98,6 +102,7 @@ func (r *row) addLink(href []byte) bool {
 	}
 	l := &r.links[len(r.links)-1]
 	l.href, l.text, l.cell = append(l.href[:0], href...), l.text[:0], len(r.cells)-1
+	l.image = false
 	return true
 }
 
@@ -263,6 +268,9 @@ func (p *parser) start(tag atom.Atom) {
 		}
 	case atom.Img:
 		p.row.image = true
+		if p.inLink {
+			p.row.links[len(p.row.links)-1].image = true
+		}
 	case atom.A:
 		p.inLink = p.attrs.hasHref && p.inCell() && p.row.addLink(p.attrs.href)
 	}
@@ -273,7 +281,7 @@ func (p *parser) end(tag atom.Atom) {
 	case atom.Title, atom.H1, atom.H2:
 		p.endHeading()
 	case atom.A:
-		if p.inLink && p.region != regionTable && len(p.row.cells) == 1 && len(bytes.TrimSpace(p.row.links[len(p.row.links)-1].text)) > 0 {
+		if p.inLink && p.region != regionTable && len(p.row.cells) == 1 && !p.row.links[len(p.row.links)-1].icon() {
 			p.row.addCell() // what follows stands after the name
 		}
 		p.inLink = false

@@ -167,26 +167,22 @@ func (p *parser) entry() {
 		return
 	}
 	label := string(name.text)
-	if len(p.l.Entries) == 0 && isParentLabel(label) {
-		p.parent = true
-		return
-	}
 	abs, fragment, err := p.u.Resolve(string(name.href))
 	if err != nil || fragment != "" {
 		p.failed = true
 		return
 	}
-	if len(p.l.Entries) == 0 && p.isParent(abs) {
-		p.parent = true
-		return
-	}
 	e := Entry{URL: abs, Size: -1, SizeMin: -1, SizeMax: -1}
-	ok := false
-	if e.Name, e.Dir, ok = child(p.u, abs); !ok || !isName(label, e.Name) || p.secondChild(name) || !p.columns(&e) {
+	isChild := false
+	e.Name, e.Dir, isChild = child(p.u, abs)
+	switch {
+	case isChild && isName(label, e.Name) && !p.secondChild(name) && p.columns(&e):
+		p.l.Entries = append(p.l.Entries, e)
+	case !isChild && len(p.l.Entries) == 0 && (isParentLabel(label) || p.isParent(abs)):
+		p.parent = true
+	default:
 		p.failed = true
-		return
 	}
-	p.l.Entries = append(p.l.Entries, e)
 }
 
 // secondChild reports whether another link of the row, in a description, may be an entry too. It may: where markup in a description
@@ -214,7 +210,7 @@ func (p *parser) isParent(abs site.URL) bool {
 	return abs.Origin() == p.u.Origin() && abs.RequestURI() == dir[:strings.LastIndexByte(dir, '/')+1] || dir == "" && abs == p.u
 }
 
-// nameLink returns the link that is the row's name. A link around an icon has no text and the same target.
+// nameLink returns the link that is the row's name: the first, but for one around an icon, which has the same target.
 func (p *parser) nameLink() *link {
 	r := &p.row
 	for i := range r.links {
@@ -222,7 +218,7 @@ func (p *parser) nameLink() *link {
 		if p.region == regionTable && l.cell != p.cols.name {
 			continue
 		}
-		if len(bytes.TrimSpace(l.text)) > 0 {
+		if !l.icon() {
 			return l
 		}
 		if i+1 < len(r.links) && !bytes.Equal(l.href, r.links[i+1].href) {

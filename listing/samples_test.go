@@ -9,7 +9,10 @@ import (
 	"mirrord/site"
 )
 
-func mustURL(t testing.TB, s string) site.URL {
+func mustURL(t interface {
+	Helper()
+	Fatal(...any)
+}, s string) site.URL {
 	t.Helper()
 	u, _, err := site.Parse(s)
 	if err != nil {
