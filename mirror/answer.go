@@ -91,15 +91,14 @@ func (r *run) goneFor(rec *store.Resource) {
 		rec.Gone++ // the first answer of this run
 	}
 	r.leave(rec)
-	rec.Target = 0
 	r.stats.gone.Add(1)
 	r.finish(&store.Done{Resource: *rec, Linked: true})
 }
 
-// leave takes a resource out of the mirror. Its body stays in the packs and in the history.
+// leave takes a resource, or a redirect, out of the mirror. Its body stays in the packs and in the history.
 func (r *run) leave(rec *store.Resource) {
-	if rec.InSet {
-		rec.InSet, rec.Moved = false, r.version
+	if rec.InSet || rec.Target != 0 {
+		rec.InSet, rec.Target, rec.Moved = false, 0, r.version
 	}
 }
 
@@ -178,9 +177,8 @@ func (r *run) redirect(rec *store.Resource, res *fetch.Result) {
 			d.Reason += ", which is not mirrored"
 		}
 	}
-	r.leave(&d.Resource)
-	if d.Target != old {
-		d.Moved = r.version
+	if d.InSet || d.Target != old {
+		d.InSet, d.Moved = false, r.version
 	}
 	if d.Outcome == site.Failed {
 		r.stats.failed.Add(1)

@@ -113,3 +113,36 @@ func escapePath(p string) string {
 	}
 	return strings.Join(segments, "/")
 }
+
+// named replaces the relative links of a document by the URLs of the files that they lead to.
+func named(path, mime string, raw []byte, urls map[string]string) string {
+	base, _, err := site.Parse(place + escapePath(path))
+	if err != nil {
+		return err.Error()
+	}
+	var d relocate.Doc
+	format := relocate.Detect(mime, base, raw[:min(len(raw), 1024)])
+	if format == relocate.Unknown {
+		return string(raw)
+	}
+	if err := d.Scan(raw, relocate.Input{URL: base, MIME: mime, Format: format}); err != nil {
+		return err.Error()
+	}
+	var b strings.Builder
+	at := 0
+	for i := range d.Links {
+		l := &d.Links[i]
+		p, inside := strings.CutPrefix(string(l.URL), place)
+		if !inside || len(l.Ref) == 0 {
+			continue
+		}
+		if p, err = url.PathUnescape(p); err != nil {
+			continue
+		}
+		b.Write(raw[at:l.Start])
+		b.WriteString("<" + urls[p] + ">")
+		at = int(l.End)
+	}
+	b.Write(raw[at:])
+	return b.String()
+}

@@ -168,3 +168,18 @@ func (f *Fake) Forget() {
 	defer f.mu.Unlock()
 	f.rules = nil
 }
+
+// Eager is a mirror.Hosts that never makes anybody wait.
+type Eager struct{}
+
+// Acquire gives the turn at once.
+func (Eager) Acquire(string, fetch.Politeness, time.Time) (bool, time.Time) { return true, time.Time{} }
+
+// Release does nothing.
+func (Eager) Release(string, fetch.Politeness, time.Time, fetch.Observation) {}
+
+// SetCrawlDelay does nothing.
+func (Eager) SetCrawlDelay(string, time.Duration) {}
+
+// Gap is none.
+func (Eager) Gap(string, fetch.Politeness) time.Duration { return 0 }

@@ -276,3 +276,32 @@ func Text(s *mirror.Summary) string {
 	}
 	return b.String()
 }
+
+// ByURL returns the files of the published tree by their URLs, with every link that leads to a file of the tree replaced by its URL in
+// angle brackets, so that trees whose paths differ can be compared.
+func (m *Mirror) ByURL() map[string]string {
+	m.t.Helper()
+	root := m.Current()
+	table, err := root.Open(phm.FilesName)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	defer table.Close()
+	urls := map[string]string{} // by path
+	types := map[string]string{}
+	for f, err := range phm.Files(table) {
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		urls[f.Path], types[f.Path] = f.URL, f.Type
+	}
+	out := map[string]string{}
+	for p, u := range urls {
+		b, err := root.ReadFile(p)
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		out[u] = named(p, types[p], b, urls)
+	}
+	return out
+}

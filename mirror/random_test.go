@@ -1,0 +1,190 @@
+package mirror_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"mirrord/internal/mirrortest"
+	"mirrord/mirror"
+)
+
+// world is a small random site that changes.
+type world struct {
+	rnd   *rand.Rand
+	w     *mirrortest.Web
+	paths []string
+	pages map[string]mirrortest.Page
+	n     int
+}
+
+func newWorld(seed uint64) *world {
+	x := &world{rnd: rand.New(rand.NewPCG(seed, 7)), w: mirrortest.NewWeb(), pages: map[string]mirrortest.Page{}}
+	x.paths = []string{"/"}
+	for i := range 25 {
+		x.paths = append(x.paths, fmt.Sprintf("/p%d.html", i))
+	}
+	for i := range 6 {
+		x.paths = append(x.paths, fmt.Sprintf("/i%d.png", i), fmt.Sprintf("/s%d.css", i), fmt.Sprintf("/dir%d", i), fmt.Sprintf("/dir%d/", i), fmt.Sprintf("/dir%d/x?q=%d", i, i))
+	}
+	for _, p := range x.paths {
+		x.change(p)
+	}
+	return x
+}
+
+func (x *world) any() string { return x.paths[x.rnd.IntN(len(x.paths))] }
+
+// change gives a path something else to answer.
+func (x *world) change(p string) {
+	x.n++
+	var page mirrortest.Page
+	switch k := x.rnd.IntN(20); {
+	case p == "/" || k < 12:
+		page = x.document(p)
+	case k < 15:
+		page = mirrortest.Redirect(x.any())
+	case k < 18:
+		page = mirrortest.Status([]int{404, 410}[x.rnd.IntN(2)])
+	case k < 19:
+		page = x.document(p)
+		page.Header["X-Robots-Tag"] = "noarchive"
+	default:
+		page = mirrortest.Page{Body: fmt.Sprint("plain ", x.n), Header: map[string]string{"Content-Type": "application/octet-stream"}}
+	}
+	x.pages[p] = page
+	x.w.Set(home+p, page)
+}
+
+func (x *world) document(p string) mirrortest.Page {
+	switch {
+	case strings.HasSuffix(p, ".png"):
+		return mirrortest.Page{Body: fmt.Sprint("png ", x.n), Header: map[string]string{}}
+	case strings.HasSuffix(p, ".css"):
+		return mirrortest.Page{Body: fmt.Sprintf("@import %q; b { background: url(%s); order: %d }", x.any(), x.any(), x.n), Header: map[string]string{}}
+	}
+	var b strings.Builder
+	for range 1 + x.rnd.IntN(4) {
+		fmt.Fprintf(&b, "<a href=%q>x</a> <img src=%q>\n", x.any()+"#f", x.any())
+	}
+	fmt.Fprintf(&b, "<link rel=stylesheet href=%q>", x.any())
+	page := mirrortest.HTML(fmt.Sprint("Page ", x.n), b.String())
+	page.NoTag = x.rnd.IntN(4) == 0
+	return page
+}
+
+// evolve makes the next version.
+func (x *world) evolve() {
+	for range x.rnd.IntN(12) {
+		x.change(x.any())
+	}
+}
+
+// run runs a job on the world; fail is the share of requests that break.
+func (x *world) run(m *mirrortest.Mirror, fail float64) *mirror.Summary {
+	f := &mirrortest.Fake{Web: x.w}
+	m.Fetcher, m.Robots = f, f
+	if fail > 0 {
+		for _, p := range x.paths {
+			if p != "/" && x.rnd.Float64() < fail {
+				x.w.Set(home+p, mirrortest.Page{Handle: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }})
+			}
+		}
+		defer func() {
+			for p, page := range x.pages {
+				x.w.Set(home+p, page)
+			}
+		}()
+	}
+	return m.Run()
+}
+
+const worldJob = `limits.max_delete = 1.0`
+
+// TestIncrementalIsAsFresh lets random sites evolve, with failures in between, and holds what repeated runs make of them against a mirror
+// that is made anew: the same URLs, and the same bytes behind them.
+func TestIncrementalIsAsFresh(t *testing.T) {
+	for seed := range uint64(10) {
+		x := newWorld(seed)
+		m := mirrortest.New(t, nil, job(worldJob))
+		m.Hosts = mirrortest.Eager{}
+		for version := range 6 {
+			for range x.rnd.IntN(3) { // runs that go wrong, or are cut off
+				if x.rnd.IntN(2) == 0 {
+					x.run(m, 0.4)
+				} else {
+					x.cut(t, m)
+				}
+			}
+			s := x.run(m, 0)
+			for range 3 { // a partial run goes on with what was answered before the site changed
+				if s.Verdict == mirror.Complete && !s.Resumed {
+					break
+				}
+				s = x.run(m, 0)
+			}
+			if s.Verdict != mirror.Complete {
+				t.Fatalf("seed %d, version %d:\n%s", seed, version, mirrortest.Text(s))
+			}
+			fresh := mirrortest.New(t, nil, job(worldJob))
+			fresh.Hosts = mirrortest.Eager{}
+			if s := x.run(fresh, 0); s.Verdict != mirror.Complete {
+				t.Fatalf("seed %d, version %d, fresh:\n%s", seed, version, mirrortest.Text(s))
+			}
+			if !sameMirror(t, m, fresh) {
+				t.Fatalf("seed %d, version %d", seed, version)
+			}
+			x.evolve()
+		}
+	}
+}
+
+// cut makes a run that is interrupted.
+func (x *world) cut(t *testing.T, m *mirrortest.Mirror) {
+	f := &mirrortest.Fake{Web: x.w}
+	m.Fetcher, m.Robots = f, f
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	left := 1 + x.rnd.IntN(30)
+	x.w.Hook(func(*http.Request) {
+		if left--; left == 0 {
+			cancel()
+		}
+	})
+	defer x.w.Hook(nil)
+	m.Set("polite.connections", "1")
+	defer m.Set("polite.connections", "4")
+	if _, err := m.RunWith(ctx, func(*mirror.Options) {}); err != nil {
+		t.Error(err)
+	}
+}
+
+// sameMirror compares by URL: a URL that came later than another one with the same preferred name has another path, for ever.
+func sameMirror(t *testing.T, a, b *mirrortest.Mirror) bool {
+	t.Helper()
+	left, right := a.ByURL(), b.ByURL()
+	ok := true
+	keys := maps.Clone(left)
+	maps.Copy(keys, right)
+	for _, u := range slices.Sorted(maps.Keys(keys)) {
+		l, inLeft := left[u]
+		r, inRight := right[u]
+		switch {
+		case !inLeft:
+			t.Errorf("%s is only in the fresh mirror: %s", u, a.Outcomes()[u])
+			ok = false
+		case !inRight:
+			t.Errorf("%s is only in the old mirror: %s; the fresh one says %s", u, a.Outcomes()[u], b.Outcomes()[u])
+			ok = false
+		case l != r:
+			t.Errorf("%s differs:\n%s\nfresh:\n%s", u, l, r)
+			ok = false
+		}
+	}
+	return ok
+}
