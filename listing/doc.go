@@ -29,6 +29,11 @@
 // its output). A copy of a listing, saved as index.html where it was made, looks exactly like one; whoever relies on listings must
 // audit them, and compare an entry with what the resource's own answers say: Entry.Agrees.
 //
+// So evidence is used like this: the listing is asked for first, then the resource; if the entry was Settled when the listing was asked
+// for and Agrees with the resource's answer, Entry.Evidence is kept with the resource. In a later run a listing whose entry has the
+// same evidence spares the request. (A listing newer than the resource's answer must not be kept with it: a change between the two would
+// never be seen. Agrees alone does not tell when the answer has no Last-Modified.)
+//
 // Complete says that the page was whole and not filtered by its query. Even so a server hides names (dot files, IndexIgnore), so a name
 // that never was in the listing may exist; one that was there and is no longer is gone or hidden.
 //
@@ -42,7 +47,7 @@
 //	apache       <ul>, <pre> or <table>       2006-01-02 15:04, or 02-Jan-2006 15:04; 999, 1.5K, 12M    local
 //	lighttpd     <table>, Name … Type         2006-Jan-02 15:04:05       0.1K, 1.4M (cut off)      local
 //	caddy        <table>, <time datetime>     2006-01-02T15:04:05Z       bytes in data-            UTC
-//	caddy JSON   [{name size url mod_time …}] RFC 3339                   bytes                     as written
+//	caddy JSON   [{name size url mod_time …}] RFC 3339                   bytes                     UTC
 //	iis          <pre>, date size name        locale: 6/12/2014 3:25 AM  bytes                     local
 //	python       <ul>                         none                       none                      -
 //
