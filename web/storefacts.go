@@ -1,6 +1,7 @@
 package web
 
 import (
+	"errors"
 	"hash/maphash"
 	"slices"
 	"time"
@@ -19,6 +20,7 @@ type facts struct {
 	redirects map[site.URL]redirection
 	charsets  map[uint64]uint8 // hash of a URL to the index of a name; only of files whose header named one
 	names     []string
+	kept      []Version // without the current one, oldest first
 }
 
 // due reports whether it is time to try again.
@@ -32,13 +34,37 @@ type redirection struct {
 // facts reads them. While a run has the site nothing is known of them, and the site is served without.
 func (st *storeSite) facts(t *openTree) *facts {
 	f := &facts{tried: st.s.now()}
+	if err := st.records(f, t); err != nil {
+		return &facts{tried: f.tried}
+	}
+	if st.s.kept != nil {
+		all, err := st.s.kept.Versions(st.name)
+		if err != nil {
+			return &facts{tried: f.tried}
+		}
+		for _, v := range all {
+			if v.Number != t.meta.Version && v.Time.Before(t.meta.Retrieved) { // after a rollback the newer ones are not yet there
+				f.kept = append(f.kept, v)
+			}
+		}
+	}
+	f.known = true
+	return f
+}
+
+// records reads the redirects and charsets, if the records are those of the version that t is.
+func (st *storeSite) records(f *facts, t *openTree) (err error) {
 	db, err := st.s.state.ReadSite(st.name)
 	if err != nil {
-		return f
+		return err
 	}
-	defer db.Close()
-	if vs, err := db.Versions(); err != nil || len(vs) > 0 && vs[len(vs)-1].Number != t.meta.Version {
-		return f
+	defer func() { err = errors.Join(err, db.Close()) }()
+	vs, err := db.Versions()
+	if err != nil {
+		return err
+	}
+	if len(vs) > 0 && vs[len(vs)-1].Number != t.meta.Version {
+		return nil // rolled back: the records are those of a newer version
 	}
 	f.redirects, f.charsets = map[site.URL]redirection{}, map[uint64]uint8{}
 	targets := map[uint32]site.URL{}
@@ -46,33 +72,37 @@ func (st *storeSite) facts(t *openTree) *facts {
 		if r.Target > 0 && r.Path == "" {
 			targets[r.Target-1] = site.URL{}
 		} else if r.InSet && r.Charset != "" {
-			i := slices.Index(f.names, r.Charset)
-			if i < 0 && len(f.names) < 256 {
-				i = len(f.names)
-				f.names = append(f.names, r.Charset)
-			}
-			if i >= 0 {
-				f.charsets[maphash.String(t.index.seed, r.URL.String())] = uint8(i)
-			}
+			f.setCharset(maphash.String(t.index.seed, r.URL.String()), r.Charset)
 		}
 		return nil
 	})
-	if err == nil && len(targets) > 0 {
-		err = db.Resources(func(r *store.Resource) error {
-			if _, ok := targets[r.ID]; ok {
-				targets[r.ID] = r.URL
-			}
-			return nil
-		})
+	if err != nil || len(targets) == 0 {
+		return err
 	}
-	if err == nil && len(targets) > 0 {
-		err = db.Resources(func(r *store.Resource) error {
-			if r.Target > 0 && r.Path == "" && !targets[r.Target-1].IsZero() {
-				f.redirects[r.URL] = redirection{r.Status, targets[r.Target-1]}
-			}
-			return nil
-		})
+	err = db.Resources(func(r *store.Resource) error {
+		if _, ok := targets[r.ID]; ok {
+			targets[r.ID] = r.URL
+		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
-	f.known = err == nil
-	return f
+	return db.Resources(func(r *store.Resource) error {
+		if r.Target > 0 && r.Path == "" && !targets[r.Target-1].IsZero() {
+			f.redirects[r.URL] = redirection{r.Status, targets[r.Target-1]}
+		}
+		return nil
+	})
+}
+
+func (f *facts) setCharset(sum uint64, name string) {
+	i := slices.Index(f.names, name)
+	if i < 0 && len(f.names) < 256 { // the origin may name as many as it likes
+		i = len(f.names)
+		f.names = append(f.names, name)
+	}
+	if i >= 0 {
+		f.charsets[sum] = uint8(i)
+	}
 }

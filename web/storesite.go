@@ -4,17 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"mirrord/phm"
-	"mirrord/site"
 	"mirrord/store"
 )
 
@@ -23,18 +20,20 @@ import (
 // moment's look is all that the lock is held for. It is safe for concurrent use.
 type Store struct {
 	state *store.State
+	kept  Kept // nil: only current versions
 	now   func() time.Time
 
 	mu    sync.Mutex // guards sites
 	sites map[string]*storeSite
 }
 
-// NewStore returns the Sites of a state directory, which must stay open as long as they are used. now is the clock; nil is time.Now.
-func NewStore(st *store.State, now func() time.Time) *Store {
+// NewStore returns the Sites of a state directory, which must stay open as long as they are used. kept gives versions that are no longer
+// published; nil: there are none. now is the clock; nil is time.Now.
+func NewStore(st *store.State, kept Kept, now func() time.Time) *Store {
 	if now == nil {
 		now = time.Now
 	}
-	return &Store{state: st, now: now, sites: map[string]*storeSite{}}
+	return &Store{state: st, kept: kept, now: now, sites: map[string]*storeSite{}}
 }
 
 // Names lists the sites that have a published version.
@@ -90,6 +89,7 @@ func (s *Store) Close() error {
 		st.live.release()
 		st.live = nil
 		st.mu.Unlock()
+		st.old.close()
 	}
 	clear(s.sites)
 	return nil
@@ -103,27 +103,35 @@ type storeSite struct {
 	build sync.Mutex // held by who reads a tree or the database
 	mu    sync.Mutex // guards live
 	live  *openTree
+
+	old oldTrees
 }
 
-// Versions lists the current version.
+// Versions lists the kept versions and the current one.
 func (st *storeSite) Versions() ([]Version, error) {
 	t, err := st.current()
 	if err != nil {
 		return nil, err
 	}
 	defer t.release()
-	return []Version{t.version()}, nil
+	return append(slices.Clone(t.facts.Load().kept), t.version()), nil
 }
 
-// Snapshot opens the current version.
-func (st *storeSite) Snapshot(_ context.Context, number int) (*Snapshot, error) {
+// Snapshot opens a version.
+func (st *storeSite) Snapshot(ctx context.Context, number int) (*Snapshot, error) {
 	t, err := st.current()
 	if err != nil {
 		return nil, err
 	}
 	if number != 0 && number != t.meta.Version {
+		known := slices.ContainsFunc(t.facts.Load().kept, func(v Version) bool { return v.Number == number })
 		t.release()
-		return nil, ErrNoVersion
+		if !known {
+			return nil, ErrNoVersion
+		}
+		if t, err = st.old.get(ctx, st.s.kept, st.name, number); err != nil {
+			return nil, fmt.Errorf("open version %d of mirror %s: %w", number, st.name, err)
+		}
 	}
 	m := t.meta
 	return &Snapshot{Version: t.version(), Primary: m.Primary, Entry: m.Entry, Title: m.Title, Files: m.Files, Bytes: m.Bytes,
@@ -182,121 +190,15 @@ func (st *storeSite) opened() (*openTree, error) {
 func (st *storeSite) table() string { return filepath.Join(st.s.dir(st.name), phm.FilesName) }
 
 // read opens the published tree, with one user: storeSite itself.
-func (st *storeSite) read() (_ *openTree, err error) {
+func (st *storeSite) read() (*openTree, error) {
 	root, err := os.OpenRoot(st.s.dir(st.name))
 	if err != nil {
 		return nil, fmt.Errorf("open mirror %s: %w", st.name, err)
 	}
-	t := &openTree{root: root, current: st.table()}
-	t.users.Store(1)
-	defer func() {
-		if err != nil {
-			t.release()
-			err = fmt.Errorf("open mirror %s: %w", st.name, err)
-		}
-	}()
-	if t.meta, err = phm.OpenMeta(root.FS()); err != nil {
-		return nil, err
-	}
-	if p, _, perr := site.Parse(t.meta.Primary + "/"); perr != nil || p.Origin() != t.meta.Primary {
-		return nil, fmt.Errorf("%s: primary origin %q: %w", phm.MetaName, t.meta.Primary, phm.ErrNotPHM)
-	}
-	if t.table, err = root.Open(phm.FilesName); err != nil {
-		return nil, err
-	}
-	if t.stat, err = t.table.Stat(); err != nil {
-		return nil, err
-	}
-	t.index, err = indexTable(t.table, t.meta.Files)
-	return t, err
-}
-
-// openTree is a published tree, held open. It is closed with its last user.
-type openTree struct {
-	root  *os.Root
-	meta  *phm.Meta
-	table *os.File
-	stat  fs.FileInfo // of the table
-	index *tableIndex
-	facts atomic.Pointer[facts]
-	users atomic.Int64
-
-	current string // path of the published file table
-}
-
-// is reports whether fi is this tree's table.
-func (t *openTree) is(fi fs.FileInfo) bool {
-	return os.SameFile(fi, t.stat) && fi.ModTime().Equal(t.stat.ModTime()) && fi.Size() == t.stat.Size()
-}
-
-func (t *openTree) release() {
-	if t == nil || t.users.Add(-1) != 0 {
-		return
-	}
-	if t.table != nil {
-		t.table.Close() // read only: nothing can be lost
-	}
-	t.root.Close()
-}
-
-func (t *openTree) version() Version { return Version{t.meta.Version, t.meta.Retrieved} }
-
-// Find returns the resource of a URL.
-func (t *openTree) Find(u site.URL) (Resource, bool, error) {
-	f, _, err := t.index.byURL(t.table, u)
-	if f != nil {
-		return t.resource(f)
-	}
-	if facts := t.facts.Load(); err == nil && facts != nil {
-		if to, ok := facts.redirects[u]; ok {
-			return Resource{URL: u, Status: to.status, RedirectTo: to.to}, true, nil
-		}
-	}
-	return Resource{}, false, err
-}
-
-// At returns the file at a mirror path.
-func (t *openTree) At(path string) (Resource, bool, error) {
-	f, _, err := t.index.byPath(t.table, path)
-	if f == nil {
-		return Resource{}, false, err
-	}
-	return t.resource(f)
-}
-
-func (t *openTree) resource(f *phm.File) (Resource, bool, error) {
-	r, err := resourceOf(f)
-	if facts := t.facts.Load(); err == nil && facts != nil {
-		if i, ok := facts.charsets[maphash.String(t.index.seed, f.URL)]; ok {
-			r.Charset = facts.names[i]
-		}
-	}
-	return r, err == nil, err
-}
-
-// Open opens a file. A run works on the tree that is not published, so what was opened is right when this tree is the published one after
-// that; files are replaced, never written into, so it stays right.
-func (t *openTree) Open(r Resource) (io.ReadSeekCloser, error) {
-	f, err := t.root.Open(filepath.FromSlash(r.Path))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	if now, serr := os.Stat(t.current); serr != nil || !t.is(now) {
-		if f != nil {
-			f.Close()
-		}
-		return nil, fmt.Errorf("%s: %w", r.Path, ErrMoved)
-	}
+	t, err := readTree(root.FS(), root)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("open mirror %s: %w", st.name, err)
 	}
-	fi, err := f.Stat()
-	if err == nil && (!fi.Mode().IsRegular() || fi.Size() != r.Size) {
-		err = fmt.Errorf("%s: %w: not the file that %s describes", r.Path, store.ErrDamaged, phm.FilesName)
-	}
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
+	t.current = st.table()
+	return t, nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -51,7 +52,7 @@ func mirrorSite(t *testing.T) *mirrored {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.sites = NewStore(st, func() time.Time { return time.Unix(m.clock.Load(), 0) })
+	m.sites = NewStore(st, nil, func() time.Time { return time.Unix(m.clock.Load(), 0) })
 	t.Cleanup(func() {
 		if err := errors.Join(m.sites.Close(), st.Close()); err != nil {
 			t.Error(err)
@@ -279,13 +280,13 @@ func TestTableIndex(t *testing.T) {
 			path := fmt.Sprintf("d%04d/x%d.html", i, i)
 			u, _, _ := site.Parse("http://x.test/" + path + "?q")
 			want := !(name == "two bad lines, one missing" && i == 10 || name == "cut" && i == 2999)
-			f, _, err := x.byURL(r, u)
-			g, _, err2 := x.byPath(r, path)
+			f, err := x.byURL(r, u)
+			g, err2 := x.byPath(r, path)
 			if err != nil || err2 != nil || (f != nil) != want || (g != nil) != want || want && (f.Path != path || g.Size != int64(i)) {
 				t.Fatalf("%s: %s: %v %v, %v %v", name, path, f, g, err, err2)
 			}
 		}
-		if f, _, err := x.byPath(r, "none"); f != nil || err != nil {
+		if f, err := x.byPath(r, "none"); f != nil || err != nil {
 			t.Errorf("%s: %v %v", name, f, err)
 		}
 	}
@@ -331,7 +332,7 @@ func BenchmarkServe(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer st.Close()
-	sites := NewStore(st, nil)
+	sites := NewStore(st, nil, nil)
 	defer sites.Close()
 	s, err := New(Options{Sites: sites, Base: "mirrors.test"})
 	if err != nil {
@@ -352,5 +353,95 @@ func BenchmarkServe(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// keptTrees are old versions as archives, as a store might keep them.
+type keptTrees struct {
+	archives map[int][]byte
+	versions []Version
+	opened   int
+	closed   atomic.Int64
+}
+
+func (k *keptTrees) Versions(string) ([]Version, error) { return k.versions, nil }
+
+func (k *keptTrees) Open(_ context.Context, _ string, n int) (KeptTree, error) {
+	b, ok := k.archives[n]
+	if !ok {
+		return nil, ErrNoVersion
+	}
+	k.opened++
+	a, err := phm.OpenArchive(bytes.NewReader(b), int64(len(b)), phm.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	return keptArchive{a, k}, nil
+}
+
+type keptArchive struct {
+	fs.FS
+	k *keptTrees
+}
+
+func (a keptArchive) Close() error {
+	a.k.closed.Add(1)
+	return nil
+}
+
+// Versions that are no longer published are Mementos, from March to now, and only a few stay open.
+func TestStoreKeptVersions(t *testing.T) {
+	m := mirrorSite(t)
+	kept := &keptTrees{archives: map[int][]byte{}}
+	m.sites.kept = kept
+	const n = 7
+	for i := 1; i <= n; i++ {
+		root := m.mirror.Current()
+		var b bytes.Buffer
+		meta, err := phm.Pack(&b, root.FS(), phm.PackOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept.archives[i] = b.Bytes()
+		kept.versions = append(kept.versions, Version{meta.Version, meta.Retrieved})
+		if i == n {
+			break
+		}
+		m.mirror.Now = func() time.Time { return meta.Retrieved.Add(24 * time.Hour) }
+		m.web.Set(origin+"/n", mirrortest.HTML("n", fmt.Sprintf("number %d", i/2*2)))
+		m.web.Set(origin+"/docs/", mirrortest.HTML("Docs", fmt.Sprintf(`<a href="page">page</a> issue %d`, i)))
+		m.mirror.Run()
+	}
+	const wk = "http://test.mirrors.test" + wellKnown
+	for i, v := range kept.versions {
+		res := ask(t, m.server, "GET", wk+"memento/"+v.Time.UTC().Format(stamp)+"/"+origin+"/docs/")
+		want := fmt.Sprintf("issue %d", i)
+		if i == 0 {
+			want = "home"
+		}
+		if got := bodyOf(t, res); res.StatusCode != 200 || !strings.Contains(got, want) || res.Header.Get("Memento-Datetime") != v.Time.UTC().Format(http.TimeFormat) {
+			t.Errorf("version %d: %d %q, %v", v.Number, res.StatusCode, got, res.Header)
+		}
+	}
+	rels, _ := mementoLinks(t, bodyOf(t, ask(t, m.server, "GET", wk+"timemap/link/"+origin+"/docs/")))
+	if len(rels["memento"]) != n {
+		t.Errorf("mementos of the page that always changes: %v", rels["memento"])
+	}
+	rels, _ = mementoLinks(t, bodyOf(t, ask(t, m.server, "GET", wk+"timemap/link/"+origin+"/n")))
+	if len(rels["memento"]) != 4 { // 0 0 2 2 4 4 6
+		t.Errorf("mementos of the page that changes at times: %v", rels["memento"])
+	}
+	if open := kept.opened - int(kept.closed.Load()); open > keptOpen {
+		t.Errorf("%d old versions are open", open)
+	}
+	if err := m.sites.Close(); err != nil {
+		t.Error(err)
+	}
+	if kept.opened != int(kept.closed.Load()) {
+		t.Errorf("%d opened, %d closed", kept.opened, kept.closed.Load())
+	}
+	kept.archives = nil
+	if res := ask(t, m.server, "GET", wk+"memento/"+kept.versions[0].Time.UTC().Format(stamp)+"/"+origin+"/docs/"); res.StatusCode != 404 {
+		t.Errorf("a version that was dropped: %d", res.StatusCode)
 	}
 }

@@ -95,8 +95,8 @@ func (c *lineCounter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// find returns the file whose key is want, and the number of its line. key takes it from a file.
-func (t *tableIndex) find(r io.ReaderAt, h hashed, want string, key func(*phm.File) string) (*phm.File, int, error) {
+// find returns the file whose key is want, nil when there is none. key takes it from a file.
+func (t *tableIndex) find(r io.ReaderAt, h hashed, want string, key func(*phm.File) string) (*phm.File, error) {
 	sum := maphash.String(t.seed, want)
 	i, _ := slices.BinarySearch(h.sums, sum)
 	for ; i < len(h.sums) && h.sums[i] == sum; i++ {
@@ -106,24 +106,24 @@ func (t *tableIndex) find(r io.ReaderAt, h hashed, want string, key func(*phm.Fi
 		}
 		b := make([]byte, t.lines[n+1]-t.lines[n])
 		if _, err := r.ReadAt(b, t.lines[n]); err != nil && !errors.Is(err, io.EOF) {
-			return nil, 0, fmt.Errorf("read %s: %w", phm.FilesName, err)
+			return nil, fmt.Errorf("read %s: %w", phm.FilesName, err)
 		}
 		f := new(phm.File)
 		if err := json.Unmarshal(b, f); err != nil {
-			return nil, 0, fmt.Errorf("read %s, line %d: %w", phm.FilesName, n+1, err)
+			return nil, fmt.Errorf("read %s, line %d: %w", phm.FilesName, n+1, err)
 		}
 		if key(f) == want {
-			return f, n, nil
+			return f, nil
 		}
 	}
-	return nil, 0, nil
+	return nil, nil
 }
 
-func (t *tableIndex) byURL(r io.ReaderAt, u site.URL) (*phm.File, int, error) {
+func (t *tableIndex) byURL(r io.ReaderAt, u site.URL) (*phm.File, error) {
 	return t.find(r, t.urls, u.String(), func(f *phm.File) string { return f.URL })
 }
 
-func (t *tableIndex) byPath(r io.ReaderAt, path string) (*phm.File, int, error) {
+func (t *tableIndex) byPath(r io.ReaderAt, path string) (*phm.File, error) {
 	return t.find(r, t.paths, path, func(f *phm.File) string { return f.Path })
 }
 
