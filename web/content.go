@@ -35,10 +35,10 @@ type Site interface {
 	Snapshot(ctx context.Context, number int) (*Snapshot, error)
 }
 
-// Historian is a Site that knows without opening every version which of them brought another state of a URL: oldest first, the first one
-// that has the URL included. It is asked for TimeMaps.
+// Historian is a Site that can know without opening every version which of them brought another state of a URL: oldest first, the first one
+// that has the URL included. ok is false when it does not know.
 type Historian interface {
-	History(ctx context.Context, u site.URL) ([]Version, error)
+	History(ctx context.Context, u site.URL) (all []Version, ok bool, err error)
 }
 
 // Version is a published version of a mirror.

@@ -34,6 +34,7 @@ type fakeSite struct {
 	primary  string
 	entry    string
 	versions []*fakeVersion
+	forgets  bool
 	moves    int // how many files still fail with ErrMoved
 }
 
@@ -70,6 +71,14 @@ func (s *fakeSite) Snapshot(_ context.Context, n int) (*Snapshot, error) {
 		}
 	}
 	return nil, ErrNoVersion
+}
+
+func (s *fakeSite) History(ctx context.Context, u site.URL) ([]Version, bool, error) {
+	if s.forgets {
+		return nil, false, nil
+	}
+	all, err := slowHistory(ctx, s, u)
+	return all, err == nil, err
 }
 
 func (f fakeFile) resource() Resource {

@@ -98,16 +98,24 @@ func (v *view) gate(u site.URL, own bool) (done bool, err error) {
 			return true, nil
 		}
 	}
-	all, err := v.history(u)
-	if err != nil || len(all) == 0 {
+	all, known, err := v.history(u)
+	if err != nil {
 		return false, err
+	}
+	if !known {
+		if all, err = v.nearest(u, want); err != nil {
+			return false, err
+		}
+	}
+	if len(all) == 0 {
+		return false, nil
 	}
 	i := len(all) - 1
 	if !want.IsZero() {
 		i = inEffect(all, want)
 	}
 	h := v.w.Header()
-	h.Set("Link", strings.Join(v.neighbours(u, all, i, own), ", "))
+	h.Set("Link", strings.Join(v.neighbours(u, all, i, known, own), ", "))
 	h.Set("Cache-Control", "no-cache")
 	redirect(v.w, http.StatusFound, v.uriM(u, all[i].Time))
 	return true, nil
@@ -130,8 +138,8 @@ func (v *view) uriM(u site.URL, t time.Time) string {
 }
 
 // neighbours are the links of a TimeGate or of Memento i (§2.2): the original, the TimeGate, the TimeMap, and the first, previous, this,
-// next and last Memento. A TimeGate does not link to itself.
-func (v *view) neighbours(u site.URL, all []Version, i int, gate bool) []string {
+// next and last Memento. A TimeGate does not link to itself. Without known, all is not the whole history and says nothing of first and last.
+func (v *view) neighbours(u site.URL, all []Version, i int, known, gate bool) []string {
 	links := []string{link(u.String(), `rel="original"`)}
 	if !gate {
 		links = append(links, link(v.at(wellKnown+"timegate/"+u.String()), `rel="timegate"`))
@@ -139,10 +147,10 @@ func (v *view) neighbours(u site.URL, all []Version, i int, gate bool) []string 
 	links = append(links, link(v.at(wellKnown+"timemap/link/"+u.String()), `rel="timemap"`, `type="application/link-format"`))
 	for j, m := range all {
 		var rel []string
-		if j == 0 {
+		if j == 0 && known {
 			rel = append(rel, "first")
 		}
-		if j == len(all)-1 {
+		if j == len(all)-1 && known {
 			rel = append(rel, "last")
 		}
 		switch j {
@@ -162,12 +170,49 @@ func (v *view) mementoLink(u site.URL, m Version, rel []string) string {
 	return link(v.uriM(u, m.Time), `rel="`+strings.Join(rel, " ")+`"`, `datetime="`+m.Time.UTC().Format(http.TimeFormat)+`"`)
 }
 
-// history returns the versions that brought another state of u, oldest first.
-func (v *view) history(u site.URL) ([]Version, error) {
+// history returns the versions that brought another state of u, oldest first, if the site knows.
+func (v *view) history(u site.URL) (all []Version, known bool, err error) {
 	if h, ok := v.site.(Historian); ok {
 		return h.History(v.r.Context(), u)
 	}
-	return slowHistory(v.r.Context(), v.site, u)
+	return nil, false, nil
+}
+
+// nearest returns the version in effect at a time (zero: the last), or where u is not in it the nearest that has u, older ones first.
+func (v *view) nearest(u site.URL, t time.Time) ([]Version, error) {
+	all, err := v.site.Versions()
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	i := len(all) - 1
+	if !t.IsZero() {
+		i = inEffect(all, t)
+	}
+	order := slices.Concat(all[:i+1], nil)
+	slices.Reverse(order)
+	for _, x := range append(order, all[i+1:]...) {
+		_, ok, err := lookUp(v.r.Context(), v.site, x.Number, u)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			return []Version{x}, nil
+		}
+	}
+	return nil, nil
+}
+
+// lookUp finds u in a version; one that was dropped meanwhile has nothing.
+func lookUp(ctx context.Context, s Site, number int, u site.URL) (Resource, bool, error) {
+	snap, err := s.Snapshot(ctx, number)
+	if errors.Is(err, ErrNoVersion) {
+		return Resource{}, false, nil
+	}
+	if err != nil {
+		return Resource{}, false, err
+	}
+	defer snap.release()
+	return snap.Table.Find(u)
 }
 
 // slowHistory looks into every version.
@@ -179,15 +224,7 @@ func slowHistory(ctx context.Context, s Site, u site.URL) ([]Version, error) {
 	var out []Version
 	var last Resource
 	for _, x := range all {
-		snap, err := s.Snapshot(ctx, x.Number)
-		if errors.Is(err, ErrNoVersion) { // dropped meanwhile
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		r, ok, err := snap.Table.Find(u)
-		snap.release()
+		r, ok, err := lookUp(ctx, s, x.Number, u)
 		if err != nil {
 			return nil, err
 		}
@@ -227,16 +264,16 @@ func (v *view) version(u site.URL, t time.Time) error {
 		h.Set("Cache-Control", "public, max-age=3600")
 	}
 	if f.to.IsZero() {
-		states, err := v.history(f.r.URL)
+		states, known, err := v.history(f.r.URL)
 		if err != nil {
 			return err
 		}
-		if len(states) == 0 {
+		if known = known && len(states) > 0; !known {
 			states = all[n : n+1]
 		}
 		i := inEffect(states, all[n].Time)
 		h.Set("Memento-Datetime", states[i].Time.UTC().Format(http.TimeFormat))
-		h.Set("Link", strings.Join(v.neighbours(f.r.URL, states, i, false), ", "))
+		h.Set("Link", strings.Join(v.neighbours(f.r.URL, states, i, known, false), ", "))
 	}
 	return v.answer(u, f, past{v, t})
 }

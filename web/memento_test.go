@@ -203,6 +203,45 @@ func TestMementoDetails(t *testing.T) {
 	}
 }
 
+// A site that does not know its history: the TimeGate finds the version in effect, or the nearest that has the page; the TimeMap looks into all.
+func TestMementoWithoutHistory(t *testing.T) {
+	sites := testSites()
+	sites["one"].forgets = true
+	s := testServer(t, func(o *Options) { o.Sites = sites })
+	const wk = byHost + wellKnown
+	for _, tc := range []struct {
+		name, url string
+		at        time.Time
+		status    int
+		want      string
+	}{
+		{"newest", "https://one.test/", time.Time{}, 302, "/memento/20260901040000/https://one.test/"},
+		{"in effect", "https://one.test/", day3.Add(-time.Hour), 302, "/memento/20260601040000/https://one.test/"},
+		{"before the first", "https://one.test/", old, 302, "/memento/20260301040000/"},
+		{"gone since", "https://one.test/gone.html", day3, 302, "/memento/20260301040000/"},
+		{"not yet there", "https://one.test/new.html", day1, 302, "/memento/20260901040000/"},
+		{"never there", "https://one.test/never", day1, 404, ""},
+	} {
+		var headers []string
+		if !tc.at.IsZero() {
+			headers = []string{"Accept-Datetime", tc.at.Format(http.TimeFormat)}
+		}
+		res := ask(t, s, "GET", wk+"timegate/"+tc.url, headers...)
+		if res.StatusCode != tc.status || !strings.Contains(res.Header.Get("Location"), tc.want) {
+			t.Errorf("%s: %d %s", tc.name, res.StatusCode, res.Header.Get("Location"))
+		}
+	}
+	rels, _ := mementoLinks(t, bodyOf(t, ask(t, s, "GET", wk+"timemap/link/https://one.test/")))
+	if len(rels["memento"]) != 2 {
+		t.Errorf("TimeMap: %v", rels)
+	}
+	res := ask(t, s, "GET", wk+"memento/20260701000000/https://one.test/")
+	rels, _ = mementoLinks(t, res.Header.Get("Link"))
+	if res.Header.Get("Memento-Datetime") != day2.Format(http.TimeFormat) || rels["first"] != nil || rels["next"] != nil || len(rels["memento"]) != 1 || rels["original"] == nil {
+		t.Errorf("Memento: %v", res.Header)
+	}
+}
+
 func FuzzRequest(f *testing.F) {
 	for _, s := range []string{"/docs/", "/a.html?x", "//x/../%2e%2e/", "/.well-known/mirrord/memento/20260701000000/https://one.test/a", "/.well-known/mirrord/timegate/http:/x",
 		"/%c3%a9\x00\\", "/.well-known/mirrord/timemap/link/https://one.test/%3e%22,<"} {

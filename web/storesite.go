@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"mirrord/phm"
+	"mirrord/site"
 	"mirrord/store"
 )
 
@@ -115,6 +116,26 @@ func (st *storeSite) Versions() ([]Version, error) {
 	}
 	defer t.release()
 	return append(slices.Clone(t.facts.Load().kept), t.version()), nil
+}
+
+// History tells what there is to tell without opening old versions.
+func (st *storeSite) History(ctx context.Context, u site.URL) (all []Version, ok bool, err error) {
+	t, err := st.current()
+	if err != nil {
+		return nil, false, err
+	}
+	defer t.release()
+	if len(t.facts.Load().kept) == 0 {
+		if _, ok, err := t.Find(u); err != nil || !ok {
+			return nil, err == nil, err
+		}
+		return []Version{t.version()}, true, nil
+	}
+	if h, ok := st.s.kept.(KeptHistorian); ok {
+		all, err = h.History(ctx, st.name, u)
+		return all, err == nil, err
+	}
+	return nil, false, nil
 }
 
 // Snapshot opens a version.

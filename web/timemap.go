@@ -12,7 +12,10 @@ import (
 
 // timeMap lists the Mementos of u.
 func (v *view) timeMap(u site.URL, form string) error {
-	all, err := v.history(u)
+	all, known, err := v.history(u)
+	if err == nil && !known {
+		all, err = slowHistory(v.r.Context(), v.site, u)
+	}
 	if err != nil {
 		return err
 	}
