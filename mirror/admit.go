@@ -79,7 +79,9 @@ func (r *run) excluded(u site.URL) bool {
 // admit gives numbers to the URLs that a document names, and puts those to be asked into the frontier. The answer has the
 // number of each candidate, or -1 for one that the job does not admit. depth is the document's.
 func (r *run) admit(doc uint32, depth int, cs []candidate) []int64 {
-	return r.admitInto(make([]int64, len(cs)), doc, depth, cs)
+	ids := make([]int64, len(cs))
+	r.enqueue(r.admitInto(ids, doc, depth, cs)...)
+	return ids
 }
 
 // queueing is a URL on its way into the frontier, which has a lock of its own.
@@ -89,15 +91,17 @@ type queueing struct {
 	p    priority
 }
 
-func (r *run) admitInto(ids []int64, doc uint32, depth int, cs []candidate) []int64 {
+// admitInto is admit without the last step: what it returns is for enqueue.
+func (r *run) admitInto(ids []int64, doc uint32, depth int, cs []candidate) (add []queueing) {
 	t := r.table
-	var add []queueing
 	queue := func(id uint32, k kind) {
 		e := t.at(id)
 		if e.flags&fQueued != 0 {
 			return
 		}
-		e.flags |= fQueued
+		if !r.deferring {
+			e.flags |= fQueued
+		}
 		q := queueing{id: id, host: t.urlOf(id).Hostname(), p: prioNew}
 		switch {
 		case k == kindSitemap:
@@ -135,10 +139,7 @@ func (r *run) admitInto(ids []int64, doc uint32, depth int, cs []candidate) []in
 	if len(unknown) > 0 {
 		r.admitNew(ids, unknown, doc, depth, cs, queue)
 	}
-	for _, q := range add {
-		r.front.add(q.host, q.id, q.p)
-	}
-	return ids
+	return add
 }
 
 // admitNew decides on URLs that were never seen.

@@ -114,6 +114,9 @@ func (r *run) unchanged(ctx context.Context, rec *store.Resource) {
 		return
 	}
 	targets, err := r.site.TargetsOf(rec.ID)
+	if err == nil && r.deferring {
+		err = r.hearStored(rec)
+	}
 	if err != nil {
 		r.stop(err)
 		return
@@ -132,13 +135,15 @@ func (r *run) followStored(targets []byte) {
 			continue
 		}
 		if e := t.at(id); e.flags&fQueued == 0 && e.urlLen > 0 {
-			e.flags |= fQueued
+			if !r.deferring {
+				e.flags |= fQueued
+			}
 			add = append(add, id)
 		}
 	}
 	t.mu.Unlock()
 	for _, id := range add {
-		r.front.add(r.table.URL(id).Hostname(), id, prioKnown)
+		r.enqueue(queueing{id: id, host: r.table.URL(id).Hostname(), p: prioKnown})
 	}
 }
 
@@ -192,6 +197,11 @@ func (r *run) redirect(rec *store.Resource, res *fetch.Result) {
 // finish hands what became of a URL to the committer and keeps the table in step.
 func (r *run) finish(d *store.Done) {
 	d.Run = r.state.Number
+	if d.InSet && (d.Outcome == site.Fetched || d.Outcome == site.Unchanged) {
+		if say := r.evidence.of(d.ID); d.Status != 0 || say != [evidenceKinds]uint64{} {
+			d.Evidence = say
+		}
+	}
 	if d.Reason != "" && d.Referrer == 0 {
 		r.notes.decided(d.URL, d.Reason)
 	}

@@ -11,11 +11,13 @@ import (
 	"net/http"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/zeebo/xxh3"
 
 	"mirrord/fetch"
+	"mirrord/listing"
 	"mirrord/relocate"
 	"mirrord/robots"
 	"mirrord/site"
@@ -264,12 +266,20 @@ func (r *run) document(now, old *store.Resource, body []byte, linkHeader []strin
 	if format == relocate.HTML {
 		now.Shape = shape(&p.doc, body)
 	}
+	index := index(now, body, format)
 	p.collect(r, now)
 	for _, h := range relocate.ParseLinkHeader(linkHeader) {
 		p.header(now.URL, h, !now.NoFollow)
 	}
 	p.ids = slices.Grow(p.ids[:0], len(p.cands))[:len(p.cands)]
-	r.admitInto(p.ids, now.ID, now.Depth, p.cands)
+	add := r.admitInto(p.ids, now.ID, now.Depth, p.cands)
+	if index != nil { // before anybody asks for what it lists
+		if err := r.hearListing(index, now.URL); err != nil {
+			r.stop(err)
+			return
+		}
+	}
+	r.enqueue(add...)
 	p.assign()
 	p.links = appendLinks(p.links[:0], &p.doc, func(i int) (uint32, bool) { return uint32(p.of[i]), p.of[i] >= 0 })
 	now.At, err = r.site.AppendFrame(p.w, store.FrameMeta{
@@ -283,6 +293,27 @@ func (r *run) document(now, old *store.Resource, body []byte, linkHeader []strin
 	now.Body = store.PackBody
 	done.Targets = p.targets()
 	r.kept(now, old, done)
+}
+
+// index returns the directory listing that a document is, nil when it is none, and notes it in the record.
+func index(now *store.Resource, body []byte, format relocate.Format) *listing.Listing {
+	if format != relocate.HTML || !strings.HasSuffix(now.URL.Path(), "/") {
+		return nil
+	}
+	l, ok := listing.Parse(body, now.URL)
+	now.Listing = ok
+	if !ok {
+		return nil
+	}
+	return l
+}
+
+// sortsListing reports whether a link of a listing leads to the same listing in another order or form (?C=M;O=D): such links are
+// the same directory again.
+func sortsListing(u []byte, dir site.URL) bool {
+	p, _, query := bytes.Cut(u, []byte{'?'})
+	d, _, _ := strings.Cut(dir.String(), "?")
+	return query && string(p) == d
 }
 
 // shape is a hash of what a page is beside its text: its title, and where its links lead without their queries. A site that
@@ -383,6 +414,9 @@ func (p *processor) collect(r *run, now *store.Resource) {
 			c.follow = false
 		case relocate.Requisite:
 			c.kind = kindRequisite
+		}
+		if now.Listing && sortsListing(l.URL, now.URL) {
+			c.follow = false
 		}
 		if c.kind == kindPage && (now.NoFollow || l.NoFollow && r.job.ObeyNofollow) {
 			c.follow = false

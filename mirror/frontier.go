@@ -217,6 +217,12 @@ func (f *frontier) done() {
 	}
 }
 
+func (f *frontier) isStopped() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.stopped
+}
+
 // stop makes every worker come back with nothing.
 func (f *frontier) stop() {
 	f.mu.Lock()

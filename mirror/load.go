@@ -33,6 +33,9 @@ func (r *run) load() error {
 			e.flags |= fMoved
 		}
 		e.mime = t.mime(rec.MIME)
+		if rec.Listing && rec.InSet || wasSitemap(rec) {
+			r.sources = append(r.sources, rec.ID)
+		}
 		if wasSitemap(rec) {
 			r.maps[rec.ID] = true
 		}

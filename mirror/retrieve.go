@@ -29,6 +29,13 @@ func (r *run) retrieve(parent context.Context) error {
 	committed := make(chan error, 1)
 	go func() { committed <- r.commit() }()
 
+	stage := func() {
+		r.front.run(ctx, r.workers(), r.now, func(id uint32, host string, turn bool) { r.work(ctx, id, host, turn) })
+	}
+	if err := r.spareKnown(stage); err != nil {
+		r.stop(err)
+	}
+	r.enqueueDeferred()
 	for _, u := range r.seeds {
 		r.seed(u, prioSeed)
 	}
@@ -38,7 +45,7 @@ func (r *run) retrieve(parent context.Context) error {
 			r.stop(err)
 		}
 	}
-	r.front.run(ctx, r.workers(), r.now, func(id uint32, host string, turn bool) { r.work(ctx, id, host, turn) })
+	stage()
 	close(r.commits)
 	err := <-committed
 	r.lost = err
@@ -47,6 +54,35 @@ func (r *run) retrieve(parent context.Context) error {
 		err = context.Cause(ctx)
 	}
 	return err
+}
+
+// enqueue puts URLs into the frontier; while the sources of evidence are asked they wait for those.
+func (r *run) enqueue(qs ...queueing) {
+	if !r.deferring {
+		for _, q := range qs {
+			r.front.add(q.host, q.id, q.p)
+		}
+		return
+	}
+	r.admitMu.Lock()
+	defer r.admitMu.Unlock()
+	r.deferred = append(r.deferred, qs...)
+}
+
+// enqueueDeferred puts into the frontier what waited and was not spared.
+func (r *run) enqueueDeferred() {
+	t := r.table
+	for _, q := range r.deferred {
+		t.mu.Lock()
+		e := t.at(q.id)
+		add := e.flags&fQueued == 0
+		e.flags |= fQueued
+		t.mu.Unlock()
+		if add {
+			r.front.add(q.host, q.id, q.p)
+		}
+	}
+	r.deferred = nil
 }
 
 // workers is how many exchanges may be under way: enough for a few hosts at their full number of connections.

@@ -99,6 +99,10 @@ type run struct {
 
 	published *store.Version
 	commits   chan *store.Done
+	sources   []uint32 // known listings and sitemaps
+	deferring bool     // the sources of evidence are asked; all else waits in deferred
+	deferred  []queueing
+	evidence  evidence
 	lost      error // why the table knows more, or less, than the disk: a batch could not be committed, or the journal not be read
 	stop      context.CancelCauseFunc
 
@@ -108,10 +112,14 @@ type run struct {
 
 // stats are counted by workers as they go.
 type stats struct {
+	spared                                                                               [evidenceKinds]atomic.Int64
 	requests, fetched, unchanged, redirected, gone, failed, disallowed, trapped, refused atomic.Int64
 	bytes, wire, files                                                                   atomic.Int64
 	relocated, relocateDone, relocateTotal, phase                                        atomic.Int64
 }
+
+// stopped reports whether the run was told to end.
+func (r *run) stopped() bool { return r.front.isStopped() }
 
 // errStopped is the cause of a run that was told to end.
 var errStopped = errors.New("interrupted")
@@ -307,6 +315,15 @@ func (r *run) summary(j *judgement) *Summary {
 		Requests: s.requests.Load(), Fetched: s.fetched.Load(), Unchanged: s.unchanged.Load(), Redirected: s.redirected.Load(), Gone: s.gone.Load(),
 		Disallowed: s.disallowed.Load(), Trapped: s.trapped.Load(), Failed: s.failed.Load(), Refused: s.refused.Load(), Left: j.left,
 		Bytes: s.bytes.Load(), Wire: s.wire.Load(), Relocated: s.relocated.Load(),
+	}
+	for k := range evidenceKinds {
+		if n := s.spared[k].Load(); n > 0 {
+			if sum.Spared == nil {
+				sum.Spared = map[string]int64{}
+			}
+			sum.Spared[k.String()] = n
+			sum.Unchanged += n
+		}
 	}
 	v := r.live
 	if r.published != nil {

@@ -91,13 +91,7 @@ func (r *run) isSitemap(id uint32) bool {
 // sitemap admits what a sitemap or an index of sitemaps names. p.ids has the numbers afterwards.
 func (r *run) sitemap(now *store.Resource, body []byte, p *processor) {
 	p.ids = p.ids[:0]
-	if bytes.HasPrefix(body, []byte{0x1f, 0x8b}) {
-		body = r.gunzip(now.URL, body)
-	}
-	list := relocate.ScanSitemap(body, maxLocations)
-	if list.Truncated {
-		r.notes.add(fmt.Sprintf("sitemaps with more than %d locations: the rest was not read", maxLocations), now.URL)
-	}
+	list := r.readSitemap(now.URL, body)
 	p.cands = p.cands[:0]
 	for _, e := range list.Entries {
 		u, _, err := now.URL.Resolve(e.Loc)
@@ -112,19 +106,34 @@ func (r *run) sitemap(now *store.Resource, body []byte, p *processor) {
 		}
 		p.cands = append(p.cands, candidate{url: []byte(u.String()), follow: true})
 	}
-	if len(p.cands) > 0 {
-		n := len(p.ids)
-		p.ids = slices.Grow(p.ids, len(p.cands))[:n+len(p.cands)]
-		r.admitInto(p.ids[n:], now.ID, 0, p.cands)
+	if list.Index {
+		return
 	}
+	n := len(p.ids)
+	p.ids = slices.Grow(p.ids, len(p.cands))[:n+len(p.cands)]
+	add := r.admitInto(p.ids[n:], now.ID, 0, p.cands)
+	if err := r.hearSitemap(list, now.URL); err != nil { // before anybody asks for what it names
+		r.stop(err)
+		return
+	}
+	r.enqueue(add...)
+}
+
+// readSitemap reads the body of a sitemap, packed or not.
+func (r *run) readSitemap(u site.URL, body []byte) relocate.SitemapList {
+	if bytes.HasPrefix(body, []byte{0x1f, 0x8b}) {
+		body = r.gunzip(u, body)
+	}
+	list := relocate.ScanSitemap(body, maxLocations)
+	if list.Truncated {
+		r.notes.add(fmt.Sprintf("sitemaps with more than %d locations: the rest was not read", maxLocations), u)
+	}
+	return list
 }
 
 // mapsOf returns the sitemaps that an index names; none when body is no index.
 func (r *run) mapsOf(base site.URL, body []byte) (out []site.URL) {
-	if bytes.HasPrefix(body, []byte{0x1f, 0x8b}) {
-		body = r.gunzip(base, body)
-	}
-	list := relocate.ScanSitemap(body, maxLocations)
+	list := r.readSitemap(base, body)
 	if !list.Index {
 		return nil
 	}

@@ -48,18 +48,19 @@ type Summary struct {
 	Path      string    `json:"path,omitempty"`
 	Entry     string    `json:"entry,omitempty"` // mirror path of the entry point
 
-	Requests   int64 `json:"requests"`
-	Fetched    int64 `json:"fetched"`
-	Unchanged  int64 `json:"unchanged"`
-	Redirected int64 `json:"redirected"`
-	Gone       int64 `json:"gone"`
-	Disallowed int64 `json:"disallowed"`
-	Trapped    int64 `json:"trapped"`
-	Failed     int64 `json:"failed"`  // could not be had, and may be had another time
-	Refused    int64 `json:"refused"` // 401, 403 and the like, never part of the mirror
-	Left       int64 `json:"left"`    // still to be asked
-	Bytes      int64 `json:"bytes"`   // of bodies, decoded
-	Wire       int64 `json:"wire"`    // of bodies, as they came
+	Requests   int64            `json:"requests"`
+	Fetched    int64            `json:"fetched"`
+	Unchanged  int64            `json:"unchanged"`
+	Spared     map[string]int64 `json:"spared,omitempty"` // of Unchanged: not asked, because a listing or sitemap says so
+	Redirected int64            `json:"redirected"`
+	Gone       int64            `json:"gone"`
+	Disallowed int64            `json:"disallowed"`
+	Trapped    int64            `json:"trapped"`
+	Failed     int64            `json:"failed"`  // could not be had, and may be had another time
+	Refused    int64            `json:"refused"` // 401, 403 and the like, never part of the mirror
+	Left       int64            `json:"left"`    // still to be asked
+	Bytes      int64            `json:"bytes"`   // of bodies, decoded
+	Wire       int64            `json:"wire"`    // of bodies, as they came
 
 	Files     int   `json:"files"` // of the published version
 	Size      int64 `json:"size"`
@@ -109,6 +110,9 @@ func (s *Summary) WriteText(w io.Writer) error {
 		}
 	}
 	p("; %s received\n", Bytes(s.Wire))
+	if n := s.Spared["listing"] + s.Spared["sitemap"]; n > 0 {
+		p("  spared %d requests: %d by directory listings, %d by sitemaps\n", n, s.Spared["listing"], s.Spared["sitemap"])
+	}
 	if s.Disallowed > 0 || s.Left > 0 {
 		p("  not asked:")
 		sep := " "

@@ -63,6 +63,10 @@ type Resource struct {
 	NoFollow bool   // its links are not followed (meta robots, X-Robots-Tag)
 	Shape    uint32 // hash of a page's title and links; 0 for what is no page
 	ShapeNew bool   // the body before had another shape, or there was none
+	Listing  bool   // a directory index made by the server
+	// Evidence is a hash of what a directory listing [0] and a sitemap [1] said of the resource just before it was last found to be as
+	// it is; 0 is nothing. As long as they say the same, it need not be asked.
+	Evidence [2]uint64
 }
 
 const recordVersion = 1
@@ -73,6 +77,8 @@ const (
 	rfPathIsURL // Path is the URL's path without its leading slash
 	rfNoFollow
 	rfShapeNew
+	rfListing
+	rfEvidence
 )
 
 // append writes the value of r.
@@ -90,6 +96,12 @@ func (r *Resource) append(b []byte) []byte {
 	if r.ShapeNew {
 		flags |= rfShapeNew
 	}
+	if r.Listing {
+		flags |= rfListing
+	}
+	if r.Evidence != [2]uint64{} {
+		flags |= rfEvidence
+	}
 	path := r.Path
 	if path != "" && path == urlPath(r.URL) {
 		flags |= rfPathIsURL
@@ -102,6 +114,10 @@ func (r *Resource) append(b []byte) []byte {
 	}
 	b = appendString(b, r.Reason)
 	b = appendString(b, path)
+	if flags&rfEvidence != 0 {
+		b = binary.LittleEndian.AppendUint64(b, r.Evidence[0])
+		b = binary.LittleEndian.AppendUint64(b, r.Evidence[1])
+	}
 	if r.Body == NoBody {
 		return b
 	}
@@ -135,6 +151,12 @@ func (r *Resource) decode(u site.URL, b []byte) error {
 	r.Referrer, r.Depth = uint32(d.uvarint()), int(d.uvarint())
 	r.Changed, r.Moved = int(d.uvarint()), int(d.uvarint())
 	r.Reason, r.Path = d.string(), d.string()
+	r.Listing = flags&rfListing != 0
+	if flags&rfEvidence != 0 {
+		if v := d.take(16); v != nil {
+			r.Evidence = [2]uint64{binary.LittleEndian.Uint64(v), binary.LittleEndian.Uint64(v[8:])}
+		}
+	}
 	if flags&rfPathIsURL != 0 {
 		r.Path = urlPath(u)
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -342,6 +343,26 @@ func (s *Site) Fingerprint() (fp string, err error) {
 // SetFingerprint keeps it.
 func (s *Site) SetFingerprint(fp string) error {
 	return s.update("write rules", func(tx *bolt.Tx) error { return tx.Bucket(bMeta).Put(kRules, []byte(fp)) })
+}
+
+// Fact returns what SetFact kept under a name, nil when there is nothing.
+func (s *Site) Fact(name string) (v []byte, err error) {
+	err = s.db.View(func(tx *bolt.Tx) error {
+		v = slices.Clone(tx.Bucket(bMeta).Get([]byte("fact/" + name)))
+		return nil
+	})
+	return v, err
+}
+
+// SetFact keeps a small fact about the site for whoever knows what it means; nil forgets it.
+func (s *Site) SetFact(name string, v []byte) error {
+	return diskErr("write fact", s.db.Update(func(tx *bolt.Tx) error {
+		k := []byte("fact/" + name)
+		if v == nil {
+			return tx.Bucket(bMeta).Delete(k)
+		}
+		return tx.Bucket(bMeta).Put(k, v)
+	}))
 }
 
 // Get returns the record of a URL; ok is false when the site does not know it. It does not see the journal.

@@ -1,0 +1,337 @@
+package mirror
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/zeebo/xxh3"
+
+	"mirrord/listing"
+	"mirrord/relocate"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// Evidence spares requests. A directory listing tells name, time and size of a whole directory; a sitemap tells when its pages changed. What
+// they say of a resource is kept with it, as a hash, whenever the resource is found to be as it is after they were read; as long as
+// they say the same, the resource is unchanged without being asked.
+//
+// A run that has such sources asks them first, then audits a few of the resources that they would spare, and spares the rest. One
+// audit that finds a change which the source did not tell of, and the source is not believed for some runs.
+
+// evidenceKind is an index into store.Resource.Evidence.
+type evidenceKind int
+
+const (
+	byListing evidenceKind = iota
+	bySitemap
+	evidenceKinds
+)
+
+func (k evidenceKind) String() string { return [...]string{"listing", "sitemap"}[k] }
+
+// reason is what explain says of a spared request.
+func (k evidenceKind) reason() string {
+	return [...]string{"not asked: its directory listing shows the same time and size", "not asked: the sitemap shows the same lastmod"}[k]
+}
+
+// evidence is what the sources of this run say. Safe for concurrent use.
+type evidence struct {
+	mu    sync.Mutex
+	say   [evidenceKinds]map[uint32]uint64 // by URL
+	spare [evidenceKinds][]uint32          // what is as it was
+	trust [evidenceKinds]trust
+}
+
+// trust is how far a kind of evidence is believed on a site.
+type trust struct {
+	Wrong int `json:"wrong"` // how often it was caught
+	Until int `json:"until"` // not believed before this run
+}
+
+// trustFact is where trust is kept.
+const trustFact = "trust"
+
+func (r *run) loadTrust() error {
+	v, err := r.site.Fact(trustFact)
+	if err != nil || v == nil {
+		return err
+	}
+	if err := json.Unmarshal(v, &r.evidence.trust); err != nil {
+		return fmt.Errorf("trust of %s: %w: %v", r.site.Name, store.ErrDamaged, err)
+	}
+	return nil
+}
+
+// distrust takes note that a kind of evidence hid a change. It is believed again after 4, 8, 16 … runs.
+func (r *run) distrust(k evidenceKind, u site.URL) error {
+	t := &r.evidence.trust[k]
+	t.Wrong++
+	t.Until = r.state.Number + 2<<min(t.Wrong, 8)
+	r.notes.add(fmt.Sprintf("changed although the %s said nothing of it: it is not believed until run %d", k, t.Until), u)
+	v, err := json.Marshal(r.evidence.trust)
+	if err != nil {
+		return err
+	}
+	return r.site.SetFact(trustFact, v)
+}
+
+func (e *evidence) note(k evidenceKind, id uint32, hash uint64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.say[k] == nil {
+		e.say[k] = map[uint32]uint64{}
+	}
+	e.say[k][id] = hash
+}
+
+// of returns what the sources say of a URL.
+func (e *evidence) of(id uint32) (out [evidenceKinds]uint64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for k := range e.say {
+		out[k] = e.say[k][id]
+	}
+	return out
+}
+
+// hear takes what a source says of a URL. In the first stage of a run it decides whether the URL can be spared; agrees is asked about
+// the record then.
+func (r *run) hear(k evidenceKind, id uint32, text string, agrees func(*store.Resource) bool) error {
+	hash := max(xxh3.HashString(k.String()+text), 1)
+	r.evidence.note(k, id, hash)
+	if !r.deferring || r.evidence.trust[k].Until > r.state.Number {
+		return nil
+	}
+	t := r.table
+	t.mu.Lock()
+	e, u := *t.at(id), t.urlOf(id)
+	t.mu.Unlock()
+	if e.flags&fInSet == 0 || e.flags&fQueued != 0 || e.outcome == site.Failed {
+		return nil
+	}
+	rec, ok, err := r.site.Get(u)
+	if err != nil || !ok || rec.Evidence[k] != hash || !agrees(&rec) {
+		return err
+	}
+	r.evidence.mu.Lock()
+	r.evidence.spare[k] = append(r.evidence.spare[k], id)
+	r.evidence.mu.Unlock()
+	return nil
+}
+
+// hearListing takes a directory listing as evidence.
+func (r *run) hearListing(l *listing.Listing, dir site.URL) error {
+	asked := r.now()
+	for _, e := range l.Entries {
+		text := e.Evidence()
+		if text == "" || e.Dir || !e.Settled(asked) {
+			continue
+		}
+		t := r.table
+		t.mu.Lock()
+		id, ok := t.find([]byte(e.URL.String()))
+		t.mu.Unlock()
+		if !ok {
+			continue
+		}
+		err := r.hear(byListing, id, text, func(rec *store.Resource) bool {
+			var m time.Time
+			if rec.Modified > 0 {
+				m = time.Unix(rec.Modified, 0).UTC()
+			}
+			return e.Agrees(m, rec.Size)
+		})
+		if err != nil {
+			return fmt.Errorf("listing %s: %w", dir, err)
+		}
+	}
+	return nil
+}
+
+// hearSitemap takes a sitemap as evidence.
+func (r *run) hearSitemap(list relocate.SitemapList, base site.URL) error {
+	now := r.now()
+	for _, e := range list.Entries {
+		at, ok := e.Time()
+		if !ok {
+			continue
+		}
+		// A change after now must show: not on the day that a mere date names, nor in the same minute.
+		settled := time.Minute
+		if len(e.LastMod) <= len("2006-01-02") {
+			settled = 48 * time.Hour
+		}
+		if now.Sub(at) < settled {
+			continue
+		}
+		u, _, err := base.Resolve(e.Loc)
+		if err != nil {
+			continue
+		}
+		t := r.table
+		t.mu.Lock()
+		id, ok := t.find([]byte(u.String()))
+		t.mu.Unlock()
+		if !ok {
+			continue
+		}
+		if err := r.hear(bySitemap, id, e.LastMod, func(*store.Resource) bool { return true }); err != nil {
+			return fmt.Errorf("sitemap %s: %w", base, err)
+		}
+	}
+	return nil
+}
+
+// hearStored takes the stored body of a source that has not changed as evidence.
+func (r *run) hearStored(rec *store.Resource) error {
+	switch {
+	case rec.Listing:
+		p := <-r.procs
+		defer func() { r.procs <- p }()
+		fr, err := r.site.ReadFrame(p.r, rec.At)
+		if err != nil {
+			return nil // verify reports it; without evidence everything is asked
+		}
+		if l, ok := listing.Parse(fr.Body, rec.URL); ok {
+			return r.hearListing(l, rec.URL)
+		}
+	case wasSitemap(rec):
+		f, err := r.o.State.Blobs.Open(rec.Digest)
+		if err != nil {
+			return nil
+		}
+		defer f.Close()
+		body, err := io.ReadAll(io.LimitReader(f, maxSitemapBytes))
+		if err != nil {
+			return &store.DiskError{Op: "read sitemap", Err: err}
+		}
+		list := r.readSitemap(rec.URL, body)
+		if list.Index {
+			for _, e := range list.Entries {
+				if u, _, err := rec.URL.Resolve(e.Loc); err == nil {
+					r.addSitemap(u)
+				}
+			}
+			return nil
+		}
+		return r.hearSitemap(list, rec.URL)
+	}
+	return nil
+}
+
+// Audits of a run: of the resources that a kind of evidence would spare.
+const (
+	leastAudits = 3
+	auditShare  = 500 // one of so many
+	mostAudits  = 25
+)
+
+// audits picks resources that are asked although the evidence says that they need not be: others in every run.
+func (r *run) audits(ids []uint32) []uint32 {
+	n := min(leastAudits+len(ids)/auditShare, mostAudits, len(ids))
+	out := make([]uint32, 0, n)
+	start := xxh3.Hash([]byte{byte(r.state.Number), byte(r.state.Number >> 8), byte(r.state.Number >> 16)})
+	for i := range n {
+		out = append(out, ids[(start+uint64(i)*uint64(len(ids))/uint64(n))%uint64(len(ids))])
+	}
+	return out
+}
+
+// spareKnown asks the sources of evidence, audits, and takes out of the run what need not be asked.
+func (r *run) spareKnown(stage func()) error {
+	if len(r.sources) == 0 || r.resumed || r.rescan || r.live == nil {
+		return nil
+	}
+	if err := r.loadTrust(); err != nil {
+		return err
+	}
+	r.deferring = true
+	for _, id := range r.sources {
+		r.enqueueSource(id)
+	}
+	stage()
+	var picked [evidenceKinds][]uint32
+	for k := range picked {
+		picked[k] = r.audits(r.evidence.spare[k])
+		for _, id := range picked[k] {
+			r.enqueueSource(id)
+		}
+	}
+	stage()
+	defer func() { r.deferring = false }() // what is spared must not be asked because another one links to it
+	if r.stopped() {
+		return nil
+	}
+	for k := range evidenceKinds {
+		if u, caught := r.caught(picked[k]); caught {
+			if err := r.distrust(k, u); err != nil {
+				return err
+			}
+			continue
+		}
+		for _, id := range r.evidence.spare[k] {
+			if err := r.spareOne(id, k); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// caught returns an audited resource that has changed.
+func (r *run) caught(ids []uint32) (site.URL, bool) {
+	t := r.table
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, id := range ids {
+		if e := t.at(id); e.outcome == site.Fetched && e.flags&fAnswered != 0 {
+			return t.urlOf(id), true
+		}
+	}
+	return site.URL{}, false
+}
+
+// enqueueSource puts a URL into the frontier of the first stage.
+func (r *run) enqueueSource(id uint32) {
+	t := r.table
+	t.mu.Lock()
+	e := t.at(id)
+	add := e.flags&fQueued == 0 && e.urlLen > 0
+	e.flags |= fQueued
+	u := t.urlOf(id)
+	t.mu.Unlock()
+	if add {
+		r.front.add(u.Hostname(), id, prioSeed)
+	}
+}
+
+// spareOne records a resource as unchanged without asking for it. Its links come from the store.
+func (r *run) spareOne(id uint32, k evidenceKind) error {
+	t := r.table
+	t.mu.Lock()
+	e := t.at(id)
+	done := e.flags&fQueued != 0
+	e.flags |= fQueued
+	u := t.urlOf(id)
+	t.mu.Unlock()
+	if done {
+		return nil
+	}
+	rec, ok, err := r.site.Get(u)
+	if err != nil || !ok {
+		return err
+	}
+	targets, err := r.site.TargetsOf(id)
+	if err != nil {
+		return err
+	}
+	rec.Outcome, rec.Status, rec.Reason, rec.Checked = site.Unchanged, 0, k.reason(), r.now().Unix()
+	r.stats.spared[k].Add(1)
+	r.followStored(targets)
+	r.finish(&store.Done{Resource: rec})
+	return nil
+}
