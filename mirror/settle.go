@@ -116,21 +116,27 @@ func (r *run) dropUnreached(j *judgement) error {
 		store.Targets(targets, push)
 	}
 	var lost []uint32
-	live := 0
+	live, dropped := 0, 0
 	for id := uint32(0); id < t.n; id++ {
 		if t.at(id).flags&fInSet == 0 {
 			continue
 		}
-		live++
+		published := t.at(id).flags&fMoved == 0 // what an unfinished run fetched and nobody saw is no loss
+		if published {
+			live++
+		}
 		if reached[id/64]&(1<<(id%64)) == 0 {
 			lost = append(lost, id)
+			if published {
+				dropped++
+			}
 		}
 	}
 	if len(lost) == 0 {
 		return nil
 	}
-	if limit := float64(r.job.Limits.MaxDelete); !r.o.Accept && float64(len(lost)) > limit*float64(max(r.live.Files, 1)) {
-		j.suspicious("%d of %d resources are no longer linked from anywhere, more than limits.max_delete = %v", len(lost), live, r.job.Limits.MaxDelete)
+	if limit := float64(r.job.Limits.MaxDelete); !r.o.Accept && float64(dropped) > limit*float64(max(r.live.Files, 1)) {
+		j.suspicious("%d of %d resources are no longer linked from anywhere, more than limits.max_delete = %v", dropped, live, r.job.Limits.MaxDelete)
 		return nil
 	}
 	return r.amend(lost, func(rec *store.Resource) {
