@@ -24,6 +24,7 @@ import (
 	"mirrord/fetch"
 	jobs "mirrord/job"
 	"mirrord/mirror"
+	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -492,4 +493,56 @@ func TestCrashResyncReaders(t *testing.T) {
 		}
 	}
 	t.Logf("%d kills", kills)
+}
+
+// A site whose database was lost is rebuilt from the published tree: it stays published, keeps its version, and goes on.
+func TestCrashRebuild(t *testing.T) {
+	s := newCrashSite(t, 150)
+	ref, dir := t.TempDir(), t.TempDir()
+	run := func(d string, version int) *mirror.Summary {
+		t.Helper()
+		sum, err := crashRun(t.Context(), d, s.srv.URL+"/")
+		if err != nil || sum.Verdict != mirror.Complete || sum.Version != version {
+			t.Fatalf("version %d: %+v, %v", version, sum, err)
+		}
+		return sum
+	}
+	same := func() { // phm.json says how many documents were spliced, which are more after a rebuild
+		t.Helper()
+		got, want := publishedTree(t, dir), publishedTree(t, ref)
+		delete(got, phm.MetaName)
+		delete(want, phm.MetaName)
+		sameTree(t, got, want)
+	}
+	for version := 1; version <= 2; version++ {
+		s.set(version, 0)
+		run(ref, version)
+		run(dir, version)
+	}
+	db := filepath.Join(dir, "sites", crashJob, "site.db")
+	if err := os.WriteFile(db, []byte(strings.Repeat("garbage", 5000)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := crashRun(t.Context(), dir, s.srv.URL+"/"); !errors.Is(err, store.ErrDamaged) {
+		t.Errorf("a run with a damaged database: %v", err)
+	}
+	st, err := store.OpenState(dir, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := st.Rebuild(crashJob)
+	if cerr := st.Close(); err != nil || cerr != nil || n < 150 {
+		t.Fatalf("%d, %v, %v", n, err, cerr)
+	}
+	same()
+	if sum := run(dir, 2); sum.Published {
+		t.Errorf("a version was published although nothing changed: %+v", sum)
+	}
+	verifyClean(t, dir)
+	same()
+	s.set(3, 0)
+	run(ref, 3)
+	run(dir, 3)
+	verifyClean(t, dir)
+	same()
 }

@@ -94,7 +94,7 @@ func (s *crashSite) etag(path string, version int) int {
 	if _, err := fmt.Sscanf(path, "/d%d/p%d.html", new(int), &n); err == nil {
 		return s.mark(n, version)
 	}
-	if path == "/" || path == "/maponly.html" || strings.HasSuffix(path, ".xml") {
+	if path == "/" || path == "/maponly.html" {
 		return version
 	}
 	return 1

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"mirrord/phm"
 	"mirrord/site"
 )
 
@@ -180,4 +181,35 @@ func random(n int, seed byte) []byte {
 		b.Write(d[:])
 	}
 	return b.Bytes()[:n]
+}
+
+func sum(s string) string {
+	d := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(d[:])
+}
+
+// writePHM writes phm.files and phm.json into a folder.
+func writePHM(t testing.TB, dir string, version int, files []phm.File) {
+	t.Helper()
+	var table, meta bytes.Buffer
+	w := phm.NewFilesWriter(&table)
+	for i := range files {
+		if err := w.Write(&files[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sum, err := w.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &phm.Meta{Entry: files[0].Path, Version: version, Retrieved: at(1000)}
+	m.Count(sum)
+	if err := phm.WriteMeta(&meta, m); err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range map[string][]byte{phm.FilesName: table.Bytes(), phm.MetaName: meta.Bytes()} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

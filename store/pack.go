@@ -25,7 +25,7 @@ import (
 //
 // Plain frames are written by one-off mirrors, whose packs live as long as the run: there compression only costs time.
 //
-// Frames name their URL and hold everything that the document's record holds, so that site.db can be rebuilt from the packs.
+// Frames name their URL and hold what the document's record holds; the links name other URLs by their numbers in site.db.
 const (
 	frameMagic  = "mPk1"
 	plainMagic  = "mPr1"

@@ -1,0 +1,191 @@
+package store
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+
+	bolt "go.etcd.io/bbolt"
+
+	"mirrord/phm"
+	"mirrord/site"
+)
+
+// damagedFolder keeps what Rebuild took out of use. Nothing reads it; it may be deleted.
+const damagedFolder = "damaged"
+
+// Rebuild makes the database of a site anew from its published tree, when site.db cannot be read any more. The mirror stays
+// published and keeps its version, its mirror paths, and the bodies that are blobs. Documents are asked anew by the next run, because
+// the links that were stored beside them name URLs by numbers of the lost database. The history is lost. The old database and packs are moved to
+// the folder "damaged". It returns how many URLs are known again; ErrLocked while a process has the site open.
+func (s *State) Rebuild(name string) (known int, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("rebuild site %s: %w", name, err)
+		}
+	}()
+	if !ValidName(name) {
+		return 0, fmt.Errorf("%q cannot name a site", name)
+	}
+	dir := filepath.Join("sites", name)
+	if _, err := s.root.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+		return 0, ErrNoSite
+	}
+	if err := s.setAside(dir); err != nil {
+		return 0, err
+	}
+	st, err := s.OpenSite(name)
+	if err != nil {
+		return 0, err
+	}
+	known, err = st.refill()
+	return known, errors.Join(err, st.Close())
+}
+
+// setAside moves the database and the packs of a site out of use. The packs go first: as long as the database is there, so is what
+// calls for a rebuild.
+func (s *State) setAside(dir string) error {
+	if _, err := s.root.Lstat(dir + "/site.db"); err == nil {
+		db, err := openDB(filepath.Join(s.Dir, dir, "site.db"), &bolt.Options{Timeout: 1, NoSync: true})
+		if errors.Is(err, ErrLocked) {
+			return err
+		}
+		if err == nil { // it can be read after all; nobody may open it meanwhile
+			defer db.Close()
+		}
+	}
+	aside := dir + "/" + damagedFolder
+	err := s.root.MkdirAll(aside, 0o755)
+	for _, f := range []string{"/packs", "/site.db"} {
+		if err != nil {
+			break
+		}
+		if _, lerr := s.root.Lstat(dir + f); errors.Is(lerr, fs.ErrNotExist) {
+			continue
+		}
+		if err = s.root.RemoveAll(aside + f); err == nil {
+			err = s.root.Rename(dir+f, aside+f)
+		}
+	}
+	return diskErr("set aside", err)
+}
+
+// refill makes records of the published tree.
+func (s *Site) refill() (known int, err error) {
+	tree, err := s.Current()
+	if errors.Is(err, ErrNoVersion) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer tree.Close()
+	meta, err := phm.OpenMeta(tree.FS())
+	if err != nil {
+		return 0, err
+	}
+	var batch []Resource
+	flush := func() error {
+		err := s.update("write records", func(tx *bolt.Tx) error {
+			b := tx.Bucket(bResources)
+			for i := range batch {
+				if err := b.Put(batch[i].URL.Key(nil), batch[i].append(nil)); err != nil {
+					return err
+				}
+			}
+			return tx.Bucket(bMeta).Put(kKnown, seqKey(uint64(known))[4:])
+		})
+		batch = batch[:0]
+		return err
+	}
+	table, err := tree.Open(phm.FilesName)
+	if err != nil {
+		return 0, diskErr("read file table", err)
+	}
+	defer table.Close()
+	for f, err := range phm.Files(table) {
+		if err != nil {
+			continue // one bad line costs its file alone
+		}
+		r, err := s.resourceOf(tree, f, uint32(known))
+		if err != nil {
+			return known, err
+		}
+		r.Fetched, r.Checked = meta.Retrieved.Unix(), meta.Retrieved.Unix()
+		known++
+		if batch = append(batch, r); len(batch) == foldItems {
+			if err := flush(); err != nil {
+				return known, err
+			}
+		}
+	}
+	if err := flush(); err != nil {
+		return known, err
+	}
+	if !s.volatile {
+		if err := s.Blobs.sync(); err != nil {
+			return known, err
+		}
+	}
+	v := Version{Number: max(meta.Version, 1), Time: meta.Retrieved, Files: meta.Files, Bytes: meta.Bytes}
+	return known, s.update("write version", func(tx *bolt.Tx) error {
+		val, err := json.Marshal(v)
+		if err != nil {
+			return err
+		}
+		k := seqKey(uint64(v.Number))
+		return errors.Join(tx.Bucket(bVersions).Put(k, val), tx.Bucket(bMeta).Put(kLive, k))
+	})
+}
+
+// resourceOf makes the record of a published file. A document is known by name only.
+func (s *Site) resourceOf(tree *os.Root, f *phm.File, id uint32) (Resource, error) {
+	u, _, err := site.Parse(f.URL)
+	if err != nil {
+		return Resource{}, fmt.Errorf("%s: %w: %v", f.Path, ErrDamaged, err)
+	}
+	r := Resource{ID: id, URL: u, Path: f.Path}
+	d, err := hex.DecodeString(f.SHA256)
+	if err != nil || len(d) != len(r.Digest) || phm.HasLinks(f) {
+		return r, nil
+	}
+	digest := [32]byte(d)
+	if !s.Blobs.has(blobName(digest), f.Size) {
+		if ok, err := s.takeBlob(tree, f, digest); !ok {
+			return r, err
+		}
+	}
+	r.Outcome, r.Status, r.InSet, r.MIME, r.Size, r.Digest, r.Body = site.Fetched, http.StatusOK, true, f.Type, f.Size, digest, BlobBody
+	if !f.Modified.IsZero() {
+		r.Modified, r.LastModified = f.Modified.Unix(), f.Modified.UTC().Format(http.TimeFormat)
+	}
+	return r, nil
+}
+
+// takeBlob makes a blob of a published file whose blob is missing; ok is false when the file is not what the table says either.
+func (s *Site) takeBlob(tree *os.Root, f *phm.File, want [32]byte) (ok bool, err error) {
+	src, err := tree.Open(f.Path)
+	if err != nil {
+		return false, nil
+	}
+	defer src.Close()
+	w, err := s.Blobs.Create()
+	if err != nil {
+		return false, err
+	}
+	if _, err := src.WriteTo(w); err != nil {
+		w.Abort()
+		var disk *DiskError
+		if errors.As(err, &disk) {
+			return false, err
+		}
+		return false, nil
+	}
+	got, _, err := w.Commit(f.Modified)
+	return got == want, err
+}
