@@ -156,7 +156,7 @@ func (r *run) publish(ctx context.Context, j *judgement) error {
 	}
 	v := store.Version{
 		Number: r.version, Time: r.now().UTC(), Files: table.Files, Bytes: table.Bytes, Added: b.added, Changed: b.changed, Removed: b.removed,
-		Accepted: r.o.Accept,
+		Accepted: r.o.Accept, Meta: buf.Bytes(),
 	}
 	if err := tree.Publish(v, append(b.lost.Bytes(), b.differ.Bytes()...)); err != nil {
 		return err

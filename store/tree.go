@@ -26,6 +26,7 @@ type Version struct {
 	Changed  int       `json:"changed"`
 	Removed  int       `json:"removed"`
 	Accepted bool      `json:"accepted,omitempty"` // published although its run was suspicious
+	Meta     []byte    `json:"meta,omitempty"`     // its phm.json
 }
 
 // pending is a publish that was decided: whatever happens now, the link moves to Tree and Version is the published one.

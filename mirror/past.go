@@ -1,0 +1,234 @@
+package mirror
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"mirrord/phm"
+	"mirrord/relocate"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// PastFS is a kept version of a mirror as a file system: the same bytes as its tree had when it was published. Documents are relocated
+// anew when they are opened, from the raw bodies and links that are stored and the set as it was then; every file is held against the
+// digest in the version's file table. It knows files only, no directories; phm.files lists them. Safe for concurrent use.
+type PastFS struct {
+	Version store.Version
+	r       *run
+	past    *store.Past
+	files   []phm.File // by path
+	table   []byte     // phm.files
+}
+
+var _ fs.FS = (*PastFS)(nil)
+
+// OpenPast opens a kept version. The site must stay open as long as it is used.
+func OpenPast(st *store.State, s *store.Site, number int) (*PastFS, error) {
+	vs, err := s.Versions()
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(vs, func(v store.Version) bool { return v.Number == number })
+	if i < 0 {
+		return nil, fmt.Errorf("version %d of %s: %w", number, s.Name, store.ErrNoVersion)
+	}
+	p := &PastFS{Version: vs[i], r: &run{o: Options{State: st, Site: s}, site: s, table: newTable()}}
+	if p.past, err = s.Past(number); err != nil {
+		return nil, err
+	}
+	if err := p.load(); err != nil {
+		return nil, err
+	}
+	if err := p.readTable(vs[i+1:]); err != nil {
+		return nil, fmt.Errorf("version %d of %s: %w", number, s.Name, err)
+	}
+	return p, nil
+}
+
+// load fills the URL table with what was known then.
+func (p *PastFS) load() error {
+	n, err := p.r.site.Known()
+	if err != nil {
+		return err
+	}
+	t := p.r.table
+	t.reserve(n)
+	return p.past.Resources(func(rec *store.Resource, here bool) error {
+		if rec.ID >= n {
+			return fmt.Errorf("record of %s: %w: number %d is not given yet", rec.URL, store.ErrDamaged, rec.ID)
+		}
+		t.set(rec.ID, []byte(rec.URL.String()))
+		if !here {
+			return nil
+		}
+		e := t.at(rec.ID)
+		e.target = rec.Target
+		if rec.InSet {
+			e.flags |= fInSet
+		}
+		if rec.Path != "" {
+			t.setPath(rec.ID, rec.Path)
+		}
+		return nil
+	})
+}
+
+// readTable makes the version's file table from the published one and the scripts of the later versions.
+func (p *PastFS) readTable(later []store.Version) error {
+	was := map[string]*phm.File{} // path -> line then, nil for none; the earliest script decides
+	for _, v := range later {
+		script, err := p.r.site.Script(v.Number)
+		if err != nil {
+			return err
+		}
+		for line := range bytes.Lines(script) {
+			for f, err := range phm.Files(bytes.NewReader(line[1:])) {
+				if err != nil {
+					return fmt.Errorf("edit script of version %d: %w", v.Number, err)
+				}
+				if _, ok := was[f.Path]; ok {
+					continue
+				}
+				if line[0] == '+' {
+					was[f.Path] = nil
+				} else {
+					c := *f
+					was[f.Path] = &c
+				}
+			}
+		}
+	}
+	live, err := p.r.site.Current()
+	if err != nil {
+		return err
+	}
+	defer live.Close()
+	f, err := live.Open(phm.FilesName)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for f, err := range phm.Files(f) {
+		if err != nil {
+			return err
+		}
+		if _, changed := was[f.Path]; !changed {
+			p.files = append(p.files, *f)
+		}
+	}
+	for _, f := range was {
+		if f != nil {
+			p.files = append(p.files, *f)
+		}
+	}
+	slices.SortFunc(p.files, func(a, b phm.File) int { return strings.Compare(a.Path, b.Path) })
+	for i := range p.files {
+		if p.table, err = phm.AppendFile(p.table, &p.files[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close is there for those who hold a version as an io.Closer; the site stays open.
+func (p *PastFS) Close() error { return nil }
+
+// Files lists the files of the version by path. The slice is not to be changed.
+func (p *PastFS) Files() []phm.File { return p.files }
+
+// Open opens a file of the version.
+func (p *PastFS) Open(name string) (fs.File, error) {
+	fail := func(err error) (fs.File, error) { return nil, &fs.PathError{Op: "open", Path: name, Err: err} }
+	if !fs.ValidPath(name) {
+		return fail(fs.ErrInvalid)
+	}
+	switch name {
+	case phm.MetaName:
+		return newPastFile(name, p.Version.Meta, p.Version.Time), nil
+	case phm.FilesName:
+		return newPastFile(name, p.table, p.Version.Time), nil
+	}
+	i, ok := slices.BinarySearchFunc(p.files, name, func(f phm.File, n string) int { return strings.Compare(f.Path, n) })
+	if !ok {
+		return fail(fs.ErrNotExist)
+	}
+	f, err := p.open(&p.files[i])
+	if err != nil {
+		return fail(err)
+	}
+	return f, nil
+}
+
+func (p *PastFS) open(f *phm.File) (fs.File, error) {
+	u, _, err := site.Parse(f.URL)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %v", store.ErrDamaged, err)
+	}
+	rec, ok, err := p.past.Get(u)
+	if err != nil {
+		return nil, err
+	}
+	if !ok || rec.Path != f.Path {
+		return nil, fmt.Errorf("%w: the record of %s is not the one of this version", store.ErrDamaged, u)
+	}
+	switch rec.Body {
+	case store.BlobBody:
+		b, err := p.r.o.State.Blobs.Open(rec.Digest)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("%w: its blob is missing", store.ErrDamaged)
+		}
+		return b, err
+	case store.PackBody:
+		return p.document(f, &rec)
+	}
+	return nil, fmt.Errorf("%w: %s has no body", store.ErrDamaged, u)
+}
+
+// document relocates a document as it was.
+func (p *PastFS) document(f *phm.File, rec *store.Resource) (fs.File, error) {
+	s := &splicer{r: p.r}
+	fr, err := p.r.site.ReadFrame(store.NewFrameReader(), rec.At)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.links.decode(fr.Links); err != nil {
+		return nil, fmt.Errorf("%w: %w", store.ErrDamaged, err)
+	}
+	doc := document{s: s, body: fr.Body, path: rec.Path, from: p.r.table.at(rec.ID).flags&fIdentity != 0}
+	out, _ := relocate.Splice(nil, fr.Body, s.links.charset, s.links.links, s.links.edits, doc.target)
+	if d := sha256.Sum256(out); hex.EncodeToString(d[:]) != f.SHA256 {
+		return nil, fmt.Errorf("%w: it relocates to other bytes than it had", store.ErrDamaged)
+	}
+	return newPastFile(f.Path, out, mtime(rec)), nil
+}
+
+// pastFile is a file in memory.
+type pastFile struct {
+	*bytes.Reader
+	name string
+	at   time.Time
+}
+
+func newPastFile(name string, data []byte, at time.Time) *pastFile {
+	return &pastFile{bytes.NewReader(data), path.Base(name), at}
+}
+
+func (f *pastFile) Stat() (fs.FileInfo, error) { return f, nil }
+func (f *pastFile) Close() error               { return nil }
+func (f *pastFile) Name() string               { return f.name }
+func (f *pastFile) Mode() fs.FileMode          { return 0o444 }
+func (f *pastFile) ModTime() time.Time         { return f.at }
+func (f *pastFile) IsDir() bool                { return false }
+func (f *pastFile) Sys() any                   { return nil }
+
+var _ io.ReadSeeker = (*pastFile)(nil)

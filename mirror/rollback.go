@@ -1,0 +1,91 @@
+package mirror
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"mirrord/store"
+)
+
+// Rollback publishes a kept version again, as a new one, and makes the records what they were in it. The next run asks the site
+// as if it had never seen what came later. It makes no request. An unfinished run is given up.
+func Rollback(ctx context.Context, o Options, number int) (*Summary, error) {
+	vs, err := o.Site.Versions()
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(vs, func(v store.Version) bool { return v.Number == number }) {
+		return nil, fmt.Errorf("roll back %s to version %d: %w", o.Site.Name, number, store.ErrNoVersion)
+	}
+	next := vs[len(vs)-1].Number + 1
+	if err := o.Site.Restore(number, next); err != nil {
+		return nil, err
+	}
+	if err := restoreLinks(ctx, o.Site, next); err != nil {
+		return nil, err
+	}
+	if err := o.Site.SetRun(nil); err != nil {
+		return nil, err
+	}
+	o.NoFetch, o.Accept = true, true
+	return Run(ctx, o)
+}
+
+// restoreLinks makes the list of targets of every restored document what the document says.
+func restoreLinks(ctx context.Context, s *store.Site, version int) error {
+	known, err := s.Known()
+	if err != nil {
+		return err
+	}
+	var batch []*store.Done
+	flush := func() error {
+		if len(batch) == 0 {
+			return nil
+		}
+		err := s.Commit(known, nil, batch)
+		batch = batch[:0]
+		return err
+	}
+	frames := store.NewFrameReader()
+	var links docLinks
+	var restored []store.Resource
+	err = s.Resources(func(rec *store.Resource) error {
+		if rec.Changed == version && rec.InSet && rec.Body == store.PackBody {
+			restored = append(restored, *rec)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, rec := range restored {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		fr, err := s.ReadFrame(frames, rec.At)
+		if err != nil {
+			return fmt.Errorf("restore %s: %w", rec.URL, err)
+		}
+		if err := links.decode(fr.Links); err != nil {
+			return fmt.Errorf("restore %s: %w: %w", rec.URL, store.ErrDamaged, err)
+		}
+		d := &store.Done{Resource: rec, Linked: true}
+		for _, t := range links.targets {
+			if t.literal == nil {
+				d.Targets = append(d.Targets, t.id)
+			}
+		}
+		slices.Sort(d.Targets)
+		d.Targets = slices.Compact(d.Targets)
+		if batch = append(batch, d); len(batch) == batchItems {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	if err := flush(); err != nil {
+		return err
+	}
+	return s.Fold(store.Folding{Version: version, Pending: func(uint32) bool { return false }, Path: func(*store.Resource) string { return "" }})
+}

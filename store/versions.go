@@ -1,0 +1,318 @@
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/klauspost/compress/zstd"
+	bolt "go.etcd.io/bbolt"
+
+	"mirrord/site"
+)
+
+// The history of a site is kept backwards: with every version lie the records as they were before it, and the steps that lead its
+// file table back to the one before. What a version was is the present with these laid over it, newest first.
+
+// overlay is what records were in a version where they differ from now: key -> value, empty for "there was none".
+type overlay map[string][]byte
+
+// overlayAt gathers what lies over the present in a version.
+func overlayAt(tx *bolt.Tx, version int) overlay {
+	o := overlay{}
+	c := tx.Bucket(bHistory).Cursor()
+	// Ascending: the first record kept after the version is the one that was valid in it.
+	for k, v := c.Seek(seqKey(uint64(version) + 1)); k != nil; k, v = c.Next() {
+		if len(k) <= 8 {
+			continue
+		}
+		if key := string(k[8:]); o[key] == nil {
+			o[key] = append(make([]byte, 0, len(v)), v...)
+		}
+	}
+	return o
+}
+
+// Past is a site as it was in one version. Its memory grows with what changed since. Safe for concurrent use.
+type Past struct {
+	Version int
+	s       *Site
+	o       overlay
+}
+
+// Past returns the records of a version. Those of the published version are the present ones, but for what an unpublished run has found.
+func (s *Site) Past(version int) (*Past, error) {
+	p := &Past{Version: version, s: s}
+	err := s.db.View(func(tx *bolt.Tx) error {
+		if tx.Bucket(bVersions).Get(seqKey(uint64(version))) == nil {
+			return fmt.Errorf("version %d of %s: %w", version, s.Name, ErrNoVersion)
+		}
+		p.o = overlayAt(tx, version)
+		return nil
+	})
+	return p, err
+}
+
+// Resources calls f for every record as it was, in key order; here is false for a URL that was not known then, of which r has only URL
+// and ID. f must not keep r.
+func (p *Past) Resources(f func(r *Resource, here bool) error) error {
+	var r Resource
+	return p.s.each(bResources, func(k, v []byte) error {
+		u, err := urlOfKey(k)
+		if err != nil {
+			return err
+		}
+		old, changed := p.o[string(k)]
+		if changed && len(old) > 0 {
+			v = old
+		}
+		if err := r.decode(u, v); err != nil {
+			return err
+		}
+		if changed && len(old) == 0 {
+			r = Resource{ID: r.ID, URL: u}
+			return f(&r, false)
+		}
+		return f(&r, true)
+	})
+}
+
+// Get returns the record of a URL as it was; ok is false when it was not known then.
+func (p *Past) Get(u site.URL) (r Resource, ok bool, err error) {
+	old, changed := p.o[string(u.Key(nil))]
+	switch {
+	case !changed:
+		return p.s.Get(u)
+	case len(old) == 0:
+		return r, false, nil
+	}
+	return r, true, r.decode(u, old)
+}
+
+// Script returns the edit script of a version against the one before, as Publish got it.
+func (s *Site) Script(version int) ([]byte, error) {
+	var packed []byte
+	err := s.db.View(func(tx *bolt.Tx) error {
+		packed = slices.Clone(tx.Bucket(bScripts).Get(seqKey(uint64(version))))
+		return nil
+	})
+	if err != nil || packed == nil {
+		return nil, err
+	}
+	return unpackScript(packed)
+}
+
+func unpackScript(packed []byte) ([]byte, error) {
+	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		return nil, err
+	}
+	defer dec.Close()
+	out, err := dec.DecodeAll(packed, nil)
+	if err != nil {
+		return nil, fmt.Errorf("edit script: %w: %v", ErrDamaged, err)
+	}
+	return out, nil
+}
+
+func packScript(script []byte) ([]byte, error) {
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		return nil, err
+	}
+	defer enc.Close()
+	return enc.EncodeAll(script, nil), nil
+}
+
+// Restore makes the records what they were in a version, as part of the version to come: what it replaces goes into that one's
+// history. The next publish then has the old content.
+func (s *Site) Restore(version, next int) error {
+	return s.update("restore records", func(tx *bolt.Tx) error {
+		o := overlayAt(tx, version)
+		keys := make([]string, 0, len(o))
+		for k := range o {
+			keys = append(keys, k)
+		}
+		slices.Sort(keys)
+		res, hist := tx.Bucket(bResources), tx.Bucket(bHistory)
+		for _, k := range keys {
+			u, err := urlOfKey([]byte(k))
+			if err != nil {
+				return err
+			}
+			cur := res.Get([]byte(k))
+			var now, old Resource
+			if err := now.decode(u, cur); err != nil {
+				return err
+			}
+			if len(o[k]) > 0 {
+				if err := old.decode(u, o[k]); err != nil {
+					return err
+				}
+			} else {
+				old = now // it was not known: it stays known, and is not in the mirror
+				old.InSet = false
+			}
+			hk := append(seqKey(uint64(next)), k...)
+			if hist.Get(hk) == nil {
+				if err := hist.Put(hk, slices.Clone(cur)); err != nil {
+					return err
+				}
+			}
+			old.Changed, old.Moved = next, next
+			if err := res.Put([]byte(k), old.append(nil)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Drop forgets a version that is not the published one. What it alone held can be collected afterwards; the versions beside it stay as
+// they are.
+func (s *Site) Drop(version int) error {
+	return s.update(fmt.Sprintf("drop version %d", version), func(tx *bolt.Tx) error {
+		versions := tx.Bucket(bVersions)
+		k := seqKey(uint64(version))
+		if versions.Get(k) == nil {
+			return fmt.Errorf("version %d: %w", version, ErrNoVersion)
+		}
+		if bytes.Equal(tx.Bucket(bMeta).Get(kLive), k) {
+			return fmt.Errorf("version %d is the published one", version)
+		}
+		c := versions.Cursor()
+		first, _ := c.First()
+		c.Seek(k)
+		next, _ := c.Next()
+		oldest := bytes.Equal(first, k)
+		next = slices.Clone(next)
+		if err := mergeHistory(tx, k, next, oldest); err != nil {
+			return err
+		}
+		if err := mergeScripts(tx, k, next, oldest); err != nil {
+			return err
+		}
+		return versions.Delete(k)
+	})
+}
+
+// mergeHistory hands the records that a version keeps on to the next version, which then leads to the one before both. The oldest version
+// has nobody to lead to: what leads from the next one to it goes.
+func mergeHistory(tx *bolt.Tx, version, next []byte, oldest bool) error {
+	hist := tx.Bucket(bHistory)
+	from := version
+	if oldest {
+		from = next
+	}
+	var keys, values [][]byte
+	c := hist.Cursor()
+	for k, v := c.Seek(from); k != nil && bytes.HasPrefix(k, from); k, v = c.Next() {
+		keys, values = append(keys, slices.Clone(k)), append(values, append([]byte{}, v...))
+	}
+	for i, k := range keys {
+		if err := hist.Delete(k); err != nil {
+			return err
+		}
+		if oldest {
+			continue
+		}
+		if err := hist.Put(append(slices.Clone(next), k[8:]...), values[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mergeScripts does the same for the edit scripts.
+func mergeScripts(tx *bolt.Tx, version, next []byte, oldest bool) error {
+	b := tx.Bucket(bScripts)
+	if oldest {
+		return b.Delete(next)
+	}
+	read := func(k []byte) ([]byte, error) {
+		v := b.Get(k)
+		if v == nil {
+			return nil, nil
+		}
+		return unpackScript(v)
+	}
+	older, err := read(version)
+	if err != nil {
+		return err
+	}
+	newer, err := read(next)
+	if err != nil {
+		return err
+	}
+	merged, err := mergeSteps(older, newer)
+	if err != nil {
+		return err
+	}
+	packed, err := packScript(merged)
+	if err != nil {
+		return err
+	}
+	if err := b.Delete(version); err != nil {
+		return err
+	}
+	return b.Put(next, packed)
+}
+
+// mergeSteps makes one script of two that follow one another. A line is an operation and a line of a file table: '-' and '~' with the file
+// as it was before it was dropped or changed, '+' with a file that was added.
+func mergeSteps(older, newer []byte) ([]byte, error) {
+	type step struct {
+		op   byte
+		line []byte
+	}
+	steps := map[string]step{}
+	var order []string
+	read := func(script []byte, f func(path string, s step)) error {
+		for line := range bytes.Lines(script) {
+			var file struct {
+				Path string `json:"path"`
+			}
+			if err := json.Unmarshal(line[1:], &file); err != nil {
+				return fmt.Errorf("edit script: %w: %v", ErrDamaged, err)
+			}
+			f(file.Path, step{line[0], line[1:]})
+		}
+		return nil
+	}
+	if err := read(newer, func(p string, s step) {
+		steps[p] = s
+		order = append(order, p)
+	}); err != nil {
+		return nil, err
+	}
+	err := read(older, func(p string, s step) {
+		after, both := steps[p]
+		switch {
+		case !both:
+			order = append(order, p)
+			steps[p] = s
+		case s.op == '+' && after.op == '-': // came and went
+			delete(steps, p)
+		case s.op == '+':
+			steps[p] = step{'+', after.line}
+		case s.op == '-' && after.op == '+': // went and came back
+			steps[p] = step{'~', s.line}
+		case after.op == '-':
+			steps[p] = step{'-', s.line}
+		default:
+			steps[p] = step{'~', s.line}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	var out []byte
+	slices.Sort(order)
+	for _, p := range slices.Compact(order) {
+		if s, ok := steps[p]; ok {
+			out = append(append(out, s.op), s.line...)
+		}
+	}
+	return out, nil
+}
