@@ -128,17 +128,25 @@ func (p *crashProcess) wait(t *testing.T) int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// killAfter kills the process once the site has served n requests and d has passed, unless it ends before. It reports whether it
-// was killed.
-func (p *crashProcess) killAfter(t *testing.T, s *crashSite, n int, d time.Duration, sig syscall.Signal) (code int, killed bool) {
-	t.Helper()
+// awaitServed waits until the site has served n requests; false when the process ended before.
+func (p *crashProcess) awaitServed(s *crashSite, n int) bool {
 	for range n {
 		select {
 		case <-s.served:
 		case err := <-p.done:
 			p.done <- err
-			return p.wait(t), false
+			return false
 		}
+	}
+	return true
+}
+
+// killAfter kills the process once the site has served n requests and d has passed, unless it ends before. It reports whether it
+// was killed.
+func (p *crashProcess) killAfter(t *testing.T, s *crashSite, n int, d time.Duration, sig syscall.Signal) (code int, killed bool) {
+	t.Helper()
+	if !p.awaitServed(s, n) {
+		return p.wait(t), false
 	}
 	select {
 	case err := <-p.done:

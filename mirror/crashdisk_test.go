@@ -31,8 +31,8 @@ func TestCrashIOError(t *testing.T) {
 	for _, call := range []string{"fdatasync", "fsync", "syncfs"} {
 		dir := t.TempDir()
 		p := startCrash(t, dir, s.srv.URL+"/")
-		for range 50 + rnd.IntN(200) {
-			<-s.served
+		if !p.awaitServed(s, 50+rnd.IntN(200)) {
+			t.Fatalf("the run has ended\n%s", p.out)
 		}
 		tracer := exec.Command(strace, "-f", "-qq", "-o", "/dev/null", "-p", strconv.Itoa(p.cmd.Process.Pid), "-e", "trace="+call, "-e", "inject="+call+":error=EIO")
 		if err := tracer.Start(); err != nil {

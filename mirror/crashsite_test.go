@@ -74,7 +74,7 @@ func (s *crashSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	body, mime := s.body(w, r.URL.Path, version)
+	body, mime := s.body(w, "http://"+r.Host, r.URL.Path, version)
 	if body == "" {
 		return
 	}
@@ -101,8 +101,7 @@ func (s *crashSite) etag(path string, version int) int {
 }
 
 // body returns what lies at a path; "" after it has answered itself.
-func (s *crashSite) body(w http.ResponseWriter, path string, version int) (body, mime string) {
-	base := s.srv.URL
+func (s *crashSite) body(w http.ResponseWriter, base, path string, version int) (body, mime string) {
 	switch {
 	case path == "/robots.txt":
 		return "User-agent: *\nDisallow: /private/\nSitemap: " + base + "/maps/index.xml\n", "text/plain"
