@@ -59,6 +59,10 @@ func (r *run) fail(rec *store.Resource, host, reason string, passing bool, weigh
 	}
 	r.log.Debug("failed", "url", rec.URL.String(), "err", reason)
 	r.notes.fail(rec.URL, reason)
+	if r.rescan && rec.InSet && rec.Body == store.PackBody { // what the mirror keeps of it follows the new rules
+		r.rescanStored(rec)
+		return
+	}
 	r.finish(&store.Done{Resource: *rec})
 }
 
@@ -110,7 +114,7 @@ func (r *run) unchanged(ctx context.Context, rec *store.Resource) {
 	}
 	r.stats.unchanged.Add(1)
 	if r.rescan && rec.Body == store.PackBody {
-		r.rescanStored(ctx, rec)
+		r.rescanStored(rec)
 		return
 	}
 	targets, err := r.site.TargetsOf(rec.ID)
@@ -135,6 +139,9 @@ func (r *run) followStored(targets []byte) {
 			continue
 		}
 		if e := t.at(id); e.flags&fQueued == 0 && e.urlLen > 0 {
+			if e.outcome == site.OutOfScope && !r.admits(t.urlOf(id), e) {
+				continue
+			}
 			if !r.deferring {
 				e.flags |= fQueued
 			}

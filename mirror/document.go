@@ -376,13 +376,13 @@ func (r *run) kept(now, old *store.Resource, done *store.Done) {
 }
 
 // rescanStored scans a stored document under new rules.
-func (r *run) rescanStored(ctx context.Context, rec *store.Resource) {
+func (r *run) rescanStored(rec *store.Resource) {
 	p := <-r.procs
 	defer func() { r.procs <- p }()
 	fr, err := r.site.ReadFrame(p.r, rec.At)
 	if err != nil {
 		if errors.Is(err, store.ErrDamaged) { // ask for it anew next time
-			rec.ETag, rec.LastModified = "", ""
+			rec.ETag, rec.LastModified, rec.Digest = "", "", [32]byte{} // so that the same body is stored again
 			rec.Outcome, rec.Reason = site.Failed, err.Error()
 			r.finish(&store.Done{Resource: *rec})
 			return

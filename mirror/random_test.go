@@ -57,8 +57,7 @@ func (x *world) change(p string) {
 	default:
 		page = mirrortest.Page{Body: fmt.Sprint("plain ", x.n), Header: map[string]string{"Content-Type": "application/octet-stream"}}
 	}
-	x.pages[p] = page
-	x.w.Set(home+p, page)
+	x.set(p, page)
 }
 
 func (x *world) document(p string) mirrortest.Page {
@@ -83,6 +82,37 @@ func (x *world) evolve() {
 	for range x.rnd.IntN(12) {
 		x.change(x.any())
 	}
+	if x.rnd.IntN(3) == 0 { // robots.txt and its sitemap
+		var b strings.Builder
+		b.WriteString("Sitemap: /map.xml\nUser-agent: *\n")
+		for range x.rnd.IntN(3) {
+			if p := x.any(); p != "/" {
+				fmt.Fprintf(&b, "Disallow: %s\n", p)
+			}
+		}
+		x.set("/robots.txt", mirrortest.Page{Body: b.String()})
+		b.Reset()
+		for range x.rnd.IntN(4) {
+			fmt.Fprintf(&b, "<url><loc>%s%s</loc></url>", home, x.any())
+		}
+		x.set("/map.xml", mirrortest.Page{Body: "<urlset>" + b.String() + "</urlset>"})
+	}
+}
+
+func (x *world) set(p string, page mirrortest.Page) {
+	x.pages[p] = page
+	x.w.Set(home+p, page)
+}
+
+// rules are a scope that leaves something out; the job's rules change now and then.
+func (x *world) rules() string {
+	var out []string
+	for range x.rnd.IntN(3) {
+		if p := x.any(); p != "/" && !strings.Contains(p, "?") {
+			out = append(out, fmt.Sprintf("%q", p))
+		}
+	}
+	return "[" + strings.Join(out, ", ") + "]"
 }
 
 // run runs a job on the world; fail is the share of requests that break.
@@ -113,7 +143,12 @@ func TestIncrementalIsAsFresh(t *testing.T) {
 		x := newWorld(seed)
 		m := mirrortest.New(t, nil, job(worldJob))
 		m.Hosts = mirrortest.Eager{}
+		rules := "[]"
 		for version := range 6 {
+			if x.rnd.IntN(3) == 0 {
+				rules = x.rules()
+				m.Set("scope.exclude", rules)
+			}
 			for range x.rnd.IntN(3) { // runs that go wrong, or are cut off
 				if x.rnd.IntN(2) == 0 {
 					x.run(m, 0.4)
@@ -133,6 +168,7 @@ func TestIncrementalIsAsFresh(t *testing.T) {
 			}
 			fresh := mirrortest.New(t, nil, job(worldJob))
 			fresh.Hosts = mirrortest.Eager{}
+			fresh.Set("scope.exclude", rules)
 			if s := x.run(fresh, 0); s.Verdict != mirror.Complete {
 				t.Fatalf("seed %d, version %d, fresh:\n%s", seed, version, mirrortest.Text(s))
 			}

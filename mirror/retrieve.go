@@ -117,6 +117,10 @@ func (r *run) enqueueKnown() {
 		if e.urlLen == 0 || e.flags&fQueued != 0 {
 			continue
 		}
+		u := t.urlOf(id)
+		if r.rescan && e.outcome != site.OutOfScope && !r.maps[id] && !r.stillAdmitted(id, u, e) {
+			continue
+		}
 		p := prioKnown
 		switch {
 		case e.outcome == site.Pending && e.flags&fRequis != 0:
@@ -127,25 +131,31 @@ func (r *run) enqueueKnown() {
 		default:
 			continue
 		}
-		u := t.urlOf(id)
-		if r.rescan && !r.stillAdmitted(id, u, e) {
-			continue
-		}
 		e.flags |= fQueued
 		r.front.add(u.Hostname(), id, p)
 	}
 }
 
+// kind says why a URL was first wanted.
+func (e *entry) kind() kind {
+	if e.flags&fRequis != 0 {
+		return kindRequisite
+	}
+	return kindPage
+}
+
+// admits asks the rules about a URL that is known.
+func (r *run) admits(u site.URL, e *entry) bool {
+	ok, _ := r.allowed(u, e.kind())
+	return ok
+}
+
 // stillAdmitted asks the new rules about a URL that the old ones admitted; what they refuse leaves the mirror.
 func (r *run) stillAdmitted(id uint32, u site.URL, e *entry) bool {
-	kind := kindPage
-	if e.flags&fRequis != 0 {
-		kind = kindRequisite
-	}
-	ok, reason := r.allowed(u, kind)
-	if ok {
+	if r.admits(u, e) {
 		return true
 	}
+	_, reason := r.allowed(u, e.kind())
 	rec, err := r.record(id, u)
 	if err != nil {
 		r.stop(err)
@@ -259,7 +269,7 @@ func (r *run) ask(ctx context.Context, id uint32, host string, release func(fetc
 	if rec.Referrer > 0 {
 		req.Referer = r.table.URL(rec.Referrer - 1)
 	}
-	if rec.InSet && rec.Body != store.NoBody {
+	if rec.InSet && rec.Body != store.NoBody && !(r.rescan && wasSitemap(&rec)) { // a sitemap is read again only as it comes
 		req.ETag, req.LastModified = rec.ETag, rec.LastModified
 	}
 	sink := r.newSink(u)
