@@ -408,14 +408,20 @@ func step(w *bytes.Buffer, op byte, f *phm.File) {
 func (s *splicer) chunk(ctx context.Context, c *chunk) {
 	defer close(c.done)
 	c.files = make([]phm.File, len(c.tasks))
+	var damaged error
 	for i := range c.tasks {
 		if c.err = ctx.Err(); c.err != nil {
 			return
 		}
-		if c.files[i], c.err = s.place(&c.tasks[i]); c.err != nil {
+		f, err := s.place(&c.tasks[i])
+		if err != nil && !s.r.damage.note(c.tasks[i].id, err) {
+			c.err = err
 			return
 		}
+		damaged = errors.Join(damaged, err)
+		c.files[i] = f
 	}
+	c.err = damaged
 }
 
 // collect writes the file table in order and counts what differs from the published version.

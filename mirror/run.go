@@ -106,8 +106,9 @@ type run struct {
 	lost      error // why the table knows more, or less, than the disk: a batch could not be committed, or the journal not be read
 	stop      context.CancelCauseFunc
 
-	stats stats
-	notes notes
+	stats  stats
+	notes  notes
+	damage damage
 }
 
 // stats are counted by workers as they go.
@@ -284,6 +285,15 @@ func (r *run) run(ctx context.Context) (*Summary, error) {
 	case ctx.Err() != nil:
 		v.partial("interrupted while the mirror was relocated")
 		return r.summary(v), nil
+	case errors.Is(err, store.ErrDamaged):
+		healed, herr := r.heal(v)
+		if herr != nil {
+			return r.summary(v.disk(herr)), herr
+		}
+		if healed {
+			return r.summary(v), nil
+		}
+		return r.summary(v.disk(err)), err
 	default:
 		return r.summary(v.disk(err)), err
 	}

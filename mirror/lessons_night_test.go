@@ -1,0 +1,197 @@
+package mirror_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"mirrord/internal/badserver"
+	"mirrord/internal/mirrortest"
+	"mirrord/mirror"
+)
+
+func TestLesson11CancelAndResume(t *testing.T) {
+	w := mirrortest.Start(t)
+	hub(w, 60)
+	m := mirrortest.New(t, w, job("polite.connections = 2"))
+	asked := map[string]int{}
+	for round := 0; ; round++ {
+		ctx, cancel := context.WithCancel(t.Context())
+		var n atomic.Int64
+		w.Hook(func(*http.Request) {
+			if n.Add(1) == 16 {
+				cancel()
+			}
+		})
+		s, err := m.RunWith(ctx, func(*mirror.Options) {})
+		cancel()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range w.Requests() {
+			if r.URL != home+"/robots.txt" {
+				asked[r.URL]++
+			}
+		}
+		if s.Verdict == mirror.Complete {
+			break
+		}
+		wantVerdict(t, s, mirror.Partial, false)
+		wantText(t, s, "interrupted")
+		if round > 0 && !s.Resumed {
+			t.Error("not resumed")
+		}
+		if round > 20 {
+			t.Fatal("never complete")
+		}
+	}
+	if len(m.Paths()) != 61 {
+		t.Errorf("%d files", len(m.Paths()))
+	}
+	twice := 0
+	for _, n := range asked {
+		twice += n - 1
+	}
+	if twice > 4*2 { // those in flight at each of four interruptions
+		t.Errorf("%d requests were made again", twice)
+	}
+}
+
+func TestLesson12LittleRoom(t *testing.T) {
+	w := mirrortest.Start(t)
+	hub(w, 5)
+	m := mirrortest.New(t, w, job(`limits.min_free = "1000TB"`))
+	s := m.Run()
+	wantVerdict(t, s, mirror.Partial, false)
+	wantText(t, s, "min_free", "free some space")
+	m.Set("limits.min_free", "0")
+	w.Requests()
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+}
+
+func TestLesson13TransientErrors(t *testing.T) {
+	for _, how := range []string{"fail=1&status=503", "fail=1&status=0", "fail=1&status=500", "fail=1&status=429"} {
+		t.Run(how, func(t *testing.T) {
+			srv := badserver.Start(t)
+			srv.Handle("/", func(c *badserver.Conn, _ *http.Request) bool {
+				c.Answer("200 OK", []byte(`<a href="/flaky?`+how+`">x</a>`), "Content-Type: text/html")
+				return true
+			})
+			m := mirrortest.New(t, nil, fmt.Sprintf("url = %q\nobey_robots = false\n", srv.URL+"/"))
+			s := m.Run() // without retries of the exchange: the second turn at the end of the run does it
+			wantVerdict(t, s, mirror.Complete, true)
+			if s.Files != 2 || srv.Hits("/flaky") != 2 {
+				t.Errorf("%d files, %d requests", s.Files, srv.Hits("/flaky"))
+			}
+		})
+	}
+}
+
+func TestLesson14Traps(t *testing.T) {
+	w := mirrortest.Start(t)
+	w.Set(home+"/", mirrortest.HTML("Home", `<a href="/loop/">loop</a> <a href="/login?next=/login">login</a> <a href="/2026/11/20/">day</a> <a href="/s/?PHPSESSID=1">session</a>`))
+	var n atomic.Int64
+	w.Set("*", mirrortest.Page{Handle: func(rw http.ResponseWriter, r *http.Request) {
+		body := ""
+		var y, mo, d int
+		switch {
+		case strings.HasPrefix(r.URL.Path, "/loop/"):
+			body = `<a href="x/">deeper</a>`
+		case r.URL.Path == "/login":
+			body = fmt.Sprintf(`<a href="/login?next=%s">again</a>`, "/login%3Fnext%3D"+strings.ReplaceAll(r.URL.RawQuery, "%", "%25"))
+		case r.URL.Path == "/s/":
+			body = fmt.Sprintf(`<a href="/s/?PHPSESSID=%d">again</a>`, n.Add(1))
+		default:
+			if _, err := fmt.Sscanf(r.URL.Path, "/%d/%d/%d/", &y, &mo, &d); err != nil {
+				http.NotFound(rw, r)
+				return
+			}
+			body = fmt.Sprintf(`<a href="/%d/%02d/%02d/">next</a>`, y+1, mo, d)
+		}
+		rw.Header().Set("Content-Type", "text/html")
+		fmt.Fprint(rw, "<title>", r.URL, "</title>", body)
+	}})
+	m := mirrortest.New(t, w, job())
+	s := m.Run()
+	wantVerdict(t, s, mirror.Complete, true)
+	wantText(t, s, "traps", "session ids")
+	const budget = 80 // 60 years, and a few of each other kind
+	if s.Requests > budget {
+		t.Errorf("%d requests, the budget is %d", s.Requests, budget)
+	}
+}
+
+func TestLesson15ManyURLs(t *testing.T) {
+	w := mirrortest.NewWeb()
+	const pages, each = 40, 250
+	var top strings.Builder
+	for p := range pages {
+		fmt.Fprintf(&top, "<a href=/p%d/>%d</a>\n", p, p)
+		var list strings.Builder
+		for i := range each {
+			fmt.Fprintf(&list, "<a href=n%d.html>%d</a> <img src=/img/%d.png>\n", i, i, i%7)
+		}
+		w.Set(fmt.Sprintf("%s/p%d/", home, p), mirrortest.HTML(fmt.Sprint(p), list.String()))
+	}
+	w.Set(home+"/", mirrortest.HTML("Top", top.String()))
+	w.Set("*", mirrortest.Page{Handle: func(rw http.ResponseWriter, r *http.Request) {
+		switch filepath.Ext(r.URL.Path) {
+		case ".html":
+			rw.Header().Set("Content-Type", "text/html")
+		case ".png":
+			rw.Header().Set("Content-Type", "image/png")
+		default:
+			http.NotFound(rw, r)
+			return
+		}
+		fmt.Fprint(rw, r.URL)
+	}})
+	f := &mirrortest.Fake{Web: w}
+	m := mirrortest.New(t, nil, job("polite.connections = 16"))
+	m.Fetcher, m.Robots = f, f
+	s := m.Run()
+	wantVerdict(t, s, mirror.Complete, true)
+	if want := 1 + pages + pages*each + 7; s.Files != want {
+		t.Errorf("%d files, want %d", s.Files, want)
+	}
+	for u, n := range w.Asked() {
+		if n > 1 {
+			t.Errorf("%s was asked %d times", u, n)
+		}
+	}
+}
+
+func TestLesson18Banned(t *testing.T) {
+	w := mirrortest.Start(t)
+	hub(w, 20)
+	ban := false
+	inner := mirrortest.NewWeb()
+	hub(inner, 20)
+	w.Set("*", mirrortest.Page{Handle: inner.ServeHTTP})
+	m := mirrortest.New(t, w, job())
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	before := m.Stamps()
+	ban = true
+	for i := range 20 {
+		w.Set(fmt.Sprintf("%s/page%02d.html", home, i), mirrortest.Page{Handle: func(rw http.ResponseWriter, r *http.Request) {
+			if ban && strings.HasPrefix(r.UserAgent(), "mirrord") {
+				rw.WriteHeader(403)
+				return
+			}
+			inner.ServeHTTP(rw, r)
+		}})
+	}
+	s := m.Run()
+	wantVerdict(t, s, mirror.Partial, false)
+	wantText(t, s, "status 403")
+	if !maps.Equal(m.Stamps(), before) {
+		t.Error("a ban changed the mirror")
+	}
+	m.Set("polite.user_agent", "archive-of-example (+http://www.example.com/bot)")
+	wantVerdict(t, m.Run(), mirror.Complete, false)
+}
