@@ -113,6 +113,8 @@ func (r *run) unchanged(ctx context.Context, rec *store.Resource) {
 		rec.InSet, rec.Moved = true, r.version
 	}
 	r.stats.unchanged.Add(1)
+	r.stats.files.Add(1)
+	r.stats.held.Add(rec.Size)
 	if r.rescan && rec.Body == store.PackBody {
 		r.rescanStored(rec)
 		return

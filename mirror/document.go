@@ -371,6 +371,7 @@ func (r *run) kept(now, old *store.Resource, done *store.Done) {
 	now.ShapeNew = old.Body == store.NoBody || old.Shape != now.Shape
 	r.stats.fetched.Add(1)
 	r.stats.files.Add(1)
+	r.stats.held.Add(now.Size)
 	done.Resource = *now
 	r.finish(done)
 }

@@ -94,7 +94,7 @@ func (r *run) capped() string {
 		r.notes.cap(fmt.Sprintf("limits.max_files = %d is reached", l.MaxFiles))
 		return "limits.max_files"
 	}
-	if n := r.stats.bytes.Load(); l.MaxSize > 0 && n >= int64(l.MaxSize) {
+	if n := r.stats.held.Load(); l.MaxSize > 0 && n >= int64(l.MaxSize) {
 		r.notes.cap(fmt.Sprintf("limits.max_size = %v is reached", l.MaxSize))
 		return "limits.max_size"
 	}

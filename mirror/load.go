@@ -41,6 +41,10 @@ func (r *run) load() error {
 		}
 		if rec.Run == r.state.Number && rec.Outcome != site.Pending && rec.Outcome != site.Failed {
 			e.flags |= fQueued | fAnswered
+			if rec.InSet {
+				r.stats.files.Add(1)
+				r.stats.held.Add(rec.Size)
+			}
 		}
 		if rec.Path != "" {
 			t.setPath(rec.ID, rec.Path)

@@ -288,3 +288,25 @@ func TestSitemapOutsideOfScopeIsNoFile(t *testing.T) {
 func newHosts() *fetch.Hosts { return new(fetch.Hosts) }
 
 func discard() *log.Logger { return log.New(io.Discard, "", 0) }
+
+// A cap bounds the mirror, not each run: what is there already counts.
+func TestCapsHoldOverRuns(t *testing.T) {
+	for _, c := range []struct{ key, says string }{{"limits.max_files = 10", "max_files"}, {`limits.max_size = "1500B"`, "max_size"}} {
+		w := mirrortest.Start(t)
+		hub(w, 40)
+		m := mirrortest.New(t, w, job(c.key, "polite.connections = 1"))
+		s := m.Run()
+		wantText(t, s, c.says+" = ")
+		before := m.Paths()
+		if len(before) < 3 || len(before) > 12 {
+			t.Errorf("%s: %d files", c.key, len(before))
+		}
+		for range 2 {
+			s := m.Run()
+			wantText(t, s, c.says+" = ")
+			if now := m.Paths(); len(now) != len(before) {
+				t.Errorf("%s: %d files became %d", c.key, len(before), len(now))
+			}
+		}
+	}
+}

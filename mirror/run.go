@@ -115,7 +115,7 @@ type run struct {
 type stats struct {
 	spared                                                                               [evidenceKinds]atomic.Int64
 	requests, fetched, unchanged, redirected, gone, failed, disallowed, trapped, refused atomic.Int64
-	bytes, wire, files                                                                   atomic.Int64
+	bytes, wire, files, held                                                             atomic.Int64 // files and held: what the mirror has, in resources and bytes
 	relocated, relocateDone, relocateTotal, phase                                        atomic.Int64
 }
 
