@@ -1,0 +1,144 @@
+package mirror
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"mirrord/site"
+)
+
+func mustURL(t testing.TB, raw string) site.URL {
+	t.Helper()
+	v, _, err := site.Parse(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestSummaryText(t *testing.T) {
+	start := time.Date(2026, 11, 20, 3, 30, 0, 0, time.UTC)
+	for _, c := range []struct {
+		name string
+		s    Summary
+		want string
+	}{
+		{"published", Summary{
+			Job: "docs", Verdict: Complete, Published: true, Version: 3, Started: start, Ended: start.Add(83 * time.Second), Requests: 120, Fetched: 7, Unchanged: 110,
+			Redirected: 2, Gone: 1, Wire: 12_345_678, Files: 118, Size: 999_950_000, Added: 2, Changed: 4, Removed: 1,
+		}, `docs: complete, version 3 published (1m23s)
+  asked 120: 7 fetched, 110 unchanged, 2 redirected, 1 gone; 12.3 MB received
+  mirror: 118 files, 1.0 GB; 2 added, 4 changed, 1 removed
+`},
+		{"nothing changed", Summary{Job: "docs", Version: 3, Started: start, Ended: start.Add(1234 * time.Millisecond), Requests: 5, Unchanged: 5, Files: 118, Size: 999},
+			`docs: complete, nothing changed since version 3 (1.23s)
+  asked 5: 0 fetched, 5 unchanged, 0 redirected, 0 gone; 0 B received
+  mirror: 118 files, 999 B
+`},
+		{"partial", Summary{
+			Job: "docs", Verdict: Partial, Reasons: []string{"interrupted; run again to go on"}, Started: start, Ended: start, Requests: 9, Fetched: 3, Failed: 5, Refused: 1, Wire: 1000,
+			Disallowed: 4, Left: 70, Failures: failures(7), Notes: []Note{{What: "limits.max_files = 10 is reached", Count: 1}, {What: "URLs that look like traps were not asked", Count: 12, Examples: []string{"http://h/x: too deep"}}},
+		}, `docs: partial, nothing published yet (0s)
+  why: interrupted; run again to go on
+  asked 9: 3 fetched, 0 unchanged, 0 redirected, 0 gone, 5 failed, 1 refused; 1.0 kB received
+  not asked: 4 disallowed by robots rules, 70 left for the next run
+  note: limits.max_files = 10 is reached
+  note: URLs that look like traps were not asked (12, such as http://h/x: too deep)
+  failed: http://h/0: status 500
+  failed: http://h/1: status 500
+  failed: http://h/2: status 500
+  failed: http://h/3: status 500
+  failed: http://h/4: status 500
+  … and 2 more
+`},
+		{"suspicious", Summary{Job: "docs", Verdict: Suspicious, Version: 3, Reasons: []string{"a", "b"}, Started: start, Ended: start, Left: 1, Files: 1, Size: 1},
+			`docs: suspicious, version 3 stays published (0s)
+  why: a
+  why: b
+  asked 0: 0 fetched, 0 unchanged, 0 redirected, 0 gone; 0 B received
+  not asked: 1 left for the next run
+  mirror: 1 files, 1 B
+`},
+	} {
+		var b strings.Builder
+		if err := c.s.WriteText(&b); err != nil {
+			t.Fatal(err)
+		}
+		if b.String() != c.want {
+			t.Errorf("%s:\n%s\nwant\n%s", c.name, b.String(), c.want)
+		}
+		var j bytes.Buffer
+		if err := c.s.WriteJSON(&j); err != nil {
+			t.Fatal(err)
+		}
+		var back Summary
+		if err := json.Unmarshal(j.Bytes(), &back); err != nil || fmt.Sprint(back) != fmt.Sprint(c.s) {
+			t.Errorf("%s: %v, %+v from\n%s", c.name, err, back, j.String())
+		}
+	}
+}
+
+func failures(n int) (out []Failure) {
+	for i := range n {
+		out = append(out, Failure{fmt.Sprintf("http://h/%d", i), "status 500"})
+	}
+	return out
+}
+
+func TestVerdictText(t *testing.T) {
+	for _, v := range []Verdict{Complete, Partial, Suspicious} {
+		b, err := v.MarshalText()
+		var back Verdict
+		if err != nil || back.UnmarshalText(b) != nil || back != v {
+			t.Errorf("%v: %s, %v, %v", v, b, err, back)
+		}
+	}
+	var v Verdict
+	if err := v.UnmarshalText([]byte("fine")); err == nil {
+		t.Error("a verdict that is none was read")
+	}
+}
+
+func TestBytes(t *testing.T) {
+	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 1049: "1.0 kB", 1050: "1.1 kB", 999_949: "999.9 kB", 999_950: "1.0 MB", 1_500_000_000: "1.5 GB", 1 << 62: "4.6 EB"} {
+		if got := Bytes(n); got != want {
+			t.Errorf("%d: %q, want %q", n, got, want)
+		}
+	}
+}
+
+func TestNotes(t *testing.T) {
+	var n notes
+	if ns, fs := n.list(); ns != nil || fs != nil {
+		t.Error("a new one has something to say")
+	}
+	var wg sync.WaitGroup
+	for w := range 4 {
+		wg.Go(func() {
+			for i := range 100 {
+				n.add("bodies of a kind", mustURL(t, fmt.Sprintf("http://h/%d/%d", w, i)))
+				n.fail(mustURL(t, fmt.Sprintf("http://h/f%03d", (i*4+w))), "status 500")
+				n.trap(mustURL(t, "http://h/trap"), "too deep")
+				n.cap("limits.max_files = 1 is reached")
+			}
+		})
+	}
+	wg.Wait()
+	n.decided(mustURL(t, "http://h/"), "status 404")
+	n.fail(mustURL(t, "http://h/f000"), "status 503") // the last word counts
+	ns, fs := n.list()
+	if len(ns) != 3 || ns[0].What != "limits.max_files = 1 is reached" || ns[1].Count != 400 || ns[2].Count != 400 || len(ns[2].Examples) != maxExamples {
+		t.Errorf("%+v", ns)
+	}
+	if len(fs) != maxFailures {
+		t.Errorf("%d failures", len(fs))
+	}
+	if got := n.reason(mustURL(t, "http://h/")); got != "status 404" {
+		t.Errorf("the entry point: %q", got)
+	}
+}
