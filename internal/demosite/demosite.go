@@ -7,6 +7,7 @@
 package demosite
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"maps"
@@ -79,20 +80,33 @@ func New() *Handler {
 	for v := 1; v <= Versions(); v++ {
 		files := b.build(v)
 		for path, f := range files {
-			stuff := f.body
-			if f.paint != nil {
-				stuff = []byte(f.paint.what)
-			}
-			sum := sha256.Sum256(stuff)
-			f.etag, f.changed = `"`+hex.EncodeToString(sum[:8])+`"`, v
-			if old := last[path]; old != nil && old.etag == f.etag {
-				f.changed = old.changed
-			}
+			f.tag(v, last[path])
 		}
+		sitemap := files[sitemapPath]
+		for path, f := range files {
+			when := Published(f.changed).Format(time.RFC3339)
+			sitemap.body = bytes.ReplaceAll(sitemap.body, []byte(lastmodOf(path)), []byte(when))
+		}
+		sitemap.tag(v, last[sitemapPath])
 		h.versions = append(h.versions, files)
 		last = files
 	}
 	return h
+}
+
+const sitemapPath = "/sitemap.xml"
+
+// tag gives a file of a version its entity tag, and the version in which it last changed; old is the file of the version before.
+func (f *file) tag(version int, old *file) {
+	stuff := f.body
+	if f.paint != nil {
+		stuff = []byte(f.paint.what)
+	}
+	sum := sha256.Sum256(stuff)
+	f.etag, f.changed = `"`+hex.EncodeToString(sum[:8])+`"`, version
+	if old != nil && old.etag == f.etag {
+		f.changed = old.changed
+	}
 }
 
 // SetVersion moves the site to version n; a number out of range means the nearest version.

@@ -91,6 +91,9 @@ func assets(version int) map[string]*file {
 	return files
 }
 
+// lastmodOf stands for the time of a page's last change in the sitemap, until New knows it.
+func lastmodOf(path string) string { return "{{changed " + path + "}}" }
+
 // indexFiles are those that list others: robots.txt, sitemap, feed, manifest.
 func (b *builder) indexFiles(version int, files map[string]*file) map[string]*file {
 	var sitemap, feed strings.Builder
@@ -103,7 +106,7 @@ func (b *builder) indexFiles(version int, files map[string]*file) map[string]*fi
 	}
 	slices.Sort(pages)
 	for _, p := range pages {
-		fmt.Fprintf(&sitemap, "  <url><loc>%s%s</loc></url>\n", origin, p)
+		fmt.Fprintf(&sitemap, "  <url><loc>%s%s</loc><lastmod>%s</lastmod></url>\n", origin, p, lastmodOf(p))
 	}
 	sitemap.WriteString("</urlset>\n")
 
