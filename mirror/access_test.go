@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"mirrord/internal/mirrortest"
@@ -160,9 +161,9 @@ func TestSitemapPacked(t *testing.T) {
 	interrupted := func() *mirror.Summary {
 		for range 30 {
 			ctx, cancel := context.WithCancel(t.Context())
-			left := 7
+			var asked atomic.Int64
 			w.Hook(func(r *http.Request) {
-				if left--; left == 0 {
+				if asked.Add(1) == 7 {
 					cancel()
 				}
 			})

@@ -48,7 +48,7 @@ func (r *run) heal(j *judgement) (bool, error) {
 		rec.Outcome, rec.Reason = site.Failed, "its stored body is damaged"
 	})
 	if err == nil {
-		err = r.site.Fold(store.Folding{Version: r.version, Path: func(rec *store.Resource) string { return rec.Path }, Pending: func(uint32) bool { return false }})
+		err = r.site.Fold(r.folding())
 	}
 	if err == nil {
 		r.state.Retrieved = false

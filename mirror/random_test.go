@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"mirrord/internal/mirrortest"
@@ -186,9 +187,10 @@ func (x *world) cut(t *testing.T, m *mirrortest.Mirror) {
 	m.Fetcher, m.Robots = f, f
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	left := 1 + x.rnd.IntN(30)
+	var asked atomic.Int64
+	most := int64(1 + x.rnd.IntN(30))
 	x.w.Hook(func(*http.Request) {
-		if left--; left == 0 {
+		if asked.Add(1) == most {
 			cancel()
 		}
 	})

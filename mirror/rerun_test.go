@@ -310,3 +310,39 @@ func TestCapsHoldOverRuns(t *testing.T) {
 		}
 	}
 }
+
+// A run that found nothing to publish leaves nothing to do for the next one.
+func TestNothingIsRelocatedForNothing(t *testing.T) {
+	w := mirrortest.Start(t)
+	hub(w, 12)
+	m := mirrortest.New(t, w, job())
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	m.Set("limits.max_links", "5000") // scans everything again
+	wantVerdict(t, m.Run(), mirror.Complete, false)
+	for range 2 {
+		s := m.Run()
+		wantVerdict(t, s, mirror.Complete, false)
+		if s.Relocated != 0 {
+			t.Errorf("%d documents were relocated, and nothing has changed", s.Relocated)
+		}
+	}
+}
+
+// A new site that answers the same page everywhere waits for accept; accept publishes it whole.
+func TestNewSiteThatIsOnePage(t *testing.T) {
+	w := mirrortest.Start(t)
+	hub(w, 30)
+	for i := range 30 {
+		w.Set(fmt.Sprintf("%s/page%02d.html", home, i), mirrortest.HTML("Log in", "<form action=/login>"))
+	}
+	m := mirrortest.New(t, w, job())
+	s := m.Run()
+	wantVerdict(t, s, mirror.Suspicious, false)
+	wantText(t, s, "same page")
+	s = m.Accept()
+	wantVerdict(t, s, mirror.Complete, true)
+	if s.Files != 31 {
+		t.Errorf("%d files", s.Files)
+	}
+	wantVerdict(t, m.Run(), mirror.Complete, false)
+}

@@ -298,6 +298,9 @@ func (r *run) run(ctx context.Context) (*Summary, error) {
 		return r.summary(v.disk(err)), err
 	}
 	if v.verdict == Complete {
+		if err := r.calm(); err != nil {
+			return r.summary(v.disk(err)), err
+		}
 		if err := r.site.SetRun(nil); err != nil {
 			return r.summary(v.disk(err)), err
 		}

@@ -11,12 +11,8 @@ import (
 // settle moves what retrieval found into the records that are kept, with mirror paths for what is new, and decides what a
 // complete run no longer reaches.
 func (r *run) settle(j *judgement, retrieved bool) error {
-	names := r.assignNames()
-	pathOf := func(rec *store.Resource) string { return names.path(rec.ID) }
-	fold := store.Folding{Version: r.version, Path: pathOf, Pending: func(id uint32) bool {
-		e := r.table.at(id)
-		return e.outcome == site.Pending && e.flags&fKnown == 0
-	}}
+	r.assignNames()
+	fold := r.folding()
 	if err := r.site.Fold(fold); err != nil {
 		return err
 	}
@@ -44,6 +40,18 @@ func (r *run) settle(j *judgement, retrieved bool) error {
 	r.state.Retrieved = retrieved && j.left == 0 && j.verdict == Complete
 	r.state.Requests += int(r.stats.requests.Load())
 	return r.site.SetRun(r.state)
+}
+
+// folding says how the journal becomes records: URLs that still wait are kept as such, mirror paths are those of the table.
+func (r *run) folding() store.Folding {
+	return store.Folding{
+		Version: r.version,
+		Path:    func(rec *store.Resource) string { return r.table.path(rec.ID) },
+		Pending: func(id uint32) bool {
+			e := r.table.at(id)
+			return e.outcome == site.Pending && e.flags&fKnown == 0
+		},
+	}
 }
 
 // assignNames gives a mirror path to every resource of the mirror that has none. The order, and so the result, depends on the
@@ -173,6 +181,29 @@ func (r *run) amend(ids []uint32, change func(*store.Resource)) error {
 	return r.site.Commit(r.table.n, nil, batch)
 }
 
+// calm ends a complete run that had nothing to publish: what it took for changed is as the published version has it, and the next run
+// need not relocate it again.
+func (r *run) calm() error {
+	if r.live == nil || r.published != nil {
+		return nil
+	}
+	var ids []uint32
+	for id := uint32(0); id < r.table.n; id++ {
+		if e := r.table.at(id); e.flags&(fDirty|fMoved) != 0 {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	if err := r.amend(ids, func(rec *store.Resource) {
+		rec.Changed, rec.Moved = min(rec.Changed, r.live.Number), min(rec.Moved, r.live.Number)
+	}); err != nil {
+		return err
+	}
+	return r.site.Fold(r.folding())
+}
+
 // Thresholds of judgeShapes.
 const (
 	shapeLeast = 3    // pages that must have taken the same shape
@@ -199,7 +230,7 @@ func (r *run) judgeShapes(j *judgement) error {
 			return nil
 		}
 		pages++
-		if rec.Run != r.state.Number || !rec.ShapeNew {
+		if !r.newShape(rec) {
 			return nil
 		}
 		shapes[rec.Shape]++
@@ -216,7 +247,7 @@ func (r *run) judgeShapes(j *judgement) error {
 	var ids []uint32
 	var sizes []int64
 	err = r.site.Resources(func(rec *store.Resource) error {
-		if rec.InSet && rec.Shape == best && rec.ShapeNew && rec.Run == r.state.Number {
+		if rec.InSet && rec.Shape == best && r.newShape(rec) {
 			ids, sizes = append(ids, rec.ID), append(sizes, rec.Size)
 		}
 		return nil
@@ -240,4 +271,9 @@ func (r *run) judgeShapes(j *judgement) error {
 	j.suspicious("%d of %d pages have become the same page, such as %s: a login or error page?", n, pages, example)
 	// Their validators are not those of the pages that should be there: a site that is well again could answer 304 to them.
 	return r.amend(doubtful, func(rec *store.Resource) { rec.ETag, rec.LastModified = "", "" })
+}
+
+// newShape reports whether a page got another shape since the published version.
+func (r *run) newShape(rec *store.Resource) bool {
+	return rec.ShapeNew && rec.Changed >= r.version && rec.Run == r.state.Number
 }
