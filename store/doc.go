@@ -17,5 +17,7 @@
 //   - A site folder plus the blobs is all the state of a site. One process writes a site at a time (ErrLocked otherwise).
 //   - No path that came from the network is used outside an os.Root.
 //
+// Site.Verify checks all of it; State.Rebuild brings a site back whose database cannot be read any more.
+//
 // The format has a version number (FormatVersion); a newer one is refused with ErrNewerFormat.
 package store

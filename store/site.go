@@ -8,14 +8,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync/atomic"
-	"syscall"
 
 	bolt "go.etcd.io/bbolt"
-	berrors "go.etcd.io/bbolt/errors"
 
 	"mirrord/site"
 )
@@ -53,6 +50,7 @@ type Site struct {
 	dir       string
 	volatile  bool
 	readOnly  bool
+	holds     bool // Blobs
 	root      *os.Root
 	db        *bolt.DB
 	packs     *packs
@@ -62,26 +60,6 @@ type Site struct {
 	commits   int
 	foldItems int
 	step      func(string) // called between two changes of the disk; tests stop the world there
-}
-
-// update makes one transaction. After an I/O error nobody knows what is on disk and what only in memory, so that no other follows:
-// reopening the site finds the last transaction that is whole.
-func (s *Site) update(op string, f func(*bolt.Tx) error) error {
-	if err := s.broken.Load(); err != nil {
-		return *err
-	}
-	err := diskErr(op, s.db.Update(f))
-	if errors.Is(err, syscall.EIO) {
-		s.broken.CompareAndSwap(nil, &err)
-	}
-	return err
-}
-
-// dropPages gives the memory of the pages that were looked at back: they would count as ours until the system needs them.
-func (s *Site) dropPages() {
-	s.db.View(func(tx *bolt.Tx) error { // while it is open the mapping stays
-		return dropPages(s.db.Info().Data, tx.Size())
-	})
 }
 
 // at tells tests how far the work on the disk has come.
@@ -159,48 +137,18 @@ func (s *State) openSite(name string, readOnly bool) (_ *Site, err error) {
 		return nil, diskErr("open packs", err)
 	}
 	st.packs = openPacks(pr)
+	if !readOnly {
+		if err := st.Blobs.hold(); err != nil {
+			st.Close()
+			return nil, err
+		}
+		st.holds = true
+	}
 	if err := guard(st.start); err != nil {
 		st.Close()
 		return nil, err
 	}
 	return st, nil
-}
-
-// openDB opens a database. One that another process has open is ErrLocked, one that cannot be read ErrDamaged.
-func openDB(name string, opt *bolt.Options) (db *bolt.DB, err error) {
-	var file *os.File
-	opt.OpenFile = func(name string, flag int, perm os.FileMode) (*os.File, error) {
-		f, err := os.OpenFile(name, flag, perm)
-		file = f
-		return f, err
-	}
-	err = guard(func() error {
-		var err error
-		db, err = bolt.Open(name, 0o644, opt)
-		return err
-	})
-	switch {
-	case err == nil:
-		return db, nil
-	case errors.Is(err, berrors.ErrTimeout):
-		return nil, ErrLocked
-	case errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrChecksum), errors.Is(err, berrors.ErrVersionMismatch):
-		return nil, fmt.Errorf("%s: %w: %v", filepath.Base(name), ErrDamaged, err)
-	case errors.Is(err, ErrDamaged) && file != nil:
-		file.Close() // bbolt could not
-	}
-	return nil, diskErr("open "+filepath.Base(name), err)
-}
-
-// guard runs f and makes an error of what bbolt does with pages that are not what it thinks: it panics, or reads where no memory is.
-func guard(f func() error) (err error) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("site.db: %w: reading it went wrong: %v", ErrDamaged, p)
-		}
-	}()
-	return f()
 }
 
 // start checks the format, makes what is missing, and finishes what a crash left half done.
@@ -257,23 +205,6 @@ func (s *Site) start() error {
 	return s.finishPublish()
 }
 
-// syncFolder makes the names in the site's folder, and its own name, survive loss of power.
-func (s *Site) syncFolder() error {
-	if s.volatile {
-		return nil
-	}
-	for _, name := range []string{s.dir, filepath.Dir(s.dir)} {
-		d, err := os.Open(name)
-		if err == nil {
-			err = errors.Join(d.Sync(), d.Close())
-		}
-		if err != nil {
-			return diskErr("sync folder", err)
-		}
-	}
-	return nil
-}
-
 // Close lets go of the site.
 func (s *Site) Close() error {
 	if s.db == nil {
@@ -281,6 +212,10 @@ func (s *Site) Close() error {
 	}
 	err := errors.Join(s.packs.close(), s.db.Close(), s.root.Close())
 	s.db = nil
+	if s.holds {
+		s.Blobs.unhold()
+		s.holds = false
+	}
 	return err
 }
 
@@ -420,43 +355,6 @@ func (s *Site) TargetsOf(id uint32) ([]byte, error) {
 		return nil
 	})
 	return out, err
-}
-
-// each iterates over a bucket in many short transactions.
-func (s *Site) each(bucket []byte, f func(k, v []byte) error) error {
-	var next []byte
-	for done := false; !done; {
-		err := s.db.View(func(tx *bolt.Tx) error {
-			b := tx.Bucket(bucket)
-			if b == nil {
-				done = true
-				return nil
-			}
-			c := b.Cursor()
-			k, v := c.Seek(next)
-			for n := 0; n < viewChunk; n++ {
-				if k == nil {
-					done = true
-					return nil
-				}
-				if err := f(k, v); err != nil {
-					return err
-				}
-				k, v = c.Next()
-			}
-			if k == nil {
-				done = true
-				return nil
-			}
-			next = append(next[:0], k...)
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-		s.dropPages()
-	}
-	return nil
 }
 
 // ReadFrame decodes a document of the packs.

@@ -278,3 +278,22 @@ func TestEachIsComplete(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// A damaged run log is put aside; no run fails for it.
+func TestStateDBDamaged(t *testing.T) {
+	dir := t.TempDir()
+	st, _ := openTest(t, dir, Options{Volatile: true})
+	name := filepath.Join(dir, stateDB)
+	if err := os.WriteFile(name, random(40000, 1), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := st.AddRun(RunRecord{Site: "x", Version: 3}); err != nil {
+		t.Fatal(err)
+	}
+	if rs, err := st.Runs("x", 5); err != nil || len(rs) != 1 || rs[0].Version != 3 {
+		t.Errorf("%v, %v", rs, err)
+	}
+	if _, err := os.Stat(name + ".damaged"); err != nil {
+		t.Error(err)
+	}
+}

@@ -137,16 +137,29 @@ type RunRecord struct {
 // keptRuns is how many runs of a site the log keeps.
 const keptRuns = 1000
 
-// withDB opens mirror.db for the moment of f. Another process may hold it as briefly, so a wait is normal.
+// stateDB is the database of a state: the run log and what is known of hosts. Nothing that a mirror is made of.
+const stateDB = "mirror.db"
+
+// withDB opens the state's database for the moment of f. Another process may hold it as briefly, so a wait is normal. One that cannot
+// be read is put aside: a lost log must not stop a run.
 func (s *State) withDB(f func(*bolt.DB) error) error {
-	db, err := bolt.Open(filepath.Join(s.Dir, "mirror.db"), 0o644, &bolt.Options{Timeout: 15 * time.Second, NoSync: s.opt.Volatile, FreelistType: bolt.FreelistMapType})
-	if err != nil {
-		if errors.Is(err, berrors.ErrTimeout) {
-			return fmt.Errorf("%s: %w", filepath.Join(s.Dir, "mirror.db"), ErrLocked)
-		}
-		return diskErr("open mirror.db", err)
+	name := filepath.Join(s.Dir, stateDB)
+	open := func() (*bolt.DB, error) {
+		return openDB(name, &bolt.Options{Timeout: 15 * time.Second, NoSync: s.opt.Volatile, FreelistType: bolt.FreelistMapType})
 	}
-	return errors.Join(f(db), db.Close())
+	db, err := open()
+	if errors.Is(err, ErrDamaged) {
+		if err = s.root.Rename(stateDB, stateDB+".damaged"); err == nil {
+			db, err = open()
+		}
+	}
+	if errors.Is(err, ErrLocked) {
+		return fmt.Errorf("%s: %w", name, ErrLocked)
+	}
+	if err != nil {
+		return diskErr("open "+stateDB, err)
+	}
+	return errors.Join(guard(func() error { return f(db) }), db.Close())
 }
 
 // AddRun appends to the run log.
@@ -181,7 +194,7 @@ func (s *State) AddRun(r RunRecord) error {
 
 // Runs returns the last n runs of a site, newest first.
 func (s *State) Runs(name string, n int) ([]RunRecord, error) {
-	if _, err := s.root.Lstat("mirror.db"); errors.Is(err, fs.ErrNotExist) {
+	if _, err := s.root.Lstat(stateDB); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	var out []RunRecord
@@ -219,7 +232,7 @@ type HostFact struct {
 
 // LoadHost returns what is known of an origin; ok is false when nothing is.
 func (s *State) LoadHost(origin string) (f HostFact, ok bool, err error) {
-	if _, err := s.root.Lstat("mirror.db"); errors.Is(err, fs.ErrNotExist) {
+	if _, err := s.root.Lstat(stateDB); errors.Is(err, fs.ErrNotExist) {
 		return f, false, nil
 	}
 	err = s.withDB(func(db *bolt.DB) error {
