@@ -23,6 +23,7 @@ type Blobs struct {
 
 	mu      sync.Mutex
 	lock    *os.File            // shared lock on tmp/.lock while this process may write
+	holders int                 // who may: open sites, bodies on their way in
 	fresh   map[string]struct{} // names put since the last sync
 	newDirs bool                // a two-digit folder was made since the last sync
 	failed  error               // of the first sync that failed: later ones would take lost bodies for kept
@@ -33,26 +34,49 @@ type Blobs struct {
 // tmpLock is held shared by every process that may have bodies on their way in, and alone by the one that empties the folder.
 const tmpLock = "tmp/.lock"
 
-// hold says that this process will write blobs. The first process to do so removes what killed ones left behind.
+// hold says that this process may write blobs until unhold is called as often. The first process to do so removes what killed ones left
+// behind.
 func (b *Blobs) hold() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.lock != nil {
+	if b.holders++; b.lock != nil {
 		return nil
 	}
 	f, err := b.dir.root.OpenFile(tmpLock, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
+		b.holders--
 		return diskErr("lock blobs", err)
 	}
 	if alone, err := flock(f, true, false); err == nil && alone {
 		b.empty()
 	}
 	if _, err := flock(f, false, true); err != nil {
+		b.holders--
 		f.Close()
 		return diskErr("lock blobs", err)
 	}
 	b.lock = f
 	return nil
+}
+
+// held is hold for good, unless an open site holds already.
+func (b *Blobs) held() error {
+	b.mu.Lock()
+	held := b.lock != nil
+	b.mu.Unlock()
+	if held {
+		return nil
+	}
+	return b.hold()
+}
+
+func (b *Blobs) unhold() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.holders--; b.holders == 0 && b.lock != nil {
+		b.lock.Close() // nothing was written to it
+		b.lock = nil
+	}
 }
 
 // empty removes all bodies that never became blobs. What cannot be removed is left: names are never used twice.
@@ -161,7 +185,7 @@ type BlobWriter struct {
 
 // Create begins a blob. Commit or Abort must follow.
 func (b *Blobs) Create() (*BlobWriter, error) {
-	if err := b.hold(); err != nil {
+	if err := b.held(); err != nil {
 		return nil, err
 	}
 	for {

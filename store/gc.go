@@ -1,0 +1,421 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"slices"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// Documents that no record and no history refers to any more stay in their pack as holes. Compact copies what is left of a pack with many
+// holes to the end of the last one, points the records there in one transaction, and removes the file. A crash leaves the old pack in use,
+// or one that nobody uses and the next call removes.
+
+const (
+	liveShare  = 0.6       // a pack of which less is in use is emptied
+	minHoles   = 64 << 10  // bytes of holes for which the pack that is being written is worth ending
+	movedBytes = 512 << 20 // bytes that are moved by one transaction, about
+	movedItems = 1 << 18   // documents that are moved by one transaction, about
+)
+
+// Compaction says what Compact did, or would do.
+type Compaction struct {
+	Packs   int      `json:"packs"`             // files that are removed
+	Freed   int64    `json:"freed"`             // bytes, less what was copied
+	Moved   int64    `json:"moved"`             // bytes that are copied
+	Damaged []string `json:"damaged,omitempty"` // packs left as they are because a document cannot be read
+}
+
+// packUse is how much of a pack is in use.
+type packUse struct {
+	num    uint32
+	size   int64
+	places []Place // in use, by offset
+	live   int64   // bytes of them
+	pinned bool    // an unfinished run refers to it: its journal is not rewritten
+}
+
+// Compact gives the space of documents that nothing refers to back. With dry it only says what it would do. No run may be under way.
+// What it was not able to read it leaves where it is.
+func (s *Site) Compact(ctx context.Context, dry bool) (c Compaction, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("compact packs of %s: %w", s.Name, err)
+		}
+	}()
+	if !dry {
+		if err := s.forgetBodies(); err != nil {
+			return c, err
+		}
+	}
+	uses, err := s.packUses(ctx)
+	if err != nil {
+		return c, err
+	}
+	last, err := s.lastPack()
+	if err != nil {
+		return c, err
+	}
+	var drop, move []*packUse
+	for _, u := range uses {
+		holes := u.size - u.live
+		switch {
+		case u.pinned || float64(u.live) >= liveShare*float64(u.size) && u.size > 0:
+		case u.num > last: // left by a crash; it is used again from its start
+		case u.num == last && holes < minHoles:
+		case len(u.places) == 0:
+			drop = append(drop, u)
+		default:
+			move = append(move, u)
+		}
+	}
+	for _, u := range slices.Concat(drop, move) {
+		c.Packs++
+		c.Freed += u.size - u.live
+		c.Moved += u.live
+	}
+	if dry || c.Packs == 0 {
+		return c, nil
+	}
+	c = Compaction{}
+	if slices.ContainsFunc(slices.Concat(drop, move), func(u *packUse) bool { return u.num == last }) {
+		if err := s.packs.finish(); err != nil {
+			return c, err
+		}
+		if err := s.update("begin pack", s.putPack); err != nil { // before the old last one goes
+			return c, err
+		}
+		s.at("pack ended")
+	}
+	if err := s.dropPacks(drop, &c); err != nil {
+		return c, err
+	}
+	for len(move) > 0 {
+		n, bytes, items := 0, int64(0), 0
+		for n < len(move) && (n == 0 || bytes+move[n].live <= movedBytes && items+len(move[n].places) <= movedItems) {
+			bytes, items = bytes+move[n].live, items+len(move[n].places)
+			n++
+		}
+		if err := s.movePacks(ctx, move[:n], &c); err != nil {
+			return c, err
+		}
+		move = move[n:]
+	}
+	return c, nil
+}
+
+// lastPack is the number of the pack that is being written.
+func (s *Site) lastPack() (num uint32, err error) {
+	err = s.db.View(func(tx *bolt.Tx) error {
+		if v := tx.Bucket(bMeta).Get(kPack); len(v) == 12 {
+			num = be32(v)
+		}
+		return nil
+	})
+	if n, _ := s.packs.where(); n > num {
+		num = n // a site that is open for writing
+	}
+	return num, err
+}
+
+// finish ends the pack that is being written and begins the next one.
+func (p *packs) finish() error {
+	p.wmu.Lock()
+	defer p.wmu.Unlock()
+	return p.roll()
+}
+
+func (s *Site) putPack(tx *bolt.Tx) error {
+	num, size := s.packs.where()
+	return tx.Bucket(bMeta).Put(kPack, binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(nil, num), uint64(size)))
+}
+
+// forgetBodies takes the bodies away from records that are no part of the mirror: nothing asks for them any more. What an older version had
+// is in the history.
+func (s *Site) forgetBodies() error {
+	if idle, err := s.idle(); !idle || err != nil {
+		return err
+	}
+	for {
+		var keys []string
+		var values [][]byte
+		var r Resource
+		err := s.each(bResources, func(k, v []byte) error {
+			u, err := urlOfKey(k)
+			if err == nil {
+				err = r.decode(u, v)
+			}
+			if err != nil || r.InSet || r.Body == NoBody || len(keys) == s.foldItems {
+				return err
+			}
+			r.Body, r.At, r.Digest, r.ETag, r.LastModified = NoBody, Place{}, [32]byte{}, "", ""
+			keys, values = append(keys, string(k)), append(values, r.append(nil))
+			return nil
+		})
+		if err != nil || len(keys) == 0 {
+			return err
+		}
+		err = s.update("forget bodies", func(tx *bolt.Tx) error {
+			b := tx.Bucket(bResources)
+			for i, k := range keys {
+				if err := b.Put([]byte(k), values[i]); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// idle reports whether no run is unfinished.
+func (s *Site) idle() (idle bool, err error) {
+	err = s.db.View(func(tx *bolt.Tx) error {
+		k, _ := tx.Bucket(bJournal).Cursor().First()
+		idle = k == nil && tx.Bucket(bMeta).Get(kRun) == nil
+		return nil
+	})
+	return idle, err
+}
+
+// bodies calls f for every record that has a body, wherever it stands; pinned says that it stands in the journal. f must not keep r.
+func (s *Site) bodies(ctx context.Context, f func(r *Resource, pinned bool) error) error {
+	var r Resource
+	record := func(k, v []byte) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if len(v) == 0 {
+			return nil
+		}
+		u, err := urlOfKey(k)
+		if err == nil {
+			err = r.decode(u, v)
+		}
+		if err != nil || r.Body == NoBody {
+			return err
+		}
+		return f(&r, false)
+	}
+	if err := s.each(bResources, record); err != nil {
+		return err
+	}
+	err := s.each(bHistory, func(k, v []byte) error {
+		if len(k) < 8 {
+			return fmt.Errorf("history: %w: key %x", ErrDamaged, k)
+		}
+		return record(k[8:], v)
+	})
+	if err != nil {
+		return err
+	}
+	return s.Replay(func(uint32, NewURL) error { return ctx.Err() }, func(r *Resource, _ []byte, _ bool) error {
+		if r.Body == NoBody {
+			return nil
+		}
+		return f(r, true)
+	})
+}
+
+// packUses lists all pack files by number.
+func (s *Site) packUses(ctx context.Context) ([]*packUse, error) {
+	names, err := fs.ReadDir(s.packs.root.FS(), ".")
+	if err != nil {
+		return nil, diskErr("list packs", err)
+	}
+	byNum := map[uint32]*packUse{}
+	var uses []*packUse
+	for _, e := range names {
+		var n uint32
+		if _, err := fmt.Sscanf(e.Name(), "%d.pack", &n); err != nil || packName(n) != e.Name() {
+			continue
+		}
+		fi, err := e.Info()
+		if err != nil {
+			return nil, diskErr("list packs", err)
+		}
+		u := &packUse{num: n, size: fi.Size()}
+		byNum[n] = u
+		uses = append(uses, u)
+	}
+	err = s.bodies(ctx, func(r *Resource, pinned bool) error {
+		if r.Body != PackBody {
+			return nil
+		}
+		if u := byNum[r.At.Pack]; u != nil { // a missing one is what verify finds
+			u.places = append(u.places, r.At)
+			u.pinned = u.pinned || pinned
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, u := range uses {
+		slices.SortFunc(u.places, func(a, b Place) int {
+			return cmp.Or(cmp.Compare(a.Off, b.Off), cmp.Compare(a.Len, b.Len))
+		})
+		u.places = slices.Compact(u.places)
+		for _, at := range u.places {
+			u.live += int64(at.Len)
+		}
+	}
+	slices.SortFunc(uses, func(a, b *packUse) int { return cmp.Compare(a.num, b.num) })
+	return uses, nil
+}
+
+// movePacks empties packs and removes them.
+func (s *Site) movePacks(ctx context.Context, packs []*packUse, c *Compaction) error {
+	to := map[Place]Place{}
+	var empty []*packUse
+	for _, u := range packs {
+		err := s.copyFrames(ctx, u, to)
+		if errors.Is(err, ErrDamaged) {
+			c.Damaged = append(c.Damaged, packName(u.num))
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		empty = append(empty, u)
+	}
+	s.at("frames copied")
+	if len(empty) == 0 {
+		return nil
+	}
+	if !s.volatile {
+		if err := s.packs.sync(); err != nil {
+			return err
+		}
+	}
+	from := map[uint32]bool{}
+	for _, u := range empty {
+		from[u.num] = true
+	}
+	err := s.update("move documents", func(tx *bolt.Tx) error {
+		for _, b := range []struct {
+			name   []byte
+			prefix int
+		}{{bResources, 0}, {bHistory, 8}} {
+			if err := repoint(tx.Bucket(b.name), b.prefix, from, to); err != nil {
+				return err
+			}
+		}
+		return s.putPack(tx)
+	})
+	if err != nil {
+		return err
+	}
+	s.at("records moved")
+	for _, u := range empty {
+		c.Moved += u.live
+	}
+	return s.dropPacks(empty, c)
+}
+
+// copyFrames appends what is in use of a pack to the last one, byte for byte, and notes where each frame went.
+func (s *Site) copyFrames(ctx context.Context, u *packUse, to map[Place]Place) error {
+	var raw []byte
+	for _, at := range u.places {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		f, err := s.packs.file(at.Pack)
+		if err != nil {
+			return diskErr("read pack", err)
+		}
+		if at.Off < 0 || at.Len < frameHeader || at.Off > u.size-int64(at.Len) {
+			return fmt.Errorf("pack %s at %d: %w: no frame here", packName(at.Pack), at.Off, ErrDamaged)
+		}
+		raw = slices.Grow(raw[:0], int(at.Len))[:at.Len]
+		if _, err := f.ReadAt(raw, at.Off); err != nil {
+			return diskErr("read pack", err)
+		}
+		if err := checkFrame(raw); err != nil {
+			return fmt.Errorf("pack %s at %d: %w", packName(at.Pack), at.Off, err)
+		}
+		if to[at], err = s.packs.append(raw, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkFrame reports whether a frame is whole, without unpacking it.
+func checkFrame(raw []byte) error {
+	if n := binary.LittleEndian.Uint32(raw[4:]); int64(n) != int64(len(raw)-frameHeader) {
+		return fmt.Errorf("%w: a frame of %d bytes", ErrDamaged, n)
+	}
+	if crc32.Checksum(raw[frameHeader:], castagnoli) != binary.LittleEndian.Uint32(raw[8:]) {
+		return fmt.Errorf("checksum of frame: %w", ErrDamaged)
+	}
+	return nil
+}
+
+// repoint makes the records of a bucket refer to where their documents went.
+func repoint(b *bolt.Bucket, prefix int, from map[uint32]bool, to map[Place]Place) error {
+	var keys, values [][]byte
+	var r Resource
+	c := b.Cursor()
+	for k, v := c.First(); k != nil; k, v = c.Next() {
+		if len(v) == 0 {
+			continue
+		}
+		u, err := urlOfKey(k[min(prefix, len(k)):])
+		if err == nil {
+			err = r.decode(u, v)
+		}
+		if err != nil {
+			return err
+		}
+		if r.Body != PackBody || !from[r.At.Pack] {
+			continue
+		}
+		at, ok := to[r.At]
+		if !ok {
+			return fmt.Errorf("%w: the document of %s was not moved", ErrDamaged, u)
+		}
+		r.At = at
+		keys, values = append(keys, slices.Clone(k)), append(values, r.append(nil))
+	}
+	for i, k := range keys {
+		if err := b.Put(k, values[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dropPacks removes packs that nothing refers to.
+func (s *Site) dropPacks(packs []*packUse, c *Compaction) error {
+	for _, u := range packs {
+		if err := s.packs.remove(u.num); err != nil {
+			return err
+		}
+		c.Packs++
+		c.Freed += u.size - u.live
+		s.at("pack removed")
+	}
+	return nil
+}
+
+func (p *packs) remove(n uint32) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if f := p.files[n]; f != nil {
+		f.Close() // read only: nothing can be lost
+		delete(p.files, n)
+	}
+	if err := p.root.Remove(packName(n)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return diskErr("remove pack", err)
+	}
+	return nil
+}

@@ -1,0 +1,469 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// pastSite is a site of several versions, with what every version had.
+type pastSite struct {
+	t    testing.TB
+	rng  *rand.Rand
+	s    *Site
+	want map[int]map[string]string // version -> URL -> body
+	now  map[string]string
+	n    int
+}
+
+const pastURLs = 12
+
+// newPast publishes versions. Pages are large and do not compress, so that packs fill.
+func newPast(t testing.TB, s *Site, rng *rand.Rand, versions int) *pastSite {
+	h := &pastSite{t: t, rng: rng, s: s, want: map[int]map[string]string{}, now: map[string]string{}}
+	s.packs.max = 256 << 10
+	for range versions {
+		h.version()
+	}
+	return h
+}
+
+// change commits another state of some URLs and folds it for the version to come.
+func (h *pastSite) change() {
+	h.t.Helper()
+	var done []*Done
+	for id := range pastURLs {
+		if h.n > 0 && h.rng.IntN(3) > 0 {
+			continue
+		}
+		body := fmt.Sprintf("%d of %d %x", id, h.n, random(5000+h.rng.IntN(20000), byte(h.rng.IntN(256))))
+		var d *Done
+		switch k := h.rng.IntN(6); {
+		case k == 0 && h.n > 0 && h.now[testURL(id).String()] != "":
+			r, _, err := h.s.Get(testURL(id))
+			if err != nil {
+				h.t.Fatal(err)
+			}
+			r.InSet = false
+			d = &Done{Resource: r}
+			delete(h.now, testURL(id).String())
+			done = append(done, d)
+			continue
+		case k < 3:
+			d = blobOf(h.t, h.s, id, body)
+		default:
+			d = document(h.t, h.s, id, body)
+		}
+		d.Path = fmt.Sprintf("p%d.html", id)
+		h.now[testURL(id).String()] = body
+		done = append(done, d)
+	}
+	var news []NewURL
+	first := pastURLs
+	if h.n == 0 {
+		news, first = newURLs(0, pastURLs), 0
+	}
+	commit(h.t, h.s, uint32(first), news, done...)
+}
+
+func (h *pastSite) version() {
+	h.t.Helper()
+	h.change()
+	h.n++
+	foldAll(h.t, h.s, h.n)
+	tree, err := h.s.BuildTree()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer tree.Close()
+	if err := tree.Publish(Version{Number: h.n, Time: at(int64(1000 * h.n))}, nil); err != nil {
+		h.t.Fatal(err)
+	}
+	h.want[h.n] = maps.Clone(h.now)
+}
+
+// check reads every version that is kept.
+func (h *pastSite) check(s *Site) {
+	h.t.Helper()
+	for n, want := range h.want {
+		p, err := s.Past(n)
+		if err != nil {
+			h.t.Errorf("version %d: %v", n, err)
+			continue
+		}
+		got := map[string]string{}
+		err = p.Resources(func(r *Resource, here bool) error {
+			if !here || !r.InSet {
+				return nil
+			}
+			body, err := bodyOf(s, r)
+			if err != nil {
+				return fmt.Errorf("%s: %w", r.URL, err)
+			}
+			got[r.URL.String()] = body
+			return nil
+		})
+		if err != nil {
+			h.t.Errorf("version %d: %v", n, err)
+		} else if !maps.Equal(got, want) {
+			h.t.Errorf("version %d has other bodies than it had", n)
+		}
+	}
+}
+
+func bodyOf(s *Site, r *Resource) (string, error) {
+	if r.Body == BlobBody {
+		b, err := s.Blobs.dir.root.ReadFile(blobName(r.Digest))
+		return string(b), err
+	}
+	f, err := s.ReadFrame(NewFrameReader(), r.At)
+	return string(f.Body), err
+}
+
+func (h *pastSite) drop(n int) {
+	h.t.Helper()
+	if err := h.s.Drop(n); err != nil {
+		h.t.Fatal(err)
+	}
+	delete(h.want, n)
+}
+
+// sizeOf adds up the files below a folder.
+func sizeOf(t testing.TB, dir string) (n int64) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		fi, err := d.Info()
+		if err == nil {
+			n += fi.Size()
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func compact(t testing.TB, s *Site, dry bool) Compaction {
+	t.Helper()
+	c, err := s.Compact(t.Context(), dry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestCompactFreesWhatNothingRefersTo(t *testing.T) {
+	dir := t.TempDir()
+	st, s := openTest(t, dir, Options{})
+	h := newPast(t, s, rand.New(rand.NewPCG(1, 1)), 10)
+	if c := compact(t, s, false); c.Packs != 0 {
+		t.Errorf("nothing is dropped, but %+v", c)
+	}
+	for n := 1; n < 9; n++ {
+		h.drop(n)
+	}
+	packs := filepath.Join(s.Dir(), "packs")
+	before := sizeOf(t, packs)
+	would := compact(t, s, true)
+	if sizeOf(t, packs) != before {
+		t.Error("a dry call changed something")
+	}
+	did := compact(t, s, false)
+	if did.Packs == 0 || did.Packs != would.Packs || did.Freed != would.Freed || did.Moved != would.Moved {
+		t.Errorf("it did %+v and said %+v before", did, would)
+	}
+	if freed := before - sizeOf(t, packs); freed != did.Freed {
+		t.Errorf("%d bytes are free, it says %d", freed, did.Freed)
+	}
+	h.check(s)
+	verifyTest(t, s)
+	if c := compact(t, s, false); c.Packs != 0 {
+		t.Errorf("again: %+v", c)
+	}
+	// It goes on as before, after opening anew too.
+	h.version()
+	closeTest(t, st, s)
+	_, h.s = openTest(t, dir, Options{})
+	h.version()
+	h.check(h.s)
+}
+
+// Random histories, versions dropped, collections, new versions and reopening in any order: nothing that a kept version or an unfinished run
+// refers to is ever lost.
+func TestCollectNeverLosesAnything(t *testing.T) {
+	for seed := range uint64(12) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			dir := t.TempDir()
+			rng := rand.New(rand.NewPCG(seed, 2))
+			st, s := openTest(t, dir, Options{Volatile: true})
+			h := newPast(t, s, rng, 3)
+			for range 12 {
+				switch rng.IntN(5) {
+				case 0:
+					h.version()
+				case 1, 2:
+					if kept := slices.Sorted(maps.Keys(h.want)); len(kept) > 1 {
+						h.drop(kept[rng.IntN(len(kept)-1)])
+					}
+				case 3:
+					compact(t, s, false)
+				case 4:
+					h.change() // a run that is not finished
+					pending := resourcesOfJournal(t, s)
+					compact(t, s, false)
+					closeTest(t, st, s)
+					collect(t, dir)
+					st, s = openTest(t, dir, Options{Volatile: true})
+					h.s = s
+					s.packs.max = 256 << 10
+					for _, r := range pending {
+						if _, err := bodyOf(s, &r); r.InSet && err != nil {
+							t.Errorf("the unfinished run lost %s: %v", r.URL, err)
+						}
+					}
+					h.version()
+				}
+				h.check(s)
+			}
+			verifyTest(t, s)
+		})
+	}
+}
+
+func resourcesOfJournal(t testing.TB, s *Site) (out []Resource) {
+	t.Helper()
+	err := s.Replay(func(uint32, NewURL) error { return nil }, func(r *Resource, _ []byte, _ bool) error {
+		out = append(out, *r)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func collect(t testing.TB, dir string) BlobsFreed {
+	t.Helper()
+	st, err := OpenState(dir, Options{Volatile: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	f, err := st.CollectBlobs(t.Context(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// A kill at any step of a compaction leaves a site in which every version is whole, and the next compaction frees the same.
+func TestCompactKilledAnywhere(t *testing.T) {
+	dir := t.TempDir()
+	_, s := openTest(t, dir, Options{Volatile: true})
+	h := newPast(t, s, rand.New(rand.NewPCG(3, 3)), 8)
+	for n := 1; n < 7; n++ {
+		h.drop(n)
+	}
+	type kill struct{ step, dir string }
+	var kills []kill
+	s.step = func(step string) { kills = append(kills, kill{step, copyState(t, dir)}) }
+	compact(t, s, false)
+	s.step = nil
+	want := sizeOf(t, filepath.Join(s.Dir(), "packs"))
+	steps := map[string]bool{}
+	for _, k := range kills {
+		steps[k.step] = true
+		t.Run(k.step, func(t *testing.T) {
+			_, s := openTest(t, k.dir, Options{Volatile: true})
+			s.packs.max = 256 << 10
+			h := &pastSite{t: t, rng: rand.New(rand.NewPCG(4, 4)), s: s, want: maps.Clone(h.want), now: maps.Clone(h.now), n: h.n}
+			h.check(s)
+			compact(t, s, false)
+			h.check(s)
+			if got := sizeOf(t, filepath.Join(s.Dir(), "packs")); got > want+want/10 {
+				t.Errorf("the packs have %d bytes after another compaction, want about %d", got, want)
+			}
+			h.version()
+			h.check(s)
+		})
+	}
+	for _, step := range []string{"pack ended", "frames copied", "records moved", "pack removed"} {
+		if !steps[step] {
+			t.Errorf("no kill at %q", step)
+		}
+	}
+}
+
+func TestCompactLeavesDamagedPacks(t *testing.T) {
+	dir := t.TempDir()
+	_, s := openTest(t, dir, Options{Volatile: true})
+	h := newPast(t, s, rand.New(rand.NewPCG(5, 5)), 8)
+	for n := 1; n < 8; n++ {
+		h.drop(n)
+	}
+	uses, err := s.packUses(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var damaged Place
+	for _, u := range uses {
+		if len(u.places) > 0 && float64(u.live) < liveShare*float64(u.size) {
+			damaged = u.places[0]
+			break
+		}
+	}
+	name := filepath.Join(s.Dir(), "packs", packName(damaged.Pack))
+	raw, err := os.ReadFile(name)
+	if err != nil || damaged.Pack == 0 {
+		t.Fatal(damaged, err)
+	}
+	raw[damaged.Off+int64(damaged.Len)-1] ^= 1
+	if err := os.WriteFile(name, raw, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s.packs.forget()
+	c := compact(t, s, false)
+	if !slices.Equal(c.Damaged, []string{packName(damaged.Pack)}) || c.Packs == 0 {
+		t.Errorf("%+v, want %s left as it is and others emptied", c, packName(damaged.Pack))
+	}
+	if _, err := os.Stat(name); err != nil {
+		t.Error(err)
+	}
+	raw[damaged.Off+int64(damaged.Len)-1] ^= 1
+	if err := os.WriteFile(name, raw, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s.packs.forget()
+	h.check(s)
+}
+
+func TestCompactEndsWithItsContext(t *testing.T) {
+	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
+	h := newPast(t, s, rand.New(rand.NewPCG(6, 6)), 6)
+	for n := 1; n < 6; n++ {
+		h.drop(n)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	s.step = func(string) { cancel() }
+	if _, err := s.Compact(ctx, false); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	s.step = nil
+	h.check(s)
+}
+
+func TestCollectBlobs(t *testing.T) {
+	dir := t.TempDir()
+	st, s := openTest(t, dir, Options{Volatile: true})
+	h := newPast(t, s, rand.New(rand.NewPCG(7, 7)), 6)
+	other, err := st.OpenSite("other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	commit(t, other, 0, newURLs(0, 1), blobOf(t, other, 0, "of the other site"))
+	orphan := []byte("nobody's")
+	if err := s.Blobs.Put([32]byte{1}, orphan, at(1)); err != nil { // under a name that is not its digest
+		t.Fatal(err)
+	}
+	for n := 1; n < 6; n++ {
+		h.drop(n)
+	}
+	compact(t, s, false)
+
+	// Nothing is touched while a site is open.
+	st2, err := OpenState(dir, Options{Volatile: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st2.Close()
+	if _, err := st2.CollectBlobs(t.Context(), false); !errors.Is(err, ErrLocked) {
+		t.Errorf("while a site is open: %v", err)
+	}
+	if _, err := s.Blobs.Open([32]byte{1}); err != nil {
+		t.Error(err)
+	}
+	if err := other.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	would, err := st2.CollectBlobs(t.Context(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	blobs := filepath.Join(dir, "blobs")
+	before := sizeOf(t, blobs)
+	did, err := st.CollectBlobs(t.Context(), false)
+	if err != nil || did != would || did.Blobs < 2 {
+		t.Errorf("it did %+v (%v) and said %+v before", did, err, would)
+	}
+	if freed := before - sizeOf(t, blobs); freed != did.Freed {
+		t.Errorf("%d bytes are free, it says %d", freed, did.Freed)
+	}
+	if _, err := st.Blobs.Open([32]byte{1}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what nobody refers to: %v", err)
+	}
+	if s, err = st.OpenSite("x"); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	h.check(s)
+	if other, err = st.OpenSite("other"); err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if _, err := other.Blobs.Open(resourcesOfJournal(t, other)[0].Digest); err != nil {
+		t.Errorf("the blob of another site's unfinished run: %v", err)
+	}
+}
+
+// A site that cannot be read may refer to anything.
+func TestCollectBlobsRefusesWhatItCannotRead(t *testing.T) {
+	dir := t.TempDir()
+	st, s := openTest(t, dir, Options{Volatile: true})
+	if err := s.Blobs.Put([32]byte{1}, []byte("x"), at(1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "sites", "broken"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(dir, "sites", "broken", "site.db")
+	if err := os.WriteFile(name, bytes.Repeat([]byte("no database"), 1000), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := st.CollectBlobs(t.Context(), false); !errors.Is(err, ErrDamaged) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := st.Blobs.Open([32]byte{1}); err != nil {
+		t.Error(err)
+	}
+	if err := os.Remove(name); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := st.CollectBlobs(t.Context(), false); err != nil || f.Blobs != 1 {
+		t.Errorf("a folder without database: %+v, %v", f, err)
+	}
+	// A blob that was collected is not waited for by the next sync, and the same body can come again.
+	if err := st.Blobs.sync(); err != nil {
+		t.Error(err)
+	}
+	if err := st.Blobs.Put([32]byte{1}, []byte("x"), at(1)); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,157 @@
+package store
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"syscall"
+)
+
+// BlobsFreed says what CollectBlobs did, or would do.
+type BlobsFreed struct {
+	Blobs  int   `json:"blobs"`  // that are removed
+	Freed  int64 `json:"freed"`  // bytes; a blob that still stands in a tree frees nothing yet
+	Kept   int   `json:"kept"`   // that something refers to
+	Linked int   `json:"linked"` // removed ones that still stand in a tree; the space is free when the tree changes
+}
+
+// CollectBlobs deletes the blobs that no record, history or unfinished run of any site refers to. All sites are held meanwhile: one that a
+// process has open is ErrLocked, and one that cannot be read ends the call too, because nobody knows what it refers to; then nothing is
+// deleted. With dry it only says what it would do. The caller must have no site open.
+func (s *State) CollectBlobs(ctx context.Context, dry bool) (f BlobsFreed, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("collect blobs: %w", err)
+		}
+	}()
+	names, err := s.Sites()
+	if err != nil {
+		return f, err
+	}
+	var open []*Site
+	defer func() {
+		for _, o := range open {
+			err = errors.Join(err, o.Close())
+		}
+	}()
+	for _, name := range names {
+		if _, err := s.root.Lstat("sites/" + name + "/site.db"); errors.Is(err, fs.ErrNotExist) {
+			continue // a first run that was cut off before it stored anything
+		}
+		o, err := s.openSite(name, dry)
+		if err != nil {
+			return f, err
+		}
+		open = append(open, o)
+	}
+	if dry {
+		return s.Blobs.sweep(ctx, open, true)
+	}
+	alone, release, err := s.Blobs.alone()
+	if err != nil {
+		return f, err
+	}
+	if !alone {
+		return f, fmt.Errorf("a new site is being mirrored: %w", ErrLocked)
+	}
+	defer release()
+	return s.Blobs.sweep(ctx, open, false)
+}
+
+// alone keeps everybody else from writing blobs until release is called; ok is false when another process may be at it. Whoever opens a site
+// for writing meanwhile waits.
+func (b *Blobs) alone() (ok bool, release func(), err error) {
+	if err := b.hold(); err != nil {
+		return false, nil, err
+	}
+	b.mu.Lock()
+	if ok, err = flock(b.lock, true, false); ok {
+		b.empty()
+		return true, func() {
+			flock(b.lock, false, true) // from alone to shared: nobody can be in the way
+			b.mu.Unlock()
+			b.unhold()
+		}, nil
+	}
+	_, lerr := flock(b.lock, false, true) // a change of kind that fails may have lost it
+	b.mu.Unlock()
+	b.unhold()
+	return false, nil, diskErr("lock blobs", errors.Join(err, lerr))
+}
+
+// sweep deletes what no site refers to. Callers hold mu unless dry.
+func (b *Blobs) sweep(ctx context.Context, sites []*Site, dry bool) (f BlobsFreed, err error) {
+	// Eight bytes of a digest are enough: two that agree in them keep a blob too many.
+	var used []uint64
+	for _, s := range sites {
+		err := s.bodies(ctx, func(r *Resource, _ bool) error {
+			if r.Body == BlobBody {
+				used = append(used, binary.BigEndian.Uint64(r.Digest[:]))
+			}
+			return nil
+		})
+		if err != nil {
+			return f, fmt.Errorf("site %s: %w", s.Name, err)
+		}
+		slices.Sort(used)
+		used = slices.Compact(used)
+	}
+	for n := range 256 {
+		if err := ctx.Err(); err != nil {
+			return f, err
+		}
+		dir := hex.EncodeToString([]byte{byte(n)})
+		names, err := fs.ReadDir(b.dir.root.FS(), dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return f, diskErr("list blobs", err)
+		}
+		for _, e := range names {
+			d, err := hex.DecodeString(e.Name())
+			if err != nil || len(d) != 32 || int(d[0]) != n || !e.Type().IsRegular() {
+				continue // not ours
+			}
+			if _, ok := slices.BinarySearch(used, binary.BigEndian.Uint64(d)); ok {
+				f.Kept++
+				continue
+			}
+			if err := b.sweepOne(dir+"/"+e.Name(), dry, &f); err != nil {
+				return f, err
+			}
+		}
+	}
+	return f, nil
+}
+
+func (b *Blobs) sweepOne(name string, dry bool, f *BlobsFreed) error {
+	fi, err := b.dir.root.Lstat(name)
+	if err == nil && !dry {
+		err = b.dir.root.Remove(name)
+		delete(b.fresh, name) // the next sync would look for it
+	}
+	if err != nil {
+		return diskErr("remove blob", err)
+	}
+	f.Blobs++
+	if links(fi) > 1 {
+		f.Linked++
+	} else {
+		f.Freed += fi.Size()
+	}
+	return nil
+}
+
+// links is how many names a file has.
+func links(fi os.FileInfo) uint64 {
+	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
+		return uint64(st.Nlink)
+	}
+	return 1
+}
