@@ -238,3 +238,56 @@ func TestMissingSecret(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// A proxy gets the password that the environment holds, and the sites behind it do not.
+func TestProxyPassword(t *testing.T) {
+	w := mirrortest.Start(t)
+	hub(w, 2)
+	var without atomic.Int64
+	w.Hook(func(r *http.Request) {
+		if user, password, ok := proxyAuth(r); !ok || user != "mirror" || password != "pass" {
+			without.Add(1)
+		}
+	})
+	m := mirrortest.New(t, w, job(`auth.proxy_user = "mirror"`, `auth.proxy_password_env = "PROXY_PASSWORD"`, fmt.Sprintf("proxy = %q", w.URL)))
+	m.World.LookupEnv = func(k string) (string, bool) { return "pass", k == "PROXY_PASSWORD" }
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	if n := without.Load(); n > 0 {
+		t.Errorf("%d requests had no or another password", n)
+	}
+}
+
+// proxyAuth reads the credentials for a proxy.
+func proxyAuth(r *http.Request) (user, password string, ok bool) {
+	c := r.Clone(r.Context())
+	c.Header.Set("Authorization", r.Header.Get("Proxy-Authorization"))
+	return c.BasicAuth()
+}
+
+// Progress tells where a run stands, never twice at a time, and ends with the whole.
+func TestProgress(t *testing.T) {
+	w := mirrortest.Start(t)
+	hub(w, 30)
+	m := mirrortest.New(t, w, job())
+	var inside atomic.Int64
+	var last mirror.Progress
+	s, err := m.RunWith(t.Context(), func(o *mirror.Options) {
+		o.Progress = func(p mirror.Progress) {
+			if inside.Add(1) > 1 {
+				t.Error("two reports at a time")
+			}
+			if last.Final {
+				t.Error("a report after the last")
+			}
+			last = p
+			inside.Add(-1)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantVerdict(t, s, mirror.Complete, true)
+	if !last.Final || last.Done != 31 || last.Relocated != last.Total || last.Total != 31 || last.Phase != mirror.Publishing || last.Queued != 0 {
+		t.Errorf("%+v", last)
+	}
+}

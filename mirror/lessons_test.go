@@ -36,6 +36,8 @@ import (
 //	banned by name (18)            TestLesson18Banned
 //	scope surprises (20)           testdata/scope-*.txt, testdata/requisites-any.txt, TestScopeNarrowedAndWidened
 //	one site, many names (21)      testdata/scope-domain.txt
+//
+// What serves mirrors to readers (31) has its tests where the serving is.
 
 func TestLesson01HubFailureKeepsChildren(t *testing.T) {
 	for name, fail := range map[string]http.HandlerFunc{
