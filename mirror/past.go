@@ -15,24 +15,39 @@ import (
 
 	"mirrord/phm"
 	"mirrord/relocate"
-	"mirrord/site"
 	"mirrord/store"
 )
 
 // PastFS is a kept version of a mirror as a file system: the same bytes as its tree had when it was published. Documents are relocated
 // anew when they are opened, from the raw bodies and links that are stored and the set as it was then; every file is held against the
-// digest in the version's file table. It knows files only, no directories; phm.files lists them. Safe for concurrent use.
+// digest in the version's file table. It knows files only, no directories; phm.files lists them. It holds the table of all URLs and of its
+// files in memory. Safe for concurrent use.
 type PastFS struct {
 	Version store.Version
 	r       *run
-	past    *store.Past
+	frames  frameReader
+	close   func() error
 	files   []phm.File // by path
+	bodies  []pastBody // of files
 	table   []byte     // phm.files
+}
+
+// frameReader reads documents; *store.Site and *store.Documents do.
+type frameReader interface {
+	ReadFrame(r *store.FrameReader, at store.Place) (store.Frame, error)
+}
+
+// pastBody says where the body of a file lies.
+type pastBody struct {
+	kind store.BodyKind
+	id   uint32
+	at   store.Place // of a PackBody
+	time int64       // Unix seconds
 }
 
 var _ fs.FS = (*PastFS)(nil)
 
-// OpenPast opens a kept version. The site must stay open as long as it is used.
+// OpenPast opens a kept version. The site must stay open as long as it is used, or until Detach.
 func OpenPast(st *store.State, s *store.Site, number int) (*PastFS, error) {
 	vs, err := s.Versions()
 	if err != nil {
@@ -42,28 +57,41 @@ func OpenPast(st *store.State, s *store.Site, number int) (*PastFS, error) {
 	if i < 0 {
 		return nil, fmt.Errorf("version %d of %s: %w", number, s.Name, store.ErrNoVersion)
 	}
-	p := &PastFS{Version: vs[i], r: &run{o: Options{State: st, Site: s}, site: s, table: newTable()}}
-	if p.past, err = s.Past(number); err != nil {
-		return nil, err
-	}
-	if err := p.load(); err != nil {
+	p := &PastFS{Version: vs[i], r: &run{o: Options{State: st, Site: s}, site: s, table: newTable()}, frames: s, close: func() error { return nil }}
+	past, err := s.Past(number)
+	if err != nil {
 		return nil, err
 	}
 	if err := p.readTable(vs[i+1:]); err != nil {
 		return nil, fmt.Errorf("version %d of %s: %w", number, s.Name, err)
 	}
+	if err := p.load(past); err != nil {
+		return nil, err
+	}
 	return p, nil
 }
 
-// load fills the URL table with what was known then.
-func (p *PastFS) load() error {
+// Detach makes the version independent of the site, which may be closed then. Runs are not disturbed. A body that is collected meanwhile
+// because its version was dropped, or whose pack was compacted, is store.ErrDamaged: open the version anew.
+func (p *PastFS) Detach() error {
+	d, err := p.r.o.State.Documents(p.r.site.Name)
+	if err != nil {
+		return err
+	}
+	p.frames, p.close, p.r.site, p.r.o.Site = d, d.Close, nil, nil
+	return nil
+}
+
+// load fills the URL table with what was known then, and finds the bodies of the files.
+func (p *PastFS) load(past *store.Past) error {
 	n, err := p.r.site.Known()
 	if err != nil {
 		return err
 	}
 	t := p.r.table
 	t.reserve(n)
-	return p.past.Resources(func(rec *store.Resource, here bool) error {
+	p.bodies = make([]pastBody, len(p.files))
+	return past.Resources(func(rec *store.Resource, here bool) error {
 		if rec.ID >= n {
 			return fmt.Errorf("record of %s: %w: number %d is not given yet", rec.URL, store.ErrDamaged, rec.ID)
 		}
@@ -79,8 +107,16 @@ func (p *PastFS) load() error {
 		if rec.Path != "" {
 			t.setPath(rec.ID, rec.Path)
 		}
+		if i, ok := p.find(rec.Path); ok && rec.InSet {
+			p.bodies[i] = pastBody{rec.Body, rec.ID, rec.At, mtime(rec).Unix()}
+		}
 		return nil
 	})
+}
+
+// find returns the index of a file.
+func (p *PastFS) find(path string) (int, bool) {
+	return slices.BinarySearchFunc(p.files, path, func(f phm.File, n string) int { return strings.Compare(f.Path, n) })
 }
 
 // readTable makes the version's file table from the published one and the scripts of the later versions.
@@ -140,8 +176,8 @@ func (p *PastFS) readTable(later []store.Version) error {
 	return nil
 }
 
-// Close is there for those who hold a version as an io.Closer; the site stays open.
-func (p *PastFS) Close() error { return nil }
+// Close lets go of what Detach opened; a site stays open.
+func (p *PastFS) Close() error { return p.close() }
 
 // Files lists the files of the version by path. The slice is not to be changed.
 func (p *PastFS) Files() []phm.File { return p.files }
@@ -158,58 +194,51 @@ func (p *PastFS) Open(name string) (fs.File, error) {
 	case phm.FilesName:
 		return newPastFile(name, p.table, p.Version.Time), nil
 	}
-	i, ok := slices.BinarySearchFunc(p.files, name, func(f phm.File, n string) int { return strings.Compare(f.Path, n) })
+	i, ok := p.find(name)
 	if !ok {
 		return fail(fs.ErrNotExist)
 	}
-	f, err := p.open(&p.files[i])
+	f, err := p.open(&p.files[i], &p.bodies[i])
 	if err != nil {
 		return fail(err)
 	}
 	return f, nil
 }
 
-func (p *PastFS) open(f *phm.File) (fs.File, error) {
-	u, _, err := site.Parse(f.URL)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %v", store.ErrDamaged, err)
-	}
-	rec, ok, err := p.past.Get(u)
-	if err != nil {
-		return nil, err
-	}
-	if !ok || rec.Path != f.Path {
-		return nil, fmt.Errorf("%w: the record of %s is not the one of this version", store.ErrDamaged, u)
-	}
-	switch rec.Body {
+func (p *PastFS) open(f *phm.File, b *pastBody) (fs.File, error) {
+	switch b.kind {
 	case store.BlobBody:
-		b, err := p.r.o.State.Blobs.Open(rec.Digest)
+		d, err := hex.DecodeString(f.SHA256)
+		if err != nil || len(d) != sha256.Size {
+			return nil, fmt.Errorf("%w: %q is no digest", store.ErrDamaged, f.SHA256)
+		}
+		blob, err := p.r.o.State.Blobs.Open([32]byte(d))
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("%w: its blob is missing", store.ErrDamaged)
 		}
-		return b, err
+		return blob, err
 	case store.PackBody:
-		return p.document(f, &rec)
+		return p.document(f, b)
 	}
-	return nil, fmt.Errorf("%w: %s has no body", store.ErrDamaged, u)
+	return nil, fmt.Errorf("%w: no record of %s is of this version", store.ErrDamaged, f.URL)
 }
 
 // document relocates a document as it was.
-func (p *PastFS) document(f *phm.File, rec *store.Resource) (fs.File, error) {
+func (p *PastFS) document(f *phm.File, b *pastBody) (fs.File, error) {
 	s := &splicer{r: p.r}
-	fr, err := p.r.site.ReadFrame(store.NewFrameReader(), rec.At)
+	fr, err := p.frames.ReadFrame(store.NewFrameReader(), b.at)
 	if err != nil {
 		return nil, err
 	}
 	if err := s.links.decode(fr.Links); err != nil {
 		return nil, fmt.Errorf("%w: %w", store.ErrDamaged, err)
 	}
-	doc := document{s: s, body: fr.Body, path: rec.Path, from: p.r.table.at(rec.ID).flags&fIdentity != 0}
+	doc := document{s: s, body: fr.Body, path: f.Path, from: p.r.table.at(b.id).flags&fIdentity != 0}
 	out, _ := relocate.Splice(nil, fr.Body, s.links.charset, s.links.links, s.links.edits, doc.target)
 	if d := sha256.Sum256(out); hex.EncodeToString(d[:]) != f.SHA256 {
 		return nil, fmt.Errorf("%w: it relocates to other bytes than it had", store.ErrDamaged)
 	}
-	return newPastFile(f.Path, out, mtime(rec)), nil
+	return newPastFile(f.Path, out, time.Unix(b.time, 0)), nil
 }
 
 // pastFile is a file in memory.

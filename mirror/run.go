@@ -304,6 +304,9 @@ func (r *run) run(ctx context.Context) (*Summary, error) {
 		if err := r.site.SetRun(nil); err != nil {
 			return r.summary(v.disk(err)), err
 		}
+		if r.published != nil {
+			r.thin()
+		}
 	}
 	return r.summary(v), nil
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -115,6 +116,19 @@ func (h *pastSite) check(s *Site) {
 			h.t.Errorf("version %d: %v", n, err)
 		} else if !maps.Equal(got, want) {
 			h.t.Errorf("version %d has other bodies than it had", n)
+		}
+	}
+	for id := range pastURLs {
+		u := testURL(id)
+		all, err := s.History(u)
+		if err != nil || len(all) != len(h.want) {
+			h.t.Fatalf("history of %s: %d entries of %d, %v", u, len(all), len(h.want), err)
+		}
+		for _, x := range all {
+			body, in := h.want[x.Version.Number][u.String()]
+			if got := x.Known && x.Record.InSet; got != in || in && x.Record.Digest != sha256.Sum256([]byte(body)) {
+				h.t.Errorf("history of %s: version %d has it: %v, want %v; digest %x", u, x.Version.Number, got, in, x.Record.Digest[:6])
+			}
 		}
 	}
 }

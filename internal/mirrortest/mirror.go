@@ -21,7 +21,7 @@ import (
 	"mirrord/store"
 )
 
-// own are the settings for a server of one's own, without which a test would take minutes. A job file may say otherwise.
+// own are the settings for a server of one's own, without which a test would take minutes, and no version is dropped. A job file may say otherwise.
 const own = `
 limits.retries = 0
 limits.min_free = 0
@@ -29,6 +29,7 @@ polite.connections = 4
 polite.delay = "0s"
 polite.factor = 0.0
 polite.max_delay = "50ms"
+publish.keep = "all"
 `
 
 // Mirror is a job with its state on disk.
