@@ -19,7 +19,7 @@ func rows() map[string]Row {
 
 		"near": 2, "replica": 2,
 
-		"evolution": 1, "relocate": 1, "phm": 1, "robots": 1, "job": 1, "listing": 1,
+		"evolution": 1, "relocate": 1, "phm": 1, "robots": 1, "job": 1, "listing": 1, "internal/volatile": 1,
 
 		"site": 0,
 

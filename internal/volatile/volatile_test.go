@@ -1,0 +1,213 @@
+package volatile
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func page(middle, foot string) string {
+	return "<!DOCTYPE html>\n<html><head><title>Title</title></head>\n<body>\n<h1>Heading</h1>\n" + middle + "\n<hr>\n" + foot + "\n</body></html>\n"
+}
+
+func TestWhatAlwaysChanges(t *testing.T) {
+	for name, c := range map[string][2]string{
+		"clock":        {"<p>It is 12:30:05</p>", "<p>It is 9:31:00</p>"},
+		"ISO":          {"Generated 2026-11-20T12:30:05Z", "Generated 2026-11-21T01:02:03Z"},
+		"RFC 1123":     {"<i>Fri, 20 Nov 2026 07:31:36 GMT</i>", "<i>Sat, 21 Nov 2026 07:31:40 GMT</i>"},
+		"words":        {"Today is Friday, November 20th, 2026.", "Today is Sunday, December 2nd, 2026."},
+		"German":       {"Stand: 20. November 2026, 12:00 Uhr", "Stand: 1. Dezember 2026, 13:10 Uhr"},
+		"slashes":      {"as of 11/20/2026 3:04 pm", "as of 1/2/2027 4:05 am"},
+		"unix":         {"<script>var t = 1763624096;</script>", "<script>var t = 1763624199;</script>"},
+		"counter":      {"<p>Visitors: <b>1234</b></p>", "<p>Visitors: <b>1240</b></p>"},
+		"thousands":    {"You are visitor number 12,999", "You are visitor number 13,001"},
+		"timing":       {"<!-- rendered --> Page generated in 0.034 seconds with 12 queries", "<!-- rendered --> Page generated in 1.2 seconds with 9 queries"},
+		"comment":      {"<!-- cache a8f3, 123456789 -->", "<!-- cache a8f3, 7654321 -->"},
+		"hidden":       {`<input type="hidden" name="csrf_token" value="Abc9DefG1hiJklmn0">`, `<input type="hidden" name="csrf_token" value="Zyx1WvutS2rqPonm3">`},
+		"nonce":        {`<script nonce="3f2a9c1d77">x()</script>`, `<script nonce="00aa9c1d12">x()</script>`},
+		"UUID":         {`<meta name="session-id" content="123e4567-e89b-12d3-a456-426614174000">`, `<meta name="session-id" content="00000000-e89b-12d3-a456-4266aaaaaaaa">`},
+		"base64":       {`<meta name="csrf-token" content="aB3/+xYz09QwErTy==">`, `<meta name="csrf-token" content="zB4-+xYz11QwErTy==">`},
+		"two segments": {"12:00\n<!-- 1 -->", "13:00\n<!-- 2 -->"},
+	} {
+		old, new := page("text", c[0]), page("text", c[1])
+		d, ok := Compare([]byte(old), []byte(new))
+		if !ok || len(d.Templates) == 0 || len(d.Examples) == 0 {
+			t.Errorf("%s: taken for a change", name)
+			continue
+		}
+		rule := Rule{}.Changed(d, ok).Changed(d, ok)
+		if !rule.Covers(d) {
+			t.Errorf("%s: %+v does not cover %+v", name, rule, d)
+		}
+		if got := rule.Find([]byte(new)); len(got) == 0 {
+			t.Errorf("%s: the rule is found nowhere in the page", name)
+		}
+		for _, other := range []string{page("other text", c[1]), page("text", c[1]+" more"), page("text", "")} {
+			if d, ok := Compare([]byte(old), []byte(other)); ok {
+				t.Errorf("%s: a change of the page is taken for none: %+v\n%s", name, d, other)
+			}
+		}
+	}
+}
+
+func TestWhatIsAChange(t *testing.T) {
+	for name, c := range map[string][2]string{
+		"same":            {"x", "x"},
+		"word":            {"<p>old text</p>", "<p>new text</p>"},
+		"version":         {"<p>Latest release: 4.19.3</p>", "<p>Latest release: 4.19.4</p>"},
+		"long version":    {"<p>Latest release: 4.19.24</p>", "<p>Latest release: 4.20.24</p>"},
+		"price":           {"<td>12.50 EUR</td>", "<td>13.50 EUR</td>"},
+		"comments":        {"<p>3 comments</p>", "<p>4 comments</p>"},
+		"year":            {"<p>Copyright 2025</p>", "<p>Copyright 2026</p>"},
+		"dated link":      {`<a href="news-2026-11-20.html">news</a>`, `<a href="news-2026-11-21.html">news</a>`},
+		"image":           {`<img src="graph.png?t=1763624096">`, `<img src="graph.png?t=1763624199">`},
+		"lazy image":      {`<img data-src="a-12:30.png">`, `<img data-src="a-12:31.png">`},
+		"refresh":         {`<meta http-equiv=refresh content="5;url=a-2026-11-20">`, `<meta http-equiv=refresh content="5;url=a-2026-11-21">`},
+		"address in text": {"<link>http://x/2026-11-20</link>", "<link>http://x/2026-11-21</link>"},
+		"style":           {`<p style="width:12px">`, `<p style="width:13px">`},
+		"checksum":        {"<td>3f2a9c1d77</td>", "<td>00aa9c1d12</td>"},
+		"new element":     {"<p>12:00</p>", "<p>12:00</p><p>12:01</p>"},
+		"counter gone":    {"<p>Visitors: 12</p>", "<p>Visitors: none</p>"},
+		"other words":     {"<p>Meeting on 20 Nov 2026 in Berlin</p>", "<p>Meeting on 21 Nov 2026 in Bonn</p>"},
+		"timetable": {strings.Join([]string{"<td>12:00", "<td>12:10", "<td>12:20", "<td>12:30", "<td>12:40", "<td>12:50", "<td>13:00", "<td>13:10", "<td>13:20"}, "\n"),
+			strings.Join([]string{"<td>12:01", "<td>12:11", "<td>12:21", "<td>12:31", "<td>12:41", "<td>12:51", "<td>13:01", "<td>13:11", "<td>13:21"}, "\n")},
+	} {
+		for range 2 {
+			if d, ok := Compare([]byte(page(c[0], "foot")), []byte(page(c[1], "foot"))); ok {
+				t.Errorf("%s: taken for no change: %+v", name, d)
+			}
+			c[0], c[1] = c[1], c[0]
+		}
+	}
+}
+
+// at is the difference between two pages whose footers have other times.
+func difference(t *testing.T, old, new string) Difference {
+	t.Helper()
+	d, ok := Compare([]byte(old), []byte(new))
+	if !ok {
+		t.Fatalf("%q and %q differ in more", old, new)
+	}
+	return d
+}
+
+func TestRuleNeedsTwoChangesInARow(t *testing.T) {
+	time := difference(t, page("x", "at 12:00"), page("x", "at 12:01"))
+	both := difference(t, page("x", "at 12:00 <p>Visitors: 1"), page("x", "at 12:01 <p>Visitors: 2"))
+	count := difference(t, page("x", "at 12:00 <p>Visitors: 1"), page("x", "at 12:00 <p>Visitors: 2"))
+	once := Rule{}.Changed(time, true)
+	if once.Covers(time) || once.Holds() {
+		t.Error("one change makes a rule")
+	}
+	if once.Same() != (Rule{}) || once.Changed(Difference{}, false) != (Rule{}) {
+		t.Error("what was the same once, or changed in another way, does not always change")
+	}
+	rule := once.Changed(time, true)
+	if !rule.Covers(time) || rule.Covers(count) || rule.Covers(Difference{}) {
+		t.Errorf("%+v", rule)
+	}
+	if rule.Same() != rule || rule.Changed(Difference{}, false) != rule {
+		t.Error("a rule goes with a change of the page")
+	}
+	if r := (Rule{}).Changed(both, true).Changed(count, true); !r.Covers(count) || r.Covers(both) {
+		t.Errorf("a rule covers what both changes had in common: %+v", r)
+	}
+	if r := rule.Changed(count, true); r.Holds() || !r.Changed(count, true).Covers(count) {
+		t.Errorf("another segment is learned anew: %+v", r)
+	}
+}
+
+func TestRuleLetsAPageThroughInTheEnd(t *testing.T) {
+	d := difference(t, page("x", "at 12:00"), page("x", "at 12:01"))
+	rule := Rule{}.Changed(d, true).Changed(d, true)
+	held := 0
+	for range 100 {
+		if rule.Covers(d) {
+			held++
+			rule = rule.Kept()
+			continue
+		}
+		rule = rule.Changed(d, true)
+		if !rule.Covers(d) {
+			t.Fatal("the rule is lost when it lets a page through")
+		}
+	}
+	if held != 94 { // 6 of 100 come through
+		t.Errorf("%d of 100 answers were held back", held)
+	}
+}
+
+// A change of any word, or of any number that nothing calls volatile, is never hidden, wherever volatile parts stand.
+func TestNoChangeOfTextIsHidden(t *testing.T) {
+	stamps := []string{"12:%02d:00", "2026-11-%02d", "%d Nov 2026", "Visitors: %d", "generated in 0.0%d seconds", `<input name=csrf value="%d">`, "<!-- %d -->"}
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 12).Draw(t, "lines")
+		change := rapid.IntRange(0, n-1).Draw(t, "changed line")
+		var old, new strings.Builder
+		for i := range n {
+			word := rapid.StringMatching(`[g-lo-z]{3,8}( [g-lo-z]{3,8}){0,3}`).Draw(t, "text")
+			other := word
+			if i == change {
+				other = rapid.StringMatching(`[g-lo-z]{3,8}( [g-lo-z]{3,8}){0,3}`).Filter(func(s string) bool { return s != word }).Draw(t, "other text")
+			}
+			f := ""
+			if rapid.Bool().Draw(t, "stamped") {
+				f = rapid.SampledFrom(stamps).Draw(t, "stamp")
+			}
+			line := func(word string, v int) string {
+				if f == "" {
+					return "<p>" + word + "</p>\n"
+				}
+				return "<p>" + word + " " + fmt.Sprintf(f, v) + "</p>\n"
+			}
+			old.WriteString(line(word, rapid.IntRange(10, 30).Draw(t, "before")))
+			new.WriteString(line(other, rapid.IntRange(10, 30).Draw(t, "after")))
+		}
+		if d, ok := Compare([]byte(old.String()), []byte(new.String())); ok {
+			t.Fatalf("hidden: %+v\n%s\n%s", d, old.String(), new.String())
+		}
+	})
+}
+
+func FuzzCompare(f *testing.F) {
+	f.Add([]byte(page("a", "at 12:00")), []byte(page("a", "at 13:00")))
+	f.Add([]byte("<a =<b ='\x01 20th Nov"), []byte("<!-- x"))
+	f.Add([]byte("<p title=12:00 2026-1-1T1:1Z>"), []byte("<p title=12:01 2026-1-1T1:1Z>"))
+	f.Fuzz(func(t *testing.T, a, b []byte) {
+		d, ok := Compare(a, b)
+		back, okBack := Compare(b, a)
+		if ok != okBack {
+			t.Fatalf("%v one way, %v the other", ok, okBack)
+		}
+		if _, same := Compare(a, a); same {
+			t.Fatal("a body differs from itself")
+		}
+		if !ok {
+			return
+		}
+		if len(d.Templates) == 0 || len(d.Templates) > MaxTemplates || fmt.Sprint(d.Templates) != fmt.Sprint(back.Templates) {
+			t.Fatalf("%+v, %+v", d, back)
+		}
+		rule := Rule{}.Changed(d, true).Changed(d, true)
+		if !rule.Covers(d) {
+			t.Fatalf("%+v does not cover %+v", rule, d)
+		}
+		rule.Find(b)
+	})
+}
+
+func BenchmarkCompare(b *testing.B) {
+	var s strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&s, "<p class=\"x\">Line %d of some <b>text</b> with a <a href=\"/p%d.html\">link</a></p>\n", i, i)
+	}
+	old, new := []byte(page(s.String(), "at 12:00")), []byte(page(s.String(), "at 12:01"))
+	b.SetBytes(int64(len(old)))
+	for b.Loop() {
+		if _, ok := Compare(old, new); !ok {
+			b.Fatal("taken for a change")
+		}
+	}
+}
