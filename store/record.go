@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 
+	"mirrord/internal/volatile"
 	"mirrord/site"
 )
 
@@ -67,6 +68,22 @@ type Resource struct {
 	// Evidence is a hash of what a directory listing [0] and a sitemap [1] said of the resource just before it was last found to be as
 	// it is; 0 is nothing. As long as they say the same, it need not be asked.
 	Evidence [2]uint64
+	Expires  int64 // Unix seconds until which the site said that it stays as it is; 0 if it said nothing
+
+	NoETag   bool          // its ETag stayed as it was when the body changed: it is not to be sent
+	NoDate   bool          // the same of Last-Modified
+	Recent   uint16        // what was found when it was looked at again, the last time in bit 0: 1 is a change
+	Observed int           // how often it was looked at again; Recent has the last 16 of these
+	Volatile volatile.Rule // what always changes in it
+}
+
+// Observe notes that the resource was looked at again.
+func (r *Resource) Observe(changed bool) {
+	r.Recent <<= 1
+	if changed {
+		r.Recent |= 1
+	}
+	r.Observed++
 }
 
 const recordVersion = 1
@@ -79,6 +96,17 @@ const (
 	rfShapeNew
 	rfListing
 	rfEvidence
+	rfMore // a second byte of flags follows the evidence
+)
+
+// The second byte of flags. Unknown ones are of a newer format.
+const (
+	rmNoETag = 1 << iota
+	rmNoDate
+	rmObserved
+	rmVolatile
+	rmExpires
+	rmUnknown
 )
 
 // append writes the value of r.
@@ -102,6 +130,10 @@ func (r *Resource) append(b []byte) []byte {
 	if r.Evidence != [2]uint64{} {
 		flags |= rfEvidence
 	}
+	more := r.more()
+	if more != 0 {
+		flags |= rfMore
+	}
 	path := r.Path
 	if path != "" && path == urlPath(r.URL) {
 		flags |= rfPathIsURL
@@ -117,6 +149,9 @@ func (r *Resource) append(b []byte) []byte {
 	if flags&rfEvidence != 0 {
 		b = binary.LittleEndian.AppendUint64(b, r.Evidence[0])
 		b = binary.LittleEndian.AppendUint64(b, r.Evidence[1])
+	}
+	if more != 0 {
+		b = r.appendMore(append(b, more), more)
 	}
 	if r.Body == NoBody {
 		return b
@@ -157,6 +192,9 @@ func (r *Resource) decode(u site.URL, b []byte) error {
 			r.Evidence = [2]uint64{binary.LittleEndian.Uint64(v), binary.LittleEndian.Uint64(v[8:])}
 		}
 	}
+	if flags&rfMore != 0 && !r.decodeMore(&d) {
+		return fmt.Errorf("record of %s: %w", u, ErrNewerFormat)
+	}
 	if flags&rfPathIsURL != 0 {
 		r.Path = urlPath(u)
 	}
@@ -172,6 +210,76 @@ func (r *Resource) decode(u site.URL, b []byte) error {
 		return fmt.Errorf("record of %s: %w: short value", u, ErrDamaged)
 	}
 	return nil
+}
+
+// more is the second byte of flags.
+func (r *Resource) more() (f byte) {
+	if r.NoETag {
+		f |= rmNoETag
+	}
+	if r.NoDate {
+		f |= rmNoDate
+	}
+	if r.Recent != 0 || r.Observed != 0 {
+		f |= rmObserved
+	}
+	if r.Volatile != (volatile.Rule{}) {
+		f |= rmVolatile
+	}
+	if r.Expires != 0 {
+		f |= rmExpires
+	}
+	return f
+}
+
+func (r *Resource) appendMore(b []byte, more byte) []byte {
+	if more&rmObserved != 0 {
+		b = binary.AppendUvarint(b, uint64(r.Recent))
+		b = binary.AppendUvarint(b, uint64(r.Observed))
+	}
+	if more&rmVolatile != 0 {
+		n := len(r.Volatile.Templates)
+		for n > 0 && r.Volatile.Templates[n-1] == 0 {
+			n--
+		}
+		b = append(b, byte(n), r.Volatile.Seen, r.Volatile.Held)
+		for _, t := range r.Volatile.Templates[:n] {
+			b = binary.LittleEndian.AppendUint64(b, t)
+		}
+	}
+	if more&rmExpires != 0 {
+		b = binary.AppendUvarint(b, uint64(r.Expires))
+	}
+	return b
+}
+
+// decodeMore reports whether it knows all of what follows.
+func (r *Resource) decodeMore(d *decoder) bool {
+	more := d.byte()
+	if more >= rmUnknown {
+		return false
+	}
+	r.NoETag, r.NoDate = more&rmNoETag != 0, more&rmNoDate != 0
+	if more&rmObserved != 0 {
+		r.Recent, r.Observed = uint16(d.uvarint()), int(d.uvarint())
+	}
+	if more&rmVolatile != 0 {
+		n := int(d.byte())
+		r.Volatile.Seen, r.Volatile.Held = d.byte(), d.byte()
+		if n > len(r.Volatile.Templates) {
+			d.bad = true
+			return true
+		}
+		for i := range n {
+			if v := d.take(8); v != nil {
+				r.Volatile.Templates[i] = binary.LittleEndian.Uint64(v)
+			}
+		}
+	}
+	if more&rmExpires != 0 {
+		r.Expires = int64(d.uvarint())
+	}
+	return true
 }
 
 func appendString(b []byte, s string) []byte {

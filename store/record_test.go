@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"mirrord/internal/volatile"
 	"mirrord/site"
 )
 
@@ -27,6 +28,10 @@ func drawResource(t *rapid.T) Resource {
 		Depth: rapid.Int().Draw(t, "depth"), Requis: rapid.Bool().Draw(t, "requis"), NoFollow: rapid.Bool().Draw(t, "nofollow"), ShapeNew: rapid.Bool().Draw(t, "shapenew"),
 		Body: BodyKind(rapid.IntRange(0, 2).Draw(t, "body")), Format: rapid.Uint8().Draw(t, "format"),
 	}
+	r.NoETag, r.NoDate = rapid.Bool().Draw(t, "noetag"), rapid.Bool().Draw(t, "nodate")
+	r.Recent, r.Observed, r.Expires = rapid.Uint16().Draw(t, "recent"), rapid.IntMin(0).Draw(t, "observed"), rapid.Int64Min(0).Draw(t, "expires")
+	r.Volatile = volatile.Rule{Seen: rapid.Uint8().Draw(t, "seen"), Held: rapid.Uint8().Draw(t, "held")}
+	copy(r.Volatile.Templates[:], rapid.SliceOfN(rapid.Uint64(), 0, 8).Draw(t, "templates"))
 	if r.Body != NoBody {
 		r.Fetched, r.Size, r.Shape = rapid.Int64().Draw(t, "fetched"), rapid.Int64Min(0).Draw(t, "size"), rapid.Uint32().Draw(t, "shape")
 		r.Modified = rapid.Int64().Draw(t, "modified")
@@ -58,8 +63,39 @@ func TestRecordRoundTrip(t *testing.T) {
 	})
 }
 
+// A record as format 1 wrote it, and one of a format to come.
+func TestRecordOfOtherFormats(t *testing.T) {
+	first := []byte("\x01\x05\x01\x01\x01\x07\xc8\x01\xe8\x07\x01\x00\x00\x00\x00\x00\x01\x00\x00\x00" + strings.Repeat("d", 32) +
+		"\xe8\x07\x00\x03\x00\x09text/html\x00\x03\"e\"\x00\x01\x02\x03")
+	want := Resource{ID: 7, URL: testURL(1), Outcome: site.Fetched, Status: 200, Checked: 1000, Run: 1, InSet: true, Fetched: 1000, MIME: "text/html", ETag: "\"e\"",
+		Size: 3, Format: 1, Body: PackBody, At: Place{1, 2, 3}, Changed: 1, Path: "dir1/page1.html"}
+	copy(want.Digest[:], strings.Repeat("d", 32))
+	var got Resource
+	if err := got.decode(testURL(1), first); err != nil || got != want {
+		t.Errorf("%v\n%+v\n%+v", err, got, want)
+	}
+	if b := want.append(nil); !bytes.Equal(b, first) {
+		t.Errorf("a record without the new fields is written as %q", b)
+	}
+	next := want
+	next.NoETag = true
+	b := next.append(nil)
+	for i := range b {
+		if b[i] == rmNoETag && i > 5 {
+			b[i] = 0x80 | rmNoETag
+			if err := got.decode(testURL(1), b); errors.Is(err, ErrNewerFormat) {
+				return
+			}
+			b[i] = rmNoETag
+		}
+	}
+	t.Error("flags of a newer format are read")
+}
+
 func FuzzRecord(f *testing.F) {
 	r := Resource{ID: 7, URL: testURL(1), Path: "dir1/page1.html", Body: PackBody, MIME: "text/html", At: Place{1, 2, 3}}
+	f.Add(testURL(1).String(), r.append(nil))
+	r.Recent, r.Observed, r.Expires, r.Volatile.Templates[1], r.NoETag = 5, 9, 1, 2, true
 	f.Add(testURL(1).String(), r.append(nil))
 	f.Add("", []byte{1, 0xff, 0, 0})
 	f.Fuzz(func(t *testing.T, u string, b []byte) {

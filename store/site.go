@@ -25,6 +25,7 @@ var (
 	bJournal   = []byte("journal")   // sequence -> batch of an unfinished run
 	bHistory   = []byte("history")   // version, big endian, then resource key -> the record before that version; empty: there was none
 	bVersions  = []byte("versions")  // number -> Version as JSON
+	bObserved  = []byte("observed")  // number of a run -> Observation
 	bScripts   = []byte("scripts")   // number -> zstd of the edit script against the version before
 )
 
@@ -186,7 +187,12 @@ func (s *Site) start() error {
 		if err := check(tx); err != nil {
 			return err
 		}
-		for _, b := range [][]byte{bResources, bLinks, bJournal, bHistory, bVersions, bScripts} {
+		if m := tx.Bucket(bMeta); be32(m.Get(kFormat)) < FormatVersion { // from now on records of this format may come in
+			if err := m.Put(kFormat, binary.BigEndian.AppendUint32(nil, FormatVersion)); err != nil {
+				return err
+			}
+		}
+		for _, b := range [][]byte{bResources, bLinks, bJournal, bHistory, bVersions, bScripts, bObserved} {
 			if _, err := tx.CreateBucketIfNotExists(b); err != nil {
 				return err
 			}

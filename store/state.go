@@ -18,7 +18,8 @@ import (
 // FormatVersion is the version of the on-disk format.
 //
 //	1  first
-const FormatVersion = 1
+//	2  records may have more fields: validators, observations, what always changes, lifetime. Format 1 is read as it is
+const FormatVersion = 2
 
 // Options say how a state is opened. The zero value is what a daemon wants.
 type Options struct {

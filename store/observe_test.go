@@ -1,0 +1,157 @@
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+
+	bolt "go.etcd.io/bbolt"
+	"pgregory.net/rapid"
+)
+
+func idsOf(ids ...uint32) (s IDs) {
+	for _, id := range ids {
+		s.Add(id)
+	}
+	return s
+}
+
+func TestObservationRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		set := func(name string) IDs {
+			ids := rapid.SliceOfDistinct(rapid.OneOf(rapid.Uint32Max(100), rapid.Uint32(), rapid.Just(uint32(math.MaxUint32))), func(v uint32) uint32 { return v }).Draw(t, name)
+			slices.Sort(ids)
+			s := idsOf(ids...)
+			if got := slices.Collect(s.All()); !slices.Equal(got, ids) || s.Len() != len(ids) {
+				t.Fatalf("%v has %v", s, got)
+			}
+			for _, id := range ids {
+				if !s.Has(id) || s.Has(id+1) != slices.Contains(ids, id+1) {
+					t.Fatalf("%v about %d", s, id)
+				}
+			}
+			return s
+		}
+		want := Observation{Run: 7, Time: rapid.Int64Min(0).Draw(t, "time"), Version: rapid.IntMin(0).Draw(t, "version"), Complete: rapid.Bool().Draw(t, "complete"),
+			Asked: set("asked"), Spared: set("spared"), Changed: set("changed"), Entered: set("entered"), Left: set("left")}
+		b := want.append(nil)
+		var got Observation
+		if err := got.decode(7, b); err != nil || !reflect.DeepEqual(got, want) {
+			t.Fatalf("%v\n%+v\n%+v", err, got, want)
+		}
+		for n := range b {
+			if err := got.decode(7, b[:n]); !errors.Is(err, ErrDamaged) {
+				t.Fatalf("%d of %d bytes: %v", n, len(b), err)
+			}
+		}
+	})
+}
+
+func FuzzObservation(f *testing.F) {
+	o := Observation{Time: 1, Asked: idsOf(0, 1, 2, 5), Changed: idsOf(math.MaxUint32)}
+	f.Add(o.append(nil))
+	f.Add([]byte{1, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x0f})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var o Observation
+		if err := o.decode(1, b); err != nil {
+			return
+		}
+		for _, s := range [...]IDs{o.Asked, o.Spared, o.Changed, o.Entered, o.Left} {
+			last := int64(-1)
+			for _, x := range s {
+				if int64(x.First) <= last || x.Last < x.First {
+					t.Fatalf("%v", s)
+				}
+				last = int64(x.Last)
+			}
+		}
+	})
+}
+
+func TestObservationsAreKept(t *testing.T) {
+	dir := t.TempDir()
+	st, s := openTest(t, dir, Options{Volatile: true})
+	first := Observation{Run: 1, Time: 100, Asked: idsOf(0, 1, 2), Entered: idsOf(0, 1, 2)}
+	part := Observation{Run: 2, Time: 200, Asked: idsOf(0)}
+	whole := Observation{Run: 2, Time: 210, Version: 2, Complete: true, Asked: idsOf(0, 2), Spared: idsOf(1), Changed: idsOf(2)}
+	for _, o := range []*Observation{&first, &part, &whole} {
+		if err := s.AddObservation(o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	closeTest(t, st, s)
+	_, s = openTest(t, dir, Options{Volatile: true})
+	var got []Observation
+	if err := s.Observations(func(o *Observation) error { got = append(got, *o); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if want := []Observation{first, whole}; !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v\nwant %+v", got, want)
+	}
+}
+
+// A site of format 1 is opened, and is of this format from then on.
+func TestOlderFormat(t *testing.T) {
+	dir := t.TempDir()
+	st, s := openTest(t, dir, Options{Volatile: true})
+	commit(t, s, 0, newURLs(0, 1), document(t, s, 0, "body"))
+	foldAll(t, s, 1)
+	err := s.db.Update(func(tx *bolt.Tx) error {
+		return errors.Join(tx.DeleteBucket(bObserved), tx.Bucket(bMeta).Put(kFormat, binary.BigEndian.AppendUint32(nil, 1)))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeTest(t, st, s)
+	st, err = OpenState(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err = st.ReadSite("x"); err != nil { // reading changes nothing
+		t.Fatal(err)
+	}
+	if err := s.Observations(func(*Observation) error { return errors.New("there is one") }); err != nil {
+		t.Error(err)
+	}
+	closeTest(t, st, s)
+	_, s = openTest(t, dir, Options{Volatile: true})
+	if len(resources(t, s)) != 1 {
+		t.Error("the record is lost")
+	}
+	if err := s.AddObservation(&Observation{Run: 1}); err != nil {
+		t.Error(err)
+	}
+	err = s.db.View(func(tx *bolt.Tx) error {
+		if v := be32(tx.Bucket(bMeta).Get(kFormat)); v != FormatVersion {
+			t.Errorf("format %d", v)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// BenchmarkObservation tells what a run over 100 000 URLs costs of which one in a hundred changed.
+func BenchmarkObservation(b *testing.B) {
+	const n = 100_000
+	o := Observation{Run: 1, Time: 1.8e9, Version: 40}
+	r := rand.New(rand.NewPCG(1, 2))
+	for id := range uint32(n) {
+		o.Asked.Add(id)
+		if r.IntN(100) == 0 {
+			o.Changed.Add(id)
+		}
+	}
+	var v []byte
+	for b.Loop() {
+		v = o.append(v[:0])
+	}
+	quiet := Observation{Run: 1, Time: 1.8e9, Version: 40, Asked: o.Asked}
+	b.ReportMetric(float64(len(v))/float64(o.Changed.Len()), "bytes/change")
+	b.ReportMetric(float64(len(quiet.append(nil))), "bytes/quiet-run")
+}
