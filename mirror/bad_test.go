@@ -17,9 +17,9 @@ import (
 
 // impatient are settings under which no misbehaviour takes long.
 const impatient = `
-polite.header_timeout = "400ms"
-polite.idle_timeout = "400ms"
-polite.total_timeout = "2s"
+polite.header_timeout = "300ms"
+polite.idle_timeout = "300ms"
+polite.total_timeout = "1s"
 limits.max_body = "2MB"
 limits.max_time = "30s"
 `

@@ -1,6 +1,7 @@
 package mirror_test
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"net/http"
@@ -206,7 +207,7 @@ func TestLesson05ReaderSeesOneVersion(t *testing.T) {
 	wantVerdict(t, m.Run(), mirror.Complete, true)
 
 	// The readers open the published tree and read all of it, over and over. A tree is reused two versions later, so a reader that is
-	// slower than a whole run may find changed files; here it compares the link before and after.
+	// slower than a whole run may find changed files: it looks at the link and at what it leads to before and after.
 	var stop atomic.Bool
 	var wg sync.WaitGroup
 	var whole atomic.Int64
@@ -219,6 +220,7 @@ func TestLesson05ReaderSeesOneVersion(t *testing.T) {
 					t.Error(err)
 					return
 				}
+				meta, _ := os.ReadFile(filepath.Join(current, "phm.json"))
 				seen := map[string]bool{}
 				for i := range pages {
 					b, err := os.ReadFile(filepath.Join(filepath.Dir(current), target, fmt.Sprintf("v%02d.html", i)))
@@ -229,7 +231,8 @@ func TestLesson05ReaderSeesOneVersion(t *testing.T) {
 					_, version, _ := strings.Cut(string(b), "version ")
 					seen[version] = true
 				}
-				if after, _ := os.Readlink(current); after != target {
+				now, _ := os.ReadFile(filepath.Join(current, "phm.json"))
+				if after, _ := os.Readlink(current); after != target || !bytes.Equal(now, meta) {
 					continue // a run was published meanwhile; the next one may already write here
 				}
 				if len(seen) != 1 {
