@@ -187,7 +187,7 @@ func (d *demo) end(ctx context.Context, st *store.State, url string) error {
 		return err
 	}
 	archive := filepath.Join(d.dir, demoName+".phm")
-	if err := exportTree(root, archive, formatPHM); err != nil {
+	if err := exportTree(root.FS(), archive, formatPHM); err != nil {
 		return err
 	}
 	fi, err := os.Stat(archive)

@@ -141,6 +141,19 @@ func (a *app) mustState() (*store.State, error) {
 	return st, nil
 }
 
+// mustWriteState is mustState for commands that change sites: they wait a moment for those that only look.
+func (a *app) mustWriteState() (*store.State, error) {
+	st, err := a.mustState()
+	if err != nil {
+		return nil, err
+	}
+	dir := st.Dir
+	if err := st.Close(); err != nil {
+		return nil, err
+	}
+	return store.OpenState(dir, store.Options{Wait: lookWait})
+}
+
 // openTree opens the published tree of a site. It does so also while a run writes the site: the published tree is not the one
 // that a run works on.
 func openTree(st *store.State, name string) (*os.Root, error) {

@@ -69,7 +69,7 @@ func (a *app) getKept(ctx context.Context, j *job.Job, out string) error {
 		return err
 	}
 	defer root.Close()
-	return exportTree(root, out, formatOf(out))
+	return exportTree(root.FS(), out, formatOf(out))
 }
 
 // finishedFor is how long a complete mirror that could not be moved to its place is taken for what was asked.

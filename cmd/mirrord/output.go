@@ -35,10 +35,10 @@ func formatOf(name string) string {
 	return formatDir
 }
 
-// exportTree writes a published tree to out. Files appear whole or not at all; a directory is brought up to date in place.
-func exportTree(root *os.Root, out, format string) error {
+// exportTree writes the tree of a version to out. Files appear whole or not at all; a directory is brought up to date in place.
+func exportTree(tree fs.FS, out, format string) error {
 	if format == formatDir {
-		return syncDir(root, out)
+		return syncDir(tree, out)
 	}
 	if err := replaceable(out, format); err != nil {
 		return err
@@ -48,7 +48,7 @@ func exportTree(root *os.Root, out, format string) error {
 		return err
 	}
 	defer f.Cleanup() // nothing to do once it is in place
-	if err := pack(f, root.FS(), format, strings.TrimSuffix(filepath.Base(out), "."+format)); err != nil {
+	if err := pack(f, tree, format, strings.TrimSuffix(filepath.Base(out), "."+format)); err != nil {
 		return fmt.Errorf("export to %s: %w", out, err)
 	}
 	return f.CloseAtomicallyReplace()
@@ -105,7 +105,7 @@ func place(s *store.Site, out string) error {
 			return err
 		}
 		defer root.Close()
-		return exportTree(root, out, format)
+		return exportTree(root.FS(), out, format)
 	}
 	tree, err := filepath.EvalSymlinks(filepath.Join(s.Dir(), "current"))
 	if err != nil {

@@ -50,6 +50,8 @@ func TestScript(t *testing.T) {
 			"exits": cmdExits,
 			"site":  cmdSite,
 			"poke":  cmdPoke,
+
+			"appendto": cmdAppend,
 		},
 	})
 }
@@ -113,4 +115,15 @@ func cmdPoke(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	ts.Check(os.Remove(name)) // it may be another name of a stored file
 	ts.Check(os.WriteFile(name, append(data, '!'), 0o644))
+}
+
+// cmdAppend appends a file to another: appendto FILE OTHER
+func cmdAppend(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: appendto FILE OTHER")
+	}
+	name := ts.MkAbs(args[0])
+	data, err := os.ReadFile(name)
+	ts.Check(err)
+	ts.Check(os.WriteFile(name, append(data, ts.ReadFile(args[1])...), 0o644))
 }

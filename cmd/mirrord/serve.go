@@ -83,7 +83,7 @@ func (a *app) serve(ctx context.Context, names []string, f serveFlags) error {
 		return err
 	}
 	defer st.Close()
-	sites := web.NewStore(st, nil, nil)
+	sites := web.NewStore(st, keptVersions{st}, nil)
 	defer sites.Close()
 	for _, name := range names {
 		if _, err := sites.Site(name); err != nil {

@@ -11,10 +11,10 @@ import (
 	"mirrord/phm"
 )
 
-// syncDir brings a PHM directory up to date with a published tree, or makes it. Only files that differ are written, each aside and
+// syncDir brings a PHM directory up to date with the tree of a version, or makes it. Only files that differ are written, each aside and
 // then renamed; files that left the mirror are removed; phm.files and phm.json come last. Files that are no part of the mirror that
 // stood there are left alone.
-func syncDir(src *os.Root, out string) error {
+func syncDir(src fs.FS, out string) error {
 	if err := checkOutput(out); err != nil {
 		return err
 	}
@@ -30,7 +30,7 @@ func syncDir(src *os.Root, out string) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("read the mirror at %s: %w", out, err)
 	}
-	now, err := tableOf(src.FS())
+	now, err := tableOf(src)
 	if err != nil {
 		return err
 	}
@@ -84,8 +84,8 @@ func tableOf(fsys fs.FS) (map[string]content, error) {
 }
 
 // sameFile reports whether the copy looks untouched since it was made: a regular file of the same size and time.
-func sameFile(src, dst *os.Root, p string) bool {
-	a, err := src.Stat(p)
+func sameFile(src fs.FS, dst *os.Root, p string) bool {
+	a, err := fs.Stat(src, p)
 	if err != nil {
 		return false
 	}
@@ -109,7 +109,7 @@ func removeFile(dst *os.Root, p string) error {
 // tempName is the name of a file that is not whole yet; no mirror path looks like it (a leading dot is escaped in those).
 const tempName = ".mirrord-part"
 
-func copyFile(src, dst *os.Root, p string) error {
+func copyFile(src fs.FS, dst *os.Root, p string) error {
 	in, err := src.Open(p)
 	if err != nil {
 		return err
