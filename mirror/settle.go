@@ -11,6 +11,7 @@ import (
 // settle moves what retrieval found into the records that are kept, with mirror paths for what is new, and decides what a
 // complete run no longer reaches.
 func (r *run) settle(j *judgement, retrieved bool) error {
+	r.choosePrimary()
 	r.assignNames()
 	fold := r.folding()
 	if err := r.site.Fold(fold); err != nil {
@@ -40,6 +41,23 @@ func (r *run) settle(j *judgement, retrieved bool) error {
 	r.state.Retrieved = retrieved && j.left == 0 && j.verdict == Complete
 	r.state.Requests += int(r.stats.requests.Load())
 	return r.site.SetRun(r.state)
+}
+
+// choosePrimary decides whose files lie at the root of the tree: the origin to which the first entry point leads, so that a site that is
+// named without https or www is not a folder of its own mirror. What the first version chose stays, because mirror paths do.
+func (r *run) choosePrimary() {
+	if root, err := r.site.Current(); err == nil {
+		defer root.Close()
+		if m, err := phm.OpenMeta(root.FS()); err == nil && m.Primary != "" {
+			r.layout.Primary = m.Primary
+		}
+		return
+	}
+	if id, ok := r.table.find([]byte(r.seeds[0].String())); ok {
+		if f, in := r.table.final(id); in {
+			r.layout.Primary = r.table.urlOf(f).Origin()
+		}
+	}
 }
 
 // folding says how the journal becomes records: URLs that still wait are kept as such, mirror paths are those of the table.

@@ -91,6 +91,9 @@ func (r *run) judgeSeeds(j *judgement) {
 			continue
 		}
 		what := fmt.Sprintf("the entry point %s: %s", u, r.outcomeText(id))
+		if e := t.at(id); e.outcome == site.Redirected && e.target == 0 {
+			what += "; is that the url to give, or should the scope take it in?"
+		}
 		switch {
 		case t.at(id).outcome == site.Failed:
 			j.partial("%s", what)
