@@ -239,7 +239,7 @@ func (r *run) document(now, old *store.Resource, body []byte, linkHeader []strin
 	done := &store.Done{Linked: true}
 	if format == relocate.Unknown {
 		if isMap {
-			done.Targets = p.targets()
+			done.Targets = p.targets(nil)
 		}
 		if err := r.o.State.Blobs.Put(now.Digest, body, mtime(now)); err != nil {
 			r.stop(err)
@@ -291,7 +291,10 @@ func (r *run) document(now, old *store.Resource, body []byte, linkHeader []strin
 		return
 	}
 	now.Body = store.PackBody
-	done.Targets = p.targets()
+	done.Targets = p.targets(p.cands)
+	if p.unnumbered(r) {
+		done.Targets = append(done.Targets, store.Unnumbered)
+	}
 	r.kept(now, old, done)
 }
 
@@ -460,11 +463,28 @@ func (p *processor) assign() {
 	}
 }
 
-// targets returns the numbers of all candidates that have one, sorted, each once.
-func (p *processor) targets() []uint32 {
+// unnumbered reports whether the document names a URL of the scope that has no number: when another page leads to it one day, the
+// document must be relocated again.
+func (p *processor) unnumbered(r *run) bool {
+	for i := range p.cands {
+		if c := &p.cands[i]; p.ids[i] < 0 && !c.follow {
+			if ok, _ := r.allowed(site.Canonical(string(c.url)), c.kind); ok {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// targets returns the numbers of all candidates that have one, sorted, each once, and as a store.Mention those that are not followed.
+func (p *processor) targets(cs []candidate) []uint32 {
 	out := make([]uint32, 0, len(p.ids))
-	for _, id := range p.ids {
-		if id >= 0 {
+	for i, id := range p.ids {
+		switch {
+		case id < 0:
+		case i < len(cs) && !cs[i].follow:
+			out = append(out, uint32(id)|store.Mention)
+		default:
 			out = append(out, uint32(id))
 		}
 	}

@@ -256,7 +256,7 @@ func (r *run) markAffected() (bool, error) {
 			return nil
 		}
 		store.Targets(targets, func(to uint32) bool {
-			if isMoved(to) {
+			if to == store.Unnumbered || isMoved(to&^store.Mention) {
 				t.at(id).flags |= fDirty
 				return false
 			}

@@ -72,7 +72,10 @@ func (x *world) document(p string) mirrortest.Page {
 	for range 1 + x.rnd.IntN(4) {
 		fmt.Fprintf(&b, "<a href=%q>x</a> <img src=%q>\n", x.any()+"#f", x.any())
 	}
-	fmt.Fprintf(&b, "<link rel=stylesheet href=%q>", x.any())
+	fmt.Fprintf(&b, "<link rel=stylesheet href=%q> <a rel=nofollow href=%q>n</a> <link rel=canonical href=%q>", x.any(), x.any(), x.any())
+	if x.rnd.IntN(8) == 0 {
+		b.WriteString("<meta name=robots content=nofollow>")
+	}
 	page := mirrortest.HTML(fmt.Sprint("Page ", x.n), b.String())
 	page.NoTag = x.rnd.IntN(4) == 0
 	return page

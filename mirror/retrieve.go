@@ -127,7 +127,7 @@ func (r *run) enqueueKnown() {
 			p = prioRequisite
 		case e.outcome == site.Pending:
 			p = prioNew
-		case e.flags&fInSet != 0, e.outcome == site.Failed, e.outcome == site.Redirected:
+		case e.flags&fInSet != 0, e.outcome == site.Failed, e.target > 0:
 		default:
 			continue
 		}

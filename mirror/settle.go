@@ -144,7 +144,10 @@ func (r *run) dropUnreached(j *judgement) error {
 	var lost []uint32
 	live, dropped := 0, 0
 	for id := uint32(0); id < t.n; id++ {
-		if t.at(id).flags&fInSet == 0 {
+		if e := t.at(id); e.flags&fInSet == 0 {
+			if e.target > 0 && reached[id/64]&(1<<(id%64)) == 0 {
+				lost = append(lost, id) // a redirect is no file: it costs a request and nothing is lost with it
+			}
 			continue
 		}
 		published := t.at(id).flags&fMoved == 0 // what an unfinished run fetched and nobody saw is no loss
@@ -169,7 +172,7 @@ func (r *run) dropUnreached(j *judgement) error {
 		r.leave(rec)
 		rec.Reason = "nothing in the mirror links to it any more"
 		e := t.at(rec.ID)
-		e.flags = e.flags&^fInSet | fMoved
+		e.flags, e.target = e.flags&^fInSet|fMoved, 0
 	})
 }
 

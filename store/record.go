@@ -334,6 +334,13 @@ func (d *decoder) bytes() []byte {
 	return d.take(int(n))
 }
 
+// Mention is added to the number of a URL that a document names and does not lead to: rel=nofollow, rel=canonical. Relocation needs to
+// know of it; whether the URL is reached does not depend on it. Such numbers are greater than all others.
+const Mention uint32 = 1 << 31
+
+// Unnumbered stands last in the list of a document that names URLs which have no number, because nothing leads to them yet.
+const Unnumbered = ^uint32(0)
+
 // AppendTargets encodes the distinct URL numbers that a document links to. The numbers must be sorted; repeats are dropped.
 func AppendTargets(b []byte, ids []uint32) []byte {
 	prev := uint32(0)
