@@ -17,7 +17,7 @@ func rows() map[string]Row {
 
 		"fetch": 3, "store": 3,
 
-		"near": 2, "replica": 2,
+		"near": 2, "replica": 2, "internal/diff": 2,
 
 		"evolution": 1, "relocate": 1, "phm": 1, "robots": 1, "job": 1, "listing": 1, "internal/volatile": 1,
 
