@@ -11,10 +11,10 @@ import (
 
 // Limits of what is compared line by line. Beyond them two files are only said to differ.
 const (
-	MaxBytes   = 8 << 20 // of each file
-	maxLines   = 500_000 // of both; the library has a character for each distinct line, and there are about 1.1 million characters
-	maxRefined = 2000    // bytes of a line in which the changed words are looked for
-	maxPairs   = 200     // lines in which they are looked for
+	MaxBytes   = 8 << 20               // of each file
+	maxLines   = 500_000               // of both; the library has a character for each distinct line, and there are about 1.1 million characters
+	maxRefined = 2000                  // bytes of a line in which the changed words are looked for
+	maxPairs   = 200                   // lines in which they are looked for
 	refineTime = 10 * time.Millisecond // for one of them
 )
 
