@@ -176,7 +176,8 @@ func accessKeys() []Key {
 
 func resultKeys() []Key {
 	return []Key{
-		{Name: "publish.keep", Later: true, Type: "keep rule", Example: `"within 90d, yearly 5"`, Doc: `Which versions stay: all, a number, or terms such as last 7, within 90d, daily 14, weekly 8, monthly 24, yearly 10. The current version always stays.`,
+		{Name: "publish.keep", Type: "keep rule", Example: `"within 90d, yearly 5"`, Doc: `Which versions stay: all, a number, or terms such as last 7, within 90d, daily 14, weekly 8, monthly 24, yearly 10. The current version always stays. Applied after each version that is published, by the hours, days and weeks of timezone; mirrord gc applies it too, and frees the space.`,
+			Risk:  "A version that is dropped cannot be had back.",
 			field: func(j *Job) any { return &j.Publish.Keep }, check: func(j *Job) error { _, err := ParseKeep(j.Publish.Keep); return err }},
 		{Name: "publish.dir", Type: "path", Example: `"/srv/www/samba"`, Doc: "A symbolic link that always leads to the current version, for a web server to point at. Absolute; what is there and is no such link is left alone.",
 			field: func(j *Job) any { return &j.Publish.Dir }, check: checkPublishDir},

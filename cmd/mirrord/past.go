@@ -87,6 +87,9 @@ func webVersion(v *store.Version) web.Version {
 // Open opens a version.
 func (k keptVersions) Open(_ context.Context, name string, number int) (web.KeptTree, error) {
 	p, err := openPast(k.st, name, number)
+	if errors.Is(err, store.ErrNoVersion) {
+		return nil, fmt.Errorf("%w: %w", web.ErrNoVersion, err) // dropped since the server last looked
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -13,6 +14,7 @@ import (
 
 	"mirrord/internal/mirrortest"
 	"mirrord/store"
+	"mirrord/web"
 )
 
 // ask makes a request without following redirects.
@@ -174,7 +176,7 @@ func TestKeptTreeAfterCollection(t *testing.T) {
 	if err != nil || !strings.Contains(string(got), "This is version 3.") {
 		t.Errorf("%v: %.100q", err, got)
 	}
-	if _, err := (keptVersions{st}).Open(t.Context(), "test", 1); err == nil {
+	if _, err := (keptVersions{st}).Open(t.Context(), "test", 1); !errors.Is(err, web.ErrNoVersion) {
 		t.Error("a version that was dropped can be opened")
 	}
 }

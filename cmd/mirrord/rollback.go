@@ -86,7 +86,16 @@ func versionBefore(s *store.Site, number int) (int, error) {
 	return number, nil
 }
 
-// noVersion says that a version is not kept.
-func noVersion(name string, number int) error {
-	return fmt.Errorf("%s has no version %d; mirrord versions %s lists them", name, number, name)
+// noVersionError says that a version is not kept. It is a store.ErrNoVersion.
+type noVersionError struct {
+	name   string
+	number int
 }
+
+func noVersion(name string, number int) error { return &noVersionError{name, number} }
+
+func (e *noVersionError) Error() string {
+	return fmt.Sprintf("%s has no version %d; mirrord versions %s lists them", e.name, e.number, e.name)
+}
+
+func (e *noVersionError) Is(target error) bool { return target == store.ErrNoVersion }
