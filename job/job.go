@@ -30,6 +30,7 @@ type Job struct {
 	Programs Programs
 	Limits   Limits
 	Polite   Polite
+	Evidence Evidence
 	Auth     Auth
 	TLS      TLS
 	Publish  Publish
@@ -122,6 +123,13 @@ type Polite struct {
 	HTTP2          bool
 }
 
+// Evidence says what spares requests for resources that a run knows already.
+type Evidence struct {
+	Listings bool // time and size in a directory listing
+	Sitemaps bool // lastmod in a sitemap
+	Expiry   bool // the lifetime that the site named in its answer
+}
+
 // Auth is what the job shows to the site. Credentials are only sent to the origins of URLs.
 type Auth struct {
 	User              string
@@ -184,7 +192,8 @@ func Default(urls ...string) *Job {
 			ConnectTimeout: 10 * time.Second, HeaderTimeout: 30 * time.Second, IdleTimeout: 30 * time.Second, TotalTimeout: 6 * time.Hour,
 			MinRate: 100, HTTP2: true,
 		},
-		Publish: Publish{Keep: "last 7, weekly 8, monthly 24"},
+		Evidence: Evidence{Listings: true, Sitemaps: true},
+		Publish:  Publish{Keep: "last 7, weekly 8, monthly 24"},
 	}
 }
 

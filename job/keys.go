@@ -31,13 +31,13 @@ func (k Key) Table() (table, leaf string) { return cutLast(k.Name) }
 
 // Tables returns the tables of a job file in the order of the reference; the first, "", is the top level.
 func Tables() []string {
-	return []string{"", "scope", "programs", "limits", "polite", "auth", "tls", "publish", "notify"}
+	return []string{"", "scope", "programs", "limits", "polite", "evidence", "auth", "tls", "publish", "notify"}
 }
 
 // Keys returns every key of a job file in the order of the reference.
 func Keys() []Key {
 	var all []Key
-	for _, part := range [][]Key{topKeys(), scopeKeys(), limitKeys(), politeKeys(), accessKeys(), resultKeys()} {
+	for _, part := range [][]Key{topKeys(), scopeKeys(), limitKeys(), politeKeys(), evidenceKeys(), accessKeys(), resultKeys()} {
 		all = append(all, part...)
 	}
 	return all
@@ -152,6 +152,20 @@ func politeKeys() []Key {
 		{Name: "polite.allow_private", Type: "true or false", Example: "true", Doc: "Reach loopback, private and link-local addresses on hosts that url does not name.",
 			Risk: "A hostile page can then make the mirror host ask its own network and publish the answer.", field: func(j *Job) any { return &j.Polite.AllowPrivate }},
 		{Name: "polite.http2", Type: "true or false", Example: "false", Doc: "Use HTTP/2 where the server offers it.", field: func(j *Job) any { return &j.Polite.HTTP2 }},
+	}
+}
+
+func evidenceKeys() []Key {
+	return []Key{
+		{Name: "evidence.listings", Type: "true or false", Example: "false",
+			Doc:  "A directory listing of the server that shows the same time and size as before spares the requests for its files. Some files are asked all the same, and a listing that hides a change is not believed for some runs.",
+			Risk: "A file that changes without its time and size is seen only when it is its turn to be asked.", field: func(j *Job) any { return &j.Evidence.Listings }},
+		{Name: "evidence.sitemaps", Type: "true or false", Example: "false",
+			Doc:  "A page for which the sitemap shows the same lastmod as before is not asked. Some pages are asked all the same, and a sitemap that hides a change is not believed for some runs. Without it sitemaps still tell which pages there are.",
+			Risk: "A page whose lastmod is not kept up is seen only when it is its turn to be asked.", field: func(j *Job) any { return &j.Evidence.Sitemaps }},
+		{Name: "evidence.expiry", Type: "true or false", Example: "true",
+			Doc:  "What the site said will stay as it is for a time (max-age of Cache-Control, Expires) is not asked before that time is over. Some of it is asked all the same, and lifetimes that prove wrong are not believed for some runs.",
+			Risk: "Many sites name lifetimes without thought; a change is seen only after them.", field: func(j *Job) any { return &j.Evidence.Expiry }},
 	}
 }
 
