@@ -17,6 +17,7 @@ func (r *run) answer(ctx context.Context, rec *store.Resource, host string, res 
 		r.fail(rec, host, err.Error(), fetch.Transient(err), weighNoAnswer)
 	case res.NotModified && rec.Body != store.NoBody:
 		r.trouble(host, "", 0)
+		rec.Volatile, rec.Expires = rec.Volatile.Same(), r.expires(res)
 		r.unchanged(ctx, rec)
 	case res.Kept && s == 200 || res.Kept && s == 203:
 		r.trouble(host, "", 0)
@@ -109,6 +110,7 @@ func (r *run) leave(rec *store.Resource) {
 // unchanged records that the body of an earlier run is still right. Its links come from the store.
 func (r *run) unchanged(ctx context.Context, rec *store.Resource) {
 	rec.Outcome, rec.Failures, rec.Gone = site.Unchanged, 0, 0
+	rec.Observe(false)
 	if !rec.InSet {
 		rec.InSet, rec.Moved = true, r.version
 	}
@@ -207,7 +209,7 @@ func (r *run) redirect(rec *store.Resource, res *fetch.Result) {
 func (r *run) finish(d *store.Done) {
 	d.Run = r.state.Number
 	if d.InSet && (d.Outcome == site.Fetched || d.Outcome == site.Unchanged) {
-		if say := r.evidence.of(d.ID); d.Status != 0 || say != [evidenceKinds]uint64{} {
+		if say := r.evidence.of(d.ID); d.Status != 0 || say != [spokenKinds]uint64{} {
 			d.Evidence = say
 		}
 	}
@@ -218,6 +220,7 @@ func (r *run) finish(d *store.Done) {
 	t.mu.Lock()
 	e := t.at(d.ID)
 	e.outcome, e.target = d.Outcome, d.Target
+	e.seen |= seenOf(&d.Resource, e.flags&fInSet != 0)
 	e.flags |= fAnswered
 	e.mime = t.mime(d.MIME)
 	set := func(f uint8, on bool) {

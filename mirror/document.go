@@ -146,8 +146,9 @@ func (r *run) body(ctx context.Context, rec *store.Resource, res *fetch.Result, 
 	tags := robots.ParseXRobotsTag(res.RobotsTags(), r.product, r.now())
 	now := store.Resource{
 		ID: rec.ID, URL: rec.URL, Outcome: site.Fetched, Status: res.Status, Checked: rec.Checked, InSet: true, Fetched: rec.Checked,
-		MIME: res.MIME, Charset: res.Charset, ETag: res.ETag, LastModified: res.LastModified, Modified: modified(res.LastModified, r.now()),
+		MIME: res.MIME, Charset: res.Charset, ETag: res.ETag, LastModified: r.plausible(res), Modified: modified(res.LastModified, r.now()),
 		Referrer: rec.Referrer, Depth: rec.Depth, Requis: rec.Requis, Changed: rec.Changed, Moved: rec.Moved, Path: rec.Path,
+		Expires: r.expires(res), NoETag: rec.NoETag, NoDate: rec.NoDate, Recent: rec.Recent, Observed: rec.Observed, Volatile: rec.Volatile,
 	}
 	if r.job.ObeyRobots && tags.NoArchive {
 		r.forbidden(rec, "X-Robots-Tag says noarchive")
@@ -166,11 +167,20 @@ func (r *run) body(ctx context.Context, rec *store.Resource, res *fetch.Result, 
 	now.Size, now.Digest = int64(len(body)), sha256.Sum256(body)
 	r.stats.bytes.Add(now.Size)
 	// A resource that was not in the mirror, because it was gone or a redirect, has lost its list of links: it is scanned again.
-	if !r.rescan && rec.InSet && rec.Body != store.NoBody && rec.Digest == now.Digest && rec.MIME == now.MIME && rec.Charset == now.Charset && rec.NoFollow == now.NoFollow {
-		rec.ETag, rec.LastModified = now.ETag, now.LastModified
+	same := !r.rescan && rec.InSet && rec.Body != store.NoBody && rec.MIME == now.MIME && rec.Charset == now.Charset && rec.NoFollow == now.NoFollow
+	only, kept := false, false
+	switch {
+	case same && rec.Digest == now.Digest:
+		rec.Volatile, kept = rec.Volatile.Same(), true
+	case same:
+		only, kept = r.onlyVolatile(&now, rec, body)
+	}
+	if kept {
+		rec.ETag, rec.LastModified, rec.Expires = now.ETag, now.LastModified, now.Expires
 		r.unchanged(ctx, rec)
 		return
 	}
+	r.observe(&now, rec, only)
 	p := <-r.procs
 	defer func() { r.procs <- p }()
 	r.document(&now, rec, body, res.Links(), p)
@@ -218,6 +228,7 @@ func (r *run) blobBody(now, old *store.Resource, sink *bodySink) {
 	}
 	r.stats.bytes.Add(size)
 	now.Body, now.Digest, now.Size = store.BlobBody, d, size
+	r.observe(now, old, false)
 	r.kept(now, old, &store.Done{Linked: true})
 }
 

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,21 +30,24 @@ type evidenceKind int
 const (
 	byListing evidenceKind = iota
 	bySitemap
+	byExpiry
 	evidenceKinds
+	spokenKinds = byExpiry // of which something is said by somebody else: store.Resource.Evidence
 )
 
-func (k evidenceKind) String() string { return [...]string{"listing", "sitemap"}[k] }
+func (k evidenceKind) String() string { return [...]string{"listing", "sitemap", "expiry"}[k] }
 
 // reason is what explain says of a spared request.
 func (k evidenceKind) reason() string {
-	return [...]string{"not asked: its directory listing shows the same time and size", "not asked: the sitemap shows the same lastmod"}[k]
+	return [...]string{"not asked: its directory listing shows the same time and size", "not asked: the sitemap shows the same lastmod",
+		"not asked: the site said that it stays as it is for longer"}[k]
 }
 
 // evidence is what the sources of this run say. Safe for concurrent use.
 type evidence struct {
 	mu    sync.Mutex
-	say   [evidenceKinds]map[uint32]uint64 // by URL
-	spare [evidenceKinds][]uint32          // what is as it was
+	say   [spokenKinds]map[uint32]uint64 // by URL
+	spare [evidenceKinds][]uint32        // what is as it was
 	trust [evidenceKinds]trust
 }
 
@@ -71,7 +76,7 @@ func (r *run) distrust(k evidenceKind, u site.URL) error {
 	t := &r.evidence.trust[k]
 	t.Wrong++
 	t.Until = r.state.Number + 2<<min(t.Wrong, 8)
-	r.notes.add(fmt.Sprintf("changed although the %s said nothing of it: it is not believed until run %d", k, t.Until), u)
+	r.notes.add(fmt.Sprintf("changed although the %s said nothing of it: it is not believed until run %d", [...]string{"listing", "sitemap", "lifetime"}[k], t.Until), u)
 	v, err := json.Marshal(r.evidence.trust)
 	if err != nil {
 		return err
@@ -89,7 +94,7 @@ func (e *evidence) note(k evidenceKind, id uint32, hash uint64) {
 }
 
 // of returns what the sources say of a URL.
-func (e *evidence) of(id uint32) (out [evidenceKinds]uint64) {
+func (e *evidence) of(id uint32) (out [spokenKinds]uint64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for k := range e.say {
@@ -125,6 +130,9 @@ func (r *run) hear(k evidenceKind, id uint32, text string, agrees func(*store.Re
 
 // hearListing takes a directory listing as evidence.
 func (r *run) hearListing(l *listing.Listing, dir site.URL) error {
+	if !r.job.Evidence.Listings {
+		return nil
+	}
 	asked := r.now()
 	for _, e := range l.Entries {
 		text := e.Evidence()
@@ -154,6 +162,9 @@ func (r *run) hearListing(l *listing.Listing, dir site.URL) error {
 
 // hearSitemap takes a sitemap as evidence.
 func (r *run) hearSitemap(list relocate.SitemapList, base site.URL) error {
+	if !r.job.Evidence.Sitemaps {
+		return nil
+	}
 	now := r.now()
 	for _, e := range list.Entries {
 		at, ok := e.Time()
@@ -243,7 +254,10 @@ func (r *run) audits(ids []uint32) []uint32 {
 
 // spareKnown asks the sources of evidence, audits, and takes out of the run what need not be asked.
 func (r *run) spareKnown(stage func()) error {
-	if len(r.sources) == 0 || r.resumed || r.rescan || r.live == nil {
+	if err := r.loadLiars(); err != nil {
+		return err
+	}
+	if r.resumed || r.rescan || r.live == nil || len(r.sources)+len(r.fresh)+len(r.validated) == 0 {
 		return nil
 	}
 	if err := r.loadTrust(); err != nil {
@@ -254,6 +268,9 @@ func (r *run) spareKnown(stage func()) error {
 		r.enqueueSource(id)
 	}
 	stage()
+	if r.evidence.trust[byExpiry].Until <= r.state.Number {
+		r.evidence.spare[byExpiry] = r.notQueued(r.fresh)
+	}
 	var picked [evidenceKinds][]uint32
 	for k := range picked {
 		picked[k] = r.audits(r.evidence.spare[k])
@@ -261,7 +278,11 @@ func (r *run) spareKnown(stage func()) error {
 			r.enqueueSource(id)
 		}
 	}
+	r.auditValidators()
 	stage()
+	if err := r.distrustLiars(); err != nil {
+		return err
+	}
 	defer func() { r.deferring = false }() // what is spared must not be asked because another one links to it
 	if r.stopped() {
 		return nil
@@ -280,6 +301,36 @@ func (r *run) spareKnown(stage func()) error {
 		}
 	}
 	return nil
+}
+
+// loadEvidence takes note of a resource that may be evidence, or for which there may be some.
+func (r *run) loadEvidence(rec *store.Resource) {
+	ev := &r.job.Evidence
+	if rec.Listing && rec.InSet && ev.Listings || wasSitemap(rec) && ev.Sitemaps {
+		r.sources = append(r.sources, rec.ID)
+	}
+	if !rec.InSet || rec.Body == store.NoBody || rec.Outcome == site.Failed {
+		return
+	}
+	if ev.Expiry && rec.Expires > r.started.Unix() {
+		r.fresh = append(r.fresh, rec.ID)
+	}
+	if rec.Status == http.StatusNotModified && rec.Size <= maxAudited {
+		r.validated = append(r.validated, rec.ID)
+	}
+}
+
+// notQueued returns those of ids that are not in the frontier, and were not, ascending.
+func (r *run) notQueued(ids []uint32) (out []uint32) {
+	r.table.mu.Lock()
+	defer r.table.mu.Unlock()
+	for _, id := range ids {
+		if r.table.at(id).flags&fQueued == 0 {
+			out = append(out, id)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // caught returns an audited resource that has changed.
@@ -330,6 +381,7 @@ func (r *run) spareOne(id uint32, k evidenceKind) error {
 		return err
 	}
 	rec.Outcome, rec.Status, rec.Reason, rec.Checked = site.Unchanged, 0, k.reason(), r.now().Unix()
+	rec.Observe(false)
 	r.stats.spared[k].Add(1)
 	r.followStored(targets)
 	r.finish(&store.Done{Resource: rec})

@@ -77,6 +77,9 @@ func Explain(ctx context.Context, j *job.Job, s *store.Site, rb fetch.RobotsStor
 		if err := r.load(); err != nil {
 			return nil, err
 		}
+		if err := r.loadLiars(); err != nil {
+			return nil, err
+		}
 		if rec, known, err = s.Get(u); err != nil {
 			return nil, err
 		}
@@ -95,6 +98,7 @@ func Explain(ctx context.Context, j *job.Job, s *store.Site, rb fetch.RobotsStor
 		}
 		return x, nil
 	}
+	r.explainHistory(x, &rec)
 	r.explainRecord(x, &rec, refused)
 	return x, nil
 }

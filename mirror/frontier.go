@@ -58,6 +58,20 @@ type backQueue struct {
 type ordering struct {
 	lifo bool                   // depth first: the page found last is the next one
 	less func(a, b uint32) bool // else by this, when it is given
+	// known takes the place of less for known pages. Without less they are asked as they were added, whoever adds them having ordered
+	// them.
+	known func(a, b uint32) bool
+}
+
+// of returns the order of a front queue, nil when it is that of its additions.
+func (o *ordering) of(p priority) func(a, b uint32) bool {
+	switch {
+	case !p.ordered():
+		return nil
+	case p == prioKnown && o.known != nil:
+		return o.known
+	}
+	return o.less
 }
 
 func newFrontier(g gate, o ordering) *frontier {
@@ -75,8 +89,8 @@ func (f *frontier) add(host string, id uint32, p priority) {
 		q = &backQueue{host: host, index: -1}
 		f.hosts[host] = q
 	}
-	if f.order.less != nil && p.ordered() {
-		q.front[p].insert(id, f.order.less)
+	if less := f.order.of(p); less != nil {
+		q.front[p].insert(id, less)
 	} else {
 		q.front[p].push(id)
 	}
@@ -163,9 +177,10 @@ func (f *frontier) take(q *backQueue) uint32 {
 
 // pop takes the next URL of one front queue.
 func (q *backQueue) pop(p priority, o *ordering) (uint32, bool) {
+	less := o.of(p)
 	switch {
-	case p.ordered() && o.less != nil:
-		return q.front[p].least(o.less)
+	case less != nil:
+		return q.front[p].least(less)
 	case p.ordered() && o.lifo:
 		return q.front[p].pop(true)
 	}

@@ -19,7 +19,11 @@ func (r *run) load() error {
 			t.set(rec.ID, []byte(rec.URL.String()))
 		}
 		e.outcome, e.depth, e.ref, e.target = rec.Outcome, uint16(min(rec.Depth, 1<<16-1)), rec.Referrer, rec.Target
-		e.flags, e.pathLen = fKnown, 0
+		was := e.flags&fInSet != 0
+		if e.flags&fKnown == 0 { // no earlier record of this run has said it
+			was = rec.InSet != (rec.Moved >= r.version)
+		}
+		e.flags, e.pathLen, e.rate = fKnown, 0, rateOf(rec)
 		if rec.InSet {
 			e.flags |= fInSet
 		}
@@ -33,14 +37,13 @@ func (r *run) load() error {
 			e.flags |= fMoved
 		}
 		e.mime = t.mime(rec.MIME)
-		if rec.Listing && rec.InSet || wasSitemap(rec) {
-			r.sources = append(r.sources, rec.ID)
-		}
+		r.loadEvidence(rec)
 		if wasSitemap(rec) {
 			r.maps[rec.ID] = true
 		}
 		if rec.Run == r.state.Number && rec.Outcome != site.Pending && rec.Outcome != site.Failed {
 			e.flags |= fQueued | fAnswered
+			e.seen = seenOf(rec, was)
 			if rec.InSet {
 				r.stats.files.Add(1)
 				r.stats.held.Add(rec.Size)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"mirrord/fetch"
@@ -75,8 +76,10 @@ func (r *run) enqueueDeferred() {
 	for _, q := range r.deferred {
 		t.mu.Lock()
 		e := t.at(q.id)
-		add := e.flags&fQueued == 0
-		e.flags |= fQueued
+		add := e.flags&fQueued == 0 && (e.flags&fInSet == 0 || q.p == prioSeed) // what is in the mirror has its turn in enqueueKnown
+		if add {
+			e.flags |= fQueued
+		}
 		t.mu.Unlock()
 		if add {
 			r.front.add(q.host, q.id, q.p)
@@ -109,9 +112,11 @@ func (r *run) seed(u site.URL, p priority) uint32 {
 }
 
 // enqueueKnown puts what earlier runs know into the frontier: everything in the mirror, what failed, what redirects, and what
-// an unfinished run has not asked yet. Other URLs come back when a document links to them.
+// an unfinished run has not asked yet. Other URLs come back when a document links to them. What changes most often comes first, so that a run
+// that is cut short has spent its requests best.
 func (r *run) enqueueKnown() {
 	t := r.table
+	var known []uint32
 	for id := uint32(0); id < t.n; id++ {
 		e := t.at(id)
 		if e.urlLen == 0 || e.flags&fQueued != 0 {
@@ -132,7 +137,18 @@ func (r *run) enqueueKnown() {
 			continue
 		}
 		e.flags |= fQueued
+		if p == prioKnown {
+			known = append(known, id)
+			continue
+		}
 		r.front.add(u.Hostname(), id, p)
+	}
+	slices.SortStableFunc(known, func(a, b uint32) int { return int(t.at(b).rate) - int(t.at(a).rate) })
+	if r.front.order.lifo {
+		slices.Reverse(known) // the last one is asked first
+	}
+	for _, id := range known {
+		r.front.add(t.urlOf(id).Hostname(), id, prioKnown)
 	}
 }
 
@@ -270,7 +286,7 @@ func (r *run) ask(ctx context.Context, id uint32, host string, release func(fetc
 		req.Referer = r.table.URL(rec.Referrer - 1)
 	}
 	if rec.InSet && rec.Body != store.NoBody && !(r.rescan && wasSitemap(&rec)) { // a sitemap is read again only as it comes
-		req.ETag, req.LastModified = rec.ETag, rec.LastModified
+		req.ETag, req.LastModified = r.conditions(&rec)
 	}
 	sink := r.newSink(u)
 	defer sink.close()

@@ -99,8 +99,12 @@ type run struct {
 
 	published *store.Version
 	commits   chan *store.Done
-	sources   []uint32 // known listings and sitemaps
-	deferring bool     // the sources of evidence are asked; all else waits in deferred
+	sources   []uint32        // known listings and sitemaps
+	fresh     []uint32        // whose lifetime is not over
+	validated []uint32        // that answered 304 when they were last asked
+	audited   map[uint32]bool // asked without validators; written before the workers start
+	liars     liars
+	deferring bool // the sources of evidence are asked; all else waits in deferred
 	deferred  []queueing
 	evidence  evidence
 	lost      error // why the table knows more, or less, than the disk: a batch could not be committed, or the journal not be read
@@ -113,6 +117,7 @@ type run struct {
 
 // stats are counted by workers as they go.
 type stats struct {
+	volatile                                                                             atomic.Int64 // fetched, and taken for unchanged
 	spared                                                                               [evidenceKinds]atomic.Int64
 	requests, fetched, unchanged, redirected, gone, failed, disallowed, trapped, refused atomic.Int64
 	bytes, wire, files, held                                                             atomic.Int64 // files and held: what the mirror has, in resources and bytes
@@ -189,7 +194,7 @@ func newRun(o Options) (*run, error) {
 	}
 	order := ordering{lifo: j.Order == job.OrderDepth}
 	if j.Order == job.OrderPath {
-		order.less = r.table.lessPath
+		order.less, order.known = r.table.lessPath, r.table.lessRate
 	}
 	r.front = newFrontier(gate, order)
 	r.counter = site.NewTrapCounter(r.traps)

@@ -35,6 +35,9 @@ func (r *run) settle(j *judgement, retrieved bool) error {
 			return err
 		}
 	}
+	if err := r.observations(j); err != nil {
+		return err
+	}
 	if j.verdict == Suspicious || j.anew && j.left == 0 {
 		return r.site.SetRun(nil) // what was retrieved is kept; the next run asks anew, accept publishes this one
 	}
@@ -172,6 +175,9 @@ func (r *run) dropUnreached(j *judgement) error {
 		r.leave(rec)
 		rec.Reason = "nothing in the mirror links to it any more"
 		e := t.at(rec.ID)
+		if e.flags&fInSet != 0 {
+			e.seen |= seenLeft
+		}
 		e.flags, e.target = e.flags&^fInSet|fMoved, 0
 	})
 }

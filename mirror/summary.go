@@ -51,7 +51,7 @@ type Summary struct {
 	Requests   int64            `json:"requests"`
 	Fetched    int64            `json:"fetched"`
 	Unchanged  int64            `json:"unchanged"`
-	Spared     map[string]int64 `json:"spared,omitempty"` // of Unchanged: not asked, because a listing or sitemap says so
+	Spared     map[string]int64 `json:"spared,omitempty"` // of Unchanged: not asked, because a listing, a sitemap or a lifetime says so
 	Redirected int64            `json:"redirected"`
 	Gone       int64            `json:"gone"`
 	Disallowed int64            `json:"disallowed"`
@@ -110,8 +110,12 @@ func (s *Summary) WriteText(w io.Writer) error {
 		}
 	}
 	p("; %s received\n", Bytes(s.Wire))
-	if n := s.Spared["listing"] + s.Spared["sitemap"]; n > 0 {
-		p("  spared %d requests: %d by directory listings, %d by sitemaps\n", n, s.Spared["listing"], s.Spared["sitemap"])
+	if n := s.Spared["listing"] + s.Spared["sitemap"] + s.Spared["expiry"]; n > 0 {
+		p("  spared %d requests: %d by directory listings, %d by sitemaps", n, s.Spared["listing"], s.Spared["sitemap"])
+		if n := s.Spared["expiry"]; n > 0 {
+			p(", %d by their lifetimes", n)
+		}
+		p("\n")
 	}
 	if s.Disallowed > 0 || s.Left > 0 {
 		p("  not asked:")

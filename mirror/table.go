@@ -36,6 +36,8 @@ type entry struct {
 	target  uint32 // redirect's target number plus one
 	path    uint32 // mirror path: as url; 0 and pathLen 0: none
 	pathLen uint16
+	rate    uint8 // how often it changes, see rateOf
+	seen    uint8 // what this run has found, see seenAsked
 }
 
 const (
@@ -192,6 +194,17 @@ func (t *urlTable) lessPath(a, b uint32) bool {
 		return du < dv
 	}
 	return u.String() < v.String()
+}
+
+// lessRate orders two numbers by how often they change, and those that change as often as lessPath does. Safe for concurrent use.
+func (t *urlTable) lessRate(a, b uint32) bool {
+	t.mu.Lock()
+	x, y := t.at(a).rate, t.at(b).rate
+	t.mu.Unlock()
+	if x != y {
+		return x > y
+	}
+	return t.lessPath(a, b)
 }
 
 // mime returns the number of a MIME type. Callers hold t.mu.

@@ -72,15 +72,12 @@ func (r Rule) Same() Rule {
 	return r
 }
 
-// Changed returns the rule after a change. d is the difference, and only whether Compare found nothing else.
-func (r Rule) Changed(d Difference, only bool) Rule {
+// Broken returns the rule after a change in more than what may change by itself. What always changes still does.
+func (r Rule) Broken() Rule { return r.Same() }
+
+// Changed returns the rule after a change in which Compare found nothing but d.
+func (r Rule) Changed(d Difference) Rule {
 	r.Held = 0
-	switch {
-	case !only && r.Holds():
-		return r // the page changed, beside what always changes
-	case !only:
-		return Rule{}
-	}
 	if r.Holds() {
 		over := r
 		if over.Covers(d) { // held back for long enough

@@ -196,8 +196,9 @@ func (s *segment) example() string {
 			b = append(b, s.norm[i])
 			continue
 		}
-		if i++; i < len(s.norm) {
-			b = append(b, '#')
+		b = append(b, '#')
+		if i++; i < len(s.norm) && s.norm[i] == 'w' {
+			i += 1 + max(bytes.IndexByte(s.norm[i+1:], variable), 0)
 		}
 	}
 	out := strings.Join(strings.Fields(strings.ToValidUTF8(string(b), "?")), " ")

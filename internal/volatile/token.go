@@ -33,7 +33,7 @@ func (t token) digits(b []byte) []byte {
 	return b[t.start:n]
 }
 
-// form is what must be equal of two tokens that take the same place.
+// form is what must be equal of two tokens that take the same place. That of a date ends with variable.
 func (t token) form(b []byte) []byte {
 	if t.kind != when {
 		return []byte{"?#wmdco"[t.kind]}
@@ -44,7 +44,7 @@ func (t token) form(b []byte) []byte {
 			f = append(f, c)
 		}
 	}
-	return f
+	return append(f, variable)
 }
 
 // tokenize cuts b into tokens without gaps.

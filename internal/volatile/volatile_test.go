@@ -37,7 +37,7 @@ func TestWhatAlwaysChanges(t *testing.T) {
 			t.Errorf("%s: taken for a change", name)
 			continue
 		}
-		rule := Rule{}.Changed(d, ok).Changed(d, ok)
+		rule := Rule{}.Changed(d).Changed(d)
 		if !rule.Covers(d) {
 			t.Errorf("%s: %+v does not cover %+v", name, rule, d)
 		}
@@ -97,31 +97,31 @@ func TestRuleNeedsTwoChangesInARow(t *testing.T) {
 	time := difference(t, page("x", "at 12:00"), page("x", "at 12:01"))
 	both := difference(t, page("x", "at 12:00 <p>Visitors: 1"), page("x", "at 12:01 <p>Visitors: 2"))
 	count := difference(t, page("x", "at 12:00 <p>Visitors: 1"), page("x", "at 12:00 <p>Visitors: 2"))
-	once := Rule{}.Changed(time, true)
+	once := Rule{}.Changed(time)
 	if once.Covers(time) || once.Holds() {
 		t.Error("one change makes a rule")
 	}
-	if once.Same() != (Rule{}) || once.Changed(Difference{}, false) != (Rule{}) {
+	if once.Same() != (Rule{}) || once.Broken() != (Rule{}) {
 		t.Error("what was the same once, or changed in another way, does not always change")
 	}
-	rule := once.Changed(time, true)
+	rule := once.Changed(time)
 	if !rule.Covers(time) || rule.Covers(count) || rule.Covers(Difference{}) {
 		t.Errorf("%+v", rule)
 	}
-	if rule.Same() != rule || rule.Changed(Difference{}, false) != rule {
+	if rule.Same() != rule || rule.Broken() != rule {
 		t.Error("a rule goes with a change of the page")
 	}
-	if r := (Rule{}).Changed(both, true).Changed(count, true); !r.Covers(count) || r.Covers(both) {
+	if r := (Rule{}).Changed(both).Changed(count); !r.Covers(count) || r.Covers(both) {
 		t.Errorf("a rule covers what both changes had in common: %+v", r)
 	}
-	if r := rule.Changed(count, true); r.Holds() || !r.Changed(count, true).Covers(count) {
+	if r := rule.Changed(count); r.Holds() || !r.Changed(count).Covers(count) {
 		t.Errorf("another segment is learned anew: %+v", r)
 	}
 }
 
 func TestRuleLetsAPageThroughInTheEnd(t *testing.T) {
 	d := difference(t, page("x", "at 12:00"), page("x", "at 12:01"))
-	rule := Rule{}.Changed(d, true).Changed(d, true)
+	rule := Rule{}.Changed(d).Changed(d)
 	held := 0
 	for range 100 {
 		if rule.Covers(d) {
@@ -129,7 +129,7 @@ func TestRuleLetsAPageThroughInTheEnd(t *testing.T) {
 			rule = rule.Kept()
 			continue
 		}
-		rule = rule.Changed(d, true)
+		rule = rule.Changed(d)
 		if !rule.Covers(d) {
 			t.Fatal("the rule is lost when it lets a page through")
 		}
@@ -190,7 +190,7 @@ func FuzzCompare(f *testing.F) {
 		if len(d.Templates) == 0 || len(d.Templates) > MaxTemplates || fmt.Sprint(d.Templates) != fmt.Sprint(back.Templates) {
 			t.Fatalf("%+v, %+v", d, back)
 		}
-		rule := Rule{}.Changed(d, true).Changed(d, true)
+		rule := Rule{}.Changed(d).Changed(d)
 		if !rule.Covers(d) {
 			t.Fatalf("%+v does not cover %+v", rule, d)
 		}

@@ -1,0 +1,395 @@
+package mirror_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mirrord/internal/mirrortest"
+	"mirrord/mirror"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// record returns what is stored of a URL.
+func record(t *testing.T, m *mirrortest.Mirror, url string) (rec store.Resource) {
+	t.Helper()
+	m.Site(func(s *store.Site) {
+		r, ok, err := s.Get(site.Canonical(url))
+		if err != nil || !ok {
+			t.Fatalf("%s: known %v, %v", url, ok, err)
+		}
+		rec = r
+	})
+	return rec
+}
+
+// explain returns what is said of a URL.
+func explain(t *testing.T, m *mirrortest.Mirror, url string) (text string) {
+	t.Helper()
+	m.Site(func(s *store.Site) {
+		x, err := mirror.Explain(context.Background(), m.Job, s, nil, url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b strings.Builder
+		if err := x.WriteText(&b); err != nil {
+			t.Fatal(err)
+		}
+		text = b.String()
+	})
+	return text
+}
+
+// stamped answers a page with what always changes: the number of the request in a comment and as a time.
+func stamped(text *string) mirrortest.Page {
+	var n atomic.Int64
+	return mirrortest.Page{Handle: func(rw http.ResponseWriter, _ *http.Request) {
+		i := n.Add(1)
+		rw.Header().Set("Content-Type", "text/html; charset=utf-8")
+		fmt.Fprintf(rw, "<!DOCTYPE html>\n<title>Stamped</title>\n<p>%s</p>\n<hr>Generated at 12:%02d:%02d <!-- request %d -->\n", *text, i/60%60, i%60, i)
+	}}
+}
+
+func TestVolatilePageIsNoChange(t *testing.T) {
+	w := mirrortest.Start(t)
+	hub(w, 3)
+	text := "what it says"
+	page := home + "/page01.html"
+	w.Set(page, stamped(&text))
+	m := mirrortest.New(t, w, job())
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	for range 2 { // until it is known
+		s := m.Run()
+		if wantVerdict(t, s, mirror.Complete, true); s.Changed != 1 {
+			t.Fatalf("%d changed", s.Changed)
+		}
+	}
+	before := m.Stamps()
+	for range 3 {
+		s := m.Run()
+		if wantVerdict(t, s, mirror.Complete, false); s.Fetched != 0 {
+			t.Errorf("%d fetched", s.Fetched)
+		}
+	}
+	if after := m.Stamps(); fmt.Sprint(after) != fmt.Sprint(before) {
+		t.Error("the tree was touched")
+	}
+	if got := explain(t, m, page); !strings.Contains(got, "differs only in what always changes: ") || !strings.Contains(got, `"Generated at #"`) ||
+		!strings.Contains(got, "volatile: a change of this alone does not count") {
+		t.Errorf("explain does not say why:\n%s", got)
+	}
+	text = "what it says now"
+	s := m.Run()
+	if wantVerdict(t, s, mirror.Complete, true); !strings.Contains(m.Tree()["page01.html"], text) {
+		t.Error("a change of the text is hidden")
+	}
+	wantVerdict(t, m.Run(), mirror.Complete, false)
+}
+
+func TestVolatileRuleNeverHidesForEver(t *testing.T) {
+	w := mirrortest.Start(t)
+	hub(w, 1)
+	text := "text"
+	w.Set(home+"/page00.html", stamped(&text))
+	m := mirrortest.New(t, w, job())
+	published := 0
+	for range 3 + 15 {
+		if m.Run().Published {
+			published++
+		}
+	}
+	if published != 4 { // the first, two while learning, one after 14 that were held back
+		t.Errorf("%d versions", published)
+	}
+}
+
+// lying answers bodies under validators that never change, and honours them.
+func lying(body *string, header, value string) mirrortest.Page {
+	return mirrortest.Page{Handle: func(rw http.ResponseWriter, r *http.Request) {
+		rw.Header().Set("Content-Type", "text/html")
+		rw.Header().Set(header, value)
+		if r.Header.Get("If-None-Match") != "" || r.Header.Get("If-Modified-Since") != "" {
+			rw.WriteHeader(http.StatusNotModified)
+			return
+		}
+		fmt.Fprintf(rw, "<title>%s</title><p>%s", *body, *body)
+	}}
+}
+
+func TestValidatorsThatLieAreFoundOut(t *testing.T) {
+	for header, value := range map[string]string{"ETag": `"always"`, "Last-Modified": "Fri, 01 Mar 2024 12:00:00 GMT"} {
+		t.Run(header, func(t *testing.T) {
+			w := mirrortest.Start(t)
+			texts := make([]string, 6)
+			var links strings.Builder
+			for i := range texts {
+				texts[i] = fmt.Sprint("first text of ", i)
+				w.Set(fmt.Sprintf("%s/dir/p%d.html", home, i), lying(&texts[i], header, value))
+				fmt.Fprintf(&links, "<a href=dir/p%d.html>x</a>", i)
+			}
+			w.Set(home+"/", mirrortest.HTML("Hub", links.String()))
+			m := mirrortest.New(t, w, job())
+			wantVerdict(t, m.Run(), mirror.Complete, true)
+			wantVerdict(t, m.Run(), mirror.Complete, false) // now they are known to answer 304
+			for i := range texts {
+				texts[i] = fmt.Sprint("second text of ", i)
+			}
+			s := m.Run()
+			wantVerdict(t, s, mirror.Complete, true)
+			if s.Changed != len(texts) {
+				t.Errorf("%d of %d changes are seen\n%s", s.Changed, len(texts), mirrortest.Text(s))
+			}
+			wantText(t, s, "its directory is asked without them until run 8", "not sent any more")
+			page := home + "/dir/p0.html"
+			if got := explain(t, m, page); !strings.Contains(got, "validators: its "+header+" is not sent") || !strings.Contains(got, "before run 8") {
+				t.Errorf("explain does not say it:\n%s", got)
+			}
+			for run := 4; run <= 8; run++ {
+				w.Requests()
+				m.Run()
+				for _, r := range w.Requests() {
+					if strings.Contains(r.URL, "/dir/") && r.Conditional {
+						t.Errorf("run %d asks %s with a validator that lied", run, r.URL)
+					}
+				}
+			}
+		})
+	}
+}
+
+// A server that answers 200 to everything tells by itself that its ETag means nothing.
+func TestETagOfAnotherBodyIsNotSent(t *testing.T) {
+	w := mirrortest.Start(t)
+	hub(w, 2)
+	page := home + "/page01.html"
+	set := func(text string) {
+		w.Set(page, mirrortest.Page{Handle: func(rw http.ResponseWriter, _ *http.Request) {
+			rw.Header().Set("ETag", `"same"`)
+			rw.Header().Set("Content-Type", "text/html")
+			fmt.Fprintf(rw, "<title>x</title>%s", text)
+		}})
+	}
+	set("one")
+	m := mirrortest.New(t, w, job())
+	m.Run()
+	set("two")
+	wantText(t, m.Run(), "stayed the same when the content changed are not sent any more")
+	w.Requests()
+	m.Run()
+	for _, r := range w.Requests() {
+		if r.URL == page && r.Header.Get("If-None-Match") != "" {
+			t.Error("the ETag is still sent")
+		}
+	}
+}
+
+func TestLastModifiedInTheFutureIsNotSent(t *testing.T) {
+	w := mirrortest.Start(t)
+	future := time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)
+	w.Set(home+"/", mirrortest.HTML("Hub", "<a href=late>x</a><a href=fine>y</a>"))
+	w.Set(home+"/late", mirrortest.Page{NoTag: true, Header: map[string]string{"Last-Modified": future}, Body: "<title>late"})
+	w.Set(home+"/fine", mirrortest.Page{NoTag: true, Header: map[string]string{"Last-Modified": "Fri, 01 Mar 2024 12:00:00 GMT"}, Body: "<title>fine"})
+	m := mirrortest.New(t, w, job())
+	m.Run()
+	w.Requests()
+	m.Run()
+	sent := map[string]bool{}
+	for _, r := range w.Requests() {
+		sent[r.URL] = r.Conditional
+	}
+	if sent[home+"/late"] || !sent[home+"/fine"] {
+		t.Errorf("validators are sent: %v", sent)
+	}
+}
+
+// A run that is cut short has asked what changes often.
+func TestWhatChangesOftenIsAskedFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := mirrortest.NewWeb()
+		const n = 40
+		var links strings.Builder
+		set := func(i, version int) {
+			w.Set(fmt.Sprintf("%s/p%02d.html", home, i), mirrortest.HTML(fmt.Sprint("Page ", i), fmt.Sprintf("text %c of %d", 'a'+version, i)))
+		}
+		for i := range n {
+			fmt.Fprintf(&links, "<a href=p%02d.html>x</a>", i)
+			set(i, 0)
+		}
+		w.Set(home+"/", mirrortest.HTML("Hub", links.String()))
+		fake := &mirrortest.Fake{Web: w, Takes: 100 * time.Millisecond}
+		m := mirrortest.New(t, w, job("polite.connections = 1"))
+		m.Fetcher, m.Robots = fake, fake
+		busy := []int{39, 21, 33} // 39 at each run, the others at fewer
+		m.Run()
+		for run := 1; run <= 6; run++ {
+			for k, i := range busy {
+				if run%(k+1) == 0 {
+					set(i, run)
+				}
+			}
+			m.Run()
+		}
+		w.Requests()
+		m.Set("limits.max_time", `"1s"`)
+		s := m.Run()
+		if s.Verdict != mirror.Partial {
+			t.Fatal(mirrortest.Text(s))
+		}
+		var asked []string
+		for _, r := range w.Requests() {
+			if p := strings.TrimPrefix(r.URL, home+"/"); r.Conditional && p != "" {
+				asked = append(asked, p)
+			}
+		}
+		if len(asked) < 4 || !slices.Equal(asked[:3], []string{"p39.html", "p21.html", "p33.html"}) {
+			t.Errorf("a run that was cut short has asked %q", asked)
+		}
+	})
+}
+
+func observations(t *testing.T, m *mirrortest.Mirror) (out []store.Observation) {
+	t.Helper()
+	m.Site(func(s *store.Site) {
+		if err := s.Observations(func(o *store.Observation) error { out = append(out, *o); return nil }); err != nil {
+			t.Fatal(err)
+		}
+	})
+	return out
+}
+
+func TestEveryRunSaysWhatItObserved(t *testing.T) {
+	w := mirrortest.Start(t)
+	hub(w, 20)
+	m := mirrortest.New(t, w, job("limits.max_delete = 0.5"))
+	m.Run()
+	id := func(page string) uint32 { return record(t, m, home+page).ID }
+	want := func(what string, got store.IDs, pages ...string) {
+		t.Helper()
+		var ids []uint32
+		for _, p := range pages {
+			ids = append(ids, id(p))
+		}
+		slices.Sort(ids)
+		if !slices.Equal(slices.Collect(got.All()), ids) {
+			t.Errorf("%s: %v, want %v", what, got, ids)
+		}
+	}
+	o := observations(t, m)
+	if len(o) != 1 || o[0].Run != 1 || o[0].Entered.Len() != 21 || o[0].Changed.Len() != 0 || !o[0].Complete {
+		t.Fatalf("%+v", o)
+	}
+	m.Run()
+	if o = observations(t, m); o[1].Asked.Len() != 21 || len(o[1].Asked) > 2 || o[1].Entered.Len()+o[1].Left.Len()+o[1].Changed.Len() != 0 {
+		t.Errorf("a quiet run: %+v", o[1])
+	}
+	w.Set(home+"/page03.html", mirrortest.HTML("Page 3", "another text"))
+	w.Set(home+"/page04.html", mirrortest.HTML("Page 4", "with a <a href=new.html>new page</a>"))
+	w.Set(home+"/new.html", mirrortest.HTML("New", "x"))
+	w.Remove(home + "/page05.html")
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	o = observations(t, m)
+	want("changed", o[2].Changed, "/page03.html", "/page04.html")
+	want("entered", o[2].Entered, "/new.html")
+	want("left", o[2].Left, "/page05.html")
+	if o[2].Asked.Len() != 22 {
+		t.Errorf("asked %v", o[2].Asked)
+	}
+
+	// A run that is cut short has observed what it asked; it writes that again when it goes on.
+	ctx, cancel := context.WithCancel(context.Background())
+	var n atomic.Int64
+	w.Hook(func(*http.Request) {
+		if n.Add(1) == 8 {
+			cancel()
+		}
+	})
+	w.Set(home+"/page09.html", mirrortest.HTML("Page 9", "another text"))
+	s, err := m.RunWith(ctx, func(*mirror.Options) {})
+	if err != nil || s.Verdict != mirror.Partial {
+		t.Fatal(err, mirrortest.Text(s))
+	}
+	w.Hook(nil)
+	o = observations(t, m)
+	if part := o[3]; part.Complete || part.Asked.Len() == 0 || part.Asked.Len() > 12 {
+		t.Errorf("a part: %+v", part)
+	}
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	o = observations(t, m)
+	if len(o) != 4 || !o[3].Complete || o[3].Asked.Len() < 21 {
+		t.Errorf("resumed: %d, %+v", len(o), o[len(o)-1])
+	}
+	want("changed in two parts", o[3].Changed, "/page09.html")
+	if rec := record(t, m, home+"/page09.html"); rec.Observed != 3 || rec.Recent != 1 {
+		t.Errorf("page09: %d looks, %b", rec.Observed, rec.Recent)
+	}
+}
+
+func TestLifetimesSpareRequestsWhenTheJobSaysSo(t *testing.T) {
+	w := mirrortest.Start(t)
+	var links strings.Builder
+	for i := range 40 {
+		p := fmt.Sprintf("/p%02d.html", i)
+		fmt.Fprintf(&links, "<a href=%q>x</a>", p)
+		page := mirrortest.HTML(fmt.Sprint("Page ", i), fmt.Sprint("text of ", i))
+		page.Header["Cache-Control"] = "public, max-age=86400"
+		w.Set(home+p, page)
+	}
+	w.Set(home+"/", mirrortest.HTML("Hub", links.String()))
+	m := mirrortest.New(t, w, job("evidence.expiry = true"))
+	now := time.Now()
+	m.Now = func() time.Time { return now }
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	w.Requests()
+	s := m.Run()
+	if wantVerdict(t, s, mirror.Complete, false); s.Spared["expiry"] < 36 || len(w.Requests()) > 2+3 {
+		t.Errorf("spared %v", s.Spared)
+	}
+	wantText(t, s, "by their lifetimes")
+	if got := explain(t, m, home+"/p20.html"); !strings.Contains(got, "the site said that it stays as it is") {
+		t.Errorf("explain does not say why it was not asked:\n%s", got)
+	}
+	now = now.Add(25 * time.Hour)
+	if s = m.Run(); len(s.Spared) != 0 {
+		t.Errorf("spared %v when the lifetimes are over", s.Spared)
+	}
+	for i := range 40 {
+		w.Set(fmt.Sprintf("%s/p%02d.html", home, i), mirrortest.HTML(fmt.Sprint("Changed ", i), fmt.Sprint("other text of ", i)))
+	}
+	s = m.Run()
+	if s.Changed != 40 {
+		t.Errorf("%d changed, want 40: a lifetime that lied is not believed\n%s", s.Changed, mirrortest.Text(s))
+	}
+	m = mirrortest.New(t, w, job())
+	m.Run()
+	if s = m.Run(); len(s.Spared) != 0 {
+		t.Errorf("spared %v although the job does not say so", s.Spared)
+	}
+}
+
+func TestEvidenceThatTheJobDoesNotWant(t *testing.T) {
+	w := mirrortest.Start(t)
+	top, sub := archive(10)
+	top.serve(w)
+	sub.serve(w)
+	m := mirrortest.New(t, w, archiveJob+"evidence.listings = false\n")
+	m.Run()
+	m.Run()
+	if s := m.Run(); len(s.Spared) != 0 || s.Unchanged != 22 {
+		t.Errorf("unchanged %d, spared %v", s.Unchanged, s.Spared)
+	}
+	w = mirrortest.Start(t)
+	mapped(w, 10, func(int) time.Time { return longAgo })
+	m = mirrortest.New(t, w, job("evidence.sitemaps = false"))
+	m.Run()
+	m.Run()
+	if s := m.Run(); len(s.Spared) != 0 {
+		t.Errorf("spared %v", s.Spared)
+	}
+}
