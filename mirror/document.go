@@ -159,7 +159,7 @@ func (r *run) body(ctx context.Context, rec *store.Resource, res *fetch.Result, 
 	if sink.blob != nil {
 		var large bool
 		if body, large = r.largeDocument(&now, sink); !large {
-			r.blobBody(&now, rec, sink)
+			r.blobBody(ctx, &now, rec, sink)
 			return
 		}
 		defer r.large.Unlock()
@@ -167,7 +167,7 @@ func (r *run) body(ctx context.Context, rec *store.Resource, res *fetch.Result, 
 	now.Size, now.Digest = int64(len(body)), sha256.Sum256(body)
 	r.stats.bytes.Add(now.Size)
 	// A resource that was not in the mirror, because it was gone or a redirect, has lost its list of links: it is scanned again.
-	same := !r.rescan && rec.InSet && rec.Body != store.NoBody && rec.MIME == now.MIME && rec.Charset == now.Charset && rec.NoFollow == now.NoFollow
+	same := r.sameKind(&now, rec)
 	only, kept := false, false
 	switch {
 	case same && rec.Digest == now.Digest:
@@ -187,6 +187,11 @@ func (r *run) body(ctx context.Context, rec *store.Resource, res *fetch.Result, 
 	if len(p.doc.Links) > manyLinks {
 		*p = processor{w: p.w, r: p.r} // its memory was for this one document
 	}
+}
+
+// sameKind reports whether a body takes the place of one that would be stored and scanned in the same way.
+func (r *run) sameKind(now, old *store.Resource) bool {
+	return !r.rescan && old.InSet && old.Body != store.NoBody && old.MIME == now.MIME && old.Charset == now.Charset && old.NoFollow == now.NoFollow
 }
 
 // manyLinks is how many links a document has at most whose memory is kept for the next one.
@@ -215,7 +220,7 @@ func (r *run) largeDocument(now *store.Resource, sink *bodySink) (body []byte, o
 }
 
 // blobBody records a body that went to a file because of its size.
-func (r *run) blobBody(now, old *store.Resource, sink *bodySink) {
+func (r *run) blobBody(ctx context.Context, now, old *store.Resource, sink *bodySink) {
 	head := sink.blob.Head(1024)
 	if f := relocate.Detect(now.MIME, now.URL, head); f != relocate.Unknown {
 		r.notes.add(fmt.Sprintf("documents larger than limits.max_document = %v, stored as they came", r.job.Limits.MaxDocument), now.URL)
@@ -228,6 +233,11 @@ func (r *run) blobBody(now, old *store.Resource, sink *bodySink) {
 	}
 	r.stats.bytes.Add(size)
 	now.Body, now.Digest, now.Size = store.BlobBody, d, size
+	if r.sameKind(now, old) && old.Digest == d && old.Body == store.BlobBody {
+		old.ETag, old.LastModified, old.Expires = now.ETag, now.LastModified, now.Expires
+		r.unchanged(ctx, old)
+		return
+	}
 	r.observe(now, old, false)
 	r.kept(now, old, &store.Done{Linked: true})
 }

@@ -24,10 +24,10 @@ import (
 const (
 	leastValidators = 2
 	mostValidators  = 10
-	validatorShare  = 500     // one of so many
-	maxAudited      = 1 << 20 // bytes of what is worth being sent once more
-	distrustedRuns  = 4       // after the one that found out
-	maxLiars        = 1000    // directories that are remembered
+	validatorShare  = 500       // one of so many
+	maxAudited      = 256 << 10 // bytes of what is worth being sent once more
+	distrustedRuns  = 4         // after the one that found out
+	maxLiars        = 1000      // directories that are remembered
 )
 
 // liars are the directories in which validators are not sent. Safe for concurrent use.
