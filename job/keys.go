@@ -164,7 +164,7 @@ func evidenceKeys() []Key {
 			Doc:  "A page for which the sitemap shows the same lastmod as before is not asked. Some pages are asked all the same, and a sitemap that hides a change is not believed for some runs. Without it sitemaps still tell which pages there are.",
 			Risk: "A page whose lastmod is not kept up is seen only when it is its turn to be asked.", field: func(j *Job) any { return &j.Evidence.Sitemaps }},
 		{Name: "evidence.expiry", Type: "true or false", Example: "true",
-			Doc:  "What the site said will stay as it is for a time (max-age of Cache-Control, Expires) is not asked before that time is over. Some of it is asked all the same, and lifetimes that prove wrong are not believed for some runs.",
+			Doc:  "What the site said will stay as it is for a time (max-age of Cache-Control, Expires) is not asked before that time is over, nor for longer than 30 days. Some of it is asked all the same, and lifetimes that prove wrong are not believed for some runs.",
 			Risk: "Many sites name lifetimes without thought; a change is seen only after them.", field: func(j *Job) any { return &j.Evidence.Expiry }},
 	}
 }

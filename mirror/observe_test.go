@@ -93,6 +93,23 @@ func TestVolatilePageIsNoChange(t *testing.T) {
 	wantVerdict(t, m.Run(), mirror.Complete, false)
 }
 
+// The dates of a listing are what it says: that one of them changes every time is no reason not to look at it.
+func TestListingIsNeverVolatile(t *testing.T) {
+	w := mirrortest.Start(t)
+	top, sub := archive(12)
+	sub.serve(w)
+	m := mirrortest.New(t, w, archiveJob)
+	for run := range 7 {
+		text := fmt.Sprintf("log of night %d\n", run)
+		top.files["f003.txt"] = file{text, longAgo.Add(time.Duration(run) * 24 * time.Hour)}
+		top.serve(w)
+		wantVerdict(t, m.Run(), mirror.Complete, true)
+		if got := m.Tree()["pub/f003.txt"]; got != text {
+			t.Fatalf("run %d: the file is %q, want %q", run, got, text)
+		}
+	}
+}
+
 func TestVolatileRuleNeverHidesForEver(t *testing.T) {
 	w := mirrortest.Start(t)
 	hub(w, 1)
