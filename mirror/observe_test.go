@@ -93,6 +93,37 @@ func TestVolatilePageIsNoChange(t *testing.T) {
 	wantVerdict(t, m.Run(), mirror.Complete, false)
 }
 
+// What changes only now and then does not always change, whatever it is; nor does what changes together with the text.
+func TestStampThatStaysIsNotVolatile(t *testing.T) {
+	for name, c := range map[string]struct {
+		noTag bool
+		pages []string
+	}{
+		"same bytes between": {true, []string{"a 12:01", "a 12:02", "a 12:02", "a 12:03", "a 12:03", "a 12:04", "a 12:04", "a 12:05"}},
+		"304 between":        {false, []string{"a 12:01", "a 12:02", "a 12:02", "a 12:03", "a 12:03", "a 12:04", "a 12:04", "a 12:05"}},
+		"a change between":   {true, []string{"a 12:01", "a 12:02", "b 12:03", "b 12:04", "c 12:05", "c 12:06", "d 12:07"}},
+		"not for two":        {true, []string{"a 12:01", "a 12:02", "a 12:03"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := mirrortest.Start(t)
+			hub(w, 2)
+			m := mirrortest.New(t, w, job())
+			last := ""
+			for run, text := range c.pages {
+				text = strings.Replace(text, " ", "</p>\n<hr>\n<i>", 1)
+				p := mirrortest.HTML("Page", "<p>"+text)
+				p.NoTag = c.noTag
+				w.Set(home+"/page01.html", p)
+				wantVerdict(t, m.Run(), mirror.Complete, text != last)
+				if got := m.Tree()["page01.html"]; !strings.Contains(got, text) {
+					t.Fatalf("run %d: %q is hidden: %s", run+1, text, got)
+				}
+				last = text
+			}
+		})
+	}
+}
+
 // The dates of a listing are what it says: that one of them changes every time is no reason not to look at it.
 func TestListingIsNeverVolatile(t *testing.T) {
 	w := mirrortest.Start(t)
@@ -375,6 +406,9 @@ func TestLifetimesSpareRequestsWhenTheJobSaysSo(t *testing.T) {
 	now = now.Add(25 * time.Hour)
 	if s = m.Run(); len(s.Spared) != 0 {
 		t.Errorf("spared %v when the lifetimes are over", s.Spared)
+	}
+	if s = m.Run(); s.Spared["expiry"] < 36 {
+		t.Errorf("spared %v when the site has said it again", s.Spared)
 	}
 	for i := range 40 {
 		w.Set(fmt.Sprintf("%s/p%02d.html", home, i), mirrortest.HTML(fmt.Sprint("Changed ", i), fmt.Sprint("other text of ", i)))
