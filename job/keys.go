@@ -102,8 +102,8 @@ func scopeKeys() []Key {
 func limitKeys() []Key {
 	const noLimit = " 0 is no limit."
 	return []Key{
-		{Name: "limits.max_files", Type: "number", Unit: "resources", Example: "50000", Doc: "Most resources of one run; the run is then partial." + noLimit, field: func(j *Job) any { return &j.Limits.MaxFiles }},
-		{Name: "limits.max_size", Type: "size", Example: `"20GB"`, Doc: "Most bytes of all bodies of one run; the run is then partial." + noLimit, field: func(j *Job) any { return &j.Limits.MaxSize }},
+		{Name: "limits.max_files", Type: "number", Unit: "resources", Example: "50000", Doc: "Most resources of the mirror. What is found beyond is left out, and the summary says so." + noLimit, field: func(j *Job) any { return &j.Limits.MaxFiles }},
+		{Name: "limits.max_size", Type: "size", Example: `"20GB"`, Doc: "Most bytes of all bodies of the mirror. What is found beyond is left out, and the summary says so." + noLimit, field: func(j *Job) any { return &j.Limits.MaxSize }},
 		{Name: "limits.max_body", Type: "size", Example: `"700MB"`, Doc: "A larger body is not stored, and the links to it stay absolute." + noLimit,
 			Risk: "An endless body fills the disk up to min_free.", field: func(j *Job) any { return &j.Limits.MaxBody }},
 		{Name: "limits.max_document", Type: "size", Example: `"4MiB"`, Doc: "A larger page or style sheet is stored as it came; its links are neither followed nor relocated.",

@@ -122,7 +122,7 @@ func (r *run) publish(ctx context.Context, j *judgement) error {
 	}
 	meta := &phm.Meta{
 		Generator: "mirrord", Entry: entry, Title: r.job.Title, Primary: r.layout.Primary, Retrieved: r.now(), Scope: r.scopeText(), Version: r.version,
-		Relocated: r.stats.relocated.Load(), Failures: int(r.stats.failed.Load()),
+		Failures: int(r.stats.failed.Load()),
 	}
 	for _, s := range r.seeds {
 		meta.Origins = append(meta.Origins, s.String())
@@ -146,7 +146,7 @@ func (r *run) publish(ctx context.Context, j *judgement) error {
 	if r.live != nil && b.added+b.changed+b.removed == 0 {
 		return tree.Unchanged()
 	}
-	if limit := float64(r.job.Limits.MaxDelete); r.live != nil && !r.o.Accept && float64(b.removed) > limit*float64(r.live.Files) {
+	if r.live != nil && !r.o.Accept && r.tooMany(b.removed) {
 		j.suspicious("%d of %d files would be dropped, more than limits.max_delete = %v", b.removed, r.live.Files, r.job.Limits.MaxDelete)
 		return errors.Join(tree.Unchanged(), r.site.SetRun(nil))
 	}
@@ -170,6 +170,11 @@ func (r *run) betweenPhases() {
 	r.procs, r.largeBody, r.counter = nil, nil, nil
 	r.front.drop()
 	debug.FreeOSMemory()
+}
+
+// tooMany reports whether a run that drops n files is suspicious: more than limits.max_delete of the site.
+func (r *run) tooMany(n int) bool {
+	return float64(n) > float64(r.job.Limits.MaxDelete)*float64(max(r.live.Files, 1))
 }
 
 // scopeText is the job's scope for people.

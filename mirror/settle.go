@@ -167,7 +167,7 @@ func (r *run) dropUnreached(j *judgement) error {
 	if len(lost) == 0 {
 		return nil
 	}
-	if limit := float64(r.job.Limits.MaxDelete); !r.o.Accept && float64(dropped) > limit*float64(max(r.live.Files, 1)) {
+	if !r.o.Accept && r.tooMany(dropped) {
 		j.suspicious("%d of %d resources are no longer linked from anywhere, more than limits.max_delete = %v", dropped, live, r.job.Limits.MaxDelete)
 		return nil
 	}
