@@ -109,6 +109,7 @@ func (d *demo) prepare() error {
 func (d *demo) story(ctx context.Context, url string) error {
 	d.job = job.Default(url)
 	d.job.Name = demoName
+	d.job.Publish.Keep = "all" // its weeks are seconds: by age they would be thinned as one
 	if err := applySets(d.job, []string{"polite.connections=4", "polite.delay=0s", "polite.factor=0", "limits.min_free=0"}); err != nil {
 		return err
 	}

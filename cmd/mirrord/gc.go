@@ -81,16 +81,16 @@ func (a *app) gc(ctx context.Context, names []string, dry bool) error {
 		bad, locked = bad || s.Problem != "" && !s.Locked, locked || s.Locked
 		c.Sites = append(c.Sites, s)
 	}
-	blobs, err := st.CollectBlobs(ctx, dry)
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case err != nil:
-		c.Busy = err.Error()
-		locked = locked || errors.Is(err, store.ErrLocked)
-		bad = bad || !errors.Is(err, store.ErrLocked)
-	default:
+	if locked {
+		c.Busy = "a run is under way"
+	} else if blobs, err := st.CollectBlobs(ctx, dry); err == nil {
 		c.Blobs = &blobs
+	} else {
+		c.Busy, locked = err.Error(), errors.Is(err, store.ErrLocked)
+		bad = bad || !locked
+	}
+	if err := ctx.Err(); err != nil {
+		return err
 	}
 	if a.json {
 		err = a.printJSON(c)
