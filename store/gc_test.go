@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -381,106 +380,56 @@ func TestCompactEndsWithItsContext(t *testing.T) {
 	h.check(s)
 }
 
-func TestCollectBlobs(t *testing.T) {
-	dir := t.TempDir()
-	st, s := openTest(t, dir, Options{Volatile: true})
-	h := newPast(t, s, rand.New(rand.NewPCG(7, 7)), 6)
-	other, err := st.OpenSite("other")
+// What emptying packs costs: most of it is reading and writing the documents that stay, and one pass over the records.
+func BenchmarkCompact(b *testing.B) {
+	const docs = 20_000
+	dir := b.TempDir()
+	st, err := OpenState(dir, Options{Volatile: true})
 	if err != nil {
-		t.Fatal(err)
+		b.Fatal(err)
 	}
-	commit(t, other, 0, newURLs(0, 1), blobOf(t, other, 0, "of the other site"))
-	orphan := []byte("nobody's")
-	if err := s.Blobs.Put([32]byte{1}, orphan, at(1)); err != nil { // under a name that is not its digest
-		t.Fatal(err)
-	}
-	for n := 1; n < 6; n++ {
-		h.drop(n)
-	}
-	compact(t, s, false)
-
-	// Nothing is touched while a site is open.
-	st2, err := OpenState(dir, Options{Volatile: true})
+	s, err := st.OpenSite("x")
 	if err != nil {
-		t.Fatal(err)
+		b.Fatal(err)
 	}
-	defer st2.Close()
-	if _, err := st2.CollectBlobs(t.Context(), false); !errors.Is(err, ErrLocked) {
-		t.Errorf("while a site is open: %v", err)
+	w := s.NewFrameWriter()
+	body := random(4000, 1)
+	done := make([]*Done, docs)
+	for i := range done {
+		r := Resource{ID: uint32(i), URL: testURL(i), InSet: i%2 == 0, MIME: "text/html", Size: int64(len(body)), Digest: sha256.Sum256(body), Body: PackBody}
+		if r.At, err = s.AppendFrame(w, metaOf(&r), nil, body); err != nil {
+			b.Fatal(err)
+		}
+		done[i] = &Done{Resource: r}
 	}
-	if _, err := s.Blobs.Open([32]byte{1}); err != nil {
-		t.Error(err)
+	commit(b, s, 0, newURLs(0, docs), done...)
+	foldAll(b, s, 1)
+	if err := errors.Join(s.Close(), st.Close()); err != nil {
+		b.Fatal(err)
 	}
-	if err := other.Close(); err != nil {
-		t.Fatal(err)
+	var moved int64
+	for b.Loop() {
+		b.StopTimer()
+		st, err := OpenState(copyState(b, dir), Options{Volatile: true})
+		if err != nil {
+			b.Fatal(err)
+		}
+		s, err := st.OpenSite("x")
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
+		c := compact(b, s, false)
+		b.StopTimer()
+		if c.Packs == 0 {
+			b.Fatalf("nothing to do: %+v", c)
+		}
+		moved = c.Moved
+		if err := errors.Join(s.Close(), st.Close()); err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	would, err := st2.CollectBlobs(t.Context(), true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	blobs := filepath.Join(dir, "blobs")
-	before := sizeOf(t, blobs)
-	did, err := st.CollectBlobs(t.Context(), false)
-	if err != nil || did != would || did.Blobs < 2 {
-		t.Errorf("it did %+v (%v) and said %+v before", did, err, would)
-	}
-	if freed := before - sizeOf(t, blobs); freed != did.Freed {
-		t.Errorf("%d bytes are free, it says %d", freed, did.Freed)
-	}
-	if _, err := st.Blobs.Open([32]byte{1}); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("what nobody refers to: %v", err)
-	}
-	if s, err = st.OpenSite("x"); err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	h.check(s)
-	if other, err = st.OpenSite("other"); err != nil {
-		t.Fatal(err)
-	}
-	defer other.Close()
-	if _, err := other.Blobs.Open(resourcesOfJournal(t, other)[0].Digest); err != nil {
-		t.Errorf("the blob of another site's unfinished run: %v", err)
-	}
-}
-
-// A site that cannot be read may refer to anything.
-func TestCollectBlobsRefusesWhatItCannotRead(t *testing.T) {
-	dir := t.TempDir()
-	st, s := openTest(t, dir, Options{Volatile: true})
-	if err := s.Blobs.Put([32]byte{1}, []byte("x"), at(1)); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Join(dir, "sites", "broken"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	name := filepath.Join(dir, "sites", "broken", "site.db")
-	if err := os.WriteFile(name, bytes.Repeat([]byte("no database"), 1000), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := st.CollectBlobs(t.Context(), false); !errors.Is(err, ErrDamaged) {
-		t.Errorf("got %v", err)
-	}
-	if _, err := st.Blobs.Open([32]byte{1}); err != nil {
-		t.Error(err)
-	}
-	if err := os.Remove(name); err != nil {
-		t.Fatal(err)
-	}
-	if f, err := st.CollectBlobs(t.Context(), false); err != nil || f.Blobs != 1 {
-		t.Errorf("a folder without database: %+v, %v", f, err)
-	}
-	// A blob that was collected is not waited for by the next sync, and the same body can come again.
-	if err := st.Blobs.sync(); err != nil {
-		t.Error(err)
-	}
-	if err := st.Blobs.Put([32]byte{1}, []byte("x"), at(1)); err != nil {
-		t.Error(err)
-	}
+	b.SetBytes(moved)
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/docs, "µs/record")
 }
