@@ -175,3 +175,22 @@ func (s *Site) Observations(f func(o *Observation) error) error {
 		return f(&o)
 	})
 }
+
+// observations checks what runs have observed: numbers that were given, and no change of what was not asked.
+func (v *verifier) observations() error {
+	return v.s.Observations(func(o *Observation) error {
+		subject := fmt.Sprintf("observations of run %d", o.Run)
+		for _, s := range [...]IDs{o.Asked, o.Spared, o.Changed, o.Entered, o.Left} {
+			if n := len(s); n > 0 && s[n-1].Last >= v.known {
+				v.problem(BadDatabase, subject, "URL number %d of %d", s[n-1].Last, v.known)
+			}
+		}
+		for id := range o.Changed.All() {
+			if !o.Asked.Has(id) {
+				v.problem(BadDatabase, subject, "URL number %d changed and was not asked", id)
+				break
+			}
+		}
+		return v.ctx.Err()
+	})
+}

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	bolt "go.etcd.io/bbolt"
@@ -83,14 +84,43 @@ func TestObservationsAreKept(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	closeTest(t, st, s)
+	if err := s.Close(); err != nil { // not verified: its URLs are not known
+		t.Fatal(err)
+	}
+	st.Close()
 	_, s = openTest(t, dir, Options{Volatile: true})
+	commit(t, s, 0, newURLs(0, 3))
 	var got []Observation
 	if err := s.Observations(func(o *Observation) error { got = append(got, *o); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if want := []Observation{first, whole}; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)
+	}
+}
+
+func TestVerifyLooksAtObservations(t *testing.T) {
+	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
+	commit(t, s, 0, newURLs(0, 3))
+	for _, c := range []struct {
+		o    Observation
+		want string
+	}{
+		{Observation{Run: 1, Asked: idsOf(0, 1, 2), Changed: idsOf(2)}, ""},
+		{Observation{Run: 1, Asked: idsOf(0, 3)}, "URL number 3 of 3"},
+		{Observation{Run: 1, Asked: idsOf(0), Changed: idsOf(1)}, "number 1 changed and was not asked"},
+		{Observation{Run: 1}, ""},
+	} {
+		if err := s.AddObservation(&c.o); err != nil {
+			t.Fatal(err)
+		}
+		var got string
+		if _, err := s.Verify(t.Context(), false, func(p Problem) { got += p.String() }); err != nil {
+			t.Fatal(err)
+		}
+		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
+			t.Errorf("%+v: %q, want %q", c.o, got, c.want)
+		}
 	}
 }
 

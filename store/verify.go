@@ -62,7 +62,7 @@ type Stats struct {
 func (s *Site) Verify(ctx context.Context, deep bool, report func(Problem)) (st Stats, err error) {
 	v := &verifier{s: s, ctx: ctx, deep: deep, report: report, frames: NewFrameReader(), seen: map[uint32]bool{}, blobs: map[[32]byte]bool{}}
 	s.packs.forget()
-	for _, step := range []func() error{v.database, v.meta, v.records, v.linkLists, v.journal, v.history, v.versions, v.current} {
+	for _, step := range []func() error{v.database, v.meta, v.records, v.linkLists, v.journal, v.history, v.observations, v.versions, v.current} {
 		if err := v.guard(step); err != nil {
 			return v.st, err
 		}
