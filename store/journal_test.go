@@ -25,7 +25,7 @@ func TestCommitReplayFold(t *testing.T) {
 	commit(t, s, 5, nil, again)
 	closeTest(t, st, s)
 
-	st, s = openTest(t, dir, Options{})
+	_, s = openTest(t, dir, Options{})
 	if n, err := s.Known(); n != 5 || err != nil {
 		t.Errorf("known %d, %v", n, err)
 	}

@@ -179,7 +179,7 @@ func (d *demo) end(ctx context.Context, st *store.State, url string) error {
 		return err
 	}
 	defer root.Close()
-	report, err := phm.Verify(root.FS(), phm.VerifyOptions{Links: checkLinks()})
+	report, err := mirror.VerifyTree(ctx, root.FS())
 	if err != nil {
 		return err
 	}

@@ -68,11 +68,14 @@ func (a *app) importFile(name, as string) error {
 	if a.json {
 		return a.printJSON(m)
 	}
-	a.printf("%s: version 1 is %s: %d files, %s\n", as, name, m.Files, bytesText(m.Bytes))
+	a.printf("%s: version %d is %s: %d files, %s\n", as, importedVersion(m), name, m.Files, bytesText(m.Bytes))
 	return nil
 }
 
-// importInto unpacks a PHM as the first version of a site.
+// importedVersion is the version that an imported mirror goes on from: the archive's own.
+func importedVersion(m *phm.Meta) int { return max(m.Version, 1) }
+
+// importInto unpacks a PHM as the first version that is known of a site.
 func importInto(s *store.Site, name string) (*phm.Meta, error) {
 	tree, err := s.BuildTree()
 	if err != nil {
@@ -87,7 +90,12 @@ func importInto(s *store.Site, name string) (*phm.Meta, error) {
 	if when.IsZero() {
 		when = time.Now()
 	}
-	return m, tree.Publish(store.Version{Number: 1, Time: when, Files: m.Files, Bytes: m.Bytes, Added: m.Files}, nil)
+	meta, err := tree.Root.ReadFile(phm.MetaName)
+	if err != nil {
+		return nil, err
+	}
+	v := store.Version{Number: importedVersion(m), Time: when, Files: m.Files, Bytes: m.Bytes, Added: m.Files, Meta: meta}
+	return m, tree.Publish(v, nil)
 }
 
 // unpack copies a PHM, directory or archive, to a sink.

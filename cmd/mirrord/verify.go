@@ -27,11 +27,7 @@ is also a job's name. Exit code 1 when something is wrong.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o := phm.VerifyOptions{Links: checkLinks()}
-			if noLinks {
-				o.Links = nil
-			}
-			return a.verify(cmd.Context(), args[0], o)
+			return a.verify(cmd.Context(), args[0], !noLinks)
 		},
 	}
 	cmd.Flags().BoolVar(&noLinks, "no-links", false, "do not read the links of pages")
@@ -49,16 +45,16 @@ type verified struct {
 	Running      bool            `json:"running,omitempty"` // a run is under way, so that only the files could be checked
 }
 
-func (a *app) verify(ctx context.Context, what string, o phm.VerifyOptions) error {
+func (a *app) verify(ctx context.Context, what string, links bool) error {
 	report := new(verified)
 	fi, err := os.Stat(what)
 	switch {
 	case err == nil && fi.IsDir():
-		report.Report, err = verifyDir(what, o)
+		report.Report, err = verifyDir(ctx, what, links)
 	case err == nil:
-		report.Report, err = verifyFile(what, o)
+		report.Report, err = verifyFile(ctx, what, links)
 	case errors.Is(err, fs.ErrNotExist) && !strings.ContainsRune(what, os.PathSeparator):
-		report, err = a.verifySite(ctx, what, o)
+		report, err = a.verifySite(ctx, what)
 	}
 	if err != nil {
 		return err
@@ -112,16 +108,24 @@ func verifySummary(r *verified) string {
 	}
 }
 
-func verifyDir(dir string, o phm.VerifyOptions) (*phm.Report, error) {
+// verifyTree checks a PHM directory, with the links of its documents or without.
+func verifyTree(ctx context.Context, fsys fs.FS, links bool) (*phm.Report, error) {
+	if links {
+		return mirror.VerifyTree(ctx, fsys)
+	}
+	return phm.Verify(fsys, phm.VerifyOptions{})
+}
+
+func verifyDir(ctx context.Context, dir string, links bool) (*phm.Report, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
-	return phm.Verify(root.FS(), o)
+	return verifyTree(ctx, root.FS(), links)
 }
 
-func verifyFile(name string, o phm.VerifyOptions) (*phm.Report, error) {
+func verifyFile(ctx context.Context, name string, links bool) (*phm.Report, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
@@ -131,11 +135,15 @@ func verifyFile(name string, o phm.VerifyOptions) (*phm.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	return phm.VerifyArchive(f, fi.Size(), phm.Limits{}, o)
+	if links {
+		return mirror.VerifyArchive(ctx, f, fi.Size())
+	}
+	return phm.VerifyArchive(f, fi.Size(), phm.Limits{}, phm.VerifyOptions{})
 }
 
-// verifySite checks the published tree of a job and what is kept besides.
-func (a *app) verifySite(ctx context.Context, name string, o phm.VerifyOptions) (*verified, error) {
+// verifySite checks a job's mirror: all that is kept of it, its published tree, and that the two agree. While a run is under way only the
+// tree can be looked at.
+func (a *app) verifySite(ctx context.Context, name string) (*verified, error) {
 	st, err := a.mustState()
 	if err != nil {
 		return nil, err
@@ -146,22 +154,19 @@ func (a *app) verifySite(ctx context.Context, name string, o phm.VerifyOptions) 
 		return nil, err
 	}
 	defer root.Close()
-	out := new(verified)
-	if out.Report, err = phm.Verify(root.FS(), o); err != nil {
-		return nil, err
-	}
 	s, err := st.ReadSite(name)
 	if errors.Is(err, store.ErrLocked) {
-		out.Running = true
-		return out, nil
+		report, err := verifyTree(ctx, root.FS(), true)
+		return &verified{Report: report, Running: true}, err
 	} else if err != nil {
 		return nil, err
 	}
-	stats, err := s.Verify(ctx, true, func(p store.Problem) {
+	out := &verified{Report: new(phm.Report)}
+	stats, err := mirror.Verify(ctx, s, true, func(p store.Problem) {
 		if len(out.KeptProblems) < maxKeptProblems {
 			out.KeptProblems = append(out.KeptProblems, p)
 		}
 	})
-	out.Kept = &stats
+	out.Kept, out.Files, out.Bytes, out.Linked = &stats.Stats, stats.Files, stats.Size, stats.Linked
 	return out, errors.Join(err, s.Close())
 }
