@@ -117,7 +117,6 @@ type run struct {
 
 // stats are counted by workers as they go.
 type stats struct {
-	volatile                                                                             atomic.Int64 // fetched, and taken for unchanged
 	spared                                                                               [evidenceKinds]atomic.Int64
 	requests, fetched, unchanged, redirected, gone, failed, disallowed, trapped, refused atomic.Int64
 	bytes, wire, files, held                                                             atomic.Int64 // files and held: what the mirror has, in resources and bytes
