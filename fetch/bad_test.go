@@ -414,7 +414,7 @@ func TestBombMemory(t *testing.T) {
 	}
 }
 
-// In a steady state there are never more connections than requests under way.
+// There are never more connections than the client may have, although each of its workers always has a request to make.
 func TestConnections(t *testing.T) {
 	var opened atomic.Int32
 	body := badserver.File()
@@ -436,9 +436,9 @@ func TestConnections(t *testing.T) {
 	}
 	s.Start()
 	defer s.Close()
-	c := newClient(t, Options{AllowPrivate: true})
-	var wg sync.WaitGroup
 	const workers = 2
+	c := newClient(t, Options{AllowPrivate: true, MaxConnsPerHost: workers})
+	var wg sync.WaitGroup
 	for w := range workers {
 		wg.Add(1)
 		go func() {
