@@ -215,10 +215,15 @@ func (r *run) document(now, old *store.Resource, body []byte, linkHeader []strin
 	r.enqueue(add...)
 	p.assign()
 	p.links = appendLinks(p.links[:0], &p.doc, func(i int) (uint32, bool) { return uint32(p.of[i]), p.of[i] >= 0 })
-	now.At, err = r.site.AppendFrame(p.w, store.FrameMeta{
+	meta := store.FrameMeta{
 		ID: now.ID, URL: now.URL.String(), MIME: now.MIME, Charset: now.Charset, Fetched: now.Fetched, ETag: now.ETag,
 		LastModified: now.LastModified, Size: now.Size, Digest: hex.EncodeToString(now.Digest[:]), Format: now.Format,
-	}, p.links, body)
+	}
+	if old.Body == store.PackBody {
+		now.At, err = r.site.AppendFrameOver(p.w, meta, p.links, body, old.At)
+	} else {
+		now.At, err = r.site.AppendFrame(p.w, meta, p.links, body)
+	}
 	if err != nil {
 		r.stop(err)
 		return

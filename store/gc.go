@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io/fs"
 	"slices"
 
@@ -16,6 +15,8 @@ import (
 // Documents that no record and no history refers to any more stay in their pack as holes. Compact copies what is left of a pack with many
 // holes to the end of the last one, points the records there in one transaction, and removes the file. A crash leaves the old pack in use,
 // or one that nobody uses and the next call removes.
+//
+// The base of a delta that is in use is in use too. When it moves, so do the deltas over it, wherever they lie, because they say where it is.
 
 const (
 	liveShare  = 0.6       // a pack of which less is in use is emptied
@@ -54,7 +55,7 @@ func (s *Site) Compact(ctx context.Context, dry bool) (c Compaction, err error) 
 			return c, err
 		}
 	}
-	uses, err := s.packUses(ctx)
+	uses, deltas, err := s.packUses(ctx)
 	if err != nil {
 		return c, err
 	}
@@ -75,10 +76,18 @@ func (s *Site) Compact(ctx context.Context, dry bool) (c Compaction, err error) 
 			move = append(move, u)
 		}
 	}
+	moves := map[uint32]bool{}
 	for _, u := range slices.Concat(drop, move) {
 		c.Packs++
 		c.Freed += u.size - u.live
 		c.Moved += u.live
+		moves[u.num] = true
+	}
+	for _, d := range deltas {
+		if moves[d.base.Pack] && !moves[d.at.Pack] {
+			c.Freed -= int64(d.at.Len)
+			c.Moved += int64(d.at.Len)
+		}
 	}
 	if dry || c.Packs == 0 {
 		return c, nil
@@ -102,7 +111,7 @@ func (s *Site) Compact(ctx context.Context, dry bool) (c Compaction, err error) 
 			bytes, items = bytes+move[n].live, items+len(move[n].places)
 			n++
 		}
-		if err := s.movePacks(ctx, move[:n], &c); err != nil {
+		if err := s.movePacks(ctx, move[:n], deltas, &c); err != nil {
 			return c, err
 		}
 		move = move[n:]
@@ -136,11 +145,11 @@ func (s *Site) putPack(tx *bolt.Tx) error {
 	return tx.Bucket(bMeta).Put(kPack, binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(nil, num), uint64(size)))
 }
 
-// packUses lists all pack files by number.
-func (s *Site) packUses(ctx context.Context) ([]*packUse, error) {
+// packUses lists all pack files by number, and the deltas that are in use.
+func (s *Site) packUses(ctx context.Context) ([]*packUse, []*deltaUse, error) {
 	names, err := fs.ReadDir(s.packs.root.FS(), ".")
 	if err != nil {
-		return nil, diskErr("list packs", err)
+		return nil, nil, diskErr("list packs", err)
 	}
 	byNum := map[uint32]*packUse{}
 	var uses []*packUse
@@ -151,7 +160,7 @@ func (s *Site) packUses(ctx context.Context) ([]*packUse, error) {
 		}
 		fi, err := e.Info()
 		if err != nil {
-			return nil, diskErr("list packs", err)
+			return nil, nil, diskErr("list packs", err)
 		}
 		u := &packUse{num: n, size: fi.Size()}
 		byNum[n] = u
@@ -168,141 +177,44 @@ func (s *Site) packUses(ctx context.Context) ([]*packUse, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, u := range uses {
-		slices.SortFunc(u.places, func(a, b Place) int {
-			return cmp.Or(cmp.Compare(a.Off, b.Off), cmp.Compare(a.Len, b.Len))
-		})
-		u.places = slices.Compact(u.places)
+		u.sort()
+	}
+	var deltas []*deltaUse
+	for _, u := range uses {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
+		found, err := s.packs.deltas(u.places)
+		if err != nil {
+			return nil, nil, err
+		}
+		deltas = append(deltas, found...)
+	}
+	for _, d := range deltas {
+		if u := byNum[d.base.Pack]; u != nil {
+			u.places = append(u.places, d.base)
+			u.pinned = u.pinned || byNum[d.at.Pack].pinned
+		}
+	}
+	for _, u := range uses {
+		u.sort()
 		for _, at := range u.places {
 			u.live += int64(at.Len)
 		}
 	}
 	slices.SortFunc(uses, func(a, b *packUse) int { return cmp.Compare(a.num, b.num) })
-	return uses, nil
+	return uses, deltas, nil
 }
 
-// movePacks empties packs and removes them.
-func (s *Site) movePacks(ctx context.Context, packs []*packUse, c *Compaction) error {
-	to := map[Place]Place{}
-	var empty []*packUse
-	for _, u := range packs {
-		err := s.copyFrames(ctx, u, to)
-		if errors.Is(err, ErrDamaged) {
-			c.Damaged = append(c.Damaged, packName(u.num))
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		empty = append(empty, u)
-	}
-	s.at("frames copied")
-	if len(empty) == 0 {
-		return nil
-	}
-	if !s.volatile {
-		if err := s.packs.sync(); err != nil {
-			return err
-		}
-	}
-	from := map[uint32]bool{}
-	for _, u := range empty {
-		from[u.num] = true
-	}
-	err := s.update("move documents", func(tx *bolt.Tx) error {
-		for _, b := range []struct {
-			name   []byte
-			prefix int
-		}{{bResources, 0}, {bHistory, 8}} {
-			if err := repoint(tx.Bucket(b.name), b.prefix, from, to); err != nil {
-				return err
-			}
-		}
-		return s.putPack(tx)
+// sort puts the places in order, each once.
+func (u *packUse) sort() {
+	slices.SortFunc(u.places, func(a, b Place) int {
+		return cmp.Or(cmp.Compare(a.Off, b.Off), cmp.Compare(a.Len, b.Len))
 	})
-	if err != nil {
-		return err
-	}
-	s.at("records moved")
-	for _, u := range empty {
-		c.Moved += u.live
-	}
-	return s.dropPacks(empty, c)
-}
-
-// copyFrames appends what is in use of a pack to the last one, byte for byte, and notes where each frame went.
-func (s *Site) copyFrames(ctx context.Context, u *packUse, to map[Place]Place) error {
-	var raw []byte
-	for _, at := range u.places {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		f, err := s.packs.file(at.Pack)
-		if err != nil {
-			return diskErr("read pack", err)
-		}
-		if at.Off < 0 || at.Len < frameHeader || at.Off > u.size-int64(at.Len) {
-			return fmt.Errorf("pack %s at %d: %w: no frame here", packName(at.Pack), at.Off, ErrDamaged)
-		}
-		raw = slices.Grow(raw[:0], int(at.Len))[:at.Len]
-		if _, err := f.ReadAt(raw, at.Off); err != nil {
-			return diskErr("read pack", err)
-		}
-		if err := checkFrame(raw); err != nil {
-			return fmt.Errorf("pack %s at %d: %w", packName(at.Pack), at.Off, err)
-		}
-		if to[at], err = s.packs.append(raw, nil); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// checkFrame reports whether a frame is whole, without unpacking it.
-func checkFrame(raw []byte) error {
-	if n := binary.LittleEndian.Uint32(raw[4:]); int64(n) != int64(len(raw)-frameHeader) {
-		return fmt.Errorf("%w: a frame of %d bytes", ErrDamaged, n)
-	}
-	if crc32.Checksum(raw[frameHeader:], castagnoli) != binary.LittleEndian.Uint32(raw[8:]) {
-		return fmt.Errorf("checksum of frame: %w", ErrDamaged)
-	}
-	return nil
-}
-
-// repoint makes the records of a bucket refer to where their documents went.
-func repoint(b *bolt.Bucket, prefix int, from map[uint32]bool, to map[Place]Place) error {
-	var keys, values [][]byte
-	var r Resource
-	c := b.Cursor()
-	for k, v := c.First(); k != nil; k, v = c.Next() {
-		if len(v) == 0 {
-			continue
-		}
-		u, err := urlOfKey(k[min(prefix, len(k)):])
-		if err == nil {
-			err = r.decode(u, v)
-		}
-		if err != nil {
-			return err
-		}
-		if r.Body != PackBody || !from[r.At.Pack] {
-			continue
-		}
-		at, ok := to[r.At]
-		if !ok {
-			return fmt.Errorf("%w: the document of %s was not moved", ErrDamaged, u)
-		}
-		r.At = at
-		keys, values = append(keys, slices.Clone(k)), append(values, r.append(nil))
-	}
-	for i, k := range keys {
-		if err := b.Put(k, values[i]); err != nil {
-			return err
-		}
-	}
-	return nil
+	u.places = slices.Compact(u.places)
 }
 
 // dropPacks removes packs that nothing refers to.

@@ -329,7 +329,7 @@ func TestCompactLeavesDamagedPacks(t *testing.T) {
 	for n := 1; n < 8; n++ {
 		h.drop(n)
 	}
-	uses, err := s.packUses(t.Context())
+	uses, _, err := s.packUses(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// A pack is a sequence of frames:
+// A pack is a sequence of frames, of which delta.go describes one kind, and this the others:
 //
 //	magic   4 bytes: "mPk1" for a payload in zstd, "mPr1" for a plain one
 //	length  4 bytes, little endian: bytes of the payload
@@ -69,6 +69,9 @@ type FrameWriter struct {
 	enc *zstd.Encoder // nil for plain frames
 	buf []byte
 	out []byte
+
+	base  *FrameReader // of the bases of deltas; nil until there is one
+	delta []byte
 }
 
 // maxKept bounds the buffers that writers and readers of frames keep for the next frame, in bytes.
@@ -129,9 +132,10 @@ func (w *FrameWriter) encode(m FrameMeta, links, body []byte) (head, tail []byte
 type FrameReader struct {
 	Keep int // bytes of the largest buffers that are kept for the next frame; 0 is a megabyte
 
-	dec *zstd.Decoder
-	raw []byte
-	out []byte
+	dec  *zstd.Decoder
+	raw  []byte
+	out  []byte
+	base *FrameReader // of the bases of deltas; nil until there is one
 }
 
 // NewFrameReader returns a decoder.
@@ -143,29 +147,44 @@ func NewFrameReader() *FrameReader {
 	return &FrameReader{dec: dec}
 }
 
+// decode decodes a full frame.
 func (r *FrameReader) decode(raw []byte) (Frame, error) {
+	out, err := r.payload(raw)
+	if err != nil {
+		return Frame{}, err
+	}
+	return split(out)
+}
+
+// payload unpacks what a full frame holds. It is valid until the next call, or as long as raw.
+func (r *FrameReader) payload(raw []byte) ([]byte, error) {
 	if len(raw) < frameHeader || string(raw[:4]) != frameMagic && string(raw[:4]) != plainMagic {
-		return Frame{}, fmt.Errorf("no frame here: %w", ErrDamaged)
+		return nil, fmt.Errorf("no frame here: %w", ErrDamaged)
 	}
 	n := binary.LittleEndian.Uint32(raw[4:])
 	if int64(n) > int64(len(raw)-frameHeader) {
-		return Frame{}, fmt.Errorf("frame is cut short: %w", ErrDamaged)
+		return nil, fmt.Errorf("frame is cut short: %w", ErrDamaged)
 	}
 	payload := raw[frameHeader : frameHeader+int(n)]
 	if crc32.Checksum(payload, castagnoli) != binary.LittleEndian.Uint32(raw[8:]) {
-		return Frame{}, fmt.Errorf("checksum of frame: %w", ErrDamaged)
+		return nil, fmt.Errorf("checksum of frame: %w", ErrDamaged)
 	}
-	out := payload
-	if string(raw[:4]) == frameMagic {
-		var err error
-		if out, err = r.dec.DecodeAll(payload, r.out[:0]); err != nil {
-			return Frame{}, fmt.Errorf("frame: %w: %v", ErrDamaged, err)
-		}
-		if r.out = out; cap(out) > max(r.Keep, maxKept) {
-			r.out = nil
-		}
+	if string(raw[:4]) == plainMagic {
+		return payload, nil
 	}
-	d := decoder{b: out}
+	out, err := r.dec.DecodeAll(payload, r.out[:0])
+	if err != nil {
+		return nil, fmt.Errorf("frame: %w: %v", ErrDamaged, err)
+	}
+	if r.out = out; cap(out) > max(r.Keep, maxKept) {
+		r.out = nil
+	}
+	return out, nil
+}
+
+// split parts a payload.
+func split(payload []byte) (Frame, error) {
+	d := decoder{b: payload}
 	var f Frame
 	f.Meta, f.Links = d.bytes(), d.bytes()
 	f.Body = d.b
@@ -334,17 +353,34 @@ func (p *packs) forget() {
 	clear(p.files)
 }
 
-// read decodes the frame at a place.
-func (p *packs) read(r *FrameReader, at Place) (Frame, error) {
-	f, err := p.file(at.Pack)
-	if errors.Is(err, fs.ErrNotExist) {
-		return Frame{}, fmt.Errorf("pack %s: %w: it is missing", packName(at.Pack), ErrDamaged)
+// read decodes the frame at a place, and the base of a delta.
+func (p *packs) read(r *FrameReader, at Place) (fr Frame, err error) {
+	raw, err := p.raw(r, at)
+	if err != nil {
+		return Frame{}, err
+	}
+	if string(raw[:4]) == deltaMagic {
+		fr, err = p.readDelta(r, raw)
+	} else {
+		fr, err = r.decode(raw)
 	}
 	if err != nil {
-		return Frame{}, diskErr("read pack", err)
+		return Frame{}, fmt.Errorf("pack %s at %d: %w", packName(at.Pack), at.Off, err)
+	}
+	return fr, nil
+}
+
+// raw reads the frame at a place, at least as long as a header. It is valid until r is used again.
+func (p *packs) raw(r *FrameReader, at Place) ([]byte, error) {
+	f, err := p.file(at.Pack)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("pack %s: %w: it is missing", packName(at.Pack), ErrDamaged)
+	}
+	if err != nil {
+		return nil, diskErr("read pack", err)
 	}
 	if err := at.check(f); err != nil {
-		return Frame{}, fmt.Errorf("pack %s at %d: %w", packName(at.Pack), at.Off, err)
+		return nil, fmt.Errorf("pack %s at %d: %w", packName(at.Pack), at.Off, err)
 	}
 	if cap(r.raw) < int(at.Len) {
 		r.raw = nil // gone before the new one comes
@@ -356,15 +392,11 @@ func (p *packs) read(r *FrameReader, at Place) (Frame, error) {
 	}
 	if _, err := f.ReadAt(raw, at.Off); err != nil {
 		if errors.Is(err, io.EOF) {
-			return Frame{}, fmt.Errorf("pack %s at %d: %w: file ends early", packName(at.Pack), at.Off, ErrDamaged)
+			return nil, fmt.Errorf("pack %s at %d: %w: file ends early", packName(at.Pack), at.Off, ErrDamaged)
 		}
-		return Frame{}, diskErr("read pack", err)
+		return nil, diskErr("read pack", err)
 	}
-	fr, err := r.decode(raw)
-	if err != nil {
-		return Frame{}, fmt.Errorf("pack %s at %d: %w", packName(at.Pack), at.Off, err)
-	}
-	return fr, nil
+	return raw, nil
 }
 
 // check refuses a place that no frame can have, before memory is taken for it.

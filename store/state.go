@@ -19,7 +19,8 @@ import (
 //
 //	1  first
 //	2  records may have more fields: validators, observations, what always changes, lifetime. Format 1 is read as it is
-const FormatVersion = 2
+//	3  frames of packs may be deltas over other frames. Formats 1 and 2 are read as they are
+const FormatVersion = 3
 
 // Options say how a state is opened. The zero value is what a daemon wants.
 type Options struct {

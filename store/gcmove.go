@@ -1,0 +1,207 @@
+package store
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"slices"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// movePacks empties packs and removes them. deltas are all that are in use; it notes there where they and their bases went.
+func (s *Site) movePacks(ctx context.Context, packs []*packUse, deltas []*deltaUse, c *Compaction) error {
+	to, from := map[Place]Place{}, map[uint32]bool{}
+	over := make(map[Place]bool, len(deltas))
+	for _, d := range deltas {
+		over[d.at] = true
+	}
+	var empty []*packUse
+	for _, u := range packs {
+		err := s.copyFrames(ctx, u, over, to)
+		if errors.Is(err, ErrDamaged) {
+			c.Damaged = append(c.Damaged, packName(u.num))
+			for _, at := range u.places {
+				delete(to, at)
+			}
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		empty = append(empty, u)
+		from[u.num] = true
+	}
+	outside, err := s.copyDeltas(ctx, deltas, from, to)
+	if err != nil {
+		return err
+	}
+	s.at("frames copied")
+	if len(empty) == 0 {
+		return nil
+	}
+	if !s.volatile {
+		if err := s.packs.sync(); err != nil {
+			return err
+		}
+	}
+	err = s.update("move documents", func(tx *bolt.Tx) error {
+		for _, b := range []struct {
+			name   []byte
+			prefix int
+		}{{bResources, 0}, {bHistory, 8}} {
+			if err := repoint(tx.Bucket(b.name), b.prefix, from, to); err != nil {
+				return err
+			}
+		}
+		return s.putPack(tx)
+	})
+	if err != nil {
+		return err
+	}
+	s.at("records moved")
+	for _, d := range deltas {
+		if at, ok := to[d.base]; ok {
+			d.base = at
+		}
+		if at, ok := to[d.at]; ok {
+			d.at = at
+		}
+	}
+	for _, u := range empty {
+		c.Moved += u.live
+	}
+	c.Moved += outside
+	c.Freed -= outside
+	return s.dropPacks(empty, c)
+}
+
+// copyFrames appends the full frames in use of a pack to the last one, byte for byte, and notes where each went. Deltas wait until
+// their bases have moved; here they are only looked at. over says which places hold deltas that are in use.
+func (s *Site) copyFrames(ctx context.Context, u *packUse, over map[Place]bool, to map[Place]Place) error {
+	var raw []byte
+	for _, at := range u.places {
+		err := ctx.Err()
+		if err != nil {
+			return err
+		}
+		if raw, err = s.packs.whole(raw, at); err != nil {
+			return err
+		}
+		if over[at] || string(raw[:4]) == deltaMagic { // one that is not in use any more was moved with its base
+			continue
+		}
+		if to[at], err = s.packs.append(raw, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyDeltas appends the deltas that lie in packs of from, or whose base does, to the last pack, and notes where each went. It returns the
+// bytes of those that lie elsewhere.
+func (s *Site) copyDeltas(ctx context.Context, deltas []*deltaUse, from map[uint32]bool, to map[Place]Place) (outside int64, err error) {
+	var raw []byte
+	for _, d := range deltas {
+		if !from[d.at.Pack] && !from[d.base.Pack] {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return outside, err
+		}
+		if raw, err = s.packs.whole(raw, d.at); errors.Is(err, ErrDamaged) && !from[d.at.Pack] {
+			continue // it stays as it is: nobody can read it, whatever becomes of its base
+		}
+		if err != nil {
+			return outside, err
+		}
+		if base, ok := to[d.base]; ok {
+			h, ok := parseDelta(raw)
+			if !ok {
+				return outside, fmt.Errorf("pack %s at %d: %w: it was a delta", packName(d.at.Pack), d.at.Off, ErrDamaged)
+			}
+			h.base = base
+			h.put(raw)
+		}
+		if to[d.at], err = s.packs.append(raw, nil); err != nil {
+			return outside, err
+		}
+		if !from[d.at.Pack] {
+			outside += int64(d.at.Len)
+		}
+	}
+	return outside, nil
+}
+
+// whole reads the frame at a place as it is, into raw when that is large enough, and checks it.
+func (p *packs) whole(raw []byte, at Place) ([]byte, error) {
+	f, err := p.file(at.Pack)
+	if err != nil {
+		return raw, diskErr("read pack", err)
+	}
+	st, err := f.Stat()
+	if err != nil {
+		return raw, diskErr("read pack", err)
+	}
+	if at.Off < 0 || at.Len < frameHeader || at.Off > st.Size()-int64(at.Len) {
+		return raw, fmt.Errorf("pack %s at %d: %w: no frame here", packName(at.Pack), at.Off, ErrDamaged)
+	}
+	raw = slices.Grow(raw[:0], int(at.Len))[:at.Len]
+	if _, err := f.ReadAt(raw, at.Off); err != nil {
+		return raw, diskErr("read pack", err)
+	}
+	if err := checkFrame(raw); err != nil {
+		return raw, fmt.Errorf("pack %s at %d: %w", packName(at.Pack), at.Off, err)
+	}
+	return raw, nil
+}
+
+// checkFrame reports whether a frame is whole, without unpacking it.
+func checkFrame(raw []byte) error {
+	if n := binary.LittleEndian.Uint32(raw[4:]); int64(n) != int64(len(raw)-frameHeader) {
+		return fmt.Errorf("%w: a frame of %d bytes", ErrDamaged, n)
+	}
+	if crc32.Checksum(raw[frameHeader:], castagnoli) != binary.LittleEndian.Uint32(raw[8:]) {
+		return fmt.Errorf("checksum of frame: %w", ErrDamaged)
+	}
+	return nil
+}
+
+// repoint makes the records of a bucket refer to where their documents went.
+func repoint(b *bolt.Bucket, prefix int, from map[uint32]bool, to map[Place]Place) error {
+	var keys, values [][]byte
+	var r Resource
+	c := b.Cursor()
+	for k, v := c.First(); k != nil; k, v = c.Next() {
+		if len(v) == 0 {
+			continue
+		}
+		u, err := urlOfKey(k[min(prefix, len(k)):])
+		if err == nil {
+			err = r.decode(u, v)
+		}
+		if err != nil {
+			return err
+		}
+		if r.Body != PackBody {
+			continue
+		}
+		at, ok := to[r.At]
+		if !ok && !from[r.At.Pack] {
+			continue
+		}
+		if !ok {
+			return fmt.Errorf("%w: the document of %s was not moved", ErrDamaged, u)
+		}
+		r.At = at
+		keys, values = append(keys, slices.Clone(k)), append(values, r.append(nil))
+	}
+	for i, k := range keys {
+		if err := b.Put(k, values[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
