@@ -160,11 +160,8 @@ func (p *packs) dict(r *FrameReader, d delta) ([]byte, error) {
 	return out, nil
 }
 
-// decodeOver decodes a delta whose base has the payload dict.
+// decodeOver decodes a whole delta whose base has the payload dict.
 func (r *FrameReader) decodeOver(raw, dict []byte) (Frame, error) {
-	if err := checkFrame(raw); err != nil {
-		return Frame{}, err
-	}
 	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxDelta),
 		zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderDictRaw(0, dict))
 	if err != nil {
@@ -183,12 +180,12 @@ func (r *FrameReader) decodeOver(raw, dict []byte) (Frame, error) {
 
 // readDelta decodes the delta that r has read.
 func (p *packs) readDelta(r *FrameReader, raw []byte) (Frame, error) {
-	if err := checkFrame(raw); err != nil {
-		return Frame{}, err
-	}
 	d, ok := parseDelta(raw)
 	if !ok {
 		return Frame{}, fmt.Errorf("%w: a delta of %d bytes", ErrDamaged, len(raw))
+	}
+	if err := checkFrame(raw); err != nil { // before its header is believed
+		return Frame{}, err
 	}
 	if r.base == nil {
 		r.base = NewFrameReader()

@@ -60,7 +60,15 @@ func (h *pastSite) change() {
 		case k < 3:
 			d = blobOf(h.t, h.s, id, body)
 		default:
-			d = document(h.t, h.s, id, body)
+			r, _, err := h.s.Get(testURL(id))
+			if err != nil || r.Body != PackBody || h.rng.IntN(4) == 0 {
+				d = document(h.t, h.s, id, body)
+				break
+			}
+			if old := h.now[testURL(id).String()]; old != "" && h.rng.IntN(4) > 0 { // it changes a little
+				body = body[:200] + old[min(len(old), h.rng.IntN(400)):]
+			}
+			d = documentOver(h.t, h.s, id, body, r.At)
 		}
 		d.Path = fmt.Sprintf("p%d.html", id)
 		h.now[testURL(id).String()] = body
@@ -168,6 +176,16 @@ func sizeOf(t testing.TB, dir string) (n int64) {
 	return n
 }
 
+// deltasOf counts the deltas that are in use.
+func deltasOf(t testing.TB, s *Site) int {
+	t.Helper()
+	_, deltas, err := s.packUses(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(deltas)
+}
+
 func compact(t testing.TB, s *Site, dry bool) Compaction {
 	t.Helper()
 	c, err := s.Compact(t.Context(), dry)
@@ -222,6 +240,12 @@ func TestCollectNeverLosesAnything(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 2))
 			st, s := openTest(t, dir, Options{Volatile: true})
 			h := newPast(t, s, rng, 3)
+			most := 0
+			defer func() {
+				if most == 0 {
+					t.Error("no document was a delta")
+				}
+			}()
 			for range 12 {
 				switch rng.IntN(6) {
 				case 5: // a run that was held back: its records are there, its version is not published
@@ -252,6 +276,7 @@ func TestCollectNeverLosesAnything(t *testing.T) {
 					h.version()
 				}
 				h.check(s)
+				most = max(most, deltasOf(t, s))
 			}
 			verifyTest(t, s)
 		})
@@ -288,9 +313,14 @@ func collect(t testing.TB, dir string) BlobsFreed {
 func TestCompactKilledAnywhere(t *testing.T) {
 	dir := t.TempDir()
 	_, s := openTest(t, dir, Options{Volatile: true})
-	h := newPast(t, s, rand.New(rand.NewPCG(3, 3)), 8)
-	for n := 1; n < 7; n++ {
-		h.drop(n)
+	h := newPast(t, s, rand.New(rand.NewPCG(3, 5)), 10)
+	for n := 1; n < 10; n++ {
+		if n != 5 {
+			h.drop(n)
+		}
+	}
+	if deltasOf(t, s) == 0 {
+		t.Fatal("no document in use is a delta")
 	}
 	type kill struct{ step, dir string }
 	var kills []kill

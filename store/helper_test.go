@@ -66,13 +66,28 @@ func testURL(n int) site.URL {
 // document makes the result of a document with the given body, its frame appended to the packs.
 func document(t testing.TB, s *Site, id int, body string, targets ...uint32) *Done {
 	t.Helper()
-	d := &Done{Resource: Resource{
-		ID: uint32(id), URL: testURL(id), Outcome: site.Fetched, Status: 200, Checked: 1000, Run: 1, InSet: true, Fetched: 1000, MIME: "text/html",
-		Size: int64(len(body)), Digest: sha256.Sum256([]byte(body)), Format: 1, Body: PackBody, Changed: 1,
-	}, Targets: targets, Linked: true}
+	d := documentRecord(id, body, targets)
 	var err error
 	d.At, err = s.AppendFrame(s.NewFrameWriter(), metaOf(&d.Resource), []byte("links"), []byte(body))
 	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func documentRecord(id int, body string, targets []uint32) *Done {
+	return &Done{Resource: Resource{
+		ID: uint32(id), URL: testURL(id), Outcome: site.Fetched, Status: 200, Checked: 1000, Run: 1, InSet: true, Fetched: 1000, MIME: "text/html",
+		Size: int64(len(body)), Digest: sha256.Sum256([]byte(body)), Format: 1, Body: PackBody, Changed: 1,
+	}, Targets: targets, Linked: true}
+}
+
+// documentOver makes the result of a document that takes the place of the one at old. It is packed in a volatile site too.
+func documentOver(t testing.TB, s *Site, id int, body string, old Place) *Done {
+	t.Helper()
+	d := documentRecord(id, body, nil)
+	var err error
+	if d.At, err = s.AppendFrameOver((&Site{}).NewFrameWriter(), metaOf(&d.Resource), []byte("links"), []byte(body), old); err != nil {
 		t.Fatal(err)
 	}
 	return d
