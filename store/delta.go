@@ -190,7 +190,6 @@ func (p *packs) readDelta(r *FrameReader, raw []byte) (Frame, error) {
 	if r.base == nil {
 		r.base = NewFrameReader()
 	}
-	r.base.Keep = r.Keep
 	dict, err := p.dict(r.base, d)
 	if err != nil {
 		return Frame{}, err

@@ -407,3 +407,37 @@ func FuzzDelta(f *testing.F) {
 		}
 	})
 }
+
+// What a changed page of 40 KB costs to store and to read, in full and as a delta.
+func BenchmarkDelta(b *testing.B) {
+	_, s := openTest(b, b.TempDir(), Options{Volatile: true})
+	w, r := (&Site{}).NewFrameWriter(), NewFrameReader()
+	lines := prose(rand.New(rand.NewPCG(1, 1)), 1000)
+	body := []byte(strings.Join(lines, ""))
+	lines[500] = "<p>new\n"
+	now := []byte(strings.Join(lines, ""))
+	old := appendOver(b, s, w, body, Place{})
+	for _, c := range []struct {
+		name string
+		old  Place
+	}{{"full", Place{}}, {"delta", old}} {
+		at := appendOver(b, s, w, now, c.old)
+		b.Run("write-"+c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			b.SetBytes(int64(len(now)))
+			for b.Loop() {
+				at = appendOver(b, s, w, now, c.old)
+			}
+			b.ReportMetric(float64(at.Len), "bytes")
+		})
+		b.Run("read-"+c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			b.SetBytes(int64(len(now)))
+			for b.Loop() {
+				if _, err := s.ReadFrame(r, at); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -45,6 +45,7 @@ type Mirror struct {
 	Now     func() time.Time
 	Log     *slog.Logger
 
+	Durable bool // documents are stored as a daemon does it, packed and synced
 	Damaged bool // the test has damaged the state: what Verify finds is no error
 
 	t testing.TB
@@ -115,7 +116,7 @@ func (m *Mirror) Accept() *mirror.Summary {
 // RunWith makes a run with changed options and returns what mirror.Run does.
 func (m *Mirror) RunWith(ctx context.Context, change func(*mirror.Options)) (*mirror.Summary, error) {
 	m.t.Helper()
-	st, err := store.OpenState(m.Dir, store.Options{Volatile: true, Wait: 10 * time.Second})
+	st, err := store.OpenState(m.Dir, store.Options{Volatile: !m.Durable, Wait: 10 * time.Second})
 	if err != nil {
 		m.t.Fatal(err)
 	}
