@@ -110,12 +110,17 @@ func (w *FrameWriter) over(p *packs, old Place, full int) []byte {
 	return b
 }
 
-// deltaLevel is how hard to look for what the base has too. The tables of the quick level hold 32 Ki places, too few for a large base.
+// deltaLevel is how hard to look for what the base has too. The tables of the quick levels hold 32 Ki and 128 Ki places, too few for a large
+// base, and cost less to make, which is most of what a small delta costs.
 func deltaLevel(dict int) zstd.EncoderLevel {
-	if dict > 64<<10 {
+	switch {
+	case dict <= 32<<10:
+		return zstd.SpeedFastest
+	case dict <= 256<<10:
+		return zstd.SpeedDefault
+	default:
 		return zstd.SpeedBetterCompression
 	}
-	return zstd.SpeedDefault
 }
 
 // deltaWindow is a window in which the whole base can be seen from the end of the body: the smallest power of two that holds n bytes.
