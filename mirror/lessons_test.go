@@ -26,7 +26,7 @@ import (
 //	X-Robots-Tag, rel=nofollow     testdata/robots-meta.txt
 //	calendar and loop traps (14)   TestTrapStopsOverRuns, TestLesson14Traps, site TestTrap*
 //	sitemap-only, feed-only        testdata/discovery.txt, TestSitemapPacked
-//	link kinds (19)                testdata/discovery.txt, relocate TestZoo
+//	link kinds (19)                testdata/discovery.txt, relocate TestLinkZoo
 //	success that is not (2, 6)     TestLesson02*, TestLesson06*, TestLoginEverywhereRecovers
 //	silent staleness (3)           TestLesson03NotModifiedDoesNotStopRecursion
 //	half-written files (4)         TestLesson04TruncatedUpdate, TestBadAnswers
@@ -37,8 +37,7 @@ import (
 //	banned by name (18)            TestLesson18Banned
 //	scope surprises (20)           testdata/scope-*.txt, testdata/requisites-any.txt, TestScopeNarrowedAndWidened
 //	one site, many names (21)      testdata/scope-domain.txt
-//
-// What serves mirrors to readers (31) has its tests where the serving is.
+//	mirrored pages that script (31) web TestLesson31Isolation, TestBrowser
 
 func TestLesson01HubFailureKeepsChildren(t *testing.T) {
 	for name, fail := range map[string]http.HandlerFunc{

@@ -159,7 +159,7 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-func TestIsolation(t *testing.T) {
+func TestLesson31Isolation(t *testing.T) {
 	s := testServer(t, nil)
 	common := map[string]string{"X-Content-Type-Options": "nosniff", "Cross-Origin-Opener-Policy": "same-origin", "Origin-Agent-Cluster": "?1"}
 	for _, path := range []string{"/", "/docs/", "/docs/long.txt", "/pic.png", "/none", "/old", "/a.html", "/.well-known/mirrord/timemap/link/https://one.test/",

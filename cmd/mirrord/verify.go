@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -22,8 +23,8 @@ func (a *app) verifyCommand() *cobra.Command {
 		Short: "Check that a mirror is whole and what it says it is",
 		Long: `Check a published mirror, a PHM directory or a PHM archive: every file is there with the size and digest that phm.files says, nothing else
 is, names are safe on every system, and every relative link of every page leads to a file. Of a JOB what is kept besides is checked too: the
-database, every stored body, links and history. What exists as a file or directory is a PATH, all else a JOB; write ./NAME for a path that
-is also a job's name. Exit code 1 when something is wrong.`,
+database, every stored body, links and history. What exists as a file or as a directory with a phm.json is a PATH, all else a JOB; write ./NAME
+for a path that is also a job's name. Exit code 1 when something is wrong.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -48,6 +49,11 @@ type verified struct {
 func (a *app) verify(ctx context.Context, what string, links bool) error {
 	report := new(verified)
 	fi, err := os.Stat(what)
+	if err == nil && fi.IsDir() && !strings.ContainsRune(what, os.PathSeparator) {
+		if _, perr := os.Stat(filepath.Join(what, phm.MetaName)); errors.Is(perr, fs.ErrNotExist) {
+			err = perr // some folder that happens to have a job's name
+		}
+	}
 	switch {
 	case err == nil && fi.IsDir():
 		report.Report, err = verifyDir(ctx, what, links)
