@@ -100,6 +100,7 @@ type run struct {
 	published *store.Version
 	commits   chan *store.Done
 	sources   []uint32        // known listings and sitemaps
+	feeds     []uint32        // known feeds, at most mostFeeds
 	fresh     []uint32        // whose lifetime is not over
 	validated []uint32        // that answered 304 when they were last asked
 	audited   map[uint32]bool // asked without validators; written before the workers start
