@@ -1,7 +1,9 @@
 package mirror_test
 
 import (
+	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -53,4 +55,22 @@ func TestFeedsAreAskedFirst(t *testing.T) {
 	if at("/news.rss") > 1 || at("/a2.html") < 0 || at("/a3.html") < 0 || known > 3 { // robots.txt; a few audits of validators
 		t.Errorf("asked in the order %q, want the feed first and what is new in it before the known pages", order)
 	}
+}
+
+// interrupted makes a run that is told to end when a request is asked.
+func interrupted(t *testing.T, m *mirrortest.Mirror, w *mirrortest.Web, when func(*http.Request) bool) *mirror.Summary {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	w.Hook(func(r *http.Request) {
+		if when(r) {
+			cancel()
+		}
+	})
+	defer w.Hook(nil)
+	s, err := m.RunWith(ctx, func(*mirror.Options) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }

@@ -108,6 +108,7 @@ type run struct {
 	deferring bool // the sources of evidence are asked; all else waits in deferred
 	deferred  []queueing
 	evidence  evidence
+	soft      soft404s
 	lost      error // why the table knows more, or less, than the disk: a batch could not be committed, or the journal not be read
 	stop      context.CancelCauseFunc
 
