@@ -322,7 +322,7 @@ func (r *run) loadEvidence(rec *store.Resource) {
 	if !rec.InSet || rec.Body == store.NoBody || rec.Outcome == site.Failed {
 		return
 	}
-	if ev.Expiry && rec.Expires > r.started.Unix() {
+	if ev.Expiry && rec.Expires > r.started.Unix() && rec.Checked <= r.started.Unix() { // else it was counted by a clock that was wrong
 		r.fresh = append(r.fresh, rec.ID)
 	}
 	if rec.Status == http.StatusNotModified && rec.Size <= maxAudited {
