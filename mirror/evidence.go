@@ -276,6 +276,8 @@ func (r *run) spareKnown(stage func()) error {
 	}
 	var picked [evidenceKinds][]uint32
 	for k := range picked {
+		slices.Sort(r.evidence.spare[k])
+		r.evidence.spare[k] = slices.Compact(r.evidence.spare[k]) // a sitemap may name a page a thousand times
 		picked[k] = r.audits(r.evidence.spare[k])
 		for _, id := range picked[k] {
 			r.enqueueSource(id)
@@ -393,6 +395,8 @@ func (r *run) spareOne(id uint32, k evidenceKind) error {
 	rec.Outcome, rec.Status, rec.Reason, rec.Checked = site.Unchanged, 0, k.reason(), r.now().Unix()
 	rec.Observe(false)
 	r.stats.spared[k].Add(1)
+	r.stats.files.Add(1)
+	r.stats.held.Add(rec.Size)
 	r.followStored(targets)
 	r.finish(&store.Done{Resource: rec})
 	return nil

@@ -115,6 +115,8 @@ type run struct {
 	stats  stats
 	notes  notes
 	damage damage
+
+	mending []site.URL // found damaged by Verify, and asked again
 }
 
 // stats are counted by workers as they go.
@@ -304,7 +306,7 @@ func (r *run) run(ctx context.Context) (*Summary, error) {
 		return r.summary(v.disk(err)), err
 	}
 	if v.verdict == Complete {
-		if err := r.calm(); err != nil {
+		if err := errors.Join(r.calm(), r.mended()); err != nil {
 			return r.summary(v.disk(err)), err
 		}
 		if err := r.site.SetRun(nil); err != nil {
@@ -389,5 +391,8 @@ func (r *run) begin() error {
 		return nil
 	}
 	r.state = &store.Run{Started: r.started.Unix(), Fingerprint: r.rules}
-	return r.site.BeginRun(r.state)
+	if err := r.site.BeginRun(r.state); err != nil || r.o.NoFetch {
+		return err
+	}
+	return r.mend()
 }
