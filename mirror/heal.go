@@ -71,7 +71,11 @@ func (r *run) mend() error {
 	}
 	var batch []*store.Done
 	for _, raw := range urls {
-		rec, ok, err := r.site.Get(site.Canonical(raw))
+		u, _, err := site.Parse(raw)
+		if err != nil { // not by NoteDamaged
+			continue
+		}
+		rec, ok, err := r.site.Get(u)
 		if err != nil {
 			return err
 		}
