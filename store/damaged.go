@@ -16,7 +16,7 @@ import (
 
 // damagedName is the file of a site's folder that names what Verify found damaged: one URL a line. It is a file, because Verify has the
 // database open for reading only.
-const damagedName = "damaged"
+const damagedName = "damaged.urls"
 
 // Damaged returns the URLs whose stored bodies NoteDamaged named.
 func (s *Site) Damaged() ([]string, error) {
