@@ -213,6 +213,7 @@ func (r *run) finish(d *store.Done) {
 			d.Evidence = say
 		}
 	}
+	r.noteShape(&d.Resource)
 	if d.Reason != "" && d.Referrer == 0 {
 		r.notes.decided(d.URL, d.Reason)
 	}

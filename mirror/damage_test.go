@@ -2,12 +2,18 @@ package mirror_test
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
+	"mirrord/store"
 )
 
 // A stored body that the disk lost is noticed when it is needed, and the page is asked for again instead of never being published.
@@ -50,5 +56,80 @@ func TestDamagedPackHeals(t *testing.T) {
 	wantVerdict(t, m.Run(), mirror.Complete, false)
 	if got := m.Tree()["page03.html"]; !bytes.Contains([]byte(got), []byte(`the one that is lost: <a href="target.html">`)) {
 		t.Errorf("page03.html is %q", got)
+	}
+}
+
+// A body on disk that went bad, or missing, is found by Verify and asked for again by the next run, although the site says that it has not
+// changed; the published file is whole again, in the same version. So is the other tree when it is its turn.
+func TestDamagedBlobIsFoundAndHealed(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		damage func(path string) error
+	}{
+		{"other bytes", func(p string) error { // of the same size, through every name of the file
+			f, err := os.OpenFile(p, os.O_WRONLY, 0)
+			if err != nil {
+				return err
+			}
+			_, err = f.WriteAt([]byte("?"), 2)
+			return errors.Join(err, f.Close())
+		}},
+		{"cut", func(p string) error { return os.Truncate(p, 3) }},
+		{"missing", os.Remove},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := mirrortest.Start(t)
+			hub(w, 8)
+			w.Set(home+"/page03.html", mirrortest.HTML("Three", `<img src="logo.png"><img src="other.png">`))
+			body := map[string]mirrortest.Page{"/logo.png": {Body: "the one that is lost"}, "/other.png": {Body: "another"}}
+			w.SetAll(home, body)
+			m := mirrortest.New(t, w, job())
+			wantVerdict(t, m.Run(), mirror.Complete, true)
+			w.Set(home+"/page04.html", mirrortest.HTML("Four", "changed, so that both trees have files"))
+			wantVerdict(t, m.Run(), mirror.Complete, true)
+			tree := m.Tree()
+
+			d := sha256.Sum256([]byte("the one that is lost"))
+			name := hex.EncodeToString(d[:])
+			blob := filepath.Join(m.Dir, "blobs", name[:2], name)
+			if err := c.damage(blob); err != nil {
+				t.Fatal(err)
+			}
+			found := 0
+			m.Site(func(s *store.Site) {
+				if _, err := mirror.Verify(t.Context(), s, true, func(p store.Problem) {
+					if p.Kind == store.BadBlob && p.Subject == home+"/logo.png" {
+						found++
+					}
+				}); err != nil {
+					t.Fatal(err)
+				}
+			})
+			if found == 0 {
+				t.Fatal("Verify did not find it")
+			}
+			w.Requests()
+			s := m.Run() // Verify of the helper says that all is well again
+			wantVerdict(t, s, mirror.Complete, false)
+			if n := s.Fetched; n != 1 {
+				t.Errorf("%d fetched, want the one that was damaged", n)
+			}
+			if got := m.Tree(); !maps.Equal(got, tree) {
+				t.Errorf("the published tree is not whole: logo.png is %q", got["logo.png"])
+			}
+			for i := range 3 {
+				w.Set(home+"/page04.html", mirrortest.HTML("Four", fmt.Sprint("changed again ", i)))
+				w.Requests()
+				wantVerdict(t, m.Run(), mirror.Complete, true)
+				if got := m.Tree()["logo.png"]; got != "the one that is lost" {
+					t.Errorf("version %d has %q", 3+i, got)
+				}
+				for _, r := range w.Requests() {
+					if r.URL == home+"/logo.png" && !r.Conditional && i > 1 {
+						t.Error("it is still asked for without condition")
+					}
+				}
+			}
+		})
 	}
 }

@@ -309,7 +309,7 @@ func (r *run) kept(now, old *store.Resource, done *store.Done) {
 	if now.Path != "" && old.MIME != now.MIME && r.layout.Preferred(now.URL, old.MIME) != r.layout.Preferred(now.URL, now.MIME) {
 		now.Path, now.Moved = "", r.version // its name must say the new type
 	}
-	now.ShapeNew = old.Body == store.NoBody || old.Shape != now.Shape
+	now.ShapeNew = r.shapeNew(now, old)
 	r.stats.fetched.Add(1)
 	r.stats.files.Add(1)
 	r.stats.held.Add(now.Size)

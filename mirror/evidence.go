@@ -23,6 +23,9 @@ import (
 //
 // A run that has such sources asks them first, then audits a few of the resources that they would spare, and spares the rest. One
 // audit that finds a change which the source did not tell of, and the source is not believed for some runs.
+//
+// Feeds spare nothing, for they name only the latest of a site, but they are asked with the sources: what they name and the mirror has not
+// is then asked before anything that is known.
 
 // evidenceKind is an index into store.Resource.Evidence.
 type evidenceKind int
@@ -257,14 +260,14 @@ func (r *run) spareKnown(stage func()) error {
 	if err := r.loadLiars(); err != nil {
 		return err
 	}
-	if r.resumed || r.rescan || r.live == nil || len(r.sources)+len(r.fresh)+len(r.validated) == 0 {
+	if r.resumed || r.rescan || r.live == nil || len(r.sources)+len(r.feeds)+len(r.fresh)+len(r.validated) == 0 {
 		return nil
 	}
 	if err := r.loadTrust(); err != nil {
 		return err
 	}
 	r.deferring = true
-	for _, id := range r.sources {
+	for _, id := range slices.Concat(r.sources, r.feeds) {
 		r.enqueueSource(id)
 	}
 	stage()
@@ -273,6 +276,8 @@ func (r *run) spareKnown(stage func()) error {
 	}
 	var picked [evidenceKinds][]uint32
 	for k := range picked {
+		slices.Sort(r.evidence.spare[k])
+		r.evidence.spare[k] = slices.Compact(r.evidence.spare[k]) // a sitemap may name a page a thousand times
 		picked[k] = r.audits(r.evidence.spare[k])
 		for _, id := range picked[k] {
 			r.enqueueSource(id)
@@ -303,16 +308,23 @@ func (r *run) spareKnown(stage func()) error {
 	return nil
 }
 
+// mostFeeds is how many feeds are asked before all else. A site that has one for every article says nothing new in most of them; those
+// come with the other known pages.
+const mostFeeds = 32
+
 // loadEvidence takes note of a resource that may be evidence, or for which there may be some.
 func (r *run) loadEvidence(rec *store.Resource) {
 	ev := &r.job.Evidence
 	if rec.Listing && rec.InSet && ev.Listings || wasSitemap(rec) && ev.Sitemaps {
 		r.sources = append(r.sources, rec.ID)
 	}
+	if rec.Format == uint8(relocate.Feed) && rec.InSet && len(r.feeds) < mostFeeds {
+		r.feeds = append(r.feeds, rec.ID)
+	}
 	if !rec.InSet || rec.Body == store.NoBody || rec.Outcome == site.Failed {
 		return
 	}
-	if ev.Expiry && rec.Expires > r.started.Unix() {
+	if ev.Expiry && rec.Expires > r.started.Unix() && rec.Checked <= r.started.Unix() { // else it was counted by a clock that was wrong
 		r.fresh = append(r.fresh, rec.ID)
 	}
 	if rec.Status == http.StatusNotModified && rec.Size <= maxAudited {
@@ -383,6 +395,8 @@ func (r *run) spareOne(id uint32, k evidenceKind) error {
 	rec.Outcome, rec.Status, rec.Reason, rec.Checked = site.Unchanged, 0, k.reason(), r.now().Unix()
 	rec.Observe(false)
 	r.stats.spared[k].Add(1)
+	r.stats.files.Add(1)
+	r.stats.held.Add(rec.Size)
 	r.followStored(targets)
 	r.finish(&store.Done{Resource: rec})
 	return nil

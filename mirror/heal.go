@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -59,4 +60,83 @@ func (r *run) heal(j *judgement) (bool, error) {
 	}
 	j.partial("%d stored bodies are damaged and will be asked for again: %v", len(ids), r.damage.first)
 	return true, nil
+}
+
+// mend makes the run ask again for the bodies that Verify found damaged. Blobs of wrong bytes are discarded, so that those that come can
+// take their place.
+func (r *run) mend() error {
+	urls, err := r.site.Damaged()
+	if err != nil || len(urls) == 0 {
+		return err
+	}
+	var batch []*store.Done
+	for _, raw := range urls {
+		u, _, err := site.Parse(raw)
+		if err != nil { // not by NoteDamaged
+			continue
+		}
+		rec, ok, err := r.site.Get(u)
+		if err != nil {
+			return err
+		}
+		if !ok || rec.Body == store.NoBody {
+			continue
+		}
+		r.mending = append(r.mending, rec.URL)
+		bad, err := r.isDamaged(&rec)
+		if err != nil {
+			return err
+		}
+		if !bad { // an older body is, or another site has brought this one again
+			continue
+		}
+		// As heal does; and nothing may spare the request.
+		rec.ETag, rec.LastModified, rec.Digest, rec.Expires, rec.Evidence = "", "", [32]byte{}, 0, [len(rec.Evidence)]uint64{}
+		rec.Outcome, rec.Reason = site.Failed, "its stored body is damaged"
+		r.log.Warn("ask again for a damaged body", "url", raw)
+		batch = append(batch, &store.Done{Resource: rec})
+	}
+	known, err := r.site.Known()
+	if err == nil && len(batch) > 0 {
+		err = r.site.Commit(known, nil, batch)
+	}
+	if err == nil {
+		err = r.site.Fold(store.Folding{Version: r.version, Pending: func(uint32) bool { return true }, Path: func(rec *store.Resource) string { return rec.Path }})
+	}
+	if err != nil {
+		return fmt.Errorf("ask again for what is damaged: %w", err)
+	}
+	return nil
+}
+
+// isDamaged looks at the body of a record. A damaged blob is discarded.
+func (r *run) isDamaged(rec *store.Resource) (bool, error) {
+	if rec.Body == store.BlobBody {
+		return r.o.State.Blobs.Discard(rec.Digest)
+	}
+	f, err := r.site.ReadFrame(store.NewFrameReader(), rec.At)
+	return err != nil || sha256.Sum256(f.Body) != rec.Digest, nil
+}
+
+// mended puts the bodies that came in the place of damaged ones into the published tree. What did not come is asked again by the next run.
+func (r *run) mended() error {
+	if len(r.mending) == 0 {
+		return nil
+	}
+	var left []string
+	for _, u := range r.mending {
+		rec, ok, err := r.site.Get(u)
+		switch {
+		case err != nil:
+			return err
+		case !ok || !rec.InSet:
+		case rec.Digest == [32]byte{}:
+			left = append(left, u.String())
+		case rec.Body == store.BlobBody:
+			if _, err := r.site.Relink(rec.Path, rec.Digest); err != nil {
+				return err
+			}
+		}
+	}
+	return r.site.NoteDamaged(left)
 }

@@ -44,6 +44,7 @@ func (r *run) load() error {
 		if rec.Run == r.state.Number && rec.Outcome != site.Pending && rec.Outcome != site.Failed {
 			e.flags |= fQueued | fAnswered
 			e.seen = seenOf(rec, was)
+			r.noteShape(rec)
 			if rec.InSet {
 				r.stats.files.Add(1)
 				r.stats.held.Add(rec.Size)

@@ -273,19 +273,24 @@ func (r *run) markAffected() (bool, error) {
 
 // clearTree removes the files that the new version has not, before any is written: a file may stand where a folder must come.
 func clearTree(t *urlTable, tree *store.Tree, ids []uint32) error {
-	old, err := openTable(tree.Root)
-	if err != nil {
+	f, err := tree.Root.Open(phm.FilesName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
 		return fmt.Errorf("file table of the tree: %w", err)
 	}
-	defer old.stop()
+	defer f.Close()
 	var drop []string
-	gone := func(f *phm.File) { drop = append(drop, f.Path) }
-	for _, id := range ids {
-		old.seek(t.path(id), gone)
-	}
-	old.rest(gone)
-	if old.err != nil {
-		return fmt.Errorf("file table of the tree: %w", old.err)
+	for p, err := range phm.Paths(f) {
+		if err != nil {
+			return fmt.Errorf("file table of the tree: %w", err)
+		}
+		for len(ids) > 0 && t.path(ids[0]) < p {
+			ids = ids[1:]
+		}
+		if len(ids) == 0 || t.path(ids[0]) != p {
+			drop = append(drop, p)
+		}
 	}
 	for _, p := range drop {
 		if err := tree.Remove(p); err != nil {

@@ -18,6 +18,10 @@ func (r *run) retrieve(parent context.Context) error {
 		r.lost = err
 		return err
 	}
+	if err := r.learnShells(); err != nil {
+		r.lost = err
+		return err
+	}
 	ctx, stop := context.WithCancelCause(parent)
 	defer stop(nil)
 	r.stop = stop
@@ -50,6 +54,9 @@ func (r *run) retrieve(parent context.Context) error {
 	close(r.commits)
 	err := <-committed
 	r.lost = err
+	if err == nil && !r.stopped() {
+		r.learnSoft404(ctx)
+	}
 	r.betweenPhases()
 	if err == nil {
 		err = context.Cause(ctx)

@@ -100,6 +100,7 @@ type run struct {
 	published *store.Version
 	commits   chan *store.Done
 	sources   []uint32        // known listings and sitemaps
+	feeds     []uint32        // known feeds, at most mostFeeds
 	fresh     []uint32        // whose lifetime is not over
 	validated []uint32        // that answered 304 when they were last asked
 	audited   map[uint32]bool // asked without validators; written before the workers start
@@ -107,12 +108,15 @@ type run struct {
 	deferring bool // the sources of evidence are asked; all else waits in deferred
 	deferred  []queueing
 	evidence  evidence
+	soft      soft404s
 	lost      error // why the table knows more, or less, than the disk: a batch could not be committed, or the journal not be read
 	stop      context.CancelCauseFunc
 
 	stats  stats
 	notes  notes
 	damage damage
+
+	mending []site.URL // found damaged by Verify, and asked again
 }
 
 // stats are counted by workers as they go.
@@ -302,7 +306,7 @@ func (r *run) run(ctx context.Context) (*Summary, error) {
 		return r.summary(v.disk(err)), err
 	}
 	if v.verdict == Complete {
-		if err := r.calm(); err != nil {
+		if err := errors.Join(r.calm(), r.mended()); err != nil {
 			return r.summary(v.disk(err)), err
 		}
 		if err := r.site.SetRun(nil); err != nil {
@@ -387,5 +391,8 @@ func (r *run) begin() error {
 		return nil
 	}
 	r.state = &store.Run{Started: r.started.Unix(), Fingerprint: r.rules}
-	return r.site.BeginRun(r.state)
+	if err := r.site.BeginRun(r.state); err != nil || r.o.NoFetch {
+		return err
+	}
+	return r.mend()
 }

@@ -23,6 +23,9 @@ func (r *run) settle(j *judgement, retrieved bool) error {
 				return err
 			}
 		}
+		if err := r.judgeSoft404(j); err != nil {
+			return err
+		}
 		if err := r.judgeShapes(j); err != nil {
 			return err
 		}
@@ -286,7 +289,7 @@ func (r *run) judgeShapes(j *judgement) error {
 	usual := sorted[len(sorted)/2]
 	var doubtful []uint32
 	for i, id := range ids {
-		if d := sizes[i] - usual; max(d, -d) <= usual/shapeSpread+shapeSlack {
+		if alike(sizes[i], usual) {
 			doubtful = append(doubtful, id)
 		}
 	}
@@ -296,8 +299,19 @@ func (r *run) judgeShapes(j *judgement) error {
 		return nil
 	}
 	j.suspicious("%d of %d pages have become the same page, such as %s: a login or error page?", n, pages, example)
-	// Their validators are not those of the pages that should be there: a site that is well again could answer 304 to them.
-	return r.amend(doubtful, func(rec *store.Resource) { rec.ETag, rec.LastModified = "", "" })
+	return r.forgetValidators(doubtful)
+}
+
+// alike reports whether a page of one shape has about the usual size, in bytes, of the pages of that shape.
+func alike(size, usual int64) bool {
+	d := size - usual
+	return max(d, -d) <= usual/shapeSpread+shapeSlack
+}
+
+// forgetValidators makes the next run ask for pages that are taken for error pages without condition: their validators are not those of
+// the pages that should be there, and a site that is well again could answer 304 to them.
+func (r *run) forgetValidators(ids []uint32) error {
+	return r.amend(ids, func(rec *store.Resource) { rec.ETag, rec.LastModified = "", "" })
 }
 
 // newShape reports whether a page got another shape since the published version.

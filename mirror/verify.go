@@ -27,12 +27,24 @@ type VerifyStats struct {
 // Verify checks a whole site: all that the store keeps of it (store.Site.Verify), the published tree against its file table, that
 // every link of its documents is as the rules of PHM want it, that relocating a published document again changes nothing, and that
 // records and file table agree. deep also compares the digest of every stored body. No run may be under way. An error says that
-// the check could not be made; what it finds goes to report, which may be nil.
+// the check could not be made; what it finds goes to report, which may be nil. Bodies that are damaged are asked for again by the next run.
 func Verify(ctx context.Context, s *store.Site, deep bool, report func(store.Problem)) (VerifyStats, error) {
 	var st VerifyStats
 	var err error
-	if st.Stats, err = s.Verify(ctx, deep, report); err != nil {
+	var damaged []string
+	st.Stats, err = s.Verify(ctx, deep, func(p store.Problem) {
+		if p.Kind == store.BadBlob || p.Kind == store.BadFrame {
+			damaged = append(damaged, p.Subject)
+		}
+		if report != nil {
+			report(p)
+		}
+	})
+	if err != nil {
 		return st, err
+	}
+	if len(damaged) > 0 {
+		_ = s.NoteDamaged(damaged) // whoever may only read can check, and a later check notes it
 	}
 	problem := func(k store.ProblemKind, subject, format string, args ...any) {
 		st.Problems++

@@ -1,0 +1,155 @@
+package mirror_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"mirrord/fetch"
+	jobfile "mirrord/job"
+	"mirrord/mirror"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// bigSite is a published mirror of n pages of which single pages can be changed without a request.
+type bigSite struct {
+	tb  testing.TB
+	job *jobfile.Job
+	st  *store.State
+	s   *store.Site
+	n   int
+}
+
+func newBigSite(tb testing.TB, n int) *bigSite {
+	st, err := store.OpenState(tb.TempDir(), store.Options{Volatile: true})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { st.Close() })
+	s, err := st.OpenSite("tree")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { s.Close() })
+	j := jobfile.Default("http://tree.example.org/some/folder/of/the/site/page-0.html")
+	j.ObeyRobots, j.Polite.Connections, j.Polite.Delay, j.Polite.Factor = false, 16, 0, 0
+	b := &bigSite{tb: tb, job: j, st: st, s: s, n: n}
+	sum, err := mirror.Run(context.Background(), mirror.Options{Job: j, State: st, Site: s, Fetcher: treeSite{n}, Hosts: new(fetch.Hosts)})
+	if err != nil || sum.Verdict != mirror.Complete || sum.Files != n {
+		tb.Fatalf("run over %d pages: %v, %+v", n, err, sum)
+	}
+	return b
+}
+
+func (b *bigSite) url(page int) string {
+	return fmt.Sprintf("http://tree.example.org/some/folder/of/the/site/page-%d.html", page)
+}
+
+// change stores another body of a page, as a fetch would: one letter of its text is another one.
+func (b *bigSite) change(page, version int) {
+	b.tb.Helper()
+	u, _, err := site.Parse(b.url(page))
+	if err != nil {
+		b.tb.Fatal(err)
+	}
+	rec, ok, err := b.s.Get(u)
+	if err != nil || !ok {
+		b.tb.Fatal(ok, err)
+	}
+	fr, err := b.s.ReadFrame(store.NewFrameReader(), rec.At)
+	if err != nil {
+		b.tb.Fatal(err)
+	}
+	body := bytes.Clone(fr.Body)
+	at := bytes.Index(body, []byte("</title>")) - 1
+	body[at] = 'a' + byte(version%26)
+	rec.Digest, rec.Changed, rec.Outcome = sha256.Sum256(body), version, site.Fetched
+	if rec.At, err = b.s.AppendFrame(b.s.NewFrameWriter(), store.FrameMeta{ID: rec.ID, URL: rec.URL.String(), MIME: rec.MIME, Charset: rec.Charset, Size: rec.Size, Format: rec.Format}, fr.Links, body); err != nil {
+		b.tb.Fatal(err)
+	}
+	known, err := b.s.Known()
+	if err == nil {
+		err = b.s.Commit(known, nil, []*store.Done{{Resource: rec}})
+	}
+	if err != nil {
+		b.tb.Fatal(err)
+	}
+}
+
+// publish settles and publishes what is stored.
+func (b *bigSite) publish(version int) {
+	b.tb.Helper()
+	sum, err := mirror.Run(context.Background(), mirror.Options{Job: b.job, State: b.st, Site: b.s, NoFetch: true})
+	if err != nil || !sum.Published || sum.Version != version || sum.Changed != 1 {
+		b.tb.Fatalf("publish version %d: %v, %+v", version, err, sum)
+	}
+}
+
+// statuses are the times of the last change of the inodes of both trees, in nanoseconds: a file that was made, linked or unlinked has a new one.
+func (b *bigSite) statuses() map[string]int64 {
+	b.tb.Helper()
+	out := map[string]int64{}
+	err := filepath.WalkDir(filepath.Join(b.s.Dir(), "trees"), func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		fi, err := os.Lstat(p)
+		if err == nil {
+			sys := fi.Sys().(*syscall.Stat_t)
+			out[p] = sys.Ctim.Nano()
+		}
+		return err
+	})
+	if err != nil {
+		b.tb.Fatal(err)
+	}
+	return out
+}
+
+// A version with one changed page touches that page and the two files that describe the version, and nothing else of the site.
+func TestPublishTouchesOnlyWhatChanged(t *testing.T) {
+	b := newBigSite(t, 3000)
+	b.change(17, 2)
+	b.publish(2) // fills the second tree
+	for v := 3; v < 6; v++ {
+		before := b.statuses()
+		if len(before) != 2*(b.n+2) {
+			t.Fatalf("%d files in two trees", len(before))
+		}
+		b.change(100+v, v)
+		b.publish(v)
+		after := b.statuses()
+		var touched []string
+		for p, at := range after {
+			if before[p] != at {
+				touched = append(touched, filepath.Base(p))
+			}
+		}
+		// phm.json and phm.files; the changed page, and its other name in the live tree; the page that the version before had changed, which
+		// is linked and so touched in both trees.
+		if len(touched) != 2+2+2 || len(after) != len(before) {
+			t.Errorf("version %d touched %d files: %q", v, len(touched), touched)
+		}
+	}
+}
+
+// BenchmarkPublishOnePage is what it costs to publish a site of 100 000 files of which one has changed: settling, relocation, the file
+// table and the move of the link.
+func BenchmarkPublishOnePage(b *testing.B) {
+	s := newBigSite(b, 100_000)
+	s.change(1, 2)
+	s.publish(2)
+	v := 3
+	for b.Loop() {
+		s.change(100+v, v)
+		s.publish(v)
+		v++
+	}
+}

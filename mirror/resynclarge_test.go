@@ -1,0 +1,169 @@
+package mirror_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"mirrord/internal/mirrortest"
+	"mirrord/mirror"
+)
+
+// within fails the test when f takes longer than limit, which is generous: it tells work in proportion from work squared.
+func within(t *testing.T, limit time.Duration, what string, f func()) {
+	t.Helper()
+	start := time.Now()
+	f()
+	if d := time.Since(start); d > limit {
+		t.Errorf("%s took %v", what, d)
+	}
+}
+
+// A directory of 200 000 files: its listing is read whole, costs one request, and stands for the files that the mirror has.
+func TestListingOf200000Entries(t *testing.T) {
+	const entries, kept = 200_000, 300
+	w := mirrortest.Start(t)
+	var b strings.Builder
+	b.WriteString("<html>\r\n<head><title>Index of /pub/</title></head>\r\n<body>\r\n<h1>Index of /pub/</h1><hr><pre><a href=\"../\">../</a>\r\n")
+	for i := range entries {
+		name := fmt.Sprintf("f%06d.txt", i)
+		fmt.Fprintf(&b, "<a href=\"%s\">%s</a>%40s %s %19d\r\n", name, name, "", longAgo.Format("02-Jan-2006 15:04"), 5)
+	}
+	b.WriteString("</pre><hr></body>\r\n</html>\r\n")
+	w.Set("*", mirrortest.Page{Header: map[string]string{"Content-Type": "text/plain", "Last-Modified": longAgo.Format(time.RFC1123)[:26] + "GMT"}, Body: "text\n"})
+	w.Set(home+"/robots.txt", mirrortest.Page{Body: "User-agent: *\nAllow: /\n"})
+	w.Set(home+"/pub/", mirrortest.Page{Header: map[string]string{"Content-Type": "text/html"}, Body: b.String()})
+	m := mirrortest.New(t, w, archiveJob+fmt.Sprintf("limits.max_links = 300000\nlimits.max_document = \"64MB\"\nlimits.max_files = %d\n", kept))
+	var files int
+	within(t, time.Minute, "the first run", func() {
+		s := m.Run()
+		wantVerdict(t, s, mirror.Complete, true)
+		wantText(t, s, "max_files")
+		files = len(m.Paths())
+	})
+	if files < kept || files > kept+20 {
+		t.Fatalf("%d files, want about %d", files, kept)
+	}
+	w.Requests()
+	within(t, time.Minute, "the second run", func() {
+		s := m.Run()
+		wantVerdict(t, s, mirror.Complete, false)
+		if s.Spared["listing"] < kept-20 {
+			t.Errorf("spared %v of %d files", s.Spared, files)
+		}
+	})
+	if n := len(w.Requests()); n > 1+1+3+2 {
+		t.Errorf("%d requests for robots.txt, the listing and 3 audits", n)
+	}
+}
+
+// A sitemap of 50 MB, the largest that the protocol allows, with locations that are all known.
+func TestSitemapOf50MB(t *testing.T) {
+	w := mirrortest.Start(t)
+	hub(w, 100)
+	var b strings.Builder
+	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">`)
+	for i := 0; b.Len() < 50<<20; i++ {
+		fmt.Fprintf(&b, "<url><loc>%s/page%02d.html</loc><lastmod>2024-03-01T12:00:00Z</lastmod><!-- %s --></url>\n", home, i%100, strings.Repeat("x", 300))
+	}
+	b.WriteString("</urlset>")
+	w.Set(home+"/robots.txt", mirrortest.Page{Body: "Sitemap: /map.xml\n"})
+	w.Set(home+"/map.xml", mirrortest.Page{Header: map[string]string{"Content-Type": "application/xml"}, Body: b.String()})
+	m := mirrortest.New(t, w, job(`limits.max_document = "64MB"`))
+	within(t, time.Minute, "two runs", func() {
+		wantVerdict(t, m.Run(), mirror.Complete, true)
+		wantVerdict(t, m.Run(), mirror.Complete, false)
+	})
+	w.Requests()
+	within(t, time.Minute, "the third run", func() {
+		if s := m.Run(); s.Spared["sitemap"] < 90 {
+			t.Errorf("spared %v", s.Spared)
+		}
+	})
+	for u, n := range w.Asked() {
+		if n > 1 {
+			t.Errorf("%s was asked %d times", u, n)
+		}
+	}
+	// A sitemap that is over the limit of documents is stored as it came; its pages are asked as if there were none.
+	m.Set("limits.max_document", `"1MB"`)
+	w.Set(home+"/page42.html", mirrortest.HTML("42", "changed"))
+	s := m.Run()
+	wantVerdict(t, s, mirror.Complete, true)
+	if s.Changed != 1 {
+		t.Errorf("%d changed", s.Changed)
+	}
+}
+
+// Indexes of sitemaps that name themselves and one another are asked once in a run.
+func TestSitemapLoops(t *testing.T) {
+	w := mirrortest.Start(t)
+	hub(w, 10)
+	index := func(maps ...string) mirrortest.Page {
+		var b strings.Builder
+		b.WriteString(`<?xml version="1.0"?><sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">`)
+		for _, x := range maps {
+			fmt.Fprintf(&b, "<sitemap><loc>%s%s</loc></sitemap>", home, x)
+		}
+		b.WriteString("</sitemapindex>")
+		return mirrortest.Page{Header: map[string]string{"Content-Type": "application/xml"}, Body: b.String()}
+	}
+	w.Set(home+"/robots.txt", mirrortest.Page{Body: "Sitemap: /a.xml\n"})
+	w.Set(home+"/a.xml", index("/a.xml", "/b.xml", "/c.xml"))
+	w.Set(home+"/b.xml", index("/a.xml", "/b.xml", "/gone.xml"))
+	w.Set(home+"/c.xml", mirrortest.Page{Status: http.StatusFound, Header: map[string]string{"Location": "/a.xml"}})
+	m := mirrortest.New(t, w, job())
+	for i := range 4 {
+		w.Requests()
+		s := m.Run()
+		wantVerdict(t, s, mirror.Complete, i == 0)
+		for u, n := range w.Asked() {
+			if n > 1 {
+				t.Errorf("run %d: %s was asked %d times", i+1, u, n)
+			}
+		}
+	}
+	if n := len(m.Paths()); n < 11 {
+		t.Errorf("%d files", n)
+	}
+}
+
+// A lastmod that is in the future, no time at all, or long past while the page changes every day spares nothing that has changed.
+func TestWrongLastmod(t *testing.T) {
+	for _, lastmod := range []string{
+		time.Now().Add(24 * 365 * time.Hour).UTC().Format(time.RFC3339), time.Now().UTC().Format(time.DateOnly), "9999-99-99", "yesterday", "", "0001-01-01", "2024-02-30", "1700000000",
+		"2024-03-01T12:00:00Z<!-- -->", "2024-03-01T12:00:00+99:99", strings.Repeat("9", 5000),
+	} {
+		name := lastmod
+		if len(name) > 30 {
+			name = name[:30]
+		}
+		t.Run(name, func(t *testing.T) {
+			w := mirrortest.Start(t)
+			site := func(text string) {
+				hub(w, 20)
+				var b strings.Builder
+				b.WriteString(`<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">`)
+				for i := range 20 {
+					fmt.Fprintf(&b, "<url><loc>%s/page%02d.html</loc><lastmod>%s</lastmod></url>", home, i, lastmod)
+					w.Set(fmt.Sprintf("%s/page%02d.html", home, i), mirrortest.HTML(fmt.Sprint("Page ", i), text))
+				}
+				b.WriteString("</urlset>")
+				w.Set(home+"/robots.txt", mirrortest.Page{Body: "Sitemap: /map.xml\n"})
+				w.Set(home+"/map.xml", mirrortest.Page{Header: map[string]string{"Content-Type": "application/xml"}, Body: b.String()})
+			}
+			site("first")
+			m := mirrortest.New(t, w, job())
+			wantVerdict(t, m.Run(), mirror.Complete, true)
+			wantVerdict(t, m.Run(), mirror.Complete, false)
+			site("second, and the sitemap does not say so")
+			s := m.Run()
+			wantVerdict(t, s, mirror.Complete, true)
+			if s.Changed != 20 {
+				t.Errorf("%d of 20 changed; spared %v", s.Changed, s.Spared)
+			}
+		})
+	}
+}

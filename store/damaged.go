@@ -1,0 +1,129 @@
+package store
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// damagedName is the file of a site's folder that names what Verify found damaged: one URL a line. It is a file, because Verify has the
+// database open for reading only.
+const damagedName = "damaged.urls"
+
+// Damaged returns the URLs whose stored bodies NoteDamaged named.
+func (s *Site) Damaged() ([]string, error) {
+	b, err := s.root.ReadFile(damagedName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, diskErr("read what is damaged", err)
+	}
+	return strings.Fields(string(b)), nil
+}
+
+// NoteDamaged keeps the URLs whose stored bodies are damaged for the next run, in place of those of the last call; none forgets them.
+func (s *Site) NoteDamaged(urls []string) error {
+	if len(urls) == 0 {
+		err := s.root.Remove(damagedName)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return diskErr("forget what was damaged", err)
+	}
+	var b bytes.Buffer
+	for _, u := range slices.Compact(slices.Sorted(slices.Values(urls))) {
+		fmt.Fprintln(&b, u)
+	}
+	const aside = "." + damagedName + ".new"
+	err := s.root.WriteFile(aside, b.Bytes(), 0o644)
+	if err == nil {
+		err = s.root.Rename(aside, damagedName)
+	}
+	return diskErr("note what is damaged", err)
+}
+
+// Discard removes a blob whose bytes are not those of its name, so that it can be stored again, and reports whether it is missing now. Trees
+// that it is linked into keep it; Relink follows. A blob that is right is left.
+func (b *Blobs) Discard(d [32]byte) (missing bool, err error) {
+	f, err := b.Open(d)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	if err == nil {
+		h := sha256.New()
+		_, err = io.Copy(h, f)
+		f.Close()
+		if err == nil && [32]byte(h.Sum(nil)) == d {
+			return false, nil
+		}
+	}
+	if err := b.dir.root.Remove(blobName(d)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, diskErr("discard blob", err)
+	}
+	return true, nil
+}
+
+// Relink makes the file at a mirror path of the published tree the blob that it should be, when it is another file: the tree keeps the
+// damaged bytes of a blob that was discarded. Readers see the one or the other. The tree that is not live is built anew by the next
+// BuildTree. It reports whether there was something to do. No tree may be open for building.
+func (s *Site) Relink(path string, d [32]byte) (done bool, err error) {
+	live, err := s.liveTree()
+	if err != nil || live == "" {
+		return false, err
+	}
+	blob, err := s.Blobs.dir.root.Stat(blobName(d))
+	if err != nil {
+		return false, diskErr("relink "+path, err)
+	}
+	for _, letter := range []string{"a", "b"} {
+		tree, err := s.root.OpenRoot("trees/" + letter)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return done, diskErr("relink "+path, err)
+		}
+		fi, err := tree.Lstat(path)
+		if err != nil || os.SameFile(fi, blob) { // not in this tree; or whole already
+			tree.Close()
+			continue
+		}
+		done = true
+		if letter == live {
+			err = s.relinkIn(tree, path, d)
+		} else {
+			err = s.update("renew tree", func(tx *bolt.Tx) error { return tx.Bucket(bMeta).Put(kBuild, []byte(letter)) })
+		}
+		tree.Close()
+		if err != nil {
+			return done, diskErr("relink "+path, err)
+		}
+	}
+	return done, nil
+}
+
+func (s *Site) relinkIn(tree *os.Root, path string, d [32]byte) error {
+	c := folders{root: tree}
+	defer c.close()
+	dir, name, err := c.of(path)
+	if err != nil {
+		return err
+	}
+	const aside = ".mirrord-relink"
+	if err := dir.root.Remove(aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := s.Blobs.link(d, dir, aside); err != nil {
+		return err
+	}
+	return dir.root.Rename(aside, name)
+}
