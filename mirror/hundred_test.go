@@ -244,7 +244,7 @@ func treeSums(tb testing.TB, s *store.Site) map[string][32]byte {
 // database, divided by the bytes that really changed (historySite.changed, the first version included). "since-first" is the same
 // without what the first version took and brought.
 func BenchmarkHundredVersions(b *testing.B) {
-	for _, name := range []string{"dplyr", "rust-blog"} {
+	for _, name := range []string{"dplyr", "rust-blog", "mesos"} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				keepHistory(b, name)
