@@ -77,7 +77,7 @@ func peak(tb testing.TB, n int) int64 {
 
 // BenchmarkMemoryPerURL says by how much a full run's memory grows with each URL: the difference of a large and a small site.
 func BenchmarkMemoryPerURL(b *testing.B) {
-	defer debug.SetGCPercent(debug.SetGCPercent(30)) // as cmd/mirrord does
+	defer debug.SetGCPercent(debug.SetGCPercent(20)) // as cmd/mirrord does
 	for b.Loop() {
 		small, large := 20_000, 200_000
 		p, q := peak(b, small), peak(b, large)
