@@ -41,7 +41,7 @@ type historySite struct {
 	changed int64 // bytes of new lines, of new texts, and of what is no text and new or changed, in the page of all files too
 }
 
-const filesPage = "all-files.html" // leads to all files; it is no part of the recorded site
+const filesPage = "every-file-of-the-history.html" // leads to all files; it is no part of the recorded site
 
 func newHistorySite() *historySite {
 	s := &historySite{rng: rand.New(rand.NewPCG(3, 1)), text: map[string][][]byte{}, files: map[string][]byte{}}
