@@ -272,6 +272,7 @@ func keepHistory(b *testing.B, name string) {
 	defer s.Close()
 	j := jobfile.Default("http://past.example.org/" + filesPage)
 	j.ObeyRobots, j.Policy, j.Polite.Connections, j.Polite.Delay, j.Polite.Factor = false, jobfile.PolicyFull, 16, 0, 0
+	j.Programs = jobfile.Programs{Suffixes: []string{}, Dirs: []string{}} // the recorded files are all files
 	j.Publish.Keep, j.Evidence.Sitemaps, j.Limits.MaxDelete = "all", false, 1
 	web := newHistorySite()
 	sums := map[int]map[string][32]byte{}
