@@ -104,7 +104,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 				t.Fatal(err)
 			}
 		}},
-		{"bytes of a pack", BadFrame, false, overwrite("sites/x/packs/000001.pack", 40, "XXXX")},
+		{"bytes of a pack", BadFrame, false, overwrite("sites/x/packs/000001.pack", 40, "####")},
 		{"blob is missing", BadBlob, false, func(t *testing.T, dir string, s *Site) {
 			r, _, _ := s.Get(testURL(2))
 			if err := os.Remove(filepath.Join(dir, "blobs", blobName(r.Digest))); err != nil {
