@@ -1,0 +1,101 @@
+package policy
+
+import "iter"
+
+// full asks for everything: listings first, since they tell of new pages, then what was longest not observed.
+type full struct {
+	m     *Model
+	o     Options
+	state []state
+	queue []ID
+	asked int
+}
+
+// state is what a plan knows of a unit.
+type state uint8
+
+const (
+	handed state = 1 << iota // was handed out
+	told                     // was told of
+)
+
+func newFull(m *Model, o Options) *full {
+	f := &full{m: m, o: o, state: make([]state, m.Units())}
+	f.queue = byAge(m, func(ID) bool { return true })
+	return f
+}
+
+// byAge lists the units that exist and are wanted: listings, then the longest unobserved.
+func byAge(m *Model, want func(ID) bool) []ID {
+	rank := func(u ID) int {
+		if m.kind[u] == Listing {
+			return 0
+		}
+		return 1 + int(m.last[u])
+	}
+	count := make([]int, m.runs+3)
+	for u := range ID(m.Units()) {
+		if m.in[u] && want(u) {
+			count[rank(u)+1]++
+		}
+	}
+	for i := 1; i < len(count); i++ {
+		count[i] += count[i-1]
+	}
+	out := make([]ID, count[len(count)-1])
+	for u := range ID(m.Units()) {
+		if m.in[u] && want(u) {
+			r := rank(u)
+			out[count[r]] = u
+			count[r]++
+		}
+	}
+	return out
+}
+
+func (f *full) Next(max int) (out []Ask) {
+	for len(f.queue) > 0 && len(out) < max && (f.o.Budget == 0 || f.asked < f.o.Budget) {
+		u := f.queue[0]
+		f.queue = f.queue[1:]
+		if f.state[u] != 0 {
+			continue
+		}
+		f.state[u] |= handed
+		f.asked++
+		out = append(out, Ask{u, Reason{Why: Everything}})
+	}
+	return out
+}
+
+func (f *full) Tell(o Outcome) {
+	if int(o.Unit) < len(f.state) {
+		f.state[o.Unit] |= told
+	}
+}
+
+func (f *full) Reason(u ID) Reason {
+	switch {
+	case int(u) >= len(f.state) || !f.m.in[u]:
+		return Reason{Why: Unknown}
+	case f.state[u]&handed != 0:
+		return Reason{Why: Everything}
+	case f.state[u]&told != 0:
+		return Reason{Why: Observed}
+	case f.o.Budget != 0 && f.asked >= f.o.Budget:
+		return Reason{Why: Budget}
+	}
+	return Reason{Why: Everything}
+}
+
+func (f *full) Spared() iter.Seq2[ID, Reason] { return spared(f.m, f.state, f.Reason) }
+
+// spared yields what exists and was neither handed out nor told of.
+func spared(m *Model, s []state, reason func(ID) Reason) iter.Seq2[ID, Reason] {
+	return func(yield func(ID, Reason) bool) {
+		for u := range s {
+			if m.in[u] && s[u] == 0 && !yield(ID(u), reason(ID(u))) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package policy
+
+import "iter"
+
+// near asks for everything outside the skipped directories. The rules are mined elsewhere; which directories they skip is in Options.Skips.
+type near struct {
+	m     *Model
+	o     Options
+	state []state
+	skip  []int32 // by directory: index into Options.Skips plus one of the skip that it lies under; 0: none
+	why   map[ID]Why
+	lost  []bool // by skip: an audit refuted it
+	queue []ID
+	later []ID // units of refuted skips
+	asked int
+}
+
+func newNear(m *Model, o Options) *near {
+	n := &near{m: m, o: o, state: make([]state, m.Units()), skip: make([]int32, m.Dirs()), why: map[ID]Why{}, lost: make([]bool, len(o.Skips))}
+	for i, s := range o.Skips {
+		if s.Dir != Root && n.skip[s.Dir] == 0 { // the root never is skipped
+			n.skip[s.Dir] = int32(i + 1)
+		}
+	}
+	for d := 1; d < len(n.skip); d++ { // parents come before their children
+		if up := n.skip[m.parent[d]]; up != 0 {
+			n.skip[d] = up
+		}
+	}
+	audits := n.audits()
+	n.queue = byAge(m, func(u ID) bool {
+		s := n.skip[m.dir[u]]
+		switch {
+		case s == 0:
+			return true
+		case m.last[u] == 0:
+			n.why[u] = New
+		case o.Expired:
+			n.why[u] = Expired
+		case o.MaxSkip > 0 && m.runs-int(m.last[u]) >= o.MaxSkip:
+			n.why[u] = Skipped
+		case audits[u]:
+			n.why[u] = Audit
+		default:
+			return false
+		}
+		return true
+	})
+	return n
+}
+
+// audits are the units of each skip that were longest not observed.
+func (n *near) audits() map[ID]bool {
+	out := map[ID]bool{}
+	if n.o.Audits == 0 || len(n.o.Skips) == 0 {
+		return out
+	}
+	left := make([]int, len(n.o.Skips))
+	for i := range left {
+		left[i] = n.o.Audits
+	}
+	for _, u := range byAge(n.m, func(u ID) bool { return n.skip[n.m.dir[u]] != 0 && n.m.kind[u] != Listing }) {
+		if s := n.skip[n.m.dir[u]] - 1; left[s] > 0 {
+			left[s]--
+			out[u] = true
+		}
+	}
+	return out
+}
+
+func (n *near) Next(max int) (out []Ask) {
+	for len(out) < max && (n.o.Budget == 0 || n.asked < n.o.Budget) {
+		if len(n.queue) == 0 {
+			if len(n.later) == 0 {
+				break
+			}
+			n.queue, n.later = n.later, nil
+		}
+		u := n.queue[0]
+		n.queue = n.queue[1:]
+		if n.state[u] != 0 {
+			continue
+		}
+		n.state[u] |= handed
+		n.asked++
+		out = append(out, Ask{u, n.Reason(u)})
+	}
+	return out
+}
+
+func (n *near) Tell(o Outcome) {
+	if int(o.Unit) >= len(n.state) {
+		return
+	}
+	n.state[o.Unit] |= told
+	s := n.skip[n.m.dir[o.Unit]]
+	if s == 0 || o.Result != Changed && o.Result != Gone || n.o.Audits == 0 || n.lost[s-1] {
+		return
+	}
+	// A change where a rule said that there is none: the directory is visited in this run.
+	n.lost[s-1] = true
+	n.later = append(n.later, byAge(n.m, func(u ID) bool { return n.skip[n.m.dir[u]] == s && n.state[u] == 0 })...)
+}
+
+func (n *near) Reason(u ID) Reason {
+	if int(u) >= len(n.state) || !n.m.in[u] {
+		return Reason{Why: Unknown}
+	}
+	r := Reason{Runs: n.m.runs + 1 - int(n.m.last[u])}
+	s := n.skip[n.m.dir[u]]
+	if s != 0 {
+		r.Rule = n.o.Skips[s-1].Rule
+	}
+	why, ok := n.why[u]
+	switch {
+	case n.state[u] == told:
+		r.Why = Observed
+	case n.state[u] == 0 && n.o.Budget != 0 && n.asked >= n.o.Budget:
+		r.Why = Budget
+	case s == 0:
+		r.Why = Everything
+	case ok:
+		r.Why = why
+	case n.lost[s-1]:
+		r.Why = Refuted
+	default:
+		r.Why = Rule
+	}
+	return r
+}
+
+func (n *near) Spared() iter.Seq2[ID, Reason] { return spared(n.m, n.state, n.Reason) }

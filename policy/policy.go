@@ -1,0 +1,144 @@
+// Package policy decides what a run asks the site for, and in which order: full (everything), near (everything outside the directories that
+// rules skip) and adaptive (what pays).
+//
+// A [Model] is what the runs so far have observed, in columns: about 30 bytes a unit. A unit is a page, or a listing: a request that names what
+// lies directly in a directory. A [Plan] is one run. It hands out batches of the units that pay most, is told what came of them, thinks again, and
+// ends by itself:
+//
+//	m := policy.NewModel()          // units and directories, then Learn for each run of the history, oldest first
+//	p, err := m.Plan(policy.Options{Policy: policy.Adaptive, Now: now})
+//	for batch := p.Next(64); len(batch) > 0; batch = p.Next(64) {
+//		for _, a := range batch { … p.Tell(policy.Outcome{Unit: a.Unit, Result: policy.Unchanged}) }
+//	}
+//	m.Learn(&policy.Run{Time: now, Asked: …, Changed: …})
+//
+// What a plan is told without having handed it out was observed without a request: evidence such as a listing or a sitemap. What it is not told of is
+// not observed, which is not the same as unchanged. Nothing here is random: the same history and the same answers give the same requests.
+//
+// Neither type is safe for concurrent use. A caller with many requests in flight may call Next again before it has told all of the last batch.
+package policy
+
+import (
+	"fmt"
+	"iter"
+	"math"
+)
+
+// Name is the name of a policy as jobs and commands write it.
+type Name string
+
+// The policies.
+const (
+	Full     Name = "full"     // asks for everything
+	Near     Name = "near"     // asks for everything outside the skipped directories (Chen, Bhowmick, Nejdl 2007)
+	Adaptive Name = "adaptive" // asks for what is worth more than Options.Price
+)
+
+// DefaultPrice is the price of a request, in changed pages, that adaptive pays unless told otherwise.
+const DefaultPrice = 0.001
+
+// Options say how one run is planned. The zero value plans a full run without bounds.
+type Options struct {
+	Policy Name  // default Full
+	Now    int64 // Unix seconds at the beginning of the run; 0: one usual interval after the last run
+
+	// Price is for adaptive: how many changed pages a request must be expected to find. 0 means DefaultPrice; negative means no price: everything
+	// is asked, best first, until the budget is used.
+	Price float64
+
+	Budget  int // requests that the plan may hand out; 0: no bound
+	MaxSkip int // no unit stays unobserved for more runs in a row than this; 0: no bound. It does not go beyond Budget
+
+	// For near.
+	Skips   []Skip // the top-most skipped directories; everything below them is skipped as well, known or new
+	Expired bool   // the rules are not followed in this run: every k-th run, as the caller counts, asks the skipped directories as well
+	Audits  int    // how many units of each skipped directory are asked all the same; one that changed brings the whole directory back in this run
+}
+
+// Skip is a directory that near does not visit.
+type Skip struct {
+	Dir  Dir
+	Rule int // the caller's number of the rule, for Reason.Rule
+}
+
+func (o Options) withDefaults() (Options, error) {
+	switch o.Policy {
+	case "":
+		o.Policy = Full
+	case Full, Near, Adaptive:
+	default:
+		return o, fmt.Errorf("plan: unknown policy %q: want full, near or adaptive", o.Policy)
+	}
+	if o.Price == 0 {
+		o.Price = DefaultPrice
+	}
+	switch {
+	case math.IsNaN(o.Price) || o.Price > 1:
+		return o, fmt.Errorf("plan: price %v: want the changed pages that a request must be expected to find, at most 1", o.Price)
+	case o.Budget < 0:
+		return o, fmt.Errorf("plan: budget of %d requests: want 0 (no bound) or more", o.Budget)
+	case o.MaxSkip < 0:
+		return o, fmt.Errorf("plan: max_skip of %d runs: want 0 (no bound) or more", o.MaxSkip)
+	case o.Audits < 0:
+		return o, fmt.Errorf("plan: %d audits: want 0 (none) or more", o.Audits)
+	}
+	return o, nil
+}
+
+// Ask is one request that a plan wants.
+type Ask struct {
+	Unit ID
+	Why  Reason
+}
+
+// Result is what came of a unit.
+type Result uint8
+
+// The results. A request that failed is Failed: it tells nothing of the unit, and the plan does not hand it out again.
+const (
+	Unchanged Result = iota
+	Changed          // another content than the last time
+	Gone             // not there any more
+	Failed           // no answer that says anything
+)
+
+// Outcome is what a plan is told of a unit.
+type Outcome struct {
+	Unit   ID
+	Result Result
+	New    int // URLs that nobody knew of before, named by this unit. A listing that named new or missed entries is Changed
+}
+
+// Plan is one run.
+type Plan interface {
+	// Next hands out at most max units, the best first. None means that the plan has ended, unless outcomes are still to be told.
+	Next(max int) []Ask
+
+	// Tell takes an outcome: of a unit that was handed out, or of one that was observed without a request.
+	Tell(o Outcome)
+
+	// Reason says why a unit of the site was asked or, when it was not handed out, why it is spared as things stand.
+	Reason(u ID) Reason
+
+	// Spared yields the units that are known, were not handed out and not told of.
+	Spared() iter.Seq2[ID, Reason]
+}
+
+// Plan begins a run. Nothing observed so far makes every policy behave as full.
+func (m *Model) Plan(o Options) (Plan, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range o.Skips {
+		if int(s.Dir) >= len(m.parent) {
+			return nil, fmt.Errorf("plan: skipped directory %d of %d: no such directory", s.Dir, len(m.parent))
+		}
+	}
+	switch o.Policy {
+	case Near:
+		return newNear(m, o), nil
+	default:
+		return newFull(m, o), nil
+	}
+}

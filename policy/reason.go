@@ -1,0 +1,105 @@
+package policy
+
+import "fmt"
+
+// Why is the kind of a reason.
+type Why uint8
+
+// Reasons to ask.
+const (
+	Everything Why = iota // the policy asks for everything, or nothing is known yet
+	New                   // never observed
+	Rate                  // it changes often enough
+	Probe                 // one of a group that changes together, asked first
+	Group                 // others of its group changed in this run
+	Skipped               // Options.MaxSkip
+	Audit                 // of a skipped directory, to hold the rule to account
+	Refuted               // an audit of its directory found a change
+	Expired               // its rule is not followed in this run
+)
+
+// Reasons to spare.
+const (
+	Cheap    Why = iota + 32 // expected to find less than a request costs
+	Budget                   // Options.Budget was used up
+	Rule                     // a rule skips its directory
+	Observed                 // evidence told of it without a request
+	Unknown                  // no such unit
+)
+
+// Spares reports whether it is a reason not to ask.
+func (w Why) Spares() bool { return w >= Cheap }
+
+func (w Why) String() string {
+	switch w {
+	case Everything:
+		return "everything"
+	case New:
+		return "new"
+	case Rate:
+		return "rate"
+	case Probe:
+		return "probe"
+	case Group:
+		return "group"
+	case Skipped:
+		return "max_skip"
+	case Audit:
+		return "audit"
+	case Refuted:
+		return "refuted"
+	case Expired:
+		return "expired"
+	case Cheap:
+		return "price"
+	case Budget:
+		return "budget"
+	case Rule:
+		return "rule"
+	case Observed:
+		return "evidence"
+	}
+	return "unknown"
+}
+
+// Reason says why a unit is asked or spared.
+type Reason struct {
+	Why      Why
+	Expected float32 // changed pages that the request was expected to find, and what a hit would open up
+	Price    float32 // of the request
+	Runs     int     // since it was last observed
+	Rule     int     // Skip.Rule, for Audit, Refuted, Expired and Rule
+}
+
+// String renders the reason in words.
+func (r Reason) String() string {
+	switch r.Why {
+	case Everything:
+		return "asked: everything is"
+	case New:
+		return "asked: never observed"
+	case Rate:
+		return fmt.Sprintf("asked: its rate: expected %.2g changes, price %.2g", r.Expected, r.Price)
+	case Probe:
+		return fmt.Sprintf("asked: probe of a group that changed together: expected %.2g changes, price %.2g", r.Expected, r.Price)
+	case Group:
+		return fmt.Sprintf("asked: others of its group changed in this run: expected %.2g changes, price %.2g", r.Expected, r.Price)
+	case Skipped:
+		return fmt.Sprintf("asked: max_skip: not observed for %d runs", r.Runs)
+	case Audit:
+		return fmt.Sprintf("asked: audit of the skip by rule %d", r.Rule)
+	case Refuted:
+		return fmt.Sprintf("asked: an audit refuted rule %d", r.Rule)
+	case Expired:
+		return fmt.Sprintf("asked: rule %d is not followed in this run", r.Rule)
+	case Cheap:
+		return fmt.Sprintf("spared: expected %.2g changes, price %.2g", r.Expected, r.Price)
+	case Budget:
+		return "spared: the budget is used up"
+	case Rule:
+		return fmt.Sprintf("spared: rule %d skips its directory", r.Rule)
+	case Observed:
+		return "spared: observed without a request"
+	}
+	return "not known"
+}
