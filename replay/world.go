@@ -1,0 +1,235 @@
+package replay
+
+import "slices"
+
+// World holds the true site and the mirror of it, at one version of a history. The mirror changes through requests only, and each costs 1. It keeps count of
+// what the requests found, so that every measure of a step is had in O(1).
+//
+// The cost model is that of the paper's experiments made precise: a request for a page takes its state over; a request for the listing of a directory shows the names
+// directly in it, takes what is gone out of the mirror, and fetches what is new to it, one request each; a directory that was not known is listed at once in the same way.
+type World struct {
+	h   *History
+	now int // the version
+
+	site, mirror []Content
+	size         []int64
+	live         []int32 // files of the site below a directory, itself included
+	liveDirs     int     // directories with files below them, the root always
+	files        int     // of the site
+	held         int     // of the mirror
+	both         int     // pages of both
+	same         int     // pages of both with equal contents
+	known        []bool  // directories whose listing was seen non-empty
+
+	requests int
+	asked    []int32 // the version at which a page was last asked
+	askedNow int     // pages of the site asked at this version
+	changed  []Page  // by the step that led here
+	added    int     // of them, how many were not there before
+	left     int     // of them, how many are gone
+
+	seen Seen
+}
+
+// NewWorld returns the world after n full syncs: site and mirror both are version n-1 of the history, and n is at least 1 and at most the number of versions.
+func NewWorld(h *History, n int) *World {
+	w := &World{
+		h: h, now: -1, site: make([]Content, len(h.pages)), mirror: make([]Content, len(h.pages)), size: make([]int64, len(h.pages)),
+		live: make([]int32, len(h.dirs)), liveDirs: 1, known: make([]bool, len(h.dirs)), asked: make([]int32, len(h.pages)),
+	}
+	for i := range w.asked {
+		w.asked[i] = -1
+	}
+	for range n {
+		w.Step()
+	}
+	copy(w.mirror, w.site)
+	w.held, w.both, w.same = w.files, w.files, w.files
+	for d := range w.known {
+		w.known[d] = w.live[d] > 0
+	}
+	w.known[Root] = true
+	return w
+}
+
+// Now is the version that the site has reached.
+func (w *World) Now() int { return w.now }
+
+// Step brings the site to the next version. The mirror stays as it is.
+func (w *World) Step() bool {
+	if w.now+1 >= len(w.h.Versions) {
+		return false
+	}
+	w.now++
+	w.requests, w.askedNow, w.added, w.left = 0, 0, 0, 0
+	w.changed = w.changed[:0]
+	for _, c := range w.h.Versions[w.now].Changes {
+		w.changed = append(w.changed, c.Page)
+		had := w.site[c.Page]
+		switch {
+		case had == Gone:
+			w.added++
+			w.files++
+			for d := w.h.pages[c.Page].dir; d >= 0; d = w.h.dirs[d].parent {
+				if w.live[d]++; w.live[d] == 1 && d != Root {
+					w.liveDirs++
+				}
+			}
+		case c.Content == Gone:
+			w.left++
+			w.files--
+			for d := w.h.pages[c.Page].dir; d >= 0; d = w.h.dirs[d].parent {
+				if w.live[d]--; w.live[d] == 0 && d != Root {
+					w.liveDirs--
+				}
+			}
+		}
+		w.count(c.Page, -1)
+		w.site[c.Page], w.size[c.Page] = c.Content, c.Size
+		w.count(c.Page, 1)
+	}
+	return true
+}
+
+// count takes a page into the counts of what is in the mirror, and out of them before it changes.
+func (w *World) count(p Page, by int) {
+	is, had := w.site[p], w.mirror[p]
+	if had == Gone {
+		return
+	}
+	w.held += by
+	if is != Gone {
+		w.both += by
+	}
+	if is == had {
+		w.same += by
+	}
+}
+
+// Outcome is what a request for a page found, held against the mirror.
+type Outcome uint8
+
+// What a request can find.
+const (
+	Unchanged Outcome = iota // as the mirror has it
+	Changed                  // other content
+	Entered                  // not in the mirror before
+	Left                     // gone from the site, and now from the mirror
+	Absent                   // neither in the mirror nor on the site
+)
+
+// Page asks for a page: the mirror takes its state over.
+func (w *World) Page(p Page) Outcome {
+	w.requests++
+	if w.asked[p] != int32(w.now) {
+		w.asked[p] = int32(w.now)
+		if w.site[p] != Gone {
+			w.askedNow++
+		}
+	}
+	return w.take(p)
+}
+
+func (w *World) take(p Page) Outcome {
+	is, had := w.site[p], w.mirror[p]
+	if is == had {
+		if is == Gone {
+			return Absent
+		}
+		return Unchanged
+	}
+	w.count(p, -1)
+	w.mirror[p] = is
+	w.count(p, 1)
+	switch {
+	case is == Gone:
+		return Left
+	case had == Gone:
+		return Entered
+	}
+	return Changed
+}
+
+// Seen is what the request for a listing brought, the listings that it led to included.
+type Seen struct {
+	Entered  []Page // fetched; in the order in which they were found
+	Left     []Page
+	Listings []Dir // all that were asked, the first one included
+	NonEmpty []bool
+}
+
+// Listing asks for the names directly in a directory. Pages that are gone leave the mirror; each that is new costs a request and enters it; a subdirectory that was not
+// known is listed at once in the same way. What it returns is valid until the next call.
+func (w *World) Listing(d Dir) *Seen {
+	w.seen.Entered, w.seen.Left, w.seen.Listings, w.seen.NonEmpty = w.seen.Entered[:0], w.seen.Left[:0], w.seen.Listings[:0], w.seen.NonEmpty[:0]
+	todo := []Dir{d}
+	for len(todo) > 0 {
+		d := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		w.requests++
+		for _, p := range w.h.dirs[d].pages {
+			switch is, had := w.site[p], w.mirror[p]; {
+			case is == Gone && had != Gone:
+				w.take(p)
+				w.seen.Left = append(w.seen.Left, p)
+			case is != Gone && had == Gone:
+				w.Page(p)
+				w.seen.Entered = append(w.seen.Entered, p)
+			}
+		}
+		w.known[d] = w.live[d] > 0 || d == Root
+		w.seen.Listings, w.seen.NonEmpty = append(w.seen.Listings, d), append(w.seen.NonEmpty, w.live[d] > 0)
+		for _, sub := range slices.Backward(w.h.dirs[d].subs) {
+			if w.live[sub] > 0 && !w.known[sub] {
+				todo = append(todo, sub)
+			}
+		}
+	}
+	return &w.seen
+}
+
+// Known reports whether a directory's listing was last seen non-empty; the root is always known.
+func (w *World) Known(d Dir) bool { return w.known[d] }
+
+// Holds reports whether the mirror has a page.
+func (w *World) Holds(p Page) bool { return w.mirror[p] != Gone }
+
+// Size is the size of a page as the site has it, in bytes; -1 when not known.
+func (w *World) Size(p Page) int64 { return w.size[p] }
+
+// FullCost is what a full sync of the site would cost now: its files and its directories, the root included.
+func (w *World) FullCost() int { return w.files + w.liveDirs }
+
+// Requests is what was asked at this version.
+func (w *World) Requests() int { return w.requests }
+
+// Measure is what one step of a replay came to.
+type Measure struct {
+	Files    int // of the site
+	Requests int // asked at this version
+	Full     int // what a full sync would have asked
+
+	Changes int // pages inserted, deleted and updated by the step that led to this version
+	Found   int // of them, how many are now in the mirror as the site has them
+
+	Asked int // files of the site that were asked, so 1-Asked/Files is BR
+	Held  int // files of the mirror
+	Same  int // files of the mirror that are as the site has them
+	Stale int // pages that differ
+	Union int // pages of mirror or site
+}
+
+// Measure counts what the mirror is worth at this version.
+func (w *World) Measure() Measure {
+	union := w.files + w.held - w.both
+	m := Measure{
+		Files: w.files, Requests: w.requests, Full: w.FullCost(), Changes: len(w.changed),
+		Asked: w.askedNow, Held: w.held, Same: w.same, Stale: union - w.same, Union: union,
+	}
+	for _, p := range w.changed {
+		if w.site[p] == w.mirror[p] {
+			m.Found++
+		}
+	}
+	return m
+}
