@@ -2,6 +2,7 @@ package mirror
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -49,7 +50,7 @@ func (r *run) fail(rec *store.Resource, host, reason string, passing bool, weigh
 		r.trouble(host, reason, weight)
 	}
 	rec.Outcome, rec.Reason = site.Failed, reason
-	if _, down := r.isDown(host); passing && !down && r.secondTurn(rec) {
+	if _, down := r.isDown(host); passing && !down && r.anotherTurn(rec, turnFailed) {
 		return
 	}
 	rec.Failures++
@@ -70,11 +71,19 @@ func (r *run) fail(rec *store.Resource, host, reason string, passing bool, weigh
 // lastingFailures is how many runs in a row a URL must fail to be taken for broken: it no longer makes a run partial.
 const lastingFailures = 3
 
-// secondTurn puts a URL back for the end of the run, once.
-func (r *run) secondTurn(rec *store.Resource) bool {
+// turns says why a URL is asked again in the same run: once for each reason.
+type turns uint8
+
+const (
+	turnFailed turns = 1 << iota // a passing failure
+	turnGone                     // a 404 or 410 of something that the mirror has
+)
+
+// anotherTurn puts a URL back for the end of the run, once for each reason.
+func (r *run) anotherTurn(rec *store.Resource, why turns) bool {
 	r.admitMu.Lock()
-	had := r.again[rec.ID]
-	r.again[rec.ID] = true
+	had := r.again[rec.ID]&why != 0
+	r.again[rec.ID] |= why
 	r.admitMu.Unlock()
 	if had {
 		return false
@@ -83,11 +92,11 @@ func (r *run) secondTurn(rec *store.Resource) bool {
 	return true
 }
 
-// goneFor records a 404 or 410. A resource of the mirror leaves only when a second attempt, after everything else, says the
-// same; a URL that never was in the mirror is gone at once.
+// goneFor records a 404 or 410. A resource of the mirror leaves only when a second answer, after everything else, says the
+// same; a failure is no such answer. A URL that never was in the mirror is gone at once.
 func (r *run) goneFor(rec *store.Resource) {
 	rec.Outcome, rec.Reason = site.Gone, ""
-	if rec.InSet && r.secondTurn(rec) {
+	if rec.InSet && r.anotherTurn(rec, turnGone) {
 		return
 	}
 	rec.Gone++
@@ -160,49 +169,68 @@ func (r *run) followStored(targets []byte) {
 
 // redirect records where a URL leads. The target is a URL of its own.
 func (r *run) redirect(rec *store.Resource, res *fetch.Result) {
+	r.admitMu.Lock()
+	hops := r.hops[rec.ID] + 1
+	r.admitMu.Unlock()
+	away := errors.Is(res.LocationErr, site.ErrNotWeb) // it leads somewhere, if not to what can be mirrored
+	switch {
+	case res.LocationErr != nil && !away:
+		r.brokenRedirect(rec, fmt.Sprintf("status %d: %v", res.Status, res.LocationErr))
+		return
+	case res.Location.IsZero() && !away:
+		r.brokenRedirect(rec, fmt.Sprintf("status %d without a Location", res.Status))
+		return
+	case hops > int(r.job.Limits.MaxRedirects):
+		r.brokenRedirect(rec, fmt.Sprintf("more than %d redirects in a row", r.job.Limits.MaxRedirects))
+		return
+	}
 	rec.Outcome, rec.Failures, rec.Gone = site.Redirected, 0, 0
 	old := rec.Target
 	rec.Target = 0
 	d := &store.Done{Resource: *rec, Linked: true}
-	switch {
-	case res.LocationErr != nil:
+	if away {
 		d.Reason = fmt.Sprintf("status %d: %v", res.Status, res.LocationErr)
-	case res.Location.IsZero():
-		d.Outcome, d.Reason = site.Failed, fmt.Sprintf("status %d without a Location", res.Status)
-	default:
-		r.admitMu.Lock()
-		hops := r.hops[rec.ID] + 1
-		r.admitMu.Unlock()
+	} else if id, ok := r.redirectTarget(rec, res.Location, hops); ok {
 		d.Reason = "to " + res.Location.String()
-		if hops > int(r.job.Limits.MaxRedirects) {
-			d.Outcome, d.Reason = site.Failed, fmt.Sprintf("more than %d redirects in a row", r.job.Limits.MaxRedirects)
-			break
-		}
-		kind := kindPage
-		if rec.Requis {
-			kind = kindRequisite
-		}
-		ids := r.admit(rec.ID, rec.Depth-1, []candidate{{url: []byte(res.Location.String()), kind: kind, follow: true}})
-		if id := ids[0]; id >= 0 {
-			d.Target = uint32(id) + 1
-			d.Targets = []uint32{uint32(id)}
-			r.admitMu.Lock()
-			r.hops[uint32(id)] = max(r.hops[uint32(id)], hops)
-			r.admitMu.Unlock()
-		} else {
-			d.Reason += ", which is not mirrored"
-		}
+		d.Target = id + 1
+		d.Targets = []uint32{id}
+	} else {
+		d.Reason = "to " + res.Location.String() + ", which is not mirrored"
 	}
 	if d.InSet || d.Target != old {
 		d.InSet, d.Moved = false, r.version
 	}
-	if d.Outcome == site.Failed {
-		r.stats.failed.Add(1)
-		r.notes.fail(rec.URL, d.Reason)
-	} else {
-		r.stats.redirected.Add(1)
-	}
+	r.stats.redirected.Add(1)
 	r.finish(d)
+}
+
+// redirectTarget admits what a URL redirects to, after so many hops.
+func (r *run) redirectTarget(rec *store.Resource, to site.URL, hops int) (id uint32, ok bool) {
+	kind := kindPage
+	if rec.Requis {
+		kind = kindRequisite
+	}
+	ids := r.admit(rec.ID, rec.Depth-1, []candidate{{url: []byte(to.String()), kind: kind, follow: true}})
+	if ids[0] < 0 {
+		return 0, false
+	}
+	id = uint32(ids[0])
+	r.admitMu.Lock()
+	defer r.admitMu.Unlock()
+	r.hops[id] = max(r.hops[id], hops)
+	return id, true
+}
+
+// brokenRedirect records a redirect that leads nowhere: a failure like any other, and what the mirror has stays.
+func (r *run) brokenRedirect(rec *store.Resource, reason string) {
+	rec.Outcome, rec.Reason = site.Failed, reason
+	if rec.Failures++; rec.Failures < lastingFailures {
+		r.stats.failed.Add(1)
+	} else {
+		r.stats.refused.Add(1)
+	}
+	r.notes.fail(rec.URL, reason)
+	r.finish(&store.Done{Resource: *rec})
 }
 
 // finish hands what became of a URL to the committer and keeps the table in step.

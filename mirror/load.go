@@ -1,6 +1,8 @@
 package mirror
 
 import (
+	"fmt"
+
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -13,7 +15,10 @@ func (r *run) load() error {
 	}
 	t := r.table
 	t.reserve(n)
-	put := func(rec *store.Resource) {
+	put := func(rec *store.Resource) error {
+		if rec.ID >= n || rec.Target > n || rec.Referrer > n {
+			return fmt.Errorf("record of %s: %w: it names a number that no URL has", rec.URL, store.ErrDamaged)
+		}
 		e := t.at(rec.ID)
 		if e.urlLen == 0 {
 			t.set(rec.ID, []byte(rec.URL.String()))
@@ -53,14 +58,15 @@ func (r *run) load() error {
 		if rec.Path != "" {
 			t.setPath(rec.ID, rec.Path)
 		}
-	}
-	if err := r.site.Resources(func(rec *store.Resource) error {
-		put(rec)
 		return nil
-	}); err != nil {
+	}
+	if err := r.site.Resources(put); err != nil {
 		return err
 	}
 	err = r.site.Replay(func(id uint32, u store.NewURL) error {
+		if id >= n || u.Referrer > n {
+			return fmt.Errorf("journal: %s: %w: it names a number that no URL has", u.URL, store.ErrDamaged)
+		}
 		t.set(id, []byte(u.URL))
 		e := t.at(id)
 		e.ref, e.depth = u.Referrer, uint16(u.Depth)
@@ -68,10 +74,7 @@ func (r *run) load() error {
 			e.flags |= fRequis
 		}
 		return nil
-	}, func(rec *store.Resource, _ []byte, _ bool) error {
-		put(rec)
-		return nil
-	})
+	}, func(rec *store.Resource, _ []byte, _ bool) error { return put(rec) })
 	if err == nil {
 		r.recall()
 	}

@@ -62,7 +62,8 @@ func (r *run) observe(now, old *store.Resource, only bool) {
 	}
 }
 
-// observations writes down what the run has observed. A partial run has observed what it asked.
+// observations writes down what the run has observed. A partial run has observed what it asked. Written again, it takes the place of what was
+// written before.
 func (r *run) observations(j *judgement) error {
 	o := store.Observation{Run: r.state.Number, Time: r.now().Unix(), Version: r.version, Complete: j.verdict == Complete && !r.o.NoFetch}
 	t := r.table

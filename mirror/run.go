@@ -93,7 +93,7 @@ type run struct {
 	counter *site.TrapCounter
 	origins map[string]*fetch.Robots // as far as they were asked
 	hops    map[uint32]int           // redirects before a URL
-	again   map[uint32]bool          // URLs that get or had a second turn
+	again   map[uint32]turns         // URLs that get or had another turn
 	down    map[string]*hostTrouble
 	maps    map[uint32]bool // sitemaps
 
@@ -169,7 +169,7 @@ func newRun(o Options) (*run, error) {
 	j := o.Job
 	r := &run{
 		o: o, job: j, site: o.Site, log: o.Log.With("job", o.Site.Name), now: o.Now, started: o.Now(), seeds: j.Seeds(),
-		table: newTable(), origins: map[string]*fetch.Robots{}, hops: map[uint32]int{}, again: map[uint32]bool{},
+		table: newTable(), origins: map[string]*fetch.Robots{}, hops: map[uint32]int{}, again: map[uint32]turns{},
 		down: map[string]*hostTrouble{}, maps: map[uint32]bool{}, seedHost: map[string]bool{}, polite: Politeness(j), state: new(store.Run),
 	}
 	if len(r.seeds) == 0 {
@@ -304,6 +304,11 @@ func (r *run) run(ctx context.Context) (*Summary, error) {
 		return r.summary(v.disk(err)), err
 	default:
 		return r.summary(v.disk(err)), err
+	}
+	if v.verdict != Complete && !r.o.NoFetch { // publishing found out more: the run was not what was written of it
+		if err := r.observations(v); err != nil {
+			return r.summary(v.disk(err)), err
+		}
 	}
 	if v.verdict == Complete {
 		if err := errors.Join(r.calm(), r.mended()); err != nil {

@@ -79,6 +79,17 @@ func (r *run) unanswered() (n int64) {
 	return n
 }
 
+// answered counts the URLs that were asked in this run, by this process or an earlier one.
+func (r *run) answered() (n int64) {
+	t := r.table
+	for id := uint32(0); id < t.n; id++ {
+		if e := t.at(id); e.seen&seenAsked != 0 || e.outcome == site.Failed && e.flags&fAnswered != 0 {
+			n++
+		}
+	}
+	return n
+}
+
 // judgeSeeds looks at the entry points: a site whose entry is gone, forbidden or broken is not what the job means.
 func (r *run) judgeSeeds(j *judgement) {
 	t := r.table
@@ -126,6 +137,9 @@ const fewFailures = 3
 // good copy, and the summary names it.
 func (r *run) judgeFailures(j *judgement) {
 	failed, asked := r.stats.failed.Load(), r.stats.requests.Load()
+	if r.resumed { // what failed is asked again, what did not is not: the share is of the whole run
+		asked = max(asked, r.answered())
+	}
 	if failed == 0 || asked == 0 {
 		return
 	}
