@@ -56,6 +56,7 @@ type pageInfo struct {
 type dirInfo struct {
 	path   string // "" is the root
 	parent Dir    // -1 is none
+	born   int    // the version in which it first was
 	subs   []Dir  // all that ever were, sorted by path
 	pages  []Page // directly in it, all that ever were, sorted by path
 }
@@ -193,7 +194,7 @@ func (b *Builder) dir(name string) Dir {
 	parent := b.dir(parentPath(name))
 	d := Dir(len(b.h.dirs))
 	b.dirs[name] = d
-	b.h.dirs = append(b.h.dirs, dirInfo{path: name, parent: parent})
+	b.h.dirs = append(b.h.dirs, dirInfo{path: name, parent: parent, born: len(b.h.Versions)})
 	b.h.dirs[parent].subs = append(b.h.dirs[parent].subs, d)
 	return d
 }

@@ -43,13 +43,24 @@ func NewWorld(h *History, n int) *World {
 	for range n {
 		w.Step()
 	}
+	w.FullSync()
+	w.requests, w.askedNow = 0, 0
+	return w
+}
+
+// FullSync makes the mirror equal to the site. It costs one request for each file and each directory of the site.
+func (w *World) FullSync() {
 	copy(w.mirror, w.site)
 	w.held, w.both, w.same = w.files, w.files, w.files
 	for d := range w.known {
 		w.known[d] = w.live[d] > 0
 	}
 	w.known[Root] = true
-	return w
+	w.requests += w.FullCost()
+	w.askedNow = w.files
+	for p := range w.asked {
+		w.asked[p] = int32(w.now)
+	}
 }
 
 // Now is the version that the site has reached.

@@ -1,0 +1,325 @@
+package replay
+
+import (
+	"fmt"
+
+	"mirrord/policy"
+)
+
+// driver lets a policy of package policy act in a world. It keeps the policy's model: units are pages and listings, in the order in which they were found, and all that
+// the model ever learns is what requests have brought.
+type driver struct {
+	h     *History
+	o     Options
+	m     *policy.Model
+	rules *ruleBook // for near
+
+	dirs  []policy.Dir // by Dir; 0 is none, but for the root
+	page  []policy.ID  // by Page, plus one; 0 is none
+	list  []policy.ID  // by Dir, plus one
+	units []unit       // by policy.ID
+	seen  []seen       // by policy.ID: in this run
+}
+
+// unit is what a unit of the model is in the world.
+type unit struct {
+	page Page
+	dir  Dir // of a listing; -1: it is a page
+}
+
+// seen is what a run has observed of a unit.
+type seen uint8
+
+const (
+	asked seen = 1 << iota
+	changed
+	entered
+	left
+)
+
+func newDriver(h *History, o Options) (*driver, error) {
+	d := &driver{h: h, o: o, m: policy.NewModel(), dirs: make([]policy.Dir, h.Dirs()), page: make([]policy.ID, h.Pages()), list: make([]policy.ID, h.Dirs())}
+	if o.Policy == policy.Near {
+		var err error
+		if d.rules, err = newRuleBook(h, o); err != nil {
+			return nil, err
+		}
+	}
+	root, err := d.listingOf(Root)
+	if err != nil {
+		return nil, err
+	}
+	d.seen[root] = asked | entered
+	return d, d.train(NewWorld(h, 1))
+}
+
+// train lets the model learn from the full syncs.
+func (d *driver) train(w *World) error {
+	for range d.o.Train {
+		for u := range d.units {
+			if d.m.In(policy.ID(u)) {
+				d.seen[u] |= asked
+			}
+		}
+		if err := d.trainOne(w); err != nil {
+			return err
+		}
+		d.learn(w.Now())
+		w.Step()
+	}
+	return nil
+}
+
+// trainOne observes everything that the step to the current version has changed. The listing of a directory changed when a name came or went.
+func (d *driver) trainOne(w *World) error {
+	for _, c := range d.h.Versions[w.Now()].Changes {
+		u, err := d.unitOf(c.Page)
+		if err != nil {
+			return err
+		}
+		switch in := d.m.In(u); {
+		case c.Content == Gone:
+			d.seen[u] |= asked | left
+		case in:
+			d.seen[u] |= asked | changed
+		default:
+			d.seen[u] |= asked | entered
+		}
+		if d.seen[u]&(left|entered) == 0 {
+			continue
+		}
+		// Up to the first directory that neither came nor went: its listing names another entry now.
+		for dir := d.h.DirOf(c.Page); dir >= 0; dir = d.h.Parent(dir) {
+			l, err := d.listingOf(dir)
+			if err != nil {
+				return err
+			}
+			in, is := d.m.In(l), w.live[dir] > 0 || dir == Root
+			switch {
+			case in && is:
+				d.seen[l] |= asked | changed
+			case in:
+				d.seen[l] |= asked | left
+			case is:
+				d.seen[l] |= asked | entered
+			}
+			if in == is {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// unitOf is the unit of a page, made when there is none.
+func (d *driver) unitOf(p Page) (policy.ID, error) {
+	if u := d.page[p]; u != 0 {
+		return u - 1, nil
+	}
+	dir, err := d.dirOf(d.h.DirOf(p))
+	if err != nil {
+		return 0, err
+	}
+	u, err := d.m.Add(dir, policy.KindOf(d.h.Path(p)), false)
+	if err != nil {
+		return 0, err
+	}
+	d.page[p] = u + 1
+	d.units, d.seen = append(d.units, unit{p, -1}), append(d.seen, 0)
+	return u, nil
+}
+
+// listingOf is the unit of a directory's listing.
+func (d *driver) listingOf(dir Dir) (policy.ID, error) {
+	if u := d.list[dir]; u != 0 {
+		return u - 1, nil
+	}
+	in, err := d.dirOf(dir)
+	if err != nil {
+		return 0, err
+	}
+	u, err := d.m.Add(in, policy.Listing, false)
+	if err != nil {
+		return 0, err
+	}
+	d.list[dir] = u + 1
+	d.units, d.seen = append(d.units, unit{-1, dir}), append(d.seen, 0)
+	return u, nil
+}
+
+func (d *driver) dirOf(dir Dir) (policy.Dir, error) {
+	if dir == Root {
+		return policy.Root, nil
+	}
+	if at := d.dirs[dir]; at != 0 {
+		return at, nil
+	}
+	parent, err := d.dirOf(d.h.Parent(dir))
+	if err != nil {
+		return 0, err
+	}
+	d.dirs[dir], err = d.m.AddDir(parent)
+	return d.dirs[dir], err
+}
+
+// learn gives the model what the run has observed, and forgets it.
+func (d *driver) learn(version int) {
+	r := policy.Run{Time: d.h.Versions[version].Time.Unix()}
+	for u, s := range d.seen {
+		if s == 0 {
+			continue
+		}
+		id := uint32(u)
+		add(&r.Asked, id)
+		if s&changed != 0 {
+			add(&r.Changed, id)
+		}
+		if s&entered != 0 {
+			add(&r.Entered, id)
+		}
+		if s&left != 0 {
+			add(&r.Left, id)
+		}
+	}
+	clear(d.seen)
+	d.m.Learn(&r)
+}
+
+// add appends a number that is larger than all in the set.
+func add(s *[]policy.Span, id uint32) {
+	if n := len(*s); n > 0 && (*s)[n-1].Last+1 == id {
+		(*s)[n-1].Last = id
+		return
+	}
+	*s = append(*s, policy.Span{First: id, Last: id})
+}
+
+// act is one run of the policy.
+func (d *driver) act(w *World) error {
+	o := policy.Options{Policy: d.o.Policy, Now: d.h.Versions[w.Now()].Time.Unix(), Price: d.o.Price, MaxSkip: d.o.MaxSkip}
+	if d.o.Budget > 0 {
+		o.Budget = max(1, int(d.o.Budget*float64(d.knownUnits())))
+	}
+	if d.rules != nil {
+		o.Skips, o.Expired = d.rules.skips(w, d), d.rules.expired(w)
+	}
+	p, err := d.m.Plan(o)
+	if err != nil {
+		return err
+	}
+	var more found
+	for batch := p.Next(d.o.Batch); len(batch) > 0; batch = p.Next(d.o.Batch) {
+		for _, a := range batch {
+			if int(a.Unit) >= len(d.units) {
+				return fmt.Errorf("policy %s asks for unit %d of %d", d.o.Policy, a.Unit, len(d.units))
+			}
+			if x := d.units[a.Unit]; x.dir >= 0 {
+				d.askListing(w, p, a.Unit, x.dir, &more)
+			} else {
+				d.askPage(w, p, a.Unit, x.page)
+			}
+		}
+	}
+	return d.finish(w, &more)
+}
+
+func (d *driver) knownUnits() (n int) {
+	for u := range d.units {
+		if d.m.In(policy.ID(u)) {
+			n++
+		}
+	}
+	return n
+}
+
+// found is what listings brought that the model knows nothing of.
+type found struct {
+	pages []Page
+	dirs  []Dir
+}
+
+func (d *driver) askPage(w *World, p policy.Plan, u policy.ID, page Page) {
+	d.seen[u] |= asked
+	result := policy.Unchanged
+	switch w.Page(page) {
+	case Changed:
+		result = policy.Changed
+		d.seen[u] |= changed
+	case Left:
+		result = policy.Gone
+		d.seen[u] |= left
+	case Entered:
+		result = policy.Changed
+		d.seen[u] |= entered
+	case Absent:
+		result = policy.Gone
+		d.seen[u] |= left
+	}
+	p.Tell(policy.Outcome{Unit: u, Result: result})
+}
+
+func (d *driver) askListing(w *World, p policy.Plan, u policy.ID, dir Dir, more *found) {
+	s := w.Listing(dir)
+	d.seen[u] |= asked
+	o := policy.Outcome{Unit: u}
+	for _, page := range s.Left {
+		if l := d.page[page]; l != 0 {
+			d.seen[l-1] |= asked | left
+			p.Tell(policy.Outcome{Unit: l - 1, Result: policy.Gone})
+		}
+		o.Result = policy.Changed
+	}
+	for _, page := range s.Entered {
+		if l := d.page[page]; l != 0 { // it was there before
+			d.seen[l-1] |= asked | entered
+			p.Tell(policy.Outcome{Unit: l - 1, Result: policy.Changed})
+		} else {
+			more.pages = append(more.pages, page)
+		}
+		o.Result = policy.Changed
+		o.New++
+	}
+	for i, sub := range s.Listings {
+		switch l := d.list[sub]; {
+		case i == 0:
+			if !s.NonEmpty[0] && sub != Root {
+				d.seen[u] |= left
+				o.Result = policy.Gone
+			}
+		case l != 0:
+			d.seen[l-1] |= asked | entered
+			p.Tell(policy.Outcome{Unit: l - 1, Result: policy.Changed})
+			o.New++
+		default:
+			more.dirs = append(more.dirs, sub)
+			o.New++
+		}
+	}
+	if o.New > 0 {
+		o.Result = policy.Changed
+	}
+	if o.Result == policy.Changed {
+		d.seen[u] |= changed
+	}
+	p.Tell(o)
+}
+
+// finish gives numbers to what is new and ends the run.
+func (d *driver) finish(w *World, more *found) error {
+	for _, p := range more.pages {
+		u, err := d.unitOf(p)
+		if err != nil {
+			return err
+		}
+		d.seen[u] |= asked | entered
+	}
+	for _, dir := range more.dirs {
+		u, err := d.listingOf(dir)
+		if err != nil {
+			return err
+		}
+		d.seen[u] |= asked | entered
+	}
+	d.learn(w.Now())
+	return nil
+}

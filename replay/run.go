@@ -1,0 +1,104 @@
+package replay
+
+import (
+	"fmt"
+	"math"
+
+	"mirrord/policy"
+)
+
+// Options say how a history is replayed. The zero value replays the default policy after 20 full syncs.
+type Options struct {
+	Policy policy.Name // default adaptive; Nothing, Never and RoundRobin are baselines
+	Train  int         // full syncs before the first measured step; default 20
+
+	Price   float64 // of a request, in changed pages; for adaptive. Default policy.DefaultPrice
+	Budget  float64 // share of what is known that a step may ask; 0: no bound. What a listing brings that is new is fetched all the same
+	MaxSkip int     // no unit stays unobserved for more steps in a row; 0: no bound
+	Near    Rules   // for near
+
+	// Batch is how many units the policy hands out before it is told what came of them; default 64, as the engine keeps in flight.
+	Batch int
+
+	// After is called after each measured step, before the next one.
+	After func(w *World)
+}
+
+// Baselines that are no policies of the program: what others are held against.
+const (
+	Nothing    policy.Name = "nothing"    // asks for nothing
+	Never      policy.Name = "never"      // asks in every directory but those of which nothing directly in them changed in training
+	RoundRobin policy.Name = "roundrobin" // asks what it has longest not asked, up to the budget
+)
+
+// DefaultTrain is how many full syncs a replay begins with.
+const DefaultTrain = 20
+
+const defaultBatch = 64
+
+func (o Options) withDefaults() (Options, error) {
+	if o.Policy == "" {
+		o.Policy = policy.Adaptive
+	}
+	if o.Train == 0 {
+		o.Train = DefaultTrain
+	}
+	if o.Batch == 0 {
+		o.Batch = defaultBatch
+	}
+	switch {
+	case o.Train < 1:
+		return o, fmt.Errorf("replay: %d full syncs: want at least 1", o.Train)
+	case math.IsNaN(o.Budget) || o.Budget < 0 || o.Budget > 1:
+		return o, fmt.Errorf("replay: budget %v: want a share of a full sync, above 0 and at most 1", o.Budget)
+	case o.Batch < 0:
+		return o, fmt.Errorf("replay: batches of %d: want at least 1", o.Batch)
+	case o.MaxSkip < 0:
+		return o, fmt.Errorf("replay: max_skip of %d: want 0 (no bound) or more", o.MaxSkip)
+	}
+	return o, o.Near.check()
+}
+
+// actor is what acts in a world: one call for each measured step, after the site has moved on.
+type actor interface {
+	act(w *World) error
+}
+
+// Run replays a history under a policy: the first o.Train versions are synced in full, each later one is a step.
+func Run(h *History, o Options) (*Result, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if len(h.Versions) <= o.Train {
+		return nil, fmt.Errorf("replay: %d versions, and the first %d are for training: nothing is left to replay", len(h.Versions), o.Train)
+	}
+	w := NewWorld(h, o.Train)
+	var a actor
+	switch o.Policy {
+	case policy.Full:
+		a = fullSync{}
+	case Nothing:
+		a = nothing{}
+	case Never:
+		a = newNever(h, o.Train)
+	case RoundRobin:
+		a = newRoundRobin(w, o)
+	default:
+		if a, err = newDriver(h, o); err != nil {
+			return nil, err
+		}
+	}
+	r := &Result{Site: h.Site, Policy: o.Policy, Train: o.Train}
+	for w.Step() {
+		if err := a.act(w); err != nil {
+			return nil, fmt.Errorf("replay: version %d: %w", w.Now(), err)
+		}
+		r.add(w)
+		if o.After != nil {
+			o.After(w)
+		}
+	}
+	r.total()
+	return r, nil
+}

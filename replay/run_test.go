@@ -1,0 +1,131 @@
+package replay
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"mirrord/policy"
+)
+
+func TestRunFull(t *testing.T) {
+	h := smallHistory(t)
+	r, err := Run(h, Options{Policy: policy.Full, Train: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Steps) != 6 || r.Total.Req != 1 || *r.Total.CR != 1 || *r.Total.CRMicro != 1 || r.Total.Stale != 0 || r.Total.BR != 0 {
+		t.Errorf("%+v", r.Total)
+	}
+	if s := r.Steps[0]; s.CR != nil || s.Version != 2 || s.Requests != 15 {
+		t.Errorf("the quiet week: %+v", s)
+	}
+}
+
+// Without a price the adaptive policy asks for everything, and what only a listing can show is found by the listing.
+func TestRunEverything(t *testing.T) {
+	h := smallHistory(t)
+	for _, batch := range []int{1, 3, 64} {
+		r, err := Run(h, Options{Price: -1, Train: 2, Batch: batch})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Policy != policy.Adaptive || *r.Total.CR != 1 || r.Total.Stale != 0 || r.Total.BR != 0 || r.Total.Req < 1 || r.Total.Req > 1.1 {
+			t.Errorf("in batches of %d: %+v", batch, r.Total)
+		}
+	}
+}
+
+func TestRunBaselines(t *testing.T) {
+	h := smallHistory(t)
+	// What came and went unseen is as the site has it.
+	r, err := Run(h, Options{Policy: Nothing, Train: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Total.Requests != 0 || r.Total.Changes != 21 || r.Total.Found != 1 || r.Total.BR != 1 {
+		t.Errorf("nothing: %+v", r.Total)
+	}
+	// Nothing directly in docs and docs/1.0 changed in the first four versions: what is deleted there stays, what is born there is not found.
+	if r, err = Run(h, Options{Policy: Never, Train: 4}); err != nil {
+		t.Fatal(err)
+	}
+	if last := r.Steps[len(r.Steps)-1]; r.Total.Found != r.Total.Changes-6 || last.Stale != 5.0/13 {
+		t.Errorf("never: %+v, last %+v", r.Total, last)
+	}
+	if r, err = Run(h, Options{Policy: RoundRobin, Train: 1, Budget: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if *r.Total.CR != 1 || r.Total.Stale != 0 {
+		t.Errorf("round robin over everything: %+v", r.Total)
+	}
+}
+
+func TestRunRefuses(t *testing.T) {
+	h := smallHistory(t)
+	for _, c := range []struct {
+		o    Options
+		want string
+	}{
+		{Options{}, "nothing is left to replay"},
+		{Options{Train: 8}, "8 versions, and the first 8"},
+		{Options{Train: -1}, "full syncs"},
+		{Options{Train: 2, Budget: 1.5}, "budget"},
+		{Options{Train: 2, Price: 7}, "price"},
+		{Options{Train: 2, MaxSkip: -1}, "max_skip"},
+		{Options{Train: 2, Batch: -1}, "batches"},
+		{Options{Train: 2, Policy: "best"}, "best"},
+	} {
+		if _, err := Run(h, c.o); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: error %v, want %q", c.o, err, c.want)
+		}
+	}
+}
+
+func TestRunDeterministic(t *testing.T) {
+	for _, name := range []policy.Name{policy.Full, policy.Adaptive, policy.Near, Never, RoundRobin} {
+		var first *Result
+		for range 3 {
+			r, err := Run(smallHistory(t), Options{Policy: name, Train: 3, Budget: 0.5, Batch: 2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if first == nil {
+				first = r
+			} else if !reflect.DeepEqual(r, first) {
+				t.Errorf("%s: %+v and %+v", name, r, first)
+			}
+		}
+	}
+}
+
+// A site that is empty at first, and again at the end.
+func TestRunEmpty(t *testing.T) {
+	var b Builder
+	at := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
+	for i, records := range [][]Record{nil, nil, {{"a/b", "x", 1}}, {{"a/b", "", 0}}, nil} {
+		if err := b.Add(at.AddDate(0, 0, 7*i), "", records); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h := b.History()
+	for _, name := range []policy.Name{policy.Full, policy.Adaptive, policy.Near, Nothing} {
+		r, err := Run(h, Options{Policy: name, Train: 1, Price: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name != Nothing && (*r.Total.CR != 1 || r.Total.Stale != 0) {
+			t.Errorf("%s: %+v", name, r.Total)
+		}
+		var out bytes.Buffer
+		if err := json.NewEncoder(&out).Encode(r); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := Run(new(Builder).History(), Options{}); err == nil {
+		t.Error("a history without versions was replayed")
+	}
+}
