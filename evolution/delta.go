@@ -1,0 +1,171 @@
+package evolution
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+)
+
+// DeltaOptions says what a general delta tree is made of. The zero value takes any change of any step.
+type DeltaOptions struct {
+	Alpha      float64 // a change counts from this DoC on, 0 to 1; 0 is any change
+	Structural bool    // updates are no change
+	From, To   int     // the steps taken, From first, To not; To 0 is all there are. A history's first step has the number 0 here
+}
+
+// DeltaTree is the general delta tree at one threshold: for every directory, in which steps it changed significantly, and in which that is
+// not known. FoC and CoC are counted from it. It takes two bits a step for each directory, in words of 64 steps, and the 28 bytes of
+// a walk.
+type DeltaTree struct {
+	o       DeltaOptions
+	w       walker
+	n       int // steps
+	stride  int // words for each directory
+	changed []uint64
+	unknown []uint64 // nil until something is
+	seen    []bool   // the directory was there before the first step, or after some step
+}
+
+// DeltaTree goes through the history.
+func (h *History) DeltaTree(o DeltaOptions) (*DeltaTree, error) {
+	if math.IsNaN(o.Alpha) || o.Alpha < 0 || o.Alpha > 1 {
+		return nil, fmt.Errorf("delta tree: alpha %v: it has to be between 0 and 1", o.Alpha)
+	}
+	if o.From < 0 || o.To < 0 || o.To > 0 && o.From > o.To {
+		return nil, fmt.Errorf("delta tree: steps %d to %d: no such range", o.From, o.To)
+	}
+	t := &DeltaTree{o: o, w: walker{h: h}}
+	t.Extend()
+	return t, nil
+}
+
+// Extend takes in the steps by which the history has grown. The tree is then what it would be if it was made anew.
+func (t *DeltaTree) Extend() {
+	for t.o.To == 0 || t.w.at <= t.o.To {
+		if !t.w.next() {
+			break
+		}
+		t.grow()
+		if before := t.w.at - 1; before <= t.o.From { // the state before the first step
+			for d := range t.seen {
+				t.seen[d] = d == 0 || t.w.c.nf[d] > 0
+			}
+			continue
+		}
+		t.take(t.w.step())
+	}
+	t.grow()
+}
+
+// grow makes room for the directories and one more step.
+func (t *DeltaTree) grow() {
+	dirs := max(1, t.w.known)
+	if stride := t.n/64 + 1; stride > t.stride {
+		wider := func(s []uint64) []uint64 {
+			if s == nil {
+				return nil
+			}
+			out := make([]uint64, dirs*stride)
+			for d := range len(t.seen) {
+				copy(out[d*stride:], s[d*t.stride:(d+1)*t.stride])
+			}
+			return out
+		}
+		t.changed, t.unknown, t.stride = wider(t.changed), wider(t.unknown), stride
+	}
+	more := func(s []uint64) []uint64 { return append(s, make([]uint64, max(0, dirs*t.stride-len(s)))...) }
+	t.changed = more(t.changed)
+	if t.unknown != nil {
+		t.unknown = more(t.unknown)
+	}
+	t.seen = append(t.seen, make([]bool, max(0, dirs-len(t.seen)))...)
+	t.seen[Root] = true
+}
+
+func (t *DeltaTree) take(s Step) {
+	word, bit := t.n/64, uint64(1)<<(t.n%64)
+	t.n++
+	for d, c := range s.Changes() {
+		if c.Merged() > c.Deleted {
+			t.seen[d] = true
+		}
+		if c.Significant(t.o.Alpha, t.o.Structural) {
+			t.changed[int(d)*t.stride+word] |= bit
+		}
+	}
+	if s.Unobserved(Root) == 0 {
+		return
+	}
+	if t.unknown == nil {
+		t.unknown = make([]uint64, len(t.changed))
+	}
+	at := 0
+	for d, lost := range s.c.lost {
+		for at < len(s.c.touched) && s.c.touched[at] < Dir(d) {
+			at++
+		}
+		if lost == 0 {
+			continue
+		}
+		c := Change{Old: s.c.nodes(Dir(d))}
+		if at < len(s.c.touched) && s.c.touched[at] == Dir(d) {
+			c = s.c.change[at]
+		}
+		if s.significance(Dir(d), c, t.o.Alpha, t.o.Structural) == Unknown {
+			t.unknown[d*t.stride+word] |= bit
+		}
+	}
+}
+
+// Len is how many steps the tree has.
+func (t *DeltaTree) Len() int { return t.n }
+
+// Dirs is how many directories it knows: those that came up in the history before its last step's end.
+func (t *DeltaTree) Dirs() int { return len(t.seen) }
+
+// Seen reports whether a directory was there at some time between the first step's beginning and the last one's end.
+func (t *DeltaTree) Seen(d Dir) bool { return int(d) < len(t.seen) && t.seen[d] }
+
+// Words are the bits of a directory: the steps in which it changed significantly, and those of which that is not known (nil when nothing
+// is unknown in the whole tree). They must not be written.
+func (t *DeltaTree) Words(d Dir) (changed, unknown []uint64) {
+	from, to := int(d)*t.stride, (int(d)+1)*t.stride
+	if t.unknown != nil {
+		unknown = t.unknown[from:to]
+	}
+	return t.changed[from:to], unknown
+}
+
+// FoC is the frequency of change of a set of directories: of the steps in which it is known of all of them, those in which all changed
+// significantly.
+func (t *DeltaTree) FoC(set ...Dir) Frequency {
+	c := t.Table(set, nil)
+	return Frequency{c.X, c.N}
+}
+
+// Table counts, over the steps in which it is known of all members of X and of Y, those in which all members of X, all of Y, and all of
+// both changed significantly. No directory changes always.
+func (t *DeltaTree) Table(x, y []Dir) (c Table) {
+	for w := range t.stride {
+		all := ^uint64(0)
+		if left := t.n - w*64; left < 64 {
+			all = 1<<max(0, left) - 1
+		}
+		in := func(set []Dir) uint64 {
+			v := ^uint64(0)
+			for _, d := range set {
+				v &= t.changed[int(d)*t.stride+w]
+				if t.unknown != nil {
+					all &^= t.unknown[int(d)*t.stride+w]
+				}
+			}
+			return v
+		}
+		vx, vy := in(x), in(y)
+		c.N += bits.OnesCount64(all)
+		c.X += bits.OnesCount64(vx & all)
+		c.Y += bits.OnesCount64(vy & all)
+		c.XY += bits.OnesCount64(vx & vy & all)
+	}
+	return c
+}

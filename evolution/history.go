@@ -1,0 +1,300 @@
+package evolution
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+)
+
+// ErrTime says that a step is older than the one before it.
+var ErrTime = errors.New("the time goes back")
+
+// History is how a site's directories changed, step by step: append-only, and compact. The first entry is the base, what the site had
+// when the history begins; each later one is a step, the transition from one version to the next or what a run found out.
+//
+// It keeps a log, a table of the directories and, for each of them, what it holds now: the log's size is 2 to 6 bytes for each
+// directory in which files changed, so never more than 8 for a changed file; the rest 36 bytes for each directory and its name.
+// DoC is not kept but derived, in a pass over the log ([History.Steps]), so that any alpha may be asked later.
+type History struct {
+	dirs   Dirs
+	logged int // directories that the log names
+	now    counts
+	log    []byte
+	steps  []mark
+	open   bool // a recorder is
+}
+
+// mark is where an entry of the log ends, and what is said of it.
+type mark struct {
+	time int64
+	end  int
+}
+
+// Dirs is the table of the directories that were ever there. It grows with the history and must not be read while that is recorded.
+func (h *History) Dirs() *Dirs { return &h.dirs }
+
+// Len is how many steps the history has; the base is none.
+func (h *History) Len() int { return max(0, len(h.steps)-1) }
+
+// Time is when a step was taken, in Unix seconds. Step 0 is the base, the last one Len.
+func (h *History) Time(step int) int64 { return h.steps[step].time }
+
+// Files is how many files the site has in a directory's subtree, after the last step.
+func (h *History) Files(d Dir) int {
+	if int(d) >= len(h.now.nf) {
+		return 0
+	}
+	return int(h.now.nf[d])
+}
+
+// Nodes is how many nodes the subtree of a directory has, after the last step; 0 when it is not there.
+func (h *History) Nodes(d Dir) int {
+	if int(d) >= len(h.now.nf) {
+		return 0
+	}
+	return h.now.nodes(d)
+}
+
+// Size is how many bytes the log and the names take.
+func (h *History) Size() int { return len(h.log) + len(h.dirs.names) }
+
+// Recorder takes in one entry of a history. What it is told may come in any order. One at a time may be open.
+type Recorder struct {
+	h    *History
+	time int64
+	at   []Dir // directories that something was said of
+	says map[Dir]*said
+	err  error
+	done bool
+}
+
+type said struct{ inserted, deleted, updated, missed uint32 }
+
+// Record begins an entry, at a time in Unix seconds: the base when the history is empty, else a step. Nothing is written before Commit.
+func (h *History) Record(time int64) *Recorder {
+	r := &Recorder{h: h, time: time, says: map[Dir]*said{}}
+	switch {
+	case h.open:
+		r.err, r.done = errors.New("record step: the last one is neither committed nor dropped"), true
+	case len(h.steps) > 0 && time < h.steps[len(h.steps)-1].time:
+		r.err = fmt.Errorf("record step at %d: %w: the one before is of %d", time, ErrTime, h.steps[len(h.steps)-1].time)
+	case time < 0:
+		r.err = fmt.Errorf("record step at %d: %w", time, ErrTime)
+	}
+	if !r.done {
+		h.open = true
+	}
+	return r
+}
+
+// Dir finds the number of a directory by its path, and enters it in the table when it is new.
+func (r *Recorder) Dir(path string) Dir {
+	d, err := r.h.dirs.add(path)
+	if err != nil {
+		r.fail(err)
+	}
+	return d
+}
+
+// DirOf is Dir of the directory in which a file lies.
+func (r *Recorder) DirOf(file string) Dir {
+	dir, name := split(file)
+	if err := checkName(name); err != nil {
+		r.fail(fmt.Errorf("path %q: %w", file, err))
+		return Root
+	}
+	return r.Dir(dir)
+}
+
+func (r *Recorder) fail(err error) {
+	if r.err == nil {
+		r.err = fmt.Errorf("record step: %w", err)
+	}
+}
+
+func (r *Recorder) say(d Dir) *said {
+	s := r.says[d]
+	if s == nil {
+		s = new(said)
+		if int(d) >= r.h.dirs.Len() {
+			r.fail(fmt.Errorf("directory %d: it is not in the table", d))
+			return s
+		}
+		r.says[d] = s
+		r.at = append(r.at, d)
+	}
+	return s
+}
+
+// Insert says that n files directly in d came.
+func (r *Recorder) Insert(d Dir, n int) { r.add(&r.say(d).inserted, n) }
+
+// Delete says that n files directly in d went.
+func (r *Recorder) Delete(d Dir, n int) { r.add(&r.say(d).deleted, n) }
+
+// Update says that n files directly in d have other contents.
+func (r *Recorder) Update(d Dir, n int) { r.add(&r.say(d).updated, n) }
+
+// Miss says that n files directly in d, of those that are there after the step, were not looked at: skipped, failed, or not reached. A
+// file of which evidence said that it did not change was looked at.
+func (r *Recorder) Miss(d Dir, n int) { r.add(&r.say(d).missed, n) }
+
+func (r *Recorder) add(to *uint32, n int) {
+	if n < 0 || uint64(*to)+uint64(n) > math.MaxInt32 {
+		r.fail(fmt.Errorf("%d files: no such number", n))
+		return
+	}
+	*to += uint32(n)
+}
+
+// Edit takes in an edit of a file; edits of directories are not needed, and not looked at.
+func (r *Recorder) Edit(e Edit) {
+	if e.Dir {
+		return
+	}
+	switch d := r.DirOf(e.Path); e.Op {
+	case Insert:
+		r.Insert(d, 1)
+	case Delete:
+		r.Delete(d, 1)
+	case Update:
+		r.Update(d, 1)
+	default:
+		r.fail(fmt.Errorf("path %q: %w: it says neither insert, delete nor update", e.Path, ErrScript))
+	}
+}
+
+// Drop ends the recording; nothing is added.
+func (r *Recorder) Drop() {
+	if !r.done {
+		r.done, r.h.open = true, false
+	}
+}
+
+// Commit adds the entry. It fails when something that the recorder was told makes no sense, and then adds nothing.
+func (r *Recorder) Commit() error {
+	h := r.h
+	if r.done {
+		if r.err != nil {
+			return r.err
+		}
+		return errors.New("record step: it is over")
+	}
+	r.Drop()
+	if r.err != nil {
+		return r.err
+	}
+	h.now.grow(h.dirs.Len())
+	slices.Sort(r.at)
+	var rows []row
+	var gaps []gap
+	for _, d := range r.at {
+		s := r.says[d]
+		if s.inserted|s.deleted|s.updated != 0 {
+			rows = append(rows, row{d, s.inserted, s.deleted, s.updated})
+		}
+	}
+	if err := h.now.check(&h.dirs, rows); err != nil {
+		return fmt.Errorf("record step: %w", err)
+	}
+	// What is missed stays so in the log until it is said otherwise.
+	for _, d := range r.at {
+		s := r.says[d]
+		if left := h.now.files[d] + s.inserted - s.deleted; s.missed > left {
+			return fmt.Errorf("record step: directory %q: %w: %d files not looked at of %d", h.dirs.Path(d), ErrScript, s.missed, left)
+		}
+		if was := h.now.missedAt(d); was != s.missed {
+			gaps = append(gaps, gap{d, s.missed})
+		}
+	}
+	for d, was := range h.now.missed {
+		if was != 0 && r.says[Dir(d)] == nil {
+			gaps = append(gaps, gap{Dir(d), 0})
+		}
+	}
+	slices.SortFunc(gaps, func(a, b gap) int { return int(a.dir) - int(b.dir) })
+	before := int64(0)
+	if n := len(h.steps); n > 0 {
+		before = h.steps[n-1].time
+	}
+	h.log = h.appendEntry(h.log, r.time-before, rows, gaps)
+	h.logged = h.dirs.Len()
+	h.now.apply(&h.dirs, rows, gaps)
+	h.steps = append(h.steps, mark{r.time, len(h.log)})
+	return nil
+}
+
+func (c *counts) missedAt(d Dir) uint32 {
+	if c.missed == nil {
+		return 0
+	}
+	return c.missed[d]
+}
+
+// AddTree begins the history with a version, or adds the step to a version in which everything was looked at. A history takes either
+// versions from the first on or steps: previous has to be the tree of the entry before, nil for the base.
+func (h *History) AddTree(time int64, previous, next *Tree) error {
+	r := h.Record(time)
+	for _, e := range Diff(previous, next) {
+		r.Edit(e)
+	}
+	return r.Commit()
+}
+
+// AddScript adds a step in which everything was looked at.
+func (h *History) AddScript(time int64, script iter.Seq[Edit]) error {
+	r := h.Record(time)
+	for e := range script {
+		r.Edit(e)
+	}
+	return r.Commit()
+}
+
+// appendEntry writes an entry:
+//
+//	entry = seconds  n new directories: (parent, length, name)…  n rows: (gap<<3|which, count…)…  n gaps: (gap, missed)…
+//
+// All numbers are varints. A row's gap is from the directory of the row before, its bits say which of inserted, deleted and updated
+// follow; a count stands as one less. In an entry that has no gaps their number is left out: the entry's length says so.
+func (h *History) appendEntry(b []byte, seconds int64, rows []row, gaps []gap) []byte {
+	b = binary.AppendUvarint(b, uint64(seconds))
+	b = binary.AppendUvarint(b, uint64(h.dirs.Len()-max(1, h.logged)))
+	for d := Dir(max(1, h.logged)); int(d) < h.dirs.Len(); d++ {
+		name := h.dirs.name(d)
+		b = binary.AppendUvarint(b, uint64(h.dirs.Parent(d)))
+		b = binary.AppendUvarint(b, uint64(len(name)))
+		b = append(b, name...)
+	}
+	b = binary.AppendUvarint(b, uint64(len(rows)))
+	last := Dir(0)
+	for _, r := range rows {
+		which := uint64(0)
+		counts := [...]uint32{r.inserted, r.deleted, r.updated}
+		for i, n := range counts {
+			if n > 0 {
+				which |= 1 << i
+			}
+		}
+		b = binary.AppendUvarint(b, uint64(r.dir-last)<<3|which)
+		last = r.dir
+		for _, n := range counts {
+			if n > 0 {
+				b = binary.AppendUvarint(b, uint64(n-1))
+			}
+		}
+	}
+	if len(gaps) == 0 {
+		return b
+	}
+	b = binary.AppendUvarint(b, uint64(len(gaps)))
+	last = 0
+	for _, g := range gaps {
+		b = binary.AppendUvarint(b, uint64(g.dir-last))
+		b = binary.AppendUvarint(b, uint64(g.missed))
+		last = g.dir
+	}
+	return b
+}

@@ -1,0 +1,125 @@
+package evolution
+
+import (
+	"iter"
+	"slices"
+)
+
+// Step is one transition, seen while a history is gone through. It is valid until the next one.
+type Step struct {
+	Number int   // from 1
+	Time   int64 // Unix seconds
+	Known  int   // the directories that have come up so far have the numbers below this
+	c      *counts
+}
+
+// Changes yields the directories in which or below which something changed, ascending, each with how its subtree did.
+func (s Step) Changes() iter.Seq2[Dir, Change] {
+	return func(yield func(Dir, Change) bool) {
+		for i, d := range s.c.touched {
+			if !yield(d, s.c.change[i]) {
+				return
+			}
+		}
+	}
+}
+
+// Change is how the subtree of one directory changed.
+func (s Step) Change(d Dir) Change {
+	if i, ok := slices.BinarySearch(s.c.touched, d); ok {
+		return s.c.change[i]
+	}
+	if int(d) >= len(s.c.nf) {
+		return Change{}
+	}
+	return Change{Old: s.c.nodes(d)}
+}
+
+// Files is how many files the subtree of a directory has after the step.
+func (s Step) Files(d Dir) int {
+	if int(d) >= len(s.c.nf) {
+		return 0
+	}
+	return int(s.c.nf[d])
+}
+
+// Unobserved is how many files of the subtree, of those that are there after the step, nobody looked at.
+func (s Step) Unobserved(d Dir) int {
+	if int(d) >= len(s.c.lost) {
+		return 0
+	}
+	return int(s.c.lost[d])
+}
+
+// Significance is what a step says of a directory's change: significant or not, or that it cannot be told.
+type Significance uint8
+
+const (
+	Insignificant Significance = iota
+	Significant
+	Unknown // what was not looked at decides
+)
+
+// Significance says whether the subtree of a directory changed significantly. What was not looked at may have been updated or be gone:
+// when the change would be significant with that, and is not without, it is unknown. What may have come unseen is not counted.
+func (s Step) Significance(d Dir, alpha float64, structural bool) Significance {
+	return s.significance(d, s.Change(d), alpha, structural)
+}
+
+func (s Step) significance(d Dir, change Change, alpha float64, structural bool) Significance {
+	if change.Significant(alpha, structural) {
+		return Significant
+	}
+	if int(d) < len(s.c.lost) && s.c.lost[d] > 0 {
+		change.Deleted += int(s.c.lost[d] + s.c.dark[d])
+		if change.Significant(alpha, structural) {
+			return Unknown
+		}
+	}
+	return Insignificant
+}
+
+// Steps goes through the history once, oldest step first. The memory is 28 bytes for each directory; the time is that of the changes
+// times their depth.
+func (h *History) Steps() iter.Seq[Step] {
+	return func(yield func(Step) bool) {
+		w := walker{h: h}
+		for w.next() {
+			if w.at > 1 && !yield(w.step()) {
+				return
+			}
+		}
+	}
+}
+
+// walker goes through a history.
+type walker struct {
+	h     *History
+	at    int // entries that were taken in
+	known int // directories that they name
+	e     entryReader
+	c     counts
+}
+
+// next takes in one entry.
+func (w *walker) next() bool {
+	if w.at == len(w.h.steps) {
+		return false
+	}
+	start := 0
+	if w.at > 0 {
+		start = w.h.steps[w.at-1].end
+	}
+	if err := w.e.read(w.h.log[start:w.h.steps[w.at].end], &w.h.dirs, false); err != nil {
+		panic("evolution: an entry that was taken in cannot be read: " + err.Error())
+	}
+	w.known = max(1, w.known) + w.e.dirs
+	w.c.grow(w.known)
+	w.c.apply(&w.h.dirs, w.e.rows, w.e.gaps)
+	w.at++
+	return true
+}
+
+func (w *walker) step() Step {
+	return Step{Number: w.at - 1, Time: w.h.steps[w.at-1].time, Known: w.known, c: &w.c}
+}

@@ -1,0 +1,47 @@
+package near
+
+import "mirrord/evolution"
+
+// Maintenance is how one maintenance of a mirror came out: from the old version of a site the test version was to be made, and the skipped
+// directories were not looked at. Every figure is a count of files.
+type Maintenance struct {
+	BR evolution.Frequency // bypassed: files of the test version in skipped directories, of all its files
+	OP evolution.Frequency // overlap precision: files of the mirror as in the test version, of all files of the mirror
+	OR evolution.Frequency // overlap recall: the same, of all files of the test version
+	CR evolution.Frequency // change recall: files inserted, deleted or updated outside of skipped directories, of all such; 0 of 0: nothing changed
+}
+
+// Maintain maintains a mirror once. The mirror is the old version in the skipped directories, the test version elsewhere.
+func Maintain(old, test *evolution.Tree, skipped func(file string) bool) Maintenance {
+	var m Maintenance
+	inSkips := func(t *evolution.Tree) (n int) {
+		for f := range t.Files() {
+			if skipped(f.Path) {
+				n++
+			}
+		}
+		return n
+	}
+	m.BR = evolution.Frequency{K: inSkips(test), N: test.Len()}
+	mirrored := inSkips(old) + test.Len() - m.BR.K
+	wrong, missing := 0, 0 // files of the mirror, and of the test version, that the other has not so
+	for _, e := range evolution.Diff(old, test) {
+		if e.Dir {
+			continue
+		}
+		m.CR.N++
+		if !skipped(e.Path) {
+			m.CR.K++
+			continue
+		}
+		if e.Op != evolution.Insert {
+			wrong++
+		}
+		if e.Op != evolution.Delete {
+			missing++
+		}
+	}
+	m.OP = evolution.Frequency{K: mirrored - wrong, N: mirrored}
+	m.OR = evolution.Frequency{K: test.Len() - missing, N: test.Len()}
+	return m
+}

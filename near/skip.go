@@ -1,0 +1,98 @@
+package near
+
+import (
+	"iter"
+
+	"mirrord/evolution"
+)
+
+// Skips says what of a site is skipped: the topmost directories that have a rule, each with everything below it, also what comes up there
+// later. It takes 4 bytes for each directory.
+type Skips struct {
+	dirs *evolution.Dirs
+	top  []evolution.Dir // the skipped directory that a directory is or lies below; Root: none
+}
+
+// Skips goes through the directories from the top down. Rules whose consequent, or part of whose antecedent, lies in a skipped directory
+// never come to bear. Keep says of each directory with a rule whether the rule is heeded; nil: all are. What is refused is visited, and the
+// directories below it have their turn.
+func (r *Rules) Skips(keep func(evolution.Dir) bool) *Skips {
+	s := &Skips{r.dirs, make([]evolution.Dir, len(r.of))}
+	for d := evolution.Dir(1); int(d) < len(r.of); d++ {
+		if up := s.top[r.dirs.Parent(d)]; up != evolution.Root {
+			s.top[d] = up
+		} else if r.of[d] >= 0 && (keep == nil || keep(d)) {
+			s.top[d] = d
+		}
+	}
+	return s
+}
+
+// SkipAll makes skips of a list of directories, whatever made them.
+func SkipAll(h *evolution.History, list iter.Seq[evolution.Dir]) *Skips {
+	s := &Skips{h.Dirs(), make([]evolution.Dir, h.Dirs().Len())}
+	chosen := make([]bool, len(s.top))
+	for d := range list {
+		chosen[d] = true
+	}
+	for d := evolution.Dir(1); int(d) < len(s.top); d++ {
+		if up := s.top[s.dirs.Parent(d)]; up != evolution.Root {
+			s.top[d] = up
+		} else if chosen[d] {
+			s.top[d] = d
+		}
+	}
+	return s
+}
+
+// Top yields the skipped directories, none of which lies below another, in the order of their numbers.
+func (s *Skips) Top() iter.Seq[evolution.Dir] {
+	return func(yield func(evolution.Dir) bool) {
+		for d, top := range s.top {
+			if top == evolution.Dir(d) && top != evolution.Root && !yield(top) {
+				return
+			}
+		}
+	}
+}
+
+// Dir is the skipped directory that a directory is or lies below. A directory that came up after the rules were mined is asked for by
+// number too.
+func (s *Skips) Dir(d evolution.Dir) (top evolution.Dir, skipped bool) {
+	for int(d) >= len(s.top) {
+		d = s.dirs.Parent(d)
+	}
+	return s.top[d], s.top[d] != evolution.Root
+}
+
+// Path is the skipped directory that a directory, known or new, is or lies below.
+func (s *Skips) Path(dir string) (top evolution.Dir, skipped bool) {
+	d, _ := s.dirs.Nearest(dir)
+	return s.Dir(d)
+}
+
+// File is the skipped directory in which a file lies, known or new.
+func (s *Skips) File(path string) (top evolution.Dir, skipped bool) {
+	for i := len(path) - 1; i >= 0; i-- {
+		if path[i] == '/' {
+			return s.Path(path[:i])
+		}
+	}
+	return evolution.Root, false
+}
+
+// Due reports whether an expiring skip is asked in a step: in every every-th one. Steps count from 1; 0: never.
+func Due(step, every int) bool { return every > 0 && step%every == 0 }
+
+// NeverChanged yields the directories but the root that were there and did not change significantly in any step: what a policy without
+// rules would skip. A directory of which it was not known in some step is not among them.
+func NeverChanged(t *evolution.DeltaTree) iter.Seq[evolution.Dir] {
+	return func(yield func(evolution.Dir) bool) {
+		for d := evolution.Dir(1); int(d) < t.Dirs(); d++ {
+			changed, unknown := t.Words(d)
+			if t.Seen(d) && ones(changed) == 0 && ones(unknown) == 0 && !yield(d) {
+				return
+			}
+		}
+	}
+}
