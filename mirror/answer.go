@@ -109,8 +109,23 @@ func (r *run) goneFor(rec *store.Resource) {
 	r.finish(&store.Done{Resource: *rec, Linked: true})
 }
 
+// hold counts what the mirror has when a resource takes the place of another one; nil is none.
+func (r *run) hold(old, now *store.Resource) {
+	if old != nil {
+		r.stats.files.Add(-1)
+		r.stats.held.Add(-old.Size)
+	}
+	if now != nil {
+		r.stats.files.Add(1)
+		r.stats.held.Add(now.Size)
+	}
+}
+
 // leave takes a resource, or a redirect, out of the mirror. Its body stays in the packs and in the history.
 func (r *run) leave(rec *store.Resource) {
+	if rec.InSet {
+		r.hold(rec, nil)
+	}
 	if rec.InSet || rec.Target != 0 {
 		rec.InSet, rec.Target, rec.Moved = false, 0, r.version
 	}
@@ -120,12 +135,12 @@ func (r *run) leave(rec *store.Resource) {
 func (r *run) unchanged(ctx context.Context, rec *store.Resource) {
 	rec.Outcome, rec.Failures, rec.Gone = site.Unchanged, 0, 0
 	rec.Observe(false)
+	forgive(rec)
 	if !rec.InSet {
+		r.hold(nil, rec)
 		rec.InSet, rec.Moved = true, r.version
 	}
 	r.stats.unchanged.Add(1)
-	r.stats.files.Add(1)
-	r.stats.held.Add(rec.Size)
 	if r.rescan && rec.Body == store.PackBody {
 		r.rescanStored(rec)
 		return
@@ -196,6 +211,9 @@ func (r *run) redirect(rec *store.Resource, res *fetch.Result) {
 		d.Targets = []uint32{id}
 	} else {
 		d.Reason = "to " + res.Location.String() + ", which is not mirrored"
+	}
+	if rec.InSet {
+		r.hold(rec, nil)
 	}
 	if d.InSet || d.Target != old {
 		d.InSet, d.Moved = false, r.version

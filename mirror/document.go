@@ -33,6 +33,7 @@ type processor struct {
 	ids   []int64
 	of    []int64 // number of each link's URL, -1 for a literal
 	links []byte
+	also  []candidate // of the next document: what it leads to beside its links
 }
 
 // mtime is the modification time of a published resource: what the site said when the body came, else when that was.
@@ -204,6 +205,7 @@ func (r *run) document(now, old *store.Resource, body []byte, linkHeader []strin
 	for _, h := range relocate.ParseLinkHeader(linkHeader) {
 		p.header(now.URL, h, !now.NoFollow)
 	}
+	p.cands = append(p.cands, p.also...)
 	p.ids = slices.Grow(p.ids[:0], len(p.cands))[:len(p.cands)]
 	add := r.admitInto(p.ids, now.ID, now.Depth, p.cands)
 	if index != nil { // before anybody asks for what it lists
@@ -311,8 +313,12 @@ func (r *run) kept(now, old *store.Resource, done *store.Done) {
 	}
 	now.ShapeNew = r.shapeNew(now, old)
 	r.stats.fetched.Add(1)
-	r.stats.files.Add(1)
-	r.stats.held.Add(now.Size)
+	if old.InSet {
+		r.hold(old, nil)
+	}
+	if now.InSet {
+		r.hold(nil, now)
+	}
 	done.Resource = *now
 	r.finish(done)
 }
@@ -332,8 +338,41 @@ func (r *run) rescanStored(rec *store.Resource) {
 		r.stop(err)
 		return
 	}
+	if p.also, err = r.unlinked(rec.ID, fr.Links); err != nil {
+		r.stop(err)
+		return
+	}
+	defer func() { p.also = nil }()
 	now := *rec
 	r.document(&now, rec, fr.Body, nil, p)
+}
+
+// unlinked returns what a stored document leads to that its links do not name: what the Link header of its answer did.
+func (r *run) unlinked(id uint32, stored []byte) (out []candidate, err error) {
+	targets, err := r.site.TargetsOf(id)
+	if err != nil {
+		return nil, err
+	}
+	var links docLinks
+	if links.decode(stored) != nil {
+		return nil, nil // verify reports it
+	}
+	named := map[uint32]bool{}
+	for _, t := range links.targets {
+		if t.literal == nil {
+			named[t.id] = true
+		}
+	}
+	t := r.table
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	store.Targets(targets, func(to uint32) bool {
+		if to < t.n && !named[to] && t.at(to).urlLen > 0 {
+			out = append(out, candidate{url: []byte(t.urlOf(to).String()), kind: t.at(to).kind(), follow: true})
+		}
+		return true
+	})
+	return out, nil
 }
 
 // relocatedLinks times limits.max_links are relocated, so that a page with too many links to follow still reads right from a copy. It

@@ -260,13 +260,18 @@ func (r *run) spareKnown(stage func()) error {
 	if err := r.loadLiars(); err != nil {
 		return err
 	}
-	if r.resumed || r.rescan || r.live == nil || len(r.sources)+len(r.feeds)+len(r.fresh)+len(r.validated) == 0 {
+	if r.rescan || r.live == nil || len(r.sources)+len(r.feeds)+len(r.fresh)+len(r.validated) == 0 {
 		return nil
 	}
 	if err := r.loadTrust(); err != nil {
 		return err
 	}
 	r.deferring = true
+	for i := range r.heard {
+		if err := r.hearStored(&r.heard[i]); err != nil {
+			return err
+		}
+	}
 	for _, id := range slices.Concat(r.sources, r.feeds) {
 		r.enqueueSource(id)
 	}
@@ -317,6 +322,9 @@ func (r *run) loadEvidence(rec *store.Resource) {
 	ev := &r.job.Evidence
 	if rec.Listing && rec.InSet && ev.Listings || wasSitemap(rec) && ev.Sitemaps {
 		r.sources = append(r.sources, rec.ID)
+		if rec.Run == r.state.Number && rec.Outcome != site.Failed { // by an earlier process, when the run is resumed
+			r.heard = append(r.heard, *rec)
+		}
 	}
 	if rec.Format == uint8(relocate.Feed) && rec.InSet && len(r.feeds) < mostFeeds {
 		r.feeds = append(r.feeds, rec.ID)
@@ -375,11 +383,14 @@ func (r *run) enqueueSource(id uint32) {
 // spareOne records a resource as unchanged without asking for it. Its links come from the store.
 func (r *run) spareOne(id uint32, k evidenceKind) error {
 	t := r.table
+	u := t.URL(id)
+	if r.forbids(u) {
+		return nil
+	}
 	t.mu.Lock()
 	e := t.at(id)
 	done := e.flags&fQueued != 0
 	e.flags |= fQueued
-	u := t.urlOf(id)
 	t.mu.Unlock()
 	if done {
 		return nil
@@ -395,8 +406,6 @@ func (r *run) spareOne(id uint32, k evidenceKind) error {
 	rec.Outcome, rec.Status, rec.Reason, rec.Checked = site.Unchanged, 0, k.reason(), r.now().Unix()
 	rec.Observe(false)
 	r.stats.spared[k].Add(1)
-	r.stats.files.Add(1)
-	r.stats.held.Add(rec.Size)
 	r.followStored(targets)
 	r.finish(&store.Done{Resource: rec})
 	return nil

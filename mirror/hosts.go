@@ -112,6 +112,16 @@ func (r *run) rulesOf(u site.URL) (rules *fetch.Robots, known bool) {
 	return rules, known
 }
 
+// forbids reports whether robots rules that are known do not allow a URL. Whatever the mirror has of it then leaves, and must have its turn.
+func (r *run) forbids(u site.URL) bool {
+	rules, known := r.rulesOf(u)
+	if !known || silent(rules) != "" {
+		return false
+	}
+	ok, _ := r.robotsAllow(rules, u)
+	return !ok
+}
+
 // learnOrigin asks for the robots.txt of an origin, and takes in Crawl-delay and sitemaps. An origin that does not tell its rules
 // is left for the next run: silence permits nothing, and condemns nothing that the mirror has.
 func (r *run) learnOrigin(ctx context.Context, u site.URL, host string, release func(fetch.Observation)) {

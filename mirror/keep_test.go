@@ -151,3 +151,121 @@ func TestRecordWithAWrongNumber(t *testing.T) {
 		})
 	}
 }
+
+// What only a Link header leads to is still reached when the job's rules change and stored documents are scanned again.
+func TestLinkHeaderSurvivesNewRules(t *testing.T) {
+	w := mirrortest.Start(t)
+	p := mirrortest.HTML("Home", "text")
+	p.Header["Link"] = `</next.html>; rel=next`
+	w.Set(home+"/", p)
+	w.Set(home+"/next.html", mirrortest.HTML("Next", "text"))
+	m := mirrortest.New(t, w, job("limits.max_delete = 1.0"))
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	wantPaths(t, m, "index.html", "next.html")
+	m.Set("obey_nofollow", "false")
+	wantVerdict(t, m.Run(), mirror.Complete, false)
+	wantVerdict(t, m.Run(), mirror.Complete, false)
+	wantPaths(t, m, "index.html", "next.html")
+}
+
+// What robots.txt forbids from now on leaves the mirror, although evidence says that it is as it was.
+func TestEvidenceDoesNotKeepWhatRobotsForbid(t *testing.T) {
+	w := mirrortest.Start(t)
+	hub(w, 20)
+	for i := range 20 {
+		w.Set(fmt.Sprintf("%s/page%02d.html", home, i), mirrortest.Page{Header: map[string]string{"Content-Type": "text/html", "Cache-Control": "max-age=86400"}, Body: fmt.Sprintf("<title>%d</title>", i)})
+	}
+	m := mirrortest.New(t, w, job("evidence.expiry = true", "limits.max_delete = 1.0"))
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	w.Set(home+"/robots.txt", mirrortest.Page{Body: "User-agent: *\nDisallow: /page1\n"})
+	w.Requests()
+	s := m.Run()
+	wantVerdict(t, s, mirror.Complete, true)
+	if s.Removed != 10 || s.Spared["expiry"] == 0 {
+		t.Errorf("%d of 10 forbidden pages left, spared %v", s.Removed, s.Spared)
+	}
+	for u := range w.Asked() {
+		if strings.Contains(u, "/page1") {
+			t.Errorf("%s was asked", u)
+		}
+	}
+}
+
+// Validators that lied are sent again when the resource did not change for 16 looks.
+func TestValidatorsAreForgiven(t *testing.T) {
+	w := mirrortest.Start(t)
+	hub(w, 3)
+	text := "first"
+	w.Set(home+"/page01.html", lying(&text, "ETag", `"always"`))
+	m := mirrortest.New(t, w, job())
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	wantVerdict(t, m.Run(), mirror.Complete, false)
+	text = "second"
+	for range 3 { // until an audit finds it
+		m.Run()
+	}
+	page := home + "/page01.html"
+	if rec := record(t, m, page); !rec.NoETag {
+		t.Fatalf("the lie was not found: %+v", rec)
+	}
+	conditional := func() (yes bool) {
+		for _, r := range w.Requests() {
+			yes = yes || r.URL == page && r.Conditional
+		}
+		return yes
+	}
+	conditional()
+	for range 16 {
+		m.Run()
+	}
+	if rec := record(t, m, page); rec.NoETag {
+		t.Errorf("not forgiven after %d looks, changes %016b", rec.Observed, rec.Recent)
+	}
+	conditional()
+	for range 3 { // the audits take turns
+		m.Run()
+	}
+	if !conditional() {
+		t.Error("its ETag is not sent again")
+	}
+}
+
+// A run that was interrupted after its listings were read goes on with what they say.
+func TestEvidenceOfAResumedRun(t *testing.T) {
+	w := mirrortest.Start(t)
+	top, sub := archive(100)
+	top.serve(w)
+	sub.serve(w)
+	m := mirrortest.New(t, w, archiveJob+"polite.connections = 1\n")
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	s := interrupted(t, m, w, func(r *http.Request) bool {
+		return strings.HasSuffix(r.URL.Path, ".txt") && r.URL.Path != "/robots.txt"
+	})
+	if s.Verdict != mirror.Partial {
+		t.Fatalf("the interrupted run is %v", s.Verdict)
+	}
+	w.Requests()
+	s = m.Run()
+	wantVerdict(t, s, mirror.Complete, false)
+	if n := len(w.Requests()); !s.Resumed || n > 10 || s.Spared["listing"] < 190 {
+		t.Errorf("resumed %v, %d requests, spared %v", s.Resumed, n, s.Spared)
+	}
+}
+
+// A mirror that has as many files as the job allows is kept fresh: the limit is on what enters.
+func TestFullMirrorStaysFresh(t *testing.T) {
+	w := mirrortest.Start(t)
+	hub(w, 20)
+	m := mirrortest.New(t, w, job("limits.max_files = 10"))
+	wantText(t, m.Run(), "limits.max_files = 10 is reached")
+	before := m.Tree()
+	m.Set("limits.max_files", "8")
+	for i := range 20 {
+		w.Set(fmt.Sprintf("%s/page%02d.html", home, i), mirrortest.HTML(fmt.Sprint("Page ", i), "second"))
+	}
+	s := m.Run()
+	wantVerdict(t, s, mirror.Complete, true)
+	if len(m.Tree()) != len(before) || s.Changed != len(before)-1 {
+		t.Errorf("%d files of %d, %d changed\n%s", len(m.Tree()), len(before), s.Changed, mirrortest.Text(s))
+	}
+}

@@ -25,6 +25,11 @@ func (r *run) load() error {
 		}
 		e.outcome, e.depth, e.ref, e.target = rec.Outcome, uint16(min(rec.Depth, 1<<16-1)), rec.Referrer, rec.Target
 		was := e.flags&fInSet != 0
+		if rec.InSet && !was {
+			r.hold(nil, rec)
+		} else if was && !rec.InSet {
+			r.hold(rec, nil)
+		}
 		if e.flags&fKnown == 0 { // no earlier record of this run has said it
 			was = rec.InSet != (rec.Moved >= r.version)
 		}
@@ -50,10 +55,6 @@ func (r *run) load() error {
 			e.flags |= fQueued | fAnswered
 			e.seen = seenOf(rec, was)
 			r.noteShape(rec)
-			if rec.InSet {
-				r.stats.files.Add(1)
-				r.stats.held.Add(rec.Size)
-			}
 		}
 		if rec.Path != "" {
 			t.setPath(rec.ID, rec.Path)

@@ -21,44 +21,6 @@ func within(t *testing.T, limit time.Duration, what string, f func()) {
 	}
 }
 
-// A directory of 200 000 files: its listing is read whole, costs one request, and stands for the files that the mirror has.
-func TestListingOf200000Entries(t *testing.T) {
-	const entries, kept = 200_000, 300
-	w := mirrortest.Start(t)
-	var b strings.Builder
-	b.WriteString("<html>\r\n<head><title>Index of /pub/</title></head>\r\n<body>\r\n<h1>Index of /pub/</h1><hr><pre><a href=\"../\">../</a>\r\n")
-	for i := range entries {
-		name := fmt.Sprintf("f%06d.txt", i)
-		fmt.Fprintf(&b, "<a href=\"%s\">%s</a>%40s %s %19d\r\n", name, name, "", longAgo.Format("02-Jan-2006 15:04"), 5)
-	}
-	b.WriteString("</pre><hr></body>\r\n</html>\r\n")
-	w.Set("*", mirrortest.Page{Header: map[string]string{"Content-Type": "text/plain", "Last-Modified": longAgo.Format(time.RFC1123)[:26] + "GMT"}, Body: "text\n"})
-	w.Set(home+"/robots.txt", mirrortest.Page{Body: "User-agent: *\nAllow: /\n"})
-	w.Set(home+"/pub/", mirrortest.Page{Header: map[string]string{"Content-Type": "text/html"}, Body: b.String()})
-	m := mirrortest.New(t, w, archiveJob+fmt.Sprintf("limits.max_links = 300000\nlimits.max_document = \"64MB\"\nlimits.max_files = %d\n", kept))
-	var files int
-	within(t, time.Minute, "the first run", func() {
-		s := m.Run()
-		wantVerdict(t, s, mirror.Complete, true)
-		wantText(t, s, "max_files")
-		files = len(m.Paths())
-	})
-	if files < kept || files > kept+20 {
-		t.Fatalf("%d files, want about %d", files, kept)
-	}
-	w.Requests()
-	within(t, time.Minute, "the second run", func() {
-		s := m.Run()
-		wantVerdict(t, s, mirror.Complete, false)
-		if s.Spared["listing"] < kept-20 {
-			t.Errorf("spared %v of %d files", s.Spared, files)
-		}
-	})
-	if n := len(w.Requests()); n > 1+1+3+2 {
-		t.Errorf("%d requests for robots.txt, the listing and 3 audits", n)
-	}
-}
-
 // A sitemap of 50 MB, the largest that the protocol allows, with locations that are all known.
 func TestSitemapOf50MB(t *testing.T) {
 	w := mirrortest.Start(t)

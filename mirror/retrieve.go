@@ -261,7 +261,7 @@ func (r *run) ask(ctx context.Context, id uint32, host string, release func(fetc
 		r.fail(&rec, host, down, false, 0)
 		return false
 	}
-	if reason := r.capped(); reason != "" {
+	if reason := r.capped(); reason != "" && !rec.InSet { // what the mirror has it keeps, and keeps fresh
 		rec.Outcome, rec.Reason = site.Trapped, reason
 		r.stats.trapped.Add(1)
 		r.finish(&store.Done{Resource: rec})

@@ -99,11 +99,12 @@ type run struct {
 
 	published *store.Version
 	commits   chan *store.Done
-	sources   []uint32        // known listings and sitemaps
-	feeds     []uint32        // known feeds, at most mostFeeds
-	fresh     []uint32        // whose lifetime is not over
-	validated []uint32        // that answered 304 when they were last asked
-	audited   map[uint32]bool // asked without validators; written before the workers start
+	sources   []uint32         // known listings and sitemaps
+	heard     []store.Resource // sources that were answered before the run was interrupted
+	feeds     []uint32         // known feeds, at most mostFeeds
+	fresh     []uint32         // whose lifetime is not over
+	validated []uint32         // that answered 304 when they were last asked
+	audited   map[uint32]bool  // asked without validators; written before the workers start
 	liars     liars
 	deferring bool // the sources of evidence are asked; all else waits in deferred
 	deferred  []queueing
@@ -123,7 +124,7 @@ type run struct {
 type stats struct {
 	spared                                                                               [evidenceKinds]atomic.Int64
 	requests, fetched, unchanged, redirected, gone, failed, disallowed, trapped, refused atomic.Int64
-	bytes, wire, files, held                                                             atomic.Int64 // files and held: what the mirror has, in resources and bytes
+	bytes, wire, files, held                                                             atomic.Int64 // files and held: what the mirror would have now, in resources and bytes
 	relocated, relocateDone, relocateTotal, phase                                        atomic.Int64
 }
 

@@ -141,6 +141,15 @@ func (r *run) judgeValidators(now, old *store.Resource) {
 	}
 }
 
+// forgive gives a resource that did not change at any of the times that are remembered its validators back: bodies that are asked for in vain cost more
+// than they tell, and the audits look on.
+func forgive(rec *store.Resource) {
+	if (rec.NoETag || rec.NoDate) && rec.Recent == 0 && rec.Observed >= 16 {
+		rec.NoETag, rec.NoDate = false, false
+		rec.Reason = "it did not change in 16 looks: its validators are sent again"
+	}
+}
+
 // auditValidators picks resources to be asked without validators, of those that have to be asked: others in every run, until all had
 // their turn.
 func (r *run) auditValidators() {
