@@ -35,7 +35,7 @@ func newNear(m *Model, o Options) *near {
 			return true
 		case m.last[u] == 0:
 			n.why[u] = New
-		case o.Expired:
+		case o.Expired, o.Every > 0 && (m.runs+int(m.dir[u]))%o.Every == 0:
 			n.why[u] = Expired
 		case o.MaxSkip > 0 && m.runs-int(m.last[u]) >= o.MaxSkip:
 			n.why[u] = Skipped

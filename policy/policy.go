@@ -52,6 +52,7 @@ type Options struct {
 	// For near.
 	Skips   []Skip // the top-most skipped directories; everything below them is skipped as well, known or new
 	Expired bool   // the rules are not followed in this run: every k-th run, as the caller counts, asks the skipped directories as well
+	Every   int    // each skipped directory is asked all the same in every Every-th run, the directories in turn; 0: never
 	Audits  int    // how many units of each skipped directory are asked all the same; one that changed brings the whole directory back in this run
 }
 
@@ -79,6 +80,8 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("plan: budget of %d requests: want 0 (no bound) or more", o.Budget)
 	case o.MaxSkip < 0:
 		return o, fmt.Errorf("plan: max_skip of %d runs: want 0 (no bound) or more", o.MaxSkip)
+	case o.Every < 0:
+		return o, fmt.Errorf("plan: skipped directories asked in every %d. run: want 0 (never) or more", o.Every)
 	case o.Audits < 0:
 		return o, fmt.Errorf("plan: %d audits: want 0 (none) or more", o.Audits)
 	}

@@ -14,11 +14,10 @@ type driver struct {
 	m     *policy.Model
 	rules *ruleBook // for near
 
-	dirs  []policy.Dir // by Dir; 0 is none, but for the root
-	page  []policy.ID  // by Page, plus one; 0 is none
-	list  []policy.ID  // by Dir, plus one
-	units []unit       // by policy.ID
-	seen  []seen       // by policy.ID: in this run
+	page  []policy.ID // by Page, plus one; 0 is none
+	list  []policy.ID // by Dir, plus one
+	units []unit      // by policy.ID
+	seen  []seen      // by policy.ID: in this run
 }
 
 // unit is what a unit of the model is in the world.
@@ -38,7 +37,7 @@ const (
 )
 
 func newDriver(h *History, o Options) (*driver, error) {
-	d := &driver{h: h, o: o, m: policy.NewModel(), dirs: make([]policy.Dir, h.Dirs()), page: make([]policy.ID, h.Pages()), list: make([]policy.ID, h.Dirs())}
+	d := &driver{h: h, o: o, m: policy.NewModel(), page: make([]policy.ID, h.Pages()), list: make([]policy.ID, h.Dirs())}
 	if o.Policy == policy.Near {
 		var err error
 		if d.rules, err = newRuleBook(h, o); err != nil {
@@ -147,19 +146,15 @@ func (d *driver) listingOf(dir Dir) (policy.ID, error) {
 	return u, nil
 }
 
+// dirOf is a directory of the model. Both number directories in the order in which they first were, so the numbers are the same; those that the policy has not
+// found have no units, and tell it nothing.
 func (d *driver) dirOf(dir Dir) (policy.Dir, error) {
-	if dir == Root {
-		return policy.Root, nil
+	for n := Dir(d.m.Dirs()); n <= dir; n++ {
+		if _, err := d.m.AddDir(policy.Dir(d.h.Parent(n))); err != nil {
+			return 0, err
+		}
 	}
-	if at := d.dirs[dir]; at != 0 {
-		return at, nil
-	}
-	parent, err := d.dirOf(d.h.Parent(dir))
-	if err != nil {
-		return 0, err
-	}
-	d.dirs[dir], err = d.m.AddDir(parent)
-	return d.dirs[dir], err
+	return policy.Dir(dir), nil
 }
 
 // learn gives the model what the run has observed, and forgets it.
@@ -201,7 +196,11 @@ func (d *driver) act(w *World) error {
 		o.Budget = max(1, int(d.o.Budget*float64(d.knownUnits())))
 	}
 	if d.rules != nil {
-		o.Skips, o.Expired = d.rules.skips(w, d), d.rules.expired(w)
+		var err error
+		if o.Skips, err = d.rules.skips(d); err != nil {
+			return err
+		}
+		o.Every = d.o.Expire
 	}
 	p, err := d.m.Plan(o)
 	if err != nil {

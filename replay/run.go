@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"mirrord/near"
 	"mirrord/policy"
 )
 
@@ -15,9 +16,11 @@ type Options struct {
 	Price   float64 // of a request, in changed pages; for adaptive. Default policy.DefaultPrice
 	Budget  float64 // share of what is known that a step may ask; 0: no bound. What a listing brings that is new is fetched all the same
 	MaxSkip int     // no unit stays unobserved for more steps in a row; 0: no bound
-	Near    Rules   // for near
 
-	// Batch is how many units the policy hands out before it is told what came of them; default 64, as the engine keeps in flight.
+	Near   near.Options // for near, with From and To as they are; default near.Third
+	Expire int          // for near: in every Expire-th step skipped directories are asked as well; 0: never
+
+	// Batch is how many units the policy hands out before it is told what came of them; default 1. An engine keeps some in flight.
 	Batch int
 
 	// After is called after each measured step, before the next one.
@@ -34,7 +37,7 @@ const (
 // DefaultTrain is how many full syncs a replay begins with.
 const DefaultTrain = 20
 
-const defaultBatch = 64
+const defaultBatch = 1
 
 func (o Options) withDefaults() (Options, error) {
 	if o.Policy == "" {
@@ -46,6 +49,9 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Batch == 0 {
 		o.Batch = defaultBatch
 	}
+	if o.Near == (near.Options{}) {
+		o.Near = near.Third()
+	}
 	switch {
 	case o.Train < 1:
 		return o, fmt.Errorf("replay: %d full syncs: want at least 1", o.Train)
@@ -53,10 +59,15 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("replay: budget %v: want a share of a full sync, above 0 and at most 1", o.Budget)
 	case o.Batch < 0:
 		return o, fmt.Errorf("replay: batches of %d: want at least 1", o.Batch)
+	case o.Expire < 0:
+		return o, fmt.Errorf("replay: skips that expire in every %d. step: want 0 (never) or more", o.Expire)
 	case o.MaxSkip < 0:
 		return o, fmt.Errorf("replay: max_skip of %d: want 0 (no bound) or more", o.MaxSkip)
 	}
-	return o, o.Near.check()
+	if err := o.Near.Validate(); err != nil {
+		return o, fmt.Errorf("replay: %w", err)
+	}
+	return o, nil
 }
 
 // actor is what acts in a world: one call for each measured step, after the site has moved on.

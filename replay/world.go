@@ -24,6 +24,7 @@ type World struct {
 	requests int
 	asked    []int32 // the version at which a page was last asked
 	askedNow int     // pages of the site asked at this version
+	listed   []int32 // the version at which a directory was last listed
 	changed  []Page  // by the step that led here
 	added    int     // of them, how many were not there before
 	left     int     // of them, how many are gone
@@ -35,10 +36,13 @@ type World struct {
 func NewWorld(h *History, n int) *World {
 	w := &World{
 		h: h, now: -1, site: make([]Content, len(h.pages)), mirror: make([]Content, len(h.pages)), size: make([]int64, len(h.pages)),
-		live: make([]int32, len(h.dirs)), liveDirs: 1, known: make([]bool, len(h.dirs)), asked: make([]int32, len(h.pages)),
+		live: make([]int32, len(h.dirs)), liveDirs: 1, known: make([]bool, len(h.dirs)), asked: make([]int32, len(h.pages)), listed: make([]int32, len(h.dirs)),
 	}
 	for i := range w.asked {
 		w.asked[i] = -1
+	}
+	for i := range w.listed {
+		w.listed[i] = -1
 	}
 	for range n {
 		w.Step()
@@ -60,6 +64,9 @@ func (w *World) FullSync() {
 	w.askedNow = w.files
 	for p := range w.asked {
 		w.asked[p] = int32(w.now)
+	}
+	for d := range w.listed {
+		w.listed[d] = int32(w.now)
 	}
 }
 
@@ -178,6 +185,7 @@ func (w *World) Listing(d Dir) *Seen {
 		d := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
 		w.requests++
+		w.listed[d] = int32(w.now)
 		for _, p := range w.h.dirs[d].pages {
 			switch is, had := w.site[p], w.mirror[p]; {
 			case is == Gone && had != Gone:
