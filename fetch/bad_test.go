@@ -334,7 +334,7 @@ func TestResumeOfAnEarlierRun(t *testing.T) {
 	for path, offset := range map[string]int64{"/range": 500000, "/range-ignored": 0, "/range-refused": 0, "/range-shifted": 0} {
 		var m memory
 		m.Write(file[:500000])
-		res, err := c.Do(context.Background(), Request{URL: mustURL(t, s.URL+path+"?breaks=0"), Offset: 500000, Validator: `"v1"`}, &m)
+		res, err := c.Do(context.Background(), Request{URL: mustURL(t, s.URL+path+"?breaks=0"), Offset: 500000, Part: partOf(`"v1"`)}, &m)
 		if err != nil {
 			t.Errorf("%v", err)
 			continue

@@ -74,7 +74,7 @@ func (c *Client) keep(t *transfer, res *Result, resp *http.Response, in *wire) e
 		src = b
 		if head, _ := b.Peek(4 << 10); !gzipTwice(head) {
 			list = list[:n-1]
-			res.MIME = "application/gzip"
+			res.MIME = gzipMIME
 			t.gzipFile = true
 		}
 	}
@@ -100,30 +100,33 @@ func (c *Client) keep(t *transfer, res *Result, resp *http.Response, in *wire) e
 // resume appends a 206 to what the sink has.
 func (c *Client) resume(t *transfer, res *Result, resp *http.Response, in *wire) error {
 	from, last, total, err := parseContentRange(first(res.Header, "Content-Range"))
-	if err != nil || from != t.at || t.total >= 0 && total >= 0 && total != t.total || total >= 0 && last != total-1 ||
-		resp.ContentLength >= 0 && resp.ContentLength != last-from+1 {
+	if total < 0 {
+		total = t.total // a server may send less than it was asked for: without a length nobody knows
+	}
+	if err != nil || from != t.at || t.total >= 0 && total != t.total || last != total-1 || resp.ContentLength >= 0 && resp.ContentLength != last-from+1 {
 		return fmt.Errorf("%w: content-range %q, wanted from %d", errRestart, first(res.Header, "Content-Range"), t.at)
 	}
 	if list, err := codings(res.Header["Content-Encoding"]); err != nil || len(list) > 0 && !(t.gzipFile && len(list) == 1) {
 		return fmt.Errorf("%w: coded", errRestart)
 	}
-	// If-Range with a tag that differs would have been answered with 200, unless the server ignores it.
-	if tag := res.ETag; tag != "" && t.validator[0] == '"' && tag != t.validator {
-		return fmt.Errorf("%w: %s instead of %s", errRestart, tag, t.validator)
+	// If-Range with a validator that differs would have been answered with 200, unless the server ignores it.
+	now := res.LastModified
+	if t.validator[0] == '"' {
+		now = res.ETag
+	}
+	if now != "" && now != t.validator {
+		return fmt.Errorf("%w: %s instead of %s", errRestart, now, t.validator)
 	}
 	limit := c.bodyLimit(t)
 	if total > limit && !t.req.Cut {
 		return fmt.Errorf("%w: it declares %d bytes, %d are allowed", ErrTooLarge, total, limit)
 	}
 	t.total = total
-	if t.total < 0 {
-		t.total = last + 1
-	}
-	res.Length = t.total
 	t.resumed++
 	res.Resumed = t.resumed
-	if t.w == nil { // continues an earlier run
-		res.Offset = t.at
+	if t.w == nil { // continues an earlier exchange
+		res.Head = t.req.Part.head(&res.Head, t.gzipFile)
+		res.Length, res.Offset = t.total, t.at
 		return c.begin(t, res, in, in, limit, false)
 	}
 	res.Head = t.begun
@@ -187,8 +190,8 @@ func (c *Client) copyBody(t *transfer, res *Result, src io.Reader, in *wire, lim
 			if coded {
 				return codingError(err, in.err)
 			}
-			if t.at >= resumeFrom && first(res.Header, "Accept-Ranges") != "none" {
-				t.validator = strongValidator(res.Header)
+			if t.at >= resumeFrom {
+				t.validator = res.continuedBy()
 			}
 			return err
 		}

@@ -31,11 +31,11 @@ type Request struct {
 	ETag         string // make the request conditional: If-None-Match
 	LastModified string // If-Modified-Since
 
-	// Offset and Validator continue a body of which an earlier run has the first Offset bytes: Validator is the strong entity
-	// tag or the Last-Modified that came with them. If the body has changed, or the server knows no ranges, Sink.Begin is called
-	// with Head.Offset 0 and the whole body follows.
-	Offset    int64
-	Validator string
+	// Part and Offset continue a body of which an earlier exchange brought the first Offset bytes: Sink.Begin is called with
+	// Head.Offset, and the rest follows. If the body has changed, or the server knows no ranges, Head.Offset is 0 and the whole
+	// body follows.
+	Part   *Part
+	Offset int64
 
 	MaxBody int64         // lower limit than the Client's for this body; 0 none
 	Cut     bool          // a longer body ends at the limit and is marked Result.Cut, instead of ErrTooLarge
@@ -215,9 +215,9 @@ func (o *Options) tlsConfig() (*tls.Config, error) {
 // that broke off is resumed by If-Range where the server gave a strong validator. 429 and 503 are retried here only for a
 // Retry-After within RetryAfterCap: otherwise the host's whole gap has to grow, which is the caller's business.
 func (c *Client) Do(ctx context.Context, req Request, sink Sink) (*Result, error) {
-	t := transfer{req: req, sink: sink, at: req.Offset, validator: req.Validator, total: -1}
-	if req.Offset < 0 || req.Offset > 0 && req.Validator == "" {
-		t.at, t.validator = 0, ""
+	t := transfer{req: req, sink: sink, total: -1}
+	if req.Offset > 0 && req.Part.usable() {
+		t.at, t.validator, t.total, t.gzipFile = req.Offset, req.Part.Validator, req.Part.Length, req.Part.isGzipFile()
 	}
 	if req.URL.IsZero() {
 		return &Result{}, &Error{URL: req.URL, Class: ErrProtocol, Err: errors.New("no URL")}

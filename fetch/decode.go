@@ -193,6 +193,9 @@ func (m *members) Read(p []byte) (int, error) {
 	}
 }
 
+// gzipMIME is the type of a body whose label Content-Encoding: gzip is not believed.
+const gzipMIME = "application/gzip"
+
 // isGzipFile reports whether a body labelled Content-Encoding: gzip is a gzip file by its own right, by type or by name: servers
 // that map ".gz" to a coding label every download so, and a mirror that removed it would publish a .tar.gz that is a .tar.
 func isGzipFile(mime, urlPath string) bool {

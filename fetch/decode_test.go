@@ -111,7 +111,7 @@ func FuzzAnswer(f *testing.F) {
 		for _, offset := range []int64{0, 3} {
 			var m memory
 			m.WriteString("abc")
-			res, err := c.Do(context.Background(), Request{URL: mustURL(t, s.URL+"/fuzz"), Offset: offset, Validator: `"v"`}, &m)
+			res, err := c.Do(context.Background(), Request{URL: mustURL(t, s.URL+"/fuzz"), Offset: offset, Part: partOf(`"v"`)}, &m)
 			var e *Error
 			switch {
 			case res == nil:

@@ -138,17 +138,13 @@ func cookieURL(u site.URL) *url.URL {
 
 func (c *Client) readHead(res *Result, resp *http.Response, u site.URL) error {
 	h := resp.Header
-	res.Status, res.HTTPMajor = resp.StatusCode, resp.ProtoMajor
-	res.Header = h
+	res.Head, res.HTTPMajor = newHead(resp.StatusCode, h), resp.ProtoMajor
 	if res.Status < 200 {
 		return &Error{URL: u, Class: ErrProtocol, Err: fmt.Errorf("final status %d", res.Status)}
 	}
 	if n := fields(h); n > c.o.MaxHeaderFields {
 		return &Error{URL: u, Class: ErrHeaderFlood, Err: fmt.Errorf("%d fields", n)}
 	}
-	res.ETag = first(h, "Etag")
-	res.LastModified = first(h, "Last-Modified")
-	res.MIME, res.Charset = parseContentType(first(h, "Content-Type"))
 	res.NotModified = res.Status == http.StatusNotModified
 	if ra := first(h, "Retry-After"); ra != "" {
 		res.RetryAfter, res.HasRetryAfter = parseRetryAfter(ra, first(h, "Date"), c.o.Now())

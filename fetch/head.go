@@ -18,7 +18,7 @@ type Head struct {
 	Charset      string      // the charset parameter of Content-Type, lower case
 	Header       http.Header // all fields; not to be changed
 	Length       int64       // of the whole body as the Sink gets it, when that is known in advance; else -1
-	Offset       int64       // position in the body of the first byte that the Sink will get: not zero when Request.Offset was met
+	Offset       int64       // position in the body of the first byte that the Sink will get: that of the Request when the body is continued, else 0
 	Coding       string      // the content coding that is being removed, "" for none
 	ETag         string      // with quotes and W/
 	LastModified string      // as sent

@@ -151,8 +151,8 @@ func TestLimitsOfSize(t *testing.T) {
 		{"/gzip", Request{MaxBody: 300000}, nil, 300000},
 		{"/gzip", Request{MaxBody: 1000, Cut: true}, nil, 1000},
 		{"/endless", Request{MaxBody: 100000, Cut: true}, nil, 100000},
-		{"/range?breaks=0", Request{MaxBody: 1000, Offset: 4000, Validator: `"v1"`, Cut: true}, nil, 4000},
-		{"/range?breaks=0", Request{MaxBody: 1000, Offset: 4000, Validator: `"v1"`}, ErrTooLarge, 0},
+		{"/range?breaks=0", Request{MaxBody: 1000, Offset: 4000, Part: partOf(`"v1"`), Cut: true}, nil, 4000},
+		{"/range?breaks=0", Request{MaxBody: 1000, Offset: 4000, Part: partOf(`"v1"`)}, ErrTooLarge, 0},
 		{"/robots-huge", Request{MaxBody: 500 << 10, Cut: true}, nil, 500 << 10},
 	}
 	for _, tt := range tests {
