@@ -177,10 +177,12 @@ func (b *Blobs) Put(d [32]byte, body []byte, mtime time.Time) error {
 // BlobWriter takes one body of unknown digest. It is not safe for concurrent use.
 type BlobWriter struct {
 	b    *Blobs
+	dir  *folder // that name is in
 	f    *os.File
 	name string
 	h    hash.Hash
 	size int64
+	part *part // nil unless KeepPart or TakePart was called
 }
 
 // Create begins a blob. Commit or Abort must follow.
@@ -197,7 +199,7 @@ func (b *Blobs) Create() (*BlobWriter, error) {
 		if err != nil {
 			return nil, diskErr("create blob", err)
 		}
-		return &BlobWriter{b: b, f: f, name: name}, nil
+		return &BlobWriter{b: b, dir: b.dir, f: f, name: name}, nil
 	}
 }
 
@@ -209,6 +211,9 @@ func (w *BlobWriter) Write(p []byte) (int, error) {
 	n, err := w.f.Write(p)
 	w.h.Write(p[:n])
 	w.size += int64(n)
+	if err == nil {
+		err = w.grown()
+	}
 	return n, diskErr("write blob", err)
 }
 
@@ -234,18 +239,6 @@ func (w *BlobWriter) ReadAll(p []byte) error {
 	return diskErr("read blob", err)
 }
 
-// Reset drops everything that was written.
-func (w *BlobWriter) Reset() error {
-	if err := w.f.Truncate(0); err != nil {
-		return diskErr("reset blob", err)
-	}
-	if _, err := w.f.Seek(0, io.SeekStart); err != nil {
-		return diskErr("reset blob", err)
-	}
-	w.h, w.size = nil, 0
-	return nil
-}
-
 // Commit makes the body a blob and returns its digest and size.
 func (w *BlobWriter) Commit(mtime time.Time) (d [32]byte, size int64, err error) {
 	if w.h == nil {
@@ -256,9 +249,13 @@ func (w *BlobWriter) Commit(mtime time.Time) (d [32]byte, size int64, err error)
 }
 
 func (w *BlobWriter) commit(d [32]byte, mtime time.Time) error {
-	err := w.f.Close()
+	var err error
+	if w.isPart() {
+		err = w.f.Truncate(w.size)
+	}
+	err = errors.Join(err, w.f.Close())
 	if err == nil {
-		err = w.b.dir.root.Chtimes(w.name, mtime, mtime)
+		err = w.dir.root.Chtimes(w.name, mtime, mtime)
 	}
 	if err == nil {
 		err = w.b.mkdir(d)
@@ -266,22 +263,30 @@ func (w *BlobWriter) commit(d [32]byte, mtime time.Time) error {
 	if err == nil {
 		name := blobName(d)
 		if w.b.has(name, w.size) {
-			w.b.dir.root.Remove(w.name)
+			w.remove()
 			return nil
 		}
-		if err = w.b.dir.root.Rename(w.name, name); err == nil {
+		if err = renameat(w.dir, w.name, w.b.dir, name); err == nil {
+			w.forget()
 			w.b.settled(name)
 			return nil
 		}
 	}
-	w.b.dir.root.Remove(w.name)
+	if !w.isPart() { // which can be taken again
+		w.remove()
+	}
 	return diskErr("store blob", err)
 }
 
 // Abort drops the body.
 func (w *BlobWriter) Abort() {
 	w.f.Close()
-	w.b.dir.root.Remove(w.name)
+	w.remove()
+}
+
+func (w *BlobWriter) remove() {
+	w.forget()
+	w.dir.root.Remove(w.name)
 }
 
 // Open opens a blob for reading.

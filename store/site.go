@@ -55,6 +55,7 @@ type Site struct {
 	root      *os.Root
 	db        *bolt.DB
 	packs     *packs
+	parts     parts
 	gets      atomic.Uint32
 	broken    atomic.Pointer[error]
 	batch     []byte // memory of the last batch
@@ -216,6 +217,7 @@ func (s *Site) Close() error {
 	if s.db == nil {
 		return ErrClosed
 	}
+	s.parts.dir.close()
 	err := errors.Join(s.packs.close(), s.db.Close(), s.root.Close())
 	s.db = nil
 	if s.holds {

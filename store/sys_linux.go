@@ -19,6 +19,14 @@ func linkat(oldDir *folder, oldName string, newDir *folder, newName string) erro
 	return nil
 }
 
+// renameat moves a file from one folder to another, in place of what is there. The names are as those of linkat.
+func renameat(oldDir *folder, oldName string, newDir *folder, newName string) error {
+	if err := unix.Renameat(oldDir.fd, oldName, newDir.fd, newName); err != nil {
+		return &os.LinkError{Op: "rename", Old: oldName, New: newName, Err: err}
+	}
+	return nil
+}
+
 // newFile is a file that is being made in a folder. An os.File would cost several calls more, and the trees have many small files.
 type newFile struct {
 	fd   int

@@ -1,0 +1,335 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A part is the beginning of a large body that has not come whole: it outlives the exchange, the run and the process, so that the next
+// exchange can ask for the rest. It lies in the site's folder, because its site asks for the rest:
+//
+//	parts/NAME.body  the bytes that have come; a blob on its way in, and made one by a rename
+//	parts/NAME.json  what is known of them; written aside and renamed
+//
+// NAME is made of the URL's digest. What the note says is what counts: bytes behind its size came after it and are cut off, and those
+// before it are read again and held against its digest before anything is built on them, so that nothing depends on what a crash left of
+// the file. A part whose bytes are not those is deleted.
+
+// partNote is NAME.json.
+type partNote struct {
+	URL    string          `json:"url"`
+	Size   int64           `json:"size"`
+	Digest string          `json:"sha256"` // of the first Size bytes
+	About  json.RawMessage `json:"about"`  // the caller's
+	Noted  time.Time       `json:"noted"`
+}
+
+const (
+	partsDir  = "parts"
+	partBody  = ".body"
+	partJSON  = ".json"
+	partAside = ".new" // a note on its way in
+
+	noteBytes = 8 << 20         // that a part grows before it is noted again: what a kill can cost,
+	noteAge   = 2 * time.Second // or how old its note gets, when bytes have come
+)
+
+// parts are those of one site. Safe for concurrent use.
+type parts struct {
+	mu   sync.Mutex
+	dir  *folder             // nil until a part is looked for
+	have map[string]struct{} // URLs
+}
+
+// partName is the name of a URL's part, without ending.
+func partName(url string) string {
+	d := sha256.Sum256([]byte(url))
+	return hex.EncodeToString(d[:16])
+}
+
+// openParts opens the folder, and removes what a crash left there that is no part. The caller holds mu.
+func (s *Site) openParts() error {
+	p := &s.parts
+	if p.dir != nil {
+		return nil
+	}
+	if err := s.root.Mkdir(partsDir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return diskErr("make folder of parts", err)
+	}
+	r, err := s.root.OpenRoot(partsDir)
+	if err != nil {
+		return diskErr("open parts", err)
+	}
+	d, err := newFolder(r)
+	if err != nil {
+		return diskErr("open parts", err)
+	}
+	have := map[string]struct{}{}
+	err = eachPart(r, func(name string, n *partNote) error {
+		if n == nil {
+			return r.Remove(name)
+		}
+		have[n.URL] = struct{}{}
+		return nil
+	})
+	if err != nil {
+		d.close()
+		return diskErr("read parts", err)
+	}
+	p.dir, p.have = d, have
+	return nil
+}
+
+// eachPart calls f for every note of a folder of parts, and with nil for every file that is not of a part.
+func eachPart(r *os.Root, f func(name string, n *partNote) error) error {
+	es, err := fs.ReadDir(r.FS(), ".")
+	if err != nil {
+		return err
+	}
+	is := map[string]bool{}
+	for _, e := range es {
+		is[e.Name()] = e.Type().IsRegular()
+	}
+	for _, e := range es {
+		name := e.Name()
+		base, note := strings.CutSuffix(name, partJSON)
+		if body, ok := strings.CutSuffix(name, partBody); ok && is[name] && is[body+partJSON] || e.IsDir() {
+			continue
+		}
+		var n *partNote
+		if note && is[base+partBody] {
+			if n, err = readNote(r, name); err != nil {
+				return err
+			}
+			if n != nil && partName(n.URL) != base {
+				n = nil
+			}
+		}
+		if err := f(name, n); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if note && n == nil && is[base+partBody] {
+			if err := f(base+partBody, nil); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// mostNote is the size of a note at most; one is a few hundred bytes and what the caller says.
+const mostNote = 1 << 20
+
+// readNote returns nil for a file that is no note.
+func readNote(r *os.Root, name string) (*partNote, error) {
+	f, err := r.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, mostNote))
+	if err != nil {
+		return nil, err
+	}
+	var n partNote
+	if json.Unmarshal(b, &n) != nil || n.URL == "" || n.Size < 0 || len(n.Digest) != 2*sha256.Size {
+		return nil, nil
+	}
+	return &n, nil
+}
+
+// KeepPart makes a body on its way in the part of a URL, in place of an older one: it survives the process from now on. about is JSON and comes
+// back with TakePart. Where blobs and sites lie on different file systems nothing happens: the body stays what it is.
+func (s *Site) KeepPart(w *BlobWriter, url string, about []byte) error {
+	if w.part != nil {
+		return nil
+	}
+	p := &s.parts
+	p.mu.Lock()
+	err := s.openParts()
+	if err == nil {
+		name := partName(url)
+		p.dir.root.Remove(name + partJSON) // of an older body; its note must not outlive it
+		err = renameat(w.dir, w.name, p.dir, name+partBody)
+		if errors.Is(err, unix.EXDEV) {
+			err, w.part = nil, &part{}
+		} else if err == nil {
+			p.have[url] = struct{}{}
+			w.dir, w.name, w.part = p.dir, name+partBody, &part{site: s, url: url, about: about}
+		}
+	}
+	p.mu.Unlock()
+	if err != nil || w.part.site == nil {
+		return diskErr("keep part", err)
+	}
+	return w.note()
+}
+
+// part is what a BlobWriter knows of being one; without a site it is none and will not be one.
+type part struct {
+	site  *Site
+	url   string
+	about json.RawMessage
+	size  int64 // as last noted
+	noted time.Time
+}
+
+// isPart reports whether the body lies in the folder of parts.
+func (w *BlobWriter) isPart() bool { return w.part != nil && w.part.site != nil }
+
+// grown notes a part when enough has come since the last time.
+func (w *BlobWriter) grown() error {
+	if !w.isPart() || w.size-w.part.size < noteBytes && (w.size == w.part.size || time.Since(w.part.noted) < noteAge) {
+		return nil
+	}
+	return w.note()
+}
+
+// note writes down what has come.
+func (w *BlobWriter) note() error {
+	p := w.part
+	if !p.site.volatile { // else the note is worth nothing after a loss of power; the digest would tell
+		if err := w.f.Sync(); err != nil {
+			return diskErr("sync part", err)
+		}
+	}
+	now := time.Now()
+	n := partNote{URL: p.url, Size: w.size, Digest: hex.EncodeToString(w.h.Sum(nil)), About: p.about, Noted: now}
+	b, err := json.Marshal(n)
+	if err != nil {
+		return fmt.Errorf("note part of %s: %w", p.url, err)
+	}
+	name := partName(p.url) + partJSON
+	if err = w.dir.root.WriteFile(name+partAside, b, 0o644); err == nil {
+		err = w.dir.root.Rename(name+partAside, name)
+	}
+	if err == nil && !p.site.volatile && p.noted.IsZero() {
+		err = w.dir.f.Sync()
+	}
+	p.size, p.noted = w.size, now
+	return diskErr("note part", err)
+}
+
+// Leave lets go of a body that has not come whole: a part stays for TakePart, any other body is dropped.
+func (w *BlobWriter) Leave() error {
+	if !w.isPart() {
+		w.Abort()
+		return nil
+	}
+	var err error
+	if w.size > w.part.size {
+		err = w.note()
+	}
+	return errors.Join(err, diskErr("close part", w.f.Close()))
+}
+
+// forget removes the note of a part that is no part any more.
+func (w *BlobWriter) forget() {
+	if w.isPart() {
+		w.part.site.parts.mu.Lock()
+		defer w.part.site.parts.mu.Unlock()
+		delete(w.part.site.parts.have, w.part.url)
+		w.dir.root.Remove(partName(w.part.url) + partJSON)
+	}
+}
+
+// TakePart returns the beginning of a URL's body that was left, ready for what follows, and what KeepPart was told of it; nil when there is
+// none. It reads all of it. Its last byte is left out, so that the rest is never nothing: no server has a range for that. One whose bytes are
+// not what they were is deleted.
+func (s *Site) TakePart(ctx context.Context, url string) (w *BlobWriter, about []byte, err error) {
+	p := &s.parts
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := s.openParts(); err != nil {
+		return nil, nil, err
+	}
+	if _, ok := p.have[url]; !ok {
+		return nil, nil, nil
+	}
+	name := partName(url)
+	n, err := readNote(p.dir.root, name+partJSON)
+	if err == nil && n != nil && n.URL == url && n.Size > 1 {
+		p.mu.Unlock() // it may take a while
+		w, err = s.reopenPart(ctx, p.dir, name+partBody, n)
+		p.mu.Lock()
+	}
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil, nil, diskErr("take part", err)
+	case w == nil:
+		return nil, nil, s.dropPart(url)
+	}
+	w.part = &part{site: s, url: url, about: n.About, size: n.Size, noted: n.Noted}
+	return w, n.About, nil
+}
+
+// reopenPart reads a part again; nil when its bytes are not what they were. The file keeps its last byte until it is written again, so that a
+// kill now leaves the part that the note speaks of.
+func (s *Site) reopenPart(ctx context.Context, dir *folder, name string, n *partNote) (*BlobWriter, error) {
+	f, err := dir.root.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	h := sha256.New()
+	size := n.Size - 1
+	read, err := io.Copy(h, io.LimitReader(contextReader{ctx, f}, size))
+	var last [1]byte
+	if err == nil {
+		_, err = f.ReadAt(last[:], size)
+	}
+	if errors.Is(err, io.EOF) || read < size && err == nil {
+		f.Close()
+		return nil, nil // shorter than noted
+	}
+	var whole hash.Cloner
+	if err == nil {
+		whole, err = h.(hash.Cloner).Clone() // the standard library's are
+	}
+	if err == nil {
+		if whole.Write(last[:]); hex.EncodeToString(whole.Sum(nil)) == n.Digest {
+			if err = f.Truncate(n.Size); err == nil { // what came after the note
+				return &BlobWriter{b: s.Blobs, dir: dir, f: f, name: name, h: h, size: size}, nil
+			}
+		}
+	}
+	f.Close()
+	return nil, err
+}
+
+// contextReader reads until ctx ends.
+type contextReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (r contextReader) Read(p []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, context.Cause(r.ctx)
+	}
+	return r.r.Read(p)
+}
+
+// dropPart deletes a part. The caller holds mu.
+func (s *Site) dropPart(url string) error {
+	delete(s.parts.have, url)
+	var errs []error
+	for _, ending := range []string{partJSON, partBody} {
+		if err := s.parts.dir.root.Remove(partName(url) + ending); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return diskErr("drop part", errors.Join(errs...))
+}
