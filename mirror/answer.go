@@ -25,6 +25,9 @@ func (r *run) answer(ctx context.Context, rec *store.Resource, host string, res 
 		if res.Unframed {
 			r.notes.add("bodies without Content-Length, whose end cannot be told from a cut", rec.URL)
 		}
+		if res.Offset > 0 {
+			r.notes.add("large files continued where an earlier attempt had been cut off", rec.URL)
+		}
 		r.body(ctx, rec, res, sink)
 	case s >= 300 && s < 400:
 		r.trouble(host, "", 0)

@@ -28,7 +28,7 @@ type World struct {
 func NewClient(j *job.Job, w World, log *slog.Logger) (*fetch.Client, error) {
 	o := fetch.Options{
 		UserAgent: j.Polite.UserAgent, ConnectTimeout: j.Polite.ConnectTimeout, HeaderTimeout: j.Polite.HeaderTimeout, IdleTimeout: j.Polite.IdleTimeout,
-		TotalTimeout: j.Polite.TotalTimeout, MinRate: orNone(int64(j.Polite.MinRate)), MaxBody: int64(j.Limits.MaxBody), MaxRatio: float64(j.Limits.MaxRatio),
+		TotalTimeout: j.Polite.TotalTimeout, MinRate: orNone(int64(j.Polite.MinRate)), MaxBody: orNone(int64(j.Limits.MaxBody)), MaxRatio: float64(j.Limits.MaxRatio),
 		MaxConnsPerHost: int(j.Polite.Connections), DisableHTTP2: !j.Polite.HTTP2, AllowPrivate: j.Polite.AllowPrivate, InsecureTLS: j.TLS.Insecure, Cookies: j.Auth.Cookies,
 		Retries: int(orNone(j.Limits.Retries)), Proxy: j.Proxy, Header: map[string]string{}, AuthHeader: map[string]string{}, Log: log,
 	}

@@ -43,6 +43,8 @@ func (r *run) commit() error {
 		committed += uint32(len(news))
 		clear(batch)
 		batch = batch[:0]
+	}
+	look := func() {
 		if err := r.room(); err != nil {
 			r.stop(err) // what is under way is still committed
 		}
@@ -55,11 +57,13 @@ func (r *run) commit() error {
 				return failed
 			}
 			batch = append(batch, d)
-			if len(batch) >= batchItems {
+			if len(batch) >= batchItems || d.Body == store.BlobBody && d.Size >= partBytes { // a large body is not to be asked for twice
 				flush()
+				look()
 			}
 		case <-tick.C:
 			flush()
+			look() // one large body may fill the disk
 		}
 	}
 }

@@ -68,12 +68,15 @@ func TestCrashRun(t *testing.T) {
 
 const crashJob = "crash"
 
-func crashRun(ctx context.Context, dir, url string) (*mirror.Summary, error) {
+func crashRun(ctx context.Context, dir, url string, edit ...func(*jobs.Job)) (*mirror.Summary, error) {
 	j := jobs.Default(url)
 	j.Name = crashJob
 	j.Polite.Connections, j.Polite.Delay, j.Polite.Factor = 4, 0, 0
 	j.Limits.MinFree, j.Limits.Retries = 0, 0
 	j.Limits.MaxDelete = 0.5
+	for _, f := range edit {
+		f(j)
+	}
 	st, err := store.OpenState(dir, store.Options{Wait: 10 * time.Second})
 	if err != nil {
 		return nil, err

@@ -297,8 +297,15 @@ func (r *run) ask(ctx context.Context, id uint32, host string, release func(fetc
 	}
 	sink := r.newSink(u)
 	defer sink.close()
+	if err := sink.resume(ctx, &req); err != nil {
+		if ctx.Err() == nil {
+			r.stop(err)
+		}
+		return true
+	}
 	r.stats.requests.Add(1)
 	res, err := r.o.Fetcher.Do(ctx, req, sink)
+	sink.cut = isCut(res, err)
 	release(fetch.Observe(res, err))
 	r.stats.wire.Add(res.Wire)
 	if sink.err != nil { // the disk, not the site

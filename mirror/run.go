@@ -318,6 +318,7 @@ func (r *run) run(ctx context.Context) (*Summary, error) {
 		if err := r.site.SetRun(nil); err != nil {
 			return r.summary(v.disk(err)), err
 		}
+		r.dropParts()
 		if r.published != nil {
 			r.thin()
 		}

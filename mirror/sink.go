@@ -1,7 +1,11 @@
 package mirror
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
 	"io"
+	"time"
 
 	"mirrord/fetch"
 	"mirrord/relocate"
@@ -16,7 +20,9 @@ type bodySink struct {
 	pool  *[]byte
 	limit int
 	head  fetch.Head
+	begun time.Time
 	blob  *store.BlobWriter
+	cut   bool  // what has come is the beginning of a body whose rest may still be had
 	err   error // of the disk
 }
 
@@ -37,12 +43,14 @@ func (s *bodySink) Begin(h *fetch.Head) (io.Writer, error) {
 		s.pool = s.r.bufs.Get().(*[]byte)
 	}
 	*s.pool = (*s.pool)[:0]
-	if s.blob != nil {
-		if s.err = s.blob.Reset(); s.err != nil {
-			return nil, s.err
-		}
+	s.head, s.begun = *h, s.r.now()
+	if h.Offset > 0 { // the blob has what comes before
+		return s, nil
 	}
-	s.head = *h
+	if s.blob != nil {
+		s.blob.Abort()
+		s.blob = nil
+	}
 	s.limit = smallBody
 	if mayBeDocument(h.MIME) {
 		s.limit = min(smallDoc, int(s.r.job.Limits.MaxDocument))
@@ -76,8 +84,53 @@ func (s *bodySink) Write(p []byte) (int, error) {
 		*s.pool = (*s.pool)[:0]
 	}
 	var n int
-	n, s.err = s.blob.Write(p)
+	if n, s.err = s.blob.Write(p); s.err == nil && (s.blob.Size() >= partBytes || s.r.now().Sub(s.begun) >= partAge) {
+		s.err = s.keepPart()
+	}
 	return n, s.err
+}
+
+// A body that is larger, or has been coming for longer, outlives a kill: the next run asks for the rest of it. What ends in order outlives
+// the process from the smaller size on.
+const (
+	partBytes     = 8 << 20
+	partAge       = 2 * time.Second
+	leastPartSize = 1 << 20
+)
+
+// keepPart makes what has come a part, if the rest can be asked for.
+func (s *bodySink) keepPart() error {
+	p, ok := s.head.Part()
+	if s.blob.IsPart() || !ok {
+		return nil
+	}
+	about, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	return s.r.site.KeepPart(s.blob, s.url.String(), about)
+}
+
+// resume takes what an earlier exchange brought of the body, and makes req ask for the rest.
+func (s *bodySink) resume(ctx context.Context, req *fetch.Request) error {
+	w, about, err := s.r.site.TakePart(ctx, s.url.String())
+	if err != nil || w == nil {
+		return err
+	}
+	s.blob = w
+	p := new(fetch.Part)
+	if json.Unmarshal(about, p) == nil { // else Begin drops it
+		req.Part, req.Offset = p, w.Size()
+	}
+	return nil
+}
+
+// isCut reports whether an exchange ended so that another one may bring the rest of the body.
+func isCut(res *fetch.Result, err error) bool {
+	if err != nil {
+		return fetch.Transient(err) || errors.Is(err, fetch.ErrCanceled) || errors.Is(err, fetch.ErrSink)
+	}
+	return fetch.TransientStatus(res.Status)
 }
 
 // maxPooled is the largest buffer that is kept for the next body.
@@ -85,7 +138,7 @@ const maxPooled = 128 << 10
 
 func (s *bodySink) close() {
 	if s.blob != nil {
-		s.blob.Abort()
+		s.leave()
 		s.blob = nil
 	}
 	if s.pool != nil {
@@ -93,5 +146,35 @@ func (s *bodySink) close() {
 			s.r.bufs.Put(s.pool)
 		}
 		s.pool = nil
+	}
+}
+
+// leave lets go of a body that did not come whole.
+func (s *bodySink) leave() {
+	if !s.cut {
+		s.blob.Abort()
+		return
+	}
+	var err error
+	if s.blob.Size() >= leastPartSize {
+		err = s.keepPart()
+	}
+	if err = errors.Join(err, s.blob.Leave()); err != nil {
+		s.r.log.Warn("beginning of a body not kept", "url", s.url.String(), "err", err)
+	}
+}
+
+// dropParts drops the beginnings of bodies that nobody will ask for the rest of: at the end of a complete run all but those of what failed.
+func (r *run) dropParts() {
+	_, err := r.site.CollectParts(false, func(url string, _ time.Time) bool {
+		u, _, err := site.Parse(url)
+		if err != nil {
+			return true
+		}
+		rec, ok, err := r.site.Get(u)
+		return err == nil && (!ok || rec.Outcome != site.Failed || rec.Failures >= lastingFailures)
+	})
+	if err != nil {
+		r.notes.cap("beginnings of large files could not be dropped: " + err.Error())
 	}
 }

@@ -250,7 +250,7 @@ func (w *BlobWriter) Commit(mtime time.Time) (d [32]byte, size int64, err error)
 
 func (w *BlobWriter) commit(d [32]byte, mtime time.Time) error {
 	var err error
-	if w.isPart() {
+	if w.IsPart() {
 		err = w.f.Truncate(w.size)
 	}
 	err = errors.Join(err, w.f.Close())
@@ -272,7 +272,7 @@ func (w *BlobWriter) commit(d [32]byte, mtime time.Time) error {
 			return nil
 		}
 	}
-	if !w.isPart() { // which can be taken again
+	if !w.IsPart() { // which can be taken again
 		w.remove()
 	}
 	return diskErr("store blob", err)

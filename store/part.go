@@ -49,9 +49,10 @@ const (
 
 // parts are those of one site. Safe for concurrent use.
 type parts struct {
-	mu   sync.Mutex
-	dir  *folder             // nil until a part is looked for
-	have map[string]struct{} // URLs
+	mu     sync.Mutex
+	looked bool
+	dir    *folder             // nil before looked, and as long as there is no folder
+	have   map[string]struct{} // URLs
 }
 
 // partName is the name of a URL's part, without ending.
@@ -60,16 +61,22 @@ func partName(url string) string {
 	return hex.EncodeToString(d[:16])
 }
 
-// openParts opens the folder, and removes what a crash left there that is no part. The caller holds mu.
-func (s *Site) openParts() error {
+// openParts opens the folder, which it makes if asked to, and removes what a crash left there that is no part. The caller holds mu.
+func (s *Site) openParts(create bool) error {
 	p := &s.parts
-	if p.dir != nil {
+	if p.dir != nil || p.looked && !create {
 		return nil
 	}
-	if err := s.root.Mkdir(partsDir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-		return diskErr("make folder of parts", err)
+	if create {
+		if err := s.root.Mkdir(partsDir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return diskErr("make folder of parts", err)
+		}
 	}
+	p.looked = true
 	r, err := s.root.OpenRoot(partsDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
 		return diskErr("open parts", err)
 	}
@@ -159,7 +166,7 @@ func (s *Site) KeepPart(w *BlobWriter, url string, about []byte) error {
 	}
 	p := &s.parts
 	p.mu.Lock()
-	err := s.openParts()
+	err := s.openParts(true)
 	if err == nil {
 		name := partName(url)
 		p.dir.root.Remove(name + partJSON) // of an older body; its note must not outlive it
@@ -187,12 +194,12 @@ type part struct {
 	noted time.Time
 }
 
-// isPart reports whether the body lies in the folder of parts.
-func (w *BlobWriter) isPart() bool { return w.part != nil && w.part.site != nil }
+// IsPart reports whether the body lies in the folder of parts.
+func (w *BlobWriter) IsPart() bool { return w.part != nil && w.part.site != nil }
 
 // grown notes a part when enough has come since the last time.
 func (w *BlobWriter) grown() error {
-	if !w.isPart() || w.size-w.part.size < noteBytes && (w.size == w.part.size || time.Since(w.part.noted) < noteAge) {
+	if !w.IsPart() || w.size-w.part.size < noteBytes && (w.size == w.part.size || time.Since(w.part.noted) < noteAge) {
 		return nil
 	}
 	return w.note()
@@ -225,7 +232,7 @@ func (w *BlobWriter) note() error {
 
 // Leave lets go of a body that has not come whole: a part stays for TakePart, any other body is dropped.
 func (w *BlobWriter) Leave() error {
-	if !w.isPart() {
+	if !w.IsPart() {
 		w.Abort()
 		return nil
 	}
@@ -238,7 +245,7 @@ func (w *BlobWriter) Leave() error {
 
 // forget removes the note of a part that is no part any more.
 func (w *BlobWriter) forget() {
-	if w.isPart() {
+	if w.IsPart() {
 		w.part.site.parts.mu.Lock()
 		defer w.part.site.parts.mu.Unlock()
 		delete(w.part.site.parts.have, w.part.url)
@@ -253,7 +260,7 @@ func (s *Site) TakePart(ctx context.Context, url string) (w *BlobWriter, about [
 	p := &s.parts
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := s.openParts(); err != nil {
+	if err := s.openParts(false); err != nil {
 		return nil, nil, err
 	}
 	if _, ok := p.have[url]; !ok {

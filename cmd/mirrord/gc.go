@@ -29,6 +29,7 @@ type collectedSite struct {
 	Name    string            `json:"job"`
 	Dropped []int             `json:"dropped,omitempty"` // versions
 	Packs   *store.Compaction `json:"packs,omitempty"`
+	Parts   *store.PartsFreed `json:"parts,omitempty"`
 	Problem string            `json:"problem,omitempty"`
 	Locked  bool              `json:"locked,omitempty"`
 }
@@ -40,7 +41,8 @@ func (a *app) gcCommand() *cobra.Command {
 		Short: "Drop versions beyond the keep rules and free what nothing refers to",
 		Long: `Drop the versions that a job's publish.keep does not want, and give back the space of stored documents that no version refers to any more: for
 the jobs named, or for all. Then the stored bodies that no site refers to are deleted; for that nothing may be running, because they are
-shared. A mirror without a job file keeps its versions.
+shared. A mirror without a job file keeps its versions. The beginning of a large file that was cut off is dropped when no run has gone on with it for
+30 days.
 
 A run applies publish.keep by itself after each version; gc frees the space. Exit code 5: something was left because a run is under way.`,
 		Example: `  mirrord gc --dry-run
@@ -147,8 +149,18 @@ func (a *app) gcSite(ctx context.Context, st *store.State, name string, dry bool
 		return fail(err)
 	}
 	c.Packs = &packs
+	parts, err := s.CollectParts(dry, func(_ string, grown time.Time) bool { return time.Since(grown) > partLife })
+	if err != nil {
+		return fail(err)
+	}
+	if parts.Parts > 0 || parts.Kept > 0 {
+		c.Parts = &parts
+	}
 	return c
 }
+
+// partLife is how long the beginning of a large file waits for a run that goes on with it.
+const partLife = 30 * 24 * time.Hour
 
 func (a *app) printCollected(c collected) {
 	would := ""
@@ -169,6 +181,9 @@ func (a *app) printCollected(c collected) {
 		}
 		if s.Packs != nil && len(s.Packs.Damaged) > 0 {
 			what = append(what, fmt.Sprintf("left because they are damaged: %s (see mirrord verify %s)", strings.Join(s.Packs.Damaged, ", "), s.Name))
+		}
+		if s.Parts != nil && s.Parts.Parts > 0 {
+			what = append(what, fmt.Sprintf("%s of %d files that were cut off %sfreed", bytesText(s.Parts.Freed), s.Parts.Parts, would))
 		}
 		if len(what) == 0 {
 			what = []string{"nothing to do"}
