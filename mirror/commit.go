@@ -24,6 +24,11 @@ func (r *run) commit() error {
 	var failed error
 	tick := time.NewTicker(batchAge)
 	defer tick.Stop()
+	look := func() {
+		if err := r.room(); err != nil {
+			r.stop(err) // what is under way is still committed
+		}
+	}
 	flush := func() {
 		if failed != nil || len(batch) == 0 {
 			batch = batch[:0]
@@ -43,11 +48,7 @@ func (r *run) commit() error {
 		committed += uint32(len(news))
 		clear(batch)
 		batch = batch[:0]
-	}
-	look := func() {
-		if err := r.room(); err != nil {
-			r.stop(err) // what is under way is still committed
-		}
+		look()
 	}
 	for {
 		select {
@@ -59,7 +60,6 @@ func (r *run) commit() error {
 			batch = append(batch, d)
 			if len(batch) >= batchItems || d.Body == store.BlobBody && d.Size >= partBytes { // a large body is not to be asked for twice
 				flush()
-				look()
 			}
 		case <-tick.C:
 			flush()
