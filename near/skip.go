@@ -28,23 +28,6 @@ func (r *Rules) Skips(keep func(evolution.Dir) bool) *Skips {
 	return s
 }
 
-// SkipAll makes skips of a list of directories, whatever made them.
-func SkipAll(h *evolution.History, list iter.Seq[evolution.Dir]) *Skips {
-	s := &Skips{h.Dirs(), make([]evolution.Dir, h.Dirs().Len())}
-	chosen := make([]bool, len(s.top))
-	for d := range list {
-		chosen[d] = true
-	}
-	for d := evolution.Dir(1); int(d) < len(s.top); d++ {
-		if up := s.top[s.dirs.Parent(d)]; up != evolution.Root {
-			s.top[d] = up
-		} else if chosen[d] {
-			s.top[d] = d
-		}
-	}
-	return s
-}
-
 // Top yields the skipped directories, none of which lies below another, in the order of their numbers.
 func (s *Skips) Top() iter.Seq[evolution.Dir] {
 	return func(yield func(evolution.Dir) bool) {
@@ -83,16 +66,3 @@ func (s *Skips) File(path string) (top evolution.Dir, skipped bool) {
 
 // Due reports whether an expiring skip is asked in a step: in every every-th one. Steps count from 1; 0: never.
 func Due(step, every int) bool { return every > 0 && step%every == 0 }
-
-// NeverChanged yields the directories but the root that were there and did not change significantly in any step: what a policy without
-// rules would skip. A directory of which it was not known in some step is not among them.
-func NeverChanged(t *evolution.DeltaTree) iter.Seq[evolution.Dir] {
-	return func(yield func(evolution.Dir) bool) {
-		for d := evolution.Dir(1); int(d) < t.Dirs(); d++ {
-			changed, unknown := t.Words(d)
-			if t.Seen(d) && ones(changed) == 0 && ones(unknown) == 0 && !yield(d) {
-				return
-			}
-		}
-	}
-}
