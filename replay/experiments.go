@@ -70,18 +70,23 @@ func VaryTrain(h *History, train int) iter.Seq2[Experiment, error] {
 type experimenter struct {
 	h        *History
 	e        *evolution.History
-	first    int // of the rules below
+	dirs     []evolution.Dir // as e numbers them
+	first    int             // of the rules below
 	train    int
 	skipped  [][]bool // by setting and directory
 	versions map[int][]Content
 }
 
 func newExperimenter(h *History) (*experimenter, error) {
-	e, err := h.Evolution()
+	e, err := h.Evolution(len(h.Versions))
 	if err != nil {
 		return nil, err
 	}
-	return &experimenter{h: h, e: e, first: -1, versions: map[int][]Content{}}, nil
+	x := &experimenter{h: h, e: e, dirs: make([]evolution.Dir, len(h.dirs)), first: -1, versions: map[int][]Content{}}
+	for d := range h.dirs {
+		x.dirs[d], _ = e.Dirs().Lookup(h.dirs[d].path)
+	}
+	return x, nil
 }
 
 // at is a version's contents by page.
@@ -125,7 +130,7 @@ func (x *experimenter) learn(first, train int) error {
 		}
 		skips, skipped := rules.Skips(nil), make([]bool, len(x.h.dirs))
 		for d := range skipped {
-			_, skipped[d] = skips.Dir(evolution.Dir(d))
+			_, skipped[d] = skips.Dir(x.dirs[d])
 		}
 		x.skipped = append(x.skipped, skipped)
 	}

