@@ -68,52 +68,12 @@ func TestDeltaRoundTrip(t *testing.T) {
 	})
 }
 
-// What changes by a line costs about a line, every delta is over a full frame, and a new base comes when the deltas have cost as much.
-func TestDeltasAreOverFullFrames(t *testing.T) {
-	_, s := openTest(t, t.TempDir(), Options{})
-	w, r := s.NewFrameWriter(), NewFrameReader()
-	rng := rand.New(rand.NewPCG(1, 1))
-	lines := prose(rng, 400)
-	var old Place
-	var full, deltas int
-	var bytes uint32
-	for i := range 60 {
-		for range 4 {
-			lines[rng.IntN(len(lines))] = prose(rng, 1)[0]
-		}
-		body := strings.Join(lines, "")
-		at := appendOver(t, s, w, []byte(body), old)
-		raw := frameOf(t, s, at)
-		d, ok := parseDelta(raw)
-		switch {
-		case !ok:
-			full++
-		case string(frameOf(t, s, d.base)[:4]) != frameMagic:
-			t.Fatalf("delta %d is over no full frame", i)
-		default:
-			deltas++
-		}
-		if i == 1 && (!ok || at.Len > 500) {
-			t.Errorf("four lines of 45 bytes cost %d bytes", at.Len)
-		}
-		if f, err := s.ReadFrame(r, at); err != nil || string(f.Body) != body {
-			t.Fatal(i, err)
-		}
-		bytes += at.Len
-		old = at
-	}
-	if full < 2 || full > 15 || deltas+full != 60 {
-		t.Errorf("%d full frames and %d deltas", full, deltas)
-	}
-	t.Logf("%d full frames, %d deltas, %d bytes", full, deltas, bytes)
-}
-
 func TestDeltaFallsBackToAFullFrame(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{})
 	w := s.NewFrameWriter()
 	body := random(20_000, 1)
 	old := appendOver(t, s, w, body, Place{})
-	if raw := frameOf(t, s, appendOver(t, s, w, body, old)); string(raw[:4]) != deltaMagic {
+	if raw := frameOf(t, s, appendOver(t, s, w, body, old)); !isDelta(raw) {
 		t.Fatalf("the same again is %q", raw[:4])
 	}
 	big := random(maxDelta, 2)
@@ -137,7 +97,7 @@ func TestDeltaFallsBackToAFullFrame(t *testing.T) {
 		{"plain", body, old, (&Site{volatile: true}).NewFrameWriter()},
 	} {
 		at := appendOver(t, s, c.w, c.body, c.old)
-		if raw := frameOf(t, s, at); string(raw[:4]) == deltaMagic {
+		if raw := frameOf(t, s, at); isDelta(raw) {
 			t.Errorf("%s: it is a delta", c.name)
 		}
 		if f, err := s.ReadFrame(NewFrameReader(), at); err != nil || !bytes.Equal(f.Body, c.body) {
@@ -179,7 +139,9 @@ func TestDamagedDeltas(t *testing.T) {
 	cases := map[string]func(b []byte){
 		"a bit of the base":        func(b []byte) { b[base.At.Off+100] ^= 1 },
 		"the base's magic":         func(b []byte) { copy(b[base.At.Off:], "mPxx") },
-		"a base that is a delta":   header(func(d *delta) { d.base = changed.At }),
+		"a delta over itself":      header(func(d *delta) { d.base = changed.At }),
+		"a depth that is not so":   header(func(d *delta) { d.depth++ }),
+		"no depth":                 header(func(d *delta) { d.depth = 0 }),
 		"another frame":            header(func(d *delta) { d.base = other.At }),
 		"a base in a missing pack": header(func(d *delta) { d.base.Pack = 77 }),
 		"a base before the start":  header(func(d *delta) { d.base.Off = -5 }),
@@ -367,7 +329,12 @@ func FuzzDelta(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(append(make([]byte, deltaStart), head[frameHeader:]...), dict, uint32(1), int64(0), uint32(len(dict)))
+		for _, magic := range []string{deltaMagic, oldDeltaMagic} {
+			d := delta{old: magic == oldDeltaMagic}
+			raw := append(make([]byte, d.start()), head[frameHeader:]...)
+			copy(raw, magic)
+			f.Add(raw, dict, uint32(1), int64(0), uint32(len(dict)))
+		}
 	}
 	_, s := openTest(f, f.TempDir(), Options{Volatile: true})
 	old := appendOver(f, s, w, dict, Place{})
@@ -381,8 +348,8 @@ func FuzzDelta(f *testing.F) {
 			if got, ok := parseDelta(raw); !ok || got != d || crc32.Checksum(raw[frameHeader:], castagnoli) != binary.LittleEndian.Uint32(raw[8:]) {
 				t.Fatalf("%+v, want %+v", got, d)
 			}
-			if fr, err := r.decodeOver(raw, dict); err == nil && len(fr.Body) > maxDelta {
-				t.Fatalf("a body of %d bytes", len(fr.Body))
+			if out, err := r.decodeOver(raw[d.start():], dict, nil); err == nil && len(out) > maxDelta {
+				t.Fatalf("a payload of %d bytes", len(out))
 			} else if err != nil && !errors.Is(err, ErrDamaged) {
 				t.Fatal(err)
 			}
@@ -408,7 +375,7 @@ func FuzzDelta(f *testing.F) {
 	})
 }
 
-// What a changed page of 40 KB costs to store and to read, in full and as a delta.
+// What a changed page of 43 KB costs to store and to read: in full, as a delta over a full frame, and as one at the end of the longest chain.
 func BenchmarkDelta(b *testing.B) {
 	_, s := openTest(b, b.TempDir(), Options{Volatile: true})
 	w, r := (&Site{}).NewFrameWriter(), NewFrameReader()
@@ -417,22 +384,30 @@ func BenchmarkDelta(b *testing.B) {
 	lines[500] = "<p>new\n"
 	now := []byte(strings.Join(lines, ""))
 	old := appendOver(b, s, w, body, Place{})
+	deep := old
+	for i := range maxDepth - 1 {
+		lines[i] = "<p>and this\n"
+		deep = appendOver(b, s, w, []byte(strings.Join(lines, "")), deep)
+	}
+	lines[500] = "<p>new at the end\n"
+	last := []byte(strings.Join(lines, ""))
 	for _, c := range []struct {
 		name string
+		now  []byte
 		old  Place
-	}{{"full", Place{}}, {"delta", old}} {
-		at := appendOver(b, s, w, now, c.old)
+	}{{"full", now, Place{}}, {"delta", now, old}, {"deepest", last, deep}} {
+		at := appendOver(b, s, w, c.now, c.old)
 		b.Run("write-"+c.name, func(b *testing.B) {
 			b.ReportAllocs()
-			b.SetBytes(int64(len(now)))
+			b.SetBytes(int64(len(c.now)))
 			for b.Loop() {
-				at = appendOver(b, s, w, now, c.old)
+				at = appendOver(b, s, w, c.now, c.old)
 			}
 			b.ReportMetric(float64(at.Len), "bytes")
 		})
 		b.Run("read-"+c.name, func(b *testing.B) {
 			b.ReportAllocs()
-			b.SetBytes(int64(len(now)))
+			b.SetBytes(int64(len(c.now)))
 			for b.Loop() {
 				if _, err := s.ReadFrame(r, at); err != nil {
 					b.Fatal(err)

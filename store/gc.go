@@ -16,7 +16,8 @@ import (
 // holes to the end of the last one, points the records there in one transaction, and removes the file. A crash leaves the old pack in use,
 // or one that nobody uses and the next call removes.
 //
-// The base of a delta that is in use is in use too. When it moves, so do the deltas over it, wherever they lie, because they say where it is.
+// The base of a delta that is in use is in use too. When it moves, so do the deltas over it, wherever they lie, because they say where it is;
+// and so on, up the chains.
 
 const (
 	liveShare  = 0.6       // a pack of which less is in use is emptied
@@ -83,8 +84,10 @@ func (s *Site) Compact(ctx context.Context, dry bool) (c Compaction, err error) 
 		c.Moved += u.live
 		moves[u.num] = true
 	}
+	outside := map[Place]bool{}
 	for _, d := range deltas {
-		if moves[d.base.Pack] && !moves[d.at.Pack] {
+		if !moves[d.at.Pack] && (moves[d.base.Pack] || outside[d.base]) {
+			outside[d.at] = true
 			c.Freed -= int64(d.at.Len)
 			c.Moved += int64(d.at.Len)
 		}
@@ -145,8 +148,8 @@ func (s *Site) putPack(tx *bolt.Tx) error {
 	return tx.Bucket(bMeta).Put(kPack, binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(nil, num), uint64(size)))
 }
 
-// packUses lists all pack files by number, and the deltas that are in use.
-func (s *Site) packUses(ctx context.Context) ([]*packUse, []*deltaUse, error) {
+// packUses lists all pack files by number, and the deltas that are in use, bases before what is over them.
+func (s *Site) packUses(ctx context.Context) ([]*packUse, []*chained, error) {
 	names, err := fs.ReadDir(s.packs.root.FS(), ".")
 	if err != nil {
 		return nil, nil, diskErr("list packs", err)
@@ -182,21 +185,21 @@ func (s *Site) packUses(ctx context.Context) ([]*packUse, []*deltaUse, error) {
 	for _, u := range uses {
 		u.sort()
 	}
-	var deltas []*deltaUse
-	for _, u := range uses {
-		if err := ctx.Err(); err != nil {
-			return nil, nil, err
-		}
-		found, err := s.packs.deltas(u.places)
-		if err != nil {
-			return nil, nil, err
-		}
-		deltas = append(deltas, found...)
+	deltas, err := s.deltasInUse(ctx, uses)
+	if err != nil {
+		return nil, nil, err
 	}
 	for _, d := range deltas {
 		if u := byNum[d.base.Pack]; u != nil {
 			u.places = append(u.places, d.base)
-			u.pinned = u.pinned || byNum[d.at.Pack].pinned
+		}
+	}
+	for again := true; again; { // a pack may pin another one by one of its deltas, and so be pinned
+		again = false
+		for _, d := range deltas {
+			if u, over := byNum[d.base.Pack], byNum[d.at.Pack]; u != nil && over != nil && over.pinned && !u.pinned {
+				u.pinned, again = true, true
+			}
 		}
 	}
 	for _, u := range uses {
@@ -207,6 +210,38 @@ func (s *Site) packUses(ctx context.Context) ([]*packUse, []*deltaUse, error) {
 	}
 	slices.SortFunc(uses, func(a, b *packUse) int { return cmp.Compare(a.num, b.num) })
 	return uses, deltas, nil
+}
+
+// deltasInUse finds the deltas among the places in use, and among the bases of deltas. What cannot be read is none; verify says so.
+func (s *Site) deltasInUse(ctx context.Context, uses []*packUse) (out []*chained, err error) {
+	known := map[Place]bool{} // deltas
+	add := func(at Place) error {
+		for at.Len >= frameHeader && !known[at] {
+			d, err := s.packs.header(at)
+			if err != nil && !errors.Is(err, ErrDamaged) {
+				return err
+			}
+			if err != nil || d.depth == 0 {
+				return nil
+			}
+			known[at] = true
+			out = append(out, &chained{at, d})
+			at = d.base
+		}
+		return nil
+	}
+	for _, u := range uses {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		for _, at := range u.places {
+			if err := add(at); err != nil {
+				return nil, err
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *chained) int { return cmp.Compare(a.depth, b.depth) })
+	return out, nil
 }
 
 // sort puts the places in order, each once.

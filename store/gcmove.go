@@ -12,7 +12,7 @@ import (
 )
 
 // movePacks empties packs and removes them. deltas are all that are in use; it notes there where they and their bases went.
-func (s *Site) movePacks(ctx context.Context, packs []*packUse, deltas []*deltaUse, c *Compaction) error {
+func (s *Site) movePacks(ctx context.Context, packs []*packUse, deltas []*chained, c *Compaction) error {
 	to, from := map[Place]Place{}, map[uint32]bool{}
 	over := make(map[Place]bool, len(deltas))
 	for _, d := range deltas {
@@ -90,7 +90,7 @@ func (s *Site) copyFrames(ctx context.Context, u *packUse, over map[Place]bool, 
 		if raw, err = s.packs.whole(raw, at); err != nil {
 			return err
 		}
-		if over[at] || string(raw[:4]) == deltaMagic { // one that is not in use any more was moved with its base
+		if over[at] || isDelta(raw) { // one that is not in use any more was moved with its base
 			continue
 		}
 		if to[at], err = s.packs.append(raw, nil); err != nil {
@@ -100,12 +100,13 @@ func (s *Site) copyFrames(ctx context.Context, u *packUse, over map[Place]bool, 
 	return nil
 }
 
-// copyDeltas appends the deltas that lie in packs of from, or whose base does, to the last pack, and notes where each went. It returns the
-// bytes of those that lie elsewhere.
-func (s *Site) copyDeltas(ctx context.Context, deltas []*deltaUse, from map[uint32]bool, to map[Place]Place) (outside int64, err error) {
+// copyDeltas appends the deltas that lie in packs of from, or whose base has moved, to the last pack, and notes where each went. It returns
+// the bytes of those that lie elsewhere. Bases come before what is over them.
+func (s *Site) copyDeltas(ctx context.Context, deltas []*chained, from map[uint32]bool, to map[Place]Place) (outside int64, err error) {
 	var raw []byte
 	for _, d := range deltas {
-		if !from[d.at.Pack] && !from[d.base.Pack] {
+		base, moved := to[d.base]
+		if !from[d.at.Pack] && !moved {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
@@ -117,7 +118,7 @@ func (s *Site) copyDeltas(ctx context.Context, deltas []*deltaUse, from map[uint
 		if err != nil {
 			return outside, err
 		}
-		if base, ok := to[d.base]; ok {
+		if moved {
 			h, ok := parseDelta(raw)
 			if !ok {
 				return outside, fmt.Errorf("pack %s at %d: %w: it was a delta", packName(d.at.Pack), d.at.Off, ErrDamaged)

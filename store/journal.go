@@ -298,7 +298,7 @@ func (f *fold) flush() error {
 		keys = append(keys, k)
 	}
 	slices.Sort(keys)
-	f.res.FillPercent = 0.9
+	f.res.FillPercent, f.hist.FillPercent = 0.9, 0.9 // history grows at its end
 	for _, k := range keys {
 		if f.Version > 1 {
 			if err := f.remember([]byte(k), f.recs[k]); err != nil {

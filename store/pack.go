@@ -71,6 +71,7 @@ type FrameWriter struct {
 	out []byte
 
 	base  *FrameReader // of the bases of deltas; nil until there is one
+	coder deltaCoder
 	delta []byte
 }
 
@@ -94,19 +95,37 @@ func (s *Site) NewFrameWriter() *FrameWriter {
 
 // encode returns a frame in two parts, so that a plain body need not be copied. They are valid until the next call.
 func (w *FrameWriter) encode(m FrameMeta, links, body []byte) (head, tail []byte, err error) {
+	if w.enc == nil {
+		tail, body = body, nil
+	}
+	if err := w.fill(m, links, body); err != nil {
+		return nil, nil, err
+	}
+	if w.enc != nil {
+		return w.pack(), nil, nil
+	}
+	if len(w.buf)-frameHeader+len(tail) > maxFrame {
+		return nil, nil, fmt.Errorf("frame of %s: %w", m.URL, errLarge)
+	}
+	seal(w.buf, tail)
+	return w.buf, tail, nil
+}
+
+// errLarge says that a document is larger than what would be read again.
+var errLarge = fmt.Errorf("a document of more than %d bytes cannot be stored", maxFrame)
+
+// fill puts a payload into buf, behind the room for a header.
+func (w *FrameWriter) fill(m FrameMeta, links, body []byte) error {
 	meta, err := json.Marshal(m)
 	if err != nil {
-		return nil, nil, fmt.Errorf("frame of %s: %w", m.URL, err)
+		return fmt.Errorf("frame of %s: %w", m.URL, err)
+	}
+	n := frameHeader + len(meta) + len(links) + 2*binary.MaxVarintLen64 + len(body)
+	if n > maxFrame {
+		return fmt.Errorf("frame of %s: %w", m.URL, errLarge)
 	}
 	if cap(w.buf) > maxKept {
 		w.buf = nil
-	}
-	if cap(w.out) > maxKept {
-		w.out = nil
-	}
-	n := frameHeader + len(meta) + len(links) + 2*binary.MaxVarintLen64
-	if w.enc != nil {
-		n += len(body)
 	}
 	b := slices.Grow(w.buf[:0], n)
 	b = append(b, plainMagic+"\x00\x00\x00\x00\x00\x00\x00\x00"...)
@@ -114,28 +133,38 @@ func (w *FrameWriter) encode(m FrameMeta, links, body []byte) (head, tail []byte
 	b = append(b, meta...)
 	b = binary.AppendUvarint(b, uint64(len(links)))
 	b = append(b, links...)
-	if w.enc != nil {
-		b = append(b, body...)
-		w.buf = b
-		w.out = append(w.out[:0], frameMagic+"\x00\x00\x00\x00\x00\x00\x00\x00"...)
-		w.out = w.enc.EncodeAll(b[frameHeader:], w.out)
-		b, body = w.out, nil
-	} else {
-		w.buf = b
+	w.buf = append(b, body...)
+	return nil
+}
+
+// pack returns the frame in zstd of the payload that is in buf.
+func (w *FrameWriter) pack() []byte {
+	if cap(w.out) > maxKept {
+		w.out = nil
 	}
-	binary.LittleEndian.PutUint32(b[4:], uint32(len(b)-frameHeader+len(body)))
-	binary.LittleEndian.PutUint32(b[8:], crc32.Update(crc32.Checksum(b[frameHeader:], castagnoli), castagnoli, body))
-	return b, body, nil
+	w.out = append(w.out[:0], frameMagic+"\x00\x00\x00\x00\x00\x00\x00\x00"...)
+	w.out = w.enc.EncodeAll(w.buf[frameHeader:], w.out)
+	seal(w.out, nil)
+	return w.out
+}
+
+// seal writes length and checksum into the header of a frame that has its payload in two parts.
+func seal(raw, tail []byte) {
+	binary.LittleEndian.PutUint32(raw[4:], uint32(len(raw)-frameHeader+len(tail)))
+	binary.LittleEndian.PutUint32(raw[8:], crc32.Update(crc32.Checksum(raw[frameHeader:], castagnoli), castagnoli, tail))
 }
 
 // FrameReader decodes frames. It is not safe for concurrent use; keep one for each worker.
 type FrameReader struct {
 	Keep int // bytes of the largest buffers that are kept for the next frame; 0 is a megabyte
 
-	dec  *zstd.Decoder
-	raw  []byte
-	out  []byte
-	base *FrameReader // of the bases of deltas; nil until there is one
+	dec *zstd.Decoder
+	raw []byte
+	out []byte
+
+	over  *zstd.Decoder // of deltas; nil until there is one
+	other []byte        // beside out, where bases and what is over them take turns
+	links []chained
 }
 
 // NewFrameReader returns a decoder.
@@ -147,28 +176,15 @@ func NewFrameReader() *FrameReader {
 	return &FrameReader{dec: dec}
 }
 
-// decode decodes a full frame.
-func (r *FrameReader) decode(raw []byte) (Frame, error) {
-	out, err := r.payload(raw)
-	if err != nil {
-		return Frame{}, err
-	}
-	return split(out)
-}
-
 // payload unpacks what a full frame holds. It is valid until the next call, or as long as raw.
 func (r *FrameReader) payload(raw []byte) ([]byte, error) {
 	if len(raw) < frameHeader || string(raw[:4]) != frameMagic && string(raw[:4]) != plainMagic {
 		return nil, fmt.Errorf("no frame here: %w", ErrDamaged)
 	}
-	n := binary.LittleEndian.Uint32(raw[4:])
-	if int64(n) > int64(len(raw)-frameHeader) {
-		return nil, fmt.Errorf("frame is cut short: %w", ErrDamaged)
+	if err := checkFrame(raw); err != nil {
+		return nil, err
 	}
-	payload := raw[frameHeader : frameHeader+int(n)]
-	if crc32.Checksum(payload, castagnoli) != binary.LittleEndian.Uint32(raw[8:]) {
-		return nil, fmt.Errorf("checksum of frame: %w", ErrDamaged)
-	}
+	payload := raw[frameHeader:]
 	if string(raw[:4]) == plainMagic {
 		return payload, nil
 	}
@@ -176,9 +192,7 @@ func (r *FrameReader) payload(raw []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("frame: %w: %v", ErrDamaged, err)
 	}
-	if r.out = out; cap(out) > max(r.Keep, maxKept) {
-		r.out = nil
-	}
+	r.out = r.kept(out)
 	return out, nil
 }
 
@@ -353,16 +367,11 @@ func (p *packs) forget() {
 	clear(p.files)
 }
 
-// read decodes the frame at a place, and the base of a delta.
+// read decodes the frame at a place, and those that it is over.
 func (p *packs) read(r *FrameReader, at Place) (fr Frame, err error) {
-	raw, err := p.raw(r, at)
-	if err != nil {
-		return Frame{}, err
-	}
-	if string(raw[:4]) == deltaMagic {
-		fr, err = p.readDelta(r, raw)
-	} else {
-		fr, err = r.decode(raw)
+	payload, err := p.payload(r, at)
+	if err == nil {
+		fr, err = split(payload)
 	}
 	if err != nil {
 		return Frame{}, fmt.Errorf("pack %s at %d: %w", packName(at.Pack), at.Off, err)
@@ -372,6 +381,27 @@ func (p *packs) read(r *FrameReader, at Place) (fr Frame, err error) {
 
 // raw reads the frame at a place, at least as long as a header. It is valid until r is used again.
 func (p *packs) raw(r *FrameReader, at Place) ([]byte, error) {
+	f, err := p.open(at)
+	if err != nil {
+		return nil, err
+	}
+	if cap(r.raw) < int(at.Len) {
+		r.raw = nil // gone before the new one comes
+		r.raw = make([]byte, at.Len)
+	}
+	raw := r.raw[:at.Len]
+	r.raw = r.kept(r.raw)
+	if _, err := f.ReadAt(raw, at.Off); err != nil {
+		if errors.Is(err, io.EOF) {
+			return nil, fmt.Errorf("pack %s at %d: %w: file ends early", packName(at.Pack), at.Off, ErrDamaged)
+		}
+		return nil, diskErr("read pack", err)
+	}
+	return raw, nil
+}
+
+// open returns the pack that a place is in.
+func (p *packs) open(at Place) (*os.File, error) {
 	f, err := p.file(at.Pack)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("pack %s: %w: it is missing", packName(at.Pack), ErrDamaged)
@@ -382,21 +412,7 @@ func (p *packs) raw(r *FrameReader, at Place) ([]byte, error) {
 	if err := at.check(f); err != nil {
 		return nil, fmt.Errorf("pack %s at %d: %w", packName(at.Pack), at.Off, err)
 	}
-	if cap(r.raw) < int(at.Len) {
-		r.raw = nil // gone before the new one comes
-		r.raw = make([]byte, at.Len)
-	}
-	raw := r.raw[:at.Len]
-	if cap(r.raw) > max(r.Keep, maxKept) {
-		r.raw = nil
-	}
-	if _, err := f.ReadAt(raw, at.Off); err != nil {
-		if errors.Is(err, io.EOF) {
-			return nil, fmt.Errorf("pack %s at %d: %w: file ends early", packName(at.Pack), at.Off, ErrDamaged)
-		}
-		return nil, diskErr("read pack", err)
-	}
-	return raw, nil
+	return f, nil
 }
 
 // check refuses a place that no frame can have, before memory is taken for it.

@@ -25,6 +25,14 @@ func encodeFrame(t testing.TB, w *FrameWriter, m FrameMeta, links, body []byte) 
 	return append(bytes.Clone(head), tail...)
 }
 
+func decodeFrame(r *FrameReader, raw []byte) (Frame, error) {
+	payload, err := r.payload(raw)
+	if err != nil {
+		return Frame{}, err
+	}
+	return split(payload)
+}
+
 func TestFrameRoundTrip(t *testing.T) {
 	for _, volatile := range []bool{false, true} {
 		w, r := (&Site{volatile: volatile}).NewFrameWriter(), NewFrameReader()
@@ -32,7 +40,7 @@ func TestFrameRoundTrip(t *testing.T) {
 			links, body := rapid.SliceOf(rapid.Byte()).Draw(rt, "links"), rapid.SliceOf(rapid.Byte()).Draw(rt, "body")
 			m := FrameMeta{ID: rapid.Uint32().Draw(rt, "id"), URL: "http://a/" + rapid.StringMatching(`[a-z]*`).Draw(rt, "url"), Size: int64(len(body))}
 			raw := encodeFrame(t, w, m, links, body)
-			f, err := r.decode(raw)
+			f, err := decodeFrame(r, raw)
 			if err != nil {
 				rt.Fatal(err)
 			}
@@ -40,11 +48,11 @@ func TestFrameRoundTrip(t *testing.T) {
 				rt.Fatalf("%+v, %v", f, err)
 			}
 			n := rapid.IntRange(0, len(raw)-1).Draw(rt, "cut")
-			if _, err := r.decode(raw[:n]); !errors.Is(err, ErrDamaged) {
+			if _, err := decodeFrame(r, raw[:n]); !errors.Is(err, ErrDamaged) {
 				rt.Fatalf("cut to %d of %d bytes: %v", n, len(raw), err)
 			}
 			raw[n] ^= 1 << rapid.IntRange(0, 7).Draw(rt, "bit")
-			if _, err := r.decode(raw); err != nil && !errors.Is(err, ErrDamaged) {
+			if _, err := decodeFrame(r, raw); err != nil && !errors.Is(err, ErrDamaged) {
 				rt.Fatalf("a bit is wrong at %d: %v", n, err)
 			} else if err == nil && n != 2 { // "mPk1" and "mPr1" do not differ in one bit
 				rt.Fatalf("a bit is wrong at %d, and nobody saw it", n)
@@ -58,7 +66,7 @@ func TestFrameBuffersAreGivenBack(t *testing.T) {
 	for _, volatile := range []bool{false, true} {
 		w, r := (&Site{volatile: volatile}).NewFrameWriter(), NewFrameReader()
 		raw := encodeFrame(t, w, FrameMeta{URL: "http://a/"}, nil, body)
-		if f, err := r.decode(raw); err != nil || !bytes.Equal(f.Body, body) {
+		if f, err := decodeFrame(r, raw); err != nil || !bytes.Equal(f.Body, body) {
 			t.Fatal(err)
 		}
 		encodeFrame(t, w, FrameMeta{URL: "http://a/"}, nil, nil)
@@ -88,7 +96,7 @@ func FuzzFrame(f *testing.F) {
 			binary.LittleEndian.PutUint32(raw[4:], uint32(len(payload)))
 			binary.LittleEndian.PutUint32(raw[8:], crc32.Checksum(payload, castagnoli))
 		}
-		fr, err := r.decode(raw)
+		fr, err := decodeFrame(r, raw)
 		if err != nil {
 			if !errors.Is(err, ErrDamaged) {
 				t.Fatal(err)

@@ -1,0 +1,258 @@
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What changes by a line costs about a line, in every version; no chain is deeper than it may be.
+func TestDeltaChains(t *testing.T) {
+	_, s := openTest(t, t.TempDir(), Options{})
+	w, r := s.NewFrameWriter(), NewFrameReader()
+	rng := rand.New(rand.NewPCG(1, 1))
+	lines := prose(rng, 400)
+	var places []Place
+	var bodies []string
+	var old Place
+	var full, deepest int
+	var size uint32
+	for i := range 60 {
+		for range 4 {
+			lines[rng.IntN(len(lines))] = prose(rng, 1)[0]
+		}
+		body := strings.Join(lines, "")
+		at := appendOver(t, s, w, []byte(body), old)
+		d, ok := parseDelta(frameOf(t, s, at))
+		switch {
+		case !ok:
+			full++
+		case d.old:
+			t.Fatal("a delta of the old format")
+		}
+		deepest = max(deepest, int(d.depth))
+		if i > 0 && i <= maxDepth && (int(d.depth) != i || at.Len > 400) {
+			t.Errorf("version %d has depth %d; four lines of 45 bytes cost %d bytes", i, d.depth, at.Len)
+		}
+		if i > 0 {
+			size += at.Len
+		}
+		places, bodies = append(places, at), append(bodies, body)
+		old = at
+	}
+	for i, at := range places {
+		if f, err := s.ReadFrame(r, at); err != nil || string(f.Body) != bodies[i] {
+			t.Fatal(i, err)
+		}
+	}
+	if full > 2 || deepest != maxDepth || size > 60*2*4*45 {
+		t.Errorf("%d full frames, the deepest chain %d, %d bytes", full, deepest, size)
+	}
+	t.Logf("%d full frames, %d bytes", full, size)
+}
+
+// The numbers of versions that chains of equal deltas can hold at a price (chooseBase).
+func TestChooseBase(t *testing.T) {
+	const step, full = 100, 100_000 // a full frame is never worth it
+	cost, links := 0, []chained{{at: Place{Len: full}}}
+	dist := map[int]int{} // how many steps the base was away, and how often
+	for version := 1; version <= 200; version++ {
+		i := chooseBase(links)
+		if i >= len(links) {
+			t.Fatalf("version %d begins anew", version)
+		}
+		n := 1
+		for _, l := range links[:i] {
+			n += int(l.at.Len) / step
+		}
+		dist[min(n, 4)]++
+		links = append([]chained{{at: Place{Len: uint32(n * step)}, delta: delta{depth: links[i].depth + 1}}}, links[i:]...)
+		if cost += n; len(links)-1 > maxDepth {
+			t.Fatalf("version %d has depth %d", version, len(links)-1)
+		}
+		if most := 2 * version; version <= 44 && cost > most || cost > 5*version {
+			t.Fatalf("%d versions cost %d steps", version, cost)
+		}
+		if version%20 == 4 {
+			t.Logf("%d versions cost %d steps", version, cost)
+		}
+	}
+	t.Logf("200 versions cost %d steps; %v", cost, dist)
+	links[len(links)-1].at.Len = 4 * step // now it is
+	for range 2 * maxDepth {
+		i := chooseBase(links)
+		if i == len(links) {
+			return
+		}
+		links = append([]chained{{at: Place{Len: step}}}, links[i:]...)
+	}
+	t.Error("no full frame comes, although one costs four steps")
+}
+
+// oldDelta appends a delta as format 3 wrote them.
+func oldDelta(t testing.TB, s *Site, d *Done, body string, base Place) *Done {
+	t.Helper()
+	w, r := (&Site{}).NewFrameWriter(), NewFrameReader()
+	if err := w.fill(metaOf(&d.Resource), []byte("links"), []byte(body)); err != nil {
+		t.Fatal(err)
+	}
+	dict, err := s.packs.payload(r, base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := delta{base: base, sum: binary.LittleEndian.Uint32(frameOf(t, s, base)[8:]), old: true}
+	raw, err := w.coder.encode(make([]byte, h.start()), w.buf[frameHeader:], dict)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.put(raw)
+	if d.At, err = s.packs.append(raw, nil); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// chainOf makes versions of a document, each over the one before, with a pack of its own for each; the second one is of format 3. Only the
+// last one is in use.
+func chainOf(t testing.TB, s *Site, n int) (places []Place, bodies []string) {
+	t.Helper()
+	s.packs.max = 128 << 10
+	body := string(random(20_000, 1))
+	filler := func(i int) { document(t, s, i+1, string(random(120_000, byte(i+2)))) }
+	last := documentOver(t, s, 0, body, Place{})
+	for i := range n {
+		places, bodies = append(places, last.At), append(bodies, body)
+		filler(i)
+		if body += fmt.Sprintf("change %d", i); i == 0 {
+			last = oldDelta(t, s, documentRecord(0, body, nil), body, last.At)
+		} else {
+			last = documentOver(t, s, 0, body, last.At)
+		}
+	}
+	commit(t, s, 0, newURLs(0, 1), last)
+	foldAll(t, s, 1)
+	return append(places, last.At), append(bodies, body)
+}
+
+// What format 3 wrote is read, and is the base of what is written now.
+func TestDeltasOfFormat3(t *testing.T) {
+	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
+	places, bodies := chainOf(t, s, 3)
+	for i, want := range []delta{{}, {old: true, depth: 1}, {depth: 2}, {depth: 3}} {
+		if d, _ := parseDelta(frameOf(t, s, places[i])); d.depth != want.depth || d.old != want.old {
+			t.Errorf("version %d: %+v, want %+v", i, d, want)
+		}
+		if f, err := s.ReadFrame(NewFrameReader(), places[i]); err != nil || string(f.Body) != bodies[i] {
+			t.Errorf("version %d: %v", i, err)
+		}
+	}
+}
+
+// The frames of a chain stay as long as the last delta is in use, and move together, wherever they lie.
+func TestCompactMovesChains(t *testing.T) {
+	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
+	places, bodies := chainOf(t, s, 5)
+	would := compact(t, s, true)
+	did := compact(t, s, false)
+	if did.Packs < 5 || did.Packs != would.Packs || did.Freed != would.Freed || did.Moved != would.Moved {
+		t.Errorf("it did %+v and said %+v before", did, would)
+	}
+	rec, _, err := s.Get(testURL(0))
+	if err != nil || rec.At == places[5] {
+		t.Fatalf("%+v, %v", rec, err)
+	}
+	if f, err := s.ReadFrame(NewFrameReader(), rec.At); err != nil || string(f.Body) != bodies[5] {
+		t.Fatal(err)
+	}
+	links, err := s.packs.chain(nil, rec.At)
+	if err != nil || len(links) != 6 || !links[4].old {
+		t.Errorf("the chain is %+v, %v", links, err)
+	}
+	verifyTest(t, s)
+	if c := compact(t, s, false); c.Packs != 0 {
+		t.Errorf("again: %+v", c)
+	}
+}
+
+// A pack moves and takes what is over its frames along, out of packs that stay.
+func TestCompactMovesWhatIsOverABase(t *testing.T) {
+	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
+	s.packs.max = 128 << 10
+	base := documentOver(t, s, 0, string(random(20_000, 1)), Place{})
+	document(t, s, 9, string(random(100_000, 9))) // a hole
+	body, last := string(random(20_000, 1)), base
+	var done []*Done
+	for i := 1; i < 4; i++ {
+		body += fmt.Sprint("change ", i)
+		last = documentOver(t, s, i, body, last.At)
+		done = append(done, last, document(t, s, 10+i, string(random(120_000, byte(10+i)))))
+	}
+	commit(t, s, 0, newURLs(0, 20), done...)
+	foldAll(t, s, 1)
+	would, did := compact(t, s, true), compact(t, s, false)
+	if did.Packs != 1 || did.Packs != would.Packs || did.Freed != would.Freed || did.Moved != would.Moved {
+		t.Errorf("it did %+v and said %+v before", did, would)
+	}
+	rec, _, err := s.Get(testURL(3))
+	if err != nil || rec.At == last.At {
+		t.Errorf("%+v, %v", rec, err)
+	}
+	if f, err := s.ReadFrame(NewFrameReader(), rec.At); err != nil || string(f.Body) != body {
+		t.Error(err)
+	}
+	verifyTest(t, s)
+}
+
+// Whatever is wrong within a chain is ErrDamaged for all that is over it, and a new version then begins anew.
+func TestDamagedChains(t *testing.T) {
+	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
+	places, bodies := chainOf(t, s, 4)
+	name := filepath.Join(s.Dir(), "packs", packName(places[2].Pack))
+	good, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head := good[places[2].Off:][:places[2].Len]
+	d, _ := parseDelta(head)
+	for what, spoil := range map[string]func(b []byte, d delta){
+		"a bit":                 func(b []byte, d delta) { b[len(b)-1] ^= 1 },
+		"a loop":                func(b []byte, d delta) { d.base = places[4]; d.put(b) },
+		"a loop of right depth": func(b []byte, d delta) { d.base, d.depth = places[3], 4; d.put(b) },
+		"another base":          func(b []byte, d delta) { d.sum++; d.put(b) },
+		"a base left out":       func(b []byte, d delta) { d.base, d.depth = places[0], 1; d.put(b) },
+		"the deepest":           func(b []byte, d delta) { d.depth = 255; d.put(b) },
+	} {
+		bad := bytes.Clone(good)
+		spoil(bad[places[2].Off:][:places[2].Len], d)
+		if err := os.WriteFile(name, bad, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		s.packs.forget()
+		for i, at := range places {
+			f, err := s.ReadFrame(NewFrameReader(), at)
+			if i < 2 && (err != nil || string(f.Body) != bodies[i]) || i >= 2 && !errors.Is(err, ErrDamaged) {
+				t.Errorf("%s: version %d: %v", what, i, err)
+			}
+		}
+		if raw := frameOf(t, s, appendOver(t, s, (&Site{}).NewFrameWriter(), []byte(bodies[4]), places[4])); isDelta(raw) {
+			t.Errorf("%s: a delta over what cannot be read", what)
+		}
+		var found []Problem
+		if _, err := s.Verify(t.Context(), false, func(p Problem) { found = append(found, p) }); err != nil || len(found) != 1 || found[0].Kind != BadFrame {
+			t.Errorf("%s: verify found %v, %v", what, found, err)
+		}
+		if _, err := s.Compact(t.Context(), true); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if err := os.WriteFile(name, good, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s.packs.forget()
+}

@@ -1,0 +1,153 @@
+package store
+
+import (
+	"hash/crc32"
+	"io"
+	"math/bits"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// AppendFrameOver is AppendFrame for a document that takes the place of the one at old. It is written as a delta where that pays; what
+// lies at old may be missing or damaged, which costs the space of a full frame and nothing else.
+func (s *Site) AppendFrameOver(w *FrameWriter, m FrameMeta, links, body []byte, old Place) (Place, error) {
+	if w.enc == nil || old.Len == 0 {
+		return s.AppendFrame(w, m, links, body)
+	}
+	if err := w.fill(m, links, body); err != nil {
+		return Place{}, err
+	}
+	raw, sure := w.over(s.packs, old)
+	if raw == nil || len(raw) > sure { // not clearly worth it: what it would be in full decides
+		if full := w.pack(); raw == nil || !pays(len(raw), len(full)) {
+			raw = full
+		}
+	}
+	return s.packs.append(raw, nil)
+}
+
+// pays reports whether a delta is worth what it costs to read.
+func pays(delta, full int) bool { return delta <= full/4*3 }
+
+// over returns the document that w was filled with as a delta over the one at old, or over one that it was made over, and the length up
+// to which it is known to pay. It is nil when a full frame is better. The frame is valid until the next call.
+func (w *FrameWriter) over(p *packs, old Place) (raw []byte, sure int) {
+	payload := w.buf[frameHeader:]
+	if len(payload) > maxDelta || old.Len > maxDelta {
+		return nil, 0
+	}
+	r := w.base
+	if r == nil {
+		r = NewFrameReader()
+		w.base = r
+	}
+	var err error
+	if r.links, err = p.chain(r.links[:0], old); err != nil {
+		return nil, 0
+	}
+	links := r.links[chooseBase(r.links):]
+	if len(links) == 0 {
+		return nil, 0
+	}
+	dict, err := p.unchain(r, links)
+	if err != nil || len(dict) == 0 || len(dict) > maxDelta {
+		return nil, 0
+	}
+	d := delta{base: links[0].at, sum: crc32.Checksum(dict, castagnoli), depth: links[0].depth + 1}
+	b := append(w.delta[:0], make([]byte, d.start())...)
+	if b, err = w.coder.encode(b, payload, dict); err != nil {
+		return nil, 0 // the base is nothing that can be a dictionary
+	}
+	if w.delta = b; cap(b) > maxKept {
+		w.delta = nil
+	}
+	d.put(b)
+	return b, min(int(links[len(links)-1].at.Len)/4, len(payload)/8)
+}
+
+// chooseBase returns which frame of the chain of a document is to be the base of the next one: 0, the document itself, until the chain
+// is maxDepth deep. Then one further down has to be, and the next ones can be deltas over each other again. The price of that is about what all
+// deltas of the chain from there on have cost, because it repeats what they say; what it gives is the depth that is free again. The one with the
+// lowest price for each version that it makes room for is chosen; len(links) when that is to begin with a full frame.
+//
+// With versions that differ by equal amounts c, the first maxDepth cost c each, and the next 36 cost 2 c in the mean; then 3 c, unless full
+// frames cost less. No order known beforehand does better for every number of versions (A. Griewank, "Achieving logarithmic growth of temporal and
+// spatial complexity in reverse automatic differentiation", 1992, where the same numbers come up).
+func chooseBase(links []chained) int {
+	top := len(links) - 1 // deltas in the chain
+	if top < maxDepth {
+		return 0
+	}
+	step := float64(links[0].at.Len)
+	for _, l := range links[:top] {
+		step = min(step, float64(l.at.Len))
+	}
+	best, least := len(links), (float64(links[top].at.Len)+maxDepth*step)/(maxDepth+1)
+	spent := step
+	for i := range links { // the delta would have the depth top-i+1
+		if room := maxDepth - (top - i); room > 0 {
+			if price := (spent + float64(room-1)*step) / float64(room); price <= least {
+				best, least = i, price
+			}
+		}
+		spent += float64(links[i].at.Len)
+	}
+	return best
+}
+
+// deltaCoder keeps what zstd needs for one size of documents and another, because making it costs many times what a small delta costs.
+type deltaCoder struct {
+	small, middle *zstd.Encoder
+	out           appender
+}
+
+// The tables of the quick levels hold 32 Ki and 128 Ki places: too few for a large base. A window in which the whole base can be seen
+// from the end of the body holds both.
+const (
+	smallDelta  = 128 << 10 // bytes of base and document together
+	middleDelta = 1 << 20
+)
+
+// encode appends a payload in zstd to b, with dict as a raw dictionary.
+func (c *deltaCoder) encode(b, payload, dict []byte) ([]byte, error) {
+	n := len(payload) + len(dict)
+	enc, window, level := &c.small, smallDelta, zstd.SpeedFastest
+	if n > smallDelta {
+		enc, window, level = &c.middle, middleDelta, zstd.SpeedDefault
+	}
+	if n > middleDelta {
+		large, err := newDeltaEncoder(nil, min(1<<bits.Len(uint(n)), maxWindow), zstd.SpeedBetterCompression, dict)
+		if err != nil {
+			return nil, err
+		}
+		return large.EncodeAll(payload, b), nil
+	}
+	c.out = b
+	var err error
+	if *enc == nil {
+		*enc, err = newDeltaEncoder(&c.out, window, level, dict)
+	} else {
+		err = (*enc).ResetWithOptions(&c.out, zstd.WithEncoderDictRaw(0, dict))
+	}
+	if err == nil {
+		_, err = (*enc).Write(payload)
+	}
+	if err == nil {
+		err = (*enc).Close()
+	}
+	b, c.out = c.out, nil
+	return b, err
+}
+
+func newDeltaEncoder(out io.Writer, window int, level zstd.EncoderLevel, dict []byte) (*zstd.Encoder, error) {
+	return zstd.NewWriter(out, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(level), zstd.WithEncoderCRC(false),
+		zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(window), zstd.WithEncoderDictRaw(0, dict))
+}
+
+// appender is an io.Writer that appends.
+type appender []byte
+
+func (a *appender) Write(p []byte) (int, error) {
+	*a = append(*a, p...)
+	return len(p), nil
+}
