@@ -13,11 +13,12 @@ type Job struct {
 	Name string // file name without .toml; see ValidName
 	File string // where it was read from, for messages
 
-	URLs     []string // url: entry points; the first is the archive's
-	Title    string
-	Schedule string // see ParseSchedule; "" means only by hand
-	Timezone string // IANA name; "" means the machine's
-	Window   string // see ParseWindow; "" means always
+	URLs                     []string // url: entry points; the first is the archive's
+	Title                    string
+	Schedule                 string        // see ParseSchedule; "" means only by hand
+	MinInterval, MaxInterval time.Duration // bounds of schedule continuous, from the end of a run to the start of the next
+	Timezone                 string        // IANA name; "" means the machine's
+	Window                   string        // see ParseWindow; "" means always
 
 	Scope        Scope
 	Policy       Policy
@@ -175,6 +176,8 @@ type Notify struct {
 func Default(urls ...string) *Job {
 	return &Job{
 		URLs:         urls,
+		MinInterval:  time.Hour,
+		MaxInterval:  7 * 24 * time.Hour,
 		Scope:        Scope{Kind: "directory"},
 		Policy:       PolicyAdaptive,
 		Requisites:   RequisitesDomain,

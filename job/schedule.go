@@ -13,7 +13,7 @@ const MinEvery = time.Minute
 
 // Schedule is a checked schedule. Exactly one of its fields is set; all are zero for a job that only runs by hand.
 type Schedule struct {
-	Continuous bool               // start again as soon as a run has ended
+	Continuous bool               // when the site is likely to have changed: within MinInterval and MaxInterval
 	Every      time.Duration      // between the starts of two runs
 	Cron       *cron.SpecSchedule // minute, hour, day, month, weekday; bits as robfig/cron keeps them
 }

@@ -302,3 +302,10 @@ func checkWebhook(j *Job) error {
 	}
 	return checkURL(w.Value)
 }
+
+func checkIntervals(j *Job) error {
+	if j.MaxInterval < j.MinInterval {
+		return problemf("", "max_interval is shorter than min_interval")
+	}
+	return nil
+}

@@ -13,15 +13,15 @@ func rows() map[string]Row {
 	return map[string]Row{
 		"cmd/mirrord": 6,
 
-		"web": 5, "scheduler": 5, "mirror": 5,
+		"web": 5, "scheduler": 5, "mirror": 5, "control": 5,
 
-		"fetch": 4, "store": 4, "replay": 4,
+		"fetch": 4, "store": 4, "replay": 4, "notify": 4,
 
 		"policy": 3,
 
 		"near": 2, "replica": 2, "internal/diff": 2,
 
-		"evolution": 1, "relocate": 1, "phm": 1, "robots": 1, "job": 1, "listing": 1, "internal/volatile": 1,
+		"evolution": 1, "relocate": 1, "phm": 1, "robots": 1, "job": 1, "listing": 1, "internal/volatile": 1, "status": 1,
 
 		"site": 0,
 

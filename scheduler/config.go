@@ -1,0 +1,197 @@
+package scheduler
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"mirrord/job"
+)
+
+// Config is a set of jobs that can run side by side: what is wanted, by name. It is plain data, and is not changed once it is made.
+type Config map[string]*Entry
+
+// Entry is one job of a Config.
+type Entry struct {
+	Name    string
+	Path    string   // of its file
+	Job     *job.Job // nil: the file is refused and there is no good version of it
+	Text    []byte   // that Job was read from
+	Refused []string // what is wrong with the file as it is; when Job is not nil, Job is the last good version
+
+	targets []target // of Job
+}
+
+// Resolve makes a configuration out of what lies in the directory, and last, the one that holds. A file that is refused leaves the last good version of its job
+// in force, as long as the file is there. Of two files that cannot go together, because they have one name, mirror the same thing or publish to the same place, the one whose
+// job is in force already stays, else the first by name; the other one is refused. It is pure.
+func Resolve(files []File, last Config) Config {
+	out := Config{}
+	for _, f := range files {
+		if e := out[f.Name]; e != nil {
+			e.Refused = append(e.Refused, fmt.Sprintf("%s: there is a job of this name already, from %s", f.Path, e.Path))
+			continue
+		}
+		e := &Entry{Name: f.Name, Path: f.Path, Job: f.Job, Text: f.Text}
+		if f.Err != nil {
+			e.Refused = strings.Split(refusal(f.Path, f.Err).Error(), "\n")
+			if _, parsed := f.Err.(job.Errors); parsed {
+				e.Refused = strings.Split(f.Err.Error(), "\n")
+			}
+			e.keep(last[f.Name])
+		} else if old := last[f.Name]; old != nil && old.Job == f.Job {
+			e.targets = old.targets
+		} else {
+			e.targets = targets(f.Job)
+		}
+		out[f.Name] = e
+	}
+	out.collide(last)
+	return out
+}
+
+// keep puts the last good version of a job in force; nil when there is none.
+func (e *Entry) keep(old *Entry) {
+	e.Job, e.Text, e.targets = nil, nil, nil
+	if old != nil && old.Job != nil {
+		if old.targets == nil { // from a record
+			old.targets = targets(old.Job)
+		}
+		e.Job, e.Text, e.targets = old.Job, old.Text, old.targets
+	}
+}
+
+// collide refuses jobs whose targets another job has.
+func (c Config) collide(last Config) {
+	names := c.names()
+	// A job whose target is as it was in last comes before all others.
+	slices.SortStableFunc(names, func(a, b string) int {
+		return rank(c[a], last[a]) - rank(c[b], last[b])
+	})
+	taken := map[string]string{} // target to job
+	for _, name := range names {
+		e := c[name]
+		if why := clash(e, taken); why != "" {
+			e.Refused = append(e.Refused, e.Path+": "+why)
+			e.keep(last[name])
+			if clash(e, taken) != "" { // and so would the last good version
+				e.keep(nil)
+			}
+		}
+		for _, t := range e.targets {
+			taken[t.key] = name
+		}
+	}
+}
+
+func rank(e, old *Entry) int {
+	if e.Job != nil && old != nil && old.Job != nil && (e.Job == old.Job || slices.Equal(e.targets, old.targets)) {
+		return 0
+	}
+	return 1
+}
+
+func clash(e *Entry, taken map[string]string) string {
+	for _, t := range e.targets {
+		if by, ok := taken[t.key]; ok {
+			return fmt.Sprintf("job %s has the same %s; change one of them or remove it", by, t.what)
+		}
+	}
+	return ""
+}
+
+// target is something that only one job can have.
+type target struct{ key, what string }
+
+func targets(j *job.Job) []target {
+	if j == nil {
+		return nil
+	}
+	scope := j.Scope
+	for _, l := range []*[]string{&scope.Prefixes, &scope.Include, &scope.Exclude} {
+		*l = append([]string{}, *l...)
+		slices.Sort(*l)
+	}
+	var urls []string
+	for _, u := range j.Seeds() {
+		urls = append(urls, u.String())
+	}
+	key, err := json.Marshal([]any{urls, scope, j.Auth.User})
+	if err != nil {
+		panic(err) // plain data
+	}
+	out := []target{{"site " + string(key), "url and scope"}}
+	if j.Publish.Dir != "" {
+		out = append(out, target{"dir " + filepath.Clean(j.Publish.Dir), "publish.dir"})
+	}
+	return out
+}
+
+func (c Config) names() []string {
+	names := make([]string, 0, len(c))
+	for n := range c {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// ChangeKind is what a reload does to one job.
+type ChangeKind string
+
+// The kinds of changes.
+const (
+	Added   ChangeKind = "added"
+	Changed ChangeKind = "changed" // a run under way ends under the old configuration
+	Removed ChangeKind = "removed" // a run under way is ended; the mirror stays
+	Refused ChangeKind = "refused" // the file is refused, for reasons that were not known before
+	Mended  ChangeKind = "mended"  // the file was refused and is as before that
+)
+
+// Change is one difference between two configurations.
+type Change struct {
+	Kind     ChangeKind `json:"change"`
+	Job      string     `json:"job"`
+	Problems []string   `json:"problems,omitempty"`
+}
+
+// Diff returns what changes from one configuration to another, by name. Jobs in which nothing changes do not appear. It is pure.
+func Diff(from, to Config) []Change {
+	names := from.names()
+	for _, n := range to.names() {
+		if from[n] == nil {
+			names = append(names, n)
+		}
+	}
+	slices.Sort(names)
+	var out []Change
+	for _, name := range names {
+		a, b := from[name], to[name]
+		if b == nil {
+			out = append(out, Change{Kind: Removed, Job: name})
+			continue
+		}
+		var had *job.Job
+		var refused []string
+		if a != nil {
+			had, refused = a.Job, a.Refused
+		}
+		switch {
+		case had == nil && b.Job != nil:
+			out = append(out, Change{Kind: Added, Job: name})
+		case had != nil && b.Job == nil:
+			out = append(out, Change{Kind: Removed, Job: name})
+		case b.Job != nil && !bytes.Equal(a.Text, b.Text):
+			out = append(out, Change{Kind: Changed, Job: name})
+		case len(refused) > 0 && len(b.Refused) == 0:
+			out = append(out, Change{Kind: Mended, Job: name})
+		}
+		if len(b.Refused) > 0 && !slices.Equal(refused, b.Refused) {
+			out = append(out, Change{Kind: Refused, Job: name, Problems: b.Refused})
+		}
+	}
+	return out
+}

@@ -1,0 +1,196 @@
+package scheduler
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"mirrord/job"
+)
+
+// Suffix is the end of the name of a job file.
+const Suffix = ".toml"
+
+// File is one job file as it was read.
+type File struct {
+	Name string // of the job
+	Path string
+	Text []byte   // nil when it could not be read
+	Job  *job.Job // nil when it is refused
+	Err  error    // why; what is wrong with its text is of type job.Errors
+
+	stamp stamp
+	hash  [32]byte
+}
+
+// stamp tells that a file has not been touched.
+type stamp struct {
+	size, inode    int64
+	mtime, changed time.Time
+	mode           fs.FileMode
+}
+
+// Dir is the directory of job files. It remembers what it has read, so that reading it again costs a look at each file that was not
+// touched. It is not safe for concurrent use.
+type Dir struct {
+	path string
+	now  func() time.Time
+	last map[string]File // by file name
+}
+
+// NewDir returns a directory that has not been read yet.
+func NewDir(path string) *Dir { return &Dir{path: path, now: time.Now, last: map[string]File{}} }
+
+// Path returns the path of the directory.
+func (d *Dir) Path() string { return d.path }
+
+// Read reads all job files: NAME.toml, in the order of their names; names that start with a dot or '_' are left out, so that a file can be put aside. What is wrong with one
+// file stands in its Err. The error says that the directory as a whole cannot be read or trusted: then nothing is known of any job, which is not
+// to say that there is none.
+func (d *Dir) Read() ([]File, error) {
+	root, err := os.OpenRoot(d.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("no directory of job files at %s: create it or set --jobs: %w", d.path, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read jobs: %w", err)
+	}
+	defer root.Close()
+	dir, err := root.Open(".")
+	if err != nil {
+		return nil, fmt.Errorf("read jobs: %w", err)
+	}
+	defer dir.Close()
+	if fi, err := dir.Stat(); err == nil && fi.Mode().Perm()&0o002 != 0 {
+		return nil, fmt.Errorf("read jobs: anybody may write into %s (mode %04o), and a job file can name commands to run; chmod o-w %s", d.path, fi.Mode().Perm(), d.path)
+	}
+	entries, err := dir.ReadDir(-1)
+	if err != nil {
+		return nil, fmt.Errorf("read jobs: %w", err)
+	}
+	files, now := make([]File, 0, len(entries)), make(map[string]File, len(entries))
+	for _, e := range entries {
+		base := e.Name()
+		if !jobFileName(base) || e.IsDir() {
+			continue
+		}
+		f := File{Name: strings.TrimSuffix(base, Suffix), Path: filepath.Join(d.path, base)}
+		f.stamp, f.Err = look(root, base)
+		old, had := d.last[base]
+		switch {
+		case errors.Is(f.Err, fs.ErrNotExist):
+			continue // removed meanwhile
+		case f.Err == nil && had && old.Text != nil && old.stamp == f.stamp && d.now().Sub(f.stamp.changed) > settled:
+			f = old
+		case f.Err == nil:
+			f.Text, f.stamp, f.Err = open(root, base)
+			if f.hash = sha256.Sum256(f.Text); had && old.Text != nil && f.Err == nil && f.hash == old.hash {
+				f.Job, f.Err = old.Job, old.Err
+			} else if f.Err == nil {
+				f.Job, f.Err = job.Parse(f.Name, f.Path, f.Text)
+			}
+		}
+		now[base] = f
+		files = append(files, f)
+	}
+	d.last = now
+	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
+	return files, nil
+}
+
+func jobFileName(base string) bool {
+	return strings.HasSuffix(base, Suffix) && !strings.HasPrefix(base, ".") && !strings.HasPrefix(base, "_")
+}
+
+// settled is how long ago a file must have been touched last, so that another change would have another time.
+const settled = 2 * time.Second
+
+// ReadFile reads and checks one job file. It refuses what Dir.Read refuses of a single file.
+func ReadFile(path string) (*job.Job, error) {
+	dir, base := filepath.Split(path)
+	name, ok := strings.CutSuffix(base, Suffix)
+	if !ok {
+		return nil, job.Errors{{File: path, Msg: "a job file is named NAME" + Suffix}}
+	}
+	if dir == "" {
+		dir = "."
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	if _, err := look(root, base); err != nil {
+		return nil, refusal(path, err)
+	}
+	text, _, err := open(root, base)
+	if err != nil {
+		return nil, refusal(path, err)
+	}
+	return job.Parse(name, path, text)
+}
+
+func refusal(path string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return &fs.PathError{Op: "open", Path: path, Err: syscall.ENOENT}
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}
+
+// look says what lies at a name without opening it: opening a pipe would wait for its other end.
+func look(root *os.Root, base string) (stamp, error) {
+	fi, err := root.Lstat(base)
+	if err != nil {
+		return stamp{}, err
+	}
+	return acceptable(fi)
+}
+
+// acceptable refuses what cannot be a job file that somebody in charge has put there.
+func acceptable(fi fs.FileInfo) (stamp, error) {
+	s := stamp{size: fi.Size(), mtime: fi.ModTime(), mode: fi.Mode()}
+	if sys, ok := fi.Sys().(*syscall.Stat_t); ok {
+		s.inode, s.changed = int64(sys.Ino), time.Unix(sys.Ctim.Unix())
+	}
+	switch m := fi.Mode(); {
+	case m&fs.ModeSymlink != 0:
+		return s, errors.New("is a symbolic link; put the file itself there")
+	case !m.IsRegular():
+		return s, errors.New("is no ordinary file")
+	case m.Perm()&0o002 != 0:
+		return s, fmt.Errorf("anybody may write it (mode %04o), and a job file can name commands to run; chmod o-w it", m.Perm())
+	case fi.Size() > job.MaxFile:
+		return s, fmt.Errorf("has %d bytes; a job file has at most %d", fi.Size(), job.MaxFile)
+	}
+	return s, nil
+}
+
+// open reads a file. It does not follow a link and does not wait for a pipe, should one have taken the place of what look saw.
+func open(root *os.Root, base string) ([]byte, stamp, error) {
+	f, err := root.OpenFile(base, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, stamp{}, err
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil {
+		return nil, stamp{}, err
+	}
+	s, err := acceptable(fi)
+	if err != nil {
+		return nil, s, err
+	}
+	text, err := io.ReadAll(io.LimitReader(f, job.MaxFile+1))
+	if err == nil && len(text) > job.MaxFile {
+		err = fmt.Errorf("has more than %d bytes", job.MaxFile)
+	}
+	return text, s, err
+}

@@ -1,0 +1,230 @@
+package scheduler
+
+import (
+	"time"
+
+	"mirrord/job"
+	"mirrord/status"
+)
+
+// Why a job is due.
+const (
+	whySchedule = "schedule"
+	whyMissed   = "missed"
+	whyRetry    = "retry"
+	whyResume   = "resume"
+	whyByHand   = "by hand"
+)
+
+// entry is what the scheduler knows of one job. Scheduler.mu guards it.
+type entry struct {
+	name  string
+	cfg   *Entry // nil: the file is gone and its last run is ending
+	clock Clock
+	rec   Record
+	dirty bool // rec is to be saved
+
+	run    *running  // nil: none
+	manual *Ticket   // asked for by hand and not started
+	seen   time.Time // when this process took the job in; what was due before that was missed
+
+	start    time.Time // cache of clock.Start(startFor)
+	startFor time.Time
+	due      time.Time // when it wants to run next; zero: never
+	why      string
+	activity status.Activity // while it does not run
+	held     time.Time       // when what holds it back ends, if that is known
+}
+
+// job returns the job in force, nil when there is none.
+func (e *entry) job() *job.Job {
+	if e.cfg == nil {
+		return nil
+	}
+	return e.cfg.Job
+}
+
+// scheduled returns when the schedule wants the next run.
+func (e *entry) scheduled() time.Time {
+	if e.startFor.IsZero() || !e.startFor.Equal(e.rec.Served) {
+		e.start, e.startFor = e.clock.Start(e.rec.Served), e.rec.Served
+	}
+	return e.start
+}
+
+// serve notes that a run which starts, or is under way, at now serves what the schedule wanted until now.
+func (e *entry) serve(now time.Time) (served bool) {
+	at := e.scheduled()
+	if at.IsZero() || at.After(now) {
+		return false
+	}
+	e.rec.Served, e.dirty = now, true
+	if e.clock.spec.Every == 0 {
+		e.rec.Served = now.Add(-e.clock.jitter)
+	}
+	return true
+}
+
+// adopt puts a configuration in force at now. A schedule that is new counts from now on; what the old one wanted and did not get is made up.
+func (e *entry) adopt(cfg *Entry, clock Clock, now time.Time) {
+	old := e.clock
+	e.cfg, e.startFor = cfg, time.Time{}
+	if cfg.Job == nil {
+		return
+	}
+	e.clock = clock
+	if text := string(cfg.Text); e.rec.Text != text {
+		e.rec.Text, e.dirty = text, true
+	}
+	spec, tz := cfg.Job.Schedule, cfg.Job.Timezone
+	if !e.rec.Served.IsZero() && e.rec.Schedule == spec && e.rec.Timezone == tz {
+		return
+	}
+	if !e.rec.Served.IsZero() && e.rec.Schedule != "" {
+		if was := (&job.Job{Name: e.name, Schedule: e.rec.Schedule, Timezone: e.rec.Timezone}); old.zone == nil {
+			old, _ = NewClock(was, clock.zone, -1) // the record is of another process; a schedule that cannot be read wants nothing
+		}
+		if at := old.Next(e.rec.Served); !at.IsZero() && !at.After(now) && !clock.Manual() {
+			e.rec.Retry = now
+		}
+	}
+	e.rec.Schedule, e.rec.Timezone, e.rec.Served, e.dirty = spec, tz, now, true
+	if every := clock.spec.Every; every > 0 { // the first one comes soon
+		e.rec.Served = now.Add(clock.jitter - every)
+	}
+	if e.rec.At = (time.Time{}); clock.Continuous() {
+		e.rec.At = now.Add(clock.jitter)
+	}
+}
+
+// A time in a record this far ahead of what it can be comes from a clock that was wrong.
+const tooFarAhead = 25 * time.Hour
+
+// sane mends what a clock that went back has left behind: nothing may wait for a year that will not come.
+func (e *entry) sane(now time.Time) (mended bool) {
+	if e.rec.Served.Sub(now) > tooFarAhead {
+		e.rec.Served, mended = now, true
+	}
+	if e.rec.Retry.Sub(now) > tooFarAhead {
+		e.rec.Retry, mended = now, true
+	}
+	if j := e.job(); j != nil && e.rec.At.Sub(now) > j.MaxInterval+tooFarAhead {
+		e.rec.At, mended = now, true
+	}
+	if e.rec.Told.At.After(now.Add(tooFarAhead)) {
+		e.rec.Told, mended = status.Told{}, true
+	}
+	if e.rec.Began.After(now) {
+		e.rec.Began, e.dirty = now, true
+	}
+	if e.seen.After(now) {
+		e.seen = now
+	}
+	e.dirty = e.dirty || mended
+	return mended
+}
+
+// plan sets due and why.
+func (e *entry) plan(now time.Time) {
+	e.due, e.why = time.Time{}, ""
+	want := func(at time.Time, why string) {
+		if !at.IsZero() && (e.due.IsZero() || at.Before(e.due)) {
+			e.due, e.why = at, why
+		}
+	}
+	if e.job() == nil {
+		return
+	}
+	if e.manual != nil {
+		want(e.manual.asked, whyByHand)
+		return
+	}
+	if e.rec.Resume {
+		want(e.seen, whyResume)
+	}
+	if !e.clock.Manual() {
+		want(e.rec.Retry, whyRetry)
+	}
+	if at := e.scheduled(); !at.IsZero() {
+		if at.Before(e.seen) { // missed: made up once, not all jobs at the same moment
+			want(e.seen.Add(e.clock.jitter), whyMissed)
+		} else {
+			want(at, whySchedule)
+		}
+	}
+	if e.clock.Continuous() {
+		want(e.rec.At, whySchedule)
+	}
+}
+
+// hold says what keeps a job that is due from starting, "" when nothing does; until is when that ends, if it is known.
+func (e *entry) hold(now time.Time, free func() int64) (a status.Activity, until time.Time) {
+	j := e.job()
+	switch {
+	case e.rec.Paused && e.manual == nil:
+		return status.Paused, time.Time{}
+	case e.manual != nil && e.manual.o.Accept: // asks for nothing
+		return "", time.Time{}
+	case !e.clock.Open(now):
+		return status.Window, e.clock.Opens(now)
+	case j.Limits.MinFree > 0 && free() < e.room(int64(j.Limits.MinFree)):
+		return status.NoRoom, time.Time{}
+	}
+	return "", time.Time{}
+}
+
+// room is how much must be free for a job to start: somewhat more than at which it stopped, so that it does not stop again at once.
+func (e *entry) room(least int64) int64 {
+	if e.rec.Last != nil && e.rec.Last.Cause == status.DiskFull {
+		return least + least/10
+	}
+	return least
+}
+
+// status says what is known of the job.
+func (e *entry) status(now time.Time) status.Job {
+	s := status.Job{Name: e.name, Last: e.rec.Last, Failures: e.rec.Failures, Version: e.rec.Version, Files: e.rec.Files, Bytes: e.rec.Bytes, Activity: status.Idle,
+		Complete: known(e.rec.Complete), Verified: known(e.rec.Verified), Published: known(e.rec.Published)}
+	if e.cfg != nil {
+		s.File, s.Problems, s.Refused = e.cfg.Path, e.cfg.Refused, len(e.cfg.Refused) > 0
+	}
+	if j := e.job(); j != nil {
+		s.Schedule, s.Timezone, s.StaleAfter = j.Schedule, j.Timezone, int64(j.Notify.StaleAfter/time.Second)
+	}
+	if l := e.rec.Last; l != nil {
+		s.LastRun, s.Verdict, s.Reasons = known(l.Ended), l.Verdict, l.Reasons
+		if l.Error != "" {
+			s.Reasons = append(append([]string{}, l.Reasons...), l.Error)
+		}
+	}
+	switch {
+	case e.run != nil:
+		s.Activity, s.Started, s.Progress = status.Running, known(e.run.started), e.run.progress.Load()
+		if e.run.cause != status.ByItself {
+			s.Activity = status.Ending
+		}
+	case e.activity != "":
+		s.Activity = e.activity
+	}
+	if e.run == nil && !e.due.IsZero() {
+		next := e.due
+		if e.held.After(next) {
+			next = e.held
+		}
+		s.Next, s.Why = &next, e.why
+	}
+	if e.run != nil {
+		if at := e.scheduled(); !at.IsZero() {
+			s.Next, s.Why = &at, whySchedule
+		}
+	}
+	s.Judge(now)
+	return s
+}
+
+func known(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}

@@ -1,0 +1,107 @@
+package scheduler
+
+import (
+	"time"
+
+	"mirrord/job"
+	"mirrord/status"
+)
+
+// Record is what outlives the process about one job. It is plain data, kept as JSON.
+type Record struct {
+	Schedule string    `json:"schedule,omitempty"` // that Served belongs to
+	Timezone string    `json:"timezone,omitempty"`
+	Served   time.Time `json:"served,omitzero"` // the schedule has been served up to here
+
+	Running time.Time `json:"running,omitzero"` // start of the run under way; still there after kill -9
+	Began   time.Time `json:"began,omitzero"`   // start of the first of the runs that together are to be one complete run
+	Resume  bool      `json:"resume,omitempty"` // a run was interrupted and is to go on
+	Paused  bool      `json:"paused,omitempty"`
+	Retry   time.Time `json:"retry,omitzero"` // after a run that did not end well
+	At      time.Time `json:"at,omitzero"`    // next run of a continuous job
+	Rate    Rate      `json:"rate,omitzero"`
+
+	Last      *status.Run `json:"last,omitempty"`
+	Complete  time.Time   `json:"complete,omitzero"` // end of the last complete run
+	Verified  time.Time   `json:"verified,omitzero"` // see status.Job
+	Failures  int         `json:"failures,omitempty"`
+	Version   int         `json:"version,omitempty"`
+	Published time.Time   `json:"published,omitzero"`
+	Files     int         `json:"files,omitempty"`
+	Bytes     int64       `json:"bytes,omitempty"`
+	Told      status.Told `json:"told,omitzero"`
+
+	Text string `json:"text,omitempty"` // the job file in force: the last good one
+}
+
+// Store keeps records. Saving is atomic: all of one call or nothing. It is called by one goroutine at a time.
+type Store interface {
+	LoadRecords() (map[string]Record, error)
+	SaveRecords(map[string]*Record) error // nil removes
+}
+
+// retryAfter is the pause after the n-th run in a row that did not end well: from a quarter of an hour to half a day.
+func retryAfter(n int) time.Duration {
+	d := 15 * time.Minute
+	for ; n > 1 && d < 12*time.Hour; n-- {
+		d *= 2
+	}
+	return min(d, 12*time.Hour)
+}
+
+// lockedAfter is the pause when another process works on the site.
+const lockedAfter = time.Minute
+
+// ended takes in how a run ended, and decides what comes next.
+func (r *Record) ended(j *job.Job, c Clock, run status.Run) {
+	began := r.Began
+	r.Running, r.Resume, r.Retry = time.Time{}, false, time.Time{}
+	if run.Cause == status.Busy { // it has not run at all
+		r.Retry = run.Ended.Add(lockedAfter)
+		return
+	}
+	var before time.Time // end of the complete run before
+	before, r.Last = r.Complete, &run
+	if run.Version > 0 {
+		r.Version, r.Files, r.Bytes = run.Version, run.Files, run.Bytes
+		if run.Published {
+			r.Published = run.Ended
+		}
+	}
+	switch {
+	case run.Complete():
+		r.Failures, r.Began, r.Complete = 0, time.Time{}, run.Ended
+		r.Verified = run.Verified
+		if r.Verified.IsZero() {
+			r.Verified = run.Started
+		}
+		if !began.IsZero() && began.Before(r.Verified) {
+			r.Verified = began
+		}
+		if !before.IsZero() {
+			r.Rate = r.Rate.Observe(run.Added+run.Changed+run.Removed, run.Ended.Sub(before))
+		}
+	case run.Cause == status.Cancelled:
+	case run.Cause != status.ByItself && run.Cause != status.DiskFull:
+		r.Resume = true
+	default:
+		r.Failures++
+		r.Resume = run.Cause == status.DiskFull
+		if run.Verdict != status.VerdictSuspicious && !r.Resume && !c.Manual() {
+			r.Retry = run.Ended.Add(retryAfter(r.Failures))
+		}
+	}
+	if c.Continuous() {
+		r.At = run.Ended.Add(r.Rate.Interval(r.Files, j.MinInterval, j.MaxInterval))
+	}
+}
+
+// killed takes in that the process ended without a word while a run was under way.
+func (r *Record) killed(now time.Time) {
+	if r.Running.IsZero() {
+		return
+	}
+	run := status.Run{Started: r.Running, Ended: now, Verdict: status.VerdictPartial, Cause: status.Killed, Reasons: []string{"the daemon was killed; the run goes on"},
+		Version: r.Version, Files: r.Files, Bytes: r.Bytes}
+	r.Last, r.Resume, r.Running = &run, true, time.Time{}
+}

@@ -1,0 +1,207 @@
+package scheduler
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"mirrord/job"
+	"mirrord/status"
+)
+
+// Errors of requests.
+var (
+	ErrNoJob   = errors.New("no such job")
+	ErrRunning = errors.New("a run is under way")
+	ErrNothing = errors.New("there is nothing to do")
+)
+
+// RunNowOptions are the choices of a run by hand.
+type RunNowOptions struct {
+	Accept bool     // publish what a suspicious run held back
+	Job    *job.Job // run this instead of the job in force; of the same name
+}
+
+// Ticket is somebody's interest in one run.
+type Ticket struct {
+	o     RunNowOptions
+	asked time.Time
+	done  chan struct{}
+	run   status.Run
+	err   error
+}
+
+// Done is closed when the run has ended, or will not come.
+func (t *Ticket) Done() <-chan struct{} { return t.done }
+
+// Result returns how the run ended; the error says why there was none. Only after Done.
+func (t *Ticket) Result() (status.Run, error) { return t.run, t.err }
+
+func (t *Ticket) finish(run status.Run, err error) {
+	t.run, t.err = run, err
+	close(t.done)
+}
+
+// refuse lets those who wait for a run that will not come know.
+func (e *entry) refuse(err error) {
+	if e.manual != nil {
+		e.manual.finish(status.Run{}, err)
+		e.manual = nil
+	}
+}
+
+func (s *Scheduler) find(name string) (*entry, error) {
+	e := s.jobs[name]
+	if e == nil || e.cfg == nil {
+		return nil, fmt.Errorf("job %s: %w", name, ErrNoJob)
+	}
+	return e, nil
+}
+
+// RunNow asks for a run of a job as soon as there is a turn for it. When one is under way, or was asked for already, the ticket is for that; attached is then true.
+func (s *Scheduler) RunNow(name string, o RunNowOptions) (t *Ticket, attached bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, err := s.find(name)
+	switch {
+	case err != nil:
+		return nil, false, err
+	case s.ending:
+		return nil, false, fmt.Errorf("run %s: the daemon is ending", name)
+	case e.job() == nil:
+		return nil, false, fmt.Errorf("run %s: its file is refused: %s", name, strings.Join(e.cfg.Refused, "; "))
+	}
+	t = &Ticket{o: o, asked: s.o.Now(), done: make(chan struct{})}
+	plain := o == RunNowOptions{}
+	switch {
+	case e.run != nil && plain:
+		e.run.tickets = append(e.run.tickets, t)
+		return t, true, nil
+	case e.manual != nil && plain:
+		return e.manual, true, nil
+	case e.run != nil || e.manual != nil:
+		return nil, false, fmt.Errorf("run %s: %w", name, ErrRunning)
+	}
+	e.manual = t
+	s.kick()
+	return t, false, nil
+}
+
+// Cancel ends the run of a job as partial, or takes back one that waits. The job's schedule goes on.
+func (s *Scheduler) Cancel(name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, err := s.find(name)
+	if err != nil {
+		return err
+	}
+	switch {
+	case e.run != nil:
+		s.end(e, status.Cancelled)
+		if e.run.cause != status.Cancelled {
+			e.run.cause = status.Cancelled // it was ending already, to go on later
+		}
+	case e.manual != nil || e.rec.Resume || !e.rec.Retry.IsZero():
+		e.refuse(fmt.Errorf("run %s: cancelled", name))
+		e.rec.Resume, e.rec.Retry, e.dirty = false, time.Time{}, true
+	case !e.due.IsZero() && !e.due.After(s.o.Now()):
+		e.serve(s.o.Now())
+	default:
+		return fmt.Errorf("cancel %s: %w: no run is under way or waits", name, ErrNothing)
+	}
+	s.save()
+	s.kick()
+	return nil
+}
+
+// Pause ends the run of a job and lets it start none until Resume; that outlives the process. A run by hand is still possible.
+func (s *Scheduler) Pause(name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, err := s.find(name)
+	if err != nil {
+		return err
+	}
+	if e.rec.Paused {
+		return fmt.Errorf("pause %s: %w: it is paused", name, ErrNothing)
+	}
+	e.rec.Paused, e.dirty = true, true
+	if e.run != nil {
+		s.end(e, status.PausedRun)
+	}
+	s.save()
+	s.kick()
+	return nil
+}
+
+// Resume takes Pause back: an interrupted run goes on, and one that was missed is made up.
+func (s *Scheduler) Resume(name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, err := s.find(name)
+	if err != nil {
+		return err
+	}
+	if !e.rec.Paused {
+		return fmt.Errorf("resume %s: %w: it is not paused", name, ErrNothing)
+	}
+	e.rec.Paused, e.dirty = false, true
+	s.save()
+	s.kick()
+	return nil
+}
+
+// Job returns what is known of one job.
+func (s *Scheduler) Job(name string) (status.Job, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, err := s.find(name)
+	if err != nil {
+		return status.Job{}, err
+	}
+	now := s.o.Now()
+	s.fresh(e, now)
+	return e.status(now), nil
+}
+
+// fresh brings the plan of a job up to date for a look at it.
+func (s *Scheduler) fresh(e *entry, now time.Time) {
+	if e.run == nil && s.ready {
+		e.plan(now)
+	}
+}
+
+// Wanted returns the job in force under a name.
+func (s *Scheduler) Wanted(name string) (*job.Job, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, err := s.find(name)
+	if err != nil {
+		return nil, err
+	}
+	if e.job() == nil {
+		return nil, fmt.Errorf("job %s: its file is refused: %s", name, strings.Join(e.cfg.Refused, "; "))
+	}
+	return e.job(), nil
+}
+
+// Status returns what is known of all jobs, by name, and of the scheduler; the fields of the daemon that the scheduler does not know are left empty.
+func (s *Scheduler) Status() status.All {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.o.Now()
+	all := status.All{Jobs: make([]status.Job, 0, len(s.jobs)), Daemon: status.Daemon{Running: s.running, MaxRuns: s.o.MaxRuns, Ready: s.ready, Ending: s.ending, Reloaded: known(s.reloaded), Problem: s.problem, Runs: s.counts}}
+	for _, e := range s.jobs {
+		s.fresh(e, now)
+		all.Jobs = append(all.Jobs, e.status(now))
+	}
+	slices.SortFunc(all.Jobs, func(a, b status.Job) int { return strings.Compare(a.Name, b.Name) })
+	if s.o.Free != nil {
+		if n, err := s.o.Free(); err == nil {
+			all.Daemon.Free = n
+		}
+	}
+	return all
+}

@@ -1,0 +1,110 @@
+package status
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Judge sets Health, Staleness, Stale and Fix from the other fields.
+func (j *Job) Judge(now time.Time) {
+	j.Staleness, j.Stale = 0, false
+	if j.Verified != nil {
+		j.Staleness = max(0, int64(now.Sub(*j.Verified)/time.Second))
+	}
+	if j.StaleAfter > 0 {
+		switch {
+		case j.Verified != nil:
+			j.Stale = j.Staleness > j.StaleAfter
+		case j.Last != nil: // it ran, and nothing has ever been complete
+			j.Stale = now.Sub(j.Last.Started) > time.Duration(j.StaleAfter)*time.Second || j.Failures > 1
+		}
+	}
+	j.Health = New
+	worsen := func(h Health) {
+		if h.Worse(j.Health) {
+			j.Health = h
+		}
+	}
+	if j.Last != nil {
+		switch j.Last.Verdict {
+		case VerdictComplete:
+			j.Health = OK
+		case VerdictSuspicious:
+			worsen(Suspicious)
+		case VerdictPartial:
+			worsen(Partial)
+		default:
+			worsen(Failed)
+		}
+	} else if j.Version > 0 {
+		j.Health = OK // made by get or import
+	}
+	if j.Refused {
+		worsen(Invalid)
+	}
+	if j.Stale {
+		worsen(Stale)
+	}
+	j.Fix = j.fix()
+}
+
+// Worse reports whether h is worse than other.
+func (h Health) Worse(other Health) bool {
+	all := Healths()
+	return slices.Index(all, h) > slices.Index(all, other)
+}
+
+// fix is the command that would mend the job, "" when nothing is to be mended.
+func (j *Job) fix() string {
+	switch {
+	case j.Health == Suspicious:
+		return "mirrord diff " + j.Name + "; if the site really is so: mirrord accept " + j.Name
+	case j.Activity == NoRoom || j.Last != nil && j.Last.Cause == DiskFull && j.Health != OK:
+		return "free some space (mirrord gc), the run then goes on by itself"
+	case j.Health == Invalid, j.Refused && j.Health == OK:
+		return "mirrord check"
+	case j.Activity == Paused:
+		return "mirrord resume " + j.Name
+	case j.Health == Failed, j.Health == Partial, j.Health == Stale:
+		return "mirrord status " + j.Name + "; then: mirrord run-now " + j.Name
+	}
+	return ""
+}
+
+// Say describes health and activity in a few words: "failed 3 times, running".
+func (j *Job) Say() string {
+	var b strings.Builder
+	b.WriteString(string(j.Health))
+	if j.Failures > 1 && (j.Health == Failed || j.Health == Partial || j.Health == Stale) {
+		fmt.Fprintf(&b, " %d times", j.Failures)
+	}
+	switch j.Activity {
+	case Idle, "":
+	case Window:
+		b.WriteString(", waits for its window")
+	case NoRoom:
+		b.WriteString(", waits for room on the disk")
+	case Waiting:
+		b.WriteString(", waits for its turn")
+	default:
+		b.WriteString(", " + string(j.Activity))
+	}
+	return b.String()
+}
+
+// Age writes a duration as people say it: "45s", "12m", "5h", "3d".
+func Age(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "0s"
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%ds", d/time.Second)
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%dm", d/time.Minute)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", d/time.Hour)
+	}
+	return fmt.Sprintf("%dd", d/(24*time.Hour))
+}

@@ -1,0 +1,157 @@
+package status
+
+import (
+	"bufio"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// WriteMetrics writes all as metrics in the text format of Prometheus, version 0.0.4. Jobs are labels; hosts and URLs never are, so that the number of
+// series is bounded by that of the jobs.
+func WriteMetrics(w io.Writer, all All) error {
+	b := bufio.NewWriter(w)
+	d := all.Daemon
+	m := metrics{b: b}
+	m.gauge("mirrord_build_info", "The version of the daemon; the value is always 1.")
+	m.sample(1, "version", d.Version)
+	m.gauge("mirrord_start_time_seconds", "When the daemon was started, in Unix time.")
+	m.sample(unix(&d.Started))
+	m.gauge("mirrord_ready", "Whether the daemon has read its jobs and is not ending.")
+	m.sample(flag(d.Ready && !d.Ending))
+	m.gauge("mirrord_runs_running", "Runs under way.")
+	m.sample(float64(d.Running))
+	m.gauge("mirrord_runs_max", "How many runs there may be at a time.")
+	m.sample(float64(d.MaxRuns))
+	m.counter("mirrord_runs_total", "Runs that ended since the start, by verdict.")
+	m.sample(float64(d.Runs.Complete), "verdict", VerdictComplete)
+	m.sample(float64(d.Runs.Partial), "verdict", VerdictPartial)
+	m.sample(float64(d.Runs.Suspicious), "verdict", VerdictSuspicious)
+	m.sample(float64(d.Runs.Failed), "verdict", VerdictError)
+	m.counter("mirrord_runs_skipped_total", "Times that a job was due while it was still running.")
+	m.sample(float64(d.Runs.Skipped))
+	m.counter("mirrord_messages_untold_total", "Messages that could not be delivered, or were held back because there were too many.")
+	m.sample(float64(d.Untold))
+	m.gauge("mirrord_disk_free_bytes", "Room left on the disk of the state directory.")
+	m.sample(float64(d.Free))
+	m.gauge("mirrord_config_ok", "Whether the jobs directory could be read and no file in it is refused.")
+	refused := d.Problem != ""
+	counts := map[Health]int{}
+	for i := range all.Jobs {
+		counts[all.Jobs[i].Health]++
+		refused = refused || all.Jobs[i].Refused
+	}
+	m.sample(flag(!refused))
+	m.gauge("mirrord_config_read_time_seconds", "When the jobs directory was last read, in Unix time.")
+	m.sample(unix(d.Reloaded))
+	m.gauge("mirrord_jobs", "Jobs by state.")
+	for _, h := range Healths() {
+		m.sample(float64(counts[h]), "state", string(h))
+	}
+	for _, f := range jobMetrics() {
+		m.gauge(f.name, f.help)
+		for i := range all.Jobs {
+			if v, ok := f.value(&all.Jobs[i]); ok {
+				m.sample(v, "job", all.Jobs[i].Name)
+			}
+		}
+	}
+	m.gauge("mirrord_job_last_run_spared_requests", "Requests that the last run did not have to make, by what spared them.")
+	for i := range all.Jobs {
+		if r := all.Jobs[i].Last; r != nil {
+			for _, by := range slices.Sorted(maps.Keys(r.Spared)) {
+				m.sample(float64(r.Spared[by]), "job", all.Jobs[i].Name, "by", by)
+			}
+		}
+	}
+	return b.Flush()
+}
+
+type jobMetric struct {
+	name, help string
+	value      func(*Job) (float64, bool)
+}
+
+func jobMetrics() []jobMetric {
+	always := func(f func(*Job) float64) func(*Job) (float64, bool) {
+		return func(j *Job) (float64, bool) { return f(j), true }
+	}
+	at := func(f func(*Job) *time.Time) func(*Job) (float64, bool) {
+		return func(j *Job) (float64, bool) { return unix(f(j)), f(j) != nil }
+	}
+	last := func(f func(*Run) float64) func(*Job) (float64, bool) {
+		return func(j *Job) (float64, bool) {
+			if j.Last == nil {
+				return 0, false
+			}
+			return f(j.Last), true
+		}
+	}
+	return []jobMetric{
+		{"mirrord_job_ok", "Whether the job is well: its last run was complete, its file is accepted and it is not stale.", always(func(j *Job) float64 { return flag(j.Health == OK) })},
+		{"mirrord_job_running", "Whether a run is under way.", always(func(j *Job) float64 { return flag(j.Activity == Running || j.Activity == Ending) })},
+		{"mirrord_job_paused", "Whether somebody paused the job.", always(func(j *Job) float64 { return flag(j.Activity == Paused) })},
+		{"mirrord_job_refused", "Whether the job's file is refused.", always(func(j *Job) float64 { return flag(j.Refused) })},
+		{"mirrord_job_suspicious", "Whether the last run waits for accept.", always(func(j *Job) float64 { return flag(j.Health == Suspicious) })},
+		{"mirrord_job_stale", "Whether the bound of staleness has passed.", always(func(j *Job) float64 { return flag(j.Stale) })},
+		{"mirrord_job_staleness_seconds", "Age of the oldest part of the mirror that was not verified since.", func(j *Job) (float64, bool) { return float64(j.Staleness), j.Verified != nil }},
+		{"mirrord_job_failures", "Runs since the last complete one that ended otherwise.", always(func(j *Job) float64 { return float64(j.Failures) })},
+		{"mirrord_job_next_run_time_seconds", "When the next run is due, in Unix time.", at(func(j *Job) *time.Time { return j.Next })},
+		{"mirrord_job_last_run_time_seconds", "When the last run ended, in Unix time.", at(func(j *Job) *time.Time { return j.LastRun })},
+		{"mirrord_job_last_complete_time_seconds", "When the last complete run ended, in Unix time.", at(func(j *Job) *time.Time { return j.Complete })},
+		{"mirrord_job_last_run_seconds", "How long the last run took.", last(func(r *Run) float64 { return r.Ended.Sub(r.Started).Seconds() })},
+		{"mirrord_job_last_run_requests", "Requests of the last run.", last(func(r *Run) float64 { return float64(r.Requests) })},
+		{"mirrord_job_last_run_received_bytes", "Bytes of bodies of the last run, as they came.", last(func(r *Run) float64 { return float64(r.Received) })},
+		{"mirrord_job_version", "Number of the published version.", always(func(j *Job) float64 { return float64(j.Version) })},
+		{"mirrord_job_files", "Files of the published version.", always(func(j *Job) float64 { return float64(j.Files) })},
+		{"mirrord_job_bytes", "Size of the published version.", always(func(j *Job) float64 { return float64(j.Bytes) })},
+	}
+}
+
+// metrics writes one family after another; samples belong to the last family.
+type metrics struct {
+	b    *bufio.Writer
+	name string
+}
+
+func (m *metrics) gauge(name, help string)   { m.family(name, help, "gauge") }
+func (m *metrics) counter(name, help string) { m.family(name, help, "counter") }
+
+func (m *metrics) family(name, help, kind string) {
+	m.name = name
+	m.b.WriteString("# HELP " + name + " " + help + "\n# TYPE " + name + " " + kind + "\n")
+}
+
+// sample writes a value with labels: name, value, name, value …
+func (m *metrics) sample(v float64, labels ...string) {
+	m.b.WriteString(m.name)
+	for i := 0; i < len(labels); i += 2 {
+		if i == 0 {
+			m.b.WriteByte('{')
+		} else {
+			m.b.WriteByte(',')
+		}
+		m.b.WriteString(labels[i] + `="` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(labels[i+1]) + `"`)
+	}
+	if len(labels) > 0 {
+		m.b.WriteByte('}')
+	}
+	m.b.WriteString(" " + strconv.FormatFloat(v, 'g', -1, 64) + "\n")
+}
+
+func flag(v bool) float64 {
+	if v {
+		return 1
+	}
+	return 0
+}
+
+func unix(t *time.Time) float64 {
+	if t == nil || t.IsZero() {
+		return 0
+	}
+	return float64(t.UnixMilli()) / 1000
+}

@@ -1,0 +1,181 @@
+// Package status is the truth about jobs: what is known of each, whether it is well, and when somebody has to be told.
+//
+// The scheduler fills a Job for every job it knows; the control socket carries it, the status page and the metrics show it, and the
+// notifier words it. They all judge by the same functions, so that no two of them can disagree, and nothing here asks a clock, a disk
+// or a network: the time is a parameter.
+//
+// A job has a Health and an Activity, which are apart: a job that failed and runs again has still failed until a run has ended complete.
+//
+// Staleness is the age of the oldest part of the mirror that no run has verified since: everything in the mirror was looked at, or vouched
+// for by evidence, at or after Job.Verified.
+package status
+
+import "time"
+
+// Health is what is to be thought of a job.
+type Health string
+
+// The healths, from good to bad: Worse compares them.
+const (
+	OK         Health = "ok"         // the last run was complete
+	New        Health = "new"        // it has not run yet
+	Invalid    Health = "invalid"    // its file is refused; the last good version of it goes on, when there is one
+	Partial    Health = "partial"    // the last run left something to ask
+	Stale      Health = "stale"      // not verified for longer than its bound
+	Suspicious Health = "suspicious" // the last run waits for accept
+	Failed     Health = "failed"     // the last run ended in an error
+)
+
+// Healths returns all healths, from good to bad.
+func Healths() []Health { return []Health{OK, New, Invalid, Partial, Stale, Suspicious, Failed} }
+
+// Activity is what a job is doing.
+type Activity string
+
+// The activities.
+const (
+	Idle    Activity = "idle"    // nothing until Job.Next
+	Waiting Activity = "waiting" // due; waits for its turn
+	Running Activity = "running"
+	Ending  Activity = "ending" // was told to stop, and will have soon
+	Paused  Activity = "paused" // by mirrord pause
+	Window  Activity = "window" // a run waits for the job's window to open
+	NoRoom  Activity = "noroom" // a run waits for room on the disk: limits.min_free
+)
+
+// Cause says who ended a run early.
+type Cause string
+
+// The causes. A run that ends for one of them is no failure: it goes on by itself, or whoever ended it knows.
+const (
+	ByItself   Cause = ""
+	Shutdown   Cause = "shutdown"  // the daemon was told to end; the run goes on when it starts again
+	Cancelled  Cause = "cancelled" // mirrord cancel
+	PausedRun  Cause = "paused"    // mirrord pause
+	OutOfHours Cause = "window"    // the window closed
+	DiskFull   Cause = "noroom"    // less than limits.min_free is left
+	Busy       Cause = "locked"    // another process works on the site
+	Killed     Cause = "killed"    // the process ended without a word: kill -9, power
+)
+
+// The verdicts of a run. The first three are those of package mirror.
+const (
+	VerdictComplete   = "complete"
+	VerdictPartial    = "partial"
+	VerdictSuspicious = "suspicious"
+	VerdictError      = "error" // it could not go on
+)
+
+// Run is how one run ended.
+type Run struct {
+	Started   time.Time `json:"started"`
+	Ended     time.Time `json:"ended"`
+	Verdict   string    `json:"verdict"`
+	Cause     Cause     `json:"cause,omitempty"`
+	Reasons   []string  `json:"reasons,omitempty"`
+	Error     string    `json:"error,omitempty"`
+	Published bool      `json:"published"` // a new version
+	Version   int       `json:"version,omitempty"`
+	Files     int       `json:"files,omitempty"` // of the published version
+	Bytes     int64     `json:"bytes,omitempty"`
+
+	Requests int64            `json:"requests"`
+	Received int64            `json:"received"`         // bytes of bodies, as they came
+	Spared   map[string]int64 `json:"spared,omitempty"` // requests, by what spared them
+	Added    int              `json:"added,omitempty"`
+	Changed  int              `json:"changed,omitempty"`
+	Removed  int              `json:"removed,omitempty"`
+
+	Verified time.Time `json:"verified,omitzero"` // see Job.Verified; zero: this run did not move it
+}
+
+// Complete reports whether the run was complete.
+func (r *Run) Complete() bool { return r != nil && r.Verdict == VerdictComplete }
+
+// Progress is where a run stands.
+type Progress struct {
+	Phase     string        `json:"phase"`   // retrieving, relocating or publishing
+	Elapsed   time.Duration `json:"elapsed"` // nanoseconds
+	Done      int64         `json:"done"`
+	Queued    int           `json:"queued"`
+	InFlight  int           `json:"inFlight"`
+	Failed    int64         `json:"failed"`
+	Bytes     int64         `json:"bytes"`
+	WaitHost  string        `json:"waitHost,omitempty"` // the host whose turn is waited for
+	WaitFor   time.Duration `json:"waitFor,omitempty"`  // nanoseconds
+	Relocated int64         `json:"relocated,omitempty"`
+	Total     int64         `json:"total,omitempty"`
+}
+
+// Retrieving is the phase in which requests are made.
+const Retrieving = "retrieving"
+
+// Job is what is known of one job. Times that are not known are nil.
+type Job struct {
+	Name     string   `json:"job"`
+	File     string   `json:"file,omitempty"`
+	Health   Health   `json:"state"`
+	Activity Activity `json:"activity"`
+
+	Schedule string     `json:"schedule,omitempty"`
+	Timezone string     `json:"timezone,omitempty"`
+	Next     *time.Time `json:"nextRun,omitempty"`
+	Why      string     `json:"nextWhy,omitempty"` // schedule, retry, resume, by hand
+	Started  *time.Time `json:"started,omitempty"` // of the run under way
+	Progress *Progress  `json:"progress,omitempty"`
+
+	Last     *Run       `json:"last,omitempty"`         // the last run that ended
+	LastRun  *time.Time `json:"lastRun,omitempty"`      // its end
+	Verdict  string     `json:"verdict,omitempty"`      // its verdict
+	Reasons  []string   `json:"reasons,omitempty"`      // and why
+	Complete *time.Time `json:"lastComplete,omitempty"` // end of the last complete run
+	Failures int        `json:"failures,omitempty"`     // runs since then that ended otherwise by themselves
+
+	Version   int        `json:"version,omitempty"`
+	Published *time.Time `json:"published,omitempty"` // when the current version was
+	Files     int        `json:"files,omitempty"`
+	Bytes     int64      `json:"bytes,omitempty"`
+
+	Verified   *time.Time `json:"verified,omitempty"`   // all of the mirror was verified at or after this
+	Staleness  int64      `json:"staleness,omitempty"`  // seconds since then
+	StaleAfter int64      `json:"staleAfter,omitempty"` // seconds; 0 no bound
+	Stale      bool       `json:"stale,omitempty"`      // the bound has passed
+
+	Problems []string `json:"problems,omitempty"` // with the job's file or its mirror
+	Refused  bool     `json:"refused,omitempty"`  // the file is refused: see Problems
+	Fix      string   `json:"fix,omitempty"`      // the command that would mend it
+}
+
+// Daemon is what is known of a daemon.
+type Daemon struct {
+	PID      int        `json:"pid"`
+	Version  string     `json:"version"`
+	Started  time.Time  `json:"started"`
+	State    string     `json:"state"` // directory
+	Jobs     string     `json:"jobs"`  // directory
+	Running  int        `json:"running"`
+	MaxRuns  int        `json:"maxRuns"`
+	Ready    bool       `json:"ready"`
+	Ending   bool       `json:"ending,omitempty"`
+	Reloaded *time.Time `json:"reloaded,omitempty"` // when the jobs directory was last read
+	Problem  string     `json:"problem,omitempty"`  // with the jobs directory as a whole
+	Free     int64      `json:"free,omitempty"`     // bytes on the disk of the state directory
+	Runs     Counts     `json:"runs"`               // since the start
+	Untold   int64      `json:"untold"`             // messages that could not be delivered
+}
+
+// Counts are numbers of runs by how they ended.
+type Counts struct {
+	Started    int64 `json:"started"`
+	Complete   int64 `json:"complete"`
+	Partial    int64 `json:"partial"`
+	Suspicious int64 `json:"suspicious"`
+	Failed     int64 `json:"failed"`
+	Skipped    int64 `json:"skipped"` // due while the job was still running
+}
+
+// All is everything that a daemon says of itself.
+type All struct {
+	Daemon Daemon `json:"daemon"`
+	Jobs   []Job  `json:"jobs"` // by name
+}

@@ -1,0 +1,196 @@
+package status
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+func ago(d time.Duration) *time.Time {
+	t := noon.Add(-d)
+	return &t
+}
+
+// A job that failed, is suspicious or has not been verified for longer than its bound is shown as that, never as well.
+func TestJudge(t *testing.T) {
+	run := func(verdict string) *Run {
+		return &Run{Verdict: verdict, Started: *ago(2 * time.Hour), Ended: *ago(time.Hour)}
+	}
+	for _, tc := range []struct {
+		name string
+		job  Job
+		want Health
+		fix  string
+	}{
+		{"never ran", Job{}, New, ""},
+		{"imported", Job{Version: 1}, OK, ""},
+		{"complete", Job{Last: run(VerdictComplete), Verified: ago(2 * time.Hour)}, OK, ""},
+		{"complete and running", Job{Last: run(VerdictComplete), Activity: Running}, OK, ""},
+		{"failed and running", Job{Last: run(VerdictError), Activity: Running}, Failed, "mirrord status x"},
+		{"partial", Job{Last: run(VerdictPartial), Version: 3}, Partial, "mirrord run-now x"},
+		{"suspicious", Job{Last: run(VerdictSuspicious), Version: 3}, Suspicious, "mirrord accept x"},
+		{"stale though complete", Job{Last: run(VerdictComplete), Verified: ago(80 * time.Hour), StaleAfter: 3 * 24 * 3600}, Stale, "mirrord run-now x"},
+		{"partial and stale", Job{Last: run(VerdictPartial), Verified: ago(80 * time.Hour), StaleAfter: 3 * 24 * 3600}, Stale, ""},
+		{"failed and stale", Job{Last: run(VerdictError), Verified: ago(80 * time.Hour), StaleAfter: 3 * 24 * 3600}, Failed, ""},
+		{"within its bound", Job{Last: run(VerdictComplete), Verified: ago(70 * time.Hour), StaleAfter: 3 * 24 * 3600}, OK, ""},
+		{"never complete for too long", Job{Last: run(VerdictPartial), Failures: 5, StaleAfter: 60}, Stale, ""},
+		{"refused", Job{Last: run(VerdictComplete), Refused: true}, Invalid, "mirrord check"},
+		{"refused and suspicious", Job{Last: run(VerdictSuspicious), Refused: true}, Suspicious, ""},
+		{"refused and never ran", Job{Refused: true}, Invalid, "mirrord check"},
+		{"unknown verdict", Job{Last: run("splendid")}, Failed, ""},
+		{"paused", Job{Last: run(VerdictPartial), Activity: Paused}, Partial, "mirrord resume x"},
+		{"no room", Job{Last: run(VerdictPartial), Activity: NoRoom}, Partial, "free some space"},
+		{"a clock that went back", Job{Last: run(VerdictComplete), Verified: ago(-time.Hour), StaleAfter: 60}, OK, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			tc.job.Name = "x"
+			tc.job.Judge(noon)
+			if tc.job.Health != tc.want || tc.fix == "" && tc.want == OK && tc.job.Fix != "" || !strings.Contains(tc.job.Fix, tc.fix) {
+				t.Errorf("got %q (%s), want %q (%s)", tc.job.Health, tc.job.Fix, tc.want, tc.fix)
+			}
+			if tc.job.Staleness < 0 {
+				t.Error("negative staleness")
+			}
+		})
+	}
+}
+
+func TestTell(t *testing.T) {
+	job := func(h Health, c Cause) *Job {
+		v := map[Health]string{OK: VerdictComplete, Partial: VerdictPartial, Suspicious: VerdictSuspicious, Failed: VerdictError, Stale: VerdictPartial}[h]
+		return &Job{Name: "x", Health: h, Stale: h == Stale, Last: &Run{Verdict: v, Cause: c}}
+	}
+	told := func(k Kind, d time.Duration) Told { return Told{Kind: k, At: noon.Add(-d)} }
+	for _, tc := range []struct {
+		name string
+		told Told
+		job  *Job
+		want Kind
+	}{
+		{"well", Told{}, job(OK, ""), ""},
+		{"failed", Told{}, job(Failed, ""), TellFailed},
+		{"partial by itself", Told{}, job(Partial, ""), TellFailed},
+		{"partial by the window", Told{}, job(Partial, OutOfHours), ""},
+		{"partial by hand", Told{}, job(Partial, Cancelled), ""},
+		{"partial by shutdown", Told{}, job(Partial, Shutdown), ""},
+		{"disk full", Told{}, job(Partial, DiskFull), TellFailed},
+		{"suspicious", Told{}, job(Suspicious, ""), TellSuspicious},
+		{"stale", Told{}, job(Stale, ""), TellStale},
+		{"stale by the window", Told{}, job(Stale, OutOfHours), TellStale},
+		{"again within a day", told(TellFailed, 23*time.Hour), job(Failed, ""), ""},
+		{"again after a day", told(TellFailed, 25*time.Hour), job(Failed, ""), TellFailed},
+		{"something else within the hour", told(TellFailed, time.Minute), job(Stale, ""), ""},
+		{"something else later", told(TellFailed, 2*time.Hour), job(Stale, ""), TellStale},
+		{"suspicion does not wait", told(TellFailed, time.Minute), job(Suspicious, ""), TellSuspicious},
+		{"recovery", told(TellStale, time.Minute), job(OK, ""), TellRecovered},
+		{"recovery is told once", told(TellRecovered, time.Minute), job(OK, ""), ""},
+		{"a site that comes and goes", told(TellRecovered, time.Minute), job(Failed, ""), ""},
+		{"and goes for good", told(TellRecovered, 2*time.Hour), job(Failed, ""), TellFailed},
+		{"interrupted is no recovery", told(TellFailed, time.Minute), job(Partial, Shutdown), ""},
+		{"a clock that went back", told(TellFailed, -time.Hour), job(Failed, ""), TellFailed},
+		{"locked elsewhere", Told{}, job(Failed, Busy), ""},
+	} {
+		if got := tc.told.Tell(tc.job, noon); got != tc.want {
+			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
+		}
+	}
+}
+
+func TestMessage(t *testing.T) {
+	j := Job{Name: "samba", Last: &Run{Verdict: VerdictPartial, Ended: *ago(time.Hour), Reasons: []string{"the host\r\nBcc: all@example.org\ndoes not answer"}, Error: strings.Repeat("x", 2000)},
+		Failures: 3, Version: 7, Complete: ago(50 * time.Hour), Next: ago(-time.Hour), Problems: []string{"a\nb"}, Progress: &Progress{}}
+	j.Judge(noon)
+	m := NewMessage(TellFailed, "mirror.example", j, noon)
+	if m.Subject != "mirrord on mirror.example: samba did not end well, 3 times in a row" {
+		t.Errorf("%q", m.Subject)
+	}
+	for _, want := range []string{"samba: partial 3 times\n", "why: the host  Bcc: all@example.org does not answer\n", "last complete run: 2026-11-18T10:00:00Z\n", "published: version 7\n", "what to do: mirrord status samba; then: mirrord run-now samba\n", "problem: a b\n"} {
+		if !strings.Contains(m.Text, want) {
+			t.Errorf("no %q in\n%s", want, m.Text)
+		}
+	}
+	if len(m.Text) > 2000 || m.Job.Progress != nil {
+		t.Errorf("too much: %s", m.Text)
+	}
+	for _, k := range []Kind{TellSuspicious, TellStale, TellRecovered, TellTest} {
+		if m := NewMessage(k, "h", Job{Name: "x"}, noon); m.Subject == "" || strings.Contains(m.Subject, "\n") {
+			t.Errorf("%s: %q", k, m.Subject)
+		}
+	}
+	var back Message
+	b, err := json.Marshal(m)
+	if err == nil {
+		err = json.Unmarshal(b, &back)
+	}
+	if err != nil || back.Text != m.Text || back.Job.Last.Ended != j.Last.Ended {
+		t.Errorf("%v: %+v", err, back)
+	}
+}
+
+func TestSay(t *testing.T) {
+	for want, j := range map[string]Job{
+		"ok":                                  {Health: OK, Activity: Idle},
+		"failed 3 times, running":             {Health: Failed, Failures: 3, Activity: Running},
+		"partial, waits for its window":       {Health: Partial, Failures: 1, Activity: Window},
+		"ok, waits for its turn":              {Health: OK, Activity: Waiting},
+		"partial, waits for room on the disk": {Health: Partial, Activity: NoRoom},
+		"stale, paused":                       {Health: Stale, Activity: Paused},
+	} {
+		if got := j.Say(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	for d, want := range map[time.Duration]string{-time.Hour: "0s", 45 * time.Second: "45s", 12 * time.Minute: "12m", 5 * time.Hour: "5h", 80 * time.Hour: "3d"} {
+		if got := Age(d); got != want {
+			t.Errorf("%v: %q, want %q", d, got, want)
+		}
+	}
+}
+
+// The metrics keep to the text format of Prometheus: every sample belongs to a family that was declared before it, once, and samples differ.
+func TestMetrics(t *testing.T) {
+	bad := Job{Name: "a\"b\\c\nd", Last: &Run{Verdict: VerdictPartial, Started: *ago(2 * time.Hour), Ended: *ago(time.Hour), Requests: 12, Spared: map[string]int64{"sitemap": 5, "listing": 7}}, Next: ago(-time.Hour), Refused: true}
+	bad.Judge(noon)
+	good := Job{Name: "good", Last: &Run{Verdict: VerdictComplete, Started: *ago(2 * time.Hour), Ended: *ago(time.Hour)}, Verified: ago(2 * time.Hour), Version: 3, Files: 10}
+	good.Judge(noon)
+	var b bytes.Buffer
+	if err := WriteMetrics(&b, All{Daemon: Daemon{Version: "1", Started: noon, Ready: true, Free: 1e12, Runs: Counts{Complete: 5}}, Jobs: []Job{bad, good, {Name: "new"}}}); err != nil {
+		t.Fatal(err)
+	}
+	family, families, samples := "", map[string]bool{}, map[string]bool{}
+	for _, line := range strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n") {
+		var name, rest string
+		switch {
+		case strings.HasPrefix(line, "# HELP "):
+			fmt.Sscanf(line, "# HELP %s", &name)
+			if families[name] {
+				t.Errorf("%s is declared twice", name)
+			}
+			families[name], family = true, name
+		case strings.HasPrefix(line, "# TYPE "):
+			if fmt.Sscanf(line, "# TYPE %s %s", &name, &rest); name != family || rest != "gauge" && rest != "counter" || rest == "counter" != strings.HasSuffix(name, "_total") {
+				t.Errorf("%q", line)
+			}
+		default:
+			i := strings.LastIndexByte(line, ' ')
+			if samples[line[:i]] || !strings.HasPrefix(line, family) || line[len(family)] != ' ' && line[len(family)] != '{' {
+				t.Errorf("sample %q in family %s", line, family)
+			}
+			samples[line[:i]] = true
+		}
+	}
+	for _, want := range []string{`mirrord_job_last_run_requests{job="a\"b\\c\nd"} 12`, `mirrord_job_ok{job="good"} 1`, `mirrord_job_ok{job="new"} 0`, `mirrord_jobs{state="partial"} 1`, `mirrord_job_staleness_seconds{job="good"} 7200`,
+		`mirrord_job_last_run_spared_requests{job="a\"b\\c\nd",by="listing"} 7`, `mirrord_runs_total{verdict="complete"} 5`, `mirrord_config_ok 0`, `mirrord_disk_free_bytes 1e+12`} {
+		if !strings.Contains(b.String(), want+"\n") {
+			t.Errorf("no %s in\n%s", want, &b)
+		}
+	}
+	if strings.Contains(b.String(), `mirrord_job_last_run_requests{job="new"}`) {
+		t.Error("a job that never ran has a last run")
+	}
+}

@@ -1,0 +1,148 @@
+package status
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Kind is what a message is about.
+type Kind string
+
+// The kinds of messages.
+const (
+	TellFailed     Kind = "failed"     // a run ended in an error, or left something to ask
+	TellSuspicious Kind = "suspicious" // a run waits for accept
+	TellStale      Kind = "stale"      // the bound of staleness has passed
+	TellRecovered  Kind = "recovered"  // a run was complete again after one of these was told
+	TellTest       Kind = "test"       // mirrord notify-test
+)
+
+// Told is what somebody was last told about a job; it outlives the process.
+type Told struct {
+	Kind Kind      `json:"kind,omitempty"` // "" or recovered: nothing is open
+	At   time.Time `json:"at,omitzero"`
+}
+
+// Open reports whether a problem was told and no recovery.
+func (t Told) Open() bool { return t.Kind != "" && t.Kind != TellRecovered && t.Kind != TellTest }
+
+// Between two messages about the same problem, and between two of any kind that are no recovery.
+const (
+	RepeatAfter = 24 * time.Hour
+	QuietFor    = time.Hour
+)
+
+// Tell decides whether something is to be told about a job that was judged, "" when not. It is asked after each run and from time to time.
+//
+// A run that was ended by somebody, by the window or by a full disk that is seen to is told only when the mirror gets stale by it. One and the same problem
+// is told again after RepeatAfter, another one at once but no more than one an hour, so that a site that comes and goes does not fill mailboxes.
+// A full disk concerns all jobs alike; the job that stopped for it says so once.
+func (t Told) Tell(j *Job, now time.Time) Kind {
+	var kind Kind
+	switch {
+	case j.Health == Failed && j.Last.Cause != Busy:
+		kind = TellFailed
+	case j.Health == Suspicious:
+		kind = TellSuspicious
+	case j.Stale:
+		kind = TellStale
+	case j.Health == Partial && (j.Last.Cause == ByItself || j.Last.Cause == DiskFull):
+		kind = TellFailed
+	case j.Last.Complete() && t.Open():
+		return TellRecovered
+	}
+	since := now.Sub(t.At)
+	switch {
+	case kind == "":
+		return ""
+	case since < 0: // the clock went back: as if nothing had been told
+		return kind
+	case t.Kind == kind && since < RepeatAfter:
+		return ""
+	case t.Kind != "" && since < QuietFor && kind != TellSuspicious:
+		return ""
+	}
+	return kind
+}
+
+// Message is what is told. Its JSON form is a contract with whoever receives it.
+type Message struct {
+	Kind    Kind      `json:"kind"`
+	Host    string    `json:"host"` // name of the mirror's machine
+	Time    time.Time `json:"time"`
+	Subject string    `json:"subject"` // one line
+	Text    string    `json:"text"`    // a few lines, for people
+	Job     Job       `json:"job"`
+	Dropped int       `json:"dropped,omitempty"` // messages before this one that were held back, because there were too many
+}
+
+// NewMessage words what is told about a job.
+func NewMessage(kind Kind, host string, j Job, now time.Time) Message {
+	j.Progress = nil
+	m := Message{Kind: kind, Host: host, Time: now, Job: j}
+	var what string
+	switch kind {
+	case TellFailed:
+		what = "did not end well"
+		if j.Failures > 1 {
+			what = fmt.Sprintf("did not end well, %d times in a row", j.Failures)
+		}
+	case TellSuspicious:
+		what = "is suspicious and waits for you"
+	case TellStale:
+		what = "is stale"
+		if j.Staleness > 0 {
+			what += ": not verified for " + Age(time.Duration(j.Staleness)*time.Second)
+		}
+	case TellRecovered:
+		what = "is well again"
+	case TellTest:
+		what = "this is a test"
+	}
+	m.Subject = oneLine(fmt.Sprintf("mirrord on %s: %s %s", host, j.Name, what))
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s\n", j.Name, j.Say())
+	if j.Last != nil {
+		fmt.Fprintf(&b, "last run: %s, ended %s\n", j.Last.Verdict, j.Last.Ended.UTC().Format(time.RFC3339))
+		if j.Last.Error != "" {
+			fmt.Fprintf(&b, "error: %s\n", oneLine(j.Last.Error))
+		}
+		for _, r := range j.Last.Reasons {
+			fmt.Fprintf(&b, "why: %s\n", oneLine(r))
+		}
+	}
+	if j.Complete != nil {
+		fmt.Fprintf(&b, "last complete run: %s\n", j.Complete.UTC().Format(time.RFC3339))
+	} else if kind != TellTest {
+		b.WriteString("no run has been complete yet\n")
+	}
+	if j.Version > 0 {
+		fmt.Fprintf(&b, "published: version %d\n", j.Version)
+	}
+	for _, p := range j.Problems {
+		fmt.Fprintf(&b, "problem: %s\n", oneLine(p))
+	}
+	if j.Next != nil {
+		fmt.Fprintf(&b, "next run: %s\n", j.Next.UTC().Format(time.RFC3339))
+	}
+	if j.Fix != "" {
+		fmt.Fprintf(&b, "what to do: %s\n", j.Fix)
+	}
+	m.Text = b.String()
+	return m
+}
+
+// oneLine keeps what came from a site from adding lines of its own.
+func oneLine(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r == '\u2028' || r == '\u2029' {
+			return ' '
+		}
+		return r
+	}, s)
+	if r := []rune(s); len(r) > 500 {
+		s = string(r[:499]) + "…"
+	}
+	return strings.TrimSpace(s)
+}
