@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -128,4 +129,8 @@ func TestRunEmpty(t *testing.T) {
 	if _, err := Run(new(Builder).History(), Options{}); err == nil {
 		t.Error("a history without versions was replayed")
 	}
+}
+
+func sortRecords(r []Record) {
+	slices.SortFunc(r, func(a, b Record) int { return strings.Compare(a.Path, b.Path) })
 }

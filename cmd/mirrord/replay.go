@@ -1,0 +1,294 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"mirrord/job"
+	"mirrord/near"
+	"mirrord/policy"
+	"mirrord/replay"
+)
+
+// replayFlags are the settings of a replay as the command line has them.
+type replayFlags struct {
+	policy  string
+	price   float64
+	budget  float64
+	train   int
+	maxSkip int
+	near    near.Options
+	zero    string
+	expire  int
+	steps   bool
+	plot    string
+}
+
+// replayReport is what mirrord replay --json writes.
+type replayReport struct {
+	Policy   policy.Name      `json:"policy"`
+	Settings replaySettings   `json:"settings"`
+	Sites    []*replay.Result `json:"sites"`
+	Mean     replay.Total     `json:"mean"` // over the sites, each counted the same
+}
+
+// replaySettings are those that the policy goes by; the others are left out.
+type replaySettings struct {
+	Train   int        `json:"train"`
+	Price   *float64   `json:"price,omitempty"`
+	Budget  float64    `json:"budget,omitempty"`
+	MaxSkip int        `json:"max_skip,omitempty"`
+	Alpha   *float64   `json:"alpha,omitempty"`
+	Beta    *float64   `json:"beta,omitempty"`
+	Gamma   *float64   `json:"gamma,omitempty"`
+	MinConf *float64   `json:"min_conf,omitempty"`
+	Zero    *near.Zero `json:"zero,omitempty"`
+	Expire  int        `json:"expire,omitempty"`
+}
+
+func (a *app) replayCommand() *cobra.Command {
+	f := replayFlags{near: near.Third()}
+	c := &cobra.Command{
+		Use:   "replay FILE…|JOB",
+		Short: "Try a policy on the recorded history of a site",
+		Long: `Replay the recorded history of sites under a policy, and say what it would have asked and found. FILE is a site history (see below; gzip or
+plain); JOB is a mirror of the state directory, whose own runs are its history: what they did not observe is taken as unchanged. Nothing is asked of any site.
+
+The first --train versions are synced in full, each later one is a step, and the policy acts through two requests: a page costs 1; the listing of a
+directory costs 1, shows the names directly in it, and each page that is new costs 1 more. A full sync costs the site's files and directories.
+
+For each step and in total:
+  ASKED   requests; OF FULL is their share of what full syncs cost
+  BR      files of the site that were not asked / files of the site
+  OP, OR  files that mirror and site have alike / files of the mirror, of the site
+  CR      changes (files inserted, deleted, updated since the version before) that the mirror has after the step / changes; none if nothing changed
+  STALE   files on which mirror and site differ / files in either
+In total CR is the mean over the steps in which something changed, POOLED all changes together, the others the mean over the steps. With several files
+each counts the same in the mean.
+
+Policies: full asks for everything. near mines rules (NEAR: a directory seldom changes when those above it do) from the training and does not ask in the
+directories that they skip; --expire K asks there all the same in every K-th step. adaptive asks for what is worth more than --price, in changed pages
+for each request, or with --budget for the best SHARE of what is known; with both it ends at whichever comes first. docs/evolution.md explains them.
+
+--json writes {"policy", "settings": {"train", "price", …}, "sites": [{"site", "policy", "train", "steps": […], "total": {…}}], "mean": {…}}.
+A step has "version", "time", "files", "requests", "full", "changes", "found", "br", "op", "or", "cr", "stale"; total and mean have "requests", "full",
+"changes", "found" as sums, "req" (requests / full), "br", "op", "or", "cr" (macro), "cr_micro" (pooled) and "stale". What is undefined is null.
+
+--plot writes an SVG: the trade-off of adaptive at several prices, of near at its settings and of asking in turn; and, for one site, its directories by
+versions, shaded by degree of change, with what was not asked marked.
+
+The form of a history is UTF-8 lines of tab-separated fields: "#mirrord-site-history 1", "#site NAME"; then for each version "V number time commit files
+changes" and its records, sorted by path: "A path size blob", "M path size blob", "D path".`,
+		Example: `  mirrord replay kafka.history.tsv.gz
+  mirrord replay *.history.tsv.gz --price 0.01
+  mirrord replay kafka.history.tsv.gz --policy near --alpha 0.1 --zero strict --json
+  mirrord replay samba --train 5 --plot samba.svg`,
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.replay(cmd, &f, args)
+		},
+	}
+	c.ValidArgsFunction = func(cmd *cobra.Command, args []string, part string) ([]string, cobra.ShellCompDirective) {
+		names, _ := a.completeJob(cmd, nil, part)
+		return names, cobra.ShellCompDirectiveDefault
+	}
+	fl := c.Flags()
+	fl.StringVar(&f.policy, "policy", string(policy.Adaptive), "full, near or adaptive")
+	fl.Float64Var(&f.price, "price", policy.DefaultPrice, "adaptive: changed pages that a request must be expected to find; 0 asks for everything")
+	fl.Float64Var(&f.budget, "budget", 0, "adaptive: share of what is known that a step may ask, 0 to 1; without --price all of it is used")
+	fl.IntVar(&f.train, "train", replay.DefaultTrain, "full syncs before the first step")
+	fl.IntVar(&f.maxSkip, "max-skip", 0, "adaptive: nothing stays unasked for more steps in a row; 0: no bound")
+	fl.Float64Var(&f.near.MinDoC, "alpha", f.near.MinDoC, "near: a directory changed significantly from this degree of change on; 0 is any change")
+	fl.Float64Var(&f.near.MinFoC, "beta", f.near.MinFoC, "near: frequency that the antecedent must reach and the pair must not")
+	fl.Float64Var(&f.near.MinCoC, "gamma", f.near.MinCoC, "near: how negative the correlation must be")
+	fl.Float64Var(&f.near.MinConfidence, "min-conf", f.near.MinConfidence, "near: confidence of a rule")
+	fl.StringVar(&f.zero, "zero", f.near.Zero.String(), "near: an undefined correlation is no rule (strict), 0 (zero), or good when the directory never changed (never)")
+	fl.BoolVar(&f.near.Structural, "structural", false, "near: updates of files are no change")
+	fl.IntVar(&f.expire, "expire", 0, "near: skipped directories are asked in every K-th step; 0: never")
+	fl.BoolVar(&f.steps, "steps", false, "print the steps of every site (default: of a single one)")
+	fl.StringVar(&f.plot, "plot", "", "write a picture to this SVG file")
+	return c
+}
+
+// options turns the flags into what a replay takes.
+func (f *replayFlags) options(cmd *cobra.Command) (o replay.Options, s replaySettings, err error) {
+	set := cmd.Flags().Changed
+	o = replay.Options{Policy: policy.Name(f.policy), Train: f.train, Near: f.near, Expire: f.expire}
+	s.Train = f.train
+	if f.train < 1 {
+		return o, s, usagef("--train %d: at least one full sync comes first", f.train)
+	}
+	switch o.Policy {
+	case policy.Full:
+	case policy.Near:
+		if err := o.Near.Zero.UnmarshalText([]byte(f.zero)); err != nil {
+			return o, s, usagef("--zero: %v", err)
+		}
+		if err := o.Near.Validate(); err != nil {
+			return o, s, usagef("%w", err)
+		}
+		if f.expire < 0 {
+			return o, s, usagef("--expire %d: want a number of steps, or 0 for never", f.expire)
+		}
+		n := &o.Near
+		s.Alpha, s.Beta, s.Gamma, s.MinConf, s.Zero, s.Expire = &n.MinDoC, &n.MinFoC, &n.MinCoC, &n.MinConfidence, &n.Zero, f.expire
+	case policy.Adaptive:
+		if !(f.price >= 0 && f.price <= 1) {
+			return o, s, usagef("--price %v: want changed pages for a request, 0 to 1", f.price)
+		}
+		if set("budget") && !(f.budget > 0 && f.budget <= 1) {
+			return o, s, usagef("--budget %v: want a share above 0 and at most 1", f.budget)
+		}
+		if f.maxSkip < 0 {
+			return o, s, usagef("--max-skip %d: want a number of steps, or 0 for no bound", f.maxSkip)
+		}
+		o.Price, o.Budget, o.MaxSkip = f.price, f.budget, f.maxSkip
+		if f.price == 0 || set("budget") && !set("price") {
+			o.Price = -1
+		} else {
+			s.Price = &o.Price
+		}
+		s.Budget, s.MaxSkip = f.budget, f.maxSkip
+	default:
+		return o, s, usagef("--policy %q: want full, near or adaptive", f.policy)
+	}
+	for _, x := range []struct {
+		flag string
+		of   policy.Name
+	}{
+		{"price", policy.Adaptive}, {"budget", policy.Adaptive}, {"max-skip", policy.Adaptive}, {"alpha", policy.Near}, {"beta", policy.Near},
+		{"gamma", policy.Near}, {"min-conf", policy.Near}, {"zero", policy.Near}, {"structural", policy.Near}, {"expire", policy.Near},
+	} {
+		if set(x.flag) && x.of != o.Policy && f.plot == "" {
+			return o, s, usagef("--%s is for --policy %s", x.flag, x.of)
+		}
+	}
+	return o, s, nil
+}
+
+func (a *app) replay(cmd *cobra.Command, f *replayFlags, args []string) error {
+	o, settings, err := f.options(cmd)
+	if err != nil {
+		return err
+	}
+	report := replayReport{Policy: o.Policy, Settings: settings}
+	var hs []*replay.History
+	for _, arg := range args {
+		if err := cmd.Context().Err(); err != nil {
+			return err
+		}
+		h, err := a.history(arg)
+		if err != nil {
+			return err
+		}
+		r, err := replay.Run(h, o)
+		if err != nil {
+			return fmt.Errorf("%s: %w", arg, err)
+		}
+		report.Sites = append(report.Sites, r)
+		if f.plot != "" {
+			hs = append(hs, h)
+		}
+	}
+	if f.plot != "" {
+		if err := a.plot(cmd, f.plot, hs, o); err != nil {
+			return err
+		}
+	}
+	report.Mean = replay.Mean(report.Sites)
+	if a.json {
+		return a.printJSON(report)
+	}
+	return a.printReplay(&report, f.steps || len(args) == 1)
+}
+
+// plot writes the trade-off of the histories, and the picture of a single one.
+func (a *app) plot(cmd *cobra.Command, name string, hs []*replay.History, o replay.Options) (err error) {
+	curves, err := replay.TradeOff(hs, o, func(string) error { return cmd.Context().Err() })
+	if err != nil {
+		return err
+	}
+	title := fmt.Sprintf("%d sites: what is saved, and what it costs", len(hs))
+	var p *replay.Picture
+	if len(hs) == 1 {
+		h := hs[0]
+		first, last := h.Versions[0].Time, h.Versions[len(h.Versions)-1].Time
+		title = fmt.Sprintf("%s, %d versions, %s to %s", h.Site, len(h.Versions), first.Format("2006-01-02"), last.Format("2006-01-02"))
+		if p, err = replay.NewPicture(h, o); err != nil {
+			return err
+		}
+	}
+	file, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	return replay.Plot(file, title, curves, p)
+}
+
+// history reads a recorded history: a file's, or that of a job's own runs.
+func (a *app) history(arg string) (*replay.History, error) {
+	file, err := os.Open(arg)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && job.ValidName(strings.TrimSuffix(arg, jobSuffix)):
+		return a.ownHistory(strings.TrimSuffix(arg, jobSuffix))
+	case err != nil:
+		return nil, err
+	}
+	defer file.Close()
+	h, err := replay.Read(file)
+	if err != nil {
+		return nil, fmt.Errorf("history %s: %w", arg, err)
+	}
+	if h.Site == "" {
+		h.Site = arg
+	}
+	return h, nil
+}
+
+func (a *app) printReplay(report *replayReport, steps bool) error {
+	w := tabwriter.NewWriter(a.stdout, 0, 8, 2, ' ', tabwriter.AlignRight)
+	if steps {
+		for _, r := range report.Sites {
+			fmt.Fprintf(w, "%s: %s after %d full syncs\n", r.Site, r.Policy, r.Train)
+			fmt.Fprintln(w, "VERSION\tDATE\tFILES\tASKED\tOF FULL\tBR\tOP\tOR\tCHANGES\tFOUND\tCR\tSTALE\t")
+			for _, s := range r.Steps {
+				fmt.Fprintf(w, "%d\t%s\t%d\t%d\t%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\t\n", s.Version, s.Time.Format("2006-01-02"), s.Files, s.Requests,
+					percent(float64(s.Requests)/float64(max(1, s.Full))), measure(&s.BR), measure(s.OP), measure(s.OR), s.Changes, s.Found, measure(s.CR), percent(s.Stale))
+			}
+			if err := w.Flush(); err != nil {
+				return err
+			}
+			a.printf("\n")
+		}
+	}
+	fmt.Fprintln(w, "SITE\tSTEPS\tASKED\tOF FULL\tBR\tOP\tOR\tCHANGES\tFOUND\tCR\tPOOLED\tSTALE\t")
+	row := func(name, steps string, t *replay.Total) {
+		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\t\n", name, steps, t.Requests, percent(t.Req),
+			measure(&t.BR), measure(t.OP), measure(t.OR), t.Changes, t.Found, measure(t.CR), measure(t.CRMicro), percent(t.Stale))
+	}
+	for _, r := range report.Sites {
+		row(r.Site, fmt.Sprint(len(r.Steps)), &r.Total)
+	}
+	if len(report.Sites) > 1 {
+		row("mean", "", &report.Mean)
+	}
+	return w.Flush()
+}
+
+// measure writes a share to three places, - when it is undefined.
+func measure(v *float64) string {
+	if v == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.3f", *v)
+}
+
+func percent(v float64) string { return fmt.Sprintf("%.2f%%", 100*v) }
