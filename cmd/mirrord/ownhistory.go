@@ -22,7 +22,7 @@ func (a *app) ownHistory(name string) (h *replay.History, err error) {
 	}
 	st, err := a.mustState()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s is no file, and for a mirror: %w", name, err)
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
 	s, err := st.ReadSite(name)

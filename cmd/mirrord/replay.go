@@ -50,6 +50,8 @@ type replaySettings struct {
 	MinConf *float64   `json:"min_conf,omitempty"`
 	Zero    *near.Zero `json:"zero,omitempty"`
 	Expire  int        `json:"expire,omitempty"`
+
+	Structural bool `json:"structural,omitempty"`
 }
 
 func (a *app) replayCommand() *cobra.Command {
@@ -138,7 +140,8 @@ func (f *replayFlags) options(cmd *cobra.Command) (o replay.Options, s replaySet
 			return o, s, usagef("--expire %d: want a number of steps, or 0 for never", f.expire)
 		}
 		n := &o.Near
-		s.Alpha, s.Beta, s.Gamma, s.MinConf, s.Zero, s.Expire = &n.MinDoC, &n.MinFoC, &n.MinCoC, &n.MinConfidence, &n.Zero, f.expire
+		s.Alpha, s.Beta, s.Gamma, s.MinConf, s.Zero = &n.MinDoC, &n.MinFoC, &n.MinCoC, &n.MinConfidence, &n.Zero
+		s.Expire, s.Structural = f.expire, n.Structural
 	case policy.Adaptive:
 		if !(f.price >= 0 && f.price <= 1) {
 			return o, s, usagef("--price %v: want changed pages for a request, 0 to 1", f.price)
