@@ -4,6 +4,8 @@ import (
 	"maps"
 	"net/http"
 	"strings"
+
+	"golang.org/x/net/http/httpguts"
 )
 
 // A Part says what the beginning of a body is the beginning of, so that a later exchange, of another process too, can ask for the rest.
@@ -49,7 +51,7 @@ func (h *Head) continuedBy() string {
 
 // usable reports whether a request can be made of p, which may come from a file.
 func (p *Part) usable() bool {
-	return p != nil && p.Validator != "" && !strings.ContainsAny(p.Validator, "\r\n") && (p.Status == http.StatusOK || p.Status == http.StatusNonAuthoritativeInfo)
+	return p != nil && p.Validator != "" && httpguts.ValidHeaderFieldValue(p.Validator) && (p.Status == http.StatusOK || p.Status == http.StatusNonAuthoritativeInfo)
 }
 
 // isGzipFile reports whether the body is one of those whose label was not believed, see keep.

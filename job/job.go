@@ -245,7 +245,7 @@ func NameFor(u site.URL) string {
 			b[i] = '-'
 		}
 	}
-	s := strings.Trim(string(b), "-.")
+	s := strings.Trim(string(b), "-._")
 	for strings.Contains(s, "..") {
 		s = strings.ReplaceAll(s, "..", ".")
 	}

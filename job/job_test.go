@@ -161,7 +161,7 @@ func TestValidName(t *testing.T) {
 func TestNameFor(t *testing.T) {
 	for raw, want := range map[string]string{
 		"https://www.samba.org/": "www.samba.org", "http://127.0.0.1:8080/x": "127.0.0.1-8080", "http://[::1]:80/": "1", "http://[::]/": "site",
-		"https://" + strings.Repeat("a", 60) + ".example.org/": strings.Repeat("a", 60) + ".exa", "https://_x.example/": "x.example",
+		"https://" + strings.Repeat("a", 60) + ".example.org/": strings.Repeat("a", 60) + ".exa", "https://_x.example/": "x.example", "https://-_x.example/": "x.example",
 	} {
 		u, _, err := site.Parse(raw)
 		if err != nil {

@@ -30,7 +30,7 @@ func NewClient(j *job.Job, w World, log *slog.Logger) (*fetch.Client, error) {
 		UserAgent: j.Polite.UserAgent, ConnectTimeout: j.Polite.ConnectTimeout, HeaderTimeout: j.Polite.HeaderTimeout, IdleTimeout: j.Polite.IdleTimeout,
 		TotalTimeout: j.Polite.TotalTimeout, MinRate: orNone(int64(j.Polite.MinRate)), MaxBody: orNone(int64(j.Limits.MaxBody)), MaxRatio: float64(j.Limits.MaxRatio),
 		MaxConnsPerHost: int(j.Polite.Connections), DisableHTTP2: !j.Polite.HTTP2, AllowPrivate: j.Polite.AllowPrivate, InsecureTLS: j.TLS.Insecure, Cookies: j.Auth.Cookies,
-		Retries: int(orNone(j.Limits.Retries)), Proxy: j.Proxy, Header: map[string]string{}, AuthHeader: map[string]string{}, Log: log,
+		Retries: int(orNone(j.Limits.Retries)), Proxy: j.Proxy, AuthHeader: map[string]string{}, Log: log,
 	}
 	for _, u := range j.Seeds() {
 		o.AllowHosts = append(o.AllowHosts, u.Hostname())
@@ -54,11 +54,7 @@ func NewClient(j *job.Job, w World, log *slog.Logger) (*fetch.Client, error) {
 		o.BasicUser, o.BasicPassword = j.Auth.User, secret("auth.password", j.Auth.Password())
 	}
 	for name, s := range j.Auth.Headers {
-		if v := secret("auth.headers."+name, s); s.Env != "" || s.File != "" {
-			o.AuthHeader[name] = v
-		} else {
-			o.Header[name] = v
-		}
+		o.AuthHeader[name] = secret("auth.headers."+name, s)
 	}
 	if j.Auth.ProxyUser != "" && j.Proxy != "" {
 		if p, err := url.Parse(j.Proxy); err == nil {

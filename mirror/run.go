@@ -221,21 +221,15 @@ type Rules struct {
 
 // Compile compiles the rules of a job.
 func Compile(j *job.Job) (*Rules, error) {
-	kind, err := site.ParseScopeKind(j.Scope.Kind)
-	if err != nil {
-		return nil, fmt.Errorf("scope.kind: %w", err)
-	}
-	sc, err := site.Scope{Kind: kind, Prefixes: j.Scope.Prefixes, Include: j.Scope.Include, Exclude: j.Scope.Exclude}.Compile(j.Seeds())
+	sc, err := j.ScopeRule()
 	if err != nil {
 		return nil, fmt.Errorf("scope: %w", err)
 	}
-	progs, err := site.Programs{Suffixes: j.Programs.Suffixes, Dirs: j.Programs.Dirs, Globs: j.Programs.Globs}.Compile()
+	progs, err := j.ProgramRule()
 	if err != nil {
 		return nil, fmt.Errorf("programs: %w", err)
 	}
-	return &Rules{Scope: sc, Programs: progs, Traps: site.Traps{
-		MaxDepth: int(j.Limits.MaxPathDepth), MaxURLLen: int(j.Limits.MaxURLLength), MaxTemplate: int(j.Limits.MaxVariants), MaxDates: int(j.Limits.MaxDates),
-	}}, nil
+	return &Rules{Scope: sc, Programs: progs, Traps: j.Traps()}, nil
 }
 
 // Politeness is the job's rule for a host.
