@@ -151,6 +151,8 @@ func TestForward(t *testing.T) {
 		"stated too large":     {&http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody, ContentLength: 1001}, nil, 502},
 		"exactly the bound":    {answer(200, strings.Repeat("x", 1000)), nil, 200},
 		"error of the origin":  {answer(500, "oops"), nil, 500},
+		"no status":            {answer(99, ""), nil, 502},
+		"other protocol":       {answer(101, ""), nil, 502},
 	} {
 		next = func(*http.Request) (*http.Response, error) { return tc.answer, tc.err }
 		if res := ask(t, s, "GET", byHost+program); res.StatusCode != tc.status {

@@ -75,6 +75,9 @@ func (a *app) importFile(name, as string) error {
 // importedVersion is the version that an imported mirror goes on from: the archive's own.
 func importedVersion(m *phm.Meta) int { return max(m.Version, 1) }
 
+// maxVersion leaves more room for later versions than a mirror will ever need.
+const maxVersion = 1 << 31
+
 // importInto unpacks a PHM as the first version that is known of a site.
 func importInto(s *store.Site, name string) (*phm.Meta, error) {
 	tree, err := s.BuildTree()
@@ -85,6 +88,9 @@ func importInto(s *store.Site, name string) (*phm.Meta, error) {
 	m, err := unpack(name, treeSink{tree.Root})
 	if err != nil {
 		return nil, err
+	}
+	if m.Version > maxVersion {
+		return nil, fmt.Errorf("%s: version %d is no number of a version; at most %d", phm.MetaName, m.Version, maxVersion)
 	}
 	when := m.Retrieved
 	if when.IsZero() {
