@@ -39,14 +39,7 @@ func (a *app) ownHistory(name string) (h *replay.History, err error) {
 	}
 	// What was there before anything was observed: its first mention is not that it entered, or nothing ever was said of it.
 	if err := s.Observations(func(x *store.Observation) error {
-		for id := range x.Entered.All() {
-			o.mention(id, false)
-		}
-		for _, set := range []store.IDs{x.Changed, x.Left} {
-			for id := range set.All() {
-				o.mention(id, true)
-			}
-		}
+		o.mentions(x)
 		return nil
 	}); err != nil {
 		return nil, err
@@ -112,6 +105,18 @@ func (o *observed) file(id uint32) observedFile {
 		f = observedFile{name: o.free("@" + strconv.Itoa(int(id))), size: -1}
 	}
 	return f
+}
+
+// mentions takes in, before the pass over the runs, what a run says of URLs for the first time.
+func (o *observed) mentions(x *store.Observation) {
+	for id := range x.Entered.All() {
+		o.mention(id, false)
+	}
+	for _, set := range []store.IDs{x.Changed, x.Left} {
+		for id := range set.All() {
+			o.mention(id, true)
+		}
+	}
 }
 
 func (o *observed) mention(id uint32, old bool) {
