@@ -27,7 +27,9 @@ type replayFlags struct {
 	zero    string
 	expire  int
 	steps   bool
-	plot    string
+
+	experiments bool
+	plot        string
 }
 
 // replayReport is what mirrord replay --json writes.
@@ -36,6 +38,14 @@ type replayReport struct {
 	Settings replaySettings   `json:"settings"`
 	Sites    []*replay.Result `json:"sites"`
 	Mean     replay.Total     `json:"mean"` // over the sites, each counted the same
+
+	Experiments *experiments `json:"experiments,omitempty"`
+}
+
+// experiments are the tables of --experiments.
+type experiments struct {
+	VaryK     []replay.ExperimentRow `json:"vary_k"`
+	VaryTrain []replay.ExperimentRow `json:"vary_train"`
 }
 
 // replaySettings are those that the policy goes by; the others are left out.
@@ -82,6 +92,9 @@ for each request, or with --budget for the best SHARE of what is known; with bot
 A step has "version", "time", "files", "requests", "full", "changes", "found", "br", "op", "or", "cr", "stale"; total and mean have "requests", "full",
 "changes", "found" as sums, "req" (requests / full), "br", "op", "or", "cr" (macro), "cr_micro" (pooled) and "stale". What is undefined is null.
 
+--experiments adds the two experiments of the paper on NEAR, one maintenance each: (i) rules of 20 versions, the mirror maintained K versions later; (ii) rules
+of TRAIN versions, the next version. Means over the maintenances of a site in which anything had changed, then over the sites. JSON: "experiments": {"vary_k", "vary_train"}, each a list of {"train", "k", "setting", "sites", "br", "op", "or", "cr"}.
+
 --plot writes an SVG: the trade-off of adaptive at several prices, of near at its settings and of asking in turn; and, for one site, its directories by
 versions, shaded by degree of change, with what was not asked marked.
 
@@ -115,6 +128,7 @@ changes" and its records, sorted by path: "A path size blob", "M path size blob"
 	fl.BoolVar(&f.near.Structural, "structural", false, "near: updates of files are no change")
 	fl.IntVar(&f.expire, "expire", 0, "near: skipped directories are asked in every K-th step; 0: never")
 	fl.BoolVar(&f.steps, "steps", false, "print the steps of every site (default: of a single one)")
+	fl.BoolVar(&f.experiments, "experiments", false, "add the paper's experiments, with near at its settings")
 	fl.StringVar(&f.plot, "plot", "", "write a picture to this SVG file")
 	return c
 }
@@ -196,9 +210,19 @@ func (a *app) replay(cmd *cobra.Command, f *replayFlags, args []string) error {
 			return fmt.Errorf("%s: %w", arg, err)
 		}
 		report.Sites = append(report.Sites, r)
-		if f.plot != "" {
+		if f.plot != "" || f.experiments {
 			hs = append(hs, h)
 		}
+	}
+	if f.experiments {
+		x := &experiments{}
+		var err1, err2 error
+		x.VaryK, err1 = replay.ExperimentK(hs)
+		x.VaryTrain, err2 = replay.ExperimentTrain(hs)
+		if err := errors.Join(err1, err2); err != nil {
+			return err
+		}
+		report.Experiments = x
 	}
 	if f.plot != "" {
 		if err := a.plot(cmd, f.plot, hs, o); err != nil {
@@ -282,6 +306,18 @@ func (a *app) printReplay(report *replayReport, steps bool) error {
 	}
 	if len(report.Sites) > 1 {
 		row("mean", "", &report.Mean)
+	}
+	if x := report.Experiments; x != nil {
+		for _, t := range []struct {
+			title string
+			rows  []replay.ExperimentRow
+		}{{"(i) rules of 20 versions, K versions later", x.VaryK}, {"(ii) rules of TRAIN versions, the next version", x.VaryTrain}} {
+			fmt.Fprintf(w, "\n%s\n", t.title)
+			fmt.Fprintln(w, "TRAIN\tK\tSETTING\tBR\tOP\tOR\tCR\tSITES\t")
+			for _, r := range t.rows {
+				fmt.Fprintf(w, "%d\t%d\t%s\t%s\t%s\t%s\t%s\t%d\t\n", r.Train, r.K, r.Setting, measure(r.BR), measure(r.OP), measure(r.OR), measure(r.CR), r.Sites)
+			}
+		}
 	}
 	return w.Flush()
 }

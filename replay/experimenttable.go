@@ -1,0 +1,100 @@
+package replay
+
+import (
+	"iter"
+
+	"mirrord/near"
+)
+
+// ExperimentRow is what a setting came to in one of the paper's experiments: the mean over a site's maintenances in which anything had
+// changed, then over the sites. What is undefined is null.
+type ExperimentRow struct {
+	Train   int      `json:"train"`   // versions that the rules were learned from
+	K       int      `json:"k"`       // versions from the mirror to the one maintained to
+	Setting string   `json:"setting"` // nothing: the mirror stays as it is
+	Sites   int      `json:"sites"`
+	BR      *float64 `json:"br"`
+	OP      *float64 `json:"op"`
+	OR      *float64 `json:"or"`
+	CR      *float64 `json:"cr"`
+}
+
+// ExperimentK is the paper's experiment (i) over sites: 20 versions of training, the distance to the version maintained to varied.
+func ExperimentK(hs []*History) ([]ExperimentRow, error) {
+	return tabulate(hs, func(h *History) []iter.Seq2[Experiment, error] { return []iter.Seq2[Experiment, error]{VaryK(h)} })
+}
+
+// ExperimentTrain is the paper's experiment (ii) over sites: the number of training versions varied, the next version maintained to.
+func ExperimentTrain(hs []*History) ([]ExperimentRow, error) {
+	return tabulate(hs, func(h *History) (all []iter.Seq2[Experiment, error]) {
+		for _, train := range []int{5, 10, 15, 20, 30, 40, 60} {
+			all = append(all, VaryTrain(h, train))
+		}
+		return all
+	})
+}
+
+// rowKey is what the rows of a table differ in.
+type rowKey struct {
+	train, k int
+	setting  string
+}
+
+// maintained gathers measures.
+type maintained struct{ br, op, or, cr mean }
+
+func (m *maintained) add(x near.Maintenance) {
+	m.br.addIf(ratio(x.BR.K, x.BR.N))
+	m.op.addIf(ratio(x.OP.K, x.OP.N))
+	m.or.addIf(ratio(x.OR.K, x.OR.N))
+	m.cr.addIf(ratio(x.CR.K, x.CR.N))
+}
+
+func tabulate(hs []*History, experiments func(*History) []iter.Seq2[Experiment, error]) ([]ExperimentRow, error) {
+	rows := map[rowKey]*maintained{}
+	var order []rowKey
+	sites := map[rowKey]int{}
+	for _, h := range hs {
+		site := map[rowKey]*maintained{}
+		var keys []rowKey
+		take := func(k rowKey, m near.Maintenance) {
+			if site[k] == nil {
+				site[k] = &maintained{}
+				keys = append(keys, k)
+			}
+			site[k].add(m)
+		}
+		for _, all := range experiments(h) {
+			for x, err := range all {
+				if err != nil {
+					return nil, err
+				}
+				if x.Changes == 0 {
+					continue
+				}
+				for _, s := range Settings() {
+					take(rowKey{x.Train, x.K, s.Name}, x.By[s.Name])
+				}
+				take(rowKey{x.Train, x.K, string(Nothing)}, x.Nothing)
+			}
+		}
+		for _, k := range keys {
+			if rows[k] == nil {
+				rows[k] = &maintained{}
+				order = append(order, k)
+			}
+			m := site[k]
+			rows[k].br.addIf(m.br.defined())
+			rows[k].op.addIf(m.op.defined())
+			rows[k].or.addIf(m.or.defined())
+			rows[k].cr.addIf(m.cr.defined())
+			sites[k]++
+		}
+	}
+	out := make([]ExperimentRow, 0, len(order))
+	for _, k := range order {
+		m := rows[k]
+		out = append(out, ExperimentRow{k.train, k.k, k.setting, sites[k], m.br.defined(), m.op.defined(), m.or.defined(), m.cr.defined()})
+	}
+	return out, nil
+}
