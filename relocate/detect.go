@@ -33,6 +33,11 @@ func Detect(mime string, u site.URL, head []byte) Format {
 		return SVG
 	case "text/css":
 		return CSS
+	case "text/javascript", "application/javascript", "application/x-javascript", "text/x-javascript", "application/ecmascript", "text/ecmascript":
+		if looksHTML(head) {
+			return Unknown // an error page that says it is a script
+		}
+		return Script
 	case "application/rss+xml", "application/atom+xml", "application/rdf+xml":
 		if xmlRoot(head) == Unknown {
 			return Unknown
@@ -57,13 +62,15 @@ func Detect(mime string, u site.URL, head []byte) Format {
 }
 
 // byContent decides for a type that says nothing. text/plain is shown as text by browsers, so of it only what is used otherwise
-// counts: style sheets and manifests by their extension.
+// counts: style sheets, scripts and manifests by their extension.
 func byContent(essence, ext string, head []byte) Format {
 	switch ext {
 	case "css":
 		return CSS
 	case "webmanifest":
 		return Manifest
+	case "js", "mjs":
+		return Script
 	}
 	if essence == "text/plain" {
 		return Unknown

@@ -50,6 +50,10 @@ func TestDetect(t *testing.T) {
 		{"application/json", "/manifest.json", "{}", Manifest},
 		{"application/json", "/x.json", "{}", Unknown},
 		{"application/javascript", "/x.js", "<html>", Unknown},
+		{"text/javascript; charset=utf-8", "/x", "f()", Script},
+		{"text/plain", "/x.mjs", "f()", Script},
+		{"", "/x.js", "f()", Script},
+		{"application/javascript", "/x", "\x00asm", Unknown},
 		{"image/png", "/x.html", "<html>", Unknown},
 		{"font/woff2", "/x", "wOF2", Unknown},
 		{"garbage", "/x.html", "<html>", Unknown},
@@ -64,7 +68,7 @@ func FuzzDetect(f *testing.F) {
 	f.Add("text/xml", []byte("<?xml?><!DOCTYPE a [<!x>]><a>"))
 	f.Add("", []byte("\xff\xfe<\x00"))
 	f.Fuzz(func(t *testing.T, mime string, head []byte) {
-		if got := Detect(mime, mustURL(t, "http://zoo.test/x"), head); got > Manifest {
+		if got := Detect(mime, mustURL(t, "http://zoo.test/x"), head); got > Script {
 			t.Fatal(got)
 		}
 	})

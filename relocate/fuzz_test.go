@@ -21,7 +21,7 @@ func FuzzScan(f *testing.F) {
 	f.Fuzz(func(t *testing.T, format, header uint8, raw []byte) {
 		checkRelocation(t, raw, Input{
 			URL:           mustURL(t, "http://zoo.test/dir/page.html"),
-			Format:        Format(format%uint8(Manifest)) + 1,
+			Format:        Format(format%uint8(Script)) + 1,
 			HeaderCharset: headers[int(header)%len(headers)],
 		})
 	})

@@ -92,6 +92,7 @@ type htmlScan struct {
 	templates int     // open template elements: their <base> and <meta> are inert
 	first     int     // the document's first link
 	seen      attrSet // of the tag being read
+	inline    bool    // the script element being read holds a script
 
 	base    []byte
 	baseSet bool
@@ -158,7 +159,7 @@ func (h *htmlScan) startTag(p int) int {
 			break
 		}
 		id := attrNames.of(a.hash, s[a.k0:a.k1])
-		if id == noAttr || tag == noTag && !anywhere(id) || seen&(1<<id) != 0 && id != attrPaint && id != attrCrossorigin {
+		if id == noAttr || tag == noTag && !anywhere(id) || seen&(1<<id) != 0 && id != attrPaint && id != attrCrossorigin && id != attrEvent {
 			continue
 		}
 		seen |= 1 << id
@@ -172,8 +173,11 @@ func (h *htmlScan) startTag(p int) int {
 		return -1
 	}
 	p = a.end
+	h.seen = seen
+	if tag == tagScript {
+		h.inline = h.inlineScript(mark)
+	}
 	if len(sc.attrs) > mark {
-		h.seen = seen
 		m := sc.mark()
 		h.tag(tag, mark, start)
 		sc.release(m, true)
@@ -248,6 +252,8 @@ func (h *htmlScan) content(tag tagID, p int) int {
 		sc.css(sc.plainText(h.v.sub(p, end)), h.ctx|CtxCSS)
 	case tag == tagTitle && h.top && sc.d.Title == "":
 		sc.title(h.v.sub(p, end), false)
+	case tag == tagScript && h.inline && h.foreign == 0 && h.ctx&(CtxXML|CtxCDATA) == 0:
+		sc.script(sc.plainText(h.v.sub(p, end)), h.ctx|CtxJS, false)
 	}
 	sc.release(m, true)
 	return end

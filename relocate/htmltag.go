@@ -5,7 +5,7 @@ import "bytes"
 // anywhere reports whether an attribute matters on elements that are not known otherwise.
 func anywhere(id attrID) bool {
 	switch id {
-	case attrStyle, attrXlinkHref, attrDataSrc, attrDataSrcset, attrDataLazySrc, attrDataLazySrcset, attrDataOriginal, attrPaint, attrSrcdoc:
+	case attrStyle, attrEvent, attrXlinkHref, attrDataSrc, attrDataSrcset, attrDataLazySrc, attrDataLazySrcset, attrDataOriginal, attrPaint, attrSrcdoc:
 		return true
 	}
 	return false
@@ -146,6 +146,10 @@ func (t *tagLinks) attr(a *attr) {
 		sc := t.h.sc
 		v := sc.attrText(t.h.val(a), false)
 		sc.css(sc.plainText(v), t.h.attrCtx(a)|CtxCSS)
+	case attrEvent:
+		if sc := t.h.sc; t.h.ctx&(CtxXML|CtxCDATA) == 0 {
+			sc.script(sc.plainText(sc.attrText(t.h.val(a), false)), t.h.attrCtx(a)|CtxJS, false)
+		}
 	case attrPaint:
 		sc := t.h.sc
 		v := t.h.val(a)

@@ -14,9 +14,10 @@ const (
 	Feed                   // RSS, Atom, RDF site summary
 	Sitemap                // urlset or sitemapindex
 	Manifest               // web app manifest (JSON)
+	Script                 // a script of its own: its addresses are only found, never replaced
 )
 
-var formatNames = [...]string{"unknown", "html", "css", "svg", "feed", "sitemap", "manifest"}
+var formatNames = [...]string{"unknown", "html", "css", "svg", "feed", "sitemap", "manifest", "script"}
 
 func (f Format) String() string {
 	if int(f) < len(formatNames) {
@@ -35,10 +36,11 @@ const (
 	Requisite              // needed to show the document: images, scripts, style sheets, fonts, media, icons, manifests
 	Action                 // a program: form action, formaction, ping. Never mirrored, made absolute
 	Reference              // names a document: canonical, cite, longdesc, og:url. Relocated, not followed
-	Discovered             // names a document in a sitemap. Followed, never replaced
+	Discovered             // names a document in a sitemap or script. Followed, never replaced
+	InScript               // a string in an inline script that is plainly a file's address. Followed as a guess, replaced when its target is inside, else left
 )
 
-var kindNames = [...]string{"hyperlink", "frame", "requisite", "action", "reference", "discovered"}
+var kindNames = [...]string{"hyperlink", "frame", "requisite", "action", "reference", "discovered", "in script"}
 
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {
@@ -64,6 +66,7 @@ const (
 	CtxJSON        Context = 1 << 8  // a JSON string
 	CtxXML         Context = 1 << 9  // XML, not HTML
 	CtxCDATA       Context = 1 << 10 // inside a CDATA section
+	CtxJS          Context = 1 << 11 // a string of a script: a path begins with a dot, or an import would take it for a package's name
 )
 
 // deeper returns c with one more level of character references; the level saturates at 3.

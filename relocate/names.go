@@ -102,6 +102,8 @@ const (
 	attrLang
 	attrXmlLang
 	attrXmlBase
+	attrLanguage
+	attrEvent // an event handler, whose value is a script
 	attrPaint // an SVG presentation attribute that may hold url()
 	attrCount
 )
@@ -226,6 +228,16 @@ var attrNames = newNames([]nameID[attrID]{
 	{"lang", attrLang},
 	{"xml:lang", attrXmlLang},
 	{"xml:base", attrXmlBase},
+	{"language", attrLanguage},
+	{"onclick", attrEvent},
+	{"onload", attrEvent},
+	{"onmouseover", attrEvent},
+	{"onmouseout", attrEvent},
+	{"onmousedown", attrEvent},
+	{"onmouseup", attrEvent},
+	{"onfocus", attrEvent},
+	{"onchange", attrEvent},
+	{"onerror", attrEvent},
 	{"fill", attrPaint},
 	{"stroke", attrPaint},
 	{"filter", attrPaint},

@@ -98,6 +98,8 @@ func (sc *scanner) run(raw []byte) {
 		sc.xml(v)
 	case Manifest:
 		sc.manifest(v)
+	case Script:
+		sc.script(sc.plainText(v), CtxJS, true)
 	}
 }
 
@@ -140,7 +142,7 @@ func (sc *scanner) finish(raw []byte) {
 // charsetEdit declares the encoding in the document when only the HTTP header named it: the copy is read without that header.
 func (sc *scanner) charsetEdit(raw []byte) {
 	d := sc.d
-	if d.CharsetFrom != FromHeader {
+	if d.CharsetFrom != FromHeader || d.Format == Script {
 		return
 	}
 	if sc.cs.name == "utf-16le" || sc.cs.name == "utf-16be" {

@@ -1,6 +1,7 @@
 package relocate
 
 import (
+	"bytes"
 	"io"
 	"unicode/utf8"
 )
@@ -138,7 +139,7 @@ func (sp *splicer) link(i int) {
 		ref, replace = sp.ask()
 	}
 	l := &sp.links[i]
-	if !replace || l.Kind == Discovered || !sp.valid(l.Start, l.End) || (len(ref) == 0 && l.Ctx&CtxUnquoted != 0) {
+	if !replace || l.Kind == Discovered || !sp.valid(l.Start, l.End) || (len(ref) == 0 && l.Ctx&(CtxUnquoted|CtxJS) != 0) {
 		return
 	}
 	sp.copyTo(int(l.Start))
@@ -193,12 +194,15 @@ var special = [256]bool{'&': true, '\'': true, '"': true, '(': true, ')': true, 
 
 // appendRef writes a reference so that a reader of the context finds exactly ref.
 func (sp *splicer) appendRef(dst, ref []byte, ctx Context) []byte {
-	plain := sp.wide == narrow && ctx&CtxRefresh == 0
+	plain := sp.wide == narrow && ctx&(CtxRefresh|CtxJS) == 0
 	for i := 0; plain && i < len(ref); i++ {
 		plain = !special[ref[i]]
 	}
 	if plain {
 		return append(dst, ref...)
+	}
+	if ctx&CtxJS != 0 {
+		return sp.appendJS(dst, ref, ctx)
 	}
 	if ctx&CtxRefresh != 0 && len(ref) >= 3 && ref[0]|0x20 == 'u' && ref[1]|0x20 == 'r' && ref[2]|0x20 == 'l' {
 		dst = sp.appendASCII(dst, "./") // or it would read as the optional "url ="
@@ -235,6 +239,30 @@ func (sp *splicer) appendRef(dst, ref []byte, ctx Context) []byte {
 			} else {
 				dst = sp.appendRune(dst, ',')
 			}
+		case '~':
+			if sp.roman {
+				dst = sp.appendHex(dst, c)
+			} else {
+				dst = sp.appendRune(dst, '~')
+			}
+		default:
+			dst = sp.appendRune(dst, rune(c))
+		}
+	}
+	return dst
+}
+
+// appendJS writes a reference into a string of a script, whatever its quotes.
+func (sp *splicer) appendJS(dst, ref []byte, ctx Context) []byte {
+	if schemeLen(ref) == 0 && !bytes.HasPrefix(ref, []byte("./")) && !bytes.HasPrefix(ref, []byte("../")) && ref[0] != '/' {
+		dst = sp.appendASCII(dst, "./")
+	}
+	for _, c := range ref {
+		switch c {
+		case '"', '\'', '`', '\\', '$', '<', '>', ' ':
+			dst = sp.appendHex(dst, c)
+		case '&':
+			dst = sp.appendEntity(dst, "amp;", '&', ctx)
 		case '~':
 			if sp.roman {
 				dst = sp.appendHex(dst, c)

@@ -92,6 +92,14 @@ d.png");c:url('\65 .png')}`, Requisite, []string{"/dir/a%20b.png", "/dir/cd.png"
 	{"RSS 1.0", Feed, `<rdf:RDF><item rdf:about="x"><link>r.html</link></item></rdf:RDF>`, Hyperlink, []string{"/dir/r.html"}},
 	{"sitemap", Sitemap, `<urlset><url><loc> http://zoo.test/s1 </loc><lastmod>2024-01-02</lastmod></url><url><loc>http://zoo.test/s2?a&amp;b</loc></url></urlset>`, Discovered, []string{"/s1", "/s2?a&b"}},
 	{"web manifest", Manifest, `{"name":"src","icons":[{"src":"i\u002epng","sizes":"1x1"},{"src":"..\/j.png"}]}`, Requisite, []string{"/dir/i.png", "/j.png"}},
+	{"inline script", HTML, `<script>var i = new Image(); i.src = "roll/over.png"; open('/pop.html#x', "w"); load(` + "`../t.json`" + `)</script>`, InScript, []string{"/dir/roll/over.png", "/pop.html", "/t.json"}},
+	{"inline script, absolute", HTML, `<script type="text/javascript">x = {"emoji":"http:\/\/zoo.test\/e.min.js?ver=5.2", 'host': '//zoo.test/h.css'}</script>`, InScript, []string{"/e.min.js?ver=5.2", "/h.css"}},
+	{"inline script, escapes", HTML, `<script>a("\x2fx\u002ehtml", '\/y.html', "\u{2f}z.html")</script>`, InScript, []string{"/x.html", "/y.html", "/z.html"}},
+	{"inline module", HTML, `<script type=module>import a from "./a.js"; import("../b.js"); export * from '/c.mjs'; new URL("d.png", import.meta.url)</script>`, InScript, []string{"/dir/a.js", "/b.js", "/c.mjs", "/dir/d.png"}},
+	{"import map", HTML, `<script type=importmap>{"imports": {"lib/x.js": "./lib/x.js", "y": "/y.js"}}</script>`, InScript, []string{"/dir/lib/x.js", "/y.js"}},
+	{"event handlers", HTML, `<a href=# onclick="go('p.html?a=1&amp;b=2')" onmouseover='i.src = "on.gif"'>x</a>`, InScript, []string{"/dir/p.html?a=1&b=2", "/dir/on.gif"}},
+	{"script in srcdoc", HTML, `<iframe srcdoc="<script>f('/q.html')</script>"></iframe>`, InScript, []string{"/q.html"}},
+	{"script file", Script, `import{a as b}from"./chunk.js";import "/abs.js";f("/img/x.png");f("rel/not.png");f("https://zoo.test/y.woff2")`, Discovered, []string{"/dir/chunk.js", "/abs.js", "/img/x.png", "https://zoo.test/y.woff2"}},
 	{"web manifest start_url", Manifest, `{"start_url":"/app?x","shortcuts":[{"name":"n","url":"s.html"}],"related_applications":1}`, Hyperlink, []string{"/app?x", "/dir/s.html"}},
 }
 
@@ -128,6 +136,14 @@ func TestLinkZoo(t *testing.T) {
 // nastyTarget is a valid relative reference full of characters that some context must escape.
 func nastyTarget(i int) []byte { return fmt.Appendf(nil, "../n%d/it's_(a)&b,c;d=~e.png?x=1&lt=2'", i) }
 
+// targetOf is nastyTarget where any reference can be written. A string in a script is one only as long as it looks like one.
+func targetOf(l *Link, i int) []byte {
+	if l.Ctx&CtxJS != 0 {
+		return fmt.Appendf(nil, "n%d/e.png", i)
+	}
+	return nastyTarget(i)
+}
+
 // checkRelocation holds what must hold for any document: spans are sound, splicing with identity changes nothing, and a scan of the
 // spliced document gives the new targets; a second relocation gives the same bytes.
 func checkRelocation(t *testing.T, raw []byte, in Input) {
@@ -142,9 +158,9 @@ func checkRelocation(t *testing.T, raw []byte, in Input) {
 	if !bytes.Equal(same, raw) || edited != nil {
 		t.Fatalf("a splice that replaces nothing changed\n%q to\n%q", raw, same)
 	}
-	out, _ := Splice(nil, raw, d.Charset, d.Links, d.Edits, func(i int) ([]byte, bool, bool) { return nastyTarget(i), true, d.Links[i].URL != nil })
+	out, _ := Splice(nil, raw, d.Charset, d.Links, d.Edits, func(i int) ([]byte, bool, bool) { return targetOf(&d.Links[i], i), true, d.Links[i].URL != nil })
 	in2 := in
-	if d.CharsetFrom == FromHeader {
+	if d.CharsetFrom == FromHeader && d.Format != Script { // a script has no place for it
 		in2.HeaderCharset = "" // it must now be declared in the document
 	}
 	var d2 Doc
@@ -163,7 +179,7 @@ func checkRelocation(t *testing.T, raw []byte, in Input) {
 		if l.URL == nil || l.Kind == Discovered {
 			continue
 		}
-		want, _, err := in.URL.Resolve(string(nastyTarget(i)))
+		want, _, err := in.URL.Resolve(string(targetOf(l, i)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,7 +192,7 @@ func checkRelocation(t *testing.T, raw []byte, in Input) {
 		}
 	}
 	again, edited := Splice(nil, out, d2.Charset, d2.Links, d2.Edits, func(i int) ([]byte, bool, bool) {
-		return nastyTarget(i), true, d2.Links[i].URL != nil && d.Links[i].URL != nil
+		return targetOf(&d2.Links[i], i), true, d2.Links[i].URL != nil && d.Links[i].URL != nil
 	})
 	if !bytes.Equal(again, out) {
 		t.Fatalf("a second relocation changed\n%q to\n%q (edits %v)", out, again, edited)
