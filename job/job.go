@@ -26,6 +26,7 @@ type Job struct {
 	Order        Order
 	ObeyRobots   bool
 	ObeyNofollow bool
+	Scripts      bool // addresses of files that are strings of scripts are followed and relocated
 	Proxy        string
 
 	Programs Programs
@@ -184,6 +185,7 @@ func Default(urls ...string) *Job {
 		Order:        OrderBreadth,
 		ObeyRobots:   true,
 		ObeyNofollow: true,
+		Scripts:      true,
 		Programs:     Programs{Suffixes: []string{".cgi", ".fcgi", ".pl"}, Dirs: []string{"cgi-bin", "cgi"}},
 		Limits: Limits{
 			MaxFiles: 1_000_000, MaxSize: 100e9, MaxBody: 8e9, MaxDocument: 16 << 20, MaxTime: 7 * 24 * time.Hour,

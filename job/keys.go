@@ -78,6 +78,10 @@ func topKeys() []Key {
 			Risk: "Set it to false only for a site that is yours: it is the owner's word.", field: func(j *Job) any { return &j.ObeyRobots }},
 		{Name: "obey_nofollow", Type: "true or false", Example: "false", Doc: "Do not follow links marked rel=nofollow.",
 			Risk: "Such links often lead into traps.", field: func(j *Job) any { return &j.ObeyNofollow }},
+		{Name: "scripts", Type: "true or false", Example: "false",
+			Doc:   "Follow the strings in scripts that are plainly the addresses of files, and replace those in pages whose target is in the mirror. Script files stay byte for byte.",
+			Risk:  "true costs requests for strings that name nothing (at most 50 more than twice those that name something), and a script that takes such a string for something else than an address finds another one.",
+			field: func(j *Job) any { return &j.Scripts }},
 		{Name: "proxy", Type: "URL", Example: `"http://proxy.example.org:3128"`, Doc: "Proxy for all requests: http, https, socks5 or socks5h. Empty: none; the environment is not asked. Its password goes into [auth].",
 			Risk: "Behind a proxy the address guard sees only the proxy.", field: func(j *Job) any { return &j.Proxy }, check: checkProxy},
 	}

@@ -22,6 +22,7 @@ type candidate struct {
 	url    []byte // canonical
 	kind   kind
 	follow bool // it is asked if the rules allow; otherwise only its number is wanted
+	guess  bool // a string in a script
 }
 
 // allowed asks the job's rules that need no counting about a URL.
@@ -94,8 +95,9 @@ type queueing struct {
 // admitInto is admit without the last step: what it returns is for enqueue.
 func (r *run) admitInto(ids []int64, doc uint32, depth int, cs []candidate) (add []queueing) {
 	t := r.table
-	queue := func(id uint32, k kind) {
+	queue := func(id uint32, c *candidate) {
 		e := t.at(id)
+		e.seen |= c.seen()
 		if e.flags&fQueued != 0 {
 			return
 		}
@@ -104,9 +106,11 @@ func (r *run) admitInto(ids []int64, doc uint32, depth int, cs []candidate) (add
 		}
 		q := queueing{id: id, host: t.urlOf(id).Hostname(), p: prioNew}
 		switch {
-		case k == kindSitemap:
+		case c.kind == kindSitemap:
 			q.p = prioSeed
-		case k == kindRequisite:
+		case c.guess:
+			q.p = r.guessPriority()
+		case c.kind == kindRequisite:
 			q.p = prioRequisite
 		case e.flags&fKnown != 0:
 			q.p = prioKnown
@@ -132,7 +136,7 @@ func (r *run) admitInto(ids []int64, doc uint32, depth int, cs []candidate) (add
 		}
 		ids[i] = int64(id)
 		if cs[i].follow {
-			queue(id, cs[i].kind)
+			queue(id, &cs[i])
 		}
 	}
 	t.mu.Unlock()
@@ -143,7 +147,7 @@ func (r *run) admitInto(ids []int64, doc uint32, depth int, cs []candidate) (add
 }
 
 // admitNew decides on URLs that were never seen.
-func (r *run) admitNew(ids []int64, unknown []int, doc uint32, depth int, cs []candidate, queue func(uint32, kind)) {
+func (r *run) admitNew(ids []int64, unknown []int, doc uint32, depth int, cs []candidate, queue func(uint32, *candidate)) {
 	t := r.table
 	for _, i := range unknown {
 		u := site.Canonical(string(cs[i].url))
@@ -201,7 +205,7 @@ func (r *run) admitNew(ids []int64, unknown []int, doc uint32, depth int, cs []c
 			disallowed = ""
 		}
 		if disallowed == "" {
-			queue(id, cs[i].kind)
+			queue(id, &cs[i])
 		} else {
 			t.at(id).flags |= fQueued
 		}

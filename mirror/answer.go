@@ -28,11 +28,15 @@ func (r *run) answer(ctx context.Context, rec *store.Resource, host string, res 
 		if res.Offset > 0 {
 			r.notes.add("large files continued where an earlier attempt had been cut off", rec.URL)
 		}
+		if r.misled(rec, res.MIME) {
+			r.goneFor(rec)
+			return
+		}
 		r.body(ctx, rec, res, sink)
 	case s >= 300 && s < 400:
 		r.trouble(host, "", 0)
 		r.redirect(rec, res)
-	case s == 404 || s == 410:
+	case s == 404 || s == 410 || s >= 400 && s != 429 && s != 503 && !rec.InSet && r.isGuess(rec.ID):
 		r.trouble(host, "", 0)
 		r.goneFor(rec)
 	case fetch.TransientStatus(s):
@@ -57,7 +61,7 @@ func (r *run) fail(rec *store.Resource, host, reason string, passing bool, weigh
 		return
 	}
 	rec.Failures++
-	if (passing || rec.InSet) && rec.Failures < lastingFailures && r.scope.Covers(rec.URL) {
+	if (passing || rec.InSet) && rec.Failures < lastingFailures && r.scope.Covers(rec.URL) && !r.isGuess(rec.ID) {
 		r.stats.failed.Add(1)
 	} else {
 		r.stats.refused.Add(1)
@@ -148,6 +152,10 @@ func (r *run) unchanged(ctx context.Context, rec *store.Resource) {
 		r.rescanStored(rec)
 		return
 	}
+	if r.rescan && isScript(rec) {
+		r.rescanScript(rec)
+		return
+	}
 	targets, err := r.site.TargetsOf(rec.ID)
 	if err == nil && r.deferring {
 		err = r.hearStored(rec)
@@ -166,10 +174,23 @@ func (r *run) followStored(targets []byte) {
 	var add []uint32
 	t.mu.Lock()
 	for id := range func(yield func(uint32) bool) { store.Targets(targets, yield) } {
+		guess := id < store.Mention && id&store.Guess != 0
+		if guess {
+			id &^= store.Guess
+		}
 		if id >= t.n {
 			continue
 		}
-		if e := t.at(id); e.flags&fQueued == 0 && e.urlLen > 0 {
+		e := t.at(id)
+		if guess {
+			e.seen |= seenGuess
+			if (e.outcome == site.Gone || e.outcome == site.Trapped) && (int(id)+r.state.Number)%guessAgain != 0 {
+				continue
+			}
+		} else {
+			e.seen |= seenNamed
+		}
+		if e.flags&fQueued == 0 && e.urlLen > 0 {
 			if e.outcome == site.OutOfScope && !r.admits(t.urlOf(id), e) {
 				continue
 			}
@@ -269,6 +290,14 @@ func (r *run) finish(d *store.Done) {
 	t := r.table
 	t.mu.Lock()
 	e := t.at(d.ID)
+	if e.guessed() && e.flags&fAnswered == 0 {
+		switch d.Outcome {
+		case site.Gone:
+			r.stats.guessGone.Add(1)
+		case site.Fetched, site.Redirected:
+			r.stats.guessFound.Add(1)
+		}
+	}
 	e.outcome, e.target = d.Outcome, d.Target
 	e.seen |= seenOf(&d.Resource, e.flags&fInSet != 0)
 	e.flags |= fAnswered

@@ -135,7 +135,7 @@ func (r *run) largeDocument(now *store.Resource, sink *bodySink) (body []byte, o
 // blobBody records a body that went to a file because of its size.
 func (r *run) blobBody(ctx context.Context, now, old *store.Resource, sink *bodySink) {
 	head := sink.blob.Head(1024)
-	if f := relocate.Detect(now.MIME, now.URL, head); f != relocate.Unknown {
+	if f := relocate.Detect(now.MIME, now.URL, head); f != relocate.Unknown && f != relocate.Script {
 		r.notes.add(fmt.Sprintf("documents larger than limits.max_document = %v, stored as they came", r.job.Limits.MaxDocument), now.URL)
 	}
 	d, size, err := sink.blob.Commit(mtime(now))
@@ -166,14 +166,21 @@ func (r *run) document(now, old *store.Resource, body []byte, linkHeader []strin
 		}
 		format = relocate.Unknown
 	}
+	script := format == relocate.Script
+	if script {
+		format = relocate.Unknown // kept as it came
+	}
 	now.Format = uint8(format)
 	if isMap {
 		now.Format = sitemapFormat
 	}
 	done := &store.Done{Linked: true}
 	if format == relocate.Unknown {
-		if isMap {
+		switch {
+		case isMap:
 			done.Targets = p.targets(nil)
+		case script && r.job.Scripts:
+			done.Targets = r.script(now, body, p)
 		}
 		if err := r.o.State.Blobs.Put(now.Digest, body, mtime(now)); err != nil {
 			r.stop(err)
@@ -183,7 +190,8 @@ func (r *run) document(now, old *store.Resource, body []byte, linkHeader []strin
 		r.kept(now, old, done)
 		return
 	}
-	err := p.doc.Scan(body, relocate.Input{URL: now.URL, HeaderCharset: now.Charset, Format: format, MaxLinks: relocatedLinks * int(r.job.Limits.MaxLinks)})
+	err := p.doc.Scan(body, relocate.Input{URL: now.URL, HeaderCharset: now.Charset, Format: format, NoScripts: !r.job.Scripts,
+		MaxLinks: relocatedLinks * int(r.job.Limits.MaxLinks)})
 	if err != nil {
 		r.notes.add("documents whose links could not be found: "+err.Error(), now.URL)
 	}
@@ -269,7 +277,7 @@ func shape(d *relocate.Doc, body []byte) uint32 {
 	var h xxh3.Hasher
 	h.WriteString(d.Title)
 	for i := range d.Links {
-		if u := d.Links[i].URL; u != nil && d.Links[i].Kind != relocate.Reference {
+		if u := d.Links[i].URL; u != nil && d.Links[i].Kind != relocate.Reference && d.Links[i].Kind != relocate.InScript {
 			if q := bytes.IndexByte(u, '?'); q >= 0 {
 				u = u[:q]
 			}
@@ -382,6 +390,7 @@ const relocatedLinks = 10
 // collect makes candidates of the links of the document that was scanned.
 func (p *processor) collect(r *run, now *store.Resource) {
 	p.cands, p.where = p.cands[:0], p.where[:0]
+	guesses := 0
 	for i := range p.doc.Links {
 		l := &p.doc.Links[i]
 		if l.URL == nil {
@@ -395,6 +404,10 @@ func (p *processor) collect(r *run, now *store.Resource) {
 			c.follow = false
 		case relocate.Requisite:
 			c.kind = kindRequisite
+		}
+		if l.Kind == relocate.InScript || p.doc.Format == relocate.Script {
+			r.guess(&c, now, guesses)
+			guesses++
 		}
 		if now.Listing && sortsListing(l.URL, now.URL) {
 			c.follow = false
@@ -453,7 +466,8 @@ func (p *processor) unnumbered(r *run) bool {
 	return false
 }
 
-// targets returns the numbers of all candidates that have one, sorted, each once, and as a store.Mention those that are not followed.
+// targets returns the numbers of all candidates that have one, sorted, each once, and as a store.Mention those that are not followed,
+// as a store.Guess those that only a script names.
 func (p *processor) targets(cs []candidate) []uint32 {
 	out := make([]uint32, 0, len(p.ids))
 	for i, id := range p.ids {
@@ -461,6 +475,8 @@ func (p *processor) targets(cs []candidate) []uint32 {
 		case id < 0:
 		case i < len(cs) && !cs[i].follow:
 			out = append(out, uint32(id)|store.Mention)
+		case i < len(cs) && cs[i].guess:
+			out = append(out, uint32(id)|store.Guess)
 		default:
 			out = append(out, uint32(id))
 		}

@@ -40,6 +40,7 @@ const (
 	prioRequisite                 // what a page that was just retrieved needs
 	prioNew                       // pages that were never retrieved
 	prioKnown                     // pages of an earlier run
+	prioGuess                     // what only strings in scripts name
 	prioLast                      // asked once more: a page that seemed to be gone, a fetch that failed
 	priorities
 )

@@ -36,7 +36,7 @@ func (c *linkChecker) check(f *phm.File, raw []byte, exists func(string) bool) (
 	}
 	// How a document is read depends on where it came from: the extension counts when the type says nothing.
 	format := relocate.Detect(f.Type, origin, raw[:min(len(raw), 1024)])
-	if format == relocate.Unknown || format == relocate.Sitemap {
+	if format == relocate.Unknown || format == relocate.Sitemap || format == relocate.Script {
 		return nil
 	}
 	base := site.Canonical(insideOrigin + (&url.URL{Path: "/" + f.Path}).EscapedPath())
@@ -58,8 +58,11 @@ func (c *linkChecker) check(f *phm.File, raw []byte, exists func(string) bool) (
 
 // link says what is wrong with a link; "" when nothing is.
 func (c *linkChecker) link(l *relocate.Link, exists func(string) bool) string {
-	if l.URL == nil || l.Kind == relocate.Discovered || len(l.Ref) == 0 {
+	switch {
+	case l.URL == nil, l.Kind == relocate.Discovered, len(l.Ref) == 0:
 		return ""
+	case l.Kind == relocate.InScript:
+		return "" // a guess may name what there is not, and a job may leave all of them alone
 	}
 	if p, in := insidePath(l.URL); in {
 		switch {
@@ -103,6 +106,9 @@ func (c *linkChecker) again(f *phm.File, raw []byte) int {
 			return nil, false, false
 		}
 		p, in := insidePath(l.URL)
+		if l.Kind == relocate.InScript {
+			return nil, false, false // inside, it leads to its file by now; all others stay as they stand
+		}
 		if !in || p == "" || l.Absolute || l.Kind == relocate.Action {
 			return l.URL, false, !l.Absolute
 		}

@@ -14,6 +14,8 @@ const (
 	seenChanged             // another body
 	seenEntered
 	seenLeft
+	seenNamed // a document links to it; not noted of all, and no observation
+	seenGuess // a string in a script names it; no observation either
 )
 
 // seenOf returns what a record of this run says. was says whether the URL was in the mirror before.

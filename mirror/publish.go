@@ -261,7 +261,7 @@ func (r *run) markAffected() (bool, error) {
 			return nil
 		}
 		store.Targets(targets, func(to uint32) bool {
-			if to == store.Unnumbered || isMoved(to&^store.Mention) {
+			if to == store.Unnumbered || isMoved(to&^(store.Mention|store.Guess)) {
 				t.at(id).flags |= fDirty
 				return false
 			}

@@ -111,6 +111,7 @@ func (r *run) seed(u site.URL, p priority) uint32 {
 	e := t.at(id)
 	add := e.flags&fQueued == 0
 	e.flags |= fQueued
+	e.seen |= seenNamed
 	t.mu.Unlock()
 	if add {
 		r.front.add(u.Hostname(), id, p)
@@ -263,6 +264,12 @@ func (r *run) ask(ctx context.Context, id uint32, host string, release func(fetc
 	}
 	if reason := r.capped(); reason != "" && !rec.InSet { // what the mirror has it keeps, and keeps fresh
 		rec.Outcome, rec.Reason = site.Trapped, reason
+		r.stats.trapped.Add(1)
+		r.finish(&store.Done{Resource: rec})
+		return false
+	}
+	if !rec.InSet && r.isGuess(id) && r.tired() {
+		rec.Outcome, rec.Reason = site.Trapped, tiredReason
 		r.stats.trapped.Add(1)
 		r.finish(&store.Done{Resource: rec})
 		return false

@@ -124,6 +124,7 @@ type run struct {
 type stats struct {
 	spared                                                                               [evidenceKinds]atomic.Int64
 	requests, fetched, unchanged, redirected, gone, failed, disallowed, trapped, refused atomic.Int64
+	guesses, guessGone, guessFound                                                       atomic.Int64 // addresses in scripts
 	bytes, wire, files, held                                                             atomic.Int64 // files and held: what the mirror would have now, in resources and bytes
 	relocated, relocateDone, relocateTotal, phase                                        atomic.Int64
 }
@@ -237,9 +238,12 @@ func Politeness(j *job.Job) fetch.Politeness {
 	return fetch.Politeness{Connections: int(j.Polite.Connections), Delay: j.Polite.Delay, Factor: j.Polite.Factor, MaxDelay: j.Polite.MaxDelay}
 }
 
+// scanVersion counts up when links are found that were not: what is stored is then scanned again. 2: strings in scripts.
+const scanVersion = 2
+
 // fingerprint names the rules that decide which links are followed and how they are stored.
 func fingerprint(j *job.Job) string {
-	v, err := json.Marshal([]any{linksVersion, j.Seeds(), j.URLs, j.Scope, j.Programs, j.Requisites, j.ObeyRobots, j.ObeyNofollow,
+	v, err := json.Marshal([]any{scanVersion, j.Seeds(), j.URLs, j.Scope, j.Programs, j.Requisites, j.ObeyRobots, j.ObeyNofollow, j.Scripts,
 		j.Limits.MaxLinks, j.Limits.MaxDocument, j.Limits.MaxURLLength, j.Limits.MaxPathDepth, j.Limits.MaxVariants, j.Limits.MaxDates})
 	if err != nil {
 		panic(err) // plain data

@@ -115,6 +115,9 @@ func (r *run) dropUnreached(j *judgement) error {
 	reached := make([]uint64, t.n/64+1)
 	var stack []uint32
 	push := func(id uint32) bool {
+		if id < store.Mention {
+			id &^= store.Guess
+		}
 		if id < t.n && reached[id/64]&(1<<(id%64)) == 0 {
 			reached[id/64] |= 1 << (id % 64)
 			stack = append(stack, id)

@@ -172,7 +172,7 @@ func (s *splicer) target(i int, p string, from bool) (ref []byte, inside, replac
 	if l.literal != nil {
 		var ok bool
 		if id, ok = t.find(l.literal); !ok {
-			if l.absolute {
+			if l.absolute || s.links.links[i].Kind == relocate.InScript {
 				return nil, false, false
 			}
 			return l.literal, false, true
@@ -183,7 +183,7 @@ func (s *splicer) target(i int, p string, from bool) (ref []byte, inside, replac
 	}
 	final, inside := t.final(id)
 	if !inside {
-		if l.absolute {
+		if l.absolute || s.links.links[i].Kind == relocate.InScript {
 			return nil, false, false
 		}
 		e := t.at(id)

@@ -147,7 +147,7 @@ func (t *tagLinks) attr(a *attr) {
 		v := sc.attrText(t.h.val(a), false)
 		sc.css(sc.plainText(v), t.h.attrCtx(a)|CtxCSS)
 	case attrEvent:
-		if sc := t.h.sc; t.h.ctx&(CtxXML|CtxCDATA) == 0 {
+		if sc := t.h.sc; !sc.in.NoScripts && t.h.ctx&(CtxXML|CtxCDATA) == 0 {
 			sc.script(sc.plainText(sc.attrText(t.h.val(a), false)), t.h.attrCtx(a)|CtxJS, false)
 		}
 	case attrPaint:

@@ -143,6 +143,7 @@ type Input struct {
 	HeaderCharset string   // charset parameter of Content-Type, any label
 	Format        Format   // how to scan; Unknown: as Detect says
 	MaxLinks      int      // links kept; more set Doc.Truncated. Default 100 000
+	NoScripts     bool     // leave scripts and event handlers alone
 	Scripting     bool     // treat <noscript> as a browser with scripts does: as text. Default: its content is scanned
 }
 

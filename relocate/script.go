@@ -248,7 +248,7 @@ func (j *scriptScan) literal(start, end int, escaped bool) {
 // inlineScript reports whether the script element whose attributes start at mark holds a script, or an import map, which is nothing but
 // strings and addresses (HTML standard, section 4.12.1.1, "prepare the script element").
 func (h *htmlScan) inlineScript(mark int) bool {
-	if h.seen&(1<<attrSrc|1<<attrHref|1<<attrXlinkHref) != 0 {
+	if h.sc.in.NoScripts || h.seen&(1<<attrSrc|1<<attrHref|1<<attrXlinkHref) != 0 {
 		return false
 	}
 	var buf [foldMax]byte

@@ -81,7 +81,7 @@ func BrokenLinks(f *phm.File, raw []byte, exists func(string) bool) (broken []st
 		return []string{err.Error()}
 	}
 	format := relocate.Detect(f.Type, origin, raw[:min(len(raw), 1024)])
-	if format == relocate.Unknown || format == relocate.Sitemap {
+	if format == relocate.Unknown || format == relocate.Sitemap || format == relocate.Script {
 		return nil
 	}
 	var d relocate.Doc
@@ -90,7 +90,7 @@ func BrokenLinks(f *phm.File, raw []byte, exists func(string) bool) (broken []st
 	}
 	for i := range d.Links {
 		l := &d.Links[i]
-		if l.URL == nil || len(l.Ref) == 0 {
+		if l.URL == nil || len(l.Ref) == 0 || l.Kind == relocate.InScript {
 			continue
 		}
 		p, inside := strings.CutPrefix(string(l.URL), place)
@@ -122,7 +122,7 @@ func named(path, mime string, raw []byte, urls map[string]string) string {
 	}
 	var d relocate.Doc
 	format := relocate.Detect(mime, base, raw[:min(len(raw), 1024)])
-	if format == relocate.Unknown {
+	if format == relocate.Unknown || format == relocate.Script {
 		return string(raw)
 	}
 	if err := d.Scan(raw, relocate.Input{URL: base, MIME: mime, Format: format}); err != nil {

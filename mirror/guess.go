@@ -1,0 +1,139 @@
+package mirror
+
+import (
+	"fmt"
+	"io"
+	"path"
+	"strings"
+
+	"mirrord/job"
+	"mirrord/relocate"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// Strings in scripts that are plainly the addresses of files are guesses: most name what the page loads, some name nothing. But for the first
+// ones they are asked after all that is linked, and what they lead to belongs to the mirror like anything else. A guess that leads nowhere is gone
+// and no failure, is asked again only in every eighth run, and too many of them end the guessing of the run.
+
+const (
+	guessSample   = 100 // guesses of a run that are asked soon
+	docGuesses    = 100 // guesses followed of one document
+	guessPatience = 50  // guesses that may lead nowhere before it counts how many led somewhere
+	guessAgain    = 8   // a guess that led nowhere is asked again in one of so many runs
+)
+
+// seen is what a candidate says of its URL.
+func (c *candidate) seen() uint8 {
+	if c.guess {
+		return seenGuess
+	}
+	return seenNamed
+}
+
+// guessed reports whether nothing but strings in scripts is known to name a URL in this run. Callers hold the table's lock.
+func (e *entry) guessed() bool {
+	return e.seen&(seenGuess|seenNamed) == seenGuess && e.flags&fInSet == 0
+}
+
+func (r *run) isGuess(id uint32) bool {
+	r.table.mu.Lock()
+	defer r.table.mu.Unlock()
+	return r.table.at(id).guessed()
+}
+
+// guess decides on a link of a script: n is how many of the document came before it.
+func (r *run) guess(c *candidate, now *store.Resource, n int) {
+	c.guess = true
+	u := site.Canonical(string(c.url))
+	c.kind = kindRequisite
+	if guessedPage(u) {
+		c.kind = kindPage
+	}
+	switch {
+	case n == docGuesses:
+		r.notes.add(fmt.Sprintf("documents with more than %d addresses in scripts: the rest was not followed", docGuesses), now.URL)
+		c.follow = false
+	case n > docGuesses:
+		c.follow = false
+	case r.job.Requisites == job.RequisitesAny && u.Hostname() != now.URL.Hostname() && !r.scope.Covers(u):
+		c.follow = false // what pages need may come from anywhere; what a string names need not be needed
+	case r.tired():
+		c.follow = false
+	}
+}
+
+// tired reports whether most of the guesses of this run led nowhere.
+func (r *run) tired() bool {
+	if r.stats.guessGone.Load() < max(guessPatience, 2*r.stats.guessFound.Load()) {
+		return false
+	}
+	r.notes.cap(tiredReason)
+	return true
+}
+
+const tiredReason = "addresses in scripts were no longer followed: most led nowhere"
+
+// guessPriority is when a guess that was not asked yet is asked: the first ones soon, to learn whether it is worth it.
+func (r *run) guessPriority() priority {
+	if r.stats.guesses.Add(1) <= guessSample {
+		return prioRequisite
+	}
+	return prioGuess
+}
+
+// guessedPage reports whether a URL is named like a page.
+func guessedPage(u site.URL) bool {
+	switch strings.ToLower(path.Ext(u.Path())) {
+	case ".html", ".htm", ".xhtml", ".pdf":
+		return true
+	}
+	return false
+}
+
+// misled reports whether a guess of an image or the like was answered with a page: many a site has one for every path.
+func (r *run) misled(rec *store.Resource, mime string) bool {
+	return mime == "text/html" && !rec.InSet && !guessedPage(rec.URL) && r.isGuess(rec.ID)
+}
+
+// script finds what a script of its own names and returns its targets. The script itself is kept byte for byte.
+func (r *run) script(now *store.Resource, body []byte, p *processor) []uint32 {
+	if err := p.doc.Scan(body, relocate.Input{URL: now.URL, HeaderCharset: now.Charset, Format: relocate.Script, MaxLinks: relocatedLinks * int(r.job.Limits.MaxLinks)}); err != nil {
+		r.notes.add("documents whose links could not be found: "+err.Error(), now.URL)
+		return nil
+	}
+	p.collect(r, now)
+	p.ids = append(p.ids[:0], make([]int64, len(p.cands))...)
+	r.enqueue(r.admitInto(p.ids, now.ID, now.Depth, p.cands)...)
+	return p.targets(p.cands)
+}
+
+// isScript reports whether a stored body is a script that may name something.
+func isScript(rec *store.Resource) bool {
+	return rec.Body == store.BlobBody && !wasSitemap(rec) && relocate.Detect(rec.MIME, rec.URL, nil) == relocate.Script
+}
+
+// rescanScript finds what a stored script names under new rules.
+func (r *run) rescanScript(rec *store.Resource) {
+	d := store.Done{Resource: *rec, Linked: !r.job.Scripts}
+	if body, ok := r.storedScript(rec); ok && r.job.Scripts {
+		p := <-r.procs
+		defer func() { r.procs <- p }()
+		d.Targets, d.Linked = r.script(rec, body, p), true
+	}
+	r.finish(&d)
+}
+
+// storedScript reads a stored script that is not too large to be scanned.
+func (r *run) storedScript(rec *store.Resource) ([]byte, bool) {
+	if rec.Size > int64(r.job.Limits.MaxDocument) {
+		return nil, false
+	}
+	f, err := r.o.State.Blobs.Open(rec.Digest)
+	if err != nil {
+		return nil, false // verify reports it
+	}
+	defer f.Close()
+	body, err := io.ReadAll(io.LimitReader(f, rec.Size))
+	return body, err == nil && relocate.Detect(rec.MIME, rec.URL, body) == relocate.Script
+}
