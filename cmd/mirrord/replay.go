@@ -86,7 +86,8 @@ each counts the same in the mean.
 
 Policies: full asks for everything. near mines rules (NEAR: a directory seldom changes when those above it do) from the training and does not ask in the
 directories that they skip; --expire K asks there all the same in every K-th step. adaptive asks for what is worth more than --price, in changed pages
-for each request, or with --budget for the best SHARE of what is known; with both it ends at whichever comes first. docs/evolution.md explains them.
+for each request, or with --budget for the best SHARE of what is known; with both it ends at whichever comes first. docs/evolution.md explains them. For comparison: nothing asks for nothing; never asks everywhere but in
+directories of which nothing directly in them changed in training; roundrobin asks in the directories that it has longest not asked, up to --budget.
 
 --json writes {"policy", "settings": {"train", "price", …}, "sites": [{"site", "policy", "train", "steps": […], "total": {…}}], "mean": {…}}.
 A step has "version", "time", "files", "requests", "full", "changes", "found", "br", "op", "or", "cr", "stale"; total and mean have "requests", "full",
@@ -115,9 +116,9 @@ changes" and its records, sorted by path: "A path size blob", "M path size blob"
 		return names, cobra.ShellCompDirectiveDefault
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.policy, "policy", string(policy.Adaptive), "full, near or adaptive")
+	fl.StringVar(&f.policy, "policy", string(policy.Adaptive), "full, near or adaptive; or nothing, never, roundrobin")
 	fl.Float64Var(&f.price, "price", policy.DefaultPrice, "adaptive: changed pages that a request must be expected to find; 0 asks for everything")
-	fl.Float64Var(&f.budget, "budget", 0, "adaptive: share of what is known that a step may ask, 0 to 1; without --price all of it is used")
+	fl.Float64Var(&f.budget, "budget", 0, "adaptive, roundrobin: share of what is known that a step may ask, 0 to 1; without --price all of it is used")
 	fl.IntVar(&f.train, "train", replay.DefaultTrain, "full syncs before the first step")
 	fl.IntVar(&f.maxSkip, "max-skip", 0, "adaptive: nothing stays unasked for more steps in a row; 0: no bound")
 	fl.Float64Var(&f.near.MinDoC, "alpha", f.near.MinDoC, "near: a directory changed significantly from this degree of change on; 0 is any change")
@@ -142,7 +143,12 @@ func (f *replayFlags) options(cmd *cobra.Command) (o replay.Options, s replaySet
 		return o, s, usagef("--train %d: at least one full sync comes first", f.train)
 	}
 	switch o.Policy {
-	case policy.Full:
+	case policy.Full, replay.Nothing, replay.Never:
+	case replay.RoundRobin:
+		if !(f.budget > 0 && f.budget <= 1) {
+			return o, s, usagef("--budget %v: asking in turn needs a share above 0 and at most 1", f.budget)
+		}
+		o.Budget, s.Budget = f.budget, f.budget
 	case policy.Near:
 		if err := o.Near.Zero.UnmarshalText([]byte(f.zero)); err != nil {
 			return o, s, usagef("--zero: %v", err)
@@ -180,12 +186,15 @@ func (f *replayFlags) options(cmd *cobra.Command) (o replay.Options, s replaySet
 		flag string
 		of   policy.Name
 	}{
-		{"price", policy.Adaptive}, {"budget", policy.Adaptive}, {"max-skip", policy.Adaptive}, {"alpha", policy.Near}, {"beta", policy.Near},
+		{"price", policy.Adaptive}, {"max-skip", policy.Adaptive}, {"alpha", policy.Near}, {"beta", policy.Near},
 		{"gamma", policy.Near}, {"min-conf", policy.Near}, {"zero", policy.Near}, {"structural", policy.Near}, {"expire", policy.Near},
 	} {
 		if set(x.flag) && x.of != o.Policy && f.plot == "" {
 			return o, s, usagef("--%s is for --policy %s", x.flag, x.of)
 		}
+	}
+	if set("budget") && o.Policy != policy.Adaptive && o.Policy != replay.RoundRobin && f.plot == "" {
+		return o, s, usagef("--budget is for --policy %s and %s", policy.Adaptive, replay.RoundRobin)
 	}
 	return o, s, nil
 }
