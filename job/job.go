@@ -170,6 +170,7 @@ type Notify struct {
 	Command    string        // run with the report on standard input
 	Email      []string      // addresses
 	Webhook    Secret        // URL that gets the report as JSON
+	WebhookKey Secret        // key that signs it
 	StaleAfter time.Duration // also tell when the last complete version is older; 0 never
 }
 

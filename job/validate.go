@@ -309,3 +309,10 @@ func checkIntervals(j *Job) error {
 	}
 	return nil
 }
+
+func checkWebhookKey(j *Job) error {
+	if j.Notify.WebhookKey.Value != "" {
+		return problemf(`write { env = "NAME" } or { file = "/path" }`, "a key does not belong in a job file")
+	}
+	return checkEnv(j.Notify.WebhookKey.Env)
+}

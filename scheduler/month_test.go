@@ -337,6 +337,10 @@ func compare(t *testing.T, j *job.Job, starts []begun, wants []want) {
 			d := w.at.Sub(starts[i].at)
 			resumed = resumed || w.missed && !starts[i].at.Before(w.boot) || d >= 0 && d <= takes
 		}
+		if resumed && w.missed && i < len(starts) && starts[i].why == whySchedule && starts[i].at.Before(w.at) {
+			i++ // the next one was due before the missed one would have been made up
+			continue
+		}
 		if resumed && (i == len(starts) || starts[i].at.Sub(w.at) > time.Minute) {
 			continue
 		}

@@ -26,7 +26,7 @@ func rows() map[string]Row {
 		"site": 0,
 
 		// Not part of the program's layers: they import nothing of the module, and only the command and tests import them.
-		"internal/demosite": helper, "internal/badserver": helper, "internal/layers": helper,
+		"internal/demosite": helper, "internal/systemd": helper, "internal/badserver": helper, "internal/layers": helper,
 
 		// Where scenarios are made: imports what it likes, and only tests import it.
 		"internal/mirrortest": harness,

@@ -1,0 +1,100 @@
+// Package control is how commands talk to a daemon: HTTP and JSON over a Unix socket.
+//
+//	GET  /v1/status               status.All
+//	GET  /v1/jobs/NAME            status.Job
+//	POST /v1/jobs/NAME/run        RunRequest; answers with Events, one JSON object a line, until the run has ended, or with the first one only when Wait is false
+//	POST /v1/jobs/NAME/cancel     ends the run as partial
+//	POST /v1/jobs/NAME/pause      ends the run and starts none any more
+//	POST /v1/jobs/NAME/resume     takes that back
+//	POST /v1/jobs/NAME/notify     tells everybody whom the job names that this is a test; answers with Told
+//	POST /v1/reload               reads the jobs directory again; answers with Reloaded
+//	GET  /metrics                 Prometheus text format
+//	GET  /healthz  /readyz        200 or 503, with a word
+//	GET  /debug/pprof/            what the program does; on the socket only
+//
+// The first path element is the version of the API: fields may be added to it, everything else makes a new one. An error is an Error with an HTTP status of
+// 400 and above.
+//
+// Who may connect is a matter of the socket's file mode: whoever can may do everything that is listed here. There is nothing that writes on the status page of package web.
+//
+// A run belongs to the daemon: who asked for it may go away.
+package control
+
+import (
+	"errors"
+
+	"mirrord/status"
+)
+
+// RunRequest asks for a run.
+type RunRequest struct {
+	Accept bool     `json:"accept,omitempty"` // publish what a suspicious run held back
+	Set    []string `json:"set,omitempty"`    // KEY=VALUE, for this run only
+	Wait   bool     `json:"wait"`             // send events until the run has ended
+}
+
+// Event is one line of the answer to a RunRequest. The first has Attached; the last has Run or Error.
+type Event struct {
+	Attached *bool       `json:"attached,omitempty"` // the run was under way, or asked for, already
+	Job      *status.Job `json:"job,omitempty"`      // where it stands
+	Run      *status.Run `json:"run,omitempty"`      // how it ended
+	Error    *Error      `json:"error,omitempty"`    // why there was none
+}
+
+// Change is what a reload did to one job.
+type Change struct {
+	Kind     string   `json:"change"` // added, changed, removed, refused, mended
+	Job      string   `json:"job"`
+	Problems []string `json:"problems,omitempty"`
+}
+
+// Reloaded is the answer to a reload.
+type Reloaded struct {
+	Jobs    int      `json:"jobs"` // that are in force
+	Changes []Change `json:"changes"`
+}
+
+// Told says how one message was delivered.
+type Told struct {
+	To    string `json:"to"` // without secrets
+	Error string `json:"error,omitempty"`
+}
+
+// Error is what went wrong.
+type Error struct {
+	Code    Code   `json:"code"`
+	Message string `json:"error"`
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// Is lets errors.Is find the sentinel of the code.
+func (e *Error) Is(target error) bool {
+	switch e.Code {
+	case NotFound:
+		return target == ErrNotFound
+	case Conflict:
+		return target == ErrConflict
+	case Invalid:
+		return target == ErrInvalid
+	}
+	return false
+}
+
+// Code is the kind of an error.
+type Code string
+
+// The codes.
+const (
+	NotFound Code = "not_found" // no such job
+	Conflict Code = "conflict"  // not as things stand
+	Invalid  Code = "invalid"   // the request makes no sense, or the job file does not
+	Internal Code = "internal"
+)
+
+// Sentinels that an API wraps so that the right code is sent, and that a Client's errors match.
+var (
+	ErrNotFound = errors.New("not found")
+	ErrConflict = errors.New("not as things stand")
+	ErrInvalid  = errors.New("invalid request")
+)

@@ -1,0 +1,206 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/pprof"
+	"time"
+
+	"mirrord/status"
+)
+
+// API is what a daemon does for those who connect. It is safe for concurrent use. Its errors wrap ErrNotFound, ErrConflict or ErrInvalid where one of them fits.
+type API interface {
+	Status() status.All
+	Job(name string) (status.Job, error)
+	Run(name string, r RunRequest) (run Running, attached bool, err error)
+	Cancel(name string) error
+	Pause(name string) error
+	Resume(name string) error
+	NotifyTest(ctx context.Context, name string) ([]Told, error)
+	Reload() (Reloaded, error)
+	// Alive reports whether the daemon does its work, as far as it can tell.
+	Alive() error
+}
+
+// Running is a run that was asked for.
+type Running interface {
+	Done() <-chan struct{}               // closed when it has ended, or will not come
+	Result() (run status.Run, err error) // only after that
+}
+
+// most is how many bytes a request may have.
+const most = 64 << 10
+
+// every is how often a client hears where a run stands.
+const every = 250 * time.Millisecond
+
+// Server is the http.Handler of the socket.
+type Server struct {
+	api API
+	log *slog.Logger
+	mux *http.ServeMux
+}
+
+// NewServer returns the handler for an API.
+func NewServer(api API, log *slog.Logger) *Server {
+	s := &Server{api: api, log: log, mux: http.NewServeMux()}
+	s.mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, _ *http.Request) { s.send(w, http.StatusOK, api.Status()) })
+	s.mux.HandleFunc("GET /v1/jobs/{name}", func(w http.ResponseWriter, r *http.Request) {
+		j, err := api.Job(r.PathValue("name"))
+		s.answer(w, j, err)
+	})
+	s.mux.HandleFunc("POST /v1/jobs/{name}/run", s.run)
+	for what, do := range map[string]func(string) error{"cancel": api.Cancel, "pause": api.Pause, "resume": api.Resume} {
+		s.mux.HandleFunc("POST /v1/jobs/{name}/"+what, func(w http.ResponseWriter, r *http.Request) {
+			name := r.PathValue("name")
+			err := do(name)
+			var j status.Job
+			if err == nil {
+				s.log.Info("asked for", "what", what, "job", name)
+				j, err = api.Job(name)
+			}
+			s.answer(w, j, err)
+		})
+	}
+	s.mux.HandleFunc("POST /v1/jobs/{name}/notify", func(w http.ResponseWriter, r *http.Request) {
+		told, err := api.NotifyTest(r.Context(), r.PathValue("name"))
+		s.answer(w, told, err)
+	})
+	s.mux.HandleFunc("POST /v1/reload", func(w http.ResponseWriter, _ *http.Request) {
+		re, err := api.Reload()
+		s.answer(w, re, err)
+	})
+	s.mux.HandleFunc("/v1/", func(w http.ResponseWriter, r *http.Request) {
+		s.fail(w, http.StatusNotFound, &Error{NotFound, "no such call: " + r.Method + " " + r.URL.Path})
+	})
+	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		s.fail(w, http.StatusNotFound, &Error{NotFound, "this daemon speaks version 1: /v1/"})
+	})
+	Observe(s.mux, api)
+	s.mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	s.mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	s.mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	return s
+}
+
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, most)
+	s.mux.ServeHTTP(w, r)
+}
+
+// Observe adds what monitoring asks for: metrics, health and readiness. It changes nothing, and may be offered to anybody who may read the status page.
+func Observe(mux *http.ServeMux, api API) {
+	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+		w.Header().Set("Cache-Control", "no-store")
+		status.WriteMetrics(w, api.Status()) // whom it does not reach has gone
+	})
+	word := func(pattern string, check func() error) {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+			w.Header().Set("Cache-Control", "no-store")
+			if err := check(); err != nil {
+				w.WriteHeader(http.StatusServiceUnavailable)
+				io.WriteString(w, err.Error()+"\n")
+				return
+			}
+			io.WriteString(w, "ok\n")
+		})
+	}
+	word("GET /healthz", api.Alive)
+	word("GET /readyz", func() error {
+		switch d := api.Status().Daemon; {
+		case d.Ending:
+			return errors.New("ending")
+		case !d.Ready:
+			return errors.New("starting")
+		}
+		return api.Alive()
+	})
+}
+
+func (s *Server) run(w http.ResponseWriter, r *http.Request) {
+	var req RunRequest
+	d := json.NewDecoder(r.Body)
+	d.DisallowUnknownFields()
+	if err := d.Decode(&req); err != nil && !errors.Is(err, io.EOF) {
+		s.fail(w, http.StatusBadRequest, &Error{Invalid, "run: body: " + err.Error()})
+		return
+	}
+	name := r.PathValue("name")
+	run, attached, err := s.api.Run(name, req)
+	if err != nil {
+		s.answer(w, nil, err)
+		return
+	}
+	s.log.Info("asked for", "what", "run", "job", name, "attached", attached, "accept", req.Accept, "set", req.Set)
+	if !req.Wait {
+		s.send(w, http.StatusAccepted, Event{Attached: &attached})
+		return
+	}
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	w.Header().Set("Cache-Control", "no-store")
+	enc, flush := json.NewEncoder(w), http.NewResponseController(w)
+	event := func(e Event) bool { return enc.Encode(e) == nil && flush.Flush() == nil }
+	if !event(Event{Attached: &attached}) {
+		return
+	}
+	t := time.NewTicker(every)
+	defer t.Stop()
+	for {
+		select {
+		case <-r.Context().Done():
+			return // the run goes on
+		case <-run.Done():
+			res, err := run.Result()
+			if err != nil {
+				event(Event{Error: errorOf(err)})
+				return
+			}
+			event(Event{Run: &res})
+			return
+		case <-t.C:
+			if j, err := s.api.Job(name); err == nil && !event(Event{Job: &j}) {
+				return
+			}
+		}
+	}
+}
+
+func (s *Server) answer(w http.ResponseWriter, v any, err error) {
+	if err == nil {
+		s.send(w, http.StatusOK, v)
+		return
+	}
+	e := errorOf(err)
+	s.fail(w, map[Code]int{NotFound: http.StatusNotFound, Conflict: http.StatusConflict, Invalid: http.StatusBadRequest, Internal: http.StatusInternalServerError}[e.Code], e)
+}
+
+func errorOf(err error) *Error {
+	e := &Error{Code: Internal, Message: err.Error()}
+	switch {
+	case errors.Is(err, ErrNotFound):
+		e.Code = NotFound
+	case errors.Is(err, ErrConflict):
+		e.Code = Conflict
+	case errors.Is(err, ErrInvalid):
+		e.Code = Invalid
+	}
+	return e
+}
+
+func (s *Server) fail(w http.ResponseWriter, code int, e *Error) { s.send(w, code, e) }
+
+func (s *Server) send(w http.ResponseWriter, code int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(code)
+	if err := json.NewEncoder(w).Encode(v); err != nil {
+		s.log.Debug("answer not sent", "err", err)
+	}
+}

@@ -1,0 +1,225 @@
+package notify
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"mime"
+	"mime/quotedprintable"
+	"net"
+	"net/http"
+	"net/smtp"
+	"net/url"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"mirrord/status"
+)
+
+func newPost(ctx context.Context, addr string, body []byte) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, addr, bytes.NewReader(body))
+	if err == nil && (req.URL.Host == "" || req.URL.Scheme != "http" && req.URL.Scheme != "https") {
+		err = errors.New("no web URL")
+	}
+	return req, err
+}
+
+// plain takes the address out of an error: it may be a secret.
+func plain(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}
+
+// shown is how much of what a command wrote is kept for its error, in bytes.
+const shown = 2000
+
+// command runs a command of the shell with the message as JSON on its standard input, and what a short script needs in its environment. When it does not end in time, it and all
+// that it has started are killed.
+func command(ctx context.Context, o Options, line string, m status.Message) error {
+	in, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	var out bounded
+	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", line)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(in), &out, &out
+	cmd.Dir = "/"
+	cmd.Env = []string{"MIRRORD_JOB=" + m.Job.Name, "MIRRORD_KIND=" + string(m.Kind), "MIRRORD_STATE=" + string(m.Job.Health), "MIRRORD_SUBJECT=" + m.Subject}
+	for _, k := range []string{"PATH", "HOME", "LANG", "TZ", "USER"} {
+		if v, ok := o.LookupEnv(k); ok {
+			cmd.Env = append(cmd.Env, k+"="+v)
+		}
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second // a grandchild that left the group may hold the pipes
+	if err := cmd.Run(); err != nil {
+		if text := out.String(); text != "" {
+			return fmt.Errorf("%w: %s", err, text)
+		}
+		return err
+	}
+	return nil
+}
+
+// bounded keeps the beginning of what is written to it.
+type bounded struct{ kept []byte }
+
+func (b *bounded) Write(p []byte) (int, error) {
+	b.kept = append(b.kept, p[:min(shown-len(b.kept), len(p))]...)
+	return len(p), nil
+}
+
+func (b *bounded) String() string { return strings.TrimSpace(strings.ToValidUTF8(string(b.kept), "?")) }
+
+// Mail is how mail leaves the machine.
+type Mail struct {
+	Program  string // a sendmail: gets addresses as arguments and the message on standard input
+	Server   string // else host:port of a mail server
+	TLS      bool   // speak TLS from the start; otherwise it is used when the server, unless it is this machine, offers it
+	User     string
+	Password string
+	From     string // default mirrord@HOST
+}
+
+// ParseMail reads how mail leaves the machine: the path of a sendmail, smtp://[USER@]HOST[:PORT] or smtps://….
+func ParseMail(s string) (Mail, error) {
+	if strings.HasPrefix(s, "/") {
+		return Mail{Program: s}, nil
+	}
+	u, err := url.Parse(s)
+	if err != nil || u.Hostname() == "" || u.Scheme != "smtp" && u.Scheme != "smtps" || strings.Trim(u.Path, "/") != "" {
+		return Mail{}, fmt.Errorf("mail %q: neither the path of a sendmail nor smtp://[USER@]HOST[:PORT]", s)
+	}
+	if _, has := u.User.Password(); has {
+		return Mail{}, errors.New("mail: the password does not belong on the command line: set MIRRORD_SMTP_PASSWORD")
+	}
+	m := Mail{TLS: u.Scheme == "smtps", User: u.User.Username()}
+	port := u.Port()
+	switch {
+	case port != "":
+	case m.TLS:
+		port = "465"
+	case m.User != "":
+		port = "587"
+	default:
+		port = "25"
+	}
+	m.Server = net.JoinHostPort(u.Hostname(), port)
+	return m, nil
+}
+
+func (m Mail) from(host string) string {
+	if m.From != "" {
+		return m.From
+	}
+	return "mirrord@" + host
+}
+
+// compose writes a message (RFC 5322). Nothing in it can add a header: the subject is one line, and the text is encoded.
+func (m Mail) compose(host, to string, msg status.Message) ([]byte, error) {
+	id := make([]byte, 12)
+	rand.Read(id) // never fails
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "From: mirrord <%s>\r\nTo: %s\r\nSubject: %s\r\nDate: %s\r\nMessage-ID: <%s@%s>\r\n", m.from(host), to, mime.QEncoding.Encode("utf-8", msg.Subject), msg.Time.Format(time.RFC1123Z), hex.EncodeToString(id), host)
+	b.WriteString("Auto-Submitted: auto-generated\r\nX-Mirrord-Job: " + msg.Job.Name + "\r\nX-Mirrord-Event: " + string(msg.Kind) + "\r\n")
+	b.WriteString("MIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n")
+	q := quotedprintable.NewWriter(&b)
+	if _, err := q.Write([]byte(strings.ReplaceAll(msg.Text, "\n", "\r\n"))); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), q.Close()
+}
+
+func (m Mail) send(ctx context.Context, o Options, to string, msg status.Message) error {
+	data, err := m.compose(o.Host, to, msg)
+	switch {
+	case err != nil:
+		return err
+	case m.Program != "":
+		return m.pipe(ctx, o, to, data)
+	case m.Server != "":
+		return m.smtp(ctx, o, to, data)
+	}
+	return errors.New("mail cannot leave this machine: there is no /usr/sbin/sendmail, and --mail names no server")
+}
+
+func (m Mail) pipe(ctx context.Context, o Options, to string, data []byte) error {
+	var out bounded
+	cmd := exec.CommandContext(ctx, m.Program, "-i", "-f", m.from(o.Host), "--", to)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))), &out, &out
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s: %w: %s", m.Program, err, out.String())
+	}
+	return nil
+}
+
+func (m Mail) smtp(ctx context.Context, o Options, to string, data []byte) (err error) {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "tcp", m.Server)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	host, _, err := net.SplitHostPort(m.Server)
+	if err != nil {
+		return err
+	}
+	if m.TLS {
+		conn = tls.Client(conn, &tls.Config{ServerName: host})
+	}
+	c, err := smtp.NewClient(conn, host)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if err := c.Hello(o.Host); err != nil {
+		return err
+	}
+	ip := net.ParseIP(host)
+	here := host == "localhost" || ip != nil && ip.IsLoopback()
+	if ok, _ := c.Extension("STARTTLS"); ok && !m.TLS && !here {
+		if err := c.StartTLS(&tls.Config{ServerName: host}); err != nil {
+			return err
+		}
+	}
+	if m.User != "" {
+		if err := c.Auth(smtp.PlainAuth("", m.User, m.Password, host)); err != nil { // refuses to go in the clear
+			return err
+		}
+	}
+	if err := c.Mail(m.from(o.Host)); err != nil {
+		return err
+	}
+	if err := c.Rcpt(to); err != nil {
+		return err
+	}
+	w, err := c.Data()
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(data); err != nil {
+		return err
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	c.Quit() // the message is theirs now
+	return nil
+}
