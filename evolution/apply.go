@@ -35,16 +35,19 @@ func (t *Tree) Apply(script iter.Seq[Edit]) (*Tree, error) {
 			return nil, fmt.Errorf("apply edit script: %s %q: %w: it is named twice", edits[i].Op, edits[i].Path, ErrScript)
 		}
 	}
-	root, err := t.top().apply("", edits)
+	var a applier
+	root, err := a.apply(t.top(), "", edits)
 	if err != nil {
 		return nil, fmt.Errorf("apply edit script: %w", err)
 	}
 	return &Tree{*root}, nil
 }
 
+type applier struct{ buf []byte }
+
 // apply returns a copy of a directory with edits of what lies below it.
-func (n *node) apply(prefix string, edits []Edit) (*node, error) {
-	out := &node{name: n.name}
+func (a *applier) apply(n *node, prefix string, edits []Edit) (*node, error) {
+	out := &node{name: n.name, files: make([]leaf, 0, len(n.files)+1), dirs: make([]*node, 0, len(n.dirs)+1)}
 	files, dirs := n.files, n.dirs
 	for len(edits) > 0 {
 		name := edits[0].Path[len(prefix):]
@@ -82,7 +85,7 @@ func (n *node) apply(prefix string, edits []Edit) (*node, error) {
 		if found {
 			old, dirs = dirs[0], dirs[1:]
 		}
-		made, err := old.apply(within, edits[:end])
+		made, err := a.apply(old, within, edits[:end])
 		if err != nil {
 			return nil, err
 		}
@@ -93,6 +96,6 @@ func (n *node) apply(prefix string, edits []Edit) (*node, error) {
 	}
 	out.files = append(out.files, files...)
 	out.dirs = append(out.dirs, dirs...)
-	out.seal()
+	a.buf = out.seal(a.buf)
 	return out, nil
 }

@@ -17,9 +17,9 @@ var (
 // formatVersion 1: as appendEntry writes it.
 const formatVersion = 1
 
-// AppendBinary writes the history: a version byte, and each entry with its length before it. It never fails.
+// AppendBinary writes the history: a version byte, how many entries there are, and each with its length before it. It never fails.
 func (h *History) AppendBinary(b []byte) ([]byte, error) {
-	b = append(b, formatVersion)
+	b = binary.AppendUvarint(append(b, formatVersion), uint64(len(h.steps)))
 	start := 0
 	for _, m := range h.steps {
 		b = binary.AppendUvarint(b, uint64(m.end-start))
@@ -43,7 +43,7 @@ func (h *History) UnmarshalBinary(b []byte) error {
 	}
 	var out History
 	p := parser{b: b[1:]}
-	for len(p.b) > 0 {
+	for n := p.uvarint(math.MaxInt32); n > 0 && !p.bad; n-- {
 		size := p.uvarint(uint64(len(p.b)))
 		if p.bad || size > uint64(len(p.b)) {
 			return fmt.Errorf("read history: entry %d: %w: it is cut off", len(out.steps), ErrDamaged)
@@ -53,6 +53,9 @@ func (h *History) UnmarshalBinary(b []byte) error {
 		if err := out.addEntry(entry); err != nil {
 			return fmt.Errorf("read history: entry %d: %w", len(out.steps), err)
 		}
+	}
+	if p.bad || len(p.b) > 0 {
+		return fmt.Errorf("read history: %w: %d bytes too many, or no number of entries", ErrDamaged, len(p.b))
 	}
 	*h = out
 	return nil

@@ -70,7 +70,9 @@ func (c *counts) check(dirs *Dirs, rows []row) error {
 
 // apply takes a step that fits. The rows are ascending.
 func (c *counts) apply(dirs *Dirs, rows []row, gaps []gap) {
-	c.touched, c.change = c.touched[:0], c.change[:0]
+	if c.touched, c.change = c.touched[:0], c.change[:0]; cap(c.touched) > 4096 && len(rows) < cap(c.touched)/16 {
+		c.touched, c.change = nil, nil // what the base needed, later steps do not
+	}
 	for _, r := range rows {
 		for d := r.dir; c.stamp[d] == 0; d = dirs.Parent(d) {
 			c.stamp[d] = 1

@@ -24,7 +24,8 @@ type History struct {
 	now    counts
 	log    []byte
 	steps  []mark
-	open   bool // a recorder is
+	open   bool     // a recorder is
+	place  []uint32 // by directory: 1 + where it stands in what the open recorder was told, 0: nothing was said of it
 }
 
 // mark is where an entry of the log ends, and what is said of it.
@@ -65,17 +66,19 @@ func (h *History) Size() int { return len(h.log) + len(h.dirs.names) }
 type Recorder struct {
 	h    *History
 	time int64
-	at   []Dir // directories that something was said of
-	says map[Dir]*said
+	says []said
 	err  error
 	done bool
 }
 
-type said struct{ inserted, deleted, updated, missed uint32 }
+type said struct {
+	dir                                Dir
+	inserted, deleted, updated, missed uint32
+}
 
 // Record begins an entry, at a time in Unix seconds: the base when the history is empty, else a step. Nothing is written before Commit.
 func (h *History) Record(time int64) *Recorder {
-	r := &Recorder{h: h, time: time, says: map[Dir]*said{}}
+	r := &Recorder{h: h, time: time}
 	switch {
 	case h.open:
 		r.err, r.done = errors.New("record step: the last one is neither committed nor dropped"), true
@@ -116,17 +119,19 @@ func (r *Recorder) fail(err error) {
 }
 
 func (r *Recorder) say(d Dir) *said {
-	s := r.says[d]
-	if s == nil {
-		s = new(said)
-		if int(d) >= r.h.dirs.Len() {
-			r.fail(fmt.Errorf("directory %d: it is not in the table", d))
-			return s
-		}
-		r.says[d] = s
-		r.at = append(r.at, d)
+	h := r.h
+	if r.done || int(d) >= h.dirs.Len() {
+		r.fail(fmt.Errorf("directory %d: it is not in the table", d))
+		return new(said)
 	}
-	return s
+	if int(d) >= len(h.place) {
+		h.place = append(h.place, make([]uint32, h.dirs.Len()-len(h.place))...)
+	}
+	if h.place[d] == 0 {
+		r.says = append(r.says, said{dir: d})
+		h.place[d] = uint32(len(r.says))
+	}
+	return &r.says[h.place[d]-1]
 }
 
 // Insert says that n files directly in d came.
@@ -171,16 +176,16 @@ func (r *Recorder) Edit(e Edit) {
 func (r *Recorder) Drop() {
 	if !r.done {
 		r.done, r.h.open = true, false
+		for _, s := range r.says {
+			r.h.place[s.dir] = 0
+		}
 	}
 }
 
 // Commit adds the entry. It fails when something that the recorder was told makes no sense, and then adds nothing.
 func (r *Recorder) Commit() error {
 	h := r.h
-	if r.done {
-		if r.err != nil {
-			return r.err
-		}
+	if r.done && r.err == nil {
 		return errors.New("record step: it is over")
 	}
 	r.Drop()
@@ -188,34 +193,20 @@ func (r *Recorder) Commit() error {
 		return r.err
 	}
 	h.now.grow(h.dirs.Len())
-	slices.Sort(r.at)
+	slices.SortFunc(r.says, func(a, b said) int { return int(a.dir) - int(b.dir) })
 	var rows []row
-	var gaps []gap
-	for _, d := range r.at {
-		s := r.says[d]
+	for _, s := range r.says {
 		if s.inserted|s.deleted|s.updated != 0 {
-			rows = append(rows, row{d, s.inserted, s.deleted, s.updated})
+			rows = append(rows, row{s.dir, s.inserted, s.deleted, s.updated})
 		}
 	}
 	if err := h.now.check(&h.dirs, rows); err != nil {
 		return fmt.Errorf("record step: %w", err)
 	}
-	// What is missed stays so in the log until it is said otherwise.
-	for _, d := range r.at {
-		s := r.says[d]
-		if left := h.now.files[d] + s.inserted - s.deleted; s.missed > left {
-			return fmt.Errorf("record step: directory %q: %w: %d files not looked at of %d", h.dirs.Path(d), ErrScript, s.missed, left)
-		}
-		if was := h.now.missedAt(d); was != s.missed {
-			gaps = append(gaps, gap{d, s.missed})
-		}
+	gaps, err := r.gaps()
+	if err != nil {
+		return err
 	}
-	for d, was := range h.now.missed {
-		if was != 0 && r.says[Dir(d)] == nil {
-			gaps = append(gaps, gap{Dir(d), 0})
-		}
-	}
-	slices.SortFunc(gaps, func(a, b gap) int { return int(a.dir) - int(b.dir) })
 	before := int64(0)
 	if n := len(h.steps); n > 0 {
 		before = h.steps[n-1].time
@@ -225,6 +216,31 @@ func (r *Recorder) Commit() error {
 	h.now.apply(&h.dirs, rows, gaps)
 	h.steps = append(h.steps, mark{r.time, len(h.log)})
 	return nil
+}
+
+// gaps is what is missed otherwise than in the step before: in the log it stays so until it is said otherwise.
+func (r *Recorder) gaps() (gaps []gap, err error) {
+	now := &r.h.now
+	next := Dir(0)
+	unsaid := func(to Dir) {
+		for ; int(next) < len(now.missed) && next < to; next++ {
+			if now.missed[next] != 0 {
+				gaps = append(gaps, gap{next, 0})
+			}
+		}
+	}
+	for _, s := range r.says {
+		unsaid(s.dir)
+		next = s.dir + 1
+		if left := now.files[s.dir] + s.inserted - s.deleted; s.missed > left {
+			return nil, fmt.Errorf("record step: directory %q: %w: %d files not looked at of %d", r.h.dirs.Path(s.dir), ErrScript, s.missed, left)
+		}
+		if now.missedAt(s.dir) != s.missed {
+			gaps = append(gaps, gap{s.dir, s.missed})
+		}
+	}
+	unsaid(math.MaxUint32)
+	return gaps, nil
 }
 
 func (c *counts) missedAt(d Dir) uint32 {

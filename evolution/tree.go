@@ -26,7 +26,8 @@ var ErrOrder = errors.New("paths are not in ascending order")
 
 // Tree is a version: its files and, implied by them, its directories. Every directory has the hash of all that lies below it, so that
 // equal subtrees are known to be equal without a look inside. A tree never changes; [Tree.Apply] makes a new one that shares what is
-// equal. The nil tree is the empty one.
+// equal. The nil tree and the zero one
+// are empty.
 type Tree struct{ root node }
 
 // node is a directory.
@@ -67,6 +68,7 @@ type builder struct {
 	open []*node
 	ends []int // for each open directory, where its path ends in last; 0 for the root
 	last string
+	buf  []byte
 }
 
 func (b *builder) add(f File) error {
@@ -116,7 +118,7 @@ func (b *builder) add(f File) error {
 func (b *builder) close(from int) {
 	for i := len(b.open) - 1; i >= from; i-- {
 		n, up := b.open[i], b.open[i-1]
-		n.seal()
+		b.buf = n.seal(b.buf)
 		up.dirs = append(up.dirs, n)
 	}
 	b.open, b.ends = b.open[:from], b.ends[:from]
@@ -127,30 +129,28 @@ func (b *builder) tree() *Tree {
 		b.open, b.ends = []*node{{}}, []int{0}
 	}
 	b.close(1)
-	b.open[0].seal()
+	b.open[0].seal(b.buf)
 	return &Tree{*b.open[0]}
 }
 
-// seal counts and hashes a directory whose contents are complete.
-func (n *node) seal() {
+// seal counts and hashes a directory whose contents are complete. The buffer is for use by the next call; it may be nil.
+func (n *node) seal(buf []byte) []byte {
 	n.nf, n.nd = len(n.files), 1
-	h := sha256.New()
-	var b [1 + binary.MaxVarintLen64]byte
-	var text []byte
-	put := func(kind byte, name string, sum Digest) {
-		b[0] = kind
-		text = append(text[:0], binary.AppendUvarint(b[:1], uint64(len(name)))...)
-		h.Write(append(append(text, name...), sum[:]...))
-	}
-	for _, f := range n.files {
-		put('f', f.name, f.digest)
+	buf = buf[:0]
+	for i := range n.files {
+		f := &n.files[i]
+		buf = binary.AppendUvarint(append(buf, 'f'), uint64(len(f.name)))
+		buf = append(append(buf, f.name...), f.digest[:]...)
 	}
 	for _, d := range n.dirs {
-		put('d', d.name, d.hash)
+		buf = binary.AppendUvarint(append(buf, 'd'), uint64(len(d.name)))
+		buf = append(append(buf, d.name...), d.hash[:]...)
 		n.nf += d.nf
 		n.nd += d.nd
 	}
-	copy(n.hash[:], h.Sum(text[:0]))
+	sum := sha256.Sum256(buf)
+	n.hash = Digest(sum[:len(n.hash)])
+	return buf
 }
 
 // dirOrder is the order of names of directories: as if they ended in a slash.
@@ -173,7 +173,7 @@ func dirOrder(a, b string) int {
 }
 
 func (t *Tree) top() *node {
-	if t == nil {
+	if t == nil || t.root.nd == 0 {
 		return &node{nd: 1}
 	}
 	return &t.root

@@ -1,0 +1,89 @@
+package replay
+
+import (
+	"testing"
+
+	"mirrord/evolution"
+	"mirrord/near"
+)
+
+// BenchmarkMineRecorded mines 80 versions of the largest recorded site at each of the settings: the pass over the history and the mining.
+func BenchmarkMineRecorded(b *testing.B) {
+	h := sharedHistory(b, "openlayers")
+	if h == nil {
+		b.Fatal("the recorded history is missing")
+	}
+	e, err := h.Evolution(80)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, s := range Settings() {
+		if s.Never {
+			continue
+		}
+		b.Run(s.Name, func(b *testing.B) {
+			b.ReportAllocs()
+			var rules *near.Rules
+			for b.Loop() {
+				if rules, err = near.Mine(e, s.Rules); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(rules.Len()), "rules")
+			b.ReportMetric(float64(e.Dirs().Len()), "dirs")
+		})
+		b.Run(s.Name+"/all", func(b *testing.B) {
+			o := s.Rules
+			o.MaxRules = 10_000_000
+			var rules []near.Rule
+			for b.Loop() {
+				if rules, err = near.MineAll(e, o); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(len(rules)), "rules")
+		})
+	}
+}
+
+// BenchmarkHistorySize says what the history of change of each recorded site takes on disk: for each changed page, and what is left for
+// each directory.
+func BenchmarkHistorySize(b *testing.B) {
+	for _, site := range sharedSites() {
+		b.Run(site, func(b *testing.B) {
+			h := sharedHistory(b, site)
+			if h == nil {
+				b.Fatal("the recorded history is missing")
+			}
+			var base, all, changes, dirs, named int
+			for b.Loop() {
+				size := func(n int) (int, *evolution.History) {
+					e, err := h.Evolution(n)
+					if err != nil {
+						b.Fatal(err)
+					}
+					bytes, err := e.MarshalBinary()
+					if err != nil {
+						b.Fatal(err)
+					}
+					return len(bytes), e
+				}
+				var first, last *evolution.History
+				base, first = size(1)
+				all, last = size(len(h.Versions))
+				dirs, named, changes = last.Dirs().Len()-first.Dirs().Len(), 0, 0
+				for d := first.Dirs().Len(); d < last.Dirs().Len(); d++ {
+					named += len(last.Dirs().Name(evolution.Dir(d)))
+				}
+				for _, v := range h.Versions[1:] {
+					changes += len(v.Changes)
+				}
+				base /= first.Dirs().Len()
+				all -= base * first.Dirs().Len()
+			}
+			b.ReportMetric(float64(all)/float64(changes), "B/change")                    // new directories and their names in it
+			b.ReportMetric(float64(all-named-6*dirs)/float64(changes), "B/change-alone") // without them
+			b.ReportMetric(float64(base), "B/dir")                                       // of the base, names in it
+		})
+	}
+}
