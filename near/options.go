@@ -9,7 +9,7 @@ import (
 // Options are the thresholds of mining. They have no default: start from [Strict], [Third] or [Best].
 type Options struct {
 	MinDoC        float64 // alpha, 0 to 1: from this degree on a change is significant; 0: any change is
-	MinFoC        float64 // beta, over 0 and up to 1: how often the antecedent has to change, and the pair must not
+	MinFoC        float64 // beta, 0 to 1: how often the antecedent has to change, and the pair must not; with 0 there is no rule
 	MinCoC        float64 // gamma, 0 to 1: how strong the negative correlation has to be
 	MinConfidence float64 // min_conf, 0 to 1
 	Zero          Zero    // how an undefined correlation is read
@@ -18,7 +18,7 @@ type Options struct {
 
 	From, To int // the steps learned from: From first (counted from 0), To not; To 0: all there are
 
-	// MaxRules bounds [MineAll]: the number of rules grows as 2 to the depth. 0: 1 million.
+	// MaxRules bounds [MineAll]: the number of rules grows as 2 to the depth. 0: 100 000.
 	MaxRules int
 	// MaxChains bounds the chains looked at for one consequent. Chains that changed in the same steps count once, so that more than a few
 	// come up on hostile sites only. 0: 4096. Where it bites, longer chains are left out.
@@ -87,9 +87,6 @@ func (o Options) Validate() error {
 			return fmt.Errorf("%s %v: it has to be between 0 and 1", t.name, t.value)
 		}
 	}
-	if o.MinFoC == 0 {
-		return fmt.Errorf("beta (MinFoC) 0: it has to be over 0: nothing changes less often than never, so that there would be no rule")
-	}
 	if o.Zero > ZeroStrict {
 		return fmt.Errorf("zero %d: it has to be strict, zero or never", o.Zero)
 	}
@@ -107,7 +104,7 @@ func (o Options) withDefaults() Options {
 		o.MinSteps = 1
 	}
 	if o.MaxRules == 0 {
-		o.MaxRules = 1_000_000
+		o.MaxRules = 100_000
 	}
 	if o.MaxChains == 0 {
 		o.MaxChains = 4096

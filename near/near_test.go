@@ -1,0 +1,393 @@
+package near
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"mirrord/evolution"
+)
+
+// history makes one of versions, each a list of "path=contents" words.
+func history(t testing.TB, versions ...string) *evolution.History {
+	t.Helper()
+	r := recording{}
+	for _, words := range versions {
+		v := map[string]string{}
+		for _, w := range strings.Fields(words) {
+			path, id, _ := strings.Cut(w, "=")
+			v[path] = id
+		}
+		r.versions, r.missed = append(r.versions, v), append(r.missed, nil)
+	}
+	h := &evolution.History{}
+	for i := range r.versions {
+		r.add(t, h, i)
+	}
+	return h
+}
+
+func dir(t testing.TB, h *evolution.History, path string) evolution.Dir {
+	t.Helper()
+	d, ok := h.Dirs().Lookup(path)
+	if !ok {
+		t.Fatalf("%q is not in the table", path)
+	}
+	return d
+}
+
+func TestValidate(t *testing.T) {
+	h := history(t, "a=1", "a=2")
+	for _, c := range []struct {
+		say string
+		o   func(*Options)
+	}{
+		{"alpha", func(o *Options) { o.MinDoC = -0.01 }},
+		{"alpha", func(o *Options) { o.MinDoC = 1.01 }},
+		{"alpha", func(o *Options) { o.MinDoC = math.NaN() }},
+		{"beta", func(o *Options) { o.MinFoC = 2 }},
+		{"beta", func(o *Options) { o.MinFoC = math.Inf(-1) }},
+		{"gamma", func(o *Options) { o.MinCoC = -0.5 }},
+		{"min-conf", func(o *Options) { o.MinConfidence = 50 }},
+		{"zero", func(o *Options) { o.Zero = 3 }},
+		{"steps", func(o *Options) { o.From = -1 }},
+		{"steps", func(o *Options) { o.From, o.To = 3, 2 }},
+		{"negative", func(o *Options) { o.MinSteps = -1 }},
+		{"negative", func(o *Options) { o.MaxRules = -1 }},
+		{"negative", func(o *Options) { o.MaxChains = -1 }},
+	} {
+		o := Best()
+		c.o(&o)
+		_, one := Mine(h, o)
+		_, all := MineAll(h, o)
+		if one == nil || all == nil || !strings.Contains(one.Error(), c.say) {
+			t.Errorf("%+v: %v, %v, want an error that says %s", o, one, all, c.say)
+		}
+	}
+	for _, o := range []Options{Strict(), Third(), Best(), {}, {MinDoC: 1, MinFoC: 1, MinCoC: 1, MinConfidence: 1}} {
+		if err := o.Validate(); err != nil {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+	for _, z := range []Zero{ZeroNever, ZeroZero, ZeroStrict} {
+		text, _ := z.MarshalText()
+		var back Zero = 9
+		if err := back.UnmarshalText(text); err != nil || back != z {
+			t.Errorf("%s: read back as %s, %v", text, back, err)
+		}
+	}
+	if new(Zero).UnmarshalText([]byte("nil")) == nil {
+		t.Error("zero nil: no error")
+	}
+}
+
+func TestNothingToLearnFrom(t *testing.T) {
+	for name, h := range map[string]*evolution.History{
+		"no history":  {},
+		"one version": history(t, "a/x=1 b/y=1"),
+		"no change":   history(t, "a/x=1 b/y=1", "a/x=1 b/y=1", "a/x=1 b/y=1"),
+	} {
+		rules, err := Mine(h, Best())
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		all, err := MineAll(h, Best())
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if rules.Len() != 0 || len(all) != 0 || len(slices.Collect(rules.Skips(nil).Top())) != 0 {
+			t.Errorf("%s: %d rules", name, rules.Len())
+		}
+		if _, skipped := rules.Skips(nil).Path("a/x/y"); skipped {
+			t.Errorf("%s: a new directory is skipped", name)
+		}
+	}
+	h := history(t, "a/x=1 k=1", "a/x=1 k=2")
+	if rules, err := Mine(h, Options{}); err != nil || rules.Len() != 0 {
+		t.Errorf("beta 0: %v, %d rules, want none", err, rules.Len())
+	}
+}
+
+func TestRuleInWords(t *testing.T) {
+	h := history(t, "new/x=1 old/y=1 old/a/z=1", "new/x=2 old/y=1 old/a/z=1", "new/x=3 old/y=2 old/a/z=1", "new/x=4 old/y=2 old/a/z=2", "new/x=5 old/y=2 old/a/z=2")
+	o := Best()
+	o.MinFoC = 0.6
+	rules, err := Mine(h, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rule, ok := rules.For(dir(t, h, "old"))
+	if !ok {
+		t.Fatal("old has no rule")
+	}
+	if got, want := rule.Text(h.Dirs()), "/ => not old"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got, want := rule.Why(h.Dirs()), "/ changed in 4 of 4 steps, old in 2 of them"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if rule.Support() != 1 || rule.Joint() != 0.5 || rule.Confidence() != 0.5 {
+		t.Errorf("%+v: support %v, joint %v, confidence %v", rule, rule.Support(), rule.Joint(), rule.Confidence())
+	}
+	if _, ok := rules.For(evolution.Root); ok {
+		t.Error("the root has a rule")
+	}
+	if _, ok := rules.For(dir(t, h, "new")); ok {
+		t.Error("new, which always changes, has a rule")
+	}
+}
+
+// Skipping takes the topmost directories only, what comes up below them later too, and never the root.
+func TestSkips(t *testing.T) {
+	h := history(t, "k=1 old/x=1 old/deep/er/y=1 new/z=1 new/quiet/q=1", "k=2 old/x=1 old/deep/er/y=1 new/z=2 new/quiet/q=1", "k=3 old/x=1 old/deep/er/y=1 new/z=3 new/quiet/q=1")
+	rules, err := Mine(h, Best())
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths := func(s *Skips) (out []string) {
+		for d := range s.Top() {
+			out = append(out, h.Dirs().Path(d))
+		}
+		slices.Sort(out)
+		return out
+	}
+	skips := rules.Skips(nil)
+	if got, want := paths(skips), []string{"new/quiet", "old"}; !slices.Equal(got, want) {
+		t.Errorf("skipped are %q, want %q", got, want)
+	}
+	if !rules.Has(dir(t, h, "old/deep")) {
+		t.Error("old/deep has no rule of its own: it is to be shown that it does not come to bear")
+	}
+	for path, want := range map[string]string{
+		"old/x": "old", "old/born/later/x": "old", "old/deep/er/y": "old", "new/quiet/sub/q": "new/quiet",
+		"k": "", "new/z": "", "new/quietly/q": "", "other/born/x": "", "old": "", "older/x": "",
+	} {
+		d, skipped := skips.File(path)
+		if skipped != (want != "") || h.Dirs().Path(d) != want {
+			t.Errorf("%s: skipped in %q, want %q", path, h.Dirs().Path(d), want)
+		}
+	}
+	// The history goes on: a directory that came after mining lies where it lies.
+	rec := h.Record(9)
+	rec.Insert(rec.Dir("old/later"), 1)
+	rec.Insert(rec.Dir("later"), 1)
+	if err := rec.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if _, skipped := skips.Dir(dir(t, h, "old/later")); !skipped {
+		t.Error("old/later is not skipped")
+	}
+	if _, skipped := skips.Dir(dir(t, h, "later")); skipped || rules.Has(dir(t, h, "later")) {
+		t.Error("later is skipped")
+	}
+	// A rule that is not heeded: the directories below have their turn.
+	if got, want := paths(rules.Skips(func(d evolution.Dir) bool { return d != dir(t, h, "old") })), []string{"new/quiet", "old/deep"}; !slices.Equal(got, want) {
+		t.Errorf("without the rule for old skipped are %q, want %q", got, want)
+	}
+	due := 0
+	for step := 1; step <= 24; step++ {
+		if Due(step, 8) {
+			due++
+		}
+		if Due(step, 0) {
+			t.Error("due although it never expires")
+		}
+	}
+	if due != 3 {
+		t.Errorf("due in %d of 24 steps, want 3", due)
+	}
+}
+
+// A step in which the consequent was not looked at says nothing of the pair.
+func TestUnobservedStepsDoNotCount(t *testing.T) {
+	var h evolution.History
+	rec := h.Record(0)
+	rec.Insert(rec.Dir("a"), 2)
+	rec.Insert(rec.Dir("b"), 2)
+	if err := rec.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	for step := range 6 {
+		rec := h.Record(int64(step))
+		rec.Update(rec.Dir("a"), 1)
+		if step == 0 {
+			rec.Update(rec.Dir("b"), 1) // the only step in which b was looked at, it changed
+		} else {
+			rec.Miss(rec.Dir("b"), 2)
+		}
+		if err := rec.Commit(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rules, err := Mine(&h, Best())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rule, ok := rules.For(dir(t, &h, "b")); ok {
+		t.Errorf("b is skipped because it was not looked at: %s", rule.Why(h.Dirs()))
+	}
+}
+
+// Where a chain of two says the same as a later single directory, the rule has the single one.
+func TestShortestChain(t *testing.T) {
+	o := Best().withDefaults()
+	f := &finder{o: &o, n: 4, least: 1, next: map[[2]int32]int32{}, found: map[[2]int32]int32{}, states: [][]chain{nil}}
+	for _, bits := range []uint64{0b1110, 0b1101, 0b1100, 0} {
+		f.classes = append(f.classes, vector{[]uint64{bits}, []uint64{0b1111}})
+	}
+	s := f.step(f.step(f.step(0, 0), 1), 2)
+	if len(f.states[s]) != 3 { // 1110, 1101, and 1100 once
+		t.Fatalf("%d chains, want 3", len(f.states[s]))
+	}
+	for _, c := range f.states[s] {
+		if c.changed[0] == 0b1100 && !slices.Equal(c.classes, []int32{2}) {
+			t.Errorf("1100 is the chain of classes %v, want 2 alone", c.classes)
+		}
+	}
+	if again := f.step(s, 1); again != s {
+		t.Error("a class that is on the path already makes another state")
+	}
+}
+
+// The number of rules grows as 2 to the depth; the best ones are found all the same.
+func TestDeepChains(t *testing.T) {
+	path := strings.Repeat("d/", 200)
+	var versions []string
+	for i := range 6 {
+		versions = append(versions, fmt.Sprintf("%sx=%d %sold/y=1", path, i, path))
+	}
+	h := history(t, versions...)
+	rules, err := Mine(h, Best())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rules.Len() != 1 || rules.Truncated {
+		t.Errorf("%d rules, want 1", rules.Len())
+	}
+	if r, ok := rules.For(dir(t, h, path+"old")); !ok || len(r.Antecedent) != 1 {
+		t.Errorf("the rule is %+v, want one of a single directory", r)
+	}
+	o := Best()
+	o.MaxRules = 10_000
+	if _, err := MineAll(h, o); !errors.Is(err, ErrTooManyRules) {
+		t.Errorf("all rules below 200 directories that always change: %v", err)
+	}
+	o.MaxRules = 5
+	small := history(t, "a/b/c/x=1 a/b/c/old/y=1", "a/b/c/x=2 a/b/c/old/y=1")
+	if _, err := MineAll(small, o); !errors.Is(err, ErrTooManyRules) {
+		t.Errorf("15 rules where 5 are allowed: %v", err)
+	}
+	o.MaxRules = 15
+	all, err := MineAll(small, o)
+	if err != nil || len(all) != 15 {
+		t.Errorf("%d rules, %v, want 15: every set of 4 directories", len(all), err)
+	}
+}
+
+// A site on which every directory of a path changed in other steps has as many chains as it has sets of directories; they are bounded, and
+// that is said.
+func TestChainsAreBounded(t *testing.T) {
+	o := Options{MinDoC: 0.4, MinFoC: 0.01, MinConfidence: 0.5, MaxChains: 50}
+	f := &finder{o: &o, n: 64, least: 1, next: map[[2]int32]int32{}, found: map[[2]int32]int32{}, states: [][]chain{nil}}
+	state := int32(0)
+	for i := range 20 {
+		f.classes = append(f.classes, vector{[]uint64{^(uint64(0b101) << (3 * i))}, []uint64{^uint64(0)}})
+		state = f.step(state, int32(i))
+	}
+	if len(f.states[state]) != 50 || !f.truncated {
+		t.Errorf("%d chains, truncated %v, want 50", len(f.states[state]), f.truncated)
+	}
+}
+
+// A site that is rebuilt whole in every version: every directory always changes, and nothing is skipped.
+func TestRebuiltWhole(t *testing.T) {
+	var versions []string
+	for i := range 8 {
+		versions = append(versions, fmt.Sprintf("x=%d a/x=%d a/b/y=%d css/%x/z=1", i, i, i, i*7919))
+	}
+	for name, o := range map[string]Options{"strict": Strict(), "third": Third(), "best": Best()} {
+		h := history(t, versions...)
+		rules, err := Mine(h, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for d := range rules.Skips(nil).Top() {
+			if path := h.Dirs().Path(d); !strings.HasPrefix(path, "css/") { // those came and went; they may have rules, and nothing is there
+				t.Errorf("%s: %s is skipped", name, path)
+			}
+		}
+	}
+}
+
+func TestMaintain(t *testing.T) {
+	tree := func(words string) *evolution.Tree {
+		var files []evolution.File
+		for _, w := range strings.Fields(words) {
+			path, id, _ := strings.Cut(w, "=")
+			files = append(files, evolution.File{Path: path, Digest: evolution.DigestOf(id)})
+		}
+		out, err := evolution.TreeOf(files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	old, test := tree("a=1 b=1 s/x=1 s/y=1 s/z=1"), tree("a=2 c=1 s/x=2 s/y=1 s/w=1")
+	got := Maintain(old, test, func(f string) bool { return strings.HasPrefix(f, "s/") })
+	// The mirror becomes a=2 c=1 s/x=1 s/y=1 s/z=1: 3 of its 5 files are right, of the site's 5. a, b, c, s/x, s/z and s/w changed.
+	want := Maintenance{BR: evolution.Frequency{K: 3, N: 5}, OP: evolution.Frequency{K: 3, N: 5}, OR: evolution.Frequency{K: 3, N: 5}, CR: evolution.Frequency{K: 3, N: 6}}
+	if got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if got := Maintain(nil, nil, func(string) bool { return true }); got != (Maintenance{}) {
+		t.Errorf("of nothing: %+v", got)
+	}
+}
+
+// TestMineIsTheSameTwice: the order of maps has no say.
+func TestMineIsTheSameTwice(t *testing.T) {
+	var versions []string
+	for i := range 12 {
+		versions = append(versions, fmt.Sprintf("k=%d a/b/c/x=%d a/b/y=%d a/z=%d q/r/s=1", i, i/3, i/2, i/5))
+	}
+	list := func() (out []string) {
+		h := history(t, versions...)
+		for _, o := range []Options{Strict(), Third(), Best()} {
+			rules, err := Mine(h, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for r := range rules.All() {
+				out = append(out, r.Text(h.Dirs()))
+			}
+			all, err := MineAll(h, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range all {
+				out = append(out, r.Text(h.Dirs()))
+			}
+		}
+		return out
+	}
+	first := list()
+	if len(first) < 5 {
+		t.Fatalf("%d rules", len(first))
+	}
+	for range 5 {
+		if !slices.Equal(list(), first) {
+			t.Fatal("the rules come in another order")
+		}
+	}
+	counts := map[string]int{}
+	for _, r := range first {
+		counts[r]++
+	}
+	if n := slices.Max(slices.Collect(maps.Values(counts))); n > 6 {
+		t.Errorf("a rule comes up %d times in 3 settings", n)
+	}
+}
