@@ -47,6 +47,10 @@ func TestPreferred(t *testing.T) {
 		{"/a/", "text/plain", "a/index.txt"},
 		{"/a/", "application/octet-stream", "a/index"},
 		{"/a//b.html", "text/html", "a/%2F/b.html"},
+		// A combining mark after a dot that is escaped joins the escape's last letter.
+		{"/.%CC%81x.html", "text/html", "%2\u00c9x.html"},
+		{"/a/.%CC%88/", "text/html", "a/%2\u00cb/index.html"},
+		{"/%2A%CC%8A", "text/html", "%2\u00c5.html"},
 		// Extensions.
 		{"/a", "text/html", "a.html"},
 		{"/x.php", "text/html", "x.php.html"},

@@ -37,7 +37,8 @@ func safeRune(r rune) bool {
 }
 
 // sanitize turns one percent-encoded segment into a name: escapes of safe UTF-8 are decoded and normalized (NFC), other
-// escapes stay as they are, and what is unsafe is escaped. %25 stays, so an escape in a name is always one.
+// escapes stay as they are, and what is unsafe is escaped. %25 stays, so an escape in a name is always one. A combining mark after an escape
+// that ends in a letter joins that letter: it is none then.
 func sanitize(s string) string {
 	i := 0
 	for i < len(s) && safeByte(s[i]) {
@@ -103,7 +104,7 @@ func protect(name string, atRoot bool) string {
 		name = name[:len(name)-1] + escape(c)
 	}
 	if c := name[0]; c == '.' || c == ' ' || reserved(name) || atRoot && reservedAtRoot(name) {
-		name = escape(c) + name[1:]
+		name = normal(escape(c) + name[1:]) // a combining mark may follow: "%2E" and U+0301 are "%2É"
 	}
 	return name
 }
