@@ -67,11 +67,15 @@ func parseDirectives(s, product string, now time.Time) Directives {
 		}
 		if name == "unavailable_after" {
 			// The date may have commas of its own.
-			for s != "" && !isDirective(s) {
-				var more string
-				more, s, _ = strings.Cut(s, ",")
-				value += "," + more
+			end, rest := 0, s
+			for rest != "" && !isDirective(rest) {
+				_, rest, _ = strings.Cut(rest, ",")
+				end = len(s) - len(rest)
 			}
+			if end > 0 {
+				value += "," + strings.TrimSuffix(s[:end], ",")
+			}
+			s = rest
 		}
 		if !bound {
 			continue

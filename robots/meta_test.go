@@ -1,6 +1,7 @@
 package robots
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -73,6 +74,19 @@ func TestParseXRobotsTag(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s: got %+v, want %+v", c.name, got, c.want)
 		}
+	}
+}
+
+// TestLongDate: the parts of a date are not copied once for each comma in it.
+func TestLongDate(t *testing.T) {
+	value := "unavailable_after: " + strings.Repeat("1,", 32<<10) + "nofollow"
+	now := time.Now()
+	if n := testing.AllocsPerRun(1, func() {
+		if d := ParseXRobotsTag([]string{value}, "x", now); !d.NoFollow || !d.UnavailableAfter.IsZero() {
+			t.Errorf("got %+v", d)
+		}
+	}); n > 1000 {
+		t.Errorf("%v allocations", n)
 	}
 }
 

@@ -2,6 +2,7 @@ package robots
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -209,7 +210,7 @@ func parseDelay(s string) (time.Duration, bool) {
 		i++
 	}
 	f, err := strconv.ParseFloat(strings.ReplaceAll(s[:i], ",", "."), 64)
-	if err != nil {
+	if err != nil && !errors.Is(err, strconv.ErrRange) { // out of range is +Inf
 		return 0, false
 	}
 	switch rest := strings.TrimSpace(s[i:]); {
@@ -232,7 +233,7 @@ func parseRate(s string) (time.Duration, bool) {
 		return 0, false
 	}
 	d, ok := parseDelay(strings.TrimSpace(per))
-	return time.Duration(float64(d) / n), ok
+	return time.Duration(min(float64(d)/n, float64(2*MaxDelay))), ok
 }
 
 // trimSpace removes white space of any kind, and byte order marks and zero width spaces, which editors leave behind.

@@ -227,7 +227,7 @@ func TestCrawlDelay(t *testing.T) {
 		{"word", "User-agent: *\nCrawl-delay: soon\n", 0, false},
 		{"dots", "User-agent: *\nCrawl-delay: 1.2.3\n", 0, false},
 		{"huge", "User-agent: *\nCrawl-delay: 1" + strings.Repeat("0", 200) + "\n", MaxDelay, true},
-		{"beyond float", "User-agent: *\nCrawl-delay: 1" + strings.Repeat("0", 400) + "\n", 0, false},
+		{"beyond float", "User-agent: *\nCrawl-delay: 1" + strings.Repeat("0", 400) + "\n", MaxDelay, true},
 		{"ours", "User-agent: *\nCrawl-delay: 10\n\nUser-agent: mirrord\nCrawl-delay: 2\n", 2 * time.Second, true},
 		{"ours first", "User-agent: mirrord\nCrawl-delay: 2\nUser-agent: *\nCrawl-delay: 10\nDisallow: /x\n", 2 * time.Second, true},
 		{"two agents", "User-agent: a\nUser-agent: mirrord\nCrawl-delay: 7\n", 7 * time.Second, true},
@@ -235,6 +235,7 @@ func TestCrawlDelay(t *testing.T) {
 		{"greatest", "User-agent: *\nCrawl-delay: 1\nDisallow: /x\nUser-agent: *\nCrawl-delay: 4\nDisallow: /y\n", 4 * time.Second, true},
 		{"rate", "User-agent: *\nRequest-rate: 1/5\n", 5 * time.Second, true},
 		{"rate with unit", "User-agent: *\nRequest-rate: 30/1m 0900-1700\n", 2 * time.Second, true},
+		{"slow rate", "User-agent: *\nRequest-rate: 0.000000000001/1\n", MaxDelay, true},
 		{"bad rate", "User-agent: *\nRequest-rate: 0/1\n", 0, false},
 		{"no group", "Crawl-delay: 10\n", 0, false},
 	} {
