@@ -22,6 +22,9 @@ type Traps struct {
 	MaxYears     int // for TrapCounter: years in either place; default 60
 }
 
+// maxSegments bounds the segments that are compared with one another, for when MaxDepth does not.
+const maxSegments = 256
+
 // maxKeyedURL is the longest URL whose Key a database takes.
 const maxKeyedURL = 32000
 
@@ -61,7 +64,7 @@ func (t Traps) Check(u URL) (reason string, trapped bool) {
 	if depth >= 3 {
 		var buf [64]string
 		segs := buf[:0]
-		for p := path[1:]; p != ""; {
+		for p := path[1:]; p != "" && len(segs) < maxSegments; {
 			var seg string
 			seg, p, _ = strings.Cut(p, "/")
 			segs = append(segs, seg)

@@ -62,6 +62,25 @@ func TestTrapsCheck(t *testing.T) {
 	}
 }
 
+// TestTrapsWithoutDepth: without a limit of depth only the first segments are compared, so that a URL costs no more than those.
+func TestTrapsWithoutDepth(t *testing.T) {
+	traps := Traps{MaxDepth: -1, MaxURLLen: -1}
+	u, _, err := Parse("http://h.test" + deepPath(maxSegments) + "/a/a/a/a/a/a/a/a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if reason, trapped := traps.Check(u); trapped {
+		t.Error(reason)
+	}
+	u, _, err = Parse("http://h.test" + deepPath(maxSegments-10) + "/a/a/a/a/a/a/a/a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, trapped := traps.Check(u); !trapped {
+		t.Error("a path that repeats a segment passes")
+	}
+}
+
 // deepPath returns a path of n different segments.
 func deepPath(n int) string {
 	var b strings.Builder

@@ -43,7 +43,7 @@ func NewTrapCounter(t Traps) *TrapCounter {
 }
 
 // Add counts u, which the caller has not added before, and reports whether it is one too many of its shape; the reason names
-// the shape. A URL that is refused is not counted.
+// the shape. A URL that is refused is not counted among those of the shape that refused it.
 func (c *TrapCounter) Add(u URL) (reason string, trapped bool) {
 	if u.IsZero() {
 		return "", false
