@@ -51,7 +51,9 @@ func (sc *scanner) feed(v view) {
 				sc.xmlLang(&f.x)
 			}
 			f.depth++
-			f.base()
+			if !f.base() {
+				return
+			}
 			f.element()
 			if n := len(f.bases); n > 0 && len(sc.d.Links) > first {
 				sc.resolveFrom(first, f.bases[n-1].url)
@@ -66,11 +68,11 @@ func (sc *scanner) feed(v view) {
 	}
 }
 
-// base notes an xml:base and declares that it is blanked.
-func (f *feedScan) base() {
+// base notes an xml:base and declares that it is blanked. It reports false when there were too many to go on.
+func (f *feedScan) base() bool {
 	a := f.x.attr("xml:base")
 	if a == nil || a.v1 == a.v0 {
-		return
+		return true
 	}
 	outer := f.sc.in.URL
 	if n := len(f.bases); n > 0 {
@@ -79,7 +81,10 @@ func (f *feedScan) base() {
 	t := f.sc.attrText(f.x.v.sub(a.v0, a.v1), true)
 	u, _, err := outer.Resolve(string(t.s))
 	if err != nil || len(f.bases) >= 64 {
-		return
+		return true
+	}
+	if !f.sc.countBase(u) {
+		return false
 	}
 	f.bases = append(f.bases, xmlBase{f.depth, u})
 	text := ""
@@ -87,6 +92,7 @@ func (f *feedScan) base() {
 		text = `""`
 	}
 	f.sc.d.Edits = append(f.sc.d.Edits, Edit{Start: f.x.v.at(a.v0), End: f.x.v.at(a.v1), New: text, Why: EditBase, Link: -1})
+	return true
 }
 
 // attr emits the reference in an attribute of the element just read.

@@ -45,6 +45,12 @@ var hostile = map[string]func(n int) (Format, string){
 	"many srcdocs with bases": func(n int) (Format, string) {
 		return HTML, strings.Repeat(`<iframe srcdoc="<base href=/x/><a href=y>"></iframe>`, n/8)
 	},
+	"srcdocs under a long base": func(n int) (Format, string) {
+		return HTML, `<base href="http://h/` + strings.Repeat("a", 60000) + `/">` + strings.Repeat(`<iframe srcdoc="<base href=x/><a href=y>"></iframe>`, n/4)
+	},
+	"feed bases under a long base": func(n int) (Format, string) {
+		return Feed, `<feed xml:base="http://h/` + strings.Repeat("a", 60000) + `/">` + strings.Repeat(`<entry xml:base="x/"><link href="y"/></entry>`, n/4)
+	},
 	"bases": func(n int) (Format, string) { return HTML, strings.Repeat(`<base href=/x/><a href=#y>`, n) },
 	"srcset commas": func(n int) (Format, string) {
 		return HTML, `<img srcset="` + strings.Repeat("a,", n) + strings.Repeat("b ,", n) + strings.Repeat("(", n) + `">`
@@ -135,6 +141,35 @@ func timeHostile(t *testing.T, f func(int) (Format, string), n int) time.Duratio
 		t.Error("a splice that replaces nothing changed the document")
 	}
 	return took
+}
+
+// TestManyBases: the bases of parts of a document are resolved up to a bound; links beyond it are left out rather than resolved against
+// another base, and no edit depends on one of them.
+func TestManyBases(t *testing.T) {
+	const n = 2000
+	long := "http://h.test/" + strings.Repeat("a", 60000) + "/"
+	for _, c := range []struct {
+		f          Format
+		head, part string
+	}{
+		{HTML, `<base href="` + long + `">`, `<iframe srcdoc="<base href=x/><script src=y integrity=z crossorigin></script><a href=/y>"></iframe>`},
+		{Feed, `<feed xml:base="` + long + `">`, `<entry xml:base="x/"><link href="y"/></entry>`},
+	} {
+		raw := []byte(c.head + strings.Repeat(c.part, n))
+		var d Doc
+		if err := d.Scan(raw, Input{URL: mustURL(t, "http://zoo.test/x"), Format: c.f}); err != nil {
+			t.Fatal(err)
+		}
+		checkSpans(t, raw, &d)
+		if !d.Truncated || len(d.Links) == 0 || len(d.Links) >= n {
+			t.Errorf("%v: %d links, truncated %v", c.f, len(d.Links), d.Truncated)
+		}
+		for _, l := range d.Links {
+			if !bytes.HasPrefix(l.URL, []byte("http://h.test/")) {
+				t.Fatalf("%v: a link was resolved to %.100q", c.f, l.URL)
+			}
+		}
+	}
 }
 
 func TestMaxLinks(t *testing.T) {

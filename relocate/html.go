@@ -2,6 +2,7 @@ package relocate
 
 import (
 	"bytes"
+	"slices"
 
 	"mirrord/site"
 )
@@ -32,6 +33,7 @@ type scanner struct {
 	outer, nested resolver
 
 	foreignAware bool // obey SVG and MathML where they change tokenization; x/net/html's Tokenizer does not
+	baseBytes    int  // of all bases of parts of the document
 	keepEmpty    bool // record references without path and query: a <base> gives them another document
 	sawEmpty     bool // one was left out
 
@@ -46,7 +48,7 @@ type scanner struct {
 // html scans v, a document or a nested one, whose text ctx wraps in some levels of character references.
 func (sc *scanner) html(v view, ctx Context) {
 	s := v.s
-	h := htmlScan{sc: sc, v: v, ctx: ctx, top: ctx&CtxLevel == 0 && ctx&(CtxXML|CtxCDATA) == 0, first: len(sc.d.Links)}
+	h := htmlScan{sc: sc, v: v, ctx: ctx, top: ctx&CtxLevel == 0 && ctx&(CtxXML|CtxCDATA) == 0, first: len(sc.d.Links), firstEdit: len(sc.d.Edits)}
 	for p := 0; ; {
 		if p >= len(s) || s[p] != '<' { // tags often touch: spare them the call
 			i := bytes.IndexByte(s[min(p, len(s)):], '<')
@@ -91,6 +93,7 @@ type htmlScan struct {
 	foreign   int     // open svg and math elements
 	templates int     // open template elements: their <base> and <meta> are inert
 	first     int     // the document's first link
+	firstEdit int     // and edit
 	seen      attrSet // of the tag being read
 	inline    bool    // the script element being read holds a script
 
@@ -286,6 +289,10 @@ func (sc *scanner) title(v view, xml bool) {
 // known of the outer base here.
 func (h *htmlScan) resolveNested() {
 	sc := h.sc
+	if sc.baseBytes > maxBaseBytes { // known before the work is done
+		h.drop()
+		return
+	}
 	outer := sc.in.URL
 	if u, _, err := outer.Resolve(string(sc.base)); sc.base != nil && err == nil {
 		outer = u
@@ -294,7 +301,29 @@ func (h *htmlScan) resolveNested() {
 	if err != nil {
 		base = outer
 	}
+	if !sc.countBase(base) {
+		h.drop()
+		return
+	}
 	sc.resolveFrom(h.first, base)
+}
+
+// drop forgets the links of the document and the edits that depend on them.
+func (h *htmlScan) drop() {
+	d := h.sc.d
+	d.Links = d.Links[:h.first]
+	mine := slices.DeleteFunc(d.Edits[h.firstEdit:], func(e Edit) bool { return int(e.Link) >= h.first })
+	d.Edits = d.Edits[:h.firstEdit+len(mine)]
+}
+
+// countBase reports whether the base of a part of the document may be used. As with URLs, a long outer base and many short inner ones
+// would otherwise be quadratic; the links under bases beyond the bound are left out.
+func (sc *scanner) countBase(base site.URL) bool {
+	if sc.baseBytes += len(base.String()); sc.baseBytes > maxBaseBytes {
+		sc.d.Truncated = true
+		return false
+	}
+	return true
 }
 
 // resolveFrom resolves the links from the first-th on that have no URL yet, which are under a base of their own.

@@ -28,8 +28,11 @@ func (sc *scanner) manifest(v view) {
 			key = s[start:end]
 			for q++; q < len(s) && space(s[q]); q++ {
 			}
-			if string(key) == "shortcuts" {
+			switch string(key) {
+			case "shortcuts":
 				inShortcuts = true
+			case "protocol_handlers", "related_applications", "share_target", "file_handlers": // their urls are patterns, programs and shops
+				inShortcuts = false
 			}
 			if q >= len(s) || s[q] != '"' {
 				key = nil // the value is no string: its own strings have their own keys

@@ -10,6 +10,9 @@ import (
 // maxURLBytes bounds the memory of all resolved URLs of a document: a long base and many short links would otherwise be quadratic.
 const maxURLBytes = 64 << 20
 
+// maxBaseBytes bounds the same of the bases that parts of a document have.
+const maxBaseBytes = 16 << 20
+
 // maxURL is the longest URL that site accepts, in bytes.
 const maxURL = 64 << 10
 

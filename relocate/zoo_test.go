@@ -100,7 +100,7 @@ d.png");c:url('\65 .png')}`, Requisite, []string{"/dir/a%20b.png", "/dir/cd.png"
 	{"event handlers", HTML, `<a href=# onclick="go('p.html?a=1&amp;b=2')" onmouseover='i.src = "on.gif"'>x</a>`, InScript, []string{"/dir/p.html?a=1&b=2", "/dir/on.gif"}},
 	{"script in srcdoc", HTML, `<iframe srcdoc="<script>f('/q.html')</script>"></iframe>`, InScript, []string{"/q.html"}},
 	{"script file", Script, `import{a as b}from"./chunk.js";import "/abs.js";f("/img/x.png");f("rel/not.png");f("https://zoo.test/y.woff2")`, Discovered, []string{"/dir/chunk.js", "/abs.js", "/img/x.png", "https://zoo.test/y.woff2"}},
-	{"web manifest start_url", Manifest, `{"start_url":"/app?x","shortcuts":[{"name":"n","url":"s.html"}],"related_applications":1}`, Hyperlink, []string{"/app?x", "/dir/s.html"}},
+	{"web manifest start_url", Manifest, `{"start_url":"/app?x","shortcuts":[{"name":"n","url":"s.html"}],"related_applications":[{"platform":"play","url":"http://shop.test/x"}],"protocol_handlers":[{"protocol":"web+x","url":"/p?q=%s"}]}`, Hyperlink, []string{"/app?x", "/dir/s.html"}},
 }
 
 // TestLinkZoo finds every kind of link, replaces it by another page of the set, and finds exactly the new ones in the result; a
