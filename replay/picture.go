@@ -33,6 +33,7 @@ type pictureCell struct {
 	there bool // before or after the step
 	doc   float64
 	blind bool // measured, and nothing in it was asked
+	few   bool // measured, and less than a tenth of it was asked, but something
 	miss  bool // measured, and some change in it was not found
 }
 
@@ -200,6 +201,7 @@ func (p *Picture) measure(w *World, nearest []int) {
 			up.files, up.asked, up.changed, up.found = up.files+n.files, up.asked+n.asked, up.changed+n.changed, up.found+n.found
 		}
 		c := &r.cells[w.now-1]
-		c.blind, c.miss = n.asked == 0 && n.files > 0, n.found < n.changed
+		c.blind, c.few = n.asked == 0 && n.files > 0, n.asked > 0 && 10*n.asked < n.files
+		c.miss = n.found < n.changed
 	}
 }

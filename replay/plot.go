@@ -168,7 +168,7 @@ func (p *Picture) row(s *svg, r *pictureRow, y float64, x func(int) float64, wid
 	s.text("small", cellsLeft+cellsWidth+6, y+10, fileCount(r.files))
 	const h = cellHeight - 1.5
 	var shades [6]strings.Builder
-	var blind, miss strings.Builder
+	var blind, few, miss strings.Builder
 	run := func(i int, in func(c *pictureCell) bool) int {
 		n := 0
 		for i+n < len(r.cells) && in(&r.cells[i+n]) {
@@ -188,16 +188,22 @@ func (p *Picture) row(s *svg, r *pictureRow, y float64, x func(int) float64, wid
 			i += n - 1
 		}
 	}
-	for i := 0; i < len(r.cells); i++ {
-		if n := run(i, func(c *pictureCell) bool { return c.blind }); n > 0 {
-			fmt.Fprintf(&blind, "M%s %sh%s", num(x(i)), num(y+h/2), num(wide*float64(n)))
-			i += n - 1
+	for to, in := range map[*strings.Builder]func(c *pictureCell) bool{
+		&blind: func(c *pictureCell) bool { return c.blind },
+		&few:   func(c *pictureCell) bool { return c.few },
+	} {
+		for i := 0; i < len(r.cells); i++ {
+			if n := run(i, in); n > 0 {
+				fmt.Fprintf(to, "M%s %sh%s", num(x(i)), num(y+h/2), num(wide*float64(n)))
+				i += n - 1
+			}
 		}
 	}
 	for i := range shades {
 		s.path(fmt.Sprintf("d%d", i), shades[i].String())
 	}
 	s.path("skip", blind.String())
+	s.path("few", few.String())
 	s.path("miss", miss.String())
 }
 
@@ -221,12 +227,14 @@ func (p *Picture) pictureLegend(s *svg, y float64) {
 		s.text("small", x+18, y, label)
 		x += 62
 	}
-	s.line("skip", x+6, y-4, x+34, y-4)
-	s.text("small", x+40, y, "nothing in it was asked")
+	s.line("skip", x, y-4, x+24, y-4)
+	s.text("small", x+30, y, "nothing in it asked")
+	s.line("few", x+136, y-4, x+160, y-4)
+	s.text("small", x+166, y, "less than a tenth")
 	var b strings.Builder
-	disc(&b, x+180, y-4, 2.6)
+	disc(&b, x+266, y-4, 2.6)
 	s.path("miss", b.String())
-	s.text("small", x+188, y, "a change in it was not found")
+	s.text("small", x+274, y, "a change was not found")
 }
 
 func fileCount(n int) string {

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -38,6 +39,9 @@ const (
 const DefaultTrain = 20
 
 const defaultBatch = 1
+
+// ErrTooShort says that a history has no version left after the training.
+var ErrTooShort = errors.New("nothing is left to replay")
 
 func (o Options) withDefaults() (Options, error) {
 	if o.Policy == "" {
@@ -82,7 +86,7 @@ func Run(h *History, o Options) (*Result, error) {
 		return nil, err
 	}
 	if len(h.Versions) <= o.Train {
-		return nil, fmt.Errorf("replay: %d versions, and the first %d are for training: nothing is left to replay", len(h.Versions), o.Train)
+		return nil, fmt.Errorf("replay: %w: %d versions, and the first %d are for training", ErrTooShort, len(h.Versions), o.Train)
 	}
 	w := NewWorld(h, o.Train)
 	var a actor

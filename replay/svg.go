@@ -15,8 +15,8 @@ type svg struct {
 
 // svgStyle has the colours of both schemes, so that a drawing looks right on a light and on a dark page.
 const svgStyle = `
-:root{--page:#fff;--ink:#1c1e21;--soft:#62676e;--line:#d9dce0;--blank:#f3f4f6;--adaptive:#1f66b5;--near:#b8560b;--other:#7b8087;--miss:#d0182b;--d1:#cfe0f3;--d2:#9cc1e6;--d3:#5f9bd3;--d4:#2c6fb2;--d5:#0b3f78}
-@media(prefers-color-scheme:dark){:root{--page:#15171a;--ink:#e6e8ea;--soft:#9aa0a8;--line:#363a40;--blank:#202327;--adaptive:#6db0f5;--near:#f0a050;--other:#8e949c;--miss:#ff5c6c;--d1:#1d3550;--d2:#27527f;--d3:#3c7cbb;--d4:#6fabe3;--d5:#c4e0fb}}
+:root{--page:#fff;--ink:#1c1e21;--soft:#62676e;--line:#d9dce0;--blank:#eceef1;--adaptive:#1f66b5;--near:#b8560b;--other:#7b8087;--miss:#d0182b;--d1:#cfe0f3;--d2:#9cc1e6;--d3:#5f9bd3;--d4:#2c6fb2;--d5:#0b3f78}
+@media(prefers-color-scheme:dark){:root{--page:#15171a;--ink:#e6e8ea;--soft:#9aa0a8;--line:#363a40;--blank:#24282d;--adaptive:#6db0f5;--near:#f0a050;--other:#8e949c;--miss:#ff5c6c;--d1:#1d3550;--d2:#27527f;--d3:#3c7cbb;--d4:#6fabe3;--d5:#c4e0fb}}
 text{font:11px system-ui,"Segoe UI",Helvetica,Arial,sans-serif;fill:var(--ink)}
 .title{font-size:15px;font-weight:600}.head{font-size:12px;font-weight:600}.soft{fill:var(--soft)}.small{font-size:10px;fill:var(--soft)}
 .page{fill:var(--page)}.grid{stroke:var(--line);fill:none}.axis{stroke:var(--soft);fill:none}
@@ -25,7 +25,7 @@ text{font:11px system-ui,"Segoe UI",Helvetica,Arial,sans-serif;fill:var(--ink)}
 .near{stroke:var(--near);fill:none;stroke-width:1.5}.near.dot{fill:var(--near);stroke:var(--page);stroke-width:1}.near.ring{fill:var(--page)}text.near{fill:var(--near);stroke:none}
 .other{stroke:var(--other);fill:none;stroke-width:1.5}.other.line{stroke-dasharray:5 3}.other.dot{fill:var(--other);stroke:var(--page);stroke-width:1}text.other{fill:var(--other);stroke:none}
 .d0{fill:var(--blank)}.d1{fill:var(--d1)}.d2{fill:var(--d2)}.d3{fill:var(--d3)}.d4{fill:var(--d4)}.d5{fill:var(--d5)}
-.skip{stroke:var(--other);stroke-width:1.4;fill:none}.miss{fill:var(--miss);stroke:var(--page);stroke-width:.7}.bar{fill:var(--other)}.asked{fill:var(--adaptive)}
+.skip{stroke:var(--other);stroke-width:1.6;fill:none}.few{stroke:var(--other);stroke-width:1;stroke-dasharray:1.5 2.5;fill:none}.miss{fill:var(--miss);stroke:var(--page);stroke-width:.7}.bar{fill:var(--other)}.asked{fill:var(--adaptive)}
 `
 
 // newSVG begins a drawing of a size. The title is for those who cannot see it.

@@ -1,8 +1,10 @@
 package replay
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"mirrord/near"
@@ -217,9 +219,30 @@ func (s *svg) curve(p *panel, c *Curve) {
 	}
 	s.path(class+" ring", rings.String())
 	s.path(class+" dot", dots.String())
-	for _, l := range labels {
-		s.text("small mid "+class, min(max(l.x, p.x+14), p.x+p.w-14), min(l.y+16, p.y+p.h-4), l.text)
+	// Labels do not lie on one another; the usual price has the first choice.
+	slices.SortStableFunc(labels, func(a, b label) int {
+		usual := fmt.Sprint(policy.DefaultPrice)
+		return cmp.Compare(boolInt(b.text == usual), boolInt(a.text == usual))
+	})
+	for i, l := range labels {
+		l.x, l.y = min(max(l.x, p.x+14), p.x+p.w-14), l.y+16
+		if l.y > p.y+p.h {
+			l.y -= 24
+		}
+		labels[i] = l
+		if !slices.ContainsFunc(labels[:i], func(o label) bool { return o.text != "" && math.Abs(o.x-l.x) < 36 && math.Abs(o.y-l.y) < 11 }) {
+			s.text("small mid "+class, l.x, l.y, l.text)
+		} else {
+			labels[i].text = ""
+		}
 	}
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // legend explains the marks of the diagrams.

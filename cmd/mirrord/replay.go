@@ -215,6 +215,9 @@ func (a *app) replay(cmd *cobra.Command, f *replayFlags, args []string) error {
 			return err
 		}
 		r, err := replay.Run(h, o)
+		if errors.Is(err, replay.ErrTooShort) && len(h.Versions) > 1 {
+			return fmt.Errorf("%s: %w: use --train %d or less", arg, err, len(h.Versions)-1)
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", arg, err)
 		}
