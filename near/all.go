@@ -69,6 +69,9 @@ func MineAll(h *evolution.History, o Options) ([]Rule, error) {
 		}
 		slices.SortFunc(chains, func(a, b named) int { return slices.Compare(a.dirs, b.dirs) })
 		for _, y := range children[parent] {
+			if f.expired(f.classes[class[y]]) {
+				continue
+			}
 			for _, x := range chains {
 				if c := x.table(f.classes[class[y]]); o.accepts(c) {
 					rules = append(rules, Rule{x.dirs, y, c})

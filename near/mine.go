@@ -269,12 +269,25 @@ func (f *finder) best(state, class int32) int32 {
 		at, best = i, c
 	}
 	k := int32(-1)
-	if at >= 0 {
+	if at >= 0 && !f.expired(y) {
 		k = int32(len(f.kinds))
 		f.kinds = append(f.kinds, kind{c: best, classes: f.states[state][at].classes})
 	}
 	f.found[[2]int32{state, class}] = k
 	return k
+}
+
+// expired reports whether nothing was known of a directory for so long that it has no rule any more.
+func (f *finder) expired(y vector) bool {
+	if f.o.Expire == 0 || f.o.Expire > f.n {
+		return false
+	}
+	for i := f.n - f.o.Expire; i < f.n; i++ {
+		if y.known[i/64]&(1<<(i%64)) != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // Len is how many directories have a rule.

@@ -57,6 +57,7 @@ func TestValidate(t *testing.T) {
 		{"steps", func(o *Options) { o.From = -1 }},
 		{"steps", func(o *Options) { o.From, o.To = 3, 2 }},
 		{"negative", func(o *Options) { o.MinSteps = -1 }},
+		{"negative", func(o *Options) { o.Expire = -1 }},
 		{"negative", func(o *Options) { o.MaxRules = -1 }},
 		{"negative", func(o *Options) { o.MaxChains = -1 }},
 	} {
@@ -188,17 +189,39 @@ func TestSkips(t *testing.T) {
 	if got, want := paths(rules.Skips(func(d evolution.Dir) bool { return d != dir(t, h, "old") })), []string{"new/quiet", "old/deep"}; !slices.Equal(got, want) {
 		t.Errorf("without the rule for old skipped are %q, want %q", got, want)
 	}
-	due := 0
-	for step := 1; step <= 24; step++ {
-		if Due(step, 8) {
-			due++
+}
+
+// A rule that nobody could refute for a while ends: the directory is visited, and then has a rule again if it is as it was.
+func TestExpire(t *testing.T) {
+	o := Best()
+	o.Expire = 3
+	var h evolution.History
+	rec := h.Record(0)
+	rec.Insert(rec.Dir("hot"), 1)
+	rec.Insert(rec.Dir("old/cold"), 3)
+	if err := rec.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	m, err := NewMiner(&h, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var visited []int
+	for step := range 14 {
+		_, skipped := m.Mine().Skips(nil).Path("old")
+		rec := h.Record(int64(step))
+		rec.Update(rec.Dir("hot"), 1)
+		if skipped {
+			rec.Miss(rec.Dir("old/cold"), 3)
+		} else {
+			visited = append(visited, step)
 		}
-		if Due(step, 0) {
-			t.Error("due although it never expires")
+		if err := rec.Commit(); err != nil {
+			t.Fatal(err)
 		}
 	}
-	if due != 3 {
-		t.Errorf("due in %d of 24 steps, want 3", due)
+	if want := []int{0, 4, 8, 12}; !slices.Equal(visited, want) {
+		t.Errorf("visited in steps %v, want %v", visited, want)
 	}
 }
 

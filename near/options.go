@@ -16,6 +16,10 @@ type Options struct {
 	Structural    bool    // files with other contents are no change
 	MinSteps      int     // in fewer steps than this nothing is learned of a pair; 0: 1
 
+	// Expire ends rules: a directory of which nothing was known in that many last steps in a row, because it was skipped, has none, and is to
+	// be visited. 0: rules do not expire.
+	Expire int
+
 	From, To int // the steps learned from: From first (counted from 0), To not; To 0: all there are
 
 	// MaxRules bounds [MineAll]: the number of rules grows as 2 to the depth. 0: 100 000.
@@ -90,8 +94,8 @@ func (o Options) Validate() error {
 	if o.Zero > ZeroStrict {
 		return fmt.Errorf("zero %d: it has to be strict, zero or never", o.Zero)
 	}
-	if o.MinSteps < 0 || o.MaxRules < 0 || o.MaxChains < 0 {
-		return fmt.Errorf("steps %d, rules %d, chains %d: they cannot be negative", o.MinSteps, o.MaxRules, o.MaxChains)
+	if o.MinSteps < 0 || o.Expire < 0 || o.MaxRules < 0 || o.MaxChains < 0 {
+		return fmt.Errorf("steps %d, expire %d, rules %d, chains %d: they cannot be negative", o.MinSteps, o.Expire, o.MaxRules, o.MaxChains)
 	}
 	if o.From < 0 || o.To < 0 || o.To > 0 && o.From > o.To {
 		return fmt.Errorf("steps %d to %d: no such range", o.From, o.To)

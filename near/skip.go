@@ -63,6 +63,3 @@ func (s *Skips) File(path string) (top evolution.Dir, skipped bool) {
 	}
 	return evolution.Root, false
 }
-
-// Due reports whether an expiring skip is asked in a step: in every every-th one. Steps count from 1; 0: never.
-func Due(step, every int) bool { return every > 0 && step%every == 0 }

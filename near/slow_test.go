@@ -155,7 +155,7 @@ func (m *slowMiner) rule(c counts) bool {
 func (m *slowMiner) mine() map[string]counts {
 	out := map[string]counts{}
 	for _, y := range m.dirs {
-		if y == "" {
+		if y == "" || m.expired(y) {
 			continue
 		}
 		path := []string{}
@@ -181,6 +181,15 @@ func (m *slowMiner) mine() map[string]counts {
 	return out
 }
 
+// expired is whether the last steps are all open.
+func (m *slowMiner) expired(dir string) bool {
+	last := 0
+	for i := m.n - 1; i >= 0 && m.open[dir][i]; i-- {
+		last++
+	}
+	return m.o.Expire > 0 && last >= m.o.Expire
+}
+
 func drawOptions(t *rapid.T) Options {
 	return Options{
 		MinDoC:        rapid.SampledFrom([]float64{0, 0, 0.1, 0.2, 0.25, 0.5, 1}).Draw(t, "alpha"),
@@ -190,6 +199,7 @@ func drawOptions(t *rapid.T) Options {
 		Zero:          rapid.SampledFrom([]Zero{ZeroNever, ZeroZero, ZeroStrict}).Draw(t, "zero"),
 		Structural:    rapid.Bool().Draw(t, "structural"),
 		MinSteps:      rapid.IntRange(0, 3).Draw(t, "steps"),
+		Expire:        rapid.SampledFrom([]int{0, 0, 1, 2, 4}).Draw(t, "expire"),
 		From:          rapid.SampledFrom([]int{0, 0, 0, 1, 3}).Draw(t, "from"),
 	}
 }
