@@ -16,7 +16,8 @@ var ErrTime = errors.New("the time goes back")
 // when the history begins; each later one is a step, the transition from one version to the next or what a run found out.
 //
 // It keeps a log, a table of the directories and, for each of them, what it holds now: the log's size is 2 to 6 bytes for each
-// directory in which files changed, so never more than 8 for a changed file; the rest 36 bytes for each directory and its name.
+// directory in which files changed, so never more than 8 for a changed file, and as much for each directory in which another number of
+// files is left out than in the step before; the rest 36 to 60 bytes for each directory and its name.
 // DoC is not kept but derived, in a pass over the log ([History.Steps]), so that any alpha may be asked later.
 type History struct {
 	dirs   Dirs
