@@ -14,8 +14,8 @@ type DeltaOptions struct {
 }
 
 // DeltaTree is the general delta tree at one threshold: for every directory, in which steps it changed significantly, and in which that is
-// not known. FoC and CoC are counted from it. It takes two bits a step for each directory, in words of 64 steps, and the 28 bytes of
-// a walk.
+// not known. FoC and CoC are counted from it. It takes a bit a step for each directory, two where something was not looked at, in words of
+// 64 steps, and what a walk takes ([History.Steps]).
 type DeltaTree struct {
 	o       DeltaOptions
 	w       walker

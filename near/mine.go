@@ -9,8 +9,9 @@ import (
 	"mirrord/evolution"
 )
 
-// Rules is for every directory the best rule of which it is the consequent, where it has one: all that skipping needs. It takes 4 bytes for
-// each directory, and what mining needs 12 more for each and two bits a step, beside what a pass over the history takes.
+// Rules is for every directory the best rule of which it is the consequent, where it has one: all that skipping needs. It takes 8 bytes for
+// each directory; mining takes 4 more for each, and what the cases take that are looked at: on a site on which no two directories ever changed in
+// the same of 100 steps 500 bytes for each directory, on real ones next to nothing.
 type Rules struct {
 	// Truncated says that some chains were left out because of Options.MaxChains: some directory may lack a rule, or have one that is not
 	// its best.
