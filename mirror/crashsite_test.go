@@ -145,7 +145,7 @@ func (s *crashSite) path(n int) string {
 	return fmt.Sprintf("/d%d/p%d.html", n%20, n)
 }
 
-// page n links to the pages of a binary tree below it, to a few others, an image, a style sheet, a redirect and outside.
+// page n links to the pages of a binary tree below it, to a few others, an image (some in a script), a style sheet, a redirect and outside.
 func (s *crashSite) page(n, version int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "<!DOCTYPE html>\n<html><head><title>page %d</title><link rel=stylesheet href=/style.css></head><body><h1>page %d</h1>\n<p id=v>version=%d.</p>\n", n, n, s.mark(n, version))
@@ -163,6 +163,9 @@ func (s *crashSite) page(n, version int) string {
 	link("nowhere.html")
 	if n%3 == 0 {
 		fmt.Fprintf(&b, "<img src='/img/%d.png' alt>\n", n)
+	}
+	if n%3 == 1 { // some images are named by scripts only, and some of their strings name nothing
+		fmt.Fprintf(&b, "<script>show('/img/%d.png', 'none/%d.json')</script>\n", n, n%10)
 	}
 	fmt.Fprintf(&b, "<p>%s</p></body></html>\n", strings.Repeat("some text of the page that is worth compressing. ", 20+n%50))
 	return b.String()

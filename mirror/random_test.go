@@ -73,6 +73,8 @@ func (x *world) document(p string) mirrortest.Page {
 		fmt.Fprintf(&b, "<a href=%q>x</a> <img src=%q>\n", x.any()+"#f", x.any())
 	}
 	fmt.Fprintf(&b, "<link rel=stylesheet href=%q> <a rel=nofollow href=%q>n</a> <link rel=canonical href=%q>", x.any(), x.any(), x.any())
+	both := x.any() // a link, too: what only a script names may be found later by the old mirror
+	fmt.Fprintf(&b, "<a href=%q>x</a><script>f(%q, %q)</script>", both, both, home+both)
 	if x.rnd.IntN(8) == 0 {
 		b.WriteString("<meta name=robots content=nofollow>")
 	}

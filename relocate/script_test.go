@@ -52,6 +52,7 @@ func TestScriptStrings(t *testing.T) {
 		{"to be appended to", `f("a.json?x=", "a.json?", "a.json?x&", "a.json#")`, nil},
 		{"library names", `f("vue.js", "package.json", "style.css"); s.src = "stats.js"; fetch("data.json"); new Worker('w.js'); g({src: "x.js", "url": 'y.json', name: "z.js"})`, []string{"stats.js", "data.json", "w.js", "x.js", "y.json"}},
 		{"functions that look for something", `x.indexOf("a.html"); y.replace("b.png", ""); x.endsWith('c.html')`, nil},
+		{"service worker", `navigator.serviceWorker.register("/sw.js"); navigator.serviceWorker.register('./sw.js')`, nil},
 		{"other schemes", `f("ftp://zoo.test/a.png", "file:///a.png", "data:image/a.png", "mailto:x@y.html")`, nil},
 		{"unfinished", `f("a.png", "b.png`, []string{"a.png"}},
 		{"markup in strings", `document.write("<a href='x.html'>y</a>"); f("<\/script>", "a.png")`, []string{"a.png"}},

@@ -163,9 +163,11 @@ func (j *scriptScan) stands(quote int, shape refShape) bool {
 		case "indexOf", "lastIndexOf", "includes", "startsWith", "endsWith", "match", "test", "replace", "replaceAll", "split", "search", "concat",
 			"require", "define", "Error", "log", "warn", "error", "alert":
 			return false
+		case "register": // a service worker would keep the files of one version and show them with those of the next
+			return false
 		case "import":
 			module = true
-		case "fetch", "Worker", "SharedWorker", "importScripts", "register", "addModule", "getJSON", "getScript", "get", "ajax", "load", "json", "csv", "xml",
+		case "fetch", "Worker", "SharedWorker", "importScripts", "addModule", "getJSON", "getScript", "get", "ajax", "load", "json", "csv", "xml",
 			"text", "open", "Audio", "Request", "EventSource":
 			loads = true
 		}
