@@ -69,6 +69,9 @@ func (b *Blobs) Discard(d [32]byte) (missing bool, err error) {
 	if err := b.dir.root.Remove(blobName(d)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, diskErr("discard blob", err)
 	}
+	b.mu.Lock()
+	delete(b.fresh, blobName(d)) // the next sync would look for it
+	b.mu.Unlock()
 	return true, nil
 }
 
@@ -99,7 +102,7 @@ func (s *Site) Relink(path string, d [32]byte) (done bool, err error) {
 		}
 		done = true
 		if letter == live {
-			err = s.relinkIn(tree, path, d)
+			err = s.relinkIn(letter, path, d)
 		} else {
 			err = s.update("renew tree", func(tx *bolt.Tx) error { return tx.Bucket(bMeta).Put(kBuild, []byte(letter)) })
 		}
@@ -111,19 +114,24 @@ func (s *Site) Relink(path string, d [32]byte) (done bool, err error) {
 	return done, nil
 }
 
-func (s *Site) relinkIn(tree *os.Root, path string, d [32]byte) error {
-	c := folders{root: tree}
-	defer c.close()
-	dir, name, err := c.of(path)
+// relinkIn makes the file at a path of a tree a name of a blob. What a crash leaves behind lies beside the trees, not in one.
+func (s *Site) relinkIn(tree, path string, d [32]byte) error {
+	root, err := s.root.OpenRoot(".")
 	if err != nil {
 		return err
 	}
-	const aside = ".mirrord-relink"
-	if err := dir.root.Remove(aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	dir, err := newFolder(root)
+	if err != nil {
+		return err
+	}
+	defer dir.close()
+	const aside = ".relinked.new"
+	if err := root.Remove(aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if err := s.Blobs.link(d, dir, aside); err != nil {
 		return err
 	}
-	return dir.root.Rename(aside, name)
+	s.at("relinked aside")
+	return root.Rename(aside, "trees/"+tree+"/"+path)
 }

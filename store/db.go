@@ -69,21 +69,27 @@ func (s *Site) dropPages() {
 	})
 }
 
-// syncFolder makes the names in the site's folder, and its own name, survive loss of power.
+// syncFolder makes the names in the site's folder, its own name, and those in the state directory survive loss of power.
 func (s *Site) syncFolder() error {
 	if s.volatile {
 		return nil
 	}
-	for _, name := range []string{s.dir, filepath.Dir(s.dir)} {
-		d, err := os.Open(name)
-		if err == nil {
-			err = errors.Join(d.Sync(), d.Close())
-		}
-		if err != nil {
+	sites := filepath.Dir(s.dir)
+	for _, name := range []string{s.dir, sites, filepath.Dir(sites)} {
+		if err := syncDir(name); err != nil {
 			return diskErr("sync folder", err)
 		}
 	}
 	return nil
+}
+
+// syncDir makes the names in a folder survive loss of power.
+func syncDir(name string) error {
+	d, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }
 
 // each iterates over a bucket in many short transactions.

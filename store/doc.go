@@ -9,6 +9,7 @@
 //	                            one that changes a little as a delta over an older frame (delta.go)
 //	  sites/NAME/parts/         beginnings of large bodies that have not come whole (part.go)
 //	  sites/NAME/trees/{a,b}    two PHM directories; the one that is not live is brought up to date by the next publish
+//	  sites/NAME/damaged.urls   the URLs whose bodies Verify found damaged, for the next run
 //	  sites/NAME/damaged        what Rebuild took out of use; nothing reads it
 //	  sites/NAME/current        symbolic link to the live one; moved by one rename
 //

@@ -157,8 +157,8 @@ func (s *Site) packUses(ctx context.Context) ([]*packUse, []*chained, error) {
 	byNum := map[uint32]*packUse{}
 	var uses []*packUse
 	for _, e := range names {
-		var n uint32
-		if _, err := fmt.Sscanf(e.Name(), "%d.pack", &n); err != nil || packName(n) != e.Name() {
+		n := packNumber(e.Name())
+		if n == 0 {
 			continue
 		}
 		fi, err := e.Info()

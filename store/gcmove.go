@@ -82,6 +82,15 @@ func (s *Site) movePacks(ctx context.Context, packs []*packUse, deltas []*chaine
 // their bases have moved; here they are only looked at. over says which places hold deltas that are in use.
 func (s *Site) copyFrames(ctx context.Context, u *packUse, over map[Place]bool, to map[Place]Place) error {
 	var raw []byte
+	for _, at := range u.places { // before anything is copied: the copies of a pack that has to stay would pile up with every call
+		err := ctx.Err()
+		if err != nil {
+			return err
+		}
+		if raw, err = s.packs.whole(raw, at); err != nil {
+			return err
+		}
+	}
 	for _, at := range u.places {
 		err := ctx.Err()
 		if err != nil {

@@ -31,7 +31,7 @@ const (
 	plainMagic  = "mPr1"
 	frameHeader = 12
 	maxPack     = 256 << 20 // bytes after which a new pack is begun
-	maxFrame    = 1 << 30   // bytes of a payload that is believed
+	maxFrame    = 1<<31 - 1 // bytes of a payload that is believed: a body of 1 GiB with its links
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -228,11 +228,21 @@ type packs struct {
 
 func packName(n uint32) string { return fmt.Sprintf("%06d.pack", n) }
 
+// packNumber is the number of the pack with a name, 0 for what is no pack.
+func packNumber(name string) (n uint32) {
+	if _, err := fmt.Sscanf(name, "%d.pack", &n); err != nil || packName(n) != name {
+		return 0
+	}
+	return n
+}
+
 func openPacks(root *os.Root) *packs {
 	return &packs{root: root, files: map[uint32]*os.File{}, max: maxPack}
 }
 
-// begin makes the last pack ready for appending, cut to size bytes: what lies behind was never committed.
+// begin makes the last pack ready for appending, cut to size bytes: what lies behind was never committed. One that is shorter is left with a
+// hole. Mostly nothing refers to it, because frames were on their way when the batch before them was committed; but when the disk has lost
+// frames, no other ones may take their places.
 func (p *packs) begin(num uint32, size int64) error {
 	if num == 0 {
 		num = 1
@@ -242,9 +252,6 @@ func (p *packs) begin(num uint32, size int64) error {
 		return diskErr("open pack", err)
 	}
 	st, err := f.Stat()
-	if err == nil && st.Size() < size {
-		size = st.Size() // the last frames were on their way when the batch before them was committed; no record refers to them
-	}
 	if err == nil && st.Size() > size {
 		err = f.Truncate(size)
 	}

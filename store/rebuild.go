@@ -16,13 +16,14 @@ import (
 	"mirrord/site"
 )
 
-// damagedFolder keeps what Rebuild took out of use. Nothing reads it; it may be deleted.
+// damagedFolder keeps what Rebuild took out of use, the second time with "-2" behind it, and so on. Nothing reads it; it may be deleted.
 const damagedFolder = "damaged"
 
 // Rebuild makes the database of a site anew from its published tree, when site.db cannot be read any more. The mirror stays
 // published and keeps its version, its mirror paths, and the bodies that are blobs. Documents are asked anew by the next run, because
 // the links that were stored beside them name URLs by numbers of the lost database. The history is lost. The old database and packs are moved to
-// the folder "damaged". It returns how many URLs are known again; ErrLocked while a process has the site open.
+// a folder "damaged". It returns how many URLs are known again; ErrLocked while a process has the site open. A published tree that cannot be
+// read is an error too, before anything is changed.
 func (s *State) Rebuild(name string) (known int, err error) {
 	defer func() {
 		if err != nil {
@@ -36,31 +37,68 @@ func (s *State) Rebuild(name string) (known int, err error) {
 	if _, err := s.root.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
 		return 0, ErrNoSite
 	}
-	if err := s.setAside(dir); err != nil {
+	if err := s.readable(dir + "/" + currentLink); err != nil {
+		return 0, err
+	}
+	last, err := s.setAside(dir)
+	if err != nil {
 		return 0, err
 	}
 	st, err := s.OpenSite(name)
 	if err != nil {
 		return 0, err
 	}
-	known, err = st.refill()
+	if err = st.packs.skip(last); err == nil {
+		err = st.update("begin pack", st.putPack)
+	}
+	if err == nil {
+		known, err = st.refill()
+	}
 	return known, errors.Join(err, st.Close())
 }
 
-// setAside moves the database and the packs of a site out of use. The packs go first: as long as the database is there, so is what
-// calls for a rebuild.
-func (s *State) setAside(dir string) error {
+// readable reports whether a published tree, if there is one, can be made records of.
+func (s *State) readable(current string) error {
+	tree, err := s.root.OpenRoot(current)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return diskErr("open current", err)
+	}
+	defer tree.Close()
+	if _, err := phm.OpenMeta(tree.FS()); err != nil {
+		return err
+	}
+	if _, err := tree.Stat(phm.FilesName); err != nil {
+		return fmt.Errorf("%w: %v", ErrDamaged, err)
+	}
+	return nil
+}
+
+// setAside moves the database and the packs of a site out of use, and returns the number of the last pack. The packs go first: as long as the
+// database is there, so is what calls for a rebuild.
+func (s *State) setAside(dir string) (last uint32, err error) {
 	if _, err := s.root.Lstat(dir + "/site.db"); err == nil {
 		db, err := openDB(filepath.Join(s.Dir, dir, "site.db"), &bolt.Options{Timeout: 1, NoSync: true})
 		if errors.Is(err, ErrLocked) {
-			return err
+			return 0, err
 		}
 		if err == nil { // it can be read after all; nobody may open it meanwhile
 			defer db.Close()
 		}
 	}
 	aside := dir + "/" + damagedFolder
-	err := s.root.MkdirAll(aside, 0o755)
+	for n := 2; ; n++ {
+		if err = s.root.Mkdir(aside, 0o755); !errors.Is(err, fs.ErrExist) {
+			break
+		}
+		aside = fmt.Sprintf("%s/%s-%d", dir, damagedFolder, n)
+	}
+	packs, _ := fs.ReadDir(s.root.FS(), dir+"/packs") // one that is missing has no number
+	for _, e := range packs {
+		last = max(last, packNumber(e.Name()))
+	}
 	for _, f := range []string{"/packs", "/site.db"} {
 		if err != nil {
 			break
@@ -68,11 +106,21 @@ func (s *State) setAside(dir string) error {
 		if _, lerr := s.root.Lstat(dir + f); errors.Is(lerr, fs.ErrNotExist) {
 			continue
 		}
-		if err = s.root.RemoveAll(aside + f); err == nil {
-			err = s.root.Rename(dir+f, aside+f)
-		}
+		err = s.root.Rename(dir+f, aside+f)
 	}
-	return diskErr("set aside", err)
+	return last, diskErr("set aside", err)
+}
+
+// skip begins after the pack with a number, so that whoever has an older one of that number open does not take it for the new one.
+func (p *packs) skip(last uint32) error {
+	p.wmu.Lock()
+	defer p.wmu.Unlock()
+	if p.num > last {
+		return nil
+	}
+	old := p.num
+	p.num = last
+	return errors.Join(p.roll(), p.remove(old))
 }
 
 // refill makes records of the published tree.
@@ -113,6 +161,9 @@ func (s *Site) refill() (known int, err error) {
 			continue // one bad line costs its file alone
 		}
 		r, err := s.resourceOf(tree, f, uint32(known))
+		if errors.Is(err, ErrDamaged) {
+			continue
+		}
 		if err != nil {
 			return known, err
 		}
@@ -146,8 +197,8 @@ func (s *Site) refill() (known int, err error) {
 // resourceOf makes the record of a published file. A document is known by name only.
 func (s *Site) resourceOf(tree *os.Root, f *phm.File, id uint32) (Resource, error) {
 	u, _, err := site.Parse(f.URL)
-	if err != nil {
-		return Resource{}, fmt.Errorf("%s: %w: %v", f.Path, ErrDamaged, err)
+	if err != nil || len(f.URL) > MaxURL {
+		return Resource{}, fmt.Errorf("%s: %w: its URL: %v", f.Path, ErrDamaged, err)
 	}
 	r := Resource{ID: id, URL: u, Path: f.Path}
 	d, err := hex.DecodeString(f.SHA256)

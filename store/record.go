@@ -175,7 +175,9 @@ func (r *Resource) append(b []byte) []byte {
 func (r *Resource) decode(u site.URL, b []byte) error {
 	d := decoder{b: b}
 	*r = Resource{URL: u}
-	if v := d.byte(); v != recordVersion {
+	if v := d.byte(); v < recordVersion {
+		return fmt.Errorf("record of %s: %w: format %d", u, ErrDamaged, v)
+	} else if v > recordVersion {
 		return fmt.Errorf("record of %s: format %d: %w", u, v, ErrNewerFormat)
 	}
 	flags := d.byte()

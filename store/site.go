@@ -299,13 +299,13 @@ func (s *Site) Fact(name string) (v []byte, err error) {
 
 // SetFact keeps a small fact about the site for whoever knows what it means; nil forgets it.
 func (s *Site) SetFact(name string, v []byte) error {
-	return diskErr("write fact", s.db.Update(func(tx *bolt.Tx) error {
+	return s.update("write fact", func(tx *bolt.Tx) error {
 		k := []byte("fact/" + name)
 		if v == nil {
 			return tx.Bucket(bMeta).Delete(k)
 		}
 		return tx.Bucket(bMeta).Put(k, v)
-	}))
+	})
 }
 
 // Get returns the record of a URL; ok is false when the site does not know it. It does not see the journal.

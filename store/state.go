@@ -41,12 +41,18 @@ type State struct {
 
 // OpenState opens a state directory and makes it when it does not exist.
 func OpenState(dir string, opt Options) (*State, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, diskErr("open state", err)
-	}
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open state %s: %w", dir, err)
+	}
+	if err := os.Mkdir(abs, 0o755); err == nil && !opt.Volatile {
+		err = syncDir(filepath.Dir(abs))
+		if err != nil && !errors.Is(err, fs.ErrPermission) { // who may add a name may not always read them
+			return nil, diskErr("open state", err)
+		}
+	}
+	if err := os.MkdirAll(abs, 0o755); err != nil {
+		return nil, diskErr("open state", err)
 	}
 	root, err := os.OpenRoot(abs)
 	if err != nil {

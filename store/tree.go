@@ -345,14 +345,14 @@ func (s *Site) finishPublish() error {
 			return diskErr("publish", err)
 		}
 		s.at("link moved")
-		if !s.volatile {
-			f, err := s.root.Open(".")
-			if err == nil {
-				err = errors.Join(f.Sync(), f.Close())
-			}
-			if err != nil {
-				return diskErr("publish", err)
-			}
+	}
+	if !s.volatile { // also when a killed run has moved it: its sync may not have come about
+		f, err := s.root.Open(".")
+		if err == nil {
+			err = errors.Join(f.Sync(), f.Close())
+		}
+		if err != nil {
+			return diskErr("publish", err)
 		}
 	}
 	rec, err := json.Marshal(p.Version)

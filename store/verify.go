@@ -70,6 +70,17 @@ func (s *Site) Verify(ctx context.Context, deep bool, report func(Problem)) (st 
 	return v.st, nil
 }
 
+// Unreadable reports whether pages of the database are damaged, so that it takes a Rebuild to go on. The error is that ctx ended.
+func (s *Site) Unreadable(ctx context.Context) (bad bool, err error) {
+	v := &verifier{s: s, ctx: ctx}
+	for _, step := range []func() error{v.database, v.meta} {
+		if err := v.guard(step); err != nil {
+			return false, err
+		}
+	}
+	return v.st.Problems > 0, nil
+}
+
 type verifier struct {
 	s      *Site
 	ctx    context.Context

@@ -104,7 +104,7 @@ func (s *Site) Script(version int) ([]byte, error) {
 }
 
 func unpackScript(packed []byte) ([]byte, error) {
-	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
+	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxFrame))
 	if err != nil {
 		return nil, err
 	}

@@ -17,21 +17,32 @@ import (
 )
 
 func (a *app) verifyCommand() *cobra.Command {
-	var noLinks bool
+	var noLinks, rebuild bool
 	cmd := &cobra.Command{
 		Use:   "verify JOB|PATH",
 		Short: "Check that a mirror is whole and what it says it is",
 		Long: `Check a published mirror, a PHM directory or a PHM archive: every file is there with the size and digest that phm.files says, nothing else
 is, names are safe on every system, and every relative link of every page leads to a file. Of a JOB what is kept besides is checked too: the
 database, every stored body, links and history. What exists as a file or as a directory with a phm.json is a PATH, all else a JOB; write ./NAME
-for a path that is also a job's name. Exit code 1 when something is wrong.`,
+for a path that is also a job's name. Exit code 1 when something is wrong.
+
+The next run mends single bodies. A database (site.db) that cannot be read stops all runs: --rebuild then makes it anew from the published version,
+which stays published. Older versions are lost, and the next run asks for every page once more. What was there is kept in the site's folder
+"damaged". A database that can be read is left alone.`,
+		Example: `  mirrord verify samba
+  mirrord verify samba.phm
+  mirrord verify --rebuild samba`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if rebuild {
+				return a.rebuild(cmd.Context(), args[0])
+			}
 			return a.verify(cmd.Context(), args[0], !noLinks)
 		},
 	}
 	cmd.Flags().BoolVar(&noLinks, "no-links", false, "do not read the links of pages")
+	cmd.Flags().BoolVar(&rebuild, "rebuild", false, "of a JOB whose database cannot be read: make it anew from the published version")
 	return cmd
 }
 
@@ -157,7 +168,7 @@ func (a *app) verifySite(ctx context.Context, name string) (*verified, error) {
 	defer st.Close()
 	root, err := openTree(st, name)
 	if err != nil {
-		return nil, err
+		return nil, damagedHint(name, err)
 	}
 	defer root.Close()
 	s, err := st.ReadSite(name)
@@ -165,7 +176,7 @@ func (a *app) verifySite(ctx context.Context, name string) (*verified, error) {
 		report, err := verifyTree(ctx, root.FS(), true)
 		return &verified{Report: report, Running: true}, err
 	} else if err != nil {
-		return nil, err
+		return nil, damagedHint(name, err)
 	}
 	out := &verified{Report: new(phm.Report)}
 	stats, err := mirror.Verify(ctx, s, true, func(p store.Problem) {

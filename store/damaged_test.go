@@ -1,0 +1,242 @@
+package store
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	bolt "go.etcd.io/bbolt"
+
+	"mirrord/phm"
+)
+
+// When the disk has lost the end of a pack, what comes later does not take the place of what records still refer to.
+func TestLostFramesAreNotOtherOnes(t *testing.T) {
+	dir := t.TempDir()
+	st, s := openTest(t, dir, Options{})
+	lost := document(t, s, 0, string(random(3000, 1)))
+	commit(t, s, 0, newURLs(0, 1), lost)
+	foldAll(t, s, 1)
+	closeTest(t, st, s)
+	if err := os.Truncate(filepath.Join(s.Dir(), "packs", packName(1)), 0); err != nil {
+		t.Fatal(err)
+	}
+	_, s = openTest(t, dir, Options{})
+	now := document(t, s, 1, string(random(3000, 2))) // as long as the lost one
+	more := document(t, s, 2, string(random(5000, 3)))
+	commit(t, s, 1, newURLs(1, 3), now, more)
+	if f, err := s.ReadFrame(NewFrameReader(), lost.At); !errors.Is(err, ErrDamaged) {
+		t.Errorf("the lost document is now %.20q of %s, %v", f.Body, f.Meta, err)
+	}
+	for _, d := range []*Done{now, more} {
+		if f, err := s.ReadFrame(NewFrameReader(), d.At); err != nil || int64(len(f.Body)) != d.Size {
+			t.Error(err)
+		}
+	}
+	if err := s.Close(); err != nil { // so that nobody minds the damage
+		t.Fatal(err)
+	}
+}
+
+// A frame that is longer than it says is none.
+func TestFrameWithMoreBehindIt(t *testing.T) {
+	raw := encodeFrame(t, (&Site{}).NewFrameWriter(), FrameMeta{URL: "http://a/"}, nil, []byte("body"))
+	if _, err := NewFrameReader().payload(append(raw, 0)); !errors.Is(err, ErrDamaged) {
+		t.Errorf("%v", err)
+	}
+}
+
+// What was written by nobody is damage, not the work of a newer program.
+func TestEmptyRecordIsDamage(t *testing.T) {
+	var r Resource
+	if err := r.decode(testURL(0), nil); !errors.Is(err, ErrDamaged) || errors.Is(err, ErrNewerFormat) {
+		t.Errorf("%v", err)
+	}
+	if err := r.decode(testURL(0), []byte{recordVersion + 1}); !errors.Is(err, ErrNewerFormat) {
+		t.Errorf("%v", err)
+	}
+}
+
+// After an I/O error no transaction of any kind follows.
+func TestNoFactsAfterAnIOError(t *testing.T) {
+	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
+	if err := s.update("x", func(*bolt.Tx) error { return syscall.EIO }); !errors.Is(err, syscall.EIO) {
+		t.Fatal(err)
+	}
+	if err := s.SetFact("x", []byte("y")); !errors.Is(err, syscall.EIO) {
+		t.Errorf("a fact was written: %v", err)
+	}
+}
+
+// A blob that is discarded before the batch that brought it was synced does not spoil the next sync.
+func TestDiscardBeforeSync(t *testing.T) {
+	dir := t.TempDir()
+	_, s := openTest(t, dir, Options{})
+	d := blobOf(t, s, 0, "image")
+	if err := os.WriteFile(filepath.Join(dir, "blobs", blobName(d.Digest)), []byte("wrong"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if missing, err := s.Blobs.Discard(d.Digest); !missing || err != nil {
+		t.Fatal(missing, err)
+	}
+	commit(t, s, 0, newURLs(0, 1), document(t, s, 0, "page"))
+}
+
+// While a file of the published tree is mended, readers of the tree see it, old or new, and nothing else.
+func TestRelinkLeavesNothingInTheTree(t *testing.T) {
+	_, s := openTest(t, t.TempDir(), Options{})
+	d := blobOf(t, s, 0, "image")
+	publishTest(t, s, 1, map[string]string{"dir/a.png": "imaGe", phm.MetaName: "{}"})
+	steps := 0
+	s.step = func(string) {
+		steps++
+		tree, err := s.Current()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tree.Close()
+		names, err := fs.Glob(tree.FS(), "dir/*")
+		if err != nil || !slices.Equal(names, []string{"dir/a.png"}) {
+			t.Errorf("%q, %v", names, err)
+		}
+	}
+	for range 2 { // as after a crash the second time
+		if err := os.WriteFile(filepath.Join(s.Dir(), ".relinked.new"), []byte("left behind"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Relink("dir/a.png", d.Digest); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.step = nil
+	tree, err := s.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tree.Close()
+	if got := readFile(t, tree, "dir/a.png"); got != "image" || steps == 0 {
+		t.Errorf("%q after %d steps", got, steps)
+	}
+}
+
+// A pack that has to stay, because something in it cannot be read, does not make others grow with every call.
+func TestCompactLeavesADamagedPackOnce(t *testing.T) {
+	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
+	s.packs.max = 256 << 10
+	var done []*Done
+	for id := range 8 {
+		if d := document(t, s, id, string(random(60_000, byte(id)))); id == 1 || id == 3 || id > 5 {
+			done = append(done, d)
+		}
+	}
+	commit(t, s, 0, newURLs(0, 8), done...)
+	foldAll(t, s, 1)
+	name := filepath.Join(s.Dir(), "packs", packName(1))
+	raw, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := done[0].At
+	for _, d := range done {
+		if d.At.Pack == 1 {
+			last = d.At
+		}
+	}
+	if last == done[0].At {
+		t.Fatal("only one document in use in the first pack")
+	}
+	raw[last.Off+100] ^= 1
+	if err := os.WriteFile(name, raw, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s.packs.forget()
+	size := func() int64 { return sizeOf(t, filepath.Join(s.Dir(), "packs")) }
+	if c := compact(t, s, false); len(c.Damaged) != 1 {
+		t.Fatalf("%+v", c)
+	}
+	once := size()
+	compact(t, s, false)
+	if n := size(); n > once {
+		t.Errorf("%d bytes after a second call, %d before", n, once)
+	}
+	if f, err := s.ReadFrame(NewFrameReader(), done[0].At); err != nil || len(f.Body) != 60_000 {
+		t.Error(err)
+	}
+	if err := s.Close(); err != nil { // so that nobody minds the damage
+		t.Fatal(err)
+	}
+}
+
+// Sets of URL numbers that cannot be are named, and not walked through: they may have four billion.
+func TestVerifyDoesNotWalkImpossibleSets(t *testing.T) {
+	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
+	commit(t, s, 0, newURLs(0, 3))
+	foldAll(t, s, 1)
+	all := IDs{{0, 1<<32 - 1}}
+	if err := s.AddObservation(&Observation{Run: 1, Asked: all, Changed: all}); err != nil {
+		t.Fatal(err)
+	}
+	var found []Problem
+	if _, err := s.Verify(t.Context(), false, func(p Problem) { found = append(found, p) }); err != nil || len(found) != 1 {
+		t.Errorf("%v, %v", found, err)
+	}
+	if err := s.update("forget", func(tx *bolt.Tx) error { return tx.Bucket(bObserved).Delete(seqKey(1)) }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A rebuild leaves a bad line of the file table out, changes nothing when the published tree cannot be read, keeps what earlier ones
+// took out of use, and goes on with packs of other numbers.
+func TestRebuildAgain(t *testing.T) {
+	dir := t.TempDir()
+	st, s := openTest(t, dir, Options{})
+	commit(t, s, 0, newURLs(0, 1), document(t, s, 0, "page"))
+	foldAll(t, s, 1)
+	if err := s.packs.finish(); err != nil {
+		t.Fatal(err)
+	}
+	publishTest(t, s, 1, map[string]string{phm.MetaName: "{"})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := st.Rebuild("x"); err == nil {
+		t.Error("a tree that is no PHM was read")
+	}
+	if _, err := os.Stat(filepath.Join(dir, "sites/x/damaged")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("something was taken out of use: %v", err)
+	}
+	tree := filepath.Join(dir, "sites/x/trees/a")
+	lines := []phm.File{
+		{Path: "a.html", URL: "http://a/a.html", Type: "text/html", Size: 4, SHA256: sum("page")},
+		{Path: "b.html", URL: "http://a/" + strings.Repeat("b", MaxURL), Type: "text/html", Size: 4, SHA256: sum("page")},
+		{Path: "c.html", URL: "http://a/c.html", Type: "text/html", Size: 4, SHA256: sum("page")},
+	}
+	writePHM(t, tree, 1, lines)
+	for _, aside := range []string{"damaged", "damaged-2", "damaged-3"} {
+		if n, err := st.Rebuild("x"); n != 2 || err != nil {
+			t.Fatalf("%s: %d, %v", aside, n, err)
+		}
+		packs, err := os.ReadDir(filepath.Join(dir, "sites/x", aside, "packs"))
+		if err != nil || len(packs) == 0 {
+			t.Fatalf("%s: %v, %v", aside, packs, err)
+		}
+		now, err := os.ReadDir(filepath.Join(dir, "sites/x/packs"))
+		if err != nil || len(now) != 1 || packNumber(now[0].Name()) <= packNumber(packs[len(packs)-1].Name()) {
+			t.Errorf("%s: the packs are now %v, %v", aside, now, err)
+		}
+	}
+	s, err := st.OpenSite("x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	commit(t, s, 2, newURLs(2, 3), document(t, s, 2, "new"))
+	verifyTest(t, s)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
