@@ -33,6 +33,8 @@ type Job struct {
 	Limits   Limits
 	Polite   Polite
 	Evidence Evidence
+	Adaptive Adaptive
+	Near     Near
 	Auth     Auth
 	TLS      TLS
 	Publish  Publish
@@ -46,7 +48,7 @@ type Policy string
 const (
 	PolicyFull     Policy = "full"     // every URL, with conditional requests
 	PolicyNEAR     Policy = "near"     // skip what the mined rules say will not have changed
-	PolicyAdaptive Policy = "adaptive" // near, and back off directories that have not changed for long
+	PolicyAdaptive Policy = "adaptive" // ask what is expected to find changes enough
 )
 
 // Requisites says from where images, style sheets and other requisites of a page in scope may be fetched.
@@ -102,7 +104,8 @@ type Limits struct {
 	MaxRatio     int64         // decompressed to compressed
 	MaxDelete    Share         // of the site that one run may drop without accept
 	MaxFailures  Share         // of the asked URLs that may fail in a complete run
-	MaxSkip      int64         // runs in a row that a directory may be skipped
+	MaxSkip      int64         // runs in a row that a resource may go without being looked at; 0 no bound
+	MaxRequests  int64         // for what is known, in one run; 0 no limit
 	Retries      int64         // of one URL after a passing failure
 	MinFree      Size          // bytes that must stay free on the state's disk
 }
@@ -130,6 +133,22 @@ type Evidence struct {
 	Listings bool // time and size in a directory listing
 	Sitemaps bool // lastmod in a sitemap
 	Expiry   bool // the lifetime that the site named in its answer
+}
+
+// Adaptive is how the policy adaptive decides.
+type Adaptive struct {
+	Price float64 // of a request, in changed pages that it must be expected to find; 0 none
+}
+
+// Near is how the policy near makes and follows rules; the thresholds are those of package near.
+type Near struct {
+	MinDoC        Share
+	MinFoC        Share
+	MinCoC        Share
+	MinConfidence Share
+	Zero          string // never, zero or strict
+	Expire        int64  // in every so-maniest run the rules are not followed; 0 never
+	Audits        int64  // of each skipped directory, in each run
 }
 
 // Auth is what the job shows to the site. Credentials are only sent to the origins of URLs.
@@ -199,6 +218,8 @@ func Default(urls ...string) *Job {
 			MinRate: 100, HTTP2: true,
 		},
 		Evidence: Evidence{Listings: true, Sitemaps: true},
+		Adaptive: Adaptive{Price: 0.001},
+		Near:     Near{MinDoC: 0.01, MinFoC: 0.05, MinConfidence: 0.5, Zero: "never", Expire: 8, Audits: 2},
 		Publish:  Publish{Keep: "last 7, weekly 8, monthly 24"},
 	}
 }

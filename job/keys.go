@@ -31,13 +31,13 @@ func (k Key) Table() (table, leaf string) { return cutLast(k.Name) }
 
 // Tables returns the tables of a job file in the order of the reference; the first, "", is the top level.
 func Tables() []string {
-	return []string{"", "scope", "programs", "limits", "polite", "evidence", "auth", "tls", "publish", "notify"}
+	return []string{"", "scope", "programs", "limits", "polite", "evidence", "adaptive", "near", "auth", "tls", "publish", "notify"}
 }
 
 // Keys returns every key of a job file in the order of the reference.
 func Keys() []Key {
 	var all []Key
-	for _, part := range [][]Key{topKeys(), scopeKeys(), limitKeys(), politeKeys(), evidenceKeys(), accessKeys(), resultKeys()} {
+	for _, part := range [][]Key{topKeys(), scopeKeys(), limitKeys(), politeKeys(), evidenceKeys(), policyKeys(), accessKeys(), resultKeys()} {
 		all = append(all, part...)
 	}
 	return all
@@ -64,8 +64,8 @@ func topKeys() []Key {
 			Doc:  "Requests are made only inside it; a run pauses outside and goes on when it opens again. Several spans with commas between them.",
 			Risk: "A window that is too short lets a large site never complete.", field: func(j *Job) any { return &j.Window },
 			check: func(j *Job) error { _, err := ParseWindow(j.Window); return err }},
-		{Name: "policy", Later: true, Type: "choice", Enum: []string{string(PolicyFull), string(PolicyNEAR), string(PolicyAdaptive)}, Example: `"full"`,
-			Doc:  "full asks for every known URL again, conditionally. near skips directories that the mined rules say have not changed. adaptive also backs off directories that have not changed for long.",
+		{Name: "policy", Type: "choice", Enum: []string{string(PolicyFull), string(PolicyNEAR), string(PolicyAdaptive)}, Example: `"full"`,
+			Doc:  "Which of the URLs that the mirror has a run asks again, conditionally. full: every one. adaptive: those that are worth it by what the site's history says of their changes; see adaptive.price. near: all but the directories that rules mined from the history skip; see near. Without a history every policy is full. What is new is always fetched.",
 			Risk: "near and adaptive may show a page as it was up to limits.max_skip runs ago.", field: func(j *Job) any { return (*string)(&j.Policy) }},
 		{Name: "requisites", Type: "choice", Enum: []string{string(RequisitesScope), string(RequisitesHost), string(RequisitesDomain), string(RequisitesAny)}, Example: `"any"`,
 			Doc:   "From where images, style sheets, scripts and fonts of a page in scope are fetched: only inside the scope, from the hosts of url, from their registrable domains, or from anywhere.",
@@ -132,8 +132,10 @@ func limitKeys() []Key {
 			Risk: "100% lets an empty upstream empty the mirror.", field: func(j *Job) any { return &j.Limits.MaxDelete }},
 		{Name: "limits.max_failures", Type: "share", Example: `"5%"`, Doc: "A run in which more than this share of the URLs failed is partial.",
 			Risk: "0 makes one broken link end in a partial run; a failed page keeps its last good copy.", field: func(j *Job) any { return &j.Limits.MaxFailures }},
-		{Name: "limits.max_skip", Later: true, Type: "number", Unit: "runs", Example: "30", Doc: "How many runs in a row a directory may be skipped.", Risk: "This is the bound of staleness of the policies near and adaptive.",
+		{Name: "limits.max_skip", Type: "number", Unit: "runs", Example: "30", Doc: "How many runs in a row a resource may go without being looked at. 0 is no bound.", Risk: "This is the bound of staleness of the policies near and adaptive.",
 			min: 0, max: 1000, field: func(j *Job) any { return &j.Limits.MaxSkip }},
+		{Name: "limits.max_requests", Type: "number", Unit: "requests", Example: "5000", Doc: "Most requests of one run for what the mirror has already; what would be worth most is asked first, and the rest counts as skipped." + noLimit,
+			Risk: "It goes before max_skip: what a small number leaves out can be old.", field: func(j *Job) any { return &j.Limits.MaxRequests }},
 		{Name: "limits.retries", Type: "number", Unit: "attempts", Example: "5", Doc: "Further attempts for one URL after a failure that may pass, with growing gaps.", max: 20, field: func(j *Job) any { return &j.Limits.Retries }},
 		{Name: "limits.min_free", Type: "size", Example: `"10GiB"`, Doc: "A run ends as partial when less than this is free on the disk of the state directory.", field: func(j *Job) any { return &j.Limits.MinFree }},
 	}
@@ -174,6 +176,29 @@ func evidenceKeys() []Key {
 		{Name: "evidence.expiry", Type: "true or false", Example: "true",
 			Doc:  "What the site said will stay as it is for a time (max-age of Cache-Control, Expires) is not asked before that time is over, nor for longer than 30 days. Some of it is asked all the same, and lifetimes that prove wrong are not believed for some runs.",
 			Risk: "Many sites name lifetimes without thought; a change is seen only after them.", field: func(j *Job) any { return &j.Evidence.Expiry }},
+	}
+}
+
+func policyKeys() []Key {
+	return []Key{
+		{Name: "adaptive.price", Type: "number", Unit: "changed pages", Example: "0.01",
+			Doc:  "What a request costs: it is made when it is expected to find at least so many changes. 0.001 asks as long as one of a thousand requests finds a change; 0 is no price: everything is asked, best first.",
+			Risk: "A high price saves requests and finds changes later.", field: func(j *Job) any { return &j.Adaptive.Price }, max: 1},
+		{Name: "near.min_doc", Type: "share", Example: "0.05", Doc: "Rules take a directory for changed when its degree of change (DoC) in a run is at least this, from 0 to 1, and not 0.",
+			field: func(j *Job) any { return &j.Near.MinDoC }},
+		{Name: "near.min_foc", Type: "share", Example: "0.1", Doc: "In what share of the runs the directories above must have changed, and the skipped one must not have changed with them (FoC), over 0 and up to 1.",
+			field: func(j *Job) any { return &j.Near.MinFoC }, check: checkFoC},
+		{Name: "near.min_coc", Type: "share", Example: "0.1", Doc: "How strong the negative correlation of their changes must be (CoC), from 0 to 1.",
+			field: func(j *Job) any { return &j.Near.MinCoC }},
+		{Name: "near.min_confidence", Type: "share", Example: "0.8", Doc: "In what share of the changes above it the skipped directory must have stayed as it was, from 0 to 1.",
+			field: func(j *Job) any { return &j.Near.MinConfidence }},
+		{Name: "near.zero", Type: "choice", Enum: []string{"never", "zero", "strict"}, Example: `"strict"`,
+			Doc:   "What is said of a directory whose correlation is not defined: never takes one that did not change in any run for the best there is, zero takes it for not correlated, strict makes no rule of it.",
+			field: func(j *Job) any { return &j.Near.Zero }},
+		{Name: "near.expire", Type: "number", Unit: "runs", Example: "4", Doc: "In every so-maniest run the rules are not followed, and everything is asked. 0 is never.",
+			Risk: "Rules that are always followed are found wrong by their audits alone.", max: 1000, field: func(j *Job) any { return &j.Near.Expire }},
+		{Name: "near.audits", Type: "number", Unit: "resources", Example: "5", Doc: "How many resources of each skipped directory are asked all the same in each run. One that changed brings the whole directory back in the same run.",
+			max: 1000, field: func(j *Job) any { return &j.Near.Audits }},
 	}
 }
 

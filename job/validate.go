@@ -156,6 +156,13 @@ func checkDirs(j *Job) error {
 	return nil
 }
 
+func checkFoC(j *Job) error {
+	if j.Near.MinFoC == 0 {
+		return problemf("", "min_foc must be over 0: nothing changes less often than never")
+	}
+	return nil
+}
+
 func checkUserAgent(j *Job) error {
 	ua := j.Polite.UserAgent
 	switch {

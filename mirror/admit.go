@@ -98,8 +98,8 @@ func (r *run) admitInto(ids []int64, doc uint32, depth int, cs []candidate) (add
 	queue := func(id uint32, c *candidate) {
 		e := t.at(id)
 		e.seen |= c.seen()
-		if e.flags&fQueued != 0 {
-			return
+		if e.flags&fQueued != 0 || c.kind != kindSitemap && e.flags&fKnown != 0 && (r.deferring || r.planner != nil) && governed(e) {
+			return // or it has its turn without being named
 		}
 		if !r.deferring {
 			e.flags |= fQueued

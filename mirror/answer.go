@@ -191,11 +191,16 @@ func (r *run) followStored(targets []byte) {
 			e.seen |= seenNamed
 		}
 		if e.flags&fQueued == 0 && e.urlLen > 0 {
+			if r.deferring && governed(e) || r.leaves(id, e) {
+				continue
+			}
 			if e.outcome == site.OutOfScope && !r.admits(t.urlOf(id), e) {
 				continue
 			}
 			if !r.deferring {
 				e.flags |= fQueued
+			} else if !r.defers(id) {
+				continue
 			}
 			add = append(add, id)
 		}
@@ -300,6 +305,7 @@ func (r *run) finish(d *store.Done) {
 	}
 	e.outcome, e.target = d.Outcome, d.Target
 	e.seen |= seenOf(&d.Resource, e.flags&fInSet != 0)
+	seen := e.seen
 	e.flags |= fAnswered
 	e.mime = t.mime(d.MIME)
 	set := func(f uint8, on bool) {
@@ -316,6 +322,9 @@ func (r *run) finish(d *store.Done) {
 		e.pathLen = 0
 	}
 	t.mu.Unlock()
+	if r.planner != nil {
+		r.planner.tell(d.ID, seen)
+	}
 	if len(d.Targets) > 1 {
 		slices.Sort(d.Targets)
 	}

@@ -222,6 +222,9 @@ func (r *run) document(now, old *store.Resource, body []byte, linkHeader []strin
 			return
 		}
 	}
+	if r.planner != nil {
+		r.planner.names(now.ID, add)
+	}
 	r.enqueue(add...)
 	p.assign()
 	p.links = appendLinks(p.links[:0], &p.doc, func(i int) (uint32, bool) { return uint32(p.of[i]), p.of[i] >= 0 })
@@ -320,13 +323,20 @@ func (r *run) kept(now, old *store.Resource, done *store.Done) {
 		now.Path, now.Moved = "", r.version // its name must say the new type
 	}
 	now.ShapeNew = r.shapeNew(now, old)
-	r.stats.fetched.Add(1)
 	if old.InSet {
 		r.hold(old, nil)
 	}
 	if now.InSet {
 		r.hold(nil, now)
+		if reason := r.capped(1); !old.InSet && reason != "" { // others were faster
+			r.hold(now, nil)
+			old.Outcome, old.Reason = site.Trapped, reason
+			r.stats.trapped.Add(1)
+			r.finish(&store.Done{Resource: *old})
+			return
+		}
 	}
+	r.stats.fetched.Add(1)
 	done.Resource = *now
 	r.finish(done)
 }

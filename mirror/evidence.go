@@ -107,11 +107,15 @@ func (e *evidence) of(id uint32) (out [spokenKinds]uint64) {
 }
 
 // hear takes what a source says of a URL. In the first stage of a run it decides whether the URL can be spared; agrees is asked about
-// the record then.
-func (r *run) hear(k evidenceKind, id uint32, text string, agrees func(*store.Resource) bool) error {
+// the record then. What is not settled, because a change that comes now would not show, spares nothing and is not remembered. When the source
+// says something else than before, a planned run asks.
+func (r *run) hear(k evidenceKind, id uint32, text string, settled bool, agrees func(*store.Resource) bool) error {
 	hash := max(xxh3.HashString(k.String()+text), 1)
-	r.evidence.note(k, id, hash)
-	if !r.deferring || r.evidence.trust[k].Until > r.state.Number {
+	if settled {
+		r.evidence.note(k, id, hash)
+	}
+	trusted := settled && r.evidence.trust[k].Until <= r.state.Number
+	if !r.deferring || !trusted && r.planner == nil {
 		return nil
 	}
 	t := r.table
@@ -122,8 +126,14 @@ func (r *run) hear(k evidenceKind, id uint32, text string, agrees func(*store.Re
 		return nil
 	}
 	rec, ok, err := r.site.Get(u)
-	if err != nil || !ok || rec.Evidence[k] != hash || !agrees(&rec) {
+	if err != nil || !ok {
 		return err
+	}
+	if same := rec.Evidence[k] == hash && agrees(&rec); !same || !trusted {
+		if r.planner != nil && !same && rec.Evidence[k] != 0 {
+			r.planner.hint(id)
+		}
+		return nil
 	}
 	r.evidence.mu.Lock()
 	r.evidence.spare[k] = append(r.evidence.spare[k], id)
@@ -139,7 +149,7 @@ func (r *run) hearListing(l *listing.Listing, dir site.URL) error {
 	asked := r.now()
 	for _, e := range l.Entries {
 		text := e.Evidence()
-		if text == "" || e.Dir || !e.Settled(asked) {
+		if text == "" || e.Dir {
 			continue
 		}
 		t := r.table
@@ -149,7 +159,7 @@ func (r *run) hearListing(l *listing.Listing, dir site.URL) error {
 		if !ok {
 			continue
 		}
-		err := r.hear(byListing, id, text, func(rec *store.Resource) bool {
+		err := r.hear(byListing, id, text, e.Settled(asked), func(rec *store.Resource) bool {
 			var m time.Time
 			if rec.Modified > 0 {
 				m = time.Unix(rec.Modified, 0).UTC()
@@ -179,9 +189,6 @@ func (r *run) hearSitemap(list relocate.SitemapList, base site.URL) error {
 		if len(e.LastMod) <= len("2006-01-02") {
 			settled = 48 * time.Hour
 		}
-		if now.Sub(at) < settled {
-			continue
-		}
 		u, _, err := base.Resolve(e.Loc)
 		if err != nil {
 			continue
@@ -193,7 +200,7 @@ func (r *run) hearSitemap(list relocate.SitemapList, base site.URL) error {
 		if !ok {
 			continue
 		}
-		if err := r.hear(bySitemap, id, e.LastMod, func(*store.Resource) bool { return true }); err != nil {
+		if err := r.hear(bySitemap, id, e.LastMod, now.Sub(at) >= settled, func(*store.Resource) bool { return true }); err != nil {
 			return fmt.Errorf("sitemap %s: %w", base, err)
 		}
 	}
@@ -273,7 +280,9 @@ func (r *run) spareKnown(stage func()) error {
 		}
 	}
 	for _, id := range slices.Concat(r.sources, r.feeds) {
-		r.enqueueSource(id)
+		if !r.spares(id) {
+			r.enqueueSource(id)
+		}
 	}
 	stage()
 	if r.evidence.trust[byExpiry].Until <= r.state.Number {

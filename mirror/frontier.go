@@ -239,6 +239,21 @@ func (f *frontier) isStopped() bool {
 	return f.stopped
 }
 
+// short reports whether fewer than low URLs are queued, or one of several hosts has none and there are not yet very many.
+func (f *frontier) short(low int, hosts []string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.stopped || f.queued < low || len(hosts) < 2 || f.queued >= 8*low {
+		return !f.stopped && f.queued < low
+	}
+	for _, h := range hosts {
+		if q := f.hosts[h]; q == nil || q.n == 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // stop makes every worker come back with nothing.
 func (f *frontier) stop() {
 	f.mu.Lock()

@@ -87,10 +87,10 @@ func (r *run) isDown(host string) (reason string, down bool) {
 	return t.reason, true
 }
 
-// capped says which limit of the job is reached, "" for none.
-func (r *run) capped() string {
+// capped says which limit of the job is reached, "" for none. own is how many files are counted already that the question is about.
+func (r *run) capped(own int64) string {
 	l := &r.job.Limits
-	if n := r.stats.files.Load(); l.MaxFiles > 0 && n >= l.MaxFiles {
+	if n := r.stats.files.Load() - own; l.MaxFiles > 0 && n >= l.MaxFiles {
 		r.notes.cap(fmt.Sprintf("limits.max_files = %d is reached", l.MaxFiles))
 		return "limits.max_files"
 	}

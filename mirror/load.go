@@ -48,6 +48,9 @@ func (r *run) load() error {
 		}
 		e.mime = t.mime(rec.MIME)
 		r.loadEvidence(rec)
+		if rec.Outcome == site.Failed && rec.Failures >= lastingFailures {
+			r.broken[rec.ID] = true
+		}
 		if wasSitemap(rec) {
 			r.maps[rec.ID] = true
 		}

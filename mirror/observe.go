@@ -14,8 +14,9 @@ const (
 	seenChanged             // another body
 	seenEntered
 	seenLeft
-	seenNamed // a document links to it; not noted of all, and no observation
-	seenGuess // a string in a script names it; no observation either
+	seenNamed   // a document links to it; not noted of all, and no observation
+	seenGuess   // a string in a script names it; no observation either
+	seenSkipped // the plan spared it; nor is this one
 )
 
 // seenOf returns what a record of this run says. was says whether the URL was in the mirror before.
@@ -67,12 +68,13 @@ func (r *run) observe(now, old *store.Resource, only bool) {
 // observations writes down what the run has observed. A partial run has observed what it asked. Written again, it takes the place of what was
 // written before.
 func (r *run) observations(j *judgement) error {
-	o := store.Observation{Run: r.state.Number, Time: r.now().Unix(), Version: r.version, Complete: j.verdict == Complete && !r.o.NoFetch}
+	o := store.Observation{Run: r.state.Number, Time: r.now().Unix(), Version: r.version, Complete: j.verdict == Complete && !r.o.NoFetch,
+		Doubtful: j.verdict == Suspicious && !r.o.Accept}
 	t := r.table
 	any := false
 	for id := uint32(0); id < t.n; id++ {
 		s := t.at(id).seen
-		if s == 0 {
+		if s&(seenAsked|seenSpared|seenChanged|seenEntered|seenLeft) == 0 {
 			continue
 		}
 		any = true

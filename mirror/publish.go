@@ -102,6 +102,7 @@ func (r *run) publish(ctx context.Context, j *judgement) error {
 			j.partial("nothing to publish: %v", err)
 		} else {
 			j.suspicious("%v", err)
+			return r.askAllNext()
 		}
 		return nil
 	}
@@ -148,7 +149,7 @@ func (r *run) publish(ctx context.Context, j *judgement) error {
 	}
 	if r.live != nil && !r.o.Accept && r.tooMany(b.removed) {
 		j.suspicious("%d of %d files would be dropped, more than limits.max_delete = %v", b.removed, r.live.Files, r.job.Limits.MaxDelete)
-		return errors.Join(tree.Unchanged(), r.site.SetRun(nil))
+		return errors.Join(tree.Unchanged(), r.askAllNext(), r.site.SetRun(nil))
 	}
 	r.stats.phase.Store(int64(Publishing))
 	if err := ctx.Err(); err != nil {

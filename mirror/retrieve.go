@@ -35,7 +35,13 @@ func (r *run) retrieve(parent context.Context) error {
 	go func() { committed <- r.commit() }()
 
 	stage := func() {
-		r.front.run(ctx, r.workers(), r.now, func(id uint32, host string, turn bool) { r.work(ctx, id, host, turn) })
+		r.front.run(ctx, r.workers(), r.now, func(id uint32, host string, turn bool) {
+			r.work(ctx, id, host, turn)
+			r.refill()
+		})
+	}
+	if err := r.makePlan(); err != nil {
+		r.stop(err)
 	}
 	if err := r.spareKnown(stage); err != nil {
 		r.stop(err)
@@ -44,13 +50,20 @@ func (r *run) retrieve(parent context.Context) error {
 	for _, u := range r.seeds {
 		r.seed(u, prioSeed)
 	}
-	r.enqueueKnown()
+	if r.planner == nil {
+		r.enqueueKnown()
+	} else {
+		r.enqueueOwed()
+		r.planner.begin()
+	}
 	if r.resumed {
 		if err := r.resumeLinks(); err != nil {
 			r.stop(err)
 		}
 	}
+	r.refill()
 	stage()
+	r.skipRest(ctx, stage)
 	close(r.commits)
 	err := <-committed
 	r.lost = err
@@ -83,7 +96,7 @@ func (r *run) enqueueDeferred() {
 	for _, q := range r.deferred {
 		t.mu.Lock()
 		e := t.at(q.id)
-		add := e.flags&fQueued == 0 && (e.flags&fInSet == 0 || q.p == prioSeed) // what is in the mirror has its turn in enqueueKnown
+		add := e.flags&fQueued == 0 && (!governed(e) || q.p == prioSeed) // what is governed has its turn
 		if add {
 			e.flags |= fQueued
 		}
@@ -92,7 +105,19 @@ func (r *run) enqueueDeferred() {
 			r.front.add(q.host, q.id, q.p)
 		}
 	}
-	r.deferred = nil
+	r.deferred, r.isDeferred = nil, nil
+}
+
+// defers notes that a URL which stored documents name waits for the sources, once. Callers hold the lock of the table.
+func (r *run) defers(id uint32) bool {
+	if r.isDeferred[id] {
+		return false
+	}
+	if r.isDeferred == nil {
+		r.isDeferred = map[uint32]bool{}
+	}
+	r.isDeferred[id] = true
+	return true
 }
 
 // workers is how many exchanges may be under way: enough for a few hosts at their full number of connections.
@@ -262,7 +287,7 @@ func (r *run) ask(ctx context.Context, id uint32, host string, release func(fetc
 		r.fail(&rec, host, down, false, 0)
 		return false
 	}
-	if reason := r.capped(); reason != "" && !rec.InSet { // what the mirror has it keeps, and keeps fresh
+	if reason := r.capped(0); reason != "" && !rec.InSet { // what the mirror has it keeps, and keeps fresh
 		rec.Outcome, rec.Reason = site.Trapped, reason
 		r.stats.trapped.Add(1)
 		r.finish(&store.Done{Resource: rec})

@@ -2,6 +2,7 @@ package mirror
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -25,7 +26,8 @@ func Rollback(ctx context.Context, o Options, number int) (*Summary, error) {
 	if err := restoreLinks(ctx, o.Site, next); err != nil {
 		return nil, err
 	}
-	if err := o.Site.SetRun(nil); err != nil {
+	// The history says when things changed, not that they were changed back.
+	if err := errors.Join(o.Site.SetFact(fullFact, []byte("1")), o.Site.SetRun(nil)); err != nil {
 		return nil, err
 	}
 	o.NoFetch, o.Accept = true, true

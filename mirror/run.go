@@ -17,6 +17,7 @@ import (
 	"mirrord/fetch"
 	"mirrord/job"
 	"mirrord/phm"
+	"mirrord/policy"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -97,21 +98,25 @@ type run struct {
 	down    map[string]*hostTrouble
 	maps    map[uint32]bool // sitemaps
 
-	published *store.Version
-	commits   chan *store.Done
-	sources   []uint32         // known listings and sitemaps
-	heard     []store.Resource // sources that were answered before the run was interrupted
-	feeds     []uint32         // known feeds, at most mostFeeds
-	fresh     []uint32         // whose lifetime is not over
-	validated []uint32         // that answered 304 when they were last asked
-	audited   map[uint32]bool  // asked without validators; written before the workers start
-	liars     liars
-	deferring bool // the sources of evidence are asked; all else waits in deferred
-	deferred  []queueing
-	evidence  evidence
-	soft      soft404s
-	lost      error // why the table knows more, or less, than the disk: a batch could not be committed, or the journal not be read
-	stop      context.CancelCauseFunc
+	published  *store.Version
+	commits    chan *store.Done
+	sources    []uint32         // known listings and sitemaps
+	heard      []store.Resource // sources that were answered before the run was interrupted
+	feeds      []uint32         // known feeds, at most mostFeeds
+	fresh      []uint32         // whose lifetime is not over
+	validated  []uint32         // that answered 304 when they were last asked
+	audited    map[uint32]bool  // asked without validators; written before the workers start
+	liars      liars
+	deferring  bool // the sources of evidence are asked; all else waits in deferred
+	deferred   []queueing
+	isDeferred map[uint32]bool // of those that stored documents name; guarded by the table's lock
+	planner    *planner        // nil: everything is asked
+	broken     map[uint32]bool // failed for so many runs that it is taken for broken
+	skips      skips
+	evidence   evidence
+	soft       soft404s
+	lost       error // why the table knows more, or less, than the disk: a batch could not be committed, or the journal not be read
+	stop       context.CancelCauseFunc
 
 	stats  stats
 	notes  notes
@@ -172,7 +177,7 @@ func newRun(o Options) (*run, error) {
 	r := &run{
 		o: o, job: j, site: o.Site, log: o.Log.With("job", o.Site.Name), now: o.Now, started: o.Now(), seeds: j.Seeds(),
 		table: newTable(), origins: map[string]*fetch.Robots{}, hops: map[uint32]int{}, again: map[uint32]turns{},
-		down: map[string]*hostTrouble{}, maps: map[uint32]bool{}, seedHost: map[string]bool{}, polite: Politeness(j), state: new(store.Run),
+		down: map[string]*hostTrouble{}, maps: map[uint32]bool{}, seedHost: map[string]bool{}, broken: map[uint32]bool{}, polite: Politeness(j), state: new(store.Run),
 	}
 	if len(r.seeds) == 0 {
 		return nil, fmt.Errorf("job %s: url: no entry point", o.Site.Name)
@@ -310,7 +315,7 @@ func (r *run) run(ctx context.Context) (*Summary, error) {
 		}
 	}
 	if v.verdict == Complete {
-		if err := errors.Join(r.calm(), r.mended()); err != nil {
+		if err := errors.Join(r.calm(), r.mended(), r.askedAll()); err != nil {
 			return r.summary(v.disk(err)), err
 		}
 		if err := r.site.SetRun(nil); err != nil {
@@ -352,6 +357,24 @@ func (r *run) summary(j *judgement) *Summary {
 			}
 			sum.Spared[k.String()] = n
 			sum.Unchanged += n
+		}
+	}
+	if p := r.planner; p != nil {
+		sum.Policy = string(r.job.Policy)
+		for why, n := range p.asked {
+			if n > 0 {
+				if sum.Planned == nil {
+					sum.Planned = map[string]int64{}
+				}
+				sum.Planned[policy.Why(why).String()] = n
+			}
+		}
+		for why, n := range r.skips.count {
+			if sum.Spared == nil {
+				sum.Spared = map[string]int64{}
+			}
+			sum.Spared[why.String()] = n
+			sum.Skipped += n
 		}
 	}
 	v := r.live

@@ -42,6 +42,9 @@ func (r *run) settle(j *judgement, retrieved bool) error {
 		return err
 	}
 	if j.verdict == Suspicious || j.anew && j.left == 0 {
+		if err := r.askAllNext(); err != nil {
+			return err
+		}
 		return r.site.SetRun(nil) // what was retrieved is kept; the next run asks anew, accept publishes this one
 	}
 	r.state.Retrieved = retrieved && j.left == 0 && j.verdict == Complete
@@ -109,11 +112,12 @@ func (r *run) assignNames() *urlTable {
 }
 
 // dropUnreached takes out of the mirror what no document of it links to any more. Only a complete run may do so: what failed or
-// was not asked keeps its links, so that its children stay.
+// was not asked keeps its links, so that its children stay; and what skipped documents may have come to link to waits (watch).
 func (r *run) dropUnreached(j *judgement) error {
 	t := r.table
 	reached := make([]uint64, t.n/64+1)
-	var stack []uint32
+	var stack, docs []uint32
+	types := r.documentTypes()
 	push := func(id uint32) bool {
 		if id < store.Mention {
 			id &^= store.Guess
@@ -129,8 +133,8 @@ func (r *run) dropUnreached(j *judgement) error {
 			push(id)
 		}
 	}
-	for id := range r.maps { // those that were read, and, when nothing was asked, all that are known
-		if r.o.NoFetch || t.at(id).flags&fAnswered != 0 {
+	for id := range r.maps { // those that were read or spared, and, when nothing was asked, all that are known
+		if e := t.at(id); r.o.NoFetch || e.flags&fAnswered != 0 || r.planned() && governed(e) {
 			push(id)
 		}
 	}
@@ -148,30 +152,30 @@ func (r *run) dropUnreached(j *judgement) error {
 		if err != nil {
 			return err
 		}
+		if len(targets) > 0 || types[e.mime] {
+			docs = append(docs, id)
+		}
 		store.Targets(targets, push)
 	}
-	var lost []uint32
+	var unreached []uint32
 	live, dropped := 0, 0
+	published := func(id uint32) bool { return t.at(id).flags&(fInSet|fMoved) == fInSet } // what an unfinished run fetched and nobody saw is no loss
 	for id := uint32(0); id < t.n; id++ {
-		if e := t.at(id); e.flags&fInSet == 0 {
-			if e.target > 0 && reached[id/64]&(1<<(id%64)) == 0 {
-				lost = append(lost, id) // a redirect is no file: it costs a request and nothing is lost with it
-			}
-			continue
+		if governed(t.at(id)) && reached[id/64]&(1<<(id%64)) == 0 {
+			unreached = append(unreached, id)
 		}
-		published := t.at(id).flags&fMoved == 0 // what an unfinished run fetched and nobody saw is no loss
-		if published {
+		if published(id) {
 			live++
 		}
-		if reached[id/64]&(1<<(id%64)) == 0 {
-			lost = append(lost, id)
-			if published {
-				dropped++
-			}
-		}
 	}
-	if len(lost) == 0 {
-		return nil
+	lost, err := r.watch(unreached, docs)
+	if err != nil || len(lost) == 0 {
+		return err
+	}
+	for _, id := range lost {
+		if published(id) {
+			dropped++
+		}
 	}
 	if !r.o.Accept && r.tooMany(dropped) {
 		j.suspicious("%d of %d resources are no longer linked from anywhere, more than limits.max_delete = %v", dropped, live, r.job.Limits.MaxDelete)
@@ -262,7 +266,9 @@ func (r *run) judgeShapes(j *judgement) error {
 		if !rec.InSet || rec.Shape == 0 {
 			return nil
 		}
-		pages++
+		if r.live == nil || rec.Run == r.state.Number {
+			pages++ // that the run looked at
+		}
 		if !r.newShape(rec) {
 			return nil
 		}

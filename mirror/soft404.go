@@ -218,7 +218,9 @@ func (r *run) judgeSoft404(j *judgement) error {
 		if !rec.InSet || rec.Shape == 0 {
 			return nil
 		}
-		pages++
+		if rec.Run == r.state.Number {
+			pages++ // that the run looked at
+		}
 		if f, ok := r.soft.prints[rec.URL.Origin()]; ok && r.becameOther(rec) && rec.Shape == f.shape && alike(rec.Size, f.size) {
 			if len(became) == 0 {
 				example = rec.URL

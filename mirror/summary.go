@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"mirrord/policy"
 )
 
 // Verdict is how a run ended.
@@ -48,10 +50,15 @@ type Summary struct {
 	Path      string    `json:"path,omitempty"`
 	Entry     string    `json:"entry,omitempty"` // mirror path of the entry point
 
-	Requests   int64            `json:"requests"`
-	Fetched    int64            `json:"fetched"`
-	Unchanged  int64            `json:"unchanged"`
-	Spared     map[string]int64 `json:"spared,omitempty"` // of Unchanged: not asked, because a listing, a sitemap or a lifetime says so
+	Requests  int64 `json:"requests"`
+	Fetched   int64 `json:"fetched"`
+	Unchanged int64 `json:"unchanged"`
+	// Spared are requests that were not made, by what spared them. What a listing, a sitemap or expiry spared is unchanged and counted there; what price,
+	// rule or budget spared is Skipped.
+	Spared     map[string]int64 `json:"spared,omitempty"`
+	Policy     string           `json:"policy,omitempty"`  // by which the run was planned; empty for one that asked for everything
+	Planned    map[string]int64 `json:"planned,omitempty"` // requests of the plan, by reason
+	Skipped    int64            `json:"skipped,omitempty"` // not observed in this run, because the plan spared it
 	Redirected int64            `json:"redirected"`
 	Gone       int64            `json:"gone"`
 	Disallowed int64            `json:"disallowed"`
@@ -114,6 +121,20 @@ func (s *Summary) WriteText(w io.Writer) error {
 		p("  spared %d requests: %d by directory listings, %d by sitemaps", n, s.Spared["listing"], s.Spared["sitemap"])
 		if n := s.Spared["expiry"]; n > 0 {
 			p(", %d by their lifetimes", n)
+		}
+		p("\n")
+	}
+	if s.Skipped > 0 {
+		p("  skipped %d by policy %s: ", s.Skipped, s.Policy)
+		sep := ""
+		for _, x := range []struct {
+			why  policy.Why
+			text string
+		}{{policy.Cheap, "%d not worth a request"}, {policy.Rule, "%d in directories that rules skip"}, {policy.Budget, "%d beyond limits.max_requests"}} {
+			if n := s.Spared[x.why.String()]; n > 0 {
+				p(sep+x.text, n)
+				sep = ", "
+			}
 		}
 		p("\n")
 	}

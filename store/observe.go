@@ -15,7 +15,8 @@ type Observation struct {
 	Run      int
 	Time     int64 // Unix seconds at the end of the run
 	Version  int   // of the mirror that the run worked for
-	Complete bool  // everything known was observed, and the result was published or was what is published
+	Complete bool  // all that the run wanted was asked, and the result was published or was what is published
+	Doubtful bool  // the run was suspicious: what it found may be an error of the site, and was not published
 
 	Asked   IDs // answered by the site: as it was, changed, entered, left, or still not part of the mirror
 	Spared  IDs // unchanged by evidence: a listing, a sitemap, a lifetime
@@ -123,10 +124,19 @@ func (d *decoder) ids() (s IDs) {
 
 const observationVersion = 1
 
+// Flags of an observation.
+const (
+	ofComplete = 1 << iota
+	ofDoubtful
+)
+
 func (o *Observation) append(b []byte) []byte {
 	var flags byte
 	if o.Complete {
-		flags = 1
+		flags = ofComplete
+	}
+	if o.Doubtful {
+		flags |= ofDoubtful
 	}
 	b = append(b, observationVersion, flags)
 	b = binary.AppendUvarint(b, uint64(o.Time))
@@ -143,7 +153,8 @@ func (o *Observation) decode(run int, b []byte) error {
 	if v := d.byte(); v != observationVersion && !d.bad {
 		return fmt.Errorf("observations of run %d: format %d: %w", run, v, ErrNewerFormat)
 	}
-	o.Complete = d.byte()&1 != 0
+	flags := d.byte()
+	o.Complete, o.Doubtful = flags&ofComplete != 0, flags&ofDoubtful != 0
 	o.Time, o.Version = int64(d.uvarint()), int(d.uvarint())
 	for _, s := range [...]*IDs{&o.Asked, &o.Spared, &o.Changed, &o.Entered, &o.Left} {
 		*s = d.ids()

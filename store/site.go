@@ -73,11 +73,12 @@ func (s *Site) at(step string) {
 
 // Run is the unfinished run of a site.
 type Run struct {
-	Number      int    `json:"number"`      // from 1
-	Started     int64  `json:"started"`     // Unix seconds
-	Fingerprint string `json:"fingerprint"` // of the job's rules; another one rescans what is stored
-	Retrieved   bool   `json:"retrieved"`   // nothing is left to ask
-	Requests    int    `json:"requests"`    // made before a resume
+	Number      int    `json:"number"`            // from 1
+	Started     int64  `json:"started"`           // Unix seconds
+	Fingerprint string `json:"fingerprint"`       // of the job's rules; another one rescans what is stored
+	Retrieved   bool   `json:"retrieved"`         // nothing is left to ask
+	Requests    int    `json:"requests"`          // made before a resume
+	Planned     bool   `json:"planned,omitempty"` // it asks what a plan wants, not everything
 }
 
 // mmapBytes is the address space that is reserved for a database, so that growing it never waits for readers.

@@ -21,8 +21,10 @@ import (
 	"mirrord/store"
 )
 
-// own are the settings for a server of one's own, without which a test would take minutes, and no version is dropped. A job file may say otherwise.
+// own are the settings for a server of one's own, without which a test would take minutes; no version is dropped, and every run asks for everything.
+// A job file may say otherwise.
 const own = `
+policy = "full"
 limits.retries = 0
 limits.min_free = 0
 polite.connections = 4
@@ -69,7 +71,10 @@ func (m *Mirror) SetJob(w *Web, toml string) {
 	}
 	for line := range strings.Lines(own) {
 		key, value, ok := strings.Cut(strings.TrimSpace(line), " = ")
-		_, leaf, _ := strings.Cut(key, ".")
+		_, leaf, dotted := strings.Cut(key, ".")
+		if !dotted {
+			leaf = key
+		}
 		if ok && !strings.Contains(toml, leaf+" =") {
 			m.set(j, key, value)
 		}

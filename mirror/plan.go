@@ -1,0 +1,381 @@
+package mirror
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+
+	"mirrord/job"
+	"mirrord/near"
+	"mirrord/policy"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// planner lets the job's policy decide which of the known URLs a run asks. Evidence comes first: what it tells is told to the plan. Then the plan
+// hands out batches of the URLs that pay most into the frontier, as it runs low, and is told what came of them, until it ends by itself. What
+// it spares is not observed.
+//
+// The plan has no say in what is new: that is asked as documents name it, wherever it lies. Nor in what a run owes: entry points, URLs that failed
+// when they were last asked, and those of which a listing or a sitemap says something else than before.
+type planner struct {
+	model *siteModel
+	rules *siteRules // of near
+	low   int        // the frontier is filled when it has fewer URLs
+	hosts []string   // of the units, when there are several
+	askAs job.Policy
+
+	mu     sync.Mutex
+	plan   policy.Plan
+	open   bool // batches may be taken
+	dry    bool // there was none, and nothing was told since
+	found  map[uint32]int
+	asked  [policy.Cheap]int64 // by policy.Why
+	hinted hints
+}
+
+// hints are URLs of which a source of evidence says something else than when they were last found to be as they are.
+type hints struct {
+	ids       []uint32
+	open      map[uint32]bool // handed out, and nothing was told yet
+	told, hit int
+}
+
+// A source whose hints come to little, because it says something new in every run, is not followed further: after so many, when fewer than one
+// of so many changed.
+const (
+	hintsTried = 32
+	hintsShare = 8
+)
+
+// take returns at most n hints that are worth following.
+func (h *hints) take(n int) (out []uint32) {
+	if h.told >= hintsTried && h.hit*hintsShare < h.told {
+		h.ids = nil
+	}
+	n = min(n, len(h.ids))
+	out, h.ids = h.ids[:n], h.ids[n:]
+	for _, id := range out {
+		h.open[id] = true
+	}
+	return out
+}
+
+// fullFact marks a site that the next run has to ask for as a whole, because its records are not what the history says.
+const fullFact = "ask-all"
+
+// makePlan plans the run. A run of which nothing is to be spared has no plan: the policy is full, nothing was observed so far, the rules of the
+// job changed.
+func (r *run) makePlan() error {
+	if r.rescan || r.live == nil || r.job.Policy == job.PolicyFull && r.job.Limits.MaxRequests == 0 {
+		return nil
+	}
+	if all, err := r.site.Fact(fullFact); err != nil || len(all) > 0 {
+		return err
+	}
+	p, err := r.newPlanner()
+	if err != nil || p == nil {
+		return err
+	}
+	t := r.table
+	for id := range t.n {
+		if e := t.at(id); e.flags&fAnswered != 0 { // before the run was interrupted
+			p.plan.Tell(policy.Outcome{Unit: policy.ID(id), Result: resultOf(e.seen)})
+		}
+	}
+	r.planner, r.state.Planned = p, true
+	return nil
+}
+
+// newPlanner makes the plan of a run from the history; nil when there is none.
+func (r *run) newPlanner() (*planner, error) {
+	r.choosePrimary()
+	m, err := r.learn()
+	if err != nil || m.Runs() == 0 {
+		return nil, err
+	}
+	p := &planner{model: m, low: max(r.workers(), 32), found: map[uint32]int{}, askAs: r.job.Policy, hinted: hints{open: map[uint32]bool{}}}
+	o := policy.Options{
+		Policy: policy.Name(r.job.Policy), Now: r.started.Unix(), Price: r.job.Adaptive.Price, Budget: int(r.job.Limits.MaxRequests), MaxSkip: int(r.job.Limits.MaxSkip),
+	}
+	if o.Price == 0 {
+		o.Price = -1
+	}
+	if r.job.Policy == job.PolicyNEAR {
+		if p.rules, err = r.mine(m.dirs); err != nil {
+			return nil, err
+		}
+		o.Skips, o.Audits = p.rules.skips, int(r.job.Near.Audits)
+		o.Expired = near.Due(r.state.Number, int(r.job.Near.Expire))
+	}
+	if p.plan, err = m.Plan(o); err != nil {
+		return nil, fmt.Errorf("job %s: %w", r.site.Name, err)
+	}
+	hosts := map[string]bool{}
+	for id := range r.table.n {
+		if e := r.table.at(id); governed(e) && e.urlLen > 0 {
+			if h := r.table.urlOf(id).Hostname(); !hosts[h] {
+				hosts[h] = true
+				p.hosts = append(p.hosts, h)
+			}
+		}
+	}
+	return p, nil
+}
+
+// planned reports whether the run asks what a plan wants, also when its retrieval was the work of an earlier process.
+func (r *run) planned() bool { return r.planner != nil || r.state.Planned }
+
+// askAllNext makes the next run ask for everything: what this one found may be wrong, and the records have it.
+func (r *run) askAllNext() error {
+	if r.o.NoFetch {
+		return nil
+	}
+	return r.site.SetFact(fullFact, []byte("1"))
+}
+
+// askedAll ends the obligation of fullFact.
+func (r *run) askedAll() error {
+	if r.o.NoFetch {
+		return nil
+	}
+	if v, err := r.site.Fact(fullFact); err != nil || len(v) == 0 {
+		return err
+	}
+	return r.site.SetFact(fullFact, nil)
+}
+
+// resultOf is what a plan is told of a URL of which seen was found out in this run.
+func resultOf(seen uint8) policy.Result {
+	switch {
+	case seen&seenLeft != 0:
+		return policy.Gone
+	case seen&(seenChanged|seenEntered) != 0:
+		return policy.Changed
+	case seen&(seenAsked|seenSpared) != 0:
+		return policy.Unchanged
+	}
+	return policy.Failed
+}
+
+// spares reports whether a rule of the plan skips a URL. A listing or feed in a skipped directory is not asked either.
+func (r *run) spares(id uint32) bool {
+	return r.planner != nil && int(id) < r.planner.model.Units() && r.planner.plan.Reason(policy.ID(id)).Why == policy.Rule
+}
+
+// begin lets the frontier be filled.
+func (p *planner) begin() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.open = true
+}
+
+// tell tells the plan what became of a URL.
+func (p *planner) tell(id uint32, seen uint8) {
+	if int(id) >= p.model.Units() {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	res := resultOf(seen)
+	if p.hinted.open[id] {
+		delete(p.hinted.open, id)
+		p.hinted.told++
+		if res == policy.Changed || res == policy.Gone {
+			p.hinted.hit++
+		}
+	}
+	p.plan.Tell(policy.Outcome{Unit: policy.ID(id), Result: res, New: p.found[id]})
+	delete(p.found, id)
+	p.dry = false
+}
+
+// names takes note of how many URLs a document named that nobody knew.
+func (p *planner) names(id uint32, add []queueing) {
+	n := 0
+	for i := range add {
+		if int(add[i].id) >= p.model.Units() {
+			n++
+		}
+	}
+	if n > 0 && int(id) < p.model.Units() {
+		p.mu.Lock()
+		p.found[id] = n
+		p.mu.Unlock()
+	}
+}
+
+// hint takes note that a source says something new of a URL.
+func (p *planner) hint(id uint32) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.hinted.ids = append(p.hinted.ids, id)
+}
+
+// refill puts the next batches into the frontier when it runs low. It is called whenever the work on a URL ends and before that is told to the
+// frontier, so that nobody goes home while the plan has more.
+func (r *run) refill() {
+	p := r.planner
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.open && !p.dry && r.front.short(p.low, p.hosts) {
+		ids := p.hinted.take(p.low)
+		if len(ids) == 0 {
+			asks := p.plan.Next(p.low)
+			for _, a := range asks {
+				ids = append(ids, uint32(a.Unit))
+				p.asked[min(a.Why.Why, policy.Cheap-1)]++
+			}
+		}
+		if len(ids) == 0 {
+			p.dry = true
+		}
+		for _, id := range ids {
+			r.enqueueOne(id, prioKnown)
+		}
+	}
+}
+
+// enqueueOne puts a known URL into the frontier, once.
+func (r *run) enqueueOne(id uint32, p priority) {
+	t := r.table
+	t.mu.Lock()
+	e := t.at(id)
+	add := e.flags&fQueued == 0 && e.urlLen > 0
+	e.flags |= fQueued
+	u := t.urlOf(id)
+	t.mu.Unlock()
+	if add {
+		r.front.add(u.Hostname(), id, p)
+	}
+}
+
+// enqueueOwed puts into the frontier what a planned run asks for whatever the plan says: what an unfinished run has not asked yet, and what failed and
+// may do better now.
+func (r *run) enqueueOwed() {
+	t := r.table
+	for id := range t.n {
+		e := t.at(id)
+		switch {
+		case e.urlLen == 0 || e.flags&fQueued != 0:
+		case e.outcome == site.Pending && e.flags&fRequis != 0:
+			r.enqueueOne(id, prioRequisite)
+		case e.outcome == site.Pending:
+			r.enqueueOne(id, prioNew)
+		case e.outcome == site.Failed && !r.broken[id]:
+			r.enqueueOne(id, prioKnown)
+		}
+	}
+}
+
+// tryDead is for how many runs, at most, a link that leads to nothing in the mirror is left alone by a planned run, unless a document that changed
+// names it: for as many as it has been dead, so that what comes back soon is found soon.
+const tryDead = 8
+
+// leaves reports whether a planned run leaves a known URL, which an unchanged document names, to the plan or to another run. Callers hold the lock
+// of the table.
+func (r *run) leaves(id uint32, e *entry) bool {
+	p := r.planner
+	if p == nil || e.flags&fKnown == 0 {
+		return false
+	}
+	if governed(e) {
+		return true
+	}
+	switch e.outcome {
+	case site.Gone, site.Failed, site.Redirected, site.Disallowed:
+	default:
+		return false
+	}
+	if int(id) >= len(p.model.looked) || p.model.looked[id] == 0 {
+		return false
+	}
+	looked := int(p.model.looked[id])
+	return r.state.Number-looked < min(looked-int(p.model.died[id]), tryDead)
+}
+
+// skipRest ends a planned run: what the plan spares is taken note of, as neither observed nor left to ask. What robots rules have come to forbid is
+// not spared; it leaves without a request, in a stage of its own.
+func (r *run) skipRest(ctx context.Context, stage func()) {
+	p := r.planner
+	if p == nil || r.stopped() {
+		return
+	}
+	t := r.table
+	forbidden := false
+	for u := range p.plan.Spared() {
+		if id := uint32(u); t.at(id).flags&fQueued == 0 && r.forbids(t.urlOf(id)) {
+			r.enqueueOne(id, prioKnown)
+			forbidden = true
+		}
+	}
+	if forbidden {
+		stage()
+	}
+	verbose := r.log.Enabled(ctx, slog.LevelDebug)
+	for u, why := range p.plan.Spared() {
+		e := t.at(uint32(u))
+		if e.flags&fQueued != 0 {
+			continue
+		}
+		e.seen |= seenSkipped
+		r.skips.add(uint32(u), why)
+		if verbose {
+			r.log.Debug("skipped", "url", t.urlOf(uint32(u)).String(), "outcome", site.Skipped, "why", why.String())
+		}
+	}
+}
+
+// skips are what a planned run did not ask, by reason.
+type skips struct {
+	count map[policy.Why]int64
+	ids   map[skipReason]*store.IDs
+}
+
+type skipReason struct {
+	why  policy.Why
+	rule int
+}
+
+func (s *skips) add(id uint32, why policy.Reason) {
+	if s.count == nil {
+		s.count, s.ids = map[policy.Why]int64{}, map[skipReason]*store.IDs{}
+	}
+	s.count[why.Why]++
+	k := skipReason{why: why.Why}
+	if why.Why == policy.Rule {
+		k.rule = why.Rule
+	}
+	if s.ids[k] == nil {
+		s.ids[k] = new(store.IDs)
+	}
+	s.ids[k].Add(id)
+}
+
+// total is how many URLs were not asked.
+func (s *skips) total() (n int64) {
+	for _, c := range s.count {
+		n += c
+	}
+	return n
+}
+
+// reasons lists what was skipped, in a stable order.
+func (s *skips) reasons() []skipReason {
+	out := make([]skipReason, 0, len(s.ids))
+	for k := range s.ids {
+		out = append(out, k)
+	}
+	slices.SortFunc(out, func(a, b skipReason) int {
+		if a.why != b.why {
+			return int(a.why) - int(b.why)
+		}
+		return a.rule - b.rule
+	})
+	return out
+}
