@@ -85,6 +85,7 @@ func (r *run) makePlan() error {
 			p.plan.Tell(policy.Outcome{Unit: policy.ID(id), Result: resultOf(e.seen)})
 		}
 	}
+	slices.Sort(r.validated)
 	r.planner, r.state.Planned = p, true
 	return nil
 }
@@ -236,6 +237,7 @@ func (r *run) refill() {
 			p.dry = true
 		}
 		for _, id := range ids {
+			r.auditPlanned(id)
 			r.enqueueOne(id, prioKnown)
 		}
 	}
@@ -303,7 +305,13 @@ func (r *run) leaves(id uint32, e *entry) bool {
 // not spared; it leaves without a request, in a stage of its own.
 func (r *run) skipRest(ctx context.Context, stage func()) {
 	p := r.planner
-	if p == nil || r.stopped() {
+	if p == nil {
+		return
+	}
+	if err := r.distrustLiars(); err != nil {
+		r.stop(err)
+	}
+	if r.stopped() {
 		return
 	}
 	t := r.table

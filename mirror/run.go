@@ -105,7 +105,7 @@ type run struct {
 	feeds      []uint32         // known feeds, at most mostFeeds
 	fresh      []uint32         // whose lifetime is not over
 	validated  []uint32         // that answered 304 when they were last asked
-	audited    map[uint32]bool  // asked without validators; written before the workers start
+	audited    map[uint32]bool  // asked without validators; guarded by admitMu
 	liars      liars
 	deferring  bool // the sources of evidence are asked; all else waits in deferred
 	deferred   []queueing
@@ -177,7 +177,7 @@ func newRun(o Options) (*run, error) {
 	r := &run{
 		o: o, job: j, site: o.Site, log: o.Log.With("job", o.Site.Name), now: o.Now, started: o.Now(), seeds: j.Seeds(),
 		table: newTable(), origins: map[string]*fetch.Robots{}, hops: map[uint32]int{}, again: map[uint32]turns{},
-		down: map[string]*hostTrouble{}, maps: map[uint32]bool{}, seedHost: map[string]bool{}, broken: map[uint32]bool{}, polite: Politeness(j), state: new(store.Run),
+		down: map[string]*hostTrouble{}, maps: map[uint32]bool{}, seedHost: map[string]bool{}, broken: map[uint32]bool{}, audited: map[uint32]bool{}, polite: Politeness(j), state: new(store.Run),
 	}
 	if len(r.seeds) == 0 {
 		return nil, fmt.Errorf("job %s: url: no entry point", o.Site.Name)

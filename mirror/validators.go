@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/zeebo/xxh3"
 
 	"mirrord/fetch"
 	"mirrord/site"
@@ -45,7 +48,11 @@ func dirOf(u site.URL) string { return u.Origin() + u.Dir() }
 func (l *liars) until(u site.URL, run int) (int, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n, ok := l.dirs[dirOf(u)]
+	dir := dirOf(u)
+	if _, found := l.found[dir]; found {
+		return run + distrustedRuns + 1, true
+	}
+	n, ok := l.dirs[dir]
 	return n, ok && run < n
 }
 
@@ -86,9 +93,15 @@ func (r *run) distrustLiars() error {
 	return r.site.SetFact(liarsFact, v)
 }
 
+func (r *run) isAudited(id uint32) bool {
+	r.admitMu.Lock()
+	defer r.admitMu.Unlock()
+	return r.audited[id]
+}
+
 // conditions returns the validators to send for a resource.
 func (r *run) conditions(rec *store.Resource) (etag, modified string) {
-	if _, lied := r.liars.until(rec.URL, r.state.Number); lied || r.audited[rec.ID] {
+	if _, lied := r.liars.until(rec.URL, r.state.Number); lied || r.isAudited(rec.ID) {
 		return "", ""
 	}
 	if !rec.NoETag {
@@ -131,7 +144,7 @@ func (r *run) judgeValidators(now, old *store.Resource) {
 	}
 	now.Reason = "its " + what + " stayed the same when its content changed: it is not sent any more"
 	r.notes.add("validators that stayed the same when the content changed are not sent any more", now.URL)
-	if r.audited[now.ID] {
+	if r.isAudited(now.ID) {
 		r.liars.mu.Lock()
 		defer r.liars.mu.Unlock()
 		if r.liars.found == nil {
@@ -153,7 +166,9 @@ func forgive(rec *store.Resource) {
 // auditValidators picks resources to be asked without validators, of those that have to be asked: others in every run, until all had
 // their turn.
 func (r *run) auditValidators() {
-	r.audited = map[uint32]bool{}
+	if r.planner != nil {
+		return // the plan says what is asked: see auditPlanned
+	}
 	spared := slices.Concat(r.evidence.spare[:]...)
 	slices.Sort(spared)
 	ids := slices.DeleteFunc(r.notQueued(r.validated), func(id uint32) bool {
@@ -166,6 +181,22 @@ func (r *run) auditValidators() {
 		r.enqueueSource(id)
 	}
 }
+
+// auditPlanned decides whether a resource that the plan wants is asked without validators: one of auditedOf of those that answered 304 when they were
+// last asked, others in every run. An audit costs no request then.
+func (r *run) auditPlanned(id uint32) {
+	_, is := slices.BinarySearch(r.validated, id)
+	if !is || xxh3.Hash(binary.BigEndian.AppendUint64(nil, uint64(r.state.Number)<<32|uint64(id)))%auditedOf != 0 {
+		return
+	}
+	r.admitMu.Lock()
+	defer r.admitMu.Unlock()
+	if len(r.audited) < mostValidators {
+		r.audited[id] = true
+	}
+}
+
+const auditedOf = 16
 
 // rotate returns n of ids, the turn-th ones of a walk over all of them in steps that lie far apart.
 func rotate(ids []uint32, turn, n int) []uint32 {

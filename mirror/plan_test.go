@@ -1,0 +1,286 @@
+package mirror_test
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"mirrord/internal/mirrortest"
+	"mirrord/mirror"
+	"mirrord/store"
+)
+
+// folders is a site of directories of pages behind an entry page that links to all of them.
+type folders struct {
+	w     *mirrortest.Web
+	pages map[string]int    // directory -> pages in it
+	also  map[string]string // page -> what it has beside its text
+	text  map[string]string
+}
+
+func newFolders(t *testing.T, pages map[string]int) *folders {
+	f := &folders{w: mirrortest.Start(t), pages: pages, also: map[string]string{}, text: map[string]string{}}
+	f.serve()
+	return f
+}
+
+func (f *folders) path(dir string, i int) string { return fmt.Sprintf("/%s/p%02d.html", dir, i) }
+
+func (f *folders) serve() {
+	var links strings.Builder
+	for _, d := range slices.Sorted(maps.Keys(f.pages)) {
+		for i := range f.pages[d] {
+			p := f.path(d, i)
+			fmt.Fprintf(&links, "<a href=%q>x</a>", p)
+			f.w.Set(home+p, mirrortest.HTML("Page "+p, "text "+f.text[p]+f.also[p]))
+		}
+	}
+	f.w.Set(home+"/", mirrortest.HTML("Home", f.text["/"]+links.String()+f.also["/"]))
+}
+
+// change gives pages another text.
+func (f *folders) change(text string, paths ...string) {
+	for _, p := range paths {
+		f.text[p] = text
+	}
+	f.serve()
+}
+
+// asked counts the requests since the last call by directory.
+func (f *folders) asked() map[string]int {
+	out := map[string]int{}
+	for u, n := range f.w.Asked() {
+		p := strings.TrimPrefix(u, home)
+		if i := strings.LastIndexByte(p, '/'); i > 0 {
+			out[p[1:i]] += n
+		} else {
+			out[""] += n
+		}
+	}
+	return out
+}
+
+// silent is a job with the policy near and a history in which the directory "old" never changed while "news" did.
+func silent(t *testing.T, lines ...string) (*folders, *mirrortest.Mirror) {
+	f := newFolders(t, map[string]int{"old": 20, "news": 5})
+	m := mirrortest.New(t, f.w, job(append([]string{`policy = "near"`, "near.expire = 0", "near.audits = 2", "limits.max_delete = 1.0"}, lines...)...))
+	for i := range 7 {
+		m.Run()
+		f.change(fmt.Sprint("edition ", i), f.path("news", i%5))
+	}
+	f.asked()
+	return f, m
+}
+
+// last is what the last run has observed.
+func last(t *testing.T, m *mirrortest.Mirror) store.Observation {
+	o := observations(t, m)
+	return o[len(o)-1]
+}
+
+func TestNearSkipsAndSkippedIsNotObserved(t *testing.T) {
+	f, m := silent(t)
+	before := m.Stamps()
+	s := m.Run()
+	wantVerdict(t, s, mirror.Complete, true) // one page of news changed
+	if n := f.asked()["old"]; n != 2 {
+		t.Errorf("%d requests in the skipped directory, want 2 audits", n)
+	}
+	if s.Skipped != 18 || s.Spared["rule"] != 18 || s.Policy != "near" {
+		t.Errorf("skipped %d, spared %v by %q", s.Skipped, s.Spared, s.Policy)
+	}
+	wantText(t, s, "skipped 18 by policy near: 18 in directories that rules skip")
+	o := last(t, m)
+	if !o.Complete || o.Asked.Len()+o.Spared.Len() != 8+2-2 { // home, news, 2 audits
+		t.Errorf("observed %d and %d, complete %v", o.Asked.Len(), o.Spared.Len(), o.Complete)
+	}
+	after := m.Stamps()
+	for p, x := range before {
+		if strings.HasPrefix(p, "old/") && after[p] != x {
+			t.Errorf("%s was touched", p)
+		}
+	}
+	rec := record(t, m, home+f.path("old", 7))
+	if text := explain(t, m, home+f.path("old", 7)); rec.Outcome.String() == "skipped" || !strings.Contains(text, "rule") {
+		t.Errorf("outcome %v; explain says\n%s", rec.Outcome, text)
+	}
+}
+
+func TestAuditThatFailsVisitsTheDirectory(t *testing.T) {
+	f, m := silent(t)
+	for i := range 20 {
+		f.text[f.path("old", i)] = "rebuilt"
+	}
+	f.serve()
+	s := m.Run()
+	if n := f.asked()["old"]; n != 20 || s.Changed < 20 || s.Skipped != 0 {
+		t.Errorf("%d of 20 pages were asked, %d changed, %d skipped\n%s", n, s.Changed, s.Skipped, mirrortest.Text(s))
+	}
+	if s.Planned["audit"] == 0 || s.Planned["refuted"] == 0 {
+		t.Errorf("planned %v", s.Planned)
+	}
+}
+
+func TestNewURLInASkippedDirectoryIsFetched(t *testing.T) {
+	f, m := silent(t)
+	f.also[f.path("news", 0)] = `<a href="/old/new.html">n</a>`
+	f.change("leads to a new page", f.path("news", 0))
+	f.w.Set(home+"/old/new.html", mirrortest.HTML("New", `<a href="/old/deep/newer.html">n</a>`))
+	f.w.Set(home+"/old/deep/newer.html", mirrortest.HTML("Newer", "text"))
+	s := m.Run()
+	wantVerdict(t, s, mirror.Complete, true)
+	tree := m.Tree()
+	if tree["old/new.html"] == "" || tree["old/deep/newer.html"] == "" || s.Skipped == 0 {
+		t.Errorf("new pages are missing: %q, skipped %d", m.Paths(), s.Skipped)
+	}
+}
+
+// A link that moves from a page that is asked to one that is skipped: the page that it leads to must not be dropped.
+func TestNothingIsDroppedForWhatWasSkipped(t *testing.T) {
+	f, m := silent(t, "limits.max_skip = 3")
+	f.pages["news"] = 4 // p04 is not linked from the entry page any more
+	f.text["/"] = "without the last news"
+	moved := home + f.path("news", 4)
+	f.also[f.path("old", 19)] = `<a href="/news/p04.html">moved here</a>`
+	f.also[f.path("old", 18)] = `<a href="/news/p04.html">and here</a>`
+	f.serve()
+	s := m.Run()
+	if _, there := m.Tree()["news/p04.html"]; !there {
+		t.Fatalf("it left although what links to it was skipped:\n%s", mirrortest.Text(s))
+	}
+	wantText(t, s, "stay until every document was looked at again")
+	for range 5 {
+		s = m.Run()
+		if _, there := m.Tree()["news/p04.html"]; !there {
+			t.Fatalf("it left although it is linked:\n%s", mirrortest.Text(s))
+		}
+	}
+	if text := mirrortest.Text(s); strings.Contains(text, "stay until") {
+		t.Errorf("all was looked at meanwhile:\n%s", text)
+	}
+	// When nobody links to it, it leaves as soon as everybody was looked at.
+	f.also = map[string]string{}
+	f.serve()
+	there := true
+	for i := 0; there && i < 6; i++ {
+		m.Run()
+		_, there = m.Tree()["news/p04.html"]
+	}
+	if there {
+		t.Error("it stays for ever")
+	}
+	_ = moved
+}
+
+func TestBudgetOfRequests(t *testing.T) {
+	f := newFolders(t, map[string]int{"a": 30})
+	m := mirrortest.New(t, f.w, job("limits.max_requests = 10"))
+	m.Run()
+	looked := map[string]bool{}
+	for range 4 {
+		f.w.Requests()
+		s := m.Run()
+		wantVerdict(t, s, mirror.Complete, false)
+		n := 0
+		for u := range f.w.Asked() {
+			if strings.Contains(u, "/a/") {
+				n++
+				looked[u] = true
+			}
+		}
+		if n > 10 || s.Spared["budget"] < 20 {
+			t.Errorf("%d requests, spared %v", n, s.Spared)
+		}
+	}
+	if len(looked) != 30 {
+		t.Errorf("only %d of 30 pages were looked at in 4 runs of 10 requests", len(looked))
+	}
+}
+
+// What a listing shows to have changed is asked, whatever the plan says.
+func TestHintsAreFollowed(t *testing.T) {
+	w := mirrortest.Start(t)
+	top, sub := archive(40)
+	top.serve(w)
+	sub.serve(w)
+	m := mirrortest.New(t, w, archiveJob+"limits.max_requests = 1\n")
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	for i := range 10 {
+		sub.files[fmt.Sprintf("f%03d.txt", i)] = file{"another text\n", longAgo.AddDate(0, 0, 1)}
+	}
+	top.serve(w)
+	sub.serve(w)
+	s := m.Run()
+	if s.Changed < 10 {
+		t.Errorf("%d of 10 files and their index changed\n%s", s.Changed, mirrortest.Text(s))
+	}
+}
+
+// A suspicious run leaves records that may be wrong: the next one asks for everything.
+func TestAfterASuspiciousRunEverythingIsAsked(t *testing.T) {
+	f, m := silent(t)
+	m.Set("limits.max_delete", `"10%"`)
+	for i := range 5 {
+		f.w.Set(home+f.path("news", i), mirrortest.Status(404))
+	}
+	s := m.Run()
+	if s.Verdict != mirror.Suspicious {
+		t.Fatalf("%v\n%s", s.Verdict, mirrortest.Text(s))
+	}
+	if o := last(t, m); !o.Doubtful || o.Complete {
+		t.Errorf("the observation is doubtful: %v, complete: %v", o.Doubtful, o.Complete)
+	}
+	f.serve()
+	f.asked()
+	s = m.Run()
+	if n := f.asked()["old"]; n != 20 || s.Verdict != mirror.Complete {
+		t.Errorf("%d of 20 old pages asked\n%s", n, mirrortest.Text(s))
+	}
+	if m.Run(); f.asked()["old"] != 2 {
+		t.Error("and then everything again")
+	}
+}
+
+func TestPlannedRunIsResumed(t *testing.T) {
+	f, m := silent(t, "polite.connections = 1")
+	s := interrupted(t, m, f.w, func(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/news/") })
+	if s.Verdict != mirror.Partial {
+		t.Fatalf("%v", s.Verdict)
+	}
+	f.asked()
+	s = m.Run()
+	if n := f.asked()["old"]; !s.Resumed || n > 2 || s.Verdict != mirror.Complete || s.Skipped < 17 {
+		t.Errorf("resumed %v, %d old pages asked\n%s", s.Resumed, n, mirrortest.Text(s))
+	}
+}
+
+func TestSkippedPagesThatRobotsForbidLeave(t *testing.T) {
+	f, m := silent(t)
+	f.w.Set(home+"/robots.txt", mirrortest.Page{Body: "User-agent: *\nDisallow: /old/p1\n"})
+	s := m.Run()
+	if s.Removed != 10 || s.Skipped > 10 {
+		t.Errorf("%d of 10 forbidden pages left, %d skipped\n%s", s.Removed, s.Skipped, mirrortest.Text(s))
+	}
+	for u := range f.w.Asked() {
+		if strings.Contains(u, "/old/p1") {
+			t.Errorf("%s was asked", u)
+		}
+	}
+}
+
+// The records after a rollback are not what the history says: everything is asked.
+func TestAfterARollbackEverythingIsAsked(t *testing.T) {
+	f, m := silent(t)
+	withSite(t, m, func(st *store.State, s *store.Site) {
+		if _, err := mirror.Rollback(t.Context(), mirror.Options{Job: m.Job, State: st, Site: s, Hosts: newHosts()}, 2); err != nil {
+			t.Fatal(err)
+		}
+	})
+	m.Run()
+	if n := f.asked()["old"]; n != 20 {
+		t.Errorf("%d of 20 old pages asked", n)
+	}
+}
