@@ -147,7 +147,7 @@ type Near struct {
 	MinCoC        Share
 	MinConfidence Share
 	Zero          string // never, zero or strict
-	Expire        int64  // in every so-maniest run the rules are not followed; 0 never
+	Expire        int64  // runs after which a rule ends, because its directory was skipped in all of them; 0 never
 	Audits        int64  // of each skipped directory, in each run
 }
 

@@ -195,8 +195,8 @@ func policyKeys() []Key {
 		{Name: "near.zero", Type: "choice", Enum: []string{"never", "zero", "strict"}, Example: `"strict"`,
 			Doc:   "What is said of a directory whose correlation is not defined: never takes one that did not change in any run for the best there is, zero takes it for not correlated, strict makes no rule of it.",
 			field: func(j *Job) any { return &j.Near.Zero }},
-		{Name: "near.expire", Type: "number", Unit: "runs", Example: "4", Doc: "In every so-maniest run the rules are not followed, and everything is asked. 0 is never.",
-			Risk: "Rules that are always followed are found wrong by their audits alone.", max: 1000, field: func(j *Job) any { return &j.Near.Expire }},
+		{Name: "near.expire", Type: "number", Unit: "runs", Example: "4", Doc: "A directory that was skipped for so many runs in a row has no rule any more, and is visited. 0 is never.",
+			Risk: "Rules that do not expire are found wrong by their audits alone.", max: 1000, field: func(j *Job) any { return &j.Near.Expire }},
 		{Name: "near.audits", Type: "number", Unit: "resources", Example: "5", Doc: "How many resources of each skipped directory are asked all the same in each run. One that changed brings the whole directory back in the same run.",
 			max: 1000, field: func(j *Job) any { return &j.Near.Audits }},
 	}

@@ -178,7 +178,7 @@ type siteRules struct {
 func (r *run) nearOptions() (near.Options, error) {
 	n := &r.job.Near
 	o := near.Options{MinDoC: float64(n.MinDoC), MinFoC: float64(n.MinFoC), MinCoC: float64(n.MinCoC), MinConfidence: float64(n.MinConfidence),
-		MinSteps: leastSteps}
+		MinSteps: leastSteps, Expire: int(n.Expire)}
 	if err := o.Zero.UnmarshalText([]byte(n.Zero)); err != nil {
 		return o, fmt.Errorf("near.zero: %w", err)
 	}

@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"mirrord/job"
-	"mirrord/near"
 	"mirrord/policy"
 	"mirrord/site"
 	"mirrord/store"
@@ -109,7 +108,6 @@ func (r *run) newPlanner() (*planner, error) {
 			return nil, err
 		}
 		o.Skips, o.Audits = p.rules.skips, int(r.job.Near.Audits)
-		o.Expired = near.Due(r.state.Number, int(r.job.Near.Expire))
 	}
 	if p.plan, err = m.Plan(o); err != nil {
 		return nil, fmt.Errorf("job %s: %w", r.site.Name, err)
