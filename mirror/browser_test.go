@@ -68,6 +68,38 @@ func TestBrowserReadsFromDisk(t *testing.T) {
 	}
 }
 
+// TestBrowserScripts: images and links that inline scripts make of whole strings are right in a copy that is read from disk.
+func TestBrowserScripts(t *testing.T) {
+	const dot = `<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><rect width="9" height="9"/></svg>`
+	w := mirrortest.Start(t)
+	w.Set(home+"/", mirrortest.HTML("Home", `<a href="deep/er/page.html">x</a>`))
+	w.Set(home+"/deep/er/page.html", mirrortest.HTML("Page", `<body onload="add('/img/onload.svg')"><script>
+function add(src) { var i = new Image(); i.src = src; document.body.appendChild(i) }
+add("/img/rooted.svg"); add("http:\/\/www.example.org\/img\/escaped.svg"); add(`+"`../../img/dotted.svg`"+`); add('own.svg')
+var a = document.createElement("a"); a.href = "/other.html"; document.body.appendChild(a)
+</script>`))
+	w.Set(home+"/other.html", mirrortest.HTML("Other", ""))
+	for _, p := range []string{"/img/onload.svg", "/img/rooted.svg", "/img/escaped.svg", "/img/dotted.svg", "/deep/er/own.svg"} {
+		w.Set(home+p, mirrortest.Page{Body: dot})
+	}
+	m := mirrortest.New(t, w, job())
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	dir, err := filepath.EvalSymlinks(filepath.Join(m.Dir, "sites/test/current"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := startBrowser(t)
+	b.check(t, dir, "deep/er/page.html")
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if n := len(b.requests); n < 6 {
+		t.Errorf("the page asked for %d files", n)
+	}
+	if len(b.failed)+len(b.outside) > 0 {
+		t.Errorf("did not load: %q; asked of the network: %q", b.failed, b.outside)
+	}
+}
+
 func htmlPages(t *testing.T, dir string) (pages []string) {
 	t.Helper()
 	f, err := os.Open(filepath.Join(dir, phm.FilesName))

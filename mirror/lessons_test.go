@@ -26,7 +26,7 @@ import (
 //	X-Robots-Tag, rel=nofollow     testdata/robots-meta.txt
 //	calendar and loop traps (14)   TestTrapStopsOverRuns, TestLesson14Traps, site TestTrap*
 //	sitemap-only, feed-only        testdata/discovery.txt, TestSitemapPacked
-//	link kinds (19)                testdata/discovery.txt, relocate TestLinkZoo
+//	link kinds (19)                testdata/discovery.txt, testdata/scripts.txt, TestBrowserScripts, relocate TestLinkZoo
 //	success that is not (2, 6)     TestLesson02*, TestLesson06*, TestLoginEverywhereRecovers
 //	silent staleness (3)           TestLesson03NotModifiedDoesNotStopRecursion
 //	half-written files (4)         TestLesson04TruncatedUpdate, TestBadAnswers
