@@ -116,19 +116,18 @@ func (p *pattern) match(t *target) bool {
 }
 
 // normalise appends s in the form in which octets are compared (2.2.2): escapes of unreserved characters decoded, all other
-// escapes in upper case, and everything else escaped but unreserved characters, '&', '=' and the octets of keep.
+// escapes in upper case, and everything else, a lone "%" too, escaped but unreserved characters, '&', '=' and the octets of keep.
 func normalise(dst []byte, s, keep string) []byte {
 	const hex = "0123456789ABCDEF"
 	for i := 0; i < len(s); i++ {
 		c := s[i]
 		if c == '%' {
-			if i+2 >= len(s) {
-				dst = append(dst, c)
-				continue
+			hi, lo := -1, -1
+			if i+2 < len(s) {
+				hi, lo = unhex(s[i+1]), unhex(s[i+2])
 			}
-			hi, lo := unhex(s[i+1]), unhex(s[i+2])
-			if hi < 0 || lo < 0 {
-				dst = append(dst, c)
+			if hi < 0 || lo < 0 { // no escape; it must not become one with what is decoded behind it
+				dst = append(dst, "%25"...)
 				continue
 			}
 			i += 2

@@ -166,6 +166,21 @@ func TestKnownTraps(t *testing.T) {
 	}
 }
 
+// TestLonePercent: a percent sign that begins no escape stands for itself, and makes none with what is decoded behind it.
+func TestLonePercent(t *testing.T) {
+	for _, c := range []struct {
+		rule, url string
+		allowed   bool
+	}{
+		{"/100%", "/100%25", false}, {"/100%25", "/100%", false}, {"/%%370", "/p", true}, {"/p", "/%%370", true}, {"/%%370", "/%2570", false}, {"/a%2", "/a%2", false},
+	} {
+		got, _ := Parse([]byte("User-agent: *\nDisallow: " + c.rule + "\n")).Agent("x").Allowed(c.url)
+		if got != c.allowed {
+			t.Errorf("Disallow: %s allows %s: %v", c.rule, c.url, got)
+		}
+	}
+}
+
 func TestRuleNamesItsLine(t *testing.T) {
 	for _, eol := range []string{"\n", "\r", "\r\n"} {
 		f := Parse([]byte(strings.Join([]string{"# head", "", "User-agent: *", "Allow: /a", "  disallow :  /b  # why", ""}, eol)))
