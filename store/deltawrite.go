@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"hash/crc32"
 	"io"
 	"math/bits"
@@ -61,6 +62,11 @@ func (w *FrameWriter) over(p *packs, old Place) (raw []byte, sure int) {
 	if w.delta = b; cap(b) > maxKept {
 		w.delta = nil
 	}
+	back, err := r.decodeOver(b[d.start():], dict, r.other[:0])
+	if err != nil || !bytes.Equal(back, payload) { // read back at once: whatever is over it depends on it
+		return nil, 0
+	}
+	r.other = r.kept(back)
 	d.put(b)
 	return b, min(int(links[len(links)-1].at.Len)/4, len(payload)/8)
 }
