@@ -6,21 +6,13 @@ import "iter"
 type full struct {
 	m     *Model
 	o     Options
-	state []state
+	state []handling
 	queue []ID
 	asked int
 }
 
-// state is what a plan knows of a unit.
-type state uint8
-
-const (
-	handed state = 1 << iota // was handed out
-	told                     // was told of
-)
-
 func newFull(m *Model, o Options) *full {
-	f := &full{m: m, o: o, state: make([]state, m.Units())}
+	f := &full{m: m, o: o, state: make([]handling, m.Units())}
 	f.queue = byAge(m, func(ID) bool { return true })
 	return f
 }
@@ -28,14 +20,14 @@ func newFull(m *Model, o Options) *full {
 // byAge lists the units that exist and are wanted: listings, then the longest unobserved.
 func byAge(m *Model, want func(ID) bool) []ID {
 	rank := func(u ID) int {
-		if m.kind[u] == Listing {
+		if m.kind(u) == Listing {
 			return 0
 		}
 		return 1 + int(m.last[u])
 	}
 	count := make([]int, m.runs+3)
 	for u := range ID(m.Units()) {
-		if m.in[u] && want(u) {
+		if m.In(u) && want(u) {
 			count[rank(u)+1]++
 		}
 	}
@@ -44,7 +36,7 @@ func byAge(m *Model, want func(ID) bool) []ID {
 	}
 	out := make([]ID, count[len(count)-1])
 	for u := range ID(m.Units()) {
-		if m.in[u] && want(u) {
+		if m.In(u) && want(u) {
 			r := rank(u)
 			out[count[r]] = u
 			count[r]++
@@ -75,7 +67,7 @@ func (f *full) Tell(o Outcome) {
 
 func (f *full) Reason(u ID) Reason {
 	switch {
-	case int(u) >= len(f.state) || !f.m.in[u]:
+	case int(u) >= len(f.state) || !f.m.In(u):
 		return Reason{Why: Unknown}
 	case f.state[u]&handed != 0:
 		return Reason{Why: Everything}
@@ -90,10 +82,10 @@ func (f *full) Reason(u ID) Reason {
 func (f *full) Spared() iter.Seq2[ID, Reason] { return spared(f.m, f.state, f.Reason) }
 
 // spared yields what exists and was neither handed out nor told of.
-func spared(m *Model, s []state, reason func(ID) Reason) iter.Seq2[ID, Reason] {
+func spared(m *Model, s []handling, reason func(ID) Reason) iter.Seq2[ID, Reason] {
 	return func(yield func(ID, Reason) bool) {
 		for u := range s {
-			if m.in[u] && s[u] == 0 && !yield(ID(u), reason(ID(u))) {
+			if s[u] == 0 && m.In(ID(u)) && !yield(ID(u), reason(ID(u))) {
 				return
 			}
 		}

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"fmt"
-	"iter"
 	"math"
 	"path"
 	"strings"
@@ -14,7 +13,7 @@ type Dir uint32
 // Root is the directory that always exists.
 const Root Dir = 0
 
-// ID is the number of a unit, in the order of Add, from 0.
+// ID is the number of a unit, in the order in which they were added, from 0.
 type ID uint32
 
 // Kind is what a unit is. Kinds of one directory change at different rates.
@@ -39,110 +38,133 @@ func KindOf(name string) Kind {
 	return Page
 }
 
-// Span is a run of unit numbers, both ends included.
-type Span struct{ First, Last uint32 }
-
-// Spans makes a set of another package's spans.
-func Spans[S ~struct{ First, Last uint32 }](s []S) []Span {
-	out := make([]Span, len(s))
-	for i := range s {
-		out[i] = Span(s[i])
-	}
-	return out
-}
-
-// Run is what one run observed: ascending sets of unit numbers. What stands in none was not observed. Numbers beyond the units of the model are
-// ignored.
-type Run struct {
-	Time    int64  // Unix seconds; 0: one usual interval after the run before
-	Asked   []Span // answered
-	Spared  []Span // unchanged by evidence
-	Changed []Span // with another content than before; a listing: that named other entries than before
-	Entered []Span // not there before
-	Left    []Span // not there any more
-}
-
-// Model is what all runs so far have observed of a site.
+// Model is what all runs so far have observed of a site: 25 bytes for each unit, 44 for each directory.
 type Model struct {
-	parent []Dir // by directory; the root's is itself
+	dirs []directory
 
 	// By unit.
-	dir  []Dir
-	kind []Kind
-	in   []bool  // it exists, as far as is known
-	last []int32 // run in which it was last observed; 0: never
+	dir   []Dir
+	flags []flags
+	last  []int32   // run in which it was last observed; 0: never
+	c, n  []float32 // changes, and runs in which its directory changed that observed it; discounted as of last
+	past  []uint32  // of the runs in which it changed, a hash: units with the same one changed together
+	name  []uint32  // of its last path segment, a hash; 0: none
 
-	runs int // that were learned
+	clock clock
+	runs  int   // that were learned
+	seen  int32 // the last of them that observed anything; 0: none
+
+	touched []Dir // scratch: the directories that the run being learned observed
 }
 
+// directory is what is known of a directory and all that is below it.
+type directory struct {
+	parent Dir
+	run    int32   // the last run that observed anything in it
+	bits   bits    // what that run did
+	since  int32   // run as of which act and obs are discounted
+	act    float32 // runs that found a change in it,
+	obs    float32 // of so many that found one in its parent and observed it
+	recent uint64  // runs that found a change in it: bit i is run-i
+	finds  float32 // pages that came or went directly in it,
+	times  float32 // in so many runs
+	count  uint32  // of them in the run that is being learned
+}
+
+type bits uint8
+
+const (
+	observed bits = 1 << iota
+	active
+)
+
+type flags uint8
+
+const (
+	kindMask flags = 3
+	present  flags = 4
+	hub      flags = 8 // it named URLs that nobody knew of
+)
+
 // NewModel returns a model that knows the root and nothing else.
-func NewModel() *Model { return &Model{parent: []Dir{Root}} }
+func NewModel() *Model { return &Model{dirs: make([]directory, 1), clock: newClock()} }
 
 // AddDir adds a directory below a known one.
 func (m *Model) AddDir(parent Dir) (Dir, error) {
-	if int(parent) >= len(m.parent) {
-		return 0, fmt.Errorf("add directory below %d of %d: no such directory", parent, len(m.parent))
+	if int(parent) >= len(m.dirs) {
+		return 0, fmt.Errorf("add directory below %d of %d: no such directory", parent, len(m.dirs))
 	}
-	if len(m.parent) == math.MaxUint32 {
-		return 0, fmt.Errorf("add directory: more than %d", len(m.parent))
+	if len(m.dirs) == math.MaxUint32 {
+		return 0, fmt.Errorf("add directory: more than %d", len(m.dirs))
 	}
-	m.parent = append(m.parent, parent)
-	return Dir(len(m.parent) - 1), nil
+	m.dirs = append(m.dirs, directory{parent: parent})
+	return Dir(len(m.dirs) - 1), nil
 }
 
-// Add adds a unit. in says whether it is part of the mirror as far as is known before the first run that is learned; a run that it enters or
-// leaves changes that.
-func (m *Model) Add(d Dir, k Kind, in bool) (ID, error) {
-	if int(d) >= len(m.parent) {
-		return 0, fmt.Errorf("add unit in directory %d of %d: no such directory", d, len(m.parent))
+// Add adds a unit without a name. in says whether it is part of the mirror as far as is known before the first run that is learned; a run that it
+// enters or leaves changes that.
+func (m *Model) Add(d Dir, k Kind, in bool) (ID, error) { return m.AddNamed(d, k, "", in) }
+
+// AddNamed adds a unit with a name: its last path segment. Units of one name often change together, wherever they lie.
+func (m *Model) AddNamed(d Dir, k Kind, name string, in bool) (ID, error) {
+	if int(d) >= len(m.dirs) {
+		return 0, fmt.Errorf("add unit in directory %d of %d: no such directory", d, len(m.dirs))
 	}
 	if k >= kinds {
 		return 0, fmt.Errorf("add unit: no kind %d", k)
 	}
-	m.dir, m.kind, m.in, m.last = append(m.dir, d), append(m.kind, k), append(m.in, in), append(m.last, 0)
+	if len(m.dir) == math.MaxInt32 {
+		return 0, fmt.Errorf("add unit: more than %d", len(m.dir))
+	}
+	f := flags(k)
+	if in {
+		f |= present
+	}
+	m.dir, m.flags, m.last, m.past, m.name = append(m.dir, d), append(m.flags, f), append(m.last, 0), append(m.past, 0), append(m.name, hash(name))
+	m.c, m.n = append(m.c, 0), append(m.n, 0)
 	return ID(len(m.dir) - 1), nil
 }
 
+// Grow makes room for so many more units and directories.
+func (m *Model) Grow(units, dirs int) {
+	m.dirs = append(make([]directory, 0, len(m.dirs)+dirs), m.dirs...)
+	n := len(m.dir) + units
+	m.dir, m.flags, m.last = append(make([]Dir, 0, n), m.dir...), append(make([]flags, 0, n), m.flags...), append(make([]int32, 0, n), m.last...)
+	m.past, m.name = append(make([]uint32, 0, n), m.past...), append(make([]uint32, 0, n), m.name...)
+	m.c, m.n = append(make([]float32, 0, n), m.c...), append(make([]float32, 0, n), m.n...)
+}
+
+// hash is FNV-1a of a name; 0 for none.
+func hash(s string) uint32 {
+	if s == "" {
+		return 0
+	}
+	h := uint32(2166136261)
+	for i := range len(s) {
+		h = (h ^ uint32(s[i])) * 16777619
+	}
+	return max(h, 1)
+}
+
 // SetIn says whether a unit is part of the mirror now, whatever the runs that were learned said.
-func (m *Model) SetIn(u ID, in bool) { m.in[u] = in }
+func (m *Model) SetIn(u ID, in bool) {
+	if in {
+		m.flags[u] |= present
+	} else {
+		m.flags[u] &^= present
+	}
+}
 
 // In reports whether a unit is part of the mirror, as far as is known.
-func (m *Model) In(u ID) bool { return int(u) < len(m.in) && m.in[u] }
+func (m *Model) In(u ID) bool { return int(u) < len(m.flags) && m.flags[u]&present != 0 }
+
+func (m *Model) kind(u ID) Kind { return Kind(m.flags[u] & kindMask) }
 
 // Runs is how many runs were learned.
 func (m *Model) Runs() int { return m.runs }
 
-// Units is how many units there are, gone ones included; Dirs is how many directories.
+// Units is how many units there are, gone ones included.
 func (m *Model) Units() int { return len(m.dir) }
 
 // Dirs is how many directories there are.
-func (m *Model) Dirs() int { return len(m.parent) }
-
-// Learn takes what a run has observed. Runs come oldest first. A run that observed nothing teaches nothing but that time went by.
-func (m *Model) Learn(r *Run) {
-	m.runs++
-	for _, s := range [...][]Span{r.Asked, r.Spared, r.Changed} {
-		for u := range m.each(s) {
-			m.last[u] = int32(m.runs)
-		}
-	}
-	for u := range m.each(r.Entered) {
-		m.last[u], m.in[u] = int32(m.runs), true
-	}
-	for u := range m.each(r.Left) {
-		m.last[u], m.in[u] = int32(m.runs), false
-	}
-}
-
-// each yields the units of a set that exist.
-func (m *Model) each(s []Span) iter.Seq[ID] {
-	return func(yield func(ID) bool) {
-		for _, x := range s {
-			for u := uint64(x.First); u <= uint64(x.Last) && u < uint64(len(m.dir)); u++ {
-				if !yield(ID(u)) {
-					return
-				}
-			}
-		}
-	}
-}
+func (m *Model) Dirs() int { return len(m.dirs) }

@@ -6,7 +6,7 @@ import "iter"
 type near struct {
 	m     *Model
 	o     Options
-	state []state
+	state []handling
 	skip  []int32 // by directory: index into Options.Skips plus one of the skip that it lies under; 0: none
 	why   map[ID]Why
 	lost  []bool // by skip: an audit refuted it
@@ -16,14 +16,14 @@ type near struct {
 }
 
 func newNear(m *Model, o Options) *near {
-	n := &near{m: m, o: o, state: make([]state, m.Units()), skip: make([]int32, m.Dirs()), why: map[ID]Why{}, lost: make([]bool, len(o.Skips))}
+	n := &near{m: m, o: o, state: make([]handling, m.Units()), skip: make([]int32, m.Dirs()), why: map[ID]Why{}, lost: make([]bool, len(o.Skips))}
 	for i, s := range o.Skips {
 		if s.Dir != Root && n.skip[s.Dir] == 0 { // the root never is skipped
 			n.skip[s.Dir] = int32(i + 1)
 		}
 	}
 	for d := 1; d < len(n.skip); d++ { // parents come before their children
-		if up := n.skip[m.parent[d]]; up != 0 {
+		if up := n.skip[m.dirs[d].parent]; up != 0 {
 			n.skip[d] = up
 		}
 	}
@@ -59,7 +59,7 @@ func (n *near) audits() map[ID]bool {
 	for i := range left {
 		left[i] = n.o.Audits
 	}
-	for _, u := range byAge(n.m, func(u ID) bool { return n.skip[n.m.dir[u]] != 0 && n.m.kind[u] != Listing }) {
+	for _, u := range byAge(n.m, func(u ID) bool { return n.skip[n.m.dir[u]] != 0 && n.m.kind(u) != Listing }) {
 		if s := n.skip[n.m.dir[u]] - 1; left[s] > 0 {
 			left[s]--
 			out[u] = true
@@ -103,7 +103,7 @@ func (n *near) Tell(o Outcome) {
 }
 
 func (n *near) Reason(u ID) Reason {
-	if int(u) >= len(n.state) || !n.m.in[u] {
+	if int(u) >= len(n.state) || !n.m.In(u) {
 		return Reason{Why: Unknown}
 	}
 	r := Reason{Runs: n.m.runs + 1 - int(n.m.last[u])}

@@ -37,6 +37,8 @@ const (
 // DefaultPrice is the price of a request, in changed pages, that adaptive pays unless told otherwise.
 const DefaultPrice = 0.001
 
+const priceScale = 1
+
 // Options say how one run is planned. The zero value plans a full run without bounds.
 type Options struct {
 	Policy Name  // default Full
@@ -134,14 +136,16 @@ func (m *Model) Plan(o Options) (Plan, error) {
 		return nil, err
 	}
 	for _, s := range o.Skips {
-		if int(s.Dir) >= len(m.parent) {
-			return nil, fmt.Errorf("plan: skipped directory %d of %d: no such directory", s.Dir, len(m.parent))
+		if int(s.Dir) >= len(m.dirs) {
+			return nil, fmt.Errorf("plan: skipped directory %d of %d: no such directory", s.Dir, len(m.dirs))
 		}
 	}
-	switch o.Policy {
-	case Near:
+	switch {
+	case m.seen == 0: // nothing was ever observed
+	case o.Policy == Near:
 		return newNear(m, o), nil
-	default:
-		return newFull(m, o), nil
+	case o.Policy == Adaptive:
+		return newAdaptive(m, o), nil
 	}
+	return newFull(m, o), nil
 }

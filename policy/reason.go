@@ -65,8 +65,9 @@ func (w Why) String() string {
 // Reason says why a unit is asked or spared.
 type Reason struct {
 	Why      Why
-	Expected float32 // changed pages that the request was expected to find, and what a hit would open up
-	Price    float32 // of the request
+	Expected float32 // changes that the request was expected to find
+	Worth    float32 // the same, or of a probe what a hit would open up as well
+	Price    float32 // what the request had to be worth
 	Runs     int     // since it was last observed
 	Rule     int     // Skip.Rule, for Audit, Refuted, Expired and Rule
 }
@@ -81,7 +82,7 @@ func (r Reason) String() string {
 	case Rate:
 		return fmt.Sprintf("asked: its rate: expected %.2g changes, price %.2g", r.Expected, r.Price)
 	case Probe:
-		return fmt.Sprintf("asked: probe of a group that changed together: expected %.2g changes, price %.2g", r.Expected, r.Price)
+		return fmt.Sprintf("asked: probe of a group that changed together: expected %.2g changes, worth %.2g, price %.2g", r.Expected, r.Worth, r.Price)
 	case Group:
 		return fmt.Sprintf("asked: others of its group changed in this run: expected %.2g changes, price %.2g", r.Expected, r.Price)
 	case Skipped:

@@ -1,0 +1,237 @@
+package policy
+
+import (
+	"iter"
+	"math"
+)
+
+// adaptive asks for what pays. What it believes of a unit is a chain of chances:
+//
+//	the site changed since the last run · each directory on the way, given that the one above it did · the unit, given that its directory did
+//
+// each learned from the runs so far and shrunk to what is usual beside it. Outcomes of the run pass up and down the chain (belief.go); what hit in a group
+// of units that changed together is expected of the rest of it (group.go), and of units of the same name elsewhere (names.go).
+type adaptive struct {
+	m *Model
+	o Options
+
+	// What the model says as of now.
+	gap   float64        // usual intervals since anything was observed
+	times float64        // how often the site changed in them, given that it did
+	disc  []float64      // by run: the weight now of what was discounted then
+	rates [][kinds]share // by directory: how much of it changes when it does
+	nodes []node         // by directory
+
+	// Groups: order holds the units, group by group; first is the first group of each directory, and one more.
+	order []ID
+	pos   []uint32 // by unit: its place in order
+	gs    []group
+	first []uint32
+	heap  []uint32 // groups by worth
+
+	names names
+	due   []ID // not observed for too long: before all others
+	early []ID // that soon will be: after what pays
+
+	state []handling // by unit
+	asked int
+	found int // changes and new URLs
+	stale int // outcomes since all groups were valued
+}
+
+// handling is what the plan did with a unit: bits, and above them why.
+type handling uint8
+
+const (
+	handed handling = 1 << iota // was handed out
+	told                        // was told of
+	whyAt  = iota               // the reason begins here
+)
+
+// The price rises with what a run has found: it doubles with this many changes. The first changes of a run say that the site is alive; in a run that
+// finds thousands, a request that finds one in a thousand is better spent on another day.
+const plenty = 200
+
+func newAdaptive(m *Model, o Options) *adaptive {
+	a := &adaptive{m: m, o: o, state: make([]handling, m.Units()), disc: make([]float64, m.runs+1)}
+	a.gap = m.clock.gap(o.Now) + m.clock.at[m.runs] - m.clock.at[m.seen]
+	now := m.clock.at[m.seen] + a.gap
+	for r := range a.disc {
+		a.disc[r] = math.Exp2((m.clock.at[r] - now) / halfLife)
+	}
+	a.believe()
+	a.group()
+	a.names = newNames(m)
+	a.late()
+	a.revalue()
+	return a
+}
+
+// late finds what was not observed for long, or never. What one run observed does not come due in one run: units come due over the last third of MaxSkip.
+func (a *adaptive) late() {
+	for _, u := range a.order {
+		last := a.m.last[u]
+		if last == 0 {
+			a.due = append(a.due, u)
+			continue
+		}
+		if a.o.MaxSkip == 0 {
+			continue
+		}
+		switch age := a.m.runs - int(last); {
+		case age >= a.o.MaxSkip:
+			a.due = append(a.due, u)
+		case age >= a.o.MaxSkip-int(uint32(u)*2654435761>>8)%(a.o.MaxSkip/3+1):
+			a.early = append(a.early, u)
+		}
+	}
+}
+
+func (a *adaptive) Next(max int) (out []Ask) {
+	if a.stale > 16+a.asked/20 {
+		a.revalue()
+	}
+	for len(out) < max && (a.o.Budget == 0 || a.asked < a.o.Budget) {
+		u, why, ok := a.next()
+		if !ok {
+			break
+		}
+		a.state[u] |= handed | handling(why.Why)<<whyAt
+		a.asked++
+		out = append(out, Ask{u, why})
+	}
+	return out
+}
+
+// next takes the unit that is to be asked next.
+func (a *adaptive) next() (ID, Reason, bool) {
+	if u, ok := a.pop(&a.due); ok {
+		r := a.reason(u)
+		if r.Why = Skipped; a.m.last[u] == 0 {
+			r.Why = New
+		}
+		return u, r, true
+	}
+	for len(a.heap) > 0 {
+		i := a.heap[0]
+		g := &a.gs[i]
+		was := g.worth
+		if a.value(i); g.next == g.to || g.worth < was*0.95 { // what was told since has made it less
+			a.fix(i)
+			continue
+		}
+		if float64(g.worth) < a.price() {
+			if a.stale == 0 {
+				break
+			}
+			a.revalue()
+			continue
+		}
+		u := a.order[g.next]
+		r := a.reason(u)
+		r.Worth = g.worth
+		switch r.Why = Rate; {
+		case g.hits > 0:
+			r.Why = Group
+		case g.worth > r.Expected*1.01:
+			r.Why = Probe
+		}
+		g.take()
+		a.value(i)
+		a.fix(i)
+		return u, r, true
+	}
+	if u, ok := a.pop(&a.early); ok {
+		r := a.reason(u)
+		r.Why = Skipped
+		return u, r, true
+	}
+	return 0, Reason{}, false
+}
+
+// pop takes the first of a list that was neither handed out nor told of.
+func (a *adaptive) pop(list *[]ID) (ID, bool) {
+	for len(*list) > 0 {
+		u := (*list)[0]
+		if *list = (*list)[1:]; a.state[u] == 0 {
+			a.gs[a.groupOf(u)].pending++
+			return u, true
+		}
+	}
+	return 0, false
+}
+
+// price is what a request must be worth at this point of the run.
+func (a *adaptive) price() float64 { return a.o.Price * priceScale * (1 + float64(a.found)/plenty) }
+
+func (a *adaptive) Tell(o Outcome) {
+	u := o.Unit
+	if !a.m.In(u) || int(u) >= len(a.state) || a.state[u]&told != 0 {
+		return
+	}
+	i := a.groupOf(u)
+	g := &a.gs[i]
+	if a.state[u]&handed != 0 {
+		g.pending--
+	}
+	a.state[u] |= told
+	if o.Result == Failed {
+		a.value(i)
+		a.fix(i)
+		return
+	}
+	hit := o.Result != Unchanged
+	if hit {
+		a.found += 1 + o.New
+	}
+	like := g.expect(a.quota(u, g))
+	if !hit {
+		like = 1 - like
+	}
+	g.tell(hit)
+	a.evidence(g.dir, math.Log(max(like, 1e-9)), hit)
+	for _, v := range a.names.tell(a.m, u, hit, a.state) {
+		a.promote(v)
+	}
+	a.stale++
+	if n := &a.nodes[g.dir]; moved(n.act, n.valued, 0.2) {
+		n.valued = n.act
+		for j := a.first[g.dir]; j < a.first[g.dir+1]; j++ {
+			a.value(j)
+			a.fix(j)
+		}
+	} else {
+		a.value(i)
+		a.fix(i)
+	}
+	if n := &a.nodes[Root]; moved(n.act, n.valued, 0.3) {
+		a.stale += 1 << 20 // everything is worth another sum
+	}
+}
+
+func moved(now, was, by float64) bool { return now > was*(1+by) || now < was*(1-by) }
+
+// reason is why as the numbers stand, without the why.
+func (a *adaptive) reason(u ID) Reason {
+	p := a.expected(u, &a.gs[a.groupOf(u)])
+	return Reason{Expected: float32(p), Worth: float32(p), Price: float32(a.price()), Runs: a.m.runs + 1 - int(a.m.last[u])}
+}
+
+func (a *adaptive) Reason(u ID) Reason {
+	if !a.m.In(u) || int(u) >= len(a.state) {
+		return Reason{Why: Unknown}
+	}
+	switch s := a.state[u]; {
+	case s&handed != 0:
+		return Reason{Why: Why(s >> whyAt), Runs: a.m.runs + 1 - int(a.m.last[u])}
+	case s&told != 0:
+		return Reason{Why: Observed}
+	}
+	r := a.reason(u)
+	if r.Why = Cheap; a.o.Budget != 0 && a.asked >= a.o.Budget {
+		r.Why = Budget
+	}
+	return r
+}
+
+func (a *adaptive) Spared() iter.Seq2[ID, Reason] { return spared(a.m, a.state, a.Reason) }

@@ -1,0 +1,139 @@
+package policy
+
+import "math"
+
+// The chain of chances. A directory is active in a run when something changed in it or below it. Given that its parent is active it is with chance alpha; what was
+// observed below it in this run gives the chance that it is after all (exact on a tree: Pearl 1988, chapter 4). So a run that finds its busiest pages as
+// they were soon believes that nothing was published, and a hit in a silent directory opens the way to its neighbours, and to theirs.
+
+const (
+	// Runs of the parent's activity after which what is known of a directory counts as much as what is usual beside it.
+	actShrink = 2
+	// Share of a directory that changes when it does, before anything is known of it: one of it for certain, and this share of the rest.
+	usualShare = 0.08
+	// Chance that a change keeps to no pattern: however quiet the run is, a unit keeps this part of the chance that it had before.
+	stray = 0.1
+	// Units-and-runs after which what is known of the units of a kind in a directory counts as much as usualShare.
+	shareShrink = 20
+)
+
+// share is how often the units of one kind in a directory changed when the directory did.
+type share struct{ changes, looks float32 }
+
+// mean is the share, shrunk to what is usual for so many entries.
+func (s share) mean(entries int) float64 {
+	return (float64(s.changes) + shareShrink*usual(entries)) / (float64(s.looks) + shareShrink)
+}
+
+// usual is the chance that one of so many entries changes when any does.
+func usual(entries int) float64 {
+	n := float64(max(entries, 1))
+	return 1/n + usualShare*(1-1/n)
+}
+
+// node is a directory in this run.
+type node struct {
+	alpha   float64 // chance to be active when the parent is
+	rate    float64 // chance to be active in a usual interval, whatever the parent
+	before  float64 // chance to be active in this run, before anything was told
+	like    float64 // log of the likelihood of what was told below, if it is active
+	message float64 // log of the likelihood of what was told below, if the parent is active
+	act     float64 // chance to be active now
+	valued  float64 // act when its groups were valued
+	entries int32   // units, and directories that have some
+	hit     bool    // a change was told of
+}
+
+// believe sets what the model says before anything is told.
+func (a *adaptive) believe() {
+	m := a.m
+	a.nodes, a.rates = make([]node, m.Dirs()), make([][kinds]share, m.Dirs())
+	for u, f := range m.flags {
+		if f&present != 0 {
+			d, w := m.dir[u], float32(a.disc[m.last[u]])
+			s := &a.rates[d][f&kindMask]
+			s.changes += m.c[u] * w
+			s.looks += m.n[u] * w
+			a.nodes[d].entries++
+		}
+	}
+	// What is usual of the directories directly below one.
+	below := make([]share, m.Dirs())
+	for d := m.Dirs() - 1; d > 0; d-- {
+		if a.nodes[d].entries == 0 {
+			continue
+		}
+		x := &m.dirs[d]
+		a.nodes[x.parent].entries++
+		w := float32(a.disc[x.since])
+		below[x.parent].changes += x.act * w
+		below[x.parent].looks += x.obs * w
+	}
+	for d := range a.nodes {
+		x, n := &m.dirs[d], &a.nodes[d]
+		mean, up := 0.5, 1.0
+		if d > 0 {
+			b := below[x.parent]
+			mean = (float64(b.changes) + actShrink*usual(int(a.nodes[x.parent].entries))) / (float64(b.looks) + actShrink)
+			up = a.nodes[x.parent].rate
+		}
+		w := a.disc[x.since]
+		n.alpha = min(0.999, (float64(x.act)*w+actShrink*mean)/(float64(x.obs)*w+actShrink))
+		n.rate = n.alpha * up
+		n.before = n.alpha
+		if d == int(Root) { // the only one whose chance is one in time
+			n.alpha = 1 - math.Pow(1-n.alpha, a.gap)
+			n.before = n.alpha
+			a.times = max(1, a.gap*n.rate/n.alpha)
+		} else {
+			n.before *= a.nodes[x.parent].before
+		}
+	}
+	a.settle()
+}
+
+// settle computes how active every directory is.
+func (a *adaptive) settle() {
+	for d := range a.nodes {
+		a.activity(Dir(d))
+	}
+}
+
+func (a *adaptive) activity(d Dir) {
+	n := &a.nodes[d]
+	up := 1.0
+	if d != Root {
+		up = a.nodes[a.m.dirs[d].parent].act
+	}
+	if n.hit {
+		n.act = up
+		return
+	}
+	l := math.Exp(n.like)
+	n.act = max(up*n.alpha*l/(1-n.alpha+n.alpha*l), stray*n.before)
+}
+
+// evidence passes what was told of a unit, as a log likelihood if its directory is active, up to the root, and what follows from it down to the directory.
+func (a *adaptive) evidence(d Dir, l float64, hit bool) {
+	for at := d; ; at = a.m.dirs[at].parent {
+		n := &a.nodes[at]
+		n.like, n.hit = n.like+l, n.hit || hit
+		was := n.message
+		if n.hit {
+			n.message = math.Log(n.alpha) + n.like
+		} else {
+			n.message = math.Log(1 - n.alpha + n.alpha*math.Exp(n.like))
+		}
+		if l = n.message - was; at == Root {
+			break
+		}
+	}
+	a.down(d)
+}
+
+func (a *adaptive) down(d Dir) {
+	if d != Root {
+		a.down(a.m.dirs[d].parent)
+	}
+	a.activity(d)
+}

@@ -1,0 +1,197 @@
+package policy
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// Groups are units of one directory and kind that changed in the same runs since they came: what is made by one template, or published by one robot. Of a group, the
+// unit that was longest not observed is asked first; it stands for all.
+
+const (
+	// Runs in which its directory changed after which what is known of a unit counts as much as its directory.
+	unitShrink = 1.5
+	// What is expected of a group counts as much as this many of its units' outcomes: little, since groups mostly change as a whole or not at all. After m
+	// outcomes with h changes, the rest changes with chance (weight·p + h)/(weight + m): the mean of a beta-binomial.
+	weight = 0.3
+	// Part of a directory's rate that is supposed of runs in which it was not seen to change.
+	unseen = 0.1
+	// Changes in a usual interval of a unit of which nothing at all is known. It keeps the silent from starving.
+	floor = 0.00003
+)
+
+// group is what is left of a group in this run.
+type group struct {
+	dir      Dir
+	next, to uint32 // of adaptive.order: what was not handed out
+	front    uint32 // so many of next are there because of their names
+	outcomes uint32 // told of it,
+	hits     uint32 // of them changes
+	pending  int32  // handed out, not told
+	place    int32  // in the heap; -1: not there
+	worth    float32
+	kind     Kind
+}
+
+// take hands out the next unit.
+func (g *group) take() {
+	g.next++
+	g.pending++
+	g.front = max(g.front, 1) - 1
+}
+
+// tell takes an outcome.
+func (g *group) tell(hit bool) {
+	g.outcomes++
+	if hit {
+		g.hits++
+	}
+}
+
+// expect is the chance of a unit of the group, for which p was expected, after what was told of the group.
+func (g *group) expect(p float64) float64 {
+	return (weight*p + float64(g.hits)) / (weight + float64(g.outcomes))
+}
+
+// group sorts the units into groups.
+func (a *adaptive) group() {
+	m := a.m
+	// By directory: counted, then sorted within each.
+	start := make([]uint32, m.Dirs()+1)
+	for u, f := range m.flags {
+		if f&present != 0 {
+			start[m.dir[u]+1]++
+		}
+	}
+	for d := range m.Dirs() {
+		start[d+1] += start[d]
+	}
+	a.order, a.pos = make([]ID, start[m.Dirs()]), make([]uint32, m.Units())
+	at := slices.Clone(start)
+	for u, f := range m.flags {
+		if f&present != 0 {
+			d := m.dir[u]
+			a.order[at[d]] = ID(u)
+			at[d]++
+		}
+	}
+	a.first = at[:0] // done with
+	for d := range m.Dirs() {
+		a.first = append(a.first, uint32(len(a.gs)))
+		units := a.order[start[d]:start[d+1]]
+		slices.SortFunc(units, func(u, v ID) int {
+			return cmp.Or(cmp.Compare(m.kind(u), m.kind(v)), cmp.Compare(m.past[u], m.past[v]), cmp.Compare(m.last[u], m.last[v]), cmp.Compare(u, v))
+		})
+		for i := 0; i < len(units); {
+			j, k := i+1, m.kind(units[i])
+			for j < len(units) && m.kind(units[j]) == k && m.past[units[j]] == m.past[units[i]] && k != Listing {
+				j++
+			}
+			a.gs = append(a.gs, group{dir: Dir(d), kind: k, next: start[d] + uint32(i), to: start[d] + uint32(j), place: -1})
+			i = j
+		}
+	}
+	a.first = append(a.first, uint32(len(a.gs)))
+	for i, u := range a.order {
+		a.pos[u] = uint32(i)
+	}
+}
+
+// groupOf finds the group of a unit.
+func (a *adaptive) groupOf(u ID) uint32 {
+	d := a.m.dir[u]
+	lo, hi := a.first[d], a.first[d+1]
+	for lo < hi {
+		if mid := (lo + hi) / 2; a.gs[mid].to <= a.pos[u] {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return lo
+}
+
+// quota is the chance that a unit changed since the last run, if its directory did.
+func (a *adaptive) quota(u ID, g *group) float64 {
+	w := a.disc[a.m.last[u]]
+	of := a.rates[g.dir][g.kind].mean(int(a.nodes[g.dir].entries))
+	q := min(0.98, (float64(a.m.c[u])*w+unitShrink*of)/(float64(a.m.n[u])*w+unitShrink))
+	if a.times > 1 {
+		q = 1 - math.Pow(1-q, a.times)
+	}
+	return q
+}
+
+// chance is the chance that a unit differs from what the mirror has, after all that was told.
+func (a *adaptive) chance(u ID, g *group) float64 {
+	q := a.quota(u, g)
+	p := q * a.nodes[g.dir].act
+	// What changed before the last run and was not seen.
+	m := a.m
+	x, last := &m.dirs[g.dir], m.last[u]
+	steps := m.clock.at[m.seen] - m.clock.at[last]
+	if steps > 0 {
+		known := 0.0
+		if x.run > last {
+			known = float64(ones(x.recent, x.run-last))
+		}
+		times := known + max(0, steps-known)*a.nodes[g.dir].rate*unseen
+		p = 1 - (1-p)*math.Exp(math.Log1p(-q)*times)
+	}
+	p = 1 - (1-p)*math.Exp(-floor*(steps+a.gap))
+	if g.outcomes > 0 {
+		p = g.expect(p)
+	}
+	return a.names.raise(p, m.name[u])
+}
+
+// expected is how many changes a request for a unit is expected to find.
+func (a *adaptive) expected(u ID, g *group) float64 {
+	p := a.chance(u, g)
+	switch x := &a.m.dirs[g.dir]; {
+	case g.kind == Listing && x.times > 0:
+		// Each page that came costs a request of its own.
+		n := max(1, float64(x.finds/x.times))
+		return p * n / (1 + p*(n-1))
+	case a.m.flags[u]&hub != 0:
+		return p * 2 // and the new pages that it names
+	}
+	return p
+}
+
+// value computes what the next unit of a group is worth: the changes that a request is expected to find. The first of a group counts what a hit would open up: if it
+// changed, so did the rest, with a chance that pays for asking.
+func (a *adaptive) value(i uint32) {
+	g := &a.gs[i]
+	for g.next < g.to && a.state[a.order[g.next]] != 0 {
+		g.next++
+		g.front = max(g.front, 1) - 1
+	}
+	if g.next == g.to {
+		g.worth = 0
+		return
+	}
+	u := a.order[g.next]
+	p := a.expected(u, g)
+	if rest := float64(g.to - g.next - 1); rest > 0 && g.hits == 0 && g.pending == 0 && g.kind != Listing {
+		after := (weight*p + 1) / (weight + 1 + float64(g.outcomes))
+		p = max(p, p*(1+rest*after)/(1+p*rest))
+	}
+	g.worth = float32(p)
+}
+
+// promote puts a unit first in its group.
+func (a *adaptive) promote(u ID) {
+	i := a.groupOf(u)
+	g := &a.gs[i]
+	to := g.next + g.front
+	if at := a.pos[u]; at >= to && to < g.to {
+		v := a.order[to]
+		a.order[to], a.order[at] = u, v
+		a.pos[u], a.pos[v] = to, at
+		g.front++
+	}
+	a.value(i)
+	a.fix(i)
+}

@@ -1,0 +1,184 @@
+package policy
+
+import mathbits "math/bits"
+
+// Span is a run of unit numbers, both ends included.
+type Span struct{ First, Last uint32 }
+
+// Spans makes a set of another package's spans.
+func Spans[S ~struct{ First, Last uint32 }](s []S) []Span {
+	out := make([]Span, len(s))
+	for i := range s {
+		out[i] = Span(s[i])
+	}
+	return out
+}
+
+// Run is what one run observed: ascending sets of unit numbers. What stands in none was not observed. Numbers beyond the units of the model are
+// ignored.
+type Run struct {
+	Time    int64  // Unix seconds; 0: one usual interval after the run before
+	Asked   []Span // answered
+	Spared  []Span // unchanged by evidence
+	Changed []Span // with another content than before; a listing: that named other entries than before
+	Entered []Span // not there before
+	Left    []Span // not there any more
+	Brought []Span // that named URLs which nobody knew of; may be left out
+}
+
+// Learn takes what a run has observed. Runs come oldest first. A run that observed nothing teaches nothing but that time went by.
+// A run costs time in proportion to what it observed, whatever the size of the site.
+func (m *Model) Learn(r *Run) {
+	m.clock.step(r.Time)
+	m.runs++
+	now := int32(m.runs)
+	first := m.seen == 0
+	m.touched = m.touched[:0]
+	m.observe(r.Changed, observed|active)
+	m.observe(r.Left, observed|active)
+	if first { // what the first run finds did not change: it was there
+		m.observe(r.Entered, observed)
+	} else {
+		m.observe(r.Entered, observed|active)
+	}
+	m.observe(r.Asked, observed)
+	m.observe(r.Spared, observed)
+	if len(m.touched) == 0 {
+		return
+	}
+	m.seen = now
+	for _, d := range m.touched {
+		m.count(d)
+	}
+	m.look(r.Asked, false)
+	m.look(r.Spared, false)
+	m.look(r.Changed, true)
+	m.come(r.Entered, first)
+	m.leave(r.Left)
+	for u := range m.spans(r.Brought) {
+		m.flags[u] |= hub
+	}
+}
+
+// spans yields the units of a set that exist.
+func (m *Model) spans(s []Span) func(yield func(ID) bool) {
+	return func(yield func(ID) bool) {
+		for _, x := range s {
+			for u := uint64(x.First); u <= uint64(x.Last) && u < uint64(len(m.dir)); u++ {
+				if !yield(ID(u)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// observe marks the directories of a set and all above them.
+func (m *Model) observe(s []Span, b bits) {
+	now := int32(m.runs)
+	for u := range m.spans(s) {
+		for d := m.dir[u]; ; {
+			x := &m.dirs[d]
+			if x.run != now {
+				x.recent, x.run, x.bits = shift(x.recent, now-x.run), now, 0
+				m.touched = append(m.touched, d)
+			}
+			if x.bits&b == b {
+				break
+			}
+			if x.bits |= b; b&active != 0 {
+				x.recent |= 1
+			}
+			if d == Root {
+				break
+			}
+			d = x.parent
+		}
+	}
+}
+
+// count takes note of what a directory did when its parent changed: the chance of it is what Plan starts from.
+func (m *Model) count(d Dir) {
+	x := &m.dirs[d]
+	if d != Root && m.dirs[x.parent].bits&active == 0 {
+		return
+	}
+	if x.since != 0 {
+		f := m.clock.discount(x.since)
+		x.act, x.obs = x.act*f, x.obs*f
+	}
+	x.since = int32(m.runs)
+	x.obs++
+	if x.bits&active != 0 {
+		x.act++
+	}
+}
+
+// look takes note of units that were observed. Exposure is counted in runs in which something changed in the directory: a page that stays as it is
+// while its neighbours change says more than one in a directory where nothing happens.
+func (m *Model) look(s []Span, changed bool) {
+	now := int32(m.runs)
+	for u := range m.spans(s) {
+		if last := m.last[u]; last != now {
+			if last != 0 {
+				f, x := m.clock.discount(last), &m.dirs[m.dir[u]]
+				m.c[u] *= f
+				m.n[u] = m.n[u]*f + float32(ones(x.recent, now-last))
+			}
+			m.last[u] = now
+		}
+		if changed {
+			m.c[u]++
+			m.past[u] = m.past[u]*2654435761 + uint32(now)
+		}
+	}
+}
+
+// come takes note of units that were not there before.
+func (m *Model) come(s []Span, first bool) {
+	for u := range m.spans(s) {
+		m.flags[u] |= present
+		m.last[u], m.c[u], m.n[u], m.past[u] = int32(m.runs), 0, 0, uint32(m.runs)
+		if !first {
+			m.dirs[m.dir[u]].count++
+		}
+	}
+	if !first {
+		m.found(s)
+	}
+}
+
+// leave takes note of units that are not there any more.
+func (m *Model) leave(s []Span) {
+	for u := range m.spans(s) {
+		m.flags[u] &^= present
+		m.last[u] = int32(m.runs)
+		m.dirs[m.dir[u]].count++
+	}
+	m.found(s)
+}
+
+// found moves the counts of what came or went to what a listing is worth.
+func (m *Model) found(s []Span) {
+	for u := range m.spans(s) {
+		if x := &m.dirs[m.dir[u]]; x.count > 0 {
+			x.finds, x.times, x.count = x.finds+float32(x.count), x.times+1, 0
+		}
+	}
+}
+
+// shift moves a set of runs on by n runs.
+func shift(b uint64, n int32) uint64 {
+	if n > 63 {
+		return 0
+	}
+	return b << n
+}
+
+// ones counts the last n runs of a set. It remembers 64.
+func ones(b uint64, n int32) int {
+	if n < 64 {
+		b &= 1<<n - 1
+	}
+	return mathbits.OnesCount64(b)
+}
