@@ -2,6 +2,7 @@ package replay
 
 import (
 	"fmt"
+	"path"
 
 	"mirrord/policy"
 )
@@ -119,7 +120,7 @@ func (d *driver) unitOf(p Page) (policy.ID, error) {
 	if err != nil {
 		return 0, err
 	}
-	u, err := d.m.Add(dir, policy.KindOf(d.h.Path(p)), false)
+	u, err := d.m.AddNamed(dir, policy.KindOf(d.h.Path(p)), path.Base(d.h.Path(p)), false)
 	if err != nil {
 		return 0, err
 	}
