@@ -250,7 +250,11 @@ func (a *app) replay(cmd *cobra.Command, f *replayFlags, args []string) error {
 
 // plot writes the trade-off of the histories, and the picture of a single one.
 func (a *app) plot(cmd *cobra.Command, name string, hs []*replay.History, o replay.Options) (err error) {
-	curves, err := replay.TradeOff(hs, o, func(string) error { return cmd.Context().Err() })
+	log := a.log()
+	curves, err := replay.TradeOff(hs, o, func(setting string) error {
+		log.Debug("replay", "policy", setting)
+		return cmd.Context().Err()
+	})
 	if err != nil {
 		return err
 	}
