@@ -1,0 +1,202 @@
+package replica
+
+import (
+	"bytes"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The one pass over bytes that makes a digest sees the words that Text and Tokens see.
+func checkDigest(t *testing.T, name string, body []byte, k int) {
+	t.Helper()
+	s := NewSketcher(SketchOptions{K: k})
+	for _, html := range []bool{true, false} {
+		text, d := PlainText(body), Digest{}
+		if html {
+			text, d = Text(body), s.HTML(body)
+		} else {
+			d = s.Plain(body)
+		}
+		tokens := Tokens(text)
+		if int(d.Words) != len(tokens) {
+			t.Fatalf("%s (html %v): %d words, want %d: %q", name, html, d.Words, len(tokens), tokens[:min(len(tokens), 50)])
+		}
+		var want Sketch
+		for i, least := range OnePermutation(Shingles(tokens, k, FastHash), Bins) {
+			want[i] = byte(least)
+		}
+		if d.Sketch != want {
+			t.Fatalf("%s (html %v): another sketch than that of its words", name, html)
+		}
+	}
+}
+
+func TestDigestOfCorpus(t *testing.T) {
+	c := readCorpus(t)
+	if c == nil {
+		return
+	}
+	n := 0
+	for name, body := range c.blobs {
+		if n++; n%3 == 0 {
+			checkDigest(t, name, body, 5)
+		}
+	}
+}
+
+var pages = []string{
+	"", " ", "a", "<", "&", "<a", "</", "<!--", "<!-->x", "<!-- a --> b <!-- c", "<script>a</script>b", "<script>a", "<style>x</style", "a<b>b</b>c", "a<br>b", "<td>a<td>b",
+	"<pre>a\nb\r\nc</pre>d\ne", "&amp;&lt;&eacute;t&#233;&#x65;&bogus;&am", "&#0;&#xffffffffffff;&#1114112;", "<p title='a>b' x=\"c>d\">e", "<p title=\"it's\">f", "<p title=\"never closed> g <p>h",
+	"日本語 abc テスト", "\xff\xfea\x00b\x00 \x00c\x00", "\xfe\xff\x00a\x00b", "\xef\xbb\xbfa b", "caf\xe9 cr\xe8me", "<meta charset=windows-1251>\xcf\xf0\xe8\xe2\xe5\xf2",
+	"<meta charset=shift_jis>\x93\xfa\x96\x7b", "<?xml version='1.0' encoding='iso-8859-2'?>\xb1\xe6", "a\x00b", "İstanbul ΟΔΟΣ K", "<x-p>a</x-p>b", "1<2 and 3>2", "<p-x>a<p>b", "\xe2\x82",
+	"<meta charset=utf-8>\xff\xfeabc", "<meta charset=nonsense>abc", "½ ² Ⅷ ١٢", "a\u0301b", "<title>T</title>body<h1>H</h1>", "<SCRIPT>x</ScRiPt >y", strings.Repeat("<!--", 50), strings.Repeat("<a '", 50),
+}
+
+func TestDigestOfOddPages(t *testing.T) {
+	for _, body := range pages {
+		for _, k := range []int{1, 3, 32} {
+			checkDigest(t, body, []byte(body), k)
+		}
+	}
+}
+
+func TestText(t *testing.T) {
+	for body, want := range map[string]string{
+		"<p title='a>b' x=\"c>d\">e":                        "e",
+		"<p title=\"it's\">f":                               "f",
+		"1<2 and 3>2":                                       "1<2 and 3>2",
+		"<script>a</script >b<style>c</style>d":             "bd",
+		"<!-- a --> b <!-- c":                               "b",
+		"<pre>a\nb\r\n\r\nc</pre>d\ne":                      "a\nb\nc\nd e",
+		"caf\xe9":                                           "café",
+		"<meta charset=windows-1251>\xcf\xf0\xe8":           "При",
+		"<meta charset=shift_jis>\x93\xfa\x96\x7b":          "日本",
+		"<?xml version='1.0' encoding='iso-8859-2'?>\xb1":   "ą",
+		"\xff\xfea\x00b\x00":                                "ab",
+		"a\x00b":                                            "",
+		"x&nbsp;&#160;y &copy;&notanentity; &amp;lt;b&#62;": "x y ©¬anentity; &lt;b>",
+		"<x-p>a</x-p>b":                                     "ab",
+	} {
+		if got := Text([]byte(body)); got != want {
+			t.Errorf("Text(%q) = %q, want %q", body, got, want)
+		}
+	}
+}
+
+func FuzzText(f *testing.F) {
+	for _, body := range pages {
+		f.Add([]byte(body))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		if len(body) > 1<<16 {
+			return
+		}
+		checkDigest(t, "fuzz", body, 4)
+		for _, line := range Lines(Text(body)) {
+			if line == "" || strings.ContainsAny(line, "\n") {
+				t.Fatalf("line %q", line)
+			}
+		}
+	})
+}
+
+// Estimates are within four standard errors of the truth.
+func TestEstimate(t *testing.T) {
+	words := func(from, n int) []byte {
+		var b bytes.Buffer
+		for i := from; i < from+n; i++ {
+			b.WriteString(" w")
+			for x := mix(uint64(i)); x > 0; x /= 26 {
+				b.WriteByte('a' + byte(x%26))
+			}
+		}
+		return b.Bytes()
+	}
+	s := NewSketcher(SketchOptions{})
+	a := words(0, 2000)
+	da, sa := s.HTML(a), Shingles(Tokens(Text(a)), 5, FastHash)
+	for _, shift := range []int{0, 50, 200, 400, 1000, 3000} {
+		b := words(shift, 2000)
+		db := s.HTML(b)
+		want := Resemblance(sa, Shingles(Tokens(Text(b)), 5, FastHash))
+		if got := da.Sketch.Resemblance(&db.Sketch); math.Abs(got-want) > 4*math.Sqrt(want*(1-want)/Bins)+0.02 {
+			t.Errorf("shift %d: estimated %.3f, is %.3f", shift, got, want)
+		}
+	}
+}
+
+// A million error pages alike, and a million that share nothing but their bands with few, take linear time: each is compared with few others.
+func TestGroupIsLinear(t *testing.T) {
+	const n = 200_000
+	digests := make([]Digest, n)
+	for i := range digests {
+		d := &digests[i]
+		d.Words, d.Text = 9, 7
+		if i >= n/2 { // the same bands of the first half of the sketch; nothing else, and another text each
+			d.Text = mix(uint64(i))
+			for j := 64; j < Bins; j++ {
+				d.Sketch[j] = byte(mix(uint64(i)<<8 | uint64(j)))
+			}
+		}
+	}
+	g := Group(digests, GroupOptions{})
+	if g.Exact != n/2-1 {
+		t.Errorf("%d exact, want %d", g.Exact, n/2-1)
+	}
+	if most := n * bands * 8; g.Candidates > most {
+		t.Errorf("%d pairs compared, want at most %d", g.Candidates, most)
+	}
+	if got := g.Sets.Find(n/2 - 1); got != 0 {
+		t.Errorf("the set of the last error page is %d", got)
+	}
+}
+
+// Group finds what comparing all pairs finds.
+func TestGroupAgainstAllPairs(t *testing.T) {
+	c := readCorpus(t)
+	if c == nil {
+		return
+	}
+	s := NewSketcher(SketchOptions{})
+	var digests []Digest
+	for i := range c.pages[:min(len(c.pages), 3000)] {
+		digests = append(digests, s.HTML(c.blobs[c.pages[i].blob]))
+	}
+	want := NewSets(len(digests))
+	for i := range digests {
+		for j := range i {
+			if digests[i].Words > 0 && digests[j].Words > 0 && digests[i].Sketch.Resemblance(&digests[j].Sketch) >= 0.8 {
+				want.Union(uint32(i), uint32(j))
+			}
+		}
+	}
+	got := Group(digests, GroupOptions{}).Sets
+	wrong := 0
+	for i := range digests {
+		if got.Find(uint32(i)) != want.Find(uint32(i)) {
+			wrong++
+		}
+	}
+	if wrong*1000 > len(digests)*3 {
+		t.Errorf("%d of %d pages are in another group", wrong, len(digests))
+	}
+}
+
+func TestSetsAll(t *testing.T) {
+	s := NewSets(6)
+	s.Union(4, 1)
+	s.Union(5, 4)
+	s.Union(3, 2)
+	var got [][]uint32
+	for root, members := range s.All(2) {
+		if root != members[0] {
+			t.Errorf("root %d of %v", root, members)
+		}
+		got = append(got, members)
+	}
+	if want := [][]uint32{{1, 4, 5}, {2, 3}}; !slices.EqualFunc(got, want, slices.Equal) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}

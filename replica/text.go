@@ -1,0 +1,184 @@
+package replica
+
+import (
+	"bytes"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Text returns what a page says: decoded and de-tagged, blocks parted by line ends, white space within a block one blank. Comments, scripts
+// and styles are dropped; character references are decoded last. In a pre element every line is a block.
+func Text(body []byte) string {
+	b, latin1 := decode(body)
+	w := blockWriter{}
+	var m markup
+	var ref []byte
+	for i := 0; i < len(b); {
+		c := b[i]
+		switch {
+		case c == '<' && opens(b, i):
+			next, kind := m.skip(b, i)
+			i = next
+			w.tag(kind)
+		case c == '&':
+			ref, i = entity(ref[:0], b, i)
+			for rest := ref; len(rest) > 0; {
+				r, size := utf8.DecodeRune(rest)
+				rest = rest[size:]
+				w.char(r)
+			}
+		case c < utf8.RuneSelf:
+			w.char(rune(c))
+			i++
+		case latin1:
+			w.char(rune(c))
+			i++
+		default:
+			r, size := utf8.DecodeRune(b[i:])
+			w.char(r)
+			i += size
+		}
+	}
+	return w.String()
+}
+
+// PlainText is Text for a body that is not HTML: every line is a block.
+func PlainText(body []byte) string {
+	b, latin1 := decode(body)
+	w := blockWriter{pre: 1}
+	for len(b) > 0 {
+		r, size := rune(b[0]), 1
+		if r >= utf8.RuneSelf && !latin1 {
+			r, size = utf8.DecodeRune(b)
+		}
+		b = b[size:]
+		w.char(r)
+	}
+	return w.String()
+}
+
+// blockWriter collects text block by block.
+type blockWriter struct {
+	out    strings.Builder
+	pre    int
+	spaced bool // a blank is due before the next character
+	broken bool // a line end is due before the next character
+}
+
+func (w *blockWriter) tag(kind tagKind) {
+	switch kind {
+	case blank:
+		w.spaced = true
+	case boundary:
+		w.broken = true
+	case preOpen:
+		w.broken = true
+		w.pre++
+	case preClose:
+		w.broken = true
+		w.pre = max(0, w.pre-1)
+	}
+}
+
+func (w *blockWriter) char(r rune) {
+	if r == '\n' && w.pre > 0 || r == '\r' && w.pre > 0 {
+		w.broken = true
+		return
+	}
+	if unicode.IsSpace(r) {
+		w.spaced = true
+		return
+	}
+	if w.out.Len() > 0 {
+		if w.broken {
+			w.out.WriteByte('\n')
+		} else if w.spaced {
+			w.out.WriteByte(' ')
+		}
+	}
+	w.broken, w.spaced = false, false
+	w.out.WriteRune(r)
+}
+
+func (w *blockWriter) String() string { return w.out.String() }
+
+// Tokens cuts text into words: lower case, maximal runs of letters and numbers; each Han or kana character is a word of its own, else
+// Japanese would have no shingles.
+func Tokens(text string) []string {
+	var out []string
+	var word []byte
+	end := func() {
+		if len(word) > 0 {
+			out = append(out, string(word))
+			word = word[:0]
+		}
+	}
+	for _, r := range text {
+		switch r = lowerRune(r); {
+		case !isWord(r):
+			end()
+		case standsAlone(r):
+			end()
+			out = append(out, string(r))
+		default:
+			word = utf8.AppendRune(word, r)
+		}
+	}
+	end()
+	return out
+}
+
+// lowerRune is the lower case of one character, whatever stands beside it.
+func lowerRune(r rune) rune {
+	if r < utf8.RuneSelf {
+		if 'A' <= r && r <= 'Z' {
+			r |= 0x20
+		}
+		return r
+	}
+	return unicode.ToLower(r)
+}
+
+func isWord(r rune) bool {
+	if r < utf8.RuneSelf {
+		return isLetter(byte(r)) || '0' <= r && r <= '9'
+	}
+	return unicode.IsLetter(r) || unicode.IsNumber(r)
+}
+
+// standsAlone says whether a letter is kana or Han.
+func standsAlone(r rune) bool {
+	return r >= 0x3005 && (r <= 0x3007 || 0x3040 <= r && r <= 0x30ff || 0x31f0 <= r && r <= 0x31ff || 0x3400 <= r && r <= 0x4dbf || 0x4e00 <= r && r <= 0x9fff ||
+		0xf900 <= r && r <= 0xfaff || 0xff66 <= r && r <= 0xff9f || 0x20000 <= r && r <= 0x3ffff)
+}
+
+// lineWidth is the width that Lines fills, in characters.
+const lineWidth = 72
+
+// Lines re-flows every block of a text to lines of at most 72 characters, filled greedily; a longer word has a line of its own. So lines
+// depend on what is said and not on the source of the page.
+func Lines(text string) []string {
+	var out []string
+	for block := range strings.SplitSeq(text, "\n") {
+		var line []byte
+		width := 0
+		for word := range strings.FieldsSeq(block) {
+			n := utf8.RuneCountInString(word)
+			if width > 0 && width+1+n > lineWidth {
+				out = append(out, string(line))
+				line, width = line[:0], 0
+			}
+			if width > 0 {
+				line = append(line, ' ')
+				width++
+			}
+			line = append(line, word...)
+			width += n
+		}
+		if width > 0 {
+			out = append(out, string(bytes.TrimSpace(line)))
+		}
+	}
+	return out
+}
