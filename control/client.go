@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 
 	"mirrord/status"
@@ -43,6 +44,12 @@ func (c *Client) Status(ctx context.Context) (status.All, error) {
 func (c *Client) Job(ctx context.Context, name string) (status.Job, error) {
 	var j status.Job
 	return j, c.call(ctx, http.MethodGet, "jobs/"+url.PathEscape(name), nil, &j)
+}
+
+// Runs asks for the last n runs of a job, newest first.
+func (c *Client) Runs(ctx context.Context, name string, n int) ([]status.Run, error) {
+	var runs []status.Run
+	return runs, c.call(ctx, http.MethodGet, "jobs/"+url.PathEscape(name)+"/runs?n="+strconv.Itoa(n), nil, &runs)
 }
 
 // Cancel, Pause and Resume return what is known of the job afterwards.

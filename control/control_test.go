@@ -45,6 +45,15 @@ func (f *fakeAPI) Job(name string) (status.Job, error) {
 	return status.Job{Name: "a", Progress: &status.Progress{Done: 5}}, nil
 }
 
+func (f *fakeAPI) Progress(name string) (status.Job, error) { return f.Job(name) }
+
+func (f *fakeAPI) Runs(name string, n int) ([]status.Run, error) {
+	if _, err := f.Job(name); err != nil {
+		return nil, err
+	}
+	return make([]status.Run, n), nil
+}
+
 type fakeRun struct{ done chan struct{} }
 
 func (r fakeRun) Done() <-chan struct{} { return r.done }
@@ -115,6 +124,15 @@ func TestCalls(t *testing.T) {
 		t.Errorf("%+v, %v", j, err)
 	}
 	if _, err := c.Job(ctx, "../b c/"); !errors.Is(err, ErrNotFound) || err.Error() != "job ../b c/: not found" {
+		t.Errorf("%v", err)
+	}
+	if runs, err := c.Runs(ctx, "a", 3); err != nil || len(runs) != 3 {
+		t.Errorf("%+v, %v", runs, err)
+	}
+	if _, err := c.Runs(ctx, "b", 3); !errors.Is(err, ErrNotFound) {
+		t.Errorf("%v", err)
+	}
+	if _, err := c.Runs(ctx, "a", 0); !errors.Is(err, ErrInvalid) {
 		t.Errorf("%v", err)
 	}
 	if j, err := c.Cancel(ctx, "a"); err != nil || j.Name != "a" {

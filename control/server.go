@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/pprof"
+	"strconv"
 	"time"
 
 	"mirrord/status"
@@ -17,6 +19,8 @@ import (
 type API interface {
 	Status() status.All
 	Job(name string) (status.Job, error)
+	Progress(name string) (status.Job, error)      // is cheap, and leaves out the report of the last run
+	Runs(name string, n int) ([]status.Run, error) // the last n runs, newest first
 	Run(name string, r RunRequest) (run Running, attached bool, err error)
 	Cancel(name string) error
 	Pause(name string) error
@@ -53,6 +57,15 @@ func NewServer(api API, log *slog.Logger) *Server {
 	s.mux.HandleFunc("GET /v1/jobs/{name}", func(w http.ResponseWriter, r *http.Request) {
 		j, err := api.Job(r.PathValue("name"))
 		s.answer(w, j, err)
+	})
+	s.mux.HandleFunc("GET /v1/jobs/{name}/runs", func(w http.ResponseWriter, r *http.Request) {
+		n, err := strconv.Atoi(cmp.Or(r.URL.Query().Get("n"), "20"))
+		if err != nil || n < 1 || n > 1000 {
+			s.fail(w, http.StatusBadRequest, &Error{Invalid, "runs: n is a number from 1 to 1000"})
+			return
+		}
+		runs, err := api.Runs(r.PathValue("name"), n)
+		s.answer(w, runs, err)
 	})
 	s.mux.HandleFunc("POST /v1/jobs/{name}/run", s.run)
 	for what, do := range map[string]func(string) error{"cancel": api.Cancel, "pause": api.Pause, "resume": api.Resume} {
@@ -165,7 +178,7 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request) {
 			event(Event{Run: &res})
 			return
 		case <-t.C:
-			if j, err := s.api.Job(name); err == nil && !event(Event{Job: &j}) {
+			if j, err := s.api.Progress(name); err == nil && !event(Event{Job: &j}) {
 				return
 			}
 		}

@@ -205,6 +205,8 @@ func (e *entry) status(now time.Time) status.Job {
 		}
 	case e.activity != "":
 		s.Activity = e.activity
+	case e.rec.Paused && e.manual == nil:
+		s.Activity = status.Paused
 	}
 	if e.run == nil && !e.due.IsZero() {
 		next := e.due

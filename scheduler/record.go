@@ -61,7 +61,7 @@ func (r *Record) ended(j *job.Job, c Clock, run status.Run) {
 		return
 	}
 	var before time.Time // end of the complete run before
-	before, r.Last = r.Complete, &run
+	before, r.Last, run.Summary = r.Complete, &run, nil
 	if run.Version > 0 {
 		r.Version, r.Files, r.Bytes = run.Version, run.Files, run.Bytes
 		if run.Published {
@@ -93,6 +93,16 @@ func (r *Record) ended(j *job.Job, c Clock, run status.Run) {
 	}
 	if c.Continuous() {
 		r.At = run.Ended.Add(r.Rate.Interval(r.Files, j.MinInterval, j.MaxInterval))
+	}
+}
+
+// Note takes in a run that somebody made without the scheduler. What was planned stays as it was.
+func (r *Record) Note(run status.Run) {
+	keep := *r
+	r.ended(job.Default(), Clock{}, run)
+	r.Running, r.Resume, r.Retry, r.At, r.Rate = keep.Running, keep.Resume && !run.Complete(), keep.Retry, keep.At, keep.Rate
+	if r.Last != nil && r.Last.Complete() {
+		r.Retry = time.Time{}
 	}
 }
 

@@ -16,6 +16,7 @@ var (
 	ErrNoJob   = errors.New("no such job")
 	ErrRunning = errors.New("a run is under way")
 	ErrNothing = errors.New("there is nothing to do")
+	ErrRefused = errors.New("its file is refused")
 )
 
 // RunNowOptions are the choices of a run by hand.
@@ -71,17 +72,17 @@ func (s *Scheduler) RunNow(name string, o RunNowOptions) (t *Ticket, attached bo
 	case s.ending:
 		return nil, false, fmt.Errorf("run %s: the daemon is ending", name)
 	case e.job() == nil:
-		return nil, false, fmt.Errorf("run %s: its file is refused: %s", name, strings.Join(e.cfg.Refused, "; "))
+		return nil, false, fmt.Errorf("run %s: %w: %s", name, ErrRefused, strings.Join(e.cfg.Refused, "; "))
 	}
 	t = &Ticket{o: o, asked: s.o.Now(), done: make(chan struct{})}
 	plain := o == RunNowOptions{}
 	switch {
-	case e.run != nil && plain:
+	case e.run != nil && e.run.cause == status.ByItself && plain:
 		e.run.tickets = append(e.run.tickets, t)
 		return t, true, nil
 	case e.manual != nil && plain:
 		return e.manual, true, nil
-	case e.run != nil || e.manual != nil:
+	case e.run != nil && e.run.cause == status.ByItself || e.manual != nil: // one that is ending is waited for
 		return nil, false, fmt.Errorf("run %s: %w", name, ErrRunning)
 	}
 	e.manual = t
@@ -103,6 +104,7 @@ func (s *Scheduler) Cancel(name string) error {
 		if e.run.cause != status.Cancelled {
 			e.run.cause = status.Cancelled // it was ending already, to go on later
 		}
+		e.refuse(fmt.Errorf("run %s: cancelled", name))
 	case e.manual != nil || e.rec.Resume || !e.rec.Retry.IsZero():
 		e.refuse(fmt.Errorf("run %s: cancelled", name))
 		e.rec.Resume, e.rec.Retry, e.dirty = false, time.Time{}, true
@@ -182,7 +184,7 @@ func (s *Scheduler) Wanted(name string) (*job.Job, error) {
 		return nil, err
 	}
 	if e.job() == nil {
-		return nil, fmt.Errorf("job %s: its file is refused: %s", name, strings.Join(e.cfg.Refused, "; "))
+		return nil, fmt.Errorf("job %s: %w: %s", name, ErrRefused, strings.Join(e.cfg.Refused, "; "))
 	}
 	return e.job(), nil
 }

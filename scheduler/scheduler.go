@@ -67,6 +67,8 @@ type Scheduler struct {
 	reloaded time.Time
 	problem  string
 	runs     sync.WaitGroup
+
+	looked atomic.Pointer[time.Time] // when the loop last came around
 }
 
 // running is a run under way.
@@ -255,6 +257,14 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	}
 }
 
+// Alive returns an error when the loop of Run has not come around for too long.
+func (s *Scheduler) Alive() error {
+	if at := s.looked.Load(); at != nil && time.Since(*at) > 3*tick {
+		return fmt.Errorf("the scheduler has not come around for %v", time.Since(*at).Round(time.Second))
+	}
+	return nil
+}
+
 // stop ends all runs.
 func (s *Scheduler) stop() error {
 	s.mu.Lock()
@@ -289,6 +299,8 @@ func (s *Scheduler) look() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.o.Now()
+	at := time.Now()
+	s.looked.Store(&at)
 	if !s.ready || s.ending {
 		return tick
 	}
@@ -433,7 +445,17 @@ func (s *Scheduler) end(e *entry, why status.Cause) {
 // endedFor is the cause of a run's context.
 type endedFor status.Cause
 
-func (e endedFor) Error() string { return "ended: " + string(e) }
+func (e endedFor) Error() string {
+	switch status.Cause(e) {
+	case status.Shutdown:
+		return "the daemon was told to end"
+	case status.PausedRun:
+		return "paused"
+	case status.OutOfHours:
+		return "the window closed"
+	}
+	return string(e)
+}
 
 // ended takes in how a run ended.
 func (s *Scheduler) ended(e *entry, r *running, run status.Run) {

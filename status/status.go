@@ -10,7 +10,10 @@
 // for by evidence, at or after Job.Verified.
 package status
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Health is what is to be thought of a job.
 type Health string
@@ -87,6 +90,8 @@ type Run struct {
 	Removed  int              `json:"removed,omitempty"`
 
 	Verified time.Time `json:"verified,omitzero"` // see Job.Verified; zero: this run did not move it
+
+	Summary json.RawMessage `json:"summary,omitempty"` // the whole report, for those who asked for the run
 }
 
 // Complete reports whether the run was complete.
@@ -144,6 +149,8 @@ type Job struct {
 	Problems []string `json:"problems,omitempty"` // with the job's file or its mirror
 	Refused  bool     `json:"refused,omitempty"`  // the file is refused: see Problems
 	Fix      string   `json:"fix,omitempty"`      // the command that would mend it
+
+	Summary json.RawMessage `json:"summary,omitempty"` // the whole report of the last run; only where one job is asked for
 }
 
 // Daemon is what is known of a daemon.

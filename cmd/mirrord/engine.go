@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
@@ -22,6 +23,11 @@ type engineOptions struct {
 	accept bool // publish what was held back as suspicious
 	asIs   bool // ask for nothing: only relocate and publish what is stored
 	quiet  bool // no progress line
+
+	// Of a daemon's run; otherwise nil.
+	hosts    *fetch.Hosts // the politeness of all runs
+	progress func(mirror.Progress)
+	log      *slog.Logger
 }
 
 // lookWait is how long a run waits for its site: serve and status look into the database for a moment, only another run holds it longer.
@@ -29,16 +35,25 @@ const lookWait = 2 * time.Second
 
 // runSite makes one run of a job on an open site.
 func (a *app) runSite(ctx context.Context, j *job.Job, st *store.State, s *store.Site, o engineOptions) (*mirror.Summary, error) {
-	client, err := mirror.NewClient(j, mirror.World{LookupEnv: a.lookupEnv, ReadFile: os.ReadFile}, a.log())
+	if o.log == nil {
+		o.log = a.log()
+	}
+	if o.hosts == nil {
+		o.hosts = new(fetch.Hosts)
+	}
+	client, err := mirror.NewClient(j, mirror.World{LookupEnv: a.lookupEnv, ReadFile: os.ReadFile}, o.log)
 	if err != nil {
 		return nil, fmt.Errorf("job %s: %w", j.Name, err)
 	}
 	defer client.Close()
-	progress := newProgress(a.stderr, a.terminal && !a.json && !o.quiet)
-	defer progress.clear()
+	if o.progress == nil {
+		progress := newProgress(a.stderr, a.terminal && !a.json && !o.quiet)
+		defer progress.clear()
+		o.progress = progress.update()
+	}
 	return mirror.Run(ctx, mirror.Options{
-		Job: j, State: st, Site: s, Fetcher: client, Robots: mirror.NewRobots(j, client, mirror.NewRobotsStore(st)), Hosts: new(fetch.Hosts),
-		Log: a.log(), Progress: progress.update(), Accept: o.accept, NoFetch: o.asIs,
+		Job: j, State: st, Site: s, Fetcher: client, Robots: mirror.NewRobots(j, client, mirror.NewRobotsStore(st)), Hosts: o.hosts,
+		Log: o.log, Progress: o.progress, Accept: o.accept, NoFetch: o.asIs,
 	})
 }
 

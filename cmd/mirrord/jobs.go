@@ -3,35 +3,19 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"mirrord/job"
+	"mirrord/scheduler"
 )
 
-const jobSuffix = ".toml"
+const jobSuffix = scheduler.Suffix
 
 // readJob reads and checks one job file. What is wrong with the file comes as job.Errors.
-func readJob(path string) (*job.Job, error) {
-	base := filepath.Base(path)
-	name, ok := strings.CutSuffix(base, jobSuffix)
-	if !ok {
-		return nil, job.Errors{{File: path, Msg: "a job file is named NAME" + jobSuffix}}
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, job.MaxFile+1))
-	if err != nil {
-		return nil, err
-	}
-	return job.Parse(name, path, data)
-}
+func readJob(path string) (*job.Job, error) { return scheduler.ReadFile(path) }
 
 // jobFiles lists the job files of a directory, sorted; names that start with a dot or '_' are left out, so that a file can be put aside.
 func jobFiles(dir string) ([]string, error) {

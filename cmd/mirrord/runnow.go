@@ -1,25 +1,46 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
+	"mirrord/control"
 	"mirrord/job"
+	"mirrord/store"
 )
 
 func (a *app) runNowCommand() *cobra.Command {
 	var set []string
+	wait := true
 	cmd := &cobra.Command{
 		Use:   "run-now JOB",
 		Short: "Run a job now",
 		Long: `Run a job of the jobs directory now. The mirror is brought up to date and, when the run is complete, published. An unfinished run is
 resumed: what was fetched is not asked for again.
 
-Exit codes: 0 complete; 3 partial, run it again to go on; 4 suspicious, see mirrord accept; 5 a run of this job is under way.`,
+When a daemon owns the state directory, the run is the daemon's: it waits for its turn and for the job's window, and this command shows where it stands and
+ends as it does. Ctrl-C leaves the run alone; mirrord cancel ends it. A run that is under way is joined.
+
+Exit codes: 0 complete, or with --wait=false started; 3 partial, run it again to go on, or left alone by Ctrl-C; 4 suspicious, see mirrord accept; 5 a run of
+this job is under way in another process.`,
+		Example: `  mirrord run-now samba
+  mirrord run-now samba --set limits.max_delete=50%
+  mirrord run-now samba --wait=false      # only start it; needs a daemon`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.daemon()
+			if err != nil {
+				return err
+			}
+			if c != nil {
+				return a.runInDaemon(cmd.Context(), c, args[0], control.RunRequest{Set: set, Wait: wait})
+			}
+			if !wait {
+				return errors.New("--wait=false needs a daemon on this state directory, and there is none: mirrord daemon")
+			}
 			j, err := a.findJob(args[0])
 			if err != nil {
 				return err
@@ -31,6 +52,7 @@ Exit codes: 0 complete; 3 partial, run it again to go on; 4 suspicious, see mirr
 		},
 	}
 	setFlag(cmd, &set)
+	cmd.Flags().BoolVar(&wait, "wait", true, "wait for the end of the run")
 	return cmd
 }
 
@@ -43,11 +65,22 @@ Nothing is asked of the site. Look at mirrord status JOB first. Whatever is drop
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.daemon()
+			if err != nil {
+				return err
+			}
+			if c != nil {
+				return a.runInDaemon(cmd.Context(), c, args[0], control.RunRequest{Accept: true, Wait: true})
+			}
 			j, err := a.findJob(args[0])
 			if err != nil {
 				return err
 			}
-			if err := a.waitsForAccept(j.Name); err != nil {
+			st, err := a.mustState()
+			if err != nil {
+				return err
+			}
+			if err := errors.Join(waitsForAccept(st, j.Name), st.Close()); err != nil {
 				return err
 			}
 			return a.runJob(cmd.Context(), j, engineOptions{accept: true, asIs: true})
@@ -56,12 +89,7 @@ Nothing is asked of the site. Look at mirrord status JOB first. Whatever is drop
 }
 
 // waitsForAccept returns an error unless the last run of the site was suspicious.
-func (a *app) waitsForAccept(name string) error {
-	st, err := a.mustState()
-	if err != nil {
-		return err
-	}
-	defer st.Close()
+func waitsForAccept(st *store.State, name string) error {
 	runs, err := st.Runs(name, 1)
 	if err != nil {
 		return err

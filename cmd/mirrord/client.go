@@ -1,0 +1,268 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"mirrord/control"
+	"mirrord/mirror"
+	"mirrord/scheduler"
+	"mirrord/status"
+	"mirrord/store"
+)
+
+// runInDaemon asks the daemon for a run, shows where it stands, and ends as it does.
+func (a *app) runInDaemon(ctx context.Context, c *control.Client, name string, r control.RunRequest) error {
+	name = strings.TrimSuffix(name, jobSuffix)
+	p := newProgress(a.stderr, a.terminal && !a.json)
+	draw := p.update()
+	state := status.Activity("")
+	run, err := c.Run(ctx, name, r, func(e control.Event) {
+		switch {
+		case e.Attached != nil && *e.Attached && !a.json:
+			fmt.Fprintf(a.stderr, "%s: a run is under way; this is it\n", name)
+		case e.Job == nil:
+		case e.Job.Activity == status.Running && e.Job.Progress != nil && draw != nil:
+			draw(progressFrom(e.Job.Progress))
+		case e.Job.Activity != state && e.Job.Activity != status.Running && e.Job.Activity != status.Idle:
+			p.clear()
+			fmt.Fprintf(a.stderr, "%s: %s\n", name, waitText(e.Job))
+		}
+		if e.Job != nil {
+			state = e.Job.Activity
+		}
+	})
+	p.clear()
+	switch {
+	case ctx.Err() != nil:
+		return &exitErr{exitPartial, fmt.Errorf("left alone: the run of %s goes on in the daemon; mirrord status %s shows it, mirrord cancel %s ends it", name, name, name)}
+	case errors.Is(err, control.ErrGone):
+		return &exitErr{exitPartial, err}
+	case err != nil:
+		return clientError(err)
+	case run == nil:
+		if a.json {
+			return a.printJSON(map[string]any{"job": name, "started": true})
+		}
+		a.printf("%s: started\n", name)
+		return nil
+	}
+	return a.reportRun(name, run)
+}
+
+// waitText says what a run waits for.
+func waitText(j *status.Job) string {
+	s := j.Say()
+	if _, after, ok := strings.Cut(s, ", "); ok {
+		s = after
+	}
+	if j.Next != nil && j.Activity == status.Window {
+		s += ", which opens " + timeText(j.Next)
+	}
+	return s
+}
+
+// reportRun prints the report of a daemon's run and turns how it ended into the exit code, as report does for a run of this process.
+func (a *app) reportRun(name string, run *status.Run) error {
+	var sum *mirror.Summary
+	if len(run.Summary) > 0 {
+		sum = new(mirror.Summary)
+		if err := json.Unmarshal(run.Summary, sum); err != nil {
+			return fmt.Errorf("report of the run of %s: %w", name, err)
+		}
+		var err error
+		if a.json {
+			err = sum.WriteJSON(a.stdout)
+		} else {
+			err = sum.WriteText(a.stdout)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	var err error
+	switch {
+	case run.Error != "":
+		err = errors.New(run.Error)
+	case run.Cause != status.ByItself && run.Verdict == status.VerdictPartial:
+		err = fmt.Errorf("%s: ended early: %s", name, causeText(run.Cause))
+	}
+	switch {
+	case run.Cause == status.Busy:
+		return &exitErr{exitLocked, err}
+	case run.Verdict == status.VerdictPartial:
+		return &exitErr{exitPartial, err}
+	case run.Verdict == status.VerdictSuspicious:
+		return &exitErr{exitSuspicious, err}
+	case run.Verdict != status.VerdictComplete && err == nil:
+		return fmt.Errorf("%s: the run ended in an error", name)
+	}
+	return err
+}
+
+func causeText(c status.Cause) string {
+	switch c {
+	case status.Shutdown:
+		return "the daemon was told to end; the run goes on when it starts again"
+	case status.Cancelled:
+		return "it was cancelled"
+	case status.PausedRun:
+		return "the job was paused; mirrord resume lets it go on"
+	case status.OutOfHours:
+		return "the job's window closed; the run goes on when it opens"
+	case status.DiskFull:
+		return "there is too little room on the disk; the run goes on when there is more"
+	}
+	return string(c)
+}
+
+// clientError gives an answer of the daemon its exit code.
+func clientError(err error) error {
+	switch {
+	case errors.Is(err, control.ErrNotFound), errors.Is(err, control.ErrInvalid):
+		return &exitErr{exitUsage, err}
+	case errors.Is(err, os.ErrPermission):
+		return fmt.Errorf("%w: be root, or in the group of the socket", err)
+	}
+	return err
+}
+
+// jobCommand makes a command that asks the daemon to do something with a job.
+func (a *app) jobCommand(use, short, long string, run func(ctx context.Context, name string) error) *cobra.Command {
+	return &cobra.Command{
+		Use: use + " JOB", Short: short, Long: long, Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeJob,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return run(cmd.Context(), strings.TrimSuffix(args[0], jobSuffix))
+		},
+	}
+}
+
+func (a *app) cancelCommand() *cobra.Command {
+	return a.jobCommand("cancel", "End the run of a job", `End the run of a job in the daemon, as partial: what was fetched is kept, and the next run goes on from there. A run that waits for its turn is taken
+back. The job's schedule is not touched; mirrord pause is for that.`,
+		func(ctx context.Context, name string) error {
+			c, err := a.daemon()
+			if err == nil && c == nil {
+				err = errors.New("no daemon runs on this state directory; Ctrl-C ends a run in the process that makes it")
+			}
+			if err != nil {
+				return err
+			}
+			j, err := c.Cancel(ctx, name)
+			return a.said(j, "cancelled", err)
+		})
+}
+
+func (a *app) pauseCommand() *cobra.Command {
+	return a.jobCommand("pause", "Start no runs of a job until resume", `End the run of a job, if one is under way, and start none any more until mirrord resume: not after the daemon was restarted either. A run by
+mirrord run-now is still possible. Without a daemon the next one will heed it.`,
+		func(ctx context.Context, name string) error { return a.setPaused(ctx, name, true) })
+}
+
+func (a *app) resumeCommand() *cobra.Command {
+	return a.jobCommand("resume", "Take pause back", `Let a paused job run again. A run that the pause interrupted goes on, and one that it missed is made up once.`,
+		func(ctx context.Context, name string) error { return a.setPaused(ctx, name, false) })
+}
+
+func (a *app) setPaused(ctx context.Context, name string, paused bool) error {
+	c, err := a.daemon()
+	if err != nil {
+		return err
+	}
+	word := map[bool]string{true: "paused", false: "resumed"}[paused]
+	if c != nil {
+		do := c.Resume
+		if paused {
+			do = c.Pause
+		}
+		j, err := do(ctx, name)
+		return a.said(j, word, err)
+	}
+	if _, err := a.findJob(name); err != nil {
+		return err
+	}
+	dir, err := a.stateDir()
+	if err != nil {
+		return err
+	}
+	st, err := store.OpenState(dir, store.Options{})
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	kept := records{st: st, log: a.log()}
+	recs, err := kept.LoadRecords()
+	if err != nil {
+		return err
+	}
+	rec := recs[name]
+	if rec.Paused == paused {
+		return fmt.Errorf("%s is %s already", name, map[bool]string{true: "paused", false: "not paused"}[paused])
+	}
+	rec.Paused = paused
+	if err := kept.SaveRecords(map[string]*scheduler.Record{name: &rec}); err != nil {
+		return err
+	}
+	return a.said(status.Job{Name: name}, word+"; no daemon runs, the next one will heed it", nil)
+}
+
+// said reports what was done.
+func (a *app) said(j status.Job, what string, err error) error {
+	if err != nil {
+		return clientError(err)
+	}
+	if a.json {
+		return a.printJSON(j)
+	}
+	a.printf("%s: %s\n", j.Name, what)
+	return nil
+}
+
+func (a *app) reloadCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "reload",
+		Short: "Let the daemon read the jobs directory again",
+		Long: `Let the daemon read the jobs directory again, and print what changed. It does so by itself soon after a change, and on SIGHUP; this command is for
+those who want to see the result. Jobs in which nothing changed are not touched; a run under way ends as it began. Exit code 1 when a file is refused.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.daemon()
+			if err == nil && c == nil {
+				err = errors.New("no daemon runs on this state directory; mirrord check validates job files")
+			}
+			if err != nil {
+				return err
+			}
+			re, err := c.Reload(cmd.Context())
+			if err != nil {
+				return clientError(err)
+			}
+			refused := false
+			if a.json {
+				err = a.printJSON(re)
+			}
+			for _, ch := range re.Changes {
+				if refused = refused || ch.Kind == string(scheduler.Refused); a.json {
+					continue
+				}
+				a.printf("%s: %s\n", ch.Job, ch.Kind)
+				for _, p := range ch.Problems {
+					a.printf("  %s\n", p)
+				}
+			}
+			if !a.json {
+				a.printf("%d jobs are in force\n", re.Jobs)
+			}
+			if refused && err == nil {
+				err = &exitErr{code: exitError}
+			}
+			return err
+		},
+	}
+}

@@ -1,0 +1,403 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"mirrord/control"
+	"mirrord/fetch"
+	"mirrord/internal/systemd"
+	"mirrord/notify"
+	"mirrord/scheduler"
+	"mirrord/status"
+	"mirrord/store"
+	"mirrord/web"
+)
+
+// daemonFlags are the flags of daemon.
+type daemonFlags struct {
+	socket, mode, listen string
+	maxRuns              int
+	spread, poll, within time.Duration
+	log, mail, from      string
+	host                 string
+}
+
+// The names of the sockets that systemd may have opened for us: FileDescriptorName= of their units.
+const (
+	fdControl = "control"
+	fdStatus  = "status"
+)
+
+func (a *app) daemonCommand() *cobra.Command {
+	var f daemonFlags
+	cmd := &cobra.Command{
+		Use:   "daemon",
+		Short: "Run all jobs at their times",
+		Long: `Run all jobs of the jobs directory at their times, until told to end. Files that are added, changed or removed are noticed by themselves.
+
+Commands such as run-now, status, cancel, pause, resume, reload and accept talk to the daemon that owns their state directory through a Unix socket: whoever may write to
+it may command the daemon. With --listen a status page, metrics for Prometheus (/metrics), /healthz and /readyz are served as well, for reading only.
+
+SIGTERM and SIGINT end the runs under way as partial; they go on when the daemon starts again. SIGHUP reads the jobs directory again. docs/operations.md says how to live with it.
+
+Exit codes: 0 ended when told to; 1 error; 5 another daemon owns the state directory.`,
+		Example: `  mirrord daemon
+  mirrord daemon --jobs jobs.d --state /srv/mirrors --listen 127.0.0.1:9180
+  systemctl enable --now mirrord       # with the package`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runDaemon(cmd.Context(), f) },
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.socket, "socket", "", "`PATH` of the control socket (default $RUNTIME_DIRECTORY/mirrord.sock, else daemon.sock in the state directory)")
+	fl.StringVar(&f.mode, "socket-mode", "0660", "file `MODE` of the control socket: who may write to it commands the daemon")
+	fl.StringVar(&f.listen, "listen", "", "`ADDRESS` for the status page, metrics and health (default: none)")
+	fl.IntVar(&f.maxRuns, "max-runs", 4, "how many runs there may be at a time")
+	fl.DurationVar(&f.spread, "spread", scheduler.DefaultSpread, "over how long jobs that are due at the same time are spread; 0 starts them together")
+	fl.DurationVar(&f.poll, "poll", 30*time.Second, "how often the jobs directory is looked at, besides when the system tells of a change")
+	fl.DurationVar(&f.within, "stop-within", 25*time.Second, "how long runs have to end when the daemon is told to")
+	fl.StringVar(&f.log, "log", "", "`FORM` of the log on standard error: text, json or journal (default: journal under systemd, else text)")
+	fl.StringVar(&f.mail, "mail", "", "how mail leaves: `PATH` of a sendmail or smtp://[USER@]HOST[:PORT], password in $MIRRORD_SMTP_PASSWORD (default: sendmail if there is one, else smtp://localhost)")
+	fl.StringVar(&f.from, "mail-from", "", "`ADDRESS` that mail comes from (default mirrord@HOST)")
+	fl.StringVar(&f.host, "host", "", "`NAME` of this machine in messages (default: its host name)")
+	return cmd
+}
+
+func (a *app) runDaemon(ctx context.Context, f daemonFlags) (err error) {
+	mode, err := strconv.ParseUint(f.mode, 8, 32)
+	if err != nil || mode > 0o777 {
+		return usagef("--socket-mode %s is no file mode such as 0660", f.mode)
+	}
+	if f.maxRuns < 1 {
+		return usagef("--max-runs %d: at least 1", f.maxRuns)
+	}
+	level := slog.LevelInfo
+	if a.verbose {
+		level = slog.LevelDebug
+	}
+	log, err := daemonLog(a.stderr, f.log, level, a.lookupEnv)
+	if err != nil {
+		return err
+	}
+	tellOptions, err := a.notifyOptions(f.mail, f.from, f.host, log)
+	if err != nil {
+		return err
+	}
+	dir, err := a.stateDir()
+	if err != nil {
+		return err
+	}
+	st, err := store.OpenState(dir, store.Options{Wait: lookWait})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	given, err := systemd.Listeners(a.lookupEnv, os.Getpid())
+	if err != nil {
+		return err
+	}
+	socket, err := a.socketPath(f.socket, st.Dir)
+	if err != nil {
+		return err
+	}
+	if l := given[fdControl]; l != nil {
+		socket = l.Addr().String()
+	}
+	lock, err := takeState(st.Dir, owner{PID: os.Getpid(), Socket: socket})
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+
+	hosts := new(fetch.Hosts)
+	d := &daemonAPI{a: a, st: st, dir: scheduler.NewDir(a.jobsDir()), tell: notify.New(tellOptions), log: log,
+		about: status.Daemon{PID: os.Getpid(), Version: version(), Started: time.Now(), State: st.Dir, Jobs: a.jobsDir()}}
+	spread := f.spread
+	if spread == 0 {
+		spread = -1
+	}
+	d.sched, err = scheduler.New(scheduler.Options{Runner: &runner{a: a, st: st, hosts: hosts, log: log}, Store: records{st: st, log: log}, Teller: d.tell, Free: freeOf(st.Dir),
+		MaxRuns: f.maxRuns, Spread: spread, StopWithin: f.within, Log: log})
+	if err != nil {
+		return err
+	}
+	servers, err := a.daemonServers(d, f, given, socket, fs.FileMode(mode))
+	if err != nil {
+		return err
+	}
+	log.Info("daemon started", "version", version(), "pid", os.Getpid(), "state", st.Dir, "jobs", a.jobsDir(), "socket", socket)
+
+	work, end := context.WithCancel(context.WithoutCancel(ctx)) // what goes on until the runs have ended
+	defer end()
+	var wg sync.WaitGroup
+	failed := make(chan error, len(servers)) // one result each
+	for _, s := range servers {
+		wg.Go(func() {
+			if err := s.srv.Serve(s.Listener); !errors.Is(err, http.ErrServerClosed) {
+				failed <- err
+			}
+		})
+	}
+	wg.Go(func() { d.tell.Run(work) })
+	wg.Go(func() { d.attend(ctx, work, hosts) })
+	wg.Go(func() { d.watch(ctx, f.poll) })
+	running := make(chan error, 1)
+	until, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() { running <- d.sched.Run(until) }()
+	select {
+	case err = <-running:
+	case err = <-failed:
+		stop()
+		err = errors.Join(err, <-running)
+	}
+	log.Info("daemon ends")
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	for _, s := range servers {
+		if s.srv.Shutdown(late) != nil {
+			s.srv.Close()
+		}
+	}
+	end()
+	stop()
+	wg.Wait()
+	if given[fdControl] == nil {
+		os.Remove(socket) // one that stays does no harm: the lock says who lives
+	}
+	return err
+}
+
+// socketPath is where commands reach the daemon; it stands in the lock file, so that they need not be told.
+func (a *app) socketPath(flag, state string) (string, error) {
+	if flag != "" {
+		return filepath.Abs(flag)
+	}
+	if d, ok := a.lookupEnv("RUNTIME_DIRECTORY"); ok && d != "" {
+		return filepath.Join(filepath.SplitList(d)[0], "mirrord.sock"), nil
+	}
+	return filepath.Join(state, "daemon.sock"), nil
+}
+
+// notifyOptions says how messages leave this machine.
+func (a *app) notifyOptions(mail, from, host string, log *slog.Logger) (o notify.Options, err error) {
+	o = notify.Options{Host: host, LookupEnv: a.lookupEnv, ReadFile: os.ReadFile, Log: log}
+	if o.Host == "" {
+		if o.Host, err = os.Hostname(); err != nil {
+			return o, err
+		}
+	}
+	if mail == "" {
+		mail = "smtp://localhost"
+		if _, err := os.Stat("/usr/sbin/sendmail"); err == nil {
+			mail = "/usr/sbin/sendmail"
+		}
+	}
+	if o.Mail, err = notify.ParseMail(mail); err != nil {
+		return o, &exitErr{exitUsage, err}
+	}
+	o.Mail.From = from
+	o.Mail.Password, _ = a.lookupEnv("MIRRORD_SMTP_PASSWORD")
+	return o, nil
+}
+
+// daemonServers opens the control socket and, when wanted, the listener of the status page, or takes those that systemd has opened.
+func (a *app) daemonServers(d *daemonAPI, f daemonFlags, given map[string]net.Listener, socket string, mode fs.FileMode) (all []listener, err error) {
+	defer func() {
+		if err != nil {
+			for _, l := range all {
+				l.Close()
+			}
+		}
+	}()
+	serve := func(l net.Listener, h http.Handler) {
+		all = append(all, listener{l, &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
+			ErrorLog: slog.NewLogLogger(d.log.Handler(), slog.LevelDebug)}})
+	}
+	l := given[fdControl]
+	if l == nil {
+		if l, err = control.Listen(socket, mode); err != nil {
+			return all, err
+		}
+	}
+	serve(l, control.NewServer(d, d.log))
+	if l = given[fdStatus]; l == nil && f.listen != "" {
+		if l, err = net.Listen("tcp", f.listen); err != nil {
+			return all, err
+		}
+	}
+	if l != nil {
+		page, err := web.NewStatus(d.Status)
+		if err != nil {
+			return all, err
+		}
+		mux := http.NewServeMux()
+		control.Observe(mux, d)
+		mux.Handle("/", page)
+		serve(l, mux)
+		a.printf("status page at http://%s/\n", l.Addr())
+	}
+	return all, nil
+}
+
+// watch reads the jobs directory at once, when it changes, on SIGHUP, and from time to time.
+func (d *daemonAPI) watch(ctx context.Context, poll time.Duration) {
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	defer signal.Stop(hup)
+	again := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-hup:
+			}
+			select {
+			case <-ctx.Done():
+			case again <- struct{}{}:
+			}
+		}
+	})
+	scheduler.Watch(ctx, d.dir.Path(), scheduler.WatchOptions{Poll: poll, Log: d.log}, again, func() { d.reload(ctx) })
+	wg.Wait()
+}
+
+// attend tells systemd how the daemon stands, and forgets what has not been needed for a day.
+func (d *daemonAPI) attend(ctx, work context.Context, hosts *fetch.Hosts) {
+	tell := func(state string) {
+		if err := systemd.Notify(d.a.lookupEnv, state); err != nil {
+			d.log.Warn("systemd", "err", err)
+		}
+	}
+	every := time.Minute
+	if w := systemd.Watchdog(d.a.lookupEnv, os.Getpid()); w > 0 {
+		every = min(every, w/3)
+	}
+	t := time.NewTicker(every)
+	defer t.Stop()
+	ready, ending, pruned := false, ctx.Done(), time.Now()
+	first := time.NewTicker(50 * time.Millisecond) // until it is ready
+	defer first.Stop()
+	for {
+		if !ready && d.sched.Status().Daemon.Ready {
+			ready = true
+			first.Stop()
+			tell("READY=1\nSTATUS=" + d.line())
+		}
+		select {
+		case <-work.Done():
+			return
+		case <-ending:
+			ending = nil
+			tell("STOPPING=1\nSTATUS=ending")
+		case <-first.C:
+		case <-t.C:
+			if err := d.sched.Alive(); err != nil {
+				d.log.Error("the watchdog is not fed", "err", err)
+				continue
+			}
+			state := "WATCHDOG=1"
+			if ready && ending != nil {
+				state += "\nSTATUS=" + d.line()
+			}
+			tell(state)
+			if now := time.Now(); now.Sub(pruned) > time.Hour {
+				pruned = now
+				hosts.Prune(now.Add(-24*time.Hour), now)
+			}
+		}
+	}
+}
+
+// line says in one line how things stand.
+func (d *daemonAPI) line() string {
+	all := d.sched.Status()
+	counts := map[status.Health]int{}
+	for i := range all.Jobs {
+		counts[all.Jobs[i].Health]++
+	}
+	s := fmt.Sprintf("%d jobs, %d running", len(all.Jobs), all.Daemon.Running)
+	for _, h := range status.Healths()[2:] {
+		if n := counts[h]; n > 0 {
+			s += fmt.Sprintf(", %d %s", n, h)
+		}
+	}
+	return s
+}
+
+func (a *app) notifyTestCommand() *cobra.Command {
+	var mail, from, host string
+	cmd := a.jobCommand("notify-test", "Send a test to everybody whom a job tells", `Send a test message to everybody whom [notify] of a job names: command, webhook and mail, and say how that went. When a daemon owns the state directory it is
+the one who sends, with its own flags and from inside its sandbox. Exit code 1 when one could not be reached.`,
+		func(ctx context.Context, name string) error {
+			c, err := a.daemon()
+			if err != nil {
+				return err
+			}
+			var told []control.Told
+			if c != nil {
+				if told, err = c.NotifyTest(ctx, name); err != nil {
+					return clientError(err)
+				}
+			} else {
+				j, err := a.findJob(name)
+				if err != nil {
+					return err
+				}
+				o, err := a.notifyOptions(mail, from, host, a.log())
+				if err != nil {
+					return err
+				}
+				s := status.Job{Name: j.Name, Schedule: j.Schedule}
+				s.Judge(time.Now())
+				told = toldOf(notify.New(o).Test(ctx, j, s))
+			}
+			return a.reportTold(name, told)
+		})
+	cmd.Flags().StringVar(&mail, "mail", "", "without a daemon: as for mirrord daemon")
+	cmd.Flags().StringVar(&from, "mail-from", "", "without a daemon: as for mirrord daemon")
+	cmd.Flags().StringVar(&host, "host", "", "without a daemon: as for mirrord daemon")
+	return cmd
+}
+
+func (a *app) reportTold(name string, told []control.Told) error {
+	if len(told) == 0 {
+		return fmt.Errorf("job %s tells nobody: add [notify] with command, webhook or email", name)
+	}
+	failed := false
+	for _, t := range told {
+		failed = failed || t.Error != ""
+		switch {
+		case a.json:
+		case t.Error != "":
+			a.printf("%s: %s\n", t.To, t.Error)
+		default:
+			a.printf("%s: ok\n", t.To)
+		}
+	}
+	if a.json {
+		if err := a.printJSON(told); err != nil {
+			return err
+		}
+	}
+	if failed {
+		return &exitErr{code: exitError}
+	}
+	return nil
+}

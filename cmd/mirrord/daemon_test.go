@@ -1,0 +1,332 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"mirrord/internal/demosite"
+	"mirrord/status"
+	"mirrord/store"
+)
+
+// shared is a writer that may be read meanwhile.
+type shared struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *shared) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *shared) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+// testDaemon is a daemon in this process.
+type testDaemon struct {
+	t           *testing.T
+	jobs, state string
+	out, log    shared
+	told        *net.UnixConn // what systemd would hear
+	cancel      context.CancelFunc
+	ended       chan int
+}
+
+// startDaemon starts a daemon and waits until it is ready.
+func startDaemon(t *testing.T, jobs, state string, args ...string) *testDaemon {
+	t.Helper()
+	d := &testDaemon{t: t, jobs: jobs, state: state, ended: make(chan int, 1)}
+	path := filepath.Join(t.TempDir(), "n")
+	var err error
+	if d.told, err = net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	d.cancel = cancel
+	e := env{stdin: strings.NewReader(""), stdout: &d.out, stderr: &d.log, lookupEnv: vars("NOTIFY_SOCKET", path, "WATCHDOG_USEC", "600000", "PATH", os.Getenv("PATH"))}
+	go func() {
+		d.ended <- run(ctx, e, append([]string{"daemon", "--jobs", jobs, "--state", state, "--spread", "0"}, args...))
+	}()
+	t.Cleanup(func() {
+		d.stop(exitOK)
+		d.told.Close()
+	})
+	d.hear("READY=1")
+	return d
+}
+
+// hear waits until systemd would have heard a word.
+func (d *testDaemon) hear(word string) {
+	d.t.Helper()
+	buf := make([]byte, 1000)
+	d.told.SetReadDeadline(time.Now().Add(30 * time.Second))
+	for {
+		n, err := d.told.Read(buf)
+		if err != nil {
+			d.t.Fatalf("the daemon does not say %s: %v; log:\n%s", word, err, d.log.String())
+		}
+		if strings.Contains(string(buf[:n]), word) {
+			return
+		}
+	}
+}
+
+func (d *testDaemon) stop(want int) {
+	d.t.Helper()
+	if d.cancel == nil {
+		return
+	}
+	d.cancel()
+	d.cancel = nil
+	if code := <-d.ended; code != want {
+		d.t.Errorf("the daemon ends with %d, want %d; log:\n%s", code, want, d.log.String())
+	}
+}
+
+// do runs a command and wants an exit code and a text.
+func (d *testDaemon) do(code int, want string, args ...string) string {
+	d.t.Helper()
+	got, out, errs := runArgs(d.t, nil, append(args, "--jobs", d.jobs, "--state", d.state)...)
+	if got != code || !regexp.MustCompile("(?m)"+want).MatchString(out+errs) {
+		d.t.Errorf("mirrord %s: exit code %d, want %d with %q; got\n%s%s", strings.Join(args, " "), got, code, want, out, errs)
+	}
+	return out
+}
+
+func put(t *testing.T, dir, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestDaemon(t *testing.T) {
+	site := demosite.New()
+	gate := make(chan struct{}) // open when closed
+	asked := make(chan struct{}, 1000)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/about/") {
+			select {
+			case asked <- struct{}{}:
+			default:
+			}
+			<-gate
+		}
+		site.ServeHTTP(w, r)
+	}))
+	defer srv.Close()
+	jobs, state := t.TempDir(), t.TempDir()
+	fast := "[polite]\ndelay = \"0s\"\nfactor = 0.0\nconnections = 4\n"
+	put(t, jobs, "docs.toml", fmt.Sprintf("url = %q\nschedule = \"0 0 1 1 *\"\n%s", srv.URL+"/docs/", fast))
+	put(t, jobs, "about.toml", fmt.Sprintf("url = %q\n%s[notify]\ncommand = \"cat > %s/told\"\n", srv.URL+"/about/", fast, state))
+	d := startDaemon(t, jobs, state, "--listen", "127.0.0.1:0")
+	d.hear("WATCHDOG=1")
+
+	// Who commands the daemon.
+	if fi, err := os.Stat(filepath.Join(state, "daemon.sock")); err != nil || fi.Mode().Perm() != 0o660 {
+		t.Errorf("%v, %v", fi, err)
+	}
+	code, _, errs := runArgs(t, nil, "daemon", "--jobs", jobs, "--state", state)
+	if want := fmt.Sprintf("is owned by the daemon with process id %d\n", os.Getpid()); code != exitLocked || !strings.Contains(errs, want) {
+		t.Errorf("a second daemon: %d %s", code, errs)
+	}
+
+	// A run in the daemon ends as one here would, with its report.
+	d.do(exitOK, `^docs +new +- .* \d{4}-01-01 00:00 +0 0 1 1 \*$`, "status")
+	d.do(exitOK, "^docs: complete, version 1 published", "run-now", "docs")
+	d.do(exitOK, "^docs: complete, nothing changed since version 1", "run-now", "docs.toml", "--set", "title=Other")
+	d.do(exitOK, `"verdict": "complete"`, "run-now", "docs", "--json")
+	d.do(exitOK, "^docs +ok +1 ", "status")
+	d.do(exitOK, "^docs: ok\n(.*\n)*docs: complete, nothing changed", "status", "docs")
+	d.do(exitOK, "complete +1 ", "status", "docs", "--runs", "5")
+	d.do(exitUsage, "no such job", "run-now", "nosuch")
+	d.do(exitUsage, "no such job", "status", "nosuch")
+	d.do(exitUsage, "unknown key", "run-now", "docs", "--set", "titel=x")
+	d.do(exitError, "nothing waits; the last run was complete", "accept", "docs")
+	d.do(exitError, "no run is under way", "cancel", "docs")
+
+	// A run that takes longer: --wait=false, joined, left alone, cancelled.
+	d.do(exitOK, "^about: started$", "run-now", "about", "--wait=false")
+	<-asked
+	d.do(exitOK, "^about +new, running", "status")
+	d.do(exitOK, "running since .*\n", "status", "about")
+	ctx, leave := context.WithCancel(t.Context())
+	var out, errOut shared
+	left := make(chan int, 1)
+	go func() {
+		left <- run(ctx, env{stdin: strings.NewReader(""), stdout: &out, stderr: writerFunc(func(p []byte) (int, error) {
+			n, err := errOut.Write(p)
+			leave()
+			return n, err
+		}), lookupEnv: vars()}, []string{"run-now", "about", "--jobs", jobs, "--state", state})
+	}()
+	if code := <-left; code != exitPartial || !strings.Contains(errOut.String(), "a run is under way; this is it") || !strings.Contains(errOut.String(), "left alone: the run of about goes on") {
+		t.Errorf("%d %s", code, errOut.String())
+	}
+	d.do(exitOK, "^about: cancelled$", "cancel", "about")
+	close(gate)
+	d.do(exitOK, "^about: complete, version 1 published", "run-now", "about")
+
+	// Paused, suspicious, accepted.
+	d.do(exitOK, "^docs: paused$", "pause", "docs")
+	d.do(exitError, "it is paused", "pause", "docs")
+	d.do(exitOK, "^docs +ok, paused +1 ", "status")
+	d.do(exitOK, "^docs: resumed$", "resume", "docs")
+	site.SetVersion(6)
+	d.do(exitSuspicious, "suspicious, version 1 stays published", "run-now", "docs", "--set", "limits.max_delete=0.1%")
+	d.do(exitOK, "^docs: suspicious\n.*mirrord accept docs", "status", "docs")
+	d.do(exitOK, "version 2 published", "accept", "docs")
+
+	// The jobs directory.
+	put(t, jobs, "docs.toml", "x = 1")
+	put(t, jobs, "more.toml", fmt.Sprintf("url = %q\n%s", srv.URL+"/news/", fast))
+	d.do(exitError, "docs: refused\n.*docs.toml:1:1: unknown key \"x\"(.*\n)*more: added\n3 jobs are in force", "reload")
+	d.do(exitOK, "^docs +invalid +2 .*0 0 1 1 \\*$", "status")
+	d.do(exitOK, "complete", "run-now", "docs") // its last good version goes on
+	put(t, jobs, "new.toml", fmt.Sprintf("url = %q\n%s", srv.URL+"/almanac/", fast))
+	d.do(exitOK, "complete", "run-now", "new") // without a word to the daemon
+	d.do(exitOK, `^command cat > .*/told: ok$`, "notify-test", "about")
+	d.do(exitError, "tells nobody", "notify-test", "docs")
+	if data, err := os.ReadFile(filepath.Join(state, "told")); err != nil || !strings.Contains(string(data), `"kind":"test"`) {
+		t.Errorf("%s, %v", data, err)
+	}
+
+	// The status page, and what monitoring asks for.
+	base := regexp.MustCompile(`http://[0-9.:]+`).FindString(d.out.String())
+	for path, want := range map[string]string{"/": "docs</td>", "/status.json": `"job": "docs"`, "/metrics": `mirrord_job_refused{job="docs"} 1`, "/healthz": "ok", "/readyz": "ok", "/v1/status": "404", "/debug/pprof/": "404", "/v1/reload": "404"} {
+		resp, err := http.Get(base + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if !strings.Contains(fmt.Sprint(resp.StatusCode)+string(body), want) {
+			t.Errorf("%s: %d %s", path, resp.StatusCode, body)
+		}
+	}
+	d.stop(exitOK)
+	d.hear("STOPPING=1")
+
+	// Without a daemon the same commands work, or say what they need.
+	d.do(exitOK, "^docs +invalid +2 ", "status")
+	d.do(exitOK, "no daemon runs, the next one will heed it", "pause", "about")
+	d.do(exitOK, "^about +ok, paused", "status")
+	d.do(exitError, "no daemon runs", "cancel", "about")
+	d.do(exitError, "no daemon runs", "reload")
+	d.do(exitError, "needs a daemon", "run-now", "about", "--wait=false")
+	d.do(exitOK, "^command .*: ok$", "notify-test", "about")
+	d.do(exitOK, "complete", "run-now", "about")
+	again := startDaemon(t, jobs, state)
+	again.do(exitOK, "^about +ok, paused", "status")
+	again.do(exitOK, "^docs +invalid +2 .*0 0 1 1 \\*$", "status") // the last good version outlives the daemon
+}
+
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// A daemon that is told to end ends its runs as partial, and the next one goes on with them by itself.
+func TestDaemonResumes(t *testing.T) {
+	site := demosite.New()
+	gate, asked := make(chan struct{}), make(chan struct{}, 1000)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/docs/manual/" {
+			asked <- struct{}{}
+			select {
+			case <-gate:
+			case <-r.Context().Done():
+			}
+		}
+		site.ServeHTTP(w, r)
+	}))
+	defer srv.Close()
+	jobs, state := t.TempDir(), t.TempDir()
+	put(t, jobs, "site.toml", fmt.Sprintf("url = %q\nschedule = \"@every 1h\"\n[polite]\ndelay = \"0s\"\nfactor = 0.0\nconnections = 4\n", srv.URL+"/"))
+	d := startDaemon(t, jobs, state)
+	<-asked
+	d.stop(exitOK)
+	if !strings.Contains(d.log.String(), "verdict=partial cause=shutdown") {
+		t.Errorf("log:\n%s", d.log.String())
+	}
+	d.do(exitOK, "^site +partial ", "status")
+	close(gate)
+	d = startDaemon(t, jobs, state)
+	d.do(exitOK, "^site: complete, version 1 published", "run-now", "site")
+	var all status.Job
+	if err := json.Unmarshal([]byte(d.do(exitOK, "", "status", "site", "--json")), &all); err != nil || all.Health != status.OK || all.Verified == nil || !all.Verified.Before(all.Last.Started) {
+		t.Errorf("%+v, %v: what the first of two runs has seen is older than the second", all, err)
+	}
+	d.stop(exitOK)
+	d.do(exitOK, "all is well", "verify", "site")
+}
+
+// A site that another process works on is tried again later, and that is no failure.
+func TestDaemonLockedSite(t *testing.T) {
+	srv := httptest.NewServer(demosite.New())
+	defer srv.Close()
+	jobs, state := jobsFor(t, srv.URL+"/about/"), t.TempDir()
+	st, err := store.OpenState(state, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	s, err := st.OpenSite("demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	d := startDaemon(t, jobs, state)
+	d.do(exitLocked, "locked by another process", "run-now", "demo")
+	d.do(exitOK, "^demo +new ", "status")
+}
+
+func TestDaemonUsage(t *testing.T) {
+	for _, args := range [][]string{{"--socket-mode", "rw"}, {"--socket-mode", "10000"}, {"--max-runs", "0"}, {"--log", "pretty"}, {"--mail", "somewhere"}, {"job"}} {
+		if code, _, errs := runArgs(t, nil, append([]string{"daemon", "--state", t.TempDir()}, args...)...); code != exitUsage {
+			t.Errorf("%v: %d %s", args, code, errs)
+		}
+	}
+	state := t.TempDir()
+	put(t, state, "daemon.sock", "mine")
+	if code, _, errs := runArgs(t, nil, "daemon", "--state", state, "--jobs", t.TempDir()); code != exitError || !strings.Contains(errs, "is no socket") {
+		t.Errorf("%d %s", code, errs)
+	}
+}
+
+func TestDaemonLog(t *testing.T) {
+	for form, want := range map[string]string{
+		"":         `^time=\S+ level=WARN msg="what is" job=a err="no\\n<0>good"\n$`,
+		logText:    `^time=\S+ level=WARN msg="what is" job=a err="no\\n<0>good"\n$`,
+		logJSON:    `^\{"time":".*","level":"WARN","msg":"what is","job":"a","err":"no\\n<0>good"\}\n$`,
+		logJournal: `^<4>msg="what is" job=a err="no\\n<0>good"\n$`,
+	} {
+		var b bytes.Buffer
+		log, err := daemonLog(&b, form, 0, vars("JOURNAL_STREAM", "1:2"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		log.Debug("not shown")
+		log.With("job", "a").Warn("what is", "err", "no\n<0>good")
+		if !regexp.MustCompile(want).MatchString(b.String()) {
+			t.Errorf("%q: %q", form, b.String())
+		}
+	}
+}

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"mirrord/control"
+	"mirrord/notify"
+	"mirrord/scheduler"
+	"mirrord/status"
+	"mirrord/store"
+)
+
+// daemonAPI does what is asked through the socket.
+type daemonAPI struct {
+	a     *app
+	st    *store.State
+	sched *scheduler.Scheduler
+	tell  *notify.Notifier
+	about status.Daemon // what does not change
+	log   *slog.Logger
+
+	mu  sync.Mutex // one reload at a time
+	dir *scheduler.Dir
+}
+
+func (d *daemonAPI) Status() status.All {
+	all := d.sched.Status()
+	s := all.Daemon
+	all.Daemon = d.about
+	all.Daemon.Running, all.Daemon.MaxRuns, all.Daemon.Ready, all.Daemon.Ending, all.Daemon.Reloaded, all.Daemon.Problem, all.Daemon.Free, all.Daemon.Runs, all.Daemon.Untold =
+		s.Running, s.MaxRuns, s.Ready, s.Ending, s.Reloaded, s.Problem, s.Free, s.Runs, d.tell.Untold()
+	return all
+}
+
+func (d *daemonAPI) Job(name string) (status.Job, error) {
+	j, err := d.sched.Job(name)
+	if err != nil {
+		return j, apiError(err)
+	}
+	if runs, err := d.st.Runs(name, 1); err == nil && len(runs) > 0 {
+		j.Summary = runs[0].Summary
+	}
+	return j, nil
+}
+
+// Progress is Job without the report of the last run, which is asked of the disk.
+func (d *daemonAPI) Progress(name string) (status.Job, error) {
+	j, err := d.sched.Job(name)
+	return j, apiError(err)
+}
+
+func (d *daemonAPI) Runs(name string, n int) ([]status.Run, error) {
+	if _, err := d.sched.Job(name); err != nil {
+		return nil, apiError(err)
+	}
+	return historyOf(d.st, name, n)
+}
+
+func (d *daemonAPI) Run(name string, r control.RunRequest) (control.Running, bool, error) {
+	if _, err := d.Reload(); err != nil { // a file that was just put there is meant
+		d.log.Warn("run by hand with the jobs as they were last read", "err", err)
+	}
+	o := scheduler.RunNowOptions{Accept: r.Accept}
+	if len(r.Set) > 0 {
+		j, err := d.sched.Wanted(name)
+		if err != nil {
+			return nil, false, apiError(err)
+		}
+		with := *j
+		if err := applySets(&with, r.Set); err != nil {
+			return nil, false, fmt.Errorf("%w: %w", control.ErrInvalid, err)
+		}
+		o.Job = &with
+	}
+	if r.Accept {
+		if err := waitsForAccept(d.st, name); err != nil {
+			return nil, false, fmt.Errorf("%w: %w", control.ErrConflict, err)
+		}
+	}
+	t, attached, err := d.sched.RunNow(name, o)
+	if err != nil {
+		return nil, false, apiError(err)
+	}
+	return t, attached, nil
+}
+
+func (d *daemonAPI) Cancel(name string) error { return apiError(d.sched.Cancel(name)) }
+func (d *daemonAPI) Pause(name string) error  { return apiError(d.sched.Pause(name)) }
+func (d *daemonAPI) Resume(name string) error { return apiError(d.sched.Resume(name)) }
+func (d *daemonAPI) Alive() error             { return d.sched.Alive() }
+
+func (d *daemonAPI) NotifyTest(ctx context.Context, name string) ([]control.Told, error) {
+	j, err := d.sched.Wanted(name)
+	if err != nil {
+		return nil, apiError(err)
+	}
+	s, err := d.sched.Job(name)
+	if err != nil {
+		return nil, apiError(err)
+	}
+	return toldOf(d.tell.Test(ctx, j, s)), nil
+}
+
+func toldOf(list []notify.Delivery) []control.Told {
+	out := make([]control.Told, 0, len(list))
+	for _, x := range list {
+		t := control.Told{To: x.To}
+		if x.Err != nil {
+			t.Error = x.Err.Error()
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// Reload reads the jobs directory and puts what it says in force.
+func (d *daemonAPI) Reload() (control.Reloaded, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	files, err := d.dir.Read()
+	if err != nil {
+		d.sched.Problem(err.Error())
+		return control.Reloaded{}, err
+	}
+	next := scheduler.Resolve(files, d.sched.Config())
+	return reloadedOf(next, d.sched.Apply(next)), nil
+}
+
+func reloadedOf(c scheduler.Config, changes []scheduler.Change) control.Reloaded {
+	out := control.Reloaded{Changes: []control.Change{}}
+	for _, e := range c {
+		if e.Job != nil {
+			out.Jobs++
+		}
+	}
+	for _, ch := range changes {
+		out.Changes = append(out.Changes, control.Change{Kind: string(ch.Kind), Job: ch.Job, Problems: ch.Problems})
+	}
+	return out
+}
+
+// reload is Reload for changes that the daemon saw by itself. A file that is gone may be gone for a moment only, while an editor puts a new one in its place: it is looked for
+// again before its run is ended.
+func (d *daemonAPI) reload(ctx context.Context) {
+	if d.wouldRemove() {
+		t := time.NewTimer(time.Second)
+		defer t.Stop()
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+	}
+	d.Reload() // what went wrong is in the log and the status
+}
+
+func (d *daemonAPI) wouldRemove() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	files, err := d.dir.Read()
+	if err != nil {
+		return errors.Is(err, os.ErrNotExist)
+	}
+	old := d.sched.Config()
+	return slices.ContainsFunc(scheduler.Diff(old, scheduler.Resolve(files, old)), func(c scheduler.Change) bool { return c.Kind == scheduler.Removed })
+}
+
+// apiError gives an error of the scheduler the code that it has on the wire.
+func apiError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, scheduler.ErrNoJob):
+		return apiErr{err, control.ErrNotFound}
+	case errors.Is(err, scheduler.ErrRunning), errors.Is(err, scheduler.ErrNothing):
+		return apiErr{err, control.ErrConflict}
+	case errors.Is(err, scheduler.ErrRefused):
+		return apiErr{err, control.ErrInvalid}
+	}
+	return err
+}
+
+type apiErr struct {
+	error
+	code error
+}
+
+func (e apiErr) Unwrap() []error { return []error{e.error, e.code} }

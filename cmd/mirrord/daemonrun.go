@@ -1,0 +1,242 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"syscall"
+	"time"
+
+	"mirrord/fetch"
+	"mirrord/job"
+	"mirrord/mirror"
+	"mirrord/scheduler"
+	"mirrord/status"
+	"mirrord/store"
+)
+
+// runner makes the runs of a daemon.
+type runner struct {
+	a     *app
+	st    *store.State
+	hosts *fetch.Hosts // politeness over all runs
+	log   *slog.Logger
+}
+
+func (r *runner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions) status.Run {
+	out := status.Run{Started: time.Now(), Verdict: status.VerdictError}
+	fail := func(err error) status.Run {
+		out.Ended, out.Error = time.Now(), err.Error()
+		if errors.Is(err, store.ErrLocked) {
+			out.Cause = status.Busy
+		}
+		if noRoom(err) {
+			out.Verdict, out.Cause = status.VerdictPartial, status.DiskFull
+		}
+		return out
+	}
+	s, err := r.st.OpenSite(j.Name)
+	if err != nil {
+		return fail(err)
+	}
+	sum, err := r.a.runSite(ctx, j, r.st, s, engineOptions{accept: o.Accept, asIs: o.Accept, hosts: r.hosts, log: r.log, progress: func(p mirror.Progress) { o.Progress(progressOf(p)) }})
+	if sum != nil && sum.Version > 0 {
+		err = errors.Join(err, linkPublished(j, s))
+	}
+	if sum != nil && sum.Verdict == mirror.Complete {
+		began := began(r.st, j.Name, sum)
+		since, verr := verifiedSince(s, began)
+		if out.Verified = since; verr != nil {
+			r.log.Error("staleness is not known", "job", j.Name, "err", verr)
+		}
+	}
+	if cerr := s.Close(); cerr != nil {
+		err = errors.Join(err, cerr)
+	}
+	if sum == nil {
+		return fail(err)
+	}
+	verified := out.Verified
+	out = runOf(sum)
+	if out.Verified = verified; err != nil {
+		var disk *store.DiskError
+		if sum.Verdict != mirror.Partial || ctx.Err() == nil && !errors.As(err, &disk) {
+			out.Verdict = status.VerdictError
+		}
+		out.Error = err.Error()
+	}
+	if out.Verdict == status.VerdictPartial && ctx.Err() == nil && (noRoom(err) || r.belowMinFree(j)) {
+		out.Cause = status.DiskFull
+	}
+	return out
+}
+
+// noRoom reports whether an error says that the disk is full.
+func noRoom(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
+func (r *runner) belowMinFree(j *job.Job) bool {
+	free, err := store.FreeBytes(r.st.Dir)
+	return err == nil && j.Limits.MinFree > 0 && free < int64(j.Limits.MinFree)
+}
+
+// runOf is the report of a run as the scheduler keeps it.
+func runOf(sum *mirror.Summary) status.Run {
+	run := status.Run{Started: sum.Started, Ended: sum.Ended, Verdict: sum.Verdict.String(), Reasons: sum.Reasons, Published: sum.Published, Version: sum.Version, Files: sum.Files, Bytes: sum.Size,
+		Requests: sum.Requests, Received: sum.Wire, Spared: sum.Spared, Added: sum.Added, Changed: sum.Changed, Removed: sum.Removed}
+	if data, err := json.Marshal(sum); err == nil {
+		run.Summary = data
+	}
+	return run
+}
+
+// began is when the first of the runs started that together were one complete run.
+func began(st *store.State, name string, sum *mirror.Summary) time.Time {
+	if !sum.Resumed {
+		return sum.Started
+	}
+	at := sum.Started
+	runs, err := st.Runs(name, 200)
+	if err != nil || len(runs) == 0 {
+		return at
+	}
+	for _, r := range runs[1:] { // the first is this run itself
+		if r.Verdict == mirror.Complete.String() {
+			break
+		}
+		at = r.Started
+	}
+	return at
+}
+
+// verifiedSince returns since when everything in the mirror has been looked at, or vouched for by evidence. began is the start of the last run, which was complete. What that
+// run did not look at was last looked at by an older one, whose end counts.
+func verifiedSince(s *store.Site, began time.Time) (time.Time, error) {
+	var all []*store.Observation
+	if err := s.Observations(func(o *store.Observation) error {
+		c := *o
+		all = append(all, &c)
+		return nil
+	}); err != nil {
+		return began, err
+	}
+	if len(all) == 0 || all[len(all)-1].Complete {
+		return began, nil
+	}
+	left := map[uint32]bool{}
+	if err := s.Resources(func(r *store.Resource) error {
+		if r.InSet {
+			left[r.ID] = true
+		}
+		return nil
+	}); err != nil {
+		return began, err
+	}
+	since := began
+	for i := len(all) - 1; i >= 0 && len(left) > 0; i-- {
+		o := all[i]
+		if i < len(all)-1 {
+			since = time.Unix(o.Time, 0)
+		}
+		if o.Complete {
+			break
+		}
+		for _, ids := range []store.IDs{o.Asked, o.Spared, o.Changed, o.Entered} {
+			for id := range ids.All() {
+				delete(left, id)
+			}
+		}
+	}
+	return since, nil
+}
+
+func progressOf(p mirror.Progress) status.Progress {
+	phase := status.Retrieving
+	switch p.Phase {
+	case mirror.Relocating:
+		phase = "relocating"
+	case mirror.Publishing:
+		phase = "publishing"
+	}
+	return status.Progress{Phase: phase, Elapsed: p.Elapsed, Done: p.Done, Queued: p.Queued, InFlight: p.InFlight, Failed: p.Failed, Bytes: p.Bytes, WaitHost: p.WaitHost, WaitFor: p.WaitFor,
+		Relocated: p.Relocated, Total: p.Total}
+}
+
+// progressFrom is the other way.
+func progressFrom(p *status.Progress) mirror.Progress {
+	phase := mirror.Retrieving
+	switch p.Phase {
+	case "relocating":
+		phase = mirror.Relocating
+	case "publishing":
+		phase = mirror.Publishing
+	}
+	return mirror.Progress{Phase: phase, Elapsed: p.Elapsed, Done: p.Done, Queued: p.Queued, InFlight: p.InFlight, Failed: p.Failed, Bytes: p.Bytes, WaitHost: p.WaitHost, WaitFor: p.WaitFor,
+		Relocated: p.Relocated, Total: p.Total}
+}
+
+// records keeps what the scheduler knows of jobs in the state's database.
+type records struct {
+	st       *store.State
+	log      *slog.Logger
+	readOnly bool // for a look: nothing is saved
+}
+
+func (r records) LoadRecords() (map[string]scheduler.Record, error) {
+	raw, err := r.st.JobRecords()
+	if err != nil {
+		return nil, err
+	}
+	last, err := r.st.LastRuns()
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]scheduler.Record, len(raw))
+	for name, data := range raw {
+		var rec scheduler.Record
+		if err := json.Unmarshal(data, &rec); err != nil {
+			r.log.Error("record of a job cannot be read; it begins anew", "job", name, "err", err)
+			rec = scheduler.Record{}
+		}
+		out[name] = rec
+	}
+	for name, run := range last {
+		rec := out[name]
+		if rec.Last == nil || run.Ended.After(rec.Last.Ended) { // made without the daemon
+			var sum mirror.Summary
+			if err := json.Unmarshal(run.Summary, &sum); err != nil {
+				continue
+			}
+			rec.Note(runOf(&sum))
+		}
+		out[name] = rec
+	}
+	return out, nil
+}
+
+func (r records) SaveRecords(recs map[string]*scheduler.Record) error {
+	if r.readOnly {
+		return nil
+	}
+	raw := make(map[string][]byte, len(recs))
+	for name, rec := range recs {
+		if rec == nil {
+			raw[name] = nil
+			continue
+		}
+		data, err := json.Marshal(rec)
+		if err != nil {
+			return fmt.Errorf("record of job %s: %w", name, err)
+		}
+		raw[name] = data
+	}
+	return r.st.SaveJobRecords(raw)
+}
+
+// freeOf returns how much room there is on the disk of a directory.
+func freeOf(dir string) func() (int64, error) {
+	return func() (int64, error) { return store.FreeBytes(dir) }
+}

@@ -1,0 +1,112 @@
+package web
+
+import (
+	"bytes"
+	"html/template"
+	"net/http"
+	"time"
+
+	"mirrord/status"
+)
+
+// statusPage shows all jobs at one look. It has no script, and nothing on it changes anything.
+const statusPage = `{{template "head" "mirrord"}}<body><main class="status">
+<style>
+main { max-width: none } .bad { font-weight: bold } .s { white-space: nowrap }
+.s::before { content: "\25CF\00A0"; color: #888 } .ok::before { color: #2a2 } .failed::before, .suspicious::before { color: #d22 } .stale::before, .partial::before, .invalid::before { color: #d80 }
+td small { color: #777 } @media (prefers-color-scheme: dark) { td small { color: #aaa } }
+</style>
+<h1>mirrord</h1>
+<p>{{len .All.Jobs}} jobs, {{.All.Daemon.Running}} of at most {{.All.Daemon.MaxRuns}} runs under way{{range .Counts}}, {{.N}} {{.What}}{{end}}; {{size .All.Daemon.Free}} free.
+{{if .All.Daemon.Ending}}<strong>The daemon is ending.</strong>{{end}}
+<small>As of <time datetime="{{iso .Now}}">{{day .Now}}</time> UTC; version {{.All.Daemon.Version}}, since <time datetime="{{iso .All.Daemon.Started}}">{{day .All.Daemon.Started}}</time>.</small></p>
+{{with .All.Daemon.Problem}}<p class="bad">The jobs directory cannot be read: {{.}}. Jobs go on as they were.</p>
+{{end}}{{if .All.Jobs}}<table>
+<thead><tr><th>Job</th><th>State</th><th class="n">Version</th><th class="n">Files</th><th class="n">Size</th><th>Verified</th><th>Last run (UTC)</th><th>Next run (UTC)</th><th>Schedule</th></tr></thead>
+<tbody>
+{{range .All.Jobs}}<tr><td>{{.Name}}</td>
+<td><span class="s {{.Health}}">{{.Say}}</span>{{with .Progress}}<br><small>{{.Phase}}: {{if eq .Phase "retrieving"}}{{.Done}} done, {{.Queued}} queued{{else}}{{.Relocated}} of {{.Total}}{{end}}</small>{{end}}
+{{- range .Reasons}}<br><small>{{.}}</small>{{end}}{{range .Problems}}<br><small>{{.}}</small>{{end}}{{with .Fix}}<br><small>What to do: {{.}}</small>{{end}}</td>
+<td class="n">{{if .Version}}{{.Version}}{{end}}</td><td class="n">{{if .Version}}{{.Files}}{{end}}</td><td class="n">{{if .Version}}{{size .Bytes}}{{end}}</td>
+<td>{{with .Verified}}<time datetime="{{iso .}}">{{age . $.Now}} ago</time>{{end}}</td>
+<td>{{with .LastRun}}<time datetime="{{iso .}}">{{day .}}</time>{{end}} {{.Verdict}}{{with .Last}}{{if .Requests}}<br><small>{{.Requests}} requests{{range $by, $n := .Spared}}, {{$n}} spared by {{$by}}{{end}}</small>{{end}}{{end}}</td>
+<td>{{with .Next}}<time datetime="{{iso .}}">{{day .}}</time>{{end}}{{with .Why}} <small>{{.}}</small>{{end}}</td><td>{{.Schedule}}{{with .Timezone}} <small>{{.}}</small>{{end}}</td></tr>
+{{end}}</tbody></table>
+{{else}}<p>There are no jobs yet.</p>
+{{end}}</main></body></html>
+`
+
+// statusServer serves the status page.
+type statusServer struct {
+	all   func() status.All
+	now   func() time.Time
+	pages *template.Template
+}
+
+// NewStatus returns the handler of the status page (/) and of what stands on it as JSON (/status.json). Both are for reading only; all is called for each request.
+func NewStatus(all func() status.All) (http.Handler, error) {
+	t := template.New("pages").Funcs(template.FuncMap{
+		"day":  func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") },
+		"iso":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"age":  func(t *time.Time, now time.Time) string { return status.Age(now.Sub(*t)) },
+		"size": sizeText,
+	})
+	for name, text := range map[string]string{"head": headPage, "status": statusPage} {
+		if _, err := t.New(name).Parse(text); err != nil {
+			return nil, err
+		}
+	}
+	return &statusServer{all: all, now: time.Now, pages: t}, nil
+}
+
+func (s *statusServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	isolatePage(h)
+	h.Set("Cache-Control", "no-store")
+	switch {
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		h.Set("Allow", "GET, HEAD")
+		http.Error(w, "this page is for reading only", http.StatusMethodNotAllowed)
+	case r.URL.Path == "/status.json":
+		if err := writeJSON(w, r, s.all()); err != nil {
+			http.Error(w, "the status cannot be shown", http.StatusInternalServerError)
+		}
+	case r.URL.Path == "/":
+		s.page(w)
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+// count is how many jobs are in a state that asks for somebody.
+type count struct {
+	N    int
+	What status.Health
+}
+
+func (s *statusServer) page(w http.ResponseWriter) {
+	all := s.all()
+	var counts []count
+	for _, h := range status.Healths()[1:] {
+		c := count{What: h}
+		for i := range all.Jobs {
+			if all.Jobs[i].Health == h {
+				c.N++
+			}
+		}
+		if c.N > 0 {
+			counts = append(counts, c)
+		}
+	}
+	var b bytes.Buffer
+	if err := s.pages.ExecuteTemplate(&b, "status", struct {
+		All    status.All
+		Counts []count
+		Now    time.Time
+	}{all, counts, s.now()}); err != nil {
+		http.Error(w, "the status cannot be shown", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Write(b.Bytes()) // whom it does not reach has gone
+}
