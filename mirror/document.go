@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -70,12 +69,12 @@ func (r *run) body(ctx context.Context, rec *store.Resource, res *fetch.Result, 
 	now.NoFollow = r.job.ObeyRobots && r.job.ObeyNofollow && tags.NoFollow
 	body := *sink.pool
 	if sink.blob != nil {
-		var large bool
-		if body, large = r.largeDocument(&now, sink); !large {
+		var free func()
+		if body, free = r.largeDocument(&now, sink); free == nil {
 			r.blobBody(ctx, &now, rec, sink)
 			return
 		}
-		defer r.large.Unlock()
+		defer free()
 	}
 	now.Size, now.Digest = int64(len(body)), sha256.Sum256(body)
 	r.stats.bytes.Add(now.Size)
@@ -97,8 +96,8 @@ func (r *run) body(ctx context.Context, rec *store.Resource, res *fetch.Result, 
 	p := <-r.procs
 	defer func() { r.procs <- p }()
 	r.document(&now, rec, body, res.Links(), p)
-	if len(p.doc.Links) > manyLinks {
-		*p = processor{w: p.w, r: p.r} // its memory was for this one document
+	if len(p.doc.Links) > manyLinks || sink.blob != nil {
+		*p = processor{w: p.w, r: p.r} // its memory was for this one document, or refers to one that goes
 	}
 }
 
@@ -110,26 +109,23 @@ func (r *run) sameKind(now, old *store.Resource) bool {
 // manyLinks is how many links a document has at most whose memory is kept for the next one.
 const manyLinks = 10_000
 
-// largeDocument reads a document that went to a file back into memory. It then holds r.large; otherwise the body stays a file.
-func (r *run) largeDocument(now *store.Resource, sink *bodySink) (body []byte, ok bool) {
+// largeDocument reads a document that went to a file back into memory, until free is called; one at a time. Without free the body stays a
+// file.
+func (r *run) largeDocument(now *store.Resource, sink *bodySink) (body []byte, free func()) {
 	size := sink.blob.Size()
 	if size > int64(r.job.Limits.MaxDocument) || relocate.Detect(now.MIME, now.URL, sink.blob.Head(1024)) == relocate.Unknown && !r.isSitemap(now.ID) {
-		return nil, false
+		return nil, nil
 	}
 	r.large.Lock()
-	if cap(r.largeBody) < int(size) {
-		r.largeBody = nil
-		runtime.GC() // gone before the new one comes; it seldom does
-		r.largeBody = make([]byte, size)
-	}
-	body = r.largeBody[:size]
-	if err := sink.blob.ReadAll(body); err != nil {
+	body, unload, err := sink.blob.Load()
+	if err != nil {
 		r.large.Unlock()
-		return nil, false
+		return nil, nil
 	}
-	sink.blob.Abort()
-	sink.blob = nil
-	return body, true
+	return body, func() {
+		unload()
+		r.large.Unlock()
+	}
 }
 
 // blobBody records a body that went to a file because of its size.

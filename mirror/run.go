@@ -87,8 +87,7 @@ type run struct {
 	procs chan *processor
 	bufs  sync.Pool
 
-	large     sync.Mutex // held while a large document is in memory
-	largeBody []byte     // for it
+	large sync.Mutex // held while a large document is in memory
 
 	admitMu sync.Mutex // guards what admission learns
 	counter *site.TrapCounter

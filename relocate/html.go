@@ -24,9 +24,11 @@ type scanner struct {
 
 	arena []byte  // decoded text; lives until the next scan
 	maps  []int32 // raw offsets of decoded text
-	urls  []byte  // what Link.URL aliases
-	attrs []attr  // of the tags being read, innermost last
-	text  []byte  // scratch
+	urls  []byte  // the last block of what Link.URL aliases
+
+	urlsBefore int    // bytes in the blocks before
+	attrs      []attr // of the tags being read, innermost last
+	text       []byte // scratch
 
 	strings map[string]string // those of earlier documents
 

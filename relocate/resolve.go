@@ -13,6 +13,12 @@ const maxURLBytes = 64 << 20
 // maxBaseBytes bounds the same of the bases that parts of a document have.
 const maxBaseBytes = 16 << 20
 
+// The blocks in which resolved URLs are kept, in bytes: the first one, and from where on they do not double any more.
+const (
+	leastURLBlock = 4 << 10
+	mostURLBlock  = 256 << 10
+)
+
 // maxURL is the longest URL that site accepts, in bytes.
 const maxURL = 64 << 10
 
@@ -60,9 +66,13 @@ func (sc *scanner) resolve(r *resolver, l *Link, plain bool) {
 		return
 	}
 	n := len(sc.urls)
-	if n > maxURLBytes {
+	if sc.urlsBefore+n > maxURLBytes {
 		sc.d.Truncated = true
 		return
+	}
+	if need := len(r.dir) + len(l.Ref); cap(sc.urls)-n < need { // a new block: what stands in the old one stays where it is
+		sc.urlsBefore += n
+		sc.urls, n = make([]byte, 0, max(need, min(max(2*cap(sc.urls), leastURLBlock), mostURLBlock))), 0
 	}
 	if !plain || !sc.resolvePlain(r, l.Ref) {
 		out, _, err := r.base.AppendResolve(sc.urls, l.Ref)

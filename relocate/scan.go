@@ -71,6 +71,7 @@ func (sc *scanner) run(raw []byte) {
 	d.Links, d.Edits, d.Robots = d.Links[:0], d.Edits[:0], d.Robots[:0]
 	d.Title, d.Lang, d.Truncated = "", "", false
 	sc.arena, sc.maps, sc.urls, sc.attrs = sc.arena[:0], sc.maps[:0], sc.urls[:0], sc.attrs[:0]
+	sc.urlsBefore = 0
 	sc.nested.base = site.URL{} // what it remembers lies in the memory that is used again
 	sc.baseBytes = 0
 	sc.base, sc.baseSet, sc.sawEmpty, sc.lateFound = nil, false, false, false

@@ -230,13 +230,21 @@ func (w *BlobWriter) Head(n int) []byte {
 	return buf[:n]
 }
 
-// ReadAll fills p, which has Size bytes, with what was written.
-func (w *BlobWriter) ReadAll(p []byte) error {
-	_, err := w.f.ReadAt(p, 0)
-	if errors.Is(err, io.EOF) {
-		err = io.ErrUnexpectedEOF
+// Load returns what was written, in memory that the collector does not know, so that it neither waits for it nor makes room in proportion.
+// free gives it back at once; nothing may refer to it then.
+func (w *BlobWriter) Load() (body []byte, free func(), err error) {
+	body, free, err = mapped(int(w.size))
+	if err != nil {
+		return nil, nil, fmt.Errorf("load blob: %w", err)
 	}
-	return diskErr("read blob", err)
+	if _, err = w.f.ReadAt(body, 0); err != nil {
+		free()
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, nil, diskErr("read blob", err)
+	}
+	return body, free, nil
 }
 
 // Commit makes the body a blob and returns its digest and size.

@@ -88,6 +88,15 @@ func setTimes(fd int, t time.Time) error {
 	return err
 }
 
+// mapped returns n bytes of memory beside that of the Go heap; free unmaps them.
+func mapped(n int) (b []byte, free func(), err error) {
+	if n == 0 {
+		return nil, func() {}, nil
+	}
+	b, err = unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	return b, func() { unix.Munmap(b) }, err
+}
+
 // syncFS flushes the file system that holds a folder: one call for many small files.
 func syncFS(fd int) error { return unix.Syncfs(fd) }
 
