@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -124,9 +125,15 @@ func (r *run) largeDocument(now *store.Resource, sink *bodySink) (body []byte, f
 	}
 	return body, func() {
 		unload()
+		if size > hugeDocument {
+			runtime.GC()
+		}
 		r.large.Unlock()
 	}
 }
+
+// hugeDocument is the size in bytes from which what a document leaves behind on the heap is worth a collection of its own.
+const hugeDocument = 4 << 20
 
 // blobBody records a body that went to a file because of its size.
 func (r *run) blobBody(ctx context.Context, now, old *store.Resource, sink *bodySink) {

@@ -352,7 +352,7 @@ func (b *build) files(ctx context.Context, ids []uint32) (phm.Table, error) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	large := store.NewFrameReader()
-	large.Keep = int(r.job.Limits.MaxDocument)
+	large.Aside = true
 	for range n {
 		wg.Go(func() {
 			s := &splicer{r: r, w: b.tree.Writer(), frames: store.NewFrameReader(), large: large}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"runtime"
 	"time"
 
 	"mirrord/phm"
@@ -75,7 +76,13 @@ func (s *splicer) document(t *task, rec *store.Resource, p string, f phm.File) (
 	if rec.At.Len > smallFrame || rec.Size > smallFrame {
 		s.r.large.Lock()
 		defer s.r.large.Unlock()
-		defer func() { s.links = docLinks{} }()
+		defer func() {
+			s.links = docLinks{}
+			s.large.Release()
+			if rec.Size > hugeDocument {
+				runtime.GC() // before the next one comes
+			}
+		}()
 		frames = s.large
 	}
 	fr, err := s.r.site.ReadFrame(frames, rec.At)

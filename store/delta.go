@@ -202,7 +202,7 @@ func (p *packs) unchain(r *FrameReader, links []chained) ([]byte, error) {
 
 // kept is the buffer b if it is small enough to be used for the next frame.
 func (r *FrameReader) kept(b []byte) []byte {
-	if cap(b) > max(r.Keep, maxKept) {
+	if cap(b) > maxKept {
 		return nil
 	}
 	return b

@@ -156,11 +156,14 @@ func seal(raw, tail []byte) {
 
 // FrameReader decodes frames. It is not safe for concurrent use; keep one for each worker.
 type FrameReader struct {
-	Keep int // bytes of the largest buffers that are kept for the next frame; 0 is a megabyte
+	// Aside has buffers over a megabyte beside the Go heap, where they cost no more than themselves: what ReadFrame returns is valid until
+	// Release.
+	Aside bool
 
-	dec *zstd.Decoder
-	raw []byte
-	out []byte
+	aside []func() // give those of the last frame back
+	dec   *zstd.Decoder
+	raw   []byte
+	out   []byte
 
 	over  *zstd.Decoder // of deltas; nil until there is one
 	other []byte        // beside out, where bases and what is over them take turns
@@ -176,6 +179,27 @@ func NewFrameReader() *FrameReader {
 	return &FrameReader{dec: dec}
 }
 
+// Release gives the memory back that lies beside the heap. The last frame must not be used any more.
+func (r *FrameReader) Release() {
+	for _, free := range r.aside {
+		free()
+	}
+	r.aside = r.aside[:0]
+}
+
+// buffer returns room for n bytes that are too many to be kept, nil where it is to come from the heap.
+func (r *FrameReader) buffer(n int) []byte {
+	if !r.Aside || n <= maxKept {
+		return nil
+	}
+	b, free, err := mapped(n)
+	if err != nil {
+		return nil
+	}
+	r.aside = append(r.aside, free)
+	return b
+}
+
 // payload unpacks what a full frame holds. It is valid until the next call, or as long as raw.
 func (r *FrameReader) payload(raw []byte) ([]byte, error) {
 	if len(raw) < frameHeader || string(raw[:4]) != frameMagic && string(raw[:4]) != plainMagic {
@@ -188,7 +212,14 @@ func (r *FrameReader) payload(raw []byte) ([]byte, error) {
 	if string(raw[:4]) == plainMagic {
 		return payload, nil
 	}
-	out, err := r.dec.DecodeAll(payload, r.out[:0])
+	out := r.out[:0]
+	var head zstd.Header
+	if r.Aside && head.Decode(payload) == nil && head.HasFCS && head.FrameContentSize <= maxFrame {
+		if b := r.buffer(int(head.FrameContentSize)); b != nil {
+			out = b[:0]
+		}
+	}
+	out, err := r.dec.DecodeAll(payload, out)
 	if err != nil {
 		return nil, fmt.Errorf("frame: %w: %v", ErrDamaged, err)
 	}
@@ -392,12 +423,15 @@ func (p *packs) raw(r *FrameReader, at Place) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cap(r.raw) < int(at.Len) {
-		r.raw = nil // gone before the new one comes
-		r.raw = make([]byte, at.Len)
+	raw := r.buffer(int(at.Len))
+	if raw == nil {
+		if cap(r.raw) < int(at.Len) {
+			r.raw = nil // gone before the new one comes
+			r.raw = make([]byte, at.Len)
+		}
+		raw = r.raw[:at.Len]
+		r.raw = r.kept(r.raw)
 	}
-	raw := r.raw[:at.Len]
-	r.raw = r.kept(r.raw)
 	if _, err := f.ReadAt(raw, at.Off); err != nil {
 		if errors.Is(err, io.EOF) {
 			return nil, fmt.Errorf("pack %s at %d: %w: file ends early", packName(at.Pack), at.Off, ErrDamaged)
