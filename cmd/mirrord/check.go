@@ -3,10 +3,12 @@ package main
 import (
 	"errors"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"mirrord/job"
+	"mirrord/scheduler"
 )
 
 // checkResult is one file in the JSON output of check.
@@ -30,7 +32,8 @@ func (a *app) checkCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check [FILE…]",
 		Short: "Validate job files",
-		Long: `Validate job files: every error with file, line, column and a hint. Without FILE all files of the jobs directory are checked.
+		Long: `Validate job files: every error with file, line, column and a hint. Without FILE all files of the jobs directory are checked, and whether they can go
+together: what the daemon would refuse is refused here for the same reason.
 Nothing is asked of any site. Exit code 1 when a file is invalid.`,
 		RunE: func(_ *cobra.Command, args []string) error { return a.check(args, effective) },
 	}
@@ -45,8 +48,8 @@ func (a *app) check(args []string, effective bool) error {
 	}
 	results, failed := make([]checkResult, 0, len(files)), 0
 	for _, f := range files {
-		j, err := readJob(f)
-		r := checkResult{File: f, OK: err == nil, Errors: checkErrors(err)}
+		j, err := f.Job, f.Err
+		r := checkResult{File: f.Path, OK: err == nil, Errors: checkErrors(err)}
 		if err != nil {
 			failed++
 		}
@@ -62,11 +65,11 @@ func (a *app) check(args []string, effective bool) error {
 		case errors.As(err, &invalid):
 			a.printf("%s\n", invalid)
 		case err != nil:
-			a.printf("%s: %s\n", f, err)
+			a.printf("%s: %s\n", f.Path, strings.TrimPrefix(err.Error(), f.Path+": "))
 		case effective:
-			a.printf("# %s\n%s\n", f, j.Effective())
+			a.printf("# %s\n%s\n", f.Path, j.Effective())
 		default:
-			a.printf("%s: ok\n", f)
+			a.printf("%s: ok\n", f.Path)
 		}
 	}
 	if a.json {
@@ -82,25 +85,42 @@ func (a *app) check(args []string, effective bool) error {
 	return nil
 }
 
-// checkFiles resolves the arguments: files as they are, directories as their job files.
-func (a *app) checkFiles(args []string) ([]string, error) {
+// checkFiles reads the arguments: files as they are, directories as a daemon would read them, so that two jobs which cannot go together are found too.
+func (a *app) checkFiles(args []string) ([]scheduler.File, error) {
 	if len(args) == 0 {
-		return jobFiles(a.jobsDir())
+		return checkDir(a.jobsDir())
 	}
-	var out []string
+	var out []scheduler.File
 	for _, arg := range args {
 		fi, err := os.Stat(arg)
 		if err == nil && fi.IsDir() {
-			files, err := jobFiles(arg)
+			files, err := checkDir(arg)
 			if err != nil {
 				return nil, err
 			}
 			out = append(out, files...)
 			continue
 		}
-		out = append(out, arg)
+		f := scheduler.File{Path: arg}
+		f.Job, f.Err = readJob(arg)
+		out = append(out, f)
 	}
 	return out, nil
+}
+
+func checkDir(dir string) ([]scheduler.File, error) {
+	files, err := scheduler.NewDir(dir).Read()
+	if err != nil {
+		return nil, err
+	}
+	config := scheduler.Resolve(files, nil)
+	for i := range files {
+		f := &files[i]
+		if e := config[f.Name]; f.Err == nil && len(e.Refused) > 0 {
+			f.Job, f.Err = nil, errors.New(strings.Join(e.Refused, "; "))
+		}
+	}
+	return files, nil
 }
 
 func checkErrors(err error) []checkError {

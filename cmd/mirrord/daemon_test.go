@@ -209,6 +209,12 @@ func TestDaemon(t *testing.T) {
 		t.Errorf("%s, %v", data, err)
 	}
 
+	// A disk without room for what a job wants to leave free: it waits, and says so.
+	put(t, jobs, "large.toml", fmt.Sprintf("url = %q\nlimits.min_free = \"900TB\"\n%s", srv.URL+"/data/", fast))
+	d.do(exitOK, "^large: started$", "run-now", "large", "--wait=false")
+	d.do(exitOK, "^large +new, waits for (room on the disk|its turn) ", "status")
+	d.do(exitOK, "^large: cancelled$", "cancel", "large")
+
 	// The status page, and what monitoring asks for.
 	base := regexp.MustCompile(`http://[0-9.:]+`).FindString(d.out.String())
 	for path, want := range map[string]string{"/": "docs</td>", "/status.json": `"job": "docs"`, "/metrics": `mirrord_job_refused{job="docs"} 1`, "/healthz": "ok", "/readyz": "ok", "/v1/status": "404", "/debug/pprof/": "404", "/v1/reload": "404"} {
