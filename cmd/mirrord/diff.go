@@ -14,6 +14,7 @@ import (
 	"mirrord/job"
 	"mirrord/mirror"
 	"mirrord/phm"
+	"mirrord/site"
 )
 
 // diffFlags are the flags of diff.
@@ -159,6 +160,9 @@ func locate(path string, old, now *mirror.PastFS) (p string, before, after *phm.
 	}
 	if strings.Contains(path, "://") {
 		u, _, _ := strings.Cut(path, "#")
+		if canonical, _, err := site.Parse(u); err == nil {
+			u = canonical.String()
+		}
 		isURL := func(f *phm.File) bool { return f.URL == u }
 		if before, after = find(old, isURL), find(now, isURL); after != nil {
 			return after.Path, before, after
