@@ -1,11 +1,14 @@
 # make          the static binary
 # make check    every test; the same as .ci/run
 # make install  binary, manual pages and completions below $(DESTDIR)$(PREFIX)
+# make packages deb and rpm in build/, of VERSION for ARCH
 
 PREFIX ?= /usr/local
 BIN := mirrord
+VERSION ?= 0.1.0
+ARCH ?= $(shell go env GOARCH)
 
-.PHONY: build check fuzz install clean
+.PHONY: build check fuzz install packages clean
 
 build:
 	CGO_ENABLED=0 go build -trimpath -ldflags=-s -o $(BIN) ./cmd/mirrord
@@ -24,6 +27,16 @@ install: build
 	./$(BIN) completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_mirrord
 	./$(BIN) completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/mirrord.fish
 
+# Manual pages and completions are written by a binary of this machine.
+packages:
+	rm -rf build
+	mkdir -p build/tools
+	$(MAKE) install DESTDIR=build/root PREFIX=/usr
+	CGO_ENABLED=0 GOARCH=$(ARCH) go build -trimpath -ldflags=-s -o build/root/usr/bin/mirrord ./cmd/mirrord
+	cd tools && go build -o ../build/tools/nfpm github.com/goreleaser/nfpm/v2/cmd/nfpm
+	for kind in deb rpm; do VERSION=$(VERSION) ARCH=$(ARCH) build/tools/nfpm package --config packaging/nfpm.yaml --packager $$kind --target build/ || exit 1; done
+
 clean:
 	rm -f $(BIN)
+	rm -rf build
 	rm -rf mirrord-demo

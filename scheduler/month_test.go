@@ -95,6 +95,7 @@ func (f *fakeRunner) Run(ctx context.Context, j *job.Job, o RunOptions) status.R
 	n := f.count[j.Name]
 	f.twice = f.twice || f.perJob[j.Name] > 1
 	f.seen = append(f.seen, j)
+	ends := f.ends
 	f.mu.Unlock()
 	defer func() {
 		f.mu.Lock()
@@ -108,8 +109,8 @@ func (f *fakeRunner) Run(ctx context.Context, j *job.Job, o RunOptions) status.R
 	defer t.Stop()
 	select {
 	case <-t.C:
-		if f.ends != nil {
-			run = f.ends(j, n)
+		if ends != nil {
+			run = ends(j, n)
 			run.Started = time.Now().Add(-f.takes(j))
 		}
 	case <-ctx.Done():
@@ -117,6 +118,19 @@ func (f *fakeRunner) Run(ctx context.Context, j *job.Job, o RunOptions) status.R
 	}
 	run.Ended = time.Now()
 	return run
+}
+
+// runs is how often a job was run.
+func (f *fakeRunner) runs(name string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.count[name]
+}
+
+func (f *fakeRunner) setEnds(ends func(j *job.Job, n int) status.Run) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ends = ends
 }
 
 // begun is one start of a run, as it was logged.

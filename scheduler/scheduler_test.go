@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -164,7 +165,7 @@ func TestWindow(t *testing.T) {
 	files := []File{makeJob(t, "nights", "0 22 * * *", "UTC", `window = "22:00-02:00"`), makeJob(t, "midday", "0 12 2 3 *", "UTC", `window = "14:00-15:00"`)}
 	run := &fakeRunner{takes: func(j *job.Job) time.Duration { return 6 * time.Hour }}
 	run.takes = func(j *job.Job) time.Duration { // as if what was fetched were kept: the third night is the last
-		if j.Name == "nights" && run.count[j.Name] >= 3 {
+		if j.Name == "nights" && run.runs(j.Name) >= 3 {
 			return time.Hour
 		}
 		return 6 * time.Hour
@@ -380,17 +381,17 @@ func TestUnreachableForAMonth(t *testing.T) {
 	tell := &fakeTeller{}
 	inBubble(t, Options{Runner: run, Teller: tell}, []File{makeJob(t, "daily0", "0 3 * * *", "UTC", "notify = { command = \"true\", stale_after = \"3d\" }\n")}, func(t *testing.T, r *rig) {
 		sleepUntil(31, 12, 0)
-		if n := run.count["daily0"]; n < 50 || n > 110 {
+		if n := run.runs("daily0"); n < 50 || n > 110 {
 			t.Errorf("%d runs in a month", n)
 		}
 		if n := len(tell.told); n < 25 || n > 35 {
 			t.Errorf("told %d times: %v", n, tell.told)
 		}
 		j := r.job("daily0")
-		if j.Health != status.Stale || !j.Stale || j.Failures != run.count["daily0"] {
+		if j.Health != status.Stale || !j.Stale || j.Failures != run.runs("daily0") {
 			t.Errorf("%+v", j)
 		}
-		run.ends = nil
+		run.setEnds(nil)
 		sleepUntil(32, 12, 0)
 		if last := tell.told[len(tell.told)-1]; last != "recovered daily0" {
 			t.Errorf("told last: %s", last)
@@ -398,9 +399,14 @@ func TestUnreachableForAMonth(t *testing.T) {
 	})
 }
 
-type fakeTeller struct{ told []string }
+type fakeTeller struct {
+	mu   sync.Mutex
+	told []string
+}
 
 func (f *fakeTeller) Tell(kind status.Kind, j *job.Job, s status.Job) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.told = append(f.told, string(kind)+" "+j.Name)
 }
 
@@ -480,30 +486,31 @@ func TestClockJumps(t *testing.T) {
 
 // A continuous job follows its site: often while it changes, seldom when it does not, within the job's bounds.
 func TestContinuous(t *testing.T) {
-	perHour := 40.0
+	var perHour atomic.Int64
+	perHour.Store(40)
 	run := &fakeRunner{takes: func(*job.Job) time.Duration { return time.Minute }}
 	last := time.Time{}
 	run.ends = func(*job.Job, int) status.Run {
-		changed := perHour * time.Since(last).Hours()
+		changed := float64(perHour.Load()) * time.Since(last).Hours()
 		last = time.Now()
 		return status.Run{Verdict: status.VerdictComplete, Version: 1, Files: 100, Changed: int(changed)}
 	}
 	inBubble(t, Options{Runner: run}, []File{makeJob(t, "contin", "continuous", "UTC", "min_interval = \"15m\"\nmax_interval = \"2d\"\n")}, func(t *testing.T, r *rig) {
 		during := func(d time.Duration) int {
-			before := run.count["contin"]
+			before := run.runs("contin")
 			time.Sleep(d)
 			synctest.Wait()
-			return run.count["contin"] - before
+			return run.runs("contin") - before
 		}
 		if n := during(24 * time.Hour); n < 85 || n > 97 {
 			t.Errorf("%d runs on a day full of changes", n)
 		}
-		perHour = 0
+		perHour.Store(0)
 		during(20 * 24 * time.Hour)
 		if n := during(20 * 24 * time.Hour); n < 9 || n > 11 {
 			t.Errorf("%d runs in twenty quiet days", n)
 		}
-		perHour = 1
+		perHour.Store(1)
 		during(5 * 24 * time.Hour)
 		if n := during(4 * 24 * time.Hour); n < 50 || n > 150 {
 			t.Errorf("%d runs in four days with a change an hour", n)

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+const packaging = "../../packaging"
+
+// The service is confined as tightly as its work allows: systemd's own measure, 0 to 10, where 10 is no confinement.
+func TestSandbox(t *testing.T) {
+	if _, err := exec.LookPath("systemd-analyze"); err != nil {
+		t.Log("systemd-analyze is missing: the exposure of the service was not measured")
+		return
+	}
+	out, err := exec.Command("systemd-analyze", "security", "--offline=true", "--no-pager", filepath.Join(packaging, "mirrord.service")).CombinedOutput()
+	m := regexp.MustCompile(`Overall exposure level for mirrord.service: ([0-9.]+)`).FindSubmatch(out)
+	if err != nil || m == nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if v, err := strconv.ParseFloat(string(m[1]), 64); err != nil || v > 1.5 {
+		t.Errorf("exposure %s, want at most 1.5", m[1])
+	}
+}
+
+// What the package is made of is there, and its scripts are scripts.
+func TestPackageContents(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join(packaging, "nfpm.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, m := range regexp.MustCompile(`(?m)^ *(?:- src|postinstall|preremove|postremove): (\S+)$`).FindAllSubmatch(data, -1) {
+		if strings.HasPrefix(string(m[1]), "build/") {
+			continue
+		}
+		list, err := filepath.Glob(filepath.Join("../..", string(m[1])))
+		if err != nil || len(list) == 0 {
+			t.Errorf("%s: %v", m[1], err)
+		}
+		for _, f := range list {
+			found++
+			if strings.HasSuffix(f, ".sh") {
+				if out, err := exec.Command("/bin/sh", "-n", f).CombinedOutput(); err != nil {
+					t.Errorf("%s: %s", f, out)
+				}
+			}
+		}
+	}
+	if found < 10 {
+		t.Errorf("%d files", found)
+	}
+	unit, err := os.ReadFile(filepath.Join(packaging, "mirrord.socket"))
+	if err != nil || !strings.Contains(string(unit), "FileDescriptorName="+fdControl+"\n") {
+		t.Errorf("mirrord.socket does not name its socket %s: %v", fdControl, err)
+	}
+}
+
+// A socket that systemd has opened is used, found by the commands, and left there.
+func TestSocketActivation(t *testing.T) {
+	dir, jobs := t.TempDir(), t.TempDir()
+	socket, ready := filepath.Join(dir, "s"), filepath.Join(dir, "n")
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	f, err := l.File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	told, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: ready, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer told.Close()
+	cmd := exec.Command("/bin/sh", "-c", `LISTEN_PID=$$ exec mirrord daemon --state "$1" --jobs "$2"`, "sh", dir, jobs)
+	cmd.Env = append(os.Environ(), "LISTEN_FDS=1", "LISTEN_FDNAMES=control", "NOTIFY_SOCKET="+ready)
+	cmd.ExtraFiles = []*os.File{f}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Process.Kill()
+	d := &testDaemon{t: t, jobs: jobs, state: dir, told: told}
+	d.hear("READY=1")
+	by, ok, err := daemonOf(dir)
+	if err != nil || !ok || by.Socket != socket || by.PID != cmd.Process.Pid {
+		t.Errorf("%+v, %v, %v", by, ok, err)
+	}
+	d.do(exitOK, "0 jobs are in force", "reload")
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(socket); err != nil {
+		t.Errorf("the socket is not ours to remove: %v", err)
+	}
+}
