@@ -3,6 +3,7 @@
 package replica
 
 import (
+	"path/filepath"
 	"syscall"
 	"testing"
 )
@@ -74,4 +75,26 @@ func BenchmarkGroup(b *testing.B) {
 		b.ReportMetric(float64(g.Near), "near")
 	}
 	b.ReportMetric(float64(len(digests))*float64(b.N)/(cpuSeconds(b)-start), "pages/cpu-s")
+}
+
+// URLs to candidate pairs.
+func BenchmarkStageOne(b *testing.B) {
+	dir := dataDir(b)
+	if dir == "" {
+		return
+	}
+	lines := readLines(b, filepath.Join(dir, "replicas", "mirrors2010", "urls.txt.gz"))
+	var urls [][]byte
+	for _, line := range lines {
+		urls = append(urls, []byte(line))
+	}
+	start := cpuSeconds(b)
+	for b.Loop() {
+		v := NewInventory(StageOne{})
+		for _, u := range urls {
+			_ = v.AddURL(u)
+		}
+		b.ReportMetric(float64(len(v.Pairs())), "pairs")
+	}
+	b.ReportMetric(float64(len(urls))*float64(b.N)/(cpuSeconds(b)-start), "URLs/cpu-s")
 }
