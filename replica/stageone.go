@@ -20,11 +20,10 @@ type HostPair struct {
 
 // considered is a host that has URLs enough.
 type considered struct {
-	name     string
-	urls     *hostURLs
-	sample   []string
-	n        int
-	features []uint64
+	name   string
+	urls   *hostURLs
+	sample []string
+	n      int
 }
 
 // HostSample is a host that was considered, and the paths of it that were sampled.

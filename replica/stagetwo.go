@@ -1,0 +1,329 @@
+package replica
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+)
+
+// Outcome is what one test of a pair of hosts showed (Bharat, Broder, section 3.2).
+type Outcome uint8
+
+const (
+	SourceFailed Outcome = iota + 1 // SF: the page could not be had where it was known
+	TargetFailed                    // TF: nor on the other host
+	FullMatch                       // FM: the same bytes
+	FullSimilar                     // FS: the same shingles
+	HighSimilar                     // HS: at least half of them
+	TraceSimilar                    // TS: some
+	NotSimilar                      // NS: none
+)
+
+func (o Outcome) String() string {
+	return [...]string{"", "SF", "TF", "FM", "FS", "HS", "TS", "NS"}[o]
+}
+
+// Level says how far two hosts are mirrors.
+type Level uint8
+
+const (
+	NoInformation Level = iota // every source failed: nothing is known
+	DNSFailure                 // a host has no address
+	ServerFailure              // a host answered nothing at all
+	Mismatch
+	Level1 // structural and content identity
+	Level2 // full equivalence of content
+	Level3 // high similarity
+	Level4 // partly the same: some paths are
+	Level5 // structural similarity, related content: translations, say
+)
+
+func (l Level) String() string {
+	return [...]string{"no information", "DNS failure", "server failure", "mismatch", "1", "2", "3", "4", "5"}[l]
+}
+
+// Mirrors says whether the level is one of 1 to 5.
+func (l Level) Mirrors() bool { return l >= Level1 }
+
+// Classify gives the level of a pair by the outcomes of its tests, the first that fits; levels 4 and 5 are each other's equals, and 4 wins.
+func Classify(outcomes []Outcome) Level {
+	var has [NotSimilar + 1]bool
+	for _, o := range outcomes {
+		has[o] = true
+	}
+	good := has[FullMatch] || has[FullSimilar] || has[HighSimilar]
+	only := !has[TargetFailed] && !has[TraceSimilar] && !has[NotSimilar]
+	switch {
+	case only && !good:
+		return NoInformation
+	case only && !has[HighSimilar] && !has[FullSimilar]:
+		return Level1
+	case only && !has[HighSimilar]:
+		return Level2
+	case only:
+		return Level3
+	case good:
+		return Level4 // also of FS and TF alone, for which the paper has no row
+	case has[TraceSimilar] && !has[TargetFailed]:
+		return Level5
+	}
+	return Mismatch
+}
+
+// Body is a page as tests compare it. It is made once of the bytes, which can be let go then.
+type Body struct {
+	sum      [sha256.Size]byte
+	text     bool
+	shingles Set
+}
+
+// DefaultShingle is k of the tests, in words: with fewer, unrelated pages share shingles.
+const DefaultShingle = 10
+
+// NewBody prepares a body for comparison with shingles of k words, 0 for 10. Of what is no text only the bytes are compared; html says that
+// it is text with markup.
+func NewBody(body []byte, text, html bool, k int) Body {
+	if k <= 0 {
+		k = DefaultShingle
+	}
+	b := Body{sum: sha256.Sum256(body), text: text && IsText(body)}
+	if b.text {
+		said := ""
+		if html {
+			said = Text(body)
+		} else {
+			said = PlainText(body)
+		}
+		b.shingles = Shingles(Tokens(said), k, FastHash)
+	}
+	return b
+}
+
+// Compare gives the outcome of two bodies that were had, and their resemblance.
+func (b Body) Compare(c Body) (Outcome, float64) {
+	if b.sum == c.sum {
+		return FullMatch, 1
+	}
+	if !b.text || !c.text {
+		return NotSimilar, 0
+	}
+	switch r := Resemblance(b.shingles, c.shingles); {
+	case r >= 1:
+		return FullSimilar, r
+	case r >= 0.5:
+		return HighSimilar, r
+	case r > 0:
+		return TraceSimilar, r
+	}
+	return NotSimilar, 0
+}
+
+// Kind says what a GET came to.
+type Kind uint8
+
+const (
+	GotPage    Kind = iota + 1 // 2xx, after at most 5 redirects
+	GotFailure                 // an answer, but no page
+	NoAnswer                   // no connection, or nothing said in time
+	NoAddress                  // the host's name leads nowhere
+	Disallowed                 // robots.txt forbids it, so nothing was asked
+)
+
+// Answer is what a GET of a path of a host came to.
+type Answer struct {
+	Kind  Kind
+	Body  Body // of GotPage
+	Other bool // a redirect led to the other host of the pair
+}
+
+// Ask is a path of a host to get.
+type Ask struct{ Host, Path string }
+
+// Test is one of a pair: whether a path of the source is on the target.
+type Test struct {
+	Source, Target, Path string
+	Outcome              Outcome
+	Resemblance          float64 // of the texts; 1 of a full match
+}
+
+// testPaths is how many paths of each host are tested.
+const testPaths = 9
+
+// TestPaths are the paths of a host that its tests take: the 9 of its sample for which H(host NUL path) is least, "/" left out.
+func TestPaths(h HostSample) []string {
+	paths := slices.DeleteFunc(slices.Clone(h.Paths), func(p string) bool { return p == "/" })
+	order := make(map[string]uint64, len(paths))
+	for _, p := range paths {
+		order[p] = H(h.Host + "\x00" + p)
+	}
+	slices.SortFunc(paths, func(a, b string) int { return cmp.Compare(order[a], order[b]) })
+	return paths[:min(len(paths), testPaths)]
+}
+
+// Plan lists the tests of a pair: "/", 9 paths of the first host on the second, and the reverse.
+func Plan(a, b HostSample) []Test {
+	tests := []Test{{Source: a.Host, Target: b.Host, Path: "/"}}
+	for _, p := range TestPaths(a) {
+		tests = append(tests, Test{Source: a.Host, Target: b.Host, Path: p})
+	}
+	for _, p := range TestPaths(b) {
+		tests = append(tests, Test{Source: b.Host, Target: a.Host, Path: p})
+	}
+	return tests
+}
+
+// Asks lists what must be got for tests, each once, in their order: the paths on both hosts, and one path of each that no host has.
+func Asks(tests []Test) []Ask {
+	var out []Ask
+	seen := map[Ask]bool{}
+	add := func(a Ask) {
+		if !seen[a] {
+			seen[a] = true
+			out = append(out, a)
+		}
+	}
+	for _, t := range tests {
+		for _, host := range []string{t.Source, t.Target} {
+			add(Ask{host, ProbePath(host)})
+		}
+	}
+	for _, t := range tests {
+		add(Ask{t.Source, t.Path})
+		add(Ask{t.Target, t.Path})
+	}
+	return out
+}
+
+// ProbePath is a path that no host has unless it has all: what is like the answer to it is no page.
+func ProbePath(host string) string { return fmt.Sprintf("/%016x.html", H("probe "+host)) }
+
+// Verdict is what the tests of a pair of hosts came to.
+type Verdict struct {
+	Host1, Host2 string
+	Level        Level
+	Tests        []Test // without those that robots.txt forbids
+
+	Answered  int     // tests whose source was had
+	Good      float64 // the share of them that is FM, FS or HS; mirrors with a page of their own, or late, are found by it
+	Confident bool    // at least 5 were had
+	RootOnly  bool    // level 4, and nothing but "/" is alike: a parked host, or a server just installed
+	Soft      int     // answers that were taken for failures because they are like the answer to a path that no host has
+	Aliases   int     // answers that the other host gave, by a redirect
+}
+
+// Interchangeable says whether one host may stand for the other: levels 1 to 3, and confident.
+func (v *Verdict) Interchangeable() bool {
+	return v.Level >= Level1 && v.Level <= Level3 && v.Confident
+}
+
+// enough tests with an answer make a level one that can be relied on.
+const enough = 5
+
+// lag is the share of the tests that may find nothing on the target and yet let a pair be of level 5, when half of all show a trace.
+const lag = 0.2
+
+// StageTwo are the rules by which the tests of a pair are judged.
+type StageTwo struct {
+	Paper bool // level 5 by the letter, where one page that is missing makes related hosts a mismatch; else a fifth may be missing
+}
+
+// Decide runs the tests of a pair on the answers to what Asks lists; an answer that is missing counts as none.
+func (o StageTwo) Decide(tests []Test, answers map[Ask]Answer) Verdict {
+	v := Verdict{}
+	if len(tests) == 0 {
+		return v
+	}
+	v.Host1, v.Host2 = tests[0].Source, tests[0].Target
+	for _, host := range []string{v.Host1, v.Host2} {
+		if l := hostFailure(host, tests, answers); l != NoInformation {
+			v.Level = l
+			return v
+		}
+	}
+	got := func(host, path string) (Answer, bool) {
+		a := answers[Ask{host, path}]
+		if a.Kind != GotPage {
+			return a, false
+		}
+		if probe := answers[Ask{host, ProbePath(host)}]; probe.Kind == GotPage && alike(probe.Body, a.Body) {
+			v.Soft++
+			return a, false
+		}
+		if a.Other {
+			v.Aliases++
+		}
+		return a, true
+	}
+	var outcomes []Outcome
+	good, goodRoot, trace, missing := 0, 0, 0, 0
+	for _, t := range tests {
+		source, sourceOK := got(t.Source, t.Path)
+		target, targetOK := got(t.Target, t.Path)
+		switch {
+		case source.Kind == Disallowed || target.Kind == Disallowed:
+			continue
+		case !sourceOK:
+			t.Outcome = SourceFailed
+		case !targetOK:
+			t.Outcome = TargetFailed
+		default:
+			t.Outcome, t.Resemblance = source.Body.Compare(target.Body)
+		}
+		if t.Outcome != SourceFailed {
+			v.Answered++
+		}
+		switch t.Outcome {
+		case FullMatch, FullSimilar, HighSimilar:
+			good++
+			if t.Path == "/" {
+				goodRoot++
+			}
+		case TraceSimilar:
+			trace++
+		case TargetFailed:
+			missing++
+		}
+		v.Tests = append(v.Tests, t)
+		outcomes = append(outcomes, t.Outcome)
+	}
+	v.Level = Classify(outcomes)
+	if v.Answered > 0 {
+		v.Good = float64(good) / float64(v.Answered)
+	}
+	v.Confident = v.Answered >= enough
+	if !o.Paper && v.Level == Mismatch && 2*trace >= v.Answered && float64(missing) <= lag*float64(v.Answered) {
+		v.Level = Level5
+	}
+	v.RootOnly = v.Level == Level4 && good > 0 && good == goodRoot
+	return v
+}
+
+// alike says whether a page is the page for what is not there.
+func alike(probe, page Body) bool {
+	o, r := probe.Compare(page)
+	return o == FullMatch || r >= 0.9
+}
+
+// hostFailure says that a host answered nothing that was asked, and why; else NoInformation.
+func hostFailure(host string, tests []Test, answers map[Ask]Answer) Level {
+	asked, noAddress := 0, 0
+	for _, t := range tests {
+		switch answers[Ask{host, t.Path}].Kind {
+		case NoAddress:
+			noAddress++
+			asked++
+		case NoAnswer:
+			asked++
+		case GotPage, GotFailure:
+			return NoInformation
+		}
+	}
+	switch {
+	case asked == 0:
+		return NoInformation
+	case noAddress > 0:
+		return DNSFailure
+	}
+	return ServerFailure
+}

@@ -1,0 +1,302 @@
+package replica
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func outcomesOf(t testing.TB, names []string) []Outcome {
+	t.Helper()
+	var out []Outcome
+	for _, name := range names {
+		o := SourceFailed
+		for o.String() != name {
+			if o++; o > NotSimilar {
+				t.Fatalf("outcome %q", name)
+			}
+		}
+		out = append(out, o)
+	}
+	return out
+}
+
+// levelName is how the expected values write a level.
+func levelName(l Level) string {
+	switch l {
+	case NoInformation:
+		return "noinfo"
+	case DNSFailure, ServerFailure, Mismatch:
+		return strings.ToLower(strings.ReplaceAll(l.String(), " ", "-"))
+	}
+	return "L" + l.String()
+}
+
+func TestGoldenClassify(t *testing.T) {
+	var g struct {
+		Classify []struct {
+			Level string
+			Tests []string
+		}
+		Outcome []struct {
+			K                       int
+			Outcome, Source, Target string
+		}
+		Text map[string]goldenText
+	}
+	if !golden(t, &g) {
+		return
+	}
+	for _, c := range g.Classify {
+		if got := levelName(Classify(outcomesOf(t, c.Tests))); got != c.Level {
+			t.Errorf("%v: %s, want %s", c.Tests, got, c.Level)
+		}
+	}
+	for _, o := range g.Outcome {
+		body := func(name string) Body { return NewBody(latin1Bytes(g.Text[name].HTML), true, true, o.K) }
+		if got, _ := body(o.Source).Compare(body(o.Target)); got.String() != o.Outcome {
+			t.Errorf("%s and %s: %v, want %s", o.Source, o.Target, got, o.Outcome)
+		}
+	}
+}
+
+// server answers as the hosts of a corpus do.
+type server struct {
+	bodies map[Ask]Body
+	soft   map[string]Body
+	dead   map[string]Kind
+	hosts  map[string]bool
+}
+
+func newServer(t testing.TB, c *corpus) *server {
+	s := &server{bodies: map[Ask]Body{}, soft: map[string]Body{}, dead: map[string]Kind{}, hosts: map[string]bool{}}
+	made := map[string]Body{}
+	for i := range c.pages {
+		p := &c.pages[i]
+		if _, ok := made[p.blob]; !ok {
+			made[p.blob] = NewBody(c.blobs[p.blob], true, true, 0)
+		}
+		s.bodies[Ask{p.host, p.path}] = made[p.blob]
+		s.hosts[p.host] = true
+	}
+	var sites struct {
+		Sites map[string]struct {
+			Dead    string
+			Soft404 bool
+		}
+	}
+	raw, err := os.ReadFile(filepath.Join(c.dir, "sites.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(raw, &sites); err != nil {
+		t.Fatal(err)
+	}
+	for host, what := range sites.Sites {
+		switch {
+		case what.Dead == "dns":
+			s.dead[host] = NoAddress
+		case what.Dead != "":
+			s.dead[host] = NoAnswer
+		case what.Soft404:
+			s.soft[host] = NewBody([]byte("<h1>Welcome to "+host+"</h1><p>We are sorry, this page of our server is being moved and will be here again before long.</p>"), true, true, 0)
+		}
+	}
+	return s
+}
+
+func (s *server) get(a Ask) Answer {
+	if kind, ok := s.dead[a.Host]; ok {
+		return Answer{Kind: kind}
+	}
+	if b, ok := s.bodies[a]; ok {
+		return Answer{Kind: GotPage, Body: b}
+	}
+	if b, ok := s.soft[a.Host]; ok {
+		return Answer{Kind: GotPage, Body: b}
+	}
+	return Answer{Kind: GotFailure}
+}
+
+func (s *server) decide(a, b HostSample, guard bool) Verdict {
+	tests := Plan(a, b)
+	answers := map[Ask]Answer{}
+	for _, ask := range Asks(tests) {
+		if guard || ask.Path != ProbePath(ask.Host) {
+			answers[ask] = s.get(ask)
+		}
+	}
+	return StageTwo{Paper: !guard}.Decide(tests, answers)
+}
+
+// Candidates by the paper's rule get the levels, and every test the outcome, that the independent implementation gave.
+func TestPaperStageTwo(t *testing.T) {
+	c := readCorpus(t)
+	if c == nil {
+		return
+	}
+	v := readInventory(t, c.dir, StageOne{Paper: true})
+	samples := map[string]HostSample{}
+	for _, h := range v.Samples() {
+		samples[h.Host] = h
+	}
+	s := newServer(t, c)
+	wrong := 0
+	for _, line := range readLines(t, filepath.Join(c.dir, "oracle-stage2.tsv")) {
+		f := strings.Split(line, "\t")
+		got := s.decide(samples[f[1]], samples[f[2]], false)
+		var outcomes []string
+		for _, test := range got.Tests {
+			outcomes = append(outcomes, test.Outcome.String())
+		}
+		if levelName(got.Level) != f[3] || strings.Join(outcomes, " ") != f[4] {
+			if wrong++; wrong < 5 {
+				t.Errorf("got %s %v, want %s", levelName(got.Level), outcomes, line)
+			}
+		}
+	}
+	if wrong > 0 {
+		t.Errorf("%d lines differ", wrong)
+	}
+}
+
+// What the tests say of the default candidates is what comparing all paths says.
+func TestStageTwoAccuracy(t *testing.T) {
+	c := readCorpus(t)
+	if c == nil {
+		return
+	}
+	v := readInventory(t, c.dir, StageOne{})
+	samples := map[string]HostSample{}
+	for _, h := range v.Samples() {
+		samples[h.Host] = h
+	}
+	s := newServer(t, c)
+	truth := hostTruth(t, c.dir)
+	right, found, of, level := 0, 0, 0, 0
+	for _, p := range v.Pairs() {
+		k := pairKey(p.Host1, p.Host2)
+		got := s.decide(samples[p.Host1], samples[p.Host2], true)
+		if truth[k] != "" {
+			of++
+		}
+		if got.Level.Mirrors() && !got.RootOnly {
+			found++
+			if truth[k] != "" {
+				right++
+				if truth[k] == levelName(got.Level) {
+					level++
+				}
+			} else {
+				t.Logf("wrong: %s %s %v good %.2f answered %d root only %v", p.Host1, p.Host2, got.Level, got.Good, got.Answered, got.RootOnly)
+			}
+		} else if truth[k] != "" {
+			t.Logf("missed: %s %s is %s: %v", p.Host1, p.Host2, truth[k], got.Level)
+		}
+	}
+	precision, recall := float64(right)/float64(max(1, found)), float64(right)/float64(max(1, of))
+	t.Logf("%d candidates that are mirrors, %d found: precision %.3f, recall %.3f, the same level %d", of, found, precision, recall, level)
+	if precision < 0.98 || recall < 0.95 {
+		t.Errorf("precision %.3f, recall %.3f; want 0.98 and 0.95", precision, recall)
+	}
+}
+
+func page(words string) Answer {
+	return Answer{Kind: GotPage, Body: NewBody([]byte("<p>"+words), true, true, 3)}
+}
+
+func TestDecide(t *testing.T) {
+	a, b := HostSample{Host: "a.test", Paths: []string{"/", "/1", "/2", "/3", "/4", "/5"}}, HostSample{Host: "b.test", Paths: []string{"/1", "/6"}}
+	tests := Plan(a, b)
+	if len(tests) != 1+5+2 {
+		t.Fatalf("%d tests", len(tests))
+	}
+	all := func(f func(Ask) Answer) map[Ask]Answer {
+		out := map[Ask]Answer{}
+		for _, ask := range Asks(tests) {
+			if ask.Path == ProbePath(ask.Host) {
+				out[ask] = Answer{Kind: GotFailure}
+			}
+			if r := f(ask); r.Kind != 0 {
+				out[ask] = r
+			}
+		}
+		return out
+	}
+	real := func(ask Ask) Answer {
+		if len(ask.Path) > 5 {
+			return Answer{}
+		}
+		return page("what is told of " + strings.Repeat(ask.Path+" ", 3))
+	}
+	for _, tc := range []struct {
+		name string
+		get  func(Ask) Answer
+		want string
+	}{
+		{"equal", real, "1 confident 8 good 1.0"},
+		{"all answered with one page", func(Ask) Answer { return page("welcome to this server, which has everything") }, "no information 0 good 0.0"},
+		{"one answers all", func(ask Ask) Answer {
+			if ask.Host == "b.test" {
+				return page("welcome to this server, which has everything")
+			}
+			return real(ask)
+		}, "mismatch confident 6 good 0.0"},
+		{"forbidden", func(ask Ask) Answer {
+			if ask.Path != "/1" {
+				return Answer{Kind: Disallowed}
+			}
+			return real(ask)
+		}, "1 2 good 1.0"},
+		{"all forbidden", func(Ask) Answer { return Answer{Kind: Disallowed} }, "no information 0 good 0.0"},
+		{"only the root", func(ask Ask) Answer {
+			if ask.Path == "/" || ask.Host == "a.test" && len(ask.Path) < 5 {
+				return real(ask)
+			}
+			return Answer{Kind: GotFailure}
+		}, "4 root only confident 6 good 0.2"},
+		{"no such host", func(ask Ask) Answer {
+			if ask.Host == "b.test" {
+				return Answer{Kind: NoAddress}
+			}
+			return real(ask)
+		}, "DNS failure 0 good 0.0"},
+		{"silent host", func(ask Ask) Answer {
+			if ask.Host == "a.test" {
+				return Answer{Kind: NoAnswer}
+			}
+			return real(ask)
+		}, "server failure 0 good 0.0"},
+		{"everything fails", func(Ask) Answer { return Answer{Kind: GotFailure} }, "no information 0 good 0.0"},
+		{"nothing was asked", func(Ask) Answer { return Answer{} }, "no information 0 good 0.0"},
+	} {
+		v := StageTwo{}.Decide(tests, all(tc.get))
+		got := v.Level.String()
+		if v.RootOnly {
+			got += " root only"
+		}
+		if v.Confident {
+			got += " confident"
+		}
+		if got += fmt.Sprintf(" %d good %.1f", v.Answered, v.Good); got != tc.want {
+			t.Errorf("%s: %s, want %s", tc.name, got, tc.want)
+		}
+		if v.Interchangeable() != strings.HasPrefix(tc.want, "1 confident") {
+			t.Errorf("%s: interchangeable %v", tc.name, v.Interchangeable())
+		}
+	}
+	if got := (StageTwo{}).Decide(nil, nil); got.Level != NoInformation || got.Confident {
+		t.Errorf("no tests: %+v", got)
+	}
+	picture := Body{sum: [32]byte{1}}
+	if o, _ := picture.Compare(Body{sum: [32]byte{2}}); o != NotSimilar {
+		t.Errorf("two pictures: %v", o)
+	}
+	if !slices.Equal(TestPaths(a), TestPaths(HostSample{Host: "a.test", Paths: []string{"/5", "/4", "/3", "/2", "/1"}})) {
+		t.Error("the order of the sample decides what is tested")
+	}
+}
