@@ -14,7 +14,7 @@ const (
 	unitShrink = 1.5
 	// What is expected of a group counts as much as this many of its units' outcomes: little, since groups mostly change as a whole or not at all. After m
 	// outcomes with h changes, the rest changes with chance (weight·p + h)/(weight + m): the mean of a beta-binomial.
-	weight = 0.3
+	weight = 0.2
 	// Part of a directory's rate that is supposed of runs in which it was not seen to change.
 	unseen = 0.1
 	// Changes in a usual interval of a unit of which nothing at all is known. It keeps the silent from starving.

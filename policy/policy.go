@@ -37,8 +37,6 @@ const (
 // DefaultPrice is the price of a request, in changed pages, that adaptive pays unless told otherwise.
 const DefaultPrice = 0.001
 
-const priceScale = 1
-
 // Options say how one run is planned. The zero value plans a full run without bounds.
 type Options struct {
 	Policy Name  // default Full
