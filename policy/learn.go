@@ -1,6 +1,9 @@
 package policy
 
-import mathbits "math/bits"
+import (
+	"math"
+	mathbits "math/bits"
+)
 
 // Span is a run of unit numbers, both ends included.
 type Span struct{ First, Last uint32 }
@@ -73,27 +76,43 @@ func (m *Model) spans(s []Span) func(yield func(ID) bool) {
 	}
 }
 
+// clip is a span without what is no unit, as a half-open range.
+func (m *Model) clip(x Span) (from, to int) {
+	return min(int(x.First), len(m.dir)), min(int(x.Last)+1, len(m.dir))
+}
+
 // observe marks the directories of a set and all above them.
 func (m *Model) observe(s []Span, b bits) {
-	now := int32(m.runs)
-	for u := range m.spans(s) {
-		for d := m.dir[u]; ; {
-			x := &m.dirs[d]
-			if x.run != now {
-				x.recent, x.run, x.bits = shift(x.recent, now-x.run), now, 0
-				m.touched = append(m.touched, d)
+	for _, x := range s {
+		from, to := m.clip(x)
+		for u := from; u < to; {
+			d := m.dir[u]
+			m.mark(d, b)
+			for u++; u < to && m.dir[u] == d; { // neighbours mostly share a directory
+				u++
 			}
-			if x.bits&b == b {
-				break
-			}
-			if x.bits |= b; b&active != 0 {
-				x.recent |= 1
-			}
-			if d == Root {
-				break
-			}
-			d = x.parent
 		}
+	}
+}
+
+func (m *Model) mark(d Dir, b bits) {
+	now := int32(m.runs)
+	for {
+		x := &m.dirs[d]
+		if x.run != now {
+			x.recent, x.run, x.bits = shift(x.recent, now-x.run), now, 0
+			m.touched = append(m.touched, d)
+		}
+		if x.bits&b == b {
+			return
+		}
+		if x.bits |= b; b&active != 0 {
+			x.recent |= 1
+		}
+		if d == Root {
+			return
+		}
+		d = x.parent
 	}
 }
 
@@ -118,18 +137,28 @@ func (m *Model) count(d Dir) {
 // while its neighbours change says more than one in a directory where nothing happens.
 func (m *Model) look(s []Span, changed bool) {
 	now := int32(m.runs)
-	for u := range m.spans(s) {
-		if last := m.last[u]; last != now {
-			if last != 0 {
-				f, x := m.clock.discount(last), &m.dirs[m.dir[u]]
-				m.c[u] *= f
-				m.n[u] = m.n[u]*f + float32(ones(x.recent, now-last))
+	for _, x := range s {
+		from, to := m.clip(x)
+		// What neighbours share: the directory, and when they were last observed.
+		dir, last := Dir(math.MaxUint32), int32(-1)
+		var f, k float32
+		for u := from; u < to; u++ {
+			if l, d := m.last[u], m.dir[u]; l != now {
+				if l != 0 {
+					if l != last || d != dir {
+						dir, last = d, l
+						f = m.clock.discount(l)
+						k = float32(ones(m.dirs[d].recent, now-l))
+					}
+					m.c[u] *= f
+					m.n[u] = m.n[u]*f + k
+				}
+				m.last[u] = now
 			}
-			m.last[u] = now
-		}
-		if changed {
-			m.c[u]++
-			m.past[u] = m.past[u]*2654435761 + uint32(now)
+			if changed {
+				m.c[u]++
+				m.past[u] = m.past[u]*2654435761 + uint32(now)
+			}
 		}
 	}
 }

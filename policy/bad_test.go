@@ -1,0 +1,212 @@
+package policy
+
+import (
+	"fmt"
+	"testing"
+)
+
+// A site that is rebuilt whole every week is paid for, not fought.
+func TestRebuiltEveryWeek(t *testing.T) {
+	f := newFake(t, 100, 100, 100)
+	for range 3 {
+		f.full(ids(0, 300)...)
+	}
+	for w := range 5 {
+		if f.run(ids(0, 300)...); len(f.stale) > 0 {
+			t.Fatalf("week %d: %d of 300 changes were not found", w, len(f.stale))
+		}
+	}
+}
+
+// It is noticed when that begins, and when it ends.
+func TestRebuildsBeginAndEnd(t *testing.T) {
+	f := newsAndArchive(t)
+	f.run(ids(0, 510)...)
+	f.run(ids(0, 510)...)
+	if len(f.stale) > 10 {
+		t.Errorf("after two weeks of rebuilds %d of 510 pages are stale", len(f.stale))
+	}
+	for range 12 {
+		f.run(0)
+	}
+	if n := len(f.run(0)); n > 250 {
+		t.Errorf("three months after the last rebuild %d of 510 pages are asked", n)
+	}
+}
+
+// A flat site has no directories to tell apart: its pages have rates of their own.
+func TestFlatSite(t *testing.T) {
+	f := newFake(t, 50_000)
+	for w := range 20 {
+		f.full(ids(ID(w%2)*50, ID(w%2)*50+100)...)
+	}
+	asked := f.run(ids(0, 150)...)
+	if len(f.stale) > 0 {
+		t.Errorf("%d of the 150 pages that always change were not found", len(f.stale))
+	}
+	if len(asked) > 25_000 {
+		t.Errorf("%d of 50 000 were asked", len(asked))
+	}
+}
+
+func TestTwoHundredLevels(t *testing.T) {
+	f := &fake{t: t, m: NewModel(), stale: map[ID]bool{}, o: Options{Policy: Adaptive}}
+	d := Root
+	for range 200 {
+		d, _ = f.m.AddDir(d)
+		for range 3 {
+			if _, err := f.m.Add(d, Page, true); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	f.learn(&Run{Entered: []Span{{0, 599}}})
+	for w := range 20 {
+		f.full(599, ID(w))
+	}
+	if f.run(599); f.stale[599] {
+		t.Error("the page at the bottom changes every week and was not found")
+	}
+}
+
+// Directories whose names are hashes and change every version: each lives for a week.
+func TestDirectoriesThatComeAndGo(t *testing.T) {
+	f := newFake(t, 10)
+	var old []Span
+	for w := range 60 {
+		d, err := f.m.AddDir(Root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := f.m.Units()
+		for i := range 20 {
+			if _, err := f.m.AddNamed(d, Asset, fmt.Sprint(i, ".js"), false); err != nil {
+				t.Fatal(err)
+			}
+		}
+		come := []Span{{uint32(first), uint32(first + 19)}}
+		f.learn(&Run{Asked: []Span{{0, 9}}, Changed: []Span{{uint32(w % 3), uint32(w % 3)}}, Entered: come, Left: old})
+		old = come
+	}
+	asked := f.run(1)
+	for _, a := range asked {
+		if !f.m.In(a.Unit) {
+			t.Fatalf("unit %d is gone and was asked", a.Unit)
+		}
+	}
+	if len(f.stale) > 0 {
+		t.Error("the page that changes was not found")
+	}
+}
+
+// Ten runs that reached nothing teach neither that nothing changes nor that everything did.
+func TestUnreachableForTenRuns(t *testing.T) {
+	f := newsAndArchive(t)
+	before := len(f.run(0))
+	for range 10 {
+		f.learn(&Run{})
+	}
+	after := len(f.run(ids(0, 6)...))
+	if len(f.stale) > 0 {
+		t.Errorf("not found after the silence: %v", f.stale)
+	}
+	if after < before || after > 300 {
+		t.Errorf("%d were asked before, %d after ten runs that reached nothing, of 510", before, after)
+	}
+	f.run(0)
+	if n := len(f.run(0)); n > 2*before+20 {
+		t.Errorf("%d were asked before, %d long after", before, n)
+	}
+}
+
+// A site that answers nothing ends the run: what fails is not handed out again.
+func TestEverythingFails(t *testing.T) {
+	f := newsAndArchive(t)
+	p, err := f.m.Plan(f.o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for b := p.Next(7); len(b) > 0; b = p.Next(7) {
+		for _, a := range b {
+			n++
+			p.Tell(Outcome{Unit: a.Unit, Result: Failed})
+		}
+	}
+	if n == 0 || n > 510 {
+		t.Errorf("%d requests", n)
+	}
+}
+
+func TestNoHistoryIsFull(t *testing.T) {
+	for _, name := range []Name{Full, Near, Adaptive} {
+		m := site(t, 5, 5)
+		m.Learn(&Run{}) // reached nothing
+		p, err := m.Plan(Options{Policy: name, Skips: []Skip{{Dir: 1}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(p.Next(100)); n != 10 {
+			t.Errorf("%s asked %d of 10", name, n)
+		}
+	}
+}
+
+// Learning from three runs goes nearly as far as from twenty.
+func TestThreeRunsTeach(t *testing.T) {
+	f := newFake(t, 10, 500)
+	for w := range 3 {
+		f.full(ID(w), ID(3+w))
+	}
+	for w := range 4 {
+		f.run(ID(w % 3))
+	}
+	if n := len(f.run(0, 1)); n > 255 {
+		t.Errorf("%d of 510 were asked", n)
+	}
+	if len(f.stale) > 0 {
+		t.Errorf("not found: %v", f.stale)
+	}
+}
+
+func TestIrregularTimes(t *testing.T) {
+	f := newsAndArchive(t)
+	plan := func(after int64) float32 {
+		p, err := f.m.Plan(Options{Policy: Adaptive, Now: f.week*weekSeconds + after})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.Reason(1).Expected
+	}
+	minute, week, year := plan(60), plan(weekSeconds), plan(52*weekSeconds)
+	if !(minute < week/2 && week < year) {
+		t.Errorf("expected of a page: %v after a minute, %v after a week, %v after a year", minute, week, year)
+	}
+	if back := plan(-10 * weekSeconds); back > week {
+		t.Errorf("expected %v of a run before the last one", back)
+	}
+}
+
+func TestUnknownUnits(t *testing.T) {
+	f := newsAndArchive(t)
+	f.m.Learn(&Run{Asked: []Span{{500, 1 << 31}}, Changed: []Span{{4_000_000_000, 4_294_967_295}}})
+	for _, name := range []Name{Full, Near, Adaptive} {
+		p, err := f.m.Plan(Options{Policy: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Tell(Outcome{Unit: 1 << 30, Result: Changed})
+		if r := p.Reason(1 << 30); r.Why != Unknown {
+			t.Errorf("%s: %v", name, r)
+		}
+	}
+	if _, err := f.m.Add(99, Page, true); err == nil {
+		t.Error("a unit in a directory that nobody knows: no error")
+	}
+	if _, err := f.m.Add(Root, kinds, true); err == nil {
+		t.Error("a unit of no kind: no error")
+	}
+	if _, err := f.m.AddDir(99); err == nil {
+		t.Error("a directory below one that nobody knows: no error")
+	}
+}
