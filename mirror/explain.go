@@ -74,6 +74,9 @@ func Explain(ctx context.Context, j *job.Job, s *store.Site, rb fetch.RobotsStor
 	var rec store.Resource
 	known := false
 	if s != nil {
+		if err := r.nextRun(); err != nil {
+			return nil, err
+		}
 		if err := r.load(); err != nil {
 			return nil, err
 		}
@@ -99,6 +102,9 @@ func Explain(ctx context.Context, j *job.Job, s *store.Site, rb fetch.RobotsStor
 		return x, nil
 	}
 	r.explainHistory(x, &rec)
+	if err := r.explainPlan(x, &rec); err != nil {
+		return nil, err
+	}
 	r.explainRecord(x, &rec, refused)
 	return x, nil
 }

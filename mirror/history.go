@@ -3,10 +3,12 @@ package mirror
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"mirrord/evolution"
 	"mirrord/near"
 	"mirrord/policy"
+	"mirrord/site"
 	"mirrord/store"
 )
 
@@ -220,4 +222,16 @@ func (s *siteRules) text(n int) string {
 	}
 	d := s.history.Dirs()
 	return s.mined[n].Text(d) + " (" + s.mined[n].Why(d) + ")"
+}
+
+// over returns the number of the rule that skips the directory of a URL, -1 when none does.
+func (s *siteRules) over(u site.URL) int {
+	t := s.history.dirs
+	path := dirPath(u, t.primary)
+	for _, x := range s.skips {
+		if top := t.path[x.Dir]; path == top || strings.HasPrefix(path, top+"/") {
+			return x.Rule
+		}
+	}
+	return -1
 }

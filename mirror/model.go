@@ -71,6 +71,7 @@ type siteModel struct {
 	*policy.Model
 	dirs   *dirTable
 	looked []uint32          // by URL: the last run that looked at it; 0: none did
+	last   int               // number of the latest run
 	died   map[uint32]uint32 // of URLs that are not in the mirror: the run that found them so
 }
 
@@ -137,6 +138,7 @@ func (r *run) learn() (*siteModel, error) {
 		if o.Run == r.state.Number {
 			return nil
 		}
+		m.last = max(m.last, o.Run)
 		if !o.Doubtful {
 			for _, s := range [...]store.IDs{o.Asked, o.Spared} {
 				each(s, func(id uint32) {

@@ -1,0 +1,216 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"mirrord/job"
+	"mirrord/mirror"
+	"mirrord/near"
+	"mirrord/store"
+)
+
+// look opens what is stored of a job for a command that asks nothing of any site.
+func (a *app) look(name string, f func(*job.Job, *store.Site) error) (err error) {
+	j, err := a.findJob(name)
+	if err != nil {
+		return err
+	}
+	st, err := a.mustState()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	s, err := st.ReadSite(j.Name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	return f(j, s)
+}
+
+func (a *app) planCommand() *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "plan JOB",
+		Short: "Say what the next run would ask, spare and audit, and why",
+		Long: `Say for every directory of a mirror what the next run would ask again, what it would spare, and why, by the policy of the job and what its runs
+have observed. Nothing is asked of any site. It is what a run asks at least: listings, sitemaps and feeds are asked first and may spare more, a change that is
+found makes the run ask for what changed together with it before, and what is new is always fetched.
+
+Reasons to ask: rate (it changes often enough), probe (one of a group that changed together), new, max_skip, audit (in a directory that a rule skips), entry point,
+source of evidence, failed before. Reasons to spare: price (expected to find less than adaptive.price), rule, budget (limits.max_requests).`,
+		Example: `  mirrord plan samba
+  mirrord plan samba --all
+  mirrord plan samba --json`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeJob,
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.look(args[0], func(j *job.Job, s *store.Site) error {
+				p, err := mirror.PlanNext(j, s, time.Now())
+				if err != nil {
+					return err
+				}
+				if a.json {
+					return a.printJSON(p)
+				}
+				return p.WriteText(a.stdout, all)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "list every directory, also below one of which the same is said")
+	return cmd
+}
+
+// evolutionFlags are the flags of evolution.
+type evolutionFlags struct {
+	minDoC     float64
+	structural bool
+	sort       string
+	top        int
+}
+
+func (a *app) evolutionCommand() *cobra.Command {
+	var f evolutionFlags
+	cmd := &cobra.Command{
+		Use:   "evolution JOB",
+		Short: "Show how the directories of a site change",
+		Long: `Show for every directory of a mirror, with all that lies below it, how often and how much it changed from run to run: FOC, the share of the runs in
+which it changed, of those in which that is known; DOC, the degree of change in the runs in which it did, mean and most; EDITS, how many files and directories came,
+went or changed. What a run skipped is unobserved, not unchanged. Nothing is asked of any site.`,
+		Example: `  mirrord evolution samba
+  mirrord evolution samba --sort foc --top 20
+  mirrord evolution samba --min-doc 0.05 --json`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeJob,
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.look(args[0], func(j *job.Job, s *store.Site) error { return a.evolution(j, s, f) })
+		},
+	}
+	fl := cmd.Flags()
+	fl.Float64Var(&f.minDoC, "min-doc", 0, "a change counts from this degree of change on, 0 to 1")
+	fl.BoolVar(&f.structural, "structural", false, "files with other contents are no change, only files that come and go")
+	fl.StringVar(&f.sort, "sort", "path", "order: path, foc, doc or edits, the largest first")
+	fl.IntVar(&f.top, "top", 0, "only so many directories; 0 is all")
+	return cmd
+}
+
+func (a *app) evolution(j *job.Job, s *store.Site, f evolutionFlags) error {
+	by := map[string]func(x, y *mirror.DirEvolution) bool{
+		"path":  func(x, y *mirror.DirEvolution) bool { return false },
+		"foc":   func(x, y *mirror.DirEvolution) bool { return x.FoC > y.FoC },
+		"doc":   func(x, y *mirror.DirEvolution) bool { return x.MeanDoC > y.MeanDoC },
+		"edits": func(x, y *mirror.DirEvolution) bool { return x.Edits > y.Edits },
+	}
+	before, ok := by[f.sort]
+	if !ok {
+		return usagef("--sort %s: want path, foc, doc or edits", f.sort)
+	}
+	if !(f.minDoC >= 0 && f.minDoC <= 1) {
+		return usagef("--min-doc %v: want a degree of change from 0 to 1", f.minDoC)
+	}
+	e, err := mirror.Evolve(j, s, f.minDoC, f.structural)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(e.Dirs, func(x, y mirror.DirEvolution) int {
+		switch {
+		case before(&x, &y):
+			return -1
+		case before(&y, &x):
+			return 1
+		}
+		return strings.Compare(x.Path, y.Path)
+	})
+	if f.top > 0 && f.top < len(e.Dirs) {
+		e.Dirs = e.Dirs[:f.top]
+	}
+	if a.json {
+		return a.printJSON(e)
+	}
+	if e.Runs == 0 {
+		a.printf("%s: changes are counted from one run to the next, and there was one run at most\n", e.Job)
+		return nil
+	}
+	a.printf("%s: changes in %d runs since %s\n", e.Job, e.Runs, timeText(&e.First))
+	w := tabwriter.NewWriter(a.stdout, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "DIRECTORY\tFILES\tFOC\tCHANGED\tMEAN DOC\tMOST\tEDITS\tLAST CHANGE")
+	for _, d := range e.Dirs {
+		last := "never"
+		if !d.LastChange.IsZero() {
+			last = timeText(&d.LastChange)
+		}
+		fmt.Fprintf(w, "%s\t%d\t%.2f\t%d of %d\t%.3f\t%.3f\t%d\t%s\n", strings.TrimSuffix(d.Path, "/")+"/", d.Files, d.FoC, d.Changed, d.Known, d.MeanDoC, d.MaxDoC, d.Edits, last)
+	}
+	return w.Flush()
+}
+
+func (a *app) rulesCommand() *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:   "rules JOB",
+		Short: "List the rules that say which directories seldom change",
+		Long: `List the negative evolution association rules (NEAR) that are mined from what the runs of a job have observed, with the thresholds of the job's [near]:
+directories that seldom changed when those above them did. Policy near skips them; for other tools that copy the same site they are written as lists of what to leave out.
+Nothing is asked of any site.`,
+		Example: `  mirrord rules samba
+  mirrord rules samba --json
+  mirrord rules samba --format rsync > skip && rsync -a --exclude-from=skip rsync://www.samba.org/docs/ docs/
+  mirrord rules samba --format wget > skip && wget --config=skip -m https://www.samba.org/
+  mirrord rules samba --format lftp > skip && lftp -c 'mirror --exclude-rx-from=skip https://www.samba.org/'`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeJob,
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.look(args[0], func(j *job.Job, s *store.Site) error { return a.rules(j, s, format) })
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", "text", "text, json, rsync, wget or lftp")
+	return cmd
+}
+
+func (a *app) rules(j *job.Job, s *store.Site, format string) error {
+	if format != "text" && format != "json" && !slices.Contains(near.Formats(), near.Format(format)) {
+		return usagef("--format %s: want text, json, rsync, wget or lftp", format)
+	}
+	r, err := mirror.MineRules(j, s)
+	if err != nil {
+		return err
+	}
+	switch {
+	case a.json || format == "json":
+		return a.printJSON(r)
+	case format != "text":
+		for line, err := range r.Exclude(near.Format(format)) {
+			if err != nil {
+				fmt.Fprintf(a.stderr, "mirrord: %v\n", err)
+				continue
+			}
+			a.printf("%s\n", line)
+		}
+		return nil
+	}
+	a.printf("%s: %d rules from %d runs\n", r.Job, len(r.Rules), r.Runs)
+	if len(r.Rules) == 0 {
+		return nil
+	}
+	w := tabwriter.NewWriter(a.stdout, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "SKIP\tCONFIDENCE\tSUPPORT\tCORRELATION\tWHY")
+	for _, x := range r.Rules {
+		skip := strings.TrimSuffix(x.Directory, "/") + "/"
+		if !x.Skipped {
+			skip = "(" + skip + ")" // with one above it
+		}
+		phi := "none"
+		if x.Correlation != nil {
+			phi = fmt.Sprintf("%.2f", *x.Correlation)
+		}
+		fmt.Fprintf(w, "%s\t%.2f\t%.2f\t%s\t%s\n", skip, x.Confidence, x.Support, phi, x.Why)
+	}
+	return w.Flush()
+}

@@ -1,0 +1,150 @@
+package mirror
+
+import (
+	"iter"
+	"net/url"
+	"strings"
+	"time"
+
+	"mirrord/evolution"
+	"mirrord/fetch"
+	"mirrord/job"
+	"mirrord/near"
+	"mirrord/store"
+)
+
+// Evolution is how the directories of a site changed, as far as its runs observed it. Directories are those of URLs: "/" is the root of the entry
+// point's origin, "/@host/…" lies on another one.
+type Evolution struct {
+	Job        string         `json:"job"`
+	Runs       int            `json:"runs"`           // from one to the next of which changes are counted: one less than observed
+	First      time.Time      `json:"first,omitzero"` // the run from which they are counted
+	Last       time.Time      `json:"last,omitzero"`
+	MinDoC     float64        `json:"min_doc"`              // from this degree on a change counts for FoC
+	Structural bool           `json:"structural,omitempty"` // files with other contents are no change
+	Dirs       []DirEvolution `json:"dirs"`                 // in the order in which they came up
+}
+
+// DirEvolution is how one directory changed, with all that lies below it.
+type DirEvolution struct {
+	Path       string    `json:"path"`
+	Files      int       `json:"files"`
+	Unobserved int       `json:"unobserved"` // of Files, in the last run
+	Changed    int       `json:"changed"`    // runs in which it changed by MinDoC or more
+	Known      int       `json:"known"`      // runs of which that is known
+	FoC        float64   `json:"foc"`        // Changed of Known
+	MeanDoC    float64   `json:"mean_doc"`   // over the runs in which it changed
+	MaxDoC     float64   `json:"max_doc"`
+	Edits      int       `json:"edits"` // files and directories that came, went or changed
+	LastChange time.Time `json:"last_change,omitzero"`
+}
+
+// stored opens what is stored of a job's site for looking.
+func stored(j *job.Job, s *store.Site) (*run, error) {
+	r, err := newRun(Options{Job: j, Site: s, Hosts: new(fetch.Hosts)})
+	if err != nil {
+		return nil, err
+	}
+	if err := r.load(); err != nil {
+		return nil, err
+	}
+	r.choosePrimary()
+	return r, nil
+}
+
+// Evolve reads the history of a site's directories.
+func Evolve(j *job.Job, s *store.Site, minDoC float64, structural bool) (*Evolution, error) {
+	r, err := stored(j, s)
+	if err != nil {
+		return nil, err
+	}
+	h, err := r.dirHistory(newDirTable(r.layout.Primary))
+	if err != nil {
+		return nil, err
+	}
+	e := &Evolution{Job: s.Name, Runs: h.Len(), MinDoC: minDoC, Structural: structural, Dirs: []DirEvolution{}}
+	dirs, err := h.Report(evolution.DeltaOptions{Alpha: minDoC, Structural: structural})
+	if err != nil {
+		return nil, err
+	}
+	if len(h.runs) > 0 {
+		e.First, e.Last = time.Unix(h.Time(0), 0).UTC(), time.Unix(h.Time(h.Len()), 0).UTC()
+	}
+	for _, d := range dirs {
+		x := DirEvolution{Path: "/" + h.Dirs().Path(d.Dir), Files: d.Files, Unobserved: d.Unobserved, Changed: d.FoC.K, Known: d.FoC.N, FoC: d.FoC.Value(),
+			MeanDoC: d.Mean, MaxDoC: d.Max, Edits: d.Edits}
+		if d.Last > 0 {
+			x.LastChange = time.Unix(d.Last, 0).UTC()
+		}
+		e.Dirs = append(e.Dirs, x)
+	}
+	return e, nil
+}
+
+// SiteRules are the negative evolution association rules of a site: which directories seldom change when those above them do.
+type SiteRules struct {
+	Job       string     `json:"job"`
+	Runs      int        `json:"runs"` // that they were mined from
+	Truncated bool       `json:"truncated,omitempty"`
+	Rules     []SiteRule `json:"rules"` // the best one of each directory that has any
+
+}
+
+// SiteRule is one rule.
+type SiteRule struct {
+	Directory   string   `json:"directory"` // that seldom changes
+	Above       []string `json:"above"`     // when these do
+	Skipped     bool     `json:"skipped"`   // by this rule; else by one of a directory above
+	Support     float64  `json:"support"`   // in what share of the runs those above changed
+	Joint       float64  `json:"joint"`     // and it with them
+	Confidence  float64  `json:"confidence"`
+	Correlation *float64 `json:"correlation"` // null where it is not defined
+	Why         string   `json:"why"`
+}
+
+// MineRules mines the rules of a site with the thresholds of its job.
+func MineRules(j *job.Job, s *store.Site) (*SiteRules, error) {
+	r, err := stored(j, s)
+	if err != nil {
+		return nil, err
+	}
+	m, err := r.mine(newDirTable(r.layout.Primary))
+	if err != nil {
+		return nil, err
+	}
+	dirs := m.history.Dirs()
+	skips := m.rules.Skips(nil)
+	out := &SiteRules{Job: s.Name, Runs: m.history.Len(), Truncated: m.rules.Truncated, Rules: []SiteRule{}}
+	for rule := range m.rules.All() {
+		x := SiteRule{Directory: "/" + dirs.Path(rule.Consequent), Support: rule.Support(), Joint: rule.Joint(), Confidence: rule.Confidence(), Why: rule.Why(dirs)}
+		for _, d := range rule.Antecedent {
+			x.Above = append(x.Above, "/"+dirs.Path(d))
+		}
+		if phi, ok := rule.Correlation(); ok {
+			x.Correlation = &phi
+		}
+		top, _ := skips.Dir(rule.Consequent)
+		x.Skipped = top == rule.Consequent
+		out.Rules = append(out.Rules, x)
+	}
+	return out, nil
+}
+
+// Exclude yields the lines of a list with which another program leaves the skipped directories of the entry point's origin out, or an error for one
+// that the program cannot be told of.
+func (s *SiteRules) Exclude(f near.Format) iter.Seq2[string, error] {
+	return near.Exclude(f, func(yield func(string) bool) {
+		for _, x := range s.Rules {
+			path := strings.TrimPrefix(x.Directory, "/")
+			if !x.Skipped || strings.HasPrefix(path, "@") {
+				continue
+			}
+			if plain, err := url.PathUnescape(path); err == nil {
+				path = plain
+			}
+			if !yield(path) {
+				return
+			}
+		}
+	})
+}

@@ -1,0 +1,323 @@
+package mirror
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"mirrord/fetch"
+	"mirrord/job"
+	"mirrord/policy"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// PlanReport is what the next run of a job would ask of what the mirror has, if nothing has changed: a change that it finds makes it ask
+// more. What is new is not part of any plan.
+type PlanReport struct {
+	Job     string `json:"job"`
+	Run     int    `json:"run"`            // that would come next
+	Policy  string `json:"policy"`         // that decides
+	Full    string `json:"full,omitempty"` // why everything is asked, if it is
+	Runs    int    `json:"runs"`           // of the history that the plan is made from
+	Known   int    `json:"known"`          // URLs of the mirror
+	Asked   int    `json:"asked"`
+	Spared  int    `json:"spared"`
+	Sources int    `json:"sources"` // of Asked: listings, sitemaps and feeds, which come first and may spare more
+	// Expected is how many changes the requests are expected to find, and Missed how many those that are spared would: estimates of the policy
+	// adaptive, not made by the others.
+	Expected float64        `json:"expected"`
+	Missed   float64        `json:"missed"`
+	Reasons  map[string]int `json:"reasons"` // URLs by reason: what is asked, then what is spared
+	Dirs     []PlanDir      `json:"dirs"`    // that have URLs of their own, by path
+}
+
+// PlanDir is what a plan says of the URLs directly in one directory.
+type PlanDir struct {
+	Path     string  `json:"path"` // "/" for the root, "/@host/…" for another host than that of the entry point
+	Known    int     `json:"known"`
+	Asked    int     `json:"asked"`
+	Audited  int     `json:"audited,omitempty"` // of Asked, although a rule skips the directory
+	Spared   int     `json:"spared"`
+	Expected float64 `json:"expected"`       // changes that the requests are expected to find
+	Why      string  `json:"why"`            // the most frequent reason
+	Rule     string  `json:"rule,omitempty"` // that skips it
+}
+
+// PlanNext makes the plan of a job's next run from what is stored. Nothing is asked of any site.
+func PlanNext(j *job.Job, s *store.Site, now time.Time) (*PlanReport, error) {
+	r, err := newRun(Options{Job: j, Site: s, Hosts: new(fetch.Hosts), Now: func() time.Time { return now }})
+	if err != nil {
+		return nil, err
+	}
+	p, why, err := r.nextPlan()
+	if err != nil {
+		return nil, err
+	}
+	rep := &PlanReport{Job: s.Name, Run: r.state.Number, Policy: string(j.Policy), Full: why, Reasons: map[string]int{}}
+	if p != nil {
+		rep.Runs = p.model.Runs()
+	}
+	r.report(rep, p)
+	return rep, nil
+}
+
+// nextPlan loads what is stored and plans the run that would come next; without a plan, why says so.
+func (r *run) nextPlan() (p *planner, why string, err error) {
+	if err := r.nextRun(); err != nil {
+		return nil, "", err
+	}
+	if err := r.load(); err != nil {
+		return nil, "", err
+	}
+	return r.planLoaded()
+}
+
+// nextRun makes the run the one that would come next, or go on.
+func (r *run) nextRun() error {
+	vs, err := r.site.Versions()
+	if err != nil {
+		return err
+	}
+	if len(vs) > 0 {
+		r.live = &vs[len(vs)-1]
+	}
+	state, err := r.site.Run()
+	if err != nil {
+		return err
+	}
+	if state != nil { // it goes on
+		r.state = state
+		return nil
+	}
+	return r.site.Observations(func(o *store.Observation) error {
+		r.state.Number = max(r.state.Number, o.Run+1)
+		return nil
+	})
+}
+
+// planLoaded is nextPlan when the table is loaded.
+func (r *run) planLoaded() (p *planner, why string, err error) {
+	if why, err = r.fullBecause(); err != nil || why != "" {
+		return nil, why, err
+	}
+	if p, err = r.newPlanner(); err != nil {
+		return nil, "", err
+	}
+	if p == nil {
+		return nil, "no run has observed anything yet", nil
+	}
+	r.planner = p
+	return p, "", nil
+}
+
+// fullBecause says why the next run asks for everything; "" when it follows a plan.
+func (r *run) fullBecause() (string, error) {
+	scanned, err := r.site.Fingerprint()
+	if err != nil {
+		return "", err
+	}
+	all, err := r.site.Fact(fullFact)
+	switch {
+	case err != nil:
+		return "", err
+	case r.live == nil:
+		return "nothing is published yet", nil
+	case r.job.Policy == job.PolicyFull && r.job.Limits.MaxRequests == 0:
+		return "policy = full", nil
+	case scanned != fingerprint(r.job):
+		return "the job's rules have changed", nil
+	case len(all) > 0:
+		return "the run before was suspicious, or the mirror was rolled back", nil
+	}
+	return "", nil
+}
+
+func (r *run) report(rep *PlanReport, p *planner) {
+	t := r.table
+	source := map[uint32]bool{}
+	for _, id := range slices.Concat(r.sources, r.feeds) {
+		source[id] = p == nil || !r.spares(id)
+	}
+	owed := map[uint32]bool{}
+	for _, u := range r.seeds {
+		if id, ok := t.find([]byte(u.String())); ok {
+			owed[id] = true
+		}
+	}
+	asked := map[uint32]policy.Reason{}
+	if p != nil {
+		for id := range t.n {
+			if owed[id] || source[id] {
+				p.plan.Tell(policy.Outcome{Unit: policy.ID(id)})
+			}
+		}
+		for batch := p.plan.Next(planBatch); len(batch) > 0; batch = p.plan.Next(planBatch) {
+			for _, a := range batch {
+				asked[uint32(a.Unit)] = a.Why
+				p.plan.Tell(policy.Outcome{Unit: a.Unit})
+			}
+		}
+	}
+	dirs := newDirTable(r.layout.Primary)
+	type sum struct {
+		PlanDir
+		why map[string]int
+	}
+	by := map[policy.Dir]*sum{}
+	for id := range t.n {
+		e := t.at(id)
+		retried := e.outcome == site.Failed && !r.broken[id]
+		if e.urlLen == 0 || !governed(e) && !retried && !owed[id] {
+			continue
+		}
+		d := dirs.of(t.urlOf(id))
+		s := by[d]
+		if s == nil {
+			s = &sum{PlanDir: PlanDir{Path: "/" + dirs.path[d]}, why: map[string]int{}}
+			by[d] = s
+		}
+		s.Known++
+		rep.Known++
+		why, ask := "", true
+		reason, planned := asked[id]
+		switch {
+		case owed[id]:
+			why = "entry point"
+		case source[id]:
+			why = "source of evidence"
+			rep.Sources++
+		case retried:
+			why = "failed before"
+		case p == nil:
+			why = policy.Everything.String()
+		case planned:
+			why = reason.Why.String()
+			s.Expected += float64(reason.Expected)
+			rep.Expected += float64(reason.Expected)
+			if reason.Why == policy.Audit {
+				s.Audited++
+			}
+		default:
+			reason = p.plan.Reason(policy.ID(id))
+			why, ask = reason.Why.String(), false
+			rep.Missed += float64(reason.Expected)
+		}
+		if p != nil && p.rules != nil && (reason.Why == policy.Rule || reason.Why == policy.Audit) {
+			s.Rule = p.rules.text(reason.Rule)
+		}
+		if s.why[why]++; ask {
+			s.Asked++
+			rep.Asked++
+		} else {
+			s.Spared++
+			rep.Spared++
+		}
+		rep.Reasons[why]++
+	}
+	for _, s := range by {
+		most := 0
+		for _, w := range slices.Sorted(maps.Keys(s.why)) {
+			if s.why[w] > most {
+				most, s.Why = s.why[w], w
+			}
+		}
+		rep.Dirs = append(rep.Dirs, s.PlanDir)
+	}
+	slices.SortFunc(rep.Dirs, func(a, b PlanDir) int { return cmp.Compare(a.Path, b.Path) })
+}
+
+// planBatch is how much of a plan is taken at a time when nothing is asked.
+const planBatch = 1 << 14
+
+// WriteText writes the plan for a person. Directories below one of which nothing is asked, or all, are counted with it unless all is set.
+func (p *PlanReport) WriteText(w io.Writer, all bool) error {
+	if _, err := fmt.Fprintf(w, "%s: run %d would ask %d of the %d URLs that the mirror has, and spare %d\n", p.Job, p.Run, p.Asked, p.Known, p.Spared); err != nil {
+		return err
+	}
+	if p.Full != "" {
+		_, err := fmt.Fprintf(w, "  everything is asked: %s\n", p.Full)
+		return err
+	}
+	fmt.Fprintf(w, "  policy %s, from what %d runs observed; more is asked when changes are found\n", p.Policy, p.Runs)
+	if p.Expected > 0 || p.Missed > 0 {
+		fmt.Fprintf(w, "  expected changes: %.3g in what is asked, %.3g in what is spared\n", p.Expected, p.Missed)
+	}
+	var parts []string
+	for _, why := range slices.Sorted(maps.Keys(p.Reasons)) {
+		parts = append(parts, fmt.Sprintf("%d %s", p.Reasons[why], why))
+	}
+	fmt.Fprintf(w, "  why: %s\n", strings.Join(parts, ", "))
+	tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(tw, "DIRECTORY\tKNOWN\tASKED\tSPARED\tEXPECTED\tWHY")
+	for i := 0; i < len(p.Dirs); {
+		d, n := p.Dirs[i], 1
+		for !all && i+n < len(p.Dirs) && alikeBelow(&p.Dirs[i], &p.Dirs[i+n]) {
+			x := &p.Dirs[i+n]
+			d.Known, d.Asked, d.Spared, d.Expected = d.Known+x.Known, d.Asked+x.Asked, d.Spared+x.Spared, d.Expected+x.Expected
+			n++
+		}
+		path := strings.TrimSuffix(d.Path, "/") + "/"
+		if n > 1 {
+			path += fmt.Sprintf(" and %d below", n-1)
+		}
+		expected := ""
+		if d.Expected > 0 {
+			expected = fmt.Sprintf("%.2g", d.Expected)
+		}
+		why := d.Why
+		if d.Audited > 0 {
+			why += fmt.Sprintf(", %d audited", d.Audited)
+		}
+		if d.Rule != "" {
+			why += ": " + d.Rule
+		}
+		fmt.Fprintf(tw, "%s\t%d\t%d\t%d\t%s\t%s\n", path, d.Known, d.Asked, d.Spared, expected, why)
+		i += n
+	}
+	return tw.Flush()
+}
+
+// alikeBelow reports whether b lies below a and the same is said of both.
+func alikeBelow(a, b *PlanDir) bool {
+	below := a.Path == "/" || strings.HasPrefix(b.Path, a.Path+"/")
+	return below && a.Why == b.Why && a.Rule == b.Rule && (a.Asked == 0 && b.Asked == 0 || a.Spared == 0 && b.Spared == 0)
+}
+
+// explainPlan says whether the last run skipped a URL, and what the next one means to do with it.
+func (r *run) explainPlan(x *Explanation, rec *store.Resource) error {
+	t := r.table
+	if id, ok := t.find([]byte(rec.URL.String())); !ok || !governed(t.at(id)) {
+		return nil
+	}
+	p, why, err := r.planLoaded()
+	if err != nil {
+		return err
+	}
+	say := func(format string, args ...any) { x.Rules = append(x.Rules, "plan: "+fmt.Sprintf(format, args...)) }
+	if p == nil {
+		if why != "" {
+			say("the next run asks for everything: %s", why)
+		}
+		return nil
+	}
+	if looked := p.model.looked[rec.ID]; int(looked) < p.model.last {
+		say("skipped by run %d; last looked at in run %d", p.model.last, looked)
+	}
+	for batch := p.plan.Next(planBatch); len(batch) > 0; batch = p.plan.Next(planBatch) {
+		for _, a := range batch {
+			p.plan.Tell(policy.Outcome{Unit: a.Unit})
+		}
+	}
+	reason := p.plan.Reason(policy.ID(rec.ID))
+	say("the next run, policy %s, if nothing has changed: %s", r.job.Policy, reason)
+	if p.rules != nil {
+		say("%d rules skip directories; its own: %s", len(p.rules.skips), cmp.Or(p.rules.text(p.rules.over(rec.URL)), "none"))
+	}
+	return nil
+}
