@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"slices"
 	"strings"
 
 	"mirrord/policy"
@@ -118,7 +119,7 @@ func (r *run) learn() (*siteModel, error) {
 	docs := r.documentTypes()
 	for id := range t.n {
 		e := t.at(id)
-		d, k := policy.Root, policy.Page
+		d, k, name := policy.Root, policy.Page, ""
 		if e.urlLen > 0 {
 			u := t.urlOf(id)
 			d = m.dirs.of(u)
@@ -127,9 +128,9 @@ func (r *run) learn() (*siteModel, error) {
 					return nil, err
 				}
 			}
-			k = unitKind(u, t.mimes[e.mime], docs[e.mime])
+			k, name = unitKind(u, t.mimes[e.mime], docs[e.mime]), unitName(u)
 		}
-		if _, err := m.Add(d, k, in[id]); err != nil {
+		if _, err := m.AddNamed(d, k, name, in[id]); err != nil {
 			return nil, err
 		}
 	}
@@ -158,6 +159,9 @@ func (r *run) learn() (*siteModel, error) {
 		if !o.Doubtful { // else what it found may be an error of the site: time went by
 			run.Asked, run.Spared, run.Changed = policy.Spans(o.Asked), policy.Spans(o.Spared), policy.Spans(o.Changed)
 			run.Entered, run.Left = policy.Spans(o.Entered), policy.Spans(o.Left)
+			if n > 1 {
+				run.Brought = policy.Spans(r.namedBy(o.Entered))
+			}
 		}
 		m.Learn(&run)
 		return nil
@@ -169,6 +173,24 @@ func (r *run) learn() (*siteModel, error) {
 		m.SetIn(policy.ID(id), governed(t.at(id)))
 	}
 	return m, nil
+}
+
+// namedBy returns the documents that were the first to name some URLs.
+func (r *run) namedBy(ids store.IDs) (out store.IDs) {
+	var docs []uint32
+	for id := range ids.All() {
+		if id >= r.table.n {
+			break
+		}
+		if ref := r.table.at(id).ref; ref > 0 && (len(docs) == 0 || docs[len(docs)-1] != ref-1) {
+			docs = append(docs, ref-1)
+		}
+	}
+	slices.Sort(docs)
+	for _, id := range slices.Compact(docs) {
+		out.Add(id)
+	}
+	return out
 }
 
 // documentTypes says which of the MIME types of the table are those of documents, which have links.
@@ -189,6 +211,15 @@ func unitKind(u site.URL, mime string, document bool) policy.Kind {
 		return policy.Page
 	}
 	return policy.Asset
+}
+
+// unitName is what units of the same kind in different directories have in common: the last name of the path, "/" for a directory's own page.
+func unitName(u site.URL) string {
+	p := u.Path()
+	if name := p[strings.LastIndexByte(p, '/')+1:]; name != "" {
+		return name
+	}
+	return "/"
 }
 
 // governed reports whether a policy decides when a URL is asked again: it is in the mirror, or redirects.
