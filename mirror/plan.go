@@ -96,7 +96,7 @@ func (r *run) newPlanner() (*planner, error) {
 	if err != nil || m.Runs() == 0 {
 		return nil, err
 	}
-	p := &planner{model: m, low: max(r.workers(), 32), found: map[uint32]int{}, askAs: r.job.Policy, hinted: hints{open: map[uint32]bool{}}}
+	p := &planner{model: m, low: lowWater(r.job), found: map[uint32]int{}, askAs: r.job.Policy, hinted: hints{open: map[uint32]bool{}}}
 	o := policy.Options{
 		Policy: policy.Name(r.job.Policy), Now: r.started.Unix(), Price: r.job.Adaptive.Price, Budget: int(r.job.Limits.MaxRequests), MaxSkip: int(r.job.Limits.MaxSkip),
 	}
@@ -145,6 +145,10 @@ func (r *run) askedAll() error {
 	}
 	return r.site.SetFact(fullFact, nil)
 }
+
+// lowWater is how many URLs wait in the frontier at least while a plan has more: twice as many as may be asked at a time, so that nobody waits for
+// the plan, and not many more, because whatever waits was decided without what is being found out.
+func lowWater(j *job.Job) int { return max(4, int(min(2*j.Polite.Connections, 128))) }
 
 // resultOf is what a plan is told of a URL of which seen was found out in this run.
 func resultOf(seen uint8) policy.Result {

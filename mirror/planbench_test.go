@@ -1,0 +1,127 @@
+package mirror
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"mirrord/fetch"
+	"mirrord/job"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// plannable is a site of n pages in directories of 50 with a history of so many runs, of which the first looked at everything and the others at a third; a page
+// of a hundred changed. Its table is loaded.
+func plannable(tb testing.TB, n, runs int) *run {
+	st, err := store.OpenState(tb.TempDir(), store.Options{Volatile: true})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { st.Close() })
+	s, err := st.OpenSite("large")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { s.Close() })
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i := range runs {
+		o := store.Observation{Run: i + 1, Time: 1_700_000_000 + int64(i)*86_400, Complete: true}
+		for id := range uint32(n) {
+			if i > 0 && (int(id)/50+i)%3 != 0 {
+				continue
+			}
+			o.Asked.Add(id)
+			switch {
+			case i == 0:
+				o.Entered.Add(id)
+			case rng.IntN(100) == 0:
+				o.Changed.Add(id)
+			}
+		}
+		if err := s.AddObservation(&o); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	j := job.Default("http://www.example.org/")
+	r, err := newRun(Options{Job: j, Site: s, Hosts: new(fetch.Hosts)})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	r.state.Number = runs + 1
+	mime := r.table.mime("text/html")
+	for id := range n {
+		k := r.table.add([]byte(fmt.Sprintf("http://www.example.org/d%03d/e%d/p%02d.html", id/2500, id/50, id%50)))
+		e := r.table.at(k)
+		e.flags, e.outcome, e.mime = fKnown|fInSet, site.Unchanged, mime
+	}
+	return r
+}
+
+// BenchmarkPlan is what planning a run costs: the model is made from 200 runs of a site of 100 000 pages, and the plan is asked for its first batch.
+func BenchmarkPlan(b *testing.B) {
+	for _, policy := range []job.Policy{job.PolicyAdaptive, job.PolicyNEAR} {
+		b.Run(string(policy), func(b *testing.B) {
+			r := plannable(b, 100_000, 200)
+			r.job.Policy = policy
+			for b.Loop() {
+				p, err := r.newPlanner()
+				if err != nil || p == nil {
+					b.Fatal(p, err)
+				}
+				p.plan.Next(64)
+			}
+		})
+	}
+}
+
+// What a run skips is written down and read again as it was, and counts as not looked at.
+func TestOrphansAreKept(t *testing.T) {
+	r := plannable(t, 300, 2)
+	want := orphans{3: 7, 4: 7, 5: 7, 9: 8, 299: 7}
+	if err := r.saveOrphans(want); err != nil {
+		t.Fatal(err)
+	}
+	got, err := r.loadOrphans()
+	if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%v, %v; want %v", got, err, want)
+	}
+	if err := r.saveOrphans(nil); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := r.loadOrphans(); err != nil || len(got) != 0 {
+		t.Errorf("%v, %v", got, err)
+	}
+	if err := r.site.SetFact(orphansFact, []byte("{")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.loadOrphans(); err == nil {
+		t.Error("damage is not noticed")
+	}
+}
+
+// The directories of URLs: one for each, parents first, whatever stands in the path.
+func TestDirTable(t *testing.T) {
+	d := newDirTable("http://www.example.org")
+	for _, c := range []struct{ url, want string }{
+		{"http://www.example.org/", ""}, {"http://www.example.org/a.html", ""}, {"http://www.example.org/a/", "a"}, {"http://www.example.org/a/b/c.html?x=/y/z", "a/b"},
+		{"http://www.example.org//a///b/c", "a/b"}, {"http://www.example.org/a/b/d", "a/b"}, {"https://cdn.example.org/x/y", "@cdn.example.org/x"}, {"http://www.example.org:8080/", "@www.example.org:8080"},
+		{"http://www.example.org/%2e%2e/x", ""},
+	} {
+		u, _, err := site.Parse(c.url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := d.path[d.of(u)]; got != c.want {
+			t.Errorf("%s lies in %q, want %q", c.url, got, c.want)
+		}
+	}
+	for i, up := range d.parent {
+		if i > 0 && int(up) >= i {
+			t.Errorf("directory %d %q has the parent %d", i, d.path[i], up)
+		}
+	}
+	if len(d.path) != 6 {
+		t.Errorf("directories %q", d.path)
+	}
+}
