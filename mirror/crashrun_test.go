@@ -70,7 +70,7 @@ const crashJob = "crash"
 
 func crashRun(ctx context.Context, dir, url string, edit ...func(*jobs.Job)) (*mirror.Summary, error) {
 	j := jobs.Default(url)
-	j.Name = crashJob
+	j.Name, j.Policy = crashJob, jobs.PolicyFull
 	j.Polite.Connections, j.Polite.Delay, j.Polite.Factor = 4, 0, 0
 	j.Limits.MinFree, j.Limits.Retries = 0, 0
 	j.Limits.MaxDelete = 0.5

@@ -102,6 +102,7 @@ func keepHistory(b *testing.B, name string) {
 	}
 	defer s.Close()
 	j := jobfile.Default("http://past.example.org/" + filesPage)
+	j.Policy = jobfile.PolicyFull
 	j.Policy, j.Polite.Connections, j.Polite.Delay, j.Polite.Factor = jobfile.PolicyFull, 16, 0, 0
 	j.Programs = jobfile.Programs{Suffixes: []string{}, Dirs: []string{}} // the recorded files are all files
 	j.Publish.Keep, j.Limits.MaxDelete = "all", 1

@@ -245,10 +245,11 @@ func TestEvidenceOfAResumedRun(t *testing.T) {
 		t.Fatalf("the interrupted run is %v", s.Verdict)
 	}
 	w.Requests()
+	spared := s.Spared["listing"] // what was spared before the run noticed
 	s = m.Run()
 	wantVerdict(t, s, mirror.Complete, false)
-	if n := len(w.Requests()); !s.Resumed || n > 10 || s.Spared["listing"] < 190 {
-		t.Errorf("resumed %v, %d requests, spared %v", s.Resumed, n, s.Spared)
+	if n := len(w.Requests()); !s.Resumed || n > 10 || spared+s.Spared["listing"] < 180 {
+		t.Errorf("resumed %v, %d requests, spared %d and %v", s.Resumed, n, spared, s.Spared)
 	}
 }
 

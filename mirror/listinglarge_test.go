@@ -97,6 +97,7 @@ func TestListingOf200000Entries(t *testing.T) {
 	}
 	defer db.Close()
 	j := jobfile.Default("http://files.example.org/pub/")
+	j.Policy = jobfile.PolicyFull
 	j.ObeyRobots, j.Polite.Connections, j.Polite.Delay, j.Polite.Factor = false, 16, 0, 0
 	j.Limits.MaxLinks, j.Limits.MaxDocument, j.Limits.MinFree = 300_000, 64<<20, 0
 	run := func() *mirror.Summary {

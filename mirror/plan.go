@@ -291,6 +291,9 @@ func (r *run) leaves(id uint32, e *entry) bool {
 	if governed(e) {
 		return true
 	}
+	if r.broken[id] {
+		return (int(id)+r.state.Number)%tryDead != 0
+	}
 	switch e.outcome {
 	case site.Gone, site.Failed, site.Redirected, site.Disallowed:
 	default:
