@@ -157,6 +157,9 @@ func (d *demo) mirror(ctx context.Context, st *store.State) error {
 		}
 	}
 	d.say("  asked     %d requests, %d answered \"not modified\", %s sent by the site", asked, unchanged, bytesText(int64(bytes)))
+	if evidence := sum.Spared["listing"] + sum.Spared["sitemap"]; evidence+sum.Skipped > 0 {
+		d.say("  spared    %d requests: the sitemap vouches for %d, and %d were not worth one by what the weeks before have taught", evidence+sum.Skipped, evidence, sum.Skipped)
+	}
 	switch {
 	case sum.Verdict != mirror.Complete:
 		d.say("  verdict   %s", sum.Verdict)
@@ -199,11 +202,29 @@ func (d *demo) end(ctx context.Context, st *store.State, url string) error {
 	if err := d.why(ctx, st, url+"private/keeper.html"); err != nil {
 		return err
 	}
+	if err := d.next(st); err != nil {
+		return err
+	}
 	m, err := phm.OpenMeta(root.FS())
 	if err != nil {
 		return err
 	}
 	d.say("\nBrowse it, offline: %s", fileURL(filepath.Join(d.dir, "sites", demoName, "current", filepath.FromSlash(m.Entry))))
+	return nil
+}
+
+// next says what one more run would ask.
+func (d *demo) next(st *store.State) error {
+	s, err := st.ReadSite(demoName)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	p, err := mirror.PlanNext(d.job, s, time.Now())
+	if err != nil {
+		return err
+	}
+	d.say("What would one more run ask? %d of %d, if nothing has changed (mirrord plan says why).", p.Asked, p.Known)
 	return nil
 }
 
