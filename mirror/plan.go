@@ -10,7 +10,6 @@ import (
 	"mirrord/job"
 	"mirrord/policy"
 	"mirrord/site"
-	"mirrord/store"
 )
 
 // planner lets the job's policy decide which of the known URLs a run asks. Evidence comes first: what it tells is told to the plan. Then the plan
@@ -330,6 +329,7 @@ func (r *run) skipRest(ctx context.Context, stage func()) {
 	if forbidden {
 		stage()
 	}
+	r.skips = map[policy.Why]int64{}
 	verbose := r.log.Enabled(ctx, slog.LevelDebug)
 	for u, why := range p.plan.Spared() {
 		e := t.at(uint32(u))
@@ -337,58 +337,9 @@ func (r *run) skipRest(ctx context.Context, stage func()) {
 			continue
 		}
 		e.seen |= seenSkipped
-		r.skips.add(uint32(u), why)
+		r.skips[why.Why]++
 		if verbose {
 			r.log.Debug("skipped", "url", t.urlOf(uint32(u)).String(), "outcome", site.Skipped, "why", why.String())
 		}
 	}
-}
-
-// skips are what a planned run did not ask, by reason.
-type skips struct {
-	count map[policy.Why]int64
-	ids   map[skipReason]*store.IDs
-}
-
-type skipReason struct {
-	why  policy.Why
-	rule int
-}
-
-func (s *skips) add(id uint32, why policy.Reason) {
-	if s.count == nil {
-		s.count, s.ids = map[policy.Why]int64{}, map[skipReason]*store.IDs{}
-	}
-	s.count[why.Why]++
-	k := skipReason{why: why.Why}
-	if why.Why == policy.Rule {
-		k.rule = why.Rule
-	}
-	if s.ids[k] == nil {
-		s.ids[k] = new(store.IDs)
-	}
-	s.ids[k].Add(id)
-}
-
-// total is how many URLs were not asked.
-func (s *skips) total() (n int64) {
-	for _, c := range s.count {
-		n += c
-	}
-	return n
-}
-
-// reasons lists what was skipped, in a stable order.
-func (s *skips) reasons() []skipReason {
-	out := make([]skipReason, 0, len(s.ids))
-	for k := range s.ids {
-		out = append(out, k)
-	}
-	slices.SortFunc(out, func(a, b skipReason) int {
-		if a.why != b.why {
-			return int(a.why) - int(b.why)
-		}
-		return a.rule - b.rule
-	})
-	return out
 }

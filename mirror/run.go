@@ -108,10 +108,10 @@ type run struct {
 	liars      liars
 	deferring  bool // the sources of evidence are asked; all else waits in deferred
 	deferred   []queueing
-	isDeferred map[uint32]bool // of those that stored documents name; guarded by the table's lock
-	planner    *planner        // nil: everything is asked
-	broken     map[uint32]bool // failed for so many runs that it is taken for broken
-	skips      skips
+	isDeferred map[uint32]bool      // of those that stored documents name; guarded by the table's lock
+	planner    *planner             // nil: everything is asked
+	broken     map[uint32]bool      // failed for so many runs that it is taken for broken
+	skips      map[policy.Why]int64 // what the plan spared, by reason
 	evidence   evidence
 	soft       soft404s
 	lost       error // why the table knows more, or less, than the disk: a batch could not be committed, or the journal not be read
@@ -368,7 +368,7 @@ func (r *run) summary(j *judgement) *Summary {
 				sum.Planned[policy.Why(why).String()] = n
 			}
 		}
-		for why, n := range r.skips.count {
+		for why, n := range r.skips {
 			if sum.Spared == nil {
 				sum.Spared = map[string]int64{}
 			}
