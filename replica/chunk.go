@@ -30,5 +30,6 @@ func Chunks(lines []string, c Chunking) Set {
 	return newSet(out)
 }
 
-// Entire is the fingerprint of a whole text. Its 64 bits keep 25 million pages apart; the 32 of the paper would not.
-func Entire(lines []string) uint64 { return H(strings.Join(lines, "\n")) }
+// Entire is the fingerprint of a whole page: H of its tokens joined by one blank. Its 64 bits keep 25 million pages apart; the 32 of the paper
+// would not.
+func Entire(tokens []string) uint64 { return H(strings.Join(tokens, " ")) }
