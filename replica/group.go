@@ -44,10 +44,7 @@ func Group(digests []Digest, o GroupOptions) Grouped {
 	o = o.withDefaults()
 	g := Grouped{Sets: NewSets(len(digests))}
 	distinct := sameText(digests, &g)
-	least := 0 // equal bytes that make the resemblance
-	for least < Bins && estimate(least) < o.Resemblance {
-		least++
-	}
+	least := leastEqual(o.Resemblance)
 	entries, spare := make([]uint64, len(distinct)), make([]uint64, len(distinct))
 	for band := range bands {
 		for i, page := range distinct {
@@ -58,6 +55,15 @@ func Group(digests []Digest, o GroupOptions) Grouped {
 		})
 	}
 	return g
+}
+
+// leastEqual is how many equal bytes of two sketches make a resemblance.
+func leastEqual(r float64) int {
+	n := 0
+	for n < Bins && estimate(n) < r {
+		n++
+	}
+	return n
 }
 
 // sameText joins the pages of the same words and returns one of each, in ascending order.

@@ -1,0 +1,217 @@
+package replica
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// copyTruth is a copy of a collection: of what, in which language, and its number of pages.
+type copyTruth struct {
+	family, lang string
+	pages        int
+}
+
+func readCopies(t testing.TB, c *corpus) map[string]*copyTruth {
+	out := map[string]*copyTruth{}
+	for _, line := range readLines(t, filepath.Join(c.dir, "truth-copies.tsv"))[1:] {
+		f := strings.Split(line, "\t")
+		out[f[0]] = &copyTruth{family: f[1]}
+	}
+	for i := range c.pages {
+		if cp := out[c.pages[i].copy]; cp != nil {
+			cp.lang = c.pages[i].lang
+			cp.pages++
+		}
+	}
+	return out
+}
+
+func digestsOf(c *corpus) (pages []Address, digests []Digest) {
+	s := NewSketcher(SketchOptions{})
+	made := map[string]Digest{}
+	for i := range c.pages {
+		blob := c.pages[i].blob
+		if _, ok := made[blob]; !ok {
+			made[blob] = s.HTML(c.blobs[blob])
+		}
+		pages = append(pages, Address{c.pages[i].host, c.pages[i].path})
+		digests = append(digests, made[blob])
+	}
+	return pages, digests
+}
+
+// sameDoc says whether two pages are of one document.
+func (p *corpusPage) sameDoc(q *corpusPage) bool {
+	return p.family == q.family && p.lang == q.lang && p.key == q.key
+}
+
+// Pages that are said to be the same are of one document, and pages of one document are said to be the same. Pages of the same words but of
+// another origin count for nothing: they are duplicates too.
+func TestPageAccuracy(t *testing.T) {
+	c := readCorpus(t)
+	if c == nil {
+		return
+	}
+	pages, digests := digestsOf(c)
+	found := Find(pages, digests, FindOptions{})
+	docs := map[[3]string]int{}
+	for i := range c.pages {
+		docs[[3]string{c.pages[i].family, c.pages[i].lang, c.pages[i].key}]++
+	}
+	of, right, wrong := 0, 0, 0
+	for _, n := range docs {
+		of += n * (n - 1) / 2
+	}
+	for _, members := range found.Grouped.Sets.All(2) {
+		for i, p := range members {
+			for _, q := range members[i+1:] {
+				switch {
+				case !found.Same(p, q):
+				case c.pages[p].sameDoc(&c.pages[q]):
+					right++
+				case digests[p].Text != digests[q].Text:
+					wrong++
+				}
+			}
+		}
+	}
+	precision, recall := float64(right)/float64(right+wrong), float64(right)/float64(of)
+	t.Logf("%d pairs of pages of one document: precision %.3f, recall %.3f", of, precision, recall)
+	if precision < 0.95 || recall < 0.90 {
+		t.Errorf("precision %.3f, recall %.3f; want 0.95 and 0.90", precision, recall)
+	}
+}
+
+// Copies that are found are copies, and copies of a collection are found.
+func TestCopyAccuracy(t *testing.T) {
+	c := readCorpus(t)
+	if c == nil {
+		return
+	}
+	copies := readCopies(t, c)
+	related := relatedCopies(c)
+	isFound, families := map[string]bool{}, map[string]bool{}
+	right, wrong := 0, 0
+	for r, n := range related {
+		a, b := copies[r[0]], copies[r[1]]
+		if a == nil || b == nil || n < 10 || 2*n < min(a.pages, b.pages) {
+			continue
+		}
+		if a.family == b.family && a.lang == b.lang {
+			right++
+			isFound[r[0]], isFound[r[1]] = true, true
+			families[a.family+" "+a.lang] = true
+		} else {
+			wrong++
+			t.Logf("wrong: %s and %s: %d", r[0], r[1], n)
+		}
+	}
+	of, all := 0, map[string]bool{}
+	for name, a := range copies {
+		for other, b := range copies {
+			if other != name && a.family == b.family && a.lang == b.lang && a.pages >= 10 && b.pages >= 10 {
+				of++
+				all[a.family+" "+a.lang] = true
+				if !isFound[name] {
+					t.Logf("missed: %s (%s, %d pages)", name, a.family, a.pages)
+				}
+				break
+			}
+		}
+	}
+	precision, recall := float64(right)/float64(right+wrong), float64(len(isFound))/float64(of)
+	t.Logf("%d of %d copies (%.3f), %d of %d families; of %d pairs of copies %d wrong: precision %.3f", len(isFound), of, recall, len(families), len(all), right+wrong, wrong, precision)
+	if precision < 0.98 || recall < 0.95 || len(families) < len(all) {
+		t.Errorf("precision %.3f, recall %.3f, %d families; want 0.98, 0.95 and %d", precision, recall, len(families), len(all))
+	}
+}
+
+// relatedCopies counts, for two copies, the pages of the one that lie in a directory pair with pages of the other of their group.
+func relatedCopies(c *corpus) map[[2]string]int {
+	pages, digests := digestsOf(c)
+	found := Find(pages, digests, FindOptions{})
+	groups := found.Grouped.Sets
+	of := map[string][]uint32{}
+	for i := range c.pages {
+		of[c.pages[i].host] = append(of[c.pages[i].host], uint32(i))
+	}
+	out := map[[2]string]int{}
+	for _, pair := range found.Pairs {
+		in := map[uint32][]uint32{}
+		for _, q := range of[pair.B.Host] {
+			if strings.HasPrefix(c.pages[q].path, pair.B.Path) {
+				in[groups.Find(q)] = append(in[groups.Find(q)], q)
+			}
+		}
+		for _, p := range of[pair.A.Host] {
+			if !strings.HasPrefix(c.pages[p].path, pair.A.Path) {
+				continue
+			}
+			var seen []string
+			for _, q := range in[groups.Find(p)] {
+				if renamed := pair.A.Path == dirOf(c.pages[p].path) || pair.B.Path == dirOf(c.pages[q].path); commonEnd(c.pages[p].path, c.pages[q].path) == 0 && !renamed || slices.Contains(seen, c.pages[q].copy) {
+					continue
+				}
+				seen = append(seen, c.pages[q].copy)
+				out[[2]string{c.pages[p].copy, c.pages[q].copy}]++
+			}
+		}
+	}
+	return out
+}
+
+// site makes pages of a host that say what their names say.
+func sitePages(host, prefix, suffix string, from, to int) (pages []Address, digests []Digest) {
+	s := NewSketcher(SketchOptions{})
+	for i := from; i < to; i++ {
+		var b strings.Builder
+		for j := range 40 {
+			fmt.Fprintf(&b, "w%d ", mix(uint64(i)<<16|uint64(j))%5000)
+		}
+		pages = append(pages, Address{host, fmt.Sprintf("%sd%d/p%d%s", prefix, i%3, i, suffix)})
+		digests = append(digests, s.Plain([]byte(b.String())))
+	}
+	return pages, digests
+}
+
+func TestFind(t *testing.T) {
+	var pages []Address
+	var digests []Digest
+	add := func(p []Address, d []Digest) { pages, digests = append(pages, p...), append(digests, d...) }
+	add(sitePages("a.test", "/doc/x/", ".html", 0, 60))
+	add(sitePages("b.test", "/pub/mirror/x/", ".html", 0, 30)) // a part, renamed above
+	add(sitePages("c.test", "/x/", ".htm", 0, 60))             // files renamed
+	add(sitePages("a.test", "/other/", ".html", 1000, 1050))
+	add(sitePages("d.test", "/few/", ".html", 1000, 1005)) // too few
+	f := Find(pages, digests, FindOptions{})
+	var got []string
+	for _, c := range f.Clusters() {
+		for _, cp := range c.Copies {
+			got = append(got, fmt.Sprintf("%v %d %.1f", cp.Address, cp.Pages, cp.Share))
+		}
+		got = append(got, "")
+	}
+	want := []string{
+		"a.test/doc/x/d0/ 20 1.0", "c.test/x/d0/ 20 1.0", "b.test/pub/mirror/x/d0/ 10 0.5", "",
+		"a.test/doc/x/d1/ 20 1.0", "c.test/x/d1/ 20 1.0", "b.test/pub/mirror/x/d1/ 10 0.5", "",
+		"a.test/doc/x/d2/ 20 1.0", "c.test/x/d2/ 20 1.0", "b.test/pub/mirror/x/d2/ 10 0.5", "",
+		"a.test/doc/ 60 1.0", "b.test/pub/mirror/ 30 0.5", "",
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s", strings.Join(got, "\n"))
+	}
+	if got, want := f.Elsewhere(Address{"a.test", "/doc/x/d1/p4.html"}), (Address{"b.test", "/pub/mirror/x/d1/p4.html"}); !slices.Contains(got, want) {
+		t.Errorf("elsewhere: %v", got)
+	}
+	if got := f.Elsewhere(Address{"z.test", "/"}); len(got) != 0 {
+		t.Errorf("elsewhere of an unknown host: %v", got)
+	}
+	if !f.Same(0, 60) || f.Same(0, 1) {
+		t.Error("Same")
+	}
+}

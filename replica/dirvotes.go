@@ -1,0 +1,260 @@
+package replica
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Votes are the rules by which directories are found that hold the same pages. The zero value is the default.
+type Votes struct {
+	Pages  int     // similar pages that two directories must share; 0 means 10
+	Share  float64 // of the pages of the smaller one; 0 means 0.5
+	Window int     // pages of a group that each of them is paired with, at most; 0 means 32
+
+	Resemblance float64 // of the pages, estimated, at least; 0 means 0.5
+}
+
+func (o Votes) withDefaults() Votes {
+	if o.Pages <= 0 {
+		o.Pages = 10
+	}
+	if o.Share <= 0 {
+		o.Share = 0.5
+	}
+	if o.Window <= 0 {
+		o.Window = 32
+	}
+	if o.Resemblance <= 0 {
+		o.Resemblance = 0.5
+	}
+	return o
+}
+
+// DirPair says that two directories hold the same pages, their subdirectories included.
+type DirPair struct {
+	A, B     Address // the directories: their paths end in a slash
+	Pages    int     // of the one with fewer such pages that resemble one of the other
+	OfA, OfB int     // all their pages
+}
+
+// vote says that page p of one directory resembles q of another. The pages count below these directories by what is behind them in p's path.
+type vote struct {
+	key  uint64 // of the two directories
+	p, q uint32
+}
+
+// DirPairs finds the directories that hold the same pages. Pages of a group vote for the two directories that are left of their paths when
+// the longest common end is stripped, so renamed directories are found as well as partial mirrors, without comparing directories. Where the
+// directories as a whole share too little, their subdirectories are looked at. The groups may be wide, by a low resemblance: every vote is
+// verified by the digests of its two pages.
+func DirPairs(pages []Address, digests []Digest, groups *Sets, o Votes) []DirPair {
+	o = o.withDefaults()
+	d := dirVotes{pages: pages, digests: digests, o: o, total: map[Address]int{}, least: leastEqual(o.Resemblance)}
+	for _, a := range pages {
+		for dir := dirOf(a.Path); ; dir = dirOf(dir[:len(dir)-1]) {
+			d.total[Address{a.Host, dir}]++
+			if len(dir) <= 1 {
+				break
+			}
+		}
+	}
+	for _, members := range groups.All(2) {
+		d.pair(members)
+	}
+	d.each(d.votes, d.count)
+	d.each(d.flat, d.countFlat)
+	slices.SortFunc(d.out, func(x, y DirPair) int {
+		return cmp.Or(x.A.compare(y.A), x.B.compare(y.B), cmp.Compare(y.Pages, x.Pages))
+	})
+	d.out = slices.CompactFunc(d.out, func(x, y DirPair) bool { return x.A == y.A && x.B == y.B })
+	slices.SortFunc(d.out, func(x, y DirPair) int {
+		return cmp.Or(cmp.Compare(y.Pages, x.Pages), x.A.compare(y.A), x.B.compare(y.B))
+	})
+	return d.out
+}
+
+// each calls f with the votes of each key that are enough.
+func (d *dirVotes) each(votes []vote, f func([]vote)) {
+	slices.SortFunc(votes, func(a, b vote) int {
+		return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.p, b.p), cmp.Compare(a.q, b.q))
+	})
+	for from := 0; from < len(votes); {
+		to := from + 1
+		for to < len(votes) && votes[to].key == votes[from].key {
+			to++
+		}
+		if to-from >= d.o.Pages {
+			f(votes[from:to])
+		}
+		from = to
+	}
+}
+
+func (a Address) compare(b Address) int {
+	return cmp.Or(strings.Compare(a.Host, b.Host), strings.Compare(a.Path, b.Path))
+}
+
+type dirVotes struct {
+	pages   []Address
+	digests []Digest
+	o       Votes
+	least   int             // equal bytes of two sketches
+	total   map[Address]int // pages below a directory
+	votes   []vote
+	flat    []vote // by a host and a directory elsewhere: of pages whose names differ
+	out     []DirPair
+}
+
+// pair adds the votes of a group: each page is paired with those that follow it when paths are read from their ends, so that what has most
+// of its path in common comes together.
+func (d *dirVotes) pair(members []uint32) {
+	slices.SortFunc(members, func(a, b uint32) int {
+		return cmp.Or(compareEnds(d.pages[a].Path, d.pages[b].Path), strings.Compare(d.pages[a].Host, d.pages[b].Host), cmp.Compare(a, b))
+	})
+	for i, p := range members {
+		for _, q := range members[i+1 : min(len(members), i+1+d.o.Window)] {
+			a, b := d.pages[p], d.pages[q]
+			n := commonEnd(a.Path, b.Path)
+			dirA, dirB := Address{a.Host, a.Path[:len(a.Path)-n]}, Address{b.Host, b.Path[:len(b.Path)-n]}
+			if n == 0 {
+				dirA.Path, dirB.Path = dirOf(a.Path), dirOf(b.Path)
+			}
+			if dirA.Host == dirB.Host && (strings.HasPrefix(dirA.Path, dirB.Path) || strings.HasPrefix(dirB.Path, dirA.Path)) {
+				continue // one within the other
+			}
+			if d.digests[p].Text != d.digests[q].Text && d.digests[p].Sketch.equal(&d.digests[q].Sketch) < d.least {
+				continue
+			}
+			if n == 0 {
+				d.flat = append(d.flat, vote{mix(tokenHash(dirA.Host))*rollPrime + dirB.key(), p, q}, vote{mix(tokenHash(dirB.Host))*rollPrime + dirA.key(), q, p})
+			}
+			if x, y := dirA.key(), dirB.key(); x < y {
+				d.votes = append(d.votes, vote{mix(x)*rollPrime + y, p, q})
+			} else {
+				d.votes = append(d.votes, vote{mix(y)*rollPrime + x, q, p})
+			}
+		}
+	}
+}
+
+func (a Address) key() uint64 { return mix(tokenHash(a.Host)*rollPrime + tokenHash(a.Path)) }
+
+// compareEnds orders paths by their last bytes first.
+func compareEnds(a, b string) int {
+	i, j := len(a), len(b)
+	for i > 0 && j > 0 {
+		i, j = i-1, j-1
+		if a[i] != b[j] {
+			return cmp.Compare(a[i], b[j])
+		}
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+// commonEnd is how many bytes of whole segments two paths have in common at their ends, the slash before them not counted.
+func commonEnd(a, b string) int {
+	n := 0
+	for i := 1; i <= len(a) && i <= len(b) && a[len(a)-i] == b[len(b)-i]; i++ {
+		if a[len(a)-i] == '/' {
+			n = i - 1
+		}
+	}
+	return n
+}
+
+// count looks at the votes for two directories: accepted as a whole, or else by their subdirectories of the same name.
+func (d *dirVotes) count(votes []vote) {
+	p, q := d.pages[votes[0].p], d.pages[votes[0].q]
+	n := commonEnd(p.Path, q.Path)
+	a, b := Address{p.Host, p.Path[:len(p.Path)-n]}, Address{q.Host, q.Path[:len(q.Path)-n]}
+	if n == 0 {
+		a.Path, b.Path = dirOf(p.Path), dirOf(q.Path)
+	}
+	votes = slices.Clone(votes)
+	slices.SortFunc(votes, func(x, y vote) int {
+		return cmp.Or(strings.Compare(d.pages[x.p].Path, d.pages[y.p].Path), cmp.Compare(x.p, y.p))
+	})
+	d.descend(a, b, votes)
+}
+
+func (d *dirVotes) descend(a, b Address, votes []vote) {
+	if len(votes) < d.o.Pages {
+		return
+	}
+	shared := min(distinct(votes, func(v vote) uint32 { return v.p }), distinct(votes, func(v vote) uint32 { return v.q }))
+	if shared < d.o.Pages {
+		return
+	}
+	ofA, ofB := d.total[a], d.total[b]
+	if float64(shared) >= d.o.Share*float64(min(ofA, ofB)) {
+		d.out = append(d.out, DirPair{A: a, B: b, Pages: shared, OfA: ofA, OfB: ofB})
+		return
+	}
+	for from := 0; from < len(votes); {
+		name := childOf(d.pages[votes[from].p].Path[len(a.Path):])
+		to := from + 1
+		for to < len(votes) && childOf(d.pages[votes[to].p].Path[len(a.Path):]) == name {
+			to++
+		}
+		if name != "" && strings.HasPrefix(d.pages[votes[from].q].Path[len(b.Path):], name) {
+			d.descend(Address{a.Host, a.Path + name}, Address{b.Host, b.Path + name}, votes[from:to])
+		}
+		from = to
+	}
+}
+
+// countFlat looks at the votes for a host and a directory b elsewhere whose files are named in another way: they may come from a whole tree,
+// whose root is the deepest directory of the host that has most of them.
+func (d *dirVotes) countFlat(votes []vote) {
+	first := d.pages[votes[0].p]
+	b := Address{d.pages[votes[0].q].Host, dirOf(d.pages[votes[0].q].Path)}
+	if min(distinct(votes, func(v vote) uint32 { return v.p }), distinct(votes, func(v vote) uint32 { return v.q })) < d.o.Pages {
+		return
+	}
+	below := map[string]int{}
+	for _, v := range votes {
+		for dir := dirOf(d.pages[v.p].Path); ; dir = dirOf(dir[:len(dir)-1]) {
+			below[dir]++
+			if len(dir) <= 1 {
+				break
+			}
+		}
+	}
+	root := ""
+	for dir, n := range below {
+		if len(dir) > len(root) && float64(n) >= most*float64(len(votes)) {
+			root = dir
+		}
+	}
+	a := Address{first.Host, root}
+	if root == "" || a.Host == b.Host && (strings.HasPrefix(a.Path, b.Path) || strings.HasPrefix(b.Path, a.Path)) {
+		return
+	}
+	votes = slices.DeleteFunc(votes, func(v vote) bool { return !strings.HasPrefix(d.pages[v.p].Path, root) })
+	shared := min(distinct(votes, func(v vote) uint32 { return v.p }), distinct(votes, func(v vote) uint32 { return v.q }))
+	ofA, ofB := d.total[a], d.total[b]
+	if shared < d.o.Pages || float64(shared) < d.o.Share*float64(min(ofA, ofB)) {
+		return
+	}
+	pair := DirPair{A: a, B: b, Pages: shared, OfA: ofA, OfB: ofB}
+	if b.key() < a.key() {
+		pair = DirPair{A: b, B: a, Pages: shared, OfA: ofB, OfB: ofA}
+	}
+	d.out = append(d.out, pair)
+}
+
+// most is the share of the votes that the root of a renamed tree has.
+const most = 0.8
+
+// childOf is the first directory of a relative path, with its slash; "" of a file.
+func childOf(rel string) string { return rel[:strings.IndexByte(rel, '/')+1] }
+
+func distinct(votes []vote, of func(vote) uint32) int {
+	all := make([]uint32, len(votes))
+	for i, v := range votes {
+		all[i] = of(v)
+	}
+	slices.Sort(all)
+	return len(slices.Compact(all))
+}
