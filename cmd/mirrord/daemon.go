@@ -33,6 +33,7 @@ type daemonFlags struct {
 	socket, mode, listen string
 	maxRuns              int
 	spread, poll, within time.Duration
+	gc                   time.Duration
 	log, mail, from      string
 	host                 string
 }
@@ -70,6 +71,7 @@ Exit codes: 0 ended when told to; 1 error; 5 another daemon owns the state direc
 	fl.DurationVar(&f.spread, "spread", scheduler.DefaultSpread, "over how long jobs that are due at the same time are spread; 0 starts them together")
 	fl.DurationVar(&f.poll, "poll", 30*time.Second, "how often the jobs directory is looked at, besides when the system tells of a change")
 	fl.DurationVar(&f.within, "stop-within", 25*time.Second, "how long runs have to end when the daemon is told to")
+	fl.DurationVar(&f.gc, "gc", collectEvery, "how often what nothing refers to is freed, as by mirrord gc; 0 is never")
 	fl.StringVar(&f.log, "log", "", "`FORM` of the log on standard error: text, json or journal (default: journal under systemd, else text)")
 	fl.StringVar(&f.mail, "mail", "", "how mail leaves: `PATH` of a sendmail or smtp://[USER@]HOST[:PORT], password in $MIRRORD_SMTP_PASSWORD (default: sendmail if there is one, else smtp://localhost)")
 	fl.StringVar(&f.from, "mail-from", "", "`ADDRESS` that mail comes from (default mirrord@HOST)")
@@ -155,6 +157,7 @@ func (a *app) runDaemon(ctx context.Context, f daemonFlags) (err error) {
 	wg.Go(func() { d.tell.Run(work) })
 	wg.Go(func() { d.attend(ctx, work, hosts) })
 	wg.Go(func() { d.watch(ctx, f.poll) })
+	wg.Go(func() { d.tidy(ctx, f.gc) })
 	running := make(chan error, 1)
 	until, stop := context.WithCancel(ctx)
 	defer stop()

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -302,6 +303,43 @@ func TestDaemonLockedSite(t *testing.T) {
 	d := startDaemon(t, jobs, state)
 	d.do(exitLocked, "locked by another process", "run-now", "demo")
 	d.do(exitOK, "^demo +new ", "status")
+}
+
+// Once a day what nothing refers to is freed; what runs is left for later.
+func TestDaemonTidies(t *testing.T) {
+	srv := httptest.NewServer(demosite.New())
+	defer srv.Close()
+	jobs, state := jobsFor(t, srv.URL+"/about/"), t.TempDir()
+	d := &testDaemon{t: t, jobs: jobs, state: state}
+	d.do(exitOK, "complete", "run-now", "demo")
+	orphan := filepath.Join(state, "blobs", "ab", "ab"+strings.Repeat("0", 62))
+	if err := os.MkdirAll(filepath.Dir(orphan), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	put(t, filepath.Dir(orphan), filepath.Base(orphan), "nobody's")
+	st, err := store.OpenState(state, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	var out bytes.Buffer
+	a := &app{env: env{lookupEnv: vars()}, jobsFlag: jobs}
+	busy := map[string]bool{"demo": true}
+	log := slog.New(slog.NewTextHandler(&out, nil))
+	if a.collect(t.Context(), st, func() map[string]bool { return busy }, log) {
+		t.Error("done while a run is under way")
+	}
+	if _, err := os.Stat(orphan); err != nil {
+		t.Errorf("collected while a run is under way: %v", err)
+	}
+	busy = nil
+	if !a.collect(t.Context(), st, func() map[string]bool { return busy }, log) || !strings.Contains(out.String(), `msg="tidied up" blobs=`) {
+		t.Errorf("log: %s", out.String())
+	}
+	if _, err := os.Stat(orphan); err == nil {
+		t.Error("what nobody refers to is still there")
+	}
+	d.do(exitOK, "all is well", "verify", "demo")
 }
 
 func TestDaemonUsage(t *testing.T) {
