@@ -83,7 +83,7 @@ func (d *Dir) Read() ([]File, error) {
 			continue
 		}
 		f := File{Name: strings.TrimSuffix(base, Suffix), Path: filepath.Join(d.path, base)}
-		f.stamp, f.Err = look(root, base)
+		f.stamp, f.Err = look(f.Path)
 		old, had := d.last[base]
 		switch {
 		case errors.Is(f.Err, fs.ErrNotExist):
@@ -123,14 +123,14 @@ func ReadFile(path string) (*job.Job, error) {
 	if dir == "" {
 		dir = "."
 	}
+	if _, err := look(path); err != nil {
+		return nil, refusal(path, err)
+	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
-	if _, err := look(root, base); err != nil {
-		return nil, refusal(path, err)
-	}
 	text, _, err := open(root, base)
 	if err != nil {
 		return nil, refusal(path, err)
@@ -146,8 +146,8 @@ func refusal(path string, err error) error {
 }
 
 // look says what lies at a name without opening it: opening a pipe would wait for its other end.
-func look(root *os.Root, base string) (stamp, error) {
-	fi, err := root.Lstat(base)
+func look(path string) (stamp, error) {
+	fi, err := os.Lstat(path)
 	if err != nil {
 		return stamp{}, err
 	}

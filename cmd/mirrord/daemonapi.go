@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"slices"
 	"sync"
 	"time"
 
@@ -121,16 +120,38 @@ func toldOf(list []notify.Delivery) []control.Told {
 }
 
 // Reload reads the jobs directory and puts what it says in force.
-func (d *daemonAPI) Reload() (control.Reloaded, error) {
+func (d *daemonAPI) Reload() (control.Reloaded, error) { return d.load(nil) }
+
+// load is Reload; again is asked, when a job would go, whether to look once more.
+func (d *daemonAPI) load(again func() bool) (control.Reloaded, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	files, err := d.dir.Read()
+	old := d.sched.Config()
+	next := scheduler.Resolve(files, old)
+	if again != nil && (errors.Is(err, os.ErrNotExist) || err == nil && removes(old, next)) {
+		if !again() {
+			return control.Reloaded{}, nil
+		}
+		if files, err = d.dir.Read(); err == nil {
+			next = scheduler.Resolve(files, old)
+		}
+	}
 	if err != nil {
 		d.sched.Problem(err.Error())
 		return control.Reloaded{}, err
 	}
-	next := scheduler.Resolve(files, d.sched.Config())
 	return reloadedOf(next, d.sched.Apply(next)), nil
+}
+
+// removes reports whether a job of one configuration is not in another.
+func removes(from, to scheduler.Config) bool {
+	for name, e := range from {
+		if e.Job != nil && (to[name] == nil || to[name].Job == nil) {
+			return true
+		}
+	}
+	return false
 }
 
 func reloadedOf(c scheduler.Config, changes []scheduler.Change) control.Reloaded {
@@ -149,27 +170,16 @@ func reloadedOf(c scheduler.Config, changes []scheduler.Change) control.Reloaded
 // reload is Reload for changes that the daemon saw by itself. A file that is gone may be gone for a moment only, while an editor puts a new one in its place: it is looked for
 // again before its run is ended.
 func (d *daemonAPI) reload(ctx context.Context) {
-	if d.wouldRemove() {
+	d.load(func() bool { // what goes wrong is in the log and the status
 		t := time.NewTimer(time.Second)
 		defer t.Stop()
 		select {
 		case <-ctx.Done():
-			return
+			return false
 		case <-t.C:
+			return true
 		}
-	}
-	d.Reload() // what went wrong is in the log and the status
-}
-
-func (d *daemonAPI) wouldRemove() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	files, err := d.dir.Read()
-	if err != nil {
-		return errors.Is(err, os.ErrNotExist)
-	}
-	old := d.sched.Config()
-	return slices.ContainsFunc(scheduler.Diff(old, scheduler.Resolve(files, old)), func(c scheduler.Change) bool { return c.Kind == scheduler.Removed })
+	})
 }
 
 // apiError gives an error of the scheduler the code that it has on the wire.
