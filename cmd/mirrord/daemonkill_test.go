@@ -20,11 +20,14 @@ import (
 	"mirrord/internal/demosite"
 )
 
-// TestDaemonKilled kills the daemon again and again while it mirrors ten sites: all end complete and as an undisturbed run would have left them. With
-// MIRRORD_KILL_FOR=2m it goes on for that long, with a kill every two to five seconds; otherwise there are six kills, each after some hundred requests.
+// TestDaemonKilled kills the daemon again and again while it mirrors several sites: all end complete and as an undisturbed run would have left them. With
+// MIRRORD_KILL_FOR=2m there are ten sites, and kills every two to five seconds for that long; otherwise five, and a kill after every 150 requests, four times.
 func TestDaemonKilled(t *testing.T) {
 	long, _ := time.ParseDuration(os.Getenv("MIRRORD_KILL_FOR"))
-	const sites = 10
+	sites := 5
+	if long > 0 {
+		sites = 10
+	}
 	var asked atomic.Int64
 	next := make(chan struct{}, 1) // a token: some hundred requests have come
 	slow := atomic.Bool{}
@@ -38,7 +41,7 @@ func TestDaemonKilled(t *testing.T) {
 				case <-r.Context().Done():
 				}
 			}
-			if asked.Add(1)%250 == 0 {
+			if asked.Add(1)%150 == 0 {
 				select {
 				case next <- struct{}{}:
 				default:
@@ -72,7 +75,7 @@ func TestDaemonKilled(t *testing.T) {
 		return cmd
 	}
 	kills := 0
-	for began := time.Now(); long > 0 && time.Since(began) < long || long == 0 && kills < 6; kills++ {
+	for began := time.Now(); long > 0 && time.Since(began) < long || long == 0 && kills < 4; kills++ {
 		cmd := start()
 		if long > 0 {
 			<-time.After(2*time.Second + time.Duration(rand.Int64N(int64(3*time.Second))))
