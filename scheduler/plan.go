@@ -208,17 +208,17 @@ func (e *entry) status(now time.Time) status.Job {
 	case e.rec.Paused && e.manual == nil:
 		s.Activity = status.Paused
 	}
-	if e.run == nil && !e.due.IsZero() {
-		next := e.due
-		if e.held.After(next) {
-			next = e.held
-		}
-		s.Next, s.Why = &next, e.why
+	next, why := e.due, e.why
+	switch {
+	case e.run != nil:
+		next, why = e.scheduled(), whySchedule
+	case s.Activity == status.Window:
+		next = e.held
+	case s.Activity != status.Idle: // nobody knows
+		next = time.Time{}
 	}
-	if e.run != nil {
-		if at := e.scheduled(); !at.IsZero() {
-			s.Next, s.Why = &at, whySchedule
-		}
+	if !next.IsZero() {
+		s.Next, s.Why = &next, why
 	}
 	s.Judge(now)
 	return s

@@ -109,7 +109,9 @@ func (s *Scheduler) Cancel(name string) error {
 		e.refuse(fmt.Errorf("run %s: cancelled", name))
 		e.rec.Resume, e.rec.Retry, e.dirty = false, time.Time{}, true
 	case !e.due.IsZero() && !e.due.After(s.o.Now()):
-		e.serve(s.o.Now())
+		if now := s.o.Now(); !e.serve(now) && e.clock.Continuous() {
+			e.rec.At, e.dirty = now.Add(e.job().MinInterval), true
+		}
 	default:
 		return fmt.Errorf("cancel %s: %w: no run is under way or waits", name, ErrNothing)
 	}

@@ -74,6 +74,7 @@ type Scheduler struct {
 // running is a run under way.
 type running struct {
 	job      *job.Job
+	clock    Clock // with the window that held when it started
 	started  time.Time
 	cancel   context.CancelCauseFunc
 	cause    status.Cause // why it was told to end; ByItself: it was not. Scheduler.mu guards it
@@ -378,7 +379,7 @@ func (s *Scheduler) free() int64 {
 func (s *Scheduler) tend(e *entry, now time.Time) {
 	s.overrun(e, e.run, now)
 	p := e.run.progress.Load()
-	if e.run.cause == status.ByItself && !e.run.accept && !e.clock.Open(now) && (p == nil || p.Phase == status.Retrieving) {
+	if e.run.cause == status.ByItself && !e.run.accept && !e.run.clock.Open(now) && (p == nil || p.Phase == status.Retrieving) {
 		s.end(e, status.OutOfHours)
 	}
 }
@@ -394,7 +395,7 @@ func (s *Scheduler) overrun(e *entry, r *running, now time.Time) {
 // start starts a run of a job that is due.
 func (s *Scheduler) start(e *entry, now time.Time) {
 	j, o := e.job(), RunOptions{}
-	r := &running{started: now}
+	r := &running{started: now, clock: e.clock}
 	if t := e.manual; t != nil {
 		if o.Accept, e.manual = t.o.Accept, nil; t.o.Job != nil {
 			j = t.o.Job

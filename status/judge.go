@@ -67,11 +67,16 @@ func (j *Job) fix() string {
 		return "mirrord check"
 	case j.Activity == Paused:
 		return "mirrord resume " + j.Name
+	case j.Health == Partial && goesOn(j.Last.Cause), j.Activity == Running:
+		return ""
 	case j.Health == Failed, j.Health == Partial, j.Health == Stale:
 		return "mirrord status " + j.Name + "; then: mirrord run-now " + j.Name
 	}
 	return ""
 }
+
+// goesOn reports whether a run that was ended for a cause goes on by itself.
+func goesOn(c Cause) bool { return c == Shutdown || c == OutOfHours || c == Killed }
 
 // Say describes health and activity in a few words: "failed 3 times, running".
 func (j *Job) Say() string {

@@ -12,7 +12,7 @@ import (
 // statusPage shows all jobs at one look. It has no script, and nothing on it changes anything.
 const statusPage = `{{template "head" "mirrord"}}<body><main class="status">
 <style>
-main { max-width: none } .bad { font-weight: bold } .s { white-space: nowrap }
+body { max-width: 96rem } td, th { font-size: .9rem } th, time, td.n, .s, td:first-child { white-space: nowrap } .bad { font-weight: bold }
 .s::before { content: "\25CF\00A0"; color: #888 } .ok::before { color: #2a2 } .failed::before, .suspicious::before { color: #d22 } .stale::before, .partial::before, .invalid::before { color: #d80 }
 td small { color: #777 } @media (prefers-color-scheme: dark) { td small { color: #aaa } }
 </style>
@@ -29,7 +29,7 @@ td small { color: #777 } @media (prefers-color-scheme: dark) { td small { color:
 {{- range .Reasons}}<br><small>{{.}}</small>{{end}}{{range .Problems}}<br><small>{{.}}</small>{{end}}{{with .Fix}}<br><small>What to do: {{.}}</small>{{end}}</td>
 <td class="n">{{if .Version}}{{.Version}}{{end}}</td><td class="n">{{if .Version}}{{.Files}}{{end}}</td><td class="n">{{if .Version}}{{size .Bytes}}{{end}}</td>
 <td>{{with .Verified}}<time datetime="{{iso .}}">{{age . $.Now}} ago</time>{{end}}</td>
-<td>{{with .LastRun}}<time datetime="{{iso .}}">{{day .}}</time>{{end}} {{.Verdict}}{{with .Last}}{{if .Requests}}<br><small>{{.Requests}} requests{{range $by, $n := .Spared}}, {{$n}} spared by {{$by}}{{end}}</small>{{end}}{{end}}</td>
+<td>{{with .LastRun}}<time datetime="{{iso .}}">{{day .}}</time>{{end}} {{.Verdict}}{{with .Last}}{{if .Requests}}<br><small>{{.Requests}} requests{{with spared .}}, {{.}} spared{{end}}</small>{{end}}{{end}}</td>
 <td>{{with .Next}}<time datetime="{{iso .}}">{{day .}}</time>{{end}}{{with .Why}} <small>{{.}}</small>{{end}}</td><td>{{.Schedule}}{{with .Timezone}} <small>{{.}}</small>{{end}}</td></tr>
 {{end}}</tbody></table>
 {{else}}<p>There are no jobs yet.</p>
@@ -50,6 +50,12 @@ func NewStatus(all func() status.All) (http.Handler, error) {
 		"iso":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"age":  func(t *time.Time, now time.Time) string { return status.Age(now.Sub(*t)) },
 		"size": sizeText,
+		"spared": func(r *status.Run) (n int64) {
+			for _, by := range r.Spared {
+				n += by
+			}
+			return n
+		},
 	})
 	for name, text := range map[string]string{"head": headPage, "status": statusPage} {
 		if _, err := t.New(name).Parse(text); err != nil {

@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -303,6 +304,35 @@ func TestDaemonLockedSite(t *testing.T) {
 	d := startDaemon(t, jobs, state)
 	d.do(exitLocked, "locked by another process", "run-now", "demo")
 	d.do(exitOK, "^demo +new ", "status")
+}
+
+// Two jobs on one host are polite together: what one may not do, both may not.
+func TestDaemonPoliteTogether(t *testing.T) {
+	site := demosite.New()
+	var now, most, requests atomic.Int64
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n := now.Add(1)
+		defer now.Add(-1)
+		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+		}
+		requests.Add(1)
+		site.ServeHTTP(w, r)
+	}))
+	defer srv.Close()
+	jobs, state := t.TempDir(), t.TempDir()
+	for _, name := range []string{"docs", "about", "news"} {
+		put(t, jobs, name+".toml", fmt.Sprintf("url = \"%s/%s/\"\n[polite]\ndelay = \"0s\"\nfactor = 0.0\nconnections = 1\n", srv.URL, name))
+	}
+	d := startDaemon(t, jobs, state)
+	for _, name := range []string{"docs", "about"} {
+		d.do(exitOK, "started", "run-now", name, "--wait=false")
+	}
+	for _, name := range []string{"news", "docs", "about"} {
+		d.do(exitOK, "complete", "run-now", name)
+	}
+	if most.Load() != 1 || requests.Load() < 60 {
+		t.Errorf("%d requests at a time to a host of which jobs allow one; %d requests", most.Load(), requests.Load())
+	}
 }
 
 // Once a day what nothing refers to is freed; what runs is left for later.
