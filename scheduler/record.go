@@ -71,12 +71,10 @@ func (r *Record) ended(j *job.Job, c Clock, run status.Run) {
 	switch {
 	case run.Complete():
 		r.Failures, r.Began, r.Complete = 0, time.Time{}, run.Ended
-		r.Verified = run.Verified
-		if r.Verified.IsZero() {
-			r.Verified = run.Started
-		}
-		if !began.IsZero() && began.Before(r.Verified) {
-			r.Verified = began
+		if r.Verified = run.Verified; r.Verified.IsZero() { // at worst since the first of the runs began
+			if r.Verified = run.Started; !began.IsZero() && began.Before(r.Verified) {
+				r.Verified = began
+			}
 		}
 		if !before.IsZero() {
 			r.Rate = r.Rate.Observe(run.Added+run.Changed+run.Removed, run.Ended.Sub(before))

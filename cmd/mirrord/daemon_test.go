@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"mirrord/internal/demosite"
+	"mirrord/site"
 	"mirrord/status"
 	"mirrord/store"
 )
@@ -279,8 +280,8 @@ func TestDaemonResumes(t *testing.T) {
 	d = startDaemon(t, jobs, state)
 	d.do(exitOK, "^site: complete, version 1 published", "run-now", "site")
 	var all status.Job
-	if err := json.Unmarshal([]byte(d.do(exitOK, "", "status", "site", "--json")), &all); err != nil || all.Health != status.OK || all.Verified == nil || !all.Verified.Before(all.Last.Started) {
-		t.Errorf("%+v, %v: what the first of two runs has seen is older than the second", all, err)
+	if err := json.Unmarshal([]byte(d.do(exitOK, "", "status", "site", "--json")), &all); err != nil || all.Health != status.OK || all.Verified == nil || all.Verified.After(all.Last.Ended) {
+		t.Errorf("%+v, %v", all, err)
 	}
 	d.stop(exitOK)
 	d.do(exitOK, "all is well", "verify", "site")
@@ -402,5 +403,44 @@ func TestDaemonLog(t *testing.T) {
 		if !regexp.MustCompile(want).MatchString(b.String()) {
 			t.Errorf("%q: %q", form, b.String())
 		}
+	}
+}
+
+// Everything in a mirror has been looked at since the oldest answer of what is in it; what is broken, or is not in it, does not count.
+func TestVerifiedSince(t *testing.T) {
+	st, err := store.OpenState(t.TempDir(), store.Options{Volatile: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	s, err := st.OpenSite("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if since, err := verifiedSince(s); err != nil || !since.IsZero() {
+		t.Errorf("nothing in it: %v, %v", since, err)
+	}
+	if err := s.BeginRun(&store.Run{Fingerprint: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	var news []store.NewURL
+	var done []*store.Done
+	for i, r := range []store.Resource{{InSet: true, Checked: 500}, {InSet: true, Checked: 300, Failures: 2}, {InSet: true, Checked: 100, Failures: 3}, {Checked: 50}, {InSet: true}} {
+		u, _, err := site.Parse(fmt.Sprintf("https://a.example/%d", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.ID, r.URL, r.Outcome, r.Run = uint32(i), u, site.Fetched, 1
+		news, done = append(news, store.NewURL{URL: u.String()}), append(done, &store.Done{Resource: r})
+	}
+	if err := s.Commit(0, news, done); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Fold(store.Folding{Version: 1, Pending: func(uint32) bool { return false }, Path: func(*store.Resource) string { return "" }}); err != nil {
+		t.Fatal(err)
+	}
+	if since, err := verifiedSince(s); err != nil || since.Unix() != 300 {
+		t.Errorf("%v, %v", since.Unix(), err)
 	}
 }

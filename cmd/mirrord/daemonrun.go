@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"syscall"
 	"time"
 
@@ -46,9 +47,8 @@ func (r *runner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions) st
 		err = errors.Join(err, linkPublished(j, s))
 	}
 	if sum != nil && sum.Verdict == mirror.Complete {
-		began := began(r.st, j.Name, sum)
-		since, verr := verifiedSince(s, began)
-		if out.Verified = since; verr != nil {
+		var verr error
+		if out.Verified, verr = verifiedSince(s); verr != nil {
 			r.log.Error("staleness is not known", "job", j.Name, "err", verr)
 		}
 	}
@@ -93,64 +93,22 @@ func runOf(sum *mirror.Summary) status.Run {
 	return run
 }
 
-// began is when the first of the runs started that together were one complete run.
-func began(st *store.State, name string, sum *mirror.Summary) time.Time {
-	if !sum.Resumed {
-		return sum.Started
-	}
-	at := sum.Started
-	runs, err := st.Runs(name, 200)
-	if err != nil || len(runs) == 0 {
-		return at
-	}
-	for _, r := range runs[1:] { // the first is this run itself
-		if r.Verdict == mirror.Complete.String() {
-			break
-		}
-		at = r.Started
-	}
-	return at
-}
+// lastingFailures is how many runs in a row a URL must fail to be taken for broken. Reports name those; they do not make the whole mirror stale.
+const lastingFailures = 3
 
-// verifiedSince returns since when everything in the mirror has been looked at, or vouched for by evidence. began is the start of the last run, which was complete. What that
-// run did not look at was last looked at by an older one, whose end counts.
-func verifiedSince(s *store.Site, began time.Time) (time.Time, error) {
-	var all []*store.Observation
-	if err := s.Observations(func(o *store.Observation) error {
-		c := *o
-		all = append(all, &c)
-		return nil
-	}); err != nil {
-		return began, err
-	}
-	if len(all) == 0 || all[len(all)-1].Complete {
-		return began, nil
-	}
-	left := map[uint32]bool{}
-	if err := s.Resources(func(r *store.Resource) error {
-		if r.InSet {
-			left[r.ID] = true
+// verifiedSince returns since when everything in the mirror has been looked at, or vouched for by evidence; zero when nothing is in it.
+func verifiedSince(s *store.Site) (since time.Time, err error) {
+	oldest := int64(math.MaxInt64)
+	err = s.Resources(func(r *store.Resource) error {
+		if r.InSet && r.Failures < lastingFailures && r.Checked > 0 {
+			oldest = min(oldest, r.Checked)
 		}
 		return nil
-	}); err != nil {
-		return began, err
+	})
+	if err != nil || oldest == math.MaxInt64 {
+		return time.Time{}, err
 	}
-	since := began
-	for i := len(all) - 1; i >= 0 && len(left) > 0; i-- {
-		o := all[i]
-		if i < len(all)-1 {
-			since = time.Unix(o.Time, 0)
-		}
-		if o.Complete {
-			break
-		}
-		for _, ids := range []store.IDs{o.Asked, o.Spared, o.Changed, o.Entered} {
-			for id := range ids.All() {
-				delete(left, id)
-			}
-		}
-	}
-	return since, nil
+	return time.Unix(oldest, 0), nil
 }
 
 func progressOf(p mirror.Progress) status.Progress {
