@@ -136,6 +136,37 @@ func TestRefusedSchedules(t *testing.T) {
 	}
 }
 
+// Whatever stands in a job file: it is refused, or its times go forward.
+func FuzzSchedule(f *testing.F) {
+	for _, s := range []string{"30 3 * * *", "@every 6h", "@daily", "continuous", "*/15 1-5,22 1,15 * ?", "0 0 29 2 *", "TZ=UTC 0 0 * * *", "0 0 31 * MON", "59 23 * 2 SUN-SAT", "@every 1000000h", "0 0 */2 * 1"} {
+		f.Add(s, int64(1_800_000_000), uint8(0))
+	}
+	zones := []string{"UTC", "America/New_York", "Africa/Cairo", "Australia/Lord_Howe", "Pacific/Apia"}
+	f.Fuzz(func(t *testing.T, spec string, at int64, z uint8) {
+		j := job.Default("https://example.org/")
+		j.Name, j.Schedule, j.Timezone = "test", spec, zones[int(z)%len(zones)]
+		c, err := NewClock(j, time.UTC, 0)
+		if err != nil {
+			return
+		}
+		start := time.Unix(at%4_000_000_000, 0)
+		last := start
+		for range 5 {
+			n := c.Next(last)
+			if n.IsZero() {
+				if !c.Manual() && !c.Continuous() {
+					t.Fatalf("%q has no time after %v", spec, last)
+				}
+				return
+			}
+			if !n.After(last) {
+				t.Fatalf("%q: %v after %v", spec, n, last)
+			}
+			last = n
+		}
+	})
+}
+
 func TestJitter(t *testing.T) {
 	j := job.Default("https://example.org/")
 	places := map[time.Duration]bool{}

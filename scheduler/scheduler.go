@@ -163,14 +163,21 @@ func (s *Scheduler) Apply(c Config) []Change {
 		}
 		e.refuse(fmt.Errorf("job %s was removed", name))
 	}
+	first := s.reloaded.IsZero()
 	s.config, s.ready, s.reloaded, s.problem = c, true, now, ""
 	s.drop()
 	s.save()
 	s.kick()
+	if first {
+		s.log.Info("jobs read", "jobs", len(c))
+	}
 	for _, ch := range changes {
 		level := slog.LevelInfo
-		if ch.Kind == Refused {
+		switch {
+		case ch.Kind == Refused:
 			level = slog.LevelWarn
+		case first:
+			level = slog.LevelDebug
 		}
 		s.log.Log(context.Background(), level, "job "+string(ch.Kind), "job", ch.Job, "problems", strings.Join(ch.Problems, "; "))
 	}

@@ -610,6 +610,22 @@ func TestLockedElsewhere(t *testing.T) {
 	})
 }
 
+// The watchdog is fed as long as the loop comes around.
+func TestAlive(t *testing.T) {
+	inBubble(t, Options{}, []File{makeJob(t, "hourly", "0 * * * *", "UTC", "")}, func(t *testing.T, r *rig) {
+		for range 10 {
+			if time.Sleep(7 * time.Minute); r.Alive() != nil {
+				t.Errorf("%v", r.Alive())
+			}
+		}
+		at := time.Now().Add(-4 * tick)
+		r.looked.Store(&at)
+		if r.Alive() == nil {
+			t.Error("a loop that has not come around for four minutes is alive")
+		}
+	})
+}
+
 // BenchmarkIdle is what a thousand idle jobs cost: one look at all of them, at least one a minute, and the memory of each.
 func BenchmarkIdle(b *testing.B) {
 	var files []File
