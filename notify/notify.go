@@ -106,25 +106,28 @@ func (n *Notifier) Tell(kind status.Kind, j *job.Job, s status.Job) {
 // last is how long what waits may take when the daemon ends.
 const last = 5 * time.Second
 
-// Run delivers messages until ctx ends, and what waits then for a moment longer.
+// Run delivers messages until ctx ends, and what is under way or waits then for a moment longer.
 func (n *Notifier) Run(ctx context.Context) {
+	late, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(last, cancel) })
+	defer stop()
 	var wg sync.WaitGroup
 	for range workers {
 		wg.Go(func() {
 			for {
 				select {
 				case q := <-n.queue:
-					n.deliver(ctx, q.job, q.m)
+					n.deliver(late, q.job, q.m)
+					continue
 				case <-ctx.Done():
-					late, cancel := context.WithTimeout(context.WithoutCancel(ctx), last)
-					defer cancel()
-					for {
-						select {
-						case q := <-n.queue:
-							n.deliver(late, q.job, q.m)
-						default:
-							return
-						}
+				}
+				for {
+					select {
+					case q := <-n.queue:
+						n.deliver(late, q.job, q.m)
+					default:
+						return
 					}
 				}
 			}
