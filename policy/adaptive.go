@@ -52,9 +52,9 @@ const (
 // finds thousands, a request that finds one in a thousand is better spent on another day.
 const plenty = 200
 
-// On the recorded sites, units of which 0.01 to 0.2 changes were expected brought half of that (those below and above what was expected), and so what a probe would
-// open up is thought too well of. A request must be worth that much more.
-const optimism = 2
+// On the recorded sites, units of which 0.01 to 0.2 changes were expected brought about half of that (very hot and very cold ones brought what was expected), so
+// what a probe would open up is thought too well of. A request must be worth that much more.
+const optimism = 1.5
 
 func newAdaptive(m *Model, o Options) *adaptive {
 	a := &adaptive{m: m, o: o, state: make([]handling, m.Units()), disc: make([]float64, m.runs+1)}

@@ -88,9 +88,12 @@ func TestDirectoriesThatComeAndGo(t *testing.T) {
 		f.learn(&Run{Asked: []Span{{0, 9}}, Changed: []Span{{uint32(w % 3), uint32(w % 3)}}, Entered: come, Left: old})
 		old = come
 	}
+	if gone := ID(f.m.Units() - 21); f.m.In(gone) || !f.m.In(gone+20) {
+		t.Error("the last but one directory is there, or the last is not")
+	}
 	asked := f.run(1)
 	for _, a := range asked {
-		if !f.m.In(a.Unit) {
+		if a.Unit >= 10 && int(a.Unit) < f.m.Units()-20 {
 			t.Fatalf("unit %d is gone and was asked", a.Unit)
 		}
 	}
@@ -103,8 +106,19 @@ func TestDirectoriesThatComeAndGo(t *testing.T) {
 func TestUnreachableForTenRuns(t *testing.T) {
 	f := newsAndArchive(t)
 	before := len(f.run(0))
+	expected := func() float32 {
+		p, err := f.m.Plan(Options{Policy: Adaptive, Now: (f.week + 1) * weekSeconds})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.Reason(6).Expected // changes every fourth week
+	}
+	one := expected()
 	for range 10 {
 		f.learn(&Run{})
+	}
+	if eleven := expected(); eleven < 2*one {
+		t.Errorf("expected %v of a week, %v of eleven weeks", one, eleven)
 	}
 	after := len(f.run(ids(0, 6)...))
 	if len(f.stale) > 0 {

@@ -71,6 +71,24 @@ func TestNearSkipsAndAudits(t *testing.T) {
 	}
 }
 
+func TestNearNeverSkipsTheRoot(t *testing.T) {
+	m := site(t, 3, 3)
+	m.Learn(&Run{Asked: []Span{{0, 5}}})
+	for _, o := range []Options{{Skips: []Skip{{Dir: Root}}}, {Skips: []Skip{{Dir: 1}}, Expired: true}, {Skips: []Skip{{Dir: 1}}, MaxSkip: 1}} {
+		o.Policy = Near
+		if o.MaxSkip > 0 {
+			m.Learn(&Run{})
+		}
+		p, err := m.Plan(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(p.Next(100)); n != 6 {
+			t.Errorf("%+v: %d of 6 were asked", o, n)
+		}
+	}
+}
+
 func TestOptionsOutOfRange(t *testing.T) {
 	m := site(t, 1)
 	for _, o := range []Options{{Policy: "sometimes"}, {Price: 2}, {Budget: -1}, {MaxSkip: -1}, {Audits: -1}, {Skips: []Skip{{Dir: 9}}}} {
