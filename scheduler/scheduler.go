@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -17,18 +16,6 @@ import (
 	"mirrord/job"
 	"mirrord/status"
 )
-
-// Runner makes runs. It is called from several goroutines, never for one job twice at a time.
-type Runner interface {
-	// Run makes one run of a job and returns how it ended. When ctx ends the run has to end soon, in a state from which it can go on.
-	Run(ctx context.Context, j *job.Job, o RunOptions) status.Run
-}
-
-// RunOptions are the choices of one run beyond its job.
-type RunOptions struct {
-	Accept   bool                  // publish what a suspicious run held back; ask for nothing
-	Progress func(status.Progress) // called a few times a second, never twice at a time
-}
 
 // Teller tells people about jobs. It must not wait: what takes time is done later.
 type Teller interface {
@@ -69,18 +56,6 @@ type Scheduler struct {
 	runs     sync.WaitGroup
 
 	looked atomic.Pointer[time.Time] // when the loop last came around
-}
-
-// running is a run under way.
-type running struct {
-	job      *job.Job
-	clock    Clock // with the window that held when it started
-	started  time.Time
-	cancel   context.CancelCauseFunc
-	cause    status.Cause // why it was told to end; ByItself: it was not. Scheduler.mu guards it
-	progress atomic.Pointer[status.Progress]
-	accept   bool
-	tickets  []*Ticket
 }
 
 // tick is the longest time between two looks at all jobs: what a clock that jumps, or a disk that fills, costs at most.
@@ -380,148 +355,4 @@ func (s *Scheduler) free() int64 {
 		return math.MaxInt64 // the run finds out
 	}
 	return n
-}
-
-// tend looks after a run under way.
-func (s *Scheduler) tend(e *entry, now time.Time) {
-	s.overrun(e, e.run, now)
-	p := e.run.progress.Load()
-	if e.run.cause == status.ByItself && !e.run.accept && !e.run.clock.Open(now) && (p == nil || p.Phase == status.Retrieving) {
-		s.end(e, status.OutOfHours)
-	}
-}
-
-// overrun counts and leaves out what came due during a run.
-func (s *Scheduler) overrun(e *entry, r *running, now time.Time) {
-	if e.serve(now) {
-		s.counts.Skipped++
-		s.log.Warn("still running when the next run was due", "job", e.name, "started", r.started)
-	}
-}
-
-// start starts a run of a job that is due.
-func (s *Scheduler) start(e *entry, now time.Time) {
-	j, o := e.job(), RunOptions{}
-	r := &running{started: now, clock: e.clock}
-	if t := e.manual; t != nil {
-		if o.Accept, e.manual = t.o.Accept, nil; t.o.Job != nil {
-			j = t.o.Job
-		}
-		r.tickets = append(r.tickets, t)
-	}
-	r.job, r.accept = j, o.Accept
-	e.serve(now)
-	e.rec.Running, e.rec.Resume, e.rec.Retry, e.rec.At, e.dirty = now, false, time.Time{}, time.Time{}, true
-	if e.rec.Began.IsZero() {
-		e.rec.Began = now
-	}
-	why := e.why
-	e.run = r
-	s.running++
-	s.counts.Started++
-	s.save() // before the first request: after kill -9 the schedule must not be served twice, and the run must go on
-	ctx, cancel := context.WithCancelCause(context.Background())
-	r.cancel = cancel
-	o.Progress = func(p status.Progress) { r.progress.Store(&p) }
-	s.log.Info("run started", "job", e.name, "why", why)
-	s.runs.Go(func() {
-		defer cancel(nil)
-		s.ended(e, r, s.safely(ctx, j, o))
-	})
-}
-
-// safely keeps what goes wrong in one run from ending all others.
-func (s *Scheduler) safely(ctx context.Context, j *job.Job, o RunOptions) (run status.Run) {
-	started := s.o.Now()
-	defer func() {
-		if p := recover(); p != nil {
-			s.log.Error("run panicked", "job", j.Name, "panic", p, "stack", string(debug.Stack()))
-			run = status.Run{Started: started, Ended: s.o.Now(), Verdict: status.VerdictError, Error: fmt.Sprintf("this is a fault of mirrord: %v", p)}
-		}
-	}()
-	return s.o.Runner.Run(ctx, j, o)
-}
-
-// end tells a run to end.
-func (s *Scheduler) end(e *entry, why status.Cause) {
-	if e.run.cause == status.ByItself {
-		e.run.cause = why
-		e.run.cancel(endedFor(why))
-	}
-}
-
-// endedFor is the cause of a run's context.
-type endedFor status.Cause
-
-func (e endedFor) Error() string {
-	switch status.Cause(e) {
-	case status.Shutdown:
-		return "the daemon was told to end"
-	case status.PausedRun:
-		return "paused"
-	case status.OutOfHours:
-		return "the window closed"
-	}
-	return string(e)
-}
-
-// ended takes in how a run ended.
-func (s *Scheduler) ended(e *entry, r *running, run status.Run) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !run.Complete() && run.Verdict != status.VerdictSuspicious && run.Cause == status.ByItself {
-		run.Cause = r.cause
-	}
-	run.Ended = s.o.Now() // one clock for all that follows from it
-	if run.Started.IsZero() || run.Started.After(run.Ended) {
-		run.Started = r.started
-	}
-	s.running--
-	e.run = nil
-	s.overrun(e, r, run.Ended)
-	e.rec.ended(r.job, e.clock, run)
-	e.dirty = true
-	switch run.Verdict {
-	case status.VerdictComplete:
-		s.counts.Complete++
-	case status.VerdictPartial:
-		s.counts.Partial++
-	case status.VerdictSuspicious:
-		s.counts.Suspicious++
-	default:
-		s.counts.Failed++
-	}
-	level := slog.LevelInfo
-	if !run.Complete() && run.Cause == status.ByItself {
-		level = slog.LevelWarn
-	}
-	s.log.Log(context.Background(), level, "run ended", "job", e.name, "verdict", run.Verdict, "cause", string(run.Cause), "reasons", strings.Join(run.Reasons, "; "), "err", run.Error,
-		"requests", run.Requests, "received", run.Received, "published", run.Published, "took", run.Ended.Sub(run.Started).Round(time.Millisecond))
-	s.consider(e, run.Ended)
-	for _, t := range r.tickets {
-		t.finish(run, nil)
-	}
-	if e.cfg == nil {
-		s.drop()
-	}
-	s.save()
-	s.kick()
-}
-
-// consider tells about a job when there is something to tell.
-func (s *Scheduler) consider(e *entry, now time.Time) {
-	j := e.job()
-	if s.o.Teller == nil || j == nil || e.rec.Last == nil || j.Notify.Command == "" && len(j.Notify.Email) == 0 && j.Notify.Webhook.IsZero() {
-		return
-	}
-	if e.rec.Last.Complete() && !e.rec.Told.Open() && j.Notify.StaleAfter == 0 {
-		return
-	}
-	st := e.status(now)
-	kind := e.rec.Told.Tell(&st, now)
-	if kind == "" {
-		return
-	}
-	e.rec.Told, e.dirty = status.Told{Kind: kind, At: now}, true
-	s.o.Teller.Tell(kind, j, st)
 }
