@@ -34,7 +34,7 @@ type RunRequest struct {
 	Wait   bool     `json:"wait"`             // send events until the run has ended
 }
 
-// Event is one line of the answer to a RunRequest. The first has Attached; the last has Run or Error.
+// Event is one line of the answer to a RunRequest. The first has Attached, and without Wait also Job; the last has Run or Error.
 type Event struct {
 	Attached *bool       `json:"attached,omitempty"` // the run was under way, or asked for, already
 	Job      *status.Job `json:"job,omitempty"`      // where it stands

@@ -153,7 +153,16 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request) {
 	}
 	s.log.Info("asked for", "what", "run", "job", name, "attached", attached, "accept", req.Accept, "set", req.Set)
 	if !req.Wait {
-		s.send(w, http.StatusAccepted, Event{Attached: &attached})
+		e := Event{Attached: &attached}
+		select { // for a moment, so that the answer can say what it waits for
+		case <-time.After(every / 2):
+		case <-run.Done():
+		case <-r.Context().Done():
+		}
+		if j, err := s.api.Progress(name); err == nil {
+			e.Job = &j
+		}
+		s.send(w, http.StatusAccepted, e)
 		return
 	}
 	w.Header().Set("Content-Type", "application/x-ndjson")

@@ -23,8 +23,15 @@ func (a *app) runInDaemon(ctx context.Context, c *control.Client, name string, r
 	p := newProgress(a.stderr, a.terminal && !a.json)
 	draw := p.update()
 	state := status.Activity("")
+	var last *status.Job
+	attached := false
 	run, err := c.Run(ctx, name, r, func(e control.Event) {
+		if e.Job != nil {
+			last = e.Job
+		}
+		attached = attached || e.Attached != nil && *e.Attached
 		switch {
+		case !r.Wait:
 		case e.Attached != nil && *e.Attached && !a.json:
 			fmt.Fprintf(a.stderr, "%s: a run is under way; this is it\n", name)
 		case e.Job == nil:
@@ -50,7 +57,14 @@ func (a *app) runInDaemon(ctx context.Context, c *control.Client, name string, r
 		if a.json {
 			return a.printJSON(map[string]any{"job": name, "started": true})
 		}
-		a.printf("%s: started\n", name)
+		switch {
+		case last != nil && (last.Activity == status.Window || last.Activity == status.Waiting || last.Activity == status.NoRoom):
+			a.printf("%s: asked for; %s\n", name, waitText(last))
+		case attached:
+			a.printf("%s: a run is under way\n", name)
+		default:
+			a.printf("%s: started\n", name)
+		}
 		return nil
 	}
 	return a.reportRun(name, run)

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -169,6 +170,7 @@ func TestDaemon(t *testing.T) {
 	// A run that takes longer: --wait=false, joined, left alone, cancelled.
 	d.do(exitOK, "^about: started$", "run-now", "about", "--wait=false")
 	<-asked
+	d.do(exitOK, "^about: a run is under way$", "run-now", "about", "--wait=false")
 	d.do(exitOK, "^about +new, running", "status")
 	d.do(exitOK, "running since .*\n", "status", "about")
 	ctx, leave := context.WithCancel(t.Context())
@@ -214,7 +216,7 @@ func TestDaemon(t *testing.T) {
 
 	// A disk without room for what a job wants to leave free: it waits, and says so.
 	put(t, jobs, "large.toml", fmt.Sprintf("url = %q\nlimits.min_free = \"900TB\"\n%s", srv.URL+"/data/", fast))
-	d.do(exitOK, "^large: started$", "run-now", "large", "--wait=false")
+	d.do(exitOK, "^large: asked for; waits for room on the disk$", "run-now", "large", "--wait=false")
 	d.do(exitOK, "^large +new, waits for (room on the disk|its turn) ", "status")
 	d.do(exitOK, "^large: cancelled$", "cancel", "large")
 
@@ -305,6 +307,33 @@ func TestDaemonLockedSite(t *testing.T) {
 	d := startDaemon(t, jobs, state)
 	d.do(exitLocked, "locked by another process", "run-now", "demo")
 	d.do(exitOK, "^demo +new ", "status")
+}
+
+// A daemon that lives for years must not lose a file or a goroutine with each run.
+func TestDaemonLeaks(t *testing.T) {
+	srv := httptest.NewServer(demosite.New())
+	defer srv.Close()
+	d := startDaemon(t, jobsFor(t, srv.URL+"/about/"), t.TempDir())
+	held := func() (files, goroutines int) {
+		list, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(list), runtime.NumGoroutine()
+	}
+	run := func(n int) {
+		for range n {
+			d.do(exitOK, "complete", "run-now", "demo")
+			d.do(exitOK, "ok", "status")
+			d.do(exitOK, "1 jobs are in force", "reload")
+		}
+	}
+	run(3)
+	files, goroutines := held()
+	run(15)
+	if f, g := held(); f > files+8 || g > goroutines+12 {
+		t.Errorf("after 15 runs %d files and %d goroutines more", f-files, g-goroutines)
+	}
 }
 
 // Two jobs on one host are polite together: what one may not do, both may not.

@@ -24,13 +24,13 @@ func (a *app) statusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [JOB]",
 		Short: "Show jobs, their last runs and verdicts",
-		Long: `Show the jobs of the jobs directory, and the mirrors of the state directory that have no job file. With JOB, show the report of its last run.
+		Long: `Show the jobs of the jobs directory. With JOB, show the report of its last run.
 
 States: ok; new (never ran); invalid (its file is refused: mirrord check); partial (something is left to ask); stale (a part was not verified for longer than
 notify.stale_after); suspicious (see mirrord accept); failed (the last run ended in an error); broken (the mirror cannot be read). What a job is doing stands beside it:
 running, waiting for its turn, its window or room on the disk, paused. VERIFIED is how long ago the part of the mirror was looked at that was not looked at for longest.
 
-With a daemon the answer is the daemon's. Without one nothing will start by itself, and no next runs are shown.`,
+With a daemon the answer is the daemon's. Without one nothing will start by itself, and no next runs are shown; mirrors that have no job file are listed too.`,
 		Example: `  mirrord status
   mirrord status samba --runs 20
   mirrord status --json | jq '.[] | select(.state != "ok")'`,
