@@ -137,7 +137,7 @@ func limitKeys() []Key {
 		{Name: "limits.max_requests", Type: "number", Unit: "requests", Example: "5000", Doc: "Most requests of one run for what the mirror has already; what would be worth most is asked first, and the rest counts as skipped." + noLimit,
 			Risk: "It goes before max_skip: what a small number leaves out can be old.", field: func(j *Job) any { return &j.Limits.MaxRequests }},
 		{Name: "limits.retries", Type: "number", Unit: "attempts", Example: "5", Doc: "Further attempts for one URL after a failure that may pass, with growing gaps.", max: 20, field: func(j *Job) any { return &j.Limits.Retries }},
-		{Name: "limits.min_free", Type: "size", Example: `"10GiB"`, Doc: "A run ends as partial when less than this is free on the disk of the state directory.", field: func(j *Job) any { return &j.Limits.MinFree }},
+		{Name: "limits.min_free", Type: "size", Example: `"10GiB"`, Doc: "A run ends as partial when less than this is free on the disk of the state directory; in the daemon it goes on by itself when there is room.", field: func(j *Job) any { return &j.Limits.MinFree }},
 	}
 }
 
