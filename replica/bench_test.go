@@ -3,7 +3,9 @@
 package replica
 
 import (
+	"os"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"testing"
 )
@@ -41,40 +43,90 @@ func BenchmarkSketch(b *testing.B) {
 	b.ReportMetric(float64(total)*float64(b.N)/21_000/(cpuSeconds(b)-start), "pages21kB/cpu-s")
 }
 
-// Generated pages: one in four resembles an earlier one.
-func generated(n int) []Digest {
-	out := make([]Digest, n)
-	for i := range out {
-		d := &out[i]
-		d.Words = 1000
-		x := mix(uint64(i) + 1)
-		d.Text = x
-		if i%4 == 3 {
-			d.Sketch = out[mix(x)%uint64(i)].Sketch
+// generated makes n pages on hosts of a thousand: every fifth host copies an earlier one, under another directory, with a tenth of the bytes of
+// its sketches changed, and one page in a hundred is the same error page.
+func generated(n int) ([]Address, []Digest) {
+	pages, digests := make([]Address, n), make([]Digest, n)
+	const perHost = 1000
+	for i := range digests {
+		d, host, at := &digests[i], i/perHost, i%perHost
+		name := "h" + strconv.Itoa(host) + ".test"
+		if at > 0 {
+			name = pages[i-1].Host
+		}
+		dir, from := "/doc/", i
+		if host%5 == 4 {
+			dir, from = "/mirror/", int(mix(uint64(host))%uint64(host-host/5))/4*5*perHost+at
+		}
+		if from != i {
+			dir += pages[from].Path[len("/doc/"):]
+		} else {
+			dir += strconv.Itoa(at/50) + "/" + strconv.FormatUint(mix(uint64(i))&0xffffff, 36) + ".html"
+		}
+		pages[i] = Address{name, dir}
+		d.Words, d.Text = 1000, mix(uint64(i)+1)
+		x := d.Text
+		switch {
+		case mix(x)%100 == 0:
+			d.Text, d.Sketch[0] = 5, 5
+		case from != i:
+			d.Sketch = digests[from].Sketch
 			for j := range 12 {
 				d.Sketch[mix(x+uint64(j))%Bins]++
 			}
-			continue
-		}
-		for j := range d.Sketch {
-			if j%8 == 0 {
-				x = mix(x + 1)
+		default:
+			for j := range d.Sketch {
+				if j%8 == 0 {
+					x = mix(x + 1)
+				}
+				d.Sketch[j] = byte(x >> (j % 8 * 8))
 			}
-			d.Sketch[j] = byte(x >> (j % 8 * 8))
 		}
 	}
-	return out
+	return pages, digests
 }
 
-// Candidates, their verification and union-find.
-func BenchmarkGroup(b *testing.B) {
-	digests := generated(1_000_000)
-	start := cpuSeconds(b)
+// How many pages the benchmarks of scale are made of: the environment may say another number, 25000000 for the size of the paper's crawl.
+func scale(b *testing.B) int {
+	if s := os.Getenv("MIRRORD_REPLICA_PAGES"); s != "" {
+		n, err := strconv.Atoi(s)
+		if err != nil || n <= 0 {
+			b.Fatalf("MIRRORD_REPLICA_PAGES is %q", s)
+		}
+		return n
+	}
+	return 1_000_000
+}
+
+// Candidates, their verification and union-find; then directories and clusters. Processor time by phase, and the memory of the process at its
+// highest.
+func BenchmarkFind(b *testing.B) {
+	n := scale(b)
+	pages, digests := generated(n)
+	var group, votes, clusters float64
 	for b.Loop() {
-		g := Group(digests, GroupOptions{})
+		t0 := cpuSeconds(b)
+		g := Group(digests, GroupOptions{Resemblance: 0.5})
+		t1 := cpuSeconds(b)
+		pairs := DirPairs(pages, digests, g.Sets, Votes{})
+		t2 := cpuSeconds(b)
+		f := &Found{Grouped: g, Pairs: pairs}
+		found := len(f.Clusters())
+		t3 := cpuSeconds(b)
+		group, votes, clusters = group+t1-t0, votes+t2-t1, clusters+t3-t2
+		b.ReportMetric(float64(len(pairs)), "dirpairs")
+		b.ReportMetric(float64(found), "clusters")
 		b.ReportMetric(float64(g.Near), "near")
 	}
-	b.ReportMetric(float64(len(digests))*float64(b.N)/(cpuSeconds(b)-start), "pages/cpu-s")
+	var r syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(group/float64(b.N), "group-cpu-s")
+	b.ReportMetric(votes/float64(b.N), "votes-cpu-s")
+	b.ReportMetric(clusters/float64(b.N), "clusters-cpu-s")
+	b.ReportMetric(float64(n)*float64(b.N)/group, "grouped/cpu-s")
+	b.ReportMetric(float64(r.Maxrss)*1024/float64(n), "rss-B/page")
 }
 
 // URLs to candidate pairs.

@@ -163,7 +163,21 @@ func relatedCopies(c *corpus) map[[2]string]int {
 	return out
 }
 
-// site makes pages of a host that say what their names say.
+// In passes, the votes find what they find at once.
+func TestVotesInPasses(t *testing.T) {
+	c := readCorpus(t)
+	if c == nil {
+		return
+	}
+	pages, digests := digestsOf(c)
+	want := Find(pages, digests, FindOptions{}).Pairs
+	got := Find(pages, digests, FindOptions{Votes: Votes{MaxVotes: len(pages) / 4}}).Pairs
+	if len(want) == 0 || !slices.Equal(got, want) {
+		t.Errorf("%d pairs, want %d", len(got), len(want))
+	}
+}
+
+// sitePages makes pages of a host that say what their names say.
 func sitePages(host, prefix, suffix string, from, to int) (pages []Address, digests []Digest) {
 	s := NewSketcher(SketchOptions{})
 	for i := from; i < to; i++ {

@@ -13,6 +13,8 @@ type Votes struct {
 	Window int     // pages of a group that each of them is paired with, at most; 0 means 32
 
 	Resemblance float64 // of the pages, estimated, at least; 0 means 0.5
+
+	MaxVotes int // held at a time, of 16 bytes each; 0 means 64 million. When there are more, they are taken in several passes, which takes longer
 }
 
 func (o Votes) withDefaults() Votes {
@@ -27,6 +29,9 @@ func (o Votes) withDefaults() Votes {
 	}
 	if o.Resemblance <= 0 {
 		o.Resemblance = 0.5
+	}
+	if o.MaxVotes <= 0 {
+		o.MaxVotes = 64 << 20
 	}
 	return o
 }
@@ -59,11 +64,9 @@ func DirPairs(pages []Address, digests []Digest, groups *Sets, o Votes) []DirPai
 			}
 		}
 	}
-	for _, members := range groups.All(2) {
-		d.pair(members)
+	for d.passes = 1; !d.run(groups); d.passes *= 2 {
+		d.out = nil
 	}
-	d.each(d.votes, d.count)
-	d.each(d.flat, d.countFlat)
 	slices.SortFunc(d.out, func(x, y DirPair) int {
 		return cmp.Or(x.A.compare(y.A), x.B.compare(y.B), cmp.Compare(y.Pages, x.Pages))
 	})
@@ -72,6 +75,29 @@ func DirPairs(pages []Address, digests []Digest, groups *Sets, o Votes) []DirPai
 		return cmp.Or(cmp.Compare(y.Pages, x.Pages), x.A.compare(y.A), x.B.compare(y.B))
 	})
 	return d.out
+}
+
+// run takes the votes pass by pass; false when a pass had more than may be held.
+func (d *dirVotes) run(groups *Sets) bool {
+	for d.pass = 0; d.pass < d.passes; d.pass++ {
+		d.votes, d.flat = d.votes[:0], d.flat[:0]
+		for _, members := range groups.All(2) {
+			d.pair(members)
+			if len(d.votes)+len(d.flat) > d.o.MaxVotes && d.passes < 1<<16 {
+				return false
+			}
+		}
+		d.each(d.votes, d.count)
+		d.each(d.flat, d.countFlat)
+	}
+	return true
+}
+
+// add keeps a vote of this pass.
+func (d *dirVotes) add(to *[]vote, v vote) {
+	if mix(v.key)%d.passes == d.pass {
+		*to = append(*to, v)
+	}
 }
 
 // each calls f with the votes of each key that are enough.
@@ -96,14 +122,15 @@ func (a Address) compare(b Address) int {
 }
 
 type dirVotes struct {
-	pages   []Address
-	digests []Digest
-	o       Votes
-	least   int             // equal bytes of two sketches
-	total   map[Address]int // pages below a directory
-	votes   []vote
-	flat    []vote // by a host and a directory elsewhere: of pages whose names differ
-	out     []DirPair
+	pages        []Address
+	digests      []Digest
+	o            Votes
+	least        int             // equal bytes of two sketches
+	total        map[Address]int // pages below a directory
+	passes, pass uint64
+	votes        []vote
+	flat         []vote // by a host and a directory elsewhere: of pages whose names differ
+	out          []DirPair
 }
 
 // pair adds the votes of a group: each page is paired with those that follow it when paths are read from their ends, so that what has most
@@ -127,12 +154,13 @@ func (d *dirVotes) pair(members []uint32) {
 				continue
 			}
 			if n == 0 {
-				d.flat = append(d.flat, vote{mix(tokenHash(dirA.Host))*rollPrime + dirB.key(), p, q}, vote{mix(tokenHash(dirB.Host))*rollPrime + dirA.key(), q, p})
+				d.add(&d.flat, vote{mix(tokenHash(dirA.Host))*rollPrime + dirB.key(), p, q})
+				d.add(&d.flat, vote{mix(tokenHash(dirB.Host))*rollPrime + dirA.key(), q, p})
 			}
 			if x, y := dirA.key(), dirB.key(); x < y {
-				d.votes = append(d.votes, vote{mix(x)*rollPrime + y, p, q})
+				d.add(&d.votes, vote{mix(x)*rollPrime + y, p, q})
 			} else {
-				d.votes = append(d.votes, vote{mix(y)*rollPrime + x, q, p})
+				d.add(&d.votes, vote{mix(y)*rollPrime + x, q, p})
 			}
 		}
 	}
