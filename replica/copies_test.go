@@ -212,7 +212,7 @@ func TestFind(t *testing.T) {
 		"a.test/doc/x/d0/ 20 1.0", "c.test/x/d0/ 20 1.0", "b.test/pub/mirror/x/d0/ 10 0.5", "",
 		"a.test/doc/x/d1/ 20 1.0", "c.test/x/d1/ 20 1.0", "b.test/pub/mirror/x/d1/ 10 0.5", "",
 		"a.test/doc/x/d2/ 20 1.0", "c.test/x/d2/ 20 1.0", "b.test/pub/mirror/x/d2/ 10 0.5", "",
-		"a.test/doc/ 60 1.0", "b.test/pub/mirror/ 30 0.5", "",
+		"a.test/doc/x/ 60 1.0", "b.test/pub/mirror/x/ 30 0.5", "",
 	}
 	slices.Sort(got)
 	slices.Sort(want)

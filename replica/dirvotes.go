@@ -70,11 +70,34 @@ func DirPairs(pages []Address, digests []Digest, groups *Sets, o Votes) []DirPai
 	slices.SortFunc(d.out, func(x, y DirPair) int {
 		return cmp.Or(x.A.compare(y.A), x.B.compare(y.B), cmp.Compare(y.Pages, x.Pages))
 	})
-	d.out = slices.CompactFunc(d.out, func(x, y DirPair) bool { return x.A == y.A && x.B == y.B })
+	d.out = outermost(slices.CompactFunc(d.out, func(x, y DirPair) bool { return x.A == y.A && x.B == y.B }))
 	slices.SortFunc(d.out, func(x, y DirPair) int {
 		return cmp.Or(cmp.Compare(y.Pages, x.Pages), x.A.compare(y.A), x.B.compare(y.B))
 	})
 	return d.out
+}
+
+// outermost leaves out the pairs of which each directory lies in one of another pair, or is it.
+func outermost(all []DirPair) []DirPair {
+	known := make(map[[2]Address]bool, len(all))
+	for _, p := range all {
+		known[[2]Address{p.A, p.B}], known[[2]Address{p.B, p.A}] = true, true
+	}
+	return slices.DeleteFunc(all, func(p DirPair) bool {
+		for a := p.A; ; a.Path = dirOf(a.Path[:len(a.Path)-1]) {
+			for b := p.B; ; b.Path = dirOf(b.Path[:len(b.Path)-1]) {
+				if known[[2]Address{a, b}] && (a != p.A || b != p.B) {
+					return true
+				}
+				if len(b.Path) <= 1 {
+					break
+				}
+			}
+			if len(a.Path) <= 1 {
+				return false
+			}
+		}
+	})
 }
 
 // run takes the votes pass by pass; false when a pass had more than may be held.
@@ -216,6 +239,14 @@ func (d *dirVotes) descend(a, b Address, votes []vote) {
 	}
 	ofA, ofB := d.total[a], d.total[b]
 	if float64(shared) >= d.o.Share*float64(min(ofA, ofB)) {
+		for { // where all of it lies in one subdirectory, that is the root
+			name := childOf(d.pages[votes[0].p].Path[len(a.Path):])
+			x, y := Address{a.Host, a.Path + name}, Address{b.Host, b.Path + name}
+			if name == "" || d.total[x] != ofA || d.total[y] != ofB {
+				break
+			}
+			a, b = x, y
+		}
 		d.out = append(d.out, DirPair{A: a, B: b, Pages: shared, OfA: ofA, OfB: ofB})
 		return
 	}
@@ -273,7 +304,7 @@ func (d *dirVotes) countFlat(votes []vote) {
 }
 
 // most is the share of the votes that the root of a renamed tree has.
-const most = 0.8
+const most = 0.9
 
 // childOf is the first directory of a relative path, with its slash; "" of a file.
 func childOf(rel string) string { return rel[:strings.IndexByte(rel, '/')+1] }

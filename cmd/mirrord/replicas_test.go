@@ -1,0 +1,136 @@
+package main
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// writePages writes n pages under a directory, each of words of its own; two directories of the same seed have the same words.
+func writePages(t *testing.T, dir string, n int, page func(i int, words string) string) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		var words strings.Builder
+		x := uint32(i + 1)
+		for range 60 {
+			x = x*1664525 + 1013904223
+			fmt.Fprintf(&words, "w%d ", x>>20)
+		}
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("p%d.html", i)), []byte(page(i, words.String())), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestReplicasOfDirectory(t *testing.T) {
+	dir := t.TempDir()
+	plain := func(_ int, words string) string { return "<p>" + words }
+	reformatted := func(_ int, words string) string {
+		return "<html>\r\n<body>\r\n<div>" + strings.ReplaceAll(words, " ", "\r\n") + "</div>"
+	}
+	writePages(t, filepath.Join(dir, "a.test", "doc"), 20, plain)
+	writePages(t, filepath.Join(dir, "b.test", "doc"), 20, reformatted)
+	writePages(t, filepath.Join(dir, "c.test", "pub", "copy"), 12, plain)
+	writePages(t, filepath.Join(dir, "d.test", "doc"), 20, func(i int, _ string) string { return fmt.Sprintf("<p>nothing of %d is said here", i*i) })
+	if err := os.WriteFile(filepath.Join(dir, "a.test", "logo.png"), []byte("\x89PNG\x00"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	plot, graph := filepath.Join(t.TempDir(), "plot.svg"), filepath.Join(t.TempDir(), "graph.svg")
+	code, out, errs := runArgs(t, nil, "replicas", dir, "--json", "--plot", plot, "--graph", graph)
+	if code != exitOK {
+		t.Fatalf("exit code %d: %s", code, errs)
+	}
+	var report replicaReport
+	if err := json.Unmarshal([]byte(out), &report); err != nil {
+		t.Fatal(err)
+	}
+	if report.Pages != 72 || report.Skipped != 1 || report.Bad != 0 {
+		t.Errorf("%d pages, %d skipped, %d bad", report.Pages, report.Skipped, report.Bad)
+	}
+	if len(report.Hosts) != 1 || report.Hosts[0].Host1 != "a.test" || report.Hosts[0].Host2 != "b.test" || report.Hosts[0].Level != "2" || !report.Hosts[0].Confident {
+		t.Errorf("hosts %+v", report.Hosts)
+	}
+	if len(report.Clusters) != 1 || report.Clusters[0].Cardinality != 3 || report.Clusters[0].Size != 20 {
+		t.Fatalf("clusters %+v", report.Clusters)
+	}
+	if got := report.Clusters[0].Copies[2]; !strings.HasPrefix(got.At, "c.test/") || got.Pages != 12 || got.Share != 0.6 {
+		t.Errorf("the partial copy: %+v", got)
+	}
+	for _, name := range []string{plot, graph} {
+		svg, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := xml.Unmarshal(svg, new(struct{})); err != nil || !strings.Contains(string(svg), "a.test/") {
+			t.Errorf("%s: %v in %.200s", name, err, svg)
+		}
+	}
+	_, out, _ = runArgs(t, nil, "replicas", dir)
+	for _, want := range []string{"level 2  100% good  a.test b.test: either may stand for the other", "1 collection in several places", "60%  c.test/"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not in\n%s", want, out)
+		}
+	}
+}
+
+func TestReplicasOfURLs(t *testing.T) {
+	list := filepath.Join(t.TempDir(), "urls.txt")
+	var b strings.Builder
+	b.WriteString("# a list\nnonsense\n")
+	for i := range 150 {
+		for _, host := range []string{"www.a.test", "mirror.b.test"} {
+			fmt.Fprintf(&b, "http://%s/area%c/topic%c/file%d.html\n", host, 'a'+i%5, 'f'+i%7, i)
+		}
+		fmt.Fprintf(&b, "http://c.test/own/place/%d\n", i)
+	}
+	if err := os.WriteFile(list, []byte(b.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	code, out, errs := runArgs(t, nil, "replicas", "--urls", list)
+	if code != exitOK || !strings.Contains(out, "450 addresses of 3 hosts, 1 bad lines; 1 candidate pairs") || !strings.Contains(out, "mirror.b.test www.a.test") {
+		t.Errorf("exit code %d: %s %s", code, out, errs)
+	}
+	if !strings.Contains(errs, "urls.txt:2: no http or https URL with a host: \"nonsense\"") {
+		t.Errorf("bad line: %s", errs)
+	}
+	code, out, _ = runArgs(t, nil, "replicas", "--urls", list, "--paper", "--json")
+	var got struct {
+		URLs, BadLines, Hosts int
+		Pairs                 []struct{ Host1, Host2 string }
+	}
+	if err := json.Unmarshal([]byte(out), &got); err != nil || code != exitOK || len(got.Pairs) != 1 || got.Pairs[0].Host1 != "mirror.b.test" || got.BadLines != 1 {
+		t.Errorf("exit code %d, %v: %s", code, err, out)
+	}
+}
+
+func TestReplicasWrong(t *testing.T) {
+	empty := t.TempDir()
+	for _, tc := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"--urls"}, exitUsage, "at least one list"},
+		{[]string{"--urls", "x", "--plot", "y.svg"}, exitUsage, "leave out --urls"},
+		{[]string{"--cluster", "0"}, exitUsage, "--cluster"},
+		{[]string{"--urls", filepath.Join(empty, "missing")}, exitError, "missing"},
+		{[]string{filepath.Join(empty, "missing")}, exitError, "missing"},
+		{[]string{empty, "--graph", filepath.Join(empty, "x.svg")}, exitError, "collection 1: there are 0"},
+	} {
+		code, _, errs := runArgs(t, nil, append([]string{"replicas"}, tc.args...)...)
+		if code != tc.code || !strings.Contains(errs, tc.want) {
+			t.Errorf("%v: exit code %d, %q; want %d, %q", tc.args, code, errs, tc.code, tc.want)
+		}
+	}
+	code, out, errs := runArgs(t, nil, "replicas", empty)
+	if code != exitOK || !strings.Contains(out, "0 pages") {
+		t.Errorf("an empty directory: exit code %d, %s %s", code, out, errs)
+	}
+}
