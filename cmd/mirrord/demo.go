@@ -109,7 +109,7 @@ func (d *demo) prepare() error {
 func (d *demo) story(ctx context.Context, url string) error {
 	d.job = job.Default(url)
 	d.job.Name = demoName
-	d.job.Publish.Keep = "all" // its weeks are seconds: by age they would be thinned as one
+	d.job.Publish.Keep = "all"
 	if err := applySets(d.job, []string{"polite.connections=4", "polite.delay=0s", "polite.factor=0", "limits.min_free=0"}); err != nil {
 		return err
 	}
@@ -122,12 +122,12 @@ func (d *demo) story(ctx context.Context, url string) error {
 	for v := 1; v <= demosite.Versions(); v++ {
 		d.site.SetVersion(v)
 		d.say("\nWeek %d: %s.", v, demosite.Changes(v))
-		if err := d.mirror(ctx, st); err != nil {
+		if err := d.mirror(ctx, st, demosite.Published(v).Add(time.Hour)); err != nil {
 			return err
 		}
 		if v == 1 {
 			d.say("\nThe same week again: nothing has changed.")
-			if err := d.mirror(ctx, st); err != nil {
+			if err := d.mirror(ctx, st, demosite.Published(v).AddDate(0, 0, 3)); err != nil {
 				return err
 			}
 		}
@@ -135,15 +135,16 @@ func (d *demo) story(ctx context.Context, url string) error {
 	return d.end(ctx, st, url)
 }
 
-// mirror makes one run and tells what the site saw of it.
-func (d *demo) mirror(ctx context.Context, st *store.State) error {
+// mirror makes one run, at a time of the story, and tells what the site saw of it.
+func (d *demo) mirror(ctx context.Context, st *store.State, at time.Time) error {
 	s, err := st.OpenSite(demoName)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
 	d.site.Requests()
-	sum, err := d.runSite(ctx, d.job, st, s, engineOptions{quiet: true})
+	began := time.Now()
+	sum, err := d.runSite(ctx, d.job, st, s, engineOptions{quiet: true, now: func() time.Time { return at.Add(time.Since(began)) }})
 	if err != nil {
 		return err
 	}
@@ -213,18 +214,18 @@ func (d *demo) end(ctx context.Context, st *store.State, url string) error {
 	return nil
 }
 
-// next says what one more run would ask.
+// next says what one more run would ask, a week later.
 func (d *demo) next(st *store.State) error {
 	s, err := st.ReadSite(demoName)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	p, err := mirror.PlanNext(d.job, s, time.Now())
+	p, err := mirror.PlanNext(d.job, s, demosite.Published(demosite.Versions()+1).Add(time.Hour))
 	if err != nil {
 		return err
 	}
-	d.say("What would one more run ask? %d of %d, if nothing has changed (mirrord plan says why).", p.Asked, p.Known)
+	d.say("What would one more run ask? At most %d of %d if nothing has changed by then; the sitemap will vouch for some (mirrord plan says why).", p.Asked, p.Known)
 	return nil
 }
 

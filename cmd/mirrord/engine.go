@@ -20,9 +20,10 @@ import (
 
 // engineOptions are the choices of one run beyond its job.
 type engineOptions struct {
-	accept bool // publish what was held back as suspicious
-	asIs   bool // ask for nothing: only relocate and publish what is stored
-	quiet  bool // no progress line
+	accept bool             // publish what was held back as suspicious
+	asIs   bool             // ask for nothing: only relocate and publish what is stored
+	quiet  bool             // no progress line
+	now    func() time.Time // default time.Now
 
 	// Of a daemon's run; otherwise nil.
 	hosts    *fetch.Hosts // the politeness of all runs
@@ -53,7 +54,7 @@ func (a *app) runSite(ctx context.Context, j *job.Job, st *store.State, s *store
 	}
 	return mirror.Run(ctx, mirror.Options{
 		Job: j, State: st, Site: s, Fetcher: client, Robots: mirror.NewRobots(j, client, mirror.NewRobotsStore(st)), Hosts: o.hosts,
-		Log: o.log, Progress: o.progress, Accept: o.accept, NoFetch: o.asIs,
+		Log: o.log, Progress: o.progress, Accept: o.accept, NoFetch: o.asIs, Now: o.now,
 	})
 }
 

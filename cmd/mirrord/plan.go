@@ -146,7 +146,11 @@ func (a *app) evolution(j *job.Job, s *store.Site, f evolutionFlags) error {
 		if !d.LastChange.IsZero() {
 			last = timeText(&d.LastChange)
 		}
-		fmt.Fprintf(w, "%s\t%d\t%.2f\t%d of %d\t%.3f\t%.3f\t%d\t%s\n", strings.TrimSuffix(d.Path, "/")+"/", d.Files, d.FoC, d.Changed, d.Known, d.MeanDoC, d.MaxDoC, d.Edits, last)
+		foc := "-"
+		if d.Known > 0 {
+			foc = fmt.Sprintf("%.2f", d.FoC)
+		}
+		fmt.Fprintf(w, "%s\t%d\t%s\t%d of %d\t%.3f\t%.3f\t%d\t%s\n", strings.TrimSuffix(d.Path, "/")+"/", d.Files, foc, d.Changed, d.Known, d.MeanDoC, d.MaxDoC, d.Edits, last)
 	}
 	return w.Flush()
 }
