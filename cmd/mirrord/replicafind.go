@@ -128,7 +128,7 @@ func (a *app) hostLevels(ctx context.Context, r *replicaPages, o replicaOptions,
 	at := make(map[replica.Ask]int, len(r.pages))
 	for i, p := range r.pages {
 		v.Add([]byte(p.Host), []byte(p.Path))
-		at[replica.Ask{Host: p.Host, Path: p.Path}] = i
+		at[replica.Ask(p)] = i
 	}
 	samples := map[string]replica.HostSample{}
 	for _, s := range v.Samples() {
