@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -471,5 +472,19 @@ func TestVerifiedSince(t *testing.T) {
 	}
 	if since, err := verifiedSince(s); err != nil || since.Unix() != 300 {
 		t.Errorf("%v, %v", since.Unix(), err)
+	}
+}
+
+// A full disk is told from one that fails.
+func TestNoRoom(t *testing.T) {
+	for want, errs := range map[bool][]error{
+		true:  {&store.DiskError{Op: "write", Err: &os.PathError{Op: "write", Err: syscall.ENOSPC}}, fmt.Errorf("x: %w", syscall.EDQUOT)},
+		false: {nil, &store.DiskError{Op: "write", Err: syscall.EIO}, store.ErrLocked},
+	} {
+		for _, err := range errs {
+			if noRoom(err) != want {
+				t.Errorf("%v: %v", err, !want)
+			}
+		}
 	}
 }
