@@ -201,7 +201,8 @@ func month(t *testing.T, rnd *rand.Rand) {
 	to := from.AddDate(0, 0, 30)
 	time.Sleep(time.Until(from))
 
-	specs := []string{"30 2 * * *", "30 1 * * *", "0 0 * * *", "0 */6 * * *", "17 * * * *", "0 4 * * SUN", "45 23 1,15 * *", "@every 3h", "@daily", "5,35 8-17 * * MON-FRI"}
+	specs := []string{"30 2 * * *", "30 1 * * *", "0 0 * * *", "0 */6 * * *", "17 * * * *", "0 4 * * SUN", "45 23 1,15 * *", "@every 3h", "@daily", "5,35 8-17 * * MON-FRI",
+		"15 2 * * *", "59 1 * * *", "1 0 * * *", "0 3 * * *", "30 23 * * *", "45 2 * * *", "0 1 * * *", "10 0 * * *", "20 5 */2 * *", "@every 1d"}
 	zones := []string{"America/New_York", "Africa/Cairo", "Europe/Berlin", "UTC", "Asia/Kathmandu"}
 	files := map[string]File{}
 	for i := range 200 {
