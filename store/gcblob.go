@@ -52,7 +52,7 @@ func (s *State) CollectBlobs(ctx context.Context, dry bool) (f BlobsFreed, err e
 	if dry {
 		return s.Blobs.sweep(ctx, open, true)
 	}
-	alone, release, err := s.Blobs.alone()
+	alone, release, err := s.Blobs.alone(len(open))
 	if err != nil {
 		return f, err
 	}
@@ -63,13 +63,18 @@ func (s *State) CollectBlobs(ctx context.Context, dry bool) (f BlobsFreed, err e
 	return s.Blobs.sweep(ctx, open, false)
 }
 
-// alone keeps everybody else from writing blobs until release is called; ok is false when another process may be at it. Whoever opens a site
-// for writing meanwhile waits.
-func (b *Blobs) alone() (ok bool, release func(), err error) {
+// alone keeps everybody else from writing blobs until release is called; ok is false when another process, or somebody in this one besides the
+// caller's own open sites, may be at it. Whoever opens a site for writing meanwhile waits.
+func (b *Blobs) alone(mine int) (ok bool, release func(), err error) {
 	if err := b.hold(); err != nil {
 		return false, nil, err
 	}
 	b.mu.Lock()
+	if b.holders > mine+1 { // the lock is this process's: it does not keep us from ourselves
+		b.mu.Unlock()
+		b.unhold()
+		return false, nil, nil
+	}
 	if ok, err = flock(b.lock, true, false); ok {
 		b.empty()
 		return true, func() {

@@ -113,3 +113,36 @@ func TestCollectBlobsRefusesWhatItCannotRead(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A site that this process has begun to mirror while the others were being opened keeps its blobs: the lock between processes does not see it.
+func TestCollectBlobsBesideOurselves(t *testing.T) {
+	st, s := openTest(t, t.TempDir(), Options{})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	other, err := st.OpenSite("new") // after the list of sites was made
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err = st.OpenSite("x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ok, release, err := st.Blobs.alone(1); ok || err != nil {
+		if ok {
+			release()
+		}
+		t.Errorf("alone with somebody else at work: %v, %v", ok, err)
+	}
+	if err := other.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ok, release, err := st.Blobs.alone(1)
+	if !ok || err != nil {
+		t.Fatalf("not alone with nobody else at work: %v", err)
+	}
+	release()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
