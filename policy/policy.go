@@ -1,7 +1,7 @@
 // Package policy decides what a run asks the site for, and in which order: full (everything), near (everything outside the directories that
 // rules skip) and adaptive (what pays).
 //
-// A [Model] is what the runs so far have observed, in columns: about 30 bytes a unit. A unit is a page, or a listing: a request that names what
+// A [Model] is what the runs so far have observed, in columns: 25 bytes a unit. A unit is a page, or a listing: a request that names what
 // lies directly in a directory. A [Plan] is one run. It hands out batches of the units that pay most, is told what came of them, thinks again, and
 // ends by itself:
 //
@@ -120,7 +120,7 @@ type Plan interface {
 	// Tell takes an outcome: of a unit that was handed out, or of one that was observed without a request.
 	Tell(o Outcome)
 
-	// Reason says why a unit of the site was asked or, when it was not handed out, why it is spared as things stand.
+	// Reason says why a unit of the site was asked or, when it was not handed out, why it is spared, by the numbers of the last call of Next.
 	Reason(u ID) Reason
 
 	// Spared yields the units that are known, were not handed out and not told of.
