@@ -1,0 +1,84 @@
+package replica
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+)
+
+// figure10 is a collection of seven pages on h1, whose root leads to all others, and a copy on h2 in another directory that lacks four of them.
+func figure10() (w Web, sets *Sets, dangling [][]string) {
+	paths := []string{"x/a", "x/b", "x/c", "x/s/d", "x/s/e", "y/f", "y/g"}
+	for _, p := range paths {
+		w.Pages = append(w.Pages, Address{"h1.test", "/pub/" + p})
+	}
+	for _, p := range paths[:3] {
+		w.Pages = append(w.Pages, Address{"h2.test", "/" + p})
+	}
+	w.Links = [][]uint32{{1, 2}, {3, 4}, {5, 6}, nil, nil, nil, nil, {8, 9}, nil, nil}
+	sets = NewSets(len(w.Pages))
+	for i := range uint32(3) {
+		sets.Union(i, 7+i)
+	}
+	return w, sets, [][]string{8: {"/x/s/d", "/x/s/e", "/x/nowhere"}, 9: {"/y/f", "/y/g", "/"}}
+}
+
+func TestLiftDangling(t *testing.T) {
+	w, sets, dangling := figure10()
+	lifted := LiftDangling(w, sets, dangling)
+	if want := [][]uint32{{1, 2}, {3, 4}, {5, 6}, nil, nil, nil, nil, {8, 9}, {3, 4}, {5, 6}}; !slices.EqualFunc(lifted.Links, want, slices.Equal) {
+		t.Errorf("links %v, want %v", lifted.Links, want)
+	}
+	if w.Links[8] != nil || w.Links[9] != nil {
+		t.Error("the links that were given are changed")
+	}
+	for _, tc := range []struct {
+		w    Web
+		o    Growing
+		want string
+	}{
+		{w, Growing{Extended: true}, "[{[0 1 2] []} {[7 8 9] []}]"},
+		{lifted, Growing{}, "[{[0 1 2] []} {[7 8 9] []}]"},
+		{lifted, Growing{Extended: true}, "[{[0 1 2 3 4 5 6] []} {[7 8 9] [3 4 5 6]}]"},
+	} {
+		clusters := Grow(tc.w, sets, tc.o)
+		if len(clusters) != 1 {
+			t.Fatalf("%+v: %v", tc.o, clusters)
+		}
+		if got := fmt.Sprint(clusters[0].Collections); got != tc.want {
+			t.Errorf("%+v: %s, want %s", tc.o, got, tc.want)
+		}
+	}
+}
+
+// Chains go below the collection's directory, and boilerplate that repeats in a directory breaks no collection.
+func TestGrowOptions(t *testing.T) {
+	w := Web{
+		Pages: []Address{{"h1", "/x/a"}, {"h2", "/x/a"}, {"h1", "/x/c"}, {"h1", "/x/d"}, {"h1", "/y/e"}},
+		Links: [][]uint32{{2}, {2}, {3, 4}, nil, nil},
+	}
+	sets := NewSets(5)
+	sets.Union(0, 1)
+	for _, tc := range []struct {
+		chain Chain
+		want  string
+	}{{ChainNone, "[0 2]"}, {ChainPrefix, "[0 2 3]"}, {ChainAll, "[0 2 3 4]"}} {
+		clusters := Grow(w, sets, Growing{Extended: true, Chain: tc.chain})
+		if len(clusters) != 1 || fmt.Sprint(clusters[0].Rids) != tc.want {
+			t.Errorf("chain %d: %+v, want %s", tc.chain, clusters, tc.want)
+		}
+	}
+	w = Web{
+		Pages: []Address{{"h1", "/h"}, {"h1", "/p"}, {"h1", "/q"}, {"h1", "/r"}},
+		Links: [][]uint32{nil, {0}, {0}, {0}},
+	}
+	sets = NewSets(4)
+	sets.Union(1, 2)
+	sets.Union(1, 3)
+	for skip, want := range map[bool]int{false: 2, true: 1} {
+		clusters := Grow(w, sets, Growing{Extended: true, SkipBoilerplate: skip})
+		if len(clusters) != 1 || len(clusters[0].Rids) != want {
+			t.Errorf("skip %v: %+v, want %d trivial clusters", skip, clusters, want)
+		}
+	}
+}
