@@ -171,7 +171,7 @@ func TestVotesInPasses(t *testing.T) {
 	}
 	pages, digests := digestsOf(c)
 	want := Find(pages, digests, FindOptions{}).Pairs
-	got := Find(pages, digests, FindOptions{Votes: Votes{MaxVotes: len(pages) / 4}}).Pairs
+	got := Find(pages, digests, FindOptions{Votes: Votes{MaxVotes: len(pages)}}).Pairs
 	if len(want) == 0 || !slices.Equal(got, want) {
 		t.Errorf("%d pairs, want %d", len(got), len(want))
 	}

@@ -157,9 +157,9 @@ func (v *Inventory) Merge(w *Inventory) {
 	v.trimLeaves()
 }
 
-// leafOf returns the last two segments of a path without its query; nothing of a path that ends in a slash and has no name before it.
+// leafOf returns the last two segments of a path; nothing of "/" and of a path with a query.
 func leafOf(path []byte) []byte {
-	if q := bytes.IndexByte(path, '?'); q >= 0 {
+	if len(path) < 2 || bytes.IndexByte(path, '?') >= 0 {
 		return nil
 	}
 	name := bytes.LastIndexByte(path[:len(path)-1], '/')
