@@ -10,60 +10,6 @@ import (
 	"testing"
 )
 
-func outcomesOf(t testing.TB, names []string) []Outcome {
-	t.Helper()
-	var out []Outcome
-	for _, name := range names {
-		o := SourceFailed
-		for o.String() != name {
-			if o++; o > NotSimilar {
-				t.Fatalf("outcome %q", name)
-			}
-		}
-		out = append(out, o)
-	}
-	return out
-}
-
-// levelName is how the expected values write a level.
-func levelName(l Level) string {
-	switch l {
-	case NoInformation:
-		return "noinfo"
-	case DNSFailure, ServerFailure, Mismatch:
-		return strings.ToLower(strings.ReplaceAll(l.String(), " ", "-"))
-	}
-	return "L" + l.String()
-}
-
-func TestGoldenClassify(t *testing.T) {
-	var g struct {
-		Classify []struct {
-			Level string
-			Tests []string
-		}
-		Outcome []struct {
-			K                       int
-			Outcome, Source, Target string
-		}
-		Text map[string]goldenText
-	}
-	if !golden(t, &g) {
-		return
-	}
-	for _, c := range g.Classify {
-		if got := levelName(Classify(outcomesOf(t, c.Tests))); got != c.Level {
-			t.Errorf("%v: %s, want %s", c.Tests, got, c.Level)
-		}
-	}
-	for _, o := range g.Outcome {
-		body := func(name string) Body { return NewBody(latin1Bytes(g.Text[name].HTML), true, true, o.K) }
-		if got, _ := body(o.Source).Compare(body(o.Target)); got.String() != o.Outcome {
-			t.Errorf("%s and %s: %v, want %s", o.Source, o.Target, got, o.Outcome)
-		}
-	}
-}
-
 // server answers as the hosts of a corpus do.
 type server struct {
 	bodies map[Ask]Body

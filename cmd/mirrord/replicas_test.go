@@ -134,3 +134,26 @@ func TestReplicasWrong(t *testing.T) {
 		t.Errorf("an empty directory: exit code %d, %s %s", code, out, errs)
 	}
 }
+
+func TestReplicaGolden(t *testing.T) {
+	write := func(s string) string {
+		name := filepath.Join(t.TempDir(), "golden.json")
+		if err := os.WriteFile(name, []byte(s), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	for s, want := range map[string]struct {
+		code int
+		out  string
+	}{
+		`{"hash":[{"in":"","hex":"e3b0c44298fc1c14"}]}`: {exitOK, "1 cases, 1 values, 0 other than expected"},
+		`{"hash":[{"in":"","hex":"e3b0"}]}`:             {exitError, "hash of  is e3b0c44298fc1c14, want e3b0"},
+		`{}`:                                            {exitError, ""},
+	} {
+		code, out, errs := runArgs(t, nil, "replica-golden", write(s))
+		if code != want.code || !strings.Contains(out, want.out) {
+			t.Errorf("%s: exit code %d, %s %s", s, code, out, errs)
+		}
+	}
+}

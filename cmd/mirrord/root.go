@@ -47,7 +47,7 @@ Exit codes: 0 complete and published, or nothing to do; 1 error; 2 wrong usage o
 	f.BoolVar(&a.json, "json", false, "write results as JSON")
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "log more to standard error")
 	root.AddCommand(a.getCommand(), a.runNowCommand(), a.acceptCommand(), a.daemonCommand(), a.cancelCommand(), a.pauseCommand(), a.resumeCommand(), a.reloadCommand(), a.notifyTestCommand(), a.checkCommand(), a.statusCommand(), a.versionsCommand(),
-		a.rollbackCommand(), a.diffCommand(), a.exportCommand(), a.importCommand(), a.verifyCommand(), a.explainCommand(), a.planCommand(), a.evolutionCommand(), a.rulesCommand(), a.replayCommand(), a.nearGoldenCommand(), a.serveCommand(), a.replicasCommand(), a.gcCommand(), a.demoCommand(), a.manCommand())
+		a.rollbackCommand(), a.diffCommand(), a.exportCommand(), a.importCommand(), a.verifyCommand(), a.explainCommand(), a.planCommand(), a.evolutionCommand(), a.rulesCommand(), a.replayCommand(), a.nearGoldenCommand(), a.serveCommand(), a.replicasCommand(), a.replicaGoldenCommand(), a.gcCommand(), a.demoCommand(), a.manCommand())
 	return root
 }
 
