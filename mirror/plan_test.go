@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -173,6 +174,26 @@ func TestNothingIsDroppedForWhatWasSkipped(t *testing.T) {
 		t.Error("it stays for ever")
 	}
 	_ = moved
+}
+
+func TestExplainSaysWhatThePlanAsks(t *testing.T) {
+	f := newFolders(t, map[string]int{"old": 6, "news": 3})
+	m := mirrortest.New(t, f.w, job(`policy = "adaptive"`, "adaptive.price = 0.0"))
+	for i := range 5 {
+		m.Run()
+		f.change(fmt.Sprint("edition ", i), f.path("news", i%3))
+	}
+	if text := explain(t, m, home+"/"); !strings.Contains(text, "asked: an entry point") {
+		t.Errorf("the entry point: %s", text)
+	}
+	number := regexp.MustCompile(`asked: .*expected (\S+) changes.* price (\S+)`)
+	for _, p := range []string{f.path("old", 3), f.path("news", 0), f.path("news", 2)} {
+		text := explain(t, m, home+p)
+		n := number.FindStringSubmatch(text)
+		if n == nil || n[1] == "0" || n[2] != "0" {
+			t.Errorf("%s: numbers %q, want changes above 0 and price 0, in\n%s", p, n, text)
+		}
+	}
 }
 
 func TestBudgetOfRequests(t *testing.T) {

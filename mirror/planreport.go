@@ -138,32 +138,52 @@ func (r *run) fullBecause() (string, error) {
 	return "", nil
 }
 
-func (r *run) report(rep *PlanReport, p *planner) {
+// forecast is what the next run asks if nothing has changed.
+type forecast struct {
+	owed   map[uint32]bool          // entry points
+	source map[uint32]bool          // of evidence: listings, sitemaps and feeds that are asked
+	asked  map[uint32]policy.Reason // by the plan, in words of the moment at which it was handed out
+}
+
+// foresee runs a plan to its end, as if everything came back as it was. p is nil when everything is asked.
+func (r *run) foresee(p *planner) forecast {
 	t := r.table
-	source := map[uint32]bool{}
+	f := forecast{owed: map[uint32]bool{}, source: map[uint32]bool{}, asked: map[uint32]policy.Reason{}}
 	for _, id := range slices.Concat(r.sources, r.feeds) {
-		source[id] = p == nil || !r.spares(id)
+		if p == nil || !r.spares(id) {
+			f.source[id] = true
+		}
 	}
-	owed := map[uint32]bool{}
 	for _, u := range r.seeds {
 		if id, ok := t.find([]byte(u.String())); ok {
-			owed[id] = true
+			f.owed[id] = true
 		}
 	}
-	asked := map[uint32]policy.Reason{}
-	if p != nil {
-		for id := range t.n {
-			if owed[id] || source[id] {
-				p.plan.Tell(policy.Outcome{Unit: policy.ID(id)})
-			}
-		}
-		for batch := p.plan.Next(planBatch); len(batch) > 0; batch = p.plan.Next(planBatch) {
-			for _, a := range batch {
-				asked[uint32(a.Unit)] = a.Why
-				p.plan.Tell(policy.Outcome{Unit: a.Unit})
-			}
+	if p == nil {
+		return f
+	}
+	for id := range t.n {
+		if f.owed[id] || f.source[id] {
+			p.plan.Tell(policy.Outcome{Unit: policy.ID(id)})
 		}
 	}
+	for batch := p.plan.Next(planBatch); len(batch) > 0; batch = p.plan.Next(planBatch) {
+		for _, a := range batch {
+			f.asked[uint32(a.Unit)] = a.Why
+			p.plan.Tell(policy.Outcome{Unit: a.Unit})
+		}
+	}
+	return f
+}
+
+// retried reports whether a URL is asked again because the last request of it failed.
+func (r *run) retried(id uint32) bool {
+	return r.table.at(id).outcome == site.Failed && !r.broken[id]
+}
+
+func (r *run) report(rep *PlanReport, p *planner) {
+	t := r.table
+	f := r.foresee(p)
 	dirs := newDirTable(r.layout.Primary)
 	type sum struct {
 		PlanDir
@@ -172,8 +192,8 @@ func (r *run) report(rep *PlanReport, p *planner) {
 	by := map[policy.Dir]*sum{}
 	for id := range t.n {
 		e := t.at(id)
-		retried := e.outcome == site.Failed && !r.broken[id]
-		if e.urlLen == 0 || !governed(e) && !retried && !owed[id] {
+		retried := r.retried(id)
+		if e.urlLen == 0 || !governed(e) && !retried && !f.owed[id] {
 			continue
 		}
 		d := dirs.of(t.urlOf(id))
@@ -185,11 +205,11 @@ func (r *run) report(rep *PlanReport, p *planner) {
 		s.Known++
 		rep.Known++
 		why, ask := "", true
-		reason, planned := asked[id]
+		reason, planned := f.asked[id]
 		switch {
-		case owed[id]:
+		case f.owed[id]:
 			why = "entry point"
-		case source[id]:
+		case f.source[id]:
 			why = "source of evidence"
 			rep.Sources++
 		case retried:
@@ -309,12 +329,19 @@ func (r *run) explainPlan(x *Explanation, rec *store.Resource) error {
 	if looked := p.model.looked[rec.ID]; int(looked) < p.model.last {
 		say("skipped by run %d; last looked at in run %d", p.model.last, looked)
 	}
-	for batch := p.plan.Next(planBatch); len(batch) > 0; batch = p.plan.Next(planBatch) {
-		for _, a := range batch {
-			p.plan.Tell(policy.Outcome{Unit: a.Unit})
-		}
+	f, reason := r.foresee(p), ""
+	switch asked, planned := f.asked[rec.ID]; {
+	case f.owed[rec.ID]:
+		reason = "asked: an entry point"
+	case f.source[rec.ID]:
+		reason = "asked: a source of evidence"
+	case r.retried(rec.ID):
+		reason = "asked: it failed before"
+	case planned:
+		reason = asked.String()
+	default:
+		reason = p.plan.Reason(policy.ID(rec.ID)).String()
 	}
-	reason := p.plan.Reason(policy.ID(rec.ID))
 	say("the next run, policy %s, if nothing has changed: %s", r.job.Policy, reason)
 	if p.rules != nil {
 		say("%d rules skip directories; its own: %s", len(p.rules.skips), cmp.Or(p.rules.text(p.rules.over(rec.URL)), "none"))

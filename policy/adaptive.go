@@ -218,7 +218,7 @@ func moved(now, was, by float64) bool { return now > was*(1+by) || now < was*(1-
 // reason is why as the numbers stand, without the why.
 func (a *adaptive) reason(u ID) Reason {
 	p := a.expected(u, &a.gs[a.groupOf(u)])
-	return Reason{Expected: float32(p), Worth: float32(p), Price: float32(a.price()), Runs: a.m.runs + 1 - int(a.m.last[u])}
+	return Reason{Expected: float32(p), Worth: float32(p), Price: float32(max(0, a.price())), Runs: a.m.runs + 1 - int(a.m.last[u])}
 }
 
 func (a *adaptive) Reason(u ID) Reason {

@@ -120,7 +120,8 @@ type Plan interface {
 	// Tell takes an outcome: of a unit that was handed out, or of one that was observed without a request.
 	Tell(o Outcome)
 
-	// Reason says why a unit of the site was asked or, when it was not handed out, why it is spared, by the numbers of the last call of Next.
+	// Reason says why a unit of the site was asked or, when it was not handed out, why it is spared, by the numbers of the last call of Next. The
+	// numbers by which a unit was handed out are in its Ask only.
 	Reason(u ID) Reason
 
 	// Spared yields the units that are known, were not handed out and not told of.

@@ -189,11 +189,11 @@ func (f *replayFlags) options(cmd *cobra.Command) (o replay.Options, s replaySet
 		{"price", policy.Adaptive}, {"max-skip", policy.Adaptive}, {"alpha", policy.Near}, {"beta", policy.Near},
 		{"gamma", policy.Near}, {"min-conf", policy.Near}, {"zero", policy.Near}, {"structural", policy.Near}, {"expire", policy.Near},
 	} {
-		if set(x.flag) && x.of != o.Policy && f.plot == "" {
+		if set(x.flag) && x.of != o.Policy {
 			return o, s, usagef("--%s is for --policy %s", x.flag, x.of)
 		}
 	}
-	if set("budget") && o.Policy != policy.Adaptive && o.Policy != replay.RoundRobin && f.plot == "" {
+	if set("budget") && o.Policy != policy.Adaptive && o.Policy != replay.RoundRobin {
 		return o, s, usagef("--budget is for --policy %s and %s", policy.Adaptive, replay.RoundRobin)
 	}
 	return o, s, nil
@@ -286,6 +286,9 @@ func (a *app) history(arg string) (*replay.History, error) {
 		return nil, err
 	}
 	defer file.Close()
+	if st, err := file.Stat(); err == nil && st.IsDir() {
+		return nil, fmt.Errorf("history %s: a directory: want a file, or the name of a job", arg)
+	}
 	h, err := replay.Read(file)
 	if err != nil {
 		return nil, fmt.Errorf("history %s: %w", arg, err)
