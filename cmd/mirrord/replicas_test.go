@@ -4,10 +4,14 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"mirrord/internal/demosite"
 )
 
 // writePages writes n pages under a directory, each of words of its own; two directories of the same seed have the same words.
@@ -155,5 +159,35 @@ func TestReplicaGolden(t *testing.T) {
 		if code != want.code || !strings.Contains(out, want.out) {
 			t.Errorf("%s: exit code %d, %s %s", s, code, out, errs)
 		}
+	}
+}
+
+// Two mirrors of one site that two servers have.
+func TestReplicasOfState(t *testing.T) {
+	state := t.TempDir()
+	var hosts []string
+	for _, name := range []string{"one", "two"} {
+		srv := httptest.NewServer(demosite.New())
+		defer srv.Close()
+		hosts = append(hosts, strings.TrimPrefix(srv.URL, "http://"))
+		jobs := t.TempDir()
+		if err := os.WriteFile(filepath.Join(jobs, name+".toml"), []byte("url = \""+srv.URL+"/\"\npolite.delay = \"0s\"\npolite.factor = 0\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if code, _, errs := runArgs(t, nil, "run-now", name, "--jobs", jobs, "--state", state); code != exitOK {
+			t.Fatalf("exit code %d: %s", code, errs)
+		}
+	}
+	code, out, errs := runArgs(t, nil, "replicas", "--state", state, "--json")
+	var report replicaReport
+	if err := json.Unmarshal([]byte(out), &report); err != nil || code != exitOK {
+		t.Fatalf("exit code %d, %v: %s", code, err, errs)
+	}
+	slices.Sort(hosts)
+	if len(report.Hosts) != 1 || report.Hosts[0].Host1 != hosts[0] || report.Hosts[0].Host2 != hosts[1] || report.Hosts[0].Level > "3" || report.Bad != 0 {
+		t.Errorf("%+v", report)
+	}
+	if len(report.Clusters) == 0 || report.Clusters[0].Cardinality != 2 {
+		t.Errorf("clusters %+v", report.Clusters)
 	}
 }
