@@ -69,7 +69,14 @@ func (r *roller) add(h uint64) uint64 {
 	r.ring[r.at&(maxK-1)] = h
 	r.sum = r.sum*rollPrime + h - gone*r.drop
 	r.at++
-	return mix(r.sum)
+	return finish(r.sum)
+}
+
+// finish spreads the bits of a polynomial whose terms are spread already.
+func finish(x uint64) uint64 {
+	x ^= x >> 32
+	x *= 0xff51afd7ed558ccd
+	return x ^ x>>29
 }
 
 // mulMod is a*b modulo 2^61-1, for a and b below it.

@@ -89,28 +89,20 @@ func (m *markup) skip(b []byte, i int) (int, tagKind) {
 
 // tagEnd returns where a tag ends: behind the ">" that stands in no quoted value.
 func (m *markup) tagEnd(tag []byte, from int) int {
-	end := bytes.IndexByte(tag[from:], '>')
-	if end < 0 {
-		return len(tag)
-	}
-	end += from
-	if m.noQuotes || bytes.Count(tag[from:end], []byte{'"'})%2 == 0 && bytes.Count(tag[from:end], []byte{'\''})%2 == 0 {
-		return end + 1
-	}
-	for i, quote := from, byte(0); i < len(tag); i++ {
+	for i := from; i < len(tag); i++ {
 		switch c := tag[i]; {
-		case quote != 0:
-			if c == quote {
-				quote = 0
-			}
 		case c == '>':
 			return i + 1
-		case (c == '"' || c == '\'') && afterEquals(tag[:i]):
-			quote = c
+		case (c == '"' || c == '\'') && !m.noQuotes && afterEquals(tag[:i]):
+			end := bytes.IndexByte(tag[i+1:], c)
+			if end < 0 {
+				m.noQuotes = true
+				continue
+			}
+			i += 1 + end
 		}
 	}
-	m.noQuotes = true
-	return end + 1
+	return len(tag)
 }
 
 // afterEquals says whether what comes next is the value of an attribute.
