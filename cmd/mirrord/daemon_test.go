@@ -17,12 +17,10 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
 	"mirrord/internal/demosite"
-	"mirrord/site"
 	"mirrord/status"
 	"mirrord/store"
 )
@@ -51,6 +49,7 @@ type testDaemon struct {
 	jobs, state string
 	out, log    shared
 	told        *net.UnixConn // what systemd would hear
+	words       chan string   // that it heard
 	cancel      context.CancelFunc
 	ended       chan int
 }
@@ -78,18 +77,38 @@ func startDaemon(t *testing.T, jobs, state string, args ...string) *testDaemon {
 	return d
 }
 
-// hear waits until systemd would have heard a word.
+// hear waits until systemd would have heard a word. All that is said is read, as systemd does.
 func (d *testDaemon) hear(word string) {
 	d.t.Helper()
-	buf := make([]byte, 1000)
-	d.told.SetReadDeadline(time.Now().Add(30 * time.Second))
+	if d.words == nil {
+		d.words = make(chan string, 1000)
+		go func() {
+			defer close(d.words)
+			buf := make([]byte, 1000)
+			for {
+				n, err := d.told.Read(buf)
+				if err != nil {
+					return
+				}
+				select {
+				case d.words <- string(buf[:n]):
+				default:
+				}
+			}
+		}()
+	}
+	late := time.After(time.Minute)
 	for {
-		n, err := d.told.Read(buf)
-		if err != nil {
-			d.t.Fatalf("the daemon does not say %s: %v; log:\n%s", word, err, d.log.String())
-		}
-		if strings.Contains(string(buf[:n]), word) {
-			return
+		select {
+		case said, ok := <-d.words:
+			if !ok {
+				d.t.Fatalf("the daemon does not say %s; log:\n%s", word, d.log.String())
+			}
+			if strings.Contains(said, word) {
+				return
+			}
+		case <-late:
+			d.t.Fatalf("the daemon does not say %s; log:\n%s", word, d.log.String())
 		}
 	}
 }
@@ -401,90 +420,4 @@ func TestDaemonTidies(t *testing.T) {
 		t.Error("what nobody refers to is still there")
 	}
 	d.do(exitOK, "all is well", "verify", "demo")
-}
-
-func TestDaemonUsage(t *testing.T) {
-	for _, args := range [][]string{{"--socket-mode", "rw"}, {"--socket-mode", "10000"}, {"--max-runs", "0"}, {"--log", "pretty"}, {"--mail", "somewhere"}, {"job"}} {
-		if code, _, errs := runArgs(t, nil, append([]string{"daemon", "--state", t.TempDir()}, args...)...); code != exitUsage {
-			t.Errorf("%v: %d %s", args, code, errs)
-		}
-	}
-	state := t.TempDir()
-	put(t, state, "daemon.sock", "mine")
-	if code, _, errs := runArgs(t, nil, "daemon", "--state", state, "--jobs", t.TempDir()); code != exitError || !strings.Contains(errs, "is no socket") {
-		t.Errorf("%d %s", code, errs)
-	}
-}
-
-func TestDaemonLog(t *testing.T) {
-	for form, want := range map[string]string{
-		"":         `^time=\S+ level=WARN msg="what is" job=a err="no\\n<0>good"\n$`,
-		logText:    `^time=\S+ level=WARN msg="what is" job=a err="no\\n<0>good"\n$`,
-		logJSON:    `^\{"time":".*","level":"WARN","msg":"what is","job":"a","err":"no\\n<0>good"\}\n$`,
-		logJournal: `^<4>msg="what is" job=a err="no\\n<0>good"\n$`,
-	} {
-		var b bytes.Buffer
-		log, err := daemonLog(&b, form, 0, vars("JOURNAL_STREAM", "1:2"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		log.Debug("not shown")
-		log.With("job", "a").Warn("what is", "err", "no\n<0>good")
-		if !regexp.MustCompile(want).MatchString(b.String()) {
-			t.Errorf("%q: %q", form, b.String())
-		}
-	}
-}
-
-// Everything in a mirror has been looked at since the oldest answer of what is in it; what is broken, or is not in it, does not count.
-func TestVerifiedSince(t *testing.T) {
-	st, err := store.OpenState(t.TempDir(), store.Options{Volatile: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer st.Close()
-	s, err := st.OpenSite("a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	if since, err := verifiedSince(s); err != nil || !since.IsZero() {
-		t.Errorf("nothing in it: %v, %v", since, err)
-	}
-	if err := s.BeginRun(&store.Run{Fingerprint: "x"}); err != nil {
-		t.Fatal(err)
-	}
-	var news []store.NewURL
-	var done []*store.Done
-	for i, r := range []store.Resource{{InSet: true, Checked: 500}, {InSet: true, Checked: 300, Failures: 2}, {InSet: true, Checked: 100, Failures: 3}, {Checked: 50}, {InSet: true}} {
-		u, _, err := site.Parse(fmt.Sprintf("https://a.example/%d", i))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.ID, r.URL, r.Outcome, r.Run = uint32(i), u, site.Fetched, 1
-		news, done = append(news, store.NewURL{URL: u.String()}), append(done, &store.Done{Resource: r})
-	}
-	if err := s.Commit(0, news, done); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Fold(store.Folding{Version: 1, Pending: func(uint32) bool { return false }, Path: func(*store.Resource) string { return "" }}); err != nil {
-		t.Fatal(err)
-	}
-	if since, err := verifiedSince(s); err != nil || since.Unix() != 300 {
-		t.Errorf("%v, %v", since.Unix(), err)
-	}
-}
-
-// A full disk is told from one that fails.
-func TestNoRoom(t *testing.T) {
-	for want, errs := range map[bool][]error{
-		true:  {&store.DiskError{Op: "write", Err: &os.PathError{Op: "write", Err: syscall.ENOSPC}}, fmt.Errorf("x: %w", syscall.EDQUOT)},
-		false: {nil, &store.DiskError{Op: "write", Err: syscall.EIO}, store.ErrLocked},
-	} {
-		for _, err := range errs {
-			if noRoom(err) != want {
-				t.Errorf("%v: %v", err, !want)
-			}
-		}
-	}
 }

@@ -11,6 +11,9 @@ import (
 	"time"
 )
 
+// patience is how long systemd may take to read what it is told: a service that waited for it for ever could not end.
+const patience = time.Second
+
 // Notify tells systemd how the service stands: "READY=1", "STOPPING=1", "WATCHDOG=1", "STATUS=…", several with line ends between them.
 func Notify(lookupEnv func(string) (string, bool), state string) error {
 	addr, ok := lookupEnv("NOTIFY_SOCKET")
@@ -25,6 +28,7 @@ func Notify(lookupEnv func(string) (string, bool), state string) error {
 		return fmt.Errorf("tell systemd: %w", err)
 	}
 	defer c.Close()
+	c.SetWriteDeadline(time.Now().Add(patience))
 	if _, err := c.Write([]byte(state)); err != nil {
 		return fmt.Errorf("tell systemd: %w", err)
 	}

@@ -1,6 +1,7 @@
 package systemd
 
 import (
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -46,6 +47,23 @@ func TestNotify(t *testing.T) {
 	}
 	if err := Notify(vars("NOTIFY_SOCKET", filepath.Join(t.TempDir(), "none")), "READY=1"); err == nil {
 		t.Error("nobody listens, and there is no error")
+	}
+}
+
+// A systemd that does not read does not stop the service.
+func TestNotifyDoesNotWait(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "n")
+	l, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for i := 0; ; i++ { // until its queue is full (net.unix.max_dgram_qlen, some ten messages)
+		if err := Notify(vars("NOTIFY_SOCKET", path), "WATCHDOG=1"); errors.Is(err, os.ErrDeadlineExceeded) {
+			return
+		} else if err != nil || i > 10_000 {
+			t.Fatalf("message %d: %v", i, err)
+		}
 	}
 }
 
