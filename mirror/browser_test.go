@@ -41,6 +41,7 @@ const inspect = `Promise.all([...document.images].map(i => { i.loading = 'eager'
 // TestBrowserReadsFromDisk opens the mirrored demo site in a browser from file://, with the network cut off and the site gone: images
 // and styles load, no request leaves the machine, and every link leads to a file or to the origin.
 func TestBrowserReadsFromDisk(t *testing.T) {
+	t.Parallel()
 	site := demosite.New()
 	srv := httptest.NewServer(site)
 	m := mirrortest.New(t, nil, fmt.Sprintf("url = %q\n", srv.URL+demosite.Entry))
@@ -70,6 +71,7 @@ func TestBrowserReadsFromDisk(t *testing.T) {
 
 // TestBrowserScripts: images and links that inline scripts make of whole strings are right in a copy that is read from disk.
 func TestBrowserScripts(t *testing.T) {
+	t.Parallel()
 	const dot = `<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><rect width="9" height="9"/></svg>`
 	w := mirrortest.Start(t)
 	w.Set(home+"/", mirrortest.HTML("Home", `<a href="deep/er/page.html">x</a>`))

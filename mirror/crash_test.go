@@ -16,29 +16,30 @@ import (
 	"mirrord/store"
 )
 
-// Kill -9 at 20 random moments of a run: the same command ends in the same tree, and nothing committed is asked again.
+// Kill -9 at random moments of a run, 20 with MIRRORD_LONG: the same command ends in the same tree, and nothing committed is asked again.
 func TestCrashKillAnywhere(t *testing.T) {
+	t.Parallel()
 	rnd := crashRand(t)
-	s := newCrashSite(t, 600)
+	s, most := newCrashSite(t, sized(300, 600)), sized(8, 20)
 	want := undisturbed(t, s)
 	s.set(1, 6*time.Millisecond)
-	for kills := 0; kills < 20 && !t.Failed(); {
+	for kills := 0; kills < most && !t.Failed(); {
 		dir := t.TempDir()
-		kills = killUntilComplete(t, rnd, s, dir, kills)
+		kills = killUntilComplete(t, rnd, s, dir, kills, most)
 		verifyClean(t, dir)
 		sameTree(t, publishedTree(t, dir), want)
 	}
 }
 
-// killUntilComplete starts runs and kills them, until the twentieth kill, until one completes.
-func killUntilComplete(t *testing.T, rnd *rand.Rand, s *crashSite, dir string, kills int) int {
+// killUntilComplete starts runs and kills them, until there were so many kills in all, until one completes.
+func killUntilComplete(t *testing.T, rnd *rand.Rand, s *crashSite, dir string, kills, most int) int {
 	t.Helper()
 	had := map[string]bool{}
 	total, before := 0, 0
 	for {
 		p := startCrash(t, dir, s.srv.URL+"/")
 		code, killed := -1, false
-		if kills < 20 {
+		if kills < most {
 			code, killed = p.killAfter(t, s, rnd.IntN(150), time.Duration(rnd.IntN(200))*time.Millisecond, syscall.SIGKILL)
 		} else {
 			code = p.wait(t)
@@ -67,8 +68,9 @@ func killUntilComplete(t *testing.T, rnd *rand.Rand, s *crashSite, dir string, k
 
 // SIGTERM ends a run as partial; the same command goes on where it stopped.
 func TestCrashTerminate(t *testing.T) {
+	t.Parallel()
 	rnd := crashRand(t)
-	s := newCrashSite(t, 400)
+	s := newCrashSite(t, sized(300, 400))
 	want := undisturbed(t, s)
 	s.set(1, 4*time.Millisecond)
 	dir := t.TempDir()
@@ -144,8 +146,9 @@ func reader(t *testing.T, dir string, pages []string, mark func(n, version int) 
 // A mirror is brought up to date again and again while readers look at it and runs are killed, most of them while they publish.
 // Every reader sees version N or N+1, and each version is that of a mirror that nothing disturbed.
 func TestCrashResyncReaders(t *testing.T) {
+	t.Parallel()
 	rnd := crashRand(t)
-	s := newCrashSite(t, 500)
+	s, most := newCrashSite(t, sized(250, 500)), sized(3, 6)
 	ref, dir := t.TempDir(), t.TempDir()
 	pages := []string{"index.html"} // page n at index n
 	for n := 1; n < 5; n++ {
@@ -179,7 +182,7 @@ func TestCrashResyncReaders(t *testing.T) {
 		for {
 			p := startCrash(t, dir, s.srv.URL+"/")
 			killed := false
-			if kills < 6*version {
+			if kills < most*version {
 				n := requests - rnd.IntN(40)
 				if rnd.IntN(4) == 0 {
 					n = rnd.IntN(requests)
@@ -214,6 +217,7 @@ func TestCrashResyncReaders(t *testing.T) {
 
 // A site whose database was lost is rebuilt from the published tree: it stays published, keeps its version, and goes on.
 func TestCrashRebuild(t *testing.T) {
+	t.Parallel()
 	s := newCrashSite(t, 150)
 	ref, dir := t.TempDir(), t.TempDir()
 	run := func(d string, version int) *mirror.Summary {

@@ -16,6 +16,7 @@ import (
 // The disk answers a sync with EIO in the middle of a real run (strace injects it): the run ends as partial and says why, what was
 // committed before is not asked again, and the next run ends in the tree of a run that nothing disturbed.
 func TestCrashIOError(t *testing.T) {
+	t.Parallel()
 	strace, err := exec.LookPath("strace")
 	if err == nil {
 		err = exec.Command(strace, "-qq", "-o", "/dev/null", "true").Run()
@@ -25,7 +26,7 @@ func TestCrashIOError(t *testing.T) {
 		return
 	}
 	rnd := crashRand(t)
-	s := newCrashSite(t, 400)
+	s := newCrashSite(t, 300)
 	want := undisturbed(t, s)
 	s.set(1, 6*time.Millisecond)
 	for _, call := range []string{"fdatasync", "fsync", "syncfs"} {
@@ -63,6 +64,7 @@ func TestCrashIOError(t *testing.T) {
 
 // The disk becomes full in the middle of a run: it ends as partial with a hint, and goes on when there is room.
 func TestCrashDiskFull(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1200k"); err != nil {
 		t.Logf("mounting is not permitted here (%v): the store's own test of full disks must do", err)

@@ -200,6 +200,7 @@ const (
 
 // A kill costs what came after the last note: no large file starts anew.
 func TestLargeFileGoesOnAfterKills(t *testing.T) {
+	t.Parallel()
 	s := newISOSite(t, iso)
 	rng := crashRand(t)
 	dir := t.TempDir()
@@ -224,6 +225,7 @@ func TestLargeFileGoesOnAfterKills(t *testing.T) {
 
 // A run that ends in order loses nothing of what has come.
 func TestLargeFileGoesOnAfterInterruption(t *testing.T) {
+	t.Parallel()
 	s := newISOSite(t, iso)
 	dir := t.TempDir()
 	s.stallAt(12 * mib)
@@ -243,6 +245,7 @@ func TestLargeFileGoesOnAfterInterruption(t *testing.T) {
 
 // A file that changed in between is taken whole: nothing of the old one is in it, whether the site says so or not.
 func TestLargeFileThatChangesInBetween(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name string
 		lies bool
@@ -270,6 +273,7 @@ func TestLargeFileThatChangesInBetween(t *testing.T) {
 
 // A newer file whose beginning came does not spoil the one that is published, and takes its place when it has come whole.
 func TestLargeFileOfThePublishedVersion(t *testing.T) {
+	t.Parallel()
 	s := newISOSite(t, iso)
 	dir := t.TempDir()
 	goesOn(t, s, dir)
@@ -288,6 +292,7 @@ func TestLargeFileOfThePublishedVersion(t *testing.T) {
 
 // What lies in the folder is not what came: the file is taken whole.
 func TestLargeFileWhosePartWasDamaged(t *testing.T) {
+	t.Parallel()
 	s := newISOSite(t, iso)
 	dir := t.TempDir()
 	s.stallAt(20 * mib)
@@ -311,6 +316,7 @@ func TestLargeFileWhosePartWasDamaged(t *testing.T) {
 
 // One large file that fills the disk stops the run before it is full, although nothing else is committed meanwhile. With more room it goes on.
 func TestLargeFileLeavesMinFree(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=100m"); err != nil {
 		t.Logf("mounting is not permitted here (%v): run as root to see a disk that gets full", err)

@@ -189,6 +189,7 @@ func TestLesson04TruncatedUpdate(t *testing.T) {
 }
 
 func TestLesson05ReaderSeesOneVersion(t *testing.T) {
+	t.Parallel()
 	w := mirrortest.Start(t)
 	const pages = 40
 	set := func(version int) {

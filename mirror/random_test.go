@@ -145,6 +145,7 @@ const worldJob = `limits.max_delete = 1.0`
 // TestIncrementalIsAsFresh lets random sites evolve, with failures in between, and holds what repeated runs make of them against a mirror
 // that is made anew: the same URLs, and the same bytes behind them.
 func TestIncrementalIsAsFresh(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(8) {
 		x := newWorld(seed)
 		m := mirrortest.New(t, nil, job(worldJob))

@@ -40,6 +40,7 @@ func sorry() mirrortest.Page {
 }
 
 func TestSoft404(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name    string
 		broken  int // of 40 pages

@@ -29,6 +29,7 @@ func verifyDir(t *testing.T, dir string) (ps []store.Problem) {
 
 // Whatever is done to a published tree is found.
 func TestVerifyFindsDamage(t *testing.T) {
+	t.Parallel()
 	web := newCrashSite(t, 60)
 	clean := t.TempDir()
 	for version := 1; version <= 2; version++ {
