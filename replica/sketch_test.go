@@ -9,9 +9,8 @@ import (
 )
 
 // The one pass over bytes that makes a digest sees the words that Text and Tokens see.
-func checkDigest(t *testing.T, name string, body []byte, k int) {
+func checkDigest(t *testing.T, s *Sketcher, name string, body []byte) {
 	t.Helper()
-	s := NewSketcher(SketchOptions{K: k})
 	for _, html := range []bool{true, false} {
 		text, d := PlainText(body), Digest{}
 		if html {
@@ -23,8 +22,14 @@ func checkDigest(t *testing.T, name string, body []byte, k int) {
 		if int(d.Words) != len(tokens) {
 			t.Fatalf("%s (html %v): %d words, want %d: %q", name, html, d.Words, len(tokens), tokens[:min(len(tokens), 50)])
 		}
+		if want := textOf(tokens); d.Text != want {
+			t.Fatalf("%s (html %v): fingerprint %x, want %x: %q", name, html, d.Text, want, tokens[:min(len(tokens), 50)])
+		}
+		if name == "fuzz" {
+			continue // that of the words is enough, and fast
+		}
 		var want Sketch
-		for i, least := range OnePermutation(Shingles(tokens, k, FastHash), Bins) {
+		for i, least := range OnePermutation(Shingles(tokens, s.k, FastHash), Bins) {
 			want[i] = byte(least)
 		}
 		if d.Sketch != want {
@@ -33,15 +38,28 @@ func checkDigest(t *testing.T, name string, body []byte, k int) {
 	}
 }
 
+// textOf is the fingerprint of words.
+func textOf(tokens []string) uint64 {
+	if len(tokens) == 0 {
+		return 0
+	}
+	x := uint64(textPrime)
+	for _, token := range tokens {
+		x = (x ^ tokenHash(token)) * textPrime
+		x ^= x >> 32
+	}
+	return mix(x)
+}
+
 func TestDigestOfCorpus(t *testing.T) {
 	c := readCorpus(t)
 	if c == nil {
 		return
 	}
-	n := 0
+	n, s := 0, NewSketcher(SketchOptions{})
 	for name, body := range c.blobs {
 		if n++; n%3 == 0 {
-			checkDigest(t, name, body, 5)
+			checkDigest(t, s, name, body)
 		}
 	}
 }
@@ -55,9 +73,10 @@ var pages = []string{
 }
 
 func TestDigestOfOddPages(t *testing.T) {
-	for _, body := range pages {
-		for _, k := range []int{1, 3, 32} {
-			checkDigest(t, body, []byte(body), k)
+	for _, k := range []int{1, 3, 32} {
+		s := NewSketcher(SketchOptions{K: k})
+		for _, body := range pages {
+			checkDigest(t, s, body, []byte(body))
 		}
 	}
 }
@@ -89,11 +108,12 @@ func FuzzText(f *testing.F) {
 	for _, body := range pages {
 		f.Add([]byte(body))
 	}
+	s := NewSketcher(SketchOptions{K: 4})
 	f.Fuzz(func(t *testing.T, body []byte) {
 		if len(body) > 1<<16 {
 			return
 		}
-		checkDigest(t, "fuzz", body, 4)
+		checkDigest(t, s, "fuzz", body)
 		for _, line := range Lines(Text(body)) {
 			if line == "" || strings.ContainsAny(line, "\n") {
 				t.Fatalf("line %q", line)

@@ -14,7 +14,7 @@ type ChunkedPage struct {
 // TrivialClusters joins pages that have more than threshold chunks in common, or the same text (Cho, Shivakumar, Garcia-Molina, section
 // 4.1). The second clause is not in the paper; without it a short page would not be like its own copy. It is exact, and pages that have
 // only common chunks in common are seldom compared: two pages with more than threshold common chunks have one among all but the threshold
-// most frequent chunks of either.
+// most frequent chunks of either. Many pages that are nearly the same, but not quite, take time with their square: Group does not.
 func TrivialClusters(pages []ChunkedPage, threshold int) *Sets {
 	sets := NewSets(len(pages))
 	first := map[uint64]uint32{}
