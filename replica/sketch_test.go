@@ -144,6 +144,10 @@ func TestEstimate(t *testing.T) {
 		if got := da.Sketch.Resemblance(&db.Sketch); math.Abs(got-want) > 4*math.Sqrt(want*(1-want)/Bins)+0.02 {
 			t.Errorf("shift %d: estimated %.3f, is %.3f", shift, got, want)
 		}
+		sb := Shingles(Tokens(Text(b)), 5, FastHash)
+		if got := Agreement(Permutations(sa, 200), Permutations(sb, 200)); math.Abs(got-want) > 4*math.Sqrt(want*(1-want)/200)+0.01 {
+			t.Errorf("shift %d: 200 permutations estimate %.3f, is %.3f", shift, got, want)
+		}
 	}
 }
 

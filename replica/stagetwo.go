@@ -150,8 +150,8 @@ type Test struct {
 // testPaths is how many paths of each host are tested.
 const testPaths = 9
 
-// TestPaths are the paths of a host that its tests take: the 9 of its sample for which H(host NUL path) is least, "/" left out.
-func TestPaths(h HostSample) []string {
+// TestedPaths are the paths of a host that its tests take: the 9 of its sample for which H(host NUL path) is least, "/" left out.
+func TestedPaths(h HostSample) []string {
 	paths := slices.DeleteFunc(slices.Clone(h.Paths), func(p string) bool { return p == "/" })
 	order := make(map[string]uint64, len(paths))
 	for _, p := range paths {
@@ -164,10 +164,10 @@ func TestPaths(h HostSample) []string {
 // Plan lists the tests of a pair: "/", 9 paths of the first host on the second, and the reverse.
 func Plan(a, b HostSample) []Test {
 	tests := []Test{{Source: a.Host, Target: b.Host, Path: "/"}}
-	for _, p := range TestPaths(a) {
+	for _, p := range TestedPaths(a) {
 		tests = append(tests, Test{Source: a.Host, Target: b.Host, Path: p})
 	}
-	for _, p := range TestPaths(b) {
+	for _, p := range TestedPaths(b) {
 		tests = append(tests, Test{Source: b.Host, Target: a.Host, Path: p})
 	}
 	return tests

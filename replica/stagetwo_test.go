@@ -242,7 +242,7 @@ func TestDecide(t *testing.T) {
 	if o, _ := picture.Compare(Body{sum: [32]byte{2}}); o != NotSimilar {
 		t.Errorf("two pictures: %v", o)
 	}
-	if !slices.Equal(TestPaths(a), TestPaths(HostSample{Host: "a.test", Paths: []string{"/5", "/4", "/3", "/2", "/1"}})) {
+	if !slices.Equal(TestedPaths(a), TestedPaths(HostSample{Host: "a.test", Paths: []string{"/5", "/4", "/3", "/2", "/1"}})) {
 		t.Error("the order of the sample decides what is tested")
 	}
 }
