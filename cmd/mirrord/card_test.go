@@ -13,6 +13,7 @@ import (
 // Every way in which a document can refer to another is followed and relocated: the test card's targets are all in the copy, and every
 // relative link of it leads somewhere.
 func TestEveryKindOfLink(t *testing.T) {
+	t.Parallel()
 	site := demosite.New()
 	srv := httptest.NewServer(site)
 	defer srv.Close()

@@ -276,6 +276,7 @@ func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 // A daemon that is told to end ends its runs as partial, and the next one goes on with them by itself.
 func TestDaemonResumes(t *testing.T) {
+	t.Parallel()
 	site := demosite.New()
 	gate, asked := make(chan struct{}), make(chan struct{}, 1000)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -311,6 +312,7 @@ func TestDaemonResumes(t *testing.T) {
 
 // A site that another process works on is tried again later, and that is no failure.
 func TestDaemonLockedSite(t *testing.T) {
+	t.Parallel()
 	srv := httptest.NewServer(demosite.New())
 	defer srv.Close()
 	jobs, state := jobsFor(t, srv.URL+"/about/"), t.TempDir()

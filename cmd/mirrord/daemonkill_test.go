@@ -23,6 +23,7 @@ import (
 // TestDaemonKilled kills the daemon again and again while it mirrors several sites: all end complete and as an undisturbed run would have left them. With
 // MIRRORD_KILL_FOR=2m there are ten sites, and kills every two to five seconds for that long; otherwise five, and a kill after every 150 requests, four times.
 func TestDaemonKilled(t *testing.T) {
+	t.Parallel()
 	long, _ := time.ParseDuration(os.Getenv("MIRRORD_KILL_FOR"))
 	sites := 5
 	if long > 0 {

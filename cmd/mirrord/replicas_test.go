@@ -164,6 +164,7 @@ func TestReplicaGolden(t *testing.T) {
 
 // Two mirrors of one site that two servers have.
 func TestReplicasOfState(t *testing.T) {
+	t.Parallel()
 	state := t.TempDir()
 	var hosts []string
 	for _, name := range []string{"one", "two"} {

@@ -35,6 +35,7 @@ func jobsFor(t *testing.T, url string) (jobs string) {
 
 // A site that another process writes: runs end with code 5, while its published tree can still be read.
 func TestLockedSite(t *testing.T) {
+	t.Parallel()
 	srv := httptest.NewServer(demosite.New())
 	defer srv.Close()
 	jobs, state := jobsFor(t, srv.URL+"/about/"), t.TempDir()
@@ -78,6 +79,7 @@ func TestLockedSite(t *testing.T) {
 
 // A run that is told to stop ends as partial, and the next one goes on.
 func TestInterruptedRun(t *testing.T) {
+	t.Parallel()
 	srv := httptest.NewServer(demosite.New())
 	defer srv.Close()
 	jobs, state := jobsFor(t, srv.URL+"/"), t.TempDir()
