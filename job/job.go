@@ -28,6 +28,7 @@ type Job struct {
 	ObeyNofollow bool
 	Scripts      bool // addresses of files that are strings of scripts are followed and relocated
 	Proxy        string
+	Alternates   []string // base URLs of replicas of the first url's directory; see Base
 
 	Programs Programs
 	Limits   Limits

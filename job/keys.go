@@ -37,7 +37,7 @@ func Tables() []string {
 // Keys returns every key of a job file in the order of the reference.
 func Keys() []Key {
 	var all []Key
-	for _, part := range [][]Key{topKeys(), scopeKeys(), limitKeys(), politeKeys(), evidenceKeys(), policyKeys(), accessKeys(), resultKeys()} {
+	for _, part := range [][]Key{topKeys(), replicaKeys(), scopeKeys(), limitKeys(), politeKeys(), evidenceKeys(), policyKeys(), accessKeys(), resultKeys()} {
 		all = append(all, part...)
 	}
 	return all

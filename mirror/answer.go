@@ -15,7 +15,7 @@ import (
 func (r *run) answer(ctx context.Context, rec *store.Resource, host string, res *fetch.Result, err error, sink *bodySink) {
 	switch s := res.Status; {
 	case err != nil:
-		r.fail(rec, host, err.Error(), fetch.Transient(err), weighNoAnswer)
+		r.originFails(ctx, rec, host, err.Error(), fetch.Transient(err), weighNoAnswer, fetch.Transient(err) || errors.Is(err, fetch.ErrDNS) || errors.Is(err, fetch.ErrTLS))
 	case res.NotModified && rec.Body != store.NoBody:
 		r.trouble(host, "", 0)
 		rec.Volatile, rec.Expires = rec.Volatile.Same(), r.expires(res)
@@ -42,8 +42,11 @@ func (r *run) answer(ctx context.Context, rec *store.Resource, host string, res 
 	case fetch.TransientStatus(s):
 		if res.HasRetryAfter && res.RetryAfter > r.job.Polite.MaxWait {
 			r.leaveHost(host, fmt.Sprintf("status %d with a Retry-After of %v, longer than polite.max_wait", s, res.RetryAfter))
+			if s < 500 {
+				r.slowHost(host)
+			}
 		}
-		r.fail(rec, host, fmt.Sprintf("status %d", s), true, weighBadAnswer)
+		r.originFails(ctx, rec, host, fmt.Sprintf("status %d", s), true, weighBadAnswer, s >= 500)
 	default:
 		r.trouble(host, "", 0)
 		r.fail(rec, host, fmt.Sprintf("status %d", s), false, 0)
@@ -53,13 +56,31 @@ func (r *run) answer(ctx context.Context, rec *store.Resource, host string, res 
 // fail records a failure. What the mirror holds stays. A passing failure gets one more turn at the end of the run. Requisites from outside of
 // the scope never spoil a run: a page whose image host is dead is published without the image.
 func (r *run) fail(rec *store.Resource, host, reason string, passing bool, weight int) {
+	if !r.failsAgain(rec, host, reason, passing, weight) {
+		r.failed(rec, reason, passing)
+	}
+}
+
+// originFails is fail for what the origin answers or does not; elsewhere says that replicas may be asked for it then.
+func (r *run) originFails(ctx context.Context, rec *store.Resource, host, reason string, passing bool, weight int, elsewhere bool) {
+	if r.failsAgain(rec, host, reason, passing, weight) || elsewhere && r.elsewhere(ctx, rec, reason) {
+		return
+	}
+	r.failed(rec, reason, passing)
+}
+
+// failsAgain counts a failure and reports whether the URL gets another turn in this run.
+func (r *run) failsAgain(rec *store.Resource, host, reason string, passing bool, weight int) bool {
 	if passing {
 		r.trouble(host, reason, weight)
 	}
+	_, down := r.isDown(host)
+	return passing && !down && r.anotherTurn(rec, turnFailed)
+}
+
+// failed records a failure that is the last of this run.
+func (r *run) failed(rec *store.Resource, reason string, passing bool) {
 	rec.Outcome, rec.Reason = site.Failed, reason
-	if _, down := r.isDown(host); passing && !down && r.anotherTurn(rec, turnFailed) {
-		return
-	}
 	rec.Failures++
 	if (passing || rec.InSet) && rec.Failures < lastingFailures && r.scope.Covers(rec.URL) && !r.isGuess(rec.ID) {
 		r.stats.failed.Add(1)
@@ -157,7 +178,7 @@ func (r *run) unchanged(ctx context.Context, rec *store.Resource) {
 		return
 	}
 	targets, err := r.site.TargetsOf(rec.ID)
-	if err == nil && r.deferring {
+	if err == nil && r.deferring && !r.alt.isAside(rec.ID) {
 		err = r.hearStored(rec)
 	}
 	if err != nil {
@@ -284,11 +305,14 @@ func (r *run) brokenRedirect(rec *store.Resource, reason string) {
 func (r *run) finish(d *store.Done) {
 	d.Run = r.state.Number
 	if d.InSet && (d.Outcome == site.Fetched || d.Outcome == site.Unchanged) {
-		if say := r.evidence.of(d.ID); d.Status != 0 || say != [spokenKinds]uint64{} {
+		if d.Source != "" || r.alt.isAside(d.ID) {
+			d.Evidence = [spokenKinds]uint64{} // what listings say is said of the origin's body
+		} else if say := r.evidence.of(d.ID); d.Status != 0 || say != [spokenKinds]uint64{} {
 			d.Evidence = say
 		}
 	}
 	r.noteShape(&d.Resource)
+	r.alt.note(&d.Resource)
 	if d.Reason != "" && d.Referrer == 0 {
 		r.notes.decided(d.URL, d.Reason)
 	}

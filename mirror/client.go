@@ -36,6 +36,9 @@ func NewClient(j *job.Job, w World, log *slog.Logger) (*fetch.Client, error) {
 		o.AllowHosts = append(o.AllowHosts, u.Hostname())
 		o.AuthOrigins = append(o.AuthOrigins, u.Origin())
 	}
+	for _, u := range j.AlternateURLs() { // whoever named them meant them; secrets are not for them
+		o.AllowHosts = append(o.AllowHosts, u.Hostname())
+	}
 	if j.Polite.Bandwidth > 0 {
 		o.Bandwidth = rate.NewLimiter(rate.Limit(j.Polite.Bandwidth), int(max(j.Polite.Bandwidth, 64<<10)))
 	}

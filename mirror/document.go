@@ -63,7 +63,9 @@ func (r *run) body(ctx context.Context, rec *store.Resource, res *fetch.Result, 
 		Referrer: rec.Referrer, Depth: rec.Depth, Requis: rec.Requis, Changed: rec.Changed, Moved: rec.Moved, Path: rec.Path,
 		Expires: r.expires(res), NoETag: rec.NoETag, NoDate: rec.NoDate, Recent: rec.Recent, Observed: rec.Observed, Volatile: rec.Volatile,
 	}
-	if r.job.ObeyRobots && tags.NoArchive {
+	if sink.source != "" {
+		r.fromAlternate(&now, rec, sink.source)
+	} else if r.job.ObeyRobots && tags.NoArchive {
 		r.forbidden(rec, "X-Robots-Tag says noarchive")
 		return
 	}
@@ -85,11 +87,11 @@ func (r *run) body(ctx context.Context, rec *store.Resource, res *fetch.Result, 
 	switch {
 	case same && rec.Digest == now.Digest:
 		rec.Volatile, kept = rec.Volatile.Same(), true
-	case same:
+	case same && now.Source == "" && rec.Source == "":
 		only, kept = r.onlyVolatile(&now, rec, body)
 	}
 	if kept {
-		rec.ETag, rec.LastModified, rec.Expires = now.ETag, now.LastModified, now.Expires
+		r.sameBody(rec, &now)
 		r.unchanged(ctx, rec)
 		return
 	}
@@ -150,7 +152,7 @@ func (r *run) blobBody(ctx context.Context, now, old *store.Resource, sink *body
 	r.stats.bytes.Add(size)
 	now.Body, now.Digest, now.Size = store.BlobBody, d, size
 	if r.sameKind(now, old) && old.Digest == d && old.Body == store.BlobBody {
-		old.ETag, old.LastModified, old.Expires = now.ETag, now.LastModified, now.Expires
+		r.sameBody(old, now)
 		r.unchanged(ctx, old)
 		return
 	}
@@ -202,6 +204,10 @@ func (r *run) document(now, old *store.Resource, body []byte, linkHeader []strin
 		r.notes.add(fmt.Sprintf("documents with more than %d links: the rest was left as it was", relocatedLinks*r.job.Limits.MaxLinks), now.URL)
 	}
 	if meta := r.metaRobots(&p.doc); r.job.ObeyRobots {
+		if meta.NoArchive && now.Source != "" {
+			r.refuseElsewhere(old, now.Reason+"; but a replica's meta robots says noarchive")
+			return
+		}
 		if meta.NoArchive {
 			r.forbidden(old, "its meta robots says noarchive")
 			return
@@ -219,7 +225,7 @@ func (r *run) document(now, old *store.Resource, body []byte, linkHeader []strin
 	p.cands = append(p.cands, p.also...)
 	p.ids = slices.Grow(p.ids[:0], len(p.cands))[:len(p.cands)]
 	add := r.admitInto(p.ids, now.ID, now.Depth, p.cands)
-	if index != nil { // before anybody asks for what it lists
+	if index != nil && now.Source == "" { // before anybody asks for what it lists
 		if err := r.hearListing(index, now.URL); err != nil {
 			r.stop(err)
 			return

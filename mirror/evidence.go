@@ -331,7 +331,7 @@ func (r *run) loadEvidence(rec *store.Resource) {
 	ev := &r.job.Evidence
 	if rec.Listing && rec.InSet && ev.Listings || wasSitemap(rec) && ev.Sitemaps {
 		r.sources = append(r.sources, rec.ID)
-		if rec.Run == r.state.Number && rec.Outcome != site.Failed { // by an earlier process, when the run is resumed
+		if rec.Run == r.state.Number && rec.Outcome != site.Failed && rec.Status != 0 && rec.Source == "" { // by an earlier process, when the run is resumed
 			r.heard = append(r.heard, *rec)
 		}
 	}

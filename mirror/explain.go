@@ -25,6 +25,7 @@ type Explanation struct {
 	Checked  string   `json:"checked,omitempty"`
 	Found    []string `json:"found,omitempty"` // how it was found: the chain of documents from an entry point
 	Redirect string   `json:"redirect,omitempty"`
+	Source   string   `json:"source,omitempty"` // the URL on a replica that the body came from
 }
 
 // Explain answers why a URL is or is not in a job's mirror: from the job's rules and what is stored. It makes no request; robots
@@ -70,6 +71,11 @@ func Explain(ctx context.Context, j *job.Job, s *store.Site, rb fetch.RobotsStor
 	}
 	if why := r.explainRobots(u, rb); why != "" {
 		say("%s", why)
+	}
+	for _, a := range r.alt.all {
+		if rest, ok := strings.CutPrefix(u.String(), r.alt.base); ok {
+			say("alternates: when the origin does not give it, %s%s is asked, if that replica was found to hold the same", a.base, rest)
+		}
 	}
 	var rec store.Resource
 	known := false
@@ -152,8 +158,13 @@ func (r *run) explainRecord(x *Explanation, rec *store.Resource, refused string)
 	if rec.Checked > 0 {
 		x.Checked = time.Unix(rec.Checked, 0).UTC().Format(time.RFC3339)
 	}
-	x.Mirrored, x.Path = rec.InSet, rec.Path
+	x.Mirrored, x.Path, x.Source = rec.InSet, rec.Path, ""
+	if rec.InSet {
+		x.Source = rec.Source
+	}
 	switch {
+	case rec.InSet && rec.Source != "":
+		x.Answer = "mirrored, from a replica: the origin did not give it; it is asked again in the next run"
 	case rec.InSet && rec.Outcome == site.Failed:
 		x.Answer = "mirrored, from an earlier run: the last request failed"
 	case rec.InSet:
@@ -190,6 +201,7 @@ func (x *Explanation) WriteText(w io.Writer) error {
 	}
 	line("path", x.Path)
 	line("redirect", x.Redirect)
+	line("source", x.Source)
 	for _, r := range x.Rules {
 		line("rule", r)
 	}

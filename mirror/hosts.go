@@ -75,6 +75,21 @@ func (r *run) leaveHost(host, reason string) {
 	r.front.free(host)
 }
 
+// slowHost says of a host that is left for the next run that it is well: nobody is asked in its place.
+func (r *run) slowHost(host string) {
+	r.admitMu.Lock()
+	defer r.admitMu.Unlock()
+	r.down[host].slow = true
+}
+
+// isSlow reports whether a host that is left for the next run is well.
+func (r *run) isSlow(host string) bool {
+	r.admitMu.Lock()
+	defer r.admitMu.Unlock()
+	t := r.down[host]
+	return t != nil && t.slow
+}
+
 // isDown reports whether a host is not to be asked any more in this run, and why. What is left to ask of a host of an entry point waits
 // for the next run, which then goes on with this one. Other hosts may be gone for good: there each URL is a failure of its own.
 func (r *run) isDown(host string) (reason string, down bool) {
@@ -134,6 +149,7 @@ func (r *run) learnOrigin(ctx context.Context, u site.URL, host string, release 
 		r.o.Hosts.SetCrawlDelay(host, d)
 		if d > r.job.Polite.MaxWait {
 			r.leaveHost(host, fmt.Sprintf("Crawl-delay of %v is longer than polite.max_wait", d))
+			r.slowHost(host)
 		}
 	}
 	if why := silent(rules); why != "" {

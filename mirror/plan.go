@@ -270,7 +270,7 @@ func (r *run) enqueueOwed() {
 			r.enqueueOne(id, prioRequisite)
 		case e.outcome == site.Pending:
 			r.enqueueOne(id, prioNew)
-		case e.outcome == site.Failed && !r.broken[id]:
+		case e.outcome == site.Failed && !r.broken[id], r.alt.isForeign(id):
 			r.enqueueOne(id, prioKnown)
 		}
 	}

@@ -239,6 +239,7 @@ type hostTrouble struct {
 	failures int
 	reason   string
 	down     bool
+	slow     bool // left because it asks for longer waits than the job allows
 }
 
 // A host whose URLs fail one after the other, each after its retries, is left for the next run: when the sum of what the
@@ -275,13 +276,16 @@ func (r *run) work(ctx context.Context, id uint32, host string, turn bool) {
 func (r *run) ask(ctx context.Context, id uint32, host string, release func(fetch.Observation)) (used bool) {
 	u := r.table.URL(id)
 	down, isDown := r.isDown(host)
-	if isDown && r.seedHost[host] {
+	if isDown && r.seedHost[host] && len(r.alt.all) == 0 {
 		return false // left for the next run
 	}
 	rec, err := r.record(id, u)
 	if err != nil {
 		r.stop(err)
 		return true
+	}
+	if isDown && r.seedHost[host] {
+		return !r.isSlow(host) && (r.elsewhere(ctx, &rec, down) || ctx.Err() == nil && r.failElsewhere(&rec, down))
 	}
 	if isDown {
 		r.fail(&rec, host, down, false, 0)

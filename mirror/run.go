@@ -108,7 +108,8 @@ type run struct {
 	liars      liars
 	deferring  bool // the sources of evidence are asked; all else waits in deferred
 	deferred   []queueing
-	isDeferred map[uint32]bool      // of those that stored documents name; guarded by the table's lock
+	isDeferred map[uint32]bool // of those that stored documents name; guarded by the table's lock
+	alt        alternates
 	planner    *planner             // nil: everything is asked
 	broken     map[uint32]bool      // failed for so many runs that it is taken for broken
 	skips      map[policy.Why]int64 // what the plan spared, by reason
@@ -206,6 +207,7 @@ func newRun(o Options) (*run, error) {
 		order.less, order.known = r.table.lessPath, r.table.lessRate
 	}
 	r.front = newFrontier(gate, order)
+	r.prepareAlternates()
 	r.counter = site.NewTrapCounter(r.traps)
 	r.layout = phm.Layout{Primary: r.seeds[0].Origin()}
 	r.bufs.New = func() any { return new([]byte) }
@@ -324,6 +326,7 @@ func (r *run) run(ctx context.Context) (*Summary, error) {
 		if r.published != nil {
 			r.thin()
 		}
+		r.renewAlternates(ctx)
 	}
 	return r.summary(v), nil
 }
@@ -387,6 +390,7 @@ func (r *run) summary(j *judgement) *Summary {
 		sum.Entry, _, _ = r.entry()
 	}
 	sum.Notes, sum.Failures = r.notes.list()
+	r.noteAlternates(sum)
 	return sum
 }
 

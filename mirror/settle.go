@@ -114,6 +114,9 @@ func (r *run) assignNames() *urlTable {
 // dropUnreached takes out of the mirror what no document of it links to any more. Only a complete run may do so: what failed or
 // was not asked keeps its links, so that its children stay; and what skipped documents may have come to link to waits (watch).
 func (r *run) dropUnreached(j *judgement) error {
+	if r.keepsForeign() {
+		return nil
+	}
 	t := r.table
 	reached := make([]uint64, t.n/64+1)
 	var stack, docs []uint32

@@ -15,15 +15,16 @@ import (
 
 // bodySink takes a body: into memory as long as it may be a document or is small, else into a blob.
 type bodySink struct {
-	r     *run
-	url   site.URL
-	pool  *[]byte
-	limit int
-	head  fetch.Head
-	begun time.Time
-	blob  *store.BlobWriter
-	cut   bool  // what has come is the beginning of a body whose rest may still be had
-	err   error // of the disk
+	r      *run
+	url    site.URL
+	source string // the URL on a replica that is asked, "" for the site itself
+	pool   *[]byte
+	limit  int
+	head   fetch.Head
+	begun  time.Time
+	blob   *store.BlobWriter
+	cut    bool  // what has come is the beginning of a body whose rest may still be had
+	err    error // of the disk
 }
 
 // Bodies are held in memory up to these sizes, in bytes, before they go to a file. A large document comes back into memory when

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -68,6 +70,12 @@ type Summary struct {
 	Left       int64            `json:"left"`    // still to be asked
 	Bytes      int64            `json:"bytes"`   // of bodies, decoded
 	Wire       int64            `json:"wire"`    // of bodies, as they came
+
+	// Alternates counts the answers that replicas gave in the origin's place, by their base URLs; AlternatesSame those of them that were what the mirror
+	// held. Foreign is how many bodies of the mirror a replica sent, in this run or before.
+	Alternates     map[string]int64 `json:"alternates,omitempty"`
+	AlternatesSame int64            `json:"alternatesUnchanged,omitempty"`
+	Foreign        int              `json:"foreign,omitempty"`
 
 	Files     int   `json:"files"` // of the published version
 	Size      int64 `json:"size"`
@@ -137,6 +145,12 @@ func (s *Summary) WriteText(w io.Writer) error {
 			}
 		}
 		p("\n")
+	}
+	for _, base := range slices.Sorted(maps.Keys(s.Alternates)) {
+		p("  %d answers are of %s, because the origin gave none\n", s.Alternates[base], base)
+	}
+	if s.Foreign > 0 {
+		p("  %s of the mirror came from replicas and %s asked of the origin again\n", plural(s.Foreign, "file", "files"), pick(s.Foreign, "is", "are"))
 	}
 	if s.Disallowed > 0 || s.Left > 0 {
 		p("  not asked:")

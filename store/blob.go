@@ -220,6 +220,15 @@ func (w *BlobWriter) Write(p []byte) (int, error) {
 // Size is the number of bytes written.
 func (w *BlobWriter) Size() int64 { return w.size }
 
+// Digest is the SHA-256 of what was written.
+func (w *BlobWriter) Digest() (d [32]byte) {
+	if w.h == nil {
+		return sha256.Sum256(nil)
+	}
+	w.h.Sum(d[:0])
+	return d
+}
+
 // Head returns up to n first bytes of what was written.
 func (w *BlobWriter) Head(n int) []byte {
 	buf := make([]byte, n)

@@ -75,6 +75,7 @@ type Resource struct {
 	Recent   uint16        // what was found when it was looked at again, the last time in bit 0: 1 is a change
 	Observed int           // how often it was looked at again; Recent has the last 16 of these
 	Volatile volatile.Rule // what always changes in it
+	Source   string        // the URL on a replica that the body came from; "" when the site itself sent it
 }
 
 // Observe notes that the resource was looked at again.
@@ -106,6 +107,7 @@ const (
 	rmObserved
 	rmVolatile
 	rmExpires
+	rmSource
 	rmUnknown
 )
 
@@ -231,6 +233,9 @@ func (r *Resource) more() (f byte) {
 	if r.Expires != 0 {
 		f |= rmExpires
 	}
+	if r.Source != "" {
+		f |= rmSource
+	}
 	return f
 }
 
@@ -251,6 +256,9 @@ func (r *Resource) appendMore(b []byte, more byte) []byte {
 	}
 	if more&rmExpires != 0 {
 		b = binary.AppendUvarint(b, uint64(r.Expires))
+	}
+	if more&rmSource != 0 {
+		b = appendString(b, r.Source)
 	}
 	return b
 }
@@ -280,6 +288,9 @@ func (r *Resource) decodeMore(d *decoder) bool {
 	}
 	if more&rmExpires != 0 {
 		r.Expires = int64(d.uvarint())
+	}
+	if more&rmSource != 0 {
+		r.Source = d.string()
 	}
 	return true
 }

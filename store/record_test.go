@@ -29,6 +29,7 @@ func drawResource(t *rapid.T) Resource {
 		Body: BodyKind(rapid.IntRange(0, 2).Draw(t, "body")), Format: rapid.Uint8().Draw(t, "format"),
 	}
 	r.NoETag, r.NoDate = rapid.Bool().Draw(t, "noetag"), rapid.Bool().Draw(t, "nodate")
+	r.Source = rapid.SampledFrom([]string{"", "https://mirror.example.net/a"}).Draw(t, "source")
 	r.Recent, r.Observed, r.Expires = rapid.Uint16().Draw(t, "recent"), rapid.IntMin(0).Draw(t, "observed"), rapid.Int64Min(0).Draw(t, "expires")
 	r.Volatile = volatile.Rule{Seen: rapid.Uint8().Draw(t, "seen"), Held: rapid.Uint8().Draw(t, "held")}
 	copy(r.Volatile.Templates[:], rapid.SliceOfN(rapid.Uint64(), 0, 8).Draw(t, "templates"))

@@ -21,7 +21,8 @@ import (
 //	2  records may have more fields: validators, observations, what always changes, lifetime. Format 1 is read as it is
 //	3  frames of packs may be deltas over full frames. Formats 1 and 2 are read as they are
 //	4  deltas may be over deltas. Formats 1 to 3 are read as they are
-const FormatVersion = 4
+//	5  records may say that a body came from a replica. Formats 1 to 4 are read as they are
+const FormatVersion = 5
 
 // Options say how a state is opened. The zero value is what a daemon wants.
 type Options struct {

@@ -1,0 +1,65 @@
+package job
+
+import (
+	"strings"
+
+	"mirrord/site"
+)
+
+// replicaKeys are the keys of the top level about what others have of the site.
+func replicaKeys() []Key {
+	return []Key{
+		{Name: "alternates", Type: "list of URLs", Example: `["https://mirror.example.net/docs/"]`,
+			Doc:   "Replicas of what lies under the directory of the first url, each named by the URL that stands for that directory. When the origin does not answer, or answers 500 or more after all attempts, a replica that was found to hold the same is asked. The files keep their addresses; explain and the summary say where the bytes came from. Nothing is taken for gone because a replica lacks it.",
+			Risk:  "A replica may be behind the origin, and whoever runs it can change what you mirror. A host named here may be reached even when its address is private.",
+			field: func(j *Job) any { return &j.Alternates }, check: checkAlternates},
+	}
+}
+
+// maxAlternates bounds how many replicas one URL is asked of.
+const maxAlternates = 20
+
+func checkAlternates(j *Job) error {
+	if len(j.Alternates) > maxAlternates {
+		return problemf("", "%d alternates are given; at most %d are allowed", len(j.Alternates), maxAlternates)
+	}
+	for _, raw := range j.Alternates {
+		if err := checkURL(raw); err != nil {
+			return err
+		}
+		u, fragment, err := site.Parse(strings.TrimSpace(raw))
+		if err != nil {
+			return err
+		}
+		if _, query := u.Query(); query || fragment != "" || !strings.HasSuffix(u.Path(), "/") {
+			return problemf("write the directory's URL, with a slash at its end and nothing after it", "the alternate %s is no directory", raw)
+		}
+		for _, s := range j.Seeds() {
+			if s.Hostname() == u.Hostname() {
+				return problemf("when a host is down, so is all that lies on it", "the alternate %s is on a host of url", raw)
+			}
+		}
+	}
+	return nil
+}
+
+// AlternateURLs returns the base URLs of the site's replicas.
+func (j *Job) AlternateURLs() []site.URL {
+	out := make([]site.URL, 0, len(j.Alternates))
+	for _, raw := range j.Alternates {
+		if u, _, err := site.Parse(strings.TrimSpace(raw)); err == nil {
+			out = append(out, u)
+		}
+	}
+	return out
+}
+
+// Base returns the URL of the directory of the first entry point, which alternates replicate, with a slash at its end; "" without an entry point.
+func (j *Job) Base() string {
+	seeds := j.Seeds()
+	if len(seeds) == 0 {
+		return ""
+	}
+	path := seeds[0].Path()
+	return seeds[0].Origin() + path[:strings.LastIndexByte(path, '/')+1]
+}

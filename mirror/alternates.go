@@ -1,0 +1,344 @@
+package mirror
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"mirrord/fetch"
+	"mirrord/replica"
+	"mirrord/robots"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// A job may name alternates: replicas of its site. When the origin does not give a URL (its host is left for the next run, nobody answers, or a status of
+// 500 or more after all attempts and a second turn), they are asked for it, in their order, as politely as any host and by their own robots.txt.
+//
+// What a replica sends is believed when the two are interchangeable (levels 1 to 3 and confident, see package replica): by a test of what the mirror
+// holds, which a complete run makes when there is none of late, or the failing origin when it is needed; or by one of "replicas --verify". Of any other replica only a body is believed that the mirror holds already.
+//
+// The origin stays what the mirror is of. URLs, links and mirror paths are the origin's. A replica's validators are never sent to the origin. No replica's
+// 404, robots meta, listing or missing link takes anything out of the mirror; while something of a replica is in it, nothing leaves because no document
+// leads to it. The body that a replica sent is asked for again as soon as the origin answers.
+
+// alternates are the replicas of a run's site. The zero value has none.
+type alternates struct {
+	base string // the URL that each of them stands for
+	all  []*alternate
+
+	mu      sync.Mutex
+	foreign map[uint32]int64 // resources of the mirror whose bodies a replica sent, with the Unix seconds of that
+	aside   map[uint32]bool  // of which in this run a replica, not the origin, said that they are as they were
+	given   map[string]int64 // answers by replica
+	same    int64            // of them those with what the mirror held
+}
+
+// alternate is one replica.
+type alternate struct {
+	base site.URL
+	ask  *asker
+
+	mu      sync.Mutex // held while it is tested
+	tested  bool
+	trusted bool
+	why     string
+	probe   replica.Answer // to a path that cannot exist
+}
+
+// A test of a replica says something for testedFor; a complete run makes another one when it is older than renewAfter.
+const (
+	testedFor  = 30 * 24 * time.Hour
+	renewAfter = 10 * 24 * time.Hour
+)
+
+// prepareAlternates makes the replicas of the job ready to be asked.
+func (r *run) prepareAlternates() {
+	r.alt.base = r.job.Base()
+	for _, u := range r.job.AlternateURLs() {
+		k := &asker{fetcher: r.o.Fetcher, hosts: r.o.Hosts, gate: r.front.gate, polite: r.polite, maxWait: r.job.Polite.MaxWait, maxBody: int64(r.job.Limits.MaxBody), now: r.now,
+			count: func(wire int64) { r.stats.requests.Add(1); r.stats.wire.Add(wire) }}
+		if r.o.Robots != nil {
+			k.rules = r.o.Robots.Rules
+		}
+		if r.job.ObeyRobots {
+			k.product = r.product
+		}
+		r.alt.all = append(r.alt.all, &alternate{base: u, ask: k})
+	}
+}
+
+// note keeps in step which bodies of the mirror are a replica's.
+func (a *alternates) note(rec *store.Resource) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if rec.Source == "" || !rec.InSet {
+		delete(a.foreign, rec.ID)
+		return
+	}
+	if a.foreign == nil {
+		a.foreign = map[uint32]int64{}
+	}
+	a.foreign[rec.ID] = rec.Fetched
+}
+
+// isForeign reports whether the body of a resource is a replica's.
+func (a *alternates) isForeign(id uint32) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_, is := a.foreign[id]
+	return is
+}
+
+// isAside reports whether what this run knows of a resource is a replica's word.
+func (a *alternates) isAside(id uint32) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.aside[id]
+}
+
+// elsewhere asks the replicas for a URL that the origin did not give, and reports whether what came of it is recorded. host is the origin's.
+func (r *run) elsewhere(ctx context.Context, rec *store.Resource, why string) (done bool) {
+	if len(r.alt.all) == 0 || r.isSitemap(rec.ID) || r.isGuess(rec.ID) && !rec.InSet {
+		return false
+	}
+	rest, ok := strings.CutPrefix(rec.URL.String(), r.alt.base)
+	if !ok || r.forbids(rec.URL) {
+		return false
+	}
+	for _, a := range r.alt.all {
+		if ctx.Err() != nil {
+			return false
+		}
+		u, _, err := site.Parse(a.base.String() + rest)
+		if err != nil || !strings.HasPrefix(u.String(), a.base.String()) {
+			continue
+		}
+		if _, down := r.isDown(u.Hostname()); down {
+			continue
+		}
+		if r.askAlternate(ctx, a, rec, u, why) {
+			return true
+		}
+	}
+	return false
+}
+
+// askAlternate asks one replica. It reports whether an outcome is recorded, or cannot be because the run ends.
+func (r *run) askAlternate(ctx context.Context, a *alternate, rec *store.Resource, u site.URL, why string) (done bool) {
+	trusted := r.trusts(ctx, a)
+	if ctx.Err() != nil {
+		return true
+	}
+	if !trusted && (!rec.InSet || rec.Body == store.NoBody) {
+		return false
+	}
+	host := u.Hostname()
+	ok, silence, err := a.ask.allowed(ctx, u)
+	switch {
+	case err != nil:
+		return true
+	case silence != "" && strings.HasPrefix(silence, unheard):
+		r.trouble(host, silence, troubleLimit)
+		return false
+	case !ok:
+		return false
+	}
+	sink := r.newSink(u)
+	sink.source = u.String()
+	defer sink.close()
+	req := fetch.Request{URL: u, MaxBody: int64(r.job.Limits.MaxBody)}
+	if err := sink.resume(ctx, &req); err != nil {
+		if ctx.Err() == nil {
+			r.stop(err)
+		}
+		return true
+	}
+	res, err := a.ask.exchange(ctx, req, sink)
+	sink.cut = isCut(res, err)
+	switch {
+	case sink.err != nil: // the disk
+		r.stop(sink.err)
+		return true
+	case err != nil && (ctx.Err() != nil || errors.Is(err, fetch.ErrCanceled)):
+		return true
+	case err != nil:
+		r.trouble(host, err.Error(), weighNoAnswer)
+		return false
+	case fetch.TransientStatus(res.Status):
+		r.trouble(host, fmt.Sprintf("status %d", res.Status), weighBadAnswer)
+		return false
+	}
+	r.trouble(host, "", 0)
+	switch {
+	case res.Status >= 300 && res.Status < 400:
+		return trusted && r.alternateRedirect(a, rec, res, why)
+	case !res.Kept || res.Status != 200 && res.Status != 203 || r.misled(rec, res.MIME):
+		return false
+	case r.job.ObeyRobots && robots.ParseXRobotsTag(res.RobotsTags(), r.product, r.now()).NoArchive:
+		return false
+	case !trusted && sink.digest() != rec.Digest:
+		return false
+	case trusted && sink.blob == nil && a.isErrorPage(res, u, *sink.pool):
+		return false
+	}
+	now := *rec
+	now.Status, now.Reason = res.Status, fmt.Sprintf("of %s, because the origin did not give it: %s", u, why)
+	r.body(ctx, &now, res, sink)
+	r.alt.mu.Lock()
+	defer r.alt.mu.Unlock()
+	if r.alt.given == nil {
+		r.alt.given = map[string]int64{}
+	}
+	r.alt.given[a.base.String()]++
+	return true
+}
+
+// digest is that of what was taken.
+func (s *bodySink) digest() [32]byte {
+	if s.blob != nil {
+		return s.blob.Digest()
+	}
+	return sha256.Sum256(*s.pool)
+}
+
+// isErrorPage reports whether a page is like the answer to a path that cannot exist.
+func (a *alternate) isErrorPage(res *fetch.Result, u site.URL, body []byte) bool {
+	if a.probe.Kind != replica.GotPage {
+		return false
+	}
+	_, resemblance := a.probe.Body.Compare(toCompare(res.MIME, u, body))
+	return resemblance >= 0.9
+}
+
+// failElsewhere records that neither the origin, which is not asked any more, nor the replicas gave a URL, when some replica is well. What the mirror has
+// of it stays; the URL is not taken for broken because of this.
+func (r *run) failElsewhere(rec *store.Resource, why string) bool {
+	if !slices.ContainsFunc(r.alt.all, func(a *alternate) bool {
+		_, down := r.isDown(a.base.Hostname())
+		return a.isTrusted() && !down
+	}) {
+		return false
+	}
+	r.refuseElsewhere(rec, why+"; no replica gave it")
+	return true
+}
+
+func (a *alternate) isTrusted() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.trusted
+}
+
+// refuseElsewhere records a failure that says nothing of the origin.
+func (r *run) refuseElsewhere(rec *store.Resource, reason string) {
+	rec.Outcome, rec.Reason = site.Failed, reason
+	if r.scope.Covers(rec.URL) && !r.isGuess(rec.ID) {
+		r.stats.failed.Add(1)
+	} else {
+		r.stats.refused.Add(1)
+	}
+	r.notes.fail(rec.URL, reason)
+	r.finish(&store.Done{Resource: *rec})
+}
+
+// alternateRedirect records where a URL that is not in the mirror leads, when a replica says that it leads to another place of the site.
+func (r *run) alternateRedirect(a *alternate, rec *store.Resource, res *fetch.Result, why string) bool {
+	rest, ok := strings.CutPrefix(res.Location.String(), a.base.String())
+	if !ok || rec.InSet || rec.Target != 0 {
+		return false
+	}
+	to, _, err := site.Parse(r.alt.base + rest)
+	if err != nil || to == rec.URL {
+		return false
+	}
+	r.admitMu.Lock()
+	hops := r.hops[rec.ID] + 1
+	r.admitMu.Unlock()
+	if hops > int(r.job.Limits.MaxRedirects) {
+		return false
+	}
+	here := *res
+	here.Location = to
+	now := *rec
+	now.Status, now.Checked = res.Status, r.now().Unix()
+	r.redirect(&now, &here)
+	r.log.Debug("redirect of a replica", "url", rec.URL.String(), "to", to.String(), "err", why)
+	return true
+}
+
+// fromAlternate fills in what a record says of a body that a replica sent.
+func (r *run) fromAlternate(now, old *store.Resource, source string) {
+	now.Source, now.Reason = source, old.Reason
+	now.ETag, now.LastModified, now.Expires = "", "", 0
+	now.Checked = r.now().Unix()
+	now.Fetched = now.Checked
+}
+
+// sameBody takes over what an answer says of a body that the mirror holds already. From a replica that is its word only: the origin's validators stay,
+// and so does the time at which it last answered.
+func (r *run) sameBody(rec, now *store.Resource) {
+	if now.Source == "" {
+		rec.ETag, rec.LastModified, rec.Expires, rec.Source = now.ETag, now.LastModified, now.Expires, ""
+		return
+	}
+	rec.Status = 0
+	r.alt.mu.Lock()
+	defer r.alt.mu.Unlock()
+	if r.alt.aside == nil {
+		r.alt.aside = map[uint32]bool{}
+	}
+	r.alt.aside[rec.ID] = true
+	r.alt.same++
+}
+
+// keepsForeign reports whether nothing may leave because no document leads to it, and says so: links that only a replica lacks are no evidence. What the
+// origin has not given for as long as a test holds is no reason any more, or one page that it never gives again would keep everything.
+func (r *run) keepsForeign() bool {
+	n := 0
+	r.alt.mu.Lock()
+	for _, at := range r.alt.foreign {
+		if r.now().Sub(time.Unix(at, 0)) <= testedFor {
+			n++
+		}
+	}
+	r.alt.mu.Unlock()
+	if n > 0 {
+		r.notes.cap(fmt.Sprintf("%s of the mirror came from replicas: what no document leads to stays until the origin has answered", plural(n, "resource", "resources")))
+	}
+	return n > 0
+}
+
+func plural(n int, one, many string) string { return fmt.Sprintf("%d %s", n, pick(n, one, many)) }
+
+// pick chooses the form of a word that goes with a number.
+func pick(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// noteAlternates says in a summary what replicas gave.
+func (r *run) noteAlternates(sum *Summary) {
+	a := &r.alt
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for base, n := range a.given {
+		if sum.Alternates == nil {
+			sum.Alternates = map[string]int64{}
+		}
+		sum.Alternates[base] = n
+	}
+	sum.AlternatesSame, sum.Foreign = a.same, len(a.foreign)
+	for _, x := range a.all {
+		if x.why != "" && !slices.ContainsFunc(sum.Notes, func(n Note) bool { return n.What == x.why }) {
+			sum.Notes = append(sum.Notes, Note{What: x.why, Count: 1})
+		}
+	}
+}

@@ -1,0 +1,311 @@
+package mirror_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"mirrord/internal/mirrortest"
+	"mirrord/mirror"
+	"mirrord/store"
+)
+
+const (
+	copyHost = "http://mirror.example.net"
+	copyBase = copyHost + "/pub/"
+)
+
+// prose is text of its own for each page, long enough for shingles.
+func prose(n int, seed uint32) string {
+	var b strings.Builder
+	x := uint32(n+1)*2654435761 + seed
+	for range 80 {
+		x = x*1664525 + 1013904223
+		fmt.Fprintf(&b, "w%d ", x>>18)
+	}
+	return b.String()
+}
+
+// handbook is a site of an entry page and n pages, by path.
+func handbook(n int) map[string]mirrortest.Page {
+	pages := map[string]mirrortest.Page{}
+	var links strings.Builder
+	for i := range n {
+		p := fmt.Sprintf("p%02d.html", i)
+		fmt.Fprintf(&links, "<a href=%q>%d</a>\n", p, i)
+		pages["/"+p] = mirrortest.HTML(fmt.Sprintf("Page %d", i), "<p>"+prose(i, 0)+`<a href="./">home</a>`)
+	}
+	pages["/"] = mirrortest.HTML("Handbook", "<p>"+prose(-1, 0)+links.String())
+	pages["/logo.png"] = mirrortest.Page{Body: "png"}
+	pages["/p00.html"] = mirrortest.HTML("Page 0", `<img src="logo.png"><p>`+prose(0, 0))
+	return pages
+}
+
+// replicate puts pages on the replica.
+func replicate(w *mirrortest.Web, pages map[string]mirrortest.Page) {
+	for p, page := range pages {
+		w.Set(copyBase+p[1:], page)
+	}
+	w.Set(copyHost+"/robots.txt", mirrortest.Page{Body: "User-agent: *\nDisallow: /secret/\n"})
+}
+
+// takeDown makes the origin hang up on everybody.
+func takeDown(w *mirrortest.Web, pages map[string]mirrortest.Page) {
+	for p := range pages {
+		w.Remove(home + p)
+	}
+	w.Remove(home + "/robots.txt")
+}
+
+func withAlternates() string { return job(fmt.Sprintf("alternates = [%q]", copyBase)) }
+
+// resource reads what is recorded of a URL.
+func resource(t *testing.T, m *mirrortest.Mirror, url string) (rec store.Resource) {
+	t.Helper()
+	m.Site(func(s *store.Site) {
+		err := s.Resources(func(r *store.Resource) error {
+			if r.URL.String() == url {
+				rec = *r
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+	return rec
+}
+
+func TestAlternatesWhenHostIsDown(t *testing.T) {
+	w := mirrortest.Start(t)
+	pages := handbook(24)
+	w.SetAll(home, pages)
+	replicate(w, pages)
+	m := mirrortest.New(t, w, withAlternates())
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	before := m.Tree()
+	if w.Asked(); resource(t, m, home+"/p03.html").Source != "" {
+		t.Fatal("a page of the origin has a source")
+	}
+
+	// The replica has a page that changed, one more than the origin had, and lacks one.
+	takeDown(w, pages)
+	there := maps.Clone(pages)
+	there["/p03.html"] = mirrortest.HTML("Page 3", "<p>news "+prose(3, 7)+`<a href="extra.html">x</a><a href="/p04.html">4</a>`)
+	there["/extra.html"] = mirrortest.HTML("Extra", "<p>"+prose(99, 0))
+	delete(there, "/p05.html")
+	replicate(w, there)
+	w.Remove(copyBase + "p05.html")
+	s := m.Run()
+	wantVerdict(t, s, mirror.Complete, true)
+	if s.Alternates[copyBase] < 24 || s.Foreign != 2 || s.Gone != 0 || s.Removed != 0 || s.Added != 1 || s.Changed != 1 {
+		t.Errorf("replicas gave %v, %d foreign, %d gone; %d added, %d changed, %d removed\n%s", s.Alternates, s.Foreign, s.Gone, s.Added, s.Changed, s.Removed, mirrortest.Text(s))
+	}
+	wantText(t, s, "answers are of "+copyBase+", because the origin gave none", "2 files of the mirror came from replicas")
+	rec := resource(t, m, home+"/p03.html")
+	if rec.Source != copyBase+"p03.html" || rec.ETag != "" || rec.LastModified != "" || !strings.Contains(rec.Reason, "because the origin did not give it") {
+		t.Errorf("page from the replica: source %q, validators %q %q, reason %q", rec.Source, rec.ETag, rec.LastModified, rec.Reason)
+	}
+	tree := m.Tree()
+	if !strings.Contains(tree["p03.html"], "news") || !strings.Contains(tree["p03.html"], `"p04.html"`) || tree["extra.html"] == "" || tree["p05.html"] != before["p05.html"] {
+		t.Errorf("the tree does not have what the replica has over what it lacks: %q", tree["p03.html"])
+	}
+	same := resource(t, m, home+"/p07.html")
+	if same.Source != "" || same.ETag == "" || same.Outcome.String() != "unchanged" {
+		t.Errorf("page that the replica has as it was: source %q, ETag %q, outcome %v", same.Source, same.ETag, same.Outcome)
+	}
+	for _, r := range w.Requests() {
+		if strings.HasPrefix(r.URL, copyHost) && r.Conditional {
+			t.Errorf("the origin's validators went to the replica for %s", r.URL)
+		}
+	}
+	x := explanation(t, m, home+"/p03.html")
+	if x.Source != copyBase+"p03.html" || !strings.Contains(x.Answer, "from a replica") {
+		t.Errorf("explained as %+v", x)
+	}
+
+	// The origin comes back as it was.
+	w.SetAll(home, pages)
+	w.Requests()
+	s = m.Run()
+	wantVerdict(t, s, mirror.Complete, true)
+	if s.Foreign != 0 || len(s.Alternates) != 0 || s.Removed != 1 {
+		t.Errorf("the origin is back: %d foreign, %v, %d removed", s.Foreign, s.Alternates, s.Removed)
+	}
+	for _, r := range w.Requests() {
+		if strings.HasPrefix(r.URL, copyHost) {
+			t.Errorf("the replica was asked for %s", r.URL)
+		}
+		if r.URL == home+"/p03.html" && r.Conditional {
+			t.Error("a replica's body was asked for conditionally")
+		}
+	}
+	if !maps.Equal(m.Tree(), before) {
+		t.Error("the tree is not what it was")
+	}
+}
+
+func explanation(t *testing.T, m *mirrortest.Mirror, url string) *mirror.Explanation {
+	t.Helper()
+	var x *mirror.Explanation
+	m.Site(func(s *store.Site) {
+		var err error
+		if x, err = mirror.Explain(context.Background(), m.Job, s, nil, url); err != nil {
+			t.Fatal(err)
+		}
+	})
+	return x
+}
+
+// One page of the origin fails; the others do not.
+func TestAlternateForOnePage(t *testing.T) {
+	w := mirrortest.Start(t)
+	pages := handbook(12)
+	w.SetAll(home, pages)
+	replicate(w, pages)
+	m := mirrortest.New(t, w, withAlternates())
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	for _, c := range []struct {
+		status  int
+		foreign int
+	}{{500, 1}, {503, 1}, {429, 0}, {403, 0}, {404, 0}} {
+		t.Run(fmt.Sprint(c.status), func(t *testing.T) {
+			w.SetAll(home, pages)
+			wantFirst := m.Run()
+			if wantFirst.Foreign != 0 {
+				t.Fatalf("%d foreign before", wantFirst.Foreign)
+			}
+			w.Set(home+"/p02.html", mirrortest.Status(c.status))
+			changed := mirrortest.HTML("Page 2", fmt.Sprintf("<p>the replica at %d %s", c.status, prose(2, 9)))
+			w.Set(copyBase+"p02.html", changed)
+			s := m.Run()
+			if s.Foreign != c.foreign || len(s.Alternates) != c.foreign {
+				t.Errorf("%d foreign, %v\n%s", s.Foreign, s.Alternates, mirrortest.Text(s))
+			}
+		})
+	}
+}
+
+func TestAlternateThatIsNoReplica(t *testing.T) {
+	for name, c := range map[string]struct {
+		page       func(i int, was mirrortest.Page) mirrortest.Page
+		foreign    int
+		failedSome bool
+	}{
+		"other pages": {func(i int, _ mirrortest.Page) mirrortest.Page {
+			return mirrortest.HTML("Other", "<p>"+prose(i, 77))
+		}, 0, true},
+		"half of the pages": {func(i int, was mirrortest.Page) mirrortest.Page {
+			if i%2 == 0 {
+				return mirrortest.Status(404)
+			}
+			return was
+		}, 0, true},
+		"one page for every path": {func(int, mirrortest.Page) mirrortest.Page { return mirrortest.HTML("Parked", "<p>"+prose(5, 5)) }, 0, true},
+		"noarchive": {func(_ int, was mirrortest.Page) mirrortest.Page {
+			was.Header = map[string]string{"Content-Type": "text/html", "X-Robots-Tag": "noarchive"}
+			return was
+		}, 0, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := mirrortest.Start(t)
+			pages := handbook(20)
+			w.SetAll(home, pages)
+			m := mirrortest.New(t, w, withAlternates())
+			wantVerdict(t, m.Run(), mirror.Complete, true)
+			before := m.Tree()
+			takeDown(w, pages)
+			there := map[string]mirrortest.Page{}
+			i := 0
+			for p, page := range pages {
+				there[p] = c.page(i, page)
+				i++
+			}
+			replicate(w, there)
+			if name == "one page for every path" {
+				w.Set("*", mirrortest.Page{Handle: func(rw http.ResponseWriter, r *http.Request) {
+					if r.URL.Host != "mirror.example.net" {
+						panic(http.ErrAbortHandler)
+					}
+					rw.Header().Set("Content-Type", "text/html")
+					fmt.Fprintf(rw, "<title>Parked</title><p>%s", prose(5, 5))
+				}})
+			}
+			s := m.Run()
+			if s.Verdict != mirror.Partial || s.Published || s.Foreign != c.foreign || s.Gone != 0 {
+				t.Errorf("%d foreign, %d gone\n%s", s.Foreign, s.Gone, mirrortest.Text(s))
+			}
+			if !maps.Equal(m.Tree(), before) {
+				t.Error("the tree is another one")
+			}
+			wantText(t, s, "is not taken for the origin")
+		})
+	}
+}
+
+// The replica's own robots.txt is obeyed, its error page is no page, and nothing of its listings spares a request to the origin.
+func TestAlternateIsAskedPolitely(t *testing.T) {
+	w := mirrortest.Start(t)
+	pages := handbook(24)
+	pages["/robots.txt"] = mirrortest.Page{Body: "User-agent: *\nDisallow: /private/\n"}
+	w.SetAll(home, pages)
+	replicate(w, pages)
+	m := mirrortest.New(t, w, withAlternates())
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	takeDown(w, pages)
+	delete(pages, "/robots.txt")
+	there := maps.Clone(pages)
+	there["/p01.html"] = mirrortest.HTML("Page 1", `<p>news `+prose(1, 3)+`<a href="no.html">n</a> <a href="missing.html">m</a>`)
+	there["/no.html"] = mirrortest.HTML("No", "<p>"+prose(1, 8))
+	replicate(w, there)
+	w.Set(copyHost+"/robots.txt", mirrortest.Page{Body: "User-agent: *\nDisallow: /pub/no.html\n"})
+	w.Set("*", mirrortest.Page{Handle: func(rw http.ResponseWriter, r *http.Request) {
+		if r.URL.Host != "mirror.example.net" {
+			panic(http.ErrAbortHandler)
+		}
+		rw.Header().Set("Content-Type", "text/html")
+		fmt.Fprintf(rw, "<title>Sorry</title><p>%s", prose(50, 50))
+	}})
+	w.Requests()
+	s := m.Run()
+	if s.Foreign != 1 {
+		t.Errorf("%d foreign, want the page that changed\n%s", s.Foreign, mirrortest.Text(s))
+	}
+	for _, r := range w.Requests() {
+		if strings.HasSuffix(r.URL, "/pub/no.html") {
+			t.Error("what the replica's robots.txt forbids was asked")
+		}
+	}
+	if tree := m.Tree(); tree["missing.html"] != "" {
+		t.Error("the replica's error page is in the mirror")
+	}
+}
+
+// A replica that was found to be one is believed from the first run on.
+func TestAlternateOfFirstRun(t *testing.T) {
+	w := mirrortest.Start(t)
+	pages := handbook(12)
+	replicate(w, pages)
+	m := mirrortest.New(t, w, withAlternates())
+	s := m.Run()
+	if s.Verdict != mirror.Partial || s.Version != 0 {
+		t.Fatalf("nothing is known of the replica:\n%s", mirrortest.Text(s))
+	}
+	st, err := store.OpenState(m.Dir, store.Options{Volatile: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := st.SavePair(store.PairRecord{Base1: home + "/", Base2: copyBase, Tested: time.Now(), Level: "1", Mirrors: true, Confident: true, Equal: true}); err != nil {
+		t.Fatal(err)
+	}
+	st.Close()
+	s = m.Run()
+	wantVerdict(t, s, mirror.Complete, true)
+	if s.Files != 14 || s.Foreign != 14 {
+		t.Errorf("%d files, %d of them foreign, want 14\n%s", s.Files, s.Foreign, mirrortest.Text(s))
+	}
+}

@@ -1,0 +1,119 @@
+package mirror_test
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"mirrord/internal/mirrortest"
+	"mirrord/mirror"
+)
+
+// What a replica's directory listings say spares no request to the origin, and drops nothing.
+func TestListingOfAnAlternateIsNoEvidence(t *testing.T) {
+	w, there := mirrortest.Start(t), mirrortest.NewWeb()
+	w.Set("*", mirrortest.Page{Handle: func(rw http.ResponseWriter, r *http.Request) {
+		if r.URL.Host != "mirror.example.net" {
+			panic(http.ErrAbortHandler)
+		}
+		r = r.Clone(r.Context())
+		r.Host, r.URL.Host = "www.example.org", "www.example.org"
+		there.ServeHTTP(rw, r)
+	}})
+	there.Set(home+"/robots.txt", mirrortest.Page{Body: "User-agent: *\nDisallow:\n"})
+	w.Set(home+"/robots.txt", mirrortest.Page{Body: "User-agent: *\nDisallow:\n"})
+	top, sub := archive(30)
+	for _, f := range []*folder{top, sub} {
+		f.serve(w)
+		f.serve(there)
+	}
+	m := mirrortest.New(t, w, archiveJob+fmt.Sprintf("alternates = [%q]\n", copyBase))
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	before := m.Tree()
+
+	for _, f := range []*folder{top, sub} {
+		for name := range f.files {
+			w.Remove(f.url + name)
+		}
+		w.Remove(f.url)
+	}
+	w.Remove(home + "/robots.txt")
+	later := sub.files["f004.txt"]
+	sub.files["f004.txt"] = file{"what the replica has\n", longAgo.Add(time.Hour)}
+	gone := sub.files["f009.txt"]
+	delete(sub.files, "f009.txt")
+	sub.serve(there)
+	there.Remove(sub.url + "f009.txt")
+	s := m.Run()
+	wantVerdict(t, s, mirror.Complete, true)
+	if s.Foreign != 2 || s.Removed != 0 || m.Tree()["pub/sub/f004.txt"] != "what the replica has\n" || m.Tree()["pub/sub/f009.txt"] == "" || s.Spared["listing"] != 0 {
+		t.Fatalf("%d foreign, want a listing and a file; %d removed, spared %v\n%s", s.Foreign, s.Removed, s.Spared, mirrortest.Text(s))
+	}
+
+	sub.files["f004.txt"], sub.files["f009.txt"] = later, gone
+	top.serve(w)
+	sub.serve(w)
+	w.Set(home+"/robots.txt", mirrortest.Page{Body: "User-agent: *\nDisallow:\n"})
+	s = m.Run()
+	wantVerdict(t, s, mirror.Complete, true)
+	if s.Foreign != 0 || !maps.Equal(m.Tree(), before) {
+		t.Errorf("%d foreign; f004.txt is %q\n%s", s.Foreign, m.Tree()["pub/sub/f004.txt"], mirrortest.Text(s))
+	}
+}
+
+// Two servers of their own: the origin's is switched off.
+func TestAlternateOnAnotherServer(t *testing.T) {
+	pages := handbook(15)
+	handler := func(w http.ResponseWriter, r *http.Request) {
+		p, ok := pages[strings.TrimPrefix(r.URL.Path, "/copies/handbook")]
+		if !ok {
+			http.NotFound(w, r)
+			return
+		}
+		if strings.HasSuffix(r.URL.Path, ".png") {
+			w.Header().Set("Content-Type", "image/png")
+		} else {
+			w.Header().Set("Content-Type", "text/html")
+		}
+		fmt.Fprint(w, p.Body)
+	}
+	origin := httptest.NewServer(http.HandlerFunc(handler))
+	defer origin.Close()
+	l, err := net.Listen("tcp", "127.0.0.2:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	replica := httptest.NewUnstartedServer(http.HandlerFunc(handler))
+	replica.Listener.Close()
+	replica.Listener = l
+	replica.Start()
+	defer replica.Close()
+	base := replica.URL + "/copies/handbook/"
+	m := mirrortest.New(t, nil, fmt.Sprintf("url = %q\nalternates = [%q]\nscope = \"host\"\n", origin.URL+"/", base))
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	before := m.Stamps()
+	pages["/logo.png"] = mirrortest.Page{Body: "another picture"}
+	origin.Close()
+	s := m.Run()
+	wantVerdict(t, s, mirror.Complete, true)
+	if s.Alternates[base] != 17 || s.AlternatesSame != 16 || s.Foreign != 1 || s.Changed != 1 {
+		t.Errorf("%v, %d as held, %d foreign, %d changed\n%s", s.Alternates, s.AlternatesSame, s.Foreign, s.Changed, mirrortest.Text(s))
+	}
+	after := m.Stamps()
+	for p := range after {
+		if p != "logo.png" && !strings.HasPrefix(p, "phm.") && after[p] != before[p] {
+			t.Errorf("%s was touched", p)
+		}
+	}
+	// Both are down: everything waits.
+	replica.Close()
+	s = m.Run()
+	if s.Verdict != mirror.Partial || s.Published || s.Failed > 0 || s.Left == 0 {
+		t.Errorf("both are down:\n%s", mirrortest.Text(s))
+	}
+}

@@ -1,0 +1,167 @@
+package mirror
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"mirrord/replica"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// trusts reports whether a replica is interchangeable with the origin: by what is known, or by a test.
+func (r *run) trusts(ctx context.Context, a *alternate) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.tested {
+		return a.trusted
+	}
+	p, ok, err := r.o.State.LoadPair(r.alt.base, a.base.String())
+	if err != nil {
+		r.log.Warn("what is known of a replica cannot be read", "url", a.base.String(), "err", err)
+	}
+	if err != nil || !ok || !r.says(&p, testedFor) {
+		if p, ok = r.testAlternate(ctx, a); !ok {
+			return false
+		}
+	}
+	a.tested, a.trusted = true, p.Equal
+	if !a.trusted {
+		a.why = notTrusted(a, &p)
+		return false
+	}
+	u, _, err := site.Parse(a.base.String() + strings.TrimPrefix(replica.ProbePath(a.base.String()), "/"))
+	if err == nil {
+		a.probe, err = a.ask.page(ctx, u, r.alt.base)
+	}
+	if err != nil { // the run ends
+		a.tested = false
+		return false
+	}
+	return true
+}
+
+// says reports whether a test said something, and is not older than age.
+func (r *run) says(p *store.PairRecord, age time.Duration) bool {
+	return r.now().Sub(p.Tested) <= age && (p.Mirrors || p.Level == replica.Mismatch.String())
+}
+
+// renewAlternates tests, at the end of a complete run, the replicas of which no test says anything any more: while the mirror is as the site is, a
+// page that only one of the two has tells most.
+func (r *run) renewAlternates(ctx context.Context) {
+	if len(r.alt.all) == 0 || r.o.NoFetch {
+		return
+	}
+	for host := range r.seedHost {
+		if _, down := r.isDown(host); down {
+			return
+		}
+	}
+	for _, a := range r.alt.all {
+		p, ok, err := r.o.State.LoadPair(r.alt.base, a.base.String())
+		if err == nil && ok && r.says(&p, renewAfter) || ctx.Err() != nil {
+			continue
+		}
+		if p, ok := r.testAlternate(ctx, a); ok && !p.Equal {
+			r.notes.cap(notTrusted(a, &p))
+		}
+	}
+}
+
+func notTrusted(a *alternate, p *store.PairRecord) string {
+	return fmt.Sprintf("%s is not taken for the origin (%s): only what the mirror holds already is believed of it", a.base, aboutPair(p))
+}
+
+// aboutPair says in a few words what a test came to.
+func aboutPair(p *store.PairRecord) string {
+	s := p.Level
+	if p.Mirrors {
+		s = "level " + p.Level
+	}
+	return fmt.Sprintf("%s by %d of %d tests, %s", s, p.Answered, p.Tests, p.Tested.Format("2006-01-02"))
+}
+
+// testAlternate tests whether a replica has what the mirror holds, and keeps what came of it. ok is false when nothing did.
+func (r *run) testAlternate(ctx context.Context, a *alternate) (p store.PairRecord, ok bool) {
+	base := r.alt.base
+	t := r.table
+	t.mu.Lock()
+	documents := r.documentTypes()
+	t.mu.Unlock()
+	ids := map[string]uint32{}
+	paths := leastPaths(base, func(yield func(string) bool) {
+		for id := range t.n {
+			t.mu.Lock()
+			e := t.at(id)
+			held := e.urlLen > 0 && e.flags&fInSet != 0 && (int(e.mime) < len(documents) && documents[e.mime] || strings.HasPrefix(t.mimes[e.mime], "text/"))
+			t.mu.Unlock()
+			if !held || r.alt.isForeign(id) {
+				continue
+			}
+			rest, ok := strings.CutPrefix(r.table.URL(id).String(), base)
+			if ok && !yield("/"+rest) {
+				return
+			}
+		}
+	}, oneWayPaths)
+	tests := oneWay(base, a.base.String(), paths)
+	for _, x := range tests {
+		t.mu.Lock()
+		if id, ok := t.find([]byte(base + x.Path[1:])); ok {
+			ids[x.Path] = id
+		}
+		t.mu.Unlock()
+	}
+	answers, err := gather(tests, func(side string, u site.URL) (replica.Answer, error) {
+		if side == base {
+			return r.heldPage(ids, "/"+strings.TrimPrefix(u.String(), base)), ctx.Err()
+		}
+		return a.ask.page(ctx, u, base)
+	})
+	if err != nil {
+		return p, false
+	}
+	v := replica.StageTwo{}.Decide(tests, answers)
+	p = PairOf(&v, base, a.base.String(), r.now())
+	p.Stored = true
+	if err := r.o.State.SavePair(p); err != nil {
+		r.log.Warn("what is known of a replica cannot be kept", "url", a.base.String(), "err", err)
+	}
+	r.log.Info("replica tested", "url", a.base.String(), "outcome", aboutPair(&p))
+	return p, true
+}
+
+// heldPage answers for the origin with what the mirror holds of it.
+func (r *run) heldPage(ids map[string]uint32, path string) replica.Answer {
+	no := replica.Answer{Kind: replica.GotFailure}
+	id, ok := ids[path]
+	if !ok {
+		return no
+	}
+	rec, ok, err := r.site.Get(r.table.URL(id))
+	if err != nil || !ok || !rec.InSet || rec.Source != "" {
+		return no
+	}
+	body, err := r.heldBody(&rec)
+	if err != nil {
+		return no // verify reports it
+	}
+	return replica.Answer{Kind: replica.GotPage, Body: toCompare(rec.MIME, rec.URL, body)}
+}
+
+// heldBody reads the stored body of a resource.
+func (r *run) heldBody(rec *store.Resource) ([]byte, error) {
+	if rec.Body == store.PackBody {
+		fr, err := r.site.ReadFrame(store.NewFrameReader(), rec.At)
+		return fr.Body, err
+	}
+	f, err := r.o.State.Blobs.Open(rec.Digest)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxReplicaBody))
+}

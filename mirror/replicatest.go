@@ -1,0 +1,293 @@
+package mirror
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"mirrord/fetch"
+	"mirrord/job"
+	"mirrord/relocate"
+	"mirrord/replica"
+	"mirrord/robots"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// ReplicaSide is one of two directories of the web that are tested for being replicas: stage II of Bharat and Broder through the polite fetcher.
+type ReplicaSide struct {
+	Base    string   // URL of the directory, with a slash at its end
+	Paths   []string // that are known of it, below Base, each with a slash before it, such as "/a/b.html"
+	Job     *job.Job // by whose rules it is asked: robots, politeness, window, limits
+	Fetcher Fetcher
+	Robots  Robots
+	Hosts   Hosts
+
+	Now func() time.Time // default time.Now
+}
+
+// TestReplicas asks both sides for up to 19 paths, and each for one that cannot exist, and says what came of it. It takes turns of the hosts and obeys
+// robots.txt as a run does. A side that has no paths is only asked for those of the other. The only errors are that ctx ended or that a job cannot be used.
+func TestReplicas(ctx context.Context, a, b ReplicaSide) (replica.Verdict, error) {
+	tests := replica.Plan(replica.HostSample{Host: a.Base, Paths: a.Paths}, replica.HostSample{Host: b.Base, Paths: b.Paths})
+	if len(b.Paths) == 0 {
+		tests = oneWay(a.Base, b.Base, a.Paths)
+	}
+	asker := map[string]*asker{}
+	for _, s := range []*ReplicaSide{&a, &b} {
+		k, err := s.asker()
+		if err != nil {
+			return replica.Verdict{}, err
+		}
+		asker[s.Base] = k
+	}
+	other := map[string]string{a.Base: b.Base, b.Base: a.Base}
+	answers, err := gather(tests, func(base string, u site.URL) (replica.Answer, error) {
+		return asker[base].page(ctx, u, other[base])
+	})
+	if err != nil {
+		return replica.Verdict{}, err
+	}
+	return replica.StageTwo{}.Decide(tests, answers), nil
+}
+
+// PairOf makes a record of a verdict on two base URLs.
+func PairOf(v *replica.Verdict, base1, base2 string, tested time.Time) store.PairRecord {
+	return store.PairRecord{Base1: base1, Base2: base2, Tested: tested.UTC().Truncate(time.Second), Level: v.Level.String(), Mirrors: v.Level.Mirrors(), Confident: v.Confident,
+		Equal: v.Interchangeable(), Good: v.Good, Answered: v.Answered, Tests: len(v.Tests), SoftPages: v.Soft}
+}
+
+// oneWayPaths is how many paths are tested when only one side's are known: as many as the two sides have together.
+const oneWayPaths = 18
+
+// oneWay plans the tests of whether target has what source has: "/" and the paths of least hash.
+func oneWay(source, target string, paths []string) []replica.Test {
+	tests := []replica.Test{{Source: source, Target: target, Path: "/"}}
+	for _, p := range leastPaths(source, slices.Values(paths), oneWayPaths) {
+		tests = append(tests, replica.Test{Source: source, Target: target, Path: p})
+	}
+	return tests
+}
+
+// gather asks for everything that tests need.
+func gather(tests []replica.Test, get func(base string, u site.URL) (replica.Answer, error)) (map[replica.Ask]replica.Answer, error) {
+	answers := map[replica.Ask]replica.Answer{}
+	for _, ask := range replica.Asks(tests) {
+		u, _, err := site.Parse(strings.TrimSuffix(ask.Host, "/") + ask.Path)
+		if err != nil {
+			answers[ask] = replica.Answer{Kind: replica.GotFailure}
+			continue
+		}
+		a, err := get(ask.Host, u)
+		if err != nil {
+			return nil, err
+		}
+		answers[ask] = a
+	}
+	return answers, nil
+}
+
+// leastPaths returns the n paths, "/" left out, for which H(base NUL path) is least.
+func leastPaths(base string, paths func(func(string) bool), n int) []string {
+	type hashed struct {
+		h uint64
+		p string
+	}
+	var all []hashed
+	for p := range paths {
+		if p != "/" {
+			all = append(all, hashed{replica.H(base + "\x00" + p), p})
+		}
+		if len(all) >= 64*n { // a sample of much stays small
+			all = least(all, n, func(a, b hashed) int { return cmp.Compare(a.h, b.h) })
+		}
+	}
+	all = least(all, n, func(a, b hashed) int { return cmp.Compare(a.h, b.h) })
+	out := make([]string, len(all))
+	for i, x := range all {
+		out[i] = x.p
+	}
+	return out
+}
+
+func least[T any](all []T, n int, compare func(a, b T) int) []T {
+	slices.SortFunc(all, compare)
+	return all[:min(n, len(all))]
+}
+
+// asker asks hosts for single pages, politely.
+type asker struct {
+	fetcher Fetcher
+	hosts   Hosts
+	gate    gate
+	polite  fetch.Politeness
+	maxWait time.Duration
+	maxBody int64
+	product string // our name in robots.txt; "" when robots rules are not obeyed
+	now     func() time.Time
+	rules   func(ctx context.Context, u site.URL) (*fetch.Robots, error) // called with a turn of the host
+	count   func(wire int64)                                             // each request
+
+	mu    sync.Mutex
+	known map[string]*fetch.Robots // by origin
+}
+
+func (s *ReplicaSide) asker() (*asker, error) {
+	p := Politeness(s.Job)
+	g, err := newGate(s.Hosts, s.Job, p)
+	if err != nil {
+		return nil, fmt.Errorf("job %s: %w", s.Job.Name, err)
+	}
+	k := &asker{fetcher: s.Fetcher, hosts: s.Hosts, gate: g, polite: p, maxWait: s.Job.Polite.MaxWait, maxBody: int64(s.Job.Limits.MaxBody), now: s.Now,
+		rules: s.Robots.Rules, count: func(int64) {}}
+	if s.Job.ObeyRobots {
+		k.product = job.ProductToken(s.Job.Polite.UserAgent)
+	}
+	if k.now == nil {
+		k.now = time.Now
+	}
+	return k, nil
+}
+
+// turn waits for a turn of a host.
+func (k *asker) turn(ctx context.Context, host string) error {
+	for {
+		now := k.now()
+		ok, again := k.gate.Acquire(host, now)
+		if ok {
+			return nil
+		}
+		t := time.NewTimer(max(again.Sub(now), time.Millisecond))
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return ctx.Err()
+		}
+	}
+}
+
+// allowed asks the robots rules of a URL's origin, and gets them first if they are not known. why says why not.
+func (k *asker) allowed(ctx context.Context, u site.URL) (ok bool, why string, err error) {
+	if k.product == "" {
+		return true, "", nil
+	}
+	k.mu.Lock()
+	rules, known := k.known[u.Origin()]
+	k.mu.Unlock()
+	if !known {
+		host := u.Hostname()
+		if err := k.turn(ctx, host); err != nil {
+			return false, "", err
+		}
+		start := k.now()
+		rules, err = k.rules(ctx, u)
+		k.hosts.Release(host, k.polite, k.now(), fetch.Observation{Duration: k.now().Sub(start), Status: 200})
+		if err != nil {
+			return false, "", err
+		}
+		if d, ok := rules.CrawlDelay(); ok {
+			k.hosts.SetCrawlDelay(host, d)
+		}
+		k.mu.Lock()
+		if k.known == nil {
+			k.known = map[string]*fetch.Robots{}
+		}
+		k.known[u.Origin()] = rules
+		k.mu.Unlock()
+	}
+	if why := silent(rules); why != "" {
+		return false, why, nil
+	}
+	if d, ok := rules.CrawlDelay(); ok && d > k.maxWait {
+		return false, fmt.Sprintf("Crawl-delay of %v is longer than polite.max_wait", d), nil
+	}
+	if rules == nil {
+		return true, "", nil
+	}
+	ok, rule := rules.Allowed(u.RequestURI())
+	if !ok {
+		why = rule.String()
+	}
+	return ok, why, nil
+}
+
+// replicaRedirects is how many redirects a test follows (Bharat and Broder, section 3.2).
+const replicaRedirects = 5
+
+// maxReplicaBody bounds a body that is compared, in bytes.
+const maxReplicaBody = 16 << 20
+
+// page asks for a page as a test wants it. other is the base URL of the other side: a redirect to it says that both are one host.
+func (k *asker) page(ctx context.Context, u site.URL, other string) (replica.Answer, error) {
+	away := false
+	for range replicaRedirects + 1 {
+		ok, why, err := k.allowed(ctx, u)
+		if err != nil {
+			return replica.Answer{}, err
+		}
+		if !ok {
+			if strings.HasPrefix(why, unheard) {
+				return replica.Answer{Kind: replica.NoAnswer}, nil
+			}
+			return replica.Answer{Kind: replica.Disallowed}, nil
+		}
+		var body pageSink
+		res, err := k.exchange(ctx, fetch.Request{URL: u, MaxBody: lower(k.maxBody, maxReplicaBody), NoRetry: true}, &body)
+		switch {
+		case ctx.Err() != nil:
+			return replica.Answer{}, context.Cause(ctx)
+		case errors.Is(err, fetch.ErrDNS):
+			return replica.Answer{Kind: replica.NoAddress}, nil
+		case err != nil && (errors.Is(err, fetch.ErrTooLarge) || errors.Is(err, fetch.ErrBomb) || errors.Is(err, fetch.ErrCoding)):
+			return replica.Answer{Kind: replica.GotFailure}, nil
+		case err != nil:
+			return replica.Answer{Kind: replica.NoAnswer}, nil
+		case res.Status >= 300 && res.Status < 400 && !res.Location.IsZero():
+			u = res.Location
+			away = away || strings.HasPrefix(u.String(), other)
+			continue
+		case !res.Kept || res.Status != 200 && res.Status != 203:
+			return replica.Answer{Kind: replica.GotFailure}, nil
+		case k.product != "" && robots.ParseXRobotsTag(res.RobotsTags(), k.product, k.now()).NoArchive:
+			return replica.Answer{Kind: replica.Disallowed}, nil
+		}
+		return replica.Answer{Kind: replica.GotPage, Body: toCompare(res.MIME, u, body.Bytes()), Other: away}, nil
+	}
+	return replica.Answer{Kind: replica.GotFailure}, nil
+}
+
+// unheard begins the reason for which a host's robots.txt forbids everything for now.
+const unheard = "its robots.txt"
+
+// exchange makes one request in a turn of its own.
+func (k *asker) exchange(ctx context.Context, req fetch.Request, sink fetch.Sink) (*fetch.Result, error) {
+	host := req.URL.Hostname()
+	if err := k.turn(ctx, host); err != nil {
+		return &fetch.Result{}, err
+	}
+	req.Gap = k.hosts.Gap(host, k.polite)
+	res, err := k.fetcher.Do(ctx, req, sink)
+	k.hosts.Release(host, k.polite, k.now(), fetch.Observe(res, err))
+	k.count(res.Wire)
+	return res, err
+}
+
+// toCompare prepares a body for comparison.
+func toCompare(mime string, u site.URL, body []byte) replica.Body {
+	html := relocate.Detect(mime, u, body[:min(len(body), 1024)]) == relocate.HTML
+	return replica.NewBody(body, html || strings.HasPrefix(mime, "text/"), html, 0)
+}
+
+// lower is the lower of two limits, of which the first may be 0 for none.
+func lower(a, b int64) int64 {
+	if a <= 0 {
+		return b
+	}
+	return min(a, b)
+}

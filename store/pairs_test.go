@@ -1,0 +1,37 @@
+package store
+
+import (
+	"testing"
+	"time"
+)
+
+func TestPairs(t *testing.T) {
+	dir := t.TempDir()
+	st, err := OpenState(dir, Options{Volatile: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	if ps, err := st.Pairs(); err != nil || len(ps) != 0 {
+		t.Fatalf("pairs of a new state: %v, %v", ps, err)
+	}
+	first := PairRecord{Base1: "https://a.test/", Base2: "https://b.test/a/", Tested: time.Unix(1000, 0).UTC(), Level: "1", Mirrors: true, Confident: true, Equal: true, Good: 1, Answered: 19, Tests: 19}
+	second := PairRecord{Base1: "https://a.test/", Base2: "https://c.test/", Tested: time.Unix(2000, 0).UTC(), Level: "mismatch"}
+	again := first
+	again.Level, again.Equal, again.Tested = "4", false, time.Unix(3000, 0).UTC()
+	for _, p := range []PairRecord{second, first, again} {
+		if err := st.SavePair(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ps, err := st.Pairs()
+	if err != nil || len(ps) != 2 || ps[0] != again || ps[1] != second {
+		t.Fatalf("pairs %+v, %v", ps, err)
+	}
+	if p, ok, err := st.LoadPair("https://a.test/", "https://b.test/a/"); p != again || !ok || err != nil {
+		t.Errorf("got %+v, %v, %v", p, ok, err)
+	}
+	if _, ok, err := st.LoadPair("https://b.test/a/", "https://a.test/"); ok || err != nil {
+		t.Errorf("the pair is there in the other order: %v, %v", ok, err)
+	}
+}
