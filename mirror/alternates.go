@@ -102,6 +102,15 @@ func (a *alternates) isAside(id uint32) bool {
 	return a.aside[id]
 }
 
+// leftOrElsewhere asks the replicas for a URL of a host of an entry point that is not asked any more in this run. When none of them is well it is left for
+// the next run, and false is returned.
+func (r *run) leftOrElsewhere(ctx context.Context, rec *store.Resource, host, why string) (done bool) {
+	if r.isSlow(host) {
+		return false
+	}
+	return r.elsewhere(ctx, rec, why) || ctx.Err() == nil && r.failElsewhere(rec, why)
+}
+
 // elsewhere asks the replicas for a URL that the origin did not give, and reports whether what came of it is recorded. host is the origin's.
 func (r *run) elsewhere(ctx context.Context, rec *store.Resource, why string) (done bool) {
 	if len(r.alt.all) == 0 || r.isSitemap(rec.ID) || r.isGuess(rec.ID) && !rec.InSet {

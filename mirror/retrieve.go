@@ -285,7 +285,7 @@ func (r *run) ask(ctx context.Context, id uint32, host string, release func(fetc
 		return true
 	}
 	if isDown && r.seedHost[host] {
-		return !r.isSlow(host) && (r.elsewhere(ctx, &rec, down) || ctx.Err() == nil && r.failElsewhere(&rec, down))
+		return r.leftOrElsewhere(ctx, &rec, host, down)
 	}
 	if isDown {
 		r.fail(&rec, host, down, false, 0)
@@ -312,9 +312,10 @@ func (r *run) ask(ctx context.Context, id uint32, host string, release func(fetc
 		return true
 	}
 	if silent(rules) != "" { // another worker has just found out
-		if !r.seedHost[host] {
-			r.fail(&rec, host, silent(rules), false, 0)
+		if r.seedHost[host] {
+			return r.leftOrElsewhere(ctx, &rec, host, silent(rules))
 		}
+		r.fail(&rec, host, silent(rules), false, 0)
 		return false
 	}
 	if ok, reason := r.robotsAllow(rules, u); !ok {
