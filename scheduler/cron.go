@@ -110,6 +110,9 @@ func (c Clock) Opens(t time.Time) time.Time {
 	return c.window.Change(t.In(c.zone))
 }
 
+// Closes returns when the window that is open at t closes; zero when it does not.
+func (c Clock) Closes(t time.Time) time.Time { return c.window.Change(t.In(c.zone)) }
+
 // period is the shortest time between two of the next few times of the schedule; 0 when it has none.
 func (c Clock) period() time.Duration {
 	if c.spec.Every > 0 {

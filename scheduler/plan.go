@@ -73,6 +73,9 @@ func (e *entry) adopt(cfg *Entry, clock Clock, now time.Time) {
 		return
 	}
 	e.clock = clock
+	if e.rec.Added.IsZero() {
+		e.rec.Added, e.dirty = now, true
+	}
 	if text := string(cfg.Text); e.rec.Text != text {
 		e.rec.Text, e.dirty = text, true
 	}
@@ -114,8 +117,13 @@ func (e *entry) sane(now time.Time) (mended bool) {
 	if e.rec.Told.At.After(now.Add(tooFarAhead)) {
 		e.rec.Told, mended = status.Told{}, true
 	}
-	if e.rec.Began.After(now) {
-		e.rec.Began, e.dirty = now, true
+	for _, at := range []*time.Time{&e.rec.Began, &e.rec.Added} {
+		if at.After(now) {
+			*at, e.dirty = now, true
+		}
+	}
+	if e.rec.Verified.After(now.Add(tooFarAhead)) { // else the mirror would be fresh until then
+		e.rec.Verified, mended = now, true
 	}
 	if e.seen.After(now) {
 		e.seen = now
@@ -140,9 +148,12 @@ func (e *entry) plan(now time.Time) {
 		return
 	}
 	if e.rec.Resume {
-		want(e.seen, whyResume)
-	}
-	if !e.clock.Manual() {
+		at := e.seen
+		if e.rec.Retry.After(at) { // not yet
+			at = e.rec.Retry
+		}
+		want(at, whyResume)
+	} else if !e.clock.Manual() {
 		want(e.rec.Retry, whyRetry)
 	}
 	if at := e.scheduled(); !at.IsZero() {
@@ -184,7 +195,7 @@ func (e *entry) room(least int64) int64 {
 // status says what is known of the job.
 func (e *entry) status(now time.Time) status.Job {
 	s := status.Job{Name: e.name, Last: e.rec.Last, Failures: e.rec.Failures, Version: e.rec.Version, Files: e.rec.Files, Bytes: e.rec.Bytes, Activity: status.Idle,
-		Complete: known(e.rec.Complete), Verified: known(e.rec.Verified), Published: known(e.rec.Published)}
+		Complete: known(e.rec.Complete), Verified: known(e.rec.Verified), Published: known(e.rec.Published), Added: known(e.rec.Added)}
 	if e.cfg != nil {
 		s.File, s.Problems, s.Refused = e.cfg.Path, e.cfg.Refused, len(e.cfg.Refused) > 0
 	}

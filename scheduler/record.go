@@ -13,6 +13,7 @@ type Record struct {
 	Timezone string    `json:"timezone,omitempty"`
 	Served   time.Time `json:"served,omitzero"` // the schedule has been served up to here
 
+	Added   time.Time `json:"added,omitzero"`   // when the scheduler came to know the job
 	Running time.Time `json:"running,omitzero"` // start of the run under way; still there after kill -9
 	Began   time.Time `json:"began,omitzero"`   // start of the first of the runs that together are to be one complete run
 	Resume  bool      `json:"resume,omitempty"` // a run was interrupted and is to go on
@@ -47,6 +48,12 @@ func retryAfter(n int) time.Duration {
 		d *= 2
 	}
 	return min(d, 12*time.Hour)
+}
+
+// roomAfter is the pause after the n-th run in a row that ended because of a full disk, from a minute to an hour: what says that there is room may be wrong (a quota, another disk
+// below publish.dir), and what a run frees when it ends it needs again.
+func roomAfter(n int) time.Duration {
+	return min(time.Minute<<min(max(n-1, 0), 10), time.Hour)
 }
 
 // lockedAfter is the pause when another process works on the site.
@@ -85,7 +92,10 @@ func (r *Record) ended(j *job.Job, c Clock, run status.Run) {
 	default:
 		r.Failures++
 		r.Resume = run.Cause == status.DiskFull
-		if run.Verdict != status.VerdictSuspicious && !r.Resume && !c.Manual() {
+		switch {
+		case r.Resume:
+			r.Retry = run.Ended.Add(roomAfter(r.Failures))
+		case run.Verdict != status.VerdictSuspicious && !c.Manual():
 			r.Retry = run.Ended.Add(retryAfter(r.Failures))
 		}
 	}

@@ -37,13 +37,22 @@ type running struct {
 	tickets  []*Ticket
 }
 
-// tend looks after a run under way.
-func (s *Scheduler) tend(e *entry, now time.Time) {
+// tend looks after a run under way, and returns when its window closes; zero when that is not soon.
+func (s *Scheduler) tend(e *entry, now time.Time) (closes time.Time) {
 	s.overrun(e, e.run, now)
-	p := e.run.progress.Load()
-	if e.run.cause == status.ByItself && !e.run.accept && !e.run.clock.Open(now) && (p == nil || p.Phase == status.Retrieving) {
+	if e.run.cause != status.ByItself || e.run.accept {
+		return time.Time{}
+	}
+	if e.run.clock.Open(now) {
+		if !e.run.clock.Open(now.Add(tick)) {
+			closes = e.run.clock.Closes(now)
+		}
+		return closes
+	}
+	if p := e.run.progress.Load(); p == nil || p.Phase == status.Retrieving {
 		s.end(e, status.OutOfHours)
 	}
+	return time.Time{}
 }
 
 // overrun counts and leaves out what came due during a run.
@@ -166,10 +175,10 @@ func (s *Scheduler) ended(e *entry, r *running, run status.Run) {
 // consider tells about a job when there is something to tell.
 func (s *Scheduler) consider(e *entry, now time.Time) {
 	j := e.job()
-	if s.o.Teller == nil || j == nil || e.rec.Last == nil || j.Notify.Command == "" && len(j.Notify.Email) == 0 && j.Notify.Webhook.IsZero() {
+	if s.o.Teller == nil || j == nil || e.rec.Last == nil && j.Notify.StaleAfter == 0 || j.Notify.Command == "" && len(j.Notify.Email) == 0 && j.Notify.Webhook.IsZero() {
 		return
 	}
-	if e.rec.Last.Complete() && !e.rec.Told.Open() && j.Notify.StaleAfter == 0 {
+	if (e.rec.Last == nil || e.rec.Last.Complete()) && !e.rec.Told.Open() && j.Notify.StaleAfter == 0 {
 		return
 	}
 	st := e.status(now)

@@ -75,6 +75,8 @@ func New(o Options) (*Scheduler, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	given := o.Now
+	o.Now = func() time.Time { return given().Round(0) } // the wall clock only: by the monotonic one a clock that is set would not be seen
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -119,7 +121,14 @@ func (s *Scheduler) Apply(c Config) []Change {
 			s.jobs[name] = e
 		}
 		same := e.cfg != nil && e.cfg.Job == cfg.Job
-		if e.cfg = cfg; same || cfg.Job == nil {
+		if e.cfg = cfg; same {
+			continue
+		}
+		if cfg.Job == nil { // refused, and there is no good version
+			if e.run != nil {
+				s.end(e, status.Cancelled)
+			}
+			e.refuse(fmt.Errorf("job %s: %w: %s", name, ErrRefused, strings.Join(cfg.Refused, "; ")))
 			continue
 		}
 		clock, err := NewClock(cfg.Job, s.o.Local, s.o.Spread)
@@ -301,7 +310,7 @@ func (s *Scheduler) look() time.Duration {
 		}
 		s.consider(e, now)
 		if e.run != nil {
-			s.tend(e, now)
+			sooner(s.tend(e, now))
 			continue
 		}
 		e.plan(now)

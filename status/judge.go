@@ -17,7 +17,9 @@ func (j *Job) Judge(now time.Time) {
 		switch {
 		case j.Verified != nil:
 			j.Stale = j.Staleness > j.StaleAfter
-		case j.Last != nil: // it ran, and nothing has ever been complete
+		case j.Added != nil && now.Sub(*j.Added) > time.Duration(j.StaleAfter)*time.Second: // nothing has ever been complete, whether it ran or not
+			j.Stale = true
+		case j.Last != nil:
 			j.Stale = now.Sub(j.Last.Started) > time.Duration(j.StaleAfter)*time.Second || j.Failures > 1
 		}
 	}

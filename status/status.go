@@ -134,6 +134,7 @@ type Job struct {
 	Verdict  string     `json:"verdict,omitempty"`      // its verdict
 	Reasons  []string   `json:"reasons,omitempty"`      // and why
 	Complete *time.Time `json:"lastComplete,omitempty"` // end of the last complete run
+	Added    *time.Time `json:"added,omitempty"`        // when the daemon came to know the job
 	Failures int        `json:"failures,omitempty"`     // runs since then that ended otherwise by themselves
 
 	Version   int        `json:"version,omitempty"`
