@@ -305,7 +305,7 @@ func TestListen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer a.Close()
+	a.Close()
 	b, err := Listen(path, 0o600) // as after kill -9
 	if err != nil {
 		t.Fatal(err)
