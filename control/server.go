@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"strconv"
+	"strings"
 	"time"
 
 	"mirrord/status"
@@ -151,7 +152,7 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request) {
 		s.answer(w, nil, err)
 		return
 	}
-	s.log.Info("asked for", "what", "run", "job", name, "attached", attached, "accept", req.Accept, "set", req.Set)
+	s.log.Info("asked for", "what", "run", "job", name, "attached", attached, "accept", req.Accept, "set", keysOf(req.Set))
 	if !req.Wait {
 		e := Event{Attached: &attached}
 		select { // for a moment, so that the answer can say what it waits for
@@ -192,6 +193,16 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 	}
+}
+
+// keysOf leaves out the values of KEY=VALUE: they may be secrets.
+func keysOf(set []string) []string {
+	var out []string
+	for _, kv := range set {
+		key, _, _ := strings.Cut(kv, "=")
+		out = append(out, strings.TrimSpace(key))
+	}
+	return out
 }
 
 func (s *Server) answer(w http.ResponseWriter, v any, err error) {

@@ -229,7 +229,7 @@ func resultKeys() []Key {
 		{Name: "publish.dir", Type: "path", Example: `"/srv/www/samba"`, Doc: "A symbolic link that always leads to the current version, for a web server to point at. Absolute; what is there and is no such link is left alone.",
 			field: func(j *Job) any { return &j.Publish.Dir }, check: checkPublishDir},
 		{Name: "notify.command", Type: "text", Example: `"/usr/local/bin/tell-ops"`,
-			Doc:  "Run by the shell when a run did not end well, when the mirror is suspicious or stale, and when it is well again. The report comes as JSON on standard input, MIRRORD_JOB, MIRRORD_KIND, MIRRORD_STATE and MIRRORD_SUBJECT in the environment. It has 30 seconds.",
+			Doc:  "Run by the shell when a run did not end well, when the mirror is suspicious or stale, and when it is well again. The report comes as JSON on standard input, MIRRORD_JOB, MIRRORD_KIND, MIRRORD_STATE and MIRRORD_SUBJECT in the environment. It has 30 seconds; what it leaves running ends with it.",
 			Risk: "Runs as the daemon's user, in its sandbox.", field: func(j *Job) any { return &j.Notify.Command }},
 		{Name: "notify.email", Type: "address or list of addresses", Example: `["ops@example.org"]`, Doc: "Who gets the report by mail: through the machine's sendmail, or as the daemon's --mail says.", field: func(j *Job) any { return &j.Notify.Email }, check: checkEmail},
 		{Name: "notify.webhook", Type: "URL, { env = … } or { file = … }", Example: `{ env = "MIRRORD_WEBHOOK" }`, Doc: "Gets the report as JSON in a POST.", field: func(j *Job) any { return &j.Notify.Webhook }, check: checkWebhook},

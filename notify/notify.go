@@ -15,8 +15,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
+	"net/url"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -163,15 +166,39 @@ type receiver struct {
 func (n *Notifier) receivers(j *job.Job) []receiver {
 	var out []receiver
 	if c := j.Notify.Command; c != "" {
-		out = append(out, receiver{"command " + c, "command " + c, false, func(ctx context.Context, m status.Message) error { return command(ctx, n.o, c, m) }})
+		out = append(out, receiver{commandName(c), "command " + c, false, func(ctx context.Context, m status.Message) error { return command(ctx, n.o, c, m) }})
 	}
 	if w := j.Notify.Webhook; !w.IsZero() {
-		out = append(out, receiver{"webhook " + w.String(), "webhook " + w.String(), true, func(ctx context.Context, m status.Message) error { return n.webhook(ctx, j, m) }})
+		out = append(out, receiver{webhookName(w), "webhook " + w.String(), true, func(ctx context.Context, m status.Message) error { return n.webhook(ctx, j, m) }})
 	}
 	for _, to := range j.Notify.Email {
 		out = append(out, receiver{"mail to " + to, "mail " + to, true, func(ctx context.Context, m status.Message) error { return n.o.Mail.send(ctx, n.o, to, m) }})
 	}
 	return out
+}
+
+// commandName shows of a command what it runs: the rest of the line may have a secret in it.
+func commandName(line string) string {
+	first, more, _ := strings.Cut(strings.TrimSpace(line), " ")
+	switch {
+	case strings.ContainsAny(first, "=;&|<>()$`\"'\\\n\t"):
+		return "command"
+	case more != "":
+		return "command " + first + " …"
+	}
+	return "command " + first
+}
+
+// webhookName shows of an address that stands in a job file whose it is: the path is often the secret.
+func webhookName(w job.Secret) string {
+	if w.Value == "" {
+		return "webhook " + w.String()
+	}
+	u, err := url.Parse(w.Value)
+	if err != nil {
+		return "webhook"
+	}
+	return "webhook " + u.Scheme + "://" + u.Host + "/…"
 }
 
 // deliver brings a message to all receivers.
@@ -212,6 +239,7 @@ func (n *Notifier) take(key string) (dropped int, ok bool) {
 	defer n.mu.Unlock()
 	q, now := n.sent[key], n.o.Now()
 	if q == nil {
+		maps.DeleteFunc(n.sent, func(_ string, q *quota) bool { return q.dropped == 0 && now.Sub(q.hour) >= time.Hour })
 		q = new(quota)
 		n.sent[key] = q
 	}
@@ -238,7 +266,7 @@ func (n *Notifier) try(ctx context.Context, r receiver, m status.Message) error 
 	return err
 }
 
-// SignatureHeader holds "t=UNIX,v1=HEX": the time of the message and the HMAC-SHA256, keyed with notify.webhook_key, of UNIX, a dot and the body.
+// SignatureHeader holds "t=UNIX,v1=HEX": the time at which it is sent and the HMAC-SHA256, keyed with notify.webhook_key, of UNIX, a dot and the body.
 // Who receives it computes the same, and refuses a time that is not about now.
 const SignatureHeader = "X-Mirrord-Signature"
 
@@ -285,7 +313,7 @@ func (n *Notifier) post(ctx context.Context, addr string, j *job.Job, m status.M
 		if err != nil {
 			return nil, err
 		}
-		req.Header.Set(SignatureHeader, Sign(key, m.Time, body))
+		req.Header.Set(SignatureHeader, Sign(key, n.o.Now(), body))
 	}
 	resp, err := n.client.Do(req)
 	if err != nil {

@@ -43,8 +43,8 @@ func plain(err error) error {
 // shown is how much of what a command wrote is kept for its error, in bytes.
 const shown = 2000
 
-// command runs a command of the shell with the message as JSON on its standard input, and what a short script needs in its environment. When it does not end in time, it and all
-// that it has started are killed.
+// command runs a command of the shell with the message as JSON on its standard input, and what a short script needs in its environment. When it does not end in time it is killed,
+// and in any case what it has started ends with it.
 func command(ctx context.Context, o Options, line string, m status.Message) error {
 	in, err := json.Marshal(m)
 	if err != nil {
@@ -63,7 +63,14 @@ func command(ctx context.Context, o Options, line string, m status.Message) erro
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second // a grandchild that left the group may hold the pipes
-	if err := cmd.Run(); err != nil {
+	err = cmd.Run()
+	if cmd.Process != nil {
+		cmd.Cancel() // what it has left behind; usually nothing
+	}
+	if errors.Is(err, exec.ErrWaitDelay) {
+		return nil // it ended well, and what it left behind held its output
+	}
+	if err != nil {
 		if text := out.String(); text != "" {
 			return fmt.Errorf("%w: %s", err, text)
 		}
@@ -175,7 +182,8 @@ func (m Mail) smtp(ctx context.Context, o Options, to string, data []byte) (err 
 		return err
 	}
 	defer conn.Close()
-	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
+	raw := conn
+	stop := context.AfterFunc(ctx, func() { raw.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	host, _, err := net.SplitHostPort(m.Server)
 	if err != nil {

@@ -134,7 +134,7 @@ func (m *metrics) sample(v float64, labels ...string) {
 		} else {
 			m.b.WriteByte(',')
 		}
-		m.b.WriteString(labels[i] + `="` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(labels[i+1]) + `"`)
+		m.b.WriteString(labels[i] + `="` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(strings.ToValidUTF8(labels[i+1], "\uFFFD")) + `"`)
 	}
 	if len(labels) > 0 {
 		m.b.WriteByte('}')

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 )
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -163,7 +164,7 @@ func TestMetrics(t *testing.T) {
 	good := Job{Name: "good", Last: &Run{Verdict: VerdictComplete, Started: *ago(2 * time.Hour), Ended: *ago(time.Hour)}, Verified: ago(2 * time.Hour), Version: 3, Files: 10}
 	good.Judge(noon)
 	var b bytes.Buffer
-	if err := WriteMetrics(&b, All{Daemon: Daemon{Version: "1", Started: noon, Ready: true, Free: 1e12, Runs: Counts{Complete: 5}}, Jobs: []Job{bad, good, {Name: "new"}}}); err != nil {
+	if err := WriteMetrics(&b, All{Daemon: Daemon{Version: "1", Started: noon, Ready: true, Free: 1e12, Runs: Counts{Complete: 5}}, Jobs: []Job{bad, good, {Name: "new"}, {Name: "not\xffutf8"}}}); err != nil {
 		t.Fatal(err)
 	}
 	family, families, samples := "", map[string]bool{}, map[string]bool{}
@@ -193,6 +194,9 @@ func TestMetrics(t *testing.T) {
 		if !strings.Contains(b.String(), want+"\n") {
 			t.Errorf("no %s in\n%s", want, &b)
 		}
+	}
+	if !utf8.Valid(b.Bytes()) {
+		t.Error("no UTF-8: Prometheus refuses all of it")
 	}
 	if strings.Contains(b.String(), `mirrord_job_last_run_requests{job="new"}`) {
 		t.Error("a job that never ran has a last run")
