@@ -406,8 +406,8 @@ func demoPaths(tb testing.TB) (paths []string) {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// What the policies are worth over HTTP: requests that the server saw, changes that were found, staleness. go test -v shows the table. The larger sites are
-// kept for a few months, or half a year with MIRRORD_LONG.
+// What the policies are worth over HTTP: requests that the server saw, changes that were found, staleness. go test -v shows the table. The recorded site is
+// kept for 14 weeks, or 30 with MIRRORD_LONG.
 func TestPoliciesOverHTTP(t *testing.T) {
 	t.Parallel()
 	t.Run("ours", func(t *testing.T) {
@@ -417,7 +417,7 @@ func TestPoliciesOverHTTP(t *testing.T) {
 	})
 	t.Run("demonstration", func(t *testing.T) {
 		paths := demoPaths(t)
-		k := keepAll(t, "the demonstration site", sized(14, 30), func() subject {
+		k := keepAll(t, "the demonstration site", 30, func() subject {
 			d := &demo{Handler: demosite.New(), paths: paths}
 			d.SetVersion(1)
 			return d
@@ -430,7 +430,7 @@ func TestPoliciesOverHTTP(t *testing.T) {
 			t.Log("there are no recorded histories beside the checkout: ../shared/data/site-histories")
 			return
 		}
-		k := keepAll(t, h.Site, sized(9, 21), func() subject { return newHistoryServer(h) })
+		k := keepAll(t, h.Site, sized(15, 31), func() subject { return newHistoryServer(h) })
 		wantWorth(t, k, 0.6, 0.9)
 	})
 }

@@ -182,19 +182,15 @@ func makeJob(t testing.TB, name, spec, tz, more string) File {
 	return File{Name: name, Path: name + Suffix, Text: []byte(text), Job: j}
 }
 
-// TestMonth runs 60 jobs, or 200 with MIRRORD_LONG, for thirty days over two clock changes, with 50 reloads that touch, break, mend, remove and add files, and with restarts, some of
-// them by kill -9: every due run is started once, none twice, none is lost.
+// TestMonth runs 200 jobs for thirty days over two clock changes, with 50 reloads that touch, break, mend, remove and add files, and with restarts, some of them by kill -9:
+// every due run is started once, none twice, none is lost.
 func TestMonth(t *testing.T) {
 	seed := rand.Uint64()
 	if v, err := strconv.ParseUint(os.Getenv("MIRRORD_SEED"), 10, 64); err == nil {
 		seed = v // of a run that failed
 	}
 	t.Logf("seed %d", seed)
-	jobs := 60
-	if os.Getenv("MIRRORD_LONG") != "" {
-		jobs = 200
-	}
-	synctest.Test(t, func(t *testing.T) { month(t, rand.New(rand.NewPCG(seed, 1)), jobs) })
+	synctest.Test(t, func(t *testing.T) { month(t, rand.New(rand.NewPCG(seed, 1)), 200) })
 }
 
 // takes is how long each run takes.
