@@ -170,14 +170,17 @@ func (e *entry) plan(now time.Time) {
 
 // hold says what keeps a job that is due from starting, "" when nothing does; until is when that ends, if it is known.
 func (e *entry) hold(now time.Time, free func() int64) (a status.Activity, until time.Time) {
-	j := e.job()
+	j, clock := e.job(), e.clock
+	if e.manual != nil && e.manual.o.Job != nil {
+		j, clock = e.manual.o.Job, e.manual.clock
+	}
 	switch {
 	case e.rec.Paused && e.manual == nil:
 		return status.Paused, time.Time{}
 	case e.manual != nil && e.manual.o.Accept: // asks for nothing
 		return "", time.Time{}
-	case !e.clock.Open(now):
-		return status.Window, e.clock.Opens(now)
+	case !clock.Open(now):
+		return status.Window, clock.Opens(now)
 	case j.Limits.MinFree > 0 && free() < e.room(int64(j.Limits.MinFree)):
 		return status.NoRoom, time.Time{}
 	}

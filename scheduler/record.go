@@ -104,13 +104,18 @@ func (r *Record) ended(j *job.Job, c Clock, run status.Run) {
 	}
 }
 
-// Note takes in a run that somebody made without the scheduler. What was planned stays as it was.
+// Note takes in a run that somebody made without the scheduler, or that ended in the moment before its process was killed. What was planned stays as it was.
 func (r *Record) Note(run status.Run) {
 	keep := *r
 	r.ended(job.Default(), Clock{}, run)
 	r.Running, r.Resume, r.Retry, r.At, r.Rate = keep.Running, keep.Resume && !run.Complete(), keep.Retry, keep.At, keep.Rate
 	if r.Last != nil && r.Last.Complete() {
 		r.Retry = time.Time{}
+	}
+	if !r.Running.IsZero() && !run.Started.Before(r.Running) && (run.Complete() || run.Verdict == status.VerdictSuspicious) { // this is the run under way, and nothing is left to do
+		if r.Running = (time.Time{}); r.At.IsZero() {
+			r.At = run.Ended.Add(job.Default().MinInterval)
+		}
 	}
 }
 

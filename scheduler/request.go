@@ -29,6 +29,7 @@ type RunNowOptions struct {
 type Ticket struct {
 	o     RunNowOptions
 	asked time.Time
+	clock Clock // of o.Job
 	done  chan struct{}
 	run   status.Run
 	err   error
@@ -75,6 +76,11 @@ func (s *Scheduler) RunNow(name string, o RunNowOptions) (t *Ticket, attached bo
 		return nil, false, fmt.Errorf("run %s: %w: %s", name, ErrRefused, strings.Join(e.cfg.Refused, "; "))
 	}
 	t = &Ticket{o: o, asked: s.o.Now(), done: make(chan struct{})}
+	if o.Job != nil {
+		if t.clock, err = NewClock(o.Job, s.o.Local, s.o.Spread); err != nil {
+			return nil, false, err
+		}
+	}
 	plain := o == RunNowOptions{}
 	switch {
 	case e.run != nil && e.run.cause == status.ByItself && plain:

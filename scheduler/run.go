@@ -34,6 +34,8 @@ type running struct {
 	cause    status.Cause // why it was told to end; ByItself: it was not. Scheduler.mu guards it
 	progress atomic.Pointer[status.Progress]
 	accept   bool
+	removed  bool // its file went; cause is Cancelled
+	back     bool // and came back
 	tickets  []*Ticket
 }
 
@@ -69,7 +71,7 @@ func (s *Scheduler) start(e *entry, now time.Time) {
 	r := &running{started: now, clock: e.clock}
 	if t := e.manual; t != nil {
 		if o.Accept, e.manual = t.o.Accept, nil; t.o.Job != nil {
-			j = t.o.Job
+			j, r.clock = t.o.Job, t.clock
 		}
 		r.tickets = append(r.tickets, t)
 	}
@@ -144,6 +146,9 @@ func (s *Scheduler) ended(e *entry, r *running, run status.Run) {
 	e.run = nil
 	s.overrun(e, r, run.Ended)
 	e.rec.ended(r.job, e.clock, run)
+	if r.back && run.Cause == status.Cancelled {
+		e.rec.Resume = true
+	}
 	e.dirty = true
 	switch run.Verdict {
 	case status.VerdictComplete:

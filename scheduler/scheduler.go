@@ -120,6 +120,9 @@ func (s *Scheduler) Apply(c Config) []Change {
 			e = &entry{name: name, seen: now}
 			s.jobs[name] = e
 		}
+		if e.run != nil && e.run.removed {
+			e.run.back = true
+		}
 		same := e.cfg != nil && e.cfg.Job == cfg.Job
 		if e.cfg = cfg; same {
 			continue
@@ -143,6 +146,7 @@ func (s *Scheduler) Apply(c Config) []Change {
 			continue
 		}
 		if e.cfg = nil; e.run != nil {
+			e.run.removed, e.run.back = e.run.cause == status.ByItself || e.run.removed, false
 			s.end(e, status.Cancelled)
 		}
 		e.refuse(fmt.Errorf("job %s was removed", name))
