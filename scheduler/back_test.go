@@ -81,3 +81,22 @@ func TestSetWindow(t *testing.T) {
 		}
 	})
 }
+
+// An interrupted run that finds its site locked by another process goes on all the same, also when the job has no schedule that would start it.
+func TestLockedWhenItGoesOn(t *testing.T) {
+	run := &fakeRunner{takes: func(*job.Job) time.Duration { return time.Minute }}
+	run.ends = func(_ *job.Job, n int) status.Run {
+		if n == 1 {
+			return status.Run{Verdict: status.VerdictError, Cause: status.Busy, Error: "locked"}
+		}
+		return status.Run{Verdict: status.VerdictComplete}
+	}
+	inBubble(t, Options{Runner: run}, []File{makeJob(t, "byhand", "", "UTC", "")}, func(t *testing.T, r *rig) {
+		r.mu.Lock()
+		r.jobs["byhand"].rec.Resume = true // as after a restart
+		r.mu.Unlock()
+		r.kick()
+		sleepUntil(1, 13, 0)
+		r.want("byhand", "01 12:00 resume", "01 12:02 resume")
+	})
+}

@@ -34,6 +34,7 @@ type running struct {
 	cause    status.Cause // why it was told to end; ByItself: it was not. Scheduler.mu guards it
 	progress atomic.Pointer[status.Progress]
 	accept   bool
+	resumed  bool // it goes on with one that was interrupted
 	removed  bool // its file went; cause is Cancelled
 	back     bool // and came back
 	tickets  []*Ticket
@@ -75,7 +76,7 @@ func (s *Scheduler) start(e *entry, now time.Time) {
 		}
 		r.tickets = append(r.tickets, t)
 	}
-	r.job, r.accept = j, o.Accept
+	r.job, r.accept, r.resumed = j, o.Accept, e.rec.Resume
 	e.serve(now)
 	e.rec.Running, e.rec.Resume, e.rec.Retry, e.rec.At, e.dirty = now, false, time.Time{}, time.Time{}, true
 	if e.rec.Began.IsZero() {
@@ -146,7 +147,7 @@ func (s *Scheduler) ended(e *entry, r *running, run status.Run) {
 	e.run = nil
 	s.overrun(e, r, run.Ended)
 	e.rec.ended(r.job, e.clock, run)
-	if r.back && run.Cause == status.Cancelled {
+	if r.back && run.Cause == status.Cancelled || r.resumed && run.Cause == status.Busy {
 		e.rec.Resume = true
 	}
 	e.dirty = true

@@ -234,6 +234,7 @@ func (a *app) daemonServers(d *daemonAPI, f daemonFlags, given map[string]net.Li
 		control.Observe(mux, d)
 		mux.Handle("/", page)
 		serve(l, mux)
+		all[len(all)-1].srv.WriteTimeout = time.Minute // who asks and does not read gives his connection back; on the socket answers may last as long as a run
 		a.printf("status page at http://%s/\n", l.Addr())
 	}
 	return all, nil

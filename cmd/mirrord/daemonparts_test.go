@@ -3,7 +3,10 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
+	"log/slog"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
@@ -23,6 +26,25 @@ func TestDaemonUsage(t *testing.T) {
 	put(t, state, "daemon.sock", "mine")
 	if code, _, errs := runArgs(t, nil, "daemon", "--state", state, "--jobs", t.TempDir()); code != exitError || !strings.Contains(errs, "is no socket") {
 		t.Errorf("%d %s", code, errs)
+	}
+}
+
+// Strangers may reach the status page: no connection there is held for ever. What is said on the socket may last as long as a run.
+func TestDaemonTimeouts(t *testing.T) {
+	a := &app{env: env{stdout: io.Discard}}
+	all, err := a.daemonServers(&daemonAPI{a: a, log: slog.New(slog.DiscardHandler)}, daemonFlags{listen: "127.0.0.1:0"}, nil, filepath.Join(t.TempDir(), "s"), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, l := range all {
+		defer l.Close()
+		s := l.srv
+		if s.ReadHeaderTimeout == 0 || s.ReadTimeout == 0 || s.IdleTimeout == 0 || s.MaxHeaderBytes > 64<<10 || (s.WriteTimeout != 0) != (i == 1) {
+			t.Errorf("server %d: %+v", i, s)
+		}
+	}
+	if len(all) != 2 {
+		t.Errorf("%d servers", len(all))
 	}
 }
 
