@@ -16,6 +16,8 @@ import (
 // replicaOptions are the flags of replicas.
 type replicaOptions struct {
 	urls, paper bool
+	verify      bool
+	registry    bool
 	minURLs     int
 	limit       int
 	plot, graph string
@@ -25,7 +27,7 @@ type replicaOptions struct {
 func (a *app) replicasCommand() *cobra.Command {
 	var o replicaOptions
 	cmd := &cobra.Command{
-		Use:   "replicas [DIR…]",
+		Use:   "replicas [DIR…|LIST…|JOB…]",
 		Short: "Find hosts that mirror one another, and collections that lie in several places",
 		Long: `Find which hosts mirror one another, and which directories hold the same pages: among all mirrors of the state, or in the directories
 named. A directory is a PHM (it has a phm.json), or holds files at HOST/PATH. Pages are compared by what they say and not by their bytes, so
@@ -38,15 +40,37 @@ collection it says where it lies, how many pages are there, and what share that 
 With --urls the arguments are lists of addresses, one a line, or CDX or WARC files, plain or packed by gzip or zstd ("-" is standard input), and
 pairs of hosts are found from their addresses alone: candidates, which have not been compared.
 
-Nothing is fetched, and nothing is changed.`,
+With --verify the network is asked, as politely as a run asks it and by each host's robots.txt: the alternates of the jobs named, or of all jobs and then also
+the pairs of hosts among the mirrors that look like replicas by their addresses. Each pair costs up to 40 requests. The levels are kept, and say whether a
+job's alternate is asked when its origin fails.
+
+With --registry it lists, from what is known, which mirrors and which equivalents there are of which parts of the web; with --json for a proxy or a load balancer.
+
+Without --verify nothing is fetched, and nothing is changed.`,
 		Example: `  mirrord replicas
   mirrord replicas crawl/ --plot clusters.svg
   mirrord replicas crawl/ --graph largest.svg --cluster 1
   mirrord replicas --urls urls.txt.gz --limit 20
-  mirrord replicas --urls crawl.cdx.gz --json`,
+  mirrord replicas --urls crawl.cdx.gz --json
+  mirrord replicas --verify samba
+  mirrord replicas --registry --json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.limit < 0 || o.minURLs < 0 || o.cluster < 1 {
 				return usagef("--limit and --min-urls are at least 0, --cluster at least 1")
+			}
+			if n := chosen(o.urls, o.verify, o.registry); n > 1 {
+				return usagef("--urls, --verify and --registry go one at a time")
+			}
+			if (o.verify || o.registry) && (o.plot != "" || o.graph != "") {
+				return usagef("--plot and --graph go with neither --verify nor --registry")
+			}
+			switch {
+			case o.verify:
+				return a.replicaVerify(cmd.Context(), args, o)
+			case o.registry && len(args) > 0:
+				return usagef("--registry takes no arguments")
+			case o.registry:
+				return a.replicaRegistry()
 			}
 			if o.urls {
 				if o.plot != "" || o.graph != "" {
@@ -62,6 +86,8 @@ Nothing is fetched, and nothing is changed.`,
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.urls, "urls", false, "the arguments are lists of addresses: find pairs of hosts from these alone")
+	f.BoolVar(&o.verify, "verify", false, "ask the hosts: test the alternates of the jobs named, or of all jobs, and candidate pairs")
+	f.BoolVar(&o.registry, "registry", false, "list mirrors and equivalents by the prefixes of their URLs")
 	f.BoolVar(&o.paper, "paper", false, "find pairs of hosts by the rule of Bharat and Broder (1999) to the letter")
 	f.IntVar(&o.minURLs, "min-urls", 0, "addresses that a host must have to be compared (default 100 with --urls, else 10)")
 	f.IntVar(&o.limit, "limit", 50, "lines of each table, 0 for all")
@@ -103,6 +129,16 @@ func (a *app) replicaHosts(ctx context.Context, lists []string, o replicaOptions
 		a.printf("%8.3f %8d %7.0f%%  %s %s\n", p.Score, p.Shared, 100*p.Overlap, p.Host1, p.Host2)
 	}
 	return nil
+}
+
+// chosen says how many of its arguments are true.
+func chosen(all ...bool) (n int) {
+	for _, x := range all {
+		if x {
+			n++
+		}
+	}
+	return n
 }
 
 // shown is how many of n lines are shown.

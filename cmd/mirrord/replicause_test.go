@@ -1,0 +1,149 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"mirrord/mirror"
+)
+
+// manual serves 30 pages under a prefix, and counts requests.
+type manual struct {
+	prefix string
+	news   atomic.Bool // page 3 is another one
+	asked  atomic.Int64
+}
+
+func (h *manual) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h.asked.Add(1)
+	rest, ok := strings.CutPrefix(r.URL.Path, h.prefix)
+	n := -1
+	if rest != "" {
+		if _, err := fmt.Sscanf(rest, "c%d.html", &n); err != nil || n >= 30 || r.URL.Path == "/robots.txt" {
+			ok = false
+		}
+	}
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html")
+	x := uint32(n+2) * 2654435761
+	for range 80 {
+		x = x*1664525 + 1013904223
+		fmt.Fprintf(w, "w%d ", x>>18)
+	}
+	if n == 3 && h.news.Load() {
+		fmt.Fprint(w, "and the news")
+	}
+	for i := range 30 {
+		if n < 0 {
+			fmt.Fprintf(w, "<a href=c%d.html>%d</a> ", i, i)
+		}
+	}
+}
+
+// serveOn serves on a loopback address of its own.
+func serveOn(t *testing.T, addr string, h http.Handler) *httptest.Server {
+	t.Helper()
+	l, err := net.Listen("tcp", addr+":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &httptest.Server{Listener: l, Config: &http.Server{Handler: h}}
+	s.Start()
+	t.Cleanup(s.Close)
+	return s
+}
+
+func TestReplicasPutToUse(t *testing.T) {
+	t.Parallel()
+	first, second, third := &manual{prefix: "/"}, &manual{prefix: "/copy/"}, &manual{prefix: "/"}
+	origin, copied, twin := serveOn(t, "127.0.0.1", first), serveOn(t, "127.0.0.2", second), serveOn(t, "127.0.0.3", third)
+	jobs, state := t.TempDir(), t.TempDir()
+	const fast = "limits.retries = 0\npolite.delay = \"0s\"\npolite.factor = 0\npolite.max_delay = \"50ms\"\n"
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(jobs, name+".toml"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	base := copied.URL + "/copy/"
+	write("manual", fmt.Sprintf("url = %q\nalternates = [%q]\n%s", origin.URL+"/", base, fast))
+	write("twin", fmt.Sprintf("url = %q\n%s", twin.URL+"/", fast))
+	mirrord := func(want int, args ...string) string {
+		t.Helper()
+		code, out, errs := runArgs(t, nil, append(args, "--jobs", jobs, "--state", state)...)
+		if code != want {
+			t.Fatalf("%v: exit code %d, want %d: %s%s", args, code, want, out, errs)
+		}
+		return out
+	}
+	if out := mirrord(exitOK, "replicas", "--verify", "manual"); !strings.Contains(out, "run it first") {
+		t.Errorf("without a mirror: %s", out)
+	}
+	mirrord(exitOK, "run-now", "manual")
+	mirrord(exitOK, "run-now", "twin")
+
+	var pairs []replicaPair
+	if err := json.Unmarshal([]byte(mirrord(exitOK, "replicas", "--verify", "--json")), &pairs); err != nil {
+		t.Fatal(err)
+	}
+	if len(pairs) != 2 || pairs[0].Base1 != origin.URL+"/" || pairs[0].Base2 != base || pairs[0].Level != "1" || !pairs[0].Equal || pairs[0].Stored ||
+		pairs[1].Level != "1" || pairs[1].Base2 != twin.URL+"/" || len(pairs[1].Outcomes) != 19 {
+		t.Fatalf("pairs %+v", pairs)
+	}
+	if out := mirrord(exitOK, "replicas", "--verify"); !strings.Contains(out, "it is asked when the origin of manual fails") || !strings.Contains(out, "either may stand for the other") {
+		t.Errorf("verify says\n%s", out)
+	}
+
+	var reg registry
+	if err := json.Unmarshal([]byte(mirrord(exitOK, "replicas", "--registry", "--json")), &reg); err != nil {
+		t.Fatal(err)
+	}
+	if reg.Format != 1 || len(reg.Mirrors) != 2 || len(reg.Pairs) != 2 {
+		t.Fatalf("registry %+v", reg)
+	}
+	m := reg.Mirrors[0]
+	if m.Job != "manual" || len(m.Prefixes) != 1 || m.Prefixes[0] != origin.URL+"/" || m.Verdict != "complete" || m.Files != 31 || len(m.Equivalents) != 2 {
+		t.Fatalf("mirror %+v", m)
+	}
+	if e := m.Equivalents[1]; e.At != twin.URL+"/" && m.Equivalents[0].At != twin.URL+"/" || !e.Interchangeable {
+		t.Errorf("equivalents %+v", m.Equivalents)
+	}
+	if _, err := os.Stat(filepath.Join(m.Tree, m.Entry)); err != nil {
+		t.Error(err)
+	}
+	if out := mirrord(exitOK, "replicas", "--registry"); !strings.Contains(out, "interchangeable") {
+		t.Errorf("registry says\n%s", out)
+	}
+
+	origin.Close()
+	second.news.Store(true)
+	var sum mirror.Summary
+	if err := json.Unmarshal([]byte(mirrord(exitOK, "run-now", "manual", "--json")), &sum); err != nil {
+		t.Fatal(err)
+	}
+	if sum.Alternates[base] != 31 || sum.Foreign != 1 || sum.Changed != 1 {
+		t.Errorf("%v, %d foreign, %d changed", sum.Alternates, sum.Foreign, sum.Changed)
+	}
+	if out := mirrord(exitOK, "explain", "manual", origin.URL+"/c3.html"); !strings.Contains(out, "from a replica") || !strings.Contains(out, base+"c3.html") {
+		t.Errorf("explain says\n%s", out)
+	}
+}
+
+func TestReplicasFlagsThatDoNotGoTogether(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"--verify", "--urls", "x"}, {"--registry", "--verify"}, {"--registry", "manual"}, {"--verify", "--plot", "x.svg"}} {
+		if code, _, errs := runArgs(t, nil, append([]string{"replicas"}, args...)...); code != exitUsage {
+			t.Errorf("%v: exit code %d: %s", args, code, errs)
+		}
+	}
+}

@@ -1,0 +1,299 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"mirrord/fetch"
+	"mirrord/job"
+	"mirrord/mirror"
+	"mirrord/phm"
+	"mirrord/replica"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// replicaPair is a pair that was tested, or why it was not.
+type replicaPair struct {
+	store.PairRecord
+	Job        string   `json:"job,omitempty"` // whose alternate the second one is
+	Outcomes   []string `json:"tests,omitempty"`
+	Suggestion string   `json:"suggestion"`
+	Untested   string   `json:"untested,omitempty"`
+}
+
+// replicaVerify tests the alternates of jobs, all of them when no names are given, and then also the pairs of hosts among the mirrors that look like
+// replicas by their addresses. What comes of it is kept in the state.
+func (a *app) replicaVerify(ctx context.Context, names []string, o replicaOptions) (err error) {
+	jobs, err := a.namedJobs(names)
+	if err != nil {
+		return err
+	}
+	dir, err := a.stateDir()
+	if err != nil {
+		return err
+	}
+	st, err := store.OpenState(dir, store.Options{Wait: lookWait})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	note, done := a.noteLine()
+	defer done()
+	v := &replicaVerifier{app: a, st: st, jobs: jobs, hosts: new(fetch.Hosts), sides: map[*job.Job]*jobSide{}, note: note}
+	defer v.close()
+	for _, j := range jobs {
+		for _, alt := range j.AlternateURLs() {
+			if err := v.alternate(ctx, j, alt); err != nil {
+				return err
+			}
+		}
+	}
+	if len(names) == 0 {
+		if err := v.candidates(ctx, o); err != nil {
+			return err
+		}
+	}
+	done()
+	if a.json {
+		if v.pairs == nil {
+			v.pairs = []replicaPair{}
+		}
+		return a.printJSON(v.pairs)
+	}
+	a.printPairs(v.pairs)
+	return nil
+}
+
+func (a *app) printPairs(pairs []replicaPair) {
+	if len(pairs) == 0 {
+		a.printf("nothing to test: no job names alternates, and no two mirrors look alike by their addresses\n")
+	}
+	for _, p := range pairs {
+		if p.Untested != "" {
+			a.printf("%s %s\n  not tested: %s\n", p.Base1, p.Base2, p.Untested)
+			continue
+		}
+		level := p.Level
+		if p.Mirrors {
+			level = "level " + level
+			if !p.Confident {
+				level += "?"
+			}
+		}
+		a.printf("%s %s\n  %s, %.0f%% of %d answered tests good: %s\n", p.Base1, p.Base2, level, 100*p.Good, p.Answered, p.Suggestion)
+	}
+}
+
+// namedJobs reads the jobs of these names, or all. Of all, a broken file is said and left out.
+func (a *app) namedJobs(names []string) ([]*job.Job, error) {
+	var out []*job.Job
+	if len(names) > 0 {
+		for _, name := range names {
+			j, err := a.findJob(name)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, j)
+		}
+		return out, nil
+	}
+	files, err := jobFiles(a.jobsDir())
+	if err != nil {
+		return nil, &exitErr{exitUsage, err}
+	}
+	for _, f := range files {
+		j, err := readJob(f)
+		if err != nil {
+			fmt.Fprintf(a.stderr, "%s is left out: %v\n", filepath.Base(f), err)
+			continue
+		}
+		out = append(out, j)
+	}
+	return out, nil
+}
+
+// replicaVerifier tests pairs through the polite fetchers of the jobs that they belong to.
+type replicaVerifier struct {
+	*app
+	st    *store.State
+	jobs  []*job.Job
+	hosts *fetch.Hosts // the politeness of all tests
+	sides map[*job.Job]*jobSide
+	note  func(string)
+	pairs []replicaPair
+}
+
+type jobSide struct {
+	client *fetch.Client
+	robots *fetch.RobotsCache
+}
+
+func (v *replicaVerifier) close() {
+	for _, s := range v.sides {
+		s.client.Close()
+	}
+}
+
+// side is one side of a pair, asked by the rules of a job.
+func (v *replicaVerifier) side(j *job.Job, base string, paths []string) (mirror.ReplicaSide, error) {
+	s := v.sides[j]
+	if s == nil {
+		c, err := mirror.NewClient(j, mirror.World{LookupEnv: v.lookupEnv, ReadFile: os.ReadFile}, v.log())
+		if err != nil {
+			return mirror.ReplicaSide{}, fmt.Errorf("job %s: %w", j.Name, err)
+		}
+		s = &jobSide{c, mirror.NewRobots(j, c, mirror.NewRobotsStore(v.st))}
+		v.sides[j] = s
+	}
+	return mirror.ReplicaSide{Base: base, Paths: paths, Job: j, Fetcher: s.client, Robots: s.robots, Hosts: v.hosts}, nil
+}
+
+// alternate tests an alternate of a job against its origin, by the pages that the mirror has.
+func (v *replicaVerifier) alternate(ctx context.Context, j *job.Job, alt site.URL) error {
+	var paths []string
+	err := v.pages(ctx, j.Name, func(u string) {
+		if rest, ok := strings.CutPrefix(u, j.Base()); ok {
+			paths = append(paths, "/"+rest)
+		}
+	})
+	if err != nil && !errors.Is(err, store.ErrNoSite) && !errors.Is(err, store.ErrNoVersion) {
+		return err
+	}
+	p := replicaPair{PairRecord: store.PairRecord{Base1: j.Base(), Base2: alt.String()}, Job: j.Name}
+	if len(paths) == 0 {
+		p.Untested = "the job has no mirror yet that says what to compare: run it first"
+		v.pairs = append(v.pairs, p)
+		return nil
+	}
+	here, err := v.side(j, j.Base(), paths)
+	if err != nil {
+		return err
+	}
+	there, err := v.side(j, alt.String(), nil)
+	if err != nil {
+		return err
+	}
+	return v.test(ctx, here, there, p)
+}
+
+// pages calls f for the URL of each page that the published version of a site has.
+func (v *replicaVerifier) pages(ctx context.Context, name string, f func(u string)) error {
+	root, err := openTree(v.st, name)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	table, err := root.Open(phm.FilesName)
+	if err != nil {
+		return err
+	}
+	defer table.Close()
+	for file, err := range phm.Files(table) {
+		if line := (*phm.LineError)(nil); errors.As(err, &line) {
+			continue
+		} else if err != nil {
+			return err
+		}
+		if file.Type == "text/html" || file.Type == "application/xhtml+xml" || file.Type == "text/plain" {
+			f(file.URL)
+		}
+	}
+	return ctx.Err()
+}
+
+func (v *replicaVerifier) test(ctx context.Context, here, there mirror.ReplicaSide, p replicaPair) error {
+	v.note(fmt.Sprintf("testing %s %s", here.Base, there.Base))
+	verdict, err := mirror.TestReplicas(ctx, here, there)
+	if err != nil {
+		return err
+	}
+	p.PairRecord = mirror.PairOf(&verdict, here.Base, there.Base, time.Now())
+	for _, t := range verdict.Tests {
+		p.Outcomes = append(p.Outcomes, t.Outcome.String()+" "+t.Source+" "+t.Path)
+	}
+	switch {
+	case !verdict.Level.Mirrors():
+		p.Suggestion = verdict.Level.String() + ": neither may stand for the other"
+	case p.Job != "" && verdict.Interchangeable():
+		p.Suggestion = "it is asked when the origin of " + p.Job + " fails"
+	default:
+		p.Suggestion = suggestHosts(&verdict)
+	}
+	v.pairs = append(v.pairs, p)
+	return v.st.SavePair(p.PairRecord)
+}
+
+// candidates tests the pairs of hosts among the mirrors of the state that stage I finds.
+func (v *replicaVerifier) candidates(ctx context.Context, o replicaOptions) error {
+	if o.minURLs == 0 {
+		o.minURLs = 10
+	}
+	inventory := replica.NewInventory(replica.StageOne{Paper: o.paper, MinURLs: o.minURLs})
+	owner := map[string]*job.Job{} // by host
+	origin := map[string]string{}
+	for _, j := range v.jobs {
+		for _, u := range j.Seeds() {
+			if host, _, err := replica.SplitURL([]byte(u.String())); err == nil && owner[string(host)] == nil {
+				owner[string(host)], origin[string(host)] = j, u.Origin()+"/"
+			}
+		}
+	}
+	sites, err := v.st.Sites()
+	if err != nil {
+		return err
+	}
+	for _, name := range sites {
+		err := v.pages(ctx, name, func(u string) {
+			if host, path, err := replica.SplitURL([]byte(u)); err == nil {
+				inventory.Add(host, path)
+			}
+		})
+		switch {
+		case errors.Is(err, store.ErrNoVersion):
+		case err != nil:
+			return fmt.Errorf("site %s: %w", name, err)
+		}
+	}
+	samples := map[string]replica.HostSample{}
+	for _, s := range inventory.Samples() {
+		samples[s.Host] = s
+	}
+	pairs := inventory.Pairs()
+	for _, p := range pairs[:shown(len(pairs), o.limit)] {
+		one, two := p.Host1, p.Host2
+		if owner[one] == nil || owner[two] == nil {
+			host := one
+			if owner[one] != nil {
+				host = two
+			}
+			v.pairs = append(v.pairs, replicaPair{PairRecord: store.PairRecord{Base1: cmp.Or(origin[one], one), Base2: cmp.Or(origin[two], two)},
+				Untested: "no job has " + host + " for its url, whose rules would say how to ask it"})
+			continue
+		}
+		if slices.ContainsFunc(v.pairs, func(q replicaPair) bool {
+			return q.Untested == "" && (q.Base1 == origin[one] && q.Base2 == origin[two] || q.Base1 == origin[two] && q.Base2 == origin[one])
+		}) {
+			continue
+		}
+		here, err := v.side(owner[one], origin[one], samples[one].Paths)
+		if err != nil {
+			return err
+		}
+		there, err := v.side(owner[two], origin[two], samples[two].Paths)
+		if err != nil {
+			return err
+		}
+		if err := v.test(ctx, here, there, replicaPair{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
