@@ -307,7 +307,9 @@ func (r *run) finish(d *store.Done) {
 	if d.InSet && (d.Outcome == site.Fetched || d.Outcome == site.Unchanged) {
 		if d.Source != "" || r.alt.isAside(d.ID) {
 			d.Evidence = [spokenKinds]uint64{} // what listings say is said of the origin's body
-		} else if say := r.evidence.of(d.ID); d.Status != 0 || say != [spokenKinds]uint64{} {
+		} else if say := r.evidence.of(d.ID); d.Listing && say == [spokenKinds]uint64{} {
+			// What was said of a listing's directory is only ever a reason to ask for it: it may be old.
+		} else if d.Status != 0 || say != [spokenKinds]uint64{} {
 			d.Evidence = say
 		}
 	}

@@ -62,6 +62,7 @@ func (r *run) body(ctx context.Context, rec *store.Resource, res *fetch.Result, 
 		MIME: res.MIME, Charset: res.Charset, ETag: res.ETag, LastModified: r.plausible(res), Modified: modified(res.LastModified, r.now()),
 		Referrer: rec.Referrer, Depth: rec.Depth, Requis: rec.Requis, Changed: rec.Changed, Moved: rec.Moved, Path: rec.Path,
 		Expires: r.expires(res), NoETag: rec.NoETag, NoDate: rec.NoDate, Recent: rec.Recent, Observed: rec.Observed, Volatile: rec.Volatile,
+		Evidence: rec.Evidence,
 	}
 	if sink.source != "" {
 		r.fromAlternate(&now, rec, sink.source)
@@ -227,6 +228,10 @@ func (r *run) document(now, old *store.Resource, body []byte, linkHeader []strin
 	add := r.admitInto(p.ids, now.ID, now.Depth, p.cands)
 	if index != nil && now.Source == "" { // before anybody asks for what it lists
 		if err := r.hearListing(index, now.URL); err != nil {
+			r.stop(err)
+			return
+		}
+		if err := r.hearMissing(now.ID, p.ids); err != nil {
 			r.stop(err)
 			return
 		}

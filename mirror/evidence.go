@@ -21,7 +21,7 @@ import (
 // they say of a resource is kept with it, as a hash, whenever the resource is found to be as it is after they were read; as long as
 // they say the same, the resource is unchanged without being asked.
 //
-// A run that has such sources asks them first, then audits a few of the resources that they would spare, and spares the rest. One
+// A run that has such sources asks them first (of the listings, under the policy adaptive, those that pay: listings.go), then audits a few of the resources that they would spare, and spares the rest. One
 // audit that finds a change which the source did not tell of, and the source is not believed for some runs.
 //
 // Feeds spare nothing, for they name only the latest of a site, but they are asked with the sources: what they name and the mirror has not
@@ -52,6 +52,7 @@ type evidence struct {
 	say   [spokenKinds]map[uint32]uint64 // by URL
 	spare [evidenceKinds][]uint32        // what is as it was
 	trust [evidenceKinds]trust
+	tried [evidenceKinds]int // audits of this run
 }
 
 // trust is how far a kind of evidence is believed on a site.
@@ -148,8 +149,14 @@ func (r *run) hearListing(l *listing.Listing, dir site.URL) error {
 	}
 	asked := r.now()
 	for _, e := range l.Entries {
+		if e.Dir {
+			if err := r.hearDirectory(e, asked); err != nil {
+				return fmt.Errorf("listing %s: %w", dir, err)
+			}
+			continue
+		}
 		text := e.Evidence()
-		if text == "" || e.Dir {
+		if text == "" {
 			continue
 		}
 		t := r.table
@@ -251,9 +258,11 @@ const (
 	mostAudits  = 25
 )
 
-// audits picks resources that are asked although the evidence says that they need not be: others in every run.
-func (r *run) audits(ids []uint32) []uint32 {
-	n := min(leastAudits+len(ids)/auditShare, mostAudits, len(ids))
+// audits picks resources that are asked although the evidence says that they need not be: others in every run. It may be called several times in a run.
+func (r *run) audits(k evidenceKind, ids []uint32) []uint32 {
+	tried := &r.evidence.tried[k]
+	n := min(max(leastAudits-*tried, 0)+len(ids)/auditShare, mostAudits-*tried, len(ids))
+	*tried += n
 	out := make([]uint32, 0, n)
 	start := xxh3.Hash([]byte{byte(r.state.Number), byte(r.state.Number >> 8), byte(r.state.Number >> 16)})
 	for i := range n {
@@ -280,29 +289,39 @@ func (r *run) spareKnown(stage func()) error {
 		}
 	}
 	for _, id := range slices.Concat(r.sources, r.feeds) {
-		if !r.spares(id) {
+		if !r.spares(id) && !r.leaveListing(id) {
 			r.enqueueSource(id)
 		}
 	}
 	stage()
+	if r.planner != nil && r.planner.listings { // with what the sources say that are asked in any case
+		r.listingStage(stage)
+	}
 	if r.evidence.trust[byExpiry].Until <= r.state.Number {
 		r.evidence.spare[byExpiry] = r.notQueued(r.fresh)
 	}
+	r.auditValidators()
+	return r.spareHeard(stage)
+}
+
+// spareHeard audits, and takes out of the run what the sources that were asked say need not be asked. It ends the stage of the sources.
+func (r *run) spareHeard(stage func()) error {
 	var picked [evidenceKinds][]uint32
-	for k := range picked {
+	for k := range evidenceKinds {
 		slices.Sort(r.evidence.spare[k])
-		r.evidence.spare[k] = slices.Compact(r.evidence.spare[k]) // a sitemap may name a page a thousand times
-		picked[k] = r.audits(r.evidence.spare[k])
+		r.evidence.spare[k] = r.notQueued(slices.Compact(r.evidence.spare[k])) // a sitemap may name a page a thousand times
+		picked[k] = r.audits(k, r.evidence.spare[k])
 		for _, id := range picked[k] {
 			r.enqueueSource(id)
 		}
 	}
-	r.auditValidators()
 	stage()
 	if err := r.distrustLiars(); err != nil {
 		return err
 	}
-	defer func() { r.deferring = false }() // what is spared must not be asked because another one links to it
+	defer func() { // what is spared must not be asked because another one links to it
+		r.deferring, r.evidence.spare = false, [evidenceKinds][]uint32{}
+	}()
 	if r.stopped() {
 		return nil
 	}
@@ -329,6 +348,8 @@ const mostFeeds = 32
 // loadEvidence takes note of a resource that may be evidence, or for which there may be some.
 func (r *run) loadEvidence(rec *store.Resource) {
 	ev := &r.job.Evidence
+	r.listings.put(rec.ID, rec.Listing && rec.InSet && ev.Listings)
+	r.vouched.put(rec.ID, !rec.Listing && rec.InSet && ev.Listings && rec.Evidence[byListing] != 0)
 	if rec.Listing && rec.InSet && ev.Listings || wasSitemap(rec) && ev.Sitemaps {
 		r.sources = append(r.sources, rec.ID)
 		if rec.Run == r.state.Number && rec.Outcome != site.Failed && rec.Status != 0 && rec.Source == "" { // by an earlier process, when the run is resumed

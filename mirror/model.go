@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"mirrord/job"
 	"mirrord/policy"
 	"mirrord/relocate"
 	"mirrord/site"
@@ -129,6 +130,9 @@ func (r *run) learn() (*siteModel, error) {
 				}
 			}
 			k, name = unitKind(u, t.mimes[e.mime], docs[e.mime]), unitName(u)
+			if r.job.Policy == job.PolicyAdaptive && r.listings.has(id) {
+				k, name = policy.Listing, ""
+			}
 		}
 		if _, err := m.AddNamed(d, k, name, in[id]); err != nil {
 			return nil, err

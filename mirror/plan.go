@@ -16,7 +16,7 @@ import (
 // hands out batches of the URLs that pay most into the frontier, as it runs low, and is told what came of them, until it ends by itself. What
 // it spares is not observed.
 //
-// The plan has no say in what is new: that is asked as documents name it, wherever it lies. Nor in what a run owes: entry points, URLs that failed
+// The plan has no say in what is new: that is asked as documents name it, wherever it lies. Nor in what a run owes: entry points, sitemaps, URLs that failed
 // when they were last asked, and those of which a listing or a sitemap says something else than before.
 type planner struct {
 	model *siteModel
@@ -25,14 +25,26 @@ type planner struct {
 	hosts []string   // of the units, when there are several
 	askAs job.Policy
 
+	listings bool // the plan decides which listings are asked
+
 	mu     sync.Mutex
 	plan   policy.Plan
-	open   bool // batches may be taken
-	dry    bool // there was none, and nothing was told since
+	phase  planPhase
+	dry    bool     // there was no batch in this phase, and nothing was told since
+	wanted []uint32 // listings that are asked in the next stage of listings
 	found  map[uint32]int
 	asked  [policy.Cheap]int64 // by policy.Why
 	hinted hints
 }
+
+// planPhase says what the plan may hand out now.
+type planPhase uint8
+
+const (
+	phaseClosed   planPhase = iota // nothing
+	phaseListings                  // listings
+	phaseOpen                      // whatever pays
+)
 
 // hints are URLs of which a source of evidence says something else than when they were last found to be as they are.
 type hints struct {
@@ -108,6 +120,9 @@ func (r *run) newPlanner() (*planner, error) {
 		}
 		o.Skips, o.Audits = p.rules.skips, int(r.job.Near.Audits)
 	}
+	if err := r.vouch(p); err != nil {
+		return nil, err
+	}
 	if p.plan, err = m.Plan(o); err != nil {
 		return nil, fmt.Errorf("job %s: %w", r.site.Name, err)
 	}
@@ -167,11 +182,11 @@ func (r *run) spares(id uint32) bool {
 	return r.planner != nil && int(id) < r.planner.model.Units() && r.planner.plan.Reason(policy.ID(id)).Why == policy.Rule
 }
 
-// begin lets the frontier be filled.
-func (p *planner) begin() {
+// enter lets the frontier be filled with what a phase has.
+func (p *planner) enter(x planPhase) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.open = true
+	p.phase, p.dry = x, false
 }
 
 // tell tells the plan what became of a URL.
@@ -225,23 +240,36 @@ func (r *run) refill() {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for p.open && !p.dry && r.front.short(p.low, p.hosts) {
-		ids := p.hinted.take(p.low)
-		if len(ids) == 0 {
-			asks := p.plan.Next(p.low)
-			for _, a := range asks {
-				ids = append(ids, uint32(a.Unit))
-				p.asked[min(a.Why.Why, policy.Cheap-1)]++
+	for p.phase != phaseClosed && !p.dry && r.front.short(p.low, p.hosts) {
+		if p.phase == phaseListings {
+			for _, id := range p.nextListings() {
+				r.enqueueOne(id, prioSeed)
 			}
+			continue
 		}
-		if len(ids) == 0 {
-			p.dry = true
-		}
-		for _, id := range ids {
+		for _, id := range p.next(r.listings) {
 			r.auditPlanned(id)
 			r.enqueueOne(id, prioKnown)
 		}
 	}
+}
+
+// next takes a batch of the plan, or of hints. A listing that comes with it waits for the next stage of listings.
+func (p *planner) next(listings idSet) (ids []uint32) {
+	if ids = p.hinted.take(p.low); len(ids) > 0 {
+		return ids
+	}
+	asks := p.plan.Next(p.low)
+	for _, a := range asks {
+		p.asked[min(a.Why.Why, policy.Cheap-1)]++
+		if id := uint32(a.Unit); p.listings && listings.has(id) {
+			p.wanted = append(p.wanted, id)
+		} else {
+			ids = append(ids, id)
+		}
+	}
+	p.dry = len(asks) == 0
+	return ids
 }
 
 // enqueueOne puts a known URL into the frontier, once.

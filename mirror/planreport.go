@@ -20,15 +20,18 @@ import (
 // PlanReport is what the next run of a job would ask of what the mirror has, if nothing has changed: a change that it finds makes it ask
 // more. What is new is not part of any plan.
 type PlanReport struct {
-	Job     string `json:"job"`
-	Run     int    `json:"run"`            // that would come next
-	Policy  string `json:"policy"`         // that decides
-	Full    string `json:"full,omitempty"` // why everything is asked, if it is
-	Runs    int    `json:"runs"`           // of the history that the plan is made from
-	Known   int    `json:"known"`          // URLs of the mirror
-	Asked   int    `json:"asked"`
-	Spared  int    `json:"spared"`
-	Sources int    `json:"sources"` // of Asked: listings, sitemaps and feeds, which come first and may spare more
+	Job string `json:"job"`
+	Run int    `json:"run"` // that would come next
+	// At is the time for which the plan is made: what is expected grows with the time since the last run. When says in words which time that is; the caller does.
+	At      time.Time `json:"at"`
+	When    string    `json:"when,omitempty"`
+	Policy  string    `json:"policy"`         // that decides
+	Full    string    `json:"full,omitempty"` // why everything is asked, if it is
+	Runs    int       `json:"runs"`           // of the history that the plan is made from
+	Known   int       `json:"known"`          // URLs of the mirror
+	Asked   int       `json:"asked"`
+	Spared  int       `json:"spared"`
+	Sources int       `json:"sources"` // of Asked: listings, sitemaps and feeds, which come first; sitemaps may spare more
 	// Expected is how many changes the requests are expected to find, and Missed how many those that are spared would: estimates of the policy
 	// adaptive, not made by the others.
 	Expected float64        `json:"expected"`
@@ -49,9 +52,9 @@ type PlanDir struct {
 	Rule     string  `json:"rule,omitempty"` // that skips it
 }
 
-// PlanNext makes the plan of a job's next run from what is stored. Nothing is asked of any site.
-func PlanNext(j *job.Job, s *store.Site, now time.Time) (*PlanReport, error) {
-	r, err := newRun(Options{Job: j, Site: s, Hosts: new(fetch.Hosts), Now: func() time.Time { return now }})
+// PlanNext makes the plan of a job's next run, as one at a time, from what is stored. Nothing is asked of any site.
+func PlanNext(j *job.Job, s *store.Site, at time.Time) (*PlanReport, error) {
+	r, err := newRun(Options{Job: j, Site: s, Hosts: new(fetch.Hosts), Now: func() time.Time { return at }})
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +62,7 @@ func PlanNext(j *job.Job, s *store.Site, now time.Time) (*PlanReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	rep := &PlanReport{Job: s.Name, Run: r.state.Number, Policy: string(j.Policy), Full: why, Reasons: map[string]int{}}
+	rep := &PlanReport{Job: s.Name, Run: r.state.Number, At: at, Policy: string(j.Policy), Full: why, Reasons: map[string]int{}}
 	if p != nil {
 		rep.Runs = p.model.Runs()
 	}
@@ -150,7 +153,7 @@ func (r *run) foresee(p *planner) forecast {
 	t := r.table
 	f := forecast{owed: map[uint32]bool{}, source: map[uint32]bool{}, asked: map[uint32]policy.Reason{}}
 	for _, id := range slices.Concat(r.sources, r.feeds) {
-		if p == nil || !r.spares(id) {
+		if p == nil || !r.spares(id) && !r.leaveListing(id) {
 			f.source[id] = true
 		}
 	}
@@ -159,19 +162,8 @@ func (r *run) foresee(p *planner) forecast {
 			f.owed[id] = true
 		}
 	}
-	if p == nil {
-		return f
-	}
-	for id := range t.n {
-		if f.owed[id] || f.source[id] {
-			p.plan.Tell(policy.Outcome{Unit: policy.ID(id)})
-		}
-	}
-	for batch := p.plan.Next(planBatch); len(batch) > 0; batch = p.plan.Next(planBatch) {
-		for _, a := range batch {
-			f.asked[uint32(a.Unit)] = a.Why
-			p.plan.Tell(policy.Outcome{Unit: a.Unit})
-		}
+	if p != nil {
+		f.asked = r.simulate(p, f.owed, f.source)
 	}
 	return f
 }
@@ -220,6 +212,9 @@ func (r *run) report(rep *PlanReport, p *planner) {
 			why = reason.Why.String()
 			s.Expected += float64(reason.Expected)
 			rep.Expected += float64(reason.Expected)
+			if r.listings.has(id) {
+				rep.Sources++
+			}
 			if reason.Why == policy.Audit {
 				s.Audited++
 			}
@@ -265,6 +260,9 @@ func (p *PlanReport) WriteText(w io.Writer, all bool) error {
 		return err
 	}
 	fmt.Fprintf(w, "  policy %s, from what %d runs observed; more is asked when changes are found\n", p.Policy, p.Runs)
+	if p.When != "" {
+		fmt.Fprintf(w, "  for a run at %s: %s\n", p.At.Local().Format("2006-01-02 15:04"), p.When)
+	}
 	if p.Expected > 0 || p.Missed > 0 {
 		fmt.Fprintf(w, "  expected changes: %.3g in what is asked, %.3g in what is spared\n", p.Expected, p.Missed)
 	}

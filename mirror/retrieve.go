@@ -54,7 +54,7 @@ func (r *run) retrieve(parent context.Context) error {
 		r.enqueueKnown()
 	} else {
 		r.enqueueOwed()
-		r.planner.begin()
+		r.planner.enter(phaseOpen)
 	}
 	if r.resumed {
 		if err := r.resumeLinks(); err != nil {
@@ -63,6 +63,9 @@ func (r *run) retrieve(parent context.Context) error {
 	}
 	r.refill()
 	stage()
+	if err := r.moreListings(stage); err != nil {
+		r.stop(err)
+	}
 	r.skipRest(ctx, stage)
 	close(r.commits)
 	err := <-committed

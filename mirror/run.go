@@ -100,6 +100,8 @@ type run struct {
 	published  *store.Version
 	commits    chan *store.Done
 	sources    []uint32         // known listings and sitemaps
+	listings   idSet            // of them
+	vouched    idSet            // of which a listing tells
 	heard      []store.Resource // sources that were answered before the run was interrupted
 	feeds      []uint32         // known feeds, at most mostFeeds
 	fresh      []uint32         // whose lifetime is not over

@@ -27,11 +27,12 @@ type adaptive struct {
 	pos   []uint32 // by unit: its place in order
 	gs    []group
 	first []uint32
-	heap  []uint32 // groups by worth
+	heap  [heaps][]uint32 // groups by worth
 
 	names names
 	due   []ID // not observed for too long: before all others
 	early []ID // that soon will be: after what pays
+	lists waiting
 
 	state []handling // by unit
 	asked int
@@ -64,6 +65,7 @@ func newAdaptive(m *Model, o Options) *adaptive {
 		a.disc[r] = math.Exp2((m.clock.at[r] - now) / halfLife)
 	}
 	a.believe()
+	a.tellers()
 	a.group()
 	a.names = newNames(m)
 	a.late()
@@ -73,34 +75,62 @@ func newAdaptive(m *Model, o Options) *adaptive {
 
 // late finds what was not observed for long, or never. What one run observed does not come due in one run: units come due over the last third of MaxSkip.
 func (a *adaptive) late() {
-	for _, u := range a.order {
-		last := a.m.last[u]
-		if last == 0 {
-			a.due = append(a.due, u)
-			continue
-		}
-		if a.o.MaxSkip == 0 {
-			continue
-		}
-		switch age := a.m.runs - int(last); {
-		case age >= a.o.MaxSkip:
-			a.due = append(a.due, u)
-		case age >= a.o.MaxSkip-int(uint32(u)*2654435761>>8)%(a.o.MaxSkip/3+1):
-			a.early = append(a.early, u)
+	for i := range a.gs {
+		g := &a.gs[i]
+		withheld := a.withheld(g)
+		for _, u := range a.order[g.next:g.to] {
+			late, soon := a.overdue(u)
+			if withheld {
+				soon = false
+				u = a.teller(g.dir) // would tell of it
+			}
+			switch {
+			case late:
+				a.due = append(a.due, u)
+			case soon:
+				a.early = append(a.early, u)
+			default:
+				continue
+			}
+			if a.m.kind(u) == Listing {
+				a.lists.add(u, late)
+			}
+			if withheld {
+				break
+			}
 		}
 	}
 }
 
-func (a *adaptive) Next(max int) (out []Ask) {
+// overdue says whether a unit was not observed for too long, or soon will be. Never is too long.
+func (a *adaptive) overdue(u ID) (late, soon bool) {
+	last := a.m.last[u]
+	if last == 0 || a.o.MaxSkip == 0 {
+		return last == 0, false
+	}
+	age := a.m.runs - int(last)
+	return age >= a.o.MaxSkip, age >= a.o.MaxSkip-int(uint32(u)*2654435761>>8)%(a.o.MaxSkip/3+1)
+}
+
+func (a *adaptive) Next(max int) []Ask         { return a.take(max, false) }
+func (a *adaptive) NextListings(max int) []Ask { return a.take(max, true) }
+
+// take hands out units, or only listings.
+func (a *adaptive) take(max int, listings bool) (out []Ask) {
 	if a.stale > 16+a.asked/20 {
 		a.revalue()
 	}
+	due, early := &a.due, &a.early
+	if listings {
+		due, early = &a.lists.due, &a.lists.early
+	}
 	for len(out) < max && (a.o.Budget == 0 || a.asked < a.o.Budget) {
-		u, why, ok := a.next()
+		u, why, ok := a.next(due, early, listings)
 		if !ok {
 			break
 		}
 		a.state[u] |= handed | handling(why.Why)<<whyAt
+		a.lists.handed(a.m, u)
 		a.asked++
 		out = append(out, Ask{u, why})
 	}
@@ -108,16 +138,15 @@ func (a *adaptive) Next(max int) (out []Ask) {
 }
 
 // next takes the unit that is to be asked next.
-func (a *adaptive) next() (ID, Reason, bool) {
-	if u, ok := a.pop(&a.due); ok {
+func (a *adaptive) next(due, early *[]ID, listings bool) (ID, Reason, bool) {
+	if u, ok := a.pop(due); ok {
 		r := a.reason(u)
 		if r.Why = Skipped; a.m.last[u] == 0 {
 			r.Why = New
 		}
 		return u, r, true
 	}
-	for len(a.heap) > 0 {
-		i := a.heap[0]
+	for i, ok := a.top(listings); ok; i, ok = a.top(listings) {
 		g := &a.gs[i]
 		was := g.worth
 		if a.value(i); g.next == g.to || g.worth < was*0.95 { // what was told since has made it less
@@ -131,13 +160,16 @@ func (a *adaptive) next() (ID, Reason, bool) {
 			a.revalue()
 			continue
 		}
+		if listings && a.better(i) {
+			return 0, Reason{}, false
+		}
 		u := a.order[g.next]
 		r := a.reason(u)
 		r.Worth = g.worth
 		switch r.Why = Rate; {
 		case g.hits > 0:
 			r.Why = Group
-		case g.worth > r.Expected*1.01:
+		case g.worth > r.Expected*1.01 && g.kind != Listing:
 			r.Why = Probe
 		}
 		g.take()
@@ -145,7 +177,10 @@ func (a *adaptive) next() (ID, Reason, bool) {
 		a.fix(i)
 		return u, r, true
 	}
-	if u, ok := a.pop(&a.early); ok {
+	if listings && a.o.Budget != 0 {
+		return 0, Reason{}, false
+	}
+	if u, ok := a.pop(early); ok {
 		r := a.reason(u)
 		r.Why = Skipped
 		return u, r, true
@@ -179,12 +214,16 @@ func (a *adaptive) Tell(o Outcome) {
 		g.pending--
 	}
 	a.state[u] |= told
+	defer a.release(u)
 	if o.Result == Failed {
 		a.value(i)
 		a.fix(i)
 		return
 	}
 	hit := o.Result != Unchanged
+	if hit && a.state[u]&handed != 0 && a.lists.changed(a.m, u) { // what others asked for a reason of their own says nothing of its cohort
+		a.stale += 1 << 20
+	}
 	if hit {
 		a.found += 1 + o.New
 	}
@@ -218,6 +257,9 @@ func moved(now, was, by float64) bool { return now > was*(1+by) || now < was*(1-
 // reason is why as the numbers stand, without the why.
 func (a *adaptive) reason(u ID) Reason {
 	p := a.expected(u, &a.gs[a.groupOf(u)])
+	if a.tells(u) {
+		p = a.sum(u, p)
+	}
 	return Reason{Expected: float32(p), Worth: float32(p), Price: float32(max(0, a.price())), Runs: a.m.runs + 1 - int(a.m.last[u])}
 }
 

@@ -59,6 +59,8 @@ func (f *full) Next(max int) (out []Ask) {
 	return out
 }
 
+func (f *full) NextListings(int) []Ask { return nil }
+
 func (f *full) Tell(o Outcome) {
 	if int(o.Unit) < len(f.state) {
 		f.state[o.Unit] |= told

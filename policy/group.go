@@ -19,6 +19,9 @@ const (
 	unseen = 0.1
 	// Changes in a usual interval of a unit of which nothing at all is known. It keeps the silent from starving.
 	floor = 0.00003
+	// The same of a unit of which a listing tells. In directories of 8 files or more in which nothing had changed for 20 weeks, 11 to 32 of a million files
+	// changed in a week on the recorded sites, when less than 20 pages of the whole site did.
+	listedFloor = 0.000015
 )
 
 // group is what is left of a group in this run.
@@ -32,6 +35,7 @@ type group struct {
 	place    int32  // in the heap; -1: not there
 	worth    float32
 	kind     Kind
+	listed   bool // the listing of the directory tells of it
 }
 
 // take hands out the next unit.
@@ -81,14 +85,14 @@ func (a *adaptive) group() {
 		a.first = append(a.first, uint32(len(a.gs)))
 		units := a.order[start[d]:start[d+1]]
 		slices.SortFunc(units, func(u, v ID) int {
-			return cmp.Or(cmp.Compare(m.kind(u), m.kind(v)), cmp.Compare(m.past[u], m.past[v]), cmp.Compare(m.last[u], m.last[v]), cmp.Compare(u, v))
+			return cmp.Or(cmp.Compare(m.kind(u), m.kind(v)), cmp.Compare(m.flags[u]&vouched, m.flags[v]&vouched), cmp.Compare(m.past[u], m.past[v]), cmp.Compare(m.last[u], m.last[v]), cmp.Compare(u, v))
 		})
 		for i := 0; i < len(units); {
-			j, k := i+1, m.kind(units[i])
-			for j < len(units) && m.kind(units[j]) == k && m.past[units[j]] == m.past[units[i]] && k != Listing {
+			j, k, listed := i+1, m.kind(units[i]), m.flags[units[i]]&vouched
+			for j < len(units) && m.kind(units[j]) == k && m.flags[units[j]]&vouched == listed && m.past[units[j]] == m.past[units[i]] && k != Listing {
 				j++
 			}
-			a.gs = append(a.gs, group{dir: Dir(d), kind: k, next: start[d] + uint32(i), to: start[d] + uint32(j), place: -1})
+			a.gs = append(a.gs, group{dir: Dir(d), kind: k, next: start[d] + uint32(i), to: start[d] + uint32(j), place: -1, listed: listed != 0 && k != Listing && a.lists.of[d] != 0})
 			i = j
 		}
 	}
@@ -126,7 +130,7 @@ func (a *adaptive) quota(u ID, g *group) float64 {
 // chance is the chance that a unit differs from what the mirror has, after all that was told.
 func (a *adaptive) chance(u ID, g *group) float64 {
 	q := a.quota(u, g)
-	p := q * a.nodes[g.dir].act
+	p := q * a.activeNow(g)
 	// What changed before the last run and was not seen.
 	m := a.m
 	x, last := &m.dirs[g.dir], m.last[u]
@@ -137,9 +141,16 @@ func (a *adaptive) chance(u ID, g *group) float64 {
 			known = float64(ones(x.recent, x.run-last))
 		}
 		times := known + max(0, steps-known)*a.nodes[g.dir].rate*unseen
+		if _, ok := a.cohortOf(g); ok { // others of it were looked at in the meantime
+			times = known
+		}
 		p = 1 - (1-p)*math.Exp(math.Log1p(-q)*times)
 	}
-	p = 1 - (1-p)*math.Exp(-floor*(steps+a.gap))
+	least := floor
+	if g.listed {
+		least = listedFloor
+	}
+	p = 1 - (1-p)*math.Exp(-least*(steps+a.gap))
 	if g.outcomes > 0 {
 		p = g.expect(p)
 	}
@@ -177,6 +188,11 @@ func (a *adaptive) value(i uint32) {
 	if rest := float64(g.to - g.next - 1); rest > 0 && g.hits == 0 && g.pending == 0 && g.kind != Listing {
 		after := (weight*p + 1) / (weight + 1 + float64(g.outcomes))
 		p = max(p, p*(1+rest*after)/(1+p*rest))
+	}
+	if g.kind == Listing && a.tells(u) {
+		if p = a.sum(u, p); p < 10*a.o.Price {
+			p *= stagger(u)
+		}
 	}
 	g.worth = float32(p)
 }

@@ -1,6 +1,34 @@
 package policy
 
-// The heap of groups: what is worth most is first, of equals the first group.
+// The heaps of groups, one of units and one of listings: what is worth most is first, of equals the first group.
+
+// heaps of adaptive.
+const (
+	ofUnits = iota
+	ofListings
+	heaps
+)
+
+// heapOf is the heap in which a group is, when it is in one.
+func (a *adaptive) heapOf(g *group) int {
+	if g.kind == Listing {
+		return ofListings
+	}
+	return ofUnits
+}
+
+// top finds the group that is worth most, in all heaps or in that of the listings.
+func (a *adaptive) top(listings bool) (i uint32, ok bool) {
+	for h := range a.heap {
+		if len(a.heap[h]) == 0 || listings && h != ofListings {
+			continue
+		}
+		if !ok || a.before(a.heap[h][0], i) {
+			i, ok = a.heap[h][0], true
+		}
+	}
+	return i, ok
+}
 
 func (a *adaptive) before(i, j uint32) bool {
 	if x, y := a.gs[i].worth, a.gs[j].worth; x != y {
@@ -9,7 +37,7 @@ func (a *adaptive) before(i, j uint32) bool {
 	return i < j
 }
 
-func (a *adaptive) put(at int, i uint32) { a.heap[at], a.gs[i].place = i, int32(at) }
+func (a *adaptive) put(h []uint32, at int, i uint32) { h[at], a.gs[i].place = i, int32(at) }
 
 // revalue values all groups again.
 func (a *adaptive) revalue() {
@@ -18,16 +46,22 @@ func (a *adaptive) revalue() {
 	for d := range a.nodes {
 		a.nodes[d].valued = a.nodes[d].act
 	}
-	a.heap = a.heap[:0]
+	for h := range a.heap {
+		a.heap[h] = a.heap[h][:0]
+	}
 	for i := range a.gs {
+		g := &a.gs[i]
 		a.value(uint32(i))
-		if a.gs[i].place = -1; a.gs[i].next < a.gs[i].to {
-			a.heap = append(a.heap, uint32(i))
-			a.gs[i].place = int32(len(a.heap) - 1)
+		if g.place = -1; g.next < g.to && !a.withheld(g) {
+			h := &a.heap[a.heapOf(g)]
+			*h = append(*h, uint32(i))
+			g.place = int32(len(*h) - 1)
 		}
 	}
-	for at := len(a.heap)/2 - 1; at >= 0; at-- {
-		a.sift(at)
+	for _, h := range a.heap {
+		for at := len(h)/2 - 1; at >= 0; at-- {
+			a.sift(h, at)
+		}
 	}
 }
 
@@ -38,47 +72,62 @@ func (a *adaptive) fix(i uint32) {
 	if at < 0 {
 		return
 	}
+	heap := &a.heap[a.heapOf(g)]
+	h := *heap
 	if g.next == g.to {
-		end := len(a.heap) - 1
-		last := a.heap[end]
-		a.heap, g.place = a.heap[:end], -1
+		end := len(h) - 1
+		last := h[end]
+		h = h[:end]
+		*heap, g.place = h, -1
 		if at == end {
 			return
 		}
-		a.put(at, last)
+		a.put(h, at, last)
 	}
-	a.up(at)
-	a.sift(int(a.gs[a.heap[at]].place))
+	a.up(h, at)
+	a.sift(h, int(a.gs[h[at]].place))
 }
 
-func (a *adaptive) up(at int) {
-	i := a.heap[at]
+// push puts a group into its heap that is in none.
+func (a *adaptive) push(i uint32) {
+	g := &a.gs[i]
+	if g.place >= 0 || g.next == g.to {
+		return
+	}
+	h := &a.heap[a.heapOf(g)]
+	*h = append(*h, i)
+	a.put(*h, len(*h)-1, i)
+	a.up(*h, len(*h)-1)
+}
+
+func (a *adaptive) up(h []uint32, at int) {
+	i := h[at]
 	for at > 0 {
 		up := (at - 1) / 2
-		if !a.before(i, a.heap[up]) {
+		if !a.before(i, h[up]) {
 			break
 		}
-		a.put(at, a.heap[up])
+		a.put(h, at, h[up])
 		at = up
 	}
-	a.put(at, i)
+	a.put(h, at, i)
 }
 
-func (a *adaptive) sift(at int) {
-	i := a.heap[at]
+func (a *adaptive) sift(h []uint32, at int) {
+	i := h[at]
 	for {
 		c := 2*at + 1
-		if c >= len(a.heap) {
+		if c >= len(h) {
 			break
 		}
-		if c+1 < len(a.heap) && a.before(a.heap[c+1], a.heap[c]) {
+		if c+1 < len(h) && a.before(h[c+1], h[c]) {
 			c++
 		}
-		if !a.before(a.heap[c], i) {
+		if !a.before(h[c], i) {
 			break
 		}
-		a.put(at, a.heap[c])
+		a.put(h, at, h[c])
 		at = c
 	}
-	a.put(at, i)
+	a.put(h, at, i)
 }

@@ -83,7 +83,8 @@ type flags uint8
 const (
 	kindMask flags = 3
 	present  flags = 4
-	hub      flags = 8 // it named URLs that nobody knew of
+	hub      flags = 8  // it named URLs that nobody knew of
+	vouched  flags = 16 // see Vouch
 )
 
 // NewModel returns a model that knows the root and nothing else.
@@ -154,6 +155,10 @@ func (m *Model) SetIn(u ID, in bool) {
 		m.flags[u] &^= present
 	}
 }
+
+// Vouch says that a listing of its directory would tell whether a unit has changed. The plan of adaptive asks the listing, when that pays for all that it tells of,
+// and such a unit only after the plan was told of the listing, which what it tells of should follow before Next is called.
+func (m *Model) Vouch(u ID) { m.flags[u] |= vouched }
 
 // In reports whether a unit is part of the mirror, as far as is known.
 func (m *Model) In(u ID) bool { return int(u) < len(m.flags) && m.flags[u]&present != 0 }

@@ -88,6 +88,8 @@ func (n *near) Next(max int) (out []Ask) {
 	return out
 }
 
+func (n *near) NextListings(int) []Ask { return nil }
+
 func (n *near) Tell(o Outcome) {
 	if int(o.Unit) >= len(n.state) {
 		return

@@ -117,6 +117,10 @@ type Plan interface {
 	// Next hands out at most max units, the best first. None means that the plan has ended, unless outcomes are still to be told.
 	Next(max int) []Ask
 
+	// NextListings is Next for listings alone: what a run asks first that can learn from them what need not be asked. Those that pay are handed out, and with a
+	// budget only those that pay more than any other unit; Next hands out the others in their turn. Only adaptive has any.
+	NextListings(max int) []Ask
+
 	// Tell takes an outcome: of a unit that was handed out, or of one that was observed without a request.
 	Tell(o Outcome)
 

@@ -22,6 +22,11 @@ func history(t *rapid.T) *Model {
 			t.Fatal(err)
 		}
 	}
+	for _, x := range drawSet(t, n) {
+		for u := x.First; u <= x.Last && int(u) < n; u++ {
+			m.Vouch(ID(u))
+		}
+	}
 	now := int64(0)
 	for range rapid.IntRange(0, 30).Draw(t, "runs") {
 		now += rapid.Int64Range(-5, 1e6).Draw(t, "gap")
@@ -61,6 +66,13 @@ func TestPlansKeepTheirPromises(t *testing.T) {
 		answers := rapid.SliceOfN(rapid.IntRange(0, 3), m.Units(), m.Units()).Draw(t, "answers")
 		evidence := rapid.SliceOfN(rapid.IntRange(0, 9), m.Units(), m.Units()).Draw(t, "evidence")
 		late := rapid.Bool().Draw(t, "late")
+		listings := rapid.Bool().Draw(t, "listings first")
+		teller := map[Dir]ID{} // the first listing of each directory
+		for u := ID(m.Units()); u > 0; u-- {
+			if m.In(u-1) && m.kind(u-1) == Listing {
+				teller[m.dir[u-1]] = u - 1
+			}
+		}
 		size := rapid.IntRange(1, 9).Draw(t, "batch")
 		play := func() (order []Ask) {
 			p, err := m.Plan(o)
@@ -75,13 +87,24 @@ func TestPlansKeepTheirPromises(t *testing.T) {
 				}
 			}
 			var untold []Ask
-			for {
-				b := p.Next(size)
-				if len(b) == 0 && len(untold) == 0 {
+			answered := map[ID]bool{}
+			for first := listings; ; {
+				var b []Ask
+				if first {
+					if b = p.NextListings(size); len(b) == 0 && len(untold) == 0 {
+						first = false
+					}
+				}
+				if !first {
+					b = p.Next(size)
+				}
+				if len(b) == 0 && len(untold) == 0 && !first {
 					break
 				}
 				for _, a := range b {
 					switch {
+					case first && m.kind(a.Unit) != Listing:
+						t.Fatalf("unit %d was handed out as a listing", a.Unit)
 					case !m.In(a.Unit):
 						t.Fatalf("unit %d was handed out and is not there", a.Unit)
 					case seen[a.Unit] != 0:
@@ -90,6 +113,9 @@ func TestPlansKeepTheirPromises(t *testing.T) {
 						t.Fatalf("unit %d was handed out for a reason to spare: %v", a.Unit, a.Why)
 					case p.Reason(a.Unit).Why != a.Why.Why:
 						t.Fatalf("unit %d was handed out for %v, its reason is %v", a.Unit, a.Why, p.Reason(a.Unit))
+					}
+					if l, ok := teller[m.dir[a.Unit]]; ok && o.Policy == Adaptive && m.seen > 0 && m.flags[a.Unit]&vouched != 0 && m.kind(a.Unit) != Listing && !answered[l] && seen[l] != 1 {
+						t.Fatalf("unit %d was handed out before the listing %d that tells of it", a.Unit, l)
 					}
 					seen[a.Unit] = 2
 				}
@@ -102,6 +128,7 @@ func TestPlansKeepTheirPromises(t *testing.T) {
 				}
 				for _, a := range untold {
 					p.Tell(Outcome{Unit: a.Unit, Result: Result(answers[a.Unit]), New: answers[a.Unit] * 2})
+					answered[a.Unit] = true
 				}
 				untold = nil
 			}
@@ -147,7 +174,11 @@ func TestBeliefsAreChances(t *testing.T) {
 		}
 		a := newAdaptive(m, Options{Policy: Adaptive, Price: -1})
 		for range rapid.IntRange(0, 40).Draw(t, "outcomes") {
-			for _, x := range a.Next(3) {
+			next := a.Next
+			if rapid.Bool().Draw(t, "listings") {
+				next = a.NextListings
+			}
+			for _, x := range next(3) {
 				a.Tell(Outcome{Unit: x.Unit, Result: Result(rapid.IntRange(0, 2).Draw(t, "result"))})
 			}
 			for d := range a.nodes {
@@ -160,12 +191,17 @@ func TestBeliefsAreChances(t *testing.T) {
 					t.Fatalf("unit %d changed with chance %v", u, p)
 				}
 			}
-			for at := range a.heap {
-				if at > 0 && a.before(a.heap[at], a.heap[(at-1)/2]) {
-					t.Fatal("the heap is no heap")
-				}
-				if a.gs[a.heap[at]].place != int32(at) {
-					t.Fatal("a group does not know its place")
+			for n, heap := range a.heap {
+				for at, i := range heap {
+					if at > 0 && a.before(i, heap[(at-1)/2]) {
+						t.Fatal("the heap is no heap")
+					}
+					if a.gs[i].place != int32(at) || a.heapOf(&a.gs[i]) != n {
+						t.Fatal("a group does not know its place")
+					}
+					if a.withheld(&a.gs[i]) {
+						t.Fatal("a group that waits for its listing may be asked")
+					}
 				}
 			}
 		}

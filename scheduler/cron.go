@@ -76,6 +76,9 @@ func (c Clock) Manual() bool { return c.spec == job.Schedule{} }
 // Continuous reports whether the time of the next run follows from what the last ones found.
 func (c Clock) Continuous() bool { return c.spec.Continuous }
 
+// Interval reports whether the schedule is an interval, which counts from the last start.
+func (c Clock) Interval() bool { return c.spec.Every > 0 }
+
 // Next returns the first time after t that the schedule names, without jitter; zero when there is none, for jobs that run by hand and continuous ones.
 // For @every it is t and the interval.
 func (c Clock) Next(t time.Time) time.Time {

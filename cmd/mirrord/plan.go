@@ -13,6 +13,7 @@ import (
 	"mirrord/job"
 	"mirrord/mirror"
 	"mirrord/near"
+	"mirrord/scheduler"
 	"mirrord/store"
 )
 
@@ -41,11 +42,12 @@ func (a *app) planCommand() *cobra.Command {
 		Use:   "plan JOB",
 		Short: "Say what the next run would ask, spare and audit, and why",
 		Long: `Say for every directory of a mirror what the next run would ask again, what it would spare, and why, by the policy of the job and what its runs
-have observed. Nothing is asked of any site. It is what a run asks at least: listings, sitemaps and feeds are asked first and may spare more, a change that is
+have observed. The time of the run is the next one that the job's schedule names, or now: the longer nothing was asked, the more is expected. Nothing is asked of any site. It is what a run asks if nothing has changed: sitemaps and feeds are asked first and may spare more, a change that is
 found makes the run ask for what changed together with it before, and what is new is always fetched.
 
 Reasons to ask: rate (it changes often enough), probe (one of a group that changed together), new, max_skip, audit (in a directory that a rule skips), entry point,
-source of evidence, failed before. Reasons to spare: price (expected to find less than adaptive.price), rule, budget (limits.max_requests).`,
+source of evidence, failed before. Reasons to spare: price (expected to find less than adaptive.price; of a file that its directory's
+listing tells of: the listing is), evidence (a listing that is asked will tell of it), rule, budget (limits.max_requests).`,
 		Example: `  mirrord plan samba
   mirrord plan samba --all
   mirrord plan samba --json`,
@@ -53,10 +55,15 @@ source of evidence, failed before. Reasons to spare: price (expected to find les
 		ValidArgsFunction: a.completeJob,
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.look(args[0], func(j *job.Job, s *store.Site) error {
-				p, err := mirror.PlanNext(j, s, time.Now())
+				at, when, err := nextStart(j, s, time.Now())
 				if err != nil {
 					return err
 				}
+				p, err := mirror.PlanNext(j, s, at)
+				if err != nil {
+					return err
+				}
+				p.When = when
 				if a.json {
 					return a.printJSON(p)
 				}
@@ -66,6 +73,38 @@ source of evidence, failed before. Reasons to spare: price (expected to find les
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "list every directory, also below one of which the same is said")
 	return cmd
+}
+
+// nextStart is when a job starts next by its schedule, after now, and says so; now when that cannot be known.
+func nextStart(j *job.Job, s *store.Site, now time.Time) (at time.Time, when string, err error) {
+	clock, err := scheduler.NewClock(j, time.Local, 0)
+	if err != nil {
+		return at, "", err
+	}
+	switch {
+	case clock.Manual():
+		return now, "now, because it has no schedule", nil
+	case clock.Continuous():
+		return now, "now, because its schedule is continuous", nil
+	case !clock.Interval():
+		at = clock.Start(now)
+	default: // counts from the last run
+		var last int64
+		if err := s.Observations(func(o *store.Observation) error {
+			last = max(last, o.Time)
+			return nil
+		}); err != nil {
+			return at, "", err
+		}
+		at = clock.Start(time.Unix(last, 0))
+	}
+	switch {
+	case at.IsZero():
+		return now, "now, because its schedule never comes", nil
+	case !at.After(now):
+		return now, "now, because it is due", nil
+	}
+	return at, fmt.Sprintf("the next start of its schedule, %s", j.Schedule), nil
 }
 
 // evolutionFlags are the flags of evolution.

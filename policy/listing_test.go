@@ -1,0 +1,148 @@
+package policy
+
+import "testing"
+
+// shelves is a site of directories of so many files with a listing each, in which the first one changed in every week and nothing else ever did; the units of
+// directory d are its listing and then its files.
+func shelves(t *testing.T, dirs, files, weeks int) *fake {
+	m := NewModel()
+	for range dirs {
+		d, err := m.AddDir(Root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range files + 1 {
+			k := Listing
+			if i > 0 {
+				k = Page
+			}
+			u, err := m.Add(d, k, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i > 0 {
+				m.Vouch(u)
+			}
+		}
+	}
+	f := &fake{t: t, m: m, stale: map[ID]bool{}, o: Options{Policy: Adaptive}}
+	f.learn(&Run{Entered: []Span{{0, uint32(m.Units() - 1)}}})
+	for range weeks {
+		f.full(0, 1)
+	}
+	return f
+}
+
+// ask runs the listings of a week in which those of some directories show changes, and returns which were asked.
+func (f *fake) ask(files int, changed map[ID]bool) (asked []ID, p Plan) {
+	f.t.Helper()
+	o := f.o
+	o.Now = (f.week + 1) * weekSeconds
+	p, err := f.m.Plan(o)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	for b := p.NextListings(2); len(b) > 0; b = p.NextListings(2) {
+		for _, a := range b {
+			if f.m.kind(a.Unit) != Listing {
+				f.t.Fatalf("unit %d is no listing", a.Unit)
+			}
+			asked = append(asked, a.Unit)
+			r := Unchanged
+			if changed[a.Unit] {
+				r = Changed
+			}
+			p.Tell(Outcome{Unit: a.Unit, Result: r})
+			for i := range ID(files) {
+				p.Tell(Outcome{Unit: a.Unit + 1 + i, Result: r})
+			}
+		}
+	}
+	return asked, p
+}
+
+func TestListingsAreAskedWhenTheyPay(t *testing.T) {
+	const dirs, files = 100, 20
+	f := shelves(t, dirs, files, 30)
+	asked, p := f.ask(files, map[ID]bool{0: true})
+	if asked[0] != 0 {
+		t.Errorf("%d was asked first, want the listing of the busy directory", asked[0])
+	}
+	if len(asked) > dirs/4 {
+		t.Errorf("%d of %d listings were asked, and all but one directory are silent", len(asked), dirs)
+	}
+	if b := p.Next(1000); len(b) > 0 {
+		t.Errorf("%d units were handed out though their listings do not pay: %v", len(b), b[0])
+	}
+	quiet, _ := f.ask(files, nil)
+	if len(quiet) > len(asked) {
+		t.Errorf("%d listings in a week without changes, %d in one with some", len(quiet), len(asked))
+	}
+	all := map[ID]bool{}
+	for d := range ID(dirs) {
+		all[d*(files+1)] = true
+	}
+	if asked, _ = f.ask(files, all); len(asked) != dirs {
+		t.Errorf("everything has changed, and %d of %d listings were asked", len(asked), dirs)
+	}
+}
+
+// What one listing finds by itself does not bring all others.
+func TestOneListingIsNoTide(t *testing.T) {
+	const dirs, files = 200, 20
+	f := shelves(t, dirs, files, 30)
+	usual, _ := f.ask(files, map[ID]bool{0: true})
+	one := map[ID]bool{0: true, usual[len(usual)-1]: true}
+	if asked, _ := f.ask(files, one); len(asked) > dirs/2 {
+		t.Errorf("one silent directory has changed, and %d of %d listings were asked", len(asked), dirs)
+	}
+}
+
+// A listing of more files is worth more, and with a budget nothing is asked before what is worth more.
+func TestListingsWithinABudget(t *testing.T) {
+	const dirs, files = 20, 10
+	f := shelves(t, dirs, files, 30)
+	page, err := f.m.Add(Root, Page, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.learn(&Run{Entered: []Span{{uint32(page), uint32(page)}}})
+	for range 10 {
+		f.full(0, 1, page)
+	}
+	f.o.Budget = 2
+	asked, p := f.ask(files, map[ID]bool{0: true})
+	for _, a := range p.Next(10) {
+		asked = append(asked, a.Unit)
+	}
+	if len(asked) != 2 || asked[0] == asked[1] || asked[0] != 0 && asked[1] != 0 || asked[0] != page && asked[1] != page {
+		t.Errorf("units %v were asked, want the busy listing and the busy page", asked)
+	}
+}
+
+// No listing goes without a look for longer than max_skip, nor do the units that it tells of; they come due over some runs.
+func TestListingsWithinMaxSkip(t *testing.T) {
+	const dirs, files, maxSkip = 60, 5, 9
+	f := shelves(t, dirs, files, 3)
+	f.o.Price, f.o.MaxSkip = 1, maxSkip
+	most := 0
+	for range 40 {
+		asked, _ := f.ask(files, nil)
+		most = max(most, len(asked))
+		var seen []ID
+		for _, l := range asked {
+			for i := range ID(files + 1) {
+				seen = append(seen, l+i)
+			}
+		}
+		f.learn(&Run{Asked: setOf(seen)})
+		for u := range ID(f.m.Units()) {
+			if age := f.m.runs - int(f.m.last[u]); age > maxSkip {
+				t.Fatalf("unit %d was not observed for %d runs", u, age)
+			}
+		}
+	}
+	if most > dirs*2/3 {
+		t.Errorf("%d of %d listings came due in one run", most, dirs)
+	}
+}
