@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -12,17 +13,22 @@ import (
 	berrors "go.etcd.io/bbolt/errors"
 )
 
-// openDB opens a database. One that another process has open is ErrLocked, one that cannot be read ErrDamaged.
-func openDB(name string, opt *bolt.Options) (db *bolt.DB, err error) {
+// openDB opens a database, which at most mode may read. One that another process has open is ErrLocked, one that cannot be read ErrDamaged.
+func openDB(name string, mode fs.FileMode, opt *bolt.Options) (db *bolt.DB, err error) {
 	var file *os.File
 	opt.OpenFile = func(name string, flag int, perm os.FileMode) (*os.File, error) {
 		f, err := os.OpenFile(name, flag, perm)
 		file = f
+		if err == nil {
+			if fi, serr := f.Stat(); serr == nil && fi.Mode().Perm()&^mode != 0 {
+				f.Chmod(mode) // of an older version; who may not is not its owner
+			}
+		}
 		return f, err
 	}
 	err = guard(func() error {
 		var err error
-		db, err = bolt.Open(name, 0o644, opt)
+		db, err = bolt.Open(name, mode, opt)
 		return err
 	})
 	switch {

@@ -155,7 +155,7 @@ const stateDB = "mirror.db"
 func (s *State) withDB(f func(*bolt.DB) error) error {
 	name := filepath.Join(s.Dir, stateDB)
 	open := func() (*bolt.DB, error) {
-		return openDB(name, &bolt.Options{Timeout: 15 * time.Second, NoSync: s.opt.Volatile, FreelistType: bolt.FreelistMapType})
+		return openDB(name, 0o600, &bolt.Options{Timeout: 15 * time.Second, NoSync: s.opt.Volatile, FreelistType: bolt.FreelistMapType})
 	}
 	db, err := open()
 	if errors.Is(err, ErrDamaged) {
