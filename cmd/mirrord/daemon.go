@@ -182,11 +182,33 @@ func (a *app) runDaemon(ctx context.Context, f daemonFlags) (err error) {
 	}
 	end()
 	stop()
-	wg.Wait()
+	if !endsWithin(&wg, lastWait) { // as tidying up may, that removes a large version; kill -9 does no more harm
+		log.Warn("some work did not end in time; it is done again when the daemon starts again")
+	}
 	if given[fdControl] == nil {
 		os.Remove(socket) // one that stays does no harm: the lock says who lives
 	}
 	return err
+}
+
+// lastWait is how long what is not a run may take to end: longer than the last messages take.
+const lastWait = 10 * time.Second
+
+// endsWithin waits for goroutines, but not for ever.
+func endsWithin(wg *sync.WaitGroup, most time.Duration) bool {
+	done := make(chan struct{})
+	go func() {
+		wg.Wait()
+		close(done)
+	}()
+	t := time.NewTimer(most)
+	defer t.Stop()
+	select {
+	case <-done:
+		return true
+	case <-t.C:
+		return false
+	}
 }
 
 // socketPath is where commands reach the daemon; it stands in the lock file, so that they need not be told.

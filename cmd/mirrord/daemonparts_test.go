@@ -9,8 +9,11 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"mirrord/site"
 	"mirrord/store"
@@ -46,6 +49,25 @@ func TestDaemonTimeouts(t *testing.T) {
 	if len(all) != 2 {
 		t.Errorf("%d servers", len(all))
 	}
+}
+
+// The daemon ends in a bounded time, whatever does not.
+func TestEndsWithin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, tc := range []struct {
+			takes time.Duration
+			want  bool
+		}{{time.Second, true}, {time.Minute, false}} {
+			var wg sync.WaitGroup
+			wg.Go(func() { time.Sleep(tc.takes) })
+			began := time.Now()
+			if got := endsWithin(&wg, lastWait); got != tc.want || time.Since(began) != min(tc.takes, lastWait) {
+				t.Errorf("%v: %v after %v", tc.takes, got, time.Since(began))
+			}
+			wg.Wait()
+			synctest.Wait()
+		}
+	})
 }
 
 func TestDaemonLog(t *testing.T) {
