@@ -32,6 +32,11 @@ type API interface {
 	Alive() error
 }
 
+// Registrar is an API that knows which mirrors and equivalents there are; its answer is sent as JSON.
+type Registrar interface {
+	Registry() (any, error)
+}
+
 // Running is a run that was asked for.
 type Running interface {
 	Done() <-chan struct{}               // closed when it has ended, or will not come
@@ -68,6 +73,12 @@ func NewServer(api API, log *slog.Logger) *Server {
 		runs, err := api.Runs(r.PathValue("name"), n)
 		s.answer(w, runs, err)
 	})
+	if r, ok := api.(Registrar); ok {
+		s.mux.HandleFunc("GET /v1/registry", func(w http.ResponseWriter, _ *http.Request) {
+			v, err := r.Registry()
+			s.answer(w, v, err)
+		})
+	}
 	s.mux.HandleFunc("POST /v1/jobs/{name}/run", s.run)
 	for what, do := range map[string]func(string) error{"cancel": api.Cancel, "pause": api.Pause, "resume": api.Resume} {
 		s.mux.HandleFunc("POST /v1/jobs/{name}/"+what, func(w http.ResponseWriter, r *http.Request) {

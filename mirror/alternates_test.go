@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -307,5 +308,56 @@ func TestAlternateOfFirstRun(t *testing.T) {
 	wantVerdict(t, s, mirror.Complete, true)
 	if s.Files != 14 || s.Foreign != 14 {
 		t.Errorf("%d files, %d of them foreign, want 14\n%s", s.Files, s.Foreign, mirrortest.Text(s))
+	}
+}
+
+// A run that is interrupted while replicas answer goes on, and ends as one that was not; so does a planned one.
+func TestAlternatesOfAResumedRun(t *testing.T) {
+	for _, policy := range []string{"full", "adaptive"} {
+		t.Run(policy, func(t *testing.T) {
+			w := mirrortest.Start(t)
+			pages := handbook(40)
+			w.SetAll(home, pages)
+			replicate(w, pages)
+			m := mirrortest.New(t, w, "policy = \""+policy+"\"\n"+withAlternates())
+			wantVerdict(t, m.Run(), mirror.Complete, true)
+			wantVerdict(t, m.Run(), mirror.Complete, false)
+			takeDown(w, pages)
+			there := maps.Clone(pages)
+			for i := range 20 { // more than a test would forgive; but the test was made before
+				p := fmt.Sprintf("/p%02d.html", 2*i)
+				there[p] = mirrortest.HTML("News", fmt.Sprintf("<p>news %d %s", i, prose(i, 5)))
+			}
+			delete(there, "/logo.png")
+			w.Remove(copyBase + "logo.png")
+			replicate(w, there)
+			ctx, stop := context.WithCancel(t.Context())
+			var n atomic.Int64
+			w.Hook(func(r *http.Request) {
+				if r.URL.Host == "mirror.example.net" {
+					if n.Add(1) == 12 {
+						stop()
+					}
+				}
+			})
+			m.Set("polite.connections", "1")
+			s, err := m.RunWith(ctx, func(*mirror.Options) {})
+			if err != nil || s.Verdict != mirror.Partial || s.Published {
+				t.Fatalf("%v\n%s", err, mirrortest.Text(s))
+			}
+			w.Hook(nil)
+			s = m.Run()
+			wantVerdict(t, s, mirror.Complete, true)
+			if policy == "full" && s.Foreign != 20 || s.Foreign == 0 || s.Removed != 0 || s.Gone != 0 {
+				t.Errorf("%d foreign, %d removed\n%s", s.Foreign, s.Removed, mirrortest.Text(s))
+			}
+			foreign := s.Foreign
+			w.SetAll(home, pages)
+			s = m.Run()
+			wantVerdict(t, s, mirror.Complete, true)
+			if s.Foreign != 0 || s.Changed != foreign || s.Removed != 0 {
+				t.Errorf("the origin is back: %d foreign, %d of %d changed, %d removed\n%s", s.Foreign, s.Changed, foreign, s.Removed, mirrortest.Text(s))
+			}
+		})
 	}
 }

@@ -164,7 +164,7 @@ func (r *run) explainRecord(x *Explanation, rec *store.Resource, refused string)
 	}
 	switch {
 	case rec.InSet && rec.Source != "":
-		x.Answer = "mirrored, from a replica: the origin did not give it; it is asked again in the next run"
+		x.Answer = "mirrored, from a replica"
 	case rec.InSet && rec.Outcome == site.Failed:
 		x.Answer = "mirrored, from an earlier run: the last request failed"
 	case rec.InSet:

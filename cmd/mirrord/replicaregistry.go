@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"mirrord/control"
 	"mirrord/job"
 	"mirrord/phm"
 	"mirrord/store"
@@ -182,3 +183,16 @@ func (a *app) replicaRegistry() (err error) {
 	}
 	return nil
 }
+
+// Registry is the registry by the jobs in force.
+func (d *daemonAPI) Registry() (any, error) {
+	var jobs []*job.Job
+	for _, e := range d.sched.Config() {
+		if e.Job != nil {
+			jobs = append(jobs, e.Job)
+		}
+	}
+	return readRegistry(d.st, jobs, time.Now())
+}
+
+var _ control.Registrar = (*daemonAPI)(nil)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -136,6 +137,21 @@ func TestReplicasPutToUse(t *testing.T) {
 	}
 	if out := mirrord(exitOK, "explain", "manual", origin.URL+"/c3.html"); !strings.Contains(out, "from a replica") || !strings.Contains(out, base+"c3.html") {
 		t.Errorf("explain says\n%s", out)
+	}
+
+	d := startDaemon(t, jobs, state)
+	defer d.stop(exitOK)
+	c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", filepath.Join(state, "daemon.sock"))
+	}}}
+	res, err := c.Get("http://mirrord/v1/registry")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var again registry
+	if err := json.NewDecoder(res.Body).Decode(&again); err != nil || len(again.Mirrors) != 2 || len(again.Mirrors[0].Equivalents) != 2 || again.Mirrors[0].Version != 2 {
+		t.Errorf("the daemon's registry: %v, %+v", err, again)
 	}
 }
 
