@@ -120,6 +120,28 @@ func TestVerifiedInTheFuture(t *testing.T) {
 	})
 }
 
+// A machine that starts with a clock far behind, until it is set, does not make its mirrors stale.
+func TestClockIsBehindAtFirst(t *testing.T) {
+	var jump atomic.Int64
+	run := &fakeRunner{takes: func(*job.Job) time.Duration { return time.Second }}
+	run.ends = func(_ *job.Job, n int) status.Run {
+		if n == 1 {
+			return status.Run{Verdict: status.VerdictComplete, Verified: time.Now()}
+		}
+		return status.Run{Verdict: status.VerdictPartial}
+	}
+	inBubble(t, Options{Runner: run, Now: func() time.Time { return time.Now().Add(time.Duration(jump.Load())) }}, []File{makeJob(t, "daily0", "0 13 * * *", "UTC", "notify = { stale_after = \"3d\" }\n")}, func(t *testing.T, r *rig) {
+		sleepUntil(2, 0, 0)
+		jump.Store(int64(-20 * 365 * 24 * time.Hour))
+		sleepUntil(2, 0, 10)
+		jump.Store(0)
+		sleepUntil(2, 0, 20)
+		if j := r.job("daily0"); j.Stale || j.Staleness > 12*3600 {
+			t.Errorf("not verified since %v: %+v", j.Verified, j)
+		}
+	})
+}
+
 // A first mirror that never becomes complete, because its window is short or because it never gets to run, becomes stale as any other.
 func TestNeverComplete(t *testing.T) {
 	run := &fakeRunner{takes: func(*job.Job) time.Duration { return 6 * time.Hour }}

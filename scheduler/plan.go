@@ -117,13 +117,17 @@ func (e *entry) sane(now time.Time) (mended bool) {
 	if e.rec.Told.At.After(now.Add(tooFarAhead)) {
 		e.rec.Told, mended = status.Told{}, true
 	}
-	for _, at := range []*time.Time{&e.rec.Began, &e.rec.Added} {
-		if at.After(now) {
-			*at, e.dirty = now, true
-		}
+	if e.rec.Began.After(now) {
+		e.rec.Began, e.dirty = now, true
 	}
-	if e.rec.Verified.After(now.Add(tooFarAhead)) { // else the mirror would be fresh until then
-		e.rec.Verified, mended = now, true
+	// A mirror that was verified in a year that will not come would be fresh until then. When it is the clock that is wrong, for a moment, nothing is lost.
+	switch ahead := now.Add(tooFarAhead); {
+	case !e.rec.Verified.After(ahead) && !e.rec.Added.After(ahead):
+		if !e.rec.Doubted.IsZero() {
+			e.rec.Doubted, e.dirty = time.Time{}, true
+		}
+	case e.rec.Doubted.IsZero() || e.rec.Doubted.After(now):
+		e.rec.Doubted, mended = now, true
 	}
 	if e.seen.After(now) {
 		e.seen = now
@@ -199,6 +203,13 @@ func (e *entry) room(least int64) int64 {
 func (e *entry) status(now time.Time) status.Job {
 	s := status.Job{Name: e.name, Last: e.rec.Last, Failures: e.rec.Failures, Version: e.rec.Version, Files: e.rec.Files, Bytes: e.rec.Bytes, Activity: status.Idle,
 		Complete: known(e.rec.Complete), Verified: known(e.rec.Verified), Published: known(e.rec.Published), Added: known(e.rec.Added)}
+	if d := e.rec.Doubted; !d.IsZero() {
+		for _, at := range []**time.Time{&s.Verified, &s.Added} {
+			if *at != nil && (*at).After(now) {
+				*at = &d
+			}
+		}
+	}
 	if e.cfg != nil {
 		s.File, s.Problems, s.Refused = e.cfg.Path, e.cfg.Refused, len(e.cfg.Refused) > 0
 	}

@@ -25,6 +25,7 @@ type Record struct {
 	Last      *status.Run `json:"last,omitempty"`
 	Complete  time.Time   `json:"complete,omitzero"` // end of the last complete run
 	Verified  time.Time   `json:"verified,omitzero"` // see status.Job
+	Doubted   time.Time   `json:"doubted,omitzero"`  // since when Verified or Added is far ahead of the clock, and one of them is wrong
 	Failures  int         `json:"failures,omitempty"`
 	Version   int         `json:"version,omitempty"`
 	Published time.Time   `json:"published,omitzero"`
