@@ -7,5 +7,5 @@
 //	FoC(X) >= MinFoC   FoC(X+Y) < MinFoC   CoC(X,Y) <= -MinCoC   (FoC(X) - FoC(X+Y)) / FoC(X) >= MinConfidence
 //
 // Y is skipped with its whole subtree, known or new, when it has a rule; no directory without one is, but below one that has. The root
-// is never skipped. A skip is never refuted by itself, since nothing is asked: whoever skips must look now and then ([Rules.Due], audits).
+// is never skipped. A skip is never refuted by itself, since nothing is asked: whoever skips must look now and then ([Options].Expire, audits).
 package near

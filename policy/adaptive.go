@@ -38,6 +38,7 @@ type adaptive struct {
 	asked int
 	found int // changes and new URLs
 	stale int // outcomes since all groups were valued
+	news  int // of them, changes: only these make anything worth more
 }
 
 // handling is what the plan did with a unit: bits, and above them why.
@@ -49,7 +50,7 @@ const (
 	whyAt  = iota               // the reason begins here
 )
 
-// The price rises with what a run has found: it doubles with this many changes. The first changes of a run say that the site is alive; in a run that
+// The price rises with what a run has found: by as much again with each so many changes. The first changes of a run say that the site is alive; in a run that
 // finds thousands, a request that finds one in a thousand is better spent on another day.
 const plenty = 200
 
@@ -154,7 +155,7 @@ func (a *adaptive) next(due, early *[]ID, listings bool) (ID, Reason, bool) {
 			continue
 		}
 		if float64(g.worth) < a.price() {
-			if a.stale == 0 {
+			if a.news == 0 {
 				break
 			}
 			a.revalue()
@@ -226,6 +227,7 @@ func (a *adaptive) Tell(o Outcome) {
 	}
 	if hit {
 		a.found += 1 + o.New
+		a.news++
 	}
 	like := g.expect(a.quota(u, g))
 	if !hit {

@@ -224,3 +224,64 @@ func TestUnknownUnits(t *testing.T) {
 		t.Error("a directory below one that nobody knows: no error")
 	}
 }
+
+// After so long that a change is as good as certain, what comes back as it was is still evidence: no number is NaN, and not everything is asked.
+func TestNothingChangedInHalfAYear(t *testing.T) {
+	f := &fake{t: t, m: NewModel(), stale: map[ID]bool{}, o: Options{Policy: Adaptive}}
+	for range 300 {
+		if _, err := f.m.Add(Root, Page, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.learn(&Run{Entered: []Span{{0, 299}}})
+	for w := range 40 {
+		var changed []ID
+		for u := range ID(300) {
+			if (uint32(u)*2654435761>>(w%13+3))%8 != 0 {
+				changed = append(changed, u)
+			}
+		}
+		f.full(changed...)
+	}
+	for range 25 {
+		f.learn(&Run{})
+	}
+	asked := f.run()
+	for i, a := range asked {
+		if r := a.Why; !(r.Expected >= 0 && r.Worth >= 0) {
+			t.Fatalf("request %d: expected %v, worth %v", i, r.Expected, r.Worth)
+		}
+	}
+	if len(asked) == 0 || len(asked) == 300 {
+		t.Errorf("%d of 300 pages were asked", len(asked))
+	}
+}
+
+// What comes back as it was after the end of a plan makes nothing worth more, and is not reckoned with all over again: on a large site that takes long.
+func TestEndedPlanStaysEnded(t *testing.T) {
+	f := newsAndArchive(t)
+	p, err := f.m.Plan(f.o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for b := p.Next(7); len(b) > 0; b = p.Next(7) {
+		for _, a := range b {
+			p.Tell(Outcome{Unit: a.Unit})
+		}
+	}
+	a, told := p.(*adaptive), 0
+	for u := range p.Spared() {
+		if told == 5 {
+			break
+		}
+		before := a.stale
+		p.Tell(Outcome{Unit: u})
+		told++
+		if b := p.Next(7); len(b) > 0 || a.stale <= before {
+			t.Fatalf("%d were handed out; %d outcomes since all was valued, %d before", len(b), a.stale, before)
+		}
+	}
+	if told != 5 {
+		t.Fatalf("%d were spared", told)
+	}
+}

@@ -15,6 +15,8 @@ const (
 	stray = 0.1
 	// Units-and-runs after which what is known of the units of a kind in a directory counts as much as usualShare.
 	shareShrink = 20
+	// No chance is nearer to 1, however long nobody looked: what is certain no evidence can refute, and 0/0 would come of it.
+	surest = 1 - 1e-6
 )
 
 // share is how often the units of one kind in a directory changed when the directory did.
@@ -82,7 +84,7 @@ func (a *adaptive) believe() {
 		n.rate = n.alpha * up
 		n.before = n.alpha
 		if d == int(Root) { // the only one whose chance is one in time
-			n.alpha = 1 - math.Pow(1-n.alpha, a.gap)
+			n.alpha = min(surest, 1-math.Pow(1-n.alpha, a.gap))
 			n.before = n.alpha
 			a.times = max(1, a.gap*n.rate/n.alpha)
 		} else {

@@ -122,7 +122,7 @@ func (a *adaptive) quota(u ID, g *group) float64 {
 	of := a.rates[g.dir][g.kind].mean(int(a.nodes[g.dir].entries))
 	q := min(0.98, (float64(a.m.c[u])*w+unitShrink*of)/(float64(a.m.n[u])*w+unitShrink))
 	if a.times > 1 {
-		q = 1 - math.Pow(1-q, a.times)
+		q = min(surest, 1-math.Pow(1-q, a.times))
 	}
 	return q
 }

@@ -41,7 +41,7 @@ func (a *adaptive) put(h []uint32, at int, i uint32) { h[at], a.gs[i].place = i,
 
 // revalue values all groups again.
 func (a *adaptive) revalue() {
-	a.stale = 0
+	a.stale, a.news = 0, 0
 	a.settle()
 	for d := range a.nodes {
 		a.nodes[d].valued = a.nodes[d].act

@@ -38,7 +38,7 @@ func KindOf(name string) Kind {
 	return Page
 }
 
-// Model is what all runs so far have observed of a site: 25 bytes for each unit, 44 for each directory.
+// Model is what all runs so far have observed of a site: 25 bytes for each unit, 48 for each directory.
 type Model struct {
 	dirs []directory
 
