@@ -119,7 +119,7 @@ func (a *app) runDaemon(ctx context.Context, f daemonFlags) (err error) {
 	if l := given[fdControl]; l != nil {
 		socket = l.Addr().String()
 	}
-	lock, err := takeState(st.Dir, owner{PID: os.Getpid(), Socket: socket})
+	lock, err := takeState(st.Dir, owner{PID: os.Getpid(), Socket: socket}, fs.FileMode(mode))
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,9 @@ import (
 // worth something while it is locked.
 const lockFile = "daemon.lock"
 
+// lockMode lets those look who may command the daemon: who may write to its socket. Whoever may read the file may also hold its lock, and so keep a daemon from starting.
+func lockMode(socket fs.FileMode) fs.FileMode { return 0o600 | socket&0o022<<1 }
+
 // owner is the daemon that owns a state directory.
 type owner struct {
 	PID    int    `json:"pid"`
@@ -34,10 +37,14 @@ func (e *ownedError) Error() string {
 	return fmt.Sprintf("the state %s is owned by the daemon with process id %d", e.dir, e.by.PID)
 }
 
-// takeState locks a state directory for a daemon. Closing the file gives it back.
-func takeState(dir string, me owner) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE, 0o644)
+// takeState locks a state directory for a daemon with a socket of that mode. Closing the file gives it back.
+func takeState(dir string, me owner, mode fs.FileMode) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
+		return nil, err
+	}
+	if err := f.Chmod(lockMode(mode)); err != nil {
+		f.Close()
 		return nil, err
 	}
 	for range 50 { // a command that looks holds it for a moment
@@ -84,6 +91,9 @@ func daemonOf(dir string) (by owner, ok bool, err error) {
 	f, err := os.Open(filepath.Join(dir, lockFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return owner{}, false, nil
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return owner{}, false, fmt.Errorf("look for the daemon: %w: be root, or in the group of the daemon", err)
 	}
 	if err != nil {
 		return owner{}, false, err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -68,6 +69,26 @@ func TestEndsWithin(t *testing.T) {
 			synctest.Wait()
 		}
 	})
+}
+
+// Not everybody may lock the file that says who owns the state: else anybody could keep the daemon from starting.
+func TestLockFileMode(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, lockFile, "{}") // as an older version left it, readable by all
+	for socket, want := range map[fs.FileMode]fs.FileMode{0o660: 0o640, 0o600: 0o600, 0o666: 0o644} {
+		f, err := takeState(dir, owner{PID: os.Getpid(), Socket: "s"}, socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fi, err := f.Stat()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fi.Mode().Perm(); got != want {
+			t.Errorf("mode %o for a socket of %o, want %o", got, socket, want)
+		}
+		f.Close()
+	}
 }
 
 func TestDaemonLog(t *testing.T) {
