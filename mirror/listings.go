@@ -1,6 +1,8 @@
 package mirror
 
 import (
+	"bytes"
+	"strings"
 	"time"
 
 	"github.com/zeebo/xxh3"
@@ -8,6 +10,7 @@ import (
 	"mirrord/job"
 	"mirrord/listing"
 	"mirrord/policy"
+	"mirrord/relocate"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -35,6 +38,27 @@ func (s *idSet) put(id uint32, in bool) {
 }
 
 func (s idSet) has(id uint32) bool { return int(id/64) < len(s) && s[id/64]&(1<<(id%64)) != 0 }
+
+// index returns the directory listing that a document is, nil when it is none, and notes it in the record.
+func index(now *store.Resource, body []byte, format relocate.Format) *listing.Listing {
+	if format != relocate.HTML || !strings.HasSuffix(now.URL.Path(), "/") {
+		return nil
+	}
+	l, ok := listing.Parse(body, now.URL)
+	now.Listing = ok
+	if !ok {
+		return nil
+	}
+	return l
+}
+
+// sortsListing reports whether a link of a listing leads to the same listing in another order or form (?C=M;O=D): such links are
+// the same directory again.
+func sortsListing(u []byte, dir site.URL) bool {
+	p, _, query := bytes.Cut(u, []byte{'?'})
+	d, _, _ := strings.Cut(dir.String(), "?")
+	return query && string(p) == d
+}
 
 // vouch tells the model which files listings tell of, when the plan is to decide on listings.
 func (r *run) vouch(p *planner) error {
