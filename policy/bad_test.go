@@ -2,6 +2,8 @@ package policy
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -283,5 +285,36 @@ func TestEndedPlanStaysEnded(t *testing.T) {
 	}
 	if told != 5 {
 		t.Fatalf("%d were spared", told)
+	}
+}
+
+// A plan ends when nothing that is left is worth the price, whatever was told in which order.
+func TestPlanEndsAtThePrice(t *testing.T) {
+	f := newFake(t, slices.Repeat([]int{200}, 20)...)
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for w := range 40 {
+		var changed []ID
+		for range rnd.IntN(8) {
+			d := ID(rnd.IntN(20) * 200)
+			changed = append(changed, ids(d, d+1+ID(rnd.IntN(60)))...)
+		}
+		slices.Sort(changed)
+		f.full(slices.Compact(changed)...)
+		p, err := f.m.Plan(Options{Policy: Adaptive, Now: (f.week + 1) * weekSeconds, Price: []float64{0.0002, 0.001, 0.01}[w%3]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for b := p.Next(1); len(b) > 0; b = p.Next(1) {
+			r := Unchanged
+			if rnd.IntN(200) == 0 {
+				r = Changed
+			}
+			p.Tell(Outcome{Unit: b[0].Unit, Result: r})
+		}
+		a := p.(*adaptive)
+		a.revalue()
+		if i, ok := a.top(false); ok && float64(a.gs[i].worth) >= a.price() {
+			t.Fatalf("week %d: the plan ended, and a request was worth %v at a price of %v", w, a.gs[i].worth, a.price())
+		}
 	}
 }
