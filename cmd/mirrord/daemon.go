@@ -282,7 +282,7 @@ func (d *daemonAPI) watch(ctx context.Context, poll time.Duration) {
 			}
 		}
 	})
-	scheduler.Watch(ctx, d.dir.Path(), scheduler.WatchOptions{Poll: poll, Log: d.log}, again, func() { d.reload(ctx) })
+	scheduler.Watch(ctx, d.dir.Path(), scheduler.WatchOptions{Poll: poll, Log: d.log}, again, func() { d.reload(ctx) }) // what goes wrong is in the log and the status
 	wg.Wait()
 }
 

@@ -63,7 +63,7 @@ func (d *daemonAPI) Runs(name string, n int) ([]status.Run, error) {
 }
 
 func (d *daemonAPI) Run(name string, r control.RunRequest) (control.Running, bool, error) {
-	if _, err := d.Reload(); err != nil { // a file that was just put there is meant
+	if err := d.reload(context.Background()); err != nil { // a file that was just put there is meant
 		d.log.Warn("run by hand with the jobs as they were last read", "err", err)
 	}
 	o := scheduler.RunNowOptions{Accept: r.Accept}
@@ -167,10 +167,10 @@ func reloadedOf(c scheduler.Config, changes []scheduler.Change) control.Reloaded
 	return out
 }
 
-// reload is Reload for changes that the daemon saw by itself. A file that is gone may be gone for a moment only, while an editor puts a new one in its place: it is looked for
+// reload is Reload for when nobody asked for it by name. A file that is gone may be gone for a moment only, while an editor puts a new one in its place: it is looked for
 // again before its run is ended.
-func (d *daemonAPI) reload(ctx context.Context) {
-	d.load(func() bool { // what goes wrong is in the log and the status
+func (d *daemonAPI) reload(ctx context.Context) error {
+	_, err := d.load(func() bool {
 		t := time.NewTimer(time.Second)
 		defer t.Stop()
 		select {
@@ -180,6 +180,7 @@ func (d *daemonAPI) reload(ctx context.Context) {
 			return true
 		}
 	})
+	return err
 }
 
 // apiError gives an error of the scheduler the code that it has on the wire.

@@ -16,7 +16,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"mirrord/control"
+	"mirrord/scheduler"
 	"mirrord/site"
+	"mirrord/status"
 	"mirrord/store"
 )
 
@@ -89,6 +92,46 @@ func TestLockFileMode(t *testing.T) {
 		}
 		f.Close()
 	}
+}
+
+// A run by hand reads the jobs directory again. A file of another job that is gone for a moment just then, while an editor replaces it, is not a job that was removed.
+func TestRunWhileFileIsReplaced(t *testing.T) {
+	dir := t.TempDir()
+	text := "url = \"https://%s.example/\"\n"
+	put(t, dir, "edited.toml", fmt.Sprintf(text, "edited"))
+	put(t, dir, "other.toml", fmt.Sprintf(text, "other"))
+	synctest.Test(t, func(t *testing.T) {
+		log := slog.New(slog.DiscardHandler)
+		sched, err := scheduler.New(scheduler.Options{Store: noRecords{}, Log: log})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := &daemonAPI{sched: sched, dir: scheduler.NewDir(dir), log: log}
+		if _, err := d.Reload(); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Pause("edited"); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(filepath.Join(dir, "edited.toml"), filepath.Join(dir, "edited.toml~")); err != nil {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			time.Sleep(500 * time.Millisecond)
+			put(t, dir, "edited.toml", fmt.Sprintf(text, "edited"))
+		})
+		if _, _, err := d.Run("other", control.RunRequest{}); err != nil {
+			t.Error(err)
+		}
+		wg.Wait()
+		if _, err := d.Reload(); err != nil {
+			t.Fatal(err)
+		}
+		if j, err := d.sched.Job("edited"); err != nil || j.Activity != status.Paused {
+			t.Errorf("%+v, %v: forgotten that it is paused", j, err)
+		}
+	})
 }
 
 func TestDaemonLog(t *testing.T) {
