@@ -102,7 +102,9 @@ func CheckGolden(r io.Reader) (GoldenReport, error) {
 			return out, fmt.Errorf("%w: case %d is null", ErrGolden, i)
 		}
 		k := checker{c: c, report: &out}
-		if err := k.run(); err != nil {
+		err := k.run()
+		slices.Sort(out.Problems) // what a file expects comes in no order
+		if err != nil {
 			return out, fmt.Errorf("case %d (%s): %w", i, c.Name, err)
 		}
 		out.Cases++
@@ -168,8 +170,7 @@ func (k *checker) run() error {
 	o := Options{MinDoC: c.Params.Alpha, MinFoC: c.Params.Beta, MinCoC: c.Params.Gamma, MinConfidence: c.Params.MinConf, Zero: c.Params.Zero,
 		Structural: c.Params.Structural, To: c.TrainVersions - 1}
 	if o.To == 0 { // one version, no transition: nothing is learned
-		k.same("number of rules", 0, len(c.Rules))
-		return nil
+		o.From = k.h.Len()
 	}
 	if err := k.counts(o); err != nil {
 		return err
@@ -301,7 +302,6 @@ func (k *checker) rules(o Options) error {
 			k.same("rule "+name, false, true)
 		}
 	}
-	slices.Sort(k.report.Problems)
 	return nil
 }
 

@@ -105,3 +105,27 @@ func FuzzCheckGolden(f *testing.F) {
 		}
 	})
 }
+
+// Nothing is learned of one version, and what a file expects of it is compared all the same. Reports are the same each time.
+func TestGoldenOfOneVersion(t *testing.T) {
+	const file = `{"format": 1, "cases": [{"name": "one", "train_versions": 1, "transitions": 0, "params": {"beta": 0.1, "min_conf": 0.5, "zero": "never"},
+		"versions": [{"a/x": "1", "b/x": "1"}, {"a/x": "2", "b/x": "1"}],
+		"doc": {"": [[9, 5]], "a": [[9, 2]], "b": [[9, 2]]}, "foc": {"": 0, "a": 7}, "nears": [],
+		"maintain": {"base": 0, "test": 1, "skipped": ["b"], "br": [0, 2], "op": [2, 2], "or": [2, 2], "cr": [0, 1]}}]}`
+	first, err := CheckGolden(strings.NewReader(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := strings.Join(first.Problems, "\n")
+	for _, say := range []string{`FoC of "a" is 0, want 7`, "skipped directories", "CR is [1 1], want [0 1]"} {
+		if !strings.Contains(all, say) {
+			t.Errorf("reported is %q, want something on %s", all, say)
+		}
+	}
+	for range 20 {
+		again, err := CheckGolden(strings.NewReader(file))
+		if err != nil || strings.Join(again.Problems, "\n") != all {
+			t.Fatalf("%v, %q the next time, %q before", err, again.Problems, all)
+		}
+	}
+}

@@ -18,19 +18,23 @@ func visit(w *World, want func(d Dir) bool) {
 			known = append(known, d)
 		}
 	}
-	var pages []Page
 	for _, d := range known { // what is found on the way is fetched by the listing that shows it
-		pages = pages[:0]
-		for _, p := range w.h.PagesIn(d) {
-			if w.Holds(p) {
-				pages = append(pages, p)
-			}
+		visitDir(w, d)
+	}
+}
+
+// visitDir asks for the listing of a directory, and for the pages that the mirror has there.
+func visitDir(w *World, d Dir) {
+	var pages []Page
+	for _, p := range w.h.PagesIn(d) {
+		if w.Holds(p) {
+			pages = append(pages, p)
 		}
-		w.Listing(d)
-		for _, p := range pages {
-			if w.Holds(p) { // else the listing said that it is gone
-				w.Page(p)
-			}
+	}
+	w.Listing(d)
+	for _, p := range pages {
+		if w.Holds(p) { // else the listing said that it is gone
+			w.Page(p)
 		}
 	}
 }
@@ -98,7 +102,9 @@ func (r *roundRobin) act(w *World) error {
 		if float64(w.Requests()) >= r.budget*float64(known) {
 			break
 		}
-		visit(w, func(x Dir) bool { return x == d })
+		if w.Known(d) { // else a listing above has shown that it is gone
+			visitDir(w, d)
+		}
 		r.last[d] = now
 	}
 	return nil

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"fmt"
 	"testing"
 
 	"mirrord/evolution"
@@ -85,5 +86,21 @@ func BenchmarkHistorySize(b *testing.B) {
 			b.ReportMetric(float64(all-named-6*dirs)/float64(changes), "B/change-alone") // without them
 			b.ReportMetric(float64(base), "B/dir")                                       // of the base, names in it
 		})
+	}
+}
+
+// Asking in turn takes time in proportion to the directories, though nearly all of a site is directories: names that are hashes.
+func BenchmarkInTurn(b *testing.B) {
+	h := made(b, 3, func(v int) map[string]string {
+		m := map[string]string{}
+		for i := range 20_000 {
+			m[fmt.Sprintf("%08x/index.html", uint32(i)*2654435761)] = fmt.Sprint(i%10 == v)
+		}
+		return m
+	})
+	for b.Loop() {
+		if _, err := Run(h, Options{Policy: RoundRobin, Train: 1, Budget: 1}); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
