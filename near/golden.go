@@ -217,7 +217,7 @@ func (k *checker) degrees() {
 func quote(dir string) string { return strconv.Quote(dir) }
 
 func (k *checker) counts(o Options) error {
-	t, err := k.h.DeltaTree(evolution.DeltaOptions{Alpha: o.MinDoC, Structural: o.Structural, To: o.To})
+	t, err := k.h.DeltaTree(evolution.DeltaOptions{Alpha: o.MinDoC, Structural: o.Structural, From: o.From, To: o.To})
 	if err != nil {
 		return err
 	}
