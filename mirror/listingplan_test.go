@@ -329,6 +329,7 @@ func TestParentTellsOfADirectory(t *testing.T) {
 		m.s.put(d, d+"-new.txt", "came\n")
 	}
 	m.s.remove("d023", "d023-05.txt")
+	delete(m.s.files, "d012") // as a whole
 	m.sync()
 	m.wantTruth()
 	if n := m.s.lists.Load(); n > 30 {
@@ -400,5 +401,21 @@ func TestPlanReportWithListings(t *testing.T) {
 	asked, lists := int(m.s.asked.Load()), int(m.s.lists.Load())+1 // and the root's
 	if rep.Sources < 2 || rep.Sources > lists+3 || rep.Sources < lists-10 || rep.Asked > asked+10 || rep.Reasons["evidence"] == 0 || rep.Reasons["price"] == 0 {
 		t.Errorf("%d would be asked, %d of them sources, by %v; the run asked %d, %d of them listings", rep.Asked, rep.Sources, rep.Reasons, asked, lists)
+	}
+}
+
+// A budget goes to the listings that are worth most.
+func TestListingsWithinMaxRequests(t *testing.T) {
+	t.Parallel()
+	m := busyShelf(t, 60, 8, 12, nil)
+	m.job.Limits.MaxRequests = 4
+	for week := range 3 {
+		m.next()
+		m.s.put("d000", "d000-00.txt", fmt.Sprintf("text of a lean week %d\n", week))
+		sum := m.sync()
+		m.wantTruth()
+		if n := m.s.lists.Load(); n == 0 || n > 4 || sum.Spared["budget"] == 0 {
+			t.Errorf("%d listings with a budget of 4; spared %v", n, sum.Spared)
+		}
 	}
 }
