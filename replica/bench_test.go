@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -47,43 +48,50 @@ func BenchmarkSketch(b *testing.B) {
 // its sketches changed, and one page in a hundred is the same error page.
 func generated(n int) ([]Address, []Digest) {
 	pages, digests := make([]Address, n), make([]Digest, n)
-	const perHost = 1000
 	for i := range digests {
-		d, host, at := &digests[i], i/perHost, i%perHost
-		name := "h" + strconv.Itoa(host) + ".test"
-		if at > 0 {
-			name = pages[i-1].Host
-		}
-		dir, from := "/doc/", i
-		if host%5 == 4 {
-			dir, from = "/mirror/", int(mix(uint64(host))%uint64(host-host/5))/4*5*perHost+at
-		}
-		if from != i {
-			dir += pages[from].Path[len("/doc/"):]
-		} else {
-			dir += strconv.Itoa(at/50) + "/" + strconv.FormatUint(mix(uint64(i))&0xffffff, 36) + ".html"
-		}
-		pages[i] = Address{name, dir}
-		d.Words, d.Text = 1000, mix(uint64(i)+1)
-		x := d.Text
-		switch {
-		case mix(x)%100 == 0:
-			d.Text, d.Sketch[0] = 5, 5
-		case from != i:
-			d.Sketch = digests[from].Sketch
-			for j := range 12 {
-				d.Sketch[mix(x+uint64(j))%Bins]++
-			}
-		default:
-			for j := range d.Sketch {
-				if j%8 == 0 {
-					x = mix(x + 1)
-				}
-				d.Sketch[j] = byte(x >> (j % 8 * 8))
-			}
+		pages[i], digests[i] = generatedPage(i)
+		if i%perHost > 0 {
+			pages[i].Host = pages[i-1].Host
 		}
 	}
 	return pages, digests
+}
+
+const perHost = 1000
+
+// generatedPage makes page i of these.
+func generatedPage(i int) (Address, Digest) {
+	host, at := i/perHost, i%perHost
+	name := func(i int) string {
+		return strconv.Itoa(i%perHost/50) + "/" + strconv.FormatUint(mix(uint64(i))&0xffffff, 36) + ".html"
+	}
+	a := Address{"h" + strconv.Itoa(host) + ".test", "/doc/" + name(i)}
+	d := Digest{Words: 1000, Text: mix(uint64(i) + 1)}
+	x := d.Text
+	switch copies := host%5 == 4; {
+	case copies:
+		from := int(mix(uint64(host))%uint64(host-host/5))/4*5*perHost + at
+		a.Path = "/mirror/" + name(from)
+		if mix(x)%100 == 0 {
+			break
+		}
+		_, of := generatedPage(from)
+		d.Sketch = of.Sketch
+		for j := range 12 {
+			d.Sketch[mix(x+uint64(j))%Bins]++
+		}
+		return a, d
+	case mix(x)%100 != 0:
+		for j := range d.Sketch {
+			if j%8 == 0 {
+				x = mix(x + 1)
+			}
+			d.Sketch[j] = byte(x >> (j % 8 * 8))
+		}
+		return a, d
+	}
+	d.Text, d.Sketch[0] = 5, 5
+	return a, d
 }
 
 // How many pages the benchmarks of scale are made of: the environment may say another number, 25000000 for the size of the paper's crawl.
@@ -127,6 +135,81 @@ func BenchmarkFind(b *testing.B) {
 	b.ReportMetric(clusters/float64(b.N), "clusters-cpu-s")
 	b.ReportMetric(float64(n)*float64(b.N)/group, "grouped/cpu-s")
 	b.ReportMetric(float64(r.Maxrss)*1024/float64(n), "rss-B/page")
+}
+
+// fileSpill makes files that are removed already.
+type fileSpill struct {
+	dir   string
+	bytes int64
+}
+
+type countedFile struct {
+	*os.File
+	s *fileSpill
+}
+
+func (f countedFile) Write(b []byte) (int, error) {
+	f.s.bytes += int64(len(b))
+	return f.File.Write(b)
+}
+
+func (s *fileSpill) Create() (Run, error) {
+	f, err := os.CreateTemp(s.dir, "run")
+	if err != nil {
+		return nil, err
+	}
+	return countedFile{f, s}, os.Remove(f.Name())
+}
+
+// The same with a bounded memory: MIRRORD_REPLICA_MEMORY bytes, 268435456 unless told.
+func BenchmarkFinder(b *testing.B) {
+	n, memory := scale(b), int64(256<<20)
+	if s := os.Getenv("MIRRORD_REPLICA_MEMORY"); s != "" {
+		var err error
+		if memory, err = strconv.ParseInt(s, 10, 64); err != nil {
+			b.Fatal(err)
+		}
+	}
+	spill := &fileSpill{dir: b.TempDir()}
+	for b.Loop() {
+		phase, last := "add", cpuSeconds(b)
+		start := last
+		end := func(next string) {
+			now := cpuSeconds(b)
+			b.ReportMetric(now-last, strings.ReplaceAll(phase, " ", "-")+"-cpu-s")
+			phase, last = next, now
+		}
+		f := NewFinder(spill, FinderOptions{Memory: memory, Progress: func(next string, done, total int) error {
+			if next != phase {
+				end(next)
+			}
+			return nil
+		}})
+		for i := range n {
+			if err := f.Add(generatedPage(i)); err != nil {
+				b.Fatal(err)
+			}
+		}
+		g, pairs, err := f.Find()
+		if err != nil {
+			b.Fatal(err)
+		}
+		end("")
+		b.ReportMetric(float64(n)/(last-start), "pages/cpu-s")
+		b.ReportMetric(float64(len(pairs)), "dirpairs")
+		b.ReportMetric(float64(len(Clusters(pairs))), "clusters")
+		b.ReportMetric(float64(g.Near), "near")
+		if err := f.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	var r syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(r.Maxrss)*1024/float64(n), "rss-B/page")
+	b.ReportMetric(float64(r.Maxrss)/1024, "rss-MiB")
+	b.ReportMetric(float64(spill.bytes)/float64(n)/float64(b.N), "disk-B/page")
 }
 
 // URLs to candidate pairs.

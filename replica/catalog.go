@@ -101,7 +101,10 @@ func (c *DirCluster) Cardinality() int { return len(c.Copies) }
 func (c *DirCluster) Size() int { return c.Copies[0].Pages }
 
 // Clusters joins the directories that hold the same, those of most copies first.
-func (f *Found) Clusters() []DirCluster {
+func (f *Found) Clusters() []DirCluster { return Clusters(f.Pairs) }
+
+// Clusters joins directories that hold the same, those of most copies first.
+func Clusters(pairs []DirPair) []DirCluster {
 	number := map[Address]uint32{}
 	var dirs []Copy
 	id := func(a Address, pages int) uint32 {
@@ -113,12 +116,12 @@ func (f *Found) Clusters() []DirCluster {
 		}
 		return n
 	}
-	for _, p := range f.Pairs {
+	for _, p := range pairs {
 		id(p.A, p.OfA)
 		id(p.B, p.OfB)
 	}
 	sets := NewSets(len(dirs))
-	for _, p := range f.Pairs {
+	for _, p := range pairs {
 		sets.Union(number[p.A], number[p.B])
 	}
 	at := map[uint32]int{}
@@ -135,7 +138,7 @@ func (f *Found) Clusters() []DirCluster {
 		}
 		out = append(out, c)
 	}
-	for _, p := range f.Pairs {
+	for _, p := range pairs {
 		c := &out[at[sets.Find(number[p.A])]]
 		c.Pairs = append(c.Pairs, p)
 	}

@@ -49,24 +49,30 @@ type vote struct {
 	p, q uint32
 }
 
+func (a vote) compare(b vote) int {
+	return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.p, b.p), cmp.Compare(a.q, b.q))
+}
+
 // DirPairs finds the directories that hold the same pages. Pages of a group vote for the two directories that are left of their paths when
 // the longest common end is stripped, so renamed directories are found as well as partial mirrors, without comparing directories. Where the
 // directories as a whole share too little, their subdirectories are looked at. The groups may be wide, by a low resemblance: every vote is
 // verified by the digests of its two pages.
 func DirPairs(pages []Address, digests []Digest, groups *Sets, o Votes) []DirPair {
 	o = o.withDefaults()
-	d := dirVotes{pages: pages, digests: digests, o: o, total: map[Address]int{}, least: leastEqual(o.Resemblance)}
+	p := votePasses{dirVotes: newDirVotes(o), pages: pages, digests: digests}
+	p.at = func(page uint32) Address { return pages[page] }
+	p.keep = p.add
 	for _, a := range pages {
-		for dir := dirOf(a.Path); ; dir = dirOf(dir[:len(dir)-1]) {
-			d.total[Address{a.Host, dir}]++
-			if len(dir) <= 1 {
-				break
-			}
-		}
+		p.addTotal(a)
 	}
-	for d.passes = 1; !d.run(groups); d.passes *= 2 {
-		d.out = nil
+	for p.passes = 1; !p.run(groups); p.passes *= 2 {
+		p.out = nil
 	}
+	return p.pairs()
+}
+
+// pairs are the pairs that were accepted and lie in no other, the largest first.
+func (d *dirVotes) pairs() []DirPair {
 	slices.SortFunc(d.out, func(x, y DirPair) int {
 		return cmp.Or(x.A.compare(y.A), x.B.compare(y.B), cmp.Compare(y.Pages, x.Pages))
 	})
@@ -101,7 +107,7 @@ func outermost(all []DirPair) []DirPair {
 }
 
 // run takes the votes pass by pass; false when a pass had more than may be held.
-func (d *dirVotes) run(groups *Sets) bool {
+func (d *votePasses) run(groups *Sets) bool {
 	for d.pass = 0; d.pass < d.passes; d.pass++ {
 		d.votes, d.flat = d.votes[:0], d.flat[:0]
 		for _, members := range groups.All(2) {
@@ -117,17 +123,19 @@ func (d *dirVotes) run(groups *Sets) bool {
 }
 
 // add keeps a vote of this pass.
-func (d *dirVotes) add(to *[]vote, v vote) {
-	if mix(v.key)%d.passes == d.pass {
-		*to = append(*to, v)
+func (d *votePasses) add(flat bool, v vote) {
+	switch {
+	case mix(v.key)%d.passes != d.pass:
+	case flat:
+		d.flat = append(d.flat, v)
+	default:
+		d.votes = append(d.votes, v)
 	}
 }
 
 // each calls f with the votes of each key that are enough.
-func (d *dirVotes) each(votes []vote, f func([]vote)) {
-	slices.SortFunc(votes, func(a, b vote) int {
-		return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.p, b.p), cmp.Compare(a.q, b.q))
-	})
+func (d *votePasses) each(votes []vote, f func([]vote)) {
+	slices.SortFunc(votes, vote.compare)
 	for from := 0; from < len(votes); {
 		to := from + 1
 		for to < len(votes) && votes[to].key == votes[from].key {
@@ -144,48 +152,92 @@ func (a Address) compare(b Address) int {
 	return cmp.Or(strings.Compare(a.Host, b.Host), strings.Compare(a.Path, b.Path))
 }
 
+// dirVotes makes votes of the pages of groups, and pairs of directories of votes.
 type dirVotes struct {
+	o     Votes
+	least int                       // equal bytes of two sketches
+	total map[uint64]uint32         // pages below a directory, by its key
+	at    func(page uint32) Address // of a page that there is a vote for
+	keep  func(flat bool, v vote)   // takes a vote; flat ones are by a host and a directory elsewhere, of pages whose names differ
+	out   []DirPair
+}
+
+func newDirVotes(o Votes) dirVotes {
+	return dirVotes{o: o, least: leastEqual(o.Resemblance), total: map[uint64]uint32{}}
+}
+
+// addTotal counts a page in all directories above it.
+func (d *dirVotes) addTotal(a Address) {
+	host := tokenHash(a.Host) * rollPrime
+	h := uint64(tokenSeed)
+	if !strings.HasPrefix(a.Path, "/") {
+		d.total[mix(host+endToken(h))]++
+	}
+	for i := 0; i < len(a.Path); i++ {
+		if h = (h ^ uint64(a.Path[i])) * tokenPrime; a.Path[i] == '/' {
+			d.total[mix(host+endToken(h))]++
+		}
+	}
+}
+
+// pagesBelow counts the pages of a directory.
+func (d *dirVotes) pagesBelow(a Address) int { return int(d.total[a.key()]) }
+
+// votePasses are votes that are held in memory.
+type votePasses struct {
+	dirVotes
 	pages        []Address
 	digests      []Digest
-	o            Votes
-	least        int             // equal bytes of two sketches
-	total        map[Address]int // pages below a directory
 	passes, pass uint64
-	votes        []vote
-	flat         []vote // by a host and a directory elsewhere: of pages whose names differ
-	out          []DirPair
+	votes, flat  []vote
+}
+
+// member is a page of a group.
+type member struct {
+	page   uint32
+	at     Address
+	text   uint64
+	sketch *Sketch
 }
 
 // pair adds the votes of a group: each page is paired with those that follow it when paths are read from their ends, so that what has most
 // of its path in common comes together.
-func (d *dirVotes) pair(members []uint32) {
+func (d *votePasses) pair(members []uint32) {
 	slices.SortFunc(members, func(a, b uint32) int {
 		return cmp.Or(compareEnds(d.pages[a].Path, d.pages[b].Path), strings.Compare(d.pages[a].Host, d.pages[b].Host), cmp.Compare(a, b))
 	})
+	of := func(p uint32) member { return member{p, d.pages[p], d.digests[p].Text, &d.digests[p].Sketch} }
 	for i, p := range members {
+		first := of(p)
 		for _, q := range members[i+1 : min(len(members), i+1+d.o.Window)] {
-			a, b := d.pages[p], d.pages[q]
-			n := commonEnd(a.Path, b.Path)
-			dirA, dirB := Address{a.Host, a.Path[:len(a.Path)-n]}, Address{b.Host, b.Path[:len(b.Path)-n]}
-			if n == 0 {
-				dirA.Path, dirB.Path = dirOf(a.Path), dirOf(b.Path)
-			}
-			if dirA.Host == dirB.Host && (strings.HasPrefix(dirA.Path, dirB.Path) || strings.HasPrefix(dirB.Path, dirA.Path)) {
-				continue // one within the other
-			}
-			if d.digests[p].Text != d.digests[q].Text && d.digests[p].Sketch.equal(&d.digests[q].Sketch) < d.least {
-				continue
-			}
-			if n == 0 {
-				d.add(&d.flat, vote{mix(tokenHash(dirA.Host))*rollPrime + dirB.key(), p, q})
-				d.add(&d.flat, vote{mix(tokenHash(dirB.Host))*rollPrime + dirA.key(), q, p})
-			}
-			if x, y := dirA.key(), dirB.key(); x < y {
-				d.add(&d.votes, vote{mix(x)*rollPrime + y, p, q})
-			} else {
-				d.add(&d.votes, vote{mix(y)*rollPrime + x, q, p})
-			}
+			second := of(q)
+			d.between(&first, &second)
 		}
+	}
+}
+
+// between adds the votes of two pages of a group.
+func (d *dirVotes) between(p, q *member) {
+	a, b := p.at, q.at
+	n := commonEnd(a.Path, b.Path)
+	dirA, dirB := Address{a.Host, a.Path[:len(a.Path)-n]}, Address{b.Host, b.Path[:len(b.Path)-n]}
+	if n == 0 {
+		dirA.Path, dirB.Path = dirOf(a.Path), dirOf(b.Path)
+	}
+	if dirA.Host == dirB.Host && (strings.HasPrefix(dirA.Path, dirB.Path) || strings.HasPrefix(dirB.Path, dirA.Path)) {
+		return // one within the other
+	}
+	if p.text != q.text && p.sketch.equal(q.sketch) < d.least {
+		return
+	}
+	if n == 0 {
+		d.keep(true, vote{mix(tokenHash(dirA.Host))*rollPrime + dirB.key(), p.page, q.page})
+		d.keep(true, vote{mix(tokenHash(dirB.Host))*rollPrime + dirA.key(), q.page, p.page})
+	}
+	if x, y := dirA.key(), dirB.key(); x < y {
+		d.keep(false, vote{mix(x)*rollPrime + y, p.page, q.page})
+	} else {
+		d.keep(false, vote{mix(y)*rollPrime + x, q.page, p.page})
 	}
 }
 
@@ -216,7 +268,7 @@ func commonEnd(a, b string) int {
 
 // count looks at the votes for two directories: accepted as a whole, or else by their subdirectories of the same name.
 func (d *dirVotes) count(votes []vote) {
-	p, q := d.pages[votes[0].p], d.pages[votes[0].q]
+	p, q := d.at(votes[0].p), d.at(votes[0].q)
 	n := commonEnd(p.Path, q.Path)
 	a, b := Address{p.Host, p.Path[:len(p.Path)-n]}, Address{q.Host, q.Path[:len(q.Path)-n]}
 	if n == 0 {
@@ -224,7 +276,7 @@ func (d *dirVotes) count(votes []vote) {
 	}
 	votes = slices.Clone(votes)
 	slices.SortFunc(votes, func(x, y vote) int {
-		return cmp.Or(strings.Compare(d.pages[x.p].Path, d.pages[y.p].Path), cmp.Compare(x.p, y.p))
+		return cmp.Or(strings.Compare(d.at(x.p).Path, d.at(y.p).Path), cmp.Compare(x.p, y.p))
 	})
 	d.descend(a, b, votes)
 }
@@ -237,12 +289,12 @@ func (d *dirVotes) descend(a, b Address, votes []vote) {
 	if shared < d.o.Pages {
 		return
 	}
-	ofA, ofB := d.total[a], d.total[b]
+	ofA, ofB := d.pagesBelow(a), d.pagesBelow(b)
 	if float64(shared) >= d.o.Share*float64(min(ofA, ofB)) {
 		for { // where all of it lies in one subdirectory, that is the root
-			name := childOf(d.pages[votes[0].p].Path[len(a.Path):])
+			name := childOf(d.at(votes[0].p).Path[len(a.Path):])
 			x, y := Address{a.Host, a.Path + name}, Address{b.Host, b.Path + name}
-			if name == "" || d.total[x] != ofA || d.total[y] != ofB {
+			if name == "" || d.pagesBelow(x) != ofA || d.pagesBelow(y) != ofB {
 				break
 			}
 			a, b = x, y
@@ -251,12 +303,12 @@ func (d *dirVotes) descend(a, b Address, votes []vote) {
 		return
 	}
 	for from := 0; from < len(votes); {
-		name := childOf(d.pages[votes[from].p].Path[len(a.Path):])
+		name := childOf(d.at(votes[from].p).Path[len(a.Path):])
 		to := from + 1
-		for to < len(votes) && childOf(d.pages[votes[to].p].Path[len(a.Path):]) == name {
+		for to < len(votes) && childOf(d.at(votes[to].p).Path[len(a.Path):]) == name {
 			to++
 		}
-		if name != "" && strings.HasPrefix(d.pages[votes[from].q].Path[len(b.Path):], name) {
+		if name != "" && strings.HasPrefix(d.at(votes[from].q).Path[len(b.Path):], name) {
 			d.descend(Address{a.Host, a.Path + name}, Address{b.Host, b.Path + name}, votes[from:to])
 		}
 		from = to
@@ -266,14 +318,14 @@ func (d *dirVotes) descend(a, b Address, votes []vote) {
 // countFlat looks at the votes for a host and a directory b elsewhere whose files are named in another way: they may come from a whole tree,
 // whose root is the deepest directory of the host that has most of them.
 func (d *dirVotes) countFlat(votes []vote) {
-	first := d.pages[votes[0].p]
-	b := Address{d.pages[votes[0].q].Host, dirOf(d.pages[votes[0].q].Path)}
+	first := d.at(votes[0].p)
+	b := Address{d.at(votes[0].q).Host, dirOf(d.at(votes[0].q).Path)}
 	if min(distinct(votes, func(v vote) uint32 { return v.p }), distinct(votes, func(v vote) uint32 { return v.q })) < d.o.Pages {
 		return
 	}
 	below := map[string]int{}
 	for _, v := range votes {
-		for dir := dirOf(d.pages[v.p].Path); ; dir = dirOf(dir[:len(dir)-1]) {
+		for dir := dirOf(d.at(v.p).Path); ; dir = dirOf(dir[:len(dir)-1]) {
 			below[dir]++
 			if len(dir) <= 1 {
 				break
@@ -290,9 +342,9 @@ func (d *dirVotes) countFlat(votes []vote) {
 	if root == "" || a.Host == b.Host && (strings.HasPrefix(a.Path, b.Path) || strings.HasPrefix(b.Path, a.Path)) {
 		return
 	}
-	votes = slices.DeleteFunc(votes, func(v vote) bool { return !strings.HasPrefix(d.pages[v.p].Path, root) })
+	votes = slices.DeleteFunc(votes, func(v vote) bool { return !strings.HasPrefix(d.at(v.p).Path, root) })
 	shared := min(distinct(votes, func(v vote) uint32 { return v.p }), distinct(votes, func(v vote) uint32 { return v.q }))
-	ofA, ofB := d.total[a], d.total[b]
+	ofA, ofB := d.pagesBelow(a), d.pagesBelow(b)
 	if shared < d.o.Pages || float64(shared) < d.o.Share*float64(min(ofA, ofB)) {
 		return
 	}

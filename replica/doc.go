@@ -7,8 +7,8 @@
 //     that resemble one another: banded candidates, each verified, joined by union-find.
 //   - Hosts: an [Inventory] of addresses gives candidate pairs from these alone (stage I); [Plan], [Asks] and [StageTwo] say what to get of a pair
 //     and what the answers mean: a [Level] (stage II). Who gets them is the caller's affair.
-//   - Collections: [Find] finds the directories that hold the same pages, by votes of pages that resemble one another; [TrivialClusters] and
-//     [Grow] are the method of Cho, Shivakumar and Garcia-Molina, along links.
+//   - Collections: [Find] finds the directories that hold the same pages, by votes of pages that resemble one another; a [Finder] does so with
+//     bounded memory and the caller's files. [TrivialClusters] and [Grow] are the method of Cho, Shivakumar and Garcia-Molina, along links.
 //   - [Seen] says of one page after the other whether it was seen before. [ReadURLs] reads lists of addresses. [Plot] and [PlotCluster] draw.
 //
 // Hashes are the fast ones of this package, which may change with it; H is that of the golden mode, and of what is sampled.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"mirrord/replica"
@@ -48,30 +49,48 @@ type replicaCopy struct {
 }
 
 // replicaFind finds replicas among the pages of mirrors or directories.
-func (a *app) replicaFind(ctx context.Context, dirs []string, o replicaOptions) error {
+func (a *app) replicaFind(ctx context.Context, dirs []string, o replicaOptions) (err error) {
 	note, done := a.noteLine()
 	defer done()
-	r := &replicaPages{sketcher: replica.NewSketcher(replica.SketchOptions{}), note: note}
+	r := &replicaPages{note: note}
+	defer r.close()
 	r.warn = func(s string) {
 		if r.bad <= maxBadShown {
 			fmt.Fprintln(a.stderr, s)
 		}
 	}
-	var roots []*os.Root
-	defer func() {
-		for _, root := range roots {
-			root.Close()
-		}
-	}()
-	keep := func(root *os.Root) { roots = append(roots, root) }
-	if err := a.readReplicaPages(ctx, r, dirs, keep); err != nil {
+	room, err := a.openReplicaTrees(r, dirs)
+	if err != nil {
 		return err
 	}
-	note(fmt.Sprintf("%d pages read, comparing them", len(r.pages)))
-	found := replica.Find(r.pages, r.digests, replica.FindOptions{})
-	clusters := found.Clusters()
-	report := replicaReport{Pages: len(r.pages), Skipped: r.skipped, Bad: r.bad, Hosts: []replicaHosts{}, Clusters: []replicaCluster{}}
-	if err := a.hostLevels(ctx, r, o, &report); err != nil {
+	root, err := os.OpenRoot(room)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	f := replica.NewFinder(&fileSpill{root: root}, replica.FinderOptions{Memory: o.memory, Progress: func(phase string, n, of int) error {
+		note(fmt.Sprintf("%d pages read; %s: %d of %d", r.pages, phase, n, of))
+		return ctx.Err()
+	}})
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if o.minURLs == 0 {
+		o.minURLs = 10
+	}
+	v := replica.NewInventory(replica.StageOne{Paper: o.paper, MinURLs: o.minURLs})
+	err = r.digests(ctx, func(at replica.Address, d replica.Digest) error {
+		v.Add([]byte(at.Host), []byte(at.Path))
+		return f.Add(at, d)
+	})
+	if err != nil {
+		return err
+	}
+	_, pairs, err := f.Find()
+	if err != nil {
+		return err
+	}
+	clusters := replica.Clusters(pairs)
+	report := replicaReport{Pages: r.pages, Skipped: r.skipped, Bad: r.bad, Hosts: []replicaHosts{}, Clusters: []replicaCluster{}}
+	if err := r.hostLevels(ctx, v, o, &report); err != nil {
 		return err
 	}
 	for _, c := range clusters[:shown(len(clusters), o.limit)] {
@@ -98,74 +117,90 @@ func (a *app) replicaFind(ctx context.Context, dirs []string, o replicaOptions) 
 	return nil
 }
 
-func (a *app) readReplicaPages(ctx context.Context, r *replicaPages, dirs []string, keep func(*os.Root)) error {
+// openReplicaTrees opens the directories named, or all mirrors of the state. It returns where there is room for files.
+func (a *app) openReplicaTrees(r *replicaPages, dirs []string) (room string, err error) {
 	for _, dir := range dirs {
 		root, err := os.OpenRoot(dir)
 		if err != nil {
-			return err
+			return "", err
 		}
-		keep(root)
-		if err := r.readDir(ctx, root.FS()); err != nil {
-			return fmt.Errorf("%s: %w", dir, err)
-		}
+		r.trees = append(r.trees, replicaTree{dir, root})
 	}
 	if len(dirs) > 0 {
-		return nil
+		return os.TempDir(), nil
 	}
 	st, err := a.mustState()
 	if err != nil {
-		return err
+		return "", err
 	}
-	return errors.Join(r.readMirrors(ctx, st, keep), st.Close())
+	return st.Dir, errors.Join(r.openMirrors(st), st.Close())
 }
 
+// pairsAtOnce is how many pairs of hosts are tested after looking the trees through for their pages.
+const pairsAtOnce = 2000
+
 // hostLevels tests the candidate pairs of hosts on the pages that were read.
-func (a *app) hostLevels(ctx context.Context, r *replicaPages, o replicaOptions, report *replicaReport) error {
-	if o.minURLs == 0 {
-		o.minURLs = 10
-	}
-	v := replica.NewInventory(replica.StageOne{Paper: o.paper, MinURLs: o.minURLs})
-	at := make(map[replica.Ask]int, len(r.pages))
-	for i, p := range r.pages {
-		v.Add([]byte(p.Host), []byte(p.Path))
-		at[replica.Ask(p)] = i
-	}
+func (r *replicaPages) hostLevels(ctx context.Context, v *replica.Inventory, o replicaOptions, report *replicaReport) error {
 	samples := map[string]replica.HostSample{}
 	for _, s := range v.Samples() {
 		samples[s.Host] = s
 	}
-	for _, p := range v.Pairs() {
-		if o.limit > 0 && len(report.Hosts) == o.limit {
-			break
+	for some := range slices.Chunk(v.Pairs(), pairsAtOnce) {
+		files := map[replica.Ask]replicaFile{}
+		for _, p := range some {
+			for _, ask := range replica.Asks(replica.Plan(samples[p.Host1], samples[p.Host2])) {
+				files[ask] = replicaFile{}
+			}
 		}
-		if err := ctx.Err(); err != nil {
+		if err := r.find(ctx, files); err != nil {
 			return err
 		}
-		tests := replica.Plan(samples[p.Host1], samples[p.Host2])
-		answers := map[replica.Ask]replica.Answer{}
-		for _, ask := range replica.Asks(tests) {
-			i, ok := at[ask]
-			answers[ask] = replica.Answer{Kind: replica.GotFailure}
-			if !ok {
-				continue
+		for _, p := range some {
+			if o.limit > 0 && len(report.Hosts) == o.limit {
+				return nil
 			}
-			body, err := r.files[i].read()
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			tests := replica.Plan(samples[p.Host1], samples[p.Host2])
+			verdict, err := testHosts(tests, files, o.paper)
 			if err != nil {
 				return err
 			}
-			answers[ask] = replica.Answer{Kind: replica.GotPage, Body: replica.NewBody(body, true, r.files[i].html, 0)}
+			if verdict.Level.Mirrors() {
+				report.Hosts = append(report.Hosts, hostsOf(p, &verdict))
+			}
 		}
-		verdict := replica.StageTwo{Paper: o.paper}.Decide(tests, answers)
-		if !verdict.Level.Mirrors() {
-			continue
-		}
-		h := replicaHosts{Host1: p.Host1, Host2: p.Host2, Score: p.Score, Level: verdict.Level.String(), Confident: verdict.Confident, RootOnly: verdict.RootOnly, Good: verdict.Good, Suggestion: suggestHosts(&verdict)}
-		for _, t := range verdict.Tests {
-			h.Tests = append(h.Tests, t.Outcome.String()+" "+t.Source+" "+t.Path)
-		}
-		report.Hosts = append(report.Hosts, h)
 	}
 	return nil
+}
+
+// testHosts answers the tests of two hosts from files; what has none fails.
+func testHosts(tests []replica.Test, files map[replica.Ask]replicaFile, paper bool) (replica.Verdict, error) {
+	answers := map[replica.Ask]replica.Answer{}
+	for _, ask := range replica.Asks(tests) {
+		answers[ask] = replica.Answer{Kind: replica.GotFailure}
+		file := files[ask]
+		if file.fsys == nil {
+			continue
+		}
+		body, err := file.read()
+		if err != nil {
+			return replica.Verdict{}, err
+		}
+		if file.isPage(body) {
+			answers[ask] = replica.Answer{Kind: replica.GotPage, Body: replica.NewBody(body, true, file.html, 0)}
+		}
+	}
+	return replica.StageTwo{Paper: paper}.Decide(tests, answers), nil
+}
+
+func hostsOf(p replica.HostPair, verdict *replica.Verdict) replicaHosts {
+	h := replicaHosts{Host1: p.Host1, Host2: p.Host2, Score: p.Score, Level: verdict.Level.String(), Confident: verdict.Confident, RootOnly: verdict.RootOnly, Good: verdict.Good, Suggestion: suggestHosts(verdict)}
+	for _, t := range verdict.Tests {
+		h.Tests = append(h.Tests, t.Outcome.String()+" "+t.Source+" "+t.Path)
+	}
+	return h
 }
 
 // suggestHosts says what may be done with what is known of two hosts.

@@ -18,23 +18,44 @@ import (
 // maxReplicaPage bounds what is read of one page.
 const maxReplicaPage = 128 << 20
 
-// replicaPages are the pages that replicas are looked for among: their addresses, their digests, and where their bytes lie.
+// replicaPages reads the pages that replicas are looked for among.
 type replicaPages struct {
-	pages   []replica.Address
-	digests []replica.Digest
-	files   []replicaFile
+	trees []replicaTree
+	note  func(string) // one line on progress
+	warn  func(string)
 
-	skipped  int // files that are no pages
-	bad      int // files that could not be read, and addresses that are none
-	sketcher *replica.Sketcher
-	note     func(string) // one line on progress
-	warn     func(string)
+	pages   int
+	skipped int // files that are no pages
+	bad     int // files that could not be read, and addresses that are none
+	take    func(replica.Address, replicaFile) error
+}
+
+// replicaTree is a directory of pages, and what it is called in messages.
+type replicaTree struct {
+	name string
+	root *os.Root
 }
 
 type replicaFile struct {
 	fsys fs.FS
 	name string
 	html bool
+}
+
+// read takes all pages of all trees, in the same order every time.
+func (r *replicaPages) read(ctx context.Context) error {
+	for _, t := range r.trees {
+		if err := r.readDir(ctx, t.root.FS()); err != nil {
+			return fmt.Errorf("%s: %w", t.name, err)
+		}
+	}
+	return nil
+}
+
+func (r *replicaPages) close() {
+	for _, t := range r.trees {
+		t.root.Close()
+	}
 }
 
 // readDir takes a directory: a PHM when it has a phm.json, else files at HOST/PATH.
@@ -66,8 +87,7 @@ func (r *replicaPages) readDir(ctx context.Context, fsys fs.FS) error {
 		if rest == "index.html" {
 			rest = ""
 		}
-		r.add(replica.Address{Host: strings.ToLower(host), Path: "/" + rest}, replicaFile{fsys, name, html})
-		return nil
+		return r.take(replica.Address{Host: strings.ToLower(host), Path: "/" + rest}, replicaFile{fsys, name, html})
 	})
 }
 
@@ -110,33 +130,53 @@ func (r *replicaPages) readPHM(ctx context.Context, fsys fs.FS) error {
 			r.warn(fmt.Sprintf("%s: %v", f.Path, err))
 			continue
 		}
-		r.add(replica.Address{Host: string(host), Path: string(p)}, replicaFile{fsys, f.Path, html})
+		if err := r.take(replica.Address{Host: string(host), Path: string(p)}, replicaFile{fsys, f.Path, html}); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// add takes one page; one that cannot be read is said and left out.
-func (r *replicaPages) add(a replica.Address, f replicaFile) {
-	body, err := f.read()
-	if err != nil {
-		r.bad++
-		r.warn(err.Error())
-		return
+// digests gives the digest of every page to f; a page that cannot be read is said and left out.
+func (r *replicaPages) digests(ctx context.Context, f func(replica.Address, replica.Digest) error) error {
+	sketcher := replica.NewSketcher(replica.SketchOptions{})
+	r.take = func(a replica.Address, file replicaFile) error {
+		body, err := file.read()
+		if err != nil {
+			r.bad++
+			r.warn(err.Error())
+			return nil
+		}
+		if !file.isPage(body) {
+			r.skipped++
+			return nil
+		}
+		if r.pages++; r.pages%1000 == 0 {
+			r.note(fmt.Sprintf("%d pages read", r.pages))
+		}
+		if file.html {
+			return f(a, sketcher.HTML(body))
+		}
+		return f(a, sketcher.Plain(body))
 	}
-	if f.html && path.Ext(f.name) == "" && !replica.IsText(body) {
-		r.skipped++
-		return
+	return r.read(ctx)
+}
+
+// find looks the trees through once more for the files of some pages. Nothing is counted, and nothing said.
+func (r *replicaPages) find(ctx context.Context, wanted map[replica.Ask]replicaFile) error {
+	again := replicaPages{trees: r.trees, warn: func(string) {}}
+	again.take = func(a replica.Address, file replicaFile) error {
+		if _, ok := wanted[replica.Ask(a)]; ok {
+			wanted[replica.Ask(a)] = file
+		}
+		return nil
 	}
-	var d replica.Digest
-	if f.html {
-		d = r.sketcher.HTML(body)
-	} else {
-		d = r.sketcher.Plain(body)
-	}
-	r.pages, r.digests, r.files = append(r.pages, a), append(r.digests, d), append(r.files, f)
-	if len(r.pages)%1000 == 0 {
-		r.note(fmt.Sprintf("%d pages read", len(r.pages)))
-	}
+	return again.read(ctx)
+}
+
+// isPage says whether a body is a page's. Names without an ending say nothing about it.
+func (f replicaFile) isPage(body []byte) bool {
+	return !f.html || path.Ext(f.name) != "" || replica.IsText(body)
 }
 
 func (f replicaFile) read() ([]byte, error) {
@@ -148,8 +188,8 @@ func (f replicaFile) read() ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, maxReplicaPage))
 }
 
-// readMirrors takes the published pages of all mirrors of a state.
-func (r *replicaPages) readMirrors(ctx context.Context, st *store.State, keep func(*os.Root)) error {
+// openMirrors adds the published trees of all mirrors of a state.
+func (r *replicaPages) openMirrors(st *store.State) error {
 	sites, err := st.Sites()
 	if err != nil {
 		return err
@@ -164,10 +204,32 @@ func (r *replicaPages) readMirrors(ctx context.Context, st *store.State, keep fu
 			r.warn(fmt.Sprintf("site %s: %v", name, err))
 			continue
 		}
-		keep(root)
-		if err := r.readDir(ctx, root.FS()); err != nil {
-			return fmt.Errorf("site %s: %w", name, err)
-		}
+		r.trees = append(r.trees, replicaTree{"site " + name, root})
 	}
 	return nil
+}
+
+// fileSpill makes files that have no name any more: what becomes of the process, nothing is left of them.
+type fileSpill struct {
+	root *os.Root
+	made int
+}
+
+// Create makes a file.
+func (s *fileSpill) Create() (replica.Run, error) {
+	for {
+		s.made++
+		name := fmt.Sprintf("replicas-%d-%d.tmp", os.Getpid(), s.made)
+		f, err := s.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := s.root.Remove(name); err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		return f, nil
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
+	"mirrord/job"
 	"mirrord/replica"
 )
 
@@ -20,12 +21,14 @@ type replicaOptions struct {
 	registry    bool
 	minURLs     int
 	limit       int
+	memory      int64 // bytes
 	plot, graph string
 	cluster     int
 }
 
 func (a *app) replicasCommand() *cobra.Command {
 	var o replicaOptions
+	var memory string
 	cmd := &cobra.Command{
 		Use:   "replicas [DIR…|LIST…|JOB…]",
 		Short: "Find hosts that mirror one another, and collections that lie in several places",
@@ -46,10 +49,12 @@ job's alternate is asked when its origin fails.
 
 With --registry it lists, from what is known, which mirrors and which equivalents there are of which parts of the web; with --json for a proxy or a load balancer.
 
-Without --verify nothing is fetched, and nothing is changed.`,
+Without --verify nothing is fetched, and nothing is changed. Of millions of pages, what does not fit into --memory goes to files without names in the state
+directory, or, when directories are named, where the environment's TMPDIR says: up to a kilobyte a page.`,
 		Example: `  mirrord replicas
   mirrord replicas crawl/ --plot clusters.svg
   mirrord replicas crawl/ --graph largest.svg --cluster 1
+  mirrord replicas --memory 256MiB
   mirrord replicas --urls urls.txt.gz --limit 20
   mirrord replicas --urls crawl.cdx.gz --json
   mirrord replicas --verify samba
@@ -58,6 +63,11 @@ Without --verify nothing is fetched, and nothing is changed.`,
 			if o.limit < 0 || o.minURLs < 0 || o.cluster < 1 {
 				return usagef("--limit and --min-urls are at least 0, --cluster at least 1")
 			}
+			size, err := job.ParseSize(memory)
+			if err != nil || size <= 0 {
+				return usagef("--memory %s: want a size above 0, as 1GiB", memory)
+			}
+			o.memory = int64(size)
 			if n := chosen(o.urls, o.verify, o.registry); n > 1 {
 				return usagef("--urls, --verify and --registry go one at a time")
 			}
@@ -90,6 +100,7 @@ Without --verify nothing is fetched, and nothing is changed.`,
 	f.BoolVar(&o.registry, "registry", false, "list mirrors and equivalents by the prefixes of their URLs")
 	f.BoolVar(&o.paper, "paper", false, "find pairs of hosts by the rule of Bharat and Broder (1999) to the letter")
 	f.IntVar(&o.minURLs, "min-urls", 0, "addresses that a host must have to be compared (default 100 with --urls, else 10)")
+	f.StringVar(&memory, "memory", "1GiB", "what the comparison of pages holds in memory before it uses files; beside it 5 bytes a page and 40 a directory")
 	f.IntVar(&o.limit, "limit", 50, "lines of each table, 0 for all")
 	f.StringVar(&o.plot, "plot", "", "draw the number of copies against the size of collections into this SVG file")
 	f.StringVar(&o.graph, "graph", "", "draw the copies of one collection into this SVG file")

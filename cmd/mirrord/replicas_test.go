@@ -124,6 +124,8 @@ func TestReplicasWrong(t *testing.T) {
 		{[]string{"--urls"}, exitUsage, "at least one list"},
 		{[]string{"--urls", "x", "--plot", "y.svg"}, exitUsage, "leave out --urls"},
 		{[]string{"--cluster", "0"}, exitUsage, "--cluster"},
+		{[]string{"--memory", "much"}, exitUsage, "--memory"},
+		{[]string{"--memory", "0"}, exitUsage, "--memory"},
 		{[]string{"--urls", filepath.Join(empty, "missing")}, exitError, "missing"},
 		{[]string{filepath.Join(empty, "missing")}, exitError, "missing"},
 		{[]string{empty, "--graph", filepath.Join(empty, "x.svg")}, exitError, "collection 1: there are 0"},
@@ -190,5 +192,53 @@ func TestReplicasOfState(t *testing.T) {
 	}
 	if len(report.Clusters) == 0 || report.Clusters[0].Cardinality != 2 {
 		t.Errorf("clusters %+v", report.Clusters)
+	}
+	before, err := os.ReadDir(state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code, small, errs := runArgs(t, nil, "replicas", "--state", state, "--json", "--memory", "1"); code != exitOK || small != out {
+		t.Errorf("with little memory: exit code %d, %s: %s", code, errs, small)
+	}
+	if after, err := os.ReadDir(state); err != nil || len(after) != len(before) {
+		t.Errorf("%v: left in the state: %v, before: %v", err, after, before)
+	}
+}
+
+// Files of a spill are read back, and have no names.
+func TestFileSpill(t *testing.T) {
+	dir := t.TempDir()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	taken := filepath.Join(dir, fmt.Sprintf("replicas-%d-1.tmp", os.Getpid()))
+	if err := os.WriteFile(taken, []byte("of somebody else"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := fileSpill{root: root}
+	for range 2 {
+		run, err := s.Create()
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := make([]byte, 3)
+		if _, err := run.Write([]byte("abcdef")); err != nil {
+			t.Error(err)
+		}
+		if _, err := run.ReadAt(b, 2); err != nil || string(b) != "cde" {
+			t.Errorf("read %q, %v", b, err)
+		}
+		if err := run.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 1 {
+		t.Errorf("%v, %v", left, err)
+	}
+	if b, err := os.ReadFile(taken); err != nil || string(b) != "of somebody else" {
+		t.Errorf("%q, %v", b, err)
 	}
 }
