@@ -27,12 +27,12 @@ func checkAlternates(j *Job) error {
 		if err := checkURL(raw); err != nil {
 			return err
 		}
-		u, fragment, err := site.Parse(strings.TrimSpace(raw))
-		if err != nil {
+		if err := checkDirectory(raw); err != nil {
 			return err
 		}
-		if _, query := u.Query(); query || fragment != "" || !strings.HasSuffix(u.Path(), "/") {
-			return problemf("write the directory's URL, with a slash at its end and nothing after it", "the alternate %s is no directory", raw)
+		u, _, err := site.Parse(strings.TrimSpace(raw))
+		if err != nil {
+			return err
 		}
 		for _, s := range j.Seeds() {
 			if s.Hostname() == u.Hostname() {

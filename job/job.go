@@ -36,6 +36,7 @@ type Job struct {
 	Evidence Evidence
 	Adaptive Adaptive
 	Near     Near
+	Reuse    Reuse
 	Auth     Auth
 	TLS      TLS
 	Publish  Publish

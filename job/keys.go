@@ -31,13 +31,13 @@ func (k Key) Table() (table, leaf string) { return cutLast(k.Name) }
 
 // Tables returns the tables of a job file in the order of the reference; the first, "", is the top level.
 func Tables() []string {
-	return []string{"", "scope", "programs", "limits", "polite", "evidence", "adaptive", "near", "auth", "tls", "publish", "notify"}
+	return []string{"", "scope", "programs", "limits", "polite", "evidence", "adaptive", "near", "reuse", "auth", "tls", "publish", "notify"}
 }
 
 // Keys returns every key of a job file in the order of the reference.
 func Keys() []Key {
 	var all []Key
-	for _, part := range [][]Key{topKeys(), replicaKeys(), scopeKeys(), limitKeys(), politeKeys(), evidenceKeys(), policyKeys(), accessKeys(), resultKeys()} {
+	for _, part := range [][]Key{topKeys(), replicaKeys(), scopeKeys(), limitKeys(), politeKeys(), evidenceKeys(), policyKeys(), reuseKeys(), accessKeys(), resultKeys()} {
 		all = append(all, part...)
 	}
 	return all

@@ -60,17 +60,41 @@ const (
 // prepareAlternates makes the replicas of the job ready to be asked.
 func (r *run) prepareAlternates() {
 	r.alt.base = r.job.Base()
-	for _, u := range r.job.AlternateURLs() {
-		k := &asker{fetcher: r.o.Fetcher, hosts: r.o.Hosts, gate: r.front.gate, polite: r.polite, maxWait: r.job.Polite.MaxWait, maxBody: int64(r.job.Limits.MaxBody), now: r.now,
-			count: func(wire int64) { r.stats.requests.Add(1); r.stats.wire.Add(wire) }}
-		if r.o.Robots != nil {
-			k.rules = r.o.Robots.Rules
-		}
-		if r.job.ObeyRobots {
-			k.product = r.product
-		}
-		r.alt.all = append(r.alt.all, &alternate{base: u, ask: k})
+	r.reuse.job = r.job.Reuse.Job
+	if r.reuse.from, r.reuse.at = r.job.ReusePrefixes(); r.reuse.from == "" {
+		r.reuse.job = ""
 	}
+	for _, u := range r.job.AlternateURLs() {
+		r.alt.all = append(r.alt.all, &alternate{base: u, ask: r.newAsker()})
+	}
+}
+
+// newAsker asks by the rules of the run, beside its frontier.
+func (r *run) newAsker() *asker {
+	k := &asker{fetcher: r.o.Fetcher, hosts: r.o.Hosts, gate: r.front.gate, polite: r.polite, maxWait: r.job.Polite.MaxWait, maxBody: int64(r.job.Limits.MaxBody), now: r.now,
+		count: func(wire int64) { r.stats.requests.Add(1); r.stats.wire.Add(wire) }}
+	if r.o.Robots != nil {
+		k.rules = r.o.Robots.Rules
+	}
+	if r.job.ObeyRobots {
+		k.product = r.product
+	}
+	return k
+}
+
+// noteSource keeps in step which bodies of the mirror are not of the site itself. What is reused is as good as the site's: it was verified.
+func (r *run) noteSource(rec *store.Resource) {
+	if r.reuse.holds(rec) {
+		r.alt.mu.Lock()
+		defer r.alt.mu.Unlock()
+		if r.reuse.held == nil {
+			r.reuse.held = map[uint32]bool{}
+		}
+		r.reuse.held[rec.ID] = true
+		delete(r.alt.foreign, rec.ID)
+		return
+	}
+	r.alt.note(rec)
 }
 
 // note keeps in step which bodies of the mirror are a replica's.
@@ -198,6 +222,7 @@ func (r *run) askAlternate(ctx context.Context, a *alternate, rec *store.Resourc
 	}
 	now := *rec
 	now.Status, now.Reason = res.Status, fmt.Sprintf("of %s, because the origin did not give it: %s", u, why)
+	now.Outcome = site.Pending
 	r.body(ctx, &now, res, sink)
 	r.alt.mu.Lock()
 	defer r.alt.mu.Unlock()
@@ -205,6 +230,9 @@ func (r *run) askAlternate(ctx context.Context, a *alternate, rec *store.Resourc
 		r.alt.given = map[string]int64{}
 	}
 	r.alt.given[a.base.String()]++
+	if now.Outcome == site.Unchanged {
+		r.alt.same++
+	}
 	return true
 }
 
@@ -303,7 +331,6 @@ func (r *run) sameBody(rec, now *store.Resource) {
 		r.alt.aside = map[uint32]bool{}
 	}
 	r.alt.aside[rec.ID] = true
-	r.alt.same++
 }
 
 // keepsForeign reports whether nothing may leave because no document leads to it, and says so: links that only a replica lacks are no evidence. What the
@@ -344,7 +371,10 @@ func (r *run) noteAlternates(sum *Summary) {
 		}
 		sum.Alternates[base] = n
 	}
-	sum.AlternatesSame, sum.Foreign = a.same, len(a.foreign)
+	sum.AlternatesSame, sum.Foreign, sum.Reused = a.same, len(a.foreign), r.reuse.taken.Load()
+	if sum.Reused > 0 {
+		sum.ReusedOf = r.reuse.job
+	}
 	for _, x := range a.all {
 		if x.why != "" && !slices.ContainsFunc(sum.Notes, func(n Note) bool { return n.What == x.why }) {
 			sum.Notes = append(sum.Notes, Note{What: x.why, Count: 1})

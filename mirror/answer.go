@@ -314,7 +314,7 @@ func (r *run) finish(d *store.Done) {
 		}
 	}
 	r.noteShape(&d.Resource)
-	r.alt.note(&d.Resource)
+	r.noteSource(&d.Resource)
 	if d.Reason != "" && d.Referrer == 0 {
 		r.notes.decided(d.URL, d.Reason)
 	}

@@ -77,6 +77,9 @@ func Explain(ctx context.Context, j *job.Job, s *store.Site, rb fetch.RobotsStor
 			say("alternates: when the origin does not give it, %s%s is asked, if that replica was found to hold the same", a.base, rest)
 		}
 	}
+	if rest, ok := strings.CutPrefix(u.String(), r.reuse.at); ok && r.reuse.job != "" {
+		say("reuse: it is taken from the mirror of job %s when that has %s%s, and a sample of the files was found to be the same", r.reuse.job, r.reuse.from, rest)
+	}
 	var rec store.Resource
 	known := false
 	if s != nil {

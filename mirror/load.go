@@ -48,7 +48,7 @@ func (r *run) load() error {
 		}
 		e.mime = t.mime(rec.MIME)
 		r.loadEvidence(rec)
-		r.alt.note(rec)
+		r.noteSource(rec)
 		if rec.Outcome == site.Failed && rec.Failures >= lastingFailures {
 			r.broken[rec.ID] = true
 		}

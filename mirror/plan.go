@@ -298,7 +298,7 @@ func (r *run) enqueueOwed() {
 			r.enqueueOne(id, prioRequisite)
 		case e.outcome == site.Pending:
 			r.enqueueOne(id, prioNew)
-		case e.outcome == site.Failed && !r.broken[id], r.alt.isForeign(id):
+		case e.outcome == site.Failed && !r.broken[id], r.owesForeign(id):
 			r.enqueueOne(id, prioKnown)
 		}
 	}

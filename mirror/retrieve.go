@@ -34,6 +34,10 @@ func (r *run) retrieve(parent context.Context) error {
 	committed := make(chan error, 1)
 	go func() { committed <- r.commit() }()
 
+	defer r.endReuse()
+	if err := r.prepareReuse(ctx); err != nil {
+		r.stop(err)
+	}
 	stage := func() {
 		r.front.run(ctx, r.workers(), r.now, func(id uint32, host string, turn bool) {
 			r.work(ctx, id, host, turn)
@@ -279,13 +283,16 @@ func (r *run) work(ctx context.Context, id uint32, host string, turn bool) {
 func (r *run) ask(ctx context.Context, id uint32, host string, release func(fetch.Observation)) (used bool) {
 	u := r.table.URL(id)
 	down, isDown := r.isDown(host)
-	if isDown && r.seedHost[host] && len(r.alt.all) == 0 {
+	if isDown && r.seedHost[host] && len(r.alt.all) == 0 && r.reuse.mode == reuseNothing {
 		return false // left for the next run
 	}
 	rec, err := r.record(id, u)
 	if err != nil {
 		r.stop(err)
 		return true
+	}
+	if r.takeReused(ctx, &rec, isDown) {
+		return false
 	}
 	if isDown && r.seedHost[host] {
 		return r.leftOrElsewhere(ctx, &rec, host, down)

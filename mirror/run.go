@@ -112,6 +112,7 @@ type run struct {
 	deferred   []queueing
 	isDeferred map[uint32]bool // of those that stored documents name; guarded by the table's lock
 	alt        alternates
+	reuse      reuse
 	planner    *planner             // nil: everything is asked
 	broken     map[uint32]bool      // failed for so many runs that it is taken for broken
 	skips      map[policy.Why]int64 // what the plan spared, by reason

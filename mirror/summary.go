@@ -76,6 +76,8 @@ type Summary struct {
 	Alternates     map[string]int64 `json:"alternates,omitempty"`
 	AlternatesSame int64            `json:"alternatesUnchanged,omitempty"`
 	Foreign        int              `json:"foreign,omitempty"`
+	Reused         int64            `json:"reused,omitempty"` // taken from the mirror of job ReusedOf without a request
+	ReusedOf       string           `json:"reusedOf,omitempty"`
 
 	Files     int   `json:"files"` // of the published version
 	Size      int64 `json:"size"`
@@ -148,6 +150,9 @@ func (s *Summary) WriteText(w io.Writer) error {
 	}
 	for _, base := range slices.Sorted(maps.Keys(s.Alternates)) {
 		p("  %d answers are of %s, because the origin gave none\n", s.Alternates[base], base)
+	}
+	if s.Reused > 0 {
+		p("  %d of these were taken from the mirror of %s, without a request\n", s.Reused, s.ReusedOf)
 	}
 	if s.Foreign > 0 {
 		p("  %s of the mirror came from replicas and %s asked of the origin again\n", plural(s.Foreign, "file", "files"), pick(s.Foreign, "is", "are"))

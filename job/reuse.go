@@ -1,0 +1,76 @@
+package job
+
+import (
+	"strings"
+
+	"mirrord/site"
+)
+
+// Reuse says which part of the site another job mirrors already: what lies under At here lies under From in the mirror of Job.
+type Reuse struct {
+	Job  string // "" for none
+	From string // URL of a directory
+	At   string // URL of a directory; "" is the job's own base
+}
+
+func reuseKeys() []Key {
+	return []Key{
+		{Name: "reuse.job", Type: "name of a job", Example: `"manual"`,
+			Doc:  "Another job whose mirror holds a collection that the site has too, byte for byte. Its files are taken from that mirror instead of being fetched: large ones and images share the disk's blocks. What that mirror lacks is fetched. At the first run and every week some files are asked of the site and compared; one that differs ends the reuse for a week.",
+			Risk: "Files are then as old as that mirror.", field: func(j *Job) any { return &j.Reuse.Job }, check: checkReuse},
+		{Name: "reuse.from", Type: "URL", Example: `"https://www.example.org/manual/"`, Doc: "Where the collection lies on that job's site: the URL of a directory.",
+			field: func(j *Job) any { return &j.Reuse.From }, check: func(j *Job) error { return checkDirectory(j.Reuse.From) }},
+		{Name: "reuse.at", Type: "URL", Example: `"https://copies.example.net/manual/"`, Doc: "Where it lies on this job's site. Empty: the directory of the first url.",
+			field: func(j *Job) any { return &j.Reuse.At }, check: func(j *Job) error { return checkDirectory(j.Reuse.At) }},
+	}
+}
+
+func checkReuse(j *Job) error {
+	switch r := &j.Reuse; {
+	case r.Job == "":
+		return nil
+	case !ValidName(r.Job):
+		return problemf("a job is named by its file, without .toml", "%q cannot name a job", r.Job)
+	case r.Job == j.Name:
+		return problemf("", "a job cannot reuse its own mirror")
+	case r.From == "":
+		return problemf(`write reuse.from = "https://www.example.org/manual/"`, "reuse.job needs reuse.from: where the collection lies on the site of %s", r.Job)
+	}
+	return nil
+}
+
+func checkDirectory(raw string) error {
+	if raw == "" {
+		return nil
+	}
+	if err := checkURL(raw); err != nil {
+		return err
+	}
+	u, fragment, err := site.Parse(strings.TrimSpace(raw))
+	if err != nil {
+		return err
+	}
+	if _, query := u.Query(); query || fragment != "" || !strings.HasSuffix(u.Path(), "/") {
+		return problemf("write the directory's URL, with a slash at its end and nothing after it", "%s is no directory", raw)
+	}
+	return nil
+}
+
+// ReusePrefixes returns the URLs of the two directories in their canonical form; both are empty when nothing is reused.
+func (j *Job) ReusePrefixes() (from, at string) {
+	if j.Reuse.Job == "" {
+		return "", ""
+	}
+	u, _, err := site.Parse(strings.TrimSpace(j.Reuse.From))
+	if err != nil {
+		return "", ""
+	}
+	if j.Reuse.At == "" {
+		return u.String(), j.Base()
+	}
+	v, _, err := site.Parse(strings.TrimSpace(j.Reuse.At))
+	if err != nil {
+		return "", ""
+	}
+	return u.String(), v.String()
+}
