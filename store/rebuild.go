@@ -80,7 +80,7 @@ func (s *State) readable(current string) error {
 // database is there, so is what calls for a rebuild.
 func (s *State) setAside(dir string) (last uint32, err error) {
 	if _, err := s.root.Lstat(dir + "/site.db"); err == nil {
-		db, err := openDB(filepath.Join(s.Dir, dir, "site.db"), 0o644, &bolt.Options{Timeout: 1, NoSync: true})
+		db, err := openDB(filepath.Join(s.Dir, dir, "site.db"), 0o640, &bolt.Options{Timeout: 1, NoSync: true})
 		if errors.Is(err, ErrLocked) {
 			return 0, err
 		}

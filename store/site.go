@@ -128,7 +128,7 @@ func (s *State) openSite(name string, readOnly bool) (_ *Site, err error) {
 	if !readOnly {
 		opt.InitialMmapSize = mmapBytes
 	}
-	st.db, err = openDB(filepath.Join(st.dir, "site.db"), 0o644, opt)
+	st.db, err = openDB(filepath.Join(st.dir, "site.db"), 0o640, opt)
 	if err != nil {
 		root.Close()
 		return nil, err

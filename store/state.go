@@ -115,7 +115,7 @@ func (s *State) RemoveSite(name string) error {
 		return fmt.Errorf("remove site %s: %w", name, ErrNoSite)
 	}
 	if _, err := s.root.Lstat(dir + "/site.db"); err == nil {
-		db, err := bolt.Open(filepath.Join(s.Dir, dir, "site.db"), 0o644, &bolt.Options{Timeout: 1, NoSync: true})
+		db, err := bolt.Open(filepath.Join(s.Dir, dir, "site.db"), 0o640, &bolt.Options{Timeout: 1, NoSync: true})
 		if errors.Is(err, berrors.ErrTimeout) {
 			return fmt.Errorf("remove site %s: %w", name, ErrLocked)
 		}
