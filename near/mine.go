@@ -11,9 +11,9 @@ import (
 
 // Rules is for every directory the best rule of which it is the consequent, where it has one: all that skipping needs. It takes 8 bytes for
 // each directory; mining takes 4 more for each, and what the cases take that are looked at: on a site on which no two directories ever changed in
-// the same of 100 steps 500 bytes for each directory, on real ones next to nothing.
+// the same of 100 steps 500 bytes for each directory, on real ones next to nothing. Chains are not kept without end, however the directories changed.
 type Rules struct {
-	// Truncated says that some chains were left out because of Options.MaxChains: some directory may lack a rule, or have one that is not
+	// Truncated says that some chains were left out, because of Options.MaxChains or because too many would have been kept for all directories: some directory may lack a rule, or have one that is not
 	// its best.
 	Truncated bool
 	Steps     int // that were learned from
@@ -136,8 +136,16 @@ type finder struct {
 	next      map[[2]int32]int32
 	found     map[[2]int32]int32 // state and consequent's class -> kind, -1 for none
 	kinds     []kind
+	room      int // chains that may still be kept
 	truncated bool
 }
+
+// mostChains is how many chains are kept at least, for all directories together. No recorded site has a hundredth of it. chainsPerDir is the same for
+// each directory of a larger site.
+const (
+	mostChains   = 1 << 18
+	chainsPerDir = 16
+)
 
 // classify gives each directory the number of its class.
 func (f *finder) classify() []int32 {
@@ -186,7 +194,7 @@ func (f *finder) rules(dirs *evolution.Dirs) *Rules {
 	class := f.classify()
 	out := &Rules{Steps: f.n, dirs: dirs, of: make([]int32, len(class))}
 	state := make([]int32, len(class)) // of the chains above the directory
-	f.states = [][]chain{nil}
+	f.states, f.room = [][]chain{nil}, max(mostChains, chainsPerDir*len(class))
 	for i := range class {
 		d := evolution.Dir(i)
 		out.of[d] = -1
@@ -209,6 +217,10 @@ func (f *finder) step(state, class int32) int32 {
 		return next
 	}
 	old := f.states[state]
+	if len(old) > f.room { // what is below has the chains of those above
+		f.next[[2]int32{state, class}], f.truncated = state, true
+		return state
+	}
 	have := make(map[string]int, len(old))
 	var key []byte
 	for i, c := range old {
@@ -244,6 +256,7 @@ func (f *finder) step(state, class int32) int32 {
 	if !same {
 		next = int32(len(f.states))
 		f.states = append(f.states, made)
+		f.room -= len(made)
 	}
 	f.next[[2]int32{state, class}] = next
 	return next
