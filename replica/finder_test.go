@@ -102,8 +102,12 @@ func sameFound(t *testing.T, pages []Address, digests []Digest, o FindOptions, m
 
 // Whatever the memory, what is found is the same.
 func TestFinderFindsTheSame(t *testing.T) {
-	pages, digests := generated(20_000)
-	for _, memory := range []int64{1, 300_000, 4 << 20, 1 << 30} {
+	n := 20_000
+	if raceEnabled {
+		n = 10_000
+	}
+	pages, digests := generated(n)
+	for _, memory := range []int64{1, 300_000, 2 << 20, 1 << 30} {
 		spill, found := sameFound(t, pages, digests, FindOptions{}, memory)
 		if few := memory == 1<<30; few != (spill.made == 0) || found == 0 {
 			t.Errorf("memory %d: %d files, %d pairs", memory, spill.made, found)
