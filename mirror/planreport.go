@@ -36,7 +36,7 @@ type PlanReport struct {
 	// adaptive, not made by the others.
 	Expected float64        `json:"expected"`
 	Missed   float64        `json:"missed"`
-	Reasons  map[string]int `json:"reasons"` // URLs by reason: what is asked, then what is spared
+	Reasons  map[string]int `json:"reasons"` // URLs by reason, to ask or to spare
 	Dirs     []PlanDir      `json:"dirs"`    // that have URLs of their own, by path
 }
 

@@ -21,7 +21,9 @@ func (a *app) nearGoldenCommand() *cobra.Command {
 		Use:   "near-golden FILE",
 		Short: "Check rule mining against a file of expected values",
 		Long: `Check degrees, frequencies and correlations of change, mined rules and what they skip against a file of expected values: JSON with "format": 1 and
-"cases", as in near/testdata. Counts must agree exactly, correlations and confidences to 1e-12. Exit code 1 when anything differs.`,
+"cases", as in near/testdata. Counts must agree exactly, correlations and confidences to 1e-12. Exit code 1 when anything differs.
+
+--json writes "cases", "values" (that were compared) and "problems", a text for each value that is another.`,
 		Example: `  mirrord near-golden near/testdata/golden.json`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -47,7 +47,12 @@ found makes the run ask for what changed together with it before, and what is ne
 
 Reasons to ask: rate (it changes often enough), probe (one of a group that changed together), new, max_skip, audit (in a directory that a rule skips), entry point,
 source of evidence, failed before. Reasons to spare: price (expected to find less than adaptive.price; of a file that its directory's
-listing tells of: the listing is), evidence (a listing that is asked will tell of it), rule, budget (limits.max_requests).`,
+listing tells of: the listing is), evidence (a listing that is asked will tell of it), rule, budget (limits.max_requests).
+
+--json writes "job", "run" (its number), "at" and "when" (the time of the run, and which one that is), "policy", "full" (why everything is asked, if it is), "runs" (learned
+from), "known", "asked", "spared" (URLs), "sources" (of them: listings, sitemaps and feeds that are asked), "expected" and "missed" (changes in what is asked and in what is
+spared; 0 unless the policy is adaptive), "reasons" (URLs by reason) and "dirs", all that have URLs: "path", "known", "asked", "audited", "spared", "expected", "why" (the most
+frequent reason) and "rule" (that skips it).`,
 		Example: `  mirrord plan samba
   mirrord plan samba --all
   mirrord plan samba --json`,
@@ -122,7 +127,11 @@ func (a *app) evolutionCommand() *cobra.Command {
 		Short: "Show how the directories of a site change",
 		Long: `Show for every directory of a mirror, with all that lies below it, how often and how much it changed from run to run: FOC, the share of the runs in
 which it changed, of those in which that is known; DOC, the degree of change in the runs in which it did, mean and most; EDITS, how many files and directories came,
-went or changed. What a run skipped is unobserved, not unchanged. Nothing is asked of any site.`,
+went or changed. What a run skipped is unobserved, not unchanged. Nothing is asked of any site.
+
+--json writes "job", "runs", "first" and "last" (the time of the run from which changes are counted, and of the last), "min_doc", "structural" and "dirs": "path", "files",
+"unobserved" (of them, in the last run), "changed" and "known" (runs in which it changed by "min_doc", and of which that is known), "foc" (changed / known), "mean_doc",
+"max_doc", "edits" and "last_change".`,
 		Example: `  mirrord evolution samba
   mirrord evolution samba --sort foc --top 20
   mirrord evolution samba --min-doc 0.05 --json`,
@@ -153,6 +162,9 @@ func (a *app) evolution(j *job.Job, s *store.Site, f evolutionFlags) error {
 	}
 	if !(f.minDoC >= 0 && f.minDoC <= 1) {
 		return usagef("--min-doc %v: want a degree of change from 0 to 1", f.minDoC)
+	}
+	if f.top < 0 {
+		return usagef("--top %d: want a number of directories, or 0 for all", f.top)
 	}
 	e, err := mirror.Evolve(j, s, f.minDoC, f.structural)
 	if err != nil {
@@ -201,7 +213,11 @@ func (a *app) rulesCommand() *cobra.Command {
 		Short: "List the rules that say which directories seldom change",
 		Long: `List the negative evolution association rules (NEAR) that are mined from what the runs of a job have observed, with the thresholds of the job's [near]:
 directories that seldom changed when those above them did. Policy near skips them; for other tools that copy the same site they are written as lists of what to leave out.
-Nothing is asked of any site.`,
+Nothing is asked of any site.
+
+--json writes "job", "runs" (learned from), "truncated" (there was too much to look at, some rules may be missing) and "rules", the best of each directory: "directory",
+"above" (the directories with which it does not change), "skipped" (by this rule, not by one of a directory above), "support", "joint", "confidence", "correlation" (null
+where it is not defined) and "why".`,
 		Example: `  mirrord rules samba
   mirrord rules samba --json
   mirrord rules samba --format rsync > skip && rsync -a --exclude-from=skip rsync://www.samba.org/docs/ docs/
@@ -239,6 +255,9 @@ func (a *app) rules(j *job.Job, s *store.Site, format string) error {
 		return nil
 	}
 	a.printf("%s: %d rules from %d runs\n", r.Job, len(r.Rules), r.Runs)
+	if r.Truncated {
+		a.printf("there was too much to look at: some rules may be missing\n")
+	}
 	if len(r.Rules) == 0 {
 		return nil
 	}

@@ -89,7 +89,7 @@ directories that they skip; --expire K asks there all the same in every K-th ste
 for each request, or with --budget for the best SHARE of what is known; with both it ends at whichever comes first. docs/evolution.md explains them. For comparison: nothing asks for nothing; never asks everywhere but in
 directories of which nothing directly in them changed in training; roundrobin asks in the directories that it has longest not asked, up to --budget.
 
---json writes {"policy", "settings": {"train", "price", …}, "sites": [{"site", "policy", "train", "steps": […], "total": {…}}], "mean": {…}}.
+--json writes {"policy", "settings": {"train", and of the policy's own "price", "budget", "max_skip", "alpha", "beta", "gamma", "min_conf", "zero", "expire", "structural"}, "sites": [{"site", "policy", "train", "steps": […], "total": {…}}], "mean": {…}}.
 A step has "version", "time", "files", "requests", "full", "changes", "found", "br", "op", "or", "cr", "stale"; total and mean have "requests", "full",
 "changes", "found" as sums, "req" (requests / full), "br", "op", "or", "cr" (macro), "cr_micro" (pooled) and "stale". What is undefined is null.
 
@@ -173,10 +173,13 @@ func (f *replayFlags) options(cmd *cobra.Command) (o replay.Options, s replaySet
 			return o, s, usagef("--max-skip %d: want a number of steps, or 0 for no bound", f.maxSkip)
 		}
 		o.Price, o.Budget, o.MaxSkip = f.price, f.budget, f.maxSkip
-		if f.price == 0 || set("budget") && !set("price") {
+		switch {
+		case set("budget") && !set("price"):
 			o.Price = -1
-		} else {
-			s.Price = &o.Price
+		case f.price == 0:
+			o.Price, s.Price = -1, &f.price
+		default:
+			s.Price = &f.price
 		}
 		s.Budget, s.MaxSkip = f.budget, f.maxSkip
 	default:
