@@ -12,7 +12,7 @@ import (
 	"mirrord/store"
 )
 
-// dirHistory is how the directories of a site changed: a step for each run that observed something. Its first run is the base.
+// dirHistory is how the directories of a site changed: a step for each run that observed something, or in which something came or left without. Its first run is the base.
 type dirHistory struct {
 	*evolution.History
 	dirs *dirTable
@@ -43,8 +43,8 @@ func (m *members) set(id uint32, in bool) bool {
 	return true
 }
 
-// dirHistory makes the history of directories from what the runs have observed. It takes time in proportion to what all runs observed, and
-// 9 bytes for each URL while it works. A suspicious run is left out. When the clock stepped back between two runs they have the same time.
+// dirHistory makes the history of directories from what the runs have observed. It takes time in proportion to what all runs observed and to the
+// directories for each run, and 9 bytes for each URL while it works. A suspicious run is left out. When the clock stepped back between two runs they have the same time.
 func (r *run) dirHistory(dirs *dirTable) (*dirHistory, error) {
 	t := r.table
 	m := &members{dir: make([]policy.Dir, t.n), in: make([]bool, t.n)}
@@ -64,7 +64,7 @@ func (r *run) dirHistory(dirs *dirTable) (*dirHistory, error) {
 	h.of[policy.Root] = evolution.Root
 	last := int64(0)
 	err := r.site.Observations(func(o *store.Observation) error {
-		if o.Doubtful || len(o.Asked)+len(o.Spared) == 0 {
+		if o.Doubtful || len(o.Asked)+len(o.Spared)+len(o.Entered)+len(o.Left) == 0 {
 			return nil
 		}
 		last = max(last, o.Time)

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"mirrord/evolution"
 	"mirrord/fetch"
 	"mirrord/job"
 	"mirrord/site"
@@ -123,5 +124,40 @@ func TestDirTable(t *testing.T) {
 	}
 	if len(d.path) != 6 {
 		t.Errorf("directories %q", d.path)
+	}
+}
+
+// What left in a run that asked for nothing, because the job does not want it any more, is not taken for a page that nobody looks at ever after.
+func TestWhatLeftUnaskedIsGone(t *testing.T) {
+	r := plannable(t, 300, 1)
+	for _, o := range []store.Observation{
+		{Run: 2, Time: 1_700_100_000, Left: store.IDs{{First: 7, Last: 8}}},
+		{Run: 3, Time: 1_700_200_000, Asked: store.IDs{{First: 0, Last: 6}, {First: 9, Last: 299}}, Complete: true},
+	} {
+		if err := r.site.AddObservation(&o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for id := range uint32(2) {
+		r.table.at(7 + id).flags &^= fInSet
+	}
+	r.choosePrimary()
+	h, err := r.dirHistory(newDirTable(r.layout.Primary))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := h.Report(evolution.DeltaOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if root := all[0]; root.Files != 298 || root.Unobserved != 0 {
+		t.Errorf("%d files, %d of them not looked at; want 298 and none", root.Files, root.Unobserved)
+	}
+	d, err := h.DeltaTree(evolution.DeltaOptions{From: h.Len() - 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := d.FoC(evolution.Root); f != (evolution.Frequency{K: 0, N: 1}) {
+		t.Errorf("changes in the last run: %d of %d, want 0 of 1 known", f.K, f.N)
 	}
 }
