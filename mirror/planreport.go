@@ -62,7 +62,7 @@ func PlanNext(j *job.Job, s *store.Site, at time.Time) (*PlanReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	rep := &PlanReport{Job: s.Name, Run: r.state.Number, At: at, Policy: string(j.Policy), Full: why, Reasons: map[string]int{}}
+	rep := &PlanReport{Job: s.Name, Run: r.state.Number, At: at, Policy: string(j.Policy), Full: why, Reasons: map[string]int{}, Dirs: []PlanDir{}}
 	if p != nil {
 		rep.Runs = p.model.Runs()
 	}
@@ -278,6 +278,7 @@ func (p *PlanReport) WriteText(w io.Writer, all bool) error {
 		for !all && i+n < len(p.Dirs) && alikeBelow(&p.Dirs[i], &p.Dirs[i+n]) {
 			x := &p.Dirs[i+n]
 			d.Known, d.Asked, d.Spared, d.Expected = d.Known+x.Known, d.Asked+x.Asked, d.Spared+x.Spared, d.Expected+x.Expected
+			d.Audited += x.Audited
 			n++
 		}
 		path := strings.TrimSuffix(d.Path, "/") + "/"
