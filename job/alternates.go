@@ -13,6 +13,10 @@ func replicaKeys() []Key {
 			Doc:   "Replicas of what lies under the directory of the first url, each named by the URL that stands for that directory. When the origin does not answer, or answers 500 or more after all attempts, a replica that was found to hold the same is asked. The files keep their addresses; explain and the summary say where the bytes came from. Nothing is taken for gone because a replica lacks it.",
 			Risk:  "A replica may be behind the origin, and whoever runs it can change what you mirror. A host named here may be reached even when its address is private.",
 			field: func(j *Job) any { return &j.Alternates }, check: checkAlternates},
+		{Name: "repair", Type: "true or false", Example: "true",
+			Doc:   "Repair broken links from alternates: what the site links to but says is gone (404, 410) is taken from a replica that was found to hold the same as the site. Entry points are left alone.",
+			Risk:  "What the site withdrew, and still links to, stays in the mirror; each dead link costs one request more.",
+			field: func(j *Job) any { return &j.Repair }, check: checkRepair},
 	}
 }
 
@@ -39,6 +43,13 @@ func checkAlternates(j *Job) error {
 				return problemf("when a host is down, so is all that lies on it", "the alternate %s is on a host of url", raw)
 			}
 		}
+	}
+	return nil
+}
+
+func checkRepair(j *Job) error {
+	if j.Repair && len(j.Alternates) == 0 {
+		return problemf(`write alternates = ["https://mirror.example.net/docs/"]`, "repair needs alternates, from which links are repaired")
 	}
 	return nil
 }

@@ -29,6 +29,7 @@ type Job struct {
 	Scripts      bool // addresses of files that are strings of scripts are followed and relocated
 	Proxy        string
 	Alternates   []string // base URLs of replicas of the first url's directory; see Base
+	Repair       bool     // what is gone but still linked is taken from an alternate
 
 	Programs Programs
 	Limits   Limits

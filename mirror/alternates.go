@@ -101,7 +101,7 @@ func (r *run) noteSource(rec *store.Resource) {
 func (a *alternates) note(rec *store.Resource) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if rec.Source == "" || !rec.InSet {
+	if rec.Source == "" || !rec.InSet || isGone(rec) {
 		delete(a.foreign, rec.ID)
 		return
 	}
@@ -132,7 +132,17 @@ func (r *run) leftOrElsewhere(ctx context.Context, rec *store.Resource, host, wh
 	if r.isSlow(host) {
 		return false
 	}
-	return r.elsewhere(ctx, rec, why) || ctx.Err() == nil && r.failElsewhere(rec, why)
+	switch {
+	case r.elsewhere(ctx, rec, why):
+		return true
+	case ctx.Err() != nil || !r.replicaIsWell():
+		return false
+	case rec.Outcome == site.Gone && !rec.InSet: // as it was
+		r.finish(&store.Done{Resource: *rec})
+	default:
+		r.refuseElsewhere(rec, why+"; no replica gave it")
+	}
+	return true
 }
 
 // elsewhere asks the replicas for a URL that the origin did not give, and reports whether what came of it is recorded. host is the origin's.
@@ -141,7 +151,7 @@ func (r *run) elsewhere(ctx context.Context, rec *store.Resource, why string) (d
 		return false
 	}
 	rest, ok := strings.CutPrefix(rec.URL.String(), r.alt.base)
-	if !ok || r.forbids(rec.URL) {
+	if !ok || r.forbids(rec.URL) || rec.Outcome == site.Gone && !r.job.Repair {
 		return false
 	}
 	for _, a := range r.alt.all {
@@ -221,7 +231,9 @@ func (r *run) askAlternate(ctx context.Context, a *alternate, rec *store.Resourc
 		return false
 	}
 	now := *rec
-	now.Status, now.Reason = res.Status, fmt.Sprintf("of %s, because the origin did not give it: %s", u, why)
+	if now.Reason = fmt.Sprintf("of %s, because the origin did not give it: %s", u, why); !isGone(&now) {
+		now.Status = res.Status
+	}
 	now.Outcome = site.Pending
 	r.body(ctx, &now, res, sink)
 	r.alt.mu.Lock()
@@ -253,17 +265,25 @@ func (a *alternate) isErrorPage(res *fetch.Result, u site.URL, body []byte) bool
 	return resemblance >= 0.9
 }
 
-// failElsewhere records that neither the origin, which is not asked any more, nor the replicas gave a URL, when some replica is well. What the mirror has
-// of it stays; the URL is not taken for broken because of this.
-func (r *run) failElsewhere(rec *store.Resource, why string) bool {
-	if !slices.ContainsFunc(r.alt.all, func(a *alternate) bool {
-		_, down := r.isDown(a.base.Hostname())
-		return a.isTrusted() && !down
-	}) {
+// repairs takes what the origin says is gone from a replica, if the job wants that. The record keeps the origin's status: such a body is no promise of the
+// origin's to come, and holds nothing back.
+func (r *run) repairs(ctx context.Context, rec *store.Resource) bool {
+	if !r.job.Repair || !isGone(rec) || slices.Contains(r.seeds, rec.URL) || !r.elsewhere(ctx, rec, fmt.Sprintf("status %d", rec.Status)) {
 		return false
 	}
-	r.refuseElsewhere(rec, why+"; no replica gave it")
+	r.notes.add("broken links repaired from replicas", rec.URL)
 	return true
+}
+
+// isGone reports whether the origin's last word on a resource was that it is gone.
+func isGone(rec *store.Resource) bool { return rec.Status == 404 || rec.Status == 410 }
+
+// replicaIsWell reports whether some replica is believed and answers.
+func (r *run) replicaIsWell() bool {
+	return slices.ContainsFunc(r.alt.all, func(a *alternate) bool {
+		_, down := r.isDown(a.base.Hostname())
+		return a.isTrusted() && !down
+	})
 }
 
 func (a *alternate) isTrusted() bool {
@@ -272,7 +292,7 @@ func (a *alternate) isTrusted() bool {
 	return a.trusted
 }
 
-// refuseElsewhere records a failure that says nothing of the origin.
+// refuseElsewhere records that nobody gave a URL. What the mirror has of it stays, and the URL is not taken for broken because of this.
 func (r *run) refuseElsewhere(rec *store.Resource, reason string) {
 	rec.Outcome, rec.Reason = site.Failed, reason
 	if r.scope.Covers(rec.URL) && !r.isGuess(rec.ID) {
@@ -311,7 +331,7 @@ func (r *run) alternateRedirect(a *alternate, rec *store.Resource, res *fetch.Re
 
 // fromAlternate fills in what a record says of a body that a replica sent.
 func (r *run) fromAlternate(now, old *store.Resource, source string) {
-	now.Source, now.Reason = source, old.Reason
+	now.Source, now.Reason, now.Status = source, old.Reason, old.Status
 	now.ETag, now.LastModified, now.Expires = "", "", 0
 	now.Checked = r.now().Unix()
 	now.Fetched = now.Checked
@@ -324,7 +344,9 @@ func (r *run) sameBody(rec, now *store.Resource) {
 		rec.ETag, rec.LastModified, rec.Expires, rec.Source = now.ETag, now.LastModified, now.Expires, ""
 		return
 	}
-	rec.Status = 0
+	if !isGone(rec) {
+		rec.Status = 0
+	}
 	r.alt.mu.Lock()
 	defer r.alt.mu.Unlock()
 	if r.alt.aside == nil {

@@ -361,3 +361,60 @@ func TestAlternatesOfAResumedRun(t *testing.T) {
 		})
 	}
 }
+
+// What the site links to but has no more is taken from the replica, on request; entry points and what the replica lacks are not.
+func TestRepair(t *testing.T) {
+	for _, repair := range []bool{false, true} {
+		t.Run(fmt.Sprint(repair), func(t *testing.T) {
+			w := mirrortest.Start(t)
+			pages := handbook(20)
+			pages["/p01.html"] = mirrortest.HTML("Page 1", `<a href="dead.html">d</a> <a href="deader.html">d</a><p>`+prose(1, 0))
+			w.SetAll(home, pages)
+			replicate(w, pages)
+			w.Set(copyBase+"dead.html", mirrortest.HTML("Dead", "<p>"+prose(70, 0)))
+			m := mirrortest.New(t, w, fmt.Sprintf("repair = %v\n", repair)+withAlternates())
+			wantVerdict(t, m.Run(), mirror.Complete, true) // tests the replica at its end
+			w.Set(home+"/p04.html", mirrortest.Status(404))
+			w.Set(home+"/p05.html", mirrortest.Status(410))
+			w.Remove(copyBase + "p05.html")
+			s := m.Run()
+			wantVerdict(t, s, mirror.Complete, true)
+			tree := m.Tree()
+			if got := tree["dead.html"] != ""; got != repair {
+				t.Errorf("the dead link's page is there: %v", got)
+			}
+			if got := tree["p04.html"] != ""; got != repair {
+				t.Errorf("a page that the replica has is there: %v", got)
+			}
+			if tree["p05.html"] != "" || tree["deader.html"] != "" {
+				t.Error("a page that nobody has is there")
+			}
+			if !repair {
+				return
+			}
+			wantText(t, s, "broken links repaired from replicas")
+			if !strings.Contains(tree["p01.html"], `"dead.html"`) || s.Foreign != 0 {
+				t.Errorf("%d foreign, the page says %.80q", s.Foreign, tree["p01.html"])
+			}
+			rec := resource(t, m, home+"/dead.html")
+			if rec.Source != copyBase+"dead.html" || rec.Status != 404 {
+				t.Errorf("recorded as from %q, status %d", rec.Source, rec.Status)
+			}
+			before := m.Stamps()
+			wantVerdict(t, m.Run(), mirror.Complete, false)
+			if !maps.Equal(before, m.Stamps()) {
+				t.Error("a run without changes touched the tree")
+			}
+			w.Set(home+"/p01.html", mirrortest.HTML("Page 1", `<a href="deader.html">d</a><p>`+prose(1, 0)))
+			w.Set(home+"/", mirrortest.Status(404))
+			if s = m.Run(); s.Verdict != mirror.Suspicious {
+				t.Errorf("the entry point is gone: %v", s.Verdict)
+			}
+			w.Set(home+"/", pages["/"])
+			wantVerdict(t, m.Run(), mirror.Complete, true)
+			if tree := m.Tree(); tree["dead.html"] != "" {
+				t.Error("what nothing links to any more is still there")
+			}
+		})
+	}
+}

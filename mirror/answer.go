@@ -29,7 +29,7 @@ func (r *run) answer(ctx context.Context, rec *store.Resource, host string, res 
 			r.notes.add("large files continued where an earlier attempt had been cut off", rec.URL)
 		}
 		if r.misled(rec, res.MIME) {
-			r.goneFor(rec)
+			r.goneFor(ctx, rec)
 			return
 		}
 		r.body(ctx, rec, res, sink)
@@ -38,7 +38,7 @@ func (r *run) answer(ctx context.Context, rec *store.Resource, host string, res 
 		r.redirect(rec, res)
 	case s == 404 || s == 410 || s >= 400 && s != 429 && s != 503 && !rec.InSet && r.isGuess(rec.ID):
 		r.trouble(host, "", 0)
-		r.goneFor(rec)
+		r.goneFor(ctx, rec)
 	case fetch.TransientStatus(s):
 		if res.HasRetryAfter && res.RetryAfter > r.job.Polite.MaxWait {
 			r.leaveHost(host, fmt.Sprintf("status %d with a Retry-After of %v, longer than polite.max_wait", s, res.RetryAfter))
@@ -122,9 +122,12 @@ func (r *run) anotherTurn(rec *store.Resource, why turns) bool {
 
 // goneFor records a 404 or 410. A resource of the mirror leaves only when a second answer, after everything else, says the
 // same; a failure is no such answer. A URL that never was in the mirror is gone at once.
-func (r *run) goneFor(rec *store.Resource) {
+func (r *run) goneFor(ctx context.Context, rec *store.Resource) {
 	rec.Outcome, rec.Reason = site.Gone, ""
 	if rec.InSet && r.anotherTurn(rec, turnGone) {
+		return
+	}
+	if r.repairs(ctx, rec) {
 		return
 	}
 	rec.Gone++

@@ -213,6 +213,7 @@ func (r *run) takeReused(ctx context.Context, rec *store.Resource, down bool) bo
 	}
 	now := *rec
 	now.Reason = fmt.Sprintf("of the mirror of job %s, which has it as %s", x.job, f.URL)
+	now.Status = http.StatusOK
 	x.taken.Add(1)
 	if rec.InSet && rec.Body != store.NoBody && rec.Digest == f.Digest && rec.MIME == f.MIME && rec.Charset == f.Charset {
 		r.sameBody(&now, &store.Resource{Source: f.URL.String()})
