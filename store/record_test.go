@@ -97,6 +97,7 @@ func FuzzRecord(f *testing.F) {
 	r := Resource{ID: 7, URL: testURL(1), Path: "dir1/page1.html", Body: PackBody, MIME: "text/html", At: Place{1, 2, 3}}
 	f.Add(testURL(1).String(), r.append(nil))
 	r.Recent, r.Observed, r.Expires, r.Volatile.Templates[1], r.NoETag = 5, 9, 1, 2, true
+	r.Source = "https://mirror.example.net/pub/page1.html"
 	f.Add(testURL(1).String(), r.append(nil))
 	f.Add("", []byte{1, 0xff, 0, 0})
 	f.Fuzz(func(t *testing.T, u string, b []byte) {
