@@ -22,6 +22,7 @@ type Job struct {
 
 	Scope        Scope
 	Policy       Policy
+	FullRuns     int64 // complete runs that ask for everything before the policy spares anything
 	Requisites   Requisites
 	Order        Order
 	ObeyRobots   bool
@@ -204,6 +205,7 @@ func Default(urls ...string) *Job {
 		MaxInterval:  7 * 24 * time.Hour,
 		Scope:        Scope{Kind: "directory"},
 		Policy:       PolicyAdaptive,
+		FullRuns:     3,
 		Requisites:   RequisitesDomain,
 		Order:        OrderBreadth,
 		ObeyRobots:   true,

@@ -74,6 +74,7 @@ type siteModel struct {
 	dirs   *dirTable
 	looked []uint32          // by URL: the last run that looked at it; 0: none did
 	last   int               // number of the latest run
+	whole  int64             // complete runs, as far as they are believed
 	died   map[uint32]uint32 // of URLs that are not in the mirror: the run that found them so
 }
 
@@ -145,6 +146,9 @@ func (r *run) learn() (*siteModel, error) {
 		}
 		m.last = max(m.last, o.Run)
 		if !o.Doubtful {
+			if o.Complete {
+				m.whole++
+			}
 			for _, s := range [...]store.IDs{o.Asked, o.Spared} {
 				each(s, func(id uint32) {
 					m.looked[id] = uint32(o.Run)

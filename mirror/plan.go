@@ -23,7 +23,6 @@ type planner struct {
 	rules *siteRules // of near
 	low   int        // the frontier is filled when it has fewer URLs
 	hosts []string   // of the units, when there are several
-	askAs job.Policy
 
 	listings bool // the plan decides which listings are asked
 
@@ -107,14 +106,21 @@ func (r *run) newPlanner() (*planner, error) {
 	if err != nil || m.Runs() == 0 {
 		return nil, err
 	}
-	p := &planner{model: m, low: lowWater(r.job), found: map[uint32]int{}, askAs: r.job.Policy, hinted: hints{open: map[uint32]bool{}}}
+	asks, price := r.job.Policy, r.job.Adaptive.Price
+	if m.whole < r.job.FullRuns && asks != job.PolicyFull { // too little to judge by: everything, within the requests that the job allows, the best first
+		if r.job.Limits.MaxRequests == 0 {
+			return nil, nil
+		}
+		asks, price = job.PolicyAdaptive, 0
+	}
+	p := &planner{model: m, low: lowWater(r.job), found: map[uint32]int{}, hinted: hints{open: map[uint32]bool{}}}
 	o := policy.Options{
-		Policy: policy.Name(r.job.Policy), Now: r.started.Unix(), Price: r.job.Adaptive.Price, Budget: int(r.job.Limits.MaxRequests), MaxSkip: int(r.job.Limits.MaxSkip),
+		Policy: policy.Name(asks), Now: r.started.Unix(), Price: price, Budget: int(r.job.Limits.MaxRequests), MaxSkip: int(r.job.Limits.MaxSkip),
 	}
 	if o.Price == 0 {
 		o.Price = -1
 	}
-	if r.job.Policy == job.PolicyNEAR {
+	if asks == job.PolicyNEAR {
 		if p.rules, err = r.mine(m.dirs); err != nil {
 			return nil, err
 		}

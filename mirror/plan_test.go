@@ -67,7 +67,7 @@ func (f *folders) asked() map[string]int {
 // silent is a job with the policy near and a history in which the directory "old" never changed while "news" did.
 func silent(t *testing.T, lines ...string) (*folders, *mirrortest.Mirror) {
 	f := newFolders(t, map[string]int{"old": 20, "news": 5})
-	m := mirrortest.New(t, f.w, job(append([]string{`policy = "near"`, "near.expire = 0", "near.audits = 2", "limits.max_delete = 1.0"}, lines...)...))
+	m := mirrortest.New(t, f.w, job(append([]string{`policy = "near"`, "near.expire = 0", "near.audits = 2", "full_runs = 1", "limits.max_delete = 1.0"}, lines...)...))
 	for i := range 7 {
 		m.Run()
 		f.change(fmt.Sprint("edition ", i), f.path("news", i%5))
@@ -178,7 +178,7 @@ func TestNothingIsDroppedForWhatWasSkipped(t *testing.T) {
 
 func TestExplainSaysWhatThePlanAsks(t *testing.T) {
 	f := newFolders(t, map[string]int{"old": 6, "news": 3})
-	m := mirrortest.New(t, f.w, job(`policy = "adaptive"`, "adaptive.price = 0.0"))
+	m := mirrortest.New(t, f.w, job(`policy = "adaptive"`, "full_runs = 1", "adaptive.price = 0.0"))
 	for i := range 5 {
 		m.Run()
 		f.change(fmt.Sprint("edition ", i), f.path("news", i%3))
@@ -303,5 +303,28 @@ func TestAfterARollbackEverythingIsAsked(t *testing.T) {
 	m.Run()
 	if n := f.asked()["old"]; n != 20 {
 		t.Errorf("%d of 20 old pages asked", n)
+	}
+}
+
+// Before full_runs complete runs have asked for everything, no policy spares anything: one look at a site says nothing of how it changes.
+func TestFullRunsComeFirst(t *testing.T) {
+	for _, policy := range []string{"adaptive", "near"} {
+		t.Run(policy, func(t *testing.T) {
+			f := newFolders(t, map[string]int{"old": 40, "news": 5})
+			m := mirrortest.New(t, f.w, job(`policy = "`+policy+`"`, "near.expire = 0", "near.audits = 1"))
+			const whole, runs = 3, 9
+			for run := 1; run <= runs; run++ {
+				f.w.Requests()
+				s := m.Run()
+				n := f.asked()["old"]
+				if run <= whole && (n != 40 || s.Skipped != 0) {
+					t.Errorf("run %d: %d requests in a directory of 40, skipped %d", run, n, s.Skipped)
+				}
+				if run == runs && n == 40 {
+					t.Errorf("run %d: everything was asked", run)
+				}
+				f.change(fmt.Sprint("edition ", run), f.path("news", run%5))
+			}
+		})
 	}
 }

@@ -113,7 +113,7 @@ func (r *run) planLoaded() (p *planner, why string, err error) {
 		return nil, "", err
 	}
 	if p == nil {
-		return nil, "no run has observed anything yet", nil
+		return nil, fmt.Sprintf("fewer than %d complete runs have asked for everything (full_runs)", r.job.FullRuns), nil
 	}
 	r.planner = p
 	return p, "", nil

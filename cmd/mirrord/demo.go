@@ -159,7 +159,11 @@ func (d *demo) mirror(ctx context.Context, st *store.State, at time.Time) error 
 	}
 	d.say("  asked     %d requests, %d answered \"not modified\", %s sent by the site", asked, unchanged, bytesText(int64(bytes)))
 	if evidence := sum.Spared["listing"] + sum.Spared["sitemap"]; evidence+sum.Skipped > 0 {
-		d.say("  spared    %d requests: the sitemap vouches for %d, and %d were not worth one by what the weeks before have taught", evidence+sum.Skipped, evidence, sum.Skipped)
+		learned := ""
+		if sum.Skipped > 0 {
+			learned = fmt.Sprintf(", and %d were not worth one by what the weeks before have taught", sum.Skipped)
+		}
+		d.say("  spared    %d requests: the sitemap vouches for %d%s", evidence+sum.Skipped, evidence, learned)
 	}
 	switch {
 	case sum.Verdict != mirror.Complete:
