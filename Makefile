@@ -31,8 +31,8 @@ install: build
 packages:
 	rm -rf build
 	mkdir -p build/tools
-	$(MAKE) install DESTDIR=build/root PREFIX=/usr
-	CGO_ENABLED=0 GOARCH=$(ARCH) go build -trimpath -ldflags=-s -o build/root/usr/bin/mirrord ./cmd/mirrord
+	$(MAKE) install DESTDIR=build/files PREFIX=/usr
+	CGO_ENABLED=0 GOARCH=$(ARCH) go build -trimpath -ldflags=-s -o build/files/usr/bin/mirrord ./cmd/mirrord
 	cd tools && go build -o ../build/tools/nfpm github.com/goreleaser/nfpm/v2/cmd/nfpm
 	for kind in deb rpm; do VERSION=$(VERSION) ARCH=$(ARCH) build/tools/nfpm package --config packaging/nfpm.yaml --packager $$kind --target build/ || exit 1; done
 

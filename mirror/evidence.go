@@ -397,18 +397,7 @@ func (r *run) caught(ids []uint32) (site.URL, bool) {
 }
 
 // enqueueSource puts a URL into the frontier of the first stage.
-func (r *run) enqueueSource(id uint32) {
-	t := r.table
-	t.mu.Lock()
-	e := t.at(id)
-	add := e.flags&fQueued == 0 && e.urlLen > 0
-	e.flags |= fQueued
-	u := t.urlOf(id)
-	t.mu.Unlock()
-	if add {
-		r.front.add(u.Hostname(), id, prioSeed)
-	}
-}
+func (r *run) enqueueSource(id uint32) { r.enqueueOne(id, prioSeed) }
 
 // spareOne records a resource as unchanged without asking for it. Its links come from the store.
 func (r *run) spareOne(id uint32, k evidenceKind) error {

@@ -191,3 +191,21 @@ func (r *run) robotsAllow(rules *fetch.Robots, u site.URL) (bool, string) {
 	}
 	return false, rule.String()
 }
+
+// takeTurn waits for a turn of a host and takes it, for a request that is not in a frontier. The error is that ctx ended.
+func takeTurn(ctx context.Context, g gate, now func() time.Time, host string) error {
+	for {
+		at := now()
+		ok, again := g.Acquire(host, at)
+		if ok {
+			return nil
+		}
+		t := time.NewTimer(max(again.Sub(at), time.Millisecond))
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return ctx.Err()
+		}
+	}
+}

@@ -154,24 +154,6 @@ func (s *ReplicaSide) asker() (*asker, error) {
 	return k, nil
 }
 
-// turn waits for a turn of a host.
-func (k *asker) turn(ctx context.Context, host string) error {
-	for {
-		now := k.now()
-		ok, again := k.gate.Acquire(host, now)
-		if ok {
-			return nil
-		}
-		t := time.NewTimer(max(again.Sub(now), time.Millisecond))
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
-			return ctx.Err()
-		}
-	}
-}
-
 // allowed asks the robots rules of a URL's origin, and gets them first if they are not known. why says why not.
 func (k *asker) allowed(ctx context.Context, u site.URL) (ok bool, why string, err error) {
 	if k.product == "" {
@@ -182,7 +164,7 @@ func (k *asker) allowed(ctx context.Context, u site.URL) (ok bool, why string, e
 	k.mu.Unlock()
 	if !known {
 		host := u.Hostname()
-		if err := k.turn(ctx, host); err != nil {
+		if err := takeTurn(ctx, k.gate, k.now, host); err != nil {
 			return false, "", err
 		}
 		start := k.now()
@@ -268,7 +250,7 @@ const unheard = "its robots.txt"
 // exchange makes one request in a turn of its own.
 func (k *asker) exchange(ctx context.Context, req fetch.Request, sink fetch.Sink) (*fetch.Result, error) {
 	host := req.URL.Hostname()
-	if err := k.turn(ctx, host); err != nil {
+	if err := takeTurn(ctx, k.gate, k.now, host); err != nil {
 		return &fetch.Result{}, err
 	}
 	req.Gap = k.hosts.Gap(host, k.polite)

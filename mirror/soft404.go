@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/zeebo/xxh3"
 
@@ -109,7 +108,7 @@ func (r *run) learnSoft404(ctx context.Context) {
 		if !ok {
 			continue
 		}
-		if r.waitTurn(ctx, u.Hostname()) != nil {
+		if takeTurn(ctx, r.front.gate, r.now, u.Hostname()) != nil {
 			return
 		}
 		if f, ok := r.askSoft404(ctx, u); ok {
@@ -153,24 +152,6 @@ func (r *run) mayAsk(u site.URL) bool {
 	}
 	ok, _ := r.robotsAllow(rules, u)
 	return ok
-}
-
-// waitTurn takes a turn of a host for a request that is not in the frontier, which is empty.
-func (r *run) waitTurn(ctx context.Context, host string) error {
-	for {
-		now := r.now()
-		ok, again := r.front.gate.Acquire(host, now)
-		if ok {
-			return nil
-		}
-		t := time.NewTimer(max(again.Sub(now), time.Millisecond))
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
-			return ctx.Err()
-		}
-	}
 }
 
 // askSoft404 asks for a URL that cannot exist, in the turn that the caller took. ok is false when the answer is an honest one.

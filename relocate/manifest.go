@@ -107,7 +107,7 @@ func (sc *scanner) jsonText(v view) view {
 	return d.view(len(s))
 }
 
-// jsonUnicode decodes \uXXXX, or a surrogate pair of two, at the start of s.
+// jsonUnicode decodes \u and four hex digits, or a surrogate pair of two, at the start of s.
 func jsonUnicode(s []byte) (r rune, n int) {
 	unit := func(s []byte) rune {
 		if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {

@@ -14,7 +14,6 @@ import (
 	"mirrord/mirror"
 	"mirrord/scheduler"
 	"mirrord/status"
-	"mirrord/store"
 )
 
 // runInDaemon asks the daemon for a run, shows where it stands, and ends as it does.
@@ -201,11 +200,7 @@ func (a *app) setPaused(ctx context.Context, name string, paused bool) error {
 	if _, err := a.findJob(name); err != nil {
 		return err
 	}
-	dir, err := a.stateDir()
-	if err != nil {
-		return err
-	}
-	st, err := store.OpenState(dir, store.Options{})
+	st, err := a.makeState()
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,6 @@ import (
 	"mirrord/notify"
 	"mirrord/scheduler"
 	"mirrord/status"
-	"mirrord/store"
 	"mirrord/web"
 )
 
@@ -99,11 +98,7 @@ func (a *app) runDaemon(ctx context.Context, f daemonFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	dir, err := a.stateDir()
-	if err != nil {
-		return err
-	}
-	st, err := store.OpenState(dir, store.Options{Wait: lookWait})
+	st, err := a.makeState()
 	if err != nil {
 		return err
 	}

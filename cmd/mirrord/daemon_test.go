@@ -301,7 +301,10 @@ func TestDaemonResumes(t *testing.T) {
 	d.do(exitOK, "^site +partial ", "status")
 	close(gate)
 	d = startDaemon(t, jobs, state)
-	d.do(exitOK, "^site: complete, version 1 published", "run-now", "site")
+	d.do(exitOK, "^site: complete, (version 1 published|nothing changed since version 1)", "run-now", "site") // the run that goes on by itself may have ended already
+	if log := d.log.String(); !strings.Contains(log, "published=true") {
+		t.Errorf("no run published:\n%s", log)
+	}
 	var all status.Job
 	if err := json.Unmarshal([]byte(d.do(exitOK, "", "status", "site", "--json")), &all); err != nil || all.Health != status.OK || all.Verified == nil || all.Verified.After(all.Last.Ended) {
 		t.Errorf("%+v, %v", all, err)
@@ -316,16 +319,7 @@ func TestDaemonLockedSite(t *testing.T) {
 	srv := httptest.NewServer(demosite.New())
 	defer srv.Close()
 	jobs, state := jobsFor(t, srv.URL+"/about/"), t.TempDir()
-	st, err := store.OpenState(state, store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer st.Close()
-	s, err := st.OpenSite("demo")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	defer holdDemo(t, state)()
 	d := startDaemon(t, jobs, state)
 	d.do(exitLocked, "locked by another process", "run-now", "demo")
 	d.do(exitOK, "^demo +new ", "status")

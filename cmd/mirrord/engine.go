@@ -60,11 +60,7 @@ func (a *app) runSite(ctx context.Context, j *job.Job, st *store.State, s *store
 
 // runJob opens the site of a job in a state directory, makes one run, brings the job's symbolic link up to date and reports.
 func (a *app) runJob(ctx context.Context, j *job.Job, o engineOptions) error {
-	dir, err := a.stateDir()
-	if err != nil {
-		return err
-	}
-	st, err := store.OpenState(dir, store.Options{Wait: lookWait})
+	st, err := a.makeState()
 	if err != nil {
 		return err
 	}
@@ -165,6 +161,15 @@ func (a *app) mustWriteState() (*store.State, error) {
 	}
 	dir := st.Dir
 	if err := st.Close(); err != nil {
+		return nil, err
+	}
+	return store.OpenState(dir, store.Options{Wait: lookWait})
+}
+
+// makeState opens the state for commands that change it, and makes it when it is not there; they wait a moment for those that only look.
+func (a *app) makeState() (*store.State, error) {
+	dir, err := a.stateDir()
+	if err != nil {
 		return nil, err
 	}
 	return store.OpenState(dir, store.Options{Wait: lookWait})

@@ -41,11 +41,7 @@ func (a *app) importFile(name, as string) error {
 	if _, err := os.Stat(name); err != nil {
 		return err
 	}
-	dir, err := a.stateDir()
-	if err != nil {
-		return err
-	}
-	st, err := store.OpenState(dir, store.Options{})
+	st, err := a.makeState()
 	if err != nil {
 		return err
 	}

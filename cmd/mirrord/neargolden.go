@@ -1,20 +1,12 @@
 package main
 
 import (
-	"fmt"
-	"os"
+	"io"
 
 	"github.com/spf13/cobra"
 
 	"mirrord/near"
 )
-
-// goldenResult is what mirrord near-golden --json writes.
-type goldenResult struct {
-	Cases    int      `json:"cases"`
-	Values   int      `json:"values"`
-	Problems []string `json:"problems"`
-}
 
 func (a *app) nearGoldenCommand() *cobra.Command {
 	return &cobra.Command{
@@ -26,30 +18,14 @@ func (a *app) nearGoldenCommand() *cobra.Command {
 --json writes "cases", "values" (that were compared) and "problems", a text for each value that is another.`,
 		Example: `  mirrord near-golden near/testdata/golden.json`,
 		Args:    cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			file, err := os.Open(args[0])
-			if err != nil {
-				return err
-			}
-			defer file.Close()
-			report, err := near.CheckGolden(file)
-			if err != nil {
-				return fmt.Errorf("near-golden %s: %w", args[0], err)
-			}
-			if a.json {
-				if err := a.printJSON(goldenResult{report.Cases, report.Values, append([]string{}, report.Problems...)}); err != nil {
-					return err
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.golden(cmd, args[0], func(r io.Reader) (*goldenResult, error) {
+				report, err := near.CheckGolden(r)
+				if err != nil {
+					return nil, err
 				}
-			} else {
-				for _, p := range report.Problems {
-					a.printf("%s\n", p)
-				}
-				a.printf("%d cases, %d values, %d other than expected\n", report.Cases, report.Values, len(report.Problems))
-			}
-			if n := len(report.Problems); n > 0 {
-				return fmt.Errorf("near-golden %s: %d values are other than expected", args[0], n)
-			}
-			return nil
+				return &goldenResult{report.Cases, report.Values, append([]string{}, report.Problems...)}, nil
+			})
 		},
 	}
 }

@@ -36,11 +36,7 @@ func (a *app) replicaVerify(ctx context.Context, names []string, o replicaOption
 	if err != nil {
 		return err
 	}
-	dir, err := a.stateDir()
-	if err != nil {
-		return err
-	}
-	st, err := store.OpenState(dir, store.Options{Wait: lookWait})
+	st, err := a.makeState()
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -42,16 +43,7 @@ func TestLockedSite(t *testing.T) {
 	if code, _, errs := runArgs(t, nil, "run-now", "demo", "--jobs", jobs, "--state", state); code != exitOK {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
-	st, err := store.OpenState(state, store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer st.Close()
-	s, err := st.OpenSite("demo")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	defer holdDemo(t, state)()
 	out := filepath.Join(t.TempDir(), "demo.phm")
 	for _, tc := range []struct {
 		args []string
@@ -167,6 +159,24 @@ func TestExchange(t *testing.T) {
 		}
 		if err := swap(a, filepath.Join(dir, "missing")); err == nil {
 			t.Errorf("%s: exchange with nothing succeeds", name)
+		}
+	}
+}
+
+// holdDemo opens the site of the job demo as a run does, until what it returns is called.
+func holdDemo(t *testing.T, state string) (release func()) {
+	t.Helper()
+	st, err := store.OpenState(state, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := st.OpenSite("demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := errors.Join(s.Close(), st.Close()); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"mirrord/internal/demosite"
-	"mirrord/store"
 )
 
 // serving runs "mirrord serve" until the test ends and returns the addresses that it listens on.
@@ -142,16 +141,7 @@ func TestServe(t *testing.T) {
 	if got := versionOf(); got != before+1 {
 		t.Errorf("version %d after a publish over %d", got, before)
 	}
-	st, err := store.OpenState(state, store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer st.Close()
-	s, err := st.OpenSite("demo")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	defer holdDemo(t, state)()
 	if status, _, _ := fetchAs(t, at[0], "", "/demo/"); status != 200 {
 		t.Errorf("locked: %d", status)
 	}
