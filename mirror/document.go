@@ -203,7 +203,7 @@ func (r *run) document(now, old *store.Resource, body []byte, linkHeader []strin
 		r.notes.add(fmt.Sprintf("documents with more than %d links: the rest was left as it was", relocatedLinks*r.job.Limits.MaxLinks), now.URL)
 	}
 	if meta := r.metaRobots(&p.doc); r.job.ObeyRobots {
-		if meta.NoArchive && now.Source != "" {
+		if meta.NoArchive && now.Source != "" && !r.reuse.holds(now) {
 			r.refuseElsewhere(old, now.Reason+"; but a replica's meta robots says noarchive")
 			return
 		}

@@ -1,14 +1,15 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -26,10 +27,21 @@ import (
 type reuse struct {
 	job, from, at string
 	mode          reuseMode
-	files         map[string]store.Resource // by what follows from; of mode reuseTakes
+	files         map[string]reusedFile // by what follows from; of mode reuseTakes
 	docs          *store.Documents
+	readers       sync.Pool       // of *store.FrameReader
 	held          map[uint32]bool // resources of this mirror that were taken from it; guarded by the lock of the run's alternates
 	taken         atomic.Int64
+}
+
+// reusedFile is what is needed of a record of the other mirror: a collection may have a million.
+type reusedFile struct {
+	mime, charset string // each value is one string
+	modified      int64
+	size          int64
+	digest        [32]byte
+	body          store.BodyKind
+	at            store.Place
 }
 
 type reuseMode uint8
@@ -40,27 +52,8 @@ const (
 	reuseKeeps // the other mirror cannot be read now: what was taken of it stays as it is
 )
 
-// Of a verification: reuseFor is for how long it holds; reuseTried files are asked at most, reuseEnough with the same bytes are enough, and with less than
-// reuseLeast, when there are so many, nothing is said.
-const (
-	reuseFor    = 7 * 24 * time.Hour
-	reuseTried  = 24
-	reuseEnough = 8
-	reuseLeast  = 5
-	reuseSample = 4 << 20 // bytes of the largest file that is compared
-)
-
-const reuseFact = "reuse"
-
-// reuseRecord is the last verification.
-type reuseRecord struct {
-	Job      string    `json:"job"`
-	From     string    `json:"from"`
-	At       string    `json:"at"`
-	Verified time.Time `json:"verified"`
-	Same     int       `json:"same"`
-	Differs  string    `json:"differs,omitempty"` // a URL whose bytes were others
-}
+// reuseKept is for how long what was taken stays as it is while the other mirror cannot be used; then the site is asked.
+const reuseKept = 30 * 24 * time.Hour
 
 // holds reports whether a resource of this mirror was taken from the other one.
 func (x *reuse) holds(rec *store.Resource) bool {
@@ -76,117 +69,107 @@ func (r *run) prepareReuse(ctx context.Context) error {
 	if x.job == "" {
 		return nil
 	}
-	x.mode = reuseKeeps
-	files, err := r.readReused()
-	if err != nil {
-		r.notes.cap(fmt.Sprintf("reuse: the mirror of %s cannot be used in this run, what was taken of it stays as it is: %v", x.job, err))
-		return nil
-	}
-	var last reuseRecord
-	v, err := r.site.Fact(reuseFact)
+	last, err := lastReuse(r.site)
 	if err != nil {
 		return err
 	}
-	if v != nil && json.Unmarshal(v, &last) != nil {
-		last = reuseRecord{}
+	known := last.Job == x.job && last.From == x.from && last.At == x.at
+	x.mode = reuseKeeps
+	files, err := r.readReused()
+	switch {
+	case errors.Is(err, store.ErrNoSite):
+		x.mode = reuseNothing
+		r.notes.cap(fmt.Sprintf("reuse: there is no mirror of %s: everything is asked of the site", x.job))
+		return nil
+	case err != nil && known && r.now().Sub(last.used()) > reuseKept:
+		x.mode = reuseNothing
+		r.notes.cap(fmt.Sprintf("reuse: the mirror of %s could not be used since %s: everything is asked of the site: %v", x.job, last.used().Format(time.DateOnly), err))
+		return nil
+	case err != nil:
+		r.notes.cap(fmt.Sprintf("reuse: the mirror of %s cannot be used in this run, what was taken of it stays as it is: %v", x.job, err))
+		return nil
+	case len(files) == 0:
+		x.mode = reuseNothing
+		r.notes.cap(fmt.Sprintf("reuse: the mirror of %s has nothing under %s: reuse.from must begin as the addresses of its files do", x.job, x.from))
+		return nil
 	}
-	if last.Job != x.job || last.From != x.from || last.At != x.at || r.now().Sub(last.Verified) > reuseFor {
-		var said bool
-		if last, said, err = r.verifyReuse(ctx, files); err != nil {
+	if !known || r.now().Sub(last.Verified) > reuseFor {
+		v, said, why, err := r.verifyReuse(ctx, files)
+		switch {
+		case err != nil:
 			return nil // the run ends
-		}
-		if said {
-			if v, err = json.Marshal(last); err == nil {
-				err = r.site.SetFact(reuseFact, v)
-			}
-			if err != nil {
-				return err
-			}
-		} else {
-			r.notes.cap(fmt.Sprintf("reuse: only %d files of %s could be compared with the site's: nothing new is taken", last.Same, x.job))
+		case !said:
+			r.notes.cap(fmt.Sprintf("reuse: only %d files of %s could be compared with the site's: nothing new is taken%s", v.Same, x.job, why))
 			return nil
 		}
+		last = v
+	}
+	if now := r.now(); last.Differs == "" && now.Sub(last.Used) >= 24*time.Hour {
+		last.Used = now.UTC()
+	}
+	v, err := json.Marshal(last)
+	if err == nil {
+		err = r.site.SetFact(reuseFact, v)
+	}
+	if err != nil {
+		return err
 	}
 	if last.Differs != "" {
 		x.mode = reuseNothing
-		r.notes.cap(fmt.Sprintf("reuse: %s was another file than the mirror of %s has, on %s: everything is asked of the site", last.Differs, x.job, last.Verified.Format("2006-01-02")))
+		why := cmp.Or(last.Why, "was another file than the mirror of "+x.job+" has")
+		r.notes.cap(fmt.Sprintf("reuse: %s %s, on %s: everything is asked of the site", last.Differs, why, last.Verified.Format(time.DateOnly)))
 		return nil
 	}
 	if x.docs, err = r.o.State.Documents(x.job); err != nil {
 		r.notes.cap(fmt.Sprintf("reuse: %v", err))
 		return nil
 	}
+	x.readers.New = func() any { return store.NewFrameReader() }
 	x.mode, x.files = reuseTakes, files
 	return nil
 }
 
 // readReused reads the records of the other mirror, which is locked only as long as that takes.
-func (r *run) readReused() (files map[string]store.Resource, err error) {
+func (r *run) readReused() (files map[string]reusedFile, err error) {
 	x := &r.reuse
 	runs, err := r.o.State.Runs(x.job, 1)
 	if err != nil {
 		return nil, err
-	}
-	if len(runs) > 0 && runs[0].Verdict != Complete.String() {
-		return nil, fmt.Errorf("its last run was %s", runs[0].Verdict)
 	}
 	s, err := r.o.State.ReadSite(x.job)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	files = map[string]store.Resource{}
+	if len(runs) > 0 && runs[0].Verdict != Complete.String() {
+		return nil, fmt.Errorf("its last run was %s", runs[0].Verdict)
+	}
+	// What that mirror reuses itself is its own, as far as its verification says so. What a replica sent it is not.
+	chain, err := lastReuse(s)
+	if err != nil {
+		return nil, err
+	}
+	own := func(rec *store.Resource) bool {
+		return rec.Source == "" || chain.Job != "" && chain.Differs == "" && strings.HasPrefix(rec.Source, chain.From) && strings.HasPrefix(rec.URL.String(), chain.At)
+	}
+	files = map[string]reusedFile{}
+	once := map[string]string{}
+	intern := func(s string) string {
+		if v, ok := once[s]; ok {
+			return v
+		}
+		s = strings.Clone(s)
+		once[s] = s
+		return s
+	}
 	err = s.Resources(func(rec *store.Resource) error {
 		rest, ok := strings.CutPrefix(rec.URL.String(), x.from)
-		if ok && rec.InSet && rec.Body != store.NoBody && rec.Source == "" && !rec.NoFollow && !wasSitemap(rec) {
-			files[rest] = store.Resource{URL: rec.URL, MIME: rec.MIME, Charset: rec.Charset, Modified: rec.Modified, Size: rec.Size, Digest: rec.Digest, Body: rec.Body, At: rec.At}
+		if ok && rec.InSet && rec.Body != store.NoBody && own(rec) && !rec.NoFollow && !wasSitemap(rec) {
+			files[strings.Clone(rest)] = reusedFile{mime: intern(rec.MIME), charset: intern(rec.Charset), modified: rec.Modified, size: rec.Size, digest: rec.Digest, body: rec.Body, at: rec.At}
 		}
 		return nil
 	})
 	return files, err
-}
-
-// verifyReuse asks the site for some of the files. said is false when too few answers came to say something. The only error is that ctx ended.
-func (r *run) verifyReuse(ctx context.Context, files map[string]store.Resource) (rec reuseRecord, said bool, err error) {
-	x := &r.reuse
-	rec = reuseRecord{Job: x.job, From: x.from, At: x.at, Verified: r.now().UTC()}
-	k := r.newAsker()
-	rests := leastPaths(fmt.Sprintf("%s %d", x.at, r.state.Number), func(yield func(string) bool) {
-		for rest, f := range files {
-			if f.Size <= reuseSample && !yield(rest) {
-				return
-			}
-		}
-	}, reuseTried)
-	for _, rest := range rests {
-		if rec.Same >= reuseEnough {
-			break
-		}
-		u, _, err := site.Parse(x.at + rest)
-		if err != nil || !r.scope.Covers(u) {
-			continue
-		}
-		ok, _, err := k.allowed(ctx, u)
-		if err != nil {
-			return rec, false, err
-		}
-		if !ok {
-			continue
-		}
-		var body pageSink
-		res, err := k.exchange(ctx, fetch.Request{URL: u, MaxBody: 2 * reuseSample}, &body)
-		switch {
-		case ctx.Err() != nil:
-			return rec, false, ctx.Err()
-		case err != nil || !res.Kept || res.Status != http.StatusOK:
-		case sha256.Sum256(body.Bytes()) == files[rest].Digest:
-			rec.Same++
-		default:
-			rec.Differs = u.String()
-			return rec, true, nil
-		}
-	}
-	return rec, rec.Same > 0 && rec.Same >= min(reuseLeast, len(files)), nil
 }
 
 // takeReused takes a URL from the other mirror, and reports whether an outcome is recorded. down says that its host is not asked in this run.
@@ -211,17 +194,21 @@ func (r *run) takeReused(ctx context.Context, rec *store.Resource, down bool) bo
 	if !ok {
 		return false
 	}
+	source, _, err := site.Parse(x.from + rest)
+	if err != nil {
+		return false
+	}
 	now := *rec
-	now.Reason = fmt.Sprintf("of the mirror of job %s, which has it as %s", x.job, f.URL)
+	now.Reason = fmt.Sprintf("of the mirror of job %s, which has it as %s", x.job, source)
 	now.Status = http.StatusOK
 	x.taken.Add(1)
-	if rec.InSet && rec.Body != store.NoBody && rec.Digest == f.Digest && rec.MIME == f.MIME && rec.Charset == f.Charset {
-		r.sameBody(&now, &store.Resource{Source: f.URL.String()})
+	if rec.InSet && rec.Body != store.NoBody && rec.Digest == f.digest && rec.MIME == f.mime && rec.Charset == f.charset {
+		r.sameBody(&now, &store.Resource{Source: source.String()})
 		r.unchanged(ctx, &now)
 		return true
 	}
-	sink := r.newSink(f.URL)
-	sink.source = f.URL.String()
+	sink := r.newSink(source)
+	sink.source = source.String()
 	defer sink.close()
 	if err := r.readReusedBody(&f, sink); err != nil {
 		x.taken.Add(-1)
@@ -232,29 +219,31 @@ func (r *run) takeReused(ctx context.Context, rec *store.Resource, down bool) bo
 		r.log.Debug("not reused", "url", rec.URL.String(), "err", err)
 		return false
 	}
-	res := &fetch.Result{Kept: true, Head: fetch.Head{Status: http.StatusOK, MIME: f.MIME, Charset: f.Charset, Length: f.Size, Header: http.Header{}}}
-	if f.Modified > 0 {
-		res.LastModified = time.Unix(f.Modified, 0).UTC().Format(http.TimeFormat)
+	res := &fetch.Result{Kept: true, Head: fetch.Head{Status: http.StatusOK, MIME: f.mime, Charset: f.charset, Length: f.size, Header: http.Header{}}}
+	if f.modified > 0 {
+		res.LastModified = time.Unix(f.modified, 0).UTC().Format(http.TimeFormat)
 	}
 	r.body(ctx, &now, res, sink)
 	return true
 }
 
 // readReusedBody puts a body of the other mirror into a sink, and checks it.
-func (r *run) readReusedBody(f *store.Resource, sink *bodySink) error {
-	w, err := sink.Begin(&fetch.Head{MIME: f.MIME, Length: f.Size})
+func (r *run) readReusedBody(f *reusedFile, sink *bodySink) error {
+	w, err := sink.Begin(&fetch.Head{MIME: f.mime, Length: f.size})
 	if err != nil {
 		return err
 	}
-	if f.Body == store.PackBody {
-		fr, err := r.reuse.docs.ReadFrame(store.NewFrameReader(), f.At)
+	if f.body == store.PackBody {
+		fr := r.reuse.readers.Get().(*store.FrameReader)
+		defer r.reuse.readers.Put(fr)
+		frame, err := r.reuse.docs.ReadFrame(fr, f.at)
 		if err != nil {
 			return err
 		}
-		_, err = w.Write(fr.Body)
+		_, err = w.Write(frame.Body)
 		return errors.Join(err, sameDigest(sink, f))
 	}
-	in, err := r.o.State.Blobs.Open(f.Digest)
+	in, err := r.o.State.Blobs.Open(f.digest)
 	if err != nil {
 		return err
 	}
@@ -263,9 +252,9 @@ func (r *run) readReusedBody(f *store.Resource, sink *bodySink) error {
 	return errors.Join(err, sameDigest(sink, f))
 }
 
-func sameDigest(sink *bodySink, f *store.Resource) error {
-	if sink.digest() != f.Digest {
-		return fmt.Errorf("body of %s: %w", f.URL, store.ErrDamaged)
+func sameDigest(sink *bodySink, f *reusedFile) error {
+	if sink.digest() != f.digest {
+		return fmt.Errorf("body %x of another mirror: %w", f.digest[:8], store.ErrDamaged)
 	}
 	return nil
 }

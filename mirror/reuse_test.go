@@ -23,8 +23,14 @@ const elsewhereBase = "http://manual.example.net/v1/"
 // runOther runs the job that has the collection, on the same state.
 func runOther(t *testing.T, w *mirrortest.Web, m *mirrortest.Mirror) *mirror.Summary {
 	t.Helper()
-	j, err := jobfile.Parse("manual", "manual.toml", []byte(fmt.Sprintf("url = %q\npolicy = \"full\"\nproxy = %q\nlimits.retries = 0\nlimits.min_free = 0\npolite.delay = \"0s\"\npolite.factor = 0.0\npolite.max_delay = \"50ms\"\n",
-		elsewhereBase, w.URL)))
+	return runNamed(t, w, m, "manual", fmt.Sprintf("url = %q\n", elsewhereBase))
+}
+
+// runNamed runs another job on the state of m, at its time.
+func runNamed(t *testing.T, w *mirrortest.Web, m *mirrortest.Mirror, name, toml string) *mirror.Summary {
+	t.Helper()
+	j, err := jobfile.Parse(name, name+".toml", []byte(fmt.Sprintf("policy = \"full\"\nproxy = %q\nlimits.retries = 0\nlimits.min_free = 0\npolite.delay = \"0s\"\npolite.factor = 0.0\npolite.max_delay = \"50ms\"\n%s",
+		w.URL, toml)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +38,7 @@ func runOther(t *testing.T, w *mirrortest.Web, m *mirrortest.Mirror) *mirror.Sum
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := st.OpenSite("manual")
+	s, err := st.OpenSite(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +47,7 @@ func runOther(t *testing.T, w *mirrortest.Web, m *mirrortest.Mirror) *mirror.Sum
 		t.Fatal(err)
 	}
 	defer c.Close()
-	sum, err := mirror.Run(context.Background(), mirror.Options{Job: j, State: st, Site: s, Fetcher: c, Robots: mirror.NewRobots(j, c, nil), Hosts: new(fetch.Hosts)})
+	sum, err := mirror.Run(context.Background(), mirror.Options{Job: j, State: st, Site: s, Fetcher: c, Robots: mirror.NewRobots(j, c, nil), Hosts: new(fetch.Hosts), Now: m.Now})
 	if err := errors.Join(err, s.Close(), st.Close()); err != nil {
 		t.Fatal(err)
 	}

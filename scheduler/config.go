@@ -27,7 +27,8 @@ type Entry struct {
 
 // Resolve makes a configuration out of what lies in the directory, and last, the one that holds. A file that is refused leaves the last good version of its job
 // in force, as long as the file is there. Of two files that cannot go together, because they have one name, mirror the same thing or publish to the same place, the one whose
-// job is in force already stays, else the first by name; the other one is refused. It is pure.
+// job is in force already stays, else the first by name; the other one is refused. So is a job that reuses the mirror of one that is not there or cannot have what is reused, and
+// the one that would close a circle. It is pure.
 func Resolve(files []File, last Config) Config {
 	out := Config{}
 	for _, f := range files {
@@ -50,6 +51,7 @@ func Resolve(files []File, last Config) Config {
 		out[f.Name] = e
 	}
 	out.collide(last)
+	out.reuse(last)
 	return out
 }
 

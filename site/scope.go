@@ -220,3 +220,33 @@ func (u URL) RegistrableDomain() string {
 	}
 	return u.Hostname()
 }
+
+// Reaches reports whether u, or something below the directory u, may be in scope; false is certain. Exclude patterns have a say only about u itself when they
+// name all that is below it ("/manual/**").
+func (r *Rule) Reaches(u URL) bool {
+	if u.IsZero() {
+		return false
+	}
+	for _, g := range r.exclude {
+		if strings.HasSuffix(g.pattern, "/**") && g.Match(u) {
+			return false
+		}
+	}
+	host, hostname, uri := u.Host(), u.Hostname(), u.RequestURI()
+	onHost := false
+	for _, p := range r.places {
+		if !p.holds(host, hostname) {
+			continue
+		}
+		onHost = true
+		if strings.HasPrefix(uri, p.path) || strings.HasPrefix(p.path, uri) {
+			return true
+		}
+	}
+	for s := range r.seeds {
+		if s.Host() == host && strings.HasPrefix(s.RequestURI(), uri) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(r.include, func(g *Glob) bool { return onHost || g.Absolute() })
+}

@@ -339,3 +339,49 @@ func BenchmarkCovers(b *testing.B) {
 		r.Covers(u)
 	}
 }
+
+func TestScopeReaches(t *testing.T) {
+	for _, c := range []struct {
+		scope Scope
+		seed  string
+		dir   string
+		want  bool
+	}{
+		{Scope{}, "http://h/docs/index.html", "http://h/docs/", true},
+		{Scope{}, "http://h/docs/index.html", "https://h/docs/v1/", true},
+		{Scope{}, "http://h/docs/v1/", "http://h/docs/", true},
+		{Scope{}, "http://h/docs/", "http://h/other/", false},
+		{Scope{}, "http://h/docs/", "http://h:8080/docs/", false},
+		{Scope{Include: []string{"/other/*.html"}}, "http://h/docs/", "http://h/other/", true},
+		{Scope{Include: []string{"/other/*.html"}}, "http://h/docs/", "http://g/other/", false},
+		{Scope{Include: []string{"//g/**"}}, "http://h/docs/", "http://g/other/", true},
+		{Scope{Kind: ScopeHost}, "http://h/docs/", "http://h/other/", true},
+		{Scope{Kind: ScopeHost, Exclude: []string{"/other/**"}}, "http://h/docs/", "http://h/other/", false},
+		{Scope{Kind: ScopeHost, Exclude: []string{"/other/**"}}, "http://h/docs/", "http://h/", true},
+		{Scope{Kind: ScopeHost, Exclude: []string{"*.iso"}}, "http://h/docs/", "http://h/other/", true},
+		{Scope{Kind: ScopeDomain}, "http://www.h.example/", "http://ftp.h.example/pub/", true},
+		{Scope{Kind: ScopeDomain}, "http://www.h.example/", "http://ftp.g.example/pub/", false},
+		{Scope{Kind: ScopePrefixes, Prefixes: []string{"http://h/a/b", "http://h/c/"}}, "http://h/c/", "http://h/a/", true},
+		{Scope{Kind: ScopePrefixes, Prefixes: []string{"http://h/a/b", "http://h/c/"}}, "http://h/d/x.html", "http://h/d/", true},
+		{Scope{Kind: ScopePrefixes, Prefixes: []string{"http://h/a/b", "http://h/c/"}}, "http://h/c/", "http://h/e/", false},
+	} {
+		seed, _, err := Parse(c.seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir, _, err := Parse(c.dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := c.scope.Compile([]URL{seed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Reaches(dir); got != c.want {
+			t.Errorf("%+v around %s reaches %s: %v", c.scope, seed, dir, got)
+		}
+		if r.Covers(dir) && !r.Reaches(dir) {
+			t.Errorf("%s is in scope and not reached", dir)
+		}
+	}
+}

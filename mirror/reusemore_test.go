@@ -1,0 +1,124 @@
+package mirror_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"mirrord/internal/mirrortest"
+	"mirrord/mirror"
+	"mirrord/store"
+)
+
+// A job that reuses what another reuses of a third: the files go on, and none is asked of the sites in between but for the samples.
+func TestReuseOfWhatIsReused(t *testing.T) {
+	w, m, pages := reuseWorld(t, "full")
+	const second = "http://second.example.net/"
+	for p, page := range pages {
+		w.Set(second+"copy"+p, page)
+	}
+	w.Set(second, mirrortest.HTML("Second", `<a href="copy/">copy</a>`))
+	wantVerdict(t, runOther(t, w, m), mirror.Complete, true)
+	wantVerdict(t, m.Run(), mirror.Complete, true) // takes /docs/ of manual
+	w.Requests()
+	s := runNamed(t, w, m, "last", fmt.Sprintf("url = %q\n[reuse]\njob = \"test\"\nfrom = %q\nat = %q\n", second, home+"/docs/", second+"copy/"))
+	wantVerdict(t, s, mirror.Complete, true)
+	asked := 0
+	for _, r := range w.Requests() {
+		if strings.HasPrefix(r.URL, second+"copy/") {
+			asked++
+		}
+	}
+	if s.Reused != 33 || s.ReusedOf != "test" || asked != 8 {
+		t.Errorf("%d reused of %s, %d asked; want 33, test, 8\n%s", s.Reused, s.ReusedOf, asked, mirrortest.Text(s))
+	}
+}
+
+// The site does not want its files to be kept, which the other one did not say.
+func TestReuseObeysTheSitesRobotsTag(t *testing.T) {
+	w, m, pages := reuseWorld(t, "full")
+	wantVerdict(t, runOther(t, w, m), mirror.Complete, true)
+	for p, page := range pages {
+		page.Header = map[string]string{"X-Robots-Tag": "noarchive"}
+		if !strings.HasSuffix(p, ".png") {
+			page.Header["Content-Type"] = "text/html"
+		}
+		w.Set(home+"/docs"+p, page)
+	}
+	s := m.Run()
+	wantVerdict(t, s, mirror.Complete, true)
+	wantText(t, s, "came with X-Robots-Tag: noarchive")
+	if s.Reused != 0 || s.Files != 2 {
+		t.Errorf("%d reused, %d files\n%s", s.Reused, s.Files, mirrortest.Text(s))
+	}
+}
+
+// The other mirror is gone for good, or cannot be used for longer than what was taken may stay as it is: the site is asked.
+func TestReuseOfAMirrorThatIsGone(t *testing.T) {
+	for _, removed := range []bool{true, false} {
+		t.Run(fmt.Sprintf("removed %v", removed), func(t *testing.T) {
+			w, m, pages := reuseWorld(t, "full")
+			at := time.Now()
+			m.Now = func() time.Time { return at }
+			wantVerdict(t, runOther(t, w, m), mirror.Complete, true)
+			wantVerdict(t, m.Run(), mirror.Complete, true)
+			before := m.Tree()
+			st := reopen(t, m.Dir)
+			if removed {
+				if err := st.RemoveSite("manual"); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				if err := st.AddRun(store.RunRecord{Site: "manual", Started: at, Ended: at, Verdict: "suspicious"}); err != nil {
+					t.Fatal(err)
+				}
+				s := m.Run()
+				wantVerdict(t, s, mirror.Complete, false)
+				wantText(t, s, "cannot be used in this run")
+				at = at.Add(31 * 24 * time.Hour)
+			}
+			news := pages["/p04.html"]
+			news.Body += "<!-- news -->"
+			w.Set(home+"/docs/p04.html", news)
+			s := m.Run()
+			wantVerdict(t, s, mirror.Complete, true)
+			wantText(t, s, "everything is asked of the site")
+			after := m.Tree()
+			if !strings.Contains(after["docs/p04.html"], "news") || len(after) != len(before) {
+				t.Errorf("%d files, had %d\n%s", len(after), len(before), mirrortest.Text(s))
+			}
+			if rec := resource(t, m, home+"/docs/p05.html"); rec.Source != "" {
+				t.Errorf("what the site sent is of %s", rec.Source)
+			}
+			delete(after, "docs/p04.html")
+			delete(before, "docs/p04.html")
+			if !onlyMeta(after, before) {
+				t.Error("other files differ")
+			}
+		})
+	}
+}
+
+// onlyMeta reports whether two trees differ in nothing but the description of the mirror.
+func onlyMeta(a, b map[string]string) bool {
+	for p := range a {
+		if !strings.HasPrefix(p, "phm.") && a[p] != b[p] {
+			return false
+		}
+	}
+	return true
+}
+
+// What is given as the place in the other mirror is not how its addresses begin.
+func TestReuseOfAPlaceThatHasNothing(t *testing.T) {
+	w, m, _ := reuseWorld(t, "full")
+	wantVerdict(t, runOther(t, w, m), mirror.Complete, true)
+	m.Set("reuse.from", `"https://manual.example.net/v1/"`)
+	s := m.Run()
+	wantVerdict(t, s, mirror.Complete, true)
+	wantText(t, s, "has nothing under https://manual.example.net/v1/")
+	if s.Files != 35 {
+		t.Errorf("%d files\n%s", s.Files, mirrortest.Text(s))
+	}
+}
