@@ -282,3 +282,42 @@ func take(r *bufio.Reader, n int) ([]byte, error) {
 	_, err = r.Discard(n)
 	return b, err
 }
+
+// sortHigh sorts entries by their upper halves and keeps the order of equal ones: a radix sort. Either slice is the result, the other is
+// overwritten.
+func sortHigh(entries, spare []uint64) []uint64 {
+	const bits, mask = 11, 1<<11 - 1
+	if len(entries) < 1024 {
+		slices.SortStableFunc(entries, func(a, b uint64) int {
+			switch a, b = a>>32, b>>32; {
+			case a < b:
+				return -1
+			case a > b:
+				return 1
+			}
+			return 0
+		})
+		return entries
+	}
+	var count [3][mask + 1]uint32
+	for _, e := range entries {
+		count[0][e>>32&mask]++
+		count[1][e>>(32+bits)&mask]++
+		count[2][e>>(32+2*bits)]++
+	}
+	from, to := entries, spare[:len(entries)]
+	for pass := range count {
+		at := uint32(0)
+		for i, n := range count[pass] {
+			count[pass][i], at = at, at+n
+		}
+		shift := 32 + pass*bits
+		for _, e := range from {
+			place := &count[pass][e>>shift&mask]
+			to[*place] = e
+			*place++
+		}
+		from, to = to, from
+	}
+	return from
+}
