@@ -3,8 +3,10 @@
 package replica
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -232,4 +234,60 @@ func BenchmarkStageOne(b *testing.B) {
 		b.ReportMetric(float64(len(v.Pairs())), "pairs")
 	}
 	b.ReportMetric(float64(len(urls))*float64(b.N)/(cpuSeconds(b)-start), "URLs/cpu-s")
+}
+
+// longList makes a list of n addresses of hosts of 30, 300, 3000, 30 000 and so on, of which every fifth mirrors an earlier one under another prefix.
+func longList(n int) []byte {
+	var out []byte
+	for host := 0; n > 0; host++ {
+		size := 30
+		for x := mix(uint64(host) + 1); x&3 == 0 && size < 1<<20; x >>= 2 {
+			size *= 10
+		}
+		from, prefix := host, "/"
+		if host%5 == 4 {
+			from, prefix = host-4, "/pub/mirror/"
+		}
+		for i := range min(n, size) {
+			x := mix(uint64(from)<<32 | uint64(i))
+			out = append(out, "http://www.host"...)
+			out = strconv.AppendInt(out, int64(host), 10)
+			out = append(out, ".test"+prefix...)
+			out = strconv.AppendUint(append(out, "section"...), x%40, 10)
+			out = strconv.AppendUint(append(out, '/'), x>>8%1000, 36)
+			out = strconv.AppendUint(append(out, "/article-"...), x>>16&0xffffff, 36)
+			out = append(out, ".html\n"...)
+		}
+		n -= size
+	}
+	return bytes.Clone(out)
+}
+
+// A long list, from its bytes to pairs; and how much the inventory takes of memory.
+func BenchmarkStageOneLong(b *testing.B) {
+	n := 2_000_000
+	list := longList(n)
+	b.SetBytes(int64(len(list)))
+	var before runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	start := cpuSeconds(b)
+	for b.Loop() {
+		v := NewInventory(StageOne{})
+		if _, err := ReadURLs(bytes.NewReader(list), v.AddURL, func(int, string, error) error { return nil }); err != nil {
+			b.Fatal(err)
+		}
+		added := cpuSeconds(b)
+		b.ReportMetric(float64(n)/(added-start), "added/cpu-s")
+		b.ReportMetric(float64(len(v.Pairs())), "pairs")
+		b.ReportMetric(float64(n)/(cpuSeconds(b)-start), "URLs/cpu-s")
+		b.StopTimer()
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		b.ReportMetric(float64(m.HeapAlloc-before.HeapAlloc)/float64(n), "B/URL")
+		b.ReportMetric(float64(v.Hosts()), "hosts")
+		start = cpuSeconds(b)
+		b.StartTimer()
+	}
 }

@@ -13,8 +13,14 @@ func avoidTerms() []string { return []string{"nph", "dynaweb", "zyview"} }
 
 // term is a word of a host or path.
 type term struct {
-	text  string
+	text  []byte
 	depth int // of its segment, from 0
+}
+
+// words takes the terms of paths, one path after the other, in the same memory.
+type words struct {
+	text  []byte // the path, decoded
+	terms []term
 }
 
 // Feature is a bigram of a host, or one of a path with its position.
@@ -25,11 +31,11 @@ type Feature struct {
 }
 
 // hostTerms are the letter runs of a host without its port.
-func hostTerms(host string) []term {
+func hostTerms(host string) []string {
 	if colon := strings.LastIndexByte(host, ':'); colon > strings.LastIndexByte(host, ']') {
 		host = host[:colon]
 	}
-	var out []term
+	var out []string
 	for i := 0; i < len(host); {
 		if !isLetter(host[i]) {
 			i++
@@ -39,14 +45,15 @@ func hostTerms(host string) []term {
 		for i < len(host) && isLetter(host[i]) {
 			i++
 		}
-		out = append(out, term{text: strings.ToLower(host[from:i])})
+		out = append(out, strings.ToLower(host[from:i]))
 	}
 	return out
 }
 
-// appendPathTerms appends the terms of a path: percent-decoded once, runs of letters and of bytes beyond ASCII, in lower case.
-func appendPathTerms(out []term, path string) []term {
-	decoded := make([]byte, 0, len(path))
+// of returns the terms of a path: percent-decoded once, runs of letters and of bytes beyond ASCII, in lower case. They are valid until the next
+// call.
+func (w *words) of(path []byte) []term {
+	text := w.text[:0]
 	for i := 0; i < len(path); i++ {
 		c := path[i]
 		if c == '%' && i+2 < len(path) {
@@ -58,10 +65,9 @@ func appendPathTerms(out []term, path string) []term {
 		if 'A' <= c && c <= 'Z' {
 			c |= 0x20
 		}
-		decoded = append(decoded, c)
+		text = append(text, c)
 	}
-	text := string(decoded)
-	depth := -1
+	terms, depth := w.terms[:0], -1
 	if len(text) == 0 || text[0] != '/' {
 		depth = 0
 	}
@@ -78,9 +84,10 @@ func appendPathTerms(out []term, path string) []term {
 		for i < len(text) && isTerm(text[i]) {
 			i++
 		}
-		out = append(out, term{text[from:i], depth})
+		terms = append(terms, term{text[from:i], depth})
 	}
-	return out
+	w.text, w.terms = text, terms
+	return terms
 }
 
 func isTerm(c byte) bool { return 'a' <= c && c <= 'z' || c >= 0x80 }
@@ -100,7 +107,7 @@ func HostFeatures(host string) []Feature {
 	terms := hostTerms(host)
 	var out []Feature
 	for i := 1; i < len(terms); i++ {
-		out = append(out, Feature{A: terms[i-1].text, B: terms[i].text})
+		out = append(out, Feature{A: terms[i-1], B: terms[i]})
 	}
 	return sortFeatures(out)
 }
@@ -109,11 +116,11 @@ func HostFeatures(host string) []Feature {
 // URL is not sampled.
 func PathFeatures(path string, o StageOne) (features []Feature, avoided bool) {
 	o = o.withDefaults()
-	terms := appendPathTerms(nil, path)
+	terms := new(words).of([]byte(path))
 	avoided = o.avoids(terms)
-	terms = slices.DeleteFunc(terms, func(t term) bool { return slices.Contains(o.Stop, t.text) })
+	terms = slices.DeleteFunc(terms, func(t term) bool { return t.in(o.Stop) })
 	for i := 1; i < len(terms); i++ {
-		f := Feature{Path: true, A: terms[i-1].text, B: terms[i].text, Position: terms[i-1].depth}
+		f := Feature{Path: true, A: string(terms[i-1].text), B: string(terms[i].text), Position: terms[i-1].depth}
 		if o.PositionIsIndex {
 			f.Position = i - 1
 		}
@@ -123,7 +130,16 @@ func PathFeatures(path string, o StageOne) (features []Feature, avoided bool) {
 }
 
 func (o StageOne) avoids(terms []term) bool {
-	return slices.ContainsFunc(terms, func(t term) bool { return slices.Contains(o.Avoid, t.text) })
+	return slices.ContainsFunc(terms, func(t term) bool { return t.in(o.Avoid) })
+}
+
+func (t term) in(list []string) bool {
+	for _, s := range list {
+		if string(t.text) == s {
+			return true
+		}
+	}
+	return false
 }
 
 func sortFeatures(fs []Feature) []Feature {
@@ -141,9 +157,36 @@ func sortFeatures(fs []Feature) []Feature {
 
 // key stands for a feature: 64 bits keep apart what any input has.
 func (f Feature) key() uint64 {
-	h := mix(tokenHash(f.A)*rollPrime + tokenHash(f.B) + uint64(f.Position)*textPrime)
+	h := featureKey(tokenHash(f.A), tokenHash(f.B), f.Position)
 	if f.Path {
 		return h | 1
 	}
 	return h &^ 1
+}
+
+func featureKey(a, b uint64, position int) uint64 {
+	return mix(a*rollPrime + b + uint64(position)*textPrime)
+}
+
+// pathKeys appends the keys of the features of a path, each once.
+func (v *Inventory) pathKeys(keys []uint64, path []byte) []uint64 {
+	first, n := len(keys), 0
+	var last uint64
+	position := 0
+	for _, t := range v.words.of(path) {
+		if t.in(v.o.Stop) {
+			continue
+		}
+		hash := tokenHash(t.text)
+		if n++; n > 1 {
+			if v.o.PositionIsIndex {
+				position = n - 2
+			}
+			if k := featureKey(last, hash, position) | 1; !slices.Contains(keys[first:], k) {
+				keys = append(keys, k)
+			}
+		}
+		last, position = hash, t.depth
+	}
+	return keys
 }

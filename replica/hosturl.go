@@ -2,6 +2,7 @@ package replica
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 )
 
@@ -12,12 +13,24 @@ var ErrNotURL = errors.New("no http or https URL with a host")
 // the path with its query, without fragment, at least "/", its bytes as they stand. Both are parts of url, or of a copy where the host had
 // to be changed.
 func SplitURL(url []byte) (host, path []byte, err error) {
-	rest := url
+	host, rest, err := splitHost(url)
+	if err != nil {
+		return nil, nil, err
+	}
+	path, err = splitPath(rest)
+	if err != nil {
+		return nil, nil, err
+	}
+	return host, path, nil
+}
+
+// splitHost cuts off the host; rest begins with the slash, question mark or hash that ends it, or is empty.
+func splitHost(url []byte) (host, rest []byte, err error) {
 	switch {
-	case len(rest) >= 7 && bytes.EqualFold(rest[:7], []byte("http://")):
-		rest = rest[7:]
-	case len(rest) >= 8 && bytes.EqualFold(rest[:8], []byte("https://")):
-		rest = rest[8:]
+	case len(url) >= 7 && bytes.EqualFold(url[:7], []byte("http://")):
+		rest = url[7:]
+	case len(url) >= 8 && bytes.EqualFold(url[:8], []byte("https://")):
+		rest = url[8:]
 	default:
 		return nil, nil, ErrNotURL
 	}
@@ -28,7 +41,7 @@ func SplitURL(url []byte) (host, path []byte, err error) {
 		}
 		upper = upper || 'A' <= rest[end] && rest[end] <= 'Z'
 	}
-	host, path = rest[:end], rest[end:]
+	host, rest = rest[:end], rest[end:]
 	if at := bytes.LastIndexByte(host, '@'); at >= 0 {
 		host = host[at+1:]
 	}
@@ -48,13 +61,17 @@ func SplitURL(url []byte) (host, path []byte, err error) {
 	if upper {
 		host = bytes.ToLower(host)
 	}
+	return host, rest, nil
+}
+
+// splitPath makes the path of what comes after the host.
+func splitPath(rest []byte) (path []byte, err error) {
+	path = rest
 	if hash := bytes.IndexByte(path, '#'); hash >= 0 {
 		path = path[:hash]
 	}
-	for _, c := range path {
-		if c <= ' ' || c == 0x7f {
-			return nil, nil, ErrNotURL
-		}
+	if hasControl(path) {
+		return nil, ErrNotURL
 	}
 	switch {
 	case len(path) == 0:
@@ -62,5 +79,24 @@ func SplitURL(url []byte) (host, path []byte, err error) {
 	case path[0] == '?':
 		path = append([]byte("/"), path...)
 	}
-	return host, path, nil
+	return path, nil
+}
+
+// hasControl says whether there is a blank or control character, eight bytes at a time: a byte below 0x21 borrows from its highest bit, and so
+// does one that is 0 after 0x7f was taken away by exclusive or.
+func hasControl(b []byte) bool {
+	const ones, high = 0x0101010101010101, 0x8080808080808080
+	for ; len(b) >= 8; b = b[8:] {
+		x := binary.LittleEndian.Uint64(b)
+		y := x ^ 0x7f*ones
+		if ((x-0x21*ones)&^x|(y-ones)&^y)&high != 0 {
+			return true
+		}
+	}
+	for _, c := range b {
+		if c <= ' ' || c == 0x7f {
+			return true
+		}
+	}
+	return false
 }

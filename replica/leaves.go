@@ -2,6 +2,8 @@ package replica
 
 import (
 	"cmp"
+	"math"
+	"math/bits"
 	"slices"
 )
 
@@ -22,7 +24,7 @@ const maxFamily = 1000
 
 func (e evidence) overlaps() bool { return e.leaves >= leastLeaves && e.overlap >= leastOverlap }
 
-func hostsOf(on []hostFeature) []uint32 {
+func hostsOf(on []onHost) []uint32 {
 	out := make([]uint32, len(on))
 	for i, f := range on {
 		out[i] = f.host
@@ -30,67 +32,152 @@ func hostsOf(on []hostFeature) []uint32 {
 	return out
 }
 
-// stars joins each of the hosts with those of them that have the most URLs: a number of edges in proportion to the hosts.
-func stars(hosts []considered, on []uint32, edge func(center, other uint32)) {
-	on = slices.Clone(on)
-	slices.SortFunc(on, func(a, b uint32) int {
-		if c := cmp.Compare(hosts[b].n, hosts[a].n); c != 0 {
-			return c
+// bySize returns the place of each host in the order of their sizes, the one with the most URLs first.
+func bySize(hosts []considered) []uint32 {
+	order := make([]uint32, len(hosts))
+	for i := range order {
+		order[i] = uint32(i)
+	}
+	slices.SortFunc(order, func(a, b uint32) int { return cmp.Or(cmp.Compare(hosts[b].n, hosts[a].n), cmp.Compare(a, b)) })
+	place := make([]uint32, len(hosts))
+	for i, host := range order {
+		place[host] = uint32(i)
+	}
+	return place
+}
+
+// stars joins each of the hosts with those of them that have the most URLs, by their places: a number of edges in proportion to the hosts.
+func stars(place, on []uint32, edge func(center, other uint32)) {
+	var centers [maxCenters]uint32
+	n := 0
+	for _, host := range on {
+		at := n
+		for at > 0 && place[host] < place[centers[at-1]] {
+			at--
 		}
-		return cmp.Compare(a, b)
-	})
-	for i, center := range on[:min(len(on), maxCenters)] {
-		for _, other := range on[i+1:] {
-			edge(center, other)
+		if at == maxCenters {
+			continue
+		}
+		n = min(n+1, maxCenters)
+		copy(centers[at+1:n], centers[at:])
+		centers[at] = host
+	}
+	for _, center := range centers[:n] {
+		for _, other := range on {
+			if place[other] > place[center] {
+				edge(center, other)
+			}
 		}
 	}
 }
 
 // shareLeaves adds to found the pairs whose leaves agree: those that votes suggest, and those that are connected by such pairs.
-func (v *Inventory) shareLeaves(hosts []considered, found pairs) {
+func (v *Inventory) shareLeaves(hosts []considered, place []uint32, found pairs) {
 	v.finishLeaves()
-	index := map[uint32]uint32{}
+	const none = math.MaxUint32
+	index := slices.Repeat([]uint32{none}, len(v.list)) // by number of the host
 	for i := range hosts {
 		index[hosts[i].urls.number] = uint32(i)
 	}
 	samples := make([][]uint64, len(hosts))
-	votes := map[uint64]int{}
+	votes := tally{}
 	var on []uint32
-	for from := 0; from < len(v.leaves); {
-		to := from
-		for on = on[:0]; to < len(v.leaves) && v.leaves[to].hash == v.leaves[from].hash; to++ {
-			if i, ok := index[v.leaves[to].host]; ok {
+	for run := range runs(v.leaves) {
+		on = on[:0]
+		for _, l := range run {
+			if i := index[l.host]; i != none {
 				on = append(on, i)
 				if len(samples[i]) < leafSample {
-					samples[i] = append(samples[i], v.leaves[from].hash)
+					samples[i] = append(samples[i], l.key)
 				}
 			}
 		}
-		from = to
-		stars(hosts, on, func(center, other uint32) { votes[uint64(min(center, other))<<32|uint64(max(center, other))]++ })
+		stars(place, on, func(center, other uint32) { votes.add(uint64(min(center, other))<<32 | uint64(max(center, other))) })
 	}
 	family := NewSets(len(hosts))
-	for k, n := range votes {
-		if n >= leastLeaves {
+	for i, n := range votes.counts {
+		if k := votes.keys[i]; n >= leastLeaves {
 			found.compare(samples, uint32(k>>32), uint32(k))
 		}
 	}
-	for k := range found {
-		found.compare(samples, uint32(k>>32), uint32(k))
-		if e := found[k]; e.overlaps() {
+	for k, e := range found {
+		if e.leaves == 0 {
+			found.compare(samples, uint32(k>>32), uint32(k))
+			e = found[k]
+		}
+		if e.overlaps() {
 			family.Union(uint32(k>>32), uint32(k))
 		}
 	}
 	for _, members := range family.All(3) {
-		if len(members) > maxFamily {
-			continue
+		if len(members) <= maxFamily {
+			found.compareAll(samples, members)
 		}
-		for i, a := range members {
-			for _, b := range members[i+1:] {
-				found.compare(samples, a, b)
+	}
+}
+
+// compareAll compares every two of a family, whose candidates have been compared already.
+func (p pairs) compareAll(samples [][]uint64, members []uint32) {
+	bits := bitmaps(samples, members)
+	for i, a := range members {
+		for j, b := range members[i+1:] {
+			e := evidence{}
+			if bits == nil {
+				e.leaves, e.overlap = overlapOf(samples[a], samples[b], Common(samples[a], samples[b]))
+			} else {
+				e.leaves, e.overlap = overlapOf(samples[a], samples[b], commonBits(bits[i], bits[i+1+j]))
+			}
+			if !e.overlaps() {
+				continue
+			}
+			k := uint64(a)<<32 | uint64(b)
+			if _, known := p[k]; !known {
+				p[k] = e
 			}
 		}
 	}
+}
+
+// maxBitmap is how many words a bitmap may have to be faster than merging lists.
+const maxBitmap = 512
+
+// bitmaps writes the sample of each member as a set of places in the list of all that they have; nil when that is too long to gain by it.
+func bitmaps(samples [][]uint64, members []uint32) [][]uint64 {
+	var all []uint64
+	for _, m := range members {
+		all = append(all, samples[m]...)
+	}
+	if len(members) < 8 {
+		return nil
+	}
+	slices.Sort(all)
+	all = slices.Compact(all)
+	if len(all) > 64*maxBitmap {
+		return nil
+	}
+	out := make([][]uint64, len(members))
+	for i, m := range members {
+		at := 0
+		for _, x := range samples[m] {
+			for all[at] < x {
+				at++
+			}
+			for at>>6 >= len(out[i]) {
+				out[i] = append(out[i], 0)
+			}
+			out[i][at>>6] |= 1 << (at & 63)
+		}
+	}
+	return out
+}
+
+func commonBits(a, b []uint64) int {
+	n := 0
+	b = b[:min(len(a), len(b))]
+	for i, x := range b {
+		n += bits.OnesCount64(x & a[i])
+	}
+	return n
 }
 
 // compare fills in what two hosts' leaves have in common, and keeps the pair when that is enough or it is there already.
@@ -100,28 +187,29 @@ func (p pairs) compare(samples [][]uint64, a, b uint32) {
 	}
 	k := uint64(a)<<32 | uint64(b)
 	e, known := p[k]
-	e.leaves, e.overlap = overlapOf(samples[a], samples[b])
+	e.leaves, e.overlap = overlapOf(samples[a], samples[b], Common(samples[a], samples[b]))
 	if known || e.overlaps() {
 		p[k] = e
 	}
 }
 
-// overlapOf compares two samples of least hashes as far as both reach: how many are in both, and which share that is of the fewer.
-func overlapOf(a, b []uint64) (both int, share float64) {
+// overlapOf says of two samples of least hashes which share of the fewer is in both, as far as both reach, given how many are in both. What is in
+// both is never beyond that.
+func overlapOf(a, b []uint64, common int) (both int, share float64) {
 	if len(a) == 0 || len(b) == 0 {
 		return 0, 0
 	}
-	if len(a) == leafSample && a[len(a)-1] < b[len(b)-1] {
-		b = b[:upTo(b, a[len(a)-1])]
+	na, nb := len(a), len(b)
+	switch lastA, lastB := a[na-1], b[nb-1]; {
+	case na == leafSample && lastA < lastB:
+		nb = upTo(b, lastA)
+	case nb == leafSample && lastB < lastA:
+		na = upTo(a, lastB)
 	}
-	if len(b) == leafSample && len(a) > 0 && b[len(b)-1] < a[len(a)-1] {
-		a = a[:upTo(a, b[len(b)-1])]
+	if fewer := min(na, nb); fewer > 0 {
+		share = float64(common) / float64(fewer)
 	}
-	both = Common(a, b)
-	if fewer := min(len(a), len(b)); fewer > 0 {
-		share = float64(both) / float64(fewer)
-	}
-	return both, share
+	return common, share
 }
 
 // upTo is how many of a sorted list are at most x.

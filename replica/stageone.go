@@ -1,7 +1,6 @@
 package replica
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -45,38 +44,31 @@ func (v *Inventory) Samples() []HostSample {
 
 func (v *Inventory) consider() []considered {
 	var out []considered
-	for _, name := range slices.Sorted(slices.Values(v.names)) {
-		h := v.hosts[name]
-		if len(h.hashes)+len(h.all) < v.o.MinURLs {
+	for _, h := range v.list {
+		if h.n+len(h.all) < v.o.MinURLs {
 			continue
 		}
 		if sample, n := v.finish(h); n >= v.o.MinURLs {
-			out = append(out, considered{name: name, urls: h, sample: sample, n: n})
+			out = append(out, considered{name: h.name, urls: h, sample: sample, n: n})
 		}
 	}
+	slices.SortFunc(out, func(a, b considered) int { return strings.Compare(a.name, b.name) })
 	return out
 }
 
-// hostFeature is a feature on a host.
-type hostFeature struct {
-	key  uint64
-	host uint32
-}
-
 // featuresOf lists the features of all hosts, by feature: those of the host, and those of paths that at least two sampled paths have.
-func (v *Inventory) featuresOf(hosts []considered) []hostFeature {
-	var out []hostFeature
+func (v *Inventory) featuresOf(hosts []considered) []onHost {
+	var out []onHost
 	var keys []uint64
+	var path []byte
 	for i := range hosts {
 		for _, f := range HostFeatures(hosts[i].name) {
-			out = append(out, hostFeature{f.key(), uint32(i)})
+			out = append(out, onHost{f.key(), uint32(i)})
 		}
 		keys = keys[:0]
-		for _, path := range hosts[i].sample {
-			features, _ := PathFeatures(path, v.o)
-			for _, f := range features {
-				keys = append(keys, f.key())
-			}
+		for _, p := range hosts[i].sample {
+			path = append(path[:0], p...)
+			keys = v.pathKeys(keys, path)
 		}
 		slices.Sort(keys)
 		for from := 0; from < len(keys); {
@@ -85,18 +77,12 @@ func (v *Inventory) featuresOf(hosts []considered) []hostFeature {
 				to++
 			}
 			if to-from >= 2 {
-				out = append(out, hostFeature{keys[from], uint32(i)})
+				out = append(out, onHost{keys[from], uint32(i)})
 			}
 			from = to
 		}
 	}
-	slices.SortFunc(out, func(a, b hostFeature) int {
-		if c := cmp.Compare(a.key, b.key); c != 0 {
-			return c
-		}
-		return cmp.Compare(a.host, b.host)
-	})
-	return out
+	return sortOnHosts(out)
 }
 
 // evidence is what two hosts have in common.
@@ -130,68 +116,69 @@ func (p pairs) add(a, b uint32, isPath bool, weight float64) {
 // hosts and the others, equal leaves vote in the same way, and pairs that others connect are candidates when their leaves agree.
 func (v *Inventory) Pairs() []HostPair {
 	hosts := v.consider()
-	found := v.shareFeatures(hosts)
+	place := bySize(hosts)
+	found := v.shareFeatures(hosts, place)
 	if !v.o.Paper {
-		v.shareLeaves(hosts, found)
+		v.shareLeaves(hosts, place, found)
 	}
-	out := []HostPair{}
+	type ranked struct {
+		score float64 // rounded, as it is compared
+		pair  HostPair
+	}
+	var all []ranked
 	for k, e := range found {
 		if (e.shared < 2 || e.paths < 1) && !e.overlaps() {
 			continue
 		}
 		a, b := &hosts[k>>32], &hosts[uint32(k)]
 		raw := e.score + overlapWeight*e.overlap
-		out = append(out, HostPair{
-			Host1: a.name, Host2: b.name, Score: raw / (1 + 0.1*(math.Log(float64(a.n))+math.Log(float64(b.n)))), Raw: raw,
+		score := raw / (1 + 0.1*(math.Log(float64(a.n))+math.Log(float64(b.n))))
+		all = append(all, ranked{math.Round(score * 1e9), HostPair{
+			Host1: a.name, Host2: b.name, Score: score, Raw: raw,
 			Shared: e.shared, SharedPaths: e.paths, Leaves: e.leaves, Overlap: e.overlap,
-		})
+		}})
 	}
-	slices.SortFunc(out, func(a, b HostPair) int {
-		if c := cmp.Compare(math.Round(b.Score*1e9), math.Round(a.Score*1e9)); c != 0 {
-			return c
+	slices.SortFunc(all, func(a, b ranked) int {
+		switch {
+		case a.score > b.score:
+			return -1
+		case a.score < b.score:
+			return 1
+		case a.pair.Host1 != b.pair.Host1:
+			return strings.Compare(a.pair.Host1, b.pair.Host1)
 		}
-		if c := strings.Compare(a.Host1, b.Host1); c != 0 {
-			return c
-		}
-		return strings.Compare(a.Host2, b.Host2)
+		return strings.Compare(a.pair.Host2, b.pair.Host2)
 	})
+	out := make([]HostPair, len(all))
+	for i := range all {
+		out[i] = all[i].pair
+	}
 	return out
 }
 
 // shareFeatures finds the pairs that have features in common. A feature counts 4 of a host and 1 of a path, by the hosts that have it.
-func (v *Inventory) shareFeatures(hosts []considered) pairs {
+func (v *Inventory) shareFeatures(hosts []considered, place []uint32) pairs {
 	found := pairs{}
-	eachFeature(v.featuresOf(hosts), func(key uint64, on []hostFeature) {
-		isPath := key&1 == 1
+	for on := range runs(v.featuresOf(hosts)) {
+		if len(on) < 2 {
+			continue
+		}
+		isPath := on[0].key&1 == 1
 		weight := 4 / float64(len(on))
 		if isPath {
 			weight = 1 / float64(len(on))
 		}
 		if len(on) > v.o.MaxHosts {
 			if !v.o.Paper && isPath {
-				stars(hosts, hostsOf(on), func(center, other uint32) { found.add(center, other, isPath, weight) })
+				stars(place, hostsOf(on), func(center, other uint32) { found.add(center, other, isPath, weight) })
 			}
-			return
+			continue
 		}
 		for i, a := range on {
 			for _, b := range on[i+1:] {
 				found.add(a.host, b.host, isPath, weight)
 			}
 		}
-	})
-	return found
-}
-
-// eachFeature calls f with the hosts of each feature that are at least two.
-func eachFeature(fs []hostFeature, f func(key uint64, on []hostFeature)) {
-	for from := 0; from < len(fs); {
-		to := from + 1
-		for to < len(fs) && fs[to].key == fs[from].key {
-			to++
-		}
-		if to-from >= 2 {
-			f(fs[from].key, fs[from:to])
-		}
-		from = to
 	}
+	return found
 }
