@@ -16,6 +16,7 @@ import (
 
 	"mirrord/fetch"
 	"mirrord/relocate"
+	"mirrord/replica"
 	"mirrord/robots"
 	"mirrord/site"
 	"mirrord/store"
@@ -32,6 +33,8 @@ type processor struct {
 	of    []int64 // number of each link's URL, -1 for a literal
 	links []byte
 	also  []candidate // of the next document: what it leads to beside its links
+
+	sketcher *replica.Sketcher // nil until there is a page
 }
 
 // mtime is the modification time of a published resource: what the site said when the body came, else when that was.
@@ -99,7 +102,7 @@ func (r *run) body(ctx context.Context, rec *store.Resource, res *fetch.Result, 
 	defer func() { r.procs <- p }()
 	r.document(&now, rec, body, res.Links(), p)
 	if len(p.doc.Links) > manyLinks || sink.blob != nil {
-		*p = processor{w: p.w, r: p.r} // its memory was for this one document, or refers to one that goes
+		*p = processor{w: p.w, r: p.r, sketcher: p.sketcher} // its memory was for this one document, or refers to one that goes
 	}
 }
 
@@ -186,6 +189,7 @@ func (r *run) document(now, old *store.Resource, body []byte, linkHeader []strin
 		case script && r.job.Scripts:
 			done.Targets = r.script(now, body, p)
 		}
+		r.seenBefore(p, now, old, body, format)
 		if err := r.o.State.Blobs.Put(now.Digest, body, mtime(now)); err != nil {
 			r.stop(err)
 			return
@@ -237,6 +241,9 @@ func (r *run) document(now, old *store.Resource, body []byte, linkHeader []strin
 	if r.planner != nil {
 		r.planner.names(now.ID, add)
 	}
+	if !r.fits(now, old) { // before what it leads to can take its place
+		return
+	}
 	r.enqueue(add...)
 	p.assign()
 	p.links = appendLinks(p.links[:0], &p.doc, func(i int) (uint32, bool) { return uint32(p.of[i]), p.of[i] >= 0 })
@@ -244,9 +251,13 @@ func (r *run) document(now, old *store.Resource, body []byte, linkHeader []strin
 		ID: now.ID, URL: now.URL.String(), MIME: now.MIME, Charset: now.Charset, Fetched: now.Fetched, ETag: now.ETag,
 		LastModified: now.LastModified, Size: now.Size, Digest: hex.EncodeToString(now.Digest[:]), Format: now.Format,
 	}
-	if old.Body == store.PackBody {
+	text := r.seenBefore(p, now, old, body, format)
+	switch {
+	case old.Body == store.PackBody:
 		now.At, err = r.site.AppendFrameOver(p.w, meta, p.links, body, old.At)
-	} else {
+	case text.over.Len > 0:
+		now.At, err = r.site.AppendFrameLike(p.w, meta, p.links, body, text.over)
+	default:
 		now.At, err = r.site.AppendFrame(p.w, meta, p.links, body)
 	}
 	if err != nil {
@@ -254,11 +265,12 @@ func (r *run) document(now, old *store.Resource, body []byte, linkHeader []strin
 		return
 	}
 	now.Body = store.PackBody
+	r.storedPage(&text, now.At)
 	done.Targets = p.targets(p.cands)
 	if p.unnumbered(r) {
 		done.Targets = append(done.Targets, store.Unnumbered)
 	}
-	r.kept(now, old, done)
+	r.keep(now, old, done)
 }
 
 // shape is a hash of what a page is beside its text: its title, and where its links lead without their queries. A site that
@@ -302,8 +314,35 @@ func (r *run) forbidden(rec *store.Resource, reason string) {
 	r.finish(&store.Done{Resource: *rec, Linked: true})
 }
 
-// kept hands a stored body on, and says in which version it changed.
+// kept hands a stored body on, unless the mirror is full.
 func (r *run) kept(now, old *store.Resource, done *store.Done) {
+	if r.fits(now, old) {
+		r.keep(now, old, done)
+	}
+}
+
+// fits counts a body in the place of what the mirror had. When a cap is reached meanwhile, because others were faster, the URL is not part of the
+// mirror, and this says so. An entry point always fits: without it there is no mirror.
+func (r *run) fits(now, old *store.Resource) bool {
+	if old.InSet {
+		r.hold(old, nil)
+	}
+	if !now.InSet {
+		return true
+	}
+	r.hold(nil, now)
+	if reason := r.capped(1); !old.InSet && now.Referrer != 0 && reason != "" {
+		r.hold(now, nil)
+		old.Outcome, old.Reason = site.Trapped, reason
+		r.stats.trapped.Add(1)
+		r.finish(&store.Done{Resource: *old})
+		return false
+	}
+	return true
+}
+
+// keep hands a stored body that fits on, and says in which version it changed.
+func (r *run) keep(now, old *store.Resource, done *store.Done) {
 	if old.Digest != now.Digest || old.MIME != now.MIME || old.Charset != now.Charset || old.Body == store.NoBody || r.rescan {
 		now.Changed = r.version
 	}
@@ -314,19 +353,6 @@ func (r *run) kept(now, old *store.Resource, done *store.Done) {
 		now.Path, now.Moved = "", r.version // its name must say the new type
 	}
 	now.ShapeNew = r.shapeNew(now, old)
-	if old.InSet {
-		r.hold(old, nil)
-	}
-	if now.InSet {
-		r.hold(nil, now)
-		if reason := r.capped(1); !old.InSet && reason != "" { // others were faster
-			r.hold(now, nil)
-			old.Outcome, old.Reason = site.Trapped, reason
-			r.stats.trapped.Add(1)
-			r.finish(&store.Done{Resource: *old})
-			return
-		}
-	}
 	r.stats.fetched.Add(1)
 	done.Resource = *now
 	r.finish(done)

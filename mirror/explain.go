@@ -25,7 +25,9 @@ type Explanation struct {
 	Checked  string   `json:"checked,omitempty"`
 	Found    []string `json:"found,omitempty"` // how it was found: the chain of documents from an entry point
 	Redirect string   `json:"redirect,omitempty"`
-	Source   string   `json:"source,omitempty"` // the URL on a replica that the body came from
+	Source   string   `json:"source,omitempty"`   // the URL on a replica that the body came from
+	Like     string   `json:"like,omitempty"`     // a page of the site that said the same, or nearly, when the body came
+	SameText bool     `json:"sameText,omitempty"` // it said the same, to the word
 }
 
 // Explain answers why a URL is or is not in a job's mirror: from the job's rules and what is stored. It makes no request; robots
@@ -165,6 +167,9 @@ func (r *run) explainRecord(x *Explanation, rec *store.Resource, refused string)
 	if rec.InSet {
 		x.Source = rec.Source
 	}
+	if rec.InSet && rec.Like > 0 && rec.Like <= t.n {
+		x.Like, x.SameText = t.urlOf(rec.Like-1).String(), rec.SameText
+	}
 	switch {
 	case rec.InSet && rec.Source != "":
 		x.Answer = "mirrored, from a replica"
@@ -205,6 +210,12 @@ func (x *Explanation) WriteText(w io.Writer) error {
 	line("path", x.Path)
 	line("redirect", x.Redirect)
 	line("source", x.Source)
+	switch {
+	case x.SameText:
+		line("text", "the same as "+x.Like)
+	case x.Like != "":
+		line("text", "nearly the same as "+x.Like)
+	}
 	for _, r := range x.Rules {
 		line("rule", r)
 	}

@@ -301,6 +301,9 @@ func TestCapsHoldOverRuns(t *testing.T) {
 		m := mirrortest.New(t, w, job(c.key, "polite.connections = 1"))
 		s := m.Run()
 		wantText(t, s, c.says+" = ")
+		if !m.Published() {
+			t.Fatal(mirrortest.Text(s))
+		}
 		before := m.Paths()
 		if len(before) < 3 || len(before) > 12 {
 			t.Errorf("%s: %d files", c.key, len(before))

@@ -118,6 +118,7 @@ type run struct {
 	skips      map[policy.Why]int64 // what the plan spared, by reason
 	evidence   evidence
 	soft       soft404s
+	seen       contentSeen
 	lost       error // why the table knows more, or less, than the disk: a batch could not be committed, or the journal not be read
 	stop       context.CancelCauseFunc
 
@@ -133,6 +134,7 @@ type stats struct {
 	spared                                                                               [evidenceKinds]atomic.Int64
 	requests, fetched, unchanged, redirected, gone, failed, disallowed, trapped, refused atomic.Int64
 	guesses, guessGone, guessFound                                                       atomic.Int64 // addresses in scripts
+	sameText, nearText                                                                   atomic.Int64 // pages that say what another one says
 	bytes, wire, files, held                                                             atomic.Int64 // files and held: what the mirror would have now, in resources and bytes
 	relocated, relocateDone, relocateTotal, phase                                        atomic.Int64
 }
@@ -279,6 +281,7 @@ func (r *run) run(ctx context.Context) (*Summary, error) {
 	var ended error // why retrieval ended early; nil when nothing is left to ask
 	if !r.state.Retrieved && !r.o.NoFetch {
 		ended = r.retrieve(ctx)
+		r.endSeen()
 		if errors.Is(ended, context.Canceled) {
 			ended = errStopped
 		}
@@ -354,6 +357,7 @@ func (r *run) summary(j *judgement) *Summary {
 		Requests: s.requests.Load(), Fetched: s.fetched.Load(), Unchanged: s.unchanged.Load(), Redirected: s.redirected.Load(), Gone: s.gone.Load(),
 		Disallowed: s.disallowed.Load(), Trapped: s.trapped.Load(), Failed: s.failed.Load(), Refused: s.refused.Load(), Left: j.left,
 		Bytes: s.bytes.Load(), Wire: s.wire.Load(), Relocated: s.relocated.Load(),
+		SameText: s.sameText.Load(), NearText: s.nearText.Load(),
 	}
 	for k := range evidenceKinds {
 		if n := s.spared[k].Load(); n > 0 {

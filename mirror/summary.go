@@ -79,6 +79,10 @@ type Summary struct {
 	Reused         int64            `json:"reused,omitempty"` // taken from the mirror of job ReusedOf without a request
 	ReusedOf       string           `json:"reusedOf,omitempty"`
 
+	// Of the pages that were fetched: how many have the words of another page of the site, to the word or nearly (see Explanation.Like).
+	SameText int64 `json:"sameText,omitempty"`
+	NearText int64 `json:"nearText,omitempty"`
+
 	Files     int   `json:"files"` // of the published version
 	Size      int64 `json:"size"`
 	Added     int   `json:"added"`
@@ -147,6 +151,9 @@ func (s *Summary) WriteText(w io.Writer) error {
 			}
 		}
 		p("\n")
+	}
+	if s.SameText+s.NearText > 0 {
+		p("  of the fetched pages %d say what another page says, and %d nearly\n", s.SameText, s.NearText)
 	}
 	for _, base := range slices.Sorted(maps.Keys(s.Alternates)) {
 		p("  %d answers are of %s, because the origin gave none\n", s.Alternates[base], base)

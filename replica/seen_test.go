@@ -1,9 +1,29 @@
 package replica
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 )
+
+// shelf keeps digests in memory.
+type shelf []Digest
+
+func (s *shelf) digest(page uint32) (Digest, error) { return (*s)[page], nil }
+
+// ask looks a page up and adds it.
+func ask(t *testing.T, s *Seen, on *shelf, d Digest) (Known, bool) {
+	t.Helper()
+	k, ok, err := s.Like(&d)
+	if err == nil {
+		*on = append(*on, d)
+		err = s.Add(uint32(len(*on)-1), &d, ok)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k, ok
+}
 
 func TestSeen(t *testing.T) {
 	_, some := sitePages("a.test", "/", "", 0, 3)
@@ -16,13 +36,46 @@ func TestSeen(t *testing.T) {
 	}
 	near.Text, far.Text = 1, 2
 	got := ""
-	s := NewSeen(0)
+	var on shelf
+	s := NewSeen(SeenOptions{Digest: on.digest})
 	for _, d := range []Digest{some[0], some[1], {}, some[2], some[1], near, far, {}, near} {
-		k := s.Add(d)
-		got += fmt.Sprint(k.Like, k.Exact, " ")
+		k, ok := ask(t, s, &on, d)
+		got += fmt.Sprint(k.Page, k.Exact, ok, " ")
 	}
-	if want := "0 false 1 false 2 false 3 false 1 true 1 false 6 false 7 false 5 true "; got != want {
+	if want := "0 false false 0 false false 0 false false 0 false false 1 true true 1 false true 0 false false 0 false false 5 true true "; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	s.o.Current = func(page uint32, of *Digest) bool { return page != 8 }
+	if k, ok := ask(t, s, &on, near); ok && k.Page == 8 {
+		t.Error("a page that does not count any more is found")
+	}
+	s.o.Digest = func(uint32) (Digest, error) { return Digest{}, errors.New("gone") }
+	if _, _, err := s.Like(&near); err == nil {
+		t.Error("an unreadable digest is no error")
+	}
+}
+
+// A thousand times the same page, then a thousand others, take room for what differs.
+func TestSeenGrows(t *testing.T) {
+	_, some := sitePages("a.test", "/", "", 0, 5000)
+	var on shelf
+	s := NewSeen(SeenOptions{Digest: on.digest})
+	for range 20_000 {
+		ask(t, s, &on, some[0])
+	}
+	if len(s.pages) != 1<<10 {
+		t.Errorf("%d slots for one page", len(s.pages))
+	}
+	for _, d := range some {
+		ask(t, s, &on, d)
+	}
+	if per := 6 * len(s.pages) / len(some); per > 80 {
+		t.Errorf("%d bytes a page", per)
+	}
+	for i, d := range some {
+		if k, ok := ask(t, s, &on, d); !ok || !k.Exact || on[k.Page] != d {
+			t.Fatalf("page %d is not known any more", i)
+		}
 	}
 }
 
@@ -34,16 +87,17 @@ func TestSeenAgainstGroup(t *testing.T) {
 	}
 	_, digests := digestsOf(c)
 	sets := Group(digests, GroupOptions{Resemblance: 0.9}).Sets
-	s := NewSeen(0.9)
+	var on shelf
+	s := NewSeen(SeenOptions{Digest: on.digest})
 	first, missed := map[uint32]bool{}, 0
 	for i, d := range digests {
-		k := s.Add(d)
+		k, ok := ask(t, s, &on, d)
 		root := sets.Find(uint32(i))
 		switch {
-		case k.Like == k.Page && first[root]:
+		case !ok && first[root]:
 			missed++
-		case k.Like != k.Page && sets.Find(k.Like) != root:
-			t.Errorf("page %d is like %d, which is in another group", i, k.Like)
+		case ok && sets.Find(k.Page) != root:
+			t.Errorf("page %d is like %d, which is in another group", i, k.Page)
 		}
 		first[root] = true
 	}

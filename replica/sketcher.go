@@ -5,6 +5,9 @@ import (
 	"unicode/utf8"
 )
 
+// DigestForm is the version of what a Digest says of a page: digests of different forms cannot be compared.
+const DigestForm = 1
+
 // Digest is what is kept of a page: 144 bytes.
 type Digest struct {
 	Text   uint64 // fingerprint of its words, in order; 0 of a page without any

@@ -12,13 +12,24 @@ import (
 // AppendFrameOver is AppendFrame for a document that takes the place of the one at old. It is written as a delta where that pays; what
 // lies at old may be missing or damaged, which costs the space of a full frame and nothing else.
 func (s *Site) AppendFrameOver(w *FrameWriter, m FrameMeta, links, body []byte, old Place) (Place, error) {
+	return s.appendOver(w, m, links, body, old, chooseBase)
+}
+
+// AppendFrameLike is AppendFrame for a document that says nearly the same as another one, which lies at like. A delta is made over the full frame under that
+// one, so that a thousand documents that say the same are each a delta over one frame, and not over each other.
+func (s *Site) AppendFrameLike(w *FrameWriter, m FrameMeta, links, body []byte, like Place) (Place, error) {
+	return s.appendOver(w, m, links, body, like, func(links []chained) int { return len(links) - 1 })
+}
+
+// appendOver writes a frame as a delta over one of the chain of frames at old, which base chooses, or in full.
+func (s *Site) appendOver(w *FrameWriter, m FrameMeta, links, body []byte, old Place, base func([]chained) int) (Place, error) {
 	if w.enc == nil || old.Len == 0 {
 		return s.AppendFrame(w, m, links, body)
 	}
 	if err := w.fill(m, links, body); err != nil {
 		return Place{}, err
 	}
-	raw, sure := w.over(s.packs, old)
+	raw, sure := w.over(s.packs, old, base)
 	if raw == nil || len(raw) > sure { // not clearly worth it: what it would be in full decides
 		if full := w.pack(); raw == nil || !pays(len(raw), len(full)) {
 			raw = full
@@ -30,9 +41,9 @@ func (s *Site) AppendFrameOver(w *FrameWriter, m FrameMeta, links, body []byte, 
 // pays reports whether a delta is worth what it costs to read.
 func pays(delta, full int) bool { return delta <= full/4*3 }
 
-// over returns the document that w was filled with as a delta over the one at old, or over one that it was made over, and the length up
+// over returns the document that w was filled with as a delta over the one at old, or over one that it was made over, as base chooses, and the length up
 // to which it is known to pay. It is nil when a full frame is better. The frame is valid until the next call.
-func (w *FrameWriter) over(p *packs, old Place) (raw []byte, sure int) {
+func (w *FrameWriter) over(p *packs, old Place, base func([]chained) int) (raw []byte, sure int) {
 	payload := w.buf[frameHeader:]
 	if len(payload) > maxDelta || old.Len > maxDelta {
 		return nil, 0
@@ -46,7 +57,7 @@ func (w *FrameWriter) over(p *packs, old Place) (raw []byte, sure int) {
 	if r.links, err = p.chain(r.links[:0], old); err != nil {
 		return nil, 0
 	}
-	links := r.links[chooseBase(r.links):]
+	links := r.links[base(r.links):]
 	if len(links) == 0 {
 		return nil, 0
 	}

@@ -99,7 +99,7 @@ func (s *State) setAside(dir string) (last uint32, err error) {
 	for _, e := range packs {
 		last = max(last, packNumber(e.Name()))
 	}
-	for _, f := range []string{"/packs", "/site.db"} {
+	for _, f := range []string{"/packs", "/" + digestsName, "/site.db"} {
 		if err != nil {
 			break
 		}

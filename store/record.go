@@ -76,6 +76,8 @@ type Resource struct {
 	Observed int           // how often it was looked at again; Recent has the last 16 of these
 	Volatile volatile.Rule // what always changes in it
 	Source   string        // the URL on a replica that the body came from; "" when the site itself sent it
+	Like     uint32        // ID, plus one, of a page that says nearly the same as the body and was there before; 0 is none
+	SameText bool          // it says the same, to the word
 }
 
 // Observe notes that the resource was looked at again.
@@ -108,6 +110,7 @@ const (
 	rmVolatile
 	rmExpires
 	rmSource
+	rmLike
 	rmUnknown
 )
 
@@ -236,6 +239,9 @@ func (r *Resource) more() (f byte) {
 	if r.Source != "" {
 		f |= rmSource
 	}
+	if r.Like != 0 {
+		f |= rmLike
+	}
 	return f
 }
 
@@ -259,6 +265,13 @@ func (r *Resource) appendMore(b []byte, more byte) []byte {
 	}
 	if more&rmSource != 0 {
 		b = appendString(b, r.Source)
+	}
+	if more&rmLike != 0 {
+		v := uint64(r.Like) << 1
+		if r.SameText {
+			v |= 1
+		}
+		b = binary.AppendUvarint(b, v)
 	}
 	return b
 }
@@ -291,6 +304,10 @@ func (r *Resource) decodeMore(d *decoder) bool {
 	}
 	if more&rmSource != 0 {
 		r.Source = d.string()
+	}
+	if more&rmLike != 0 {
+		v := d.uvarint()
+		r.Like, r.SameText = uint32(v>>1), v&1 != 0
 	}
 	return true
 }

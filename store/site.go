@@ -228,6 +228,9 @@ func (s *Site) Close() error {
 	return err
 }
 
+// Volatile reports whether the site lives as long as its one run.
+func (s *Site) Volatile() bool { return s.volatile }
+
 // Dir is the site's folder.
 func (s *Site) Dir() string { return s.dir }
 

@@ -22,7 +22,8 @@ import (
 //	3  frames of packs may be deltas over full frames. Formats 1 and 2 are read as they are
 //	4  deltas may be over deltas. Formats 1 to 3 are read as they are
 //	5  records may say that a body came from a replica. Formats 1 to 4 are read as they are
-const FormatVersion = 5
+//	6  records may say that a page reads like another one. Formats 1 to 5 are read as they are
+const FormatVersion = 6
 
 // Options say how a state is opened. The zero value is what a daemon wants.
 type Options struct {

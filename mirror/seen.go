@@ -1,0 +1,249 @@
+package mirror
+
+import (
+	"sync"
+
+	"mirrord/relocate"
+	"mirrord/replica"
+	"mirrord/store"
+)
+
+// contentSeen knows the pages of a mirror by what they say ("content seen?" of a crawler), so that a page with the words of another one is known, and
+// takes little room. A site that lives as long as its one run has none of this. It is made ready by the first page that comes: most runs of most sites have few, or none.
+type contentSeen struct {
+	mu     sync.Mutex
+	ready  bool
+	kept   *store.Digests // nil: not ready, or it could not be read or written
+	index  *replica.Seen
+	latest []uint32 // by the number of a URL: that of its newest digest, plus one
+	own    uint32   // digests with this number and higher are of this process
+	asking uint32   // the URL whose page is being looked up, plus one
+}
+
+// pageText is what a page was found to say.
+type pageText struct {
+	page store.PageDigest
+	like bool        // another page says it
+	n    uint32      // its number, plus one; 0: it is not kept, or was kept before
+	over store.Place // of a document that says nearly the same; empty for none
+}
+
+// seenBefore makes the digest of a page, keeps it, and looks for another page that says the same, which it notes in now.
+func (r *run) seenBefore(p *processor, now, old *store.Resource, body []byte, format relocate.Format) (text pageText) {
+	html := format == relocate.HTML
+	if !html && (now.MIME != "text/plain" || !replica.IsText(body)) || r.site.Volatile() {
+		return text
+	}
+	if old.Digest == now.Digest { // it is scanned again
+		now.Like, now.SameText = old.Like, old.SameText
+		if r.isKept(now) {
+			return text
+		}
+	}
+	if p.sketcher == nil {
+		p.sketcher = replica.NewSketcher(replica.SketchOptions{})
+	}
+	text.page = store.PageDigest{ID: now.ID, Body: store.BodySum(now.Digest), Run: r.state.Number}
+	if d := &text.page.Digest; html {
+		*d = p.sketcher.HTML(body)
+	} else {
+		*d = p.sketcher.Plain(body)
+	}
+	text.page.Digest.Site = now.ID
+	s := &r.seen
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := r.readySeen()
+	if s.kept == nil || err != nil {
+		r.seenFails(err)
+		return text
+	}
+	like, exact, err := r.likePage(&text)
+	if err == nil {
+		var n uint32
+		if n, err = s.kept.Append(&text.page); err == nil {
+			s.note(now.ID, n)
+			text.n = n + 1
+			err = s.index.Add(n, &text.page.Digest, like > 0)
+		}
+	}
+	r.seenFails(err)
+	text.like = like > 0
+	switch {
+	case like == 0:
+		now.Like, now.SameText = 0, false
+		return text
+	case exact:
+		r.stats.sameText.Add(1)
+	default:
+		r.stats.nearText.Add(1)
+	}
+	now.Like, now.SameText = like, exact
+	return text
+}
+
+// isKept reports whether the digest of a body is kept already.
+func (r *run) isKept(now *store.Resource) bool {
+	s := &r.seen
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := r.readySeen(); s.kept == nil || err != nil {
+		r.seenFails(err)
+		return false
+	}
+	n := s.newest(now.ID)
+	if n == 0 {
+		return false
+	}
+	had, ok, err := s.kept.At(n - 1)
+	r.seenFails(err)
+	return ok && had.Body == store.BodySum(now.Digest)
+}
+
+// likePage looks for a page that says what another one does, and for its document. It returns the number of its URL, plus one, 0 for none. The caller
+// holds mu.
+func (r *run) likePage(text *pageText) (like uint32, exact bool, err error) {
+	s := &r.seen
+	s.asking = text.page.ID + 1
+	k, ok, err := s.index.Like(&text.page.Digest)
+	s.asking = 0
+	if err != nil || !ok {
+		return 0, false, err
+	}
+	other, ok, err := s.kept.At(k.Page)
+	if err != nil || !ok {
+		return 0, false, err
+	}
+	text.over = other.At
+	if k.Page < s.own { // documents may have moved since, and the page may say something else
+		rec, ok, err := r.site.Get(r.table.URL(other.ID))
+		if err != nil || !ok || !rec.InSet || store.BodySum(rec.Digest) != other.Body {
+			return 0, false, err
+		}
+		text.over = rec.At
+	}
+	return other.ID + 1, k.Exact, nil
+}
+
+// storedPage notes where the document of a page lies. One that was stored in full, although it says what another page says that is still on its way, is
+// found from now on.
+func (r *run) storedPage(text *pageText, at store.Place) {
+	if text.n == 0 {
+		return
+	}
+	s := &r.seen
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text.page.At = at
+	if s.kept == nil {
+		return
+	}
+	err := s.kept.Set(text.n-1, &text.page)
+	if err == nil && text.like && text.over.Len == 0 {
+		err = s.index.Add(text.n-1, &text.page.Digest, false)
+	}
+	r.seenFails(err)
+}
+
+// readySeen reads what is known of the mirror's pages. The caller holds mu.
+func (r *run) readySeen() (err error) {
+	s := &r.seen
+	if s.ready {
+		return nil
+	}
+	s.ready = true
+	if s.kept, err = r.site.Digests(); err != nil {
+		return err
+	}
+	s.index = replica.NewSeen(replica.SeenOptions{Digest: s.digest, Current: s.isCurrent, Pages: int(s.kept.Len())})
+	s.own = s.kept.Len()
+	r.table.mu.Lock()
+	known := r.table.n
+	r.table.mu.Unlock()
+	for n, p := range s.kept.All() {
+		if p.ID < known {
+			s.note(p.ID, n)
+		}
+	}
+	for n, p := range s.kept.All() {
+		if s.newest(p.ID) == n+1 {
+			if err := s.index.Add(n, &p.Digest, true); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *contentSeen) newest(id uint32) uint32 {
+	if int(id) >= len(s.latest) {
+		return 0
+	}
+	return s.latest[id]
+}
+
+func (s *contentSeen) note(id, n uint32) {
+	if int(id) >= len(s.latest) {
+		s.latest = append(s.latest, make([]uint32, int(id)+1-len(s.latest))...)
+	}
+	s.latest[id] = n + 1
+}
+
+// digest reads one digest; one that is spoilt has no words.
+func (s *contentSeen) digest(n uint32) (replica.Digest, error) {
+	p, _, err := s.kept.At(n)
+	return p.Digest, err
+}
+
+// isCurrent reports whether a digest is the newest of another page than the one that is looked up.
+func (s *contentSeen) isCurrent(n uint32, d *replica.Digest) bool {
+	return d.Site+1 != s.asking && s.newest(d.Site) == n+1
+}
+
+// seenFails goes on without knowing what pages say: an error is no reason to end a run. The caller holds mu.
+func (r *run) seenFails(err error) {
+	if err == nil {
+		return
+	}
+	r.log.Warn("pages that say the same are not looked for any more", "err", err)
+	r.notes.add("pages that say the same are not looked for any more: "+err.Error(), r.seeds[0])
+	r.dropSeen()
+}
+
+// dropSeen lets go of the digests.
+func (r *run) dropSeen() {
+	s := &r.seen
+	if s.kept == nil {
+		return
+	}
+	if err := s.kept.Close(); err != nil {
+		r.log.Warn("digests of pages", "err", err)
+	}
+	s.kept, s.index, s.latest = nil, nil, nil
+}
+
+// endSeen lets go of the digests at the end of the retrieval. They are written anew when most of them are of what no page says any more.
+func (r *run) endSeen() {
+	s := &r.seen
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ready = true
+	if s.kept == nil {
+		return
+	}
+	live := uint32(0)
+	for _, n := range s.latest {
+		if n > 0 {
+			live++
+		}
+	}
+	if s.kept.Len() > 2*live+spareDigests {
+		if err := s.kept.Keep(func(n uint32, p *store.PageDigest) bool { return s.newest(p.ID) == n+1 }); err != nil {
+			r.log.Warn("digests of pages", "err", err)
+		}
+	}
+	r.dropSeen()
+}
+
+// spareDigests is how many digests more than twice those that count are kept before they are written anew.
+const spareDigests = 1000

@@ -1,0 +1,257 @@
+package mirror_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"mirrord/internal/mirrortest"
+	"mirrord/mirror"
+	"mirrord/store"
+)
+
+// wordy is a page of n words that no other number gives, with one link.
+func wordy(number, n int, more string) mirrortest.Page {
+	var b strings.Builder
+	x := uint32(number)*2654435761 + 1
+	for range n {
+		x = x*1664525 + 1013904223
+		fmt.Fprintf(&b, "w%x ", x>>12)
+	}
+	return mirrortest.HTML("Prose", "<p>"+b.String()+more+` <a href="/">home</a>`)
+}
+
+// packed is the length of the packs in bytes.
+func packed(t *testing.T, m *mirrortest.Mirror) (n int64) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(m.Dir, "sites", "*", "packs", "*"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("packs: %v, %v", files, err)
+	}
+	for _, f := range files {
+		st, err := os.Stat(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += st.Size()
+	}
+	return n
+}
+
+// said is what is recorded of the text of a page: "=" or "~" and the URL that it is like.
+func said(t *testing.T, m *mirrortest.Mirror, url string) (out string) {
+	t.Helper()
+	m.Site(func(s *store.Site) {
+		x, err := mirror.Explain(t.Context(), m.Job, s, nil, url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case x.SameText:
+			out = "=" + x.Like
+		case x.Like != "":
+			out = "~" + x.Like
+		}
+		var b strings.Builder
+		if err := x.WriteText(&b); err != nil || (x.Like != "") != strings.Contains(b.String(), "the same as "+x.Like) {
+			t.Errorf("%v: %s", err, b.String())
+		}
+	})
+	return out
+}
+
+// digests lists the digests that count: the paths of URLs, and whether the records have the bodies.
+func digests(t *testing.T, m *mirrortest.Mirror) map[string]bool {
+	t.Helper()
+	out := map[string]bool{}
+	m.Site(func(s *store.Site) {
+		d, err := s.Digests()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		byID := map[uint32]store.PageDigest{}
+		for _, p := range d.All() {
+			byID[p.ID] = *p
+		}
+		err = s.Resources(func(r *store.Resource) error {
+			if p, ok := byID[r.ID]; ok {
+				out[r.URL.RequestURI()] = p.Body == store.BodySum(r.Digest)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+	return out
+}
+
+func TestContentSeen(t *testing.T) {
+	w := mirrortest.Start(t)
+	var links strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&links, "<a href=/same?n=%d>x</a>", i)
+		w.Set(fmt.Sprintf("%s/same?n=%d", home, i), wordy(1, 3000, ""))
+	}
+	for i := range 20 {
+		fmt.Fprintf(&links, "<a href=/near%d.html>x</a> <a href=/other%d.html>x</a>", i, i)
+		w.Set(fmt.Sprintf("%s/near%d.html", home, i), wordy(2, 3000, fmt.Sprintf("only this is said by %d", i)))
+		w.Set(fmt.Sprintf("%s/other%d.html", home, i), wordy(100+i, 300, ""))
+	}
+	w.Set(home+"/", mirrortest.HTML("Hub", links.String()+"<a href=/plain.txt>t</a>"))
+	w.Set(home+"/plain.txt", mirrortest.Page{Body: "nothing but words"})
+	m := mirrortest.New(t, w, job())
+	m.Durable = true
+	s := m.Run()
+	wantVerdict(t, s, mirror.Complete, true)
+	if s.SameText != 39 || s.NearText != 19 {
+		t.Errorf("%d pages say the same, %d nearly", s.SameText, s.NearText)
+	}
+	wantText(t, s, "39 say what another page says, and 19 nearly")
+	before := packed(t, m)
+	const full = 21_000 // bytes of a text in full; a few more than one are there, because pages come at the same time
+	if before > 8*full+20*2500+62*300 {
+		t.Errorf("the packs have %d bytes", before)
+	}
+	if got := said(t, m, home+"/other3.html"); got != "" {
+		t.Errorf("other3 is %s", got)
+	}
+	if got := digests(t, m); len(got) != 82 || !got["/plain.txt"] || !got["/near3.html"] {
+		t.Errorf("%d digests: %v", len(got), got)
+	}
+
+	// A later run knows what earlier ones saw, and what has changed since.
+	w.Set(home+"/other0.html", wordy(50, 2000, ""))
+	w.Set(home+"/other1.html", wordy(104, 300, "and little more"))
+	w.Set(home+"/same?n=7", wordy(60, 2000, ""))
+	w.Set(home+"/new.html", wordy(1, 3000, ""))
+	w.Set(home+"/", mirrortest.HTML("Hub", links.String()+"<a href=/plain.txt>t</a><a href=/new.html>new</a>"))
+	s = m.Run()
+	wantVerdict(t, s, mirror.Complete, true)
+	if got := said(t, m, home+"/new.html"); !strings.HasPrefix(got, "="+home+"/same?n=") || strings.HasSuffix(got, "=7") {
+		t.Errorf("new is %q", got)
+	}
+	if got := said(t, m, home+"/other1.html"); got != "~"+home+"/other4.html" {
+		t.Errorf("other1 is %q", got)
+	}
+	for _, p := range []string{"/other0.html", "/same?n=7"} {
+		if got := said(t, m, home+p); got != "" {
+			t.Errorf("%s is %q", p, got)
+		}
+	}
+	if now := packed(t, m); now-before > 2*full {
+		t.Errorf("the packs grew by %d bytes", now-before)
+	}
+	if got := digests(t, m); len(got) != 83 || !got["/other0.html"] || !got["/same?n=7"] {
+		t.Errorf("%d digests: %v", len(got), got)
+	}
+
+	// What is unchanged keeps what is known of it, and costs no digest.
+	s = m.Run()
+	if s.SameText+s.NearText != 0 || said(t, m, home+"/new.html") == "" {
+		t.Errorf("%d and %d; new is %q", s.SameText, s.NearText, said(t, m, home+"/new.html"))
+	}
+	m.SetJob(w, job("obey_nofollow = false")) // everything is scanned again
+	if m.Run(); said(t, m, home+"/new.html") == "" || len(digests(t, m)) != 83 {
+		t.Error("a scan forgot what is known")
+	}
+}
+
+// Whatever becomes of the file of digests, mirrors are as they would be.
+func TestDigestsDamaged(t *testing.T) {
+	for name, damage := range map[string]func(b []byte) []byte{
+		"gone":    func([]byte) []byte { return nil },
+		"empty":   func([]byte) []byte { return []byte{} },
+		"foreign": func(b []byte) []byte { return append([]byte("mDg1\xff\xff"), b[6:]...) },
+		"cut":     func(b []byte) []byte { return b[:len(b)-77] },
+		"holes":   func(b []byte) []byte { clear(b[200:900]); return b },
+		"noise": func(b []byte) []byte {
+			for i := 16; i < len(b); i += 171 {
+				b[i] ^= 1
+			}
+			return b
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := mirrortest.Start(t)
+			hub(w, 12)
+			m := mirrortest.New(t, w, job())
+			m.Durable = true
+			wantVerdict(t, m.Run(), mirror.Complete, true)
+			file := filepath.Join(m.Dir, "sites", m.Job.Name, "digests")
+			b, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b = damage(b); b == nil {
+				err = os.Remove(file)
+			} else {
+				err = os.WriteFile(file, b, 0o644)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.Set(home+"/page03.html", wordy(3, 100, ""))
+			w.Set(home+"/page04.html", wordy(3, 100, ""))
+			s := m.Run()
+			wantVerdict(t, s, mirror.Complete, true)
+			if s.SameText != 1 || len(s.Notes) > 0 {
+				t.Errorf("%d pages say the same; %v", s.SameText, s.Notes)
+			}
+			if got := digests(t, m); !got["/page03.html"] || !got["/page04.html"] {
+				t.Errorf("digests: %v", got)
+			}
+		})
+	}
+}
+
+// A file that cannot be read or written is said, and no more.
+func TestDigestsUnusable(t *testing.T) {
+	w := mirrortest.Start(t)
+	hub(w, 3)
+	m := mirrortest.New(t, w, job())
+	m.Durable = true
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	file := filepath.Join(m.Dir, "sites", m.Job.Name, "digests")
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(file, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	w.Set(home+"/page01.html", wordy(3, 100, ""))
+	s := m.Run()
+	wantVerdict(t, s, mirror.Complete, true)
+	wantText(t, s, "pages that say the same are not looked for any more: open digests")
+}
+
+// Digests of what no page says any more do not pile up.
+func TestDigestsAreThinned(t *testing.T) {
+	w := mirrortest.Start(t)
+	hub(w, 300)
+	m := mirrortest.New(t, w, job())
+	m.Durable = true
+	m.Run()
+	for v := range 6 {
+		for i := range 300 {
+			w.Set(fmt.Sprintf("%s/page%02d.html", home, i), wordy(1000*(v+1)+i, 20, ""))
+		}
+		m.Run()
+	}
+	m.Site(func(s *store.Site) {
+		d, err := s.Digests()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		if n := d.Len(); n > 1602 || n < 301 {
+			t.Errorf("%d digests of 301 pages", n)
+		}
+	})
+	if got := digests(t, m); len(got) != 301 || !got["/page07.html"] {
+		t.Errorf("%d digests", len(got))
+	}
+}

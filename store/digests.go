@@ -1,0 +1,242 @@
+package store
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"mirrord/replica"
+)
+
+// The digests of a site's pages lie beside its database, so that who looks for replicas need not read the pages again:
+//
+//	head    16 bytes: "mDg1", then the form of the digests (replica.DigestForm), 4 bytes little endian, then zeros
+//	entries 176 bytes each: number of the URL 4, first 8 bytes of the body's SHA-256, run 4, place 4 + 8 + 4 (pack, offset, length; zero for a blob),
+//	        words 8 + 4 (replica.Digest.Text and Words), sketch 128, crc32c of all this 4; integers little endian but for the SHA-256
+//
+// Of the entries of a URL the last one counts, and only while the URL's record has that body. Nothing else depends on the file: it is not synced, entries that
+// a crash spoilt are passed over, a file of another form is begun anew, and what is missing is made again of the pages.
+
+const (
+	digestsName  = "digests"
+	digestsAside = "digests.new" // on its way in
+	digestsMagic = "mDg1"
+	digestsHead  = 16
+	digestEntry  = 4 + 8 + 4 + 16 + 8 + 4 + replica.Bins + 4
+)
+
+// PageDigest is what a body of a page says.
+type PageDigest struct {
+	ID     uint32 // number of the URL
+	Body   uint64 // BodySum of the body
+	Run    int    // that made it
+	At     Place  // of the body when that run stored it; documents move between runs. Zero for what is no document
+	Digest replica.Digest
+}
+
+// BodySum is the part of a body's SHA-256 by which digests know it.
+func BodySum(digest [32]byte) uint64 { return binary.BigEndian.Uint64(digest[:]) }
+
+// Digests are the digests of a site. Safe for concurrent use by one process; when another one writes meanwhile, entries may be lost, which costs
+// making them again.
+type Digests struct {
+	site     *Site
+	f        *os.File // nil: there is none, and none can be made
+	readOnly bool
+
+	mu sync.Mutex
+	n  uint32
+}
+
+// Digests opens the digests. A site that is open for reading has them for writing too, where the file can be written: what a reader had
+// to make is worth keeping. The caller closes them, before the site.
+func (s *Site) Digests() (*Digests, error) {
+	d := &Digests{site: s}
+	f, err := s.root.OpenFile(digestsName, os.O_RDWR|os.O_CREATE, 0o644)
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS) {
+		d.readOnly = true
+		if f, err = s.root.Open(digestsName); errors.Is(err, fs.ErrNotExist) {
+			return d, nil
+		}
+	}
+	if err != nil {
+		return nil, diskErr("open digests", err)
+	}
+	d.f = f
+	head := make([]byte, digestsHead)
+	switch _, err := f.ReadAt(head, 0); {
+	case err != nil && !errors.Is(err, io.EOF):
+		return nil, errors.Join(diskErr("read digests", err), f.Close())
+	case bytes.Equal(head, digestsHeader()):
+		fi, err := f.Stat()
+		if err != nil {
+			return nil, errors.Join(diskErr("read digests", err), f.Close())
+		}
+		d.n = uint32((fi.Size() - digestsHead) / digestEntry) // the end of an entry that a crash cut off is written over
+	case !d.readOnly:
+		if err := f.Truncate(0); err != nil {
+			return nil, errors.Join(diskErr("write digests", err), f.Close())
+		}
+		if _, err := f.WriteAt(digestsHeader(), 0); err != nil {
+			return nil, errors.Join(diskErr("write digests", err), f.Close())
+		}
+	}
+	return d, nil
+}
+
+func digestsHeader() []byte {
+	head := make([]byte, digestsHead)
+	copy(head, digestsMagic)
+	binary.LittleEndian.PutUint32(head[4:], replica.DigestForm)
+	return head
+}
+
+// Len is how many entries there are, spoilt ones included.
+func (d *Digests) Len() uint32 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.n
+}
+
+// Append adds an entry and returns its number.
+func (d *Digests) Append(p *PageDigest) (uint32, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.write(d.n, p); err != nil {
+		return 0, err
+	}
+	d.n++
+	return d.n - 1, nil
+}
+
+// Set replaces an entry.
+func (d *Digests) Set(n uint32, p *PageDigest) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.write(n, p)
+}
+
+func (d *Digests) write(n uint32, p *PageDigest) error {
+	if d.readOnly {
+		return diskErr("write digests", fs.ErrPermission)
+	}
+	var buf [digestEntry]byte
+	_, err := d.f.WriteAt(p.append(buf[:0]), digestsHead+int64(n)*digestEntry)
+	return diskErr("write digests", err)
+}
+
+// At returns an entry; ok is false for one that is spoilt.
+func (d *Digests) At(n uint32) (p PageDigest, ok bool, err error) {
+	var buf [digestEntry]byte
+	if d.f == nil {
+		return p, false, nil
+	}
+	if _, err := d.f.ReadAt(buf[:], digestsHead+int64(n)*digestEntry); errors.Is(err, io.EOF) {
+		return p, false, nil
+	} else if err != nil {
+		return p, false, diskErr("read digests", err)
+	}
+	ok = p.decode(buf[:])
+	return p, ok, nil
+}
+
+// All yields the entries that are not spoilt, by their numbers. The entry is valid until the next one. After an error it ends.
+func (d *Digests) All() iter.Seq2[uint32, *PageDigest] {
+	return func(yield func(uint32, *PageDigest) bool) {
+		n := d.Len()
+		if d.f == nil {
+			return
+		}
+		r := bufio.NewReaderSize(io.NewSectionReader(d.f, digestsHead, int64(n)*digestEntry), 64<<10)
+		var buf [digestEntry]byte
+		var p PageDigest
+		for i := range n {
+			if _, err := io.ReadFull(r, buf[:]); err != nil {
+				return
+			}
+			if p.decode(buf[:]) && !yield(i, &p) {
+				return
+			}
+		}
+	}
+}
+
+// Keep writes the file anew with the entries that keep wants. Their numbers change.
+func (d *Digests) Keep(keep func(n uint32, p *PageDigest) bool) (err error) {
+	if d.readOnly {
+		return nil
+	}
+	f, err := d.site.root.OpenFile(digestsAside, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return diskErr("write digests", err)
+	}
+	w := bufio.NewWriterSize(f, 64<<10)
+	w.Write(digestsHeader()) // the first error stays in w
+	kept := uint32(0)
+	var buf [digestEntry]byte
+	for n, p := range d.All() {
+		if keep(n, p) {
+			kept++
+			w.Write(p.append(buf[:0]))
+		}
+	}
+	if err = w.Flush(); err == nil {
+		err = d.site.root.Rename(digestsAside, digestsName)
+	}
+	if err != nil {
+		return errors.Join(diskErr("write digests", err), f.Close())
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	old := d.f
+	d.f, d.n = f, kept
+	return diskErr("close digests", old.Close())
+}
+
+// Close lets go of the file.
+func (d *Digests) Close() error {
+	if d.f == nil {
+		return nil
+	}
+	return diskErr("close digests", d.f.Close())
+}
+
+func (p *PageDigest) append(b []byte) []byte {
+	le, start := binary.LittleEndian, len(b)
+	b = le.AppendUint32(b, p.ID)
+	b = binary.BigEndian.AppendUint64(b, p.Body)
+	b = le.AppendUint32(b, uint32(p.Run))
+	b = le.AppendUint32(b, p.At.Pack)
+	b = le.AppendUint64(b, uint64(p.At.Off))
+	b = le.AppendUint32(b, p.At.Len)
+	b = le.AppendUint64(b, p.Digest.Text)
+	b = le.AppendUint32(b, p.Digest.Words)
+	b = append(b, p.Digest.Sketch[:]...)
+	return le.AppendUint32(b, crc32.Update(digestsSeed, castagnoli, b[start:]))
+}
+
+// digestsSeed makes the checksum of zeros, which holes of files are, something else than zero.
+const digestsSeed = 1
+
+// decode reads an entry; false says that it is spoilt.
+func (p *PageDigest) decode(b []byte) bool {
+	le, end := binary.LittleEndian, digestEntry-4
+	if crc32.Update(digestsSeed, castagnoli, b[:end]) != le.Uint32(b[end:]) {
+		return false
+	}
+	*p = PageDigest{ID: le.Uint32(b), Body: binary.BigEndian.Uint64(b[4:]), Run: int(le.Uint32(b[12:])),
+		At:     Place{Pack: le.Uint32(b[16:]), Off: int64(le.Uint64(b[20:])), Len: le.Uint32(b[28:])},
+		Digest: replica.Digest{Text: le.Uint64(b[32:]), Words: le.Uint32(b[40:])}}
+	copy(p.Digest.Sketch[:], b[44:end])
+	p.Digest.Site = p.ID
+	return true
+}

@@ -1,0 +1,162 @@
+package store
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"mirrord/replica"
+)
+
+func digestOf(id uint32, words uint32) *PageDigest {
+	p := &PageDigest{ID: id, Body: uint64(id) << 40, Run: 3, At: Place{1, int64(id) * 7, 99}, Digest: replica.Digest{Text: uint64(id) + 1, Words: words, Site: id}}
+	for i := range p.Digest.Sketch {
+		p.Digest.Sketch[i] = byte(int(id) * i)
+	}
+	return p
+}
+
+func openDigests(t testing.TB, s *Site) *Digests {
+	t.Helper()
+	d, err := s.Digests()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestDigests(t *testing.T) {
+	st, s := openTest(t, t.TempDir(), Options{})
+	d := openDigests(t, s)
+	for i := range uint32(500) {
+		if n, err := d.Append(digestOf(i, 10)); n != i || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	if err := d.Set(7, digestOf(7, 11)); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	closeTest(t, st, s)
+	st, err := OpenState(st.Dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	if s, err = st.ReadSite("x"); err != nil { // a reader may write them as well
+		t.Fatal(err)
+	}
+	defer s.Close()
+	d = openDigests(t, s)
+	if n, err := d.Append(digestOf(500, 10)); n != 500 || err != nil {
+		t.Fatal(n, err)
+	}
+	want := func(keep func(uint32) bool) {
+		t.Helper()
+		var ids []uint32
+		for i := range uint32(501) {
+			if keep(i) {
+				ids = append(ids, i)
+			}
+		}
+		at := 0
+		for n, p := range d.All() {
+			words := uint32(10)
+			if p.ID == 7 {
+				words = 11
+			}
+			if int(n) != at || p.ID != ids[at] || *p != *digestOf(p.ID, words) {
+				t.Fatalf("entry %d is %+v", n, p)
+			}
+			if one, ok, err := d.At(n); one != *p || !ok || err != nil {
+				t.Fatalf("entry %d alone is %+v, %v, %v", n, one, ok, err)
+			}
+			at++
+		}
+		if at != len(ids) || int(d.Len()) != at {
+			t.Fatalf("%d entries of %d", at, len(ids))
+		}
+	}
+	want(func(uint32) bool { return true })
+	odd := func(id uint32) bool { return id%2 == 1 }
+	if err := d.Keep(func(n uint32, p *PageDigest) bool { return odd(p.ID) }); err != nil {
+		t.Fatal(err)
+	}
+	want(odd)
+	if _, ok, err := d.At(400); ok || err != nil {
+		t.Errorf("an entry that is not there: %v, %v", ok, err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d = openDigests(t, s)
+	defer d.Close()
+	want(odd)
+}
+
+// What may not be written is read.
+func TestDigestsOfOthers(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Log("root may write everything: only what is said of entries is looked at")
+	}
+	_, s := openTest(t, t.TempDir(), Options{})
+	d := openDigests(t, s)
+	if _, err := d.Append(digestOf(1, 10)); err != nil {
+		t.Fatal(err)
+	}
+	d.Close()
+	d = openDigests(t, s)
+	d.readOnly = true
+	if _, err := d.Append(digestOf(2, 10)); err == nil {
+		t.Error("written")
+	}
+	if err := d.Keep(func(uint32, *PageDigest) bool { return false }); err != nil || d.Len() != 1 {
+		t.Errorf("%d entries, %v", d.Len(), err)
+	}
+	d.Close()
+	none := &Digests{site: s, readOnly: true}
+	for range none.All() {
+		t.Error("an entry of no file")
+	}
+	if _, ok, err := none.At(0); ok || err != nil || none.Close() != nil {
+		t.Error("no file is not like an empty one")
+	}
+}
+
+// A file of any bytes is read to its end, and can be written on.
+func FuzzDigests(f *testing.F) {
+	var buf bytes.Buffer
+	buf.Write(digestsHeader())
+	for i := range uint32(3) {
+		buf.Write(digestOf(i, i).append(nil))
+	}
+	f.Add(buf.Bytes())
+	f.Add(buf.Bytes()[:300])
+	f.Add([]byte("mDg1"))
+	f.Add([]byte{})
+	_, s := openTest(f, f.TempDir(), Options{})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if err := os.WriteFile(filepath.Join(s.Dir(), digestsName), b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		d := openDigests(t, s)
+		defer d.Close()
+		n := uint32(0)
+		for at := range d.All() {
+			if at < n || at >= d.Len() {
+				t.Fatalf("entry %d of %d", at, d.Len())
+			}
+			n = at + 1
+		}
+		at, err := d.Append(digestOf(9, 9))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p, ok, err := d.At(at); p != *digestOf(9, 9) || !ok || err != nil {
+			t.Fatalf("%+v, %v, %v", p, ok, err)
+		}
+	})
+}
