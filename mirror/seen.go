@@ -30,8 +30,9 @@ type pageText struct {
 
 // seenBefore makes the digest of a page, keeps it, and looks for another page that says the same, which it notes in now.
 func (r *run) seenBefore(p *processor, now, old *store.Resource, body []byte, format relocate.Format) (text pageText) {
-	html := format == relocate.HTML
-	if !html && (now.MIME != "text/plain" || !replica.IsText(body)) || r.site.Volatile() {
+	html := format == relocate.HTML && now.MIME == "text/html" || format == relocate.SVG && now.MIME == "application/xhtml+xml"
+	plain := format == relocate.Unknown && now.MIME == "text/plain" && replica.IsText(body)
+	if !html && !plain || r.site.Volatile() {
 		return text
 	}
 	if old.Digest == now.Digest { // it is scanned again
@@ -45,7 +46,7 @@ func (r *run) seenBefore(p *processor, now, old *store.Resource, body []byte, fo
 	}
 	text.page = store.PageDigest{ID: now.ID, Body: store.BodySum(now.Digest), Run: r.state.Number}
 	if d := &text.page.Digest; html {
-		*d = p.sketcher.HTML(body)
+		*d = p.sketcher.HTMLIn(body, now.Charset)
 	} else {
 		*d = p.sketcher.Plain(body)
 	}

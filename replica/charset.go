@@ -2,6 +2,7 @@ package replica
 
 import (
 	"bytes"
+	"strings"
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding"
@@ -22,9 +23,9 @@ const (
 	binaryWithin   = 1024
 )
 
-// charsetOf finds how a page is encoded: UTF-16 or UTF-8 by its byte order mark, what a meta element or the XML declaration says, UTF-8 if
-// it is valid UTF-8, else Latin-1.
-func charsetOf(body []byte) charset {
+// charsetOf finds how a page is encoded: UTF-16 or UTF-8 by its byte order mark, what the answer's header names (label), what a meta element or the XML
+// declaration says, UTF-8 if it is valid UTF-8, else Latin-1.
+func charsetOf(body []byte, label string) charset {
 	switch {
 	case bytes.HasPrefix(body, []byte{0xef, 0xbb, 0xbf}):
 		return charset{skip: 3}
@@ -33,20 +34,32 @@ func charsetOf(body []byte) charset {
 	case bytes.HasPrefix(body, []byte{0xfe, 0xff}):
 		return charset{skip: 2, other: unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM)}
 	}
+	if cs, ok := named(label); ok {
+		return cs
+	}
 	if name := declared(body[:min(len(body), declaredWithin)]); len(name) > 0 {
-		switch lower := string(bytes.ToLower(name)); lower {
-		case "utf-8", "utf8":
-			return charset{}
-		case "iso-8859-1", "iso8859-1", "latin1", "latin-1":
-			return charset{latin1: true}
-		case "us-ascii", "ascii", "utf-16", "utf-16le", "utf-16be": // what is readable up to here is not UTF-16
-		default:
-			if e, err := htmlindex.Get(lower); err == nil {
-				return charset{other: e}
-			}
+		if cs, ok := named(string(name)); ok {
+			return cs
 		}
 	}
 	return charset{latin1: !utf8.Valid(body)}
+}
+
+// named is the encoding with a name; ok is false for what is none, or cannot be right.
+func named(name string) (cs charset, ok bool) {
+	switch lower := strings.ToLower(name); lower {
+	case "":
+	case "utf-8", "utf8":
+		return charset{}, true
+	case "iso-8859-1", "iso8859-1", "latin1", "latin-1":
+		return charset{latin1: true}, true
+	case "us-ascii", "ascii", "utf-16", "utf-16le", "utf-16be": // what is readable up to its name is not UTF-16
+	default:
+		if e, err := htmlindex.Get(lower); err == nil {
+			return charset{other: e}, true
+		}
+	}
+	return charset{}, false
 }
 
 // declared returns the name that a meta element or the XML declaration at the start of a page gives its encoding.
@@ -101,7 +114,7 @@ func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
 // IsText says whether a body can be text: it has a byte order mark, or no NUL among its first 1024 bytes. Pages that are none have no words.
 func IsText(body []byte) bool {
-	if cs := charsetOf(body[:min(len(body), 3)]); cs.skip > 0 {
+	if cs := charsetOf(body[:min(len(body), 3)], ""); cs.skip > 0 {
 		return true
 	}
 	return bytes.IndexByte(body[:min(len(body), binaryWithin)], 0) < 0
@@ -109,11 +122,11 @@ func IsText(body []byte) bool {
 
 // decode returns the bytes to scan and whether they are Latin-1; else they are UTF-8, where an invalid byte counts as a character that is
 // no letter. Only other encodings cost a copy.
-func decode(body []byte) (text []byte, latin1 bool) {
+func decode(body []byte, label string) (text []byte, latin1 bool) {
 	if !IsText(body) {
 		return nil, false
 	}
-	cs := charsetOf(body)
+	cs := charsetOf(body, label)
 	body = body[cs.skip:]
 	if cs.other == nil {
 		return body, cs.latin1

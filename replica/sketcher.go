@@ -60,9 +60,12 @@ func NewSketcher(o SketchOptions) *Sketcher {
 }
 
 // HTML makes the digest of a page, in one pass and without a copy unless its encoding is a rare one.
-func (s *Sketcher) HTML(body []byte) Digest {
+func (s *Sketcher) HTML(body []byte) Digest { return s.HTMLIn(body, "") }
+
+// HTMLIn is HTML for a page that came with a charset in its header, "" for none.
+func (s *Sketcher) HTMLIn(body []byte, label string) Digest {
 	s.reset()
-	b, latin1 := decode(body)
+	b, latin1 := decode(body, label)
 	s.scan(b, latin1, true)
 	return s.digest()
 }
@@ -70,7 +73,7 @@ func (s *Sketcher) HTML(body []byte) Digest {
 // Plain makes the digest of text that is not HTML.
 func (s *Sketcher) Plain(body []byte) Digest {
 	s.reset()
-	b, latin1 := decode(body)
+	b, latin1 := decode(body, "")
 	s.scan(b, latin1, false)
 	return s.digest()
 }

@@ -10,7 +10,7 @@ import (
 // Text returns what a page says: decoded and de-tagged, blocks parted by line ends, white space within a block one blank. Comments, scripts
 // and styles are dropped; character references are decoded last. In a pre element every line is a block.
 func Text(body []byte) string {
-	b, latin1 := decode(body)
+	b, latin1 := decode(body, "")
 	w := blockWriter{}
 	var m markup
 	var ref []byte
@@ -45,7 +45,7 @@ func Text(body []byte) string {
 
 // PlainText is Text for a body that is not HTML: every line is a block.
 func PlainText(body []byte) string {
-	b, latin1 := decode(body)
+	b, latin1 := decode(body, "")
 	w := blockWriter{pre: 1}
 	for len(b) > 0 {
 		r, size := rune(b[0]), 1

@@ -15,6 +15,7 @@ import (
 // replicaReport is what replicas says.
 type replicaReport struct {
 	Pages    int              `json:"pages"`
+	Kept     int              `json:"kept"`    // of these, whose digests were kept: they were not read again
 	Skipped  int              `json:"skipped"` // files that are no pages
 	Bad      int              `json:"bad"`     // files that could not be read
 	Hosts    []replicaHosts   `json:"hosts"`
@@ -53,7 +54,7 @@ func (a *app) replicaFind(ctx context.Context, dirs []string, o replicaOptions) 
 	note, done := a.noteLine()
 	defer done()
 	r := &replicaPages{note: note}
-	defer r.close()
+	defer func() { err = errors.Join(err, r.close()) }()
 	r.warn = func(s string) {
 		if r.bad <= maxBadShown {
 			fmt.Fprintln(a.stderr, s)
@@ -89,7 +90,7 @@ func (a *app) replicaFind(ctx context.Context, dirs []string, o replicaOptions) 
 		return err
 	}
 	clusters := replica.Clusters(pairs)
-	report := replicaReport{Pages: r.pages, Skipped: r.skipped, Bad: r.bad, Hosts: []replicaHosts{}, Clusters: []replicaCluster{}}
+	report := replicaReport{Pages: r.pages, Kept: r.known, Skipped: r.skipped, Bad: r.bad, Hosts: []replicaHosts{}, Clusters: []replicaCluster{}}
 	if err := r.hostLevels(ctx, v, o, &report); err != nil {
 		return err
 	}
@@ -124,7 +125,7 @@ func (a *app) openReplicaTrees(r *replicaPages, dirs []string) (room string, err
 		if err != nil {
 			return "", err
 		}
-		r.trees = append(r.trees, replicaTree{dir, root})
+		r.trees = append(r.trees, replicaTree{name: dir, root: root})
 	}
 	if len(dirs) > 0 {
 		return os.TempDir(), nil
@@ -133,7 +134,8 @@ func (a *app) openReplicaTrees(r *replicaPages, dirs []string) (room string, err
 	if err != nil {
 		return "", err
 	}
-	return st.Dir, errors.Join(r.openMirrors(st), st.Close())
+	r.state = st
+	return st.Dir, r.openMirrors(st)
 }
 
 // pairsAtOnce is how many pairs of hosts are tested after looking the trees through for their pages.
@@ -245,7 +247,7 @@ func plural(n int, one, many string) string {
 }
 
 func (a *app) printReplicas(r *replicaReport, clusters int) {
-	a.printf("%d pages; %d files are no pages, %d could not be read\n", r.Pages, r.Skipped, r.Bad)
+	a.printf("%d pages, of which %d were read anew; %d files are no pages, %d could not be read\n", r.Pages, r.Pages-r.Kept, r.Skipped, r.Bad)
 	a.printf("\n%s\n", plural(len(r.Hosts), "pair of hosts that mirror each other", "pairs of hosts that mirror each other"))
 	for _, h := range r.Hosts {
 		level := h.Level

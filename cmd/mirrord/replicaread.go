@@ -21,12 +21,14 @@ const maxReplicaPage = 128 << 20
 // replicaPages reads the pages that replicas are looked for among.
 type replicaPages struct {
 	trees []replicaTree
+	state *store.State // whose mirrors the trees are; nil for directories
 	note  func(string) // one line on progress
 	warn  func(string)
 
 	pages   int
 	skipped int // files that are no pages
 	bad     int // files that could not be read, and addresses that are none
+	known   int // pages whose digests were kept
 	take    func(replica.Address, replicaFile) error
 }
 
@@ -34,12 +36,14 @@ type replicaPages struct {
 type replicaTree struct {
 	name string
 	root *os.Root
+	site string // of the state, whose published tree it is; "" for any other
 }
 
 type replicaFile struct {
 	fsys fs.FS
 	name string
 	html bool
+	url  string // as the file table has it; "" without one
 }
 
 // read takes all pages of all trees, in the same order every time.
@@ -52,10 +56,15 @@ func (r *replicaPages) read(ctx context.Context) error {
 	return nil
 }
 
-func (r *replicaPages) close() {
+func (r *replicaPages) close() error {
+	var errs []error
 	for _, t := range r.trees {
-		t.root.Close()
+		errs = append(errs, t.root.Close())
 	}
+	if r.state != nil {
+		errs = append(errs, r.state.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // readDir takes a directory: a PHM when it has a phm.json, else files at HOST/PATH.
@@ -87,7 +96,7 @@ func (r *replicaPages) readDir(ctx context.Context, fsys fs.FS) error {
 		if rest == "index.html" {
 			rest = ""
 		}
-		return r.take(replica.Address{Host: strings.ToLower(host), Path: "/" + rest}, replicaFile{fsys, name, html})
+		return r.take(replica.Address{Host: strings.ToLower(host), Path: "/" + rest}, replicaFile{fsys, name, html, ""})
 	})
 }
 
@@ -130,36 +139,11 @@ func (r *replicaPages) readPHM(ctx context.Context, fsys fs.FS) error {
 			r.warn(fmt.Sprintf("%s: %v", f.Path, err))
 			continue
 		}
-		if err := r.take(replica.Address{Host: string(host), Path: string(p)}, replicaFile{fsys, f.Path, html}); err != nil {
+		if err := r.take(replica.Address{Host: string(host), Path: string(p)}, replicaFile{fsys, f.Path, html, f.URL}); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// digests gives the digest of every page to f; a page that cannot be read is said and left out.
-func (r *replicaPages) digests(ctx context.Context, f func(replica.Address, replica.Digest) error) error {
-	sketcher := replica.NewSketcher(replica.SketchOptions{})
-	r.take = func(a replica.Address, file replicaFile) error {
-		body, err := file.read()
-		if err != nil {
-			r.bad++
-			r.warn(err.Error())
-			return nil
-		}
-		if !file.isPage(body) {
-			r.skipped++
-			return nil
-		}
-		if r.pages++; r.pages%1000 == 0 {
-			r.note(fmt.Sprintf("%d pages read", r.pages))
-		}
-		if file.html {
-			return f(a, sketcher.HTML(body))
-		}
-		return f(a, sketcher.Plain(body))
-	}
-	return r.read(ctx)
 }
 
 // find looks the trees through once more for the files of some pages. Nothing is counted, and nothing said.
@@ -204,7 +188,7 @@ func (r *replicaPages) openMirrors(st *store.State) error {
 			r.warn(fmt.Sprintf("site %s: %v", name, err))
 			continue
 		}
-		r.trees = append(r.trees, replicaTree{"site " + name, root})
+		r.trees = append(r.trees, replicaTree{"site " + name, root, name})
 	}
 	return nil
 }
