@@ -14,9 +14,9 @@ func replicaKeys() []Key {
 			Risk:  "A replica may be behind the origin, and whoever runs it can change what you mirror. A host named here may be reached even when its address is private.",
 			field: func(j *Job) any { return &j.Alternates }, check: checkAlternates},
 		{Name: "repair", Type: "true or false", Example: "true",
-			Doc:   "Repair broken links from alternates: what the site links to but says is gone (404, 410) is taken from a replica that was found to hold the same as the site. Entry points are left alone.",
-			Risk:  "What the site withdrew, and still links to, stays in the mirror; each dead link costs one request more.",
-			field: func(j *Job) any { return &j.Repair }, check: checkRepair},
+			Doc:   "Repair broken links. What the site links to but says is gone (404, 410) is taken from an alternate that was found to hold the same as the site; entry points are left alone. A link to another site, that another mirror of this state knows to be broken, leads to an equivalent copy that a mirror of this state knows to be there.",
+			Risk:  "What the site withdrew, and still links to, stays in the mirror; each dead link costs one request more. Links to other sites may lead to another host than the author wrote; the file table says which.",
+			field: func(j *Job) any { return &j.Repair }},
 	}
 }
 
@@ -43,13 +43,6 @@ func checkAlternates(j *Job) error {
 				return problemf("when a host is down, so is all that lies on it", "the alternate %s is on a host of url", raw)
 			}
 		}
-	}
-	return nil
-}
-
-func checkRepair(j *Job) error {
-	if j.Repair && len(j.Alternates) == 0 {
-		return problemf(`write alternates = ["https://mirror.example.net/docs/"]`, "repair needs alternates, from which links are repaired")
 	}
 	return nil
 }

@@ -84,6 +84,11 @@ func Explain(ctx context.Context, j *job.Job, s *store.Site, rb fetch.RobotsStor
 	}
 	var rec store.Resource
 	known := false
+	if s != nil && j.Repair && !inScope {
+		if err := explainRepair(s, u.String(), say); err != nil {
+			return nil, err
+		}
+	}
 	if s != nil {
 		if err := r.nextRun(); err != nil {
 			return nil, err

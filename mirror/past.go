@@ -226,6 +226,9 @@ func (p *PastFS) open(f *phm.File, b *pastBody) (fs.File, error) {
 // document relocates a document as it was.
 func (p *PastFS) document(f *phm.File, b *pastBody) (fs.File, error) {
 	s := &splicer{r: p.r}
+	if err := s.wasRepaired(f); err != nil {
+		return nil, fmt.Errorf("%w: %w", store.ErrDamaged, err)
+	}
 	fr, err := p.frames.ReadFrame(store.NewFrameReader(), b.at)
 	if err != nil {
 		return nil, err

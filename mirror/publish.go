@@ -87,6 +87,9 @@ func (r *run) publish(ctx context.Context, j *judgement) error {
 	if j.verdict == Suspicious && !r.o.Accept {
 		return nil
 	}
+	if err := r.prepareRepairs(ctx); err != nil {
+		return err
+	}
 	ids := r.setInOrder()
 	moved, err := r.markAffected()
 	if err != nil {
@@ -163,6 +166,7 @@ func (r *run) publish(ctx context.Context, j *judgement) error {
 		return err
 	}
 	r.published = &v
+	r.offsite.links = b.repaired
 	return nil
 }
 
@@ -316,6 +320,7 @@ type build struct {
 	r                       *run
 	tree                    *store.Tree
 	added, changed, removed int
+	repaired                int          // links to other sites
 	lost, differ            bytes.Buffer // the edit script: what was dropped; what was added or changed
 }
 
@@ -450,6 +455,7 @@ func (b *build) collect(order <-chan *chunk) (phm.Table, error) {
 		}
 		for i := range c.files {
 			f := &c.files[i]
+			b.repaired += countRepairs(f)
 			switch was := c.tasks[i].live; {
 			case was == nil:
 				b.added++

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -113,6 +114,7 @@ type run struct {
 	isDeferred map[uint32]bool // of those that stored documents name; guarded by the table's lock
 	alt        alternates
 	reuse      reuse
+	offsite    repairs
 	planner    *planner             // nil: everything is asked
 	broken     map[uint32]bool      // failed for so many runs that it is taken for broken
 	skips      map[policy.Why]int64 // what the plan spared, by reason
@@ -322,7 +324,7 @@ func (r *run) run(ctx context.Context) (*Summary, error) {
 		}
 	}
 	if v.verdict == Complete {
-		if err := errors.Join(r.calm(), r.mended(), r.askedAll()); err != nil {
+		if err := errors.Join(r.calm(), r.mended(), r.askedAll(), r.repaired()); err != nil {
 			return r.summary(v.disk(err)), err
 		}
 		if err := r.site.SetRun(nil); err != nil {
@@ -390,6 +392,7 @@ func (r *run) summary(j *judgement) *Summary {
 	if r.published != nil {
 		v, sum.Published = r.published, true
 		sum.Added, sum.Changed, sum.Removed = v.Added, v.Changed, v.Removed
+		sum.RepairedLinks = r.offsite.links
 	}
 	if v != nil {
 		sum.Version, sum.Files, sum.Size = v.Number, v.Files, v.Bytes
@@ -398,6 +401,12 @@ func (r *run) summary(j *judgement) *Summary {
 	}
 	sum.Notes, sum.Failures = r.notes.list()
 	r.noteAlternates(sum)
+	for host := range r.seedHost {
+		if _, down := r.isDown(host); down && !r.isSlow(host) {
+			sum.Down = append(sum.Down, host)
+		}
+	}
+	slices.Sort(sum.Down)
 	return sum
 }
 

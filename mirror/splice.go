@@ -25,6 +25,8 @@ type splicer struct {
 	links  docLinks
 	out    []byte
 	ref    []byte
+	was    map[int32]cure // repaired links by their starts, of a version that was published; nil: those of the run
+	cured  []repairedLink // of the document
 }
 
 // task is one file of the new version.
@@ -96,6 +98,7 @@ func (s *splicer) document(t *task, rec *store.Resource, p string, f phm.File) (
 	doc := document{s: s, body: fr.Body, path: p, from: s.r.table.at(rec.ID).flags&fIdentity != 0}
 	var edits []relocate.Edit
 	digest := rec.Digest
+	s.cured = s.cured[:0]
 	if len(fr.Body) <= smallFrame {
 		s.out, edits = relocate.Splice(s.out[:0], fr.Body, s.links.charset, s.links.links, s.links.edits, doc.target)
 		f.Size = int64(len(s.out))
@@ -113,6 +116,9 @@ func (s *splicer) document(t *task, rec *store.Resource, p string, f phm.File) (
 	f.SHA256 = hex.EncodeToString(digest[:])
 	for _, e := range edits {
 		f.Edits = append(f.Edits, phm.Edit{Kind: e.Why.String(), At: int64(e.Start)})
+	}
+	if err := declareRepairs(&f, s.cured); err != nil {
+		return f, err
 	}
 	if same(t.live, &f) {
 		return *t.live, s.keep(t, p)
@@ -154,6 +160,7 @@ func (d *document) target(i int) ([]byte, bool, bool) {
 
 func (d *document) stream(w io.Writer) ([]relocate.Edit, error) {
 	l := &d.s.links
+	d.s.cured = d.s.cured[:0]
 	return relocate.SpliceTo(w, d.body, l.charset, l.links, l.edits, d.target)
 }
 
@@ -179,6 +186,9 @@ func (s *splicer) target(i int, p string, from bool) (ref []byte, inside, replac
 	if l.literal != nil {
 		var ok bool
 		if id, ok = t.find(l.literal); !ok {
+			if ref, ok := s.repair(i, l.literal); ok {
+				return ref, false, true
+			}
 			if l.absolute || s.links.links[i].Kind == relocate.InScript {
 				return nil, false, false
 			}
@@ -190,6 +200,9 @@ func (s *splicer) target(i int, p string, from bool) (ref []byte, inside, replac
 	}
 	final, inside := t.final(id)
 	if !inside {
+		if ref, ok := s.repair(i, t.bytesAt(t.at(id).url, t.at(id).urlLen)); ok {
+			return ref, false, true
+		}
 		if l.absolute || s.links.links[i].Kind == relocate.InScript {
 			return nil, false, false
 		}

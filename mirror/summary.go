@@ -71,6 +71,8 @@ type Summary struct {
 	Bytes      int64            `json:"bytes"`   // of bodies, decoded
 	Wire       int64            `json:"wire"`    // of bodies, as they came
 
+	Down []string `json:"down,omitempty"` // hosts of entry points that failed until they were left for the next run
+
 	// Alternates counts the answers that replicas gave in the origin's place, by their base URLs; AlternatesSame those of them that were what the mirror
 	// held. Foreign is how many bodies of the mirror a replica sent, in this run or before.
 	Alternates     map[string]int64 `json:"alternates,omitempty"`
@@ -78,6 +80,7 @@ type Summary struct {
 	Foreign        int              `json:"foreign,omitempty"`
 	Reused         int64            `json:"reused,omitempty"` // taken from the mirror of job ReusedOf without a request
 	ReusedOf       string           `json:"reusedOf,omitempty"`
+	RepairedLinks  int              `json:"repairedLinks,omitempty"` // of the version that was published: lead to equivalent copies of broken pages of other sites
 
 	// Of the pages that were fetched: how many have the words of another page of the site, to the word or nearly (see Explanation.Like).
 	SameText int64 `json:"sameText,omitempty"`
@@ -160,6 +163,9 @@ func (s *Summary) WriteText(w io.Writer) error {
 	}
 	if s.Reused > 0 {
 		p("  %d of these were taken from the mirror of %s, without a request\n", s.Reused, s.ReusedOf)
+	}
+	if s.RepairedLinks > 0 {
+		p("  %s to broken pages of other sites %s to equivalent copies\n", plural(s.RepairedLinks, "link", "links"), pick(s.RepairedLinks, "leads", "lead"))
 	}
 	if s.Foreign > 0 {
 		p("  %s of the mirror came from replicas and %s asked of the origin again\n", plural(s.Foreign, "file", "files"), pick(s.Foreign, "is", "are"))

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -100,7 +101,12 @@ func syncDir(name string) error {
 
 // each iterates over a bucket in many short transactions.
 func (s *Site) each(bucket []byte, f func(k, v []byte) error) error {
-	var next []byte
+	return s.eachFrom(bucket, nil, f)
+}
+
+// eachFrom is each from a key on.
+func (s *Site) eachFrom(bucket, from []byte, f func(k, v []byte) error) error {
+	next := bytes.Clone(from)
 	for done := false; !done; {
 		err := s.db.View(func(tx *bolt.Tx) error {
 			b := tx.Bucket(bucket)

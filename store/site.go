@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -348,6 +349,31 @@ func (s *Site) Resources(f func(r *Resource) error) error {
 		return f(&r)
 	})
 }
+
+// ResourcesUnder is Resources for what lies below a directory; it looks at nothing else.
+func (s *Site) ResourcesUnder(dir site.URL, f func(r *Resource) error) error {
+	var r Resource
+	prefix := dir.Key(nil)
+	err := s.eachFrom(bResources, prefix, func(k, v []byte) error {
+		if !bytes.HasPrefix(k, prefix) {
+			return errPassed
+		}
+		u, err := urlOfKey(k)
+		if err != nil {
+			return fmt.Errorf("resources: %w", err)
+		}
+		if err := r.decode(u, v); err != nil {
+			return err
+		}
+		return f(&r)
+	})
+	if err == errPassed {
+		return nil
+	}
+	return err
+}
+
+var errPassed = errors.New("behind the range")
 
 // Links calls f for every document with the numbers of the URLs it links to, as AppendTargets wrote them.
 func (s *Site) Links(f func(id uint32, targets []byte) error) error {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+
+	"mirrord/site"
 )
 
 func TestLocked(t *testing.T) {
@@ -272,6 +274,24 @@ func TestEachIsComplete(t *testing.T) {
 	})
 	if err != nil || len(seen) != n {
 		t.Errorf("%d of %d, %v", len(seen), n, err)
+	}
+	for _, dir := range []string{"http://h1.example/dir2/", "http://h2.example/", "http://h1.example/dir22/", "https://h1.example/", "http://h0.example/dir3/page10.html/"} {
+		under, want := 0, 0
+		for i := range n {
+			if strings.HasPrefix(testURL(i).String(), dir) {
+				want++
+			}
+		}
+		err := s.ResourcesUnder(site.Canonical(dir), func(r *Resource) error {
+			if !strings.HasPrefix(r.URL.String(), dir) {
+				t.Errorf("%s lies under %s", r.URL, dir)
+			}
+			under++
+			return nil
+		})
+		if err != nil || under != want {
+			t.Errorf("%d of %d lie under %s, %v", under, want, dir, err)
+		}
 	}
 	stop := errors.New("stop")
 	if err := s.Resources(func(*Resource) error { return stop }); !errors.Is(err, stop) {
