@@ -2,17 +2,20 @@ package replica
 
 import (
 	"bytes"
+	"encoding/binary"
+	"slices"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/htmlindex"
-	"golang.org/x/text/encoding/unicode"
 )
 
 // charset says how bytes become characters.
 type charset struct {
 	latin1 bool              // each byte is the character of its number
+	utf16  binary.ByteOrder  // UTF-16
 	other  encoding.Encoding // neither UTF-8 nor Latin-1
 	skip   int               // length of a byte order mark
 }
@@ -30,9 +33,9 @@ func charsetOf(body []byte, label string) charset {
 	case bytes.HasPrefix(body, []byte{0xef, 0xbb, 0xbf}):
 		return charset{skip: 3}
 	case bytes.HasPrefix(body, []byte{0xff, 0xfe}):
-		return charset{skip: 2, other: unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)}
+		return charset{skip: 2, utf16: binary.LittleEndian}
 	case bytes.HasPrefix(body, []byte{0xfe, 0xff}):
-		return charset{skip: 2, other: unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM)}
+		return charset{skip: 2, utf16: binary.BigEndian}
 	}
 	if cs, ok := named(label); ok {
 		return cs
@@ -121,19 +124,60 @@ func IsText(body []byte) bool {
 }
 
 // decode returns the bytes to scan and whether they are Latin-1; else they are UTF-8, where an invalid byte counts as a character that is
-// no letter. Only other encodings cost a copy.
-func decode(body []byte, label string) (text []byte, latin1 bool) {
+// no letter. Only other encodings cost a copy, that of UTF-16 in buf if there is room.
+func decode(buf, body []byte, label string) (text []byte, latin1, copied bool) {
 	if !IsText(body) {
-		return nil, false
+		return nil, false, false
 	}
 	cs := charsetOf(body, label)
 	body = body[cs.skip:]
+	if cs.utf16 != nil {
+		return fromUTF16(buf[:0], body, cs.utf16), false, true
+	}
 	if cs.other == nil {
-		return body, cs.latin1
+		return body, cs.latin1, false
 	}
 	out, err := cs.other.NewDecoder().Bytes(body)
 	if err != nil {
-		return body, !utf8.Valid(body)
+		return body, !utf8.Valid(body), false
 	}
-	return out, false
+	return out, false, true
+}
+
+// fromUTF16 appends the UTF-8 of b to dst. What is no character becomes U+FFFD.
+func fromUTF16(dst, b []byte, order binary.ByteOrder) []byte {
+	little := order == binary.LittleEndian
+	dst = slices.Grow(dst, len(b)/2+8)
+	for len(b) >= 2 {
+		for len(b) >= 8 { // four ASCII characters
+			x := binary.LittleEndian.Uint64(b)
+			if !little {
+				x = x>>8&0x00ff00ff00ff00ff | x<<8&^0x00ff00ff00ff00ff
+			}
+			if x&^0x007f007f007f007f != 0 {
+				break
+			}
+			dst = append(dst, byte(x), byte(x>>16), byte(x>>32), byte(x>>48))
+			b = b[8:]
+		}
+		if len(b) < 2 {
+			break
+		}
+		r := rune(order.Uint16(b))
+		b = b[2:]
+		if utf16.IsSurrogate(r) {
+			r2 := rune(0)
+			if len(b) >= 2 {
+				r2 = rune(order.Uint16(b))
+			}
+			if r = utf16.DecodeRune(r, r2); r != utf8.RuneError {
+				b = b[2:]
+			}
+		}
+		dst = utf8.AppendRune(dst, r)
+	}
+	if len(b) > 0 {
+		dst = utf8.AppendRune(dst, utf8.RuneError)
+	}
+	return dst
 }

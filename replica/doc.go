@@ -11,7 +11,7 @@
 //     bounded memory and the caller's files. [TrivialClusters] and [Grow] are the method of Cho, Shivakumar and Garcia-Molina, along links.
 //   - [Seen] says of one page after the other whether it was seen before. [ReadURLs] reads lists of addresses. [Plot] and [PlotCluster] draw.
 //
-// Hashes are the fast ones of this package, which may change with it; H is that of the golden mode, and of what is sampled.
+// Hashes are the fast ones of this package, which may change with it ([DigestForm] says when digests did); H is that of the golden mode, and of what is sampled.
 //
 // Sources: Broder, On the resemblance and containment of documents (1997); Manning, Raghavan, Schütze, Introduction to Information
 // Retrieval, the chapter on crawling (shingles, sketches, union-find); Li, Owen, Zhang, One permutation hashing (2012), with the optimal

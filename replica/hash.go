@@ -17,6 +17,7 @@ func H[T string | []byte](x T) uint64 {
 const (
 	tokenSeed  = 0x9e3779b97f4a7c15
 	tokenPrime = 0xd6e8feb86659fd93
+	blockPrime = 0x8ebc6af09c88c6e3
 	rollPrime  = 0xa0761d6478bd642f
 	textPrime  = 0xe7037ed1a0b428db
 )
@@ -30,7 +31,7 @@ func mix(x uint64) uint64 {
 	return x ^ x>>33
 }
 
-// tokenHash is the fast hash of one token, as the scanner computes it byte by byte.
+// tokenHash is the fast hash of a part of an address, byte by byte, so that it can be had of every beginning of a path.
 func tokenHash[T string | []byte](token T) uint64 {
 	h := uint64(tokenSeed)
 	for i := 0; i < len(token); i++ {
@@ -40,6 +41,46 @@ func tokenHash[T string | []byte](token T) uint64 {
 }
 
 func endToken(h uint64) uint64 { return h ^ h>>29 }
+
+// mum multiplies two numbers to 128 bits and folds the halves together: one multiplication spreads every bit (Wang Yi, wyhash).
+func mum(x, y uint64) uint64 {
+	hi, lo := bits.Mul64(x, y)
+	return hi ^ lo
+}
+
+// word is the hash of a word as far as it was read. Its bytes are taken eight at a time, the first one lowest, so that it does not matter in
+// which pieces they came.
+type word struct {
+	sum  uint64 // of the whole blocks of eight bytes
+	part uint64 // the bytes after them
+	bits uint   // how many bits part has; less than 64
+	some bool   // there are any bytes
+}
+
+// add appends the bytes of x, of which there are n bits, 64 at most. What x has beyond them is zero.
+func (w *word) add(x uint64, n uint) {
+	w.some = w.some || n > 0
+	w.part |= x << w.bits
+	if w.bits += n; w.bits >= 64 {
+		w.sum = mum(w.sum^tokenSeed^w.part, blockPrime)
+		w.bits -= 64
+		w.part = x >> (n - w.bits)
+	}
+}
+
+func (w *word) end() uint64 { return endWord(w.sum, w.part) }
+
+// endWord is the hash of a word of which part, of less than eight bytes, was not added yet.
+func endWord(sum, part uint64) uint64 { return mum(sum^tokenSeed^part, tokenPrime) }
+
+// wordHash is the hash of a whole word.
+func wordHash(s string) uint64 {
+	var w word
+	for i := range len(s) {
+		w.add(uint64(s[i]), 8)
+	}
+	return w.end()
+}
 
 // roller hashes the last k tokens in constant time: a polynomial over their hashes, modulo 2^64.
 type roller struct {
@@ -73,11 +114,7 @@ func (r *roller) add(h uint64) uint64 {
 }
 
 // finish spreads the bits of a polynomial whose terms are spread already.
-func finish(x uint64) uint64 {
-	x ^= x >> 32
-	x *= 0xff51afd7ed558ccd
-	return x ^ x>>29
-}
+func finish(x uint64) uint64 { return mum(x^tokenSeed, 0xc4ceb9fe1a85ec53) }
 
 // mulMod is a*b modulo 2^61-1, for a and b below it.
 func mulMod(a, b uint64) uint64 {

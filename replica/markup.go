@@ -3,24 +3,18 @@ package replica
 import (
 	"bytes"
 	"html"
-)
-
-// tagKind is what a tag means for the text around it.
-type tagKind uint8
-
-const (
-	inline   tagKind = iota // nothing: "x<b>y</b>z" is one word
-	blank                   // a cell of a table: a blank
-	boundary                // a block begins or ends
-	preOpen                 // a block in which line ends are boundaries
-	preClose
+	"math/bits"
 )
 
 // markup skips what is not text. Each search that fails once would fail again, so it is not made again: a page takes linear time.
 type markup struct {
+	tags      *tagTable
 	noComment bool // no further comment ends
 	noQuotes  bool // an attribute's quote was never closed: tags end at the first ">"
 }
+
+// longestName is longer than the name of any element that means something.
+const longestName = 12
 
 // opens says whether the "<" at b[i] begins markup; else it is a character like others.
 func opens(b []byte, i int) bool {
@@ -51,56 +45,58 @@ func (m *markup) skip(b []byte, i int) (int, tagKind) {
 	if rest[1] == '/' {
 		at, closing = 2, true
 	}
-	name := uint64(0)
-	for n := 0; at < len(rest) && n < 8; n++ {
+	var name [longestName]byte
+	n := 0
+	for ; at < len(rest) && n < len(name); n++ {
 		c := rest[at]
 		if isLetter(c) {
 			c |= 0x20
 		} else if c < '0' || c > '9' {
 			break
 		}
-		name = name<<8 | uint64(c)
+		name[n] = c
 		at++
 	}
-	if at < len(rest) && (rest[at] == '-' || rest[at] == ':') {
-		name = 0 // an element of somebody's own
+	kind := inline
+	if at == len(rest) || rest[at] != '-' && rest[at] != ':' { // else it is an element of somebody's own
+		kind = m.tags.kind(name[:n])
 	}
-	end := m.tagEnd(rest, at)
-	next := i + end
-	switch name {
-	case 's'<<40 | 'c'<<32 | 'r'<<24 | 'i'<<16 | 'p'<<8 | 't':
-		if !closing {
-			return rawEnd(b, next, "script"), inline
-		}
-	case 's'<<32 | 't'<<24 | 'y'<<16 | 'l'<<8 | 'e':
-		if !closing {
-			return rawEnd(b, next, "style"), inline
-		}
-	case 'p'<<16 | 'r'<<8 | 'e':
-		if closing {
-			return next, preClose
-		}
-		return next, preOpen
-	case 't'<<8 | 'd', 't'<<8 | 'h':
-		return next, blank
+	next := i + m.tagEnd(rest, at)
+	switch {
+	case kind == raw && closing:
+		return next, inline
+	case kind == raw:
+		return rawEnd(b, next, string(name[:n])), inline
+	case kind == preOpen && closing:
+		return next, preClose
 	}
-	return next, blockKind(name)
+	return next, kind
 }
 
 // tagEnd returns where a tag ends: behind the ">" that stands in no quoted value.
 func (m *markup) tagEnd(tag []byte, from int) int {
-	for i := from; i < len(tag); i++ {
-		switch c := tag[i]; {
-		case c == '>':
-			return i + 1
-		case (c == '"' || c == '\'') && !m.noQuotes && afterEquals(tag[:i]):
-			end := bytes.IndexByte(tag[i+1:], c)
-			if end < 0 {
-				m.noQuotes = true
-				continue
-			}
-			i += 1 + end
+	for i := from; i < len(tag); {
+		x := load(tag, i)
+		hit := has(x, '>') | has(x, '"') | has(x, '\'')
+		if hit == 0 {
+			i += 8
+			continue
 		}
+		i += bits.TrailingZeros64(hit) / 8
+		c := tag[i]
+		if c == '>' {
+			return i + 1
+		}
+		i++
+		if m.noQuotes || !afterEquals(tag[:i-1]) {
+			continue
+		}
+		end := bytes.IndexByte(tag[i:], c)
+		if end < 0 {
+			m.noQuotes = true
+			continue
+		}
+		i += end + 1
 	}
 	return len(tag)
 }

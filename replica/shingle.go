@@ -29,7 +29,7 @@ func Shingles(tokens []string, k int, hash Hash) Set {
 	if hash == FastHash {
 		r := newRoller(k)
 		for i, token := range tokens {
-			if h := r.add(tokenHash(token)); i >= k-1 || i == len(tokens)-1 {
+			if h := r.add(wordHash(token)); i >= k-1 || i == len(tokens)-1 {
 				out = append(out, h)
 			}
 		}

@@ -1,12 +1,6 @@
 package replica
 
-import (
-	"math"
-	"unicode/utf8"
-)
-
-// DigestForm is the version of what a Digest says of a page: digests of different forms cannot be compared.
-const DigestForm = 1
+import "math"
 
 // Digest is what is kept of a page: 144 bytes.
 type Digest struct {
@@ -16,6 +10,13 @@ type Digest struct {
 	Sketch Sketch
 }
 
+// DigestForm is raised whenever the digest of some page changes. Digests of another form cannot be compared with new ones: who keeps digests
+// keeps the form beside them, and makes them anew when it is another one.
+//
+//	1: the first that was kept
+//	2: words are hashed eight bytes at a time
+const DigestForm = 2
+
 // SketchOptions say how sketches are made. Only sketches made alike can be compared.
 type SketchOptions struct {
 	K int // words of a shingle; 0 means 5, at most 32
@@ -23,21 +24,30 @@ type SketchOptions struct {
 
 // Sketcher makes digests of pages. It is not for concurrent use; make one for each goroutine.
 type Sketcher struct {
-	k     int
-	table [256]byte // lower case of an ASCII letter or digit, else 0; other bytes that need more than that are special
+	k      int
+	drop   uint64 // rollPrime^k
+	runes  letters
+	markup markup
+	refs   refs
+	ref    []byte // a character reference
+	buf    []byte // a page that had to be decoded
 
-	roll    roller
-	markup  markup
-	words   uint32
-	text    uint64
-	last    uint64 // hash of the last k words
-	bins    [Bins]uint64
+	word  word // that is being read, between two steps of the scanner
+	n     int  // how many words wait
+	wait  [maxK + batch]uint64
+	words int // before those that wait
+	text  uint64
+	sum   uint64 // polynomial of the last k words
+	bins  [Bins]uint64
+
 	densify densifier
-	ref     []byte
 }
 
-// special marks, in the table of characters, bytes that are looked at one by one.
-const special = 1
+// batch is how many words are read before their shingles are made: these are two loops, each with all it needs in registers.
+const batch = 512
+
+// keptBuffer is the size up to which the copy of a page is kept for the next one.
+const keptBuffer = 1 << 20
 
 // NewSketcher returns a sketcher.
 func NewSketcher(o SketchOptions) *Sketcher {
@@ -45,146 +55,91 @@ func NewSketcher(o SketchOptions) *Sketcher {
 		o.K = 5
 	}
 	s := &Sketcher{k: min(o.K, maxK), densify: densifier{k: Bins}}
-	s.roll = newRoller(s.k)
-	for c := range s.table {
-		switch b := byte(c); {
-		case b >= utf8.RuneSelf || b == '<' || b == '&':
-			s.table[c] = special
-		case isLetter(b):
-			s.table[c] = b | 0x20
-		case '0' <= b && b <= '9':
-			s.table[c] = b
-		}
-	}
+	s.markup.tags = newTagTable()
+	s.drop = newRoller(s.k).drop
 	return s
 }
 
 // HTML makes the digest of a page, in one pass and without a copy unless its encoding is a rare one.
-func (s *Sketcher) HTML(body []byte) Digest { return s.HTMLIn(body, "") }
+func (s *Sketcher) HTML(body []byte) Digest { return s.make(body, "", true) }
 
 // HTMLIn is HTML for a page that came with a charset in its header, "" for none.
-func (s *Sketcher) HTMLIn(body []byte, label string) Digest {
-	s.reset()
-	b, latin1 := decode(body, label)
-	s.scan(b, latin1, true)
-	return s.digest()
-}
+func (s *Sketcher) HTMLIn(body []byte, label string) Digest { return s.make(body, label, true) }
 
 // Plain makes the digest of text that is not HTML.
-func (s *Sketcher) Plain(body []byte) Digest {
+func (s *Sketcher) Plain(body []byte) Digest { return s.make(body, "", false) }
+
+func (s *Sketcher) make(body []byte, label string, markup bool) Digest {
 	s.reset()
-	b, latin1 := decode(body, "")
-	s.scan(b, latin1, false)
+	b, latin1, copied := decode(s.buf, body, label)
+	if copied && cap(b) <= keptBuffer {
+		s.buf = b
+	}
+	s.scan(b, latin1, markup)
 	return s.digest()
 }
 
 func (s *Sketcher) reset() {
-	s.roll.reset()
-	s.markup = markup{}
-	s.words, s.text, s.last = 0, textPrime, 0
+	s.markup.noComment, s.markup.noQuotes, s.word = false, false, word{}
+	clear(s.wait[:maxK])
+	s.n, s.words, s.text, s.sum = 0, 0, textPrime, 0
 	for i := range s.bins {
 		s.bins[i] = math.MaxUint64
 	}
 }
 
-// scan feeds the words of b. A word is hashed as it is read: tags that part no words leave its hash as it stands.
-func (s *Sketcher) scan(b []byte, latin1, markup bool) {
-	h := uint64(tokenSeed)
-	for i := 0; i < len(b); {
-		c := b[i]
-		l := s.table[c]
-		if l > special {
-			h = (h ^ uint64(l)) * tokenPrime
-			i++
-			continue
-		}
-		if l == 0 {
-			i++
-			if h != tokenSeed {
-				s.word(h)
-				h = tokenSeed
-			}
-			continue
-		}
-		switch {
-		case c == '<' && markup && opens(b, i):
-			next, kind := s.markup.skip(b, i)
-			i = next
-			if kind != inline && h != tokenSeed {
-				s.word(h)
-				h = tokenSeed
-			}
-		case c == '&' && markup:
-			s.ref, i = entity(s.ref[:0], b, i)
-			for rest := s.ref; len(rest) > 0; {
-				r, size := utf8.DecodeRune(rest)
-				rest = rest[size:]
-				h = s.char(h, r)
-			}
-		case c < utf8.RuneSelf || latin1:
-			h = s.char(h, rune(c))
-			i++
-		default:
-			r, size := utf8.DecodeRune(b[i:])
-			h = s.char(h, r)
-			i += size
-		}
+// emit takes the next word of the page.
+func (s *Sketcher) emit(h uint64) {
+	if s.n == batch {
+		s.shingle()
 	}
-	if h != tokenSeed {
-		s.word(h)
+	s.wait[maxK+s.n] = h
+	s.n++
+}
+
+// endWord ends the word that is being read, if there is one.
+func (s *Sketcher) endWord() {
+	if s.word.some {
+		s.emit(s.word.end())
+		s.word = word{}
 	}
 }
 
-// char adds one character to the word that h stands for.
-func (s *Sketcher) char(h uint64, r rune) uint64 {
-	r = lowerRune(r)
-	if !isWord(r) {
-		if h != tokenSeed {
-			s.word(h)
-		}
-		return tokenSeed
+// shingle makes the shingles that end with the words that wait. The last k words before them stand in front.
+func (s *Sketcher) shingle() {
+	text, sum, drop := s.text, s.sum, s.drop
+	from := 0
+	for ; from < s.n && s.words+from < s.k-1; from++ { // no k words yet
+		h := s.wait[maxK+from]
+		text = (text ^ h) * textPrime
+		text ^= text >> 32
+		sum = sum*rollPrime + h
 	}
-	alone := standsAlone(r)
-	if alone && h != tokenSeed {
-		s.word(h)
-		h = tokenSeed
+	in := s.wait[maxK+from : maxK+s.n]
+	out := s.wait[maxK+from-s.k:][:len(in)]
+	for i, h := range in {
+		text = (text ^ h) * textPrime
+		text ^= text >> 32
+		sum = sum*rollPrime + (h - out[i]*drop)
+		x := finish(sum)
+		bin := &s.bins[x>>(64-7)]
+		*bin = min(*bin, x)
 	}
-	var buf [utf8.UTFMax]byte
-	for _, c := range buf[:utf8.EncodeRune(buf[:], r)] {
-		h = (h ^ uint64(c)) * tokenPrime
-	}
-	if alone {
-		s.word(h)
-		return tokenSeed
-	}
-	return h
-}
-
-// word takes the next word of the page.
-func (s *Sketcher) word(h uint64) {
-	h = endToken(h)
-	s.words++
-	s.text = (s.text ^ h) * textPrime
-	s.text ^= s.text >> 32
-	s.last = s.roll.add(h)
-	if s.words >= uint32(s.k) {
-		s.shingle(s.last)
-	}
-}
-
-func (s *Sketcher) shingle(x uint64) {
-	if bin := &s.bins[x>>(64-7)]; x < *bin {
-		*bin = x
-	}
+	s.text, s.sum = text, sum
+	copy(s.wait[:maxK], s.wait[s.n:])
+	s.words += s.n
+	s.n = 0
 }
 
 func (s *Sketcher) digest() Digest {
-	d := Digest{Words: s.words}
+	s.shingle()
+	d := Digest{Words: uint32(min(s.words, math.MaxUint32))}
 	if s.words == 0 {
 		return d
 	}
-	if s.words < uint32(s.k) {
-		s.shingle(s.last)
+	if s.words < s.k {
+		x := finish(s.sum)
+		s.bins[x>>(64-7)] = x
 	}
 	if d.Text = mix(s.text); d.Text == 0 {
 		d.Text = 1

@@ -10,9 +10,9 @@ import (
 // Text returns what a page says: decoded and de-tagged, blocks parted by line ends, white space within a block one blank. Comments, scripts
 // and styles are dropped; character references are decoded last. In a pre element every line is a block.
 func Text(body []byte) string {
-	b, latin1 := decode(body, "")
+	b, latin1, _ := decode(nil, body, "")
 	w := blockWriter{}
-	var m markup
+	m := markup{tags: newTagTable()}
 	var ref []byte
 	for i := 0; i < len(b); {
 		c := b[i]
@@ -45,7 +45,7 @@ func Text(body []byte) string {
 
 // PlainText is Text for a body that is not HTML: every line is a block.
 func PlainText(body []byte) string {
-	b, latin1 := decode(body, "")
+	b, latin1, _ := decode(nil, body, "")
 	w := blockWriter{pre: 1}
 	for len(b) > 0 {
 		r, size := rune(b[0]), 1
