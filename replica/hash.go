@@ -102,8 +102,6 @@ func newRoller(k int) roller {
 	return r
 }
 
-func (r *roller) reset() { r.ring, r.at, r.sum = [maxK]uint64{}, 0, 0 }
-
 // add takes one token and returns the hash of the last k, or of all while they are fewer.
 func (r *roller) add(h uint64) uint64 {
 	gone := r.ring[(r.at-r.k)&(maxK-1)]
