@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"cmp"
 	"math/bits"
 	"slices"
 )
@@ -11,7 +12,8 @@ import (
 type bucketer struct {
 	limit int                         // entries held at a time
 	pages bitmap                      // who takes part
-	emit  func(sorted []uint64) error // takes entries in order (key in the upper half, page in the lower), all pages of a key in one call unless they are more than limit
+	emit  func(sorted []uint64) error // takes entries in order (key in the upper half, page in the lower), all pages of a key in one call
+	large func(sorted []uint64) error // takes those of a key that has more than limit pages, in several calls
 
 	entries, spare []uint64
 	seen           []uint8
@@ -33,7 +35,7 @@ func (b *bucketer) band(keys column, n int) error { return b.split(keys, 0, 0, n
 
 // split goes through the n keys whose first known bits are prefix.
 func (b *bucketer) split(keys column, prefix uint32, known, n int) error {
-	width := min(max(bits.Len(uint(n/partSize)), 1), partBits, 32-known)
+	width := min(max(bits.Len(uint(n/min(partSize, b.limit))), 1), partBits, 32-known)
 	shift := 32 - known - width
 	count, pages := make([]int, 1<<width), b.pages
 	err := keys(func(from int, keys []uint32) error {
@@ -106,7 +108,7 @@ func (b *bucketer) parts(keys column, size []int, first, shift, n int) error {
 func (b *bucketer) single(keys column, key uint32) error {
 	b.entries = b.entries[:0]
 	flush := func() error {
-		err := b.emit(b.entries)
+		err := b.large(b.entries)
 		b.entries = b.entries[:0]
 		return err
 	}
@@ -185,3 +187,34 @@ func newBitmap(n int) bitmap { return make(bitmap, (n+63)/64) }
 func (b bitmap) has(i int) bool { return b[uint(i)/64]>>(uint(i)%64)&1 != 0 }
 func (b bitmap) add(i int)      { b[uint(i)/64] |= 1 << (uint(i) % 64) }
 func (b bitmap) remove(i int)   { b[uint(i)/64] &^= 1 << (uint(i) % 64) }
+
+// sortHigh sorts entries by their upper halves and keeps the order of equal ones: a radix sort. Either slice is the result, the other is
+// overwritten.
+func sortHigh(entries, spare []uint64) []uint64 {
+	const bits, mask = 11, 1<<11 - 1
+	if len(entries) < 1024 {
+		slices.SortStableFunc(entries, func(a, b uint64) int { return cmp.Compare(a>>32, b>>32) })
+		return entries
+	}
+	var count [3][mask + 1]uint32
+	for _, e := range entries {
+		count[0][e>>32&mask]++
+		count[1][e>>(32+bits)&mask]++
+		count[2][e>>(32+2*bits)]++
+	}
+	from, to := entries, spare[:len(entries)]
+	for pass := range count {
+		at := uint32(0)
+		for i, n := range count[pass] {
+			count[pass][i], at = at, at+n
+		}
+		shift := 32 + pass*bits
+		for _, e := range from {
+			place := &count[pass][e>>shift&mask]
+			to[*place] = e
+			*place++
+		}
+		from, to = to, from
+	}
+	return from
+}

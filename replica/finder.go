@@ -6,9 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"math"
-	"slices"
 )
 
 // Finder finds what Find finds, of more pages than fit in memory: pages are added one after the other, in the order of their numbers. Not for
@@ -20,19 +18,21 @@ type Finder struct {
 	spill    Spill
 	progress func(phase string, done, of int) error
 
-	pages   int
-	words   int // pages with words
-	digests pile
-	address pile
-	starts  []int64 // where the address of every 64th page begins
-	text    sorter[textEntry]
-	bands   [bands]sorter[uint64]
-	spare   []uint64
-	votes   dirVotes
-	members sorter[string]
-	plain   sorter[vote]
-	flat    sorter[vote]
-	err     error
+	pages    int
+	words    int // pages with words
+	digests  pile
+	places   places
+	text     sorter[textEntry]
+	columns  bandColumns
+	votes    dirVotes
+	members  sorter[packedMember]
+	room     room // of the members that are held
+	plain    sorter[vote]
+	flat     sorter[vote]
+	phase    string
+	done, of int // of the phase
+	since    int // steps since progress was told
+	err      error
 }
 
 // FinderOptions are the rules of a Finder. The zero value finds what Find finds by default.
@@ -49,13 +49,13 @@ type textEntry struct {
 }
 
 func (a textEntry) compare(b textEntry) int {
-	return cmp.Or(cmp.Compare(a.text, b.text), cmp.Compare(a.words, b.words), cmp.Compare(a.page, b.page))
+	if a.text != b.text {
+		return cmp.Compare(a.text, b.text)
+	}
+	return cmp.Compare(uint64(a.words)<<32|uint64(a.page), uint64(b.words)<<32|uint64(b.page))
 }
 
-const (
-	digestSize = 8 + Bins // on disk: fingerprint of the words, sketch
-	startEvery = 64
-)
+const digestSize = 8 + Bins // on disk: fingerprint of the words, sketch
 
 // NewFinder returns a finder without pages. Close it.
 func NewFinder(spill Spill, o FinderOptions) *Finder {
@@ -72,15 +72,15 @@ func NewFinder(spill Spill, o FinderOptions) *Finder {
 	f := &Finder{o: o.FindOptions, budget: m, spill: spill, progress: o.Progress}
 	f.o.Votes = f.o.Votes.withDefaults()
 	f.o.Group = f.o.Group.withDefaults()
-	f.digests, f.address = pile{spill: spill, limit: m / 8}, pile{spill: spill, limit: m / 16}
-	f.text = sorter[textEntry]{order: textOrder(), spill: spill, limit: m / 16}
-	for i := range f.bands {
-		f.bands[i] = sorter[uint64]{order: f.bandOrder(), spill: spill, limit: m / 4 / bands}
-	}
-	f.members = sorter[string]{order: memberOrder(), spill: spill, limit: m / 4}
-	f.plain = sorter[vote]{order: voteOrder(), spill: spill, limit: m / 8}
-	f.flat = sorter[vote]{order: voteOrder(), spill: spill, limit: m / 16}
-	f.votes = newDirVotes(f.o.Votes)
+	f.digests, f.places = newPile(spill, m/8), places{pile: newPile(spill, m/16)}
+	f.columns = newBandColumns(spill, m/8, f.tick)
+	f.text = sorter[textEntry]{order: textOrder(), spill: spill, limit: m / 16, tick: f.tick}
+	f.members = sorter[packedMember]{order: memberOrder(), spill: spill, limit: m / 4, tick: f.tick}
+	f.room.piece = min(m/64, 256<<10)
+	f.members.flushed = f.room.giveBack
+	f.plain = sorter[vote]{order: voteOrder(), spill: spill, limit: m / 16, tick: f.tick}
+	f.flat = sorter[vote]{order: voteOrder(), spill: spill, limit: m / 16, tick: f.tick}
+	f.votes = newDirVotes(f.o.Votes, m/16/64)
 	return f
 }
 
@@ -101,31 +101,18 @@ func (f *Finder) add(a Address, d *Digest) error {
 		return errors.New("find replicas: more than 4 294 967 295 pages")
 	}
 	page := uint32(f.pages)
-	if page%startEvery == 0 {
-		f.starts = append(f.starts, f.address.len())
-	}
 	f.pages++
-	f.votes.addTotal(a)
-	var buf [512]byte
-	b := binary.AppendUvarint(buf[:0], uint64(len(a.Host)))
-	b = binary.AppendUvarint(append(b, a.Host...), uint64(len(a.Path)))
-	if err := f.address.add(append(b, a.Path...)); err != nil {
+	f.votes.totals.add(a)
+	if err := f.places.add(a); err != nil {
 		return err
 	}
-	b = append(binary.LittleEndian.AppendUint64(buf[:0], d.Text), d.Sketch[:]...)
-	if err := f.digests.add(b); err != nil || d.Words == 0 {
+	var buf [digestSize]byte
+	b := append(binary.LittleEndian.AppendUint64(buf[:0], d.Text), d.Sketch[:]...)
+	if err := errors.Join(f.digests.add(b), f.columns.add(&d.Sketch)); err != nil || d.Words == 0 {
 		return err
 	}
 	f.words++
-	if err := f.text.add(textEntry{d.Text, d.Words, page}); err != nil {
-		return err
-	}
-	for i := range f.bands {
-		if err := f.bands[i].add(uint64(binary.LittleEndian.Uint32(d.Sketch[i*bandRows:]))<<32 | uint64(page)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return f.text.add(textEntry{d.Text, d.Words, page})
 }
 
 // Find compares all pages that were added, once.
@@ -138,7 +125,12 @@ func (f *Finder) Find() (Grouped, []DirPair, error) {
 	if err != nil {
 		return Grouped{}, nil, fmt.Errorf("find replicas: %w", err)
 	}
-	if err := errors.Join(f.vote(g.Sets), f.count(&f.plain, f.votes.count), f.count(&f.flat, f.votes.countFlat)); err != nil {
+	err = inTurn(
+		func() error { return f.vote(g.Sets) },
+		func() error { return f.count(&f.plain, f.votes.count) },
+		func() error { return f.count(&f.flat, f.votes.countFlat) },
+	)
+	if err != nil {
 		return Grouped{}, nil, fmt.Errorf("find replicas: %w", err)
 	}
 	return g, f.votes.pairs(), nil
@@ -149,70 +141,88 @@ func (f *Finder) Close() error {
 	if f.err == nil {
 		f.err = errors.New("find replicas: closed")
 	}
-	errs := []error{f.digests.close(), f.address.close(), f.text.close(), f.members.close(), f.plain.close(), f.flat.close()}
-	for i := range f.bands {
-		errs = append(errs, f.bands[i].close())
+	return errors.Join(f.digests.close(), f.places.pile.close(), f.columns.close(), f.text.close(), f.members.close(), f.plain.close(), f.flat.close())
+}
+
+// begin says that a phase begins, of so many steps.
+func (f *Finder) begin(phase string, of int) error {
+	f.phase, f.done, f.of, f.since = phase, 0, of, 0
+	return f.progress(phase, 0, of)
+}
+
+// tellEvery is after how many small steps progress is told.
+const tellEvery = 1 << 17
+
+// tick says that n more small steps are done.
+func (f *Finder) tick(n int) error {
+	if f.since += n; f.since < tellEvery || f.phase == "" {
+		return nil
 	}
-	return errors.Join(errs...)
+	f.since = 0
+	return f.progress(f.phase, f.done, f.of)
 }
 
 // group does what Group does, in the same order.
 func (f *Finder) group() (Grouped, error) {
 	g := Grouped{Sets: NewSets(f.pages), Pages: f.words}
-	err := f.text.settle()
-	for i := range f.bands {
-		err = errors.Join(err, f.bands[i].settle())
-	}
+	err := inTurn(func() error { return f.begin("compare pages", bands) }, f.digests.settle, f.places.pile.settle, f.columns.settle)
 	if err != nil {
 		return g, err
 	}
-	distinct := make([]uint64, f.pages/64+1)
+	distinct, err := f.sameText(&g)
+	if err != nil {
+		return g, err
+	}
+	j := joiner{digests: &f.digests, sets: g.Sets, least: leastEqual(f.o.Group.Resemblance), g: &g, most: f.o.Group.Representatives, tick: f.tick}
+	j.limit = max(f.budget/8*3/windowSize, 16)
+	b := bucketer{limit: max(f.budget/4/8, 16), pages: distinct}
+	b.emit = func(sorted []uint64) error {
+		return g.Sets.mixed(sorted, &b.parents, j.add)
+	}
+	b.large = j.add
+	for f.done = range bands {
+		keys, err := f.columns.band(f.done)
+		if err != nil {
+			return g, err
+		}
+		j.begin()
+		if err := b.band(keys, f.words-g.Exact); err != nil {
+			return g, err
+		}
+		if err := j.flush(); err != nil {
+			return g, err
+		}
+	}
+	return g, f.columns.close()
+}
+
+// sameText joins the pages of the same words and returns one of each.
+func (f *Finder) sameText(g *Grouped) (distinct bitmap, err error) {
+	distinct = newBitmap(f.pages)
 	var first textEntry // of those of the same words
 	for e, err := range f.text.all() {
 		switch {
 		case err != nil:
-			return g, err
-		case e.text == first.text && e.words == first.words:
+			return nil, err
+		case e.text == first.text && e.words == first.words: // words are not 0
 			g.Sets.Union(first.page, e.page)
 			g.Exact++
 		default:
 			first = e
-			distinct[e.page/64] |= 1 << (e.page % 64)
+			distinct.add(int(e.page))
+		}
+		if err := f.tick(1); err != nil {
+			return nil, err
 		}
 	}
-	if err := f.text.close(); err != nil {
-		return g, err
-	}
-	j := joiner{digests: &f.digests, sets: g.Sets, least: leastEqual(f.o.Group.Resemblance), g: &g, most: f.o.Group.Representatives}
-	j.limit = max(f.budget/4/(8+4+Bins), 16)
-	for i := range f.bands {
-		if err := f.progress("compare pages", i, bands); err != nil {
-			return g, err
-		}
-		j.begin()
-		for e, err := range f.bands[i].all() {
-			if err != nil {
-				return g, err
-			}
-			if page := uint32(e); distinct[page/64]&(1<<(page%64)) != 0 {
-				if err := j.add(e); err != nil {
-					return g, err
-				}
-			}
-		}
-		if err := errors.Join(j.flush(), f.bands[i].close()); err != nil {
-			return g, err
-		}
-	}
-	f.spare = nil
-	return g, nil
+	return distinct, f.text.close()
 }
 
 func textOrder() order[textEntry] {
 	return order[textEntry]{
-		sort: func(e []textEntry) []textEntry { slices.SortFunc(e, textEntry.compare); return e },
-		less: func(a, b textEntry) bool { return a.compare(b) < 0 },
-		size: 16,
+		key:     func(e textEntry) uint64 { return e.text },
+		compare: textEntry.compare,
+		size:    func(textEntry) int { return 2 * 16 },
 		write: func(b []byte, e textEntry) []byte {
 			b = binary.LittleEndian.AppendUint64(b, e.text)
 			b = binary.LittleEndian.AppendUint32(b, e.words)
@@ -230,9 +240,9 @@ func textOrder() order[textEntry] {
 
 func voteOrder() order[vote] {
 	return order[vote]{
-		sort: func(v []vote) []vote { slices.SortFunc(v, vote.compare); return v },
-		less: func(a, b vote) bool { return a.compare(b) < 0 },
-		size: 16,
+		key:     func(v vote) uint64 { return v.key },
+		compare: vote.compare,
+		size:    func(vote) int { return 2 * 16 },
 		write: func(b []byte, v vote) []byte {
 			b = binary.LittleEndian.AppendUint64(b, v.key)
 			b = binary.LittleEndian.AppendUint32(b, v.p)
@@ -248,76 +258,12 @@ func voteOrder() order[vote] {
 	}
 }
 
-// bandOrder is by the bytes of a band, then by page: pages are added in ascending order, and the sort keeps it.
-func (f *Finder) bandOrder() order[uint64] {
-	return order[uint64]{
-		sort: func(e []uint64) []uint64 {
-			if len(f.spare) < len(e) {
-				f.spare = make([]uint64, len(e))
-			}
-			return sortHigh(e, f.spare)
-		},
-		less:  func(a, b uint64) bool { return a < b },
-		size:  8,
-		write: binary.LittleEndian.AppendUint64,
-		read: func(r *bufio.Reader) (uint64, error) {
-			b, err := take(r, 8)
-			if err != nil {
-				return 0, err
-			}
-			return binary.LittleEndian.Uint64(b), nil
-		},
-	}
-}
-
-// take returns the next n bytes until the next call. io.EOF at the end, io.ErrUnexpectedEOF within a record.
-func take(r *bufio.Reader, n int) ([]byte, error) {
-	b, err := r.Peek(n)
-	if err != nil {
-		if len(b) > 0 && errors.Is(err, io.EOF) {
-			err = io.ErrUnexpectedEOF
+// inTurn takes one step after the other, up to the first error.
+func inTurn(steps ...func() error) error {
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
 		}
-		return nil, err
 	}
-	_, err = r.Discard(n)
-	return b, err
-}
-
-// sortHigh sorts entries by their upper halves and keeps the order of equal ones: a radix sort. Either slice is the result, the other is
-// overwritten.
-func sortHigh(entries, spare []uint64) []uint64 {
-	const bits, mask = 11, 1<<11 - 1
-	if len(entries) < 1024 {
-		slices.SortStableFunc(entries, func(a, b uint64) int {
-			switch a, b = a>>32, b>>32; {
-			case a < b:
-				return -1
-			case a > b:
-				return 1
-			}
-			return 0
-		})
-		return entries
-	}
-	var count [3][mask + 1]uint32
-	for _, e := range entries {
-		count[0][e>>32&mask]++
-		count[1][e>>(32+bits)&mask]++
-		count[2][e>>(32+2*bits)]++
-	}
-	from, to := entries, spare[:len(entries)]
-	for pass := range count {
-		at := uint32(0)
-		for i, n := range count[pass] {
-			count[pass][i], at = at, at+n
-		}
-		shift := 32 + pass*bits
-		for _, e := range from {
-			place := &count[pass][e>>shift&mask]
-			to[*place] = e
-			*place++
-		}
-		from, to = to, from
-	}
-	return from
+	return nil
 }

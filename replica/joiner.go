@@ -1,9 +1,5 @@
 package replica
 
-import (
-	"slices"
-)
-
 // joiner compares the pages of buckets as joinBucket does, with sketches that lie on disk. Entries come in order; a window of them is looked
 // at together, so that the sketches that are needed are read in the order in which they lie.
 type joiner struct {
@@ -12,54 +8,78 @@ type joiner struct {
 	least, most int
 	limit       int // entries of a window
 	g           *Grouped
+	tick        func(n int) error // is told of pages that were read or compared; an error ends it
 
-	window []uint64
-	need   []uint32 // pages of the window whose sketches may be asked for, ascending
-	got    []Sketch // theirs
-	block  []byte
+	window      []uint64
+	need, spare []uint64 // entries of the window whose sketches may be asked for: page in the upper half, place in the window in the lower
+	got         []Sketch // of the entries of the window, if needed
+	has         bitmap   // whose sketches were needed
+	block       []byte
 
 	key   uint64 // of the bucket that is looked at
 	reps  [64]uint32
-	known [64]bool // whose sketches are in sketch
+	known [64]bool // whose sketches are in of
 	of    [64]Sketch
 	n     int
 }
 
+// windowSize is what an entry of a window takes.
+const windowSize = 8 + 2*8 + Bins
+
 // begin forgets the bucket before: entries of another band follow.
 func (j *joiner) begin() { j.window, j.n = j.window[:0], 0 }
 
-func (j *joiner) add(e uint64) error {
-	j.window = append(j.window, e)
-	if len(j.window) >= j.limit {
-		return j.flush()
+// add takes the entries of a bucket, or some of them when the others follow.
+func (j *joiner) add(bucket []uint64) error {
+	for len(bucket) > 0 {
+		n := min(len(bucket), j.limit-len(j.window))
+		j.window = append(j.window, bucket[:n]...)
+		if bucket = bucket[n:]; len(j.window) == j.limit {
+			if err := j.flush(); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
 
 func (j *joiner) flush() error {
-	j.need = j.need[:0]
+	if len(j.window) == 0 {
+		return nil
+	}
+	j.need, j.has = j.need[:0], j.has[:0]
+	for range (len(j.window) + 63) / 64 {
+		j.has = append(j.has, 0)
+	}
+	at := 0
 	eachBucket(j.window, func(part []uint64) {
-		if first := j.sets.Find(uint32(part[0])); j.mixed(part, first) {
-			for _, e := range part {
-				j.need = append(j.need, uint32(e))
+		if j.mixed(part) {
+			for i, e := range part {
+				j.need = append(j.need, e<<32|uint64(at+i))
 			}
 		}
+		at += len(part)
 	})
-	slices.Sort(j.need)
-	if err := j.load(); err != nil {
+	if len(j.got) < len(j.window) {
+		n := min(j.limit, 2*len(j.window))
+		j.spare, j.got = make([]uint64, n), make([]Sketch, n)
+	}
+	if err := j.load(sortHigh(j.need, j.spare)); err != nil {
 		return err
 	}
-	for _, e := range j.window {
-		if err := j.join(e); err != nil {
+	for i, e := range j.window {
+		if err := j.join(e, i); err != nil {
 			return err
 		}
 	}
+	n := len(j.window)
 	j.window = j.window[:0]
-	return nil
+	return j.tick(n)
 }
 
 // mixed says whether a part of a bucket, or what came of the bucket before it, is of several sets: only then sketches are compared.
-func (j *joiner) mixed(part []uint64, set uint32) bool {
+func (j *joiner) mixed(part []uint64) bool {
+	set := j.sets.Find(uint32(part[0]))
 	if j.n > 0 && part[0]>>32 == j.key {
 		for _, rep := range j.reps[:j.n] {
 			if j.sets.Find(rep) != set {
@@ -76,22 +96,28 @@ func (j *joiner) mixed(part []uint64, set uint32) bool {
 }
 
 // load reads the sketches that are needed, those that lie near to one another at once.
-func (j *joiner) load() error {
-	const most, gap = 256 << 10, 32 // bytes of a block; pages between two that are read for nothing
-	j.got = j.got[:0]
-	for from := 0; from < len(j.need); {
+func (j *joiner) load(need []uint64) error {
+	const most, gap = 256 << 10, 24 // bytes of a block; pages between two that are read for nothing
+	if j.block == nil {
+		j.block = make([]byte, most)
+	}
+	for from := 0; from < len(need); {
+		first := need[from] >> 32
 		to := from + 1
-		for to < len(j.need) && j.need[to]-j.need[to-1] <= gap && int(j.need[to]-j.need[from]+1)*digestSize <= most {
+		for to < len(need) && need[to]>>32-need[to-1]>>32 <= gap && int(need[to]>>32-first+1)*digestSize <= most {
 			to++
 		}
-		first := j.need[from]
-		size := int(j.need[to-1]-first+1) * digestSize
-		j.block = slices.Grow(j.block[:0], size)[:size]
-		if _, err := j.digests.ReadAt(j.block, int64(first)*digestSize); err != nil {
+		block := j.block[:int(need[to-1]>>32-first+1)*digestSize]
+		if _, err := j.digests.ReadAt(block, int64(first)*digestSize); err != nil {
 			return err
 		}
-		for _, page := range j.need[from:to] {
-			j.got = append(j.got, Sketch(j.block[int(page-first)*digestSize+8:][:Bins]))
+		for _, e := range need[from:to] {
+			place := int(uint32(e))
+			copy(j.got[place][:], block[int(e>>32-first)*digestSize+8:])
+			j.has.add(place)
+		}
+		if err := j.tick(len(block) / digestSize); err != nil {
+			return err
 		}
 		from = to
 	}
@@ -99,50 +125,46 @@ func (j *joiner) load() error {
 }
 
 // sketch gives that of a page: of those that were loaded, or, seldom, from disk.
-func (j *joiner) sketch(page uint32) (s Sketch, err error) {
-	if i, ok := slices.BinarySearch(j.need, page); ok {
-		return j.got[i], nil
-	}
-	_, err = j.digests.ReadAt(s[:], int64(page)*digestSize+8)
-	return s, err
+func (j *joiner) sketch(page uint32, s *Sketch) error {
+	_, err := j.digests.ReadAt(s[:], int64(page)*digestSize+8)
+	return err
 }
 
 // join compares one page with the representatives of its bucket.
-func (j *joiner) join(e uint64) error {
+func (j *joiner) join(e uint64, place int) error {
 	if e>>32 != j.key {
 		j.n = 0
 	}
 	j.key = e >> 32
 	page, most := uint32(e), min(j.most, len(j.reps))
-	var own Sketch
-	read, alike := false, false
+	alike, read := false, j.has.has(place)
+	var own *Sketch
+	if read {
+		own = &j.got[place]
+	}
 	for i, rep := range j.reps[:j.n] {
 		if j.sets.Find(rep) == j.sets.Find(page) {
 			alike = true
 			break
 		}
-		var err error
 		if !j.known[i] {
-			if j.of[i], err = j.sketch(rep); err != nil {
+			if err := j.sketch(rep, &j.of[i]); err != nil {
 				return err
 			}
 			j.known[i] = true
 		}
-		if !read {
-			if own, err = j.sketch(page); err != nil {
-				return err
-			}
-			read = true
-		}
 		j.g.Candidates++
-		if j.of[i].equal(&own) >= j.least {
+		if j.of[i].equal(own) >= j.least {
 			j.sets.Union(rep, page)
 			j.g.Near++
 			alike = true
 		}
 	}
 	if !alike && j.n < most {
-		j.reps[j.n], j.known[j.n], j.of[j.n] = page, read, own
+		j.reps[j.n], j.known[j.n] = page, read
+		if read {
+			j.of[j.n] = *own
+		}
 		j.n++
 	}
 	return nil

@@ -1,11 +1,9 @@
 package replica
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 )
 
 // Spill makes room outside memory: files that nobody else sees. Calls come one after the other.
@@ -20,192 +18,65 @@ type Run interface {
 	io.Closer
 }
 
-// order says how records of one kind are sorted, measured, written and read.
-type order[R any] struct {
-	sort func([]R) []R // the result may lie elsewhere, until the next call
-	less func(a, b R) bool
-	size int // bytes of a record in memory; 0 when they differ: then sizeOf is asked
-
-	sizeOf func(R) int
-	write  func([]byte, R) []byte // appends it
-	read   func(*bufio.Reader) (R, error)
-}
-
-// sorter is an external merge sort: records that are more than limit bytes are sorted piece by piece, written to one file and merged.
-type sorter[R any] struct {
-	order[R]
-	spill Spill
-	limit int
-
-	held  []R
-	bytes int // of held
-	run   Run
-	ends  []int64 // of the sorted pieces in run
-}
-
-func (s *sorter[R]) add(r R) error {
-	s.held = append(s.held, r)
-	if s.size > 0 {
-		s.bytes += s.size
-	} else {
-		s.bytes += s.sizeOf(r)
+// writeRun writes all of b.
+func writeRun(r Run, b []byte) error {
+	n, err := r.Write(b)
+	if err == nil && n < len(b) {
+		err = io.ErrShortWrite
 	}
-	if s.bytes >= s.limit {
-		return s.flush()
-	}
-	return nil
-}
-
-// flush writes what is held as one more sorted piece.
-func (s *sorter[R]) flush() error {
-	if len(s.held) == 0 {
-		return nil
-	}
-	at := int64(0)
-	if s.run == nil {
-		run, err := s.spill.Create()
-		if err != nil {
-			return fmt.Errorf("sort on disk: %w", err)
-		}
-		s.run = run
-	} else {
-		at = s.ends[len(s.ends)-1]
-	}
-	const block = 64 << 10
-	buf := make([]byte, 0, block+4096)
-	for _, r := range s.sort(s.held) {
-		if buf = s.write(buf, r); len(buf) >= block {
-			if _, err := s.run.Write(buf); err != nil {
-				return fmt.Errorf("sort on disk: %w", err)
-			}
-			at, buf = at+int64(len(buf)), buf[:0]
-		}
-	}
-	if _, err := s.run.Write(buf); err != nil {
-		return fmt.Errorf("sort on disk: %w", err)
-	}
-	s.ends = append(s.ends, at+int64(len(buf)))
-	clear(s.held)
-	s.held, s.bytes = s.held[:0], 0
-	return nil
-}
-
-// settle makes room when there are pieces on disk already: what is held goes there too.
-func (s *sorter[R]) settle() error {
-	if s.run == nil {
-		return nil
-	}
-	err := s.flush()
-	s.held = nil
 	return err
 }
 
-// all yields all records in order, once. It ends with the first error.
-func (s *sorter[R]) all() iter.Seq2[R, error] {
-	return func(yield func(R, error) bool) {
-		var none R
-		if err := s.settle(); err != nil {
-			yield(none, err)
-			return
-		}
-		if s.run == nil {
-			for _, r := range s.sort(s.held) {
-				if !yield(r, nil) {
-					return
-				}
-			}
-			return
-		}
-		if err := s.merge(yield); err != nil {
-			yield(none, fmt.Errorf("sort on disk: %w", err))
-		}
-	}
-}
-
-// source is one sorted piece while it is merged.
-type source[R any] struct {
-	next R
-	in   *bufio.Reader
-}
-
-// merge yields the records of all pieces, by a heap of their next ones.
-func (s *sorter[R]) merge(yield func(R, error) bool) error {
-	heap := make([]source[R], 0, len(s.ends))
-	buffer := min(max(s.limit/len(s.ends), 512), 64<<10)
-	from := int64(0)
-	for _, end := range s.ends {
-		src := source[R]{in: bufio.NewReaderSize(io.NewSectionReader(s.run, from, end-from), buffer)}
-		var err error
-		if src.next, err = s.read(src.in); err != nil {
-			return err
-		}
-		heap = append(heap, src)
-		from = end
-	}
-	for i := len(heap)/2 - 1; i >= 0; i-- {
-		s.sink(heap, i)
-	}
-	for len(heap) > 0 {
-		if !yield(heap[0].next, nil) {
-			return nil
-		}
-		next, err := s.read(heap[0].in)
-		switch {
-		case errors.Is(err, io.EOF):
-			heap[0] = heap[len(heap)-1]
-			heap = heap[:len(heap)-1]
-		case err != nil:
-			return err
-		default:
-			heap[0].next = next
-		}
-		s.sink(heap, 0)
-	}
-	return nil
-}
-
-func (s *sorter[R]) sink(heap []source[R], i int) {
-	for {
-		child := 2*i + 1
-		if child >= len(heap) {
-			return
-		}
-		if child+1 < len(heap) && s.less(heap[child+1].next, heap[child].next) {
-			child++
-		}
-		if !s.less(heap[child].next, heap[i].next) {
-			return
-		}
-		heap[i], heap[child] = heap[child], heap[i]
-		i = child
-	}
-}
-
-func (s *sorter[R]) close() error {
-	s.held, s.bytes, s.ends = nil, 0, nil
-	if s.run == nil {
+// readRun reads all of b.
+func readRun(r Run, b []byte, off int64) error {
+	n, err := r.ReadAt(b, off)
+	switch {
+	case n == len(b):
 		return nil
+	case err == nil || errors.Is(err, io.EOF):
+		return io.ErrUnexpectedEOF
 	}
-	err := s.run.Close()
-	s.run = nil
 	return err
 }
 
-// pile is bytes that are only ever added to: the last ones in memory, the others on disk once they are more than limit.
+// pile is bytes that are only ever added to: the last ones, limit at most, in memory, the others on disk.
 type pile struct {
 	spill Spill
 	limit int
+	chunk int // bytes of a piece of mem, of which all but the last are full
 
-	run Run
-	at  int64 // bytes in run
-	mem []byte
+	run  Run
+	at   int64 // bytes in run
+	mem  [][]byte
+	held int // bytes in mem
+}
+
+func newPile(spill Spill, limit int) pile {
+	return pile{spill: spill, limit: limit, chunk: min(max(limit/16, 512), 1<<20)}
 }
 
 func (p *pile) add(b []byte) error {
-	p.mem = append(p.mem, b...)
-	if len(p.mem) < p.limit {
-		return nil
+	for len(b) > 0 {
+		last := p.held / p.chunk
+		if last == len(p.mem) {
+			if p.held >= p.limit {
+				if err := p.shed(); err != nil {
+					return err
+				}
+				last--
+			} else {
+				p.mem = append(p.mem, make([]byte, p.chunk))
+			}
+		}
+		n := copy(p.mem[last][p.held%p.chunk:], b)
+		p.held += n
+		b = b[n:]
 	}
+	return nil
+}
+
+// shed writes the first piece, whose room is then that of the last.
+func (p *pile) shed() error {
 	if p.run == nil {
 		run, err := p.spill.Create()
 		if err != nil {
@@ -213,38 +84,54 @@ func (p *pile) add(b []byte) error {
 		}
 		p.run = run
 	}
-	if _, err := p.run.Write(p.mem); err != nil {
+	first := p.mem[0]
+	n := min(p.chunk, p.held)
+	if err := writeRun(p.run, first[:n]); err != nil {
 		return fmt.Errorf("keep pages on disk: %w", err)
 	}
-	p.at, p.mem = p.at+int64(len(p.mem)), p.mem[:0]
+	p.at, p.held = p.at+int64(n), p.held-n
+	copy(p.mem, p.mem[1:])
+	p.mem[len(p.mem)-1] = first
 	return nil
 }
 
-func (p *pile) len() int64 { return p.at + int64(len(p.mem)) }
+// settle makes room when there is something on disk already: the rest goes there too. Nothing can be added after that.
+func (p *pile) settle() error {
+	if p.run == nil {
+		return nil
+	}
+	for p.held > 0 {
+		if err := p.shed(); err != nil {
+			return err
+		}
+	}
+	p.mem = nil
+	return nil
+}
+
+func (p *pile) len() int64 { return p.at + int64(p.held) }
 
 // ReadAt reads what was added; it is an io.ReaderAt.
 func (p *pile) ReadAt(b []byte, off int64) (int, error) {
 	n := 0
 	if off < p.at {
-		m, err := p.run.ReadAt(b[:min(int64(len(b)), p.at-off)], off)
-		if n = m; err != nil && !errors.Is(err, io.EOF) {
-			return n, fmt.Errorf("pages on disk: %w", err)
-		}
-		if off += int64(m); off < p.at && n < len(b) {
-			return n, io.ErrUnexpectedEOF
+		n = int(min(int64(len(b)), p.at-off))
+		if err := readRun(p.run, b[:n], off); err != nil {
+			return 0, fmt.Errorf("pages on disk: %w", err)
 		}
 	}
-	if n < len(b) && off-p.at < int64(len(p.mem)) {
-		n += copy(b[n:], p.mem[off-p.at:])
-	}
-	if n < len(b) {
-		return n, io.EOF
+	for n < len(b) {
+		at := int(off + int64(n) - p.at)
+		if at >= p.held {
+			return n, io.EOF
+		}
+		n += copy(b[n:], p.mem[at/p.chunk][at%p.chunk:min(p.chunk, p.held-at/p.chunk*p.chunk)])
 	}
 	return n, nil
 }
 
 func (p *pile) close() error {
-	p.mem = nil
+	p.mem, p.held, p.at = nil, 0, 0
 	if p.run == nil {
 		return nil
 	}

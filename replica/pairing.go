@@ -1,0 +1,157 @@
+package replica
+
+import (
+	"slices"
+	"strings"
+)
+
+// vote says that page p of one directory resembles q of another. The pages count below these directories by what is behind them in p's path.
+type vote struct {
+	key  uint64 // of the two directories
+	p, q uint32
+}
+
+func (v vote) compare(w vote) int {
+	switch {
+	case v.key != w.key:
+		return less(v.key < w.key)
+	case v.p != w.p:
+		return less(v.p < w.p)
+	case v.q != w.q:
+		return less(v.q < w.q)
+	}
+	return 0
+}
+
+func less(is bool) int {
+	if is {
+		return -1
+	}
+	return 1
+}
+
+// member is a page of a group.
+type member struct {
+	page   uint32
+	at     Address
+	text   uint64
+	sketch *Sketch
+
+	host, dir uint64   // hash of the host, key of the directory; 0: not yet known
+	voted     []uint64 // keys that there is a vote for with this page, of those whose votes do not lie elsewhere below the two directories
+}
+
+// pairing makes the votes of a group: its members are paired with those that follow them when paths are read from their ends, so that what
+// has most of its path in common comes together.
+type pairing struct {
+	least int                     // equal bytes of two sketches
+	most  int                     // members that each is paired with, at most
+	keep  func(flat bool, v vote) // takes a vote; flat ones are by a host and a directory elsewhere, of pages whose names differ
+	last  []member                // the last of the group
+	n     int                     // members of the group up to now
+}
+
+// everyVote is how many members of a group have all their flat votes, by which the root of a tree is found. Of a million error pages each
+// would have as many as it is paired with pages: beyond these, one that names two pages that have been named for the same says nothing new.
+const everyVote = 1024
+
+// begin says that another group follows.
+func (w *pairing) begin() { w.last, w.n = w.last[:0], 0 }
+
+// add takes the next member.
+func (w *pairing) add(m member) {
+	if len(w.last) > w.most {
+		m.voted = w.last[0].voted[:0]
+		w.last = w.last[:copy(w.last, w.last[1:])]
+	} else if n := len(w.last); n < cap(w.last) {
+		m.voted = w.last[:n+1][n].voted[:0]
+	}
+	w.n++
+	m.host = tokenHash(m.at.Host)
+	w.last = append(w.last, m)
+	q := &w.last[len(w.last)-1]
+	for i := range w.last[:len(w.last)-1] {
+		w.between(&w.last[i], q)
+	}
+}
+
+// between adds the votes of two pages of a group.
+func (w *pairing) between(p, q *member) {
+	a, b := p.at, q.at
+	n := commonEnd(a.Path, b.Path)
+	if n > 0 {
+		a.Path, b.Path = a.Path[:len(a.Path)-n], b.Path[:len(b.Path)-n]
+	} else {
+		a.Path, b.Path = dirOf(a.Path), dirOf(b.Path)
+	}
+	if a.Host == b.Host && (strings.HasPrefix(a.Path, b.Path) || strings.HasPrefix(b.Path, a.Path)) {
+		return // one within the other
+	}
+	if tooDeep(a.Path) || tooDeep(b.Path) {
+		return
+	}
+	if n > 0 {
+		if w.alike(p, q) {
+			x, y := dirKey(p.host, a.Path), dirKey(q.host, b.Path)
+			w.plain(x, y, p, q)
+		}
+		return
+	}
+	if p.dir == 0 {
+		p.dir = dirKey(p.host, a.Path)
+	}
+	if q.dir == 0 {
+		q.dir = dirKey(q.host, b.Path)
+	}
+	both, forP, forQ := keyOf(min(p.dir, q.dir), max(p.dir, q.dir)), keyOf(p.host, q.dir), keyOf(q.host, p.dir)
+	all := w.n <= everyVote
+	isNew := [3]bool{p.vote(both, q), all || p.vote(forP, q), all || p.vote(forQ, q)}
+	if isNew == [3]bool{} || !w.alike(p, q) {
+		return
+	}
+	for i, key := range [3]uint64{both, forP, forQ} {
+		if isNew[i] {
+			p.voted, q.voted = append(p.voted, key), append(q.voted, key)
+		}
+	}
+	if isNew[0] {
+		w.plain(p.dir, q.dir, p, q)
+	}
+	if isNew[1] {
+		w.keep(true, vote{forP, p.page, q.page})
+	}
+	if isNew[2] {
+		w.keep(true, vote{forQ, q.page, p.page})
+	}
+}
+
+// vote says whether a vote for two pages tells something new about one of them.
+func (p *member) vote(key uint64, q *member) bool {
+	return !slices.Contains(p.voted, key) || !slices.Contains(q.voted, key)
+}
+
+func (w *pairing) alike(p, q *member) bool {
+	return p.text == q.text || p.sketch.equal(q.sketch) >= w.least
+}
+
+// plain keeps a vote for two directories by their keys, the lesser first.
+func (w *pairing) plain(x, y uint64, p, q *member) {
+	if x < y {
+		w.keep(false, vote{keyOf(x, y), p.page, q.page})
+	} else {
+		w.keep(false, vote{keyOf(y, x), q.page, p.page})
+	}
+}
+
+func keyOf(x, y uint64) uint64 { return mix(x)*rollPrime + y }
+
+// commonEnd is how many bytes of whole segments two paths have in common at their ends, the slash before them not counted.
+func commonEnd(a, b string) int {
+	n := 0
+	for i := 1; i <= len(a) && i <= len(b) && a[len(a)-i] == b[len(b)-i]; i++ {
+		if a[len(a)-i] == '/' {
+			n = i - 1
+		}
+	}
+	return n
+}
