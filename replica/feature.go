@@ -164,6 +164,9 @@ func (f Feature) key() uint64 {
 	return h &^ 1
 }
 
+// isPathKey says whether a key is that of a path's feature.
+func isPathKey(key uint64) bool { return key&1 == 1 }
+
 func featureKey(a, b uint64, position int) uint64 {
 	return mix(a*rollPrime + b + uint64(position)*textPrime)
 }

@@ -19,7 +19,7 @@ type StageOne struct {
 	PositionIsIndex bool     // a feature's position is the index of the bigram in its path, not the depth of its segment
 	Stop, Avoid     []string // terms left out of paths; terms for which a URL is not sampled; nil means the paper's
 
-	MaxLeaves int // leaves kept over all hosts, of 16 bytes each, and twice as many for a time; 0 means 4 million. Beyond it, half of them are let go, the same half on every host
+	MaxLeaves int // leaves kept over all hosts, of 16 bytes each, three times as much for a time; 0 means 8 million. Beyond it, half of them are let go, the same half on every host
 }
 
 func (o StageOne) withDefaults() StageOne {
@@ -32,7 +32,7 @@ func (o StageOne) withDefaults() StageOne {
 	set(&o.MaxHosts, 20)
 	set(&o.FirstModulus, 5)
 	set(&o.FirstDouble, 20)
-	set(&o.MaxLeaves, 4<<20)
+	set(&o.MaxLeaves, 8<<20)
 	if o.Stop == nil {
 		o.Stop = stopTerms()
 	}
@@ -103,14 +103,16 @@ func (v *Inventory) add(h *hostURLs, path []byte) {
 	if !v.take(h, path) {
 		return
 	}
-	if l := leafOf(path); len(l) > 0 {
-		if x := pathHash(l); x <= v.leafCut {
-			if len(v.leaves) == cap(v.leaves) {
-				v.leaves = slices.Grow(v.leaves, max(64, len(v.leaves)))
-			}
-			v.leaves = append(v.leaves, onHost{x, h.number})
-			v.trimLeaves()
+	l := leafOf(path)
+	if !tells(l) {
+		return
+	}
+	if x := pathHash(l); x <= v.leafCut {
+		if len(v.leaves) == cap(v.leaves) {
+			v.leaves = slices.Grow(v.leaves, max(64, len(v.leaves)))
 		}
+		v.leaves = append(v.leaves, onHost{x, h.number})
+		v.trimLeaves()
 	}
 }
 
@@ -144,25 +146,9 @@ func (v *Inventory) Merge(w *Inventory) {
 	v.trimLeaves()
 }
 
-// leafOf returns the last two segments of a path; nothing of "/" and of a path with a query.
-func leafOf(path []byte) []byte {
-	if len(path) < 2 || bytes.IndexByte(path, '?') >= 0 {
-		return nil
-	}
-	name := bytes.LastIndexByte(path[:len(path)-1], '/')
-	if name < 0 {
-		return nil
-	}
-	dir := bytes.LastIndexByte(path[:name], '/')
-	if dir < 0 {
-		return path[1:]
-	}
-	return path[dir+1:]
-}
-
-// trimLeaves halves the leaves until they are as many as may be, once there may be twice as many. A leaf comes once for a host.
+// trimLeaves halves the leaves until they are as many as may be, once there may be half as many again. A leaf comes once for a host.
 func (v *Inventory) trimLeaves() {
-	if len(v.leaves) >= 2*v.o.MaxLeaves {
+	if len(v.leaves) >= v.o.MaxLeaves+v.o.MaxLeaves/2 {
 		v.finishLeaves()
 	}
 }

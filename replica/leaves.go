@@ -19,8 +19,14 @@ const (
 // maxCenters is how many of the biggest hosts that have something in common stand for all of them.
 const maxCenters = 4
 
-// maxFamily bounds the hosts of which every pair is compared. Of more, only the pairs found by features and votes are candidates.
-const maxFamily = 1000
+// maxFamily bounds the hosts of which every pair is compared, maxListed those that have too much in common for bitmaps. Of more, only the pairs found
+// by features and votes are candidates. maxPairs bounds the pairs that are found by comparing every two of a
+// family, in all families; small families come first.
+const (
+	maxFamily = 1 << 14
+	maxListed = 2000
+	maxPairs  = 1 << 20
+)
 
 func (e evidence) overlaps() bool { return e.leaves >= leastLeaves && e.overlap >= leastOverlap }
 
@@ -80,6 +86,7 @@ func (v *Inventory) shareLeaves(hosts []considered, place []uint32, found pairs)
 		index[hosts[i].urls.number] = uint32(i)
 	}
 	samples := make([][]uint64, len(hosts))
+	sizes := make([]int, len(hosts)) // leaves
 	votes := tally{}
 	var on []uint32
 	for run := range runs(v.leaves) {
@@ -87,17 +94,20 @@ func (v *Inventory) shareLeaves(hosts []considered, place []uint32, found pairs)
 		for _, l := range run {
 			if i := index[l.host]; i != none {
 				on = append(on, i)
+				sizes[i]++
 				if len(samples[i]) < leafSample {
 					samples[i] = append(samples[i], l.key)
 				}
 			}
 		}
-		stars(place, on, func(center, other uint32) { votes.add(uint64(min(center, other))<<32 | uint64(max(center, other))) })
+		stars(place, on, func(center, other uint32) { votes.add(pairOf(center, other)) })
 	}
 	family := NewSets(len(hosts))
 	for i, n := range votes.counts {
-		if k := votes.keys[i]; n >= leastLeaves {
-			found.compare(samples, uint32(k>>32), uint32(k))
+		if n >= leastLeaves {
+			a, b := uint32(votes.keys[i]>>32), uint32(votes.keys[i])
+			found.compare(samples, a, b)
+			found.contain(a, b, int(n), float64(n)/float64(min(sizes[a], sizes[b])))
 		}
 	}
 	for k, e := range found {
@@ -109,58 +119,100 @@ func (v *Inventory) shareLeaves(hosts []considered, place []uint32, found pairs)
 			family.Union(uint32(k>>32), uint32(k))
 		}
 	}
+	var families [][]uint32
 	for _, members := range family.All(3) {
 		if len(members) <= maxFamily {
-			found.compareAll(samples, members)
+			families = append(families, members)
 		}
+	}
+	slices.SortStableFunc(families, func(a, b []uint32) int { return cmp.Compare(len(a), len(b)) })
+	room := maxPairs
+	for _, members := range families {
+		room -= found.compareAll(samples, members, room)
 	}
 }
 
-// compareAll compares every two of a family, whose candidates have been compared already.
-func (p pairs) compareAll(samples [][]uint64, members []uint32) {
+// compareAll compares every two of a family, whose candidates have been compared already, and takes the pairs that agree, or the best when they are
+// more than room. It returns how many it took.
+func (p pairs) compareAll(samples [][]uint64, members []uint32, room int) int {
 	bits := bitmaps(samples, members)
-	for i, a := range members {
-		for j, b := range members[i+1:] {
-			e := evidence{}
-			if bits == nil {
-				e.leaves, e.overlap = overlapOf(samples[a], samples[b], Common(samples[a], samples[b]))
-			} else {
-				e.leaves, e.overlap = overlapOf(samples[a], samples[b], commonBits(bits[i], bits[i+1+j]))
-			}
-			if !e.overlaps() {
-				continue
-			}
-			k := uint64(a)<<32 | uint64(b)
-			if _, known := p[k]; !known {
-				p[k] = e
+	if bits == nil && len(members) > maxListed {
+		return 0
+	}
+	each := func(f func(a, b uint32, e evidence)) {
+		for i, a := range members {
+			for j, b := range members[i+1:] {
+				e := evidence{}
+				if bits == nil {
+					e.leaves, e.overlap = overlapOf(samples[a], samples[b], Common(samples[a], samples[b]))
+				} else if e.leaves = commonBits(bits[i], bits[i+1+j]); e.leaves >= leastLeaves {
+					e.leaves, e.overlap = overlapOf(samples[a], samples[b], e.leaves)
+				}
+				if e.overlaps() {
+					f(a, b, e)
+				}
 			}
 		}
 	}
+	least := 0.0
+	if n := len(members); n*(n-1)/2 > room {
+		var found [65]int // pairs by overlap
+		each(func(_, _ uint32, e evidence) { found[int(e.overlap*64)]++ })
+		at, sum := 65, 0
+		for at > 0 && sum+found[at-1] <= room {
+			at--
+			sum += found[at]
+		}
+		least = float64(at) / 64
+	}
+	taken := 0
+	each(func(a, b uint32, e evidence) {
+		k := pairOf(a, b)
+		if _, known := p[k]; !known && e.overlap >= least {
+			p[k] = e
+			taken++
+		}
+	})
+	return taken
 }
 
 // maxBitmap is how many words a bitmap may have to be faster than merging lists.
 const maxBitmap = 512
 
-// bitmaps writes the sample of each member as a set of places in the list of all that they have; nil when that is too long to gain by it.
+// bitmaps writes the sample of each member as a set of places in the list of what at least two of them have; nil when that is too long to gain by it.
 func bitmaps(samples [][]uint64, members []uint32) [][]uint64 {
+	if len(members) < 8 {
+		return nil
+	}
 	var all []uint64
 	for _, m := range members {
 		all = append(all, samples[m]...)
 	}
-	if len(members) < 8 {
-		return nil
-	}
 	slices.Sort(all)
-	all = slices.Compact(all)
-	if len(all) > 64*maxBitmap {
+	n := 0
+	for from := 0; from < len(all); {
+		to := from + 1
+		for to < len(all) && all[to] == all[from] {
+			to++
+		}
+		if to-from >= 2 {
+			all[n] = all[from]
+			n++
+		}
+		from = to
+	}
+	if all = all[:n]; n > 64*maxBitmap {
 		return nil
 	}
 	out := make([][]uint64, len(members))
 	for i, m := range members {
 		at := 0
 		for _, x := range samples[m] {
-			for all[at] < x {
+			for at < n && all[at] < x {
 				at++
+			}
+			if at == n || all[at] != x {
+				continue
 			}
 			for at>>6 >= len(out[i]) {
 				out[i] = append(out[i], 0)
@@ -182,14 +234,24 @@ func commonBits(a, b []uint64) int {
 
 // compare fills in what two hosts' leaves have in common, and keeps the pair when that is enough or it is there already.
 func (p pairs) compare(samples [][]uint64, a, b uint32) {
-	if a > b {
-		a, b = b, a
-	}
-	k := uint64(a)<<32 | uint64(b)
+	k := pairOf(a, b)
 	e, known := p[k]
 	e.leaves, e.overlap = overlapOf(samples[a], samples[b], Common(samples[a], samples[b]))
 	if known || e.overlaps() {
 		p[k] = e
+	}
+}
+
+// contain takes the leaves that two hosts have in common of all that are kept, where these say more than the samples: a host may have a small
+// part of what another has.
+func (p pairs) contain(a, b uint32, leaves int, overlap float64) {
+	k := pairOf(a, b)
+	e, known := p[k]
+	if overlap > e.overlap || e.leaves < leastLeaves {
+		e.leaves, e.overlap = leaves, overlap
+		if known || e.overlaps() {
+			p[k] = e
+		}
 	}
 }
 

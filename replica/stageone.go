@@ -98,10 +98,7 @@ type evidence struct {
 type pairs map[uint64]evidence
 
 func (p pairs) add(a, b uint32, isPath bool, weight float64) {
-	if a > b {
-		a, b = b, a
-	}
-	k := uint64(a)<<32 | uint64(b)
+	k := pairOf(a, b)
 	e := p[k]
 	e.score += weight
 	e.shared++
@@ -111,15 +108,19 @@ func (p pairs) add(a, b uint32, isPath bool, weight float64) {
 	p[k] = e
 }
 
+func pairOf(a, b uint32) uint64 { return uint64(min(a, b))<<32 | uint64(max(a, b)) }
+
 // Pairs returns the candidate pairs, best first. By the paper's rule these are the pairs with two features in common, one of them of paths,
-// where what is on more than MaxHosts hosts does not count (Bharat, Broder, section 3.1). Else what is on more counts between its biggest
-// hosts and the others, equal leaves vote in the same way, and pairs that others connect are candidates when their leaves agree.
+// where what is on more than MaxHosts hosts does not count (Bharat, Broder, section 3.1). Else equal leaves vote for the pairs of their biggest hosts
+// and the others, pairs that such pairs connect are candidates when their leaves agree, and what is on many hosts counts in the scores in the same way.
 func (v *Inventory) Pairs() []HostPair {
 	hosts := v.consider()
 	place := bySize(hosts)
-	found := v.shareFeatures(hosts, place)
+	features := v.featuresOf(hosts)
+	found := v.shareFeatures(features)
 	if !v.o.Paper {
 		v.shareLeaves(hosts, place, found)
+		v.weighFrequent(features, place, found)
 	}
 	type ranked struct {
 		score float64 // rounded, as it is compared
@@ -156,23 +157,18 @@ func (v *Inventory) Pairs() []HostPair {
 	return out
 }
 
-// shareFeatures finds the pairs that have features in common. A feature counts 4 of a host and 1 of a path, by the hosts that have it.
-func (v *Inventory) shareFeatures(hosts []considered, place []uint32) pairs {
+// shareFeatures finds the pairs that have features in common which are on few hosts. A feature counts 4 of a host and 1 of a path, by the hosts that
+// have it.
+func (v *Inventory) shareFeatures(features []onHost) pairs {
 	found := pairs{}
-	for on := range runs(v.featuresOf(hosts)) {
-		if len(on) < 2 {
+	for on := range runs(features) {
+		if len(on) < 2 || len(on) > v.o.MaxHosts {
 			continue
 		}
-		isPath := on[0].key&1 == 1
+		isPath := isPathKey(on[0].key)
 		weight := 4 / float64(len(on))
 		if isPath {
 			weight = 1 / float64(len(on))
-		}
-		if len(on) > v.o.MaxHosts {
-			if !v.o.Paper && isPath {
-				stars(place, hostsOf(on), func(center, other uint32) { found.add(center, other, isPath, weight) })
-			}
-			continue
 		}
 		for i, a := range on {
 			for _, b := range on[i+1:] {
@@ -181,4 +177,20 @@ func (v *Inventory) shareFeatures(hosts []considered, place []uint32) pairs {
 		}
 	}
 	return found
+}
+
+// weighFrequent adds the features of paths that are on many hosts to the scores of the pairs that were found.
+func (v *Inventory) weighFrequent(features []onHost, place []uint32, found pairs) {
+	for on := range runs(features) {
+		if len(on) <= v.o.MaxHosts || !isPathKey(on[0].key) {
+			continue
+		}
+		stars(place, hostsOf(on), func(center, other uint32) {
+			k := pairOf(center, other)
+			if e, ok := found[k]; ok {
+				e.score += 1 / float64(len(on))
+				found[k] = e
+			}
+		})
+	}
 }

@@ -1,0 +1,206 @@
+package replica
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// population is an invented set of hosts, and which of them are mirrors of one another.
+type population struct {
+	r     *rand.Rand
+	paths map[string][]string // by host
+	truth map[[2]string]string
+}
+
+func newPopulation(seed uint64) *population {
+	return &population{rand.New(rand.NewPCG(seed, 1)), map[string][]string{}, map[[2]string]string{}}
+}
+
+func (p *population) word() string {
+	const syllables = "bakoritenmusalverpodingaloxinertuhelformizacor"
+	s := ""
+	for range 3 + p.r.IntN(2) {
+		at := p.r.IntN(len(syllables)/2) * 2
+		s += syllables[at : at+2]
+	}
+	return s
+}
+
+// host makes up a name.
+func (p *population) host() string {
+	for {
+		h := []string{"www.", "ftp.", "mirror.", ""}[p.r.IntN(4)] + p.word() + "." + p.word() + []string{".edu", ".de", ".ac.jp"}[p.r.IntN(3)]
+		if p.paths[h] == nil {
+			p.paths[h] = []string{}
+			return h
+		}
+	}
+}
+
+// own makes n paths of a site of its own.
+func (p *population) own(n int) (paths []string) {
+	for range n {
+		paths = append(paths, "/"+p.word()+"/"+p.word()+"-"+p.word()+".html")
+	}
+	return paths
+}
+
+// put lays paths under a prefix of a host, as many as the rate says.
+func (p *population) put(host, prefix string, paths []string, rate float64) {
+	for _, path := range paths {
+		if p.r.Float64() < rate {
+			p.paths[host] = append(p.paths[host], prefix+path)
+		}
+	}
+}
+
+// mirrors makes a list of mirrors as those of a Linux distribution: each has a share of four collections in part, half of them under a directory of its own.
+func (p *population) mirrors(hosts, files int, share float64) {
+	var collections [][]string
+	for range 4 {
+		collections = append(collections, nil)
+		for range files {
+			w := p.word()
+			collections[len(collections)-1] = append(collections[len(collections)-1], fmt.Sprintf("/pool/%c/%s/%s_%d.%d-%d.deb", w[0], w, w, p.r.IntN(4), p.r.IntN(30), p.r.IntN(9)))
+		}
+	}
+	var names []string
+	var has [][4]string
+	for range hosts {
+		h, mounts := p.host(), [4]string{}
+		for i, c := range collections {
+			if p.r.Float64() > share {
+				continue
+			}
+			if mounts[i] = fmt.Sprint("/dist", i); p.r.IntN(2) == 0 {
+				mounts[i] = "/" + p.word() + "/mirror" + mounts[i]
+			}
+			p.put(h, mounts[i], c, 0.3+0.6*p.r.Float64())
+		}
+		p.put(h, "", p.own(50+p.r.IntN(100)), 1)
+		for j, other := range has {
+			for i := range mounts {
+				if mounts[i] != "" && mounts[i] == other[i] {
+					p.truth[pairKey(h, names[j])] = "same prefix"
+				} else if k := pairKey(h, names[j]); mounts[i] != "" && other[i] != "" && p.truth[k] == "" {
+					p.truth[k] = "renamed"
+				}
+			}
+		}
+		names, has = append(names, h), append(has, mounts)
+	}
+}
+
+// alikes makes hosts that have what programs put on every host, and pages that are numbered; every tenth has a mirror.
+func (p *population) alikes(hosts int) {
+	common := []string{"/", "/index.html", "/about.html", "/contact/", "/news/index.html", "/robots.txt", "/favicon.ico", "/images/logo.gif", "/css/style.css", "/js/jquery.js", "/forum/index.php"}
+	for i := range hosts {
+		h := p.host()
+		p.put(h, "", common, 0.95)
+		for page := range 60 + p.r.IntN(200) {
+			p.put(h, "", []string{fmt.Sprintf("/node/%d", page), fmt.Sprintf("/article/%d.html", page), fmt.Sprintf("/index.php?id=%d", page)}, 0.9)
+		}
+		p.put(h, "", p.own(60), 1)
+		if i%10 == 0 {
+			m := p.host()
+			p.put(m, "", p.paths[h], 0.7)
+			p.truth[pairKey(h, m)] = "mirror"
+		}
+	}
+}
+
+// parts makes a big host of many sections, and small hosts that have a part of one of them, every other under another name.
+func (p *population) parts(sections, pages, hosts int) {
+	big := p.host()
+	for i := range sections {
+		name := "/" + p.word()
+		section := p.own(pages)
+		p.put(big, name, section, 0.95)
+		if i >= hosts {
+			continue
+		}
+		h, prefix, kind := p.host(), name, "part"
+		if i%2 == 1 {
+			prefix, kind = "/mirrored/"+p.word(), "renamed part"
+		}
+		p.put(h, prefix, section[:120], 0.95)
+		p.put(h, "", p.own(200), 1)
+		p.truth[pairKey(big, h)] = kind
+	}
+}
+
+func (p *population) inventory(t *testing.T) *Inventory {
+	v := NewInventory(StageOne{})
+	for h, paths := range p.paths {
+		for _, path := range paths {
+			if err := v.AddURL([]byte("http://" + h + path)); err != nil {
+				t.Fatal(h, path, err)
+			}
+		}
+	}
+	return v
+}
+
+// Of populations that are not the ones by which the rule was made, mirrors are found under the same and under other prefixes, in part and in large
+// families, and what programs put on every host joins nobody.
+func TestStageOnePopulations(t *testing.T) {
+	for _, tc := range []struct {
+		name              string
+		fill              func(*population)
+		recall, precision float64
+	}{
+		{"mirror lists", func(p *population) { p.mirrors(150, 400, 0.4) }, 0.97, 0.99},
+		{"a large family", func(p *population) { p.mirrors(1400, 90, 0.45) }, 0.90, 0.99},
+		{"sites alike", func(p *population) { p.alikes(300) }, 1, 0.9},
+		{"parts of a big host", func(p *population) { p.parts(80, 300, 30) }, 1, 0.9},
+	} {
+		p := newPopulation(7)
+		tc.fill(p)
+		v := p.inventory(t)
+		big := map[string]bool{}
+		for _, s := range v.Samples() {
+			big[s.Host] = true
+		}
+		of, found := map[string]int{}, map[string]int{}
+		right := 0
+		pairs := v.Pairs()
+		for _, pair := range pairs {
+			if kind := p.truth[pairKey(pair.Host1, pair.Host2)]; kind != "" {
+				found[kind]++
+				right++
+			}
+		}
+		for k, kind := range p.truth {
+			if big[k[0]] && big[k[1]] {
+				of[kind]++
+			}
+		}
+		var said []string
+		for kind := range of {
+			recall := float64(found[kind]) / float64(of[kind])
+			said = append(said, fmt.Sprintf("%s %.3f of %d", kind, recall, of[kind]))
+			if recall < tc.recall {
+				t.Errorf("%s: recall of %s %.3f, want %.2f", tc.name, kind, recall, tc.recall)
+			}
+		}
+		precision := float64(right) / float64(max(1, len(pairs)))
+		t.Logf("%s: %d hosts; recall %s; %d pairs, precision %.3f", tc.name, len(big), strings.Join(said, ", "), len(pairs), precision)
+		if precision < tc.precision {
+			t.Errorf("%s: precision %.3f, want %.2f", tc.name, precision, tc.precision)
+		}
+	}
+}
+
+func TestLeavesThatTell(t *testing.T) {
+	for leaf, want := range map[string]bool{
+		"": false, "/": false, "node/17": false, "images/logo.gif": false, "IMAGES/Logo.GIF": false, "page12.html": false, "2004/05/": false, "20040512.html": false, "a/b1.txt": false, "wp/x2y": false,
+		"manual/bind.html": true, "rfc/rfc1234.txt": true, "article/123456.html": true, "x/1d4f9.html": true, "doc/%E6%97%A5.html": true, "doc/100%25.html": false, "doc/\xe6\x97\xa5.html": true, "fr/%c3%a9t%c3%a9": true,
+		"a/%": false, "a/%8": false, "a/%8z": false,
+	} {
+		if got := tells([]byte(leaf)); got != want {
+			t.Errorf("%q: %v", leaf, got)
+		}
+	}
+}
