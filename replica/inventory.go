@@ -56,6 +56,7 @@ type Inventory struct {
 	leaves  []onHost
 	leafCut uint64 // leaves of a greater hash are not kept
 	words   words
+	leaf    []byte
 }
 
 // NewInventory returns an empty inventory.
@@ -104,16 +105,22 @@ func (v *Inventory) add(h *hostURLs, path []byte) {
 		return
 	}
 	l := leafOf(path)
-	if !tells(l) {
+	if len(l) == 0 {
 		return
 	}
-	if x := pathHash(l); x <= v.leafCut {
-		if len(v.leaves) == cap(v.leaves) {
-			v.leaves = slices.Grow(v.leaves, max(64, len(v.leaves)))
-		}
-		v.leaves = append(v.leaves, onHost{x, h.number})
-		v.trimLeaves()
+	x, shape := pathHash(l), uint32(0)
+	if x > v.leafCut {
+		return
 	}
+	if !tells(l) {
+		v.leaf = appendShape(v.leaf[:0], l)
+		shape = max(1, uint32(pathHash(v.leaf)))
+	}
+	if len(v.leaves) == cap(v.leaves) {
+		v.leaves = slices.Grow(v.leaves, max(64, len(v.leaves)))
+	}
+	v.leaves = append(v.leaves, onHost{x, h.number, shape})
+	v.trimLeaves()
 }
 
 func (v *Inventory) host(name []byte) *hostURLs {
@@ -140,7 +147,7 @@ func (v *Inventory) Merge(w *Inventory) {
 	}
 	v.leafCut = min(v.leafCut, w.leafCut)
 	for _, l := range w.leaves {
-		v.leaves = append(v.leaves, onHost{l.key, number[l.host]})
+		v.leaves = append(v.leaves, onHost{l.key, number[l.host], l.shape})
 	}
 	v.leaves = slices.DeleteFunc(v.leaves, func(l onHost) bool { return l.key > v.leafCut })
 	v.trimLeaves()

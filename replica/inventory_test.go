@@ -131,7 +131,7 @@ func TestSortOnHosts(t *testing.T) {
 				} else if r.IntN(3) > 0 {
 					key = r.Uint64()
 				}
-				list = append(list, onHost{key, r.Uint32N(50)})
+				list = append(list, onHost{key: key, host: r.Uint32N(50)})
 			}
 			want := slices.Clone(list)
 			slices.SortFunc(want, onHost.compare)

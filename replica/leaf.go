@@ -18,9 +18,22 @@ func leafOf(path []byte) []byte {
 	return path[dir+1:]
 }
 
+// appendShape appends a leaf with one number for all numbers.
+func appendShape(out, leaf []byte) []byte {
+	for i, c := range leaf {
+		switch {
+		case c < '0' || c > '9':
+			out = append(out, c)
+		case i == 0 || leaf[i-1] < '0' || leaf[i-1] > '9':
+			out = append(out, '0')
+		}
+	}
+	return out
+}
+
 // tells says whether a leaf is of the kind that other sites do not have by chance: it has a word of three letters or more that is not on every other
 // site, a letter beyond ASCII, a number of five digits or more that is no date, or a name of letters and digits mixed, as 1d4f9. That two hosts have node/17 or
-// images/logo.gif says nothing.
+// images/logo.gif says nothing, unless few have it.
 func tells(leaf []byte) bool {
 	for i := 0; i < len(leaf); {
 		if leaf[i] == '%' && i+2 < len(leaf) && unhex(leaf[i+1]) >= 8 && unhex(leaf[i+2]) >= 0 {

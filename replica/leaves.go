@@ -77,14 +77,34 @@ func stars(place, on []uint32, edge func(center, other uint32)) {
 	}
 }
 
+// noHost stands for hosts that are not considered.
+const noHost = math.MaxUint32
+
+// usualShapes returns the shapes of leaves that tell nothing and are on more than MaxHosts hosts of those considered.
+func (v *Inventory) usualShapes(index []uint32) map[uint32]bool {
+	var shapes []onHost
+	for _, l := range v.leaves {
+		if l.shape != 0 && index[l.host] != noHost {
+			shapes = append(shapes, onHost{key: mix(uint64(l.shape)), host: l.host, shape: l.shape})
+		}
+	}
+	usual := map[uint32]bool{}
+	for on := range runs(slices.Compact(sortOnHosts(shapes))) {
+		if len(on) > v.o.MaxHosts {
+			usual[on[0].shape] = true
+		}
+	}
+	return usual
+}
+
 // shareLeaves adds to found the pairs whose leaves agree: those that votes suggest, and those that are connected by such pairs.
 func (v *Inventory) shareLeaves(hosts []considered, place []uint32, found pairs) {
 	v.finishLeaves()
-	const none = math.MaxUint32
-	index := slices.Repeat([]uint32{none}, len(v.list)) // by number of the host
+	index := slices.Repeat([]uint32{noHost}, len(v.list)) // by number of the host
 	for i := range hosts {
 		index[hosts[i].urls.number] = uint32(i)
 	}
+	usual := v.usualShapes(index)
 	samples := make([][]uint64, len(hosts))
 	sizes := make([]int, len(hosts)) // leaves
 	votes := tally{}
@@ -92,12 +112,17 @@ func (v *Inventory) shareLeaves(hosts []considered, place []uint32, found pairs)
 	for run := range runs(v.leaves) {
 		on = on[:0]
 		for _, l := range run {
-			if i := index[l.host]; i != none {
+			if i := index[l.host]; i != noHost {
 				on = append(on, i)
-				sizes[i]++
-				if len(samples[i]) < leafSample {
-					samples[i] = append(samples[i], l.key)
-				}
+			}
+		}
+		if s := run[0].shape; s != 0 && usual[s] {
+			continue
+		}
+		for _, i := range on {
+			sizes[i]++
+			if len(samples[i]) < leafSample {
+				samples[i] = append(samples[i], run[0].key)
 			}
 		}
 		stars(place, on, func(center, other uint32) { votes.add(pairOf(center, other)) })

@@ -8,8 +8,9 @@ import (
 
 // onHost says that a host has a feature or leaf.
 type onHost struct {
-	key  uint64 // a hash whose bits are spread
-	host uint32
+	key   uint64 // a hash whose bits are spread
+	host  uint32
+	shape uint32 // of a leaf that tells nothing: a hash of it without its numbers; else 0
 }
 
 func (a onHost) compare(b onHost) int {

@@ -63,7 +63,7 @@ func (v *Inventory) featuresOf(hosts []considered) []onHost {
 	var path []byte
 	for i := range hosts {
 		for _, f := range HostFeatures(hosts[i].name) {
-			out = append(out, onHost{f.key(), uint32(i)})
+			out = append(out, onHost{key: f.key(), host: uint32(i)})
 		}
 		keys = keys[:0]
 		for _, p := range hosts[i].sample {
@@ -77,7 +77,7 @@ func (v *Inventory) featuresOf(hosts []considered) []onHost {
 				to++
 			}
 			if to-from >= 2 {
-				out = append(out, onHost{keys[from], uint32(i)})
+				out = append(out, onHost{key: keys[from], host: uint32(i)})
 			}
 			from = to
 		}
