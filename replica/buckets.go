@@ -35,7 +35,7 @@ func (b *bucketer) band(keys column, n int) error { return b.split(keys, 0, 0, n
 
 // split goes through the n keys whose first known bits are prefix.
 func (b *bucketer) split(keys column, prefix uint32, known, n int) error {
-	width := min(max(bits.Len(uint(n/min(partSize, b.limit))), 1), partBits, 32-known)
+	width := min(max(bits.Len(uint(n/min(partSize, max(b.limit, 1)))), 1), partBits, 32-known)
 	shift := 32 - known - width
 	count, pages := make([]int, 1<<width), b.pages
 	err := keys(func(from int, keys []uint32) error {

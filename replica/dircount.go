@@ -44,35 +44,41 @@ func (d *dirVotes) place(votes []vote, fits func(p, q Address) bool) {
 	})
 }
 
-// count looks at the votes for two directories: accepted as a whole, or else by their subdirectories of the same name.
-func (d *dirVotes) count(votes []vote) {
+// rootsOf are the directories that a vote for two pages is for: what is left of their paths without what they have in common at their ends.
+func rootsOf(p, q Address) (a, b Address) {
+	if n := commonEnd(p.Path, q.Path); n > 0 {
+		return Address{p.Host, p.Path[:len(p.Path)-n]}, Address{q.Host, q.Path[:len(q.Path)-n]}
+	}
+	return Address{p.Host, dirOf(p.Path)}, Address{q.Host, dirOf(q.Path)}
+}
+
+// belongs says whether a vote for two pages is one for a and b: what the paths have behind these is the same, or are names of files.
+func belongs(a, b, p, q Address) bool {
+	if p.Host != a.Host || q.Host != b.Host || !strings.HasPrefix(p.Path, a.Path) || !strings.HasPrefix(q.Path, b.Path) {
+		return false
+	}
+	x, y := p.Path[len(a.Path):], q.Path[len(b.Path):]
+	return x == y || childOf(x) == "" && childOf(y) == ""
+}
+
+// count looks at the votes for the two directories that roots says: accepted as a whole, or else by their subdirectories of the same name.
+func (d *dirVotes) count(votes []vote, roots func(p, q Address) (a, b Address)) {
 	if d.bothSides(votes) < d.o.Pages {
 		return
 	}
-	a, b := d.at(votes[0].p), d.at(votes[0].q)
-	if n := commonEnd(a.Path, b.Path); n > 0 {
-		a.Path, b.Path = a.Path[:len(a.Path)-n], b.Path[:len(b.Path)-n]
-	} else {
-		a.Path, b.Path = dirOf(a.Path), dirOf(b.Path)
-	}
-	d.place(votes, func(p, q Address) bool {
-		if p.Host != a.Host || q.Host != b.Host || !strings.HasPrefix(p.Path, a.Path) || !strings.HasPrefix(q.Path, b.Path) {
-			return false
-		}
-		x, y := p.Path[len(a.Path):], q.Path[len(b.Path):]
-		return x == y || childOf(x) == "" && childOf(y) == ""
-	})
+	a, b := roots(d.at(votes[0].p), d.at(votes[0].q))
+	d.place(votes, func(p, q Address) bool { return belongs(a, b, p, q) })
 	d.descend(a, b, d.placed)
 }
 
-// descend looks at votes below a and b, by path. What the pages have behind these is the same, or are names of files.
+// descend looks at votes for a and b, by path.
 func (d *dirVotes) descend(a, b Address, votes []placedVote) {
 	shared := d.shared(votes)
 	ofA, ofB := d.totals.below(a), d.totals.below(b)
 	if shared < d.o.Pages || ofA == 0 || ofB == 0 { // not counted: too deep
 		return
 	}
-	if float64(shared) >= d.o.Share*float64(min(ofA, ofB)) {
+	if d.enough(shared, ofA, ofB) {
 		d.accept(a, b, votes[0].path, shared)
 		return
 	}
@@ -87,6 +93,11 @@ func (d *dirVotes) descend(a, b Address, votes []placedVote) {
 		}
 		from = to
 	}
+}
+
+// enough says whether two directories of so many pages share enough.
+func (d *dirVotes) enough(shared, ofA, ofB int) bool {
+	return shared >= d.o.Pages && ofA > 0 && ofB > 0 && float64(shared) >= d.o.Share*float64(min(ofA, ofB))
 }
 
 // accept keeps a pair of directories. Where all of it lies in one subdirectory, that is the root; path is that of some page of a.
@@ -112,35 +123,28 @@ func (d *dirVotes) countFlat(votes []vote) {
 	a, b := d.at(votes[0].p), d.at(votes[0].q)
 	b.Path = dirOf(b.Path)
 	d.place(votes, func(p, q Address) bool { return p.Host == a.Host && q.Host == b.Host && dirOf(q.Path) == b.Path })
-	below := map[string]int{}
+	below := dirCounts{}
 	for from := 0; from < len(d.placed); {
-		in := dirOf(d.placed[from].path)
+		dir := dirOf(d.placed[from].path)
 		to := from + 1
-		for to < len(d.placed) && dirOf(d.placed[to].path) == in {
+		for to < len(d.placed) && dirOf(d.placed[to].path) == dir {
 			to++
 		}
-		for dir := in; ; dir = dirOf(dir[:len(dir)-1]) {
-			below[dir] += to - from
-			if len(dir) <= 1 {
-				break
-			}
-		}
+		below.add(dir, to-from)
 		from = to
 	}
-	root := ""
-	for dir, n := range below {
-		if len(dir) > len(root) && float64(n) >= most*float64(len(d.placed)) {
-			root = dir
-		}
-	}
-	a.Path = root
-	if root == "" || a.Host == b.Host && (strings.HasPrefix(a.Path, b.Path) || strings.HasPrefix(b.Path, a.Path)) {
+	a.Path = below.root(len(d.placed))
+	d.placed = slices.DeleteFunc(d.placed, func(v placedVote) bool { return !strings.HasPrefix(v.path, a.Path) })
+	d.acceptFlat(a, b, d.shared(d.placed))
+}
+
+// acceptFlat keeps a tree and a directory that its files lie in under other names, if they share enough.
+func (d *dirVotes) acceptFlat(a, b Address, shared int) {
+	if a.Path == "" || a.Host == b.Host && (strings.HasPrefix(a.Path, b.Path) || strings.HasPrefix(b.Path, a.Path)) {
 		return
 	}
-	d.placed = slices.DeleteFunc(d.placed, func(v placedVote) bool { return !strings.HasPrefix(v.path, root) })
-	shared := d.shared(d.placed)
 	ofA, ofB := d.totals.below(a), d.totals.below(b)
-	if shared < d.o.Pages || ofA == 0 || ofB == 0 || float64(shared) < d.o.Share*float64(min(ofA, ofB)) {
+	if !d.enough(shared, ofA, ofB) {
 		return
 	}
 	pair := DirPair{A: a, B: b, Pages: shared, OfA: ofA, OfB: ofB}
@@ -148,6 +152,29 @@ func (d *dirVotes) countFlat(votes []vote) {
 		pair = DirPair{A: b, B: a, Pages: shared, OfA: ofB, OfB: ofA}
 	}
 	d.out = append(d.out, pair)
+}
+
+// dirCounts are numbers of votes below directories of a host.
+type dirCounts map[string]int
+
+func (c dirCounts) add(dir string, n int) {
+	for ; ; dir = dirOf(dir[:len(dir)-1]) {
+		c[dir] += n
+		if len(dir) <= 1 {
+			return
+		}
+	}
+}
+
+// root is the deepest directory that has most of n votes; "" when there is none.
+func (c dirCounts) root(n int) string {
+	root := ""
+	for dir, m := range c {
+		if len(dir) > len(root) && float64(m) >= most*float64(n) {
+			root = dir
+		}
+	}
+	return root
 }
 
 // most is the share of the votes that the root of a renamed tree has.

@@ -135,7 +135,7 @@ func (d *votePasses) run(groups *Sets) bool {
 		for _, votes := range []struct {
 			*sorter[vote]
 			take func([]vote)
-		}{{&d.votes, d.count}, {&d.flat, d.countFlat}} {
+		}{{&d.votes, func(votes []vote) { d.count(votes, rootsOf) }}, {&d.flat, d.countFlat}} {
 			_ = eachKey(votes.all(), d.o.Pages, func(same []vote) error { // in memory nothing fails
 				votes.take(same)
 				return nil

@@ -127,8 +127,8 @@ func (f *Finder) Find() (Grouped, []DirPair, error) {
 	}
 	err = inTurn(
 		func() error { return f.vote(g.Sets) },
-		func() error { return f.count(&f.plain, f.votes.count) },
-		func() error { return f.count(&f.flat, f.votes.countFlat) },
+		func() error { return f.count(&f.plain, rootsOf) },
+		func() error { return f.count(&f.flat, nil) },
 	)
 	if err != nil {
 		return Grouped{}, nil, fmt.Errorf("find replicas: %w", err)

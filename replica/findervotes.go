@@ -3,7 +3,6 @@ package replica
 import (
 	"bufio"
 	"io"
-	"slices"
 )
 
 // vote adds the votes of all groups: their members are sorted, and each is paired with those that follow it.
@@ -24,7 +23,7 @@ func (f *Finder) vote(sets *Sets) error {
 	if err := f.begin("compare directories", f.pages); err != nil {
 		return err
 	}
-	sketches := make([]Sketch, w.most+1) // those of the window
+	sketches := make([]Sketch, min(w.most, f.pages)+1) // those of the window
 	group := uint32(0)
 	for s, err := range f.members.all() {
 		if err != nil {
@@ -90,50 +89,4 @@ func (f *Finder) readMembers(sets *Sets) error {
 	}
 	f.votes.totals.settle()
 	return nil
-}
-
-// count takes the votes by key, and as many of them at a time as fit, with the addresses of their pages.
-func (f *Finder) count(votes *sorter[vote], count func([]vote)) error {
-	const voteSize = 16 + 2*100 // with the addresses of two pages
-	limit := max(f.budget/8/voteSize, 64)
-	var batch []vote
-	flush := func() error {
-		var pages []uint32
-		for _, v := range batch {
-			pages = append(pages, v.p, v.q)
-		}
-		slices.Sort(pages)
-		pages = slices.Compact(pages)
-		places, err := f.places.of(pages, f.tick)
-		if err != nil {
-			return err
-		}
-		f.votes.at = func(page uint32) Address {
-			i, _ := slices.BinarySearch(pages, page)
-			return places[i]
-		}
-		for from := 0; from < len(batch); {
-			to := from + 1
-			for to < len(batch) && batch[to].key == batch[from].key {
-				to++
-			}
-			count(batch[from:to])
-			from = to
-		}
-		batch = batch[:0]
-		return nil
-	}
-	err := eachKey(votes.all(), f.o.Votes.Pages, func(same []vote) error {
-		if f.votes.bothSides(same) < f.o.Votes.Pages {
-			return f.tick(len(same))
-		}
-		if batch = append(batch, same...); len(batch) >= limit {
-			return flush()
-		}
-		return f.tick(len(same))
-	})
-	if err != nil {
-		return err
-	}
-	return inTurn(flush, votes.close)
 }

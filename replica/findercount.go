@@ -1,0 +1,269 @@
+package replica
+
+import (
+	"encoding/binary"
+	"errors"
+	"slices"
+	"strings"
+)
+
+// voteCount takes the votes of a sorter by key, many keys at a time, as far as their votes fit, with the addresses of their pages. A key that has
+// more votes than that is counted without addresses first.
+type voteCount struct {
+	*Finder
+	limit int                               // votes held at a time
+	roots func(p, q Address) (a, b Address) // which directories a vote is for; nil: flat votes
+
+	batch []vote // of whole keys
+	same  []vote // the last ones of a key
+	key   uint64
+	large *largeKey // what came before same, if the key is large
+}
+
+// count looks at all votes of a sorter, and closes it.
+func (f *Finder) count(votes *sorter[vote], roots func(p, q Address) (a, b Address)) error {
+	const voteSize = 3*16 + 2*160 // with what placing it takes
+	c := voteCount{Finder: f, limit: max(f.budget/8/voteSize, 64), roots: roots}
+	defer func() { c.large.close() }()
+	for v, err := range votes.all() {
+		if err != nil {
+			return err
+		}
+		if v.key != c.key {
+			if err := c.finish(); err != nil {
+				return err
+			}
+			c.key = v.key
+		}
+		if c.same = append(c.same, v); len(c.same) == c.limit {
+			if err := c.keepLarge(); err != nil {
+				return err
+			}
+		}
+		if err := f.tick(1); err != nil {
+			return err
+		}
+	}
+	return inTurn(c.finish, c.flush, votes.close)
+}
+
+// finish says that a key has no more votes.
+func (c *voteCount) finish() error {
+	if c.large != nil {
+		err := c.keepLarge()
+		if err == nil {
+			err = c.countLarge()
+		}
+		c.large.close()
+		c.large = nil
+		return err
+	}
+	if len(c.same) >= c.o.Votes.Pages && c.votes.bothSides(c.same) >= c.o.Votes.Pages {
+		if len(c.batch)+len(c.same) > c.limit {
+			if err := c.flush(); err != nil {
+				return err
+			}
+		}
+		c.batch = append(c.batch, c.same...)
+	}
+	c.same = c.same[:0]
+	return nil
+}
+
+// flush looks at what is held.
+func (c *voteCount) flush() error {
+	places, err := c.addresses(c.batch, true)
+	if err != nil {
+		return err
+	}
+	c.votes.at = places
+	for from := 0; from < len(c.batch); {
+		to := from + 1
+		for to < len(c.batch) && c.batch[to].key == c.batch[from].key {
+			to++
+		}
+		if c.roots == nil {
+			c.votes.countFlat(c.batch[from:to])
+		} else {
+			c.votes.count(c.batch[from:to], c.roots)
+		}
+		if err := c.tick(to - from); err != nil {
+			return err
+		}
+		from = to
+	}
+	c.batch = c.batch[:0]
+	return nil
+}
+
+// addresses reads those of the pages of votes.
+func (f *Finder) addresses(votes []vote, both bool) (func(page uint32) Address, error) {
+	pages := make([]uint32, 0, 2*len(votes))
+	for _, v := range votes {
+		if pages = append(pages, v.p); both {
+			pages = append(pages, v.q)
+		}
+	}
+	slices.Sort(pages)
+	pages = slices.Compact(pages)
+	places, err := f.places.of(pages, f.tick)
+	return func(page uint32) Address {
+		i, _ := slices.BinarySearch(pages, page)
+		return places[i]
+	}, err
+}
+
+// largeKey is the votes of a key that has many.
+type largeKey struct {
+	pile  pile
+	n     int // votes
+	first vote
+
+	p, q  int // pages that there are votes for
+	lastP uint32
+	seen  bitmap // of q
+}
+
+const largeVote = 8 // bytes on disk
+
+// keepLarge puts the votes of a key that are held with those that came before.
+func (c *voteCount) keepLarge() error {
+	if len(c.same) == 0 {
+		return nil
+	}
+	if c.large == nil {
+		c.large = &largeKey{pile: newPile(c.spill, c.budget/32), first: c.same[0], seen: newBitmap(c.pages)}
+	}
+	l := c.large
+	for _, v := range c.same {
+		l.see(v)
+		var b [largeVote]byte
+		binary.LittleEndian.PutUint32(b[:], v.p)
+		binary.LittleEndian.PutUint32(b[4:], v.q)
+		if err := l.pile.add(b[:]); err != nil {
+			return err
+		}
+	}
+	l.n += len(c.same)
+	c.same = c.same[:0]
+	return c.tick(c.limit)
+}
+
+// see counts the pages of a vote. Votes come by p.
+func (l *largeKey) see(v vote) {
+	if l.p == 0 || v.p != l.lastP {
+		l.p, l.lastP = l.p+1, v.p
+	}
+	if !l.seen.has(int(v.q)) {
+		l.seen.add(int(v.q))
+		l.q++
+	}
+}
+
+// forget begins to count anew.
+func (l *largeKey) forget() {
+	l.p, l.q = 0, 0
+	clear(l.seen)
+}
+
+// each reads the votes again, as many at a time as may be held, with the addresses of p, or of both.
+func (l *largeKey) each(c *voteCount, both bool, f func(v vote, at func(uint32) Address) error) error {
+	b, batch := make([]byte, largeVote*min(c.limit, l.n)), make([]vote, 0, min(c.limit, l.n))
+	for from := 0; from < l.n; from += len(batch) {
+		b = b[:largeVote*min(c.limit, l.n-from)]
+		if _, err := l.pile.ReadAt(b, int64(from)*largeVote); err != nil {
+			return err
+		}
+		batch = batch[:0]
+		for i := 0; i < len(b); i += largeVote {
+			batch = append(batch, vote{c.key, binary.LittleEndian.Uint32(b[i:]), binary.LittleEndian.Uint32(b[i+4:])})
+		}
+		at, err := c.addresses(batch, both)
+		if err != nil {
+			return err
+		}
+		for _, v := range batch {
+			if err := f(v, at); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (l *largeKey) close() {
+	if l != nil {
+		_ = l.pile.close() // nothing is lost with it
+	}
+}
+
+// countLarge does what dirVotes.count does, or countFlat, for a key of many votes.
+func (c *voteCount) countLarge() error {
+	l := c.large
+	if min(l.p, l.q) < c.o.Votes.Pages {
+		return nil
+	}
+	at, err := c.addresses([]vote{l.first}, true)
+	if err != nil {
+		return err
+	}
+	p, q := at(l.first.p), at(l.first.q)
+	if c.roots == nil {
+		return c.countLargeFlat(p, q)
+	}
+	a, b := c.roots(p, q)
+	ofA, ofB := c.votes.totals.below(a), c.votes.totals.below(b)
+	switch {
+	case ofA == 0 || ofB == 0:
+		return nil
+	case c.votes.enough(min(l.p, l.q), ofA, ofB):
+		c.votes.accept(a, b, p.Path, min(l.p, l.q))
+		return nil
+	}
+	children := sorter[vote]{order: voteOrder(), spill: c.spill, limit: max(c.budget/64, 4096), tick: c.tick}
+	err = l.each(c, true, func(v vote, at func(uint32) Address) error {
+		p, q := at(v.p), at(v.q)
+		if !belongs(a, b, p, q) {
+			return nil
+		}
+		if name := childOf(p.Path[len(a.Path):]); name != "" {
+			return children.add(vote{tokenHash(name), v.p, v.q})
+		}
+		return nil
+	})
+	if err == nil {
+		err = l.pile.close()
+	}
+	if err == nil {
+		err = c.count(&children, func(p, q Address) (Address, Address) {
+			name := childOf(p.Path[len(a.Path):])
+			return Address{a.Host, a.Path + name}, Address{b.Host, b.Path + name}
+		})
+	}
+	return errors.Join(err, children.close())
+}
+
+// countLargeFlat looks at flat votes: where the pages of the host lie, and how many lie there.
+func (c *voteCount) countLargeFlat(a, b Address) error {
+	l, below := c.large, dirCounts{}
+	b.Path = dirOf(b.Path)
+	err := l.each(c, false, func(v vote, at func(uint32) Address) error {
+		below.add(dirOf(at(v.p).Path), 1)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	a.Path = below.root(l.n)
+	l.forget()
+	err = l.each(c, false, func(v vote, at func(uint32) Address) error {
+		if p := at(v.p); p.Host == a.Host && strings.HasPrefix(p.Path, a.Path) {
+			l.see(v)
+		}
+		return nil
+	})
+	if err == nil {
+		c.votes.acceptFlat(a, b, min(l.p, l.q))
+	}
+	return err
+}

@@ -1,0 +1,207 @@
+package replica
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// web makes pages for tests of odd shapes. Pages of the same text resemble one another, others do not.
+type web struct {
+	pages   []Address
+	digests []Digest
+}
+
+func (w *web) add(host, path string, text uint64) {
+	d := Digest{Words: 100, Text: mix(text)}
+	x := d.Text
+	for j := range d.Sketch {
+		x = mix(x + uint64(j) + 1)
+		d.Sketch[j] = byte(x)
+	}
+	w.pages, w.digests = append(w.pages, Address{host, path}), append(w.digests, d)
+}
+
+// Webs that nobody would make but to do harm, or by mistake. With little memory they are found to be what they are found to be with much, and
+// where it is known what that must be, it is.
+func TestFinderOddWebs(t *testing.T) {
+	deep := func(n int) string { return "/" + strings.Repeat("d/", n) }
+	for name, odd := range map[string]struct {
+		make func(w *web)
+		want []string // directories that must be found; nil: nobody knows
+		o    FindOptions
+	}{
+		"nothing":           {make: func(w *web) {}, want: []string{}},
+		"one page":          {make: func(w *web) { w.add("a", "/", 1) }, want: []string{}},
+		"nothing has words": {make: func(w *web) { w.noWords(500) }, want: []string{}},
+		"the same page under all names": {make: func(w *web) {
+			for i := range 3000 {
+				w.add("a", fmt.Sprintf("/x/%d", i), 1)
+				w.add("b", fmt.Sprintf("/y/%d", i), 1)
+			}
+		}, want: []string{"a/x/ b/y/"}},
+		"the same page in one directory": {make: func(w *web) {
+			for i := range 3000 {
+				w.add("a", fmt.Sprintf("/x/%d", i), 1)
+			}
+		}, want: []string{}},
+		"the same page in a directory each": {make: func(w *web) {
+			for i := range 3000 {
+				w.add("a", fmt.Sprintf("/%d/x", i), 1)
+			}
+		}, want: []string{}},
+		"whole hosts": {make: func(w *web) {
+			for i := range 1000 {
+				w.add("a", fmt.Sprintf("/%d/%d", i%20, i), uint64(i))
+				w.add("b", fmt.Sprintf("/m/%d/%d", i%20, i), uint64(i))
+			}
+		}, want: []string{"a/ b/m/"}},
+		"subdirectories of large ones": {make: func(w *web) {
+			for i := range 1000 {
+				w.add("a", fmt.Sprintf("/p/same/%d/%d", i%3, i), uint64(i))
+				w.add("b", fmt.Sprintf("/p/same/%d/%d", i%3, i), uint64(i))
+				for j := range 3 {
+					w.add("a", fmt.Sprintf("/p/other/%d", 3*i+j), uint64(10_000+3*i+j))
+					w.add("b", fmt.Sprintf("/p/more/%d", 3*i+j), uint64(20_000+3*i+j))
+				}
+			}
+		}, want: []string{"a/p/same/ b/p/same/"}},
+		"renamed files": {make: func(w *web) {
+			for i := range 600 {
+				w.add("a", fmt.Sprintf("/doc/%d/%d.html", i%7, i), uint64(i))
+				w.add("b", fmt.Sprintf("/flat/%x.htm", mix(uint64(i))), uint64(i))
+				w.add("a", fmt.Sprintf("/else/%d", i), uint64(10_000+i))
+			}
+		}, want: []string{"a/doc/ b/flat/"}},
+		"deep directories": {make: func(w *web) {
+			for i := range 200 {
+				w.add("a", fmt.Sprintf("%s%d", deep(1000), i), uint64(i))
+				w.add("b", fmt.Sprintf("/x%s%d", deep(1000), i), uint64(i))
+				w.add("b", fmt.Sprintf("/y/%d", i), uint64(10_000+i))
+			}
+		}, want: []string{"b/x/" + strings.Repeat("d/", 62) + " a/" + strings.Repeat("d/", 62)}},
+		"only slashes": {make: func(w *web) {
+			for i := range 600 {
+				w.add("a", strings.Repeat("/", i%300+1), uint64(i))
+				w.add("b", "/x"+strings.Repeat("/", i%300+1), uint64(i))
+			}
+		}},
+		"neither slash nor name": {make: func(w *web) {
+			for i := range 200 {
+				w.add("a", fmt.Sprint(i), uint64(i))
+				w.add("b", fmt.Sprint(i), uint64(i))
+				w.add("", fmt.Sprint("x/", i), uint64(i))
+				w.add("", "", uint64(i))
+			}
+		}},
+		"zero bytes": {make: func(w *web) {
+			for i := range 300 {
+				w.add("a", fmt.Sprintf("/x/%d\x00%d", i%7, i%3), uint64(i%50))
+				w.add("a\x00", fmt.Sprintf("\x00/%d", i%7), uint64(i%50))
+				w.add("b", fmt.Sprintf("/\x00/%s", strings.Repeat("\x00", i%5)), uint64(i%50))
+			}
+		}},
+		"slashes in queries": {make: func(w *web) {
+			for i := range 300 {
+				w.add("a", fmt.Sprintf("/go?to=http://c/%d/%d", i%7, i), uint64(i))
+				w.add("b", fmt.Sprintf("/x/go?to=http://c/%d/%d", i%7, i), uint64(i))
+			}
+		}},
+		"long names": {make: func(w *web) {
+			for i := range 60 {
+				w.add(strings.Repeat("h", 70_000), fmt.Sprintf("/%s%d", strings.Repeat("n", 70_000), i), uint64(i))
+				w.add("b", fmt.Sprintf("/%s%d", strings.Repeat("n", 70_000), i), uint64(i))
+			}
+		}, want: []string{strings.Repeat("h", 70_000) + "/ b/"}},
+		"a window without end": {make: func(w *web) {
+			for i := range 100 {
+				w.add("a", fmt.Sprint("/", i), 1)
+				w.add("b", fmt.Sprint("/", i), 1)
+			}
+		}, want: []string{"a/ b/"}, o: FindOptions{Votes: Votes{Window: 1 << 40, Pages: 100}}},
+	} {
+		var w web
+		odd.make(&w)
+		for _, memory := range []int64{1, 1 << 20, 1 << 30} {
+			sameFound(t, w.pages, w.digests, odd.o, memory)
+		}
+		if odd.want == nil {
+			continue
+		}
+		got := []string{}
+		for _, p := range Find(w.pages, w.digests, odd.o).Pairs {
+			got = append(got, p.A.String()+" "+p.B.String())
+		}
+		if short := func(s []string) string { return fmt.Sprintf("%.300q", s) }; short(got) != short(odd.want) {
+			t.Errorf("%s: found %s, want %s", name, short(got), short(odd.want))
+		}
+	}
+}
+
+// noWords adds pages without words.
+func (w *web) noWords(n int) {
+	for i := range n {
+		w.pages, w.digests = append(w.pages, Address{"a", fmt.Sprint("/", i)}), append(w.digests, Digest{})
+	}
+}
+
+// Addresses come back as they were, from the beginning and from anywhere.
+func TestPlaces(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	part := func() string {
+		return []string{"", "/", "//", "a", "ab", "dir/", "\x00", strings.Repeat("long/", 2000), "é", "?q=/x"}[r.IntN(10)]
+	}
+	for _, limit := range []int{1, 5000, 1 << 30} {
+		l := places{pile: newPile(&memorySpill{}, limit)}
+		var want []Address
+		for range 3000 {
+			a := Address{"h" + part(), part() + part()}
+			if r.IntN(10) == 0 {
+				a.Host = ""
+			}
+			if len(want) > 0 && r.IntN(3) > 0 {
+				a.Host = want[len(want)-1].Host
+			}
+			want = append(want, a)
+			if err := l.add(a); err != nil {
+				t.Fatal(err)
+			}
+		}
+		in := placeReader{places: &l, size: 1 << 10}
+		var before Address
+		for i, a := range want {
+			if err := in.next(); err != nil {
+				t.Fatal(err)
+			}
+			if string(in.host) != a.Host || string(in.path) != a.Path {
+				t.Fatalf("limit %d: page %d is %q %q, want %q", limit, i, in.host, in.path, a)
+			}
+			if same := a.Host == before.Host && dirOf(a.Path) == dirOf(before.Path); in.sameDir && !same {
+				t.Fatalf("limit %d: %q is said to lie where %q lies", limit, a, before)
+			}
+			before = a
+		}
+		if err := in.next(); err == nil {
+			t.Error("there is a page behind the last one")
+		}
+		var some []uint32
+		for i := range want {
+			if r.IntN(200) == 0 {
+				some = append(some, uint32(i))
+			}
+		}
+		got, err := l.of(some, func(int) error { return nil })
+		if err != nil || len(got) != len(some) {
+			t.Fatalf("%d of %d pages: %v", len(got), len(some), err)
+		}
+		for i, page := range some {
+			if got[i] != want[page] {
+				t.Errorf("limit %d: page %d is %q, want %q", limit, page, got[i], want[page])
+			}
+		}
+		if err := l.pile.close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
