@@ -69,6 +69,21 @@ func (r *run) prepareAlternates() {
 	}
 }
 
+// settleBase makes the origin to which the first entry point leads the one that replicas stand for: a site that is named without https or www has its pages, and
+// its troubles, there. It is called while no worker runs.
+func (r *run) settleBase() {
+	seed := r.seeds[0]
+	id, ok := r.table.find([]byte(seed.String()))
+	if !ok {
+		return
+	}
+	final, in := r.table.final(id)
+	if u := r.table.urlOf(final); in && u.Origin() != seed.Origin() && strings.HasPrefix(u.Path(), seed.Dir()) && r.scope.Covers(u) {
+		r.alt.base = u.Origin() + seed.Dir()
+		r.seedHost[u.Hostname()] = true
+	}
+}
+
 // newAsker asks by the rules of the run, beside its frontier.
 func (r *run) newAsker() *asker {
 	k := &asker{fetcher: r.o.Fetcher, hosts: r.o.Hosts, gate: r.front.gate, polite: r.polite, maxWait: r.job.Polite.MaxWait, maxBody: int64(r.job.Limits.MaxBody), now: r.now,
@@ -235,7 +250,14 @@ func (r *run) askAlternate(ctx context.Context, a *alternate, rec *store.Resourc
 		now.Status = res.Status
 	}
 	now.Outcome = site.Pending
-	r.body(ctx, &now, res, sink)
+	if older := modified(res.LastModified, r.now()); rec.InSet && rec.Body != store.NoBody && older > 0 && older < rec.Modified && sink.digest() != rec.Digest {
+		// The replica is behind: what the mirror has stays. The age of the mirror goes on growing.
+		r.notes.add(fmt.Sprintf("older copies of %s than the mirror has were not taken", a.base), rec.URL)
+		r.sameBody(&now, &store.Resource{Source: u.String()})
+		r.unchanged(ctx, &now)
+	} else {
+		r.body(ctx, &now, res, sink)
+	}
 	r.alt.mu.Lock()
 	defer r.alt.mu.Unlock()
 	if r.alt.given == nil {

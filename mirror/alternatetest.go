@@ -19,7 +19,7 @@ func (r *run) trusts(ctx context.Context, a *alternate) bool {
 	if a.tested {
 		return a.trusted
 	}
-	p, ok, err := r.o.State.LoadPair(r.alt.base, a.base.String())
+	p, ok, err := r.testOf(a)
 	if err != nil {
 		r.log.Warn("what is known of a replica cannot be read", "url", a.base.String(), "err", err)
 	}
@@ -33,6 +33,14 @@ func (r *run) trusts(ctx context.Context, a *alternate) bool {
 		a.why = notTrusted(a, &p)
 		return false
 	}
+	if a.why, err = r.leadsAway(ctx, a); a.why != "" {
+		a.trusted = false
+		return false
+	}
+	if err != nil { // the run ends
+		a.tested = false
+		return false
+	}
 	u, _, err := site.Parse(a.base.String() + strings.TrimPrefix(replica.ProbePath(a.base.String()), "/"))
 	if err == nil {
 		a.probe, err = a.ask.page(ctx, u, r.alt.base)
@@ -44,9 +52,28 @@ func (r *run) trusts(ctx context.Context, a *alternate) bool {
 	return true
 }
 
+// testOf returns the last test of a replica: of the origin's pages where they are, or where the job says that they are.
+func (r *run) testOf(a *alternate) (p store.PairRecord, ok bool, err error) {
+	p, ok, err = r.o.State.LoadPair(r.alt.base, a.base.String())
+	if base := r.job.Base(); err == nil && base != r.alt.base && !(ok && r.says(&p, testedFor)) {
+		return r.o.State.LoadPair(base, a.base.String())
+	}
+	return p, ok, err
+}
+
+// leadsAway says that a replica redirects from the URL that the job gives it to another place; "" when it does not. Tests follow redirects, but what a URL of the
+// mirror is asked of a replica is taken from the place that the job names, and from nowhere else. The only error is that the run ends.
+func (r *run) leadsAway(ctx context.Context, a *alternate) (string, error) {
+	to, err := a.ask.leads(ctx, a.base)
+	if err != nil || to.IsZero() || strings.HasPrefix(to.String(), a.base.String()) {
+		return "", err
+	}
+	return fmt.Sprintf("%s redirects to %s: nothing is taken from there unless alternates names that place", a.base, to), nil
+}
+
 // says reports whether a test said something, and is not older than age.
 func (r *run) says(p *store.PairRecord, age time.Duration) bool {
-	return r.now().Sub(p.Tested) <= age && (p.Mirrors || p.Level == replica.Mismatch.String())
+	return r.now().Sub(p.Tested) <= age && saysSomething(p)
 }
 
 // renewAlternates tests, at the end of a complete run, the replicas of which no test says anything any more: while the mirror is as the site is, a
@@ -61,18 +88,32 @@ func (r *run) renewAlternates(ctx context.Context) {
 		}
 	}
 	for _, a := range r.alt.all {
-		p, ok, err := r.o.State.LoadPair(r.alt.base, a.base.String())
+		p, ok, err := r.testOf(a)
 		if err == nil && ok && r.says(&p, renewAfter) || ctx.Err() != nil {
 			continue
 		}
-		if p, ok := r.testAlternate(ctx, a); ok && !p.Equal {
+		p, ok = r.testAlternate(ctx, a)
+		if !ok {
+			continue
+		}
+		if !p.Equal {
 			r.notes.cap(notTrusted(a, &p))
+			continue
+		}
+		if why, err := r.leadsAway(ctx, a); err == nil && why != "" {
+			r.notes.cap(why)
+		} else if err == nil {
+			r.notes.cap(fmt.Sprintf("%s was tested and is asked when the origin fails (%s)", a.base, aboutPair(&p)))
 		}
 	}
 }
 
 func notTrusted(a *alternate, p *store.PairRecord) string {
-	return fmt.Sprintf("%s is not taken for the origin (%s): only what the mirror holds already is believed of it", a.base, aboutPair(p))
+	why := ""
+	if p.Mirrors && !p.Confident {
+		why = "; too few to be sure"
+	}
+	return fmt.Sprintf("%s is not taken for the origin (%s%s): only what the mirror holds already is believed of it", a.base, aboutPair(p), why)
 }
 
 // aboutPair says in a few words what a test came to.
@@ -127,7 +168,7 @@ func (r *run) testAlternate(ctx context.Context, a *alternate) (p store.PairReco
 	v := replica.StageTwo{}.Decide(tests, answers)
 	p = PairOf(&v, base, a.base.String(), r.now())
 	p.Stored = true
-	if err := r.o.State.SavePair(p); err != nil {
+	if err := KeepPair(r.o.State, p); err != nil {
 		r.log.Warn("what is known of a replica cannot be kept", "url", a.base.String(), "err", err)
 	}
 	r.log.Info("replica tested", "url", a.base.String(), "outcome", aboutPair(&p))

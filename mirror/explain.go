@@ -74,11 +74,6 @@ func Explain(ctx context.Context, j *job.Job, s *store.Site, rb fetch.RobotsStor
 	if why := r.explainRobots(u, rb); why != "" {
 		say("%s", why)
 	}
-	for _, a := range r.alt.all {
-		if rest, ok := strings.CutPrefix(u.String(), r.alt.base); ok {
-			say("alternates: when the origin does not give it, %s%s is asked, if that replica was found to hold the same", a.base, rest)
-		}
-	}
 	if rest, ok := strings.CutPrefix(u.String(), r.reuse.at); ok && r.reuse.job != "" {
 		say("reuse: it is taken from the mirror of job %s when that has %s%s, and a sample of the files was found to be the same", r.reuse.job, r.reuse.from, rest)
 	}
@@ -105,6 +100,12 @@ func Explain(ctx context.Context, j *job.Job, s *store.Site, rb fetch.RobotsStor
 		if _, ok := r.table.find([]byte(u.String())); ok && !known {
 			known = true
 			rec.Outcome = site.Pending
+		}
+	}
+	r.settleBase()
+	for _, a := range r.alt.all {
+		if rest, ok := strings.CutPrefix(u.String(), r.alt.base); ok {
+			say("alternates: when the origin does not give it, %s%s is asked, if that replica was found to hold the same", a.base, rest)
 		}
 	}
 	if err := ctx.Err(); err != nil {

@@ -62,6 +62,21 @@ func PairOf(v *replica.Verdict, base1, base2 string, tested time.Time) store.Pai
 		Equal: v.Interchangeable(), Good: v.Good, Answered: v.Answered, Tests: len(v.Tests), SoftPages: v.Soft}
 }
 
+// KeepPair keeps what a test came to, unless it says nothing, because too little was answered, and there is an earlier one that said something and still holds.
+func KeepPair(st *store.State, p store.PairRecord) error {
+	if !saysSomething(&p) {
+		old, ok, err := st.LoadPair(p.Base1, p.Base2)
+		if err != nil || ok && saysSomething(&old) && p.Tested.Sub(old.Tested) <= testedFor {
+			return err
+		}
+	}
+	return st.SavePair(p)
+}
+
+func saysSomething(p *store.PairRecord) bool {
+	return p.Mirrors || p.Level == replica.Mismatch.String()
+}
+
 // oneWayPaths is how many paths are tested when only one side's are known: as many as the two sides have together.
 const oneWayPaths = 18
 
@@ -246,6 +261,28 @@ func (k *asker) page(ctx context.Context, u site.URL, other string) (replica.Ans
 
 // unheard begins the reason for which a host's robots.txt forbids everything for now.
 const unheard = "its robots.txt"
+
+// leads returns where a URL leads; the URL itself when it does not redirect, the zero value when nothing is known. The only error is that ctx ended.
+func (k *asker) leads(ctx context.Context, u site.URL) (site.URL, error) {
+	for range replicaRedirects + 1 {
+		ok, _, err := k.allowed(ctx, u)
+		if err != nil || !ok {
+			return site.URL{}, err
+		}
+		res, err := k.exchange(ctx, fetch.Request{URL: u, MaxBody: lower(k.maxBody, maxReplicaBody), NoRetry: true}, new(pageSink))
+		switch {
+		case ctx.Err() != nil:
+			return site.URL{}, context.Cause(ctx)
+		case err != nil:
+			return site.URL{}, nil
+		case res.Status >= 300 && res.Status < 400 && !res.Location.IsZero():
+			u = res.Location
+		default:
+			return u, nil
+		}
+	}
+	return u, nil
+}
 
 // exchange makes one request in a turn of its own.
 func (k *asker) exchange(ctx context.Context, req fetch.Request, sink fetch.Sink) (*fetch.Result, error) {

@@ -18,6 +18,7 @@ func (r *run) retrieve(parent context.Context) error {
 		r.lost = err
 		return err
 	}
+	r.settleBase()
 	if err := r.learnShells(); err != nil {
 		r.lost = err
 		return err

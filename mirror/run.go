@@ -334,6 +334,7 @@ func (r *run) run(ctx context.Context) (*Summary, error) {
 		if r.published != nil {
 			r.thin()
 		}
+		r.settleBase()
 		r.renewAlternates(ctx)
 	}
 	return r.summary(v), nil

@@ -224,7 +224,7 @@ func (v *replicaVerifier) test(ctx context.Context, here, there mirror.ReplicaSi
 		p.Suggestion = suggestHosts(&verdict)
 	}
 	v.pairs = append(v.pairs, p)
-	return v.st.SavePair(p.PairRecord)
+	return mirror.KeepPair(v.st, p.PairRecord)
 }
 
 // candidates tests the pairs of hosts among the mirrors of the state that stage I finds.
