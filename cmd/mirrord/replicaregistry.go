@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"mirrord/control"
 	"mirrord/job"
 	"mirrord/phm"
+	"mirrord/site"
 	"mirrord/store"
 )
 
@@ -22,6 +24,13 @@ type registry struct {
 	Made    time.Time        `json:"made"`
 	Mirrors []registryMirror `json:"mirrors"`
 	Pairs   []registryPair   `json:"pairs"`
+	// Problems are mirrors that are left out because they cannot be read.
+	Problems []registryProblem `json:"problems,omitempty"`
+}
+
+type registryProblem struct {
+	Job     string `json:"job"`
+	Problem string `json:"problem"`
 }
 
 // registryMirror is a published mirror of this state.
@@ -67,42 +76,75 @@ func readRegistry(st *store.State, jobs []*job.Job, now time.Time) (*registry, e
 	if err != nil {
 		return nil, err
 	}
+	runs, err := st.LastRuns()
+	if err != nil {
+		return nil, err
+	}
+	byName := map[string]*job.Job{}
+	for _, j := range jobs {
+		byName[j.Name] = j
+	}
 	for _, name := range sites {
-		m, err := readRegistryMirror(st, name, jobs)
+		m, err := readRegistryMirror(st, name, byName[name], runs)
 		switch {
 		case errors.Is(err, store.ErrNoVersion) || errors.Is(err, store.ErrNoSite):
 			continue
 		case err != nil:
-			return nil, err
+			out.Problems = append(out.Problems, registryProblem{name, err.Error()})
+			continue
 		}
 		out.Mirrors = append(out.Mirrors, *m)
 	}
-	for i := range out.Mirrors {
-		m := &out.Mirrors[i]
-		for _, p := range pairs {
-			if !p.Mirrors {
-				continue
-			}
-			for _, side := range [][2]string{{p.Base1, p.Base2}, {p.Base2, p.Base1}} {
-				if !slices.ContainsFunc(m.Prefixes, func(prefix string) bool {
-					return strings.HasPrefix(side[0], prefix) || strings.HasPrefix(prefix, side[0])
-				}) {
-					continue
-				}
-				e := registryEquivalent{Of: side[0], At: side[1], Level: p.Level, Confident: p.Confident, Interchangeable: p.Equal, Good: p.Good, Tested: p.Tested}
-				for _, other := range out.Mirrors {
-					if slices.ContainsFunc(other.Prefixes, func(prefix string) bool { return strings.HasPrefix(side[1], prefix) }) {
-						e.Job = other.Job
-					}
-				}
-				m.Equivalents = append(m.Equivalents, e)
-			}
-		}
-	}
+	out.link(pairs)
 	return out, nil
 }
 
-func readRegistryMirror(st *store.State, name string, jobs []*job.Job) (*registryMirror, error) {
+// link gives each mirror its equivalents. Both sides of a pair are looked up by their origins, so that many mirrors and pairs take linear time.
+func (reg *registry) link(pairs []store.PairRecord) {
+	type place struct {
+		mirror int
+		prefix string
+	}
+	at := map[string][]place{} // by origin
+	for i := range reg.Mirrors {
+		for _, p := range reg.Mirrors[i].Prefixes {
+			if u, _, err := site.Parse(p); err == nil {
+				at[u.Origin()] = append(at[u.Origin()], place{i, p})
+			}
+		}
+	}
+	places := func(base string) []place {
+		u, _, err := site.Parse(base)
+		if err != nil {
+			return nil
+		}
+		return at[u.Origin()]
+	}
+	for _, p := range pairs {
+		if !p.Mirrors {
+			continue
+		}
+		for _, side := range [][2]string{{p.Base1, p.Base2}, {p.Base2, p.Base1}} {
+			e := registryEquivalent{Of: side[0], At: side[1], Level: p.Level, Confident: p.Confident, Interchangeable: p.Equal, Good: p.Good, Tested: p.Tested}
+			for _, x := range places(side[1]) {
+				if strings.HasPrefix(side[1], x.prefix) {
+					e.Job = reg.Mirrors[x.mirror].Job
+				}
+			}
+			last := -1
+			for _, x := range places(side[0]) {
+				if x.mirror != last && (strings.HasPrefix(side[0], x.prefix) || strings.HasPrefix(x.prefix, side[0])) {
+					last = x.mirror
+					m := &reg.Mirrors[x.mirror]
+					m.Equivalents = append(m.Equivalents, e)
+				}
+			}
+		}
+	}
+}
+
+// readRegistryMirror reads what is published of a site; j is nil when there is no job of its name.
+func readRegistryMirror(st *store.State, name string, j *job.Job, runs map[string]store.RunRecord) (*registryMirror, error) {
 	root, err := openTree(st, name)
 	if err != nil {
 		return nil, err
@@ -115,17 +157,37 @@ func readRegistryMirror(st *store.State, name string, jobs []*job.Job) (*registr
 	tree := filepath.Join(st.Dir, "sites", name, "current")
 	m := &registryMirror{Job: name, Tree: tree, Table: filepath.Join(tree, phm.FilesName), Primary: meta.Primary, Entry: meta.Entry, Version: meta.Version,
 		Retrieved: meta.Retrieved, Files: meta.Files, Prefixes: meta.Origins}
-	if i := slices.IndexFunc(jobs, func(j *job.Job) bool { return j.Name == name }); i >= 0 {
-		m.Prefixes = prefixesOf(jobs[i])
+	if j != nil {
+		m.Prefixes = prefixesOf(j)
+		if j.Scope.Kind != "prefixes" { // what the url leads to, when that is another origin
+			if p := primaryBase(j, meta.Primary); p != j.Base() {
+				if j.Scope.Kind != "directory" {
+					p = meta.Primary + "/"
+				}
+				if !slices.Contains(m.Prefixes, p) {
+					m.Prefixes = append(m.Prefixes, p)
+				}
+			}
+		}
 	}
-	runs, err := st.Runs(name, 1)
-	if err != nil {
-		return nil, err
-	}
-	if len(runs) > 0 {
-		m.Verdict, m.Ended = runs[0].Verdict, runs[0].Ended.UTC()
+	if run, ok := runs[name]; ok {
+		m.Verdict, m.Ended = run.Verdict, run.Ended.UTC()
 	}
 	return m, nil
+}
+
+// primaryBase is the base of a job at the origin to which its first url leads: another scheme or host.
+func primaryBase(j *job.Job, primary string) string {
+	seeds := j.Seeds()
+	if len(seeds) == 0 || primary == "" || seeds[0].Origin() == primary {
+		return j.Base()
+	}
+	base := primary + seeds[0].Dir()
+	rule, err := j.ScopeRule()
+	if u, _, perr := site.Parse(base); err != nil || perr != nil || !rule.Covers(u) {
+		return j.Base()
+	}
+	return base
 }
 
 // prefixesOf lists the prefixes of URLs that a job's scope covers: of kind domain, only those of the hosts that the job names.
@@ -170,6 +232,12 @@ func (a *app) replicaRegistry() (err error) {
 	}
 	if a.json {
 		return a.printJSON(reg)
+	}
+	for _, p := range reg.Problems {
+		fmt.Fprintf(a.stderr, "mirrord: the mirror of %s is left out: %s\n", p.Job, p.Problem)
+	}
+	if len(reg.Mirrors) == 0 {
+		a.printf("no mirror is published yet\n")
 	}
 	for _, m := range reg.Mirrors {
 		a.printf("%s\n  mirror %s, version %d of %s: %s\n", strings.Join(m.Prefixes, " "), m.Job, m.Version, timeText(&m.Retrieved), m.Tree)

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"mirrord/mirror"
+	"mirrord/store"
 )
 
 // manual serves 30 pages under a prefix, and counts requests.
@@ -160,6 +161,84 @@ func TestReplicasFlagsThatDoNotGoTogether(t *testing.T) {
 	for _, args := range [][]string{{"--verify", "--urls", "x"}, {"--registry", "--verify"}, {"--registry", "manual"}, {"--verify", "--plot", "x.svg"}} {
 		if code, _, errs := runArgs(t, nil, append([]string{"replicas"}, args...)...); code != exitUsage {
 			t.Errorf("%v: exit code %d: %s", args, code, errs)
+		}
+	}
+}
+
+// One mirror that is damaged does not hide the others, and a url that leads to another host has the prefix of that too.
+func TestReplicasWithADamagedMirror(t *testing.T) {
+	t.Parallel()
+	var lead string
+	first := serveOn(t, "127.0.0.1", &manual{prefix: "/"})
+	lead = first.URL + "/"
+	second := serveOn(t, "127.0.0.2", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, lead, http.StatusFound) }))
+	third := serveOn(t, "127.0.0.3", &manual{prefix: "/"})
+	jobs, state := t.TempDir(), t.TempDir()
+	const fast = "limits.retries = 0\npolite.delay = \"0s\"\npolite.factor = 0\npolite.max_delay = \"50ms\"\n"
+	for name, text := range map[string]string{
+		"manual": fmt.Sprintf("url = %q\nscope = [%q, %q]\nalternates = [%q]\npolite.allow_private = true\n", second.URL+"/", second.URL+"/", first.URL+"/", third.URL+"/"),
+		"twin":   fmt.Sprintf("url = %q\n", third.URL+"/"),
+	} {
+		if err := os.WriteFile(filepath.Join(jobs, name+".toml"), []byte(text+fast), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mirrord := func(args ...string) (out, errs string) {
+		t.Helper()
+		code, out, errs := runArgs(t, nil, append(args, "--jobs", jobs, "--state", state)...)
+		if code != exitOK {
+			t.Fatalf("%v: exit code %d: %s%s", args, code, out, errs)
+		}
+		return out, errs
+	}
+	mirrord("run-now", "manual")
+	mirrord("run-now", "twin")
+	if out, _ := mirrord("replicas", "--verify", "manual"); !strings.Contains(out, first.URL+"/ "+third.URL+"/") || !strings.Contains(out, "it is asked when the origin of manual fails") {
+		t.Errorf("verify says\n%s", out)
+	}
+	name := filepath.Join(state, "sites/twin/current/phm.json")
+	if err := os.Remove(name); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte("{"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var reg registry
+	out, _ := mirrord("replicas", "--registry", "--json")
+	if err := json.Unmarshal([]byte(out), &reg); err != nil {
+		t.Fatal(err)
+	}
+	if len(reg.Mirrors) != 1 || reg.Mirrors[0].Job != "manual" || len(reg.Mirrors[0].Equivalents) != 1 || len(reg.Problems) != 1 || reg.Problems[0].Job != "twin" {
+		t.Errorf("registry %+v", reg)
+	}
+	if _, errs := mirrord("replicas", "--registry"); !strings.Contains(errs, "the mirror of twin is left out") {
+		t.Errorf("the registry says %s", errs)
+	}
+	if out, _ := mirrord("replicas", "--verify"); !strings.Contains(out, "level 1") {
+		t.Errorf("verify says\n%s", out)
+	}
+}
+
+// A registry of many mirrors and pairs is linked in linear time, and each mirror has its own equivalents once.
+func TestRegistryOfManyMirrors(t *testing.T) {
+	const n = 20_000
+	var reg registry
+	var pairs []store.PairRecord
+	for i := range n {
+		host := fmt.Sprintf("http://h%d.example/", i)
+		reg.Mirrors = append(reg.Mirrors, registryMirror{Job: fmt.Sprint("j", i), Prefixes: []string{host + "a/", host + "b/"}})
+		pairs = append(pairs, store.PairRecord{Base1: host, Base2: fmt.Sprintf("http://h%d.example/b/x/", (i+1)%n), Mirrors: true, Level: "2"})
+	}
+	reg.link(pairs)
+	for i, m := range reg.Mirrors {
+		// Its own pair, whose other side the next mirror has; and as that next one of the mirror before.
+		if len(m.Equivalents) != 2 {
+			t.Fatalf("mirror %d has %d equivalents", i, len(m.Equivalents))
+		}
+		for _, e := range m.Equivalents {
+			if e.Of == m.Prefixes[0][:len(m.Prefixes[0])-2] && e.Job != fmt.Sprint("j", (i+1)%n) {
+				t.Fatalf("mirror %d: the copy of %s is of job %q", i, e.Of, e.Job)
+			}
 		}
 	}
 }

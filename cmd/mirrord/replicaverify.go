@@ -155,21 +155,30 @@ func (v *replicaVerifier) side(j *job.Job, base string, paths []string) (mirror.
 // alternate tests an alternate of a job against its origin, by the pages that the mirror has.
 func (v *replicaVerifier) alternate(ctx context.Context, j *job.Job, alt site.URL) error {
 	var paths []string
-	err := v.pages(ctx, j.Name, func(u string) {
-		if rest, ok := strings.CutPrefix(u, j.Base()); ok {
-			paths = append(paths, "/"+rest)
-		}
-	})
-	if err != nil && !errors.Is(err, store.ErrNoSite) && !errors.Is(err, store.ErrNoVersion) {
-		return err
+	base, err := v.base(j)
+	if err == nil {
+		err = v.pages(ctx, j.Name, func(u string) {
+			if rest, ok := strings.CutPrefix(u, base); ok {
+				paths = append(paths, "/"+rest)
+			}
+		})
 	}
-	p := replicaPair{PairRecord: store.PairRecord{Base1: j.Base(), Base2: alt.String()}, Job: j.Name}
+	none := "the mirror has no page under " + base
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, store.ErrNoSite) || errors.Is(err, store.ErrNoVersion):
+		none = "the job has no mirror yet that says what to compare: run it first"
+	case err != nil: // the others are tested all the same
+		paths, none = nil, "its mirror cannot be read: "+err.Error()
+	}
+	p := replicaPair{PairRecord: store.PairRecord{Base1: base, Base2: alt.String()}, Job: j.Name}
 	if len(paths) == 0 {
-		p.Untested = "the job has no mirror yet that says what to compare: run it first"
+		p.Untested = none
 		v.pairs = append(v.pairs, p)
 		return nil
 	}
-	here, err := v.side(j, j.Base(), paths)
+	here, err := v.side(j, base, paths)
 	if err != nil {
 		return err
 	}
@@ -178,6 +187,20 @@ func (v *replicaVerifier) alternate(ctx context.Context, j *job.Job, alt site.UR
 		return err
 	}
 	return v.test(ctx, here, there, p)
+}
+
+// base is the directory of the web that a job's alternates stand for: where its url leads.
+func (v *replicaVerifier) base(j *job.Job) (string, error) {
+	root, err := openTree(v.st, j.Name)
+	if err != nil {
+		return j.Base(), err
+	}
+	defer root.Close()
+	meta, err := phm.OpenMeta(root.FS())
+	if err != nil {
+		return j.Base(), err
+	}
+	return primaryBase(j, meta.Primary), nil
 }
 
 // pages calls f for the URL of each page that the published version of a site has.
@@ -254,8 +277,10 @@ func (v *replicaVerifier) candidates(ctx context.Context, o replicaOptions) erro
 		})
 		switch {
 		case errors.Is(err, store.ErrNoVersion):
-		case err != nil:
-			return fmt.Errorf("site %s: %w", name, err)
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil: // the others are compared all the same
+			fmt.Fprintf(v.stderr, "mirrord: the mirror of %s is left out: %v\n", name, err)
 		}
 	}
 	samples := map[string]replica.HostSample{}
