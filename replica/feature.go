@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"math"
 	"slices"
 	"strings"
 )
@@ -50,12 +51,15 @@ func hostTerms(host string) []string {
 	return out
 }
 
-// of returns the terms of a path: percent-decoded once, runs of letters and of bytes beyond ASCII, in lower case. They are valid until the next
-// call.
+// of returns the terms of a path: percent-decoded once, runs of letters and of bytes beyond ASCII, in lower case. Those of the query
+// belong to the last segment. They are valid until the next call.
 func (w *words) of(path []byte) []term {
-	text := w.text[:0]
+	text, query := w.text[:0], math.MaxInt
 	for i := 0; i < len(path); i++ {
 		c := path[i]
+		if c == '?' {
+			query = min(query, len(text))
+		}
 		if c == '%' && i+2 < len(path) {
 			if hi, lo := unhex(path[i+1]), unhex(path[i+2]); hi >= 0 && lo >= 0 {
 				c = byte(hi<<4 | lo)
@@ -73,7 +77,7 @@ func (w *words) of(path []byte) []term {
 	}
 	for i := 0; i < len(text); {
 		c := text[i]
-		if c == '/' {
+		if c == '/' && i < query {
 			depth++
 		}
 		if !isTerm(c) {
@@ -185,11 +189,10 @@ func (v *Inventory) pathKeys(keys []uint64, path []byte) []uint64 {
 			if v.o.PositionIsIndex {
 				position = n - 2
 			}
-			if k := featureKey(last, hash, position) | 1; !slices.Contains(keys[first:], k) {
-				keys = append(keys, k)
-			}
+			keys = append(keys, featureKey(last, hash, position)|1)
 		}
 		last, position = hash, t.depth
 	}
-	return keys
+	slices.Sort(keys[first:])
+	return append(keys[:first], slices.Compact(keys[first:])...)
 }

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"slices"
+	"unicode/utf8"
 )
 
 // ErrNotURL says that a line is no absolute http or https URL with a host.
 var ErrNotURL = errors.New("no http or https URL with a host")
 
-// SplitURL cuts an address into host and path as they are compared: the host in lower case, without user, trailing dot, and port 80 or 443;
+// SplitURL cuts an address into host and path as they are compared: the host in lower case, without user, trailing dots, and port 80 or 443;
 // the path with its query, without fragment, at least "/", its bytes as they stand. Both are parts of url, or of a copy where the host had
 // to be changed.
 func SplitURL(url []byte) (host, path []byte, err error) {
@@ -34,12 +36,12 @@ func splitHost(url []byte) (host, rest []byte, err error) {
 	default:
 		return nil, nil, ErrNotURL
 	}
-	end, upper := 0, false
+	end, other := 0, false // whether there is what is not in lower case ASCII
 	for ; end < len(rest) && rest[end] != '/' && rest[end] != '?' && rest[end] != '#'; end++ {
 		if c := rest[end]; c <= ' ' || c == 0x7f || c == '<' || c == '>' || c == '"' || c == '\\' {
 			return nil, nil, ErrNotURL
 		}
-		upper = upper || 'A' <= rest[end] && rest[end] <= 'Z'
+		other = other || 'A' <= rest[end] && rest[end] <= 'Z' || rest[end] >= 0x80
 	}
 	host, rest = rest[:end], rest[end:]
 	if at := bytes.LastIndexByte(host, '@'); at >= 0 {
@@ -50,18 +52,36 @@ func splitHost(url []byte) (host, rest []byte, err error) {
 		if len(bytes.Trim(port, "0123456789")) > 0 {
 			return nil, nil, ErrNotURL
 		}
-		if len(port) == 0 || string(port) == "80" || string(port) == "443" {
-			host = bytes.TrimSuffix(host[:colon], []byte("."))
+		name := bytes.TrimRight(host[:colon], ".")
+		switch {
+		case len(port) == 0 || string(port) == "80" || string(port) == "443":
+			host = name
+		case len(name) < colon:
+			host = slices.Concat(name, host[colon:])
 		}
 	}
-	host = bytes.TrimSuffix(host, []byte("."))
+	host = bytes.TrimRight(host, ".")
 	if len(host) == 0 || host[0] == ':' || host[0] == '.' {
 		return nil, nil, ErrNotURL
 	}
-	if upper {
-		host = bytes.ToLower(host)
+	if other {
+		host = lowerHost(host)
 	}
 	return host, rest, nil
+}
+
+// lowerHost puts a host in lower case. Bytes that are no UTF-8 stay.
+func lowerHost(host []byte) []byte {
+	if utf8.Valid(host) {
+		return bytes.ToLower(host)
+	}
+	host = bytes.Clone(host)
+	for i, c := range host {
+		if 'A' <= c && c <= 'Z' {
+			host[i] = c | 0x20
+		}
+	}
+	return host
 }
 
 // splitPath makes the path of what comes after the host.

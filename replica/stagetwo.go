@@ -209,12 +209,13 @@ type Verdict struct {
 	Confident bool    // at least 5 were had
 	RootOnly  bool    // level 4, and nothing but "/" is alike: a parked host, or a server just installed
 	Soft      int     // answers that were taken for failures because they are like the answer to a path that no host has
-	Aliases   int     // answers that the other host gave, by a redirect
+	Aliases   int     // tests in which one host gave both answers, because the other led to it by a redirect
+	Alias     bool    // more than half of those with an answer: one host by two names, which cannot stand for itself
 }
 
-// Interchangeable says whether one host may stand for the other: levels 1 to 3, and confident.
+// Interchangeable says whether one host may stand for the other: levels 1 to 3, confident, and not the same host.
 func (v *Verdict) Interchangeable() bool {
-	return v.Level >= Level1 && v.Level <= Level3 && v.Confident
+	return v.Level >= Level1 && v.Level <= Level3 && v.Confident && !v.Alias
 }
 
 // enough tests with an answer make a level one that can be relied on.
@@ -250,9 +251,6 @@ func (o StageTwo) Decide(tests []Test, answers map[Ask]Answer) Verdict {
 			v.Soft++
 			return a, false
 		}
-		if a.Other {
-			v.Aliases++
-		}
 		return a, true
 	}
 	var outcomes []Outcome
@@ -273,6 +271,9 @@ func (o StageTwo) Decide(tests []Test, answers map[Ask]Answer) Verdict {
 		if t.Outcome != SourceFailed {
 			v.Answered++
 		}
+		if t.Outcome > TargetFailed && source.Other != target.Other {
+			v.Aliases++
+		}
 		switch t.Outcome {
 		case FullMatch, FullSimilar, HighSimilar:
 			good++
@@ -292,6 +293,7 @@ func (o StageTwo) Decide(tests []Test, answers map[Ask]Answer) Verdict {
 		v.Good = float64(good) / float64(v.Answered)
 	}
 	v.Confident = v.Answered >= enough
+	v.Alias = 2*v.Aliases > v.Answered
 	if !o.Paper && v.Level == Mismatch && 2*trace >= v.Answered && float64(missing) <= lag*float64(v.Answered) {
 		v.Level = Level5
 	}
@@ -308,8 +310,12 @@ func alike(probe, page Body) bool {
 // hostFailure says that a host answered nothing that was asked, and why; else NoInformation.
 func hostFailure(host string, tests []Test, answers map[Ask]Answer) Level {
 	asked, noAddress := 0, 0
+	paths := []string{ProbePath(host)}
 	for _, t := range tests {
-		switch answers[Ask{host, t.Path}].Kind {
+		paths = append(paths, t.Path)
+	}
+	for _, path := range paths {
+		switch answers[Ask{host, path}].Kind {
 		case NoAddress:
 			noAddress++
 			asked++

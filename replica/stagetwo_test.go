@@ -217,6 +217,22 @@ func TestDecide(t *testing.T) {
 			}
 			return real(ask)
 		}, "server failure 0 good 0.0"},
+		{"one leads to the other", func(ask Ask) Answer {
+			r := real(ask)
+			r.Other = r.Kind != 0 && ask.Host == "b.test"
+			return r
+		}, "1 alias confident 8 good 1.0"},
+		{"one page of one leads to the other", func(ask Ask) Answer {
+			r := real(ask)
+			r.Other = ask.Host == "b.test" && ask.Path == "/2"
+			return r
+		}, "1 confident 8 good 1.0"},
+		{"a host that answers for what cannot exist only", func(ask Ask) Answer {
+			if ask.Host == "b.test" && ask.Path != ProbePath("b.test") {
+				return Answer{Kind: NoAnswer}
+			}
+			return real(ask)
+		}, "mismatch confident 6 good 0.0"},
 		{"everything fails", func(Ask) Answer { return Answer{Kind: GotFailure} }, "no information 0 good 0.0"},
 		{"nothing was asked", func(Ask) Answer { return Answer{} }, "no information 0 good 0.0"},
 	} {
@@ -224,6 +240,9 @@ func TestDecide(t *testing.T) {
 		got := v.Level.String()
 		if v.RootOnly {
 			got += " root only"
+		}
+		if v.Alias {
+			got += " alias"
 		}
 		if v.Confident {
 			got += " confident"

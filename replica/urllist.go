@@ -203,6 +203,9 @@ func (l *lister) warc() error {
 // errRecord says that there should be a WARC record.
 var errRecord = errors.New("no WARC record begins here")
 
+// errCut says that the file ends within a WARC record.
+var errCut = errors.New("the WARC file ends within this record")
+
 func (l *lister) record() error {
 	var url []byte
 	var kind string
@@ -242,7 +245,10 @@ func (l *lister) record() error {
 			return err
 		}
 	}
-	if _, err := io.CopyN(io.Discard, l.in, size); err != nil && !errors.Is(err, io.EOF) {
+	switch _, err := io.CopyN(io.Discard, l.in, size); {
+	case errors.Is(err, io.EOF):
+		return l.refuse(url, errCut)
+	case err != nil:
 		return fmt.Errorf("reading the list: %w", err)
 	}
 	return nil

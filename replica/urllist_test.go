@@ -48,6 +48,13 @@ func TestReadURLs(t *testing.T) {
 		{"CDX", " CDX N b a m s k r M S V g\ntest,a)/x 20200101000000 http://a.test/x text/html 200 AAAA - - 5 0 f\nx y z\n", []string{"http://a.test/x"}, []string{"3 x y z"}},
 		{"CDXJ", `test,a)/ 20200101000000 {"mime": "x", "url": "http:\/\/a.test\/y"}` + "\n", []string{"http://a.test/y"}, nil},
 		{"WARC", warcSample, []string{"http://a.test/x"}, []string{"4 "}},
+		{"WARC cut", warcSample[:strings.Index(warcSample, "no record")], []string{"http://a.test/x"}, []string{"2 http://a.test/x"}},
+		{"WARC of a length beyond its end", "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://a.test/y\r\nContent-Length: 9000000000000000000\r\n\r\nx", []string{"http://a.test/y"}, []string{"1 http://a.test/y"}},
+		{"WARC of no length", "WARC/1.0\r\nWARC-Type: response\r\nContent-Length: many\r\n\r\nx\r\nWARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://a.test/z\r\nContent-Length: 0\r\n\r\n", []string{"http://a.test/z"}, []string{"1 Content-Length: many", "2 x"}},
+		{"CDX cut", "test,a)/x 20200101000000 http://a.test/x text/html 200\ntest,a)/y 2020010", []string{"http://a.test/x"}, []string{"2 test,a)/y 2020010"}},
+		{"CDXJ cut", `test,a)/ 20200101000000 {"mime": "x", "url": "http://a.te`, nil, []string{`1 test,a)/ 20200101000000 {"mime": "x", "url": "http://a.te`}},
+		{"a bomb of gzip", gz(strings.Repeat("\x00", 32<<20) + "\nhttp://a.test/1\n"), []string{"http://a.test/1"}, []string{"1 " + strings.Repeat("\x00", 200)}},
+		{"a bomb of zstd", zst(strings.Repeat("\x00", 32<<20) + "\nhttp://a.test/1\n"), []string{"http://a.test/1"}, []string{"1 " + strings.Repeat("\x00", 200)}},
 		{"binary", "\x00\x01\x02\nhttp://a.test/1\n", []string{"http://a.test/1"}, []string{"1 \x00\x01\x02"}},
 	} {
 		var urls, bad []string
@@ -86,6 +93,12 @@ func TestReadURLsErrors(t *testing.T) {
 	cut := gz(strings.Repeat("http://a.test/1\n", 50_000))
 	if _, err := ReadURLs(strings.NewReader(cut[:len(cut)/2]), func([]byte) error { return nil }, ignore); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("a cut file: %v", err)
+	}
+	zcut := zst(strings.Repeat("http://a.test/1\n", 50_000))
+	for _, in := range []string{zcut[:len(zcut)-3], "\x1f\x8b", "\x1f\x8bnot gzip at all", "\x28\xb5\x2f\xfdno zstd"} {
+		if _, err := ReadURLs(strings.NewReader(in), func([]byte) error { return nil }, ignore); err == nil {
+			t.Errorf("%.20q is read", in)
+		}
 	}
 }
 
@@ -134,5 +147,17 @@ func TestInventoryMerges(t *testing.T) {
 	}
 	if got, want := odd.Pairs(), whole.Pairs(); !slices.Equal(got, want) {
 		t.Errorf("pairs\n%v, want\n%v", got, want)
+	}
+}
+
+// Slashes of a query are in the last segment.
+func TestQueryTerms(t *testing.T) {
+	features, _ := PathFeatures("/docs/View?page=/old/news%3F/x", StageOne{})
+	var got []string
+	for _, f := range features {
+		got = append(got, fmt.Sprint(f.A, " ", f.B, " ", f.Position))
+	}
+	if want := []string{"docs view 0", "news x 1", "old news 1", "page old 1", "view page 1"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -208,6 +208,8 @@ func hostsOf(p replica.HostPair, verdict *replica.Verdict) replicaHosts {
 // suggestHosts says what may be done with what is known of two hosts.
 func suggestHosts(v *replica.Verdict) string {
 	switch {
+	case v.Alias:
+		return "one leads to the other: one host by two names"
 	case v.RootOnly:
 		return "only the first page is the same: do nothing"
 	case !v.Confident:

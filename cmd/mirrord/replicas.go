@@ -128,8 +128,9 @@ func (a *app) replicaHosts(ctx context.Context, lists []string, o replicaOptions
 			URLs  int                `json:"urls"`
 			Bad   int                `json:"badLines"`
 			Hosts int                `json:"hosts"`
+			Found int                `json:"candidates"` // of which pairs has the best
 			Pairs []replica.HostPair `json:"pairs"`
-		}{urls, bad, v.Hosts(), pairs[:shown(len(pairs), o.limit)]}
+		}{urls, bad, v.Hosts(), len(pairs), pairs[:shown(len(pairs), o.limit)]}
 		return a.printJSON(out)
 	}
 	a.printf("%d addresses of %d hosts, %d bad lines; %d candidate pairs\n", urls, v.Hosts(), bad, len(pairs))
@@ -174,12 +175,9 @@ func (a *app) readURLList(ctx context.Context, name string, v *replica.Inventory
 		in = f
 	}
 	n, bad := 0, 0
-	return replica.ReadURLs(in, func(url []byte) error {
+	return replica.ReadURLs(untilDone{ctx, in}, func(url []byte) error {
 		if n++; n%100_000 == 0 {
 			note(fmt.Sprintf("%d addresses of %d hosts", n, v.Hosts()))
-			if err := ctx.Err(); err != nil {
-				return err
-			}
 		}
 		return v.AddURL(url)
 	}, func(line int, text string, err error) error {
@@ -190,6 +188,19 @@ func (a *app) readURLList(ctx context.Context, name string, v *replica.Inventory
 		}
 		return nil
 	})
+}
+
+// untilDone reads until a context ends.
+type untilDone struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (u untilDone) Read(b []byte) (int, error) {
+	if err := u.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return u.r.Read(b)
 }
 
 // noteLine returns what shows one line of progress on a terminal, and what takes it away.
