@@ -246,6 +246,9 @@ func (a *app) replicaRegistry() (err error) {
 			if e.Interchangeable {
 				use = "interchangeable"
 			}
+			if e.Job != "" {
+				use += ", mirrored by " + e.Job
+			}
 			a.printf("  %s at %s: level %s, %s, tested %s\n", e.Of, e.At, e.Level, use, timeText(&e.Tested))
 		}
 	}

@@ -219,6 +219,51 @@ func TestReplicasWithADamagedMirror(t *testing.T) {
 	}
 }
 
+// Two mirrors whose collections lie under different directories: these are tested, and known to be equivalents.
+func TestReplicasUnderOtherDirectories(t *testing.T) {
+	t.Parallel()
+	first, second := serveOn(t, "127.0.0.1", &manual{prefix: "/"}), serveOn(t, "127.0.0.2", &manual{prefix: "/copies/manual/"})
+	jobs, state := t.TempDir(), t.TempDir()
+	for name, url := range map[string]string{"manual": first.URL + "/", "copy": second.URL + "/copies/manual/"} {
+		if err := os.WriteFile(filepath.Join(jobs, name+".toml"), []byte(fmt.Sprintf("url = %q\npolite.delay = \"0s\"\npolite.factor = 0\n", url)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if code, out, errs := runArgs(t, nil, "run-now", name, "--jobs", jobs, "--state", state); code != exitOK {
+			t.Fatal(out, errs)
+		}
+	}
+	var pairs []replicaPair
+	code, out, errs := runArgs(t, nil, "replicas", "--verify", "--json", "--jobs", jobs, "--state", state)
+	if err := json.Unmarshal([]byte(out), &pairs); code != exitOK || err != nil {
+		t.Fatal(code, err, errs)
+	}
+	if len(pairs) != 1 || pairs[0].Base1 != first.URL+"/" || pairs[0].Base2 != second.URL+"/copies/manual/" || pairs[0].Level != "1" || !pairs[0].Equal {
+		t.Errorf("pairs %+v", pairs)
+	}
+}
+
+func TestCommonDir(t *testing.T) {
+	for _, c := range []struct {
+		paths []string
+		want  string
+	}{
+		{[]string{"/"}, "/"},
+		{[]string{"/a/b.html"}, "/a/"},
+		{[]string{"/a/b.html", "/a/c/d.html"}, "/a/"},
+		{[]string{"/a/b/", "/a/bc/"}, "/a/"},
+		{[]string{"/a/b/", "/a/b?x=/c/"}, "/a/"},
+		{[]string{"/a/b/", "/c"}, "/"},
+	} {
+		dir := ""
+		for _, p := range c.paths {
+			dir = commonDir(dir, p)
+		}
+		if dir != c.want {
+			t.Errorf("%q lie under %q, want %q", c.paths, dir, c.want)
+		}
+	}
+}
+
 // A registry of many mirrors and pairs is linked in linear time, and each mirror has its own equivalents once.
 func TestRegistryOfManyMirrors(t *testing.T) {
 	const n = 20_000

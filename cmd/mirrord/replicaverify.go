@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -259,9 +260,17 @@ func (v *replicaVerifier) candidates(ctx context.Context, o replicaOptions) erro
 	owner := map[string]*job.Job{} // by host
 	origin := map[string]string{}
 	for _, j := range v.jobs {
-		for _, u := range j.Seeds() {
+		own := func(u site.URL) {
 			if host, _, err := replica.SplitURL([]byte(u.String())); err == nil && owner[string(host)] == nil {
-				owner[string(host)], origin[string(host)] = j, u.Origin()+"/"
+				owner[string(host)], origin[string(host)] = j, u.Origin()
+			}
+		}
+		for _, u := range j.Seeds() {
+			own(u)
+		}
+		if base, err := v.base(j); err == nil {
+			if u, _, err := site.Parse(base); err == nil {
+				own(u)
 			}
 		}
 	}
@@ -269,10 +278,12 @@ func (v *replicaVerifier) candidates(ctx context.Context, o replicaOptions) erro
 	if err != nil {
 		return err
 	}
-	for _, name := range sites {
+	dir := map[string]string{} // above all pages of a host: what is tested is that directory
+	bad := map[string]bool{}
+	read := func(name string, f func(host, path []byte)) error {
 		err := v.pages(ctx, name, func(u string) {
 			if host, path, err := replica.SplitURL([]byte(u)); err == nil {
-				inventory.Add(host, path)
+				f(host, path)
 			}
 		})
 		switch {
@@ -280,35 +291,71 @@ func (v *replicaVerifier) candidates(ctx context.Context, o replicaOptions) erro
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil: // the others are compared all the same
-			fmt.Fprintf(v.stderr, "mirrord: the mirror of %s is left out: %v\n", name, err)
+			if !bad[name] {
+				fmt.Fprintf(v.stderr, "mirrord: the mirror of %s is left out: %v\n", name, err)
+			}
+			bad[name] = true
+		}
+		return nil
+	}
+	for _, name := range sites {
+		err := read(name, func(host, path []byte) {
+			inventory.Add(host, path)
+			dir[string(host)] = commonDir(dir[string(host)], string(path))
+		})
+		if err != nil {
+			return err
+		}
+	}
+	pairs := inventory.Pairs()
+	if slices.ContainsFunc(slices.Collect(maps.Values(dir)), func(d string) bool { return d != "/" }) {
+		// The same by what lies below these directories, which have any name.
+		below := replica.NewInventory(replica.StageOne{Paper: o.paper, MinURLs: o.minURLs})
+		for _, name := range sites {
+			if err := read(name, func(host, path []byte) { below.Add(host, path[len(dir[string(host)])-1:]) }); err != nil {
+				return err
+			}
+		}
+		for _, p := range below.Pairs() {
+			if !slices.ContainsFunc(pairs, func(q replica.HostPair) bool {
+				return q.Host1 == p.Host1 && q.Host2 == p.Host2 || q.Host1 == p.Host2 && q.Host2 == p.Host1
+			}) {
+				pairs = append(pairs, p)
+			}
 		}
 	}
 	samples := map[string]replica.HostSample{}
 	for _, s := range inventory.Samples() {
 		samples[s.Host] = s
 	}
-	pairs := inventory.Pairs()
+	side := func(host string) (mirror.ReplicaSide, error) {
+		paths := make([]string, len(samples[host].Paths))
+		for i, p := range samples[host].Paths {
+			paths[i] = p[len(dir[host])-1:]
+		}
+		return v.side(owner[host], origin[host]+dir[host], paths)
+	}
 	for _, p := range pairs[:shown(len(pairs), o.limit)] {
 		one, two := p.Host1, p.Host2
+		base1, base2 := cmp.Or(origin[one], "host "+one)+dir[one], cmp.Or(origin[two], "host "+two)+dir[two]
 		if owner[one] == nil || owner[two] == nil {
 			host := one
 			if owner[one] != nil {
 				host = two
 			}
-			v.pairs = append(v.pairs, replicaPair{PairRecord: store.PairRecord{Base1: cmp.Or(origin[one], one), Base2: cmp.Or(origin[two], two)},
-				Untested: "no job has " + host + " for its url, whose rules would say how to ask it"})
+			v.pairs = append(v.pairs, replicaPair{PairRecord: store.PairRecord{Base1: base1, Base2: base2}, Untested: "no job has " + host + " for its url, whose rules would say how to ask it"})
 			continue
 		}
 		if slices.ContainsFunc(v.pairs, func(q replicaPair) bool {
-			return q.Untested == "" && (q.Base1 == origin[one] && q.Base2 == origin[two] || q.Base1 == origin[two] && q.Base2 == origin[one])
+			return q.Untested == "" && (q.Base1 == base1 && q.Base2 == base2 || q.Base1 == base2 && q.Base2 == base1)
 		}) {
 			continue
 		}
-		here, err := v.side(owner[one], origin[one], samples[one].Paths)
+		here, err := side(one)
 		if err != nil {
 			return err
 		}
-		there, err := v.side(owner[two], origin[two], samples[two].Paths)
+		there, err := side(two)
 		if err != nil {
 			return err
 		}
@@ -317,4 +364,18 @@ func (v *replicaVerifier) candidates(ctx context.Context, o replicaOptions) erro
 		}
 	}
 	return nil
+}
+
+// commonDir is the deepest directory above both a directory and a path; "" is the directory above nothing yet.
+func commonDir(dir, path string) string {
+	path, _, _ = strings.Cut(path, "?")
+	path = path[:strings.LastIndexByte(path, '/')+1]
+	if dir == "" {
+		return path
+	}
+	n := 0
+	for n < len(dir) && n < len(path) && dir[n] == path[n] {
+		n++
+	}
+	return dir[:strings.LastIndexByte(dir[:n], '/')+1]
 }
