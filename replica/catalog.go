@@ -22,8 +22,9 @@ type Found struct {
 	pages   []Address
 	digests []Digest
 	related map[Address][]Address // directories that a directory is paired with
-	least   int
-	alike   int
+	least   int                   // equal bytes of two sketches that are alike
+	renamed int                   // …, of pages with other names in directories that hold the same
+	alike   int                   // …, wherever they lie
 }
 
 // Find finds the pages that resemble one another and the directories that hold the same. pages and digests are by the same number. It is
@@ -36,7 +37,7 @@ func Find(pages []Address, digests []Digest, o FindOptions) *Found {
 		o.Alike = 0.9
 	}
 	o.Votes = o.Votes.withDefaults()
-	f := &Found{pages: pages, digests: digests, related: map[Address][]Address{}, least: leastEqual(o.Votes.Resemblance), alike: leastEqual(o.Alike)}
+	f := &Found{pages: pages, digests: digests, related: map[Address][]Address{}, least: leastEqual(o.Votes.Resemblance), renamed: leastEqual(0.85), alike: leastEqual(o.Alike)}
 	f.Grouped = Group(digests, o.Group)
 	f.Pairs = DirPairs(pages, digests, f.Grouped.Sets, o.Votes)
 	for _, p := range f.Pairs {
@@ -46,8 +47,9 @@ func Find(pages []Address, digests []Digest, o FindOptions) *Found {
 	return f
 }
 
-// Same says whether two pages are the same document: they have the same words, or are very much alike, or are alike and have the same
-// place in directories that hold the same.
+// Same says whether two pages are the same document: they have the same words, or are very much alike; or they have the same place in
+// directories that hold the same, and are alike or one of them holds most of what the other says; or they have other names in such directories,
+// and are much alike.
 func (f *Found) Same(p, q uint32) bool {
 	a, b := &f.digests[p], &f.digests[q]
 	if a.Words == 0 || b.Words == 0 {
@@ -56,13 +58,46 @@ func (f *Found) Same(p, q uint32) bool {
 	if a.Text == b.Text {
 		return true
 	}
-	switch n := a.Sketch.equal(&b.Sketch); {
-	case n >= f.alike:
+	n := a.Sketch.equal(&b.Sketch)
+	if n >= f.alike {
 		return true
-	case n < f.least:
+	}
+	if n >= f.least || n >= leastInside && containment(a, b, n) >= inside {
+		if f.corresponds(f.pages[p], f.pages[q], sameRelative) {
+			return true
+		}
+	}
+	if n < f.renamed || sameEnds(f.pages[p].Path, f.pages[q].Path) {
 		return false
 	}
-	return slices.Contains(f.Elsewhere(f.pages[p]), f.pages[q])
+	return f.corresponds(f.pages[p], f.pages[q], func(x, y string) bool { return childOf(x) == "" || childOf(y) == "" })
+}
+
+// A page is in another one when the sketches have as many equal bytes and this share of its shingles is in the other.
+const (
+	leastInside = Bins / 5
+	inside      = 0.8
+)
+
+// containment estimates the share of the shorter page's shingles that the other has (Broder, 1997), from the equal bytes of their sketches and
+// their numbers of words.
+func containment(a, b *Digest, equal int) float64 {
+	r := estimate(equal)
+	return r / (1 + r) * (1 + float64(max(a.Words, b.Words))/float64(min(a.Words, b.Words)))
+}
+
+// corresponds says whether two pages lie in directories that hold the same, and fits says yes to what their paths are below these.
+func (f *Found) corresponds(a, b Address, fits func(x, y string) bool) bool {
+	for dir := dirOf(a.Path); ; dir = dirOf(dir[:len(dir)-1]) {
+		for _, other := range f.related[Address{a.Host, dir}] {
+			if y, ok := strings.CutPrefix(b.Path, other.Path); ok && other.Host == b.Host && fits(a.Path[len(dir):], y) {
+				return true
+			}
+		}
+		if len(dir) <= 1 {
+			return false
+		}
+	}
 }
 
 // Elsewhere lists where a page should lie in the directories that hold the same as one above it, nearest directory first. Whether it does

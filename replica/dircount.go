@@ -46,19 +46,19 @@ func (d *dirVotes) place(votes []vote, fits func(p, q Address) bool) {
 
 // rootsOf are the directories that a vote for two pages is for: what is left of their paths without what they have in common at their ends.
 func rootsOf(p, q Address) (a, b Address) {
-	if n := commonEnd(p.Path, q.Path); n > 0 {
-		return Address{p.Host, p.Path[:len(p.Path)-n]}, Address{q.Host, q.Path[:len(q.Path)-n]}
+	if n, m := commonEnds(p.Path, q.Path); n > 0 {
+		return Address{p.Host, p.Path[:len(p.Path)-n]}, Address{q.Host, q.Path[:len(q.Path)-m]}
 	}
 	return Address{p.Host, dirOf(p.Path)}, Address{q.Host, dirOf(q.Path)}
 }
 
-// belongs says whether a vote for two pages is one for a and b: what the paths have behind these is the same, or are names of files.
+// belongs says whether a vote for two pages is one for a and b: what the paths have behind these is the same but for what commonEnds passes over, or are names of files.
 func belongs(a, b, p, q Address) bool {
 	if p.Host != a.Host || q.Host != b.Host || !strings.HasPrefix(p.Path, a.Path) || !strings.HasPrefix(q.Path, b.Path) {
 		return false
 	}
 	x, y := p.Path[len(a.Path):], q.Path[len(b.Path):]
-	return x == y || childOf(x) == "" && childOf(y) == ""
+	return sameRelative(x, y) || childOf(x) == "" && childOf(y) == ""
 }
 
 // count looks at the votes for the two directories that roots says: accepted as a whole, or else by their subdirectories of the same name.
@@ -79,7 +79,7 @@ func (d *dirVotes) descend(a, b Address, votes []placedVote) {
 		return
 	}
 	if d.enough(shared, ofA, ofB) {
-		d.accept(a, b, votes[0].path, shared)
+		d.accept(a, b, votes[0].path, votes[0].other, shared)
 		return
 	}
 	for from := 0; from < len(votes); {
@@ -89,7 +89,8 @@ func (d *dirVotes) descend(a, b Address, votes []placedVote) {
 			to++
 		}
 		if name != "" {
-			d.descend(Address{a.Host, a.Path + name}, Address{b.Host, b.Path + name}, votes[from:to])
+			other := votes[from].other
+			d.descend(Address{a.Host, a.Path + name}, Address{b.Host, other[:len(b.Path)+len(name)]}, votes[from:to])
 		}
 		from = to
 	}
@@ -100,12 +101,16 @@ func (d *dirVotes) enough(shared, ofA, ofB int) bool {
 	return shared >= d.o.Pages && ofA > 0 && ofB > 0 && float64(shared) >= d.o.Share*float64(min(ofA, ofB))
 }
 
-// accept keeps a pair of directories. Where all of it lies in one subdirectory, that is the root; path is that of some page of a.
-func (d *dirVotes) accept(a, b Address, path string, shared int) {
+// accept keeps a pair of directories. Where all of it lies in one subdirectory, that is the root; path and other are of
+// pages that there is a vote for.
+func (d *dirVotes) accept(a, b Address, path, other string, shared int) {
 	ofA, ofB := d.totals.below(a), d.totals.below(b)
 	for {
 		name := childOf(path[len(a.Path):])
-		x, y := Address{a.Host, a.Path + name}, Address{b.Host, b.Path + name}
+		if !sameFold(name, childOf(other[len(b.Path):])) {
+			break
+		}
+		x, y := Address{a.Host, a.Path + name}, Address{b.Host, other[:len(b.Path)+len(name)]}
 		if name == "" || d.totals.below(x) != ofA || d.totals.below(y) != ofB {
 			break
 		}

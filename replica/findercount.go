@@ -217,7 +217,7 @@ func (c *voteCount) countLarge() error {
 	case ofA == 0 || ofB == 0:
 		return nil
 	case c.votes.enough(min(l.p, l.q), ofA, ofB):
-		c.votes.accept(a, b, p.Path, min(l.p, l.q))
+		c.votes.accept(a, b, p.Path, q.Path, min(l.p, l.q))
 		return nil
 	}
 	children := sorter[vote]{order: voteOrder(), spill: c.spill, limit: max(c.budget/64, 4096), tick: c.tick}
@@ -237,7 +237,7 @@ func (c *voteCount) countLarge() error {
 	if err == nil {
 		err = c.count(&children, func(p, q Address) (Address, Address) {
 			name := childOf(p.Path[len(a.Path):])
-			return Address{a.Host, a.Path + name}, Address{b.Host, b.Path + name}
+			return Address{a.Host, a.Path + name}, Address{b.Host, q.Path[:len(b.Path)+len(name)]}
 		})
 	}
 	return errors.Join(err, children.close())

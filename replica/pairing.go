@@ -78,9 +78,9 @@ func (w *pairing) add(m member) {
 // between adds the votes of two pages of a group.
 func (w *pairing) between(p, q *member) {
 	a, b := p.at, q.at
-	n := commonEnd(a.Path, b.Path)
+	n, m := commonEnds(a.Path, b.Path)
 	if n > 0 {
-		a.Path, b.Path = a.Path[:len(a.Path)-n], b.Path[:len(b.Path)-n]
+		a.Path, b.Path = a.Path[:len(a.Path)-n], b.Path[:len(b.Path)-m]
 	} else {
 		a.Path, b.Path = dirOf(a.Path), dirOf(b.Path)
 	}
@@ -145,13 +145,65 @@ func (w *pairing) plain(x, y uint64, p, q *member) {
 
 func keyOf(x, y uint64) uint64 { return mix(x)*rollPrime + y }
 
-// commonEnd is how many bytes of whole segments two paths have in common at their ends, the slash before them not counted.
+// commonEnds is how many bytes of whole segments two paths have in common at their ends, the slash before them not counted: in the case of ASCII letters
+// they may differ, and in what follows the last dot, as they do where somebody renamed files.
+func commonEnds(a, b string) (ofA, ofB int) {
+	if n := commonEnd(a, b); n > 0 {
+		return n, n
+	}
+	x, y := stem(a), stem(b)
+	if n := commonEnd(x, y); n > 0 && (len(x) < len(a) || len(y) < len(b)) {
+		return n + len(a) - len(x), n + len(b) - len(y)
+	}
+	return 0, 0
+}
+
+func sameEnds(a, b string) bool {
+	n, _ := commonEnds(a, b)
+	return n > 0
+}
+
 func commonEnd(a, b string) int {
 	n := 0
-	for i := 1; i <= len(a) && i <= len(b) && a[len(a)-i] == b[len(b)-i]; i++ {
-		if a[len(a)-i] == '/' {
+	for i := 1; i <= len(a) && i <= len(b); i++ {
+		c, d := a[len(a)-i], b[len(b)-i]
+		if !sameLetter(c, d) {
+			break
+		}
+		if c == '/' {
 			n = i - 1
 		}
 	}
 	return n
 }
+
+// stem is a path without the extension of its file: at most five letters and digits after the last dot, which is not the first thing in the name.
+func stem(path string) string {
+	for i := len(path) - 1; i > 0 && i >= len(path)-6; i-- {
+		switch c := path[i]; {
+		case c == '.' && path[i-1] != '/':
+			return path[:i]
+		case !isLetter(c) && (c < '0' || c > '9'):
+			return path
+		}
+	}
+	return path
+}
+
+// sameRelative says whether two relative paths are the same but for what commonEnds passes over.
+func sameRelative(a, b string) bool { return sameFold(a, b) || sameFold(stem(a), stem(b)) }
+
+// sameFold says whether two strings are the same but for the case of ASCII letters.
+func sameFold(a, b string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range len(a) {
+		if !sameLetter(a[i], b[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func sameLetter(c, d byte) bool { return c == d || c|0x20 == d|0x20 && isLetter(c) }
