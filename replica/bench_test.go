@@ -183,6 +183,7 @@ func BenchmarkFinder(b *testing.B) {
 		}
 		f := NewFinder(spill, FinderOptions{Memory: memory, Progress: func(next string, done, total int) error {
 			if next != phase {
+				runtime.GC()
 				end(next)
 			}
 			return nil

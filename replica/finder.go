@@ -38,8 +38,11 @@ type Finder struct {
 // FinderOptions are the rules of a Finder. The zero value finds what Find finds by default.
 type FinderOptions struct {
 	FindOptions
-	Memory   int64                                     // bytes held before files are used; 0 means 1 GiB, at least 64 KiB
-	Progress func(phase string, done, total int) error // is told every now and then; an error ends Find. nil: nobody is told
+	Memory int64 // bytes held before files are used; 0 means 1 GiB, at least 64 KiB
+
+	// Progress is told when a phase begins (much of what was held for the one before is let go then: the collector may be run, or else it
+	// waits for as much again), and many times a second, so that a context may be looked at. An error ends Find. nil: nobody is told.
+	Progress func(phase string, done, total int) error
 }
 
 // textEntry is a page by its words.
@@ -165,12 +168,15 @@ func (f *Finder) tick(n int) error {
 // group does what Group does, in the same order.
 func (f *Finder) group() (Grouped, error) {
 	g := Grouped{Sets: NewSets(f.pages), Pages: f.words}
-	err := inTurn(func() error { return f.begin("compare pages", bands) }, f.digests.settle, f.places.pile.settle, f.columns.settle)
+	err := inTurn(func() error { return f.begin("compare words", f.words) }, f.digests.settle, f.places.pile.settle, f.columns.settle)
 	if err != nil {
 		return g, err
 	}
 	distinct, err := f.sameText(&g)
 	if err != nil {
+		return g, err
+	}
+	if err := f.begin("compare pages", bands); err != nil {
 		return g, err
 	}
 	j := joiner{digests: &f.digests, sets: g.Sets, least: leastEqual(f.o.Group.Resemblance), g: &g, most: f.o.Group.Representatives, tick: f.tick}
@@ -211,6 +217,7 @@ func (f *Finder) sameText(g *Grouped) (distinct bitmap, err error) {
 			first = e
 			distinct.add(int(e.page))
 		}
+		f.done++
 		if err := f.tick(1); err != nil {
 			return nil, err
 		}

@@ -202,7 +202,7 @@ func TestFinderWithoutRoom(t *testing.T) {
 // What is told of progress can end it.
 func TestFinderEnds(t *testing.T) {
 	pages, digests := generated(3000)
-	for _, end := range []string{"compare pages", "read pages again", ""} {
+	for _, end := range []string{"compare words", "compare pages", "read pages again", "compare directories", ""} {
 		f := NewFinder(&memorySpill{}, FinderOptions{Progress: func(phase string, done, total int) error {
 			if phase == end {
 				return errSpill

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -69,7 +70,12 @@ func (a *app) replicaFind(ctx context.Context, dirs []string, o replicaOptions) 
 		return err
 	}
 	defer root.Close()
+	last := ""
 	f := replica.NewFinder(&fileSpill{root: root}, replica.FinderOptions{Memory: o.memory, Progress: func(phase string, n, of int) error {
+		if phase != last {
+			last = phase
+			runtime.GC() // what the phase before held is free
+		}
 		note(fmt.Sprintf("%d pages read; %s: %d of %d", r.pages, phase, n, of))
 		return ctx.Err()
 	}})
