@@ -283,8 +283,7 @@ func (a *alternate) isErrorPage(res *fetch.Result, u site.URL, body []byte) bool
 	if a.probe.Kind != replica.GotPage {
 		return false
 	}
-	_, resemblance := a.probe.Body.Compare(toCompare(res.MIME, u, body))
-	return resemblance >= 0.9
+	return toCompare(res.MIME, u, body).Alike(a.probe.Body)
 }
 
 // repairs takes what the origin says is gone from a replica, if the job wants that. The record keeps the origin's status: such a body is no promise of the

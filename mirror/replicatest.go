@@ -300,7 +300,7 @@ func (k *asker) exchange(ctx context.Context, req fetch.Request, sink fetch.Sink
 // toCompare prepares a body for comparison.
 func toCompare(mime string, u site.URL, body []byte) replica.Body {
 	html := relocate.Detect(mime, u, body[:min(len(body), 1024)]) == relocate.HTML
-	return replica.NewBody(body, html || strings.HasPrefix(mime, "text/"), html, 0)
+	return replica.NewAnswer(body, html || strings.HasPrefix(mime, "text/"), html, 0, u.RequestURI())
 }
 
 // lower is the lower of two limits, of which the first may be 0 for none.

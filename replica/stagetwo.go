@@ -2,7 +2,6 @@ package replica
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"fmt"
 	"slices"
 )
@@ -69,54 +68,6 @@ func Classify(outcomes []Outcome) Level {
 		return Level5
 	}
 	return Mismatch
-}
-
-// Body is a page as tests compare it. It is made once of the bytes, which can be let go then.
-type Body struct {
-	sum      [sha256.Size]byte
-	text     bool
-	shingles Set
-}
-
-// DefaultShingle is k of the tests, in words: with fewer, unrelated pages share shingles.
-const DefaultShingle = 10
-
-// NewBody prepares a body for comparison with shingles of k words, 0 for 10. Of what is no text only the bytes are compared; html says that
-// it is text with markup.
-func NewBody(body []byte, text, html bool, k int) Body {
-	if k <= 0 {
-		k = DefaultShingle
-	}
-	b := Body{sum: sha256.Sum256(body), text: text && IsText(body)}
-	if b.text {
-		said := ""
-		if html {
-			said = Text(body)
-		} else {
-			said = PlainText(body)
-		}
-		b.shingles = Shingles(Tokens(said), k, FastHash)
-	}
-	return b
-}
-
-// Compare gives the outcome of two bodies that were had, and their resemblance.
-func (b Body) Compare(c Body) (Outcome, float64) {
-	if b.sum == c.sum {
-		return FullMatch, 1
-	}
-	if !b.text || !c.text {
-		return NotSimilar, 0
-	}
-	switch r := Resemblance(b.shingles, c.shingles); {
-	case r >= 1:
-		return FullSimilar, r
-	case r >= 0.5:
-		return HighSimilar, r
-	case r > 0:
-		return TraceSimilar, r
-	}
-	return NotSimilar, 0
 }
 
 // Kind says what a GET came to.
@@ -247,7 +198,7 @@ func (o StageTwo) Decide(tests []Test, answers map[Ask]Answer) Verdict {
 		if a.Kind != GotPage {
 			return a, false
 		}
-		if probe := answers[Ask{host, ProbePath(host)}]; probe.Kind == GotPage && alike(probe.Body, a.Body) {
+		if probe := answers[Ask{host, ProbePath(host)}]; probe.Kind == GotPage && a.Body.Alike(probe.Body) {
 			v.Soft++
 			return a, false
 		}
@@ -299,12 +250,6 @@ func (o StageTwo) Decide(tests []Test, answers map[Ask]Answer) Verdict {
 	}
 	v.RootOnly = v.Level == Level4 && good > 0 && good == goodRoot
 	return v
-}
-
-// alike says whether a page is the page for what is not there.
-func alike(probe, page Body) bool {
-	o, r := probe.Compare(page)
-	return o == FullMatch || r >= 0.9
 }
 
 // hostFailure says that a host answered nothing that was asked, and why; else NoInformation.

@@ -151,6 +151,44 @@ func TestStageTwoAccuracy(t *testing.T) {
 	}
 }
 
+// A host that answers every request with a page that repeats the request has no pages, nor have two of them that say the same.
+func TestPagesThatRepeatTheirPath(t *testing.T) {
+	a, b := HostSample{Host: "a.test", Paths: []string{"/old/news-of%20today.html", "/2", "/shop/3", "/4", "/5", "/6"}}, HostSample{Host: "b.test", Paths: []string{"/old/7", "/8"}}
+	parked := func(ask Ask) string {
+		return "<title>" + ask.Path + "</title><p>The domain you asked for may be for sale. Nothing is at " + ask.Path + " as of now, but there are many other offers: insurance, loans, holidays and flights."
+	}
+	real := func(ask Ask) string {
+		return "<title>" + ask.Path + "</title><p>This is what is told of " + ask.Path + " here, in words of its own: " + strings.Repeat(fmt.Sprintf("%x ", H(ask.Path)), 20)
+	}
+	ask := func(f func(Ask) string) map[Ask]Answer {
+		out := map[Ask]Answer{}
+		for _, x := range Asks(Plan(a, b)) {
+			path := strings.ReplaceAll(x.Path, "%20", " ")
+			out[x] = Answer{Kind: GotPage, Body: NewAnswer([]byte(f(Ask{x.Host, path})), true, true, 0, x.Path)}
+		}
+		return out
+	}
+	if v := (StageTwo{}).Decide(Plan(a, b), ask(parked)); v.Level != NoInformation || v.Soft == 0 {
+		t.Errorf("parked: %+v", v)
+	}
+	if v := (StageTwo{}).Decide(Plan(a, b), ask(real)); v.Level != Level1 || !v.Confident || v.Soft > 0 {
+		t.Errorf("real: %v, confident %v, %d taken for failures", v.Level, v.Confident, v.Soft)
+	}
+	one := func(ask Ask) string {
+		if ask.Host == "b.test" {
+			return parked(ask)
+		}
+		return real(ask)
+	}
+	if v := (StageTwo{}).Decide(Plan(a, b), ask(one)); v.Level != Mismatch {
+		t.Errorf("real and parked: %v", v.Level)
+	}
+	echo := func(ask Ask) string { return ask.Path }
+	if v := (StageTwo{}).Decide(Plan(a, b), ask(echo)); v.Level != NoInformation {
+		t.Errorf("nothing but the path: %v", v.Level)
+	}
+}
+
 func page(words string) Answer {
 	return Answer{Kind: GotPage, Body: NewBody([]byte("<p>"+words), true, true, 3)}
 }

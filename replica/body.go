@@ -1,0 +1,122 @@
+package replica
+
+import (
+	"crypto/sha256"
+	"slices"
+	"strings"
+)
+
+// Body is a page as tests compare it. It is made once of the bytes, which can be let go then.
+type Body struct {
+	sum      [sha256.Size]byte
+	text     bool
+	shingles Set
+
+	answer bool // by NewAnswer: said is known
+	said   Set  // shingles of what is left without the page's own path
+}
+
+// DefaultShingle is k of the tests, in words: with fewer, unrelated pages share shingles.
+const DefaultShingle = 10
+
+// NewAnswer is NewBody of the answer to a request for a path, which can then be told from what is said to any request (see Body.Alike).
+func NewAnswer(body []byte, text, html bool, k int, path string) Body {
+	return newBody(body, text, html, k, &path)
+}
+
+// NewBody prepares a body for comparison with shingles of k words, 0 for 10. Of what is no text only the bytes are compared; html says that
+// it is text with markup.
+func NewBody(body []byte, text, html bool, k int) Body { return newBody(body, text, html, k, nil) }
+
+func newBody(body []byte, text, html bool, k int, path *string) Body {
+	if k <= 0 {
+		k = DefaultShingle
+	}
+	b := Body{sum: sha256.Sum256(body), text: text && IsText(body)}
+	if b.text {
+		said := ""
+		if html {
+			said = Text(body)
+		} else {
+			said = PlainText(body)
+		}
+		tokens := Tokens(said)
+		b.shingles = Shingles(tokens, k, FastHash)
+		if path != nil {
+			b.answer, b.said = true, Shingles(withoutPath(tokens, *path), k, FastHash)
+		}
+	}
+	return b
+}
+
+// maxOwn bounds the words of a path that are looked for.
+const maxOwn = 64
+
+// withoutPath takes out the words of a path, or of its last segment, wherever they follow each other: encoded or not. It works in the list given.
+func withoutPath(tokens []string, path string) []string {
+	last := path[strings.LastIndexByte(path, '/')+1:]
+	var own [][]string
+	for _, s := range []string{path, unescape(path), last, unescape(last)} {
+		if words := Tokens(s); len(words) > 0 {
+			own = append(own, words[:min(len(words), maxOwn)])
+		}
+	}
+	out := tokens[:0]
+	for i := 0; i < len(tokens); {
+		n := 0
+		for _, words := range own {
+			if i+len(words) <= len(tokens) && slices.Equal(words, tokens[i:i+len(words)]) {
+				n = max(n, len(words))
+			}
+		}
+		if n == 0 {
+			out = append(out, tokens[i])
+			n = 1
+		}
+		i += n
+	}
+	return out
+}
+
+// unescape decodes percent-encodings, and leaves what is none.
+func unescape(path string) string {
+	out := make([]byte, 0, len(path))
+	for i := 0; i < len(path); i++ {
+		c := path[i]
+		if c == '%' && i+2 < len(path) && unhex(path[i+1]) >= 0 && unhex(path[i+2]) >= 0 {
+			c = byte(unhex(path[i+1])<<4 | unhex(path[i+2]))
+			i += 2
+		}
+		out = append(out, c)
+	}
+	return string(out)
+}
+
+// Compare gives the outcome of two bodies that were had, and their resemblance.
+func (b Body) Compare(c Body) (Outcome, float64) {
+	if b.sum == c.sum {
+		return FullMatch, 1
+	}
+	if !b.text || !c.text {
+		return NotSimilar, 0
+	}
+	switch r := Resemblance(b.shingles, c.shingles); {
+	case r >= 1:
+		return FullSimilar, r
+	case r >= 0.5:
+		return HighSimilar, r
+	case r > 0:
+		return TraceSimilar, r
+	}
+	return NotSimilar, 0
+}
+
+// Alike says whether a page is the same as another answer of its host, which was one to a path that does not exist: nine tenths of the text, or of what
+// is left of it when each of the two answers repeats the path that it is for.
+func (b Body) Alike(probe Body) bool {
+	o, r := probe.Compare(b)
+	return o == FullMatch || r >= soft || b.answer && probe.answer && Resemblance(b.said, probe.said) >= soft
+}
+
+// soft is the resemblance from which a page is the page for what is not there.
+const soft = 0.9
