@@ -89,11 +89,19 @@ func (d *dirVotes) descend(a, b Address, votes []placedVote) {
 			to++
 		}
 		if name != "" {
-			other := votes[from].other
-			d.descend(Address{a.Host, a.Path + name}, Address{b.Host, other[:len(b.Path)+len(name)]}, votes[from:to])
+			child, its := below(b, len(name), votes[from:to])
+			d.descend(Address{a.Host, a.Path + name}, child, its)
 		}
 		from = to
 	}
+}
+
+// below is the subdirectory of b, with a name of n bytes, that the first of some votes is for by the numbers of its pages, and those votes that are for
+// the same: others of its name may differ in the case of letters.
+func below(b Address, n int, votes []placedVote) (Address, []placedVote) {
+	first := slices.MinFunc(votes, func(x, y placedVote) int { return x.vote.compare(y.vote) })
+	b.Path = first.other[:len(b.Path)+n]
+	return b, slices.DeleteFunc(votes, func(v placedVote) bool { return !strings.HasPrefix(v.other, b.Path) })
 }
 
 // enough says whether two directories of so many pages share enough.

@@ -152,6 +152,14 @@ func TestFinderFindsTheSameAtRandom(t *testing.T) {
 				}
 				if r.IntN(3) > 0 {
 					a = Address{fmt.Sprintf("h%d.test", r.IntN(4)), "/c" + pages[from].Path}
+					switch r.IntN(8) {
+					case 0:
+						a.Path = strings.ToUpper(a.Path)
+					case 1:
+						a.Path = strings.ReplaceAll(a.Path, "d/", "D/")
+					case 2:
+						a.Path = strings.ReplaceAll(a.Path, ".html", ".HTM")
+					}
 				}
 			}
 			if r.IntN(20) == 0 {

@@ -108,6 +108,15 @@ func TestFinderOddWebs(t *testing.T) {
 				w.add("b", fmt.Sprintf("/x/go?to=http://c/%d/%d", i%7, i), uint64(i))
 			}
 		}},
+		"names in other letters": {make: func(w *web) {
+			for i := range 600 {
+				cases := []string{"doc", "Doc", "DOC"}
+				w.add("b", fmt.Sprintf("/%s/in/%s/%d.HTM", cases[mix(uint64(i))%3], cases[mix(uint64(i))>>9%3], i), uint64(i))
+				w.add("a", fmt.Sprintf("/m/doc/in/doc/%d.html", 599-i), uint64(599-i))
+				w.add("a", fmt.Sprintf("/m/%d.html", i), uint64(10_000+i))
+				w.add("b", fmt.Sprintf("/%d.html", i), uint64(20_000+i))
+			}
+		}},
 		"long names": {make: func(w *web) {
 			for i := range 60 {
 				w.add(strings.Repeat("h", 70_000), fmt.Sprintf("/%s%d", strings.Repeat("n", 70_000), i), uint64(i))
