@@ -72,6 +72,14 @@ func (r *run) prepareRepairs(ctx context.Context) error {
 		return nil
 	}
 	x := &r.offsite
+	if r.o.repairs != nil {
+		x.on, x.cures = true, r.o.repairs
+		published, err := publishedRepairs(r.site)
+		if err != nil {
+			return err
+		}
+		return errors.Join(r.noteRepairs(repairRecord{}), r.markRepairs(ctx, published))
+	}
 	if r.job.Repair {
 		switch x.cures, err = r.findCures(ctx); {
 		case errors.Is(err, errBusy):
@@ -100,6 +108,29 @@ func (r *run) prepareRepairs(ctx context.Context) error {
 		return err
 	}
 	return r.markRepairs(ctx, published)
+}
+
+// repairsIn returns the repaired links of a kept version; nil when no version ever had any.
+func repairsIn(st *store.State, s *store.Site, number int) (map[string]cure, error) {
+	if v, err := s.Fact(repairFact); v == nil || err != nil {
+		return nil, err
+	}
+	p, err := OpenPast(st, s, number)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	out := map[string]cure{}
+	for i := range p.files {
+		links, err := repairsOf(&p.files[i])
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range links {
+			out[l.Was] = cure{l.To, l.Why}
+		}
+	}
+	return out, nil
 }
 
 // keepCures makes the repaired links of the published version those of this run.

@@ -162,6 +162,33 @@ func TestRepairOfLinksToOtherSites(t *testing.T) {
 	})
 }
 
+// A version that comes back has the links that it had; the next run has those of now.
+func TestRollbackOfRepairedLinks(t *testing.T) {
+	w := startOffsite(t)
+	one := w.m.Tree()["a.html"]
+	w.Set(manualBase+"p03.html", mirrortest.Status(404))
+	wantVerdict(t, w.all(t), mirror.Complete, true)
+	two := w.m.Tree()["a.html"]
+	for i, want := range []string{one, two, one} {
+		st := reopen(t, w.m.Dir)
+		site, err := st.OpenSite("test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := mirror.Rollback(context.Background(), mirror.Options{Job: w.m.Job, State: st, Site: site, Now: w.m.Now}, 1+i%2)
+		if err = errors.Join(err, site.Close()); err != nil || !s.Published {
+			t.Fatal(err, s)
+		}
+		if got := w.m.Tree()["a.html"]; got != want {
+			t.Errorf("back to version %d: %s", 1+i%2, got)
+		}
+	}
+	wantVerdict(t, w.m.Run(), mirror.Complete, true)
+	if got := w.m.Tree()["a.html"]; got != two {
+		t.Errorf("the run after it has %s", got)
+	}
+}
+
 // fileOf returns the line of a published file.
 func fileOf(t *testing.T, m *mirrortest.Mirror, path string) (out phm.File) {
 	t.Helper()
@@ -304,4 +331,43 @@ func TestRepairCostsNothingUnlessItIsOn(t *testing.T) {
 			t.Errorf("noted %s, %v", v, err)
 		}
 	})
+}
+
+// BenchmarkRepairPass publishes a site of 20 000 pages of which one has changed, when what is known of broken pages has changed too: the links of all documents
+// are read. "known" is the same without news.
+func BenchmarkRepairPass(b *testing.B) {
+	s := newBigSite(b, 20_000)
+	s.job.Repair = true
+	w := mirrortest.Start(b)
+	for p, page := range handbook(12) {
+		w.Set(manualBase+p[1:], page)
+		w.Set(twinBase+p[1:], page)
+	}
+	m := mirrortest.New(b, w, job(""))
+	m.Dir = s.st.Dir
+	manual := func() { runNamed(b, w, m, "manual", fmt.Sprintf("url = %q\n", manualBase)) }
+	manual()
+	runNamed(b, w, m, "twin", fmt.Sprintf("url = %q\n", twinBase))
+	if err := s.st.SavePair(store.PairRecord{Base1: manualBase, Base2: twinBase, Tested: time.Now(), Level: "1", Mirrors: true, Confident: true, Equal: true}); err != nil {
+		b.Fatal(err)
+	}
+	v := 2
+	for _, news := range []bool{false, true} {
+		b.Run(map[bool]string{false: "known", true: "news"}[news], func(b *testing.B) {
+			for b.Loop() {
+				b.StopTimer()
+				if news {
+					w.Set(manualBase+"p03.html", mirrortest.Status(404))
+					if v%2 == 0 {
+						w.Set(manualBase+"p03.html", handbook(12)["/p03.html"])
+					}
+					manual()
+				}
+				s.change(100+v, v)
+				b.StartTimer()
+				s.publish(v)
+				v++
+			}
+		})
+	}
 }

@@ -21,13 +21,13 @@ import (
 const elsewhereBase = "http://manual.example.net/v1/"
 
 // runOther runs the job that has the collection, on the same state.
-func runOther(t *testing.T, w *mirrortest.Web, m *mirrortest.Mirror) *mirror.Summary {
+func runOther(t testing.TB, w *mirrortest.Web, m *mirrortest.Mirror) *mirror.Summary {
 	t.Helper()
 	return runNamed(t, w, m, "manual", fmt.Sprintf("url = %q\n", elsewhereBase))
 }
 
 // runNamed runs another job on the state of m, at its time.
-func runNamed(t *testing.T, w *mirrortest.Web, m *mirrortest.Mirror, name, toml string) *mirror.Summary {
+func runNamed(t testing.TB, w *mirrortest.Web, m *mirrortest.Mirror, name, toml string) *mirror.Summary {
 	t.Helper()
 	j, err := jobfile.Parse(name, name+".toml", []byte(fmt.Sprintf("policy = \"full\"\nproxy = %q\nlimits.retries = 0\nlimits.min_free = 0\npolite.delay = \"0s\"\npolite.factor = 0.0\npolite.max_delay = \"50ms\"\n%s",
 		w.URL, toml)))
@@ -191,7 +191,7 @@ func TestReuseOfAMirrorThatCannotBeRead(t *testing.T) {
 }
 
 // reopen opens a state that does not wait for others.
-func reopen(t *testing.T, dir string) *store.State {
+func reopen(t testing.TB, dir string) *store.State {
 	t.Helper()
 	st, err := store.OpenState(dir, store.Options{Volatile: true})
 	if err != nil {

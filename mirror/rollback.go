@@ -19,6 +19,9 @@ func Rollback(ctx context.Context, o Options, number int) (*Summary, error) {
 	if !slices.ContainsFunc(vs, func(v store.Version) bool { return v.Number == number }) {
 		return nil, fmt.Errorf("roll back %s to version %d: %w", o.Site.Name, number, store.ErrNoVersion)
 	}
+	if o.repairs, err = repairsIn(o.State, o.Site, number); err != nil {
+		return nil, fmt.Errorf("roll back %s to version %d: %w", o.Site.Name, number, err)
+	}
 	next := vs[len(vs)-1].Number + 1
 	if err := o.Site.Restore(number, next); err != nil {
 		return nil, err

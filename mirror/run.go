@@ -57,6 +57,8 @@ type Options struct {
 	Progress func(Progress)   // called about four times a second and at the end, never twice at a time
 	Accept   bool             // publish even if the run is suspicious
 	NoFetch  bool             // only relocate and publish what is stored
+
+	repairs map[string]cure // of a version that comes back; nil: as is known now
 }
 
 // run is the state of a run.
