@@ -150,6 +150,30 @@ type asker struct {
 
 	mu    sync.Mutex
 	known map[string]*fetch.Robots // by origin
+	mute  map[string]int           // tests in a row that a host did not answer
+}
+
+// A host that did not answer so many tests in a row is not asked any more: each further one would wait longer, and say as little.
+const muteTests = 4
+
+// isMute reports whether a host is not asked any more.
+func (k *asker) isMute(host string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.mute[host] >= muteTests
+}
+
+// heard counts whether a host answered a test.
+func (k *asker) heard(host string, answered bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.mute == nil {
+		k.mute = map[string]int{}
+	}
+	k.mute[host]++
+	if answered {
+		k.mute[host] = 0
+	}
 }
 
 func (s *ReplicaSide) asker() (*asker, error) {
@@ -224,6 +248,9 @@ const maxReplicaBody = 16 << 20
 func (k *asker) page(ctx context.Context, u site.URL, other string) (replica.Answer, error) {
 	away := false
 	for range replicaRedirects + 1 {
+		if k.isMute(u.Hostname()) {
+			return replica.Answer{Kind: replica.NoAnswer}, nil
+		}
 		ok, why, err := k.allowed(ctx, u)
 		if err != nil {
 			return replica.Answer{}, err
@@ -236,6 +263,9 @@ func (k *asker) page(ctx context.Context, u site.URL, other string) (replica.Ans
 		}
 		var body pageSink
 		res, err := k.exchange(ctx, fetch.Request{URL: u, MaxBody: lower(k.maxBody, maxReplicaBody), NoRetry: true}, &body)
+		if ctx.Err() == nil {
+			k.heard(u.Hostname(), err == nil)
+		}
 		switch {
 		case ctx.Err() != nil:
 			return replica.Answer{}, context.Cause(ctx)

@@ -225,7 +225,7 @@ func TestReplicasUnderOtherDirectories(t *testing.T) {
 	first, second := serveOn(t, "127.0.0.1", &manual{prefix: "/"}), serveOn(t, "127.0.0.2", &manual{prefix: "/copies/manual/"})
 	jobs, state := t.TempDir(), t.TempDir()
 	for name, url := range map[string]string{"manual": first.URL + "/", "copy": second.URL + "/copies/manual/"} {
-		if err := os.WriteFile(filepath.Join(jobs, name+".toml"), []byte(fmt.Sprintf("url = %q\npolite.delay = \"0s\"\npolite.factor = 0\n", url)), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(jobs, name+".toml"), []byte(fmt.Sprintf("url = %q\npolite.delay = \"0s\"\npolite.factor = 0\npolite.max_delay = \"50ms\"\nlimits.retries = 0\n", url)), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		if code, out, errs := runArgs(t, nil, "run-now", name, "--jobs", jobs, "--state", state); code != exitOK {
@@ -239,6 +239,17 @@ func TestReplicasUnderOtherDirectories(t *testing.T) {
 	}
 	if len(pairs) != 1 || pairs[0].Base1 != first.URL+"/" || pairs[0].Base2 != second.URL+"/copies/manual/" || pairs[0].Level != "1" || !pairs[0].Equal {
 		t.Errorf("pairs %+v", pairs)
+	}
+
+	// One of them does not answer: that ends soon, says nothing, and what was found stays.
+	second.Close()
+	code, out, errs = runArgs(t, nil, "replicas", "--verify", "--jobs", jobs, "--state", state)
+	if code != exitOK || !strings.Contains(out, "this says nothing of the two") {
+		t.Error(code, out, errs)
+	}
+	code, out, errs = runArgs(t, nil, "replicas", "--registry", "--jobs", jobs, "--state", state)
+	if code != exitOK || strings.Count(out, "level 1, interchangeable") != 2 {
+		t.Error(code, out, errs)
 	}
 }
 

@@ -240,6 +240,8 @@ func (v *replicaVerifier) test(ctx context.Context, here, there mirror.ReplicaSi
 		p.Outcomes = append(p.Outcomes, t.Outcome.String()+" "+t.Source+" "+t.Path)
 	}
 	switch {
+	case !verdict.Level.Mirrors() && verdict.Level != replica.Mismatch:
+		p.Suggestion = "this says nothing of the two, try again later; an earlier test that did counts for 30 days"
 	case !verdict.Level.Mirrors():
 		p.Suggestion = verdict.Level.String() + ": neither may stand for the other"
 	case p.Job != "" && verdict.Interchangeable():
