@@ -67,7 +67,7 @@ func TestOddHosts(t *testing.T) {
 			t.Errorf("%s: %v", u, err)
 		}
 	}
-	for _, u := range []string{"", "x", "http://", "http://:80/", "http://a b/", "http://a.test:x/", "ftp://a.test/", "http://a.test/\x00", "http://@/", "//a.test/"} {
+	for _, u := range []string{"", "x", "http://", "http://:80/", "http://a b/", "http://a.test:x/", "ftp://a.test/", "http://a.test/\x00", "http://@/", "//a.test/", "http://0::80/", "http://a:b:80/", "http://[]/", "http://[::1]x/", "http://a]/", "http://.:80/", "http://..a/"} {
 		if err := v.AddURL([]byte(u)); err == nil {
 			t.Errorf("%q is taken", u)
 		}

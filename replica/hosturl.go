@@ -47,27 +47,35 @@ func splitHost(url []byte) (host, rest []byte, err error) {
 	if at := bytes.LastIndexByte(host, '@'); at >= 0 {
 		host = host[at+1:]
 	}
+	name, port := host, []byte(nil)
 	if colon := bytes.LastIndexByte(host, ':'); colon >= 0 && colon > bytes.LastIndexByte(host, ']') {
-		port := host[colon+1:]
+		name, port = host[:colon], host[colon+1:]
 		if len(bytes.Trim(port, "0123456789")) > 0 {
 			return nil, nil, ErrNotURL
 		}
-		name := bytes.TrimRight(host[:colon], ".")
-		switch {
-		case len(port) == 0 || string(port) == "80" || string(port) == "443":
-			host = name
-		case len(name) < colon:
-			host = slices.Concat(name, host[colon:])
-		}
 	}
-	host = bytes.TrimRight(host, ".")
-	if len(host) == 0 || host[0] == ':' || host[0] == '.' {
+	name = bytes.TrimRight(name, ".")
+	if !isName(name) {
 		return nil, nil, ErrNotURL
+	}
+	switch {
+	case len(port) == 0 || string(port) == "80" || string(port) == "443":
+		host = name
+	case len(name)+1+len(port) < len(host):
+		host = slices.Concat(name, []byte(":"), port)
 	}
 	if other {
 		host = lowerHost(host)
 	}
 	return host, rest, nil
+}
+
+// isName says whether there is a name, or an IPv6 address in brackets.
+func isName(name []byte) bool {
+	if len(name) > 0 && name[0] == '[' {
+		return len(name) > 2 && bytes.IndexByte(name, ']') == len(name)-1
+	}
+	return len(name) > 0 && name[0] != '.' && bytes.IndexByte(name, ':') < 0 && bytes.IndexByte(name, ']') < 0
 }
 
 // lowerHost puts a host in lower case. Bytes that are no UTF-8 stay.

@@ -103,17 +103,37 @@ func TestReadURLsErrors(t *testing.T) {
 }
 
 func FuzzReadURLs(f *testing.F) {
-	for _, s := range []string{"", "http://a.test/1\n", warcSample, gz("x\n"), zst("x\n"), "a 2020 {\"url\": \"http://x/\"}", "\x1f\x8b", "\x28\xb5\x2f\xfd"} {
+	for _, s := range []string{"", "http://a.test/1\n", warcSample, gz("x\n"), zst("x\n"), "a 2020 {\"url\": \"http://x/\"}", "http://a.test/1\nhttp://a.test/2?x\nhttp://a.test?y=/\nhttp://A.:80/\nhttp://u@[::1]:8/%zz#\n", "\x1f\x8b", "\x28\xb5\x2f\xfd"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		v := NewInventory(StageOne{MinURLs: 1})
-		_, _ = ReadURLs(strings.NewReader(s), v.AddURL, func(int, string, error) error { return nil })
-		for _, h := range v.Samples() {
+		v, each := NewInventory(StageOne{MinURLs: 1}), NewInventory(StageOne{MinURLs: 1})
+		_, _ = ReadURLs(strings.NewReader(s), func(url []byte) error {
+			err := v.AddURL(url)
+			host, path, other := SplitURL(url)
+			if (err == nil) != (other == nil) {
+				t.Fatalf("%q: %v and %v", url, err, other)
+			}
+			if err == nil {
+				each.Add(host, path)
+			}
+			return err
+		}, func(int, string, error) error { return nil })
+		got := v.Samples()
+		for _, h := range got {
 			if h.Host == "" || h.URLs < 1 {
 				t.Fatalf("%+v", h)
 			}
+			for _, p := range h.Paths {
+				if host, path, err := SplitURL([]byte("http://" + h.Host + p)); err != nil || string(host) != h.Host || string(path) != p {
+					t.Fatalf("%q%q is cut into %q and %q: %v", h.Host, p, host, path, err)
+				}
+			}
 		}
+		if want := each.Samples(); fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Fatalf("%+v, want %+v", got, want)
+		}
+		v.Pairs()
 	})
 }
 
