@@ -108,18 +108,26 @@ func scale(b *testing.B) int {
 	return 1_000_000
 }
 
-// Candidates, their verification and union-find; then directories and clusters. Processor time by phase, and the memory of the process at its
-// highest.
+func memory(b *testing.B) (m runtime.MemStats) {
+	runtime.ReadMemStats(&m)
+	return m
+}
+
+// Candidates, their verification and union-find; then directories and clusters. Processor time by phase; the bytes of what is
+// compared, and those that a phase allocates in all; the memory of the process at its highest, with what the collector did not yet collect.
 func BenchmarkFind(b *testing.B) {
 	n := scale(b)
+	before := memory(b)
 	pages, digests := generated(n)
+	runtime.GC()
+	state := memory(b)
 	var group, votes, clusters float64
 	for b.Loop() {
-		t0 := cpuSeconds(b)
+		a0, t0 := memory(b), cpuSeconds(b)
 		g := Group(digests, GroupOptions{Resemblance: 0.5})
-		t1 := cpuSeconds(b)
+		a1, t1 := memory(b), cpuSeconds(b)
 		pairs := DirPairs(pages, digests, g.Sets, Votes{})
-		t2 := cpuSeconds(b)
+		a2, t2 := memory(b), cpuSeconds(b)
 		f := &Found{Grouped: g, Pairs: pairs}
 		found := len(f.Clusters())
 		t3 := cpuSeconds(b)
@@ -127,7 +135,10 @@ func BenchmarkFind(b *testing.B) {
 		b.ReportMetric(float64(len(pairs)), "dirpairs")
 		b.ReportMetric(float64(found), "clusters")
 		b.ReportMetric(float64(g.Near), "near")
+		b.ReportMetric(float64(a1.TotalAlloc-a0.TotalAlloc)/float64(n), "group-B/page")
+		b.ReportMetric(float64(a2.TotalAlloc-a1.TotalAlloc)/float64(n), "votes-B/page")
 	}
+	b.ReportMetric(float64(state.HeapAlloc-before.HeapAlloc)/float64(n), "state-B/page")
 	var r syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
 		b.Fatal(err)

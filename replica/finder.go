@@ -100,7 +100,7 @@ func (f *Finder) Add(a Address, d Digest) error {
 }
 
 func (f *Finder) add(a Address, d *Digest) error {
-	if f.pages == math.MaxUint32 {
+	if uint64(f.pages) == math.MaxUint32 {
 		return errors.New("find replicas: more than 4 294 967 295 pages")
 	}
 	page := uint32(f.pages)

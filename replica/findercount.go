@@ -231,6 +231,7 @@ func (c *voteCount) countLarge() error {
 		}
 		return nil
 	})
+	l.seen = nil
 	if err == nil {
 		err = l.pile.close()
 	}

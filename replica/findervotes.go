@@ -37,7 +37,7 @@ func (f *Finder) vote(sets *Sets) error {
 		w.add(m)
 		f.done++
 		if failed == nil {
-			failed = f.tick(w.most / 4)
+			failed = f.tick(len(w.last))
 		}
 		if failed != nil {
 			return failed
@@ -53,6 +53,9 @@ func (f *Finder) readMembers(sets *Sets) error {
 	}
 	together := newBitmap(f.pages)
 	for i := range f.pages {
+		if err := f.tick(1); err != nil {
+			return err
+		}
 		if root := sets.Find(uint32(i)); root != uint32(i) {
 			together.add(i)
 			together.add(int(root))

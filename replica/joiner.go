@@ -71,10 +71,12 @@ func (j *joiner) flush() error {
 		if err := j.join(e, i); err != nil {
 			return err
 		}
+		if err := j.tick(1); err != nil {
+			return err
+		}
 	}
-	n := len(j.window)
 	j.window = j.window[:0]
-	return j.tick(n)
+	return nil
 }
 
 // mixed says whether a part of a bucket, or what came of the bucket before it, is of several sets: only then sketches are compared.

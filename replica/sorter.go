@@ -32,7 +32,7 @@ type sorter[R any] struct {
 	bytes  int   // of them
 	sorted []R
 	run    Run
-	ends   []int64 // of the sorted pieces in run
+	pieces []piece // that are sorted, in run
 }
 
 const heldChunk = 1 << 10 // records of a piece of held
@@ -101,34 +101,66 @@ func (s *sorter[R]) flush() error {
 	if err := s.sort(); err != nil {
 		return err
 	}
-	at := int64(0)
 	if s.run == nil {
 		run, err := s.spill.Create()
 		if err != nil {
 			return fmt.Errorf("sort on disk: %w", err)
 		}
 		s.run = run
-	} else {
-		at = s.ends[len(s.ends)-1]
 	}
-	const block = 64 << 10
-	buf := make([]byte, 0, block+4096)
-	for i := range s.sorted {
-		if buf = s.write(buf, s.sorted[i]); len(buf) >= block {
-			if err := errors.Join(writeRun(s.run, buf), s.tick(block/16)); err != nil {
-				return fmt.Errorf("sort on disk: %w", err)
-			}
-			at, buf = at+int64(len(buf)), buf[:0]
+	w := pieceWriter[R]{sorter: s}
+	for _, r := range s.sorted {
+		if err := w.add(r); err != nil {
+			return fmt.Errorf("sort on disk: %w", err)
 		}
 	}
-	if err := writeRun(s.run, buf); err != nil {
+	if err := w.end(); err != nil {
 		return fmt.Errorf("sort on disk: %w", err)
 	}
-	s.ends = append(s.ends, at+int64(len(buf)))
 	clear(s.sorted)
 	if s.flushed != nil {
 		s.flushed()
 	}
+	return nil
+}
+
+// pieceWriter adds a sorted piece to a run.
+type pieceWriter[R any] struct {
+	*sorter[R]
+	buf []byte
+	n   int64 // bytes written
+}
+
+func (w *pieceWriter[R]) add(r R) error {
+	const block = 64 << 10
+	if w.buf == nil {
+		w.buf = make([]byte, 0, min(block, w.limit)+1<<10)
+	}
+	if w.buf = w.write(w.buf, r); len(w.buf) < min(block, w.limit) {
+		return nil
+	}
+	return w.flush()
+}
+
+func (w *pieceWriter[R]) flush() error {
+	if err := writeRun(w.run, w.buf); err != nil {
+		return err
+	}
+	n := len(w.buf)
+	w.n, w.buf = w.n+int64(n), w.buf[:0]
+	return w.tick(n / 16)
+}
+
+// end says that the piece is complete.
+func (w *pieceWriter[R]) end() error {
+	if err := w.flush(); err != nil {
+		return err
+	}
+	from := int64(0)
+	if n := len(w.pieces); n > 0 {
+		from = w.pieces[n-1].to
+	}
+	w.pieces = append(w.pieces, piece{w.run, from, from + w.n})
 	return nil
 }
 
@@ -162,7 +194,7 @@ func (s *sorter[R]) all() iter.Seq2[R, error] {
 			}
 			return
 		}
-		if err := s.merge(yield); err != nil {
+		if err := s.mergeAll(yield); err != nil {
 			yield(none, fmt.Errorf("sort on disk: %w", err))
 		}
 	}
@@ -174,19 +206,41 @@ type source[R any] struct {
 	in   *bufio.Reader
 }
 
-// merge yields the records of all pieces, by a heap of their next ones.
-func (s *sorter[R]) merge(yield func(R, error) bool) error {
-	heap := make([]*source[R], 0, len(s.ends))
-	buffer := min(max(s.limit/len(s.ends), 512), 64<<10)
-	from := int64(0)
-	for _, end := range s.ends {
-		src := &source[R]{in: bufio.NewReaderSize(&piece{s.run, from, end}, buffer)}
+const leastBuffer = 4 << 10 // bytes that a piece is read with
+
+// mergeAll yields the records of all pieces. When they are more than can be read at a time, the first ones are made one before.
+func (s *sorter[R]) mergeAll(yield func(R, error) bool) error {
+	for most := max(s.limit/leastBuffer, 8); len(s.pieces) > most; {
+		w, failed := pieceWriter[R]{sorter: s}, error(nil)
+		err := s.merge(s.pieces[:most], func(r R, _ error) bool {
+			failed = w.add(r)
+			return failed == nil
+		})
+		if err == nil {
+			err = failed
+		}
+		if err == nil {
+			err = w.end()
+		}
+		if err != nil {
+			return err
+		}
+		s.pieces = s.pieces[most:]
+	}
+	return s.merge(s.pieces, yield)
+}
+
+// merge yields the records of pieces, by a heap of their next ones.
+func (s *sorter[R]) merge(pieces []piece, yield func(R, error) bool) error {
+	heap := make([]*source[R], 0, len(pieces))
+	buffer := min(max(s.limit/len(pieces), leastBuffer), 64<<10)
+	for _, p := range pieces {
+		src := &source[R]{in: bufio.NewReaderSize(&p, buffer)}
 		var err error
 		if src.next, err = s.read(src.in); err != nil {
 			return err
 		}
 		heap = append(heap, src)
-		from = end
 	}
 	for i := len(heap)/2 - 1; i >= 0; i-- {
 		s.sink(heap, i)
@@ -237,7 +291,7 @@ func (s *sorter[R]) clear() {
 }
 
 func (s *sorter[R]) close() error {
-	s.held, s.n, s.bytes, s.sorted, s.ends = nil, 0, 0, nil, nil
+	s.held, s.n, s.bytes, s.sorted, s.pieces = nil, 0, 0, nil, nil
 	if s.run == nil {
 		return nil
 	}
