@@ -22,6 +22,8 @@ type Found struct {
 	pages   []Address
 	digests []Digest
 	related map[Address][]Address // directories that a directory is paired with
+	known   map[Address]struct{}  // all pages, once somebody asks
+	texts   map[hostText]struct{} // and what they say
 	least   int                   // equal bytes of two sketches that are alike
 	renamed int                   // …, of pages with other names in directories that hold the same
 	alike   int                   // …, wherever they lie
@@ -47,9 +49,11 @@ func Find(pages []Address, digests []Digest, o FindOptions) *Found {
 	return f
 }
 
-// Same says whether two pages are the same document: they have the same words, or are very much alike; or they have the same place in
-// directories that hold the same, and are alike or one of them holds most of what the other says; or they have other names in such directories,
-// and are much alike.
+// Same says whether two pages are the same document. They are when they have the same words. Of others it depends on where they lie. In
+// directories that hold the same they must have the same place, and be alike, or one of them must hold most of what the other says. Where neither
+// has a counterpart in its place, files have other names there: they must be much alike. Elsewhere they must be very much alike, and on one host,
+// or where one of them has a counterpart, of one name. What has the same words as some page of the other's host is none but that, though made of one
+// template with the other.
 func (f *Found) Same(p, q uint32) bool {
 	a, b := &f.digests[p], &f.digests[q]
 	if a.Words == 0 || b.Words == 0 {
@@ -59,18 +63,20 @@ func (f *Found) Same(p, q uint32) bool {
 		return true
 	}
 	n := a.Sketch.equal(&b.Sketch)
-	if n >= f.alike {
-		return true
-	}
-	if n >= f.least || n >= leastInside && containment(a, b, n) >= inside {
-		if f.corresponds(f.pages[p], f.pages[q], sameRelative) {
-			return true
-		}
-	}
-	if n < f.renamed || sameEnds(f.pages[p].Path, f.pages[q].Path) {
+	if n < leastInside {
 		return false
 	}
-	return f.corresponds(f.pages[p], f.pages[q], func(x, y string) bool { return childOf(x) == "" || childOf(y) == "" })
+	at, there := f.pages[p], f.pages[q]
+	place := f.places(at, there)
+	switch {
+	case place == samePlace:
+		return n >= f.least || containment(a, b, n) >= inside
+	case n < f.renamed || n < f.alike && place != renamedPlace:
+		return false
+	case (place == otherPlace || at.Host == there.Host) && !sameEnds(at.Path, there.Path):
+		return false
+	}
+	return !f.has(there.Host, a.Text) && !f.has(at.Host, b.Text)
 }
 
 // A page is in another one when the sketches have as many equal bytes and this share of its shingles is in the other.
@@ -86,17 +92,66 @@ func containment(a, b *Digest, equal int) float64 {
 	return r / (1 + r) * (1 + float64(max(a.Words, b.Words))/float64(min(a.Words, b.Words)))
 }
 
-// corresponds says whether two pages lie in directories that hold the same, and fits says yes to what their paths are below these.
-func (f *Found) corresponds(a, b Address, fits func(x, y string) bool) bool {
+// placing is where two pages lie, as to directories that hold the same.
+type placing uint8
+
+const (
+	noPlace      placing = iota // not in such directories
+	samePlace                   // their paths below these are the same
+	otherPlace                  // one of them has a counterpart there
+	renamedPlace                // none has
+)
+
+func (f *Found) places(a, b Address) placing {
+	out := noPlace
 	for dir := dirOf(a.Path); ; dir = dirOf(dir[:len(dir)-1]) {
 		for _, other := range f.related[Address{a.Host, dir}] {
-			if y, ok := strings.CutPrefix(b.Path, other.Path); ok && other.Host == b.Host && fits(a.Path[len(dir):], y) {
-				return true
+			there, ok := strings.CutPrefix(b.Path, other.Path)
+			if !ok || other.Host != b.Host {
+				continue
+			}
+			here := a.Path[len(dir):]
+			switch {
+			case sameRelative(here, there):
+				return samePlace
+			case f.lies(Address{other.Host, other.Path + here}) || f.lies(Address{a.Host, dir + there}):
+				out = otherPlace
+			case out == noPlace:
+				out = renamedPlace
 			}
 		}
 		if len(dir) <= 1 {
-			return false
+			return out
 		}
+	}
+}
+
+// lies says whether there is a page.
+func (f *Found) lies(a Address) bool {
+	f.index()
+	_, ok := f.known[a]
+	return ok
+}
+
+// has says whether some page of a host has the words of that fingerprint.
+func (f *Found) has(host string, text uint64) bool {
+	f.index()
+	_, ok := f.texts[hostText{host, text}]
+	return ok
+}
+
+type hostText struct {
+	host string
+	text uint64
+}
+
+func (f *Found) index() {
+	if f.known != nil {
+		return
+	}
+	f.known, f.texts = make(map[Address]struct{}, len(f.pages)), make(map[hostText]struct{}, len(f.pages))
+	for i, a := range f.pages {
+		f.known[a], f.texts[hostText{a.Host, f.digests[i].Text}] = struct{}{}, struct{}{}
 	}
 }
 
