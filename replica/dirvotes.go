@@ -170,18 +170,6 @@ func (d *votePasses) pair(w *pairing, members []uint32) {
 	}
 }
 
-// compareEnds orders paths by their last bytes first.
-func compareEnds(a, b string) int {
-	i, j := len(a), len(b)
-	for i > 0 && j > 0 {
-		i, j = i-1, j-1
-		if a[i] != b[j] {
-			return less(a[i] < b[j])
-		}
-	}
-	return cmp.Compare(i, j)
-}
-
 // eachKey calls f with the votes of each key that are least or more. The slice is valid until the next call.
 func eachKey(votes iter.Seq2[vote, error], least int, f func([]vote) error) error {
 	var same []vote

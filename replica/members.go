@@ -10,7 +10,7 @@ import (
 
 // packedMember is a member of a group as it is sorted: by its set, its path from the end, its host, its number.
 type packedMember struct {
-	head uint64 // its set, the first bytes of its path from the end
+	head uint64 // its set, the first bytes by which compareEnds orders its path
 	rest []byte // number, digest, length of the path, path from the end, host
 }
 
@@ -28,7 +28,7 @@ func (m packedMember) compare(n packedMember) int {
 	if m.head != n.head {
 		return less(m.head < n.head)
 	}
-	if c := bytes.Compare(m.path(), n.path()); c != 0 {
+	if c := compareReversed(m.path(), n.path()); c != 0 {
 		return c
 	}
 	if c := bytes.Compare(m.host(), n.host()); c != 0 {
@@ -47,8 +47,9 @@ func (f *Finder) addMember(set, page uint32, host, path, digest []byte) error {
 		b = append(b, path[i])
 	}
 	m := packedMember{head: uint64(set) << 32, rest: append(b, host...)}
-	for i, c := range path[max(0, len(path)-4):] {
-		m.head |= uint64(c) << (8 * (i + max(0, 4-len(path))))
+	end := b[memberFixed:][extension(path):]
+	for i, c := range end[:min(4, len(end))] {
+		m.head |= uint64(small(c)) << (24 - 8*i)
 	}
 	return f.members.add(m)
 }

@@ -1,6 +1,8 @@
 package replica
 
 import (
+	"bytes"
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -90,6 +92,9 @@ func (w *pairing) between(p, q *member) {
 	if tooDeep(a.Path) || tooDeep(b.Path) {
 		return
 	}
+	if a.Host == b.Host && n == 0 && p.text != q.text {
+		return // on one host, pages of other names that are only alike are made of one template
+	}
 	if n > 0 {
 		if w.alike(p, q) {
 			x, y := dirKey(p.host, a.Path), dirKey(q.host, b.Path)
@@ -177,17 +182,75 @@ func commonEnd(a, b string) int {
 	return n
 }
 
-// stem is a path without the extension of its file: at most five letters and digits after the last dot, which is not the first thing in the name.
-func stem(path string) string {
-	for i := len(path) - 1; i > 0 && i >= len(path)-6; i-- {
-		switch c := path[i]; {
-		case c == '.' && path[i-1] != '/':
-			return path[:i]
+// stem is a path without the extension of its file.
+func stem(path string) string { return path[:len(path)-extension(path)] }
+
+// extension is the length of a file's extension with its dot: at most five letters and digits after the last dot, which is not the first thing in
+// the name.
+func extension[T string | []byte](path T) int {
+	for n := 1; n <= 6 && n < len(path); n++ {
+		switch c := path[len(path)-n]; {
+		case c == '.' && path[len(path)-n-1] != '/':
+			return n
 		case !isLetter(c) && (c < '0' || c > '9'):
-			return path
+			return 0
 		}
 	}
-	return path
+	return 0
+}
+
+// compareEnds orders paths by their last bytes first, those that differ only in what commonEnds passes over together.
+func compareEnds(a, b string) int {
+	i, j := len(a)-extension(a), len(b)-extension(b)
+	for i > 0 && j > 0 {
+		i, j = i-1, j-1
+		if c, d := small(a[i]), small(b[j]); c != d {
+			return less(c < d)
+		}
+	}
+	if i != j {
+		return less(i < j)
+	}
+	for i, j = len(a), len(b); i > 0 && j > 0; {
+		i, j = i-1, j-1
+		if a[i] != b[j] {
+			return less(a[i] < b[j])
+		}
+	}
+	return cmp.Compare(i, j)
+}
+
+// compareReversed is compareEnds for paths that are written from their ends.
+func compareReversed(a, b []byte) int {
+	x, y := a[reversedExtension(a):], b[reversedExtension(b):]
+	for i := range min(len(x), len(y)) {
+		if c, d := small(x[i]), small(y[i]); c != d {
+			return less(c < d)
+		}
+	}
+	if len(x) != len(y) {
+		return less(len(x) < len(y))
+	}
+	return bytes.Compare(a, b)
+}
+
+func reversedExtension(path []byte) int {
+	for i, c := range path[:min(len(path), 6)] {
+		switch {
+		case c == '.' && i+1 < len(path) && path[i+1] != '/':
+			return i + 1
+		case !isLetter(c) && (c < '0' || c > '9'):
+			return 0
+		}
+	}
+	return 0
+}
+
+func small(c byte) byte {
+	if isLetter(c) {
+		return c | 0x20
+	}
+	return c
 }
 
 // sameRelative says whether two relative paths are the same but for what commonEnds passes over.
