@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -82,26 +83,27 @@ func (d *dirVotes) descend(a, b Address, votes []placedVote) {
 		d.accept(a, b, votes[0].path, votes[0].other, shared)
 		return
 	}
+	child := func(v *placedVote) (here, there string) {
+		return childOf(v.path[len(a.Path):]), childOf(v.other[len(b.Path):])
+	}
+	slices.SortStableFunc(votes, func(v, w placedVote) int {
+		x, y := child(&v)
+		z, u := child(&w)
+		return cmp.Or(strings.Compare(x, z), strings.Compare(y, u))
+	})
 	for from := 0; from < len(votes); {
-		name := childOf(votes[from].path[len(a.Path):])
+		x, y := child(&votes[from])
 		to := from + 1
-		for to < len(votes) && childOf(votes[to].path[len(a.Path):]) == name {
-			to++
+		for ; to < len(votes); to++ {
+			if z, u := child(&votes[to]); z != x || u != y {
+				break
+			}
 		}
-		if name != "" {
-			child, its := below(b, len(name), votes[from:to])
-			d.descend(Address{a.Host, a.Path + name}, child, its)
+		if x != "" {
+			d.descend(Address{a.Host, a.Path + x}, Address{b.Host, b.Path + y}, votes[from:to])
 		}
 		from = to
 	}
-}
-
-// below is the subdirectory of b, with a name of n bytes, that the first of some votes is for by the numbers of its pages, and those votes that are for
-// the same: others of its name may differ in the case of letters.
-func below(b Address, n int, votes []placedVote) (Address, []placedVote) {
-	first := slices.MinFunc(votes, func(x, y placedVote) int { return x.vote.compare(y.vote) })
-	b.Path = first.other[:len(b.Path)+n]
-	return b, slices.DeleteFunc(votes, func(v placedVote) bool { return !strings.HasPrefix(v.other, b.Path) })
 }
 
 // enough says whether two directories of so many pages share enough.

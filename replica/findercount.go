@@ -227,7 +227,7 @@ func (c *voteCount) countLarge() error {
 			return nil
 		}
 		if name := childOf(p.Path[len(a.Path):]); name != "" {
-			return children.add(vote{tokenHash(name), v.p, v.q})
+			return children.add(vote{keyOf(tokenHash(name), tokenHash(childOf(q.Path[len(b.Path):]))), v.p, v.q})
 		}
 		return nil
 	})
@@ -237,8 +237,7 @@ func (c *voteCount) countLarge() error {
 	}
 	if err == nil {
 		err = c.count(&children, func(p, q Address) (Address, Address) {
-			name := childOf(p.Path[len(a.Path):])
-			return Address{a.Host, a.Path + name}, Address{b.Host, q.Path[:len(b.Path)+len(name)]}
+			return Address{a.Host, a.Path + childOf(p.Path[len(a.Path):])}, Address{b.Host, b.Path + childOf(q.Path[len(b.Path):])}
 		})
 	}
 	return errors.Join(err, children.close())
