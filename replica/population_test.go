@@ -146,13 +146,17 @@ func (p *population) inventory(t *testing.T) *Inventory {
 // Of populations that are not the ones by which the rule was made, mirrors are found under the same and under other prefixes, in part and in large
 // families, and what programs put on every host joins nobody.
 func TestStageOnePopulations(t *testing.T) {
+	large := 1400
+	if raceEnabled {
+		large = 300 // a small family then
+	}
 	for _, tc := range []struct {
 		name              string
 		fill              func(*population)
 		recall, precision float64
 	}{
 		{"mirror lists", func(p *population) { p.mirrors(150, 400, 0.4) }, 0.97, 0.99},
-		{"a large family", func(p *population) { p.mirrors(1400, 90, 0.45) }, 0.90, 0.99},
+		{"a large family", func(p *population) { p.mirrors(large, 90, 0.45) }, 0.90, 0.99},
 		{"sites alike", func(p *population) { p.alikes(300) }, 1, 0.9},
 		{"parts of a big host", func(p *population) { p.parts(80, 300, 30) }, 1, 0.9},
 	} {
