@@ -34,7 +34,7 @@ type ReplicaSide struct {
 // TestReplicas asks both sides for up to 19 paths, and each for one that cannot exist, and says what came of it. It takes turns of the hosts and obeys
 // robots.txt as a run does. A side that has no paths is only asked for those of the other. The only errors are that ctx ended or that a job cannot be used.
 func TestReplicas(ctx context.Context, a, b ReplicaSide) (replica.Verdict, error) {
-	tests := replica.Plan(replica.HostSample{Host: a.Base, Paths: a.Paths}, replica.HostSample{Host: b.Base, Paths: b.Paths})
+	tests := replica.StageTwo{}.Plan(replica.HostSample{Host: a.Base, Paths: a.Paths}, replica.HostSample{Host: b.Base, Paths: b.Paths})
 	if len(b.Paths) == 0 {
 		tests = oneWay(a.Base, b.Base, a.Paths)
 	}

@@ -93,7 +93,9 @@ func unescape(path string) string {
 }
 
 // Compare gives the outcome of two bodies that were had, and their resemblance.
-func (b Body) Compare(c Body) (Outcome, float64) {
+func (b Body) Compare(c Body) (Outcome, float64) { return b.compare(c, StageTwo{}.withDefaults().High) }
+
+func (b Body) compare(c Body, high float64) (Outcome, float64) {
 	if b.sum == c.sum {
 		return FullMatch, 1
 	}
@@ -103,7 +105,7 @@ func (b Body) Compare(c Body) (Outcome, float64) {
 	switch r := Resemblance(b.shingles, c.shingles); {
 	case r >= 1:
 		return FullSimilar, r
-	case r >= 0.5:
+	case r >= high:
 		return HighSimilar, r
 	case r > 0:
 		return TraceSimilar, r
@@ -113,10 +115,9 @@ func (b Body) Compare(c Body) (Outcome, float64) {
 
 // Alike says whether a page is the same as another answer of its host, which was one to a path that does not exist: nine tenths of the text, or of what
 // is left of it when each of the two answers repeats the path that it is for.
-func (b Body) Alike(probe Body) bool {
+func (b Body) Alike(probe Body) bool { return b.alike(probe, StageTwo{}.withDefaults().Soft) }
+
+func (b Body) alike(probe Body, soft float64) bool {
 	o, r := probe.Compare(b)
 	return o == FullMatch || r >= soft || b.answer && probe.answer && Resemblance(b.said, probe.said) >= soft
 }
-
-// soft is the resemblance from which a page is the page for what is not there.
-const soft = 0.9

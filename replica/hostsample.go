@@ -34,8 +34,10 @@ type keptPath struct {
 
 func (h *hostURLs) path(k keptPath) []byte { return h.text[k.at : k.at+int(k.size)] }
 
-// sampleSize is the size of the sample of a host with n URLs: it grows with the square root, and 20 of 100 are taken.
-func sampleSize(n int) int { return max(20, int(20*math.Sqrt(float64(n)/100))) }
+// sampleSize is the size of the sample of a host with n URLs.
+func (o StageOne) sampleSize(n int) int {
+	return max(o.Sample, int(float64(o.Sample)*math.Sqrt(float64(n)/100)))
+}
 
 const (
 	slack     = 2   // times the sample that is kept at least. The sample grows slower than the URLs, so what will be in it is far within
@@ -110,7 +112,7 @@ func (v *Inventory) hash(h *hostURLs) {
 
 // trim lets go of paths whose hash is not small any more, once they are twice as many as must be kept.
 func (v *Inventory) trim(h *hostURLs) {
-	most := slack * sampleSize(h.n)
+	most := slack * v.o.sampleSize(h.n)
 	if len(h.kept) < 2*most {
 		return
 	}
@@ -196,7 +198,7 @@ func (v *Inventory) finish(h *hostURLs) (sample []string, n int) {
 			kept[i].hash = H(h.path(k))
 		}
 	}
-	for _, k := range v.least(h, kept, sampleSize(h.n)) {
+	for _, k := range v.least(h, kept, v.o.sampleSize(h.n)) {
 		sample = append(sample, string(h.path(k)))
 	}
 	slices.Sort(sample)

@@ -19,6 +19,12 @@ type StageOne struct {
 	PositionIsIndex bool     // a feature's position is the index of the bigram in its path, not the depth of its segment
 	Stop, Avoid     []string // terms left out of paths; terms for which a URL is not sampled; nil means the paper's
 
+	Sample                    int     // paths sampled of a host of 100 URLs or fewer, and in proportion to the square root of more; 0 means 20. Not with Paper
+	MinPaths                  int     // sampled paths of a host that a feature of paths must be in; 0 means 2
+	MinShared, MinSharedPaths int     // features that a pair must have in common, and of these such of paths; 0 means 2 and 1
+	HostWeight, PathWeight    float64 // S: what a feature of a host or path counts on as many hosts as have it; 0 means 4 and 1
+	SizeWeight                float64 // by which the logarithm of the sizes of hosts lowers a score; 0 means 0.1
+
 	MaxLeaves int // leaves kept over all hosts, of 16 bytes each, three times as much for a time; 0 means 8 million. Beyond it, half of them are let go, the same half on every host
 }
 
@@ -33,6 +39,13 @@ func (o StageOne) withDefaults() StageOne {
 	set(&o.FirstModulus, 5)
 	set(&o.FirstDouble, 20)
 	set(&o.MaxLeaves, 8<<20)
+	set(&o.Sample, 20)
+	set(&o.MinPaths, 2)
+	set(&o.MinShared, 2)
+	set(&o.MinSharedPaths, 1)
+	o.HostWeight = positive(o.HostWeight, 4)
+	o.PathWeight = positive(o.PathWeight, 1)
+	o.SizeWeight = positive(o.SizeWeight, 0.1)
 	if o.Stop == nil {
 		o.Stop = stopTerms()
 	}
@@ -40,6 +53,14 @@ func (o StageOne) withDefaults() StageOne {
 		o.Avoid = avoidTerms()
 	}
 	return o
+}
+
+// positive is x, or what it means when it is not above 0.
+func positive(x, otherwise float64) float64 {
+	if x > 0 {
+		return x
+	}
+	return otherwise
 }
 
 // Inventory is what is known of hosts from their URLs: how many, a sample of their paths, and a sample of their leaves. In any order, and

@@ -13,7 +13,7 @@ import (
 // slowSample is the rule: the k paths of least H that are not avoided, in order.
 func slowSample(paths []string) []string {
 	unique := slices.Compact(slices.Sorted(slices.Values(paths)))
-	k := sampleSize(len(unique))
+	k := StageOne{}.withDefaults().sampleSize(len(unique))
 	least := slices.DeleteFunc(slices.Clone(unique), func(p string) bool { _, avoided := PathFeatures(p, StageOne{}); return avoided })
 	slices.SortFunc(least, func(a, b string) int { return cmp.Compare(H(a), H(b)) })
 	return slices.Sorted(slices.Values(least[:min(k, len(least))]))

@@ -56,7 +56,7 @@ func (v *Inventory) consider() []considered {
 	return out
 }
 
-// featuresOf lists the features of all hosts, by feature: those of the host, and those of paths that at least two sampled paths have.
+// featuresOf lists the features of all hosts, by feature: those of the host, and those of paths that enough sampled paths have.
 func (v *Inventory) featuresOf(hosts []considered) []onHost {
 	var out []onHost
 	var keys []uint64
@@ -76,7 +76,7 @@ func (v *Inventory) featuresOf(hosts []considered) []onHost {
 			for to < len(keys) && keys[to] == keys[from] {
 				to++
 			}
-			if to-from >= 2 {
+			if to-from >= v.o.MinPaths {
 				out = append(out, onHost{key: keys[from], host: uint32(i)})
 			}
 			from = to
@@ -128,12 +128,12 @@ func (v *Inventory) Pairs() []HostPair {
 	}
 	var all []ranked
 	for k, e := range found {
-		if (e.shared < 2 || e.paths < 1) && !e.overlaps() {
+		if (e.shared < v.o.MinShared || e.paths < v.o.MinSharedPaths) && !e.overlaps() {
 			continue
 		}
 		a, b := &hosts[k>>32], &hosts[uint32(k)]
 		raw := e.score + overlapWeight*e.overlap
-		score := raw / (1 + 0.1*(math.Log(float64(a.n))+math.Log(float64(b.n))))
+		score := raw / (1 + v.o.SizeWeight*(math.Log(float64(a.n))+math.Log(float64(b.n))))
 		all = append(all, ranked{math.Round(score * 1e9), HostPair{
 			Host1: a.name, Host2: b.name, Score: score, Raw: raw,
 			Shared: e.shared, SharedPaths: e.paths, Leaves: e.leaves, Overlap: e.overlap,
@@ -157,8 +157,7 @@ func (v *Inventory) Pairs() []HostPair {
 	return out
 }
 
-// shareFeatures finds the pairs that have features in common which are on few hosts. A feature counts 4 of a host and 1 of a path, by the hosts that
-// have it.
+// shareFeatures finds the pairs that have features in common which are on few hosts. A feature counts by the hosts that have it.
 func (v *Inventory) shareFeatures(features []onHost) pairs {
 	found := pairs{}
 	for on := range runs(features) {
@@ -166,9 +165,9 @@ func (v *Inventory) shareFeatures(features []onHost) pairs {
 			continue
 		}
 		isPath := isPathKey(on[0].key)
-		weight := 4 / float64(len(on))
+		weight := v.o.HostWeight / float64(len(on))
 		if isPath {
-			weight = 1 / float64(len(on))
+			weight = v.o.PathWeight / float64(len(on))
 		}
 		for i, a := range on {
 			for _, b := range on[i+1:] {
@@ -188,7 +187,7 @@ func (v *Inventory) weighFrequent(features []onHost, place []uint32, found pairs
 		stars(place, hostsOf(on), func(center, other uint32) {
 			k := pairOf(center, other)
 			if e, ok := found[k]; ok {
-				e.score += 1 / float64(len(on))
+				e.score += v.o.PathWeight / float64(len(on))
 				found[k] = e
 			}
 		})

@@ -98,27 +98,48 @@ type Test struct {
 	Resemblance          float64 // of the texts; 1 of a full match
 }
 
-// testPaths is how many paths of each host are tested.
-const testPaths = 9
+// StageTwo are the rules by which pairs of hosts are tested, and the tests judged (Bharat, Broder, section 3.2). The zero value is the rule that mirrord
+// uses; Paper is the paper's.
+type StageTwo struct {
+	Paper  bool    // level 5 by the letter, where one page that is missing makes related hosts a mismatch; else Lag may be missing
+	Paths  int     // of each host that are tested; 0 means 9
+	High   float64 // resemblance of what is highly similar, at least; 0 means 0.5
+	Soft   float64 // resemblance from which an answer is the one to a path that does not exist; 0 means 0.9
+	Enough int     // tests with an answer that make a level one that can be relied on; 0 means 5
+	Lag    float64 // share of the tests that may find nothing on the target and yet let a pair be of level 5, when half of all show a trace; 0 means 0.2
+}
 
-// TestedPaths are the paths of a host that its tests take: the 9 of its sample for which H(host NUL path) is least, "/" left out.
-func TestedPaths(h HostSample) []string {
+func (o StageTwo) withDefaults() StageTwo {
+	if o.Paths <= 0 {
+		o.Paths = 9
+	}
+	if o.Enough <= 0 {
+		o.Enough = 5
+	}
+	o.High = positive(o.High, 0.5)
+	o.Soft = positive(o.Soft, 0.9)
+	o.Lag = positive(o.Lag, 0.2)
+	return o
+}
+
+// TestedPaths are the paths of a host that its tests take: those of its sample for which H(host NUL path) is least, "/" left out.
+func (o StageTwo) TestedPaths(h HostSample) []string {
 	paths := slices.DeleteFunc(slices.Clone(h.Paths), func(p string) bool { return p == "/" })
 	order := make(map[string]uint64, len(paths))
 	for _, p := range paths {
 		order[p] = H(h.Host + "\x00" + p)
 	}
 	slices.SortFunc(paths, func(a, b string) int { return cmp.Compare(order[a], order[b]) })
-	return paths[:min(len(paths), testPaths)]
+	return paths[:min(len(paths), o.withDefaults().Paths)]
 }
 
-// Plan lists the tests of a pair: "/", 9 paths of the first host on the second, and the reverse.
-func Plan(a, b HostSample) []Test {
+// Plan lists the tests of a pair: "/", paths of the first host on the second, and the reverse. A path of both is tested both ways.
+func (o StageTwo) Plan(a, b HostSample) []Test {
 	tests := []Test{{Source: a.Host, Target: b.Host, Path: "/"}}
-	for _, p := range TestedPaths(a) {
+	for _, p := range o.TestedPaths(a) {
 		tests = append(tests, Test{Source: a.Host, Target: b.Host, Path: p})
 	}
-	for _, p := range TestedPaths(b) {
+	for _, p := range o.TestedPaths(b) {
 		tests = append(tests, Test{Source: b.Host, Target: a.Host, Path: p})
 	}
 	return tests
@@ -157,7 +178,7 @@ type Verdict struct {
 
 	Answered  int     // tests whose source was had
 	Good      float64 // the share of them that is FM, FS or HS; mirrors with a page of their own, or late, are found by it
-	Confident bool    // at least 5 were had
+	Confident bool    // enough were had
 	RootOnly  bool    // level 4, and nothing but "/" is alike: a parked host, or a server just installed
 	Soft      int     // answers that were taken for failures because they are like the answer to a path that no host has
 	Aliases   int     // tests in which one host gave both answers, because the other led to it by a redirect
@@ -169,23 +190,13 @@ func (v *Verdict) Interchangeable() bool {
 	return v.Level >= Level1 && v.Level <= Level3 && v.Confident && !v.Alias
 }
 
-// enough tests with an answer make a level one that can be relied on.
-const enough = 5
-
-// lag is the share of the tests that may find nothing on the target and yet let a pair be of level 5, when half of all show a trace.
-const lag = 0.2
-
-// StageTwo are the rules by which the tests of a pair are judged.
-type StageTwo struct {
-	Paper bool // level 5 by the letter, where one page that is missing makes related hosts a mismatch; else a fifth may be missing
-}
-
 // Decide runs the tests of a pair on the answers to what Asks lists; an answer that is missing counts as none.
 func (o StageTwo) Decide(tests []Test, answers map[Ask]Answer) Verdict {
 	v := Verdict{}
 	if len(tests) == 0 {
 		return v
 	}
+	o = o.withDefaults()
 	v.Host1, v.Host2 = tests[0].Source, tests[0].Target
 	for _, host := range []string{v.Host1, v.Host2} {
 		if l := hostFailure(host, tests, answers); l != NoInformation {
@@ -198,7 +209,7 @@ func (o StageTwo) Decide(tests []Test, answers map[Ask]Answer) Verdict {
 		if a.Kind != GotPage {
 			return a, false
 		}
-		if probe := answers[Ask{host, ProbePath(host)}]; probe.Kind == GotPage && a.Body.Alike(probe.Body) {
+		if probe := answers[Ask{host, ProbePath(host)}]; probe.Kind == GotPage && a.Body.alike(probe.Body, o.Soft) {
 			v.Soft++
 			return a, false
 		}
@@ -217,7 +228,7 @@ func (o StageTwo) Decide(tests []Test, answers map[Ask]Answer) Verdict {
 		case !targetOK:
 			t.Outcome = TargetFailed
 		default:
-			t.Outcome, t.Resemblance = source.Body.Compare(target.Body)
+			t.Outcome, t.Resemblance = source.Body.compare(target.Body, o.High)
 		}
 		if t.Outcome != SourceFailed {
 			v.Answered++
@@ -243,9 +254,9 @@ func (o StageTwo) Decide(tests []Test, answers map[Ask]Answer) Verdict {
 	if v.Answered > 0 {
 		v.Good = float64(good) / float64(v.Answered)
 	}
-	v.Confident = v.Answered >= enough
+	v.Confident = v.Answered >= o.Enough
 	v.Alias = 2*v.Aliases > v.Answered
-	if !o.Paper && v.Level == Mismatch && 2*trace >= v.Answered && float64(missing) <= lag*float64(v.Answered) {
+	if !o.Paper && v.Level == Mismatch && 2*trace >= v.Answered && float64(missing) <= o.Lag*float64(v.Answered) {
 		v.Level = Level5
 	}
 	v.RootOnly = v.Level == Level4 && good > 0 && good == goodRoot

@@ -69,7 +69,7 @@ func (s *server) get(a Ask) Answer {
 }
 
 func (s *server) decide(a, b HostSample, guard bool) Verdict {
-	tests := Plan(a, b)
+	tests := StageTwo{}.Plan(a, b)
 	answers := map[Ask]Answer{}
 	for _, ask := range Asks(tests) {
 		if guard || ask.Path != ProbePath(ask.Host) {
@@ -162,16 +162,16 @@ func TestPagesThatRepeatTheirPath(t *testing.T) {
 	}
 	ask := func(f func(Ask) string) map[Ask]Answer {
 		out := map[Ask]Answer{}
-		for _, x := range Asks(Plan(a, b)) {
+		for _, x := range Asks(StageTwo{}.Plan(a, b)) {
 			path := strings.ReplaceAll(x.Path, "%20", " ")
 			out[x] = Answer{Kind: GotPage, Body: NewAnswer([]byte(f(Ask{x.Host, path})), true, true, 0, x.Path)}
 		}
 		return out
 	}
-	if v := (StageTwo{}).Decide(Plan(a, b), ask(parked)); v.Level != NoInformation || v.Soft == 0 {
+	if v := (StageTwo{}).Decide(StageTwo{}.Plan(a, b), ask(parked)); v.Level != NoInformation || v.Soft == 0 {
 		t.Errorf("parked: %+v", v)
 	}
-	if v := (StageTwo{}).Decide(Plan(a, b), ask(real)); v.Level != Level1 || !v.Confident || v.Soft > 0 {
+	if v := (StageTwo{}).Decide(StageTwo{}.Plan(a, b), ask(real)); v.Level != Level1 || !v.Confident || v.Soft > 0 {
 		t.Errorf("real: %v, confident %v, %d taken for failures", v.Level, v.Confident, v.Soft)
 	}
 	one := func(ask Ask) string {
@@ -180,11 +180,11 @@ func TestPagesThatRepeatTheirPath(t *testing.T) {
 		}
 		return real(ask)
 	}
-	if v := (StageTwo{}).Decide(Plan(a, b), ask(one)); v.Level != Mismatch {
+	if v := (StageTwo{}).Decide(StageTwo{}.Plan(a, b), ask(one)); v.Level != Mismatch {
 		t.Errorf("real and parked: %v", v.Level)
 	}
 	echo := func(ask Ask) string { return ask.Path }
-	if v := (StageTwo{}).Decide(Plan(a, b), ask(echo)); v.Level != NoInformation {
+	if v := (StageTwo{}).Decide(StageTwo{}.Plan(a, b), ask(echo)); v.Level != NoInformation {
 		t.Errorf("nothing but the path: %v", v.Level)
 	}
 }
@@ -195,7 +195,7 @@ func page(words string) Answer {
 
 func TestDecide(t *testing.T) {
 	a, b := HostSample{Host: "a.test", Paths: []string{"/", "/1", "/2", "/3", "/4", "/5"}}, HostSample{Host: "b.test", Paths: []string{"/1", "/6"}}
-	tests := Plan(a, b)
+	tests := StageTwo{}.Plan(a, b)
 	if len(tests) != 1+5+2 {
 		t.Fatalf("%d tests", len(tests))
 	}
@@ -299,7 +299,7 @@ func TestDecide(t *testing.T) {
 	if o, _ := picture.Compare(Body{sum: [32]byte{2}}); o != NotSimilar {
 		t.Errorf("two pictures: %v", o)
 	}
-	if !slices.Equal(TestedPaths(a), TestedPaths(HostSample{Host: "a.test", Paths: []string{"/5", "/4", "/3", "/2", "/1"}})) {
+	if !slices.Equal(StageTwo{}.TestedPaths(a), StageTwo{}.TestedPaths(HostSample{Host: "a.test", Paths: []string{"/5", "/4", "/3", "/2", "/1"}})) {
 		t.Error("the order of the sample decides what is tested")
 	}
 }

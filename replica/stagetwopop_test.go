@@ -89,7 +89,7 @@ func TestLevelsOfPopulations(t *testing.T) {
 			t.Errorf("%s: %d hosts, candidates %v", tc.name, len(samples), pairs)
 			continue
 		}
-		tests := Plan(samples[0], samples[1])
+		tests := StageTwo{}.Plan(samples[0], samples[1])
 		answers := map[Ask]Answer{}
 		for _, ask := range Asks(tests) {
 			answers[ask] = Answer{Kind: GotFailure}

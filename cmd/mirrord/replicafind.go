@@ -156,7 +156,7 @@ func (r *replicaPages) hostLevels(ctx context.Context, v *replica.Inventory, o r
 	for some := range slices.Chunk(v.Pairs(), pairsAtOnce) {
 		files := map[replica.Ask]replicaFile{}
 		for _, p := range some {
-			for _, ask := range replica.Asks(replica.Plan(samples[p.Host1], samples[p.Host2])) {
+			for _, ask := range replica.Asks(replica.StageTwo{}.Plan(samples[p.Host1], samples[p.Host2])) {
 				files[ask] = replicaFile{}
 			}
 		}
@@ -170,7 +170,7 @@ func (r *replicaPages) hostLevels(ctx context.Context, v *replica.Inventory, o r
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			tests := replica.Plan(samples[p.Host1], samples[p.Host2])
+			tests := replica.StageTwo{}.Plan(samples[p.Host1], samples[p.Host2])
 			verdict, err := testHosts(tests, files, o.paper)
 			if err != nil {
 				return err
