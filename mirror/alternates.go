@@ -354,8 +354,10 @@ func (r *run) alternateRedirect(a *alternate, rec *store.Resource, res *fetch.Re
 func (r *run) fromAlternate(now, old *store.Resource, source string) {
 	now.Source, now.Reason, now.Status = source, old.Reason, old.Status
 	now.ETag, now.LastModified, now.Expires = "", "", 0
-	now.Checked = r.now().Unix()
-	now.Fetched = now.Checked
+	now.Fetched = r.now().Unix()
+	if now.Checked = now.Fetched; r.reuse.holds(now) {
+		now.Checked = old.Checked
+	}
 }
 
 // sameBody takes over what an answer says of a body that the mirror holds already. From a replica that is its word only: the origin's validators stay,

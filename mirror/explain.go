@@ -177,6 +177,8 @@ func (r *run) explainRecord(x *Explanation, rec *store.Resource, refused string)
 		x.Like, x.SameText = t.urlOf(rec.Like-1).String(), rec.SameText
 	}
 	switch {
+	case r.reuse.holds(rec):
+		x.Answer = "mirrored, taken from the mirror of job " + r.reuse.job
 	case rec.InSet && rec.Source != "":
 		x.Answer = "mirrored, from a replica"
 	case rec.InSet && rec.Outcome == site.Failed:

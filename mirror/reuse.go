@@ -38,6 +38,7 @@ type reuse struct {
 type reusedFile struct {
 	mime, charset string // each value is one string
 	modified      int64
+	checked       int64
 	size          int64
 	digest        [32]byte
 	body          store.BodyKind
@@ -165,7 +166,7 @@ func (r *run) readReused() (files map[string]reusedFile, err error) {
 	err = s.Resources(func(rec *store.Resource) error {
 		rest, ok := strings.CutPrefix(rec.URL.String(), x.from)
 		if ok && rec.InSet && rec.Body != store.NoBody && own(rec) && !rec.NoFollow && !wasSitemap(rec) {
-			files[strings.Clone(rest)] = reusedFile{mime: intern(rec.MIME), charset: intern(rec.Charset), modified: rec.Modified, size: rec.Size, digest: rec.Digest, body: rec.Body, at: rec.At}
+			files[strings.Clone(rest)] = reusedFile{mime: intern(rec.MIME), charset: intern(rec.Charset), modified: rec.Modified, checked: rec.Checked, size: rec.Size, digest: rec.Digest, body: rec.Body, at: rec.At}
 		}
 		return nil
 	})
@@ -200,7 +201,7 @@ func (r *run) takeReused(ctx context.Context, rec *store.Resource, down bool) bo
 	}
 	now := *rec
 	now.Reason = fmt.Sprintf("of the mirror of job %s, which has it as %s", x.job, source)
-	now.Status = http.StatusOK
+	now.Status, now.Checked = http.StatusOK, max(rec.Checked, f.checked) // it is as old as there
 	x.taken.Add(1)
 	if rec.InSet && rec.Body != store.NoBody && rec.Digest == f.digest && rec.MIME == f.mime && rec.Charset == f.charset {
 		r.sameBody(&now, &store.Resource{Source: source.String()})

@@ -93,7 +93,21 @@ func testReuse(t *testing.T, policy string) {
 		t.Errorf("%d reused of %d files, %d requests for the collection, %d foreign; want 33, 35, 8, 0\n%s", s.Reused, s.Files, asked, s.Foreign, mirrortest.Text(s))
 	}
 	wantText(t, s, "taken from the mirror of manual")
-	if x := explanation(t, m, home+"/docs/p05.html"); x.Source != elsewhereBase+"p05.html" || !strings.Contains(x.Last, "of the mirror of job manual") {
+	there := map[string]int64{}
+	m.Site(func(s *store.Site) {
+		other, err := reopen(t, m.Dir).ReadSite("manual")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer other.Close()
+		if err := other.Resources(func(r *store.Resource) error { there[r.URL.String()] = r.Checked; return nil }); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if rec := resource(t, m, home+"/docs/p05.html"); rec.Checked == 0 || rec.Checked != there[elsewhereBase+"p05.html"] {
+		t.Errorf("a file was looked at %d, where it is from %d", rec.Checked, there[elsewhereBase+"p05.html"])
+	}
+	if x := explanation(t, m, home+"/docs/p05.html"); x.Answer != "mirrored, taken from the mirror of job manual" || x.Source != elsewhereBase+"p05.html" || !strings.Contains(x.Last, "of the mirror of job manual") {
 		t.Errorf("explained as %+v", x)
 	}
 	one, err := os.Stat(filepath.Join(m.Dir, "sites/test/current/docs/big.png"))

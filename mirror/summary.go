@@ -162,7 +162,7 @@ func (s *Summary) WriteText(w io.Writer) error {
 		p("  %d answers are of %s, because the origin gave none\n", s.Alternates[base], base)
 	}
 	if s.Reused > 0 {
-		p("  %d of these were taken from the mirror of %s, without a request\n", s.Reused, s.ReusedOf)
+		p("  %d of the files were taken from the mirror of %s, without a request\n", s.Reused, s.ReusedOf)
 	}
 	if s.RepairedLinks > 0 {
 		p("  %s to broken pages of other sites %s to equivalent copies\n", plural(s.RepairedLinks, "link", "links"), pick(s.RepairedLinks, "leads", "lead"))
