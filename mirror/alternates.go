@@ -250,12 +250,18 @@ func (r *run) askAlternate(ctx context.Context, a *alternate, rec *store.Resourc
 		now.Status = res.Status
 	}
 	now.Outcome = site.Pending
-	if older := modified(res.LastModified, r.now()); rec.InSet && rec.Body != store.NoBody && older > 0 && older < rec.Modified && sink.digest() != rec.Digest {
+	held := rec.InSet && rec.Body != store.NoBody
+	older := modified(res.LastModified, r.now())
+	switch {
+	case held && sink.digest() == rec.Digest: // whatever type it says that this is
+		r.sameBody(&now, &store.Resource{Source: u.String()})
+		r.unchanged(ctx, &now)
+	case held && older > 0 && older < rec.Modified:
 		// The replica is behind: what the mirror has stays. The age of the mirror goes on growing.
 		r.notes.add(fmt.Sprintf("older copies of %s than the mirror has were not taken", a.base), rec.URL)
 		r.sameBody(&now, &store.Resource{Source: u.String()})
 		r.unchanged(ctx, &now)
-	} else {
+	default:
 		r.body(ctx, &now, res, sink)
 	}
 	r.alt.mu.Lock()

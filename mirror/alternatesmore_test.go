@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -115,5 +116,118 @@ func TestKeepPair(t *testing.T) {
 		if got, _, err := st.LoadPair(p.Base1, p.Base2); err != nil || got.Level != c.want {
 			t.Errorf("day %d: %s is kept, want %s; %v", c.days, got.Level, c.want, err)
 		}
+	}
+}
+
+// An origin that answers now and then: what it gives is taken from it, what it does not from the replica, and nothing is lost or mixed up.
+func TestAlternatesOfAnOriginThatFlaps(t *testing.T) {
+	for _, often := range []int64{2, 3, 5} {
+		t.Run(fmt.Sprint(often), func(t *testing.T) {
+			w := mirrortest.Start(t)
+			pages := handbook(40)
+			w.SetAll(home, pages)
+			replicate(w, pages)
+			m := mirrortest.New(t, w, withAlternates())
+			wantVerdict(t, m.Run(), mirror.Complete, true)
+			before := m.Tree()
+			there := maps.Clone(pages)
+			for i := range 40 { // the replica is one edit ahead
+				p := fmt.Sprintf("/p%02d.html", i)
+				there[p] = mirrortest.HTML("News", fmt.Sprintf("<p>of the replica %s", prose(i, 0)))
+			}
+			delete(there, "/p07.html")
+			replicate(w, there)
+			w.Remove(copyBase + "p07.html")
+			var n atomic.Int64
+			w.Hook(func(r *http.Request) {
+				if r.URL.Host == "www.example.org" && r.URL.Path != "/robots.txt" && n.Add(1)%often != 0 {
+					panic(http.ErrAbortHandler)
+				}
+			})
+			s := m.Run()
+			if s.Gone != 0 || s.Removed != 0 || s.Added != 0 || s.Verdict == mirror.Suspicious {
+				t.Errorf("%s", mirrortest.Text(s))
+			}
+			tree := m.Tree()
+			for p, text := range tree {
+				if rec := resource(t, m, home+"/"+p); !strings.HasPrefix(p, "phm.") && s.Published {
+					if of := strings.Contains(text, "of the replica"); of != (rec.Source != "") && p != "index.html" && p != "logo.png" {
+						t.Errorf("%s has a page of the replica: %v, its source is %q", p, of, rec.Source)
+					}
+				}
+			}
+			w.Hook(nil)
+			s = m.Run()
+			wantVerdict(t, s, mirror.Complete, s.Changed > 0)
+			if s.Foreign != 0 || !onlyMeta(m.Tree(), before) {
+				t.Errorf("the origin is back: %d foreign\n%s", s.Foreign, mirrortest.Text(s))
+			}
+		})
+	}
+}
+
+// Addresses with escapes, queries and letters of other languages are asked of the replica as they are of the origin.
+func TestAlternatesOfStrangeAddresses(t *testing.T) {
+	w := mirrortest.Start(t)
+	pages := handbook(12)
+	strange := []string{"/a%20b.html", "/x.html?q=1&r=a%2Fb", "/x.html?q=2", "/%C3%BC/%E4.html", "/dir/", "/a//b.html", "/~user/;p=1/c.html", "/100%25.html", "/q?"}
+	var links strings.Builder
+	for i, p := range strange {
+		fmt.Fprintf(&links, "<a href=%q>%d</a> ", home+p, i)
+		pages[p] = mirrortest.HTML(p, "<p>"+prose(200+i, 0))
+	}
+	pages["/"] = mirrortest.HTML("Handbook", pages["/"].Body+links.String())
+	pages["/dir"] = mirrortest.Redirect(home + "/dir/")
+	w.SetAll(home, pages)
+	there := maps.Clone(pages)
+	there["/dir"] = mirrortest.Redirect(copyBase + "dir/")
+	replicate(w, there)
+	m := mirrortest.New(t, w, withAlternates())
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	files := len(m.ByURL())
+	takeDown(w, pages)
+	for i, p := range strange {
+		there[p] = mirrortest.HTML(p, "<p>news "+prose(200+i, 0))
+	}
+	replicate(w, there)
+	s := m.Run()
+	wantVerdict(t, s, mirror.Complete, true)
+	if s.Foreign != len(strange) || s.Changed != len(strange) || s.Removed != 0 || len(m.ByURL()) != files {
+		t.Errorf("%d foreign, %d changed, want %d\n%s", s.Foreign, s.Changed, len(strange), mirrortest.Text(s))
+	}
+	for u, text := range m.ByURL() {
+		if rec := resource(t, m, u); rec.Source != "" && (!strings.Contains(text, "news") || strings.TrimPrefix(rec.Source, copyBase) != strings.TrimPrefix(u, home+"/")) {
+			t.Errorf("%s is of %s: %.60q", u, rec.Source, text)
+		}
+	}
+}
+
+// A replica that names types and robots rules of its own for the same bytes changes nothing.
+func TestAlternateWithOtherHeaders(t *testing.T) {
+	w := mirrortest.Start(t)
+	pages := handbook(24)
+	pages["/p02"] = mirrortest.HTML("Page", `<meta name="robots" content="nofollow"><p>`+prose(60, 0))
+	pages["/p03.html"] = mirrortest.HTML("Page 3", `<a href="p02">2</a><p>`+prose(3, 0))
+	w.SetAll(home, pages)
+	replicate(w, pages)
+	m := mirrortest.New(t, w, withAlternates())
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	before := m.Stamps()
+	takeDown(w, pages)
+	there := maps.Clone(pages)
+	for p, page := range pages {
+		page.Header = map[string]string{"Content-Type": "text/plain; charset=iso-8859-1", "X-Robots-Tag": "nofollow", "Last-Modified": "Mon, 02 Mar 2026 00:00:00 GMT"}
+		there[p] = page
+	}
+	replicate(w, there)
+	s := m.Run()
+	wantVerdict(t, s, mirror.Complete, false)
+	if s.Foreign != 0 || s.AlternatesSame != int64(len(pages)) || !maps.Equal(before, m.Stamps()) {
+		t.Errorf("%d foreign, %d as held\n%s", s.Foreign, s.AlternatesSame, mirrortest.Text(s))
+	}
+	w.SetAll(home, pages)
+	wantVerdict(t, m.Run(), mirror.Complete, false)
+	if !maps.Equal(before, m.Stamps()) {
+		t.Error("the origin is back, and files were touched")
 	}
 }
