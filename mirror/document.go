@@ -256,7 +256,7 @@ func (r *run) document(now, old *store.Resource, body []byte, linkHeader []strin
 	case old.Body == store.PackBody:
 		now.At, err = r.site.AppendFrameOver(p.w, meta, p.links, body, old.At)
 	case text.over.Len > 0:
-		now.At, err = r.site.AppendFrameLike(p.w, meta, p.links, body, text.over)
+		now.At, err = r.appendLike(meta, p.links, body, text.over)
 	default:
 		now.At, err = r.site.AppendFrame(p.w, meta, p.links, body)
 	}

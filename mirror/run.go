@@ -123,6 +123,7 @@ type run struct {
 	evidence   evidence
 	soft       soft404s
 	seen       contentSeen
+	likes      likeWriter
 	lost       error // why the table knows more, or less, than the disk: a batch could not be committed, or the journal not be read
 	stop       context.CancelCauseFunc
 

@@ -20,6 +20,23 @@ type contentSeen struct {
 	asking uint32   // the URL whose page is being looked up, plus one
 }
 
+// likeWriter writes the documents that say what others say.
+type likeWriter struct {
+	mu sync.Mutex
+	w  *store.FrameWriter
+}
+
+// appendLike stores a document as a delta over one that says the same.
+func (r *run) appendLike(m store.FrameMeta, links, body []byte, over store.Place) (store.Place, error) {
+	l := &r.likes
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.w == nil {
+		l.w = r.site.NewFrameWriter()
+	}
+	return r.site.AppendFrameLike(l.w, m, links, body, over)
+}
+
 // pageText is what a page was found to say.
 type pageText struct {
 	page store.PageDigest

@@ -12,24 +12,25 @@ import (
 // AppendFrameOver is AppendFrame for a document that takes the place of the one at old. It is written as a delta where that pays; what
 // lies at old may be missing or damaged, which costs the space of a full frame and nothing else.
 func (s *Site) AppendFrameOver(w *FrameWriter, m FrameMeta, links, body []byte, old Place) (Place, error) {
-	return s.appendOver(w, m, links, body, old, chooseBase)
+	return s.appendOver(w, m, links, body, old, false)
 }
 
 // AppendFrameLike is AppendFrame for a document that says nearly the same as another one, which lies at like. A delta is made over the full frame under that
-// one, so that a thousand documents that say the same are each a delta over one frame, and not over each other.
+// one, so that a thousand documents that say the same are each a delta over one frame, and not over each other. Documents of more than about 128 KiB are
+// stored in full. One writer for all that are like others is enough, and saves the memory of more.
 func (s *Site) AppendFrameLike(w *FrameWriter, m FrameMeta, links, body []byte, like Place) (Place, error) {
-	return s.appendOver(w, m, links, body, like, func(links []chained) int { return len(links) - 1 })
+	return s.appendOver(w, m, links, body, like, true)
 }
 
-// appendOver writes a frame as a delta over one of the chain of frames at old, which base chooses, or in full.
-func (s *Site) appendOver(w *FrameWriter, m FrameMeta, links, body []byte, old Place, base func([]chained) int) (Place, error) {
+// appendOver writes a frame as a delta over one of the chain of frames at old, or in full.
+func (s *Site) appendOver(w *FrameWriter, m FrameMeta, links, body []byte, old Place, like bool) (Place, error) {
 	if w.enc == nil || old.Len == 0 {
 		return s.AppendFrame(w, m, links, body)
 	}
 	if err := w.fill(m, links, body); err != nil {
 		return Place{}, err
 	}
-	raw, sure := w.over(s.packs, old, base)
+	raw, sure := w.over(s.packs, old, like)
 	if raw == nil || len(raw) > sure { // not clearly worth it: what it would be in full decides
 		if full := w.pack(); raw == nil || !pays(len(raw), len(full)) {
 			raw = full
@@ -41,11 +42,11 @@ func (s *Site) appendOver(w *FrameWriter, m FrameMeta, links, body []byte, old P
 // pays reports whether a delta is worth what it costs to read.
 func pays(delta, full int) bool { return delta <= full/4*3 }
 
-// over returns the document that w was filled with as a delta over the one at old, or over one that it was made over, as base chooses, and the length up
+// over returns the document that w was filled with as a delta over the one at old, or over one that it was made over, and the length up
 // to which it is known to pay. It is nil when a full frame is better. The frame is valid until the next call.
-func (w *FrameWriter) over(p *packs, old Place, base func([]chained) int) (raw []byte, sure int) {
+func (w *FrameWriter) over(p *packs, old Place, like bool) (raw []byte, sure int) {
 	payload := w.buf[frameHeader:]
-	if len(payload) > maxDelta || old.Len > maxDelta {
+	if len(payload) > maxDelta || old.Len > maxDelta || like && len(payload) > likeDelta*5/8 {
 		return nil, 0
 	}
 	r := w.base
@@ -57,6 +58,10 @@ func (w *FrameWriter) over(p *packs, old Place, base func([]chained) int) (raw [
 	if r.links, err = p.chain(r.links[:0], old); err != nil {
 		return nil, 0
 	}
+	base, encode := chooseBase, w.coder.encode
+	if like {
+		base, encode = fullBase, w.coder.quick
+	}
 	links := r.links[base(r.links):]
 	if len(links) == 0 {
 		return nil, 0
@@ -67,7 +72,7 @@ func (w *FrameWriter) over(p *packs, old Place, base func([]chained) int) (raw [
 	}
 	d := delta{base: links[0].at, sum: crc32.Checksum(dict, castagnoli), depth: links[0].depth + 1}
 	b := append(w.delta[:0], make([]byte, d.start())...)
-	if b, err = w.coder.encode(b, payload, dict); err != nil {
+	if b, err = encode(b, payload, dict); err != nil {
 		return nil, 0 // the base is nothing that can be a dictionary
 	}
 	if w.delta = b; cap(b) > maxKept {
@@ -81,6 +86,9 @@ func (w *FrameWriter) over(p *packs, old Place, base func([]chained) int) (raw [
 	d.put(b)
 	return b, min(int(links[len(links)-1].at.Len)/4, len(payload)/8)
 }
+
+// fullBase returns the full frame of a chain.
+func fullBase(links []chained) int { return len(links) - 1 }
 
 // chooseBase returns which frame of the chain of a document is to be the base of the next one: 0, the document itself, until the chain
 // is maxDepth deep. Then one further down has to be, and the next ones can be deltas over each other again. The price of that is about what all
@@ -114,14 +122,15 @@ func chooseBase(links []chained) int {
 
 // deltaCoder keeps what zstd needs for one size of documents and another, because making it costs many times what a small delta costs.
 type deltaCoder struct {
-	small, middle *zstd.Encoder
-	out           appender
+	small, middle, fast *zstd.Encoder
+	out                 appender
 }
 
 // The tables of the quick levels hold 32 Ki and 128 Ki places: too few for a large base. A window in which the whole base can be seen
 // from the end of the body holds both.
 const (
 	smallDelta  = 128 << 10 // bytes of base and document together
+	likeDelta   = 256 << 10 // of documents that say the same
 	middleDelta = 1 << 20
 )
 
@@ -139,8 +148,19 @@ func (c *deltaCoder) encode(b, payload, dict []byte) ([]byte, error) {
 		}
 		return large.EncodeAll(payload, b), nil
 	}
+	return c.with(enc, window, level, b, payload, dict)
+}
+
+// quick is encode for what is nearly all in dict, in little memory; it refuses what is large.
+func (c *deltaCoder) quick(b, payload, dict []byte) ([]byte, error) {
+	if len(payload)+len(dict) > likeDelta {
+		return nil, errLarge
+	}
+	return c.with(&c.fast, likeDelta, zstd.SpeedFastest, b, payload, dict)
+}
+
+func (c *deltaCoder) with(enc **zstd.Encoder, window int, level zstd.EncoderLevel, b, payload, dict []byte) (_ []byte, err error) {
 	c.out = b
-	var err error
 	if *enc == nil {
 		*enc, err = newDeltaEncoder(&c.out, window, level, dict)
 	} else {

@@ -53,8 +53,9 @@ type Digests struct {
 	f        *os.File // nil: there is none, and none can be made
 	readOnly bool
 
-	mu sync.Mutex
-	n  uint32
+	mu  sync.Mutex
+	n   uint32
+	buf [digestEntry]byte // of one entry
 }
 
 // Digests opens the digests. A site that is open for reading has them for writing too, where the file can be written: what a reader had
@@ -129,23 +130,23 @@ func (d *Digests) write(n uint32, p *PageDigest) error {
 	if d.readOnly {
 		return diskErr("write digests", fs.ErrPermission)
 	}
-	var buf [digestEntry]byte
-	_, err := d.f.WriteAt(p.append(buf[:0]), digestsHead+int64(n)*digestEntry)
+	_, err := d.f.WriteAt(p.append(d.buf[:0]), digestsHead+int64(n)*digestEntry)
 	return diskErr("write digests", err)
 }
 
 // At returns an entry; ok is false for one that is spoilt.
 func (d *Digests) At(n uint32) (p PageDigest, ok bool, err error) {
-	var buf [digestEntry]byte
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if d.f == nil {
 		return p, false, nil
 	}
-	if _, err := d.f.ReadAt(buf[:], digestsHead+int64(n)*digestEntry); errors.Is(err, io.EOF) {
+	if _, err := d.f.ReadAt(d.buf[:], digestsHead+int64(n)*digestEntry); errors.Is(err, io.EOF) {
 		return p, false, nil
 	} else if err != nil {
 		return p, false, diskErr("read digests", err)
 	}
-	ok = p.decode(buf[:])
+	ok = p.decode(d.buf[:])
 	return p, ok, nil
 }
 
