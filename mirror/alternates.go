@@ -3,6 +3,7 @@ package mirror
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"mirrord/fetch"
+	"mirrord/phm"
 	"mirrord/replica"
 	"mirrord/robots"
 	"mirrord/site"
@@ -262,7 +264,11 @@ func (r *run) askAlternate(ctx context.Context, a *alternate, rec *store.Resourc
 		r.sameBody(&now, &store.Resource{Source: u.String()})
 		r.unchanged(ctx, &now)
 	default:
-		r.body(ctx, &now, res, sink)
+		here := *res
+		if held && (here.MIME == "" || here.MIME == "text/plain" || here.MIME == "application/octet-stream") {
+			here.MIME = rec.MIME // the replica does not know; the file's name says the type
+		}
+		r.body(ctx, &now, &here, sink)
 	}
 	r.alt.mu.Lock()
 	defer r.alt.mu.Unlock()
@@ -364,6 +370,22 @@ func (r *run) fromAlternate(now, old *store.Resource, source string) {
 	if now.Checked = now.Fetched; r.reuse.holds(now) {
 		now.Checked = old.Checked
 	}
+}
+
+// sourceField is the member of a file's line in phm.files that says from which URL of a replica its bytes came.
+const sourceField = "mirrord.source"
+
+// declareSource writes into the line of a file that its bytes are a replica's. What is reused was found to be the site's.
+func (r *run) declareSource(f *phm.File, rec *store.Resource) error {
+	if rec.Source == "" || r.reuse.holds(rec) {
+		return nil
+	}
+	v, err := json.Marshal(rec.Source)
+	if err != nil {
+		return err
+	}
+	declare(f, sourceField, v)
+	return nil
 }
 
 // sameBody takes over what an answer says of a body that the mirror holds already. From a replica that is its word only: the origin's validators stay,

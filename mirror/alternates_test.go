@@ -111,6 +111,12 @@ func TestAlternatesWhenHostIsDown(t *testing.T) {
 	if rec.Source != copyBase+"p03.html" || rec.ETag != "" || rec.LastModified != "" || !strings.Contains(rec.Reason, "because the origin did not give it") {
 		t.Errorf("page from the replica: source %q, validators %q %q, reason %q", rec.Source, rec.ETag, rec.LastModified, rec.Reason)
 	}
+	if f := fileOf(t, m, "p03.html"); string(f.Extra["mirrord.source"]) != `"`+copyBase+`p03.html"` {
+		t.Errorf("the file table says %q", f.Extra)
+	}
+	if f := fileOf(t, m, "p04.html"); len(f.Extra) > 0 {
+		t.Errorf("the file table says of a page of the origin %q", f.Extra)
+	}
 	tree := m.Tree()
 	if !strings.Contains(tree["p03.html"], "news") || !strings.Contains(tree["p03.html"], `"p04.html"`) || tree["extra.html"] == "" || tree["p05.html"] != before["p05.html"] {
 		t.Errorf("the tree does not have what the replica has over what it lacks: %q", tree["p03.html"])

@@ -230,4 +230,16 @@ func TestAlternateWithOtherHeaders(t *testing.T) {
 	if !maps.Equal(before, m.Stamps()) {
 		t.Error("the origin is back, and files were touched")
 	}
+
+	// New bytes of a replica that knows no types keep theirs, and their place.
+	takeDown(w, pages)
+	news := there["/p02"]
+	news.Body += "<p>news"
+	there["/p02"] = news
+	replicate(w, there)
+	s = m.Run()
+	wantVerdict(t, s, mirror.Complete, true)
+	if s.Added != 0 || s.Changed != 1 || !strings.Contains(m.Tree()["p02.html"], "news") {
+		t.Errorf("%s", mirrortest.Text(s))
+	}
 }

@@ -97,8 +97,15 @@ func declareRepairs(f *phm.File, links []repairedLink) error {
 	if err != nil {
 		return err
 	}
-	f.Extra = map[string]json.RawMessage{repairField: v}
+	declare(f, repairField, v)
 	return nil
+}
+
+func declare(f *phm.File, field string, v json.RawMessage) {
+	if f.Extra == nil {
+		f.Extra = map[string]json.RawMessage{}
+	}
+	f.Extra[field] = v
 }
 
 // countRepairs is how many links of a file are repaired.

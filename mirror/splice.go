@@ -55,6 +55,9 @@ func (s *splicer) place(t *task) (phm.File, error) {
 	if rec.Modified > 0 {
 		f.Modified = time.Unix(rec.Modified, 0).UTC()
 	}
+	if err := s.r.declareSource(&f, &rec); err != nil {
+		return f, err
+	}
 	if rec.Body == store.BlobBody {
 		f.SHA256 = hex.EncodeToString(rec.Digest[:])
 		if same(t.live, &f) {
