@@ -163,7 +163,11 @@ func (r *run) readReused() (files map[string]reusedFile, err error) {
 		once[s] = s
 		return s
 	}
-	err = s.Resources(func(rec *store.Resource) error {
+	from, _, err := site.Parse(x.from)
+	if err != nil {
+		return nil, err
+	}
+	err = s.ResourcesUnder(from, func(rec *store.Resource) error {
 		rest, ok := strings.CutPrefix(rec.URL.String(), x.from)
 		if ok && rec.InSet && rec.Body != store.NoBody && own(rec) && !rec.NoFollow && !wasSitemap(rec) {
 			files[strings.Clone(rest)] = reusedFile{mime: intern(rec.MIME), charset: intern(rec.Charset), modified: rec.Modified, checked: rec.Checked, size: rec.Size, digest: rec.Digest, body: rec.Body, at: rec.At}
