@@ -2,7 +2,8 @@ package replica
 
 import "bytes"
 
-// leafOf returns the last two segments of a path; nothing of "/" and of a path with a query.
+// leafOf returns the last two segments of a path, without the ending of a page of HTML, which copies are renamed to; nothing of "/" and of a path with a
+// query.
 func leafOf(path []byte) []byte {
 	if len(path) < 2 || bytes.IndexByte(path, '?') >= 0 {
 		return nil
@@ -11,11 +12,17 @@ func leafOf(path []byte) []byte {
 	if name < 0 {
 		return nil
 	}
-	dir := bytes.LastIndexByte(path[:name], '/')
-	if dir < 0 {
-		return path[1:]
+	from := 1
+	if dir := bytes.LastIndexByte(path[:name], '/'); dir >= 0 {
+		from = dir + 1
 	}
-	return path[dir+1:]
+	if dot := bytes.LastIndexByte(path[name+1:], '.'); dot > 0 {
+		switch string(path[name+1+dot+1:]) {
+		case "html", "htm", "xhtml", "shtml":
+			path = path[:name+1+dot]
+		}
+	}
+	return path[from:]
 }
 
 // appendShape appends a leaf with one number for all numbers.

@@ -131,6 +131,49 @@ func (p *population) parts(sections, pages, hosts int) {
 	}
 }
 
+// ids makes hosts whose pages have names of digits and letters made by chance; every third has a mirror, as it is, under another directory or in part.
+func (p *population) ids(hosts int) {
+	for i := range hosts {
+		h := p.host()
+		for range 300 + p.r.IntN(3000) {
+			p.put(h, "", []string{fmt.Sprintf("/item/%x/view-%x.html", p.r.Uint32(), p.r.Uint32())}, 1)
+		}
+		if i%3 > 0 {
+			continue
+		}
+		m := p.host()
+		prefix, rate := "", 0.5
+		switch i % 9 {
+		case 3:
+			prefix = "/mirror"
+		case 6:
+			p.put(m, "", p.own(1500), 1)
+			rate = 0.2
+		}
+		p.put(m, prefix, p.paths[h], rate)
+		p.truth[pairKey(h, m)] = "mirror"
+	}
+}
+
+// endings makes hosts of which every third has a mirror with other endings of its pages, under the same names or another directory.
+func (p *population) endings(hosts int) {
+	for i := range hosts {
+		h := p.host()
+		p.put(h, "", p.own(120+p.r.IntN(300)), 1)
+		if i%3 > 0 {
+			continue
+		}
+		m, prefix := p.host(), ""
+		if i%2 > 0 {
+			prefix = "/copy"
+		}
+		for _, path := range p.paths[h] {
+			p.put(m, prefix, []string{strings.TrimSuffix(path, "l")}, 0.8)
+		}
+		p.truth[pairKey(h, m)] = "mirror"
+	}
+}
+
 func (p *population) inventory(t *testing.T) *Inventory {
 	v := NewInventory(StageOne{})
 	for h, paths := range p.paths {
@@ -158,6 +201,8 @@ func TestStageOnePopulations(t *testing.T) {
 		{"mirror lists", func(p *population) { p.mirrors(150, 400, 0.4) }, 0.97, 0.99},
 		{"a large family", func(p *population) { p.mirrors(large, 90, 0.45) }, 0.90, 0.99},
 		{"sites alike", func(p *population) { p.alikes(300) }, 1, 0.9},
+		{"names by chance", func(p *population) { p.ids(60) }, 1, 0.9},
+		{"other endings", func(p *population) { p.endings(90) }, 1, 0.9},
 		{"parts of a big host", func(p *population) { p.parts(80, 300, 30) }, 1, 0.9},
 	} {
 		p := newPopulation(7)

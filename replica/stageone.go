@@ -120,6 +120,7 @@ func (v *Inventory) Pairs() []HostPair {
 	found := v.shareFeatures(features)
 	if !v.o.Paper {
 		v.shareLeaves(hosts, place, found)
+		found.dropWeak(hosts)
 		v.weighFrequent(features, place, found)
 	}
 	type ranked struct {
@@ -176,6 +177,20 @@ func (v *Inventory) shareFeatures(features []onHost) pairs {
 		}
 	}
 	return found
+}
+
+// weakest is what the features of a pair must count for each sampled path when their leaves do not agree. Hosts of many pages with names made by chance
+// have as much in common.
+const weakest = 0.1
+
+// dropWeak drops the pairs whose leaves do not agree and that have few features in common for the size of their samples.
+func (p pairs) dropWeak(hosts []considered) {
+	for k, e := range p {
+		a, b := &hosts[k>>32], &hosts[uint32(k)]
+		if !e.overlaps() && e.score < weakest*math.Sqrt(float64(len(a.sample)*len(b.sample))) {
+			delete(p, k)
+		}
+	}
 }
 
 // weighFrequent adds the features of paths that are on many hosts to the scores of the pairs that were found.
