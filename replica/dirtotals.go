@@ -82,7 +82,9 @@ func (t *dirTotals) coarsen() {
 }
 
 // below is how many pages there are below a directory, if at least least.
-func (t *dirTotals) below(a Address) int { return int(t.total[a.key()]) }
+func (t *dirTotals) below(a Address) int { return t.of(a.key()) }
+
+func (t *dirTotals) of(key uint64) int { return int(t.total[key]) }
 
 // eachDir calls f with the keys of the directories above a page of a directory.
 func eachDir(host, dir string, f func(key uint64)) {

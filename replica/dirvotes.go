@@ -122,7 +122,7 @@ const maxPasses = 1 << 10
 
 // run takes the votes pass by pass; false when a pass had more than may be held.
 func (d *votePasses) run(groups *Sets) bool {
-	w := pairing{least: d.least, most: d.o.Window, keep: d.keep}
+	w := pairing{least: d.least, most: d.o.Window, total: &d.totals, pages: d.o.Pages, keep: d.keep}
 	for d.pass = 0; d.pass < d.passes; d.pass++ {
 		d.votes.clear()
 		d.flat.clear()

@@ -217,3 +217,36 @@ func TestPlaces(t *testing.T) {
 		}
 	}
 }
+
+// However many pages are the same, there are few votes for each: none for directories that are too small to be told of, and for large ones
+// those that name a page anew.
+func TestVotesAreFew(t *testing.T) {
+	const n = 20_000
+	for name, c := range map[string]struct {
+		at   func(i int) Address
+		most int
+	}{
+		"a host each":      {func(i int) Address { return Address{fmt.Sprint("h", i), "/index.html"} }, 0},
+		"a directory each": {func(i int) Address { return Address{fmt.Sprint("h", i%2), fmt.Sprintf("/%d/%x", i, mix(uint64(i)))} }, 0},
+		"two directories":  {func(i int) Address { return Address{fmt.Sprint("h", i%2), fmt.Sprintf("/x/%x", mix(uint64(i)))} }, everyVote*3*32 + 6*n},
+	} {
+		var w web
+		for i := range n {
+			a := c.at(i)
+			w.add(a.Host, a.Path, 1)
+		}
+		d := votePasses{dirVotes: newDirVotes(Votes{}.withDefaults(), 1<<20), pages: w.pages, digests: w.digests}
+		members := make([]uint32, n)
+		for i, a := range w.pages {
+			members[i] = uint32(i)
+			d.totals.add(a)
+		}
+		d.totals.settle()
+		votes := 0
+		p := pairing{least: d.least, most: d.o.Window, total: &d.totals, pages: d.o.Pages, keep: func(bool, vote) { votes++ }}
+		d.pair(&p, members)
+		if votes > c.most || votes < c.most/20 {
+			t.Errorf("%s: %d votes for %d pages, at most %d", name, votes, n, c.most)
+		}
+	}
+}

@@ -39,7 +39,9 @@ type member struct {
 	text   uint64
 	sketch *Sketch
 
-	host, dir uint64   // hash of the host, key of the directory; 0: not yet known
+	host, dir uint64   // hash of the host, key of the directory
+	pages     int      // in the directory
+	onHost    int      // on the host
 	voted     []uint64 // keys that there is a vote for with this page, of those whose votes do not lie elsewhere below the two directories
 }
 
@@ -48,6 +50,8 @@ type member struct {
 type pairing struct {
 	least int                     // equal bytes of two sketches
 	most  int                     // members that each is paired with, at most
+	total *dirTotals              // of all pages
+	pages int                     // that two directories must share: of those that have fewer nothing is said
 	keep  func(flat bool, v vote) // takes a vote; flat ones are by a host and a directory elsewhere, of pages whose names differ
 	last  []member                // the last of the group
 	n     int                     // members of the group up to now
@@ -70,6 +74,11 @@ func (w *pairing) add(m member) {
 	}
 	w.n++
 	m.host = tokenHash(m.at.Host)
+	m.dir = dirKey(m.host, dirOf(m.at.Path))
+	m.pages, m.onHost = w.total.of(m.dir), w.total.of(dirKey(m.host, "/"))
+	if !strings.HasPrefix(m.at.Path, "/") {
+		m.onHost = w.total.of(dirKey(m.host, ""))
+	}
 	w.last = append(w.last, m)
 	q := &w.last[len(w.last)-1]
 	for i := range w.last[:len(w.last)-1] {
@@ -79,6 +88,9 @@ func (w *pairing) add(m member) {
 
 // between adds the votes of two pages of a group.
 func (w *pairing) between(p, q *member) {
+	if p.onHost < w.pages || q.onHost < w.pages {
+		return
+	}
 	a, b := p.at, q.at
 	n, m := commonEnds(a.Path, b.Path)
 	if n > 0 {
@@ -96,21 +108,16 @@ func (w *pairing) between(p, q *member) {
 		return // on one host, pages of other names that are only alike are made of one template
 	}
 	if n > 0 {
-		if w.alike(p, q) {
-			x, y := dirKey(p.host, a.Path), dirKey(q.host, b.Path)
+		x, y := dirKey(p.host, a.Path), dirKey(q.host, b.Path)
+		if w.total.of(x) >= w.pages && w.total.of(y) >= w.pages && w.alike(p, q) {
 			w.plain(x, y, p, q)
 		}
 		return
 	}
-	if p.dir == 0 {
-		p.dir = dirKey(p.host, a.Path)
-	}
-	if q.dir == 0 {
-		q.dir = dirKey(q.host, b.Path)
-	}
 	both, forP, forQ := keyOf(min(p.dir, q.dir), max(p.dir, q.dir)), keyOf(p.host, q.dir), keyOf(q.host, p.dir)
 	all := w.n <= everyVote
-	isNew := [3]bool{p.vote(both, q), all || p.vote(forP, q), all || p.vote(forQ, q)}
+	ofP, ofQ := p.pages >= w.pages, q.pages >= w.pages
+	isNew := [3]bool{ofP && ofQ && p.vote(both, q), ofQ && (all || p.vote(forP, q)), ofP && (all || p.vote(forQ, q))}
 	if isNew == [3]bool{} || !w.alike(p, q) {
 		return
 	}
