@@ -63,8 +63,9 @@ func DirPairs(pages []Address, digests []Digest, groups *Sets, o Votes) []DirPai
 		}
 		p.totals.settle()
 	}
-	for p.passes = 1; !p.run(groups); p.passes *= 2 {
-		p.out = nil
+	if p.passes = 1; !p.run(groups) {
+		p.passes = min(uint64(2*p.made/o.MaxVotes)+1, maxPasses)
+		p.run(groups)
 	}
 	return p.pairs()
 }
@@ -111,16 +112,18 @@ type votePasses struct {
 	digests      []Digest
 	passes, pass uint64
 	votes, flat  sorter[vote]
+	made         int // votes of the first pass, held or not
 }
 
 func heldVotes() sorter[vote] {
 	return sorter[vote]{order: voteOrder(), limit: math.MaxInt, tick: func(int) error { return nil }}
 }
 
-// maxPasses bounds the passes: what has more votes than may be held after that is a single pair of directories.
+// maxPasses bounds the passes, each of which compares all pages of groups again.
 const maxPasses = 1 << 10
 
-// run takes the votes pass by pass; false when a pass had more than may be held.
+// run takes the votes pass by pass; false when they are to be taken in one, and are too many. In one of several passes there may be more, for a single pair
+// of directories: what has the same key cannot be divided.
 func (d *votePasses) run(groups *Sets) bool {
 	w := pairing{least: d.least, most: d.o.Window, total: &d.totals, pages: d.o.Pages, keep: d.keep}
 	for d.pass = 0; d.pass < d.passes; d.pass++ {
@@ -128,9 +131,9 @@ func (d *votePasses) run(groups *Sets) bool {
 		d.flat.clear()
 		for _, members := range groups.All(2) {
 			d.pair(&w, members)
-			if d.votes.n+d.flat.n > d.o.MaxVotes && d.passes < maxPasses {
-				return false
-			}
+		}
+		if d.passes == 1 && d.made > d.o.MaxVotes {
+			return false
 		}
 		for _, votes := range []struct {
 			*sorter[vote]
@@ -147,7 +150,11 @@ func (d *votePasses) run(groups *Sets) bool {
 
 // keep keeps a vote of this pass.
 func (d *votePasses) keep(flat bool, v vote) {
+	if d.passes == 1 {
+		d.made++
+	}
 	switch {
+	case d.passes == 1 && d.made > d.o.MaxVotes: // counted only
 	case mix(v.key)%d.passes != d.pass:
 	case flat:
 		_ = d.flat.add(v)

@@ -10,8 +10,8 @@ import (
 )
 
 // Finder finds what Find finds, of more pages than fit in memory: pages are added one after the other, in the order of their numbers. Not for
-// concurrent use. What is more than its budget goes to the files of a Spill. Beside the budget it takes 5 bytes a page (union-find and
-// who is in it), about 40 a directory (how many pages are below it), and what the largest group's pair of directories has of votes.
+// concurrent use. What is more than its budget goes to the files of a Spill: 300 to 400 bytes a page. Beside the budget it takes 5 bytes a page
+// (union-find and who is in it), and about 40 a directory that has as many pages as must be shared (how many there are).
 type Finder struct {
 	o        FindOptions
 	budget   int

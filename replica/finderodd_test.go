@@ -3,6 +3,7 @@ package replica
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -248,5 +249,18 @@ func TestVotesAreFew(t *testing.T) {
 		if votes > c.most || votes < c.most/20 {
 			t.Errorf("%s: %d votes for %d pages, at most %d", name, votes, n, c.most)
 		}
+	}
+}
+
+// A pair of directories that has more votes than may be held is looked at all the same, and soon.
+func TestVotesOfOnePairInPasses(t *testing.T) {
+	var w web
+	for i := range 2000 {
+		w.add("a", fmt.Sprintf("/x/%d", i), 1)
+		w.add("b", fmt.Sprintf("/y/%d", i), 1)
+	}
+	want := Find(w.pages, w.digests, FindOptions{}).Pairs
+	if got := Find(w.pages, w.digests, FindOptions{Votes: Votes{MaxVotes: 300}}).Pairs; len(want) != 1 || !slices.Equal(got, want) {
+		t.Errorf("found %v, want %v", got, want)
 	}
 }

@@ -100,7 +100,7 @@ directory, or, when directories are named, where the environment's TMPDIR says: 
 	f.BoolVar(&o.registry, "registry", false, "list mirrors and equivalents by the prefixes of their URLs")
 	f.BoolVar(&o.paper, "paper", false, "find pairs of hosts by the rule of Bharat and Broder (1999) to the letter")
 	f.IntVar(&o.minURLs, "min-urls", 0, "addresses that a host must have to be compared (default 100 with --urls, else 10)")
-	f.StringVar(&memory, "memory", "1GiB", "what the comparison of pages holds in memory before it uses files; beside it 5 bytes a page and 40 a directory")
+	f.StringVar(&memory, "memory", "1GiB", "what the comparison of pages holds in memory before it uses files; beside it 5 bytes a page and 40 a directory of ten pages or more")
 	f.IntVar(&o.limit, "limit", 50, "lines of each table, 0 for all")
 	f.StringVar(&o.plot, "plot", "", "draw the number of copies against the size of collections into this SVG file")
 	f.StringVar(&o.graph, "graph", "", "draw the copies of one collection into this SVG file")
