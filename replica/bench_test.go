@@ -46,6 +46,21 @@ func BenchmarkSketch(b *testing.B) {
 	b.ReportMetric(float64(total)*float64(b.N)/21_000/(cpuSeconds(b)-start), "pages21kB/cpu-s")
 }
 
+// Pages in other scripts than Latin, where every character has two or three bytes.
+func BenchmarkSketchScripts(b *testing.B) {
+	for name, text := range map[string]string{"Latin": french, "Cyrillic": russian, "Han": chinese, "kana and Han": japanese, "Hangul": korean} {
+		b.Run(name, func(b *testing.B) {
+			page := []byte("<p>" + strings.Repeat(text, 21_000/len(text)))
+			s := NewSketcher(SketchOptions{})
+			start := cpuSeconds(b)
+			for b.Loop() {
+				s.HTML(page)
+			}
+			b.ReportMetric(float64(len(page))*float64(b.N)/21_000/(cpuSeconds(b)-start), "pages21kB/cpu-s")
+		})
+	}
+}
+
 // generated makes n pages on hosts of a thousand: every fifth host copies an earlier one, under another directory, with a tenth of the bytes of
 // its sketches changed, and one page in a hundred is the same error page.
 func generated(n int) ([]Address, []Digest) {

@@ -18,6 +18,7 @@ type charset struct {
 	utf16  binary.ByteOrder  // UTF-16
 	other  encoding.Encoding // neither UTF-8 nor Latin-1
 	skip   int               // length of a byte order mark
+	guess  bool              // it is UTF-8 unless that turns out wrong
 }
 
 // How far into a page its encoding may be declared, and how far bytes are looked at for being text at all.
@@ -27,7 +28,8 @@ const (
 )
 
 // charsetOf finds how a page is encoded: UTF-16 or UTF-8 by its byte order mark, what the answer's header names (label), what a meta element or the XML
-// declaration says, UTF-8 if it is valid UTF-8, else Latin-1.
+// declaration says, UTF-8 if it is that, else Latin-1. What is not all UTF-8 is Latin-1 if more of it is wrong than right, also where it says that it
+// is UTF-8; else it was cut off, say. UTF-16 without a mark is known by its first characters.
 func charsetOf(body []byte, label string) charset {
 	switch {
 	case bytes.HasPrefix(body, []byte{0xef, 0xbb, 0xbf}):
@@ -37,15 +39,54 @@ func charsetOf(body []byte, label string) charset {
 	case bytes.HasPrefix(body, []byte{0xfe, 0xff}):
 		return charset{skip: 2, utf16: binary.BigEndian}
 	}
-	if cs, ok := named(label); ok {
-		return cs
+	if order := unmarkedUTF16(body); order != nil {
+		return charset{utf16: order}
 	}
-	if name := declared(body[:min(len(body), declaredWithin)]); len(name) > 0 {
-		if cs, ok := named(string(name)); ok {
-			return cs
+	cs, ok := named(label)
+	if name := declared(body[:min(len(body), declaredWithin)]); !ok && len(name) > 0 {
+		cs, ok = named(string(name))
+	}
+	if !ok || !cs.latin1 && cs.other == nil {
+		cs = charset{guess: true}
+	}
+	return cs
+}
+
+// mostlyUTF8 says whether more characters of several bytes are UTF-8 than bytes are none.
+func mostlyUTF8(b []byte) bool {
+	right, wrong := 0, 0
+	for i := 0; i < len(b); {
+		if b[i] < utf8.RuneSelf {
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRune(b[i:])
+		if i += size; r == utf8.RuneError && size == 1 {
+			wrong++
+		} else {
+			right++
 		}
 	}
-	return charset{latin1: !utf8.Valid(body)}
+	return right > wrong
+}
+
+// unmarkedUTF16 finds UTF-16 that has no byte order mark: every second byte of what comes first is zero, and the others are readable. Nil for
+// any other body.
+func unmarkedUTF16(body []byte) binary.ByteOrder {
+	const looked = 16
+	if len(body) < looked || body[0] != 0 && body[1] != 0 {
+		return nil
+	}
+	order := binary.ByteOrder(binary.LittleEndian)
+	if body[0] == 0 {
+		order = binary.BigEndian
+	}
+	for i := 0; i < looked; i += 2 {
+		if c := order.Uint16(body[i:]); c != '\t' && c != '\n' && c != '\r' && (c < ' ' || c > '~') {
+			return nil
+		}
+	}
+	return order
 }
 
 // named is the encoding with a name; ok is false for what is none, or cannot be right.
@@ -115,33 +156,56 @@ func valueAt(b []byte) []byte {
 
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
-// IsText says whether a body can be text: it has a byte order mark, or no NUL among its first 1024 bytes. Pages that are none have no words.
+// IsText says whether a body can be text: it has a byte order mark, is UTF-16 without one, or has no NUL among its first 1024 bytes. Pages that are
+// none have no words.
 func IsText(body []byte) bool {
-	if cs := charsetOf(body[:min(len(body), 3)], ""); cs.skip > 0 {
+	if cs := charsetOf(body[:min(len(body), 3)], ""); cs.skip > 0 || unmarkedUTF16(body) != nil {
 		return true
 	}
 	return bytes.IndexByte(body[:min(len(body), binaryWithin)], 0) < 0
 }
 
-// decode returns the bytes to scan and whether they are Latin-1; else they are UTF-8, where an invalid byte counts as a character that is
-// no letter. Only other encodings cost a copy, that of UTF-16 in buf if there is room.
-func decode(buf, body []byte, label string) (text []byte, latin1, copied bool) {
+// decoded is a body that is UTF-8 or Latin-1.
+type decoded struct {
+	text   []byte
+	latin1 bool
+	guess  bool // it is UTF-8 unless there is something in the text that is not, and mostlyUTF8 says no
+	copied bool
+}
+
+// decode finds how a body is to be read. In UTF-8 an invalid byte counts as a character that is no letter. Only other encodings than that and
+// Latin-1 cost a copy, that of UTF-16 in buf if there is room.
+func decode(buf, body []byte, label string) decoded {
 	if !IsText(body) {
-		return nil, false, false
+		return decoded{}
 	}
 	cs := charsetOf(body, label)
 	body = body[cs.skip:]
-	if cs.utf16 != nil {
-		return fromUTF16(buf[:0], body, cs.utf16), false, true
+	switch {
+	case cs.utf16 != nil:
+		return decoded{text: fromUTF16(buf[:0], body, cs.utf16), copied: true}
+	case cs.other != nil:
+		if out, err := cs.other.NewDecoder().Bytes(body); err == nil {
+			return decoded{text: out, copied: true}
+		}
+		cs = charset{guess: true}
 	}
-	if cs.other == nil {
-		return body, cs.latin1, false
+	return decoded{text: body, latin1: cs.latin1, guess: cs.guess}
+}
+
+// rune decodes the character at text[i], which is not ASCII. Where that shows that all of the text is to be read as Latin-1, from the beginning,
+// again is true.
+func (d *decoded) rune(i int) (r rune, size int, again bool) {
+	if d.latin1 {
+		return rune(d.text[i]), 1, false
 	}
-	out, err := cs.other.NewDecoder().Bytes(body)
-	if err != nil {
-		return body, !utf8.Valid(body), false
+	r, size = utf8.DecodeRune(d.text[i:])
+	if d.guess && r == utf8.RuneError && size == 1 {
+		d.guess = false
+		d.latin1 = !mostlyUTF8(d.text)
+		again = d.latin1
 	}
-	return out, false, true
+	return r, size, again
 }
 
 // fromUTF16 appends the UTF-8 of b to dst. What is no character becomes U+FFFD.

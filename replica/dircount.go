@@ -9,7 +9,6 @@ import (
 // dirVotes makes pairs of directories of votes.
 type dirVotes struct {
 	o      Votes
-	least  int // equal bytes of two sketches
 	totals dirTotals
 	at     func(page uint32) Address // of a page that there is a vote for
 	out    []DirPair
@@ -25,7 +24,7 @@ type placedVote struct {
 }
 
 func newDirVotes(o Votes, dirs int) dirVotes {
-	return dirVotes{o: o, least: leastEqual(o.Resemblance), totals: newDirTotals(o.Pages, dirs)}
+	return dirVotes{o: o, totals: newDirTotals(o.Pages, dirs)}
 }
 
 // place looks up the addresses of the pages of votes, and leaves out those that fit says no to: their key is that of others by chance, or because

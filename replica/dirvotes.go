@@ -125,7 +125,7 @@ const maxPasses = 1 << 10
 // run takes the votes pass by pass; false when they are to be taken in one, and are too many. In one of several passes there may be more, for a single pair
 // of directories: what has the same key cannot be divided.
 func (d *votePasses) run(groups *Sets) bool {
-	w := pairing{least: d.least, most: d.o.Window, total: &d.totals, pages: d.o.Pages, keep: d.keep}
+	w := newPairing(d.o, &d.totals, d.keep)
 	for d.pass = 0; d.pass < d.passes; d.pass++ {
 		d.votes.clear()
 		d.flat.clear()

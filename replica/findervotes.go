@@ -11,7 +11,7 @@ func (f *Finder) vote(sets *Sets) error {
 		return err
 	}
 	var failed error
-	w := pairing{least: f.votes.least, most: f.o.Votes.Window, total: &f.votes.totals, pages: f.o.Votes.Pages, keep: func(flat bool, v vote) {
+	w := newPairing(f.o.Votes, &f.votes.totals, func(flat bool, v vote) {
 		to := &f.plain
 		if flat {
 			to = &f.flat
@@ -19,7 +19,7 @@ func (f *Finder) vote(sets *Sets) error {
 		if failed == nil {
 			failed = to.add(v)
 		}
-	}}
+	})
 	if err := f.begin("compare directories", f.pages); err != nil {
 		return err
 	}

@@ -3,20 +3,47 @@ package replica
 import (
 	"bytes"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 )
 
-// Pages made to take long: each would take hours if something were searched again at every place. What they say does not matter.
+// hostile are parts of pages made to take long: repeated, each would take hours if something were searched again at every place.
+var hostile = []string{
+	"<!--", "<a '", "<a \"", "<a b='\">", "<a ='", "<script>", "</script", "<style></", "&", "&#", "&aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "<", "</", "<!", "<a <", "=' ", "<p a= '>",
+	"\xff", "日", "<td>", "<pre>", "a\u0301", "<a b=\"' >", "<a b='\" >", "<a = =\" ", "<?", "<![CDATA[", "<script><!--", "<!-- -", "&eacute", "&amp;", "\x00", "<meta charset=", "<pre></pre>", "x<b>", "𠀀", "a\xe9",
+}
+
 func TestHostilePages(t *testing.T) {
 	s := NewSketcher(SketchOptions{})
-	for _, part := range []string{
-		"<!--", "<a '", "<a \"", "<a b='\">", "<a ='", "<script>", "</script", "<style></", "&", "&#", "&aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "<", "</", "<!", "<a <", "=' ", "<p a= '>",
-		"\xff", "日", "<td>", "<pre>", "a\u0301",
-	} {
+	for _, part := range hostile {
 		page := []byte(strings.Repeat(part, (1<<19)/len(part)))
-		s.HTML(page)
-		Text(page)
+		d := s.HTML(page)
+		if tokens := Tokens(Text(page)); int(d.Words) != len(tokens) || d.Text != textOf(tokens) {
+			t.Errorf("%q: %d words, want %d", part, d.Words, len(tokens))
+		}
+	}
+}
+
+// BenchmarkHostilePages says for each part how much longer a byte of a page of 32 MB takes than one of a page of 1 MB: about 1, whatever it is.
+func BenchmarkHostilePages(b *testing.B) {
+	s := NewSketcher(SketchOptions{})
+	for _, part := range hostile {
+		b.Run(strconv.Quote(part), func(b *testing.B) {
+			var perByte [2]float64
+			for b.Loop() {
+				for i, size := range []int{1 << 20, 32 << 20} {
+					page := []byte(strings.Repeat(part, size/len(part)))
+					start := cpuSeconds(b)
+					for range (32 << 20) / size {
+						s.HTML(page)
+					}
+					perByte[i] += (cpuSeconds(b) - start) / (32 << 20)
+				}
+			}
+			b.ReportMetric(perByte[1]/perByte[0], "ratio")
+			b.ReportMetric(float64(b.N)/perByte[1]/1e6, "MB/cpu-s")
+		})
 	}
 }
 

@@ -48,18 +48,26 @@ type member struct {
 // pairing makes the votes of a group: its members are paired with those that follow them when paths are read from their ends, so that what
 // has most of its path in common comes together.
 type pairing struct {
-	least int                     // equal bytes of two sketches
-	most  int                     // members that each is paired with, at most
-	total *dirTotals              // of all pages
-	pages int                     // that two directories must share: of those that have fewer nothing is said
-	keep  func(flat bool, v vote) // takes a vote; flat ones are by a host and a directory elsewhere, of pages whose names differ
-	last  []member                // the last of the group
-	n     int                     // members of the group up to now
+	least   int                     // equal bytes of two sketches
+	renamed int                     // …, of pages whose names differ: pages of one template are alike, too
+	most    int                     // members that each is paired with, at most
+	total   *dirTotals              // of all pages
+	pages   int                     // that two directories must share: of those that have fewer nothing is said
+	keep    func(flat bool, v vote) // takes a vote; flat ones are by a host and a directory elsewhere, of pages whose names differ
+	last    []member                // the last of the group
+	n       int                     // members of the group up to now
 }
 
 // everyVote is how many members of a group have all their flat votes, by which the root of a tree is found. Of a million error pages each
 // would have as many as it is paired with pages: beyond these, one that names two pages that have been named for the same says nothing new.
 const everyVote = 1024
+
+// renamedResemblance is what pages of other names must resemble one another by, to vote.
+const renamedResemblance = 0.7
+
+func newPairing(o Votes, total *dirTotals, keep func(flat bool, v vote)) pairing {
+	return pairing{least: leastEqual(o.Resemblance), renamed: leastEqual(max(o.Resemblance, renamedResemblance)), most: o.Window, total: total, pages: o.Pages, keep: keep}
+}
 
 // begin says that another group follows.
 func (w *pairing) begin() { w.last, w.n = w.last[:0], 0 }
@@ -118,7 +126,7 @@ func (w *pairing) between(p, q *member) {
 	all := w.n <= everyVote
 	ofP, ofQ := p.pages >= w.pages, q.pages >= w.pages
 	isNew := [3]bool{ofP && ofQ && p.vote(both, q), ofQ && (all || p.vote(forP, q)), ofP && (all || p.vote(forQ, q))}
-	if isNew == [3]bool{} || !w.alike(p, q) {
+	if isNew == [3]bool{} || p.text != q.text && p.sketch.equal(q.sketch) < w.renamed {
 		return
 	}
 	for i, key := range [3]uint64{both, forP, forQ} {

@@ -19,13 +19,18 @@ func (l *letters) of(r rune) (x uint64, bits uint, alone bool) {
 	if r > 0xffff {
 		return letterOf(r)
 	}
-	block := l[r>>8]
-	if block == nil {
-		block = newLetters(r &^ 0xff)
-		l[r>>8] = block
-	}
-	e := block[r&0xff]
+	e := l.find(r)
 	return uint64(e & (1<<letterSizes - 1)), uint(e>>letterSizes&3) * 8, e&letterAlone != 0
+}
+
+// find is of for a character of the basic plane.
+func (l *letters) find(r rune) letter {
+	if block := l[r>>8&0xff]; block != nil {
+		return block[r&0xff]
+	}
+	block := newLetters(r &^ 0xff)
+	l[r>>8&0xff] = block
+	return block[r&0xff]
 }
 
 func newLetters(first rune) *[256]letter {

@@ -5,10 +5,11 @@ import (
 	"unicode/utf8"
 )
 
-// scan feeds the words of b, which is UTF-8 or Latin-1. It looks at eight bytes at a time: which are letters and digits, and which of the
+// scan feeds the words of a page; false when it must be read again, as Latin-1. It looks at eight bytes at a time: which are letters and digits, and which of the
 // others need more than being skipped. A word is hashed from there, unless it goes on behind a tag, a reference or a character beyond ASCII:
 // then it waits in s.word.
-func (s *Sketcher) scan(b []byte, latin1, markup bool) {
+func (s *Sketcher) scan(d *decoded, markup bool) bool {
+	b := d.text
 	for i := 0; i < len(b); {
 		if !s.word.some {
 			i = s.run(b, i)
@@ -57,16 +58,22 @@ func (s *Sketcher) scan(b []byte, latin1, markup bool) {
 				continue
 			}
 			i = s.reference(b, i)
-		case latin1:
-			s.char(rune(c))
-			i++
 		default:
-			r, size := utf8.DecodeRune(b[i:])
+			if !d.latin1 {
+				if i = s.wide(b, i); i >= len(b) || b[i] < utf8.RuneSelf {
+					continue
+				}
+			}
+			r, size, again := d.rune(i)
+			if again {
+				return false
+			}
 			s.char(r)
 			i += size
 		}
 	}
 	s.endWord()
+	return true
 }
 
 // run takes the words from b[i] up to what needs more than being skipped, and returns where that is. A word before it is left in s.word.
@@ -134,6 +141,70 @@ func (s *Sketcher) char(r rune) {
 	if alone {
 		s.endWord()
 	}
+}
+
+// wide goes on character by character from b[i], which is not ASCII, as long as it is valid UTF-8 of at most three bytes, and returns where
+// something else comes, or where ASCII follows the end of a word.
+func (s *Sketcher) wide(b []byte, i int) int {
+	w := s.word
+	for i+2 < len(b) {
+		r := rune(b[i])
+		size := 1
+		switch {
+		case r < utf8.RuneSelf:
+			switch l := r | 0x20; {
+			case 'a' <= l && l <= 'z':
+				w.add(uint64(l), 8)
+			case '0' <= r && r <= '9':
+				w.add(uint64(r), 8)
+			case r == '<' || r == '&':
+				s.word = w
+				return i
+			default:
+				if w.some {
+					s.emit(w.end())
+					w = word{}
+				}
+				if b[i+1] < utf8.RuneSelf {
+					s.word = w
+					return i + 1
+				}
+			}
+			i++
+			continue
+		case r&0xe0 == 0xc0 && b[i+1]&0xc0 == 0x80:
+			r = r&0x1f<<6 | rune(b[i+1]&0x3f)
+			if size = 2; r < utf8.RuneSelf {
+				s.word = w
+				return i
+			}
+		case r&0xf0 == 0xe0 && b[i+1]&0xc0 == 0x80 && b[i+2]&0xc0 == 0x80:
+			r = r&0x0f<<12 | rune(b[i+1]&0x3f)<<6 | rune(b[i+2]&0x3f)
+			if size = 3; r < 0x800 || r&0xf800 == 0xd800 {
+				s.word = w
+				return i
+			}
+		default:
+			s.word = w
+			return i
+		}
+		i += size
+		e := s.runes.find(r)
+		x := uint64(e & (1<<letterSizes - 1))
+		if e != 0 && e&letterAlone == 0 {
+			w.add(x, uint(e>>letterSizes&3)*8)
+			continue
+		}
+		if w.some {
+			s.emit(w.end())
+			w = word{}
+		}
+		if e != 0 {
+			s.emit(endWord(0, x))
+		}
+	}
+	s.word = w
+	return i
 }
 
 // refs keeps what short references mean.

@@ -15,7 +15,8 @@ type Digest struct {
 //
 //	1: the first that was kept
 //	2: words are hashed eight bytes at a time
-const DigestForm = 2
+//	3: UTF-16 without a mark, what says that it is UTF-8 and is not, and UTF-8 with errors are read
+const DigestForm = 3
 
 // SketchOptions say how sketches are made. Only sketches made alike can be compared.
 type SketchOptions struct {
@@ -71,11 +72,14 @@ func (s *Sketcher) Plain(body []byte) Digest { return s.make(body, "", false) }
 
 func (s *Sketcher) make(body []byte, label string, markup bool) Digest {
 	s.reset()
-	b, latin1, copied := decode(s.buf, body, label)
-	if copied && cap(b) <= keptBuffer {
-		s.buf = b
+	d := decode(s.buf, body, label)
+	if d.copied && cap(d.text) <= keptBuffer {
+		s.buf = d.text
 	}
-	s.scan(b, latin1, markup)
+	if !s.scan(&d, markup) {
+		s.reset()
+		s.scan(&d, markup)
+	}
 	return s.digest()
 }
 

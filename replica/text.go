@@ -10,9 +10,9 @@ import (
 // Text returns what a page says: decoded and de-tagged, blocks parted by line ends, white space within a block one blank. Comments, scripts
 // and styles are dropped; character references are decoded last. In a pre element every line is a block.
 func Text(body []byte) string {
-	b, latin1, _ := decode(nil, body, "")
-	w := blockWriter{}
-	m := markup{tags: newTagTable()}
+	d := decode(nil, body, "")
+	b, tags := d.text, newTagTable()
+	w, m := &blockWriter{}, markup{tags: tags}
 	var ref []byte
 	for i := 0; i < len(b); {
 		c := b[i]
@@ -31,11 +31,12 @@ func Text(body []byte) string {
 		case c < utf8.RuneSelf:
 			w.char(rune(c))
 			i++
-		case latin1:
-			w.char(rune(c))
-			i++
 		default:
-			r, size := utf8.DecodeRune(b[i:])
+			r, size, again := d.rune(i)
+			if again {
+				i, w, m = 0, &blockWriter{}, markup{tags: tags}
+				continue
+			}
 			w.char(r)
 			i += size
 		}
@@ -45,15 +46,18 @@ func Text(body []byte) string {
 
 // PlainText is Text for a body that is not HTML: every line is a block.
 func PlainText(body []byte) string {
-	b, latin1, _ := decode(nil, body, "")
-	w := blockWriter{pre: 1}
-	for len(b) > 0 {
-		r, size := rune(b[0]), 1
-		if r >= utf8.RuneSelf && !latin1 {
-			r, size = utf8.DecodeRune(b)
+	d := decode(nil, body, "")
+	w := &blockWriter{pre: 1}
+	for i := 0; i < len(d.text); {
+		r, size, again := rune(d.text[i]), 1, false
+		if r >= utf8.RuneSelf {
+			if r, size, again = d.rune(i); again {
+				i, w = 0, &blockWriter{pre: 1}
+				continue
+			}
 		}
-		b = b[size:]
 		w.char(r)
+		i += size
 	}
 	return w.String()
 }
