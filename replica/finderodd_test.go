@@ -244,7 +244,7 @@ func TestVotesAreFew(t *testing.T) {
 		}
 		d.totals.settle()
 		votes := 0
-		p := pairing{least: d.least, most: d.o.Window, total: &d.totals, pages: d.o.Pages, keep: func(bool, vote) { votes++ }}
+		p := newPairing(d.o, &d.totals, func(bool, vote) { votes++ })
 		d.pair(&p, members)
 		if votes > c.most || votes < c.most/20 {
 			t.Errorf("%s: %d votes for %d pages, at most %d", name, votes, n, c.most)
