@@ -71,3 +71,17 @@ func TestNoGolden(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func FuzzCheckGolden(f *testing.F) {
+	for _, s := range []string{"{}", `{"hash":[{"in":"","hex":"e3b0c44298fc1c14"}]}`, `{"text":{"a":{"html_latin1":"<p>x\u00ff","tokens":["x"]}},"shingles":[{"tokens":["a"],"k":-1}],"outcome":[{"k":9,"source":"a","target":"b"}]}`,
+		`{"chunks":{"docs":{"a":["x"]},"fps":{"a|fixed4":[],"b|no":[]},"similar":{"fixed4>1":[],"x":[]}},"sketch":{"sets":{"a":[1]},"bands_4x4":[["a"]]}}`,
+		`{"split_url":[{"url":"http://x"}],"host_features":[{"host":"a.b"}],"path_features":[{"path":"/%zz/a","depth":[["p","a","b",0]]}],"sampling":{"paths":["","/a"]},"stage1":{"urls":["x","http://a/"],"params":{"m0":-1}},"classify":[{"tests":["XX","FM"]}]}`,
+		`{"graphs":{"x":{"pages":["a@h","b@h"],"links":[["a@h","b@h"]]}},"trivial":{"pages":3,"pairs":[[0,2]]}}`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if report, err := CheckGolden(strings.NewReader(s)); err == nil && report.Cases == 0 {
+			t.Error("nothing was compared, and no error")
+		}
+	})
+}

@@ -23,7 +23,7 @@ const maxCenters = 4
 // by features and votes are candidates. maxPairs bounds the pairs that are found by comparing every two of a
 // family, in all families; small families come first.
 const (
-	maxFamily = 1 << 14
+	maxFamily = 1 << 13
 	maxListed = 2000
 	maxPairs  = 1 << 20
 )

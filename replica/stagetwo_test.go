@@ -303,3 +303,19 @@ func TestDecide(t *testing.T) {
 		t.Error("the order of the sample decides what is tested")
 	}
 }
+
+// Whatever is answered to whatever path, an answer is like itself.
+func FuzzNewAnswer(f *testing.F) {
+	for _, s := range [][2]string{{"", ""}, {"/a/b%20c.html", "<p>nothing at /a/b c.html"}, {"%", "%"}, {"/a-a-a", "a a a a a"}, {"/\xff?q=/x", "\xffq x"}, {"no slash", "<title>no slash"}} {
+		f.Add(s[0], s[1])
+	}
+	f.Fuzz(func(t *testing.T, path, body string) {
+		a := NewAnswer([]byte(body), true, true, 3, path)
+		if o, r := a.Compare(NewBody([]byte(body), true, true, 3)); o != FullMatch || r != 1 {
+			t.Errorf("%v, %v", o, r)
+		}
+		if !a.Alike(a) || !a.Alike(NewAnswer([]byte(" "+body+" "), true, true, 3, path)) && a.text {
+			t.Errorf("%q at %q is not like itself", body, path)
+		}
+	})
+}
