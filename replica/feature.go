@@ -162,14 +162,14 @@ func sortFeatures(fs []Feature) []Feature {
 // key stands for a feature: 64 bits keep apart what any input has.
 func (f Feature) key() uint64 {
 	h := featureKey(tokenHash(f.A), tokenHash(f.B), f.Position)
-	if f.Path {
-		return h | 1
-	}
-	return h &^ 1
+	return h &^ pathBit
 }
 
+// Bits of the key of a feature: it is of paths; it is of two words of three letters or more, which chance seldom makes.
+const pathBit, wordsBit = 1, 2
+
 // isPathKey says whether a key is that of a path's feature.
-func isPathKey(key uint64) bool { return key&1 == 1 }
+func isPathKey(key uint64) bool { return key&pathBit != 0 }
 
 func featureKey(a, b uint64, position int) uint64 {
 	return mix(a*rollPrime + b + uint64(position)*textPrime)
@@ -179,7 +179,7 @@ func featureKey(a, b uint64, position int) uint64 {
 func (v *Inventory) pathKeys(keys []uint64, path []byte) []uint64 {
 	first, n := len(keys), 0
 	var last uint64
-	position := 0
+	position, long := 0, false
 	for _, t := range v.words.of(path) {
 		if t.in(v.o.Stop) {
 			continue
@@ -189,9 +189,13 @@ func (v *Inventory) pathKeys(keys []uint64, path []byte) []uint64 {
 			if v.o.PositionIsIndex {
 				position = n - 2
 			}
-			keys = append(keys, featureKey(last, hash, position)|1)
+			k := featureKey(last, hash, position)&^3 | pathBit
+			if long && len(t.text) >= 3 {
+				k |= wordsBit
+			}
+			keys = append(keys, k)
 		}
-		last, position = hash, t.depth
+		last, position, long = hash, t.depth, len(t.text) >= 3
 	}
 	slices.Sort(keys[first:])
 	return append(keys[:first], slices.Compact(keys[first:])...)

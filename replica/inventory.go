@@ -168,7 +168,7 @@ func (v *Inventory) Merge(w *Inventory) {
 	}
 	v.leafCut = min(v.leafCut, w.leafCut)
 	for _, l := range w.leaves {
-		v.leaves = append(v.leaves, onHost{l.key, number[l.host], l.shape})
+		v.leaves = append(v.leaves, onHost{l.key, number[l.host], l.extra})
 	}
 	v.leaves = slices.DeleteFunc(v.leaves, func(l onHost) bool { return l.key > v.leafCut })
 	v.trimLeaves()

@@ -84,14 +84,14 @@ const noHost = math.MaxUint32
 func (v *Inventory) usualShapes(index []uint32) map[uint32]bool {
 	var shapes []onHost
 	for _, l := range v.leaves {
-		if l.shape != 0 && index[l.host] != noHost {
-			shapes = append(shapes, onHost{key: mix(uint64(l.shape)), host: l.host, shape: l.shape})
+		if l.extra != 0 && index[l.host] != noHost {
+			shapes = append(shapes, onHost{key: mix(uint64(l.extra)), host: l.host, extra: l.extra})
 		}
 	}
 	usual := map[uint32]bool{}
 	for on := range runs(slices.Compact(sortOnHosts(shapes))) {
 		if len(on) > v.o.MaxHosts {
-			usual[on[0].shape] = true
+			usual[on[0].extra] = true
 		}
 	}
 	return usual
@@ -116,7 +116,7 @@ func (v *Inventory) shareLeaves(hosts []considered, place []uint32, found pairs)
 				on = append(on, i)
 			}
 		}
-		if s := run[0].shape; s != 0 && usual[s] {
+		if s := run[0].extra; s != 0 && usual[s] {
 			continue
 		}
 		for _, i := range on {

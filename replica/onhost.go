@@ -10,7 +10,7 @@ import (
 type onHost struct {
 	key   uint64 // a hash whose bits are spread
 	host  uint32
-	shape uint32 // of a leaf that tells nothing: a hash of it without its numbers; else 0
+	extra uint32 // of a leaf that tells nothing: its shape, a hash of it without its numbers; of a feature of paths: its share of the host's sampled paths, in thousandths
 }
 
 func (a onHost) compare(b onHost) int {

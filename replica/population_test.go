@@ -145,7 +145,7 @@ func (p *population) ids(hosts int) {
 		prefix, rate := "", 0.5
 		switch i % 9 {
 		case 3:
-			prefix = "/mirror"
+			prefix = "/" + p.word()
 		case 6:
 			p.put(m, "", p.own(1500), 1)
 			rate = 0.2
@@ -171,6 +171,26 @@ func (p *population) endings(hosts int) {
 			p.put(m, prefix, []string{strings.TrimSuffix(path, "l")}, 0.8)
 		}
 		p.truth[pairKey(h, m)] = "mirror"
+	}
+}
+
+// languages makes groups of hosts that have the same tree, with the language in the name of each file.
+func (p *population) languages(groups int) {
+	for range groups {
+		tree := p.own(130)
+		dirs := []string{"/" + p.word(), "/" + p.word() + "/" + p.word(), "/" + p.word() + "/" + p.word(), "/" + p.word()}
+		var names []string
+		for _, lang := range []string{"de", "fr", "ja", "es", "ko", "tr", "pt", "ru"} {
+			h := p.host()
+			for i, page := range tree {
+				p.put(h, "", []string{dirs[i%len(dirs)] + page[strings.LastIndexByte(page, '/'):] + "." + lang}, 0.9)
+			}
+			p.put(h, "", p.own(20), 1)
+			for _, other := range names {
+				p.truth[pairKey(h, other)] = "translation"
+			}
+			names = append(names, h)
+		}
 	}
 }
 
@@ -203,6 +223,7 @@ func TestStageOnePopulations(t *testing.T) {
 		{"sites alike", func(p *population) { p.alikes(300) }, 1, 0.9},
 		{"names by chance", func(p *population) { p.ids(60) }, 1, 0.9},
 		{"other endings", func(p *population) { p.endings(90) }, 1, 0.9},
+		{"other languages", func(p *population) { p.languages(12) }, 0.9, 0.9},
 		{"parts of a big host", func(p *population) { p.parts(80, 300, 30) }, 1, 0.9},
 	} {
 		p := newPopulation(7)

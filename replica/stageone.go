@@ -77,7 +77,7 @@ func (v *Inventory) featuresOf(hosts []considered) []onHost {
 				to++
 			}
 			if to-from >= v.o.MinPaths {
-				out = append(out, onHost{key: keys[from], host: uint32(i)})
+				out = append(out, onHost{key: keys[from], host: uint32(i), extra: uint32(1000 * (to - from) / len(hosts[i].sample))})
 			}
 			from = to
 		}
@@ -89,6 +89,7 @@ func (v *Inventory) featuresOf(hosts []considered) []onHost {
 type evidence struct {
 	score         float64
 	shared, paths int
+	share         uint32 // of the sampled paths of both, in thousandths, that have the feature that is on most of them
 
 	leaves  int
 	overlap float64
@@ -97,13 +98,16 @@ type evidence struct {
 // pairs collects evidence by pair of hosts, the smaller number above.
 type pairs map[uint64]evidence
 
-func (p pairs) add(a, b uint32, isPath bool, weight float64) {
-	k := pairOf(a, b)
+func (p pairs) add(a, b onHost, isPath bool, weight float64) {
+	k := pairOf(a.host, b.host)
 	e := p[k]
 	e.score += weight
 	e.shared++
 	if isPath {
 		e.paths++
+		if a.key&wordsBit != 0 {
+			e.share = max(e.share, min(a.extra, b.extra))
+		}
 	}
 	p[k] = e
 }
@@ -172,22 +176,25 @@ func (v *Inventory) shareFeatures(features []onHost) pairs {
 		}
 		for i, a := range on {
 			for _, b := range on[i+1:] {
-				found.add(a.host, b.host, isPath, weight)
+				found.add(a, b, isPath, weight)
 			}
 		}
 	}
 	return found
 }
 
-// weakest is what the features of a pair must count for each sampled path when their leaves do not agree. Hosts of many pages with names made by chance
-// have as much in common.
-const weakest = 0.1
+// Pairs whose leaves do not agree must have features that count weakest for each sampled path, or one that is in as many thousandths of the paths
+// of both as leastShare. Hosts of many pages with names made by chance have as many features in common, but of few pages each.
+const (
+	weakest    = 0.1
+	leastShare = 120
+)
 
-// dropWeak drops the pairs whose leaves do not agree and that have few features in common for the size of their samples.
+// dropWeak drops the pairs whose leaves do not agree and that have too little else in common for the size of their samples.
 func (p pairs) dropWeak(hosts []considered) {
 	for k, e := range p {
 		a, b := &hosts[k>>32], &hosts[uint32(k)]
-		if !e.overlaps() && e.score < weakest*math.Sqrt(float64(len(a.sample)*len(b.sample))) {
+		if !e.overlaps() && e.share < leastShare && e.score < weakest*math.Sqrt(float64(len(a.sample)*len(b.sample))) {
 			delete(p, k)
 		}
 	}
