@@ -125,7 +125,8 @@ func (v *Inventory) add(h *hostURLs, path []byte) {
 	if !v.take(h, path) {
 		return
 	}
-	l := leafOf(path)
+	v.leaf = appendLeaf(v.leaf[:0], path)
+	l := v.leaf
 	if len(l) == 0 {
 		return
 	}
@@ -134,8 +135,8 @@ func (v *Inventory) add(h *hostURLs, path []byte) {
 		return
 	}
 	if !tells(l) {
-		v.leaf = appendShape(v.leaf[:0], l)
-		shape = max(1, uint32(pathHash(v.leaf)))
+		l = appendShape(l[:0], l)
+		shape = max(1, uint32(pathHash(l)))
 	}
 	if len(v.leaves) == cap(v.leaves) {
 		v.leaves = slices.Grow(v.leaves, max(64, len(v.leaves)))

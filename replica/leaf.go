@@ -2,27 +2,40 @@ package replica
 
 import "bytes"
 
-// leafOf returns the last two segments of a path, without the ending of a page of HTML, which copies are renamed to; nothing of "/" and of a path with a
-// query.
-func leafOf(path []byte) []byte {
+// appendLeaf appends the last two segments of a path as copies are compared: percent-decoded, without the ending of a page; nothing of "/"
+// and of a path with a query.
+func appendLeaf(out, path []byte) []byte {
 	if len(path) < 2 || bytes.IndexByte(path, '?') >= 0 {
-		return nil
+		return out
 	}
 	name := bytes.LastIndexByte(path[:len(path)-1], '/')
 	if name < 0 {
-		return nil
+		return out
 	}
 	from := 1
 	if dir := bytes.LastIndexByte(path[:name], '/'); dir >= 0 {
 		from = dir + 1
 	}
-	if dot := bytes.LastIndexByte(path[name+1:], '.'); dot > 0 {
-		switch string(path[name+1+dot+1:]) {
-		case "html", "htm", "xhtml", "shtml":
-			path = path[:name+1+dot]
+	start := len(out)
+	out = append(out, path[from:]...)
+	to := start
+	for i := start; i < len(out); i++ {
+		c := out[i]
+		if c == '%' && i+2 < len(out) && unhex(out[i+1]) >= 0 && unhex(out[i+2]) >= 0 {
+			c = byte(unhex(out[i+1])<<4 | unhex(out[i+2]))
+			i += 2
+		}
+		out[to] = c
+		to++
+	}
+	out = out[:to]
+	if dot := bytes.LastIndexByte(out[start:], '.'); dot > 0 && out[start+dot-1] != '/' {
+		switch string(out[start+dot+1:]) {
+		case "html", "htm", "xhtml", "shtml", "php", "HTML", "HTM":
+			out = out[:start+dot]
 		}
 	}
-	return path[from:]
+	return out
 }
 
 // appendShape appends a leaf with one number for all numbers.
@@ -43,8 +56,8 @@ func appendShape(out, leaf []byte) []byte {
 // images/logo.gif says nothing, unless few have it.
 func tells(leaf []byte) bool {
 	for i := 0; i < len(leaf); {
-		if leaf[i] == '%' && i+2 < len(leaf) && unhex(leaf[i+1]) >= 8 && unhex(leaf[i+2]) >= 0 {
-			return true // a letter beyond ASCII
+		if leaf[i] >= 0x80 {
+			return true
 		}
 		from, parts := i, 0
 		for i < len(leaf) {

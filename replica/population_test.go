@@ -155,7 +155,7 @@ func (p *population) ids(hosts int) {
 	}
 }
 
-// endings makes hosts of which every third has a mirror with other endings of its pages, under the same names or another directory.
+// endings makes hosts of which every third has a mirror with other endings of its pages, some under another directory.
 func (p *population) endings(hosts int) {
 	for i := range hosts {
 		h := p.host()
@@ -263,14 +263,24 @@ func TestStageOnePopulations(t *testing.T) {
 	}
 }
 
-func TestLeavesThatTell(t *testing.T) {
-	for leaf, want := range map[string]bool{
-		"": false, "/": false, "node/17": false, "images/logo.gif": false, "IMAGES/Logo.GIF": false, "page12.html": false, "2004/05/": false, "20040512.html": false, "a/b1.txt": false, "wp/x2y": false,
-		"manual/bind.html": true, "rfc/rfc1234.txt": true, "article/123456.html": true, "x/1d4f9.html": true, "doc/%E6%97%A5.html": true, "doc/100%25.html": false, "doc/\xe6\x97\xa5.html": true, "fr/%c3%a9t%c3%a9": true,
-		"a/%": false, "a/%8": false, "a/%8z": false,
+func TestLeaves(t *testing.T) {
+	for path, want := range map[string]struct {
+		leaf  string
+		tells bool
+	}{
+		"": {"", false}, "/": {"", false}, "no": {"", false}, "/a?b=/c/d": {"", false},
+		"/node/17": {"node/17", false}, "/x/IMAGES/Logo.GIF": {"IMAGES/Logo.GIF", false}, "/x/y/page12.html": {"y/page12", false}, "/2004/05/": {"2004/05/", false},
+		"/20040512.html": {"20040512", false}, "/a/b1.txt": {"a/b1.txt", false}, "/wp/x2y": {"wp/x2y", false},
+		"/doc/manual/Bind.HTML": {"manual/Bind", true}, "/rfc/rfc1234.txt": {"rfc/rfc1234.txt", true}, "/article/123456.php": {"article/123456", true}, "/x/1d4f9.htm": {"x/1d4f9", true},
+		"/doc/%E6%97%A5.html": {"doc/\xe6\x97\xa5", true}, "/doc/100%25.html": {"doc/100%", false}, "/doc/\xe6\x97\xa5.html": {"doc/\xe6\x97\xa5", true},
+		"/%7Ekurt/x": {"~kurt/x", true}, "/a/%": {"a/%", false}, "/a/%8": {"a/%8", false}, "/a/%8z": {"a/%8z", false}, "/manual/.html": {"manual/.html", true}, "/manual/": {"manual/", true},
 	} {
-		if got := tells([]byte(leaf)); got != want {
-			t.Errorf("%q: %v", leaf, got)
+		leaf := appendLeaf([]byte("before"), []byte(path))
+		if got := string(leaf[len("before"):]); got != want.leaf || tells([]byte(got)) != want.tells {
+			t.Errorf("%q: %q, %v; want %q, %v", path, got, tells([]byte(got)), want.leaf, want.tells)
 		}
+	}
+	if got := appendShape(nil, []byte("news12/2004/05-a.txt")); string(got) != "news0/0/0-a.txt" {
+		t.Errorf("shape %s", got)
 	}
 }
