@@ -79,8 +79,9 @@ func withoutPath(tokens []string, path string) []string {
 }
 
 // unescape decodes percent-encodings, and leaves what is none.
-func unescape(path string) string {
-	out := make([]byte, 0, len(path))
+func unescape(path string) string { return string(appendUnescaped(nil, []byte(path))) }
+
+func appendUnescaped(out, path []byte) []byte {
 	for i := 0; i < len(path); i++ {
 		c := path[i]
 		if c == '%' && i+2 < len(path) && unhex(path[i+1]) >= 0 && unhex(path[i+2]) >= 0 {
@@ -89,7 +90,7 @@ func unescape(path string) string {
 		}
 		out = append(out, c)
 	}
-	return string(out)
+	return out
 }
 
 // Compare gives the outcome of two bodies that were had, and their resemblance.

@@ -137,6 +137,31 @@ func (o StageOne) avoids(terms []term) bool {
 	return slices.ContainsFunc(terms, func(t term) bool { return t.in(o.Avoid) })
 }
 
+// mayAvoid says whether a path may have a term for which it is avoided: quickly, and not if it has none of them as it stands.
+func (o StageOne) mayAvoid(path []byte) bool {
+	first := uint32(0) // letters that they begin with
+	for _, t := range o.Avoid {
+		if len(t) == 0 || t[0] < 'a' || t[0] > 'z' {
+			return true
+		}
+		first |= 1 << (t[0] & 31)
+	}
+	for i, c := range path {
+		if c == '%' {
+			return true
+		}
+		if first>>(c&31)&1 == 0 || c < 'A' {
+			continue
+		}
+		for _, t := range o.Avoid {
+			if len(path)-i >= len(t) && c|0x20 == t[0] && (len(t) == 1 || path[i+1]|0x20 == t[1]|0x20) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 func (t term) in(list []string) bool {
 	for _, s := range list {
 		if string(t.text) == s {

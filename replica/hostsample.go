@@ -206,7 +206,7 @@ func (v *Inventory) finish(h *hostURLs) (sample []string, n int) {
 }
 
 func (v *Inventory) avoided(path []byte) bool {
-	return v.o.avoids(v.words.of(path))
+	return v.o.mayAvoid(path) && v.o.avoids(v.words.of(path))
 }
 
 // paperSample takes every path whose hash is divided by m, where m doubles each time that the paths taken have doubled.

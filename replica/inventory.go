@@ -76,13 +76,14 @@ type Inventory struct {
 
 	leaves  []onHost
 	leafCut uint64 // leaves of a greater hash are not kept
-	words   words
-	leaf    []byte
+
+	words       words
+	leaf, shape []byte // room for one
 }
 
 // NewInventory returns an empty inventory.
 func NewInventory(o StageOne) *Inventory {
-	return &Inventory{o: o.withDefaults(), hosts: map[string]*hostURLs{}, leafCut: math.MaxUint64}
+	return &Inventory{o: o.withDefaults(), hosts: map[string]*hostURLs{}, leafCut: math.MaxUint64, leaf: make([]byte, 0, 256)}
 }
 
 // Hosts is the number of hosts.
@@ -125,8 +126,7 @@ func (v *Inventory) add(h *hostURLs, path []byte) {
 	if !v.take(h, path) {
 		return
 	}
-	v.leaf = appendLeaf(v.leaf[:0], path)
-	l := v.leaf
+	l := leafOf(path, v.leaf[:0])
 	if len(l) == 0 {
 		return
 	}
@@ -135,8 +135,8 @@ func (v *Inventory) add(h *hostURLs, path []byte) {
 		return
 	}
 	if !tells(l) {
-		l = appendShape(l[:0], l)
-		shape = max(1, uint32(pathHash(l)))
+		v.shape = appendShape(v.shape[:0], l)
+		shape = max(1, uint32(pathHash(v.shape)))
 	}
 	if len(v.leaves) == cap(v.leaves) {
 		v.leaves = slices.Grow(v.leaves, max(64, len(v.leaves)))

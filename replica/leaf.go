@@ -2,40 +2,31 @@ package replica
 
 import "bytes"
 
-// appendLeaf appends the last two segments of a path as copies are compared: percent-decoded, without the ending of a page; nothing of "/"
-// and of a path with a query.
-func appendLeaf(out, path []byte) []byte {
+// leafOf returns the last two segments of a path as copies are compared: percent-decoded, without the ending of a page; nothing of "/" and of a path
+// with a query. It is a part of path, or of what buffer was appended to.
+func leafOf(path, buffer []byte) []byte {
 	if len(path) < 2 || bytes.IndexByte(path, '?') >= 0 {
-		return out
+		return nil
 	}
 	name := bytes.LastIndexByte(path[:len(path)-1], '/')
 	if name < 0 {
-		return out
+		return nil
 	}
 	from := 1
 	if dir := bytes.LastIndexByte(path[:name], '/'); dir >= 0 {
 		from = dir + 1
 	}
-	start := len(out)
-	out = append(out, path[from:]...)
-	to := start
-	for i := start; i < len(out); i++ {
-		c := out[i]
-		if c == '%' && i+2 < len(out) && unhex(out[i+1]) >= 0 && unhex(out[i+2]) >= 0 {
-			c = byte(unhex(out[i+1])<<4 | unhex(out[i+2]))
-			i += 2
-		}
-		out[to] = c
-		to++
+	leaf := path[from:]
+	if bytes.IndexByte(leaf, '%') >= 0 {
+		leaf = appendUnescaped(buffer, leaf)
 	}
-	out = out[:to]
-	if dot := bytes.LastIndexByte(out[start:], '.'); dot > 0 && out[start+dot-1] != '/' {
-		switch string(out[start+dot+1:]) {
+	if dot := bytes.LastIndexByte(leaf, '.'); dot > 0 && leaf[dot-1] != '/' {
+		switch string(leaf[dot+1:]) {
 		case "html", "htm", "xhtml", "shtml", "php", "HTML", "HTM":
-			out = out[:start+dot]
+			leaf = leaf[:dot]
 		}
 	}
-	return out
+	return leaf
 }
 
 // appendShape appends a leaf with one number for all numbers.

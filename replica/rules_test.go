@@ -3,6 +3,7 @@ package replica
 import (
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 )
 
@@ -115,5 +116,24 @@ func TestStageTwoOptions(t *testing.T) {
 	o.High, o.Enough = 0.5, 6
 	if v := o.Decide(tests, answers); v.Level != Level3 || v.Confident {
 		t.Errorf("0.5: %v, confident %v", v.Level, v.Confident)
+	}
+}
+
+// What is avoided is never passed over by the quick look.
+func TestAvoided(t *testing.T) {
+	for _, o := range []StageOne{{}, {Avoid: []string{"x", "é", "longer"}}, {Avoid: []string{}}} {
+		o = o.withDefaults()
+		for _, path := range []string{"/", "/nph-a", "/cgi/NPH", "/%6e%70%68/x", "/a.dynaweb", "/zyview", "/nphx/dyna/web", "/nnph", "/n/ph", "/np", "/n", "/x", "/LONGER/y", "/long", "/\xc3\xa9", "/a-X.b"} {
+			_, avoided := PathFeatures(path, o)
+			if may := o.mayAvoid([]byte(path)); avoided && !may {
+				t.Errorf("%q, %q: avoided, and passed over", o.Avoid, path)
+			}
+			if len(o.Avoid) == 0 && o.mayAvoid([]byte(path)) && !strings.Contains(path, "%") {
+				t.Errorf("%q: nothing is avoided", path)
+			}
+		}
+	}
+	if (StageOne{}).withDefaults().mayAvoid([]byte("/a/plain/path.html")) {
+		t.Error("looked at closely without need")
 	}
 }
