@@ -49,9 +49,12 @@ func (c *Cluster) Size() int {
 // Grow grows similar clusters along the links between trivial clusters (Cho, Shivakumar, Garcia-Molina, figure 8). All clusters of at least
 // two collections are returned, also those of one page each, by root.
 func Grow(w Web, sets *Sets, o Growing) []Cluster {
-	g := grower{w: w, o: o, sets: sets, size: make([]uint32, sets.Len()), forward: map[uint32][]int{}, backward: map[uint32][]int{}, joined: map[uint32]bool{}, matchings: map[int]map[uint32]uint32{}}
-	for i := range w.Pages {
-		g.size[sets.Find(uint32(i))]++
+	g := grower{w: w, o: o, sets: sets, size: make([]uint32, sets.Len()), forward: map[uint32][]int{}, backward: map[uint32][]int{}, joined: map[uint32]bool{}, matchings: map[int]map[uint32]uint32{}, members: map[uint32][]uint32{}}
+	for root, members := range sets.All(1) {
+		g.size[root] = uint32(len(members))
+		if len(members) > 1 {
+			g.members[root] = members
+		}
 	}
 	g.edges = clusterEdges(w, sets, g.size, o.Extended)
 	var repeats map[uint32]bool
@@ -94,6 +97,7 @@ type grower struct {
 	sets *Sets
 	size []uint32 // of a trivial cluster, at its smallest page
 
+	members           map[uint32][]uint32 // of those of two pages and more
 	edges             []edge
 	matchings         map[int]map[uint32]uint32 // of edges between equal clusters
 	forward, backward map[uint32][]int
@@ -156,12 +160,7 @@ func (g *grower) roots(incoming map[uint32]bool) []uint32 {
 
 // grow makes the cluster of a root. at holds, for every trivial cluster that joined, the page of each collection.
 func (g *grower) grow(root uint32) Cluster {
-	var start []uint32
-	for i := range g.w.Pages {
-		if g.sets.Find(uint32(i)) == root {
-			start = append(start, uint32(i))
-		}
-	}
+	start := g.members[root]
 	at := map[uint32][]uint32{root: start}
 	g.joined[root] = true
 	order := []uint32{root}

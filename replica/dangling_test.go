@@ -82,3 +82,50 @@ func TestGrowOptions(t *testing.T) {
 		}
 	}
 }
+
+// A cluster of many pages, and many clusters of few, take time in proportion to the pages: with its square this would take hours.
+func TestManyToGrow(t *testing.T) {
+	n := 200_000
+	if raceEnabled {
+		n = 20_000
+	}
+	w, sets := Web{Links: make([][]uint32, n)}, NewSets(n)
+	dangling := make([][]string, n)
+	for i := range n {
+		w.Pages = append(w.Pages, Address{fmt.Sprint("h", i%3, ".test"), fmt.Sprintf("/d%d/p%d", i/3%7, i)})
+		dangling[i] = []string{"/d0/gone", fmt.Sprintf("/d%d/gone", i%7)}
+		w.Links[i] = []uint32{uint32((i + 1) % n)}
+		sets.Union(0, uint32(i))
+	}
+	if got := LiftDangling(w, sets, dangling); len(got.Links[n-1]) != 1 {
+		t.Errorf("links %v", got.Links[n-1])
+	}
+	if clusters := Grow(w, sets, Growing{Extended: true, SkipBoilerplate: true}); len(clusters) != 1 || clusters[0].Cardinality() != n {
+		t.Errorf("%d clusters", len(clusters))
+	}
+	sets = NewSets(n)
+	for i := range n / 2 {
+		sets.Union(uint32(i), uint32(n/2+i))
+	}
+	if clusters := Grow(w, sets, Growing{Extended: true, SkipBoilerplate: true}); len(clusters) != 1 || clusters[0].Cardinality() != 2 || len(clusters[0].Rids) != n/2 {
+		t.Errorf("%d clusters along links", len(clusters))
+	}
+	w.Links = make([][]uint32, n)
+	if clusters := Grow(w, sets, Growing{Extended: true, SkipBoilerplate: true}); len(clusters) != n/2 {
+		t.Errorf("%d clusters without links", len(clusters))
+	}
+}
+
+// Of a large cluster the nearest counterparts are those that count.
+func TestLiftDanglingOfLargeCluster(t *testing.T) {
+	w := Web{Pages: []Address{{"a.test", "/x/here"}, {"b.test", "/x/here"}, {"b.test", "/x/there"}}, Links: [][]uint32{nil, {2}, nil}}
+	sets := NewSets(3 + 5*maxPosting)
+	sets.Union(0, 1)
+	for i := range 5 * maxPosting {
+		w.Pages, w.Links = append(w.Pages, Address{fmt.Sprintf("z%d.test", i), "/x/here"}), append(w.Links, nil)
+		sets.Union(0, uint32(3+i))
+	}
+	if got := LiftDangling(w, sets, [][]string{{"/x/there"}}).Links[0]; !slices.Equal(got, []uint32{2}) {
+		t.Errorf("links %v", got)
+	}
+}
