@@ -9,6 +9,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
+	"unicode/utf8"
 )
 
 // Mark is a cluster in a drawing.
@@ -38,7 +40,7 @@ type drawing struct{ w *bufio.Writer }
 
 func newDrawing(w io.Writer, width, height int, title string) drawing {
 	d := drawing{bufio.NewWriter(w)}
-	d.printf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img"><title>%s</title><style>%s</style>`+"\n", width, height, width, height, html.EscapeString(title), plotStyle)
+	d.printf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img"><title>%s</title><style>%s</style>`+"\n", width, height, width, height, escape(title), plotStyle)
 	d.printf(`<rect class="page" width="%d" height="%d"/>`+"\n", width, height)
 	return d
 }
@@ -46,7 +48,7 @@ func newDrawing(w io.Writer, width, height int, title string) drawing {
 func (d drawing) printf(format string, args ...any) { fmt.Fprintf(d.w, format, args...) }
 
 func (d drawing) text(class string, x, y float64, text string) {
-	d.printf(`<text class="%s" x="%.1f" y="%.1f">%s</text>`+"\n", class, x, y, html.EscapeString(text))
+	d.printf(`<text class="%s" x="%.1f" y="%.1f">%s</text>`+"\n", class, x, y, escape(text))
 }
 
 func (d drawing) line(class string, x1, y1, x2, y2 float64) {
@@ -56,6 +58,16 @@ func (d drawing) line(class string, x1, y1, x2, y2 float64) {
 func (d drawing) end() error {
 	d.printf("</svg>\n")
 	return d.w.Flush()
+}
+
+// escape writes text as XML has it: what XML has no place for, as some addresses hold it, becomes U+FFFD.
+func escape(s string) string {
+	return html.EscapeString(strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\t' && r != '\n' || r == 0xfffe || r == 0xffff {
+			return utf8.RuneError
+		}
+		return r
+	}, s))
 }
 
 // How many marks are named, and how many copies a graph shows.
@@ -100,7 +112,7 @@ func Plot(w io.Writer, marks []Mark) error {
 			to++
 		}
 		m, n := marks[from], to-from
-		d.printf(`<circle class="dot" cx="%.1f" cy="%.1f" r="%.1f"><title>%s: %d copies, %d pages`, x(m.Size), y(m.Cardinality), 3+2*math.Log2(float64(n)), html.EscapeString(m.Label), m.Cardinality, m.Size)
+		d.printf(`<circle class="dot" cx="%.1f" cy="%.1f" r="%.1f"><title>%s: %d copies, %d pages`, x(m.Size), y(m.Cardinality), 3+2*math.Log2(float64(n)), escape(m.Label), m.Cardinality, m.Size)
 		if n > 1 {
 			d.printf(" (and %d more like it)", n-1)
 		}
@@ -137,12 +149,17 @@ func shorten(s string) string {
 }
 
 // PlotCluster draws the copies of a collection and which of them hold the same pages (after Cho, Shivakumar, Garcia-Molina, figure 2): a disc by
-// the number of its pages, a ring when it is a partial copy, and a line by the number of pages that two have in common.
+// the number of its pages, a ring when it is a partial copy, and a line by the number of pages that two have in common. Of a cluster without copies
+// it draws nothing but the page.
 func PlotCluster(w io.Writer, c DirCluster) error {
 	const width, height, cx, cy, radius = 900, 640, 450.0, 340.0, 210.0
 	shown := c.Copies[:min(len(c.Copies), maxShown)]
-	d := newDrawing(w, width, height, "The copies of "+c.Copies[0].String())
-	d.text("title", 30, 28, "The copies of "+c.Copies[0].String())
+	title := "The copies of nothing"
+	if len(shown) > 0 {
+		title = "The copies of " + shown[0].String()
+	}
+	d := newDrawing(w, width, height, title)
+	d.text("title", 30, 28, title)
 	note := fmt.Sprintf("%d copies, %d pairs that hold the same pages", len(c.Copies), len(c.Pairs))
 	if len(shown) < len(c.Copies) {
 		note += fmt.Sprintf("; the largest %d are shown", len(shown))
@@ -158,7 +175,7 @@ func PlotCluster(w io.Writer, c DirCluster) error {
 		b, okB := at[p.B]
 		if okA && okB {
 			d.printf(`<path class="edge" stroke-width="%.1f" d="M%.1f %.1fL%.1f %.1f"><title>%s and %s: %d pages</title></path>`+"\n",
-				0.5+math.Log10(float64(p.Pages)), a[0], a[1], b[0], b[1], html.EscapeString(p.A.String()), html.EscapeString(p.B.String()), p.Pages)
+				0.5+math.Log10(float64(max(p.Pages, 1))), a[0], a[1], b[0], b[1], escape(p.A.String()), escape(p.B.String()), p.Pages)
 		}
 	}
 	for _, cp := range shown {
@@ -166,7 +183,7 @@ func PlotCluster(w io.Writer, c DirCluster) error {
 		if cp.Share < 0.9 {
 			class = "part"
 		}
-		d.printf(`<circle class="%s" cx="%.1f" cy="%.1f" r="%.1f"><title>%s: %d pages</title></circle>`+"\n", class, p[0], p[1], 4+2*math.Log10(float64(max(cp.Pages, 1))), html.EscapeString(cp.String()), cp.Pages)
+		d.printf(`<circle class="%s" cx="%.1f" cy="%.1f" r="%.1f"><title>%s: %d pages</title></circle>`+"\n", class, p[0], p[1], 4+2*math.Log10(float64(max(cp.Pages, 1))), escape(cp.String()), cp.Pages)
 		name := fmt.Sprintf("%s (%d)", shorten(cp.String()), cp.Pages)
 		switch {
 		case math.Abs(p[0]-cx) < 1:

@@ -84,3 +84,24 @@ func TestPlotCluster(t *testing.T) {
 		}
 	}
 }
+
+// Labels that no XML may hold, copies without pages and clusters without copies are drawn all the same.
+func TestPlotOdd(t *testing.T) {
+	odd := "h.test/\x00\x1b[31m\xff\ufffe</text><script>'\""
+	var b strings.Builder
+	if err := Plot(&b, []Mark{{Label: odd}, {2, 1 << 40, odd}, {-1, -5, ""}}); err != nil {
+		t.Fatal(err)
+	}
+	if count, _ := elements(t, b.String()); count["circle"] != 3 || count["script"] != 0 {
+		t.Errorf("%v", count)
+	}
+	for _, c := range []DirCluster{{}, {Copies: []Copy{{Address{odd, odd}, 0, 0}, {Address{"b", "/"}, 0, 0}}, Pairs: []DirPair{{A: Address{odd, odd}, B: Address{"b", "/"}}, {A: Address{"c", "/"}, B: Address{"b", "/"}}}}} {
+		b.Reset()
+		if err := PlotCluster(&b, c); err != nil {
+			t.Fatal(err)
+		}
+		if count, _ := elements(t, b.String()); count["circle"] != len(c.Copies) || count["path"] > 1 {
+			t.Errorf("%v", count)
+		}
+	}
+}

@@ -23,7 +23,8 @@ type SketchOptions struct {
 	K int // words of a shingle; 0 means 5, at most 32
 }
 
-// Sketcher makes digests of pages. It is not for concurrent use; make one for each goroutine.
+// Sketcher makes digests of pages. It is not for concurrent use; make one for each goroutine. It takes 300 kB at most, and 1 MB for pages in other
+// encodings; while it makes a digest of a page in neither UTF-8 nor Latin-1, also three times that page.
 type Sketcher struct {
 	k      int
 	drop   uint64 // rollPrime^k
