@@ -194,6 +194,23 @@ func (p *population) languages(groups int) {
 	}
 }
 
+// names makes sites under two names, each of which has been crawled by half.
+func (p *population) names(hosts int) {
+	for i := range hosts {
+		h := "site-" + p.word() + ".test"
+		other := "www." + h
+		dirs := []string{}
+		for range 12 {
+			dirs = append(dirs, "/"+p.word()+"/"+p.word())
+		}
+		for j := range 300 + 30*i {
+			here := []string{h, other}[j%2]
+			p.put(here, dirs[p.r.IntN(len(dirs))], []string{"/" + p.word() + "-" + p.word() + ".html"}, 1)
+		}
+		p.truth[pairKey(h, other)] = "two names"
+	}
+}
+
 func (p *population) inventory(t *testing.T) *Inventory {
 	v := NewInventory(StageOne{})
 	for h, paths := range p.paths {
@@ -224,6 +241,7 @@ func TestStageOnePopulations(t *testing.T) {
 		{"names by chance", func(p *population) { p.ids(60) }, 1, 0.9},
 		{"other endings", func(p *population) { p.endings(90) }, 1, 0.9},
 		{"other languages", func(p *population) { p.languages(12) }, 0.9, 0.9},
+		{"two names", func(p *population) { p.names(60) }, 1, 0.9},
 		{"parts of a big host", func(p *population) { p.parts(80, 300, 30) }, 1, 0.9},
 	} {
 		p := newPopulation(7)

@@ -184,7 +184,7 @@ func (v *Inventory) shareFeatures(features []onHost) pairs {
 }
 
 // Pairs whose leaves do not agree must have features that count weakest for each sampled path, or one that is in as many thousandths of the paths
-// of both as leastShare. Hosts of many pages with names made by chance have as many features in common, but of few pages each.
+// of both as leastShare, or names of hosts in common. Hosts of many pages with names made by chance have as many features in common, but of few pages each.
 const (
 	weakest    = 0.1
 	leastShare = 120
@@ -194,7 +194,7 @@ const (
 func (p pairs) dropWeak(hosts []considered) {
 	for k, e := range p {
 		a, b := &hosts[k>>32], &hosts[uint32(k)]
-		if !e.overlaps() && e.share < leastShare && e.score < weakest*math.Sqrt(float64(len(a.sample)*len(b.sample))) {
+		if !e.overlaps() && e.shared == e.paths && e.share < leastShare && e.score < weakest*math.Sqrt(float64(len(a.sample)*len(b.sample))) {
 			delete(p, k)
 		}
 	}
