@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -33,7 +34,7 @@ func (a *app) checkCommand() *cobra.Command {
 		Use:   "check [FILE…]",
 		Short: "Validate job files",
 		Long: `Validate job files: every error with file, line, column and a hint. Without FILE all files of the jobs directory are checked, and whether they can go
-together: what the daemon would refuse is refused here for the same reason.
+together: what the daemon would refuse is refused here for the same reason. A FILE is held against the jobs directory for what it reuses.
 Nothing is asked of any site. Exit code 1 when a file is invalid.`,
 		RunE: func(_ *cobra.Command, args []string) error { return a.check(args, effective) },
 	}
@@ -102,10 +103,30 @@ func (a *app) checkFiles(args []string) ([]scheduler.File, error) {
 			continue
 		}
 		f := scheduler.File{Path: arg}
-		f.Job, f.Err = readJob(arg)
+		if f.Job, f.Err = readJob(arg); f.Err == nil && f.Job.Reuse.Job != "" {
+			if f.Err = checkReuse(f, a.jobsDir()); f.Err != nil {
+				f.Job = nil
+			}
+		}
 		out = append(out, f)
 	}
 	return out, nil
+}
+
+// checkReuse looks for what a job reuses among the jobs that it would be beside.
+func checkReuse(f scheduler.File, dir string) error {
+	files, err := scheduler.NewDir(dir).Read()
+	if err != nil {
+		return nil // there is nothing to hold it against
+	}
+	f.Name = f.Job.Name
+	files = slices.DeleteFunc(files, func(x scheduler.File) bool { return x.Name == f.Name })
+	for _, why := range scheduler.Resolve(append(files, f), nil)[f.Name].Refused {
+		if strings.Contains(why, ": reuse.") {
+			return errors.New(why)
+		}
+	}
+	return nil
 }
 
 func checkDir(dir string) ([]scheduler.File, error) {

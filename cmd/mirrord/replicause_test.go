@@ -298,3 +298,31 @@ func TestRegistryOfManyMirrors(t *testing.T) {
 		}
 	}
 }
+
+// The example of the documentation has the fields that there are.
+func TestRegistryAsDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../docs/replicas.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, example, ok := strings.Cut(string(text), "```json\n{\n  \"registry\"")
+	if example, _, ok = strings.Cut("{\n  \"registry\""+example, "```"); !ok {
+		t.Fatal("there is no example")
+	}
+	var reg registry
+	d := json.NewDecoder(strings.NewReader(example))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&reg); err != nil || reg.Format != registryFormat {
+		t.Fatal(err, reg.Format)
+	}
+	var got strings.Builder
+	e := json.NewEncoder(&got)
+	e.SetIndent("", "  ")
+	if err := e.Encode(&reg); err != nil {
+		t.Fatal(err)
+	}
+	flat := strings.NewReplacer("[\n        ", "[", "\n      ],", "],") // the list of one prefix stands in one line
+	if want := strings.TrimSpace(example); strings.TrimSpace(flat.Replace(got.String())) != strings.TrimSpace(flat.Replace(want)) {
+		t.Errorf("got\n%s\nwant\n%s", got.String(), want)
+	}
+}
