@@ -2,6 +2,7 @@ package replica
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -262,5 +263,22 @@ func TestVotesOfOnePairInPasses(t *testing.T) {
 	want := Find(w.pages, w.digests, FindOptions{}).Pairs
 	if got := Find(w.pages, w.digests, FindOptions{Votes: Votes{MaxVotes: 300}}).Pairs; len(want) != 1 || !slices.Equal(got, want) {
 		t.Errorf("found %v, want %v", got, want)
+	}
+}
+
+// Numbers of pages have 32 bits: more are refused.
+func TestFinderTooManyPages(t *testing.T) {
+	f := NewFinder(&memorySpill{}, FinderOptions{})
+	f.pages = math.MaxUint32 - 1
+	if err := f.Add(Address{"a", "/"}, Digest{}); err != nil {
+		t.Error(err)
+	}
+	for range 2 {
+		if err := f.Add(Address{"a", "/"}, Digest{}); err == nil || !strings.Contains(err.Error(), "4 294 967 295") {
+			t.Errorf("one more: %v", err)
+		}
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
 	}
 }
