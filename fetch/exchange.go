@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,7 +49,7 @@ func (c *Client) attempt(ctx context.Context, t *transfer) (*Result, error) {
 	}
 	w.enter(phasePaused)
 	defer resp.Body.Close()
-	if c.jar != nil && c.o.Cookies {
+	if c.jar != nil && c.o.Cookies && !slices.Contains(c.o.NoCookies, u.Hostname()) {
 		if rc := resp.Cookies(); len(rc) > 0 {
 			c.jar.SetCookies(cookieURL(u), rc)
 		}
@@ -114,7 +115,7 @@ func (c *Client) newRequest(t *transfer, ranged bool) *http.Request {
 		maps.Copy(h, c.secret)
 	}
 	hr := &http.Request{Method: http.MethodGet, URL: c.requestURL(u), Host: u.Host(), Header: h, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
-	if c.jar != nil {
+	if c.jar != nil && !slices.Contains(c.o.NoCookies, u.Hostname()) {
 		for _, k := range c.jar.Cookies(cookieURL(u)) {
 			hr.AddCookie(k)
 		}

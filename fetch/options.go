@@ -26,6 +26,7 @@ type Options struct {
 
 	Cookies      bool           // keep the cookies that hosts set, in memory, for the life of the Client
 	CookiePreset []*http.Cookie // sent from the start; each needs a Domain
+	NoCookies    []string       // hosts that get none, although a cookie's Domain covers them, and whose own are not kept
 
 	Proxy       string         // http://, https://, socks5:// or socks5h://, with credentials if need be; default none
 	RootCAs     *x509.CertPool // default the system's

@@ -81,6 +81,7 @@ func TestCookies(t *testing.T) {
 		{"kept", Options{Cookies: true}, "", "seen=yes"},
 		{"preset", Options{CookiePreset: preset}, "session=42", "session=42"},
 		{"both", Options{CookiePreset: preset, Cookies: true}, "session=42", "session=42; seen=yes"},
+		{"not for this host", Options{CookiePreset: preset, Cookies: true, NoCookies: []string{"127.0.0.1"}}, "", ""},
 	}
 	for _, tt := range tests {
 		tt.o.AllowPrivate = true

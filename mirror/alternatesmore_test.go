@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -241,5 +243,51 @@ func TestAlternateWithOtherHeaders(t *testing.T) {
 	wantVerdict(t, s, mirror.Complete, true)
 	if s.Added != 0 || s.Changed != 1 || !strings.Contains(m.Tree()["p02.html"], "news") {
 		t.Errorf("%s", mirrortest.Text(s))
+	}
+}
+
+// Neither credentials nor cookies go to a replica, be it in the domain that a cookie is for.
+func TestAlternatesLearnNoSecrets(t *testing.T) {
+	const base = "http://mirror.example.org/pub/"
+	w := mirrortest.Start(t)
+	pages := handbook(24)
+	first := pages["/"]
+	first.Header = map[string]string{"Content-Type": "text/html", "Set-Cookie": "seen=s3cret; Domain=example.org; Path=/"}
+	pages["/"] = first
+	w.SetAll(home, pages)
+	for p, page := range pages {
+		w.Set(base+p[1:], page)
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{"password": "s3cret\n", "cookies": ".example.org\tTRUE\t/\tFALSE\t0\tgiven\ts3cret\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := mirrortest.New(t, w, job(fmt.Sprintf("alternates = [%q]\nauth.user = \"reader\"\nauth.password_file = %q\nauth.headers = { \"X-Token\" = { file = %q } }\nauth.cookies = true\nauth.cookies_file = %q",
+		base, filepath.Join(dir, "password"), filepath.Join(dir, "password"), filepath.Join(dir, "cookies"))))
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	takeDown(w, pages)
+	for p, page := range pages {
+		page.Body += "<!-- news -->"
+		w.Set(base+p[1:], page)
+	}
+	s := m.Run()
+	if wantVerdict(t, s, mirror.Complete, true); s.Foreign == 0 {
+		t.Errorf("nothing came from the replica\n%s", mirrortest.Text(s))
+	}
+	told := 0
+	for _, r := range w.Requests() {
+		if r.Header.Get("X-Token") != "" && r.Header.Get("Authorization") != "" && strings.Contains(r.Header.Get("Cookie"), "given=s3cret") {
+			told++
+		}
+		for name, v := range r.Header {
+			if strings.HasPrefix(r.URL, base) && (name == "Authorization" || name == "Cookie" || name == "Referer" || strings.Contains(strings.Join(v, ""), "s3cret")) {
+				t.Fatalf("%s was sent %s: %q", r.URL, name, v)
+			}
+		}
+	}
+	if told == 0 {
+		t.Error("the origin was not sent them either")
 	}
 }

@@ -38,6 +38,7 @@ func NewClient(j *job.Job, w World, log *slog.Logger) (*fetch.Client, error) {
 	}
 	for _, u := range j.AlternateURLs() { // whoever named them meant them; secrets are not for them
 		o.AllowHosts = append(o.AllowHosts, u.Hostname())
+		o.NoCookies = append(o.NoCookies, u.Hostname())
 	}
 	if j.Polite.Bandwidth > 0 {
 		o.Bandwidth = rate.NewLimiter(rate.Limit(j.Polite.Bandwidth), int(max(j.Polite.Bandwidth, 64<<10)))
