@@ -251,6 +251,26 @@ func BenchmarkFinder(b *testing.B) {
 	b.ReportMetric(float64(spill.bytes)/float64(n)/float64(b.N), "disk-B/page")
 }
 
+// Pages that differ in a line, as error pages do, to trivial clusters.
+func BenchmarkTrivial(b *testing.B) {
+	template := make([]uint64, 20)
+	for i := range template {
+		template[i] = uint64(i) << 33
+	}
+	n := scale(b)
+	pages := make([]ChunkedPage, n)
+	for i := range pages {
+		pages[i] = ChunkedPage{append([]uint64{uint64(i) + 1}, template[1:]...), uint64(i)}
+	}
+	start := cpuSeconds(b)
+	for b.Loop() {
+		if TrivialClusters(pages, 15).Find(uint32(n-1)) != 0 {
+			b.Fatal("the last page is alone")
+		}
+	}
+	b.ReportMetric(float64(n)*float64(b.N)/(cpuSeconds(b)-start), "pages/cpu-s")
+}
+
 // URLs to candidate pairs.
 func BenchmarkStageOne(b *testing.B) {
 	dir := dataDir(b)

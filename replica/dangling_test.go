@@ -85,7 +85,7 @@ func TestGrowOptions(t *testing.T) {
 
 // A cluster of many pages, and many clusters of few, take time in proportion to the pages: with its square this would take hours.
 func TestManyToGrow(t *testing.T) {
-	n := 200_000
+	n := 100_000
 	if raceEnabled {
 		n = 20_000
 	}

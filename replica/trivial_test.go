@@ -45,7 +45,7 @@ func TestTrivialClustersByDefinition(t *testing.T) {
 
 // Pages that are nearly the same take time in proportion to their number: with its square this would take hours.
 func TestManyAlmostIdenticalPages(t *testing.T) {
-	many, some := 1_000_000, 40_000
+	many, some := 250_000, 20_000
 	if raceEnabled {
 		many, some = 20_000, 8_000
 	}
