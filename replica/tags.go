@@ -99,14 +99,31 @@ func quick(b []byte, i int) (next int, name uint64) {
 	return 0, 0
 }
 
-// quickly goes on over tags that quick knows, and blanks and line ends between and after them.
+// quickly goes on over most tags, whatever they mean, and blanks and line ends between and after them. It leaves scripts, styles, comments and what
+// is no tag.
 func quickly(b []byte, i int) int {
-	for i < len(b) && b[i] == '<' {
-		next, _ := quick(b, i)
-		if next == 0 {
+	for i+1 < len(b) && b[i] == '<' {
+		c := b[i+1]
+		if c != '/' && !isLetter(c) {
 			break
 		}
-		for i = next; i < len(b) && (b[i] == ' ' || b[i] == '\n'); i++ {
+		x := load(b, i+1)
+		end := has(x, '>')
+		quotes := has(x, '"') | has(x, '\'')
+		switch {
+		case lower(x)&(1<<48-1) == scriptName || lower(x)&(1<<40-1) == styleName:
+			return i
+		case end != 0 && quotes&(end^(end-1)) == 0:
+			i += bits.TrailingZeros64(end)/8 + 2
+		default:
+			n := quickEnd(b[i+1:])
+			if n == 0 {
+				return i
+			}
+			i += 1 + n
+		}
+		for i < len(b) && (b[i] == ' ' || b[i] == '\n') {
+			i++
 		}
 	}
 	return i
