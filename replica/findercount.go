@@ -22,8 +22,12 @@ type voteCount struct {
 
 // count looks at all votes of a sorter, and closes it.
 func (f *Finder) count(votes *sorter[vote], roots func(p, q Address) (a, b Address)) error {
-	const voteSize = 3*16 + 2*160 // with what placing it takes
-	c := voteCount{Finder: f, limit: max(f.budget/8/voteSize, 64), roots: roots}
+	const voteSize = 3*16 + 3*48 // with what placing it takes beside the addresses
+	c := voteCount{Finder: f, limit: f.budget / 8 / voteSize, roots: roots}
+	for c.limit > 64 && c.limit*voteSize+f.places.most(2*c.limit) > f.budget/8 {
+		c.limit -= c.limit / 4
+	}
+	c.limit = max(c.limit, 64)
 	defer func() { c.large.close() }()
 	for v, err := range votes.all() {
 		if err != nil {

