@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -115,5 +116,45 @@ func TestAlternateOnAnotherServer(t *testing.T) {
 	s = m.Run()
 	if s.Verdict != mirror.Partial || s.Published || s.Failed > 0 || s.Left == 0 {
 		t.Errorf("both are down:\n%s", mirrortest.Text(s))
+	}
+}
+
+// A replica that leads to an address of the mirror's own network, which nobody named, makes no request there: not in a test, and not when the origin is down.
+func TestAlternateLeadsIntoOurNetwork(t *testing.T) {
+	serve := func(addr string, h http.HandlerFunc) *httptest.Server {
+		l, err := net.Listen("tcp", addr+":0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &httptest.Server{Listener: l, Config: &http.Server{Handler: h}}
+		s.Start()
+		t.Cleanup(s.Close)
+		return s
+	}
+	pages := handbook(15)
+	handler := func(w http.ResponseWriter, r *http.Request) {
+		p, ok := pages[r.URL.Path]
+		if !ok {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprint(w, p.Body)
+	}
+	var reached atomic.Int64
+	inner := serve("127.0.0.9", func(w http.ResponseWriter, r *http.Request) {
+		reached.Add(1)
+		handler(w, r)
+	})
+	origin := serve("127.0.0.1", handler)
+	copied := serve("127.0.0.2", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, inner.URL+r.URL.Path, http.StatusFound)
+	})
+	m := mirrortest.New(t, nil, fmt.Sprintf("url = %q\nalternates = [%q]\nscope = \"host\"\n", origin.URL+"/", copied.URL+"/"))
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	origin.Close()
+	s := m.Run()
+	if s.Verdict != mirror.Partial || s.Foreign != 0 || reached.Load() != 0 {
+		t.Errorf("%d requests inside, %d foreign\n%s", reached.Load(), s.Foreign, mirrortest.Text(s))
 	}
 }

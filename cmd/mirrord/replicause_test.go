@@ -241,6 +241,10 @@ func TestReplicasUnderOtherDirectories(t *testing.T) {
 		t.Errorf("pairs %+v", pairs)
 	}
 
+	if code, out, _ := runArgs(t, nil, "replicas", "--verify", "copy", "--jobs", jobs, "--state", state); code != exitOK || !strings.Contains(out, "there are no alternates of copy") {
+		t.Error(code, out)
+	}
+
 	// One of them does not answer: that ends soon, says nothing, and what was found stays.
 	second.Close()
 	code, out, errs = runArgs(t, nil, "replicas", "--verify", "--jobs", jobs, "--state", state)

@@ -65,6 +65,10 @@ func (a *app) replicaVerify(ctx context.Context, names []string, o replicaOption
 		}
 		return a.printJSON(v.pairs)
 	}
+	if len(v.pairs) == 0 && len(names) > 0 {
+		a.printf("nothing to test: there are no alternates of %s; without names the mirrors are compared with one another too\n", strings.Join(names, ", "))
+		return nil
+	}
 	a.printPairs(v.pairs)
 	return nil
 }
