@@ -53,7 +53,8 @@ const (
 	reuseKeeps // the other mirror cannot be read now: what was taken of it stays as it is
 )
 
-// reuseKept is for how long what was taken stays as it is while the other mirror cannot be used; then the site is asked.
+// reuseKept is how old the last run of the other mirror may be, and for how long what was taken stays as it is while that mirror cannot be used; then the
+// site is asked.
 const reuseKept = 30 * 24 * time.Hour
 
 // holds reports whether a resource of this mirror was taken from the other one.
@@ -144,6 +145,9 @@ func (r *run) readReused() (files map[string]reusedFile, err error) {
 	defer func() { err = errors.Join(err, s.Close()) }()
 	if len(runs) > 0 && runs[0].Verdict != Complete.String() {
 		return nil, fmt.Errorf("its last run was %s", runs[0].Verdict)
+	}
+	if len(runs) > 0 && r.now().Sub(runs[0].Ended) > reuseKept { // its job was removed, or renamed, and the mirror is left
+		return nil, fmt.Errorf("its last run was on %s", runs[0].Ended.Format(time.DateOnly))
 	}
 	// What that mirror reuses itself is its own, as far as its verification says so. What a replica sent it is not.
 	chain, err := lastReuse(s)

@@ -100,6 +100,33 @@ func TestReuseOfAMirrorThatIsGone(t *testing.T) {
 	}
 }
 
+// The other job runs no more, and its mirror is left: what is taken of it does not stay as it is for ever.
+func TestReuseOfAMirrorThatIsLeft(t *testing.T) {
+	w, m, pages := reuseWorld(t, "full")
+	at := time.Now()
+	m.Now = func() time.Time { return at }
+	wantVerdict(t, runOther(t, w, m), mirror.Complete, true)
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	news := pages["/p04.html"]
+	news.Body += "<!-- news -->"
+	for _, c := range []struct {
+		days int
+		text string
+		news bool
+	}{{6, "", false}, {23, "from the mirror of manual", false}, {4, "its last run was on", false}, {27, "everything is asked of the site", true}} {
+		at = at.Add(time.Duration(c.days) * 24 * time.Hour)
+		s := m.Run()
+		wantVerdict(t, s, mirror.Complete, c.news)
+		wantText(t, s, c.text)
+		if got := strings.Contains(m.Tree()["docs/p04.html"], "news"); got != c.news {
+			t.Errorf("after %v: the page is the site's: %v", at, got)
+		}
+		if c.days == 23 {
+			w.Set(home+"/docs/p04.html", news)
+		}
+	}
+}
+
 // onlyMeta reports whether two trees differ in nothing but the description of the mirror.
 func onlyMeta(a, b map[string]string) bool {
 	for p := range a {
