@@ -372,9 +372,6 @@ func (r *run) fromAlternate(now, old *store.Resource, source string) {
 	}
 }
 
-// sourceField is the member of a file's line in phm.files that says from which URL of a replica its bytes came.
-const sourceField = "mirrord.source"
-
 // declareSource writes into the line of a file that its bytes are a replica's. What is reused was found to be the site's.
 func (r *run) declareSource(f *phm.File, rec *store.Resource) error {
 	if rec.Source == "" || r.reuse.holds(rec) {
@@ -384,7 +381,7 @@ func (r *run) declareSource(f *phm.File, rec *store.Resource) error {
 	if err != nil {
 		return err
 	}
-	declare(f, sourceField, v)
+	declare(f, phm.SourceField, v)
 	return nil
 }
 

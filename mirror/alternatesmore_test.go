@@ -291,3 +291,38 @@ func TestAlternatesLearnNoSecrets(t *testing.T) {
 		t.Error("the origin was not sent them either")
 	}
 }
+
+// A database that is made anew from the published version still knows what a replica sent: the origin is asked for that without the replica's date.
+func TestAlternatesAfterRebuild(t *testing.T) {
+	w := mirrortest.Start(t)
+	pages := handbook(24)
+	dated := func(body string, day int) mirrortest.Page {
+		return mirrortest.Page{Body: body, NoTag: true, Header: map[string]string{"Last-Modified": time.Date(2026, 3, day, 0, 0, 0, 0, time.UTC).Format(http.TimeFormat)}}
+	}
+	pages["/logo.png"] = dated("of the origin", 10)
+	w.SetAll(home, pages)
+	replicate(w, pages)
+	m := mirrortest.New(t, w, withAlternates())
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	takeDown(w, pages)
+	w.Set(copyBase+"logo.png", dated("of the replica", 20))
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	st := reopen(t, m.Dir)
+	if _, err := st.Rebuild("test"); err != nil {
+		t.Fatal(err)
+	}
+	if rec := resource(t, m, home+"/logo.png"); rec.Source != copyBase+"logo.png" {
+		t.Errorf("made anew: of %q", rec.Source)
+	}
+	w.SetAll(home, pages)
+	w.Requests()
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	for _, r := range w.Requests() {
+		if r.URL == home+"/logo.png" && r.Conditional {
+			t.Error("the origin was asked by a replica's date")
+		}
+	}
+	if got := m.Tree()["logo.png"]; got != "of the origin" {
+		t.Errorf("the mirror has the file %s", got)
+	}
+}

@@ -47,6 +47,9 @@ type Edit struct {
 	At   int64  `json:"at"`   // byte offset in the body as the origin sent it, content codings removed
 }
 
+// SourceField is the member that mirrord writes into the line of a file whose bytes a replica of its origin sent: the URL that they came from.
+const SourceField = "mirrord.source"
+
 const fileFields = " path url type size sha256 modified edits from "
 
 // A Table sums up a finished phm.files.

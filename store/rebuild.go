@@ -215,6 +215,12 @@ func (s *Site) resourceOf(tree *os.Root, f *phm.File, id uint32) (Resource, erro
 	if !f.Modified.IsZero() {
 		r.Modified, r.LastModified = f.Modified.Unix(), f.Modified.UTC().Format(http.TimeFormat)
 	}
+	if v, ok := f.Extra[phm.SourceField]; ok { // its bytes, and so its date, are not the origin's
+		r.LastModified = ""
+		if json.Unmarshal(v, &r.Source) != nil {
+			r.Source = f.URL
+		}
+	}
 	return r, nil
 }
 
