@@ -135,7 +135,7 @@ func TestAlternatesOfAnOriginThatFlaps(t *testing.T) {
 			there := maps.Clone(pages)
 			for i := range 40 { // the replica is one edit ahead
 				p := fmt.Sprintf("/p%02d.html", i)
-				there[p] = mirrortest.HTML("News", fmt.Sprintf("<p>of the replica %s", prose(i, 0)))
+				there[p] = mirrortest.HTML(fmt.Sprintf("News %d", i), fmt.Sprintf("<p>of the replica %s", prose(i, 0)))
 			}
 			delete(there, "/p07.html")
 			replicate(w, there)
