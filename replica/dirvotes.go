@@ -84,26 +84,29 @@ func (d *dirVotes) pairs() []DirPair {
 
 // outermost leaves out the pairs of which each directory lies in one of another pair, or is it.
 func outermost(all []DirPair) []DirPair {
-	known := make(map[[2]Address]bool, len(all))
+	known := make(map[uint64]struct{}, len(all))
 	for _, p := range all {
-		known[[2]Address{p.A, p.B}], known[[2]Address{p.B, p.A}] = true, true
+		known[unordered(p.A.key(), p.B.key())] = struct{}{}
 	}
+	var above [2][]uint64 // the keys of the directories above a pair's, and of these
 	return slices.DeleteFunc(all, func(p DirPair) bool {
-		for a := p.A; ; a.Path = dirOf(a.Path[:len(a.Path)-1]) {
-			for b := p.B; ; b.Path = dirOf(b.Path[:len(b.Path)-1]) {
-				if known[[2]Address{a, b}] && (a != p.A || b != p.B) {
+		for i, dir := range [2]Address{p.A, p.B} {
+			above[i] = above[i][:0]
+			eachDir(dir.Host, dir.Path, func(key uint64) { above[i] = append(above[i], key) })
+		}
+		for i, a := range above[0] {
+			for j, b := range above[1] {
+				if _, ok := known[unordered(a, b)]; ok && (i < len(above[0])-1 || j < len(above[1])-1) {
 					return true
 				}
-				if len(b.Path) <= 1 {
-					break
-				}
-			}
-			if len(a.Path) <= 1 {
-				return false
 			}
 		}
+		return false
 	})
 }
+
+// unordered is a key of two directories by theirs.
+func unordered(x, y uint64) uint64 { return keyOf(min(x, y), max(x, y)) }
 
 // votePasses are votes that are held in memory.
 type votePasses struct {

@@ -282,3 +282,39 @@ func TestFinderTooManyPages(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What is left of pairs is what lies in no other, as the obvious way has it.
+func TestOutermost(t *testing.T) {
+	within := func(a, b Address) bool {
+		return a.Host == b.Host && strings.HasPrefix(a.Path, b.Path) && strings.HasPrefix(a.Path, "/") == strings.HasPrefix(b.Path, "/")
+	}
+	kept, all := 0, 0
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 9))
+		dir := func() Address {
+			return Address{[]string{"a", "b"}[r.IntN(2)], []string{"/", "", "//"}[r.IntN(3)] + strings.Repeat("x/", r.IntN(4)) + strings.Repeat("y/", r.IntN(3))}
+		}
+		var pairs, want []DirPair
+		for range 1 + r.IntN(12) {
+			p := DirPair{A: dir(), B: dir(), Pages: r.IntN(100)}
+			if !slices.ContainsFunc(pairs, func(q DirPair) bool { return q.A == p.A && q.B == p.B || q.A == p.B && q.B == p.A }) {
+				pairs = append(pairs, p)
+			}
+		}
+		for i, p := range pairs {
+			if !slices.ContainsFunc(slices.Delete(slices.Clone(pairs), i, i+1), func(q DirPair) bool {
+				return within(p.A, q.A) && within(p.B, q.B) || within(p.A, q.B) && within(p.B, q.A)
+			}) {
+				want = append(want, p)
+			}
+		}
+		got := outermost(slices.Clone(pairs))
+		if !slices.Equal(got, want) {
+			t.Errorf("seed %d: of %v are left %v, want %v", seed, pairs, got, want)
+		}
+		kept, all = kept+len(got), all+len(pairs)
+	}
+	if kept == 0 || kept == all {
+		t.Errorf("%d of %d are left", kept, all)
+	}
+}

@@ -122,7 +122,7 @@ func (w *pairing) between(p, q *member) {
 		}
 		return
 	}
-	both, forP, forQ := keyOf(min(p.dir, q.dir), max(p.dir, q.dir)), keyOf(p.host, q.dir), keyOf(q.host, p.dir)
+	both, forP, forQ := unordered(p.dir, q.dir), keyOf(p.host, q.dir), keyOf(q.host, p.dir)
 	all := w.n <= everyVote
 	ofP, ofQ := p.pages >= w.pages, q.pages >= w.pages
 	isNew := [3]bool{ofP && ofQ && p.vote(both, q), ofQ && (all || p.vote(forP, q)), ofP && (all || p.vote(forQ, q))}
