@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -247,7 +248,7 @@ func (r *run) newNeighbours() (*neighbours, error) {
 		if name == r.site.Name {
 			continue
 		}
-		meta, err := publishedMeta(r.o.State, name)
+		meta, err := PublishedMeta(r.o.State, name)
 		if err != nil {
 			continue // it has no version, or verify reports it
 		}
@@ -264,16 +265,19 @@ func (r *run) newNeighbours() (*neighbours, error) {
 	return k, nil
 }
 
-// publishedMeta reads what the published version of a site says of itself, without keeping a run from it.
-func publishedMeta(st *store.State, name string) (*phm.Meta, error) {
+// PublishedMeta reads what the published version of a site says of itself: without its database, and without keeping a run from it. A site that has no version is
+// store.ErrNoVersion.
+func PublishedMeta(st *store.State, name string) (*phm.Meta, error) {
 	root, err := os.OpenRoot(filepath.Join(st.Dir, "sites", name))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("site %s: %w", name, err)
 	}
 	defer root.Close()
 	tree, err := root.OpenRoot("current")
-	if err != nil {
-		return nil, err
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("site %s: %w", name, store.ErrNoVersion)
+	} else if err != nil {
+		return nil, fmt.Errorf("site %s: %w", name, err)
 	}
 	defer tree.Close()
 	return phm.OpenMeta(tree.FS())

@@ -10,6 +10,7 @@ import (
 
 	"mirrord/control"
 	"mirrord/job"
+	"mirrord/mirror"
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
@@ -87,7 +88,7 @@ func readRegistry(st *store.State, jobs []*job.Job, now time.Time) (*registry, e
 	for _, name := range sites {
 		m, err := readRegistryMirror(st, name, byName[name], runs)
 		switch {
-		case errors.Is(err, store.ErrNoVersion) || errors.Is(err, store.ErrNoSite):
+		case errors.Is(err, store.ErrNoVersion):
 			continue
 		case err != nil:
 			out.Problems = append(out.Problems, registryProblem{name, err.Error()})
@@ -145,12 +146,7 @@ func (reg *registry) link(pairs []store.PairRecord) {
 
 // readRegistryMirror reads what is published of a site; j is nil when there is no job of its name.
 func readRegistryMirror(st *store.State, name string, j *job.Job, runs map[string]store.RunRecord) (*registryMirror, error) {
-	root, err := openTree(st, name)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	meta, err := phm.OpenMeta(root.FS())
+	meta, err := mirror.PublishedMeta(st, name)
 	if err != nil {
 		return nil, err
 	}
