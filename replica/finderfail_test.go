@@ -206,9 +206,9 @@ func (r diskRun) ReadAt(b []byte, off int64) (int, error) {
 
 // What is held is what was allowed, and 5 bytes a page, 64 a directory.
 func TestFinderMemory(t *testing.T) {
-	n := 100_000
+	n, every := 100_000, 64 // how often is looked
 	if raceEnabled {
-		n = 30_000
+		n, every = 20_000, 400
 	}
 	held := func() int {
 		runtime.GC()
@@ -235,7 +235,7 @@ func TestFinderMemory(t *testing.T) {
 		}, n / 20},
 		{"long paths", func(i int) (Address, Digest) {
 			_, d := generatedPage(i / 2)
-			if i > 10_000 { // the others are not alone
+			if i > n/10 { // the others are not alone
 				d = Digest{}
 				return Address{"h", "/"}, d
 			}
@@ -245,7 +245,7 @@ func TestFinderMemory(t *testing.T) {
 		const memory = 4 << 20
 		base, most, tells := held(), 0, 0
 		see := func() error {
-			if tells++; tells%64 == 0 {
+			if tells++; tells%every == 0 {
 				most = max(most, held()-base)
 			}
 			return nil

@@ -38,18 +38,18 @@ func TestFinderOddWebs(t *testing.T) {
 		"one page":          {make: func(w *web) { w.add("a", "/", 1) }, want: []string{}},
 		"nothing has words": {make: func(w *web) { w.noWords(500) }, want: []string{}},
 		"the same page under all names": {make: func(w *web) {
-			for i := range 3000 {
+			for i := range 1200 {
 				w.add("a", fmt.Sprintf("/x/%d", i), 1)
 				w.add("b", fmt.Sprintf("/y/%d", i), 1)
 			}
 		}, want: []string{"a/x/ b/y/"}},
 		"the same page in one directory": {make: func(w *web) {
-			for i := range 3000 {
+			for i := range 1200 {
 				w.add("a", fmt.Sprintf("/x/%d", i), 1)
 			}
 		}, want: []string{}},
 		"the same page in a directory each": {make: func(w *web) {
-			for i := range 3000 {
+			for i := range 1200 {
 				w.add("a", fmt.Sprintf("/%d/x", i), 1)
 			}
 		}, want: []string{}},
