@@ -47,7 +47,7 @@ func TestTrivialClustersByDefinition(t *testing.T) {
 func TestManyAlmostIdenticalPages(t *testing.T) {
 	many, some := 250_000, 20_000
 	if raceEnabled {
-		many, some = 20_000, 8_000
+		many, some = 10_000, 3_000
 	}
 	template := make([]uint64, 20)
 	for i := range template {

@@ -244,7 +244,10 @@ func TestUnseenVariants(t *testing.T) {
 			base[k] = name
 		}
 	}
-	for _, v := range variants {
+	for i, v := range variants {
+		if raceEnabled && i%5 > 0 {
+			continue // there is nothing in the others that happens at the same time
+		}
 		t.Run(v.name, func(t *testing.T) { makeUnseen(c, base, v).check(t, v) })
 	}
 }
