@@ -309,8 +309,9 @@ func TestRegistryAsDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, example, ok := strings.Cut(string(text), "```json\n{\n  \"registry\"")
-	if example, _, ok = strings.Cut("{\n  \"registry\""+example, "```"); !ok {
+	_, example, _ := strings.Cut(string(text), "```json\n{\n  \"registry\"")
+	example, _, ok := strings.Cut("{\n  \"registry\""+example, "```")
+	if !ok {
 		t.Fatal("there is no example")
 	}
 	var reg registry
