@@ -71,6 +71,8 @@ func (c Config) others(but string) string {
 	switch {
 	case len(names) == 0:
 		return "there is no other job"
+	case len(names) == 1:
+		return "there is " + names[0]
 	case len(names) > 10:
 		names = append(names[:10], "…")
 	}

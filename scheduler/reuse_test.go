@@ -29,7 +29,7 @@ func TestReuse(t *testing.T) {
 		{"a chain", nil, []File{reusing(t, "a", "b"), reusing(t, "b", "c"), reusing(t, "c", "")}, ""},
 		{"two of one", nil, []File{reusing(t, "a", "c"), reusing(t, "b", "c"), reusing(t, "c", "")}, ""},
 		{"nobody", nil, []File{reusing(t, "a", "b")}, "a: reuse.job: there is no job b; there is no other job"},
-		{"a name mistyped", nil, []File{reusing(t, "a", "manuel"), parsed(t, "manual", "url = \"https://manual.example/\"")}, "a: reuse.job: there is no job manuel; there are manual"},
+		{"a name mistyped", nil, []File{reusing(t, "a", "manuel"), parsed(t, "manual", "url = \"https://manual.example/\"")}, "a: reuse.job: there is no job manuel; there is manual"},
 		{"a job that is refused", nil, []File{reusing(t, "a", "b"), parsed(t, "b", "x = 1")}, ""},
 		{"what it cannot have", nil, []File{reusing(t, "a", "b"), parsed(t, "b", "url = \"https://b.example/news/\"\nscope = \"directory\"")},
 			"a: reuse.from: the mirror of job b cannot have https://b.example/docs/: path is not under /news/; its url is https://b.example/news/"},
