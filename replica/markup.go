@@ -140,8 +140,8 @@ func entity(dst []byte, b []byte, i int) ([]byte, int) {
 	for end < len(b) && end < i+maxEntity && (isLetter(b[end]) || b[end] >= '0' && b[end] <= '9' || b[end] == '#') {
 		end++
 	}
-	if end == i+1 {
-		return append(dst, '&'), end
+	if end < i+3 { // no reference is that short
+		return append(dst, b[i:end]...), end
 	}
 	if end < len(b) && b[end] == ';' {
 		end++
