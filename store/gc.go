@@ -110,7 +110,7 @@ func (s *Site) Compact(ctx context.Context, dry bool) (c Compaction, err error) 
 	}
 	for len(move) > 0 {
 		n, bytes, items := 0, int64(0), 0
-		for n < len(move) && (n == 0 || bytes+move[n].live <= movedBytes && items+len(move[n].places) <= movedItems) {
+		for n < len(move) && (n == 0 || bytes+move[n].live <= movedBytes && items+len(move[n].places) <= s.moveItems) {
 			bytes, items = bytes+move[n].live, items+len(move[n].places)
 			n++
 		}

@@ -324,6 +324,7 @@ func TestCompactKilledAnywhere(t *testing.T) {
 	}
 	type kill struct{ step, dir string }
 	var kills []kill
+	s.moveItems = 20
 	s.step = func(step string) { kills = append(kills, kill{step, copyState(t, dir)}) }
 	compact(t, s, false)
 	s.step = nil
@@ -338,14 +339,18 @@ func TestCompactKilledAnywhere(t *testing.T) {
 			h.check(s)
 			compact(t, s, false)
 			h.check(s)
-			if got := sizeOf(t, filepath.Join(s.Dir(), "packs")); got > want+want/10 {
-				t.Errorf("the packs have %d bytes after another compaction, want about %d", got, want)
+			limit := want + want/10
+			if k.step == "some records moved" { // a base of which only some deltas were moved is there twice
+				limit = want + want/4
+			}
+			if got := sizeOf(t, filepath.Join(s.Dir(), "packs")); got > limit {
+				t.Errorf("the packs have %d bytes after another compaction, want at most %d", got, limit)
 			}
 			h.version()
 			h.check(s)
 		})
 	}
-	for _, step := range []string{"pack ended", "frames copied", "records moved", "pack removed"} {
+	for _, step := range []string{"pack ended", "frames copied", "some records moved", "records moved", "pack removed"} {
 		if !steps[step] {
 			t.Errorf("no kill at %q", step)
 		}

@@ -47,19 +47,22 @@ func (s *Site) movePacks(ctx context.Context, packs []*packUse, deltas []*chaine
 			return err
 		}
 	}
-	err = s.update("move documents", func(tx *bolt.Tx) error {
-		for _, b := range []struct {
-			name   []byte
-			prefix int
-		}{{bResources, 0}, {bHistory, 8}} {
-			if err := repoint(tx.Bucket(b.name), b.prefix, from, to); err != nil {
+	for _, b := range []struct {
+		name   []byte
+		prefix int
+	}{{bResources, 0}, {bHistory, 8}} {
+		for next := []byte{}; next != nil; { // what a crash leaves is right: records of either kind refer to what is there
+			err = s.update("move documents", func(tx *bolt.Tx) (err error) {
+				if next, err = repoint(tx.Bucket(b.name), b.prefix, next, s.moveItems, from, to); err != nil {
+					return err
+				}
+				return s.putPack(tx)
+			})
+			if err != nil {
 				return err
 			}
+			s.at("some records moved")
 		}
-		return s.putPack(tx)
-	})
-	if err != nil {
-		return err
 	}
 	s.at("records moved")
 	for _, d := range deltas {
@@ -179,21 +182,25 @@ func checkFrame(raw []byte) error {
 	return nil
 }
 
-// repoint makes the records of a bucket refer to where their documents went.
-func repoint(b *bolt.Bucket, prefix int, from map[uint32]bool, to map[Place]Place) error {
+// repoint makes the records of a bucket refer to where their documents went, most of them at a time, from a key on. It returns the key to go on from, nil at the end.
+func repoint(b *bolt.Bucket, prefix int, start []byte, most int, from map[uint32]bool, to map[Place]Place) (next []byte, err error) {
 	var keys, values [][]byte
 	var r Resource
 	c := b.Cursor()
-	for k, v := c.First(); k != nil; k, v = c.Next() {
+	for k, v := c.Seek(start); k != nil; k, v = c.Next() {
 		if len(v) == 0 {
 			continue
+		}
+		if len(keys) == most {
+			next = slices.Clone(k)
+			break
 		}
 		u, err := urlOfKey(k[min(prefix, len(k)):])
 		if err == nil {
 			err = r.decode(u, v)
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if r.Body != PackBody {
 			continue
@@ -203,15 +210,15 @@ func repoint(b *bolt.Bucket, prefix int, from map[uint32]bool, to map[Place]Plac
 			continue
 		}
 		if !ok {
-			return fmt.Errorf("%w: the document of %s was not moved", ErrDamaged, u)
+			return nil, fmt.Errorf("%w: the document of %s was not moved", ErrDamaged, u)
 		}
 		r.At = at
 		keys, values = append(keys, slices.Clone(k)), append(values, r.append(nil))
 	}
 	for i, k := range keys {
 		if err := b.Put(k, values[i]); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return next, nil
 }

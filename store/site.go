@@ -62,6 +62,7 @@ type Site struct {
 	batch     []byte // memory of the last batch
 	commits   int
 	foldItems int
+	moveItems int
 	step      func(string) // called between two changes of the disk; tests stop the world there
 }
 
@@ -114,7 +115,7 @@ func (s *State) openSite(name string, readOnly bool) (_ *Site, err error) {
 	} else if err != nil {
 		return nil, diskErr("open folder", err)
 	}
-	st := &Site{Name: name, Blobs: s.Blobs, dir: filepath.Join(s.Dir, "sites", name), volatile: s.opt.Volatile, readOnly: readOnly, root: root, foldItems: foldItems}
+	st := &Site{Name: name, Blobs: s.Blobs, dir: filepath.Join(s.Dir, "sites", name), volatile: s.opt.Volatile, readOnly: readOnly, root: root, foldItems: foldItems, moveItems: movedItems}
 	if readOnly {
 		if _, err := root.Lstat("site.db"); errors.Is(err, fs.ErrNotExist) {
 			root.Close()
