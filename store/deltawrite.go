@@ -12,31 +12,55 @@ import (
 // AppendFrameOver is AppendFrame for a document that takes the place of the one at old. It is written as a delta where that pays; what
 // lies at old may be missing or damaged, which costs the space of a full frame and nothing else.
 func (s *Site) AppendFrameOver(w *FrameWriter, m FrameMeta, links, body []byte, old Place) (Place, error) {
-	return s.appendOver(w, m, links, body, old, false)
+	at, _, err := s.appendOver(w, m, links, body, old, overOld)
+	return at, err
 }
 
-// AppendFrameLike is AppendFrame for a document that says nearly the same as another one, which lies at like. A delta is made over the full frame under that
-// one, so that a thousand documents that say the same are each a delta over one frame, and not over each other. Documents of more than about 128 KiB are
+// AppendDelta is AppendFrameOver where the delta takes an eighth of the document or less. Where it takes more, ok is false, and nothing is written.
+func (s *Site) AppendDelta(w *FrameWriter, m FrameMeta, links, body []byte, old Place) (at Place, ok bool, err error) {
+	return s.appendOver(w, m, links, body, old, overOldOnly)
+}
+
+// AppendFrameLike is AppendFrame for a document that says nearly the same as another one, which lies at like. A delta is made over the lowest frame under that
+// one that says so too, so that a thousand documents that say the same are each a delta over one frame, and not over each other. Documents of more than about 128 KiB are
 // stored in full. One writer for all that are like others is enough, and saves the memory of more.
 func (s *Site) AppendFrameLike(w *FrameWriter, m FrameMeta, links, body []byte, like Place) (Place, error) {
-	return s.appendOver(w, m, links, body, like, true)
+	at, _, err := s.appendOver(w, m, links, body, like, overLike)
+	return at, err
 }
 
-// appendOver writes a frame as a delta over one of the chain of frames at old, or in full.
-func (s *Site) appendOver(w *FrameWriter, m FrameMeta, links, body []byte, old Place, like bool) (Place, error) {
+// overWhat says what a delta is made over, and what is done when it does not pay.
+type overWhat uint8
+
+const (
+	overOld     overWhat = iota // a frame of the chain; else in full
+	overOldOnly                 // a frame of the chain, when that is clearly worth it; else not at all
+	overLike                    // the lowest frame of the chain that says the same; else in full
+)
+
+// appendOver writes a frame as a delta over one of the chain of frames at old, or in full. ok says that it was written.
+func (s *Site) appendOver(w *FrameWriter, m FrameMeta, links, body []byte, old Place, what overWhat) (at Place, ok bool, err error) {
 	if w.enc == nil || old.Len == 0 {
-		return s.AppendFrame(w, m, links, body)
+		if what == overOldOnly {
+			return Place{}, false, nil
+		}
+		at, err = s.AppendFrame(w, m, links, body)
+		return at, err == nil, err
 	}
 	if err := w.fill(m, links, body); err != nil {
-		return Place{}, err
+		return Place{}, false, err
 	}
-	raw, sure := w.over(s.packs, old, like)
+	raw, sure := w.over(s.packs, old, what == overLike)
 	if raw == nil || len(raw) > sure { // not clearly worth it: what it would be in full decides
+		if what == overOldOnly {
+			return Place{}, false, nil
+		}
 		if full := w.pack(); raw == nil || !pays(len(raw), len(full)) {
 			raw = full
 		}
 	}
-	return s.packs.append(raw, nil)
+	at, err = s.packs.append(raw, nil)
+	return at, err == nil, err
 }
 
 // pays reports whether a delta is worth what it costs to read.
@@ -60,7 +84,7 @@ func (w *FrameWriter) over(p *packs, old Place, like bool) (raw []byte, sure int
 	}
 	base, encode := chooseBase, w.coder.encode
 	if like {
-		base, encode = fullBase, w.coder.quick
+		base, encode = likeBase, w.coder.quick
 	}
 	links := r.links[base(r.links):]
 	if len(links) == 0 {
@@ -87,8 +111,18 @@ func (w *FrameWriter) over(p *packs, old Place, like bool) (raw []byte, sure int
 	return b, min(int(links[len(links)-1].at.Len)/4, len(payload)/8)
 }
 
-// fullBase returns the full frame of a chain.
-func fullBase(links []chained) int { return len(links) - 1 }
+// likeBase returns which frame of a chain is to be the base of a document that says what the first one says: the lowest one that says nearly the same, by the
+// lengths of the deltas over it. Mostly it is the full one; below a page that has changed it is that page.
+func likeBase(links []chained) int {
+	top := len(links) - 1
+	full, spent := int(links[top].at.Len), 0
+	for i, l := range links {
+		if spent += int(l.at.Len); spent > full/8 && top-i < maxDepth {
+			return i
+		}
+	}
+	return top
+}
 
 // chooseBase returns which frame of the chain of a document is to be the base of the next one: 0, the document itself, until the chain
 // is maxDepth deep. Then one further down has to be, and the next ones can be deltas over each other again. The price of that is about what all
