@@ -189,13 +189,16 @@ func (r *run) document(now, old *store.Resource, body []byte, linkHeader []strin
 		case script && r.job.Scripts:
 			done.Targets = r.script(now, body, p)
 		}
+		if !r.fits(now, old) {
+			return
+		}
 		r.seenBefore(p, now, old, body, format)
 		if err := r.o.State.Blobs.Put(now.Digest, body, mtime(now)); err != nil {
 			r.stop(err)
 			return
 		}
 		now.Body = store.BlobBody
-		r.kept(now, old, done)
+		r.keep(now, old, done)
 		return
 	}
 	err := p.doc.Scan(body, relocate.Input{URL: now.URL, HeaderCharset: now.Charset, Format: format, NoScripts: !r.job.Scripts,
@@ -252,15 +255,7 @@ func (r *run) document(now, old *store.Resource, body []byte, linkHeader []strin
 		LastModified: now.LastModified, Size: now.Size, Digest: hex.EncodeToString(now.Digest[:]), Format: now.Format,
 	}
 	text := r.seenBefore(p, now, old, body, format)
-	switch {
-	case old.Body == store.PackBody:
-		now.At, err = r.site.AppendFrameOver(p.w, meta, p.links, body, old.At)
-	case text.over.Len > 0:
-		now.At, err = r.appendLike(meta, p.links, body, text.over)
-	default:
-		now.At, err = r.site.AppendFrame(p.w, meta, p.links, body)
-	}
-	if err != nil {
+	if now.At, err = r.appendDocument(p, meta, body, old, text.over); err != nil {
 		r.stop(err)
 		return
 	}

@@ -15,9 +15,10 @@ type contentSeen struct {
 	ready  bool
 	kept   *store.Digests // nil: not ready, or it could not be read or written
 	index  *replica.Seen
-	latest []uint32 // by the number of a URL: that of its newest digest, plus one
-	own    uint32   // digests with this number and higher are of this process
-	asking uint32   // the URL whose page is being looked up, plus one
+	latest []uint32        // by the number of a URL: that of its newest digest, plus one
+	own    uint32          // digests with this number and higher are of this process
+	past   map[uint32]bool // digests of earlier runs that do not count any more
+	asking uint32          // the URL whose page is being looked up, plus one
 }
 
 // likeWriter writes the documents that say what others say.
@@ -37,6 +38,24 @@ func (r *run) appendLike(m store.FrameMeta, links, body []byte, over store.Place
 	return r.site.AppendFrameLike(l.w, m, links, body, over)
 }
 
+// appendDocument stores a document: as what differs from the one that it takes the place of, where that is little or nothing else is known; else from one that
+// says the same, at over; else in full.
+func (r *run) appendDocument(p *processor, m store.FrameMeta, body []byte, old *store.Resource, over store.Place) (at store.Place, err error) {
+	replaces := old.Body == store.PackBody
+	switch {
+	case over.Len == 0 && replaces:
+		return r.site.AppendFrameOver(p.w, m, p.links, body, old.At)
+	case over.Len == 0:
+		return r.site.AppendFrame(p.w, m, p.links, body)
+	case replaces:
+		at, ok, err := r.site.AppendDelta(p.w, m, p.links, body, old.At)
+		if ok || err != nil {
+			return at, err
+		}
+	}
+	return r.appendLike(m, p.links, body, over)
+}
+
 // pageText is what a page was found to say.
 type pageText struct {
 	page store.PageDigest
@@ -52,7 +71,7 @@ func (r *run) seenBefore(p *processor, now, old *store.Resource, body []byte, fo
 	if !html && !plain || r.site.Volatile() {
 		return text
 	}
-	if old.Digest == now.Digest { // it is scanned again
+	if old.TextSum() == now.TextSum() { // it is scanned again
 		now.Like, now.SameText = old.Like, old.SameText
 		if r.isKept(now) {
 			return text
@@ -61,7 +80,7 @@ func (r *run) seenBefore(p *processor, now, old *store.Resource, body []byte, fo
 	if p.sketcher == nil {
 		p.sketcher = replica.NewSketcher(replica.SketchOptions{})
 	}
-	text.page = store.PageDigest{ID: now.ID, Body: store.BodySum(now.Digest), Run: r.state.Number}
+	text.page = store.PageDigest{ID: now.ID, Body: now.TextSum(), Run: r.state.Number}
 	if d := &text.page.Digest; html {
 		*d = p.sketcher.HTMLIn(body, now.Charset)
 	} else {
@@ -115,7 +134,7 @@ func (r *run) isKept(now *store.Resource) bool {
 	}
 	had, ok, err := s.kept.At(n - 1)
 	r.seenFails(err)
-	return ok && had.Body == store.BodySum(now.Digest)
+	return ok && had.Body == now.TextSum()
 }
 
 // likePage looks for a page that says what another one does, and for its document. It returns the number of its URL, plus one, 0 for none. The caller
@@ -123,24 +142,35 @@ func (r *run) isKept(now *store.Resource) bool {
 func (r *run) likePage(text *pageText) (like uint32, exact bool, err error) {
 	s := &r.seen
 	s.asking = text.page.ID + 1
-	k, ok, err := s.index.Like(&text.page.Digest)
-	s.asking = 0
-	if err != nil || !ok {
-		return 0, false, err
-	}
-	other, ok, err := s.kept.At(k.Page)
-	if err != nil || !ok {
-		return 0, false, err
-	}
-	text.over = other.At
-	if k.Page < s.own { // documents may have moved since, and the page may say something else
-		rec, ok, err := r.site.Get(r.table.URL(other.ID))
-		if err != nil || !ok || !rec.InSet || store.BodySum(rec.Digest) != other.Body {
+	defer func() { s.asking = 0 }()
+	for {
+		k, ok, err := s.index.Like(&text.page.Digest)
+		if err != nil || !ok {
 			return 0, false, err
 		}
-		text.over = rec.At
+		other, ok, err := s.kept.At(k.Page)
+		if err != nil {
+			return 0, false, err
+		}
+		if ok && k.Page >= s.own {
+			text.over = other.At
+			return other.ID + 1, k.Exact, nil
+		}
+		if ok { // documents may have moved since, and the page may say something else
+			rec, known, err := r.site.Get(r.table.URL(other.ID))
+			if err != nil {
+				return 0, false, err
+			}
+			if known && rec.InSet && rec.TextSum() == other.Body {
+				text.over = rec.At
+				return other.ID + 1, k.Exact, nil
+			}
+		}
+		if s.past == nil {
+			s.past = map[uint32]bool{}
+		}
+		s.past[k.Page] = true // and not in the way of others
 	}
-	return other.ID + 1, k.Exact, nil
 }
 
 // storedPage notes where the document of a page lies. One that was stored in full, although it says what another page says that is still on its way, is
@@ -175,11 +205,8 @@ func (r *run) readySeen() (err error) {
 	}
 	s.index = replica.NewSeen(replica.SeenOptions{Digest: s.digest, Current: s.isCurrent, Pages: int(s.kept.Len())})
 	s.own = s.kept.Len()
-	r.table.mu.Lock()
-	known := r.table.n
-	r.table.mu.Unlock()
 	for n, p := range s.kept.All() {
-		if p.ID < known {
+		if r.table.inSet(p.ID) { // the one that left would be in the way of those that say what it said
 			s.note(p.ID, n)
 		}
 	}
@@ -215,7 +242,7 @@ func (s *contentSeen) digest(n uint32) (replica.Digest, error) {
 
 // isCurrent reports whether a digest is the newest of another page than the one that is looked up.
 func (s *contentSeen) isCurrent(n uint32, d *replica.Digest) bool {
-	return d.Site+1 != s.asking && s.newest(d.Site) == n+1
+	return d.Site+1 != s.asking && s.newest(d.Site) == n+1 && !s.past[n]
 }
 
 // seenFails goes on without knowing what pages say: an error is no reason to end a run. The caller holds mu.
@@ -237,7 +264,7 @@ func (r *run) dropSeen() {
 	if err := s.kept.Close(); err != nil {
 		r.log.Warn("digests of pages", "err", err)
 	}
-	s.kept, s.index, s.latest = nil, nil, nil
+	s.kept, s.index, s.latest, s.past = nil, nil, nil, nil
 }
 
 // endSeen lets go of the digests at the end of the retrieval. They are written anew when most of them are of what no page says any more.

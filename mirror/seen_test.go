@@ -9,6 +9,7 @@ import (
 
 	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
+	"mirrord/site"
 	"mirrord/store"
 )
 
@@ -21,6 +22,11 @@ func wordy(number, n int, more string) mirrortest.Page {
 		fmt.Fprintf(&b, "w%x ", x>>12)
 	}
 	return mirrortest.HTML("Prose", "<p>"+b.String()+more+` <a href="/">home</a>`)
+}
+
+// linked is wordy with a link of its own, so that pages that say the same are not taken for an error page.
+func linked(number, n, to int) mirrortest.Page {
+	return wordy(number, n, fmt.Sprintf("<a href=/page%02d.html>next</a>", to))
 }
 
 // packed is the length of the packs in bytes.
@@ -78,7 +84,7 @@ func digests(t *testing.T, m *mirrortest.Mirror) map[string]bool {
 		}
 		err = s.Resources(func(r *store.Resource) error {
 			if p, ok := byID[r.ID]; ok {
-				out[r.URL.RequestURI()] = p.Body == store.BodySum(r.Digest)
+				out[r.URL.RequestURI()] = p.Body == r.TextSum()
 			}
 			return nil
 		})
@@ -157,6 +163,168 @@ func TestContentSeen(t *testing.T) {
 	m.SetJob(w, job("obey_nofollow = false")) // everything is scanned again
 	if m.Run(); said(t, m, home+"/new.html") == "" || len(digests(t, m)) != 83 {
 		t.Error("a scan forgot what is known")
+	}
+}
+
+// The same bytes say something else in another encoding.
+func TestContentSeenInOtherEncoding(t *testing.T) {
+	w := mirrortest.Start(t)
+	const russian, asWestern = "\xc7\xe5\xf0\xea\xe0\xeb\xee \xf1\xe0\xe9\xf2\xe0", "Зеркало сайта"
+	in := func(charset, text string) mirrortest.Page {
+		return mirrortest.Page{Header: map[string]string{"Content-Type": "text/html; charset=" + charset}, NoTag: true, Body: "<p>" + text + "</p><a href=/>x</a>"}
+	}
+	w.Set(home+"/", mirrortest.HTML("Hub", "<a href=/a.html>a</a>"))
+	w.Set(home+"/a.html", in("utf-8", asWestern))
+	m := mirrortest.New(t, w, job())
+	m.Durable = true
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	w.Set(home+"/", mirrortest.HTML("Hub", "<a href=/a.html>a</a><a href=/b.html>b</a>"))
+	w.Set(home+"/b.html", in("windows-1251", russian))
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	if got := said(t, m, home+"/b.html"); got != "="+home+"/a.html" {
+		t.Fatalf("b is %q", got)
+	}
+	w.Set(home+"/b.html", in("koi8-r", russian))
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	if got := said(t, m, home+"/b.html"); got != "" {
+		t.Errorf("b is %q", got)
+	}
+	if got := digests(t, m); !got["/b.html"] {
+		t.Errorf("digests: %v", got)
+	}
+}
+
+// A page that has left is not in the way of those that say what it said.
+func TestContentSeenOfPagesThatLeft(t *testing.T) {
+	w := mirrortest.Start(t)
+	set := func(names ...string) {
+		var links strings.Builder
+		for _, n := range names {
+			fmt.Fprintf(&links, "<a href=/%s.html>x</a>", n)
+		}
+		w.Set(home+"/", mirrortest.HTML("Hub", links.String()))
+	}
+	m := mirrortest.New(t, w, job())
+	m.Durable = true
+	set("a")
+	w.Set(home+"/a.html", wordy(1, 300, ""))
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	set("a", "b")
+	w.Set(home+"/b.html", wordy(1, 300, ""))
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	set("b")
+	if s, err := m.RunWith(t.Context(), func(o *mirror.Options) { o.Accept = true }); err != nil || !s.Published {
+		t.Fatalf("%v, %v", s, err)
+	}
+	set("b", "c")
+	w.Set(home+"/c.html", wordy(1, 300, ""))
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	if got := said(t, m, home+"/c.html"); got != "="+home+"/b.html" {
+		t.Errorf("c is %q", got)
+	}
+}
+
+// A site that answers one text everywhere is stored once, also where there were pages.
+func TestPagesThatAllBecomeOne(t *testing.T) {
+	w := mirrortest.Start(t)
+	hub(w, 30)
+	for i := range 30 {
+		w.Set(fmt.Sprintf("%s/page%02d.html", home, i), linked(10+i, 1000, i))
+	}
+	m := mirrortest.New(t, w, job())
+	m.Durable = true
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	before := packed(t, m)
+	for i := range 30 {
+		w.Set(fmt.Sprintf("%s/page%02d.html", home, i), linked(1, 1000, (i+1)%20))
+	}
+	s, err := m.RunWith(t.Context(), func(o *mirror.Options) { o.Accept = true })
+	if err != nil || s.SameText != 29 {
+		t.Fatalf("%d pages say the same, %v", s.SameText, err)
+	}
+	if now := packed(t, m); now-before > before/30*6 {
+		t.Errorf("the packs grew from %d by %d bytes", before, now-before)
+	}
+}
+
+// When the page is lost that others are stored as differences from, all of them are asked again, and it is stored once again.
+func TestDamagedBaseHeals(t *testing.T) {
+	w := mirrortest.Start(t)
+	hub(w, 20)
+	m := mirrortest.New(t, w, job())
+	m.Durable = true
+	w.Set(home+"/page00.html", linked(1, 1000, 1))
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	for i := range 20 {
+		w.Set(fmt.Sprintf("%s/page%02d.html", home, i), linked(1, 1000, (i+1)%20))
+	}
+	hubMore := mirrortest.HTML("Hub", "")
+	for i := range 40 {
+		hubMore.Body += fmt.Sprintf("<a href=/page%02d.html>x</a>", i)
+		w.Set(fmt.Sprintf("%s/page%02d.html", home, i), linked(1, 1000, (i+1)%20))
+	}
+	w.Set(home+"/", hubMore)
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	before := packed(t, m)
+	m.Site(func(s *store.Site) {
+		rec, ok, err := s.Get(site.Canonical(home + "/page00.html"))
+		if err != nil || !ok {
+			t.Fatal(err)
+		}
+		f, err := os.OpenFile(filepath.Join(s.Dir(), "packs", fmt.Sprintf("%06d.pack", rec.At.Pack)), os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.WriteAt([]byte("#####"), rec.At.Off+int64(rec.At.Len)/2); err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+	})
+	m.Damaged = true
+	var bad []string
+	m.Site(func(s *store.Site) {
+		if _, err := mirror.Verify(t.Context(), s, false, nil); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		if bad, err = s.Damaged(); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if len(bad) != 40 {
+		t.Fatalf("damaged are %q", bad)
+	}
+	s := m.Run()
+	wantVerdict(t, s, mirror.Complete, false)
+	if s.Fetched != 40 {
+		t.Errorf("%d were asked again", s.Fetched)
+	}
+	m.Site(func(s *store.Site) {
+		if ps, err := s.Verify(t.Context(), false, func(p store.Problem) { t.Error(p) }); err != nil || ps.Problems > 0 { // what is now the past is not looked at
+			t.Errorf("%+v, %v", ps, err)
+		}
+	})
+	if now := packed(t, m); now-before > 7*7000 {
+		t.Errorf("the packs grew by %d bytes", now-before)
+	}
+	if s := m.Run(); s.Fetched > 0 {
+		t.Errorf("%d were asked once more", s.Fetched)
+	}
+}
+
+// What does not fit into the mirror is not what others say.
+func TestContentSeenOfWhatDoesNotFit(t *testing.T) {
+	w := mirrortest.Start(t)
+	w.Set(home+"/", mirrortest.HTML("Hub", "<a href=/big.txt>x</a>"))
+	w.Set(home+"/big.txt", mirrortest.Page{Body: strings.Repeat("words ", 2000)})
+	m := mirrortest.New(t, w, job("[limits]", "max_size = \"4 KB\""))
+	m.Durable = true
+	m.Run()
+	if m.Outcomes()[home+"/big.txt"] == "" {
+		t.Fatalf("outcomes: %v", m.Outcomes())
+	}
+	if got := digests(t, m); len(got) != 1 {
+		t.Errorf("digests: %v of %v", got, m.Outcomes())
 	}
 }
 

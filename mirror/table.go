@@ -102,6 +102,13 @@ func (t *urlTable) URL(id uint32) site.URL {
 	return t.urlOf(id)
 }
 
+// inSet reports whether a number is given, and what it names is part of the mirror as far as is known.
+func (t *urlTable) inSet(id uint32) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return id < t.n && t.at(id).flags&fInSet != 0
+}
+
 // find returns the number of a URL. Callers hold t.mu, or are past retrieval.
 func (t *urlTable) find(u []byte) (uint32, bool) {
 	h := xxh3.Hash(u)

@@ -20,10 +20,10 @@ import (
 // The digests of a site's pages lie beside its database, so that who looks for replicas need not read the pages again:
 //
 //	head    16 bytes: "mDg1", then the form of the digests (replica.DigestForm), 4 bytes little endian, then zeros
-//	entries 176 bytes each: number of the URL 4, first 8 bytes of the body's SHA-256, run 4, place 4 + 8 + 4 (pack, offset, length; zero for a blob),
-//	        words 8 + 4 (replica.Digest.Text and Words), sketch 128, crc32c of all this 4; integers little endian but for the SHA-256
+//	entries 176 bytes each: number of the URL 4, Resource.TextSum 8 (big endian), run 4, place 4 + 8 + 4 (pack, offset, length; zero for a blob),
+//	        words 8 + 4 (replica.Digest.Text and Words), sketch 128, crc32c of all this 4; other integers little endian
 //
-// Of the entries of a URL the last one counts, and only while the URL's record has that body. Nothing else depends on the file: it is not synced, entries that
+// Of the entries of a URL the last one counts, and only while the URL's record has that sum. Nothing else depends on the file: it is not synced, entries that
 // a crash spoilt are passed over, a file of another form is begun anew, and what is missing is made again of the pages.
 
 const (
@@ -37,14 +37,18 @@ const (
 // PageDigest is what a body of a page says.
 type PageDigest struct {
 	ID     uint32 // number of the URL
-	Body   uint64 // BodySum of the body
+	Body   uint64 // Resource.TextSum of the body
 	Run    int    // that made it
 	At     Place  // of the body when that run stored it; documents move between runs. Zero for what is no document
 	Digest replica.Digest
 }
 
-// BodySum is the part of a body's SHA-256 by which digests know it.
-func BodySum(digest [32]byte) uint64 { return binary.BigEndian.Uint64(digest[:]) }
+// TextSum is by what digests know a body: the beginning of its SHA-256, with what else decides which words it has: the same bytes say something else under
+// another type or encoding.
+func (r *Resource) TextSum() uint64 {
+	kind := crc32.ChecksumIEEE([]byte(r.MIME + "\x00" + r.Charset))
+	return binary.BigEndian.Uint64(r.Digest[:]) ^ uint64(kind)
+}
 
 // Digests are the digests of a site. Safe for concurrent use by one process; when another one writes meanwhile, entries may be lost, which costs
 // making them again.
@@ -63,6 +67,9 @@ type Digests struct {
 func (s *Site) Digests() (*Digests, error) {
 	d := &Digests{site: s}
 	f, err := s.root.OpenFile(digestsName, os.O_RDWR|os.O_CREATE, 0o644)
+	if errors.Is(err, fs.ErrPermission) && !s.readOnly && s.root.Remove(digestsName) == nil { // somebody else made it, who looked for replicas
+		f, err = s.root.OpenFile(digestsName, os.O_RDWR|os.O_CREATE, 0o644)
+	}
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS) {
 		d.readOnly = true
 		if f, err = s.root.Open(digestsName); errors.Is(err, fs.ErrNotExist) {
@@ -193,8 +200,8 @@ func (d *Digests) Keep(keep func(n uint32, p *PageDigest) bool) (err error) {
 	if err = w.Flush(); err == nil {
 		err = d.site.root.Rename(digestsAside, digestsName)
 	}
-	if err != nil {
-		return errors.Join(diskErr("write digests", err), f.Close())
+	if err != nil { // what there is stays
+		return errors.Join(diskErr("write digests", err), f.Close(), diskErr("remove "+digestsAside, d.site.root.Remove(digestsAside)))
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

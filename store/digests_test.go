@@ -2,6 +2,8 @@ package store
 
 import (
 	"bytes"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -123,6 +125,71 @@ func TestDigestsOfOthers(t *testing.T) {
 	}
 	if _, ok, err := none.At(0); ok || err != nil || none.Close() != nil {
 		t.Error("no file is not like an empty one")
+	}
+}
+
+// A file that somebody else made, who may read the site and make files beside it, is no reason for a run to go without.
+func TestDigestsMadeByOthers(t *testing.T) {
+	st, s := openTest(t, t.TempDir(), Options{})
+	d := openDigests(t, s)
+	if _, err := d.Append(digestOf(1, 10)); err != nil {
+		t.Fatal(err)
+	}
+	d.Close()
+	if err := os.Chmod(filepath.Join(s.Dir(), digestsName), 0o444); err != nil { // as good as another owner; root does not mind either
+		t.Fatal(err)
+	}
+	closeTest(t, st, s)
+	_, s = openTest(t, st.Dir, Options{})
+	d = openDigests(t, s)
+	defer d.Close()
+	if _, err := d.Append(digestOf(2, 10)); err != nil {
+		t.Error(err)
+	}
+}
+
+// When there is no room to write the file anew, it stays, and nothing else does.
+func TestDigestsKeepFails(t *testing.T) {
+	_, s := openTest(t, t.TempDir(), Options{})
+	d := openDigests(t, s)
+	defer d.Close()
+	for i := range uint32(10) {
+		if _, err := d.Append(digestOf(i, 10)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := d.Keep(func(n uint32, p *PageDigest) bool {
+		if n == 5 { // nothing can take the place of a folder
+			if err := s.root.Remove(digestsName); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.root.MkdirAll(digestsName+"/full", 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return true
+	})
+	if err == nil {
+		t.Error("no error")
+	}
+	if _, err := s.root.Stat(digestsAside); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s: %v", digestsAside, err)
+	}
+	if p, ok, err := d.At(3); p != *digestOf(3, 10) || !ok || err != nil {
+		t.Errorf("%+v, %v, %v", p, ok, err)
+	}
+}
+
+// The same bytes are another page by another type or encoding.
+func TestTextSum(t *testing.T) {
+	seen := map[uint64]bool{}
+	for _, r := range []Resource{{MIME: "text/html"}, {MIME: "text/plain"}, {MIME: "text/html", Charset: "koi8-r"}, {MIME: "text/html", Charset: "utf-8"}, {MIME: "text/html", Digest: [32]byte{1}}} {
+		if sum := r.TextSum(); seen[sum] {
+			t.Errorf("%+v is as another", r)
+		} else if again := r; sum != again.TextSum() {
+			t.Errorf("%+v is not as itself", r)
+		}
+		seen[r.TextSum()] = true
 	}
 }
 

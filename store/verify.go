@@ -192,7 +192,7 @@ func (v *verifier) record(k ProblemKind, r *Resource) {
 	if r.ID >= v.known {
 		v.problem(k, name, "its number is %d, but only %d are given", r.ID, v.known)
 	}
-	if r.Target > v.known || r.Referrer > v.known {
+	if r.Target > v.known || r.Referrer > v.known || r.Like > v.known {
 		v.problem(k, name, "it refers to a number that is not given")
 	}
 	if r.Outcome > site.Program {

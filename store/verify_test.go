@@ -82,6 +82,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 		{"number twice", BadRecord, false, change(1, func(r *Resource) { r.ID = 2 })},
 		{"number not given", BadRecord, false, change(5, func(r *Resource) { r.ID = 1000 })},
 		{"target not given", BadRecord, false, change(5, func(r *Resource) { r.Target = 1000 })},
+		{"page that says the same not given", BadRecord, false, change(5, func(r *Resource) { r.Like = 1000 })},
 		{"in the mirror without a body", BadRecord, false, change(5, func(r *Resource) { r.InSet = true })},
 		{"unknown body", BadRecord, false, change(1, func(r *Resource) { r.Body = 9 })},
 		{"frame elsewhere", BadFrame, false, change(1, func(r *Resource) { r.At.Off++ })},

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
+	"mirrord/phm"
 	"mirrord/replica"
 	"mirrord/site"
 	"mirrord/store"
@@ -102,6 +104,8 @@ func (r *replicaPages) makeDigest(sketcher *replica.Sketcher, p *replicaPage) bo
 type keptDigests struct {
 	state  *store.State
 	name   string
+	tree   *os.Root
+	live   int // version of the tree and of the records, when pages were last looked up; 0: they were not of one version
 	file   *store.Digests
 	latest []uint32 // by the number of a URL: that of its newest digest, plus one
 }
@@ -111,7 +115,7 @@ func openKept(st *store.State, t replicaTree) (*keptDigests, error) {
 	if t.site == "" {
 		return nil, nil
 	}
-	k := &keptDigests{state: st, name: t.site}
+	k := &keptDigests{state: st, name: t.site, tree: t.root}
 	err := k.with(func(s *store.Site) (err error) {
 		k.file, err = s.Digests()
 		return err
@@ -145,13 +149,18 @@ func (k *keptDigests) look(batch []replicaPage) {
 	if k == nil || len(batch) == 0 {
 		return
 	}
+	k.live = 0
 	err := k.with(func(s *store.Site) error {
-		vs, err := s.Versions()
-		if err != nil || len(vs) == 0 {
+		live, err := liveVersion(s)
+		if err != nil || live == 0 {
 			return err
 		}
+		if meta, err := phm.OpenMeta(k.tree.FS()); err != nil || meta.Version != live {
+			return err // a run has published since the tree was opened: its files are not those bodies
+		}
+		k.live = live
 		for i := range batch {
-			if err := k.lookOne(s, &batch[i], vs[len(vs)-1].Number); err != nil {
+			if err := k.lookOne(s, &batch[i], live); err != nil {
 				return err
 			}
 		}
@@ -178,17 +187,27 @@ func (k *keptDigests) lookOne(s *store.Site, p *replicaPage, live int) error {
 		if err != nil {
 			return err
 		}
-		if ok && had.ID == rec.ID && had.Body == store.BodySum(rec.Digest) {
+		if ok && had.ID == rec.ID && had.Body == rec.TextSum() {
 			p.digest, p.known = had, true
 			return nil
 		}
 	}
-	p.digest = store.PageDigest{ID: rec.ID, Body: store.BodySum(rec.Digest)}
+	p.digest = store.PageDigest{ID: rec.ID, Body: rec.TextSum()}
 	p.keep = true
 	return nil
 }
 
-// keep keeps the digests that had to be made, unless a run has begun to write them. What cannot be kept is made again next time.
+// liveVersion is the number of the published version, 0 for none.
+func liveVersion(s *store.Site) (int, error) {
+	vs, err := s.Versions()
+	if err != nil || len(vs) == 0 {
+		return 0, err
+	}
+	return vs[len(vs)-1].Number, nil
+}
+
+// keep keeps the digests that had to be made, unless a run has begun to write them, or has published since the pages were looked up: nobody knows which file
+// was read then. What cannot be kept is made again next time.
 func (k *keptDigests) keep(batch []replicaPage) {
 	some := false
 	for i := range batch {
@@ -198,6 +217,9 @@ func (k *keptDigests) keep(batch []replicaPage) {
 		return
 	}
 	_ = k.with(func(s *store.Site) error { // see above
+		if live, err := liveVersion(s); err != nil || live != k.live {
+			return err
+		}
 		d, err := s.Digests()
 		if err != nil {
 			return err

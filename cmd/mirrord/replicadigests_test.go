@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"golang.org/x/text/encoding/htmlindex"
@@ -196,6 +197,96 @@ func TestDigestsOfBodiesAndFiles(t *testing.T) {
 	same("of other bodies", got)
 	if r.known != 0 {
 		t.Errorf("%d pages were known", r.known)
+	}
+}
+
+// A tree that a run has replaced since it was opened is read, and nothing that is read of it is kept for the pages of the new one.
+func TestDigestsOfReplacedTree(t *testing.T) {
+	t.Parallel()
+	var text atomic.Value
+	text.Store("the first text of the page")
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprintf(w, `<p>%s<a href="/">x</a>`, text.Load())
+	}))
+	defer srv.Close()
+	state, jobs := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(jobs, "one.toml"), []byte("url = \""+srv.URL+"/\"\npolite.delay = \"0s\"\npolite.factor = 0\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	run := func() {
+		t.Helper()
+		if code, _, errs := runArgs(t, nil, "run-now", "one", "--jobs", jobs, "--state", state); code != exitOK {
+			t.Fatalf("exit code %d: %s", code, errs)
+		}
+	}
+	run()
+	st, err := store.OpenState(state, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	open := func() replicaTree {
+		root, err := openTree(st, "one")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { root.Close() })
+		return replicaTree{"site one", root, "one"}
+	}
+	old := open()
+	first, _ := digestsIn(t, st, old)
+	text.Store("quite another text comes then")
+	run()
+	name := filepath.Join(state, "sites", "one", "digests")
+	kept, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // with the digests of the new version, and without
+		got, r := digestsIn(t, st, old)
+		if !reflect.DeepEqual(got, first) || r.known != 0 {
+			t.Errorf("of the old tree: %d known, %v, want %v", r.known, got, first)
+		}
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tree := open()
+	tree.site = ""
+	want, _ := digestsIn(t, st, tree)
+	if reflect.DeepEqual(want, first) {
+		t.Fatal("the new tree is as the old one")
+	}
+	digestsIn(t, st, old)
+	if got, _ := digestsIn(t, st, open()); !reflect.DeepEqual(got, want) {
+		t.Errorf("of the new tree: %v, want %v", got, want)
+	}
+
+	// A run that publishes between the look and the reading: what was read is not kept.
+	if err := os.WriteFile(name, kept[:16], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	tree = open()
+	k, err := openKept(st, tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer k.close()
+	batch := []replicaPage{{file: replicaFile{url: srv.URL + "/"}}}
+	k.look(batch)
+	if !batch[0].keep {
+		t.Fatal("the page is not to be kept")
+	}
+	text.Store("and a third one")
+	run()
+	before, err := os.Stat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.keep(batch)
+	if after, err := os.Stat(name); err != nil || after.Size() != before.Size() {
+		t.Errorf("%d bytes, %d before; %v", after.Size(), before.Size(), err)
 	}
 }
 
