@@ -154,7 +154,7 @@ func (d *Dirs) addChild(parent Dir, name string) (Dir, error) {
 	if len(d.parent) == 0 {
 		d.parent, d.end = append(d.parent, Root), append(d.end, 0)
 	}
-	if len(d.parent) == math.MaxInt32 || len(d.names)+len(name) > math.MaxUint32 {
+	if len(d.parent) == math.MaxInt32 || uint64(len(d.names)+len(name)) > math.MaxUint32 {
 		return Root, fmt.Errorf("directory %q: the table is full", name)
 	}
 	n := Dir(len(d.parent))

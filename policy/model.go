@@ -95,7 +95,7 @@ func (m *Model) AddDir(parent Dir) (Dir, error) {
 	if int(parent) >= len(m.dirs) {
 		return 0, fmt.Errorf("add directory below %d of %d: no such directory", parent, len(m.dirs))
 	}
-	if len(m.dirs) == math.MaxUint32 {
+	if uint64(len(m.dirs)) == math.MaxUint32 {
 		return 0, fmt.Errorf("add directory: more than %d", len(m.dirs))
 	}
 	m.dirs = append(m.dirs, directory{parent: parent})

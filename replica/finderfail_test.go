@@ -3,6 +3,7 @@ package replica
 import (
 	"errors"
 	"io"
+	"math"
 	"os"
 	"runtime"
 	"strconv"
@@ -99,7 +100,7 @@ func TestFinderBrokenRuns(t *testing.T) {
 	for kind, want := range map[string]error{
 		"create": errSpill, "write": errSpill, "read": errSpill, "close": errSpill, "short write": io.ErrShortWrite, "short read": io.ErrUnexpectedEOF, "end": io.ErrUnexpectedEOF,
 	} {
-		all := &brokenSpill{kind: kind, after: 1 << 60}
+		all := &brokenSpill{kind: kind, after: math.MaxInt}
 		if err := run(all); err != nil {
 			t.Fatal(err)
 		}

@@ -138,7 +138,7 @@ func (s *Sketcher) shingle() {
 
 func (s *Sketcher) digest() Digest {
 	s.shingle()
-	d := Digest{Words: uint32(min(s.words, math.MaxUint32))}
+	d := Digest{Words: uint32(min(uint64(s.words), math.MaxUint32))}
 	if s.words == 0 {
 		return d
 	}

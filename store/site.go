@@ -83,8 +83,8 @@ type Run struct {
 	Planned     bool   `json:"planned,omitempty"` // it asks what a plan wants, not everything
 }
 
-// mmapBytes is the address space that is reserved for a database, so that growing it never waits for readers.
-const mmapBytes = 4 << 30
+// mmapBytes is the address space that is reserved for a database, so that growing it never waits for readers: 4 GiB where addresses have 64 bits, else 64 MiB.
+const mmapBytes = 1 << (26 + 6*(^uint(0)>>63))
 
 // OpenSite opens a site for writing and makes it when it does not exist. Another process that has it open is ErrLocked.
 func (s *State) OpenSite(name string) (*Site, error) { return s.openSite(name, false) }

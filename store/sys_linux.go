@@ -106,7 +106,7 @@ func FreeBytes(dir string) (int64, error) {
 	if err := unix.Statfs(dir, &st); err != nil {
 		return 0, err
 	}
-	return int64(st.Bavail) * st.Bsize, nil
+	return int64(st.Bavail) * int64(st.Bsize), nil
 }
 
 // flock locks a file, alone or shared. ok is false when others hold it and wait is false.

@@ -72,7 +72,7 @@ func (a *app) importFile(name, as string) error {
 func importedVersion(m *phm.Meta) int { return max(m.Version, 1) }
 
 // maxVersion leaves more room for later versions than a mirror will ever need.
-const maxVersion = 1 << 31
+const maxVersion = 1<<31 - 1
 
 // importInto unpacks a PHM as the first version that is known of a site.
 func importInto(s *store.Site, name string) (*phm.Meta, error) {

@@ -26,7 +26,7 @@ func TestImportOfAnAbsurdVersion(t *testing.T) {
 	if err != nil || !strings.Contains(string(b), `"version": 1,`) {
 		t.Fatalf("%v: %s", err, b)
 	}
-	for version, want := range map[string]int{"9223372036854775807": exitError, "2147483648": exitOK} {
+	for version, want := range map[string]int{"9223372036854775807": exitError, "2147483648": exitError, "2147483647": exitOK} {
 		if err := os.WriteFile(meta, []byte(strings.Replace(string(b), `"version": 1,`, `"version": `+version+`,`, 1)), 0o644); err != nil {
 			t.Fatal(err)
 		}

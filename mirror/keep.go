@@ -1,0 +1,50 @@
+package mirror
+
+import (
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// kept hands a stored body on, unless the mirror is full.
+func (r *run) kept(now, old *store.Resource, done *store.Done) {
+	if r.fits(now, old) {
+		r.keep(now, old, done)
+	}
+}
+
+// fits counts a body in the place of what the mirror had. When a cap is reached meanwhile, because others were faster, the URL is not part of the
+// mirror, and this says so. An entry point always fits: without it there is no mirror.
+func (r *run) fits(now, old *store.Resource) bool {
+	if old.InSet {
+		r.hold(old, nil)
+	}
+	if !now.InSet {
+		return true
+	}
+	r.hold(nil, now)
+	if reason := r.capped(1); !old.InSet && now.Referrer != 0 && reason != "" {
+		r.hold(now, nil)
+		old.Outcome, old.Reason = site.Trapped, reason
+		r.stats.trapped.Add(1)
+		r.finish(&store.Done{Resource: *old})
+		return false
+	}
+	return true
+}
+
+// keep hands a stored body that fits on, and says in which version it changed.
+func (r *run) keep(now, old *store.Resource, done *store.Done) {
+	if old.Digest != now.Digest || old.MIME != now.MIME || old.Charset != now.Charset || old.Body == store.NoBody || r.rescan {
+		now.Changed = r.version
+	}
+	if !old.InSet && now.InSet || old.InSet && !now.InSet {
+		now.Moved = r.version
+	}
+	if now.Path != "" && old.MIME != now.MIME && r.layout.Preferred(now.URL, old.MIME) != r.layout.Preferred(now.URL, now.MIME) {
+		now.Path, now.Moved = "", r.version // its name must say the new type
+	}
+	now.ShapeNew = r.shapeNew(now, old)
+	r.stats.fetched.Add(1)
+	done.Resource = *now
+	r.finish(done)
+}
