@@ -68,7 +68,7 @@ type pageText struct {
 func (r *run) seenBefore(p *processor, now, old *store.Resource, body []byte, format relocate.Format) (text pageText) {
 	html := format == relocate.HTML && now.MIME == "text/html" || format == relocate.SVG && now.MIME == "application/xhtml+xml"
 	plain := format == relocate.Unknown && now.MIME == "text/plain" && replica.IsText(body)
-	if !html && !plain || r.site.Volatile() {
+	if !html && !plain || !now.InSet || r.site.Volatile() {
 		return text
 	}
 	if old.TextSum() == now.TextSum() { // it is scanned again
@@ -203,13 +203,13 @@ func (r *run) readySeen() (err error) {
 	if s.kept, err = r.site.Digests(); err != nil {
 		return err
 	}
-	s.index = replica.NewSeen(replica.SeenOptions{Digest: s.digest, Current: s.isCurrent, Pages: int(s.kept.Len())})
 	s.own = s.kept.Len()
 	for n, p := range s.kept.All() {
 		if r.table.inSet(p.ID) { // the one that left would be in the way of those that say what it said
 			s.note(p.ID, n)
 		}
 	}
+	s.index = replica.NewSeen(replica.SeenOptions{Digest: s.digest, Current: s.isCurrent, Pages: s.pages()})
 	for n, p := range s.kept.All() {
 		if s.newest(p.ID) == n+1 {
 			if err := s.index.Add(n, &p.Digest, true); err != nil {
@@ -218,6 +218,16 @@ func (r *run) readySeen() (err error) {
 		}
 	}
 	return nil
+}
+
+// pages is how many pages have a digest.
+func (s *contentSeen) pages() (n int) {
+	for _, at := range s.latest {
+		if at > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 func (s *contentSeen) newest(id uint32) uint32 {
@@ -276,13 +286,7 @@ func (r *run) endSeen() {
 	if s.kept == nil {
 		return
 	}
-	live := uint32(0)
-	for _, n := range s.latest {
-		if n > 0 {
-			live++
-		}
-	}
-	if s.kept.Len() > 2*live+spareDigests {
+	if int(s.kept.Len()) > 2*s.pages()+spareDigests {
 		if err := s.kept.Keep(func(n uint32, p *store.PageDigest) bool { return s.newest(p.ID) == n+1 }); err != nil {
 			r.log.Warn("digests of pages", "err", err)
 		}

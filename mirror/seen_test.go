@@ -9,6 +9,7 @@ import (
 
 	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
+	"mirrord/replica"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -309,6 +310,66 @@ func TestDamagedBaseHeals(t *testing.T) {
 	}
 	if s := m.Run(); s.Fetched > 0 {
 		t.Errorf("%d were asked once more", s.Fetched)
+	}
+}
+
+// What a killed run wrote of numbers that were given to other URLs since is not believed, nor are its places.
+func TestDigestsOfNumbersGivenAnew(t *testing.T) {
+	w := mirrortest.Start(t)
+	w.Set(home+"/", mirrortest.HTML("Hub", "<a href=/a.html>x</a>"))
+	w.Set(home+"/a.html", wordy(1, 300, ""))
+	m := mirrortest.New(t, w, job())
+	m.Durable = true
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	m.Site(func(s *store.Site) {
+		d, err := s.Digests()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		known, err := s.Known()
+		if err != nil {
+			t.Fatal(err)
+		}
+		page := replica.NewSketcher(replica.SketchOptions{}).HTML([]byte(wordy(2, 300, "").Body))
+		for id := range known + 4 {
+			if _, err := d.Append(&store.PageDigest{ID: id, Body: 7, Run: 2, At: store.Place{Pack: 1, Off: 3, Len: 500}, Digest: page}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	w.Set(home+"/", mirrortest.HTML("Hub", "<a href=/a.html>x</a><img src=/x.png><a href=/b.html>x</a><a href=/c.html>x</a>"))
+	w.Set(home+"/x.png", mirrortest.Page{Body: "pixels"})
+	w.Set(home+"/b.html", wordy(2, 300, ""))
+	w.Set(home+"/c.html", wordy(1, 300, ""))
+	s := m.Run()
+	wantVerdict(t, s, mirror.Complete, true)
+	if b, c := said(t, m, home+"/b.html"), said(t, m, home+"/c.html"); b != "" || s.SameText > 1 {
+		t.Errorf("b is %q, c %q", b, c)
+	}
+	if got := digests(t, m); !got["/b.html"] || !got["/c.html"] {
+		t.Errorf("digests: %v", got)
+	}
+}
+
+// A sitemap that is no part of the mirror is no page of it.
+func TestContentSeenOfSitemaps(t *testing.T) {
+	w := mirrortest.Start(t)
+	const list = home + "/a.html\n" + home + "/b.html\n"
+	w.Set(home+"/robots.txt", mirrortest.Page{Body: "Sitemap: " + home + "/maps/list.txt\n"})
+	w.Set(home+"/maps/list.txt", mirrortest.Page{Body: list})
+	w.Set(home+"/", mirrortest.HTML("Hub", "<a href=/a.html>x</a>"))
+	w.Set(home+"/a.html", mirrortest.HTML("A", "<a href=/list.txt>x</a>"))
+	w.Set(home+"/b.html", mirrortest.HTML("B", "only the sitemap leads here"))
+	w.Set(home+"/list.txt", mirrortest.Page{Body: list})
+	m := mirrortest.New(t, w, "url = \""+home+"/\"\n[scope]\nkind = \"host\"\nexclude = [\"/maps/**\"]\n")
+	m.Durable = true
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	if got := digests(t, m); len(got) != 4 || !got["/b.html"] || !got["/list.txt"] {
+		t.Errorf("digests: %v", got)
+	}
+	if got := said(t, m, home+"/list.txt"); got != "" {
+		t.Errorf("list.txt is %q", got)
 	}
 }
 
