@@ -128,15 +128,18 @@ func (s *Seen) get(key uint64) (page uint32, ok bool) {
 	return s.pages[at] - 1, s.pages[at] != 0
 }
 
-// place returns where a key is, or would be.
+// place returns where a key is, or would be: in the place of another one where too many are near, as a site can have it that knows what is done here.
 func (s *Seen) place(key uint64) int {
 	mask := len(s.pages) - 1
-	for i := int(key>>16) & mask; ; i = (i + 1) & mask {
-		if s.pages[i] == 0 || s.parts[i] == uint16(key) {
+	for i, n := int(key>>16)&mask, 0; ; i, n = (i+1)&mask, n+1 {
+		if s.pages[i] == 0 || s.parts[i] == uint16(key) || n == mostProbes {
 			return i
 		}
 	}
 }
+
+// mostProbes is how many places are looked at for a key: more than ever are when keys are as chance has them and three quarters of a table of 2^27 places are in use.
+const mostProbes = 1 << 10
 
 // seenKey is the key of a digest in band i, or, for the last one, of its words.
 func seenKey(d *Digest, i int) uint64 {

@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"testing"
@@ -76,6 +77,43 @@ func TestSeenGrows(t *testing.T) {
 		if k, ok := ask(t, s, &on, d); !ok || !k.Exact || on[k.Page] != d {
 			t.Fatalf("page %d is not known any more", i)
 		}
+	}
+}
+
+// Pages whose keys all want the same places cost as many steps as any, and others are known as before.
+func TestSeenFlooded(t *testing.T) {
+	_, some := sitePages("a.test", "/", "", 0, 500)
+	var on shelf
+	s := NewSeen(SeenOptions{Digest: on.digest, Pages: 50_000})
+	home := func(key uint64) int { return int(key>>16) & (len(s.pages) - 1) }
+	d, v := Digest{Words: 10}, uint32(0)
+	for n := range 5000 {
+		d.Text = uint64(n)
+		for i := range seenBands {
+			for ; ; v++ {
+				binary.LittleEndian.PutUint32(d.Sketch[i*bandRows:], v)
+				if home(seenKey(&d, i)) < 256 {
+					v++
+					break
+				}
+			}
+			if far := s.place(seenKey(&d, i)) - home(seenKey(&d, i)); far > mostProbes {
+				t.Fatalf("page %d: a key lies %d places from where it belongs", n, far)
+			}
+		}
+		ask(t, s, &on, d)
+	}
+	for _, d := range some {
+		ask(t, s, &on, d)
+	}
+	missed := 0
+	for _, d := range some {
+		if k, ok, err := s.Like(&d); err != nil || !ok || on[k.Page] != d {
+			missed++
+		}
+	}
+	if missed > 0 {
+		t.Errorf("%d of %d pages are not known", missed, len(some))
 	}
 }
 
