@@ -1,10 +1,13 @@
 package mirror_test
 
 import (
+	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"mirrord/internal/mirrortest"
@@ -310,6 +313,36 @@ func TestDamagedBaseHeals(t *testing.T) {
 	}
 	if s := m.Run(); s.Fetched > 0 {
 		t.Errorf("%d were asked once more", s.Fetched)
+	}
+}
+
+// A run that goes on knows what it saw before it was interrupted.
+func TestContentSeenResumed(t *testing.T) {
+	w := mirrortest.Start(t)
+	hub(w, 30)
+	for i := range 30 {
+		w.Set(fmt.Sprintf("%s/page%02d.html", home, i), linked(1, 1000, (i+1)%30))
+	}
+	m := mirrortest.New(t, w, job())
+	m.Durable = true
+	ctx, cancel := context.WithCancel(t.Context())
+	var n atomic.Int64
+	w.Hook(func(*http.Request) {
+		if n.Add(1) == 15 {
+			cancel()
+		}
+	})
+	first, err := m.RunWith(ctx, func(*mirror.Options) {})
+	if err != nil || first.Verdict != mirror.Partial || first.SameText < 5 {
+		t.Fatalf("%v, %v", first, err)
+	}
+	s := m.Run()
+	wantVerdict(t, s, mirror.Complete, true)
+	if n := first.SameText + s.SameText; n != 29 || !s.Resumed {
+		t.Errorf("%d pages say the same, resumed %v", n, s.Resumed)
+	}
+	if got := packed(t, m); got > 4*8000 {
+		t.Errorf("the packs have %d bytes", got)
 	}
 }
 
