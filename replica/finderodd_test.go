@@ -269,7 +269,8 @@ func TestVotesOfOnePairInPasses(t *testing.T) {
 // Numbers of pages have 32 bits: more are refused.
 func TestFinderTooManyPages(t *testing.T) {
 	f := NewFinder(&memorySpill{}, FinderOptions{})
-	f.pages = math.MaxUint32 - 1
+	almost := uint32(math.MaxUint32 - 1)
+	f.pages = int(almost)
 	if err := f.Add(Address{"a", "/"}, Digest{}); err != nil {
 		t.Error(err)
 	}
