@@ -167,7 +167,7 @@ func (r *run) testAlternate(ctx context.Context, a *alternate) (p store.PairReco
 	}
 	v := replica.StageTwo{}.Decide(tests, answers)
 	p = PairOf(&v, base, a.base.String(), r.now())
-	p.Stored = true
+	p.Named, p.Stored = true, true
 	if err := KeepPair(r.o.State, p); err != nil {
 		r.log.Warn("what is known of a replica cannot be kept", "url", a.base.String(), "err", err)
 	}

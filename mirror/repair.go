@@ -39,11 +39,15 @@ type cure struct{ to, why string }
 // Of the knowledge of others: how long what a mirror has recorded of a broken page says something, how old its last run may be, and how many broken pages are
 // held in memory at most.
 const (
-	brokenFor  = 90 * 24 * time.Hour
-	knownFor   = 30 * 24 * time.Hour
-	mostCures  = 100_000
-	silentRuns = 3 // runs in a row without any answer of the origin, over silentFor, until it counts as failing
-	silentFor  = 7 * 24 * time.Hour
+	brokenFor    = 90 * 24 * time.Hour
+	knownFor     = 30 * 24 * time.Hour
+	mostCures    = 100_000
+	silentRuns   = 3 // runs in a row without any answer of the origin, over silentFor, until it counts as failing
+	silentFor    = 7 * 24 * time.Hour
+	lookedRuns   = 50     // of a mirror, the last ones; more only of one that had no answer in any of them
+	manyRuns     = 1000   // in which a job that runs four times an hour has its silentFor
+	mostCompared = 20_000 // pages that are compared with the copy by more than the digests of their records
+	mostOpen     = 32     // mirrors that stay open from one origin to the next
 )
 
 // repairFact says for which version, and with which cures, all documents were looked at.
@@ -83,12 +87,15 @@ func (r *run) prepareRepairs(ctx context.Context) error {
 	}
 	if r.job.Repair {
 		switch x.cures, err = r.findCures(ctx); {
-		case errors.Is(err, errBusy):
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil: // damage there is none here: this mirror is published all the same
+			if !errors.Is(err, errBusy) {
+				err = fmt.Errorf("what other mirrors know cannot be read: %w", err)
+			}
 			r.notes.cap("repair: " + err.Error() + ": links to other sites stay as they are")
 			x.on = last != nil
 			return r.keepCures()
-		case err != nil:
-			return err
 		}
 	}
 	if last == nil && len(x.cures) == 0 {
@@ -184,6 +191,7 @@ func hashOf(cures map[string]cure) string {
 type direction struct {
 	from, to site.URL
 	pair     store.PairRecord
+	named    bool // a job names to as an alternate of from: somebody answers for it
 }
 
 // findCures looks for broken pages and their equivalents in the other mirrors of the state.
@@ -200,7 +208,7 @@ func (r *run) findCures(ctx context.Context) (map[string]cure, error) {
 		one, _, err1 := site.Parse(p.Base1)
 		two, _, err2 := site.Parse(p.Base2)
 		if err1 == nil && err2 == nil {
-			ways = append(ways, direction{one, two, p}, direction{two, one, p})
+			ways = append(ways, direction{one, two, p, p.Named}, direction{two, one, p, false})
 		}
 	}
 	if len(ways) == 0 {
@@ -213,27 +221,59 @@ func (r *run) findCures(ctx context.Context) (map[string]cure, error) {
 	if err != nil {
 		return nil, err
 	}
-	cures := map[string]cure{}
+	of := map[string][]direction{} // by the origin of what is broken, the best first
 	for _, w := range ways {
-		for _, name := range k.of(w.from) {
-			if err := k.cures(ctx, name, w, cures); err != nil {
-				return nil, errors.Join(err, k.close())
+		of[w.from.Origin()] = append(of[w.from.Origin()], w)
+	}
+	cures := map[string]cure{}
+	for _, origin := range slices.Sorted(maps.Keys(of)) {
+		for _, name := range k.names[origin] {
+			for _, dir := range topmost(of[origin]) { // a family of many copies has many pairs: records are read once
+				if err := k.cures(ctx, name, dir, of[origin], cures); err != nil {
+					return nil, errors.Join(err, k.close())
+				}
+			}
+		}
+		if len(k.open) > mostOpen {
+			if err := k.close(); err != nil {
+				return nil, err
 			}
 		}
 	}
 	return cures, k.close()
 }
 
+// topmost returns the directories of which something may be broken, without those that lie below others of them.
+func topmost(ways []direction) (out []site.URL) {
+	all := slices.SortedFunc(func(yield func(site.URL) bool) {
+		for _, w := range ways {
+			if !yield(w.from) {
+				return
+			}
+		}
+	}, func(a, b site.URL) int { return strings.Compare(a.String(), b.String()) })
+	for _, u := range all {
+		if n := len(out); n == 0 || !strings.HasPrefix(u.String(), out[n-1].String()) {
+			out = append(out, u)
+		}
+	}
+	return out
+}
+
 // neighbours are the other mirrors of the state.
 type neighbours struct {
-	r     *run
-	names map[string][]string // by origin
-	open  map[string]*neighbour
+	r        *run
+	names    map[string][]string // by origin
+	open     map[string]*neighbour
+	frames   *store.FrameReader
+	compared int // pages, with their copies, by their text
 }
 
 type neighbour struct {
 	*store.Site
+	name    string
 	ended   time.Time
+	since   int // number of the first of the runs that were looked at
 	verdict string
 	silent  map[string]bool // hosts that did not answer in any run of late
 }
@@ -291,7 +331,7 @@ func (k *neighbours) get(name string) (*neighbour, error) {
 	if n, ok := k.open[name]; ok {
 		return n, nil
 	}
-	runs, err := k.r.o.State.Runs(name, 50)
+	runs, err := k.r.o.State.Runs(name, lookedRuns)
 	if err != nil {
 		return nil, err
 	}
@@ -312,8 +352,20 @@ func (k *neighbours) get(name string) (*neighbour, error) {
 	case err != nil:
 		return nil, err
 	}
-	n := &neighbour{Site: s, ended: runs[0].Ended, verdict: runs[0].Verdict, silent: silentHosts(runs)}
+	n := &neighbour{Site: s, name: name, ended: runs[0].Ended, verdict: runs[0].Verdict}
 	k.open[name] = n
+	var first Summary
+	if json.Unmarshal(runs[len(runs)-1].Summary, &first) == nil {
+		n.since = first.Run
+	}
+	silent, in := silentHosts(runs)
+	if in == lookedRuns && silent == nil { // it runs often
+		if runs, err = k.r.o.State.Runs(name, manyRuns); err != nil {
+			return nil, err
+		}
+		silent, _ = silentHosts(runs)
+	}
+	n.silent = silent
 	return n, nil
 }
 
@@ -324,13 +376,13 @@ func (k *neighbours) close() (err error) {
 			err = errors.Join(err, n.Close())
 		}
 	}
+	clear(k.open)
 	return err
 }
 
-// silentHosts returns the hosts that failed in all of the last runs, newest first, at least silentRuns of them over silentFor, which had no answer of the site.
-func silentHosts(runs []store.RunRecord) map[string]bool {
-	var out map[string]bool
-	n := 0
+// silentHosts returns the hosts that failed in all of the last runs, newest first, at least silentRuns of them over silentFor, which had no answer of the site; n is
+// how many runs in a row had none.
+func silentHosts(runs []store.RunRecord) (out map[string]bool, n int) {
 	for ; n < len(runs); n++ {
 		var sum Summary
 		if json.Unmarshal(runs[n].Summary, &sum) != nil || len(sum.Down) == 0 || sum.answers() > 0 {
@@ -343,9 +395,9 @@ func silentHosts(runs []store.RunRecord) map[string]bool {
 		out = now
 	}
 	if n < silentRuns || runs[0].Started.Sub(runs[n-1].Started) < silentFor {
-		return nil
+		return nil, n
 	}
-	return out
+	return out, n
 }
 
 // answers counts what the site itself answered.

@@ -2,26 +2,28 @@ package mirror
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"strings"
 	"time"
 
+	"mirrord/replica"
 	"mirrord/site"
 	"mirrord/store"
 )
 
-// cures adds what a mirror knows to be broken under one side of a pair and some mirror knows to be well under the other. What a better pair cured stays.
-func (k *neighbours) cures(ctx context.Context, name string, w direction, out map[string]cure) error {
+// cures adds what a mirror knows to be broken below a directory, and some mirror knows to be well at the other end of the best of ways.
+func (k *neighbours) cures(ctx context.Context, name string, dir site.URL, ways []direction, out map[string]cure) error {
 	n, err := k.get(name)
 	if err != nil || n == nil {
 		return err
 	}
 	r := k.r
-	return n.ResourcesUnder(w.from, func(rec *store.Resource) error {
+	return n.ResourcesUnder(dir, func(rec *store.Resource) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		why := n.broken(rec, r.now())
+		why, at := n.broken(rec, r.now())
 		if why == "" || r.scope.Covers(rec.URL) {
 			return nil
 		}
@@ -29,61 +31,156 @@ func (k *neighbours) cures(ctx context.Context, name string, w direction, out ma
 		if _, ok := out[u]; ok {
 			return nil
 		}
-		rest, ok := strings.CutPrefix(u, w.from.String())
-		if !ok {
-			return nil
-		}
-		to, _, err := site.Parse(w.to.String() + rest)
-		if err != nil || !strings.HasPrefix(to.String(), w.to.String()) || r.scope.Covers(to) {
-			return nil
-		}
-		well, err := k.isWell(to, rec)
-		if err != nil || !well {
+		if later, err := k.answeredLater(n, rec.URL, at); err != nil || later {
 			return err
 		}
-		if len(out) >= mostCures {
-			r.notes.cap(fmt.Sprintf("repair: more than %d broken pages of other sites are known: links to the rest stay as they are", mostCures))
+		for i := range ways {
+			to, err := k.copyOf(n, rec, u, &ways[i])
+			if err != nil {
+				return err
+			}
+			if to == "" {
+				continue
+			}
+			if len(out) >= mostCures {
+				r.notes.cap(fmt.Sprintf("repair: more than %d broken pages of other sites are known: links to the rest stay as they are", mostCures))
+				return nil
+			}
+			out[strings.Clone(u)] = cure{to, why + " by the mirror of " + name}
 			return nil
 		}
-		out[strings.Clone(u)] = cure{to.String(), why + " by the mirror of " + name}
 		return nil
 	})
 }
 
-// broken says how a resource of this mirror's site is broken; "" when it is not, or not known to be.
-func (n *neighbour) broken(rec *store.Resource, now time.Time) string {
+// copyOf returns the URL of the copy of a broken page u that w leads to; "" when there is none, or none that may stand for it.
+func (k *neighbours) copyOf(n *neighbour, broken *store.Resource, u string, w *direction) (string, error) {
+	rest, ok := strings.CutPrefix(u, w.from.String())
+	if !ok {
+		return "", nil
+	}
+	to, _, err := site.Parse(w.to.String() + rest)
+	if err != nil || !strings.HasPrefix(to.String(), w.to.String()) || k.r.scope.Covers(to) {
+		return "", nil
+	}
+	if broken.InSet && broken.Source == to.String() { // that mirror has it from there
+		return to.String(), nil
+	}
+	for _, name := range k.of(to) {
+		m, err := k.get(name)
+		if err != nil {
+			return "", err
+		}
+		if m == nil || m.silent[to.Hostname()] || m.verdict != Complete.String() {
+			continue
+		}
+		rec, ok, err := m.Get(to)
+		if err != nil {
+			return "", err
+		}
+		if ok && isWell(&rec) && (w.named || k.hadWhat(n, broken, m, &rec)) {
+			return to.String(), nil
+		}
+	}
+	return "", nil
+}
+
+// broken says how a resource of this mirror's site is broken, and when that was seen, in Unix seconds; "" when it is not, or not known to be.
+func (n *neighbour) broken(rec *store.Resource, now time.Time) (why string, at int64) {
 	gone := isGone(rec) && (rec.Outcome == site.Gone && rec.Gone >= 2 || rec.InSet && rec.Source != "") // the mirror repaired it from an alternate
 	switch {
 	case gone && now.Sub(time.Unix(rec.Checked, 0)) <= brokenFor:
-		return fmt.Sprintf("status %d", rec.Status)
-	case rec.Outcome == site.Failed && rec.Failures >= lastingFailures && (rec.Status == 0 || rec.Status >= 500): // 403 may be for us alone
-		return fmt.Sprintf("failed in %d runs", lastingFailures)
+		return fmt.Sprintf("status %d", rec.Status), rec.Checked
+	case rec.Outcome == site.Failed && rec.Failures >= lastingFailures && rec.Run >= n.since && (rec.Status == 0 || rec.Status >= 500): // 403 may be for us alone
+		return fmt.Sprintf("failed in %d runs", lastingFailures), n.ended.Unix()
 	case n.silent[rec.URL.Hostname()] && rec.InSet:
-		return "its host does not answer"
+		return "its host does not answer", n.ended.Unix()
 	}
-	return ""
+	return "", 0
 }
 
-// isWell reports whether some mirror has recorded that a URL gives a page: the mirror of that site itself, or one that took the body of the broken page from there.
-func (k *neighbours) isWell(u site.URL, broken *store.Resource) (bool, error) {
-	if broken.InSet && broken.Source == u.String() {
-		return true, nil
-	}
+// isWell reports whether the site itself last gave a page.
+func isWell(rec *store.Resource) bool {
+	return rec.InSet && rec.Source == "" && !isGone(rec) && rec.Outcome != site.Failed && rec.Failures == 0
+}
+
+// answeredLater reports whether another mirror of the same site has a page that one saw broken at a time, and had it after that.
+func (k *neighbours) answeredLater(n *neighbour, u site.URL, at int64) (bool, error) {
 	for _, name := range k.of(u) {
-		n, err := k.get(name)
-		if err != nil {
-			return false, err
-		}
-		if n == nil || n.silent[u.Hostname()] || n.verdict != Complete.String() {
+		if name == n.name {
 			continue
 		}
-		rec, ok, err := n.Get(u)
+		m, err := k.get(name)
 		if err != nil {
 			return false, err
 		}
-		if ok && rec.InSet && rec.Source == "" && !isGone(&rec) && rec.Outcome != site.Failed && rec.Failures == 0 {
-			return true, nil
+		if m == nil {
+			continue
+		}
+		if rec, ok, err := m.Get(u); err != nil || ok && isWell(&rec) && rec.Checked > at {
+			return true, err
 		}
 	}
 	return false, nil
+}
+
+// hadWhat reports whether the broken page, when its mirror last had it, was what another mirror has of the copy: the same bytes, or nearly the same text. Whoever
+// copies a site must not say what is found at the paths that it loses.
+func (k *neighbours) hadWhat(n *neighbour, broken *store.Resource, m *neighbour, copied *store.Resource) bool {
+	if copied.Body == store.NoBody {
+		return false
+	}
+	if broken.Body != store.NoBody && broken.Digest == copied.Digest {
+		return true
+	}
+	if k.compared >= mostCompared {
+		return false
+	}
+	k.compared++
+	had, ok := n.lastHad(broken)
+	if !ok || had.Digest == copied.Digest {
+		return ok
+	}
+	if had.Body != store.PackBody || copied.Body != store.PackBody || had.Size > maxReplicaBody || copied.Size > maxReplicaBody {
+		return false
+	}
+	one, ok := k.page(n, had)
+	if !ok {
+		return false
+	}
+	two, ok := k.page(m, copied)
+	if !ok {
+		return false
+	}
+	how, _ := one.Compare(two)
+	return how == replica.FullMatch || how == replica.FullSimilar || how == replica.HighSimilar
+}
+
+// lastHad returns the record of what the mirror last had of a page, which a collection of garbage leaves to the kept versions alone.
+func (n *neighbour) lastHad(rec *store.Resource) (*store.Resource, bool) {
+	if rec.Body != store.NoBody {
+		return rec, true
+	}
+	versions, err := n.History(rec.URL)
+	if err != nil {
+		return nil, false
+	}
+	for i := len(versions) - 1; i >= 0; i-- {
+		if v := &versions[i]; v.Known && v.Record.InSet && v.Record.Body != store.NoBody {
+			return &v.Record, true
+		}
+	}
+	return nil, false
+}
+
+// page reads what a mirror has stored of a document. It may be there no more.
+func (k *neighbours) page(n *neighbour, rec *store.Resource) (replica.Body, bool) {
+	if k.frames == nil {
+		k.frames = store.NewFrameReader()
+	}
+	fr, err := n.ReadFrame(k.frames, rec.At)
+	if err != nil || sha256.Sum256(fr.Body) != rec.Digest {
+		return replica.Body{}, false
+	}
+	return toCompare(rec.MIME, rec.URL, fr.Body), true
 }

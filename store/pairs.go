@@ -23,6 +23,7 @@ type PairRecord struct {
 	Good      float64   `json:"good"`                // share of the answered tests in which both had the same, or nearly
 	Answered  int       `json:"answered"`            // tests whose source was had
 	Tests     int       `json:"tests"`               // tests that robots rules allowed
+	Named     bool      `json:"named,omitempty"`     // a job names base2 as an alternate of base1
 	Stored    bool      `json:"stored,omitempty"`    // the side of base1 was what a mirror holds of it
 	SoftPages int       `json:"softPages,omitempty"` // answers that were like the answer to a path that no host has
 }

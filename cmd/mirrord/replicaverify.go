@@ -240,6 +240,7 @@ func (v *replicaVerifier) test(ctx context.Context, here, there mirror.ReplicaSi
 		return err
 	}
 	p.PairRecord = mirror.PairOf(&verdict, here.Base, there.Base, time.Now())
+	p.Named = p.Job != ""
 	for _, t := range verdict.Tests {
 		p.Outcomes = append(p.Outcomes, t.Outcome.String()+" "+t.Source+" "+t.Path)
 	}

@@ -1,0 +1,150 @@
+package mirror_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"mirrord/internal/mirrortest"
+	"mirrord/mirror"
+	"mirrord/store"
+)
+
+// Damage elsewhere keeps no mirror from being published.
+func TestRepairWithADamagedNeighbour(t *testing.T) {
+	w := startOffsite(t)
+	w.Set(manualBase+"p03.html", mirrortest.Status(404))
+	wantVerdict(t, w.all(t), mirror.Complete, true)
+	if err := os.WriteFile(filepath.Join(w.m.Dir, "sites/twin/site.db"), []byte(strings.Repeat("no database", 10_000)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	w.Set(home+"/b.html", mirrortest.HTML("B", `news <a href="`+manualBase+`p03.html">3</a>`))
+	s := w.m.Run()
+	wantVerdict(t, s, mirror.Complete, true)
+	wantText(t, s, "what other mirrors know cannot be read")
+	if b := w.m.Tree()["b.html"]; !strings.Contains(b, `news <a href="`+twinBase+`p03.html">`) {
+		t.Errorf("links do not stay as they are: %s", b)
+	}
+}
+
+// A site that copies another one does not say what is found at the paths that the other loses, unless a job names it.
+func TestRepairByACopyThatWasAnother(t *testing.T) {
+	for _, c := range [][2]bool{{false, false}, {false, true}, {true, false}} {
+		named, compacted := c[0], c[1]
+		t.Run(fmt.Sprintf("named %v, compacted %v", named, compacted), func(t *testing.T) {
+			w := startOffsite(t)
+			near := handbook(12)["/p04.html"]
+			near.Body = strings.Replace(near.Body, "</body>", "<p>A word of the copy.</body>", 1)
+			w.Set(twinBase+"p04.html", near)
+			w.Set(twinBase+"p05.html", mirrortest.HTML("Log in", "<p>Your password, please."))
+			w.Set(twinBase+"p06.html", mirrortest.HTML("Page 6", "<p>"+prose(77, 3)))
+			for _, p := range []string{"p03", "p04", "p05", "p06"} {
+				w.Set(manualBase+p+".html", mirrortest.Status(404))
+			}
+			st := reopen(t, w.m.Dir)
+			if err := errors.Join(st.SavePair(store.PairRecord{Base1: manualBase, Base2: twinBase, Tested: w.at, Level: "1", Mirrors: true, Confident: true, Equal: true, Named: named}), st.Close()); err != nil {
+				t.Fatal(err)
+			}
+			w.runManual(t)
+			if w.at = w.at.Add(time.Hour); compacted { // what garbage is collected of is known from the kept versions
+				w.compact(t, "manual")
+			}
+			wantVerdict(t, w.runTwin(t), mirror.Complete, true)
+			wantVerdict(t, w.m.Run(), mirror.Complete, true)
+			tree := w.m.Tree()
+			for p, want := range map[string]bool{"p03": true, "p04": true, "p05": named, "p06": named} {
+				if got := strings.Contains(tree["a.html"]+tree["b.html"], twinBase+p+".html"); got != want {
+					t.Errorf("the link to %s is repaired: %v", p, got)
+				}
+			}
+		})
+	}
+}
+
+// compact collects the garbage of another job's mirror.
+func (w *offsiteWorld) compact(t *testing.T, name string) {
+	t.Helper()
+	st := reopen(t, w.m.Dir)
+	s, err := st.OpenSite(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.Compact(context.Background(), false)
+	if err := errors.Join(err, s.Close(), st.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What one mirror saw broken another one has seen well since.
+func TestRepairOfWhatCameBack(t *testing.T) {
+	w := startOffsite(t)
+	w.Set(manualBase+"p03.html", mirrortest.Status(404))
+	wantVerdict(t, w.all(t), mirror.Complete, true)
+	w.Set(manualBase+"p03.html", handbook(12)["/p03.html"])
+	w.at = w.at.Add(time.Hour)
+	wantVerdict(t, runNamed(t, w.Web, w.m, "again", fmt.Sprintf("url = %q\n", manualBase)), mirror.Complete, true)
+	wantVerdict(t, w.m.Run(), mirror.Complete, true)
+	if a := w.m.Tree()["a.html"]; strings.Contains(a, twinBase) {
+		t.Error(a)
+	}
+}
+
+// What failed long ago, and was not asked since, is not known to be broken.
+func TestRepairOfWhatIsNotAskedAnyMore(t *testing.T) {
+	w := startOffsite(t)
+	w.Set(manualBase+"p04.html", mirrortest.Status(500))
+	for range 3 {
+		w.at = w.at.Add(time.Hour)
+		w.all(t)
+	}
+	if a := w.m.Tree()["a.html"]; !strings.Contains(a, twinBase+"p04.html") {
+		t.Fatal(a)
+	}
+	for i := range 50 {
+		w.addRun(t, "manual", "complete", mirror.Summary{Run: 10 + i, Requests: 5, Fetched: 5})
+	}
+	wantVerdict(t, w.m.Run(), mirror.Complete, true)
+	if a := w.m.Tree()["a.html"]; strings.Contains(a, twinBase) {
+		t.Error(a)
+	}
+}
+
+// A host that is silent for a week is, however often it is asked in that time.
+func TestRepairOfLinksToASilentHostThatIsAskedOften(t *testing.T) {
+	w := startOffsite(t)
+	for i := range 8 * 24 {
+		w.at = w.at.Add(time.Hour)
+		w.addRun(t, "manual", "partial", mirror.Summary{Run: 10 + i, Requests: 5, Down: []string{"manual.example.org"}})
+		if i == 100 {
+			wantVerdict(t, w.m.Run(), mirror.Complete, false)
+		}
+	}
+	wantVerdict(t, w.runTwin(t), mirror.Complete, false)
+	wantVerdict(t, w.m.Run(), mirror.Complete, true)
+	if b := w.m.Tree()["b.html"]; !strings.Contains(b, twinBase+"p06.html") {
+		t.Error(b)
+	}
+}
+
+// Of many copies of one site, and of directories within directories, the best pair cures, and records are read once.
+func TestRepairByNestedPairs(t *testing.T) {
+	w := startOffsite(t)
+	for i, p := range []store.PairRecord{{Base1: "http://manual.example.org/", Base2: "http://twin.example.org/copies/", Level: "2"}, {Base1: "http://nowhere.example.org/m/", Base2: manualBase, Level: "1"}} {
+		p.Tested, p.Mirrors, p.Confident, p.Equal, p.Named = w.at, true, true, true, true
+		st := reopen(t, w.m.Dir)
+		if err := errors.Join(st.SavePair(p), st.Close()); err != nil {
+			t.Fatal(i, err)
+		}
+	}
+	w.unpair(t, "mismatch")
+	w.Set(manualBase+"p03.html", mirrortest.Status(404))
+	wantVerdict(t, w.all(t), mirror.Complete, true)
+	if a := w.m.Tree()["a.html"]; !strings.Contains(a, twinBase+"p03.html") {
+		t.Error(a)
+	}
+}
