@@ -118,7 +118,16 @@ func (b Body) compare(c Body, high float64) (Outcome, float64) {
 // is left of it when each of the two answers repeats the path that it is for.
 func (b Body) Alike(probe Body) bool { return b.alike(probe, StageTwo{}.withDefaults().Soft) }
 
-func (b Body) alike(probe Body, soft float64) bool {
-	o, r := probe.Compare(b)
-	return o == FullMatch || r >= soft || b.answer && probe.answer && Resemblance(b.said, probe.said) >= soft
+func (b Body) alike(probe Body, soft float64) bool { return b.likeness(probe) >= soft }
+
+// likeness is the resemblance of a page to another answer of its host, of the texts or of what is left of them without the paths, whichever is more.
+func (b Body) likeness(probe Body) float64 {
+	_, r := probe.Compare(b)
+	if b.answer && probe.answer {
+		r = max(r, Resemblance(b.said, probe.said))
+	}
+	return r
 }
+
+// same says whether two answers of a host are one page: the same bytes, or the same words but for the paths.
+func (b Body) same(c Body) bool { return b.likeness(c) >= 1 }

@@ -106,8 +106,9 @@ func TestStageTwoOptions(t *testing.T) {
 	}
 	answers := map[Ask]Answer{}
 	for _, ask := range Asks(tests) {
+		answers[ask] = Answer{Kind: GotFailure}
 		if ask.Path != ProbePath(ask.Host) {
-			answers[ask] = page("one two three four five six seven eight nine ten eleven " + ask.Host[:1] + " twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty")
+			answers[ask] = page("one two three four five six seven eight nine ten eleven " + ask.Host[:1] + " twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty " + ask.Path)
 		}
 	}
 	if v := o.Decide(tests, answers); v.Level != Level5 || !v.Confident {

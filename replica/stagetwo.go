@@ -178,7 +178,7 @@ type Verdict struct {
 
 	Answered  int     // tests whose source was had
 	Good      float64 // the share of them that is FM, FS or HS; mirrors with a page of their own, or late, are found by it
-	Confident bool    // enough were had
+	Confident bool    // enough were had, of more than one page, and both hosts said what they answer to a path that does not exist; with Paper: enough were had
 	RootOnly  bool    // level 4, and nothing but "/" is alike: a parked host, or a server just installed
 	Soft      int     // answers that were taken for failures because they are like the answer to a path that no host has
 	Aliases   int     // tests in which one host gave both answers, because the other led to it by a redirect
@@ -204,12 +204,13 @@ func (o StageTwo) Decide(tests []Test, answers map[Ask]Answer) Verdict {
 			return v
 		}
 	}
+	guard := guards{o, answers}
 	got := func(host, path string) (Answer, bool) {
 		a := answers[Ask{host, path}]
 		if a.Kind != GotPage {
 			return a, false
 		}
-		if probe := answers[Ask{host, ProbePath(host)}]; probe.Kind == GotPage && a.Body.alike(probe.Body, o.Soft) {
+		if guard.soft(host, a) {
 			v.Soft++
 			return a, false
 		}
@@ -229,6 +230,17 @@ func (o StageTwo) Decide(tests []Test, answers map[Ask]Answer) Verdict {
 			t.Outcome = TargetFailed
 		default:
 			t.Outcome, t.Resemblance = source.Body.compare(target.Body, o.High)
+			if o.Paper || t.Outcome != HighSimilar {
+				break
+			}
+			switch {
+			case guard.explained(t.Source, source, t.Resemblance):
+				t.Outcome, t.Resemblance = SourceFailed, 0
+				v.Soft++
+			case guard.explained(t.Target, target, t.Resemblance):
+				t.Outcome, t.Resemblance = TargetFailed, 0
+				v.Soft++
+			}
 		}
 		if t.Outcome != SourceFailed {
 			v.Answered++
@@ -254,7 +266,7 @@ func (o StageTwo) Decide(tests []Test, answers map[Ask]Answer) Verdict {
 	if v.Answered > 0 {
 		v.Good = float64(good) / float64(v.Answered)
 	}
-	v.Confident = v.Answered >= o.Enough
+	v.Confident = v.Answered >= o.Enough && (o.Paper || guard.probed(v.Host1) && guard.probed(v.Host2) && !guard.onePage(v.Tests))
 	v.Alias = 2*v.Aliases > v.Answered
 	if !o.Paper && v.Level == Mismatch && 2*trace >= v.Answered && float64(missing) <= o.Lag*float64(v.Answered) {
 		v.Level = Level5
