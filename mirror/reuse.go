@@ -76,6 +76,7 @@ func (r *run) prepareReuse(ctx context.Context) error {
 		return err
 	}
 	known := last.Job == x.job && last.From == x.from && last.At == x.at
+	tooLong := !last.used().IsZero() && r.now().Sub(last.used()) > reuseKept
 	x.mode = reuseKeeps
 	files, err := r.readReused()
 	switch {
@@ -83,7 +84,7 @@ func (r *run) prepareReuse(ctx context.Context) error {
 		x.mode = reuseNothing
 		r.notes.cap(fmt.Sprintf("reuse: there is no mirror of %s: everything is asked of the site", x.job))
 		return nil
-	case err != nil && known && r.now().Sub(last.used()) > reuseKept:
+	case err != nil && tooLong:
 		x.mode = reuseNothing
 		r.notes.cap(fmt.Sprintf("reuse: the mirror of %s could not be used since %s: everything is asked of the site: %v", x.job, last.used().Format(time.DateOnly), err))
 		return nil
@@ -100,6 +101,10 @@ func (r *run) prepareReuse(ctx context.Context) error {
 		switch {
 		case err != nil:
 			return nil // the run ends
+		case !said && tooLong: // the site may have it no more
+			x.mode = reuseNothing
+			r.notes.cap(fmt.Sprintf("reuse: only %d files of %s could be compared with the site's, and none were taken since %s: everything is asked of the site%s", v.Same, x.job, last.used().Format(time.DateOnly), why))
+			return nil
 		case !said:
 			r.notes.cap(fmt.Sprintf("reuse: only %d files of %s could be compared with the site's: nothing new is taken%s", v.Same, x.job, why))
 			return nil

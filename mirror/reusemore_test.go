@@ -127,6 +127,33 @@ func TestReuseOfAMirrorThatIsLeft(t *testing.T) {
 	}
 }
 
+// The site has the collection no more: what was taken goes, though nothing is left that could be compared.
+func TestReuseOfWhatTheSiteRemoved(t *testing.T) {
+	w, m, pages := reuseWorld(t, "full")
+	m.Set("limits.max_delete", "1.0")
+	at := time.Now()
+	m.Now = func() time.Time { return at }
+	wantVerdict(t, runOther(t, w, m), mirror.Complete, true)
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	for p := range pages {
+		w.Set(home+"/docs"+p, mirrortest.Status(404))
+	}
+	for _, c := range []struct {
+		days int
+		text string
+		kept bool
+	}{{6, "from the mirror of manual", true}, {8, "nothing new is taken", true}, {20, "nothing new is taken", true}, {20, "everything is asked of the site", false}} {
+		at = at.Add(time.Duration(c.days) * 24 * time.Hour)
+		wantVerdict(t, runOther(t, w, m), mirror.Complete, false)
+		s := m.Run()
+		wantVerdict(t, s, mirror.Complete, !c.kept)
+		wantText(t, s, c.text)
+		if _, kept := m.Tree()["docs/p04.html"]; kept != c.kept {
+			t.Errorf("after %v: kept: %v", at, kept)
+		}
+	}
+}
+
 // onlyMeta reports whether two trees differ in nothing but the description of the mirror.
 func onlyMeta(a, b map[string]string) bool {
 	for p := range a {
