@@ -257,6 +257,18 @@ func TestReplicasUnderOtherDirectories(t *testing.T) {
 	}
 }
 
+// What a run publishes between the two readings of a mirror may lie elsewhere, or on a host that had no page.
+func TestBelowDir(t *testing.T) {
+	for _, c := range []struct {
+		dir, path, want string
+		ok              bool
+	}{{"/copies/m/", "/copies/m/a.html?b", "/a.html?b", true}, {"/copies/m/", "/copies/m/", "/", true}, {"/", "/a", "/a", true}, {"/copies/m/", "/x", "", false}, {"/copies/m/", "/copies/mm/a.html", "", false}, {"", "/a", "", false}} {
+		if got, ok := belowDir(c.dir, []byte(c.path)); string(got) != c.want || ok != c.ok {
+			t.Errorf("%s below %s: %q, %v", c.path, c.dir, got, ok)
+		}
+	}
+}
+
 func TestCommonDir(t *testing.T) {
 	for _, c := range []struct {
 		paths []string

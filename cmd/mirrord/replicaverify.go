@@ -319,7 +319,12 @@ func (v *replicaVerifier) candidates(ctx context.Context, o replicaOptions) erro
 		// The same by what lies below these directories, which have any name.
 		below := replica.NewInventory(replica.StageOne{Paper: o.paper, MinURLs: o.minURLs})
 		for _, name := range sites {
-			if err := read(name, func(host, path []byte) { below.Add(host, path[len(dir[string(host)])-1:]) }); err != nil {
+			err := read(name, func(host, path []byte) {
+				if rest, ok := belowDir(dir[string(host)], path); ok {
+					below.Add(host, rest)
+				}
+			})
+			if err != nil {
 				return err
 			}
 		}
@@ -371,6 +376,14 @@ func (v *replicaVerifier) candidates(ctx context.Context, o replicaOptions) erro
 		}
 	}
 	return nil
+}
+
+// belowDir returns what of a path lies below a directory, with a slash before it. A mirror that was published since the directory was found may have more.
+func belowDir(dir string, path []byte) (rest []byte, ok bool) {
+	if dir == "" || !strings.HasPrefix(string(path), dir) {
+		return nil, false
+	}
+	return path[len(dir)-1:], true
 }
 
 // commonDir is the deepest directory above both a directory and a path; "" is the directory above nothing yet.
