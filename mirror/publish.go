@@ -462,7 +462,7 @@ func (b *build) collect(order <-chan *chunk) (phm.Table, error) {
 				if b.r.live != nil {
 					step(&b.differ, '+', f)
 				}
-			case !same(was, f):
+			case !same(was, f) || !sameRepairs(was, f):
 				b.changed++
 				step(&b.differ, '~', was)
 			}

@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -106,6 +107,16 @@ func declare(f *phm.File, field string, v json.RawMessage) {
 		f.Extra = map[string]json.RawMessage{}
 	}
 	f.Extra[field] = v
+}
+
+// sameRepairs reports whether the same links of two documents are repaired: a version is made anew by what its lines say.
+func sameRepairs(a, b *phm.File) bool {
+	if bytes.Equal(a.Extra[repairField], b.Extra[repairField]) {
+		return true
+	}
+	one, err1 := repairsOf(a)
+	two, err2 := repairsOf(b)
+	return err1 == nil && err2 == nil && slices.EqualFunc(one, two, func(x, y repairedLink) bool { return x.At == y.At && x.Was == y.Was && x.To == y.To })
 }
 
 // countRepairs is how many links of a file are repaired.

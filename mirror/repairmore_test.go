@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -147,4 +148,34 @@ func TestRepairByNestedPairs(t *testing.T) {
 	if a := w.m.Tree()["a.html"]; !strings.Contains(a, twinBase+"p03.html") {
 		t.Error(a)
 	}
+}
+
+// The site's author mends one of two links as it was repaired: the page has the same bytes as before, but of another source, and its version is to be made anew of that.
+func TestRepairOfAPageThatWasMendedInPart(t *testing.T) {
+	w := startOffsite(t)
+	page := func(first string) mirrortest.Page {
+		return mirrortest.HTML("B", `<a href="`+first+`p03.html">3</a> <a href="`+manualBase+`p06.html">6</a>`)
+	}
+	w.Set(home+"/b.html", page(manualBase))
+	w.Set(manualBase+"p03.html", mirrortest.Status(404))
+	w.Set(manualBase+"p06.html", mirrortest.Status(404))
+	wantVerdict(t, w.all(t), mirror.Complete, true)
+	before := w.m.Tree()["b.html"]
+	w.Set(home+"/b.html", page(twinBase))
+	w.Set(home+"/", mirrortest.HTML("Home", `news <a href="a.html">a</a> <a href="b.html">b</a>`))
+	s := w.m.Run()
+	wantVerdict(t, s, mirror.Complete, true)
+	w.m.Site(func(site *store.Site) {
+		st := reopen(t, w.m.Dir)
+		for version := 2; version <= s.Version; version++ {
+			p, err := mirror.OpenPast(st, site, version)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b, err := fs.ReadFile(p, "b.html"); string(b) != before {
+				t.Errorf("version %d has %s, %v", version, b, err)
+			}
+		}
+	})
+	wantVerdict(t, w.m.Run(), mirror.Complete, false)
 }

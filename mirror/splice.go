@@ -123,7 +123,7 @@ func (s *splicer) document(t *task, rec *store.Resource, p string, f phm.File) (
 	if err := declareRepairs(&f, s.cured); err != nil {
 		return f, err
 	}
-	if same(t.live, &f) {
+	if same(t.live, &f) && sameRepairs(t.live, &f) {
 		return *t.live, s.keep(t, p)
 	}
 	if len(fr.Body) <= smallFrame {
