@@ -101,6 +101,30 @@ func TestHashSet(t *testing.T) {
 	}
 }
 
+// Pairs of one host with all others lie near to where they are looked for first, whichever of the two numbers is the greater.
+func TestTallyOfOneHost(t *testing.T) {
+	const n = 40_000
+	for name, pair := range map[string]func(i uint32) uint64{
+		"first":        func(i uint32) uint64 { return pairOf(0, i+1) },
+		"last":         func(i uint32) uint64 { return pairOf(i, n) },
+		"every 4096th": func(i uint32) uint64 { return pairOf(i<<12, 1<<30) },
+	} {
+		var y tally
+		for i := range uint32(n) {
+			y.add(pair(i))
+		}
+		far := 0
+		for at, k := range y.keys {
+			if k != 0 {
+				far += (at - int(y.home(k)) + len(y.keys)) % len(y.keys)
+			}
+		}
+		if far > 4*n {
+			t.Errorf("%s: %d places too far on average", name, far/n)
+		}
+	}
+}
+
 // The fast hash tells apart what differs in one byte, or in length.
 func TestPathHash(t *testing.T) {
 	seen := map[uint64]string{}

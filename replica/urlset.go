@@ -103,9 +103,12 @@ func (t *tally) add(key uint64) {
 // at is where a number is, or would be.
 func (t *tally) at(key uint64) int {
 	mask := uint64(len(t.keys) - 1)
-	at := key * tokenSeed >> 20 & mask
+	at := t.home(key)
 	for t.keys[at] != 0 && t.keys[at] != key {
 		at = (at + 1) & mask
 	}
 	return int(at)
 }
+
+// home is where a number is looked for first. It is of two numbers of hosts: all bits of both count.
+func (t *tally) home(key uint64) uint64 { return fold(key, tokenSeed) & uint64(len(t.keys)-1) }
