@@ -8,7 +8,8 @@ import (
 )
 
 // voteCount takes the votes of a sorter by key, many keys at a time, as far as their votes fit, with the addresses of their pages. A key that has
-// more votes than that is counted without addresses first.
+// more votes than that is counted without addresses first, and looked at when the sorter is done with: subdirectories that have many votes too
+// are looked at meanwhile, and theirs, down to maxDepth.
 type voteCount struct {
 	*Finder
 	limit int                               // votes held at a time
@@ -18,6 +19,10 @@ type voteCount struct {
 	same  []vote // the last ones of a key
 	key   uint64
 	large *largeKey // what came before same, if the key is large
+
+	pile  pile // votes of large keys
+	later []largeKey
+	seen  bitmap // of the pages q of the large key that is gone through
 }
 
 // count looks at all votes of a sorter, and closes it.
@@ -28,7 +33,8 @@ func (f *Finder) count(votes *sorter[vote], roots func(p, q Address) (a, b Addre
 		c.limit -= c.limit / 4
 	}
 	c.limit = max(c.limit, 64)
-	defer func() { c.large.close() }()
+	c.pile = newPile(f.spill, f.budget/4/maxDepth)
+	defer func() { _ = c.pile.close() }() // nothing is lost with it
 	for v, err := range votes.all() {
 		if err != nil {
 			return err
@@ -48,17 +54,25 @@ func (f *Finder) count(votes *sorter[vote], roots func(p, q Address) (a, b Addre
 			return err
 		}
 	}
-	return inTurn(c.finish, c.flush, votes.close)
+	if err := inTurn(c.finish, c.flush, votes.close, c.pile.settle); err != nil {
+		return err
+	}
+	c.batch, c.same, c.seen = nil, nil, nil
+	for i := range c.later {
+		if err := c.countLarge(&c.later[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // finish says that a key has no more votes.
 func (c *voteCount) finish() error {
 	if c.large != nil {
 		err := c.keepLarge()
-		if err == nil {
-			err = c.countLarge()
+		if l := c.large; min(l.p, l.q) >= c.o.Votes.Pages {
+			c.later = append(c.later, *l)
 		}
-		c.large.close()
 		c.large = nil
 		return err
 	}
@@ -119,13 +133,12 @@ func (f *Finder) addresses(votes []vote, both bool) (func(page uint32) Address, 
 
 // largeKey is the votes of a key that has many.
 type largeKey struct {
-	pile  pile
-	n     int // votes
+	from  int64 // where they are in the pile
+	n     int   // votes
 	first vote
 
 	p, q  int // pages that there are votes for
 	lastP uint32
-	seen  bitmap // of q
 }
 
 const largeVote = 8 // bytes on disk
@@ -136,15 +149,16 @@ func (c *voteCount) keepLarge() error {
 		return nil
 	}
 	if c.large == nil {
-		c.large = &largeKey{pile: newPile(c.spill, c.budget/32), first: c.same[0], seen: newBitmap(c.pages)}
+		c.large = &largeKey{from: c.pile.len(), first: c.same[0]}
+		c.forget(c.large)
 	}
 	l := c.large
 	for _, v := range c.same {
-		l.see(v)
+		c.see(l, v)
 		var b [largeVote]byte
 		binary.LittleEndian.PutUint32(b[:], v.p)
 		binary.LittleEndian.PutUint32(b[4:], v.q)
-		if err := l.pile.add(b[:]); err != nil {
+		if err := c.pile.add(b[:]); err != nil {
 			return err
 		}
 	}
@@ -154,33 +168,36 @@ func (c *voteCount) keepLarge() error {
 }
 
 // see counts the pages of a vote. Votes come by p.
-func (l *largeKey) see(v vote) {
+func (c *voteCount) see(l *largeKey, v vote) {
 	if l.p == 0 || v.p != l.lastP {
 		l.p, l.lastP = l.p+1, v.p
 	}
-	if !l.seen.has(int(v.q)) {
-		l.seen.add(int(v.q))
+	if !c.seen.has(int(v.q)) {
+		c.seen.add(int(v.q))
 		l.q++
 	}
 }
 
-// forget begins to count anew.
-func (l *largeKey) forget() {
+// forget begins to count the pages of a key.
+func (c *voteCount) forget(l *largeKey) {
 	l.p, l.q = 0, 0
-	clear(l.seen)
+	if c.seen == nil {
+		c.seen = newBitmap(c.pages)
+	}
+	clear(c.seen)
 }
 
-// each reads the votes again, as many at a time as may be held, with the addresses of p, or of both.
-func (l *largeKey) each(c *voteCount, both bool, f func(v vote, at func(uint32) Address) error) error {
+// each reads the votes of a large key again, as many at a time as may be held, with the addresses of p, or of both.
+func (c *voteCount) each(l *largeKey, both bool, f func(v vote, at func(uint32) Address) error) error {
 	b, batch := make([]byte, largeVote*min(c.limit, l.n)), make([]vote, 0, min(c.limit, l.n))
 	for from := 0; from < l.n; from += len(batch) {
 		b = b[:largeVote*min(c.limit, l.n-from)]
-		if _, err := l.pile.ReadAt(b, int64(from)*largeVote); err != nil {
+		if _, err := c.pile.ReadAt(b, l.from+int64(from)*largeVote); err != nil {
 			return err
 		}
 		batch = batch[:0]
 		for i := 0; i < len(b); i += largeVote {
-			batch = append(batch, vote{c.key, binary.LittleEndian.Uint32(b[i:]), binary.LittleEndian.Uint32(b[i+4:])})
+			batch = append(batch, vote{l.first.key, binary.LittleEndian.Uint32(b[i:]), binary.LittleEndian.Uint32(b[i+4:])})
 		}
 		at, err := c.addresses(batch, both)
 		if err != nil {
@@ -195,25 +212,15 @@ func (l *largeKey) each(c *voteCount, both bool, f func(v vote, at func(uint32) 
 	return nil
 }
 
-func (l *largeKey) close() {
-	if l != nil {
-		_ = l.pile.close() // nothing is lost with it
-	}
-}
-
 // countLarge does what dirVotes.count does, or countFlat, for a key of many votes.
-func (c *voteCount) countLarge() error {
-	l := c.large
-	if min(l.p, l.q) < c.o.Votes.Pages {
-		return nil
-	}
+func (c *voteCount) countLarge(l *largeKey) error {
 	at, err := c.addresses([]vote{l.first}, true)
 	if err != nil {
 		return err
 	}
 	p, q := at(l.first.p), at(l.first.q)
 	if c.roots == nil {
-		return c.countLargeFlat(p, q)
+		return c.countLargeFlat(l, p, q)
 	}
 	a, b := c.roots(p, q)
 	ofA, ofB := c.votes.totals.below(a), c.votes.totals.below(b)
@@ -225,7 +232,7 @@ func (c *voteCount) countLarge() error {
 		return nil
 	}
 	children := sorter[vote]{order: voteOrder(), spill: c.spill, limit: max(c.budget/64, 4096), tick: c.tick}
-	err = l.each(c, true, func(v vote, at func(uint32) Address) error {
+	err = c.each(l, true, func(v vote, at func(uint32) Address) error {
 		p, q := at(v.p), at(v.q)
 		if !belongs(a, b, p, q) {
 			return nil
@@ -235,10 +242,6 @@ func (c *voteCount) countLarge() error {
 		}
 		return nil
 	})
-	l.seen = nil
-	if err == nil {
-		err = l.pile.close()
-	}
 	if err == nil {
 		err = c.count(&children, func(p, q Address) (Address, Address) {
 			return Address{a.Host, a.Path + childOf(p.Path[len(a.Path):])}, Address{b.Host, b.Path + childOf(q.Path[len(b.Path):])}
@@ -248,10 +251,10 @@ func (c *voteCount) countLarge() error {
 }
 
 // countLargeFlat looks at flat votes: where the pages of the host lie, and how many lie there.
-func (c *voteCount) countLargeFlat(a, b Address) error {
-	l, below := c.large, dirCounts{}
+func (c *voteCount) countLargeFlat(l *largeKey, a, b Address) error {
+	below := dirCounts{}
 	b.Path = dirOf(b.Path)
-	err := l.each(c, false, func(v vote, at func(uint32) Address) error {
+	err := c.each(l, false, func(v vote, at func(uint32) Address) error {
 		below.add(dirOf(at(v.p).Path), 1)
 		return nil
 	})
@@ -259,10 +262,10 @@ func (c *voteCount) countLargeFlat(a, b Address) error {
 		return err
 	}
 	a.Path = below.root(l.n)
-	l.forget()
-	err = l.each(c, false, func(v vote, at func(uint32) Address) error {
+	c.forget(l)
+	err = c.each(l, false, func(v vote, at func(uint32) Address) error {
 		if p := at(v.p); p.Host == a.Host && strings.HasPrefix(p.Path, a.Path) {
-			l.see(v)
+			c.see(l, v)
 		}
 		return nil
 	})
