@@ -58,6 +58,9 @@ func (a textEntry) compare(b textEntry) int {
 	return cmp.Compare(uint64(a.words)<<32|uint64(a.page), uint64(b.words)<<32|uint64(b.page))
 }
 
+// maxPages is how many pages have numbers.
+const maxPages = min(math.MaxUint32, math.MaxInt)
+
 const digestSize = 8 + Bins // on disk: fingerprint of the words, sketch
 
 // NewFinder returns a finder without pages. Close it.
@@ -100,8 +103,8 @@ func (f *Finder) Add(a Address, d Digest) error {
 }
 
 func (f *Finder) add(a Address, d *Digest) error {
-	if uint64(f.pages) == math.MaxUint32 {
-		return errors.New("find replicas: more than 4 294 967 295 pages")
+	if f.pages == maxPages {
+		return fmt.Errorf("find replicas: more than %d pages", maxPages)
 	}
 	page := uint32(f.pages)
 	f.pages++

@@ -2,7 +2,6 @@ package replica
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -269,13 +268,12 @@ func TestVotesOfOnePairInPasses(t *testing.T) {
 // Numbers of pages have 32 bits: more are refused.
 func TestFinderTooManyPages(t *testing.T) {
 	f := NewFinder(&memorySpill{}, FinderOptions{})
-	almost := uint32(math.MaxUint32 - 1)
-	f.pages = int(almost)
+	f.pages = maxPages - 1
 	if err := f.Add(Address{"a", "/"}, Digest{}); err != nil {
 		t.Error(err)
 	}
 	for range 2 {
-		if err := f.Add(Address{"a", "/"}, Digest{}); err == nil || !strings.Contains(err.Error(), "4 294 967 295") {
+		if err := f.Add(Address{"a", "/"}, Digest{}); err == nil || !strings.Contains(err.Error(), "more than "+fmt.Sprint(maxPages)) {
 			t.Errorf("one more: %v", err)
 		}
 	}

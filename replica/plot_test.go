@@ -89,7 +89,7 @@ func TestPlotCluster(t *testing.T) {
 func TestPlotOdd(t *testing.T) {
 	odd := "h.test/\x00\x1b[31m\xff\ufffe</text><script>'\""
 	var b strings.Builder
-	if err := Plot(&b, []Mark{{Label: odd}, {2, 1 << 40, odd}, {-1, -5, ""}}); err != nil {
+	if err := Plot(&b, []Mark{{Label: odd}, {2, 1 << 30, odd}, {-1, -5, ""}}); err != nil {
 		t.Fatal(err)
 	}
 	if count, _ := elements(t, b.String()); count["circle"] != 3 || count["script"] != 0 {

@@ -15,7 +15,7 @@ func TestSorter(t *testing.T) {
 		"the same":   func(r *rand.Rand, i int) uint64 { return 1 << 63 },
 		"two":        func(r *rand.Rand, i int) uint64 { return -r.Uint64N(2) },
 		"ascending":  func(r *rand.Rand, i int) uint64 { return uint64(i) },
-		"descending": func(r *rand.Rand, i int) uint64 { return uint64(1<<40 - i) },
+		"descending": func(r *rand.Rand, i int) uint64 { return 1<<40 - uint64(i) },
 		"high":       func(r *rand.Rand, i int) uint64 { return r.Uint64() << 62 },
 	}
 	for name, key := range keys {
