@@ -125,7 +125,15 @@ func (d *dirVotes) accept(a, b Address, path, other string, shared int) {
 		}
 		a, b = x, y
 	}
-	d.out = append(d.out, DirPair{A: a, B: b, Pages: shared, OfA: ofA, OfB: ofB})
+	d.found(DirPair{A: a, B: b, Pages: shared, OfA: ofA, OfB: ofB})
+}
+
+// found keeps a pair, the directory with the lesser key first: it may be found by votes for others above it, and by those for itself.
+func (d *dirVotes) found(p DirPair) {
+	if p.B.key() < p.A.key() {
+		p = DirPair{A: p.B, B: p.A, Pages: p.Pages, OfA: p.OfB, OfB: p.OfA}
+	}
+	d.out = append(d.out, p)
 }
 
 // countFlat looks at the votes for a host and a directory b elsewhere whose files are named in another way: they may come from a whole tree,
@@ -161,11 +169,7 @@ func (d *dirVotes) acceptFlat(a, b Address, shared int) {
 	if !d.enough(shared, ofA, ofB) {
 		return
 	}
-	pair := DirPair{A: a, B: b, Pages: shared, OfA: ofA, OfB: ofB}
-	if b.key() < a.key() {
-		pair = DirPair{A: b, B: a, Pages: shared, OfA: ofB, OfB: ofA}
-	}
-	d.out = append(d.out, pair)
+	d.found(DirPair{A: a, B: b, Pages: shared, OfA: ofA, OfB: ofB})
 }
 
 // dirCounts are numbers of votes below directories of a host.

@@ -67,7 +67,7 @@ func TestFinderOddWebs(t *testing.T) {
 					w.add("b", fmt.Sprintf("/p/more/%d", 3*i+j), uint64(20_000+3*i+j))
 				}
 			}
-		}, want: []string{"a/p/same/ b/p/same/"}},
+		}, want: []string{"b/p/same/ a/p/same/"}},
 		"renamed files": {make: func(w *web) {
 			for i := range 600 {
 				w.add("a", fmt.Sprintf("/doc/%d/%d.html", i%7, i), uint64(i))
@@ -118,6 +118,21 @@ func TestFinderOddWebs(t *testing.T) {
 				w.add("b", fmt.Sprintf("/%d.html", i), uint64(20_000+i))
 			}
 		}},
+		"some pages under the names they have, some under others": {make: func(w *web) {
+			for h := range 8 { // in half of them the order of the hosts is not that of the directories
+				a, b := fmt.Sprint("a", h), fmt.Sprint("b", h)
+				for i := range 12 {
+					w.add(a, fmt.Sprintf("/x/n%d", i), uint64(100*h+i))
+					w.add(b, fmt.Sprintf("/x/n%d", i), uint64(100*h+i))
+					w.add(a, fmt.Sprintf("/x/p%d", i), uint64(100*h+i+20))
+					w.add(b, fmt.Sprintf("/x/q%d", i), uint64(100*h+i+20))
+				}
+				for i := range 40 {
+					w.add(a, fmt.Sprintf("/y/%d", i), uint64(10_000+100*h+i))
+					w.add(b, fmt.Sprintf("/z/%d", i), uint64(20_000+100*h+i))
+				}
+			}
+		}, want: []string{"a4/x/ b4/x/", "a5/x/ b5/x/", "a6/x/ b6/x/", "b0/x/ a0/x/", "b1/x/ a1/x/", "b2/x/ a2/x/", "b3/x/ a3/x/", "b7/x/ a7/x/"}},
 		"long names": {make: func(w *web) {
 			for i := range 60 {
 				w.add(strings.Repeat("h", 70_000), fmt.Sprintf("/%s%d", strings.Repeat("n", 70_000), i), uint64(i))
