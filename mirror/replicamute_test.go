@@ -8,6 +8,7 @@ import (
 	"mirrord/internal/mirrortest"
 	jobfile "mirrord/job"
 	"mirrord/mirror"
+	"mirrord/replica"
 )
 
 // deadHost answers for one host only, and counts what is asked of others.
@@ -44,5 +45,59 @@ func TestReplicaTestOfASilentHost(t *testing.T) {
 	v, err := mirror.TestReplicas(t.Context(), here, there)
 	if err != nil || v.Level.Mirrors() || f.asked != 4 {
 		t.Errorf("%v, level %v, %d requests to the silent host, want 4", err, v.Level, f.asked)
+	}
+}
+
+// twoPorts has one web for http and one for https.
+type twoPorts struct{ mirrortest.Fake }
+
+func (f *twoPorts) Do(ctx context.Context, req fetch.Request, sink fetch.Sink) (*fetch.Result, error) {
+	if req.URL.Scheme() != "https" {
+		return f.Fake.Do(ctx, req, sink)
+	}
+	secure := mirrortest.Fake{Web: mirrortest.NewWeb()}
+	secure.Web.SetAll("http://"+req.URL.Host(), handbook(24))
+	return secure.Do(ctx, req, sink)
+}
+
+// Hosts that lead to one another, or to a third, are one host by two names, by whatever scheme they do.
+func TestReplicaTestOfNamesOfOneHost(t *testing.T) {
+	const first, second, third = "http://first.example.org", "http://second.example.org", "https://third.example.org"
+	pages := handbook(24)
+	var paths []string
+	for p := range pages {
+		paths = append(paths, p)
+	}
+	for name, tc := range map[string]struct {
+		lead  map[string]string // origins that redirect everything
+		alias bool
+	}{
+		"copies":                    {nil, false},
+		"to the other":              {map[string]string{first: second}, true},
+		"to the other, encrypted":   {map[string]string{first: "https://second.example.org", second: "https://second.example.org"}, true},
+		"to the other's encryption": {map[string]string{first: "https://second.example.org"}, true},
+		"both to a third":           {map[string]string{first: third, second: third}, true},
+		"each to its own":           {map[string]string{first: "https://first.example.org", second: "https://second.example.org"}, false},
+	} {
+		w := mirrortest.NewWeb()
+		for _, origin := range []string{first, second} {
+			for p, page := range pages {
+				if to := tc.lead[origin]; to != "" {
+					page = mirrortest.Redirect(to + p)
+				}
+				w.Set(origin+p, page)
+			}
+		}
+		f := &twoPorts{}
+		f.Web = w
+		j := jobfile.Default(first + "/")
+		j.ObeyRobots = false
+		side := mirror.ReplicaSide{Job: j, Fetcher: f, Robots: f, Hosts: mirrortest.Eager{}, Paths: paths}
+		here, there := side, side
+		here.Base, there.Base = first+"/", second+"/"
+		v, err := mirror.TestReplicas(t.Context(), here, there)
+		if err != nil || v.Level != replica.Level1 || v.Alias != tc.alias || v.Interchangeable() == tc.alias {
+			t.Errorf("%s: %v, level %v, alias %v, %d of %d answers, interchangeable %v", name, err, v.Level, v.Alias, v.Aliases, v.Answered, v.Interchangeable())
+		}
 	}
 }

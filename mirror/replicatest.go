@@ -244,9 +244,10 @@ const replicaRedirects = 5
 // maxReplicaBody bounds a body that is compared, in bytes.
 const maxReplicaBody = 16 << 20
 
-// page asks for a page as a test wants it. other is the base URL of the other side: a redirect to it says that both are one host.
+// page asks for a page as a test wants it. other is the base URL of the other side: a redirect to it, by whatever scheme, says that both are one host.
 func (k *asker) page(ctx context.Context, u site.URL, other string) (replica.Answer, error) {
-	away := false
+	away, origin := false, u.Origin()
+	_, otherPlace, _ := strings.Cut(other, "://")
 	for range replicaRedirects + 1 {
 		if k.isMute(u.Hostname()) {
 			return replica.Answer{Kind: replica.NoAnswer}, nil
@@ -277,14 +278,15 @@ func (k *asker) page(ctx context.Context, u site.URL, other string) (replica.Ans
 			return replica.Answer{Kind: replica.NoAnswer}, nil
 		case res.Status >= 300 && res.Status < 400 && !res.Location.IsZero():
 			u = res.Location
-			away = away || strings.HasPrefix(u.String(), other)
+			_, place, _ := strings.Cut(u.String(), "://")
+			away = away || strings.HasPrefix(u.String(), other) || u.Origin() != origin && strings.HasPrefix(place, otherPlace)
 			continue
 		case !res.Kept || res.Status != 200 && res.Status != 203:
 			return replica.Answer{Kind: replica.GotFailure}, nil
 		case k.product != "" && robots.ParseXRobotsTag(res.RobotsTags(), k.product, k.now()).NoArchive:
 			return replica.Answer{Kind: replica.Disallowed}, nil
 		}
-		return replica.Answer{Kind: replica.GotPage, Body: toCompare(res.MIME, u, body.Bytes()), Other: away}, nil
+		return replica.Answer{Kind: replica.GotPage, Body: toCompare(res.MIME, u, body.Bytes()), Other: away, At: u.String()}, nil
 	}
 	return replica.Answer{Kind: replica.GotFailure}, nil
 }

@@ -84,8 +84,9 @@ const (
 // Answer is what a GET of a path of a host came to.
 type Answer struct {
 	Kind  Kind
-	Body  Body // of GotPage
-	Other bool // a redirect led to the other host of the pair
+	Body  Body   // of GotPage
+	Other bool   // a redirect led to the other host of the pair
+	At    string // where the body lay in the end, after redirects; "" when that is not known
 }
 
 // Ask is a path of a host to get.
@@ -181,7 +182,7 @@ type Verdict struct {
 	Confident bool    // enough were had, of more than one page, and both hosts said what they answer to a path that does not exist; with Paper: enough were had
 	RootOnly  bool    // level 4, and nothing but "/" is alike: a parked host, or a server just installed
 	Soft      int     // answers that were taken for failures because they are like the answer to a path that no host has
-	Aliases   int     // tests in which one host gave both answers, because the other led to it by a redirect
+	Aliases   int     // tests in which one host gave both answers, because the other led to it by a redirect, or both led to a third
 	Alias     bool    // more than half of those with an answer: one host by two names, which cannot stand for itself
 }
 
@@ -245,7 +246,7 @@ func (o StageTwo) Decide(tests []Test, answers map[Ask]Answer) Verdict {
 		if t.Outcome != SourceFailed {
 			v.Answered++
 		}
-		if t.Outcome > TargetFailed && source.Other != target.Other {
+		if t.Outcome > TargetFailed && (source.Other != target.Other || source.At != "" && source.At == target.At) {
 			v.Aliases++
 		}
 		switch t.Outcome {

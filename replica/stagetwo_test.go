@@ -260,6 +260,16 @@ func TestDecide(t *testing.T) {
 			r.Other = r.Kind != 0 && ask.Host == "b.test"
 			return r
 		}, "1 alias confident 8 good 1.0"},
+		{"both lead to a third", func(ask Ask) Answer {
+			r := real(ask)
+			r.At = "https://c.test" + ask.Path
+			return r
+		}, "1 alias confident 8 good 1.0"},
+		{"each has its own", func(ask Ask) Answer {
+			r := real(ask)
+			r.At = "https://" + ask.Host + ask.Path
+			return r
+		}, "1 confident 8 good 1.0"},
 		{"one page of one leads to the other", func(ask Ask) Answer {
 			r := real(ask)
 			r.Other = ask.Host == "b.test" && ask.Path == "/2"
