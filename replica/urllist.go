@@ -3,6 +3,7 @@ package replica
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -49,7 +50,10 @@ func ReadURLs(r io.Reader, add func(url []byte) error, bad func(line int, text s
 // unpack unpacks gzip or zstd, which it knows by its first bytes.
 func unpack(r io.Reader) (io.Reader, error) {
 	b := bufio.NewReaderSize(r, maxURL)
-	head, _ := b.Peek(4)
+	head, err := b.Peek(4)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("reading the list: %w", err)
+	}
 	switch {
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
 		z, err := gzip.NewReader(b)
@@ -161,18 +165,37 @@ func urlOf(line []byte) []byte {
 	if len(rest) > 0 && rest[0] == '{' {
 		if at := bytes.Index(rest, []byte(`"url"`)); at >= 0 {
 			rest = bytes.TrimLeft(rest[at+len(`"url"`):], " :")
-			if len(rest) > 0 && rest[0] == '"' {
-				if end := bytes.IndexByte(rest[1:], '"'); end >= 0 {
-					return bytes.ReplaceAll(rest[1:1+end], []byte(`\/`), []byte("/"))
-				}
+			return stringOf(rest)
+		}
+	}
+	return nil
+}
+
+// stringOf is the JSON string that b begins with; nil when it begins with none.
+func stringOf(b []byte) []byte {
+	if len(b) == 0 || b[0] != '"' {
+		return nil
+	}
+	for end := 1; end < len(b); end++ {
+		switch b[end] {
+		case '\\':
+			end++
+		case '"':
+			if bytes.IndexByte(b[:end], '\\') < 0 {
+				return b[1:end]
 			}
+			var s string
+			if json.Unmarshal(b[:end+1], &s) != nil {
+				return nil
+			}
+			return []byte(s)
 		}
 	}
 	return nil
 }
 
 func isHTTP(b []byte) bool {
-	return len(b) > 8 && (bytes.EqualFold(b[:7], []byte("http://")) || bytes.EqualFold(b[:8], []byte("https://")))
+	return len(b) >= 8 && (bytes.EqualFold(b[:7], []byte("http://")) || bytes.EqualFold(b[:8], []byte("https://")))
 }
 
 // warc reads the targets of the responses, resources and revisits of a WARC file (ISO 28500).
@@ -209,20 +232,23 @@ var errCut = errors.New("the WARC file ends within this record")
 func (l *lister) record() error {
 	var url []byte
 	var kind string
-	size := int64(0)
+	size, long := int64(0), false
 	for {
 		line, err := l.line()
-		if errors.Is(err, io.EOF) || err == nil && len(line) == 0 {
-			break
-		}
-		if err != nil && !errors.Is(err, errLong) {
+		switch {
+		case errors.Is(err, io.EOF): // the last line may have been cut
+			return l.refuse(nil, errCut)
+		case err != nil && !errors.Is(err, errLong):
 			return err
+		}
+		if err == nil && len(line) == 0 {
+			break
 		}
 		name, value, _ := bytes.Cut(line, []byte(":"))
 		value = bytes.TrimSpace(value)
 		switch string(bytes.ToLower(name)) {
 		case "warc-target-uri":
-			url = bytes.Clone(bytes.Trim(value, "<>"))
+			url, long = bytes.Clone(bytes.Trim(value, "<>")), err != nil
 		case "warc-type":
 			kind = string(value)
 		case "content-length":
@@ -234,14 +260,17 @@ func (l *lister) record() error {
 		}
 	}
 	if kind == "response" || kind == "resource" || kind == "revisit" {
-		if !isHTTP(url) {
-			url = nil
-		}
-		if err := l.take(url); errors.Is(err, ErrNotURL) {
-			if err := l.refuse(url, ErrNotURL); err != nil {
-				return err
+		err := errLong
+		if !long {
+			if !isHTTP(url) {
+				url = nil
 			}
-		} else if err != nil {
+			err = l.take(url)
+		}
+		if errors.Is(err, ErrNotURL) || long {
+			err = l.refuse(url, err)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -50,6 +50,10 @@ func TestReadURLs(t *testing.T) {
 		{"WARC", warcSample, []string{"http://a.test/x"}, []string{"4 "}},
 		{"WARC cut", warcSample[:strings.Index(warcSample, "no record")], []string{"http://a.test/x"}, []string{"2 http://a.test/x"}},
 		{"WARC of a length beyond its end", "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://a.test/y\r\nContent-Length: 9000000000000000000\r\n\r\nx", []string{"http://a.test/y"}, []string{"1 http://a.test/y"}},
+		{"WARC cut in its head", warcSample + "WARC/1.0\r\nWARC-Type: response\r\nContent-Length: 20\r\nWARC-Target-URI: http://a.test/lon", []string{"http://a.test/x"}, []string{"4 ", "5 "}},
+		{"WARC of a long target", "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://a.test/" + strings.Repeat("y", maxURL) + "\r\nContent-Length: 0\r\n\r\n", nil, []string{"1 http://a.test/" + strings.Repeat("y", 200-len("WARC-Target-URI: http://a.test/"))}},
+		{"CDXJ with escapes", `test,a)/ 20200101000000 {"url": "http://a.test/?x=1\u0026y=\u00e9"}` + "\n" + `test,a)/ 20200101000000 {"url": "http://a.test/\q"}`, []string{"http://a.test/?x=1&y=é"}, []string{`2 test,a)/ 20200101000000 {"url": "http://a.test/\q"}`}},
+		{"the shortest", "http://a\nhttps://\nhttp://\n", []string{"http://a"}, []string{"2 https://", "3 http://"}},
 		{"WARC of no length", "WARC/1.0\r\nWARC-Type: response\r\nContent-Length: many\r\n\r\nx\r\nWARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://a.test/z\r\nContent-Length: 0\r\n\r\n", []string{"http://a.test/z"}, []string{"1 Content-Length: many", "2 x"}},
 		{"CDX cut", "test,a)/x 20200101000000 http://a.test/x text/html 200\ntest,a)/y 2020010", []string{"http://a.test/x"}, []string{"2 test,a)/y 2020010"}},
 		{"CDXJ cut", `test,a)/ 20200101000000 {"mime": "x", "url": "http://a.te`, nil, []string{`1 test,a)/ 20200101000000 {"mime": "x", "url": "http://a.te`}},
@@ -80,6 +84,23 @@ func TestReadURLs(t *testing.T) {
 	}
 }
 
+// failsOnce is a reader whose first call fails.
+type failsOnce struct {
+	err  error
+	then string
+}
+
+func (r *failsOnce) Read(b []byte) (n int, err error) {
+	if err = r.err; err == nil && r.then == "" {
+		return 0, io.EOF
+	}
+	if r.err = nil; err == nil {
+		n = copy(b, r.then)
+		r.then = r.then[n:]
+	}
+	return n, err
+}
+
 // Who reads may stop, and what cannot be read is said.
 func TestReadURLsErrors(t *testing.T) {
 	stop := errors.New("enough")
@@ -89,6 +110,9 @@ func TestReadURLsErrors(t *testing.T) {
 	}
 	if _, err := ReadURLs(strings.NewReader("x\n"), nil, func(int, string, error) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("bad: %v", err)
+	}
+	if _, err := ReadURLs(&failsOnce{err: stop, then: "http://a.test/1\n"}, func([]byte) error { return nil }, ignore); !errors.Is(err, stop) {
+		t.Errorf("an error that comes once: %v", err)
 	}
 	cut := gz(strings.Repeat("http://a.test/1\n", 50_000))
 	if _, err := ReadURLs(strings.NewReader(cut[:len(cut)/2]), func([]byte) error { return nil }, ignore); !errors.Is(err, io.ErrUnexpectedEOF) {
@@ -103,7 +127,8 @@ func TestReadURLsErrors(t *testing.T) {
 }
 
 func FuzzReadURLs(f *testing.F) {
-	for _, s := range []string{"", "http://a.test/1\n", warcSample, gz("x\n"), zst("x\n"), "a 2020 {\"url\": \"http://x/\"}", "http://a.test/1\nhttp://a.test/2?x\nhttp://a.test?y=/\nhttp://A.:80/\nhttp://u@[::1]:8/%zz#\n", "\x1f\x8b", "\x28\xb5\x2f\xfd"} {
+	for _, s := range []string{"", "http://a.test/1\n", warcSample, gz("x\n"), zst("x\n"), "a 2020 {\"url\": \"http://x/\"}", "http://a.test/1\nhttp://a.test/2?x\nhttp://a.test?y=/\nhttp://A.:80/\nhttp://u@[::1]:8/%zz#\n", "\x1f\x8b", "\x28\xb5\x2f\xfd",
+		`a 2020 {"url": "http://x/\u0026\""}`, "WARC/1.0\nWARC-Type: resource\nWARC-Target-URI: http://x/"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
