@@ -134,7 +134,7 @@ func (r *run) testAlternate(ctx context.Context, a *alternate) (p store.PairReco
 	t.mu.Unlock()
 	ids := map[string]uint32{}
 	paths := leastPaths(base, func(yield func(string) bool) {
-		for id := range t.n {
+		for id := range t.len() { // other workers go on meanwhile
 			t.mu.Lock()
 			e := t.at(id)
 			held := e.urlLen > 0 && e.flags&fInSet != 0 && (int(e.mime) < len(documents) && documents[e.mime] || strings.HasPrefix(t.mimes[e.mime], "text/"))

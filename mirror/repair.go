@@ -97,6 +97,10 @@ func (r *run) prepareRepairs(ctx context.Context) error {
 			x.on = last != nil
 			return r.keepCures()
 		}
+		maps.DeleteFunc(x.cures, func(_ string, c cure) bool { // a link to a file of the mirror would have to follow its place
+			_, own := r.table.find([]byte(c.to))
+			return own
+		})
 	}
 	if last == nil && len(x.cures) == 0 {
 		return nil

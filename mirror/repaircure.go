@@ -3,6 +3,7 @@ package mirror
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -19,7 +20,7 @@ func (k *neighbours) cures(ctx context.Context, name string, dir site.URL, ways 
 		return err
 	}
 	r := k.r
-	return n.ResourcesUnder(dir, func(rec *store.Resource) error {
+	err = n.ResourcesUnder(dir, func(rec *store.Resource) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -44,14 +45,20 @@ func (k *neighbours) cures(ctx context.Context, name string, dir site.URL, ways 
 			}
 			if len(out) >= mostCures {
 				r.notes.cap(fmt.Sprintf("repair: more than %d broken pages of other sites are known: links to the rest stay as they are", mostCures))
-				return nil
+				return errFull
 			}
 			out[strings.Clone(u)] = cure{to, why + " by the mirror of " + name}
 			return nil
 		}
 		return nil
 	})
+	if err == errFull {
+		return nil
+	}
+	return err
 }
+
+var errFull = errors.New("no more links are repaired")
 
 // copyOf returns the URL of the copy of a broken page u that w leads to; "" when there is none, or none that may stand for it.
 func (k *neighbours) copyOf(n *neighbour, broken *store.Resource, u string, w *direction) (string, error) {

@@ -41,10 +41,7 @@ func (s *splicer) cure(i int, u []byte) (c cure, ok bool) {
 		c, ok = s.was[l.Start]
 		return c, ok
 	}
-	if c, ok = s.r.offsite.cures[string(u)]; ok {
-		_, own := s.r.table.find([]byte(c.to)) // such a link would have to follow that file's place
-		ok = !own
-	}
+	c, ok = s.r.offsite.cures[string(u)]
 	return c, ok
 }
 
