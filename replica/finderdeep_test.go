@@ -9,7 +9,11 @@ import (
 
 // Directories below one another that each have more votes than are held, and share too little, take no more than was allowed, together.
 func TestFinderMemoryOfDepth(t *testing.T) {
-	const memory, depth, each, apart = 1 << 20, 60, 700, 700
+	const memory, each = 1 << 20, 700
+	depth := 60
+	if raceEnabled {
+		depth = 10
+	}
 	held := func() int {
 		runtime.GC()
 		var m runtime.MemStats
@@ -18,7 +22,7 @@ func TestFinderMemoryOfDepth(t *testing.T) {
 	}
 	base, most, tells, comparing := held(), 0, 0, false
 	see := func() error {
-		if tells++; comparing && tells%16 == 0 {
+		if tells++; comparing && tells%64 == 0 {
 			most = max(most, held()-base)
 		}
 		return nil
@@ -46,7 +50,7 @@ func TestFinderMemoryOfDepth(t *testing.T) {
 			add("b", dir+"/e/"+strconv.Itoa(n), n)
 		}
 	}
-	for range apart {
+	for range each {
 		n++
 		add("a", strings.Repeat("/d", depth)+"/"+strconv.Itoa(n), n)
 		add("b", strings.Repeat("/d", depth)+"/"+strconv.Itoa(n), -n)

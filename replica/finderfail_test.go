@@ -242,6 +242,13 @@ func TestFinderMemory(t *testing.T) {
 			}
 			return Address{"h" + strconv.Itoa(i%2), "/doc/" + strings.Repeat("long", 2000) + "/" + strconv.Itoa(i/2)}, d
 		}, 10},
+		{"longer paths", func(i int) (Address, Digest) {
+			_, d := generatedPage(i / 2)
+			if i > n/20 {
+				return Address{"h", "/"}, Digest{}
+			}
+			return Address{"h" + strconv.Itoa(i%2), "/doc/" + strings.Repeat("long", 8000) + "/" + strconv.Itoa(i/2)}, d
+		}, 10},
 	} {
 		const memory = 4 << 20
 		base, most, tells := held(), 0, 0

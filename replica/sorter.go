@@ -30,6 +30,7 @@ type sorter[R any] struct {
 	held   [][]R // all but the last are full
 	n      int   // records in held
 	bytes  int   // of them
+	large  int   // bytes of the largest record that ever was
 	sorted []R
 	run    Run
 	pieces []piece // that are sorted, in run
@@ -44,7 +45,9 @@ func (s *sorter[R]) add(r R) error {
 	}
 	s.held[last] = append(s.held[last], r)
 	s.n++
-	if s.bytes += s.size(r); s.bytes >= s.limit {
+	size := s.size(r)
+	s.large = max(s.large, size)
+	if s.bytes += size; s.bytes >= s.limit {
 		return s.flush()
 	}
 	return nil
@@ -210,7 +213,7 @@ const leastBuffer = 4 << 10 // bytes that a piece is read with
 
 // mergeAll yields the records of all pieces. When they are more than can be read at a time, the first ones are made one before.
 func (s *sorter[R]) mergeAll(yield func(R, error) bool) error {
-	for most := max(s.limit/leastBuffer, 8); len(s.pieces) > most; {
+	for most := max(s.limit/max(leastBuffer, s.large), 8); len(s.pieces) > most; {
 		w, failed := pieceWriter[R]{sorter: s}, error(nil)
 		err := s.merge(s.pieces[:most], func(r R, _ error) bool {
 			failed = w.add(r)
