@@ -8,15 +8,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -58,9 +54,6 @@ type repairRecord struct {
 	Version int    `json:"version"`
 }
 
-// errBusy says that a mirror whose knowledge is needed cannot be read now.
-var errBusy = errors.New("another mirror cannot be read now")
-
 // prepareRepairs finds out which links to other sites are repaired, and marks the documents in which that differs from the published version.
 func (r *run) prepareRepairs(ctx context.Context) error {
 	var last *repairRecord
@@ -90,10 +83,7 @@ func (r *run) prepareRepairs(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil: // damage there is none here: this mirror is published all the same
-			if !errors.Is(err, errBusy) {
-				err = fmt.Errorf("what other mirrors know cannot be read: %w", err)
-			}
-			r.notes.cap("repair: " + err.Error() + ": links to other sites stay as they are")
+			r.notes.cap(fmt.Sprintf("repair: links to other sites stay as they are: what other mirrors know cannot be read: %v", err))
 			x.on = last != nil
 			return r.keepCures()
 		}
@@ -233,8 +223,8 @@ func (r *run) findCures(ctx context.Context) (map[string]cure, error) {
 	for _, origin := range slices.Sorted(maps.Keys(of)) {
 		for _, name := range k.names[origin] {
 			for _, dir := range topmost(of[origin]) { // a family of many copies has many pairs: records are read once
-				if err := k.cures(ctx, name, dir, of[origin], cures); err != nil {
-					return nil, errors.Join(err, k.close())
+				if k.cures(ctx, name, dir, of[origin], cures); ctx.Err() != nil {
+					return nil, errors.Join(ctx.Err(), k.close())
 				}
 			}
 		}
@@ -244,7 +234,39 @@ func (r *run) findCures(ctx context.Context) (map[string]cure, error) {
 			}
 		}
 	}
-	return cures, k.close()
+	return cures, errors.Join(k.keep(of, cures), k.close())
+}
+
+// keep adds the repaired links of the published version of which nothing can be said now, because a mirror that would have to cannot be read, as long as a pair holds
+// that leads there.
+func (k *neighbours) keep(of map[string][]direction, cures map[string]cure) error {
+	if len(k.unread) == 0 {
+		return nil
+	}
+	names := slices.Sorted(maps.Keys(k.unread))
+	more := ""
+	if n := len(names) - 1; n > 0 {
+		more = fmt.Sprintf(", nor %s", plural(n, "other", "others"))
+	}
+	k.r.notes.cap(fmt.Sprintf("repair: the mirror of %s cannot be read now%s, and links that this concerns stay as they are: %v", names[0], more, k.unread[names[0]]))
+	published, err := publishedRepairs(k.r.site)
+	if err != nil {
+		return err
+	}
+	for _, links := range published {
+		for _, l := range links {
+			u, _, err := site.Parse(l.Was)
+			if err != nil || !k.undecided[l.Was] && !k.blind[u.Origin()] {
+				continue
+			}
+			if _, ok := cures[l.Was]; !ok && slices.ContainsFunc(of[u.Origin()], func(w direction) bool {
+				return strings.HasPrefix(l.Was, w.from.String()) && strings.HasPrefix(l.To, w.to.String())
+			}) {
+				cures[l.Was] = cure{l.To, l.Why}
+			}
+		}
+	}
+	return nil
 }
 
 // topmost returns the directories of which something may be broken, without those that lie below others of them.
@@ -262,153 +284,4 @@ func topmost(ways []direction) (out []site.URL) {
 		}
 	}
 	return out
-}
-
-// neighbours are the other mirrors of the state.
-type neighbours struct {
-	r        *run
-	names    map[string][]string // by origin
-	open     map[string]*neighbour
-	frames   *store.FrameReader
-	compared int // pages, with their copies, by their text
-}
-
-type neighbour struct {
-	*store.Site
-	name    string
-	ended   time.Time
-	since   int // number of the first of the runs that were looked at
-	verdict string
-	silent  map[string]bool // hosts that did not answer in any run of late
-}
-
-func (r *run) newNeighbours() (*neighbours, error) {
-	names, err := r.o.State.Sites()
-	if err != nil {
-		return nil, err
-	}
-	k := &neighbours{r: r, names: map[string][]string{}, open: map[string]*neighbour{}}
-	for _, name := range names {
-		if name == r.site.Name {
-			continue
-		}
-		meta, err := PublishedMeta(r.o.State, name)
-		if err != nil {
-			continue // it has no version, or verify reports it
-		}
-		origins := map[string]bool{meta.Primary: true}
-		for _, raw := range meta.Origins {
-			if u, _, err := site.Parse(raw); err == nil {
-				origins[u.Origin()] = true
-			}
-		}
-		for o := range origins {
-			k.names[o] = append(k.names[o], name)
-		}
-	}
-	return k, nil
-}
-
-// PublishedMeta reads what the published version of a site says of itself: without its database, and without keeping a run from it. A site that has no version is
-// store.ErrNoVersion.
-func PublishedMeta(st *store.State, name string) (*phm.Meta, error) {
-	root, err := os.OpenRoot(filepath.Join(st.Dir, "sites", name))
-	if err != nil {
-		return nil, fmt.Errorf("site %s: %w", name, err)
-	}
-	defer root.Close()
-	tree, err := root.OpenRoot("current")
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("site %s: %w", name, store.ErrNoVersion)
-	} else if err != nil {
-		return nil, fmt.Errorf("site %s: %w", name, err)
-	}
-	defer tree.Close()
-	return phm.OpenMeta(tree.FS())
-}
-
-// of names the mirrors that have the origin of a URL.
-func (k *neighbours) of(u site.URL) []string { return k.names[u.Origin()] }
-
-// get opens a mirror; nil is one of which nothing is known.
-func (k *neighbours) get(name string) (*neighbour, error) {
-	if n, ok := k.open[name]; ok {
-		return n, nil
-	}
-	runs, err := k.r.o.State.Runs(name, lookedRuns)
-	if err != nil {
-		return nil, err
-	}
-	if len(runs) == 0 || k.r.now().Sub(runs[0].Ended) > knownFor {
-		k.open[name] = nil
-		return nil, nil
-	}
-	if runs[0].Verdict == Suspicious.String() {
-		return nil, fmt.Errorf("%w: the last run of %s was suspicious", errBusy, name)
-	}
-	s, err := k.r.o.State.ReadSite(name)
-	switch {
-	case errors.Is(err, store.ErrLocked):
-		return nil, fmt.Errorf("%w: %w", errBusy, err)
-	case errors.Is(err, store.ErrNoSite):
-		k.open[name] = nil
-		return nil, nil
-	case err != nil:
-		return nil, err
-	}
-	n := &neighbour{Site: s, name: name, ended: runs[0].Ended, verdict: runs[0].Verdict}
-	k.open[name] = n
-	var first Summary
-	if json.Unmarshal(runs[len(runs)-1].Summary, &first) == nil {
-		n.since = first.Run
-	}
-	silent, in := silentHosts(runs)
-	if in == lookedRuns && silent == nil { // it runs often
-		if runs, err = k.r.o.State.Runs(name, manyRuns); err != nil {
-			return nil, err
-		}
-		silent, _ = silentHosts(runs)
-	}
-	n.silent = silent
-	return n, nil
-}
-
-// close lets go of the mirrors. It does not change what was found.
-func (k *neighbours) close() (err error) {
-	for _, n := range k.open {
-		if n != nil {
-			err = errors.Join(err, n.Close())
-		}
-	}
-	clear(k.open)
-	return err
-}
-
-// silentHosts returns the hosts that failed in all of the last runs, newest first, at least silentRuns of them over silentFor, which had no answer of the site; n is
-// how many runs in a row had none.
-func silentHosts(runs []store.RunRecord) (out map[string]bool, n int) {
-	for ; n < len(runs); n++ {
-		var sum Summary
-		if json.Unmarshal(runs[n].Summary, &sum) != nil || len(sum.Down) == 0 || sum.answers() > 0 {
-			break
-		}
-		now := map[string]bool{}
-		for _, host := range sum.Down {
-			now[host] = n == 0 || out[host]
-		}
-		out = now
-	}
-	if n < silentRuns || runs[0].Started.Sub(runs[n-1].Started) < silentFor {
-		return nil, n
-	}
-	return out, n
-}
-
-// answers counts what the site itself answered.
-func (s *Summary) answers() int64 {
-	n := s.Fetched + s.Unchanged + s.Redirected + s.Gone - s.Spared["listing"] - s.Spared["sitemap"] - s.Spared["expiry"] - s.Reused
-	for _, by := range s.Alternates {
-		n -= by
-	}
-	return n
 }

@@ -232,7 +232,7 @@ func TestRepairOfLinksEnds(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { s.Close() })
-		}, true, "another mirror cannot be read now"},
+		}, true, "the mirror of manual cannot be read now, and links that this concerns stay as they are"},
 		"suspicious": {func(w *offsiteWorld, t *testing.T) { w.addRun(t, "manual", "suspicious", mirror.Summary{Requests: 5}) }, true, "was suspicious"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -14,54 +14,59 @@ import (
 )
 
 // cures adds what a mirror knows to be broken below a directory, and some mirror knows to be well at the other end of the best of ways.
-func (k *neighbours) cures(ctx context.Context, name string, dir site.URL, ways []direction, out map[string]cure) error {
+func (k *neighbours) cures(ctx context.Context, name string, dir site.URL, ways []direction, out map[string]cure) {
 	n, err := k.get(name)
-	if err != nil || n == nil {
-		return err
-	}
-	r := k.r
-	err = n.ResourcesUnder(dir, func(rec *store.Resource) error {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		why, at := n.broken(rec, r.now())
-		if why == "" || r.scope.Covers(rec.URL) {
-			return nil
-		}
-		u := rec.URL.String()
-		if _, ok := out[u]; ok {
-			return nil
-		}
-		if later, err := k.answeredLater(n, rec.URL, at); err != nil || later {
-			return err
-		}
-		for i := range ways {
-			to, err := k.copyOf(n, rec, u, &ways[i])
-			if err != nil {
+	if n != nil {
+		err = n.ResourcesUnder(dir, func(rec *store.Resource) error {
+			if err := ctx.Err(); err != nil {
 				return err
 			}
-			if to == "" {
-				continue
+			why, at := n.broken(rec, k.r.now())
+			if why == "" || k.r.scope.Covers(rec.URL) {
+				return nil
 			}
-			if len(out) >= mostCures {
-				r.notes.cap(fmt.Sprintf("repair: more than %d broken pages of other sites are known: links to the rest stay as they are", mostCures))
+			u := rec.URL.String()
+			if _, ok := out[u]; ok {
+				return nil
+			}
+			to, err := k.copyOf(n, rec, at, u, ways)
+			switch {
+			case err != nil:
+				k.leave(site.Canonical(strings.Clone(u)))
+			case to == "":
+			case len(out) >= mostCures:
+				k.r.notes.cap(fmt.Sprintf("repair: more than %d broken pages of other sites are known: links to the rest stay as they are", mostCures))
 				return errFull
+			default:
+				out[strings.Clone(u)] = cure{to, why + " by the mirror of " + name}
 			}
-			out[strings.Clone(u)] = cure{to, why + " by the mirror of " + name}
 			return nil
-		}
-		return nil
-	})
-	if err == errFull {
-		return nil
+		})
 	}
-	return err
+	if err != nil && err != errFull && ctx.Err() == nil {
+		k.unread[name] = err
+		k.blind[dir.Origin()] = true
+	}
 }
 
 var errFull = errors.New("no more links are repaired")
 
-// copyOf returns the URL of the copy of a broken page u that w leads to; "" when there is none, or none that may stand for it.
-func (k *neighbours) copyOf(n *neighbour, broken *store.Resource, u string, w *direction) (string, error) {
+// copyOf returns the URL of the best copy of a page u that was seen broken at a time; "" when there is none, or none that may stand for it, or the page came back.
+// An error is that of a mirror which would have to tell.
+func (k *neighbours) copyOf(n *neighbour, broken *store.Resource, at int64, u string, ways []direction) (string, error) {
+	if later, err := k.answeredLater(n, broken.URL, at); err != nil || later {
+		return "", err
+	}
+	for i := range ways {
+		if to, err := k.copyBy(n, broken, u, &ways[i]); err != nil || to != "" {
+			return to, err
+		}
+	}
+	return "", nil
+}
+
+// copyBy is copyOf by one way.
+func (k *neighbours) copyBy(n *neighbour, broken *store.Resource, u string, w *direction) (string, error) {
 	rest, ok := strings.CutPrefix(u, w.from.String())
 	if !ok {
 		return "", nil
@@ -83,6 +88,7 @@ func (k *neighbours) copyOf(n *neighbour, broken *store.Resource, u string, w *d
 		}
 		rec, ok, err := m.Get(to)
 		if err != nil {
+			k.unread[name] = err
 			return "", err
 		}
 		if ok && isWell(&rec) && (w.named || k.hadWhat(n, broken, m, &rec)) {
@@ -124,8 +130,13 @@ func (k *neighbours) answeredLater(n *neighbour, u site.URL, at int64) (bool, er
 		if m == nil {
 			continue
 		}
-		if rec, ok, err := m.Get(u); err != nil || ok && isWell(&rec) && rec.Checked > at {
-			return true, err
+		rec, ok, err := m.Get(u)
+		if err != nil {
+			k.unread[name] = err
+			return false, err
+		}
+		if ok && isWell(&rec) && rec.Checked > at {
+			return true, nil
 		}
 	}
 	return false, nil

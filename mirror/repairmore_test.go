@@ -27,7 +27,7 @@ func TestRepairWithADamagedNeighbour(t *testing.T) {
 	w.Set(home+"/b.html", mirrortest.HTML("B", `news <a href="`+manualBase+`p03.html">3</a>`))
 	s := w.m.Run()
 	wantVerdict(t, s, mirror.Complete, true)
-	wantText(t, s, "what other mirrors know cannot be read")
+	wantText(t, s, "the mirror of twin cannot be read now")
 	if b := w.m.Tree()["b.html"]; !strings.Contains(b, `news <a href="`+twinBase+`p03.html">`) {
 		t.Errorf("links do not stay as they are: %s", b)
 	}
@@ -207,4 +207,55 @@ func TestRollbackOfALinkToWhatIsKnownSince(t *testing.T) {
 		t.Errorf("back to version 2: %s\nwas %s", b, two)
 	}
 	wantVerdict(t, w.m.Run(), mirror.Complete, true)
+}
+
+// A mirror that is being written keeps what it would tell from being known, and nothing else.
+func TestRepairWhileOneMirrorIsWritten(t *testing.T) {
+	const guide, guideCopy = "http://guide.example.org/", "http://copy.example.org/g/"
+	w := startOffsite(t)
+	for p, page := range handbook(6) {
+		w.Set(guide+p[1:], page)
+		w.Set(guideCopy+p[1:], page)
+	}
+	guides := func() {
+		runNamed(t, w.Web, w.m, "guide", fmt.Sprintf("url = %q\nlimits.max_delete = 1.0\n", guide))
+		runNamed(t, w.Web, w.m, "guide-copy", fmt.Sprintf("url = %q\n", guideCopy))
+	}
+	st := reopen(t, w.m.Dir)
+	if err := errors.Join(st.SavePair(store.PairRecord{Base1: guide, Base2: guideCopy, Tested: w.at, Level: "1", Mirrors: true, Confident: true, Equal: true}), st.Close()); err != nil {
+		t.Fatal(err)
+	}
+	w.Set(home+"/b.html", mirrortest.HTML("B", `<a href="`+guide+`p02.html">2</a> <a href="`+guide+`p03.html">3</a>`))
+	w.Set(manualBase+"p03.html", mirrortest.Status(404))
+	w.Set(guide+"p03.html", mirrortest.Status(404))
+	guides()
+	wantVerdict(t, w.all(t), mirror.Complete, true)
+	w.Set(manualBase+"p03.html", handbook(12)["/p03.html"])
+	w.Set(manualBase+"p04.html", mirrortest.Status(404))
+	w.Set(guide+"p03.html", handbook(6)["/p03.html"])
+	w.Set(guide+"p02.html", mirrortest.Status(404))
+	w.runManual(t)
+	guides()
+	for _, busy := range []string{"manual", "twin", ""} {
+		st := reopen(t, w.m.Dir)
+		done := st.Close
+		if busy != "" {
+			s, err := st.OpenSite(busy)
+			if err != nil {
+				t.Fatal(err)
+			}
+			done = func() error { return errors.Join(s.Close(), st.Close()) }
+		}
+		s, err := w.m.RunWith(context.Background(), func(o *mirror.Options) { o.State = reopen(t, w.m.Dir) })
+		if err := errors.Join(err, done()); err != nil {
+			t.Fatal(err)
+		}
+		wantVerdict(t, s, mirror.Complete, true)
+		tree := w.m.Tree()
+		for link, want := range map[string]bool{guideCopy + "p02": true, guideCopy + "p03": false, twinBase + "p03": busy == "manual", twinBase + "p04": busy == ""} {
+			if got := strings.Contains(tree["a.html"]+tree["b.html"], link); got != want {
+				t.Errorf("while %q is written: a link to %s: %v\n%s", busy, link, got, mirrortest.Text(s))
+			}
+		}
+	}
 }
