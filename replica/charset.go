@@ -9,12 +9,13 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/htmlindex"
 )
 
 // charset says how bytes become characters.
 type charset struct {
-	latin1 bool              // each byte is the character of its number
+	latin1 bool              // each byte is a character: see latin1
 	utf16  binary.ByteOrder  // UTF-16
 	other  encoding.Encoding // neither UTF-8 nor Latin-1
 	skip   int               // length of a byte order mark
@@ -29,7 +30,7 @@ const (
 
 // charsetOf finds how a page is encoded: UTF-16 or UTF-8 by its byte order mark, what the answer's header names (label), what a meta element or the XML
 // declaration says, UTF-8 if it is that, else Latin-1. What is not all UTF-8 is Latin-1 if more of it is wrong than right, also where it says that it
-// is UTF-8; else it was cut off, say. UTF-16 without a mark is known by its first characters.
+// is UTF-8; else it was cut off, say. UTF-16 without a mark is known by its first characters, or by the header if there are zeros.
 func charsetOf(body []byte, label string) charset {
 	switch {
 	case bytes.HasPrefix(body, []byte{0xef, 0xbb, 0xbf}):
@@ -40,6 +41,9 @@ func charsetOf(body []byte, label string) charset {
 		return charset{skip: 2, utf16: binary.BigEndian}
 	}
 	if order := unmarkedUTF16(body); order != nil {
+		return charset{utf16: order}
+	}
+	if order := labelledUTF16(body, label); order != nil {
 		return charset{utf16: order}
 	}
 	cs, ok := named(label)
@@ -89,6 +93,22 @@ func unmarkedUTF16(body []byte) binary.ByteOrder {
 	return order
 }
 
+// labelledUTF16 is the order of UTF-16 that only the answer's header names, if there are zeros as in no other text. Nil for any other body.
+func labelledUTF16(body []byte, label string) binary.ByteOrder {
+	order := binary.ByteOrder(binary.LittleEndian)
+	switch strings.ToLower(label) {
+	case "utf-16", "utf-16le":
+	case "utf-16be":
+		order = binary.BigEndian
+	default:
+		return nil
+	}
+	if bytes.IndexByte(body[:min(len(body), binaryWithin)], 0) < 0 {
+		return nil
+	}
+	return order
+}
+
 // named is the encoding with a name; ok is false for what is none, or cannot be right.
 func named(name string) (cs charset, ok bool) {
 	switch lower := strings.ToLower(name); lower {
@@ -100,6 +120,9 @@ func named(name string) (cs charset, ok bool) {
 	case "us-ascii", "ascii", "utf-16", "utf-16le", "utf-16be": // what is readable up to its name is not UTF-16
 	default:
 		if e, err := htmlindex.Get(lower); err == nil {
+			if e == charmap.Windows1252 {
+				return charset{latin1: true}, true
+			}
 			return charset{other: e}, true
 		}
 	}
@@ -176,10 +199,10 @@ type decoded struct {
 // decode finds how a body is to be read. In UTF-8 an invalid byte counts as a character that is no letter. Only other encodings than that and
 // Latin-1 cost a copy, that of UTF-16 in buf if there is room.
 func decode(buf, body []byte, label string) decoded {
-	if !IsText(body) {
+	cs := charsetOf(body, label)
+	if cs.utf16 == nil && !IsText(body) {
 		return decoded{}
 	}
-	cs := charsetOf(body, label)
 	body = body[cs.skip:]
 	switch {
 	case cs.utf16 != nil:
@@ -193,11 +216,20 @@ func decode(buf, body []byte, label string) decoded {
 	return decoded{text: body, latin1: cs.latin1, guess: cs.guess}
 }
 
+// latin1 is the character of a byte beyond ASCII in what says that it is ISO 8859-1, or says nothing: that of windows-1252, as browsers have it.
+// What the two have apart are control characters in the former.
+func latin1(b byte) rune {
+	if b >= 0xa0 {
+		return rune(b)
+	}
+	return charmap.Windows1252.DecodeByte(b)
+}
+
 // rune decodes the character at text[i], which is not ASCII. Where that shows that all of the text is to be read as Latin-1, from the beginning,
 // again is true.
 func (d *decoded) rune(i int) (r rune, size int, again bool) {
 	if d.latin1 {
-		return rune(d.text[i]), 1, false
+		return latin1(d.text[i]), 1, false
 	}
 	r, size = utf8.DecodeRune(d.text[i:])
 	if d.guess && r == utf8.RuneError && size == 1 {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/htmlindex"
 )
 
@@ -21,7 +22,7 @@ const (
 func TestEncodings(t *testing.T) {
 	s := NewSketcher(SketchOptions{})
 	for _, tc := range []struct{ name, text, declared string }{
-		{"iso-8859-1", french, "iso-8859-1"}, {"windows-1252", french, "Windows-1252"}, {"iso-8859-15", french, "ISO-8859-15"},
+		{"iso-8859-1", french, "iso-8859-1"}, {"windows-1252", french + "Le cœur de sa sœur, Œuvres, naïveté à 5 € — ƒ Šibenik Žižka, Ÿ. ", "Windows-1252"}, {"windows-1252", french, "cp1252"}, {"iso-8859-15", french, "ISO-8859-15"},
 		{"windows-1251", russian, "cp1251"}, {"koi8-r", russian, "KOI8-R"}, {"iso-8859-5", russian, "iso-8859-5"},
 		{"shift_jis", japanese, "Shift_JIS"}, {"euc-jp", japanese, "x-euc-jp"}, {"iso-2022-jp", japanese, "ISO-2022-JP"},
 		{"gbk", chinese, "gb2312"}, {"gb18030", chinese, "GB18030"}, {"big5", taiwan, "big5"}, {"euc-kr", korean, "ks_c_5601-1987"},
@@ -50,6 +51,17 @@ func TestEncodings(t *testing.T) {
 				t.Errorf("%s by %s: %d words, want %d", tc.name, how, got.Words, want.Words)
 			}
 		}
+		if e == charmap.Windows1252 {
+			for how, got := range map[string]Digest{
+				"said to be Latin-1":      s.HTML(append([]byte("<meta charset=iso-8859-1>"), body...)),
+				"Latin-1 by the header":   s.HTMLIn(body, "ISO-8859-1"),
+				"with nothing said of it": s.HTML(body),
+			} {
+				if got != want {
+					t.Errorf("%s %s: %d words, want %d", tc.name, how, got.Words, want.Words)
+				}
+			}
+		}
 		if plain := s.Plain([]byte(text)); plain.Text != want.Text {
 			t.Errorf("%s: plain text is another", tc.name)
 		}
@@ -57,6 +69,13 @@ func TestEncodings(t *testing.T) {
 			for _, mark := range []bool{true, false} {
 				if got := s.HTML(toUTF16(order, mark)([]byte("<html><body><p>" + text))); got != want {
 					t.Errorf("UTF-16, the %s end first, mark %v: %d words, want %d", how, mark, got.Words, want.Words)
+				}
+				label := map[string]string{"little": "UTF-16LE", "big": "utf-16be"}[how]
+				if got := s.HTMLIn(toUTF16(order, mark)([]byte("<p>"+text)), label); got != want {
+					t.Errorf("%s by the header, mark %v: %d words, want %d", label, mark, got.Words, want.Words)
+				}
+				if got := s.HTMLIn([]byte("<p>"+text), label); got != want {
+					t.Errorf("UTF-8, %s by the header: %d words, want %d", label, got.Words, want.Words)
 				}
 			}
 		}

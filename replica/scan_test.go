@@ -15,9 +15,10 @@ import (
 func TestDigestForm(t *testing.T) {
 	s := NewSketcher(SketchOptions{})
 	for body, want := range map[string]string{
-		"<title>A rose</title><p>is a <b>rose</b> is a rose, International&shy;ization is an extraordinarily long word; 1999&ndash;2026": "form 3: 17 words, a7988375db573849, sketch 11682313e4793fcb",
-		"<meta charset=iso-8859-1><p>Caf\xe9 cr&egrave;me, d&#233;j\xe0 vu <br>MA\xcfS":                                                  "form 3: 5 words, b1099809be6e3a65, sketch f024afea643eca55",
-		"\xef\xbb\xbf<p>日本語のページ、テスト 2026 Привет мир":                                                                                     "form 3: 13 words, 4a5c7a99120cc867, sketch 6aee48510c99b84c",
+		"<title>A rose</title><p>is a <b>rose</b> is a rose, International&shy;ization is an extraordinarily long word; 1999&ndash;2026": "form 4: 17 words, a7988375db573849, sketch 11682313e4793fcb",
+		"<meta charset=iso-8859-1><p>Caf\xe9 cr&egrave;me, d&#233;j\xe0 vu <br>MA\xcfS":                                                  "form 4: 5 words, b1099809be6e3a65, sketch f024afea643eca55",
+		"<p>Le c\x9cur de sa s\x9cur, \x8cuvres compl\xe8tes":                                                                            "form 4: 7 words, 34cbd196b6e37e7f, sketch c62278ae1479850",
+		"\xef\xbb\xbf<p>日本語のページ、テスト 2026 Привет мир":                                                                                     "form 4: 13 words, 4a5c7a99120cc867, sketch 6aee48510c99b84c",
 	} {
 		d := s.HTML([]byte(body))
 		if got := fmt.Sprintf("form %d: %d words, %x, sketch %x", DigestForm, d.Words, d.Text, H(d.Sketch[:])); got != want {

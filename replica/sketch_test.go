@@ -125,6 +125,9 @@ func FuzzText(f *testing.F) {
 	for _, body := range pages {
 		f.Add([]byte(body))
 	}
+	for _, part := range []string{"word ", "ä日a<b>Ж</b>x ", "c\x9cur ", "&eacute;t&eacute; <p class=\"a\">", "a<script>b</script>c 𝒜𠀀 "} { // more words than are hashed at a time
+		f.Add([]byte(strings.Repeat(part, 600) + "<!-- \" ' end"))
+	}
 	s := NewSketcher(SketchOptions{K: 4})
 	f.Fuzz(func(t *testing.T, body []byte) {
 		if len(body) > 1<<16 {
