@@ -129,38 +129,62 @@ func named(name string) (cs charset, ok bool) {
 	return charset{}, false
 }
 
-// declared returns the name that a meta element or the XML declaration at the start of a page gives its encoding.
+// declared returns the name that a meta element at the start of a page gives its encoding, else that of its XML declaration: in this order, as browsers do.
 func declared(head []byte) []byte {
-	if rest, ok := bytes.CutPrefix(head, []byte("<?xml")); ok {
-		if end := bytes.IndexByte(rest, '>'); end >= 0 {
-			if at := bytes.Index(rest[:end], []byte("encoding")); at >= 0 {
-				if name := valueAt(rest[at+len("encoding") : end]); len(name) > 0 {
-					return name
-				}
-			}
-		}
-	}
 	for from := 0; ; {
 		at := bytes.IndexByte(head[from:], '<')
 		if at < 0 {
-			return nil
+			break
 		}
 		from += at + 1
 		tag := head[from:]
-		if len(tag) < 5 || !bytes.EqualFold(tag[:4], []byte("meta")) {
+		if bytes.HasPrefix(tag, []byte("!--")) {
+			end := bytes.Index(tag, []byte("-->"))
+			if end < 0 {
+				break
+			}
+			from += end
+			continue
+		}
+		if len(tag) < 5 || !bytes.EqualFold(tag[:4], []byte("meta")) || !isSpace(tag[4]) && tag[4] != '/' {
 			continue
 		}
 		if end := bytes.IndexByte(tag, '>'); end >= 0 {
 			tag = tag[:end]
 		}
-		for i := 4; i+7 <= len(tag); i++ {
-			if bytes.EqualFold(tag[i:i+7], []byte("charset")) {
-				if name := valueAt(tag[i+7:]); len(name) > 0 {
-					return name
-				}
+		if name := metaCharset(tag); len(name) > 0 {
+			return name
+		}
+	}
+	if rest, ok := bytes.CutPrefix(head, []byte("<?xml")); ok {
+		if end := bytes.IndexByte(rest, '>'); end >= 0 {
+			if at := bytes.Index(rest[:end], []byte("encoding")); at >= 0 {
+				return valueAt(rest[at+len("encoding") : end])
 			}
 		}
 	}
+	return nil
+}
+
+// metaCharset returns the encoding that a meta element names: within the value of an attribute only where that stands for a header.
+func metaCharset(tag []byte) []byte {
+	quote, looked, header := byte(0), false, false
+	for i := 4; i+7 <= len(tag); i++ {
+		switch c := tag[i]; {
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote == 0 && (c == '"' || c == '\''):
+			quote = c
+		case c|0x20 == 'c' && bytes.EqualFold(tag[i:i+7], []byte("charset")):
+			if quote != 0 && !looked {
+				looked, header = true, bytes.Contains(bytes.ToLower(tag), []byte("http-equiv"))
+			}
+			if name := valueAt(tag[i+7:]); len(name) > 0 && (quote == 0 || header) {
+				return name
+			}
+		}
+	}
+	return nil
 }
 
 // valueAt reads `= "name"`, quoted or not.

@@ -95,18 +95,22 @@ func TestWrongEncodings(t *testing.T) {
 	text := strings.Repeat(french, 4)
 	want := s.HTML([]byte(text))
 	for name, body := range map[string]string{
-		"Latin-1 that says UTF-8":           "<meta charset=utf-8>" + latin1(text),
-		"Latin-1 that says nothing":         latin1(text),
-		"Latin-1 that says nonsense":        "<meta charset=klingon>" + latin1(text),
-		"Latin-1 that says UTF-16":          "<meta charset=utf-16>" + latin1(text),
-		"UTF-8 that says UTF-16":            "<meta charset=utf-16le>" + text,
-		"UTF-8 that says ASCII":             "<meta charset=us-ascii>" + text,
-		"UTF-8 with an error":               "<p>" + text + "\xff",
-		"UTF-8, cut off":                    text + "\xe2\x82",
-		"UTF-8 with an error in a tag":      "<p title='\xe9'>" + text,
-		"Latin-1 with UTF-8 in a tag":       "<p title='é'>" + latin1(text),
-		"UTF-8 with a mark, says Latin-1":   "\xef\xbb\xbf<meta charset=iso-8859-1>" + text,
-		"UTF-8 with zeros behind its start": "<!--" + strings.Repeat(" ", binaryWithin) + "\x00-->" + text,
+		"Latin-1 that says UTF-8":                  "<meta charset=utf-8>" + latin1(text),
+		"Latin-1 that says nothing":                latin1(text),
+		"Latin-1 that says nonsense":               "<meta charset=klingon>" + latin1(text),
+		"Latin-1 that says UTF-16":                 "<meta charset=utf-16>" + latin1(text),
+		"UTF-8 that says UTF-16":                   "<meta charset=utf-16le>" + text,
+		"UTF-8 that says ASCII":                    "<meta charset=us-ascii>" + text,
+		"UTF-8 with an XML declaration of another": "<?xml version='1.0' encoding='koi8-r'?><meta charset=utf-8>" + text,
+		"UTF-8 with another in a comment":          "<!-- <meta charset=koi8-r> --><meta charset=utf-8>" + text,
+		"UTF-8 that tells of another":              "<meta name=description content='what charset=koi8-r means'><meta charset=utf-8>" + text,
+		"UTF-8 with another element":               "<metadata charset=koi8-r><meta/charset='utf-8'>" + text,
+		"UTF-8 with an error":                      "<p>" + text + "\xff",
+		"UTF-8, cut off":                           text + "\xe2\x82",
+		"UTF-8 with an error in a tag":             "<p title='\xe9'>" + text,
+		"Latin-1 with UTF-8 in a tag":              "<p title='é'>" + latin1(text),
+		"UTF-8 with a mark, says Latin-1":          "\xef\xbb\xbf<meta charset=iso-8859-1>" + text,
+		"UTF-8 with zeros behind its start":        "<!--" + strings.Repeat(" ", binaryWithin) + "\x00-->" + text,
 	} {
 		if got := s.HTML([]byte(body)); got.Text != want.Text {
 			t.Errorf("%s: %d words, want %d: %.80q", name, got.Words, want.Words, Text([]byte(body)))

@@ -16,7 +16,7 @@ type Digest struct {
 //	1: the first that was kept
 //	2: words are hashed eight bytes at a time
 //	3: UTF-16 without a mark, what says that it is UTF-8 and is not, and UTF-8 with errors are read
-//	4: what is read as Latin-1 is windows-1252, and UTF-16 that only the header names is read
+//	4: what is read as Latin-1 is windows-1252, and UTF-16 that only the header names is read; meta elements come before an XML declaration, and none in comments count
 const DigestForm = 4
 
 // SketchOptions say how sketches are made. Only sketches made alike can be compared.
