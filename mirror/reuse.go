@@ -205,7 +205,7 @@ func (r *run) takeReused(ctx context.Context, rec *store.Resource, down bool) bo
 		return true
 	}
 	f, ok := x.files[rest]
-	if !ok {
+	if most := int64(r.job.Limits.MaxBody); !ok || most > 0 && f.size > most { // that job may take larger ones than this
 		return false
 	}
 	source, _, err := site.Parse(x.from + rest)

@@ -154,6 +154,19 @@ func TestReuseOfWhatTheSiteRemoved(t *testing.T) {
 	}
 }
 
+// The limits of the job hold for what it reuses, whatever those of the other one are.
+func TestReuseOfWhatIsTooLarge(t *testing.T) {
+	w, m, _ := reuseWorld(t, "full")
+	m.Set("limits.max_body", "100kB")
+	wantVerdict(t, runOther(t, w, m), mirror.Complete, true)
+	s := m.Run()
+	wantVerdict(t, s, mirror.Complete, true)
+	tree := m.Tree()
+	if _, ok := tree["docs/big.png"]; ok || s.Reused == 0 || tree["docs/p04.html"] == "" {
+		t.Errorf("big.png is there: %v\n%s", ok, mirrortest.Text(s))
+	}
+}
+
 // onlyMeta reports whether two trees differ in nothing but the description of the mirror.
 func onlyMeta(a, b map[string]string) bool {
 	for p := range a {
