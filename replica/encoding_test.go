@@ -7,6 +7,9 @@ import (
 
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/htmlindex"
+
+	"mirrord/relocate"
+	"mirrord/site"
 )
 
 const (
@@ -76,6 +79,45 @@ func TestEncodings(t *testing.T) {
 				}
 				if got := s.HTMLIn([]byte("<p>"+text), label); got != want {
 					t.Errorf("UTF-8, %s by the header: %d words, want %d", label, got.Words, want.Words)
+				}
+			}
+		}
+	}
+}
+
+// What a page is published as has the digest of what came with the header.
+func TestEncodingOfPublishedPages(t *testing.T) {
+	s := NewSketcher(SketchOptions{})
+	u, _, err := site.Parse("http://a.test/x.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct{ text, charset string }{
+		{french + "Œuvres, cœur. ", "windows-1252"}, {french, "iso-8859-15"}, {russian, "windows-1251"}, {russian, "koi8-r"}, {japanese, "shift_jis"}, {japanese, "iso-2022-jp"},
+		{chinese, "gbk"}, {taiwan, "big5"}, {korean, "euc-kr"}, {russian, "utf-8"}, {french, "utf-8"}, {russian, "utf-16le"}, {korean, "utf-16be"},
+	} {
+		e, err := htmlindex.Get(tc.charset)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, head := range []string{"<p>", "<!DOCTYPE html><html><head><title>x</title><body>", "<?xml version='1.0' encoding='iso-8859-2'?>\n<html><head><meta charset=koi8-u></head><p>", "<!-- <meta charset=koi8-u> --><head><p>",
+			"<html><head><meta name=description content='charset=big5'><meta http-equiv=Content-Type content='text/html; charset=euc-jp'><p>"} {
+			body, err := e.NewEncoder().Bytes([]byte(head + strings.Repeat(tc.text, 4)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			labels := []string{tc.charset, strings.ToUpper(tc.charset)}
+			if tc.charset == "windows-1252" {
+				labels = append(labels, "iso-8859-1", "latin1")
+			}
+			for _, label := range labels {
+				var d relocate.Doc
+				if err := d.Scan(body, relocate.Input{URL: u, HeaderCharset: label, Format: relocate.HTML}); err != nil {
+					t.Fatal(err)
+				}
+				out, _ := relocate.Splice(nil, body, d.Charset, d.Links, d.Edits, func(int) ([]byte, bool, bool) { return nil, false, false })
+				if got, want := s.HTML(out), s.HTMLIn(body, label); got != want {
+					t.Errorf("%s of %q: %d words, want %d: %.120q", label, head, got.Words, want.Words, out)
 				}
 			}
 		}
