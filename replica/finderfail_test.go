@@ -247,7 +247,7 @@ func TestFinderMemory(t *testing.T) {
 			if i > n/20 {
 				return Address{"h", "/"}, Digest{}
 			}
-			return Address{"h" + strconv.Itoa(i%2), "/doc/" + strings.Repeat("long", 8000) + "/" + strconv.Itoa(i/2)}, d
+			return Address{"h" + strconv.Itoa(i%2), "/doc/" + strings.Repeat("long", 8300) + "/" + strconv.Itoa(i/2)}, d
 		}, 10},
 	} {
 		const memory = 4 << 20

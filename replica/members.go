@@ -99,7 +99,7 @@ type room struct {
 
 // take returns an empty slice with room for n bytes, valid until everything is given back.
 func (r *room) take(n int) []byte {
-	if n > r.piece {
+	if n > r.piece/4 {
 		return make([]byte, 0, n)
 	}
 	if r.at < len(r.pieces) && len(r.pieces[r.at])+n > r.piece {
