@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+	"strings"
 
 	"mirrord/phm"
 	"mirrord/relocate"
@@ -41,9 +42,24 @@ func (s *splicer) cure(i int, u []byte) (c cure, ok bool) {
 		c, ok = s.was[l.Start]
 		return c, ok
 	}
-	c, ok = s.r.offsite.cures[string(u)]
-	return c, ok
+	if c, ok = s.r.offsite.cures[string(u)]; !ok {
+		return cure{}, false
+	}
+	// In the line: the edit, and the URLs, in which an ampersand takes six bytes.
+	cost := 100 + len(u) + len(c.to) + len(c.why) + 5*(bytes.Count(u, []byte("&"))+strings.Count(c.to, "&"))
+	if s.declared+cost > mostDeclared {
+		s.full = true
+		return cure{}, false
+	}
+	s.declared += cost
+	return c, true
 }
+
+// mostDeclared is how much of the line of a document its repaired links take at most, in bytes: a line of 4 MiB is bad (package phm).
+const mostDeclared = 2 << 20
+
+// restart forgets the repaired links of the document before, or of another pass over this one.
+func (s *splicer) restart() { s.cured, s.declared, s.full = s.cured[:0], 0, false }
 
 // repair returns the reference that link i gets when it is repaired, and notes that.
 func (s *splicer) repair(i int, u []byte) (ref []byte, ok bool) {
@@ -174,6 +190,7 @@ func (r *run) markRepairs(ctx context.Context, published map[string][]repairedLi
 		if err != nil || s.links.decode(fr.Links) != nil {
 			return nil // it is said when the document is needed
 		}
+		s.restart()
 		have := published[t.path(rec.ID)]
 		n := 0
 		for i := range s.links.links {

@@ -259,3 +259,27 @@ func TestRepairWhileOneMirrorIsWritten(t *testing.T) {
 		}
 	}
 }
+
+// A line of the file table has room for so many repaired links; a page that has more is published all the same.
+func TestRepairOfManyLinksOfOnePage(t *testing.T) {
+	w := startOffsite(t)
+	w.Set(manualBase+"p03.html", mirrortest.Status(404))
+	w.Set(home+"/b.html", mirrortest.HTML("B", strings.Repeat(`<a href="`+manualBase+`p03.html">3</a>`, 40_000)))
+	s := w.all(t)
+	wantVerdict(t, s, mirror.Complete, true)
+	b := w.m.Tree()["b.html"]
+	if n := strings.Count(b, twinBase); n < 1000 || n+2 != s.RepairedLinks {
+		t.Errorf("%d links of the page are repaired, in all %d\n%s", n, s.RepairedLinks, mirrortest.Text(s))
+	}
+	w.Set(home+"/", mirrortest.HTML("Home", `news <a href="a.html">a</a> <a href="b.html">b</a>`))
+	wantVerdict(t, w.m.Run(), mirror.Complete, true)
+	w.m.Site(func(site *store.Site) {
+		p, err := mirror.OpenPast(reopen(t, w.m.Dir), site, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := fs.ReadFile(p, "b.html"); string(got) != b {
+			t.Errorf("version 2 has %d bytes, had %d: %v", len(got), len(b), err)
+		}
+	})
+}

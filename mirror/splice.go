@@ -18,15 +18,17 @@ import (
 
 // splicer makes published files of stored bodies. Each worker of phase two has one.
 type splicer struct {
-	r      *run
-	w      *store.TreeWriter
-	frames *store.FrameReader
-	large  *store.FrameReader // shared, guarded by run.large
-	links  docLinks
-	out    []byte
-	ref    []byte
-	was    map[int32]cure // repaired links by their starts, of a version that was published; nil: those of the run
-	cured  []repairedLink // of the document
+	r        *run
+	w        *store.TreeWriter
+	frames   *store.FrameReader
+	large    *store.FrameReader // shared, guarded by run.large
+	links    docLinks
+	out      []byte
+	ref      []byte
+	was      map[int32]cure // repaired links by their starts, of a version that was published; nil: those of the run
+	cured    []repairedLink // of the document
+	declared int            // bytes of its line that they take, about
+	full     bool           // some links are not repaired because of that
 }
 
 // task is one file of the new version.
@@ -101,7 +103,7 @@ func (s *splicer) document(t *task, rec *store.Resource, p string, f phm.File) (
 	doc := document{s: s, body: fr.Body, path: p, from: s.r.table.at(rec.ID).flags&fIdentity != 0}
 	var edits []relocate.Edit
 	digest := rec.Digest
-	s.cured = s.cured[:0]
+	s.restart()
 	if len(fr.Body) <= smallFrame {
 		s.out, edits = relocate.Splice(s.out[:0], fr.Body, s.links.charset, s.links.links, s.links.edits, doc.target)
 		f.Size = int64(len(s.out))
@@ -122,6 +124,9 @@ func (s *splicer) document(t *task, rec *store.Resource, p string, f phm.File) (
 	}
 	if err := declareRepairs(&f, s.cured); err != nil {
 		return f, err
+	}
+	if s.full {
+		s.r.notes.add("documents with more links to repair than their lines in the file table have room for: the rest stay as they are", rec.URL)
 	}
 	if same(t.live, &f) && sameRepairs(t.live, &f) {
 		return *t.live, s.keep(t, p)
@@ -163,7 +168,7 @@ func (d *document) target(i int) ([]byte, bool, bool) {
 
 func (d *document) stream(w io.Writer) ([]relocate.Edit, error) {
 	l := &d.s.links
-	d.s.cured = d.s.cured[:0]
+	d.s.restart()
 	return relocate.SpliceTo(w, d.body, l.charset, l.links, l.edits, d.target)
 }
 
