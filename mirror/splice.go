@@ -77,6 +77,9 @@ func (s *splicer) place(t *task) (phm.File, error) {
 // stream, and twice: once to know the digest, once more if the file is not there yet.
 const smallFrame = 1 << 20
 
+// mostEdits is how many edits a line of the file table declares, beside repaired links, which have their own room: a line of 4 MiB is bad (package phm).
+const mostEdits = 50_000
+
 // document places a relocated document.
 func (s *splicer) document(t *task, rec *store.Resource, p string, f phm.File) (phm.File, error) {
 	frames := s.frames
@@ -119,7 +122,11 @@ func (s *splicer) document(t *task, rec *store.Resource, p string, f phm.File) (
 		c.h.Sum(digest[:0])
 	}
 	f.SHA256 = hex.EncodeToString(digest[:])
-	for _, e := range edits {
+	for i, e := range edits {
+		if i == mostEdits {
+			s.r.notes.add(fmt.Sprintf("documents with more than %d declared edits: the file table names the first ones", mostEdits), rec.URL)
+			break
+		}
 		f.Edits = append(f.Edits, phm.Edit{Kind: e.Why.String(), At: int64(e.Start)})
 	}
 	if err := declareRepairs(&f, s.cured); err != nil {

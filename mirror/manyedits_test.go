@@ -1,0 +1,24 @@
+package mirror_test
+
+import (
+	"strings"
+	"testing"
+
+	"mirrord/internal/mirrortest"
+	"mirrord/mirror"
+)
+
+// A page whose edits no line of the file table has room for does not spoil the table.
+func TestManyDeclaredEdits(t *testing.T) {
+	w := mirrortest.Start(t)
+	w.Set(home+"/", mirrortest.HTML("Home", strings.Repeat(`<img crossorigin src=a.png>`, 200_000)))
+	w.Set(home+"/a.png", mirrortest.Page{Body: "png"})
+	m := mirrortest.New(t, w, job(""))
+	s := m.Run()
+	wantVerdict(t, s, mirror.Complete, true)
+	wantText(t, s, "more than 50000 declared edits")
+	if f := fileOf(t, m, "index.html"); len(f.Edits) != 50_000 {
+		t.Errorf("%d edits are declared", len(f.Edits))
+	}
+	wantVerdict(t, m.Run(), mirror.Complete, false)
+}
