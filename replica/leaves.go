@@ -3,7 +3,6 @@ package replica
 import (
 	"cmp"
 	"math"
-	"math/bits"
 	"slices"
 )
 
@@ -164,17 +163,27 @@ func (p pairs) compareAll(samples [][]uint64, members []uint32, room int) int {
 	if bits == nil && len(members) > maxListed {
 		return 0
 	}
+	sparse := areSparse(bits)
 	each := func(f func(a, b uint32, e evidence)) {
+		take := func(i, j, common int) {
+			if common < leastLeaves {
+				return
+			}
+			e, a, b := evidence{}, members[i], members[j]
+			if e.leaves, e.overlap = overlapOf(samples[a], samples[b], common); e.overlaps() {
+				f(a, b, e)
+			}
+		}
+		if sparse {
+			eachCommon(bits, take)
+			return
+		}
 		for i, a := range members {
-			for j, b := range members[i+1:] {
-				e := evidence{}
+			for j, b := range members[:i] {
 				if bits == nil {
-					e.leaves, e.overlap = overlapOf(samples[a], samples[b], Common(samples[a], samples[b]))
-				} else if e.leaves = commonBits(bits[i], bits[i+1+j]); e.leaves >= leastLeaves {
-					e.leaves, e.overlap = overlapOf(samples[a], samples[b], e.leaves)
-				}
-				if e.overlaps() {
-					f(a, b, e)
+					take(j, i, Common(samples[b], samples[a]))
+				} else {
+					take(j, i, commonBits(bits[j], bits[i]))
 				}
 			}
 		}
@@ -199,62 +208,6 @@ func (p pairs) compareAll(samples [][]uint64, members []uint32, room int) int {
 		}
 	})
 	return taken
-}
-
-// maxBitmap is how many words a bitmap may have to be faster than merging lists.
-const maxBitmap = 512
-
-// bitmaps writes the sample of each member as a set of places in the list of what at least two of them have; nil when that is too long to gain by it.
-func bitmaps(samples [][]uint64, members []uint32) [][]uint64 {
-	if len(members) < 8 {
-		return nil
-	}
-	var all []uint64
-	for _, m := range members {
-		all = append(all, samples[m]...)
-	}
-	slices.Sort(all)
-	n := 0
-	for from := 0; from < len(all); {
-		to := from + 1
-		for to < len(all) && all[to] == all[from] {
-			to++
-		}
-		if to-from >= 2 {
-			all[n] = all[from]
-			n++
-		}
-		from = to
-	}
-	if all = all[:n]; n > 64*maxBitmap {
-		return nil
-	}
-	out := make([][]uint64, len(members))
-	for i, m := range members {
-		at := 0
-		for _, x := range samples[m] {
-			for at < n && all[at] < x {
-				at++
-			}
-			if at == n || all[at] != x {
-				continue
-			}
-			for at>>6 >= len(out[i]) {
-				out[i] = append(out[i], 0)
-			}
-			out[i][at>>6] |= 1 << (at & 63)
-		}
-	}
-	return out
-}
-
-func commonBits(a, b []uint64) int {
-	n := 0
-	b = b[:min(len(a), len(b))]
-	for i, x := range b {
-		n += bits.OnesCount64(x & a[i])
-	}
-	return n
 }
 
 // compare fills in what two hosts' leaves have in common, and keeps the pair when that is enough or it is there already.
