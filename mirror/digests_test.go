@@ -1,0 +1,108 @@
+package mirror_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"mirrord/internal/mirrortest"
+	"mirrord/mirror"
+	"mirrord/store"
+)
+
+// Whatever becomes of the file of digests, mirrors are as they would be.
+func TestDigestsDamaged(t *testing.T) {
+	for name, damage := range map[string]func(b []byte) []byte{
+		"gone":    func([]byte) []byte { return nil },
+		"empty":   func([]byte) []byte { return []byte{} },
+		"foreign": func(b []byte) []byte { return append([]byte("mDg1\xff\xff"), b[6:]...) },
+		"cut":     func(b []byte) []byte { return b[:len(b)-77] },
+		"holes":   func(b []byte) []byte { clear(b[200:900]); return b },
+		"noise": func(b []byte) []byte {
+			for i := 16; i < len(b); i += 171 {
+				b[i] ^= 1
+			}
+			return b
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := mirrortest.Start(t)
+			hub(w, 12)
+			m := mirrortest.New(t, w, job())
+			m.Durable = true
+			wantVerdict(t, m.Run(), mirror.Complete, true)
+			file := filepath.Join(m.Dir, "sites", m.Job.Name, "digests")
+			b, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b = damage(b); b == nil {
+				err = os.Remove(file)
+			} else {
+				err = os.WriteFile(file, b, 0o644)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.Set(home+"/page03.html", wordy(3, 100, ""))
+			w.Set(home+"/page04.html", wordy(3, 100, ""))
+			s := m.Run()
+			wantVerdict(t, s, mirror.Complete, true)
+			if s.SameText != 1 || len(s.Notes) > 0 {
+				t.Errorf("%d pages say the same; %v", s.SameText, s.Notes)
+			}
+			if got := digests(t, m); !got["/page03.html"] || !got["/page04.html"] {
+				t.Errorf("digests: %v", got)
+			}
+		})
+	}
+}
+
+// A file that cannot be read or written is said, and no more.
+func TestDigestsUnusable(t *testing.T) {
+	w := mirrortest.Start(t)
+	hub(w, 3)
+	m := mirrortest.New(t, w, job())
+	m.Durable = true
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	file := filepath.Join(m.Dir, "sites", m.Job.Name, "digests")
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(file, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	w.Set(home+"/page01.html", wordy(3, 100, ""))
+	s := m.Run()
+	wantVerdict(t, s, mirror.Complete, true)
+	wantText(t, s, "pages that say the same are not looked for any more: open digests")
+}
+
+// Digests of what no page says any more do not pile up.
+func TestDigestsAreThinned(t *testing.T) {
+	w := mirrortest.Start(t)
+	hub(w, 300)
+	m := mirrortest.New(t, w, job())
+	m.Durable = true
+	m.Run()
+	for v := range 6 {
+		for i := range 300 {
+			w.Set(fmt.Sprintf("%s/page%02d.html", home, i), wordy(1000*(v+1)+i, 20, ""))
+		}
+		m.Run()
+	}
+	m.Site(func(s *store.Site) {
+		d, err := s.Digests()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		if n := d.Len(); n > 1602 || n < 301 {
+			t.Errorf("%d digests of 301 pages", n)
+		}
+	})
+	if got := digests(t, m); len(got) != 301 || !got["/page07.html"] {
+		t.Errorf("%d digests", len(got))
+	}
+}
