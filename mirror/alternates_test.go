@@ -21,15 +21,7 @@ const (
 )
 
 // prose is text of its own for each page, long enough for shingles.
-func prose(n int, seed uint32) string {
-	var b strings.Builder
-	x := uint32(n+1)*2654435761 + seed
-	for range 80 {
-		x = x*1664525 + 1013904223
-		fmt.Fprintf(&b, "w%d ", x>>18)
-	}
-	return b.String()
-}
+func prose(n int, seed uint32) string { return mirrortest.Words(uint32(n+1)*2654435761+seed, 80) }
 
 // handbook is a site of an entry page and n pages, by path.
 func handbook(n int) map[string]mirrortest.Page {

@@ -3,7 +3,6 @@ package mirror_test
 import (
 	"fmt"
 	"maps"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -85,15 +84,7 @@ func TestAlternateOnAnotherServer(t *testing.T) {
 	}
 	origin := httptest.NewServer(http.HandlerFunc(handler))
 	defer origin.Close()
-	l, err := net.Listen("tcp", "127.0.0.2:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	replica := httptest.NewUnstartedServer(http.HandlerFunc(handler))
-	replica.Listener.Close()
-	replica.Listener = l
-	replica.Start()
-	defer replica.Close()
+	replica := mirrortest.Serve(t, "127.0.0.2", http.HandlerFunc(handler))
 	base := replica.URL + "/copies/handbook/"
 	m := mirrortest.New(t, nil, fmt.Sprintf("url = %q\nalternates = [%q]\nscope = \"host\"\n", origin.URL+"/", base))
 	wantVerdict(t, m.Run(), mirror.Complete, true)
@@ -121,16 +112,6 @@ func TestAlternateOnAnotherServer(t *testing.T) {
 
 // A replica that leads to an address of the mirror's own network, which nobody named, makes no request there: not in a test, and not when the origin is down.
 func TestAlternateLeadsIntoOurNetwork(t *testing.T) {
-	serve := func(addr string, h http.HandlerFunc) *httptest.Server {
-		l, err := net.Listen("tcp", addr+":0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := &httptest.Server{Listener: l, Config: &http.Server{Handler: h}}
-		s.Start()
-		t.Cleanup(s.Close)
-		return s
-	}
 	pages := handbook(15)
 	handler := func(w http.ResponseWriter, r *http.Request) {
 		p, ok := pages[r.URL.Path]
@@ -142,14 +123,14 @@ func TestAlternateLeadsIntoOurNetwork(t *testing.T) {
 		fmt.Fprint(w, p.Body)
 	}
 	var reached atomic.Int64
-	inner := serve("127.0.0.9", func(w http.ResponseWriter, r *http.Request) {
+	inner := mirrortest.Serve(t, "127.0.0.9", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		reached.Add(1)
 		handler(w, r)
-	})
-	origin := serve("127.0.0.1", handler)
-	copied := serve("127.0.0.2", func(w http.ResponseWriter, r *http.Request) {
+	}))
+	origin := mirrortest.Serve(t, "127.0.0.1", http.HandlerFunc(handler))
+	copied := mirrortest.Serve(t, "127.0.0.2", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, inner.URL+r.URL.Path, http.StatusFound)
-	})
+	}))
 	m := mirrortest.New(t, nil, fmt.Sprintf("url = %q\nalternates = [%q]\nscope = \"host\"\n", origin.URL+"/", copied.URL+"/"))
 	wantVerdict(t, m.Run(), mirror.Complete, true)
 	origin.Close()

@@ -213,13 +213,9 @@ func (r *run) markRepairs(ctx context.Context, published map[string][]repairedLi
 // outside returns the URL of link i when it leads out of the set, else nil.
 func (s *splicer) outside(i int) []byte {
 	t := s.r.table
-	l := &s.links.targets[i]
-	id := l.id
-	if l.literal != nil {
-		var ok bool
-		if id, ok = t.find(l.literal); !ok {
-			return l.literal
-		}
+	id, ok := s.numberOf(i)
+	if !ok {
+		return s.links.targets[i].literal
 	}
 	if _, inside := t.final(id); inside {
 		return nil

@@ -59,10 +59,12 @@ const reuseKept = 30 * 24 * time.Hour
 
 // holds reports whether a resource of this mirror was taken from the other one.
 func (x *reuse) holds(rec *store.Resource) bool {
-	if x.job == "" || rec.Source == "" || !strings.HasPrefix(rec.Source, x.from) || !strings.HasPrefix(rec.URL.String(), x.at) {
-		return false
-	}
-	return rec.InSet
+	return x.job != "" && rec.InSet && takenFrom(rec, x.from, x.at)
+}
+
+// takenFrom reports whether the body of a resource below at came from below from.
+func takenFrom(rec *store.Resource, from, at string) bool {
+	return rec.Source != "" && strings.HasPrefix(rec.Source, from) && strings.HasPrefix(rec.URL.String(), at)
 }
 
 // prepareReuse reads what the other mirror holds, and verifies it when it is time.
@@ -160,7 +162,7 @@ func (r *run) readReused() (files map[string]reusedFile, err error) {
 		return nil, err
 	}
 	own := func(rec *store.Resource) bool {
-		return rec.Source == "" || chain.Job != "" && chain.Differs == "" && strings.HasPrefix(rec.Source, chain.From) && strings.HasPrefix(rec.URL.String(), chain.At)
+		return rec.Source == "" || chain.Job != "" && chain.Differs == "" && takenFrom(rec, chain.From, chain.At)
 	}
 	files = map[string]reusedFile{}
 	once := map[string]string{}

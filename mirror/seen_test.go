@@ -19,13 +19,7 @@ import (
 
 // wordy is a page of n words that no other number gives, with one link.
 func wordy(number, n int, more string) mirrortest.Page {
-	var b strings.Builder
-	x := uint32(number)*2654435761 + 1
-	for range n {
-		x = x*1664525 + 1013904223
-		fmt.Fprintf(&b, "w%x ", x>>12)
-	}
-	return mirrortest.HTML("Prose", "<p>"+b.String()+more+` <a href="/">home</a>`)
+	return mirrortest.HTML("Prose", "<p>"+mirrortest.Words(uint32(number)*2654435761+1, n)+more+` <a href="/">home</a>`)
 }
 
 // linked is wordy with a link of its own, so that pages that say the same are not taken for an error page.

@@ -197,18 +197,15 @@ func (s *splicer) keep(t *task, p string) error {
 func (s *splicer) target(i int, p string, from bool) (ref []byte, inside, replace bool) {
 	t := s.r.table
 	l := &s.links.targets[i]
-	id := l.id
-	if l.literal != nil {
-		var ok bool
-		if id, ok = t.find(l.literal); !ok {
-			if ref, ok := s.repair(i, l.literal); ok {
-				return ref, false, true
-			}
-			if l.absolute || s.links.links[i].Kind == relocate.InScript {
-				return nil, false, false
-			}
-			return l.literal, false, true
+	id, ok := s.numberOf(i)
+	if !ok {
+		if ref, ok := s.repair(i, l.literal); ok {
+			return ref, false, true
 		}
+		if l.absolute || s.links.links[i].Kind == relocate.InScript {
+			return nil, false, false
+		}
+		return l.literal, false, true
 	}
 	if s.links.links[i].Kind == relocate.Action {
 		return t.bytesAt(t.at(id).url, t.at(id).urlLen), false, !l.absolute
@@ -229,6 +226,15 @@ func (s *splicer) target(i int, p string, from bool) (ref []byte, inside, replac
 	}
 	s.ref = relocate.Relative(s.ref[:0], p, t.path(final))
 	return s.ref, true, true
+}
+
+// numberOf is the number of the URL that link i leads to; ok is false for one that has none, which is a literal.
+func (s *splicer) numberOf(i int) (id uint32, ok bool) {
+	l := &s.links.targets[i]
+	if l.literal == nil {
+		return l.id, true
+	}
+	return s.r.table.find(l.literal)
 }
 
 // errNoEntry says that the mirror would have no page to open.

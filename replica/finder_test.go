@@ -183,15 +183,7 @@ func TestFinderWithoutRoom(t *testing.T) {
 	room := memorySpill{}
 	run := func(spill *memorySpill) error {
 		f := NewFinder(spill, FinderOptions{Memory: 1})
-		err := func() error {
-			for i := range pages {
-				if err := f.Add(pages[i], digests[i]); err != nil {
-					return err
-				}
-			}
-			_, _, err := f.Find()
-			return err
-		}()
+		err := findAll(f, pages, digests)
 		if err := f.Close(); err != nil || spill.open != 0 {
 			t.Errorf("%v, %d files open", err, spill.open)
 		}
@@ -229,4 +221,15 @@ func TestFinderEnds(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// findAll adds pages and finds.
+func findAll(f *Finder, pages []Address, digests []Digest) error {
+	for i := range pages {
+		if err := f.Add(pages[i], digests[i]); err != nil {
+			return err
+		}
+	}
+	_, _, err := f.Find()
+	return err
 }

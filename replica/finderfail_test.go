@@ -74,15 +74,7 @@ func TestFinderBrokenRuns(t *testing.T) {
 	pages, digests := generated(2200)
 	run := func(s *brokenSpill) error {
 		f := NewFinder(s, FinderOptions{Memory: 1})
-		err := func() error {
-			for i := range pages {
-				if err := f.Add(pages[i], digests[i]); err != nil {
-					return err
-				}
-			}
-			_, _, err := f.Find()
-			return err
-		}()
+		err := findAll(f, pages, digests)
 		if err != nil {
 			if err := f.Add(pages[0], digests[0]); err == nil {
 				t.Errorf("%s: a page is taken after an error", s.kind)

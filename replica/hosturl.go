@@ -113,11 +113,10 @@ func splitPath(rest []byte) (path []byte, err error) {
 // hasControl says whether there is a blank or control character, eight bytes at a time: a byte below 0x21 borrows from its highest bit, and so
 // does one that is 0 after 0x7f was taken away by exclusive or.
 func hasControl(b []byte) bool {
-	const ones, high = 0x0101010101010101, 0x8080808080808080
 	for ; len(b) >= 8; b = b[8:] {
 		x := binary.LittleEndian.Uint64(b)
 		y := x ^ 0x7f*ones
-		if ((x-0x21*ones)&^x|(y-ones)&^y)&high != 0 {
+		if ((x-0x21*ones)&^x|(y-ones)&^y)&tops != 0 {
 			return true
 		}
 	}

@@ -2,7 +2,6 @@ package replica
 
 import (
 	"encoding/binary"
-	"math/bits"
 )
 
 // pathHash is the fast hash by which paths of a host are told apart, and leaves sampled: 64 bits, never 0, of 16 bytes at a time (after wyhash by
@@ -10,7 +9,7 @@ import (
 func pathHash(b []byte) uint64 {
 	h := uint64(len(b)) * tokenSeed
 	for ; len(b) > 16; b = b[16:] {
-		h = fold(binary.LittleEndian.Uint64(b)^rollPrime, binary.LittleEndian.Uint64(b[8:])^h)
+		h = mum(binary.LittleEndian.Uint64(b)^rollPrime, binary.LittleEndian.Uint64(b[8:])^h)
 	}
 	var lo, hi uint64
 	switch n := len(b); {
@@ -21,14 +20,8 @@ func pathHash(b []byte) uint64 {
 	case n > 0:
 		lo = uint64(b[0])<<16 | uint64(b[n/2])<<8 | uint64(b[n-1])
 	}
-	h = fold(tokenPrime^lo, hi^h)
-	return max(1, fold(h^textPrime, tokenPrime))
-}
-
-// fold multiplies and adds the halves of the product bit by bit.
-func fold(a, b uint64) uint64 {
-	hi, lo := bits.Mul64(a, b)
-	return hi ^ lo
+	h = mum(tokenPrime^lo, hi^h)
+	return max(1, mum(h^textPrime, tokenPrime))
 }
 
 // hashSet is a set of hashes other than 0: a table that is looked through from the place that the hash says, at most three quarters full. It takes
@@ -111,4 +104,4 @@ func (t *tally) at(key uint64) int {
 }
 
 // home is where a number is looked for first. It is of two numbers of hosts: all bits of both count.
-func (t *tally) home(key uint64) uint64 { return fold(key, tokenSeed) & uint64(len(t.keys)-1) }
+func (t *tally) home(key uint64) uint64 { return mum(key, tokenSeed) & uint64(len(t.keys)-1) }

@@ -338,8 +338,13 @@ const viewChunk = 4096
 
 // Resources calls f for every record in key order. f must not keep r.
 func (s *Site) Resources(f func(r *Resource) error) error {
+	return s.each(bResources, decoded(f))
+}
+
+// decoded makes a function of records one of keys and values.
+func decoded(f func(r *Resource) error) func(k, v []byte) error {
 	var r Resource
-	return s.each(bResources, func(k, v []byte) error {
+	return func(k, v []byte) error {
 		u, err := urlOfKey(k)
 		if err != nil {
 			return fmt.Errorf("resources: %w", err)
@@ -348,25 +353,17 @@ func (s *Site) Resources(f func(r *Resource) error) error {
 			return err
 		}
 		return f(&r)
-	})
+	}
 }
 
 // ResourcesUnder is Resources for what lies below a directory; it looks at nothing else.
 func (s *Site) ResourcesUnder(dir site.URL, f func(r *Resource) error) error {
-	var r Resource
-	prefix := dir.Key(nil)
+	prefix, record := dir.Key(nil), decoded(f)
 	err := s.eachFrom(bResources, prefix, func(k, v []byte) error {
 		if !bytes.HasPrefix(k, prefix) {
 			return errPassed
 		}
-		u, err := urlOfKey(k)
-		if err != nil {
-			return fmt.Errorf("resources: %w", err)
-		}
-		if err := r.decode(u, v); err != nil {
-			return err
-		}
-		return f(&r)
+		return record(k, v)
 	})
 	if err == errPassed {
 		return nil

@@ -84,6 +84,29 @@ func wide(s string) (b []byte) {
 	return b
 }
 
+// runMirror runs the job of a site that a server on loopback has.
+func runMirror(t *testing.T, state, name, url string) {
+	t.Helper()
+	jobs := t.TempDir()
+	if err := os.WriteFile(filepath.Join(jobs, name+".toml"), []byte("url = \""+url+"/\"\npolite.delay = \"0s\"\npolite.factor = 0\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, errs := runArgs(t, nil, "run-now", name, "--jobs", jobs, "--state", state); code != exitOK {
+		t.Fatalf("exit code %d: %s", code, errs)
+	}
+}
+
+// publishedTree is what is published of a site, until the test ends.
+func publishedTree(t *testing.T, st *store.State, name string) replicaTree {
+	t.Helper()
+	root, err := openTree(st, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { root.Close() })
+	return replicaTree{"site " + name, root, name}
+}
+
 // digestsIn reads the digests of trees.
 func digestsIn(t *testing.T, st *store.State, trees ...replicaTree) (map[replica.Address]replica.Digest, *replicaPages) {
 	t.Helper()
@@ -105,26 +128,14 @@ func TestDigestsOfBodiesAndFiles(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(inManyCharsets(t))
 	defer srv.Close()
-	state, jobs := t.TempDir(), t.TempDir()
-	if err := os.WriteFile(filepath.Join(jobs, "many.toml"), []byte("url = \""+srv.URL+"/\"\npolite.delay = \"0s\"\npolite.factor = 0\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if code, _, errs := runArgs(t, nil, "run-now", "many", "--jobs", jobs, "--state", state); code != exitOK {
-		t.Fatalf("exit code %d: %s", code, errs)
-	}
+	state := t.TempDir()
+	runMirror(t, state, "many", srv.URL)
 	st, err := store.OpenState(state, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	open := func() replicaTree {
-		root, err := openTree(st, "many")
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { root.Close() })
-		return replicaTree{"site many", root, "many"}
-	}
+	open := func() replicaTree { return publishedTree(t, st, "many") }
 	plain := open()
 	plain.site = ""
 	files, r := digestsIn(t, st, plain)
@@ -210,30 +221,15 @@ func TestDigestsOfReplacedTree(t *testing.T) {
 		fmt.Fprintf(w, `<p>%s<a href="/">x</a>`, text.Load())
 	}))
 	defer srv.Close()
-	state, jobs := t.TempDir(), t.TempDir()
-	if err := os.WriteFile(filepath.Join(jobs, "one.toml"), []byte("url = \""+srv.URL+"/\"\npolite.delay = \"0s\"\npolite.factor = 0\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	run := func() {
-		t.Helper()
-		if code, _, errs := runArgs(t, nil, "run-now", "one", "--jobs", jobs, "--state", state); code != exitOK {
-			t.Fatalf("exit code %d: %s", code, errs)
-		}
-	}
+	state := t.TempDir()
+	run := func() { runMirror(t, state, "one", srv.URL) }
 	run()
 	st, err := store.OpenState(state, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	open := func() replicaTree {
-		root, err := openTree(st, "one")
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { root.Close() })
-		return replicaTree{"site one", root, "one"}
-	}
+	open := func() replicaTree { return publishedTree(t, st, "one") }
 	old := open()
 	first, _ := digestsIn(t, st, old)
 	text.Store("quite another text comes then")
@@ -297,13 +293,7 @@ func TestReplicasReadOnce(t *testing.T) {
 	for _, name := range []string{"one", "two"} {
 		srv := httptest.NewServer(inManyCharsets(t))
 		defer srv.Close()
-		jobs := t.TempDir()
-		if err := os.WriteFile(filepath.Join(jobs, name+".toml"), []byte("url = \""+srv.URL+"/\"\npolite.delay = \"0s\"\npolite.factor = 0\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if code, _, errs := runArgs(t, nil, "run-now", name, "--jobs", jobs, "--state", state); code != exitOK {
-			t.Fatalf("exit code %d: %s", code, errs)
-		}
+		runMirror(t, state, name, srv.URL)
 	}
 	for _, name := range []string{"one", "two"} {
 		if err := os.Remove(filepath.Join(state, "sites", name, "digests")); err != nil {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"mirrord/internal/demosite"
+	"mirrord/internal/mirrortest"
 )
 
 // writePages writes n pages under a directory, each of words of its own; two directories of the same seed have the same words.
@@ -21,13 +22,7 @@ func writePages(t *testing.T, dir string, n int, page func(i int, words string) 
 		t.Fatal(err)
 	}
 	for i := range n {
-		var words strings.Builder
-		x := uint32(i + 1)
-		for range 60 {
-			x = x*1664525 + 1013904223
-			fmt.Fprintf(&words, "w%d ", x>>20)
-		}
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("p%d.html", i)), []byte(page(i, words.String())), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("p%d.html", i)), []byte(page(i, mirrortest.Words(uint32(i+1), 60))), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -173,13 +168,7 @@ func TestReplicasOfState(t *testing.T) {
 		srv := httptest.NewServer(demosite.New())
 		defer srv.Close()
 		hosts = append(hosts, strings.TrimPrefix(srv.URL, "http://"))
-		jobs := t.TempDir()
-		if err := os.WriteFile(filepath.Join(jobs, name+".toml"), []byte("url = \""+srv.URL+"/\"\npolite.delay = \"0s\"\npolite.factor = 0\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if code, _, errs := runArgs(t, nil, "run-now", name, "--jobs", jobs, "--state", state); code != exitOK {
-			t.Fatalf("exit code %d: %s", code, errs)
-		}
+		runMirror(t, state, name, srv.URL)
 	}
 	code, out, errs := runArgs(t, nil, "replicas", "--state", state, "--json")
 	var report replicaReport

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 
+	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
 	"mirrord/store"
 )
@@ -38,11 +38,7 @@ func (h *manual) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/html")
-	x := uint32(n+2) * 2654435761
-	for range 80 {
-		x = x*1664525 + 1013904223
-		fmt.Fprintf(w, "w%d ", x>>18)
-	}
+	fmt.Fprint(w, mirrortest.Words(uint32(n+2)*2654435761, 80))
 	if n == 3 && h.news.Load() {
 		fmt.Fprint(w, "and the news")
 	}
@@ -53,23 +49,10 @@ func (h *manual) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveOn serves on a loopback address of its own.
-func serveOn(t *testing.T, addr string, h http.Handler) *httptest.Server {
-	t.Helper()
-	l, err := net.Listen("tcp", addr+":0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &httptest.Server{Listener: l, Config: &http.Server{Handler: h}}
-	s.Start()
-	t.Cleanup(s.Close)
-	return s
-}
-
 func TestReplicasPutToUse(t *testing.T) {
 	t.Parallel()
 	first, second, third := &manual{prefix: "/"}, &manual{prefix: "/copy/"}, &manual{prefix: "/"}
-	origin, copied, twin := serveOn(t, "127.0.0.1", first), serveOn(t, "127.0.0.2", second), serveOn(t, "127.0.0.3", third)
+	origin, copied, twin := mirrortest.Serve(t, "127.0.0.1", first), mirrortest.Serve(t, "127.0.0.2", second), mirrortest.Serve(t, "127.0.0.3", third)
 	jobs, state := t.TempDir(), t.TempDir()
 	const fast = "limits.retries = 0\npolite.delay = \"0s\"\npolite.factor = 0\npolite.max_delay = \"50ms\"\n"
 	write := func(name, text string) {
@@ -169,10 +152,10 @@ func TestReplicasFlagsThatDoNotGoTogether(t *testing.T) {
 func TestReplicasWithADamagedMirror(t *testing.T) {
 	t.Parallel()
 	var lead string
-	first := serveOn(t, "127.0.0.1", &manual{prefix: "/"})
+	first := mirrortest.Serve(t, "127.0.0.1", &manual{prefix: "/"})
 	lead = first.URL + "/"
-	second := serveOn(t, "127.0.0.2", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, lead, http.StatusFound) }))
-	third := serveOn(t, "127.0.0.3", &manual{prefix: "/"})
+	second := mirrortest.Serve(t, "127.0.0.2", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, lead, http.StatusFound) }))
+	third := mirrortest.Serve(t, "127.0.0.3", &manual{prefix: "/"})
 	jobs, state := t.TempDir(), t.TempDir()
 	const fast = "limits.retries = 0\npolite.delay = \"0s\"\npolite.factor = 0\npolite.max_delay = \"50ms\"\n"
 	for name, text := range map[string]string{
@@ -222,7 +205,7 @@ func TestReplicasWithADamagedMirror(t *testing.T) {
 // Two mirrors whose collections lie under different directories: these are tested, and known to be equivalents.
 func TestReplicasUnderOtherDirectories(t *testing.T) {
 	t.Parallel()
-	first, second := serveOn(t, "127.0.0.1", &manual{prefix: "/"}), serveOn(t, "127.0.0.2", &manual{prefix: "/copies/manual/"})
+	first, second := mirrortest.Serve(t, "127.0.0.1", &manual{prefix: "/"}), mirrortest.Serve(t, "127.0.0.2", &manual{prefix: "/copies/manual/"})
 	jobs, state := t.TempDir(), t.TempDir()
 	for name, url := range map[string]string{"manual": first.URL + "/", "copy": second.URL + "/copies/manual/"} {
 		if err := os.WriteFile(filepath.Join(jobs, name+".toml"), []byte(fmt.Sprintf("url = %q\npolite.delay = \"0s\"\npolite.factor = 0\npolite.max_delay = \"50ms\"\nlimits.retries = 0\n", url)), 0o644); err != nil {

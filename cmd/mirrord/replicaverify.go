@@ -328,10 +328,12 @@ func (v *replicaVerifier) candidates(ctx context.Context, o replicaOptions) erro
 				return err
 			}
 		}
+		known := map[[2]string]bool{}
+		for _, p := range pairs {
+			known[[2]string{p.Host1, p.Host2}] = true
+		}
 		for _, p := range below.Pairs() {
-			if !slices.ContainsFunc(pairs, func(q replica.HostPair) bool {
-				return q.Host1 == p.Host1 && q.Host2 == p.Host2 || q.Host1 == p.Host2 && q.Host2 == p.Host1
-			}) {
+			if !known[[2]string{p.Host1, p.Host2}] { // the one before in the alphabet comes first
 				pairs = append(pairs, p)
 			}
 		}

@@ -8,7 +8,9 @@ package mirrortest
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"path"
@@ -265,4 +267,27 @@ func (w *Web) Clear() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	clear(w.pages)
+}
+
+// Serve serves on a loopback address, so that a test has hosts that differ by more than their ports, until the test ends.
+func Serve(t testing.TB, addr string, h http.Handler) *httptest.Server {
+	t.Helper()
+	l, err := net.Listen("tcp", addr+":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &httptest.Server{Listener: l, Config: &http.Server{Handler: h}}
+	s.Start()
+	t.Cleanup(s.Close)
+	return s
+}
+
+// Words are n words that no other seed gives.
+func Words(seed uint32, n int) string {
+	var b strings.Builder
+	for range n {
+		seed = seed*1664525 + 1013904223
+		fmt.Fprintf(&b, "w%d ", seed>>14)
+	}
+	return b.String()
 }
