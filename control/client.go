@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package control
 
 import (
@@ -78,6 +80,24 @@ func (c *Client) NotifyTest(ctx context.Context, name string) ([]Told, error) {
 	return told, c.call(ctx, http.MethodPost, "jobs/"+url.PathEscape(name)+"/notify", nil, &told)
 }
 
+// Health returns nil when the daemon's scheduler is alive (GET /healthz), else what is wrong with it.
+func (c *Client) Health(ctx context.Context) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://mirrord/healthz", nil)
+	if err != nil {
+		return err
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return c.connectError(ctx, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusOK {
+		return nil
+	}
+	word, err := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
+	return errors.Join(fmt.Errorf("the daemon answers %s: %s", resp.Status, bytes.TrimSpace(word)), err)
+}
+
 // Reload lets the daemon read the jobs directory again.
 func (c *Client) Reload(ctx context.Context) (Reloaded, error) {
 	var r Reloaded
@@ -143,14 +163,7 @@ func (c *Client) send(ctx context.Context, method, path string, in any) (*http.R
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		var op *net.OpError
-		if errors.As(err, &op) {
-			return nil, fmt.Errorf("connect to the daemon at %s: %w", c.socket, op.Err)
-		}
-		return nil, fmt.Errorf("ask the daemon: %w", err)
+		return nil, c.connectError(ctx, err)
 	}
 	if resp.StatusCode < 400 {
 		return resp, nil
@@ -161,4 +174,16 @@ func (c *Client) send(ctx context.Context, method, path string, in any) (*http.R
 		e.Message = "the daemon answers " + resp.Status
 	}
 	return nil, e
+}
+
+// connectError returns the error of a request that got no answer.
+func (c *Client) connectError(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	var op *net.OpError
+	if errors.As(err, &op) {
+		return fmt.Errorf("connect to the daemon at %s: %w", c.socket, op.Err)
+	}
+	return fmt.Errorf("ask the daemon: %w", err)
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package control
 
 import (
@@ -316,7 +318,7 @@ func TestListen(t *testing.T) {
 		t.Fatal(err)
 	}
 	conn.Close()
-	if err := b.(*net.UnixListener).SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := b.(*net.UnixListener).SetDeadline(time.Now().Add(5 * time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	if c, err := b.Accept(); err != nil {

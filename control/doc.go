@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package control is how commands talk to a daemon: HTTP and JSON over a Unix socket.
 //
 //	GET  /v1/status               status.All
@@ -31,6 +33,8 @@ import (
 type RunRequest struct {
 	Accept bool     `json:"accept,omitempty"` // publish what a suspicious run held back
 	Set    []string `json:"set,omitempty"`    // KEY=VALUE, for this run only
+	Full   bool     `json:"full,omitempty"`   // ask for every known URL, whatever evidence and policy would spare
+	Now    bool     `json:"now,omitempty"`    // do not wait for the job's window
 	Wait   bool     `json:"wait"`             // send events until the run has ended
 }
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package control
 
 import (
@@ -163,7 +165,7 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request) {
 		s.answer(w, nil, err)
 		return
 	}
-	s.log.Info("asked for", "what", "run", "job", name, "attached", attached, "accept", req.Accept, "set", keysOf(req.Set))
+	s.log.Info("asked for", "what", "run", "job", name, "attached", attached, "accept", req.Accept, "full", req.Full, "now", req.Now, "set", keysOf(req.Set))
 	if !req.Wait {
 		e := Event{Attached: &attached}
 		select { // for a moment, so that the answer can say what it waits for

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package evolution says how a site's directories change: trees of versions, the difference of two trees, how much of each directory a
 // difference concerns, and the history of that over many versions.
 //

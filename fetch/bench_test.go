@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package fetch
 
 import (
@@ -10,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"mirrord/reach"
 )
 
 // BenchmarkDo compares an exchange of ours with a bare RoundTrip of the same body on the same kept-alive connection. The server is
@@ -23,7 +27,7 @@ func BenchmarkDo(b *testing.B) {
 			w.Write(body)
 		}))
 		b.Run("Do/"+strconv.Itoa(size), func(b *testing.B) {
-			c := newClient(b, Options{AllowPrivate: true})
+			c := newClient(b, Options{Reach: reach.Policy{All: true}})
 			u := mustURL(b, s.URL+"/page")
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
@@ -115,7 +119,7 @@ func BenchmarkParallel(b *testing.B) {
 	}))
 	defer s.Close()
 	b.Run("Do", func(b *testing.B) {
-		c := newClient(b, Options{AllowPrivate: true})
+		c := newClient(b, Options{Reach: reach.Policy{All: true}})
 		u := mustURL(b, s.URL+"/page")
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()

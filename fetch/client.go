@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package fetch
 
 import (
@@ -41,6 +43,8 @@ type Request struct {
 	Cut     bool          // a longer body ends at the limit and is marked Result.Cut, instead of ErrTooLarge
 	Gap     time.Duration // least pause before a retry: the host's politeness
 	NoRetry bool          // the caller retries, by giving the URL another turn
+	NoMend  bool          // the caller repeats what got a broken answer (see Broken), and Do does not
+	Fresh   bool          // on a new connection, so that the request is sent once
 }
 
 // A Sink receives the bodies worth keeping. Begin is called when the head of a 200, 203 or 206 has arrived and returns where the
@@ -53,14 +57,16 @@ type Sink interface {
 // Client performs exchanges for one job. It is safe for concurrent use and keeps connections alive between them.
 type Client struct {
 	o     Options
-	guard *guard
+	guard *Guard
 	tr    *http.Transport
-	jar   *cookiejar.Jar // nil without cookies
+	fresh *http.Transport // tr without connections that are used again
+	jar   *cookiejar.Jar  // nil without cookies
 
 	header     http.Header // of every request
 	secret     http.Header // of those to auth origins
 	auth       map[string]bool
-	httpProxy  bool // plain http requests go to a proxy in absolute form
+	sent       []string // secrets among them: no part of what is kept of answers
+	httpProxy  bool     // plain http requests go to a proxy in absolute form
 	dec        decoders
 	traces     sync.Pool // of *tracer
 	acceptAny  []string
@@ -88,7 +94,7 @@ func New(o Options) (*Client, error) {
 		}
 	}
 	c.tr = &http.Transport{
-		DialContext:            c.guard.dial,
+		DialContext:            c.dial,
 		TLSClientConfig:        tlsConfig,
 		TLSHandshakeTimeout:    o.ConnectTimeout,
 		DisableCompression:     true,
@@ -111,7 +117,12 @@ func New(o Options) (*Client, error) {
 		}
 		c.tr.Proxy = http.ProxyURL(p)
 		c.httpProxy = p.Scheme == "http" || p.Scheme == "https"
+	} else {
+		c.tr.DialTLSContext = c.dialTLS(tlsConfig.Clone())
 	}
+	c.sent = c.secrets()
+	c.fresh = c.tr.Clone()
+	c.fresh.DisableKeepAlives = true
 	return c, nil
 }
 
@@ -212,7 +223,8 @@ func (o *Options) tlsConfig() (*tls.Config, error) {
 // usable answer. The Result is never nil: with an error it tells what is known of the last attempt.
 //
 // What is transient is retried within Options.Retries, with exponential back-off and full jitter on top of Request.Gap; a body
-// that broke off is resumed by If-Range where the server gave a strong validator. 429 and 503 are retried here only for a
+// that broke off is resumed by If-Range where the server gave a strong validator. A broken answer ([Broken]) is asked for once more, on a
+// new connection; it counts as asked twice when net/http repeated the request by itself. 429 and 503 are retried here only for a
 // Retry-After within RetryAfterCap: otherwise the host's whole gap has to grow, which is the caller's business.
 func (c *Client) Do(ctx context.Context, req Request, sink Sink) (*Result, error) {
 	t := transfer{req: req, sink: sink, total: -1}
@@ -222,14 +234,16 @@ func (c *Client) Do(ctx context.Context, req Request, sink Sink) (*Result, error
 	if req.URL.IsZero() {
 		return &Result{}, &Error{URL: req.URL, Class: ErrProtocol, Err: errors.New("no URL")}
 	}
-	if err := c.guard.checkTarget(req.URL.Host()); err != nil {
+	if err := c.guard.Check(req.URL.Origin()); err != nil {
 		return &Result{}, &Error{URL: req.URL, Class: ErrForbiddenAddress, Err: err}
 	}
 	tries, restarted := 0, false
 	for {
-		start := time.Now()
+		start, at := time.Now(), t.at
 		res, err := c.attempt(ctx, &t)
-		res.Attempts, res.Resumed = t.attempts, t.resumed
+		t.sent += res.Sent
+		res.Attempts, res.Resumed, res.Sent = t.attempts, t.resumed, t.sent
+		noteProgress(err, t.at > at && t.validator != "")
 		res.Total = time.Since(start)
 		wait, again := time.Duration(0), false
 		switch {
@@ -240,10 +254,12 @@ func (c *Client) Do(ctx context.Context, req Request, sink Sink) (*Result, error
 		case errors.Is(err, ErrCoding) && !t.identity && !req.NoRetry && c.o.Retries > 0:
 			// some servers label what they have not coded, or code it wrongly: plain bytes may still be had
 			t.identity, wait, again = true, req.Gap, true
+		case Broken(err) && (req.NoMend || t.sent > 1): // asked again by the caller, or was by now
 		case !req.NoRetry && tries < c.o.Retries:
 			wait, again = c.again(res, err, tries)
 			wait += req.Gap
 			tries++
+			t.req.Fresh = t.req.Fresh || Broken(err)
 		}
 		if !again {
 			return res, err
@@ -266,7 +282,7 @@ func (c *Client) again(res *Result, err error, tries int) (time.Duration, bool) 
 	}
 	wait := time.Duration(c.o.Rand() * float64(bound))
 	if err != nil {
-		return wait, Transient(err)
+		return wait, Transient(err) || Broken(err)
 	}
 	if !TransientStatus(res.Status) {
 		return 0, false

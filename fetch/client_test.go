@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package fetch
 
 import (
@@ -8,6 +10,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"mirrord/reach"
 	"mirrord/site"
 )
 
@@ -38,7 +41,7 @@ func TestDoKeepsABody(t *testing.T) {
 		io.WriteString(w, "hello "+r.RequestURI)
 	}))
 	defer s.Close()
-	c, err := New(Options{AllowPrivate: true})
+	c, err := New(Options{Reach: reach.Policy{All: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

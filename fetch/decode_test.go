@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package fetch
 
 import (
@@ -15,6 +17,7 @@ import (
 	"context"
 
 	"mirrord/internal/badserver"
+	"mirrord/reach"
 )
 
 func zstdEncode(t *testing.T, b []byte, sized bool, o ...zstd.EOption) []byte {
@@ -105,7 +108,7 @@ func FuzzAnswer(f *testing.F) {
 	f.Add([]byte("HTTP/1.0 302 Found\r\nLocation: ../x\r\nRetry-After: 5\r\n\r\n"))
 	f.Add(append([]byte("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Type: text/html; charset=x\r\n\r\n"), badserver.Encode("gzip", []byte("hello"))...))
 	f.Add([]byte("HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 3-7/8\r\nContent-Length: 5\r\n\r\nhello"))
-	c := newClient(f, Options{AllowPrivate: true, Retries: -1, HeaderTimeout: 5 * time.Second, MaxBody: 1 << 20})
+	c := newClient(f, Options{Reach: reach.Policy{All: true}, Retries: -1, HeaderTimeout: 5 * time.Second, MaxBody: 1 << 20})
 	f.Fuzz(func(t *testing.T, answer []byte) {
 		s.Handle("/fuzz", func(c *badserver.Conn, _ *http.Request) bool { c.Write(answer); return false })
 		for _, offset := range []int64{0, 3} {
@@ -143,7 +146,7 @@ func TestNothingIsLeft(t *testing.T) {
 		cancel()
 	}
 	c.Close()
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(5 * time.Minute)
 	for runtime.NumGoroutine() > before {
 		select {
 		case <-deadline:

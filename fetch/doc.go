@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package fetch makes one polite HTTP exchange, and keeps the rules that make it polite.
 //
 // A [Client] performs single exchanges for one run of one job: it negotiates and removes content codings, detects bodies that

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package fetch
 
 import (
@@ -41,7 +43,8 @@ type Error struct {
 	Class error
 	Err   error
 
-	reused bool // the connection had answered another request before
+	reused   bool // the connection had answered another request before
+	progress bool // part of the body came, and the rest can be asked for
 }
 
 func (e *Error) Error() string {
@@ -83,6 +86,28 @@ func Transient(err error) bool {
 		return !errors.As(err, &d) || !d.IsNotFound
 	}
 	return false
+}
+
+// Broken reports whether an answer came that was none: not proper HTTP, cut short or not in its coding, or the connection ended before it.
+// Where that is the server's way it will be so again, so one more request has to do. What broke off and can be continued is not broken.
+func Broken(err error) bool {
+	var e *Error
+	if !errors.As(err, &e) || e.progress {
+		return false
+	}
+	switch e.Class {
+	case ErrTruncated, ErrReset, ErrProtocol, ErrCoding:
+		return true
+	}
+	return false
+}
+
+// noteProgress says of an error that the next attempt can continue the body.
+func noteProgress(err error, progress bool) {
+	var e *Error
+	if errors.As(err, &e) {
+		e.progress = progress
+	}
 }
 
 // TransientStatus reports whether a status says that the same request may succeed later.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package fetch
 
 import (
@@ -29,6 +31,7 @@ type transfer struct {
 	total     int64     // length of the whole body, -1 unknown
 	resumed   int
 	attempts  []Attempt
+	sent      int // requests, those that net/http repeated by itself included
 }
 
 // restart forgets what the sink has got.
@@ -41,7 +44,12 @@ func (c *Client) attempt(ctx context.Context, t *transfer) (*Result, error) {
 	defer w.stop()
 	u := t.req.URL
 	ranged := t.at > 0 && t.validator != ""
-	resp, err := w.roundTrip(c.tr, c.newRequest(t, ranged), &c.traces)
+	tr := c.tr
+	if t.req.Fresh {
+		tr = c.fresh
+	}
+	resp, err := w.roundTrip(tr, c.newRequest(t, ranged), &c.traces)
+	res.Sent = w.sent
 	res.ToHeader = time.Since(w.start)
 	res.Remote = w.remote
 	if err != nil {
@@ -52,9 +60,12 @@ func (c *Client) attempt(ctx context.Context, t *transfer) (*Result, error) {
 	if c.jar != nil && c.o.Cookies && !slices.Contains(c.o.NoCookies, u.Hostname()) {
 		if rc := resp.Cookies(); len(rc) > 0 {
 			c.jar.SetCookies(cookieURL(u), rc)
+			res.SetsCookie = true
 		}
 	}
-	if err := c.readHead(res, resp, u); err != nil {
+	err = c.readHead(res, resp, u)
+	res.Whole = c.wholeHead(w.seen, resp)
+	if err != nil {
 		return res, classify(ctx, w, u, err, false)
 	}
 	in := &wire{body: resp.Body, watch: w, limit: c.o.Bandwidth}

@@ -1,159 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package fetch
 
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/netip"
-	"strings"
-	"syscall"
+	"net/url"
+	"strconv"
+	"sync"
 	"time"
+
+	"mirrord/reach"
 )
 
-// guard decides which addresses may be connected to. It looks at the address after DNS, at the moment of the connect call, so
-// a name that changes its mind between check and use gains nothing. Behind a proxy the target's address is not known here: then
-// only literal addresses and localhost names are refused, and the proxy has to guard the rest.
-type guard struct {
-	allowAll bool
-	proxied  bool
-	hosts    map[string]bool // "host" or "host:port", lower case, IPv6 without brackets when without port
-	checked  net.Dialer
-	open     net.Dialer
+// Names remembers which host names were ever at public addresses. Names are as [reach.Name] writes them. It is safe for concurrent use.
+type Names interface {
+	WasPublic(name string) (bool, error)
+	KeepPublic(name string) error // again for the same name is harmless
 }
 
-func newGuard(o Options) *guard {
-	g := &guard{allowAll: o.AllowPrivate, proxied: o.Proxy != "", hosts: make(map[string]bool, len(o.AllowHosts))}
-	for _, h := range o.AllowHosts {
-		h = strings.ToLower(h)
-		if strings.HasPrefix(h, "[") && strings.HasSuffix(h, "]") {
-			h = h[1 : len(h)-1]
-		}
-		g.hosts[h] = true
-	}
-	g.open = net.Dialer{Timeout: o.ConnectTimeout, KeepAlive: 15 * time.Second}
-	g.checked = g.open
-	g.checked.Control = func(_, address string, _ syscall.RawConn) error { return checkAddress(address) }
-	return g
+// Network resolves names and connects. It is safe for concurrent use. Tests use one whose answers change.
+type Network interface {
+	Lookup(ctx context.Context, name string) ([]netip.Addr, error)
+	Connect(ctx context.Context, to netip.AddrPort) (net.Conn, error)
 }
 
-// trusts reports whether host:port may be at any address.
-func (g *guard) trusts(hostport string) bool {
-	if g.allowAll || g.hosts[hostport] {
-		return true
-	}
-	host, _, err := net.SplitHostPort(hostport)
-	return err == nil && g.hosts[strings.ToLower(host)]
+// Guard connects to where a policy lets it. It resolves a name itself, judges each address, and connects to no other than those, so that a name
+// which changes between check and use gains nothing. Behind a proxy the target's address is not known here: then [Guard.Check] judges the target
+// by its name alone, connections go to the proxy, and it is the proxy that has to refuse names which are private only by their address.
+// It is safe for concurrent use.
+type Guard struct {
+	policy  reach.Policy
+	proxied bool
+	names   Names
+	network Network
+	timeout time.Duration
+	log     *slog.Logger
 }
 
-func (g *guard) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	if g.proxied || g.trusts(addr) {
-		return g.open.DialContext(ctx, network, addr)
-	}
-	return g.checked.DialContext(ctx, network, addr)
+// NewGuard returns the guard of exchanges under o. Of o it uses Reach, Names, Network, Proxy, ConnectTimeout and Log.
+func NewGuard(o Options) *Guard { return newGuard(o.withDefaults()) }
+
+func newGuard(o Options) *Guard {
+	return &Guard{policy: o.Reach, proxied: o.Proxy != "", names: o.Names, network: o.Network, timeout: o.ConnectTimeout, log: o.Log}
 }
 
-// checkTarget judges the target of a request that a proxy will connect to, as far as its name tells.
-func (g *guard) checkTarget(hostport string) error {
-	if !g.proxied || g.trusts(hostport) {
+// Check judges the origin of a URL that a proxy will connect to, as far as its name tells. Without a proxy it says nothing: Dial does.
+func (g *Guard) Check(origin string) error {
+	if !g.proxied {
 		return nil
 	}
-	host, _, err := net.SplitHostPort(hostport)
+	e, err := endpointOf(origin)
 	if err != nil {
-		host = strings.Trim(hostport, "[]")
+		return fmt.Errorf("%w: %w", ErrForbiddenAddress, err)
 	}
-	host = strings.TrimSuffix(strings.ToLower(host), ".")
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") { // RFC 6761 §6.3
-		return fmt.Errorf("%w: %s is this machine", ErrForbiddenAddress, host)
+	return forbidden(g.policy.Decide(reach.Target{Endpoint: e}))
+}
+
+func endpointOf(origin string) (reach.Endpoint, error) {
+	u, err := url.Parse(origin)
+	if err != nil {
+		return reach.Endpoint{}, err
 	}
+	e := reach.Endpoint{Host: reach.Name(u.Hostname()), Port: 80}
+	if u.Scheme == "https" {
+		e.Port = 443
+	}
+	if p, err := strconv.ParseUint(u.Port(), 10, 16); err == nil {
+		e.Port = uint16(p)
+	}
+	return e, nil
+}
+
+func forbidden(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrForbiddenAddress, err)
+}
+
+// Dial connects to host:port, as net/http wants it. A refusal is ErrForbiddenAddress with a [*reach.Refusal].
+func (g *Guard) Dial(ctx context.Context, _, hostport string) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(hostport)
+	if err != nil {
+		return nil, err
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return nil, fmt.Errorf("port %q is no number", port)
+	}
+	ctx, cancel := context.WithTimeout(ctx, g.timeout)
+	defer cancel()
+	e := reach.Endpoint{Host: reach.Name(host), Port: uint16(n)}
+	addrs, err := g.lookup(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	good, err := g.judge(e, addrs)
+	if err != nil {
+		return nil, err
+	}
+	return race(ctx, good, g.network.Connect)
+}
+
+// Would reports whether a connection for a URL of this origin would be refused now, without making one: nil, a refusal as of Dial, or why the
+// name cannot be resolved.
+func (g *Guard) Would(ctx context.Context, origin string) error {
+	if g.proxied {
+		return g.Check(origin)
+	}
+	e, err := endpointOf(origin)
+	if err != nil {
+		return err
+	}
+	addrs, err := g.lookup(ctx, e.Host)
+	if err == nil {
+		_, _, err = g.choose(e, addrs)
+	}
+	return err
+}
+
+// lookup returns the addresses of a host, in the order in which they are to be tried.
+func (g *Guard) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	if ip, err := netip.ParseAddr(host); err == nil {
-		return checkIP(ip)
+		return []netip.Addr{ip}, nil
 	}
-	return nil
-}
-
-func checkAddress(address string) error {
-	ap, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return fmt.Errorf("%w: %q", ErrForbiddenAddress, address)
+	addrs, err := g.network.Lookup(ctx, host)
+	if err == nil && len(addrs) == 0 {
+		err = &net.DNSError{Err: "no address", Name: host, IsNotFound: true}
 	}
-	return checkIP(ap.Addr())
+	return addrs, err
 }
 
-func checkIP(ip netip.Addr) error {
-	if kind := special(ip); kind != "" {
-		return fmt.Errorf("%w: %s is a %s address", ErrForbiddenAddress, ip, kind)
-	}
-	return nil
-}
-
-type block struct {
-	prefix netip.Prefix
-	kind   string
-}
-
-// The IANA special-purpose registries (RFC 6890) less what is globally reachable, and the metadata services of clouds that
-// answer on other addresses.
-var blocks = [...]block{
-	{netip.MustParsePrefix("0.0.0.0/8"), "unspecified"},
-	{netip.MustParsePrefix("10.0.0.0/8"), "private"},
-	{netip.MustParsePrefix("100.64.0.0/10"), "carrier-internal"},
-	{netip.MustParsePrefix("127.0.0.0/8"), "loopback"},
-	{netip.MustParsePrefix("168.63.129.16/32"), "cloud metadata"},
-	{netip.MustParsePrefix("169.254.0.0/16"), "link-local"},
-	{netip.MustParsePrefix("172.16.0.0/12"), "private"},
-	{netip.MustParsePrefix("192.0.0.0/24"), "special-purpose"},
-	{netip.MustParsePrefix("192.0.2.0/24"), "documentation"},
-	{netip.MustParsePrefix("192.168.0.0/16"), "private"},
-	{netip.MustParsePrefix("198.18.0.0/15"), "benchmarking"},
-	{netip.MustParsePrefix("198.51.100.0/24"), "documentation"},
-	{netip.MustParsePrefix("203.0.113.0/24"), "documentation"},
-	{netip.MustParsePrefix("224.0.0.0/4"), "multicast"},
-	{netip.MustParsePrefix("240.0.0.0/4"), "reserved"},
-	{netip.MustParsePrefix("::/128"), "unspecified"},
-	{netip.MustParsePrefix("::1/128"), "loopback"},
-	{netip.MustParsePrefix("64:ff9b:1::/48"), "local translation"},
-	{netip.MustParsePrefix("100::/63"), "discard"}, // and the dummy prefix beside it, RFC 9780
-	{netip.MustParsePrefix("2001::/32"), "Teredo"},
-	{netip.MustParsePrefix("2001:2::/48"), "benchmarking"},
-	{netip.MustParsePrefix("2001:10::/28"), "ORCHID"},
-	{netip.MustParsePrefix("2001:db8::/32"), "documentation"},
-	{netip.MustParsePrefix("3fff::/20"), "documentation"},
-	{netip.MustParsePrefix("5f00::/16"), "segment-routing"},
-	{netip.MustParsePrefix("fc00::/7"), "private"},
-	{netip.MustParsePrefix("fe80::/10"), "link-local"},
-	{netip.MustParsePrefix("fec0::/10"), "site-local"},
-	{netip.MustParsePrefix("ff00::/8"), "multicast"},
-}
-
-var (
-	nat64      = netip.MustParsePrefix("64:ff9b::/96") // RFC 6052
-	sixToFour  = netip.MustParsePrefix("2002::/16")    // RFC 3056
-	compatible = netip.MustParsePrefix("::/96")        // RFC 4291 §2.5.5.1
-)
-
-// special names the kind of address that a mirror refuses, or "" for one that is reachable by everybody. An IPv4 address that is
-// carried inside an IPv6 one (mapped, compatible, NAT64, 6to4, ISATAP) is judged as itself.
-func special(ip netip.Addr) string {
-	if !ip.IsValid() {
-		return "invalid"
-	}
-	ip = ip.WithZone("").Unmap()
-	for i := range blocks {
-		if blocks[i].prefix.Contains(ip) {
-			return blocks[i].kind
+// judge returns those of a host's addresses that may be connected to, or why none may, and remembers the name when it is public.
+func (g *Guard) judge(e reach.Endpoint, addrs []netip.Addr) ([]netip.AddrPort, error) {
+	good, public, err := g.choose(e, addrs)
+	if err == nil && public {
+		if err := g.names.KeepPublic(e.Host); err != nil {
+			g.log.Warn("that a name is public is not kept", "host", e.Host, "err", err)
 		}
 	}
-	if ip.Is4() {
-		return ""
+	return good, err
+}
+
+// choose is judge without a memory of its own; public says that the host is a name and its whole answer public. A name that is public and private at
+// the same time, as in networks with global IPv6 and private IPv4, is judged address by address.
+func (g *Guard) choose(e reach.Endpoint, addrs []netip.Addr) (good []netip.AddrPort, public bool, err error) {
+	policy := &g.policy
+	if g.proxied { // this is the way to the proxy, which whoever wrote the job named
+		policy = &reach.Policy{All: true}
 	}
-	b := ip.As16()
-	switch {
-	case nat64.Contains(ip), compatible.Contains(ip):
-		return special(netip.AddrFrom4([4]byte(b[12:16])))
-	case sixToFour.Contains(ip):
-		return special(netip.AddrFrom4([4]byte(b[2:6])))
-	case b[8]&^2 == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe: // ISATAP, RFC 5214 §6.1
-		return special(netip.AddrFrom4([4]byte(b[12:16])))
+	private, was := 0, false
+	for _, ip := range addrs {
+		if class, _ := reach.Classify(ip); class != reach.Public {
+			private++
+		}
 	}
-	return ""
+	_, literal := netip.ParseAddr(e.Host)
+	named := literal != nil && !g.proxied
+	if named && private > 0 {
+		if was, err = g.names.WasPublic(e.Host); err != nil {
+			return nil, false, fmt.Errorf("%w: whether %s was public before is not known: %w", ErrForbiddenAddress, e.Host, err)
+		}
+	}
+	var refused error // of the first address
+	for _, ip := range addrs {
+		if err := policy.Decide(reach.Target{Endpoint: e, Addr: ip, WasPublic: was}); err != nil {
+			if refused == nil {
+				refused = err
+			}
+			continue
+		}
+		good = append(good, netip.AddrPortFrom(ip.Unmap(), e.Port))
+	}
+	if len(good) == 0 {
+		return nil, false, forbidden(refused)
+	}
+	return good, named && private == 0, nil
+}
+
+// memoryNames is Names without a disk. The zero value remembers nothing yet.
+type memoryNames struct {
+	mu     sync.Mutex
+	public map[string]bool
+}
+
+func (m *memoryNames) WasPublic(name string) (bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.public[name], nil
+}
+
+func (m *memoryNames) KeepPublic(name string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.public == nil {
+		m.public = map[string]bool{}
+	}
+	m.public[name] = true
+	return nil
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package fetch
 
 import (
@@ -8,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"mirrord/heads"
 	"mirrord/site"
 )
 
@@ -17,6 +20,7 @@ type Head struct {
 	MIME         string      // lower case, without parameters; "" when absent or unusable
 	Charset      string      // the charset parameter of Content-Type, lower case
 	Header       http.Header // all fields; not to be changed
+	Whole        *heads.Head // the whole head as it came, less the secrets that were sent; of a body that was continued, that of the answer that began it
 	Length       int64       // of the whole body as the Sink gets it, when that is known in advance; else -1
 	Offset       int64       // position in the body of the first byte that the Sink will get: that of the Request when the body is continued, else 0
 	Coding       string      // the content coding that is being removed, "" for none
@@ -27,6 +31,9 @@ type Head struct {
 // RobotsTags returns the X-Robots-Tag fields.
 func (h *Head) RobotsTags() []string { return h.Header["X-Robots-Tag"] }
 
+// Refresh returns the Refresh field, "" for none: a redirection after some seconds (HTML standard, section 4.2.5.3).
+func (h *Head) Refresh() string { return first(h.Header, "Refresh") }
+
 // Links returns the Link fields (RFC 8288), unparsed.
 func (h *Head) Links() []string { return h.Header["Link"] }
 
@@ -34,6 +41,7 @@ func (h *Head) Links() []string { return h.Header["Link"] }
 type Result struct {
 	Head
 	NotModified bool // 304 to a conditional request
+	SetsCookie  bool // it set a cookie that the Client keeps
 
 	Location      site.URL // where a 3xx points
 	Fragment      string   // of Location
@@ -46,6 +54,7 @@ type Result struct {
 	Kept      bool  // the body went to the Sink and is complete
 	Unframed  bool  // it lasted until the connection closed, so that a cut cannot be told from the end
 	Cut       bool  // it was longer than MaxBody and Request.Cut allowed to stop there
+	Sent      int   // requests on all attempts, those that net/http repeated by itself included
 	Resumed   int   // how often it was continued where it had broken
 	Attempts  []Attempt
 	ToHeader  time.Duration // of the last attempt, from its start to the end of the header

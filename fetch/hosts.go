@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package fetch
 
 import (
@@ -7,19 +9,12 @@ import (
 )
 
 // Politeness is a job's rule for a host. The zero value asks one request at a time and leaves no gap beyond what the host itself
-// demands (Crawl-delay, Retry-After, errors); [Polite] is the rule for servers of others.
+// demands (Crawl-delay, Retry-After, errors).
 type Politeness struct {
 	Connections int           // requests under way at once; 0 is 1
 	Delay       time.Duration // least time from the end of any answer, and from the start of any request, to the next start
 	Factor      float64       // the same as a multiple of the last response time; 0 also says not to react to slowing answers
 	MaxDelay    time.Duration // most that Factor, slowness and errors may ask for; 0 is 60 s. Delay and Crawl-delay are above it
-}
-
-// Polite returns the rule for a server that is not ours: two connections, half a second, and twice the time of the last answer, so
-// that a mirror never takes more than a third of the capacity that one client can have. (Heritrix waits five times as long with
-// one connection; that makes a site of 10 000 pages that answer in 200 ms a run of three hours instead of one.)
-func Polite() Politeness {
-	return Politeness{Connections: 2, Delay: 500 * time.Millisecond, Factor: 2, MaxDelay: 60 * time.Second}
 }
 
 const (

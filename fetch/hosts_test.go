@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package fetch
 
 import (
@@ -97,7 +99,7 @@ func TestCrawlDelay(t *testing.T) {
 	if g := h.Gap("h", Politeness{Delay: 2 * time.Second}); g != 2*time.Second {
 		t.Errorf("gap %v", g)
 	}
-	if g := h.Gap("unknown", Polite()); g != Polite().Delay {
+	if g := h.Gap("unknown", polite()); g != polite().Delay {
 		t.Errorf("gap %v", g)
 	}
 }
@@ -238,8 +240,11 @@ func TestHostsInvariants(t *testing.T) {
 				rnd := rand.New(rand.NewPCG(1, uint64(i)))
 				p := jobs[i%3]
 				for time.Now().Before(stop) {
+					// the request is noted in the same step, else one that ends at this very instant could be noted between
+					mu.Lock()
 					ok, until := h.Acquire("h", p, time.Now())
 					if !ok {
+						mu.Unlock()
 						if !until.After(time.Now()) {
 							t.Error("told to ask again at once")
 							return
@@ -247,7 +252,6 @@ func TestHostsInvariants(t *testing.T) {
 						time.Sleep(time.Until(until))
 						continue
 					}
-					mu.Lock()
 					now := time.Now()
 					if active++; active > 2 && requests > 12 {
 						t.Errorf("%d connections", active)
@@ -277,7 +281,7 @@ func TestHostsInvariants(t *testing.T) {
 
 func TestExportImportPrune(t *testing.T) {
 	var h, again Hosts
-	p := Polite()
+	p := polite()
 	h.Acquire("a", p, epoch)
 	h.Release("a", p, epoch, Observation{Status: 503, RetryAfter: time.Hour})
 	h.SetCrawlDelay("b", 7*time.Second)
@@ -294,4 +298,9 @@ func TestExportImportPrune(t *testing.T) {
 	if n := again.Prune(epoch.Add(2*time.Hour), epoch.Add(2*time.Hour)); n != 0 {
 		t.Errorf("%d left", n)
 	}
+}
+
+// polite is a rule for the servers of others.
+func polite() Politeness {
+	return Politeness{Connections: 2, Delay: 500 * time.Millisecond, Factor: 2, MaxDelay: 60 * time.Second}
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package fetch
 
 import (
@@ -9,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"mirrord/reach"
 )
 
 // Options says how a Client talks. The zero value is useful: it identifies itself, verifies certificates, refuses private
@@ -49,8 +53,9 @@ type Options struct {
 	DisableHTTP2    bool          //
 	Bandwidth       *rate.Limiter // bytes of body per second, shared by whoever is given the same limiter; default none
 
-	AllowPrivate bool     // let any host be at a loopback, private or otherwise special address
-	AllowHosts   []string // host or host:port that may be: the hosts that the job's own URLs name
+	Reach   reach.Policy // which loopback, private and otherwise special addresses may be connected to; default none
+	Names   Names        // remembers which names were public; default for the life of the Client
+	Network Network      // resolves and connects; default the system
 
 	Retries       int           // attempts after the first; default 2, negative none
 	Backoff       time.Duration // bound of the random wait before the first retry; doubles with each; default 1 s
@@ -108,6 +113,12 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Rand == nil {
 		o.Rand = rand.Float64
+	}
+	if o.Names == nil {
+		o.Names = new(memoryNames)
+	}
+	if o.Network == nil {
+		o.Network = system{}
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

@@ -1,11 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package fetch
 
 import (
+	"fmt"
 	"maps"
 	"net/http"
 	"strings"
 
 	"golang.org/x/net/http/httpguts"
+
+	"mirrord/heads"
 )
 
 // A Part says what the beginning of a body is the beginning of, so that a later exchange, of another process too, can ask for the rest.
@@ -15,6 +20,7 @@ type Part struct {
 	Length    int64       `json:"length"`           // of the whole body, -1 unknown
 	Status    int         `json:"status"`           // 200 or 203
 	Header    http.Header `json:"header,omitempty"` // of the answer that began the body, as far as a mirror reads it
+	Whole     *heads.Head `json:"whole,omitempty"`  // the whole head of that answer, if it is not too large
 }
 
 // partFields are the fields that outlive an answer whose body was cut off. A 206 need not repeat them (RFC 9110 §15.3.7).
@@ -37,6 +43,9 @@ func (h *Head) Part() (p Part, ok bool) {
 				size += len(s)
 			}
 		}
+	}
+	if h.Whole != nil && h.Whole.Size() <= mostPartHeader {
+		p.Whole = h.Whole
 	}
 	return p, p.Validator != "" && size <= mostPartHeader
 }
@@ -70,6 +79,9 @@ func (p *Part) head(now *Head, gzipFile bool) Head {
 		}
 	}
 	h := newHead(p.Status, fields)
+	if h.Whole = p.Whole; h.Whole == nil {
+		h.Whole = heads.Normalised(fmt.Sprintf("HTTP/1.1 %d %s", p.Status, http.StatusText(p.Status)), fields)
+	}
 	if gzipFile {
 		h.MIME = gzipMIME
 	}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package fetch
 
 import (
@@ -14,6 +16,7 @@ import (
 	"time"
 
 	"mirrord/internal/badserver"
+	"mirrord/reach"
 )
 
 func partOf(validator string) *Part { return &Part{Validator: validator, Length: -1, Status: 200} }
@@ -61,7 +64,7 @@ func TestPartMakesTheHeadWhole(t *testing.T) {
 			}))
 			defer srv.Close()
 			var m memory
-			c := newClient(t, Options{AllowPrivate: true, Retries: -1})
+			c := newClient(t, Options{Reach: reach.Policy{All: true}, Retries: -1})
 			_, err := c.Do(context.Background(), Request{URL: mustURL(t, srv.URL+"/file")}, &m)
 			if err == nil || len(m.begun) != 1 {
 				t.Fatalf("%v, begun %d times", err, len(m.begun))
@@ -152,7 +155,7 @@ func TestContinuationThatIsNotTheRest(t *testing.T) {
 				}
 				var m memory
 				m.Write(file[:5000])
-				c := newClient(t, Options{AllowPrivate: true, Retries: -1})
+				c := newClient(t, Options{Reach: reach.Policy{All: true}, Retries: -1})
 				res, err := c.Do(context.Background(), Request{URL: mustURL(t, srv.URL+"/"), Part: p, Offset: 5000}, &m)
 				srv.Close()
 				if err != nil || !res.Kept || !bytes.Equal(m.Bytes(), file) || ranged != 1 || m.begun[0].Offset != 0 {
@@ -169,7 +172,7 @@ func TestUnusablePart(t *testing.T) {
 	for _, p := range []*Part{nil, {}, {Validator: "\"v1\"\r\nX: y", Status: 200}, {Validator: `"v1"`, Status: 404}} {
 		var m memory
 		m.WriteString("abc")
-		c := newClient(t, Options{AllowPrivate: true})
+		c := newClient(t, Options{Reach: reach.Policy{All: true}})
 		res, err := c.Do(context.Background(), Request{URL: mustURL(t, s.URL+"/range?breaks=0"), Part: p, Offset: 3}, &m)
 		if err != nil || !res.Kept || !bytes.Equal(m.Bytes(), badserver.File()) {
 			t.Errorf("%+v: %v, %d bytes", p, err, m.Len())

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package fetch
 
 import (
@@ -11,6 +13,7 @@ import (
 	"time"
 
 	"mirrord/internal/badserver"
+	"mirrord/reach"
 )
 
 // pauses records what a client would have waited.
@@ -32,8 +35,9 @@ func TestRetries(t *testing.T) {
 		hits   int
 		waits  pauses // with Rand 0.5, Backoff 1 s
 	}{
-		{"broken connection", "/flaky?fail=2&status=0", Request{}, 200, nil, 3, pauses{500 * time.Millisecond, time.Second}},
-		{"too often", "/flaky?fail=9&status=0", Request{}, 0, ErrReset, 4, pauses{500 * time.Millisecond, time.Second, 1500 * time.Millisecond}},
+		{"broken connection", "/flaky?fail=1&status=0", Request{}, 200, nil, 2, pauses{500 * time.Millisecond}},
+		{"broken connection, again", "/flaky?fail=2&status=0", Request{}, 0, ErrReset, 2, pauses{500 * time.Millisecond}},
+		{"broken connection, caller mends", "/flaky?fail=2&status=0", Request{NoMend: true}, 0, ErrReset, 1, nil},
 		{"caller retries", "/flaky?fail=9&status=0", Request{NoRetry: true}, 0, ErrReset, 1, nil},
 		{"500", "/flaky?fail=1&status=500", Request{}, 200, nil, 2, pauses{500 * time.Millisecond}},
 		{"502 with the host's gap", "/flaky?fail=1&status=502", Request{Gap: 5 * time.Second}, 200, nil, 2, pauses{5500 * time.Millisecond}},
@@ -43,14 +47,21 @@ func TestRetries(t *testing.T) {
 		{"503 without", "/flaky?fail=1&status=503", Request{}, 503, nil, 1, nil},
 		{"429 without", "/flaky?fail=1&status=429", Request{}, 429, nil, 1, nil},
 		{"404", "/missing", Request{}, 404, nil, 1, nil},
-		{"truncated for ever", "/length-long", Request{}, 200, ErrTruncated, 4, pauses{500 * time.Millisecond, time.Second, 1500 * time.Millisecond}},
-		{"junk", "/http09", Request{}, 0, ErrProtocol, 1, nil},
+		{"truncated for ever", "/length-long", Request{}, 200, ErrTruncated, 2, pauses{500 * time.Millisecond}},
+		{"truncated for ever, caller mends", "/length-long", Request{NoMend: true}, 200, ErrTruncated, 1, nil},
+		{"cut in its coding", "/gzip-cut", Request{}, 200, ErrTruncated, 2, pauses{500 * time.Millisecond}},
+		{"cut in a chunk", "/chunk-cut-inside", Request{}, 200, ErrTruncated, 2, pauses{500 * time.Millisecond}},
+		{"reset in the body", "/reset-body", Request{}, 200, ErrReset, 2, pauses{500 * time.Millisecond}},
+		{"junk", "/http09", Request{}, 0, ErrProtocol, 2, pauses{500 * time.Millisecond}},
+		{"junk for a length", "/length-junk", Request{}, 0, ErrProtocol, 2, pauses{500 * time.Millisecond}},
+		{"header cut", "/header-cut", Request{}, 0, ErrProtocol, 2, pauses{500 * time.Millisecond}},
+		{"wrong coding", "/gzip-lie", Request{}, 200, ErrCoding, 2, pauses{0}},
 		{"bomb", "/gzip-bomb", Request{}, 200, ErrBomb, 1, nil},
 	}
 	for i, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var p pauses
-			o := Options{AllowPrivate: true, Retries: 3, BackoffCap: 3 * time.Second, RetryAfterCap: 10 * time.Second, Sleep: p.sleep, Rand: func() float64 { return 0.5 }}
+			o := Options{Reach: reach.Policy{All: true}, Retries: 3, BackoffCap: 3 * time.Second, RetryAfterCap: 10 * time.Second, Sleep: p.sleep, Rand: func() float64 { return 0.5 }}
 			c := newClient(t, o)
 			own := mustURL(t, s.URL+tt.path)
 			path := "/case" + string(rune('a'+i))
@@ -73,6 +84,33 @@ func TestRetries(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestBrokenOnUsedConnection: when a connection that was used before ends, net/http repeats the request by itself. That counts: no way leads to
+// more than two requests for what is always broken.
+func TestBrokenOnUsedConnection(t *testing.T) {
+	for _, path := range []string{"/hang-up", "/reset-header", "/header-cut", "/length-long", "/status-junk"} {
+		for _, noMend := range []bool{false, true} {
+			s := badserver.Start(t)
+			o := patient()
+			o.Retries, o.Backoff = 3, time.Millisecond
+			c := newClient(t, o)
+			ask := func(path string, req Request) *Result {
+				req.URL = mustURL(t, s.URL+path)
+				res, _ := c.Do(context.Background(), req, new(memory))
+				return res
+			}
+			ask("/ok", Request{})
+			res := ask(path, Request{NoMend: noMend})
+			if noMend && res.Sent < 2 {
+				ask("/ok", Request{})
+				res = ask(path, Request{NoMend: true, Fresh: true})
+			}
+			if n := s.Hits(path); n != 2 {
+				t.Errorf("%s, caller mends %t: %d requests, the last result counts %d", path, noMend, n, res.Sent)
+			}
+		}
 	}
 }
 

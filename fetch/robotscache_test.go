@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package fetch
 
 import (
@@ -14,6 +16,7 @@ import (
 	"time"
 
 	"mirrord/internal/badserver"
+	"mirrord/reach"
 )
 
 // clock is a wall clock that a test moves.
@@ -74,7 +77,7 @@ func (s robotsStore) SaveRobots(r RobotsRecord) error {
 }
 
 func robotsClient(t *testing.T, k *clock) *Client {
-	return newClient(t, Options{AllowHosts: []string{"127.0.0.1"}, Retries: -1, Now: k.now, Sleep: k.sleep})
+	return newClient(t, Options{Reach: allowing(t, "127.0.0.1"), Retries: -1, Now: k.now, Sleep: k.sleep})
 }
 
 const rulesText = "User-agent: mirrord\nDisallow: /private\nCrawl-delay: 7\nSitemap: http://a/map.xml\n"
@@ -283,7 +286,7 @@ func TestRobotsOneRequest(t *testing.T) {
 		io.WriteString(w, rulesText)
 	}))
 	defer s.Close()
-	r := NewRobotsCache(newClient(t, Options{AllowPrivate: true, Retries: -1}), RobotsOptions{})
+	r := NewRobotsCache(newClient(t, Options{Reach: reach.Policy{All: true}, Retries: -1}), RobotsOptions{})
 	u := mustURL(t, s.URL+"/x")
 
 	ctx, cancel := context.WithCancel(context.Background())

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package job
 
 import (
@@ -11,7 +13,7 @@ func replicaKeys() []Key {
 	return []Key{
 		{Name: "alternates", Type: "list of URLs", Example: `["https://mirror.example.net/docs/"]`,
 			Doc:   "Replicas of what lies under the directory of the first url, each named by the URL that stands for that directory. When the origin does not answer, or answers 500 or more after all attempts, a replica that was found to hold the same is asked. The files keep their addresses; explain and the summary say where the bytes came from. Nothing is taken for gone because a replica lacks it.",
-			Risk:  "A replica may be behind the origin, and whoever runs it can change what you mirror. A host named here may be reached even when its address is private.",
+			Risk:  "A replica may be behind the origin, and whoever runs it can change what you mirror. An address, localhost or a name of one label is reached although it is private, at the port given.",
 			field: func(j *Job) any { return &j.Alternates }, check: checkAlternates},
 		{Name: "repair", Type: "true or false", Example: "true",
 			Doc:   "Repair broken links. What the site links to but says is gone (404, 410) is taken from an alternate that was found to hold the same as the site; entry points are left alone. A link to another site, that another mirror of this state knows to be broken, leads to an equivalent copy that a mirror of this state knows to be there.",

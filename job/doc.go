@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package job reads job files: what to mirror, when, how politely and what to do with the result.
 //
 // A job file is strict TOML, one file per job, named NAME.toml. Parse reports every error of a file at once, each with file, line,

@@ -1,9 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package job
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"mirrord/policy"
+	"mirrord/reach"
 	"mirrord/site"
 )
 
@@ -21,7 +27,7 @@ type Job struct {
 	Window                   string        // see ParseWindow; "" means always
 
 	Scope        Scope
-	Policy       Policy
+	Policy       policy.Name
 	FullRuns     int64 // complete runs that ask for everything before the policy spares anything
 	Requisites   Requisites
 	Order        Order
@@ -44,16 +50,6 @@ type Job struct {
 	Publish  Publish
 	Notify   Notify
 }
-
-// Policy says how much of a known site a run asks for again.
-type Policy string
-
-// The policies.
-const (
-	PolicyFull     Policy = "full"     // every URL, with conditional requests
-	PolicyNEAR     Policy = "near"     // skip what the mined rules say will not have changed
-	PolicyAdaptive Policy = "adaptive" // ask what is expected to find changes enough
-)
 
 // Requisites says from where images, style sheets and other requisites of a page in scope may be fetched.
 type Requisites string
@@ -100,6 +96,7 @@ type Limits struct {
 	MaxTime      time.Duration // of one run; 0 no limit
 	MaxDepth     int64         // link hops from an entry point; 0 no limit
 	MaxPathDepth int64         // path segments
+	MaxRepeats   int64         // times that a segment or series of segments stands in a row; 0 no limit
 	MaxLinks     int64         // links taken from one page
 	MaxURLLength int64         // bytes
 	MaxRedirects int64         // in one chain
@@ -128,8 +125,14 @@ type Polite struct {
 	IdleTimeout    time.Duration
 	TotalTimeout   time.Duration // of one exchange; 0 no limit
 	MinRate        Rate          // slower bodies are given up; 0 no floor
-	AllowPrivate   bool          // loopback, private and link-local addresses
+	AllowPrivate   Private
 	HTTP2          bool
+}
+
+// Private says which loopback, private and link-local addresses a job may reach besides those that its URLs name by themselves.
+type Private struct {
+	All   bool
+	Rules []reach.Rule
 }
 
 // Evidence says what spares requests for resources that a run knows already.
@@ -188,15 +191,6 @@ type Publish struct {
 	Dir  string // absolute path of a symlink that follows the current version; "" none
 }
 
-// Notify is who hears about a run that did not end well.
-type Notify struct {
-	Command    string        // run with the report on standard input
-	Email      []string      // addresses
-	Webhook    Secret        // URL that gets the report as JSON
-	WebhookKey Secret        // key that signs it
-	StaleAfter time.Duration // also tell when the last complete version is older; 0 never
-}
-
 // Default returns a job with all defaults for the given entry points. It is not validated yet.
 func Default(urls ...string) *Job {
 	return &Job{
@@ -204,7 +198,7 @@ func Default(urls ...string) *Job {
 		MinInterval:  time.Hour,
 		MaxInterval:  7 * 24 * time.Hour,
 		Scope:        Scope{Kind: "directory"},
-		Policy:       PolicyAdaptive,
+		Policy:       policy.Adaptive,
 		FullRuns:     3,
 		Requisites:   RequisitesDomain,
 		Order:        OrderBreadth,
@@ -214,7 +208,7 @@ func Default(urls ...string) *Job {
 		Programs:     Programs{Suffixes: []string{".cgi", ".fcgi", ".pl"}, Dirs: []string{"cgi-bin", "cgi"}},
 		Limits: Limits{
 			MaxFiles: 1_000_000, MaxSize: 100e9, MaxBody: 8e9, MaxDocument: 16 << 20, MaxTime: 7 * 24 * time.Hour,
-			MaxPathDepth: 32, MaxLinks: 100_000, MaxURLLength: 2048, MaxRedirects: 10, MaxVariants: 2000, MaxDates: 200, MaxRatio: 250,
+			MaxPathDepth: 32, MaxRepeats: 3, MaxLinks: 100_000, MaxURLLength: 2048, MaxRedirects: 10, MaxVariants: 2000, MaxDates: 200, MaxRatio: 250,
 			MaxDelete: 0.1, MaxFailures: 0.01, MaxSkip: 14, Retries: 3, MinFree: 1 << 30,
 		},
 		Polite: Polite{
@@ -238,6 +232,28 @@ func (j *Job) Seeds() []site.URL {
 		}
 	}
 	return out
+}
+
+// Reach returns which addresses the job may connect to. URLs of the job are its entry points, its alternates and also more.
+func (j *Job) Reach(also ...site.URL) reach.Policy {
+	p := reach.Policy{All: j.Polite.AllowPrivate.All, Rules: j.Polite.AllowPrivate.Rules, File: j.File}
+	for _, u := range slices.Concat(j.Seeds(), j.AlternateURLs(), also) {
+		p.URLs = append(p.URLs, EndpointOf(u))
+	}
+	return p
+}
+
+// EndpointOf returns where a URL is asked.
+func EndpointOf(u site.URL) reach.Endpoint {
+	e := reach.Endpoint{Host: u.Hostname(), Port: 80}
+	if u.Scheme() == "https" {
+		e.Port = 443
+	}
+	if _, port, ok := strings.Cut(strings.TrimPrefix(u.Host(), e.Host), ":"); ok {
+		n, _ := strconv.ParseUint(port, 10, 16) // a URL has no other
+		e.Port = uint16(n)
+	}
+	return e
 }
 
 // Location returns the time zone of schedule and window; local is the machine's.

@@ -1,6 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package job
 
-import "time"
+import (
+	"strings"
+	"time"
+
+	"mirrord/policy/known"
+)
 
 // Key describes one key of a job file.
 type Key struct {
@@ -37,17 +44,26 @@ func Tables() []string {
 // Keys returns every key of a job file in the order of the reference.
 func Keys() []Key {
 	var all []Key
-	for _, part := range [][]Key{topKeys(), replicaKeys(), scopeKeys(), limitKeys(), politeKeys(), evidenceKeys(), policyKeys(), reuseKeys(), accessKeys(), resultKeys()} {
+	for _, part := range [][]Key{topKeys(), replicaKeys(), scopeKeys(), limitKeys(), politeKeys(), evidenceKeys(), policyKeys(), reuseKeys(), accessKeys(), resultKeys(), notifyKeys()} {
 		all = append(all, part...)
 	}
 	return all
+}
+
+// policyDocs says of each policy what it asks for.
+func policyDocs() string {
+	var docs []string
+	for _, p := range known.All() {
+		docs = append(docs, string(p.Name)+": "+p.Doc)
+	}
+	return strings.Join(docs, ". ")
 }
 
 func topKeys() []Key {
 	return []Key{
 		{Name: "url", Type: "URL or list of URLs", Example: `"https://www.example.org/docs/"`,
 			Doc:  "The entry points. The first is the entry point of the archive. A fragment is dropped.",
-			Risk: "A host named here may be reached even when its address is private.", field: func(j *Job) any { return &j.URLs }, check: checkURLs},
+			Risk: "An address, localhost or a name of one label is reached although it is private, at the port given; a name with a dot that is private needs polite.allow_private.", field: func(j *Job) any { return &j.URLs }, check: checkURLs},
 		{Name: "title", Type: "text", Example: `"Example documentation"`, Doc: "Shown in lists and written into the archive. Empty: the entry page's own title.",
 			field: func(j *Job) any { return &j.Title }, check: checkTitle},
 		{Name: "schedule", Type: "schedule", Example: `"30 3 * * *"`,
@@ -64,8 +80,8 @@ func topKeys() []Key {
 			Doc:  "Requests are made only inside it; a run pauses outside and goes on when it opens again. Several spans with commas between them.",
 			Risk: "A window that is too short lets a large site never complete.", field: func(j *Job) any { return &j.Window },
 			check: func(j *Job) error { _, err := ParseWindow(j.Window); return err }},
-		{Name: "policy", Type: "choice", Enum: []string{string(PolicyFull), string(PolicyNEAR), string(PolicyAdaptive)}, Example: `"full"`,
-			Doc:  "Which of the URLs that the mirror has a run asks again, conditionally. full: every one. adaptive: those that are worth it by what the site's history says of their changes; see adaptive.price. near: all but the directories that rules mined from the history skip; see near. The first full_runs runs ask for everything. What is new is always fetched.",
+		{Name: "policy", Type: "choice", Enum: known.All().Names(), Example: `"full"`,
+			Doc:  "Which of the URLs that the mirror has a run asks again, conditionally. " + policyDocs() + ". The first full_runs runs ask for everything. What is new is always fetched.",
 			Risk: "near and adaptive may show a page as it was up to limits.max_skip runs ago.", field: func(j *Job) any { return (*string)(&j.Policy) }},
 		{Name: "full_runs", Type: "number", Unit: "runs", Example: "10", Doc: "Complete runs that ask for everything, whatever the policy, before it spares anything: what it learns from. Evidence spares all the same.",
 			Risk: "1 lets a policy judge by a single look at the site.", min: 1, max: 1000, field: func(j *Job) any { return &j.FullRuns }},
@@ -85,7 +101,7 @@ func topKeys() []Key {
 			Risk:  "true costs requests for strings that name nothing (at most 50 more than twice those that name something), and a script that takes such a string for something else than an address finds another one.",
 			field: func(j *Job) any { return &j.Scripts }},
 		{Name: "proxy", Type: "URL", Example: `"http://proxy.example.org:3128"`, Doc: "Proxy for all requests: http, https, socks5 or socks5h. Empty: none; the environment is not asked. Its password goes into [auth].",
-			Risk: "Behind a proxy the address guard sees only the proxy.", field: func(j *Job) any { return &j.Proxy }, check: checkProxy},
+			Risk: "The proxy resolves names, so that mirrord refuses private targets by their names alone; the proxy must refuse names that resolve to private addresses.", field: func(j *Job) any { return &j.Proxy }, check: checkProxy},
 	}
 }
 
@@ -121,6 +137,8 @@ func limitKeys() []Key {
 		{Name: "limits.max_time", Type: "duration", Example: `"6h"`, Doc: "Longest run, pauses outside the window not counted; the run is then partial and can be resumed." + noLimit, field: func(j *Job) any { return &j.Limits.MaxTime }},
 		{Name: "limits.max_depth", Type: "number", Unit: "link hops", Example: "5", Doc: "How many links a page may be away from an entry point." + noLimit, field: func(j *Job) any { return &j.Limits.MaxDepth }},
 		{Name: "limits.max_path_depth", Type: "number", Unit: "path segments", Example: "16", Doc: "URLs with more path segments are taken for a trap.", min: 1, max: 1000, field: func(j *Job) any { return &j.Limits.MaxPathDepth }},
+		{Name: "limits.max_repeats", Type: "number", Unit: "times", Example: "0", Doc: "A URL whose path has a segment or series of segments this often in a row (/x/x/x/, /a/b/a/b/a/b/), or one segment twice as often anywhere, is taken for a trap: a relative link on a page that answers every path makes them without end. Numbers may stand twice as often in a row and anywhere as often as they like. At least 2; 0 is no limit.",
+			Risk: "Without it only max_path_depth ends such a path.", max: 1000, field: func(j *Job) any { return &j.Limits.MaxRepeats }, check: checkRepeats},
 		{Name: "limits.max_links", Type: "number", Unit: "links", Example: "20000", Doc: "Most links taken from one page; the rest is left out, and the summary says so.", min: 1, max: 10_000_000, field: func(j *Job) any { return &j.Limits.MaxLinks }},
 		{Name: "limits.max_url_length", Type: "number", Unit: "bytes", Example: "500", Doc: "Longer URLs are taken for a trap.", min: 64, max: 32000, field: func(j *Job) any { return &j.Limits.MaxURLLength }},
 		{Name: "limits.max_redirects", Type: "number", Unit: "redirects", Example: "5", Doc: "Longest chain of redirects.", min: 1, max: 100, field: func(j *Job) any { return &j.Limits.MaxRedirects }},
@@ -130,7 +148,7 @@ func limitKeys() []Key {
 			Risk: "Too low cuts off a news archive of many days.", min: 1, field: func(j *Job) any { return &j.Limits.MaxDates }},
 		{Name: "limits.max_ratio", Type: "number", Unit: "times", Example: "1000", Doc: "How many times larger than its compressed form a body may be.",
 			Risk: "Without it a few kilobytes unpack to a full disk.", min: 10, max: 1_000_000, field: func(j *Job) any { return &j.Limits.MaxRatio }},
-		{Name: "limits.max_delete", Type: "share", Example: `"30%"`, Doc: "A run that would drop more than this share of the site is suspicious and waits for accept.",
+		{Name: "limits.max_delete", Type: "share", Example: `"30%"`, Doc: "A run that would drop more than this share of the site, and more than 3 files, is suspicious and waits for accept. 0% is any file.",
 			Risk: "100% lets an empty upstream empty the mirror.", field: func(j *Job) any { return &j.Limits.MaxDelete }},
 		{Name: "limits.max_failures", Type: "share", Example: `"5%"`, Doc: "A run in which more than this share of the URLs failed is partial.",
 			Risk: "0 makes one broken link end in a partial run; a failed page keeps its last good copy.", field: func(j *Job) any { return &j.Limits.MaxFailures }},
@@ -138,7 +156,7 @@ func limitKeys() []Key {
 			min: 0, max: 1000, field: func(j *Job) any { return &j.Limits.MaxSkip }},
 		{Name: "limits.max_requests", Type: "number", Unit: "requests", Example: "5000", Doc: "Most requests of one run for what the mirror has already; what would be worth most is asked first, and the rest counts as skipped." + noLimit,
 			Risk: "It goes before max_skip: what a small number leaves out can be old.", field: func(j *Job) any { return &j.Limits.MaxRequests }},
-		{Name: "limits.retries", Type: "number", Unit: "attempts", Example: "5", Doc: "Further attempts for one URL after a failure that may pass, with growing gaps.", max: 20, field: func(j *Job) any { return &j.Limits.Retries }},
+		{Name: "limits.retries", Type: "number", Unit: "attempts", Example: "5", Doc: "Further attempts for one URL after a failure that may pass, with growing gaps. A broken answer (not proper HTTP, cut short, or the connection ended before it) is requested once more, at the end of the run; a large file that broke off goes on where it was.", max: 20, field: func(j *Job) any { return &j.Limits.Retries }},
 		{Name: "limits.min_free", Type: "size", Example: `"10GiB"`, Doc: "A run ends as partial when less than this is free on the disk of the state directory; in the daemon it goes on by itself when there is room.", field: func(j *Job) any { return &j.Limits.MinFree }},
 	}
 }
@@ -152,7 +170,7 @@ func politeKeys() []Key {
 		{Name: "polite.factor", Type: "number", Unit: "times", Example: "5.0", Doc: "The gap is also at least this many times the host's last response time, so that a slow host is asked less.",
 			max: 1000, field: func(j *Job) any { return &j.Polite.Factor }},
 		{Name: "polite.max_delay", Type: "duration", Example: `"5m"`, Doc: "The gap that grows on errors, 429, 503 and slow answers stays below this. Crawl-delay and Retry-After are never shortened.", field: func(j *Job) any { return &j.Polite.MaxDelay }},
-		{Name: "polite.max_wait", Type: "duration", Example: `"1h"`, Doc: "A host whose Retry-After or Crawl-delay is longer is left for the next run; the run is then partial.", field: func(j *Job) any { return &j.Polite.MaxWait }},
+		{Name: "polite.max_wait", Type: "duration", Example: `"1h"`, Doc: "Longest Retry-After or Crawl-delay that is waited for. A Retry-After is that of its URL, which fails when it asks for longer, until several different URLs in a row ask to wait: then the host waits, or is left for the next run and the run is partial.", field: func(j *Job) any { return &j.Polite.MaxWait }},
 		{Name: "polite.bandwidth", Type: "rate", Example: `"2MB/s"`, Doc: "Most bytes per second of this job. 0 is no limit.", field: func(j *Job) any { return &j.Polite.Bandwidth }},
 		{Name: "polite.user_agent", Type: "text", Example: `"mirrord (+https://mirror.example.org/about)"`, Doc: "Sent with every request. Its first word, up to a slash, is the name that robots.txt is asked for.",
 			Risk: "Say who you are and how to reach you: an unnamed client is the first to be blocked.", field: func(j *Job) any { return &j.Polite.UserAgent }, check: checkUserAgent},
@@ -161,8 +179,10 @@ func politeKeys() []Key {
 		{Name: "polite.idle_timeout", Type: "duration", Example: `"1m"`, Doc: "Longest pause inside a body.", min: int64(time.Millisecond), field: func(j *Job) any { return &j.Polite.IdleTimeout }},
 		{Name: "polite.total_timeout", Type: "duration", Example: `"30m"`, Doc: "One whole exchange. 0s is no limit.", field: func(j *Job) any { return &j.Polite.TotalTimeout }},
 		{Name: "polite.min_rate", Type: "rate", Example: `"1kB/s"`, Doc: "A body that comes more slowly is given up, against servers that trickle for ever. 0 is no floor.", field: func(j *Job) any { return &j.Polite.MinRate }},
-		{Name: "polite.allow_private", Type: "true or false", Example: "true", Doc: "Reach loopback, private and link-local addresses on hosts that url does not name.",
-			Risk: "A hostile page can then make the mirror host ask its own network and publish the answer.", field: func(j *Job) any { return &j.Polite.AllowPrivate }},
+		{Name: "polite.allow_private", Type: "true, false or list of addresses", Example: `["10.0.0.0/8:80,443", "wiki.corp.example:8080"]`,
+			Doc: "Loopback, private, link-local and unique-local addresses that the job may reach besides those that a URL of the job (url, alternates, notify.webhook) names by itself: an IP address, localhost or a name of one label, at the port of that URL. " +
+				"A list names addresses, ranges or hosts, each at the ports after the colon or else at all ports; true is all of them. A name that was ever public stays refused until mirrord forget-address NAME. Cloud metadata addresses are never reached.",
+			Risk: "Who owns a page, a redirect or the DNS of a host can make the mirror fetch what is allowed here, and publish the answer.", field: func(j *Job) any { return &j.Polite.AllowPrivate }},
 		{Name: "polite.http2", Type: "true or false", Example: "false", Doc: "Use HTTP/2 where the server offers it.", field: func(j *Job) any { return &j.Polite.HTTP2 }},
 	}
 }
@@ -211,7 +231,7 @@ func accessKeys() []Key {
 		{Name: "auth.password_env", Type: "name", Example: `"EXAMPLE_PASSWORD"`, Doc: "Environment variable that holds the password.", field: func(j *Job) any { return &j.Auth.PasswordEnv },
 			check: func(j *Job) error { return checkEnv(j.Auth.PasswordEnv) }},
 		{Name: "auth.cookies_file", Type: "path", Example: `"/etc/mirrord/example.cookies"`, Doc: "Cookies to start with, in the Netscape format that browsers and curl export.", Risk: "A session cookie is a password.", field: func(j *Job) any { return &j.Auth.CookiesFile }},
-		{Name: "auth.cookies", Type: "true or false", Example: "true", Doc: "Keep the cookies that the site sets for the rest of the run.", Risk: "A site may show other pages to one that it recognises.", field: func(j *Job) any { return &j.Auth.Cookies }},
+		{Name: "auth.cookies", Type: "true or false", Example: "true", Doc: "Keep the cookies that the site sets for the rest of the run. What redirects to itself or in a circle, and sets a cookie, is requested once more with it: session and consent walls.", Risk: "A site may show other pages to one that it recognises.", field: func(j *Job) any { return &j.Auth.Cookies }},
 		{Name: "auth.headers", Type: "table of text, { env = … } or { file = … }", Example: `{ "X-Mirror" = "yes", "Authorization" = { env = "EXAMPLE_TOKEN" } }`,
 			Doc: "Request headers, sent only to the origins of url. Credentials come from a file or the environment.", field: func(j *Job) any { return &j.Auth.Headers }, check: checkHeaders},
 		{Name: "auth.proxy_user", Type: "text", Example: `"mirror"`, Doc: "User for the proxy.", field: func(j *Job) any { return &j.Auth.ProxyUser }, check: checkProxyUser},
@@ -230,13 +250,5 @@ func resultKeys() []Key {
 			field: func(j *Job) any { return &j.Publish.Keep }, check: func(j *Job) error { _, err := ParseKeep(j.Publish.Keep); return err }},
 		{Name: "publish.dir", Type: "path", Example: `"/srv/www/samba"`, Doc: "A symbolic link that always leads to the current version, for a web server to point at. Absolute; what is there and is no such link is left alone.",
 			field: func(j *Job) any { return &j.Publish.Dir }, check: checkPublishDir},
-		{Name: "notify.command", Type: "text", Example: `"/usr/local/bin/tell-ops"`,
-			Doc:  "Run by the shell when a run did not end well, when the mirror is suspicious or stale, and when it is well again. The report comes as JSON on standard input, MIRRORD_JOB, MIRRORD_KIND, MIRRORD_STATE and MIRRORD_SUBJECT in the environment. It has 30 seconds; what it leaves running ends with it.",
-			Risk: "Runs as the daemon's user, in its sandbox.", field: func(j *Job) any { return &j.Notify.Command }},
-		{Name: "notify.email", Type: "address or list of addresses", Example: `["ops@example.org"]`, Doc: "Who gets the report by mail: through the machine's sendmail, or as the daemon's --mail says.", field: func(j *Job) any { return &j.Notify.Email }, check: checkEmail},
-		{Name: "notify.webhook", Type: "URL, { env = … } or { file = … }", Example: `{ env = "MIRRORD_WEBHOOK" }`, Doc: "Gets the report as JSON in a POST.", field: func(j *Job) any { return &j.Notify.Webhook }, check: checkWebhook},
-		{Name: "notify.webhook_key", Type: "{ env = … } or { file = … }", Example: `{ file = "/etc/mirrord/webhook.key" }`,
-			Doc: "Signs the POST: X-Mirrord-Signature is t=UNIX,v1=HEX, the HMAC-SHA256 of the time, a dot and the body.", field: func(j *Job) any { return &j.Notify.WebhookKey }, check: checkWebhookKey},
-		{Name: "notify.stale_after", Type: "duration", Example: `"7d"`, Doc: "Also report when a part of the mirror was not verified for longer than this; status then says stale. 0s is never.", field: func(j *Job) any { return &j.Notify.StaleAfter }},
 	}
 }

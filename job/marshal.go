@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package job
 
 import (
@@ -65,6 +67,15 @@ func encode(p any) string {
 		return quote(p.String())
 	case *time.Duration:
 		return quote(formatDuration(*p))
+	case *Private:
+		if len(p.Rules) == 0 {
+			return strconv.FormatBool(p.All)
+		}
+		parts := make([]string, len(p.Rules))
+		for i, r := range p.Rules {
+			parts[i] = quote(r.String())
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
 	case *Secret:
 		return encodeSecret(*p)
 	case *map[string]Secret:

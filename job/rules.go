@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package job
 
 import "mirrord/site"
@@ -20,8 +22,12 @@ func (j *Job) ProgramRule() (*site.ProgramRule, error) {
 
 // Traps returns the job's limits against endless spaces of URLs.
 func (j *Job) Traps() site.Traps {
+	repeats := int(j.Limits.MaxRepeats)
+	if repeats == 0 {
+		repeats = -1 // for site 0 is the default
+	}
 	return site.Traps{
-		MaxDepth: int(j.Limits.MaxPathDepth), MaxURLLen: int(j.Limits.MaxURLLength),
+		MaxDepth: int(j.Limits.MaxPathDepth), MaxURLLen: int(j.Limits.MaxURLLength), MaxRepeat: repeats, MaxSame: 2 * repeats,
 		MaxTemplate: int(min(j.Limits.MaxVariants, 1<<30)), MaxDates: int(min(j.Limits.MaxDates, 1<<30)),
 	}
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package job
 
 import (
@@ -53,5 +55,32 @@ func TestBadGlob(t *testing.T) {
 	_, err := Parse("j", "j.toml", []byte("url = \"https://e.org/\"\n[programs]\nglobs = [\"/a\", \"/[ab]\"]\n"))
 	if err == nil || !strings.HasPrefix(err.Error(), `j.toml:3:1: bad glob "/[ab]"`) || !strings.HasSuffix(err.Error(), "; globs are explained in docs/jobs.md") {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestRepeats(t *testing.T) {
+	for _, c := range []struct {
+		limit, path string
+		trapped     bool
+	}{
+		{"", "/a/a/b", false}, {"", "/a/a/a/", true}, {"", "/a/b/a/b/a/b", true}, {"", "/x/1/x/2/x/3/x/4/x/5/y", false}, {"", "/x/1/x/2/x/3/x/4/x/5/x/", true},
+		{"", "/1/1/1/", false}, {"limits.max_repeats = 2", "/b/a/a/", true}, {"limits.max_repeats = 5", "/a/a/a/a/", false}, {"limits.max_repeats = 5", "/a/a/a/a/a/", true},
+		{"limits.max_repeats = 0", "/a/a/a/a/a/a/a/a/a/a/", false},
+	} {
+		j, err := Parse("j", "j.toml", []byte("url = \"https://e.org/\"\n"+c.limit+"\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		u, _, err := site.Parse("https://e.org" + c.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if reason, trapped := j.Traps().Check(u); trapped != c.trapped {
+			t.Errorf("%s with %q: trapped %t, %s", c.path, c.limit, trapped, reason)
+		}
+	}
+	_, err := Parse("j", "j.toml", []byte("url = \"https://e.org/\"\nlimits.max_repeats = 1\n"))
+	if err == nil || !strings.Contains(err.Error(), "set 0 for no limit") {
+		t.Errorf("%v", err)
 	}
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package job
 
 import (
@@ -7,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"mirrord/reach"
 	"mirrord/site"
 )
 
@@ -36,13 +39,17 @@ func checkURL(raw string) error {
 	if len(raw) > 4096 {
 		return problemf("", "URL is longer than 4096 bytes")
 	}
-	if _, _, err := site.Parse(trimmed); err != nil {
+	u, _, err := site.Parse(trimmed)
+	if err != nil {
 		if !strings.Contains(trimmed, "://") {
 			if u, _, err := site.Parse("https://" + trimmed); err == nil && strings.Contains(u.Hostname(), ".") && !strings.Contains(strings.SplitN(trimmed, "/", 2)[0], "@") {
 				return problemf("did you mean \"https://"+trimmed+"\"?", "%q is not a web URL", raw)
 			}
 		}
 		return problemf("URLs start with http:// or https://", "%q is not a web URL", raw)
+	}
+	if reach.NeverReachable(u.Hostname()) {
+		return problemf("", "%s is the metadata service of a cloud, which is never reached", u.Hostname())
 	}
 	// site.Parse drops credentials; here they would be a secret in a file that many may read.
 	if rest, ok := cutScheme(trimmed); ok {
@@ -209,6 +216,13 @@ func checkPassword(j *Job) error {
 	return nil
 }
 
+func checkRepeats(j *Job) error {
+	if j.Limits.MaxRepeats == 1 {
+		return problemf("set 0 for no limit, or 2 or more", "limits.max_repeats = 1 would refuse every path")
+	}
+	return nil
+}
+
 func checkProxyUser(j *Job) error {
 	a := j.Auth
 	switch {
@@ -276,50 +290,9 @@ func checkPublishDir(j *Job) error {
 	return nil
 }
 
-func checkEmail(j *Job) error {
-	for _, a := range j.Notify.Email {
-		if !mailAddress(a) {
-			return problemf(`addresses look like "ops@example.org"`, "%q is not a mail address", a)
-		}
-	}
-	return nil
-}
-
-// mailAddress accepts the dot-atom form of RFC 5322 3.4.1: what a mailer's command line takes without quoting, and never an option.
-func mailAddress(s string) bool {
-	local, domain, ok := strings.Cut(s, "@")
-	if !ok || len(s) > 254 || local == "" || domain == "" || strings.HasPrefix(s, "-") {
-		return false
-	}
-	for _, part := range append(strings.Split(local, "."), strings.Split(domain, ".")...) {
-		if part == "" || strings.ContainsFunc(part, func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune("\"(),:;<>@[\\]", r) }) {
-			return false
-		}
-	}
-	return utf8.ValidString(s)
-}
-
-func checkWebhook(j *Job) error {
-	w := j.Notify.Webhook
-	if err := checkEnv(w.Env); err != nil {
-		return err
-	}
-	if w.Value == "" {
-		return nil
-	}
-	return checkURL(w.Value)
-}
-
 func checkIntervals(j *Job) error {
 	if j.MaxInterval < j.MinInterval {
 		return problemf("", "max_interval is shorter than min_interval")
 	}
 	return nil
-}
-
-func checkWebhookKey(j *Job) error {
-	if j.Notify.WebhookKey.Value != "" {
-		return problemf(`write { env = "NAME" } or { file = "/path" }`, "a key does not belong in a job file")
-	}
-	return checkEnv(j.Notify.WebhookKey.Env)
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package job
 
 import (
@@ -8,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"mirrord/reach"
 )
 
 // decode stores the TOML value v (as go-toml decodes into any) in the field of k. It checks the type, the range and the words of a
@@ -72,6 +76,8 @@ func decode(k Key, j *Job, v any) error {
 		return decodeShare(k, p, v)
 	case *time.Duration:
 		return decodeDuration(k, p, v)
+	case *Private:
+		return decodePrivate(k, p, v)
 	case *Secret:
 		s, err := decodeSecret(k.Name, v)
 		if err != nil {
@@ -121,6 +127,31 @@ func decodeList(k Key, p *[]string, v any) error {
 		out = append(out, s)
 	}
 	*p = out
+	return nil
+}
+
+// decodePrivate reads true, false, or which addresses are meant.
+func decodePrivate(k Key, p *Private, v any) error {
+	if b, ok := v.(bool); ok {
+		*p = Private{All: b}
+		return nil
+	}
+	var texts []string
+	if err := decodeList(k, &texts, v); err != nil {
+		return err
+	}
+	var rules []reach.Rule // nil when empty, as false is
+	for _, s := range texts {
+		if s == "true" || s == "false" {
+			return problemf("write it without quotes", "%s: %q is a string", k.Name, s)
+		}
+		r, err := reach.ParseRule(s)
+		if err != nil {
+			return problemf(`elements look like "10.0.0.0/8:80,443", "[fd00::/8]:443" or "host:8080"`, "%s: %q: %v", k.Name, s, err)
+		}
+		rules = append(rules, r)
+	}
+	*p = Private{Rules: rules}
 	return nil
 }
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package listing reads the directory indexes that web servers make, as evidence of what has changed.
 //
 // One request for an index tells name, time and size of every file of a directory, so it can stand for a request per file. That is
@@ -23,7 +25,7 @@
 //
 // # What it proves
 //
-// Same says whether two observations of an entry say "not changed". They cannot see a change that keeps both time and size, nor one
+// Two observations of an entry with equal Entry.Evidence say "not changed". They cannot see a change that keeps both time and size, nor one
 // made within the precision of the time after the page was made: ask Entry.Settled about the older observation. They say nothing of
 // directories (a directory's time does not tell of changes inside its files) nor of programs (the time of index.php is not that of
 // its output). A copy of a listing, saved as index.html where it was made, looks exactly like one; whoever relies on listings must

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package listing
 
 import (
@@ -79,8 +81,8 @@ type Entry struct {
 const placeholder = 315705600
 
 // Evidence returns what e says about the state of its file in a short text: time and size. It is empty when that is nothing to rely
-// on: a directory, an unknown time, a placeholder for one. Two observations of one name are Same exactly when their evidence is
-// equal and not empty, so it is all that need be kept.
+// on: a directory, an unknown time, a placeholder for one. Two observations of one file say that it has not changed
+// exactly when their evidence is equal and not empty, if the older one was Settled; so it is all that need be kept.
 func (e Entry) Evidence() string {
 	if e.Dir || e.Precision == TimeUnknown || e.Modified.Unix() < placeholder {
 		return ""
@@ -124,16 +126,6 @@ func (e Entry) String() string {
 		name += "/"
 	}
 	return fmt.Sprintf("%s %s", name, e.appendState(nil))
-}
-
-// Same reports whether two observations of one entry say that it has not changed: the same file, its time known, time and size equal.
-// The older one must have been Settled, or a change soon after it may be hidden.
-func Same(old, new Entry) bool {
-	if old.Name != new.Name || old.Dir || new.Dir {
-		return false
-	}
-	ev := old.Evidence()
-	return ev != "" && ev == new.Evidence()
 }
 
 // zoneSpread bounds what a wall clock can be away from UTC, with an hour for a clock that is set back; skew bounds the difference

@@ -1,9 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror
 
 import (
 	"fmt"
+	"iter"
 
 	"mirrord/job"
+	"mirrord/mirror/ledger"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -87,75 +91,85 @@ func (r *run) admit(doc uint32, depth int, cs []candidate) []int64 {
 
 // queueing is a URL on its way into the frontier, which has a lock of its own.
 type queueing struct {
-	id   uint32
-	host string
-	p    priority
+	id     uint32
+	origin string
+	p      priority
 }
 
 // admitInto is admit without the last step: what it returns is for enqueue.
 func (r *run) admitInto(ids []int64, doc uint32, depth int, cs []candidate) (add []queueing) {
-	t := r.table
-	queue := func(id uint32, c *candidate) {
-		e := t.at(id)
-		e.seen |= c.seen()
-		if e.flags&fQueued != 0 || c.kind != kindSitemap && e.flags&fKnown != 0 && (r.deferring || r.planner != nil) && governed(e) {
-			return // or it has its turn without being named
+	queue := func(c *candidate, id uint32, s ledger.State, u site.URL) ledger.Mark {
+		m := ledger.Mark{Seen: c.seen()}
+		icon := c.guess && isFavicon(u)
+		hasTurn := c.kind != kindSitemap && s.Known() && (r.deferring || r.planner != nil) && s.Governed() // without being named
+		if s.Queued() || hasTurn || (icon && r.rests(id, s)) {
+			return m
 		}
-		if !r.deferring {
-			e.flags |= fQueued
-		}
-		q := queueing{id: id, host: t.urlOf(id).Hostname(), p: prioNew}
+		m.Queue = !r.deferring
+		q := queueing{id: id, origin: u.Origin(), p: prioNew}
 		switch {
 		case c.kind == kindSitemap:
 			q.p = prioSeed
+		case icon:
+			q.p = prioGuess
 		case c.guess:
 			q.p = r.guessPriority()
 		case c.kind == kindRequisite:
 			q.p = prioRequisite
-		case e.flags&fKnown != 0:
+		case s.Known():
 			q.p = prioKnown
 		}
 		add = append(add, q)
+		return m
 	}
 	var unknown []int
-	t.mu.Lock()
-	for i := range cs {
-		id, ok := t.find(cs[i].url)
-		if !ok {
-			ids[i] = -1
-			if cs[i].follow {
-				unknown = append(unknown, i)
-			}
-			continue
-		}
-		if (r.rescan || t.at(id).outcome == site.OutOfScope) && t.at(id).flags&fQueued == 0 { // other rules admitted it
-			if ok, _ := r.allowed(t.urlOf(id), cs[i].kind); !ok {
+	r.table.MarkNamed(urlsOf(cs), func(i int, id uint32, s ledger.State, u site.URL) ledger.Mark {
+		if (r.rescan || s.Outcome() == site.OutOfScope) && !s.Queued() { // other rules admitted it
+			if ok, _ := r.allowed(u, cs[i].kind); !ok {
 				ids[i] = -1
-				continue
+				return ledger.Mark{}
 			}
 		}
 		ids[i] = int64(id)
-		if cs[i].follow {
-			queue(id, &cs[i])
+		if !cs[i].follow {
+			return ledger.Mark{}
 		}
-	}
-	t.mu.Unlock()
+		return queue(&cs[i], id, s, u)
+	}, func(i int) {
+		ids[i] = -1
+		if cs[i].follow {
+			unknown = append(unknown, i)
+		}
+	})
 	if len(unknown) > 0 {
 		r.admitNew(ids, unknown, doc, depth, cs, queue)
 	}
 	return add
 }
 
+// urlsOf returns the URLs of candidates.
+func urlsOf(cs []candidate) iter.Seq2[int, []byte] {
+	return func(yield func(int, []byte) bool) {
+		for i := range cs {
+			if !yield(i, cs[i].url) {
+				return
+			}
+		}
+	}
+}
+
+// deciding says what becomes of a candidate that may be asked. It is called while the table waits.
+type deciding func(c *candidate, id uint32, s ledger.State, u site.URL) ledger.Mark
+
 // admitNew decides on URLs that were never seen.
-func (r *run) admitNew(ids []int64, unknown []int, doc uint32, depth int, cs []candidate, queue func(uint32, *candidate)) {
-	t := r.table
+func (r *run) admitNew(ids []int64, unknown []int, doc uint32, depth int, cs []candidate, queue deciding) {
 	for _, i := range unknown {
 		u := site.Canonical(string(cs[i].url))
 		if s, ok := site.StripSession(u); ok {
 			r.notes.add("URLs with session ids, asked without them", u)
 			u = s
 		}
-		if len(u.String()) > maxURL {
+		if len(u.String()) > store.MaxURL {
 			continue
 		}
 		d := depth + 1
@@ -171,11 +185,8 @@ func (r *run) admitNew(ids []int64, unknown []int, doc uint32, depth int, cs []c
 			continue
 		}
 		b := []byte(u.String())
-		t.mu.Lock()
-		_, ok := t.find(b)
-		t.mu.Unlock()
 		disallowed := ""
-		if !ok {
+		if _, ok := r.table.Find(b); !ok {
 			r.admitMu.Lock()
 			reason, trapped := r.counter.Add(u)
 			rules := r.origins[u.Origin()]
@@ -189,36 +200,27 @@ func (r *run) admitNew(ids []int64, unknown []int, doc uint32, depth int, cs []c
 				disallowed = reason
 			}
 		}
-		t.mu.Lock()
-		id, ok := t.find(b)
-		if !ok { // another worker may have been faster
-			id = t.add(b)
-			e := t.at(id)
-			e.ref, e.depth = doc+1, uint16(min(d, 1<<16-1))
-			if doc == noDoc {
-				e.ref = 0
+		how := ledger.Referral{From: doc + 1, Depth: d, Requisite: cs[i].kind == kindRequisite} // noDoc + 1 is 0
+		id, s := r.table.Admit(b, how, func(id uint32, s ledger.State, added bool) ledger.Mark {
+			if !added { // another worker was faster
+				disallowed = ""
 			}
-			if cs[i].kind == kindRequisite {
-				e.flags |= fRequis
+			if disallowed != "" {
+				return ledger.Mark{Queue: true}
 			}
-		} else {
-			disallowed = ""
-		}
-		if disallowed == "" {
-			queue(id, &cs[i])
-		} else {
-			t.at(id).flags |= fQueued
-		}
-		rec := store.Resource{ID: id, URL: u, Referrer: t.at(id).ref, Depth: d, Requis: cs[i].kind == kindRequisite}
-		t.mu.Unlock()
+			return queue(&cs[i], id, s, u)
+		})
 		ids[i] = int64(id)
 		if disallowed != "" {
-			rec.Outcome, rec.Reason = site.Disallowed, disallowed
-			r.stats.disallowed.Add(1)
-			r.finish(&store.Done{Resource: rec})
+			r.apply(&finding{as: account{tally: asDisallowed}, Done: store.Done{Resource: store.Resource{
+				ID:       id,
+				URL:      u,
+				Referrer: s.Referrer(),
+				Depth:    d,
+				Requis:   how.Requisite,
+				Outcome:  site.Disallowed,
+				Reason:   disallowed,
+			}}})
 		}
 	}
 }
-
-// noDoc is the document of a URL that no document names.
-const noDoc = ^uint32(0)

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror
 
 import (
@@ -13,7 +15,7 @@ import (
 
 	"mirrord/fetch"
 	"mirrord/phm"
-	"mirrord/replica"
+	"mirrord/replica/hosts"
 	"mirrord/robots"
 	"mirrord/site"
 	"mirrord/store"
@@ -39,6 +41,9 @@ type alternates struct {
 	aside   map[uint32]bool  // of which in this run a replica, not the origin, said that they are as they were
 	given   map[string]int64 // answers by replica
 	same    int64            // of them those with what the mirror held
+
+	siblingsOnce sync.Once
+	siblings     siblings
 }
 
 // alternate is one replica.
@@ -50,7 +55,7 @@ type alternate struct {
 	tested  bool
 	trusted bool
 	why     string
-	probe   replica.Answer // to a path that cannot exist
+	probe   hosts.Answer // to a path that cannot exist
 }
 
 // A test of a replica says something for testedFor; a complete run makes another one when it is older than renewAfter.
@@ -74,15 +79,21 @@ func (r *run) prepareAlternates() {
 // settleBase makes the origin to which the first entry point leads the one that replicas stand for: a site that is named without https or www has its pages, and
 // its troubles, there. It is called while no worker runs.
 func (r *run) settleBase() {
-	seed := r.seeds[0]
-	id, ok := r.table.find([]byte(seed.String()))
-	if !ok {
-		return
-	}
-	final, in := r.table.final(id)
-	if u := r.table.urlOf(final); in && u.Origin() != seed.Origin() && strings.HasPrefix(u.Path(), seed.Dir()) && r.scope.Covers(u) {
-		r.alt.base = u.Origin() + seed.Dir()
-		r.seedHost[u.Hostname()] = true
+	t := r.table.Settled()
+	for i, seed := range r.seeds {
+		id, ok := t.Find([]byte(seed.String()))
+		if !ok {
+			continue
+		}
+		final, in := t.Final(id)
+		u := t.URL(final)
+		if !in || u.Origin() == seed.Origin() || !r.scope.Covers(u) {
+			continue
+		}
+		r.addEntry(u)
+		if i == 0 && strings.HasPrefix(u.Path(), seed.Dir()) {
+			r.alt.base = u.Origin() + seed.Dir()
+		}
 	}
 }
 
@@ -145,8 +156,8 @@ func (a *alternates) isAside(id uint32) bool {
 
 // leftOrElsewhere asks the replicas for a URL of a host of an entry point that is not asked any more in this run. When none of them is well it is left for
 // the next run, and false is returned.
-func (r *run) leftOrElsewhere(ctx context.Context, rec *store.Resource, host, why string) (done bool) {
-	if r.isSlow(host) {
+func (r *run) leftOrElsewhere(ctx context.Context, rec *store.Resource, why string) (done bool) {
+	if r.isSlow(rec.URL) {
 		return false
 	}
 	switch {
@@ -155,9 +166,9 @@ func (r *run) leftOrElsewhere(ctx context.Context, rec *store.Resource, host, wh
 	case ctx.Err() != nil || !r.replicaIsWell():
 		return false
 	case rec.Outcome == site.Gone && !rec.InSet: // as it was
-		r.finish(&store.Done{Resource: *rec})
+		r.apply(&finding{Done: store.Done{Resource: *rec}})
 	default:
-		r.refuseElsewhere(rec, why+"; no replica gave it")
+		r.refuseElsewhere(rec, why+"; no replica gave it", account{})
 	}
 	return true
 }
@@ -179,7 +190,7 @@ func (r *run) elsewhere(ctx context.Context, rec *store.Resource, why string) (d
 		if err != nil || !strings.HasPrefix(u.String(), a.base.String()) {
 			continue
 		}
-		if _, down := r.isDown(u.Hostname()); down {
+		if _, _, down := r.isDown(u); down {
 			continue
 		}
 		if r.askAlternate(ctx, a, rec, u, why) {
@@ -198,13 +209,12 @@ func (r *run) askAlternate(ctx context.Context, a *alternate, rec *store.Resourc
 	if !trusted && (!rec.InSet || rec.Body == store.NoBody) {
 		return false
 	}
-	host := u.Hostname()
 	ok, silence, err := a.ask.allowed(ctx, u)
 	switch {
 	case err != nil:
 		return true
 	case silence != "" && strings.HasPrefix(silence, unheard):
-		r.trouble(host, silence, troubleLimit)
+		r.troubled(u, silence, troubleLimit)
 		return false
 	case !ok:
 		return false
@@ -227,14 +237,17 @@ func (r *run) askAlternate(ctx context.Context, a *alternate, rec *store.Resourc
 		return true
 	case err != nil && (ctx.Err() != nil || errors.Is(err, fetch.ErrCanceled)):
 		return true
+	case errors.Is(err, errLongWait):
+		r.troubled(u, err.Error(), troubleLimit)
+		return false
 	case err != nil:
-		r.trouble(host, err.Error(), weighNoAnswer)
+		r.troubled(u, err.Error(), weighNoAnswer)
 		return false
 	case fetch.TransientStatus(res.Status):
-		r.trouble(host, fmt.Sprintf("status %d", res.Status), weighBadAnswer)
+		r.troubled(u, fmt.Sprintf("status %d", res.Status), weighBadAnswer)
 		return false
 	}
-	r.trouble(host, "", 0)
+	r.answers(u)
 	switch {
 	case res.Status >= 300 && res.Status < 400:
 		return trusted && r.alternateRedirect(a, rec, res, why)
@@ -248,6 +261,7 @@ func (r *run) askAlternate(ctx context.Context, a *alternate, rec *store.Resourc
 		return false
 	}
 	now := *rec
+	now.Answer = nil // the origin's, which brought nothing
 	if now.Reason = fmt.Sprintf("of %s, because the origin did not give it: %s", u, why); !isGone(&now) {
 		now.Status = res.Status
 	}
@@ -263,6 +277,9 @@ func (r *run) askAlternate(ctx context.Context, a *alternate, rec *store.Resourc
 		r.notes.add(fmt.Sprintf("older copies of %s than the mirror has were not taken", a.base), rec.URL)
 		r.sameBody(&now, &store.Resource{Source: u.String()})
 		r.unchanged(ctx, &now)
+	case held && !r.isThatPage(rec, res, sink):
+		r.notes.add(fmt.Sprintf("pages of %s that say something else than the mirror's were not taken", a.base), rec.URL)
+		return false
 	default:
 		here := *res
 		if held && (here.MIME == "" || here.MIME == "text/plain" || here.MIME == "application/octet-stream") {
@@ -292,7 +309,7 @@ func (s *bodySink) digest() [32]byte {
 
 // isErrorPage reports whether a page is like the answer to a path that cannot exist.
 func (a *alternate) isErrorPage(res *fetch.Result, u site.URL, body []byte) bool {
-	if a.probe.Kind != replica.GotPage {
+	if a.probe.Kind != hosts.GotPage {
 		return false
 	}
 	return toCompare(res.MIME, u, body).Alike(a.probe.Body)
@@ -314,7 +331,7 @@ func isGone(rec *store.Resource) bool { return rec.Status == 404 || rec.Status =
 // replicaIsWell reports whether some replica is believed and answers.
 func (r *run) replicaIsWell() bool {
 	return slices.ContainsFunc(r.alt.all, func(a *alternate) bool {
-		_, down := r.isDown(a.base.Hostname())
+		_, _, down := r.isDown(a.base)
 		return a.isTrusted() && !down
 	})
 }
@@ -326,15 +343,15 @@ func (a *alternate) isTrusted() bool {
 }
 
 // refuseElsewhere records that nobody gave a URL. What the mirror has of it stays, and the URL is not taken for broken because of this.
-func (r *run) refuseElsewhere(rec *store.Resource, reason string) {
+func (r *run) refuseElsewhere(rec *store.Resource, reason string, as account) {
 	rec.Outcome, rec.Reason = site.Failed, reason
 	if r.scope.Covers(rec.URL) && !r.isGuess(rec.ID) {
-		r.stats.failed.Add(1)
+		as.tally |= asFailed
 	} else {
-		r.stats.refused.Add(1)
+		as.tally |= asRefused
 	}
-	r.notes.fail(rec.URL, reason)
-	r.finish(&store.Done{Resource: *rec})
+	as.failed = reason
+	r.apply(&finding{Done: store.Done{Resource: *rec}, as: as})
 }
 
 // alternateRedirect records where a URL that is not in the mirror leads, when a replica says that it leads to another place of the site.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror_test
 
 import (
@@ -22,6 +24,9 @@ const (
 
 // prose is text of its own for each page, long enough for shingles.
 func prose(n int, seed uint32) string { return mirrortest.Words(uint32(n+1)*2654435761+seed, 80) }
+
+// edited is another edition of prose(n, 0).
+func edited(n int) string { return prose(n, 0) + " and this was added to the edition since" }
 
 // handbook is a site of an entry page and n pages, by path.
 func handbook(n int) map[string]mirrortest.Page {
@@ -88,7 +93,7 @@ func TestAlternatesWhenHostIsDown(t *testing.T) {
 	// The replica has a page that changed, one more than the origin had, and lacks one.
 	takeDown(w, pages)
 	there := maps.Clone(pages)
-	there["/p03.html"] = mirrortest.HTML("Page 3", "<p>news "+prose(3, 7)+`<a href="extra.html">x</a><a href="/p04.html">4</a>`)
+	there["/p03.html"] = mirrortest.HTML("Page 3", "<p>news "+edited(3)+`<a href="extra.html">x</a><a href="/p04.html">4</a>`)
 	there["/extra.html"] = mirrortest.HTML("Extra", "<p>"+prose(99, 0))
 	delete(there, "/p05.html")
 	replicate(w, there)
@@ -179,7 +184,7 @@ func TestAlternateForOnePage(t *testing.T) {
 				t.Fatalf("%d foreign before", wantFirst.Foreign)
 			}
 			w.Set(home+"/p02.html", mirrortest.Status(c.status))
-			changed := mirrortest.HTML("Page 2", fmt.Sprintf("<p>the replica at %d %s", c.status, prose(2, 9)))
+			changed := mirrortest.HTML("Page 2", fmt.Sprintf("<p>the replica at %d %s", c.status, edited(2)))
 			w.Set(copyBase+"p02.html", changed)
 			s := m.Run()
 			if s.Foreign != c.foreign || len(s.Alternates) != c.foreign {
@@ -258,7 +263,7 @@ func TestAlternateIsAskedPolitely(t *testing.T) {
 	takeDown(w, pages)
 	delete(pages, "/robots.txt")
 	there := maps.Clone(pages)
-	there["/p01.html"] = mirrortest.HTML("Page 1", `<p>news `+prose(1, 3)+`<a href="no.html">n</a> <a href="missing.html">m</a>`)
+	there["/p01.html"] = mirrortest.HTML("Page 1", `<p>news `+edited(1)+`<a href="no.html">n</a> <a href="missing.html">m</a>`)
 	there["/no.html"] = mirrortest.HTML("No", "<p>"+prose(1, 8))
 	replicate(w, there)
 	w.Set(copyHost+"/robots.txt", mirrortest.Page{Body: "User-agent: *\nDisallow: /pub/no.html\n"})
@@ -324,7 +329,7 @@ func TestAlternatesOfAResumedRun(t *testing.T) {
 			there := maps.Clone(pages)
 			for i := range 20 { // more than a test would forgive; but the test was made before
 				p := fmt.Sprintf("/p%02d.html", 2*i)
-				there[p] = mirrortest.HTML("News", fmt.Sprintf("<p>news %d %s", i, prose(i, 5)))
+				there[p] = mirrortest.HTML("News", fmt.Sprintf("<p>news %d %s", i, edited(2*i)))
 			}
 			delete(there, "/logo.png")
 			w.Remove(copyBase + "logo.png")
@@ -414,5 +419,29 @@ func TestRepair(t *testing.T) {
 				t.Error("what nothing links to any more is still there")
 			}
 		})
+	}
+}
+
+// A replica that asks to be left alone for a day is not waited for.
+func TestBusyAlternate(t *testing.T) {
+	w := mirrortest.Start(t)
+	pages := handbook(24)
+	w.SetAll(home, pages)
+	replicate(w, pages)
+	m := mirrortest.New(t, w, withAlternates())
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	before := m.Stamps()
+	takeDown(w, pages)
+	for p := range pages {
+		w.Set(copyBase+p[1:], mirrortest.Page{Status: 503, Header: map[string]string{"Retry-After": "86400"}})
+	}
+	m.Set("limits.max_time", "30s")
+	s := m.Run()
+	wantVerdict(t, s, mirror.Partial, false)
+	if text := mirrortest.Text(s); strings.Contains(text, "max_time") {
+		t.Errorf("%s", text)
+	}
+	if !maps.Equal(m.Stamps(), before) {
+		t.Error("the published tree changed")
 	}
 }

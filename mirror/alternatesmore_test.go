@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror_test
 
 import (
@@ -32,7 +34,7 @@ func TestAlternatesOfASiteThatRedirects(t *testing.T) {
 		w.Remove(www + p)
 	}
 	there := maps.Clone(pages)
-	there["/p03.html"] = mirrortest.HTML("Page 3", "<p>news "+prose(3, 7))
+	there["/p03.html"] = mirrortest.HTML("Page 3", "<p>news "+edited(3))
 	replicate(w, there)
 	s = m.Run()
 	wantVerdict(t, s, mirror.Complete, true)
@@ -86,8 +88,8 @@ func TestAlternateWithOlderCopies(t *testing.T) {
 	wantVerdict(t, m.Run(), mirror.Complete, true)
 	takeDown(w, pages)
 	there := maps.Clone(pages)
-	there["/p03.html"] = dated(mirrortest.HTML("Page 3", "<p>olds "+prose(3, 7)), 9)
-	there["/p04.html"] = dated(mirrortest.HTML("Page 4", "<p>news "+prose(4, 7)), 11)
+	there["/p03.html"] = dated(mirrortest.HTML("Page 3", "<p>olds "+edited(3)), 9)
+	there["/p04.html"] = dated(mirrortest.HTML("Page 4", "<p>news "+edited(4)), 11)
 	replicate(w, there)
 	s := m.Run()
 	wantVerdict(t, s, mirror.Complete, true)

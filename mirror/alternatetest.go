@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror
 
 import (
@@ -7,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"mirrord/replica"
+	"mirrord/replica/hosts"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -41,7 +43,7 @@ func (r *run) trusts(ctx context.Context, a *alternate) bool {
 		a.tested = false
 		return false
 	}
-	u, _, err := site.Parse(a.base.String() + strings.TrimPrefix(replica.ProbePath(a.base.String()), "/"))
+	u, _, err := site.Parse(a.base.String() + strings.TrimPrefix(hosts.ProbePath(a.base.String()), "/"))
 	if err == nil {
 		a.probe, err = a.ask.page(ctx, u, r.alt.base)
 	}
@@ -54,9 +56,9 @@ func (r *run) trusts(ctx context.Context, a *alternate) bool {
 
 // testOf returns the last test of a replica: of the origin's pages where they are, or where the job says that they are.
 func (r *run) testOf(a *alternate) (p store.PairRecord, ok bool, err error) {
-	p, ok, err = r.o.State.LoadPair(r.alt.base, a.base.String())
+	p, ok, err = r.o.Facts.LoadPair(r.alt.base, a.base.String())
 	if base := r.job.Base(); err == nil && base != r.alt.base && !(ok && r.says(&p, testedFor)) {
-		return r.o.State.LoadPair(base, a.base.String())
+		return r.o.Facts.LoadPair(base, a.base.String())
 	}
 	return p, ok, err
 }
@@ -82,10 +84,8 @@ func (r *run) renewAlternates(ctx context.Context) {
 	if len(r.alt.all) == 0 || r.o.NoFetch {
 		return
 	}
-	for host := range r.seedHost {
-		if _, down := r.isDown(host); down {
-			return
-		}
+	if len(r.downEntries()) > 0 {
+		return
 	}
 	for _, a := range r.alt.all {
 		p, ok, err := r.testOf(a)
@@ -129,20 +129,19 @@ func aboutPair(p *store.PairRecord) string {
 func (r *run) testAlternate(ctx context.Context, a *alternate) (p store.PairRecord, ok bool) {
 	base := r.alt.base
 	t := r.table
-	t.mu.Lock()
-	documents := r.documentTypes()
-	t.mu.Unlock()
+	documents := documentTypes(t.MIMEs())
 	ids := map[string]uint32{}
 	paths := leastPaths(base, func(yield func(string) bool) {
-		for id := range t.len() { // other workers go on meanwhile
-			t.mu.Lock()
-			e := t.at(id)
-			held := e.urlLen > 0 && e.flags&fInSet != 0 && (int(e.mime) < len(documents) && documents[e.mime] || strings.HasPrefix(t.mimes[e.mime], "text/"))
-			t.mu.Unlock()
-			if !held || r.alt.isForeign(id) {
+		for id := range t.Len() { // other workers go on meanwhile
+			u, s := t.Get(id)
+			if !s.Given() || !s.InSet() || r.alt.isForeign(id) {
 				continue
 			}
-			rest, ok := strings.CutPrefix(r.table.URL(id).String(), base)
+			isDocument := s.Type() < len(documents) && documents[s.Type()]
+			if !isDocument && !strings.HasPrefix(t.MIME(id), "text/") {
+				continue
+			}
+			rest, ok := strings.CutPrefix(u.String(), base)
 			if ok && !yield("/"+rest) {
 				return
 			}
@@ -150,13 +149,11 @@ func (r *run) testAlternate(ctx context.Context, a *alternate) (p store.PairReco
 	}, oneWayPaths)
 	tests := oneWay(base, a.base.String(), paths)
 	for _, x := range tests {
-		t.mu.Lock()
-		if id, ok := t.find([]byte(base + x.Path[1:])); ok {
+		if id, ok := t.Find([]byte(base + x.Path[1:])); ok {
 			ids[x.Path] = id
 		}
-		t.mu.Unlock()
 	}
-	answers, err := gather(tests, func(side string, u site.URL) (replica.Answer, error) {
+	answers, err := gather(tests, func(side string, u site.URL) (hosts.Answer, error) {
 		if side == base {
 			return r.heldPage(ids, "/"+strings.TrimPrefix(u.String(), base)), ctx.Err()
 		}
@@ -165,10 +162,10 @@ func (r *run) testAlternate(ctx context.Context, a *alternate) (p store.PairReco
 	if err != nil {
 		return p, false
 	}
-	v := replica.StageTwo{}.Decide(tests, answers)
+	v := hosts.StageTwo{}.Decide(tests, answers)
 	p = PairOf(&v, base, a.base.String(), r.now())
 	p.Named, p.Stored = true, true
-	if err := KeepPair(r.o.State, p); err != nil {
+	if err := KeepPair(r.o.Facts, p); err != nil {
 		r.log.Warn("what is known of a replica cannot be kept", "url", a.base.String(), "err", err)
 	}
 	r.log.Info("replica tested", "url", a.base.String(), "outcome", aboutPair(&p))
@@ -176,8 +173,8 @@ func (r *run) testAlternate(ctx context.Context, a *alternate) (p store.PairReco
 }
 
 // heldPage answers for the origin with what the mirror holds of it.
-func (r *run) heldPage(ids map[string]uint32, path string) replica.Answer {
-	no := replica.Answer{Kind: replica.GotFailure}
+func (r *run) heldPage(ids map[string]uint32, path string) hosts.Answer {
+	no := hosts.Answer{Kind: hosts.GotFailure}
 	id, ok := ids[path]
 	if !ok {
 		return no
@@ -190,7 +187,7 @@ func (r *run) heldPage(ids map[string]uint32, path string) replica.Answer {
 	if err != nil {
 		return no // verify reports it
 	}
-	return replica.Answer{Kind: replica.GotPage, Body: toCompare(rec.MIME, rec.URL, body)}
+	return hosts.Answer{Kind: hosts.GotPage, Body: toCompare(rec.MIME, rec.URL, body)}
 }
 
 // heldBody reads the stored body of a resource.
@@ -199,10 +196,10 @@ func (r *run) heldBody(rec *store.Resource) ([]byte, error) {
 		fr, err := r.site.ReadFrame(store.NewFrameReader(), rec.At)
 		return fr.Body, err
 	}
-	f, err := r.o.State.Blobs.Open(rec.Digest)
+	f, err := r.o.State.Bodies.Open(rec.Digest, 0, maxReplicaBody)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxReplicaBody))
+	return io.ReadAll(f)
 }

@@ -1,27 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"time"
 
 	"mirrord/fetch"
+	"mirrord/mirror/ledger"
 	"mirrord/site"
 	"mirrord/store"
 )
 
 // answer decides the outcome of an exchange.
-func (r *run) answer(ctx context.Context, rec *store.Resource, host string, res *fetch.Result, err error, sink *bodySink) {
+func (r *run) answer(ctx context.Context, rec *store.Resource, res *fetch.Result, err error, sink *bodySink) {
 	switch s := res.Status; {
 	case err != nil:
-		r.originFails(ctx, rec, host, err.Error(), fetch.Transient(err), weighNoAnswer, fetch.Transient(err) || errors.Is(err, fetch.ErrDNS) || errors.Is(err, fetch.ErrTLS))
+		r.noAnswer(ctx, rec, res, err)
 	case res.NotModified && rec.Body != store.NoBody:
-		r.trouble(host, "", 0)
+		r.answers(rec.URL)
 		rec.Volatile, rec.Expires = rec.Volatile.Same(), r.expires(res)
 		r.unchanged(ctx, rec)
 	case res.Kept && s == 200 || res.Kept && s == 203:
-		r.trouble(host, "", 0)
+		r.answers(rec.URL)
 		if res.Unframed {
 			r.notes.add("bodies without Content-Length, whose end cannot be told from a cut", rec.URL)
 		}
@@ -34,66 +37,103 @@ func (r *run) answer(ctx context.Context, rec *store.Resource, host string, res 
 		}
 		r.body(ctx, rec, res, sink)
 	case s >= 300 && s < 400:
-		r.trouble(host, "", 0)
+		r.answers(rec.URL)
 		r.redirect(rec, res)
 	case s == 404 || s == 410 || s >= 400 && s != 429 && s != 503 && !rec.InSet && r.isGuess(rec.ID):
-		r.trouble(host, "", 0)
+		r.answers(rec.URL)
 		r.goneFor(ctx, rec)
 	case fetch.TransientStatus(s):
-		if res.HasRetryAfter && res.RetryAfter > r.job.Polite.MaxWait {
-			r.leaveHost(host, fmt.Sprintf("status %d with a Retry-After of %v, longer than polite.max_wait", s, res.RetryAfter))
-			if s < 500 {
-				r.slowHost(host)
-			}
-		}
-		r.originFails(ctx, rec, host, fmt.Sprintf("status %d", s), true, weighBadAnswer, s >= 500)
+		r.busy(ctx, rec, res)
 	default:
-		r.trouble(host, "", 0)
-		r.fail(rec, host, fmt.Sprintf("status %d", s), false, 0)
+		r.answers(rec.URL)
+		r.fail(rec, fmt.Sprintf("status %d", s), false, 0)
 	}
+}
+
+// busy records an answer that says to come back later.
+func (r *run) busy(ctx context.Context, rec *store.Resource, res *fetch.Result) {
+	reason, most := fmt.Sprintf("status %d", res.Status), r.job.Polite.MaxWait
+	elsewhere := res.Status >= 500
+	if res.RetryAfter <= 0 {
+		r.originFails(ctx, rec, reason, true, weighBadAnswer, elsewhere)
+		return
+	}
+	if res.RetryAfter > most {
+		reason += fmt.Sprintf(" with a Retry-After of %v, longer than polite.max_wait", res.RetryAfter)
+		if r.waitOf(rec.URL, rec.ID, res) > 0 {
+			r.leaveHost(rec.URL, reason, elsewhere)
+		}
+	}
+	r.troubled(rec.URL, reason, weighBadAnswer)
+	if _, _, down := r.isDown(rec.URL); !down && res.RetryAfter <= most && r.turnAt(rec, turnFailed, r.now().Add(res.RetryAfter)) {
+		return
+	}
+	if elsewhere && r.elsewhere(ctx, rec, reason) {
+		return
+	}
+	r.failed(rec, reason, true)
+}
+
+// noAnswer records an exchange without a usable answer. A broken one is asked for once more, at the end of the run: it is the same then
+// when that is the server's way, and another when the network or a restart broke it.
+func (r *run) noAnswer(ctx context.Context, rec *store.Resource, res *fetch.Result, err error) {
+	const weight = weighNoAnswer // also of a broken one: eight URLs in a row that break are the server's trouble
+	passing := fetch.Transient(err)
+	if fetch.Broken(err) {
+		if res.Sent < 2 && r.failsAgain(rec, err.Error(), true, weight) {
+			return
+		}
+		r.spendTurn(rec.ID, turnFailed)
+	}
+	r.originFails(ctx, rec, err.Error(), passing, weight, passing || errors.Is(err, fetch.ErrDNS) || errors.Is(err, fetch.ErrTLS))
 }
 
 // fail records a failure. What the mirror holds stays. A passing failure gets one more turn at the end of the run. Requisites from outside of
 // the scope never spoil a run: a page whose image host is dead is published without the image.
-func (r *run) fail(rec *store.Resource, host, reason string, passing bool, weight int) {
-	if !r.failsAgain(rec, host, reason, passing, weight) {
+func (r *run) fail(rec *store.Resource, reason string, passing bool, weight int) {
+	if !r.failsAgain(rec, reason, passing, weight) {
 		r.failed(rec, reason, passing)
 	}
 }
 
 // originFails is fail for what the origin answers or does not; elsewhere says that replicas may be asked for it then.
-func (r *run) originFails(ctx context.Context, rec *store.Resource, host, reason string, passing bool, weight int, elsewhere bool) {
-	if r.failsAgain(rec, host, reason, passing, weight) || elsewhere && r.elsewhere(ctx, rec, reason) {
+func (r *run) originFails(ctx context.Context, rec *store.Resource, reason string, passing bool, weight int, elsewhere bool) {
+	if r.failsAgain(rec, reason, passing, weight) || elsewhere && r.elsewhere(ctx, rec, reason) {
 		return
 	}
 	r.failed(rec, reason, passing)
 }
 
 // failsAgain counts a failure and reports whether the URL gets another turn in this run.
-func (r *run) failsAgain(rec *store.Resource, host, reason string, passing bool, weight int) bool {
+func (r *run) failsAgain(rec *store.Resource, reason string, passing bool, weight int) bool {
 	if passing {
-		r.trouble(host, reason, weight)
+		r.troubled(rec.URL, reason, weight)
 	}
-	_, down := r.isDown(host)
+	_, _, down := r.isDown(rec.URL)
 	return passing && !down && r.anotherTurn(rec, turnFailed)
 }
 
 // failed records a failure that is the last of this run.
 func (r *run) failed(rec *store.Resource, reason string, passing bool) {
-	rec.Outcome, rec.Reason = site.Failed, reason
-	rec.Failures++
-	if (passing || rec.InSet) && rec.Failures < lastingFailures && r.scope.Covers(rec.URL) && !r.isGuess(rec.ID) {
-		r.stats.failed.Add(1)
-	} else {
-		r.stats.refused.Add(1)
-	}
-	r.log.Debug("failed", "url", rec.URL.String(), "err", reason)
-	r.notes.fail(rec.URL, reason)
+	as := r.countFailure(rec, reason, passing)
 	if r.rescan && rec.InSet && rec.Body == store.PackBody { // what the mirror keeps of it follows the new rules
-		r.rescanStored(rec)
+		r.rescanStored(rec, as)
 		return
 	}
-	r.finish(&store.Done{Resource: *rec})
+	r.apply(&finding{Done: store.Done{Resource: *rec}, as: as})
+}
+
+// countFailure makes a record one of a failure, and says how that counts. A failure that will not pass spoils a run only when it concerns the mirror.
+func (r *run) countFailure(rec *store.Resource, reason string, passing bool) account {
+	rec.Outcome, rec.Reason = site.Failed, reason
+	rec.Failures++
+	counts := (passing || rec.InSet) && rec.Failures < lastingFailures && r.scope.Covers(rec.URL) && !r.isGuess(rec.ID)
+	r.lose(rec.URL, counts)
+	r.log.Debug("failed", "url", rec.URL.String(), "err", reason)
+	if counts {
+		return account{asFailed, reason}
+	}
+	return account{asRefused, reason}
 }
 
 // lastingFailures is how many runs in a row a URL must fail to be taken for broken: it no longer makes a run partial.
@@ -105,25 +145,63 @@ type turns uint8
 const (
 	turnFailed turns = 1 << iota // a passing failure
 	turnGone                     // a 404 or 410 of something that the mirror has
+	turnCookie                   // redirects in a circle, of which an answer set a cookie
 )
+
+// waitingTurn is a URL that asked to be left alone until a time.
+type waitingTurn struct {
+	origin string
+	id     uint32
+	at     time.Time
+}
 
 // anotherTurn puts a URL back for the end of the run, once for each reason.
 func (r *run) anotherTurn(rec *store.Resource, why turns) bool {
-	r.admitMu.Lock()
-	had := r.again[rec.ID]&why != 0
-	r.again[rec.ID] |= why
-	r.admitMu.Unlock()
-	if had {
+	return r.turnAt(rec, why, time.Time{})
+}
+
+// turnAt is anotherTurn, not before a time.
+func (r *run) turnAt(rec *store.Resource, why turns, at time.Time) bool {
+	if r.spendTurn(rec.ID, why) {
 		return false
 	}
-	r.front.add(rec.URL.Hostname(), rec.ID, prioLast)
+	switch {
+	case at.IsZero():
+		r.front.add(rec.URL.Origin(), rec.ID, prioLast)
+	case r.deferring: // the sources of evidence are asked first, and nothing waits for one of them
+		r.admitMu.Lock()
+		r.waiting = append(r.waiting, waitingTurn{rec.URL.Origin(), rec.ID, at})
+		r.admitMu.Unlock()
+	default:
+		r.front.addAt(rec.URL.Origin(), rec.ID, prioLast, at)
+	}
 	return true
+}
+
+// spendTurn notes that a URL is not asked again for such a reason, and reports whether it was before.
+func (r *run) spendTurn(id uint32, why turns) (had bool) {
+	r.admitMu.Lock()
+	defer r.admitMu.Unlock()
+	had = r.again[id]&why != 0
+	r.again[id] |= why
+	return had
+}
+
+// hadTurn reports whether a URL was asked before in this run.
+func (r *run) hadTurn(id uint32, why turns) bool {
+	r.admitMu.Lock()
+	defer r.admitMu.Unlock()
+	return r.again[id]&why != 0
 }
 
 // goneFor records a 404 or 410. A resource of the mirror leaves only when a second answer, after everything else, says the
 // same; a failure is no such answer. A URL that never was in the mirror is gone at once.
 func (r *run) goneFor(ctx context.Context, rec *store.Resource) {
 	rec.Outcome, rec.Reason = site.Gone, ""
+	if !rec.InSet && isFavicon(rec.URL) && r.isGuess(rec.ID) { // it was never there, and nothing named it
+		r.apply(&finding{Done: store.Done{Resource: *rec, Linked: true}})
+		return
+	}
 	if rec.InSet && r.anotherTurn(rec, turnGone) {
 		return
 	}
@@ -136,8 +214,7 @@ func (r *run) goneFor(ctx context.Context, rec *store.Resource) {
 		rec.Gone++ // the first answer of this run
 	}
 	r.leave(rec)
-	r.stats.gone.Add(1)
-	r.finish(&store.Done{Resource: *rec, Linked: true})
+	r.apply(&finding{Done: store.Done{Resource: *rec, Linked: true}, as: account{tally: asGone}})
 }
 
 // hold counts what the mirror has when a resource takes the place of another one; nil is none.
@@ -171,13 +248,13 @@ func (r *run) unchanged(ctx context.Context, rec *store.Resource) {
 		r.hold(nil, rec)
 		rec.InSet, rec.Moved = true, r.version
 	}
-	r.stats.unchanged.Add(1)
+	as := account{tally: asUnchanged}
 	if r.rescan && rec.Body == store.PackBody {
-		r.rescanStored(rec)
+		r.rescanStored(rec, as)
 		return
 	}
 	if r.rescan && isScript(rec) {
-		r.rescanScript(rec)
+		r.rescanScript(rec, as)
 		return
 	}
 	targets, err := r.site.TargetsOf(rec.ID)
@@ -189,173 +266,40 @@ func (r *run) unchanged(ctx context.Context, rec *store.Resource) {
 		return
 	}
 	r.followStored(targets)
-	r.finish(&store.Done{Resource: *rec})
+	r.apply(&finding{Done: store.Done{Resource: *rec}, as: as})
 }
 
 // followStored puts the targets of an unchanged document into the frontier, so that recursion never stops at a 304.
 func (r *run) followStored(targets []byte) {
-	t := r.table
-	var add []uint32
-	t.mu.Lock()
-	for id := range func(yield func(uint32) bool) { store.Targets(targets, yield) } {
-		guess := id < store.Mention && id&store.Guess != 0
+	guess := false // the one whose turn it is
+	ids := func(yield func(uint32) bool) {
+		store.Targets(targets, func(id uint32) bool {
+			if guess = id < store.Mention && id&store.Guess != 0; guess {
+				id &^= store.Guess
+			}
+			return yield(id)
+		})
+	}
+	var add []queueing
+	r.table.Mark(ids, func(id uint32, s ledger.State, u site.URL) ledger.Mark {
+		m := ledger.Mark{Seen: ledger.Named}
 		if guess {
-			id &^= store.Guess
-		}
-		if id >= t.n {
-			continue
-		}
-		e := t.at(id)
-		if guess {
-			e.seen |= seenGuess
-			if (e.outcome == site.Gone || e.outcome == site.Trapped) && (int(id)+r.state.Number)%guessAgain != 0 {
-				continue
+			m.Seen = ledger.Guess
+			if r.rests(id, s) {
+				return m
 			}
-		} else {
-			e.seen |= seenNamed
 		}
-		if e.flags&fQueued == 0 && e.urlLen > 0 {
-			if r.deferring && governed(e) || r.leaves(id, e) {
-				continue
-			}
-			if e.outcome == site.OutOfScope && !r.admits(t.urlOf(id), e) {
-				continue
-			}
-			if !r.deferring {
-				e.flags |= fQueued
-			} else if !r.defers(id) {
-				continue
-			}
-			add = append(add, id)
+		switch {
+		case s.Queued(), !s.Given(), r.deferring && s.Governed(), r.leaves(id, s):
+			return m
+		case s.Outcome() == site.OutOfScope && !r.admits(u, s):
+			return m
+		case r.deferring && !r.defers(id):
+			return m
 		}
-	}
-	t.mu.Unlock()
-	for _, id := range add {
-		r.enqueue(queueing{id: id, host: r.table.URL(id).Hostname(), p: prioKnown})
-	}
-}
-
-// redirect records where a URL leads. The target is a URL of its own.
-func (r *run) redirect(rec *store.Resource, res *fetch.Result) {
-	r.admitMu.Lock()
-	hops := r.hops[rec.ID] + 1
-	r.admitMu.Unlock()
-	away := errors.Is(res.LocationErr, site.ErrNotWeb) // it leads somewhere, if not to what can be mirrored
-	switch {
-	case res.LocationErr != nil && !away:
-		r.brokenRedirect(rec, fmt.Sprintf("status %d: %v", res.Status, res.LocationErr))
-		return
-	case res.Location.IsZero() && !away:
-		r.brokenRedirect(rec, fmt.Sprintf("status %d without a Location", res.Status))
-		return
-	case hops > int(r.job.Limits.MaxRedirects):
-		r.brokenRedirect(rec, fmt.Sprintf("more than %d redirects in a row", r.job.Limits.MaxRedirects))
-		return
-	}
-	rec.Outcome, rec.Failures, rec.Gone = site.Redirected, 0, 0
-	old := rec.Target
-	rec.Target = 0
-	d := &store.Done{Resource: *rec, Linked: true}
-	if away {
-		d.Reason = fmt.Sprintf("status %d: %v", res.Status, res.LocationErr)
-	} else if id, ok := r.redirectTarget(rec, res.Location, hops); ok {
-		d.Reason = "to " + res.Location.String()
-		d.Target = id + 1
-		d.Targets = []uint32{id}
-	} else {
-		d.Reason = "to " + res.Location.String() + ", which is not mirrored"
-	}
-	if rec.InSet {
-		r.hold(rec, nil)
-	}
-	if d.InSet || d.Target != old {
-		d.InSet, d.Moved = false, r.version
-	}
-	r.stats.redirected.Add(1)
-	r.finish(d)
-}
-
-// redirectTarget admits what a URL redirects to, after so many hops.
-func (r *run) redirectTarget(rec *store.Resource, to site.URL, hops int) (id uint32, ok bool) {
-	kind := kindPage
-	if rec.Requis {
-		kind = kindRequisite
-	}
-	ids := r.admit(rec.ID, rec.Depth-1, []candidate{{url: []byte(to.String()), kind: kind, follow: true}})
-	if ids[0] < 0 {
-		return 0, false
-	}
-	id = uint32(ids[0])
-	r.admitMu.Lock()
-	defer r.admitMu.Unlock()
-	r.hops[id] = max(r.hops[id], hops)
-	return id, true
-}
-
-// brokenRedirect records a redirect that leads nowhere: a failure like any other, and what the mirror has stays.
-func (r *run) brokenRedirect(rec *store.Resource, reason string) {
-	rec.Outcome, rec.Reason = site.Failed, reason
-	if rec.Failures++; rec.Failures < lastingFailures {
-		r.stats.failed.Add(1)
-	} else {
-		r.stats.refused.Add(1)
-	}
-	r.notes.fail(rec.URL, reason)
-	r.finish(&store.Done{Resource: *rec})
-}
-
-// finish hands what became of a URL to the committer and keeps the table in step.
-func (r *run) finish(d *store.Done) {
-	d.Run = r.state.Number
-	if d.InSet && (d.Outcome == site.Fetched || d.Outcome == site.Unchanged) {
-		if d.Source != "" || r.alt.isAside(d.ID) {
-			d.Evidence = [spokenKinds]uint64{} // what listings say is said of the origin's body
-		} else if say := r.evidence.of(d.ID); d.Listing && say == [spokenKinds]uint64{} {
-			// What was said of a listing's directory is only ever a reason to ask for it: it may be old.
-		} else if d.Status != 0 || say != [spokenKinds]uint64{} {
-			d.Evidence = say
-		}
-	}
-	r.noteShape(&d.Resource)
-	r.noteSource(&d.Resource)
-	if d.Reason != "" && d.Referrer == 0 {
-		r.notes.decided(d.URL, d.Reason)
-	}
-	t := r.table
-	t.mu.Lock()
-	e := t.at(d.ID)
-	if e.guessed() && e.flags&fAnswered == 0 {
-		switch d.Outcome {
-		case site.Gone:
-			r.stats.guessGone.Add(1)
-		case site.Fetched, site.Redirected:
-			r.stats.guessFound.Add(1)
-		}
-	}
-	e.outcome, e.target = d.Outcome, d.Target
-	e.seen |= seenOf(&d.Resource, e.flags&fInSet != 0)
-	seen := e.seen
-	e.flags |= fAnswered
-	e.mime = t.mime(d.MIME)
-	set := func(f uint8, on bool) {
-		e.flags &^= f
-		if on {
-			e.flags |= f
-		}
-	}
-	set(fInSet, d.InSet)
-	set(fDirty, d.Changed >= r.version)
-	set(fMoved, d.Moved >= r.version)
-	if d.Path == "" && (e.pathLen > 0 || e.flags&fIdentity != 0) {
-		e.flags &^= fIdentity
-		e.pathLen = 0
-	}
-	t.mu.Unlock()
-	if r.planner != nil {
-		r.planner.tell(d.ID, seen)
-	}
-	if len(d.Targets) > 1 {
-		slices.Sort(d.Targets)
-	}
-	r.commits <- d
+		m.Queue = !r.deferring
+		add = append(add, queueing{id: id, origin: u.Origin(), p: prioKnown})
+		return m
+	})
+	r.enqueue(add...)
 }

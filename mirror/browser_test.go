@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror_test
 
 import (
@@ -137,7 +139,7 @@ type browser struct {
 func startBrowser(t *testing.T) *browser {
 	t.Helper()
 	opts := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.NoSandbox, chromedp.UserDataDir(t.TempDir()),
-		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND"), chromedp.Flag("disable-component-update", true), chromedp.WSURLReadTimeout(time.Minute))
+		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND"), chromedp.Flag("disable-component-update", true), chromedp.WSURLReadTimeout(10*time.Minute))
 	if _, err := os.Stat("/usr/bin/chromium"); err == nil {
 		opts = append(opts, chromedp.ExecPath("/usr/bin/chromium"))
 	}
@@ -178,7 +180,7 @@ func (b *browser) event(ev any) {
 func (b *browser) check(t *testing.T, dir, page string) {
 	t.Helper()
 	at := (&url.URL{Scheme: "file", Path: filepath.Join(dir, page)}).String()
-	ctx, cancel := context.WithTimeout(b.ctx, 20*time.Second)
+	ctx, cancel := context.WithTimeout(b.ctx, 5*time.Minute)
 	defer cancel()
 	if err := chromedp.Do(ctx, chromedp.Navigate(at)); err != nil {
 		t.Errorf("%s: %v", page, err)

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror
 
 import (
@@ -18,10 +20,12 @@ import (
 	"mirrord/store"
 )
 
-// World is where a job's secrets and files come from.
+// World is where a job's secrets and files come from, and what its connections go through.
 type World struct {
 	LookupEnv func(string) (string, bool)
 	ReadFile  func(string) ([]byte, error)
+	Names     fetch.Names   // which names were ever public; default for the life of the client
+	Network   fetch.Network // default the system
 }
 
 // NewClient makes the client of a job. An error names the key of the job file that is at fault.
@@ -29,15 +33,14 @@ func NewClient(j *job.Job, w World, log *slog.Logger) (*fetch.Client, error) {
 	o := fetch.Options{
 		UserAgent: j.Polite.UserAgent, ConnectTimeout: j.Polite.ConnectTimeout, HeaderTimeout: j.Polite.HeaderTimeout, IdleTimeout: j.Polite.IdleTimeout,
 		TotalTimeout: j.Polite.TotalTimeout, MinRate: orNone(int64(j.Polite.MinRate)), MaxBody: orNone(int64(j.Limits.MaxBody)), MaxRatio: float64(j.Limits.MaxRatio),
-		MaxConnsPerHost: int(j.Polite.Connections), DisableHTTP2: !j.Polite.HTTP2, AllowPrivate: j.Polite.AllowPrivate, InsecureTLS: j.TLS.Insecure, Cookies: j.Auth.Cookies,
+		MaxConnsPerHost: int(j.Polite.Connections), DisableHTTP2: !j.Polite.HTTP2, InsecureTLS: j.TLS.Insecure, Cookies: j.Auth.Cookies,
 		Retries: int(orNone(j.Limits.Retries)), Proxy: j.Proxy, AuthHeader: map[string]string{}, Log: log,
+		Reach: j.Reach(), Names: w.Names, Network: w.Network,
 	}
 	for _, u := range j.Seeds() {
-		o.AllowHosts = append(o.AllowHosts, u.Hostname())
 		o.AuthOrigins = append(o.AuthOrigins, u.Origin())
 	}
-	for _, u := range j.AlternateURLs() { // whoever named them meant them; secrets are not for them
-		o.AllowHosts = append(o.AllowHosts, u.Hostname())
+	for _, u := range j.AlternateURLs() { // secrets are not for them
 		o.NoCookies = append(o.NoCookies, u.Hostname())
 	}
 	if j.Polite.Bandwidth > 0 {
@@ -138,11 +141,11 @@ var (
 	_ Robots  = (*fetch.RobotsCache)(nil)
 )
 
-// robotsStore keeps robots.txt of origins in the state.
-type robotsStore struct{ s *store.State }
+// robotsStore keeps robots.txt of origins where all sites have it.
+type robotsStore struct{ s HostFacts }
 
-// NewRobotsStore returns the store of robots.txt of a state.
-func NewRobotsStore(s *store.State) fetch.RobotsStore { return robotsStore{s} }
+// NewRobotsStore returns the store of robots.txt that robots caches share.
+func NewRobotsStore(s HostFacts) fetch.RobotsStore { return robotsStore{s} }
 
 func (r robotsStore) LoadRobots(origin string) (fetch.RobotsRecord, bool, error) {
 	f, ok, err := r.s.LoadHost(origin)

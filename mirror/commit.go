@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror
 
 import (
@@ -15,7 +17,7 @@ const (
 // commit gathers results and makes them permanent in batches. After an error of the disk it stops the run and only drains.
 func (r *run) commit() error {
 	t := r.table
-	committed := t.len()
+	committed := t.Len()
 	if known, err := r.site.Known(); err == nil && known < committed {
 		committed = known
 	}
@@ -34,13 +36,7 @@ func (r *run) commit() error {
 			batch = batch[:0]
 			return
 		}
-		news = news[:0]
-		t.mu.Lock()
-		for id := committed; id < t.n; id++ {
-			e := t.at(id)
-			news = append(news, store.NewURL{URL: t.urlOf(id).String(), Referrer: e.ref, Depth: int(e.depth), Requis: e.flags&fRequis != 0})
-		}
-		t.mu.Unlock()
+		news = t.News(committed, news[:0])
 		if failed = r.site.Commit(committed, news, batch); failed != nil {
 			r.stop(failed)
 			return

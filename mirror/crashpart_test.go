@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror_test
 
 import (
@@ -326,7 +328,7 @@ func TestLargeFileLeavesMinFree(t *testing.T) {
 	s := newISOSite(t, iso)
 	s.stallAt(iso - 4*mib)
 	s.wait = time.Second // the page is committed meanwhile
-	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	ctx, stop := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer stop()
 	sum, err := crashRun(ctx, dir, s.srv.URL+"/", func(j *jobs.Job) { j.Limits.MinFree = 70 * mib })
 	if err != nil || sum.Verdict != mirror.Partial || !strings.Contains(strings.Join(sum.Reasons, " "), "limits.min_free") {

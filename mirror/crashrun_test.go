@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror_test
 
 import (
@@ -24,6 +26,7 @@ import (
 	"mirrord/fetch"
 	jobs "mirrord/job"
 	"mirrord/mirror"
+	"mirrord/policy"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -70,7 +73,7 @@ const crashJob = "crash"
 
 func crashRun(ctx context.Context, dir, url string, edit ...func(*jobs.Job)) (*mirror.Summary, error) {
 	j := jobs.Default(url)
-	j.Name, j.Policy = crashJob, jobs.PolicyFull
+	j.Name, j.Policy = crashJob, policy.Full
 	j.Polite.Connections, j.Polite.Delay, j.Polite.Factor = 4, 0, 0
 	j.Limits.MinFree, j.Limits.Retries = 0, 0
 	j.Limits.MaxDelete = 0.5
@@ -122,7 +125,7 @@ func (p *crashProcess) wait(t *testing.T) int {
 	t.Helper()
 	select {
 	case <-p.done:
-	case <-time.After(2 * time.Minute):
+	case <-time.After(30 * time.Minute):
 		p.cmd.Process.Kill()
 		<-p.done
 		t.Fatalf("the run hangs:\n%s", p.out)

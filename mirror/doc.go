@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package mirror is one run of one job: retrieve, relocate, verdict, publish.
 //
 //	retrieve   frontier.go, retrieve.go, answer.go, document.go, admit.go: the Mercator frontier hands URLs to workers; each answer is

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror
 
 import (
@@ -7,6 +9,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"iter"
 	"net/http"
 	"runtime"
 	"slices"
@@ -15,8 +18,9 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"mirrord/fetch"
+	"mirrord/mirror/ledger"
 	"mirrord/relocate"
-	"mirrord/replica"
+	"mirrord/replica/text"
 	"mirrord/robots"
 	"mirrord/site"
 	"mirrord/store"
@@ -34,7 +38,7 @@ type processor struct {
 	links []byte
 	also  []candidate // of the next document: what it leads to beside its links
 
-	sketcher *replica.Sketcher // nil until there is a page
+	sketcher *text.Sketcher // nil until there is a page
 }
 
 // mtime is the modification time of a published resource: what the site said when the body came, else when that was.
@@ -63,12 +67,13 @@ func (r *run) body(ctx context.Context, rec *store.Resource, res *fetch.Result, 
 		MIME: res.MIME, Charset: res.Charset, ETag: res.ETag, LastModified: r.plausible(res), Modified: modified(res.LastModified, r.now()),
 		Referrer: rec.Referrer, Depth: rec.Depth, Requis: rec.Requis, Changed: rec.Changed, Moved: rec.Moved, Path: rec.Path,
 		Expires: r.expires(res), NoETag: rec.NoETag, NoDate: rec.NoDate, Recent: rec.Recent, Observed: rec.Observed, Volatile: rec.Volatile,
-		Evidence: rec.Evidence,
+		Evidence: rec.Evidence, Answer: res.Whole,
 	}
+	rec.Answer = res.Whole // an alternate's in place of the origin's
 	if sink.source != "" {
 		r.fromAlternate(&now, rec, sink.source)
 	} else if r.job.ObeyRobots && tags.NoArchive {
-		r.forbidden(rec, "X-Robots-Tag says noarchive")
+		r.forbidden(rec, "X-Robots-Tag says noarchive", account{})
 		return
 	}
 	now.NoFollow = r.job.ObeyRobots && r.job.ObeyNofollow && tags.NoFollow
@@ -90,7 +95,9 @@ func (r *run) body(ctx context.Context, rec *store.Resource, res *fetch.Result, 
 	case same && rec.Digest == now.Digest:
 		rec.Volatile, kept = rec.Volatile.Same(), true
 	case same && now.Source == "" && rec.Source == "":
-		only, kept = r.onlyVolatile(&now, rec, body)
+		if only, kept = r.onlyVolatile(&now, rec, body); kept {
+			rec.Answer = nil // it is the head of another body than the one that stays
+		}
 	}
 	if kept {
 		r.sameBody(rec, &now)
@@ -100,7 +107,7 @@ func (r *run) body(ctx context.Context, rec *store.Resource, res *fetch.Result, 
 	r.observe(&now, rec, only)
 	p := <-r.procs
 	defer func() { r.procs <- p }()
-	r.document(&now, rec, body, res.Links(), p)
+	r.document(&now, rec, body, headLinks{links: res.Links(), refresh: res.Refresh()}, p, account{})
 	if len(p.doc.Links) > manyLinks || sink.blob != nil {
 		*p = processor{w: p.w, r: p.r, sketcher: p.sketcher} // its memory was for this one document, or refers to one that goes
 	}
@@ -159,11 +166,17 @@ func (r *run) blobBody(ctx context.Context, now, old *store.Resource, sink *body
 		return
 	}
 	r.observe(now, old, false)
-	r.kept(now, old, &store.Done{Linked: true})
+	r.kept(now, old, &finding{Done: store.Done{Linked: true}})
+}
+
+// headLinks is what the header of an answer leads to: its Link fields and its Refresh.
+type headLinks struct {
+	links   []string
+	refresh string
 }
 
 // document scans a body that is in memory, stores it and follows its links.
-func (r *run) document(now, old *store.Resource, body []byte, linkHeader []string, p *processor) {
+func (r *run) document(now, old *store.Resource, body []byte, head headLinks, p *processor, as account) {
 	isMap := r.isSitemap(now.ID)
 	format := relocate.Detect(now.MIME, now.URL, body[:min(len(body), 1024)])
 	if isMap {
@@ -181,28 +194,28 @@ func (r *run) document(now, old *store.Resource, body []byte, linkHeader []strin
 	if isMap {
 		now.Format = sitemapFormat
 	}
-	done := &store.Done{Linked: true}
+	f := &finding{Done: store.Done{Linked: true}, as: as}
 	if format == relocate.Unknown {
 		switch {
 		case isMap:
-			done.Targets = p.targets(nil)
+			f.Targets = p.targets(nil)
 		case script && r.job.Scripts:
-			done.Targets = r.script(now, body, p)
+			f.Targets = r.script(now, body, p)
 		}
-		if !r.fits(now, old) {
+		if !r.fits(now, old, as) {
 			return
 		}
 		r.seenBefore(p, now, old, body, format)
-		if err := r.o.State.Blobs.Put(now.Digest, body, mtime(now)); err != nil {
+		if err := r.o.State.Bodies.Put(now.Digest, body, mtime(now)); err != nil {
 			r.stop(err)
 			return
 		}
 		now.Body = store.BlobBody
-		r.keep(now, old, done)
+		r.keep(now, old, f)
 		return
 	}
-	err := p.doc.Scan(body, relocate.Input{URL: now.URL, HeaderCharset: now.Charset, Format: format, NoScripts: !r.job.Scripts,
-		MaxLinks: relocatedLinks * int(r.job.Limits.MaxLinks)})
+	err := p.doc.Scan(body, relocate.Input{URL: now.URL, HeaderCharset: now.Charset, Refresh: head.refresh, Format: format,
+		NoScripts: !r.job.Scripts, MaxLinks: relocatedLinks * int(r.job.Limits.MaxLinks)})
 	if err != nil {
 		r.notes.add("documents whose links could not be found: "+err.Error(), now.URL)
 	}
@@ -211,11 +224,11 @@ func (r *run) document(now, old *store.Resource, body []byte, linkHeader []strin
 	}
 	if meta := r.metaRobots(&p.doc); r.job.ObeyRobots {
 		if meta.NoArchive && now.Source != "" && !r.reuse.holds(now) {
-			r.refuseElsewhere(old, now.Reason+"; but a replica's meta robots says noarchive")
+			r.refuseElsewhere(old, now.Reason+"; but a replica's meta robots says noarchive", as)
 			return
 		}
 		if meta.NoArchive {
-			r.forbidden(old, "its meta robots says noarchive")
+			r.forbidden(old, "its meta robots says noarchive", as)
 			return
 		}
 		now.NoFollow = now.NoFollow || r.job.ObeyNofollow && meta.NoFollow
@@ -225,8 +238,15 @@ func (r *run) document(now, old *store.Resource, body []byte, linkHeader []strin
 	}
 	index := index(now, body, format)
 	p.collect(r, now)
-	for _, h := range relocate.ParseLinkHeader(linkHeader) {
+	links := relocate.ParseLinkHeader(head.links)
+	for _, h := range links {
 		p.header(now.URL, h, !now.NoFollow)
+	}
+	if format == relocate.HTML {
+		p.favicon(now, links)
+	}
+	if ref := relocate.RefreshURL(head.refresh); ref != "" && format != relocate.HTML { // of HTML it is a link of the document
+		p.header(now.URL, relocate.HeaderLink{Ref: ref, Rel: "next"}, !now.NoFollow)
 	}
 	p.cands = append(p.cands, p.also...)
 	p.ids = slices.Grow(p.ids[:0], len(p.cands))[:len(p.cands)]
@@ -244,7 +264,7 @@ func (r *run) document(now, old *store.Resource, body []byte, linkHeader []strin
 	if r.planner != nil {
 		r.planner.names(now.ID, add)
 	}
-	if !r.fits(now, old) { // before what it leads to can take its place
+	if !r.fits(now, old, as) { // before what it leads to can take its place
 		return
 	}
 	r.enqueue(add...)
@@ -261,11 +281,11 @@ func (r *run) document(now, old *store.Resource, body []byte, linkHeader []strin
 	}
 	now.Body = store.PackBody
 	r.storedPage(&text, now.At)
-	done.Targets = p.targets(p.cands)
+	f.Targets = p.targets(p.cands)
 	if p.unnumbered(r) {
-		done.Targets = append(done.Targets, store.Unnumbered)
+		f.Targets = append(f.Targets, store.Unnumbered)
 	}
-	r.keep(now, old, done)
+	r.keep(now, old, f)
 }
 
 // shape is a hash of what a page is beside its text: its title, and where its links lead without their queries. A site that
@@ -301,16 +321,16 @@ func (r *run) metaRobots(d *relocate.Doc) robots.Directives {
 }
 
 // forbidden records a resource that the site does not want to be kept.
-func (r *run) forbidden(rec *store.Resource, reason string) {
+func (r *run) forbidden(rec *store.Resource, reason string, as account) {
 	rec.Outcome, rec.Reason = site.Disallowed, reason
 	r.leave(rec)
 	rec.Body = store.NoBody
-	r.stats.disallowed.Add(1)
-	r.finish(&store.Done{Resource: *rec, Linked: true})
+	as.tally |= asDisallowed
+	r.apply(&finding{Done: store.Done{Resource: *rec, Linked: true}, as: as})
 }
 
-// rescanStored scans a stored document under new rules.
-func (r *run) rescanStored(rec *store.Resource) {
+// rescanStored scans a stored document under new rules. as is how what became of the request counts.
+func (r *run) rescanStored(rec *store.Resource, as account) {
 	p := <-r.procs
 	defer func() { r.procs <- p }()
 	fr, err := r.site.ReadFrame(p.r, rec.At)
@@ -318,30 +338,41 @@ func (r *run) rescanStored(rec *store.Resource) {
 		if errors.Is(err, store.ErrDamaged) { // ask for it anew next time
 			rec.ETag, rec.LastModified, rec.Digest = "", "", [32]byte{} // so that the same body is stored again
 			rec.Outcome, rec.Reason = site.Failed, err.Error()
-			r.finish(&store.Done{Resource: *rec})
+			r.apply(&finding{Done: store.Done{Resource: *rec}, as: as})
 			return
 		}
 		r.stop(err)
 		return
 	}
-	if p.also, err = r.unlinked(rec.ID, fr.Links); err != nil {
-		r.stop(err)
-		return
+	var links docLinks
+	var head headLinks
+	if links.decode(fr.Links) == nil { // else verify reports it
+		head.refresh = r.declaredRefresh(&links)
+		if p.also, err = r.unlinked(rec.ID, &links); err != nil {
+			r.stop(err)
+			return
+		}
+		defer func() { p.also = nil }()
 	}
-	defer func() { p.also = nil }()
 	now := *rec
-	r.document(&now, rec, fr.Body, nil, p)
+	r.document(&now, rec, fr.Body, head, p, as)
 }
 
-// unlinked returns what a stored document leads to that its links do not name: what the Link header of its answer did.
-func (r *run) unlinked(id uint32, stored []byte) (out []candidate, err error) {
+// declaredRefresh returns the Refresh header with which a stored document came.
+func (r *run) declaredRefresh(links *docLinks) string {
+	return relocate.DeclaredRefresh(links.links, links.edits, func(i int) string {
+		if t := links.targets[i]; t.literal == nil {
+			return r.table.URL(t.id).String()
+		}
+		return string(links.targets[i].literal)
+	})
+}
+
+// unlinked returns what a stored document leads to that its links do not name: what the header of its answer did.
+func (r *run) unlinked(id uint32, links *docLinks) (out []candidate, err error) {
 	targets, err := r.site.TargetsOf(id)
 	if err != nil {
 		return nil, err
-	}
-	var links docLinks
-	if links.decode(stored) != nil {
-		return nil, nil // verify reports it
 	}
 	named := map[uint32]bool{}
 	for _, t := range links.targets {
@@ -349,16 +380,17 @@ func (r *run) unlinked(id uint32, stored []byte) (out []candidate, err error) {
 			named[t.id] = true
 		}
 	}
-	t := r.table
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	store.Targets(targets, func(to uint32) bool {
-		if to < t.n && !named[to] && t.at(to).urlLen > 0 {
-			out = append(out, candidate{url: []byte(t.urlOf(to).String()), kind: t.at(to).kind(), follow: true})
+	r.table.Each(targetsIn(targets), func(to uint32, s ledger.State, u site.URL) {
+		if !named[to] && s.Given() {
+			out = append(out, candidate{url: []byte(u.String()), kind: kindOf(s), follow: true})
 		}
-		return true
 	})
 	return out, nil
+}
+
+// targetsIn returns the numbers of an encoded list of links.
+func targetsIn(targets []byte) iter.Seq[uint32] {
+	return func(yield func(uint32) bool) { store.Targets(targets, yield) }
 }
 
 // relocatedLinks times limits.max_links are relocated, so that a page with too many links to follow still reads right from a copy. It

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror
 
 import (
@@ -70,7 +72,8 @@ func (r *run) loadTrust() error {
 		return err
 	}
 	if err := json.Unmarshal(v, &r.evidence.trust); err != nil {
-		return fmt.Errorf("trust of %s: %w: %v", r.site.Name, store.ErrDamaged, err)
+		r.log.Warn("what is known of the reliability of evidence cannot be decoded; it begins anew", "err", err)
+		clear(r.evidence.trust[:])
 	}
 	return nil
 }
@@ -119,11 +122,8 @@ func (r *run) hear(k evidenceKind, id uint32, text string, settled bool, agrees 
 	if !r.deferring || !trusted && r.planner == nil {
 		return nil
 	}
-	t := r.table
-	t.mu.Lock()
-	e, u := *t.at(id), t.urlOf(id)
-	t.mu.Unlock()
-	if e.flags&fInSet == 0 || e.flags&fQueued != 0 || e.outcome == site.Failed {
+	u, s := r.table.Get(id)
+	if !s.InSet() || s.Queued() || s.Outcome() == site.Failed {
 		return nil
 	}
 	rec, ok, err := r.site.Get(u)
@@ -159,10 +159,7 @@ func (r *run) hearListing(l *listing.Listing, dir site.URL) error {
 		if text == "" {
 			continue
 		}
-		t := r.table
-		t.mu.Lock()
-		id, ok := t.find([]byte(e.URL.String()))
-		t.mu.Unlock()
+		id, ok := r.table.Find([]byte(e.URL.String()))
 		if !ok {
 			continue
 		}
@@ -200,10 +197,7 @@ func (r *run) hearSitemap(list relocate.SitemapList, base site.URL) error {
 		if err != nil {
 			continue
 		}
-		t := r.table
-		t.mu.Lock()
-		id, ok := t.find([]byte(u.String()))
-		t.mu.Unlock()
+		id, ok := r.table.Find([]byte(u.String()))
 		if !ok {
 			continue
 		}
@@ -228,12 +222,12 @@ func (r *run) hearStored(rec *store.Resource) error {
 			return r.hearListing(l, rec.URL)
 		}
 	case wasSitemap(rec):
-		f, err := r.o.State.Blobs.Open(rec.Digest)
+		f, err := r.o.State.Bodies.Open(rec.Digest, 0, maxSitemapBytes)
 		if err != nil {
 			return nil
 		}
 		defer f.Close()
-		body, err := io.ReadAll(io.LimitReader(f, maxSitemapBytes))
+		body, err := io.ReadAll(f)
 		if err != nil {
 			return &store.DiskError{Op: "read sitemap", Err: err}
 		}
@@ -298,7 +292,7 @@ func (r *run) spareKnown(stage func()) error {
 		r.listingStage(stage)
 	}
 	if r.evidence.trust[byExpiry].Until <= r.state.Number {
-		r.evidence.spare[byExpiry] = r.notQueued(r.fresh)
+		r.evidence.spare[byExpiry] = r.table.NotQueued(r.fresh)
 	}
 	r.auditValidators()
 	return r.spareHeard(stage)
@@ -309,7 +303,7 @@ func (r *run) spareHeard(stage func()) error {
 	var picked [evidenceKinds][]uint32
 	for k := range evidenceKinds {
 		slices.Sort(r.evidence.spare[k])
-		r.evidence.spare[k] = r.notQueued(slices.Compact(r.evidence.spare[k])) // a sitemap may name a page a thousand times
+		r.evidence.spare[k] = r.table.NotQueued(slices.Compact(r.evidence.spare[k])) // a sitemap may name a page a thousand times
 		picked[k] = r.audits(k, r.evidence.spare[k])
 		for _, id := range picked[k] {
 			r.enqueueSource(id)
@@ -370,27 +364,11 @@ func (r *run) loadEvidence(rec *store.Resource) {
 	}
 }
 
-// notQueued returns those of ids that are not in the frontier, and were not, ascending.
-func (r *run) notQueued(ids []uint32) (out []uint32) {
-	r.table.mu.Lock()
-	defer r.table.mu.Unlock()
-	for _, id := range ids {
-		if r.table.at(id).flags&fQueued == 0 {
-			out = append(out, id)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
 // caught returns an audited resource that has changed.
 func (r *run) caught(ids []uint32) (site.URL, bool) {
-	t := r.table
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	for _, id := range ids {
-		if e := t.at(id); e.outcome == site.Fetched && e.flags&fAnswered != 0 {
-			return t.urlOf(id), true
+		if u, s := r.table.Get(id); s.Outcome() == site.Fetched && s.Answered() {
+			return u, true
 		}
 	}
 	return site.URL{}, false
@@ -401,17 +379,11 @@ func (r *run) enqueueSource(id uint32) { r.enqueueOne(id, prioSeed) }
 
 // spareOne records a resource as unchanged without asking for it. Its links come from the store.
 func (r *run) spareOne(id uint32, k evidenceKind) error {
-	t := r.table
-	u := t.URL(id)
+	u := r.table.URL(id)
 	if r.forbids(u) {
 		return nil
 	}
-	t.mu.Lock()
-	e := t.at(id)
-	done := e.flags&fQueued != 0
-	e.flags |= fQueued
-	t.mu.Unlock()
-	if done {
+	if _, first := r.table.Queue(id); !first {
 		return nil
 	}
 	rec, ok, err := r.site.Get(u)
@@ -424,8 +396,7 @@ func (r *run) spareOne(id uint32, k evidenceKind) error {
 	}
 	rec.Outcome, rec.Status, rec.Reason, rec.Checked = site.Unchanged, 0, k.reason(), r.now().Unix()
 	rec.Observe(false)
-	r.stats.spared[k].Add(1)
 	r.followStored(targets)
-	r.finish(&store.Done{Resource: rec})
+	r.apply(&finding{Done: store.Done{Resource: rec}, as: account{tally: asSpared << k}})
 	return nil
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror
 
 import (
@@ -6,8 +8,10 @@ import (
 	"io"
 	"strings"
 	"time"
+	"unicode"
 
 	"mirrord/fetch"
+	"mirrord/heads"
 	"mirrord/job"
 	"mirrord/robots"
 	"mirrord/site"
@@ -28,6 +32,12 @@ type Explanation struct {
 	Source   string   `json:"source,omitempty"`   // the URL on a replica that the body came from
 	Like     string   `json:"like,omitempty"`     // a page of the site that said the same, or nearly, when the body came
 	SameText bool     `json:"sameText,omitempty"` // it said the same, to the word
+
+	Head     *heads.Head `json:"head,omitempty"`     // of the answer that brought the body, see Heads
+	LastHead *heads.Head `json:"lastHead,omitempty"` // of the last answer when that was a redirect or an error
+	NoHead   string      `json:"noHead,omitempty"`   // why there is no head
+
+	rec *store.Resource // nil: nothing is known of it
 }
 
 // Explain answers why a URL is or is not in a job's mirror: from the job's rules and what is stored. It makes no request; robots
@@ -97,7 +107,7 @@ func Explain(ctx context.Context, j *job.Job, s *store.Site, rb fetch.RobotsStor
 		if rec, known, err = s.Get(u); err != nil {
 			return nil, err
 		}
-		if _, ok := r.table.find([]byte(u.String())); ok && !known {
+		if _, ok := r.table.Find([]byte(u.String())); ok && !known {
 			known = true
 			rec.Outcome = site.Pending
 		}
@@ -122,6 +132,7 @@ func Explain(ctx context.Context, j *job.Job, s *store.Site, rb fetch.RobotsStor
 	if err := r.explainPlan(x, &rec); err != nil {
 		return nil, err
 	}
+	x.rec = &rec
 	r.explainRecord(x, &rec, refused)
 	return x, nil
 }
@@ -158,7 +169,7 @@ func (r *run) explainRobots(u site.URL, rb fetch.RobotsStore) string {
 
 // explainRecord says what is recorded.
 func (r *run) explainRecord(x *Explanation, rec *store.Resource, refused string) {
-	t := r.table
+	t := r.table.Settled()
 	x.Last = rec.Outcome.String()
 	if rec.Status > 0 {
 		x.Last += fmt.Sprintf(", status %d", rec.Status)
@@ -173,8 +184,8 @@ func (r *run) explainRecord(x *Explanation, rec *store.Resource, refused string)
 	if rec.InSet {
 		x.Source = rec.Source
 	}
-	if rec.InSet && rec.Like > 0 && rec.Like <= t.n {
-		x.Like, x.SameText = t.urlOf(rec.Like-1).String(), rec.SameText
+	if rec.InSet && rec.Like > 0 && rec.Like <= t.Len() {
+		x.Like, x.SameText = t.URL(rec.Like-1).String(), rec.SameText
 	}
 	switch {
 	case r.reuse.holds(rec):
@@ -183,14 +194,20 @@ func (r *run) explainRecord(x *Explanation, rec *store.Resource, refused string)
 		x.Answer = "mirrored, from a replica"
 	case rec.InSet && rec.Outcome == site.Failed:
 		x.Answer = "mirrored, from an earlier run: the last request failed"
+	case rec.InSet && rec.Path == "":
+		x.Answer = "mirrored"
+		if owner, ok := twinOf(t, rec.ID); ok && t.Path(owner) != "" {
+			x.Answer = "mirrored: it has the same bytes as " + t.URL(owner).String() + " and shares its file"
+			x.Path = t.Path(owner)
+		}
 	case rec.InSet:
 		x.Answer = "mirrored"
 	case rec.Outcome == site.Redirected && rec.Target > 0:
-		if f, in := t.final(rec.Target - 1); in {
+		if f, in := t.Final(rec.Target - 1); in {
 			x.Answer = "links to it lead to where it redirects"
-			x.Redirect, x.Path = t.urlOf(f).String(), t.path(f)
+			x.Redirect, x.Path = t.URL(f).String(), t.Path(f)
 		} else {
-			x.Answer = "not mirrored: it redirects to " + t.urlOf(f).String() + ", which is not mirrored"
+			x.Answer = "not mirrored: it redirects to " + t.URL(f).String() + ", which is not mirrored"
 		}
 	case rec.Outcome == site.Pending:
 		x.Answer = "not yet: it waits to be asked"
@@ -200,9 +217,60 @@ func (r *run) explainRecord(x *Explanation, rec *store.Resource, refused string)
 		x.Answer = "not mirrored: " + x.Last
 	}
 	ref := rec.Referrer
-	for n := 0; ref > 0 && ref <= t.n && n < 50; n++ {
-		x.Found = append(x.Found, t.urlOf(ref-1).String())
-		ref = t.at(ref - 1).ref
+	for n := 0; ref > 0 && ref <= t.Len() && n < 50; n++ {
+		x.Found = append(x.Found, t.URL(ref-1).String())
+		ref = t.State(ref - 1).Referrer()
+	}
+}
+
+// Heads adds the heads of the answers that are stored. A head that is damaged is said to be so.
+func (x *Explanation) Heads(s *store.Site) {
+	if s == nil || x.rec == nil {
+		x.NoHead = "no answer is stored"
+		return
+	}
+	read := func(at store.HeadPlace) *heads.Head {
+		if at.IsZero() {
+			return nil
+		}
+		h, err := s.ReadHead(x.rec.URL, at)
+		if err != nil {
+			x.NoHead = err.Error()
+		}
+		return h
+	}
+	if x.rec.InSet {
+		x.Head = read(x.rec.Head)
+	}
+	x.LastHead = read(x.rec.LastHead)
+	switch {
+	case (x.Head != nil) || x.LastHead != nil || x.NoHead != "":
+	case !x.rec.InSet:
+		x.NoHead = "no answer is stored"
+	default:
+		x.NoHead = "none is stored: the body came before heads were kept, or from elsewhere; the next run that fetches it keeps its head"
+	}
+}
+
+// visible replaces what a terminal would obey: the reason phrase of an answer may hold any bytes.
+func visible(r rune) rune {
+	if unicode.IsControl(r) && r != '\t' {
+		return unicode.ReplacementChar
+	}
+	return r
+}
+
+// writeHead writes a head line by line.
+func writeHead(line func(what, text string), what string, h *heads.Head) {
+	if h == nil {
+		return
+	}
+	for text := range strings.Lines(h.String()) {
+		line(what, strings.Map(visible, strings.TrimSuffix(text, "\n")))
+		what = ""
+	}
+	if h.Normalised {
+		line("", "(normalised: order and spelling of the fields are not those of the server)")
 	}
 }
 
@@ -236,6 +304,9 @@ func (x *Explanation) WriteText(w io.Writer) error {
 			line("  from", f)
 		}
 	}
+	writeHead(line, "head", x.Head)
+	writeHead(line, "last head", x.LastHead)
+	line("head", x.NoHead)
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror
 
 import (
@@ -8,16 +10,18 @@ import (
 )
 
 // frontier holds the URLs that were admitted but not yet asked in this run; each enters once. It is Mercator's (Najork and
-// Heydon; Manning, Raghavan, Schütze, lecture on crawling): front queues order by priority, each host has one back queue,
-// and a heap of hosts by the time at which each may next be asked feeds the workers. A worker waits only while no host may
-// be asked. What is in the frontier is also in the run journal, which is what a resume reads.
+// Heydon; Manning, Raghavan, Schütze, lecture on crawling): front queues order by priority, each origin has one back queue,
+// and a heap of back queues by the time at which each may next be asked feeds the workers. A worker waits only while no host may
+// be asked. The origins of one host share its turns, but not its troubles. What is in the frontier is also in the run journal,
+// which is what a resume reads.
 type frontier struct {
 	gate  gate
 	order ordering
 
 	mu       sync.Mutex
 	cond     sync.Cond
-	hosts    map[string]*backQueue
+	queues   map[string]*backQueue   // by origin
+	hosts    map[string][]*backQueue // by host
 	heap     hostHeap
 	queued   int
 	inFlight int
@@ -30,6 +34,8 @@ type frontier struct {
 type gate interface {
 	// Acquire takes a turn of a host. When it is not the host's turn, again says when to ask; a release may make it earlier.
 	Acquire(host string, now time.Time) (ok bool, again time.Time)
+	// Paused reports whether no host gets a turn now, because the run is outside of its window.
+	Paused(now time.Time) bool
 }
 
 // priority is a front queue: a lower one is served first within its host.
@@ -45,14 +51,15 @@ const (
 	priorities
 )
 
-// backQueue is the queue of one host.
+// backQueue is the queue of one origin, or of one URL that waits for a time of its own.
 type backQueue struct {
-	host  string
-	next  time.Time // when the host may be asked again
-	index int       // in the heap; -1: not in it
-	n     int
-	free  bool // see frontier.free
-	front [priorities]fifo
+	origin string
+	host   string    // whose turns it needs
+	next   time.Time // when the host may be asked again
+	index  int       // in the heap; -1: not in it
+	n      int
+	free   bool // see frontier.free
+	front  [priorities]fifo
 }
 
 // ordering is the order in which the pages of a host are asked. The zero value is breadth first.
@@ -76,20 +83,16 @@ func (o *ordering) of(p priority) func(a, b uint32) bool {
 }
 
 func newFrontier(g gate, o ordering) *frontier {
-	f := &frontier{gate: g, order: o, hosts: map[string]*backQueue{}}
+	f := &frontier{gate: g, order: o, queues: map[string]*backQueue{}, hosts: map[string][]*backQueue{}}
 	f.cond.L = &f.mu
 	return f
 }
 
-// add puts a number into the queue of its host.
-func (f *frontier) add(host string, id uint32, p priority) {
+// add puts a number into the queue of its origin.
+func (f *frontier) add(origin string, id uint32, p priority) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	q := f.hosts[host]
-	if q == nil {
-		q = &backQueue{host: host, index: -1}
-		f.hosts[host] = q
-	}
+	q := f.queue(origin)
 	if less := f.order.of(p); less != nil {
 		q.front[p].insert(id, less)
 	} else {
@@ -103,10 +106,33 @@ func (f *frontier) add(host string, id uint32, p priority) {
 	f.cond.Signal()
 }
 
+// queue returns the queue of an origin. Callers hold f.mu.
+func (f *frontier) queue(origin string) *backQueue {
+	q := f.queues[origin]
+	if q == nil {
+		q = &backQueue{origin: origin, host: hostOf(origin), index: -1}
+		f.queues[origin] = q
+		f.hosts[q.host] = append(f.hosts[q.host], q)
+	}
+	return q
+}
+
+// addAt is add for a URL that must not be asked before a time; the rest of its origin does not wait for it.
+func (f *frontier) addAt(origin string, id uint32, p priority, at time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	q := &backQueue{origin: origin, host: hostOf(origin), next: at, n: 1}
+	q.free = f.queue(origin).free
+	q.front[p].push(id)
+	f.queued++
+	heap.Push(&f.heap, q)
+	f.cond.Signal()
+}
+
 // next waits for a host that may be asked and returns its first URL. turn says whether a turn of the host was taken, which is not so
-// for a host that was freed. ok is false when nothing is left and nothing is in flight that could bring more, or when the frontier
+// for an origin that was freed. ok is false when nothing is left and nothing is in flight that could bring more, or when the frontier
 // was stopped.
-func (f *frontier) next(now func() time.Time) (id uint32, host string, turn, ok bool) {
+func (f *frontier) next(now func() time.Time) (id uint32, origin string, turn, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for {
@@ -117,12 +143,12 @@ func (f *frontier) next(now func() time.Time) (id uint32, host string, turn, ok 
 		if len(f.heap) > 0 {
 			q, t := f.heap[0], now()
 			if q.free {
-				return f.take(q), q.host, false, true
+				return f.take(q), q.origin, false, true
 			}
 			if !q.next.After(t) {
 				ok, again := f.gate.Acquire(q.host, t)
 				if ok {
-					return f.take(q), q.host, true, true
+					return f.take(q), q.origin, true, true
 				}
 				q.next = again
 				heap.Fix(&f.heap, q.index)
@@ -134,31 +160,42 @@ func (f *frontier) next(now func() time.Time) (id uint32, host string, turn, ok 
 	}
 }
 
-// another returns one more URL of a host to whoever has its turn and did not need it.
-func (f *frontier) another(host string) (id uint32, ok bool) {
+// another returns one more URL of an origin to whoever has the turn of its host and did not need it.
+func (f *frontier) another(origin string) (id uint32, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	q := f.hosts[host]
+	q := f.queues[origin]
 	if f.stopped || q == nil || q.n == 0 {
 		return 0, false
 	}
 	return f.take(q), true
 }
 
-// free hands out what is queued for a host, now and later, without waiting for turns: nobody will ask it.
-func (f *frontier) free(host string) {
+// free hands out what is queued for an origin, now and later, without waiting for turns: nobody will ask it.
+func (f *frontier) free(origin string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	q := f.hosts[host]
-	if q == nil {
-		q = &backQueue{host: host, index: -1}
-		f.hosts[host] = q
+	f.queue(origin).free = true
+	for _, q := range f.heap {
+		if q.origin == origin {
+			q.free, q.next = true, time.Time{}
+		}
 	}
-	q.free, q.next = true, time.Time{}
-	if q.index >= 0 {
-		heap.Fix(&f.heap, q.index)
-	}
+	heap.Init(&f.heap)
 	f.cond.Broadcast()
+}
+
+// freeHost is free for all origins of a host that are known so far.
+func (f *frontier) freeHost(host string) {
+	f.mu.Lock()
+	var origins []string
+	for _, q := range f.hosts[host] {
+		origins = append(origins, q.origin)
+	}
+	f.mu.Unlock()
+	for _, o := range origins {
+		f.free(o)
+	}
 }
 
 func (f *frontier) take(q *backQueue) uint32 {
@@ -208,17 +245,23 @@ func (f *frontier) wake(t, now time.Time) {
 	})
 }
 
-// release tells that a turn of a host ended; the URL is still in flight.
-func (f *frontier) release(host string) {
+// release tells that a turn of an origin's host ended; the URL is still in flight.
+func (f *frontier) release(origin string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if q := f.hosts[host]; q != nil {
+	wake := func(q *backQueue) {
 		q.next = time.Time{}
-		if q.n > 0 && q.index < 0 {
-			heap.Push(&f.heap, q)
-		} else if q.index >= 0 {
+		if q.index >= 0 {
 			heap.Fix(&f.heap, q.index)
 		}
+	}
+	for _, q := range f.hosts[hostOf(origin)] {
+		if q.origin != origin { // first: who had this turn comes last
+			wake(q)
+		}
+	}
+	if q := f.queues[origin]; q != nil {
+		wake(q)
 	}
 	f.cond.Signal()
 }
@@ -239,15 +282,15 @@ func (f *frontier) isStopped() bool {
 	return f.stopped
 }
 
-// short reports whether fewer than low URLs are queued, or one of several hosts has none and there are not yet very many.
-func (f *frontier) short(low int, hosts []string) bool {
+// short reports whether fewer than low URLs are queued, or one of several origins has none and there are not yet very many.
+func (f *frontier) short(low int, origins []string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.stopped || f.queued < low || len(hosts) < 2 || f.queued >= 8*low {
+	if f.stopped || f.queued < low || len(origins) < 2 || f.queued >= 8*low {
 		return !f.stopped && f.queued < low
 	}
-	for _, h := range hosts {
-		if q := f.hosts[h]; q == nil || q.n == 0 {
+	for _, o := range origins {
+		if q := f.queues[o]; q == nil || q.n == 0 {
 			return true
 		}
 	}
@@ -269,7 +312,7 @@ func (f *frontier) stop() {
 func (f *frontier) drop() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.hosts, f.heap, f.queued = nil, nil, 0
+	f.queues, f.hosts, f.heap, f.queued = nil, nil, nil, 0
 }
 
 // frontierState is what a progress line shows.
@@ -290,17 +333,17 @@ func (f *frontier) state(now time.Time) frontierState {
 }
 
 // run calls work for every URL on n goroutines until nothing is left or ctx ends, and waits for them.
-func (f *frontier) run(ctx context.Context, n int, now func() time.Time, work func(id uint32, host string, turn bool)) {
+func (f *frontier) run(ctx context.Context, n int, now func() time.Time, work func(id uint32, origin string, turn bool)) {
 	defer context.AfterFunc(ctx, f.stop)()
 	var wg sync.WaitGroup
 	for range n {
 		wg.Go(func() {
 			for {
-				id, host, turn, ok := f.next(now)
+				id, origin, turn, ok := f.next(now)
 				if !ok {
 					return
 				}
-				work(id, host, turn)
+				work(id, origin, turn)
 				f.done()
 			}
 		})

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror
 
 import (
@@ -7,6 +9,7 @@ import (
 	"strings"
 
 	"mirrord/job"
+	"mirrord/mirror/ledger"
 	"mirrord/relocate"
 	"mirrord/site"
 	"mirrord/store"
@@ -24,23 +27,14 @@ const (
 )
 
 // seen is what a candidate says of its URL.
-func (c *candidate) seen() uint8 {
+func (c *candidate) seen() ledger.Seen {
 	if c.guess {
-		return seenGuess
+		return ledger.Guess
 	}
-	return seenNamed
+	return ledger.Named
 }
 
-// guessed reports whether nothing but strings in scripts is known to name a URL in this run. Callers hold the table's lock.
-func (e *entry) guessed() bool {
-	return e.seen&(seenGuess|seenNamed) == seenGuess && e.flags&fInSet == 0
-}
-
-func (r *run) isGuess(id uint32) bool {
-	r.table.mu.Lock()
-	defer r.table.mu.Unlock()
-	return r.table.at(id).guessed()
-}
+func (r *run) isGuess(id uint32) bool { return r.table.State(id).Guessed() }
 
 // guess decides on a link of a script: n is how many of the document came before it.
 func (r *run) guess(c *candidate, now *store.Resource, n int) {
@@ -93,7 +87,11 @@ func guessedPage(u site.URL) bool {
 
 // misled reports whether a guess of an image or the like was answered with a page: many a site has one for every path.
 func (r *run) misled(rec *store.Resource, mime string) bool {
-	return mime == "text/html" && !rec.InSet && !guessedPage(rec.URL) && r.isGuess(rec.ID)
+	page := mime == "text/html"
+	if isFavicon(rec.URL) {
+		page = !mayBeIcon(mime)
+	}
+	return page && !rec.InSet && !guessedPage(rec.URL) && r.isGuess(rec.ID)
 }
 
 // script finds what a script of its own names and returns its targets. The script itself is kept byte for byte.
@@ -113,15 +111,15 @@ func isScript(rec *store.Resource) bool {
 	return rec.Body == store.BlobBody && !wasSitemap(rec) && relocate.Detect(rec.MIME, rec.URL, nil) == relocate.Script
 }
 
-// rescanScript finds what a stored script names under new rules.
-func (r *run) rescanScript(rec *store.Resource) {
-	d := store.Done{Resource: *rec, Linked: !r.job.Scripts}
+// rescanScript finds what a stored script names under new rules. as is how what became of the request counts.
+func (r *run) rescanScript(rec *store.Resource, as account) {
+	f := finding{Done: store.Done{Resource: *rec, Linked: !r.job.Scripts}, as: as}
 	if body, ok := r.storedScript(rec); ok && r.job.Scripts {
 		p := <-r.procs
 		defer func() { r.procs <- p }()
-		d.Targets, d.Linked = r.script(rec, body, p), true
+		f.Targets, f.Linked = r.script(rec, body, p), true
 	}
-	r.finish(&d)
+	r.apply(&f)
 }
 
 // storedScript reads a stored script that is not too large to be scanned.
@@ -129,11 +127,11 @@ func (r *run) storedScript(rec *store.Resource) ([]byte, bool) {
 	if rec.Size > int64(r.job.Limits.MaxDocument) {
 		return nil, false
 	}
-	f, err := r.o.State.Blobs.Open(rec.Digest)
+	f, err := r.o.State.Bodies.Open(rec.Digest, 0, rec.Size)
 	if err != nil {
 		return nil, false // verify reports it
 	}
 	defer f.Close()
-	body, err := io.ReadAll(io.LimitReader(f, rec.Size))
+	body, err := io.ReadAll(f)
 	return body, err == nil && relocate.Detect(rec.MIME, rec.URL, body) == relocate.Script
 }

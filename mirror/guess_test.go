@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror_test
 
 import (
@@ -43,7 +45,11 @@ func TestScriptGuessesEnd(t *testing.T) {
 		t.Error("the guess that led somewhere is not in the mirror")
 	}
 
-	wantVerdict(t, m.Run(), mirror.Complete, false)
+	next := m.Run()
+	wantVerdict(t, next, mirror.Complete, false)
+	if want := int64(1 + 2*pages + 1); s.Known != want || next.Known != want { // without the guesses that led nowhere
+		t.Errorf("%d and %d known URLs, want %d in both runs", s.Known, next.Known, want)
+	}
 	again := 0
 	for u := range w.Asked() {
 		if strings.HasSuffix(u, "/data/here.json") {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror
 
 import (
@@ -21,7 +23,7 @@ type damage struct {
 
 // note keeps a damaged document, and reports whether err was that.
 func (d *damage) note(id uint32, err error) bool {
-	if !errors.Is(err, store.ErrDamaged) {
+	if _, ok := errors.AsType[*store.DatabaseError](err); ok || !errors.Is(err, store.ErrDamaged) {
 		return false
 	}
 	d.mu.Lock()
@@ -112,7 +114,7 @@ func (r *run) mend() error {
 // isDamaged looks at the body of a record. A damaged blob is discarded.
 func (r *run) isDamaged(rec *store.Resource) (bool, error) {
 	if rec.Body == store.BlobBody {
-		return r.o.State.Blobs.Discard(rec.Digest)
+		return store.DiscardBody(r.o.State.Bodies, rec.Digest)
 	}
 	f, err := r.site.ReadFrame(store.NewFrameReader(), rec.At)
 	return err != nil || sha256.Sum256(f.Body) != rec.Digest, nil
@@ -129,7 +131,7 @@ func (r *run) mended() error {
 		switch {
 		case err != nil:
 			return err
-		case !ok || !rec.InSet:
+		case !ok || !rec.InSet || rec.Path == "":
 		case rec.Digest == [32]byte{}:
 			left = append(left, u.String())
 		case rec.Body == store.BlobBody:

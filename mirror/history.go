@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror
 
 import (
@@ -46,11 +48,11 @@ func (m *members) set(id uint32, in bool) bool {
 // dirHistory makes the history of directories from what the runs have observed. It takes time in proportion to what all runs observed and to the
 // directories for each run, and 9 bytes for each URL while it works. A suspicious run is left out. When the clock stepped back between two runs they have the same time.
 func (r *run) dirHistory(dirs *dirTable) (*dirHistory, error) {
-	t := r.table
-	m := &members{dir: make([]policy.Dir, t.n), in: make([]bool, t.n)}
-	for id := range t.n {
-		if e := t.at(id); e.urlLen > 0 {
-			m.dir[id], m.in[id] = dirs.of(t.urlOf(id)), e.flags&fInSet != 0
+	t := r.table.Settled()
+	m := &members{dir: make([]policy.Dir, t.Len()), in: make([]bool, t.Len())}
+	for id, s := range t.All() {
+		if s.Given() {
+			m.dir[id], m.in[id] = dirs.of(t.URL(id)), s.InSet()
 		}
 	}
 	m.files = make([]int, len(dirs.path))

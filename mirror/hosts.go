@@ -1,8 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"mirrord/fetch"
@@ -32,30 +37,71 @@ func newGate(h Hosts, j *job.Job, p fetch.Politeness) (hostGate, error) {
 
 // Acquire takes a turn of a host. Outside the window nobody gets one: the run pauses, and goes on where it was when it opens.
 func (g hostGate) Acquire(host string, now time.Time) (bool, time.Time) {
-	if len(g.window) > 0 {
-		if t := now.In(g.zone); !g.window.Open(t) {
-			return false, g.window.Change(t)
-		}
+	if g.Paused(now) {
+		return false, g.window.Change(now.In(g.zone))
 	}
 	return g.hosts.Acquire(host, g.p, now)
 }
 
-// trouble counts failures in a row on a host; "" is a success. A host with too many is left for the next run.
-func (r *run) trouble(host, reason string, weight int) {
+// Paused reports whether now is outside of the window.
+func (g hostGate) Paused(now time.Time) bool {
+	return len(g.window) > 0 && !g.window.Open(now.In(g.zone))
+}
+
+// hostOf returns the host of an origin, without port: it is what politeness counts by.
+func hostOf(origin string) string {
+	_, host, ok := strings.Cut(origin, "://")
+	if !ok {
+		return origin
+	}
+	if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.HasSuffix(host, "]") {
+		return host[:i]
+	}
+	return host
+}
+
+// trouble is what a run knows of the troubles of an origin, or of a host as a whole.
+type trouble struct {
+	failures int      // in a row, by weight
+	failed   int64    // URLs that failed, as limits.max_failures counts them
+	lost     bool     // some URL failed
+	answered bool     // some request of this run had an answer that says nothing of troubles
+	waits    []uint32 // different URLs in a row, at most waitsLong, of which the answer asked to wait
+	reason   string
+	down     bool // it is left for the next run
+	slow     bool // because it asks for longer waits than the job allows: no replica is needed
+}
+
+// An origin whose URLs fail one after the other, each after its retries, is left for the next run: when the sum of what the
+// failures weigh reaches troubleLimit without an answer in between.
+const (
+	troubleLimit   = 24
+	weighNoAnswer  = 3 // refused, reset, timed out, no such name
+	weighBadAnswer = 1 // 5xx, 429
+)
+
+// A Retry-After is that of its URL until so many different URLs of the origin in a row, without an answer in between, asked to wait: the
+// host then waits, or, when that is for longer than polite.max_wait, is left for the next run, which takes more to believe.
+const (
+	waitsShort = 2
+	waitsLong  = 4
+)
+
+// troubleOf returns the troubles of an origin or host. Callers hold admitMu.
+func (r *run) troubleOf(key string) *trouble {
+	t := r.down[key]
+	if t == nil {
+		t = new(trouble)
+		r.down[key] = t
+	}
+	return t
+}
+
+// troubled counts a failure on the origin of a URL. An origin with too many in a row is left for the next run.
+func (r *run) troubled(u site.URL, reason string, weight int) {
 	r.admitMu.Lock()
 	defer r.admitMu.Unlock()
-	t := r.down[host]
-	if t == nil {
-		if reason == "" {
-			return
-		}
-		t = new(hostTrouble)
-		r.down[host] = t
-	}
-	if reason == "" {
-		t.failures = 0
-		return
-	}
+	t := r.troubleOf(u.Origin())
 	if t.down {
 		return
 	}
@@ -63,43 +109,150 @@ func (r *run) trouble(host, reason string, weight int) {
 	t.reason = reason
 	if t.failures >= troubleLimit {
 		t.down = true
-		r.front.free(host)
+		r.front.free(u.Origin())
 	}
 }
 
-// leaveHost leaves what is still to be asked of a host for the next run.
-func (r *run) leaveHost(host, reason string) {
+// answers takes note of an answer that says that the origin of a URL is well.
+func (r *run) answers(u site.URL) {
 	r.admitMu.Lock()
 	defer r.admitMu.Unlock()
-	r.down[host] = &hostTrouble{down: true, reason: reason}
-	r.front.free(host)
+	t := r.troubleOf(u.Origin())
+	t.failures, t.waits, t.answered = 0, t.waits[:0], true
+	r.troubleOf(u.Hostname()).answered = true
 }
 
-// slowHost says of a host that is left for the next run that it is well: nobody is asked in its place.
-func (r *run) slowHost(host string) {
+// lose takes note of a URL that failed; counts says whether limits.max_failures counts it.
+func (r *run) lose(u site.URL, counts bool) {
 	r.admitMu.Lock()
 	defer r.admitMu.Unlock()
-	r.down[host].slow = true
+	t := r.troubleOf(u.Origin())
+	if t.lost = true; counts {
+		t.failed++
+	}
 }
 
-// isSlow reports whether a host that is left for the next run is well.
-func (r *run) isSlow(host string) bool {
+// leaveOrigin leaves what is still to be asked of the origin of a URL for the next run.
+func (r *run) leaveOrigin(u site.URL, reason string) {
 	r.admitMu.Lock()
 	defer r.admitMu.Unlock()
-	t := r.down[host]
+	t := r.troubleOf(u.Origin())
+	t.down, t.reason = true, reason
+	r.front.free(u.Origin())
+}
+
+// leaveHost leaves a whole host for the next run, because it asks for longer waits than the job allows. silent says that it does not serve
+// meanwhile, so that replicas may be asked.
+func (r *run) leaveHost(u site.URL, reason string, silent bool) {
+	r.admitMu.Lock()
+	defer r.admitMu.Unlock()
+	t := r.troubleOf(u.Hostname())
+	t.down, t.reason, t.slow = true, reason, !silent
+	r.front.freeHost(u.Hostname())
+}
+
+// waitOf returns for how long a host is to be left alone because of an answer to one URL: 0 when the wait is that URL's.
+func (r *run) waitOf(u site.URL, id uint32, res *fetch.Result) time.Duration {
+	if !fetch.TransientStatus(res.Status) || res.RetryAfter <= 0 {
+		return 0
+	}
+	r.admitMu.Lock()
+	defer r.admitMu.Unlock()
+	t := r.troubleOf(u.Origin())
+	if !slices.Contains(t.waits, id) && len(t.waits) < waitsLong {
+		t.waits = append(t.waits, id)
+	}
+	least := waitsShort
+	if res.RetryAfter > r.job.Polite.MaxWait {
+		least = waitsLong
+	}
+	if len(t.waits) < least {
+		return 0
+	}
+	return res.RetryAfter
+}
+
+// observed is what an answer says of the host to its politeness. A Retry-After of one URL is not the host's; a port that has never
+// answered, of a host that answers at another one, says nothing of how busy the host is.
+func (r *run) observed(u site.URL, id uint32, res *fetch.Result, err error) fetch.Observation {
+	o := fetch.Observe(res, err)
+	o.RetryAfter = r.waitOf(u, id, res)
+	r.admitMu.Lock()
+	defer r.admitMu.Unlock()
+	if err != nil && !r.troubleOf(u.Origin()).answered && r.troubleOf(u.Hostname()).answered {
+		o.Err = nil
+	}
+	return o
+}
+
+// isDown reports whether a URL is not to be asked any more in this run, and why: its origin is down, or its host is left for the next run.
+// What is left to ask of an entry point's origin waits for the next run, which then goes on with this one. Other origins may be gone for
+// good: there each URL is a failure of its own.
+func (r *run) isDown(u site.URL) (reason string, entry, down bool) {
+	r.admitMu.Lock()
+	defer r.admitMu.Unlock()
+	for _, key := range []string{u.Hostname(), u.Origin()} {
+		if t := r.down[key]; t != nil && t.down {
+			return t.reason, r.entries[key], true
+		}
+	}
+	return "", false, false
+}
+
+// isLeft reports whether the whole host of a URL is left for the next run.
+func (r *run) isLeft(u site.URL) bool {
+	r.admitMu.Lock()
+	defer r.admitMu.Unlock()
+	t := r.down[u.Hostname()]
+	return t != nil && t.down
+}
+
+// isSlow reports whether the host of a URL is left for the next run and well.
+func (r *run) isSlow(u site.URL) bool {
+	r.admitMu.Lock()
+	defer r.admitMu.Unlock()
+	t := r.down[u.Hostname()]
 	return t != nil && t.slow
 }
 
-// isDown reports whether a host is not to be asked any more in this run, and why. What is left to ask of a host of an entry point waits
-// for the next run, which then goes on with this one. Other hosts may be gone for good: there each URL is a failure of its own.
-func (r *run) isDown(host string) (reason string, down bool) {
+// addEntry makes the origin of a URL one of those that the job is about.
+func (r *run) addEntry(u site.URL) {
 	r.admitMu.Lock()
 	defer r.admitMu.Unlock()
-	t := r.down[host]
-	if t == nil || !t.down {
-		return "", false
+	r.entries[u.Origin()], r.entries[u.Hostname()] = true, true
+}
+
+// isEntryOrigin reports whether an entry point lies on the origin of a URL, or leads there.
+func (r *run) isEntryOrigin(u site.URL) bool {
+	r.admitMu.Lock()
+	defer r.admitMu.Unlock()
+	return r.entries[u.Origin()]
+}
+
+// downEntries returns the origins and hosts of entry points that are left for the next run because they do not answer.
+func (r *run) downEntries() (out []string) {
+	r.admitMu.Lock()
+	defer r.admitMu.Unlock()
+	for key := range r.entries {
+		if t := r.down[key]; t != nil && t.down && !t.slow {
+			out = append(out, key)
+		}
 	}
-	return t.reason, true
+	slices.Sort(out)
+	return out
+}
+
+// silentOrigins returns the origins that are no entry point's and gave no answer in this run, with how many of their URLs count as failed.
+func (r *run) silentOrigins() map[string]int64 {
+	r.admitMu.Lock()
+	defer r.admitMu.Unlock()
+	out := map[string]int64{}
+	for key, t := range r.down {
+		if t.lost && !t.answered && !r.entries[key] {
+			out[key] = t.failed
+		}
+	}
+	return out
 }
 
 // capped says which limit of the job is reached, "" for none. own is how many files are counted already that the question is about.
@@ -139,21 +292,20 @@ func (r *run) forbids(u site.URL) bool {
 
 // learnOrigin asks for the robots.txt of an origin, and takes in Crawl-delay and sitemaps. An origin that does not tell its rules
 // is left for the next run: silence permits nothing, and condemns nothing that the mirror has.
-func (r *run) learnOrigin(ctx context.Context, u site.URL, host string, release func(fetch.Observation)) {
+func (r *run) learnOrigin(ctx context.Context, u site.URL, release func(fetch.Observation)) {
 	start := r.now()
 	rules, err := r.o.Robots.Rules(ctx, u)
 	if err != nil {
 		return
 	}
 	if d, ok := rules.CrawlDelay(); ok {
-		r.o.Hosts.SetCrawlDelay(host, d)
+		r.o.Hosts.SetCrawlDelay(u.Hostname(), d)
 		if d > r.job.Polite.MaxWait {
-			r.leaveHost(host, fmt.Sprintf("Crawl-delay of %v is longer than polite.max_wait", d))
-			r.slowHost(host)
+			r.leaveHost(u, fmt.Sprintf("Crawl-delay of %v is longer than polite.max_wait", d), false)
 		}
 	}
 	if why := silent(rules); why != "" {
-		r.leaveHost(host, why)
+		r.leaveOrigin(u, why)
 		r.notes.fail(u, why)
 	}
 	r.admitMu.Lock()
@@ -192,15 +344,23 @@ func (r *run) robotsAllow(rules *fetch.Robots, u site.URL) (bool, string) {
 	return false, rule.String()
 }
 
-// takeTurn waits for a turn of a host and takes it, for a request that is not in a frontier. The error is that ctx ended.
-func takeTurn(ctx context.Context, g gate, now func() time.Time, host string) error {
+// errLongWait says that a host asked to be left alone for longer than the job waits.
+var errLongWait = errors.New("its host asks for a longer wait than polite.max_wait")
+
+// takeTurn waits for a turn of a host and takes it, for a request that is not in a frontier. When the host is to be left alone for longer than
+// most, the error is errLongWait, at once; a pause outside of the window does not count. Any other error is that ctx ended.
+func takeTurn(ctx context.Context, g gate, now func() time.Time, host string, most time.Duration) error {
 	for {
 		at := now()
 		ok, again := g.Acquire(host, at)
 		if ok {
 			return nil
 		}
-		t := time.NewTimer(max(again.Sub(at), time.Millisecond))
+		wait := again.Sub(at)
+		if wait > most && !g.Paused(at) {
+			return errLongWait
+		}
+		t := time.NewTimer(max(wait, time.Millisecond))
 		select {
 		case <-t.C:
 		case <-ctx.Done():
@@ -208,4 +368,9 @@ func takeTurn(ctx context.Context, g gate, now func() time.Time, host string) er
 			return ctx.Err()
 		}
 	}
+}
+
+// patience is the longest wait for a turn that is not in a frontier: what the job waits for, and any gap that politeness makes by itself.
+func patience(maxWait time.Duration, p fetch.Politeness) time.Duration {
+	return max(maxWait, p.Delay, p.MaxDelay)
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror_test
 
 import (
@@ -15,6 +17,7 @@ import (
 	"mirrord/fetch"
 	jobfile "mirrord/job"
 	"mirrord/mirror"
+	"mirrord/policy"
 	"mirrord/store"
 )
 
@@ -102,8 +105,8 @@ func keepHistory(b *testing.B, name string) {
 	}
 	defer s.Close()
 	j := jobfile.Default("http://past.example.org/" + filesPage)
-	j.Policy = jobfile.PolicyFull
-	j.Policy, j.Polite.Connections, j.Polite.Delay, j.Polite.Factor = jobfile.PolicyFull, 16, 0, 0
+	j.Policy = policy.Full
+	j.Policy, j.Polite.Connections, j.Polite.Delay, j.Polite.Factor = policy.Full, 16, 0, 0
 	j.Programs = jobfile.Programs{Suffixes: []string{}, Dirs: []string{}} // the recorded files are all files
 	j.Publish.Keep, j.Limits.MaxDelete = "all", 1
 	huge := name == "openlayers"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror
 
 import (
@@ -6,15 +8,15 @@ import (
 )
 
 // kept hands a stored body on, unless the mirror is full.
-func (r *run) kept(now, old *store.Resource, done *store.Done) {
-	if r.fits(now, old) {
-		r.keep(now, old, done)
+func (r *run) kept(now, old *store.Resource, f *finding) {
+	if r.fits(now, old, f.as) {
+		r.keep(now, old, f)
 	}
 }
 
 // fits counts a body in the place of what the mirror had. When a cap is reached meanwhile, because others were faster, the URL is not part of the
 // mirror, and this says so. An entry point always fits: without it there is no mirror.
-func (r *run) fits(now, old *store.Resource) bool {
+func (r *run) fits(now, old *store.Resource, as account) bool {
 	if old.InSet {
 		r.hold(old, nil)
 	}
@@ -25,15 +27,15 @@ func (r *run) fits(now, old *store.Resource) bool {
 	if reason := r.capped(1); !old.InSet && now.Referrer != 0 && reason != "" {
 		r.hold(now, nil)
 		old.Outcome, old.Reason = site.Trapped, reason
-		r.stats.trapped.Add(1)
-		r.finish(&store.Done{Resource: *old})
+		as.tally |= asTrapped
+		r.apply(&finding{Done: store.Done{Resource: *old}, as: as})
 		return false
 	}
 	return true
 }
 
 // keep hands a stored body that fits on, and says in which version it changed.
-func (r *run) keep(now, old *store.Resource, done *store.Done) {
+func (r *run) keep(now, old *store.Resource, f *finding) {
 	if old.Digest != now.Digest || old.MIME != now.MIME || old.Charset != now.Charset || old.Body == store.NoBody || r.rescan {
 		now.Changed = r.version
 	}
@@ -44,7 +46,7 @@ func (r *run) keep(now, old *store.Resource, done *store.Done) {
 		now.Path, now.Moved = "", r.version // its name must say the new type
 	}
 	now.ShapeNew = r.shapeNew(now, old)
-	r.stats.fetched.Add(1)
-	done.Resource = *now
-	r.finish(done)
+	f.Resource = *now
+	f.as.tally |= asFetched
+	r.apply(f)
 }

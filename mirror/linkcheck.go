@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror
 
 import (
@@ -11,8 +13,12 @@ import (
 	"mirrord/site"
 )
 
-// insideOrigin is the origin under which the files of a mirror are looked at: no real URL has it (RFC 6761 6.4).
-const insideOrigin = "http://mirror.invalid"
+// insideOrigin is the origin under which the files of a mirror are looked at: no real URL has it (RFC 6761 6.4). They lie in a folder of
+// it, so that a link that climbs out of the mirror's folder, as it would under file://, is not clamped at the root but seen outside.
+const (
+	insideOrigin = "http://mirror.invalid"
+	insideFolder = "/mirror.invalid.phm/"
+)
 
 // linkChecker checks the links of published documents for phm.Verify. It keeps the memory of one scan and is not safe for
 // concurrent use.
@@ -36,11 +42,10 @@ func (c *linkChecker) check(f *phm.File, raw []byte, exists func(string) bool) (
 	}
 	// How a document is read depends on where it came from: the extension counts when the type says nothing.
 	format := relocate.Detect(f.Type, origin, raw[:min(len(raw), 1024)])
-	if format == relocate.Unknown || format == relocate.Sitemap || format == relocate.Script {
+	if !relocated(format) {
 		return nil
 	}
-	base := site.Canonical(insideOrigin + (&url.URL{Path: "/" + f.Path}).EscapedPath())
-	if err := c.doc.Scan(raw, relocate.Input{URL: base, Format: format, MaxLinks: 1 << 24}); err != nil {
+	if err := c.doc.Scan(raw, relocate.Input{URL: insideURL(f.Path), Format: format, MaxLinks: 1 << 24}); err != nil {
 		return []string{err.Error()}
 	}
 	for i := range c.doc.Links {
@@ -64,12 +69,15 @@ func (c *linkChecker) link(l *relocate.Link, exists func(string) bool) string {
 	case l.Kind == relocate.InScript:
 		return "" // a guess may name what there is not, and a job may leave all of them alone
 	}
-	if p, in := insidePath(l.URL); in {
+	if bytes.HasPrefix(l.URL, []byte(insideOrigin+"/")) {
+		p, in := insidePath(l.URL)
 		switch {
 		case l.Absolute:
 			return "" // somebody's link to the reserved origin
 		case bytes.HasPrefix(l.Ref, []byte("/")):
 			return fmt.Sprintf("%.200s is not relative: it leads out of the mirror's directory", l.Ref)
+		case !in:
+			return fmt.Sprintf("%.200s leads out of the mirror's directory", l.Ref)
 		case p == "" || !exists(p):
 			return fmt.Sprintf("%.200s leads to no file", l.Ref)
 		}
@@ -81,9 +89,14 @@ func (c *linkChecker) link(l *relocate.Link, exists func(string) bool) string {
 	return ""
 }
 
+// insideURL is where a file of a mirror lies while its links are looked at.
+func insideURL(path string) site.URL {
+	return site.Canonical(insideOrigin + (&url.URL{Path: insideFolder + path}).EscapedPath())
+}
+
 // insidePath returns the mirror path that a resolved link leads to, "" for none, and whether it leads inside.
 func insidePath(u []byte) (string, bool) {
-	rest, ok := bytes.CutPrefix(u, []byte(insideOrigin+"/"))
+	rest, ok := bytes.CutPrefix(u, []byte(insideOrigin+insideFolder))
 	if !ok {
 		return "", false
 	}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror_test
 
 import (
@@ -191,11 +193,11 @@ func (m *shelfMirror) have() map[string][32]byte {
 }
 
 // A site of which listings tell everything is synced for half a year under adaptive: a few directories are busy, the others silent but for a change now and
-// then. There are 300 directories with MIRRORD_LONG.
+// then. There are 300 directories with MIRRORD_LONG, and half a year; else 100, and 20 weeks.
 func TestListingsThatPay(t *testing.T) {
 	t.Parallel()
-	const busy, weeks = 5, 30
-	dirs := sized(120, 300)
+	const busy = 5
+	dirs, weeks := sized(100, 300), sized(20, 30)
 	s := newShelf(dirs, 20)
 	m := mirrorShelf(t, s, nil)
 	m.sync()

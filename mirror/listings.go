@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror
 
 import (
@@ -7,8 +9,8 @@ import (
 
 	"github.com/zeebo/xxh3"
 
-	"mirrord/job"
 	"mirrord/listing"
+	"mirrord/mirror/ledger"
 	"mirrord/policy"
 	"mirrord/relocate"
 	"mirrord/site"
@@ -62,7 +64,7 @@ func sortsListing(u []byte, dir site.URL) bool {
 
 // vouch tells the model which files listings tell of, when the plan is to decide on listings.
 func (r *run) vouch(p *planner) error {
-	if r.job.Policy != job.PolicyAdaptive || !r.job.Evidence.Listings {
+	if !r.o.policyOf(r.job).Listings || !r.job.Evidence.Listings {
 		return nil
 	}
 	if err := r.loadTrust(); err != nil || r.evidence.trust[byListing].Until > r.state.Number {
@@ -83,15 +85,13 @@ func (r *run) leaveListing(id uint32) bool {
 	if p == nil || !p.listings || !r.listings.has(id) || int(id) >= p.model.Units() {
 		return false
 	}
-	t := r.table
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.at(id).outcome == site.Failed || p.model.dirs.of(t.urlOf(id)) == policy.Root {
+	t := r.table.Settled()
+	if t.State(id).Outcome() == site.Failed || p.model.dirs.of(t.URL(id)) == policy.Root {
 		return false
 	}
 	for _, u := range r.seeds {
-		if s, ok := t.find([]byte(u.String())); ok {
-			if f, _ := t.final(s); s == id || f == id {
+		if s, ok := t.Find([]byte(u.String())); ok {
+			if f, _ := t.Final(s); s == id || f == id {
 				return false
 			}
 		}
@@ -144,7 +144,7 @@ func (r *run) moreListings(stage func()) error {
 	for p != nil && p.listings && !r.stopped() {
 		r.deferring = true
 		any := r.listingStage(stage)
-		if err := r.spareHeard(stage); err != nil || !any {
+		if err := r.spareHeard(stage); err != nil || (!any && len(r.waiting) == 0) {
 			return err
 		}
 		r.enqueueDeferred()
@@ -168,11 +168,7 @@ func (r *run) hearDirectory(e listing.Entry, asked time.Time) error {
 	if e.Precision == listing.TimeUnknown {
 		return nil
 	}
-	t := r.table
-	t.mu.Lock()
-	id, ok := t.find([]byte(e.URL.String()))
-	queued := ok && t.at(id).flags&fQueued != 0
-	t.mu.Unlock()
+	id, ok := r.table.Find([]byte(e.URL.String()))
 	if !ok {
 		return nil
 	}
@@ -181,7 +177,7 @@ func (r *run) hearDirectory(e listing.Entry, asked time.Time) error {
 		r.evidence.note(byListing, id, hash)
 	}
 	p := r.planner
-	if p == nil || !p.listings || !r.deferring || queued || !r.listings.has(id) {
+	if p == nil || !p.listings || !r.deferring || r.table.State(id).Queued() || !r.listings.has(id) {
 		return nil
 	}
 	rec, ok, err := r.site.Get(e.URL)
@@ -207,18 +203,12 @@ func (r *run) hearMissing(id uint32, ids []int64) error {
 			named[uint32(n)] = true
 		}
 	}
-	t := r.table
-	t.mu.Lock()
 	var gone []uint32
-	store.Targets(targets, func(to uint32) bool {
-		if to < t.n && !named[to] {
-			if e := t.at(to); governed(e) && e.flags&fQueued == 0 {
-				gone = append(gone, to)
-			}
+	r.table.Each(targetsIn(targets), func(to uint32, s ledger.State, _ site.URL) {
+		if !named[to] && s.Governed() && !s.Queued() {
+			gone = append(gone, to)
 		}
-		return true
 	})
-	t.mu.Unlock()
 	for _, to := range gone {
 		if r.listings.has(to) {
 			p.want(to)
@@ -231,12 +221,12 @@ func (r *run) hearMissing(id uint32, ids []int64) error {
 
 // simulate goes through the plan as if nothing had changed, and returns what it would ask. The plan is told of what is owed: entry points and sources of evidence.
 func (r *run) simulate(p *planner, owed ...map[uint32]bool) map[uint32]policy.Reason {
-	t := r.table
+	t := r.table.Settled()
 	tells := map[policy.Dir][]policy.ID{} // what the listing of a directory tells of
 	if p.listings {
-		for id := range t.n {
+		for id := range t.Len() {
 			if r.vouched.has(id) {
-				d := p.model.dirs.of(t.urlOf(id))
+				d := p.model.dirs.of(t.URL(id))
 				tells[d] = append(tells[d], policy.ID(id))
 			}
 		}
@@ -246,13 +236,13 @@ func (r *run) simulate(p *planner, owed ...map[uint32]bool) map[uint32]policy.Re
 		if !p.listings || !r.listings.has(id) {
 			return
 		}
-		d := p.model.dirs.of(t.urlOf(id))
+		d := p.model.dirs.of(t.URL(id))
 		for _, u := range tells[d] {
 			p.plan.Tell(policy.Outcome{Unit: u})
 		}
 		delete(tells, d)
 	}
-	for id := range t.n {
+	for id := range t.Len() {
 		for _, set := range owed {
 			if set[id] {
 				tell(id)

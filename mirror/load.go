@@ -1,8 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror
 
 import (
 	"fmt"
 
+	"mirrord/mirror/ledger"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -13,40 +16,18 @@ func (r *run) load() error {
 	if err != nil {
 		return err
 	}
-	t := r.table
-	t.reserve(n)
+	t := r.table.Settled()
+	t.Reserve(n)
 	put := func(rec *store.Resource) error {
 		if rec.ID >= n || rec.Target > n || rec.Referrer > n {
-			return fmt.Errorf("record of %s: %w: it names a number that no URL has", rec.URL, store.ErrDamaged)
+			return r.site.BadValue(fmt.Errorf("record of %s: it names a number that no URL has", rec.URL))
 		}
-		e := t.at(rec.ID)
-		if e.urlLen == 0 {
-			t.set(rec.ID, []byte(rec.URL.String()))
-		}
-		e.outcome, e.depth, e.ref, e.target = rec.Outcome, uint16(min(rec.Depth, 1<<16-1)), rec.Referrer, rec.Target
-		was := e.flags&fInSet != 0
-		if rec.InSet && !was {
+		in, answered := t.Load(rec, r.recording())
+		if rec.InSet && !in {
 			r.hold(nil, rec)
-		} else if was && !rec.InSet {
+		} else if in && !rec.InSet {
 			r.hold(rec, nil)
 		}
-		if e.flags&fKnown == 0 { // no earlier record of this run has said it
-			was = rec.InSet != (rec.Moved >= r.version)
-		}
-		e.flags, e.pathLen, e.rate = fKnown, 0, rateOf(rec)
-		if rec.InSet {
-			e.flags |= fInSet
-		}
-		if rec.Requis {
-			e.flags |= fRequis
-		}
-		if rec.Changed >= r.version {
-			e.flags |= fDirty
-		}
-		if rec.Moved >= r.version {
-			e.flags |= fMoved
-		}
-		e.mime = t.mime(rec.MIME)
 		r.loadEvidence(rec)
 		r.noteSource(rec)
 		if rec.Outcome == site.Failed && rec.Failures >= lastingFailures {
@@ -55,13 +36,8 @@ func (r *run) load() error {
 		if wasSitemap(rec) {
 			r.maps[rec.ID] = true
 		}
-		if rec.Run == r.state.Number && rec.Outcome != site.Pending && rec.Outcome != site.Failed {
-			e.flags |= fQueued | fAnswered
-			e.seen = seenOf(rec, was)
+		if answered {
 			r.noteShape(rec)
-		}
-		if rec.Path != "" {
-			t.setPath(rec.ID, rec.Path)
 		}
 		return nil
 	}
@@ -70,14 +46,9 @@ func (r *run) load() error {
 	}
 	err = r.site.Replay(func(id uint32, u store.NewURL) error {
 		if id >= n || u.Referrer > n {
-			return fmt.Errorf("journal: %s: %w: it names a number that no URL has", u.URL, store.ErrDamaged)
+			return r.site.BadValue(fmt.Errorf("journal: %s: it names a number that no URL has", u.URL))
 		}
-		t.set(id, []byte(u.URL))
-		e := t.at(id)
-		e.ref, e.depth = u.Referrer, uint16(u.Depth)
-		if u.Requis {
-			e.flags |= fRequis
-		}
+		t.LoadNew(id, u.URL, ledger.Referral{From: u.Referrer, Depth: u.Depth, Requisite: u.Requis})
 		return nil
 	}, func(rec *store.Resource, _ []byte, _ bool) error { return put(rec) })
 	if err == nil {
@@ -86,22 +57,24 @@ func (r *run) load() error {
 	return err
 }
 
+// recording says which run the table is kept for.
+func (r *run) recording() ledger.Run { return ledger.Run{Number: r.state.Number, Version: r.version} }
+
 // recall takes what was found earlier into account that no record says: how many URLs of each shape there are, so that a trap does not
 // go on with every run, and which of the URLs that an interrupted run has yet to ask are sitemaps.
 func (r *run) recall() {
-	t := r.table
+	t := r.table.Settled()
 	seeds := map[site.URL]bool{}
 	for _, u := range r.seeds {
 		seeds[u] = true
 	}
-	for id := uint32(0); id < t.n; id++ {
-		e := t.at(id)
-		if e.urlLen == 0 {
+	for id, s := range t.All() {
+		if !s.Given() {
 			continue
 		}
-		u := t.urlOf(id)
+		u := t.URL(id)
 		r.counter.Add(u)
-		if r.resumed && e.outcome == site.Pending && e.ref == 0 && !seeds[u] { // no document named it
+		if r.resumed && s.Outcome() == site.Pending && s.Referrer() == 0 && !seeds[u] { // no document named it
 			r.maps[id] = true
 		}
 	}

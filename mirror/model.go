@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror
 
 import (
 	"slices"
 	"strings"
 
-	"mirrord/job"
 	"mirrord/policy"
 	"mirrord/relocate"
 	"mirrord/site"
@@ -83,10 +84,15 @@ const learnedRuns = 500
 
 // learn makes the model of the site of the URL table, whose units have the numbers of the URLs. The run that is under way is no history.
 func (r *run) learn() (*siteModel, error) {
-	t := r.table
-	m := &siteModel{Model: policy.NewModel(), dirs: newDirTable(r.layout.Primary), looked: make([]uint32, t.n), died: map[uint32]uint32{}}
+	t := r.table.Settled()
+	m := &siteModel{
+		Model:  policy.NewModel(),
+		dirs:   newDirTable(r.layout.Primary),
+		looked: make([]uint32, t.Len()),
+		died:   map[uint32]uint32{},
+	}
 	runs := 0
-	in := make([]bool, t.n) // before the runs that are learned
+	in := make([]bool, t.Len()) // before the runs that are learned
 	err := r.site.Observations(func(o *store.Observation) error {
 		if o.Run != r.state.Number {
 			runs++
@@ -99,7 +105,7 @@ func (r *run) learn() (*siteModel, error) {
 	skip := runs - learnedRuns
 	each := func(s store.IDs, f func(id uint32)) {
 		for id := range s.All() {
-			if id >= t.n {
+			if id >= t.Len() {
 				break
 			}
 			f(id)
@@ -118,20 +124,20 @@ func (r *run) learn() (*siteModel, error) {
 			return nil, err
 		}
 	}
-	docs := r.documentTypes()
-	for id := range t.n {
-		e := t.at(id)
+	mimes, docs := t.MIMEs(), documentTypes(t.MIMEs())
+	decides := r.o.policyOf(r.job).Listings
+	for id, s := range t.All() {
 		d, k, name := policy.Root, policy.Page, ""
-		if e.urlLen > 0 {
-			u := t.urlOf(id)
+		if s.Given() {
+			u := t.URL(id)
 			d = m.dirs.of(u)
 			for m.Dirs() < len(m.dirs.path) {
 				if _, err := m.AddDir(m.dirs.parent[m.Dirs()]); err != nil {
 					return nil, err
 				}
 			}
-			k, name = unitKind(u, t.mimes[e.mime], docs[e.mime]), unitName(u)
-			if r.job.Policy == job.PolicyAdaptive && r.listings.has(id) {
+			k, name = unitKind(u, mimes[s.Type()], docs[s.Type()]), unitName(u)
+			if decides && r.listings.has(id) {
 				k, name = policy.Listing, ""
 			}
 		}
@@ -152,7 +158,7 @@ func (r *run) learn() (*siteModel, error) {
 			for _, s := range [...]store.IDs{o.Asked, o.Spared} {
 				each(s, func(id uint32) {
 					m.looked[id] = uint32(o.Run)
-					if !governed(t.at(id)) && m.died[id] == 0 {
+					if !t.State(id).Governed() && m.died[id] == 0 {
 						m.died[id] = uint32(o.Run)
 					}
 				})
@@ -177,20 +183,21 @@ func (r *run) learn() (*siteModel, error) {
 	if err != nil {
 		return nil, err
 	}
-	for id := range t.n {
-		m.SetIn(policy.ID(id), governed(t.at(id)))
+	for id, s := range t.All() {
+		m.SetIn(policy.ID(id), s.Governed())
 	}
 	return m, nil
 }
 
 // namedBy returns the documents that were the first to name some URLs.
 func (r *run) namedBy(ids store.IDs) (out store.IDs) {
+	t := r.table.Settled()
 	var docs []uint32
 	for id := range ids.All() {
-		if id >= r.table.n {
+		if id >= t.Len() {
 			break
 		}
-		if ref := r.table.at(id).ref; ref > 0 && (len(docs) == 0 || docs[len(docs)-1] != ref-1) {
+		if ref := t.State(id).Referrer(); ref > 0 && (len(docs) == 0 || docs[len(docs)-1] != ref-1) {
 			docs = append(docs, ref-1)
 		}
 	}
@@ -201,10 +208,10 @@ func (r *run) namedBy(ids store.IDs) (out store.IDs) {
 	return out
 }
 
-// documentTypes says which of the MIME types of the table are those of documents, which have links.
-func (r *run) documentTypes() []bool {
-	out := make([]bool, len(r.table.mimes))
-	for i, m := range r.table.mimes {
+// documentTypes says which of some MIME types are those of documents, which have links.
+func documentTypes(mimes []string) []bool {
+	out := make([]bool, len(mimes))
+	for i, m := range mimes {
 		out[i] = m != "" && relocate.Detect(m, site.URL{}, nil) != relocate.Unknown
 	}
 	return out
@@ -229,6 +236,3 @@ func unitName(u site.URL) string {
 	}
 	return "/"
 }
-
-// governed reports whether a policy decides when a URL is asked again: it is in the mirror, or redirects.
-func governed(e *entry) bool { return e.flags&fInSet != 0 || e.target > 0 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror_test
 
 import (
@@ -346,7 +348,7 @@ func TestEveryRunSaysWhatItObserved(t *testing.T) {
 	want("changed", o[2].Changed, "/page03.html", "/page04.html")
 	want("entered", o[2].Entered, "/new.html")
 	want("left", o[2].Left, "/page05.html")
-	if o[2].Asked.Len() != 22 {
+	if n := o[2].Asked.Len(); n != 22 && n != 23 { // with the icon, when it is its turn
 		t.Errorf("asked %v", o[2].Asked)
 	}
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror
 
 import (
@@ -31,12 +33,13 @@ func (r *run) loadOrphans() (orphans, error) {
 	}
 	var list []storedOrphans
 	if err := json.Unmarshal(v, &list); err != nil {
-		return nil, fmt.Errorf("orphans of %s: %w: %v", r.site.Name, store.ErrDamaged, err)
+		r.log.Warn("the list of pages without links to them cannot be decoded; it begins anew", "err", err)
+		list = nil
 	}
 	o := orphans{}
 	for _, x := range list {
 		for id := range x.IDs.All() {
-			if id >= r.table.n {
+			if id >= r.table.Len() {
 				break
 			}
 			o[id] = x.Since
@@ -103,7 +106,7 @@ func (r *run) lookedSince(docs []uint32) (int, error) {
 	if !r.planned() && !r.o.NoFetch {
 		return seen, nil // all that could be asked was
 	}
-	looked := make([]uint32, r.table.n)
+	looked := make([]uint32, r.table.Len())
 	err := r.site.Observations(func(o *store.Observation) error {
 		for _, s := range [...]store.IDs{o.Asked, o.Spared} {
 			for id := range s.All() {
@@ -116,7 +119,7 @@ func (r *run) lookedSince(docs []uint32) (int, error) {
 		return nil
 	})
 	for _, id := range docs {
-		if r.o.NoFetch || r.table.at(id).flags&fAnswered == 0 {
+		if r.o.NoFetch || !r.table.State(id).Answered() {
 			seen = min(seen, int(looked[id]))
 		}
 	}

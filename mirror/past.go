@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror
 
 import (
@@ -13,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"mirrord/mirror/ledger"
 	"mirrord/phm"
 	"mirrord/relocate"
 	"mirrord/store"
@@ -57,18 +60,37 @@ func OpenPast(st *store.State, s *store.Site, number int) (*PastFS, error) {
 	if i < 0 {
 		return nil, fmt.Errorf("version %d of %s: %w", number, s.Name, store.ErrNoVersion)
 	}
-	p := &PastFS{Version: vs[i], r: &run{o: Options{State: st, Site: s}, site: s, table: newTable()}, frames: s, close: func() error { return nil }}
+	live, err := liveFiles(st, s, &vs[len(vs)-1])
+	if err != nil {
+		return nil, fmt.Errorf("version %d of %s: %w", number, s.Name, err)
+	}
 	past, err := s.Past(number)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.readTable(vs[i+1:]); err != nil {
+	p := newPast(st, s, vs[i])
+	if err := p.readTable(live, vs[i+1:]); err != nil {
 		return nil, fmt.Errorf("version %d of %s: %w", number, s.Name, err)
 	}
-	if err := p.load(past); err != nil {
+	if err := p.load(past.Resources); err != nil {
 		return nil, err
 	}
 	return p, nil
+}
+
+func newPast(st *store.State, s *store.Site, v store.Version) *PastFS {
+	return &PastFS{Version: v, r: &run{o: Options{State: st, Site: s}, site: s, table: ledger.New()}, frames: s, close: func() error { return nil }}
+}
+
+// records calls f for every record of a site as it was in some version, as store.Past.Resources does.
+type records func(f func(rec *store.Resource, here bool) error) error
+
+// presentRecords are the records as they are now. They are those of the published version where no later run has changed something, and the
+// only ones where the version was imported.
+func presentRecords(s *store.Site) records {
+	return func(f func(rec *store.Resource, here bool) error) error {
+		return s.Resources(func(rec *store.Resource) error { return f(rec, true) })
+	}
 }
 
 // Detach makes the version independent of the site, which may be closed then. Runs are not disturbed. A body that is collected meanwhile
@@ -83,35 +105,32 @@ func (p *PastFS) Detach() error {
 }
 
 // load fills the URL table with what was known then, and finds the bodies of the files.
-func (p *PastFS) load(past *store.Past) error {
+func (p *PastFS) load(all records) error {
 	n, err := p.r.site.Known()
 	if err != nil {
 		return err
 	}
-	t := p.r.table
-	t.reserve(n)
+	t := p.r.table.Settled()
+	t.Reserve(n)
 	p.bodies = make([]pastBody, len(p.files))
-	return past.Resources(func(rec *store.Resource, here bool) error {
+	err = all(func(rec *store.Resource, here bool) error {
 		if rec.ID >= n {
 			return fmt.Errorf("record of %s: %w: number %d is not given yet", rec.URL, store.ErrDamaged, rec.ID)
 		}
-		t.set(rec.ID, []byte(rec.URL.String()))
+		t.LoadURL(rec.ID, rec.URL)
 		if !here {
 			return nil
 		}
-		e := t.at(rec.ID)
-		e.target = rec.Target
-		if rec.InSet {
-			e.flags |= fInSet
-		}
-		if rec.Path != "" {
-			t.setPath(rec.ID, rec.Path)
-		}
+		t.LoadPast(rec)
 		if i, ok := p.find(rec.Path); ok && rec.InSet {
 			p.bodies[i] = pastBody{rec.Body, rec.ID, rec.At, mtime(rec).Unix()}
 		}
 		return nil
 	})
+	if err == nil {
+		p.r.noteShared()
+	}
+	return err
 }
 
 // find returns the index of a file.
@@ -119,8 +138,8 @@ func (p *PastFS) find(path string) (int, bool) {
 	return slices.BinarySearchFunc(p.files, path, func(f phm.File, n string) int { return strings.Compare(f.Path, n) })
 }
 
-// readTable makes the version's file table from the published one and the scripts of the later versions.
-func (p *PastFS) readTable(later []store.Version) error {
+// readTable makes the version's file table from that of the published version and the scripts of the later versions.
+func (p *PastFS) readTable(live []phm.File, later []store.Version) error {
 	was := map[string]*phm.File{} // path -> line then, nil for none; the earliest script decides
 	for _, v := range later {
 		script, err := p.r.site.Script(v.Number)
@@ -144,22 +163,9 @@ func (p *PastFS) readTable(later []store.Version) error {
 			}
 		}
 	}
-	live, err := p.r.site.Current()
-	if err != nil {
-		return err
-	}
-	defer live.Close()
-	f, err := live.Open(phm.FilesName)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	for f, err := range phm.Files(f) {
-		if err != nil {
-			return err
-		}
-		if _, changed := was[f.Path]; !changed {
-			p.files = append(p.files, *f)
+	for i := range live {
+		if _, changed := was[live[i].Path]; !changed {
+			p.files = append(p.files, live[i])
 		}
 	}
 	for _, f := range was {
@@ -168,6 +174,11 @@ func (p *PastFS) readTable(later []store.Version) error {
 		}
 	}
 	slices.SortFunc(p.files, func(a, b phm.File) int { return strings.Compare(a.Path, b.Path) })
+	return p.writeTable()
+}
+
+// writeTable makes phm.files of the files.
+func (p *PastFS) writeTable() (err error) {
 	for i := range p.files {
 		if p.table, err = phm.AppendFile(p.table, &p.files[i]); err != nil {
 			return err
@@ -212,7 +223,7 @@ func (p *PastFS) open(f *phm.File, b *pastBody) (fs.File, error) {
 		if err != nil || len(d) != sha256.Size {
 			return nil, fmt.Errorf("%w: %q is no digest", store.ErrDamaged, f.SHA256)
 		}
-		blob, err := p.r.o.State.Blobs.Open([32]byte(d))
+		blob, err := store.OpenBody(p.r.o.State.Bodies, [32]byte(d))
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("%w: its blob is missing", store.ErrDamaged)
 		}
@@ -220,8 +231,22 @@ func (p *PastFS) open(f *phm.File, b *pastBody) (fs.File, error) {
 	case store.PackBody:
 		return p.document(f, b)
 	}
-	return nil, fmt.Errorf("%w: no record of %s is of this version", store.ErrDamaged, f.URL)
+	return nil, notStoredError{f.URL, p.Version.Number}
 }
+
+// notStoredError says that a version was published without the bodies of its pages: it was imported, or its database was rebuilt from the tree. It is a
+// store.ErrDamaged to those who look no closer.
+type notStoredError struct {
+	url     string
+	version int
+}
+
+func (e notStoredError) Error() string {
+	return fmt.Sprintf("version %d was imported or rebuilt, and the original of %s is not stored: it cannot be restored once a later version is published; "+
+		"take it from what was imported, or export the current version", e.version, e.url)
+}
+
+func (notStoredError) Is(target error) bool { return target == store.ErrDamaged }
 
 // document relocates a document as it was.
 func (p *PastFS) document(f *phm.File, b *pastBody) (fs.File, error) {
@@ -236,7 +261,7 @@ func (p *PastFS) document(f *phm.File, b *pastBody) (fs.File, error) {
 	if err := s.links.decode(fr.Links); err != nil {
 		return nil, fmt.Errorf("%w: %w", store.ErrDamaged, err)
 	}
-	doc := document{s: s, body: fr.Body, path: f.Path, from: p.r.table.at(b.id).flags&fIdentity != 0}
+	doc := document{s: s, body: fr.Body, path: f.Path, from: p.r.table.Settled().State(b.id).Identity()}
 	out, _ := relocate.Splice(nil, fr.Body, s.links.charset, s.links.links, s.links.edits, doc.target)
 	if d := sha256.Sum256(out); hex.EncodeToString(d[:]) != f.SHA256 {
 		return nil, fmt.Errorf("%w: it relocates to other bytes than it had", store.ErrDamaged)

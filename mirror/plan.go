@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror
 
 import (
@@ -8,6 +10,7 @@ import (
 	"sync"
 
 	"mirrord/job"
+	"mirrord/mirror/ledger"
 	"mirrord/policy"
 	"mirrord/site"
 )
@@ -19,10 +22,10 @@ import (
 // The plan has no say in what is new: that is asked as documents name it, wherever it lies. Nor in what a run owes: entry points, sitemaps, URLs that failed
 // when they were last asked, and those of which a listing or a sitemap says something else than before.
 type planner struct {
-	model *siteModel
-	rules *siteRules // of near
-	low   int        // the frontier is filled when it has fewer URLs
-	hosts []string   // of the units, when there are several
+	model   *siteModel
+	rules   *siteRules // of near
+	low     int        // the frontier is filled when it has fewer URLs
+	origins []string   // of the units, when there are several
 
 	listings bool // the plan decides which listings are asked
 
@@ -78,7 +81,7 @@ const fullFact = "ask-all"
 // makePlan plans the run. A run of which nothing is to be spared has no plan: the policy is full, nothing was observed so far, the rules of the
 // job changed.
 func (r *run) makePlan() error {
-	if r.rescan || r.live == nil || r.job.Policy == job.PolicyFull && r.job.Limits.MaxRequests == 0 {
+	if r.rescan || r.live == nil || r.o.asksAll(r.job) {
 		return nil
 	}
 	if all, err := r.site.Fact(fullFact); err != nil || len(all) > 0 {
@@ -88,16 +91,29 @@ func (r *run) makePlan() error {
 	if err != nil || p == nil {
 		return err
 	}
-	t := r.table
-	for id := range t.n {
-		if e := t.at(id); e.flags&fAnswered != 0 { // before the run was interrupted
-			p.plan.Tell(policy.Outcome{Unit: policy.ID(id), Result: resultOf(e.seen)})
+	for id, s := range r.table.Settled().All() {
+		if s.Answered() { // before the run was interrupted
+			p.plan.Tell(policy.Outcome{Unit: policy.ID(id), Result: resultOf(s.Seen())})
 		}
 	}
 	slices.Sort(r.validated)
 	r.planner, r.state.Planned = p, true
 	return nil
 }
+
+// asksAll reports whether the policy of a job spares nothing, so that a run needs no plan.
+func (o *Options) asksAll(j *job.Job) bool {
+	return o.policyOf(j).Everything && (j.Limits.MaxRequests == 0)
+}
+
+// policyOf is what the registry says of a job's policy. Nothing is known of a policy that is not registered; making a plan then fails.
+func (o *Options) policyOf(j *job.Job) policy.Definition {
+	p, _ := o.Policies.Find(j.Policy)
+	return p
+}
+
+// bestFirst is the policy by which a run that has too little to judge by asks for everything within a budget, what pays most first.
+const bestFirst = policy.Adaptive
 
 // newPlanner makes the plan of a run from the history; nil when there is none.
 func (r *run) newPlanner() (*planner, error) {
@@ -107,20 +123,24 @@ func (r *run) newPlanner() (*planner, error) {
 		return nil, err
 	}
 	asks, price := r.job.Policy, r.job.Adaptive.Price
-	if m.whole < r.job.FullRuns && asks != job.PolicyFull { // too little to judge by: everything, within the requests that the job allows, the best first
+	if m.whole < r.job.FullRuns && !r.o.policyOf(r.job).Everything { // too little to judge by: everything, within the requests that the job allows, the best first
 		if r.job.Limits.MaxRequests == 0 {
 			return nil, nil
 		}
-		asks, price = job.PolicyAdaptive, 0
+		asks, price = bestFirst, 0
 	}
 	p := &planner{model: m, low: lowWater(r.job), found: map[uint32]int{}, hinted: hints{open: map[uint32]bool{}}}
 	o := policy.Options{
-		Policy: policy.Name(asks), Now: r.started.Unix(), Price: price, Budget: int(r.job.Limits.MaxRequests), MaxSkip: int(r.job.Limits.MaxSkip),
+		Policy:  asks,
+		Now:     r.started.Unix(),
+		Price:   price,
+		Budget:  int(r.job.Limits.MaxRequests),
+		MaxSkip: int(r.job.Limits.MaxSkip),
 	}
 	if o.Price == 0 {
 		o.Price = -1
 	}
-	if asks == job.PolicyNEAR {
+	if d, _ := r.o.Policies.Find(asks); d.Rules {
 		if p.rules, err = r.mine(m.dirs); err != nil {
 			return nil, err
 		}
@@ -129,15 +149,16 @@ func (r *run) newPlanner() (*planner, error) {
 	if err := r.vouch(p); err != nil {
 		return nil, err
 	}
-	if p.plan, err = m.Plan(o); err != nil {
+	if p.plan, err = r.o.Policies.Plan(m.Model, o); err != nil {
 		return nil, fmt.Errorf("job %s: %w", r.site.Name, err)
 	}
-	hosts := map[string]bool{}
-	for id := range r.table.n {
-		if e := r.table.at(id); governed(e) && e.urlLen > 0 {
-			if h := r.table.urlOf(id).Hostname(); !hosts[h] {
-				hosts[h] = true
-				p.hosts = append(p.hosts, h)
+	seen := map[string]bool{}
+	t := r.table.Settled()
+	for id, s := range t.All() {
+		if s.Governed() && s.Given() {
+			if o := t.URL(id).Origin(); !seen[o] {
+				seen[o] = true
+				p.origins = append(p.origins, o)
 			}
 		}
 	}
@@ -171,13 +192,13 @@ func (r *run) askedAll() error {
 func lowWater(j *job.Job) int { return max(4, int(min(2*j.Polite.Connections, 128))) }
 
 // resultOf is what a plan is told of a URL of which seen was found out in this run.
-func resultOf(seen uint8) policy.Result {
+func resultOf(seen ledger.Seen) policy.Result {
 	switch {
-	case seen&seenLeft != 0:
+	case seen&ledger.Left != 0:
 		return policy.Gone
-	case seen&(seenChanged|seenEntered) != 0:
+	case seen&(ledger.Changed|ledger.Entered) != 0:
 		return policy.Changed
-	case seen&(seenAsked|seenSpared) != 0:
+	case seen&(ledger.Asked|ledger.Spared) != 0:
 		return policy.Unchanged
 	}
 	return policy.Failed
@@ -196,7 +217,7 @@ func (p *planner) enter(x planPhase) {
 }
 
 // tell tells the plan what became of a URL.
-func (p *planner) tell(id uint32, seen uint8) {
+func (p *planner) tell(id uint32, seen ledger.Seen) {
 	if int(id) >= p.model.Units() {
 		return
 	}
@@ -246,7 +267,7 @@ func (r *run) refill() {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for p.phase != phaseClosed && !p.dry && r.front.short(p.low, p.hosts) {
+	for p.phase != phaseClosed && !p.dry && r.front.short(p.low, p.origins) {
 		if p.phase == phaseListings {
 			for _, id := range p.nextListings() {
 				r.enqueueOne(id, prioSeed)
@@ -280,33 +301,30 @@ func (p *planner) next(listings idSet) (ids []uint32) {
 
 // enqueueOne puts a known URL into the frontier, once.
 func (r *run) enqueueOne(id uint32, p priority) {
-	t := r.table
-	t.mu.Lock()
-	e := t.at(id)
-	add := e.flags&fQueued == 0 && e.urlLen > 0
-	e.flags |= fQueued
-	u := t.urlOf(id)
-	t.mu.Unlock()
-	if add {
-		r.front.add(u.Hostname(), id, p)
+	if u, first := r.table.Queue(id); first {
+		r.front.add(u.Origin(), id, p)
 	}
 }
 
 // enqueueOwed puts into the frontier what a planned run asks for whatever the plan says: what an unfinished run has not asked yet, and what failed and
 // may do better now.
 func (r *run) enqueueOwed() {
-	t := r.table
-	for id := range t.n {
-		e := t.at(id)
+	var failed []uint32
+	for id, s := range r.table.Settled().All() {
 		switch {
-		case e.urlLen == 0 || e.flags&fQueued != 0:
-		case e.outcome == site.Pending && e.flags&fRequis != 0:
+		case !s.Given() || s.Queued():
+		case s.Outcome() == site.Pending && s.Requisite():
 			r.enqueueOne(id, prioRequisite)
-		case e.outcome == site.Pending:
+		case s.Outcome() == site.Pending:
 			r.enqueueOne(id, prioNew)
-		case e.outcome == site.Failed && !r.broken[id], r.owesForeign(id):
+		case s.Outcome() == site.Failed && !r.broken[id]:
+			failed = append(failed, id)
+		case r.owesForeign(id):
 			r.enqueueOne(id, prioKnown)
 		}
+	}
+	for _, id := range failed {
+		r.enqueueOne(id, prioKnown)
 	}
 }
 
@@ -314,20 +332,20 @@ func (r *run) enqueueOwed() {
 // names it: for as many as it has been dead, so that what comes back soon is found soon.
 const tryDead = 8
 
-// leaves reports whether a planned run leaves a known URL, which an unchanged document names, to the plan or to another run. Callers hold the lock
-// of the table.
-func (r *run) leaves(id uint32, e *entry) bool {
+// leaves reports whether a planned run leaves a known URL, which an unchanged document names, to the plan or to another run. It is called while
+// the table waits.
+func (r *run) leaves(id uint32, s ledger.State) bool {
 	p := r.planner
-	if p == nil || e.flags&fKnown == 0 {
+	if p == nil || !s.Known() {
 		return false
 	}
-	if governed(e) {
+	if s.Governed() {
 		return true
 	}
 	if r.broken[id] {
 		return (int(id)+r.state.Number)%tryDead != 0
 	}
-	switch e.outcome {
+	switch s.Outcome() {
 	case site.Gone, site.Failed, site.Redirected, site.Disallowed:
 	default:
 		return false
@@ -352,11 +370,10 @@ func (r *run) skipRest(ctx context.Context, stage func()) {
 	if r.stopped() {
 		return
 	}
-	t := r.table
 	forbidden := false
-	for u := range p.plan.Spared() {
-		if id := uint32(u); t.at(id).flags&fQueued == 0 && r.forbids(t.urlOf(id)) {
-			r.enqueueOne(id, prioKnown)
+	for id := range p.plan.Spared() {
+		if u, s := r.table.Get(uint32(id)); !s.Queued() && r.forbids(u) {
+			r.enqueueOne(uint32(id), prioKnown)
 			forbidden = true
 		}
 	}
@@ -365,15 +382,15 @@ func (r *run) skipRest(ctx context.Context, stage func()) {
 	}
 	r.skips = map[policy.Why]int64{}
 	verbose := r.log.Enabled(ctx, slog.LevelDebug)
-	for u, why := range p.plan.Spared() {
-		e := t.at(uint32(u))
-		if e.flags&fQueued != 0 {
+	for id, why := range p.plan.Spared() {
+		u, s := r.table.Get(uint32(id))
+		if s.Queued() {
 			continue
 		}
-		e.seen |= seenSkipped
+		r.table.See(uint32(id), ledger.Skipped)
 		r.skips[why.Why]++
 		if verbose {
-			r.log.Debug("skipped", "url", t.urlOf(uint32(u)).String(), "outcome", site.Skipped, "why", why.String())
+			r.log.Debug("skipped", "url", u.String(), "outcome", site.Skipped, "why", why.String())
 		}
 	}
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror
 
 import (
@@ -8,6 +10,8 @@ import (
 	"mirrord/evolution"
 	"mirrord/fetch"
 	"mirrord/job"
+	"mirrord/mirror/ledger"
+	"mirrord/policy"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -50,21 +54,26 @@ func plannable(tb testing.TB, n, runs int) *run {
 		tb.Fatal(err)
 	}
 	r.state.Number = runs + 1
-	mime := r.table.mime("text/html")
+	t := r.table.Settled()
+	t.Reserve(uint32(n))
 	for id := range n {
-		k := r.table.add([]byte(fmt.Sprintf("http://www.example.org/d%03d/e%d/p%02d.html", id/2500, id/50, id%50)))
-		e := r.table.at(k)
-		e.flags, e.outcome, e.mime = fKnown|fInSet, site.Unchanged, mime
+		t.Load(&store.Resource{
+			ID:      uint32(id),
+			URL:     site.Canonical(fmt.Sprintf("http://www.example.org/d%03d/e%d/p%02d.html", id/2500, id/50, id%50)),
+			Outcome: site.Unchanged,
+			InSet:   true,
+			MIME:    "text/html",
+		}, ledger.Run{Number: r.state.Number, Version: 2})
 	}
 	return r
 }
 
 // BenchmarkPlan is what planning a run costs: the model is made from 200 runs of a site of 100 000 pages, and the plan is asked for its first batch.
 func BenchmarkPlan(b *testing.B) {
-	for _, policy := range []job.Policy{job.PolicyAdaptive, job.PolicyNEAR} {
-		b.Run(string(policy), func(b *testing.B) {
+	for _, name := range []policy.Name{policy.Adaptive, policy.Near} {
+		b.Run(string(name), func(b *testing.B) {
 			r := plannable(b, 100_000, 200)
-			r.job.Policy = policy
+			r.job.Policy = name
 			for b.Loop() {
 				p, err := r.newPlanner()
 				if err != nil || p == nil {
@@ -96,8 +105,8 @@ func TestOrphansAreKept(t *testing.T) {
 	if err := r.site.SetFact(orphansFact, []byte("{")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.loadOrphans(); err == nil {
-		t.Error("damage is not noticed")
+	if got, err := r.loadOrphans(); err != nil || len(got) != 0 { // they are found again
+		t.Errorf("after damage: %v, %v", got, err)
 	}
 }
 
@@ -139,7 +148,7 @@ func TestWhatLeftUnaskedIsGone(t *testing.T) {
 		}
 	}
 	for id := range uint32(2) {
-		r.table.at(7 + id).flags &^= fInSet
+		r.table.Settled().Leave(7 + id)
 	}
 	r.choosePrimary()
 	h, err := r.dirHistory(newDirTable(r.layout.Primary))

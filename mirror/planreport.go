@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror
 
 import (
@@ -131,8 +133,8 @@ func (r *run) fullBecause() (string, error) {
 		return "", err
 	case r.live == nil:
 		return "nothing is published yet", nil
-	case r.job.Policy == job.PolicyFull && r.job.Limits.MaxRequests == 0:
-		return "policy = full", nil
+	case r.o.asksAll(r.job):
+		return "policy = " + string(r.job.Policy), nil
 	case scanned != fingerprint(r.job):
 		return "the job's rules have changed", nil
 	case len(all) > 0:
@@ -150,7 +152,6 @@ type forecast struct {
 
 // foresee runs a plan to its end, as if everything came back as it was. p is nil when everything is asked.
 func (r *run) foresee(p *planner) forecast {
-	t := r.table
 	f := forecast{owed: map[uint32]bool{}, source: map[uint32]bool{}, asked: map[uint32]policy.Reason{}}
 	for _, id := range slices.Concat(r.sources, r.feeds) {
 		if p == nil || !r.spares(id) && !r.leaveListing(id) {
@@ -158,7 +159,7 @@ func (r *run) foresee(p *planner) forecast {
 		}
 	}
 	for _, u := range r.seeds {
-		if id, ok := t.find([]byte(u.String())); ok {
+		if id, ok := r.table.Find([]byte(u.String())); ok {
 			f.owed[id] = true
 		}
 	}
@@ -170,11 +171,11 @@ func (r *run) foresee(p *planner) forecast {
 
 // retried reports whether a URL is asked again because the last request of it failed.
 func (r *run) retried(id uint32) bool {
-	return r.table.at(id).outcome == site.Failed && !r.broken[id]
+	return r.table.State(id).Outcome() == site.Failed && !r.broken[id]
 }
 
 func (r *run) report(rep *PlanReport, p *planner) {
-	t := r.table
+	t := r.table.Settled()
 	f := r.foresee(p)
 	dirs := newDirTable(r.layout.Primary)
 	type sum struct {
@@ -182,13 +183,12 @@ func (r *run) report(rep *PlanReport, p *planner) {
 		why map[string]int
 	}
 	by := map[policy.Dir]*sum{}
-	for id := range t.n {
-		e := t.at(id)
+	for id, is := range t.All() {
 		retried := r.retried(id)
-		if e.urlLen == 0 || !governed(e) && !retried && !f.owed[id] {
+		if !is.Given() || (!is.Governed() && !retried && !f.owed[id]) {
 			continue
 		}
-		d := dirs.of(t.urlOf(id))
+		d := dirs.of(t.URL(id))
 		s := by[d]
 		if s == nil {
 			s = &sum{PlanDir: PlanDir{Path: "/" + dirs.path[d]}, why: map[string]int{}}
@@ -310,8 +310,7 @@ func alikeBelow(a, b *PlanDir) bool {
 
 // explainPlan says whether the last run skipped a URL, and what the next one means to do with it.
 func (r *run) explainPlan(x *Explanation, rec *store.Resource) error {
-	t := r.table
-	if id, ok := t.find([]byte(rec.URL.String())); !ok || !governed(t.at(id)) {
+	if id, ok := r.table.Find([]byte(rec.URL.String())); !ok || !r.table.State(id).Governed() {
 		return nil
 	}
 	p, why, err := r.planLoaded()

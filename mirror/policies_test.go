@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror_test
 
 import (
@@ -22,6 +24,7 @@ import (
 	"mirrord/internal/mirrortest"
 	jobfile "mirrord/job"
 	"mirrord/mirror"
+	"mirrord/policy"
 	"mirrord/replay"
 	"mirrord/store"
 )
@@ -124,7 +127,7 @@ func (s *historyServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	tag := fmt.Sprintf(`"%x"`, sum[:8])
 	w.Header().Set("ETag", tag)
 	w.Header().Set("Content-Type", "text/html")
-	if strings.Contains(path.Base(r.URL.Path), ".") && !strings.HasSuffix(r.URL.Path, ".html") {
+	if p := r.URL.Path; !strings.HasSuffix(p, "/") && strings.Contains(path.Base(p), ".") && !strings.HasSuffix(p, ".html") {
 		w.Header().Set("Content-Type", "application/octet-stream")
 	}
 	if r.Header.Get("If-None-Match") == tag {
@@ -152,7 +155,7 @@ func oddPath(p string) bool {
 
 // kept is what syncs under one policy came to.
 type kept struct {
-	policy           jobfile.Policy
+	policy           policy.Name
 	requests         int64   // that the server saw, after the first sync
 	changes, found   int     // of files from one version to the next, and those of them that the mirror had after the sync
 	macro            float64 // mean of found of changes over the syncs that had any
@@ -174,7 +177,7 @@ func (s *historyServer) state() map[string][32]byte { return s.truth() }
 func (s *historyServer) count() int64               { return s.asked.Load() }
 
 // keep syncs a site so many times under a policy, a week apart.
-func keep(tb testing.TB, s subject, p jobfile.Policy, syncs int) kept {
+func keep(tb testing.TB, s subject, p policy.Name, syncs int) kept {
 	srv := httptest.NewServer(s)
 	defer srv.Close()
 	st, err := store.OpenState(tb.TempDir(), store.Options{Volatile: true})
@@ -261,14 +264,14 @@ func keep(tb testing.TB, s subject, p jobfile.Policy, syncs int) kept {
 }
 
 // keepAll syncs a site under every policy and prints the table.
-func keepAll(tb testing.TB, name string, syncs int, make func() subject) map[jobfile.Policy]kept {
-	out := map[jobfile.Policy]kept{}
+func keepAll(tb testing.TB, name string, syncs int, make func() subject) map[policy.Name]kept {
+	out := map[policy.Name]kept{}
 	tb.Logf("%s, %d syncs after the first one:", name, syncs-1)
 	tb.Logf("%-9s %9s %8s %8s %8s %8s %8s", "policy", "requests", "of full", "changes", "found", "macro", "stale")
-	for _, p := range []jobfile.Policy{jobfile.PolicyFull, jobfile.PolicyNEAR, jobfile.PolicyAdaptive} {
+	for _, p := range []policy.Name{policy.Full, policy.Near, policy.Adaptive} {
 		k := keep(tb, make(), p, syncs)
 		out[p] = k
-		full := out[jobfile.PolicyFull].requests
+		full := out[policy.Full].requests
 		tb.Logf("%-9s %9d %7.1f%% %8d %7.1f%% %7.1f%% %7.2f%%", p, k.requests, 100*float64(k.requests)/float64(full), k.changes, 100*float64(k.found)/float64(max(k.changes, 1)), 100*k.macro, 100*k.stale)
 	}
 	return out
@@ -407,18 +410,18 @@ func demoPaths(tb testing.TB) (paths []string) {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// What the policies are worth over HTTP: requests that the server saw, changes that were found, staleness. go test -v shows the table. The recorded site is
-// kept for 14 weeks, or 30 with MIRRORD_LONG.
+// What the policies are worth over HTTP: requests that the server saw, changes that were found, staleness. go test -v shows the table. With MIRRORD_LONG the sites
+// are kept for 30 weeks, a recorded one among them; else those of ours for half as long.
 func TestPoliciesOverHTTP(t *testing.T) {
 	t.Parallel()
 	t.Run("ours", func(t *testing.T) {
 		h := ourHistory(t)
-		k := keepAll(t, "a site of ours", 31, func() subject { return newHistoryServer(h) })
+		k := keepAll(t, "a site of ours", sized(16, 31), func() subject { return newHistoryServer(h) })
 		wantWorth(t, k, 0.9, 0.9)
 	})
 	t.Run("demonstration", func(t *testing.T) {
 		paths := demoPaths(t)
-		k := keepAll(t, "the demonstration site", 30, func() subject {
+		k := keepAll(t, "the demonstration site", sized(16, 30), func() subject {
 			d := &demo{Handler: demosite.New(), paths: paths}
 			d.SetVersion(1)
 			return d
@@ -426,12 +429,15 @@ func TestPoliciesOverHTTP(t *testing.T) {
 		wantWorth(t, k, 0.8, 0.8)
 	})
 	t.Run("recorded", func(t *testing.T) {
+		if !long() {
+			t.Skip("the recorded site takes MIRRORD_LONG=1")
+		}
 		h, ok := recorded(t, "boost")
 		if !ok {
 			t.Log("there are no recorded histories beside the checkout: ../shared/data/site-histories")
 			return
 		}
-		k := keepAll(t, h.Site, sized(15, 31), func() subject { return newHistoryServer(h) })
+		k := keepAll(t, h.Site, 31, func() subject { return newHistoryServer(h) })
 		wantWorth(t, k, 0.6, 0.9)
 	})
 }
@@ -451,9 +457,9 @@ func recorded(tb testing.TB, name string) (*replay.History, bool) {
 }
 
 // wantWorth holds the figures of the policies against one another: full finds everything, and adaptive nearly all for a share of the requests.
-func wantWorth(t *testing.T, k map[jobfile.Policy]kept, most, least float64) {
+func wantWorth(t *testing.T, k map[policy.Name]kept, most, least float64) {
 	t.Helper()
-	full, near, adaptive := k[jobfile.PolicyFull], k[jobfile.PolicyNEAR], k[jobfile.PolicyAdaptive]
+	full, near, adaptive := k[policy.Full], k[policy.Near], k[policy.Adaptive]
 	if full.found != full.changes || full.stale > 0 || full.skipped > 0 {
 		t.Errorf("full missed changes: %+v", full)
 	}
@@ -484,7 +490,7 @@ func BenchmarkPolicies(b *testing.B) {
 			h, _ := recorded(b, name)
 			for b.Loop() {
 				k := keepAll(b, name, min(31, len(h.Versions)), func() subject { return newHistoryServer(h) })
-				full, a := k[jobfile.PolicyFull], k[jobfile.PolicyAdaptive]
+				full, a := k[policy.Full], k[policy.Adaptive]
 				b.ReportMetric(float64(a.requests)/float64(full.requests), "of-full")
 				b.ReportMetric(float64(a.found)/float64(max(a.changes, 1)), "found")
 				b.ReportMetric(a.stale, "stale")

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror_test
 
 import (
@@ -49,6 +51,12 @@ func TestHostDownInTheMiddle(t *testing.T) {
 				fmt.Fprintf(rw, "<title>%s</title>new", p)
 			}})
 		}
+		w.Set(home+"/favicon.ico", mirrortest.Page{Handle: func(rw http.ResponseWriter, r *http.Request) { // an answer to it would say that the host is up
+			if n.Load() > 20 && down {
+				panic(http.ErrAbortHandler)
+			}
+			http.NotFound(rw, r)
+		}})
 		w.Requests()
 		start := time.Now()
 		s = m.Run()
@@ -92,7 +100,9 @@ func TestHostThatWantsToBeLeft(t *testing.T) {
 				if c.robots != "" {
 					w.Set(home+"/robots.txt", mirrortest.Page{Body: c.robots})
 				}
-				w.Set(home+"/page02.html", c.page)
+				for i := range 6 { // of one page it is that page's
+					w.Set(fmt.Sprintf("%s/page%02d.html", home, i+2), c.page)
+				}
 				w.Set("http://cdn.example.org/1.png", mirrortest.Page{Body: "1"})
 				start := time.Now()
 				s := m.Run()

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror
 
 import (
@@ -13,6 +15,7 @@ import (
 	"slices"
 	"sync"
 
+	"mirrord/mirror/ledger"
 	"mirrord/phm"
 	"mirrord/store"
 )
@@ -95,7 +98,9 @@ func (r *run) publish(ctx context.Context, j *judgement) error {
 	if err != nil {
 		return err
 	}
-	dirty := slices.ContainsFunc(ids, func(id uint32) bool { return r.table.at(id).flags&fDirty != 0 })
+	r.markWrong(ids)
+	t := r.table.Settled()
+	dirty := slices.ContainsFunc(ids, func(id uint32) bool { return t.State(id).Dirty() })
 	if r.live != nil && !dirty && !moved {
 		return nil
 	}
@@ -105,20 +110,17 @@ func (r *run) publish(ctx context.Context, j *judgement) error {
 			j.partial("nothing to publish: %v", err)
 		} else {
 			j.suspicious("%v", err)
-			return r.askAllNext()
+			return errors.Join(r.askAllNext(), r.site.SetRun(nil)) // else the next run would only try to publish this one again
 		}
 		return nil
 	}
 	r.stats.phase.Store(int64(Relocating))
 	debug.FreeOSMemory() // of settling
-	tree, err := r.site.BuildTree()
+	tree, err := r.buildTree(ids)
 	if err != nil {
 		return err
 	}
 	defer tree.Close()
-	if err := clearTree(r.table, tree, ids); err != nil {
-		return err
-	}
 	b := build{r: r, tree: tree}
 	table, err := b.files(ctx, ids)
 	if err != nil {
@@ -127,6 +129,9 @@ func (r *run) publish(ctx context.Context, j *judgement) error {
 	meta := &phm.Meta{
 		Generator: "mirrord", Entry: entry, Title: r.job.Title, Primary: r.layout.Primary, Retrieved: r.now(), Scope: r.scopeText(), Version: r.version,
 		Failures: int(r.stats.failed.Load()),
+	}
+	if !slices.ContainsFunc(ids, func(id uint32) bool { return t.URL(id).Origin() == meta.Primary }) {
+		meta.Primary = entryURL.Origin() // the site has moved as a whole; an archive may not be named after an origin of which it has no file
 	}
 	for _, s := range r.seeds {
 		meta.Origins = append(meta.Origins, s.String())
@@ -148,10 +153,13 @@ func (r *run) publish(ctx context.Context, j *judgement) error {
 		return err
 	}
 	if r.live != nil && b.added+b.changed+b.removed == 0 {
+		if len(r.tree.wrong) > 0 {
+			return r.publishAgain(tree)
+		}
 		return tree.Unchanged()
 	}
-	if r.live != nil && !r.o.Accept && r.tooMany(b.removed) {
-		j.suspicious("%d of %d files would be dropped, more than limits.max_delete = %v", b.removed, r.live.Files, r.job.Limits.MaxDelete)
+	if lost := b.removed - b.elsewhere; r.live != nil && !r.o.Accept && r.tooMany(lost) {
+		j.suspicious("%d of %d files would be dropped, more than limits.max_delete = %v", lost, r.live.Files, r.job.Limits.MaxDelete)
 		return errors.Join(tree.Unchanged(), r.askAllNext(), r.site.SetRun(nil))
 	}
 	r.stats.phase.Store(int64(Publishing))
@@ -177,8 +185,14 @@ func (r *run) betweenPhases() {
 	debug.FreeOSMemory()
 }
 
+// fewDeleted is how many files a site of any size may lose in a run, unless limits.max_delete is 0.
+const fewDeleted = 3
+
 // tooMany reports whether a run that drops n files is suspicious: more than limits.max_delete of the site.
 func (r *run) tooMany(n int) bool {
+	if r.job.Limits.MaxDelete > 0 && n <= fewDeleted {
+		return false
+	}
 	return float64(n) > float64(r.job.Limits.MaxDelete)*float64(max(r.live.Files, 1))
 }
 
@@ -199,14 +213,14 @@ func (r *run) scopeText() string {
 
 // setInOrder returns what is in the mirror, by mirror path.
 func (r *run) setInOrder() []uint32 {
-	t := r.table
+	t := r.table.Settled()
 	var ids []uint32
-	for id := uint32(0); id < t.n; id++ {
-		if t.at(id).flags&fInSet != 0 {
+	for id, s := range t.All() {
+		if s.InSet() && !s.Shares() {
 			ids = append(ids, id)
 		}
 	}
-	slices.SortFunc(ids, func(a, b uint32) int { return compareStrings(t.path(a), t.path(b)) })
+	slices.SortFunc(ids, func(a, b uint32) int { return compareStrings(t.Path(a), t.Path(b)) })
 	return ids
 }
 
@@ -223,22 +237,21 @@ func compareStrings(a, b string) int {
 // markAffected marks the documents that link to a URL that entered, left or moved, by one sequential pass over the links. It
 // reports whether there was such a URL.
 func (r *run) markAffected() (bool, error) {
-	t := r.table
+	t := r.table.Settled()
 	moved, strange := false, r.live == nil || r.rescan
-	for id := uint32(0); id < t.n; id++ {
-		e := t.at(id)
-		if e.flags&fMoved == 0 {
+	for id, s := range t.All() {
+		if !s.Moved() {
 			continue
 		}
 		moved = true
 		// A URL out of scope has no number while no document needs it, so the lists cannot tell who links to it.
-		if u := t.urlOf(id); e.flags&fRequis != 0 && !r.scope.Covers(u) {
+		if s.Requisite() && !r.scope.Covers(t.URL(id)) {
 			strange = true
 		}
 	}
 	if strange {
-		for id := uint32(0); id < t.n; id++ {
-			t.at(id).flags |= fDirty
+		for id := range t.Len() {
+			t.Touch(id)
 		}
 		return moved, nil
 	}
@@ -246,63 +259,37 @@ func (r *run) markAffected() (bool, error) {
 		return false, nil
 	}
 	isMoved := func(id uint32) bool {
-		for range maxHops {
-			if id >= t.n {
+		for range ledger.MaxHops {
+			if id >= t.Len() {
 				return false
 			}
-			e := t.at(id)
-			if e.flags&fMoved != 0 {
+			s := t.State(id)
+			if s.Moved() {
 				return true
 			}
-			if e.target == 0 {
+			if s.Target() == 0 {
 				return false
 			}
-			id = e.target - 1
+			id = s.Target() - 1
 		}
 		return false
 	}
 	return true, r.site.Links(func(id uint32, targets []byte) error {
-		if id >= t.n || t.at(id).flags&(fInSet|fDirty) != fInSet {
+		if id >= t.Len() {
+			return nil
+		}
+		if s := t.State(id); !s.InSet() || s.Dirty() {
 			return nil
 		}
 		store.Targets(targets, func(to uint32) bool {
 			if to == store.Unnumbered || isMoved(to&^(store.Mention|store.Guess)) {
-				t.at(id).flags |= fDirty
+				t.Touch(id)
 				return false
 			}
 			return true
 		})
 		return nil
 	})
-}
-
-// clearTree removes the files that the new version has not, before any is written: a file may stand where a folder must come.
-func clearTree(t *urlTable, tree *store.Tree, ids []uint32) error {
-	f, err := tree.Root.Open(phm.FilesName)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	} else if err != nil {
-		return fmt.Errorf("file table of the tree: %w", err)
-	}
-	defer f.Close()
-	var drop []string
-	for p, err := range phm.Paths(f) {
-		if err != nil {
-			return fmt.Errorf("file table of the tree: %w", err)
-		}
-		for len(ids) > 0 && t.path(ids[0]) < p {
-			ids = ids[1:]
-		}
-		if len(ids) == 0 || t.path(ids[0]) != p {
-			drop = append(drop, p)
-		}
-	}
-	for _, p := range drop {
-		if err := tree.Remove(p); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // writeFile makes a file of the tree's root anew.
@@ -320,6 +307,7 @@ type build struct {
 	r                       *run
 	tree                    *store.Tree
 	added, changed, removed int
+	elsewhere               int          // of the removed files those whose URL has another path now, as after the import of a flattened mirror
 	repaired                int          // links to other sites
 	lost, differ            bytes.Buffer // the edit script: what was dropped; what was added or changed
 }
@@ -374,8 +362,11 @@ func (b *build) files(ctx context.Context, ids []uint32) (phm.Table, error) {
 			k := min(chunkFiles, len(ids))
 			c := &chunk{tasks: make([]task, k), done: make(chan struct{})}
 			for i, id := range ids[:k] {
-				p := r.table.path(id)
-				c.tasks[i] = task{id: id, live: live.seek(p, b.dropped), old: old.seek(p, nil)}
+				p := r.table.Settled().Path(id)
+				c.tasks[i] = task{id: id, live: live.seek(p, b.dropped), old: old.seek(p, nil), wrong: r.tree.wrong[p]}
+				if c.tasks[i].wrong {
+					c.tasks[i].old = nil
+				}
 			}
 			ids = ids[k:]
 			select {
@@ -410,6 +401,10 @@ func (b *build) files(ctx context.Context, ids []uint32) (phm.Table, error) {
 // dropped counts a file of the published version that the new one has not.
 func (b *build) dropped(f *phm.File) {
 	b.removed++
+	t := b.r.table.Settled()
+	if id, ok := t.Find([]byte(f.URL)); ok && t.State(id).InSet() {
+		b.elsewhere++
+	}
 	step(&b.lost, '-', f)
 }
 
@@ -459,10 +454,10 @@ func (b *build) collect(order <-chan *chunk) (phm.Table, error) {
 			switch was := c.tasks[i].live; {
 			case was == nil:
 				b.added++
-				if b.r.live != nil {
+				if (b.r.live != nil) && b.r.tree.lost == nil {
 					step(&b.differ, '+', f)
 				}
-			case !same(was, f) || !sameRepairs(was, f):
+			case !sameLine(was, f):
 				b.changed++
 				step(&b.differ, '~', was)
 			}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror_test
 
 import (
@@ -14,6 +16,7 @@ import (
 	"mirrord/fetch"
 	jobfile "mirrord/job"
 	"mirrord/mirror"
+	"mirrord/policy"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -39,7 +42,7 @@ func newBigSite(tb testing.TB, n int) *bigSite {
 	}
 	tb.Cleanup(func() { s.Close() })
 	j := jobfile.Default("http://tree.example.org/some/folder/of/the/site/page-0.html")
-	j.Policy = jobfile.PolicyFull
+	j.Policy = policy.Full
 	j.ObeyRobots, j.Polite.Connections, j.Polite.Delay, j.Polite.Factor = false, 16, 0, 0
 	b := &bigSite{tb: tb, job: j, st: st, s: s, n: n}
 	sum, err := mirror.Run(context.Background(), mirror.Options{Job: j, State: st, Site: s, Fetcher: treeSite{n}, Hosts: new(fetch.Hosts)})

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror_test
 
 import (
@@ -146,7 +148,7 @@ const worldJob = `limits.max_delete = 1.0`
 // that is made anew: the same URLs, and the same bytes behind them.
 func TestIncrementalIsAsFresh(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(8) {
+	for seed := range sized[uint64](4, 40) {
 		x := newWorld(seed)
 		m := mirrortest.New(t, nil, job(worldJob))
 		m.Hosts = mirrortest.Eager{}

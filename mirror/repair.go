@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror
 
 import (
@@ -88,7 +90,7 @@ func (r *run) prepareRepairs(ctx context.Context) error {
 			return r.keepCures()
 		}
 		maps.DeleteFunc(x.cures, func(_ string, c cure) bool { // a link to a file of the mirror would have to follow its place
-			_, own := r.table.find([]byte(c.to))
+			_, own := r.table.Find([]byte(c.to))
 			return own
 		})
 	}
@@ -190,7 +192,7 @@ type direction struct {
 
 // findCures looks for broken pages and their equivalents in the other mirrors of the state.
 func (r *run) findCures(ctx context.Context) (map[string]cure, error) {
-	pairs, err := r.o.State.Pairs()
+	pairs, err := r.o.Facts.Pairs()
 	if err != nil {
 		return nil, err
 	}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror
 
 import (
@@ -8,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"mirrord/replica"
+	"mirrord/replica/hosts"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -83,7 +85,7 @@ func (k *neighbours) copyBy(n *neighbour, broken *store.Resource, u string, w *d
 		if err != nil {
 			return "", err
 		}
-		if m == nil || m.silent[to.Hostname()] || m.verdict != Complete.String() {
+		if m == nil || m.isSilent(to) || m.verdict != Complete.String() {
 			continue
 		}
 		rec, ok, err := m.Get(to)
@@ -106,7 +108,7 @@ func (n *neighbour) broken(rec *store.Resource, now time.Time) (why string, at i
 		return fmt.Sprintf("status %d", rec.Status), rec.Checked
 	case rec.Outcome == site.Failed && rec.Failures >= lastingFailures && rec.Run >= n.since && (rec.Status == 0 || rec.Status >= 500): // 403 may be for us alone
 		return fmt.Sprintf("failed in %d runs", lastingFailures), n.ended.Unix()
-	case n.silent[rec.URL.Hostname()] && rec.InSet:
+	case n.isSilent(rec.URL) && rec.InSet:
 		return "its host does not answer", n.ended.Unix()
 	}
 	return "", 0
@@ -171,7 +173,7 @@ func (k *neighbours) hadWhat(n *neighbour, broken *store.Resource, m *neighbour,
 		return false
 	}
 	how, _ := one.Compare(two)
-	return how == replica.FullMatch || how == replica.FullSimilar || how == replica.HighSimilar
+	return how == hosts.FullMatch || how == hosts.FullSimilar || how == hosts.HighSimilar
 }
 
 // lastHad returns the record of what the mirror last had of a page, which a collection of garbage leaves to the kept versions alone.
@@ -192,13 +194,13 @@ func (n *neighbour) lastHad(rec *store.Resource) (*store.Resource, bool) {
 }
 
 // page reads what a mirror has stored of a document. It may be there no more.
-func (k *neighbours) page(n *neighbour, rec *store.Resource) (replica.Body, bool) {
+func (k *neighbours) page(n *neighbour, rec *store.Resource) (hosts.PageBody, bool) {
 	if k.frames == nil {
 		k.frames = store.NewFrameReader()
 	}
 	fr, err := n.ReadFrame(k.frames, rec.At)
 	if err != nil || sha256.Sum256(fr.Body) != rec.Digest {
-		return replica.Body{}, false
+		return hosts.PageBody{}, false
 	}
 	return toCompare(rec.MIME, rec.URL, fr.Body), true
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror
 
 import (
@@ -34,7 +36,7 @@ type neighbour struct {
 	ended   time.Time
 	since   int // number of the first of the runs that were looked at
 	verdict string
-	silent  map[string]bool // hosts that did not answer in any run of late
+	silent  map[string]bool // origins, and hosts, that did not answer in any run of late
 }
 
 func (r *run) newNeighbours() (*neighbours, error) {
@@ -103,7 +105,7 @@ func (k *neighbours) get(name string) (*neighbour, error) {
 }
 
 func (k *neighbours) read(name string) (*neighbour, error) {
-	runs, err := k.r.o.State.Runs(name, lookedRuns)
+	runs, err := k.r.o.Facts.Runs(name, lookedRuns)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +122,7 @@ func (k *neighbours) read(name string) (*neighbour, error) {
 		since = first.Run
 	}
 	if in == lookedRuns && silent == nil { // it runs often
-		if runs, err = k.r.o.State.Runs(name, manyRuns); err != nil {
+		if runs, err = k.r.o.Facts.Runs(name, manyRuns); err != nil {
 			return nil, err
 		}
 		silent, _ = silentHosts(runs)
@@ -154,7 +156,10 @@ func (k *neighbours) close() (err error) {
 	return err
 }
 
-// silentHosts returns the hosts that failed in all of the last runs, newest first, at least silentRuns of them over silentFor, which had no answer of the site; n is
+// isSilent reports whether the origin of a URL did not answer in any run of late.
+func (n *neighbour) isSilent(u site.URL) bool { return n.silent[u.Origin()] || n.silent[u.Hostname()] }
+
+// silentHosts returns the origins and hosts that failed in all of the last runs, newest first, at least silentRuns of them over silentFor, which had no answer of the site; n is
 // how many runs in a row had none.
 func silentHosts(runs []store.RunRecord) (out map[string]bool, n int) {
 	for ; n < len(runs); n++ {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror
 
 import (
@@ -146,7 +148,7 @@ func countRepairs(f *phm.File) (n int) {
 func publishedRepairs(s *store.Site) (map[string][]repairedLink, error) {
 	out := map[string][]repairedLink{}
 	live, err := s.Current()
-	if errors.Is(err, store.ErrNoVersion) {
+	if errors.Is(err, store.ErrNoVersion) || errors.Is(err, store.ErrDamaged) {
 		return out, nil
 	} else if err != nil {
 		return nil, err
@@ -161,11 +163,11 @@ func publishedRepairs(s *store.Site) (map[string][]repairedLink, error) {
 	defer table.Close()
 	for f, err := range phm.Files(table) {
 		if err != nil {
-			return nil, fmt.Errorf("file table of the published version: %w", err)
+			continue // the file is published anew
 		}
 		links, err := repairsOf(f)
 		if err != nil {
-			return nil, err
+			continue
 		}
 		if len(links) > 0 {
 			out[f.Path] = links
@@ -177,13 +179,13 @@ func publishedRepairs(s *store.Site) (map[string][]repairedLink, error) {
 // markRepairs marks the documents whose repaired links are not those of the published version. It reads all that is stored of them: links to other sites have
 // no number.
 func (r *run) markRepairs(ctx context.Context, published map[string][]repairedLink) error {
-	t := r.table
+	t := r.table.Settled()
 	s := &splicer{r: r, frames: store.NewFrameReader()}
 	return r.site.Resources(func(rec *store.Resource) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if !rec.InSet || rec.Body != store.PackBody || t.at(rec.ID).flags&fDirty != 0 {
+		if !rec.InSet || rec.Body != store.PackBody || t.State(rec.ID).Dirty() {
 			return nil
 		}
 		fr, err := r.site.ReadFrame(s.frames, rec.At)
@@ -191,7 +193,7 @@ func (r *run) markRepairs(ctx context.Context, published map[string][]repairedLi
 			return nil // it is said when the document is needed
 		}
 		s.restart()
-		have := published[t.path(rec.ID)]
+		have := published[t.Path(rec.ID)]
 		n := 0
 		for i := range s.links.links {
 			c, ok := s.cure(i, s.outside(i))
@@ -204,7 +206,7 @@ func (r *run) markRepairs(ctx context.Context, published map[string][]repairedLi
 			}
 		}
 		if n != len(have) {
-			t.at(rec.ID).flags |= fDirty
+			t.Touch(rec.ID)
 		}
 		return nil
 	})
@@ -212,15 +214,15 @@ func (r *run) markRepairs(ctx context.Context, published map[string][]repairedLi
 
 // outside returns the URL of link i when it leads out of the set, else nil.
 func (s *splicer) outside(i int) []byte {
-	t := s.r.table
+	t := s.r.table.Settled()
 	id, ok := s.numberOf(i)
 	if !ok {
 		return s.links.targets[i].literal
 	}
-	if _, inside := t.final(id); inside {
+	if _, inside := t.Final(id); inside {
 		return nil
 	}
-	return t.bytesAt(t.at(id).url, t.at(id).urlLen)
+	return t.Bytes(id)
 }
 
 // explainRepair says where the links of the published version to a URL of another site lead, when they are repaired.

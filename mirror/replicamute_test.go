@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror_test
 
 import (
@@ -8,7 +10,7 @@ import (
 	"mirrord/internal/mirrortest"
 	jobfile "mirrord/job"
 	"mirrord/mirror"
-	"mirrord/replica"
+	"mirrord/replica/hosts"
 )
 
 // deadHost answers for one host only, and counts what is asked of others.
@@ -96,7 +98,7 @@ func TestReplicaTestOfNamesOfOneHost(t *testing.T) {
 		here, there := side, side
 		here.Base, there.Base = first+"/", second+"/"
 		v, err := mirror.TestReplicas(t.Context(), here, there)
-		if err != nil || v.Level != replica.Level1 || v.Alias != tc.alias || v.Interchangeable() == tc.alias {
+		if err != nil || v.Level != hosts.Level1 || v.Alias != tc.alias || v.Interchangeable() == tc.alias {
 			t.Errorf("%s: %v, level %v, alias %v, %d of %d answers, interchangeable %v", name, err, v.Level, v.Alias, v.Aliases, v.Answered, v.Interchangeable())
 		}
 	}

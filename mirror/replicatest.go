@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror
 
 import (
@@ -13,7 +15,8 @@ import (
 	"mirrord/fetch"
 	"mirrord/job"
 	"mirrord/relocate"
-	"mirrord/replica"
+	"mirrord/replica/hash"
+	"mirrord/replica/hosts"
 	"mirrord/robots"
 	"mirrord/site"
 	"mirrord/store"
@@ -33,8 +36,8 @@ type ReplicaSide struct {
 
 // TestReplicas asks both sides for up to 19 paths, and each for one that cannot exist, and says what came of it. It takes turns of the hosts and obeys
 // robots.txt as a run does. A side that has no paths is only asked for those of the other. The only errors are that ctx ended or that a job cannot be used.
-func TestReplicas(ctx context.Context, a, b ReplicaSide) (replica.Verdict, error) {
-	tests := replica.StageTwo{}.Plan(replica.HostSample{Host: a.Base, Paths: a.Paths}, replica.HostSample{Host: b.Base, Paths: b.Paths})
+func TestReplicas(ctx context.Context, a, b ReplicaSide) (hosts.PairVerdict, error) {
+	tests := hosts.StageTwo{}.Plan(hosts.HostSample{Host: a.Base, Paths: a.Paths}, hosts.HostSample{Host: b.Base, Paths: b.Paths})
 	if len(b.Paths) == 0 {
 		tests = oneWay(a.Base, b.Base, a.Paths)
 	}
@@ -42,28 +45,28 @@ func TestReplicas(ctx context.Context, a, b ReplicaSide) (replica.Verdict, error
 	for _, s := range []*ReplicaSide{&a, &b} {
 		k, err := s.asker()
 		if err != nil {
-			return replica.Verdict{}, err
+			return hosts.PairVerdict{}, err
 		}
 		asker[s.Base] = k
 	}
 	other := map[string]string{a.Base: b.Base, b.Base: a.Base}
-	answers, err := gather(tests, func(base string, u site.URL) (replica.Answer, error) {
+	answers, err := gather(tests, func(base string, u site.URL) (hosts.Answer, error) {
 		return asker[base].page(ctx, u, other[base])
 	})
 	if err != nil {
-		return replica.Verdict{}, err
+		return hosts.PairVerdict{}, err
 	}
-	return replica.StageTwo{}.Decide(tests, answers), nil
+	return hosts.StageTwo{}.Decide(tests, answers), nil
 }
 
 // PairOf makes a record of a verdict on two base URLs.
-func PairOf(v *replica.Verdict, base1, base2 string, tested time.Time) store.PairRecord {
+func PairOf(v *hosts.PairVerdict, base1, base2 string, tested time.Time) store.PairRecord {
 	return store.PairRecord{Base1: base1, Base2: base2, Tested: tested.UTC().Truncate(time.Second), Level: v.Level.String(), Mirrors: v.Level.Mirrors(), Confident: v.Confident,
 		Equal: v.Interchangeable(), Good: v.Good, Answered: v.Answered, Tests: len(v.Tests), SoftPages: v.Soft}
 }
 
 // KeepPair keeps what a test came to, unless it says nothing, because too little was answered, and there is an earlier one that said something and still holds.
-func KeepPair(st *store.State, p store.PairRecord) error {
+func KeepPair(st PairFacts, p store.PairRecord) error {
 	if !saysSomething(&p) {
 		old, ok, err := st.LoadPair(p.Base1, p.Base2)
 		if err != nil || ok && saysSomething(&old) && p.Tested.Sub(old.Tested) <= testedFor {
@@ -74,28 +77,28 @@ func KeepPair(st *store.State, p store.PairRecord) error {
 }
 
 func saysSomething(p *store.PairRecord) bool {
-	return p.Mirrors || p.Level == replica.Mismatch.String()
+	return p.Mirrors || p.Level == hosts.Mismatch.String()
 }
 
 // oneWayPaths is how many paths are tested when only one side's are known: as many as the two sides have together.
 const oneWayPaths = 18
 
 // oneWay plans the tests of whether target has what source has: "/" and the paths of least hash.
-func oneWay(source, target string, paths []string) []replica.Test {
-	tests := []replica.Test{{Source: source, Target: target, Path: "/"}}
+func oneWay(source, target string, paths []string) []hosts.Test {
+	tests := []hosts.Test{{Source: source, Target: target, Path: "/"}}
 	for _, p := range leastPaths(source, slices.Values(paths), oneWayPaths) {
-		tests = append(tests, replica.Test{Source: source, Target: target, Path: p})
+		tests = append(tests, hosts.Test{Source: source, Target: target, Path: p})
 	}
 	return tests
 }
 
 // gather asks for everything that tests need.
-func gather(tests []replica.Test, get func(base string, u site.URL) (replica.Answer, error)) (map[replica.Ask]replica.Answer, error) {
-	answers := map[replica.Ask]replica.Answer{}
-	for _, ask := range replica.Asks(tests) {
+func gather(tests []hosts.Test, get func(base string, u site.URL) (hosts.Answer, error)) (map[hosts.TestRequest]hosts.Answer, error) {
+	answers := map[hosts.TestRequest]hosts.Answer{}
+	for _, ask := range hosts.Asks(tests) {
 		u, _, err := site.Parse(strings.TrimSuffix(ask.Host, "/") + ask.Path)
 		if err != nil {
-			answers[ask] = replica.Answer{Kind: replica.GotFailure}
+			answers[ask] = hosts.Answer{Kind: hosts.GotFailure}
 			continue
 		}
 		a, err := get(ask.Host, u)
@@ -116,7 +119,7 @@ func leastPaths(base string, paths func(func(string) bool), n int) []string {
 	var all []hashed
 	for p := range paths {
 		if p != "/" {
-			all = append(all, hashed{replica.H(base + "\x00" + p), p})
+			all = append(all, hashed{hash.H(base + "\x00" + p), p})
 		}
 		if len(all) >= 64*n { // a sample of much stays small
 			all = least(all, n, func(a, b hashed) int { return cmp.Compare(a.h, b.h) })
@@ -193,6 +196,11 @@ func (s *ReplicaSide) asker() (*asker, error) {
 	return k, nil
 }
 
+// turn takes a turn of a host, as takeTurn does.
+func (k *asker) turn(ctx context.Context, host string) error {
+	return takeTurn(ctx, k.gate, k.now, host, patience(k.maxWait, k.polite))
+}
+
 // allowed asks the robots rules of a URL's origin, and gets them first if they are not known. why says why not.
 func (k *asker) allowed(ctx context.Context, u site.URL) (ok bool, why string, err error) {
 	if k.product == "" {
@@ -203,7 +211,10 @@ func (k *asker) allowed(ctx context.Context, u site.URL) (ok bool, why string, e
 	k.mu.Unlock()
 	if !known {
 		host := u.Hostname()
-		if err := takeTurn(ctx, k.gate, k.now, host); err != nil {
+		switch err := k.turn(ctx, host); {
+		case errors.Is(err, errLongWait):
+			return false, unheard + " is not requested: " + err.Error(), nil
+		case err != nil:
 			return false, "", err
 		}
 		start := k.now()
@@ -245,22 +256,22 @@ const replicaRedirects = 5
 const maxReplicaBody = 16 << 20
 
 // page asks for a page as a test wants it. other is the base URL of the other side: a redirect to it, by whatever scheme, says that both are one host.
-func (k *asker) page(ctx context.Context, u site.URL, other string) (replica.Answer, error) {
+func (k *asker) page(ctx context.Context, u site.URL, other string) (hosts.Answer, error) {
 	away, origin := false, u.Origin()
 	_, otherPlace, _ := strings.Cut(other, "://")
 	for range replicaRedirects + 1 {
 		if k.isMute(u.Hostname()) {
-			return replica.Answer{Kind: replica.NoAnswer}, nil
+			return hosts.Answer{Kind: hosts.NoAnswer}, nil
 		}
 		ok, why, err := k.allowed(ctx, u)
 		if err != nil {
-			return replica.Answer{}, err
+			return hosts.Answer{}, err
 		}
 		if !ok {
 			if strings.HasPrefix(why, unheard) {
-				return replica.Answer{Kind: replica.NoAnswer}, nil
+				return hosts.Answer{Kind: hosts.NoAnswer}, nil
 			}
-			return replica.Answer{Kind: replica.Disallowed}, nil
+			return hosts.Answer{Kind: hosts.Disallowed}, nil
 		}
 		var body pageSink
 		res, err := k.exchange(ctx, fetch.Request{URL: u, MaxBody: lower(k.maxBody, maxReplicaBody), NoRetry: true}, &body)
@@ -269,26 +280,26 @@ func (k *asker) page(ctx context.Context, u site.URL, other string) (replica.Ans
 		}
 		switch {
 		case ctx.Err() != nil:
-			return replica.Answer{}, context.Cause(ctx)
+			return hosts.Answer{}, context.Cause(ctx)
 		case errors.Is(err, fetch.ErrDNS):
-			return replica.Answer{Kind: replica.NoAddress}, nil
+			return hosts.Answer{Kind: hosts.NoAddress}, nil
 		case err != nil && (errors.Is(err, fetch.ErrTooLarge) || errors.Is(err, fetch.ErrBomb) || errors.Is(err, fetch.ErrCoding)):
-			return replica.Answer{Kind: replica.GotFailure}, nil
+			return hosts.Answer{Kind: hosts.GotFailure}, nil
 		case err != nil:
-			return replica.Answer{Kind: replica.NoAnswer}, nil
+			return hosts.Answer{Kind: hosts.NoAnswer}, nil
 		case res.Status >= 300 && res.Status < 400 && !res.Location.IsZero():
 			u = res.Location
 			_, place, _ := strings.Cut(u.String(), "://")
 			away = away || strings.HasPrefix(u.String(), other) || u.Origin() != origin && strings.HasPrefix(place, otherPlace)
 			continue
 		case !res.Kept || res.Status != 200 && res.Status != 203:
-			return replica.Answer{Kind: replica.GotFailure}, nil
+			return hosts.Answer{Kind: hosts.GotFailure}, nil
 		case k.product != "" && robots.ParseXRobotsTag(res.RobotsTags(), k.product, k.now()).NoArchive:
-			return replica.Answer{Kind: replica.Disallowed}, nil
+			return hosts.Answer{Kind: hosts.Disallowed}, nil
 		}
-		return replica.Answer{Kind: replica.GotPage, Body: toCompare(res.MIME, u, body.Bytes()), Other: away, At: u.String()}, nil
+		return hosts.Answer{Kind: hosts.GotPage, Body: toCompare(res.MIME, u, body.Bytes()), Other: away, At: u.String()}, nil
 	}
-	return replica.Answer{Kind: replica.GotFailure}, nil
+	return hosts.Answer{Kind: hosts.GotFailure}, nil
 }
 
 // unheard begins the reason for which a host's robots.txt forbids everything for now.
@@ -316,10 +327,10 @@ func (k *asker) leads(ctx context.Context, u site.URL) (site.URL, error) {
 	return u, nil
 }
 
-// exchange makes one request in a turn of its own.
+// exchange makes one request in a turn of its own. The error may be errLongWait: then no request was made.
 func (k *asker) exchange(ctx context.Context, req fetch.Request, sink fetch.Sink) (*fetch.Result, error) {
 	host := req.URL.Hostname()
-	if err := takeTurn(ctx, k.gate, k.now, host); err != nil {
+	if err := k.turn(ctx, host); err != nil {
 		return &fetch.Result{}, err
 	}
 	req.Gap = k.hosts.Gap(host, k.polite)
@@ -330,9 +341,9 @@ func (k *asker) exchange(ctx context.Context, req fetch.Request, sink fetch.Sink
 }
 
 // toCompare prepares a body for comparison.
-func toCompare(mime string, u site.URL, body []byte) replica.Body {
+func toCompare(mime string, u site.URL, body []byte) hosts.PageBody {
 	html := relocate.Detect(mime, u, body[:min(len(body), 1024)]) == relocate.HTML
-	return replica.NewAnswer(body, html || strings.HasPrefix(mime, "text/"), html, 0, u.RequestURI())
+	return hosts.NewAnswer(body, html || strings.HasPrefix(mime, "text/"), html, 0, u.RequestURI())
 }
 
 // lower is the lower of two limits, of which the first may be 0 for none.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror_test
 
 import (
@@ -210,6 +212,46 @@ func TestAcceptDropsWhatIsNotLinked(t *testing.T) {
 	wantPaths(t, m, "index.html", "page00.html")
 }
 
+// A site without any entry point is held back, and accept has nothing to publish. Neither keeps the next run from looking at the site again.
+func TestAcceptWithoutEntryPoint(t *testing.T) {
+	w := mirrortest.Start(t)
+	hub(w, 12)
+	m := mirrortest.New(t, w, job())
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	before := m.Stamps()
+	w.Remove(home + "/")
+	for range 2 {
+		s := m.Run()
+		wantVerdict(t, s, mirror.Suspicious, false)
+		wantText(t, s, "the entry point "+home+"/: gone", "no entry point is in the mirror")
+		if s.Requests == 0 {
+			t.Error("the site was not asked")
+		}
+		s = m.Accept()
+		wantVerdict(t, s, mirror.Suspicious, false)
+		wantText(t, s, "no entry point is in the mirror")
+	}
+	hub(w, 12)
+	wantVerdict(t, m.Run(), mirror.Complete, false)
+	if got := m.Stamps(); !maps.Equal(got, before) {
+		t.Errorf("files %v, want %v", got, before)
+	}
+
+	// Of several entry points one is enough.
+	m.Set("url", fmt.Sprintf("[%q, %q]", home+"/page03.html", home+"/"))
+	m.Run()
+	w.Remove(home + "/page03.html")
+	s := m.Run()
+	wantVerdict(t, s, mirror.Suspicious, false)
+	if strings.Contains(mirrortest.Text(s), "no entry point") {
+		t.Errorf("%s", mirrortest.Text(s))
+	}
+	wantVerdict(t, m.Accept(), mirror.Complete, true)
+	if slices.Contains(m.Paths(), "page03.html") {
+		t.Errorf("files %q", m.Paths())
+	}
+}
+
 // A calendar must stop for good, not go on by its limit with every run.
 func TestTrapStopsOverRuns(t *testing.T) {
 	w := mirrortest.Start(t)
@@ -333,23 +375,4 @@ func TestNothingIsRelocatedForNothing(t *testing.T) {
 			t.Errorf("%d documents were relocated, and nothing has changed", s.Relocated)
 		}
 	}
-}
-
-// A new site that answers the same page everywhere waits for accept; accept publishes it whole.
-func TestNewSiteThatIsOnePage(t *testing.T) {
-	w := mirrortest.Start(t)
-	hub(w, 30)
-	for i := range 30 {
-		w.Set(fmt.Sprintf("%s/page%02d.html", home, i), mirrortest.HTML("Log in", "<form action=/login>"))
-	}
-	m := mirrortest.New(t, w, job())
-	s := m.Run()
-	wantVerdict(t, s, mirror.Suspicious, false)
-	wantText(t, s, "same page")
-	s = m.Accept()
-	wantVerdict(t, s, mirror.Complete, true)
-	if s.Files != 31 {
-		t.Errorf("%d files", s.Files)
-	}
-	wantVerdict(t, m.Run(), mirror.Complete, false)
 }

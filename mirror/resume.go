@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror
 
 import (
@@ -63,12 +65,12 @@ func (r *run) resumeLinks() error {
 
 // resumeSitemap reads a stored index of sitemaps again: those that it names and that were not asked yet must be known as sitemaps.
 func (r *run) resumeSitemap(rec *store.Resource) error {
-	f, err := r.o.State.Blobs.Open(rec.Digest)
+	f, err := r.o.State.Bodies.Open(rec.Digest, 0, maxSitemapBytes)
 	if err != nil {
 		return nil // verify reports it
 	}
 	defer f.Close()
-	body, err := io.ReadAll(io.LimitReader(f, maxSitemapBytes))
+	body, err := io.ReadAll(f)
 	if err != nil {
 		return &store.DiskError{Op: "read sitemap", Err: err}
 	}

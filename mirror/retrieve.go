@@ -1,6 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +11,7 @@ import (
 	"time"
 
 	"mirrord/fetch"
+	"mirrord/mirror/ledger"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -40,8 +44,8 @@ func (r *run) retrieve(parent context.Context) error {
 		r.stop(err)
 	}
 	stage := func() {
-		r.front.run(ctx, r.workers(), r.now, func(id uint32, host string, turn bool) {
-			r.work(ctx, id, host, turn)
+		r.front.run(ctx, r.workers(), r.now, func(id uint32, origin string, turn bool) {
+			r.work(ctx, id, origin, turn)
 			r.refill()
 		})
 	}
@@ -72,6 +76,9 @@ func (r *run) retrieve(parent context.Context) error {
 		r.stop(err)
 	}
 	r.skipRest(ctx, stage)
+	if err := r.openCircles(stage); err != nil {
+		r.stop(err)
+	}
 	close(r.commits)
 	err := <-committed
 	r.lost = err
@@ -89,7 +96,7 @@ func (r *run) retrieve(parent context.Context) error {
 func (r *run) enqueue(qs ...queueing) {
 	if !r.deferring {
 		for _, q := range qs {
-			r.front.add(q.host, q.id, q.p)
+			r.front.add(q.origin, q.id, q.p)
 		}
 		return
 	}
@@ -100,23 +107,32 @@ func (r *run) enqueue(qs ...queueing) {
 
 // enqueueDeferred puts into the frontier what waited and was not spared.
 func (r *run) enqueueDeferred() {
-	t := r.table
-	for _, q := range r.deferred {
-		t.mu.Lock()
-		e := t.at(q.id)
-		add := e.flags&fQueued == 0 && (!governed(e) || q.p == prioSeed) // what is governed has its turn
-		if add {
-			e.flags |= fQueued
-		}
-		t.mu.Unlock()
-		if add {
-			r.front.add(q.host, q.id, q.p)
+	var q queueing // the one whose turn it is
+	ids := func(yield func(uint32) bool) {
+		for _, q = range r.deferred {
+			if !yield(q.id) {
+				return
+			}
 		}
 	}
-	r.deferred, r.isDeferred = nil, nil
+	add := r.deferred[:0]
+	r.table.Mark(ids, func(_ uint32, s ledger.State, _ site.URL) ledger.Mark {
+		if s.Queued() || (s.Governed() && q.p != prioSeed) { // what is governed has its turn
+			return ledger.Mark{}
+		}
+		add = append(add, q)
+		return ledger.Mark{Queue: true}
+	})
+	for _, q := range add {
+		r.front.add(q.origin, q.id, q.p)
+	}
+	for _, w := range r.waiting {
+		r.front.addAt(w.origin, w.id, prioLast, w.at)
+	}
+	r.deferred, r.isDeferred, r.waiting = nil, nil, nil
 }
 
-// defers notes that a URL which stored documents name waits for the sources, once. Callers hold the lock of the table.
+// defers notes that a URL which stored documents name waits for the sources, once. It is called while the table waits.
 func (r *run) defers(id uint32) bool {
 	if r.isDeferred[id] {
 		return false
@@ -135,19 +151,9 @@ func (r *run) workers() int {
 
 // seed puts a URL that no document links to into the frontier.
 func (r *run) seed(u site.URL, p priority) uint32 {
-	t := r.table
-	t.mu.Lock()
-	id, ok := t.find([]byte(u.String()))
-	if !ok {
-		id = t.add([]byte(u.String()))
-	}
-	e := t.at(id)
-	add := e.flags&fQueued == 0
-	e.flags |= fQueued
-	e.seen |= seenNamed
-	t.mu.Unlock()
-	if add {
-		r.front.add(u.Hostname(), id, p)
+	id, first := r.table.Enter([]byte(u.String()), ledger.Named)
+	if first {
+		r.front.add(u.Origin(), id, p)
 	}
 	return id
 }
@@ -156,63 +162,70 @@ func (r *run) seed(u site.URL, p priority) uint32 {
 // an unfinished run has not asked yet. Other URLs come back when a document links to them. What changes most often comes first, so that a run
 // that is cut short has spent its requests best.
 func (r *run) enqueueKnown() {
-	t := r.table
+	t := r.table.Settled()
 	var known []uint32
-	for id := uint32(0); id < t.n; id++ {
-		e := t.at(id)
-		if e.urlLen == 0 || e.flags&fQueued != 0 {
+	for id, s := range t.All() {
+		if !s.Given() || s.Queued() {
 			continue
 		}
-		u := t.urlOf(id)
-		if r.rescan && e.outcome != site.OutOfScope && !r.maps[id] && !r.stillAdmitted(id, u, e) {
+		u := t.URL(id)
+		if r.rescan && s.Outcome() != site.OutOfScope && !r.maps[id] && !r.stillAdmitted(id, u, s) {
 			continue
 		}
 		p := prioKnown
 		switch {
-		case e.outcome == site.Pending && e.flags&fRequis != 0:
+		case s.Outcome() == site.Pending && s.Requisite():
 			p = prioRequisite
-		case e.outcome == site.Pending:
+		case s.Outcome() == site.Pending:
 			p = prioNew
-		case e.flags&fInSet != 0, e.outcome == site.Failed, e.target > 0:
+		case s.Governed(), s.Outcome() == site.Failed:
 		default:
 			continue
 		}
-		e.flags |= fQueued
+		r.table.Queue(id)
 		if p == prioKnown {
 			known = append(known, id)
 			continue
 		}
-		r.front.add(u.Hostname(), id, p)
+		r.front.add(u.Origin(), id, p)
 	}
-	slices.SortStableFunc(known, func(a, b uint32) int { return int(t.at(b).rate) - int(t.at(a).rate) })
+	failed := func(id uint32) int { // comes last: what could not be had does not keep the rest from being asked
+		if t.State(id).Outcome() == site.Failed {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(known, func(a, b uint32) int {
+		return cmp.Or(failed(a)-failed(b), int(t.State(b).Rate())-int(t.State(a).Rate()))
+	})
 	if r.front.order.lifo {
 		slices.Reverse(known) // the last one is asked first
 	}
 	for _, id := range known {
-		r.front.add(t.urlOf(id).Hostname(), id, prioKnown)
+		r.front.add(t.URL(id).Origin(), id, prioKnown)
 	}
 }
 
-// kind says why a URL was first wanted.
-func (e *entry) kind() kind {
-	if e.flags&fRequis != 0 {
+// kindOf says why a URL was first wanted.
+func kindOf(s ledger.State) kind {
+	if s.Requisite() {
 		return kindRequisite
 	}
 	return kindPage
 }
 
 // admits asks the rules about a URL that is known.
-func (r *run) admits(u site.URL, e *entry) bool {
-	ok, _ := r.allowed(u, e.kind())
+func (r *run) admits(u site.URL, s ledger.State) bool {
+	ok, _ := r.allowed(u, kindOf(s))
 	return ok
 }
 
 // stillAdmitted asks the new rules about a URL that the old ones admitted; what they refuse leaves the mirror.
-func (r *run) stillAdmitted(id uint32, u site.URL, e *entry) bool {
-	if r.admits(u, e) {
+func (r *run) stillAdmitted(id uint32, u site.URL, s ledger.State) bool {
+	if r.admits(u, s) {
 		return true
 	}
-	_, reason := r.allowed(u, e.kind())
+	_, reason := r.allowed(u, kindOf(s))
 	rec, err := r.record(id, u)
 	if err != nil {
 		r.stop(err)
@@ -220,17 +233,14 @@ func (r *run) stillAdmitted(id uint32, u site.URL, e *entry) bool {
 	}
 	rec.Outcome, rec.Reason = site.OutOfScope, reason
 	r.leave(&rec)
-	r.finish(&store.Done{Resource: rec})
+	r.apply(&finding{Done: store.Done{Resource: rec}})
 	return false
 }
 
 // record returns what is stored of a URL, or a new record.
 func (r *run) record(id uint32, u site.URL) (store.Resource, error) {
-	t := r.table
-	t.mu.Lock()
-	e := *t.at(id)
-	t.mu.Unlock()
-	if e.flags&fKnown != 0 {
+	s := r.table.State(id)
+	if s.Known() {
 		rec, ok, err := r.site.Get(u)
 		if err != nil {
 			return rec, err
@@ -239,39 +249,29 @@ func (r *run) record(id uint32, u site.URL) (store.Resource, error) {
 			return rec, nil
 		}
 	}
-	return store.Resource{ID: id, URL: u, Referrer: e.ref, Depth: int(e.depth), Requis: e.flags&fRequis != 0}, nil
+	return store.Resource{
+		ID:       id,
+		URL:      u,
+		Referrer: s.Referrer(),
+		Depth:    s.Depth(),
+		Requis:   s.Requisite(),
+	}, nil
 }
-
-// hostTrouble counts what fails on a host in a row.
-type hostTrouble struct {
-	failures int
-	reason   string
-	down     bool
-	slow     bool // left because it asks for longer waits than the job allows
-}
-
-// A host whose URLs fail one after the other, each after its retries, is left for the next run: when the sum of what the
-// failures weigh reaches troubleLimit without an answer in between.
-const (
-	troubleLimit   = 24
-	weighNoAnswer  = 3 // refused, reset, timed out, no such name
-	weighBadAnswer = 1 // 5xx, 429
-)
 
 // work asks for one URL and records what became of it. It returns when all effects are on their way to the disk.
-// A turn of the host that was not needed goes to its next URL.
-func (r *run) work(ctx context.Context, id uint32, host string, turn bool) {
+// A turn of the host that was not needed goes to the next URL of its origin.
+func (r *run) work(ctx context.Context, id uint32, origin string, turn bool) {
 	released := !turn
 	release := func(o fetch.Observation) {
 		if !released {
 			released = true
-			r.o.Hosts.Release(host, r.polite, r.now(), o)
-			r.front.release(host)
+			r.o.Hosts.Release(hostOf(origin), r.polite, r.now(), o)
+			r.front.release(origin)
 		}
 	}
 	defer release(fetch.Observation{Unused: true})
-	for ctx.Err() == nil && !r.ask(ctx, id, host, release) {
-		next, ok := r.front.another(host)
+	for ctx.Err() == nil && !r.ask(ctx, id, release) {
+		next, ok := r.front.another(origin)
 		if !ok {
 			return
 		}
@@ -281,12 +281,9 @@ func (r *run) work(ctx context.Context, id uint32, host string, turn bool) {
 }
 
 // ask does the work of one URL and reports whether the turn was used.
-func (r *run) ask(ctx context.Context, id uint32, host string, release func(fetch.Observation)) (used bool) {
+func (r *run) ask(ctx context.Context, id uint32, release func(fetch.Observation)) (used bool) {
 	u := r.table.URL(id)
-	down, isDown := r.isDown(host)
-	if isDown && r.seedHost[host] && len(r.alt.all) == 0 && r.reuse.mode == reuseNothing {
-		return false // left for the next run
-	}
+	down, entry, isDown := r.isDown(u)
 	rec, err := r.record(id, u)
 	if err != nil {
 		r.stop(err)
@@ -295,48 +292,47 @@ func (r *run) ask(ctx context.Context, id uint32, host string, release func(fetc
 	if r.takeReused(ctx, &rec, isDown) {
 		return false
 	}
-	if isDown && r.seedHost[host] {
-		return r.leftOrElsewhere(ctx, &rec, host, down)
-	}
-	if isDown {
-		r.fail(&rec, host, down, false, 0)
+	switch {
+	case isDown && entry && (rec.Outcome != site.Failed || !r.isLeft(u)):
+		return r.leftOrElsewhere(ctx, &rec, down)
+	case isDown: // also what failed before, of a host that asks to wait: it must not keep what could be had from being published
+		r.fail(&rec, down, false, 0)
 		return false
 	}
 	if reason := r.capped(0); reason != "" && !rec.InSet { // what the mirror has it keeps, and keeps fresh
 		rec.Outcome, rec.Reason = site.Trapped, reason
-		r.stats.trapped.Add(1)
-		r.finish(&store.Done{Resource: rec})
+		r.apply(&finding{Done: store.Done{Resource: rec}, as: account{tally: asTrapped}})
 		return false
 	}
-	if !rec.InSet && r.isGuess(id) && r.tired() {
+	if !rec.InSet && r.isGuess(id) && !isFavicon(u) && r.tired() {
 		rec.Outcome, rec.Reason = site.Trapped, tiredReason
-		r.stats.trapped.Add(1)
-		r.finish(&store.Done{Resource: rec})
+		r.apply(&finding{Done: store.Done{Resource: rec}, as: account{tally: asTrapped}})
 		return false
 	}
 	rules, known := r.rulesOf(u)
 	if !known {
-		r.learnOrigin(ctx, u, host, release)
+		r.learnOrigin(ctx, u, release)
 		if ctx.Err() == nil {
-			r.front.add(host, id, prioSeed) // robots.txt took this turn
+			r.front.add(u.Origin(), id, prioSeed) // robots.txt took this turn
 		}
 		return true
 	}
 	if silent(rules) != "" { // another worker has just found out
-		if r.seedHost[host] {
-			return r.leftOrElsewhere(ctx, &rec, host, silent(rules))
+		if r.isEntryOrigin(u) {
+			return r.leftOrElsewhere(ctx, &rec, silent(rules))
 		}
-		r.fail(&rec, host, silent(rules), false, 0)
+		r.fail(&rec, silent(rules), false, 0)
 		return false
 	}
 	if ok, reason := r.robotsAllow(rules, u); !ok {
 		rec.Outcome, rec.Reason, rec.Status = site.Disallowed, reason, 0
 		r.leave(&rec)
-		r.stats.disallowed.Add(1)
-		r.finish(&store.Done{Resource: rec})
+		r.apply(&finding{Done: store.Done{Resource: rec}, as: account{tally: asDisallowed}})
 		return false
 	}
-	req := fetch.Request{URL: u, Gap: r.o.Hosts.Gap(host, r.polite), MaxBody: int64(r.job.Limits.MaxBody)}
+	req := fetch.Request{
+		URL: u, Gap: r.o.Hosts.Gap(u.Hostname(), r.polite), MaxBody: int64(r.job.Limits.MaxBody), NoMend: true, Fresh: r.hadTurn(id, turnFailed),
+	}
 	if rec.Referrer > 0 {
 		req.Referer = r.table.URL(rec.Referrer - 1)
 	}
@@ -354,7 +350,7 @@ func (r *run) ask(ctx context.Context, id uint32, host string, release func(fetc
 	r.stats.requests.Add(1)
 	res, err := r.o.Fetcher.Do(ctx, req, sink)
 	sink.cut = isCut(res, err)
-	release(fetch.Observe(res, err))
+	release(r.observed(u, id, res, err))
 	r.stats.wire.Add(res.Wire)
 	if sink.err != nil { // the disk, not the site
 		r.stop(sink.err)
@@ -363,7 +359,7 @@ func (r *run) ask(ctx context.Context, id uint32, host string, release func(fetc
 	if err != nil && (ctx.Err() != nil || errors.Is(err, fetch.ErrCanceled)) {
 		return true // still pending
 	}
-	rec.Status, rec.Checked, rec.Reason = res.Status, r.now().Unix(), ""
-	r.answer(ctx, &rec, host, res, err, sink)
+	rec.Status, rec.Checked, rec.Reason, rec.Answer = res.Status, r.now().Unix(), "", res.Whole
+	r.answer(ctx, &rec, res, err, sink)
 	return true
 }

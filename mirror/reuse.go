@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror
 
 import (
@@ -141,7 +143,7 @@ func (r *run) prepareReuse(ctx context.Context) error {
 // readReused reads the records of the other mirror, which is locked only as long as that takes.
 func (r *run) readReused() (files map[string]reusedFile, err error) {
 	x := &r.reuse
-	runs, err := r.o.State.Runs(x.job, 1)
+	runs, err := r.o.Facts.Runs(x.job, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -259,7 +261,7 @@ func (r *run) readReusedBody(f *reusedFile, sink *bodySink) error {
 		_, err = w.Write(frame.Body)
 		return errors.Join(err, sameDigest(sink, f))
 	}
-	in, err := r.o.State.Blobs.Open(f.digest)
+	in, err := r.o.State.Bodies.Open(f.digest, 0, -1)
 	if err != nil {
 		return err
 	}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror
 
 import (
@@ -18,6 +20,9 @@ func Rollback(ctx context.Context, o Options, number int) (*Summary, error) {
 	}
 	if !slices.ContainsFunc(vs, func(v store.Version) bool { return v.Number == number }) {
 		return nil, fmt.Errorf("roll back %s to version %d: %w", o.Site.Name, number, store.ErrNoVersion)
+	}
+	if _, err := mendTree(ctx, o.State, o.Site, &vs[len(vs)-1]); err != nil { // what the records say is needed for it
+		return nil, err
 	}
 	if o.repairs, err = repairsIn(o.State, o.Site, number); err != nil {
 		return nil, fmt.Errorf("roll back %s to version %d: %w", o.Site.Name, number, err)

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror
 
 import (
@@ -10,15 +12,17 @@ import (
 	"log/slog"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"mirrord/fetch"
 	"mirrord/job"
+	"mirrord/mirror/ledger"
 	"mirrord/phm"
 	"mirrord/policy"
+	"mirrord/policy/known"
+	"mirrord/relocate"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -51,12 +55,15 @@ type Options struct {
 	Fetcher Fetcher
 	Robots  Robots
 	Hosts   Hosts
+	Facts   Facts // default State
 
 	Now      func() time.Time // default time.Now
 	Log      *slog.Logger     // default none
 	Progress func(Progress)   // called about four times a second and at the end, never twice at a time
 	Accept   bool             // publish even if the run is suspicious
 	NoFetch  bool             // only relocate and publish what is stored
+
+	Policies policy.Registry // where the job's policy is found; default known.All()
 
 	repairs map[string]cure // of a version that comes back; nil: as is known now
 }
@@ -71,8 +78,10 @@ type run struct {
 	started  time.Time
 	version  int // that this run works for
 	live     *store.Version
+	tree     treeDamage          // of live
+	shared   map[uint32][]string // other URLs of a file, by the number of its owner; see noteShared
 	seeds    []site.URL
-	seedHost map[string]bool
+	entries  map[string]bool // origins and hosts of the entry points, and of where they lead; guarded by admitMu
 	scope    *site.Rule
 	programs *site.ProgramRule
 	traps    site.Traps
@@ -85,7 +94,7 @@ type run struct {
 	rules    string // fingerprint of the job's rules
 	rescan   bool   // the rules changed: what is stored is scanned again
 
-	table *urlTable
+	table *ledger.Table
 	front *frontier
 	procs chan *processor
 	bufs  sync.Pool
@@ -96,9 +105,12 @@ type run struct {
 	counter *site.TrapCounter
 	origins map[string]*fetch.Robots // as far as they were asked
 	hops    map[uint32]int           // redirects before a URL
+	leads   map[uint32]bool          // URLs to which entry points redirect
 	again   map[uint32]turns         // URLs that get or had another turn
-	down    map[string]*hostTrouble
-	maps    map[uint32]bool // sitemaps
+	cookies map[uint32]bool          // URLs whose answers redirected and set a cookie
+	down    map[string]*trouble      // by origin, and by host for what concerns all its origins
+	waiting []waitingTurn            // while deferring, until enqueueDeferred
+	maps    map[uint32]bool          // sitemaps
 
 	published  *store.Version
 	commits    chan *store.Done
@@ -113,7 +125,7 @@ type run struct {
 	liars      liars
 	deferring  bool // the sources of evidence are asked; all else waits in deferred
 	deferred   []queueing
-	isDeferred map[uint32]bool // of those that stored documents name; guarded by the table's lock
+	isDeferred map[uint32]bool // of those that stored documents name; used while the table waits
 	alt        alternates
 	reuse      reuse
 	offsite    repairs
@@ -162,6 +174,8 @@ func Run(ctx context.Context, o Options) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
+	ctx, stop := o.Site.WhileOwned(ctx)
+	defer stop()
 	sum, err := r.run(ctx)
 	if sum != nil && o.State != nil {
 		data, jerr := json.Marshal(sum)
@@ -170,7 +184,10 @@ func Run(ctx context.Context, o Options) (*Summary, error) {
 			if sum.Published {
 				rec.Version = sum.Version
 			}
-			err = errors.Join(err, o.State.AddRun(rec))
+			if err == nil {
+				err = r.site.KeepRun(rec)
+			}
+			err = errors.Join(err, r.o.Facts.AddRun(rec))
 		}
 	}
 	return sum, err
@@ -183,11 +200,17 @@ func newRun(o Options) (*run, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	if o.Policies == nil {
+		o.Policies = known.All()
+	}
+	if o.Facts == nil {
+		o.Facts = o.State
+	}
 	j := o.Job
 	r := &run{
 		o: o, job: j, site: o.Site, log: o.Log.With("job", o.Site.Name), now: o.Now, started: o.Now(), seeds: j.Seeds(),
-		table: newTable(), origins: map[string]*fetch.Robots{}, hops: map[uint32]int{}, again: map[uint32]turns{},
-		down: map[string]*hostTrouble{}, maps: map[uint32]bool{}, seedHost: map[string]bool{}, broken: map[uint32]bool{}, audited: map[uint32]bool{}, polite: Politeness(j), state: new(store.Run),
+		table: ledger.New(), origins: map[string]*fetch.Robots{}, hops: map[uint32]int{}, leads: map[uint32]bool{}, again: map[uint32]turns{},
+		down: map[string]*trouble{}, maps: map[uint32]bool{}, entries: map[string]bool{}, broken: map[uint32]bool{}, audited: map[uint32]bool{}, polite: Politeness(j), state: new(store.Run),
 	}
 	if len(r.seeds) == 0 {
 		return nil, fmt.Errorf("job %s: url: no entry point", o.Site.Name)
@@ -205,7 +228,7 @@ func newRun(o Options) (*run, error) {
 		r.excludes = append(r.excludes, g)
 	}
 	for _, u := range r.seeds {
-		r.seedHost[u.Hostname()] = true
+		r.addEntry(u)
 	}
 	r.product = job.ProductToken(j.Polite.UserAgent)
 	gate, err := newGate(o.Hosts, j, r.polite)
@@ -214,7 +237,7 @@ func newRun(o Options) (*run, error) {
 	}
 	order := ordering{lifo: j.Order == job.OrderDepth}
 	if j.Order == job.OrderPath {
-		order.less, order.known = r.table.lessPath, r.table.lessRate
+		order.less, order.known = r.table.LessPath, r.table.LessRate
 	}
 	r.front = newFrontier(gate, order)
 	r.prepareAlternates()
@@ -254,13 +277,11 @@ func Politeness(j *job.Job) fetch.Politeness {
 	return fetch.Politeness{Connections: int(j.Polite.Connections), Delay: j.Polite.Delay, Factor: j.Polite.Factor, MaxDelay: j.Polite.MaxDelay}
 }
 
-// scanVersion counts up when links are found that were not: what is stored is then scanned again. 2: strings in scripts.
-const scanVersion = 2
-
-// fingerprint names the rules that decide which links are followed and how they are stored.
+// fingerprint names the rules that decide which links are followed and how they are stored. Raise relocate.ScanVersion when this package
+// reads links in another way, too.
 func fingerprint(j *job.Job) string {
-	v, err := json.Marshal([]any{scanVersion, j.Seeds(), j.URLs, j.Scope, j.Programs, j.Requisites, j.ObeyRobots, j.ObeyNofollow, j.Scripts,
-		j.Limits.MaxLinks, j.Limits.MaxDocument, j.Limits.MaxURLLength, j.Limits.MaxPathDepth, j.Limits.MaxVariants, j.Limits.MaxDates})
+	v, err := json.Marshal([]any{relocate.ScanVersion, j.Seeds(), j.URLs, j.Scope, j.Programs, j.Requisites, j.ObeyRobots, j.ObeyNofollow, j.Scripts,
+		j.Limits.MaxLinks, j.Limits.MaxDocument, j.Limits.MaxURLLength, j.Limits.MaxPathDepth, j.Limits.MaxRepeats, j.Limits.MaxVariants, j.Limits.MaxDates})
 	if err != nil {
 		panic(err) // plain data
 	}
@@ -277,6 +298,12 @@ func (r *run) run(ctx context.Context) (*Summary, error) {
 	if len(vs) > 0 {
 		r.live = &vs[len(vs)-1]
 		r.version = r.live.Number + 1
+	}
+	if r.live != nil {
+		if r.tree, err = mendTree(ctx, r.o.State, r.site, r.live); err != nil {
+			return nil, err
+		}
+		r.tree.say(r)
 	}
 	if err := r.begin(); err != nil {
 		return nil, err
@@ -365,6 +392,7 @@ func (r *run) summary(j *judgement) *Summary {
 		Bytes: s.bytes.Load(), Wire: s.wire.Load(), Relocated: s.relocated.Load(),
 		SameText: s.sameText.Load(), NearText: s.nearText.Load(),
 	}
+	sum.Asked, sum.Known = r.coverage()
 	for k := range evidenceKinds {
 		if n := s.spared[k].Load(); n > 0 {
 			if sum.Spared == nil {
@@ -405,12 +433,7 @@ func (r *run) summary(j *judgement) *Summary {
 	}
 	sum.Notes, sum.Failures = r.notes.list()
 	r.noteAlternates(sum)
-	for host := range r.seedHost {
-		if _, down := r.isDown(host); down && !r.isSlow(host) {
-			sum.Down = append(sum.Down, host)
-		}
-	}
-	slices.Sort(sum.Down)
+	sum.Down = r.downEntries()
 	return sum
 }
 

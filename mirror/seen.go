@@ -1,10 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror
 
 import (
 	"sync"
 
 	"mirrord/relocate"
-	"mirrord/replica"
+	"mirrord/replica/text"
 	"mirrord/store"
 )
 
@@ -14,7 +16,7 @@ type contentSeen struct {
 	mu     sync.Mutex
 	ready  bool
 	kept   *store.Digests // nil: not ready, or it could not be read or written
-	index  *replica.Seen
+	index  *text.SeenPages
 	latest []uint32        // by the number of a URL: that of its newest digest, plus one
 	own    uint32          // digests with this number and higher are of this process
 	past   map[uint32]bool // digests of earlier runs that do not count any more
@@ -65,58 +67,58 @@ type pageText struct {
 }
 
 // seenBefore makes the digest of a page, keeps it, and looks for another page that says the same, which it notes in now.
-func (r *run) seenBefore(p *processor, now, old *store.Resource, body []byte, format relocate.Format) (text pageText) {
+func (r *run) seenBefore(p *processor, now, old *store.Resource, body []byte, format relocate.Format) (said pageText) {
 	html := format == relocate.HTML && now.MIME == "text/html" || format == relocate.SVG && now.MIME == "application/xhtml+xml"
-	plain := format == relocate.Unknown && now.MIME == "text/plain" && replica.IsText(body)
+	plain := format == relocate.Unknown && now.MIME == "text/plain" && text.IsText(body)
 	if !html && !plain || !now.InSet || r.site.Volatile() {
-		return text
+		return said
 	}
 	if old.TextSum() == now.TextSum() { // it is scanned again
 		now.Like, now.SameText = old.Like, old.SameText
 		if r.isKept(now) {
-			return text
+			return said
 		}
 	}
 	if p.sketcher == nil {
-		p.sketcher = replica.NewSketcher(replica.SketchOptions{})
+		p.sketcher = text.NewSketcher(text.SketchOptions{})
 	}
-	text.page = store.PageDigest{ID: now.ID, Body: now.TextSum(), Run: r.state.Number}
-	if d := &text.page.Digest; html {
+	said.page = store.PageDigest{ID: now.ID, Body: now.TextSum(), Run: r.state.Number}
+	if d := &said.page.Digest; html {
 		*d = p.sketcher.HTMLIn(body, now.Charset)
 	} else {
 		*d = p.sketcher.Plain(body)
 	}
-	text.page.Digest.Site = now.ID
+	said.page.Digest.Site = now.ID
 	s := &r.seen
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err := r.readySeen()
 	if s.kept == nil || err != nil {
 		r.seenFails(err)
-		return text
+		return said
 	}
-	like, exact, err := r.likePage(&text)
+	like, exact, err := r.likePage(&said)
 	if err == nil {
 		var n uint32
-		if n, err = s.kept.Append(&text.page); err == nil {
+		if n, err = s.kept.Append(&said.page); err == nil {
 			s.note(now.ID, n)
-			text.n = n + 1
-			err = s.index.Add(n, &text.page.Digest, like > 0)
+			said.n = n + 1
+			err = s.index.Add(n, &said.page.Digest, like > 0)
 		}
 	}
 	r.seenFails(err)
-	text.like = like > 0
+	said.like = like > 0
 	switch {
 	case like == 0:
 		now.Like, now.SameText = 0, false
-		return text
+		return said
 	case exact:
 		r.stats.sameText.Add(1)
 	default:
 		r.stats.nearText.Add(1)
 	}
 	now.Like, now.SameText = like, exact
-	return text
+	return said
 }
 
 // isKept reports whether the digest of a body is kept already.
@@ -205,11 +207,11 @@ func (r *run) readySeen() (err error) {
 	}
 	s.own = s.kept.Len()
 	for n, p := range s.kept.All() {
-		if r.table.inSet(p.ID) { // the one that left would be in the way of those that say what it said
+		if r.table.InSet(p.ID) { // the one that left would be in the way of those that say what it said
 			s.note(p.ID, n)
 		}
 	}
-	s.index = replica.NewSeen(replica.SeenOptions{Digest: s.digest, Current: s.isCurrent, Pages: s.pages()})
+	s.index = text.NewSeenPages(text.SeenOptions{Digest: s.digest, Current: s.isCurrent, Pages: s.pages()})
 	for n, p := range s.kept.All() {
 		if s.newest(p.ID) == n+1 {
 			if err := s.index.Add(n, &p.Digest, true); err != nil {
@@ -245,13 +247,13 @@ func (s *contentSeen) note(id, n uint32) {
 }
 
 // digest reads one digest; one that is spoilt has no words.
-func (s *contentSeen) digest(n uint32) (replica.Digest, error) {
+func (s *contentSeen) digest(n uint32) (text.ContentDigest, error) {
 	p, _, err := s.kept.At(n)
 	return p.Digest, err
 }
 
 // isCurrent reports whether a digest is the newest of another page than the one that is looked up.
-func (s *contentSeen) isCurrent(n uint32, d *replica.Digest) bool {
+func (s *contentSeen) isCurrent(n uint32, d *text.ContentDigest) bool {
 	return d.Site+1 != s.asking && s.newest(d.Site) == n+1 && !s.past[n]
 }
 

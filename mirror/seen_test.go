@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror_test
 
 import (
@@ -12,7 +14,7 @@ import (
 
 	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
-	"mirrord/replica"
+	"mirrord/replica/text"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -358,7 +360,7 @@ func TestDigestsOfNumbersGivenAnew(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		page := replica.NewSketcher(replica.SketchOptions{}).HTML([]byte(wordy(2, 300, "").Body))
+		page := text.NewSketcher(text.SketchOptions{}).HTML([]byte(wordy(2, 300, "").Body))
 		for id := range known + 4 {
 			if _, err := d.Append(&store.PageDigest{ID: id, Body: 7, Run: 2, At: store.Place{Pack: 1, Off: 3, Len: 500}, Digest: page}); err != nil {
 				t.Fatal(err)

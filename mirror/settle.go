@@ -1,8 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror
 
 import (
+	"fmt"
 	"slices"
 
+	"mirrord/mirror/ledger"
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
@@ -12,9 +16,15 @@ import (
 // complete run no longer reaches.
 func (r *run) settle(j *judgement, retrieved bool) error {
 	r.choosePrimary()
-	r.assignNames()
+	twins, err := r.assignNames()
+	if err != nil {
+		return err
+	}
 	fold := r.folding()
 	if err := r.site.Fold(fold); err != nil {
+		return err
+	}
+	if err := r.keepTwins(twins); err != nil {
 		return err
 	}
 	if j.verdict == Complete && (!r.o.NoFetch || r.o.Accept) {
@@ -55,60 +65,92 @@ func (r *run) settle(j *judgement, retrieved bool) error {
 // choosePrimary decides whose files lie at the root of the tree: the origin to which the first entry point leads, so that a site that is
 // named without https or www is not a folder of its own mirror. What the first version chose stays, because mirror paths do.
 func (r *run) choosePrimary() {
-	if root, err := r.site.Current(); err == nil {
-		defer root.Close()
-		if m, err := phm.OpenMeta(root.FS()); err == nil && m.Primary != "" {
+	if r.live != nil {
+		m := metaOf(r.live)
+		if m == nil {
+			m = r.publishedMeta()
+		}
+		if (m != nil) && m.Primary != "" {
 			r.layout.Primary = m.Primary
 		}
 		return
 	}
-	if id, ok := r.table.find([]byte(r.seeds[0].String())); ok {
-		if f, in := r.table.final(id); in {
-			r.layout.Primary = r.table.urlOf(f).Origin()
+	t := r.table.Settled()
+	if id, ok := t.Find([]byte(r.seeds[0].String())); ok {
+		if f, in := t.Final(id); in {
+			r.layout.Primary = t.URL(f).Origin()
 		}
 	}
+}
+
+// publishedMeta reads phm.json of the published tree, nil when it cannot be read.
+func (r *run) publishedMeta() *phm.Meta {
+	root, err := r.site.Current()
+	if err != nil {
+		return nil
+	}
+	defer root.Close()
+	m, err := phm.OpenMeta(root.FS())
+	if err != nil {
+		return nil
+	}
+	return m
 }
 
 // folding says how the journal becomes records: URLs that still wait are kept as such, mirror paths are those of the table.
 func (r *run) folding() store.Folding {
+	t := r.table.Settled()
 	return store.Folding{
 		Version: r.version,
-		Path:    func(rec *store.Resource) string { return r.table.path(rec.ID) },
+		Path:    func(rec *store.Resource) string { return t.Path(rec.ID) },
 		Pending: func(id uint32) bool {
-			e := r.table.at(id)
-			return e.outcome == site.Pending && e.flags&fKnown == 0
+			s := t.State(id)
+			return s.Outcome() == site.Pending && !s.Known()
 		},
 	}
 }
 
-// assignNames gives a mirror path to every resource of the mirror that has none. The order, and so the result, depends on the
-// URLs alone, not on the order in which they were found.
-func (r *run) assignNames() *urlTable {
-	t := r.table
-	namer := phm.NewNamer(r.layout, int(t.n))
+// assignNames gives a mirror path to every resource of the mirror that has none and does not share a file. The order, and so the result, depends
+// on the URLs and bodies alone, not on the order in which they were found.
+func (r *run) assignNames() (*twins, error) {
+	t := r.table.Settled()
+	namer := phm.NewNamer(r.layout, int(t.Len()))
 	var fresh []uint32
-	for id := uint32(0); id < t.n; id++ {
-		e := t.at(id)
-		switch p := t.path(id); {
-		case p != "":
-			if err := namer.Reserve(p); err != nil {
-				r.log.Warn("mirror path is given anew", "url", t.urlOf(id).String(), "err", err)
-				e.flags, e.pathLen = e.flags&^fIdentity, 0
-				if e.flags&fInSet != 0 {
-					fresh = append(fresh, id)
-				}
+	for _, inSet := range []bool{true, false} { // what has left may have handed its path on
+		for id, s := range t.All() {
+			if s.InSet() != inSet {
+				continue
 			}
-		case e.flags&fInSet != 0:
-			fresh = append(fresh, id)
+			switch p := t.Path(id); {
+			case p != "":
+				if err := namer.Reserve(p); err != nil {
+					t.Displace(id)
+					if inSet {
+						r.log.Warn("mirror path is given anew", "url", t.URL(id).String(), "err", err)
+						fresh = append(fresh, id)
+					}
+				}
+			case inSet:
+				fresh = append(fresh, id)
+			}
 		}
 	}
-	slices.SortFunc(fresh, func(a, b uint32) int { return phm.Compare(t.urlOf(a), t.urlOf(b)) })
-	for _, id := range fresh {
-		e := t.at(id)
-		t.setPath(id, namer.Assign(t.urlOf(id), t.mimes[e.mime]))
-		e.flags |= fMoved | fDirty
+	twins, err := r.findTwins(fresh)
+	if err != nil {
+		return nil, err
 	}
-	return t
+	slices.SortFunc(fresh, func(a, b uint32) int { return phm.Compare(t.URL(a), t.URL(b)) })
+	for _, id := range fresh {
+		if twins.share(r, id) {
+			continue
+		}
+		t.Place(id, namer.Assign(t.URL(id), t.MIME(id)))
+		if twins.rec[id].shared {
+			twins.apart = append(twins.apart, id)
+		}
+	}
+	r.noteShared()
+	return twins, nil
 }
 
 // dropUnreached takes out of the mirror what no document of it links to any more. Only a complete run may do so: what failed or
@@ -117,57 +159,57 @@ func (r *run) dropUnreached(j *judgement) error {
 	if r.keepsForeign() {
 		return nil
 	}
-	t := r.table
-	reached := make([]uint64, t.n/64+1)
+	t := r.table.Settled()
+	reached := make([]uint64, t.Len()/64+1)
 	var stack, docs []uint32
-	types := r.documentTypes()
+	types := documentTypes(t.MIMEs())
 	push := func(id uint32) bool {
 		if id < store.Mention {
 			id &^= store.Guess
 		}
-		if id < t.n && reached[id/64]&(1<<(id%64)) == 0 {
+		if id < t.Len() && reached[id/64]&(1<<(id%64)) == 0 {
 			reached[id/64] |= 1 << (id % 64)
 			stack = append(stack, id)
 		}
 		return true
 	}
 	for _, u := range r.seeds {
-		if id, ok := t.find([]byte(u.String())); ok {
+		if id, ok := t.Find([]byte(u.String())); ok {
 			push(id)
 		}
 	}
 	for id := range r.maps { // those that were read or spared, and, when nothing was asked, all that are known
-		if e := t.at(id); r.o.NoFetch || e.flags&fAnswered != 0 || r.planned() && governed(e) {
+		if s := t.State(id); r.o.NoFetch || s.Answered() || (r.planned() && s.Governed()) {
 			push(id)
 		}
 	}
 	for len(stack) > 0 {
 		id := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
-		e := t.at(id)
-		if e.target > 0 {
-			push(e.target - 1)
+		s := t.State(id)
+		if s.Target() > 0 {
+			push(s.Target() - 1)
 		}
-		if e.flags&fInSet == 0 && !r.maps[id] {
+		if !s.InSet() && !r.maps[id] {
 			continue
 		}
 		targets, err := r.site.TargetsOf(id)
 		if err != nil {
 			return err
 		}
-		if len(targets) > 0 || types[e.mime] {
+		if len(targets) > 0 || types[s.Type()] {
 			docs = append(docs, id)
 		}
 		store.Targets(targets, push)
 	}
 	var unreached []uint32
 	live, dropped := 0, 0
-	published := func(id uint32) bool { return t.at(id).flags&(fInSet|fMoved) == fInSet } // what an unfinished run fetched and nobody saw is no loss
-	for id := uint32(0); id < t.n; id++ {
-		if governed(t.at(id)) && reached[id/64]&(1<<(id%64)) == 0 {
+	published := func(s ledger.State) bool { return s.InSet() && !s.Moved() } // what an unfinished run fetched and nobody saw is no loss
+	for id, s := range t.All() {
+		if s.Governed() && reached[id/64]&(1<<(id%64)) == 0 {
 			unreached = append(unreached, id)
 		}
-		if published(id) {
+		if published(s) {
 			live++
 		}
 	}
@@ -176,7 +218,7 @@ func (r *run) dropUnreached(j *judgement) error {
 		return err
 	}
 	for _, id := range lost {
-		if published(id) {
+		if published(t.State(id)) {
 			dropped++
 		}
 	}
@@ -184,22 +226,21 @@ func (r *run) dropUnreached(j *judgement) error {
 		j.suspicious("%d of %d resources are no longer linked from anywhere, more than limits.max_delete = %v", dropped, live, r.job.Limits.MaxDelete)
 		return nil
 	}
-	return r.amend(lost, func(rec *store.Resource) {
+	err = r.amend(lost, func(rec *store.Resource) {
 		r.leave(rec)
 		rec.Reason = "nothing in the mirror links to it any more"
-		e := t.at(rec.ID)
-		if e.flags&fInSet != 0 {
-			e.seen |= seenLeft
-		}
-		e.flags, e.target = e.flags&^fInSet|fMoved, 0
+		t.Leave(rec.ID)
 	})
+	r.noteShared() // without the URLs that have just left
+	return err
 }
 
 // amend changes the records of some URLs after retrieval. A Fold must follow.
 func (r *run) amend(ids []uint32, change func(*store.Resource)) error {
+	t := r.table.Settled()
 	batch := make([]*store.Done, 0, min(len(ids), batchItems))
 	for _, id := range ids {
-		rec, ok, err := r.site.Get(r.table.urlOf(id)) // not r.record: what this run found was folded a moment ago
+		rec, ok, err := r.site.Get(t.URL(id)) // not r.record: what this run found was folded a moment ago
 		if err != nil {
 			return err
 		}
@@ -209,7 +250,7 @@ func (r *run) amend(ids []uint32, change func(*store.Resource)) error {
 		change(&rec)
 		batch = append(batch, &store.Done{Resource: rec})
 		if len(batch) == batchItems {
-			if err := r.site.Commit(r.table.n, nil, batch); err != nil {
+			if err := r.site.Commit(t.Len(), nil, batch); err != nil {
 				return err
 			}
 			batch = batch[:0]
@@ -218,7 +259,7 @@ func (r *run) amend(ids []uint32, change func(*store.Resource)) error {
 	if len(batch) == 0 {
 		return nil
 	}
-	return r.site.Commit(r.table.n, nil, batch)
+	return r.site.Commit(t.Len(), nil, batch)
 }
 
 // calm ends a complete run that had nothing to publish: what it took for changed is as the published version has it, and the next run
@@ -228,8 +269,8 @@ func (r *run) calm() error {
 		return nil
 	}
 	var ids []uint32
-	for id := uint32(0); id < r.table.n; id++ {
-		if e := r.table.at(id); e.flags&(fDirty|fMoved) != 0 {
+	for id, s := range r.table.Settled().All() {
+		if s.Dirty() || s.Moved() {
 			ids = append(ids, id)
 		}
 	}
@@ -248,7 +289,7 @@ func (r *run) calm() error {
 const (
 	shapeLeast = 3    // pages that must have taken the same shape
 	shapeShare = 0.5  // of the pages of a known site
-	shapeNew   = 20   // pages that a new site must have for a judgement
+	shapeNew   = 20   // pages that a new site must have for a warning
 	shapeFresh = 0.85 // of the pages of a new site
 
 	shapeSpread = 20  // one page's size differs by at most a twentieth,
@@ -256,7 +297,7 @@ const (
 )
 
 // judgeShapes looks for a login or error page that a site answers everywhere with status 200: many pages whose title and links
-// became the same in this run.
+// became the same in this run. A first run only warns.
 func (r *run) judgeShapes(j *judgement) error {
 	if r.o.Accept {
 		return nil
@@ -306,8 +347,13 @@ func (r *run) judgeShapes(j *judgement) error {
 		}
 	}
 	n := len(doubtful)
-	if r.live == nil && (pages < shapeNew || float64(n) < shapeFresh*float64(pages)) ||
-		r.live != nil && (n < shapeLeast || float64(n) < shapeShare*float64(pages)) {
+	if r.live == nil { // nothing can have become anything yet: it is said, and published
+		if pages >= shapeNew && float64(n) >= shapeFresh*float64(pages) {
+			r.notes.cap(fmt.Sprintf("%d of %d pages have the same title, links and size, such as %s: look whether that is a login or error page", n, pages, example))
+		}
+		return nil
+	}
+	if n < shapeLeast || float64(n) < shapeShare*float64(pages) {
 		return nil
 	}
 	j.suspicious("%d of %d pages have become the same page, such as %s: a login or error page?", n, pages, example)

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror
 
 import (
@@ -30,7 +32,7 @@ func (r *run) addSitemaps(origin site.URL, maps []string) {
 
 // addSitemap puts one sitemap into the frontier, when it is on a host of the scope.
 func (r *run) addSitemap(u site.URL) (id int64) {
-	if !r.onScopeHost(u) || len(u.String()) > maxURL {
+	if !r.onScopeHost(u) || len(u.String()) > store.MaxURL {
 		return -1
 	}
 	r.admitMu.Lock()
@@ -40,22 +42,12 @@ func (r *run) addSitemap(u site.URL) (id int64) {
 		r.notes.cap(fmt.Sprintf("more than %d sitemaps: the rest was not read", maxSitemaps))
 		return -1
 	}
-	t := r.table
-	b := []byte(u.String())
-	t.mu.Lock()
-	n, ok := t.find(b)
-	if !ok {
-		n = t.add(b)
-	}
-	e := t.at(n)
-	add := e.flags&fQueued == 0
-	e.flags |= fQueued
-	t.mu.Unlock()
+	n, first := r.table.Enter([]byte(u.String()), 0)
 	r.admitMu.Lock()
 	r.maps[n] = true
 	r.admitMu.Unlock()
-	if add {
-		r.front.add(u.Hostname(), n, prioSeed)
+	if first {
+		r.front.add(u.Origin(), n, prioSeed)
 	}
 	return int64(n)
 }

@@ -1,8 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror
 
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -67,13 +70,14 @@ func (r *run) noteShape(rec *store.Resource) {
 // learnShells notes what the entry pages look like before the run. A site of one program answers its entry page everywhere, and a new
 // release of it changes all pages to the same page again; that they were one before says that it is no error.
 func (r *run) learnShells() error {
+	t := r.table.Settled()
 	for _, u := range r.seeds {
-		id, ok := r.table.find([]byte(u.String()))
+		id, ok := t.Find([]byte(u.String()))
 		if !ok {
 			continue
 		}
-		id, _ = r.table.final(id)
-		rec, ok, err := r.site.Get(r.table.urlOf(id))
+		id, _ = t.Final(id)
+		rec, ok, err := r.site.Get(t.URL(id))
 		if err != nil {
 			return err
 		}
@@ -108,7 +112,10 @@ func (r *run) learnSoft404(ctx context.Context) {
 		if !ok {
 			continue
 		}
-		if takeTurn(ctx, r.front.gate, r.now, u.Hostname()) != nil {
+		switch err := takeTurn(ctx, r.front.gate, r.now, u.Hostname(), patience(r.job.Polite.MaxWait, r.polite)); {
+		case errors.Is(err, errLongWait):
+			continue
+		case err != nil:
 			return
 		}
 		if f, ok := r.askSoft404(ctx, u); ok {
@@ -143,7 +150,7 @@ func (r *run) mayAsk(u site.URL) bool {
 	if ok, _ := r.allowed(u, kindPage); !ok {
 		return false
 	}
-	if _, down := r.isDown(u.Hostname()); down {
+	if _, _, down := r.isDown(u); down {
 		return false
 	}
 	rules, known := r.rulesOf(u)

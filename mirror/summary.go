@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror
 
 import (
@@ -52,6 +54,11 @@ type Summary struct {
 	Path      string    `json:"path,omitempty"`
 	Entry     string    `json:"entry,omitempty"` // mirror path of the entry point
 
+	// Of the URLs that the run knew, Asked is how many the site answered, or should have; the others were spared, by evidence or policy. A guess that
+	// led nowhere, such as an icon that no page names, is in neither. Both are 0 of a run that asks for nothing.
+	Asked int64 `json:"asked"`
+	Known int64 `json:"known"`
+
 	Requests  int64 `json:"requests"`
 	Fetched   int64 `json:"fetched"`
 	Unchanged int64 `json:"unchanged"`
@@ -97,6 +104,9 @@ type Summary struct {
 	Failures []Failure `json:"failures,omitempty"`
 }
 
+// Sparing reports whether a run that ended well did not look at all that it knew.
+func (s *Summary) Sparing() bool { return s.Verdict == Complete && s.Asked < s.Known }
+
 // WriteJSON writes the summary as one JSON object.
 func (s *Summary) WriteJSON(w io.Writer) error {
 	e := json.NewEncoder(w)
@@ -109,16 +119,17 @@ func (s *Summary) WriteJSON(w io.Writer) error {
 func (s *Summary) WriteText(w io.Writer) error {
 	var b strings.Builder
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format, args...) }
-	p("%s: %s", s.Job, s.Verdict)
 	switch {
 	case s.Published:
-		p(", version %d published", s.Version)
+		p("%s: %s, version %d published", s.Job, s.Verdict, s.Version)
+	case s.Sparing() && s.Version > 0:
+		p("%s: no change found; %d of %d asked", s.Job, s.Asked, s.Known)
 	case s.Verdict == Complete && s.Version > 0:
-		p(", nothing changed since version %d", s.Version)
+		p("%s: %s, nothing changed since version %d", s.Job, s.Verdict, s.Version)
 	case s.Version > 0:
-		p(", version %d stays published", s.Version)
+		p("%s: %s, version %d stays published", s.Job, s.Verdict, s.Version)
 	default:
-		p(", nothing published yet")
+		p("%s: %s, nothing published yet", s.Job, s.Verdict)
 	}
 	p(" (%s)\n", s.Ended.Sub(s.Started).Round(10*time.Millisecond))
 	for _, r := range s.Reasons {
@@ -134,6 +145,9 @@ func (s *Summary) WriteText(w io.Writer) error {
 		}
 	}
 	p("; %s received\n", Bytes(s.Wire))
+	if s.Published && s.Sparing() {
+		p("  %d of %d known URLs were asked\n", s.Asked, s.Known)
+	}
 	if n := s.Spared["listing"] + s.Spared["sitemap"] + s.Spared["expiry"]; n > 0 {
 		p("  spared %d requests: %d by directory listings, %d by sitemaps", n, s.Spared["listing"], s.Spared["sitemap"])
 		if n := s.Spared["expiry"]; n > 0 {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror
 
 import (
@@ -34,6 +36,18 @@ func TestSummaryText(t *testing.T) {
 		}, `docs: complete, version 3 published (1m23s)
   asked 120: 7 fetched, 110 unchanged, 2 redirected, 1 gone; 12.3 MB received
   mirror: 118 files, 1.0 GB; 2 added, 4 changed, 1 removed
+`},
+		{"sparing", Summary{Job: "docs", Version: 3, Started: start, Ended: start.Add(1234 * time.Millisecond), Asked: 59, Known: 557, Requests: 60, Unchanged: 59, Files: 118, Size: 999},
+			`docs: no change found; 59 of 557 asked (1.23s)
+  asked 60: 0 fetched, 59 unchanged, 0 redirected, 0 gone; 0 B received
+  mirror: 118 files, 999 B
+`},
+		{"sparing, with changes", Summary{Job: "docs", Version: 4, Published: true, Started: start, Ended: start.Add(1234 * time.Millisecond), Asked: 59, Known: 557, Requests: 60, Fetched: 1,
+			Unchanged: 58, Files: 118, Size: 999, Changed: 1},
+			`docs: complete, version 4 published (1.23s)
+  asked 60: 1 fetched, 58 unchanged, 0 redirected, 0 gone; 0 B received
+  59 of 557 known URLs were asked
+  mirror: 118 files, 999 B; 0 added, 1 changed, 0 removed
 `},
 		{"nothing changed", Summary{Job: "docs", Version: 3, Started: start, Ended: start.Add(1234 * time.Millisecond), Requests: 5, Unchanged: 5, Files: 118, Size: 999},
 			`docs: complete, nothing changed since version 3 (1.23s)

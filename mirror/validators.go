@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror
 
 import (
@@ -62,7 +64,8 @@ func (r *run) loadLiars() error {
 		return err
 	}
 	if err := json.Unmarshal(v, &r.liars.dirs); err != nil {
-		return fmt.Errorf("liars of %s: %w: %v", r.site.Name, store.ErrDamaged, err)
+		r.log.Warn("the list of directories with unreliable validators cannot be decoded; it begins anew", "err", err)
+		r.liars.dirs = nil
 	}
 	return nil
 }
@@ -171,7 +174,7 @@ func (r *run) auditValidators() {
 	}
 	spared := slices.Concat(r.evidence.spare[:]...)
 	slices.Sort(spared)
-	ids := slices.DeleteFunc(r.notQueued(r.validated), func(id uint32) bool {
+	ids := slices.DeleteFunc(r.table.NotQueued(r.validated), func(id uint32) bool {
 		_, is := slices.BinarySearch(spared, id)
 		return is
 	})

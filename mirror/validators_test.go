@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror
 
 import (
@@ -6,9 +8,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"mirrord/site"
-	"mirrord/store"
 )
 
 func TestLifetime(t *testing.T) {
@@ -84,45 +83,6 @@ func TestRotate(t *testing.T) {
 			if k > 0 && len(turns) != n {
 				t.Errorf("%d of %d: only %d had their turn", k, n, len(turns))
 			}
-		}
-	}
-}
-
-func TestRate(t *testing.T) {
-	last := 256
-	for _, c := range []struct {
-		recent   uint16
-		observed int
-	}{{0xffff, 16}, {0xffff, 400}, {0xff, 16}, {0, 0}, {0xf, 16}, {0, 1}, {1, 16}, {0, 16}, {0, 400}} {
-		rate := int(rateOf(&store.Resource{Recent: c.recent, Observed: c.observed}))
-		if rate > last {
-			t.Errorf("%b of %d: %d after %d", c.recent, c.observed, rate, last)
-		}
-		last = rate
-	}
-}
-
-func TestSeen(t *testing.T) {
-	for _, c := range []struct {
-		rec  store.Resource
-		was  bool
-		want uint8
-	}{
-		{store.Resource{Outcome: site.Pending}, false, 0},
-		{store.Resource{Outcome: site.Failed, InSet: true, Status: 500}, true, 0},
-		{store.Resource{Outcome: site.Unchanged, InSet: true, Status: 304}, true, seenAsked},
-		{store.Resource{Outcome: site.Unchanged, InSet: true, Recent: 1}, true, seenSpared},
-		{store.Resource{Outcome: site.Fetched, InSet: true, Status: 200, Recent: 1}, true, seenAsked | seenChanged},
-		{store.Resource{Outcome: site.Fetched, InSet: true, Status: 200, Recent: 2}, true, seenAsked},
-		{store.Resource{Outcome: site.Fetched, InSet: true, Status: 200, Recent: 1}, false, seenAsked | seenEntered},
-		{store.Resource{Outcome: site.Gone, Status: 404}, true, seenAsked | seenLeft},
-		{store.Resource{Outcome: site.Gone, Status: 404}, false, seenAsked},
-		{store.Resource{Outcome: site.Redirected, Status: 302}, true, seenAsked | seenLeft},
-		{store.Resource{Outcome: site.Disallowed}, true, seenLeft},
-		{store.Resource{Outcome: site.OutOfScope}, false, 0},
-	} {
-		if got := seenOf(&c.rec, c.was); got != c.want {
-			t.Errorf("%v, was %v: %05b, want %05b", c.rec.Outcome, c.was, got, c.want)
 		}
 	}
 }

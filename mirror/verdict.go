@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror
 
 import (
@@ -7,6 +9,7 @@ import (
 	"maps"
 	"slices"
 
+	"mirrord/mirror/ledger"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -58,7 +61,7 @@ func (r *run) judge(ended error) *judgement {
 	j.left = r.unanswered()
 	if ended == nil && j.left > 0 {
 		for _, host := range slices.SortedFunc(maps.Keys(r.down), cmp.Compare[string]) {
-			if t := r.down[host]; t.down {
+			if t := r.down[host]; t.down && r.entries[host] {
 				j.partial("%s was left for the next run: %s", host, t.reason)
 			}
 		}
@@ -70,9 +73,8 @@ func (r *run) judge(ended error) *judgement {
 
 // unanswered counts the URLs that entered the frontier and have no outcome of this run.
 func (r *run) unanswered() (n int64) {
-	t := r.table
-	for id := uint32(0); id < t.n; id++ {
-		if e := t.at(id); e.flags&fQueued != 0 && e.flags&fAnswered == 0 {
+	for _, s := range r.table.Settled().All() {
+		if s.Queued() && !s.Answered() {
 			n++
 		}
 	}
@@ -81,50 +83,74 @@ func (r *run) unanswered() (n int64) {
 
 // answered counts the URLs that were asked in this run, by this process or an earlier one.
 func (r *run) answered() (n int64) {
-	t := r.table
-	for id := uint32(0); id < t.n; id++ {
-		if e := t.at(id); e.seen&seenAsked != 0 || e.outcome == site.Failed && e.flags&fAnswered != 0 {
+	for _, s := range r.table.Settled().All() {
+		if s.WasAsked() {
 			n++
 		}
 	}
 	return n
 }
 
+// coverage counts the URLs that the run asked, and those that it knew: those too, and what is in the mirror or redirects. A guess that leads nowhere is in
+// neither count: it is asked in some runs only, which depends on its number, and two runs of the same site must show the same count of known URLs.
+func (r *run) coverage() (asked, known int64) {
+	if r.o.NoFetch {
+		return 0, 0
+	}
+	for _, s := range r.table.Settled().All() {
+		nowhere := s.Guessed() && (s.Outcome() == site.Gone) && (s.Seen()&ledger.Left == 0)
+		switch {
+		case nowhere:
+		case s.WasAsked():
+			asked++
+			known++
+		case s.Governed():
+			known++
+		}
+	}
+	return asked, known
+}
+
 // judgeSeeds looks at the entry points: a site whose entry is gone, forbidden or broken is not what the job means.
 func (r *run) judgeSeeds(j *judgement) {
-	t := r.table
+	t := r.table.Settled()
+	held := false
 	for i, u := range r.seeds {
-		id, ok := t.find([]byte(u.String()))
-		if !ok || t.at(id).flags&fAnswered == 0 {
+		id, ok := t.Find([]byte(u.String()))
+		if !ok || !t.State(id).Answered() {
 			continue // interrupted before
 		}
-		if _, inSet := t.final(id); inSet && t.at(id).outcome != site.Failed {
+		s := t.State(id)
+		if _, inSet := t.Final(id); inSet && s.Outcome() != site.Failed {
 			continue
 		}
 		what := fmt.Sprintf("the entry point %s: %s", u, r.outcomeText(id))
-		if e := t.at(id); e.outcome == site.Redirected && e.target == 0 {
+		if s.Outcome() == site.Redirected && s.Target() == 0 {
 			what += "; is that the url to give, or should the scope take it in?"
 		}
 		switch {
-		case t.at(id).outcome == site.Failed:
+		case s.Outcome() == site.Failed:
 			j.partial("%s", what)
-		case r.live != nil:
+		case r.live != nil && !r.o.Accept:
 			j.suspicious("%s", what)
-		case i == 0:
+			held = true
+		case i == 0 && r.live == nil:
 			j.partial("%s", what)
 			j.anew = true
 		default:
 			r.notes.add("entry points that could not be had", u)
 		}
 	}
+	if _, _, err := r.entry(); held && err != nil { // accept would find out
+		j.suspicious("%v", err)
+	}
 }
 
 // outcomeText says in words what became of a URL in this run.
 func (r *run) outcomeText(id uint32) string {
-	t := r.table
-	e := t.at(id)
-	text := e.outcome.String()
-	if reason := r.notes.reason(t.urlOf(id)); reason != "" {
+	u, s := r.table.Get(id)
+	text := s.Outcome().String()
+	if reason := r.notes.reason(u); reason != "" {
 		text += " (" + reason + ")"
 	}
 	return text
@@ -137,10 +163,17 @@ const fewFailures = 3
 // good copy, and the summary names it.
 func (r *run) judgeFailures(j *judgement) {
 	failed, asked := r.stats.failed.Load(), r.stats.requests.Load()
+	silent := r.silentOrigins()
+	for _, origin := range slices.Sorted(maps.Keys(silent)) { // costs its own URLs, and not the version
+		failed -= silent[origin]
+		if u, _, err := site.Parse(origin + "/"); err == nil {
+			r.notes.add("servers that gave no answer: what the mirror has of them stays, other links lead to them", u)
+		}
+	}
 	if r.resumed { // what failed is asked again, what did not is not: the share is of the whole run
 		asked = max(asked, r.answered())
 	}
-	if failed == 0 || asked == 0 {
+	if failed <= 0 || asked == 0 {
 		return
 	}
 	if limit := float64(r.job.Limits.MaxFailures); float64(failed) > limit*float64(asked) && failed > fewFailures {

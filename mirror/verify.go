@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror
 
 import (
@@ -27,7 +29,8 @@ type VerifyStats struct {
 // Verify checks a whole site: all that the store keeps of it (store.Site.Verify), the published tree against its file table, that
 // every link of its documents is as the rules of PHM want it, that relocating a published document again changes nothing, and that
 // records and file table agree. deep also compares the digest of every stored body. No run may be under way. An error says that
-// the check could not be made; what it finds goes to report, which may be nil. Bodies that are damaged are asked for again by the next run.
+// the check could not be made; what it finds goes to report, which may be nil. The next run requests damaged bodies again, and makes published
+// files that are wrong again from the stored bodies.
 func Verify(ctx context.Context, s *store.Site, deep bool, report func(store.Problem)) (VerifyStats, error) {
 	var st VerifyStats
 	var err error
@@ -69,10 +72,20 @@ func Verify(ctx context.Context, s *store.Site, deep bool, report func(store.Pro
 		problem(store.BadTree, phm.MetaName, "%v", err)
 		return st, nil
 	}
+	var wrong []string
 	for _, p := range rep.Problems {
 		problem(store.BadTree, p.Path, "%s: %s", p.Kind, p.Detail)
+		switch p.Kind {
+		case phm.Missing, phm.Unlisted, phm.NotRegular, phm.BadSize, phm.BadDigest, phm.Unreadable:
+			wrong = append(wrong, p.Path)
+		}
 	}
-	st.Problems += rep.More
+	if st.Problems += rep.More; rep.More > 0 {
+		wrong = append(wrong, allFiles)
+	}
+	if len(wrong) > 0 {
+		_ = s.NoteWrongFiles(wrong) // as with damaged bodies
+	}
 	st.Files, st.Size, st.Linked, st.Version = rep.Files, rep.Bytes, rep.Linked, rep.Meta.Version
 	vs, err := s.Versions()
 	if err == nil && len(vs) > 0 {
@@ -95,6 +108,7 @@ func Verify(ctx context.Context, s *store.Site, deep bool, report func(store.Pro
 // run changed already are left out.
 func verifyRecords(ctx context.Context, s *store.Site, root *os.Root, live int, problem func(store.ProblemKind, string, string, ...any)) error {
 	table := map[string]phm.File{}
+	shared := map[string]string{} // path of the file, by the URLs that are not its own
 	f, err := root.Open(phm.FilesName)
 	if err != nil {
 		return err
@@ -102,6 +116,9 @@ func verifyRecords(ctx context.Context, s *store.Site, root *os.Root, live int, 
 	defer f.Close()
 	for line, err := range phm.Files(f) {
 		if err == nil {
+			for _, u := range line.Also() {
+				shared[u] = line.Path
+			}
 			table[line.Path] = phm.File{URL: line.URL, Type: line.Type, Size: line.Size, SHA256: line.SHA256}
 		}
 	}
@@ -120,6 +137,9 @@ func verifyRecords(ctx context.Context, s *store.Site, root *os.Root, live int, 
 			return nil
 		}
 		u := r.URL.String()
+		if r.Path == "" && shared[u] != "" {
+			return nil
+		}
 		f, ok := table[r.Path]
 		delete(table, r.Path)
 		switch {
@@ -150,17 +170,17 @@ func VerifyTree(ctx context.Context, fsys fs.FS) (*phm.Report, error) {
 	return verifyTree(ctx, fsys, false)
 }
 
-// VerifyArchive is VerifyTree for the archive form.
+// VerifyArchive is VerifyTree for a PHM that is one file, archive or tar.
 func VerifyArchive(ctx context.Context, r io.ReaderAt, size int64) (*phm.Report, error) {
-	a, err := phm.OpenArchive(r, size, phm.Limits{})
+	form, err := phm.Open(&ctxReader{ctx, r}, size, phm.Limits{})
 	if err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
-	urls, err := urlPaths(a)
+	urls, err := urlPaths(form)
 	if err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
-	rep, err := phm.VerifyArchive(&ctxReader{ctx, r}, size, phm.Limits{}, phm.VerifyOptions{Links: newLinkChecker(urls, false).check})
+	rep, err := phm.Verify(form, phm.VerifyOptions{Links: newLinkChecker(urls, false).check})
 	return rep, errors.Join(err, ctx.Err())
 }
 
@@ -178,7 +198,7 @@ func verifyTree(ctx context.Context, fsys fs.FS, fixpoint bool) (*phm.Report, er
 
 // urlPaths returns the mirror path of every URL of a file table.
 func urlPaths(fsys fs.FS) (map[string]string, error) {
-	f, err := fsys.Open(phm.FilesName)
+	f, err := phm.OpenRegular(fsys, phm.FilesName)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil // phm.Verify says it better
 	} else if err != nil {
@@ -189,6 +209,9 @@ func urlPaths(fsys fs.FS) (map[string]string, error) {
 	for line, err := range phm.Files(f) {
 		if err == nil {
 			m[line.URL] = line.Path
+			for _, u := range line.Also() {
+				m[u] = line.Path
+			}
 		}
 	}
 	return m, nil
@@ -206,6 +229,8 @@ func (c ctxFS) Open(name string) (fs.File, error) {
 	}
 	return c.FS.Open(name)
 }
+
+func (c ctxFS) Stat(name string) (fs.FileInfo, error) { return fs.Stat(c.FS, name) }
 
 type ctxReader struct {
 	ctx context.Context

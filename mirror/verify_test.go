@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirror_test
 
 import (
@@ -94,6 +96,22 @@ func TestVerifyFindsDamage(t *testing.T) {
 			edit(t, tree, "index.html", `"d1/p1.html"`, `"/d1/p1.html"`)
 			sign(t, tree)
 		}, "not relative"},
+		{"a link climbs out of the tree", func(t *testing.T, tree string) {
+			edit(t, tree, "index.html", `"d1/p1.html"`, `"../d1/p1.html"`)
+			sign(t, tree)
+		}, "../d1/p1.html leads out of the mirror's directory"},
+		{"a link climbs out and seems to come back", func(t *testing.T, tree string) {
+			edit(t, tree, "index.html", `"d1/p1.html"`, `"d1/%2e%2e/..\d1/p1.html"`)
+			sign(t, tree)
+		}, "leads out of the mirror's directory"},
+		{"a base climbs out of the tree", func(t *testing.T, tree string) {
+			edit(t, tree, "index.html", `<title>`, `<base href="../"><title>`)
+			sign(t, tree)
+		}, "leads out of the mirror's directory"},
+		{"a style sheet's link climbs out of the tree", func(t *testing.T, tree string) {
+			edit(t, tree, "style.css", "more.css", "../more.css")
+			sign(t, tree)
+		}, "leads out of the mirror's directory"},
 		{"a link goes to the origin", func(t *testing.T, tree string) {
 			edit(t, tree, "index.html", `"d1/p1.html"`, `"`+web.srv.URL+`/d1/p1.html"`)
 			sign(t, tree)

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package near mines negative evolution association rules (NEAR) and says which directories need not be looked at because of them.
 //
 // A rule X => not Y says of a directory Y and a chain X of directories above it: when all of X changed significantly, Y seldom did with

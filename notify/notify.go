@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package notify tells people about jobs that did not end well: by a command, a webhook and mail, as the job says.
 //
 // What is to be told is decided elsewhere (status.Told); this package delivers it. Delivering takes time and may fail or hang: each delivery has a
@@ -7,19 +9,11 @@ package notify
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
 	"net/http"
-	"net/url"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,6 +28,10 @@ type Options struct {
 	LookupEnv func(string) (string, bool)
 	ReadFile  func(string) ([]byte, error)
 
+	// Transport returns what carries a message to the webhook of a job. It must refuse addresses that the job may not reach. Default
+	// http.DefaultTransport, which refuses none.
+	Transport func(*job.Job) http.RoundTripper
+
 	Mail    Mail
 	Timeout time.Duration   // of one attempt; default 30 s
 	Pauses  []time.Duration // before the second, third, … attempt of a webhook or mail; default 10 s, 1 min
@@ -45,7 +43,7 @@ type Options struct {
 // Notifier delivers messages. It is safe for concurrent use.
 type Notifier struct {
 	o      Options
-	client *http.Client
+	ways   []way
 	queue  chan queued
 	untold atomic.Int64
 
@@ -88,9 +86,15 @@ func New(o Options) *Notifier {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Notifier{o: o, queue: make(chan queued, waiting), sent: map[string]*quota{}, client: &http.Client{
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // a message belongs to the address that was given
-	}}
+	if o.Transport == nil {
+		o.Transport = func(*job.Job) http.RoundTripper { return http.DefaultTransport }
+	}
+	return &Notifier{
+		o:     o,
+		ways:  allWays(),
+		queue: make(chan queued, waiting),
+		sent:  map[string]*quota{},
+	}
 }
 
 // Untold is how many messages could not be delivered or were held back.
@@ -153,52 +157,6 @@ func (n *Notifier) Test(ctx context.Context, j *job.Job, s status.Job) []Deliver
 		out = append(out, Delivery{r.name, n.try(ctx, r, m)})
 	}
 	return out
-}
-
-// receiver is one way to reach somebody.
-type receiver struct {
-	name  string // for people; no secrets
-	key   string // of the quota
-	again bool   // worth a second attempt
-	send  func(ctx context.Context, m status.Message) error
-}
-
-func (n *Notifier) receivers(j *job.Job) []receiver {
-	var out []receiver
-	if c := j.Notify.Command; c != "" {
-		out = append(out, receiver{commandName(c), "command " + c, false, func(ctx context.Context, m status.Message) error { return command(ctx, n.o, c, m) }})
-	}
-	if w := j.Notify.Webhook; !w.IsZero() {
-		out = append(out, receiver{webhookName(w), "webhook " + w.String(), true, func(ctx context.Context, m status.Message) error { return n.webhook(ctx, j, m) }})
-	}
-	for _, to := range j.Notify.Email {
-		out = append(out, receiver{"mail to " + to, "mail " + to, true, func(ctx context.Context, m status.Message) error { return n.o.Mail.send(ctx, n.o, to, m) }})
-	}
-	return out
-}
-
-// commandName shows of a command what it runs: the rest of the line may have a secret in it.
-func commandName(line string) string {
-	first, more, _ := strings.Cut(strings.TrimSpace(line), " ")
-	switch {
-	case strings.ContainsAny(first, "=;&|<>()$`\"'\\\n\t"):
-		return "command"
-	case more != "":
-		return "command " + first + " …"
-	}
-	return "command " + first
-}
-
-// webhookName shows of an address that stands in a job file whose it is: the path is often the secret.
-func webhookName(w job.Secret) string {
-	if w.Value == "" {
-		return "webhook " + w.String()
-	}
-	u, err := url.Parse(w.Value)
-	if err != nil {
-		return "webhook"
-	}
-	return "webhook " + u.Scheme + "://" + u.Host + "/…"
 }
 
 // deliver brings a message to all receivers.
@@ -264,60 +222,4 @@ func (n *Notifier) try(ctx context.Context, r receiver, m status.Message) error 
 		return errors.Join(context.Cause(ctx), err)
 	}
 	return err
-}
-
-// SignatureHeader holds "t=UNIX,v1=HEX": the time at which it is sent and the HMAC-SHA256, keyed with notify.webhook_key, of UNIX, a dot and the body.
-// Who receives it computes the same, and refuses a time that is not about now.
-const SignatureHeader = "X-Mirrord-Signature"
-
-// Sign returns the value of SignatureHeader.
-func Sign(key string, at time.Time, body []byte) string {
-	unix := strconv.FormatInt(at.Unix(), 10)
-	h := hmac.New(sha256.New, []byte(key))
-	h.Write([]byte(unix + "."))
-	h.Write(body)
-	return "t=" + unix + ",v1=" + hex.EncodeToString(h.Sum(nil))
-}
-
-func (n *Notifier) webhook(ctx context.Context, j *job.Job, m status.Message) error {
-	addr, err := j.Notify.Webhook.Resolve(n.o.LookupEnv, n.o.ReadFile)
-	if err != nil {
-		return err
-	}
-	body, err := json.Marshal(m)
-	if err != nil {
-		return err
-	}
-	resp, err := n.post(ctx, addr, j, m, body)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection can be used again
-	if resp.StatusCode/100 != 2 {
-		return fmt.Errorf("the receiver answers %s", resp.Status)
-	}
-	return nil
-}
-
-func (n *Notifier) post(ctx context.Context, addr string, j *job.Job, m status.Message, body []byte) (*http.Response, error) {
-	req, err := newPost(ctx, addr, body)
-	if err != nil {
-		return nil, errors.New("the address is no web URL") // and is not shown: it may be a secret
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("User-Agent", "mirrord")
-	req.Header.Set("X-Mirrord-Event", string(m.Kind))
-	if k := j.Notify.WebhookKey; !k.IsZero() {
-		key, err := k.Resolve(n.o.LookupEnv, n.o.ReadFile)
-		if err != nil {
-			return nil, err
-		}
-		req.Header.Set(SignatureHeader, Sign(key, n.o.Now(), body))
-	}
-	resp, err := n.client.Do(req)
-	if err != nil {
-		return nil, plain(err)
-	}
-	return resp, nil
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package notify
 
 import (
@@ -206,7 +208,7 @@ func TestSendmail(t *testing.T) {
 	if subject != "mirrord on mirror.example: samba did not end well, 2 times in a row" || m.Header.Get("Bcc") != "" || m.Header.Get("To") != "ops@example.org" {
 		t.Errorf("%v", m.Header)
 	}
-	if !strings.Contains(text, "why: ü  Bcc: all@example.org") || !strings.Contains(text, "what to do: mirrord status samba") {
+	if !strings.Contains(text, "why: ü  Bcc: all@example.org") || !strings.Contains(text, "what to do: mirrord run-now samba") {
 		t.Errorf("%s", text)
 	}
 	o.Mail = Mail{Program: filepath.Join(dir, "none")}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package notify
 
 import (
@@ -70,7 +72,7 @@ func TestCommandLeavesChildren(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(10 * time.Second); ; {
+	for end := time.Now().Add(5 * time.Minute); ; {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", n))
 		if err != nil || strings.Contains(string(stat), ") Z ") || strings.Contains(string(stat), ") X ") {
 			return

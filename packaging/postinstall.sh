@@ -13,5 +13,5 @@ else
 fi
 if [ -d /run/systemd/system ]; then
 	systemctl daemon-reload
-	systemctl try-restart mirrord.service # runs under way are resumed
+	systemctl try-restart mirrord.service mirrord-serve.service # runs under way are resumed
 fi

@@ -4,7 +4,7 @@ set -e
 case "$1" in
 remove | 0)
 	if [ -d /run/systemd/system ]; then
-		systemctl disable --now mirrord.socket mirrord.service >/dev/null 2>&1 || true
+		systemctl disable --now mirrord.socket mirrord.service mirrord-serve.service >/dev/null 2>&1 || true
 	fi
 	;;
 esac

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package phm
 
 import (
@@ -57,6 +59,10 @@ func OpenArchive(r io.ReaderAt, size int64, l Limits) (*Archive, error) {
 		return nil, fmt.Errorf("open archive: %w: %w", ErrUnsafe, err)
 	}
 	if err != nil {
+		var first [4]byte
+		if _, rerr := r.ReadAt(first[:], 0); rerr == nil && string(first[:]) == "PK\x03\x04" {
+			return nil, fmt.Errorf("open archive: %w: %w: it begins as a ZIP file and has no readable end, so it was probably cut short; get it again", ErrNotPHM, ErrDamaged)
+		}
 		return nil, fmt.Errorf("open archive: %w: %w", ErrNotPHM, err)
 	}
 	budget.left = -1
@@ -115,8 +121,8 @@ func checkEntry(f *zip.File, l Limits) error {
 		}
 	}
 	switch mode := f.Mode(); {
-	case f.NonUTF8:
-		return refuse("its name is not marked as UTF-8")
+	case f.Flags&zipUTF8 == 0 && !isASCII(f.Name): // pure ASCII needs no mark, though archive/zip wants one for "~"
+		return refuse("its name is not ASCII and not marked as UTF-8")
 	case isDir(f) && (f.UncompressedSize64 != 0 || !mode.IsDir()):
 		return refuse("a directory with a body")
 	case !isDir(f) && !mode.IsRegular():
@@ -186,6 +192,14 @@ func (a *Archive) Stat(name string) (fs.FileInfo, error) {
 // Names returns the names of all files, in the archive's order; the caller must not change them.
 func (a *Archive) Names() []string { return a.order }
 
+func (a *Archive) sizeOf(path string) (int64, bool) {
+	f := a.files[path]
+	if f == nil {
+		return 0, false
+	}
+	return int64(f.UncompressedSize64), true
+}
+
 type archiveFile struct {
 	io.ReadCloser
 	f *zip.File
@@ -209,47 +223,4 @@ func (b *budgetReader) ReadAt(p []byte, off int64) (int, error) {
 		}
 	}
 	return b.r.ReadAt(p, off)
-}
-
-// Unpack checks an archive and writes its files to sink, each verified on its way. Nothing is written unless every name and size is safe
-// and the archive and its table name the same files; see Sink for what an error later on means.
-func Unpack(r io.ReaderAt, size int64, sink Sink, l Limits) (*Meta, error) {
-	a, err := OpenArchive(r, size, l)
-	if err != nil {
-		return nil, err
-	}
-	named := 0
-	for f, err := range tableOf(a) {
-		if err != nil {
-			return nil, fmt.Errorf("unpack: %w", err)
-		}
-		e := a.files[f.Path]
-		if e == nil {
-			return nil, fmt.Errorf("unpack: %q: %w: the archive does not have it", f.Path, ErrDamaged)
-		}
-		if e.UncompressedSize64 != uint64(f.Size) {
-			return nil, fmt.Errorf("unpack: %q: %w: it has %d bytes, not %d", f.Path, ErrDamaged, e.UncompressedSize64, f.Size)
-		}
-		named++
-	}
-	if named+2 != len(a.files) {
-		return nil, fmt.Errorf("unpack: %w: %s does not name %q", ErrDamaged, FilesName, a.unnamed())
-	}
-	return Copy(a, sink)
-}
-
-// unnamed returns a file that the table does not name.
-func (a *Archive) unnamed() string {
-	named := map[string]bool{MetaName: true, FilesName: true}
-	for f, err := range tableOf(a) {
-		if err == nil {
-			named[f.Path] = true
-		}
-	}
-	for _, name := range a.order {
-		if !named[name] {
-			return name
-		}
-	}
-	return ""
 }

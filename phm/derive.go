@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package phm
 
 import (
@@ -22,31 +24,78 @@ import (
 // It may return raw itself. raw is not valid after the return.
 type Relink func(f *File, raw []byte, to func(path string) (ref string, inside bool)) ([]byte, error)
 
-// Flatten writes a PHM whose files all lie in one folder: each keeps the last segment of its path where that is free, and is
-// qualified otherwise. The entry point keeps its name before all others. relink is called for every file of which HasLinks is true.
-func Flatten(fsys fs.FS, sink Sink, relink Relink) (*Meta, error) {
+// A Derivation says how Derive makes one PHM from another.
+type Derivation struct {
+	Flatten bool   // all files lie in one folder
+	Mask    *Mask  // these files are left out; nil leaves out none
+	Relink  Relink // called for every file of which HasLinks is true
+}
+
+// Derive writes a PHM that is made from another, and notes in its phm.json what was done. Flattened, each file keeps the last segment of its path
+// where that is free, the entry point before all others, and is qualified otherwise. Of a mask links to files that are left out become absolute
+// URLs of their origin; the entry point stays.
+func Derive(fsys fs.FS, sink Sink, o Derivation) (*Meta, error) {
 	m, err := OpenMeta(fsys)
 	if err != nil {
-		return nil, fmt.Errorf("flatten: %w", err)
+		return nil, fmt.Errorf("derive: %w", err)
 	}
-	d := &derivation{fsys: fsys, sink: sink, relink: relink, meta: *m}
+	d := &derivation{fsys: fsys, sink: sink, relink: o.Relink, meta: *m}
 	names := new(Namer)
-	entry := flatName(names, m.Entry)
+	entry := m.Entry
+	if o.Flatten {
+		entry = flatName(names, m.Entry)
+	}
 	err = d.read(func(f *File) (string, bool) {
-		if f.Path == m.Entry {
+		switch {
+		case f.Path == m.Entry:
 			return entry, true
+		case o.Mask != nil && o.Mask.Hides(f):
+			return "", false
+		case o.Flatten:
+			return flatName(names, f.Path), true
 		}
-		return flatName(names, f.Path), true
+		return f.Path, true
 	})
 	if err == nil {
-		d.meta.Derived = "flatten"
-		err = d.write(true)
+		d.note(o)
+		err = d.write(o.Flatten)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("flatten: %w", err)
+		return nil, fmt.Errorf("derive: %w", err)
 	}
 	return &d.meta, nil
 }
+
+// note records in phm.json what is done, beside what was done before.
+func (d *derivation) note(o Derivation) {
+	m := &d.meta
+	flat, masked := o.Flatten || strings.Contains(m.Derived, derivedFlat), o.Mask != nil || strings.Contains(m.Derived, derivedMask)
+	var what []string
+	if flat {
+		what = append(what, derivedFlat)
+	}
+	if masked {
+		what = append(what, derivedMask)
+	}
+	m.Derived = strings.Join(what, "+")
+	if o.Mask == nil {
+		return
+	}
+	m.Masked = slices.Clone(m.Masked)
+	for _, w := range o.Mask.Words() {
+		if !slices.Contains(m.Masked, w) {
+			m.Masked = append(m.Masked, w)
+		}
+	}
+	m.MaskedFiles += len(d.lost)
+	m.MaskedBytes += d.lostBytes
+}
+
+// The words of Meta.Derived.
+const (
+	derivedFlat = "flatten"
+	derivedMask = "mask"
+)
 
 // flatName returns a free name for the file at path in a tree without directories.
 func flatName(names *Namer, path string) string {
@@ -63,25 +112,6 @@ func flatName(names *Namer, path string) string {
 	}
 }
 
-// Mask writes a PHM without the files for which drop is true. Links to them become absolute URLs of their origin. The entry point cannot be
-// dropped.
-func Mask(fsys fs.FS, sink Sink, drop func(*File) bool, relink Relink) (*Meta, error) {
-	m, err := OpenMeta(fsys)
-	if err != nil {
-		return nil, fmt.Errorf("mask: %w", err)
-	}
-	d := &derivation{fsys: fsys, sink: sink, relink: relink, meta: *m}
-	err = d.read(func(f *File) (string, bool) { return f.Path, !drop(f) })
-	if err == nil {
-		d.meta.Derived = "mask"
-		err = d.write(false)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("mask: %w", err)
-	}
-	return &d.meta, nil
-}
-
 // derivation makes one PHM from another: read decides where each file goes, write does it.
 type derivation struct {
 	fsys   fs.FS
@@ -91,7 +121,9 @@ type derivation struct {
 
 	kept  []derived
 	index map[string]int32 // old path to kept, or the bitwise complement of an index of lost
-	lost  []string         // URLs of the files that are dropped
+	lost  []string         // URLs of the files that are left out
+
+	lostBytes int64
 }
 
 type derived struct {
@@ -114,6 +146,7 @@ func (d *derivation) read(place func(*File) (string, bool)) error {
 		if !keep {
 			d.index[f.Path] = ^int32(len(d.lost))
 			d.lost = append(d.lost, f.URL)
+			d.lostBytes += f.Size
 			continue
 		}
 		d.index[f.Path] = int32(len(d.kept))
@@ -122,13 +155,14 @@ func (d *derivation) read(place func(*File) (string, bool)) error {
 		d.kept = append(d.kept, k)
 	}
 	i, ok := d.index[d.meta.Entry]
-	switch {
-	case !ok:
+	if !ok {
 		return fmt.Errorf("entry point %q: %w: %s does not name it", d.meta.Entry, ErrDamaged, FilesName)
-	case i < 0:
-		return fmt.Errorf("entry point %q: it would be dropped", d.meta.Entry)
 	}
-	d.meta.Entry = d.kept[i].Path
+	entry := &d.kept[i]
+	d.meta.Entry = entry.Path
+	if !slices.ContainsFunc(d.kept, func(k derived) bool { return hasOrigin(k.URL, d.meta.Primary) }) {
+		d.meta.Primary = originOf(entry.URL)
+	}
 	return nil
 }
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package phm
 
 import (
@@ -6,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -36,6 +39,18 @@ func toyRelink(f *File, raw []byte, to func(string) (string, bool)) ([]byte, err
 	}), nil
 }
 
+func flatten(fsys fs.FS, sink Sink, relink Relink) (*Meta, error) {
+	return Derive(fsys, sink, Derivation{Flatten: true, Relink: relink})
+}
+
+func mask(fsys fs.FS, sink Sink, relink Relink, words ...string) (*Meta, error) {
+	m, err := NewMask(words...)
+	if err != nil {
+		return nil, err
+	}
+	return Derive(fsys, sink, Derivation{Mask: m, Relink: relink})
+}
+
 func mustVerify(t *testing.T, fsys fs.FS) *Report {
 	t.Helper()
 	r, err := Verify(fsys, VerifyOptions{Links: toyLinks})
@@ -55,7 +70,7 @@ func TestFlatten(t *testing.T) {
 	bodies["docs/a.html"] += `<a href="nowhere.html">`
 	tree := makePHM(t, "docs/index.html", bodies)
 	sink := newSink(t)
-	m, err := Flatten(tree, sink, toyRelink)
+	m, err := flatten(tree, sink, toyRelink)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,12 +106,12 @@ func TestFlatten(t *testing.T) {
 		t.Errorf("%v, %v", err, r.Err())
 	}
 	again := newSink(t)
-	if _, err := Flatten(tree, again, toyRelink); err != nil {
+	if _, err := flatten(tree, again, toyRelink); err != nil {
 		t.Fatal(err)
 	}
 	sameTree(t, again.files, sink.files)
 	twice := newSink(t)
-	if _, err := Flatten(sink.files, twice, toyRelink); err != nil {
+	if _, err := flatten(sink.files, twice, toyRelink); err != nil {
 		t.Fatal(err)
 	}
 	sameTree(t, twice.files, sink.files)
@@ -105,11 +120,12 @@ func TestFlatten(t *testing.T) {
 func TestMask(t *testing.T) {
 	tree := sample(t)
 	sink := newSink(t)
-	m, err := Mask(tree, sink, func(f *File) bool { return f.Type == "application/pdf" || f.Type == "image/png" }, toyRelink)
+	m, err := mask(tree, sink, toyRelink, "images", "Application/PDF", "images")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.Files != 5 || m.Derived != "mask" || m.Entry != "index.html" {
+	lost := int64(len(tree["img/a.png"].Data) + len(tree["img/café.pdf"].Data))
+	if m.Files != 5 || m.Derived != "mask" || m.Entry != "index.html" || !slices.Equal(m.Masked, []string{"images", "application/pdf"}) || m.MaskedFiles != 2 || m.MaskedBytes != lost {
 		t.Errorf("meta is %+v", m)
 	}
 	want := `<title>Home</title><a href="docs/index.html">d</a><img src="https://h.example/img/a.png"><a href="https://h.example/img/caf%C3%A9.pdf">p</a>`
@@ -120,9 +136,24 @@ func TestMask(t *testing.T) {
 		t.Error("a file without such links changed")
 	}
 	mustVerify(t, sink.files)
-	// Dropping nothing gives the same files.
+	// Both at once give what one after the other gives, but for the note of where a file lay.
+	both, flat := newSink(t), newSink(t)
+	images, err := NewMask("images", "application/pdf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err = Derive(tree, both, Derivation{Flatten: true, Mask: images, Relink: toyRelink})
+	if err != nil || m.Derived != "flatten+mask" || m.MaskedFiles != 2 {
+		t.Errorf("%+v, %v", m, err)
+	}
+	mustVerify(t, both.files)
+	if _, err := flatten(sink.files, flat, toyRelink); err != nil {
+		t.Fatal(err)
+	}
+	sameTree(t, flat.files, both.files)
+	// A mask that hides nothing gives the same files.
 	all := newSink(t)
-	if _, err := Mask(tree, all, func(*File) bool { return false }, toyRelink); err != nil {
+	if _, err := mask(tree, all, toyRelink, "movies"); err != nil {
 		t.Fatal(err)
 	}
 	delete(all.files, MetaName)
@@ -131,25 +162,24 @@ func TestMask(t *testing.T) {
 }
 
 func TestDeriveRefuses(t *testing.T) {
-	none := func(*File) bool { return false }
 	tree := sample(t)
-	if _, err := Mask(tree, newSink(t), func(f *File) bool { return f.Path == "index.html" }, toyRelink); err == nil || !strings.Contains(err.Error(), "entry point") {
-		t.Errorf("dropping the entry point: %v", err)
+	if m, err := mask(tree, newSink(t), toyRelink, "text/html"); err != nil || m.Entry != "index.html" || m.MaskedFiles != 2 {
+		t.Errorf("the entry point stays: %+v, %v", m, err)
 	}
-	if _, err := Mask(tree, newSink(t), none, nil); !errors.Is(err, errNoRelink) {
+	if _, err := mask(tree, newSink(t), nil, "movies"); !errors.Is(err, errNoRelink) {
 		t.Errorf("no relink: %v", err)
 	}
 	boom := errors.New("boom")
-	if _, err := Flatten(tree, newSink(t), func(*File, []byte, func(string) (string, bool)) ([]byte, error) { return nil, boom }); !errors.Is(err, boom) {
+	if _, err := flatten(tree, newSink(t), func(*File, []byte, func(string) (string, bool)) ([]byte, error) { return nil, boom }); !errors.Is(err, boom) {
 		t.Errorf("relink fails: %v", err)
 	}
 	full := newSink(t)
 	full.limit = 1000
-	if _, err := Mask(tree, full, none, toyRelink); err == nil {
+	if _, err := mask(tree, full, toyRelink, "movies"); err == nil {
 		t.Error("full disk: no error")
 	}
 	tree["docs/a.html"].Data[0] = '!'
-	for name, err := range map[string]error{"mask": second(Mask(tree, newSink(t), none, toyRelink)), "flatten": second(Flatten(tree, newSink(t), toyRelink)), "copy": second(Copy(tree, newSink(t))), "pack": second(Pack(io.Discard, tree, PackOptions{}))} {
+	for name, err := range map[string]error{"mask": second(mask(tree, newSink(t), toyRelink, "movies")), "flatten": second(flatten(tree, newSink(t), toyRelink)), "copy": second(Copy(tree, newSink(t))), "pack": second(Pack(io.Discard, tree, PackOptions{}))} {
 		if !errors.Is(err, ErrDamaged) {
 			t.Errorf("%s of a damaged file: %v", name, err)
 		}
@@ -167,5 +197,62 @@ func TestHasLinks(t *testing.T) {
 		if got := HasLinks(&File{Path: c.path, Type: c.mime}); got != c.want {
 			t.Errorf("%s %s: %v", c.path, c.mime, got)
 		}
+	}
+}
+
+func TestMaskHides(t *testing.T) {
+	for _, c := range []struct {
+		words, path, mime string
+		want              bool
+	}{
+		{"images", "a", "image/png", true}, {"images", "a.svg", "image/svg+xml; charset=utf-8", true}, {"images", "a.PNG", "", true}, {"images", "a.png", "text/html", false},
+		{"movies", "a.mkv", "application/octet-stream", true}, {"movies", "a.mp3", "application/octet-stream", false}, {"movies", "a.ogv", "application/ogg", true},
+		{"sounds", "a.ogg", "application/ogg", true}, {"sounds", "a", "audio/x-thing", true}, {"sounds", "a", "", false}, {"sounds", "mp3", "", false},
+		{"application/pdf", "a", "application/pdf;x=y", true}, {"application/pdf", "a.pdf", "", false}, {"font/*", "a", "font/woff2", true}, {"font/*", "a", "fonts/woff2", false},
+		{"movies,font/*,sounds", "a.mp3", "audio/mpeg", true},
+	} {
+		m, err := NewMask(strings.Split(c.words, ",")...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := m.Hides(&File{Path: c.path, Type: c.mime}); got != c.want {
+			t.Errorf("%s of %s (%s): %v", c.words, c.path, c.mime, got)
+		}
+	}
+	for _, bad := range []string{"", "pictures", "*/*", "image/", "/png", "image", "image/png;x", "image/*x"} {
+		if _, err := NewMask(bad); err == nil {
+			t.Errorf("%q is taken", bad)
+		}
+	}
+}
+
+// TestDeriveKeepsAnOriginOfTheSet: phm.json names no origin of which the derived set has no file.
+func TestDeriveKeepsAnOriginOfTheSet(t *testing.T) {
+	tree := sample(t)
+	for old, now := range map[string]string{"https://h.example/index.html": "http://other.example:8080/"} {
+		tree[FilesName].Data = bytes.Replace(tree[FilesName].Data, []byte(`"url":"`+old+`"`), []byte(`"url":"`+now+`"`), 1)
+	}
+	sum, err := sumOf(tree, FilesName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := OpenMeta(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Primary, m.TableSum = "https://h.example", sum
+	var b bytes.Buffer
+	if err := WriteMeta(&b, m); err != nil {
+		t.Fatal(err)
+	}
+	tree[MetaName].Data = b.Bytes()
+	mustVerify(t, tree)
+	for words, want := range map[string]string{"images": "https://h.example", "text/*,images,application/*": "http://other.example:8080"} {
+		sink := newSink(t)
+		got, err := mask(tree, sink, toyRelink, strings.Split(words, ",")...)
+		if err != nil || got.Primary != want {
+			t.Errorf("%s: primary %q, %v; want %q", words, got.Primary, err, want)
+		}
+		mustVerify(t, sink.files)
 	}
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package phm is the portable hypermedia form: a directory or an archive that holds a set of files with the links between
 // them, and says of each file where it came from. docs/phm.md is the specification.
 //

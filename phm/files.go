@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package phm
 
 import (
@@ -49,6 +51,17 @@ type Edit struct {
 
 // SourceField is the member that mirrord writes into the line of a file whose bytes a replica of its origin sent: the URL that they came from.
 const SourceField = "mirrord.source"
+
+// AlsoField is the member that mirrord writes into the line of a file that is the resource of other URLs too: a list of these.
+const AlsoField = "mirrord.also"
+
+// Also returns the other URLs of the file, nil for nearly every one.
+func (f *File) Also() (urls []string) {
+	if v, ok := f.Extra[AlsoField]; ok && json.Unmarshal(v, &urls) != nil {
+		return nil
+	}
+	return urls
+}
 
 const fileFields = " path url type size sha256 modified edits from "
 

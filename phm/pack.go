@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package phm
 
 import (
@@ -41,7 +43,7 @@ func Pack(w io.Writer, fsys fs.FS, o PackOptions) (*Meta, error) {
 		return nil, fmt.Errorf("pack: level %d: %w", o.Level, err)
 	}
 	p := &zipPacker{zip: zip.NewWriter(w), deflater: deflater, buf: make([]byte, 64<<10)}
-	p.zip.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, o.Level) })
+	p.zip.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) { return newBoundedDeflate(w, o.Level) })
 	m, err := packTree(fsys, p)
 	if err != nil {
 		return nil, fmt.Errorf("pack: %w", err)
@@ -131,7 +133,7 @@ func clampTime(t time.Time) time.Time {
 
 // copyTo writes the file to w and checks its size and digest.
 func (it item) copyTo(w io.Writer, buf []byte) error {
-	f, err := it.fsys.Open(it.path)
+	f, err := OpenRegular(it.fsys, it.path)
 	if err != nil {
 		return err
 	}
@@ -191,7 +193,7 @@ func (p *zipPacker) add(it item) error {
 			if err := p.deflater.Close(); err != nil {
 				return err
 			}
-			if p.packed.Len() < len(body) {
+			if n := p.packed.Len(); n < len(body) && len(body) <= packRatio*(n+zipHeaders) {
 				h.Method, body = zip.Deflate, p.packed.Bytes()
 			}
 		}
@@ -226,11 +228,8 @@ func (p *zipPacker) createRaw(h *zip.FileHeader, compressed uint64) (io.Writer, 
 	h.CompressedSize64 = compressed
 	h.CreatorVersion = h.CreatorVersion&0xff00 | 20
 	h.ReaderVersion = 20
-	for i := 0; i < len(h.Name); i++ {
-		if h.Name[i] >= 0x80 {
-			h.Flags |= 0x800 // the name is UTF-8
-			break
-		}
+	if marked(h.Name) {
+		h.Flags |= zipUTF8
 	}
 	t := h.Modified
 	//lint:ignore SA1019 CreateRaw writes this field as it stands and reads Modified not at all
@@ -240,6 +239,18 @@ func (p *zipPacker) createRaw(h *zip.FileHeader, compressed uint64) (io.Writer, 
 	s := uint32(t.Unix())
 	h.Extra = []byte{0x55, 0x54, 5, 0, 1, byte(s), byte(s >> 8), byte(s >> 16), byte(s >> 24)} // extended timestamp
 	return p.zip.CreateRaw(h)
+}
+
+// zipHeaders is what an entry takes beside its body, in bytes, at least.
+const zipHeaders = 30 + 46
+
+// zipUTF8 is bit 11 of an entry's flags: its name is UTF-8.
+const zipUTF8 = 0x800
+
+// marked reports whether a mirror path needs zipUTF8: it has a character for which some code page has another one. archive/zip counts "~" among
+// these, so that earlier releases refuse an archive without the mark.
+func marked(path string) bool {
+	return strings.ContainsFunc(path, func(r rune) bool { return r > '}' })
 }
 
 // compressible reports whether deflate is worth a try on a type.

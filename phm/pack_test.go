@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package phm
 
 import (
@@ -228,5 +230,44 @@ func BenchmarkPack(b *testing.B) {
 		if _, err := Pack(io.Discard, tree, PackOptions{}); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestPackNamesComeBack: an archive of any names that the format permits is one that the format's reader accepts, whichever way its files
+// are packed. archive/zip takes "~" for a character that needs the UTF-8 mark.
+func TestPackNamesComeBack(t *testing.T) {
+	big := strings.Repeat("a { color: red }\n", inMemory/17+100)
+	tree := makePHM(t, "index.html", map[string]string{
+		"index.html": "x", "index~0123456789.html": "y", "~user/home.html": "z", "a {b}!$&'()+,;=@[]^_`.html": "w", "caf\u00e9~1.html": "v", "~big.css": big,
+	})
+	archive := pack(t, tree)
+	z, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range z.File {
+		if f.NonUTF8 {
+			t.Errorf("%s: releases before this one refuse it", f.Name)
+		}
+	}
+	sink, err := unpack(t, archive, Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameTree(t, sink.files, tree)
+
+	// The archives of earlier releases: the mark on no ASCII name.
+	old := central(archive, func(name string, record []byte) {
+		if isASCII(name) {
+			record[cdFlags+1] &^= zipUTF8 >> 8
+		}
+	})
+	if sink, err = unpack(t, old, Limits{}); err != nil {
+		t.Fatal(err)
+	}
+	sameTree(t, sink.files, tree)
+	unmarked := central(archive, func(_ string, record []byte) { record[cdFlags+1] &^= zipUTF8 >> 8 })
+	if _, err := unpack(t, unmarked, Limits{}); !errors.Is(err, ErrUnsafe) {
+		t.Errorf("a name that may be in any code page: %v", err)
 	}
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package phm
 
 import (
@@ -53,20 +55,8 @@ func (l Layout) Qualified(u site.URL, mime string) string {
 	return l.name(u, mime, true)
 }
 
-// Identity reports whether path is u's path as it stands: no query, no escape, only the leading slash less. A plain relative
-// link between two such URLs of one origin is right in the copy without a change.
-func Identity(u site.URL, path string) bool {
-	if _, query := u.Query(); query || u.IsZero() {
-		return false
-	}
-	return u.Path()[1:] == path && strings.IndexByte(path, '%') < 0
-}
-
-// Less orders URLs as Namer wants them: the shorter first, then bytewise. So the URL that people would type keeps its plain
+// Compare orders URLs as Namer wants them: the shorter first, then bytewise. So the URL that people would type keeps its plain
 // name and its variants are qualified.
-func Less(a, b site.URL) bool { return Compare(a, b) < 0 }
-
-// Compare is Less for slices.SortFunc.
 func Compare(a, b site.URL) int {
 	s, t := a.String(), b.String()
 	if len(s) != len(t) {

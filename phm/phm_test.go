@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package phm
 
 import (
@@ -8,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -82,7 +85,7 @@ func makePHM(t testing.TB, entry string, bodies map[string]string) fstest.MapFS 
 		body := bodies[path]
 		tree[path] = &fstest.MapFile{Data: []byte(body), Mode: 0o644, ModTime: retrieved}
 		sum := sha256.Sum256([]byte(body))
-		f := &File{Path: path, URL: "https://h.example/" + strings.ReplaceAll(path, "é", "%C3%A9"), Type: typeOf(path), Size: int64(len(body)),
+		f := &File{Path: path, URL: "https://h.example" + (&url.URL{Path: "/" + path}).EscapedPath(), Type: typeOf(path), Size: int64(len(body)),
 			SHA256: hex.EncodeToString(sum[:]), Modified: retrieved.Add(-time.Duration(len(path)) * time.Hour)}
 		if err := w.Write(f); err != nil {
 			t.Fatal(err)

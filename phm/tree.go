@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package phm
 
 import (
@@ -22,7 +24,7 @@ type Sink interface {
 
 // OpenMeta reads phm.json at the root of a tree.
 func OpenMeta(fsys fs.FS) (*Meta, error) {
-	f, err := fsys.Open(MetaName)
+	f, err := OpenRegular(fsys, MetaName)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("open %s: %w: %w", MetaName, ErrNotPHM, err)
 	}
@@ -37,7 +39,7 @@ func OpenMeta(fsys fs.FS) (*Meta, error) {
 // file system.
 func tableOf(fsys fs.FS) iter.Seq2[*File, error] {
 	return func(yield func(*File, error) bool) {
-		r, err := fsys.Open(FilesName)
+		r, err := OpenRegular(fsys, FilesName)
 		if err != nil {
 			yield(nil, fmt.Errorf("open %s: %w", FilesName, err))
 			return
@@ -70,12 +72,13 @@ func checkTable(fsys fs.FS) (*Meta, error) {
 	if m.TableSum != "" && m.TableSum != digest {
 		return nil, fmt.Errorf("%s: %w: its SHA-256 is %s, %s states %s", FilesName, ErrDamaged, digest, MetaName, abbreviate(m.TableSum))
 	}
-	entry, files, size := false, 0, int64(0)
+	entry, owned, files, size := false, false, 0, int64(0)
 	for f, err := range tableOf(fsys) {
 		if err != nil {
 			return nil, err
 		}
 		entry = entry || f.Path == m.Entry
+		owned = owned || hasOrigin(f.URL, m.Primary)
 		files++
 		size += f.Size
 	}
@@ -86,12 +89,15 @@ func checkTable(fsys fs.FS) (*Meta, error) {
 		return nil, fmt.Errorf("%s: %w: it states %d files of %d bytes, %s has %d of %d",
 			MetaName, ErrDamaged, m.Files, m.Bytes, FilesName, files, size)
 	}
+	if err := m.checkAddresses(owned); err != nil {
+		return nil, err
+	}
 	return m, nil
 }
 
 // sumOf returns the SHA-256 of one file in hex.
 func sumOf(fsys fs.FS, path string) (string, error) {
-	f, err := fsys.Open(path)
+	f, err := OpenRegular(fsys, path)
 	if err != nil {
 		return "", err
 	}
@@ -111,7 +117,7 @@ func Copy(fsys fs.FS, sink Sink) (*Meta, error) {
 		return nil, fmt.Errorf("copy: %w", err)
 	}
 	buf := make([]byte, 64<<10)
-	for f, err := range tableOf(fsys) {
+	for f, err := range inReach(fsys) {
 		if err != nil {
 			return nil, fmt.Errorf("copy: %w", err)
 		}
@@ -170,10 +176,19 @@ func HasLinks(f *File) bool {
 	switch e := essence(f.Type); e {
 	case "text/html", "text/css", "application/xml", "text/xml", "application/manifest+json":
 		return true
-	case "":
-		_, ext := splitExtension(f.Path)
-		return ext != "" && contains(" html htm css webmanifest"+xmls, ext[1:])
+	case "", "*/*", "unknown/unknown", "application/unknown":
+		return extensionIn(f.Path, " html htm css webmanifest"+xmls)
+	case "application/octet-stream", "binary/octet-stream":
+		return extensionIn(f.Path, " html htm css webmanifest ")
+	case "text/plain":
+		return extensionIn(f.Path, " css webmanifest ")
 	default:
 		return strings.HasSuffix(e, "+xml")
 	}
+}
+
+// extensionIn reports whether a path ends in one of the extensions of list, words with blanks around each.
+func extensionIn(path, list string) bool {
+	_, ext := splitExtension(path)
+	return ext != "" && contains(list, ext[1:])
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package phm
 
 import (
@@ -200,11 +202,69 @@ func hostile(t testing.TB) map[string]struct {
 	}
 	out["newer"] = c{archive: edit(MetaName, `"phm": 1`, `"phm": 2`), want: ErrNewer}
 	out["entry not listed"] = c{archive: edit(MetaName, `"index.html"`, `"other.html"`), want: ErrDamaged}
+	for name, primary := range hostilePrimaries() {
+		out["primary: "+name] = c{archive: edit(MetaName, `"files": 7`, `"primary": "`+primary+`", "files": 7`), want: ErrUnsafe}
+	}
+	for _, origin := range []string{"javascript:alert(1)", "file:///etc/passwd", "data:text/html,x", "/docs/", ""} {
+		out["origin "+origin] = c{archive: edit(MetaName, `"https://h.example/"`, `"`+origin+`"`), want: ErrUnsafe}
+	}
+	for _, entry := range []string{"javascript:alert(1)", "file:///etc/passwd", "http://169.254.169.254/", "../index.html", "https:index.html", ""} {
+		out["entry "+entry] = c{archive: edit(MetaName, `"entry": "index.html"`, `"entry": "`+entry+`"`), want: ErrPath}
+	}
+	for name, u := range map[string]string{"script": "javascript:alert(1)", "file": "file:///etc/passwd", "relative": "/index.html", "credentials": "ftp://u:p@h.example/"} {
+		out["table: URL of a "+name] = c{archive: edit(FilesName, `"url":"https://h.example/style.css"`, `"url":"`+u+`"`), want: ErrTable}
+	}
 	out["counts"] = c{archive: edit(MetaName, `"files": 7`, `"files": 8`), want: ErrDamaged}
 	out["table: digest"] = c{archive: edit(MetaName, `"tableSHA256": "`, `"tableSHA256": "0`), want: ErrDamaged}
 	out["table: escape"] = c{archive: edit(FilesName, `"path":"style.css"`, `"path":"../style.css"`), want: ErrPath}
 	out["table: bad line"] = c{archive: edit(FilesName, `{"path":"style.css"`, `"path":"style.css"`), want: ErrTable}
 	return out
+}
+
+// hostilePrimaries are values of phm.json's primary for which no program may go on to ask, in a set whose files are all of https://h.example.
+func hostilePrimaries() map[string]string {
+	return map[string]string{
+		"script": "javascript:alert(1)", "file": "file:///etc", "data": "data:text/html,x", "other scheme": "ftp://h.example", "no scheme": "h.example", "relative": "//h.example",
+		"path": "https://h.example/docs", "slash": "https://h.example/", "query": "https://h.example?x", "credentials": "https://u:p@h.example", "case": "HTTPS://h.example",
+		"spelling": "https://H.example", "default port": "https://h.example:443", "blank": " https://h.example", "backslash": `https:\\\\h.example`,
+		"metadata IPv4": "http://169.254.169.254", "metadata in hex": "http://0xa9fea9fe", "metadata mapped": "http://[::ffff:169.254.169.254]", "metadata IPv6": "http://[fd00:ec2::254]",
+		"metadata by name": "http://metadata.google.internal", "metadata of another cloud": "http://100.100.100.200",
+		"another site": "https://elsewhere.example", "another port": "https://h.example:8500", "a longer name": "https://h.example.evil.example", "a shorter name": "https://h.exampl",
+		"local service": "http://127.0.0.1:8500", "part of the name": "https://example",
+	}
+}
+
+// TestPrimary: the origin that a set is named after is one of its files', or was before the site moved to https or to www.
+func TestPrimary(t *testing.T) {
+	check := func(primary string) error {
+		tree := sample(t)
+		tree[MetaName].Data = bytes.Replace(tree[MetaName].Data, []byte(`"files": 7`), []byte(`"primary": "`+primary+`", "files": 7`), 1)
+		archive := makeZip(t, entriesOf(tree))
+		_, err := unpack(t, archive, Limits{})
+		report, verr := VerifyArchive(bytes.NewReader(archive), int64(len(archive)), Limits{}, VerifyOptions{})
+		if verr == nil {
+			verr = report.Err()
+		}
+		if (err == nil) != (verr == nil) {
+			t.Errorf("%s: unpack says %v, verify %v", primary, err, verr)
+		}
+		return err
+	}
+	for _, good := range []string{"", "https://h.example", "http://h.example", "https://www.h.example"} {
+		if err := check(good); err != nil {
+			t.Errorf("%q: %v", good, err)
+		}
+	}
+	for name, bad := range hostilePrimaries() {
+		if err := check(bad); !errors.Is(err, ErrUnsafe) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// Not even when the table has a file of it.
+	f := &File{URL: "http://169.254.169.254/latest/"}
+	if m := (&Meta{Primary: "http://169.254.169.254"}); m.checkAddresses(hasOrigin(f.URL, m.Primary)) == nil {
+		t.Error("a metadata service is taken for a site")
+	}
 }
 
 // TestUnpackRefuses: a hostile or broken archive is refused with a typed error, and not one file of it is written.
@@ -409,4 +469,19 @@ func FuzzUnpackTable(f *testing.F) {
 			t.Fatalf("%q were written before %v", sink.order, err)
 		}
 	})
+}
+
+// An archive that was cut short is said to be damaged, at whatever length; what is none is not.
+func TestUnpackCut(t *testing.T) {
+	archive := pack(t, sample(t))
+	for _, n := range []int{4, 31, len(archive) / 2, len(archive) - 1} {
+		if _, err := unpack(t, archive[:n], Limits{}); !errors.Is(err, ErrDamaged) || !errors.Is(err, ErrNotPHM) || !strings.Contains(err.Error(), "cut short") {
+			t.Errorf("%d of %d bytes: %v", n, len(archive), err)
+		}
+	}
+	for _, text := range []string{"", "PK", "text of some other kind"} {
+		if _, err := unpack(t, []byte(text), Limits{}); !errors.Is(err, ErrNotPHM) || errors.Is(err, ErrDamaged) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
 }

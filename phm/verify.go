@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package phm
 
 import (
@@ -79,7 +81,7 @@ type VerifyOptions struct {
 const maxLinked = 256 << 20
 
 // Verify reads a whole PHM and reports every problem. It fails only when there is nothing to verify: ErrNotPHM, ErrNewer.
-// On a directory fsys must be able to list it; an Archive is listed by its Names.
+// On a directory fsys must be able to list it; an Archive or a Tar is listed by its Names.
 func Verify(fsys fs.FS, o VerifyOptions) (*Report, error) {
 	m, err := OpenMeta(fsys)
 	if err != nil {
@@ -92,23 +94,19 @@ func Verify(fsys fs.FS, o VerifyOptions) (*Report, error) {
 	v.table()
 	v.files()
 	v.extra()
+	if a, ok := fsys.(*Archive); ok && (a.order[0] != MetaName || a.order[1] != FilesName) {
+		v.problem(BadOrder, "", "the archive begins with %q and %q", a.order[0], a.order[1])
+	}
 	return v.report, nil
 }
 
-// VerifyArchive is Verify for the archive form. It fails also when OpenArchive refuses the archive.
+// VerifyArchive is Verify for a PHM that is one file. It fails also when Open refuses it.
 func VerifyArchive(r io.ReaderAt, size int64, l Limits, o VerifyOptions) (*Report, error) {
-	a, err := OpenArchive(r, size, l)
+	form, err := Open(r, size, l)
 	if err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
-	report, err := Verify(a, o)
-	if err != nil {
-		return nil, err
-	}
-	if a.order[0] != MetaName || a.order[1] != FilesName {
-		report.Problems = append(report.Problems, Problem{BadOrder, "", fmt.Sprintf("the archive begins with %q and %q", a.order[0], a.order[1])})
-	}
-	return report, nil
+	return Verify(form, o)
 }
 
 type verifier struct {
@@ -131,11 +129,13 @@ func (v *verifier) problem(kind ProblemKind, path, format string, args ...any) {
 func (v *verifier) table() {
 	m := v.report.Meta
 	var sum Table
+	owned := false
 	for f, err := range tableOf(v.fsys) {
 		var line *LineError
 		switch {
 		case err == nil:
 			v.listed[f.Path] = struct{}{}
+			owned = owned || hasOrigin(f.URL, m.Primary)
 			sum.Files++
 			sum.Bytes += f.Size
 		case errors.Is(err, ErrTaken), errors.Is(err, ErrPath):
@@ -148,6 +148,9 @@ func (v *verifier) table() {
 	}
 	if _, ok := v.listed[m.Entry]; !ok {
 		v.problem(BadMeta, MetaName, "the entry point %q is not in %s", m.Entry, FilesName)
+	}
+	if err := m.checkAddresses(owned); err != nil {
+		v.problem(BadMeta, "", "%v", err)
 	}
 	if m.Files != sum.Files {
 		v.problem(BadMeta, MetaName, "it states %d files, %s has %d", m.Files, FilesName, sum.Files)
@@ -166,7 +169,7 @@ func (v *verifier) table() {
 
 // files checks every file of the table.
 func (v *verifier) files() {
-	for f, err := range tableOf(v.fsys) {
+	for f, err := range inReach(v.fsys) {
 		if err == nil {
 			v.file(f)
 		}
@@ -174,12 +177,15 @@ func (v *verifier) files() {
 }
 
 func (v *verifier) file(f *File) {
-	r, err := v.fsys.Open(f.Path)
-	if errors.Is(err, fs.ErrNotExist) {
+	r, err := OpenRegular(v.fsys, f.Path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		v.problem(Missing, f.Path, "it does not exist")
 		return
-	}
-	if err != nil {
+	case errors.Is(err, errNotRegular):
+		v.problem(NotRegular, f.Path, "%v", err)
+		return
+	case err != nil:
 		v.problem(Unreadable, f.Path, "%v", err)
 		return
 	}
@@ -187,10 +193,6 @@ func (v *verifier) file(f *File) {
 	info, err := r.Stat()
 	if err != nil {
 		v.problem(Unreadable, f.Path, "%v", err)
-		return
-	}
-	if !info.Mode().IsRegular() {
-		v.problem(NotRegular, f.Path, "it is not a regular file but %s", info.Mode().Type())
 		return
 	}
 	if info.Size() != f.Size {
@@ -238,8 +240,8 @@ func (v *verifier) extra() {
 	other := func(path string) bool {
 		return path != MetaName && path != FilesName && !v.exists(path)
 	}
-	if a, ok := v.fsys.(*Archive); ok {
-		for _, path := range slices.Sorted(slices.Values(a.order)) {
+	if a, ok := v.fsys.(packed); ok {
+		for _, path := range slices.Sorted(slices.Values(a.Names())) {
 			if other(path) {
 				v.problem(Unlisted, path, "%s does not name it", FilesName)
 			}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package phm
 
 import (
@@ -10,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/fstest"
 )
@@ -179,5 +182,35 @@ func TestVerifyRealDirectory(t *testing.T) {
 	}
 	if _, err := Copy(root.FS(), newSink(t)); err == nil {
 		t.Error("Copy followed a link out of the tree")
+	}
+}
+
+// TestNoFileIsWaitedFor: a named pipe where a file should be is found, and not opened, which would wait for a writer for ever.
+func TestNoFileIsWaitedFor(t *testing.T) {
+	for _, name := range []string{"style.css", FilesName, MetaName} {
+		dir, tree := t.TempDir(), sample(t)
+		if err := os.CopyFS(dir, tree); err != nil {
+			t.Fatal(err)
+		}
+		pipe := filepath.Join(dir, name)
+		if err := errors.Join(os.Remove(pipe), syscall.Mkfifo(pipe, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		root, err := os.OpenRoot(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer root.Close()
+		report, err := Verify(root.FS(), VerifyOptions{})
+		if err == nil {
+			err = report.Err()
+		}
+		if !errors.Is(err, ErrDamaged) {
+			t.Errorf("%s: verify: %v", name, err)
+		}
+		sink := newSink(t)
+		if _, err := Copy(root.FS(), sink); !errors.Is(err, ErrDamaged) || sink.files[MetaName] != nil {
+			t.Errorf("%s: copy: %v", name, err)
+		}
 	}
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package policy
 
 import (
@@ -187,7 +189,7 @@ func TestListingThatFoundManyComesFirst(t *testing.T) {
 		}
 		m.Learn(r)
 	}
-	p, err := m.Plan(Options{Policy: Adaptive})
+	p, err := Standard().Plan(m, Options{Policy: Adaptive})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +208,7 @@ func TestHubIsWorthMore(t *testing.T) {
 		}
 		f.learn(r)
 	}
-	p, err := f.m.Plan(f.o)
+	p, err := Standard().Plan(f.m, f.o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +258,7 @@ func TestOverdueComesFirst(t *testing.T) {
 // Each change that a run finds makes the next request dearer; without a price there is none to raise.
 func TestPriceRisesWithWhatIsFound(t *testing.T) {
 	f := newsAndArchive(t)
-	p, err := f.m.Plan(Options{Policy: Adaptive, Price: 0.01})
+	p, err := Standard().Plan(f.m, Options{Policy: Adaptive, Price: 0.01})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,7 +281,7 @@ func TestQuietIsNotCertain(t *testing.T) {
 			f.full()
 		}
 	}
-	p, err := f.m.Plan(f.o)
+	p, err := Standard().Plan(f.m, f.o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -299,7 +301,7 @@ func TestBudget(t *testing.T) {
 	if n := len(f.run(0, 1)); n != 17 {
 		t.Errorf("%d requests with a budget of 17 and no price", n)
 	}
-	p, err := f.m.Plan(f.o)
+	p, err := Standard().Plan(f.m, f.o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -321,7 +323,7 @@ func TestEvidenceIsObservation(t *testing.T) {
 		}
 		f.full(changed...)
 	}
-	p, err := f.m.Plan(f.o)
+	p, err := Standard().Plan(f.m, f.o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -344,7 +346,7 @@ func TestEvidenceIsObservation(t *testing.T) {
 
 func TestFailedTellsNothing(t *testing.T) {
 	f := newsAndArchive(t)
-	p, err := f.m.Plan(f.o)
+	p, err := Standard().Plan(f.m, f.o)
 	if err != nil {
 		t.Fatal(err)
 	}

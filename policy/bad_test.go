@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package policy
 
 import (
@@ -109,7 +111,7 @@ func TestUnreachableForTenRuns(t *testing.T) {
 	f := newsAndArchive(t)
 	before := len(f.run(0))
 	expected := func() float32 {
-		p, err := f.m.Plan(Options{Policy: Adaptive, Now: (f.week + 1) * weekSeconds})
+		p, err := Standard().Plan(f.m, Options{Policy: Adaptive, Now: (f.week + 1) * weekSeconds})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,7 +140,7 @@ func TestUnreachableForTenRuns(t *testing.T) {
 // A site that answers nothing ends the run: what fails is not handed out again.
 func TestEverythingFails(t *testing.T) {
 	f := newsAndArchive(t)
-	p, err := f.m.Plan(f.o)
+	p, err := Standard().Plan(f.m, f.o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +160,7 @@ func TestNoHistoryIsFull(t *testing.T) {
 	for _, name := range []Name{Full, Near, Adaptive} {
 		m := site(t, 5, 5)
 		m.Learn(&Run{}) // reached nothing
-		p, err := m.Plan(Options{Policy: name, Skips: []Skip{{Dir: 1}}})
+		p, err := Standard().Plan(m, Options{Policy: name, Skips: []Skip{{Dir: 1}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -188,7 +190,7 @@ func TestThreeRunsTeach(t *testing.T) {
 func TestIrregularTimes(t *testing.T) {
 	f := newsAndArchive(t)
 	plan := func(after int64) float32 {
-		p, err := f.m.Plan(Options{Policy: Adaptive, Now: f.week*weekSeconds + after})
+		p, err := Standard().Plan(f.m, Options{Policy: Adaptive, Now: f.week*weekSeconds + after})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,7 +209,7 @@ func TestUnknownUnits(t *testing.T) {
 	f := newsAndArchive(t)
 	f.m.Learn(&Run{Asked: []Span{{500, 1 << 31}}, Changed: []Span{{4_000_000_000, 4_294_967_295}}})
 	for _, name := range []Name{Full, Near, Adaptive} {
-		p, err := f.m.Plan(Options{Policy: name})
+		p, err := Standard().Plan(f.m, Options{Policy: name})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -262,7 +264,7 @@ func TestNothingChangedInHalfAYear(t *testing.T) {
 // What comes back as it was after the end of a plan makes nothing worth more, and is not reckoned with all over again: on a large site that takes long.
 func TestEndedPlanStaysEnded(t *testing.T) {
 	f := newsAndArchive(t)
-	p, err := f.m.Plan(f.o)
+	p, err := Standard().Plan(f.m, f.o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -300,7 +302,7 @@ func TestPlanEndsAtThePrice(t *testing.T) {
 		}
 		slices.Sort(changed)
 		f.full(slices.Compact(changed)...)
-		p, err := f.m.Plan(Options{Policy: Adaptive, Now: (f.week + 1) * weekSeconds, Price: []float64{0.0002, 0.001, 0.01}[w%3]})
+		p, err := Standard().Plan(f.m, Options{Policy: Adaptive, Now: (f.week + 1) * weekSeconds, Price: []float64{0.0002, 0.001, 0.01}[w%3]})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package policy
 
 import (
@@ -48,7 +50,7 @@ func BenchmarkPlan(b *testing.B) {
 		for i := range runs {
 			m.Learn(&runs[i])
 		}
-		p, err := m.Plan(Options{Policy: Adaptive})
+		p, err := Standard().Plan(m, Options{Policy: Adaptive})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -66,7 +68,7 @@ func BenchmarkRunOf100000(b *testing.B) {
 	}
 	asked := 0
 	for b.Loop() {
-		p, err := m.Plan(Options{Policy: Adaptive})
+		p, err := Standard().Plan(m, Options{Policy: Adaptive})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -100,7 +102,7 @@ func BenchmarkTenMillion(b *testing.B) {
 	var p Plan
 	var err error
 	for b.Loop() {
-		if p, err = m.Plan(Options{Policy: Adaptive}); err != nil {
+		if p, err = Standard().Plan(m, Options{Policy: Adaptive}); err != nil {
 			b.Fatal(err)
 		}
 		if len(p.Next(256)) == 0 {

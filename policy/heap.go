@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package policy
 
 // The heaps of groups, one of units and one of listings: what is worth most is first, of equals the first group.

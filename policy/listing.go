@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package policy
 
 // Listings that vouch for units (Model.Vouch). One request for such a listing observes all units of its directory that it tells of. So it is worth what they are

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package policy
 
 import "testing"
@@ -38,7 +40,7 @@ func (f *fake) ask(files int, changed map[ID]bool) (asked []ID, p Plan) {
 	f.t.Helper()
 	o := f.o
 	o.Now = (f.week + 1) * weekSeconds
-	p, err := f.m.Plan(o)
+	p, err := Standard().Plan(f.m, o)
 	if err != nil {
 		f.t.Fatal(err)
 	}

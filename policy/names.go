@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package policy
 
 // Units of one name in several directories are often one thing: the same page of several releases, the same picture at several sizes. A change of one is evidence for the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package policy decides what a run asks the site for, and in which order: full (everything), near (everything outside the directories that
 // rules skip) and adaptive (what pays).
 //
@@ -6,7 +8,7 @@
 // ends by itself:
 //
 //	m := policy.NewModel()          // units and directories, then Learn for each run of the history, oldest first
-//	p, err := m.Plan(policy.Options{Policy: policy.Adaptive, Now: now})
+//	p, err := known.All().Plan(m, policy.Options{Policy: policy.Adaptive, Now: now})
 //	for batch := p.Next(64); len(batch) > 0; batch = p.Next(64) {
 //		for _, a := range batch { … p.Tell(policy.Outcome{Unit: a.Unit, Result: policy.Unchanged}) }
 //	}
@@ -27,7 +29,7 @@ import (
 // Name is the name of a policy as jobs and commands write it.
 type Name string
 
-// The policies.
+// The policies of this package; package known has all of them.
 const (
 	Full     Name = "full"     // asks for everything
 	Near     Name = "near"     // asks for everything outside the skipped directories (Chen, Bhowmick, Nejdl 2007)
@@ -42,14 +44,14 @@ type Options struct {
 	Policy Name  // default Full
 	Now    int64 // Unix seconds at the beginning of the run; 0: one usual interval after the last run
 
-	// Price is for adaptive: how many changed pages a request must be expected to find. 0 means DefaultPrice; negative means no price: everything
+	// Price is for policies that weigh requests: how many changed pages a request must be expected to find. 0 means DefaultPrice; negative means no price: everything
 	// is asked, best first, until the budget is used.
 	Price float64
 
 	Budget  int // requests that the plan may hand out; 0: no bound
 	MaxSkip int // no unit stays unobserved for more runs in a row than this; 0: no bound. It does not go beyond Budget
 
-	// For near.
+	// For policies that follow rules.
 	Skips   []Skip // the top-most skipped directories; everything below them is skipped as well, known or new
 	Expired bool   // the rules are not followed in this run: every k-th run, as the caller counts, asks the skipped directories as well
 	Every   int    // each skipped directory is asked all the same in every Every-th run, the directories in turn; 0: never
@@ -63,12 +65,8 @@ type Skip struct {
 }
 
 func (o Options) withDefaults() (Options, error) {
-	switch o.Policy {
-	case "":
+	if o.Policy == "" {
 		o.Policy = Full
-	case Full, Near, Adaptive:
-	default:
-		return o, fmt.Errorf("plan: unknown policy %q: want full, near or adaptive", o.Policy)
 	}
 	if o.Price == 0 {
 		o.Price = DefaultPrice
@@ -130,25 +128,4 @@ type Plan interface {
 
 	// Spared yields the units that are known, were not handed out and not told of.
 	Spared() iter.Seq2[ID, Reason]
-}
-
-// Plan begins a run. Nothing observed so far makes every policy behave as full.
-func (m *Model) Plan(o Options) (Plan, error) {
-	o, err := o.withDefaults()
-	if err != nil {
-		return nil, err
-	}
-	for _, s := range o.Skips {
-		if int(s.Dir) >= len(m.dirs) {
-			return nil, fmt.Errorf("plan: skipped directory %d of %d: no such directory", s.Dir, len(m.dirs))
-		}
-	}
-	switch {
-	case m.seen == 0: // nothing was ever observed
-	case o.Policy == Near:
-		return newNear(m, o), nil
-	case o.Policy == Adaptive:
-		return newAdaptive(m, o), nil
-	}
-	return newFull(m, o), nil
 }

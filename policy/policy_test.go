@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package policy
 
 import "testing"
@@ -22,7 +24,7 @@ func site(t *testing.T, pages ...int) *Model {
 
 func TestFullAsksForEverythingOnce(t *testing.T) {
 	m := site(t, 3, 4)
-	p, err := m.Plan(Options{})
+	p, err := Standard().Plan(m, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +52,7 @@ func TestFullAsksForEverythingOnce(t *testing.T) {
 func TestNearSkipsAndAudits(t *testing.T) {
 	m := site(t, 3, 10)
 	m.Learn(&Run{Asked: []Span{{0, 12}}})
-	p, err := m.Plan(Options{Policy: Near, Skips: []Skip{{Dir: 2, Rule: 7}}, Audits: 1})
+	p, err := Standard().Plan(m, Options{Policy: Near, Skips: []Skip{{Dir: 2, Rule: 7}}, Audits: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +81,7 @@ func TestNearNeverSkipsTheRoot(t *testing.T) {
 		if o.MaxSkip > 0 {
 			m.Learn(&Run{})
 		}
-		p, err := m.Plan(o)
+		p, err := Standard().Plan(m, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +94,7 @@ func TestNearNeverSkipsTheRoot(t *testing.T) {
 func TestOptionsOutOfRange(t *testing.T) {
 	m := site(t, 1)
 	for _, o := range []Options{{Policy: "sometimes"}, {Price: 2}, {Budget: -1}, {MaxSkip: -1}, {Audits: -1}, {Skips: []Skip{{Dir: 9}}}} {
-		if _, err := m.Plan(o); err == nil {
+		if _, err := Standard().Plan(m, o); err == nil {
 			t.Errorf("%+v: no error", o)
 		}
 	}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package policy
 
 import (
@@ -75,7 +77,7 @@ func TestPlansKeepTheirPromises(t *testing.T) {
 		}
 		size := rapid.IntRange(1, 9).Draw(t, "batch")
 		play := func() (order []Ask) {
-			p, err := m.Plan(o)
+			p, err := Standard().Plan(m, o)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package policy
 
 import (
@@ -49,7 +51,7 @@ func (f *fake) run(changed ...ID) (asked []Ask) {
 	}
 	o := f.o
 	o.Now = (f.week + 1) * weekSeconds
-	p, err := f.m.Plan(o)
+	p, err := Standard().Plan(f.m, o)
 	if err != nil {
 		f.t.Fatal(err)
 	}

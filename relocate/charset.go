@@ -1,130 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package relocate
 
 import (
 	"bytes"
-	"strings"
 
 	"golang.org/x/text/encoding"
-	"golang.org/x/text/encoding/htmlindex"
 	"golang.org/x/text/encoding/japanese"
+
+	"mirrord/internal/charset"
 )
 
-// charset is a document's encoding. The zero value is UTF-8.
-type charset struct {
-	name string // WHATWG name in lower case; "" for UTF-8
-	enc  encoding.Encoding
-}
-
-func (c charset) utf8() bool { return c.name == "" }
-
-func (c charset) String() string {
-	if c.utf8() {
-		return "utf-8"
+// syntaxOf says where documents of a format name their encoding.
+func syntaxOf(f Format) charset.Syntax {
+	switch f {
+	case HTML:
+		return charset.HTML
+	case CSS:
+		return charset.CSS
+	case SVG, Feed, Sitemap:
+		return charset.XML
+	case Manifest:
+		return charset.JSON
 	}
-	return c.name
-}
-
-// transcoded reports whether ASCII bytes of the document may not be ASCII characters, so that it cannot be scanned bytewise.
-func (c charset) transcoded() bool {
-	return c.name == "utf-16le" || c.name == "utf-16be" || c.name == "iso-2022-jp"
-}
-
-// lookup returns the encoding that a label names, as the WHATWG encoding standard lists them. The "replacement" encodings, whose
-// documents browsers do not show at all, count as windows-1252: their ASCII links can still be found.
-func lookup(label []byte) (charset, bool) {
-	label = bytes.Trim(label, "\t\n\f\r \"'")
-	if equalFold(label, "utf-8") || equalFold(label, "utf8") {
-		return charset{}, true
-	}
-	if len(label) > 32 { // longer than any label
-		return charset{}, false
-	}
-	enc, err := htmlindex.Get(strings.ToLower(string(label)))
-	if err != nil {
-		return charset{}, false
-	}
-	name, err := htmlindex.Name(enc)
-	switch {
-	case err != nil:
-		return charset{}, false
-	case name == "utf-8":
-		return charset{}, true
-	case name == "replacement":
-		return windows1252(), true
-	case name == "utf-16": // an alias of little endian
-		name = "utf-16le"
-	}
-	return charset{name: name, enc: enc}, true
-}
-
-func windows1252() charset {
-	c, _ := lookup([]byte("windows-1252"))
-	return c
-}
-
-// fromMeta applies what the standard says of a label found inside a document that was read as ASCII: UTF-16 cannot be true.
-func fromMeta(label []byte) (charset, bool) {
-	c, ok := lookup(label)
-	switch c.name {
-	case "utf-16le", "utf-16be":
-		return charset{}, true
-	case "x-user-defined":
-		return windows1252(), true
-	}
-	return c, ok
-}
-
-// charLen returns the length of the character at the start of s, whose first byte is not ASCII. A lead byte that no valid trail
-// byte follows is a character of its own, as in the standard's decoders.
-func (c charset) charLen(s []byte) int {
-	if len(s) < 2 {
-		return 1
-	}
-	b, t := s[0], s[1]
-	switch c.name {
-	case "shift_jis":
-		if (0x81 <= b && b <= 0x9f || 0xe0 <= b && b <= 0xfc) && (0x40 <= t && t <= 0x7e || 0x80 <= t && t <= 0xfc) {
-			return 2
-		}
-	case "euc-jp":
-		if b == 0x8f && len(s) > 2 && t >= 0xa1 && s[2] >= 0xa1 {
-			return 3
-		}
-		if b >= 0x8e && t >= 0xa1 {
-			return 2
-		}
-	case "gbk", "gb18030":
-		if b == 0x80 || b == 0xff {
-			return 1
-		}
-		if len(s) > 3 && '0' <= t && t <= '9' && s[2] >= 0x81 && '0' <= s[3] && s[3] <= '9' {
-			return 4
-		}
-		if 0x40 <= t && t <= 0x7e || 0x80 <= t && t <= 0xfe {
-			return 2
-		}
-	case "big5":
-		if 0x81 <= b && b <= 0xfe && (0x40 <= t && t <= 0x7e || 0xa1 <= t && t <= 0xfe) {
-			return 2
-		}
-	case "euc-kr":
-		if 0x81 <= b && b <= 0xfe && 0x41 <= t && t <= 0xfe {
-			return 2
-		}
-	}
-	return 1
-}
-
-// decode returns s, whole characters, in UTF-8. What is no character becomes U+FFFD.
-func (c charset) decode(s []byte) []byte {
-	if c.utf8() {
-		return bytes.ToValidUTF8(s, []byte("\ufffd"))
-	}
-	out, err := c.enc.NewDecoder().Bytes(s)
-	if err != nil {
-		return []byte("\ufffd")
-	}
-	return out
+	return charset.Other
 }
 
 // unit16 returns the UTF-16 code unit at s[i:].
@@ -230,10 +129,10 @@ func (sc *scanner) decode2022(v view) view {
 // sends (WHATWG URL standard, "query state"; a character that the encoding lacks becomes a percent-encoded &#NNN;). ref is UTF-8.
 func (sc *scanner) queryIn(ref []byte) []byte {
 	q := bytes.IndexByte(ref, '?')
-	if q < 0 || sc.cs.utf8() || sc.cs.name == "utf-16le" || sc.cs.name == "utf-16be" || ascii(ref[q:]) {
+	if q < 0 || sc.cs.IsUTF8() || sc.cs.IsUTF16() || ascii(ref[q:]) {
 		return ref
 	}
-	enc := encoding.HTMLEscapeUnsupported(sc.cs.enc.NewEncoder())
+	enc := encoding.HTMLEscapeUnsupported(sc.cs.Encoding.NewEncoder())
 	start := len(sc.arena)
 	sc.arena = append(sc.arena, ref[:q]...)
 	for i := q; i < len(ref); {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //go:build unix
 
 package relocate
@@ -13,7 +15,7 @@ func cpuSeconds(tb testing.TB) float64 {
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
 		tb.Fatal(err)
 	}
-	return float64(r.Utime.Sec) + float64(r.Utime.Usec)/1e6
+	return float64(r.Utime.Sec+r.Stime.Sec) + float64(r.Utime.Usec+r.Stime.Usec)/1e6
 }
 
 // BenchmarkRatio runs scan and splice, the Tokenizer and IndexByte in turns over the same pages and reports each in MB per second of

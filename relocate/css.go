@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package relocate
 
 import "bytes"
@@ -123,15 +125,29 @@ func (c *cssScan) identBefore(i int) []byte {
 
 // escapedIdent reads on in an identifier that has an escape at p, and its "(" if one follows.
 func (c *cssScan) escapedIdent() {
-	var buf [24]byte
-	name := append(buf[:0], c.identBefore(c.p)...)
+	var buf [cssNameMax]byte
+	name, ok := c.ident(append(buf[:0], c.identBefore(c.p)...))
+	if !ok {
+		c.p++
+		return
+	}
+	if c.p < len(c.s) && c.s[c.p] == '(' && len(name) < cap(name) {
+		c.open(name)
+	}
+}
+
+// cssNameMax is longer than any name that matters: a name that fills a buffer of this size is none of them.
+const cssNameMax = 24
+
+// ident reads the rest of an identifier at p and appends it to name, escapes decoded, as far as name has room. ok is false at a backslash
+// before a line end, which is no escape.
+func (c *cssScan) ident(name []byte) (_ []byte, ok bool) {
 	for c.p < len(c.s) {
 		b := c.s[c.p]
 		if b == '\\' {
 			r, n := cssEscape(c.s[c.p:])
-			if n == 0 { // a backslash before a line end is no escape
-				c.p++
-				return
+			if n == 0 {
+				return name, false
 			}
 			c.p += n
 			if r >= 0x80 {
@@ -143,13 +159,11 @@ func (c *cssScan) escapedIdent() {
 		} else {
 			break
 		}
-		if len(name) < cap(buf) {
+		if len(name) < cap(name) {
 			name = append(name, b)
 		}
 	}
-	if c.p < len(c.s) && c.s[c.p] == '(' && len(name) < cap(buf) {
-		c.open(name)
-	}
+	return name, true
 }
 
 // open handles "name(" whose parenthesis is at p.
@@ -280,10 +294,9 @@ func (c *cssScan) link(start, end int, ctx Context) {
 
 // atRule reads the name of an at-rule and, of those that matter, what follows.
 func (c *cssScan) atRule() {
-	start := c.p + 1
-	for c.p++; c.p < len(c.s) && cssClass[c.s[c.p]]&cssIdent != 0; c.p++ {
-	}
-	name := c.s[start:c.p]
+	var buf [cssNameMax]byte
+	c.p++
+	name, _ := c.ident(buf[:0])
 	switch {
 	case equalFold(name, "import"):
 		c.space(true)

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package relocate
 
 import (
@@ -10,8 +12,10 @@ import (
 // sniffBytes is how much of a body Detect looks at.
 const sniffBytes = 1024
 
-// Detect decides how a body is scanned: by its Content-Type; for XML and for types that say nothing by its first bytes, of which
-// head should have 1024; and last by the URL's extension. A body that is evidently binary is Unknown whatever its type says.
+// Detect decides how a body is scanned: by its Content-Type, for XML and unknown types by its first bytes, of which head should have
+// 1024, and by the URL's extension where browsers, or readers of a copy without HTTP header, go by it. A body that is evidently binary
+// is Unknown whatever its type says. So is application/octet-stream, which names a file to be kept as it is: its bytes are never looked
+// at for HTML, only its name may say so.
 func Detect(mime string, u site.URL, head []byte) Format {
 	if len(head) > sniffBytes {
 		head = head[:sniffBytes]
@@ -52,8 +56,15 @@ func Detect(mime string, u site.URL, head []byte) Format {
 		return Unknown
 	case "text/xml", "application/xml":
 		return xmlRoot(head)
-	case "", "text/plain", "application/octet-stream", "application/unknown", "unknown/unknown", "binary/octet-stream":
-		return byContent(essence, ext, head)
+	case "text/plain":
+		return byUse(ext)
+	case "application/octet-stream", "binary/octet-stream":
+		if ext == "html" || ext == "htm" {
+			return HTML // so a copy opens it
+		}
+		return byUse(ext)
+	case "", "unknown/unknown", "application/unknown", "*/*": // the unknown types of MIME Sniffing, section 7
+		return byContent(ext, head)
 	}
 	if strings.HasSuffix(essence, "+xml") {
 		return xmlRoot(head)
@@ -61,9 +72,8 @@ func Detect(mime string, u site.URL, head []byte) Format {
 	return Unknown
 }
 
-// byContent decides for a type that says nothing. text/plain is shown as text by browsers, so of it only what is used otherwise
-// counts: style sheets, scripts and manifests by their extension.
-func byContent(essence, ext string, head []byte) Format {
+// byUse decides by extension for files that browsers use for what the page says they are, whatever their type.
+func byUse(ext string) Format {
 	switch ext {
 	case "css":
 		return CSS
@@ -72,8 +82,14 @@ func byContent(essence, ext string, head []byte) Format {
 	case "js", "mjs":
 		return Script
 	}
-	if essence == "text/plain" {
-		return Unknown
+	return Unknown
+}
+
+// byContent decides for an unknown type: by the extension, which is all that a reader of a copy has, else by MIME Sniffing, section
+// 7.1, whose only rows with links are those of HTML and of "<?xml". All other rows, of which binaryBody knows the usual ones, are Unknown.
+func byContent(ext string, head []byte) Format {
+	if f := byUse(ext); f != Unknown {
+		return f
 	}
 	switch ext {
 	case "html", "htm", "xhtml", "xht":
@@ -87,7 +103,10 @@ func byContent(essence, ext string, head []byte) Format {
 	if looksHTML(head) {
 		return HTML
 	}
-	return xmlRoot(head)
+	if bytes.HasPrefix(bytes.TrimLeft(head, sniffSpace), []byte("<?xml")) {
+		return xmlRoot(head)
+	}
+	return Unknown
 }
 
 func extension(u site.URL) string {
@@ -132,14 +151,19 @@ func binaryBody(head []byte) bool {
 	return controls > len(head)/8
 }
 
-// looksHTML follows MIME Sniffing, section 7.1, for unknown types.
+// sniffSpace are the white space bytes of MIME Sniffing, section 3.
+const sniffSpace = "\t\n\f\r "
+
+// looksHTML reports whether the table of MIME Sniffing, section 7.1, takes head for HTML: white space, a tag in any case, and a byte that
+// ends a tag, which is a blank or ">"; or "<!--". A byte order mark makes it plain text there.
 func looksHTML(head []byte) bool {
-	b := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), "\t\n\f\r ")
+	b := bytes.TrimLeft(head, sniffSpace)
 	if bytes.HasPrefix(b, []byte("<!--")) {
 		return true
 	}
-	for _, tag := range [...]string{"<!doctype html", "<html", "<head", "<script", "<iframe", "<h1", "<div", "<font", "<table", "<a", "<style", "<title", "<b", "<body", "<br", "<p"} {
-		if len(b) > len(tag) && equalFold(b[:len(tag)], tag) && (b[len(tag)] == '>' || space(b[len(tag)])) {
+	for _, tag := range [...]string{"<!doctype html", "<html", "<head", "<script", "<iframe", "<h1", "<div", "<font", "<table", "<a", "<style",
+		"<title", "<b", "<body", "<br", "<p"} {
+		if len(b) > len(tag) && equalFold(b[:len(tag)], tag) && (b[len(tag)] == '>' || b[len(tag)] == ' ') {
 			return true
 		}
 	}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package relocate
 
 import (
@@ -32,7 +34,15 @@ func TestDetect(t *testing.T) {
 		{"text/plain", "/x", "<html>", Unknown},
 		{"", "/x.html", "", HTML},
 		{"", "/x", " <!DOCTYPE HTML>", HTML},
-		{"application/octet-stream", "/x", "<body >", HTML},
+		{"application/octet-stream", "/x", "<body >", Unknown},
+		{"application/octet-stream", "/setup.bin", "<!DOCTYPE html><a href=/x>", Unknown},
+		{"application/octet-stream", "/report.xml", `<?xml version="1.0"?><rss>`, Unknown},
+		{"application/octet-stream", "/drawing.svg", "<svg>", Unknown},
+		{"application/octet-stream;charset=utf-8", "/page.HTM", "<a href=/x>", HTML},
+		{"binary/octet-stream", "/page.html", "<a href=/x>", HTML},
+		{"binary/octet-stream", "/page", "<html>", Unknown},
+		{"application/octet-stream", "/app.webmanifest", "{}", Manifest},
+		{"application/octet-stream", "/s.css", "a{}", CSS},
 		{"", "/x", "hello", Unknown},
 		{"", "/x.svg", "<svg>", SVG},
 		{"", "/x.svg", "hello", Unknown},
@@ -60,6 +70,39 @@ func TestDetect(t *testing.T) {
 	} {
 		if got := Detect(c.mime, mustURL(t, "http://zoo.test"+c.url), []byte(c.head)); got != c.want {
 			t.Errorf("Detect(%q, %q, %q) = %s, want %s", c.mime, c.url, c.head, got, c.want)
+		}
+	}
+}
+
+// TestDetectUnknownType walks the table of MIME Sniffing, section 7.1 (rules for identifying an unknown MIME type), whose rows stand in
+// wantHTML and after it, for all types that the standard calls unknown.
+func TestDetectUnknownType(t *testing.T) {
+	wantHTML := []string{"<!DOCTYPE HTML", "<HTML", "<HEAD", "<SCRIPT", "<IFRAME", "<H1", "<DIV", "<FONT", "<TABLE", "<A", "<STYLE", "<TITLE",
+		"<B", "<BODY", "<BR", "<P"}
+	bodies := map[string]Format{"<!--": HTML, "\n<!--x": HTML, "\t <?xml version='1.0'?><svg>": SVG, "<?xml": SVG, "<?xml?><rss>": Feed}
+	for _, tag := range wantHTML {
+		for _, ok := range []string{tag + " ", tag + ">", strings.ToLower(tag) + ">x", "\t\n\f\r " + tag + ">"} {
+			bodies[ok] = HTML
+		}
+		for _, no := range []string{tag, tag + "\n>", tag + "/>", tag + "\x00", "x" + tag + ">", "\v" + tag + ">", "\xef\xbb\xbf" + tag + ">"} {
+			bodies[no] = Unknown
+		}
+	}
+	for _, other := range []string{"%PDF-1.7\n<html>", "%!PS-Adobe-3.0", "\xfe\xff\x00<\x00h\x00t\x00m\x00l\x00>", "\xff\xfe<\x00h\x00t\x00m\x00l\x00>\x00",
+		"\xef\xbb\xbftext", "GIF89a<html>", "BM<html>", "RIFF....WEBPVP", "\x89PNG\r\n\x1a\n", "\xff\xd8\xff", "OggS\x00", "MThd\x00\x00\x00\x06", "ID3",
+		"FORM....AIFF", ".snd", "\x1f\x8b\x08", "PK\x03\x04", "Rar!\x1a\x07", "text <html>", "<svg>", "<rss>", "<htmlx>", "<abbr>", "a{}", ""} {
+		bodies[other] = Unknown
+	}
+	for body, want := range bodies {
+		for _, mime := range []string{"", "*/*", "unknown/unknown", "application/unknown", " */* ; charset=utf-8"} {
+			if got := Detect(mime, mustURL(t, "http://zoo.test/x"), []byte(body)); got != want {
+				t.Errorf("Detect(%q, %q) = %s, want %s", mime, body, got, want)
+			}
+		}
+		for _, mime := range []string{"application/octet-stream", "binary/octet-stream", "text/plain"} {
+			if got := Detect(mime, mustURL(t, "http://zoo.test/x"), []byte(body)); got != Unknown {
+				t.Errorf("Detect(%q, %q) = %s, want unknown", mime, body, got)
+			}
 		}
 	}
 }

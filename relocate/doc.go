@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package relocate finds the links of a document and changes them so that a copy of it works where it lies.
 //
 // It has two halves. Doc.Scan reads a document once and yields every link: its byte span in the raw document, what it is for (Kind),
@@ -10,7 +12,7 @@
 //
 // HTML: every attribute by which a browser loads or leads to a document, by element (a, area, base, link by its rel, img with srcset,
 // picture, source, track, audio, video, embed, object, param, iframe with srcdoc, frame, script, input, form and formaction, ping,
-// body and table backgrounds, cite, longdesc, html manifest), the usual data-src attributes of lazy images when their value looks like
+// body and table backgrounds, cite, longdesc, html manifest, applet), the usual data-src attributes of lazy images when their value looks like
 // a file, meta refresh, og:image and its like, SVG and MathML inside HTML, style attributes and elements. The content of noscript
 // and template is scanned. JSON-LD and other data blocks are text to this package.
 // Scripts: the string literals of inline scripts, import maps and event handlers that are plainly the addresses of files (kind InScript): an
@@ -29,7 +31,7 @@
 // # What else is edited
 //
 // The copy is read without the HTTP header and from another place. Therefore, and each time declared as an Edit: an encoding that only
-// Content-Type named is declared in the document; <base href> and xml:base are blanked (not removed: the first base with an href
+// Content-Type named is declared in the document; a redirection that only Refresh named becomes a meta refresh; <base href>, an applet's codebase and xml:base are blanked (not removed: the first base with an href
 // still hides later ones, and its target stays); the integrity and crossorigin of an element whose target is inside the set are
 // taken off, because that target may have changed and no CORS request succeeds from file://; the policy in a CSP meta is blanked.
 //

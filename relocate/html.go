@@ -1,9 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package relocate
 
 import (
 	"bytes"
 	"slices"
 
+	"mirrord/internal/charset"
 	"mirrord/site"
 )
 
@@ -20,7 +23,7 @@ type attr struct {
 type scanner struct {
 	d  *Doc
 	in Input
-	cs charset
+	cs charset.Charset
 
 	arena []byte  // decoded text; lives until the next scan
 	maps  []int32 // raw offsets of decoded text
@@ -41,7 +44,7 @@ type scanner struct {
 
 	base      []byte // reference of the first <base href>, or nil
 	baseSet   bool
-	late      charset // named by a <meta> beyond the prescan
+	late      charset.Charset // named by a <meta> beyond the prescan
 	lateFound bool
 
 	headEnd, htmlEnd, doctypeEnd, metaAt int32 // places for a charset declaration; -1: not seen
@@ -81,10 +84,10 @@ func (sc *scanner) html(v view, ctx Context) {
 	}
 }
 
-// attrSet is a set of attributes. It must hold attrCount bits.
+// attrSet is a set of attributes. It must hold a bit for each.
 type attrSet uint64
 
-const _ = uint(64 - attrCount)
+const _ = uint(64 - int(attrCount) - len(linkAttributes))
 
 // htmlScan is the state of one (possibly nested) HTML document.
 type htmlScan struct {

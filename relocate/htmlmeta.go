@@ -1,9 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package relocate
 
-import "bytes"
+import (
+	"bytes"
+
+	"mirrord/internal/charset"
+)
 
 // maxRobots bounds the robots metas that are kept.
 const maxRobots = 16
+
+// metaKinds are the names of metas whose content is a link.
+var metaKinds = map[string]Kind{
+	"og:image":                        Requisite,
+	"og:image:url":                    Requisite,
+	"og:image:secure_url":             Requisite,
+	"twitter:image":                   Requisite,
+	"twitter:image:src":               Requisite,
+	"image":                           Requisite,
+	"thumbnail":                       Requisite,
+	"thumbnailurl":                    Requisite,
+	"msapplication-tileimage":         Requisite,
+	"msapplication-square70x70logo":   Requisite,
+	"msapplication-square150x150logo": Requisite,
+	"msapplication-square310x310logo": Requisite,
+	"msapplication-wide310x150logo":   Requisite,
+	"og:url":                          Reference,
+	"twitter:url":                     Reference,
+	"og:video":                        Reference,
+	"og:video:url":                    Reference,
+	"og:audio":                        Reference,
+	"url":                             Reference,
+}
 
 // meta handles a meta element: refresh, images and addresses for link previews, robots, charset, policy.
 func (h *htmlScan) meta(mark, start int) {
@@ -37,19 +66,14 @@ func (h *htmlScan) meta(mark, start int) {
 		}
 	}
 	name := fold(&buf, h.text(a))
-	kind := Requisite
-	switch string(name) {
-	case "robots", "mirrord":
+	if string(name) == "robots" || string(name) == "mirrord" {
 		if h.templates == 0 && len(sc.d.Robots) < maxRobots {
 			sc.d.Robots = append(sc.d.Robots, RobotsMeta{Name: sc.intern(name), Content: sc.collapse(h.text(content), 1024)})
 		}
 		return
-	case "og:image", "og:image:url", "og:image:secure_url", "twitter:image", "twitter:image:src", "image", "thumbnail", "thumbnailurl",
-		"msapplication-tileimage", "msapplication-square70x70logo", "msapplication-square150x150logo",
-		"msapplication-square310x310logo", "msapplication-wide310x150logo":
-	case "og:url", "twitter:url", "og:video", "og:video:url", "og:audio", "url":
-		kind = Reference
-	default:
+	}
+	kind, known := metaKinds[string(name)]
+	if !known {
 		return
 	}
 	sc.url(sc.attrText(h.val(content), false), kind, h.attrCtx(content), false)
@@ -65,7 +89,7 @@ func (h *htmlScan) metaCharset(charsetAttr, content *attr, start int) {
 	if charsetAttr != nil {
 		label = h.text(charsetAttr)
 	} else if content != nil {
-		label = metaContentCharset(h.text(content))
+		label = charset.MetaContent(h.text(content))
 	}
 	if len(label) == 0 {
 		return
@@ -73,7 +97,7 @@ func (h *htmlScan) metaCharset(charsetAttr, content *attr, start int) {
 	if sc.metaAt < 0 {
 		sc.metaAt = h.v.at(start)
 	}
-	if c, ok := fromMeta(label); ok && !sc.lateFound {
+	if c, ok := charset.InDocument(label); ok && !sc.lateFound {
 		sc.late, sc.lateFound = c, true
 	}
 }

@@ -1,14 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package relocate
 
 import "bytes"
 
 // anywhere reports whether an attribute matters on elements that are not known otherwise.
 func anywhere(id attrID) bool {
-	switch id {
-	case attrStyle, attrEvent, attrXlinkHref, attrDataSrc, attrDataSrcset, attrDataLazySrc, attrDataLazySrcset, attrDataOriginal, attrPaint, attrSrcdoc:
-		return true
+	if id >= attrCount {
+		return linkAttributes[id-attrCount].on == anyTag
 	}
-	return false
+	const ids attrSet = 1<<attrStyle | 1<<attrEvent | 1<<attrXlinkHref | 1<<attrPaint | 1<<attrSrcdoc
+	return ids&(1<<id) != 0
 }
 
 // find returns the attribute of the tag whose attributes start at mark, or nil.
@@ -82,6 +84,9 @@ func (h *htmlScan) tag(tag tagID, mark, start int) {
 	for i := mark; i < n; i++ {
 		a := sc.attrs[i]
 		t.attr(&a)
+		if tag == tagApplet && (a.id == attrCode || a.id == attrCodebase || a.id == attrArchive) {
+			t.applet(mark, &a)
+		}
 	}
 	if t.link < 0 && (tag == tagAudio || tag == tagVideo) {
 		t.link = len(sc.d.Links) // a <source> to come; finish drops the edit if there is none
@@ -160,59 +165,38 @@ func (t *tagLinks) attr(a *attr) {
 		if t.tag == tagObject {
 			t.url(a, t.frameKind())
 		}
-	case attrAction:
-		if t.tag == tagForm {
-			t.url(a, Action)
-		}
-	case attrFormaction:
-		if t.tag == tagInput || t.tag == tagButton {
-			t.url(a, Action)
-		}
-	case attrPing:
-		if t.tag == tagA || t.tag == tagArea {
-			t.list(a, Action)
-		}
-	case attrPoster:
-		if t.tag == tagVideo {
-			t.url(a, Requisite)
-		}
-	case attrBackground:
-		switch t.tag {
-		case tagBody, tagTable, tagThead, tagTbody, tagTfoot, tagTr, tagTd, tagTh:
-			t.url(a, Requisite)
-		}
-	case attrCite:
-		switch t.tag {
-		case tagBlockquote, tagQ, tagIns, tagDel:
-			t.url(a, Reference)
-		}
-	case attrLongdesc:
-		if t.tag == tagImg || t.tag == tagFrame || t.tag == tagIframe {
-			t.url(a, Reference)
-		}
-	case attrLowsrc, attrDynsrc:
-		if t.tag == tagImg {
-			t.url(a, Requisite)
-		}
-	case attrManifest:
-		if t.tag == tagHtml {
-			t.url(a, Requisite)
-		}
 	case attrValue:
 		if t.param {
 			t.url(a, Requisite)
 		}
-	case attrDataSrc, attrDataLazySrc, attrDataOriginal:
-		v := t.h.sc.attrText(t.h.val(a), false)
-		if lazyURL(v.s) {
-			t.h.sc.url(v, Requisite, t.h.attrCtx(a), false)
-		}
-	case attrDataSrcset, attrDataLazySrcset:
-		t.srcset(a, true)
 	case attrSrcdoc:
 		if t.tag == tagIframe {
 			t.srcdoc(a)
 		}
+	default:
+		if a.id >= attrCount {
+			t.listed(a, &linkAttributes[a.id-attrCount])
+		}
+	}
+}
+
+// listed finds the links of an attribute of linkAttributes.
+func (t *tagLinks) listed(a *attr, l *linkAttribute) {
+	if (l.on != anyTag) && (l.on&(1<<t.tag) == 0) {
+		return
+	}
+	switch l.value {
+	case oneURL:
+		t.url(a, l.kind)
+	case listOfURLs:
+		t.list(a, l.kind)
+	case lazy:
+		v := t.h.sc.attrText(t.h.val(a), false)
+		if lazyURL(v.s) {
+			t.h.sc.url(v, l.kind, t.h.attrCtx(a), false)
+		}
+	case lazySrcset:
+		t.srcset(a, true)
 	}
 }
 

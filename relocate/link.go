@@ -1,6 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package relocate
 
-import "mirrord/site"
+import (
+	"mirrord/site"
+
+	"mirrord/internal/charset"
+)
 
 // Format says how a document's links are found.
 type Format uint8
@@ -31,11 +37,11 @@ type Kind uint8
 
 // The kinds. The numbers are stored by callers: never reorder them.
 const (
-	Hyperlink  Kind = iota // leads to another document: a, area, meta refresh, feed items, rel=next, feeds, translations
+	Hyperlink  Kind = iota // leads to another document: a, area, longdesc, meta refresh, feed items, rel=next, feeds, translations
 	Frame                  // a document shown inside this one: iframe, frame, object with HTML
 	Requisite              // needed to show the document: images, scripts, style sheets, fonts, media, icons, manifests
 	Action                 // a program: form action, formaction, ping. Never mirrored, made absolute
-	Reference              // names a document: canonical, cite, longdesc, og:url. Relocated, not followed
+	Reference              // names a document: canonical, cite, og:url. Relocated, not followed
 	Discovered             // names a document in a sitemap or script. Followed, never replaced
 	InScript               // a string in an inline script that is plainly a file's address. Followed as a guess, replaced when its target is inside, else left
 )
@@ -67,7 +73,12 @@ const (
 	CtxXML         Context = 1 << 9  // XML, not HTML
 	CtxCDATA       Context = 1 << 10 // inside a CDATA section
 	CtxJS          Context = 1 << 11 // a string of a script: a path begins with a dot, or an import would take it for a package's name
+	CtxDir         Context = 1 << 12 // an applet's codebase: the directory of the class is written, without the class and its package
+	CtxPackage     Context = 3 << 13 // mask of the number of directories that the class's package is deep, under CtxDir
 )
+
+// packageShift is where the number under CtxPackage begins.
+const packageShift = 13
 
 // deeper returns c with one more level of character references; the level saturates at 3.
 func (c Context) deeper() Context {
@@ -85,7 +96,7 @@ type Link struct {
 	Kind       Kind
 	NoFollow   bool   // rel=nofollow
 	Absolute   bool   // spelled with scheme and "//": it leads to the same place from anywhere
-	Plain      bool   // a relative path of unreserved characters only, written without any escape, and no <base> applies
+	Plain      bool   // a relative path of unreserved characters only, written without any escape, that does not climb above the root, and no <base> applies
 	Ref        []byte // the reference as UTF-8 without fragment, exactly what was resolved
 	URL        []byte // canonical absolute URL, or nil when Ref is no http or https URL: such a link is never replaced
 }
@@ -100,9 +111,11 @@ const (
 	EditIntegrity                   // integrity is blanked: the relocated target has other bytes
 	EditCrossorigin                 // crossorigin is removed: no CORS request succeeds from file://
 	EditCSP                         // the policy of a CSP meta is blanked: 'self' matches nothing in a copy
+	EditRefresh                     // the redirection that only the HTTP header Refresh named becomes a meta refresh
+	editRefreshEnd                  // its end, after the reference; not reported
 )
 
-var editNames = [...]string{"charset", "base", "integrity", "crossorigin", "csp"}
+var editNames = [...]string{"charset", "base", "integrity", "crossorigin", "csp", "refresh", "refresh"}
 
 func (k EditKind) String() string {
 	if int(k) < len(editNames) {
@@ -121,14 +134,14 @@ type Edit struct {
 }
 
 // CharsetFrom says what determined a document's encoding.
-type CharsetFrom uint8
+type CharsetFrom = charset.From
 
-// The sources of an encoding, strongest first.
+// What determined an encoding.
 const (
-	FromBOM      CharsetFrom = iota // byte order mark
-	FromHeader                      // Content-Type
-	FromDocument                    // <meta>, XML declaration, @charset
-	FromDefault                     // nothing: windows-1252 for HTML, UTF-8 for the rest
+	FromBOM      = charset.FromMark     // byte order mark
+	FromHeader   = charset.FromHeader   // Content-Type
+	FromDocument = charset.FromDocument // <meta>, XML declaration, @charset
+	FromDefault  = charset.FromDefault  // nothing: windows-1252 for HTML, UTF-8 for the rest
 )
 
 // RobotsMeta is a <meta> that addresses robots: its name (robots or mirrord, lower case) and its content as written.
@@ -141,6 +154,7 @@ type Input struct {
 	URL           site.URL // the final URL of the document, after redirects
 	MIME          string   // Content-Type without or with parameters; only read when Format is Unknown
 	HeaderCharset string   // charset parameter of Content-Type, any label
+	Refresh       string   // the HTTP header Refresh; only used for HTML
 	Format        Format   // how to scan; Unknown: as Detect says
 	MaxLinks      int      // links kept; more set Doc.Truncated. Default 100 000
 	NoScripts     bool     // leave scripts and event handlers alone
@@ -167,6 +181,7 @@ type Doc struct {
 	Title       string // of HTML and SVG; white space collapsed
 	Lang        string // the root element's lang or xml:lang
 	Robots      []RobotsMeta
+	Icon        bool // a link element names the document's icon
 	Truncated   bool // a cap was hit: some links were not found or have no URL, and stay as they were
 
 	sc scanner

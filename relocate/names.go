@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package relocate
 
 import "math/bits"
@@ -57,9 +59,10 @@ const (
 	tagPlaintext
 	tagSVGHref  // an SVG element that may refer to a resource by href
 	tagMathHref // a MathML element, any of which may be a hyperlink
+	tagApplet
 )
 
-// attrID names an attribute that matters.
+// attrID names an attribute that matters: here those that code asks for by name, in linkAttributes those that only hold links.
 type attrID uint8
 
 const (
@@ -69,15 +72,6 @@ const (
 	attrSrcset
 	attrImagesrcset
 	attrData
-	attrAction
-	attrFormaction
-	attrPoster
-	attrBackground
-	attrCite
-	attrLongdesc
-	attrLowsrc
-	attrDynsrc
-	attrPing
 	attrRel
 	attrContent
 	attrName
@@ -89,12 +83,6 @@ const (
 	attrSrcdoc
 	attrIntegrity
 	attrCrossorigin
-	attrManifest
-	attrDataSrc
-	attrDataSrcset
-	attrDataLazySrc
-	attrDataLazySrcset
-	attrDataOriginal
 	attrValue
 	attrType
 	attrXlinkHref
@@ -105,7 +93,10 @@ const (
 	attrLanguage
 	attrEvent // an event handler, whose value is a script
 	attrPaint // an SVG presentation attribute that may hold url()
-	attrCount
+	attrCode
+	attrCodebase
+	attrArchive
+	attrCount // the attributes of linkAttributes follow
 )
 
 var tagNames = newNames([]nameID[tagID]{
@@ -157,6 +148,7 @@ var tagNames = newNames([]nameID[tagID]{
 	{"noframes", tagNoframes},
 	{"noscript", tagNoscript},
 	{"plaintext", tagPlaintext},
+	{"applet", tagApplet},
 	{"mpath", tagSVGHref},
 	{"textpath", tagSVGHref},
 	{"pattern", tagSVGHref},
@@ -189,21 +181,12 @@ var tagNames = newNames([]nameID[tagID]{
 	{"semantics", tagMathHref},
 })
 
-var attrNames = newNames([]nameID[attrID]{
+var attrNames = newNames(append(listedNames(), []nameID[attrID]{
 	{"href", attrHref},
 	{"src", attrSrc},
 	{"srcset", attrSrcset},
 	{"imagesrcset", attrImagesrcset},
 	{"data", attrData},
-	{"action", attrAction},
-	{"formaction", attrFormaction},
-	{"poster", attrPoster},
-	{"background", attrBackground},
-	{"cite", attrCite},
-	{"longdesc", attrLongdesc},
-	{"lowsrc", attrLowsrc},
-	{"dynsrc", attrDynsrc},
-	{"ping", attrPing},
 	{"rel", attrRel},
 	{"content", attrContent},
 	{"name", attrName},
@@ -215,12 +198,6 @@ var attrNames = newNames([]nameID[attrID]{
 	{"srcdoc", attrSrcdoc},
 	{"integrity", attrIntegrity},
 	{"crossorigin", attrCrossorigin},
-	{"manifest", attrManifest},
-	{"data-src", attrDataSrc},
-	{"data-srcset", attrDataSrcset},
-	{"data-lazy-src", attrDataLazySrc},
-	{"data-lazy-srcset", attrDataLazySrcset},
-	{"data-original", attrDataOriginal},
 	{"value", attrValue},
 	{"type", attrType},
 	{"xlink:href", attrXlinkHref},
@@ -229,6 +206,9 @@ var attrNames = newNames([]nameID[attrID]{
 	{"xml:lang", attrXmlLang},
 	{"xml:base", attrXmlBase},
 	{"language", attrLanguage},
+	{"code", attrCode},
+	{"codebase", attrCodebase},
+	{"archive", attrArchive},
 	{"onclick", attrEvent},
 	{"onload", attrEvent},
 	{"onmouseover", attrEvent},
@@ -246,7 +226,7 @@ var attrNames = newNames([]nameID[attrID]{
 	{"marker-start", attrPaint},
 	{"marker-mid", attrPaint},
 	{"marker-end", attrPaint},
-})
+}...))
 
 type nameID[ID ~uint8] struct {
 	name string
@@ -313,3 +293,16 @@ func equalFold(name []byte, want string) bool {
 	}
 	return true
 }
+
+// indexFold returns where word, which is lower case, first stands in b, case aside, or -1.
+func indexFold(b []byte, word string) int {
+	for i := 0; i+len(word) <= len(b); i++ {
+		if b[i]|0x20 == word[0] && equalFold(b[i:i+len(word)], word) {
+			return i
+		}
+	}
+	return -1
+}
+
+// space reports ASCII white space.
+func space(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\f' }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package relocate
 
 import "bytes"
@@ -6,7 +8,35 @@ import "bytes"
 func (t *tagLinks) linkRel(mark int) {
 	h := t.h
 	rel := h.text(h.find(mark, attrRel))
+	h.sc.d.Icon = h.sc.d.Icon || (hasToken(rel, "icon") && len(h.text(h.find(mark, attrHref))) > 0)
 	t.rel, t.noLink = relKind(rel, h.text(h.find(mark, attrType)), h.find(mark, attrHreflang) != nil)
+}
+
+// relWord says what a relation type makes of a link.
+type relWord struct {
+	strength  int // of several relation types the strongest wins; 0 says nothing of the kind
+	kind      Kind
+	alternate bool // a hyperlink if it is a translation or a feed
+	hint      bool // names a server only
+}
+
+// relWords are the relation types that matter.
+var relWords = newRelWords()
+
+func newRelWords() map[string]relWord {
+	all := map[string]relWord{"alternate": {alternate: true}, "preconnect": {hint: true}, "dns-prefetch": {hint: true}}
+	for _, w := range [...]string{"stylesheet", "icon", "apple-touch-icon", "apple-touch-icon-precomposed", "apple-touch-startup-image", "mask-icon",
+		"fluid-icon", "manifest", "preload", "modulepreload", "prefetch", "image_src"} {
+		all[w] = relWord{strength: 3, kind: Requisite}
+	}
+	for _, w := range [...]string{"next", "prev", "previous", "first", "last", "up", "start", "begin", "end", "index", "contents", "toc", "chapter",
+		"section", "subsection", "appendix", "glossary", "help", "author", "license", "copyright", "home", "top", "prerender", "bookmark", "search"} {
+		all[w] = relWord{strength: 2, kind: Hyperlink}
+	}
+	for _, w := range [...]string{"canonical", "shortlink", "pingback", "amphtml"} {
+		all[w] = relWord{strength: 1, kind: Reference}
+	}
+	return all
 }
 
 // relKind returns what a link of the relation types rel is for; the strongest of several wins. hint says that it names nothing to
@@ -21,20 +51,9 @@ func relKind(rel, typ []byte, hreflang bool) (kind Kind, hint bool) {
 	}
 	var buf [foldMax]byte
 	for f, rest := word(rel); len(f) > 0; f, rest = word(rest) {
-		switch string(fold(&buf, f)) {
-		case "stylesheet", "icon", "apple-touch-icon", "apple-touch-icon-precomposed", "apple-touch-startup-image", "mask-icon",
-			"fluid-icon", "manifest", "preload", "modulepreload", "prefetch", "image_src":
-			set(3, Requisite)
-		case "next", "prev", "previous", "first", "last", "up", "start", "begin", "end", "index", "contents", "toc", "chapter", "section",
-			"subsection", "appendix", "glossary", "help", "author", "license", "copyright", "home", "top", "prerender", "bookmark", "search":
-			set(2, Hyperlink)
-		case "canonical", "shortlink", "pingback", "amphtml":
-			set(1, Reference)
-		case "alternate":
-			alternate = true
-		case "preconnect", "dns-prefetch":
-			hint = true
-		}
+		w := relWords[string(fold(&buf, f))]
+		set(w.strength, w.kind)
+		alternate, hint = alternate || w.alternate, hint || w.hint
 	}
 	if alternate && best < 3 {
 		if hreflang || indexFold(typ, "rss") >= 0 || indexFold(typ, "atom") >= 0 || indexFold(typ, "rdf+xml") >= 0 ||

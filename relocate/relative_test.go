@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package relocate
 
 import (
@@ -75,6 +77,27 @@ func mirrorPath(p string) bool {
 		}
 	}
 	return true
+}
+
+// TestPlainStaysInside: a reference that goes above the root is not plain: what browsers clamp under http leads out of the copy's folder
+// under file://.
+func TestPlainStaysInside(t *testing.T) {
+	for _, c := range []struct {
+		page, ref string
+		want      bool
+	}{
+		{"/", "a.html", true}, {"/", "../a.html", false}, {"/", "..", false}, {"/", "b/../a.html", true}, {"/", "b/../../a.html", false}, {"/", "./a.html", true},
+		{"/d/e.html", "../a.html", true}, {"/d/e.html", "../../a.html", false}, {"/d/e.html", ".././../a.html", false}, {"/d/e.html", "../..a.html", true},
+		{"/d/e/", "../../a.html", true}, {"/d/e/", "../../../a.html", false}, {"/d/e/", "../../d/../../a.html", false}, {"/d/e/", "x//../../../../a", false},
+	} {
+		var d Doc
+		if err := d.Scan([]byte("<a href="+c.ref+">"), Input{URL: mustURL(t, "http://zoo.test"+c.page), Format: HTML}); err != nil {
+			t.Fatal(err)
+		}
+		if l := d.Links[0]; l.Plain != c.want {
+			t.Errorf("%s in %s: plain is %t, want %t", c.ref, c.page, l.Plain, c.want)
+		}
+	}
 }
 
 // TestResolvePlain holds the own resolution of plain references against site's.

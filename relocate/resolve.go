@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package relocate
 
 import (
@@ -43,6 +45,30 @@ func (r *resolver) init(base site.URL) {
 	r.dir = append(append(r.dir[:0], base.Origin()...), base.Dir()...)
 	r.root = len(base.Origin()) + 1
 	clear(r.recent[:])
+}
+
+// climbs reports whether a plain reference leads above the root on its way. A browser stays at the root; whoever follows the reference
+// through directories, as a browser does under file://, leaves the copy.
+func (r *resolver) climbs(ref []byte) bool {
+	if !bytes.Contains(ref, []byte("..")) {
+		return false
+	}
+	depth := bytes.Count(r.dir[r.root:], []byte("/"))
+	for more := true; more; {
+		var segment []byte
+		segment, ref, more = bytes.Cut(ref, []byte("/"))
+		switch string(segment) {
+		case "..":
+			depth--
+		case "", ".": // no directory is entered
+		default:
+			depth++
+		}
+		if depth < 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // hashRef mixes the length and the last bytes of a reference, which is where those of one page differ.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package relocate
 
 import (
@@ -7,6 +9,7 @@ import (
 	"math"
 	"slices"
 
+	"mirrord/internal/charset"
 	"mirrord/site"
 )
 
@@ -30,12 +33,12 @@ func (d *Doc) Scan(raw []byte, in Input) error {
 	sc := &d.sc
 	d.Links, sc.arena, sc.maps, sc.urls = trim(d.Links), trim(sc.arena), trim(sc.maps), trim(sc.urls)
 	sc.d, sc.in, sc.foreignAware, sc.keepEmpty = d, in, true, false
-	sc.cs, d.CharsetFrom = sniff(raw, in.Format, in.HeaderCharset)
+	sc.cs, d.CharsetFrom = charset.Browser(raw, syntaxOf(in.Format), in.HeaderCharset)
 	for {
 		sc.run(raw)
 		if in.Format == HTML && d.CharsetFrom == FromDefault && sc.lateFound {
 			d.CharsetFrom = FromDocument
-			if sc.late.name != sc.cs.name {
+			if sc.late.Name != sc.cs.Name {
 				sc.cs = sc.late
 				if !sc.neutral(raw) {
 					continue
@@ -69,7 +72,7 @@ func (sc *scanner) run(raw []byte) {
 	d := sc.d
 	d.Format, d.Charset = sc.in.Format, sc.cs.String()
 	d.Links, d.Edits, d.Robots = d.Links[:0], d.Edits[:0], d.Robots[:0]
-	d.Title, d.Lang, d.Truncated = "", "", false
+	d.Title, d.Lang, d.Icon, d.Truncated = "", "", false, false
 	sc.arena, sc.maps, sc.urls, sc.attrs = sc.arena[:0], sc.maps[:0], sc.urls[:0], sc.attrs[:0]
 	sc.urlsBefore = 0
 	sc.nested.base = site.URL{} // what it remembers lies in the memory that is used again
@@ -78,15 +81,15 @@ func (sc *scanner) run(raw []byte) {
 	sc.headEnd, sc.htmlEnd, sc.doctypeEnd, sc.metaAt = -1, -1, -1, -1
 
 	v := view{s: raw}
-	if sc.cs.transcoded() {
+	if sc.cs.Transcoded() {
 		if len(raw) > maxDecoded {
 			d.Truncated = true
 			return
 		}
-		if sc.cs.name == "iso-2022-jp" {
+		if sc.cs.Name == "iso-2022-jp" {
 			v = sc.decode2022(v)
 		} else {
-			v = sc.decodeUTF16(v, sc.cs.name == "utf-16be")
+			v = sc.decodeUTF16(v, sc.cs.Name == "utf-16be")
 		}
 	} else if bytes.HasPrefix(raw, []byte("\xef\xbb\xbf")) {
 		v = v.sub(3, len(raw))
@@ -127,7 +130,7 @@ func (sc *scanner) finish(raw []byte) {
 	for i := range d.Links {
 		l := &d.Links[i]
 		plain := l.Plain
-		if foreign {
+		if foreign || (plain && r.climbs(l.Ref)) {
 			l.Plain = false
 		}
 		if l.URL == nil {
@@ -136,6 +139,7 @@ func (sc *scanner) finish(raw []byte) {
 	}
 	d.Edits = slices.DeleteFunc(d.Edits, func(e Edit) bool { return int(e.Link) >= len(d.Links) })
 	sc.charsetEdit(raw)
+	sc.headerRefresh(raw)
 	if len(d.Edits) > 1 {
 		slices.SortStableFunc(d.Edits, func(a, b Edit) int { return cmp.Compare(a.Start, b.Start) })
 	}
@@ -147,17 +151,17 @@ func (sc *scanner) charsetEdit(raw []byte) {
 	if d.CharsetFrom != FromHeader || d.Format == Script {
 		return
 	}
-	if sc.cs.name == "utf-16le" || sc.cs.name == "utf-16be" {
+	if sc.cs.IsUTF16() {
 		sc.insert(0, 0, "\ufeff") // nothing inside a document can declare UTF-16
 		return
 	}
-	if c, ok := declared(raw, d.Format); ok && c.name == sc.cs.name {
+	if c, ok := charset.Declared(raw[:min(len(raw), charset.Window)], syntaxOf(d.Format)); ok && c.Name == sc.cs.Name {
 		return
 	}
 	name := sc.cs.String()
 	switch d.Format {
 	case HTML:
-		if sc.cs.name == "windows-1252" && ascii(raw) {
+		if sc.cs.Name == "windows-1252" && ascii(raw) {
 			return // the default, and nothing that could be read otherwise
 		}
 		at := int32(0)
@@ -172,16 +176,16 @@ func (sc *scanner) charsetEdit(raw []byte) {
 		if sc.neutral(raw) {
 			return
 		}
-		if a, b := cssCharset(raw[:min(len(raw), prescanBytes)]); b > 0 {
+		if a, b := charset.CSSRule(raw[:min(len(raw), charset.Window)]); b > 0 {
 			sc.insert(int32(a), int32(b), name)
 		} else {
 			sc.insert(0, 0, `@charset "`+name+`";`)
 		}
 	case SVG, Feed, Sitemap:
-		head := raw[:min(len(raw), prescanBytes)]
-		label, a, b := xmlEncoding(head)
+		head := raw[:min(len(raw), charset.Window)]
+		label, a, b := charset.XMLDeclaration(head)
 		switch {
-		case sc.cs.utf8() && len(label) == 0, sc.neutral(raw):
+		case sc.cs.IsUTF8() && len(label) == 0, sc.neutral(raw):
 		case len(label) > 0:
 			sc.insert(int32(a), int32(b), name)
 		case b > 0:
@@ -193,7 +197,7 @@ func (sc *scanner) charsetEdit(raw []byte) {
 }
 
 // neutral reports whether raw reads the same in all encodings that could be taken for the document's.
-func (sc *scanner) neutral(raw []byte) bool { return !sc.cs.transcoded() && ascii(raw) }
+func (sc *scanner) neutral(raw []byte) bool { return !sc.cs.Transcoded() && ascii(raw) }
 
 func (sc *scanner) insert(a, b int32, text string) {
 	sc.d.Edits = append(sc.d.Edits, Edit{Start: a, End: b, New: text, Why: EditCharset, Link: -1})

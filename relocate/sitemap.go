@@ -1,9 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package relocate
 
 import (
 	"bytes"
 	"time"
 	"unicode/utf8"
+
+	"mirrord/internal/charset"
 )
 
 // SitemapEntry is one address of a sitemap or sitemap index (sitemaps.org protocol 0.9).
@@ -42,16 +46,16 @@ func ScanSitemap(raw []byte, max int) SitemapList {
 	var d Doc
 	sc := &d.sc
 	sc.d = &d
-	sc.cs, _ = sniff(raw, Sitemap, "")
+	sc.cs, _ = charset.Browser(raw, charset.XML, "")
 	v := view{s: raw}
 	switch {
-	case sc.cs.transcoded() && len(raw) > maxDecoded:
+	case sc.cs.Transcoded() && len(raw) > maxDecoded:
 		list.Truncated = true
 		return list
-	case sc.cs.name == "iso-2022-jp":
+	case sc.cs.Name == "iso-2022-jp":
 		v = sc.decode2022(v)
-	case sc.cs.transcoded():
-		v = sc.decodeUTF16(v, sc.cs.name == "utf-16be")
+	case sc.cs.Transcoded():
+		v = sc.decodeUTF16(v, sc.cs.Name == "utf-16be")
 	}
 	if s := bytes.TrimLeft(v.s, "\ufeff\t\n\r "); len(s) > 0 && s[0] != '<' {
 		return textSitemap(s, max)

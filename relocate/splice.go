@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package relocate
 
 import (
@@ -42,7 +44,7 @@ func (sp *splicer) run(edits []Edit) (edited []Edit) {
 	}
 	e := 0
 	for i := range links {
-		for e < len(edits) && edits[e].Start <= links[i].Start {
+		for e < len(edits) && edits[e].before(&links[i]) {
 			edited = sp.edit(&edits[e], edited)
 			e++
 		}
@@ -52,6 +54,11 @@ func (sp *splicer) run(edits []Edit) (edited []Edit) {
 		edited = sp.edit(&edits[e], edited)
 	}
 	return edited
+}
+
+// before reports whether an edit is applied before a link. Where they begin at one place it is, but for the end of what surrounds the link.
+func (e *Edit) before(l *Link) bool {
+	return e.Start < l.Start || (e.Start == l.Start && e.Why != editRefreshEnd)
 }
 
 // copyTo copies the raw bytes up to end.
@@ -172,6 +179,9 @@ func (sp *splicer) edit(e *Edit, edited []Edit) []Edit {
 		sp.out = sp.appendRune(sp.out, r)
 	}
 	sp.pos = int(e.End)
+	if e.Why == editRefreshEnd {
+		return edited
+	}
 	return append(edited, *e)
 }
 
@@ -194,6 +204,9 @@ var special = [256]bool{'&': true, '\'': true, '"': true, '(': true, ')': true, 
 
 // appendRef writes a reference so that a reader of the context finds exactly ref.
 func (sp *splicer) appendRef(dst, ref []byte, ctx Context) []byte {
+	if ctx&CtxDir != 0 {
+		ref = codebaseOf(ref, ctx)
+	}
 	plain := sp.wide == narrow && ctx&(CtxRefresh|CtxJS) == 0
 	for i := 0; plain && i < len(ref); i++ {
 		plain = !special[ref[i]]

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package relocate
 
 import "unicode/utf8"
@@ -51,7 +53,7 @@ func (sc *scanner) url(v view, kind Kind, ctx Context, nofollow bool) int {
 	for ; i < end && b[i] != '#'; i++ {
 		class |= urlClass[b[i]]
 	}
-	r := reference{b[start:i:i], v.at(start), v.at(i), class, !v.utf8 && !sc.cs.utf8(), v.escaped, i < end}
+	r := reference{b[start:i:i], v.at(start), v.at(i), class, !v.utf8 && !sc.cs.IsUTF8(), v.escaped, i < end}
 	return sc.link(&r, kind, ctx, nofollow)
 }
 
@@ -69,7 +71,7 @@ func (sc *scanner) attrURL(v view, kind Kind, ctx Context, nofollow bool) int {
 	for ; i < end && b[i] != '#'; i++ {
 		class |= urlClass[b[i]]
 	}
-	foreign := !v.utf8 && !sc.cs.utf8()
+	foreign := !v.utf8 && !sc.cs.IsUTF8()
 	r := reference{b[start:i:i], v.at(start), v.at(i), class, foreign, v.escaped, i < end}
 	if class&urlEscape != 0 || class&urlForeign != 0 && foreign {
 		if len(sc.d.Links) >= sc.in.MaxLinks {
@@ -103,8 +105,8 @@ func (sc *scanner) decodeURL(r *reference, v view) {
 		case c == 0:
 			out = append(out, "\ufffd"...)
 		case c >= 0x80 && r.raw:
-			n = sc.cs.charLen(s[i:])
-			out = append(out, sc.cs.decode(s[i:i+n])...)
+			n = sc.cs.Len(s[i:])
+			out = append(out, sc.cs.Decode(s[i:i+n])...)
 		default:
 			out = append(out, c)
 		}
@@ -162,7 +164,7 @@ func (sc *scanner) link(r *reference, kind Kind, ctx Context, nofollow bool) int
 	ref := r.text
 	if r.class&urlForeign != 0 {
 		if r.raw {
-			ref = sc.cs.decode(ref)
+			ref = sc.cs.Decode(ref)
 		}
 		ref = sc.queryIn(ref)
 	}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package relocate
 
 import (
@@ -103,7 +105,7 @@ func (sc *scanner) attrText(v view, xml bool) view {
 	for _, c := range v.s {
 		acc |= valueClass[c]
 	}
-	if acc == 0 || acc == valueForeign && (v.utf8 || sc.cs.utf8()) {
+	if acc == 0 || acc == valueForeign && (v.utf8 || sc.cs.IsUTF8()) {
 		return v
 	}
 	if len(v.s) > maxDecoded {
@@ -111,7 +113,7 @@ func (sc *scanner) attrText(v view, xml bool) view {
 		return v.sub(0, 0)
 	}
 	d := sc.newDecoder(&v)
-	foreign := !v.utf8 && !sc.cs.utf8()
+	foreign := !v.utf8 && !sc.cs.IsUTF8()
 	s := v.s
 	for i := 0; i < len(s); {
 		switch c := s[i]; {
@@ -136,8 +138,8 @@ func (sc *scanner) attrText(v view, xml bool) view {
 			d.rune(i, utf8.RuneError)
 			i++
 		case c >= 0x80 && foreign:
-			n := sc.cs.charLen(s[i:])
-			d.put(i, sc.cs.decode(s[i:i+n])...)
+			n := sc.cs.Len(s[i:])
+			d.put(i, sc.cs.Decode(s[i:i+n])...)
 			i += n
 		default:
 			d.put(i, c)
@@ -150,7 +152,7 @@ func (sc *scanner) attrText(v view, xml bool) view {
 // plainText returns text without character references, such as <style>: it only converts what is not UTF-8 and could be misread
 // bytewise, because a trailing byte may be a backslash.
 func (sc *scanner) plainText(v view) view {
-	if v.utf8 || sc.cs.utf8() || ascii(v.s) {
+	if v.utf8 || sc.cs.IsUTF8() || ascii(v.s) {
 		return v
 	}
 	if len(v.s) > maxDecoded {
@@ -164,8 +166,8 @@ func (sc *scanner) plainText(v view) view {
 			i++
 			continue
 		}
-		n := sc.cs.charLen(v.s[i:])
-		d.put(i, sc.cs.decode(v.s[i:i+n])...)
+		n := sc.cs.Len(v.s[i:])
+		d.put(i, sc.cs.Decode(v.s[i:i+n])...)
 		i += n
 	}
 	w := d.view(len(v.s))

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package relocate
 
 import (
@@ -60,12 +62,16 @@ var zoo = []struct {
 	{"meta refresh", HTML, `<meta http-equiv=Refresh content="5; URL='r.html'">`, Hyperlink, []string{"/dir/r.html"}},
 	{"meta og:image", HTML, `<meta property="og:image" content="/og.png"><meta name="twitter:image" content="tw.png">`, Requisite, []string{"/og.png", "/dir/tw.png"}},
 	{"meta og:url", HTML, `<meta property="og:url" content="http://zoo.test/og">`, Reference, []string{"/og"}},
-	{"cite and longdesc", HTML, `<blockquote cite="q.html"></blockquote><img longdesc=l.html>`, Reference, []string{"/dir/q.html", "/dir/l.html"}},
+	{"cite", HTML, `<blockquote cite="q.html"></blockquote>`, Reference, []string{"/dir/q.html"}},
+	{"longdesc", HTML, `<img longdesc=l.html#d1><frame longdesc="/f.html"><iframe longdesc='i.html?a=1&amp;b'></iframe><p longdesc=no.html>`, Hyperlink,
+		[]string{"/dir/l.html", "/f.html", "/dir/i.html?a=1&b"}},
 	{"form action", HTML, `<form action="/cgi"><button formaction="go">x</button></form><a ping="p1 p2">x</a>`, Action, []string{"/cgi", "/dir/go", "/dir/p1", "/dir/p2"}},
 	{"style element url()", HTML, `<style>a{background:url( "x.png" )}b{background:url(y.png)}</style>`, Requisite, []string{"/dir/x.png", "/dir/y.png"}},
 	{"style attribute with entities", HTML, `<p style="background:url(&quot;x.png&quot;)">`, Requisite, []string{"/dir/x.png"}},
 	{"style attribute single quotes", HTML, `<p style='background:url("x.png"), url(z.png)'>`, Requisite, []string{"/dir/x.png", "/dir/z.png"}},
 	{"@import", CSS, `@import "a.css" screen; @import url(b.css); @import/**/'c.css'; @namespace url(http://www.w3.org/1999/xhtml);`, Requisite, []string{"/dir/a.css", "/dir/b.css", "/dir/c.css"}},
+	{"@import with escapes", CSS, `@\69mport "a.css"; @impor\74  'b.css' print; @\000049\4D PORT"c.css";@imp\ert "no.css"; @\69 mports "no.css"; @i\mport "d.css";`, Requisite,
+		[]string{"/dir/a.css", "/dir/b.css", "/dir/c.css", "/dir/d.css"}},
 	{"@font-face", CSS, `@font-face{src:url(f.woff2?#iefix) format("woff2"),url('f.ttf')}`, Requisite, []string{"/dir/f.woff2?", "/dir/f.ttf"}},
 	{"image-set string", CSS, `a{background:image-set("a.png" 1x, "b.png" type("image/png") 2x, url(c.png) 3x); content: "no.png"}`, Requisite, []string{"/dir/a.png", "/dir/b.png", "/dir/c.png"}},
 	{"-webkit-image-set", CSS, `a{background:-webkit-image-set(url(a.png) 1x, "b.png" 2x)}`, Requisite, []string{"/dir/a.png", "/dir/b.png"}},

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package replay runs a policy over the recorded history of a site and says what it would have cost and what it would have found.
 //
 // A [History] is what a site was, version by version: paths, contents and sizes, no bytes. [Read] reads the recorded form, [Builder] makes one

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package replay
 
 import (
@@ -13,7 +15,7 @@ type driver struct {
 	h     *History
 	o     Options
 	m     *policy.Model
-	rules *ruleBook // for near
+	rules *ruleBook // of a policy that follows rules
 
 	page  []policy.ID // by Page, plus one; 0 is none
 	list  []policy.ID // by Dir, plus one
@@ -37,9 +39,9 @@ const (
 	left
 )
 
-func newDriver(h *History, o Options) (*driver, error) {
+func newDriver(h *History, o Options, p policy.Definition) (*driver, error) {
 	d := &driver{h: h, o: o, m: policy.NewModel(), page: make([]policy.ID, h.Pages()), list: make([]policy.ID, h.Dirs())}
-	if o.Policy == policy.Near {
+	if p.Rules {
 		var err error
 		if d.rules, err = newRuleBook(h, o); err != nil {
 			return nil, err
@@ -203,7 +205,7 @@ func (d *driver) act(w *World) error {
 		}
 		o.Every = d.o.Expire
 	}
-	p, err := d.m.Plan(o)
+	p, err := d.o.Policies.Plan(d.m, o)
 	if err != nil {
 		return err
 	}

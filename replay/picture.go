@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package replay
 
 import (
@@ -44,6 +46,10 @@ const pictureRows = 36
 
 // NewPicture replays a history and keeps what a picture shows.
 func NewPicture(h *History, o Options) (*Picture, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
 	p := &Picture{h: h, dirs: h.Dirs()}
 	e, err := h.Evolution(len(h.Versions))
 	if err != nil {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package replay
 
 import (
@@ -103,22 +105,21 @@ func (p *Picture) stepName() string {
 }
 
 func (p *Picture) setting() string {
-	switch o := p.o; o.Policy {
-	case policy.Near:
-		return fmt.Sprintf("near, alpha %v, beta %v, gamma %v, confidence %v, zero %v", o.Near.MinDoC, o.Near.MinFoC, o.Near.MinCoC, o.Near.MinConfidence, o.Near.Zero)
-	case policy.Adaptive, "":
-		switch {
-		case o.Price < 0 && o.Budget > 0:
-			return fmt.Sprintf("adaptive, budget %v", o.Budget)
-		case o.Price == 0:
-			return fmt.Sprintf("adaptive, price %v", policy.DefaultPrice)
-		case o.Price > 0:
-			return fmt.Sprintf("adaptive, price %v", o.Price)
-		}
-		return "adaptive, no price"
-	default:
-		return string(o.Policy)
+	o := p.o
+	of, _ := o.Policies.Find(o.Policy)
+	switch {
+	case of.Rules:
+		return fmt.Sprintf("%s, alpha %v, beta %v, gamma %v, confidence %v, zero %v", o.Policy, o.Near.MinDoC, o.Near.MinFoC, o.Near.MinCoC, o.Near.MinConfidence, o.Near.Zero)
+	case of.Weighs && o.Price < 0 && o.Budget > 0:
+		return fmt.Sprintf("%s, budget %v", o.Policy, o.Budget)
+	case of.Weighs && (o.Price == 0):
+		return fmt.Sprintf("%s, price %v", o.Policy, policy.DefaultPrice)
+	case of.Weighs && o.Price > 0:
+		return fmt.Sprintf("%s, price %v", o.Policy, o.Price)
+	case of.Weighs:
+		return string(o.Policy) + ", no price"
 	}
+	return string(o.Policy)
 }
 
 // bars draws, for each step, how much of the site changed and how much was asked.

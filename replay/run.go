@@ -1,18 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package replay
 
 import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	"mirrord/near"
 	"mirrord/policy"
+	"mirrord/policy/known"
 )
 
 // Options say how a history is replayed. The zero value replays the default policy after 20 full syncs.
 type Options struct {
 	Policy policy.Name // default adaptive; Nothing, Never and RoundRobin are baselines
-	Train  int         // full syncs before the first measured step; default 20
+
+	Policies policy.Registry // where the policy is found; default known.All()
+
+	Train int // full syncs before the first measured step; default 20
 
 	Price   float64 // of a request, in changed pages; for adaptive. Default policy.DefaultPrice
 	Budget  float64 // share of what is known that a step may ask; 0: no bound. What a listing brings that is new is fetched all the same
@@ -47,6 +54,9 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Policy == "" {
 		o.Policy = policy.Adaptive
 	}
+	if o.Policies == nil {
+		o.Policies = known.All()
+	}
 	if o.Train == 0 {
 		o.Train = DefaultTrain
 	}
@@ -79,6 +89,23 @@ type actor interface {
 	act(w *World) error
 }
 
+func newActor(h *History, w *World, o Options) (actor, error) {
+	p, known := o.Policies.Find(o.Policy)
+	switch {
+	case o.Policy == Nothing:
+		return nothing{}, nil
+	case o.Policy == Never:
+		return newNever(h, o.Train), nil
+	case o.Policy == RoundRobin:
+		return newRoundRobin(w, o), nil
+	case !known:
+		return nil, fmt.Errorf("replay: unknown policy %q: want one of %s", o.Policy, strings.Join(o.Policies.Names(), ", "))
+	case p.Everything:
+		return fullSync{}, nil
+	}
+	return newDriver(h, o, p)
+}
+
 // Run replays a history under a policy: the first o.Train versions are synced in full, each later one is a step.
 func Run(h *History, o Options) (*Result, error) {
 	o, err := o.withDefaults()
@@ -89,20 +116,9 @@ func Run(h *History, o Options) (*Result, error) {
 		return nil, fmt.Errorf("replay: %w: %d versions, and the first %d are for training", ErrTooShort, len(h.Versions), o.Train)
 	}
 	w := NewWorld(h, o.Train)
-	var a actor
-	switch o.Policy {
-	case policy.Full:
-		a = fullSync{}
-	case Nothing:
-		a = nothing{}
-	case Never:
-		a = newNever(h, o.Train)
-	case RoundRobin:
-		a = newRoundRobin(w, o)
-	default:
-		if a, err = newDriver(h, o); err != nil {
-			return nil, err
-		}
+	a, err := newActor(h, w, o)
+	if err != nil {
+		return nil, err
 	}
 	r := &Result{Site: h.Site, Policy: o.Policy, Train: o.Train}
 	for w.Step() {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package replica
 
 import (
@@ -8,13 +10,19 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"mirrord/replica/collections"
+	"mirrord/replica/hash"
+	"mirrord/replica/hosts"
+	"mirrord/replica/text"
+	"mirrord/replica/unionfind"
 )
 
 // ErrGolden says that a file of expected values is not one, or has nothing in it.
 var ErrGolden = errors.New("not a file of expected values")
 
-// GoldenReport is what came of a file of expected values.
-type GoldenReport struct {
+// GoldenResult is what came of a file of expected values.
+type GoldenResult struct {
 	Cases    int
 	Values   int      // that were compared
 	Problems []string // one for each value that is another; none: all is as expected
@@ -43,14 +51,14 @@ type golden struct {
 // shingles, chunks, sketches, bands, trivial clusters, features and samples of addresses, candidate pairs, outcomes, levels, edges of link graphs
 // and clusters, all exactly; resemblances and scores to 1e-9. The file is a JSON object with a member for each of these (see golden), any of which
 // may be missing; bytes are written as the characters of Latin-1, hashes as hexadecimal digits.
-func CheckGolden(r io.Reader) (GoldenReport, error) {
+func CheckGolden(r io.Reader) (GoldenResult, error) {
 	var g golden
 	if err := json.NewDecoder(r).Decode(&g); err != nil {
-		return GoldenReport{}, errors.Join(ErrGolden, err)
+		return GoldenResult{}, errors.Join(ErrGolden, err)
 	}
 	c := &goldenCheck{g: &g}
 	for _, h := range g.Hash {
-		c.same("hash of "+h.In, fmt.Sprintf("%016x", H(h.In)), h.Hex)
+		c.same("hash of "+h.In, fmt.Sprintf("%016x", hash.H(h.In)), h.Hex)
 	}
 	c.text()
 	c.shingles()
@@ -72,7 +80,7 @@ func CheckGolden(r io.Reader) (GoldenReport, error) {
 
 type goldenCheck struct {
 	g      *golden
-	report GoldenReport
+	report GoldenResult
 }
 
 // same compares one value, by how it is written.
@@ -117,9 +125,9 @@ func hexes(set []uint64, width int) []string {
 func (c *goldenCheck) text() {
 	for _, name := range slices.Sorted(maps.Keys(c.g.Text)) {
 		want := c.g.Text[name]
-		text := Text(want.body())
-		c.same("text "+name+": tokens", quoted(Tokens(text)), quoted(want.Tokens))
-		c.values("text "+name+": lines", quoted(Lines(text)), quoted(want.Lines))
+		said := text.Extract(want.body())
+		c.same("text "+name+": tokens", quoted(text.Tokens(said)), quoted(want.Tokens))
+		c.values("text "+name+": lines", quoted(text.Lines(said)), quoted(want.Lines))
 	}
 }
 
@@ -133,7 +141,7 @@ type goldenShingles struct {
 
 func (c *goldenCheck) shingles() {
 	for _, s := range c.g.Shingles {
-		c.same("shingles of "+strings.Join(s.Tokens, " "), hexes(Shingles(s.Tokens, s.K, GoldenHash), 16), s.Hex)
+		c.same("shingles of "+strings.Join(s.Tokens, " "), hexes(text.Shingles(s.Tokens, s.K, text.GoldenHash), 16), s.Hex)
 	}
 }
 
@@ -148,11 +156,11 @@ func (c *goldenCheck) outcomes() {
 	for _, o := range c.g.Outcome {
 		what := "outcome of " + o.Source + " and " + o.Target
 		source, target := c.g.Text[o.Source].body(), c.g.Text[o.Target].body()
-		for _, hash := range []Hash{GoldenHash, FastHash} {
-			r := Resemblance(Shingles(Tokens(Text(source)), o.K, hash), Shingles(Tokens(Text(target)), o.K, hash))
+		for _, kind := range []text.Hash{text.GoldenHash, text.FastHash} {
+			r := hash.Resemblance(text.Shingles(text.Tokens(text.Extract(source)), o.K, kind), text.Shingles(text.Tokens(text.Extract(target)), o.K, kind))
 			c.same(what+": resemblance", fmt.Sprintf("%.9f", r), fmt.Sprintf("%.9f", o.Resemblance))
 		}
-		got, _ := NewBody(source, true, true, o.K).Compare(NewBody(target, true, true, o.K))
+		got, _ := hosts.NewBody(source, true, true, o.K).Compare(hosts.NewBody(target, true, true, o.K))
 		c.values(what, got, o.Outcome)
 	}
 }
@@ -165,11 +173,11 @@ type goldenChunks struct {
 
 func (c *goldenCheck) chunks() {
 	g := c.g.Chunks
-	kinds := map[string]Chunking{"fixed2": {Lines: 2}, "fixed4": {}, "cdc2": {Lines: 2, ContentDefined: true}, "cdc4": {ContentDefined: true}}
+	kinds := map[string]text.Chunking{"fixed2": {Lines: 2}, "fixed4": {}, "cdc2": {Lines: 2, ContentDefined: true}, "cdc4": {ContentDefined: true}}
 	names := slices.Sorted(maps.Keys(g.Docs))
 	for _, key := range slices.Sorted(maps.Keys(g.Fps)) {
 		name, kind, _ := strings.Cut(key, "|")
-		c.same("chunks of "+key, hexes(Chunks(g.Docs[name], kinds[kind]), 8), g.Fps[key])
+		c.same("chunks of "+key, hexes(text.Chunks(g.Docs[name], kinds[kind]), 8), g.Fps[key])
 	}
 	for _, what := range slices.Sorted(maps.Keys(g.Similar)) {
 		kind, t, _ := strings.Cut(what, ">")
@@ -181,7 +189,7 @@ func (c *goldenCheck) chunks() {
 		got := [][2]string{}
 		for i, a := range names {
 			for _, b := range names[i+1:] {
-				if Common(Chunks(g.Docs[a], kinds[kind]), Chunks(g.Docs[b], kinds[kind])) > threshold {
+				if hash.Common(text.Chunks(g.Docs[a], kinds[kind]), text.Chunks(g.Docs[b], kinds[kind])) > threshold {
 					got = append(got, [2]string{a, b})
 				}
 			}
@@ -201,21 +209,21 @@ func (c *goldenCheck) sketches() {
 	names := slices.Sorted(maps.Keys(g.Sets))
 	var sketches [][]uint64
 	for _, name := range names {
-		var set Set
+		var set hash.Set
 		for _, e := range g.Sets[name] {
-			set = append(set, H(fmt.Sprint("element ", e)))
+			set = append(set, hash.H(fmt.Sprint("element ", e)))
 		}
-		set = newSet(set)
-		bins := OnePermutation(set, 16)
+		set = hash.NewSet(set)
+		bins := text.OnePermutation(set, 16)
 		sketches = append(sketches, bins)
-		c.same("permutations of "+name, hexes(Permutations(set, 8), 16), g.Minhash8[name])
+		c.same("permutations of "+name, hexes(text.Permutations(set, 8), 16), g.Minhash8[name])
 		c.same("bins of "+name, hexes(bins, 16), g.Oph16[name])
 	}
 	if len(names) == 0 {
 		return
 	}
 	got := [][2]string{}
-	for _, p := range Stars(sketches, 4) {
+	for _, p := range collections.Stars(sketches, 4) {
 		got = append(got, [2]string{names[p[0]], names[p[1]]})
 	}
 	c.same("bands", got, g.Bands)
@@ -232,7 +240,7 @@ func (c *goldenCheck) trivial() {
 	if g.Pages <= 0 || g.Pages > 1<<20 {
 		return
 	}
-	sets := NewSets(g.Pages)
+	sets := unionfind.New(g.Pages)
 	for _, p := range g.Pairs {
 		if int(max(p[0], p[1])) < g.Pages {
 			sets.Union(p[0], p[1])

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package replica
 
 import (
@@ -5,6 +7,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"mirrord/replica/collections"
+	"mirrord/replica/unionfind"
 )
 
 // goldenGraph is a link graph of pages written as name@host, where pages whose names begin with the same letter are of one trivial cluster.
@@ -26,11 +31,11 @@ func (c *goldenCheck) graphs() {
 
 func (c *goldenCheck) graph(name string, g goldenGraph) {
 	number, first := map[string]uint32{}, map[string]uint32{}
-	w, sets := Web{Links: make([][]uint32, len(g.Pages))}, NewSets(len(g.Pages))
+	w, sets := collections.LinkGraph{Links: make([][]uint32, len(g.Pages))}, unionfind.New(len(g.Pages))
 	for i, p := range g.Pages {
 		number[p] = uint32(i)
 		page, host, _ := strings.Cut(p, "@")
-		w.Pages = append(w.Pages, Address{host, "/" + page})
+		w.Pages = append(w.Pages, collections.Address{Host: host, Path: "/" + page})
 		letter := page[:min(1, len(page))]
 		if j, ok := first[letter]; ok {
 			sets.Union(j, uint32(i))
@@ -44,23 +49,19 @@ func (c *goldenCheck) graph(name string, g goldenGraph) {
 			w.Links[p] = append(w.Links[p], q)
 		}
 	}
-	size := make([]uint32, len(g.Pages))
-	for i := range size {
-		size[sets.Find(uint32(i))]++
-	}
 	edges := func(extended bool) [][2]string {
 		out := [][2]string{}
-		for _, e := range clusterEdges(w, sets, size, extended) {
-			out = append(out, [2]string{g.Pages[e.from][:1], g.Pages[e.to][:1]})
+		for _, e := range w.Edges(sets, extended) {
+			out = append(out, [2]string{g.Pages[e[0]][:1], g.Pages[e[1]][:1]})
 		}
 		slices.SortFunc(out, func(a, b [2]string) int { return slices.Compare(a[:], b[:]) })
 		return out
 	}
 	c.same(name+": edges", edges(false), g.Basic)
 	c.values(name+": extended edges", edges(true), g.Extended)
-	for kind, o := range map[string]Growing{"basic": {}, "extended": {Extended: true}, "extended_chain_all": {Extended: true, Chain: ChainAll}} {
+	for kind, o := range map[string]collections.Growing{"basic": {}, "extended": {Extended: true}, "extended_chain_all": {Extended: true, Chain: collections.ChainAll}} {
 		var got [][]goldenCollection
-		for _, cluster := range Grow(w, sets, o) {
+		for _, cluster := range collections.Grow(w, sets, o) {
 			var cols []goldenCollection
 			for _, col := range cluster.Collections {
 				cols = append(cols, goldenCollection{pageNames(g.Pages, col.Own), pageNames(g.Pages, col.Virtual)})

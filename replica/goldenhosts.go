@@ -1,9 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package replica
 
 import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"mirrord/replica/hosts"
 )
 
 type goldenURL struct {
@@ -24,7 +28,7 @@ type goldenPath struct {
 
 func (c *goldenCheck) urls() {
 	for _, s := range c.g.SplitURL {
-		host, path, err := SplitURL([]byte(s.URL))
+		host, path, err := hosts.SplitURL([]byte(s.URL))
 		got := []string{string(host), string(path)}
 		if err != nil {
 			got = nil
@@ -33,7 +37,7 @@ func (c *goldenCheck) urls() {
 	}
 	for _, h := range c.g.HostFeatures {
 		got, want := []string{}, []string{}
-		for _, f := range HostFeatures(h.Host) {
+		for _, f := range hosts.HostFeatures(h.Host) {
 			got = append(got, "h "+f.A+" "+f.B)
 		}
 		for _, f := range h.Features {
@@ -44,7 +48,7 @@ func (c *goldenCheck) urls() {
 	}
 	for _, p := range c.g.PathFeatures {
 		for _, byIndex := range []bool{false, true} {
-			features, avoided := PathFeatures(p.Path, StageOne{PositionIsIndex: byIndex})
+			features, avoided := hosts.PathFeatures(p.Path, hosts.StageOne{PositionIsIndex: byIndex})
 			wanted := p.Depth
 			if byIndex {
 				wanted = p.Index
@@ -76,7 +80,7 @@ func (c *goldenCheck) sampling() {
 		return
 	}
 	for _, paper := range []bool{false, true} {
-		v := NewInventory(StageOne{Paper: paper, MinURLs: 1})
+		v := hosts.NewInventory(hosts.StageOne{Paper: paper, MinURLs: 1})
 		for _, p := range g.Paths {
 			v.Add([]byte("h.test"), []byte(p))
 		}
@@ -104,7 +108,7 @@ func (c *goldenCheck) stage1(name string, g goldenStage1) {
 	if len(g.URLs) == 0 {
 		return
 	}
-	v := NewInventory(StageOne{Paper: true, MinURLs: g.Params.MinURLs, FirstModulus: g.Params.M0, FirstDouble: g.Params.First})
+	v := hosts.NewInventory(hosts.StageOne{Paper: true, MinURLs: g.Params.MinURLs, FirstModulus: g.Params.M0, FirstDouble: g.Params.First})
 	for _, u := range g.URLs {
 		if err := v.AddURL([]byte(u)); err != nil {
 			c.values(name+": "+u, err, nil)
@@ -135,25 +139,14 @@ type goldenClass struct {
 
 func (c *goldenCheck) levels() {
 	for _, g := range c.g.Classify {
-		var outcomes []Outcome
+		var outcomes []hosts.TestOutcome
 		for _, name := range g.Tests {
-			for o := SourceFailed; o <= NotSimilar; o++ {
+			for o := hosts.SourceFailed; o <= hosts.NotSimilar; o++ {
 				if o.String() == name {
 					outcomes = append(outcomes, o)
 				}
 			}
 		}
-		c.same("level of "+strings.Join(g.Tests, " "), levelName(Classify(outcomes)), g.Level)
+		c.same("level of "+strings.Join(g.Tests, " "), hosts.Classify(outcomes).Key(), g.Level)
 	}
-}
-
-// levelName is how files of expected values write a level.
-func levelName(l Level) string {
-	switch l {
-	case NoInformation:
-		return "noinfo"
-	case DNSFailure, ServerFailure, Mismatch:
-		return strings.ToLower(strings.ReplaceAll(l.String(), " ", "-"))
-	}
-	return "L" + l.String()
 }

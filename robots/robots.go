@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package robots reads robots.txt and the other ways in which a site tells robots what they may do, and decides by them.
 //
 // The source is RFC 9309 (Robots Exclusion Protocol), section numbers stand in the code; where it is silent, what

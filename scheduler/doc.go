@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package scheduler runs jobs at their times for years without anybody looking.
 //
 //	cron.go       when a job is due: pure

@@ -1,6 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package scheduler
 
 import (
+	"slices"
 	"time"
 
 	"mirrord/job"
@@ -220,6 +223,9 @@ func (e *entry) status(now time.Time) status.Job {
 		s.LastRun, s.Verdict, s.Reasons = known(l.Ended), l.Verdict, l.Reasons
 		if l.Error != "" {
 			s.Reasons = append(append([]string{}, l.Reasons...), l.Error)
+			if l.Cause == status.BadState {
+				s.Problems = append(slices.Clip(s.Problems), l.Error)
+			}
 		}
 	}
 	switch {

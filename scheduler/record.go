@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package scheduler
 
 import (
@@ -88,6 +90,8 @@ func (r *Record) ended(j *job.Job, c Clock, run status.Run) {
 			r.Rate = r.Rate.Observe(run.Added+run.Changed+run.Removed, run.Ended.Sub(before))
 		}
 	case run.Cause == status.Cancelled:
+	case run.Cause == status.BadState: // until it is rebuilt each run ends so: only the schedule asks again
+		r.Failures++
 	case run.Cause != status.ByItself && run.Cause != status.DiskFull:
 		r.Resume = true
 	default:

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package scheduler
 
 import (
@@ -87,6 +89,10 @@ func (s *Scheduler) RunNow(name string, o RunNowOptions) (t *Ticket, attached bo
 		e.run.tickets = append(e.run.tickets, t)
 		return t, true, nil
 	case e.manual != nil && plain:
+		return e.manual, true, nil
+	case e.manual != nil && e.run == nil && e.manual.o == (RunNowOptions{}) && !o.Accept: // it waits, maybe for what this one does not wait for
+		e.manual.o, e.manual.clock = o, t.clock
+		s.kick()
 		return e.manual, true, nil
 	case e.run != nil && e.run.cause == status.ByItself || e.manual != nil: // one that is ending is waited for
 		return nil, false, fmt.Errorf("run %s: %w", name, ErrRunning)

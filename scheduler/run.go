@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package scheduler
 
 import (
@@ -181,10 +183,13 @@ func (s *Scheduler) ended(e *entry, r *running, run status.Run) {
 // consider tells about a job when there is something to tell.
 func (s *Scheduler) consider(e *entry, now time.Time) {
 	j := e.job()
-	if s.o.Teller == nil || j == nil || e.rec.Last == nil && j.Notify.StaleAfter == 0 || j.Notify.Command == "" && len(j.Notify.Email) == 0 && j.Notify.Webhook.IsZero() {
+	if s.o.Teller == nil || j == nil || (e.rec.Last == nil && j.Notify.StaleAfter == 0) {
 		return
 	}
 	if (e.rec.Last == nil || e.rec.Last.Complete()) && !e.rec.Told.Open() && j.Notify.StaleAfter == 0 {
+		return
+	}
+	if !s.o.Teller.HasReceiver(j) {
 		return
 	}
 	st := e.status(now)

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package scheduler
 
 import (
@@ -17,8 +19,12 @@ import (
 	"mirrord/status"
 )
 
-// Teller tells people about jobs. It must not wait: what takes time is done later.
+// Teller tells people about jobs. It is called with the scheduler locked, so it must not wait or call the scheduler: what takes time is done later.
 type Teller interface {
+	// HasReceiver reports whether a job names anybody to tell. What is to be told of a job without receivers is not recorded as told.
+	HasReceiver(j *job.Job) bool
+
+	// Tell takes a message for all receivers of a job. It is called for jobs that have some.
 	Tell(kind status.Kind, j *job.Job, s status.Job)
 }
 

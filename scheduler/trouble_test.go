@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package scheduler
 
 import (
@@ -39,6 +41,32 @@ func TestRetry(t *testing.T) {
 	})
 }
 
+// A site whose database is damaged is run by its schedule alone: until it is rebuilt each run ends the same. It is reported, with the command that helps.
+func TestDamagedIsNotRetried(t *testing.T) {
+	run := &fakeRunner{takes: func(*job.Job) time.Duration { return time.Minute }}
+	run.ends = func(_ *job.Job, n int) status.Run {
+		if n <= 2 {
+			return status.Run{Verdict: status.VerdictError, Cause: status.BadState, Error: "site.db is damaged: page 7"}
+		}
+		return status.Run{Verdict: status.VerdictComplete, Published: true, Version: 1}
+	}
+	tell := &fakeTeller{}
+	inBubble(t, Options{Runner: run, Teller: tell}, []File{makeJob(t, "daily", "0 13 * * *", "UTC", "notify = { command = \"true\" }\n")}, func(t *testing.T, r *rig) {
+		sleepUntil(2, 15, 0)
+		if j := r.job("daily"); j.Health != status.Damaged || j.Failures != 2 || j.Why != whySchedule || !strings.Contains(j.Fix, "verify --rebuild daily") || !strings.Contains(strings.Join(j.Reasons, ""), "page 7") {
+			t.Errorf("%+v", j)
+		}
+		sleepUntil(4, 0, 0)
+		r.want("daily", "01 13:00 schedule", "02 13:00 schedule", "03 13:00 schedule")
+		if j := r.job("daily"); j.Health != status.OK || j.Failures != 0 {
+			t.Errorf("%+v", j)
+		}
+		if len(tell.told) == 0 {
+			t.Error("nobody was told")
+		}
+	})
+}
+
 // A site that cannot be reached for a month: it is asked two or three times a day, and told about once a day.
 func TestUnreachableForAMonth(t *testing.T) {
 	run := &fakeRunner{takes: func(*job.Job) time.Duration { return time.Minute }}
@@ -70,6 +98,8 @@ type fakeTeller struct {
 	mu   sync.Mutex
 	told []string
 }
+
+func (f *fakeTeller) HasReceiver(j *job.Job) bool { return j.Notify.Command != "" }
 
 func (f *fakeTeller) Tell(kind status.Kind, j *job.Job, s status.Job) {
 	f.mu.Lock()

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package site is mirrord's vocabulary: what a URL is, which URLs a job covers, and what became of one.
 //
 //   - URL: a canonical absolute http or https URL, as a browser would ask for it (WHATWG URL standard); a comparable value.

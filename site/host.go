@@ -1,7 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package site
 
 import (
 	"fmt"
+	"strings"
 
 	whatwg "github.com/nlnwa/whatwg-url/url"
 )
@@ -83,6 +86,8 @@ func appendPlainHost(dst []byte, s string) ([]byte, bool) {
 	return dst, true
 }
 
+var errSign = fmt.Errorf("%w: number with a sign", ErrHost)
+
 // slowHost returns what the library makes of a host.
 func slowHost(host string) (string, error) {
 	if host == "" || len(host) > maxHost {
@@ -95,6 +100,13 @@ func slowHost(host string) (string, error) {
 	h := w.Hostname()
 	if h == "" {
 		return "", ErrHost
+	}
+	// The library reads numbers as strconv does, signs included; for a browser "+127.1" is no address. With a name behind it the library maps
+	// the characters of the host and reads no numbers.
+	if strings.Trim(h, "0123456789.") == "" {
+		if w, err := whatwg.Parse("http://" + host + ".name/"); err != nil || strings.ContainsAny(w.Hostname(), "+-") {
+			return "", errSign
+		}
 	}
 	return h, nil
 }

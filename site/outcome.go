@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package site
 
 // Outcome says what became of one URL in one run. Outcomes are recorded as data and are never merged.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package site
 
 import (
@@ -120,6 +122,10 @@ func TestResolveErrors(t *testing.T) {
 		{"long host", "", "http://" + strings.Repeat("é", 3000) + "/", ErrHost},
 		{"IPv4 out of range", "", "http://256.0.0.1/", ErrHost},
 		{"number at the end", "", "http://a.1/", ErrHost},
+		{"signed number", "", "http://+127.1/", ErrHost},
+		{"signed number in the middle", "", "http://10.-0.1/", ErrHost},
+		{"escaped sign", "", "http://%2b127.1/", ErrHost},
+		{"wide sign", "", "http://\uff0b127.1/", ErrHost},
 		{"open bracket", "", "http://[::1/", ErrHost},
 		{"big port", "", "http://h:65536/", ErrPort},
 		{"huge port", "", "http://h:99999999999999999999999999/", ErrPort},
@@ -206,7 +212,7 @@ func FuzzResolve(f *testing.F) {
 		u, frag, err := b.Resolve(ref)
 		want, wantFrag, web, libErr := libraryResolve(bs, ref)
 		switch {
-		case errors.Is(err, ErrNotWeb) && !web, errors.Is(err, ErrTooLong):
+		case errors.Is(err, ErrNotWeb) && !web, errors.Is(err, ErrTooLong), errors.Is(err, errSign):
 			return
 		case (err == nil) != web:
 			t.Fatalf("Resolve(%q) = %q, %v; library %q, %v", ref, u, err, want, libErr)

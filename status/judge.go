@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package status
 
 import (
@@ -40,6 +42,9 @@ func (j *Job) Judge(now time.Time) {
 		default:
 			worsen(Failed)
 		}
+		if j.Last.Cause == BadState {
+			worsen(Damaged)
+		}
 	} else if j.Version > 0 {
 		j.Health = OK // made by get or import
 	}
@@ -61,8 +66,12 @@ func (h Health) Worse(other Health) bool {
 // fix is the command that would mend the job, "" when nothing is to be mended.
 func (j *Job) fix() string {
 	switch {
+	case j.Health == Damaged:
+		return "mirrord verify --rebuild " + j.Name + "; then: mirrord run-now " + j.Name
+	case j.Health == Suspicious && strings.Contains(j.why(), noEntry):
+		return j.again()
 	case j.Health == Suspicious:
-		return "mirrord diff " + j.Name + "; if the site really is so: mirrord accept " + j.Name
+		return AcceptHint(j.Name)
 	case j.Activity == NoRoom || j.Last != nil && j.Last.Cause == DiskFull && j.Health != OK:
 		return "free some space (mirrord gc), the run then goes on by itself"
 	case j.Health == Invalid, j.Refused && j.Health == OK:
@@ -72,9 +81,58 @@ func (j *Job) fix() string {
 	case j.Health == Partial && goesOn(j.Last.Cause), j.Activity == Running:
 		return ""
 	case j.Health == Failed, j.Health == Partial, j.Health == Stale:
-		return "mirrord status " + j.Name + "; then: mirrord run-now " + j.Name
+		return j.again()
 	}
 	return ""
+}
+
+// again says what to do about a run that did not end well, by the reasons that it gave.
+func (j *Job) again() string {
+	now := "mirrord run-now " + j.Name
+	why := j.why()
+	for _, c := range []struct{ has, do string }{
+		{"disallowed", "its robots.txt forbids that: ask its owner, or change url or scope in the job's file; then: " + now},
+		{"status 401", "the site wants a login: [auth] in the job's file; then: " + now},
+		{noEntry, EntryHint(j.Name)},
+		{"the entry point", "look whether url in the job's file is right; then: " + now},
+		{"limits.max_failures", "mirrord explain " + j.Name + " URL says why one failed; raise limits.max_failures if the site is like that; then: " + now},
+		{"was left for the next run", "nothing, it is tried again; at once: " + now},
+		{"limits.max_time", "nothing, the next run goes on; at once: " + now},
+		{"publish.dir", "let the daemon's user write there; then: " + now},
+		{"permission denied", "give the state directory to the daemon's user (chown -R); then: " + now},
+	} {
+		if strings.Contains(why, c.has) {
+			return c.do
+		}
+	}
+	return now
+}
+
+// noEntry begins the reason of a run that accept cannot publish: the mirror would have no page to open.
+const noEntry = "no entry point"
+
+// why returns the reasons of the last run, and of the checks of the job.
+func (j *Job) why() string {
+	why := strings.Join(j.Reasons, "\n")
+	if l := j.Last; l != nil && why == "" {
+		why = strings.Join(append(slices.Clone(l.Reasons), l.Error), "\n")
+	}
+	return why
+}
+
+// NeedsEntry reports whether the reasons of a suspicious run say that accept has nothing to publish.
+func NeedsEntry(reasons []string) bool {
+	return slices.ContainsFunc(reasons, func(s string) bool { return strings.HasPrefix(s, noEntry) })
+}
+
+// EntryHint is what to do about a run that accept cannot publish.
+func EntryHint(name string) string {
+	return "look at the site; if it has moved, change url in the job's file; then: mirrord run-now " + name
+}
+
+// AcceptHint is what to do about a run that was held back.
+func AcceptHint(name string) string {
+	return "look at the site; if it really is so: mirrord accept " + name
 }
 
 // goesOn reports whether a run that was ended for a cause goes on by itself.

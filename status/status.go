@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package status is the truth about jobs: what is known of each, whether it is well, and when somebody has to be told.
 //
 // The scheduler fills a Job for every job it knows; the control socket carries it, the status page and the metrics show it, and the
@@ -27,10 +29,13 @@ const (
 	Stale      Health = "stale"      // not verified for longer than its bound
 	Suspicious Health = "suspicious" // the last run waits for accept
 	Failed     Health = "failed"     // the last run ended in an error
+	Damaged    Health = "damaged"    // the database of the mirror cannot be used
 )
 
 // Healths returns all healths, from good to bad.
-func Healths() []Health { return []Health{OK, New, Invalid, Partial, Stale, Suspicious, Failed} }
+func Healths() []Health {
+	return []Health{OK, New, Invalid, Partial, Stale, Suspicious, Failed, Damaged}
+}
 
 // Activity is what a job is doing.
 type Activity string
@@ -49,7 +54,7 @@ const (
 // Cause says who ended a run early.
 type Cause string
 
-// The causes. A run that ends for one of them is no failure: it goes on by itself, or whoever ended it knows.
+// The causes. A run that ends for one of them but BadState is no failure: it goes on by itself, or whoever ended it knows.
 const (
 	ByItself   Cause = ""
 	Shutdown   Cause = "shutdown"  // the daemon was told to end; the run goes on when it starts again
@@ -58,6 +63,7 @@ const (
 	OutOfHours Cause = "window"    // the window closed
 	DiskFull   Cause = "noroom"    // less than limits.min_free is left
 	Busy       Cause = "locked"    // another process works on the site
+	BadState   Cause = "damaged"   // the database of the mirror cannot be used: Run.Error says what is wrong and what to do
 	Killed     Cause = "killed"    // the process ended without a word: kill -9, power
 )
 
@@ -82,6 +88,8 @@ type Run struct {
 	Files     int       `json:"files,omitempty"` // of the published version
 	Bytes     int64     `json:"bytes,omitempty"`
 
+	Asked    int64            `json:"asked"` // URLs, of those that the run knew
+	Known    int64            `json:"known"`
 	Requests int64            `json:"requests"`
 	Received int64            `json:"received"`         // bytes of bodies, as they came
 	Spared   map[string]int64 `json:"spared,omitempty"` // requests, by what spared them

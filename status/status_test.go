@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package status
 
 import (
@@ -22,6 +24,11 @@ func TestJudge(t *testing.T) {
 	run := func(verdict string) *Run {
 		return &Run{Verdict: verdict, Started: *ago(2 * time.Hour), Ended: *ago(time.Hour)}
 	}
+	suspicious := func(reasons ...string) *Run {
+		r := run(VerdictSuspicious)
+		r.Reasons = reasons
+		return r
+	}
 	for _, tc := range []struct {
 		name string
 		job  Job
@@ -33,9 +40,13 @@ func TestJudge(t *testing.T) {
 		{"complete", Job{Last: run(VerdictComplete), Verified: ago(2 * time.Hour)}, OK, ""},
 		{"complete and running", Job{Last: run(VerdictComplete), Activity: Running}, OK, ""},
 		{"failed and running", Job{Last: run(VerdictError), Activity: Running}, Failed, ""},
-		{"failed", Job{Last: run(VerdictError), Activity: Idle}, Failed, "mirrord status x"},
+		{"failed", Job{Last: run(VerdictError), Activity: Idle}, Failed, "mirrord run-now x"},
+		{"damaged", Job{Last: &Run{Verdict: VerdictError, Cause: BadState}}, Damaged, "mirrord verify --rebuild x; then: mirrord run-now x"},
+		{"damaged and stale", Job{Last: &Run{Verdict: VerdictComplete, Cause: BadState}, Verified: ago(80 * time.Hour), StaleAfter: 60}, Damaged, "--rebuild"},
 		{"partial", Job{Last: run(VerdictPartial), Version: 3}, Partial, "mirrord run-now x"},
 		{"suspicious", Job{Last: run(VerdictSuspicious), Version: 3}, Suspicious, "mirrord accept x"},
+		{"suspicious without entry point", Job{Last: suspicious("the entry point http://h/: gone", "no entry point is in the mirror"), Version: 3}, Suspicious, "change url in the job's file; then: mirrord run-now x"},
+		{"suspicious by robots.txt", Job{Last: suspicious("the entry point http://h/: disallowed", "no entry point is in the mirror"), Version: 3}, Suspicious, "its robots.txt forbids that"},
 		{"stale though complete", Job{Last: run(VerdictComplete), Verified: ago(80 * time.Hour), StaleAfter: 3 * 24 * 3600}, Stale, "mirrord run-now x"},
 		{"partial and stale", Job{Last: run(VerdictPartial), Verified: ago(80 * time.Hour), StaleAfter: 3 * 24 * 3600}, Stale, ""},
 		{"failed and stale", Job{Last: run(VerdictError), Verified: ago(80 * time.Hour), StaleAfter: 3 * 24 * 3600}, Failed, ""},
@@ -79,6 +90,7 @@ func TestTell(t *testing.T) {
 	}{
 		{"well", Told{}, job(OK, ""), ""},
 		{"failed", Told{}, job(Failed, ""), TellFailed},
+		{"damaged", Told{}, job(Damaged, BadState), TellFailed},
 		{"partial by itself", Told{}, job(Partial, ""), TellFailed},
 		{"partial by the window", Told{}, job(Partial, OutOfHours), ""},
 		{"partial by hand", Told{}, job(Partial, Cancelled), ""},
@@ -114,7 +126,7 @@ func TestMessage(t *testing.T) {
 	if m.Subject != "mirrord on mirror.example: samba did not end well, 3 times in a row" {
 		t.Errorf("%q", m.Subject)
 	}
-	for _, want := range []string{"samba: partial 3 times\n", "why: the host  Bcc: all@example.org does not answer\n", "last complete run: 2026-11-18T10:00:00Z\n", "published: version 7\n", "what to do: mirrord status samba; then: mirrord run-now samba\n", "problem: a b\n"} {
+	for _, want := range []string{"samba: partial 3 times\n", "why: the host  Bcc: all@example.org does not answer\n", "last complete run: 2026-11-18T10:00:00Z\n", "published: version 7\n", "what to do: mirrord run-now samba\n", "problem: a b\n"} {
 		if !strings.Contains(m.Text, want) {
 			t.Errorf("no %q in\n%s", want, m.Text)
 		}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package status
 
 import (
@@ -41,7 +43,7 @@ const (
 func (t Told) Tell(j *Job, now time.Time) Kind {
 	var kind Kind
 	switch {
-	case j.Health == Failed && j.Last.Cause != Busy:
+	case j.Health == Damaged, j.Health == Failed && j.Last.Cause != Busy:
 		kind = TellFailed
 	case j.Health == Suspicious:
 		kind = TellSuspicious

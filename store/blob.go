@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package store
 
 import (
@@ -14,10 +16,12 @@ import (
 	"time"
 )
 
-// Blobs keeps bodies that are published as they came, by SHA-256, for all sites of a state. Safe for concurrent use.
+// Blobs is the folder of bodies that are published as they came, for all sites of a state: the Bodies of one machine. Bodies of unknown digest come
+// in through it too when they are kept elsewhere. Safe for concurrent use.
 type Blobs struct {
 	dir     *folder
-	durable bool // sync has something to do
+	kept    Bodies // where BlobWriter.Commit puts them: this one unless Options.Bodies says another
+	durable bool   // Sync has something to do
 	seq     atomic.Uint64
 	dirs    [256]atomic.Bool // two-digit folders known to exist
 
@@ -134,6 +138,19 @@ func (b *Blobs) has(name string, size int64) bool {
 	return true
 }
 
+// Stat implements Bodies. A body that another process may not have synced yet is covered by the next Sync.
+func (b *Blobs) Stat(d [32]byte) (FileStat, error) {
+	name := blobName(d)
+	fi, err := b.dir.root.Lstat(name)
+	if err != nil {
+		return FileStat{}, err
+	}
+	if b.durable && changedWithin(fi, syncedAfter) {
+		b.settled(name)
+	}
+	return FileStat{Size: fi.Size(), Time: fi.ModTime(), Regular: fi.Mode().IsRegular()}, nil
+}
+
 // syncedAfter is how long after its making a blob may still wait for the sync of the batch that brought it.
 const syncedAfter = 2 * time.Minute
 
@@ -158,7 +175,7 @@ func (b *Blobs) mkdir(d [32]byte) error {
 	return nil
 }
 
-// Put stores a body that is in memory, with the given modification time when it is new. The digest must be the body's.
+// Put implements Bodies.
 func (b *Blobs) Put(d [32]byte, body []byte, mtime time.Time) error {
 	if b.has(blobName(d), int64(len(body))) {
 		return nil
@@ -270,6 +287,9 @@ func (w *BlobWriter) commit(d [32]byte, mtime time.Time) error {
 	if w.IsPart() {
 		err = w.f.Truncate(w.size)
 	}
+	if w.b.kept != Bodies(w.b) {
+		return w.commitTo(w.b.kept, d, mtime, err)
+	}
 	err = errors.Join(err, w.f.Close())
 	if err == nil {
 		err = w.dir.root.Chtimes(w.name, mtime, mtime)
@@ -295,6 +315,23 @@ func (w *BlobWriter) commit(d [32]byte, mtime time.Time) error {
 	return diskErr("store blob", err)
 }
 
+// commitTo puts the body where others keep it. err is what went wrong before.
+func (w *BlobWriter) commitTo(kept Bodies, d [32]byte, mtime time.Time, err error) error {
+	if err == nil {
+		var body []byte
+		var free func()
+		if body, free, err = mappedFile(w.f, int(w.size)); err == nil {
+			err = kept.Put(d, body, mtime)
+			free()
+		}
+	}
+	err = errors.Join(err, w.f.Close())
+	if err == nil || !w.IsPart() { // a part can be taken again
+		w.remove()
+	}
+	return diskErr("store blob", err)
+}
+
 // Abort drops the body.
 func (w *BlobWriter) Abort() {
 	w.f.Close()
@@ -306,28 +343,48 @@ func (w *BlobWriter) remove() {
 	w.dir.root.Remove(w.name)
 }
 
-// Open opens a blob for reading.
-func (b *Blobs) Open(d [32]byte) (*os.File, error) { return b.dir.root.Open(blobName(d)) }
+// Open implements Bodies.
+func (b *Blobs) Open(d [32]byte, from, n int64) (io.ReadCloser, error) {
+	f, err := b.AsFile(d)
+	if err != nil {
+		return nil, err
+	}
+	if from > 0 {
+		if _, err := f.Seek(from, io.SeekStart); err != nil {
+			f.Close()
+			return nil, err
+		}
+	}
+	if n < 0 {
+		return f, nil
+	}
+	return &fileRange{io.LimitedReader{R: f, N: n}, f}, nil
+}
 
-// link makes name within a folder another name of a blob. When the file system will not link any more the blob is copied.
-func (b *Blobs) link(d [32]byte, dir *folder, name string) error {
-	err := linkat(b.dir, blobName(d), dir, name)
-	if err == nil || errors.Is(err, fs.ErrExist) {
-		return err
+// fileRange is a part of a file.
+type fileRange struct {
+	io.LimitedReader
+	io.Closer
+}
+
+// AsFile implements BodyFiler.
+func (b *Blobs) AsFile(d [32]byte) (*os.File, error) { return b.dir.root.Open(blobName(d)) }
+
+// LinkTo implements BodyLinker.
+func (b *Blobs) LinkTo(d [32]byte, dir int, name string) error {
+	return linkat(b.dir.fd, blobName(d), dir, name)
+}
+
+// Delete implements Bodies.
+func (b *Blobs) Delete(d [32]byte) error {
+	name := blobName(d)
+	if err := b.dir.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return diskErr("remove blob", err)
 	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("blob %x: %w: it is missing", d[:6], ErrDamaged)
-	}
-	src, oerr := b.Open(d)
-	if oerr != nil {
-		return err
-	}
-	defer src.Close()
-	st, serr := src.Stat()
-	if serr != nil {
-		return err
-	}
-	return copyInto(dir.root, name, src, st.ModTime())
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.fresh, name) // the next sync would look for it
+	return nil
 }
 
 func copyInto(dir *os.Root, name string, src io.Reader, mtime time.Time) error {
@@ -346,8 +403,8 @@ func copyInto(dir *os.Root, name string, src io.Reader, mtime time.Time) error {
 // manyFresh is how many blobs are synced one by one; more are synced by one call for the whole file system.
 const manyFresh = 8
 
-// sync makes the blobs that were settled since the last call survive loss of power.
-func (b *Blobs) sync() error {
+// Sync implements BodySyncer: the blobs that were settled since the last call survive loss of power.
+func (b *Blobs) Sync() error {
 	if !b.durable {
 		return nil
 	}

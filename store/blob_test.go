@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package store
 
 import (
@@ -15,7 +17,7 @@ import (
 
 func blobBytes(t *testing.T, b *Blobs, d [32]byte) []byte {
 	t.Helper()
-	f, err := b.Open(d)
+	f, err := b.AsFile(d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +135,7 @@ func TestBlobsConcurrentPuts(t *testing.T) {
 					t.Error(err)
 				}
 				if i%10 == 0 {
-					if err := st.Blobs.sync(); err != nil {
+					if err := st.Blobs.Sync(); err != nil {
 						t.Error(err)
 					}
 				}

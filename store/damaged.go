@@ -1,13 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package store
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
@@ -32,60 +31,23 @@ func (s *Site) Damaged() ([]string, error) {
 
 // NoteDamaged keeps the URLs whose stored bodies are damaged for the next run, in place of those of the last call; none forgets them.
 func (s *Site) NoteDamaged(urls []string) error {
-	if len(urls) == 0 {
-		err := s.root.Remove(damagedName)
-		if errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
-		return diskErr("forget what was damaged", err)
-	}
 	var b bytes.Buffer
 	for _, u := range slices.Compact(slices.Sorted(slices.Values(urls))) {
 		fmt.Fprintln(&b, u)
 	}
-	const aside = "." + damagedName + ".new"
-	err := s.root.WriteFile(aside, b.Bytes(), 0o644)
-	if err == nil {
-		err = s.root.Rename(aside, damagedName)
-	}
-	return diskErr("note what is damaged", err)
-}
-
-// Discard removes a blob whose bytes are not those of its name, so that it can be stored again, and reports whether it is missing now. Trees
-// that it is linked into keep it; Relink follows. A blob that is right is left.
-func (b *Blobs) Discard(d [32]byte) (missing bool, err error) {
-	f, err := b.Open(d)
-	if errors.Is(err, fs.ErrNotExist) {
-		return true, nil
-	}
-	if err == nil {
-		h := sha256.New()
-		_, err = io.Copy(h, f)
-		f.Close()
-		if err == nil && [32]byte(h.Sum(nil)) == d {
-			return false, nil
-		}
-	}
-	if err := b.dir.root.Remove(blobName(d)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false, diskErr("discard blob", err)
-	}
-	b.mu.Lock()
-	delete(b.fresh, blobName(d)) // the next sync would look for it
-	b.mu.Unlock()
-	return true, nil
+	return diskErr("note what is damaged", s.noteFile(damagedName, b.Bytes()))
 }
 
 // Relink makes the file at a mirror path of the published tree the blob that it should be, when it is another file: the tree keeps the
 // damaged bytes of a blob that was discarded. Readers see the one or the other. The tree that is not live is built anew by the next
 // BuildTree. It reports whether there was something to do. No tree may be open for building.
 func (s *Site) Relink(path string, d [32]byte) (done bool, err error) {
+	if err := s.owned(); err != nil {
+		return false, err
+	}
 	live, err := s.liveTree()
 	if err != nil || live == "" {
 		return false, err
-	}
-	blob, err := s.Blobs.dir.root.Stat(blobName(d))
-	if err != nil {
-		return false, diskErr("relink "+path, err)
 	}
 	for _, letter := range []string{"a", "b"} {
 		tree, err := s.root.OpenRoot("trees/" + letter)
@@ -96,8 +58,15 @@ func (s *Site) Relink(path string, d [32]byte) (done bool, err error) {
 			return done, diskErr("relink "+path, err)
 		}
 		fi, err := tree.Lstat(path)
-		if err != nil || os.SameFile(fi, blob) { // not in this tree; or whole already
+		if err != nil { // not in this tree
 			tree.Close()
+			continue
+		}
+		if whole, err := s.isBody(tree, path, fi, d); whole || err != nil {
+			tree.Close()
+			if err != nil {
+				return done, diskErr("relink "+path, err)
+			}
 			continue
 		}
 		done = true
@@ -129,7 +98,7 @@ func (s *Site) relinkIn(tree, path string, d [32]byte) error {
 	if err := root.Remove(aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := s.Blobs.link(d, dir, aside); err != nil {
+	if err := s.placeBody(d, dir, aside); err != nil {
 		return err
 	}
 	s.at("relinked aside")

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package store
 
 import (
@@ -14,14 +16,14 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"mirrord/replica"
+	"mirrord/replica/text"
 )
 
 // The digests of a site's pages lie beside its database, so that who looks for replicas need not read the pages again:
 //
-//	head    16 bytes: "mDg1", then the form of the digests (replica.DigestForm), 4 bytes little endian, then zeros
+//	head    16 bytes: "mDg1", then the form of the digests (text.DigestForm), 4 bytes little endian, then zeros
 //	entries 176 bytes each: number of the URL 4, Resource.TextSum 8 (big endian), run 4, place 4 + 8 + 4 (pack, offset, length; zero for a blob),
-//	        words 8 + 4 (replica.Digest.Text and Words), sketch 128, crc32c of all this 4; other integers little endian
+//	        words 8 + 4 (text.ContentDigest: Text and Words), sketch 128, crc32c of all this 4; other integers little endian
 //
 // Of the entries of a URL the last one counts, and only while the URL's record has that sum. Nothing else depends on the file: it is not synced, entries that
 // a crash spoilt are passed over, a file of another form is begun anew, and what is missing is made again of the pages.
@@ -31,7 +33,7 @@ const (
 	digestsAside = "digests.new" // on its way in
 	digestsMagic = "mDg1"
 	digestsHead  = 16
-	digestEntry  = 4 + 8 + 4 + 16 + 8 + 4 + replica.Bins + 4
+	digestEntry  = 4 + 8 + 4 + 16 + 8 + 4 + text.Bins + 4
 )
 
 // PageDigest is what a body of a page says.
@@ -40,7 +42,7 @@ type PageDigest struct {
 	Body   uint64 // Resource.TextSum of the body
 	Run    int    // that made it
 	At     Place  // of the body when that run stored it; documents move between runs. Zero for what is no document
-	Digest replica.Digest
+	Digest text.ContentDigest
 }
 
 // TextSum is by what digests know a body: the beginning of its SHA-256, with what else decides which words it has: the same bytes say something else under
@@ -104,7 +106,7 @@ func (s *Site) Digests() (*Digests, error) {
 func digestsHeader() []byte {
 	head := make([]byte, digestsHead)
 	copy(head, digestsMagic)
-	binary.LittleEndian.PutUint32(head[4:], replica.DigestForm)
+	binary.LittleEndian.PutUint32(head[4:], text.DigestForm)
 	return head
 }
 
@@ -243,7 +245,7 @@ func (p *PageDigest) decode(b []byte) bool {
 	}
 	*p = PageDigest{ID: le.Uint32(b), Body: binary.BigEndian.Uint64(b[4:]), Run: int(le.Uint32(b[12:])),
 		At:     Place{Pack: le.Uint32(b[16:]), Off: int64(le.Uint64(b[20:])), Len: le.Uint32(b[28:])},
-		Digest: replica.Digest{Text: le.Uint64(b[32:]), Words: le.Uint32(b[40:])}}
+		Digest: text.ContentDigest{Text: le.Uint64(b[32:]), Words: le.Uint32(b[40:])}}
 	copy(p.Digest.Sketch[:], b[44:end])
 	p.Digest.Site = p.ID
 	return true

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package store
 
 import (
@@ -8,11 +10,11 @@ import (
 	"path/filepath"
 	"testing"
 
-	"mirrord/replica"
+	"mirrord/replica/text"
 )
 
 func digestOf(id uint32, words uint32) *PageDigest {
-	p := &PageDigest{ID: id, Body: uint64(id) << 40, Run: 3, At: Place{1, int64(id) * 7, 99}, Digest: replica.Digest{Text: uint64(id) + 1, Words: words, Site: id}}
+	p := &PageDigest{ID: id, Body: uint64(id) << 40, Run: 3, At: Place{1, int64(id) * 7, 99}, Digest: text.ContentDigest{Text: uint64(id) + 1, Words: words, Site: id}}
 	for i := range p.Digest.Sketch {
 		p.Digest.Sketch[i] = byte(int(id) * i)
 	}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package store owns everything that mirrord keeps on disk. It is the only writer of the state directory.
 //
 //	STATE/
@@ -9,6 +11,7 @@
 //	                            one that changes a little as a delta over an older frame (delta.go)
 //	  sites/NAME/parts/         beginnings of large bodies that have not come whole (part.go)
 //	  sites/NAME/trees/{a,b}    two PHM directories; the one that is not live is brought up to date by the next publish
+//	  sites/NAME/lastrun.json   the last run, and the record of the job (job.json): what mirror.db is made of again when it is damaged
 //	  sites/NAME/damaged.urls   the URLs whose bodies Verify found damaged, for the next run
 //	  sites/NAME/damaged        what Rebuild took out of use; nothing reads it
 //	  sites/NAME/current        symbolic link to the live one; moved by one rename

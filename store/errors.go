@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package store
 
 import (
@@ -46,8 +48,13 @@ func diskErr(op string, err error) error {
 		return nil
 	}
 	var d *DiskError
-	if errors.As(err, &d) || errors.Is(err, ErrDamaged) || errors.Is(err, ErrNewerFormat) || errors.Is(err, ErrNoSite) {
+	if errors.As(err, &d) {
 		return err
+	}
+	for _, ours := range []error{ErrLocked, ErrLeaseLost, ErrDamaged, ErrNewerFormat, ErrNoSite} {
+		if errors.Is(err, ours) {
+			return err
+		}
 	}
 	return &DiskError{Op: op, Err: err}
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package store
 
 import (
@@ -34,11 +36,12 @@ func (d *folder) close() {
 // It is not safe for concurrent use.
 type folders struct {
 	root *os.Root
+	look bool // a missing folder is an error
 	name string
 	last *folder
 }
 
-// of returns the folder that holds the file at a mirror path, and the file's name in it. It is made when missing.
+// of returns the folder that holds the file at a mirror path, and the file's name in it. It is made when missing, unless look is set.
 func (c *folders) of(p string) (*folder, string, error) {
 	dir, name := path.Split(p)
 	if dir == "" {
@@ -51,7 +54,7 @@ func (c *folders) of(p string) (*folder, string, error) {
 	}
 	c.close()
 	r, err := c.root.OpenRoot(dir)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) && !c.look {
 		if err = c.root.MkdirAll(dir, 0o755); err == nil {
 			r, err = c.root.OpenRoot(dir)
 		}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package store
 
 import (
@@ -32,6 +34,7 @@ type Compaction struct {
 	Freed   int64    `json:"freed"`             // bytes, less what was copied
 	Moved   int64    `json:"moved"`             // bytes that are copied
 	Damaged []string `json:"damaged,omitempty"` // packs left as they are because a document cannot be read
+	Heads   int64    `json:"heads,omitempty"`   // bytes of heads of answers that are freed
 }
 
 // packUse is how much of a pack is in use.
@@ -43,7 +46,7 @@ type packUse struct {
 	pinned bool    // an unfinished run refers to it: its journal is not rewritten
 }
 
-// Compact gives the space of documents that nothing refers to back. With dry it only says what it would do. No run may be under way.
+// Compact gives the space of documents and heads that nothing refers to back. With dry it only says what it would do. No run may be under way.
 // What it was not able to read it leaves where it is.
 func (s *Site) Compact(ctx context.Context, dry bool) (c Compaction, err error) {
 	defer func() {
@@ -52,10 +55,21 @@ func (s *Site) Compact(ctx context.Context, dry bool) (c Compaction, err error) 
 		}
 	}()
 	if !dry {
+		if err := s.owned(); err != nil {
+			return c, err
+		}
 		if err := s.forgetBodies(); err != nil {
 			return c, err
 		}
 	}
+	if c, err = s.compactPacks(ctx, dry); err != nil {
+		return c, err
+	}
+	c.Heads, err = s.compactHeads(ctx, dry)
+	return c, err
+}
+
+func (s *Site) compactPacks(ctx context.Context, dry bool) (c Compaction, err error) {
 	uses, deltas, err := s.packUses(ctx)
 	if err != nil {
 		return c, err
@@ -255,6 +269,9 @@ func (u *packUse) sort() {
 // dropPacks removes packs that nothing refers to.
 func (s *Site) dropPacks(packs []*packUse, c *Compaction) error {
 	for _, u := range packs {
+		if err := s.owned(); err != nil {
+			return err
+		}
 		if err := s.packs.remove(u.num); err != nil {
 			return err
 		}

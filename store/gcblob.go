@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package store
 
 import (
@@ -22,13 +24,17 @@ type BlobsFreed struct {
 
 // CollectBlobs deletes the blobs that no record, history or unfinished run of any site refers to. All sites are held meanwhile: one that a
 // process has open is ErrLocked, and one that cannot be read ends the call too, because nobody knows what it refers to; then nothing is
-// deleted. With dry it only says what it would do. The caller must have no site open.
+// deleted. With dry it only says what it would do. The caller must have no site open. Bodies of Options.Bodies are left alone: sites of other
+// machines may refer to them.
 func (s *State) CollectBlobs(ctx context.Context, dry bool) (f BlobsFreed, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("collect blobs: %w", err)
 		}
 	}()
+	if s.opt.Bodies != nil {
+		return f, nil
+	}
 	names, err := s.Sites()
 	if err != nil {
 		return f, err
@@ -39,11 +45,15 @@ func (s *State) CollectBlobs(ctx context.Context, dry bool) (f BlobsFreed, err e
 			err = errors.Join(err, o.Close())
 		}
 	}()
+	mode := writing
+	if dry {
+		mode = reading
+	}
 	for _, name := range names {
-		if _, err := s.root.Lstat("sites/" + name + "/site.db"); errors.Is(err, fs.ErrNotExist) {
+		if _, err := s.root.Lstat("sites/" + name + "/" + siteDB); errors.Is(err, fs.ErrNotExist) {
 			continue // a first run that was cut off before it stored anything
 		}
-		o, err := s.openSite(name, dry)
+		o, err := s.openSite(name, mode)
 		if err != nil {
 			return f, err
 		}
@@ -107,7 +117,11 @@ func (b *Blobs) sweep(ctx context.Context, sites []*Site, dry bool) (f BlobsFree
 		used = slices.Compact(used)
 	}
 	for n := range 256 {
-		if err := ctx.Err(); err != nil {
+		err := ctx.Err()
+		for _, s := range sites {
+			err = errors.Join(err, s.owned()) // another owner may refer to what these sites do not
+		}
+		if err != nil {
 			return f, err
 		}
 		dir := hex.EncodeToString([]byte{byte(n)})

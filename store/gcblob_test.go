@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package store
 
 import (
@@ -37,7 +39,7 @@ func TestCollectBlobs(t *testing.T) {
 	if _, err := st2.CollectBlobs(t.Context(), false); !errors.Is(err, ErrLocked) {
 		t.Errorf("while a site is open: %v", err)
 	}
-	if _, err := s.Blobs.Open([32]byte{1}); err != nil {
+	if _, err := s.Blobs.AsFile([32]byte{1}); err != nil {
 		t.Error(err)
 	}
 	if err := other.Close(); err != nil {
@@ -59,7 +61,7 @@ func TestCollectBlobs(t *testing.T) {
 	if freed := before - sizeOf(t, blobs); freed != did.Freed {
 		t.Errorf("%d bytes are free, it says %d", freed, did.Freed)
 	}
-	if _, err := st.Blobs.Open([32]byte{1}); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := st.Blobs.AsFile([32]byte{1}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("what nobody refers to: %v", err)
 	}
 	if s, err = st.OpenSite("x"); err != nil {
@@ -71,7 +73,7 @@ func TestCollectBlobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	if _, err := other.Blobs.Open(resourcesOfJournal(t, other)[0].Digest); err != nil {
+	if _, err := other.Blobs.AsFile(resourcesOfJournal(t, other)[0].Digest); err != nil {
 		t.Errorf("the blob of another site's unfinished run: %v", err)
 	}
 }
@@ -96,7 +98,7 @@ func TestCollectBlobsRefusesWhatItCannotRead(t *testing.T) {
 	if _, err := st.CollectBlobs(t.Context(), false); !errors.Is(err, ErrDamaged) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := st.Blobs.Open([32]byte{1}); err != nil {
+	if _, err := st.Blobs.AsFile([32]byte{1}); err != nil {
 		t.Error(err)
 	}
 	if err := os.Remove(name); err != nil {
@@ -106,7 +108,7 @@ func TestCollectBlobsRefusesWhatItCannotRead(t *testing.T) {
 		t.Errorf("a folder without database: %+v, %v", f, err)
 	}
 	// A blob that was collected is not waited for by the next sync, and the same body can come again.
-	if err := st.Blobs.sync(); err != nil {
+	if err := st.Blobs.Sync(); err != nil {
 		t.Error(err)
 	}
 	if err := st.Blobs.Put([32]byte{1}, []byte("x"), at(1)); err != nil {

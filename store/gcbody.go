@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package store
 
 import (
@@ -70,7 +72,7 @@ func withoutBody(k, v []byte) ([]byte, error) {
 	if r.InSet || r.Body == NoBody {
 		return nil, nil
 	}
-	r.Body, r.At, r.Digest, r.ETag, r.LastModified = NoBody, Place{}, [32]byte{}, "", ""
+	r.Body, r.At, r.Digest, r.ETag, r.LastModified, r.Head = NoBody, Place{}, [32]byte{}, "", "", HeadPlace{}
 	return r.append(nil), nil
 }
 
@@ -108,7 +110,7 @@ func (s *Site) bodies(ctx context.Context, f func(r *Resource, pinned bool) erro
 	}
 	err := s.each(bHistory, func(k, v []byte) error {
 		if len(k) < 8 {
-			return fmt.Errorf("history: %w: key %x", ErrDamaged, k)
+			return fmt.Errorf("history: %w: key %x", errValue, k)
 		}
 		return record(k[8:], v)
 	})

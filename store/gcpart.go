@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package store
 
 import (
@@ -17,6 +19,11 @@ type PartsFreed struct {
 // CollectParts deletes the parts that drop names, given the URL of each and when it last grew, and what a crash left beside them. With dry it
 // only says what it would do. No run may be under way.
 func (s *Site) CollectParts(dry bool, drop func(url string, grown time.Time) bool) (f PartsFreed, err error) {
+	if !dry {
+		if err := s.owned(); err != nil {
+			return f, err
+		}
+	}
 	r, err := s.root.OpenRoot(partsDir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return f, nil

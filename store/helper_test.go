@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package store
 
 import (
@@ -227,4 +229,12 @@ func writePHM(t testing.TB, dir string, version int, files []phm.File) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// sized is how much of something a test makes: brief, or full when MIRRORD_LONG is set.
+func sized(brief, full int) int {
+	if os.Getenv("MIRRORD_LONG") != "" {
+		return full
+	}
+	return brief
 }

@@ -1,8 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package store
 
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"slices"
 
 	bolt "go.etcd.io/bbolt"
@@ -13,6 +16,7 @@ import (
 //	uvarint first     number of the first new URL
 //	uvarint count     of new URLs; each: string URL, uvarint referrer, uvarint depth<<1 | requisite
 //	uvarint count     of documents done; each: string URL, bytes record, bytes targets
+//	bytes             heads of the answers, see headfold.go; absent when there are none
 //
 // One append per batch is what makes a commit cheap; Fold moves the batches into the buckets that are kept.
 
@@ -82,12 +86,15 @@ func (s *Site) Commit(first uint32, news []NewURL, done []*Done) error {
 		buf = binary.AppendUvarint(buf, uint64(len(targets))+1)
 		buf = append(buf, targets...)
 	}
+	if !s.volatile {
+		buf = s.headZip.append(buf, done)
+	}
 	num, size := s.packs.where()
 	if !s.volatile {
 		if err := s.packs.sync(); err != nil {
 			return err
 		}
-		if err := s.Blobs.sync(); err != nil {
+		if err := s.syncBodies(); err != nil {
 			return err
 		}
 	}
@@ -123,6 +130,9 @@ func (s *Site) Known() (n uint32, err error) {
 		if v := tx.Bucket(bMeta).Get(kKnown); len(v) == 4 {
 			n = binary.BigEndian.Uint32(v)
 		}
+		if int64(n) > tx.Size() { // each has a key; tables are made for so many
+			return fmt.Errorf("%d known URLs in %d bytes: %w", n, tx.Size(), errValue)
+		}
 		return nil
 	})
 	return n, err
@@ -132,6 +142,7 @@ type batch struct {
 	first uint32
 	news  []NewURL
 	done  []rawDone
+	heads []byte // of done, packed
 }
 
 type rawDone struct {
@@ -158,8 +169,11 @@ func (b *batch) decode(v []byte) error {
 		}
 		b.done = append(b.done, r)
 	}
+	if b.heads = nil; len(d.b) > 0 {
+		b.heads = d.bytes()
+	}
 	if d.bad {
-		return fmt.Errorf("journal: %w: short batch", ErrDamaged)
+		return fmt.Errorf("journal: %w: short batch", errValue)
 	}
 	return nil
 }
@@ -211,7 +225,19 @@ func (s *Site) Fold(o Folding) error {
 	for {
 		more := false
 		err := s.update("fold journal", func(tx *bolt.Tx) error {
-			f := fold{Folding: o, res: tx.Bucket(bResources), links: tx.Bucket(bLinks), hist: tx.Bucket(bHistory), recs: map[string][]byte{}}
+			f := fold{
+				Folding: o,
+				site:    s,
+				res:     tx.Bucket(bResources),
+				links:   tx.Bucket(bLinks),
+				hist:    tx.Bucket(bHistory),
+				recs:    map[string]*folded{},
+			}
+			if !s.volatile {
+				if err := s.heads.begin(tx); err != nil {
+					return err
+				}
+			}
 			c := tx.Bucket(bJournal).Cursor()
 			for k, v := c.First(); k != nil; k, v = c.First() {
 				if len(f.recs) > s.foldItems {
@@ -228,7 +254,10 @@ func (s *Site) Fold(o Folding) error {
 					return err
 				}
 			}
-			return f.flush()
+			if err := f.flush(); err != nil {
+				return err
+			}
+			return s.heads.flush(tx)
 		})
 		if err != nil {
 			return err
@@ -244,9 +273,17 @@ func (s *Site) Fold(o Folding) error {
 // fold gathers the records of some batches, so that each is written once and in key order.
 type fold struct {
 	Folding
+	site             *Site
 	res, links, hist *bolt.Bucket
-	recs             map[string][]byte // key -> value
+	recs             map[string]*folded // by key
 	targets          []idTargets
+}
+
+// folded is what the batches say of one URL.
+type folded struct {
+	Resource
+	done   bool   // it is not only known
+	answer []byte // head of the last answer that had one, coded
 }
 
 type idTargets struct {
@@ -264,27 +301,33 @@ func (f *fold) add(b *batch) error {
 		if err != nil {
 			return fmt.Errorf("journal: %w", err)
 		}
-		r := Resource{ID: id, URL: u, Referrer: n.Referrer, Depth: n.Depth, Requis: n.Requis}
-		k := string(r.URL.Key(nil))
-		if _, ok := f.recs[k]; !ok && f.res.Get([]byte(k)) == nil {
-			f.recs[k] = r.append(nil)
+		k := string(u.Key(nil))
+		if f.recs[k] == nil && f.res.Get([]byte(k)) == nil {
+			f.recs[k] = &folded{Resource: Resource{ID: id, URL: u, Referrer: n.Referrer, Depth: n.Depth, Requis: n.Requis}}
 		}
 	}
-	var r Resource
-	for _, d := range b.done {
+	answers, _ := f.site.headZip.read(b.heads, len(b.done)) // heads that are damaged are lost, and no more
+	for i, d := range b.done {
 		u, err := storedURL(d.url)
 		if err != nil {
 			return fmt.Errorf("journal: %w", err)
 		}
+		key := string(u.Key(nil))
+		r := f.recs[key]
+		if r == nil {
+			r = new(folded)
+			f.recs[key] = r
+		}
 		if err := r.decode(u, d.rec); err != nil {
 			return err
 		}
-		rec := d.rec
-		if p := f.Path(&r); r.InSet && p != "" && p != r.Path {
+		r.done = true
+		if p := f.Path(&r.Resource); r.InSet && p != "" && p != r.Path {
 			r.Path, r.Moved = p, f.Version
-			rec = r.append(nil)
 		}
-		f.recs[string(u.Key(nil))] = slices.Clone(rec)
+		if answers != nil && len(answers[i]) > 0 {
+			r.answer = answers[i]
+		}
 		if d.linked {
 			f.targets = append(f.targets, idTargets{r.ID, slices.Clone(d.targets)})
 		}
@@ -293,19 +336,9 @@ func (f *fold) add(b *batch) error {
 }
 
 func (f *fold) flush() error {
-	keys := make([]string, 0, len(f.recs))
-	for k := range f.recs {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
 	f.res.FillPercent, f.hist.FillPercent = 0.9, 0.9 // history grows at its end
-	for _, k := range keys {
-		if f.Version > 1 {
-			if err := f.remember([]byte(k), f.recs[k]); err != nil {
-				return err
-			}
-		}
-		if err := f.res.Put([]byte(k), f.recs[k]); err != nil {
+	for _, k := range slices.Sorted(maps.Keys(f.recs)) {
+		if err := f.put([]byte(k), f.recs[k]); err != nil {
 			return err
 		}
 	}
@@ -319,29 +352,40 @@ func (f *fold) flush() error {
 	return nil
 }
 
-// remember keeps the record that is replaced when the mirror's content differs by it.
-func (f *fold) remember(key, now []byte) error {
-	u, err := urlOfKey(key)
-	if err != nil {
-		return err
+// put writes one record, with the heads that it is to have.
+func (f *fold) put(key []byte, r *folded) error {
+	keeps := r.done && !f.site.volatile
+	var old *Resource // the record before
+	var was []byte
+	if keeps || f.Version > 1 {
+		if was = f.res.Get(key); was != nil {
+			old = new(Resource)
+			if err := old.decode(r.URL, was); err != nil {
+				return err
+			}
+		}
+	}
+	if f.Version > 1 {
+		if err := f.remember(key, was, old, &r.Resource); err != nil {
+			return err
+		}
+	}
+	if keeps {
+		f.site.heads.place(&r.Resource, old, r.answer)
+	}
+	return f.res.Put(key, r.append(nil))
+}
+
+// remember keeps the value that is replaced when the mirror's content differs by it; nil when there is none.
+func (f *fold) remember(key, value []byte, old, now *Resource) error {
+	same := (old != nil) && old.InSet == now.InSet && old.Digest == now.Digest && old.Path == now.Path && old.Target == now.Target &&
+		old.MIME == now.MIME && old.Charset == now.Charset
+	if same {
+		return nil
 	}
 	hk := append(binary.BigEndian.AppendUint64(nil, uint64(f.Version)), key...)
 	if f.hist.Get(hk) != nil {
 		return nil // the first one of this version is the one to go back to
 	}
-	old := f.res.Get(key)
-	if old == nil {
-		return f.hist.Put(hk, []byte{})
-	}
-	var a, b Resource
-	if err := a.decode(u, old); err != nil {
-		return err
-	}
-	if err := b.decode(u, now); err != nil {
-		return err
-	}
-	if a.InSet == b.InSet && a.Digest == b.Digest && a.Path == b.Path && a.Target == b.Target && a.MIME == b.MIME && a.Charset == b.Charset {
-		return nil
-	}
-	return f.hist.Put(hk, slices.Clone(old))
+	return f.hist.Put(hk, append([]byte{}, value...))
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package store
 
 import (
@@ -160,7 +162,7 @@ func (o *Observation) decode(run int, b []byte) error {
 		*s = d.ids()
 	}
 	if d.bad {
-		return fmt.Errorf("observations of run %d: %w: short value", run, ErrDamaged)
+		return fmt.Errorf("observations of run %d: %w: short value", run, errValue)
 	}
 	return nil
 }
@@ -178,7 +180,7 @@ func (s *Site) Observations(f func(o *Observation) error) error {
 	var o Observation
 	return s.each(bObserved, func(k, v []byte) error {
 		if len(k) != 8 {
-			return fmt.Errorf("observations: %w: key %q", ErrDamaged, k)
+			return fmt.Errorf("observations: %w: key %q", errValue, k)
 		}
 		if err := o.decode(int(binary.BigEndian.Uint64(k)), v); err != nil {
 			return err

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package store
 
 import (
@@ -65,8 +67,8 @@ func TestSyncsComeBeforeWhatReliesOnThem(t *testing.T) {
 	if err := lines.Err(); err != nil {
 		t.Fatal(err)
 	}
-	if o.commits < 8 || o.moves != 2 || o.bodies == 0 {
-		t.Errorf("%d commits, %d moves of the link, %d writes of bodies were seen", o.commits, o.moves, o.bodies)
+	if o.commits < 8 || o.moves != 2 || o.bodies == 0 || o.heads < 2 {
+		t.Errorf("%d commits, %d moves of the link, %d writes of bodies and %d of heads were seen", o.commits, o.moves, o.bodies, o.heads)
 	}
 	t.Logf("%d commits, %d moves of the link", o.commits, o.moves)
 }
@@ -88,7 +90,9 @@ func publishForOrder(t *testing.T, dir string) {
 			first := (version-1)*30 + batch*10
 			var done []*Done
 			for id := first; id < first+10; id++ {
-				done = append(done, document(t, s, id, string(random(2000, byte(id)))))
+				d := document(t, s, id, string(random(2000, byte(id))))
+				d.Answer = headOf(t, plainHead)
+				done = append(done, d)
 				if id%2 == 0 || batch == 2 { // few blobs, and many
 					done = append(done, blobOf(t, s, id, fmt.Sprint("image ", id)))
 				}
@@ -132,7 +136,7 @@ type order struct {
 	dirty map[string]bool
 	known map[string]bool // files that exist
 
-	commits, moves, bodies int
+	commits, moves, bodies, heads int
 }
 
 func newOrder(t *testing.T, state string) *order {
@@ -211,6 +215,9 @@ func (o *order) write(call, file, args string) {
 	if strings.HasSuffix(file, ".pack") || strings.HasPrefix(file, o.state+"/blobs/") {
 		o.bodies++
 	}
+	if strings.HasPrefix(file, o.state+"/sites/x/"+headsName) {
+		o.heads++
+	}
 	o.dirty[file] = true
 }
 
@@ -221,7 +228,8 @@ func (o *order) commit() {
 	}
 	for p := range o.dirty {
 		switch {
-		case p == o.state, p == o.state+"/sites", strings.HasPrefix(p, o.state+"/sites/x/packs"), strings.HasPrefix(p, o.state+"/blobs") && !strings.HasPrefix(p, o.state+"/blobs/tmp"):
+		case p == o.state, p == o.state+"/sites", strings.HasPrefix(p, o.state+"/sites/x/packs"), strings.HasPrefix(p, o.state+"/sites/x/"+headsName),
+			strings.HasPrefix(p, o.state+"/blobs") && !strings.HasPrefix(p, o.state+"/blobs/tmp"):
 			o.t.Errorf("commit %d refers to %s, which is not on disk", o.commits, p)
 		case p == o.state+"/sites/x" && o.moves > 0:
 			o.t.Errorf("commit %d follows a move of the link that is not on disk", o.commits)

@@ -1,10 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package store
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -16,7 +16,7 @@ type PairRecord struct {
 	Base1     string    `json:"base1"`
 	Base2     string    `json:"base2"`
 	Tested    time.Time `json:"tested"`
-	Level     string    `json:"level"`               // "1" to "5", "mismatch" and so on: replica.Level
+	Level     string    `json:"level"`               // "1" to "5", "mismatch" and so on: hosts.Level
 	Mirrors   bool      `json:"mirrors"`             // the level is one of 1 to 5
 	Confident bool      `json:"confident"`           // enough tests had an answer
 	Equal     bool      `json:"interchangeable"`     // levels 1 to 3, and confident: one may stand for the other
@@ -36,62 +36,48 @@ func (s *State) SavePair(p PairRecord) error {
 	if err != nil {
 		return fmt.Errorf("pair of %s and %s: %w", p.Base1, p.Base2, err)
 	}
-	return s.withDB(func(db *bolt.DB) error {
-		return diskErr("write pair", db.Update(func(tx *bolt.Tx) error {
-			b, err := tx.CreateBucketIfNotExists([]byte("pairs"))
-			if err != nil {
-				return err
-			}
-			return b.Put(pairKey(p.Base1, p.Base2), v)
-		}))
+	return s.updateDB("write pair", func(tx *bolt.Tx) error {
+		b, err := tx.CreateBucketIfNotExists(bPairs)
+		if err != nil {
+			return err
+		}
+		return b.Put(pairKey(p.Base1, p.Base2), v)
 	})
 }
 
-// Pairs lists the pairs that were tested, by base URLs.
+// Pairs lists the pairs that were tested, by base URLs. A record that cannot be read is left out.
 func (s *State) Pairs() ([]PairRecord, error) {
 	var out []PairRecord
 	err := s.viewPairs(func(b *bolt.Bucket) error {
-		return b.ForEach(func(k, v []byte) error {
-			p, err := decodePair(k, v)
-			out = append(out, p)
-			return err
+		return b.ForEach(func(_, v []byte) error {
+			var p PairRecord
+			if json.Unmarshal(v, &p) == nil {
+				out = append(out, p)
+			}
+			return nil
 		})
 	})
 	return out, err
 }
 
-// LoadPair returns what the test of two base URLs, in this order, came to; ok is false when there was none.
+// LoadPair returns what the test of two base URLs, in this order, came to; ok is false when there was none, or its record cannot be read.
 func (s *State) LoadPair(base1, base2 string) (p PairRecord, ok bool, err error) {
 	err = s.viewPairs(func(b *bolt.Bucket) error {
-		k := pairKey(base1, base2)
-		v := b.Get(k)
-		if v == nil {
-			return nil
-		}
-		ok = true
-		p, err = decodePair(k, v)
-		return err
+		v := b.Get(pairKey(base1, base2))
+		ok = v != nil && json.Unmarshal(v, &p) == nil
+		return nil
 	})
+	if !ok {
+		p = PairRecord{}
+	}
 	return p, ok, err
 }
 
-func decodePair(k, v []byte) (p PairRecord, err error) {
-	if err := json.Unmarshal(v, &p); err != nil {
-		return p, fmt.Errorf("pair %q: %w: %v", k, ErrDamaged, err)
-	}
-	return p, nil
-}
-
 func (s *State) viewPairs(f func(*bolt.Bucket) error) error {
-	if _, err := s.root.Lstat(stateDB); errors.Is(err, fs.ErrNotExist) {
+	return s.viewDB(func(tx *bolt.Tx) error {
+		if b := tx.Bucket(bPairs); b != nil {
+			return f(b)
+		}
 		return nil
-	}
-	return s.withDB(func(db *bolt.DB) error {
-		return db.View(func(tx *bolt.Tx) error {
-			if b := tx.Bucket([]byte("pairs")); b != nil {
-				return f(b)
-			}
-			return nil
-		})
 	})
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package store
 
 import (
@@ -199,7 +201,7 @@ func (w *BlobWriter) IsPart() bool { return w.part != nil && w.part.site != nil 
 
 // grown notes a part when enough has come since the last time.
 func (w *BlobWriter) grown() error {
-	if !w.IsPart() || w.size-w.part.size < noteBytes && (w.size == w.part.size || time.Since(w.part.noted) < noteAge) {
+	if !w.IsPart() || w.size-w.part.size < noteBytes && (w.size == w.part.size || w.part.site.now().Sub(w.part.noted) < noteAge) {
 		return nil
 	}
 	return w.note()
@@ -213,7 +215,7 @@ func (w *BlobWriter) note() error {
 			return diskErr("sync part", err)
 		}
 	}
-	now := time.Now()
+	now := p.site.now()
 	n := partNote{URL: p.url, Size: w.size, Digest: hex.EncodeToString(w.h.Sum(nil)), About: p.about, Noted: now}
 	b, err := json.Marshal(n)
 	if err != nil {

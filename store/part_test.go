@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package store
 
 import (
@@ -131,7 +133,7 @@ func TestPartIsNotedAsItGrows(t *testing.T) {
 	if w.part.size != 1<<20+noteBytes {
 		t.Errorf("noted at %d", w.part.size)
 	}
-	w.part.noted = w.part.noted.Add(-noteAge)
+	s.now = func() time.Time { return w.part.noted.Add(noteAge) }
 	w.Write(body[:1])
 	if w.part.size != w.Size() {
 		t.Errorf("noted at %d of %d after %v", w.part.size, w.Size(), noteAge)

@@ -1,6 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package store
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -9,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"time"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -22,7 +26,7 @@ const damagedFolder = "damaged"
 // Rebuild makes the database of a site anew from its published tree, when site.db cannot be read any more. The mirror stays
 // published and keeps its version, its mirror paths, and the bodies that are blobs. Documents are asked anew by the next run, because
 // the links that were stored beside them name URLs by numbers of the lost database. The history is lost. The old database and packs are moved to
-// a folder "damaged". It returns how many URLs are known again; ErrLocked while a process has the site open. A published tree that cannot be
+// a folder "damaged". Until the new one is complete it counts as damaged too, so that Rebuild can be called again after a crash. It returns how many URLs are known again; ErrLocked while a process has the site open. A published tree that cannot be
 // read is an error too, before anything is changed.
 func (s *State) Rebuild(name string) (known int, err error) {
 	defer func() {
@@ -40,11 +44,11 @@ func (s *State) Rebuild(name string) (known int, err error) {
 	if err := s.readable(dir + "/" + currentLink); err != nil {
 		return 0, err
 	}
-	last, err := s.setAside(dir)
+	last, err := s.setAside(name)
 	if err != nil {
 		return 0, err
 	}
-	st, err := s.OpenSite(name)
+	st, err := s.openSite(name, rebuilding)
 	if err != nil {
 		return 0, err
 	}
@@ -54,7 +58,38 @@ func (s *State) Rebuild(name string) (known int, err error) {
 	if err == nil {
 		known, err = st.refill()
 	}
+	if err == nil {
+		err = st.finishRebuild()
+	}
 	return known, errors.Join(err, st.Close())
+}
+
+// finishRebuild makes the database count. The tree beside the published one may be half built, which the lost database knew: the next build empties it.
+func (s *Site) finishRebuild() error {
+	live, err := s.knownTree()
+	if err != nil {
+		return err
+	}
+	return s.update("finish rebuild", func(tx *bolt.Tx) error {
+		m := tx.Bucket(bMeta)
+		if live != "" {
+			if err := m.Put(kBuild, []byte(otherTree(live))); err != nil {
+				return err
+			}
+		}
+		return m.Put(kRebuilt, seqKey(uint64(time.Now().Unix())))
+	})
+}
+
+// Rebuilt returns when Rebuild made the database, the zero time when it did not.
+func (s *Site) Rebuilt() (at time.Time, err error) {
+	err = s.db.View(func(tx *bolt.Tx) error {
+		if v := tx.Bucket(bMeta).Get(kRebuilt); len(v) == 8 {
+			at = time.Unix(int64(binary.BigEndian.Uint64(v)), 0)
+		}
+		return nil
+	})
+	return at, err
 }
 
 // readable reports whether a published tree, if there is one, can be made records of.
@@ -78,15 +113,14 @@ func (s *State) readable(current string) error {
 
 // setAside moves the database and the packs of a site out of use, and returns the number of the last pack. The packs go first: as long as the
 // database is there, so is what calls for a rebuild.
-func (s *State) setAside(dir string) (last uint32, err error) {
-	if _, err := s.root.Lstat(dir + "/site.db"); err == nil {
-		db, err := openDB(filepath.Join(s.Dir, dir, "site.db"), 0o640, &bolt.Options{Timeout: 1, NoSync: true})
-		if errors.Is(err, ErrLocked) {
+func (s *State) setAside(name string) (last uint32, err error) {
+	dir := "sites/" + name
+	if _, err := s.root.Lstat(dir + "/" + siteDB); err == nil {
+		lock, err := s.lockSite(name)
+		if err != nil {
 			return 0, err
 		}
-		if err == nil { // it can be read after all; nobody may open it meanwhile
-			defer db.Close()
-		}
+		defer lock.Close()
 	}
 	aside := dir + "/" + damagedFolder
 	for n := 2; ; n++ {
@@ -99,7 +133,11 @@ func (s *State) setAside(dir string) (last uint32, err error) {
 	for _, e := range packs {
 		last = max(last, packNumber(e.Name()))
 	}
-	for _, f := range []string{"/packs", "/" + digestsName, "/site.db"} {
+	names := []string{"/packs", "/" + digestsName}
+	for _, n := range headsIn(s.root, dir) {
+		names = append(names, "/"+headsFile(n))
+	}
+	for _, f := range append(names, "/"+siteDB) {
 		if err != nil {
 			break
 		}
@@ -178,12 +216,13 @@ func (s *Site) refill() (known int, err error) {
 	if err := flush(); err != nil {
 		return known, err
 	}
-	if !s.volatile {
-		if err := s.Blobs.sync(); err != nil {
-			return known, err
-		}
+	if err := s.syncBodies(); err != nil {
+		return known, err
 	}
 	v := Version{Number: max(meta.Version, 1), Time: meta.Retrieved, Files: meta.Files, Bytes: meta.Bytes}
+	if v.Meta, err = tree.ReadFile(phm.MetaName); err != nil {
+		return known, diskErr("read "+phm.MetaName, err)
+	}
 	return known, s.update("write version", func(tx *bolt.Tx) error {
 		val, err := json.Marshal(v)
 		if err != nil {
@@ -206,7 +245,7 @@ func (s *Site) resourceOf(tree *os.Root, f *phm.File, id uint32) (Resource, erro
 		return r, nil
 	}
 	digest := [32]byte(d)
-	if !s.Blobs.has(blobName(digest), f.Size) {
+	if fi, err := s.kept.Stat(digest); err != nil || !fi.Regular || fi.Size != f.Size {
 		if ok, err := s.takeBlob(tree, f, digest); !ok {
 			return r, err
 		}

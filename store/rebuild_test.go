@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package store
 
 import (
@@ -94,5 +96,98 @@ func TestRebuild(t *testing.T) {
 	}
 	if vs, err := s.Versions(); err != nil || len(vs) != 1 || vs[0].Number != 7 || vs[0].Files != 4 {
 		t.Errorf("%v, %v", vs, err)
+	}
+}
+
+// A crash during a rebuild leaves a database that counts as damaged, whether it was only begun or half filled, and rebuilding again ends it.
+func TestRebuildInterrupted(t *testing.T) {
+	dir := t.TempDir()
+	st, s := openTest(t, dir, Options{})
+	publishTest(t, s, 1, map[string]string{"a.txt": "text"})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	tree := filepath.Join(dir, "sites/x/trees/a")
+	writePHM(t, tree, 7, []phm.File{{Path: "a.txt", URL: "http://a/a.txt", Type: "text/plain", Size: 4, SHA256: sum("text")}})
+	interrupted := map[string]func() error{
+		"before the database": func() error { return nil },
+		"database begun": func() error {
+			db, err := openDatabase(doorOptions{path: filepath.Join(dir, "sites/x", siteDB), site: "x", mode: 0o640, depth: 1, fresh: true})
+			if err != nil {
+				return err
+			}
+			return db.Close()
+		},
+		"half filled": func() error {
+			s, err := st.openSite("x", rebuilding)
+			if err != nil {
+				return err
+			}
+			return s.Close()
+		},
+	}
+	for what, crash := range interrupted {
+		if _, err := st.setAside("x"); err != nil {
+			t.Fatal(err)
+		}
+		if err := crash(); err != nil {
+			t.Fatal(err)
+		}
+		for _, open := range []func(string) (*Site, error){st.ReadSite, st.OpenSite, st.ReadSite} {
+			_, err := open("x")
+			if _, damaged := errors.AsType[*DatabaseError](err); !damaged {
+				t.Fatalf("%s: %v", what, err)
+			}
+		}
+		if n, err := st.Rebuild("x"); n != 1 || err != nil {
+			t.Errorf("%s: %d, %v", what, n, err)
+		}
+		s, err := st.ReadSite("x")
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		if at, err := s.Rebuilt(); err != nil || at.IsZero() {
+			t.Errorf("%s: %v, %v", what, at, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A tree that was half built when the database was damaged is not built upon.
+func TestRebuildDistrustsTheOtherTree(t *testing.T) {
+	dir := t.TempDir()
+	st, s := openTest(t, dir, Options{})
+	publishTest(t, s, 1, map[string]string{"a.txt": "text"})
+	live, err := s.liveTree()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := s.BuildTree()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tree.Root.WriteFile("half.txt", []byte("half"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	tree.Close()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	writePHM(t, filepath.Join(dir, "sites/x/trees", live), 1, []phm.File{{Path: "a.txt", URL: "http://a/a.txt", Type: "text/plain", Size: 4, SHA256: sum("text")}})
+	if _, err := st.Rebuild("x"); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = st.OpenSite("x"); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if tree, err = s.BuildTree(); err != nil {
+		t.Fatal(err)
+	}
+	defer tree.Close()
+	if _, err := tree.Root.Stat("half.txt"); !os.IsNotExist(err) {
+		t.Errorf("what was half built is built upon: %v", err)
 	}
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package store
 
 import (
@@ -6,6 +8,7 @@ import (
 	"math"
 	"strings"
 
+	"mirrord/heads"
 	"mirrord/internal/volatile"
 	"mirrord/site"
 )
@@ -78,6 +81,11 @@ type Resource struct {
 	Source   string        // the URL on a replica that the body came from; "" when the site itself sent it
 	Like     uint32        // ID, plus one, of a page that says nearly the same as the body and was there before; 0 is none
 	SameText bool          // it says the same, to the word
+
+	Head     HeadPlace   // of the answer that brought the body
+	LastHead HeadPlace   // of the last answer when that was a redirect or an error
+	HeadSum  uint64      // heads.Head.Sum of the last answer that told nothing that Head does not say; 0 for none
+	Answer   *heads.Head // of the last answer, until Commit has it; not in the value
 }
 
 // Observe notes that the resource was looked at again.
@@ -111,7 +119,18 @@ const (
 	rmExpires
 	rmSource
 	rmLike
-	rmUnknown
+	rmThird // a third byte follows
+)
+
+// The third byte of flags. The bits above them are the number of the file of heads where that is less than rtFiles - 1 and both lie in
+// it; else they are all set, and the numbers follow.
+const (
+	rtHead = 1 << iota
+	rtLastHead
+	rtHeadSum
+	rtUnknown // is of a newer format
+	rtShift   = iota
+	rtFiles   = 1<<(8-rtShift) - 1
 )
 
 // append writes the value of r.
@@ -181,7 +200,7 @@ func (r *Resource) decode(u site.URL, b []byte) error {
 	d := decoder{b: b}
 	*r = Resource{URL: u}
 	if v := d.byte(); v < recordVersion {
-		return fmt.Errorf("record of %s: %w: format %d", u, ErrDamaged, v)
+		return fmt.Errorf("record of %s: %w: format %d", u, errValue, v)
 	} else if v > recordVersion {
 		return fmt.Errorf("record of %s: format %d: %w", u, v, ErrNewerFormat)
 	}
@@ -214,7 +233,7 @@ func (r *Resource) decode(u site.URL, b []byte) error {
 		}
 	}
 	if d.bad {
-		return fmt.Errorf("record of %s: %w: short value", u, ErrDamaged)
+		return fmt.Errorf("record of %s: %w: short value", u, errValue)
 	}
 	return nil
 }
@@ -241,6 +260,9 @@ func (r *Resource) more() (f byte) {
 	}
 	if r.Like != 0 {
 		f |= rmLike
+	}
+	if !r.Head.IsZero() || !r.LastHead.IsZero() || r.HeadSum != 0 {
+		f |= rmThird
 	}
 	return f
 }
@@ -273,15 +295,38 @@ func (r *Resource) appendMore(b []byte, more byte) []byte {
 		}
 		b = binary.AppendUvarint(b, v)
 	}
+	if more&rmThird == 0 {
+		return b
+	}
+	third, at, file := byte(0), len(b), max(r.Head.File, r.LastHead.File)
+	places := [...]HeadPlace{r.Head, r.LastHead}
+	for _, p := range places {
+		if !p.IsZero() && p.File != file || file >= rtFiles {
+			file = rtFiles
+		}
+	}
+	b = append(b, 0)
+	for i, p := range places {
+		if p.IsZero() {
+			continue
+		}
+		third |= rtHead << i
+		if file == rtFiles {
+			b = binary.AppendUvarint(b, uint64(p.File))
+		}
+		b = binary.AppendUvarint(b, uint64(p.Off))
+	}
+	if r.HeadSum != 0 {
+		third |= rtHeadSum
+		b = binary.LittleEndian.AppendUint64(b, r.HeadSum)
+	}
+	b[at] = third | byte(file<<rtShift)
 	return b
 }
 
 // decodeMore reports whether it knows all of what follows.
 func (r *Resource) decodeMore(d *decoder) bool {
 	more := d.byte()
-	if more >= rmUnknown {
-		return false
-	}
 	r.NoETag, r.NoDate = more&rmNoETag != 0, more&rmNoDate != 0
 	if more&rmObserved != 0 {
 		r.Recent, r.Observed = uint16(d.uvarint()), int(d.uvarint())
@@ -307,7 +352,32 @@ func (r *Resource) decodeMore(d *decoder) bool {
 	}
 	if more&rmLike != 0 {
 		v := d.uvarint()
+		if v>>1 == 0 || v>>1 > math.MaxUint32 {
+			d.bad = true // appendMore writes this field for a page that is like another one only
+			return true
+		}
 		r.Like, r.SameText = uint32(v>>1), v&1 != 0
+	}
+	if more&rmThird == 0 {
+		return true
+	}
+	third := d.byte()
+	if third&rtUnknown != 0 {
+		return false
+	}
+	for i, p := range [...]*HeadPlace{&r.Head, &r.LastHead} {
+		if third&(rtHead<<i) == 0 {
+			continue
+		}
+		if p.File = uint32(third >> rtShift); p.File == rtFiles {
+			p.File = uint32(d.uvarint())
+		}
+		p.Off = int64(d.uvarint())
+	}
+	if third&rtHeadSum != 0 {
+		if v := d.take(8); v != nil {
+			r.HeadSum = binary.LittleEndian.Uint64(v)
+		}
 	}
 	return true
 }
@@ -420,11 +490,11 @@ func urlPath(u site.URL) string {
 // storedURL returns the URL that this package wrote as s. What is no URL is damage.
 func storedURL(s string) (site.URL, error) {
 	if !strings.HasPrefix(s, "http://") && !strings.HasPrefix(s, "https://") {
-		return site.URL{}, fmt.Errorf("%.80q is no URL: %w", s, ErrDamaged)
+		return site.URL{}, fmt.Errorf("%.80q is no URL: %w", s, errValue)
 	}
 	u := site.Canonical(s)
 	if u.IsZero() || u.Host() == "" {
-		return site.URL{}, fmt.Errorf("%.80q is no URL: %w", s, ErrDamaged)
+		return site.URL{}, fmt.Errorf("%.80q is no URL: %w", s, errValue)
 	}
 	return u, nil
 }
@@ -433,7 +503,7 @@ func storedURL(s string) (site.URL, error) {
 func urlOfKey(k []byte) (site.URL, error) {
 	u, err := site.URLFromKey(k)
 	if err != nil {
-		return u, fmt.Errorf("%w: %v", ErrDamaged, err)
+		return u, fmt.Errorf("%w: %v", errValue, err)
 	}
 	return u, nil
 }

@@ -1,7 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package store
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"slices"
 	"strings"
@@ -26,7 +29,10 @@ func drawResource(t *rapid.T) Resource {
 		Path: rapid.SampledFrom([]string{"", "a/b", "x.html", u.Path()[1:]}).Draw(t, "path"), Target: rapid.Uint32().Draw(t, "target"),
 		Changed: rapid.IntMin(0).Draw(t, "changed"), Moved: rapid.IntMin(0).Draw(t, "moved"), Referrer: rapid.Uint32().Draw(t, "ref"),
 		Depth: rapid.Int().Draw(t, "depth"), Requis: rapid.Bool().Draw(t, "requis"), NoFollow: rapid.Bool().Draw(t, "nofollow"), ShapeNew: rapid.Bool().Draw(t, "shapenew"),
-		Body: BodyKind(rapid.IntRange(0, 2).Draw(t, "body")), Format: rapid.Uint8().Draw(t, "format"),
+		Head:     HeadPlace{rapid.SampledFrom([]uint32{0, 1, 1, 14, 15, 16, 5000}).Draw(t, "head file"), int64(rapid.Uint32().Draw(t, "head"))},
+		LastHead: HeadPlace{rapid.SampledFrom([]uint32{0, 1, 1, 14, 15}).Draw(t, "last head file"), int64(rapid.Uint32().Draw(t, "last head"))},
+		HeadSum:  rapid.SampledFrom([]uint64{0, 0, 1, 1<<64 - 1}).Draw(t, "head sum"),
+		Body:     BodyKind(rapid.IntRange(0, 2).Draw(t, "body")), Format: rapid.Uint8().Draw(t, "format"),
 	}
 	r.NoETag, r.NoDate = rapid.Bool().Draw(t, "noetag"), rapid.Bool().Draw(t, "nodate")
 	r.Source = rapid.SampledFrom([]string{"", "https://mirror.example.net/a"}).Draw(t, "source")
@@ -79,18 +85,39 @@ func TestRecordOfOtherFormats(t *testing.T) {
 		t.Errorf("a record without the new fields is written as %q", b)
 	}
 	next := want
-	next.NoETag = true
+	next.Head = HeadPlace{1, 8}
 	b := next.append(nil)
 	for i := range b {
-		if b[i] == rmNoETag && i > 5 {
-			b[i] = 0x80 | rmNoETag
+		if third := byte(rtHead | 1<<rtShift); b[i] == third && b[i-1] == rmThird {
+			b[i] |= rtUnknown
 			if err := got.decode(testURL(1), b); errors.Is(err, ErrNewerFormat) {
 				return
 			}
-			b[i] = rmNoETag
+			b[i] = third
 		}
 	}
 	t.Error("flags of a newer format are read")
+}
+
+// likeNothing returns records that say that their page says the same as another one, and whose number of this other page is no number.
+func likeNothing() [][]byte {
+	r := Resource{ID: 7, URL: testURL(1), Path: "dir1/page1.html", Like: 1, SameText: true}
+	b := r.append(nil)
+	b = b[:len(b)-1]
+	return [][]byte{
+		binary.AppendUvarint(slices.Clone(b), 1),
+		binary.AppendUvarint(slices.Clone(b), 0),
+		binary.AppendUvarint(slices.Clone(b), 1<<33|1),
+	}
+}
+
+func TestRecordLikeNothingIsDamaged(t *testing.T) {
+	for _, b := range likeNothing() {
+		var r Resource
+		if err := r.decode(testURL(1), b); !errors.Is(err, ErrDamaged) {
+			t.Errorf("%x: %+v, %v", b[len(b)-5:], r, err)
+		}
+	}
 }
 
 func FuzzRecord(f *testing.F) {
@@ -100,6 +127,9 @@ func FuzzRecord(f *testing.F) {
 	r.Source = "https://mirror.example.net/pub/page1.html"
 	f.Add(testURL(1).String(), r.append(nil))
 	f.Add("", []byte{1, 0xff, 0, 0})
+	for _, b := range likeNothing() {
+		f.Add(testURL(1).String(), b)
+	}
 	f.Fuzz(func(t *testing.T, u string, b []byte) {
 		c, err := storedURL(u)
 		if err != nil {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package store
 
 import (
@@ -6,12 +8,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -40,8 +41,14 @@ var (
 	kLive    = []byte("live")    // number of the published version
 	kKnown   = []byte("known")   // number of URLs that have an ID
 	kRuns    = []byte("runs")    // number of runs begun
+	kHeads   = []byte("heads")   // uvarint number of the last file of heads, its committed bytes, then the places of its models
+	kRebuilt = []byte("rebuilt") // Unix seconds, big endian: when Rebuild made this database; 0 while it has not finished
 	kRules   = []byte("rules")   // fingerprint of the rules under which all stored documents were scanned
+	kToken   = []byte("token")   // of the last lease; absent when only older versions have opened the site
 )
+
+// siteDB is the database of a site.
+const siteDB = "site.db"
 
 // Site is the folder of one site, open for one process. Its methods may be called from several goroutines; Commit, Fold and
 // the publishing methods want one caller at a time.
@@ -49,13 +56,18 @@ type Site struct {
 	Name  string
 	Blobs *Blobs
 
+	kept      Bodies
+	now       func() time.Time
 	dir       string
 	volatile  bool
 	readOnly  bool
 	holds     bool // Blobs
+	lease     *siteLock
 	root      *os.Root
-	db        *bolt.DB
+	db        *database
 	packs     *packs
+	heads     *headFiles
+	headZip   headZip // of Commit and Fold
 	parts     parts
 	gets      atomic.Uint32
 	broken    atomic.Pointer[error]
@@ -83,145 +95,13 @@ type Run struct {
 	Planned     bool   `json:"planned,omitempty"` // it asks what a plan wants, not everything
 }
 
-// mmapBytes is the address space that is reserved for a database, so that growing it never waits for readers: 4 GiB where addresses have 64 bits, else 64 MiB.
-const mmapBytes = 1 << (26 + 6*(^uint(0)>>63))
-
-// OpenSite opens a site for writing and makes it when it does not exist. Another process that has it open is ErrLocked.
-func (s *State) OpenSite(name string) (*Site, error) { return s.openSite(name, false) }
-
-// ReadSite opens a site for reading. It fails with ErrNoSite when there is none and with ErrLocked while a run writes it.
-func (s *State) ReadSite(name string) (*Site, error) { return s.openSite(name, true) }
-
-func (s *State) openSite(name string, readOnly bool) (_ *Site, err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("open site %s: %w", name, err)
-		}
-	}()
-	if !ValidName(name) {
-		return nil, fmt.Errorf("%q cannot name a site", name)
-	}
-	dir := "sites/" + name
-	if !readOnly {
-		for _, d := range []string{dir + "/packs", dir + "/trees"} {
-			if err := s.root.MkdirAll(d, 0o755); err != nil {
-				return nil, diskErr("make folder", err)
-			}
-		}
-	}
-	root, err := s.root.OpenRoot(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, ErrNoSite
-	} else if err != nil {
-		return nil, diskErr("open folder", err)
-	}
-	st := &Site{Name: name, Blobs: s.Blobs, dir: filepath.Join(s.Dir, "sites", name), volatile: s.opt.Volatile, readOnly: readOnly, root: root, foldItems: foldItems, moveItems: movedItems}
-	if readOnly {
-		if _, err := root.Lstat("site.db"); errors.Is(err, fs.ErrNotExist) {
-			root.Close()
-			return nil, ErrNoSite
-		}
-	}
-	wait := s.opt.Wait
-	if wait <= 0 {
-		wait = 1 // bbolt reads 0 as for ever; one nanosecond is one try
-	}
-	opt := &bolt.Options{Timeout: wait, NoSync: s.opt.Volatile, FreelistType: bolt.FreelistMapType, ReadOnly: readOnly, PreLoadFreelist: true}
-	if !readOnly {
-		opt.InitialMmapSize = mmapBytes
-	}
-	st.db, err = openDB(filepath.Join(st.dir, "site.db"), 0o640, opt)
-	if err != nil {
-		root.Close()
-		return nil, err
-	}
-	pr, err := root.OpenRoot("packs")
-	if err != nil {
-		st.db.Close()
-		root.Close()
-		return nil, diskErr("open packs", err)
-	}
-	st.packs = openPacks(pr)
-	if !readOnly {
-		if err := st.Blobs.hold(); err != nil {
-			st.Close()
-			return nil, err
-		}
-		st.holds = true
-	}
-	if err := guard(st.start); err != nil {
-		st.Close()
-		return nil, err
-	}
-	return st, nil
-}
-
-// start checks the format, makes what is missing, and finishes what a crash left half done.
-func (s *Site) start() error {
-	var num uint32
-	var size int64
-	check := func(tx *bolt.Tx) error {
-		m := tx.Bucket(bMeta)
-		if m == nil {
-			return ErrNoSite
-		}
-		if v := m.Get(kFormat); len(v) != 4 {
-			return fmt.Errorf("site.db: %w: it has no format version", ErrDamaged)
-		} else if be32(v) > FormatVersion {
-			return fmt.Errorf("site.db: %w; this one reads format %d: use the newer mirrord for this state", ErrNewerFormat, FormatVersion)
-		}
-		if v := m.Get(kPack); len(v) == 12 {
-			num, size = binary.BigEndian.Uint32(v), int64(binary.BigEndian.Uint64(v[4:]))
-		}
-		return nil
-	}
-	if s.readOnly {
-		return s.db.View(check)
-	}
-	err := s.db.Update(func(tx *bolt.Tx) error {
-		if tx.Bucket(bMeta) == nil {
-			m, err := tx.CreateBucket(bMeta)
-			if err != nil {
-				return err
-			}
-			if err := m.Put(kFormat, binary.BigEndian.AppendUint32(nil, FormatVersion)); err != nil {
-				return err
-			}
-		}
-		if err := check(tx); err != nil {
-			return err
-		}
-		if m := tx.Bucket(bMeta); be32(m.Get(kFormat)) < FormatVersion { // from now on records of this format may come in
-			if err := m.Put(kFormat, binary.BigEndian.AppendUint32(nil, FormatVersion)); err != nil {
-				return err
-			}
-		}
-		for _, b := range [][]byte{bResources, bLinks, bJournal, bHistory, bVersions, bScripts, bObserved} {
-			if _, err := tx.CreateBucketIfNotExists(b); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return diskErr("open site.db", err)
-	}
-	if err := s.syncFolder(); err != nil {
-		return err
-	}
-	if err := s.packs.begin(num, size); err != nil {
-		return err
-	}
-	return s.finishPublish()
-}
-
 // Close lets go of the site.
 func (s *Site) Close() error {
 	if s.db == nil {
 		return ErrClosed
 	}
 	s.parts.dir.close()
-	err := errors.Join(s.packs.close(), s.db.Close(), s.root.Close())
+	err := errors.Join(s.packs.close(), s.heads.close(), s.letGo())
 	s.db = nil
 	if s.holds {
 		s.Blobs.unhold()
@@ -242,7 +122,9 @@ func (s *Site) Run() (*Run, error) {
 	err := s.db.View(func(tx *bolt.Tx) error {
 		if v := tx.Bucket(bMeta).Get(kRun); v != nil {
 			r = new(Run)
-			return json.Unmarshal(v, r)
+			if err := json.Unmarshal(v, r); err != nil {
+				return fmt.Errorf("unfinished run: %w: %v", errValue, err)
+			}
 		}
 		return nil
 	})
@@ -377,7 +259,7 @@ var errPassed = errors.New("behind the range")
 func (s *Site) Links(f func(id uint32, targets []byte) error) error {
 	return s.each(bLinks, func(k, v []byte) error {
 		if len(k) != 4 {
-			return fmt.Errorf("links: %w: key %q", ErrDamaged, k)
+			return fmt.Errorf("links: %w: key %q", errValue, k)
 		}
 		return f(binary.BigEndian.Uint32(k), v)
 	})

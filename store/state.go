@@ -1,18 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package store
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
-	berrors "go.etcd.io/bbolt/errors"
 )
 
 // FormatVersion is the version of the on-disk format.
@@ -23,7 +27,8 @@ import (
 //	4  deltas may be over deltas. Formats 1 to 3 are read as they are
 //	5  records may say that a body came from a replica. Formats 1 to 4 are read as they are
 //	6  records may say that a page reads like another one. Formats 1 to 5 are read as they are
-const FormatVersion = 6
+//	7  records may say where the heads of answers lie, and batches of the journal may have heads. Formats 1 to 6 are read as they are
+const FormatVersion = 7
 
 // Options say how a state is opened. The zero value is what a daemon wants.
 type Options struct {
@@ -31,18 +36,36 @@ type Options struct {
 	Volatile bool
 	// Wait is how long to wait for another process to let go. Default: not at all.
 	Wait time.Duration
+	// Bodies keeps the bodies that are published as they came, and gives them back as long as the state is open. Default: a folder of the state.
+	Bodies Bodies
+	// Owner decides who may write a site, before the lock of its database does. Default: nobody, the lock alone decides.
+	Owner Owner
+	// Now is the clock of what is noted on the disk and of how long something counts. Default: time.Now.
+	Now func() time.Time
+	// Log is told when a damaged mirror.db was made again. Default: nobody.
+	Log *slog.Logger
 }
 
 // State is the state directory of one mirrord. Safe for concurrent use.
 type State struct {
-	Dir   string
-	Blobs *Blobs
-	opt   Options
-	root  *os.Root
+	Dir    string
+	Bodies Bodies // Blobs, or those of the options
+	Blobs  *Blobs
+	opt    Options
+	root   *os.Root
+
+	checked checked
+	names   PublicNames
 }
 
 // OpenState opens a state directory and makes it when it does not exist.
 func OpenState(dir string, opt Options) (*State, error) {
+	if opt.Log == nil {
+		opt.Log = slog.New(slog.DiscardHandler)
+	}
+	if opt.Now == nil {
+		opt.Now = time.Now
+	}
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open state %s: %w", dir, err)
@@ -76,7 +99,13 @@ func OpenState(dir string, opt Options) (*State, error) {
 		root.Close()
 		return nil, diskErr("open state", err)
 	}
-	return &State{Dir: abs, opt: opt, root: root, Blobs: &Blobs{dir: bf, durable: !opt.Volatile}}, nil
+	s := &State{Dir: abs, opt: opt, root: root, Bodies: opt.Bodies, Blobs: &Blobs{dir: bf, durable: !opt.Volatile}}
+	if s.Bodies == nil {
+		s.Bodies = s.Blobs
+	}
+	s.Blobs.kept = s.Bodies
+	s.names.state, s.checked.now = s, opt.Now
+	return s, nil
 }
 
 // Close lets go of the directory. Sites must have been closed before.
@@ -115,14 +144,12 @@ func (s *State) RemoveSite(name string) error {
 	if _, err := s.root.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove site %s: %w", name, ErrNoSite)
 	}
-	if _, err := s.root.Lstat(dir + "/site.db"); err == nil {
-		db, err := bolt.Open(filepath.Join(s.Dir, dir, "site.db"), 0o640, &bolt.Options{Timeout: 1, NoSync: true})
-		if errors.Is(err, berrors.ErrTimeout) {
-			return fmt.Errorf("remove site %s: %w", name, ErrLocked)
+	if _, err := s.root.Lstat(dir + "/" + siteDB); err == nil {
+		lock, err := s.lockSite(name)
+		if err != nil {
+			return fmt.Errorf("remove site %s: %w", name, err)
 		}
-		if err == nil { // one that is damaged has no lock, and may be removed all the same
-			defer db.Close()
-		}
+		defer lock.Close()
 	}
 	err := s.root.RemoveAll(aside)
 	if err == nil {
@@ -132,6 +159,40 @@ func (s *State) RemoveSite(name string) error {
 		err = s.root.RemoveAll(aside)
 	}
 	return diskErr("remove site "+name, err)
+}
+
+// lockSite takes the lease of a site and the lock of its database, which may be damaged: nobody can open the site until it is closed.
+func (s *State) lockSite(name string) (io.Closer, error) {
+	above, err := s.leaseAbove(name)
+	if err != nil {
+		return nil, err
+	}
+	f, err := s.root.OpenFile("sites/"+name+"/"+siteDB, os.O_RDWR, 0)
+	ok := false
+	if err == nil {
+		ok, err = flock(f, true, false)
+	}
+	if !ok {
+		return nil, errors.Join(cmp.Or(diskErr("lock site", err), ErrLocked), lockedFile{f, above}.Close())
+	}
+	return lockedFile{f, above}, nil
+}
+
+// lockedFile is a database that is locked but not open.
+type lockedFile struct {
+	file  *os.File
+	above Lease // nil without Options.Owner
+}
+
+// Close gives the lock back, and the lease.
+func (l lockedFile) Close() error {
+	if l.file != nil {
+		l.file.Close() // nothing was written to it
+	}
+	if l.above != nil {
+		return l.above.Release()
+	}
+	return nil
 }
 
 // RunRecord is one line of the run log.
@@ -148,87 +209,61 @@ type RunRecord struct {
 // keptRuns is how many runs of a site the log keeps.
 const keptRuns = 1000
 
-// stateDB is the database of a state: the run log and what is known of hosts. Nothing that a mirror is made of.
-const stateDB = "mirror.db"
-
-// withDB opens the state's database for the moment of f. Another process may hold it as briefly, so a wait is normal. One that cannot
-// be read is put aside: a lost log must not stop a run.
-func (s *State) withDB(f func(*bolt.DB) error) error {
-	name := filepath.Join(s.Dir, stateDB)
-	open := func() (*bolt.DB, error) {
-		return openDB(name, 0o600, &bolt.Options{Timeout: 15 * time.Second, NoSync: s.opt.Volatile, FreelistType: bolt.FreelistMapType})
-	}
-	db, err := open()
-	if errors.Is(err, ErrDamaged) {
-		if err = s.root.Rename(stateDB, stateDB+".damaged"); err == nil {
-			db, err = open()
-		}
-	}
-	if errors.Is(err, ErrLocked) {
-		return fmt.Errorf("%s: %w", name, ErrLocked)
-	}
-	if err != nil {
-		return diskErr("open "+stateDB, err)
-	}
-	return errors.Join(guard(func() error { return f(db) }), db.Close())
-}
-
 // AddRun appends to the run log.
 func (s *State) AddRun(r RunRecord) error {
 	v, err := json.Marshal(r)
 	if err != nil {
 		return fmt.Errorf("run log of %s: %w", r.Site, err)
 	}
-	return s.withDB(func(db *bolt.DB) error {
-		return diskErr("write run log", db.Update(func(tx *bolt.Tx) error {
-			all, err := tx.CreateBucketIfNotExists([]byte("runs"))
-			if err != nil {
-				return err
-			}
-			b, err := all.CreateBucketIfNotExists([]byte(r.Site))
-			if err != nil {
-				return err
-			}
-			n, err := b.NextSequence()
-			if err != nil {
-				return err
-			}
-			if n > keptRuns {
-				if err := b.Delete(seqKey(n - keptRuns)); err != nil {
-					return err
-				}
-			}
-			return b.Put(seqKey(n), v)
-		}))
-	})
+	return s.updateDB("write run log", func(tx *bolt.Tx) error { return addRun(tx, r.Site, v) })
 }
 
-// Runs returns the last n runs of a site, newest first.
-func (s *State) Runs(name string, n int) ([]RunRecord, error) {
-	if _, err := s.root.Lstat(stateDB); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+func addRun(tx *bolt.Tx, name string, v []byte) error {
+	all, err := tx.CreateBucketIfNotExists(bRuns)
+	if err != nil {
+		return err
 	}
+	b := all.Bucket([]byte(name))
+	if b == nil {
+		if err := all.Delete([]byte(name)); err != nil { // what lies there is no log
+			return err
+		}
+		if b, err = all.CreateBucket([]byte(name)); err != nil {
+			return err
+		}
+	}
+	n, err := b.NextSequence()
+	if err != nil {
+		return err
+	}
+	if n > keptRuns {
+		if err := b.Delete(seqKey(n - keptRuns)); err != nil {
+			return err
+		}
+	}
+	return b.Put(seqKey(n), v)
+}
+
+// Runs returns the last n runs of a site, newest first. A record that cannot be read is left out.
+func (s *State) Runs(name string, n int) ([]RunRecord, error) {
 	var out []RunRecord
-	err := s.withDB(func(db *bolt.DB) error {
-		return db.View(func(tx *bolt.Tx) error {
-			all := tx.Bucket([]byte("runs"))
-			if all == nil {
-				return nil
-			}
-			b := all.Bucket([]byte(name))
-			if b == nil {
-				return nil
-			}
-			c := b.Cursor()
-			for k, v := c.Last(); k != nil && len(out) < n; k, v = c.Prev() {
-				var r RunRecord
-				if err := json.Unmarshal(v, &r); err != nil {
-					return fmt.Errorf("run log of %s: %w: %v", name, ErrDamaged, err)
-				}
+	err := s.viewDB(func(tx *bolt.Tx) error {
+		all := tx.Bucket(bRuns)
+		if all == nil {
+			return nil
+		}
+		b := all.Bucket([]byte(name))
+		if b == nil {
+			return nil
+		}
+		c := b.Cursor()
+		for k, v := c.Last(); k != nil && len(out) < n; k, v = c.Prev() {
+			var r RunRecord
+			if json.Unmarshal(v, &r) == nil {
 				out = append(out, r)
 			}
-			return nil
-		})
+		}
+		return nil
 	})
 	return out, err
 }
@@ -241,24 +276,18 @@ type HostFact struct {
 	ETag    string    `json:"etag,omitempty"`
 }
 
-// LoadHost returns what is known of an origin; ok is false when nothing is.
+// LoadHost returns what is known of an origin; ok is false when nothing is, or it cannot be read.
 func (s *State) LoadHost(origin string) (f HostFact, ok bool, err error) {
-	if _, err := s.root.Lstat(stateDB); errors.Is(err, fs.ErrNotExist) {
-		return f, false, nil
-	}
-	err = s.withDB(func(db *bolt.DB) error {
-		return db.View(func(tx *bolt.Tx) error {
-			b := tx.Bucket([]byte("hosts"))
-			if b == nil {
-				return nil
-			}
-			if v := b.Get([]byte(origin)); v != nil {
-				ok = true
-				return json.Unmarshal(v, &f)
-			}
-			return nil
-		})
+	err = s.viewDB(func(tx *bolt.Tx) error {
+		if b := tx.Bucket(bHosts); b != nil {
+			v := b.Get([]byte(origin))
+			ok = v != nil && json.Unmarshal(v, &f) == nil
+		}
+		return nil
 	})
+	if !ok {
+		f = HostFact{}
+	}
 	return f, ok, err
 }
 
@@ -268,14 +297,12 @@ func (s *State) SaveHost(origin string, f HostFact) error {
 	if err != nil {
 		return err
 	}
-	return s.withDB(func(db *bolt.DB) error {
-		return diskErr("write host", db.Update(func(tx *bolt.Tx) error {
-			b, err := tx.CreateBucketIfNotExists([]byte("hosts"))
-			if err != nil {
-				return err
-			}
-			return b.Put([]byte(origin), v)
-		}))
+	return s.updateDB("write host", func(tx *bolt.Tx) error {
+		b, err := tx.CreateBucketIfNotExists(bHosts)
+		if err != nil {
+			return err
+		}
+		return b.Put([]byte(origin), v)
 	})
 }
 

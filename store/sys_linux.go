@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package store
 
 import (
@@ -10,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// linkat makes newName in newDir another name of oldName in oldDir. Both names are relative and free of "..": they are
+// linkat makes newName in newDir another name of oldName in oldDir; both are folders held open. Both names are relative and free of "..": they are
 // digests and single elements made by this package.
-func linkat(oldDir *folder, oldName string, newDir *folder, newName string) error {
-	if err := unix.Linkat(oldDir.fd, oldName, newDir.fd, newName, 0); err != nil {
+func linkat(oldDir int, oldName string, newDir int, newName string) error {
+	if err := unix.Linkat(oldDir, oldName, newDir, newName, 0); err != nil {
 		return &os.LinkError{Op: "link", Old: oldName, New: newName, Err: err}
 	}
 	return nil
@@ -97,6 +99,15 @@ func mapped(n int) (b []byte, free func(), err error) {
 	return b, func() { unix.Munmap(b) }, err
 }
 
+// mappedFile returns the first n bytes of a file that nobody changes; free unmaps them.
+func mappedFile(f *os.File, n int) (b []byte, free func(), err error) {
+	if n == 0 {
+		return nil, func() {}, nil
+	}
+	b, err = unix.Mmap(int(f.Fd()), 0, n, unix.PROT_READ, unix.MAP_SHARED)
+	return b, func() { unix.Munmap(b) }, err
+}
+
 // syncFS flushes the file system that holds a folder: one call for many small files.
 func syncFS(fd int) error { return unix.Syncfs(fd) }
 
@@ -125,6 +136,12 @@ func flock(f *os.File, alone, wait bool) (ok bool, err error) {
 	return err == nil, err
 }
 
+// funlock gives back a lock of flock at once. Closing the file does not while it is mapped.
+func funlock(f *os.File) error {
+	_, err := ignoringEINTR(func() (int, error) { return 0, unix.Flock(int(f.Fd()), unix.LOCK_UN) })
+	return err
+}
+
 // changedWithin reports whether a file was made, renamed or linked in the last d.
 func changedWithin(fi fs.FileInfo, d time.Duration) bool {
 	st, ok := fi.Sys().(*syscall.Stat_t)
@@ -141,4 +158,14 @@ func dropPages(addr uintptr, size int64) error {
 		return errno
 	}
 	return nil
+}
+
+// statAt looks at a file of a folder. The name is as those of linkat.
+func statAt(dir *folder, name string) (FileStat, error) {
+	var st unix.Stat_t
+	_, err := ignoringEINTR(func() (int, error) { return 0, unix.Fstatat(dir.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) })
+	if err != nil {
+		return FileStat{}, &fs.PathError{Op: "stat", Path: name, Err: err}
+	}
+	return FileStat{Size: st.Size, Time: time.Unix(st.Mtim.Unix()), Regular: st.Mode&unix.S_IFMT == unix.S_IFREG}, nil
 }

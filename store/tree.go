@@ -1,6 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package store
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
@@ -42,6 +47,9 @@ func (s *Site) liveTree() (string, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
+	if errors.Is(err, syscall.EINVAL) {
+		return "", fmt.Errorf("site %s: current is not a symbolic link: %w", s.Name, ErrDamaged)
+	}
 	if err != nil {
 		return "", diskErr("read current", err)
 	}
@@ -54,6 +62,15 @@ func (s *Site) liveTree() (string, error) {
 	return "", fmt.Errorf("site %s: current points to %q, not to a tree of the site: %w", s.Name, t, ErrDamaged)
 }
 
+// knownTree is liveTree for those who are about to move the link: a link that leads elsewhere names no tree.
+func (s *Site) knownTree() (string, error) {
+	t, err := s.liveTree()
+	if errors.Is(err, ErrDamaged) {
+		return "", nil
+	}
+	return t, err
+}
+
 // Current opens the published tree; ErrNoVersion when there is none. The caller closes it.
 func (s *Site) Current() (*os.Root, error) {
 	t, err := s.liveTree()
@@ -64,6 +81,9 @@ func (s *Site) Current() (*os.Root, error) {
 		return nil, fmt.Errorf("site %s: %w", s.Name, ErrNoVersion)
 	}
 	r, err := s.root.OpenRoot("trees/" + t)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil, fmt.Errorf("site %s: the published tree is missing: %w", s.Name, ErrDamaged)
+	}
 	if err != nil {
 		return nil, diskErr("open current", err)
 	}
@@ -81,17 +101,22 @@ type Tree struct {
 
 // BuildTree opens the tree that is not live for changing. What it holds is the version before the live one, or nothing: a
 // tree whose building was cut off is emptied first. Publish or Close must follow.
-func (s *Site) BuildTree() (*Tree, error) {
+func (s *Site) BuildTree() (*Tree, error) { return s.buildTree(false) }
+
+// BuildTreeAnew is BuildTree for when the live tree cannot be relied on: the tree is empty, and Live is nil.
+func (s *Site) BuildTreeAnew() (*Tree, error) { return s.buildTree(true) }
+
+func (s *Site) buildTree(anew bool) (*Tree, error) {
 	if err := s.finishPublish(); err != nil { // the tree of a publish that failed half way is as good as live
 		return nil, err
 	}
-	live, err := s.liveTree()
+	live, err := s.knownTree()
 	if err != nil {
 		return nil, err
 	}
-	t := &Tree{s: s, letter: "a"}
-	if live == "a" {
-		t.letter = "b"
+	t := &Tree{s: s, letter: otherTree(live)}
+	if live == "" {
+		t.letter = "a"
 	}
 	name := "trees/" + t.letter
 	dirty := false
@@ -104,25 +129,43 @@ func (s *Site) BuildTree() (*Tree, error) {
 		return nil, err
 	}
 	s.at("build marked")
-	if dirty {
+	if dirty || anew {
 		if err := s.root.RemoveAll(name); err != nil {
 			return nil, diskErr("empty tree", err)
 		}
 		s.at("tree emptied")
 	}
-	if err := s.root.MkdirAll(name, 0o755); err != nil {
-		return nil, diskErr("make tree", err)
+	if err := t.open(); err != nil {
+		return nil, err
 	}
-	if t.Root, err = s.root.OpenRoot(name); err != nil {
-		return nil, diskErr("open tree", err)
-	}
-	if live != "" {
+	if live != "" && !anew {
 		if t.Live, err = s.root.OpenRoot("trees/" + live); err != nil {
 			t.Root.Close()
 			return nil, diskErr("open current", err)
 		}
 	}
 	return t, nil
+}
+
+func (t *Tree) open() (err error) {
+	name := "trees/" + t.letter
+	if err := t.s.root.MkdirAll(name, 0o755); err != nil {
+		return diskErr("make tree", err)
+	}
+	t.Root, err = t.s.root.OpenRoot(name)
+	return diskErr("open tree", err)
+}
+
+// Empty removes everything from the tree that is built. No writer may be open.
+func (t *Tree) Empty() error {
+	err := t.Root.Close()
+	if err == nil {
+		err = t.s.root.RemoveAll("trees/" + t.letter)
+	}
+	if err != nil {
+		return diskErr("empty tree", err)
+	}
+	return t.open()
 }
 
 // Close lets go of the trees without publishing.
@@ -162,6 +205,15 @@ func (w *TreeWriter) Close() {
 	}
 }
 
+// Stat looks at the file at a mirror path of the tree that is built.
+func (w *TreeWriter) Stat(path string) (FileStat, error) {
+	d, name, err := w.dst.of(path)
+	if err != nil {
+		return FileStat{}, err
+	}
+	return statAt(d, name)
+}
+
 // Write makes the file at a mirror path anew, with the given bytes and modification time. A file that stands there is
 // replaced, never written into: it may be shared with the live tree.
 func (w *TreeWriter) Write(path string, data []byte, mtime time.Time) error {
@@ -189,22 +241,44 @@ func (w *TreeWriter) Stream(path string, mtime time.Time, write func(io.Writer) 
 	return diskErr("publish "+path, f.finish(mtime, write(f)))
 }
 
-// LinkBlob makes the file at a mirror path another name of a blob.
+// LinkBlob makes the file at a mirror path another name of a stored body, or a copy of it where there are no links.
 func (w *TreeWriter) LinkBlob(path string, digest [32]byte) error {
 	d, name, err := w.dst.of(path)
 	if err != nil {
 		return diskErr("publish "+path, err)
 	}
-	err = w.t.s.Blobs.link(digest, d, name)
+	err = w.t.s.placeBody(digest, d, name)
 	if errors.Is(err, fs.ErrExist) {
 		if err = d.root.RemoveAll(name); err == nil {
-			err = w.t.s.Blobs.link(digest, d, name)
+			err = w.t.s.placeBody(digest, d, name)
 		}
 	}
 	if errors.Is(err, ErrDamaged) {
 		return fmt.Errorf("publish %s: %w", path, err)
 	}
 	return diskErr("publish "+path, err)
+}
+
+// LiveHas reports whether the file at a mirror path of the live tree has the bytes of a SHA-256 in hexadecimal digits. A file that is missing
+// has not.
+func (w *TreeWriter) LiveHas(path, digest string) (bool, error) {
+	d, name, err := w.live.of(path)
+	if err != nil {
+		return false, diskErr("publish "+path, err)
+	}
+	f, err := d.root.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, diskErr("publish "+path, err)
+	}
+	defer f.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return false, diskErr("publish "+path, err)
+	}
+	return hex.EncodeToString(sum.Sum(nil)) == digest, nil
 }
 
 // LinkLive makes the file at a mirror path another name of the same file of the live tree.
@@ -217,10 +291,10 @@ func (w *TreeWriter) LinkLive(path string) error {
 	if err != nil {
 		return diskErr("publish "+path, err)
 	}
-	err = linkat(src, name, d, name)
+	err = linkat(src.fd, name, d.fd, name)
 	if errors.Is(err, fs.ErrExist) {
 		if err = d.root.RemoveAll(name); err == nil {
-			err = linkat(src, name, d, name)
+			err = linkat(src.fd, name, d.fd, name)
 		}
 	}
 	if errors.Is(err, fs.ErrNotExist) {
@@ -280,7 +354,12 @@ func (t *Tree) sync() error {
 
 // Publish makes the tree the live one, as a version. From the moment that the decision is committed a crash ends in the new
 // version; before, in the old one. script is the edit script against the version before, uncompressed.
-func (t *Tree) Publish(v Version, script []byte) error {
+func (t *Tree) Publish(v Version, script []byte) error { return t.publish(v, script, false) }
+
+// PublishAgain is Publish for a tree that takes the place of a damaged one of the same version. The next build begins with an empty tree.
+func (t *Tree) PublishAgain(v Version) error { return t.publish(v, nil, true) }
+
+func (t *Tree) publish(v Version, script []byte, again bool) error {
 	s := t.s
 	if err := t.sync(); err != nil {
 		return err
@@ -303,6 +382,9 @@ func (t *Tree) Publish(v Version, script []byte) error {
 		if err := m.Put(kPublish, val); err != nil {
 			return err
 		}
+		if again {
+			return m.Put(kBuild, []byte(otherTree(t.letter)))
+		}
 		return m.Delete(kBuild)
 	})
 	if err != nil {
@@ -318,33 +400,26 @@ func (s *Site) finishPublish() error {
 	err := s.db.View(func(tx *bolt.Tx) error {
 		if v := tx.Bucket(bMeta).Get(kPublish); v != nil {
 			p = new(pending)
-			return json.Unmarshal(v, p)
+			if err := json.Unmarshal(v, p); err != nil {
+				return fmt.Errorf("site %s: publish: %w: %v", s.Name, errValue, err)
+			}
 		}
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("site %s: publish: %w: %v", s.Name, ErrDamaged, err)
+		return err
 	}
 	if p == nil {
 		return nil
 	}
-	live, err := s.liveTree()
+	live, err := s.knownTree()
 	if err != nil {
 		return err
 	}
 	if live != p.Tree {
-		const aside = ".current.new"
-		if err := s.root.Remove(aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return diskErr("publish", err)
+		if err := s.pointTo(p.Tree); err != nil {
+			return err
 		}
-		if err := s.root.Symlink("trees/"+p.Tree, aside); err != nil {
-			return diskErr("publish", err)
-		}
-		s.at("link made")
-		if err := s.root.Rename(aside, currentLink); err != nil {
-			return diskErr("publish", err)
-		}
-		s.at("link moved")
 	}
 	if !s.volatile { // also when a killed run has moved it: its sync may not have come about
 		f, err := s.root.Open(".")
@@ -377,13 +452,47 @@ func (s *Site) finishPublish() error {
 	})
 }
 
+// pointTo moves the link to a tree, in place of whatever stands there.
+func (s *Site) pointTo(letter string) error {
+	if err := s.owned(); err != nil {
+		return err
+	}
+	const aside = ".current.new"
+	if err := s.root.Remove(aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return diskErr("publish", err)
+	}
+	if err := s.root.Symlink("trees/"+letter, aside); err != nil {
+		return diskErr("publish", err)
+	}
+	s.at("link made")
+	err := s.root.Rename(aside, currentLink)
+	if errors.Is(err, syscall.EISDIR) || errors.Is(err, syscall.EEXIST) { // a copy of the state in which links were followed
+		if err = s.root.RemoveAll(currentLink); err == nil {
+			err = s.root.Rename(aside, currentLink)
+		}
+	}
+	if err != nil {
+		return diskErr("publish", err)
+	}
+	s.at("link moved")
+	return nil
+}
+
+// otherTree is the letter of the tree beside one.
+func otherTree(letter string) string {
+	if letter == "a" {
+		return "b"
+	}
+	return "a"
+}
+
 // Versions lists the published versions, oldest first.
 func (s *Site) Versions() ([]Version, error) {
 	var out []Version
 	err := s.each(bVersions, func(_, v []byte) error {
 		var x Version
 		if err := json.Unmarshal(v, &x); err != nil {
-			return fmt.Errorf("versions of %s: %w: %v", s.Name, ErrDamaged, err)
+			return fmt.Errorf("versions of %s: %w: %v", s.Name, errValue, err)
 		}
 		out = append(out, x)
 		return nil

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package store
 
 import (
@@ -293,11 +295,42 @@ func TestCurrentIsChecked(t *testing.T) {
 		if _, err := s.Current(); !errors.Is(err, ErrDamaged) {
 			t.Errorf("current -> %s: %v", target, err)
 		}
-		if _, err := s.BuildTree(); !errors.Is(err, ErrDamaged) {
-			t.Errorf("current -> %s: %v", target, err)
-		}
 		if err := os.Remove(link); err != nil {
 			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(link, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Current(); !errors.Is(err, ErrDamaged) {
+		t.Errorf("current is a folder: %v", err)
+	}
+}
+
+// A link that leads elsewhere, or a folder in its place, is replaced by the next publish; where it led nothing is touched.
+func TestWrongCurrentIsReplaced(t *testing.T) {
+	for _, target := range []string{"outside", "trees/c", "a folder"} {
+		dir, outside := t.TempDir(), t.TempDir()
+		_, s := openTest(t, dir, Options{})
+		link := filepath.Join(dir, "sites/x/current")
+		var err error
+		switch target {
+		case "outside":
+			err = os.Symlink(outside, link)
+		case "a folder":
+			err = os.MkdirAll(filepath.Join(link, "sub"), 0o755)
+		default:
+			err = os.Symlink(target, link)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		publishTest(t, s, 1, map[string]string{"a": "1"})
+		if v := currentVersion(t, s); v != 1 {
+			t.Errorf("%s: version %d", target, v)
+		}
+		if es, err := os.ReadDir(outside); err != nil || len(es) > 0 {
+			t.Errorf("outside: %v, %v", es, err)
 		}
 	}
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package store
 
 import (
@@ -23,6 +25,7 @@ const (
 	BadRecord   ProblemKind = "record"   // a record, its number or its key
 	BadFrame    ProblemKind = "frame"    // a document in the packs
 	BadBlob     ProblemKind = "blob"
+	BadHead     ProblemKind = "head"    // the head of an answer
 	BadLinks    ProblemKind = "links"   // the list of what a document links to
 	BadJournal  ProblemKind = "journal" // a batch of the unfinished run
 	BadHistory  ProblemKind = "history"
@@ -51,6 +54,7 @@ type Stats struct {
 	Journal  int   `json:"journal"` // records of the unfinished run
 	Frames   int   `json:"frames"`
 	Blobs    int   `json:"blobs"`
+	Heads    int   `json:"heads"` // of answers, each time that a record refers to one
 	Bytes    int64 `json:"bytes"` // of bodies that were read
 	Versions int   `json:"versions"`
 	Problems int   `json:"problems"`
@@ -70,10 +74,10 @@ func (s *Site) Verify(ctx context.Context, deep bool, report func(Problem)) (st 
 	return v.st, nil
 }
 
-// Unreadable reports whether pages of the database are damaged, so that it takes a Rebuild to go on. The error is that ctx ended.
+// Unreadable reports whether pages or values of the database are damaged, so that it takes a Rebuild to go on. The error is that ctx ended.
 func (s *Site) Unreadable(ctx context.Context) (bad bool, err error) {
-	v := &verifier{s: s, ctx: ctx}
-	for _, step := range []func() error{v.database, v.meta} {
+	v := &verifier{s: s, ctx: ctx, bodiless: true, seen: map[uint32]bool{}}
+	for _, step := range []func() error{v.database, v.meta, v.records, v.linkLists, v.journal, v.observations, v.listed} {
 		if err := v.guard(step); err != nil {
 			return false, err
 		}
@@ -82,17 +86,18 @@ func (s *Site) Unreadable(ctx context.Context) (bad bool, err error) {
 }
 
 type verifier struct {
-	s      *Site
-	ctx    context.Context
-	deep   bool
-	report func(Problem)
-	st     Stats
-	frames *FrameReader
-	known  uint32            // numbers given
-	seen   map[uint32]bool   // numbers of records
-	blobs  map[[32]byte]bool // already looked at
-	live   int               // number of the published version
-	buf    []byte
+	s        *Site
+	ctx      context.Context
+	deep     bool
+	bodiless bool // bodies are not looked at, nor what is known of them
+	report   func(Problem)
+	st       Stats
+	frames   *FrameReader
+	known    uint32            // numbers given
+	seen     map[uint32]bool   // numbers of records
+	blobs    map[[32]byte]bool // already looked at
+	live     int               // number of the published version
+	buf      []byte
 }
 
 func (v *verifier) problem(k ProblemKind, subject, format string, args ...any) {
@@ -107,7 +112,7 @@ func (v *verifier) guard(step func() error) (err error) {
 	if err := v.ctx.Err(); err != nil {
 		return err
 	}
-	if err := guard(step); err != nil {
+	if err := step(); err != nil {
 		if cerr := v.ctx.Err(); cerr != nil {
 			return cerr
 		}
@@ -116,30 +121,18 @@ func (v *verifier) guard(step func() error) (err error) {
 	return nil
 }
 
-// database checks the pages of site.db. bbolt's own check runs on a goroutine of its own, where a bad page would end the process;
-// so each page is looked at before.
+// database checks all pages of site.db, also when it was opened a moment ago.
 func (v *verifier) database() error {
-	return v.s.db.View(func(tx *bolt.Tx) error {
-		sum := byte(0)
-		err := tx.ForEach(func(name []byte, b *bolt.Bucket) error {
-			return b.ForEach(func(k, val []byte) error {
-				for _, p := range [][]byte{k, val} {
-					for i := 0; i < len(p); i += 512 {
-						sum += p[i]
-					}
-				}
-				return v.ctx.Err()
-			})
-		})
-		if err != nil {
-			return err
-		}
-		v.buf = append(v.buf[:0], sum) // so that the compiler keeps the reading
-		for err := range tx.Check() {
-			v.problem(BadDatabase, "site.db", "%v", err)
-		}
-		return nil
-	})
+	if err := v.s.db.recheck(); err != nil {
+		v.problem(BadDatabase, siteDB, "%v", err)
+	}
+	return nil
+}
+
+// listed reads the list of versions, without which no run begins.
+func (v *verifier) listed() error {
+	_, err := v.s.Versions()
+	return err
 }
 
 func (v *verifier) meta() error {
@@ -198,6 +191,10 @@ func (v *verifier) record(k ProblemKind, r *Resource) {
 	if r.Outcome > site.Program {
 		v.problem(k, name, "its outcome %d is unknown", r.Outcome)
 	}
+	if v.bodiless {
+		return
+	}
+	v.heads(r)
 	switch r.Body {
 	case NoBody:
 		if r.InSet {
@@ -209,6 +206,19 @@ func (v *verifier) record(k ProblemKind, r *Resource) {
 		v.blob(r)
 	default:
 		v.problem(k, name, "its body is of the unknown kind %d", r.Body)
+	}
+}
+
+// heads checks the heads that a record refers to.
+func (v *verifier) heads(r *Resource) {
+	for _, at := range [...]HeadPlace{r.Head, r.LastHead} {
+		if at.IsZero() {
+			continue
+		}
+		v.st.Heads++
+		if _, err := v.s.ReadHead(r.URL, at); err != nil {
+			v.problem(BadHead, r.URL.String(), "%v; it is lost, and nothing else: mirrord gc forgets it, and a run that fetches the page keeps the new one", err)
+		}
 	}
 }
 
@@ -244,8 +254,7 @@ func (v *verifier) blob(r *Resource) {
 	}
 	v.blobs[r.Digest] = true
 	v.st.Blobs++
-	name := blobName(r.Digest)
-	fi, err := v.s.Blobs.dir.root.Lstat(name)
+	fi, err := v.s.kept.Stat(r.Digest)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		v.problem(BadBlob, r.URL.String(), "the blob %x is missing", r.Digest)
@@ -253,8 +262,8 @@ func (v *verifier) blob(r *Resource) {
 	case err != nil:
 		v.problem(BadBlob, r.URL.String(), "%v", err)
 		return
-	case !fi.Mode().IsRegular() || fi.Size() != r.Size:
-		v.problem(BadBlob, r.URL.String(), "the blob %x has %d bytes, not %d", r.Digest, fi.Size(), r.Size)
+	case !fi.Regular || fi.Size != r.Size:
+		v.problem(BadBlob, r.URL.String(), "the blob %x has %d bytes, not %d", r.Digest, fi.Size, r.Size)
 		return
 	}
 	if !v.deep {
@@ -272,7 +281,7 @@ func (v *verifier) blob(r *Resource) {
 const copyBuffer = 256 << 10
 
 func (v *verifier) digest(name [32]byte) (d [32]byte, n int64, err error) {
-	f, err := v.s.Blobs.Open(name)
+	f, err := v.s.kept.Open(name, 0, -1)
 	if err != nil {
 		return d, 0, err
 	}
@@ -349,6 +358,7 @@ func (v *verifier) journal() error {
 				v.problem(BadJournal, name, "%v", err)
 				continue
 			}
+			r.Head, r.LastHead = HeadPlace{}, HeadPlace{} // not those that it will have
 			v.record(BadJournal, &r)
 			if d.linked {
 				v.targets(BadJournal, u.String(), d.targets)

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package store
 
 import (
@@ -101,7 +103,7 @@ func (v *verifier) current() error {
 	pending := false
 	err = v.s.db.View(func(tx *bolt.Tx) error {
 		pending = tx.Bucket(bMeta).Get(kPublish) != nil
-		if b := string(tx.Bucket(bMeta).Get(kBuild)); b != "" && b == letter {
+		if b := string(tx.Bucket(bMeta).Get(kBuild)); b != "" && b == letter && !pending {
 			v.problem(BadCurrent, currentLink, "it names a tree that is being changed")
 		}
 		return nil

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //go:build browser
 
 package web
@@ -75,9 +77,9 @@ func TestBrowser(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	timeout, stop := context.WithTimeout(context.Background(), 30*time.Second)
+	timeout, stop := context.WithTimeout(context.Background(), 20*time.Minute)
 	defer stop()
-	alloc, done := chromedp.NewExecAllocator(timeout, append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox)...)
+	alloc, done := chromedp.NewExecAllocator(timeout, append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WSURLReadTimeout(10*time.Minute))...)
 	defer done()
 	ctx, cancel := chromedp.NewContext(alloc)
 	defer cancel()

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package web serves mirrors over HTTP, for reading only.
 //
 // A Server has two ways in. By host, each mirror is an origin of its own (NAME.BASE, or a listener of its own by Server.Site):

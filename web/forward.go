@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package web
 
 import (
@@ -101,7 +103,7 @@ func (f *forwarder) serve(v *view, u site.URL) {
 	}
 	req.Header.Set("User-Agent", "mirrord")
 	req.Header.Set("Via", "1.1 mirrord") // RFC 9110 §7.6.3
-	res, err := f.o.Transport.RoundTrip(req)
+	res, err := f.o.Transport(v.name).RoundTrip(req)
 	if err != nil {
 		f.failed(v, u, ctx, err)
 		return

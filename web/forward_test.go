@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package web
 
 import (
@@ -18,6 +20,11 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
+// always is that transport for every mirror.
+func always(f roundTrip) func(string) http.RoundTripper {
+	return func(string) http.RoundTripper { return f }
+}
+
 func answer(status int, body string, headers ...string) *http.Response {
 	h := http.Header{}
 	for i := 0; i < len(headers); i += 2 {
@@ -35,7 +42,7 @@ func TestForward(t *testing.T) {
 	s := testServer(t, func(o *Options) {
 		o.Forward = &Forward{
 			MaxRequest: 100, MaxAnswer: 1000,
-			Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+			Transport: always(func(r *http.Request) (*http.Response, error) {
 				asked = append(asked, r)
 				if r.Body != nil {
 					b, err := io.ReadAll(r.Body)
@@ -174,7 +181,7 @@ func TestForward(t *testing.T) {
 func TestForwardBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := testServer(t, func(o *Options) {
-			o.Forward = &Forward{Parallel: 2, Timeout: time.Minute, Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+			o.Forward = &Forward{Parallel: 2, Timeout: time.Minute, Transport: always(func(r *http.Request) (*http.Response, error) {
 				<-r.Context().Done()
 				return nil, r.Context().Err()
 			})}

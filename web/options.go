@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package web
 
 import (
@@ -11,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"mirrord/internal/parts"
 	"mirrord/site"
 )
 
@@ -47,8 +50,9 @@ type Options struct {
 // Forward bounds what is sent on to an origin: GET, HEAD and POST to a URL below the primary origin of a mirror that is not mirrored
 // and is a program, or is posted to. Cookies and credentials are passed in neither direction.
 type Forward struct {
-	// Transport makes the exchange. It must refuse addresses that a mirror may not reach, after DNS. Required.
-	Transport http.RoundTripper
+	// Transport returns what makes the exchanges with the origin of a mirror. It must refuse addresses that the mirror may not reach, after DNS.
+	// Required.
+	Transport func(name string) http.RoundTripper
 	// Allow decides for each URL, after the rule above. Default: all.
 	Allow func(name string, u site.URL) bool
 	// Programs returns the rule of what is a program at the origin of a mirror. Default, and where it returns nil: site.Programs.
@@ -64,13 +68,14 @@ type Forward struct {
 // Server is the http.Handler of the base host and of the host names of all mirrors. It is safe for concurrent use.
 type Server struct {
 	o       Options
-	base    string          // lower case
-	hosts   map[string]bool // names of the base host
+	base    string   // lower case
+	hosts   ownHosts // names of the base host
 	aliases map[string]string
 	only    map[string]bool // nil: all
 	forward *forwarder      // nil: redirect
 	codings *codings
 	pages   *template.Template
+	own     map[string]func(*Server, http.ResponseWriter, *http.Request) // by path
 	log     *slog.Logger
 }
 
@@ -79,7 +84,14 @@ func New(o Options) (*Server, error) {
 	if o.Sites == nil {
 		return nil, errors.New("web: no sites to serve")
 	}
-	s := &Server{o: o, base: normalHost(o.Base), hosts: map[string]bool{"localhost": true}, aliases: map[string]string{}, log: o.Log}
+	s := &Server{
+		o:       o,
+		base:    normalHost(o.Base),
+		hosts:   newOwnHosts(o.Hosts),
+		aliases: map[string]string{},
+		own:     map[string]func(*Server, http.ResponseWriter, *http.Request){},
+		log:     o.Log,
+	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -90,9 +102,6 @@ func New(o Options) (*Server, error) {
 		return nil, fmt.Errorf("web: base %q is no host name: mirrors need host names below it", o.Base)
 	}
 	s.hosts[s.base] = true
-	for _, h := range o.Hosts {
-		s.hosts[normalHost(h)] = true
-	}
 	for h, name := range o.Aliases {
 		if h = normalHost(h); s.hosts[h] {
 			return nil, fmt.Errorf("web: %s cannot be the base host and the mirror %s", h, name)
@@ -117,17 +126,12 @@ func New(o Options) (*Server, error) {
 		largest = 4 << 20
 	}
 	s.codings = newCodings(cache, largest, runtime.GOMAXPROCS(0))
-	if s.pages, err = parsePages(); err != nil {
+	own := parts.Of[ownPage](ownPages{})
+	for _, p := range own {
+		s.own[p.path] = p.serve
+	}
+	if s.pages, err = parsePages(own); err != nil {
 		return nil, err
 	}
 	return s, nil
-}
-
-// normalHost returns a host name in lower case, without port, trailing dot and brackets.
-func normalHost(h string) string {
-	if host, _, err := net.SplitHostPort(h); err == nil {
-		h = host
-	}
-	h = strings.TrimSuffix(strings.TrimPrefix(h, "["), "]")
-	return strings.ToLower(strings.TrimSuffix(h, "."))
 }

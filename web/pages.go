@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package web
 
 import (
@@ -11,13 +13,17 @@ import (
 )
 
 // parsePages parses the templates of our own pages.
-func parsePages() (*template.Template, error) {
+func parsePages(own []ownPage) (*template.Template, error) {
 	t := template.New("pages").Funcs(template.FuncMap{
 		"day":  func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") },
 		"iso":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"size": sizeText,
 	})
-	for name, text := range map[string]string{"head": headPage, "index": indexPage, "missing": missingPage} {
+	texts := map[string]string{"head": headPage, "missing": missingPage}
+	for _, p := range own {
+		texts[p.path] = p.text
+	}
+	for name, text := range texts {
 		if _, err := t.New(name).Parse(text); err != nil {
 			return nil, err
 		}
@@ -34,19 +40,6 @@ th, td { text-align: left; padding: .3rem .8rem .3rem 0; border-bottom: 1px soli
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums }
 @media (prefers-color-scheme: dark) { body { color: #ddd; background: #181818 } a { color: #8bf } th, td { border-color: #444 } }
 </style></head>
-`
-
-const indexPage = `{{template "head" "Mirrors"}}<body><main>
-<h1>Mirrors</h1>
-{{if .Sites}}<table>
-<thead><tr><th>Mirror</th><th>Origin</th><th>Version</th><th>Retrieved (UTC)</th><th class="n">Files</th><th class="n">Size</th></tr></thead>
-<tbody>
-{{range .Sites}}<tr><td><a href="{{.Address}}">{{if .Title}}{{.Title}}{{else}}{{.Name}}{{end}}</a>{{if .Title}} <small>{{.Name}}</small>{{end}}</td>
-<td><a href="{{.Origin}}/" rel="noreferrer">{{.Origin}}</a></td><td>{{.Version}}</td><td><time datetime="{{iso .Retrieved}}">{{day .Retrieved}}</time></td>
-<td class="n">{{.Files}}</td><td class="n">{{size .Bytes}}</td></tr>
-{{end}}</tbody></table>
-{{else}}<p>Nothing is mirrored yet.</p>
-{{end}}</main></body></html>
 `
 
 const missingPage = `{{template "head" "Not mirrored"}}<body><main>
@@ -154,28 +147,6 @@ func (s *Server) list(r *http.Request) ([]listed, error) {
 		out = append(out, l)
 	}
 	return out, nil
-}
-
-func (s *Server) serveIndex(w http.ResponseWriter, r *http.Request) {
-	all, err := s.list(r)
-	if err != nil {
-		s.failed(w, r, "", err)
-		return
-	}
-	w.Header().Set("Cache-Control", "no-cache")
-	s.page(w, r, http.StatusOK, "index", struct{ Sites []listed }{all})
-}
-
-func (s *Server) serveList(w http.ResponseWriter, r *http.Request) {
-	all, err := s.list(r)
-	if err == nil {
-		isolatePage(w.Header())
-		w.Header().Set("Cache-Control", "no-cache")
-		err = writeJSON(w, r, all)
-	}
-	if err != nil {
-		s.failed(w, r, "", err)
-	}
 }
 
 // sizeText writes a number of bytes for people.

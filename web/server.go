@@ -1,8 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package web
 
 import (
 	"errors"
-	"net"
 	"net/http"
 	"strings"
 
@@ -86,27 +87,19 @@ func (s *Server) siteOfHost(host string) (string, bool) {
 	return "", false
 }
 
-// isBase reports whether a host is one of ours: a name that was configured, or an address, which cannot be rebound.
+// isBase reports whether a host is that of the list of mirrors.
 func (s *Server) isBase(host string) bool {
-	return s.hosts[host] || net.ParseIP(host) != nil
+	return s.hosts.has(host)
 }
 
 // serveBase answers on the base host: the list of mirrors, and the mirrors by path.
 func (s *Server) serveBase(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.EscapedPath()
-	if path == "/" || path == "" {
-		if s.readOnly(w, r) {
-			s.serveIndex(w, r)
-		}
+	if s.serveOwn(w, r, path) {
 		return
 	}
-	if rest, ok := strings.CutPrefix(path, wellKnown); ok {
-		if !s.readOnly(w, r) {
-			return
-		}
-		if rest == "sites" {
-			s.serveList(w, r)
-		} else {
+	if strings.HasPrefix(path, wellKnown) {
+		if s.readOnly(w, r) {
 			s.serveAnyMemento(w, r)
 		}
 		return

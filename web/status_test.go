@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package web
 
 import (
@@ -50,7 +52,7 @@ func TestStatusPage(t *testing.T) {
 	if s := bad.Find(".s"); !s.HasClass("partial") || s.Text() != "partial 2 times" {
 		t.Errorf("%q", s.Text())
 	}
-	for _, want := range []string{"<script>alert(1)</script>", "What to do: mirrord status evil", "5 requests, 3 spared"} {
+	for _, want := range []string{"<script>alert(1)</script>", "What to do: mirrord run-now evil", "5 requests, 3 spared"} {
 		if !strings.Contains(bad.Text(), want) {
 			t.Errorf("no %q in %q", want, bad.Text())
 		}

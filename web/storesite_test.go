@@ -1,8 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package web
 
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -293,6 +296,25 @@ func TestTableIndex(t *testing.T) {
 	broken := io.MultiReader(strings.NewReader(good), errReader{})
 	if _, err := indexTable(broken, 0); err == nil {
 		t.Error("a read error is no end")
+	}
+}
+
+// A file that several URLs share is found by each of them.
+func TestTableIndexShared(t *testing.T) {
+	line, err := phm.AppendFile(nil, &phm.File{Path: "a/index.html", URL: "http://x.test/a/", Type: "text/html", SHA256: strings.Repeat("ab", 32),
+		Extra: map[string]json.RawMessage{phm.AlsoField: json.RawMessage(`["http://x.test/a/index.html"]`)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := bytes.NewReader(line)
+	x, err := indexTable(r, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for u, want := range map[string]bool{"http://x.test/a/": true, "http://x.test/a/index.html": true, "http://x.test/a/other.html": false} {
+		if f, err := x.byURL(r, site.Canonical(u)); err != nil || (f != nil) != want {
+			t.Errorf("%s: %v, %v", u, f, err)
+		}
 	}
 }
 

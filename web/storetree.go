@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package web
 
 import (
@@ -102,7 +104,9 @@ func (t *openTree) version() Version { return Version{t.meta.Version, t.meta.Ret
 func (t *openTree) Find(u site.URL) (Resource, bool, error) {
 	f, err := t.index.byURL(t.table, u)
 	if f != nil {
-		return t.resource(f)
+		res, ok, err := t.resource(f)
+		res.URL = u // one of several, when it is shared
+		return res, ok, err
 	}
 	if err == nil {
 		if to, ok := t.facts.Load().redirects[u]; ok {

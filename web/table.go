@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package web
 
 import (
@@ -42,6 +44,9 @@ func indexTable(r io.Reader, files int) (*tableIndex, error) {
 		switch {
 		case err == nil:
 			urls = append(urls, hashLine{maphash.String(t.seed, f.URL), n})
+			for _, u := range f.Also() {
+				urls = append(urls, hashLine{maphash.String(t.seed, u), n})
+			}
 			paths = append(paths, hashLine{maphash.String(t.seed, f.Path), n})
 		case !errors.As(err, &bad):
 			return nil, err
@@ -95,8 +100,14 @@ func (c *lineCounter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// find returns the file whose key is want, nil when there is none. key takes it from a file.
-func (t *tableIndex) find(r io.ReaderAt, h hashed, want string, key func(*phm.File) string) (*phm.File, error) {
+// tableLine is a line with what package web needs of it.
+type tableLine struct {
+	phm.File
+	Also []string `json:"mirrord.also"` // phm.AlsoField
+}
+
+// find returns the file that is wanted, nil when there is none. is tells it by its line.
+func (t *tableIndex) find(r io.ReaderAt, h hashed, want string, is func(*tableLine) bool) (*phm.File, error) {
 	sum := maphash.String(t.seed, want)
 	i, _ := slices.BinarySearch(h.sums, sum)
 	for ; i < len(h.sums) && h.sums[i] == sum; i++ {
@@ -108,23 +119,24 @@ func (t *tableIndex) find(r io.ReaderAt, h hashed, want string, key func(*phm.Fi
 		if _, err := r.ReadAt(b, t.lines[n]); err != nil && !errors.Is(err, io.EOF) {
 			return nil, fmt.Errorf("read %s: %w", phm.FilesName, err)
 		}
-		f := new(phm.File)
+		f := new(tableLine)
 		if err := json.Unmarshal(b, f); err != nil {
 			return nil, fmt.Errorf("read %s, line %d: %w", phm.FilesName, n+1, err)
 		}
-		if key(f) == want {
-			return f, nil
+		if is(f) {
+			return &f.File, nil
 		}
 	}
 	return nil, nil
 }
 
 func (t *tableIndex) byURL(r io.ReaderAt, u site.URL) (*phm.File, error) {
-	return t.find(r, t.urls, u.String(), func(f *phm.File) string { return f.URL })
+	want := u.String()
+	return t.find(r, t.urls, want, func(f *tableLine) bool { return f.URL == want || slices.Contains(f.Also, want) })
 }
 
 func (t *tableIndex) byPath(r io.ReaderAt, path string) (*phm.File, error) {
-	return t.find(r, t.paths, path, func(f *phm.File) string { return f.Path })
+	return t.find(r, t.paths, path, func(f *tableLine) bool { return f.Path == path })
 }
 
 // resourceOf turns a line into a resource.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -10,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mirrord/app"
 	"mirrord/control"
 	"mirrord/mirror"
 	"mirrord/scheduler"
@@ -17,8 +20,8 @@ import (
 )
 
 // runInDaemon asks the daemon for a run, shows where it stands, and ends as it does.
-func (a *app) runInDaemon(ctx context.Context, c *control.Client, name string, r control.RunRequest) error {
-	name = strings.TrimSuffix(name, jobSuffix)
+func runInDaemon(ctx context.Context, a *cli, c *control.Client, name string, r control.RunRequest) error {
+	name = strings.TrimSuffix(name, scheduler.Suffix)
 	p := newProgress(a.stderr, a.terminal && !a.json)
 	draw := p.update()
 	state := status.Activity("")
@@ -47,9 +50,9 @@ func (a *app) runInDaemon(ctx context.Context, c *control.Client, name string, r
 	p.clear()
 	switch {
 	case ctx.Err() != nil:
-		return &exitErr{exitPartial, fmt.Errorf("left alone: the run of %s goes on in the daemon; mirrord status %s shows it, mirrord cancel %s ends it", name, name, name)}
+		return &app.Error{Kind: app.Partial, Err: fmt.Errorf("left alone: the run of %s goes on in the daemon; mirrord status %s shows it, mirrord cancel %s ends it", name, name, name)}
 	case errors.Is(err, control.ErrGone):
-		return &exitErr{exitPartial, err}
+		return &app.Error{Kind: app.Partial, Err: err}
 	case err != nil:
 		return clientError(err)
 	case run == nil:
@@ -66,7 +69,7 @@ func (a *app) runInDaemon(ctx context.Context, c *control.Client, name string, r
 		}
 		return nil
 	}
-	return a.reportRun(name, run)
+	return reportRun(a, name, run)
 }
 
 // waitText says what a run waits for.
@@ -76,26 +79,20 @@ func waitText(j *status.Job) string {
 		s = after
 	}
 	if j.Next != nil && j.Activity == status.Window {
-		s += ", which opens " + timeText(j.Next)
+		s += ", which opens " + timeText(j.Next) + "; mirrord run-now " + j.Name + " --now does not wait for it"
 	}
 	return s
 }
 
 // reportRun prints the report of a daemon's run and turns how it ended into the exit code, as report does for a run of this process.
-func (a *app) reportRun(name string, run *status.Run) error {
+func reportRun(a *cli, name string, run *status.Run) error {
 	var sum *mirror.Summary
 	if len(run.Summary) > 0 {
 		sum = new(mirror.Summary)
 		if err := json.Unmarshal(run.Summary, sum); err != nil {
 			return fmt.Errorf("report of the run of %s: %w", name, err)
 		}
-		var err error
-		if a.json {
-			err = sum.WriteJSON(a.stdout)
-		} else {
-			err = sum.WriteText(a.stdout)
-		}
-		if err != nil {
+		if err := a.printSummary(sum, jobHints(name)); err != nil {
 			return err
 		}
 	}
@@ -108,11 +105,11 @@ func (a *app) reportRun(name string, run *status.Run) error {
 	}
 	switch {
 	case run.Cause == status.Busy:
-		return &exitErr{exitLocked, err}
+		return &app.Error{Kind: app.Locked, Err: err}
 	case run.Verdict == status.VerdictPartial:
-		return &exitErr{exitPartial, err}
+		return &app.Error{Kind: app.Partial, Err: err}
 	case run.Verdict == status.VerdictSuspicious:
-		return &exitErr{exitSuspicious, err}
+		return &app.Error{Kind: app.Suspicious, Err: err}
 	case run.Verdict != status.VerdictComplete && err == nil:
 		return fmt.Errorf("%s: the run ended in an error", name)
 	}
@@ -139,7 +136,7 @@ func causeText(c status.Cause) string {
 func clientError(err error) error {
 	switch {
 	case errors.Is(err, control.ErrNotFound), errors.Is(err, control.ErrInvalid):
-		return &exitErr{exitUsage, err}
+		return &app.Error{Kind: app.Usage, Err: err}
 	case errors.Is(err, os.ErrPermission):
 		return fmt.Errorf("%w: be root, or in the group of the socket", err)
 	}
@@ -147,20 +144,20 @@ func clientError(err error) error {
 }
 
 // jobCommand makes a command that asks the daemon to do something with a job.
-func (a *app) jobCommand(use, short, long string, run func(ctx context.Context, name string) error) *cobra.Command {
+func jobCommand(a *cli, use, short, long string, run func(ctx context.Context, name string) error) *cobra.Command {
 	return &cobra.Command{
 		Use: use + " JOB", Short: short, Long: long, Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return run(cmd.Context(), strings.TrimSuffix(args[0], jobSuffix))
+			return run(cmd.Context(), strings.TrimSuffix(args[0], scheduler.Suffix))
 		},
 	}
 }
 
-func (a *app) cancelCommand() *cobra.Command {
-	return a.jobCommand("cancel", "End the run of a job", `End the run of a job in the daemon, as partial: what was fetched is kept, and the next run goes on from there. A run that waits for its turn is taken
+func cancelCommand(a *cli) *cobra.Command {
+	return jobCommand(a, "cancel", "End the run of a job", `End the run of a job in the daemon, as partial: what was fetched is kept, and the next run goes on from there. A run that waits for its turn is taken
 back. The job's schedule is not touched; mirrord pause is for that.`,
 		func(ctx context.Context, name string) error {
-			c, err := a.daemon()
+			c, err := a.app().Client()
 			if err == nil && c == nil {
 				err = errors.New("no daemon runs on this state directory; Ctrl-C ends a run in the process that makes it")
 			}
@@ -168,23 +165,23 @@ back. The job's schedule is not touched; mirrord pause is for that.`,
 				return err
 			}
 			j, err := c.Cancel(ctx, name)
-			return a.said(j, "cancelled", err)
+			return said(a, j, "cancelled", err)
 		})
 }
 
-func (a *app) pauseCommand() *cobra.Command {
-	return a.jobCommand("pause", "Start no runs of a job until resume", `End the run of a job, if one is under way, and start none any more until mirrord resume: not after the daemon was restarted either. A run by
+func pauseCommand(a *cli) *cobra.Command {
+	return jobCommand(a, "pause", "Start no runs of a job until resume", `End the run of a job, if one is under way, and start none any more until mirrord resume: not after the daemon was restarted either. A run by
 mirrord run-now is still possible. Without a daemon the next one will heed it.`,
-		func(ctx context.Context, name string) error { return a.setPaused(ctx, name, true) })
+		func(ctx context.Context, name string) error { return setPaused(ctx, a, name, true) })
 }
 
-func (a *app) resumeCommand() *cobra.Command {
-	return a.jobCommand("resume", "Take pause back", `Let a paused job run again. A run that the pause interrupted goes on, and one that it missed is made up once.`,
-		func(ctx context.Context, name string) error { return a.setPaused(ctx, name, false) })
+func resumeCommand(a *cli) *cobra.Command {
+	return jobCommand(a, "resume", "Take pause back", `Let a paused job run again. A run that the pause interrupted goes on, and one that it missed is made up once.`,
+		func(ctx context.Context, name string) error { return setPaused(ctx, a, name, false) })
 }
 
-func (a *app) setPaused(ctx context.Context, name string, paused bool) error {
-	c, err := a.daemon()
+func setPaused(ctx context.Context, a *cli, name string, paused bool) error {
+	c, err := a.app().Client()
 	if err != nil {
 		return err
 	}
@@ -195,34 +192,16 @@ func (a *app) setPaused(ctx context.Context, name string, paused bool) error {
 			do = c.Pause
 		}
 		j, err := do(ctx, name)
-		return a.said(j, word, err)
+		return said(a, j, word, err)
 	}
-	if _, err := a.findJob(name); err != nil {
+	if err := app.SetPaused(a.app(), name, paused); err != nil {
 		return err
 	}
-	st, err := a.makeState()
-	if err != nil {
-		return err
-	}
-	defer st.Close()
-	kept := records{st: st, log: a.log()}
-	recs, err := kept.LoadRecords()
-	if err != nil {
-		return err
-	}
-	rec := recs[name]
-	if rec.Paused == paused {
-		return fmt.Errorf("%s is %s already", name, map[bool]string{true: "paused", false: "not paused"}[paused])
-	}
-	rec.Paused = paused
-	if err := kept.SaveRecords(map[string]*scheduler.Record{name: &rec}); err != nil {
-		return err
-	}
-	return a.said(status.Job{Name: name}, word+"; no daemon runs, the next one will heed it", nil)
+	return said(a, status.Job{Name: name}, word+"; no daemon runs, the next one will heed it", nil)
 }
 
 // said reports what was done.
-func (a *app) said(j status.Job, what string, err error) error {
+func said(a *cli, j status.Job, what string, err error) error {
 	if err != nil {
 		return clientError(err)
 	}
@@ -233,7 +212,7 @@ func (a *app) said(j status.Job, what string, err error) error {
 	return nil
 }
 
-func (a *app) reloadCommand() *cobra.Command {
+func reloadCommand(a *cli) *cobra.Command {
 	return &cobra.Command{
 		Use:   "reload",
 		Short: "Let the daemon read the jobs directory again",
@@ -241,7 +220,7 @@ func (a *app) reloadCommand() *cobra.Command {
 those who want to see the result. Jobs in which nothing changed are not touched; a run under way ends as it began. Exit code 1 when a file is refused.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.daemon()
+			c, err := a.app().Client()
 			if err == nil && c == nil {
 				err = errors.New("no daemon runs on this state directory; mirrord check validates job files")
 			}
@@ -269,7 +248,7 @@ those who want to see the result. Jobs in which nothing changed are not touched;
 				a.printf("%d jobs are in force\n", re.Jobs)
 			}
 			if refused && err == nil {
-				err = &exitErr{code: exitError}
+				err = &app.Error{}
 			}
 			return err
 		},

@@ -1,9 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"net"
@@ -11,17 +12,19 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"mirrord/app"
 	"mirrord/control"
-	"mirrord/fetch"
 	"mirrord/internal/systemd"
-	"mirrord/notify"
+	"mirrord/internal/version"
 	"mirrord/scheduler"
 	"mirrord/status"
 	"mirrord/web"
@@ -35,6 +38,19 @@ type daemonFlags struct {
 	gc                   time.Duration
 	log, mail, from      string
 	host                 string
+	listenHosts          []string
+}
+
+// statusHosts are the host names under which the status page is reached.
+func (f *daemonFlags) statusHosts() []string {
+	names := slices.Clone(f.listenHosts)
+	if h, _, err := net.SplitHostPort(f.listen); err == nil && h != "" {
+		names = append(names, h)
+	}
+	if h, err := os.Hostname(); err == nil && h != "" {
+		names = append(names, h)
+	}
+	return names
 }
 
 // The names of the sockets that systemd may have opened for us: FileDescriptorName= of their units.
@@ -43,7 +59,7 @@ const (
 	fdStatus  = "status"
 )
 
-func (a *app) daemonCommand() *cobra.Command {
+func daemonCommand(a *cli) *cobra.Command {
 	var f daemonFlags
 	cmd := &cobra.Command{
 		Use:   "daemon",
@@ -60,17 +76,18 @@ Exit codes: 0 ended when told to; 1 error; 5 another daemon owns the state direc
   mirrord daemon --jobs jobs.d --state /srv/mirrors --listen 127.0.0.1:9180
   systemctl enable --now mirrord       # with the package`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.runDaemon(cmd.Context(), f) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return runDaemon(cmd.Context(), a, f) },
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.socket, "socket", "", "`PATH` of the control socket (default $RUNTIME_DIRECTORY/mirrord.sock, else daemon.sock in the state directory)")
 	fl.StringVar(&f.mode, "socket-mode", "0660", "file `MODE` of the control socket: who may write to it commands the daemon")
 	fl.StringVar(&f.listen, "listen", "", "`ADDRESS` for the status page, metrics and health (default: none)")
+	fl.StringSliceVar(&f.listenHosts, "listen-host", nil, "another `HOST` name by which that page is reached; addresses, localhost and this machine's name are always accepted")
 	fl.IntVar(&f.maxRuns, "max-runs", 4, "how many runs there may be at a time")
 	fl.DurationVar(&f.spread, "spread", scheduler.DefaultSpread, "over how long jobs that are due at the same time are spread; 0 starts them together")
 	fl.DurationVar(&f.poll, "poll", 30*time.Second, "how often the jobs directory is looked at, besides when the system tells of a change")
 	fl.DurationVar(&f.within, "stop-within", 25*time.Second, "how long runs have to end when the daemon is told to")
-	fl.DurationVar(&f.gc, "gc", collectEvery, "how often what nothing refers to is freed, as by mirrord gc; 0 is never")
+	fl.DurationVar(&f.gc, "gc", app.TidyEvery, "how often what nothing refers to is freed, as by mirrord gc; 0 is never")
 	fl.StringVar(&f.log, "log", "", "`FORM` of the log on standard error: text, json or journal (default: journal under systemd, else text)")
 	fl.StringVar(&f.mail, "mail", "", "how mail leaves: `PATH` of a sendmail or smtp://[USER@]HOST[:PORT], password in $MIRRORD_SMTP_PASSWORD (default: sendmail if there is one, else smtp://localhost)")
 	fl.StringVar(&f.from, "mail-from", "", "`ADDRESS` that mail comes from (default mirrord@HOST)")
@@ -78,13 +95,13 @@ Exit codes: 0 ended when told to; 1 error; 5 another daemon owns the state direc
 	return cmd
 }
 
-func (a *app) runDaemon(ctx context.Context, f daemonFlags) (err error) {
+func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 	mode, err := strconv.ParseUint(f.mode, 8, 32)
 	if err != nil || mode > 0o777 {
-		return usagef("--socket-mode %s is no file mode such as 0660", f.mode)
+		return app.Usagef("--socket-mode %s is no file mode such as 0660", f.mode)
 	}
 	if f.maxRuns < 1 {
-		return usagef("--max-runs %d: at least 1", f.maxRuns)
+		return app.Usagef("--max-runs %d: at least 1", f.maxRuns)
 	}
 	level := slog.LevelInfo
 	if a.verbose {
@@ -94,11 +111,15 @@ func (a *app) runDaemon(ctx context.Context, f daemonFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	tellOptions, err := a.notifyOptions(f.mail, f.from, f.host, log)
-	if err != nil {
+	x := a.app()
+	x.Log = log
+	x.Warn = func(line string) { log.Warn("left out", "what", line) }
+	about := status.Daemon{PID: os.Getpid(), Version: version.Text(), Started: time.Now()}
+	tell := app.NotifyOptions{Mail: f.mail, From: f.from, Host: f.host}
+	if err := app.CheckNotify(x, tell); err != nil { // before anything is made
 		return err
 	}
-	st, err := a.makeState()
+	st, err := x.MakeState()
 	if err != nil {
 		return err
 	}
@@ -107,40 +128,32 @@ func (a *app) runDaemon(ctx context.Context, f daemonFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	socket, err := a.socketPath(f.socket, st.Dir)
+	socket, err := socketPath(a, f.socket, st.Dir)
 	if err != nil {
 		return err
 	}
 	if l := given[fdControl]; l != nil {
 		socket = l.Addr().String()
 	}
-	lock, err := takeState(st.Dir, owner{PID: os.Getpid(), Socket: socket}, fs.FileMode(mode))
+	lock, err := app.TakeState(st.Dir, app.Owner{PID: os.Getpid(), Socket: socket}, fs.FileMode(mode))
 	if err != nil {
 		return err
 	}
 	defer lock.Close()
 
-	jobs, err := filepath.Abs(a.jobsDir())
-	if err != nil {
-		return err
-	}
-	hosts := new(fetch.Hosts)
-	d := &daemonAPI{a: a, st: st, dir: scheduler.NewDir(jobs), tell: notify.New(tellOptions), log: log,
-		about: status.Daemon{PID: os.Getpid(), Version: version(), Started: time.Now(), State: st.Dir, Jobs: jobs}}
 	spread := f.spread
 	if spread == 0 {
 		spread = -1
 	}
-	d.sched, err = scheduler.New(scheduler.Options{Runner: &runner{a: a, st: st, hosts: hosts, log: log}, Store: records{st: st, log: log}, Teller: d.tell, Free: freeOf(st.Dir),
-		MaxRuns: f.maxRuns, Spread: spread, StopWithin: f.within, Log: log})
+	d, err := app.NewDaemon(x, st, app.DaemonOptions{MaxRuns: f.maxRuns, Spread: spread, StopWithin: f.within, Notify: tell, About: about})
 	if err != nil {
 		return err
 	}
-	servers, err := a.daemonServers(d, f, given, socket, fs.FileMode(mode))
+	servers, err := daemonServers(a, d, log, f, given, socket, fs.FileMode(mode))
 	if err != nil {
 		return err
 	}
-	log.Info("daemon started", "version", version(), "pid", os.Getpid(), "state", st.Dir, "jobs", jobs, "socket", socket)
+	log.Info("daemon started", "version", version.Text(), "pid", os.Getpid(), "state", st.Dir, "jobs", d.About().Jobs, "socket", socket)
 
 	work, end := context.WithCancel(context.WithoutCancel(ctx)) // what goes on until the runs have ended
 	defer end()
@@ -153,14 +166,14 @@ func (a *app) runDaemon(ctx context.Context, f daemonFlags) (err error) {
 			}
 		})
 	}
-	wg.Go(func() { d.tell.Run(work) })
-	wg.Go(func() { d.attend(ctx, work, hosts) })
-	wg.Go(func() { d.watch(ctx, f.poll) })
-	wg.Go(func() { d.tidy(ctx, f.gc) })
+	wg.Go(func() { d.Tell(work) })
+	wg.Go(func() { attend(a, ctx, work, d, log) })
+	wg.Go(func() { watch(ctx, d, f.poll) })
+	wg.Go(func() { d.Tidy(ctx, f.gc) })
 	running := make(chan error, 1)
 	until, stop := context.WithCancel(ctx)
 	defer stop()
-	go func() { running <- d.sched.Run(until) }()
+	go func() { running <- d.Schedule(until) }()
 	select {
 	case err = <-running:
 	case err = <-failed:
@@ -207,7 +220,7 @@ func endsWithin(wg *sync.WaitGroup, most time.Duration) bool {
 }
 
 // socketPath is where commands reach the daemon; it stands in the lock file, so that they need not be told.
-func (a *app) socketPath(flag, state string) (string, error) {
+func socketPath(a *cli, flag, state string) (string, error) {
 	if flag != "" {
 		return filepath.Abs(flag)
 	}
@@ -218,7 +231,7 @@ func (a *app) socketPath(flag, state string) (string, error) {
 }
 
 // daemonServers opens the control socket and, when wanted, the listener of the status page, or takes those that systemd has opened.
-func (a *app) daemonServers(d *daemonAPI, f daemonFlags, given map[string]net.Listener, socket string, mode fs.FileMode) (all []listener, err error) {
+func daemonServers(a *cli, d *app.Daemon, log *slog.Logger, f daemonFlags, given map[string]net.Listener, socket string, mode fs.FileMode) (all []listener, err error) {
 	defer func() {
 		if err != nil {
 			for _, l := range all {
@@ -228,7 +241,7 @@ func (a *app) daemonServers(d *daemonAPI, f daemonFlags, given map[string]net.Li
 	}()
 	serve := func(l net.Listener, h http.Handler) {
 		all = append(all, listener{l, &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
-			ErrorLog: slog.NewLogLogger(d.log.Handler(), slog.LevelDebug)}})
+			ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}})
 	}
 	l := given[fdControl]
 	if l == nil {
@@ -236,7 +249,7 @@ func (a *app) daemonServers(d *daemonAPI, f daemonFlags, given map[string]net.Li
 			return all, err
 		}
 	}
-	serve(l, control.NewServer(d, d.log))
+	serve(l, control.NewServer(d, log))
 	if l = given[fdStatus]; l == nil && f.listen != "" {
 		if l, err = net.Listen("tcp", f.listen); err != nil {
 			return all, err
@@ -250,7 +263,11 @@ func (a *app) daemonServers(d *daemonAPI, f daemonFlags, given map[string]net.Li
 		mux := http.NewServeMux()
 		control.Observe(mux, d)
 		mux.Handle("/", page)
-		serve(l, mux)
+		var h http.Handler = mux
+		if strings.HasPrefix(l.Addr().Network(), "tcp") { // a socket in the file system has no name that could lead elsewhere
+			h = web.OwnHosts(f.statusHosts(), mux)
+		}
+		serve(l, h)
 		all[len(all)-1].srv.WriteTimeout = time.Minute // who asks and does not read gives his connection back; on the socket answers may last as long as a run
 		a.printf("status page at http://%s/\n", l.Addr())
 	}
@@ -258,7 +275,7 @@ func (a *app) daemonServers(d *daemonAPI, f daemonFlags, given map[string]net.Li
 }
 
 // watch reads the jobs directory at once, when it changes, on SIGHUP, and from time to time.
-func (d *daemonAPI) watch(ctx context.Context, poll time.Duration) {
+func watch(ctx context.Context, d *app.Daemon, poll time.Duration) {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
@@ -277,19 +294,19 @@ func (d *daemonAPI) watch(ctx context.Context, poll time.Duration) {
 			}
 		}
 	})
-	scheduler.Watch(ctx, d.dir.Path(), scheduler.WatchOptions{Poll: poll, Log: d.log}, again, func() { d.reload(ctx) }) // what goes wrong is in the log and the status
+	d.Watch(ctx, poll, again)
 	wg.Wait()
 }
 
 // attend tells systemd how the daemon stands, and forgets what has not been needed for a day.
-func (d *daemonAPI) attend(ctx, work context.Context, hosts *fetch.Hosts) {
+func attend(a *cli, ctx, work context.Context, d *app.Daemon, log *slog.Logger) {
 	tell := func(state string) {
-		if err := systemd.Notify(d.a.lookupEnv, state); err != nil {
-			d.log.Warn("systemd", "err", err)
+		if err := systemd.Notify(a.lookupEnv, state); err != nil {
+			log.Warn("systemd", "err", err)
 		}
 	}
 	every := time.Minute
-	if w := systemd.Watchdog(d.a.lookupEnv, os.Getpid()); w > 0 {
+	if w := systemd.Watchdog(a.lookupEnv, os.Getpid()); w > 0 {
 		every = min(every, w/3)
 	}
 	t := time.NewTicker(every)
@@ -298,10 +315,10 @@ func (d *daemonAPI) attend(ctx, work context.Context, hosts *fetch.Hosts) {
 	first := time.NewTicker(50 * time.Millisecond) // until it is ready
 	defer first.Stop()
 	for {
-		if !ready && d.sched.Status().Daemon.Ready {
+		if !ready && d.Ready() {
 			ready = true
 			first.Stop()
-			tell("READY=1\nSTATUS=" + d.line())
+			tell("READY=1\nSTATUS=" + d.Line())
 		}
 		select {
 		case <-work.Done():
@@ -311,35 +328,19 @@ func (d *daemonAPI) attend(ctx, work context.Context, hosts *fetch.Hosts) {
 			tell("STOPPING=1\nSTATUS=ending")
 		case <-first.C:
 		case <-t.C:
-			if err := d.sched.Alive(); err != nil {
-				d.log.Error("the watchdog is not fed", "err", err)
+			if err := d.Alive(); err != nil {
+				log.Error("the watchdog is not fed", "err", err)
 				continue
 			}
 			state := "WATCHDOG=1"
 			if ready && ending != nil {
-				state += "\nSTATUS=" + d.line()
+				state += "\nSTATUS=" + d.Line()
 			}
 			tell(state)
 			if now := time.Now(); now.Sub(pruned) > time.Hour {
 				pruned = now
-				hosts.Prune(now.Add(-24*time.Hour), now)
+				d.Forget(now)
 			}
 		}
 	}
-}
-
-// line says in one line how things stand.
-func (d *daemonAPI) line() string {
-	all := d.sched.Status()
-	counts := map[status.Health]int{}
-	for i := range all.Jobs {
-		counts[all.Jobs[i].Health]++
-	}
-	s := fmt.Sprintf("%d jobs, %d running", len(all.Jobs), all.Daemon.Running)
-	for _, h := range status.Healths()[2:] {
-		if n := counts[h]; n > 0 {
-			s += fmt.Sprintf(", %d %s", n, h)
-		}
-	}
-	return s
 }

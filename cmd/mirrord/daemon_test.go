@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -20,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	"mirrord/app"
 	"mirrord/internal/demosite"
 	"mirrord/status"
 	"mirrord/store"
@@ -97,7 +100,7 @@ func (d *testDaemon) hear(word string) {
 			}
 		}()
 	}
-	late := time.After(time.Minute)
+	late := time.After(15 * time.Minute)
 	for {
 		select {
 		case said, ok := <-d.words:
@@ -176,16 +179,28 @@ func TestDaemon(t *testing.T) {
 	// A run in the daemon ends as one here would, with its report.
 	d.do(exitOK, `^docs +new +- .* \d{4}-01-01 00:00 +0 0 1 1 \*$`, "status")
 	d.do(exitOK, "^docs: complete, version 1 published", "run-now", "docs")
-	d.do(exitOK, "^docs: complete, nothing changed since version 1", "run-now", "docs.toml", "--set", "title=Other")
+	d.do(exitOK, "^docs: no change found; 2[0-9] of 26 asked(.*\n)*  to ask for all: mirrord run-now docs --full", "run-now", "docs.toml", "--set", "title=Other")
+	d.do(exitOK, "^docs: complete, nothing changed since version 1", "run-now", "docs", "--full")
 	d.do(exitOK, `"verdict": "complete"`, "run-now", "docs", "--json")
 	d.do(exitOK, "^docs +ok +1 ", "status")
-	d.do(exitOK, "^docs: ok\n(.*\n)*docs: complete, nothing changed", "status", "docs")
+	d.do(exitOK, "^docs: ok\n(.*\n)*docs: no change found", "status", "docs")
 	d.do(exitOK, "complete +1 ", "status", "docs", "--runs", "5")
+	d.do(exitOK, `"asked": [0-9]+,\n +"known": 26,`, "status", "docs", "--runs", "1", "--json")
 	d.do(exitUsage, "no such job", "run-now", "nosuch")
+
+	// A closed window is waited for, unless somebody says otherwise, also of a run that waits already.
+	put(t, jobs, "late.toml", fmt.Sprintf("url = %q\nwindow = %q\n%s", srv.URL+"/docs/manual/", closedWindow(), fast))
+	d.do(exitOK, "^late: asked for; waits for its window, which opens .*; mirrord run-now late --now does not wait for it$", "run-now", "late", "--wait=false")
+	d.do(exitOK, "^late: complete, version 1 published", "run-now", "late", "--now")
+	d.do(exitOK, "^late: (complete|no change)", "run-now", "late", "--now", "--full")
+	if err := os.Remove(filepath.Join(jobs, "late.toml")); err != nil {
+		t.Fatal(err)
+	}
 	d.do(exitUsage, "no such job", "status", "nosuch")
 	d.do(exitUsage, "unknown key", "run-now", "docs", "--set", "titel=x")
 	d.do(exitError, "nothing waits; the last run was complete", "accept", "docs")
 	d.do(exitError, "no run is under way", "cancel", "docs")
+	d.do(exitOK, "^ok$", "health")
 
 	// A run that takes longer: --wait=false, joined, left alone, cancelled.
 	d.do(exitOK, "^about: started$", "run-now", "about", "--wait=false")
@@ -217,7 +232,7 @@ func TestDaemon(t *testing.T) {
 	d.do(exitOK, "^docs: resumed$", "resume", "docs")
 	site.SetVersion(6)
 	d.do(exitSuspicious, "suspicious, version 1 stays published", "run-now", "docs", "--set", "limits.max_delete=0.1%")
-	d.do(exitOK, "^docs: suspicious\n.*mirrord accept docs", "status", "docs")
+	d.do(exitOK, "^docs: suspicious\n  why: .*max_delete.*\n  what to do: .*mirrord accept docs", "status", "docs")
 	d.do(exitOK, "version 2 published", "accept", "docs")
 
 	// The jobs directory.
@@ -225,7 +240,7 @@ func TestDaemon(t *testing.T) {
 	put(t, jobs, "more.toml", fmt.Sprintf("url = %q\n%s", srv.URL+"/news/", fast))
 	d.do(exitError, "docs: refused\n.*docs.toml:1:1: unknown key \"x\"(.*\n)*more: added\n3 jobs are in force", "reload")
 	d.do(exitOK, "^docs +invalid +2 .*0 0 1 1 \\*$", "status")
-	d.do(exitOK, "complete", "run-now", "docs") // its last good version goes on
+	d.do(exitOK, "complete|no change", "run-now", "docs") // its last good version goes on
 	put(t, jobs, "new.toml", fmt.Sprintf("url = %q\n%s", srv.URL+"/almanac/", fast))
 	d.do(exitOK, "complete", "run-now", "new") // without a word to the daemon
 	d.do(exitOK, `^command cat …: ok$`, "notify-test", "about")
@@ -241,7 +256,7 @@ func TestDaemon(t *testing.T) {
 	d.do(exitOK, "^large: cancelled$", "cancel", "large")
 
 	// The status page, and what monitoring asks for.
-	base := regexp.MustCompile(`http://[0-9.:]+`).FindString(d.out.String())
+	base := statusAddress(t, d)
 	for path, want := range map[string]string{"/": "docs</td>", "/status.json": `"job": "docs"`, "/metrics": `mirrord_job_refused{job="docs"} 1`, "/healthz": "ok", "/readyz": "ok", "/v1/status": "404", "/debug/pprof/": "404", "/v1/reload": "404"} {
 		resp, err := http.Get(base + path)
 		if err != nil {
@@ -268,6 +283,16 @@ func TestDaemon(t *testing.T) {
 	again := startDaemon(t, jobs, state)
 	again.do(exitOK, "^about +ok, paused", "status")
 	again.do(exitOK, "^docs +invalid +2 .*0 0 1 1 \\*$", "status") // the last good version outlives the daemon
+}
+
+// statusAddress is where a daemon says that its status page is.
+func statusAddress(t *testing.T, d *testDaemon) string {
+	t.Helper()
+	base := regexp.MustCompile(`http://[0-9.:]+`).FindString(d.out.String())
+	if base == "" {
+		t.Fatalf("no address of a status page in %q", d.out.String())
+	}
+	return base
 }
 
 type writerFunc func(p []byte) (int, error)
@@ -339,7 +364,7 @@ func TestDaemonLeaks(t *testing.T) {
 	}
 	run := func(n int) {
 		for range n {
-			d.do(exitOK, "complete", "run-now", "demo")
+			d.do(exitOK, "complete|no change", "run-now", "demo")
 			d.do(exitOK, "ok", "status")
 			d.do(exitOK, "1 jobs are in force", "reload")
 		}
@@ -374,7 +399,7 @@ func TestDaemonPoliteTogether(t *testing.T) {
 		d.do(exitOK, "started", "run-now", name, "--wait=false")
 	}
 	for _, name := range []string{"news", "docs", "about"} {
-		d.do(exitOK, "complete", "run-now", name)
+		d.do(exitOK, "complete|no change", "run-now", name)
 	}
 	if most.Load() != 1 || requests.Load() < 60 {
 		t.Errorf("%d requests at a time to a host of which jobs allow one; %d requests", most.Load(), requests.Load())
@@ -399,17 +424,16 @@ func TestDaemonTidies(t *testing.T) {
 	}
 	defer st.Close()
 	var out bytes.Buffer
-	a := &app{env: env{lookupEnv: vars()}, jobsFlag: jobs}
 	busy := map[string]bool{"demo": true}
-	log := slog.New(slog.NewTextHandler(&out, nil))
-	if a.collect(t.Context(), st, func() map[string]bool { return busy }, log) {
+	a := &app.App{Jobs: jobs, LookupEnv: vars(), Log: slog.New(slog.NewTextHandler(&out, nil))}
+	if app.TidyUp(t.Context(), a, st, func() map[string]bool { return busy }) {
 		t.Error("done while a run is under way")
 	}
 	if _, err := os.Stat(orphan); err != nil {
 		t.Errorf("collected while a run is under way: %v", err)
 	}
 	busy = nil
-	if !a.collect(t.Context(), st, func() map[string]bool { return busy }, log) || !strings.Contains(out.String(), `msg="tidied up" blobs=`) {
+	if !app.TidyUp(t.Context(), a, st, func() map[string]bool { return busy }) || !strings.Contains(out.String(), `msg="tidied up" blobs=`) {
 		t.Errorf("log: %s", out.String())
 	}
 	if _, err := os.Stat(orphan); err == nil {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -11,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+
+	"mirrord/app"
 )
 
 // The forms of a daemon's log.
@@ -37,7 +41,7 @@ func daemonLog(w io.Writer, form string, level slog.Level, lookupEnv func(string
 	case logJournal:
 		return slog.New(newJournal(w, level)), nil
 	}
-	return nil, usagef("--log %s: there are text, json and journal", form)
+	return nil, app.Usagef("--log %s: there are text, json and journal", form)
 }
 
 // toJournal reports whether w is the stream that the journal reads: $JOURNAL_STREAM names its device and inode (systemd.exec(5)).

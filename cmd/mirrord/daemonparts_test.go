@@ -1,26 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
 	"bytes"
-	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"mirrord/control"
-	"mirrord/scheduler"
-	"mirrord/site"
-	"mirrord/status"
-	"mirrord/store"
+	"mirrord/app"
 )
 
 func TestDaemonUsage(t *testing.T) {
@@ -38,8 +32,8 @@ func TestDaemonUsage(t *testing.T) {
 
 // Strangers may reach the status page: no connection there is held for ever. What is said on the socket may last as long as a run.
 func TestDaemonTimeouts(t *testing.T) {
-	a := &app{env: env{stdout: io.Discard}}
-	all, err := a.daemonServers(&daemonAPI{a: a, log: slog.New(slog.DiscardHandler)}, daemonFlags{listen: "127.0.0.1:0"}, nil, filepath.Join(t.TempDir(), "s"), 0o600)
+	a := &cli{env: env{stdout: io.Discard}}
+	all, err := daemonServers(a, new(app.Daemon), slog.New(slog.DiscardHandler), daemonFlags{listen: "127.0.0.1:0"}, nil, filepath.Join(t.TempDir(), "s"), 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,66 +68,6 @@ func TestEndsWithin(t *testing.T) {
 	})
 }
 
-// Not everybody may lock the file that says who owns the state: else anybody could keep the daemon from starting.
-func TestLockFileMode(t *testing.T) {
-	dir := t.TempDir()
-	put(t, dir, lockFile, "{}") // as an older version left it, readable by all
-	for socket, want := range map[fs.FileMode]fs.FileMode{0o660: 0o640, 0o600: 0o600, 0o666: 0o644} {
-		f, err := takeState(dir, owner{PID: os.Getpid(), Socket: "s"}, socket)
-		if err != nil {
-			t.Fatal(err)
-		}
-		fi, err := f.Stat()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := fi.Mode().Perm(); got != want {
-			t.Errorf("mode %o for a socket of %o, want %o", got, socket, want)
-		}
-		f.Close()
-	}
-}
-
-// A run by hand reads the jobs directory again. A file of another job that is gone for a moment just then, while an editor replaces it, is not a job that was removed.
-func TestRunWhileFileIsReplaced(t *testing.T) {
-	dir := t.TempDir()
-	text := "url = \"https://%s.example/\"\n"
-	put(t, dir, "edited.toml", fmt.Sprintf(text, "edited"))
-	put(t, dir, "other.toml", fmt.Sprintf(text, "other"))
-	synctest.Test(t, func(t *testing.T) {
-		log := slog.New(slog.DiscardHandler)
-		sched, err := scheduler.New(scheduler.Options{Store: noRecords{}, Log: log})
-		if err != nil {
-			t.Fatal(err)
-		}
-		d := &daemonAPI{sched: sched, dir: scheduler.NewDir(dir), log: log}
-		if _, err := d.Reload(); err != nil {
-			t.Fatal(err)
-		}
-		if err := d.Pause("edited"); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(filepath.Join(dir, "edited.toml"), filepath.Join(dir, "edited.toml~")); err != nil {
-			t.Fatal(err)
-		}
-		var wg sync.WaitGroup
-		wg.Go(func() {
-			time.Sleep(500 * time.Millisecond)
-			put(t, dir, "edited.toml", fmt.Sprintf(text, "edited"))
-		})
-		if _, _, err := d.Run("other", control.RunRequest{}); err != nil {
-			t.Error(err)
-		}
-		wg.Wait()
-		if _, err := d.Reload(); err != nil {
-			t.Fatal(err)
-		}
-		if j, err := d.sched.Job("edited"); err != nil || j.Activity != status.Paused {
-			t.Errorf("%+v, %v: forgotten that it is paused", j, err)
-		}
-	})
-}
-
 func TestDaemonLog(t *testing.T) {
 	for form, want := range map[string]string{
 		"":         `^time=\S+ level=WARN msg="what is" job=a err="no\\n<0>good"\n$`,
@@ -150,59 +84,6 @@ func TestDaemonLog(t *testing.T) {
 		log.With("job", "a").Warn("what is", "err", "no\n<0>good")
 		if !regexp.MustCompile(want).MatchString(b.String()) {
 			t.Errorf("%q: %q", form, b.String())
-		}
-	}
-}
-
-// Everything in a mirror has been looked at since the oldest answer of what is in it; what is broken, or is not in it, does not count.
-func TestVerifiedSince(t *testing.T) {
-	st, err := store.OpenState(t.TempDir(), store.Options{Volatile: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer st.Close()
-	s, err := st.OpenSite("a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	if since, err := verifiedSince(s); err != nil || !since.IsZero() {
-		t.Errorf("nothing in it: %v, %v", since, err)
-	}
-	if err := s.BeginRun(&store.Run{Fingerprint: "x"}); err != nil {
-		t.Fatal(err)
-	}
-	var news []store.NewURL
-	var done []*store.Done
-	for i, r := range []store.Resource{{InSet: true, Checked: 500}, {InSet: true, Checked: 300, Failures: 2}, {InSet: true, Checked: 100, Failures: 3}, {Checked: 50}, {InSet: true}} {
-		u, _, err := site.Parse(fmt.Sprintf("https://a.example/%d", i))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.ID, r.URL, r.Outcome, r.Run = uint32(i), u, site.Fetched, 1
-		news, done = append(news, store.NewURL{URL: u.String()}), append(done, &store.Done{Resource: r})
-	}
-	if err := s.Commit(0, news, done); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Fold(store.Folding{Version: 1, Pending: func(uint32) bool { return false }, Path: func(*store.Resource) string { return "" }}); err != nil {
-		t.Fatal(err)
-	}
-	if since, err := verifiedSince(s); err != nil || since.Unix() != 300 {
-		t.Errorf("%v, %v", since.Unix(), err)
-	}
-}
-
-// A full disk is told from one that fails.
-func TestNoRoom(t *testing.T) {
-	for want, errs := range map[bool][]error{
-		true:  {&store.DiskError{Op: "write", Err: &os.PathError{Op: "write", Err: syscall.ENOSPC}}, fmt.Errorf("x: %w", syscall.EDQUOT)},
-		false: {nil, &store.DiskError{Op: "write", Err: syscall.EIO}, store.ErrLocked},
-	} {
-		for _, err := range errs {
-			if noRoom(err) != want {
-				t.Errorf("%v: %v", err, !want)
-			}
 		}
 	}
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -14,6 +16,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mirrord/app"
+	"mirrord/archive"
 	"mirrord/internal/demosite"
 	"mirrord/job"
 	"mirrord/mirror"
@@ -26,7 +30,7 @@ const (
 	demoMarker = "THIS-IS-A-MIRRORD-DEMO" // in the directory of a demo, so that only such a directory is ever emptied
 )
 
-func (a *app) demoCommand() *cobra.Command {
+func demoCommand(a *cli) *cobra.Command {
 	var dir string
 	var serve bool
 	cmd := &cobra.Command{
@@ -36,7 +40,7 @@ func (a *app) demoCommand() *cobra.Command {
 network is needed. The mirror stays in the directory that -o names, to be browsed.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			d := &demo{app: a, dir: dir, site: demosite.New()}
+			d := &demo{cli: a, dir: dir, site: demosite.New()}
 			if err := d.run(cmd.Context()); err != nil || !serve {
 				return err
 			}
@@ -50,7 +54,7 @@ network is needed. The mirror stays in the directory that -o names, to be browse
 
 // demo is one telling of the story.
 type demo struct {
-	*app
+	*cli
 	dir  string
 	site *demosite.Handler
 
@@ -110,7 +114,7 @@ func (d *demo) story(ctx context.Context, url string) error {
 	d.job = job.Default(url)
 	d.job.Name = demoName
 	d.job.Publish.Keep = "all"
-	if err := applySets(d.job, []string{"polite.connections=4", "polite.delay=0s", "polite.factor=0", "limits.min_free=0"}); err != nil {
+	if err := (app.Choices{Set: []string{"polite.connections=4", "polite.delay=0s", "polite.factor=0", "limits.min_free=0"}}).Apply(d.job); err != nil {
 		return err
 	}
 	st, err := store.OpenState(d.dir, store.Options{Volatile: true})
@@ -144,7 +148,7 @@ func (d *demo) mirror(ctx context.Context, st *store.State, at time.Time) error 
 	defer s.Close()
 	d.site.Requests()
 	began := time.Now()
-	sum, err := d.runSite(ctx, d.job, st, s, engineOptions{quiet: true, now: func() time.Time { return at.Add(time.Since(began)) }})
+	sum, err := app.RunSite(ctx, d.app(), d.job, st, s, app.RunOptions{Now: func() time.Time { return at.Add(time.Since(began)) }})
 	if err != nil {
 		return err
 	}
@@ -171,7 +175,7 @@ func (d *demo) mirror(ctx context.Context, st *store.State, at time.Time) error 
 		for _, why := range sum.Reasons {
 			d.say("            %s", why)
 		}
-		return d.report(ctx, sum, nil)
+		return d.report(sum, app.Ended(ctx, sum, nil), hints{})
 	case sum.Published:
 		d.say("  published version %d: %d files, %s; %d added, %d changed, %d removed", sum.Version, sum.Files, bytesText(sum.Size), sum.Added, sum.Changed, sum.Removed)
 	default:
@@ -182,7 +186,7 @@ func (d *demo) mirror(ctx context.Context, st *store.State, at time.Time) error 
 
 // end checks the mirror, packs it, explains one URL and says where to look.
 func (d *demo) end(ctx context.Context, st *store.State, url string) error {
-	root, err := openTree(st, demoName)
+	root, err := app.OpenTree(st, demoName)
 	if err != nil {
 		return err
 	}
@@ -191,19 +195,19 @@ func (d *demo) end(ctx context.Context, st *store.State, url string) error {
 	if err != nil {
 		return err
 	}
-	d.say("\nIs it whole? %s.", verifySummary(&verified{Report: report}))
+	d.say("\nIs it whole? %s.", verifySummary(&app.Verified{Report: report}))
 	if err := report.Err(); err != nil {
 		return err
 	}
-	archive := filepath.Join(d.dir, demoName+".phm")
-	if err := exportTree(root.FS(), archive, formatPHM); err != nil {
+	file := filepath.Join(d.dir, demoName+"."+archive.PHM)
+	if err := app.ExportTree(root.FS(), file, archive.Named(file)); err != nil {
 		return err
 	}
-	fi, err := os.Stat(archive)
+	fi, err := os.Stat(file)
 	if err != nil {
 		return err
 	}
-	d.say("One file to hand out: %s, %s.", archive, bytesText(fi.Size()))
+	d.say("One file to hand out: %s, %s.", file, bytesText(fi.Size()))
 	if err := d.why(ctx, st, url+"private/keeper.html"); err != nil {
 		return err
 	}

@@ -1,51 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
-	"errors"
-	"fmt"
-
 	"github.com/spf13/cobra"
 
-	"mirrord/fetch"
-	"mirrord/mirror"
-	"mirrord/store"
+	"mirrord/app"
 )
 
-func (a *app) explainCommand() *cobra.Command {
-	return &cobra.Command{
+func explainCommand(a *cli) *cobra.Command {
+	var head bool
+	cmd := &cobra.Command{
 		Use:   "explain JOB URL",
 		Short: "Say why a URL is or is not mirrored",
 		Long: `Say why a URL is or is not in a job's mirror: what scope, programs, traps and robots.txt say of it, what became of it when it was last asked,
-and by which documents it was found. Nothing is asked of any site.`,
+and by which documents it was found. With --head also the head of the stored answer: status line and all fields as the server sent them, cookies included.
+Nothing is asked of any site.`,
 		Args:              cobra.ExactArgs(2),
 		ValidArgsFunction: a.completeJob,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			j, err := a.findJob(args[0])
+		RunE: func(cmd *cobra.Command, args []string) error {
+			x, err := app.Explain(cmd.Context(), a.app(), args[0], args[1], head)
 			if err != nil {
 				return err
-			}
-			var site *store.Site
-			var robots fetch.RobotsStore
-			st, ok, err := a.openState()
-			if err != nil {
-				return err
-			}
-			if ok {
-				defer func() { err = errors.Join(err, st.Close()) }()
-				robots = mirror.NewRobotsStore(st)
-				site, err = st.ReadSite(j.Name)
-				switch {
-				case errors.Is(err, store.ErrNoSite):
-					site = nil
-				case err != nil:
-					return err
-				default:
-					defer func() { err = errors.Join(err, site.Close()) }()
-				}
-			}
-			x, err := mirror.Explain(cmd.Context(), j, site, robots, args[1])
-			if err != nil {
-				return &exitErr{exitUsage, fmt.Errorf("%w", err)}
 			}
 			if a.json {
 				return a.printJSON(x)
@@ -53,4 +29,6 @@ and by which documents it was found. Nothing is asked of any site.`,
 			return x.WriteText(a.stdout)
 		},
 	}
+	cmd.Flags().BoolVar(&head, "head", false, "show the head of the stored answer, and that of the last one when it was a redirect or an error")
+	return cmd
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -16,7 +18,7 @@ type goldenResult struct {
 }
 
 // golden checks a file of expected values, and reports; it is an error when a value is another.
-func (a *app) golden(cmd *cobra.Command, name string, check func(io.Reader) (*goldenResult, error)) error {
+func golden(a *cli, cmd *cobra.Command, name string, check func(io.Reader) (*goldenResult, error)) error {
 	file, err := os.Open(name)
 	if err != nil {
 		return err

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -12,13 +14,13 @@ import (
 
 // Every field of what these commands write as JSON is named in their help.
 func TestJSONIsInHelp(t *testing.T) {
-	var a app
+	a := new(cli)
 	for _, c := range []struct {
 		cmd    *cobra.Command
 		report any
 	}{
-		{a.planCommand(), mirror.PlanReport{}}, {a.evolutionCommand(), mirror.Evolution{}}, {a.rulesCommand(), mirror.SiteRules{}},
-		{a.nearGoldenCommand(), goldenResult{}}, {a.replayCommand(), replayReport{}},
+		{planCommand(a), mirror.PlanReport{}}, {evolutionCommand(a), mirror.Evolution{}}, {rulesCommand(a), mirror.SiteRules{}},
+		{nearGoldenCommand(a), goldenResult{}}, {replayCommand(a), replayReport{}},
 	} {
 		n := 0
 		for name := range jsonNames(reflect.TypeOf(c.report)) {

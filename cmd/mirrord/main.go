@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command mirrord mirrors web sites: see docs/ and mirrord help.
 package main
 

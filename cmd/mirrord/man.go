@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -9,7 +11,7 @@ import (
 )
 
 // manCommand is for packagers: it writes one manual page per command.
-func (a *app) manCommand() *cobra.Command {
+func manCommand(a *cli) *cobra.Command {
 	return &cobra.Command{
 		Use:    "man DIR",
 		Short:  "Write the manual pages into a directory",

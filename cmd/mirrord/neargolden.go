@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -8,7 +10,7 @@ import (
 	"mirrord/near"
 )
 
-func (a *app) nearGoldenCommand() *cobra.Command {
+func nearGoldenCommand(a *cli) *cobra.Command {
 	return &cobra.Command{
 		Use:   "near-golden FILE",
 		Short: "Check rule mining against a file of expected values",
@@ -19,7 +21,7 @@ func (a *app) nearGoldenCommand() *cobra.Command {
 		Example: `  mirrord near-golden near/testdata/golden.json`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.golden(cmd, args[0], func(r io.Reader) (*goldenResult, error) {
+			return golden(a, cmd, args[0], func(r io.Reader) (*goldenResult, error) {
 				report, err := near.CheckGolden(r)
 				if err != nil {
 					return nil, err

@@ -1,47 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
 	"context"
 	"fmt"
-	"log/slog"
-	"os"
-	"time"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"mirrord/app"
 	"mirrord/control"
 	"mirrord/notify"
-	"mirrord/status"
 )
 
-// notifyOptions says how messages leave this machine.
-func (a *app) notifyOptions(mail, from, host string, log *slog.Logger) (o notify.Options, err error) {
-	o = notify.Options{Host: host, LookupEnv: a.lookupEnv, ReadFile: os.ReadFile, Log: log}
-	if o.Host == "" {
-		if o.Host, err = os.Hostname(); err != nil {
-			return o, err
-		}
-	}
-	if mail == "" {
-		mail = "smtp://localhost"
-		if _, err := os.Stat("/usr/sbin/sendmail"); err == nil {
-			mail = "/usr/sbin/sendmail"
-		}
-	}
-	if o.Mail, err = notify.ParseMail(mail); err != nil {
-		return o, &exitErr{exitUsage, err}
-	}
-	o.Mail.From = from
-	o.Mail.Password, _ = a.lookupEnv("MIRRORD_SMTP_PASSWORD")
-	return o, nil
-}
-
-func (a *app) notifyTestCommand() *cobra.Command {
+func notifyTestCommand(a *cli) *cobra.Command {
 	var mail, from, host string
-	cmd := a.jobCommand("notify-test", "Send a test to everybody whom a job tells", `Send a test message to everybody whom [notify] of a job names: command, webhook and mail, and say how that went. When a daemon owns the state directory it is
+	cmd := jobCommand(a, "notify-test", "Send a test to everybody whom a job tells", `Send a test message to everybody whom [notify] of a job names: command, webhook and mail, and say how that went. When a daemon owns the state directory it is
 the one who sends, with its own flags and from inside its sandbox. Exit code 1 when one could not be reached.`,
 		func(ctx context.Context, name string) error {
-			c, err := a.daemon()
+			c, err := a.app().Client()
 			if err != nil {
 				return err
 			}
@@ -51,19 +29,12 @@ the one who sends, with its own flags and from inside its sandbox. Exit code 1 w
 					return clientError(err)
 				}
 			} else {
-				j, err := a.findJob(name)
+				told, err = app.NotifyTest(ctx, a.app(), name, app.NotifyOptions{Mail: mail, From: from, Host: host})
 				if err != nil {
 					return err
 				}
-				o, err := a.notifyOptions(mail, from, host, a.log())
-				if err != nil {
-					return err
-				}
-				s := status.Job{Name: j.Name, Schedule: j.Schedule}
-				s.Judge(time.Now())
-				told = toldOf(notify.New(o).Test(ctx, j, s))
 			}
-			return a.reportTold(name, told)
+			return reportTold(a, name, told)
 		})
 	cmd.Flags().StringVar(&mail, "mail", "", "without a daemon: as for mirrord daemon")
 	cmd.Flags().StringVar(&from, "mail-from", "", "without a daemon: as for mirrord daemon")
@@ -71,9 +42,9 @@ the one who sends, with its own flags and from inside its sandbox. Exit code 1 w
 	return cmd
 }
 
-func (a *app) reportTold(name string, told []control.Told) error {
+func reportTold(a *cli, name string, told []control.Told) error {
 	if len(told) == 0 {
-		return fmt.Errorf("job %s tells nobody: add [notify] with command, webhook or email", name)
+		return fmt.Errorf("job %s tells nobody: add one of %s", name, strings.Join(notify.Keys(), ", "))
 	}
 	failed := false
 	for _, t := range told {
@@ -92,7 +63,7 @@ func (a *app) reportTold(name string, told []control.Told) error {
 		}
 	}
 	if failed {
-		return &exitErr{code: exitError}
+		return &app.Error{}
 	}
 	return nil
 }

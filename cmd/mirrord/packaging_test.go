@@ -1,6 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -10,23 +13,55 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"mirrord/app"
 )
 
 const packaging = "../../packaging"
 
-// The service is confined as tightly as its work allows: systemd's own measure, 0 to 10, where 10 is no confinement.
+// The services are confined as tightly as their work allows: systemd's own measure, 0 to 10, where 10 is no confinement.
 func TestSandbox(t *testing.T) {
 	if _, err := exec.LookPath("systemd-analyze"); err != nil {
-		t.Log("systemd-analyze is missing: the exposure of the service was not measured")
+		t.Log("systemd-analyze is missing: the exposure of the services was not measured")
 		return
 	}
-	out, err := exec.Command("systemd-analyze", "security", "--offline=true", "--no-pager", filepath.Join(packaging, "mirrord.service")).CombinedOutput()
-	m := regexp.MustCompile(`Overall exposure level for mirrord.service: ([0-9.]+)`).FindSubmatch(out)
-	if err != nil || m == nil {
-		t.Fatalf("%v: %s", err, out)
+	for _, unit := range []string{"mirrord.service", "mirrord-serve.service"} {
+		out, err := exec.Command("systemd-analyze", "security", "--offline=true", "--no-pager", filepath.Join(packaging, unit)).CombinedOutput()
+		m := regexp.MustCompile(`Overall exposure level for ` + unit + `: ([0-9.]+)`).FindSubmatch(out)
+		if err != nil || m == nil {
+			t.Fatalf("%s: %v: %s", unit, err, out)
+		}
+		if v, err := strconv.ParseFloat(string(m[1]), 64); err != nil || v > 1.5 {
+			t.Errorf("%s: exposure %s, want at most 1.5", unit, m[1])
+		}
 	}
-	if v, err := strconv.ParseFloat(string(m[1]), 64); err != nil || v > 1.5 {
-		t.Errorf("exposure %s, want at most 1.5", m[1])
+}
+
+// Every source file names the licence, as REUSE and the packages of distributions want it.
+func TestLicenceOfSources(t *testing.T) {
+	root := os.DirFS("../..")
+	seen := 0
+	err := fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && name != "." && (strings.HasPrefix(d.Name(), ".") && d.Name() != ".ci" || d.Name() == "testdata" || d.Name() == "build" || d.Name() == "node_modules"):
+			return fs.SkipDir
+		case d.IsDir() || !strings.HasSuffix(name, ".go"):
+			return nil
+		}
+		data, err := fs.ReadFile(root, name)
+		if err != nil {
+			return err
+		}
+		seen++
+		if !strings.HasPrefix(string(data), "// SPDX-License-Identifier: Apache-2.0\n") {
+			t.Errorf("%s does not begin with // SPDX-License-Identifier: Apache-2.0", name)
+		}
+		return nil
+	})
+	if err != nil || seen < 300 {
+		t.Errorf("%d files, %v", seen, err)
 	}
 }
 
@@ -91,7 +126,7 @@ func TestSocketActivation(t *testing.T) {
 	defer cmd.Process.Kill()
 	d := &testDaemon{t: t, jobs: jobs, state: dir, told: told}
 	d.hear("READY=1")
-	by, ok, err := daemonOf(dir)
+	by, ok, err := app.DaemonOf(dir)
 	if err != nil || !ok || by.Socket != socket || by.PID != cmd.Process.Pid {
 		t.Errorf("%+v, %v, %v", by, ok, err)
 	}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -12,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"mirrord/app"
 	"mirrord/internal/mirrortest"
 	"mirrord/store"
 	"mirrord/web"
@@ -125,7 +128,7 @@ func TestServeKeptVersions(t *testing.T) {
 	}
 
 	// While a run has the site, what is open is served all the same.
-	st, err := store.OpenState(m.Dir, store.Options{Wait: lookWait})
+	st, err := store.OpenState(m.Dir, store.Options{Wait: 2 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +151,7 @@ func TestKeptTreeAfterCollection(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	tree, err := keptVersions{st}.Open(t.Context(), "test", 3)
+	tree, err := app.KeptVersions{State: st}.Open(t.Context(), "test", 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +179,7 @@ func TestKeptTreeAfterCollection(t *testing.T) {
 	if err != nil || !strings.Contains(string(got), "This is version 3.") {
 		t.Errorf("%v: %.100q", err, got)
 	}
-	if _, err := (keptVersions{st}).Open(t.Context(), "test", 1); !errors.Is(err, web.ErrNoVersion) {
+	if _, err := (app.KeptVersions{State: st}).Open(t.Context(), "test", 1); !errors.Is(err, web.ErrNoVersion) {
 		t.Error("a version that was dropped can be opened")
 	}
 }

@@ -1,7 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,33 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mirrord/job"
-	"mirrord/mirror"
+	"mirrord/app"
 	"mirrord/near"
-	"mirrord/scheduler"
-	"mirrord/store"
 )
 
-// look opens what is stored of a job for a command that asks nothing of any site.
-func (a *app) look(name string, f func(*job.Job, *store.Site) error) (err error) {
-	j, err := a.findJob(name)
-	if err != nil {
-		return err
-	}
-	st, err := a.mustState()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, st.Close()) }()
-	s, err := st.ReadSite(j.Name)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	return f(j, s)
-}
-
-func (a *app) planCommand() *cobra.Command {
+func planCommand(a *cli) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "plan JOB",
@@ -59,57 +38,18 @@ frequent reason) and "rule" (that skips it).`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeJob,
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.look(args[0], func(j *job.Job, s *store.Site) error {
-				at, when, err := nextStart(j, s, time.Now())
-				if err != nil {
-					return err
-				}
-				p, err := mirror.PlanNext(j, s, at)
-				if err != nil {
-					return err
-				}
-				p.When = when
-				if a.json {
-					return a.printJSON(p)
-				}
-				return p.WriteText(a.stdout, all)
-			})
+			p, err := app.Plan(a.app(), args[0], time.Now())
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(p)
+			}
+			return p.WriteText(a.stdout, all)
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "list every directory, also below one of which the same is said")
 	return cmd
-}
-
-// nextStart is when a job starts next by its schedule, after now, and says so; now when that cannot be known.
-func nextStart(j *job.Job, s *store.Site, now time.Time) (at time.Time, when string, err error) {
-	clock, err := scheduler.NewClock(j, time.Local, 0)
-	if err != nil {
-		return at, "", err
-	}
-	switch {
-	case clock.Manual():
-		return now, "now, because it has no schedule", nil
-	case clock.Continuous():
-		return now, "now, because its schedule is continuous", nil
-	case !clock.Interval():
-		at = clock.Start(now)
-	default: // counts from the last run
-		var last int64
-		if err := s.Observations(func(o *store.Observation) error {
-			last = max(last, o.Time)
-			return nil
-		}); err != nil {
-			return at, "", err
-		}
-		at = clock.Start(time.Unix(last, 0))
-	}
-	switch {
-	case at.IsZero():
-		return now, "now, because its schedule never comes", nil
-	case !at.After(now):
-		return now, "now, because it is due", nil
-	}
-	return at, fmt.Sprintf("the next start of its schedule, %s", j.Schedule), nil
 }
 
 // evolutionFlags are the flags of evolution.
@@ -120,7 +60,7 @@ type evolutionFlags struct {
 	top        int
 }
 
-func (a *app) evolutionCommand() *cobra.Command {
+func evolutionCommand(a *cli) *cobra.Command {
 	var f evolutionFlags
 	cmd := &cobra.Command{
 		Use:   "evolution JOB",
@@ -138,7 +78,7 @@ went or changed. What a run skipped is unobserved, not unchanged. Nothing is ask
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeJob,
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.look(args[0], func(j *job.Job, s *store.Site) error { return a.evolution(j, s, f) })
+			return evolution(a, args[0], f)
 		},
 	}
 	fl := cmd.Flags()
@@ -149,38 +89,20 @@ went or changed. What a run skipped is unobserved, not unchanged. Nothing is ask
 	return cmd
 }
 
-func (a *app) evolution(j *job.Job, s *store.Site, f evolutionFlags) error {
-	by := map[string]func(x, y *mirror.DirEvolution) bool{
-		"path":  func(x, y *mirror.DirEvolution) bool { return false },
-		"foc":   func(x, y *mirror.DirEvolution) bool { return x.FoC > y.FoC },
-		"doc":   func(x, y *mirror.DirEvolution) bool { return x.MeanDoC > y.MeanDoC },
-		"edits": func(x, y *mirror.DirEvolution) bool { return x.Edits > y.Edits },
-	}
-	before, ok := by[f.sort]
-	if !ok {
-		return usagef("--sort %s: want path, foc, doc or edits", f.sort)
+func evolution(a *cli, name string, f evolutionFlags) error {
+	by := app.EvolutionOrder(f.sort)
+	if !slices.Contains(app.EvolutionOrders(), by) {
+		return app.Usagef("--sort %s: want path, foc, doc or edits", f.sort)
 	}
 	if !(f.minDoC >= 0 && f.minDoC <= 1) {
-		return usagef("--min-doc %v: want a degree of change from 0 to 1", f.minDoC)
+		return app.Usagef("--min-doc %v: want a degree of change from 0 to 1", f.minDoC)
 	}
 	if f.top < 0 {
-		return usagef("--top %d: want a number of directories, or 0 for all", f.top)
+		return app.Usagef("--top %d: want a number of directories, or 0 for all", f.top)
 	}
-	e, err := mirror.Evolve(j, s, f.minDoC, f.structural)
+	e, err := app.Evolution(a.app(), app.EvolutionRequest{Job: name, MinDoC: f.minDoC, Structural: f.structural, By: by, Top: f.top})
 	if err != nil {
 		return err
-	}
-	slices.SortFunc(e.Dirs, func(x, y mirror.DirEvolution) int {
-		switch {
-		case before(&x, &y):
-			return -1
-		case before(&y, &x):
-			return 1
-		}
-		return strings.Compare(x.Path, y.Path)
-	})
-	if f.top > 0 && f.top < len(e.Dirs) {
-		e.Dirs = e.Dirs[:f.top]
 	}
 	if a.json {
 		return a.printJSON(e)
@@ -206,7 +128,7 @@ func (a *app) evolution(j *job.Job, s *store.Site, f evolutionFlags) error {
 	return w.Flush()
 }
 
-func (a *app) rulesCommand() *cobra.Command {
+func rulesCommand(a *cli) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "rules JOB",
@@ -226,18 +148,18 @@ where it is not defined) and "why".`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeJob,
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.look(args[0], func(j *job.Job, s *store.Site) error { return a.rules(j, s, format) })
+			return rules(a, args[0], format)
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "text", "text, json, rsync, wget or lftp")
 	return cmd
 }
 
-func (a *app) rules(j *job.Job, s *store.Site, format string) error {
+func rules(a *cli, name, format string) error {
 	if format != "text" && format != "json" && !slices.Contains(near.Formats(), near.Format(format)) {
-		return usagef("--format %s: want text, json, rsync, wget or lftp", format)
+		return app.Usagef("--format %s: want text, json, rsync, wget or lftp", format)
 	}
-	r, err := mirror.MineRules(j, s)
+	r, err := app.Rules(a.app(), name)
 	if err != nil {
 		return err
 	}

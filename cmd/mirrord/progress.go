@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -8,6 +10,7 @@ import (
 	"time"
 
 	"mirrord/mirror"
+	"mirrord/status"
 )
 
 // progress draws one line that is rewritten in place. It is safe for concurrent use.
@@ -82,4 +85,17 @@ func progressLine(last, now mirror.Progress) string {
 		return string(s[:maxLine-1]) + "…"
 	}
 	return b.String()
+}
+
+// progressFrom is the progress of a daemon's run as the engine would say it.
+func progressFrom(p *status.Progress) mirror.Progress {
+	phase := mirror.Retrieving
+	switch p.Phase {
+	case "relocating":
+		phase = mirror.Relocating
+	case "publishing":
+		phase = mirror.Publishing
+	}
+	return mirror.Progress{Phase: phase, Elapsed: p.Elapsed, Done: p.Done, Queued: p.Queued, InFlight: p.InFlight, Failed: p.Failed, Bytes: p.Bytes, WaitHost: p.WaitHost, WaitFor: p.WaitFor,
+		Relocated: p.Relocated, Total: p.Total}
 }

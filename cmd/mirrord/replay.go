@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -10,10 +12,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mirrord/app"
 	"mirrord/job"
 	"mirrord/near"
 	"mirrord/policy"
+	"mirrord/policy/known"
 	"mirrord/replay"
+	"mirrord/scheduler"
 )
 
 // replayFlags are the settings of a replay as the command line has them.
@@ -64,7 +69,7 @@ type replaySettings struct {
 	Structural bool `json:"structural,omitempty"`
 }
 
-func (a *app) replayCommand() *cobra.Command {
+func replayCommand(a *cli) *cobra.Command {
 	f := replayFlags{near: near.Third()}
 	c := &cobra.Command{
 		Use:   "replay FILE…|JOB",
@@ -108,7 +113,7 @@ changes" and its records, sorted by path: "A path size blob", "M path size blob"
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.replay(cmd, &f, args)
+			return runReplay(a, cmd, &f, args)
 		},
 	}
 	c.ValidArgsFunction = func(cmd *cobra.Command, args []string, part string) ([]string, cobra.ShellCompDirective) {
@@ -116,7 +121,7 @@ changes" and its records, sorted by path: "A path size blob", "M path size blob"
 		return names, cobra.ShellCompDirectiveDefault
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.policy, "policy", string(policy.Adaptive), "full, near or adaptive; or nothing, never, roundrobin")
+	fl.StringVar(&f.policy, "policy", string(policy.Adaptive), app.Joined(known.All().Names(), "or")+"; or nothing, never, roundrobin")
 	fl.Float64Var(&f.price, "price", policy.DefaultPrice, "adaptive: changed pages that a request must be expected to find; 0 asks for everything")
 	fl.Float64Var(&f.budget, "budget", 0, "adaptive, roundrobin: share of what is known that a step may ask, 0 to 1; without --price all of it is used")
 	fl.IntVar(&f.train, "train", replay.DefaultTrain, "full syncs before the first step")
@@ -140,37 +145,41 @@ func (f *replayFlags) options(cmd *cobra.Command) (o replay.Options, s replaySet
 	o = replay.Options{Policy: policy.Name(f.policy), Train: f.train, Near: f.near, Expire: f.expire}
 	s.Train = f.train
 	if f.train < 1 {
-		return o, s, usagef("--train %d: at least one full sync comes first", f.train)
+		return o, s, app.Usagef("--train %d: at least one full sync comes first", f.train)
 	}
-	switch o.Policy {
-	case policy.Full, replay.Nothing, replay.Never:
-	case replay.RoundRobin:
+	all := known.All()
+	of, registered := all.Find(o.Policy)
+	switch {
+	case o.Policy == replay.Nothing, o.Policy == replay.Never:
+	case o.Policy == replay.RoundRobin:
 		if !(f.budget > 0 && f.budget <= 1) {
-			return o, s, usagef("--budget %v: asking in turn needs a share above 0 and at most 1", f.budget)
+			return o, s, app.Usagef("--budget %v: asking in turn needs a share above 0 and at most 1", f.budget)
 		}
 		o.Budget, s.Budget = f.budget, f.budget
-	case policy.Near:
+	case !registered:
+		return o, s, app.Usagef("--policy %q: want %s", f.policy, app.Joined(all.Names(), "or"))
+	case of.Rules:
 		if err := o.Near.Zero.UnmarshalText([]byte(f.zero)); err != nil {
-			return o, s, usagef("--zero: %v", err)
+			return o, s, app.Usagef("--zero: %v", err)
 		}
 		if err := o.Near.Validate(); err != nil {
-			return o, s, usagef("%w", err)
+			return o, s, app.Usagef("%w", err)
 		}
 		if f.expire < 0 {
-			return o, s, usagef("--expire %d: want a number of steps, or 0 for never", f.expire)
+			return o, s, app.Usagef("--expire %d: want a number of steps, or 0 for never", f.expire)
 		}
 		n := &o.Near
 		s.Alpha, s.Beta, s.Gamma, s.MinConf, s.Zero = &n.MinDoC, &n.MinFoC, &n.MinCoC, &n.MinConfidence, &n.Zero
 		s.Expire, s.Structural = f.expire, n.Structural
-	case policy.Adaptive:
+	case of.Weighs:
 		if !(f.price >= 0 && f.price <= 1) {
-			return o, s, usagef("--price %v: want changed pages for a request, 0 to 1", f.price)
+			return o, s, app.Usagef("--price %v: want changed pages for a request, 0 to 1", f.price)
 		}
 		if set("budget") && !(f.budget > 0 && f.budget <= 1) {
-			return o, s, usagef("--budget %v: want a share above 0 and at most 1", f.budget)
+			return o, s, app.Usagef("--budget %v: want a share above 0 and at most 1", f.budget)
 		}
 		if f.maxSkip < 0 {
-			return o, s, usagef("--max-skip %d: want a number of steps, or 0 for no bound", f.maxSkip)
+			return o, s, app.Usagef("--max-skip %d: want a number of steps, or 0 for no bound", f.maxSkip)
 		}
 		o.Price, o.Budget, o.MaxSkip = f.price, f.budget, f.maxSkip
 		switch {
@@ -182,27 +191,38 @@ func (f *replayFlags) options(cmd *cobra.Command) (o replay.Options, s replaySet
 			s.Price = &f.price
 		}
 		s.Budget, s.MaxSkip = f.budget, f.maxSkip
-	default:
-		return o, s, usagef("--policy %q: want full, near or adaptive", f.policy)
 	}
+	weighs, rules := func(p policy.Definition) bool { return p.Weighs }, func(p policy.Definition) bool { return p.Rules }
 	for _, x := range []struct {
-		flag string
-		of   policy.Name
+		can   func(policy.Definition) bool
+		flags []string
 	}{
-		{"price", policy.Adaptive}, {"max-skip", policy.Adaptive}, {"alpha", policy.Near}, {"beta", policy.Near},
-		{"gamma", policy.Near}, {"min-conf", policy.Near}, {"zero", policy.Near}, {"structural", policy.Near}, {"expire", policy.Near},
+		{weighs, []string{"price", "max-skip"}},
+		{rules, []string{"alpha", "beta", "gamma", "min-conf", "zero", "structural", "expire"}},
 	} {
-		if set(x.flag) && x.of != o.Policy {
-			return o, s, usagef("--%s is for --policy %s", x.flag, x.of)
+		for _, flag := range x.flags {
+			if set(flag) && !x.can(of) {
+				return o, s, app.Usagef("--%s is for --policy %s", flag, app.Joined(thatCan(all, x.can), "or"))
+			}
 		}
 	}
-	if set("budget") && o.Policy != policy.Adaptive && o.Policy != replay.RoundRobin {
-		return o, s, usagef("--budget is for --policy %s and %s", policy.Adaptive, replay.RoundRobin)
+	if set("budget") && !of.Weighs && (o.Policy != replay.RoundRobin) {
+		return o, s, app.Usagef("--budget is for --policy %s and %s", app.Joined(thatCan(all, weighs), "or"), replay.RoundRobin)
 	}
 	return o, s, nil
 }
 
-func (a *app) replay(cmd *cobra.Command, f *replayFlags, args []string) error {
+// thatCan returns the names of the policies that have a capability.
+func thatCan(all policy.Registry, can func(policy.Definition) bool) (names []string) {
+	for _, p := range all {
+		if can(p) {
+			names = append(names, string(p.Name))
+		}
+	}
+	return names
+}
+
+func runReplay(a *cli, cmd *cobra.Command, f *replayFlags, args []string) error {
 	o, settings, err := f.options(cmd)
 	if err != nil {
 		return err
@@ -213,7 +233,7 @@ func (a *app) replay(cmd *cobra.Command, f *replayFlags, args []string) error {
 		if err := cmd.Context().Err(); err != nil {
 			return err
 		}
-		h, err := a.history(arg)
+		h, err := history(a, arg)
 		if err != nil {
 			return err
 		}
@@ -240,7 +260,7 @@ func (a *app) replay(cmd *cobra.Command, f *replayFlags, args []string) error {
 		report.Experiments = x
 	}
 	if f.plot != "" {
-		if err := a.plot(cmd, f.plot, hs, o); err != nil {
+		if err := plot(a, cmd, f.plot, hs, o); err != nil {
 			return err
 		}
 	}
@@ -248,11 +268,11 @@ func (a *app) replay(cmd *cobra.Command, f *replayFlags, args []string) error {
 	if a.json {
 		return a.printJSON(report)
 	}
-	return a.printReplay(&report, f.steps || len(args) == 1)
+	return printReplay(a, &report, f.steps || len(args) == 1)
 }
 
 // plot writes the trade-off of the histories, and the picture of a single one.
-func (a *app) plot(cmd *cobra.Command, name string, hs []*replay.History, o replay.Options) (err error) {
+func plot(a *cli, cmd *cobra.Command, name string, hs []*replay.History, o replay.Options) (err error) {
 	log := a.log()
 	curves, err := replay.TradeOff(hs, o, func(setting string) error {
 		log.Debug("replay", "policy", setting)
@@ -280,11 +300,11 @@ func (a *app) plot(cmd *cobra.Command, name string, hs []*replay.History, o repl
 }
 
 // history reads a recorded history: a file's, or that of a job's own runs.
-func (a *app) history(arg string) (*replay.History, error) {
+func history(a *cli, arg string) (*replay.History, error) {
 	file, err := os.Open(arg)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && job.ValidName(strings.TrimSuffix(arg, jobSuffix)):
-		return a.ownHistory(strings.TrimSuffix(arg, jobSuffix))
+	case errors.Is(err, fs.ErrNotExist) && job.ValidName(strings.TrimSuffix(arg, scheduler.Suffix)):
+		return app.OwnHistory(a.app(), strings.TrimSuffix(arg, scheduler.Suffix))
 	case err != nil:
 		return nil, err
 	}
@@ -302,7 +322,7 @@ func (a *app) history(arg string) (*replay.History, error) {
 	return h, nil
 }
 
-func (a *app) printReplay(report *replayReport, steps bool) error {
+func printReplay(a *cli, report *replayReport, steps bool) error {
 	w := tabwriter.NewWriter(a.stdout, 0, 8, 2, ' ', tabwriter.AlignRight)
 	if steps {
 		for _, r := range report.Sites {

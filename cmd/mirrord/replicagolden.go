@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -8,7 +10,7 @@ import (
 	"mirrord/replica"
 )
 
-func (a *app) replicaGoldenCommand() *cobra.Command {
+func replicaGoldenCommand(a *cli) *cobra.Command {
 	return &cobra.Command{
 		Use:   "replica-golden FILE",
 		Short: "Check the finding of replicas against a file of expected values",
@@ -17,7 +19,7 @@ a file of expected values. All must agree exactly, resemblances and scores to 1e
 		Example: `  mirrord replica-golden replica-golden.json`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.golden(cmd, args[0], func(r io.Reader) (*goldenResult, error) {
+			return golden(a, cmd, args[0], func(r io.Reader) (*goldenResult, error) {
 				report, err := replica.CheckGolden(r)
 				if err != nil {
 					return nil, err

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -5,29 +7,27 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"strings"
 
 	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
+	"mirrord/app"
 	"mirrord/job"
-	"mirrord/replica"
 )
 
-// replicaOptions are the flags of replicas.
-type replicaOptions struct {
-	urls, paper bool
+// replicaFlags are the flags of replicas.
+type replicaFlags struct {
+	app.ReplicaOptions
+	urls        bool
 	verify      bool
 	registry    bool
-	minURLs     int
-	limit       int
-	memory      int64 // bytes
 	plot, graph string
 	cluster     int
 }
 
-func (a *app) replicasCommand() *cobra.Command {
-	var o replicaOptions
+func replicasCommand(a *cli) *cobra.Command {
+	var o replicaFlags
 	var memory string
 	cmd := &cobra.Command{
 		Use:   "replicas [DIR…|LIST…|JOB…]",
@@ -60,84 +60,190 @@ directory, or, when directories are named, where the environment's TMPDIR says: 
   mirrord replicas --verify samba
   mirrord replicas --registry --json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if o.limit < 0 || o.minURLs < 0 || o.cluster < 1 {
-				return usagef("--limit and --min-urls are at least 0, --cluster at least 1")
+			if o.Limit < 0 || o.MinURLs < 0 || o.cluster < 1 {
+				return app.Usagef("--limit and --min-urls are at least 0, --cluster at least 1")
 			}
 			size, err := job.ParseSize(memory)
 			if err != nil || size <= 0 {
-				return usagef("--memory %s: want a size above 0, as 1GiB", memory)
+				return app.Usagef("--memory %s: want a size above 0, as 1GiB", memory)
 			}
-			o.memory = int64(size)
+			o.Memory = int64(size)
 			if n := chosen(o.urls, o.verify, o.registry); n > 1 {
-				return usagef("--urls, --verify and --registry go one at a time")
+				return app.Usagef("--urls, --verify and --registry go one at a time")
 			}
 			if (o.verify || o.registry) && (o.plot != "" || o.graph != "") {
-				return usagef("--plot and --graph go with neither --verify nor --registry")
+				return app.Usagef("--plot and --graph go with neither --verify nor --registry")
 			}
 			switch {
 			case o.verify:
-				return a.replicaVerify(cmd.Context(), args, o)
+				return replicaVerify(cmd.Context(), a, args, o)
 			case o.registry && len(args) > 0:
-				return usagef("--registry takes no arguments")
+				return app.Usagef("--registry takes no arguments")
 			case o.registry:
-				return a.replicaRegistry()
+				return replicaRegistry(a)
 			}
 			if o.urls {
 				if o.plot != "" || o.graph != "" {
-					return usagef("--plot and --graph show collections, which addresses alone do not tell: leave out --urls")
+					return app.Usagef("--plot and --graph show collections, which addresses alone do not tell: leave out --urls")
 				}
 				if len(args) == 0 {
-					return usagef("--urls needs at least one list, - for standard input")
+					return app.Usagef("--urls needs at least one list, - for standard input")
 				}
-				return a.replicaHosts(cmd.Context(), args, o)
+				return replicaHosts(cmd.Context(), a, args, o)
 			}
-			return a.replicaFind(cmd.Context(), args, o)
+			return replicaFind(cmd.Context(), a, args, o)
 		},
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.urls, "urls", false, "the arguments are lists of addresses: find pairs of hosts from these alone")
 	f.BoolVar(&o.verify, "verify", false, "ask the hosts: test the alternates of the jobs named, or of all jobs, and candidate pairs")
 	f.BoolVar(&o.registry, "registry", false, "list mirrors and equivalents by the prefixes of their URLs")
-	f.BoolVar(&o.paper, "paper", false, "find pairs of hosts by the rule of Bharat and Broder (1999) to the letter")
-	f.IntVar(&o.minURLs, "min-urls", 0, "addresses that a host must have to be compared (default 100 with --urls, else 10)")
+	f.BoolVar(&o.Paper, "paper", false, "find pairs of hosts by the rule of Bharat and Broder (1999) to the letter")
+	f.IntVar(&o.MinURLs, "min-urls", 0, "addresses that a host must have to be compared (default 100 with --urls, else 10)")
 	f.StringVar(&memory, "memory", "1GiB", "what the comparison of pages holds in memory before it uses files; beside it 5 bytes a page and 40 a directory of ten pages or more")
-	f.IntVar(&o.limit, "limit", 50, "lines of each table, 0 for all")
+	f.IntVar(&o.Limit, "limit", 50, "lines of each table, 0 for all")
 	f.StringVar(&o.plot, "plot", "", "draw the number of copies against the size of collections into this SVG file")
 	f.StringVar(&o.graph, "graph", "", "draw the copies of one collection into this SVG file")
 	f.IntVar(&o.cluster, "cluster", 1, "which collection --graph draws, by its place in the list")
 	return cmd
 }
 
-// replicaHosts lists candidate pairs of hosts from lists of addresses.
-func (a *app) replicaHosts(ctx context.Context, lists []string, o replicaOptions) error {
-	v := replica.NewInventory(replica.StageOne{Paper: o.paper, MinURLs: o.minURLs})
-	note, done := a.noteLine()
+// replicaFind prints the replicas among the pages of mirrors or directories.
+func replicaFind(ctx context.Context, a *cli, dirs []string, o replicaFlags) error {
+	x, done := a.appWithNote()
 	defer done()
-	bad, urls := 0, 0
-	for _, name := range lists {
-		count, err := a.readURLList(ctx, name, v, note)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		bad, urls = bad+count.Bad, urls+count.URLs
+	found, err := app.FindReplicas(ctx, x, dirs, o.ReplicaOptions)
+	if err != nil {
+		return err
 	}
 	done()
-	pairs := v.Pairs()
-	if a.json {
-		out := struct {
-			URLs  int                `json:"urls"`
-			Bad   int                `json:"badLines"`
-			Hosts int                `json:"hosts"`
-			Found int                `json:"candidates"` // of which pairs has the best
-			Pairs []replica.HostPair `json:"pairs"`
-		}{urls, bad, v.Hosts(), len(pairs), pairs[:shown(len(pairs), o.limit)]}
-		return a.printJSON(out)
+	if o.plot != "" {
+		if err := writeSVG(o.plot, found.Plot); err != nil {
+			return err
+		}
 	}
-	a.printf("%d addresses of %d hosts, %d bad lines; %d candidate pairs\n", urls, v.Hosts(), bad, len(pairs))
-	if len(pairs) > 0 {
+	if o.graph != "" {
+		if o.cluster > found.Collections() {
+			return found.PlotCollection(io.Discard, o.cluster) // says how many there are, and leaves the file alone
+		}
+		if err := writeSVG(o.graph, func(w io.Writer) error { return found.PlotCollection(w, o.cluster) }); err != nil {
+			return err
+		}
+	}
+	if a.json {
+		return a.printJSON(found)
+	}
+	printReplicas(a, found)
+	return nil
+}
+
+func printReplicas(a *cli, r *app.Replicas) {
+	a.printf("%d pages, of which %d were read anew; %d files are no pages, %d could not be read\n", r.Pages, r.Pages-r.Kept, r.Skipped, r.Bad)
+	a.printf("\n%s\n", plural(len(r.Hosts), "pair of hosts that mirror each other", "pairs of hosts that mirror each other"))
+	for _, h := range r.Hosts {
+		level := h.Level
+		if !h.Confident {
+			level += "?"
+		}
+		a.printf("  level %-2s %3.0f%% good  %s %s: %s\n", level, 100*h.Good, h.Host1, h.Host2, h.Suggestion)
+	}
+	a.printf("\n%s\n", plural(r.Collections(), "collection in several places", "collections in several places"))
+	for i, c := range r.Clusters {
+		a.printf("%3d  %d copies of %d pages: %s\n", i+1, c.Cardinality, c.Size, c.Suggestion)
+		for _, cp := range c.Copies {
+			a.printf("     %6d %3.0f%%  %s\n", cp.Pages, 100*cp.Share, strings.TrimSpace(cp.At))
+		}
+	}
+}
+
+// replicaVerify prints what the tests of alternates and candidates came to.
+func replicaVerify(ctx context.Context, a *cli, names []string, o replicaFlags) error {
+	x, done := a.appWithNote()
+	defer done()
+	pairs, err := app.VerifyReplicas(ctx, x, names, o.ReplicaOptions)
+	if err != nil {
+		return err
+	}
+	done()
+	if a.json {
+		return a.printJSON(pairs)
+	}
+	if len(pairs) == 0 && len(names) > 0 {
+		a.printf("nothing to test: there are no alternates of %s; without names the mirrors are compared with one another too\n", strings.Join(names, ", "))
+		return nil
+	}
+	printPairs(a, pairs)
+	return nil
+}
+
+func printPairs(a *cli, pairs []app.ReplicaPair) {
+	if len(pairs) == 0 {
+		a.printf("nothing to test: no job names alternates, and no two mirrors look alike by their addresses\n")
+	}
+	for _, p := range pairs {
+		if p.Untested != "" {
+			a.printf("%s %s\n  not tested: %s\n", p.Base1, p.Base2, p.Untested)
+			continue
+		}
+		level := p.Level
+		if p.Mirrors {
+			level = "level " + level
+			if !p.Confident {
+				level += "?"
+			}
+		}
+		a.printf("%s %s\n  %s, %.0f%% of %d answered tests good: %s\n", p.Base1, p.Base2, level, 100*p.Good, p.Answered, p.Suggestion)
+	}
+}
+
+// replicaRegistry prints the registry.
+func replicaRegistry(a *cli) error {
+	reg, err := app.CurrentRegistry(a.app())
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(reg)
+	}
+	for _, p := range reg.Problems {
+		fmt.Fprintf(a.stderr, "mirrord: the mirror of %s is left out: %s\n", p.Job, p.Problem)
+	}
+	if len(reg.Mirrors) == 0 {
+		a.printf("no mirror is published yet\n")
+	}
+	for _, m := range reg.Mirrors {
+		a.printf("%s\n  mirror %s, version %d of %s: %s\n", strings.Join(m.Prefixes, " "), m.Job, m.Version, timeText(&m.Retrieved), m.Tree)
+		for _, e := range m.Equivalents {
+			use := "in part"
+			if e.Interchangeable {
+				use = "interchangeable"
+			}
+			if e.Job != "" {
+				use += ", mirrored by " + e.Job
+			}
+			a.printf("  %s at %s: level %s, %s, tested %s\n", e.Of, e.At, e.Level, use, timeText(&e.Tested))
+		}
+	}
+	return nil
+}
+
+// replicaHosts prints candidate pairs of hosts from lists of addresses.
+func replicaHosts(ctx context.Context, a *cli, lists []string, o replicaFlags) error {
+	x, done := a.appWithNote()
+	defer done()
+	found, err := app.CandidateHosts(ctx, x, lists, a.stdin, o.ReplicaOptions)
+	if err != nil {
+		return err
+	}
+	done()
+	if a.json {
+		return a.printJSON(found)
+	}
+	a.printf("%d addresses of %d hosts, %d bad lines; %d candidate pairs\n", found.URLs, found.Hosts, found.Bad, found.Found)
+	if found.Found > 0 {
 		a.printf("\n%8s %8s %8s  %s\n", "score", "features", "overlap", "hosts")
 	}
-	for _, p := range pairs[:shown(len(pairs), o.limit)] {
+	for _, p := range found.Pairs {
 		a.printf("%8.3f %8d %7.0f%%  %s %s\n", p.Score, p.Shared, 100*p.Overlap, p.Host1, p.Host2)
 	}
 	return nil
@@ -153,58 +259,15 @@ func chosen(all ...bool) (n int) {
 	return n
 }
 
-// shown is how many of n lines are shown.
-func shown(n, limit int) int {
-	if limit == 0 {
-		return n
-	}
-	return min(n, limit)
-}
-
-// maxBadShown bounds the lines that are said to be bad.
-const maxBadShown = 10
-
-func (a *app) readURLList(ctx context.Context, name string, v *replica.Inventory, note func(string)) (replica.ListCount, error) {
-	var in io.Reader = a.stdin
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return replica.ListCount{}, err
-		}
-		defer f.Close()
-		in = f
-	}
-	n, bad := 0, 0
-	return replica.ReadURLs(untilDone{ctx, in}, func(url []byte) error {
-		if n++; n%100_000 == 0 {
-			note(fmt.Sprintf("%d addresses of %d hosts", n, v.Hosts()))
-		}
-		return v.AddURL(url)
-	}, func(line int, text string, err error) error {
-		if bad++; bad <= maxBadShown {
-			fmt.Fprintf(a.stderr, "%s:%d: %v: %.80q\n", name, line, err, text)
-		} else if bad == maxBadShown+1 {
-			fmt.Fprintf(a.stderr, "%s: more bad lines are only counted\n", name)
-		}
-		return nil
-	})
-}
-
-// untilDone reads until a context ends.
-type untilDone struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (u untilDone) Read(b []byte) (int, error) {
-	if err := u.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return u.r.Read(b)
+// appWithNote is app with a line of progress on the terminal; done takes the line away.
+func (a *cli) appWithNote() (x *app.App, done func()) {
+	x = a.app()
+	x.Note, done = a.noteLine()
+	return x, done
 }
 
 // noteLine returns what shows one line of progress on a terminal, and what takes it away.
-func (a *app) noteLine() (note func(string), done func()) {
+func (a *cli) noteLine() (note func(string), done func()) {
 	if !a.terminal {
 		return func(string) {}, func() {}
 	}
@@ -231,4 +294,11 @@ func writeSVG(name string, draw func(io.Writer) error) (err error) {
 		return err
 	}
 	return f.CloseAtomicallyReplace()
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -11,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"mirrord/app"
 	"mirrord/internal/demosite"
 	"mirrord/internal/mirrortest"
 )
@@ -46,7 +49,7 @@ func TestReplicasOfDirectory(t *testing.T) {
 	if code != exitOK {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
-	var report replicaReport
+	var report app.Replicas
 	if err := json.Unmarshal([]byte(out), &report); err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +174,7 @@ func TestReplicasOfState(t *testing.T) {
 		runMirror(t, state, name, srv.URL)
 	}
 	code, out, errs := runArgs(t, nil, "replicas", "--state", state, "--json")
-	var report replicaReport
+	var report app.Replicas
 	if err := json.Unmarshal([]byte(out), &report); err != nil || code != exitOK {
 		t.Fatalf("exit code %d, %v: %s", code, err, errs)
 	}
@@ -194,40 +197,14 @@ func TestReplicasOfState(t *testing.T) {
 	}
 }
 
-// Files of a spill are read back, and have no names.
-func TestFileSpill(t *testing.T) {
-	dir := t.TempDir()
-	root, err := os.OpenRoot(dir)
-	if err != nil {
+// runMirror runs the job of a site that a server on loopback has.
+func runMirror(t *testing.T, state, name, url string) {
+	t.Helper()
+	jobs := t.TempDir()
+	if err := os.WriteFile(filepath.Join(jobs, name+".toml"), []byte("url = \""+url+"/\"\npolite.delay = \"0s\"\npolite.factor = 0\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	defer root.Close()
-	taken := filepath.Join(dir, fmt.Sprintf("replicas-%d-1.tmp", os.Getpid()))
-	if err := os.WriteFile(taken, []byte("of somebody else"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s := fileSpill{root: root}
-	for range 2 {
-		run, err := s.Create()
-		if err != nil {
-			t.Fatal(err)
-		}
-		b := make([]byte, 3)
-		if _, err := run.Write([]byte("abcdef")); err != nil {
-			t.Error(err)
-		}
-		if _, err := run.ReadAt(b, 2); err != nil || string(b) != "cde" {
-			t.Errorf("read %q, %v", b, err)
-		}
-		if err := run.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-	left, err := os.ReadDir(dir)
-	if err != nil || len(left) != 1 {
-		t.Errorf("%v, %v", left, err)
-	}
-	if b, err := os.ReadFile(taken); err != nil || string(b) != "of somebody else" {
-		t.Errorf("%q, %v", b, err)
+	if code, _, errs := runArgs(t, nil, "run-now", name, "--jobs", jobs, "--state", state); code != exitOK {
+		t.Fatalf("exit code %d: %s", code, errs)
 	}
 }

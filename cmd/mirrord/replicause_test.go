@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -12,9 +14,9 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"mirrord/app"
 	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
-	"mirrord/store"
 )
 
 // manual serves 30 pages under a prefix, and counts requests.
@@ -77,7 +79,7 @@ func TestReplicasPutToUse(t *testing.T) {
 	mirrord(exitOK, "run-now", "manual")
 	mirrord(exitOK, "run-now", "twin")
 
-	var pairs []replicaPair
+	var pairs []app.ReplicaPair
 	if err := json.Unmarshal([]byte(mirrord(exitOK, "replicas", "--verify", "--json")), &pairs); err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +91,7 @@ func TestReplicasPutToUse(t *testing.T) {
 		t.Errorf("verify says\n%s", out)
 	}
 
-	var reg registry
+	var reg app.Registry
 	if err := json.Unmarshal([]byte(mirrord(exitOK, "replicas", "--registry", "--json")), &reg); err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +135,7 @@ func TestReplicasPutToUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
-	var again registry
+	var again app.Registry
 	if err := json.NewDecoder(res.Body).Decode(&again); err != nil || len(again.Mirrors) != 2 || len(again.Mirrors[0].Equivalents) != 2 || again.Mirrors[0].Version != 2 {
 		t.Errorf("the daemon's registry: %v, %+v", err, again)
 	}
@@ -186,7 +188,7 @@ func TestReplicasWithADamagedMirror(t *testing.T) {
 	if err := os.WriteFile(name, []byte("{"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	var reg registry
+	var reg app.Registry
 	out, _ := mirrord("replicas", "--registry", "--json")
 	if err := json.Unmarshal([]byte(out), &reg); err != nil {
 		t.Fatal(err)
@@ -215,7 +217,7 @@ func TestReplicasUnderOtherDirectories(t *testing.T) {
 			t.Fatal(out, errs)
 		}
 	}
-	var pairs []replicaPair
+	var pairs []app.ReplicaPair
 	code, out, errs := runArgs(t, nil, "replicas", "--verify", "--json", "--jobs", jobs, "--state", state)
 	if err := json.Unmarshal([]byte(out), &pairs); code != exitOK || err != nil {
 		t.Fatal(code, err, errs)
@@ -237,92 +239,5 @@ func TestReplicasUnderOtherDirectories(t *testing.T) {
 	code, out, errs = runArgs(t, nil, "replicas", "--registry", "--jobs", jobs, "--state", state)
 	if code != exitOK || strings.Count(out, "level 1, interchangeable") != 2 {
 		t.Error(code, out, errs)
-	}
-}
-
-// What a run publishes between the two readings of a mirror may lie elsewhere, or on a host that had no page.
-func TestBelowDir(t *testing.T) {
-	for _, c := range []struct {
-		dir, path, want string
-		ok              bool
-	}{{"/copies/m/", "/copies/m/a.html?b", "/a.html?b", true}, {"/copies/m/", "/copies/m/", "/", true}, {"/", "/a", "/a", true}, {"/copies/m/", "/x", "", false}, {"/copies/m/", "/copies/mm/a.html", "", false}, {"", "/a", "", false}} {
-		if got, ok := belowDir(c.dir, []byte(c.path)); string(got) != c.want || ok != c.ok {
-			t.Errorf("%s below %s: %q, %v", c.path, c.dir, got, ok)
-		}
-	}
-}
-
-func TestCommonDir(t *testing.T) {
-	for _, c := range []struct {
-		paths []string
-		want  string
-	}{
-		{[]string{"/"}, "/"},
-		{[]string{"/a/b.html"}, "/a/"},
-		{[]string{"/a/b.html", "/a/c/d.html"}, "/a/"},
-		{[]string{"/a/b/", "/a/bc/"}, "/a/"},
-		{[]string{"/a/b/", "/a/b?x=/c/"}, "/a/"},
-		{[]string{"/a/b/", "/c"}, "/"},
-	} {
-		dir := ""
-		for _, p := range c.paths {
-			dir = commonDir(dir, p)
-		}
-		if dir != c.want {
-			t.Errorf("%q lie under %q, want %q", c.paths, dir, c.want)
-		}
-	}
-}
-
-// A registry of many mirrors and pairs is linked in linear time, and each mirror has its own equivalents once.
-func TestRegistryOfManyMirrors(t *testing.T) {
-	const n = 20_000
-	var reg registry
-	var pairs []store.PairRecord
-	for i := range n {
-		host := fmt.Sprintf("http://h%d.example/", i)
-		reg.Mirrors = append(reg.Mirrors, registryMirror{Job: fmt.Sprint("j", i), Prefixes: []string{host + "a/", host + "b/"}})
-		pairs = append(pairs, store.PairRecord{Base1: host, Base2: fmt.Sprintf("http://h%d.example/b/x/", (i+1)%n), Mirrors: true, Level: "2"})
-	}
-	reg.link(pairs)
-	for i, m := range reg.Mirrors {
-		// Its own pair, whose other side the next mirror has; and as that next one of the mirror before.
-		if len(m.Equivalents) != 2 {
-			t.Fatalf("mirror %d has %d equivalents", i, len(m.Equivalents))
-		}
-		for _, e := range m.Equivalents {
-			if e.Of == m.Prefixes[0][:len(m.Prefixes[0])-2] && e.Job != fmt.Sprint("j", (i+1)%n) {
-				t.Fatalf("mirror %d: the copy of %s is of job %q", i, e.Of, e.Job)
-			}
-		}
-	}
-}
-
-// The example of the documentation has the fields that there are.
-func TestRegistryAsDocumented(t *testing.T) {
-	text, err := os.ReadFile("../../docs/replicas.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, example, _ := strings.Cut(string(text), "```json\n{\n  \"registry\"")
-	example, _, ok := strings.Cut("{\n  \"registry\""+example, "```")
-	if !ok {
-		t.Fatal("there is no example")
-	}
-	var reg registry
-	d := json.NewDecoder(strings.NewReader(example))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&reg); err != nil || reg.Format != registryFormat {
-		t.Fatal(err, reg.Format)
-	}
-	var got strings.Builder
-	e := json.NewEncoder(&got)
-	e.SetIndent("", "  ")
-	if err := e.Encode(&reg); err != nil {
-		t.Fatal(err)
-	}
-	flat := strings.NewReplacer("[\n        ", "[", "\n      ],", "],") // the list of one prefix stands in one line
-	if want := strings.TrimSpace(example); strings.TrimSpace(flat.Replace(got.String())) != strings.TrimSpace(flat.Replace(want)) {
-		t.Errorf("got\n%s\nwant\n%s", got.String(), want)
 	}
 }

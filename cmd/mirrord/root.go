@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -6,13 +8,15 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"mirrord/app"
+	"mirrord/internal/version"
 )
 
-// app holds what all commands share: the environment and the global flags.
-type app struct {
+// cli holds what all commands share: the environment and the global flags.
+type cli struct {
 	env
 	jobsFlag  string
 	stateFlag string
@@ -21,7 +25,7 @@ type app struct {
 	started   bool // a command has begun: from here on an error is not one of usage
 }
 
-func (a *app) rootCommand() *cobra.Command {
+func rootCommand(a *cli) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "mirrord",
 		Short: "Keep faithful, portable, browsable copies of web sites",
@@ -32,7 +36,7 @@ mirrord get URL does without a job file.
 
 Exit codes: 0 complete and published, or nothing to do; 1 error; 2 wrong usage or invalid job file; 3 partial, can be resumed;
 4 suspicious, waits for accept; 5 locked by another process.`,
-		Version:       version(),
+		Version:       version.Text(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRun: func(*cobra.Command, []string) {
@@ -46,30 +50,27 @@ Exit codes: 0 complete and published, or nothing to do; 1 error; 2 wrong usage o
 	f.StringVar(&a.stateFlag, "state", "", "directory of the mirrors (default $STATE_DIRECTORY, else /var/lib/mirrord for root, else the user's state directory)")
 	f.BoolVar(&a.json, "json", false, "write results as JSON")
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "log more to standard error")
-	root.AddCommand(a.getCommand(), a.runNowCommand(), a.acceptCommand(), a.daemonCommand(), a.cancelCommand(), a.pauseCommand(), a.resumeCommand(), a.reloadCommand(), a.notifyTestCommand(), a.checkCommand(), a.statusCommand(), a.versionsCommand(),
-		a.rollbackCommand(), a.diffCommand(), a.exportCommand(), a.importCommand(), a.verifyCommand(), a.explainCommand(), a.planCommand(), a.evolutionCommand(), a.rulesCommand(), a.replayCommand(), a.nearGoldenCommand(), a.serveCommand(), a.replicasCommand(), a.replicaGoldenCommand(), a.gcCommand(), a.demoCommand(), a.manCommand())
+	root.AddCommand(getCommand(a), runNowCommand(a), acceptCommand(a), daemonCommand(a), cancelCommand(a), pauseCommand(a), resumeCommand(a), reloadCommand(a), notifyTestCommand(a), checkCommand(a), statusCommand(a), versionsCommand(a),
+		rollbackCommand(a), diffCommand(a), exportCommand(a), importCommand(a), verifyCommand(a), explainCommand(a), planCommand(a), evolutionCommand(a), rulesCommand(a), replayCommand(a), nearGoldenCommand(a), serveCommand(a), replicasCommand(a), replicaGoldenCommand(a), gcCommand(a), demoCommand(a),
+		healthCommand(a), forgetAddressCommand(a), manCommand(a))
 	return root
 }
 
-// version returns the module's version, or the revision it was built from.
-func version() string {
-	bi, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "devel"
+// app is the application with the choices of this command line.
+func (a *cli) app() *app.App {
+	return &app.App{
+		State:     a.stateDir,
+		Jobs:      a.jobsDir(),
+		JobsNamed: a.jobsFlag != "",
+		Log:       a.log(),
+		LookupEnv: a.lookupEnv,
+		Network:   a.network,
+		Warn:      func(line string) { fmt.Fprintln(a.stderr, line) },
 	}
-	if v := bi.Main.Version; v != "" && v != "(devel)" {
-		return v
-	}
-	for _, s := range bi.Settings {
-		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
-			return "devel-" + s.Value[:12]
-		}
-	}
-	return "devel"
 }
 
 // log returns the logger: text on standard error, warnings only unless verbose.
-func (a *app) log() *slog.Logger {
+func (a *cli) log() *slog.Logger {
 	level := slog.LevelWarn
 	if a.verbose {
 		level = slog.LevelDebug
@@ -78,7 +79,7 @@ func (a *app) log() *slog.Logger {
 }
 
 // printJSON writes v as one indented JSON value.
-func (a *app) printJSON(v any) error {
+func (a *cli) printJSON(v any) error {
 	enc := json.NewEncoder(a.stdout)
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
@@ -87,7 +88,7 @@ func (a *app) printJSON(v any) error {
 
 // stateDir returns the state directory: --state, $STATE_DIRECTORY (systemd; the first of a list), /var/lib/mirrord for root, else
 // the user's state directory (XDG base directories).
-func (a *app) stateDir() (string, error) {
+func (a *cli) stateDir() (string, error) {
 	if a.stateFlag != "" {
 		return a.stateFlag, nil
 	}
@@ -103,11 +104,11 @@ func (a *app) stateDir() (string, error) {
 	if home, ok := a.lookupEnv("HOME"); ok && home != "" {
 		return filepath.Join(home, ".local", "state", "mirrord"), nil
 	}
-	return "", usagef("no state directory: set --state")
+	return "", app.Usagef("no state directory: set --state")
 }
 
 // jobsDir returns the directory of job files: --jobs, /etc/mirrord/jobs.d when it exists, else jobs.d.
-func (a *app) jobsDir() string {
+func (a *cli) jobsDir() string {
 	if a.jobsFlag != "" {
 		return a.jobsFlag
 	}
@@ -118,4 +119,4 @@ func (a *app) jobsDir() string {
 	return "jobs.d"
 }
 
-func (a *app) printf(format string, args ...any) { fmt.Fprintf(a.stdout, format, args...) }
+func (a *cli) printf(format string, args ...any) { fmt.Fprintf(a.stdout, format, args...) }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -6,8 +8,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
+	"mirrord/app"
+	"mirrord/fetch"
 	"mirrord/job"
 	"mirrord/store"
 )
@@ -28,8 +31,9 @@ type env struct {
 	stdout    io.Writer
 	stderr    io.Writer
 	lookupEnv func(string) (string, bool)
-	terminal  bool // stderr is a terminal: progress may be drawn there
-	root      bool // runs as the superuser
+	network   fetch.Network // that sites are reached by; nil is the system's
+	terminal  bool          // stderr is a terminal: progress may be drawn there
+	root      bool          // runs as the superuser
 }
 
 func environment() env {
@@ -41,56 +45,49 @@ func environment() env {
 	}
 }
 
-// exitErr is an error with an exit code of its own. A nil err prints nothing: the command has said what there is to say.
-type exitErr struct {
-	code int
-	err  error
-}
-
-func (e *exitErr) Error() string {
-	if e.err == nil {
-		return fmt.Sprintf("exit code %d", e.code)
+// exitCode is the exit code of an error. It is the one place where errors become exit codes.
+func exitCode(err error, started bool) int {
+	var known *app.Error
+	var invalid job.Errors
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &known):
+		return map[app.Kind]int{
+			app.Failed:     exitError,
+			app.Usage:      exitUsage,
+			app.Partial:    exitPartial,
+			app.Suspicious: exitSuspicious,
+			app.Locked:     exitLocked,
+		}[known.Kind]
+	case errors.Is(err, store.ErrLocked):
+		return exitLocked
+	case errors.As(err, &invalid), !started: // cobra found fault before any command began
+		return exitUsage
 	}
-	return e.err.Error()
-}
-
-func (e *exitErr) Unwrap() error { return e.err }
-
-func usagef(format string, args ...any) error {
-	return &exitErr{exitUsage, fmt.Errorf(format, args...)}
+	return exitError
 }
 
 // run executes one command line and returns its exit code.
 func run(ctx context.Context, e env, args []string) int {
-	a := &app{env: e}
-	root := a.rootCommand()
+	a := &cli{env: e}
+	root := rootCommand(a)
 	root.SetArgs(args)
 	root.SetIn(e.stdin)
 	root.SetOut(e.stdout)
 	root.SetErr(e.stderr)
 	err := root.ExecuteContext(ctx)
-	if err == nil {
-		return exitOK
+	code := exitCode(err, a.started)
+	var said *app.Error
+	if err == nil || (errors.As(err, &said) && said.Err == nil) {
+		return code
 	}
-	code := exitError
-	var coded *exitErr
 	var invalid job.Errors
-	switch {
-	case errors.As(err, &coded):
-		code = coded.code
-		if coded.err == nil {
-			return code
-		}
-	case errors.Is(err, store.ErrLocked):
-		code = exitLocked
-	case errors.As(err, &invalid), !a.started: // cobra found fault before any command began
-		code = exitUsage
-	}
 	if errors.As(err, &invalid) {
 		fmt.Fprintln(e.stderr, invalid)
 		return code
 	}
-	fmt.Fprintf(e.stderr, "mirrord: %s\n", strings.TrimSpace(err.Error()))
+	fmt.Fprintf(e.stderr, "mirrord: %s\n", app.Remedied(err))
 	if code == exitUsage && !a.started {
 		fmt.Fprintln(e.stderr, "mirrord help lists the commands, mirrord COMMAND --help explains one")
 	}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -90,17 +92,17 @@ func TestInterruptedRun(t *testing.T) {
 func TestStateDir(t *testing.T) {
 	for _, tc := range []struct {
 		name string
-		app  app
+		cli  cli
 		want string
 	}{
-		{"flag", app{stateFlag: "x"}, "x"},
-		{"systemd", app{env: env{lookupEnv: vars("STATE_DIRECTORY", "/var/lib/a:/var/lib/b"), root: true}}, "/var/lib/a"},
-		{"root", app{env: env{lookupEnv: vars("HOME", "/root"), root: true}}, "/var/lib/mirrord"},
-		{"xdg", app{env: env{lookupEnv: vars("XDG_STATE_HOME", "/x", "HOME", "/home/u")}}, "/x/mirrord"},
-		{"relative xdg is not heeded", app{env: env{lookupEnv: vars("XDG_STATE_HOME", "x", "HOME", "/home/u")}}, "/home/u/.local/state/mirrord"},
-		{"nothing", app{env: env{lookupEnv: vars()}}, ""},
+		{"flag", cli{stateFlag: "x"}, "x"},
+		{"systemd", cli{env: env{lookupEnv: vars("STATE_DIRECTORY", "/var/lib/a:/var/lib/b"), root: true}}, "/var/lib/a"},
+		{"root", cli{env: env{lookupEnv: vars("HOME", "/root"), root: true}}, "/var/lib/mirrord"},
+		{"xdg", cli{env: env{lookupEnv: vars("XDG_STATE_HOME", "/x", "HOME", "/home/u")}}, "/x/mirrord"},
+		{"relative xdg is not heeded", cli{env: env{lookupEnv: vars("XDG_STATE_HOME", "x", "HOME", "/home/u")}}, "/home/u/.local/state/mirrord"},
+		{"nothing", cli{env: env{lookupEnv: vars()}}, ""},
 	} {
-		got, err := tc.app.stateDir()
+		got, err := tc.cli.stateDir()
 		if got != tc.want || (err == nil) != (tc.want != "") {
 			t.Errorf("%s: %q, %v; want %q", tc.name, got, err, tc.want)
 		}
@@ -136,30 +138,6 @@ func TestProgressLine(t *testing.T) {
 	long := progressLine(last, mirror.Progress{WaitHost: strings.Repeat("é", 300), WaitFor: time.Hour})
 	if n := len([]rune(long)); n != maxLine {
 		t.Errorf("line of %d characters", n)
-	}
-}
-
-// What stood at the place of a mirror is exchanged with it, also where the file system cannot do so in one step.
-func TestExchange(t *testing.T) {
-	for name, swap := range map[string]func(a, b string) error{"at once": exchange, "slowly": exchangeSlowly} {
-		dir := t.TempDir()
-		a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
-		for _, d := range []string{a, b} {
-			if err := os.MkdirAll(filepath.Join(d, "of-"+filepath.Base(d)), 0o755); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := swap(a, b); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		for _, want := range []string{filepath.Join(a, "of-b"), filepath.Join(b, "of-a")} {
-			if _, err := os.Stat(want); err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
-		}
-		if err := swap(a, filepath.Join(dir, "missing")); err == nil {
-			t.Errorf("%s: exchange with nothing succeeds", name)
-		}
 	}
 }
 

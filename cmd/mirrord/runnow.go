@@ -1,62 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"mirrord/app"
 	"mirrord/control"
-	"mirrord/job"
-	"mirrord/store"
+	"mirrord/mirror"
+	"mirrord/scheduler"
 )
 
-func (a *app) runNowCommand() *cobra.Command {
+func runNowCommand(a *cli) *cobra.Command {
 	var set []string
+	var full, now bool
 	wait := true
 	cmd := &cobra.Command{
 		Use:   "run-now JOB",
 		Short: "Run a job now",
 		Long: `Run a job of the jobs directory now. The mirror is brought up to date and, when the run is complete, published. An unfinished run is
-resumed: what was fetched is not asked for again.
+resumed: what was fetched is not asked for again. Evidence and the job's policy spare requests as in any run, and the report says how many URLs were
+asked; with --full the run asks for all of them. Requests are made inside the job's window, unless --now is given.
 
-When a daemon owns the state directory, the run is the daemon's: it waits for its turn and for the job's window, and this command shows where it stands and
+When a daemon owns the state directory, the run is the daemon's: it waits for its turn, and this command shows where it stands and
 ends as it does. Ctrl-C leaves the run alone; mirrord cancel ends it. A run that is under way is joined.
 
 Exit codes: 0 complete, or with --wait=false started; 3 partial, run it again to go on, or left alone by Ctrl-C; 4 suspicious, see mirrord accept; 5 a run of
 this job is under way in another process.`,
 		Example: `  mirrord run-now samba
   mirrord run-now samba --set limits.max_delete=50%
+  mirrord run-now samba --full            # spare nothing
+  mirrord run-now samba --now             # also outside of its window
   mirrord run-now samba --wait=false      # only start it; needs a daemon`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.daemon()
+			c, err := a.app().Client()
 			if err != nil {
 				return err
 			}
 			if c != nil {
-				return a.runInDaemon(cmd.Context(), c, args[0], control.RunRequest{Set: set, Wait: wait})
+				return runInDaemon(cmd.Context(), a, c, args[0], control.RunRequest{Set: set, Full: full, Now: now, Wait: wait})
 			}
 			if !wait {
 				return errors.New("--wait=false needs a daemon on this state directory, and there is none: mirrord daemon")
 			}
-			j, err := a.findJob(args[0])
-			if err != nil {
-				return err
-			}
-			if err := applySets(j, set); err != nil {
-				return err
-			}
-			return a.runJob(cmd.Context(), j, engineOptions{})
+			name := strings.TrimSuffix(args[0], scheduler.Suffix)
+			return a.withProgress(jobHints(name), func(show func(mirror.Progress)) (*mirror.Summary, error) {
+				return app.RunNow(cmd.Context(), a.app(), app.RunRequest{
+					Job:      name,
+					Choices:  app.Choices{Set: set, Full: full, Now: now},
+					Window:   func(opens time.Time) { sayWindow(a, name, opens) },
+					Progress: show,
+				})
+			})
 		},
 	}
 	setFlag(cmd, &set)
 	cmd.Flags().BoolVar(&wait, "wait", true, "wait for the end of the run")
+	cmd.Flags().BoolVar(&full, "full", false, "ask for every known URL, whatever evidence and policy would spare")
+	cmd.Flags().BoolVar(&now, "now", false, "make requests outside of the job's window, too")
 	return cmd
 }
 
-func (a *app) acceptCommand() *cobra.Command {
+// sayWindow says that a run waits for its window.
+func sayWindow(a *cli, name string, opens time.Time) {
+	fmt.Fprintf(a.stderr, "%s: waits for its window, which opens %s; run-now %s --now does not wait for it\n", name, timeText(&opens), name)
+}
+
+func acceptCommand(a *cli) *cobra.Command {
 	return &cobra.Command{
 		Use:   "accept JOB",
 		Short: "Publish what a suspicious run held back",
@@ -65,61 +82,20 @@ Nothing is asked of the site. Look at mirrord status JOB first. Whatever is drop
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.daemon()
+			c, err := a.app().Client()
 			if err != nil {
 				return err
 			}
 			if c != nil {
-				return a.runInDaemon(cmd.Context(), c, args[0], control.RunRequest{Accept: true, Wait: true})
+				return runInDaemon(cmd.Context(), a, c, args[0], control.RunRequest{Accept: true, Wait: true})
 			}
-			j, err := a.findJob(args[0])
-			if err != nil {
-				return err
-			}
-			st, err := a.mustState()
-			if err != nil {
-				return err
-			}
-			if err := errors.Join(waitsForAccept(st, j.Name), st.Close()); err != nil {
-				return err
-			}
-			return a.runJob(cmd.Context(), j, engineOptions{accept: true, asIs: true})
+			return a.withProgress(jobHints(strings.TrimSuffix(args[0], scheduler.Suffix)), func(show func(mirror.Progress)) (*mirror.Summary, error) {
+				return app.Accept(cmd.Context(), a.app(), args[0], show)
+			})
 		},
 	}
 }
 
-// waitsForAccept returns an error unless the last run of the site was suspicious.
-func waitsForAccept(st *store.State, name string) error {
-	runs, err := st.Runs(name, 1)
-	if err != nil {
-		return err
-	}
-	if len(runs) == 0 {
-		return fmt.Errorf("accept %s: it has not run yet", name)
-	}
-	if runs[0].Verdict != "suspicious" {
-		return fmt.Errorf("accept %s: nothing waits; the last run was %s", name, runs[0].Verdict)
-	}
-	return nil
-}
-
 func setFlag(cmd *cobra.Command, set *[]string) {
 	cmd.Flags().StringArrayVar(set, "set", nil, "set `KEY=VALUE` of the job, as polite.connections=4 (repeatable; docs/jobs.md lists the keys)")
-}
-
-// applySets applies --set arguments and checks the job that they leave. The error is of type job.Errors.
-func applySets(j *job.Job, set []string) error {
-	var all job.Errors
-	for _, kv := range set {
-		key, value, ok := cutAssign(kv)
-		if !ok {
-			all = append(all, job.Error{File: "--set", Msg: fmt.Sprintf("%q sets nothing", kv), Hint: "write KEY=VALUE"})
-			continue
-		}
-		all = append(all, asErrors(j.Set(key, value))...)
-	}
-	if len(all) > 0 {
-		return all
-	}
-	return j.Validate()
 }

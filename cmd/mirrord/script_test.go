@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -10,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -43,6 +46,7 @@ func TestScript(t *testing.T) {
 			e.Setenv("HOST", host)
 			e.Setenv("NAME", strings.ReplaceAll(host, ":", "-"))
 			e.Setenv("HOME", e.WorkDir)
+			e.Setenv("CLOSED", closedWindow())
 			e.Setenv("STATE_DIRECTORY", e.WorkDir+"/state")
 			return os.WriteFile(e.WorkDir+"/fast.toml", []byte(fmt.Sprintf("url = %q\n[polite]\ndelay = \"0s\"\nfactor = 0.0\nconnections = 4\n", srv.URL+"/")), 0o644)
 		},
@@ -54,6 +58,12 @@ func TestScript(t *testing.T) {
 			"appendto": cmdAppend,
 		},
 	})
+}
+
+// closedWindow is a window of an hour that opens in two.
+func closedWindow() string {
+	now := time.Now()
+	return now.Add(2*time.Hour).Format("15:04") + "-" + now.Add(3*time.Hour).Format("15:04")
 }
 
 // cmdExits runs a program and wants an exact exit code: exits CODE mirrord ARG…

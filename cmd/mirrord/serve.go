@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"maps"
 	"net"
@@ -16,9 +17,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mirrord/fetch"
+	"mirrord/app"
 	"mirrord/job"
-	"mirrord/site"
+	"mirrord/scheduler"
 	"mirrord/web"
 )
 
@@ -34,7 +35,7 @@ type serveFlags struct {
 	allowPrivate bool
 }
 
-func (a *app) serveCommand() *cobra.Command {
+func serveCommand(a *cli) *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
 		Use:   "serve [JOB…]",
@@ -50,7 +51,7 @@ disturbed, and a new version is served from the moment it is published.`,
   mirrord serve --listen 127.0.0.1:8080 --base mirrors.example.org --https   # behind a proxy that ends TLS for *.mirrors.example.org`,
 		ValidArgsFunction: a.completeJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.serve(cmd.Context(), args, f)
+			return serve(cmd.Context(), a, args, f)
 		},
 	}
 	fl := cmd.Flags()
@@ -62,28 +63,28 @@ disturbed, and a new version is served from the moment it is published.`,
 	fl.BoolVar(&f.https, "https", false, "clients come by https, through a proxy in front")
 	fl.BoolVar(&f.stay, "stay", false, "answer 404 for what is not mirrored instead of redirecting to the origin")
 	fl.BoolVar(&f.forward, "forward", false, "send requests for programs, and forms, to the origin instead of redirecting there")
-	fl.BoolVar(&f.allowPrivate, "allow-private", false, "forward to private and loopback addresses too; those that a job names are always good")
+	fl.BoolVar(&f.allowPrivate, "allow-private", false, "forward for all jobs as if each had polite.allow_private = true")
 	return cmd
 }
 
-func (a *app) serve(ctx context.Context, names []string, f serveFlags) error {
+func serve(ctx context.Context, a *cli, names []string, f serveFlags) error {
 	for i, name := range names {
-		names[i] = strings.TrimSuffix(name, jobSuffix)
+		names[i] = strings.TrimSuffix(name, scheduler.Suffix)
 		if !job.ValidName(names[i]) {
-			return usagef("%q cannot name a job", name)
+			return app.Usagef("%q cannot name a job", name)
 		}
 	}
 	for name := range f.own {
 		if !job.ValidName(name) {
-			return usagef("--own: %q cannot name a job", name)
+			return app.Usagef("--own: %q cannot name a job", name)
 		}
 	}
-	st, err := a.mustState()
+	st, err := a.app().MustState()
 	if err != nil {
 		return err
 	}
 	defer st.Close()
-	sites := web.NewStore(st, keptVersions{st}, nil)
+	sites := web.NewStore(st, app.KeptVersions{State: st}, nil)
 	defer sites.Close()
 	for _, name := range names {
 		if _, err := sites.Site(name); err != nil {
@@ -98,7 +99,7 @@ func (a *app) serve(ctx context.Context, names []string, f serveFlags) error {
 		o.Hosts = append(o.Hosts, h)
 	}
 	if f.forward {
-		fw, done, err := a.forwarding(f)
+		fw, done, err := app.Forwarding(a.app(), st.PublicNames(), f.allowPrivate)
 		if err != nil {
 			return err
 		}
@@ -107,47 +108,9 @@ func (a *app) serve(ctx context.Context, names []string, f serveFlags) error {
 	}
 	srv, err := web.New(o)
 	if err != nil {
-		return &exitErr{exitUsage, err}
+		return &app.Error{Kind: app.Usage, Err: err}
 	}
-	return a.listenAndServe(ctx, srv, f)
-}
-
-// forwarding returns how programs are reached. What is a program, and which special addresses may be asked, the jobs say.
-func (a *app) forwarding(f serveFlags) (_ *web.Forward, done func(), _ error) {
-	rules := map[string]*site.ProgramRule{}
-	var hosts []string
-	files, err := jobFiles(a.jobsDir())
-	if err != nil {
-		a.log().Debug("no job files: what is a program goes by the default rule", "err", err)
-	}
-	for _, name := range files {
-		j, err := readJob(name)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // removed meanwhile
-		}
-		if err != nil {
-			a.log().Warn("job file left out", "err", err)
-			continue
-		}
-		rule, err := j.ProgramRule()
-		if err != nil {
-			return nil, nil, fmt.Errorf("job %s: %w", j.Name, err)
-		}
-		rules[j.Name] = rule
-		for _, u := range j.Seeds() {
-			hosts = append(hosts, u.Host())
-		}
-	}
-	t := &http.Transport{
-		DialContext:            fetch.GuardedDial(fetch.Options{AllowPrivate: f.allowPrivate, AllowHosts: hosts}),
-		TLSHandshakeTimeout:    10 * time.Second,
-		ResponseHeaderTimeout:  30 * time.Second,
-		MaxResponseHeaderBytes: 64 << 10,
-		MaxConnsPerHost:        8,
-		IdleConnTimeout:        30 * time.Second,
-		ForceAttemptHTTP2:      true,
-	}
-	return &web.Forward{Transport: t, Programs: func(name string) *site.ProgramRule { return rules[name] }}, t.CloseIdleConnections, nil
+	return listenAndServe(ctx, a, srv, f)
 }
 
 // listener is one address that is served.
@@ -157,7 +120,7 @@ type listener struct {
 }
 
 // listenAndServe serves until ctx ends, or one listener fails, and then lets requests under way finish for a moment.
-func (a *app) listenAndServe(ctx context.Context, srv *web.Server, f serveFlags) (err error) {
+func listenAndServe(ctx context.Context, a *cli, srv *web.Server, f serveFlags) (err error) {
 	var all []listener
 	listen := func(addr string, h http.Handler, what string) error {
 		l, err := net.Listen("tcp", addr)

@@ -1,25 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"mirrord/app"
 	"mirrord/control"
-	"mirrord/job"
 	"mirrord/mirror"
 	"mirrord/scheduler"
 	"mirrord/status"
-	"mirrord/store"
 )
 
-func (a *app) statusCommand() *cobra.Command {
+func statusCommand(a *cli) *cobra.Command {
 	runs := 0
 	cmd := &cobra.Command{
 		Use:   "status [JOB]",
@@ -27,7 +28,7 @@ func (a *app) statusCommand() *cobra.Command {
 		Long: `Show the jobs of the jobs directory. With JOB, show the report of its last run.
 
 States: ok; new (never ran); invalid (its file is refused: mirrord check); partial (something is left to ask); stale (a part was not verified for longer than
-notify.stale_after); suspicious (see mirrord accept); failed (the last run ended in an error); broken (the mirror cannot be read). What a job is doing stands beside it:
+notify.stale_after); suspicious (see mirrord accept); failed (the last run ended in an error); damaged (the database of the mirror cannot be used: mirrord verify --rebuild); broken (the mirror cannot be read). What a job is doing stands beside it:
 running, waiting for its turn, its window or room on the disk, paused. VERIFIED is how long ago the part of the mirror was looked at that was not looked at for longest.
 
 With a daemon the answer is the daemon's. Without one nothing will start by itself, and no next runs are shown; mirrors that have no job file are listed too.`,
@@ -37,165 +38,53 @@ With a daemon the answer is the daemon's. Without one nothing will start by itse
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: a.completeJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.daemon()
+			c, err := a.app().Client()
 			if err != nil {
 				return err
 			}
 			if len(args) == 0 {
 				if runs > 0 {
-					return usagef("--runs needs the name of a job")
+					return app.Usagef("--runs needs the name of a job")
 				}
-				list, err := a.statuses(cmd.Context(), c, time.Now())
+				list, err := statuses(cmd.Context(), a, c, time.Now())
 				if err != nil {
 					return err
 				}
-				return a.printStatuses(list)
+				return printStatuses(a, list)
 			}
-			name := strings.TrimSuffix(args[0], jobSuffix)
+			name := strings.TrimSuffix(args[0], scheduler.Suffix)
 			if runs > 0 {
-				return a.printRuns(cmd.Context(), c, name, runs)
+				return printRuns(cmd.Context(), a, c, name, runs)
 			}
-			s, err := a.jobStatus(cmd.Context(), c, name, time.Now())
+			s, err := jobStatus(cmd.Context(), a, c, name, time.Now())
 			if err != nil {
 				return err
 			}
-			return a.printStatus(s)
+			return printStatus(a, s)
 		},
 	}
 	cmd.Flags().IntVar(&runs, "runs", 0, "list the last `N` runs of JOB instead")
 	return cmd
 }
 
-// broken is the state of a mirror that cannot be read; only who looks without the daemon finds that out.
-const broken status.Health = "broken"
-
-// statuses collects what is known, sorted by name: from the daemon, else from the disk. Jobs and mirrors are both listed.
-func (a *app) statuses(ctx context.Context, c *control.Client, now time.Time) ([]status.Job, error) {
-	if c != nil {
-		all, err := c.Status(ctx)
-		return all.Jobs, clientError(err)
+// statuses asks the daemon, if there is one, else the disk.
+func statuses(ctx context.Context, a *cli, c *control.Client, now time.Time) ([]status.Job, error) {
+	if c == nil {
+		return app.Statuses(a.app(), now)
 	}
-	dir := scheduler.NewDir(a.jobsDir())
-	files, err := dir.Read()
-	if err != nil && a.jobsFlag != "" {
-		return nil, err
-	}
-	st, ok, err := a.openState()
-	if err != nil {
-		return nil, err
-	}
-	if !ok {
-		return statusOf(files, nil, a)
-	}
-	defer st.Close()
-	list, err := statusOf(files, st, a)
-	if err != nil {
-		return nil, err
-	}
-	for i := range list {
-		if err := fill(&list[i], st, now); err != nil {
-			return nil, err
-		}
-	}
-	return list, nil
+	all, err := c.Status(ctx)
+	return all.Jobs, clientError(err)
 }
 
-// statusOf says of each job file and each mirror what the records of runs know.
-func statusOf(files []scheduler.File, st *store.State, a *app) ([]status.Job, error) {
-	kept := scheduler.Store(noRecords{})
-	if st != nil {
-		kept = records{st: st, log: a.log(), readOnly: true}
+func jobStatus(ctx context.Context, a *cli, c *control.Client, name string, now time.Time) (status.Job, error) {
+	if c == nil {
+		return app.JobStatus(a.app(), name, now)
 	}
-	s, err := scheduler.New(scheduler.Options{Store: kept})
-	if err != nil {
-		return nil, err
-	}
-	c := scheduler.Resolve(files, s.Config())
-	if st != nil {
-		sites, err := st.Sites()
-		if err != nil {
-			return nil, err
-		}
-		for _, name := range sites {
-			if c[name] == nil {
-				c[name] = &scheduler.Entry{Name: name}
-			}
-		}
-	}
-	s.Apply(c)
-	list := s.Status().Jobs
-	for i := range list {
-		j := &list[i]
-		if j.Next, j.Why = nil, ""; j.Activity != status.Paused {
-			j.Activity = status.Idle
-		}
-		if j.File == "" {
-			j.Problems = append(j.Problems, "there is no job file of this name in "+a.jobsDir())
-		}
-	}
-	return list, nil
+	j, err := c.Job(ctx, name)
+	return j, clientError(err)
 }
 
-// noRecords is the store of a state that is not there yet.
-type noRecords struct{}
-
-func (noRecords) LoadRecords() (map[string]scheduler.Record, error) { return nil, nil }
-func (noRecords) SaveRecords(map[string]*scheduler.Record) error    { return nil }
-
-// fill adds what the site itself knows.
-func fill(s *status.Job, st *store.State, now time.Time) error {
-	site, err := st.ReadSite(s.Name)
-	switch {
-	case errors.Is(err, store.ErrLocked):
-		s.Activity = status.Running
-		return nil
-	case errors.Is(err, store.ErrNoSite):
-		return nil // there was no run yet, or it has just made the folder
-	case err != nil:
-		s.Health, s.Problems = broken, append(s.Problems, err.Error())
-		return nil
-	}
-	vs, err := site.Versions()
-	if err = errors.Join(err, site.Close()); err != nil {
-		return err
-	}
-	if len(vs) > 0 {
-		v := vs[len(vs)-1]
-		s.Version, s.Published, s.Files, s.Bytes = v.Number, &v.Time, v.Files, v.Bytes
-		s.Judge(now)
-	}
-	return nil
-}
-
-// jobStatus is what is known of one job, with the report of its last run.
-func (a *app) jobStatus(ctx context.Context, c *control.Client, name string, now time.Time) (status.Job, error) {
-	if c != nil {
-		j, err := c.Job(ctx, name)
-		return j, clientError(err)
-	}
-	list, err := a.statuses(ctx, nil, now)
-	if err != nil {
-		return status.Job{}, err
-	}
-	for _, s := range list {
-		if s.Name != name {
-			continue
-		}
-		st, ok, err := a.openState()
-		if err != nil || !ok {
-			return s, err
-		}
-		defer st.Close()
-		runs, err := st.Runs(name, 1)
-		if err == nil && len(runs) > 0 {
-			s.Summary = runs[0].Summary
-		}
-		return s, err
-	}
-	return status.Job{}, usagef("no job and no mirror is named %q", name)
-}
-
-func (a *app) printStatuses(list []status.Job) error {
+func printStatuses(a *cli, list []status.Job) error {
 	if a.json {
 		if list == nil {
 			list = []status.Job{}
@@ -213,7 +102,7 @@ func (a *app) printStatuses(list []status.Job) error {
 		if s.Version > 0 {
 			version, files, size = fmt.Sprint(s.Version), fmt.Sprint(s.Files), bytesText(s.Bytes)
 		}
-		if s.Verified != nil {
+		if (s.Verified != nil) && s.Health != app.Broken {
 			verified = status.Age(time.Duration(s.Staleness)*time.Second) + " ago"
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Name, s.Say(), version, files, size, verified, timeText(s.LastRun), timeText(s.Next), orDash(s.Schedule))
@@ -221,13 +110,18 @@ func (a *app) printStatuses(list []status.Job) error {
 	return w.Flush()
 }
 
-func (a *app) printStatus(s status.Job) error {
+func printStatus(a *cli, s status.Job) error {
 	if a.json {
 		return a.printJSON(s)
 	}
 	a.printf("%s: %s\n", s.Name, s.Say())
+	for _, r := range s.Reasons {
+		a.printf("  why: %s\n", r)
+	}
 	for _, p := range s.Problems {
-		a.printf("  %s\n", p)
+		if !slices.Contains(s.Reasons, p) {
+			a.printf("  %s\n", p)
+		}
 	}
 	if s.Fix != "" {
 		a.printf("  what to do: %s\n", s.Fix)
@@ -239,7 +133,7 @@ func (a *app) printStatus(s status.Job) error {
 		}
 		a.printf(": %d files, %s\n", s.Files, bytesText(s.Bytes))
 	}
-	if s.Verified != nil {
+	if (s.Verified != nil) && s.Health != app.Broken {
 		a.printf("  all of it was verified within the last %s\n", status.Age(time.Duration(s.Staleness)*time.Second))
 	}
 	if s.Started != nil {
@@ -266,29 +160,15 @@ func (a *app) printStatus(s status.Job) error {
 	if err := json.Unmarshal(s.Summary, &sum); err != nil {
 		return fmt.Errorf("status %s: report of the last run: %w", s.Name, err)
 	}
-	return sum.WriteText(a.stdout)
+	if s.Last != nil && !s.Last.Started.Equal(sum.Started) { // it ended in an error, before there was anything to report
+		a.printf("  the run before it, of %s:\n", timeText(&sum.Started))
+	} else {
+		sum.Reasons = nil // they stand above, with what to do
+	}
+	return a.printSummary(&sum, hints{full: jobHints(s.Name).full})
 }
 
-// historyOf reads the last n runs of a site, newest first.
-func historyOf(st *store.State, name string, n int) ([]status.Run, error) {
-	recs, err := st.Runs(name, n)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]status.Run, 0, len(recs))
-	for _, r := range recs {
-		var sum mirror.Summary
-		if err := json.Unmarshal(r.Summary, &sum); err != nil {
-			return nil, fmt.Errorf("run log of %s: %w", name, err)
-		}
-		run := runOf(&sum)
-		run.Summary = nil
-		out = append(out, run)
-	}
-	return out, nil
-}
-
-func (a *app) printRuns(ctx context.Context, c *control.Client, name string, n int) error {
+func printRuns(ctx context.Context, a *cli, c *control.Client, name string, n int) error {
 	var runs []status.Run
 	if c != nil {
 		var err error
@@ -296,15 +176,8 @@ func (a *app) printRuns(ctx context.Context, c *control.Client, name string, n i
 			return clientError(err)
 		}
 	} else {
-		if !job.ValidName(name) {
-			return usagef("%q cannot name a job", name)
-		}
-		st, err := a.mustState()
-		if err != nil {
-			return err
-		}
-		defer st.Close()
-		if runs, err = historyOf(st, name, n); err != nil {
+		var err error
+		if runs, err = app.Runs(a.app(), name, n); err != nil {
 			return err
 		}
 	}

@@ -1,29 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
-	"mirrord/job"
-	"mirrord/store"
+	"mirrord/app"
+	"mirrord/scheduler"
 )
 
-func (a *app) versionsCommand() *cobra.Command {
+func versionsCommand(a *cli) *cobra.Command {
 	return &cobra.Command{
 		Use:               "versions JOB",
 		Short:             "List the published versions of a mirror",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeJob,
 		RunE: func(_ *cobra.Command, args []string) error {
-			name := strings.TrimSuffix(args[0], jobSuffix)
-			if !job.ValidName(name) {
-				return usagef("%q cannot name a job", name)
-			}
-			vs, err := a.versions(name)
+			name := strings.TrimSuffix(args[0], scheduler.Suffix)
+			vs, err := app.Versions(a.app(), name)
 			if err != nil {
 				return err
 			}
@@ -45,25 +43,4 @@ func (a *app) versionsCommand() *cobra.Command {
 			return w.Flush()
 		},
 	}
-}
-
-// versions reads the versions of a site, oldest first; it is an error when there are none.
-func (a *app) versions(name string) ([]store.Version, error) {
-	st, err := a.mustState()
-	if err != nil {
-		return nil, err
-	}
-	defer st.Close()
-	s, err := st.ReadSite(name)
-	if err != nil {
-		return nil, err
-	}
-	vs, err := s.Versions()
-	if err = errors.Join(err, s.Close()); err != nil {
-		return nil, err
-	}
-	if len(vs) == 0 {
-		return nil, fmt.Errorf("site %s: %w", name, store.ErrNoVersion)
-	}
-	return vs, nil
 }

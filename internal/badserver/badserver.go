@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package badserver is a web server for tests that misbehaves on demand, at the level of bytes on the connection. Each behaviour
 // has a path (see Paths); what net/http would never send is written by hand.
 //

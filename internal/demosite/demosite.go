@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package demosite is a small web site of ours that changes from version to version: the observatory of an invented headland.
 //
 // It is for mirrord demo and for tests: no network is needed to watch a mirror's whole life. Its sections change at different rates

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package diff says in which way two versions of a mirror differ: per directory, and for one page line by line, for people to read. It works on
 // what it is given and touches neither disk nor network.
 package diff

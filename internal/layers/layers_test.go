@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package layers
 
 import (
@@ -87,14 +89,16 @@ func refuse(table map[string]Row, pkg string, row Row, imp string) string {
 		switch {
 		case !ok:
 			return "it is in no row"
-		case other == harness:
+		case other == harness && row != harness: // one that is made for tests may use another
 			return "only tests use it"
 		case row == harness:
 			return ""
 		case row == helper:
 			return "a helper imports nothing of the module"
-		case other == helper && row < 6:
+		case other == helper && row < rows()["app"]:
 			return "only the command and tests use helpers"
+		case isRoom(rest) && pkg != path.Dir(rest) && !isRoom(pkg):
+			return "only " + path.Dir(rest) + " uses its rooms"
 		case other >= row:
 			return "an import goes to a lower row: " + pkg + " is in row " + strconv.Itoa(int(row)) + ", " + rest + " in " + strconv.Itoa(int(other))
 		}
@@ -125,6 +129,9 @@ func refuse(table map[string]Row, pkg string, row Row, imp string) string {
 	return ""
 }
 
+// isRoom reports whether a package is a room of mirror.
+func isRoom(pkg string) bool { return path.Dir(pkg) == "mirror" }
+
 // Pure rows start no goroutine and ask no clock.
 func TestPureRows(t *testing.T) {
 	table, calls := rows(), impureCalls()
@@ -140,6 +147,31 @@ func TestPureRows(t *testing.T) {
 				x, ok := n.X.(*ast.Ident)
 				if ok && slices.Contains(calls[x.Name], n.Sel.Name) && allowed()[src.pkg][x.Name+"."+n.Sel.Name] == "" {
 					t.Errorf("%s calls %s.%s", src.name, x.Name, n.Sel.Name)
+				}
+			}
+			return true
+		})
+	}
+}
+
+// Flags, streams and exit codes are the command's: what lies below it can be called by a server too.
+func TestNoCommandLineBelow(t *testing.T) {
+	table := rows()
+	flags := []string{"flag", "github.com/spf13/cobra", "github.com/spf13/pflag"}
+	streams := []string{"Stdin", "Stdout", "Stderr", "Exit", "Args"}
+	for _, src := range sources(t) {
+		if row, ok := table[src.pkg]; !ok || row < 0 || row >= table["cmd/mirrord"] {
+			continue
+		}
+		for _, spec := range src.ast.Imports {
+			if imp, err := strconv.Unquote(spec.Path.Value); err != nil || slices.Contains(flags, imp) {
+				t.Errorf("%s imports %s: flags are the command's", src.name, spec.Path.Value)
+			}
+		}
+		ast.Inspect(src.ast, func(n ast.Node) bool {
+			if sel, ok := n.(*ast.SelectorExpr); ok && slices.Contains(streams, sel.Sel.Name) {
+				if x, ok := sel.X.(*ast.Ident); ok && x.Name == "os" {
+					t.Errorf("%s uses os.%s", src.name, sel.Sel.Name)
 				}
 			}
 			return true
@@ -169,6 +201,8 @@ func TestRefuse(t *testing.T) {
 		{"phm", "os", false}, {"phm", "io/fs", true}, {"job", "net/url", true}, {"job", "net/http", false}, {"job", "net/http/httptest", false}, {"relocate", "log/slog", false},
 		{"site", "golang.org/x/net/publicsuffix", true}, {"site", "golang.org/x/net/http2", false}, {"store", "os", true}, {"cmd/mirrord", "mirrord/internal/demosite", true},
 		{"internal/mirrortest", "mirrord/mirror", true}, {"cmd/mirrord", "mirrord/internal/mirrortest", false}, {"mirror", "mirrord/internal/demosite", false}, {"internal/demosite", "mirrord/site", false}, {"mirror", "mirrord/nosuch", false},
+		{"mirror", "mirrord/mirror/ledger", true}, {"cmd/mirrord", "mirrord/mirror/ledger", false}, {"scheduler", "mirrord/mirror/ledger", false}, {"mirror/ledger", "mirrord/mirror", false},
+		{"mirror/ledger", "mirrord/store", true}, {"store", "mirrord/mirror/ledger", false},
 	} {
 		if why := refuse(table, tc.pkg, table[tc.pkg], tc.imp); (why == "") != tc.want {
 			t.Errorf("%s imports %s: %q, want allowed %v", tc.pkg, tc.imp, why, tc.want)

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirrortest
 
 import (
@@ -18,7 +20,7 @@ func (m *Mirror) Check() {
 	m.t.Helper()
 	m.checkPlaces()
 	current := filepath.Join(m.Dir, "sites/test/current")
-	if _, err := os.Lstat(current); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(current); m.Damaged || errors.Is(err, fs.ErrNotExist) {
 		return
 	}
 	tree, err := os.OpenRoot(current)
@@ -49,7 +51,7 @@ func (m *Mirror) checkPlaces() {
 			m.t.Errorf("%s lies outside of the state", e.Name())
 		}
 	}
-	known := map[string]bool{"mirror.db": true, "blobs": true, "sites": true}
+	known := map[string]bool{"mirror.db": true, "public-names": true, "blobs": true, "sites": true}
 	inside, err := os.ReadDir(m.Dir)
 	if err != nil {
 		m.t.Error(err)

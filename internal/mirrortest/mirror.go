@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirrortest
 
 import (
@@ -18,6 +20,7 @@ import (
 	"mirrord/job"
 	"mirrord/mirror"
 	"mirrord/phm"
+	"mirrord/site"
 	"mirrord/store"
 )
 
@@ -46,6 +49,11 @@ type Mirror struct {
 	Hosts   mirror.Hosts
 	Now     func() time.Time
 	Log     *slog.Logger
+
+	// Bodies, Owner and Facts are those of the state; nil is what a state has by itself.
+	Bodies store.Bodies
+	Owner  store.Owner
+	Facts  mirror.Facts
 
 	Durable bool // documents are stored as a daemon does it, packed and synced
 	Damaged bool // the test has damaged the state: what Verify finds is no error
@@ -121,7 +129,7 @@ func (m *Mirror) Accept() *mirror.Summary {
 // RunWith makes a run with changed options and returns what mirror.Run does.
 func (m *Mirror) RunWith(ctx context.Context, change func(*mirror.Options)) (*mirror.Summary, error) {
 	m.t.Helper()
-	st, err := store.OpenState(m.Dir, store.Options{Volatile: !m.Durable, Wait: 10 * time.Second})
+	st, err := store.OpenState(m.Dir, store.Options{Volatile: !m.Durable, Wait: 10 * time.Second, Bodies: m.Bodies, Owner: m.Owner})
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -130,7 +138,7 @@ func (m *Mirror) RunWith(ctx context.Context, change func(*mirror.Options)) (*mi
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	o := mirror.Options{Job: m.Job, State: st, Site: s, Fetcher: m.Fetcher, Robots: m.Robots, Hosts: m.Hosts, Now: m.Now, Log: m.Log}
+	o := mirror.Options{Job: m.Job, State: st, Site: s, Fetcher: m.Fetcher, Robots: m.Robots, Hosts: m.Hosts, Facts: m.Facts, Now: m.Now, Log: m.Log}
 	if o.Hosts == nil {
 		o.Hosts = new(fetch.Hosts)
 	}
@@ -165,7 +173,7 @@ func (m *Mirror) RunWith(ctx context.Context, change func(*mirror.Options)) (*mi
 // Site opens the site for reading, for the time of f.
 func (m *Mirror) Site(f func(*store.Site)) {
 	m.t.Helper()
-	st, err := store.OpenState(m.Dir, store.Options{Volatile: true, Wait: 10 * time.Second})
+	st, err := store.OpenState(m.Dir, store.Options{Volatile: true, Wait: 10 * time.Second, Bodies: m.Bodies})
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -179,12 +187,15 @@ func (m *Mirror) Site(f func(*store.Site)) {
 }
 
 // Outcomes returns what the records say of each URL: the outcome, with its reason after a colon, and "+" in front of what is in
-// the mirror.
+// the mirror. A favicon.ico that there is not is left out, as it is from the log of a Web.
 func (m *Mirror) Outcomes() map[string]string {
 	m.t.Helper()
 	out := map[string]string{}
 	m.Site(func(s *store.Site) {
 		err := s.Resources(func(r *store.Resource) error {
+			if r.Outcome == site.Gone && r.URL.Path() == "/favicon.ico" {
+				return nil
+			}
 			text := r.Outcome.String()
 			if r.Reason != "" {
 				text += ": " + r.Reason

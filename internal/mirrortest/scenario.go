@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mirrortest
 
 import (
@@ -8,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -20,6 +23,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"mirrord/mirror"
+	"mirrord/store/storetest"
 )
 
 // Scenario is a text archive: what a site serves over some versions, a job, and what each run must do. Its sections are
@@ -30,7 +34,8 @@ import (
 //	want 1                      the verdict, the requests in order with the seconds at which they came, the outcomes, the files
 //	want 1 index.html           the bytes of a published text file that is new or changed
 //
-// It is played twice: with a Fake in a synctest bubble, where times and order are exact, and over real HTTP without politeness.
+// It is played three times: with a Fake in a synctest bubble, where times and order are exact; so once more, with bodies, ownership and shared facts kept elsewhere,
+// in memory; and over real HTTP without politeness.
 type Scenario struct {
 	File string
 
@@ -112,18 +117,7 @@ func (s *Scenario) page(version int, url, text string) error {
 // Play plays the scenario and compares. With update, it writes what happened into the file instead.
 func (s *Scenario) Play(t *testing.T, update bool) {
 	got := map[string]string{}
-	t.Run("order", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			w := NewWeb()
-			f := &Fake{Web: w, Takes: 10 * time.Millisecond}
-			m := New(t, nil, s.jobs[1])
-			m.Fetcher, m.Robots = f, f
-			s.play(t, w, m, func(run int, sum *mirror.Summary, since time.Time, log []Request, tree map[string]string) {
-				s.note(got, m, run, sum, since, log, tree)
-				f.Forget()
-			})
-		})
-	})
+	t.Run("order", func(t *testing.T) { s.playInBubble(t, got, func(*Mirror) {}) })
 	if t.Failed() {
 		return
 	}
@@ -132,6 +126,22 @@ func (s *Scenario) Play(t *testing.T, update bool) {
 		return
 	}
 	s.compare(t, got)
+	t.Run("in memory", func(t *testing.T) {
+		var m *Mirror
+		elsewhere := map[string]string{}
+		s.playInBubble(t, elsewhere, func(made *Mirror) {
+			m = made
+			m.Bodies, m.Owner, m.Facts = new(storetest.Bodies), new(storetest.Owner), new(storetest.Facts)
+		})
+		if !maps.Equal(elsewhere, got) {
+			t.Errorf("it goes another way:\n%v\nwant\n%v", elsewhere, got)
+		}
+		for _, kept := range []string{"blobs/??/*", "mirror.db"} {
+			if files, err := filepath.Glob(filepath.Join(m.Dir, kept)); len(files) > 0 || err != nil {
+				t.Errorf("on the disk: %q, %v", files, err)
+			}
+		}
+	})
 	if strings.Contains(string(s.archive.Comment), onlyBubble) {
 		return
 	}
@@ -150,6 +160,21 @@ func (s *Scenario) Play(t *testing.T, update bool) {
 					t.Errorf("%s differs over http:\n%s", k, real[k])
 				}
 			}
+		})
+	})
+}
+
+// playInBubble makes all runs with a Fake, and notes what they did. change is called before the first one.
+func (s *Scenario) playInBubble(t *testing.T, got map[string]string, change func(*Mirror)) {
+	synctest.Test(t, func(t *testing.T) {
+		w := NewWeb()
+		f := &Fake{Web: w, Takes: 10 * time.Millisecond}
+		m := New(t, nil, s.jobs[1])
+		m.Fetcher, m.Robots = f, f
+		change(m)
+		s.play(t, w, m, func(run int, sum *mirror.Summary, since time.Time, log []Request, tree map[string]string) {
+			s.note(got, m, run, sum, since, log, tree)
+			f.Forget()
 		})
 	})
 }

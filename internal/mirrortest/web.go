@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package mirrortest is what tests of whole runs are made of: a web of several hosts under one loopback server, the runner of a job
 // on a temporary state that checks every invariant after each run, and scenarios as text archives.
 //
@@ -80,6 +82,13 @@ func (w *Web) Set(url string, p Page) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.pages[url] = p
+}
+
+// Page returns what url answers.
+func (w *Web) Page(url string) Page {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.pages[url]
 }
 
 // SetAll sets pages below an origin, such as "http://www.example.org".
@@ -176,7 +185,9 @@ func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		w.note(url, s.status, r)
 	default:
 		http.Error(s, "no such page", http.StatusNotFound)
-		w.note(url, s.status, r)
+		if r.URL.Path != "/favicon.ico" { // every run asks for it, and nearly no web has one
+			w.note(url, s.status, r)
+		}
 	}
 }
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package systemd speaks the three small protocols between a service and systemd: readiness and watchdog (sd_notify(3)), and sockets that were opened
 // before the service was started (sd_listen_fds(3)). Without systemd all of it does nothing.
 package systemd

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package volatile tells a page that changed from one in which only that changed which always changes: the date of the request, the
 // time it took, a visitor counter, a token of a form.
 //

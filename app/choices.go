@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"mirrord/job"
+)
+
+// Choices are changes to a job for one run.
+type Choices struct {
+	Set  []string // KEY=VALUE of the job
+	Full bool     // ask for every known URL, whatever evidence and policy would spare
+	Now  bool     // do not wait for the window
+}
+
+// Apply changes a job, and checks what Set leaves of it. The error is of type job.Errors.
+func (c Choices) Apply(j *job.Job) error {
+	if err := applySets(j, c.Set); err != nil {
+		return err
+	}
+	if c.Full {
+		j.AskAll()
+	}
+	if c.Now {
+		j.Window = ""
+	}
+	return nil
+}
+
+// applySets applies --set arguments and checks the job that they leave. The error is of type job.Errors.
+func applySets(j *job.Job, set []string) error {
+	var all job.Errors
+	for _, kv := range set {
+		key, value, ok := cutAssign(kv)
+		if !ok {
+			all = append(all, job.Error{File: "--set", Msg: fmt.Sprintf("%q sets nothing", kv), Hint: "write KEY=VALUE"})
+			continue
+		}
+		all = append(all, asErrors(j.Set(key, value))...)
+	}
+	if len(all) > 0 {
+		return all
+	}
+	return j.Validate()
+}
+
+func cutAssign(s string) (key, value string, ok bool) {
+	key, value, ok = strings.Cut(s, "=")
+	return strings.TrimSpace(key), strings.TrimSpace(value), ok && strings.TrimSpace(key) != ""
+}
+
+// asErrors returns the single errors of what package job returned.
+func asErrors(err error) job.Errors {
+	var es job.Errors
+	if errors.As(err, &es) {
+		return es
+	}
+	if err != nil {
+		return job.Errors{{Msg: err.Error()}}
+	}
+	return nil
+}

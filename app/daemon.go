@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"mirrord/fetch"
+	"mirrord/notify"
+	"mirrord/scheduler"
+	"mirrord/status"
+	"mirrord/store"
+)
+
+// DaemonOptions are the choices of a daemon. The zero value of a field is the scheduler's default.
+type DaemonOptions struct {
+	MaxRuns    int
+	Spread     time.Duration // over which jobs that are due together are spread; below 0 they start together
+	StopWithin time.Duration // how long runs have to end
+	Notify     NotifyOptions
+	About      status.Daemon // what does not change; State and Jobs are filled in
+}
+
+// NewDaemon makes a daemon on a state whose lock its caller holds (TakeState). It starts nothing: its caller runs
+// Schedule, Tell, Watch and Tidy, each in a goroutine of its own.
+func NewDaemon(a *App, st *store.State, o DaemonOptions) (*Daemon, error) {
+	tell, err := notifyOptions(a, o.Notify)
+	if err != nil {
+		return nil, err
+	}
+	tell.Transport = Webhooks(a, st.PublicNames())
+	jobs, err := filepath.Abs(a.Jobs)
+	if err != nil {
+		return nil, err
+	}
+	o.About.State, o.About.Jobs = st.Dir, jobs
+	d := &Daemon{
+		app:   a,
+		st:    st,
+		dir:   scheduler.NewDir(jobs),
+		tell:  notify.New(tell),
+		log:   a.Log,
+		about: o.About,
+		hosts: new(fetch.Hosts),
+	}
+	d.sched, err = scheduler.New(scheduler.Options{
+		Runner:     &runner{app: a, st: st, hosts: d.hosts},
+		Store:      records{st: st, log: a.Log},
+		Teller:     d.tell,
+		Free:       freeOf(st.Dir),
+		MaxRuns:    o.MaxRuns,
+		Spread:     o.Spread,
+		StopWithin: o.StopWithin,
+		Log:        a.Log,
+	})
+	return d, err
+}
+
+// About is what does not change of a daemon.
+func (d *Daemon) About() status.Daemon { return d.about }
+
+// Schedule runs jobs at their times until ctx ends, and then waits for the runs that are under way.
+func (d *Daemon) Schedule(ctx context.Context) error { return d.sched.Run(ctx) }
+
+// Tell delivers messages until ctx ends.
+func (d *Daemon) Tell(ctx context.Context) { d.tell.Run(ctx) }
+
+// Watch puts the jobs directory in force: at once, when it changes, when again says so, and from time to time, until ctx ends. What goes wrong is in the log
+// and the status.
+func (d *Daemon) Watch(ctx context.Context, poll time.Duration, again <-chan struct{}) {
+	scheduler.Watch(ctx, d.dir.Path(), scheduler.WatchOptions{Poll: poll, Log: d.log}, again, func() { d.reload(ctx) })
+}
+
+// Ready reports whether the jobs directory has been read and the daemon does its work.
+func (d *Daemon) Ready() bool { return d.sched.Status().Daemon.Ready }
+
+// Forget drops what is remembered of hosts that received no request for a day.
+func (d *Daemon) Forget(now time.Time) { d.hosts.Prune(now.Add(-24*time.Hour), now) }
+
+// Line says in one line how things stand.
+func (d *Daemon) Line() string {
+	all := d.sched.Status()
+	counts := map[status.Health]int{}
+	for i := range all.Jobs {
+		counts[all.Jobs[i].Health]++
+	}
+	s := fmt.Sprintf("%d jobs, %d running", len(all.Jobs), all.Daemon.Running)
+	for _, h := range status.Healths()[2:] {
+		if n := counts[h]; n > 0 {
+			s += fmt.Sprintf(", %d %s", n, h)
+		}
+	}
+	return s
+}

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"mirrord/control"
+	"mirrord/fetch"
+	"mirrord/job"
+	"mirrord/notify"
+	"mirrord/scheduler"
+	"mirrord/status"
+	"mirrord/store"
+)
+
+// Daemon is what a daemon knows and does: it runs jobs at their times, and is the control.API of its socket. It is safe for concurrent use.
+type Daemon struct {
+	app   *App
+	st    *store.State
+	sched *scheduler.Scheduler
+	tell  *notify.Notifier
+	about status.Daemon // what does not change
+	log   *slog.Logger
+	hosts *fetch.Hosts
+
+	mu  sync.Mutex // one reload at a time
+	dir *scheduler.Dir
+}
+
+// Status is what is known of the daemon and of all jobs.
+func (d *Daemon) Status() status.All {
+	all := d.sched.Status()
+	s := all.Daemon
+	all.Daemon = d.about
+	all.Daemon.Running, all.Daemon.MaxRuns, all.Daemon.Ready, all.Daemon.Ending, all.Daemon.Reloaded, all.Daemon.Problem, all.Daemon.Free, all.Daemon.Runs, all.Daemon.Untold =
+		s.Running, s.MaxRuns, s.Ready, s.Ending, s.Reloaded, s.Problem, s.Free, s.Runs, d.tell.Untold()
+	for i := range all.Jobs {
+		judgeTree(&all.Jobs[i], d.st)
+	}
+	return all
+}
+
+// Job is what is known of one job, with the report of its last run.
+func (d *Daemon) Job(name string) (status.Job, error) {
+	j, err := d.sched.Job(name)
+	if err != nil {
+		return j, apiError(err)
+	}
+	judgeTree(&j, d.st)
+	if runs, err := d.st.Runs(name, 1); err == nil && len(runs) > 0 {
+		j.Summary = runs[0].Summary
+	}
+	return j, nil
+}
+
+// Progress is Job without the report of the last run, which is asked of the disk.
+func (d *Daemon) Progress(name string) (status.Job, error) {
+	j, err := d.sched.Job(name)
+	return j, apiError(err)
+}
+
+// Runs is the reports of the last n runs of a job, newest first, without their summaries.
+func (d *Daemon) Runs(name string, n int) ([]status.Run, error) {
+	if _, err := d.sched.Job(name); err != nil {
+		return nil, apiError(err)
+	}
+	return historyOf(d.st, name, n)
+}
+
+// Run starts a run of a job, after the jobs directory has been read again; attached says that one was under way already.
+func (d *Daemon) Run(name string, r control.RunRequest) (control.Running, bool, error) {
+	if err := d.reload(context.Background()); err != nil { // a file that was just put there is meant
+		d.log.Warn("run by hand with the jobs as they were last read", "err", err)
+	}
+	o := scheduler.RunNowOptions{Accept: r.Accept}
+	if len(r.Set) > 0 || r.Full || r.Now {
+		j, err := d.sched.Wanted(name)
+		if err != nil {
+			return nil, false, apiError(err)
+		}
+		with := *j
+		if err := (Choices{Set: r.Set, Full: r.Full, Now: r.Now}).Apply(&with); err != nil {
+			return nil, false, fmt.Errorf("%w: %w", control.ErrInvalid, err)
+		}
+		o.Job = &with
+	}
+	if r.Accept {
+		if err := waitsForAccept(d.st, name); err != nil {
+			return nil, false, fmt.Errorf("%w: %w", control.ErrConflict, err)
+		}
+	}
+	t, attached, err := d.sched.RunNow(name, o)
+	if err != nil {
+		return nil, false, apiError(err)
+	}
+	return t, attached, nil
+}
+
+// Cancel ends the run of a job as partial.
+func (d *Daemon) Cancel(name string) error { return apiError(d.sched.Cancel(name)) }
+
+// Pause ends the run of a job and starts none until Resume.
+func (d *Daemon) Pause(name string) error { return apiError(d.sched.Pause(name)) }
+
+// Resume takes Pause back.
+func (d *Daemon) Resume(name string) error { return apiError(d.sched.Resume(name)) }
+
+// Alive is an error when the scheduler does not do its work.
+func (d *Daemon) Alive() error { return d.sched.Alive() }
+
+// NotifyTest sends a test to everybody whom a job names.
+func (d *Daemon) NotifyTest(ctx context.Context, name string) ([]control.Told, error) {
+	j, err := d.sched.Wanted(name)
+	if err != nil {
+		return nil, apiError(err)
+	}
+	s, err := d.sched.Job(name)
+	if err != nil {
+		return nil, apiError(err)
+	}
+	return toldOf(d.tell.Test(ctx, j, s)), nil
+}
+
+func toldOf(list []notify.Delivery) []control.Told {
+	out := make([]control.Told, 0, len(list))
+	for _, x := range list {
+		t := control.Told{To: x.To}
+		if x.Err != nil {
+			t.Error = x.Err.Error()
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// Reload reads the jobs directory and puts what it says in force.
+func (d *Daemon) Reload() (control.Reloaded, error) { return d.load(nil) }
+
+// load is Reload; again is asked, when a job would go, whether to look once more.
+func (d *Daemon) load(again func() bool) (control.Reloaded, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	files, err := d.dir.Read()
+	old := d.sched.Config()
+	next := scheduler.Resolve(files, old)
+	if again != nil && (errors.Is(err, os.ErrNotExist) || err == nil && removes(old, next)) {
+		if !again() {
+			return control.Reloaded{}, nil
+		}
+		if files, err = d.dir.Read(); err == nil {
+			next = scheduler.Resolve(files, old)
+		}
+	}
+	if err != nil {
+		d.sched.Problem(err.Error())
+		return control.Reloaded{}, err
+	}
+	return reloadedOf(next, d.sched.Apply(next)), nil
+}
+
+// removes reports whether a job of one configuration is not in another.
+func removes(from, to scheduler.Config) bool {
+	for name, e := range from {
+		if e.Job != nil && (to[name] == nil || to[name].Job == nil) {
+			return true
+		}
+	}
+	return false
+}
+
+func reloadedOf(c scheduler.Config, changes []scheduler.Change) control.Reloaded {
+	out := control.Reloaded{Changes: []control.Change{}}
+	for _, e := range c {
+		if e.Job != nil {
+			out.Jobs++
+		}
+	}
+	for _, ch := range changes {
+		out.Changes = append(out.Changes, control.Change{Kind: string(ch.Kind), Job: ch.Job, Problems: ch.Problems})
+	}
+	return out
+}
+
+// reload is Reload for when nobody asked for it by name. A file that is gone may be gone for a moment only, while an editor puts a new one in its place: it is looked for
+// again before its run is ended.
+func (d *Daemon) reload(ctx context.Context) error {
+	_, err := d.load(func() bool {
+		t := time.NewTimer(time.Second)
+		defer t.Stop()
+		select {
+		case <-ctx.Done():
+			return false
+		case <-t.C:
+			return true
+		}
+	})
+	return err
+}
+
+// apiError gives an error of the scheduler the code that it has on the wire.
+func apiError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, scheduler.ErrNoJob):
+		return apiErr{err, control.ErrNotFound}
+	case errors.Is(err, scheduler.ErrRunning), errors.Is(err, scheduler.ErrNothing):
+		return apiErr{err, control.ErrConflict}
+	case errors.Is(err, scheduler.ErrRefused):
+		return apiErr{err, control.ErrInvalid}
+	}
+	return err
+}
+
+type apiErr struct {
+	error
+	code error
+}
+
+func (e apiErr) Unwrap() []error { return []error{e.error, e.code} }
+
+// Registry is the registry by the jobs in force.
+func (d *Daemon) Registry() (any, error) {
+	var jobs []*job.Job
+	for _, e := range d.sched.Config() {
+		if e.Job != nil {
+			jobs = append(jobs, e.Job)
+		}
+	}
+	return ReadRegistry(d.st, jobs, time.Now())
+}
+
+var _ control.Registrar = (*Daemon)(nil)

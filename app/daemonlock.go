@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"mirrord/control"
+)
+
+// lockFile says in the state directory who owns it. The lock is on the file, so that it ends with the process, however that ends; what stands in it is only
+// worth something while it is locked.
+const lockFile = "daemon.lock"
+
+// lockMode lets those look who may command the daemon: who may write to its socket. Whoever may read the file may also hold its lock, and so keep a daemon from starting.
+func lockMode(socket fs.FileMode) fs.FileMode { return 0o600 | socket&0o022<<1 }
+
+// Owner is the daemon that owns a state directory.
+type Owner struct {
+	PID    int    `json:"pid"`
+	Socket string `json:"socket"`
+}
+
+// ownedError says that another daemon owns the state.
+type ownedError struct {
+	dir string
+	by  Owner
+}
+
+func (e *ownedError) Error() string {
+	return fmt.Sprintf("the state %s is owned by the daemon with process id %d", e.dir, e.by.PID)
+}
+
+// TakeState locks a state directory for a daemon with a socket of that mode. Closing the file gives it back.
+func TakeState(dir string, me Owner, mode fs.FileMode) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.Chmod(lockMode(mode)); err != nil {
+		f.Close()
+		return nil, err
+	}
+	for range 50 { // a command that looks holds it for a moment
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			break
+		}
+		if by, ok := readOwner(f); ok && by.PID != 0 && alive(by.PID) {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	if err != nil {
+		by, _ := readOwner(f)
+		f.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, &Error{Kind: Locked, Err: &ownedError{dir, by}}
+		}
+		return nil, fmt.Errorf("lock %s: %w", f.Name(), err)
+	}
+	data, err := json.Marshal(me)
+	if err == nil {
+		err = f.Truncate(0)
+	}
+	if err == nil {
+		_, err = f.WriteAt(data, 0)
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("write %s: %w", f.Name(), err)
+	}
+	return f, nil
+}
+
+func alive(pid int) bool { return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
+
+func readOwner(f *os.File) (by Owner, ok bool) {
+	data, err := io.ReadAll(io.NewSectionReader(f, 0, 1<<16))
+	return by, err == nil && json.Unmarshal(data, &by) == nil
+}
+
+// DaemonOf returns the daemon that owns a state directory; ok is false when there is none.
+func DaemonOf(dir string) (by Owner, ok bool, err error) {
+	f, err := os.Open(filepath.Join(dir, lockFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return Owner{}, false, nil
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return Owner{}, false, fmt.Errorf("look for the daemon: %w: be root, or in the group of the daemon", err)
+	}
+	if err != nil {
+		return Owner{}, false, err
+	}
+	defer f.Close()
+	for range 50 { // it may have taken the lock this moment
+		switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB); {
+		case err == nil:
+			return Owner{}, false, nil
+		case !errors.Is(err, syscall.EWOULDBLOCK):
+			return Owner{}, false, fmt.Errorf("lock %s: %w", f.Name(), err)
+		}
+		if by, ok := readOwner(f); ok && by.Socket != "" {
+			return by, true, nil
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return Owner{}, false, fmt.Errorf("%s is locked, and does not say by whom", f.Name())
+}
+
+// Client returns a client of the daemon that owns the state directory, nil when none does.
+func (a *App) Client() (*control.Client, error) {
+	dir, err := a.State()
+	if err != nil {
+		return nil, err
+	}
+	by, ok, err := DaemonOf(dir)
+	if !ok || err != nil {
+		return nil, err
+	}
+	return control.NewClient(by.Socket), nil
+}

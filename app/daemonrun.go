@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"syscall"
+	"time"
+
+	"mirrord/fetch"
+	"mirrord/job"
+	"mirrord/mirror"
+	"mirrord/scheduler"
+	"mirrord/status"
+	"mirrord/store"
+)
+
+// runner makes the runs of a daemon.
+type runner struct {
+	app   *App
+	st    *store.State
+	hosts *fetch.Hosts // politeness over all runs
+}
+
+func (r *runner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions) status.Run {
+	out := status.Run{Started: time.Now(), Verdict: status.VerdictError}
+	fail := func(err error) status.Run {
+		out.Ended, out.Error = time.Now(), Remedied(err)
+		out.Cause = causeOf(err, j.Name)
+		if errors.Is(err, store.ErrLocked) {
+			out.Cause = status.Busy
+		}
+		if noRoom(err) {
+			out.Verdict, out.Cause = status.VerdictPartial, status.DiskFull
+		}
+		return out
+	}
+	s, err := r.st.OpenSite(j.Name)
+	if err != nil {
+		return fail(err)
+	}
+	sum, err := RunSite(ctx, r.app, j, r.st, s, RunOptions{
+		Accept:   o.Accept,
+		AsIs:     o.Accept,
+		Hosts:    r.hosts,
+		Progress: func(p mirror.Progress) { o.Progress(progressOf(p)) },
+	})
+	if sum != nil && sum.Version > 0 {
+		err = errors.Join(err, linkPublished(j, s))
+	}
+	if sum != nil && sum.Verdict == mirror.Complete {
+		var verr error
+		if out.Verified, verr = verifiedSince(s); verr != nil {
+			r.app.Log.Error("staleness is not known", "job", j.Name, "err", verr)
+		}
+	}
+	if cerr := s.Close(); cerr != nil {
+		err = errors.Join(err, cerr)
+	}
+	if sum == nil {
+		return fail(err)
+	}
+	verified := out.Verified
+	out = runOf(sum)
+	if out.Verified = verified; err != nil {
+		var disk *store.DiskError
+		if sum.Verdict != mirror.Partial || ctx.Err() == nil && !errors.As(err, &disk) {
+			out.Verdict = status.VerdictError
+		}
+		if out.Error = Remedied(err); causeOf(err, j.Name) == status.BadState {
+			out.Verdict, out.Cause = status.VerdictError, status.BadState
+			return out
+		}
+	}
+	if out.Verdict == status.VerdictPartial && ctx.Err() == nil && (noRoom(err) || r.belowMinFree(j)) {
+		out.Cause = status.DiskFull
+	}
+	return out
+}
+
+// causeOf is BadState when an error says that the database of a job's own site cannot be used.
+func causeOf(err error, name string) status.Cause {
+	if db, ok := errors.AsType[*store.DatabaseError](err); ok && db.Site == name {
+		return status.BadState
+	}
+	return status.ByItself
+}
+
+// noRoom reports whether an error says that the disk is full.
+func noRoom(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
+func (r *runner) belowMinFree(j *job.Job) bool {
+	free, err := store.FreeBytes(r.st.Dir)
+	return err == nil && j.Limits.MinFree > 0 && free < int64(j.Limits.MinFree)
+}
+
+// runOf is the report of a run as the scheduler keeps it.
+func runOf(sum *mirror.Summary) status.Run {
+	run := status.Run{Started: sum.Started, Ended: sum.Ended, Verdict: sum.Verdict.String(), Reasons: sum.Reasons, Published: sum.Published, Version: sum.Version, Files: sum.Files, Bytes: sum.Size,
+		Asked: sum.Asked, Known: sum.Known, Requests: sum.Requests, Received: sum.Wire, Spared: sum.Spared, Added: sum.Added, Changed: sum.Changed, Removed: sum.Removed}
+	if data, err := json.Marshal(sum); err == nil {
+		run.Summary = data
+	}
+	return run
+}
+
+// lastingFailures is how many runs in a row a URL must fail to be taken for broken. Reports name those; they do not make the whole mirror stale.
+const lastingFailures = 3
+
+// verifiedSince returns since when everything in the mirror has been looked at, or vouched for by evidence; zero when nothing is in it.
+func verifiedSince(s *store.Site) (since time.Time, err error) {
+	oldest := int64(math.MaxInt64)
+	err = s.Resources(func(r *store.Resource) error {
+		if r.InSet && r.Failures < lastingFailures && r.Checked > 0 {
+			oldest = min(oldest, r.Checked)
+		}
+		return nil
+	})
+	if err != nil || oldest == math.MaxInt64 {
+		return time.Time{}, err
+	}
+	return time.Unix(oldest, 0), nil
+}
+
+func progressOf(p mirror.Progress) status.Progress {
+	phase := status.Retrieving
+	switch p.Phase {
+	case mirror.Relocating:
+		phase = "relocating"
+	case mirror.Publishing:
+		phase = "publishing"
+	}
+	return status.Progress{Phase: phase, Elapsed: p.Elapsed, Done: p.Done, Queued: p.Queued, InFlight: p.InFlight, Failed: p.Failed, Bytes: p.Bytes, WaitHost: p.WaitHost, WaitFor: p.WaitFor,
+		Relocated: p.Relocated, Total: p.Total}
+}
+
+// records keeps what the scheduler knows of jobs in the state's database.
+type records struct {
+	st       *store.State
+	log      *slog.Logger
+	readOnly bool // for a look: nothing is saved
+}
+
+func (r records) LoadRecords() (map[string]scheduler.Record, error) {
+	raw, err := r.st.JobRecords()
+	if err != nil {
+		return nil, err
+	}
+	last, err := r.st.LastRuns()
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]scheduler.Record, len(raw))
+	for name, data := range raw {
+		var rec scheduler.Record
+		if err := json.Unmarshal(data, &rec); err != nil {
+			r.log.Error("record of a job cannot be read; it begins anew", "job", name, "err", err)
+			rec = scheduler.Record{}
+		}
+		out[name] = rec
+	}
+	for name, run := range last {
+		rec := out[name]
+		if rec.Last == nil || run.Ended.After(rec.Last.Ended) { // made without the daemon
+			var sum mirror.Summary
+			if err := json.Unmarshal(run.Summary, &sum); err != nil {
+				continue
+			}
+			rec.Note(runOf(&sum))
+		}
+		out[name] = rec
+	}
+	return out, nil
+}
+
+func (r records) SaveRecords(recs map[string]*scheduler.Record) error {
+	if r.readOnly {
+		return nil
+	}
+	raw := make(map[string][]byte, len(recs))
+	for name, rec := range recs {
+		if rec == nil {
+			raw[name] = nil
+			continue
+		}
+		data, err := json.Marshal(rec)
+		if err != nil {
+			return fmt.Errorf("record of job %s: %w", name, err)
+		}
+		raw[name] = data
+	}
+	return r.st.SaveJobRecords(raw)
+}
+
+// freeOf returns how much room there is on the disk of a directory.
+func freeOf(dir string) func() (int64, error) {
+	return func() (int64, error) { return store.FreeBytes(dir) }
+}

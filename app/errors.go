@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"mirrord/store"
+)
+
+// Kind is the sort of end that an Error stands for. A command line gives each kind an exit code, a server a status.
+type Kind int
+
+// The kinds of an Error. What is no Error is of kind Failed, unless it says more itself: store.ErrLocked, job.Errors.
+const (
+	Failed     Kind = iota // something went wrong, or something wrong was found
+	Usage                  // the request makes no sense, or names what is not there
+	Partial                // a run ended early and can be resumed
+	Suspicious             // a run was held back and waits to be accepted
+	Locked                 // another process works on it
+)
+
+func (k Kind) String() string {
+	switch k {
+	case Usage:
+		return "wrong usage"
+	case Partial:
+		return "partial"
+	case Suspicious:
+		return "suspicious"
+	case Locked:
+		return "locked"
+	}
+	return "failed"
+}
+
+// Error is an error of a known kind.
+type Error struct {
+	Kind Kind
+	Err  error // nil when the result that came with the error says all there is to say
+}
+
+func (e *Error) Error() string {
+	if e.Err == nil {
+		return e.Kind.String()
+	}
+	return e.Err.Error()
+}
+
+// Unwrap returns the cause; nil when there is none.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Usagef returns an Error of kind Usage.
+func Usagef(format string, args ...any) error {
+	return &Error{Usage, fmt.Errorf(format, args...)}
+}
+
+// Remedied returns the text of an error. That of a database that cannot be used is one line that ends with what to do.
+func Remedied(err error) string {
+	s := strings.TrimSpace(err.Error())
+	if db, ok := errors.AsType[*store.DatabaseError](err); ok && db.Site != "" {
+		s = strings.ReplaceAll(s, "\n", "; ") + "; mirrord verify --rebuild " + db.Site
+	}
+	return s
+}

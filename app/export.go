@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"mirrord/archive"
+	"mirrord/job"
+	"mirrord/mirror"
+	"mirrord/phm"
+	"mirrord/scheduler"
+	"mirrord/store"
+)
+
+// ExportRequest asks for the mirror of a job in one of the portable forms.
+type ExportRequest struct {
+	Job     string
+	Out     string    // file or directory; "-" is Stream; "" is a name made of the job and what is asked for
+	Stream  io.Writer // gets what is exported to "-"
+	Format  string    // the name of one of archive.Exports(); "" is what the name of Out says, else archive.PHM
+	Version int       // 0 is the published one
+	Flatten bool      // all files in one folder
+	Mask    []string  // types that are left out: images, movies, sounds, MIME types
+}
+
+// Exported is what Export wrote.
+type Exported struct {
+	Job     string `json:"job"`
+	Version int    `json:"version"`
+	Format  string `json:"format"`
+	Path    string `json:"path"`
+	Files   int    `json:"files"`
+	Bytes   int64  `json:"bytes"`
+
+	Derived     string   `json:"derived,omitempty"`
+	Masked      []string `json:"masked,omitempty"`
+	MaskedFiles int      `json:"maskedFiles,omitempty"`
+	MaskedBytes int64    `json:"maskedBytes,omitempty"`
+
+	Packed int64 `json:"-"` // bytes of the file; 0 of a directory
+}
+
+// Export writes a version of a mirror. Every file is checked against its digest on the way; a file is read back as a whole before it replaces an older one.
+// What goes to Stream is not read back, and of it nothing is returned.
+func Export(ctx context.Context, a *App, o ExportRequest) (_ *Exported, err error) {
+	name := strings.TrimSuffix(o.Job, scheduler.Suffix)
+	switch {
+	case o.Format == "" && (o.Out == "" || o.Out == "-"):
+		o.Format = archive.PHM
+	case o.Format == "":
+		o.Format = archive.Named(o.Out).Name
+	}
+	form, ok := archive.Find(o.Format)
+	if !ok {
+		return nil, Usagef("--format %s: known are %s", o.Format, Joined(archive.Names(), "and"))
+	}
+	if o.Out == "-" && form.Folder() {
+		return nil, Usagef("a directory cannot be written to standard output")
+	}
+	if o.Out == "" {
+		o.Out = defaultOutput(name, o, form)
+	}
+	how := phm.Derivation{Flatten: o.Flatten, Relink: mirror.NewRelink()}
+	if len(o.Mask) > 0 {
+		if how.Mask, err = phm.NewMask(o.Mask...); err != nil {
+			return nil, Usagef("--%v", err)
+		}
+	}
+	st, err := a.MustState()
+	if err != nil {
+		return nil, err
+	}
+	defer st.Close()
+	if (o.Version != 0) && o.Version == publishedNumber(st, name) {
+		o.Version = 0
+	}
+	if o.Version == 0 {
+		err := checkTree(st, name)
+		if _, database := errors.AsType[*store.DatabaseError](err); database {
+			return nil, err // which says what to do
+		}
+		if errors.Is(err, store.ErrDamaged) { // what is published is made of what is stored
+			past, perr := openPast(st, name, 0)
+			if perr != nil {
+				return nil, fmt.Errorf("%w; %w (mirrord run-now %s repairs the published tree)", err, perr, name)
+			}
+			a.warn(fmt.Sprintf("the published tree of %s is damaged (%v): exporting from the stored bodies; mirrord run-now %s repairs it", name, err, name))
+			return exportVersion(ctx, past, name, o, form, how)
+		}
+	}
+	tree, err := openVersion(st, name, o.Version)
+	if err != nil {
+		return nil, err
+	}
+	out, err := exportVersion(ctx, tree, name, o, form, how)
+	if (o.Version == 0) && errors.Is(err, phm.ErrDamaged) {
+		err = fmt.Errorf("%w (mirrord verify %s finds all damage, mirrord run-now %s repairs it)", err, name, name)
+	}
+	return out, err
+}
+
+// defaultOutput names an export without Out. A derived mirror has a name of its own, so that it does not replace an export of all files.
+func defaultOutput(name string, o ExportRequest, form archive.Form) string {
+	if o.Flatten {
+		name += "-flat"
+	}
+	if len(o.Mask) > 0 {
+		name += "-masked"
+	}
+	if !form.Folder() {
+		name += "." + form.Name
+	}
+	return name
+}
+
+// checkTree looks at the published tree of a site, unless a run writes the site.
+func checkTree(st *store.State, name string) error {
+	if !job.ValidName(name) {
+		return Usagef("%q cannot name a job", name)
+	}
+	s, err := st.ReadSite(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(mirror.CheckTree(s), s.Close())
+}
+
+// exportVersion writes a version, and closes its tree.
+func exportVersion(ctx context.Context, tree versionTree, name string, o ExportRequest, form archive.Form, how phm.Derivation) (_ *Exported, err error) {
+	defer tree.Close()
+	tree = interruptible{tree, ctx}
+	if how.Flatten || how.Mask != nil {
+		whole := tree
+		if tree, err = deriveTree(whole, how, o, form); err != nil {
+			return nil, fmt.Errorf("export to %s: %w", o.Out, err)
+		}
+		defer func(derived versionTree) { err = errors.Join(err, derived.Close()) }(tree)
+		tree = interruptible{tree, ctx}
+	}
+	if o.Out == "-" {
+		_, err := form.Pack(o.Stream, tree, name)
+		return nil, err
+	}
+	if err := ExportTree(tree, o.Out, form); err != nil {
+		return nil, err
+	}
+	return exportedOf(tree, name, o)
+}
+
+// exportedOf says what was written.
+func exportedOf(tree fs.FS, name string, o ExportRequest) (*Exported, error) {
+	m, err := phm.OpenMeta(tree)
+	if err != nil {
+		return nil, err
+	}
+	out := &Exported{
+		Job:         name,
+		Version:     m.Version,
+		Format:      o.Format,
+		Path:        o.Out,
+		Files:       m.Files,
+		Bytes:       m.Bytes,
+		Derived:     m.Derived,
+		Masked:      m.Masked,
+		MaskedFiles: m.MaskedFiles,
+		MaskedBytes: m.MaskedBytes,
+	}
+	if fi, err := os.Stat(o.Out); err == nil && !fi.IsDir() {
+		out.Packed = fi.Size()
+	}
+	return out, nil
+}
+
+// derivedTree is a tree that is made for one export and removed after it.
+type derivedTree struct {
+	published
+	dir string
+}
+
+func (d derivedTree) Close() error { return errors.Join(d.published.Close(), os.RemoveAll(d.dir)) }
+
+// deriveTree makes another PHM of a tree in a directory beside the place of the export, or in that for temporary files when there is none.
+func deriveTree(tree fs.FS, how phm.Derivation, o ExportRequest, form archive.Form) (_ versionTree, err error) {
+	above := ""
+	if o.Out != "-" {
+		if form.Folder() { // before the work rather than after it
+			if err := checkOutput(o.Out); err != nil {
+				return nil, err
+			}
+		} else if err := replaceable(o.Out, form); err != nil {
+			return nil, err
+		}
+		above = filepath.Dir(o.Out)
+	}
+	dir, err := os.MkdirTemp(above, ".mirrord-export-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(dir))
+		}
+	}()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := phm.Derive(tree, treeSink{root}, how); err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	return derivedTree{published{root.FS(), root}, dir}, nil
+}
+
+// versionTree is the tree of a version.
+type versionTree interface {
+	fs.FS
+	io.Closer
+}
+
+// publishedNumber is the number of the published version, 0 when that cannot be read, as while a run writes the site.
+func publishedNumber(st *store.State, name string) int {
+	s, err := st.ReadSite(name)
+	if err != nil {
+		return 0
+	}
+	defer s.Close() // read only: nothing can be lost
+	vs, err := s.Versions()
+	if err != nil || len(vs) == 0 {
+		return 0
+	}
+	return vs[len(vs)-1].Number
+}
+
+// published is the published tree.
+type published struct {
+	fs.FS
+	root *os.Root
+}
+
+func (p published) Close() error { return p.root.Close() }
+
+// interruptible opens no more files once its context has ended, so that whoever reads a tree ends too.
+type interruptible struct {
+	versionTree
+	ctx context.Context
+}
+
+func (t interruptible) Open(name string) (fs.File, error) {
+	if err := t.ctx.Err(); err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	return t.versionTree.Open(name)
+}
+
+// openVersion opens a version; 0 is the published one, which can be had also while a run writes the site.
+func openVersion(st *store.State, name string, number int) (versionTree, error) {
+	if number != 0 {
+		return openPast(st, name, number)
+	}
+	root, err := OpenTree(st, name)
+	if err != nil {
+		return nil, err
+	}
+	return published{root.FS(), root}, nil
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"time"
+
+	"mirrord/archive"
+	"mirrord/job"
+	"mirrord/phm"
+	"mirrord/store"
+)
+
+// Import makes a PHM in any form the first version of a mirror that is named as. Nothing is left when something is wrong with it. It returns what
+// the archive says of itself.
+func Import(ctx context.Context, a *App, name, as string) (*phm.Meta, error) {
+	if !job.ValidName(as) {
+		return nil, Usagef("%q cannot name a job", as)
+	}
+	if _, err := os.Stat(name); err != nil {
+		return nil, err
+	}
+	st, err := a.MakeState()
+	if err != nil {
+		return nil, err
+	}
+	defer st.Close()
+	switch s, err := st.ReadSite(as); {
+	case errors.Is(err, store.ErrNoSite):
+	case err != nil:
+		return nil, err
+	case abandoned(s):
+		if err := errors.Join(s.Close(), st.RemoveSite(as)); err != nil {
+			return nil, err
+		}
+	default:
+		return nil, errors.Join(fmt.Errorf("import: there is a mirror of %s already; choose another name with --as", as), s.Close())
+	}
+	s, err := st.OpenSite(as)
+	if err != nil {
+		return nil, err
+	}
+	m, err := importInto(ctx, s, name)
+	if err = errors.Join(err, s.Close()); err != nil {
+		return nil, errors.Join(fmt.Errorf("import %s: %w", name, err), st.RemoveSite(as))
+	}
+	return m, nil
+}
+
+// abandoned reports whether nothing is known of a site: an import that was killed leaves one.
+func abandoned(s *store.Site) bool {
+	vs, err := s.Versions()
+	known, kerr := s.Known()
+	run, rerr := s.Run()
+	return errors.Join(err, kerr, rerr) == nil && len(vs) == 0 && known == 0 && run == nil
+}
+
+// ImportedVersion is the version that an imported mirror goes on from: the archive's own.
+func ImportedVersion(m *phm.Meta) int { return max(m.Version, 1) }
+
+// maxVersion leaves more room for later versions than a mirror will ever need.
+const maxVersion = 1<<31 - 1
+
+// importInto unpacks a PHM as the first version that is known of a site.
+func importInto(ctx context.Context, s *store.Site, name string) (*phm.Meta, error) {
+	tree, err := s.BuildTree()
+	if err != nil {
+		return nil, err
+	}
+	defer tree.Close()
+	m, err := unpack(name, interruptibleSink{treeSink{tree.Root}, ctx})
+	if err != nil {
+		return nil, err
+	}
+	if m.Version > maxVersion {
+		return nil, fmt.Errorf("%s: version %d is no number of a version; at most %d", phm.MetaName, m.Version, maxVersion)
+	}
+	when := m.Retrieved
+	if when.IsZero() {
+		when = time.Now()
+	}
+	meta, err := tree.Root.ReadFile(phm.MetaName)
+	if err != nil {
+		return nil, err
+	}
+	v := store.Version{Number: ImportedVersion(m), Time: when, Files: m.Files, Bytes: m.Bytes, Added: m.Files, Meta: meta}
+	return m, tree.Publish(v, nil)
+}
+
+// unpack copies a PHM in any form to a sink.
+func unpack(name string, sink phm.Sink) (*phm.Meta, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !fi.IsDir() {
+		return archive.Unpack(f, fi.Size(), sink, phm.Limits{})
+	}
+	root, err := os.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return phm.Copy(root.FS(), sink)
+}
+
+// interruptibleSink takes no more files once its context has ended.
+type interruptibleSink struct {
+	phm.Sink
+	ctx context.Context
+}
+
+func (s interruptibleSink) Create(name string, modified time.Time) (io.WriteCloser, error) {
+	if err := s.ctx.Err(); err != nil {
+		return nil, err
+	}
+	return s.Sink.Create(name, modified)
+}
+
+// treeSink writes the files of a PHM below a root.
+type treeSink struct{ root *os.Root }
+
+func (t treeSink) Create(name string, modified time.Time) (io.WriteCloser, error) {
+	if d := path.Dir(name); d != "." {
+		if err := t.root.MkdirAll(d, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	f, err := t.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	return &timedFile{f, t.root, name, modified}, nil
+}
+
+// timedFile gets its modification time when it is closed.
+type timedFile struct {
+	*os.File
+	root     *os.Root
+	name     string
+	modified time.Time
+}
+
+func (f *timedFile) Close() error {
+	err := f.File.Close()
+	if err == nil && !f.modified.IsZero() {
+		err = f.root.Chtimes(f.name, f.modified, f.modified)
+	}
+	return err
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"mirrord/job"
+	"mirrord/scheduler"
+)
+
+// JobFiles lists the job files of a directory, sorted; names that start with a dot or '_' are left out, so that a file can be put aside.
+func JobFiles(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("no directory of job files at %s: create it or set --jobs", dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, e := range entries {
+		if name := e.Name(); strings.HasSuffix(name, scheduler.Suffix) && !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "_") && !e.IsDir() {
+			out = append(out, filepath.Join(dir, name))
+		}
+	}
+	return out, nil
+}
+
+// FindJob reads the job of that name from the jobs directory. An unknown name and an invalid file end in exit code 2.
+func (a *App) FindJob(name string) (*job.Job, error) {
+	dir := a.Jobs
+	name = strings.TrimSuffix(name, scheduler.Suffix)
+	if !job.ValidName(name) {
+		return nil, Usagef("%q cannot name a job", name)
+	}
+	j, err := scheduler.ReadFile(filepath.Join(dir, name+scheduler.Suffix))
+	if !errors.Is(err, fs.ErrNotExist) {
+		return j, err
+	}
+	files, listErr := JobFiles(dir)
+	if listErr != nil {
+		return nil, &Error{Kind: Usage, Err: listErr}
+	}
+	names := make([]string, len(files))
+	for i, f := range files {
+		names[i] = strings.TrimSuffix(filepath.Base(f), scheduler.Suffix)
+	}
+	if len(names) == 0 {
+		return nil, Usagef("no job %q: there are no job files in %s", name, dir)
+	}
+	if len(names) > 10 {
+		names = append(names[:10], "…")
+	}
+	return nil, Usagef("no job %q in %s; there are %s", name, dir, strings.Join(names, ", "))
+}
+
+// namedJobs reads the jobs of these names, or all. Of all, a broken file is said and left out.
+func (a *App) namedJobs(names []string) ([]*job.Job, error) {
+	var out []*job.Job
+	if len(names) > 0 {
+		for _, name := range names {
+			j, err := a.FindJob(name)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, j)
+		}
+		return out, nil
+	}
+	files, err := JobFiles(a.Jobs)
+	if err != nil {
+		return nil, &Error{Kind: Usage, Err: err}
+	}
+	for _, f := range files {
+		j, err := scheduler.ReadFile(f)
+		if err != nil {
+			a.warn(fmt.Sprintf("%s is left out: %v", filepath.Base(f), err))
+			continue
+		}
+		out = append(out, j)
+	}
+	return out, nil
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"mirrord/job"
+	"mirrord/mirror"
+	"mirrord/scheduler"
+	"mirrord/store"
+)
+
+// look opens what is stored of a job for a command that asks nothing of any site.
+func look(a *App, name string, f func(*job.Job, *store.Site) error) (err error) {
+	j, err := a.FindJob(name)
+	if err != nil {
+		return err
+	}
+	st, err := a.MustState()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	s, err := st.ReadSite(j.Name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	return f(j, s)
+}
+
+// Plan is what the next run of a job would ask, spare and audit, and when that is. Nothing is asked of any site.
+func Plan(a *App, name string, now time.Time) (p *mirror.PlanReport, err error) {
+	err = look(a, name, func(j *job.Job, s *store.Site) error {
+		at, when, err := nextStart(j, s, now)
+		if err != nil {
+			return err
+		}
+		if p, err = mirror.PlanNext(j, s, at); err != nil {
+			return err
+		}
+		p.When = when
+		return nil
+	})
+	return p, err
+}
+
+// nextStart is when a job starts next by its schedule, after now, and says so; now when that cannot be known.
+func nextStart(j *job.Job, s *store.Site, now time.Time) (at time.Time, when string, err error) {
+	clock, err := scheduler.NewClock(j, time.Local, 0)
+	if err != nil {
+		return at, "", err
+	}
+	switch {
+	case clock.Manual():
+		return now, "now, because it has no schedule", nil
+	case clock.Continuous():
+		return now, "now, because its schedule is continuous", nil
+	case !clock.Interval():
+		at = clock.Start(now)
+	default: // counts from the last run
+		var last int64
+		if err := s.Observations(func(o *store.Observation) error {
+			last = max(last, o.Time)
+			return nil
+		}); err != nil {
+			return at, "", err
+		}
+		at = clock.Start(time.Unix(last, 0))
+	}
+	switch {
+	case at.IsZero():
+		return now, "now, because its schedule never comes", nil
+	case !at.After(now):
+		return now, "now, because it is due", nil
+	}
+	return at, fmt.Sprintf("the next start of its schedule, %s", j.Schedule), nil
+}
+
+// EvolutionOrder is an order of directories.
+type EvolutionOrder string
+
+// The orders: by path, or the largest first.
+const (
+	ByPath  EvolutionOrder = "path"
+	ByFoC   EvolutionOrder = "foc"
+	ByDoC   EvolutionOrder = "doc" // the mean
+	ByEdits EvolutionOrder = "edits"
+)
+
+// EvolutionOrders lists the orders.
+func EvolutionOrders() []EvolutionOrder { return []EvolutionOrder{ByPath, ByFoC, ByDoC, ByEdits} }
+
+// EvolutionRequest asks how the directories of a mirror change.
+type EvolutionRequest struct {
+	Job        string
+	MinDoC     float64        // a change counts from this degree of change on, 0 to 1
+	Structural bool           // files with other contents are no change
+	By         EvolutionOrder // "" is ByPath
+	Top        int            // only so many directories; 0 is all
+}
+
+// Evolution is how often and how much the directories of a mirror changed from run to run.
+func Evolution(a *App, r EvolutionRequest) (e *mirror.Evolution, err error) {
+	err = look(a, r.Job, func(j *job.Job, s *store.Site) error {
+		e, err = mirror.Evolve(j, s, r.MinDoC, r.Structural)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(e.Dirs, func(x, y mirror.DirEvolution) int {
+		return cmp.Or(r.By.compare(&x, &y), strings.Compare(x.Path, y.Path))
+	})
+	if r.Top > 0 && r.Top < len(e.Dirs) {
+		e.Dirs = e.Dirs[:r.Top]
+	}
+	return e, nil
+}
+
+// compare compares by what an order is named for, the largest first.
+func (o EvolutionOrder) compare(x, y *mirror.DirEvolution) int {
+	switch o {
+	case ByFoC:
+		return cmp.Compare(y.FoC, x.FoC)
+	case ByDoC:
+		return cmp.Compare(y.MeanDoC, x.MeanDoC)
+	case ByEdits:
+		return cmp.Compare(y.Edits, x.Edits)
+	}
+	return 0
+}
+
+// Rules is which directories of a mirror seldom change, as mined from what runs have observed with the thresholds of the job.
+func Rules(a *App, name string) (r *mirror.SiteRules, err error) {
+	err = look(a, name, func(j *job.Job, s *store.Site) error {
+		r, err = mirror.MineRules(j, s)
+		return err
+	})
+	return r, err
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/renameio/v2"
+
+	"mirrord/archive"
+	"mirrord/phm"
+	"mirrord/store"
+)
+
+// ExportTree writes the tree of a version to out. A file is read back and checked before it takes the place of an older one; a directory is brought
+// up to date in place, file by file.
+func ExportTree(tree fs.FS, out string, form archive.Form) error {
+	if form.Folder() {
+		return syncDir(tree, out)
+	}
+	return packTo(tree, out, form, phm.Limits{})
+}
+
+// packTo writes a tree as one file, which must come back under the limits.
+func packTo(tree fs.FS, out string, form archive.Form, l phm.Limits) error {
+	if err := replaceable(out, form); err != nil {
+		return err
+	}
+	f, err := renameio.NewPendingFile(out, renameio.WithPermissions(0o644))
+	if err != nil {
+		return err
+	}
+	defer f.Cleanup() // nothing to do once it is in place
+	m, err := form.Pack(f, tree, strings.TrimSuffix(filepath.Base(out), "."+form.Name))
+	if err == nil {
+		err = readBack(f.File, form, m, l)
+	}
+	if err != nil {
+		return fmt.Errorf("export to %s: %w", out, err)
+	}
+	return f.CloseAtomicallyReplace()
+}
+
+// replaceable refuses to write over a file that is no archive of ours.
+func replaceable(out string, form archive.Form) error {
+	fi, err := os.Stat(out)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !fi.Mode().IsRegular() {
+		return fmt.Errorf("%s is there and is no file", out)
+	}
+	if form.Replaceable == nil {
+		return nil
+	}
+	f, err := os.Open(out)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := form.Replaceable(f, fi.Size()); err != nil {
+		return fmt.Errorf("%s is there and is no %s archive; choose another name or remove it", out, strings.ToUpper(form.Name))
+	}
+	return nil
+}
+
+// place moves the published tree of a one-off site to its place: a directory by one rename, an archive by packing. The site must not be
+// used for more than closing afterwards.
+func place(s *store.Site, out string) error {
+	if form := archive.Named(out); !form.Folder() {
+		root, err := s.Current()
+		if err != nil {
+			return err
+		}
+		defer root.Close()
+		return ExportTree(root.FS(), out, form)
+	}
+	tree, err := filepath.EvalSymlinks(filepath.Join(s.Dir(), "current"))
+	if err != nil {
+		return err
+	}
+	if _, err := os.Lstat(out); errors.Is(err, fs.ErrNotExist) {
+		return os.Rename(tree, out)
+	}
+	// What stood there is a mirror or an empty directory (checkOutput); it goes away with the work folder.
+	return exchange(tree, out)
+}
+
+// checkOutput refuses a place where something else stands than a mirror.
+func checkOutput(out string) error {
+	if strings.HasSuffix(out, string(filepath.Separator)) && !archive.Named(strings.TrimRight(out, "/")).Folder() {
+		return Usagef("-o %s: an archive's name has no slash at its end", out)
+	}
+	abs, err := filepath.Abs(out)
+	if err != nil {
+		return err
+	}
+	if filepath.Dir(abs) == abs {
+		return Usagef("-o %s: that is the root of the file system", out)
+	}
+	fi, err := os.Stat(abs)
+	if errors.Is(err, fs.ErrNotExist) {
+		return os.MkdirAll(filepath.Dir(abs), 0o755)
+	}
+	if err != nil {
+		return err
+	}
+	if here, err := os.Stat("."); err == nil && os.SameFile(fi, here) {
+		return Usagef("-o %s: the mirror cannot replace the directory that you are in; name a new one", out)
+	}
+	if form := archive.Named(abs); !form.Folder() {
+		return replaceable(out, form)
+	}
+	if !fi.IsDir() {
+		return fmt.Errorf("-o %s: a file stands there; name a directory, or a file that ends in .phm", out)
+	}
+	entries, err := os.ReadDir(abs)
+	if err != nil {
+		return err
+	}
+	if len(entries) == 0 {
+		return nil
+	}
+	for _, name := range []string{phm.MetaName, unfinishedName} {
+		if _, err := os.Stat(filepath.Join(abs, name)); err == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("-o %s: the directory is not empty and holds no mirror; choose another one or empty it", out)
+}

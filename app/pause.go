@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"fmt"
+
+	"mirrord/scheduler"
+)
+
+// SetPaused says for the next daemon whether a job is paused; a daemon that runs is told through its socket. It is an error when nothing changes.
+func SetPaused(a *App, name string, paused bool) error {
+	if _, err := a.FindJob(name); err != nil {
+		return err
+	}
+	st, err := a.MakeState()
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	kept := records{st: st, log: a.Log}
+	recs, err := kept.LoadRecords()
+	if err != nil {
+		return err
+	}
+	rec := recs[name]
+	if rec.Paused == paused {
+		return fmt.Errorf("%s is %s already", name, map[bool]string{true: "paused", false: "not paused"}[paused])
+	}
+	rec.Paused = paused
+	return kept.SaveRecords(map[string]*scheduler.Record{name: &rec})
+}

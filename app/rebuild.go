@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+
+	"mirrord/job"
+	"mirrord/store"
+)
+
+// Rebuilt is what Rebuild did.
+type Rebuilt struct {
+	Job     string `json:"job"`
+	Rebuilt bool   `json:"rebuilt"`
+	Known   int    `json:"known,omitempty"` // URLs
+}
+
+// Rebuild makes the database of a job anew if it cannot be read.
+func Rebuild(ctx context.Context, a *App, name string) (*Rebuilt, error) {
+	if !job.ValidName(name) {
+		return nil, Usagef("%q cannot name a job", name)
+	}
+	st, err := a.MustWriteState()
+	if err != nil {
+		return nil, err
+	}
+	defer st.Close()
+	out := Rebuilt{Job: name}
+	if out.Rebuilt, err = unreadable(ctx, st, name); err != nil {
+		return nil, err
+	}
+	if out.Rebuilt {
+		if out.Known, err = st.Rebuild(name); err != nil {
+			return nil, err
+		}
+	}
+	return &out, nil
+}
+
+// unreadable reports whether the pages of a site's database are damaged.
+func unreadable(ctx context.Context, st *store.State, name string) (bad bool, err error) {
+	s, err := st.ReadSite(name)
+	if _, ok := errors.AsType[*store.DatabaseError](err); ok {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	bad, err = s.Unreadable(ctx)
+	return bad, errors.Join(err, s.Close())
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"mirrord/replica/hosts"
+)
+
+// ReplicaOptions are the choices of FindReplicas, VerifyReplicas and CandidateHosts.
+type ReplicaOptions struct {
+	Paper   bool  // pairs of hosts by the rule of Bharat and Broder (1999) to the letter
+	MinURLs int   // addresses that a host must have to be compared; 0 is the default
+	Limit   int   // most lines of each table; 0 is no limit
+	Memory  int64 // bytes that the comparison of pages holds before it uses files; only FindReplicas heeds it
+}
+
+// minOfPages is MinURLs where the addresses are those of pages that were mirrored.
+const minOfPages = 10
+
+// ofPages is stage I for addresses of pages that were mirrored.
+func (o ReplicaOptions) ofPages() hosts.StageOne {
+	return hosts.StageOne{Paper: o.Paper, MinURLs: cmp.Or(o.MinURLs, minOfPages)}
+}
+
+// Candidates are pairs of hosts whose addresses look like those of replicas. They have not been compared.
+type Candidates struct {
+	URLs  int              `json:"urls"`
+	Bad   int              `json:"badLines"`
+	Hosts int              `json:"hosts"`
+	Found int              `json:"candidates"` // of which Pairs has the best
+	Pairs []hosts.HostPair `json:"pairs"`
+}
+
+// CandidateHosts finds candidate pairs of hosts from lists of addresses: files, and stdin for "-".
+func CandidateHosts(ctx context.Context, a *App, lists []string, stdin io.Reader, o ReplicaOptions) (*Candidates, error) {
+	v := hosts.NewInventory(hosts.StageOne{Paper: o.Paper, MinURLs: o.MinURLs})
+	var out Candidates
+	for _, name := range lists {
+		count, err := readURLList(ctx, a, name, stdin, v)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		out.Bad, out.URLs = out.Bad+count.Bad, out.URLs+count.URLs
+	}
+	pairs := v.Pairs()
+	out.Hosts, out.Found, out.Pairs = v.Hosts(), len(pairs), pairs[:shown(len(pairs), o.Limit)]
+	return &out, nil
+}
+
+// shown is how many of n lines are shown.
+func shown(n, limit int) int {
+	if limit == 0 {
+		return n
+	}
+	return min(n, limit)
+}
+
+// maxBadShown bounds the lines that are said to be bad.
+const maxBadShown = 10
+
+func readURLList(ctx context.Context, a *App, name string, in io.Reader, v *hosts.Inventory) (hosts.ListCount, error) {
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return hosts.ListCount{}, err
+		}
+		defer f.Close()
+		in = f
+	}
+	n, bad := 0, 0
+	return hosts.ReadURLs(untilDone{ctx, in}, func(url []byte) error {
+		if n++; n%100_000 == 0 {
+			a.note(fmt.Sprintf("%d addresses of %d hosts", n, v.Hosts()))
+		}
+		return v.AddURL(url)
+	}, func(line int, text string, err error) error {
+		if bad++; bad <= maxBadShown {
+			a.warn(fmt.Sprintf("%s:%d: %v: %.80q", name, line, err, text))
+		} else if bad == maxBadShown+1 {
+			a.warn(name + ": more bad lines are only counted")
+		}
+		return nil
+	})
+}
+
+// untilDone reads until a context ends.
+type untilDone struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (u untilDone) Read(b []byte) (int, error) {
+	if err := u.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return u.r.Read(b)
+}

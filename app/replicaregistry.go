@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"mirrord/job"
+	"mirrord/mirror"
+	"mirrord/phm"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// registryFormat is the version of the registry's form. Fields may be added without a new one.
+const registryFormat = 1
+
+// Registry says which mirrors and which equivalents exist of which parts of the web: what a smart proxy or a load balancer needs to know.
+type Registry struct {
+	Format  int                `json:"registry"`
+	Made    time.Time          `json:"made"`
+	Mirrors []RegistryMirror   `json:"mirrors"`
+	Pairs   []store.PairRecord `json:"pairs"`
+	// Problems are mirrors that are left out because they cannot be read.
+	Problems []RegistryProblem `json:"problems,omitempty"`
+}
+
+type RegistryProblem struct {
+	Job     string `json:"job"`
+	Problem string `json:"problem"`
+}
+
+// RegistryMirror is a published mirror of this state.
+type RegistryMirror struct {
+	Prefixes  []string  `json:"prefixes"` // of the URLs that it has
+	Job       string    `json:"job"`
+	Tree      string    `json:"tree"`  // directory of the published version
+	Table     string    `json:"table"` // JSON lines: which URL lies at which path
+	Primary   string    `json:"primary"`
+	Entry     string    `json:"entry"` // path of the first page
+	Version   int       `json:"version"`
+	Retrieved time.Time `json:"retrieved"`
+	Files     int       `json:"files"`
+	Verdict   string    `json:"verdict,omitempty"` // of the last run
+	Ended     time.Time `json:"ended,omitzero"`    // of the last run
+	// Equivalents are replicas, here and elsewhere, of which a test said something. What lies under "of" lies under "at" at the same relative path.
+	Equivalents []RegistryEquivalent `json:"equivalents,omitempty"`
+}
+
+type RegistryEquivalent struct {
+	Of              string    `json:"of"`
+	At              string    `json:"at"`
+	Level           string    `json:"level"`
+	Confident       bool      `json:"confident"`
+	Interchangeable bool      `json:"interchangeable"`
+	Good            float64   `json:"good"`
+	Tested          time.Time `json:"tested"`
+	Job             string    `json:"job,omitempty"` // that mirrors it here too
+}
+
+// ReadRegistry makes the registry of a state. jobs are those in force; a site without a job is listed with what its mirror says of itself.
+func ReadRegistry(st *store.State, jobs []*job.Job, now time.Time) (*Registry, error) {
+	out := &Registry{Format: registryFormat, Made: now.UTC().Truncate(time.Second), Mirrors: []RegistryMirror{}, Pairs: []store.PairRecord{}}
+	pairs, err := st.Pairs()
+	if err != nil {
+		return nil, err
+	}
+	out.Pairs = append(out.Pairs, pairs...)
+	sites, err := st.Sites()
+	if err != nil {
+		return nil, err
+	}
+	runs, err := st.LastRuns()
+	if err != nil {
+		return nil, err
+	}
+	byName := map[string]*job.Job{}
+	for _, j := range jobs {
+		byName[j.Name] = j
+	}
+	for _, name := range sites {
+		m, err := readRegistryMirror(st, name, byName[name], runs)
+		switch {
+		case errors.Is(err, store.ErrNoVersion):
+			continue
+		case err != nil:
+			out.Problems = append(out.Problems, RegistryProblem{name, err.Error()})
+			continue
+		}
+		out.Mirrors = append(out.Mirrors, *m)
+	}
+	out.link(pairs)
+	return out, nil
+}
+
+// link gives each mirror its equivalents. Both sides of a pair are looked up by their origins, so that many mirrors and pairs take linear time.
+func (reg *Registry) link(pairs []store.PairRecord) {
+	type place struct {
+		mirror int
+		prefix string
+	}
+	at := map[string][]place{} // by origin
+	for i := range reg.Mirrors {
+		for _, p := range reg.Mirrors[i].Prefixes {
+			if u, _, err := site.Parse(p); err == nil {
+				at[u.Origin()] = append(at[u.Origin()], place{i, p})
+			}
+		}
+	}
+	places := func(base string) []place {
+		u, _, err := site.Parse(base)
+		if err != nil {
+			return nil
+		}
+		return at[u.Origin()]
+	}
+	for _, p := range pairs {
+		if !p.Mirrors {
+			continue
+		}
+		for _, side := range [][2]string{{p.Base1, p.Base2}, {p.Base2, p.Base1}} {
+			e := RegistryEquivalent{Of: side[0], At: side[1], Level: p.Level, Confident: p.Confident, Interchangeable: p.Equal, Good: p.Good, Tested: p.Tested}
+			for _, x := range places(side[1]) {
+				if strings.HasPrefix(side[1], x.prefix) {
+					e.Job = reg.Mirrors[x.mirror].Job
+				}
+			}
+			last := -1
+			for _, x := range places(side[0]) {
+				if x.mirror != last && (strings.HasPrefix(side[0], x.prefix) || strings.HasPrefix(x.prefix, side[0])) {
+					last = x.mirror
+					m := &reg.Mirrors[x.mirror]
+					m.Equivalents = append(m.Equivalents, e)
+				}
+			}
+		}
+	}
+}
+
+// readRegistryMirror reads what is published of a site; j is nil when there is no job of its name.
+func readRegistryMirror(st *store.State, name string, j *job.Job, runs map[string]store.RunRecord) (*RegistryMirror, error) {
+	meta, err := mirror.PublishedMeta(st, name)
+	if err != nil {
+		return nil, err
+	}
+	tree := filepath.Join(st.Dir, "sites", name, "current")
+	m := &RegistryMirror{Job: name, Tree: tree, Table: filepath.Join(tree, phm.FilesName), Primary: meta.Primary, Entry: meta.Entry, Version: meta.Version,
+		Retrieved: meta.Retrieved, Files: meta.Files, Prefixes: meta.Origins}
+	if j != nil {
+		m.Prefixes = prefixesOf(j)
+		if j.Scope.Kind != "prefixes" { // what the url leads to, when that is another origin
+			if p := primaryBase(j, meta.Primary); p != j.Base() {
+				if j.Scope.Kind != "directory" {
+					p = meta.Primary + "/"
+				}
+				if !slices.Contains(m.Prefixes, p) {
+					m.Prefixes = append(m.Prefixes, p)
+				}
+			}
+		}
+	}
+	if run, ok := runs[name]; ok {
+		m.Verdict, m.Ended = run.Verdict, run.Ended.UTC()
+	}
+	return m, nil
+}
+
+// primaryBase is the base of a job at the origin to which its first url leads: another scheme or host.
+func primaryBase(j *job.Job, primary string) string {
+	seeds := j.Seeds()
+	if len(seeds) == 0 || primary == "" || seeds[0].Origin() == primary {
+		return j.Base()
+	}
+	base := primary + seeds[0].Dir()
+	rule, err := j.ScopeRule()
+	if u, _, perr := site.Parse(base); err != nil || perr != nil || !rule.Covers(u) {
+		return j.Base()
+	}
+	return base
+}
+
+// prefixesOf lists the prefixes of URLs that a job's scope covers: of kind domain, only those of the hosts that the job names.
+func prefixesOf(j *job.Job) (out []string) {
+	add := func(p string) {
+		if !slices.Contains(out, p) {
+			out = append(out, p)
+		}
+	}
+	if j.Scope.Kind == "prefixes" {
+		for _, p := range j.Scope.Prefixes {
+			add(p)
+		}
+		return out
+	}
+	for _, u := range j.Seeds() {
+		p := u.Origin() + "/"
+		if j.Scope.Kind == "directory" {
+			p = u.Origin() + u.Path()[:strings.LastIndexByte(u.Path(), '/')+1]
+		}
+		add(p)
+	}
+	return out
+}
+
+// CurrentRegistry is the registry of the state, by the jobs of the jobs directory.
+func CurrentRegistry(a *App) (_ *Registry, err error) {
+	st, err := a.MustState()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	var jobs []*job.Job
+	if _, err := JobFiles(a.Jobs); err == nil {
+		if jobs, err = a.namedJobs(nil); err != nil {
+			return nil, err
+		}
+	}
+	return ReadRegistry(st, jobs, time.Now())
+}

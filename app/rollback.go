@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"mirrord/mirror"
+	"mirrord/store"
+)
+
+// Rollback publishes an older version of a job's mirror again, as a new version; number 0 is the one before the current one. The summary and the error are
+// those of Run. Nothing is made for a job that has not run.
+func Rollback(ctx context.Context, a *App, name string, number int) (*mirror.Summary, error) {
+	j, err := a.FindJob(name)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := Versions(a, j.Name); err != nil {
+		return nil, err
+	}
+	st, err := a.MustWriteState()
+	if err != nil {
+		return nil, err
+	}
+	defer st.Close()
+	s, err := st.OpenSite(j.Name)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	if number, err = versionBefore(s, number); err != nil {
+		return nil, err
+	}
+	sum, err := mirror.Rollback(ctx, mirror.Options{Job: j, State: st, Site: s, Log: a.Log}, number)
+	if sum != nil && sum.Version > 0 {
+		err = errors.Join(err, linkPublished(j, s))
+	}
+	return sum, Ended(ctx, sum, err)
+}
+
+// versionBefore checks that a version to roll back to is there and not the current one; 0 is the one before that.
+func versionBefore(s *store.Site, number int) (int, error) {
+	vs, err := s.Versions()
+	if err != nil {
+		return 0, err
+	}
+	switch {
+	case number == 0 && len(vs) < 2:
+		return 0, fmt.Errorf("roll back %s: there is no older version", s.Name)
+	case number == 0:
+		return vs[len(vs)-2].Number, nil
+	case len(vs) > 0 && number == vs[len(vs)-1].Number:
+		return 0, fmt.Errorf("roll back %s: version %d is the current one", s.Name, number)
+	case !slices.ContainsFunc(vs, func(v store.Version) bool { return v.Number == number }):
+		return 0, noVersion(s.Name, number)
+	}
+	return number, nil
+}
+
+// noVersionError says that a version is not kept. It is a store.ErrNoVersion.
+type noVersionError struct {
+	name   string
+	number int
+}
+
+func noVersion(name string, number int) error { return &noVersionError{name, number} }
+
+func (e *noVersionError) Error() string {
+	return fmt.Sprintf("%s has no version %d; mirrord versions %s lists them", e.name, e.number, e.name)
+}
+
+func (e *noVersionError) Is(target error) bool { return target == store.ErrNoVersion }

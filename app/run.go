@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/google/renameio/v2"
+
+	"mirrord/fetch"
+	"mirrord/job"
+	"mirrord/mirror"
+	"mirrord/store"
+)
+
+// RunOptions are the choices of one run beyond its job.
+type RunOptions struct {
+	Accept   bool                  // publish what was held back as suspicious
+	AsIs     bool                  // ask for nothing: only relocate and publish what is stored
+	Progress func(mirror.Progress) // is told where the run stands; nil is nobody
+	Now      func() time.Time      // default time.Now
+	Hosts    *fetch.Hosts          // the politeness of all runs of this process; nil is that of this run alone
+}
+
+// RunSite makes one run of a job on an open site. Its error is the engine's: see Ended.
+func RunSite(ctx context.Context, a *App, j *job.Job, st *store.State, s *store.Site, o RunOptions) (*mirror.Summary, error) {
+	if o.Hosts == nil {
+		o.Hosts = new(fetch.Hosts)
+	}
+	client, err := mirror.NewClient(j, a.world(st.PublicNames()), a.Log)
+	if err != nil {
+		return nil, fmt.Errorf("job %s: %w", j.Name, err)
+	}
+	defer client.Close()
+	return mirror.Run(ctx, mirror.Options{
+		Job:      j,
+		State:    st,
+		Site:     s,
+		Fetcher:  client,
+		Robots:   mirror.NewRobots(j, client, mirror.NewRobotsStore(st)),
+		Hosts:    o.Hosts,
+		Log:      a.Log,
+		Progress: o.Progress,
+		Accept:   o.Accept,
+		NoFetch:  o.AsIs,
+		Now:      o.Now,
+	})
+}
+
+// world is what a job's client may read besides the network.
+func (a *App) world(names fetch.Names) mirror.World {
+	return mirror.World{LookupEnv: a.LookupEnv, ReadFile: os.ReadFile, Names: names, Network: a.Network}
+}
+
+// Run opens the site of a job in the state, makes one run and brings the job's symbolic link up to date. The summary is nil when the run did not begin; it
+// may come with an error, as Ended says.
+func Run(ctx context.Context, a *App, j *job.Job, o RunOptions) (*mirror.Summary, error) {
+	st, err := a.MakeState()
+	if err != nil {
+		return nil, err
+	}
+	defer st.Close()
+	s, err := st.OpenSite(j.Name)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	sum, err := RunSite(ctx, a, j, st, s, o)
+	if sum != nil && sum.Version > 0 {
+		err = errors.Join(err, linkPublished(j, s))
+	}
+	return sum, Ended(ctx, sum, err)
+}
+
+// Ended gives the error that a run ended with its kind: Partial when it can be resumed, Suspicious when it waits to be accepted; nil when it was complete.
+func Ended(ctx context.Context, sum *mirror.Summary, err error) error {
+	var disk *store.DiskError
+	switch {
+	case sum == nil:
+		return err
+	case sum.Verdict == mirror.Partial && (err == nil || ctx.Err() != nil || errors.As(err, &disk)):
+		return &Error{Kind: Partial, Err: err}
+	case err != nil:
+		return err
+	case sum.Verdict == mirror.Suspicious:
+		return &Error{Kind: Suspicious}
+	}
+	return nil
+}
+
+// RunRequest asks for a run of a job of the jobs directory.
+type RunRequest struct {
+	Job string
+	Choices
+	Window   func(opens time.Time) // is told when the run waits for its window; nil is nobody
+	Progress func(mirror.Progress) // is told where the run stands; nil is nobody
+}
+
+// RunNow makes a run in this process, as Run does.
+func RunNow(ctx context.Context, a *App, r RunRequest) (*mirror.Summary, error) {
+	j, err := a.FindJob(r.Job)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.Apply(j); err != nil {
+		return nil, err
+	}
+	if opens, closed := windowOpens(j, time.Now()); closed && r.Window != nil {
+		r.Window(opens)
+	}
+	return Run(ctx, a, j, RunOptions{Progress: r.Progress})
+}
+
+// windowOpens is when the window of a job opens that is closed now.
+func windowOpens(j *job.Job, now time.Time) (at time.Time, closed bool) {
+	w, err := job.ParseWindow(j.Window)
+	zone, zerr := j.Location(time.Local)
+	if err != nil || zerr != nil || len(w) == 0 || w.Open(now.In(zone)) {
+		return at, false // the run says what is wrong
+	}
+	return w.Change(now.In(zone)), true
+}
+
+// Accept publishes what the last run of a job held back as suspicious, without a request. It is an error when nothing waits.
+func Accept(ctx context.Context, a *App, name string, progress func(mirror.Progress)) (*mirror.Summary, error) {
+	j, err := a.FindJob(name)
+	if err != nil {
+		return nil, err
+	}
+	st, err := a.MustState()
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(waitsForAccept(st, j.Name), st.Close()); err != nil {
+		return nil, err
+	}
+	return Run(ctx, a, j, RunOptions{Accept: true, AsIs: true, Progress: progress})
+}
+
+// waitsForAccept returns an error unless the last run of the site was suspicious.
+func waitsForAccept(st *store.State, name string) error {
+	runs, err := st.Runs(name, 1)
+	if err != nil {
+		return err
+	}
+	if len(runs) == 0 {
+		return fmt.Errorf("accept %s: it has not run yet", name)
+	}
+	if runs[0].Verdict != "suspicious" {
+		return fmt.Errorf("accept %s: nothing waits; the last run was %s", name, runs[0].Verdict)
+	}
+	return nil
+}
+
+// linkPublished makes publish.dir a link to the current version. What stands there and is no symbolic link is left alone.
+func linkPublished(j *job.Job, s *store.Site) error {
+	link := j.Publish.Dir
+	if link == "" {
+		return nil
+	}
+	target := filepath.Join(s.Dir(), "current")
+	switch fi, err := os.Lstat(link); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return fmt.Errorf("publish.dir: %w", err)
+	case fi.Mode()&fs.ModeSymlink == 0:
+		return fmt.Errorf("publish.dir: %s is there and is no symbolic link; move it away", link)
+	}
+	if old, err := os.Readlink(link); err == nil && old == target {
+		return nil
+	}
+	if err := renameio.Symlink(target, link); err != nil {
+		return fmt.Errorf("publish.dir: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"mirrord/job"
+	"mirrord/store"
+)
+
+// lookWait is how long a run waits for its site: serve and status look into the database for a moment, only another run holds it longer.
+const lookWait = 2 * time.Second
+
+// OpenState opens the state directory for a command that only looks; ok is false when there is none yet.
+func (a *App) OpenState() (st *store.State, ok bool, err error) {
+	dir, err := a.State()
+	if err != nil {
+		return nil, false, err
+	}
+	if _, err := os.Stat(filepath.Join(dir, "sites")); errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
+	}
+	st, err = store.OpenState(dir, store.Options{Log: a.Log})
+	return st, err == nil, err
+}
+
+// MustState is OpenState for commands that need a mirror to be there.
+func (a *App) MustState() (*store.State, error) {
+	st, ok, err := a.OpenState()
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		dir, err := a.State()
+		if err != nil {
+			return nil, err
+		}
+		return nil, fmt.Errorf("there are no mirrors in %s: set --state, or run a job first", dir)
+	}
+	return st, nil
+}
+
+// MustWriteState is MustState for commands that change sites: they wait a moment for those that only look.
+func (a *App) MustWriteState() (*store.State, error) {
+	st, err := a.MustState()
+	if err != nil {
+		return nil, err
+	}
+	dir := st.Dir
+	if err := st.Close(); err != nil {
+		return nil, err
+	}
+	return store.OpenState(dir, store.Options{Wait: lookWait, Log: a.Log})
+}
+
+// MakeState opens the state for commands that change it, and makes it when it is not there; they wait a moment for those that only look.
+func (a *App) MakeState() (*store.State, error) {
+	dir, err := a.State()
+	if err != nil {
+		return nil, err
+	}
+	return store.OpenState(dir, store.Options{Wait: lookWait, Log: a.Log})
+}
+
+// OpenTree opens the published tree of a site. It does so also while a run writes the site: the published tree is not the one
+// that a run works on.
+func OpenTree(st *store.State, name string) (*os.Root, error) {
+	if !job.ValidName(name) {
+		return nil, Usagef("%q cannot name a job", name)
+	}
+	s, err := st.ReadSite(name)
+	switch {
+	case errors.Is(err, store.ErrLocked):
+		root, err := os.OpenRoot(filepath.Join(st.Dir, "sites", name, "current"))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("site %s: %w", name, store.ErrNoVersion)
+		}
+		return root, err
+	case err != nil:
+		return nil, err
+	}
+	root, err := s.Current()
+	return root, errors.Join(err, s.Close())
+}

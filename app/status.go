@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"mirrord/job"
+	"mirrord/mirror"
+	"mirrord/scheduler"
+	"mirrord/status"
+	"mirrord/store"
+)
+
+// Broken is the state of a mirror that cannot be read. It is found by looking, and is no part of what the scheduler knows.
+const Broken status.Health = "broken"
+
+// Statuses is what the disk knows of all jobs and mirrors, sorted by name. Nothing is known of what a daemon would do next.
+func Statuses(a *App, now time.Time) ([]status.Job, error) {
+	files, err := scheduler.NewDir(a.Jobs).Read()
+	if err != nil && a.JobsNamed {
+		return nil, err
+	}
+	st, ok, err := a.OpenState()
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return statusOf(a, files, nil)
+	}
+	defer st.Close()
+	list, err := statusOf(a, files, st)
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		if err := fill(&list[i], st, now); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// statusOf says of each job file and each mirror what the records of runs know.
+func statusOf(a *App, files []scheduler.File, st *store.State) ([]status.Job, error) {
+	kept := scheduler.Store(noRecords{})
+	if st != nil {
+		kept = records{st: st, log: a.Log, readOnly: true}
+	}
+	s, err := scheduler.New(scheduler.Options{Store: kept})
+	if err != nil {
+		return nil, err
+	}
+	c := scheduler.Resolve(files, s.Config())
+	if st != nil {
+		sites, err := st.Sites()
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range sites {
+			if c[name] == nil {
+				c[name] = &scheduler.Entry{Name: name}
+			}
+		}
+	}
+	s.Apply(c)
+	list := s.Status().Jobs
+	for i := range list {
+		j := &list[i]
+		if j.Next, j.Why = nil, ""; j.Activity != status.Paused {
+			j.Activity = status.Idle
+		}
+		if j.File == "" {
+			j.Problems = append(j.Problems, "there is no job file of this name in "+a.Jobs)
+		}
+	}
+	return list, nil
+}
+
+// noRecords is the store of a state that is not there yet.
+type noRecords struct{}
+
+func (noRecords) LoadRecords() (map[string]scheduler.Record, error) { return nil, nil }
+func (noRecords) SaveRecords(map[string]*scheduler.Record) error    { return nil }
+
+// fill adds what the site itself knows.
+func fill(s *status.Job, st *store.State, now time.Time) error {
+	site, err := st.ReadSite(s.Name)
+	switch {
+	case errors.Is(err, store.ErrLocked):
+		s.Activity = status.Running
+		return nil
+	case errors.Is(err, store.ErrNoSite):
+		return nil // there was no run yet, or it has just made the folder
+	case err != nil:
+		unreadableSite(s, err)
+		return nil
+	}
+	vs, err := site.Versions()
+	if err = errors.Join(err, site.Close()); err != nil {
+		unreadableSite(s, err)
+		return nil
+	}
+	if len(vs) > 0 {
+		v := vs[len(vs)-1]
+		s.Version, s.Published, s.Files, s.Bytes = v.Number, &v.Time, v.Files, v.Bytes
+		s.Judge(now)
+	}
+	judgeTree(s, st)
+	return nil
+}
+
+// unreadableSite says of a job that its site cannot be read. That of the others can still be said.
+func unreadableSite(s *status.Job, err error) {
+	s.Health = Broken
+	if causeOf(err, s.Name) == status.BadState {
+		last := status.Run{Verdict: status.VerdictError}
+		if s.Last != nil {
+			last = *s.Last
+		}
+		last.Cause, s.Last = status.BadState, &last
+		s.Judge(time.Now())
+	}
+	if p := Remedied(err); !slices.Contains(s.Problems, p) {
+		s.Problems = append(s.Problems, p)
+	}
+}
+
+// noteRebuild says of a job whose last run met a damaged database that it was rebuilt since.
+func noteRebuild(s *status.Job, st *store.State) {
+	if s.Last == nil || s.Last.Cause != status.BadState {
+		return
+	}
+	site, err := st.ReadSite(s.Name)
+	if err != nil {
+		return
+	}
+	defer site.Close() // read only: nothing can be lost
+	at, err := site.Rebuilt()
+	if err != nil || at.Before(s.Last.Ended.Truncate(time.Second)) {
+		return
+	}
+	last := *s.Last
+	was := func(text string) bool { return text == last.Error }
+	s.Reasons, s.Problems = slices.DeleteFunc(slices.Clone(s.Reasons), was), slices.DeleteFunc(slices.Clone(s.Problems), was)
+	last.Cause, last.Error = status.ByItself, "the database was damaged and has been rebuilt; the next run requests every page again"
+	s.Last, s.Reasons = &last, append(s.Reasons, last.Error)
+	s.Judge(time.Now())
+}
+
+// judgeTree looks at whether the mirror can be read: its database, when the last run could not, and what is published.
+func judgeTree(s *status.Job, st *store.State) {
+	noteRebuild(s, st)
+	if s.Version == 0 {
+		return
+	}
+	if p := st.TreeProblem(s.Name); p != "" {
+		s.Health, s.Problems = Broken, append(s.Problems, p)
+		s.Fix = "mirrord run-now " + s.Name + ", which makes it again from the stored bodies"
+	}
+}
+
+// JobStatus is what the disk knows of one job, with the report of its last run.
+func JobStatus(a *App, name string, now time.Time) (status.Job, error) {
+	list, err := Statuses(a, now)
+	if err != nil {
+		return status.Job{}, err
+	}
+	for _, s := range list {
+		if s.Name != name {
+			continue
+		}
+		st, ok, err := a.OpenState()
+		if err != nil || !ok {
+			return s, err
+		}
+		defer st.Close()
+		runs, err := st.Runs(name, 1)
+		if err == nil && len(runs) > 0 {
+			s.Summary = runs[0].Summary
+		}
+		return s, err
+	}
+	return status.Job{}, Usagef("no job and no mirror is named %q", name)
+}
+
+// Runs is the reports of the last n runs of a job, newest first, without their summaries.
+func Runs(a *App, name string, n int) ([]status.Run, error) {
+	if !job.ValidName(name) {
+		return nil, Usagef("%q cannot name a job", name)
+	}
+	st, err := a.MustState()
+	if err != nil {
+		return nil, err
+	}
+	defer st.Close()
+	return historyOf(st, name, n)
+}
+
+// historyOf reads the last n runs of a site, newest first.
+func historyOf(st *store.State, name string, n int) ([]status.Run, error) {
+	recs, err := st.Runs(name, n)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]status.Run, 0, len(recs))
+	for _, r := range recs {
+		var sum mirror.Summary
+		if err := json.Unmarshal(r.Summary, &sum); err != nil {
+			return nil, fmt.Errorf("run log of %s: %w", name, err)
+		}
+		run := runOf(&sum)
+		run.Summary = nil
+		out = append(out, run)
+	}
+	return out, nil
+}

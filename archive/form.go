@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package archive is the registry of the forms in which a mirror leaves a state directory and enters one.
+//
+// What all forms carry is a PHM (package phm): a tree with a table of its files. A form says how such a tree becomes one file and comes back from
+// it. Each form is a method of forms in a file of its own, so that adding one is adding a file; mirrord export, import and get, their help and
+// their checks take the forms from here. The directory form is no file: those who export write it themselves.
+package archive
+
+import (
+	"bytes"
+	"cmp"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"mirrord/internal/parts"
+	"mirrord/phm"
+)
+
+// The forms that the program names itself: the default, and the one that is no file.
+const (
+	PHM = "phm"
+	Dir = "dir"
+)
+
+// Form is one form. Its functions are safe for concurrent use.
+type Form struct {
+	Name string // as --format has it; the name of a file in this form ends in a dot and this
+	Doc  string // for the help: "a compressed tar (tar.zst)"
+
+	// Pack writes a tree as one file and returns its phm.json; name is what a folder inside is called. Nil: the form is only read.
+	Pack func(w io.Writer, tree fs.FS, name string) (*phm.Meta, error)
+
+	// Check reads a packed file back as a whole: names, sizes and digests. A report with problems is no error. Needed with Pack.
+	Check func(r io.ReaderAt, size int64, l phm.Limits) (*phm.Report, error)
+
+	// Replaceable returns an error unless a file that stands where one is to be written is one of this form. Nil: any regular file is.
+	Replaceable func(r io.ReaderAt, size int64) error
+
+	// Claims reports whether a file that begins with head, up to HeadSize bytes, is of this form. Nil: the form is only written.
+	Claims func(head []byte) bool
+
+	// Unpack checks a file of the form and writes its tree to sink, as phm.Unpack does. Needed with Claims.
+	Unpack func(r io.ReaderAt, size int64, sink phm.Sink, l phm.Limits) (*phm.Meta, error)
+
+	place int // among the forms, for people
+}
+
+// HeadSize is how much of a file Claims looks at, in bytes.
+const HeadSize = 512
+
+// Folder reports whether the form is a directory, not a file.
+func (f Form) Folder() bool { return f.Name == Dir }
+
+// forms is the registry: each exported method returns one form.
+type forms struct{}
+
+// Forms returns all forms in the order in which they are shown.
+func Forms() []Form {
+	all := parts.Of[Form](forms{})
+	slices.SortStableFunc(all, func(a, b Form) int { return cmp.Compare(a.place, b.place) })
+	return all
+}
+
+// Exports returns the forms that can be written.
+func Exports() []Form {
+	return slices.DeleteFunc(Forms(), func(f Form) bool { return (f.Pack == nil) && !f.Folder() })
+}
+
+// Names returns the names of the forms that can be written.
+func Names() (names []string) {
+	for _, f := range Exports() {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// Docs says of each of them what it is.
+func Docs() (docs []string) {
+	for _, f := range Exports() {
+		docs = append(docs, f.Doc)
+	}
+	return docs
+}
+
+// Find returns the form for an export of that name.
+func Find(name string) (Form, bool) {
+	all := Exports()
+	i := slices.IndexFunc(all, func(f Form) bool { return f.Name == name })
+	if i < 0 {
+		return Form{}, false
+	}
+	return all[i], true
+}
+
+// Named returns the form that the name of a file stands for; what has no known ending is a directory.
+func Named(file string) Form {
+	folder := Form{}
+	for _, f := range Exports() {
+		if f.Folder() {
+			folder = f
+		} else if strings.HasSuffix(file, "."+f.Name) {
+			return f
+		}
+	}
+	return folder
+}
+
+// Unpack checks a file in any form and writes its tree to sink; see phm.Unpack. What no form claims is taken for the archive form of PHM, whose
+// errors say what is wrong.
+func Unpack(r io.ReaderAt, size int64, sink phm.Sink, l phm.Limits) (*phm.Meta, error) {
+	head := make([]byte, HeadSize)
+	n, err := r.ReadAt(head[:min(size, HeadSize)], 0)
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	for _, f := range Forms() {
+		if f.Claims != nil && f.Claims(head[:n]) {
+			return f.Unpack(r, size, sink, l)
+		}
+	}
+	return phm.Unpack(r, size, sink, l)
+}
+
+// begins returns a Claims for forms that begin with certain bytes.
+func begins(magic ...string) func([]byte) bool {
+	return func(head []byte) bool {
+		return slices.ContainsFunc(magic, func(m string) bool { return bytes.HasPrefix(head, []byte(m)) })
+	}
+}
+
+// check is the Check of the forms that package phm reads.
+func check(r io.ReaderAt, size int64, l phm.Limits) (*phm.Report, error) {
+	return phm.VerifyArchive(r, size, l, phm.VerifyOptions{MaxProblems: 1})
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package archive
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"mirrord/phm"
+)
+
+// Toy is a form of this file alone: a tar after four bytes of its own. That it passes the suite shows that a form needs no other edit.
+func (forms) Toy() Form {
+	const magic = "TOY\n"
+	tail := func(r io.ReaderAt, size int64) (io.ReaderAt, int64) {
+		return io.NewSectionReader(r, int64(len(magic)), size-int64(len(magic))), size - int64(len(magic))
+	}
+	return Form{
+		Name: "toy",
+		Doc:  "a toy (toy)",
+		Pack: func(w io.Writer, tree fs.FS, name string) (*phm.Meta, error) {
+			if _, err := io.WriteString(w, magic); err != nil {
+				return nil, err
+			}
+			return phm.PackTar(w, tree, phm.PackOptions{Prefix: name + "/"})
+		},
+		Check: func(r io.ReaderAt, size int64, l phm.Limits) (*phm.Report, error) {
+			r, size = tail(r, size)
+			return check(r, size, l)
+		},
+		Claims: begins(magic),
+		Unpack: func(r io.ReaderAt, size int64, sink phm.Sink, l phm.Limits) (*phm.Meta, error) {
+			r, size = tail(r, size)
+			return phm.Unpack(r, size, sink, l)
+		},
+		place: 99,
+	}
+}
+
+// TestForms is the suite that every form passes: it comes back as it went, it alone claims what it wrote, and damage is found.
+func TestForms(t *testing.T) {
+	tree := someTree(t)
+	for _, f := range Forms() {
+		t.Run(f.Name, func(t *testing.T) {
+			if f.Doc == "" || f.place == 0 {
+				t.Error("no text for the help, or no place among the forms")
+			}
+			if (f.Claims == nil) != (f.Unpack == nil) || (f.Pack == nil) != (f.Check == nil) {
+				t.Fatal("Claims and Unpack belong together, and so do Pack and Check")
+			}
+			if f.Pack == nil {
+				return
+			}
+			var b bytes.Buffer
+			want, err := f.Pack(&b, tree, "some")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, other := range Forms() {
+				if got := other.Claims != nil && other.Claims(b.Bytes()[:min(b.Len(), HeadSize)]); got != (other.Name == f.Name) {
+					t.Errorf("%s claims it: %v", other.Name, got)
+				}
+			}
+			got := unpacked(t, b.Bytes(), nil)
+			for name, file := range tree {
+				if !bytes.Equal(got[name], file.Data) {
+					t.Errorf("%s comes back with %d bytes instead of %d", name, len(got[name]), len(file.Data))
+				}
+			}
+			if len(got) != len(tree) {
+				t.Errorf("%d files come back, want %d", len(got), len(tree))
+			}
+			whole := bytes.NewReader(b.Bytes())
+			report, err := f.Check(whole, whole.Size(), phm.Limits{})
+			if err != nil || report.Err() != nil || report.Meta.TableSum != want.TableSum {
+				t.Errorf("check: %v, %+v", err, report)
+			}
+			if f.Replaceable != nil && (f.Replaceable(whole, whole.Size()) != nil || f.Replaceable(strings.NewReader("text"), 4) == nil) {
+				t.Error("what may be replaced is not told from what may not")
+			}
+			cut := b.Bytes()[:b.Len()/2]
+			if report, err := f.Check(bytes.NewReader(cut), int64(len(cut)), phm.Limits{}); err == nil && report.Err() == nil {
+				t.Error("half of it passes the check")
+			}
+			unpacked(t, cut, errors.New("any"))
+		})
+	}
+}
+
+func TestNames(t *testing.T) {
+	if got, want := Names(), []string{"phm", "dir", "tar.zst", "toy"}; !slices.Equal(got, want) {
+		t.Errorf("exports %q, want %q", got, want)
+	}
+	for file, want := range map[string]string{"a.phm": "phm", "a.tar.zst": "tar.zst", "a": "dir", "a.tar": "dir", "a.toy": "toy", "phm": "dir"} {
+		if got := Named(file).Name; got != want {
+			t.Errorf("%s is in form %s, want %s", file, got, want)
+		}
+	}
+	for name, want := range map[string]bool{"phm": true, "dir": true, "tar.gz": false, "rar": false} {
+		if _, ok := Find(name); ok != want {
+			t.Errorf("%s can be written: %v", name, ok)
+		}
+	}
+}
+
+// What is in no known form is refused as the archive form is.
+func TestUnpackUnknown(t *testing.T) {
+	text := "neither form"
+	if _, err := Unpack(strings.NewReader(text), int64(len(text)), folder{t.TempDir()}, phm.Limits{}); !errors.Is(err, phm.ErrNotPHM) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// unpacked returns the files of a packed tree; fails says that it must not unpack.
+func unpacked(t *testing.T, data []byte, fails error) map[string][]byte {
+	t.Helper()
+	dir := t.TempDir()
+	_, err := Unpack(bytes.NewReader(data), int64(len(data)), folder{dir}, phm.Limits{})
+	if (err != nil) != (fails != nil) {
+		t.Fatalf("unpack: %v", err)
+	}
+	files := map[string][]byte{}
+	err = fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		files[name], err = os.ReadFile(filepath.Join(dir, name))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// folder is a sink in a directory.
+type folder struct{ dir string }
+
+func (f folder) Create(name string, _ time.Time) (io.WriteCloser, error) {
+	if err := os.MkdirAll(filepath.Join(f.dir, path.Dir(name)), 0o755); err != nil {
+		return nil, err
+	}
+	return os.Create(filepath.Join(f.dir, name))
+}
+
+// someTree is a small PHM.
+func someTree(t *testing.T) fstest.MapFS {
+	t.Helper()
+	tree, when := fstest.MapFS{}, time.Date(2026, 11, 20, 3, 31, 0, 0, time.UTC)
+	var table, meta bytes.Buffer
+	w := phm.NewFilesWriter(&table)
+	for _, p := range []string{"docs/a.txt", "index.html"} {
+		body := bytes.Repeat([]byte(p+"\n"), 1000)
+		sum := sha256.Sum256(body)
+		tree[p] = &fstest.MapFile{Data: body, Mode: 0o644, ModTime: when}
+		if err := w.Write(&phm.File{Path: p, URL: "http://h.example/" + p, Size: int64(len(body)), SHA256: hex.EncodeToString(sum[:])}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sums, err := w.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &phm.Meta{Entry: "index.html", Primary: "http://h.example", Retrieved: when}
+	m.Count(sums)
+	if err := phm.WriteMeta(&meta, m); err != nil {
+		t.Fatal(err)
+	}
+	tree[phm.FilesName] = &fstest.MapFile{Data: table.Bytes(), Mode: 0o644, ModTime: when}
+	tree[phm.MetaName] = &fstest.MapFile{Data: meta.Bytes(), Mode: 0o644, ModTime: when}
+	return tree
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package archive
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+
+	"mirrord/phm"
+)
+
+// Zstd is a tar of the directory form, compressed with zstd (RFC 8878).
+func (forms) Zstd() Form {
+	return Form{
+		Name:   "tar.zst",
+		Doc:    "a compressed tar (tar.zst)",
+		Pack:   packZstd,
+		Check:  check,
+		Claims: begins("\x28\xb5\x2f\xfd"),
+		Unpack: phm.Unpack,
+		place:  3,
+	}
+}
+
+func packZstd(w io.Writer, tree fs.FS, name string) (*phm.Meta, error) {
+	z, err := phm.NewZstd(w)
+	if err != nil {
+		return nil, err
+	}
+	m, err := phm.PackTar(z, tree, phm.PackOptions{Prefix: name + "/"})
+	return m, errors.Join(err, z.Close())
+}
+
+// Gzip is the same compressed with gzip, which is read and not written.
+func (forms) Gzip() Form {
+	return Form{Name: "tar.gz", Doc: "a tar (tar.gz)", Claims: begins("\x1f\x8b"), Unpack: phm.Unpack, place: 4}
+}
+
+// Tar is the same without compression, which is read and not written.
+func (forms) Tar() Form {
+	claims := func(head []byte) bool { return len(head) > 262 && bytes.Equal(head[257:262], []byte("ustar")) }
+	return Form{Name: "tar", Doc: "a tar (tar)", Claims: claims, Unpack: phm.Unpack, place: 5}
+}

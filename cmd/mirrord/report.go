@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"mirrord/mirror"
+	"mirrord/status"
+)
+
+// hints are what the report of a run tells its user to do.
+type hints struct {
+	accept string // when the run was held back as suspicious
+	entry  string // when it was, and accept cannot publish it either
+	full   string // to have everything asked, when the run did not
+}
+
+// jobHints are the hints for a job of the jobs directory.
+func jobHints(name string) hints {
+	return hints{accept: status.AcceptHint(name), entry: status.EntryHint(name), full: "mirrord run-now " + name + " --full"}
+}
+
+// printSummary prints the report of a run, with what to do.
+func (a *cli) printSummary(sum *mirror.Summary, h hints) error {
+	if a.json {
+		return sum.WriteJSON(a.stdout)
+	}
+	if err := sum.WriteText(a.stdout); err != nil {
+		return err
+	}
+	switch {
+	case sum.Verdict == mirror.Suspicious && h.entry != "" && status.NeedsEntry(sum.Reasons):
+		a.printf("  what to do: %s\n", h.entry)
+	case sum.Verdict == mirror.Suspicious && h.accept != "":
+		a.printf("  what to do: %s\n", h.accept)
+	case sum.Sparing() && !sum.Published && h.full != "":
+		a.printf("  to ask for all: %s\n", h.full)
+	}
+	return nil
+}
+
+// report prints the summary of a run, if there is one, and returns the run's error.
+func (a *cli) report(sum *mirror.Summary, err error, h hints) error {
+	if sum == nil {
+		return err
+	}
+	if perr := a.printSummary(sum, h); perr != nil {
+		return perr
+	}
+	return err
+}
+
+// withProgress draws how far a run is while it goes on, and reports how it ended.
+func (a *cli) withProgress(h hints, run func(show func(mirror.Progress)) (*mirror.Summary, error)) error {
+	p := newProgress(a.stderr, a.terminal && !a.json)
+	sum, err := run(p.update())
+	p.clear()
+	return a.report(sum, err, h)
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fetch
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+
+	"mirrord/heads"
+)
+
+// net/http keeps the fields of an answer without their order and spelling. headConn is a connection that speaks HTTP/1.1 and keeps the bytes
+// of each answer's head as they pass, so that these can be had too. Requests are not pipelined, so that what comes after a request was sent
+// is its answer. But the connection may get its next request before whoever waits for an answer without a body was told of it.
+type headConn struct {
+	net.Conn
+	most int // bytes of a head; of a longer one nothing is kept
+
+	mu   sync.Mutex // guards what follows, and all that seen has
+	seen *seenHead  // of the answer to the last request; nil before the first
+}
+
+// seenHead is what came of the head of one answer.
+type seenHead struct {
+	conn  *headConn
+	wants bool // its end has not come
+	raw   []byte
+}
+
+// expect makes the connection keep the head of the next answer. It is called before the request is sent.
+func (c *headConn) expect() *seenHead {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.seen = &seenHead{conn: c, wants: true}
+	return c.seen
+}
+
+// Read reads from the network and keeps what belongs to the head that is expected.
+func (c *headConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.seen != nil && c.seen.wants {
+		c.seen.keep(p[:n])
+	}
+	return n, err
+}
+
+func (s *seenHead) keep(p []byte) {
+	for len(p) > 0 {
+		had := len(s.raw)
+		s.raw = append(s.raw, p[:min(len(p), s.conn.most+1-had)]...)
+		end := heads.End(s.raw, had)
+		if end == 0 {
+			if len(s.raw) > s.conn.most {
+				s.wants, s.raw = false, nil
+			}
+			return
+		}
+		p, s.raw = p[end-had:], s.raw[:end]
+		if !isInterim(s.raw) {
+			s.wants = false
+			return
+		}
+		s.raw = s.raw[:0] // the answer proper follows (RFC 9110 §15.2)
+	}
+}
+
+// isInterim reports whether a head is that of a 1xx answer.
+func isInterim(raw []byte) bool {
+	_, rest, _ := bytes.Cut(raw, []byte(" "))
+	return bytes.HasPrefix(bytes.TrimLeft(rest, " "), []byte("1")) && !bytes.HasPrefix(rest, []byte("101"))
+}
+
+// head returns the head that was kept, nil when it could not be. It is called when net/http has read it too.
+func (s *seenHead) head() *heads.Head {
+	if s == nil {
+		return nil
+	}
+	s.conn.mu.Lock()
+	defer s.conn.mu.Unlock()
+	if s.wants {
+		return nil
+	}
+	h, err := heads.Parse(s.raw)
+	if err != nil {
+		return nil
+	}
+	return h
+}
+
+// dial connects to a host for plain HTTP, or to a proxy.
+func (c *Client) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	conn, err := c.guard.Dial(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	return &headConn{Conn: conn, most: int(c.o.MaxHeaderBytes)}, nil
+}
+
+// dialTLS connects to a host for HTTPS. What speaks HTTP/2, whose fields have no spelling, is for net/http to know.
+func (c *Client) dialTLS(config *tls.Config) func(ctx context.Context, network, addr string) (net.Conn, error) {
+	config.NextProtos = []string{"http/1.1"}
+	if !c.o.DisableHTTP2 {
+		config.NextProtos = []string{"h2", "http/1.1"}
+	}
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		host, _, err := net.SplitHostPort(addr)
+		if err != nil {
+			return nil, err
+		}
+		plain, err := c.guard.Dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		own := config.Clone()
+		own.ServerName = host
+		conn := tls.Client(plain, own)
+		ctx, cancel := context.WithTimeoutCause(ctx, c.o.ConnectTimeout, &limitError{ErrTimeout, "no TLS handshake", c.o.ConnectTimeout})
+		defer cancel()
+		if err := conn.HandshakeContext(ctx); err != nil {
+			plain.Close() // a handshake that failed has nothing to say goodbye to
+			if cause := context.Cause(ctx); cause != nil {
+				err = fmt.Errorf("%w: %w", err, cause)
+			}
+			return nil, err
+		}
+		if conn.ConnectionState().NegotiatedProtocol == "h2" {
+			return conn, nil
+		}
+		return &headConn{Conn: conn, most: int(c.o.MaxHeaderBytes)}, nil
+	}
+}
+
+// wholeHead is the head of an answer, as it came where that was seen. Secrets that were sent are no part of it, even if the server
+// repeats them.
+func (c *Client) wholeHead(seen *seenHead, resp *http.Response) *heads.Head {
+	h := seen.head()
+	if h == nil || !h.Matches(resp.Header) {
+		h = heads.Normalised(resp.Proto+" "+resp.Status, resp.Header)
+	}
+	return h.Without(c.sent)
+}
+
+// secrets lists what the client sends that nobody may read later. Shorter ones would be found in what is no secret.
+func (c *Client) secrets() (out []string) {
+	const least = 6
+	add := func(s string) {
+		if len(s) >= least {
+			out = append(out, s)
+		}
+	}
+	for _, vs := range c.secret {
+		for _, v := range vs {
+			add(v)
+			if _, credentials, ok := bytes.Cut([]byte(v), []byte(" ")); ok { // "Basic …", "Bearer …"
+				add(string(credentials))
+			}
+		}
+	}
+	add(c.o.BasicPassword)
+	for _, k := range c.o.CookiePreset {
+		add(k.Value)
+	}
+	slices.SortFunc(out, func(a, b string) int { return len(b) - len(a) }) // what holds another one first
+	return slices.Compact(out)
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fetch
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"mirrord/reach"
+	"mirrord/site"
+)
+
+// Answers without a body give their connection away before anybody has looked at them: each request has the head of its own answer all the
+// same, as it came.
+func TestWholeHeadIsThatOfTheRequest(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header()["x-ID"] = []string{r.URL.Path}
+		w.WriteHeader(http.StatusNotFound)
+	}))
+	defer srv.Close()
+	c := newClient(t, Options{Reach: reach.Policy{All: true}, MaxConnsPerHost: 3})
+	var all sync.WaitGroup
+	for worker := range 12 {
+		all.Go(func() {
+			for n := range 40 {
+				path := fmt.Sprintf("/%d/%d", worker, n)
+				res, err := c.Do(t.Context(), Request{URL: site.Canonical(srv.URL + path)}, nil)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if h := res.Whole; h == nil || h.Normalised || !strings.Contains(h.String(), "\nx-ID: "+path+"\n") {
+					t.Errorf("%s has the head\n%v", path, h)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+}

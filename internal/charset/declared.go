@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package charset
+
+import "bytes"
+
+// Window is how far into a document browsers look for its encoding (HTML Standard, section 13.2.3.2).
+const Window = 1024
+
+// Syntax says where documents of a format name their encoding.
+type Syntax uint8
+
+// The kinds of documents.
+const (
+	Other Syntax = iota // nowhere
+	HTML                // in a meta element, or an XML declaration
+	XML                 // in an XML declaration
+	CSS                 // in an @charset rule
+	JSON                // nowhere, and it is UTF-8 whatever the header says
+)
+
+// Declared returns the encoding that a document names in its first bytes.
+func Declared(head []byte, k Syntax) (Charset, bool) {
+	switch k {
+	case HTML:
+		if bytes.HasPrefix(head, []byte("<\x00?\x00x\x00")) {
+			return Lookup([]byte("utf-16le"))
+		}
+		if bytes.HasPrefix(head, []byte("\x00<\x00?\x00x")) {
+			return Lookup([]byte("utf-16be"))
+		}
+		if c, ok := prescan(head); ok {
+			return c, true
+		}
+		if label, _, _ := XMLDeclaration(head); len(label) > 0 {
+			return InDocument(label)
+		}
+	case CSS:
+		if a, b := CSSRule(head); b > 0 {
+			return InDocument(head[a:b])
+		}
+	case XML:
+		if bytes.HasPrefix(head, []byte("<\x00?\x00")) {
+			return Lookup([]byte("utf-16le"))
+		}
+		if bytes.HasPrefix(head, []byte("\x00<\x00?")) {
+			return Lookup([]byte("utf-16be"))
+		}
+		if label, _, _ := XMLDeclaration(head); len(label) > 0 {
+			return InDocument(label)
+		}
+	}
+	return Charset{}, false
+}
+
+// CSSRule returns the span of the name in an @charset rule, which must be the first bytes, spelled exactly so (CSS Syntax,
+// section 3.2), or 0, 0.
+func CSSRule(head []byte) (start, end int) {
+	const prefix = `@charset "`
+	if !bytes.HasPrefix(head, []byte(prefix)) {
+		return 0, 0
+	}
+	rest := head[len(prefix):]
+	if i := bytes.IndexByte(rest, '"'); i >= 0 && i+1 < len(rest) && rest[i+1] == ';' {
+		return len(prefix), len(prefix) + i
+	}
+	return 0, 0
+}
+
+// XMLDeclaration returns the encoding that an XML declaration names and the span of the name. Without an encoding the span is empty
+// and stands where one can be inserted; without a declaration it is 0, 0.
+func XMLDeclaration(head []byte) (label []byte, start, end int) {
+	if !bytes.HasPrefix(head, []byte("<?xml")) || len(head) < 6 || !space(head[5]) {
+		return nil, 0, 0
+	}
+	stop := bytes.Index(head, []byte("?>"))
+	if stop < 0 {
+		return nil, 0, 0
+	}
+	decl := head[:stop]
+	i := bytes.Index(decl, []byte("encoding"))
+	if i < 0 {
+		at := stop
+		if j := bytes.Index(decl, []byte("standalone")); j > 0 {
+			at = j
+		}
+		for at > 0 && space(decl[at-1]) {
+			at--
+		}
+		return nil, at, at
+	}
+	for i += len("encoding"); i < len(decl) && space(decl[i]); i++ {
+	}
+	if i >= len(decl) || decl[i] != '=' {
+		return nil, 0, 0
+	}
+	for i++; i < len(decl) && space(decl[i]); i++ {
+	}
+	if i >= len(decl) || decl[i] != '"' && decl[i] != '\'' {
+		return nil, 0, 0
+	}
+	j := bytes.IndexByte(decl[i+1:], decl[i])
+	if j < 0 {
+		return nil, 0, 0
+	}
+	return decl[i+1 : i+1+j], i + 1, i + 1 + j
+}
+
+// space reports ASCII white space.
+func space(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\f' }
+
+// prescan looks for a meta element that names an encoding (HTML standard, section 13.2.3.2, "prescan a byte stream to determine
+// its encoding").
+func prescan(b []byte) (Charset, bool) {
+	for i := 0; i < len(b); i++ {
+		j := bytes.IndexByte(b[i:], '<')
+		if j < 0 {
+			break
+		}
+		i += j
+		rest := b[i:]
+		switch {
+		case bytes.HasPrefix(rest, []byte("<!--")):
+			end := bytes.Index(rest[2:], []byte("-->"))
+			if end < 0 {
+				return Charset{}, false
+			}
+			i += 2 + end + 2
+		case len(rest) > 5 && equalFold(rest[:5], "<meta") && (space(rest[5]) || rest[5] == '/'):
+			p := prescanner{b: b, i: i + 5}
+			if c, ok := p.meta(); ok {
+				return c, true
+			}
+			i = p.i
+		case len(rest) > 1 && letter(rest[1]), len(rest) > 2 && rest[1] == '/' && letter(rest[2]):
+			p := prescanner{b: b, i: i + 1}
+			for p.i < len(b) && !space(b[p.i]) && b[p.i] != '>' {
+				p.i++
+			}
+			for {
+				if name, _ := p.attribute(); len(name) == 0 {
+					break
+				}
+			}
+			i = p.i
+		case len(rest) > 1 && (rest[1] == '!' || rest[1] == '/' || rest[1] == '?'):
+			end := bytes.IndexByte(rest, '>')
+			if end < 0 {
+				return Charset{}, false
+			}
+			i += end
+		}
+	}
+	return Charset{}, false
+}
+
+type prescanner struct {
+	b []byte
+	i int
+}
+
+func (p *prescanner) meta() (Charset, bool) {
+	var gotPragma, needPragma, seenHTTP, seenContent, seenCharset, found bool
+	var c Charset
+	for {
+		name, value := p.attribute()
+		if len(name) == 0 {
+			break
+		}
+		switch {
+		case equalFold(name, "http-equiv") && !seenHTTP:
+			seenHTTP = true
+			gotPragma = equalFold(value, "content-type")
+		case equalFold(name, "content") && !seenContent:
+			seenContent = true
+			if label := MetaContent(value); len(label) > 0 && !found {
+				if cc, ok := InDocument(label); ok {
+					c, found, needPragma = cc, true, true
+				}
+			}
+		case equalFold(name, "charset") && !seenCharset:
+			seenCharset = true
+			c, found = InDocument(value)
+			needPragma = false
+		}
+	}
+	if !found || needPragma && !gotPragma {
+		return Charset{}, false
+	}
+	return c, true
+}
+
+// attribute is the standard's "get an attribute", but for the case of letters; no name says there is none left.
+func (p *prescanner) attribute() (name, value []byte) {
+	b := p.b
+	for p.i < len(b) && (space(b[p.i]) || b[p.i] == '/') {
+		p.i++
+	}
+	if p.i >= len(b) || b[p.i] == '>' {
+		return nil, nil
+	}
+	start := p.i
+	for p.i < len(b) && !(b[p.i] == '=' && p.i > start) && !space(b[p.i]) && b[p.i] != '/' && b[p.i] != '>' {
+		p.i++
+	}
+	name = b[start:p.i]
+	for p.i < len(b) && space(b[p.i]) {
+		p.i++
+	}
+	if p.i >= len(b) || b[p.i] != '=' {
+		return name, nil
+	}
+	for p.i++; p.i < len(b) && space(b[p.i]); p.i++ {
+	}
+	if p.i >= len(b) {
+		return name, nil
+	}
+	if q := b[p.i]; q == '"' || q == '\'' {
+		start = p.i + 1
+		end := bytes.IndexByte(b[start:], q)
+		if end < 0 {
+			p.i = len(b)
+			return nil, nil // the value runs past the window: the standard gives up here
+		}
+		p.i = start + end + 1
+		return name, b[start : start+end]
+	}
+	start = p.i
+	for p.i < len(b) && !space(b[p.i]) && b[p.i] != '>' {
+		p.i++
+	}
+	return name, b[start:p.i]
+}
+
+// MetaContent is the standard's "extracting a character encoding from a meta element".
+func MetaContent(b []byte) []byte {
+	for {
+		i := indexFold(b, "charset")
+		if i < 0 {
+			return nil
+		}
+		for b = b[i+len("charset"):]; len(b) > 0 && space(b[0]); b = b[1:] {
+		}
+		if len(b) == 0 || b[0] != '=' {
+			continue
+		}
+		for b = b[1:]; len(b) > 0 && space(b[0]); b = b[1:] {
+		}
+		if len(b) == 0 {
+			return nil
+		}
+		if q := b[0]; q == '"' || q == '\'' {
+			if i := bytes.IndexByte(b[1:], q); i >= 0 {
+				return b[1 : 1+i]
+			}
+			return nil
+		}
+		if i := bytes.IndexAny(b, "; \t\n\f\r"); i >= 0 {
+			b = b[:i]
+		}
+		return b
+	}
+}
+
+// indexFold returns where word, which is lower case, first stands in b, case aside, or -1.
+func indexFold(b []byte, word string) int {
+	for i := 0; i+len(word) <= len(b); i++ {
+		if b[i]|0x20 == word[0] && equalFold(b[i:i+len(word)], word) {
+			return i
+		}
+	}
+	return -1
+}
+
+// equalFold reports whether b is word, which is ASCII, case aside.
+func equalFold(b []byte, word string) bool {
+	return len(b) == len(word) && bytes.EqualFold(b, []byte(word))
+}
+
+func letter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"iter"
+	"slices"
+
+	"mirrord/site"
+)
+
+// Settled is a table while no worker runs. Its methods that read may be called by many goroutines at once as long as none writes; those that
+// write by one. Bytes and strings that it returns point into the table, which never moves them.
+type Settled struct{ urls *urls }
+
+// Len is how many numbers there are.
+func (t Settled) Len() uint32 { return t.urls.n }
+
+// URL returns the URL of a number.
+func (t Settled) URL(id uint32) site.URL { return t.urls.urlOf(id) }
+
+// Bytes returns the URL of a number. The bytes are not to be changed.
+func (t Settled) Bytes(id uint32) []byte {
+	e := t.urls.at(id)
+	return t.urls.bytesAt(e.url, e.urlLen)
+}
+
+// State returns what is known of a number.
+func (t Settled) State(id uint32) State { return State{*t.urls.at(id)} }
+
+// All returns all numbers, ascending, with what is known of each when its turn comes.
+func (t Settled) All() iter.Seq2[uint32, State] {
+	return func(yield func(uint32, State) bool) {
+		for id := uint32(0); id < t.urls.n; id++ {
+			if !yield(id, State{*t.urls.at(id)}) {
+				return
+			}
+		}
+	}
+}
+
+// Find returns the number of a URL.
+func (t Settled) Find(u []byte) (uint32, bool) { return t.urls.find(u) }
+
+// Path returns the mirror path of a number, "" when it has none.
+func (t Settled) Path(id uint32) string { return t.urls.path(id) }
+
+// Final follows redirects to the number that holds the content; in is false when that is not in the mirror.
+func (t Settled) Final(id uint32) (final uint32, in bool) { return t.urls.final(id) }
+
+// MIME returns the MIME type of a number, "" when none is known.
+func (t Settled) MIME(id uint32) string { return t.urls.mimes[t.urls.at(id).mime] }
+
+// MIMEs lists the MIME types, by State.Type. The list is not to be changed.
+func (t Settled) MIMEs() []string { return slices.Clip(t.urls.mimes) }
+
+// Circles returns the URLs that redirect in circles, by number, each circle once.
+func (t Settled) Circles() (out [][]uint32) {
+	for start := uint32(0); start < t.urls.n; start++ {
+		circle := []uint32(nil)
+		id := start
+		for range MaxHops { // no chain is followed further
+			e := t.urls.at(id)
+			if e.flags&fInSet != 0 || e.target == 0 {
+				break
+			}
+			circle = append(circle, id)
+			if id = e.target - 1; id <= start {
+				break // a circle is found at its lowest number
+			}
+		}
+		if len(circle) > 0 && id == start {
+			out = append(out, circle)
+		}
+	}
+	return out
+}

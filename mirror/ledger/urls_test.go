@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"mirrord/store"
+)
+
+func TestTableFindsWhatWasAdded(t *testing.T) {
+	table := newURLs()
+	const n = 20_000 // several times over the first index, and over a chunk of entries
+	name := func(i int) []byte {
+		return fmt.Appendf(nil, "http://h%d.example/%s%d", i%7, strings.Repeat("p/", i%40), i)
+	}
+	for i := range n {
+		if _, ok := table.find(name(i)); ok {
+			t.Fatalf("%d is there before it was added", i)
+		}
+		if id := table.add(name(i)); id != uint32(i) {
+			t.Fatalf("number %d for %d", id, i)
+		}
+	}
+	for i := range n {
+		if id, ok := table.find(name(i)); !ok || id != uint32(i) {
+			t.Fatalf("%s: %d, %v", name(i), id, ok)
+		}
+		if got := table.urlOf(uint32(i)).String(); got != string(name(i)) {
+			t.Fatalf("%s became %s", name(i), got)
+		}
+	}
+	if table.n != n {
+		t.Error(table.n)
+	}
+}
+
+func TestTableLongURLs(t *testing.T) {
+	table := newURLs()
+	for i := range 50 {
+		u := []byte("http://h/" + strings.Repeat(fmt.Sprint(i%10), 32000))
+		u = fmt.Appendf(u, "%d", i)
+		id := table.add(u)
+		if got := table.urlOf(id).String(); got != string(u) {
+			t.Fatalf("%d: %d bytes became %d", i, len(u), len(got))
+		}
+	}
+	u := []byte("http://h/" + strings.Repeat("x", store.MaxURL-len("http://h/")))
+	if id := table.add(u); table.urlOf(id).String() != string(u) {
+		t.Error("the longest URL is not what it was")
+	}
+}
+
+func TestTableReserved(t *testing.T) {
+	table := newURLs()
+	table.reserve(10_000)
+	for _, id := range []uint32{0, 4095, 4096, 9999} {
+		table.set(id, fmt.Appendf(nil, "http://h/%d", id))
+	}
+	table.set(4095, []byte("http://h/other"))   // a number keeps its URL
+	table.set(10_000, []byte("http://h/10000")) // beyond what was reserved
+	for _, id := range []uint32{0, 4095, 4096, 9999} {
+		if got, ok := table.find(fmt.Appendf(nil, "http://h/%d", id)); !ok || got != id {
+			t.Errorf("%d: %d, %v", id, got, ok)
+		}
+	}
+	if _, ok := table.find([]byte("http://h/other")); ok {
+		t.Error("a second URL for one number")
+	}
+	if id := table.add([]byte("http://h/new")); id != 10_000 {
+		t.Errorf("the next number is %d", id)
+	}
+}
+
+func TestTablePaths(t *testing.T) {
+	table := newURLs()
+	for _, c := range []struct {
+		url, path string
+		identity  bool
+	}{
+		{"http://h/a/b.html", "a/b.html", true},
+		{"http://h/a/", "a/index.html", false},
+		{"http://h/a?b", "a@b", false},
+		{"http://h/a?", "a", false},
+		{"http://h/", "index.html", false},
+		{"http://h/x", "", false},
+	} {
+		id := table.add([]byte(c.url))
+		table.setPath(id, c.path)
+		if got := table.path(id); got != c.path {
+			t.Errorf("%s: path %q, want %q", c.url, got, c.path)
+		}
+		if got := table.at(id).flags&fIdentity != 0; got != c.identity {
+			t.Errorf("%s at %q: identity %v", c.url, c.path, got)
+		}
+		table.setPath(id, "else")
+		if got := table.path(id); got != "else" {
+			t.Errorf("%s: path %q after it was changed", c.url, got)
+		}
+	}
+}
+
+func TestTableFinal(t *testing.T) {
+	table := newURLs()
+	for i := range 30 {
+		table.add(fmt.Appendf(nil, "http://h/%d", i))
+	}
+	link := func(from, to uint32) { table.at(from).target = to + 1 }
+	link(0, 1)
+	link(1, 2)
+	table.at(2).flags |= fInSet
+	link(3, 4)
+	link(4, 3) // a loop
+	link(5, 6) // ends at what is not in the mirror
+	for i := uint32(7); i < 29; i++ {
+		link(i, i+1)
+	}
+	table.at(29).flags |= fInSet
+	for _, c := range []struct {
+		id, final uint32
+		in        bool
+	}{{0, 2, true}, {2, 2, true}, {5, 6, false}, {10, 29, true}} {
+		if id, in := table.final(c.id); id != c.final || in != c.in {
+			t.Errorf("%d leads to %d, %v; want %d, %v", c.id, id, in, c.final, c.in)
+		}
+	}
+	for _, id := range []uint32{3, 4, 7} { // a loop, and a chain that is too long
+		if _, in := table.final(id); in {
+			t.Errorf("%d leads into the mirror", id)
+		}
+	}
+}
+
+func TestTableMIME(t *testing.T) {
+	table := newURLs()
+	if table.mime("") != 0 {
+		t.Error("no type is not number 0")
+	}
+	a, b := table.mime("text/html"), table.mime("image/png")
+	if a == b || table.mime("text/html") != a || table.mimes[b] != "image/png" {
+		t.Error(a, b)
+	}
+	for i := range 70_000 { // a hostile site sends one for each page
+		table.mime(fmt.Sprint("x/", i))
+	}
+	if table.mimes[table.mime("text/html")] != "text/html" {
+		t.Error("a known type was lost")
+	}
+}
+
+func TestTableConcurrently(t *testing.T) {
+	table := New()
+	name := func(i int) []byte { return fmt.Appendf(nil, "http://h/%d", i) }
+	var firsts atomic.Int64
+	var wg sync.WaitGroup
+	for w := range 4 {
+		wg.Go(func() {
+			for i := range 5000 {
+				u := name((i*7 + w) % 6000)
+				id, s := table.Admit(u, Referral{From: uint32(w)}, func(uint32, State, bool) Mark { return Mark{Seen: Named} })
+				if table.URL(id).String() != string(u) || s.Seen() != Named || s.Referrer() > 3 {
+					t.Errorf("%d is not %s: %+v", id, u, s)
+					return
+				}
+				if _, first := table.Queue(id); first {
+					firsts.Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if n := int64(table.Len()); firsts.Load() != n {
+		t.Errorf("%d of %d URLs entered the frontier", firsts.Load(), n)
+	}
+}
+
+func BenchmarkTable(b *testing.B) {
+	urls := make([][]byte, 100_000)
+	for i := range urls {
+		urls[i] = fmt.Appendf(nil, "https://www.example.org/docs/section%d/page%d.html", i%100, i)
+	}
+	b.Run("add", func(b *testing.B) {
+		for range b.N {
+			table := newURLs()
+			for _, u := range urls {
+				table.add(u)
+			}
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(urls)), "ns/url")
+	})
+	table := newURLs()
+	for _, u := range urls {
+		table.add(u)
+	}
+	b.Run("find", func(b *testing.B) {
+		for i := range b.N {
+			if _, ok := table.find(urls[i%len(urls)]); !ok {
+				b.Fatal("lost")
+			}
+		}
+	})
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror_test
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"mirrord/fetch"
+	"mirrord/internal/mirrortest"
+	"mirrord/mirror"
+)
+
+// One URL that asks to be left alone for a day costs itself alone, in every run, also when the runs share the politeness of hosts.
+func TestRetryAfterOfOneURL(t *testing.T) {
+	for _, status := range []int{429, 503} {
+		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			inBubble(t, with(`polite.delay = "1s"`, `polite.max_wait = "10m"`), func(t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror) {
+				m.Hosts = new(fetch.Hosts)
+				hub(w, 30)
+				bad := home + "/page02.html"
+				w.Set(bad, mirrortest.Page{Status: status, Header: map[string]string{"Retry-After": "86400"}})
+				for n := range 3 {
+					w.Set(home+"/page05.html", mirrortest.HTML("Five", fmt.Sprintf("as of run %d", n)))
+					w.Requests()
+					start := time.Now()
+					s := m.Run()
+					wantVerdict(t, s, mirror.Complete, true)
+					if d := time.Since(start); d > 2*time.Minute {
+						t.Errorf("run %d took %v", n, d)
+					}
+					asked := w.Asked()
+					if asked[home+"/page29.html"] != 1 || asked[bad] != 1 {
+						t.Errorf("run %d: page29 was asked %d times, the busy page %d times", n, asked[home+"/page29.html"], asked[bad])
+					}
+					if text := m.Tree()["page05.html"]; !strings.Contains(text, fmt.Sprintf("as of run %d", n)) {
+						t.Errorf("run %d published %q", n, text)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A part of a site of which each URL asks to be left alone for a day does not starve the rest: what was not asked comes before what failed.
+func TestRetryAfterOfOnePart(t *testing.T) {
+	inBubble(t, with(`polite.delay = "1s"`, `polite.max_wait = "10m"`), func(t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror) {
+		hub(w, 60)
+		for i := range 10 {
+			w.Set(fmt.Sprintf("%s/page%02d.html", home, i), mirrortest.Page{Status: 503, Header: map[string]string{"Retry-After": "86400"}})
+		}
+		for n := 1; ; n++ {
+			if s := m.Run(); s.Published {
+				if s.Files < 51 {
+					t.Errorf("%d files were published", s.Files)
+				}
+				break
+			} else if n == 6 {
+				t.Fatalf("nothing is published after %d runs:\n%s", n, mirrortest.Text(s))
+			}
+		}
+		w.Set(home+"/page55.html", mirrortest.HTML("News", "news"))
+		for range 3 {
+			m.Run()
+		}
+		if text := m.Tree()["page55.html"]; !strings.Contains(text, "news") {
+			t.Error("the rest of the site is not kept fresh")
+		}
+	})
+}
+
+// closedPort returns an address of this machine at which nobody listens.
+func closedPort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// Pages of a site that link to its https, which is dead, and to a closed port of the same host are published without these, in the first run and later.
+func TestDeadOriginsOfOwnHost(t *testing.T) {
+	dead, closed := closedPort(t), closedPort(t)
+	var version atomic.Int64
+	version.Store(1)
+	site := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		rw.Header().Set("Content-Type", "text/html; charset=utf-8")
+		switch {
+		case r.URL.Path == "/robots.txt":
+			http.NotFound(rw, r)
+		case r.URL.Path == "/":
+			for i := range 30 {
+				fmt.Fprintf(rw, "<a href=p%d.html>%d</a> ", i, i)
+			}
+		default:
+			name := strings.Trim(r.URL.Path, "/")
+			fmt.Fprintf(rw, "<title>%s</title>edition %d <a href=https://%s/%s>safe</a> <img src=http://%s/%s.png>", name, version.Load(), dead, name, closed, name)
+		}
+	}))
+	defer site.Close()
+	m := mirrortest.New(t, nil, fmt.Sprintf("url = %q\nscope = [%q, %q]\nrequisites = \"any\"\npolite.allow_private = true\n", site.URL+"/", site.URL+"/", "https://"+dead+"/"))
+	s := m.Run()
+	wantVerdict(t, s, mirror.Complete, true)
+	wantText(t, s, "servers that gave no answer")
+	if text := m.Tree()["p7.html"]; !strings.Contains(text, "https://"+dead+"/p7.html") || !strings.Contains(text, "edition 1") {
+		t.Errorf("p7.html is %q", text)
+	}
+	version.Store(2)
+	s = m.Run()
+	wantVerdict(t, s, mirror.Complete, true)
+	if s.Changed != 30 {
+		t.Error(mirrortest.Text(s))
+	}
+	site.Close() // when the site is down as well, only that is a reason
+	s = m.Run()
+	wantVerdict(t, s, mirror.Partial, false)
+	if len(s.Reasons) != 1 || !strings.Contains(s.Reasons[0], site.URL+" was left for the next run") {
+		t.Errorf("%q", s.Reasons)
+	}
+}
+
+// A port of the site's own host that gave pages and is closed now does not keep the rest from being published; its pages stay.
+func TestOriginOfOwnHostDies(t *testing.T) {
+	page := func(edition *atomic.Int64, links string) http.Handler {
+		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			rw.Header().Set("Content-Type", "text/html; charset=utf-8")
+			if r.URL.Path == "/robots.txt" {
+				http.NotFound(rw, r)
+				return
+			}
+			fmt.Fprintf(rw, "<title>%s</title>edition %d %s", r.URL.Path, edition.Load(), links)
+		})
+	}
+	var edition atomic.Int64
+	edition.Store(1)
+	other := httptest.NewServer(page(&edition, ""))
+	defer other.Close()
+	var links strings.Builder
+	for i := range 12 {
+		fmt.Fprintf(&links, "<a href=%s/x%d.html>x</a> <a href=p%d.html>p</a> ", other.URL, i, i)
+	}
+	site := httptest.NewServer(page(&edition, links.String()))
+	defer site.Close()
+	m := mirrortest.New(t, nil, fmt.Sprintf("url = %q\nscope = [%q, %q]\npolite.allow_private = true\n", site.URL+"/", site.URL+"/", other.URL+"/"))
+	first := m.Run()
+	wantVerdict(t, first, mirror.Complete, true)
+	if first.Files < 24 {
+		t.Fatal(mirrortest.Text(first))
+	}
+	other.Close()
+	for n := int64(2); n < 6; n++ {
+		edition.Store(n)
+		s := m.Run()
+		wantVerdict(t, s, mirror.Complete, true)
+		if text := m.Tree()["p3.html"]; !strings.Contains(text, fmt.Sprint("edition ", n)) {
+			t.Errorf("run %d published %q", n, text)
+		}
+		if s.Files != first.Files {
+			t.Errorf("run %d: %d files, %d before", n, s.Files, first.Files)
+		}
+	}
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"mirrord/fetch"
+	"mirrord/mirror/ledger"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// redirect records where a URL leads. The target is a URL of its own.
+func (r *run) redirect(rec *store.Resource, res *fetch.Result) {
+	r.admitMu.Lock()
+	hops := r.hops[rec.ID] + 1
+	r.admitMu.Unlock()
+	away := errors.Is(res.LocationErr, site.ErrNotWeb) // it leads somewhere, if not to what can be mirrored
+	switch {
+	case res.LocationErr != nil && !away:
+		r.brokenRedirect(rec, fmt.Sprintf("status %d: %v", res.Status, res.LocationErr))
+		return
+	case res.Location.IsZero() && !away:
+		r.brokenRedirect(rec, fmt.Sprintf("status %d without a Location", res.Status))
+		return
+	case hops > int(r.job.Limits.MaxRedirects):
+		r.brokenRedirect(rec, fmt.Sprintf("more than %d redirects in a row", r.job.Limits.MaxRedirects))
+		return
+	}
+	if res.SetsCookie {
+		r.noteCookie(rec.ID)
+	}
+	if res.Location == rec.URL {
+		if !res.SetsCookie || !r.anotherTurn(rec, turnCookie) {
+			r.brokenRedirect(rec, fmt.Sprintf("status %d to itself", res.Status))
+		}
+		return
+	}
+	rec.Outcome, rec.Failures, rec.Gone, rec.Answer = site.Redirected, 0, 0, res.Whole
+	old := rec.Target
+	rec.Target = 0
+	f := &finding{Done: store.Done{Resource: *rec, Linked: true}, as: account{tally: asRedirected}}
+	d := &f.Done
+	if away {
+		d.Reason = fmt.Sprintf("status %d: %v", res.Status, res.LocationErr)
+	} else if id, ok := r.redirectTarget(rec, res.Location, hops); ok {
+		d.Reason = "to " + res.Location.String()
+		d.Target = id + 1
+		d.Targets = []uint32{id}
+	} else {
+		d.Reason = "to " + res.Location.String() + ", which is not mirrored"
+	}
+	if rec.InSet {
+		r.hold(rec, nil)
+	}
+	if d.InSet || d.Target != old {
+		d.InSet, d.Moved = false, r.version
+	}
+	r.apply(f)
+}
+
+// redirectTarget admits what a URL redirects to, after so many hops.
+func (r *run) redirectTarget(rec *store.Resource, to site.URL, hops int) (id uint32, ok bool) {
+	kind := kindPage
+	if rec.Requis {
+		kind = kindRequisite
+	}
+	ids := r.admit(rec.ID, rec.Depth-1, []candidate{{url: []byte(to.String()), kind: kind, follow: true}})
+	if ids[0] < 0 {
+		return 0, false
+	}
+	id = uint32(ids[0])
+	leads := slices.Contains(r.seeds, rec.URL)
+	r.admitMu.Lock()
+	r.hops[id] = max(r.hops[id], hops)
+	if leads = leads || r.leads[rec.ID]; leads {
+		r.leads[id] = true
+	}
+	r.admitMu.Unlock()
+	if leads && r.scope.Covers(to) {
+		r.addEntry(to)
+	}
+	return id, true
+}
+
+// brokenRedirect records a redirect that leads nowhere: a failure like any other, and what the mirror has stays.
+func (r *run) brokenRedirect(rec *store.Resource, reason string) { r.failed(rec, reason, false) }
+
+// noteCookie remembers that an answer of this run set a cookie that is kept.
+func (r *run) noteCookie(id uint32) {
+	r.admitMu.Lock()
+	defer r.admitMu.Unlock()
+	if r.cookies == nil {
+		r.cookies = map[uint32]bool{}
+	}
+	r.cookies[id] = true
+}
+
+// openCircles ends retrieval: circles are requested again where that may help, and what is left of them are failures. It ends because no URL gets
+// a second turn, and because a failure is no part of a circle any more.
+func (r *run) openCircles(stage func()) error {
+	for {
+		again, err := r.endCircles()
+		if err != nil || !again || r.stopped() {
+			return err
+		}
+		stage()
+	}
+}
+
+// endCircles makes failures of what redirects in a circle: two answers of one run may each look right, and nobody arrives. It is called
+// when nothing is left to ask. A circle of which an answer set a cookie is asked once more, as a wall that wants a session lets pass who comes
+// back with it; again says that there is something to request.
+func (r *run) endCircles() (again bool, err error) {
+	for _, circle := range r.table.Settled().Circles() {
+		cookie := false
+		var names []string
+		for _, id := range circle {
+			cookie = cookie || r.cookies[id]
+			names = append(names, r.table.URL(id).String())
+		}
+		for _, id := range circle {
+			if s := r.table.State(id); !s.Answered() || s.Outcome() != site.Redirected {
+				continue // what an earlier run knows of it; it was not asked
+			}
+			more, err := r.unredirect(id, "redirects in a circle: "+strings.Join(names, ", "), cookie)
+			if err != nil {
+				return again, err
+			}
+			again = again || more
+		}
+	}
+	return again, nil
+}
+
+// unredirect puts back what was known of a URL before this run took it for a redirect, as a failure; or gives it another turn. again says that
+// there may be something to request now: the URL itself, or what its copy links to under new rules.
+func (r *run) unredirect(id uint32, reason string, cookie bool) (again bool, err error) {
+	rec, err := r.record(id, r.table.URL(id)) // as before this run: what it found is not folded yet
+	if err != nil {
+		return false, err
+	}
+	f := &finding{Done: store.Done{Linked: true}}
+	known, err := r.site.TargetsOf(id)
+	if err != nil {
+		return false, err
+	}
+	store.Targets(known, func(to uint32) bool {
+		f.Targets = append(f.Targets, to)
+		return true
+	})
+	if rec.InSet {
+		r.hold(nil, &rec)
+	}
+	rec.Checked, rec.Run, rec.Status = r.now().Unix(), r.state.Number, 0 // no single answer failed
+	r.table.Unsee(id, ledger.Left)
+	if again = cookie && r.anotherTurn(&rec, turnCookie); again {
+		rec.Outcome, rec.Reason = site.Failed, reason
+	} else {
+		f.as = r.countFailure(&rec, reason, false)
+	}
+	f.as.tally |= asNotRedirect
+	if !again && r.rescan && rec.InSet && rec.Body == store.PackBody {
+		r.rescanStored(&rec, f.as)
+		return true, nil
+	}
+	f.Resource = rec
+	r.apply(f)
+	return again, nil
+}

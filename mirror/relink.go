@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"bytes"
+	"fmt"
+
+	"mirrord/phm"
+	"mirrord/relocate"
+	"mirrord/site"
+)
+
+// NewRelink returns the function by which phm.Derive changes the links of published documents. It keeps the memory of one scan and is not safe
+// for concurrent use.
+func NewRelink() phm.Relink {
+	r := new(relinker)
+	return r.relink
+}
+
+type relinker struct {
+	doc      relocate.Doc
+	out, ref []byte
+}
+
+func (r *relinker) relink(f *phm.File, raw []byte, to func(string) (string, bool)) ([]byte, error) {
+	origin, _, err := site.Parse(f.URL)
+	if err != nil {
+		return nil, fmt.Errorf("%q: %w", f.URL, err)
+	}
+	format := relocate.Detect(f.Type, origin, raw[:min(len(raw), 1024)])
+	if !relocated(format) {
+		return raw, nil
+	}
+	if err := r.doc.Scan(raw, relocate.Input{URL: insideURL(f.Path), Format: format, MaxLinks: 1 << 24}); err != nil {
+		return nil, err
+	}
+	self, _ := to(f.Path)
+	r.out, _ = relocate.Splice(r.out[:0], raw, r.doc.Charset, r.doc.Links, r.doc.Edits, func(i int) ([]byte, bool, bool) {
+		l := &r.doc.Links[i]
+		p, in := insidePath(l.URL)
+		if l.URL == nil || !in || l.Absolute || l.Kind == relocate.Action || l.Kind == relocate.Discovered {
+			return nil, false, false
+		}
+		if l.Kind == relocate.InScript && !bytes.HasPrefix(l.Ref, []byte(".")) {
+			return nil, false, false // one that leads inside begins with "./" or "../"; what this one is for only the script knows
+		}
+		ref, inside := to(p)
+		switch {
+		case inside && self == f.Path && ref == p:
+			return nil, true, false
+		case inside:
+			r.ref = relocate.Relative(r.ref[:0], self, ref)
+			return r.ref, true, true
+		case ref != "":
+			return []byte(ref), false, true
+		}
+		return nil, false, false
+	})
+	return r.out, nil
+}
+
+// relocated reports whether links of documents of a format are changed in a mirror.
+func relocated(format relocate.Format) bool {
+	return format != relocate.Unknown && format != relocate.Sitemap && format != relocate.Script
+}

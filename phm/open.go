@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package phm
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"io/fs"
+)
+
+// packed is a PHM in one file, opened.
+type packed interface {
+	fs.FS
+	Names() []string                       // of all files, in the order in which they lie there
+	sizeOf(path string) (n int64, ok bool) // what the file states of one of them
+}
+
+// Open opens a PHM that is one file: the archive form, or a tar of the directory form, plain or compressed with zstd or gzip. The result is an
+// *Archive or a *Tar. What it checks is told at OpenArchive and OpenTar.
+func Open(r io.ReaderAt, size int64, l Limits) (fs.FS, error) { return openPacked(r, size, l) }
+
+func openPacked(r io.ReaderAt, size int64, l Limits) (packed, error) {
+	head := make([]byte, 512)
+	n, err := r.ReadAt(head[:min(size, 512)], 0)
+	if err != nil && err != io.EOF {
+		return nil, fmt.Errorf("open archive: %w", err)
+	}
+	head = head[:n]
+	if compressionOf(head) != plainTar || (len(head) > 262 && bytes.Equal(head[257:262], []byte("ustar"))) {
+		return OpenTar(r, size, l)
+	}
+	return OpenArchive(r, size, l)
+}
+
+var errNotRegular = fmt.Errorf("%w: it is not a regular file", ErrDamaged)
+
+// OpenRegular opens a regular file of a tree, and fails for everything else. Where the tree has a Stat it fails at once: opening a named pipe would
+// wait for a writer.
+func OpenRegular(fsys fs.FS, path string) (fs.File, error) {
+	regular := func(info fs.FileInfo, err error) error {
+		if err == nil && !info.Mode().IsRegular() {
+			err = fmt.Errorf("open %q: %w but %s", path, errNotRegular, info.Mode().Type())
+		}
+		return err
+	}
+	if s, ok := fsys.(fs.StatFS); ok {
+		if err := regular(s.Stat(path)); err != nil {
+			return nil, err
+		}
+	}
+	f, err := fsys.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := regular(f.Stat()); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// Unpack checks a PHM that is one file (see Open) and writes its files to sink, each verified on its way. Nothing is written unless every name and
+// size is safe and the archive and its table name the same files; see Sink for what an error later on means.
+func Unpack(r io.ReaderAt, size int64, sink Sink, l Limits) (*Meta, error) {
+	a, err := openPacked(r, size, l)
+	if err != nil {
+		return nil, err
+	}
+	named := 0
+	for f, err := range tableOf(a) {
+		if err != nil {
+			return nil, fmt.Errorf("unpack: %w", err)
+		}
+		switch n, ok := a.sizeOf(f.Path); {
+		case !ok:
+			return nil, fmt.Errorf("unpack: %q: %w: the archive does not have it", f.Path, ErrDamaged)
+		case n != f.Size:
+			return nil, fmt.Errorf("unpack: %q: %w: it has %d bytes, not %d", f.Path, ErrDamaged, n, f.Size)
+		}
+		named++
+	}
+	if named+2 != len(a.Names()) {
+		return nil, fmt.Errorf("unpack: %w: %s does not name %q", ErrDamaged, FilesName, unnamed(a))
+	}
+	return Copy(a, sink)
+}
+
+// unnamed returns a file that the table does not name.
+func unnamed(a packed) string {
+	named := map[string]bool{MetaName: true, FilesName: true}
+	for f, err := range tableOf(a) {
+		if err == nil {
+			named[f.Path] = true
+		}
+	}
+	for _, name := range a.Names() {
+		if !named[name] {
+			return name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package collections finds collections of pages that lie in several places.
+//
+//   - A [Finder] finds all pages that resemble one another (banded candidates, each verified, joined by union-find), and by the votes of these
+//     pages the directories that hold the same, with bounded memory and the files of a [Spill]. [Clusters] joins the directories.
+//   - [Grow] is the method of Cho, Shivakumar and Garcia-Molina, along the links between trivial clusters.
+//   - [Plot] and [PlotCluster] draw what was found.
+//
+// Sources: Manning, Raghavan, Schütze, Introduction to Information Retrieval, the chapter on crawling (union-find); Cho, Shivakumar,
+// Garcia-Molina, Finding replicated web collections (SIGMOD 2000).
+package collections
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+
+	"mirrord/replica/text"
+	"mirrord/replica/unionfind"
+)
+
+// Finder finds the pages that resemble one another and the directories that hold the same, of more pages than fit in memory. Pages are added one after the other, in the order of their numbers. Not for
+// concurrent use. What is more than its budget goes to the files of a Spill: 300 to 400 bytes a page. Beside the budget it takes 5 bytes a page
+// (union-find and who is in it), and about 40 a directory that has as many pages as must be shared (how many there are).
+type Finder struct {
+	o        FindOptions
+	budget   int
+	spill    Spill
+	progress func(phase string, done, of int) error
+
+	pages    int
+	words    int // pages with words
+	digests  pile
+	places   places
+	text     sorter[textEntry]
+	columns  bandColumns
+	votes    dirVotes
+	members  sorter[packedMember]
+	room     room // of the members that are held
+	plain    sorter[vote]
+	flat     sorter[vote]
+	phase    string
+	done, of int // of the phase
+	since    int // steps since progress was told
+	err      error
+}
+
+// FindOptions are the rules of a Finder. The zero value is what was measured in docs/replicas.md.
+type FindOptions struct {
+	Group GroupOptions
+	Votes Votes
+}
+
+// FinderOptions are the rules of a Finder and its budget. The zero value is the default.
+type FinderOptions struct {
+	FindOptions
+	Memory int64 // bytes held before files are used; 0 means 1 GiB, at least 64 KiB
+
+	// Progress is told when a phase begins (much of what was held for the one before is let go then: the collector may be run, or else it
+	// waits for as much again), and many times a second, so that a context may be looked at. An error ends Find. nil: nobody is told.
+	Progress func(phase string, done, total int) error
+}
+
+// textEntry is a page by its words.
+type textEntry struct {
+	text        uint64
+	words, page uint32
+}
+
+func (a textEntry) compare(b textEntry) int {
+	if a.text != b.text {
+		return cmp.Compare(a.text, b.text)
+	}
+	return cmp.Compare(uint64(a.words)<<32|uint64(a.page), uint64(b.words)<<32|uint64(b.page))
+}
+
+// maxPages is how many pages have numbers.
+const maxPages = min(math.MaxUint32, math.MaxInt)
+
+const digestSize = 8 + text.Bins // on disk: fingerprint of the words, sketch
+
+// NewFinder returns a finder without pages. Close it.
+func NewFinder(spill Spill, o FinderOptions) *Finder {
+	if o.Memory <= 0 {
+		o.Memory = 1 << 30
+	}
+	if o.Progress == nil {
+		o.Progress = func(string, int, int) error { return nil }
+	}
+	m := int(min(max(o.Memory, 64<<10), math.MaxInt/2))
+	f := &Finder{o: o.FindOptions, budget: m, spill: spill, progress: o.Progress}
+	f.o.Votes = f.o.Votes.withDefaults()
+	f.o.Group = f.o.Group.withDefaults()
+	f.digests, f.places = newPile(spill, m/8), places{pile: newPile(spill, m/16)}
+	f.columns = newBandColumns(spill, m/8, f.tick)
+	f.text = sorter[textEntry]{order: textOrder(), spill: spill, limit: m / 16, tick: f.tick}
+	f.members = sorter[packedMember]{order: memberOrder(), spill: spill, limit: m / 4, tick: f.tick}
+	f.room.piece = min(m/64, 256<<10)
+	f.members.flushed = f.room.giveBack
+	f.plain = sorter[vote]{order: voteOrder(), spill: spill, limit: m / 16, tick: f.tick}
+	f.flat = sorter[vote]{order: voteOrder(), spill: spill, limit: m / 16, tick: f.tick}
+	f.votes = newDirVotes(f.o.Votes, m/16/64)
+	return f
+}
+
+// Add takes the next page.
+func (f *Finder) Add(a Address, d text.ContentDigest) error {
+	if f.err != nil {
+		return f.err
+	}
+	f.err = f.add(a, &d)
+	return f.err
+}
+
+func (f *Finder) add(a Address, d *text.ContentDigest) error {
+	if f.pages == maxPages {
+		return fmt.Errorf("find replicas: more than %d pages", maxPages)
+	}
+	page := uint32(f.pages)
+	f.pages++
+	f.votes.totals.add(a)
+	if err := f.places.add(a); err != nil {
+		return err
+	}
+	var buf [digestSize]byte
+	b := append(binary.LittleEndian.AppendUint64(buf[:0], d.Text), d.Sketch[:]...)
+	if err := errors.Join(f.digests.add(b), f.columns.add(&d.Sketch)); err != nil || d.Words == 0 {
+		return err
+	}
+	f.words++
+	return f.text.add(textEntry{d.Text, d.Words, page})
+}
+
+// Find compares all pages that were added, once.
+func (f *Finder) Find() (Grouped, []DirPair, error) {
+	if f.err != nil {
+		return Grouped{}, nil, f.err
+	}
+	f.err = errors.New("find replicas: it was done before")
+	g, err := f.group()
+	if err != nil {
+		return Grouped{}, nil, fmt.Errorf("find replicas: %w", err)
+	}
+	err = inTurn(
+		func() error { return f.vote(g.Sets) },
+		func() error { return f.count(&f.plain, rootsOf) },
+		func() error { return f.count(&f.flat, nil) },
+	)
+	if err != nil {
+		return Grouped{}, nil, fmt.Errorf("find replicas: %w", err)
+	}
+	return g, f.votes.pairs(), nil
+}
+
+// Close gives back the room of all files. It may be called at any time, and again.
+func (f *Finder) Close() error {
+	if f.err == nil {
+		f.err = errors.New("find replicas: closed")
+	}
+	return errors.Join(f.digests.close(), f.places.pile.close(), f.columns.close(), f.text.close(), f.members.close(), f.plain.close(), f.flat.close())
+}
+
+// begin says that a phase begins, of so many steps.
+func (f *Finder) begin(phase string, of int) error {
+	f.phase, f.done, f.of, f.since = phase, 0, of, 0
+	return f.progress(phase, 0, of)
+}
+
+// tellEvery is after how many small steps progress is told.
+const tellEvery = 1 << 17
+
+// tick says that n more small steps are done.
+func (f *Finder) tick(n int) error {
+	if f.since += n; f.since < tellEvery || f.phase == "" {
+		return nil
+	}
+	f.since = 0
+	return f.progress(f.phase, f.done, f.of)
+}
+
+// group joins the pages that resemble one another, and those that resemble these. Pages without words stay alone. The time is in proportion
+// to the pages, whatever they hold: pages of the same words count once, and the pages of a bucket are compared with a few of them.
+func (f *Finder) group() (Grouped, error) {
+	g := Grouped{Sets: unionfind.New(f.pages), Pages: f.words}
+	err := inTurn(func() error { return f.begin("compare words", f.words) }, f.digests.settle, f.places.pile.settle, f.columns.settle)
+	if err != nil {
+		return g, err
+	}
+	distinct, err := f.sameText(&g)
+	if err != nil {
+		return g, err
+	}
+	if err := f.begin("compare pages", text.Bands); err != nil {
+		return g, err
+	}
+	j := joiner{digests: &f.digests, sets: g.Sets, least: text.LeastEqual(f.o.Group.Resemblance), g: &g, most: f.o.Group.Representatives, tick: f.tick}
+	j.limit = max(f.budget/8*3/windowSize, 16)
+	b := bucketer{limit: max(f.budget/4/8, 16), pages: distinct}
+	b.emit = func(sorted []uint64) error {
+		return g.Sets.Mixed(sorted, &b.parents, j.add)
+	}
+	b.large = j.add
+	for f.done = range text.Bands {
+		keys, err := f.columns.band(f.done)
+		if err != nil {
+			return g, err
+		}
+		j.begin()
+		if err := b.band(keys, f.words-g.Exact); err != nil {
+			return g, err
+		}
+		if err := j.flush(); err != nil {
+			return g, err
+		}
+	}
+	return g, f.columns.close()
+}
+
+// sameText joins the pages of the same words and returns one of each.
+func (f *Finder) sameText(g *Grouped) (distinct bitmap, err error) {
+	distinct = newBitmap(f.pages)
+	var first textEntry // of those of the same words
+	for e, err := range f.text.all() {
+		switch {
+		case err != nil:
+			return nil, err
+		case e.text == first.text && e.words == first.words: // words are not 0
+			g.Sets.Union(first.page, e.page)
+			g.Exact++
+		default:
+			first = e
+			distinct.add(int(e.page))
+		}
+		f.done++
+		if err := f.tick(1); err != nil {
+			return nil, err
+		}
+	}
+	return distinct, f.text.close()
+}
+
+func textOrder() order[textEntry] {
+	return order[textEntry]{
+		key:     func(e textEntry) uint64 { return e.text },
+		compare: textEntry.compare,
+		size:    func(textEntry) int { return 2 * 16 },
+		write: func(b []byte, e textEntry) []byte {
+			b = binary.LittleEndian.AppendUint64(b, e.text)
+			b = binary.LittleEndian.AppendUint32(b, e.words)
+			return binary.LittleEndian.AppendUint32(b, e.page)
+		},
+		read: func(r *bufio.Reader) (textEntry, error) {
+			b, err := take(r, 16)
+			if err != nil {
+				return textEntry{}, err
+			}
+			return textEntry{binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint32(b[8:]), binary.LittleEndian.Uint32(b[12:])}, nil
+		},
+	}
+}
+
+func voteOrder() order[vote] {
+	return order[vote]{
+		key:     func(v vote) uint64 { return v.key },
+		compare: vote.compare,
+		size:    func(vote) int { return 2 * 16 },
+		write: func(b []byte, v vote) []byte {
+			b = binary.LittleEndian.AppendUint64(b, v.key)
+			b = binary.LittleEndian.AppendUint32(b, v.p)
+			return binary.LittleEndian.AppendUint32(b, v.q)
+		},
+		read: func(r *bufio.Reader) (vote, error) {
+			b, err := take(r, 16)
+			if err != nil {
+				return vote{}, err
+			}
+			return vote{binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint32(b[8:]), binary.LittleEndian.Uint32(b[12:])}, nil
+		},
+	}
+}
+
+// inTurn takes one step after the other, up to the first error.
+func inTurn(steps ...func() error) error {
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hosts
+
+import (
+	"mirrord/replica/hash"
+)
+
+// guards keep hosts that answer whatever is asked from being taken for mirrors: by the answers to what cannot exist, and by what is said again
+// and again. The paper has none.
+type guards struct {
+	o       StageTwo
+	answers map[TestRequest]Answer
+}
+
+func (g guards) probe(host string) Answer { return g.answers[TestRequest{host, ProbePath(host)}] }
+
+// soft says whether a page is like the answer of its host to a path that does not exist.
+func (g guards) soft(host string, page Answer) bool { return g.likeness(host, page) >= g.o.Soft }
+
+func (g guards) likeness(host string, page Answer) float64 {
+	probe := g.probe(host)
+	if probe.Kind != GotPage {
+		return 0
+	}
+	return page.Body.likeness(probe.Body)
+}
+
+// explained says whether a resemblance of a page to one of another host, high as it is, comes from what the page has in common with the answer to a path
+// that does not exist: of what it says beyond that, it must be as high.
+func (g guards) explained(host string, page Answer, resemblance float64) bool {
+	return 1-resemblance > (1-g.likeness(host, page))*(1-g.o.High)
+}
+
+// template returns what at least three of the other pages of a host say, of each of the two hosts of a test; a host of which fewer than four other
+// pages were had has none.
+func (g guards) template(tests []Test, t Test) hash.Set {
+	var out hash.Set
+	for _, host := range []string{t.Source, t.Target} {
+		var others []PageBody
+		had := map[string]bool{t.Path: true}
+		for _, x := range tests {
+			if a := g.answers[TestRequest{host, x.Path}]; !had[x.Path] && a.Kind == GotPage {
+				others = append(others, a.Body)
+			}
+			had[x.Path] = true
+		}
+		if len(others) >= 4 {
+			out = append(out, Shared(others, 3)...)
+		}
+	}
+	return hash.NewSet(out)
+}
+
+// probed says whether a host said what it answers to a path that does not exist.
+func (g guards) probed(host string) bool {
+	kind := g.probe(host).Kind
+	return kind == GotPage || kind == GotFailure
+}
+
+// onePage says whether more than half of the paths that were had at their source, "/" left out, have one and the same page there.
+func (g guards) onePage(tests []Test) bool {
+	type class struct {
+		body PageBody
+		n    int
+	}
+	of := map[string][]class{} // by host
+	had := map[TestRequest]bool{}
+	n := map[string]int{}
+	for _, t := range tests {
+		ask := TestRequest{t.Source, t.Path}
+		if t.Outcome == SourceFailed || t.Path == "/" || had[ask] {
+			continue
+		}
+		had[ask] = true
+		n[t.Source]++
+		body, found := g.answers[ask].Body, false
+		for i := range of[t.Source] {
+			if c := &of[t.Source][i]; c.body.same(body) {
+				c.n++
+				found = true
+				break
+			}
+		}
+		if !found {
+			of[t.Source] = append(of[t.Source], class{body, 1})
+		}
+	}
+	for host, classes := range of {
+		for _, c := range classes {
+			if c.n > 1 && 2*c.n > n[host] {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package hosts finds the hosts that mirror one another: an [Inventory] of addresses gives candidate pairs from these alone (stage I);
+// [StageTwo.Plan], [Asks] and [StageTwo.Decide] say what to get of a pair and what the answers mean: a [Level] (stage II). Who gets them is the caller's affair.
+// [ReadURLs] reads lists of addresses.
+//
+// Source: Bharat, Broder, Mirror, Mirror on the Web (1999).
+package hosts
+
+import (
+	"bytes"
+	"math"
+	"slices"
+)
+
+// StageOne are the rules by which hosts are compared from URLs alone (Bharat, Broder, section 3.1). The zero value is the rule that mirrord
+// uses; Paper is the paper's.
+type StageOne struct {
+	MinURLs  int  // unique URLs that a host must have; 0 means 100
+	Paper    bool // the paper's samples and features to the letter; else samples are the paths of least hash, and what is on many hosts counts by stars
+	MaxHosts int  // hosts that a feature may be on to be counted in full; 0 means 20
+
+	FirstModulus int // Paper: every so many paths are taken at first; 0 means 5
+	FirstDouble  int // Paper: paths after which the modulus doubles for the first time; 0 means 20
+
+	PositionIsIndex bool     // a feature's position is the index of the bigram in its path, not the depth of its segment
+	Stop, Avoid     []string // terms left out of paths; terms for which a URL is not sampled; nil means the paper's
+
+	Sample                    int     // paths sampled of a host of 100 URLs or fewer, and in proportion to the square root of more; 0 means 20. Not with Paper
+	MinPaths                  int     // sampled paths of a host that a feature of paths must be in; 0 means 2
+	MinShared, MinSharedPaths int     // features that a pair must have in common, and of these such of paths; 0 means 2 and 1
+	HostWeight, PathWeight    float64 // S: what a feature of a host or path counts on as many hosts as have it; 0 means 4 and 1
+	SizeWeight                float64 // by which the logarithm of the sizes of hosts lowers a score; 0 means 0.1
+
+	MaxLeaves int // leaves kept over all hosts, of 16 bytes each, three times as much for a time; 0 means 8 million. Beyond it, half of them are let go, the same half on every host
+}
+
+func (o StageOne) withDefaults() StageOne {
+	set := func(p *int, n int) {
+		if *p <= 0 {
+			*p = n
+		}
+	}
+	set(&o.MinURLs, 100)
+	set(&o.MaxHosts, 20)
+	set(&o.FirstModulus, 5)
+	set(&o.FirstDouble, 20)
+	set(&o.MaxLeaves, 8<<20)
+	set(&o.Sample, 20)
+	set(&o.MinPaths, 2)
+	set(&o.MinShared, 2)
+	set(&o.MinSharedPaths, 1)
+	o.HostWeight = positive(o.HostWeight, 4)
+	o.PathWeight = positive(o.PathWeight, 1)
+	o.SizeWeight = positive(o.SizeWeight, 0.1)
+	if o.Stop == nil {
+		o.Stop = stopTerms()
+	}
+	if o.Avoid == nil {
+		o.Avoid = avoidTerms()
+	}
+	return o
+}
+
+// positive is x, or what it means when it is not above 0.
+func positive(x, otherwise float64) float64 {
+	if x > 0 {
+		return x
+	}
+	return otherwise
+}
+
+// Inventory is what is known of hosts from their URLs: how many, a sample of their paths, and a sample of their leaves. In any order, and
+// in parts that are merged later, the same URLs give the same inventory. A host takes about 300 bytes, its first 128 URLs their paths and 24 bytes
+// more, all further ones 11 to 22 bytes; with Paper it keeps every path. Not for concurrent use.
+type Inventory struct {
+	o     StageOne
+	hosts map[string]*hostURLs
+	list  []*hostURLs // by number
+
+	last   *hostURLs // of the URL added last
+	prefix []byte    // what that URL began with, up to the slash after the host
+
+	leaves  []onHost
+	leafCut uint64 // leaves of a greater hash are not kept
+
+	words       words
+	leaf, shape []byte // room for one
+}
+
+// NewInventory returns an empty inventory.
+func NewInventory(o StageOne) *Inventory {
+	return &Inventory{o: o.withDefaults(), hosts: map[string]*hostURLs{}, leafCut: math.MaxUint64, leaf: make([]byte, 0, 256)}
+}
+
+// Hosts is the number of hosts.
+func (v *Inventory) Hosts() int { return len(v.list) }
+
+// AddURL takes a URL; ErrNotURL when it is none.
+func (v *Inventory) AddURL(url []byte) error {
+	if len(v.prefix) > 0 && bytes.HasPrefix(url, v.prefix) {
+		path, err := splitPath(url[len(v.prefix)-1:])
+		if err == nil {
+			v.add(v.last, path)
+		}
+		return err
+	}
+	host, rest, err := splitHost(url)
+	if err != nil {
+		return err
+	}
+	path, err := splitPath(rest)
+	if err != nil {
+		return err
+	}
+	h := v.host(host)
+	v.add(h, path)
+	v.prefix = v.prefix[:0]
+	if len(rest) > 0 && rest[0] == '/' {
+		v.prefix = append(v.prefix, url[:len(url)-len(rest)+1]...)
+	}
+	return nil
+}
+
+// Add takes a path of a host, both as SplitURL returns them.
+func (v *Inventory) Add(host, path []byte) { v.add(v.host(host), path) }
+
+func (v *Inventory) add(h *hostURLs, path []byte) {
+	if v.o.Paper {
+		h.all = append(h.all, string(path))
+		return
+	}
+	if !v.take(h, path) {
+		return
+	}
+	l := leafOf(path, v.leaf[:0])
+	if len(l) == 0 {
+		return
+	}
+	x, shape := pathHash(l), uint32(0)
+	if x > v.leafCut {
+		return
+	}
+	if !tells(l) {
+		v.shape = appendShape(v.shape[:0], l)
+		shape = max(1, uint32(pathHash(v.shape)))
+	}
+	if len(v.leaves) == cap(v.leaves) {
+		v.leaves = slices.Grow(v.leaves, max(64, len(v.leaves)))
+	}
+	v.leaves = append(v.leaves, onHost{x, h.number, shape})
+	v.trimLeaves()
+}
+
+func (v *Inventory) host(name []byte) *hostURLs {
+	if v.last != nil && v.last.name == string(name) {
+		return v.last
+	}
+	h := v.hosts[string(name)]
+	if h == nil {
+		h = &hostURLs{name: string(name), number: uint32(len(v.list)), cut: math.MaxUint64}
+		v.list = append(v.list, h)
+		v.hosts[h.name] = h
+	}
+	v.last, v.prefix = h, v.prefix[:0]
+	return h
+}
+
+// trimLeaves halves the leaves until they are as many as may be, once there may be half as many again. A leaf comes once for a host.
+func (v *Inventory) trimLeaves() {
+	if len(v.leaves) >= v.o.MaxLeaves+v.o.MaxLeaves/2 {
+		v.finishLeaves()
+	}
+}
+
+// finishLeaves leaves what depends on nothing but which leaves there were.
+func (v *Inventory) finishLeaves() {
+	v.leaves = slices.Compact(sortOnHosts(v.leaves))
+	for len(v.leaves) > v.o.MaxLeaves {
+		v.leafCut /= 2
+		v.leaves = slices.DeleteFunc(v.leaves, func(l onHost) bool { return l.key > v.leafCut })
+	}
+}

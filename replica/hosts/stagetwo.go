@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hosts
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"mirrord/replica/hash"
+)
+
+// TestOutcome is what one test of a pair of hosts showed (Bharat, Broder, section 3.2).
+type TestOutcome uint8
+
+const (
+	SourceFailed TestOutcome = iota + 1 // SF: the page could not be had where it was known
+	TargetFailed                        // TF: nor on the other host
+	FullMatch                           // FM: the same bytes
+	FullSimilar                         // FS: the same shingles
+	HighSimilar                         // HS: at least half of them
+	TraceSimilar                        // TS: some
+	NotSimilar                          // NS: none
+)
+
+func (o TestOutcome) String() string {
+	return [...]string{"", "SF", "TF", "FM", "FS", "HS", "TS", "NS"}[o]
+}
+
+// Level says how far two hosts are mirrors.
+type Level uint8
+
+const (
+	NoInformation Level = iota // every source failed: nothing is known
+	DNSFailure                 // a host has no address
+	ServerFailure              // a host answered nothing at all
+	Mismatch
+	Level1 // structural and content identity
+	Level2 // full equivalence of content
+	Level3 // high similarity
+	Level4 // partly the same: some paths are
+	Level5 // structural similarity, related content: translations, say
+)
+
+func (l Level) String() string {
+	return [...]string{"no information", "DNS failure", "server failure", "mismatch", "1", "2", "3", "4", "5"}[l]
+}
+
+// Key is how files of expected values write a level.
+func (l Level) Key() string {
+	switch l {
+	case NoInformation:
+		return "noinfo"
+	case DNSFailure, ServerFailure, Mismatch:
+		return strings.ToLower(strings.ReplaceAll(l.String(), " ", "-"))
+	}
+	return "L" + l.String()
+}
+
+// Mirrors says whether the level is one of 1 to 5.
+func (l Level) Mirrors() bool { return l >= Level1 }
+
+// Classify gives the level of a pair by the outcomes of its tests, the first that fits; levels 4 and 5 are each other's equals, and 4 wins.
+func Classify(outcomes []TestOutcome) Level {
+	var has [NotSimilar + 1]bool
+	for _, o := range outcomes {
+		has[o] = true
+	}
+	good := has[FullMatch] || has[FullSimilar] || has[HighSimilar]
+	only := !has[TargetFailed] && !has[TraceSimilar] && !has[NotSimilar]
+	switch {
+	case only && !good:
+		return NoInformation
+	case only && !has[HighSimilar] && !has[FullSimilar]:
+		return Level1
+	case only && !has[HighSimilar]:
+		return Level2
+	case only:
+		return Level3
+	case good:
+		return Level4 // also of FS and TF alone, for which the paper has no row
+	case has[TraceSimilar] && !has[TargetFailed]:
+		return Level5
+	}
+	return Mismatch
+}
+
+// AnswerKind says what a GET came to.
+type AnswerKind uint8
+
+const (
+	GotPage    AnswerKind = iota + 1 // 2xx, after at most 5 redirects
+	GotFailure                       // an answer, but no page
+	NoAnswer                         // no connection, or nothing said in time
+	NoAddress                        // the host's name leads nowhere
+	Disallowed                       // robots.txt forbids it, so nothing was asked
+)
+
+// Answer is what a GET of a path of a host came to.
+type Answer struct {
+	Kind  AnswerKind
+	Body  PageBody // of GotPage
+	Other bool     // a redirect led to the other host of the pair
+	At    string   // where the body lay in the end, after redirects; "" when that is not known
+}
+
+// TestRequest is a path of a host to get.
+type TestRequest struct{ Host, Path string }
+
+// Test is one of a pair: whether a path of the source is on the target.
+type Test struct {
+	Source, Target, Path string
+	Outcome              TestOutcome
+	Resemblance          float64 // of the texts; 1 of a full match
+}
+
+// StageTwo are the rules by which pairs of hosts are tested, and the tests judged (Bharat, Broder, section 3.2). The zero value is the rule that mirrord
+// uses; Paper is the paper's.
+type StageTwo struct {
+	Paper  bool    // level 5 by the letter, where one page that is missing makes related hosts a mismatch; else Lag may be missing
+	Paths  int     // of each host that are tested; 0 means 9
+	High   float64 // resemblance of what is highly similar, at least; 0 means 0.5
+	Own    float64 // resemblance of what is highly similar without the template of its host; 0 means 0.2
+	Soft   float64 // resemblance from which an answer is the one to a path that does not exist; 0 means 0.9
+	Enough int     // tests with an answer that make a level one that can be relied on; 0 means 5
+	Lag    float64 // share of the tests that may find nothing on the target and yet let a pair be of level 5, when half of all show a trace; 0 means 0.2
+}
+
+func (o StageTwo) withDefaults() StageTwo {
+	if o.Paths <= 0 {
+		o.Paths = 9
+	}
+	if o.Enough <= 0 {
+		o.Enough = 5
+	}
+	o.High = positive(o.High, 0.5)
+	o.Own = positive(o.Own, 0.2)
+	o.Soft = positive(o.Soft, 0.9)
+	o.Lag = positive(o.Lag, 0.2)
+	return o
+}
+
+// TestedPaths are the paths of a host that its tests take: those of its sample for which H(host NUL path) is least, "/" left out.
+func (o StageTwo) TestedPaths(h HostSample) []string {
+	paths := slices.DeleteFunc(slices.Clone(h.Paths), func(p string) bool { return p == "/" })
+	order := make(map[string]uint64, len(paths))
+	for _, p := range paths {
+		order[p] = hash.H(h.Host + "\x00" + p)
+	}
+	slices.SortFunc(paths, func(a, b string) int { return cmp.Compare(order[a], order[b]) })
+	return paths[:min(len(paths), o.withDefaults().Paths)]
+}
+
+// Plan lists the tests of a pair: "/", paths of the first host on the second, and the reverse. A path of both is tested both ways.
+func (o StageTwo) Plan(a, b HostSample) []Test {
+	tests := []Test{{Source: a.Host, Target: b.Host, Path: "/"}}
+	for _, p := range o.TestedPaths(a) {
+		tests = append(tests, Test{Source: a.Host, Target: b.Host, Path: p})
+	}
+	for _, p := range o.TestedPaths(b) {
+		tests = append(tests, Test{Source: b.Host, Target: a.Host, Path: p})
+	}
+	return tests
+}
+
+// Asks lists what must be got for tests, each once, in their order: the paths on both hosts, and one path of each that no host has.
+func Asks(tests []Test) []TestRequest {
+	var out []TestRequest
+	seen := map[TestRequest]bool{}
+	add := func(a TestRequest) {
+		if !seen[a] {
+			seen[a] = true
+			out = append(out, a)
+		}
+	}
+	for _, t := range tests {
+		for _, host := range []string{t.Source, t.Target} {
+			add(TestRequest{host, ProbePath(host)})
+		}
+	}
+	for _, t := range tests {
+		add(TestRequest{t.Source, t.Path})
+		add(TestRequest{t.Target, t.Path})
+	}
+	return out
+}
+
+// ProbePath is a path that no host has unless it has all: what is like the answer to it is no page.
+func ProbePath(host string) string { return fmt.Sprintf("/%016x.html", hash.H("probe "+host)) }
+
+// PairVerdict is what the tests of a pair of hosts came to.
+type PairVerdict struct {
+	Host1, Host2 string
+	Level        Level
+	Tests        []Test // without those that robots.txt forbids
+
+	Answered  int     // tests whose source was had
+	Good      float64 // the share of them that is FM, FS or HS; mirrors with a page of their own, or late, are found by it
+	Confident bool    // enough were had, of more than one page, and both hosts said what they answer to a path that does not exist; with Paper: enough were had
+	RootOnly  bool    // level 4, and nothing but "/" is alike: a parked host, or a server just installed
+	Soft      int     // answers that were taken for failures because they are like the answer to a path that no host has
+	Aliases   int     // tests in which one host gave both answers, because the other led to it by a redirect, or both led to a third
+	Alias     bool    // more than half of those with an answer: one host by two names, which cannot stand for itself
+}
+
+// Interchangeable says whether one host may stand for the other: levels 1 to 3, confident, and not the same host.
+func (v *PairVerdict) Interchangeable() bool {
+	return v.Level >= Level1 && v.Level <= Level3 && v.Confident && !v.Alias
+}
+
+// Decide runs the tests of a pair on the answers to what Asks lists; an answer that is missing counts as none.
+func (o StageTwo) Decide(tests []Test, answers map[TestRequest]Answer) PairVerdict {
+	v := PairVerdict{}
+	if len(tests) == 0 {
+		return v
+	}
+	o = o.withDefaults()
+	v.Host1, v.Host2 = tests[0].Source, tests[0].Target
+	for _, host := range []string{v.Host1, v.Host2} {
+		if l := hostFailure(host, tests, answers); l != NoInformation {
+			v.Level = l
+			return v
+		}
+	}
+	guard := guards{o, answers}
+	got := func(host, path string) (Answer, bool) {
+		a := answers[TestRequest{host, path}]
+		if a.Kind != GotPage {
+			return a, false
+		}
+		if guard.soft(host, a) {
+			v.Soft++
+			return a, false
+		}
+		return a, true
+	}
+	var outcomes []TestOutcome
+	good, goodRoot, trace, missing := 0, 0, 0, 0
+	for _, t := range tests {
+		source, sourceOK := got(t.Source, t.Path)
+		target, targetOK := got(t.Target, t.Path)
+		switch {
+		case source.Kind == Disallowed || target.Kind == Disallowed:
+			continue
+		case !sourceOK:
+			t.Outcome = SourceFailed
+		case !targetOK:
+			t.Outcome = TargetFailed
+		default:
+			t.Outcome, t.Resemblance = source.Body.compare(target.Body, o.High)
+			if o.Paper || t.Outcome != HighSimilar {
+				break
+			}
+			switch {
+			case guard.explained(t.Source, source, t.Resemblance):
+				t.Outcome, t.Resemblance = SourceFailed, 0
+				v.Soft++
+			case guard.explained(t.Target, target, t.Resemblance):
+				t.Outcome, t.Resemblance = TargetFailed, 0
+				v.Soft++
+			case !source.Body.Agrees(target.Body, guard.template(tests, t), o.Own):
+				t.Outcome = TraceSimilar
+			}
+		}
+		if t.Outcome != SourceFailed {
+			v.Answered++
+		}
+		if t.Outcome > TargetFailed && (source.Other != target.Other || source.At != "" && source.At == target.At) {
+			v.Aliases++
+		}
+		switch t.Outcome {
+		case FullMatch, FullSimilar, HighSimilar:
+			good++
+			if t.Path == "/" {
+				goodRoot++
+			}
+		case TraceSimilar:
+			trace++
+		case TargetFailed:
+			missing++
+		}
+		v.Tests = append(v.Tests, t)
+		outcomes = append(outcomes, t.Outcome)
+	}
+	v.Level = Classify(outcomes)
+	if v.Answered > 0 {
+		v.Good = float64(good) / float64(v.Answered)
+	}
+	v.Confident = v.Answered >= o.Enough && (o.Paper || guard.probed(v.Host1) && guard.probed(v.Host2) && !guard.onePage(v.Tests))
+	v.Alias = 2*v.Aliases > v.Answered
+	if !o.Paper && v.Level == Mismatch && 2*trace >= v.Answered && float64(missing) <= o.Lag*float64(v.Answered) {
+		v.Level = Level5
+	}
+	v.RootOnly = v.Level == Level4 && good > 0 && good == goodRoot
+	return v
+}
+
+// hostFailure says that a host answered nothing that was asked, and why; else NoInformation.
+func hostFailure(host string, tests []Test, answers map[TestRequest]Answer) Level {
+	asked, noAddress := 0, 0
+	paths := []string{ProbePath(host)}
+	for _, t := range tests {
+		paths = append(paths, t.Path)
+	}
+	for _, path := range paths {
+		switch answers[TestRequest{host, path}].Kind {
+		case NoAddress:
+			noAddress++
+			asked++
+		case NoAnswer:
+			asked++
+		case GotPage, GotFailure:
+			return NoInformation
+		}
+	}
+	switch {
+	case asked == 0:
+		return NoInformation
+	case noAddress > 0:
+		return DNSFailure
+	}
+	return ServerFailure
+}

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hosts
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// maxURL bounds a line of a list, in bytes; what is longer is skipped and counted.
+const maxURL = 64 << 10
+
+// ListCount is what a list held.
+type ListCount struct {
+	Lines int // or records of a WARC
+	URLs  int // taken
+	Bad   int // lines that hold no URL
+}
+
+// ReadURLs reads addresses from a list: one a line (empty lines and those that begin with # are none), a CDX or CDXJ index, or a WARC file
+// whose records name their targets; each may be packed by gzip or zstd. It calls add with each address, which is valid during the call, and
+// bad with the number and the start of each line that holds none; both may end the reading with an error.
+func ReadURLs(r io.Reader, add func(url []byte) error, bad func(line int, text string, err error) error) (ListCount, error) {
+	in, err := unpack(r)
+	if err != nil {
+		return ListCount{}, err
+	}
+	if c, ok := in.(io.Closer); ok {
+		defer c.Close()
+	}
+	l := lister{in: bufio.NewReaderSize(in, maxURL), add: add, bad: bad}
+	head, err := l.in.Peek(5)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return l.count, fmt.Errorf("reading the list: %w", err)
+	}
+	if string(head) == "WARC/" {
+		err = l.warc()
+	} else {
+		err = l.lines()
+	}
+	return l.count, err
+}
+
+// unpack unpacks gzip or zstd, which it knows by its first bytes.
+func unpack(r io.Reader) (io.Reader, error) {
+	b := bufio.NewReaderSize(r, maxURL)
+	head, err := b.Peek(4)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("reading the list: %w", err)
+	}
+	switch {
+	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
+		z, err := gzip.NewReader(b)
+		if err != nil {
+			return nil, fmt.Errorf("unpacking the list: %w", err)
+		}
+		return z, nil
+	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		z, err := zstd.NewReader(b, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(256<<20))
+		if err != nil {
+			return nil, fmt.Errorf("unpacking the list: %w", err)
+		}
+		return z.IOReadCloser(), nil
+	}
+	return b, nil
+}
+
+type lister struct {
+	in    *bufio.Reader
+	add   func([]byte) error
+	bad   func(int, string, error) error
+	count ListCount
+}
+
+// errLong says that a line was too long to be an address.
+var errLong = fmt.Errorf("longer than %d bytes", maxURL)
+
+// line returns the next line without its end, or the start of one that is too long with errLong.
+func (l *lister) line() ([]byte, error) {
+	line, err := l.in.ReadSlice('\n')
+	if errors.Is(err, bufio.ErrBufferFull) {
+		start := bytes.Clone(line[:200])
+		for errors.Is(err, bufio.ErrBufferFull) {
+			_, err = l.in.ReadSlice('\n')
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, fmt.Errorf("reading the list: %w", err)
+		}
+		return start, errLong
+	}
+	if err != nil && (!errors.Is(err, io.EOF) || len(line) == 0) {
+		if errors.Is(err, io.EOF) {
+			return nil, io.EOF
+		}
+		return nil, fmt.Errorf("reading the list: %w", err)
+	}
+	return bytes.TrimRight(line, "\r\n"), nil
+}
+
+func (l *lister) lines() error {
+	for {
+		line, err := l.line()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil && !errors.Is(err, errLong):
+			return err
+		}
+		l.count.Lines++
+		if err == nil {
+			line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\xef\xbb\xbf")))
+			if len(line) == 0 || line[0] == '#' || l.count.Lines == 1 && bytes.HasPrefix(line, []byte("CDX ")) {
+				continue
+			}
+			if err = l.take(urlOf(line)); err == nil {
+				continue
+			}
+			if !errors.Is(err, ErrNotURL) {
+				return err
+			}
+		}
+		if err := l.refuse(line, err); err != nil {
+			return err
+		}
+	}
+}
+
+// take hands an address on; ErrNotURL when it is none.
+func (l *lister) take(url []byte) error {
+	if url == nil {
+		return ErrNotURL
+	}
+	if err := l.add(url); err != nil {
+		return err
+	}
+	l.count.URLs++
+	return nil
+}
+
+func (l *lister) refuse(line []byte, err error) error {
+	l.count.Bad++
+	return l.bad(l.count.Lines, string(line[:min(len(line), 200)]), err)
+}
+
+// urlOf finds the address in a line: the line itself, the third field of a CDX, or "url" of the JSON of a CDXJ.
+func urlOf(line []byte) []byte {
+	if isHTTP(line) {
+		return line
+	}
+	_, rest, _ := bytes.Cut(line, []byte(" "))
+	stamp, rest, ok := bytes.Cut(rest, []byte(" "))
+	if !ok || len(stamp) < 4 || len(bytes.Trim(stamp, "0123456789")) > 0 {
+		return nil
+	}
+	if isHTTP(rest) {
+		url, _, _ := bytes.Cut(rest, []byte(" "))
+		return url
+	}
+	if len(rest) > 0 && rest[0] == '{' {
+		if at := bytes.Index(rest, []byte(`"url"`)); at >= 0 {
+			rest = bytes.TrimLeft(rest[at+len(`"url"`):], " :")
+			return stringOf(rest)
+		}
+	}
+	return nil
+}
+
+// stringOf is the JSON string that b begins with; nil when it begins with none.
+func stringOf(b []byte) []byte {
+	if len(b) == 0 || b[0] != '"' {
+		return nil
+	}
+	for end := 1; end < len(b); end++ {
+		switch b[end] {
+		case '\\':
+			end++
+		case '"':
+			if bytes.IndexByte(b[:end], '\\') < 0 {
+				return b[1:end]
+			}
+			var s string
+			if json.Unmarshal(b[:end+1], &s) != nil {
+				return nil
+			}
+			return []byte(s)
+		}
+	}
+	return nil
+}
+
+func isHTTP(b []byte) bool {
+	return len(b) >= 8 && (bytes.EqualFold(b[:7], []byte("http://")) || bytes.EqualFold(b[:8], []byte("https://")))
+}
+
+// warc reads the targets of the responses, resources and revisits of a WARC file (ISO 28500).
+func (l *lister) warc() error {
+	for {
+		line, err := l.line()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil && !errors.Is(err, errLong):
+			return err
+		case len(line) == 0:
+			continue
+		case !bytes.HasPrefix(line, []byte("WARC/")):
+			l.count.Lines++
+			if err := l.refuse(line, errRecord); err != nil {
+				return err
+			}
+			continue
+		}
+		l.count.Lines++
+		if err := l.record(); err != nil {
+			return err
+		}
+	}
+}
+
+// errRecord says that there should be a WARC record.
+var errRecord = errors.New("no WARC record begins here")
+
+// errCut says that the file ends within a WARC record.
+var errCut = errors.New("the WARC file ends within this record")
+
+func (l *lister) record() error {
+	var url []byte
+	var kind string
+	size, long := int64(0), false
+	for {
+		line, err := l.line()
+		switch {
+		case errors.Is(err, io.EOF): // the last line may have been cut
+			return l.refuse(nil, errCut)
+		case err != nil && !errors.Is(err, errLong):
+			return err
+		}
+		if err == nil && len(line) == 0 {
+			break
+		}
+		name, value, _ := bytes.Cut(line, []byte(":"))
+		value = bytes.TrimSpace(value)
+		switch string(bytes.ToLower(name)) {
+		case "warc-target-uri":
+			url, long = bytes.Clone(bytes.Trim(value, "<>")), err != nil
+		case "warc-type":
+			kind = string(value)
+		case "content-length":
+			n, err := strconv.ParseInt(string(value), 10, 64)
+			if err != nil || n < 0 {
+				return l.refuse(line, fmt.Errorf("length of a record: %w", strconv.ErrSyntax))
+			}
+			size = n
+		}
+	}
+	if kind == "response" || kind == "resource" || kind == "revisit" {
+		err := errLong
+		if !long {
+			if !isHTTP(url) {
+				url = nil
+			}
+			err = l.take(url)
+		}
+		if errors.Is(err, ErrNotURL) || long {
+			err = l.refuse(url, err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	switch _, err := io.CopyN(io.Discard, l.in, size); {
+	case errors.Is(err, io.EOF):
+		return l.refuse(url, errCut)
+	case err != nil:
+		return fmt.Errorf("reading the list: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package text
+
+import (
+	"encoding/binary"
+
+	"mirrord/replica/hash"
+)
+
+// seenBands is how many bands are looked at. Of pages that resemble one another by 0.95 all but one in a thousand agree in one of them, by 0.9 all
+// but 14.
+const seenBands = 4
+
+// SeenPages answers of one page after the other whether it was seen before: with the same words, or nearly ("content seen?" of a crawler; Manning,
+// Raghavan, Schütze, section 20.2). A page is compared with at most one page of each band, so nothing that a site does makes it slow. It takes
+// 40 to 80 bytes a page; the digests themselves lie wherever the caller keeps them. Not for concurrent use.
+type SeenPages struct {
+	o     SeenOptions
+	least int
+	pages []uint32 // that were added with a key, plus one; 0: free. A guess until the digest was looked at
+	parts []uint16 // of the keys, by the same place
+	full  int      // places in use
+	known uint32   // pages that were added have lower numbers
+}
+
+// SeenOptions say where digests lie and which pages are alike.
+type SeenOptions struct {
+	Digest      func(page uint32) (ContentDigest, error)  // of a page that was added
+	Current     func(page uint32, of *ContentDigest) bool // says whether a page still counts; nil: all do
+	Pages       int                                       // how many to expect
+	Resemblance float64                                   // estimated, from which pages are alike; 0 means 0.9
+}
+
+// NewSeenPages returns an index without pages.
+func NewSeenPages(o SeenOptions) *SeenPages {
+	if o.Resemblance <= 0 {
+		o.Resemblance = 0.9
+	}
+	s := &SeenPages{o: o, least: LeastEqual(o.Resemblance)}
+	n := 1 << 10
+	for n*3 < o.Pages*(seenBands+1)*4 {
+		n *= 2
+	}
+	s.room(n)
+	return s
+}
+
+// Known is what a page was found to be like.
+type Known struct {
+	Page  uint32 // the page seen before
+	Exact bool   // it has the same words; else nearly
+}
+
+// Like returns the page that was added and is most like one with digest d; one with the same words, if there is one. Pages without words
+// are like none.
+func (s *SeenPages) Like(d *ContentDigest) (k Known, ok bool, err error) {
+	if d.Words == 0 {
+		return Known{}, false, nil
+	}
+	best := s.least - 1
+	for i := range seenBands + 1 {
+		page, there := s.get(seenKey(d, i))
+		if !there || ok && page == k.Page {
+			continue
+		}
+		other, err := s.o.Digest(page)
+		if err != nil {
+			return Known{}, false, err
+		}
+		if s.o.Current != nil && !s.o.Current(page, &other) {
+			continue
+		}
+		if other.Text == d.Text && other.Words == d.Words {
+			return Known{page, true}, true, nil
+		}
+		if n := other.Sketch.Equal(&d.Sketch); n > best {
+			best, k, ok = n, Known{Page: page}, true
+		}
+	}
+	return k, ok, nil
+}
+
+// Add notes a page. Its digest must be had from Digest by then. One that is said to be like another page leaves that its place: of pages that say the
+// same the first is found.
+func (s *SeenPages) Add(page uint32, d *ContentDigest, like bool) error {
+	s.known = max(s.known, page+1)
+	if d.Words == 0 {
+		return nil
+	}
+	if (s.full+seenBands+1)*4 > len(s.pages)*3 {
+		return s.grow()
+	}
+	s.put(page, d, like)
+	return nil
+}
+
+// grow makes the table twice as large and fills it anew from the digests: it keeps too little to move what it has.
+func (s *SeenPages) grow() error {
+	s.room(2 * len(s.pages))
+	for page := range s.known {
+		d, err := s.o.Digest(page)
+		if err != nil {
+			return err
+		}
+		if d.Words > 0 && (s.o.Current == nil || s.o.Current(page, &d)) {
+			s.put(page, &d, true)
+		}
+	}
+	return nil
+}
+
+// room makes an empty table of n places.
+func (s *SeenPages) room(n int) {
+	s.pages, s.parts, s.full = nil, nil, 0 // gone before the new one comes
+	s.pages, s.parts = make([]uint32, n), make([]uint16, n)
+}
+
+func (s *SeenPages) put(page uint32, d *ContentDigest, like bool) {
+	for i := range seenBands + 1 {
+		key := seenKey(d, i)
+		at := s.place(key)
+		if s.pages[at] == 0 {
+			s.full++
+		} else if like {
+			continue
+		}
+		s.pages[at], s.parts[at] = page+1, uint16(key)
+	}
+}
+
+func (s *SeenPages) get(key uint64) (page uint32, ok bool) {
+	at := s.place(key)
+	return s.pages[at] - 1, s.pages[at] != 0
+}
+
+// place returns where a key is, or would be: in the place of another one where too many are near, as a site can have it that knows what is done here.
+func (s *SeenPages) place(key uint64) int {
+	mask := len(s.pages) - 1
+	for i, n := int(key>>16)&mask, 0; ; i, n = (i+1)&mask, n+1 {
+		if s.pages[i] == 0 || s.parts[i] == uint16(key) || n == mostProbes {
+			return i
+		}
+	}
+}
+
+// mostProbes is how many places are looked at for a key: more than ever are when keys are as chance has them and three quarters of a table of 2^27 places are in use.
+const mostProbes = 1 << 10
+
+// seenKey is the key of a digest in band i, or, for the last one, of its words.
+func seenKey(d *ContentDigest, i int) uint64 {
+	if i == seenBands {
+		return hash.Mix(d.Text)
+	}
+	return hash.Mix(uint64(i+1)<<32 | uint64(binary.LittleEndian.Uint32(d.Sketch[i*BandRows:])))
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package text
+
+import (
+	"encoding/binary"
+	"math"
+	"math/bits"
+	"strconv"
+
+	"mirrord/replica/hash"
+)
+
+// Permutations is the reference sketch: for each i < n the smallest (a_i*x + b_i) mod 2^61-1 over the set, with the constants drawn by H.
+// The share of equal entries estimates the resemblance. An empty set has none.
+func Permutations(set hash.Set, n int) []uint64 {
+	if len(set) == 0 {
+		return nil
+	}
+	out := make([]uint64, n)
+	for i := range out {
+		a := hash.H("a"+strconv.Itoa(i))%(mersenne-1) + 1
+		b := hash.H("b"+strconv.Itoa(i)) % mersenne
+		least := uint64(math.MaxUint64)
+		for _, x := range set {
+			v := mulMod(a, x%mersenne) + b
+			if v >= mersenne {
+				v -= mersenne
+			}
+			least = min(least, v)
+		}
+		out[i] = least
+	}
+	return out
+}
+
+// OnePermutation is the densified one-permutation sketch of k bins (k a power of two): of each bin, which is the top bits of a hash, the
+// least hash; an empty bin takes that of bin H("densify i j") mod k for the first j = 1, 2, … that is full. An empty set has none.
+func OnePermutation(set hash.Set, k int) []uint64 {
+	if len(set) == 0 {
+		return nil
+	}
+	shift := 64
+	for 1<<(64-shift) < k {
+		shift--
+	}
+	bins, full := make([]uint64, k), make([]bool, k)
+	for _, x := range set {
+		i := x >> shift
+		if !full[i] || x < bins[i] {
+			bins[i], full[i] = x, true
+		}
+	}
+	d := densifier{k: k}
+	for i := range bins {
+		if !full[i] {
+			bins[i] = bins[d.donor(i, func(j int) bool { return full[j] })]
+		}
+	}
+	return bins
+}
+
+// densifier keeps the bins that each bin asks when it is empty, as far as they were needed.
+type densifier struct {
+	k     int
+	known [][]uint16
+}
+
+// donor returns the first full bin of those that bin i asks.
+func (d *densifier) donor(i int, full func(int) bool) int {
+	if d.known == nil {
+		d.known = make([][]uint16, d.k)
+	}
+	for j := 0; ; j++ {
+		if j == len(d.known[i]) {
+			d.known[i] = append(d.known[i], uint16(hash.H("densify "+strconv.Itoa(i)+" "+strconv.Itoa(j+1))%uint64(d.k)))
+		}
+		if n := int(d.known[i][j]); full(n) {
+			return n
+		}
+	}
+}
+
+// Bins is the number of bins of a Sketch.
+const Bins = 128
+
+// Sketch stands for the shingles of a page: one byte of the least hash of each of 128 bins. Of unrelated pages one byte in 256 is equal.
+type Sketch [Bins]byte
+
+// Resemblance estimates the resemblance of two pages from their sketches; the standard error is at most 0.045.
+func (s *Sketch) Resemblance(t *Sketch) float64 { return estimate(s.Equal(t)) }
+
+// estimate takes off what is equal by chance (Li, König, b-bit minwise hashing, 2010).
+func estimate(equal int) float64 {
+	const chance = 1.0 / 256
+	return max(0, (float64(equal)/Bins-chance)/(1-chance))
+}
+
+// Equal counts the equal bytes, eight at a time.
+func (s *Sketch) Equal(t *Sketch) int {
+	const low, high = 0x7f7f7f7f7f7f7f7f, 0x0101010101010101
+	n := uint64(0)
+	for i := 0; i < Bins; i += 8 {
+		x := binary.LittleEndian.Uint64(s[i:]) ^ binary.LittleEndian.Uint64(t[i:])
+		zero := ^((x&low + low) | x | low) >> 7 // a one at the foot of each byte that is zero in x
+		n += zero & high
+	}
+	sum := uint64(0)
+	for i := 0; i < 64; i += 8 {
+		sum += n >> i & 0xff
+	}
+	return int(sum)
+}
+
+// mulMod is a*b modulo 2^61-1, for a and b below it.
+func mulMod(a, b uint64) uint64 {
+	hi, lo := bits.Mul64(a, b)
+	r := lo&mersenne + (lo>>61 | hi<<3)
+	if r >= mersenne {
+		r -= mersenne
+	}
+	return r
+}
+
+// mersenne is the prime 2^61-1.
+const mersenne = 1<<61 - 1
+
+// The banding of a Sketch: pages that agree in all rows of some band are candidates. With 32 bands of 4 rows that is certain in effect at a
+// resemblance of 0.8, and of 87 in 100 pairs at 0.5.
+const (
+	Bands    = 32
+	BandRows = Bins / Bands
+)
+
+// LeastEqual is how many equal bytes of two sketches make a resemblance.
+func LeastEqual(r float64) int {
+	n := 0
+	for n < Bins && estimate(n) < r {
+		n++
+	}
+	return n
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package unionfind has partitions of numbers: which pages, or which trivial clusters, belong together.
+package unionfind
+
+import (
+	"iter"
+	"slices"
+)
+
+// Sets is a partition of the numbers 0 … n-1 (union-find). A set goes by its smallest number. Not for concurrent use. 4 bytes a number.
+type Sets struct{ parent []uint32 }
+
+// New returns n sets of one.
+func New(n int) *Sets {
+	s := &Sets{parent: make([]uint32, n)}
+	for i := range s.parent {
+		s.parent[i] = uint32(i)
+	}
+	return s
+}
+
+// Len is how many numbers there are.
+func (s *Sets) Len() int { return len(s.parent) }
+
+// Find returns the smallest number of the set of x.
+func (s *Sets) Find(x uint32) uint32 {
+	for s.parent[x] != x {
+		s.parent[x] = s.parent[s.parent[x]]
+		x = s.parent[x]
+	}
+	return x
+}
+
+// Union joins the sets of x and y; false when they are one already.
+func (s *Sets) Union(x, y uint32) bool {
+	x, y = s.Find(x), s.Find(y)
+	if x == y {
+		return false
+	}
+	if x > y {
+		x, y = y, x
+	}
+	s.parent[y] = x
+	return true
+}
+
+// Mixed calls f with the buckets of sorted entries whose pages are of several sets. Parents are looked up all at once, in a slice that is
+// kept: one after the other they would be waited for.
+func (s *Sets) Mixed(sorted []uint64, keep *[]uint32, f func(bucket []uint64) error) error {
+	*keep = slices.Grow((*keep)[:0], len(sorted))[:len(sorted)]
+	parents := *keep
+	for i, e := range sorted {
+		parents[i] = s.parent[uint32(e)]
+	}
+	for from := 0; from < len(sorted); {
+		to, same := from+1, true
+		for ; to < len(sorted) && sorted[to]>>32 == sorted[from]>>32; to++ {
+			same = same && parents[to] == parents[from]
+		}
+		if !same {
+			if err := f(sorted[from:to]); err != nil {
+				return err
+			}
+		}
+		from = to
+	}
+	return nil
+}
+
+// All yields every set of at least least members, by its smallest number, with its members in ascending order. The slice is the caller's.
+func (s *Sets) All(least int) iter.Seq2[uint32, []uint32] {
+	return func(yield func(uint32, []uint32) bool) {
+		n := len(s.parent)
+		start := make([]uint32, n+1)
+		for i := range n {
+			start[s.Find(uint32(i))+1]++
+		}
+		for i := range n {
+			start[i+1] += start[i]
+		}
+		members, at := make([]uint32, n), start
+		for i := range n {
+			root := s.Find(uint32(i))
+			members[at[root]] = uint32(i)
+			at[root]++
+		}
+		from := uint32(0) // at[root] is now the end of its members
+		for i := range n {
+			to := at[i]
+			if set := members[from:to:to]; len(set) > 0 && len(set) >= least && !yield(uint32(i), set) {
+				return
+			}
+			from = to
+		}
+	}
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+)
+
+// Bodies keeps bodies that are published as they came, by the SHA-256 of their bytes. Blobs is the implementation in a folder. Its methods may be called
+// from several goroutines. A body is missing or whole: nobody sees one that is being put.
+type Bodies interface {
+	// Stat says how long a body is and when it was modified; fs.ErrNotExist when there is none.
+	Stat(digest [32]byte) (FileStat, error)
+	// Put keeps a body, whose digest the caller has computed, with a modification time. One that is there already, as long as this one, is left
+	// as it is. The bytes are not kept or changed after the call.
+	Put(digest [32]byte, body []byte, modified time.Time) error
+	// Open returns n bytes of a body from an offset on, fewer when it ends before; n < 0 is all that follows. fs.ErrNotExist when there is none.
+	// The caller closes it.
+	Open(digest [32]byte, from, n int64) (io.ReadCloser, error)
+	// Delete removes a body. Readers that have it open may read on. A body that is missing is not an error.
+	Delete(digest [32]byte) error
+}
+
+// BodySyncer is implemented by Bodies whose Put may be lost with the power.
+type BodySyncer interface {
+	// Sync returns when all bodies that were put, or seen by Stat, before the call are kept for good.
+	Sync() error
+}
+
+// BodyLinker is implemented by Bodies that can give a body another name in a file system. Others are copied.
+type BodyLinker interface {
+	// LinkTo makes name in the folder that is open as dir a file with the body; fs.ErrExist when the name is taken, fs.ErrNotExist when the body
+	// is missing. After any other error the caller copies the body.
+	LinkTo(digest [32]byte, dir int, name string) error
+}
+
+// BodyFiler is implemented by Bodies that have each body as a file.
+type BodyFiler interface {
+	// AsFile opens a body, which must not be written to; fs.ErrNotExist when there is none. The caller closes it.
+	AsFile(digest [32]byte) (*os.File, error)
+}
+
+// OpenBody opens a body as a file: the file itself where there is one, else a reader that can seek.
+func OpenBody(b Bodies, digest [32]byte) (fs.File, error) {
+	if files, ok := b.(BodyFiler); ok {
+		f, err := files.AsFile(digest)
+		if err != nil {
+			return nil, err
+		}
+		return f, nil
+	}
+	fi, err := b.Stat(digest)
+	if err != nil {
+		return nil, err
+	}
+	return &bodyFile{bodies: b, digest: digest, stat: fi}, nil
+}
+
+// DiscardBody removes a body whose bytes are not those of its digest, so that it can be put again, and reports whether it is missing now. Trees
+// that it is linked into keep it; Relink follows. A body that is right is left.
+func DiscardBody(b Bodies, digest [32]byte) (missing bool, err error) {
+	f, err := b.Open(digest, 0, -1)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	if err == nil {
+		right, err := hasDigest(f, digest)
+		f.Close()
+		if err == nil && right {
+			return false, nil
+		}
+	}
+	if err := b.Delete(digest); err != nil {
+		return false, err
+	}
+	return true, nil
+}
+
+// hasDigest reads everything and reports whether it has the digest.
+func hasDigest(r io.Reader, digest [32]byte) (bool, error) {
+	h := sha256.New()
+	_, err := io.Copy(h, r)
+	return err == nil && [32]byte(h.Sum(nil)) == digest, err
+}
+
+// syncBodies makes the bodies that records may refer to survive loss of power.
+func (s *Site) syncBodies() error {
+	if b, ok := s.kept.(BodySyncer); ok && !s.volatile {
+		return b.Sync()
+	}
+	return nil
+}
+
+// placeBody makes name within a folder a file with a body: another name of it, or a copy where that is not possible. fs.ErrExist when the name is taken.
+func (s *Site) placeBody(digest [32]byte, dir *folder, name string) error {
+	if l, ok := s.kept.(BodyLinker); ok {
+		if err := l.LinkTo(digest, dir.fd, name); err == nil || errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	err := s.copyBody(digest, dir, name) // too many links, or a file system without them
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("blob %x: %w: it is missing", digest[:6], ErrDamaged)
+	}
+	return err
+}
+
+func (s *Site) copyBody(digest [32]byte, dir *folder, name string) error {
+	fi, err := s.kept.Stat(digest)
+	if err != nil {
+		return err
+	}
+	src, err := s.kept.Open(digest, 0, -1)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	return copyInto(dir.root, name, src, fi.Time)
+}
+
+// isBody reports whether a file of a tree is a body, or a copy of one.
+func (s *Site) isBody(tree *os.Root, path string, fi fs.FileInfo, digest [32]byte) (bool, error) {
+	if b, ok := s.kept.(BodyFiler); ok {
+		f, err := b.AsFile(digest)
+		if err != nil {
+			return false, err
+		}
+		defer f.Close()
+		body, err := f.Stat()
+		return err == nil && os.SameFile(fi, body), err
+	}
+	if _, err := s.kept.Stat(digest); err != nil || !fi.Mode().IsRegular() {
+		return false, err
+	}
+	f, err := tree.Open(path)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	return hasDigest(f, digest)
+}

@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+
+	"mirrord/internal/dbpages"
+)
+
+// database is the one door to bbolt: no other file opens a database or begins a transaction (TestOneDoor). bbolt trusts its pages. So they are checked
+// before it sees them, while the file is locked, which keeps it from cycles, wild page numbers and a mapping that is longer than the file. What goes
+// wrong later all the same, on a disk that changes its mind, panics or faults; that is caught here, the pages are checked again, and the database is
+// of no use until it is opened anew. Its methods may be called from several goroutines.
+type database struct {
+	doorOptions
+	bolt *bolt.DB
+	file *os.File
+	fd   int   // of file
+	size int64 // of file when it was opened
+
+	writing sync.Mutex            // around each writing transaction: nobody waits for a lock of bbolt that a panic left behind
+	bad     atomic.Pointer[error] // the first thing that went wrong
+	stuck   atomic.Bool           // bbolt holds locks that nobody will release
+	wrote   atomic.Bool
+}
+
+// doorOptions say which database is opened, and how.
+type doorOptions struct {
+	path     string
+	site     string        // whose database it is, "" for that of the state
+	mode     fs.FileMode   // at most these may read it
+	wait     time.Duration // for other processes; 0 is one try
+	depth    int           // how deep buckets lie in one another
+	mmap     int           // address space to reserve
+	readOnly bool
+	volatile bool     // no syncs
+	fresh    bool     // a file that is missing or empty is made
+	known    *checked // files that need not be checked again; nil checks always
+}
+
+// DatabaseError says that a database cannot be used: its pages, or values in it, are not what they must be. It is an ErrDamaged.
+type DatabaseError struct {
+	Site string // "" for the state's own database
+	File string // site.db or mirror.db
+	Err  error  // what is wrong
+}
+
+func (e *DatabaseError) Error() string { return fmt.Sprintf("%s is damaged: %v", e.File, e.Err) }
+func (e *DatabaseError) Unwrap() error { return e.Err }
+
+// Is makes it an ErrDamaged.
+func (e *DatabaseError) Is(target error) bool { return target == ErrDamaged }
+
+// errValue says that a value of a database cannot be decoded. The door makes a DatabaseError of it.
+var errValue error = badValue{}
+
+type badValue struct{}
+
+func (badValue) Error() string        { return "its value cannot be decoded" }
+func (badValue) Is(target error) bool { return target == ErrDamaged }
+
+// BadValue makes a *DatabaseError of what a caller found wrong with values of the site's database.
+func (s *Site) BadValue(err error) error { return s.db.damaged(err) }
+
+// damaged makes a DatabaseError of what was found.
+func (o *doorOptions) damaged(err error) error {
+	var d *DatabaseError
+	if errors.As(err, &d) {
+		return err
+	}
+	return &DatabaseError{Site: o.site, File: filepath.Base(o.path), Err: err}
+}
+
+// errReplaced says that another process put another file in the place of the one that was waited for.
+var errReplaced = errors.New("the file was replaced")
+
+// openDatabase opens a database. One that another process has open is ErrLocked, one that cannot be used a *DatabaseError; one that is missing or
+// empty is fs.ErrNotExist unless it may be made.
+func openDatabase(o doorOptions) (d *database, err error) {
+	for range 10 { // each time somebody else has made progress
+		d = &database{doorOptions: o}
+		if err = d.open(); !errors.Is(err, errReplaced) {
+			break
+		}
+	}
+	if err != nil {
+		return nil, diskErr("open "+filepath.Base(o.path), err)
+	}
+	return d, nil
+}
+
+func (d *database) open() (err error) {
+	opt := &bolt.Options{Timeout: time.Nanosecond, NoSync: d.volatile, FreelistType: bolt.FreelistMapType, ReadOnly: d.readOnly, PreLoadFreelist: true,
+		InitialMmapSize: d.mmap, OpenFile: func(string, int, os.FileMode) (*os.File, error) { return d.openFile() }}
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if p := recover(); p != nil {
+			err = d.fault(p, nil, true)
+		}
+		if err != nil && d.file != nil {
+			d.release() // again, or because bbolt could not
+		}
+	}()
+	d.bolt, err = bolt.Open(d.path, d.mode, opt)
+	if fi, serr := d.file.Stat(); err == nil && serr == nil {
+		d.size = fi.Size()
+	}
+	if errors.Is(err, berrors.ErrInvalid) || errors.Is(err, berrors.ErrChecksum) || errors.Is(err, berrors.ErrVersionMismatch) {
+		err = d.damaged(err)
+	}
+	return err
+}
+
+// openFile opens and locks the file and checks its pages. bbolt locks it again, which does nothing.
+func (d *database) openFile() (_ *os.File, err error) {
+	flag := os.O_RDWR
+	if d.readOnly {
+		flag = os.O_RDONLY
+	} else if d.fresh {
+		flag |= os.O_CREATE
+	}
+	f, err := os.OpenFile(d.path, flag, d.mode)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+		}
+	}()
+	if err := d.lock(f); err != nil {
+		return nil, err
+	}
+	fi, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if named, err := os.Lstat(d.path); err != nil || !os.SameFile(fi, named) {
+		return nil, errReplaced
+	}
+	if fi.Mode().Perm()&^d.mode != 0 {
+		f.Chmod(d.mode) // of an older version; who may not is not its owner
+	}
+	switch {
+	case fi.Size() > 0:
+		if err := d.check(f, fi); err != nil {
+			return nil, err
+		}
+	case !d.fresh || d.readOnly:
+		return nil, fmt.Errorf("%s is empty: %w", filepath.Base(d.path), fs.ErrNotExist)
+	}
+	d.file, d.fd = f, int(f.Fd())
+	return f, nil
+}
+
+// lock takes the lock of the file: shared for reading.
+func (d *database) lock(f *os.File) error {
+	const pause = 50 * time.Millisecond
+	for end := time.Now().Add(d.wait); ; time.Sleep(pause) {
+		ok, err := flock(f, !d.readOnly, false)
+		switch {
+		case err != nil:
+			return err
+		case ok:
+			return nil
+		case time.Until(end) < pause:
+			return ErrLocked
+		}
+	}
+}
+
+// check looks at all pages of the file.
+func (d *database) check(f *os.File, fi fs.FileInfo) error {
+	if d.known.has(d.path, fi) {
+		return nil
+	}
+	if err := d.look(f); err != nil {
+		return d.damaged(err)
+	}
+	d.known.add(d.path, fi)
+	return nil
+}
+
+// recheck looks at all pages again. No transaction may be writing.
+func (d *database) recheck() error {
+	d.writing.Lock()
+	defer d.writing.Unlock()
+	return d.look(d.file)
+}
+
+// look checks all pages of a file, which must be locked.
+func (o *doorOptions) look(f *os.File) error {
+	fi, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	return dbpages.Check(f, fi.Size(), o.depth)
+}
+
+// View reads in one transaction.
+func (d *database) View(f func(*bolt.Tx) error) error { return d.transact(f, false) }
+
+// Update writes in one transaction, all of it or nothing.
+func (d *database) Update(f func(*bolt.Tx) error) error {
+	d.writing.Lock()
+	defer d.writing.Unlock()
+	d.wrote.Store(true)
+	return d.transact(f, true)
+}
+
+func (d *database) transact(f func(*bolt.Tx) error, write bool) (err error) {
+	if bad := d.bad.Load(); bad != nil {
+		return *bad
+	}
+	var tx *bolt.Tx
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if p := recover(); p != nil {
+			err = d.fault(p, tx, write)
+		} else if err != nil && errors.Is(err, errValue) {
+			err = d.damaged(err)
+		}
+	}()
+	if d.cut() { // beginning a transaction would fault with a lock held that others wait for
+		return d.fail(d.damaged(errors.New("the file was cut short while it was open")))
+	}
+	body := func(t *bolt.Tx) error {
+		tx = t
+		return f(t)
+	}
+	if write {
+		return d.bolt.Update(body)
+	}
+	return d.bolt.View(body)
+}
+
+// cut reports whether the file is shorter than it was when it was opened: it never shrinks by itself.
+func (d *database) cut() bool {
+	var st syscall.Stat_t
+	return syscall.Fstat(d.fd, &st) == nil && st.Size < d.size
+}
+
+// fail makes err what every later transaction returns, unless there was an error before it.
+func (d *database) fail(err error) error {
+	d.known.forget(d.path)
+	d.bad.CompareAndSwap(nil, &err)
+	return *d.bad.Load()
+}
+
+// fault makes an error of a panic in a transaction, nil for one that did not begin. It is called by the deferred function that recovered, and checks
+// the pages once more: when they are good the fault is one of the program.
+func (d *database) fault(p any, tx *bolt.Tx, write bool) error {
+	if tx == nil || tx.DB() != nil {
+		d.stuck.Store(true)
+	}
+	err := fmt.Errorf("internal error at %s: %v", origin(), p)
+	if d.file == nil {
+		return d.fail(err)
+	}
+	if !write && d.writing.TryLock() {
+		defer d.writing.Unlock()
+	}
+	if cerr := d.look(d.file); cerr != nil {
+		err = d.damaged(cerr)
+	}
+	return d.fail(err)
+}
+
+// origin names the place that panicked.
+func origin() string {
+	pc := make([]uintptr, 64)
+	frames := runtime.CallersFrames(pc[:runtime.Callers(2, pc)])
+	panicked := false
+	for {
+		f, more := frames.Next()
+		inRuntime := strings.HasPrefix(f.Function, "runtime.")
+		switch {
+		case f.Function == "runtime.gopanic", f.Function == "runtime.sigpanic":
+			panicked = true
+		case panicked && !inRuntime:
+			return fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line)
+		}
+		if !more {
+			return "an unknown place"
+		}
+	}
+}
+
+// dropPages gives the memory of the pages that were looked at back: they would count as ours until the system needs them.
+func (d *database) dropPages() {
+	d.View(func(tx *bolt.Tx) error { // while it is open the mapping stays
+		return dropPages(d.bolt.Info().Data, tx.Size())
+	})
+}
+
+// Close lets go of the file and its lock, whatever happened. After a panic that left bbolt locked its mapping stays until the process ends.
+func (d *database) Close() (err error) {
+	if d.stuck.Load() {
+		return d.release()
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = errors.Join(d.fault(p, nil, true), d.release())
+		}
+	}()
+	d.writing.Lock()
+	defer d.writing.Unlock()
+	if d.wrote.Load() && d.bad.Load() == nil {
+		if fi, err := d.file.Stat(); err == nil {
+			d.known.renew(d.path, fi)
+		}
+	}
+	return d.bolt.Close()
+}
+
+// release closes the file without bbolt.
+func (d *database) release() error { return errors.Join(funlock(d.file), d.file.Close()) }
+
+// checkedFor is how long a file that has not changed is taken to be as whole as it was.
+const checkedFor = 10 * time.Minute
+
+// checked remembers which files were found whole, and when: opening one again right away need not read it all. A nil one remembers nothing.
+type checked struct {
+	now func() time.Time
+
+	mu    sync.Mutex
+	files map[string]checkedFile
+}
+
+type checkedFile struct {
+	fs.FileInfo
+	at time.Time
+}
+
+func (c *checked) has(path string, fi fs.FileInfo) bool {
+	if c == nil {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	k, ok := c.files[path]
+	if !ok || c.now().Sub(k.at) >= checkedFor {
+		return false
+	}
+	same := os.SameFile(k.FileInfo, fi) && k.Size() == fi.Size()
+	return same && k.ModTime().Equal(fi.ModTime()) && changed(k).Equal(changed(fi))
+}
+
+// changed is when a file was last written or renamed, also by somebody who set its modification time back.
+func changed(fi fs.FileInfo) time.Time {
+	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
+		return time.Unix(st.Ctim.Unix())
+	}
+	return fi.ModTime()
+}
+
+// tooFresh is how long after a change of a file another one may leave it with the same times: the kernel's clock goes in steps.
+const tooFresh = 50 * time.Millisecond
+
+func (c *checked) add(path string, fi fs.FileInfo) {
+	if c == nil || changedWithin(fi, tooFresh) {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.files == nil {
+		c.files = map[string]checkedFile{}
+	}
+	c.files[path] = checkedFile{fi, c.now()}
+}
+
+// renew takes in that we wrote a file that was whole.
+func (c *checked) renew(path string, fi fs.FileInfo) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch k, ok := c.files[path]; {
+	case ok && changedWithin(fi, tooFresh):
+		delete(c.files, path)
+	case ok:
+		c.files[path] = checkedFile{fi, k.at}
+	}
+}
+
+func (c *checked) forget(path string) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.files, path)
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	bolt "go.etcd.io/bbolt"
+
+	"mirrord/phm"
+)
+
+// faultySite is a site of some pages, with many records; name is its database.
+func faultySite(t *testing.T) (st *State, s *Site, name string) {
+	t.Helper()
+	dir := t.TempDir()
+	st, s = openTest(t, dir, Options{})
+	commit(t, s, 0, newURLs(0, 3000))
+	foldAll(t, s, 1)
+	return st, s, filepath.Join(dir, "sites/x", siteDB)
+}
+
+// wantDamaged wants that a site is damaged as seen by every use of it, that nothing hangs, and that closing it releases its lock.
+func wantDamaged(t *testing.T, st *State, s *Site, what string) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for range 4 { // others wait for nothing that the first one left locked
+		wg.Go(func() {
+			err := s.Resources(func(*Resource) error { return nil })
+			db, ok := errors.AsType[*DatabaseError](err)
+			if !ok || !errors.Is(err, ErrDamaged) || db.Site != "x" || db.File != siteDB {
+				t.Errorf("%s: %v", what, err)
+			}
+		})
+		wg.Go(func() {
+			if err := s.SetFact("x", []byte("y")); err != nil && !errors.Is(err, ErrDamaged) { // it may have been first
+				t.Errorf("%s: %v", what, err)
+			}
+		})
+	}
+	wg.Wait()
+	if err := s.SetFact("x", nil); !errors.Is(err, ErrDamaged) {
+		t.Errorf("%s: a transaction follows: %v", what, err)
+	}
+	s.Close()
+	lock, err := st.lockSite("x")
+	if err != nil {
+		t.Fatalf("%s: after close: %v", what, err)
+	}
+	lock.Close()
+	for _, open := range []func(string) (*Site, error){st.ReadSite, st.OpenSite} {
+		if _, err := open("x"); !errors.Is(err, ErrDamaged) {
+			t.Errorf("%s: opened again: %v", what, err)
+		}
+	}
+}
+
+// Pages that change, and a file that is cut, while it is open and mapped: the reader faults or bbolt panics, and nothing more happens.
+func TestDamageWhileOpen(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		spoil func(f *os.File, size int64) error
+	}{
+		{"cut within", func(f *os.File, _ int64) error { return f.Truncate(20 * 4096) }},
+		{"cut to nothing", func(f *os.File, _ int64) error { return f.Truncate(1) }},
+		{"zeroed", func(f *os.File, size int64) error {
+			_, err := f.WriteAt(make([]byte, size-2*4096), 2*4096)
+			return err
+		}},
+		{"random", func(f *os.File, size int64) error {
+			_, err := f.WriteAt(random(int(size-2*4096), 3), 2*4096)
+			return err
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			st, s, name := faultySite(t)
+			f, err := os.OpenFile(name, os.O_RDWR, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			fi, err := f.Stat()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := tc.spoil(f, fi.Size()); err != nil {
+				t.Fatal(err)
+			}
+			wantDamaged(t, st, s, tc.name)
+		})
+	}
+}
+
+// A panic of the program in a transaction is an error that names the place; the database is not called damaged for it, and opens again.
+func TestPanicInTransaction(t *testing.T) {
+	st, s, _ := faultySite(t)
+	view := func(f func(*bolt.Tx) error) error { return s.db.View(f) }
+	update := func(f func(*bolt.Tx) error) error { return s.db.Update(f) }
+	var none []int
+	for _, do := range []func(func(*bolt.Tx) error) error{view, update} {
+		err := do(func(*bolt.Tx) error {
+			none[0]++
+			return nil
+		})
+		if err == nil || errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "internal error at database_test.go:") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v", err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if s, err = st.OpenSite("x"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Close()
+}
+
+// Values that cannot be decoded are damage, not a crash, and a rebuild is offered for them.
+func TestValuesAreChecked(t *testing.T) {
+	for i, tc := range []struct {
+		bucket, key, value []byte
+		use                func(s *Site) error
+	}{
+		{bResources, testURL(5).Key(nil), []byte{1, 0}, func(s *Site) error { _, _, err := s.Get(testURL(5)); return err }},
+		{bResources, []byte("nonsense"), []byte{1}, func(s *Site) error { return s.Resources(func(*Resource) error { return nil }) }},
+		{bJournal, seqKey(99), []byte{9, 9}, func(s *Site) error { return s.Fold(Folding{Version: 2}) }},
+		{bLinks, []byte("12345"), nil, func(s *Site) error { return s.Links(func(uint32, []byte) error { return nil }) }},
+		{bVersions, seqKey(1), []byte("{"), func(s *Site) error { _, err := s.Versions(); return err }},
+		{bMeta, kRun, []byte("["), func(s *Site) error { _, err := s.Run(); return err }},
+		{bMeta, kKnown, []byte{0xff, 0, 0, 0}, func(s *Site) error { _, err := s.Known(); return err }},
+		{bObserved, seqKey(1), []byte{1}, func(s *Site) error { return s.Observations(func(*Observation) error { return nil }) }},
+	} {
+		t.Run(fmt.Sprintf("%s %d", tc.bucket, i), func(t *testing.T) {
+			st, s, _ := faultySite(t)
+			if err := s.db.Update(func(tx *bolt.Tx) error { return tx.Bucket(tc.bucket).Put(tc.key, tc.value) }); err != nil {
+				t.Fatal(err)
+			}
+			if err := tc.use(s); !errors.Is(err, ErrDamaged) || !strings.HasPrefix(err.Error(), "site.db is damaged: ") {
+				t.Errorf("%v", err)
+			}
+			if bad, err := s.Unreadable(t.Context()); !bad || err != nil {
+				t.Errorf("a rebuild is refused: %v, %v", bad, err)
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+			if _, err := st.Rebuild("x"); err != nil {
+				t.Error(err)
+			}
+			if s, err := st.OpenSite("x"); err != nil {
+				t.Error(err)
+			} else if bad, err := s.Unreadable(t.Context()); bad || err != nil {
+				t.Errorf("after the rebuild: %v, %v", bad, err)
+			} else {
+				s.Close()
+			}
+		})
+	}
+}
+
+// A published site without its database, or with an empty one, is damaged: a new one would begin everything anew, unsaid.
+func TestSiteWithoutDatabase(t *testing.T) {
+	for _, empty := range []bool{false, true} {
+		st, s, name := faultySite(t)
+		tree := filepath.Dir(name) + "/trees/a"
+		if err := os.MkdirAll(tree, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		writePHM(t, tree, 4, []phm.File{{Path: "a.html", URL: "http://a/a.html", Type: "text/html", Size: 4, SHA256: sum("page")}})
+		if err := os.Symlink("trees/a", filepath.Join(filepath.Dir(name), currentLink)); err != nil {
+			t.Fatal(err)
+		}
+		s.Close()
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+		if empty {
+			if err := os.WriteFile(name, nil, 0o640); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, open := range []func(string) (*Site, error){st.ReadSite, st.OpenSite} {
+			if _, err := open("x"); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "missing or empty") {
+				t.Errorf("%v", err)
+			}
+		}
+		if _, err := st.Rebuild("x"); err != nil {
+			t.Error(err)
+		}
+		if s, err := st.OpenSite("x"); err != nil {
+			t.Error(err)
+		} else if vs, err := s.Versions(); err != nil || len(vs) != 1 || vs[0].Number != 4 {
+			t.Errorf("%v, %v", vs, err)
+		} else {
+			s.Close()
+		}
+	}
+}
+
+// A database that has lost a bucket is damaged; one that was never written is new.
+func TestLostBuckets(t *testing.T) {
+	for _, name := range [][]byte{bMeta, bResources, bHistory, nil} {
+		st, s, _ := faultySite(t)
+		err := s.db.Update(func(tx *bolt.Tx) error {
+			if name != nil {
+				return tx.DeleteBucket(name)
+			}
+			for _, b := range allBuckets() {
+				if err := tx.DeleteBucket(b); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Close()
+		for _, open := range []func(string) (*Site, error){st.ReadSite, st.OpenSite} {
+			if _, err := open("x"); !errors.Is(err, ErrDamaged) {
+				t.Errorf("without %q: %v", name, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"mirrord/heads"
+	"mirrord/site"
+)
+
+// BenchmarkHeads tells what the head of a page costs from the answer to the file: at a first run, and when nothing has changed.
+func BenchmarkHeads(b *testing.B) {
+	const pages = 4096
+	for _, kind := range headKinds[:3] {
+		rng := rand.New(rand.NewPCG(1, 2))
+		var coded [2][][]byte
+		for id := range pages {
+			h := headOf(b, kind.text(rng, id, time.Unix(1700000000, 0).UTC()))
+			coded[0] = append(coded[0], h.Append(nil, nil))
+			not := &heads.Head{Status: "HTTP/1.1 304 Not Modified", Fields: h.Fields}
+			coded[1] = append(coded[1], not.Append(nil, nil))
+		}
+		_, s := openHeads(b, b.TempDir())
+		var recs, empty [pages]Resource
+		for id := range recs {
+			empty[id] = answered(id, 1, nil).Resource
+		}
+		if err := s.db.View(s.heads.begin); err != nil {
+			b.Fatal(err)
+		}
+		run := func(name string, coded [][]byte, outcome site.Outcome) {
+			b.Run(kind.name+"/"+name, func(b *testing.B) {
+				b.ReportAllocs()
+				for n := range b.N {
+					id := n % pages
+					r := empty[id]
+					r.Outcome = outcome
+					old := &recs[id]
+					if outcome == site.Fetched {
+						old = nil
+					}
+					s.heads.place(&r, old, coded[id])
+					if recs[id] = r; len(s.heads.buf) > 1<<20 {
+						s.heads.w.WriteAt(s.heads.buf, s.heads.size-int64(len(s.heads.buf)))
+						s.heads.buf = s.heads.buf[:0]
+					}
+				}
+			})
+		}
+		run("first", coded[0], site.Fetched)
+		for id := range recs {
+			recs[id] = empty[id]
+			s.heads.place(&recs[id], nil, coded[0][id])
+		}
+		s.heads.w.WriteAt(s.heads.buf, s.heads.size-int64(len(s.heads.buf)))
+		s.heads.buf = s.heads.buf[:0]
+		run("nothing changed", coded[1], site.Unchanged)
+	}
+}

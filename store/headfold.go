@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/http"
+
+	"github.com/klauspost/compress/zstd"
+
+	"mirrord/heads"
+	"mirrord/site"
+)
+
+// The heads of a batch of the journal follow its records: uvarint bytes, and a zstd frame of, for each document done, uvarint length and the
+// head coded by itself; the length is 0 for an answer without one, and for one that says what the last one said (Resource.HeadSum). A batch
+// without heads ends before.
+
+// headZip packs and unpacks the heads of batches. It is made when the first one comes.
+type headZip struct {
+	enc *zstd.Encoder
+	dec *zstd.Decoder
+	buf []byte
+}
+
+// appendHeads writes the heads of a batch behind it.
+func (z *headZip) append(b []byte, done []*Done) []byte {
+	z.buf = z.buf[:0]
+	any := false
+	var coded []byte
+	for _, d := range done {
+		coded = coded[:0]
+		if d.Answer != nil && d.Answer.Size() <= heads.MaxSize && !d.saysNothingNew() {
+			coded, any = d.Answer.Append(coded, nil), true
+		}
+		z.buf = binary.AppendUvarint(z.buf, uint64(len(coded)))
+		z.buf = append(z.buf, coded...)
+	}
+	if !any || len(z.buf) > maxAnswers {
+		return b
+	}
+	if z.enc == nil {
+		var err error
+		z.enc, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithLowerEncoderMem(true),
+			zstd.WithWindowSize(64<<10), zstd.WithEncoderCRC(false))
+		if err != nil {
+			panic(err) // the options are constants
+		}
+	}
+	frame := z.enc.EncodeAll(z.buf, nil)
+	if cap(z.buf) > maxKept {
+		z.buf = nil
+	}
+	b = binary.AppendUvarint(b, uint64(len(frame)))
+	return append(b, frame...)
+}
+
+// saysNothingNew reports whether the answer tells of a body that stays what the last one told of it. Its head need not be compared then.
+func (d *Done) saysNothingNew() bool {
+	return d.Outcome == site.Unchanged && !d.Head.IsZero() && d.HeadSum != 0 && d.HeadSum == d.Answer.Sum()
+}
+
+// read returns the coded heads of a batch, one for each document done; nil when there are none. What is damaged is lost.
+func (z *headZip) read(frame []byte, done int) ([][]byte, error) {
+	if len(frame) == 0 {
+		return nil, nil
+	}
+	if z.dec == nil {
+		var err error
+		z.dec, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxAnswers))
+		if err != nil {
+			panic(err) // the options are constants
+		}
+	}
+	buf, err := z.dec.DecodeAll(frame, nil)
+	if err != nil {
+		return nil, fmt.Errorf("heads of a batch: %w: %w", ErrDamaged, err)
+	}
+	d := decoder{b: buf}
+	out := make([][]byte, done)
+	for i := range out {
+		out[i] = d.bytes()
+	}
+	if d.bad || len(d.b) > 0 {
+		return nil, fmt.Errorf("heads of a batch: %w", ErrDamaged)
+	}
+	return out, nil
+}
+
+// place decides which heads a record refers to after an answer, and appends what is new. old is the record before, nil for none. The places
+// that r has are not looked at: a record that waited in the journal may be older than what was moved since.
+func (f *headFiles) place(r, old *Resource, answer []byte) {
+	var was Resource
+	if old != nil {
+		was = *old
+	}
+	r.Head, r.LastHead, r.HeadSum = was.Head, was.LastHead, was.HeadSum
+	if r.Body == NoBody || old != nil && (old.Fetched != r.Fetched || old.Digest != r.Digest) { // a body that is gone, or another one
+		r.Head, r.HeadSum = HeadPlace{}, 0
+	}
+	var h *heads.Head
+	url := ""
+	if len(answer) > 0 {
+		h, _ = heads.Decode(answer, nil) // nil: it is damaged, and lost
+		url = r.URL.String()
+	}
+	switch r.Outcome {
+	case site.Fetched:
+		r.LastHead = HeadPlace{}
+		if h != nil {
+			r.Head, r.HeadSum = f.add(url, h, was.Head), 0
+		}
+	case site.Unchanged:
+		r.LastHead = HeadPlace{}
+		if h != nil {
+			if r.Head, r.HeadSum = f.again(url, h, was.Head), 0; !r.Head.IsZero() {
+				r.HeadSum = h.Sum()
+			}
+		}
+	case site.Redirected, site.Gone, site.Failed:
+		amended := old != nil && old.Run == r.Run && old.Checked == r.Checked // what was decided later, not a new answer
+		if h != nil {
+			r.LastHead = f.again(url, h, was.LastHead)
+		} else if !amended {
+			r.LastHead = HeadPlace{}
+		}
+	}
+}
+
+// again returns the place of a head when the URL had one at a place before: that, as long as the answer says nothing new.
+func (f *headFiles) again(url string, h *heads.Head, was HeadPlace) HeadPlace {
+	prev, _, err := f.read(url, was)
+	notModified := h.Code() == http.StatusNotModified
+	switch {
+	case err != nil && notModified: // it says too little of the answer that brought the body
+		return HeadPlace{}
+	case err != nil: // there is none, or it is lost
+		return f.add(url, h, HeadPlace{})
+	case notModified:
+		now, changed := prev.Freshened(h)
+		if !changed {
+			return was
+		}
+		h = now
+	case prev.Same(h):
+		return was
+	}
+	return f.add(url, h, was)
+}

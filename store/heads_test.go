@@ -1,0 +1,739 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+
+	"mirrord/heads"
+	"mirrord/site"
+)
+
+// headText makes the head of a page as one kind of server sends it.
+type headText func(rng *rand.Rand, page int, when time.Time) string
+
+const imf = "Mon, 02 Jan 2006 15:04:05 GMT"
+
+func hexOf(rng *rand.Rand, digits int) string {
+	return fmt.Sprintf("%032x%016x", rng.Uint64(), rng.Uint64())[48-digits:]
+}
+
+func base64Of(rng *rand.Rand, chars int) string {
+	b := make([]byte, chars)
+	for i := range b {
+		b[i] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"[rng.IntN(64)]
+	}
+	return string(b)
+}
+
+// Heads as they were recorded: nginx 1.22 and Apache 2.4 of Debian with static files, and three in the shape of content networks. page decides
+// what is of the page, rng and when what is of the exchange. random is how many bytes of each head are random by nature: request ids, and entity tags
+// that are hashes (16 bytes of each of the last two).
+var headKinds = []struct {
+	name   string
+	random int
+	text   headText
+}{
+	{"nginx", 0, func(_ *rand.Rand, page int, when time.Time) string {
+		size, changed := 2000+page*7919%90000, when.Truncate(365*24*time.Hour).Add(-time.Duration(page*page%70000)*time.Minute)
+		return fmt.Sprintf("HTTP/1.1 200 OK\nServer: nginx/1.22.1\nDate: %s\nContent-Type: %s\nContent-Length: %d\nLast-Modified: %s\nConnection: keep-alive\nETag: \"%x-%x\"\nAccept-Ranges: bytes\n",
+			when.Format(imf), []string{"text/html", "text/html", "image/png", "text/css"}[page%4], size, changed.Format(imf), changed.Unix(), size)
+	}},
+	{"Apache", 0, func(_ *rand.Rand, page int, when time.Time) string {
+		size, changed := 2000+page*7919%90000, when.Truncate(365*24*time.Hour).Add(-time.Duration(page*page%70000)*time.Minute)
+		return fmt.Sprintf("HTTP/1.1 200 OK\nDate: %s\nServer: Apache/2.4.71 (Debian)\nLast-Modified: %s\nETag: \"%x-%x-gzip\"\nAccept-Ranges: bytes\nVary: Accept-Encoding\nContent-Encoding: gzip\nContent-Length: %d\nKeep-Alive: timeout=5, max=%d\nConnection: Keep-Alive\nContent-Type: text/html\n",
+			when.Format(imf), changed.Format(imf), size, changed.UnixMicro()+int64(page*977%1000000), size/4, 100-page%100)
+	}},
+	{"content network with cf-ray", 8 + 103, func(rng *rand.Rand, page int, when time.Time) string {
+		return fmt.Sprintf("HTTP/2.0 200 OK\nage: %d\ncache-control: public, max-age=14400\ncf-cache-status: %s\ncf-ray: %s-FRA\ncontent-encoding: br\ncontent-type: text/html; charset=utf-8\ndate: %s\nexpires: %s\nlast-modified: %s\nnel: {\"success_fraction\":0,\"report_to\":\"cf-nel\",\"max_age\":604800}\nreport-to: {\"endpoints\":[{\"url\":\"https:\\/\\/a.nel.cloudflare.com\\/report\\/v4?s=%s\"}],\"group\":\"cf-nel\",\"max_age\":604800}\nserver: cloudflare\nstrict-transport-security: max-age=15552000; includeSubDomains; preload\nvary: Accept-Encoding\nx-content-type-options: nosniff\nalt-svc: h3=\":443\"; ma=86400\n",
+			rng.IntN(14400), []string{"HIT", "MISS", "REVALIDATED"}[rng.IntN(3)], hexOf(rng, 16), when.Format(imf), when.Add(4*time.Hour).Format(imf),
+			when.Truncate(365*24*time.Hour).Add(-time.Duration(page*page%70000)*time.Minute).Format(imf), base64Of(rng, 137))
+	}},
+	{"content network with x-served-by", 6 + 16, func(rng *rand.Rand, page int, when time.Time) string {
+		return fmt.Sprintf("HTTP/2.0 200 OK\naccept-ranges: bytes\nage: %d\ncache-control: max-age=600\ncontent-length: %d\ncontent-type: text/html; charset=utf-8\ndate: %s\netag: \"%032x\"\nlast-modified: %s\nserver: GitHub.com\nvary: Accept-Encoding\nvia: 1.1 varnish, 1.1 varnish\nx-cache: HIT, %s\nx-cache-hits: %d, %d\nx-fastly-request-id: deadbeef\nx-served-by: cache-iad-kiad70%05d-IAD, cache-fra-etou82%05d-FRA\nx-timer: S%d.%06d,VS0,VE%d\n",
+			rng.IntN(600), 2000+page*7919%90000, when.Format(imf), uint64(page)*0x9e3779b97f4a7c15, when.Truncate(365*24*time.Hour).Add(-time.Duration(page*page%70000)*time.Minute).Format(imf),
+			[]string{"HIT", "MISS"}[rng.IntN(2)], rng.IntN(30), rng.IntN(9), rng.IntN(300), rng.IntN(300), when.Unix(), rng.IntN(1000000), rng.IntN(100))
+	}},
+	{"content network with x-amz-cf-id", 41 + 16, func(rng *rand.Rand, page int, when time.Time) string {
+		edge := uint64(rng.IntN(12) + 7)
+		return fmt.Sprintf("HTTP/1.1 200 OK\nContent-Type: text/html\nContent-Length: %d\nConnection: keep-alive\nDate: %s\nLast-Modified: %s\nETag: \"%016x%016x\"\nx-amz-server-side-encryption: AES256\nAccept-Ranges: bytes\nServer: AmazonS3\nVary: Accept-Encoding\nX-Cache: %s from cloudfront\nVia: 1.1 %016x%016x.cloudfront.net (CloudFront)\nX-Amz-Cf-Pop: FRA%d-P%d\nX-Amz-Cf-Id: %s==\nAge: %d\n",
+			2000+page*7919%90000, when.Format(imf), when.Truncate(365*24*time.Hour).Add(-time.Duration(page*page%70000)*time.Minute).Format(imf), uint64(page)*0x9e3779b97f4a7c15, uint64(page)*0xbf58476d1ce4e5b9,
+			[]string{"Hit", "Miss"}[rng.IntN(2)], edge*0x9e3779b97f4a7c15, edge*0xbf58476d1ce4e5b9, rng.IntN(60), rng.IntN(9), base64Of(rng, 54), rng.IntN(90000))
+	}},
+}
+
+func headOf(t testing.TB, text string) *heads.Head {
+	t.Helper()
+	h, err := heads.Parse([]byte(text + "\n"))
+	if err != nil {
+		t.Fatalf("%q: %v", text, err)
+	}
+	return h
+}
+
+// answered is a page that came at a run, with its head. Nothing of it is looked at but its record.
+func answered(id, run int, h *heads.Head) *Done {
+	d := documentRecord(id, fmt.Sprint(id, " of run ", run), nil)
+	d.Body, d.InSet, d.Run, d.Checked, d.Fetched, d.Answer = PackBody, true, run, int64(1000*run), int64(1000*run), h
+	return d
+}
+
+// headBytes is what the heads of all URLs cost: the files, and what records are longer by.
+func headBytes(t testing.TB, s *Site) (n int64) {
+	t.Helper()
+	for _, num := range headsIn(s.root, ".") {
+		fi, err := s.root.Stat(headsFile(num))
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += fi.Size()
+	}
+	for _, r := range resources(t, s) {
+		with := len(r.append(nil))
+		r.Head, r.LastHead = HeadPlace{}, HeadPlace{}
+		n += int64(with - len(r.append(nil)))
+	}
+	return n
+}
+
+// openHeads opens a site whose records are not looked at closely: their documents are made up.
+func openHeads(t testing.TB, dir string) (*State, *Site) {
+	t.Helper()
+	st, err := OpenState(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := st.OpenSite("x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if s.db != nil {
+			s.Close()
+		}
+		st.Close()
+	})
+	return st, s
+}
+
+// What heads cost on disk: at most 64 bytes a page beyond what is random, at most 20 for a page that comes again with the same head but for dates.
+func TestHeadsCostFewBytes(t *testing.T) {
+	const pages, each = 300, 100 // each: of a batch
+	runs := sized(2, 6)          // after the first
+	for _, kind := range headKinds {
+		t.Run(kind.name, func(t *testing.T) {
+			_, s := openHeads(t, t.TempDir())
+			rng := rand.New(rand.NewPCG(1, 2))
+			when := time.Date(2026, 11, 20, 18, 11, 13, 0, time.UTC)
+			want := map[int]*heads.Head{}
+			run := func(number int, text func(page int) string) {
+				for first := 0; first < pages; first += each {
+					var done []*Done
+					for id := first; id < first+each; id++ {
+						want[id] = headOf(t, text(id))
+						done = append(done, answered(id, number, want[id]))
+					}
+					var news []NewURL
+					if number == 1 {
+						news = newURLs(first, first+each)
+					}
+					commit(t, s, min(uint32(first), known(t, s)), news, done...)
+				}
+				foldAll(t, s, number)
+				for id, h := range want {
+					r, _, err := s.Get(testURL(id))
+					if err != nil {
+						t.Fatal(err)
+					}
+					if got, err := s.ReadHead(testURL(id), r.Head); err != nil || !got.Equal(h) {
+						t.Fatalf("page %d: %v\n%v\n%v", id, err, got, h)
+					}
+				}
+			}
+			raw := 0
+			run(1, func(page int) string {
+				text := kind.text(rng, page, when.Add(time.Duration(page)*time.Second))
+				raw += len(text)
+				return text
+			})
+			first := headBytes(t, s)
+			mean := float64(first) / pages
+			t.Logf("first: %.1f bytes a page of %d, of which %d are random", mean, raw/pages, kind.random)
+			if mean-float64(kind.random) > 64 {
+				t.Errorf("%.1f bytes a page", mean)
+			}
+			for n := range runs { // the same heads, later
+				later := time.Duration(7*24*(n+1)) * time.Hour
+				run(2+n, func(page int) string {
+					var b strings.Builder
+					for line := range strings.Lines(want[page].String()) {
+						name, v, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
+						if d, err := time.Parse(imf, v); err == nil && !strings.EqualFold(name, "last-modified") {
+							was := when.Add(time.Duration(page)*time.Second + later - 7*24*time.Hour) // of the run before
+							line = name + ": " + d.Add(when.Add(time.Duration(page*3%100)*time.Second+later).Sub(was)).Format(imf) + "\n"
+						}
+						b.WriteString(line)
+					}
+					return b.String()
+				})
+			}
+			again := float64(headBytes(t, s)-first) / pages / float64(runs)
+			t.Logf("again: %.1f bytes a page", again)
+			if again > 20 {
+				t.Errorf("%.1f bytes for a page that comes again", again)
+			}
+		})
+	}
+}
+
+func known(t testing.TB, s *Site) uint32 {
+	t.Helper()
+	n, err := s.Known()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+const plainHead = "HTTP/1.1 200 OK\nServer: s\nDate: Fri, 20 Nov 2026 18:11:13 GMT\nContent-Type: text/html\nCache-Control: max-age=60\n"
+
+// headsOf returns the heads that the record of a page refers to, nil for none.
+func headsOf(t testing.TB, s *Site, id int) (head, last *heads.Head) {
+	t.Helper()
+	r, ok, err := s.Get(testURL(id))
+	if err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	read := func(at HeadPlace) (h *heads.Head) {
+		if !at.IsZero() {
+			if h, err = s.ReadHead(r.URL, at); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return h
+	}
+	return read(r.Head), read(r.LastHead)
+}
+
+// Which head a record has after each kind of answer.
+func TestHeadsFollowTheAnswers(t *testing.T) {
+	_, s := openHeads(t, t.TempDir())
+	rec := answered(0, 1, headOf(t, plainHead)).Resource
+	run := 0
+	step := func(name string, outcome site.Outcome, text, wantHead, wantLast string, change func(r *Resource)) {
+		t.Helper()
+		run++
+		r := rec
+		r.Outcome, r.Run, r.Checked, r.Answer = outcome, run, int64(1000*run), nil
+		if text != "" {
+			r.Answer = headOf(t, text)
+		}
+		if outcome == site.Fetched {
+			r.Fetched = r.Checked
+		}
+		if change != nil {
+			change(&r)
+		}
+		rec = r
+		commit(t, s, 0, newURLs(0, 1), &Done{Resource: r})
+		foldAll(t, s, run)
+		head, last := headsOf(t, s, 0)
+		for _, c := range []struct {
+			what, want string
+			got        *heads.Head
+		}{{"head", wantHead, head}, {"last head", wantLast, last}} {
+			if got := fmt.Sprint(c.got); c.want == "" && c.got != nil || c.want != "" && (c.got == nil || got != c.want) {
+				t.Errorf("%s: the %s is\n%s, want\n%s", name, c.what, got, c.want)
+			}
+		}
+	}
+	later, fail := strings.Replace(plainHead, "Fri, 20", "Sat, 21", 1), "HTTP/1.1 500 Internal Server Error\nServer: s\n"
+	step("a failure before anything came", site.Failed, fail, "", fail, func(r *Resource) { r.InSet, r.Body = false, NoBody })
+	step("a body", site.Fetched, plainHead, plainHead, "", func(r *Resource) { r.InSet, r.Body = true, PackBody })
+	step("304 with other dates", site.Unchanged, "HTTP/1.1 304 Not Modified\nDate: Sun, 22 Nov 2026 18:11:13 GMT\nX-Request-Id: 5\n", plainHead, "", nil)
+	step("the same body with other dates", site.Unchanged, later, plainHead, "", nil)
+	step("a failure", site.Failed, fail, plainHead, fail, nil)
+	step("a failure without an answer", site.Failed, "", plainHead, "", nil)
+	fresh := strings.Replace(plainHead, "=60", "=70", 1)
+	step("304 with another field", site.Unchanged, "HTTP/1.1 304 Not Modified\nCache-Control: max-age=70\n", fresh, "", nil)
+	step("the same body and a field less", site.Unchanged, strings.Replace(plainHead, "Server: s\n", "", 1), strings.Replace(plainHead, "Server: s\n", "", 1), "", nil)
+	step("another body", site.Fetched, later, later, "", nil)
+	move := "HTTP/1.1 301 Moved Permanently\nLocation: /x\n"
+	step("a redirect", site.Redirected, move, later, move, func(r *Resource) { r.InSet = false })
+	step("the same redirect, later", site.Redirected, move+"Date: Sun, 22 Nov 2026 18:11:13 GMT\n", later, move, nil)
+	step("gone", site.Gone, "HTTP/1.1 410 Gone\nServer: t\n", later, "HTTP/1.1 410 Gone\nServer: t\n", nil)
+	step("a body from elsewhere", site.Fetched, "", "", "", func(r *Resource) { r.InSet = true })
+	step("304 where no head is", site.Unchanged, "HTTP/1.1 304 Not Modified\nServer: t\n", "", "", nil)
+	step("again a body", site.Fetched, later, later, "", nil)
+	step("forbidden", site.Disallowed, plainHead, "", "", func(r *Resource) { r.InSet, r.Body = false, NoBody })
+}
+
+// An answer that says what the last one said costs nothing in the journal and nothing when it is folded, and changes nothing; one that says
+// something else changes the head as ever.
+func TestAnswerThatSaysTheSameIsNotJournaled(t *testing.T) {
+	_, s := openHeads(t, t.TempDir())
+	run, last := 1, plainHead
+	commit(t, s, 0, newURLs(0, 1), answered(0, 1, headOf(t, plainHead)))
+	foldAll(t, s, 1)
+	step := func(name, text string, journaled bool, want string) {
+		t.Helper()
+		run++
+		r, _, err := s.Get(testURL(0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Outcome, r.Run, r.Checked, r.Answer = site.Unchanged, run, int64(1000*run), headOf(t, text)
+		before := s.heads.size
+		commit(t, s, 1, nil, &Done{Resource: r})
+		err = s.each(bJournal, func(_, v []byte) error {
+			var b batch
+			if err := b.decode(v); err != nil {
+				return err
+			}
+			if (len(b.heads) > 0) != journaled {
+				t.Errorf("%s: %d bytes of heads in the journal", name, len(b.heads))
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		foldAll(t, s, run)
+		if h, _ := headsOf(t, s, 0); h == nil || h.String() != want {
+			t.Errorf("%s: the head is %v", name, h)
+		}
+		if grew := s.heads.size > before; grew != (want != last) {
+			t.Errorf("%s: the heads grew: %v", name, grew)
+		}
+		last = want
+	}
+	const not = "HTTP/1.1 304 Not Modified\nServer: s\nDate: Sun, 22 Nov 2026 18:11:13 GMT\n"
+	fresh, other := "Cache-Control: max-age=70\n", strings.NewReplacer("=60", "=70", "Fri, 20", "Sun, 22").Replace(plainHead)
+	step("the first 304", not, true, plainHead)
+	step("the same one", not, false, plainHead)
+	step("another date", strings.Replace(not, "Sun, 22", "Mon, 23", 1)+"X-Request-Id: 1\n", false, plainHead)
+	step("a new value", not+fresh, true, other)
+	step("it again", not+fresh, false, other)
+	step("the one before", not, true, other)
+	step("the body again", other, true, other)
+	step("the body once more", strings.Replace(other, "Sun, 22", "Sat, 21", 1), false, other)
+	step("the body with a field less", strings.Replace(other, "Server: s\n", "", 1), true, strings.Replace(other, "Server: s\n", "", 1))
+	r, _, err := s.Get(testURL(0))
+	if err != nil || r.HeadSum == 0 {
+		t.Fatal(r.HeadSum, err)
+	}
+	d := answered(0, run+1, nil) // another body, from elsewhere
+	commit(t, s, 1, nil, d)
+	foldAll(t, s, run+1)
+	if r, _, err = s.Get(testURL(0)); err != nil || r.HeadSum != 0 || !r.Head.IsZero() {
+		t.Errorf("after another body the sum is %x, the head %v, %v", r.HeadSum, r.Head, err)
+	}
+}
+
+// What is decided of a record after its answer, as after a run, leaves its heads.
+func TestAmendedRecordKeepsItsHeads(t *testing.T) {
+	_, s := openHeads(t, t.TempDir())
+	failed := answered(1, 1, headOf(t, "HTTP/1.1 500 Internal Server Error\nServer: s\n"))
+	failed.Outcome = site.Failed
+	commit(t, s, 0, newURLs(0, 2), answered(0, 1, headOf(t, plainHead)), failed)
+	foldAll(t, s, 1)
+	for id := range 2 {
+		r, _, err := s.Get(testURL(id))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.ETag, r.Head, r.LastHead = "", HeadPlace{9, 9}, HeadPlace{9, 10} // the places of a record in the journal are not believed
+		commit(t, s, 2, nil, &Done{Resource: r})
+	}
+	foldAll(t, s, 1)
+	if h, _ := headsOf(t, s, 0); h == nil || h.String() != plainHead {
+		t.Errorf("got %v", h)
+	}
+	if _, h := headsOf(t, s, 1); h == nil || h.Code() != 500 {
+		t.Errorf("got %v", h)
+	}
+}
+
+// A version that is gone back to has the heads that it had.
+func TestRestoredVersionHasItsHeads(t *testing.T) {
+	_, s := openHeads(t, t.TempDir())
+	commit(t, s, 0, newURLs(0, 1), answered(0, 1, headOf(t, plainHead)))
+	foldAll(t, s, 1)
+	commit(t, s, 1, nil, answered(0, 2, headOf(t, strings.Replace(plainHead, "s\n", "other\n", 1))))
+	foldAll(t, s, 2)
+	if err := s.Restore(1, 3); err != nil {
+		t.Fatal(err)
+	}
+	if h, _ := headsOf(t, s, 0); h == nil || h.String() != plainHead {
+		t.Errorf("got %v", h)
+	}
+}
+
+// A site of format 6, in the middle of a run, is opened and goes on; heads come with the pages.
+func TestFormat6GetsHeads(t *testing.T) {
+	dir := t.TempDir()
+	st, s := openTest(t, dir, Options{})
+	bare := func(d *Done) *Done { d.Answer = nil; return d }
+	commit(t, s, 0, newURLs(0, 3), document(t, s, 0, "zero"), document(t, s, 1, "one"))
+	foldAll(t, s, 1)
+	commit(t, s, 3, nil, bare(document(t, s, 2, "two"))) // waits in the journal
+	err := s.db.Update(func(tx *bolt.Tx) error {
+		m := tx.Bucket(bMeta)
+		return errors.Join(m.Delete(kHeads), m.Put(kFormat, binary.BigEndian.AppendUint32(nil, 6)))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.root.Remove(headsFile(1)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	closeTest(t, st, s)
+	_, s = openTest(t, dir, Options{})
+	d := document(t, s, 1, "one, changed")
+	d.Run, d.Checked, d.Fetched, d.Answer = 2, 2000, 2000, headOf(t, plainHead)
+	commit(t, s, 3, nil, d)
+	foldAll(t, s, 2)
+	for id, want := range []string{"<nil>", plainHead, "<nil>"} {
+		if h, _ := headsOf(t, s, id); fmt.Sprint(h) != want {
+			t.Errorf("page %d: %v", id, h)
+		}
+	}
+	if len(resources(t, s)) != 3 {
+		t.Error("records are missing")
+	}
+}
+
+// A kill at any time costs no head of a batch that was committed, and mixes none up.
+func TestKillKeepsHeads(t *testing.T) {
+	dir := t.TempDir()
+	st, s := openHeads(t, dir)
+	s.foldItems = 4
+	text := func(id, run int) string {
+		return strings.Replace(plainHead, "max-age=60", fmt.Sprintf("max-age=%d, x=%d", id, run), 1)
+	}
+	var copies []string
+	s.step = func(step string) {
+		if step == "folded a part" {
+			copies = append(copies, copyState(t, dir))
+		}
+	}
+	for run := 1; run <= 3; run++ {
+		for id := range 12 {
+			if run > 1 && id%run != 0 {
+				continue
+			}
+			var news []NewURL
+			if run == 1 {
+				news = newURLs(id, id+1)
+			}
+			commit(t, s, min(uint32(id), known(t, s)), news, answered(id, run, headOf(t, text(id, run))))
+		}
+		copies = append(copies, copyState(t, dir))
+		foldAll(t, s, run)
+	}
+	s.Close()
+	st.Close()
+	if len(copies) < 9 {
+		t.Fatalf("only %d places to be killed at", len(copies))
+	}
+	for n, dir := range copies {
+		if n%3 > 0 { // heads that were not committed are there, or something else
+			name := filepath.Join(dir, "sites/x", headsFile(1))
+			more := random(100, byte(n))
+			if whole, err := os.ReadFile(name); err == nil && n%3 == 1 {
+				more = whole[headsHeader:]
+			}
+			f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.Write(more)
+			f.Close()
+		}
+		st, s := openHeads(t, dir)
+		foldAll(t, s, 3)
+		for u, r := range resources(t, s) {
+			if r.Outcome == site.Pending {
+				continue
+			}
+			h, err := s.ReadHead(r.URL, r.Head)
+			if err != nil {
+				t.Fatalf("copy %d: %s: %v", n, u, err)
+			}
+			if want := text(int(r.ID), r.Run); h.String() != want {
+				t.Errorf("copy %d: %s has\n%s, want\n%s", n, u, h, want)
+			}
+		}
+		s.Close()
+		st.Close()
+	}
+}
+
+// Whatever becomes of the file, a head is the one that was written or lost, runs go on, Verify says what is lost, and gc forgets it.
+func TestDamagedHeadsAreLostAndNothingElse(t *testing.T) {
+	dir := t.TempDir()
+	st, s := openHeads(t, dir)
+	rng := rand.New(rand.NewPCG(3, 4))
+	want := map[string]string{}
+	var done []*Done
+	for id := range 6 {
+		text := headKinds[id%2].text(rng, id, time.Unix(1700000000, 0).UTC())
+		want[testURL(id).String()] = text
+		done = append(done, answered(id, 1, headOf(t, text)))
+	}
+	commit(t, s, 0, newURLs(0, 6), done...)
+	foldAll(t, s, 1)
+	s.Close()
+	st.Close()
+	name := filepath.Join(dir, "sites/x", headsFile(1))
+	whole, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	damages := map[string][]byte{"missing": nil, "empty": {}, "a newer version": append([]byte(headsMagic+"\x02"), whole[4:]...)}
+	each := sized(11, 3) // bytes
+	for i := 0; i < len(whole); i += each {
+		flipped := append([]byte(nil), whole...)
+		flipped[i] ^= 1 << (i % 8)
+		damages[fmt.Sprintf("bit of byte %d", i)] = flipped
+		if i%(4*each) == 0 {
+			damages[fmt.Sprintf("cut at %d", i)] = whole[:i]
+			damages[fmt.Sprintf("zeros from %d", i)] = append(append([]byte(nil), whole[:i]...), make([]byte, len(whole)-i)...)
+			damages[fmt.Sprintf("moved at %d", i)] = append(append([]byte(nil), whole[:i]...), whole...)
+		}
+	}
+	n := 0
+	for what, bytes := range damages {
+		os.Remove(name)
+		if bytes != nil {
+			if err := os.WriteFile(name, bytes, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		st, s := openHeadsVolatile(t, dir)
+		lost := 0
+		for u, r := range resources(t, s) {
+			h, err := s.ReadHead(r.URL, r.Head)
+			switch {
+			case err != nil && !errors.Is(err, ErrDamaged):
+				t.Fatalf("%s: %v", what, err)
+			case err != nil:
+				lost++
+			case h.String() != want[u]:
+				t.Fatalf("%s: %s has\n%s", what, u, h)
+			}
+		}
+		said := 0
+		if _, err := s.Verify(t.Context(), false, func(p Problem) {
+			if p.Kind == BadHead {
+				said++
+			}
+		}); err != nil || said != lost {
+			t.Fatalf("%s: %d are lost, Verify says %d, %v", what, lost, said, err)
+		}
+		if n++; n%20 == 0 || len(bytes) < headsHeader { // a run, on a copy
+			s.Close()
+			st.Close()
+			goOnWithDamagedHeads(t, what, copyState(t, dir))
+			continue
+		}
+		s.Close()
+		st.Close()
+	}
+}
+
+// goOnWithDamagedHeads makes a run over a site and collects its garbage: then all heads are right or gone.
+func goOnWithDamagedHeads(t *testing.T, what, dir string) {
+	t.Helper()
+	_, s := openHeads(t, dir)
+	commit(t, s, 6, nil, answered(0, 2, headOf(t, plainHead)))
+	same := answered(1, 1, headOf(t, "HTTP/1.1 304 Not Modified\nServer: t\n"))
+	same.Outcome, same.Run, same.Checked = site.Unchanged, 2, 2000
+	commit(t, s, 6, nil, same)
+	foldAll(t, s, 2)
+	if h, _ := headsOf(t, s, 0); h == nil || h.String() != plainHead {
+		t.Errorf("%s: the new head is %v", what, h)
+	}
+	headsOf(t, s, 1) // freshened, or none
+	if _, err := s.compactHeads(t.Context(), false); err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	for id := range 6 {
+		headsOf(t, s, id)
+	}
+	if h, _ := headsOf(t, s, 0); h == nil || h.String() != plainHead {
+		t.Errorf("%s: the new head is %v after gc", what, h)
+	}
+}
+
+func openHeadsVolatile(t testing.TB, dir string) (*State, *Site) {
+	t.Helper()
+	st, err := OpenState(dir, Options{Volatile: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := st.ReadSite("x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st, s
+}
+
+// Heads of versions that are dropped are collected: the files stay in proportion to what is kept, and what is kept stays right. A kill
+// in the middle of it costs nothing.
+func TestHeadsAreCollected(t *testing.T) {
+	dir := t.TempDir()
+	_, s := openHeads(t, dir)
+	s.moveItems = sized(200, 70)
+	const pages, keep = 300, 3
+	runs := sized(12, 20)
+	text := func(id, run int) string {
+		return strings.Replace(plainHead, "Server: s", fmt.Sprintf("Server: s\nETag: \"%x\"", random(20, byte(id*7+run))), 1)
+	}
+	var copies []string
+	var most int64
+	for run := 1; run <= runs; run++ {
+		var done []*Done
+		for id := range pages {
+			done = append(done, answered(id, run, headOf(t, text(id, run))))
+		}
+		var news []NewURL
+		if run == 1 {
+			news = newURLs(0, pages)
+		}
+		commit(t, s, min(0, known(t, s)), news, done...)
+		foldAll(t, s, run)
+		for v := 2; v <= run-keep; v++ { // what Thin does to the history of dropped versions
+			prefix := binary.BigEndian.AppendUint64(nil, uint64(v))
+			err := s.update("drop", func(tx *bolt.Tx) error {
+				c := tx.Bucket(bHistory).Cursor()
+				for k, _ := c.Seek(prefix); k != nil && string(k[:8]) == string(prefix); k, _ = c.Next() {
+					if err := c.Delete(); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if run == runs-4 {
+			s.step = func(string) { copies = append(copies, copyState(t, dir)) }
+		}
+		would, err := s.compactHeads(t.Context(), true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		freed, err := s.compactHeads(t.Context(), false)
+		if err != nil || (would > 0) != (freed > 0) {
+			t.Fatalf("%d would be freed, %d were: %v", would, freed, err)
+		}
+		if freed > 0 && run >= runs-4 && len(copies) > 4 {
+			s.step = nil
+		}
+		most = max(most, headBytes(t, s))
+	}
+	check := func(s *Site) {
+		t.Helper()
+		n := 0
+		look := func(u site.URL, r *Resource) {
+			h, err := s.ReadHead(u, r.Head)
+			if err != nil || h.String() != text(int(r.ID), r.Run) {
+				t.Errorf("%s of run %d: %v\n%v", u, r.Run, err, h)
+			}
+			n++
+		}
+		for _, r := range resources(t, s) {
+			look(r.URL, &r)
+		}
+		var r Resource
+		if err := s.each(bHistory, func(k, v []byte) error {
+			u, err := urlOfKey(k[8:])
+			if err == nil {
+				err = r.decode(u, v)
+			}
+			look(u, &r)
+			return err
+		}); err != nil {
+			t.Error(err)
+		}
+		if n < pages*keep {
+			t.Errorf("only %d heads", n)
+		}
+	}
+	check(s)
+	if most > 160<<10 { // 300 pages of 4 versions, 50 bytes each, and holes
+		t.Errorf("the heads grew to %d bytes", most)
+	}
+	if len(copies) < 5 {
+		t.Fatalf("only %d places to be killed at", len(copies))
+	}
+	for _, dir := range copies[:min(len(copies), sized(6, 100))] {
+		_, s := openHeads(t, dir)
+		check(s)
+		if _, err := s.compactHeads(t.Context(), false); err != nil {
+			t.Fatal(err)
+		}
+		check(s)
+	}
+}
+
+// A site that lives as long as its run keeps no heads.
+func TestVolatileSiteKeepsNoHeads(t *testing.T) {
+	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
+	d := document(t, s, 0, "body")
+	d.Answer = headOf(t, plainHead)
+	commit(t, s, 0, newURLs(0, 1), d)
+	foldAll(t, s, 1)
+	if h, _ := headsOf(t, s, 0); h != nil || len(headsIn(s.root, ".")) > 0 {
+		t.Errorf("%v, files %v", h, headsIn(s.root, "."))
+	}
+}
+
+// FuzzHeadsFile reads heads from a file that holds anything.
+func FuzzHeadsFile(f *testing.F) {
+	dir := f.TempDir()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { root.Close() })
+	file, err := root.OpenFile(headsFile(1), os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { file.Close() })
+	url := testURL(1).String()
+	made := &headFiles{root: root, files: map[uint32]*os.File{}, w: file, num: 1, size: headsHeader}
+	rng := rand.New(rand.NewPCG(5, 6))
+	first := made.add(url, headOf(f, headKinds[0].text(rng, 1, time.Unix(1700000000, 0))), HeadPlace{})
+	second := made.add(url, headOf(f, headKinds[0].text(rng, 2, time.Unix(1700600000, 0))), first)
+	f.Add(made.buf, uint16(first.Off))
+	f.Add(made.buf, uint16(second.Off))
+	read := &headFiles{root: root, files: map[uint32]*os.File{1: file}}
+	f.Fuzz(func(t *testing.T, b []byte, off uint16) {
+		if err := file.Truncate(0); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.NewOffsetWriter(file, headsHeader), strings.NewReader(string(b))); err != nil {
+			t.Fatal(err)
+		}
+		h, depth, err := read.read(url, HeadPlace{1, int64(off)})
+		if err != nil && !errors.Is(err, ErrDamaged) || err == nil && (depth > headDepth || h.Size() > 2*heads.MaxSize) {
+			t.Fatalf("%v, depth %d", err, depth)
+		}
+		read.use(&headUse{num: 1, size: int64(len(b)) + headsHeader, used: make([]uint64, (len(b)+headsHeader)/64+1)}, HeadPlace{1, int64(off)})
+	})
+}

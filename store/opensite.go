@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// mmapBytes is the address space that is reserved for a database, so that growing it never waits for readers: 4 GiB where addresses have 64 bits, else 64 MiB.
+const mmapBytes = 1 << (26 + 6*(^uint(0)>>63))
+
+// OpenSite opens a site for writing and makes it when it does not exist. Another process that has it open is ErrLocked.
+func (s *State) OpenSite(name string) (*Site, error) { return s.openSite(name, writing) }
+
+// ReadSite opens a site for reading. It fails with ErrNoSite when there is none and with ErrLocked while a run writes it.
+func (s *State) ReadSite(name string) (*Site, error) { return s.openSite(name, reading) }
+
+// openMode is what a site is opened for.
+type openMode int
+
+const (
+	reading openMode = iota
+	writing
+	rebuilding // writing, and a database that is missing beside a published tree is made
+)
+
+func (s *State) openSite(name string, mode openMode) (_ *Site, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("open site %s: %w", name, err)
+		}
+	}()
+	var lease *siteLock
+	var folder siteFolder
+	if mode == reading {
+		folder, err = s.openFolder(name, mode)
+	} else if lease, err = s.acquire(name, mode); err == nil {
+		folder = lease.siteFolder
+	}
+	if err != nil {
+		return nil, err
+	}
+	st := &Site{
+		Name:      name,
+		Blobs:     s.Blobs,
+		kept:      s.Bodies,
+		now:       s.opt.Now,
+		dir:       folder.dir,
+		volatile:  s.opt.Volatile,
+		readOnly:  mode == reading,
+		lease:     lease,
+		root:      folder.root,
+		db:        folder.db,
+		heads:     &headFiles{root: folder.root, files: map[uint32]*os.File{}},
+		foldItems: foldItems,
+		moveItems: movedItems,
+	}
+	pr, err := st.root.OpenRoot("packs")
+	if errors.Is(err, fs.ErrNotExist) { // a rebuild ended early, or somebody removed it
+		return nil, errors.Join(st.db.damaged(errors.New("the folder packs beside it is missing")), st.letGo())
+	}
+	if err != nil {
+		return nil, errors.Join(diskErr("open packs", err), st.letGo())
+	}
+	st.packs = openPacks(pr)
+	if !st.readOnly {
+		if err := st.Blobs.hold(); err != nil {
+			st.Close()
+			return nil, err
+		}
+		st.holds = true
+	}
+	if err := st.start(&folder); err != nil {
+		st.Close()
+		return nil, err
+	}
+	return st, nil
+}
+
+// siteFolder is the folder of a site with its database, which is locked.
+type siteFolder struct {
+	dir       string // path
+	root      *os.Root
+	db        *database
+	mode      openMode
+	published bool // some version is
+}
+
+// close closes the database, which gives its lock back.
+func (f *siteFolder) close() error { return errors.Join(f.db.Close(), f.root.Close()) }
+
+// openFolder opens the folder and the database of a site, and makes them when they may be missing.
+func (s *State) openFolder(name string, mode openMode) (f siteFolder, err error) {
+	readOnly := mode == reading
+	if !ValidName(name) {
+		return f, fmt.Errorf("%q cannot name a site", name)
+	}
+	dir := "sites/" + name
+	if !readOnly {
+		for _, d := range []string{dir + "/packs", dir + "/trees"} {
+			if err := s.root.MkdirAll(d, 0o755); err != nil {
+				return f, diskErr("make folder", err)
+			}
+		}
+	}
+	root, err := s.root.OpenRoot(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return f, ErrNoSite
+	} else if err != nil {
+		return f, diskErr("open folder", err)
+	}
+	f = siteFolder{dir: filepath.Join(s.Dir, "sites", name), root: root, mode: mode}
+	_, cerr := root.Lstat(currentLink)
+	f.published = !errors.Is(cerr, fs.ErrNotExist)
+	o := doorOptions{
+		path:     filepath.Join(f.dir, siteDB),
+		site:     name,
+		mode:     0o640,
+		wait:     s.opt.Wait,
+		depth:    1,
+		readOnly: readOnly,
+		volatile: s.opt.Volatile,
+		fresh:    mode == rebuilding || (mode == writing && !f.published),
+	}
+	if readOnly {
+		o.known = &s.checked
+	} else {
+		o.mmap = mmapBytes
+	}
+	f.db, err = openDatabase(o)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = ErrNoSite; f.published {
+			err = o.damaged(errNoDatabase)
+		}
+	}
+	if err != nil {
+		root.Close()
+		return siteFolder{}, err
+	}
+	return f, nil
+}
+
+// errNoDatabase says that a published site has lost its database: taking it for a new one would lose its versions.
+var errNoDatabase = errors.New("it is missing or empty, but a version is published")
+
+func allBuckets() [][]byte {
+	return [][]byte{bMeta, bResources, bLinks, bJournal, bHistory, bVersions, bScripts, bObserved}
+}
+
+// isFresh reports whether nothing was ever written to a database. One that has lost its buckets is damaged.
+func isFresh(tx *bolt.Tx) bool {
+	k, _ := tx.Cursor().First()
+	return k == nil && tx.ID() <= 2
+}
+
+// checkFormat reports what is wrong with the database of a site before anything else of it is read.
+func (f *siteFolder) checkFormat(tx *bolt.Tx) error {
+	db, m := f.db, tx.Bucket(bMeta)
+	if m == nil && isFresh(tx) {
+		if f.published {
+			return db.damaged(errNoDatabase)
+		}
+		return ErrNoSite
+	}
+	for _, name := range [][]byte{bMeta, bResources, bLinks, bJournal, bHistory, bVersions} {
+		if tx.Bucket(name) == nil {
+			return db.damaged(fmt.Errorf("its bucket %q is missing", name))
+		}
+	}
+	if v := m.Get(kFormat); len(v) != 4 {
+		return db.damaged(errors.New("it has no format version"))
+	} else if be32(v) > FormatVersion {
+		return fmt.Errorf("site.db: %w; this one reads format %d: use the newer mirrord for this state",
+			ErrNewerFormat, FormatVersion)
+	}
+	if v := m.Get(kRebuilt); (f.mode != rebuilding) && len(v) == 8 && binary.BigEndian.Uint64(v) == 0 {
+		return db.damaged(errors.New("its rebuild did not finish"))
+	}
+	return nil
+}
+
+// renew makes a new database one of the present format, and one of an older format too: from now on records of this format may come in.
+func (f *siteFolder) renew(tx *bolt.Tx) error {
+	if isFresh(tx) && (f.mode == rebuilding || !f.published) {
+		for _, b := range allBuckets() {
+			if _, err := tx.CreateBucket(b); err != nil {
+				return err
+			}
+		}
+		if err := tx.Bucket(bMeta).Put(kFormat, binary.BigEndian.AppendUint32(nil, FormatVersion)); err != nil {
+			return err
+		}
+		if f.mode == rebuilding {
+			if err := tx.Bucket(bMeta).Put(kRebuilt, seqKey(0)); err != nil {
+				return err
+			}
+		}
+	}
+	if err := f.checkFormat(tx); err != nil {
+		return err
+	}
+	if m := tx.Bucket(bMeta); be32(m.Get(kFormat)) < FormatVersion {
+		if err := m.Put(kFormat, binary.BigEndian.AppendUint32(nil, FormatVersion)); err != nil {
+			return err
+		}
+	}
+	for _, b := range allBuckets() { // older ones had fewer
+		if _, err := tx.CreateBucketIfNotExists(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// start finishes what a crash left half done.
+func (s *Site) start(f *siteFolder) error {
+	if s.readOnly {
+		return s.db.View(f.checkFormat)
+	}
+	var num uint32
+	var size int64
+	err := s.db.View(func(tx *bolt.Tx) error {
+		if v := tx.Bucket(bMeta).Get(kPack); len(v) == 12 {
+			num, size = binary.BigEndian.Uint32(v), int64(binary.BigEndian.Uint64(v[4:]))
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := s.syncFolder(); err != nil {
+		return err
+	}
+	if err := s.packs.begin(num, size); err != nil {
+		return err
+	}
+	return s.finishPublish()
+}
+
+// letGo gives the site's folder and database back, with its lease.
+func (s *Site) letGo() error {
+	if s.lease != nil {
+		return s.lease.Release()
+	}
+	return (&siteFolder{root: s.root, db: s.db}).close()
+}

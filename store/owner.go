@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"sync"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// Owner decides who may write a site. A State is the Owner of one machine: the lock of the site's database is the lease. Options.Owner sets another
+// one above it.
+type Owner interface {
+	// Acquire makes the caller the only writer of a site until the lease is released or lost. It does not wait for a site that somebody else
+	// holds, which is ErrLocked, unless the implementation was given a time to wait. It may be called from several goroutines.
+	Acquire(site string) (Lease, error)
+}
+
+// Lease is the right to write one site. Its methods may be called from several goroutines.
+type Lease interface {
+	// Token is larger than the token of each earlier lease of the site. The store writes it into the site's database when it is opened and
+	// refuses every change whose lease has a smaller token than the database.
+	Token() uint64
+	// Lost returns the channel that is closed once the lease has ended, by loss or by Release. It is the same channel at each call.
+	Lost() <-chan struct{}
+	// Release ends the lease. A lease that has ended already is not an error.
+	Release() error
+}
+
+// ErrLeaseLost says that somebody else may write the site now: this process may change nothing of it any more.
+var ErrLeaseLost = errors.New("lost the ownership of the site: somebody else may write it now")
+
+// siteLock is the lease of one machine: the locked database of a site. Above it may be a lease of Options.Owner, which then has the token.
+type siteLock struct {
+	siteFolder
+	above Lease // nil without Options.Owner
+	token uint64
+	file  fs.FileInfo // of the database that is locked
+
+	lost    chan struct{} // closed by end
+	ending  sync.Once
+	freeing sync.Once
+}
+
+// Acquire makes the caller the only writer of a site on this machine, and makes the site when it does not exist. The site's database stays open
+// until the lease is released; OpenSite takes a lease of its own. A database that cannot be used is a *DatabaseError.
+func (s *State) Acquire(site string) (Lease, error) {
+	l, err := s.acquire(site, writing)
+	if err != nil {
+		return nil, fmt.Errorf("acquire site %s: %w", site, err)
+	}
+	return l, nil
+}
+
+func (s *State) acquire(name string, mode openMode) (_ *siteLock, err error) {
+	l := &siteLock{lost: make(chan struct{})}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, l.Release())
+		}
+	}()
+	if l.above, err = s.leaseAbove(name); err != nil {
+		return nil, err
+	}
+	if l.siteFolder, err = s.openFolder(name, mode); err != nil {
+		return nil, err
+	}
+	if l.file, err = l.db.file.Stat(); err != nil {
+		return nil, diskErr("open "+siteDB, err)
+	}
+	if err := l.db.Update(l.take); err != nil {
+		return nil, diskErr("open "+siteDB, err)
+	}
+	return l, nil
+}
+
+// leaseAbove takes the lease of Options.Owner, nil without one.
+func (s *State) leaseAbove(name string) (Lease, error) {
+	if s.opt.Owner == nil {
+		return nil, nil
+	}
+	return s.opt.Owner.Acquire(name)
+}
+
+// take brings the database to the present format and writes the token into it.
+func (l *siteLock) take(tx *bolt.Tx) error {
+	if err := l.renew(tx); err != nil {
+		return err
+	}
+	m := tx.Bucket(bMeta)
+	stored := tokenIn(m)
+	if l.token = stored + 1; l.above != nil {
+		if l.token = l.above.Token(); l.token < stored {
+			return ErrLeaseLost
+		}
+	}
+	return m.Put(kToken, binary.BigEndian.AppendUint64(nil, l.token))
+}
+
+// tokenIn returns the token of the last lease, 0 when there was none.
+func tokenIn(meta *bolt.Bucket) uint64 {
+	if v := meta.Get(kToken); len(v) == 8 {
+		return binary.BigEndian.Uint64(v)
+	}
+	return 0
+}
+
+// Token implements Lease.
+func (l *siteLock) Token() uint64 { return l.token }
+
+// Lost implements Lease.
+func (l *siteLock) Lost() <-chan struct{} {
+	if l.above != nil {
+		return l.above.Lost()
+	}
+	return l.lost
+}
+
+// Release implements Lease. The database is closed first.
+func (l *siteLock) Release() (err error) {
+	l.freeing.Do(func() {
+		if l.db != nil {
+			err = l.close()
+		}
+		if l.above != nil {
+			err = errors.Join(err, l.above.Release())
+		}
+		l.end()
+	})
+	return err
+}
+
+// end closes the lease's own channel.
+func (l *siteLock) end() { l.ending.Do(func() { close(l.lost) }) }
+
+// ours is ErrLeaseLost once the lease has ended.
+func (l *siteLock) ours() error {
+	if ended(l.lost) || (l.above != nil && ended(l.above.Lost())) {
+		return ErrLeaseLost
+	}
+	return nil
+}
+
+func ended(lost <-chan struct{}) bool {
+	select {
+	case <-lost:
+		return true
+	default:
+		return false
+	}
+}
+
+// inPlace is ErrLeaseLost when the locked file is the site's database no more: who replaced it may open the other one.
+func (l *siteLock) inPlace() error {
+	fi, err := l.root.Lstat(siteDB)
+	if errors.Is(err, fs.ErrNotExist) || (err == nil && !os.SameFile(fi, l.file)) {
+		return ErrLeaseLost
+	}
+	return err
+}
+
+// owned is ErrLeaseLost when this process may not change the site any more. Whoever changes something besides the database asks first.
+func (s *Site) owned() error {
+	if s.lease == nil {
+		return nil // of a site that is open for reading: its database refuses
+	}
+	return s.lease.ours()
+}
+
+// fenced makes a transaction one that is refused when the lease is lost or another one has been given since.
+func (s *Site) fenced(f func(*bolt.Tx) error) func(*bolt.Tx) error {
+	if s.lease == nil {
+		return f
+	}
+	return func(tx *bolt.Tx) error {
+		if err := s.lease.ours(); err != nil {
+			return err
+		}
+		if err := s.lease.inPlace(); err != nil {
+			return err
+		}
+		if tokenIn(tx.Bucket(bMeta)) > s.lease.token {
+			return ErrLeaseLost
+		}
+		return f(tx)
+	}
+}
+
+// WhileOwned returns a context that ends with the cause ErrLeaseLost when the site's lease is lost. stop must be called; it returns when nothing
+// watches the lease any more. The lease of one machine is not watched: a change that is refused is the first that is known of its loss.
+func (s *Site) WhileOwned(ctx context.Context) (owned context.Context, stop func()) {
+	if s.lease == nil || s.lease.above == nil {
+		return ctx, func() {}
+	}
+	owned, cancel := context.WithCancelCause(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		select {
+		case <-s.lease.above.Lost():
+			cancel(ErrLeaseLost)
+		case <-owned.Done():
+		}
+	})
+	return owned, func() {
+		cancel(nil)
+		watch.Wait()
+	}
+}

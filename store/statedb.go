@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// stateDB is the database of a state: run log, robots.txt of hosts, records of jobs, tested pairs. Nothing that a mirror is made of, so that it can be
+// lost: what the sites know of it is in them too.
+const stateDB = "mirror.db"
+
+// Buckets of mirror.db.
+var (
+	bRuns  = []byte("runs")  // site -> number -> RunRecord as JSON
+	bHosts = []byte("hosts") // origin -> HostFact as JSON
+	bJobs  = []byte("jobs")  // name -> what the scheduler keeps
+	bPairs = []byte("pairs") // both base URLs -> PairRecord as JSON
+)
+
+// Files of a site's folder from which mirror.db is made again. They lie beside site.db, because that may be damaged too or held by a run, and because
+// more may read it than a job's text, which may hold secrets. A site without them is only missing there.
+const (
+	lastRunName   = "lastrun.json" // RunRecord
+	jobRecordName = "job.json"     // as SaveJobRecords has it
+)
+
+// KeepRun keeps the record of the last run, for a mirror.db that is made again.
+func (s *Site) KeepRun(r RunRecord) error {
+	if err := s.owned(); err != nil {
+		return err
+	}
+	v, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("run of %s: %w", s.Name, err)
+	}
+	return s.keep(lastRunName, v)
+}
+
+// keep replaces a file of the site's folder.
+func (s *Site) keep(name string, v []byte) error {
+	return diskErr("write "+name, keepIn(s.root, name, v))
+}
+
+// keepJobRecords writes records of jobs into the folders of their sites, for a mirror.db that is made again. A job without a site has none.
+func (s *State) keepJobRecords(records map[string][]byte) {
+	for name, v := range records {
+		if !ValidName(name) {
+			continue
+		}
+		dir, err := s.root.OpenRoot("sites/" + name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = errors.Join(keepIn(dir, jobRecordName, v), dir.Close())
+		}
+		if err != nil {
+			s.opt.Log.Warn("the spare copy of a job's record was not written", "site", name, "file", jobRecordName, "err", err)
+		}
+	}
+}
+
+// keepIn replaces a file that only the owner may read; nil removes it. It is not synced: what is lost with the power is only missing when mirror.db is too.
+func keepIn(dir *os.Root, name string, v []byte) error {
+	if v == nil {
+		return removeIn(dir, name)
+	}
+	aside := "." + name + ".new"
+	if err := removeIn(dir, aside); err != nil { // of a process that was killed, with another mode, maybe
+		return err
+	}
+	if err := dir.WriteFile(aside, v, 0o600); err != nil {
+		return err
+	}
+	return dir.Rename(aside, name)
+}
+
+// removeIn removes a file that may be missing.
+func removeIn(dir *os.Root, name string) error {
+	if err := dir.Remove(name); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// withDB opens mirror.db for the moment of f. Another process may hold it as briefly, so a wait is normal. One that is damaged is set aside and made again
+// from what the sites know, and so is one that is missing or empty: a lost log must not stop a run.
+func (s *State) withDB(f func(*database) error) error {
+	err := s.tryDB(f)
+	db, damaged := errors.AsType[*DatabaseError](err)
+	if (damaged && db.Site == "") || errors.Is(err, errNoStateDB) {
+		if aerr := s.replaceDB(err); aerr != nil {
+			return errors.Join(err, aerr)
+		}
+		err = s.tryDB(f)
+	}
+	return err
+}
+
+// errNoStateDB says that mirror.db is missing or empty.
+var errNoStateDB = errors.New(stateDB + " is missing or empty")
+
+func (s *State) dbOptions(name string) doorOptions {
+	return doorOptions{path: filepath.Join(s.Dir, name), mode: 0o600, wait: 15 * time.Second, depth: 2, volatile: s.opt.Volatile, known: &s.checked}
+}
+
+func (s *State) tryDB(f func(*database) error) error {
+	db, err := openDatabase(s.dbOptions(stateDB))
+	if errors.Is(err, ErrLocked) {
+		return fmt.Errorf("%s: %w", filepath.Join(s.Dir, stateDB), ErrLocked)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return errNoStateDB
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(db), db.Close())
+}
+
+// viewDB reads mirror.db. A state without sites need not have one, and who may not make one sees nothing in it.
+func (s *State) viewDB(f func(*bolt.Tx) error) error {
+	_, missing := s.root.Lstat(stateDB)
+	if errors.Is(missing, fs.ErrNotExist) {
+		if names, err := s.Sites(); err != nil || len(names) == 0 {
+			return err
+		}
+	}
+	err := s.withDB(func(db *database) error { return db.View(f) })
+	if (missing != nil) && (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)) {
+		return nil
+	}
+	return err
+}
+
+// updateDB writes mirror.db.
+func (s *State) updateDB(op string, f func(*bolt.Tx) error) error {
+	return s.withDB(func(db *database) error { return diskErr(op, db.Update(f)) })
+}
+
+// replaceDB puts a new mirror.db in the place of one that is damaged, which keeps a dated name, or of one that is missing or empty. A crash leaves
+// the one or the other. It holds the lock of the old one, so that one process does it.
+func (s *State) replaceDB(why error) error {
+	o := s.dbOptions(stateDB)
+	f, err := s.root.OpenFile(stateDB, os.O_RDWR|os.O_CREATE, o.mode)
+	if err != nil {
+		return diskErr("set "+stateDB+" aside", err)
+	}
+	defer f.Close()
+	if err := (&database{doorOptions: o}).lock(f); err != nil {
+		return diskErr("set "+stateDB+" aside", err)
+	}
+	fi, err := f.Stat()
+	if err != nil {
+		return diskErr("set "+stateDB+" aside", err)
+	}
+	if named, err := s.root.Lstat(stateDB); err != nil || !os.SameFile(fi, named) || o.look(f) == nil {
+		return nil // another process has done it
+	}
+	const made = "." + stateDB + ".new"
+	if err := removeIn(s.root, made); err != nil {
+		return diskErr("remove "+made, err)
+	}
+	sites, err := s.makeDB(made)
+	if err != nil {
+		return err
+	}
+	aside := stateDB + ".damaged-" + s.opt.Now().UTC().Format("20060102T150405.000Z")
+	if fi.Size() == 0 {
+		aside = ""
+	} else if err = s.root.Link(stateDB, aside); err != nil { // a disk without hard links
+		err = s.root.Rename(stateDB, aside)
+	}
+	if err == nil {
+		err = s.root.Rename(made, stateDB)
+	}
+	if err == nil && !s.opt.Volatile {
+		err = syncDir(s.Dir)
+	}
+	if err != nil {
+		return diskErr("set "+stateDB+" aside", err)
+	}
+	if aside == "" {
+		if sites > 0 {
+			s.opt.Log.Warn("mirror.db was missing or empty; it was made again from the sites: older entries of the run log and tests of replicas are lost", "sites", sites)
+		}
+		return nil
+	}
+	s.opt.Log.Warn("mirror.db was damaged; it was set aside and made again from the sites: older entries of the run log and tests of replicas are lost",
+		"err", why, "aside", filepath.Join(s.Dir, aside), "sites", sites)
+	return nil
+}
+
+// makeDB makes a database of what the sites know.
+func (s *State) makeDB(name string) (sites int, err error) {
+	names, err := s.Sites()
+	if err != nil {
+		return 0, err
+	}
+	o := s.dbOptions(name)
+	o.known, o.fresh = nil, true
+	db, err := openDatabase(o)
+	if err != nil {
+		return 0, err
+	}
+	err = db.Update(func(tx *bolt.Tx) error {
+		jobs, err := tx.CreateBucketIfNotExists(bJobs)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			run, job := s.recall(name)
+			if run != nil {
+				err = addRun(tx, name, run)
+				sites++
+			}
+			if err == nil && job != nil {
+				err = jobs.Put([]byte(name), job)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return sites, errors.Join(diskErr("make "+stateDB, err), db.Close())
+}
+
+// recall returns what a site keeps for mirror.db, nil for what cannot be read.
+func (s *State) recall(name string) (run, job []byte) {
+	read := func(file string) []byte {
+		v, err := s.root.ReadFile("sites/" + name + "/" + file)
+		if err != nil || !json.Valid(v) {
+			return nil
+		}
+		return v
+	}
+	return read(lastRunName), read(jobRecordName)
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// A damaged mirror.db is set aside, made again from what the sites know, and said once, however many processes come upon it.
+func TestStateDBDamaged(t *testing.T) {
+	dir := t.TempDir()
+	st, s := openTest(t, dir, Options{Volatile: true})
+	rec := RunRecord{Site: "x", Started: at(5).UTC(), Verdict: "complete", Version: 3, Summary: json.RawMessage(`{"a":1}`)}
+	for range 3 {
+		if err := st.AddRun(rec); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.KeepRun(rec); err != nil {
+		t.Fatal(err)
+	}
+	if err := st.SaveJobRecords(map[string][]byte{"x": []byte(`"record of x"`), "no site": []byte("1"), "../x": []byte("1")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if fi, err := os.Stat(filepath.Join(dir, "sites/x", jobRecordName)); err != nil || fi.Mode().Perm() != 0o600 {
+		t.Errorf("the record of a job, which may hold secrets: %v, %v", fi, err)
+	}
+	for _, name := range []string{"bad", "bare"} { // one that is damaged, one without files
+		o, err := st.OpenSite(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Close()
+	}
+	if err := os.WriteFile(filepath.Join(dir, "sites/bad", lastRunName), random(20_000, 2), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(dir, stateDB)
+	before, err := os.Stat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, random(40_000, 1), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	var mu sync.Mutex
+	logger := slog.New(slog.NewTextHandler(writerFunc(func(p []byte) (int, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		return log.Write(p)
+	}), nil))
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			o, err := OpenState(dir, Options{Volatile: true, Log: logger})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer o.Close()
+			if rs, err := o.Runs("x", 5); err != nil || len(rs) != 1 || rs[0].Version != 3 || rs[0].Verdict != "complete" {
+				t.Errorf("%v, %v", rs, err)
+			}
+			if jobs, err := o.JobRecords(); err != nil || string(jobs["x"]) != `"record of x"` || len(jobs) != 1 {
+				t.Errorf("%q, %v", jobs, err)
+			}
+		})
+	}
+	wg.Wait()
+	if n := strings.Count(log.String(), "mirror.db was damaged"); n != 1 || !strings.Contains(log.String(), "neither meta page is valid") {
+		t.Errorf("said %d times: %s", n, &log)
+	}
+	aside, err := filepath.Glob(name + ".damaged-*")
+	if err != nil || len(aside) != 1 {
+		t.Fatalf("%q, %v", aside, err)
+	}
+	if fi, err := os.Stat(aside[0]); err != nil || !os.SameFile(fi, before) {
+		t.Errorf("what was set aside is not what was there: %v", err)
+	}
+	if _, err := os.Lstat(filepath.Join(dir, "."+stateDB+".new")); !os.IsNotExist(err) {
+		t.Errorf("a file is left: %v", err)
+	}
+	if err := st.AddRun(rec); err != nil {
+		t.Error(err)
+	}
+	if rs, err := st.Runs("x", 5); err != nil || len(rs) != 2 {
+		t.Errorf("%v, %v", rs, err)
+	}
+	if err := st.SaveJobRecords(map[string][]byte{"x": nil}); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "sites/x", jobRecordName)); !os.IsNotExist(err) {
+		t.Errorf("a record that was removed: %v", err)
+	}
+}
+
+// A mirror.db that is missing or was cut to nothing is made again too, and a record is saved where its copy cannot be.
+func TestStateDBMissing(t *testing.T) {
+	dir := t.TempDir()
+	st, s := openTest(t, dir, Options{Volatile: true})
+	if err := s.KeepRun(RunRecord{Site: "x", Verdict: "complete", Version: 3}); err != nil {
+		t.Fatal(err)
+	}
+	if err := st.SaveJobRecords(map[string][]byte{"x": []byte("1")}); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(dir, stateDB)
+	for _, damage := range []func() error{func() error { return os.Remove(name) }, func() error { return os.Truncate(name, 0) }} {
+		if err := damage(); err != nil {
+			t.Fatal(err)
+		}
+		if rs, err := st.Runs("x", 5); err != nil || len(rs) != 1 || rs[0].Version != 3 {
+			t.Errorf("%v, %v", rs, err)
+		}
+		if jobs, err := st.JobRecords(); err != nil || string(jobs["x"]) != "1" {
+			t.Errorf("%q, %v", jobs, err)
+		}
+	}
+	if aside, err := filepath.Glob(name + ".damaged-*"); err != nil || len(aside) != 0 {
+		t.Errorf("nothing was there, and this was kept of it: %q, %v", aside, err)
+	}
+	spare := filepath.Join(dir, "sites/x", jobRecordName)
+	if err := errors.Join(os.Remove(spare), os.MkdirAll(spare+"/in/the/way", 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	if err := st.SaveJobRecords(map[string][]byte{"x": []byte("2")}); err != nil {
+		t.Error(err)
+	}
+	if jobs, err := st.JobRecords(); err != nil || string(jobs["x"]) != "2" {
+		t.Errorf("%q, %v", jobs, err)
+	}
+}
+
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// A mirror.db that cannot be set aside is an error that names it.
+func TestStateDBStays(t *testing.T) {
+	dir := t.TempDir()
+	st, _ := openTest(t, dir, Options{Volatile: true})
+	if err := os.WriteFile(filepath.Join(dir, stateDB), random(9000, 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "."+stateDB+".new/in the way"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := st.Runs("x", 1); err == nil || !strings.Contains(err.Error(), "mirror.db is damaged") {
+		t.Errorf("%v", err)
+	}
+}
+
+// Values of mirror.db that cannot be decoded are left out; all goes on.
+func TestStateDBValues(t *testing.T) {
+	dir := t.TempDir()
+	st, _ := openTest(t, dir, Options{Volatile: true})
+	if err := st.AddRun(RunRecord{Site: "x", Version: 1}); err != nil {
+		t.Fatal(err)
+	}
+	err := st.updateDB("spoil", func(tx *bolt.Tx) error {
+		bad := []byte("{bad")
+		runs := tx.Bucket(bRuns)
+		if err := runs.Bucket([]byte("x")).Put(seqKey(2), bad); err != nil {
+			return err
+		}
+		if err := runs.Put([]byte("y"), bad); err != nil { // no bucket
+			return err
+		}
+		for _, name := range [][]byte{bHosts, bPairs, bJobs} {
+			b, err := tx.CreateBucketIfNotExists(name)
+			if err != nil {
+				return err
+			}
+			if err := b.Put([]byte("http://a"), bad); err != nil {
+				return err
+			}
+			if err := b.Put(pairKey("http://a/", "http://b/"), bad); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rs, err := st.Runs("x", 9); err != nil || len(rs) != 1 {
+		t.Errorf("%v, %v", rs, err)
+	}
+	if all, err := st.LastRuns(); err != nil || len(all) != 0 {
+		t.Errorf("%v, %v", all, err)
+	}
+	if f, ok, err := st.LoadHost("http://a"); ok || err != nil || f.Status != 0 {
+		t.Errorf("%v, %v, %v", f, ok, err)
+	}
+	if p, ok, err := st.LoadPair("http://a/", "http://b/"); ok || err != nil || p.Base1 != "" {
+		t.Errorf("%v, %v, %v", p, ok, err)
+	}
+	if ps, err := st.Pairs(); err != nil || len(ps) != 0 {
+		t.Errorf("%v, %v", ps, err)
+	}
+	for _, name := range []string{"x", "y"} {
+		if err := st.AddRun(RunRecord{Site: name, Version: 7}); err != nil {
+			t.Error(err)
+		}
+		if rs, err := st.Runs(name, 1); err != nil || len(rs) != 1 || rs[0].Version != 7 {
+			t.Errorf("%s: %v, %v", name, rs, err)
+		}
+	}
+	if aside, _ := filepath.Glob(filepath.Join(dir, stateDB+".damaged*")); len(aside) > 0 {
+		t.Errorf("%q", aside)
+	}
+}

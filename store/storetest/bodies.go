@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package storetest
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"mirrord/store"
+)
+
+// TestBodies holds an implementation of store.Bodies to the contract, with those of the optional capabilities that it has. open makes one with nothing
+// in it.
+func TestBodies(t *testing.T, open func(t *testing.T) store.Bodies) {
+	for _, tc := range []struct {
+		name string
+		test func(t *testing.T, b store.Bodies)
+	}{
+		{"missing", bodiesMissing},
+		{"ranges", bodiesRanges},
+		{"put twice", bodiesTwice},
+		{"delete", bodiesDelete},
+		{"as a file", bodiesFile},
+		{"link", bodiesLink},
+		{"discard", bodiesDiscard},
+		{"many at a time", bodiesMany},
+	} {
+		t.Run(tc.name, func(t *testing.T) { tc.test(t, open(t)) })
+	}
+}
+
+// bytesOf makes a body that is like no other.
+func bytesOf(n int, seed byte) []byte {
+	out := make([]byte, n)
+	rand.NewChaCha8([32]byte{seed}).Read(out)
+	return out
+}
+
+func put(t *testing.T, b store.Bodies, data []byte, modified int64) [32]byte {
+	t.Helper()
+	d := sha256.Sum256(data)
+	if err := b.Put(d, data, time.Unix(modified, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if s, ok := b.(store.BodySyncer); ok {
+		if err := s.Sync(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return d
+}
+
+func read(t *testing.T, b store.Bodies, d [32]byte, from, n int64) []byte {
+	t.Helper()
+	r, err := b.Open(d, from, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := io.ReadAll(r)
+	if err := errors.Join(err, r.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func wantMissing(t *testing.T, b store.Bodies, d [32]byte) {
+	t.Helper()
+	if _, err := b.Stat(d); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("stat: %v", err)
+	}
+	if _, err := b.Open(d, 0, -1); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("open: %v", err)
+	}
+	if _, err := store.OpenBody(b, d); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("open as a file: %v", err)
+	}
+}
+
+func bodiesMissing(t *testing.T, b store.Bodies) {
+	d := sha256.Sum256([]byte("x"))
+	wantMissing(t, b, d)
+	if err := b.Delete(d); err != nil {
+		t.Error(err)
+	}
+	put(t, b, []byte("y"), 1)
+	wantMissing(t, b, d)
+}
+
+func bodiesRanges(t *testing.T, b store.Bodies) {
+	for _, size := range []int64{0, 1, 100_003} {
+		data := bytesOf(int(size), 1)
+		d := put(t, b, data, 1234567890)
+		fi, err := b.Stat(d)
+		if err != nil || !fi.Regular || fi.Size != size || !fi.Time.Equal(time.Unix(1234567890, 0)) {
+			t.Errorf("%d bytes: %+v, %v", size, fi, err)
+		}
+		for _, r := range [][2]int64{
+			{0, -1}, {0, 0}, {0, 1}, {0, size}, {0, size + 1},
+			{size / 3, size / 3}, {size / 3, -1},
+			{size, -1}, {size, 5}, {size + 7, -1}, {size + 7, 1},
+		} {
+			want := data[min(r[0], size):]
+			if r[1] >= 0 {
+				want = want[:min(r[1], int64(len(want)))]
+			}
+			if got := read(t, b, d, r[0], r[1]); !bytes.Equal(got, want) {
+				t.Errorf("%d bytes from %d of %d: %d that are other ones", r[1], r[0], size, len(got))
+			}
+		}
+	}
+}
+
+func bodiesTwice(t *testing.T, b store.Bodies) {
+	data := bytesOf(1000, 2)
+	want := bytes.Clone(data)
+	d := put(t, b, data, 5)
+	put(t, b, data, 6)
+	clear(data) // it is the caller's
+	if got := read(t, b, d, 0, -1); !bytes.Equal(got, want) {
+		t.Error("other bytes")
+	}
+	if fi, err := b.Stat(d); err != nil || !fi.Time.Equal(time.Unix(5, 0)) {
+		t.Errorf("%+v, %v", fi, err)
+	}
+}
+
+func bodiesDelete(t *testing.T, b store.Bodies) {
+	data := bytesOf(200_000, 3)
+	d := put(t, b, data, 1)
+	other := put(t, b, bytesOf(10, 4), 1)
+	r, err := b.Open(d, 0, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for range 2 {
+		if err := b.Delete(d); err != nil {
+			t.Error(err)
+		}
+	}
+	wantMissing(t, b, d)
+	if got, err := io.ReadAll(r); !bytes.Equal(got, data) || err != nil {
+		t.Errorf("a reader of a body that was deleted: %d bytes, %v", len(got), err)
+	}
+	read(t, b, other, 0, -1)
+	put(t, b, data, 2)
+	if got := read(t, b, d, 0, -1); !bytes.Equal(got, data) {
+		t.Error("other bytes after the body was put again")
+	}
+}
+
+func bodiesFile(t *testing.T, b store.Bodies) {
+	for _, size := range []int{0, 3000} {
+		data := bytesOf(size, 5)
+		f, err := store.OpenBody(b, put(t, b, data, 7))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fi, err := f.Stat()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fi.Size() != int64(size) || !fi.Mode().IsRegular() || !fi.ModTime().Equal(time.Unix(7, 0)) {
+			t.Errorf("%d bytes, %s, %s", fi.Size(), fi.Mode(), fi.ModTime())
+		}
+		if err := iotest.TestReader(f, data); err != nil { // it seeks too
+			t.Error(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+		if _, err := f.Read(make([]byte, 1)); !errors.Is(err, fs.ErrClosed) {
+			t.Errorf("after close: %v", err)
+		}
+	}
+}
+
+func bodiesLink(t *testing.T, b store.Bodies) {
+	l, ok := b.(store.BodyLinker)
+	if !ok {
+		return
+	}
+	name := t.TempDir()
+	dir, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	data := bytesOf(100, 6)
+	d := put(t, b, data, 1)
+	if err := l.LinkTo(d, int(dir.Fd()), "x"); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.LinkTo(d, int(dir.Fd()), "x"); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("a name that is taken: %v", err)
+	}
+	if err := b.Delete(d); err != nil {
+		t.Error(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(name, "x")); err != nil || !bytes.Equal(got, data) {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+	if err := l.LinkTo(d, int(dir.Fd()), "y"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a body that is missing: %v", err)
+	}
+}
+
+func bodiesDiscard(t *testing.T, b store.Bodies) {
+	good := put(t, b, []byte("good"), 1)
+	bad := sha256.Sum256([]byte("right"))
+	if err := b.Put(bad, []byte("wrong"), time.Unix(1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		digest  [32]byte
+		missing bool
+	}{{good, false}, {bad, true}, {bad, true}, {sha256.Sum256(nil), true}} {
+		if missing, err := store.DiscardBody(b, tc.digest); missing != tc.missing || err != nil {
+			t.Errorf("%x: %t, %v", tc.digest[:4], missing, err)
+		}
+	}
+	read(t, b, good, 0, -1)
+	wantMissing(t, b, bad)
+	if got := read(t, b, put(t, b, []byte("right"), 1), 0, -1); string(got) != "right" {
+		t.Errorf("%q", got)
+	}
+}
+
+// bodiesMany has bodies put, read and deleted at the same time: each is whole or missing.
+func bodiesMany(t *testing.T, b store.Bodies) {
+	all := make([][]byte, 8)
+	for i := range all {
+		all[i] = bytesOf(20_000+i, byte(10+i))
+	}
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			for n := range 50 {
+				data := all[(i+n)%len(all)]
+				d := sha256.Sum256(data)
+				if err := b.Put(d, data, time.Unix(1, 0)); err != nil {
+					t.Error(err)
+				}
+				if n%7 == i%7 {
+					if err := b.Delete(d); err != nil {
+						t.Error(err)
+					}
+				}
+				r, err := b.Open(d, 0, -1)
+				if errors.Is(err, fs.ErrNotExist) {
+					continue
+				}
+				if err != nil {
+					t.Error(err)
+					continue
+				}
+				if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, data) {
+					t.Errorf("%d bytes of %d, %v", len(got), len(data), err)
+				}
+				r.Close()
+			}
+		})
+	}
+	wg.Wait()
+}

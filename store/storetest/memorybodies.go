@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package storetest
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"io/fs"
+	"sync"
+	"time"
+
+	"mirrord/store"
+)
+
+// Bodies is a store.Bodies in memory, without any of the optional capabilities. Safe for concurrent use. The zero value is empty.
+type Bodies struct {
+	mu     sync.Mutex
+	bodies map[[32]byte]body
+}
+
+type body struct {
+	bytes    []byte
+	modified time.Time
+}
+
+func (b *Bodies) get(digest [32]byte) (body, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	x, ok := b.bodies[digest]
+	if !ok {
+		return x, fmt.Errorf("body %x: %w", digest[:6], fs.ErrNotExist)
+	}
+	return x, nil
+}
+
+// Stat implements store.Bodies.
+func (b *Bodies) Stat(digest [32]byte) (store.FileStat, error) {
+	x, err := b.get(digest)
+	if err != nil {
+		return store.FileStat{}, err
+	}
+	return store.FileStat{Size: int64(len(x.bytes)), Time: x.modified, Regular: true}, nil
+}
+
+// Put implements store.Bodies.
+func (b *Bodies) Put(digest [32]byte, data []byte, modified time.Time) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if x, ok := b.bodies[digest]; ok && len(x.bytes) == len(data) {
+		return nil
+	}
+	if b.bodies == nil {
+		b.bodies = map[[32]byte]body{}
+	}
+	b.bodies[digest] = body{bytes.Clone(data), modified}
+	return nil
+}
+
+// Open implements store.Bodies.
+func (b *Bodies) Open(digest [32]byte, from, n int64) (io.ReadCloser, error) {
+	x, err := b.get(digest)
+	if err != nil {
+		return nil, err
+	}
+	size := int64(len(x.bytes))
+	from = min(from, size)
+	if n < 0 || n > size-from {
+		n = size - from
+	}
+	return io.NopCloser(bytes.NewReader(x.bytes[from : from+n])), nil
+}
+
+// Delete implements store.Bodies.
+func (b *Bodies) Delete(digest [32]byte) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.bodies, digest)
+	return nil
+}
+
+// Len is the number of bodies.
+func (b *Bodies) Len() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.bodies)
+}

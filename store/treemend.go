@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+
+	"mirrord/phm"
+)
+
+// The published tree is derived data: whatever of it is missing or wrong can be made again from the stored bodies. This file has what package
+// mirror needs for that: a cheap look at the files of a tree, a place beside the trees for files on their way in, and the list of what
+// Verify found wrong.
+
+// FileStat is what a directory says of a file.
+type FileStat struct {
+	Size    int64
+	Time    time.Time // of the last modification
+	Regular bool
+}
+
+// TreeLooker looks at the files of a tree without opening them. One goroutine uses it; work in path order is fastest.
+type TreeLooker struct{ dirs folders }
+
+// NewTreeLooker returns a TreeLooker of a tree, which must stay open. The caller closes it.
+func NewTreeLooker(tree *os.Root) *TreeLooker {
+	return &TreeLooker{folders{root: tree, look: true}}
+}
+
+// Stat looks at the file at a mirror path; fs.ErrNotExist when there is none.
+func (l *TreeLooker) Stat(path string) (FileStat, error) {
+	d, name, err := l.dirs.of(path)
+	if err == nil {
+		return statAt(d, name)
+	}
+	if _, lerr := l.dirs.root.Lstat(path); errors.Is(lerr, syscall.ENOTDIR) { // a file stands where a folder should
+		err = fs.ErrNotExist
+	}
+	return FileStat{}, err
+}
+
+// Close lets go of the looker's folders.
+func (l *TreeLooker) Close() { l.dirs.close() }
+
+// TreeProblem says what is plainly wrong with the published tree of a site that has a version, "" when nothing is: a few calls of the system, without
+// a lock.
+func (s *State) TreeProblem(name string) string {
+	for _, file := range []string{phm.MetaName, phm.FilesName} {
+		fi, err := s.root.Stat("sites/" + name + "/" + currentLink + "/" + file)
+		switch {
+		case err != nil:
+			return fmt.Sprintf("the published tree is missing or damaged: %v", err)
+		case !fi.Mode().IsRegular() || fi.Size() == 0:
+			return fmt.Sprintf("the published tree is damaged: %s is empty or not a file", file)
+		}
+	}
+	return ""
+}
+
+// Repoint makes current lead to a finished tree that fits, when it leads to none. It reports whether there is such a tree.
+func (s *Site) Repoint(fits func(tree *os.Root) bool) (bool, error) {
+	building := ""
+	err := s.db.View(func(tx *bolt.Tx) error {
+		building = string(tx.Bucket(bMeta).Get(kBuild))
+		return nil
+	})
+	if err != nil {
+		return false, err
+	}
+	for _, letter := range []string{"a", "b"} {
+		if letter == building {
+			continue
+		}
+		tree, err := s.root.OpenRoot("trees/" + letter)
+		if err != nil {
+			continue
+		}
+		ok := fits(tree)
+		if err := tree.Close(); err != nil {
+			return false, diskErr("close tree", err)
+		}
+		if ok {
+			return true, errors.Join(s.pointTo(letter), s.syncFolder())
+		}
+	}
+	return false, nil
+}
+
+// mendFolder is the folder beside the trees in which files are made before they take the place of damaged ones.
+const mendFolder = "mend"
+
+// MendTree opens an empty tree for files that are to replace damaged ones of the published tree. Replace or Close must follow.
+func (s *Site) MendTree() (*Tree, error) {
+	if err := s.finishPublish(); err != nil {
+		return nil, err
+	}
+	if err := s.root.RemoveAll("trees/" + mendFolder); err != nil {
+		return nil, diskErr("empty folder", err)
+	}
+	t := &Tree{s: s, letter: mendFolder}
+	return t, t.open()
+}
+
+// Replace moves the files at the given mirror paths into the published tree, each by a rename, and removes others from it. The tree that is not
+// live loses the same files, which may be the same damaged ones: the next build links them anew. No tree may be open for building.
+func (t *Tree) Replace(paths, remove []string) error {
+	s := t.s
+	if err := s.owned(); err != nil {
+		return err
+	}
+	live, err := s.liveTree()
+	if err != nil {
+		return err
+	}
+	if err := t.sync(); err != nil {
+		return err
+	}
+	for _, p := range slices.Concat(paths, remove) {
+		if err := s.root.RemoveAll("trees/" + otherTree(live) + "/" + p); err != nil && !errors.Is(err, syscall.ENOTDIR) {
+			return diskErr("replace "+p, err)
+		}
+	}
+	s.at("removed beside")
+	for _, p := range remove {
+		if err := s.root.RemoveAll("trees/" + live + "/" + p); err != nil {
+			return diskErr("remove "+p, err)
+		}
+	}
+	for _, p := range paths {
+		if err := t.moveIn("trees/"+live+"/", p); err != nil {
+			return diskErr("replace "+p, err)
+		}
+	}
+	if s.volatile {
+		return nil
+	}
+	f, err := s.root.Open("trees/" + live)
+	if err == nil {
+		err = errors.Join(syncFS(int(f.Fd())), f.Close())
+	}
+	return diskErr("sync tree", err)
+}
+
+// moveIn moves one file; whatever stands in its way goes.
+func (t *Tree) moveIn(tree, p string) error {
+	from := "trees/" + t.letter + "/" + p
+	err := t.s.root.Rename(from, tree+p)
+	if err == nil {
+		t.s.at("replaced")
+		return nil
+	}
+	for i := 0; i < len(p); i++ {
+		if p[i] != '/' {
+			continue
+		}
+		if fi, lerr := t.s.root.Lstat(tree + p[:i]); lerr == nil && !fi.IsDir() {
+			if err := t.s.root.Remove(tree + p[:i]); err != nil {
+				return err
+			}
+		}
+	}
+	if i := strings.LastIndexByte(p, '/'); i > 0 {
+		if err := t.s.root.MkdirAll(tree+p[:i], 0o755); err != nil {
+			return err
+		}
+	}
+	if fi, lerr := t.s.root.Lstat(tree + p); lerr == nil && fi.IsDir() {
+		if err := t.s.root.RemoveAll(tree + p); err != nil {
+			return err
+		}
+	}
+	return t.s.root.Rename(from, tree+p)
+}
+
+// SetTime gives a file of the published tree its modification time.
+func (s *Site) SetTime(path string, at time.Time) error {
+	if err := s.owned(); err != nil {
+		return err
+	}
+	live, err := s.liveTree()
+	if err != nil {
+		return err
+	}
+	return diskErr("set the time of "+path, s.root.Chtimes("trees/"+live+"/"+path, at, at))
+}
+
+// Discard removes the folder of a tree that MendTree opened, after Close.
+func (t *Tree) Discard() error {
+	return diskErr("remove folder", t.s.root.RemoveAll("trees/"+t.letter))
+}
+
+// wrongName is the file of a site's folder that names what Verify found wrong in the published tree: one quoted path a line. Like damagedName
+// it is a file because Verify has the database open for reading only.
+const wrongName = "damaged.files"
+
+// WrongFiles returns the paths that NoteWrongFiles named.
+func (s *Site) WrongFiles() ([]string, error) {
+	b, err := s.root.ReadFile(wrongName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, diskErr("read which files are wrong", err)
+	}
+	var out []string
+	for line := range bytes.Lines(b) {
+		if p, err := strconv.Unquote(strings.TrimSuffix(string(line), "\n")); err == nil {
+			out = append(out, p)
+		}
+	}
+	return out, nil
+}
+
+// NoteWrongFiles keeps the paths of files of the published tree that are not what the file table says, or that it does not name, in place of
+// those of the last call; none forgets them.
+func (s *Site) NoteWrongFiles(paths []string) error {
+	var b bytes.Buffer
+	for _, p := range slices.Compact(slices.Sorted(slices.Values(paths))) {
+		fmt.Fprintln(&b, strconv.Quote(p))
+	}
+	return diskErr("note which files are wrong", s.noteFile(wrongName, b.Bytes()))
+}
+
+// noteFile replaces a small file of the site's folder; no bytes remove it.
+func (s *Site) noteFile(name string, data []byte) error {
+	if len(data) == 0 {
+		err := s.root.Remove(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return err
+	}
+	aside := "." + name + ".new"
+	err := s.root.WriteFile(aside, data, 0o644)
+	if err == nil {
+		err = s.root.Rename(aside, name)
+	}
+	return err
+}
