@@ -166,7 +166,7 @@ func (r *run) admitNew(ids []int64, unknown []int, doc uint32, depth int, cs []c
 	for _, i := range unknown {
 		u := site.Canonical(string(cs[i].url))
 		if s, ok := site.StripSession(u); ok {
-			r.notes.add("URLs with session ids, asked without them", u)
+			r.notes.Add("URLs with session ids, asked without them", u)
 			u = s
 		}
 		if len(u.String()) > store.MaxURL {
@@ -174,13 +174,13 @@ func (r *run) admitNew(ids []int64, unknown []int, doc uint32, depth int, cs []c
 		}
 		d := depth + 1
 		if cs[i].kind == kindPage && r.job.Limits.MaxDepth > 0 && int64(d) > r.job.Limits.MaxDepth {
-			r.notes.cap(fmt.Sprintf("limits.max_depth = %d left out what is linked from further away", r.job.Limits.MaxDepth))
+			r.notes.Cap(fmt.Sprintf("limits.max_depth = %d left out what is linked from further away", r.job.Limits.MaxDepth))
 			continue
 		}
 		if ok, reason := r.allowed(u, cs[i].kind); !ok {
 			if _, trapped := r.traps.Check(u); trapped && r.scope.Covers(u) {
-				r.stats.trapped.Add(1)
-				r.notes.trap(u, reason)
+				r.stats.Trapped.Add(1)
+				r.notes.Trap(u, reason)
 			}
 			continue
 		}
@@ -192,8 +192,8 @@ func (r *run) admitNew(ids []int64, unknown []int, doc uint32, depth int, cs []c
 			rules := r.origins[u.Origin()]
 			r.admitMu.Unlock()
 			if trapped {
-				r.stats.trapped.Add(1)
-				r.notes.trap(u, reason)
+				r.stats.Trapped.Add(1)
+				r.notes.Trap(u, reason)
 				continue
 			}
 			if allowed, reason := r.robotsAllow(rules, u); !allowed && silent(rules) == "" {
@@ -212,7 +212,7 @@ func (r *run) admitNew(ids []int64, unknown []int, doc uint32, depth int, cs []c
 		})
 		ids[i] = int64(id)
 		if disallowed != "" {
-			r.apply(&finding{as: account{tally: asDisallowed}, Done: store.Done{Resource: store.Resource{
+			r.apply(&ledger.Finding{As: ledger.Account{Tally: ledger.AsDisallowed}, Done: store.Done{Resource: store.Resource{
 				ID:       id,
 				URL:      u,
 				Referrer: s.Referrer(),

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"mirrord/fetch"
+	"mirrord/mirror/ledger"
 	"mirrord/phm"
 	"mirrord/replica/hosts"
 	"mirrord/robots"
@@ -100,7 +101,7 @@ func (r *run) settleBase() {
 // newAsker asks by the rules of the run, beside its frontier.
 func (r *run) newAsker() *asker {
 	k := &asker{fetcher: r.o.Fetcher, hosts: r.o.Hosts, gate: r.front.gate, polite: r.polite, maxWait: r.job.Polite.MaxWait, maxBody: int64(r.job.Limits.MaxBody), now: r.now,
-		count: func(wire int64) { r.stats.requests.Add(1); r.stats.wire.Add(wire) }}
+		count: func(wire int64) { r.stats.Requests.Add(1); r.stats.Wire.Add(wire) }}
 	if r.o.Robots != nil {
 		k.rules = r.o.Robots.Rules
 	}
@@ -166,9 +167,9 @@ func (r *run) leftOrElsewhere(ctx context.Context, rec *store.Resource, why stri
 	case ctx.Err() != nil || !r.replicaIsWell():
 		return false
 	case rec.Outcome == site.Gone && !rec.InSet: // as it was
-		r.apply(&finding{Done: store.Done{Resource: *rec}})
+		r.apply(&ledger.Finding{Done: store.Done{Resource: *rec}})
 	default:
-		r.refuseElsewhere(rec, why+"; no replica gave it", account{})
+		r.refuseElsewhere(rec, why+"; no replica gave it", ledger.Account{})
 	}
 	return true
 }
@@ -274,11 +275,11 @@ func (r *run) askAlternate(ctx context.Context, a *alternate, rec *store.Resourc
 		r.unchanged(ctx, &now)
 	case held && older > 0 && older < rec.Modified:
 		// The replica is behind: what the mirror has stays. The age of the mirror goes on growing.
-		r.notes.add(fmt.Sprintf("older copies of %s than the mirror has were not taken", a.base), rec.URL)
+		r.notes.Add(fmt.Sprintf("older copies of %s than the mirror has were not taken", a.base), rec.URL)
 		r.sameBody(&now, &store.Resource{Source: u.String()})
 		r.unchanged(ctx, &now)
 	case held && !r.isThatPage(rec, res, sink):
-		r.notes.add(fmt.Sprintf("pages of %s that say something else than the mirror's were not taken", a.base), rec.URL)
+		r.notes.Add(fmt.Sprintf("pages of %s that say something else than the mirror's were not taken", a.base), rec.URL)
 		return false
 	default:
 		here := *res
@@ -321,7 +322,7 @@ func (r *run) repairs(ctx context.Context, rec *store.Resource) bool {
 	if !r.job.Repair || !isGone(rec) || slices.Contains(r.seeds, rec.URL) || !r.elsewhere(ctx, rec, fmt.Sprintf("status %d", rec.Status)) {
 		return false
 	}
-	r.notes.add("broken links repaired from replicas", rec.URL)
+	r.notes.Add("broken links repaired from replicas", rec.URL)
 	return true
 }
 
@@ -343,15 +344,15 @@ func (a *alternate) isTrusted() bool {
 }
 
 // refuseElsewhere records that nobody gave a URL. What the mirror has of it stays, and the URL is not taken for broken because of this.
-func (r *run) refuseElsewhere(rec *store.Resource, reason string, as account) {
+func (r *run) refuseElsewhere(rec *store.Resource, reason string, as ledger.Account) {
 	rec.Outcome, rec.Reason = site.Failed, reason
 	if r.scope.Covers(rec.URL) && !r.isGuess(rec.ID) {
-		as.tally |= asFailed
+		as.Tally |= ledger.AsFailed
 	} else {
-		as.tally |= asRefused
+		as.Tally |= ledger.AsRefused
 	}
-	as.failed = reason
-	r.apply(&finding{Done: store.Done{Resource: *rec}, as: as})
+	as.Failed = reason
+	r.apply(&ledger.Finding{Done: store.Done{Resource: *rec}, As: as})
 }
 
 // alternateRedirect records where a URL that is not in the mirror leads, when a replica says that it leads to another place of the site.
@@ -432,7 +433,7 @@ func (r *run) keepsForeign() bool {
 	}
 	r.alt.mu.Unlock()
 	if n > 0 {
-		r.notes.cap(fmt.Sprintf("%s of the mirror came from replicas: what no document leads to stays until the origin has answered", plural(n, "resource", "resources")))
+		r.notes.Cap(fmt.Sprintf("%s of the mirror came from replicas: what no document leads to stays until the origin has answered", plural(n, "resource", "resources")))
 	}
 	return n > 0
 }

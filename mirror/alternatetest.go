@@ -97,13 +97,13 @@ func (r *run) renewAlternates(ctx context.Context) {
 			continue
 		}
 		if !p.Equal {
-			r.notes.cap(notTrusted(a, &p))
+			r.notes.Cap(notTrusted(a, &p))
 			continue
 		}
 		if why, err := r.leadsAway(ctx, a); err == nil && why != "" {
-			r.notes.cap(why)
+			r.notes.Cap(why)
 		} else if err == nil {
-			r.notes.cap(fmt.Sprintf("%s was tested and is asked when the origin fails (%s)", a.base, aboutPair(&p)))
+			r.notes.Cap(fmt.Sprintf("%s was tested and is asked when the origin fails (%s)", a.base, aboutPair(&p)))
 		}
 	}
 }

@@ -26,10 +26,10 @@ func (r *run) answer(ctx context.Context, rec *store.Resource, res *fetch.Result
 	case res.Kept && s == 200 || res.Kept && s == 203:
 		r.answers(rec.URL)
 		if res.Unframed {
-			r.notes.add("bodies without Content-Length, whose end cannot be told from a cut", rec.URL)
+			r.notes.Add("bodies without Content-Length, whose end cannot be told from a cut", rec.URL)
 		}
 		if res.Offset > 0 {
-			r.notes.add("large files continued where an earlier attempt had been cut off", rec.URL)
+			r.notes.Add("large files continued where an earlier attempt had been cut off", rec.URL)
 		}
 		if r.misled(rec, res.MIME) {
 			r.goneFor(ctx, rec)
@@ -120,20 +120,20 @@ func (r *run) failed(rec *store.Resource, reason string, passing bool) {
 		r.rescanStored(rec, as)
 		return
 	}
-	r.apply(&finding{Done: store.Done{Resource: *rec}, as: as})
+	r.apply(&ledger.Finding{Done: store.Done{Resource: *rec}, As: as})
 }
 
 // countFailure makes a record one of a failure, and says how that counts. A failure that will not pass spoils a run only when it concerns the mirror.
-func (r *run) countFailure(rec *store.Resource, reason string, passing bool) account {
+func (r *run) countFailure(rec *store.Resource, reason string, passing bool) ledger.Account {
 	rec.Outcome, rec.Reason = site.Failed, reason
 	rec.Failures++
 	counts := (passing || rec.InSet) && rec.Failures < lastingFailures && r.scope.Covers(rec.URL) && !r.isGuess(rec.ID)
 	r.lose(rec.URL, counts)
 	r.log.Debug("failed", "url", rec.URL.String(), "err", reason)
 	if counts {
-		return account{asFailed, reason}
+		return ledger.Account{Tally: ledger.AsFailed, Failed: reason}
 	}
-	return account{asRefused, reason}
+	return ledger.Account{Tally: ledger.AsRefused, Failed: reason}
 }
 
 // lastingFailures is how many runs in a row a URL must fail to be taken for broken: it no longer makes a run partial.
@@ -199,7 +199,7 @@ func (r *run) hadTurn(id uint32, why turns) bool {
 func (r *run) goneFor(ctx context.Context, rec *store.Resource) {
 	rec.Outcome, rec.Reason = site.Gone, ""
 	if !rec.InSet && isFavicon(rec.URL) && r.isGuess(rec.ID) { // it was never there, and nothing named it
-		r.apply(&finding{Done: store.Done{Resource: *rec, Linked: true}})
+		r.apply(&ledger.Finding{Done: store.Done{Resource: *rec, Linked: true}})
 		return
 	}
 	if rec.InSet && r.anotherTurn(rec, turnGone) {
@@ -214,18 +214,18 @@ func (r *run) goneFor(ctx context.Context, rec *store.Resource) {
 		rec.Gone++ // the first answer of this run
 	}
 	r.leave(rec)
-	r.apply(&finding{Done: store.Done{Resource: *rec, Linked: true}, as: account{tally: asGone}})
+	r.apply(&ledger.Finding{Done: store.Done{Resource: *rec, Linked: true}, As: ledger.Account{Tally: ledger.AsGone}})
 }
 
 // hold counts what the mirror has when a resource takes the place of another one; nil is none.
 func (r *run) hold(old, now *store.Resource) {
 	if old != nil {
-		r.stats.files.Add(-1)
-		r.stats.held.Add(-old.Size)
+		r.stats.Files.Add(-1)
+		r.stats.Held.Add(-old.Size)
 	}
 	if now != nil {
-		r.stats.files.Add(1)
-		r.stats.held.Add(now.Size)
+		r.stats.Files.Add(1)
+		r.stats.Held.Add(now.Size)
 	}
 }
 
@@ -248,7 +248,7 @@ func (r *run) unchanged(ctx context.Context, rec *store.Resource) {
 		r.hold(nil, rec)
 		rec.InSet, rec.Moved = true, r.version
 	}
-	as := account{tally: asUnchanged}
+	as := ledger.Account{Tally: ledger.AsUnchanged}
 	if r.rescan && rec.Body == store.PackBody {
 		r.rescanStored(rec, as)
 		return
@@ -266,7 +266,7 @@ func (r *run) unchanged(ctx context.Context, rec *store.Resource) {
 		return
 	}
 	r.followStored(targets)
-	r.apply(&finding{Done: store.Done{Resource: *rec}, as: as})
+	r.apply(&ledger.Finding{Done: store.Done{Resource: *rec}, As: as})
 }
 
 // followStored puts the targets of an unchanged document into the frontier, so that recursion never stops at a 304.

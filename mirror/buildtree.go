@@ -55,7 +55,7 @@ func (r *run) publishAgain(tree *store.Tree) error {
 			return err
 		}
 	}
-	r.notes.cap("the published version was published again, with bodies in the place of damaged ones")
+	r.notes.Cap("the published version was published again, with bodies in the place of damaged ones")
 	return tree.PublishAgain(*r.live)
 }
 

@@ -73,7 +73,7 @@ func (r *run) body(ctx context.Context, rec *store.Resource, res *fetch.Result, 
 	if sink.source != "" {
 		r.fromAlternate(&now, rec, sink.source)
 	} else if r.job.ObeyRobots && tags.NoArchive {
-		r.forbidden(rec, "X-Robots-Tag says noarchive", account{})
+		r.forbidden(rec, "X-Robots-Tag says noarchive", ledger.Account{})
 		return
 	}
 	now.NoFollow = r.job.ObeyRobots && r.job.ObeyNofollow && tags.NoFollow
@@ -87,7 +87,7 @@ func (r *run) body(ctx context.Context, rec *store.Resource, res *fetch.Result, 
 		defer free()
 	}
 	now.Size, now.Digest = int64(len(body)), sha256.Sum256(body)
-	r.stats.bytes.Add(now.Size)
+	r.stats.Bytes.Add(now.Size)
 	// A resource that was not in the mirror, because it was gone or a redirect, has lost its list of links: it is scanned again.
 	same := r.sameKind(&now, rec)
 	only, kept := false, false
@@ -107,7 +107,7 @@ func (r *run) body(ctx context.Context, rec *store.Resource, res *fetch.Result, 
 	r.observe(&now, rec, only)
 	p := <-r.procs
 	defer func() { r.procs <- p }()
-	r.document(&now, rec, body, headLinks{links: res.Links(), refresh: res.Refresh()}, p, account{})
+	r.document(&now, rec, body, headLinks{links: res.Links(), refresh: res.Refresh()}, p, ledger.Account{})
 	if len(p.doc.Links) > manyLinks || sink.blob != nil {
 		*p = processor{w: p.w, r: p.r, sketcher: p.sketcher} // its memory was for this one document, or refers to one that goes
 	}
@@ -150,7 +150,7 @@ const hugeDocument = 4 << 20
 func (r *run) blobBody(ctx context.Context, now, old *store.Resource, sink *bodySink) {
 	head := sink.blob.Head(1024)
 	if f := relocate.Detect(now.MIME, now.URL, head); f != relocate.Unknown && f != relocate.Script {
-		r.notes.add(fmt.Sprintf("documents larger than limits.max_document = %v, stored as they came", r.job.Limits.MaxDocument), now.URL)
+		r.notes.Add(fmt.Sprintf("documents larger than limits.max_document = %v, stored as they came", r.job.Limits.MaxDocument), now.URL)
 	}
 	d, size, err := sink.blob.Commit(mtime(now))
 	sink.blob = nil
@@ -158,7 +158,7 @@ func (r *run) blobBody(ctx context.Context, now, old *store.Resource, sink *body
 		r.stop(err)
 		return
 	}
-	r.stats.bytes.Add(size)
+	r.stats.Bytes.Add(size)
 	now.Body, now.Digest, now.Size = store.BlobBody, d, size
 	if r.sameKind(now, old) && old.Digest == d && old.Body == store.BlobBody {
 		r.sameBody(old, now)
@@ -166,7 +166,7 @@ func (r *run) blobBody(ctx context.Context, now, old *store.Resource, sink *body
 		return
 	}
 	r.observe(now, old, false)
-	r.kept(now, old, &finding{Done: store.Done{Linked: true}})
+	r.kept(now, old, &ledger.Finding{Done: store.Done{Linked: true}})
 }
 
 // headLinks is what the header of an answer leads to: its Link fields and its Refresh.
@@ -176,7 +176,7 @@ type headLinks struct {
 }
 
 // document scans a body that is in memory, stores it and follows its links.
-func (r *run) document(now, old *store.Resource, body []byte, head headLinks, p *processor, as account) {
+func (r *run) document(now, old *store.Resource, body []byte, head headLinks, p *processor, as ledger.Account) {
 	isMap := r.isSitemap(now.ID)
 	format := relocate.Detect(now.MIME, now.URL, body[:min(len(body), 1024)])
 	if isMap {
@@ -194,7 +194,7 @@ func (r *run) document(now, old *store.Resource, body []byte, head headLinks, p 
 	if isMap {
 		now.Format = sitemapFormat
 	}
-	f := &finding{Done: store.Done{Linked: true}, as: as}
+	f := &ledger.Finding{Done: store.Done{Linked: true}, As: as}
 	if format == relocate.Unknown {
 		switch {
 		case isMap:
@@ -217,10 +217,10 @@ func (r *run) document(now, old *store.Resource, body []byte, head headLinks, p 
 	err := p.doc.Scan(body, relocate.Input{URL: now.URL, HeaderCharset: now.Charset, Refresh: head.refresh, Format: format,
 		NoScripts: !r.job.Scripts, MaxLinks: relocatedLinks * int(r.job.Limits.MaxLinks)})
 	if err != nil {
-		r.notes.add("documents whose links could not be found: "+err.Error(), now.URL)
+		r.notes.Add("documents whose links could not be found: "+err.Error(), now.URL)
 	}
 	if p.doc.Truncated {
-		r.notes.add(fmt.Sprintf("documents with more than %d links: the rest was left as it was", relocatedLinks*r.job.Limits.MaxLinks), now.URL)
+		r.notes.Add(fmt.Sprintf("documents with more than %d links: the rest was left as it was", relocatedLinks*r.job.Limits.MaxLinks), now.URL)
 	}
 	if meta := r.metaRobots(&p.doc); r.job.ObeyRobots {
 		if meta.NoArchive && now.Source != "" && !r.reuse.holds(now) {
@@ -321,16 +321,16 @@ func (r *run) metaRobots(d *relocate.Doc) robots.Directives {
 }
 
 // forbidden records a resource that the site does not want to be kept.
-func (r *run) forbidden(rec *store.Resource, reason string, as account) {
+func (r *run) forbidden(rec *store.Resource, reason string, as ledger.Account) {
 	rec.Outcome, rec.Reason = site.Disallowed, reason
 	r.leave(rec)
 	rec.Body = store.NoBody
-	as.tally |= asDisallowed
-	r.apply(&finding{Done: store.Done{Resource: *rec, Linked: true}, as: as})
+	as.Tally |= ledger.AsDisallowed
+	r.apply(&ledger.Finding{Done: store.Done{Resource: *rec, Linked: true}, As: as})
 }
 
 // rescanStored scans a stored document under new rules. as is how what became of the request counts.
-func (r *run) rescanStored(rec *store.Resource, as account) {
+func (r *run) rescanStored(rec *store.Resource, as ledger.Account) {
 	p := <-r.procs
 	defer func() { r.procs <- p }()
 	fr, err := r.site.ReadFrame(p.r, rec.At)
@@ -338,7 +338,7 @@ func (r *run) rescanStored(rec *store.Resource, as account) {
 		if errors.Is(err, store.ErrDamaged) { // ask for it anew next time
 			rec.ETag, rec.LastModified, rec.Digest = "", "", [32]byte{} // so that the same body is stored again
 			rec.Outcome, rec.Reason = site.Failed, err.Error()
-			r.apply(&finding{Done: store.Done{Resource: *rec}, as: as})
+			r.apply(&ledger.Finding{Done: store.Done{Resource: *rec}, As: as})
 			return
 		}
 		r.stop(err)
@@ -432,7 +432,7 @@ func (p *processor) collect(r *run, now *store.Resource) {
 		p.where = append(p.where, i)
 	}
 	if len(p.doc.Links) > int(r.job.Limits.MaxLinks) {
-		r.notes.add(fmt.Sprintf("documents with more than limits.max_links = %d links: the rest was not followed", r.job.Limits.MaxLinks), now.URL)
+		r.notes.Add(fmt.Sprintf("documents with more than limits.max_links = %d links: the rest was not followed", r.job.Limits.MaxLinks), now.URL)
 	}
 }
 

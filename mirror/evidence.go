@@ -14,6 +14,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"mirrord/listing"
+	"mirrord/mirror/ledger"
 	"mirrord/relocate"
 	"mirrord/site"
 	"mirrord/store"
@@ -29,21 +30,8 @@ import (
 // Feeds spare nothing, for they name only the latest of a site, but they are asked with the sources: what they name and the mirror has not
 // is then asked before anything that is known.
 
-// evidenceKind is an index into store.Resource.Evidence.
-type evidenceKind int
-
-const (
-	byListing evidenceKind = iota
-	bySitemap
-	byExpiry
-	evidenceKinds
-	spokenKinds = byExpiry // of which something is said by somebody else: store.Resource.Evidence
-)
-
-func (k evidenceKind) String() string { return [...]string{"listing", "sitemap", "expiry"}[k] }
-
-// reason is what explain says of a spared request.
-func (k evidenceKind) reason() string {
+// reasonOf is what explain says of a spared request.
+func reasonOf(k ledger.EvidenceKind) string {
 	return [...]string{"not asked: its directory listing shows the same time and size", "not asked: the sitemap shows the same lastmod",
 		"not asked: the site said that it stays as it is for longer"}[k]
 }
@@ -51,10 +39,10 @@ func (k evidenceKind) reason() string {
 // evidence is what the sources of this run say. Safe for concurrent use.
 type evidence struct {
 	mu    sync.Mutex
-	say   [spokenKinds]map[uint32]uint64 // by URL
-	spare [evidenceKinds][]uint32        // what is as it was
-	trust [evidenceKinds]trust
-	tried [evidenceKinds]int // audits of this run
+	say   [ledger.SpokenKinds]map[uint32]uint64 // by URL
+	spare [ledger.EvidenceKinds][]uint32        // what is as it was
+	trust [ledger.EvidenceKinds]trust
+	tried [ledger.EvidenceKinds]int // audits of this run
 }
 
 // trust is how far a kind of evidence is believed on a site.
@@ -79,11 +67,11 @@ func (r *run) loadTrust() error {
 }
 
 // distrust takes note that a kind of evidence hid a change. It is believed again after 4, 8, 16 … runs.
-func (r *run) distrust(k evidenceKind, u site.URL) error {
+func (r *run) distrust(k ledger.EvidenceKind, u site.URL) error {
 	t := &r.evidence.trust[k]
 	t.Wrong++
 	t.Until = r.state.Number + 2<<min(t.Wrong, 8)
-	r.notes.add(fmt.Sprintf("changed although the %s said nothing of it: it is not believed until run %d", [...]string{"listing", "sitemap", "lifetime"}[k], t.Until), u)
+	r.notes.Add(fmt.Sprintf("changed although the %s said nothing of it: it is not believed until run %d", [...]string{"listing", "sitemap", "lifetime"}[k], t.Until), u)
 	v, err := json.Marshal(r.evidence.trust)
 	if err != nil {
 		return err
@@ -91,7 +79,7 @@ func (r *run) distrust(k evidenceKind, u site.URL) error {
 	return r.site.SetFact(trustFact, v)
 }
 
-func (e *evidence) note(k evidenceKind, id uint32, hash uint64) {
+func (e *evidence) note(k ledger.EvidenceKind, id uint32, hash uint64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.say[k] == nil {
@@ -101,7 +89,7 @@ func (e *evidence) note(k evidenceKind, id uint32, hash uint64) {
 }
 
 // of returns what the sources say of a URL.
-func (e *evidence) of(id uint32) (out [spokenKinds]uint64) {
+func (e *evidence) of(id uint32) (out [ledger.SpokenKinds]uint64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for k := range e.say {
@@ -113,7 +101,7 @@ func (e *evidence) of(id uint32) (out [spokenKinds]uint64) {
 // hear takes what a source says of a URL. In the first stage of a run it decides whether the URL can be spared; agrees is asked about
 // the record then. What is not settled, because a change that comes now would not show, spares nothing and is not remembered. When the source
 // says something else than before, a planned run asks.
-func (r *run) hear(k evidenceKind, id uint32, text string, settled bool, agrees func(*store.Resource) bool) error {
+func (r *run) hear(k ledger.EvidenceKind, id uint32, text string, settled bool, agrees func(*store.Resource) bool) error {
 	hash := max(xxh3.HashString(k.String()+text), 1)
 	if settled {
 		r.evidence.note(k, id, hash)
@@ -163,7 +151,7 @@ func (r *run) hearListing(l *listing.Listing, dir site.URL) error {
 		if !ok {
 			continue
 		}
-		err := r.hear(byListing, id, text, e.Settled(asked), func(rec *store.Resource) bool {
+		err := r.hear(ledger.ByListing, id, text, e.Settled(asked), func(rec *store.Resource) bool {
 			var m time.Time
 			if rec.Modified > 0 {
 				m = time.Unix(rec.Modified, 0).UTC()
@@ -201,7 +189,7 @@ func (r *run) hearSitemap(list relocate.SitemapList, base site.URL) error {
 		if !ok {
 			continue
 		}
-		if err := r.hear(bySitemap, id, e.LastMod, now.Sub(at) >= settled, func(*store.Resource) bool { return true }); err != nil {
+		if err := r.hear(ledger.BySitemap, id, e.LastMod, now.Sub(at) >= settled, func(*store.Resource) bool { return true }); err != nil {
 			return fmt.Errorf("sitemap %s: %w", base, err)
 		}
 	}
@@ -253,7 +241,7 @@ const (
 )
 
 // audits picks resources that are asked although the evidence says that they need not be: others in every run. It may be called several times in a run.
-func (r *run) audits(k evidenceKind, ids []uint32) []uint32 {
+func (r *run) audits(k ledger.EvidenceKind, ids []uint32) []uint32 {
 	tried := &r.evidence.tried[k]
 	n := min(max(leastAudits-*tried, 0)+len(ids)/auditShare, mostAudits-*tried, len(ids))
 	*tried += n
@@ -291,8 +279,8 @@ func (r *run) spareKnown(stage func()) error {
 	if r.planner != nil && r.planner.listings { // with what the sources say that are asked in any case
 		r.listingStage(stage)
 	}
-	if r.evidence.trust[byExpiry].Until <= r.state.Number {
-		r.evidence.spare[byExpiry] = r.table.NotQueued(r.fresh)
+	if r.evidence.trust[ledger.ByExpiry].Until <= r.state.Number {
+		r.evidence.spare[ledger.ByExpiry] = r.table.NotQueued(r.fresh)
 	}
 	r.auditValidators()
 	return r.spareHeard(stage)
@@ -300,8 +288,8 @@ func (r *run) spareKnown(stage func()) error {
 
 // spareHeard audits, and takes out of the run what the sources that were asked say need not be asked. It ends the stage of the sources.
 func (r *run) spareHeard(stage func()) error {
-	var picked [evidenceKinds][]uint32
-	for k := range evidenceKinds {
+	var picked [ledger.EvidenceKinds][]uint32
+	for k := range ledger.EvidenceKinds {
 		slices.Sort(r.evidence.spare[k])
 		r.evidence.spare[k] = r.table.NotQueued(slices.Compact(r.evidence.spare[k])) // a sitemap may name a page a thousand times
 		picked[k] = r.audits(k, r.evidence.spare[k])
@@ -314,12 +302,12 @@ func (r *run) spareHeard(stage func()) error {
 		return err
 	}
 	defer func() { // what is spared must not be asked because another one links to it
-		r.deferring, r.evidence.spare = false, [evidenceKinds][]uint32{}
+		r.deferring, r.evidence.spare = false, [ledger.EvidenceKinds][]uint32{}
 	}()
 	if r.stopped() {
 		return nil
 	}
-	for k := range evidenceKinds {
+	for k := range ledger.EvidenceKinds {
 		if u, caught := r.caught(picked[k]); caught {
 			if err := r.distrust(k, u); err != nil {
 				return err
@@ -343,7 +331,7 @@ const mostFeeds = 32
 func (r *run) loadEvidence(rec *store.Resource) {
 	ev := &r.job.Evidence
 	r.listings.put(rec.ID, rec.Listing && rec.InSet && ev.Listings)
-	r.vouched.put(rec.ID, !rec.Listing && rec.InSet && ev.Listings && rec.Evidence[byListing] != 0)
+	r.vouched.put(rec.ID, !rec.Listing && rec.InSet && ev.Listings && rec.Evidence[ledger.ByListing] != 0)
 	if rec.Listing && rec.InSet && ev.Listings || wasSitemap(rec) && ev.Sitemaps {
 		r.sources = append(r.sources, rec.ID)
 		if rec.Run == r.state.Number && rec.Outcome != site.Failed && rec.Status != 0 && rec.Source == "" { // by an earlier process, when the run is resumed
@@ -378,7 +366,7 @@ func (r *run) caught(ids []uint32) (site.URL, bool) {
 func (r *run) enqueueSource(id uint32) { r.enqueueOne(id, prioSeed) }
 
 // spareOne records a resource as unchanged without asking for it. Its links come from the store.
-func (r *run) spareOne(id uint32, k evidenceKind) error {
+func (r *run) spareOne(id uint32, k ledger.EvidenceKind) error {
 	u := r.table.URL(id)
 	if r.forbids(u) {
 		return nil
@@ -394,9 +382,9 @@ func (r *run) spareOne(id uint32, k evidenceKind) error {
 	if err != nil {
 		return err
 	}
-	rec.Outcome, rec.Status, rec.Reason, rec.Checked = site.Unchanged, 0, k.reason(), r.now().Unix()
+	rec.Outcome, rec.Status, rec.Reason, rec.Checked = site.Unchanged, 0, reasonOf(k), r.now().Unix()
 	rec.Observe(false)
 	r.followStored(targets)
-	r.apply(&finding{Done: store.Done{Resource: rec}, as: account{tally: asSpared << k}})
+	r.apply(&ledger.Finding{Done: store.Done{Resource: rec}, As: ledger.Account{Tally: ledger.AsSpared << k}})
 	return nil
 }

@@ -46,7 +46,7 @@ func (r *run) guess(c *candidate, now *store.Resource, n int) {
 	}
 	switch {
 	case n == docGuesses:
-		r.notes.add(fmt.Sprintf("documents with more than %d addresses in scripts: the rest was not followed", docGuesses), now.URL)
+		r.notes.Add(fmt.Sprintf("documents with more than %d addresses in scripts: the rest was not followed", docGuesses), now.URL)
 		c.follow = false
 	case n > docGuesses:
 		c.follow = false
@@ -59,10 +59,10 @@ func (r *run) guess(c *candidate, now *store.Resource, n int) {
 
 // tired reports whether most of the guesses of this run led nowhere.
 func (r *run) tired() bool {
-	if r.stats.guessGone.Load() < max(guessPatience, 2*r.stats.guessFound.Load()) {
+	if r.stats.GuessGone.Load() < max(guessPatience, 2*r.stats.GuessFound.Load()) {
 		return false
 	}
-	r.notes.cap(tiredReason)
+	r.notes.Cap(tiredReason)
 	return true
 }
 
@@ -70,7 +70,7 @@ const tiredReason = "addresses in scripts were no longer followed: most led nowh
 
 // guessPriority is when a guess that was not asked yet is asked: the first ones soon, to learn whether it is worth it.
 func (r *run) guessPriority() priority {
-	if r.stats.guesses.Add(1) <= guessSample {
+	if r.stats.Guesses.Add(1) <= guessSample {
 		return prioRequisite
 	}
 	return prioGuess
@@ -97,7 +97,7 @@ func (r *run) misled(rec *store.Resource, mime string) bool {
 // script finds what a script of its own names and returns its targets. The script itself is kept byte for byte.
 func (r *run) script(now *store.Resource, body []byte, p *processor) []uint32 {
 	if err := p.doc.Scan(body, relocate.Input{URL: now.URL, HeaderCharset: now.Charset, Format: relocate.Script, MaxLinks: relocatedLinks * int(r.job.Limits.MaxLinks)}); err != nil {
-		r.notes.add("documents whose links could not be found: "+err.Error(), now.URL)
+		r.notes.Add("documents whose links could not be found: "+err.Error(), now.URL)
 		return nil
 	}
 	p.collect(r, now)
@@ -112,8 +112,8 @@ func isScript(rec *store.Resource) bool {
 }
 
 // rescanScript finds what a stored script names under new rules. as is how what became of the request counts.
-func (r *run) rescanScript(rec *store.Resource, as account) {
-	f := finding{Done: store.Done{Resource: *rec, Linked: !r.job.Scripts}, as: as}
+func (r *run) rescanScript(rec *store.Resource, as ledger.Account) {
+	f := ledger.Finding{Done: store.Done{Resource: *rec, Linked: !r.job.Scripts}, As: as}
 	if body, ok := r.storedScript(rec); ok && r.job.Scripts {
 		p := <-r.procs
 		defer func() { r.procs <- p }()

@@ -258,12 +258,12 @@ func (r *run) silentOrigins() map[string]int64 {
 // capped says which limit of the job is reached, "" for none. own is how many files are counted already that the question is about.
 func (r *run) capped(own int64) string {
 	l := &r.job.Limits
-	if n := r.stats.files.Load() - own; l.MaxFiles > 0 && n >= l.MaxFiles {
-		r.notes.cap(fmt.Sprintf("limits.max_files = %d is reached", l.MaxFiles))
+	if n := r.stats.Files.Load() - own; l.MaxFiles > 0 && n >= l.MaxFiles {
+		r.notes.Cap(fmt.Sprintf("limits.max_files = %d is reached", l.MaxFiles))
 		return "limits.max_files"
 	}
-	if n := r.stats.held.Load(); l.MaxSize > 0 && n >= int64(l.MaxSize) {
-		r.notes.cap(fmt.Sprintf("limits.max_size = %v is reached", l.MaxSize))
+	if n := r.stats.Held.Load(); l.MaxSize > 0 && n >= int64(l.MaxSize) {
+		r.notes.Cap(fmt.Sprintf("limits.max_size = %v is reached", l.MaxSize))
 		return "limits.max_size"
 	}
 	return ""
@@ -306,7 +306,7 @@ func (r *run) learnOrigin(ctx context.Context, u site.URL, release func(fetch.Ob
 	}
 	if why := silent(rules); why != "" {
 		r.leaveOrigin(u, why)
-		r.notes.fail(u, why)
+		r.notes.Fail(u, why)
 	}
 	r.admitMu.Lock()
 	_, had := r.origins[u.Origin()]

@@ -67,7 +67,7 @@ func (r *run) vouch(p *planner) error {
 	if !r.o.policyOf(r.job).Listings || !r.job.Evidence.Listings {
 		return nil
 	}
-	if err := r.loadTrust(); err != nil || r.evidence.trust[byListing].Until > r.state.Number {
+	if err := r.loadTrust(); err != nil || r.evidence.trust[ledger.ByListing].Until > r.state.Number {
 		return err
 	}
 	p.listings = true
@@ -174,14 +174,14 @@ func (r *run) hearDirectory(e listing.Entry, asked time.Time) error {
 	}
 	hash := max(xxh3.HashString("directory "+e.Modified.UTC().Format(time.RFC3339)), 1)
 	if e.Settled(asked) {
-		r.evidence.note(byListing, id, hash)
+		r.evidence.note(ledger.ByListing, id, hash)
 	}
 	p := r.planner
 	if p == nil || !p.listings || !r.deferring || r.table.State(id).Queued() || !r.listings.has(id) {
 		return nil
 	}
 	rec, ok, err := r.site.Get(e.URL)
-	if err == nil && ok && rec.Evidence[byListing] != 0 && rec.Evidence[byListing] != hash {
+	if err == nil && ok && rec.Evidence[ledger.ByListing] != 0 && rec.Evidence[ledger.ByListing] != hash {
 		p.want(id)
 	}
 	return err

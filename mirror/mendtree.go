@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"mirrord/mirror/ledger"
 	"mirrord/phm"
 	"mirrord/store"
 )
@@ -415,18 +416,18 @@ func (m *treeMender) lose(err error) error {
 func (d *treeDamage) say(r *run) {
 	if n := len(d.mended); n > 0 {
 		names := d.mended
-		if n > maxExamples {
-			names = append(slices.Clone(names[:maxExamples]), fmt.Sprintf("and %d more", n-maxExamples))
+		if n > ledger.MaxExamples {
+			names = append(slices.Clone(names[:ledger.MaxExamples]), fmt.Sprintf("and %d more", n-ledger.MaxExamples))
 		}
 		r.log.Warn("published tree mended", "files", n)
-		r.notes.cap("damage of the published tree was repaired from the stored bodies: " + strings.Join(names, ", "))
+		r.notes.Cap("damage of the published tree was repaired from the stored bodies: " + strings.Join(names, ", "))
 	}
 	if n := len(d.wrong); n > 0 {
 		r.log.Warn("published files are damaged, and so are their stored bodies", "files", n)
-		r.notes.cap(fmt.Sprintf("%d published files are damaged, and so are their stored bodies: they are requested again", n))
+		r.notes.Cap(fmt.Sprintf("%d published files are damaged, and so are their stored bodies: they are requested again", n))
 	}
 	if d.lost != nil {
 		r.log.Warn("published tree is damaged", "err", d.lost)
-		r.notes.cap(fmt.Sprintf("the published tree is damaged (%v): the next complete run publishes all files anew", d.lost))
+		r.notes.Cap(fmt.Sprintf("the published tree is damaged (%v): the next complete run publishes all files anew", d.lost))
 	}
 }

@@ -92,7 +92,7 @@ func (r *run) watch(unreached []uint32, docs []uint32) (lost []uint32, err error
 		}
 	}
 	if n := len(now) - len(lost); n > 0 {
-		r.notes.cap(fmt.Sprintf("%d resources to which nothing that was looked at links any more stay until every document was looked at again", n))
+		r.notes.Cap(fmt.Sprintf("%d resources to which nothing that was looked at links any more stay until every document was looked at again", n))
 	}
 	if maps.Equal(known, now) {
 		return lost, nil

@@ -67,9 +67,9 @@ func (r *run) progress() func() {
 func (r *run) where() Progress {
 	s := &r.stats
 	p := Progress{
-		Phase: Phase(s.phase.Load()), Elapsed: r.now().Sub(r.started), Failed: s.failed.Load(), Bytes: s.wire.Load(),
-		Done:      s.fetched.Load() + s.unchanged.Load() + s.redirected.Load() + s.gone.Load() + s.failed.Load() + s.refused.Load(),
-		Relocated: s.relocateDone.Load(), Total: s.relocateTotal.Load(),
+		Phase: Phase(s.Phase.Load()), Elapsed: r.now().Sub(r.started), Failed: s.Failed.Load(), Bytes: s.Wire.Load(),
+		Done:      s.Fetched.Load() + s.Unchanged.Load() + s.Redirected.Load() + s.Gone.Load() + s.Failed.Load() + s.Refused.Load(),
+		Relocated: s.RelocateDone.Load(), Total: s.RelocateTotal.Load(),
 	}
 	now := r.now()
 	st := r.front.state(now)

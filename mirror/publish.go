@@ -114,7 +114,7 @@ func (r *run) publish(ctx context.Context, j *judgement) error {
 		}
 		return nil
 	}
-	r.stats.phase.Store(int64(Relocating))
+	r.stats.Phase.Store(int64(Relocating))
 	debug.FreeOSMemory() // of settling
 	tree, err := r.buildTree(ids)
 	if err != nil {
@@ -128,7 +128,7 @@ func (r *run) publish(ctx context.Context, j *judgement) error {
 	}
 	meta := &phm.Meta{
 		Generator: "mirrord", Entry: entry, Title: r.job.Title, Primary: r.layout.Primary, Retrieved: r.now(), Scope: r.scopeText(), Version: r.version,
-		Failures: int(r.stats.failed.Load()),
+		Failures: int(r.stats.Failed.Load()),
 	}
 	if !slices.ContainsFunc(ids, func(id uint32) bool { return t.URL(id).Origin() == meta.Primary }) {
 		meta.Primary = entryURL.Origin() // the site has moved as a whole; an archive may not be named after an origin of which it has no file
@@ -136,7 +136,7 @@ func (r *run) publish(ctx context.Context, j *judgement) error {
 	for _, s := range r.seeds {
 		meta.Origins = append(meta.Origins, s.String())
 	}
-	_, failures := r.notes.list()
+	_, failures := r.notes.List()
 	for _, f := range failures {
 		meta.Failed = append(meta.Failed, phm.Failure{URL: f.URL, Reason: f.Reason})
 	}
@@ -162,7 +162,7 @@ func (r *run) publish(ctx context.Context, j *judgement) error {
 		j.suspicious("%d of %d files would be dropped, more than limits.max_delete = %v", lost, r.live.Files, r.job.Limits.MaxDelete)
 		return errors.Join(tree.Unchanged(), r.askAllNext(), r.site.SetRun(nil))
 	}
-	r.stats.phase.Store(int64(Publishing))
+	r.stats.Phase.Store(int64(Publishing))
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -327,7 +327,7 @@ func (b *build) files(ctx context.Context, ids []uint32) (phm.Table, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r := b.r
-	r.stats.relocateTotal.Store(int64(len(ids)))
+	r.stats.RelocateTotal.Store(int64(len(ids)))
 	live, err := openTable(b.tree.Live)
 	if err != nil {
 		return phm.Table{}, fmt.Errorf("file table of the published version: %w", err)
@@ -465,7 +465,7 @@ func (b *build) collect(order <-chan *chunk) (phm.Table, error) {
 				return phm.Table{}, err
 			}
 		}
-		b.r.stats.relocateDone.Add(int64(len(c.files)))
+		b.r.stats.RelocateDone.Add(int64(len(c.files)))
 	}
 	return fw.Finish()
 }

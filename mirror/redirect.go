@@ -43,7 +43,7 @@ func (r *run) redirect(rec *store.Resource, res *fetch.Result) {
 	rec.Outcome, rec.Failures, rec.Gone, rec.Answer = site.Redirected, 0, 0, res.Whole
 	old := rec.Target
 	rec.Target = 0
-	f := &finding{Done: store.Done{Resource: *rec, Linked: true}, as: account{tally: asRedirected}}
+	f := &ledger.Finding{Done: store.Done{Resource: *rec, Linked: true}, As: ledger.Account{Tally: ledger.AsRedirected}}
 	d := &f.Done
 	if away {
 		d.Reason = fmt.Sprintf("status %d: %v", res.Status, res.LocationErr)
@@ -144,7 +144,7 @@ func (r *run) unredirect(id uint32, reason string, cookie bool) (again bool, err
 	if err != nil {
 		return false, err
 	}
-	f := &finding{Done: store.Done{Linked: true}}
+	f := &ledger.Finding{Done: store.Done{Linked: true}}
 	known, err := r.site.TargetsOf(id)
 	if err != nil {
 		return false, err
@@ -161,11 +161,11 @@ func (r *run) unredirect(id uint32, reason string, cookie bool) (again bool, err
 	if again = cookie && r.anotherTurn(&rec, turnCookie); again {
 		rec.Outcome, rec.Reason = site.Failed, reason
 	} else {
-		f.as = r.countFailure(&rec, reason, false)
+		f.As = r.countFailure(&rec, reason, false)
 	}
-	f.as.tally |= asNotRedirect
+	f.As.Tally |= ledger.AsNotRedirect
 	if !again && r.rescan && rec.InSet && rec.Body == store.PackBody {
-		r.rescanStored(&rec, f.as)
+		r.rescanStored(&rec, f.As)
 		return true, nil
 	}
 	f.Resource = rec

@@ -85,7 +85,7 @@ func (r *run) prepareRepairs(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil: // damage there is none here: this mirror is published all the same
-			r.notes.cap(fmt.Sprintf("repair: links to other sites stay as they are: what other mirrors know cannot be read: %v", err))
+			r.notes.Cap(fmt.Sprintf("repair: links to other sites stay as they are: what other mirrors know cannot be read: %v", err))
 			x.on = last != nil
 			return r.keepCures()
 		}
@@ -250,7 +250,7 @@ func (k *neighbours) keep(of map[string][]direction, cures map[string]cure) erro
 	if n := len(names) - 1; n > 0 {
 		more = fmt.Sprintf(", nor %s", plural(n, "other", "others"))
 	}
-	k.r.notes.cap(fmt.Sprintf("repair: the mirror of %s cannot be read now%s, and links that this concerns stay as they are: %v", names[0], more, k.unread[names[0]]))
+	k.r.notes.Cap(fmt.Sprintf("repair: the mirror of %s cannot be read now%s, and links that this concerns stay as they are: %v", names[0], more, k.unread[names[0]]))
 	published, err := publishedRepairs(k.r.site)
 	if err != nil {
 		return err

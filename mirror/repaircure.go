@@ -37,7 +37,7 @@ func (k *neighbours) cures(ctx context.Context, name string, dir site.URL, ways 
 				k.leave(site.Canonical(strings.Clone(u)))
 			case to == "":
 			case len(out) >= mostCures:
-				k.r.notes.cap(fmt.Sprintf("repair: more than %d broken pages of other sites are known: links to the rest stay as they are", mostCures))
+				k.r.notes.Cap(fmt.Sprintf("repair: more than %d broken pages of other sites are known: links to the rest stay as they are", mostCures))
 				return errFull
 			default:
 				out[strings.Clone(u)] = cure{to, why + " by the mirror of " + name}

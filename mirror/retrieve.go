@@ -233,7 +233,7 @@ func (r *run) stillAdmitted(id uint32, u site.URL, s ledger.State) bool {
 	}
 	rec.Outcome, rec.Reason = site.OutOfScope, reason
 	r.leave(&rec)
-	r.apply(&finding{Done: store.Done{Resource: rec}})
+	r.apply(&ledger.Finding{Done: store.Done{Resource: rec}})
 	return false
 }
 
@@ -301,12 +301,12 @@ func (r *run) ask(ctx context.Context, id uint32, release func(fetch.Observation
 	}
 	if reason := r.capped(0); reason != "" && !rec.InSet { // what the mirror has it keeps, and keeps fresh
 		rec.Outcome, rec.Reason = site.Trapped, reason
-		r.apply(&finding{Done: store.Done{Resource: rec}, as: account{tally: asTrapped}})
+		r.apply(&ledger.Finding{Done: store.Done{Resource: rec}, As: ledger.Account{Tally: ledger.AsTrapped}})
 		return false
 	}
 	if !rec.InSet && r.isGuess(id) && !isFavicon(u) && r.tired() {
 		rec.Outcome, rec.Reason = site.Trapped, tiredReason
-		r.apply(&finding{Done: store.Done{Resource: rec}, as: account{tally: asTrapped}})
+		r.apply(&ledger.Finding{Done: store.Done{Resource: rec}, As: ledger.Account{Tally: ledger.AsTrapped}})
 		return false
 	}
 	rules, known := r.rulesOf(u)
@@ -327,7 +327,7 @@ func (r *run) ask(ctx context.Context, id uint32, release func(fetch.Observation
 	if ok, reason := r.robotsAllow(rules, u); !ok {
 		rec.Outcome, rec.Reason, rec.Status = site.Disallowed, reason, 0
 		r.leave(&rec)
-		r.apply(&finding{Done: store.Done{Resource: rec}, as: account{tally: asDisallowed}})
+		r.apply(&ledger.Finding{Done: store.Done{Resource: rec}, As: ledger.Account{Tally: ledger.AsDisallowed}})
 		return false
 	}
 	req := fetch.Request{
@@ -347,11 +347,11 @@ func (r *run) ask(ctx context.Context, id uint32, release func(fetch.Observation
 		}
 		return true
 	}
-	r.stats.requests.Add(1)
+	r.stats.Requests.Add(1)
 	res, err := r.o.Fetcher.Do(ctx, req, sink)
 	sink.cut = isCut(res, err)
 	release(r.observed(u, id, res, err))
-	r.stats.wire.Add(res.Wire)
+	r.stats.Wire.Add(res.Wire)
 	if sink.err != nil { // the disk, not the site
 		r.stop(sink.err)
 		return true

@@ -86,18 +86,18 @@ func (r *run) prepareReuse(ctx context.Context) error {
 	switch {
 	case errors.Is(err, store.ErrNoSite):
 		x.mode = reuseNothing
-		r.notes.cap(fmt.Sprintf("reuse: there is no mirror of %s: everything is asked of the site", x.job))
+		r.notes.Cap(fmt.Sprintf("reuse: there is no mirror of %s: everything is asked of the site", x.job))
 		return nil
 	case err != nil && tooLong:
 		x.mode = reuseNothing
-		r.notes.cap(fmt.Sprintf("reuse: the mirror of %s could not be used since %s: everything is asked of the site: %v", x.job, last.used().Format(time.DateOnly), err))
+		r.notes.Cap(fmt.Sprintf("reuse: the mirror of %s could not be used since %s: everything is asked of the site: %v", x.job, last.used().Format(time.DateOnly), err))
 		return nil
 	case err != nil:
-		r.notes.cap(fmt.Sprintf("reuse: the mirror of %s cannot be used in this run, what was taken of it stays as it is: %v", x.job, err))
+		r.notes.Cap(fmt.Sprintf("reuse: the mirror of %s cannot be used in this run, what was taken of it stays as it is: %v", x.job, err))
 		return nil
 	case len(files) == 0:
 		x.mode = reuseNothing
-		r.notes.cap(fmt.Sprintf("reuse: the mirror of %s has nothing under %s: reuse.from must begin as the addresses of its files do", x.job, x.from))
+		r.notes.Cap(fmt.Sprintf("reuse: the mirror of %s has nothing under %s: reuse.from must begin as the addresses of its files do", x.job, x.from))
 		return nil
 	}
 	if !known || r.now().Sub(last.Verified) > reuseFor {
@@ -107,10 +107,10 @@ func (r *run) prepareReuse(ctx context.Context) error {
 			return nil // the run ends
 		case !said && tooLong: // the site may have it no more
 			x.mode = reuseNothing
-			r.notes.cap(fmt.Sprintf("reuse: only %d files of %s could be compared with the site's, and none were taken since %s: everything is asked of the site%s", v.Same, x.job, last.used().Format(time.DateOnly), why))
+			r.notes.Cap(fmt.Sprintf("reuse: only %d files of %s could be compared with the site's, and none were taken since %s: everything is asked of the site%s", v.Same, x.job, last.used().Format(time.DateOnly), why))
 			return nil
 		case !said:
-			r.notes.cap(fmt.Sprintf("reuse: only %d files of %s could be compared with the site's: nothing new is taken%s", v.Same, x.job, why))
+			r.notes.Cap(fmt.Sprintf("reuse: only %d files of %s could be compared with the site's: nothing new is taken%s", v.Same, x.job, why))
 			return nil
 		}
 		last = v
@@ -128,11 +128,11 @@ func (r *run) prepareReuse(ctx context.Context) error {
 	if last.Differs != "" {
 		x.mode = reuseNothing
 		why := cmp.Or(last.Why, "was another file than the mirror of "+x.job+" has")
-		r.notes.cap(fmt.Sprintf("reuse: %s %s, on %s: everything is asked of the site", last.Differs, why, last.Verified.Format(time.DateOnly)))
+		r.notes.Cap(fmt.Sprintf("reuse: %s %s, on %s: everything is asked of the site", last.Differs, why, last.Verified.Format(time.DateOnly)))
 		return nil
 	}
 	if x.docs, err = r.o.State.Documents(x.job); err != nil {
-		r.notes.cap(fmt.Sprintf("reuse: %v", err))
+		r.notes.Cap(fmt.Sprintf("reuse: %v", err))
 		return nil
 	}
 	x.readers.New = func() any { return store.NewFrameReader() }

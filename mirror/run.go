@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"mirrord/fetch"
@@ -139,21 +138,11 @@ type run struct {
 	lost       error // why the table knows more, or less, than the disk: a batch could not be committed, or the journal not be read
 	stop       context.CancelCauseFunc
 
-	stats  stats
-	notes  notes
+	stats  ledger.Counts
+	notes  ledger.Notes
 	damage damage
 
 	mending []site.URL // found damaged by Verify, and asked again
-}
-
-// stats are counted by workers as they go.
-type stats struct {
-	spared                                                                               [evidenceKinds]atomic.Int64
-	requests, fetched, unchanged, redirected, gone, failed, disallowed, trapped, refused atomic.Int64
-	guesses, guessGone, guessFound                                                       atomic.Int64 // addresses in scripts
-	sameText, nearText                                                                   atomic.Int64 // pages that say what another one says
-	bytes, wire, files, held                                                             atomic.Int64 // files and held: what the mirror would have now, in resources and bytes
-	relocated, relocateDone, relocateTotal, phase                                        atomic.Int64
 }
 
 // stopped reports whether the run was told to end.
@@ -387,14 +376,14 @@ func (r *run) summary(j *judgement) *Summary {
 	s := &r.stats
 	sum := &Summary{
 		Job: r.site.Name, Run: r.state.Number, Started: r.started, Ended: r.now(), Resumed: r.resumed, Verdict: j.verdict, Reasons: j.reasons,
-		Requests: s.requests.Load(), Fetched: s.fetched.Load(), Unchanged: s.unchanged.Load(), Redirected: s.redirected.Load(), Gone: s.gone.Load(),
-		Disallowed: s.disallowed.Load(), Trapped: s.trapped.Load(), Failed: s.failed.Load(), Refused: s.refused.Load(), Left: j.left,
-		Bytes: s.bytes.Load(), Wire: s.wire.Load(), Relocated: s.relocated.Load(),
-		SameText: s.sameText.Load(), NearText: s.nearText.Load(),
+		Requests: s.Requests.Load(), Fetched: s.Fetched.Load(), Unchanged: s.Unchanged.Load(), Redirected: s.Redirected.Load(), Gone: s.Gone.Load(),
+		Disallowed: s.Disallowed.Load(), Trapped: s.Trapped.Load(), Failed: s.Failed.Load(), Refused: s.Refused.Load(), Left: j.left,
+		Bytes: s.Bytes.Load(), Wire: s.Wire.Load(), Relocated: s.Relocated.Load(),
+		SameText: s.SameText.Load(), NearText: s.NearText.Load(),
 	}
 	sum.Asked, sum.Known = r.coverage()
-	for k := range evidenceKinds {
-		if n := s.spared[k].Load(); n > 0 {
+	for k := range ledger.EvidenceKinds {
+		if n := s.Spared[k].Load(); n > 0 {
 			if sum.Spared == nil {
 				sum.Spared = map[string]int64{}
 			}
@@ -431,7 +420,7 @@ func (r *run) summary(j *judgement) *Summary {
 		sum.Path = filepath.Join(r.site.Dir(), "current")
 		sum.Entry, _, _ = r.entry()
 	}
-	sum.Notes, sum.Failures = r.notes.list()
+	sum.Notes, sum.Failures = r.notes.List()
 	r.noteAlternates(sum)
 	sum.Down = r.downEntries()
 	return sum

@@ -113,9 +113,9 @@ func (r *run) seenBefore(p *processor, now, old *store.Resource, body []byte, fo
 		now.Like, now.SameText = 0, false
 		return said
 	case exact:
-		r.stats.sameText.Add(1)
+		r.stats.SameText.Add(1)
 	default:
-		r.stats.nearText.Add(1)
+		r.stats.NearText.Add(1)
 	}
 	now.Like, now.SameText = like, exact
 	return said
@@ -263,7 +263,7 @@ func (r *run) seenFails(err error) {
 		return
 	}
 	r.log.Warn("pages that say the same are not looked for any more", "err", err)
-	r.notes.add("pages that say the same are not looked for any more: "+err.Error(), r.seeds[0])
+	r.notes.Add("pages that say the same are not looked for any more: "+err.Error(), r.seeds[0])
 	r.dropSeen()
 }
 

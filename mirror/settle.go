@@ -58,7 +58,7 @@ func (r *run) settle(j *judgement, retrieved bool) error {
 		return r.site.SetRun(nil) // what was retrieved is kept; the next run asks anew, accept publishes this one
 	}
 	r.state.Retrieved = retrieved && j.left == 0 && j.verdict == Complete
-	r.state.Requests += int(r.stats.requests.Load())
+	r.state.Requests += int(r.stats.Requests.Load())
 	return r.site.SetRun(r.state)
 }
 
@@ -349,7 +349,7 @@ func (r *run) judgeShapes(j *judgement) error {
 	n := len(doubtful)
 	if r.live == nil { // nothing can have become anything yet: it is said, and published
 		if pages >= shapeNew && float64(n) >= shapeFresh*float64(pages) {
-			r.notes.cap(fmt.Sprintf("%d of %d pages have the same title, links and size, such as %s: look whether that is a login or error page", n, pages, example))
+			r.notes.Cap(fmt.Sprintf("%d of %d pages have the same title, links and size, such as %s: look whether that is a login or error page", n, pages, example))
 		}
 		return nil
 	}

@@ -178,6 +178,6 @@ func (r *run) dropParts() {
 		return err == nil && (!ok || rec.Outcome != site.Failed || rec.Failures >= lastingFailures)
 	})
 	if err != nil {
-		r.notes.cap("beginnings of large files could not be dropped: " + err.Error())
+		r.notes.Cap("beginnings of large files could not be dropped: " + err.Error())
 	}
 }

@@ -39,7 +39,7 @@ func (r *run) addSitemap(u site.URL) (id int64) {
 	full := len(r.maps) >= maxSitemaps
 	r.admitMu.Unlock()
 	if full {
-		r.notes.cap(fmt.Sprintf("more than %d sitemaps: the rest was not read", maxSitemaps))
+		r.notes.Cap(fmt.Sprintf("more than %d sitemaps: the rest was not read", maxSitemaps))
 		return -1
 	}
 	n, first := r.table.Enter([]byte(u.String()), 0)
@@ -118,7 +118,7 @@ func (r *run) readSitemap(u site.URL, body []byte) relocate.SitemapList {
 	}
 	list := relocate.ScanSitemap(body, maxLocations)
 	if list.Truncated {
-		r.notes.add(fmt.Sprintf("sitemaps with more than %d locations: the rest was not read", maxLocations), u)
+		r.notes.Add(fmt.Sprintf("sitemaps with more than %d locations: the rest was not read", maxLocations), u)
 	}
 	return list
 }
@@ -141,12 +141,12 @@ func (r *run) mapsOf(base site.URL, body []byte) (out []site.URL) {
 func (r *run) gunzip(u site.URL, body []byte) []byte {
 	z, err := gzip.NewReader(bytes.NewReader(body))
 	if err != nil {
-		r.notes.add("sitemaps that could not be unpacked", u)
+		r.notes.Add("sitemaps that could not be unpacked", u)
 		return nil
 	}
 	out, err := io.ReadAll(io.LimitReader(z, maxSitemapBytes+1))
 	if err != nil || len(out) > maxSitemapBytes {
-		r.notes.add("sitemaps that could not be unpacked whole", u)
+		r.notes.Add("sitemaps that could not be unpacked whole", u)
 	}
 	return out[:min(len(out), maxSitemapBytes)]
 }

@@ -164,11 +164,11 @@ func (r *run) mayAsk(u site.URL) bool {
 // askSoft404 asks for a URL that cannot exist, in the turn that the caller took. ok is false when the answer is an honest one.
 func (r *run) askSoft404(ctx context.Context, u site.URL) (f errorPage, ok bool) {
 	var body pageSink
-	r.stats.requests.Add(1)
+	r.stats.Requests.Add(1)
 	req := fetch.Request{URL: u, Gap: r.o.Hosts.Gap(u.Hostname(), r.polite), MaxBody: softBody}
 	res, err := r.o.Fetcher.Do(ctx, req, &body)
 	r.o.Hosts.Release(u.Hostname(), r.polite, r.now(), fetch.Observe(res, err))
-	r.stats.wire.Add(res.Wire)
+	r.stats.Wire.Add(res.Wire)
 	if err != nil || !res.Kept || res.Status != 200 {
 		return f, false
 	}

@@ -137,7 +137,7 @@ func (s *splicer) relocate(frames *store.FrameReader, rec *store.Resource, f *ph
 	if err := s.links.decode(fr.Links); err != nil {
 		return nil, fmt.Errorf("%w: %w", store.ErrDamaged, err)
 	}
-	s.r.stats.relocated.Add(1)
+	s.r.stats.Relocated.Add(1)
 	doc := &document{s: s, body: fr.Body, path: f.Path, from: s.r.table.Settled().State(rec.ID).Identity()}
 	var edits []relocate.Edit
 	digest := rec.Digest
@@ -159,7 +159,7 @@ func (s *splicer) relocate(frames *store.FrameReader, rec *store.Resource, f *ph
 	f.SHA256 = hex.EncodeToString(digest[:])
 	for i, e := range edits {
 		if i == mostEdits {
-			s.r.notes.add(fmt.Sprintf("documents with more than %d declared edits: the file table names the first ones", mostEdits), rec.URL)
+			s.r.notes.Add(fmt.Sprintf("documents with more than %d declared edits: the file table names the first ones", mostEdits), rec.URL)
 			break
 		}
 		f.Edits = append(f.Edits, phm.Edit{Kind: e.Why.String(), At: int64(e.Start)})
@@ -168,7 +168,7 @@ func (s *splicer) relocate(frames *store.FrameReader, rec *store.Resource, f *ph
 		return nil, err
 	}
 	if s.full {
-		s.r.notes.add("documents with more links to repair than their lines in the file table have room for: the rest stay as they are", rec.URL)
+		s.r.notes.Add("documents with more links to repair than their lines in the file table have room for: the rest stay as they are", rec.URL)
 	}
 	return doc, nil
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -99,7 +98,7 @@ func TestSummaryText(t *testing.T) {
 
 func failures(n int) (out []Failure) {
 	for i := range n {
-		out = append(out, Failure{fmt.Sprintf("http://h/%d", i), "status 500"})
+		out = append(out, Failure{URL: fmt.Sprintf("http://h/%d", i), Reason: "status 500"})
 	}
 	return out
 }
@@ -123,36 +122,5 @@ func TestBytes(t *testing.T) {
 		if got := Bytes(n); got != want {
 			t.Errorf("%d: %q, want %q", n, got, want)
 		}
-	}
-}
-
-func TestNotes(t *testing.T) {
-	var n notes
-	if ns, fs := n.list(); ns != nil || fs != nil {
-		t.Error("a new one has something to say")
-	}
-	var wg sync.WaitGroup
-	for w := range 4 {
-		wg.Go(func() {
-			for i := range 100 {
-				n.add("bodies of a kind", mustURL(t, fmt.Sprintf("http://h/%d/%d", w, i)))
-				n.fail(mustURL(t, fmt.Sprintf("http://h/f%03d", (i*4+w))), "status 500")
-				n.trap(mustURL(t, "http://h/trap"), "too deep")
-				n.cap("limits.max_files = 1 is reached")
-			}
-		})
-	}
-	wg.Wait()
-	n.decided(mustURL(t, "http://h/"), "status 404")
-	n.fail(mustURL(t, "http://h/f000"), "status 503") // the last word counts
-	ns, fs := n.list()
-	if len(ns) != 3 || ns[0].What != "limits.max_files = 1 is reached" || ns[1].Count != 400 || ns[2].Count != 400 || len(ns[2].Examples) != maxExamples {
-		t.Errorf("%+v", ns)
-	}
-	if len(fs) != maxFailures {
-		t.Errorf("%d failures", len(fs))
-	}
-	if got := n.reason(mustURL(t, "http://h/")); got != "status 404" {
-		t.Errorf("the entry point: %q", got)
 	}
 }

@@ -46,6 +46,6 @@ func (r *run) thin() {
 	drop, err := Thin(r.job, r.site, r.now(), false)
 	r.log.Debug("thinned", "dropped", drop)
 	if err != nil {
-		r.notes.cap("old versions could not be dropped: " + err.Error())
+		r.notes.Cap("old versions could not be dropped: " + err.Error())
 	}
 }

@@ -87,7 +87,7 @@ func (r *run) distrustLiars() error {
 			break
 		}
 		l.dirs[dir] = r.state.Number + distrustedRuns + 1
-		r.notes.add(fmt.Sprintf("changed although its validators stayed the same: its directory is asked without them until run %d", l.dirs[dir]), u)
+		r.notes.Add(fmt.Sprintf("changed although its validators stayed the same: its directory is asked without them until run %d", l.dirs[dir]), u)
 	}
 	v, err := json.Marshal(l.dirs)
 	if err != nil {
@@ -146,7 +146,7 @@ func (r *run) judgeValidators(now, old *store.Resource) {
 		what = "ETag"
 	}
 	now.Reason = "its " + what + " stayed the same when its content changed: it is not sent any more"
-	r.notes.add("validators that stayed the same when the content changed are not sent any more", now.URL)
+	r.notes.Add("validators that stayed the same when the content changed are not sent any more", now.URL)
 	if r.isAudited(now.ID) {
 		r.liars.mu.Lock()
 		defer r.liars.mu.Unlock()

@@ -138,7 +138,7 @@ func (r *run) judgeSeeds(j *judgement) {
 			j.partial("%s", what)
 			j.anew = true
 		default:
-			r.notes.add("entry points that could not be had", u)
+			r.notes.Add("entry points that could not be had", u)
 		}
 	}
 	if _, _, err := r.entry(); held && err != nil { // accept would find out
@@ -150,7 +150,7 @@ func (r *run) judgeSeeds(j *judgement) {
 func (r *run) outcomeText(id uint32) string {
 	u, s := r.table.Get(id)
 	text := s.Outcome().String()
-	if reason := r.notes.reason(u); reason != "" {
+	if reason := r.notes.Reason(u); reason != "" {
 		text += " (" + reason + ")"
 	}
 	return text
@@ -162,12 +162,12 @@ const fewFailures = 3
 // judgeFailures compares what failed with limits.max_failures. A few failures do not spoil a run: what failed keeps its last
 // good copy, and the summary names it.
 func (r *run) judgeFailures(j *judgement) {
-	failed, asked := r.stats.failed.Load(), r.stats.requests.Load()
+	failed, asked := r.stats.Failed.Load(), r.stats.Requests.Load()
 	silent := r.silentOrigins()
 	for _, origin := range slices.Sorted(maps.Keys(silent)) { // costs its own URLs, and not the version
 		failed -= silent[origin]
 		if u, _, err := site.Parse(origin + "/"); err == nil {
-			r.notes.add("servers that gave no answer: what the mirror has of them stays, other links lead to them", u)
+			r.notes.Add("servers that gave no answer: what the mirror has of them stays, other links lead to them", u)
 		}
 	}
 	if r.resumed { // what failed is asked again, what did not is not: the share is of the whole run

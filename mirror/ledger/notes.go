@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package mirror
+package ledger
 
 import (
 	"maps"
@@ -12,8 +12,8 @@ import (
 
 // Example limits of a Summary.
 const (
-	maxExamples = 5
-	maxFailures = 20
+	MaxExamples = 5
+	MaxFailures = 20
 )
 
 // Note is something that happened to several URLs and that a person should know.
@@ -29,8 +29,8 @@ type Failure struct {
 	Reason string `json:"reason"`
 }
 
-// notes gathers what the summary says beside the counts. Safe for concurrent use; the zero value is ready.
-type notes struct {
+// Notes gather what the summary says beside the counts. Safe for concurrent use; the zero value is ready.
+type Notes struct {
 	mu       sync.Mutex
 	kinds    map[string]*Note
 	caps     map[string]bool
@@ -39,8 +39,8 @@ type notes struct {
 	entries  map[string]string // URL -> reason, of entry points
 }
 
-// add counts one more URL under what.
-func (n *notes) add(what string, u site.URL) {
+// Add counts one more URL under what.
+func (n *Notes) Add(what string, u site.URL) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.kinds == nil {
@@ -56,13 +56,13 @@ func (n *notes) add(what string, u site.URL) {
 
 func (k *Note) add(example string) {
 	k.Count++
-	if len(k.Examples) < maxExamples {
+	if len(k.Examples) < MaxExamples {
 		k.Examples = append(k.Examples, example)
 	}
 }
 
-// cap notes once that a limit of the job bit.
-func (n *notes) cap(what string) {
+// Cap notes once that a limit of the job bit.
+func (n *Notes) Cap(what string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.caps == nil {
@@ -71,27 +71,27 @@ func (n *notes) cap(what string) {
 	n.caps[what] = true
 }
 
-// trap counts a URL that a trap rule refused.
-func (n *notes) trap(u site.URL, reason string) {
+// Trap counts a URL that a trap rule refused.
+func (n *Notes) Trap(u site.URL, reason string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.traps.add(u.String() + ": " + reason)
 }
 
-// fail keeps a failed URL.
-func (n *notes) fail(u site.URL, reason string) {
+// Fail keeps a failed URL.
+func (n *Notes) Fail(u site.URL, reason string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.failures == nil {
 		n.failures = map[string]string{}
 	}
-	if len(n.failures) < 10*maxFailures {
+	if len(n.failures) < 10*MaxFailures {
 		n.failures[u.String()] = reason
 	}
 }
 
-// decided keeps why an entry point is not what it should be.
-func (n *notes) decided(u site.URL, reason string) {
+// Decided keeps why an entry point is not what it should be.
+func (n *Notes) Decided(u site.URL, reason string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.entries == nil {
@@ -100,8 +100,8 @@ func (n *notes) decided(u site.URL, reason string) {
 	n.entries[u.String()] = reason
 }
 
-// reason returns why a URL failed, or what else became of an entry point; "" when there is nothing to say.
-func (n *notes) reason(u site.URL) string {
+// Reason returns why a URL failed, or what else became of an entry point; "" when there is nothing to say.
+func (n *Notes) Reason(u site.URL) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if r := n.failures[u.String()]; r != "" {
@@ -110,8 +110,8 @@ func (n *notes) reason(u site.URL) string {
 	return n.entries[u.String()]
 }
 
-// list returns all notes in a stable order.
-func (n *notes) list() (ns []Note, failures []Failure) {
+// List returns all notes in a stable order.
+func (n *Notes) List() (ns []Note, failures []Failure) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, c := range slices.Sorted(maps.Keys(n.caps)) {
@@ -126,7 +126,7 @@ func (n *notes) list() (ns []Note, failures []Failure) {
 		ns = append(ns, *n.kinds[k])
 	}
 	for _, u := range slices.Sorted(maps.Keys(n.failures)) {
-		if len(failures) == maxFailures {
+		if len(failures) == MaxFailures {
 			break
 		}
 		failures = append(failures, Failure{u, n.failures[u]})
