@@ -15,6 +15,7 @@ import (
 	"mirrord/archive"
 	"mirrord/job"
 	"mirrord/mirror"
+	"mirrord/mirror/render"
 	"mirrord/phm"
 	"mirrord/scheduler"
 	"mirrord/store"
@@ -68,7 +69,7 @@ func Export(ctx context.Context, a *App, o ExportRequest) (_ *Exported, err erro
 	if o.Out == "" {
 		o.Out = defaultOutput(name, o, form)
 	}
-	how := phm.Derivation{Flatten: o.Flatten, Relink: mirror.NewRelink()}
+	how := phm.Derivation{Flatten: o.Flatten, Relink: render.NewRelink()}
 	if len(o.Mask) > 0 {
 		if how.Mask, err = phm.NewMask(o.Mask...); err != nil {
 			return nil, Usagef("--%v", err)

@@ -19,6 +19,7 @@ import (
 
 	"mirrord/fetch"
 	"mirrord/mirror/ledger"
+	"mirrord/mirror/render"
 	"mirrord/relocate"
 	"mirrord/replica/text"
 	"mirrord/robots"
@@ -269,7 +270,7 @@ func (r *run) document(now, old *store.Resource, body []byte, head headLinks, p 
 	}
 	r.enqueue(add...)
 	p.assign()
-	p.links = appendLinks(p.links[:0], &p.doc, func(i int) (uint32, bool) { return uint32(p.of[i]), p.of[i] >= 0 })
+	p.links = render.AppendLinks(p.links[:0], &p.doc, func(i int) (uint32, bool) { return uint32(p.of[i]), p.of[i] >= 0 })
 	meta := store.FrameMeta{
 		ID: now.ID, URL: now.URL.String(), MIME: now.MIME, Charset: now.Charset, Fetched: now.Fetched, ETag: now.ETag,
 		LastModified: now.LastModified, Size: now.Size, Digest: hex.EncodeToString(now.Digest[:]), Format: now.Format,
@@ -344,9 +345,9 @@ func (r *run) rescanStored(rec *store.Resource, as ledger.Account) {
 		r.stop(err)
 		return
 	}
-	var links docLinks
+	var links render.StoredLinks
 	var head headLinks
-	if links.decode(fr.Links) == nil { // else verify reports it
+	if links.Decode(fr.Links) == nil { // else verify reports it
 		head.refresh = r.declaredRefresh(&links)
 		if p.also, err = r.unlinked(rec.ID, &links); err != nil {
 			r.stop(err)
@@ -359,25 +360,25 @@ func (r *run) rescanStored(rec *store.Resource, as ledger.Account) {
 }
 
 // declaredRefresh returns the Refresh header with which a stored document came.
-func (r *run) declaredRefresh(links *docLinks) string {
-	return relocate.DeclaredRefresh(links.links, links.edits, func(i int) string {
-		if t := links.targets[i]; t.literal == nil {
-			return r.table.URL(t.id).String()
+func (r *run) declaredRefresh(links *render.StoredLinks) string {
+	return relocate.DeclaredRefresh(links.Links, links.Edits, func(i int) string {
+		if t := links.Targets[i]; t.Literal == nil {
+			return r.table.URL(t.ID).String()
 		}
-		return string(links.targets[i].literal)
+		return string(links.Targets[i].Literal)
 	})
 }
 
 // unlinked returns what a stored document leads to that its links do not name: what the header of its answer did.
-func (r *run) unlinked(id uint32, links *docLinks) (out []candidate, err error) {
+func (r *run) unlinked(id uint32, links *render.StoredLinks) (out []candidate, err error) {
 	targets, err := r.site.TargetsOf(id)
 	if err != nil {
 		return nil, err
 	}
 	named := map[uint32]bool{}
-	for _, t := range links.targets {
-		if t.literal == nil {
-			named[t.id] = true
+	for _, t := range links.Targets {
+		if t.Literal == nil {
+			named[t.ID] = true
 		}
 	}
 	r.table.Each(targetsIn(targets), func(to uint32, s ledger.State, u site.URL) {

@@ -258,11 +258,11 @@ func (p *PastFS) document(f *phm.File, b *pastBody) (fs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.links.decode(fr.Links); err != nil {
+	if err := s.links.Decode(fr.Links); err != nil {
 		return nil, fmt.Errorf("%w: %w", store.ErrDamaged, err)
 	}
 	doc := document{s: s, body: fr.Body, path: f.Path, from: p.r.table.Settled().State(b.id).Identity()}
-	out, _ := relocate.Splice(nil, fr.Body, s.links.charset, s.links.links, s.links.edits, doc.target)
+	out, _ := relocate.Splice(nil, fr.Body, s.links.Charset, s.links.Links, s.links.Edits, doc.target)
 	if d := sha256.Sum256(out); hex.EncodeToString(d[:]) != f.SHA256 {
 		return nil, fmt.Errorf("%w: it relocates to other bytes than it had", store.ErrDamaged)
 	}

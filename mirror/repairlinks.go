@@ -36,7 +36,7 @@ type repairedLink struct {
 // cure returns where link i leads instead of the URL u outside of the set. Only what a reader follows is repaired: neither what a page loads, which would
 // run with its rights, nor frames, forms, and the names of documents.
 func (s *splicer) cure(i int, u []byte) (c cure, ok bool) {
-	l := &s.links.links[i]
+	l := &s.links.Links[i]
 	if l.Kind != relocate.Hyperlink {
 		return cure{}, false
 	}
@@ -69,7 +69,7 @@ func (s *splicer) repair(i int, u []byte) (ref []byte, ok bool) {
 	if !ok {
 		return nil, false
 	}
-	s.cured = append(s.cured, repairedLink{At: int64(s.links.links[i].Start), Was: string(u), To: c.to, Why: c.why})
+	s.cured = append(s.cured, repairedLink{At: int64(s.links.Links[i].Start), Was: string(u), To: c.to, Why: c.why})
 	s.ref = append(s.ref[:0], c.to...)
 	return s.ref, true
 }
@@ -189,18 +189,18 @@ func (r *run) markRepairs(ctx context.Context, published map[string][]repairedLi
 			return nil
 		}
 		fr, err := r.site.ReadFrame(s.frames, rec.At)
-		if err != nil || s.links.decode(fr.Links) != nil {
+		if err != nil || s.links.Decode(fr.Links) != nil {
 			return nil // it is said when the document is needed
 		}
 		s.restart()
 		have := published[t.Path(rec.ID)]
 		n := 0
-		for i := range s.links.links {
+		for i := range s.links.Links {
 			c, ok := s.cure(i, s.outside(i))
 			if !ok {
 				continue
 			}
-			if n++; n > len(have) || have[n-1].At != int64(s.links.links[i].Start) || have[n-1].To != c.to {
+			if n++; n > len(have) || have[n-1].At != int64(s.links.Links[i].Start) || have[n-1].To != c.to {
 				n = -1
 				break
 			}
@@ -217,7 +217,7 @@ func (s *splicer) outside(i int) []byte {
 	t := s.r.table.Settled()
 	id, ok := s.numberOf(i)
 	if !ok {
-		return s.links.targets[i].literal
+		return s.links.Targets[i].Literal
 	}
 	if _, inside := t.Final(id); inside {
 		return nil

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"mirrord/mirror/render"
 	"mirrord/store"
 )
 
@@ -58,7 +59,7 @@ func restoreLinks(ctx context.Context, s *store.Site, version int) error {
 		return err
 	}
 	frames := store.NewFrameReader()
-	var links docLinks
+	var links render.StoredLinks
 	var restored []store.Resource
 	err = s.Resources(func(rec *store.Resource) error {
 		if rec.Changed == version && rec.InSet && rec.Body == store.PackBody {
@@ -77,13 +78,13 @@ func restoreLinks(ctx context.Context, s *store.Site, version int) error {
 		if err != nil {
 			return fmt.Errorf("restore %s: %w", rec.URL, err)
 		}
-		if err := links.decode(fr.Links); err != nil {
+		if err := links.Decode(fr.Links); err != nil {
 			return fmt.Errorf("restore %s: %w: %w", rec.URL, store.ErrDamaged, err)
 		}
 		d := &store.Done{Resource: rec, Linked: true}
-		for _, t := range links.targets {
-			if t.literal == nil {
-				d.Targets = append(d.Targets, t.id)
+		for _, t := range links.Targets {
+			if t.Literal == nil {
+				d.Targets = append(d.Targets, t.ID)
 			}
 		}
 		slices.Sort(d.Targets)

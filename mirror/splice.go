@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"mirrord/mirror/render"
 	"mirrord/phm"
 	"mirrord/relocate"
 	"mirrord/site"
@@ -25,7 +26,7 @@ type splicer struct {
 	w        *store.TreeWriter
 	frames   *store.FrameReader
 	large    *store.FrameReader // shared, guarded by run.large
-	links    docLinks
+	links    render.StoredLinks
 	out      []byte
 	ref      []byte
 	was      map[int32]cure // repaired links by their starts, of a version that was published; nil: those of the run
@@ -102,7 +103,7 @@ func (s *splicer) document(t *task, rec *store.Resource, p string, f phm.File) (
 		s.r.large.Lock()
 		defer s.r.large.Unlock()
 		defer func() {
-			s.links = docLinks{}
+			s.links = render.StoredLinks{}
 			s.large.Release()
 			if rec.Size > hugeDocument {
 				runtime.GC() // before the next one comes
@@ -134,7 +135,7 @@ func (s *splicer) relocate(frames *store.FrameReader, rec *store.Resource, f *ph
 	if err != nil {
 		return nil, err
 	}
-	if err := s.links.decode(fr.Links); err != nil {
+	if err := s.links.Decode(fr.Links); err != nil {
 		return nil, fmt.Errorf("%w: %w", store.ErrDamaged, err)
 	}
 	s.r.stats.Relocated.Add(1)
@@ -143,7 +144,7 @@ func (s *splicer) relocate(frames *store.FrameReader, rec *store.Resource, f *ph
 	digest := rec.Digest
 	s.restart()
 	if len(fr.Body) <= smallFrame {
-		s.out, edits = relocate.Splice(s.out[:0], fr.Body, s.links.charset, s.links.links, s.links.edits, doc.target)
+		s.out, edits = relocate.Splice(s.out[:0], fr.Body, s.links.Charset, s.links.Links, s.links.Edits, doc.target)
 		f.Size = int64(len(s.out))
 		if doc.changed || len(edits) > 0 {
 			digest = sha256.Sum256(s.out)
@@ -202,7 +203,7 @@ func (d *document) target(i int) ([]byte, bool, bool) {
 func (d *document) stream(w io.Writer) ([]relocate.Edit, error) {
 	l := &d.s.links
 	d.s.restart()
-	return relocate.SpliceTo(w, d.body, l.charset, l.links, l.edits, d.target)
+	return relocate.SpliceTo(w, d.body, l.Charset, l.Links, l.Edits, d.target)
 }
 
 // same reports whether two files have the same bytes, times and origin. A file of an imported mirror that was flattened says where it lay; that of
@@ -250,31 +251,31 @@ func (s *splicer) stands(f *phm.File) bool {
 // whether the document's path is its URL's.
 func (s *splicer) target(i int, p string, from bool) (ref []byte, inside, replace bool) {
 	t := s.r.table.Settled()
-	l := &s.links.targets[i]
+	l := &s.links.Targets[i]
 	id, ok := s.numberOf(i)
 	if !ok {
-		if ref, ok := s.repair(i, l.literal); ok {
+		if ref, ok := s.repair(i, l.Literal); ok {
 			return ref, false, true
 		}
-		if l.absolute || s.links.links[i].Kind == relocate.InScript {
+		if l.Absolute || s.links.Links[i].Kind == relocate.InScript {
 			return nil, false, false
 		}
-		return l.literal, false, true
+		return l.Literal, false, true
 	}
-	if s.links.links[i].Kind == relocate.Action {
-		return t.Bytes(id), false, !l.absolute
+	if s.links.Links[i].Kind == relocate.Action {
+		return t.Bytes(id), false, !l.Absolute
 	}
 	final, inside := t.Final(id)
 	if !inside {
 		if ref, ok := s.repair(i, t.Bytes(id)); ok {
 			return ref, false, true
 		}
-		if l.absolute || s.links.links[i].Kind == relocate.InScript {
+		if l.Absolute || s.links.Links[i].Kind == relocate.InScript {
 			return nil, false, false
 		}
 		return t.Bytes(id), false, true
 	}
-	if from && l.plain && final == id && t.State(final).Identity() {
+	if from && l.Plain && final == id && t.State(final).Identity() {
 		return nil, true, false // the copy lies as the site does: the link is right as it is
 	}
 	s.ref = relocate.Relative(s.ref[:0], p, t.Path(final))
@@ -283,11 +284,11 @@ func (s *splicer) target(i int, p string, from bool) (ref []byte, inside, replac
 
 // numberOf is the number of the URL that link i leads to; ok is false for one that has none, which is a literal.
 func (s *splicer) numberOf(i int) (id uint32, ok bool) {
-	l := &s.links.targets[i]
-	if l.literal == nil {
-		return l.id, true
+	l := &s.links.Targets[i]
+	if l.Literal == nil {
+		return l.ID, true
 	}
-	return s.r.table.Settled().Find(l.literal)
+	return s.r.table.Settled().Find(l.Literal)
 }
 
 // errNoEntry says that the mirror would have no page to open.

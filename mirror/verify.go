@@ -3,7 +3,6 @@
 package mirror
 
 import (
-	"bytes"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -12,8 +11,8 @@ import (
 	"io/fs"
 	"os"
 
+	"mirrord/mirror/render"
 	"mirrord/phm"
-	"mirrord/site"
 	"mirrord/store"
 )
 
@@ -180,7 +179,7 @@ func VerifyArchive(ctx context.Context, r io.ReaderAt, size int64) (*phm.Report,
 	if err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
-	rep, err := phm.Verify(form, phm.VerifyOptions{Links: newLinkChecker(urls, false).check})
+	rep, err := phm.Verify(form, phm.VerifyOptions{Links: render.NewLinkChecker(urls, false).Check})
 	return rep, errors.Join(err, ctx.Err())
 }
 
@@ -189,7 +188,7 @@ func verifyTree(ctx context.Context, fsys fs.FS, fixpoint bool) (*phm.Report, er
 	if err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
-	rep, err := phm.Verify(ctxFS{ctx, fsys}, phm.VerifyOptions{Links: newLinkChecker(urls, fixpoint).check})
+	rep, err := phm.Verify(ctxFS{ctx, fsys}, phm.VerifyOptions{Links: render.NewLinkChecker(urls, fixpoint).Check})
 	if cerr := ctx.Err(); cerr != nil {
 		return nil, cerr
 	}
@@ -242,26 +241,4 @@ func (c *ctxReader) ReadAt(p []byte, off int64) (int, error) {
 		return 0, err
 	}
 	return c.ReaderAt.ReadAt(p, off)
-}
-
-// identity reports whether a file lies where its URL lies on its site.
-func identity(path, u string) bool {
-	c := site.Canonical(u)
-	_, query := c.Query()
-	return !c.IsZero() && !query && c.Path()[1:] == path
-}
-
-// firstDifference is the offset of the first byte in which two documents differ.
-func firstDifference(a, b []byte) int {
-	n := min(len(a), len(b))
-	for i := 0; i < n; i += 512 {
-		e := min(i+512, n)
-		if !bytes.Equal(a[i:e], b[i:e]) {
-			for a[i] == b[i] {
-				i++
-			}
-			return i
-		}
-	}
-	return n
 }

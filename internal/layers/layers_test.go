@@ -97,7 +97,7 @@ func refuse(table map[string]Row, pkg string, row Row, imp string) string {
 			return "a helper imports nothing of the module"
 		case other == helper && row < rows()["app"]:
 			return "only the command and tests use helpers"
-		case isRoom(rest) && pkg != path.Dir(rest) && !isRoom(pkg):
+		case isRoom(rest) && !entersRoom(pkg, rest):
 			return "only " + path.Dir(rest) + " uses its rooms"
 		case other >= row:
 			return "an import goes to a lower row: " + pkg + " is in row " + strconv.Itoa(int(row)) + ", " + rest + " in " + strconv.Itoa(int(other))
@@ -131,6 +131,11 @@ func refuse(table map[string]Row, pkg string, row Row, imp string) string {
 
 // isRoom reports whether a package is a room of mirror.
 func isRoom(pkg string) bool { return path.Dir(pkg) == "mirror" }
+
+// entersRoom reports whether a package may import a room at all, whatever the rows say.
+func entersRoom(pkg, room string) bool {
+	return pkg == path.Dir(room) || isRoom(pkg) || (pkg == "app" && slices.Contains(openRooms(), room))
+}
 
 // Pure rows start no goroutine and ask no clock.
 func TestPureRows(t *testing.T) {
@@ -203,6 +208,8 @@ func TestRefuse(t *testing.T) {
 		{"internal/mirrortest", "mirrord/mirror", true}, {"cmd/mirrord", "mirrord/internal/mirrortest", false}, {"mirror", "mirrord/internal/demosite", false}, {"internal/demosite", "mirrord/site", false}, {"mirror", "mirrord/nosuch", false},
 		{"mirror", "mirrord/mirror/ledger", true}, {"cmd/mirrord", "mirrord/mirror/ledger", false}, {"scheduler", "mirrord/mirror/ledger", false}, {"mirror/ledger", "mirrord/mirror", false},
 		{"mirror/ledger", "mirrord/store", true}, {"store", "mirrord/mirror/ledger", false},
+		{"app", "mirrord/mirror/render", true}, {"app", "mirrord/mirror/ledger", false}, {"web", "mirrord/mirror/render", false},
+		{"mirror/ledger", "mirrord/mirror/render", false}, {"mirror/render", "mirrord/mirror/ledger", true},
 	} {
 		if why := refuse(table, tc.pkg, table[tc.pkg], tc.imp); (why == "") != tc.want {
 			t.Errorf("%s imports %s: %q, want allowed %v", tc.pkg, tc.imp, why, tc.want)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package mirror
+package render
 
 import (
 	"bytes"
@@ -44,16 +44,16 @@ func TestLinksRoundTrip(t *testing.T) {
 			numbers[i] = uint32(i * 1000)
 		}
 	}
-	b := appendLinks(nil, d, func(i int) (uint32, bool) {
+	b := AppendLinks(nil, d, func(i int) (uint32, bool) {
 		id, ok := numbers[i]
 		return id, ok
 	})
-	var got docLinks
-	if err := got.decode(b); err != nil {
+	var got StoredLinks
+	if err := got.Decode(b); err != nil {
 		t.Fatal(err)
 	}
-	if got.charset != d.Charset {
-		t.Errorf("charset %q, want %q", got.charset, d.Charset)
+	if got.Charset != d.Charset {
+		t.Errorf("charset %q, want %q", got.Charset, d.Charset)
 	}
 	n := 0
 	renumbered := map[int32]int32{-1: editAlways}
@@ -63,17 +63,17 @@ func TestLinksRoundTrip(t *testing.T) {
 			continue
 		}
 		renumbered[int32(i)] = int32(n)
-		l, target := got.links[n], got.targets[n]
-		if l.Start != want.Start || l.End != want.End || l.Ctx != want.Ctx || l.Kind != want.Kind || target.absolute != want.Absolute || target.plain != want.Plain {
+		l, target := got.Links[n], got.Targets[n]
+		if l.Start != want.Start || l.End != want.End || l.Ctx != want.Ctx || l.Kind != want.Kind || target.Absolute != want.Absolute || target.Plain != want.Plain {
 			t.Errorf("link %d: %+v, %+v; want %+v", i, l, target, want)
 		}
-		if id, ok := numbers[i]; ok && (target.literal != nil || target.id != id) || !ok && !bytes.Equal(target.literal, want.URL) {
-			t.Errorf("link %d leads to %d, %q", i, target.id, target.literal)
+		if id, ok := numbers[i]; ok && (target.Literal != nil || target.ID != id) || !ok && !bytes.Equal(target.Literal, want.URL) {
+			t.Errorf("link %d leads to %d, %q", i, target.ID, target.Literal)
 		}
 		n++
 	}
-	if n != len(got.links) || n != len(got.targets) {
-		t.Errorf("%d links, want %d", len(got.links), n)
+	if n != len(got.Links) || n != len(got.Targets) {
+		t.Errorf("%d links, want %d", len(got.Links), n)
 	}
 	var edits []relocate.Edit
 	for _, e := range d.Edits {
@@ -82,8 +82,8 @@ func TestLinksRoundTrip(t *testing.T) {
 			edits = append(edits, e)
 		}
 	}
-	if !reflect.DeepEqual(got.edits, edits) {
-		t.Errorf("edits %+v\nwant %+v", got.edits, edits)
+	if !reflect.DeepEqual(got.Edits, edits) {
+		t.Errorf("edits %+v\nwant %+v", got.Edits, edits)
 	}
 }
 
@@ -93,52 +93,52 @@ func TestLinksEditOfNoURL(t *testing.T) {
 		Links: []relocate.Link{{Start: 1, End: 2}, {Start: 5, End: 9, URL: []byte("http://h/")}},
 		Edits: []relocate.Edit{{Start: 3, End: 4, Link: 0}, {Start: 10, End: 12, New: "x", Link: 1}, {Start: 20, End: 20, New: "y", Link: -1}},
 	}
-	var got docLinks
-	if err := got.decode(appendLinks(nil, d, func(int) (uint32, bool) { return 7, true })); err != nil {
+	var got StoredLinks
+	if err := got.Decode(AppendLinks(nil, d, func(int) (uint32, bool) { return 7, true })); err != nil {
 		t.Fatal(err)
 	}
 	want := []relocate.Edit{{Start: 10, End: 12, New: "x", Link: 0}, {Start: 20, End: 20, New: "y", Link: -1}}
-	if !slices.Equal(got.edits, want) || len(got.links) != 1 || got.targets[0].id != 7 {
-		t.Errorf("%+v, %+v", got.edits, got.targets)
+	if !slices.Equal(got.Edits, want) || len(got.Links) != 1 || got.Targets[0].ID != 7 {
+		t.Errorf("%+v, %+v", got.Edits, got.Targets)
 	}
 }
 
 func TestLinksDamaged(t *testing.T) {
-	b := appendLinks(nil, scanned(t, linkPage), func(i int) (uint32, bool) { return uint32(i), i%2 == 0 })
-	var d docLinks
+	b := AppendLinks(nil, scanned(t, linkPage), func(i int) (uint32, bool) { return uint32(i), i%2 == 0 })
+	var d StoredLinks
 	for i := range b {
-		if err := d.decode(b[:i]); !errors.Is(err, errLinks) {
+		if err := d.Decode(b[:i]); !errors.Is(err, errLinks) {
 			t.Fatalf("cut to %d bytes: %v", i, err)
 		}
 	}
-	if err := d.decode(append(slices.Clone(b), 0)); !errors.Is(err, errLinks) {
+	if err := d.Decode(append(slices.Clone(b), 0)); !errors.Is(err, errLinks) {
 		t.Errorf("one byte too many: %v", err)
 	}
 	b[0]++
-	if err := d.decode(b); !errors.Is(err, errLinks) {
+	if err := d.Decode(b); !errors.Is(err, errLinks) {
 		t.Errorf("another version: %v", err)
 	}
 }
 
 // FuzzLinks decodes what may be any bytes: it must end, within memory that the input's size bounds, and what it takes must survive.
 func FuzzLinks(f *testing.F) {
-	f.Add(appendLinks(nil, scanned(f, linkPage), func(i int) (uint32, bool) { return uint32(i), i%2 == 0 }))
-	f.Add(appendLinks(nil, scanned(f, "<p>"), nil))
+	f.Add(AppendLinks(nil, scanned(f, linkPage), func(i int) (uint32, bool) { return uint32(i), i%2 == 0 }))
+	f.Add(AppendLinks(nil, scanned(f, "<p>"), nil))
 	f.Add([]byte{linksVersion, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		var d docLinks
-		if err := d.decode(b); err != nil {
+		var d StoredLinks
+		if err := d.Decode(b); err != nil {
 			return
 		}
-		if len(d.links) != len(d.targets) || len(d.links) > len(b) || len(d.edits) > len(b) {
-			t.Fatalf("%d links, %d targets, %d edits of %d bytes", len(d.links), len(d.targets), len(d.edits), len(b))
+		if len(d.Links) != len(d.Targets) || len(d.Links) > len(b) || len(d.Edits) > len(b) {
+			t.Fatalf("%d links, %d targets, %d edits of %d bytes", len(d.Links), len(d.Targets), len(d.Edits), len(b))
 		}
-		for i, e := range d.edits {
-			if e.Link < editAlways || int(e.Link) >= len(d.links) {
-				t.Fatalf("edit %d belongs to link %d of %d", i, e.Link, len(d.links))
+		for i, e := range d.Edits {
+			if e.Link < editAlways || int(e.Link) >= len(d.Links) {
+				t.Fatalf("edit %d belongs to link %d of %d", i, e.Link, len(d.Links))
 			}
 		}
-		for i, l := range d.links {
+		for i, l := range d.Links {
 			if l.Start < 0 || l.End < l.Start {
 				t.Fatalf("link %d spans %d to %d", i, l.Start, l.End)
 			}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package mirror
+package render
 
 import (
 	"encoding/binary"
@@ -25,20 +25,20 @@ const (
 	lfPlain
 )
 
-// storedLink is what relocation needs of a link beside what relocate.Splice reads.
-type storedLink struct {
-	id       uint32 // of the target, if literal is nil
-	literal  []byte // URL; aliases the stored bytes
-	absolute bool
-	plain    bool
+// StoredTarget is what relocation needs of a link beside what relocate.Splice reads.
+type StoredTarget struct {
+	ID       uint32 // of the URL, if Literal is nil
+	Literal  []byte // the URL, when it has no number; aliases the stored bytes
+	Absolute bool   // see relocate.Link
+	Plain    bool
 }
 
-// docLinks is a decoded list. Its memory is used again.
-type docLinks struct {
-	charset string
-	links   []relocate.Link
-	targets []storedLink
-	edits   []relocate.Edit
+// StoredLinks is the decoded list of a document's links. Decode uses its memory again; it is not safe for concurrent use.
+type StoredLinks struct {
+	Charset string
+	Links   []relocate.Link // without URLs and references
+	Targets []StoredTarget  // of Links
+	Edits   []relocate.Edit
 }
 
 var errLinks = errors.New("stored links are damaged")
@@ -49,8 +49,8 @@ const (
 	editNever  = -2 // its link has no URL, so that its target is never inside the set
 )
 
-// appendLinks encodes what a scan found. target returns the number of a link's URL, or false for a literal.
-func appendLinks(b []byte, d *relocate.Doc, target func(i int) (uint32, bool)) []byte {
+// AppendLinks encodes what a scan found. target returns the number of a link's URL, or false for a literal.
+func AppendLinks(b []byte, d *relocate.Doc, target func(i int) (uint32, bool)) []byte {
 	b = append(b, linksVersion)
 	b = appendStr(b, d.Charset)
 	n := 0
@@ -153,15 +153,15 @@ func (r *linkReader) one() byte {
 	return 0
 }
 
-// decode reads a list.
-func (d *docLinks) decode(b []byte) error {
+// Decode reads what AppendLinks wrote. Literals alias b.
+func (d *StoredLinks) Decode(b []byte) error {
 	r := linkReader{b: b}
-	d.links, d.targets, d.edits = d.links[:0], d.targets[:0], d.edits[:0]
+	d.Links, d.Targets, d.Edits = d.Links[:0], d.Targets[:0], d.Edits[:0]
 	if r.one() != linksVersion {
 		return errLinks
 	}
-	if cs := r.take(r.num()); string(cs) != d.charset {
-		d.charset = string(cs)
+	if cs := r.take(r.num()); string(cs) != d.Charset {
+		d.Charset = string(cs)
 	}
 	prev := int32(0)
 	for n := r.num(); n > 0 && !r.bad; n-- {
@@ -173,14 +173,14 @@ func (d *docLinks) decode(b []byte) error {
 		l.Ctx = relocate.Context(r.num())
 		k := r.one()
 		l.Kind = relocate.Kind(k & 15)
-		t := storedLink{absolute: k&lfAbsolute != 0, plain: k&lfPlain != 0}
+		t := StoredTarget{Absolute: k&lfAbsolute != 0, Plain: k&lfPlain != 0}
 		if id := r.num(); id > 0 {
-			t.id = uint32(id - 1)
+			t.ID = uint32(id - 1)
 		} else {
-			t.literal = r.take(r.num())
+			t.Literal = r.take(r.num())
 		}
-		d.links = append(d.links, l)
-		d.targets = append(d.targets, t)
+		d.Links = append(d.Links, l)
+		d.Targets = append(d.Targets, t)
 	}
 	prev = 0
 	for n := r.num(); n > 0 && !r.bad; n-- {
@@ -190,10 +190,10 @@ func (d *docLinks) decode(b []byte) error {
 		e.Why = relocate.EditKind(r.one())
 		e.Link = int32(r.num()) - 2
 		e.New = string(r.take(r.num()))
-		r.bad = r.bad || e.Start < prev || e.End < e.Start || e.Link < editNever || int(e.Link) >= len(d.links)
+		r.bad = r.bad || e.Start < prev || e.End < e.Start || e.Link < editNever || int(e.Link) >= len(d.Links)
 		prev = e.Start
 		if e.Link != editNever {
-			d.edits = append(d.edits, e)
+			d.Edits = append(d.Edits, e)
 		}
 	}
 	if r.bad || len(r.b) > 0 {

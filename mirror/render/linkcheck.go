@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package mirror
+package render
 
 import (
 	"bytes"
@@ -20,22 +20,24 @@ const (
 	insideFolder = "/mirror.invalid.phm/"
 )
 
-// linkChecker checks the links of published documents for phm.Verify. It keeps the memory of one scan and is not safe for
+// LinkChecker checks the links of published documents for phm.Verify. It keeps the memory of one scan and is not safe for
 // concurrent use.
-type linkChecker struct {
+type LinkChecker struct {
 	urls     map[string]string // mirror path of each URL of the set
 	fixpoint bool              // relocating again must change nothing
 	doc      relocate.Doc
 	out, ref []byte
 }
 
-func newLinkChecker(urls map[string]string, fixpoint bool) *linkChecker {
-	return &linkChecker{urls: urls, fixpoint: fixpoint}
+// NewLinkChecker returns a checker of a mirror in which each URL of urls lies at a mirror path. With fixpoint it also reports a document that
+// relocating again would change, which holds of what mirrord published only.
+func NewLinkChecker(urls map[string]string, fixpoint bool) *LinkChecker {
+	return &LinkChecker{urls: urls, fixpoint: fixpoint}
 }
 
-// check is a phm.LinkChecker. The two rules of PHM: a link that leads inside is relative and names a file of the set; all others
+// Check is a phm.LinkChecker. The two rules of PHM: a link that leads inside is relative and names a file of the set; all others
 // are absolute.
-func (c *linkChecker) check(f *phm.File, raw []byte, exists func(string) bool) (broken []string) {
+func (c *LinkChecker) Check(f *phm.File, raw []byte, exists func(string) bool) (broken []string) {
 	origin, _, err := site.Parse(f.URL)
 	if err != nil {
 		return []string{fmt.Sprintf("%q is no URL", f.URL)}
@@ -62,7 +64,7 @@ func (c *linkChecker) check(f *phm.File, raw []byte, exists func(string) bool) (
 }
 
 // link says what is wrong with a link; "" when nothing is.
-func (c *linkChecker) link(l *relocate.Link, exists func(string) bool) string {
+func (c *LinkChecker) link(l *relocate.Link, exists func(string) bool) string {
 	switch {
 	case l.URL == nil, l.Kind == relocate.Discovered, len(l.Ref) == 0:
 		return ""
@@ -111,7 +113,7 @@ func insidePath(u []byte) (string, bool) {
 }
 
 // again relocates a published document and returns the offset of the first byte that changed, -1 for none.
-func (c *linkChecker) again(f *phm.File, raw []byte) int {
+func (c *LinkChecker) again(f *phm.File, raw []byte) int {
 	same := identity(f.Path, f.URL)
 	c.out, _ = relocate.Splice(c.out[:0], raw, c.doc.Charset, c.doc.Links, c.doc.Edits, func(i int) ([]byte, bool, bool) {
 		l := &c.doc.Links[i]
@@ -135,4 +137,26 @@ func (c *linkChecker) again(f *phm.File, raw []byte) int {
 		return -1
 	}
 	return firstDifference(c.out, raw)
+}
+
+// identity reports whether a file lies where its URL lies on its site.
+func identity(path, u string) bool {
+	c := site.Canonical(u)
+	_, query := c.Query()
+	return !c.IsZero() && !query && c.Path()[1:] == path
+}
+
+// firstDifference is the offset of the first byte in which two documents differ.
+func firstDifference(a, b []byte) int {
+	n := min(len(a), len(b))
+	for i := 0; i < n; i += 512 {
+		e := min(i+512, n)
+		if !bytes.Equal(a[i:e], b[i:e]) {
+			for a[i] == b[i] {
+				i++
+			}
+			return i
+		}
+	}
+	return n
 }
