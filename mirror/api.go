@@ -2,10 +2,22 @@
 
 package mirror
 
-import "mirrord/mirror/ledger"
+import "mirrord/mirror/result"
 
-// Note is something that happened to several URLs and that a person should know.
-type Note = ledger.Note
+// What a run comes to, as package result has it.
+type (
+	Summary = result.Summary
+	Verdict = result.Verdict
+	Note    = result.Note
+	Failure = result.Failure
+)
 
-// Failure is one URL that could not be had.
-type Failure = ledger.Failure
+// The verdicts.
+const (
+	Complete   = result.Complete
+	Partial    = result.Partial
+	Suspicious = result.Suspicious
+)
+
+// Bytes writes a number of bytes for a person, in powers of 1000.
+func Bytes(n int64) string { return result.Bytes(n) }

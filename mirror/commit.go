@@ -5,6 +5,7 @@ package mirror
 import (
 	"time"
 
+	"mirrord/mirror/result"
 	"mirrord/store"
 )
 
@@ -73,5 +74,5 @@ func (r *run) room() error {
 	if err != nil || free >= int64(r.job.Limits.MinFree) {
 		return nil
 	}
-	return limitError{"less than limits.min_free = " + r.job.Limits.MinFree.String() + " is left on the disk of the state directory; free some space and run again to go on"}
+	return result.LimitError{What: "less than limits.min_free = " + r.job.Limits.MinFree.String() + " is left on the disk of the state directory; free some space and run again to go on"}
 }

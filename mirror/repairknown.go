@@ -164,7 +164,7 @@ func (n *neighbour) isSilent(u site.URL) bool { return n.silent[u.Origin()] || n
 func silentHosts(runs []store.RunRecord) (out map[string]bool, n int) {
 	for ; n < len(runs); n++ {
 		var sum Summary
-		if json.Unmarshal(runs[n].Summary, &sum) != nil || len(sum.Down) == 0 || sum.answers() > 0 {
+		if json.Unmarshal(runs[n].Summary, &sum) != nil || len(sum.Down) == 0 || answers(&sum) > 0 {
 			break
 		}
 		now := map[string]bool{}
@@ -179,8 +179,8 @@ func silentHosts(runs []store.RunRecord) (out map[string]bool, n int) {
 	return out, n
 }
 
-// answers counts what the site itself answered.
-func (s *Summary) answers() int64 {
+// answers counts what the site itself answered in a run.
+func answers(s *Summary) int64 {
 	n := s.Fetched + s.Unchanged + s.Redirected + s.Gone - s.Spared["listing"] - s.Spared["sitemap"] - s.Spared["expiry"] - s.Reused
 	for _, by := range s.Alternates {
 		n -= by

@@ -12,6 +12,7 @@ import (
 
 	"mirrord/fetch"
 	"mirrord/mirror/ledger"
+	"mirrord/mirror/result"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -32,7 +33,7 @@ func (r *run) retrieve(parent context.Context) error {
 	r.stop = stop
 	if r.job.Limits.MaxTime > 0 {
 		defer time.AfterFunc(r.job.Limits.MaxTime, func() {
-			stop(limitError{fmt.Sprintf("limits.max_time = %v is over; run again to go on", r.job.Limits.MaxTime)})
+			stop(result.LimitError{What: fmt.Sprintf("limits.max_time = %v is over; run again to go on", r.job.Limits.MaxTime)})
 		}).Stop()
 	}
 	r.commits = make(chan *store.Done, 64) // a few batches of slack, so that a sync does not stop the workers

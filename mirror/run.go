@@ -18,6 +18,7 @@ import (
 	"mirrord/fetch"
 	"mirrord/job"
 	"mirrord/mirror/ledger"
+	"mirrord/mirror/result"
 	"mirrord/phm"
 	"mirrord/policy"
 	"mirrord/policy/known"
@@ -147,14 +148,6 @@ type run struct {
 
 // stopped reports whether the run was told to end.
 func (r *run) stopped() bool { return r.front.isStopped() }
-
-// errStopped is the cause of a run that was told to end.
-var errStopped = errors.New("interrupted")
-
-// limitError is a cap of the job that ended the run.
-type limitError struct{ what string }
-
-func (e limitError) Error() string { return e.what }
 
 // Run makes one run. The Summary tells how it ended, also when there is an error; the error is what kept it from ending well:
 // a disk that failed, a site that is locked, a job that cannot be compiled. What happens to single URLs is in the Summary.
@@ -304,7 +297,7 @@ func (r *run) run(ctx context.Context) (*Summary, error) {
 		ended = r.retrieve(ctx)
 		r.endSeen()
 		if errors.Is(ended, context.Canceled) {
-			ended = errStopped
+			ended = result.ErrInterrupted
 		}
 	} else if err := r.load(); err != nil {
 		return nil, err

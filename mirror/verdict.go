@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"mirrord/mirror/ledger"
+	"mirrord/mirror/result"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -45,15 +46,15 @@ func (r *run) judge(ended error) *judgement {
 	if r.o.NoFetch {
 		return j
 	}
-	var limit limitError
+	var limit result.LimitError
 	var disk *store.DiskError
 	switch {
 	case ended == nil:
 	case errors.As(ended, &limit):
-		j.partial("%s", limit.what)
+		j.partial("%s", limit.What)
 	case errors.As(ended, &disk):
 		j.partial("%v", disk)
-	case errors.Is(ended, errStopped):
+	case errors.Is(ended, result.ErrInterrupted):
 		j.partial("interrupted; run again to go on")
 	default:
 		j.partial("%v", ended)

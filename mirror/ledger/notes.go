@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"mirrord/mirror/result"
 	"mirrord/site"
 )
 
@@ -16,25 +17,12 @@ const (
 	MaxFailures = 20
 )
 
-// Note is something that happened to several URLs and that a person should know.
-type Note struct {
-	What     string   `json:"what"`
-	Count    int      `json:"count"`
-	Examples []string `json:"examples,omitempty"`
-}
-
-// Failure is one URL that could not be had.
-type Failure struct {
-	URL    string `json:"url"`
-	Reason string `json:"reason"`
-}
-
 // Notes gather what the summary says beside the counts. Safe for concurrent use; the zero value is ready.
 type Notes struct {
 	mu       sync.Mutex
-	kinds    map[string]*Note
+	kinds    map[string]*result.Note
 	caps     map[string]bool
-	traps    Note
+	traps    result.Note
 	failures map[string]string // URL -> reason, of those that stayed failed
 	entries  map[string]string // URL -> reason, of entry points
 }
@@ -44,17 +32,17 @@ func (n *Notes) Add(what string, u site.URL) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.kinds == nil {
-		n.kinds = map[string]*Note{}
+		n.kinds = map[string]*result.Note{}
 	}
 	k := n.kinds[what]
 	if k == nil {
-		k = &Note{What: what}
+		k = &result.Note{What: what}
 		n.kinds[what] = k
 	}
-	k.add(u.String())
+	addExample(k, u.String())
 }
 
-func (k *Note) add(example string) {
+func addExample(k *result.Note, example string) {
 	k.Count++
 	if len(k.Examples) < MaxExamples {
 		k.Examples = append(k.Examples, example)
@@ -75,7 +63,7 @@ func (n *Notes) Cap(what string) {
 func (n *Notes) Trap(u site.URL, reason string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.traps.add(u.String() + ": " + reason)
+	addExample(&n.traps, u.String()+": "+reason)
 }
 
 // Fail keeps a failed URL.
@@ -111,11 +99,11 @@ func (n *Notes) Reason(u site.URL) string {
 }
 
 // List returns all notes in a stable order.
-func (n *Notes) List() (ns []Note, failures []Failure) {
+func (n *Notes) List() (ns []result.Note, failures []result.Failure) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, c := range slices.Sorted(maps.Keys(n.caps)) {
-		ns = append(ns, Note{What: c, Count: 1})
+		ns = append(ns, result.Note{What: c, Count: 1})
 	}
 	if n.traps.Count > 0 {
 		t := n.traps
@@ -129,7 +117,7 @@ func (n *Notes) List() (ns []Note, failures []Failure) {
 		if len(failures) == MaxFailures {
 			break
 		}
-		failures = append(failures, Failure{u, n.failures[u]})
+		failures = append(failures, result.Failure{URL: u, Reason: n.failures[u]})
 	}
 	return ns, failures
 }

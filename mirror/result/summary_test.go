@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package mirror
+package result
 
 import (
 	"bytes"
@@ -9,18 +9,7 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"mirrord/site"
 )
-
-func mustURL(t testing.TB, raw string) site.URL {
-	t.Helper()
-	v, _, err := site.Parse(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
-}
 
 func TestSummaryText(t *testing.T) {
 	start := time.Date(2026, 11, 20, 3, 30, 0, 0, time.UTC)

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package result
+
+import (
+	"encoding/json"
+	"io"
+	"time"
+)
+
+// Summary is the report of one run. The runs of a site are stored as such.
+type Summary struct {
+	Job       string    `json:"job"`
+	Run       int       `json:"run"`
+	Started   time.Time `json:"started"`
+	Ended     time.Time `json:"ended"`
+	Resumed   bool      `json:"resumed,omitempty"`
+	Verdict   Verdict   `json:"verdict"`
+	Reasons   []string  `json:"reasons,omitempty"`
+	Published bool      `json:"published"` // a new version
+	Version   int       `json:"version"`   // the published one, 0 when there is none
+	Path      string    `json:"path,omitempty"`
+	Entry     string    `json:"entry,omitempty"` // mirror path of the entry point
+
+	// Of the URLs that the run knew, Asked is how many the site answered, or should have; the others were skipped, because of
+	// evidence or a policy. A guess that led nowhere, such as an icon that no page names, is in neither. Both are 0 for a run
+	// that makes no requests.
+	Asked int64 `json:"asked"`
+	Known int64 `json:"known"`
+
+	Requests  int64 `json:"requests"`
+	Fetched   int64 `json:"fetched"`
+	Unchanged int64 `json:"unchanged"`
+	// Spared are requests that were not made, by the reason. Those of a listing, a sitemap or a lifetime are unchanged and
+	// counted there; those of a price, a rule or a budget are Skipped.
+	Spared     map[string]int64 `json:"spared,omitempty"`
+	Policy     string           `json:"policy,omitempty"`  // that planned the run; empty for one that requested everything
+	Planned    map[string]int64 `json:"planned,omitempty"` // requests of the plan, by reason
+	Skipped    int64            `json:"skipped,omitempty"` // not looked at in this run, because of the plan
+	Redirected int64            `json:"redirected"`
+	Gone       int64            `json:"gone"`
+	Disallowed int64            `json:"disallowed"`
+	Trapped    int64            `json:"trapped"`
+	Failed     int64            `json:"failed"`  // not retrieved; another run may succeed
+	Refused    int64            `json:"refused"` // 401, 403 and the like, never part of the mirror
+	Left       int64            `json:"left"`    // for the next run
+	Bytes      int64            `json:"bytes"`   // of bodies, decoded
+	Wire       int64            `json:"wire"`    // of bodies, as they came
+
+	Down []string `json:"down,omitempty"` // hosts of entry points that failed and were postponed to the next run
+
+	// Alternates counts the answers that replicas gave in the origin's place, by their base URLs; AlternatesSame those of them
+	// that were what the mirror held. Foreign is how many bodies of the mirror a replica sent, in this run or before.
+	Alternates     map[string]int64 `json:"alternates,omitempty"`
+	AlternatesSame int64            `json:"alternatesUnchanged,omitempty"`
+	Foreign        int              `json:"foreign,omitempty"`
+	Reused         int64            `json:"reused,omitempty"` // taken from the mirror of job ReusedOf without a request
+	ReusedOf       string           `json:"reusedOf,omitempty"`
+	RepairedLinks  int              `json:"repairedLinks,omitempty"` // of the new version: links to copies of broken pages of other sites
+
+	// Of the pages that were fetched: how many have the words of another page of the site, exactly or nearly (see
+	// Explanation.Like).
+	SameText int64 `json:"sameText,omitempty"`
+	NearText int64 `json:"nearText,omitempty"`
+
+	Files     int   `json:"files"` // of the published version
+	Size      int64 `json:"size"`
+	Added     int   `json:"added"`
+	Changed   int   `json:"changed"`
+	Removed   int   `json:"removed"`
+	Relocated int64 `json:"relocated"` // documents spliced
+
+	Notes    []Note    `json:"notes,omitempty"`
+	Failures []Failure `json:"failures,omitempty"`
+}
+
+// Sparing reports whether a run that ended well did not look at all that it knew.
+func (s *Summary) Sparing() bool { return (s.Verdict == Complete) && (s.Asked < s.Known) }
+
+// WriteJSON writes the summary as one JSON object.
+func (s *Summary) WriteJSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(s)
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package result
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"mirrord/policy"
+)
+
+// shownFailures is how many failures the text of a summary names.
+const shownFailures = 5
+
+// WriteText writes the summary for a person.
+func (s *Summary) WriteText(w io.Writer) error {
+	t := text{s: s}
+	t.head()
+	t.requests()
+	t.skipped()
+	t.sources()
+	t.notRequested()
+	t.tree()
+	t.notes()
+	_, err := io.WriteString(w, t.b.String())
+	return err
+}
+
+// text is a summary in the making.
+type text struct {
+	s *Summary
+	b strings.Builder
+}
+
+func (t *text) p(format string, args ...any) { fmt.Fprintf(&t.b, format, args...) }
+
+// part is a count with its words; a part without a count is left out.
+type part struct {
+	n      int64
+	format string
+}
+
+// join writes the parts that count something with commas between them, and reports whether there were any.
+func (t *text) join(parts ...part) bool {
+	sep := ""
+	for _, x := range parts {
+		if x.n > 0 {
+			t.p(sep+x.format, x.n)
+			sep = ", "
+		}
+	}
+	return sep != ""
+}
+
+// head says how the run ended, and why.
+func (t *text) head() {
+	s := t.s
+	switch {
+	case s.Published:
+		t.p("%s: %s, version %d published", s.Job, s.Verdict, s.Version)
+	case s.Sparing() && (s.Version > 0):
+		t.p("%s: no change found; %d of %d asked", s.Job, s.Asked, s.Known)
+	case (s.Verdict == Complete) && (s.Version > 0):
+		t.p("%s: %s, nothing changed since version %d", s.Job, s.Verdict, s.Version)
+	case s.Version > 0:
+		t.p("%s: %s, version %d stays published", s.Job, s.Verdict, s.Version)
+	default:
+		t.p("%s: %s, nothing published yet", s.Job, s.Verdict)
+	}
+	t.p(" (%s)\n", s.Ended.Sub(s.Started).Round(10*time.Millisecond))
+	for _, r := range s.Reasons {
+		t.p("  why: %s\n", r)
+	}
+}
+
+// requests says what the site answered.
+func (t *text) requests() {
+	s := t.s
+	t.p("  asked %d: %d fetched, %d unchanged, %d redirected, %d gone", s.Requests, s.Fetched, s.Unchanged, s.Redirected, s.Gone)
+	if s.Failed > 0 {
+		t.p(", %d failed", s.Failed)
+	}
+	if s.Refused > 0 {
+		t.p(", %d refused", s.Refused)
+	}
+	t.p("; %s received\n", Bytes(s.Wire))
+	if s.Published && s.Sparing() {
+		t.p("  %d of %d known URLs were asked\n", s.Asked, s.Known)
+	}
+}
+
+// skipped says which requests were not made because of evidence or the plan.
+func (t *text) skipped() {
+	s := t.s
+	listing, sitemap, expiry := s.Spared["listing"], s.Spared["sitemap"], s.Spared["expiry"]
+	if listing+sitemap+expiry > 0 {
+		t.p("  spared %d requests: %d by directory listings, %d by sitemaps", listing+sitemap+expiry, listing, sitemap)
+		if expiry > 0 {
+			t.p(", %d by their lifetimes", expiry)
+		}
+		t.p("\n")
+	}
+	if s.Skipped > 0 {
+		t.p("  skipped %d by policy %s: ", s.Skipped, s.Policy)
+		t.join(
+			part{s.Spared[policy.Cheap.String()], "%d not worth a request"},
+			part{s.Spared[policy.Rule.String()], "%d in directories that rules skip"},
+			part{s.Spared[policy.Budget.String()], "%d beyond limits.max_requests"},
+		)
+		t.p("\n")
+	}
+}
+
+// sources says what is alike, and what came from elsewhere.
+func (t *text) sources() {
+	s := t.s
+	if s.SameText+s.NearText > 0 {
+		t.p("  of the fetched pages %d say what another page says, and %d nearly\n", s.SameText, s.NearText)
+	}
+	for _, base := range slices.Sorted(maps.Keys(s.Alternates)) {
+		t.p("  %d answers are of %s, because the origin gave none\n", s.Alternates[base], base)
+	}
+	if s.Reused > 0 {
+		t.p("  %d of the files were taken from the mirror of %s, without a request\n", s.Reused, s.ReusedOf)
+	}
+	switch n := s.RepairedLinks; {
+	case n == 1:
+		t.p("  1 link to broken pages of other sites leads to equivalent copies\n")
+	case n > 1:
+		t.p("  %d links to broken pages of other sites lead to equivalent copies\n", n)
+	}
+	switch n := s.Foreign; {
+	case n == 1:
+		t.p("  1 file of the mirror came from replicas and is asked of the origin again\n")
+	case n > 1:
+		t.p("  %d files of the mirror came from replicas and are asked of the origin again\n", n)
+	}
+}
+
+func (t *text) notRequested() {
+	if t.s.Disallowed+t.s.Left > 0 {
+		t.p("  not asked: ")
+		t.join(part{t.s.Disallowed, "%d disallowed by robots rules"}, part{t.s.Left, "%d left for the next run"})
+		t.p("\n")
+	}
+}
+
+// tree says what is published.
+func (t *text) tree() {
+	s := t.s
+	if s.Version == 0 {
+		return
+	}
+	t.p("  mirror: %d files, %s", s.Files, Bytes(s.Size))
+	if s.Published {
+		t.p("; %d added, %d changed, %d removed", s.Added, s.Changed, s.Removed)
+	}
+	t.p("\n")
+}
+
+func (t *text) notes() {
+	for _, n := range t.s.Notes {
+		t.p("  note: %s", n.What)
+		if len(n.Examples) > 0 {
+			t.p(" (%d, such as %s)", n.Count, n.Examples[0])
+		}
+		t.p("\n")
+	}
+	for i, f := range t.s.Failures {
+		if i == shownFailures {
+			t.p("  … and %d more\n", len(t.s.Failures)-i)
+			break
+		}
+		t.p("  failed: %s: %s\n", f.URL, f.Reason)
+	}
+}
+
+// Bytes writes a number of bytes for a person, in powers of 1000.
+func Bytes(n int64) string {
+	const units = "kMGTPE"
+	if n < 1000 {
+		return fmt.Sprintf("%d B", n)
+	}
+	v, i := float64(n)/1000, 0
+	for (v >= 999.95) && (i < len(units)-1) {
+		v, i = v/1000, i+1
+	}
+	return fmt.Sprintf("%.1f %cB", v, units[i])
+}

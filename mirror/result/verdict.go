@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package result
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Verdict is how a run ended. A larger one is worse.
+type Verdict uint8
+
+// The verdicts.
+const (
+	Complete   Verdict = iota // everything in scope was requested or skipped with a reason
+	Partial                   // something is left to request; the next run goes on
+	Suspicious                // the site looks wrong; nothing is published until somebody accepts it
+)
+
+func (v Verdict) String() string { return [...]string{"complete", "partial", "suspicious"}[v] }
+
+// MarshalText makes a Verdict a word in JSON.
+func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
+// UnmarshalText reads the word.
+func (v *Verdict) UnmarshalText(b []byte) error {
+	for i := Complete; i <= Suspicious; i++ {
+		if i.String() == string(b) {
+			*v = i
+			return nil
+		}
+	}
+	return fmt.Errorf("verdict %q: none of complete, partial, suspicious", b)
+}
+
+// ErrInterrupted is why a run ended that was told to end.
+var ErrInterrupted = errors.New("interrupted")
+
+// LimitError is a limit of the job that ended a run.
+type LimitError struct {
+	What string // the limit, and what to do
+}
+
+func (e LimitError) Error() string { return e.What }
