@@ -89,34 +89,42 @@ func hasDigest(r io.Reader, digest [32]byte) (bool, error) {
 	return err == nil && [32]byte(h.Sum(nil)) == digest, err
 }
 
-// syncBodies makes the bodies that records may refer to survive loss of power.
-func (s *Site) syncBodies() error {
-	if b, ok := s.kept.(BodySyncer); ok && !s.volatile {
-		return b.Sync()
+// siteBodies is the Bodies that a site uses.
+type siteBodies struct {
+	kept     Bodies
+	volatile bool // nothing is synced
+}
+
+// sync makes the bodies that records may refer to survive loss of power.
+func (b siteBodies) sync() error {
+	if y, ok := b.kept.(BodySyncer); ok && !b.volatile {
+		return y.Sync()
 	}
 	return nil
 }
 
-// placeBody makes name within a folder a file with a body: another name of it, or a copy where that is not possible. fs.ErrExist when the name is taken.
-func (s *Site) placeBody(digest [32]byte, dir *folder, name string) error {
-	if l, ok := s.kept.(BodyLinker); ok {
+// place makes name within a folder a file with a body: another name of it, or a copy where that is not possible. fs.ErrExist when the
+// name is taken.
+func (b siteBodies) place(digest [32]byte, dir *folder, name string) error {
+	if l, ok := b.kept.(BodyLinker); ok {
 		if err := l.LinkTo(digest, dir.fd, name); err == nil || errors.Is(err, fs.ErrExist) {
 			return err
 		}
 	}
-	err := s.copyBody(digest, dir, name) // too many links, or a file system without them
+	err := b.copyTo(digest, dir, name) // too many links, or a file system without them
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("blob %x: %w: it is missing", digest[:6], ErrDamaged)
 	}
 	return err
 }
 
-func (s *Site) copyBody(digest [32]byte, dir *folder, name string) error {
-	fi, err := s.kept.Stat(digest)
+// copyTo makes name within a folder a copy of a body, with its modification time.
+func (b siteBodies) copyTo(digest [32]byte, dir *folder, name string) error {
+	fi, err := b.kept.Stat(digest)
 	if err != nil {
 		return err
 	}
-	src, err := s.kept.Open(digest, 0, -1)
+	src, err := b.kept.Open(digest, 0, -1)
 	if err != nil {
 		return err
 	}
@@ -124,10 +132,10 @@ func (s *Site) copyBody(digest [32]byte, dir *folder, name string) error {
 	return copyInto(dir.root, name, src, fi.Time)
 }
 
-// isBody reports whether a file of a tree is a body, or a copy of one.
-func (s *Site) isBody(tree *os.Root, path string, fi fs.FileInfo, digest [32]byte) (bool, error) {
-	if b, ok := s.kept.(BodyFiler); ok {
-		f, err := b.AsFile(digest)
+// isIn reports whether a file of a tree is a body, or a copy of one.
+func (b siteBodies) isIn(tree *os.Root, path string, fi fs.FileInfo, digest [32]byte) (bool, error) {
+	if files, ok := b.kept.(BodyFiler); ok {
+		f, err := files.AsFile(digest)
 		if err != nil {
 			return false, err
 		}
@@ -135,7 +143,7 @@ func (s *Site) isBody(tree *os.Root, path string, fi fs.FileInfo, digest [32]byt
 		body, err := f.Stat()
 		return err == nil && os.SameFile(fi, body), err
 	}
-	if _, err := s.kept.Stat(digest); err != nil || !fi.Mode().IsRegular() {
+	if _, err := b.kept.Stat(digest); err != nil || !fi.Mode().IsRegular() {
 		return false, err
 	}
 	f, err := tree.Open(path)

@@ -100,7 +100,7 @@ func TestChooseBase(t *testing.T) {
 // oldDelta appends a delta as format 3 wrote them.
 func oldDelta(t testing.TB, s *Site, d *Done, body string, base Place) *Done {
 	t.Helper()
-	w, r := (&Site{}).NewFrameWriter(), NewFrameReader()
+	w, r := (&Frames{}).NewFrameWriter(), NewFrameReader()
 	if err := w.fill(metaOf(&d.Resource), []byte("links"), []byte(body)); err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +242,7 @@ func TestDamagedChains(t *testing.T) {
 				t.Errorf("%s: version %d: %v", what, i, err)
 			}
 		}
-		if raw := frameOf(t, s, appendOver(t, s, (&Site{}).NewFrameWriter(), []byte(bodies[4]), places[4])); isDelta(raw) {
+		if raw := frameOf(t, s, appendOver(t, s, (&Frames{}).NewFrameWriter(), []byte(bodies[4]), places[4])); isDelta(raw) {
 			t.Errorf("%s: a delta over what cannot be read", what)
 		}
 		var found []Problem

@@ -3,49 +3,20 @@
 package store
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
 	"io/fs"
-	"slices"
-	"strings"
 
 	bolt "go.etcd.io/bbolt"
 )
 
-// damagedName is the file of a site's folder that names what Verify found damaged: one URL a line. It is a file, because Verify has the
-// database open for reading only.
-const damagedName = "damaged.urls"
-
-// Damaged returns the URLs whose stored bodies NoteDamaged named.
-func (s *Site) Damaged() ([]string, error) {
-	b, err := s.root.ReadFile(damagedName)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, diskErr("read what is damaged", err)
-	}
-	return strings.Fields(string(b)), nil
-}
-
-// NoteDamaged keeps the URLs whose stored bodies are damaged for the next run, in place of those of the last call; none forgets them.
-func (s *Site) NoteDamaged(urls []string) error {
-	var b bytes.Buffer
-	for _, u := range slices.Compact(slices.Sorted(slices.Values(urls))) {
-		fmt.Fprintln(&b, u)
-	}
-	return diskErr("note what is damaged", s.noteFile(damagedName, b.Bytes()))
-}
-
 // Relink makes the file at a mirror path of the published tree the blob that it should be, when it is another file: the tree keeps the
 // damaged bytes of a blob that was discarded. Readers see the one or the other. The tree that is not live is built anew by the next
 // BuildTree. It reports whether there was something to do. No tree may be open for building.
-func (s *Site) Relink(path string, d [32]byte) (done bool, err error) {
+func (s *Trees) Relink(path string, d [32]byte) (done bool, err error) {
 	if err := s.owned(); err != nil {
 		return false, err
 	}
-	live, err := s.liveTree()
+	live, err := s.live()
 	if err != nil || live == "" {
 		return false, err
 	}
@@ -62,7 +33,7 @@ func (s *Site) Relink(path string, d [32]byte) (done bool, err error) {
 			tree.Close()
 			continue
 		}
-		if whole, err := s.isBody(tree, path, fi, d); whole || err != nil {
+		if whole, err := s.bodies.isIn(tree, path, fi, d); whole || err != nil {
 			tree.Close()
 			if err != nil {
 				return done, diskErr("relink "+path, err)
@@ -84,7 +55,7 @@ func (s *Site) Relink(path string, d [32]byte) (done bool, err error) {
 }
 
 // relinkIn makes the file at a path of a tree a name of a blob. What a crash leaves behind lies beside the trees, not in one.
-func (s *Site) relinkIn(tree, path string, d [32]byte) error {
+func (s *Trees) relinkIn(tree, path string, d [32]byte) error {
 	root, err := s.root.OpenRoot(".")
 	if err != nil {
 		return err
@@ -98,7 +69,7 @@ func (s *Site) relinkIn(tree, path string, d [32]byte) error {
 	if err := root.Remove(aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := s.placeBody(d, dir, aside); err != nil {
+	if err := s.bodies.place(d, dir, aside); err != nil {
 		return err
 	}
 	s.at("relinked aside")

@@ -47,7 +47,7 @@ func TestLostFramesAreNotOtherOnes(t *testing.T) {
 
 // A frame that is longer than it says is none.
 func TestFrameWithMoreBehindIt(t *testing.T) {
-	raw := encodeFrame(t, (&Site{}).NewFrameWriter(), FrameMeta{URL: "http://a/"}, nil, []byte("body"))
+	raw := encodeFrame(t, (&Frames{}).NewFrameWriter(), FrameMeta{URL: "http://a/"}, nil, []byte("body"))
 	if _, err := NewFrameReader().payload(append(raw, 0)); !errors.Is(err, ErrDamaged) {
 		t.Errorf("%v", err)
 	}

@@ -46,7 +46,7 @@ func appendOver(t testing.TB, s *Site, w *FrameWriter, body []byte, old Place) P
 
 func TestDeltaRoundTrip(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
-	w, r := (&Site{}).NewFrameWriter(), NewFrameReader()
+	w, r := (&Frames{}).NewFrameWriter(), NewFrameReader()
 	rapid.Check(t, func(rt *rapid.T) {
 		chunk := rapid.SliceOfN(rapid.Byte(), 0, 300)
 		a, b, c := chunk.Draw(rt, "a"), chunk.Draw(rt, "b"), chunk.Draw(rt, "c")
@@ -96,7 +96,7 @@ func TestDeltaFallsBackToAFullFrame(t *testing.T) {
 		{"the old one is too short", body, Place{Pack: old.Pack, Len: 1}, w},
 		{"too large", big, old, w},
 		{"the old one is too large", body, bigAt, w},
-		{"plain", body, old, (&Site{volatile: true}).NewFrameWriter()},
+		{"plain", body, old, (&Frames{plain: true}).NewFrameWriter()},
 	} {
 		at := appendOver(t, s, c.w, c.body, c.old)
 		if raw := frameOf(t, s, at); isDelta(raw) {
@@ -231,20 +231,20 @@ func TestPacksMoveOneByOne(t *testing.T) {
 		for n := 1; n < 8; n += 2 {
 			h.drop(n)
 		}
-		uses, deltas, err := s.packUses(t.Context())
+		uses, deltas, err := s.compactor().packUses(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := s.packs.finish(); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.update("begin pack", s.putPack); err != nil {
+		if err := s.update("begin pack", s.packs.note); err != nil {
 			t.Fatal(err)
 		}
 		h.rng.Shuffle(len(uses), func(i, j int) { uses[i], uses[j] = uses[j], uses[i] })
 		var c Compaction
 		for _, u := range uses {
-			if err := s.movePacks(t.Context(), []*packUse{u}, deltas, &c); err != nil {
+			if err := s.compactor().movePacks(t.Context(), []*packUse{u}, deltas, &c); err != nil {
 				t.Fatal(err)
 			}
 			verifyTest(t, s)
@@ -252,7 +252,7 @@ func TestPacksMoveOneByOne(t *testing.T) {
 		if c.Packs != len(uses) || len(c.Damaged) > 0 || len(deltas) == 0 {
 			t.Errorf("seed %d: %+v of %d packs, %d deltas", seed, c, len(uses), len(deltas))
 		}
-		now, _, err := s.packUses(t.Context())
+		now, _, err := s.compactor().packUses(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -324,7 +324,7 @@ func TestCompactLeavesBasesOfTheJournal(t *testing.T) {
 }
 
 func FuzzDelta(f *testing.F) {
-	w := (&Site{}).NewFrameWriter()
+	w := (&Frames{}).NewFrameWriter()
 	dict := random(3000, 1)
 	for _, body := range [][]byte{nil, dict, append([]byte("head"), dict...)} {
 		head, _, err := w.encode(FrameMeta{URL: "http://a/"}, []byte("links"), body)
@@ -380,7 +380,7 @@ func FuzzDelta(f *testing.F) {
 // What a changed page of 43 KB costs to store and to read: in full, as a delta over a full frame, and as one at the end of the longest chain.
 func BenchmarkDelta(b *testing.B) {
 	_, s := openTest(b, b.TempDir(), Options{Volatile: true})
-	w, r := (&Site{}).NewFrameWriter(), NewFrameReader()
+	w, r := (&Frames{}).NewFrameWriter(), NewFrameReader()
 	lines := prose(rand.New(rand.NewPCG(1, 1)), 1000)
 	body := []byte(strings.Join(lines, ""))
 	lines[500] = "<p>new\n"

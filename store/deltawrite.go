@@ -13,20 +13,20 @@ import (
 
 // AppendFrameOver is AppendFrame for a document that takes the place of the one at old. It is written as a delta where that pays; what
 // lies at old may be missing or damaged, which costs the space of a full frame and nothing else.
-func (s *Site) AppendFrameOver(w *FrameWriter, m FrameMeta, links, body []byte, old Place) (Place, error) {
+func (s *Frames) AppendFrameOver(w *FrameWriter, m FrameMeta, links, body []byte, old Place) (Place, error) {
 	at, _, err := s.appendOver(w, m, links, body, old, overOld)
 	return at, err
 }
 
 // AppendDelta is AppendFrameOver where the delta takes an eighth of the document or less. Where it takes more, ok is false, and nothing is written.
-func (s *Site) AppendDelta(w *FrameWriter, m FrameMeta, links, body []byte, old Place) (at Place, ok bool, err error) {
+func (s *Frames) AppendDelta(w *FrameWriter, m FrameMeta, links, body []byte, old Place) (at Place, ok bool, err error) {
 	return s.appendOver(w, m, links, body, old, overOldOnly)
 }
 
 // AppendFrameLike is AppendFrame for a document that says nearly the same as another one, which lies at like. A delta is made over the lowest frame under that
 // one that says so too, so that a thousand documents that say the same are each a delta over one frame, and not over each other. Documents of more than about 128 KiB are
 // stored in full. One writer for all that are like others is enough, and saves the memory of more.
-func (s *Site) AppendFrameLike(w *FrameWriter, m FrameMeta, links, body []byte, like Place) (Place, error) {
+func (s *Frames) AppendFrameLike(w *FrameWriter, m FrameMeta, links, body []byte, like Place) (Place, error) {
 	at, _, err := s.appendOver(w, m, links, body, like, overLike)
 	return at, err
 }
@@ -41,7 +41,7 @@ const (
 )
 
 // appendOver writes a frame as a delta over one of the chain of frames at old, or in full. ok says that it was written.
-func (s *Site) appendOver(w *FrameWriter, m FrameMeta, links, body []byte, old Place, what overWhat) (at Place, ok bool, err error) {
+func (s *Frames) appendOver(w *FrameWriter, m FrameMeta, links, body []byte, old Place, what overWhat) (at Place, ok bool, err error) {
 	if w.enc == nil || old.Len == 0 {
 		if what == overOldOnly {
 			return Place{}, false, nil

@@ -55,7 +55,7 @@ func (r *Resource) TextSum() uint64 {
 // Digests are the digests of a site. Safe for concurrent use by one process; when another one writes meanwhile, entries may be lost, which costs
 // making them again.
 type Digests struct {
-	site     *Site
+	site     *home
 	f        *os.File // nil: there is none, and none can be made
 	readOnly bool
 
@@ -67,7 +67,7 @@ type Digests struct {
 // Digests opens the digests. A site that is open for reading has them for writing too, where the file can be written: what a reader had
 // to make is worth keeping. The caller closes them, before the site.
 func (s *Site) Digests() (*Digests, error) {
-	d := &Digests{site: s}
+	d := &Digests{site: s.home}
 	f, err := s.root.OpenFile(digestsName, os.O_RDWR|os.O_CREATE, 0o644)
 	if errors.Is(err, fs.ErrPermission) && !s.readOnly && s.root.Remove(digestsName) == nil { // somebody else made it, who looked for replicas
 		f, err = s.root.OpenFile(digestsName, os.O_RDWR|os.O_CREATE, 0o644)

@@ -118,7 +118,7 @@ func TestDigestsOfOthers(t *testing.T) {
 		t.Errorf("%d entries, %v", d.Len(), err)
 	}
 	d.Close()
-	none := &Digests{site: s, readOnly: true}
+	none := &Digests{site: s.home, readOnly: true}
 	for range none.All() {
 		t.Error("an entry of no file")
 	}

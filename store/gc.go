@@ -51,25 +51,46 @@ type packUse struct {
 func (s *Site) Compact(ctx context.Context, dry bool) (c Compaction, err error) {
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("compact packs of %s: %w", s.Name, err)
+			err = fmt.Errorf("compact packs of %s: %w", s.name, err)
 		}
 	}()
+	w := s.compactor()
 	if !dry {
 		if err := s.owned(); err != nil {
 			return c, err
 		}
-		if err := s.forgetBodies(); err != nil {
+		if err := w.forgetBodies(); err != nil {
 			return c, err
 		}
 	}
-	if c, err = s.compactPacks(ctx, dry); err != nil {
+	if c, err = w.compactPacks(ctx, dry); err != nil {
 		return c, err
 	}
-	c.Heads, err = s.compactHeads(ctx, dry)
+	c.Heads, err = w.compactHeads(ctx, dry)
 	return c, err
 }
 
-func (s *Site) compactPacks(ctx context.Context, dry bool) (c Compaction, err error) {
+// compactor returns what compacts the site.
+func (s *Site) compactor() *compactor {
+	return &compactor{
+		home:      s.home,
+		records:   s.Records,
+		packs:     s.packs,
+		heads:     s.heads,
+		moveItems: s.moveItems,
+	}
+}
+
+// compactor is one Compact at work.
+type compactor struct {
+	*home
+	records   *Records
+	packs     *packs
+	heads     *headFiles
+	moveItems int // records that one transaction changes, at most
+}
+
+func (s *compactor) compactPacks(ctx context.Context, dry bool) (c Compaction, err error) {
 	uses, deltas, err := s.packUses(ctx)
 	if err != nil {
 		return c, err
@@ -114,7 +135,7 @@ func (s *Site) compactPacks(ctx context.Context, dry bool) (c Compaction, err er
 		if err := s.packs.finish(); err != nil {
 			return c, err
 		}
-		if err := s.update("begin pack", s.putPack); err != nil { // before the old last one goes
+		if err := s.update("begin pack", s.packs.note); err != nil { // before the old last one goes
 			return c, err
 		}
 		s.at("pack ended")
@@ -137,7 +158,7 @@ func (s *Site) compactPacks(ctx context.Context, dry bool) (c Compaction, err er
 }
 
 // lastPack is the number of the pack that is being written.
-func (s *Site) lastPack() (num uint32, err error) {
+func (s *compactor) lastPack() (num uint32, err error) {
 	err = s.db.View(func(tx *bolt.Tx) error {
 		if v := tx.Bucket(bMeta).Get(kPack); len(v) == 12 {
 			num = be32(v)
@@ -157,13 +178,14 @@ func (p *packs) finish() error {
 	return p.roll()
 }
 
-func (s *Site) putPack(tx *bolt.Tx) error {
-	num, size := s.packs.where()
+// note writes how far the packs reach into the database: what lies behind is cut off when the site is opened.
+func (p *packs) note(tx *bolt.Tx) error {
+	num, size := p.where()
 	return tx.Bucket(bMeta).Put(kPack, binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(nil, num), uint64(size)))
 }
 
 // packUses lists all pack files by number, and the deltas that are in use, bases before what is over them.
-func (s *Site) packUses(ctx context.Context) ([]*packUse, []*chained, error) {
+func (s *compactor) packUses(ctx context.Context) ([]*packUse, []*chained, error) {
 	names, err := fs.ReadDir(s.packs.root.FS(), ".")
 	if err != nil {
 		return nil, nil, diskErr("list packs", err)
@@ -183,7 +205,7 @@ func (s *Site) packUses(ctx context.Context) ([]*packUse, []*chained, error) {
 		byNum[n] = u
 		uses = append(uses, u)
 	}
-	err = s.bodies(ctx, func(r *Resource, pinned bool) error {
+	err = s.records.bodied(ctx, func(r *Resource, pinned bool) error {
 		if r.Body != PackBody {
 			return nil
 		}
@@ -227,7 +249,7 @@ func (s *Site) packUses(ctx context.Context) ([]*packUse, []*chained, error) {
 }
 
 // deltasInUse finds the deltas among the places in use, and among the bases of deltas. What cannot be read is none; verify says so.
-func (s *Site) deltasInUse(ctx context.Context, uses []*packUse) (out []*chained, err error) {
+func (s *compactor) deltasInUse(ctx context.Context, uses []*packUse) (out []*chained, err error) {
 	known := map[Place]bool{} // deltas
 	add := func(at Place) error {
 		for at.Len >= frameHeader && !known[at] {
@@ -267,7 +289,7 @@ func (u *packUse) sort() {
 }
 
 // dropPacks removes packs that nothing refers to.
-func (s *Site) dropPacks(packs []*packUse, c *Compaction) error {
+func (s *compactor) dropPacks(packs []*packUse, c *Compaction) error {
 	for _, u := range packs {
 		if err := s.owned(); err != nil {
 			return err

@@ -181,7 +181,7 @@ func sizeOf(t testing.TB, dir string) (n int64) {
 // deltasOf counts the deltas that are in use.
 func deltasOf(t testing.TB, s *Site) int {
 	t.Helper()
-	_, deltas, err := s.packUses(t.Context())
+	_, deltas, err := s.compactor().packUses(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -366,7 +366,7 @@ func TestCompactLeavesDamagedPacks(t *testing.T) {
 	for n := 1; n < 8; n++ {
 		h.drop(n)
 	}
-	uses, _, err := s.packUses(t.Context())
+	uses, _, err := s.compactor().packUses(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -104,7 +104,7 @@ func (b *Blobs) sweep(ctx context.Context, sites []*Site, dry bool) (f BlobsFree
 	// Eight bytes of a digest are enough: two that agree in them keep a blob too many.
 	var used []uint64
 	for _, s := range sites {
-		err := s.bodies(ctx, func(r *Resource, _ bool) error {
+		err := s.Records.bodied(ctx, func(r *Resource, _ bool) error {
 			if r.Body == BlobBody {
 				used = append(used, binary.BigEndian.Uint64(r.Digest[:]))
 			}

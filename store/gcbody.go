@@ -12,7 +12,7 @@ import (
 
 // forgetBodies takes the bodies away from records that are no part of the mirror: nothing asks for them any more. What an older version had
 // is in the history.
-func (s *Site) forgetBodies() error {
+func (s *compactor) forgetBodies() error {
 	if idle, err := s.idle(); !idle || err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func withoutBody(k, v []byte) ([]byte, error) {
 }
 
 // idle reports whether no run is unfinished.
-func (s *Site) idle() (idle bool, err error) {
+func (s *compactor) idle() (idle bool, err error) {
 	err = s.db.View(func(tx *bolt.Tx) error {
 		k, _ := tx.Bucket(bJournal).Cursor().First()
 		idle = k == nil && tx.Bucket(bMeta).Get(kRun) == nil
@@ -86,8 +86,8 @@ func (s *Site) idle() (idle bool, err error) {
 	return idle, err
 }
 
-// bodies calls f for every record that has a body, wherever it stands; pinned says that it stands in the journal. f must not keep r.
-func (s *Site) bodies(ctx context.Context, f func(r *Resource, pinned bool) error) error {
+// bodied calls f for every record that has a body, wherever it stands; pinned says that it stands in the journal. f must not keep r.
+func (s *Records) bodied(ctx context.Context, f func(r *Resource, pinned bool) error) error {
 	var r Resource
 	record := func(k, v []byte) error {
 		if err := ctx.Err(); err != nil {

@@ -30,7 +30,7 @@ type headUse struct {
 }
 
 // compactHeads gives the space of heads that nothing refers to back. With dry it only says what that would be.
-func (s *Site) compactHeads(ctx context.Context, dry bool) (freed int64, err error) {
+func (s *compactor) compactHeads(ctx context.Context, dry bool) (freed int64, err error) {
 	uses, damaged, err := s.headUses(ctx)
 	if err != nil || len(uses) == 0 {
 		return 0, err
@@ -89,7 +89,7 @@ func (s *Site) compactHeads(ctx context.Context, dry bool) (freed int64, err err
 }
 
 // headUses finds out what of each file is in use, and whether something that is in use cannot be read.
-func (s *Site) headUses(ctx context.Context) (uses []*headUse, damaged bool, err error) {
+func (s *compactor) headUses(ctx context.Context) (uses []*headUse, damaged bool, err error) {
 	byNum := map[uint32]*headUse{}
 	for _, n := range headsIn(s.root, ".") {
 		fi, err := s.root.Lstat(headsFile(n))
@@ -116,7 +116,7 @@ func (s *Site) headUses(ctx context.Context) (uses []*headUse, damaged bool, err
 			if at.IsZero() {
 				continue
 			}
-			if _, err := s.ReadHead(u, at); err != nil || !s.heads.use(byNum[at.File], at) {
+			if _, err := s.records.ReadHead(u, at); err != nil || !s.heads.use(byNum[at.File], at) {
 				damaged = true
 			}
 		}
@@ -157,7 +157,7 @@ func (f *headFiles) use(u *headUse, at HeadPlace) bool {
 
 // moveHeads codes the heads of some records of a bucket anew, from a key on, as far as they lie in files up to last. It returns the key to go on
 // from, nil at the end. A head that cannot be read is lost.
-func (s *Site) moveHeads(tx *bolt.Tx, bucket []byte, prefix int, start []byte, last uint32) (next []byte, err error) {
+func (s *compactor) moveHeads(tx *bolt.Tx, bucket []byte, prefix int, start []byte, last uint32) (next []byte, err error) {
 	var keys, values [][]byte
 	var r, now Resource
 	b := tx.Bucket(bucket)
@@ -202,14 +202,14 @@ func (s *Site) moveHeads(tx *bolt.Tx, bucket []byte, prefix int, start []byte, l
 }
 
 // moveHead appends a head again, coded over the one at base if that is of use.
-func (s *Site) moveHead(u site.URL, at, base HeadPlace) HeadPlace {
+func (s *compactor) moveHead(u site.URL, at, base HeadPlace) HeadPlace {
 	var h *heads.Head
 	var err error
-	if h, err = s.ReadHead(u, at); err != nil {
+	if h, err = s.records.ReadHead(u, at); err != nil {
 		return HeadPlace{}
 	}
 	if !base.IsZero() { // two versions of a page mostly have one head
-		if same, err := s.ReadHead(u, base); err == nil && same.Equal(h) {
+		if same, err := s.records.ReadHead(u, base); err == nil && same.Equal(h) {
 			return base
 		}
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // movePacks empties packs and removes them. deltas are all that are in use; it notes there where they and their bases went.
-func (s *Site) movePacks(ctx context.Context, packs []*packUse, deltas []*chained, c *Compaction) error {
+func (s *compactor) movePacks(ctx context.Context, packs []*packUse, deltas []*chained, c *Compaction) error {
 	to, from := map[Place]Place{}, map[uint32]bool{}
 	over := make(map[Place]bool, len(deltas))
 	for _, d := range deltas {
@@ -58,7 +58,7 @@ func (s *Site) movePacks(ctx context.Context, packs []*packUse, deltas []*chaine
 				if next, err = repoint(tx.Bucket(b.name), b.prefix, next, s.moveItems, from, to); err != nil {
 					return err
 				}
-				return s.putPack(tx)
+				return s.packs.note(tx)
 			})
 			if err != nil {
 				return err
@@ -85,7 +85,7 @@ func (s *Site) movePacks(ctx context.Context, packs []*packUse, deltas []*chaine
 
 // copyFrames appends the full frames in use of a pack to the last one, byte for byte, and notes where each went. Deltas wait until
 // their bases have moved; here they are only looked at. over says which places hold deltas that are in use.
-func (s *Site) copyFrames(ctx context.Context, u *packUse, over map[Place]bool, to map[Place]Place) error {
+func (s *compactor) copyFrames(ctx context.Context, u *packUse, over map[Place]bool, to map[Place]Place) error {
 	var raw []byte
 	for _, at := range u.places { // before anything is copied: the copies of a pack that has to stay would pile up with every call
 		err := ctx.Err()
@@ -116,7 +116,7 @@ func (s *Site) copyFrames(ctx context.Context, u *packUse, over map[Place]bool, 
 
 // copyDeltas appends the deltas that lie in packs of from, or whose base has moved, to the last pack, and notes where each went. It returns
 // the bytes of those that lie elsewhere. Bases come before what is over them.
-func (s *Site) copyDeltas(ctx context.Context, deltas []*chained, from map[uint32]bool, to map[Place]Place) (outside int64, err error) {
+func (s *compactor) copyDeltas(ctx context.Context, deltas []*chained, from map[uint32]bool, to map[Place]Place) (outside int64, err error) {
 	var raw []byte
 	for _, d := range deltas {
 		base, moved := to[d.base]

@@ -18,7 +18,7 @@ type PartsFreed struct {
 
 // CollectParts deletes the parts that drop names, given the URL of each and when it last grew, and what a crash left beside them. With dry it
 // only says what it would do. No run may be under way.
-func (s *Site) CollectParts(dry bool, drop func(url string, grown time.Time) bool) (f PartsFreed, err error) {
+func (s *Parts) CollectParts(dry bool, drop func(url string, grown time.Time) bool) (f PartsFreed, err error) {
 	if !dry {
 		if err := s.owned(); err != nil {
 			return f, err
@@ -32,8 +32,8 @@ func (s *Site) CollectParts(dry bool, drop func(url string, grown time.Time) boo
 		return f, diskErr("open parts", err)
 	}
 	defer r.Close()
-	s.parts.mu.Lock()
-	defer s.parts.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	err = eachPart(r, func(name string, n *partNote) error {
 		names := []string{name}
 		if n != nil {
@@ -43,7 +43,7 @@ func (s *Site) CollectParts(dry bool, drop func(url string, grown time.Time) boo
 			}
 			f.Parts++
 			names = append(names, strings.TrimSuffix(name, partJSON)+partBody)
-			delete(s.parts.have, n.URL)
+			delete(s.have, n.URL)
 		}
 		for _, name := range names {
 			fi, err := r.Lstat(name)

@@ -103,7 +103,7 @@ func headsIn(root *os.Root, dir string) (nums []uint32) {
 }
 
 // ReadHead reads the head of an answer for a URL. One that cannot be read is ErrDamaged.
-func (s *Site) ReadHead(u site.URL, at HeadPlace) (*heads.Head, error) {
+func (s *Records) ReadHead(u site.URL, at HeadPlace) (*heads.Head, error) {
 	h, _, err := s.heads.read(u.String(), at)
 	return h, err
 }

@@ -566,7 +566,7 @@ func goOnWithDamagedHeads(t *testing.T, what, dir string) {
 		t.Errorf("%s: the new head is %v", what, h)
 	}
 	headsOf(t, s, 1) // freshened, or none
-	if _, err := s.compactHeads(t.Context(), false); err != nil {
+	if _, err := s.compactor().compactHeads(t.Context(), false); err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
 	for id := range 6 {
@@ -632,11 +632,11 @@ func TestHeadsAreCollected(t *testing.T) {
 		if run == runs-4 {
 			s.step = func(string) { copies = append(copies, copyState(t, dir)) }
 		}
-		would, err := s.compactHeads(t.Context(), true)
+		would, err := s.compactor().compactHeads(t.Context(), true)
 		if err != nil {
 			t.Fatal(err)
 		}
-		freed, err := s.compactHeads(t.Context(), false)
+		freed, err := s.compactor().compactHeads(t.Context(), false)
 		if err != nil || (would > 0) != (freed > 0) {
 			t.Fatalf("%d would be freed, %d were: %v", would, freed, err)
 		}
@@ -683,7 +683,7 @@ func TestHeadsAreCollected(t *testing.T) {
 	for _, dir := range copies[:min(len(copies), sized(6, 100))] {
 		_, s := openHeads(t, dir)
 		check(s)
-		if _, err := s.compactHeads(t.Context(), false); err != nil {
+		if _, err := s.compactor().compactHeads(t.Context(), false); err != nil {
 			t.Fatal(err)
 		}
 		check(s)

@@ -89,7 +89,7 @@ func documentOver(t testing.TB, s *Site, id int, body string, old Place) *Done {
 	t.Helper()
 	d := documentRecord(id, body, nil)
 	var err error
-	if d.At, err = s.AppendFrameOver((&Site{}).NewFrameWriter(), metaOf(&d.Resource), []byte("links"), []byte(body), old); err != nil {
+	if d.At, err = s.AppendFrameOver((&Frames{}).NewFrameWriter(), metaOf(&d.Resource), []byte("links"), []byte(body), old); err != nil {
 		t.Fatal(err)
 	}
 	return d

@@ -40,7 +40,7 @@ type Done struct {
 
 // AppendFrame writes a document with its links to the packs. It counts only once a record that refers to it is committed. Safe
 // for concurrent use with a FrameWriter for each goroutine.
-func (s *Site) AppendFrame(w *FrameWriter, m FrameMeta, links, body []byte) (Place, error) {
+func (s *Frames) AppendFrame(w *FrameWriter, m FrameMeta, links, body []byte) (Place, error) {
 	head, tail, err := w.encode(m, links, body)
 	if err != nil {
 		return Place{}, err
@@ -49,7 +49,7 @@ func (s *Site) AppendFrame(w *FrameWriter, m FrameMeta, links, body []byte) (Pla
 }
 
 // Commit makes a batch permanent: bodies first, then the records that refer to them. first is the number of news[0].
-func (s *Site) Commit(first uint32, news []NewURL, done []*Done) error {
+func (s *Records) Commit(first uint32, news []NewURL, done []*Done) error {
 	buf := s.batch[:0]
 	defer func() {
 		if s.batch = buf; cap(buf) > maxKept {
@@ -87,14 +87,14 @@ func (s *Site) Commit(first uint32, news []NewURL, done []*Done) error {
 		buf = append(buf, targets...)
 	}
 	if !s.volatile {
-		buf = s.headZip.append(buf, done)
+		buf = s.zip.append(buf, done)
 	}
 	num, size := s.packs.where()
 	if !s.volatile {
 		if err := s.packs.sync(); err != nil {
 			return err
 		}
-		if err := s.syncBodies(); err != nil {
+		if err := s.bodies.sync(); err != nil {
 			return err
 		}
 	}
@@ -125,7 +125,7 @@ func (s *Site) Commit(first uint32, news []NewURL, done []*Done) error {
 const dropEvery = 64
 
 // Known returns how many URLs have a number.
-func (s *Site) Known() (n uint32, err error) {
+func (s *Records) Known() (n uint32, err error) {
 	err = s.db.View(func(tx *bolt.Tx) error {
 		if v := tx.Bucket(bMeta).Get(kKnown); len(v) == 4 {
 			n = binary.BigEndian.Uint32(v)
@@ -180,7 +180,7 @@ func (b *batch) decode(v []byte) error {
 
 // Replay calls newURL and done for everything in the journal, in the order of the commits. Records and targets are valid
 // during the call only.
-func (s *Site) Replay(newURL func(id uint32, u NewURL) error, done func(r *Resource, targets []byte, linked bool) error) error {
+func (s *Records) Replay(newURL func(id uint32, u NewURL) error, done func(r *Resource, targets []byte, linked bool) error) error {
 	var b batch
 	var r Resource
 	return s.each(bJournal, func(_, v []byte) error {
@@ -220,7 +220,7 @@ type Folding struct {
 
 // Fold moves the journal into the buckets that are kept. A crash in between is harmless: what was moved is gone from the
 // journal, and the rest is moved by the next call.
-func (s *Site) Fold(o Folding) error {
+func (s *Records) Fold(o Folding) error {
 	var b batch
 	for {
 		more := false
@@ -273,7 +273,7 @@ func (s *Site) Fold(o Folding) error {
 // fold gathers the records of some batches, so that each is written once and in key order.
 type fold struct {
 	Folding
-	site             *Site
+	site             *Records
 	res, links, hist *bolt.Bucket
 	recs             map[string]*folded // by key
 	targets          []idTargets
@@ -306,7 +306,7 @@ func (f *fold) add(b *batch) error {
 			f.recs[k] = &folded{Resource: Resource{ID: id, URL: u, Referrer: n.Referrer, Depth: n.Depth, Requis: n.Requis}}
 		}
 	}
-	answers, _ := f.site.headZip.read(b.heads, len(b.done)) // heads that are damaged are lost, and no more
+	answers, _ := f.site.zip.read(b.heads, len(b.done)) // heads that are damaged are lost, and no more
 	for i, d := range b.done {
 		u, err := storedURL(d.url)
 		if err != nil {

@@ -168,7 +168,7 @@ func (o *Observation) decode(run int, b []byte) error {
 }
 
 // AddObservation keeps what a run has observed. A run that is resumed writes it again, with all that it has observed since it began.
-func (s *Site) AddObservation(o *Observation) error {
+func (s *Records) AddObservation(o *Observation) error {
 	v := o.append(nil)
 	return s.update("write observations", func(tx *bolt.Tx) error {
 		return tx.Bucket(bObserved).Put(seqKey(uint64(o.Run)), v)
@@ -176,7 +176,7 @@ func (s *Site) AddObservation(o *Observation) error {
 }
 
 // Observations calls f for what every run has observed, oldest first. f must not keep o.
-func (s *Site) Observations(f func(o *Observation) error) error {
+func (s *Records) Observations(f func(o *Observation) error) error {
 	var o Observation
 	return s.each(bObserved, func(k, v []byte) error {
 		if len(k) != 8 {

@@ -48,18 +48,20 @@ func (s *State) openSite(name string, mode openMode) (_ *Site, err error) {
 		return nil, err
 	}
 	st := &Site{
-		Name:      name,
-		Blobs:     s.Blobs,
-		kept:      s.Bodies,
-		now:       s.opt.Now,
-		dir:       folder.dir,
-		volatile:  s.opt.Volatile,
-		readOnly:  mode == reading,
-		lease:     lease,
-		root:      folder.root,
-		db:        folder.db,
+		Name:  name,
+		Blobs: s.Blobs,
+		home: &home{
+			name:     name,
+			dir:      folder.dir,
+			volatile: s.opt.Volatile,
+			readOnly: mode == reading,
+			now:      s.opt.Now,
+			lease:    lease,
+			root:     folder.root,
+			db:       folder.db,
+		},
+		kept:      siteBodies{s.Bodies, s.opt.Volatile},
 		heads:     &headFiles{root: folder.root, files: map[uint32]*os.File{}},
-		foldItems: foldItems,
 		moveItems: movedItems,
 	}
 	pr, err := st.root.OpenRoot("packs")
@@ -70,6 +72,7 @@ func (s *State) openSite(name string, mode openMode) (_ *Site, err error) {
 		return nil, errors.Join(diskErr("open packs", err), st.letGo())
 	}
 	st.packs = openPacks(pr)
+	st.makeParts()
 	if !st.readOnly {
 		if err := st.Blobs.hold(); err != nil {
 			st.Close()
@@ -241,11 +244,11 @@ func (s *Site) start(f *siteFolder) error {
 	if err := s.packs.begin(num, size); err != nil {
 		return err
 	}
-	return s.finishPublish()
+	return s.Trees.finishPublish()
 }
 
 // letGo gives the site's folder and database back, with its lease.
-func (s *Site) letGo() error {
+func (s *home) letGo() error {
 	if s.lease != nil {
 		return s.lease.Release()
 	}

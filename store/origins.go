@@ -9,7 +9,7 @@ import (
 )
 
 // Origins calls f for each origin of which the mirror holds something, with a URL of it, in key order. It looks at a few records of each.
-func (s *Site) Origins(f func(u site.URL) error) error {
+func (s *Records) Origins(f func(u site.URL) error) error {
 	var from []byte
 	for {
 		var last []byte // prefix of the keys of one origin

@@ -166,7 +166,7 @@ func (l *siteLock) inPlace() error {
 }
 
 // owned is ErrLeaseLost when this process may not change the site any more. Whoever changes something besides the database asks first.
-func (s *Site) owned() error {
+func (s *home) owned() error {
 	if s.lease == nil {
 		return nil // of a site that is open for reading: its database refuses
 	}
@@ -174,7 +174,7 @@ func (s *Site) owned() error {
 }
 
 // fenced makes a transaction one that is refused when the lease is lost or another one has been given since.
-func (s *Site) fenced(f func(*bolt.Tx) error) func(*bolt.Tx) error {
+func (s *home) fenced(f func(*bolt.Tx) error) func(*bolt.Tx) error {
 	if s.lease == nil {
 		return f
 	}

@@ -81,9 +81,9 @@ type FrameWriter struct {
 const maxKept = 1 << 20
 
 // NewFrameWriter returns an encoder for frames of this site; it needs about a megabyte.
-func (s *Site) NewFrameWriter() *FrameWriter {
+func (s *Frames) NewFrameWriter() *FrameWriter {
 	w := &FrameWriter{}
-	if s.volatile {
+	if s.plain {
 		return w
 	}
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithLowerEncoderMem(true),

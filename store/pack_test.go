@@ -37,7 +37,7 @@ func decodeFrame(r *FrameReader, raw []byte) (Frame, error) {
 
 func TestFrameRoundTrip(t *testing.T) {
 	for _, volatile := range []bool{false, true} {
-		w, r := (&Site{volatile: volatile}).NewFrameWriter(), NewFrameReader()
+		w, r := (&Frames{plain: volatile}).NewFrameWriter(), NewFrameReader()
 		rapid.Check(t, func(rt *rapid.T) {
 			links, body := rapid.SliceOf(rapid.Byte()).Draw(rt, "links"), rapid.SliceOf(rapid.Byte()).Draw(rt, "body")
 			m := FrameMeta{ID: rapid.Uint32().Draw(rt, "id"), URL: "http://a/" + rapid.StringMatching(`[a-z]*`).Draw(rt, "url"), Size: int64(len(body))}
@@ -66,7 +66,7 @@ func TestFrameRoundTrip(t *testing.T) {
 func TestFrameBuffersAreGivenBack(t *testing.T) {
 	body := random(3<<20, 1)
 	for _, volatile := range []bool{false, true} {
-		w, r := (&Site{volatile: volatile}).NewFrameWriter(), NewFrameReader()
+		w, r := (&Frames{plain: volatile}).NewFrameWriter(), NewFrameReader()
 		raw := encodeFrame(t, w, FrameMeta{URL: "http://a/"}, nil, body)
 		if f, err := decodeFrame(r, raw); err != nil || !bytes.Equal(f.Body, body) {
 			t.Fatal(err)
@@ -79,8 +79,8 @@ func TestFrameBuffersAreGivenBack(t *testing.T) {
 }
 
 func FuzzFrame(f *testing.F) {
-	w := (&Site{}).NewFrameWriter()
-	plain := (&Site{volatile: true}).NewFrameWriter()
+	w := (&Frames{}).NewFrameWriter()
+	plain := (&Frames{plain: true}).NewFrameWriter()
 	m := FrameMeta{ID: 1, URL: "http://a/b"}
 	f.Add(encodeFrame(f, w, m, []byte("links"), []byte("body")), false)
 	f.Add(encodeFrame(f, plain, m, []byte("links"), []byte("body")), false)

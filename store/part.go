@@ -49,11 +49,14 @@ const (
 	noteAge   = 2 * time.Second // or how old its note gets, when bytes have come
 )
 
-// parts are those of one site. Safe for concurrent use.
-type parts struct {
+// Parts is the parts of one site. Safe for concurrent use.
+type Parts struct {
+	*home
+	blobs *Blobs
+
 	mu     sync.Mutex
 	looked bool
-	dir    *folder             // nil before looked, and as long as there is no folder
+	folder *folder             // nil before looked, and as long as there is no folder
 	have   map[string]struct{} // URLs
 }
 
@@ -64,9 +67,8 @@ func partName(url string) string {
 }
 
 // openParts opens the folder, which it makes if asked to, and removes what a crash left there that is no part. The caller holds mu.
-func (s *Site) openParts(create bool) error {
-	p := &s.parts
-	if p.dir != nil || p.looked && !create {
+func (s *Parts) openParts(create bool) error {
+	if s.folder != nil || s.looked && !create {
 		return nil
 	}
 	if create {
@@ -74,7 +76,7 @@ func (s *Site) openParts(create bool) error {
 			return diskErr("make folder of parts", err)
 		}
 	}
-	p.looked = true
+	s.looked = true
 	r, err := s.root.OpenRoot(partsDir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -98,7 +100,7 @@ func (s *Site) openParts(create bool) error {
 		d.close()
 		return diskErr("read parts", err)
 	}
-	p.dir, p.have = d, have
+	s.folder, s.have = d, have
 	return nil
 }
 
@@ -162,34 +164,33 @@ func readNote(r *os.Root, name string) (*partNote, error) {
 
 // KeepPart makes a body on its way in the part of a URL, in place of an older one: it survives the process from now on. about is JSON and comes
 // back with TakePart. Where blobs and sites lie on different file systems nothing happens: the body stays what it is.
-func (s *Site) KeepPart(w *BlobWriter, url string, about []byte) error {
+func (s *Parts) KeepPart(w *BlobWriter, url string, about []byte) error {
 	if w.part != nil {
 		return nil
 	}
-	p := &s.parts
-	p.mu.Lock()
+	s.mu.Lock()
 	err := s.openParts(true)
 	if err == nil {
 		name := partName(url)
-		p.dir.root.Remove(name + partJSON) // of an older body; its note must not outlive it
-		err = renameat(w.dir, w.name, p.dir, name+partBody)
+		s.folder.root.Remove(name + partJSON) // of an older body; its note must not outlive it
+		err = renameat(w.dir, w.name, s.folder, name+partBody)
 		if errors.Is(err, unix.EXDEV) {
 			err, w.part = nil, &part{}
 		} else if err == nil {
-			p.have[url] = struct{}{}
-			w.dir, w.name, w.part = p.dir, name+partBody, &part{site: s, url: url, about: about}
+			s.have[url] = struct{}{}
+			w.dir, w.name, w.part = s.folder, name+partBody, &part{of: s, url: url, about: about}
 		}
 	}
-	p.mu.Unlock()
-	if err != nil || w.part.site == nil {
+	s.mu.Unlock()
+	if err != nil || w.part.of == nil {
 		return diskErr("keep part", err)
 	}
 	return w.note()
 }
 
-// part is what a BlobWriter knows of being one; without a site it is none and will not be one.
+// part is what a BlobWriter knows of being one; without Parts it is none and will not be one.
 type part struct {
-	site  *Site
+	of    *Parts
 	url   string
 	about json.RawMessage
 	size  int64 // as last noted
@@ -197,11 +198,11 @@ type part struct {
 }
 
 // IsPart reports whether the body lies in the folder of parts.
-func (w *BlobWriter) IsPart() bool { return w.part != nil && w.part.site != nil }
+func (w *BlobWriter) IsPart() bool { return w.part != nil && w.part.of != nil }
 
 // grown notes a part when enough has come since the last time.
 func (w *BlobWriter) grown() error {
-	if !w.IsPart() || w.size-w.part.size < noteBytes && (w.size == w.part.size || w.part.site.now().Sub(w.part.noted) < noteAge) {
+	if !w.IsPart() || w.size-w.part.size < noteBytes && (w.size == w.part.size || w.part.of.now().Sub(w.part.noted) < noteAge) {
 		return nil
 	}
 	return w.note()
@@ -210,12 +211,12 @@ func (w *BlobWriter) grown() error {
 // note writes down what has come.
 func (w *BlobWriter) note() error {
 	p := w.part
-	if !p.site.volatile { // else the note is worth nothing after a loss of power; the digest would tell
+	if !p.of.volatile { // else the note is worth nothing after a loss of power; the digest would tell
 		if err := w.f.Sync(); err != nil {
 			return diskErr("sync part", err)
 		}
 	}
-	now := p.site.now()
+	now := p.of.now()
 	n := partNote{URL: p.url, Size: w.size, Digest: hex.EncodeToString(w.h.Sum(nil)), About: p.about, Noted: now}
 	b, err := json.Marshal(n)
 	if err != nil {
@@ -225,7 +226,7 @@ func (w *BlobWriter) note() error {
 	if err = w.dir.root.WriteFile(name+partAside, b, 0o644); err == nil {
 		err = w.dir.root.Rename(name+partAside, name)
 	}
-	if err == nil && !p.site.volatile && p.noted.IsZero() {
+	if err == nil && !p.of.volatile && p.noted.IsZero() {
 		err = w.dir.f.Sync()
 	}
 	p.size, p.noted = w.size, now
@@ -248,9 +249,9 @@ func (w *BlobWriter) Leave() error {
 // forget removes the note of a part that is no part any more.
 func (w *BlobWriter) forget() {
 	if w.IsPart() {
-		w.part.site.parts.mu.Lock()
-		defer w.part.site.parts.mu.Unlock()
-		delete(w.part.site.parts.have, w.part.url)
+		w.part.of.mu.Lock()
+		defer w.part.of.mu.Unlock()
+		delete(w.part.of.have, w.part.url)
 		w.dir.root.Remove(partName(w.part.url) + partJSON)
 	}
 }
@@ -258,22 +259,21 @@ func (w *BlobWriter) forget() {
 // TakePart returns the beginning of a URL's body that was left, ready for what follows, and what KeepPart was told of it; nil when there is
 // none. It reads all of it. Its last byte is left out, so that the rest is never nothing: no server has a range for that. One whose bytes are
 // not what they were is deleted.
-func (s *Site) TakePart(ctx context.Context, url string) (w *BlobWriter, about []byte, err error) {
-	p := &s.parts
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (s *Parts) TakePart(ctx context.Context, url string) (w *BlobWriter, about []byte, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if err := s.openParts(false); err != nil {
 		return nil, nil, err
 	}
-	if _, ok := p.have[url]; !ok {
+	if _, ok := s.have[url]; !ok {
 		return nil, nil, nil
 	}
 	name := partName(url)
-	n, err := readNote(p.dir.root, name+partJSON)
+	n, err := readNote(s.folder.root, name+partJSON)
 	if err == nil && n != nil && n.URL == url && n.Size > 1 {
-		p.mu.Unlock() // it may take a while
-		w, err = s.reopenPart(ctx, p.dir, name+partBody, n)
-		p.mu.Lock()
+		s.mu.Unlock() // it may take a while
+		w, err = s.reopenPart(ctx, s.folder, name+partBody, n)
+		s.mu.Lock()
 	}
 	switch {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
@@ -281,13 +281,13 @@ func (s *Site) TakePart(ctx context.Context, url string) (w *BlobWriter, about [
 	case w == nil:
 		return nil, nil, s.dropPart(url)
 	}
-	w.part = &part{site: s, url: url, about: n.About, size: n.Size, noted: n.Noted}
+	w.part = &part{of: s, url: url, about: n.About, size: n.Size, noted: n.Noted}
 	return w, n.About, nil
 }
 
 // reopenPart reads a part again; nil when its bytes are not what they were. The file keeps its last byte until it is written again, so that a
 // kill now leaves the part that the note speaks of.
-func (s *Site) reopenPart(ctx context.Context, dir *folder, name string, n *partNote) (*BlobWriter, error) {
+func (s *Parts) reopenPart(ctx context.Context, dir *folder, name string, n *partNote) (*BlobWriter, error) {
 	f, err := dir.root.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
@@ -310,7 +310,7 @@ func (s *Site) reopenPart(ctx context.Context, dir *folder, name string, n *part
 	if err == nil {
 		if whole.Write(last[:]); hex.EncodeToString(whole.Sum(nil)) == n.Digest {
 			if err = f.Truncate(n.Size); err == nil { // what came after the note
-				return &BlobWriter{b: s.Blobs, dir: dir, f: f, name: name, h: h, size: size}, nil
+				return &BlobWriter{b: s.blobs, dir: dir, f: f, name: name, h: h, size: size}, nil
 			}
 		}
 	}
@@ -332,11 +332,11 @@ func (r contextReader) Read(p []byte) (int, error) {
 }
 
 // dropPart deletes a part. The caller holds mu.
-func (s *Site) dropPart(url string) error {
-	delete(s.parts.have, url)
+func (s *Parts) dropPart(url string) error {
+	delete(s.have, url)
 	var errs []error
 	for _, ending := range []string{partJSON, partBody} {
-		if err := s.parts.dir.root.Remove(partName(url) + ending); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := s.folder.root.Remove(partName(url) + ending); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
 		}
 	}

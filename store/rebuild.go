@@ -3,7 +3,6 @@
 package store
 
 import (
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -53,20 +52,23 @@ func (s *State) Rebuild(name string) (known int, err error) {
 		return 0, err
 	}
 	if err = st.packs.skip(last); err == nil {
-		err = st.update("begin pack", st.putPack)
+		err = st.update("begin pack", st.packs.note)
 	}
 	if err == nil {
-		known, err = st.refill()
+		known, err = rebuilder{st}.refill()
 	}
 	if err == nil {
-		err = st.finishRebuild()
+		err = rebuilder{st}.finish()
 	}
 	return known, errors.Join(err, st.Close())
 }
 
-// finishRebuild makes the database count. The tree beside the published one may be half built, which the lost database knew: the next build empties it.
-func (s *Site) finishRebuild() error {
-	live, err := s.knownTree()
+// rebuilder makes the records of a site anew of its published tree.
+type rebuilder struct{ *Site }
+
+// finish makes the database count. The tree beside the published one may be half built, which the lost database knew: the next build empties it.
+func (s rebuilder) finish() error {
+	live, err := s.Trees.known()
 	if err != nil {
 		return err
 	}
@@ -79,17 +81,6 @@ func (s *Site) finishRebuild() error {
 		}
 		return m.Put(kRebuilt, seqKey(uint64(time.Now().Unix())))
 	})
-}
-
-// Rebuilt returns when Rebuild made the database, the zero time when it did not.
-func (s *Site) Rebuilt() (at time.Time, err error) {
-	err = s.db.View(func(tx *bolt.Tx) error {
-		if v := tx.Bucket(bMeta).Get(kRebuilt); len(v) == 8 {
-			at = time.Unix(int64(binary.BigEndian.Uint64(v)), 0)
-		}
-		return nil
-	})
-	return at, err
 }
 
 // readable reports whether a published tree, if there is one, can be made records of.
@@ -162,8 +153,8 @@ func (p *packs) skip(last uint32) error {
 }
 
 // refill makes records of the published tree.
-func (s *Site) refill() (known int, err error) {
-	tree, err := s.Current()
+func (s rebuilder) refill() (known int, err error) {
+	tree, err := s.Trees.Current()
 	if errors.Is(err, ErrNoVersion) {
 		return 0, nil
 	}
@@ -216,7 +207,7 @@ func (s *Site) refill() (known int, err error) {
 	if err := flush(); err != nil {
 		return known, err
 	}
-	if err := s.syncBodies(); err != nil {
+	if err := s.kept.sync(); err != nil {
 		return known, err
 	}
 	v := Version{Number: max(meta.Version, 1), Time: meta.Retrieved, Files: meta.Files, Bytes: meta.Bytes}
@@ -234,7 +225,7 @@ func (s *Site) refill() (known int, err error) {
 }
 
 // resourceOf makes the record of a published file. A document is known by name only.
-func (s *Site) resourceOf(tree *os.Root, f *phm.File, id uint32) (Resource, error) {
+func (s rebuilder) resourceOf(tree *os.Root, f *phm.File, id uint32) (Resource, error) {
 	u, _, err := site.Parse(f.URL)
 	if err != nil || len(f.URL) > MaxURL {
 		return Resource{}, fmt.Errorf("%s: %w: its URL: %v", f.Path, ErrDamaged, err)
@@ -245,7 +236,7 @@ func (s *Site) resourceOf(tree *os.Root, f *phm.File, id uint32) (Resource, erro
 		return r, nil
 	}
 	digest := [32]byte(d)
-	if fi, err := s.kept.Stat(digest); err != nil || !fi.Regular || fi.Size != f.Size {
+	if fi, err := s.kept.kept.Stat(digest); err != nil || !fi.Regular || fi.Size != f.Size {
 		if ok, err := s.takeBlob(tree, f, digest); !ok {
 			return r, err
 		}
@@ -264,7 +255,7 @@ func (s *Site) resourceOf(tree *os.Root, f *phm.File, id uint32) (Resource, erro
 }
 
 // takeBlob makes a blob of a published file whose blob is missing; ok is false when the file is not what the table says either.
-func (s *Site) takeBlob(tree *os.Root, f *phm.File, want [32]byte) (ok bool, err error) {
+func (s rebuilder) takeBlob(tree *os.Root, f *phm.File, want [32]byte) (ok bool, err error) {
 	src, err := tree.Open(f.Path)
 	if err != nil {
 		return false, nil

@@ -160,7 +160,7 @@ func TestRebuildDistrustsTheOtherTree(t *testing.T) {
 	dir := t.TempDir()
 	st, s := openTest(t, dir, Options{})
 	publishTest(t, s, 1, map[string]string{"a.txt": "text"})
-	live, err := s.liveTree()
+	live, err := s.Trees.live()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,23 +34,6 @@ const (
 	jobRecordName = "job.json"     // as SaveJobRecords has it
 )
 
-// KeepRun keeps the record of the last run, for a mirror.db that is made again.
-func (s *Site) KeepRun(r RunRecord) error {
-	if err := s.owned(); err != nil {
-		return err
-	}
-	v, err := json.Marshal(r)
-	if err != nil {
-		return fmt.Errorf("run of %s: %w", s.Name, err)
-	}
-	return s.keep(lastRunName, v)
-}
-
-// keep replaces a file of the site's folder.
-func (s *Site) keep(name string, v []byte) error {
-	return diskErr("write "+name, keepIn(s.root, name, v))
-}
-
 // keepJobRecords writes records of jobs into the folders of their sites, for a mirror.db that is made again. A job without a site has none.
 func (s *State) keepJobRecords(records map[string][]byte) {
 	for name, v := range records {

@@ -21,19 +21,6 @@ import (
 
 const currentLink = "current"
 
-// Version is one published version of a site.
-type Version struct {
-	Number   int       `json:"number"`
-	Time     time.Time `json:"time"`
-	Files    int       `json:"files"`
-	Bytes    int64     `json:"bytes"`
-	Added    int       `json:"added"`
-	Changed  int       `json:"changed"`
-	Removed  int       `json:"removed"`
-	Accepted bool      `json:"accepted,omitempty"` // published although its run was suspicious
-	Meta     []byte    `json:"meta,omitempty"`     // its phm.json
-}
-
 // pending is a publish that was decided: whatever happens now, the link moves to Tree and Version is the published one.
 type pending struct {
 	Tree    string  `json:"tree"`
@@ -41,14 +28,20 @@ type pending struct {
 	Script  []byte  `json:"script,omitempty"`
 }
 
-// liveTree returns the letter of the tree that current names, "" when nothing is published.
-func (s *Site) liveTree() (string, error) {
+// Trees is the published tree of a site and the one beside it, in which the next version is built.
+type Trees struct {
+	*home
+	bodies siteBodies
+}
+
+// live returns the letter of the tree that current names, "" when nothing is published.
+func (s *Trees) live() (string, error) {
 	t, err := s.root.Readlink(currentLink)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
 	if errors.Is(err, syscall.EINVAL) {
-		return "", fmt.Errorf("site %s: current is not a symbolic link: %w", s.Name, ErrDamaged)
+		return "", fmt.Errorf("site %s: current is not a symbolic link: %w", s.name, ErrDamaged)
 	}
 	if err != nil {
 		return "", diskErr("read current", err)
@@ -59,12 +52,12 @@ func (s *Site) liveTree() (string, error) {
 	case "trees/b":
 		return "b", nil
 	}
-	return "", fmt.Errorf("site %s: current points to %q, not to a tree of the site: %w", s.Name, t, ErrDamaged)
+	return "", fmt.Errorf("site %s: current points to %q, not to a tree of the site: %w", s.name, t, ErrDamaged)
 }
 
-// knownTree is liveTree for those who are about to move the link: a link that leads elsewhere names no tree.
-func (s *Site) knownTree() (string, error) {
-	t, err := s.liveTree()
+// known is live for those who are about to move the link: a link that leads elsewhere names no tree.
+func (s *Trees) known() (string, error) {
+	t, err := s.live()
 	if errors.Is(err, ErrDamaged) {
 		return "", nil
 	}
@@ -72,17 +65,17 @@ func (s *Site) knownTree() (string, error) {
 }
 
 // Current opens the published tree; ErrNoVersion when there is none. The caller closes it.
-func (s *Site) Current() (*os.Root, error) {
-	t, err := s.liveTree()
+func (s *Trees) Current() (*os.Root, error) {
+	t, err := s.live()
 	if err != nil {
 		return nil, err
 	}
 	if t == "" {
-		return nil, fmt.Errorf("site %s: %w", s.Name, ErrNoVersion)
+		return nil, fmt.Errorf("site %s: %w", s.name, ErrNoVersion)
 	}
 	r, err := s.root.OpenRoot("trees/" + t)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return nil, fmt.Errorf("site %s: the published tree is missing: %w", s.Name, ErrDamaged)
+		return nil, fmt.Errorf("site %s: the published tree is missing: %w", s.name, ErrDamaged)
 	}
 	if err != nil {
 		return nil, diskErr("open current", err)
@@ -93,7 +86,7 @@ func (s *Site) Current() (*os.Root, error) {
 // Tree is the tree that is not live, being brought up to date. Its methods are safe for concurrent use as long as each
 // goroutine has a TreeWriter of its own.
 type Tree struct {
-	s      *Site
+	s      *Trees
 	letter string
 	Root   *os.Root // of the tree that is built
 	Live   *os.Root // of the published tree; nil when there is none
@@ -101,16 +94,16 @@ type Tree struct {
 
 // BuildTree opens the tree that is not live for changing. What it holds is the version before the live one, or nothing: a
 // tree whose building was cut off is emptied first. Publish or Close must follow.
-func (s *Site) BuildTree() (*Tree, error) { return s.buildTree(false) }
+func (s *Trees) BuildTree() (*Tree, error) { return s.buildTree(false) }
 
 // BuildTreeAnew is BuildTree for when the live tree cannot be relied on: the tree is empty, and Live is nil.
-func (s *Site) BuildTreeAnew() (*Tree, error) { return s.buildTree(true) }
+func (s *Trees) BuildTreeAnew() (*Tree, error) { return s.buildTree(true) }
 
-func (s *Site) buildTree(anew bool) (*Tree, error) {
+func (s *Trees) buildTree(anew bool) (*Tree, error) {
 	if err := s.finishPublish(); err != nil { // the tree of a publish that failed half way is as good as live
 		return nil, err
 	}
-	live, err := s.knownTree()
+	live, err := s.known()
 	if err != nil {
 		return nil, err
 	}
@@ -247,10 +240,10 @@ func (w *TreeWriter) LinkBlob(path string, digest [32]byte) error {
 	if err != nil {
 		return diskErr("publish "+path, err)
 	}
-	err = w.t.s.placeBody(digest, d, name)
+	err = w.t.s.bodies.place(digest, d, name)
 	if errors.Is(err, fs.ErrExist) {
 		if err = d.root.RemoveAll(name); err == nil {
-			err = w.t.s.placeBody(digest, d, name)
+			err = w.t.s.bodies.place(digest, d, name)
 		}
 	}
 	if errors.Is(err, ErrDamaged) {
@@ -395,13 +388,13 @@ func (t *Tree) publish(v Version, script []byte, again bool) error {
 }
 
 // finishPublish carries out a publish that was decided.
-func (s *Site) finishPublish() error {
+func (s *Trees) finishPublish() error {
 	var p *pending
 	err := s.db.View(func(tx *bolt.Tx) error {
 		if v := tx.Bucket(bMeta).Get(kPublish); v != nil {
 			p = new(pending)
 			if err := json.Unmarshal(v, p); err != nil {
-				return fmt.Errorf("site %s: publish: %w: %v", s.Name, errValue, err)
+				return fmt.Errorf("site %s: publish: %w: %v", s.name, errValue, err)
 			}
 		}
 		return nil
@@ -412,7 +405,7 @@ func (s *Site) finishPublish() error {
 	if p == nil {
 		return nil
 	}
-	live, err := s.knownTree()
+	live, err := s.known()
 	if err != nil {
 		return err
 	}
@@ -453,7 +446,7 @@ func (s *Site) finishPublish() error {
 }
 
 // pointTo moves the link to a tree, in place of whatever stands there.
-func (s *Site) pointTo(letter string) error {
+func (s *Trees) pointTo(letter string) error {
 	if err := s.owned(); err != nil {
 		return err
 	}
@@ -484,18 +477,4 @@ func otherTree(letter string) string {
 		return "b"
 	}
 	return "a"
-}
-
-// Versions lists the published versions, oldest first.
-func (s *Site) Versions() ([]Version, error) {
-	var out []Version
-	err := s.each(bVersions, func(_, v []byte) error {
-		var x Version
-		if err := json.Unmarshal(v, &x); err != nil {
-			return fmt.Errorf("versions of %s: %w: %v", s.Name, errValue, err)
-		}
-		out = append(out, x)
-		return nil
-	})
-	return out, err
 }

@@ -3,13 +3,11 @@
 package store
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -69,7 +67,7 @@ func (s *State) TreeProblem(name string) string {
 }
 
 // Repoint makes current lead to a finished tree that fits, when it leads to none. It reports whether there is such a tree.
-func (s *Site) Repoint(fits func(tree *os.Root) bool) (bool, error) {
+func (s *Trees) Repoint(fits func(tree *os.Root) bool) (bool, error) {
 	building := ""
 	err := s.db.View(func(tx *bolt.Tx) error {
 		building = string(tx.Bucket(bMeta).Get(kBuild))
@@ -101,7 +99,7 @@ func (s *Site) Repoint(fits func(tree *os.Root) bool) (bool, error) {
 const mendFolder = "mend"
 
 // MendTree opens an empty tree for files that are to replace damaged ones of the published tree. Replace or Close must follow.
-func (s *Site) MendTree() (*Tree, error) {
+func (s *Trees) MendTree() (*Tree, error) {
 	if err := s.finishPublish(); err != nil {
 		return nil, err
 	}
@@ -119,7 +117,7 @@ func (t *Tree) Replace(paths, remove []string) error {
 	if err := s.owned(); err != nil {
 		return err
 	}
-	live, err := s.liveTree()
+	live, err := s.live()
 	if err != nil {
 		return err
 	}
@@ -184,11 +182,11 @@ func (t *Tree) moveIn(tree, p string) error {
 }
 
 // SetTime gives a file of the published tree its modification time.
-func (s *Site) SetTime(path string, at time.Time) error {
+func (s *Trees) SetTime(path string, at time.Time) error {
 	if err := s.owned(); err != nil {
 		return err
 	}
-	live, err := s.liveTree()
+	live, err := s.live()
 	if err != nil {
 		return err
 	}
@@ -198,53 +196,4 @@ func (s *Site) SetTime(path string, at time.Time) error {
 // Discard removes the folder of a tree that MendTree opened, after Close.
 func (t *Tree) Discard() error {
 	return diskErr("remove folder", t.s.root.RemoveAll("trees/"+t.letter))
-}
-
-// wrongName is the file of a site's folder that names what Verify found wrong in the published tree: one quoted path a line. Like damagedName
-// it is a file because Verify has the database open for reading only.
-const wrongName = "damaged.files"
-
-// WrongFiles returns the paths that NoteWrongFiles named.
-func (s *Site) WrongFiles() ([]string, error) {
-	b, err := s.root.ReadFile(wrongName)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, diskErr("read which files are wrong", err)
-	}
-	var out []string
-	for line := range bytes.Lines(b) {
-		if p, err := strconv.Unquote(strings.TrimSuffix(string(line), "\n")); err == nil {
-			out = append(out, p)
-		}
-	}
-	return out, nil
-}
-
-// NoteWrongFiles keeps the paths of files of the published tree that are not what the file table says, or that it does not name, in place of
-// those of the last call; none forgets them.
-func (s *Site) NoteWrongFiles(paths []string) error {
-	var b bytes.Buffer
-	for _, p := range slices.Compact(slices.Sorted(slices.Values(paths))) {
-		fmt.Fprintln(&b, strconv.Quote(p))
-	}
-	return diskErr("note which files are wrong", s.noteFile(wrongName, b.Bytes()))
-}
-
-// noteFile replaces a small file of the site's folder; no bytes remove it.
-func (s *Site) noteFile(name string, data []byte) error {
-	if len(data) == 0 {
-		err := s.root.Remove(name)
-		if errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
-		return err
-	}
-	aside := "." + name + ".new"
-	err := s.root.WriteFile(aside, data, 0o644)
-	if err == nil {
-		err = s.root.Rename(aside, name)
-	}
-	return err
 }

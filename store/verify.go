@@ -131,7 +131,7 @@ func (v *verifier) database() error {
 
 // listed reads the list of versions, without which no run begins.
 func (v *verifier) listed() error {
-	_, err := v.s.Versions()
+	_, err := v.s.SiteVersions.Versions()
 	return err
 }
 
@@ -254,7 +254,7 @@ func (v *verifier) blob(r *Resource) {
 	}
 	v.blobs[r.Digest] = true
 	v.st.Blobs++
-	fi, err := v.s.kept.Stat(r.Digest)
+	fi, err := v.s.kept.kept.Stat(r.Digest)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		v.problem(BadBlob, r.URL.String(), "the blob %x is missing", r.Digest)
@@ -281,7 +281,7 @@ func (v *verifier) blob(r *Resource) {
 const copyBuffer = 256 << 10
 
 func (v *verifier) digest(name [32]byte) (d [32]byte, n int64, err error) {
-	f, err := v.s.kept.Open(name, 0, -1)
+	f, err := v.s.kept.kept.Open(name, 0, -1)
 	if err != nil {
 		return d, 0, err
 	}

@@ -95,7 +95,7 @@ func (v *verifier) versions() error {
 
 // current checks that the link names a tree exactly when a version is published.
 func (v *verifier) current() error {
-	letter, err := v.s.liveTree()
+	letter, err := v.s.live()
 	if err != nil {
 		v.problem(BadCurrent, currentLink, "%v", err)
 		return nil

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 	bolt "go.etcd.io/bbolt"
@@ -36,19 +37,90 @@ func overlayAt(tx *bolt.Tx, version int) overlay {
 	return o
 }
 
+// Version is one published version of a site.
+type Version struct {
+	Number   int       `json:"number"`
+	Time     time.Time `json:"time"`
+	Files    int       `json:"files"`
+	Bytes    int64     `json:"bytes"`
+	Added    int       `json:"added"`
+	Changed  int       `json:"changed"`
+	Removed  int       `json:"removed"`
+	Accepted bool      `json:"accepted,omitempty"` // published although its run was suspicious
+	Meta     []byte    `json:"meta,omitempty"`     // its phm.json
+}
+
+// SiteVersions is the published versions of a site, and what its records were in them.
+type SiteVersions struct {
+	*home
+	records *Records
+}
+
+// Versions lists the published versions, oldest first.
+func (s *SiteVersions) Versions() ([]Version, error) {
+	var out []Version
+	err := s.each(bVersions, func(_, v []byte) error {
+		var x Version
+		if err := json.Unmarshal(v, &x); err != nil {
+			return fmt.Errorf("versions of %s: %w: %v", s.name, errValue, err)
+		}
+		out = append(out, x)
+		return nil
+	})
+	return out, err
+}
+
+// Dated is what was known of a URL in a version.
+type Dated struct {
+	Version Version
+	Record  Resource
+	Known   bool // the URL was known then
+}
+
+// History returns the records of a URL in all kept versions, oldest first. It does not open the versions: one look-up for each.
+func (s *SiteVersions) History(u site.URL) ([]Dated, error) {
+	vs, err := s.Versions()
+	if err != nil || len(vs) == 0 {
+		return nil, err
+	}
+	out := make([]Dated, len(vs))
+	key := u.Key(nil)
+	err = s.db.View(func(tx *bolt.Tx) error {
+		now, hist := tx.Bucket(bResources).Get(key), tx.Bucket(bHistory)
+		before := func(version int) {
+			if v := hist.Get(append(seqKey(uint64(version)), key...)); v != nil {
+				now = v
+			}
+		}
+		before(vs[len(vs)-1].Number + 1) // what an unfinished run has found
+		for i := len(vs) - 1; i >= 0; i-- {
+			out[i].Version = vs[i]
+			if len(now) > 0 {
+				out[i].Known = true
+				if err := out[i].Record.decode(u, now); err != nil {
+					return err
+				}
+			}
+			before(vs[i].Number)
+		}
+		return nil
+	})
+	return out, err
+}
+
 // Past is a site as it was in one version. Its memory grows with what changed since. Safe for concurrent use.
 type Past struct {
 	Version int
-	s       *Site
+	s       *Records
 	o       overlay
 }
 
 // Past returns the records of a version. Those of the published version are the present ones, but for what an unpublished run has found.
-func (s *Site) Past(version int) (*Past, error) {
-	p := &Past{Version: version, s: s}
+func (s *SiteVersions) Past(version int) (*Past, error) {
+	p := &Past{Version: version, s: s.records}
 	err := s.db.View(func(tx *bolt.Tx) error {
 		if tx.Bucket(bVersions).Get(seqKey(uint64(version))) == nil {
-			return fmt.Errorf("version %d of %s: %w", version, s.Name, ErrNoVersion)
+			return fmt.Errorf("version %d of %s: %w", version, s.name, ErrNoVersion)
 		}
 		p.o = overlayAt(tx, version)
 		return nil
@@ -93,7 +165,7 @@ func (p *Past) Get(u site.URL) (r Resource, ok bool, err error) {
 }
 
 // Script returns the edit script of a version against the one before, as Publish got it.
-func (s *Site) Script(version int) ([]byte, error) {
+func (s *SiteVersions) Script(version int) ([]byte, error) {
 	var packed []byte
 	err := s.db.View(func(tx *bolt.Tx) error {
 		packed = slices.Clone(tx.Bucket(bScripts).Get(seqKey(uint64(version))))
@@ -129,7 +201,7 @@ func packScript(script []byte) ([]byte, error) {
 
 // Restore makes the records what they were in a version, as part of the version to come: what it replaces goes into that one's
 // history. The next publish then has the old content.
-func (s *Site) Restore(version, next int) error {
+func (s *SiteVersions) Restore(version, next int) error {
 	return s.update("restore records", func(tx *bolt.Tx) error {
 		o := overlayAt(tx, version)
 		keys := make([]string, 0, len(o))
@@ -173,7 +245,7 @@ func (s *Site) Restore(version, next int) error {
 
 // Drop forgets a version that is not the published one. What it alone held can be collected afterwards; the versions beside it stay as
 // they are.
-func (s *Site) Drop(version int) error {
+func (s *SiteVersions) Drop(version int) error {
 	return s.update(fmt.Sprintf("drop version %d", version), func(tx *bolt.Tx) error {
 		versions := tx.Bucket(bVersions)
 		k := seqKey(uint64(version))

@@ -5,16 +5,40 @@ package store
 import (
 	"bytes"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"syscall"
+	"time"
 
 	bolt "go.etcd.io/bbolt"
 )
 
+// home is the folder of a site and its database: what all parts of an open site work on.
+type home struct {
+	name     string
+	dir      string // path
+	volatile bool
+	readOnly bool
+	now      func() time.Time
+	root     *os.Root // of dir
+	db       *database
+	lease    *siteLock // nil when the site is open for reading
+	broken   atomic.Pointer[error]
+	step     func(string) // called between two changes of the disk; tests stop the world there
+}
+
+// at tells tests how far the work on the disk has come.
+func (s *home) at(step string) {
+	if s.step != nil {
+		s.step(step)
+	}
+}
+
 // update makes one transaction. After an I/O error nobody knows what is on disk and what only in memory, so that no other follows:
 // reopening the site finds the last transaction that is whole.
-func (s *Site) update(op string, f func(*bolt.Tx) error) error {
+func (s *home) update(op string, f func(*bolt.Tx) error) error {
 	if err := s.broken.Load(); err != nil {
 		return *err
 	}
@@ -32,10 +56,10 @@ func (s *Site) update(op string, f func(*bolt.Tx) error) error {
 }
 
 // dropPages gives the memory of the database's pages back.
-func (s *Site) dropPages() { s.db.dropPages() }
+func (s *home) dropPages() { s.db.dropPages() }
 
 // syncFolder makes the names in the site's folder, its own name, and those in the state directory survive loss of power.
-func (s *Site) syncFolder() error {
+func (s *home) syncFolder() error {
 	if s.volatile {
 		return nil
 	}
@@ -58,12 +82,12 @@ func syncDir(name string) error {
 }
 
 // each iterates over a bucket in many short transactions.
-func (s *Site) each(bucket []byte, f func(k, v []byte) error) error {
+func (s *home) each(bucket []byte, f func(k, v []byte) error) error {
 	return s.eachFrom(bucket, nil, f)
 }
 
 // eachFrom is each from a key on.
-func (s *Site) eachFrom(bucket, from []byte, f func(k, v []byte) error) error {
+func (s *home) eachFrom(bucket, from []byte, f func(k, v []byte) error) error {
 	next := bytes.Clone(from)
 	for done := false; !done; {
 		err := s.db.View(func(tx *bolt.Tx) error {
@@ -97,4 +121,26 @@ func (s *Site) eachFrom(bucket, from []byte, f func(k, v []byte) error) error {
 		s.dropPages()
 	}
 	return nil
+}
+
+// noteFile replaces a small file of the site's folder; no bytes remove it.
+func (s *home) noteFile(name string, data []byte) error {
+	if len(data) == 0 {
+		err := s.root.Remove(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return err
+	}
+	aside := "." + name + ".new"
+	err := s.root.WriteFile(aside, data, 0o644)
+	if err == nil {
+		err = s.root.Rename(aside, name)
+	}
+	return err
+}
+
+// keep replaces a file of the site's folder.
+func (s *home) keep(name string, v []byte) error {
+	return diskErr("write "+name, keepIn(s.root, name, v))
 }

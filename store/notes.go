@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// SiteNotes is what the runs and checks of a site leave for the next one: the unfinished run, small facts, and what was found damaged.
+type SiteNotes struct{ *home }
+
+// Run is the unfinished run of a site.
+type Run struct {
+	Number      int    `json:"number"`            // from 1
+	Started     int64  `json:"started"`           // Unix seconds
+	Fingerprint string `json:"fingerprint"`       // of the job's rules; another one rescans what is stored
+	Retrieved   bool   `json:"retrieved"`         // nothing is left to ask
+	Requests    int    `json:"requests"`          // made before a resume
+	Planned     bool   `json:"planned,omitempty"` // it asks what a plan wants, not everything
+}
+
+// Run returns the unfinished run, nil when there is none.
+func (s *SiteNotes) Run() (*Run, error) {
+	var r *Run
+	err := s.db.View(func(tx *bolt.Tx) error {
+		if v := tx.Bucket(bMeta).Get(kRun); v != nil {
+			r = new(Run)
+			if err := json.Unmarshal(v, r); err != nil {
+				return fmt.Errorf("unfinished run: %w: %v", errValue, err)
+			}
+		}
+		return nil
+	})
+	return r, err
+}
+
+// BeginRun gives a run that begins its number and keeps it as the unfinished one.
+func (s *SiteNotes) BeginRun(r *Run) error {
+	return s.update("begin run", func(tx *bolt.Tx) error {
+		m := tx.Bucket(bMeta)
+		if v := m.Get(kRuns); len(v) == 8 {
+			r.Number = int(binary.BigEndian.Uint64(v))
+		}
+		r.Number++
+		if err := m.Put(kRuns, seqKey(uint64(r.Number))); err != nil {
+			return err
+		}
+		return putRun(m, r)
+	})
+}
+
+// SetRun keeps what is known of the unfinished run; nil ends it.
+func (s *SiteNotes) SetRun(r *Run) error {
+	return s.update("write run", func(tx *bolt.Tx) error { return putRun(tx.Bucket(bMeta), r) })
+}
+
+func putRun(m *bolt.Bucket, r *Run) error {
+	if r == nil {
+		return m.Delete(kRun)
+	}
+	v, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	return m.Put(kRun, v)
+}
+
+// Fingerprint returns the fingerprint of the rules under which all stored documents were scanned, "" on a new site.
+func (s *SiteNotes) Fingerprint() (fp string, err error) {
+	err = s.db.View(func(tx *bolt.Tx) error {
+		fp = string(tx.Bucket(bMeta).Get(kRules))
+		return nil
+	})
+	return fp, err
+}
+
+// SetFingerprint keeps it.
+func (s *SiteNotes) SetFingerprint(fp string) error {
+	return s.update("write rules", func(tx *bolt.Tx) error { return tx.Bucket(bMeta).Put(kRules, []byte(fp)) })
+}
+
+// Fact returns what SetFact kept under a name, nil when there is nothing.
+func (s *SiteNotes) Fact(name string) (v []byte, err error) {
+	err = s.db.View(func(tx *bolt.Tx) error {
+		v = slices.Clone(tx.Bucket(bMeta).Get([]byte("fact/" + name)))
+		return nil
+	})
+	return v, err
+}
+
+// SetFact keeps a small fact about the site for whoever knows what it means; nil forgets it.
+func (s *SiteNotes) SetFact(name string, v []byte) error {
+	return s.update("write fact", func(tx *bolt.Tx) error {
+		k := []byte("fact/" + name)
+		if v == nil {
+			return tx.Bucket(bMeta).Delete(k)
+		}
+		return tx.Bucket(bMeta).Put(k, v)
+	})
+}
+
+// KeepRun keeps the record of the last run, for a mirror.db that is made again.
+func (s *SiteNotes) KeepRun(r RunRecord) error {
+	if err := s.owned(); err != nil {
+		return err
+	}
+	v, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("run of %s: %w", s.name, err)
+	}
+	return s.keep(lastRunName, v)
+}
+
+// Rebuilt returns when Rebuild made the database, the zero time when it did not.
+func (s *SiteNotes) Rebuilt() (at time.Time, err error) {
+	err = s.db.View(func(tx *bolt.Tx) error {
+		if v := tx.Bucket(bMeta).Get(kRebuilt); len(v) == 8 {
+			at = time.Unix(int64(binary.BigEndian.Uint64(v)), 0)
+		}
+		return nil
+	})
+	return at, err
+}

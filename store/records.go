@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	bolt "go.etcd.io/bbolt"
+
+	"mirrord/site"
+)
+
+// Records is what a site knows of its URLs: their records and links, the heads of answers, the journal of the unfinished run, and what
+// each run has observed. Reading is safe for concurrent use; Commit and Fold want one caller at a time.
+type Records struct {
+	*home
+	bodies    siteBodies
+	packs     *packs
+	heads     *headFiles
+	zip       headZip // of Commit and Fold
+	gets      atomic.Uint32
+	batch     []byte // memory of the last batch
+	commits   int
+	foldItems int
+}
+
+// Get returns the record of a URL; ok is false when the site does not know it. It does not see the journal.
+func (s *Records) Get(u site.URL) (r Resource, ok bool, err error) {
+	err = s.db.View(func(tx *bolt.Tx) error {
+		v := tx.Bucket(bResources).Get(u.Key(nil))
+		if v == nil {
+			return nil
+		}
+		ok = true
+		return r.decode(u, v)
+	})
+	if s.gets.Add(1)%getsPerDrop == 0 {
+		s.dropPages()
+	}
+	return r, ok, err
+}
+
+// getsPerDrop is how many single look-ups may pass before the pages that they touched are given back.
+const getsPerDrop = 2048
+
+// viewChunk is how many records one read transaction covers: a long one would keep old pages alive and memory mapped.
+const viewChunk = 4096
+
+// Resources calls f for every record in key order. f must not keep r.
+func (s *Records) Resources(f func(r *Resource) error) error {
+	return s.each(bResources, decoded(f))
+}
+
+// decoded makes a function of records one of keys and values.
+func decoded(f func(r *Resource) error) func(k, v []byte) error {
+	var r Resource
+	return func(k, v []byte) error {
+		u, err := urlOfKey(k)
+		if err != nil {
+			return fmt.Errorf("resources: %w", err)
+		}
+		if err := r.decode(u, v); err != nil {
+			return err
+		}
+		return f(&r)
+	}
+}
+
+// ResourcesUnder is Resources for what lies below a directory; it looks at nothing else.
+func (s *Records) ResourcesUnder(dir site.URL, f func(r *Resource) error) error {
+	prefix, record := dir.Key(nil), decoded(f)
+	err := s.eachFrom(bResources, prefix, func(k, v []byte) error {
+		if !bytes.HasPrefix(k, prefix) {
+			return errPassed
+		}
+		return record(k, v)
+	})
+	if err == errPassed {
+		return nil
+	}
+	return err
+}
+
+var errPassed = errors.New("behind the range")
+
+// Links calls f for every document with the numbers of the URLs it links to, as AppendTargets wrote them.
+func (s *Records) Links(f func(id uint32, targets []byte) error) error {
+	return s.each(bLinks, func(k, v []byte) error {
+		if len(k) != 4 {
+			return fmt.Errorf("links: %w: key %q", errValue, k)
+		}
+		return f(binary.BigEndian.Uint32(k), v)
+	})
+}
+
+// TargetsOf returns the numbers of the URLs that a document links to.
+func (s *Records) TargetsOf(id uint32) ([]byte, error) {
+	var out []byte
+	err := s.db.View(func(tx *bolt.Tx) error {
+		out = append(out, tx.Bucket(bLinks).Get(binary.BigEndian.AppendUint32(nil, id))...)
+		return nil
+	})
+	return out, err
+}
