@@ -55,7 +55,7 @@ func (d *Daemon) Job(name string) (status.Job, error) {
 	}
 	judgeTree(&j, d.st)
 	if runs, err := d.st.Runs(name, 1); err == nil && len(runs) > 0 {
-		j.Summary = runs[0].Summary
+		j.Summary = summaryJSON(runs[0])
 	}
 	return j, nil
 }

@@ -43,8 +43,8 @@ type Exported struct {
 
 	Derived     string   `json:"derived,omitempty"`
 	Masked      []string `json:"masked,omitempty"`
-	MaskedFiles int      `json:"maskedFiles,omitempty"`
-	MaskedBytes int64    `json:"maskedBytes,omitempty"`
+	MaskedFiles int      `json:"masked_files,omitempty"`
+	MaskedBytes int64    `json:"masked_bytes,omitempty"`
 
 	Packed int64 `json:"-"` // bytes of the file; 0 of a directory
 }

@@ -18,7 +18,7 @@ import (
 
 // Collected is the report of Collect.
 type Collected struct {
-	DryRun bool              `json:"dryRun,omitempty"`
+	DryRun bool              `json:"dry_run,omitempty"`
 	Sites  []CollectedSite   `json:"sites"`
 	Blobs  *store.BlobsFreed `json:"blobs,omitempty"`
 	Busy   string            `json:"busy,omitempty"` // why blobs were left

@@ -35,7 +35,7 @@ type ReplicaHosts struct {
 	Score      float64  `json:"score"`
 	Level      string   `json:"level"`
 	Confident  bool     `json:"confident"`
-	RootOnly   bool     `json:"rootOnly,omitempty"`
+	RootOnly   bool     `json:"root_only,omitempty"`
 	Good       float64  `json:"good"` // share of the tests in which both have the same, or nearly
 	Tests      []string `json:"tests"`
 	Suggestion string   `json:"suggestion"`

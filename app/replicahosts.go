@@ -31,7 +31,7 @@ func (o ReplicaOptions) ofPages() hosts.StageOne {
 // Candidates are pairs of hosts whose addresses look like those of replicas. They have not been compared.
 type Candidates struct {
 	URLs  int              `json:"urls"`
-	Bad   int              `json:"badLines"`
+	Bad   int              `json:"bad_lines"`
 	Hosts int              `json:"hosts"`
 	Found int              `json:"candidates"` // of which Pairs has the best
 	Pairs []hosts.HostPair `json:"pairs"`

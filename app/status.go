@@ -181,7 +181,7 @@ func JobStatus(a *App, name string, now time.Time) (status.Job, error) {
 		defer st.Close()
 		runs, err := st.Runs(name, 1)
 		if err == nil && len(runs) > 0 {
-			s.Summary = runs[0].Summary
+			s.Summary = summaryJSON(runs[0])
 		}
 		return s, err
 	}
@@ -199,6 +199,19 @@ func Runs(a *App, name string, n int) ([]status.Run, error) {
 	}
 	defer st.Close()
 	return historyOf(st, name, n)
+}
+
+// summaryJSON returns the summary of a stored run with the keys of today, whichever version stored it.
+func summaryJSON(r store.RunRecord) json.RawMessage {
+	var sum mirror.Summary
+	if json.Unmarshal(r.Summary, &sum) != nil {
+		return r.Summary // whoever decodes it reports that
+	}
+	data, err := json.Marshal(&sum)
+	if err != nil {
+		return r.Summary
+	}
+	return data
 }
 
 // historyOf reads the last n runs of a site, newest first.

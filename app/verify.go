@@ -25,7 +25,7 @@ const maxKeptProblems = 1000
 type Verified struct {
 	*phm.Report
 	Kept         *store.Stats    `json:"kept,omitempty"`
-	KeptProblems []store.Problem `json:"keptProblems,omitempty"`
+	KeptProblems []store.Problem `json:"kept_problems,omitempty"`
 	Running      bool            `json:"running,omitempty"` // a run is under way, so that only the files could be checked
 }
 

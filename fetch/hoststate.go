@@ -11,15 +11,15 @@ import (
 // HostState is one host as [Hosts.Snapshot] shows it and Import takes it.
 type HostState struct {
 	Host       string
-	InFlight   int           `json:",omitempty"`
+	InFlight   int
 	Next       time.Time     // earliest next start
 	Gap        time.Duration // under the strictest rule in force
-	CrawlDelay time.Duration `json:",omitempty"`
-	Penalty    time.Duration `json:",omitempty"`
+	CrawlDelay time.Duration
+	Penalty    time.Duration
 	Response   time.Duration // moving average
 	Usual      time.Duration // what it is measured against
 	Requests   int64
-	Failures   int64 `json:",omitempty"`
+	Failures   int64
 	Bytes      int64
 	Seen       time.Time
 }

@@ -29,13 +29,13 @@ type Explanation struct {
 	Checked  string   `json:"checked,omitempty"`
 	Found    []string `json:"found,omitempty"` // how it was found: the chain of documents from an entry point
 	Redirect string   `json:"redirect,omitempty"`
-	Source   string   `json:"source,omitempty"`   // the URL on a replica that the body came from
-	Like     string   `json:"like,omitempty"`     // a page of the site that said the same, or nearly, when the body came
-	SameText bool     `json:"sameText,omitempty"` // it said the same, to the word
+	Source   string   `json:"source,omitempty"`    // the URL on a replica that the body came from
+	Like     string   `json:"like,omitempty"`      // a page of the site that said the same, or nearly, when the body came
+	SameText bool     `json:"same_text,omitempty"` // it said the same, to the word
 
-	Head     *heads.Head `json:"head,omitempty"`     // of the answer that brought the body, see Heads
-	LastHead *heads.Head `json:"lastHead,omitempty"` // of the last answer when that was a redirect or an error
-	NoHead   string      `json:"noHead,omitempty"`   // why there is no head
+	Head     *heads.Head `json:"head,omitempty"`      // of the answer that brought the body, see Heads
+	LastHead *heads.Head `json:"last_head,omitempty"` // of the last answer when that was a redirect or an error
+	NoHead   string      `json:"no_head,omitempty"`   // why there is no head
 
 	rec *store.Resource // nil: nothing is known of it
 }

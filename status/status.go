@@ -111,11 +111,11 @@ type Progress struct {
 	Elapsed   time.Duration `json:"elapsed"` // nanoseconds
 	Done      int64         `json:"done"`
 	Queued    int           `json:"queued"`
-	InFlight  int           `json:"inFlight"`
+	InFlight  int           `json:"in_flight"`
 	Failed    int64         `json:"failed"`
 	Bytes     int64         `json:"bytes"`
-	WaitHost  string        `json:"waitHost,omitempty"` // the host whose turn is waited for
-	WaitFor   time.Duration `json:"waitFor,omitempty"`  // nanoseconds
+	WaitHost  string        `json:"wait_host,omitempty"` // the host whose turn is waited for
+	WaitFor   time.Duration `json:"wait_for,omitempty"`  // nanoseconds
 	Relocated int64         `json:"relocated,omitempty"`
 	Total     int64         `json:"total,omitempty"`
 }
@@ -132,28 +132,28 @@ type Job struct {
 
 	Schedule string     `json:"schedule,omitempty"`
 	Timezone string     `json:"timezone,omitempty"`
-	Next     *time.Time `json:"nextRun,omitempty"`
-	Why      string     `json:"nextWhy,omitempty"` // schedule, retry, resume, by hand
-	Started  *time.Time `json:"started,omitempty"` // of the run under way
+	Next     *time.Time `json:"next_run,omitempty"`
+	Why      string     `json:"next_why,omitempty"` // schedule, retry, resume, by hand
+	Started  *time.Time `json:"started,omitempty"`  // of the run under way
 	Progress *Progress  `json:"progress,omitempty"`
 
-	Last     *Run       `json:"last,omitempty"`         // the last run that ended
-	LastRun  *time.Time `json:"lastRun,omitempty"`      // its end
-	Verdict  string     `json:"verdict,omitempty"`      // its verdict
-	Reasons  []string   `json:"reasons,omitempty"`      // and why
-	Complete *time.Time `json:"lastComplete,omitempty"` // end of the last complete run
-	Added    *time.Time `json:"added,omitempty"`        // when the daemon came to know the job
-	Failures int        `json:"failures,omitempty"`     // runs since then that ended otherwise by themselves
+	Last     *Run       `json:"last,omitempty"`          // the last run that ended
+	LastRun  *time.Time `json:"last_run,omitempty"`      // its end
+	Verdict  string     `json:"verdict,omitempty"`       // its verdict
+	Reasons  []string   `json:"reasons,omitempty"`       // and why
+	Complete *time.Time `json:"last_complete,omitempty"` // end of the last complete run
+	Added    *time.Time `json:"added,omitempty"`         // when the daemon came to know the job
+	Failures int        `json:"failures,omitempty"`      // runs since then that ended otherwise by themselves
 
 	Version   int        `json:"version,omitempty"`
 	Published *time.Time `json:"published,omitempty"` // when the current version was
 	Files     int        `json:"files,omitempty"`
 	Bytes     int64      `json:"bytes,omitempty"`
 
-	Verified   *time.Time `json:"verified,omitempty"`   // all of the mirror was verified at or after this
-	Staleness  int64      `json:"staleness,omitempty"`  // seconds since then
-	StaleAfter int64      `json:"staleAfter,omitempty"` // seconds; 0 no bound
-	Stale      bool       `json:"stale,omitempty"`      // the bound has passed
+	Verified   *time.Time `json:"verified,omitempty"`    // all of the mirror was verified at or after this
+	Staleness  int64      `json:"staleness,omitempty"`   // seconds since then
+	StaleAfter int64      `json:"stale_after,omitempty"` // seconds; 0 no bound
+	Stale      bool       `json:"stale,omitempty"`       // the bound has passed
 
 	Problems []string `json:"problems,omitempty"` // with the job's file or its mirror
 	Refused  bool     `json:"refused,omitempty"`  // the file is refused: see Problems
@@ -170,7 +170,7 @@ type Daemon struct {
 	State    string     `json:"state"` // directory
 	Jobs     string     `json:"jobs"`  // directory
 	Running  int        `json:"running"`
-	MaxRuns  int        `json:"maxRuns"`
+	MaxRuns  int        `json:"max_runs"`
 	Ready    bool       `json:"ready"`
 	Ending   bool       `json:"ending,omitempty"`
 	Reloaded *time.Time `json:"reloaded,omitempty"` // when the jobs directory was last read

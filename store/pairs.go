@@ -3,6 +3,7 @@
 package store
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -16,16 +17,32 @@ type PairRecord struct {
 	Base1     string    `json:"base1"`
 	Base2     string    `json:"base2"`
 	Tested    time.Time `json:"tested"`
-	Level     string    `json:"level"`               // "1" to "5", "mismatch" and so on: hosts.Level
-	Mirrors   bool      `json:"mirrors"`             // the level is one of 1 to 5
-	Confident bool      `json:"confident"`           // enough tests had an answer
-	Equal     bool      `json:"interchangeable"`     // levels 1 to 3, and confident: one may stand for the other
-	Good      float64   `json:"good"`                // share of the answered tests in which both had the same, or nearly
-	Answered  int       `json:"answered"`            // tests whose source was had
-	Tests     int       `json:"tests"`               // tests that robots rules allowed
-	Named     bool      `json:"named,omitempty"`     // a job names base2 as an alternate of base1
-	Stored    bool      `json:"stored,omitempty"`    // the side of base1 was what a mirror holds of it
-	SoftPages int       `json:"softPages,omitempty"` // answers that were like the answer to a path that no host has
+	Level     string    `json:"level"`                // "1" to "5", "mismatch" and so on: hosts.Level
+	Mirrors   bool      `json:"mirrors"`              // the level is one of 1 to 5
+	Confident bool      `json:"confident"`            // enough tests had an answer
+	Equal     bool      `json:"interchangeable"`      // levels 1 to 3, and confident: one may stand for the other
+	Good      float64   `json:"good"`                 // share of the answered tests in which both had the same, or nearly
+	Answered  int       `json:"answered"`             // tests whose source was had
+	Tests     int       `json:"tests"`                // tests that robots rules allowed
+	Named     bool      `json:"named,omitempty"`      // a job names base2 as an alternate of base1
+	Stored    bool      `json:"stored,omitempty"`     // the side of base1 was what a mirror holds of it
+	SoftPages int       `json:"soft_pages,omitempty"` // answers that were like the answer to a path that no host has
+}
+
+// UnmarshalJSON reads a record, and also one that was stored when one of its keys was spelled in another way.
+func (p *PairRecord) UnmarshalJSON(data []byte) error {
+	type plain PairRecord // without this method
+	if err := json.Unmarshal(data, (*plain)(p)); err != nil {
+		return err
+	}
+	var old struct {
+		SoftPages int `json:"softPages"`
+	}
+	if err := json.Unmarshal(data, &old); err != nil {
+		return err
+	}
+	p.SoftPages = cmp.Or(p.SoftPages, old.SoftPages)
+	return nil
 }
 
 func pairKey(base1, base2 string) []byte { return []byte(base1 + "\x00" + base2) }

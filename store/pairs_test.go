@@ -3,6 +3,7 @@
 package store
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 )
@@ -35,5 +36,15 @@ func TestPairs(t *testing.T) {
 	}
 	if _, ok, err := st.LoadPair("https://b.test/a/", "https://a.test/"); ok || err != nil {
 		t.Errorf("the pair is there in the other order: %v, %v", ok, err)
+	}
+}
+
+// A record of version 0.2.0 has another key for one of the fields.
+func TestPairOldKey(t *testing.T) {
+	for _, data := range []string{`{"level":"4","softPages":3}`, `{"level":"4","soft_pages":3}`} {
+		var p PairRecord
+		if err := json.Unmarshal([]byte(data), &p); err != nil || p.Level != "4" || p.SoftPages != 3 {
+			t.Errorf("%s: got %+v, %v", data, p, err)
+		}
 	}
 }

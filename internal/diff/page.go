@@ -47,20 +47,20 @@ func (o Options) withDefaults() Options {
 
 // Page is the difference of two pages.
 type Page struct {
-	Binary  bool   `json:"binary,omitempty"`   // no text: they differ, that is all
-	Large   bool   `json:"tooLarge,omitempty"` // too much to be compared line by line
-	Cut     bool   `json:"cut,omitempty"`      // time ran out: it says more changed than did. Set by whoever has a clock
-	Added   int    `json:"added"`              // lines
+	Binary  bool   `json:"binary,omitempty"`    // no text: they differ, that is all
+	Large   bool   `json:"too_large,omitempty"` // too much to be compared line by line
+	Cut     bool   `json:"cut,omitempty"`       // time ran out: it says more changed than did. Set by whoever has a clock
+	Added   int    `json:"added"`               // lines
 	Removed int    `json:"removed"`
 	Hunks   []Hunk `json:"hunks,omitempty"`
 }
 
 // Hunk is a stretch of lines around changes. Lines are counted from 1, as they are shown: those of markup are broken at tags.
 type Hunk struct {
-	OldStart int    `json:"oldStart"`
-	OldLines int    `json:"oldLines"`
-	NewStart int    `json:"newStart"`
-	NewLines int    `json:"newLines"`
+	OldStart int    `json:"old_start"`
+	OldLines int    `json:"old_lines"`
+	NewStart int    `json:"new_start"`
+	NewLines int    `json:"new_lines"`
 	Lines    []Line `json:"lines"`
 }
 

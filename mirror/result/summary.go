@@ -52,16 +52,16 @@ type Summary struct {
 	// Alternates counts the answers that replicas gave in the origin's place, by their base URLs; AlternatesSame those of them
 	// that were what the mirror held. Foreign is how many bodies of the mirror a replica sent, in this run or before.
 	Alternates     map[string]int64 `json:"alternates,omitempty"`
-	AlternatesSame int64            `json:"alternatesUnchanged,omitempty"`
+	AlternatesSame int64            `json:"alternates_unchanged,omitempty"`
 	Foreign        int              `json:"foreign,omitempty"`
 	Reused         int64            `json:"reused,omitempty"` // taken from the mirror of job ReusedOf without a request
-	ReusedOf       string           `json:"reusedOf,omitempty"`
-	RepairedLinks  int              `json:"repairedLinks,omitempty"` // of the new version: links to copies of broken pages of other sites
+	ReusedOf       string           `json:"reused_of,omitempty"`
+	RepairedLinks  int              `json:"repaired_links,omitempty"` // of the new version: links to copies of broken pages of other sites
 
 	// Of the pages that were fetched: how many have the words of another page of the site, exactly or nearly (see
 	// Explanation.Like).
-	SameText int64 `json:"sameText,omitempty"`
-	NearText int64 `json:"nearText,omitempty"`
+	SameText int64 `json:"same_text,omitempty"`
+	NearText int64 `json:"near_text,omitempty"`
 
 	Files     int   `json:"files"` // of the published version
 	Size      int64 `json:"size"`

@@ -12,12 +12,12 @@ import (
 type HostPair struct {
 	Host1       string  `json:"host1"` // before Host2
 	Host2       string  `json:"host2"`
-	Score       float64 `json:"score"`       // the paper's, by which pairs are ranked
-	Raw         float64 `json:"raw"`         // the score before the sizes of the hosts were counted in
-	Shared      int     `json:"shared"`      // features in common that were counted
-	SharedPaths int     `json:"sharedPaths"` // of which are of paths
-	Leaves      int     `json:"leaves"`      // names of files with their directories, of a sample, that both have; 0 by the paper's rule
-	Overlap     float64 `json:"overlap"`     // the share they are of the sample of the host that has fewer
+	Score       float64 `json:"score"`        // the paper's, by which pairs are ranked
+	Raw         float64 `json:"raw"`          // the score before the sizes of the hosts were counted in
+	Shared      int     `json:"shared"`       // features in common that were counted
+	SharedPaths int     `json:"shared_paths"` // of which are of paths
+	Leaves      int     `json:"leaves"`       // names of files with their directories, of a sample, that both have; 0 by the paper's rule
+	Overlap     float64 `json:"overlap"`      // the share they are of the sample of the host that has fewer
 }
 
 // considered is a host that has URLs enough.
