@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"mirrord/mirror/ledger"
 	"mirrord/replica/hosts"
 	"mirrord/site"
 	"mirrord/store"
@@ -129,7 +130,7 @@ func aboutPair(p *store.PairRecord) string {
 func (r *run) testAlternate(ctx context.Context, a *alternate) (p store.PairRecord, ok bool) {
 	base := r.alt.base
 	t := r.table
-	documents := documentTypes(t.MIMEs())
+	documents := ledger.DocumentTypes(t.MIMEs())
 	ids := map[string]uint32{}
 	paths := leastPaths(base, func(yield func(string) bool) {
 		for id := range t.Len() { // other workers go on meanwhile

@@ -330,8 +330,8 @@ const mostFeeds = 32
 // loadEvidence takes note of a resource that may be evidence, or for which there may be some.
 func (r *run) loadEvidence(rec *store.Resource) {
 	ev := &r.job.Evidence
-	r.listings.put(rec.ID, rec.Listing && rec.InSet && ev.Listings)
-	r.vouched.put(rec.ID, !rec.Listing && rec.InSet && ev.Listings && rec.Evidence[ledger.ByListing] != 0)
+	r.listings.Put(rec.ID, rec.Listing && rec.InSet && ev.Listings)
+	r.vouched.Put(rec.ID, !rec.Listing && rec.InSet && ev.Listings && rec.Evidence[ledger.ByListing] != 0)
 	if rec.Listing && rec.InSet && ev.Listings || wasSitemap(rec) && ev.Sitemaps {
 		r.sources = append(r.sources, rec.ID)
 		if rec.Run == r.state.Number && rec.Outcome != site.Failed && rec.Status != 0 && rec.Source == "" { // by an earlier process, when the run is resumed

@@ -11,6 +11,7 @@ import (
 	"mirrord/evolution"
 	"mirrord/fetch"
 	"mirrord/job"
+	"mirrord/mirror/spare"
 	"mirrord/near"
 	"mirrord/store"
 )
@@ -60,7 +61,7 @@ func Evolve(j *job.Job, s *store.Site, minDoC float64, structural bool) (*Evolut
 	if err != nil {
 		return nil, err
 	}
-	h, err := r.dirHistory(newDirTable(r.layout.Primary))
+	h, err := r.knownSite().History(spare.NewDirTable(r.layout.Primary))
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +70,7 @@ func Evolve(j *job.Job, s *store.Site, minDoC float64, structural bool) (*Evolut
 	if err != nil {
 		return nil, err
 	}
-	if len(h.runs) > 0 {
+	if len(h.Runs) > 0 {
 		e.First, e.Last = time.Unix(h.Time(0), 0).UTC(), time.Unix(h.Time(h.Len()), 0).UTC()
 	}
 	for _, d := range dirs {
@@ -110,14 +111,14 @@ func MineRules(j *job.Job, s *store.Site) (*SiteRules, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := r.mine(newDirTable(r.layout.Primary))
+	m, err := r.knownSite().Rules(spare.NewDirTable(r.layout.Primary), r.job.Near)
 	if err != nil {
 		return nil, err
 	}
-	dirs := m.history.Dirs()
-	skips := m.rules.Skips(nil)
-	out := &SiteRules{Job: s.Name, Runs: m.history.Len(), Truncated: m.rules.Truncated, Rules: []SiteRule{}}
-	for rule := range m.rules.All() {
+	dirs := m.History.Dirs()
+	skips := m.Rules.Skips(nil)
+	out := &SiteRules{Job: s.Name, Runs: m.History.Len(), Truncated: m.Rules.Truncated, Rules: []SiteRule{}}
+	for rule := range m.Rules.All() {
 		x := SiteRule{Directory: "/" + dirs.Path(rule.Consequent), Support: rule.Support(), Joint: rule.Joint(), Confidence: rule.Confidence(), Why: rule.Why(dirs)}
 		for _, d := range rule.Antecedent {
 			x.Above = append(x.Above, "/"+dirs.Path(d))

@@ -24,23 +24,6 @@ import (
 // What the listings say makes others pay, so the sources of evidence are asked in stages until no listing pays any more: one stage before all else, more when
 // what was found then raises what is expected elsewhere.
 
-// idSet is a set of URL numbers, as bits.
-type idSet []uint64
-
-func (s *idSet) put(id uint32, in bool) {
-	for int(id/64) >= len(*s) {
-		if !in {
-			return
-		}
-		*s = append(*s, 0)
-	}
-	if (*s)[id/64] &^= 1 << (id % 64); in {
-		(*s)[id/64] |= 1 << (id % 64)
-	}
-}
-
-func (s idSet) has(id uint32) bool { return int(id/64) < len(s) && s[id/64]&(1<<(id%64)) != 0 }
-
 // index returns the directory listing that a document is, nil when it is none, and notes it in the record.
 func index(now *store.Resource, body []byte, format relocate.Format) *listing.Listing {
 	if format != relocate.HTML || !strings.HasSuffix(now.URL.Path(), "/") {
@@ -72,7 +55,7 @@ func (r *run) vouch(p *planner) error {
 	}
 	p.listings = true
 	for id := range uint32(p.model.Units()) {
-		if r.vouched.has(id) {
+		if r.vouched.Has(id) {
 			p.model.Vouch(policy.ID(id))
 		}
 	}
@@ -82,11 +65,11 @@ func (r *run) vouch(p *planner) error {
 // leaveListing reports whether it is left to the plan whether a source of evidence is asked.
 func (r *run) leaveListing(id uint32) bool {
 	p := r.planner
-	if p == nil || !p.listings || !r.listings.has(id) || int(id) >= p.model.Units() {
+	if p == nil || !p.listings || !r.listings.Has(id) || int(id) >= p.model.Units() {
 		return false
 	}
 	t := r.table.Settled()
-	if t.State(id).Outcome() == site.Failed || p.model.dirs.of(t.URL(id)) == policy.Root {
+	if t.State(id).Outcome() == site.Failed || p.model.Tree.Of(t.URL(id)) == policy.Root {
 		return false
 	}
 	for _, u := range r.seeds {
@@ -177,7 +160,7 @@ func (r *run) hearDirectory(e listing.Entry, asked time.Time) error {
 		r.evidence.note(ledger.ByListing, id, hash)
 	}
 	p := r.planner
-	if p == nil || !p.listings || !r.deferring || r.table.State(id).Queued() || !r.listings.has(id) {
+	if p == nil || !p.listings || !r.deferring || r.table.State(id).Queued() || !r.listings.Has(id) {
 		return nil
 	}
 	rec, ok, err := r.site.Get(e.URL)
@@ -210,7 +193,7 @@ func (r *run) hearMissing(id uint32, ids []int64) error {
 		}
 	})
 	for _, to := range gone {
-		if r.listings.has(to) {
+		if r.listings.Has(to) {
 			p.want(to)
 		} else {
 			p.hint(to)
@@ -225,18 +208,18 @@ func (r *run) simulate(p *planner, owed ...map[uint32]bool) map[uint32]policy.Re
 	tells := map[policy.Dir][]policy.ID{} // what the listing of a directory tells of
 	if p.listings {
 		for id := range t.Len() {
-			if r.vouched.has(id) {
-				d := p.model.dirs.of(t.URL(id))
+			if r.vouched.Has(id) {
+				d := p.model.Tree.Of(t.URL(id))
 				tells[d] = append(tells[d], policy.ID(id))
 			}
 		}
 	}
 	tell := func(id uint32) {
 		p.plan.Tell(policy.Outcome{Unit: policy.ID(id)})
-		if !p.listings || !r.listings.has(id) {
+		if !p.listings || !r.listings.Has(id) {
 			return
 		}
-		d := p.model.dirs.of(t.URL(id))
+		d := p.model.Tree.Of(t.URL(id))
 		for _, u := range tells[d] {
 			p.plan.Tell(policy.Outcome{Unit: u})
 		}

@@ -11,6 +11,7 @@ import (
 
 	"mirrord/job"
 	"mirrord/mirror/ledger"
+	"mirrord/mirror/spare"
 	"mirrord/policy"
 	"mirrord/site"
 )
@@ -22,10 +23,10 @@ import (
 // The plan has no say in what is new: that is asked as documents name it, wherever it lies. Nor in what a run owes: entry points, sitemaps, URLs that failed
 // when they were last asked, and those of which a listing or a sitemap says something else than before.
 type planner struct {
-	model   *siteModel
-	rules   *siteRules // of near
-	low     int        // the frontier is filled when it has fewer URLs
-	origins []string   // of the units, when there are several
+	model   *spare.SiteModel
+	rules   *spare.MinedRules // of near
+	low     int               // the frontier is filled when it has fewer URLs
+	origins []string          // of the units, when there are several
 
 	listings bool // the plan decides which listings are asked
 
@@ -118,12 +119,17 @@ const bestFirst = policy.Adaptive
 // newPlanner makes the plan of a run from the history; nil when there is none.
 func (r *run) newPlanner() (*planner, error) {
 	r.choosePrimary()
-	m, err := r.learn()
+	known := r.knownSite()
+	how := spare.ModelOptions{Run: r.state.Number}
+	if r.o.policyOf(r.job).Listings {
+		how.Listings = r.listings
+	}
+	m, err := known.Model(how)
 	if err != nil || m.Runs() == 0 {
 		return nil, err
 	}
 	asks, price := r.job.Policy, r.job.Adaptive.Price
-	if m.whole < r.job.FullRuns && !r.o.policyOf(r.job).Everything { // too little to judge by: everything, within the requests that the job allows, the best first
+	if m.Whole < r.job.FullRuns && !r.o.policyOf(r.job).Everything { // too little to judge by: everything, within the requests that the job allows, the best first
 		if r.job.Limits.MaxRequests == 0 {
 			return nil, nil
 		}
@@ -141,10 +147,10 @@ func (r *run) newPlanner() (*planner, error) {
 		o.Price = -1
 	}
 	if d, _ := r.o.Policies.Find(asks); d.Rules {
-		if p.rules, err = r.mine(m.dirs); err != nil {
+		if p.rules, err = known.Rules(m.Tree, r.job.Near); err != nil {
 			return nil, err
 		}
-		o.Skips, o.Audits = p.rules.skips, int(r.job.Near.Audits)
+		o.Skips, o.Audits = p.rules.Skips, int(r.job.Near.Audits)
 	}
 	if err := r.vouch(p); err != nil {
 		return nil, err
@@ -163,6 +169,16 @@ func (r *run) newPlanner() (*planner, error) {
 		}
 	}
 	return p, nil
+}
+
+// knownSite is what models, histories and rules of the site are made from.
+func (r *run) knownSite() spare.KnownSite {
+	return spare.KnownSite{
+		Name:     r.site.Name,
+		Primary:  r.layout.Primary,
+		Table:    r.table.Settled(),
+		Observed: r.site,
+	}
 }
 
 // planned reports whether the run asks what a plan wants, also when its retrieval was the work of an earlier process.
@@ -282,14 +298,14 @@ func (r *run) refill() {
 }
 
 // next takes a batch of the plan, or of hints. A listing that comes with it waits for the next stage of listings.
-func (p *planner) next(listings idSet) (ids []uint32) {
+func (p *planner) next(listings spare.IDSet) (ids []uint32) {
 	if ids = p.hinted.take(p.low); len(ids) > 0 {
 		return ids
 	}
 	asks := p.plan.Next(p.low)
 	for _, a := range asks {
 		p.asked[min(a.Why.Why, policy.Cheap-1)]++
-		if id := uint32(a.Unit); p.listings && listings.has(id) {
+		if id := uint32(a.Unit); p.listings && listings.Has(id) {
 			p.wanted = append(p.wanted, id)
 		} else {
 			ids = append(ids, id)
@@ -350,11 +366,8 @@ func (r *run) leaves(id uint32, s ledger.State) bool {
 	default:
 		return false
 	}
-	if int(id) >= len(p.model.looked) || p.model.looked[id] == 0 {
-		return false
-	}
-	looked := int(p.model.looked[id])
-	return r.state.Number-looked < min(looked-int(p.model.died[id]), tryDead)
+	looked := p.model.Looked(id)
+	return looked > 0 && r.state.Number-looked < min(looked-p.model.Died(id), tryDead)
 }
 
 // skipRest ends a planned run: what the plan spares is taken note of, as neither observed nor left to ask. What robots rules have come to forbid is

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"mirrord/evolution"
 	"mirrord/fetch"
 	"mirrord/job"
 	"mirrord/mirror/ledger"
@@ -107,66 +106,5 @@ func TestOrphansAreKept(t *testing.T) {
 	}
 	if got, err := r.loadOrphans(); err != nil || len(got) != 0 { // they are found again
 		t.Errorf("after damage: %v, %v", got, err)
-	}
-}
-
-// The directories of URLs: one for each, parents first, whatever stands in the path.
-func TestDirTable(t *testing.T) {
-	d := newDirTable("http://www.example.org")
-	for _, c := range []struct{ url, want string }{
-		{"http://www.example.org/", ""}, {"http://www.example.org/a.html", ""}, {"http://www.example.org/a/", "a"}, {"http://www.example.org/a/b/c.html?x=/y/z", "a/b"},
-		{"http://www.example.org//a///b/c", "a/b"}, {"http://www.example.org/a/b/d", "a/b"}, {"https://cdn.example.org/x/y", "@cdn.example.org/x"}, {"http://www.example.org:8080/", "@www.example.org:8080"},
-		{"http://www.example.org/%2e%2e/x", ""},
-	} {
-		u, _, err := site.Parse(c.url)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := d.path[d.of(u)]; got != c.want {
-			t.Errorf("%s lies in %q, want %q", c.url, got, c.want)
-		}
-	}
-	for i, up := range d.parent {
-		if i > 0 && int(up) >= i {
-			t.Errorf("directory %d %q has the parent %d", i, d.path[i], up)
-		}
-	}
-	if len(d.path) != 6 {
-		t.Errorf("directories %q", d.path)
-	}
-}
-
-// What left in a run that asked for nothing, because the job does not want it any more, is not taken for a page that nobody looks at ever after.
-func TestWhatLeftUnaskedIsGone(t *testing.T) {
-	r := plannable(t, 300, 1)
-	for _, o := range []store.Observation{
-		{Run: 2, Time: 1_700_100_000, Left: store.IDs{{First: 7, Last: 8}}},
-		{Run: 3, Time: 1_700_200_000, Asked: store.IDs{{First: 0, Last: 6}, {First: 9, Last: 299}}, Complete: true},
-	} {
-		if err := r.site.AddObservation(&o); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for id := range uint32(2) {
-		r.table.Settled().Leave(7 + id)
-	}
-	r.choosePrimary()
-	h, err := r.dirHistory(newDirTable(r.layout.Primary))
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, err := h.Report(evolution.DeltaOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if root := all[0]; root.Files != 298 || root.Unobserved != 0 {
-		t.Errorf("%d files, %d of them not looked at; want 298 and none", root.Files, root.Unobserved)
-	}
-	d, err := h.DeltaTree(evolution.DeltaOptions{From: h.Len() - 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if f := d.FoC(evolution.Root); f != (evolution.Frequency{K: 0, N: 1}) {
-		t.Errorf("changes in the last run: %d of %d, want 0 of 1 known", f.K, f.N)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"mirrord/fetch"
 	"mirrord/job"
+	"mirrord/mirror/spare"
 	"mirrord/policy"
 	"mirrord/site"
 	"mirrord/store"
@@ -177,7 +178,7 @@ func (r *run) retried(id uint32) bool {
 func (r *run) report(rep *PlanReport, p *planner) {
 	t := r.table.Settled()
 	f := r.foresee(p)
-	dirs := newDirTable(r.layout.Primary)
+	dirs := spare.NewDirTable(r.layout.Primary)
 	type sum struct {
 		PlanDir
 		why map[string]int
@@ -188,10 +189,10 @@ func (r *run) report(rep *PlanReport, p *planner) {
 		if !is.Given() || (!is.Governed() && !retried && !f.owed[id]) {
 			continue
 		}
-		d := dirs.of(t.URL(id))
+		d := dirs.Of(t.URL(id))
 		s := by[d]
 		if s == nil {
-			s = &sum{PlanDir: PlanDir{Path: "/" + dirs.path[d]}, why: map[string]int{}}
+			s = &sum{PlanDir: PlanDir{Path: "/" + dirs.Path(d)}, why: map[string]int{}}
 			by[d] = s
 		}
 		s.Known++
@@ -212,7 +213,7 @@ func (r *run) report(rep *PlanReport, p *planner) {
 			why = reason.Why.String()
 			s.Expected += float64(reason.Expected)
 			rep.Expected += float64(reason.Expected)
-			if r.listings.has(id) {
+			if r.listings.Has(id) {
 				rep.Sources++
 			}
 			if reason.Why == policy.Audit {
@@ -224,7 +225,7 @@ func (r *run) report(rep *PlanReport, p *planner) {
 			rep.Missed += float64(reason.Expected)
 		}
 		if p != nil && p.rules != nil && (reason.Why == policy.Rule || reason.Why == policy.Audit) {
-			s.Rule = p.rules.text(reason.Rule)
+			s.Rule = p.rules.Text(reason.Rule)
 		}
 		if s.why[why]++; ask {
 			s.Asked++
@@ -324,8 +325,8 @@ func (r *run) explainPlan(x *Explanation, rec *store.Resource) error {
 		}
 		return nil
 	}
-	if looked := p.model.looked[rec.ID]; int(looked) < p.model.last {
-		say("skipped by run %d; last looked at in run %d", p.model.last, looked)
+	if looked := p.model.Looked(rec.ID); looked < p.model.Last {
+		say("skipped by run %d; last looked at in run %d", p.model.Last, looked)
 	}
 	f, reason := r.foresee(p), ""
 	switch asked, planned := f.asked[rec.ID]; {
@@ -342,7 +343,7 @@ func (r *run) explainPlan(x *Explanation, rec *store.Resource) error {
 	}
 	say("the next run, policy %s, if nothing has changed: %s", r.job.Policy, reason)
 	if p.rules != nil {
-		say("%d rules skip directories; its own: %s", len(p.rules.skips), cmp.Or(p.rules.text(p.rules.over(rec.URL)), "none"))
+		say("%d rules skip directories; its own: %s", len(p.rules.Skips), cmp.Or(p.rules.Text(p.rules.Over(rec.URL)), "none"))
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 	"mirrord/job"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/result"
+	"mirrord/mirror/spare"
 	"mirrord/phm"
 	"mirrord/policy"
 	"mirrord/policy/known"
@@ -115,8 +116,8 @@ type run struct {
 	published  *store.Version
 	commits    chan *store.Done
 	sources    []uint32         // known listings and sitemaps
-	listings   idSet            // of them
-	vouched    idSet            // of which a listing tells
+	listings   spare.IDSet      // of them
+	vouched    spare.IDSet      // of which a listing tells
 	heard      []store.Resource // sources that were answered before the run was interrupted
 	feeds      []uint32         // known feeds, at most mostFeeds
 	fresh      []uint32         // whose lifetime is not over

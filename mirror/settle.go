@@ -162,7 +162,7 @@ func (r *run) dropUnreached(j *judgement) error {
 	t := r.table.Settled()
 	reached := make([]uint64, t.Len()/64+1)
 	var stack, docs []uint32
-	types := documentTypes(t.MIMEs())
+	types := ledger.DocumentTypes(t.MIMEs())
 	push := func(id uint32) bool {
 		if id < store.Mention {
 			id &^= store.Guess

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package spare
+
+import (
+	"slices"
+	"strings"
+
+	"mirrord/mirror/ledger"
+	"mirrord/policy"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// Observations are what the runs of a site observed. *store.Site has them.
+type Observations interface {
+	// Observations calls f for each run, oldest first, and returns the first error of f. It can be called
+	// repeatedly.
+	Observations(f func(o *store.Observation) error) error
+}
+
+// KnownSite is what is known of a site: its URLs and what its runs observed.
+type KnownSite struct {
+	Name     string // of the site, for errors
+	Primary  string // the origin whose directories begin at the root
+	Table    ledger.Settled
+	Observed Observations
+}
+
+// SiteModel is what a policy is planned from. Its units have the numbers of the URLs.
+type SiteModel struct {
+	*policy.Model
+	Tree  *DirTable
+	Last  int   // number of the latest run
+	Whole int64 // complete runs that are not doubtful
+
+	looked []uint32          // by URL: the last run that looked at it; 0: none did
+	died   map[uint32]uint32 // of URLs that are not in the mirror: the run that found them so
+}
+
+// Looked returns the last run that looked at a URL, 0 when none did.
+func (m *SiteModel) Looked(id uint32) int {
+	if int(id) >= len(m.looked) {
+		return 0
+	}
+	return int(m.looked[id])
+}
+
+// Died returns the run that found a URL missing from the mirror, 0 when none did.
+func (m *SiteModel) Died(id uint32) int { return int(m.died[id]) }
+
+// learnedRuns is how many of the latest runs a model learns from. Of earlier runs it knows what entered and
+// left.
+const learnedRuns = 500
+
+// ModelOptions say how a model is made.
+type ModelOptions struct {
+	Run      int   // number of the run in progress: what it has observed so far is not learned
+	Listings IDSet // the URLs that are units of the kind policy.Listing
+}
+
+// Model learns from the past.
+func (k KnownSite) Model(o ModelOptions) (*SiteModel, error) {
+	l := learner{
+		known: k,
+		o:     o,
+		m: &SiteModel{
+			Model:  policy.NewModel(),
+			Tree:   NewDirTable(k.Primary),
+			looked: make([]uint32, k.Table.Len()),
+			died:   map[uint32]uint32{},
+		},
+	}
+	in, err := l.before()
+	if err != nil {
+		return nil, err
+	}
+	if err := l.addUnits(in); err != nil {
+		return nil, err
+	}
+	n := 0
+	err = k.Observed.Observations(func(o *store.Observation) error {
+		if o.Run != l.o.Run {
+			n++
+			l.learn(o, n)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for id, s := range k.Table.All() {
+		l.m.SetIn(policy.ID(id), s.Governed())
+	}
+	return l.m, nil
+}
+
+// learner makes a model.
+type learner struct {
+	known KnownSite
+	o     ModelOptions
+	m     *SiteModel
+	skip  int // so many of the first runs are too old to learn from
+}
+
+// each calls f for the numbers of a set that the table knows.
+func (l *learner) each(ids store.IDs, f func(id uint32)) {
+	for id := range ids.All() {
+		if id >= l.known.Table.Len() {
+			break
+		}
+		f(id)
+	}
+}
+
+// before counts the runs, and returns what was in the mirror before those that are learned.
+func (l *learner) before() ([]bool, error) {
+	in := make([]bool, l.known.Table.Len())
+	runs := 0
+	err := l.known.Observed.Observations(func(o *store.Observation) error {
+		if o.Run != l.o.Run {
+			runs++
+		}
+		return nil
+	})
+	if l.skip = runs - learnedRuns; err != nil || l.skip <= 0 {
+		return in, err
+	}
+	n := 0
+	err = l.known.Observed.Observations(func(o *store.Observation) error {
+		if n++; n <= l.skip {
+			l.each(o.Entered, func(id uint32) { in[id] = true })
+			l.each(o.Left, func(id uint32) { in[id] = false })
+		}
+		return nil
+	})
+	return in, err
+}
+
+// addUnits adds the URLs to the model.
+func (l *learner) addUnits(in []bool) error {
+	t, m := l.known.Table, l.m
+	mimes, docs := t.MIMEs(), ledger.DocumentTypes(t.MIMEs())
+	for id, s := range t.All() {
+		d, k, name := policy.Root, policy.Page, ""
+		if s.Given() {
+			u := t.URL(id)
+			d = m.Tree.Of(u)
+			for m.Dirs() < len(m.Tree.path) {
+				if _, err := m.AddDir(m.Tree.parent[m.Dirs()]); err != nil {
+					return err
+				}
+			}
+			k, name = unitKind(u, mimes[s.Type()], docs[s.Type()]), unitName(u)
+			if l.o.Listings.Has(id) {
+				k, name = policy.Listing, ""
+			}
+		}
+		if _, err := m.AddNamed(d, k, name, in[id]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// learn takes what the n-th run observed.
+func (l *learner) learn(o *store.Observation, n int) {
+	l.m.Last = max(l.m.Last, o.Run)
+	if !o.Doubtful {
+		l.look(o)
+	}
+	if n <= l.skip {
+		return
+	}
+	run := policy.Run{Time: o.Time}
+	if !o.Doubtful { // what a doubtful run found may be an error of the site: only its time counts
+		run.Asked, run.Spared, run.Changed = policy.Spans(o.Asked), policy.Spans(o.Spared), policy.Spans(o.Changed)
+		run.Entered, run.Left = policy.Spans(o.Entered), policy.Spans(o.Left)
+		if n > 1 {
+			run.Brought = policy.Spans(namedBy(l.known.Table, o.Entered))
+		}
+	}
+	l.m.Learn(&run)
+}
+
+// look takes what a run looked at, and what it found to be missing.
+func (l *learner) look(o *store.Observation) {
+	m := l.m
+	if o.Complete {
+		m.Whole++
+	}
+	for _, s := range [...]store.IDs{o.Asked, o.Spared} {
+		l.each(s, func(id uint32) {
+			m.looked[id] = uint32(o.Run)
+			if !l.known.Table.State(id).Governed() && m.died[id] == 0 {
+				m.died[id] = uint32(o.Run)
+			}
+		})
+	}
+	l.each(o.Left, func(id uint32) { m.died[id] = uint32(o.Run) })
+	l.each(o.Entered, func(id uint32) { delete(m.died, id) })
+}
+
+// namedBy returns the documents that were the first to name some URLs.
+func namedBy(t ledger.Settled, ids store.IDs) (out store.IDs) {
+	var docs []uint32
+	for id := range ids.All() {
+		if id >= t.Len() {
+			break
+		}
+		if ref := t.State(id).Referrer(); ref > 0 && (len(docs) == 0 || docs[len(docs)-1] != ref-1) {
+			docs = append(docs, ref-1)
+		}
+	}
+	slices.Sort(docs)
+	for _, id := range slices.Compact(docs) {
+		out.Add(id)
+	}
+	return out
+}
+
+// unitKind tells pages from assets by the type that the site gave, and by the name when it gave none.
+func unitKind(u site.URL, mime string, document bool) policy.Kind {
+	switch {
+	case mime == "":
+		return policy.KindOf(u.Path())
+	case document && mime != "text/css" && !strings.HasPrefix(mime, "image/"):
+		return policy.Page
+	}
+	return policy.Asset
+}
+
+// unitName is what units of the same kind in different directories have in common: the last name of the path,
+// "/" for a directory's own page.
+func unitName(u site.URL) string {
+	p := u.Path()
+	if name := p[strings.LastIndexByte(p, '/')+1:]; name != "" {
+		return name
+	}
+	return "/"
+}
