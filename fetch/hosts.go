@@ -17,6 +17,10 @@ type Politeness struct {
 	MaxDelay    time.Duration // most that Factor, slowness and errors may ask for; 0 is 60 s. Delay and Crawl-delay are above it
 }
 
+// ErrLongWait says that a host asks for a longer wait than the job of its caller accepts: no request was made. Whoever
+// waits for turns of Hosts returns it.
+var ErrLongWait = errors.New("its host asks for a longer wait than polite.max_wait")
+
 const (
 	defaultMaxDelay = 60 * time.Second
 	ruleLife        = time.Minute // a job's rule binds the others for so long after its last request

@@ -7,6 +7,7 @@ import (
 	"iter"
 
 	"mirrord/job"
+	"mirrord/mirror/crawl"
 	"mirrord/mirror/ledger"
 	"mirrord/site"
 	"mirrord/store"
@@ -93,7 +94,7 @@ func (r *run) admit(doc uint32, depth int, cs []candidate) []int64 {
 type queueing struct {
 	id     uint32
 	origin string
-	p      priority
+	p      crawl.Priority
 }
 
 // admitInto is admit without the last step: what it returns is for enqueue.
@@ -106,18 +107,18 @@ func (r *run) admitInto(ids []int64, doc uint32, depth int, cs []candidate) (add
 			return m
 		}
 		m.Queue = !r.deferring
-		q := queueing{id: id, origin: u.Origin(), p: prioNew}
+		q := queueing{id: id, origin: u.Origin(), p: crawl.PrioNew}
 		switch {
 		case c.kind == kindSitemap:
-			q.p = prioSeed
+			q.p = crawl.PrioSeed
 		case icon:
-			q.p = prioGuess
+			q.p = crawl.PrioGuess
 		case c.guess:
 			q.p = r.guessPriority()
 		case c.kind == kindRequisite:
-			q.p = prioRequisite
+			q.p = crawl.PrioRequisite
 		case s.Known():
-			q.p = prioKnown
+			q.p = crawl.PrioKnown
 		}
 		add = append(add, q)
 		return m
@@ -196,7 +197,7 @@ func (r *run) admitNew(ids []int64, unknown []int, doc uint32, depth int, cs []c
 				r.notes.Trap(u, reason)
 				continue
 			}
-			if allowed, reason := r.robotsAllow(rules, u); !allowed && silent(rules) == "" {
+			if allowed, reason := rules.Permits(u); !allowed && rules.Silent() == "" {
 				disallowed = reason
 			}
 		}

@@ -100,7 +100,7 @@ func (r *run) settleBase() {
 
 // newAsker asks by the rules of the run, beside its frontier.
 func (r *run) newAsker() *asker {
-	k := &asker{fetcher: r.o.Fetcher, hosts: r.o.Hosts, gate: r.front.gate, polite: r.polite, maxWait: r.job.Polite.MaxWait, maxBody: int64(r.job.Limits.MaxBody), now: r.now,
+	k := &asker{fetcher: r.o.Fetcher, hosts: r.o.Hosts, turn: r.gate.Turn, polite: r.polite, maxWait: r.job.Polite.MaxWait, maxBody: int64(r.job.Limits.MaxBody), now: r.now,
 		count: func(wire int64) { r.stats.Requests.Add(1); r.stats.Wire.Add(wire) }}
 	if r.o.Robots != nil {
 		k.rules = r.o.Robots.Rules
@@ -238,7 +238,7 @@ func (r *run) askAlternate(ctx context.Context, a *alternate, rec *store.Resourc
 		return true
 	case err != nil && (ctx.Err() != nil || errors.Is(err, fetch.ErrCanceled)):
 		return true
-	case errors.Is(err, errLongWait):
+	case errors.Is(err, fetch.ErrLongWait):
 		r.troubled(u, err.Error(), troubleLimit)
 		return false
 	case err != nil:

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"mirrord/fetch"
+	"mirrord/mirror/crawl"
 	"mirrord/mirror/ledger"
 	"mirrord/site"
 	"mirrord/store"
@@ -167,13 +168,13 @@ func (r *run) turnAt(rec *store.Resource, why turns, at time.Time) bool {
 	}
 	switch {
 	case at.IsZero():
-		r.front.add(rec.URL.Origin(), rec.ID, prioLast)
+		r.front.Add(rec.URL.Origin(), rec.ID, crawl.PrioLast)
 	case r.deferring: // the sources of evidence are asked first, and nothing waits for one of them
 		r.admitMu.Lock()
 		r.waiting = append(r.waiting, waitingTurn{rec.URL.Origin(), rec.ID, at})
 		r.admitMu.Unlock()
 	default:
-		r.front.addAt(rec.URL.Origin(), rec.ID, prioLast, at)
+		r.front.AddAt(rec.URL.Origin(), rec.ID, crawl.PrioLast, at)
 	}
 	return true
 }
@@ -298,7 +299,7 @@ func (r *run) followStored(targets []byte) {
 			return m
 		}
 		m.Queue = !r.deferring
-		add = append(add, queueing{id: id, origin: u.Origin(), p: prioKnown})
+		add = append(add, queueing{id: id, origin: u.Origin(), p: crawl.PrioKnown})
 		return m
 	})
 	r.enqueue(add...)

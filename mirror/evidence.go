@@ -14,6 +14,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"mirrord/listing"
+	"mirrord/mirror/crawl"
 	"mirrord/mirror/ledger"
 	"mirrord/relocate"
 	"mirrord/site"
@@ -363,7 +364,7 @@ func (r *run) caught(ids []uint32) (site.URL, bool) {
 }
 
 // enqueueSource puts a URL into the frontier of the first stage.
-func (r *run) enqueueSource(id uint32) { r.enqueueOne(id, prioSeed) }
+func (r *run) enqueueSource(id uint32) { r.enqueueOne(id, crawl.PrioSeed) }
 
 // spareOne records a resource as unchanged without asking for it. Its links come from the store.
 func (r *run) spareOne(id uint32, k ledger.EvidenceKind) error {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"mirrord/job"
+	"mirrord/mirror/crawl"
 	"mirrord/mirror/ledger"
 	"mirrord/relocate"
 	"mirrord/site"
@@ -69,11 +70,11 @@ func (r *run) tired() bool {
 const tiredReason = "addresses in scripts were no longer followed: most led nowhere"
 
 // guessPriority is when a guess that was not asked yet is asked: the first ones soon, to learn whether it is worth it.
-func (r *run) guessPriority() priority {
+func (r *run) guessPriority() crawl.Priority {
 	if r.stats.Guesses.Add(1) <= guessSample {
-		return prioRequisite
+		return crawl.PrioRequisite
 	}
-	return prioGuess
+	return crawl.PrioGuess
 }
 
 // guessedPage reports whether a URL is named like a page.

@@ -4,61 +4,13 @@ package mirror
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"mirrord/fetch"
-	"mirrord/job"
 	"mirrord/site"
 )
-
-// hostGate is the politeness of this run towards the hosts: their turns, inside the job's window.
-type hostGate struct {
-	hosts  Hosts
-	p      fetch.Politeness
-	window job.Window
-	zone   *time.Location
-}
-
-func newGate(h Hosts, j *job.Job, p fetch.Politeness) (hostGate, error) {
-	w, err := job.ParseWindow(j.Window)
-	if err != nil {
-		return hostGate{}, fmt.Errorf("window: %w", err)
-	}
-	zone, err := j.Location(time.Local)
-	if err != nil {
-		return hostGate{}, fmt.Errorf("timezone: %w", err)
-	}
-	return hostGate{hosts: h, p: p, window: w, zone: zone}, nil
-}
-
-// Acquire takes a turn of a host. Outside the window nobody gets one: the run pauses, and goes on where it was when it opens.
-func (g hostGate) Acquire(host string, now time.Time) (bool, time.Time) {
-	if g.Paused(now) {
-		return false, g.window.Change(now.In(g.zone))
-	}
-	return g.hosts.Acquire(host, g.p, now)
-}
-
-// Paused reports whether now is outside of the window.
-func (g hostGate) Paused(now time.Time) bool {
-	return len(g.window) > 0 && !g.window.Open(now.In(g.zone))
-}
-
-// hostOf returns the host of an origin, without port: it is what politeness counts by.
-func hostOf(origin string) string {
-	_, host, ok := strings.Cut(origin, "://")
-	if !ok {
-		return origin
-	}
-	if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.HasSuffix(host, "]") {
-		return host[:i]
-	}
-	return host
-}
 
 // trouble is what a run knows of the troubles of an origin, or of a host as a whole.
 type trouble struct {
@@ -109,7 +61,7 @@ func (r *run) troubled(u site.URL, reason string, weight int) {
 	t.reason = reason
 	if t.failures >= troubleLimit {
 		t.down = true
-		r.front.free(u.Origin())
+		r.front.Free(u.Origin())
 	}
 }
 
@@ -138,7 +90,7 @@ func (r *run) leaveOrigin(u site.URL, reason string) {
 	defer r.admitMu.Unlock()
 	t := r.troubleOf(u.Origin())
 	t.down, t.reason = true, reason
-	r.front.free(u.Origin())
+	r.front.Free(u.Origin())
 }
 
 // leaveHost leaves a whole host for the next run, because it asks for longer waits than the job allows. silent says that it does not serve
@@ -148,7 +100,7 @@ func (r *run) leaveHost(u site.URL, reason string, silent bool) {
 	defer r.admitMu.Unlock()
 	t := r.troubleOf(u.Hostname())
 	t.down, t.reason, t.slow = true, reason, !silent
-	r.front.freeHost(u.Hostname())
+	r.front.FreeHost(u.Hostname())
 }
 
 // waitOf returns for how long a host is to be left alone because of an answer to one URL: 0 when the wait is that URL's.
@@ -283,10 +235,10 @@ func (r *run) rulesOf(u site.URL) (rules *fetch.Robots, known bool) {
 // forbids reports whether robots rules that are known do not allow a URL. Whatever the mirror has of it then leaves, and must have its turn.
 func (r *run) forbids(u site.URL) bool {
 	rules, known := r.rulesOf(u)
-	if !known || silent(rules) != "" {
+	if !known || rules.Silent() != "" {
 		return false
 	}
-	ok, _ := r.robotsAllow(rules, u)
+	ok, _ := rules.Permits(u)
 	return !ok
 }
 
@@ -304,7 +256,7 @@ func (r *run) learnOrigin(ctx context.Context, u site.URL, release func(fetch.Ob
 			r.leaveHost(u, fmt.Sprintf("Crawl-delay of %v is longer than polite.max_wait", d), false)
 		}
 	}
-	if why := silent(rules); why != "" {
+	if why := rules.Silent(); why != "" {
 		r.leaveOrigin(u, why)
 		r.notes.Fail(u, why)
 	}
@@ -316,61 +268,4 @@ func (r *run) learnOrigin(ctx context.Context, u site.URL, release func(fetch.Ob
 	if !had && rules.File != nil {
 		r.addSitemaps(u, rules.File.Sitemaps())
 	}
-}
-
-// silent says why an origin's rules are not known, "" when they are. Such rules disallow everything for now (RFC 9309 2.3.1.4); that is no
-// reason to drop what the mirror has.
-func silent(rules *fetch.Robots) string {
-	switch {
-	case rules == nil || rules.Stale:
-		return ""
-	case rules.Err != nil:
-		return fmt.Sprintf("its robots.txt cannot be had: %v", rules.Err)
-	case rules.Status == 429 || rules.Status >= 500:
-		return fmt.Sprintf("its robots.txt answers %d", rules.Status)
-	}
-	return ""
-}
-
-// robotsAllow asks the rules about one URL.
-func (r *run) robotsAllow(rules *fetch.Robots, u site.URL) (bool, string) {
-	if rules == nil {
-		return true, ""
-	}
-	ok, rule := rules.Allowed(u.RequestURI())
-	if ok {
-		return true, ""
-	}
-	return false, rule.String()
-}
-
-// errLongWait says that a host asked to be left alone for longer than the job waits.
-var errLongWait = errors.New("its host asks for a longer wait than polite.max_wait")
-
-// takeTurn waits for a turn of a host and takes it, for a request that is not in a frontier. When the host is to be left alone for longer than
-// most, the error is errLongWait, at once; a pause outside of the window does not count. Any other error is that ctx ended.
-func takeTurn(ctx context.Context, g gate, now func() time.Time, host string, most time.Duration) error {
-	for {
-		at := now()
-		ok, again := g.Acquire(host, at)
-		if ok {
-			return nil
-		}
-		wait := again.Sub(at)
-		if wait > most && !g.Paused(at) {
-			return errLongWait
-		}
-		t := time.NewTimer(max(wait, time.Millisecond))
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
-			return ctx.Err()
-		}
-	}
-}
-
-// patience is the longest wait for a turn that is not in a frontier: what the job waits for, and any gap that politeness makes by itself.
-func patience(maxWait time.Duration, p fetch.Politeness) time.Duration {
-	return max(maxWait, p.Delay, p.MaxDelay)
 }

@@ -108,7 +108,7 @@ func (r *run) listingStage(stage func()) (any bool) {
 	p.enter(phaseListings)
 	defer p.enter(phaseClosed)
 	r.refill()
-	any = r.front.state(r.now()).queued > 0 || any
+	any = r.front.State(r.now()).Queued > 0 || any
 	stage()
 	return any
 }

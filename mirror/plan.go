@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"mirrord/job"
+	"mirrord/mirror/crawl"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/spare"
 	"mirrord/policy"
@@ -283,16 +284,16 @@ func (r *run) refill() {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for p.phase != phaseClosed && !p.dry && r.front.short(p.low, p.origins) {
+	for p.phase != phaseClosed && !p.dry && r.front.Short(p.low, p.origins) {
 		if p.phase == phaseListings {
 			for _, id := range p.nextListings() {
-				r.enqueueOne(id, prioSeed)
+				r.enqueueOne(id, crawl.PrioSeed)
 			}
 			continue
 		}
 		for _, id := range p.next(r.listings) {
 			r.auditPlanned(id)
-			r.enqueueOne(id, prioKnown)
+			r.enqueueOne(id, crawl.PrioKnown)
 		}
 	}
 }
@@ -316,9 +317,9 @@ func (p *planner) next(listings spare.IDSet) (ids []uint32) {
 }
 
 // enqueueOne puts a known URL into the frontier, once.
-func (r *run) enqueueOne(id uint32, p priority) {
+func (r *run) enqueueOne(id uint32, p crawl.Priority) {
 	if u, first := r.table.Queue(id); first {
-		r.front.add(u.Origin(), id, p)
+		r.front.Add(u.Origin(), id, p)
 	}
 }
 
@@ -330,17 +331,17 @@ func (r *run) enqueueOwed() {
 		switch {
 		case !s.Given() || s.Queued():
 		case s.Outcome() == site.Pending && s.Requisite():
-			r.enqueueOne(id, prioRequisite)
+			r.enqueueOne(id, crawl.PrioRequisite)
 		case s.Outcome() == site.Pending:
-			r.enqueueOne(id, prioNew)
+			r.enqueueOne(id, crawl.PrioNew)
 		case s.Outcome() == site.Failed && !r.broken[id]:
 			failed = append(failed, id)
 		case r.owesForeign(id):
-			r.enqueueOne(id, prioKnown)
+			r.enqueueOne(id, crawl.PrioKnown)
 		}
 	}
 	for _, id := range failed {
-		r.enqueueOne(id, prioKnown)
+		r.enqueueOne(id, crawl.PrioKnown)
 	}
 }
 
@@ -386,7 +387,7 @@ func (r *run) skipRest(ctx context.Context, stage func()) {
 	forbidden := false
 	for id := range p.plan.Spared() {
 		if u, s := r.table.Get(uint32(id)); !s.Queued() && r.forbids(u) {
-			r.enqueueOne(uint32(id), prioKnown)
+			r.enqueueOne(uint32(id), crawl.PrioKnown)
 			forbidden = true
 		}
 	}

@@ -72,10 +72,10 @@ func (r *run) where() Progress {
 		Relocated: s.RelocateDone.Load(), Total: s.RelocateTotal.Load(),
 	}
 	now := r.now()
-	st := r.front.state(now)
-	p.Queued, p.InFlight, p.WaitHost = st.queued, st.inFlight, st.waitHost
+	st := r.front.State(now)
+	p.Queued, p.InFlight, p.WaitHost = st.Queued, st.InFlight, st.WaitHost
 	if p.WaitHost != "" {
-		p.WaitFor = st.waitUntil.Sub(now)
+		p.WaitFor = st.WaitUntil.Sub(now)
 	}
 	return p
 }

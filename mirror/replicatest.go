@@ -14,6 +14,7 @@ import (
 
 	"mirrord/fetch"
 	"mirrord/job"
+	"mirrord/mirror/crawl"
 	"mirrord/relocate"
 	"mirrord/replica/hash"
 	"mirrord/replica/hosts"
@@ -142,7 +143,7 @@ func least[T any](all []T, n int, compare func(a, b T) int) []T {
 type asker struct {
 	fetcher Fetcher
 	hosts   Hosts
-	gate    gate
+	turn    func(ctx context.Context, host string) error // takes a turn of a host, see crawl.Gate
 	polite  fetch.Politeness
 	maxWait time.Duration
 	maxBody int64
@@ -180,25 +181,29 @@ func (k *asker) heard(host string, answered bool) {
 }
 
 func (s *ReplicaSide) asker() (*asker, error) {
-	p := Politeness(s.Job)
-	g, err := newGate(s.Hosts, s.Job, p)
+	p, now := Politeness(s.Job), s.Now
+	if now == nil {
+		now = time.Now
+	}
+	g, err := crawl.NewGate(s.Hosts, s.Job, p, now)
 	if err != nil {
 		return nil, fmt.Errorf("job %s: %w", s.Job.Name, err)
 	}
-	k := &asker{fetcher: s.Fetcher, hosts: s.Hosts, gate: g, polite: p, maxWait: s.Job.Polite.MaxWait, maxBody: int64(s.Job.Limits.MaxBody), now: s.Now,
-		rules: s.Robots.Rules, count: func(int64) {}}
+	k := &asker{
+		fetcher: s.Fetcher,
+		hosts:   s.Hosts,
+		turn:    g.Turn,
+		polite:  p,
+		maxWait: s.Job.Polite.MaxWait,
+		maxBody: int64(s.Job.Limits.MaxBody),
+		now:     now,
+		rules:   s.Robots.Rules,
+		count:   func(int64) {},
+	}
 	if s.Job.ObeyRobots {
 		k.product = job.ProductToken(s.Job.Polite.UserAgent)
 	}
-	if k.now == nil {
-		k.now = time.Now
-	}
 	return k, nil
-}
-
-// turn takes a turn of a host, as takeTurn does.
-func (k *asker) turn(ctx context.Context, host string) error {
-	return takeTurn(ctx, k.gate, k.now, host, patience(k.maxWait, k.polite))
 }
 
 // allowed asks the robots rules of a URL's origin, and gets them first if they are not known. why says why not.
@@ -212,7 +217,7 @@ func (k *asker) allowed(ctx context.Context, u site.URL) (ok bool, why string, e
 	if !known {
 		host := u.Hostname()
 		switch err := k.turn(ctx, host); {
-		case errors.Is(err, errLongWait):
+		case errors.Is(err, fetch.ErrLongWait):
 			return false, unheard + " is not requested: " + err.Error(), nil
 		case err != nil:
 			return false, "", err
@@ -233,19 +238,13 @@ func (k *asker) allowed(ctx context.Context, u site.URL) (ok bool, why string, e
 		k.known[u.Origin()] = rules
 		k.mu.Unlock()
 	}
-	if why := silent(rules); why != "" {
+	if why := rules.Silent(); why != "" {
 		return false, why, nil
 	}
 	if d, ok := rules.CrawlDelay(); ok && d > k.maxWait {
 		return false, fmt.Sprintf("Crawl-delay of %v is longer than polite.max_wait", d), nil
 	}
-	if rules == nil {
-		return true, "", nil
-	}
-	ok, rule := rules.Allowed(u.RequestURI())
-	if !ok {
-		why = rule.String()
-	}
+	ok, why = rules.Permits(u)
 	return ok, why, nil
 }
 
@@ -327,7 +326,7 @@ func (k *asker) leads(ctx context.Context, u site.URL) (site.URL, error) {
 	return u, nil
 }
 
-// exchange makes one request in a turn of its own. The error may be errLongWait: then no request was made.
+// exchange makes one request in a turn of its own. The error may be fetch.ErrLongWait: then no request was made.
 func (k *asker) exchange(ctx context.Context, req fetch.Request, sink fetch.Sink) (*fetch.Result, error) {
 	host := req.URL.Hostname()
 	if err := k.turn(ctx, host); err != nil {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"mirrord/fetch"
+	"mirrord/job"
+	"mirrord/mirror/crawl"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/result"
 	"mirrord/site"
@@ -45,7 +47,7 @@ func (r *run) retrieve(parent context.Context) error {
 		r.stop(err)
 	}
 	stage := func() {
-		r.front.run(ctx, r.workers(), r.now, func(id uint32, origin string, turn bool) {
+		r.front.Run(ctx, r.workers(), r.now, func(id uint32, origin string, turn bool) {
 			r.work(ctx, id, origin, turn)
 			r.refill()
 		})
@@ -58,7 +60,7 @@ func (r *run) retrieve(parent context.Context) error {
 	}
 	r.enqueueDeferred()
 	for _, u := range r.seeds {
-		r.seed(u, prioSeed)
+		r.seed(u, crawl.PrioSeed)
 	}
 	if r.planner == nil {
 		r.enqueueKnown()
@@ -97,7 +99,7 @@ func (r *run) retrieve(parent context.Context) error {
 func (r *run) enqueue(qs ...queueing) {
 	if !r.deferring {
 		for _, q := range qs {
-			r.front.add(q.origin, q.id, q.p)
+			r.front.Add(q.origin, q.id, q.p)
 		}
 		return
 	}
@@ -118,17 +120,17 @@ func (r *run) enqueueDeferred() {
 	}
 	add := r.deferred[:0]
 	r.table.Mark(ids, func(_ uint32, s ledger.State, _ site.URL) ledger.Mark {
-		if s.Queued() || (s.Governed() && q.p != prioSeed) { // what is governed has its turn
+		if s.Queued() || (s.Governed() && q.p != crawl.PrioSeed) { // what is governed has its turn
 			return ledger.Mark{}
 		}
 		add = append(add, q)
 		return ledger.Mark{Queue: true}
 	})
 	for _, q := range add {
-		r.front.add(q.origin, q.id, q.p)
+		r.front.Add(q.origin, q.id, q.p)
 	}
 	for _, w := range r.waiting {
-		r.front.addAt(w.origin, w.id, prioLast, w.at)
+		r.front.AddAt(w.origin, w.id, crawl.PrioLast, w.at)
 	}
 	r.deferred, r.isDeferred, r.waiting = nil, nil, nil
 }
@@ -151,10 +153,10 @@ func (r *run) workers() int {
 }
 
 // seed puts a URL that no document links to into the frontier.
-func (r *run) seed(u site.URL, p priority) uint32 {
+func (r *run) seed(u site.URL, p crawl.Priority) uint32 {
 	id, first := r.table.Enter([]byte(u.String()), ledger.Named)
 	if first {
-		r.front.add(u.Origin(), id, p)
+		r.front.Add(u.Origin(), id, p)
 	}
 	return id
 }
@@ -173,22 +175,22 @@ func (r *run) enqueueKnown() {
 		if r.rescan && s.Outcome() != site.OutOfScope && !r.maps[id] && !r.stillAdmitted(id, u, s) {
 			continue
 		}
-		p := prioKnown
+		p := crawl.PrioKnown
 		switch {
 		case s.Outcome() == site.Pending && s.Requisite():
-			p = prioRequisite
+			p = crawl.PrioRequisite
 		case s.Outcome() == site.Pending:
-			p = prioNew
+			p = crawl.PrioNew
 		case s.Governed(), s.Outcome() == site.Failed:
 		default:
 			continue
 		}
 		r.table.Queue(id)
-		if p == prioKnown {
+		if p == crawl.PrioKnown {
 			known = append(known, id)
 			continue
 		}
-		r.front.add(u.Origin(), id, p)
+		r.front.Add(u.Origin(), id, p)
 	}
 	failed := func(id uint32) int { // comes last: what could not be had does not keep the rest from being asked
 		if t.State(id).Outcome() == site.Failed {
@@ -199,11 +201,11 @@ func (r *run) enqueueKnown() {
 	slices.SortStableFunc(known, func(a, b uint32) int {
 		return cmp.Or(failed(a)-failed(b), int(t.State(b).Rate())-int(t.State(a).Rate()))
 	})
-	if r.front.order.lifo {
+	if r.job.Order == job.OrderDepth {
 		slices.Reverse(known) // the last one is asked first
 	}
 	for _, id := range known {
-		r.front.add(t.URL(id).Origin(), id, prioKnown)
+		r.front.Add(t.URL(id).Origin(), id, crawl.PrioKnown)
 	}
 }
 
@@ -266,17 +268,17 @@ func (r *run) work(ctx context.Context, id uint32, origin string, turn bool) {
 	release := func(o fetch.Observation) {
 		if !released {
 			released = true
-			r.o.Hosts.Release(hostOf(origin), r.polite, r.now(), o)
-			r.front.release(origin)
+			r.o.Hosts.Release(crawl.HostOf(origin), r.polite, r.now(), o)
+			r.front.Release(origin)
 		}
 	}
 	defer release(fetch.Observation{Unused: true})
 	for ctx.Err() == nil && !r.ask(ctx, id, release) {
-		next, ok := r.front.another(origin)
+		next, ok := r.front.Another(origin)
 		if !ok {
 			return
 		}
-		r.front.done()
+		r.front.Done()
 		id = next
 	}
 }
@@ -314,18 +316,18 @@ func (r *run) ask(ctx context.Context, id uint32, release func(fetch.Observation
 	if !known {
 		r.learnOrigin(ctx, u, release)
 		if ctx.Err() == nil {
-			r.front.add(u.Origin(), id, prioSeed) // robots.txt took this turn
+			r.front.Add(u.Origin(), id, crawl.PrioSeed) // robots.txt took this turn
 		}
 		return true
 	}
-	if silent(rules) != "" { // another worker has just found out
+	if rules.Silent() != "" { // another worker has just found out
 		if r.isEntryOrigin(u) {
-			return r.leftOrElsewhere(ctx, &rec, silent(rules))
+			return r.leftOrElsewhere(ctx, &rec, rules.Silent())
 		}
-		r.fail(&rec, silent(rules), false, 0)
+		r.fail(&rec, rules.Silent(), false, 0)
 		return false
 	}
-	if ok, reason := r.robotsAllow(rules, u); !ok {
+	if ok, reason := rules.Permits(u); !ok {
 		rec.Outcome, rec.Reason, rec.Status = site.Disallowed, reason, 0
 		r.leave(&rec)
 		r.apply(&ledger.Finding{Done: store.Done{Resource: rec}, As: ledger.Account{Tally: ledger.AsDisallowed}})

@@ -17,6 +17,7 @@ import (
 
 	"mirrord/fetch"
 	"mirrord/job"
+	"mirrord/mirror/crawl"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/result"
 	"mirrord/mirror/spare"
@@ -96,7 +97,8 @@ type run struct {
 	rescan   bool   // the rules changed: what is stored is scanned again
 
 	table *ledger.Table
-	front *frontier
+	front *crawl.Frontier
+	gate  *crawl.Gate
 	procs chan *processor
 	bufs  sync.Pool
 
@@ -148,7 +150,7 @@ type run struct {
 }
 
 // stopped reports whether the run was told to end.
-func (r *run) stopped() bool { return r.front.isStopped() }
+func (r *run) stopped() bool { return r.front.IsStopped() }
 
 // Run makes one run. The Summary tells how it ended, also when there is an error; the error is what kept it from ending well:
 // a disk that failed, a site that is locked, a job that cannot be compiled. What happens to single URLs is in the Summary.
@@ -214,15 +216,15 @@ func newRun(o Options) (*run, error) {
 		r.addEntry(u)
 	}
 	r.product = job.ProductToken(j.Polite.UserAgent)
-	gate, err := newGate(o.Hosts, j, r.polite)
+	r.gate, err = crawl.NewGate(o.Hosts, j, r.polite, r.now)
 	if err != nil {
 		return nil, fmt.Errorf("job %s: %w", o.Site.Name, err)
 	}
-	order := ordering{lifo: j.Order == job.OrderDepth}
+	order := crawl.Ordering{LIFO: j.Order == job.OrderDepth}
 	if j.Order == job.OrderPath {
-		order.less, order.known = r.table.LessPath, r.table.LessRate
+		order.Less, order.Known = r.table.LessPath, r.table.LessRate
 	}
-	r.front = newFrontier(gate, order)
+	r.front = crawl.NewFrontier(r.gate, order)
 	r.prepareAlternates()
 	r.counter = site.NewTrapCounter(r.traps)
 	r.layout = phm.Layout{Primary: r.seeds[0].Origin()}

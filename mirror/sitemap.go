@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 
+	"mirrord/mirror/crawl"
 	"mirrord/relocate"
 	"mirrord/site"
 	"mirrord/store"
@@ -47,7 +48,7 @@ func (r *run) addSitemap(u site.URL) (id int64) {
 	r.maps[n] = true
 	r.admitMu.Unlock()
 	if first {
-		r.front.add(u.Origin(), n, prioSeed)
+		r.front.Add(u.Origin(), n, crawl.PrioSeed)
 	}
 	return int64(n)
 }

@@ -112,8 +112,8 @@ func (r *run) learnSoft404(ctx context.Context) {
 		if !ok {
 			continue
 		}
-		switch err := takeTurn(ctx, r.front.gate, r.now, u.Hostname(), patience(r.job.Polite.MaxWait, r.polite)); {
-		case errors.Is(err, errLongWait):
+		switch err := r.gate.Turn(ctx, u.Hostname()); {
+		case errors.Is(err, fetch.ErrLongWait):
 			continue
 		case err != nil:
 			return
@@ -154,10 +154,10 @@ func (r *run) mayAsk(u site.URL) bool {
 		return false
 	}
 	rules, known := r.rulesOf(u)
-	if !known || silent(rules) != "" {
+	if !known || rules.Silent() != "" {
 		return false
 	}
-	ok, _ := r.robotsAllow(rules, u)
+	ok, _ := rules.Permits(u)
 	return ok
 }
 

@@ -19,9 +19,12 @@ func rows() map[string]Row {
 
 		"web": 8, "scheduler": 8, "mirror": 8, "control": 8,
 
-		// The rooms of mirror: none imports another one of its row. Only mirror imports them, and app those that openRooms lists. Row 7 is for the rooms that
-		// one run goes through.
+		// The rooms of mirror: none imports another one of its row. Only mirror imports them, and app those that openRooms
+		// lists. Row 7 is for the rooms that one run goes through.
+		"mirror/crawl": 7,
+
 		"mirror/render": 6, "mirror/spare": 6,
+
 		"mirror/ledger": 5,
 
 		"fetch": 4, "store": 4, "replay": 4, "notify": 4,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package mirror
+package crawl
 
 import (
 	"context"
@@ -31,16 +31,16 @@ func (v *visits) add(host string, id uint32) {
 }
 
 // runFrontier runs a frontier whose exchanges take d, on n workers, until it is empty.
-func runFrontier(f *frontier, h *fetch.Hosts, p fetch.Politeness, n int, d time.Duration, work func(host string, id uint32)) *visits {
+func runFrontier(f *Frontier, h *fetch.Hosts, p fetch.Politeness, n int, d time.Duration, work func(host string, id uint32)) *visits {
 	v := &visits{start: time.Now()}
-	f.run(context.Background(), n, time.Now, func(id uint32, host string, turn bool) {
+	f.Run(context.Background(), n, time.Now, func(id uint32, host string, turn bool) {
 		v.add(host, id)
 		if !turn {
 			return
 		}
 		time.Sleep(d)
 		h.Release(host, p, time.Now(), fetch.Observation{Duration: d, Status: 200})
-		f.release(host)
+		f.Release(host)
 		if work != nil {
 			work(host, id)
 		}
@@ -51,30 +51,30 @@ func runFrontier(f *frontier, h *fetch.Hosts, p fetch.Politeness, n int, d time.
 func TestFrontierPriorities(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		order ordering
+		order Ordering
 		want  []string
 	}{
-		{"breadth", ordering{}, []string{"h 9", "h 7", "h 1", "h 2", "h 3", "h 20", "h 21", "h 5", "h 6", "h 8"}},
-		{"depth", ordering{lifo: true}, []string{"h 9", "h 7", "h 3", "h 2", "h 1", "h 20", "h 21", "h 6", "h 5", "h 8"}},
-		{"by number", ordering{less: func(a, b uint32) bool { return a < b }}, []string{"h 9", "h 7", "h 1", "h 2", "h 3", "h 20", "h 21", "h 5", "h 6", "h 8"}},
+		{"breadth", Ordering{}, []string{"h 9", "h 7", "h 1", "h 2", "h 3", "h 20", "h 21", "h 5", "h 6", "h 8"}},
+		{"depth", Ordering{LIFO: true}, []string{"h 9", "h 7", "h 3", "h 2", "h 1", "h 20", "h 21", "h 6", "h 5", "h 8"}},
+		{"by number", Ordering{Less: func(a, b uint32) bool { return a < b }}, []string{"h 9", "h 7", "h 1", "h 2", "h 3", "h 20", "h 21", "h 5", "h 6", "h 8"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h, p := new(fetch.Hosts), fetch.Politeness{Connections: 1}
-				f := newFrontier(hostGate{hosts: h, p: p}, c.order)
-				f.add("h", 8, prioLast)
-				f.add("h", 5, prioKnown)
-				f.add("h", 6, prioKnown)
-				f.add("h", 1, prioNew)
-				f.add("h", 2, prioNew)
-				f.add("h", 3, prioNew)
-				f.add("h", 7, prioRequisite)
-				f.add("h", 9, prioSeed)
+				f := NewFrontier(&Gate{hosts: h, p: p}, c.order)
+				f.Add("h", 8, PrioLast)
+				f.Add("h", 5, PrioKnown)
+				f.Add("h", 6, PrioKnown)
+				f.Add("h", 1, PrioNew)
+				f.Add("h", 2, PrioNew)
+				f.Add("h", 3, PrioNew)
+				f.Add("h", 7, PrioRequisite)
+				f.Add("h", 9, PrioSeed)
 				last := c.want[4]
 				v := runFrontier(f, h, p, 3, time.Millisecond, func(host string, id uint32) {
 					if fmt.Sprintf("%s %d", host, id) == last { // its requisites come directly after it
-						f.add("h", 20, prioRequisite)
-						f.add("h", 21, prioRequisite)
+						f.Add("h", 20, PrioRequisite)
+						f.Add("h", 21, PrioRequisite)
 					}
 				})
 				// A worker takes the next URL when the exchange ends, which is before the page is scanned: requisites may be one late.
@@ -95,12 +95,12 @@ func TestFrontierPriorities(t *testing.T) {
 func TestFrontierGaps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, p := new(fetch.Hosts), fetch.Politeness{Connections: 2, Delay: time.Second}
-		f := newFrontier(hostGate{hosts: h, p: p}, ordering{})
+		f := NewFrontier(&Gate{hosts: h, p: p}, Ordering{})
 		h.SetCrawlDelay("slow", 10*time.Second)
 		id := uint32(0)
 		for _, host := range []string{"a", "b", "slow"} {
 			for range 6 {
-				f.add(host, id, prioNew)
+				f.Add(host, id, PrioNew)
 				id++
 			}
 		}
@@ -130,9 +130,9 @@ func TestFrontierGaps(t *testing.T) {
 func TestFrontierNeverIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, p := new(fetch.Hosts), fetch.Politeness{Connections: 1}
-		f := newFrontier(hostGate{hosts: h, p: p}, ordering{})
+		f := NewFrontier(&Gate{hosts: h, p: p}, Ordering{})
 		for i := range 200 {
-			f.add(fmt.Sprint("host", i%20), uint32(i), prioNew)
+			f.Add(fmt.Sprint("host", i%20), uint32(i), PrioNew)
 		}
 		start := time.Now()
 		v := runFrontier(f, h, p, 20, time.Second, nil)
@@ -149,12 +149,12 @@ func TestFrontierNeverIdle(t *testing.T) {
 func TestFrontierWaitsForWhatIsInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, p := new(fetch.Hosts), fetch.Politeness{Connections: 4}
-		f := newFrontier(hostGate{hosts: h, p: p}, ordering{})
-		f.add("h", 0, prioSeed)
+		f := NewFrontier(&Gate{hosts: h, p: p}, Ordering{})
+		f.Add("h", 0, PrioSeed)
 		v := runFrontier(f, h, p, 8, time.Second, func(host string, id uint32) {
 			time.Sleep(3 * time.Second) // scanning
 			if id < 5 {
-				f.add(host, id+1, prioNew)
+				f.Add(host, id+1, PrioNew)
 			}
 		})
 		if len(v.order) != 6 {
@@ -166,26 +166,26 @@ func TestFrontierWaitsForWhatIsInFlight(t *testing.T) {
 func TestFrontierFreedHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, p := new(fetch.Hosts), fetch.Politeness{Connections: 1, Delay: time.Hour}
-		f := newFrontier(hostGate{hosts: h, p: p}, ordering{})
+		f := NewFrontier(&Gate{hosts: h, p: p}, Ordering{})
 		for i := range 100 {
-			f.add("down", uint32(i), prioNew)
+			f.Add("down", uint32(i), PrioNew)
 		}
-		f.add("up", 100, prioNew)
+		f.Add("up", 100, PrioNew)
 		freed := false
 		v := &visits{start: time.Now()}
-		f.run(context.Background(), 4, time.Now, func(id uint32, host string, turn bool) {
+		f.Run(context.Background(), 4, time.Now, func(id uint32, host string, turn bool) {
 			v.add(host, id)
 			if host == "down" && turn {
 				if freed {
 					t.Error("a turn of a freed host was waited for")
 				}
 				freed = true
-				f.free(host)
-				f.add(host, 101, prioNew) // what comes later goes the same way
+				f.Free(host)
+				f.Add(host, 101, PrioNew) // what comes later goes the same way
 			}
 			if turn {
 				h.Release(host, p, time.Now(), fetch.Observation{})
-				f.release(host)
+				f.Release(host)
 			}
 		})
 		if len(v.order) != 102 {
@@ -199,24 +199,24 @@ func TestFrontierFreedHost(t *testing.T) {
 
 func TestFrontierAnother(t *testing.T) {
 	h, p := new(fetch.Hosts), fetch.Politeness{Connections: 1, Delay: time.Hour}
-	f := newFrontier(hostGate{hosts: h, p: p}, ordering{})
-	f.add("a", 1, prioNew)
-	f.add("a", 2, prioNew)
-	f.add("b", 3, prioNew)
+	f := NewFrontier(&Gate{hosts: h, p: p}, Ordering{})
+	f.Add("a", 1, PrioNew)
+	f.Add("a", 2, PrioNew)
+	f.Add("b", 3, PrioNew)
 	if id, host, turn, ok := f.next(time.Now); id != 1 || host != "a" || !turn || !ok {
 		t.Fatal(id, host, turn, ok)
 	}
-	if id, ok := f.another("a"); id != 2 || !ok {
+	if id, ok := f.Another("a"); id != 2 || !ok {
 		t.Fatal(id, ok)
 	}
-	if _, ok := f.another("a"); ok {
+	if _, ok := f.Another("a"); ok {
 		t.Error("a third URL of a host with two")
 	}
-	if _, ok := f.another("nobody"); ok {
+	if _, ok := f.Another("nobody"); ok {
 		t.Error("a URL of an unknown host")
 	}
-	f.stop()
-	if _, ok := f.another("b"); ok {
+	f.Stop()
+	if _, ok := f.Another("b"); ok {
 		t.Error("a URL after the stop")
 	}
 	if _, _, _, ok := f.next(time.Now); ok {
@@ -227,23 +227,23 @@ func TestFrontierAnother(t *testing.T) {
 func TestFrontierStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, p := new(fetch.Hosts), fetch.Politeness{Connections: 1, Delay: time.Hour}
-		f := newFrontier(hostGate{hosts: h, p: p}, ordering{})
+		f := NewFrontier(&Gate{hosts: h, p: p}, Ordering{})
 		for i := range 10 {
-			f.add("h", uint32(i), prioNew)
+			f.Add("h", uint32(i), PrioNew)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Minute)
 		defer cancel()
 		n := 0
 		start := time.Now()
-		f.run(ctx, 3, time.Now, func(_ uint32, host string, _ bool) {
+		f.Run(ctx, 3, time.Now, func(_ uint32, host string, _ bool) {
 			n++
 			h.Release(host, p, time.Now(), fetch.Observation{})
-			f.release(host)
+			f.Release(host)
 		})
 		if n != 2 || time.Since(start) != 90*time.Minute {
 			t.Errorf("%d URLs in %v", n, time.Since(start))
 		}
-		if s := f.state(time.Now()); s.queued != 8 || s.inFlight != 0 || s.waitHost != "h" {
+		if s := f.State(time.Now()); s.Queued != 8 || s.InFlight != 0 || s.WaitHost != "h" {
 			t.Errorf("%+v", s)
 		}
 	})
@@ -256,14 +256,14 @@ func TestFrontierRandom(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed, 1))
 			h := new(fetch.Hosts)
 			p := fetch.Politeness{Connections: 1 + rnd.IntN(4), Delay: time.Duration(rnd.IntN(3)) * time.Second}
-			f := newFrontier(hostGate{hosts: h, p: p}, ordering{lifo: rnd.IntN(2) == 0})
+			f := NewFrontier(&Gate{hosts: h, p: p}, Ordering{LIFO: rnd.IntN(2) == 0})
 			var mu sync.Mutex
 			next := uint32(0)
 			add := func() {
 				mu.Lock()
 				defer mu.Unlock()
 				if next < 300 {
-					f.add(fmt.Sprint("h", rnd.IntN(6)), next, priority(rnd.IntN(int(priorities))))
+					f.Add(fmt.Sprint("h", rnd.IntN(6)), next, Priority(rnd.IntN(int(priorities))))
 					next++
 				}
 			}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package mirror
+package crawl
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 )
 
 // A host that asks for a wait within bounds is waited for, one that asks for longer is not, and the pause outside of the window is no such wait.
-func TestTakeTurn(t *testing.T) {
+func TestTurn(t *testing.T) {
 	const most = 10 * time.Minute
 	for _, c := range []struct {
 		name   string
@@ -25,16 +25,16 @@ func TestTakeTurn(t *testing.T) {
 	}{
 		{"no wait", 0, "", nil, 0},
 		{"a minute", time.Minute, "", nil, time.Minute},
-		{"a day", 24 * time.Hour, "", errLongWait, 0},
+		{"a day", 24 * time.Hour, "", fetch.ErrLongWait, 0},
 		{"outside of the window", 0, "02:00-04:00", nil, 2 * time.Hour}, // the bubble's clock begins at midnight UTC
-		{"a day, outside of the window", 24 * time.Hour, "02:00-04:00", errLongWait, 2 * time.Hour},
+		{"a day, outside of the window", 24 * time.Hour, "02:00-04:00", fetch.ErrLongWait, 2 * time.Hour},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				j := job.Default("http://h.example/")
-				j.Window, j.Timezone = c.window, "UTC"
+				j.Window, j.Timezone, j.Polite.MaxWait = c.window, "UTC", most
 				hosts, p := new(fetch.Hosts), fetch.Politeness{Connections: 1}
-				g, err := newGate(hosts, j, p)
+				g, err := NewGate(hosts, j, p, time.Now)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -43,7 +43,7 @@ func TestTakeTurn(t *testing.T) {
 					t.Fatal("no first turn")
 				}
 				hosts.Release("h.example", p, start, fetch.Observation{Status: 200, Duration: time.Millisecond, RetryAfter: c.asks})
-				err = takeTurn(context.Background(), g, time.Now, "h.example", most)
+				err = g.Turn(context.Background(), "h.example")
 				if !errors.Is(err, c.want) || time.Since(start) != c.wait {
 					t.Errorf("%v after %v, want %v after %v", err, time.Since(start), c.want, c.wait)
 				}

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package crawl is the motor of a run: which admitted URL is requested next, when its host may be requested, and what
+// the run knows of the hosts while it goes on.
+//
+//   - Frontier holds the URLs that wait, and feeds the workers.
+//   - Gate gives out the turns of hosts inside the job's window.
+//
+// All types are safe for concurrent use unless their comment says otherwise. The package does not request anything and
+// does not know what a URL is for: package mirror carries URLs and answers to it.
+package crawl

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package crawl
+
+import (
+	"container/heap"
+	"context"
+	"sync"
+	"time"
+)
+
+// Frontier holds the URLs that were admitted but not yet requested in this run; each enters once. It is Mercator's
+// (Najork and Heydon; Manning, Raghavan, Schütze, lecture on crawling): front queues order by priority, each origin
+// has one back queue, and a heap of back queues by the time at which each is due feeds the workers. A worker waits
+// only while no host is due. The origins of one host share its turns, but not its troubles. The run journal also has
+// what is in the frontier; a resumed run reads it there. Safe for concurrent use.
+type Frontier struct {
+	gate  turns
+	order Ordering
+
+	mu       sync.Mutex
+	cond     sync.Cond
+	queues   map[string]*backQueue   // by origin
+	hosts    map[string][]*backQueue // by host
+	heap     hostHeap
+	queued   int
+	inFlight int
+	stopped  bool
+	timer    *time.Timer
+	wakeAt   time.Time
+}
+
+// NewFrontier returns an empty frontier whose URLs take turns of g.
+func NewFrontier(g turns, o Ordering) *Frontier {
+	f := &Frontier{gate: g, order: o, queues: map[string]*backQueue{}, hosts: map[string][]*backQueue{}}
+	f.cond.L = &f.mu
+	return f
+}
+
+// Add puts a number into the queue of its origin.
+func (f *Frontier) Add(origin string, id uint32, p Priority) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	q := f.queue(origin)
+	if less := f.order.of(p); less != nil {
+		q.front[p].insert(id, less)
+	} else {
+		q.front[p].push(id)
+	}
+	q.n++
+	f.queued++
+	if q.index < 0 {
+		heap.Push(&f.heap, q)
+	}
+	f.cond.Signal()
+}
+
+// queue returns the queue of an origin. The caller holds f.mu.
+func (f *Frontier) queue(origin string) *backQueue {
+	q := f.queues[origin]
+	if q == nil {
+		q = &backQueue{origin: origin, host: HostOf(origin), index: -1}
+		f.queues[origin] = q
+		f.hosts[q.host] = append(f.hosts[q.host], q)
+	}
+	return q
+}
+
+// AddAt is Add for a URL that must not be requested before a time; the rest of its origin does not wait for it.
+func (f *Frontier) AddAt(origin string, id uint32, p Priority, at time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	q := &backQueue{origin: origin, host: HostOf(origin), next: at, n: 1}
+	q.free = f.queue(origin).free
+	q.front[p].push(id)
+	f.queued++
+	heap.Push(&f.heap, q)
+	f.cond.Signal()
+}
+
+// next waits for a host that is due and returns its first URL. turn says whether a turn of the host was taken, which
+// is not so for an origin that was freed. ok is false when nothing is left and nothing is in flight that could bring
+// more, or when the frontier was stopped.
+func (f *Frontier) next(now func() time.Time) (id uint32, origin string, turn, ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for {
+		if f.stopped || (f.queued == 0 && f.inFlight == 0) {
+			f.cond.Broadcast()
+			return 0, "", false, false
+		}
+		if len(f.heap) > 0 {
+			q, t := f.heap[0], now()
+			if q.free {
+				return f.take(q), q.origin, false, true
+			}
+			if !q.next.After(t) {
+				ok, again := f.gate.Acquire(q.host, t)
+				if ok {
+					return f.take(q), q.origin, true, true
+				}
+				q.next = again
+				heap.Fix(&f.heap, q.index)
+				continue
+			}
+			f.wake(q.next, t)
+		}
+		f.cond.Wait()
+	}
+}
+
+// Another returns one more URL of an origin to a worker that has the turn of its host and did not need it.
+func (f *Frontier) Another(origin string) (id uint32, ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	q := f.queues[origin]
+	if f.stopped || q == nil || q.n == 0 {
+		return 0, false
+	}
+	return f.take(q), true
+}
+
+// Free hands out what is queued for an origin, now and later, without waiting for turns: no request follows.
+func (f *Frontier) Free(origin string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.queue(origin).free = true
+	for _, q := range f.heap {
+		if q.origin == origin {
+			q.free, q.next = true, time.Time{}
+		}
+	}
+	heap.Init(&f.heap)
+	f.cond.Broadcast()
+}
+
+// FreeHost is Free for all origins of a host that are known so far.
+func (f *Frontier) FreeHost(host string) {
+	f.mu.Lock()
+	var origins []string
+	for _, q := range f.hosts[host] {
+		origins = append(origins, q.origin)
+	}
+	f.mu.Unlock()
+	for _, o := range origins {
+		f.Free(o)
+	}
+}
+
+func (f *Frontier) take(q *backQueue) uint32 {
+	for p := range q.front {
+		if id, ok := q.pop(Priority(p), &f.order); ok {
+			q.n--
+			f.queued--
+			f.inFlight++
+			if q.n == 0 {
+				heap.Remove(&f.heap, q.index)
+			}
+			return id
+		}
+	}
+	panic("crawl: a host without URLs was in the heap")
+}
+
+// wake makes sure that a worker looks again at t. The caller holds f.mu.
+func (f *Frontier) wake(t, now time.Time) {
+	if !f.wakeAt.IsZero() && !t.Before(f.wakeAt) {
+		return
+	}
+	f.wakeAt = t
+	if f.timer != nil {
+		f.timer.Stop()
+	}
+	f.timer = time.AfterFunc(t.Sub(now), func() {
+		f.mu.Lock()
+		f.wakeAt = time.Time{}
+		f.mu.Unlock()
+		f.cond.Broadcast()
+	})
+}
+
+// Release ends a turn of an origin's host; the URL is still in flight.
+func (f *Frontier) Release(origin string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	wake := func(q *backQueue) {
+		q.next = time.Time{}
+		if q.index >= 0 {
+			heap.Fix(&f.heap, q.index)
+		}
+	}
+	for _, q := range f.hosts[HostOf(origin)] {
+		if q.origin != origin { // first: who had this turn comes last
+			wake(q)
+		}
+	}
+	if q := f.queues[origin]; q != nil {
+		wake(q)
+	}
+	f.cond.Signal()
+}
+
+// Done says that all effects of a URL are known: it is not in flight any more.
+func (f *Frontier) Done() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.inFlight--
+	if f.inFlight == 0 && f.queued == 0 {
+		f.cond.Broadcast()
+	}
+}
+
+// IsStopped reports whether Stop was called.
+func (f *Frontier) IsStopped() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.stopped
+}
+
+// Short reports whether fewer than low URLs are queued, or one of several origins has none and there are not yet very
+// many.
+func (f *Frontier) Short(low int, origins []string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.stopped || f.queued < low || len(origins) < 2 || f.queued >= 8*low {
+		return !f.stopped && f.queued < low
+	}
+	for _, o := range origins {
+		if q := f.queues[o]; q == nil || q.n == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Stop makes every worker come back with nothing.
+func (f *Frontier) Stop() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.stopped = true
+	if f.timer != nil {
+		f.timer.Stop()
+	}
+	f.cond.Broadcast()
+}
+
+// Drop forgets the queues, which are empty or not wanted any more.
+func (f *Frontier) Drop() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.queues, f.hosts, f.heap, f.queued = nil, nil, nil, 0
+}
+
+// FrontierState is what a progress line shows.
+type FrontierState struct {
+	Queued    int       // URLs that wait
+	InFlight  int       // URLs in work
+	WaitHost  string    // the host that is waited for, "" when none
+	WaitUntil time.Time // when it is due
+}
+
+// State returns where the frontier stands.
+func (f *Frontier) State(now time.Time) FrontierState {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := FrontierState{Queued: f.queued, InFlight: f.inFlight}
+	if f.inFlight == 0 && len(f.heap) > 0 && f.heap[0].next.After(now) {
+		s.WaitHost, s.WaitUntil = f.heap[0].host, f.heap[0].next
+	}
+	return s
+}
+
+// Run calls work for every URL on n goroutines until nothing is left or ctx ends, and waits for them. turn says whether
+// work has a turn of the origin's host, which it must release.
+func (f *Frontier) Run(ctx context.Context, n int, now func() time.Time, work func(id uint32, origin string, turn bool)) {
+	defer context.AfterFunc(ctx, f.Stop)()
+	var wg sync.WaitGroup
+	for range n {
+		wg.Go(func() {
+			for {
+				id, origin, turn, ok := f.next(now)
+				if !ok {
+					return
+				}
+				work(id, origin, turn)
+				f.Done()
+			}
+		})
+	}
+	wg.Wait()
+}
