@@ -14,7 +14,6 @@ import (
 
 	"mirrord/archive"
 	"mirrord/job"
-	"mirrord/mirror"
 	"mirrord/mirror/render"
 	"mirrord/phm"
 	"mirrord/scheduler"
@@ -131,7 +130,7 @@ func checkTree(st *store.State, name string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(mirror.CheckTree(s), s.Close())
+	return errors.Join(render.CheckTree(s), s.Close())
 }
 
 // exportVersion writes a version, and closes its tree.

@@ -11,7 +11,7 @@ import (
 	"sync"
 
 	"mirrord/job"
-	"mirrord/mirror"
+	"mirrord/mirror/render"
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
@@ -19,7 +19,7 @@ import (
 )
 
 // openPast opens a kept version of a site, which it holds only for the moment; 0 is the published version.
-func openPast(st *store.State, name string, number int) (*mirror.PastFS, error) {
+func openPast(st *store.State, name string, number int) (*render.PastFS, error) {
 	if !job.ValidName(name) {
 		return nil, Usagef("%q cannot name a job", name)
 	}
@@ -38,7 +38,7 @@ func openPast(st *store.State, name string, number int) (*mirror.PastFS, error) 
 		}
 		number = vs[len(vs)-1].Number
 	}
-	p, err := mirror.OpenPast(st, s, number)
+	p, err := render.OpenPast(st, s, number)
 	if errors.Is(err, store.ErrNoVersion) {
 		return nil, noVersion(name, number)
 	}
@@ -130,11 +130,11 @@ type keptTree struct {
 	number int
 
 	mu   sync.Mutex // guards what follows
-	p    *mirror.PastFS
-	past []*mirror.PastFS // that p replaced
+	p    *render.PastFS
+	past []*render.PastFS // that p replaced
 }
 
-func (t *keptTree) current() *mirror.PastFS {
+func (t *keptTree) current() *render.PastFS {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.p
@@ -155,7 +155,7 @@ func (t *keptTree) Open(name string) (fs.File, error) {
 }
 
 // again opens the version anew, unless somebody else has done so since it was p.
-func (t *keptTree) again(p *mirror.PastFS) (*mirror.PastFS, error) {
+func (t *keptTree) again(p *render.PastFS) (*render.PastFS, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.p != p {

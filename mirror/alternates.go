@@ -5,7 +5,6 @@ package mirror
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,7 +14,6 @@ import (
 
 	"mirrord/fetch"
 	"mirrord/mirror/ledger"
-	"mirrord/phm"
 	"mirrord/replica/hosts"
 	"mirrord/robots"
 	"mirrord/site"
@@ -388,19 +386,6 @@ func (r *run) fromAlternate(now, old *store.Resource, source string) {
 	if now.Checked = now.Fetched; r.reuse.holds(now) {
 		now.Checked = old.Checked
 	}
-}
-
-// declareSource writes into the line of a file that its bytes are a replica's. What is reused was found to be the site's.
-func (r *run) declareSource(f *phm.File, rec *store.Resource) error {
-	if rec.Source == "" || r.reuse.holds(rec) {
-		return nil
-	}
-	v, err := json.Marshal(rec.Source)
-	if err != nil {
-		return err
-	}
-	declare(f, phm.SourceField, v)
-	return nil
 }
 
 // sameBody takes over what an answer says of a body that the mirror holds already. From a replica that is its word only: the origin's validators stay,

@@ -42,14 +42,6 @@ type processor struct {
 	sketcher *text.Sketcher // nil until there is a page
 }
 
-// mtime is the modification time of a published resource: what the site said when the body came, else when that was.
-func mtime(rec *store.Resource) time.Time {
-	if rec.Modified > 0 {
-		return time.Unix(rec.Modified, 0)
-	}
-	return time.Unix(rec.Fetched, 0)
-}
-
 // modified reads a Last-Modified; 0 is none. A time in the future is none either: it would hide later changes from whoever
 // compares times.
 func modified(field string, now time.Time) int64 {
@@ -153,7 +145,7 @@ func (r *run) blobBody(ctx context.Context, now, old *store.Resource, sink *body
 	if f := relocate.Detect(now.MIME, now.URL, head); f != relocate.Unknown && f != relocate.Script {
 		r.notes.Add(fmt.Sprintf("documents larger than limits.max_document = %v, stored as they came", r.job.Limits.MaxDocument), now.URL)
 	}
-	d, size, err := sink.blob.Commit(mtime(now))
+	d, size, err := sink.blob.Commit(render.ModTime(now))
 	sink.blob = nil
 	if err != nil {
 		r.stop(err)
@@ -207,7 +199,7 @@ func (r *run) document(now, old *store.Resource, body []byte, head headLinks, p 
 			return
 		}
 		r.seenBefore(p, now, old, body, format)
-		if err := r.o.State.Bodies.Put(now.Digest, body, mtime(now)); err != nil {
+		if err := r.o.State.Bodies.Put(now.Digest, body, render.ModTime(now)); err != nil {
 			r.stop(err)
 			return
 		}

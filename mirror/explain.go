@@ -13,6 +13,7 @@ import (
 	"mirrord/fetch"
 	"mirrord/heads"
 	"mirrord/job"
+	"mirrord/mirror/render"
 	"mirrord/robots"
 	"mirrord/site"
 	"mirrord/store"
@@ -196,7 +197,7 @@ func (r *run) explainRecord(x *Explanation, rec *store.Resource, refused string)
 		x.Answer = "mirrored, from an earlier run: the last request failed"
 	case rec.InSet && rec.Path == "":
 		x.Answer = "mirrored"
-		if owner, ok := twinOf(t, rec.ID); ok && t.Path(owner) != "" {
+		if owner, ok := render.TwinOf(t, rec.ID); ok && t.Path(owner) != "" {
 			x.Answer = "mirrored: it has the same bytes as " + t.URL(owner).String() + " and shares its file"
 			x.Path = t.Path(owner)
 		}

@@ -17,6 +17,7 @@ import (
 	"mirrord/fetch"
 	jobfile "mirrord/job"
 	"mirrord/mirror"
+	"mirrord/mirror/render"
 	"mirrord/policy"
 	"mirrord/store"
 )
@@ -146,7 +147,7 @@ func keepHistory(b *testing.B, name string) {
 	packs, blobs, db := diskUsed(b, dir)
 	b.StopTimer()
 	for v, want := range versions {
-		p, err := mirror.OpenPast(st, s, v)
+		p, err := render.OpenPast(st, s, v)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -5,19 +5,15 @@ package mirror
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"maps"
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"mirrord/mirror/ledger"
+	"mirrord/mirror/render"
 	"mirrord/phm"
 	"mirrord/store"
 )
@@ -27,7 +23,7 @@ import (
 // at the bytes of phm.json and phm.files, and at what the folders say of each file: that it is there, is a file, has its size, and was not written
 // since the version was published. Bytes are read only of files that were, and of those that Verify found wrong.
 func mendTree(ctx context.Context, st *store.State, s *store.Site, live *store.Version) (treeDamage, error) {
-	m := &treeMender{ctx: ctx, st: st, s: s, live: live, meta: metaOf(live)}
+	m := &treeMender{ctx: ctx, st: st, s: s, live: live, meta: render.MetaOf(live)}
 	noted, err := s.WrongFiles()
 	if err != nil {
 		return m.left, err
@@ -92,20 +88,21 @@ func (m *treeMender) mend(noted []string) error {
 	for _, p := range noted {
 		suspects[p] = true
 	}
-	wrong, err := m.wrong(tree, suspects, func(f func(*phm.File) error) error { return scanTable(tree, m.meta, f) })
+	wrong, err := m.wrong(tree, suspects, func(f func(*phm.File) error) error { return render.ScanTable(tree, m.meta, f) })
 	var table []byte
 	if errors.Is(err, store.ErrDamaged) {
-		p, derr := derivePast(m.st, m.s, m.live)
+		p, derr := render.DerivePast(m.st, m.s, m.live)
 		if errors.Is(derr, store.ErrDamaged) {
 			return m.lose(fmt.Errorf("%w; it cannot be made again: %w", err, derr))
 		}
 		if derr != nil {
 			return derr
 		}
-		table, describe = p.table, append(describe, phm.FilesName)
+		table, describe = p.Table(), append(describe, phm.FilesName)
 		wrong, err = m.wrong(tree, suspects, func(f func(*phm.File) error) error {
-			for i := range p.files {
-				if err := f(&p.files[i]); err != nil {
+			files := p.Files()
+			for i := range files {
+				if err := f(&files[i]); err != nil {
 					return err
 				}
 			}
@@ -192,85 +189,18 @@ func (m *treeMender) wrong(tree *os.Root, suspects map[string]bool, each func(fu
 	return wrong, nil
 }
 
-// good reports whether a file of the published tree is what its line says. A file that was written since the version was published, and whose
-// bytes are right all the same, gets an older time again.
+// good reports whether a file of the published tree is what its line says. A file that was written since the version was published, and
+// whose bytes are right all the same, gets an older time again.
 func (m *treeMender) good(tree *os.Root, l *store.TreeLooker, f *phm.File, suspect bool) (bool, error) {
-	good, written, err := lookAt(tree, l, f, m.live, suspect)
-	if good && written {
+	st, err := render.LookAt(tree, l, f, m.live, suspect)
+	if st.Good && st.Written {
 		at := m.live.Time
 		if !f.Modified.IsZero() {
 			at = f.Modified
 		}
 		err = m.s.SetTime(f.Path, at)
 	}
-	return good, err
-}
-
-// lookAt reports whether a file of the published tree is what its line says, and whether it was written since the version was published: then, and
-// when it is a suspect, its bytes are read.
-func lookAt(tree *os.Root, l *store.TreeLooker, f *phm.File, live *store.Version, suspect bool) (good, written bool, err error) {
-	st, err := l.Stat(f.Path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, false, nil
-	}
-	if err != nil || !st.Regular || st.Size != f.Size {
-		return false, false, err
-	}
-	written = writtenSince(st, f, live)
-	if !written && !suspect {
-		return true, false, nil
-	}
-	file, err := tree.Open(f.Path)
-	if err != nil {
-		return false, written, nil
-	}
-	defer file.Close()
-	return isDigestOf(file, f.SHA256), written, nil
-}
-
-// CheckTree looks at the published tree of a site as a run does, and changes nothing. Damage is store.ErrDamaged.
-func CheckTree(s *store.Site) error {
-	vs, err := s.Versions()
-	if err != nil {
-		return err
-	}
-	if len(vs) == 0 {
-		return fmt.Errorf("site %s: %w", s.Name, store.ErrNoVersion)
-	}
-	live := &vs[len(vs)-1]
-	tree, err := s.Current()
-	if errors.Is(err, store.ErrNoVersion) {
-		return fmt.Errorf("current: %w: it is missing", store.ErrDamaged)
-	}
-	if err != nil {
-		return err
-	}
-	defer tree.Close()
-	meta := metaOf(live)
-	if raw, err := tree.ReadFile(phm.MetaName); (err != nil) || (meta != nil && !bytes.Equal(raw, live.Meta)) {
-		return fmt.Errorf("%s: %w", phm.MetaName, store.ErrDamaged)
-	}
-	l := store.NewTreeLooker(tree)
-	defer l.Close()
-	return scanTable(tree, meta, func(f *phm.File) error {
-		good, _, err := lookAt(tree, l, f, live, false)
-		if (err == nil) && !good {
-			err = fmt.Errorf("%s: %w", f.Path, store.ErrDamaged)
-		}
-		return err
-	})
-}
-
-// writtenSince reports whether a file of a tree was written after the version was published, by its time. mirrord gives each file a time before.
-func writtenSince(st store.FileStat, f *phm.File, live *store.Version) bool {
-	return (live != nil) && st.Time.After(live.Time) && !st.Time.Equal(f.Modified)
-}
-
-// isDigestOf reads r to its end. What cannot be read has another digest.
-func isDigestOf(r io.Reader, want string) bool {
-	h := sha256.New()
-	_, err := io.Copy(h, r)
-	return (err == nil) && hex.EncodeToString(h.Sum(nil)) == want
+	return st.Good, err
 }
 
 // replace puts good files in the place of wrong ones, each by a rename, and removes files that the table does not name.
@@ -305,7 +235,7 @@ func (m *treeMender) replace(wrong []phm.File, describe []string, table []byte, 
 // rebuild makes the whole tree again.
 func (m *treeMender) rebuild() error {
 	gone := fmt.Errorf("the published tree: %w: it is missing", store.ErrDamaged)
-	p, err := derivePast(m.st, m.s, m.live)
+	p, err := render.DerivePast(m.st, m.s, m.live)
 	if errors.Is(err, store.ErrDamaged) {
 		return m.lose(fmt.Errorf("%w; it cannot be made again: %w", gone, err))
 	}
@@ -317,14 +247,14 @@ func (m *treeMender) rebuild() error {
 		return err
 	}
 	defer t.Close()
-	if _, err := m.fill(t, p.files); err != nil {
+	if _, err := m.fill(t, p.Files()); err != nil {
 		return err
 	}
 	if n := len(m.left.wrong); n > 0 {
 		m.left.wrong = nil
 		return m.lose(fmt.Errorf("%w; %d of its stored bodies are damaged", gone, n))
 	}
-	if err := errors.Join(writeFile(t, phm.FilesName, p.table), writeFile(t, phm.MetaName, m.live.Meta)); err != nil {
+	if err := errors.Join(writeFile(t, phm.FilesName, p.Table()), writeFile(t, phm.MetaName, m.live.Meta)); err != nil {
 		return err
 	}
 	if err := t.PublishAgain(*m.live); err != nil {
@@ -338,73 +268,18 @@ func (m *treeMender) rebuild() error {
 func (m *treeMender) fill(t *store.Tree, files []phm.File) (paths []string, err error) {
 	w := t.Writer()
 	defer w.Close()
-	past, err := m.s.Past(m.live.Number)
+	paths, damaged, err := render.Restore(m.ctx, m.st, m.s, m.live, files, w)
 	if err != nil {
 		return nil, err
 	}
-	left := files
-	for _, all := range []records{past.Resources, presentRecords(m.s)} {
-		if len(left) == 0 {
-			break
-		}
-		p := newPast(m.st, m.s, *m.live)
-		p.files = left
-		if err := p.load(all); err != nil {
-			return nil, err
-		}
-		var still []phm.File
-		for i := range left {
-			if err := m.ctx.Err(); err != nil {
-				return nil, err
-			}
-			switch err := p.place(w, i); {
-			case errors.Is(err, store.ErrDamaged):
-				still = append(still, left[i])
-			case err != nil:
-				return nil, err
-			default:
-				paths = append(paths, left[i].Path)
-			}
-		}
-		left = still
-	}
-	for i := range left {
+	for i := range damaged {
 		if m.left.wrong == nil {
 			m.left.wrong = map[string]bool{}
 		}
-		m.left.wrong[left[i].Path] = true
-		m.damaged = append(m.damaged, left[i].URL)
+		m.left.wrong[damaged[i].Path] = true
+		m.damaged = append(m.damaged, damaged[i].URL)
 	}
 	return paths, nil
-}
-
-// place makes file i of the version in a tree, when the stored body is good. A body for which there is no record may be a blob.
-func (p *PastFS) place(w *store.TreeWriter, i int) error {
-	f, b := &p.files[i], &p.bodies[i]
-	if b.kind == store.PackBody {
-		doc, err := p.document(f, b)
-		if err != nil {
-			return err
-		}
-		defer doc.Close()
-		return w.Stream(f.Path, time.Unix(b.time, 0), func(to io.Writer) error {
-			_, err := io.Copy(to, doc)
-			return err
-		})
-	}
-	blob, err := p.open(f, &pastBody{kind: store.BlobBody})
-	if err != nil {
-		return err
-	}
-	defer blob.Close()
-	if !isDigestOf(blob, f.SHA256) {
-		return fmt.Errorf("%s: %w: its blob has other bytes", f.Path, store.ErrDamaged)
-	}
-	d, err := hex.DecodeString(f.SHA256)
-	if err != nil {
-		return err
-	}
-	return w.LinkBlob(f.Path, [32]byte(d))
 }
 
 func (m *treeMender) lose(err error) error {

@@ -13,6 +13,7 @@ import (
 
 	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
+	"mirrord/mirror/render"
 	"mirrord/store"
 )
 
@@ -81,7 +82,7 @@ func withSite(t *testing.T, m *mirrortest.Mirror, f func(*store.State, *store.Si
 // wantPast holds a kept version against what was published.
 func wantPast(t *testing.T, st *store.State, s *store.Site, n int, want map[string]string) {
 	t.Helper()
-	p, err := mirror.OpenPast(st, s, n)
+	p, err := render.OpenPast(st, s, n)
 	if err != nil {
 		t.Fatalf("version %d: %v", n, err)
 	}
@@ -130,7 +131,7 @@ func TestEveryVersionComesBackByteForByte(t *testing.T) {
 				t.Fatalf("drop version %d: %v", n, err)
 			}
 			delete(trees, n)
-			if _, err := mirror.OpenPast(st, s, n); !errors.Is(err, store.ErrNoVersion) {
+			if _, err := render.OpenPast(st, s, n); !errors.Is(err, store.ErrNoVersion) {
 				t.Errorf("version %d after it was dropped: %v", n, err)
 			}
 			for n, want := range trees {

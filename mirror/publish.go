@@ -16,6 +16,7 @@ import (
 	"sync"
 
 	"mirrord/mirror/ledger"
+	"mirrord/mirror/render"
 	"mirrord/phm"
 	"mirrord/store"
 )
@@ -211,6 +212,19 @@ func (r *run) scopeText() string {
 	return text
 }
 
+// renderer makes the published files of what the run knows.
+func (r *run) renderer() *render.Renderer {
+	return &render.Renderer{
+		Table:  r.table.Settled(),
+		Frames: r.site,
+		Shared: r.shared,
+		Cures:  r.offsite.cures,
+		Own:    r.reuse.holds,
+		Notes:  &r.notes,
+		Counts: &r.stats,
+	}
+}
+
 // setInOrder returns what is in the mirror, by mirror path.
 func (r *run) setInOrder() []uint32 {
 	t := r.table.Settled()
@@ -344,11 +358,10 @@ func (b *build) files(ctx context.Context, ids []uint32) (phm.Table, error) {
 	order := make(chan *chunk, 4*n) // bounds what is finished but not yet written
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	large := store.NewFrameReader()
-	large.Aside = true
+	renderer := r.renderer()
 	for range n {
 		wg.Go(func() {
-			s := &splicer{r: r, w: b.tree.Writer(), frames: store.NewFrameReader(), large: large}
+			s := &placer{r: r, w: b.tree.Writer(), splice: renderer.Splicer()}
 			defer s.w.Close()
 			for c := range work {
 				s.chunk(ctx, c)
@@ -416,7 +429,7 @@ func step(w *bytes.Buffer, op byte, f *phm.File) {
 	}
 }
 
-func (s *splicer) chunk(ctx context.Context, c *chunk) {
+func (s *placer) chunk(ctx context.Context, c *chunk) {
 	defer close(c.done)
 	c.files = make([]phm.File, len(c.tasks))
 	var damaged error
@@ -450,14 +463,14 @@ func (b *build) collect(order <-chan *chunk) (phm.Table, error) {
 		}
 		for i := range c.files {
 			f := &c.files[i]
-			b.repaired += countRepairs(f)
+			b.repaired += render.CountRepairs(f)
 			switch was := c.tasks[i].live; {
 			case was == nil:
 				b.added++
 				if (b.r.live != nil) && b.r.tree.lost == nil {
 					step(&b.differ, '+', f)
 				}
-			case !sameLine(was, f):
+			case !render.SameLine(was, f):
 				b.changed++
 				step(&b.differ, '~', was)
 			}

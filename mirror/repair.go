@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"mirrord/mirror/render"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -25,14 +26,11 @@ import (
 
 // repairs are the links to other sites that this run repairs. The zero value repairs none.
 type repairs struct {
-	cures map[string]cure // by the URL that is broken
-	hash  string          // of cures; "" when they are those of the published version because some mirror could not be read
-	on    bool            // the fact is to be written
-	links int             // that the version which was published repairs
+	cures map[string]render.Cure // by the URL that is broken
+	hash  string                 // of cures; "" when they are those of the published version because some mirror could not be read
+	on    bool                   // the fact is to be written
+	links int                    // that the version which was published repairs
 }
-
-// cure is where a broken link leads instead.
-type cure struct{ to, why string }
 
 // Of the knowledge of others: how long what a mirror has recorded of a broken page says something, how old its last run may be, and how many broken pages are
 // held in memory at most.
@@ -74,7 +72,7 @@ func (r *run) prepareRepairs(ctx context.Context) error {
 	x := &r.offsite
 	if r.o.repairs != nil {
 		x.on, x.cures = true, r.o.repairs
-		published, err := publishedRepairs(r.site)
+		published, err := render.PublishedRepairs(r.site)
 		if err != nil {
 			return err
 		}
@@ -89,8 +87,8 @@ func (r *run) prepareRepairs(ctx context.Context) error {
 			x.on = last != nil
 			return r.keepCures()
 		}
-		maps.DeleteFunc(x.cures, func(_ string, c cure) bool { // a link to a file of the mirror would have to follow its place
-			_, own := r.table.Find([]byte(c.to))
+		maps.DeleteFunc(x.cures, func(_ string, c render.Cure) bool { // a link to a file of the mirror would have to follow its place
+			_, own := r.table.Find([]byte(c.To))
 			return own
 		})
 	}
@@ -101,7 +99,7 @@ func (r *run) prepareRepairs(ctx context.Context) error {
 	if r.live == nil || last != nil && last.Hash == x.hash && last.Version == r.live.Number {
 		return r.noteRepairs(repairRecord{})
 	}
-	published, err := publishedRepairs(r.site)
+	published, err := render.PublishedRepairs(r.site)
 	if err != nil {
 		return err
 	}
@@ -115,23 +113,23 @@ func (r *run) prepareRepairs(ctx context.Context) error {
 }
 
 // repairsIn returns the repaired links of a kept version; nil when no version ever had any.
-func repairsIn(st *store.State, s *store.Site, number int) (map[string]cure, error) {
+func repairsIn(st *store.State, s *store.Site, number int) (map[string]render.Cure, error) {
 	if v, err := s.Fact(repairFact); v == nil || err != nil {
 		return nil, err
 	}
-	p, err := OpenPast(st, s, number)
+	p, err := render.OpenPast(st, s, number)
 	if err != nil {
 		return nil, err
 	}
 	defer p.Close()
-	out := map[string]cure{}
-	for i := range p.files {
-		links, err := repairsOf(&p.files[i])
+	out := map[string]render.Cure{}
+	for i := range p.Files() {
+		links, err := render.RepairsOf(&p.Files()[i])
 		if err != nil {
 			return nil, err
 		}
 		for _, l := range links {
-			out[l.Was] = cure{l.To, l.Why}
+			out[l.Was] = render.Cure{To: l.To, Why: l.Why}
 		}
 	}
 	return out, nil
@@ -139,14 +137,14 @@ func repairsIn(st *store.State, s *store.Site, number int) (map[string]cure, err
 
 // keepCures makes the repaired links of the published version those of this run.
 func (r *run) keepCures() error {
-	published, err := publishedRepairs(r.site)
+	published, err := render.PublishedRepairs(r.site)
 	if err != nil {
 		return err
 	}
-	r.offsite.cures = map[string]cure{}
+	r.offsite.cures = map[string]render.Cure{}
 	for _, links := range published {
 		for _, l := range links {
-			r.offsite.cures[l.Was] = cure{l.To, l.Why}
+			r.offsite.cures[l.Was] = render.Cure{To: l.To, Why: l.Why}
 		}
 	}
 	return nil
@@ -175,10 +173,10 @@ func (r *run) noteRepairs(rec repairRecord) error {
 	return r.site.SetFact(repairFact, v)
 }
 
-func hashOf(cures map[string]cure) string {
+func hashOf(cures map[string]render.Cure) string {
 	h := sha256.New()
 	for _, u := range slices.Sorted(maps.Keys(cures)) {
-		fmt.Fprintf(h, "%s %s\n", u, cures[u].to)
+		fmt.Fprintf(h, "%s %s\n", u, cures[u].To)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
@@ -191,7 +189,7 @@ type direction struct {
 }
 
 // findCures looks for broken pages and their equivalents in the other mirrors of the state.
-func (r *run) findCures(ctx context.Context) (map[string]cure, error) {
+func (r *run) findCures(ctx context.Context) (map[string]render.Cure, error) {
 	pairs, err := r.o.Facts.Pairs()
 	if err != nil {
 		return nil, err
@@ -221,7 +219,7 @@ func (r *run) findCures(ctx context.Context) (map[string]cure, error) {
 	for _, w := range ways {
 		of[w.from.Origin()] = append(of[w.from.Origin()], w)
 	}
-	cures := map[string]cure{}
+	cures := map[string]render.Cure{}
 	for _, origin := range slices.Sorted(maps.Keys(of)) {
 		for _, name := range k.names[origin] {
 			for _, dir := range topmost(of[origin]) { // a family of many copies has many pairs: records are read once
@@ -241,7 +239,7 @@ func (r *run) findCures(ctx context.Context) (map[string]cure, error) {
 
 // keep adds the repaired links of the published version of which nothing can be said now, because a mirror that would have to cannot be read, as long as a pair holds
 // that leads there.
-func (k *neighbours) keep(of map[string][]direction, cures map[string]cure) error {
+func (k *neighbours) keep(of map[string][]direction, cures map[string]render.Cure) error {
 	if len(k.unread) == 0 {
 		return nil
 	}
@@ -251,7 +249,7 @@ func (k *neighbours) keep(of map[string][]direction, cures map[string]cure) erro
 		more = fmt.Sprintf(", nor %s", plural(n, "other", "others"))
 	}
 	k.r.notes.Cap(fmt.Sprintf("repair: the mirror of %s cannot be read now%s, and links that this concerns stay as they are: %v", names[0], more, k.unread[names[0]]))
-	published, err := publishedRepairs(k.r.site)
+	published, err := render.PublishedRepairs(k.r.site)
 	if err != nil {
 		return err
 	}
@@ -264,7 +262,7 @@ func (k *neighbours) keep(of map[string][]direction, cures map[string]cure) erro
 			if _, ok := cures[l.Was]; !ok && slices.ContainsFunc(of[u.Origin()], func(w direction) bool {
 				return strings.HasPrefix(l.Was, w.from.String()) && strings.HasPrefix(l.To, w.to.String())
 			}) {
-				cures[l.Was] = cure{l.To, l.Why}
+				cures[l.Was] = render.Cure{To: l.To, Why: l.Why}
 			}
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
+	"mirrord/mirror/render"
 	"mirrord/phm"
 	"mirrord/store"
 )
@@ -154,7 +155,7 @@ func TestRepairOfLinksToOtherSites(t *testing.T) {
 	// The kept version has the bytes that it had.
 	w.m.Site(func(s *store.Site) {
 		st := reopen(t, w.m.Dir)
-		p, err := mirror.OpenPast(st, s, 2)
+		p, err := render.OpenPast(st, s, 2)
 		if err != nil {
 			t.Fatal(err)
 		}

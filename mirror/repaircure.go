@@ -10,13 +10,14 @@ import (
 	"strings"
 	"time"
 
+	"mirrord/mirror/render"
 	"mirrord/replica/hosts"
 	"mirrord/site"
 	"mirrord/store"
 )
 
 // cures adds what a mirror knows to be broken below a directory, and some mirror knows to be well at the other end of the best of ways.
-func (k *neighbours) cures(ctx context.Context, name string, dir site.URL, ways []direction, out map[string]cure) {
+func (k *neighbours) cures(ctx context.Context, name string, dir site.URL, ways []direction, out map[string]render.Cure) {
 	n, err := k.get(name)
 	if n != nil {
 		err = n.ResourcesUnder(dir, func(rec *store.Resource) error {
@@ -40,7 +41,7 @@ func (k *neighbours) cures(ctx context.Context, name string, dir site.URL, ways 
 				k.r.notes.Cap(fmt.Sprintf("repair: more than %d broken pages of other sites are known: links to the rest stay as they are", mostCures))
 				return errFull
 			default:
-				out[strings.Clone(u)] = cure{to, why + " by the mirror of " + name}
+				out[strings.Clone(u)] = render.Cure{To: to, Why: why + " by the mirror of " + name}
 			}
 			return nil
 		})

@@ -19,6 +19,7 @@ import (
 	"mirrord/job"
 	"mirrord/mirror/crawl"
 	"mirrord/mirror/ledger"
+	"mirrord/mirror/render"
 	"mirrord/mirror/result"
 	"mirrord/mirror/spare"
 	"mirrord/phm"
@@ -67,7 +68,7 @@ type Options struct {
 
 	Policies policy.Registry // where the job's policy is found; default known.All()
 
-	repairs map[string]cure // of a version that comes back; nil: as is known now
+	repairs map[string]render.Cure // of a version that comes back; nil: as is known now
 }
 
 // run is the state of a run.
@@ -80,8 +81,8 @@ type run struct {
 	started  time.Time
 	version  int // that this run works for
 	live     *store.Version
-	tree     treeDamage          // of live
-	shared   map[uint32][]string // other URLs of a file, by the number of its owner; see noteShared
+	tree     treeDamage // of live
+	shared   render.Shared
 	seeds    []site.URL
 	entries  map[string]bool // origins and hosts of the entry points, and of where they lead; guarded by admitMu
 	scope    *site.Rule

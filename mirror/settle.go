@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"mirrord/mirror/ledger"
+	"mirrord/mirror/render"
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
@@ -66,7 +67,7 @@ func (r *run) settle(j *judgement, retrieved bool) error {
 // named without https or www is not a folder of its own mirror. What the first version chose stays, because mirror paths do.
 func (r *run) choosePrimary() {
 	if r.live != nil {
-		m := metaOf(r.live)
+		m := render.MetaOf(r.live)
 		if m == nil {
 			m = r.publishedMeta()
 		}
@@ -149,7 +150,7 @@ func (r *run) assignNames() (*twins, error) {
 			twins.apart = append(twins.apart, id)
 		}
 	}
-	r.noteShared()
+	r.shared = render.SharedURLs(t)
 	return twins, nil
 }
 
@@ -231,7 +232,7 @@ func (r *run) dropUnreached(j *judgement) error {
 		rec.Reason = "nothing in the mirror links to it any more"
 		t.Leave(rec.ID)
 	})
-	r.noteShared() // without the URLs that have just left
+	r.shared = render.SharedURLs(t) // without the URLs that have just left
 	return err
 }
 

@@ -3,71 +3,15 @@
 package mirror
 
 import (
-	"encoding/json"
-	"path"
-	"slices"
 	"strings"
 
-	"mirrord/mirror/ledger"
-	"mirrord/phm"
+	"mirrord/mirror/render"
 	"mirrord/site"
 	"mirrord/store"
 )
 
-// A directory and its index page are often two names of one thing: /a/ and /a/index.html, with the same bytes. Both want the mirror path
-// a/index.html. The one that has it owns the file; the other one shares it: links to both lead there. A resource that shares a file is in the
-// mirror as any other, with its own record and body, and has no mirror path. It gets one of its own, for good, once both were looked at in one run
+// A resource that shares a file with its twin (package render) gets a mirror path of its own, for good, once both were looked at in one run
 // and have different bytes.
-
-// indexTwin returns the other one of the two URLs that want the mirror path of a directory's index: "" when u is none of them.
-func indexTwin(u site.URL, mime string) string {
-	p := u.Path()
-	if _, query := u.Query(); query {
-		return ""
-	}
-	dir, name := path.Split(p)
-	if (name != "") && !strings.HasPrefix(name, "index.") {
-		return "" // the name that phm gives to an index begins so
-	}
-	s := u.String()
-	d := site.Canonical(strings.TrimSuffix(s, p) + dir)
-	if d.IsZero() {
-		return ""
-	}
-	index := path.Base(phm.Layout{Primary: u.Origin()}.Preferred(d, mime))
-	switch name {
-	case "":
-		return s + index
-	case index:
-		return d.String()
-	}
-	return ""
-}
-
-// twinOf returns the number of the other URL, when it is in the mirror too.
-func twinOf(t ledger.Settled, id uint32) (uint32, bool) {
-	twin := indexTwin(t.URL(id), t.MIME(id))
-	if twin == "" {
-		return 0, false
-	}
-	other, ok := t.Find([]byte(twin))
-	return other, ok && other != id
-}
-
-// noteShared notes for each file the other URLs that share it: resources of the mirror that have no path of their own.
-func (r *run) noteShared() {
-	t := r.table.Settled()
-	r.shared = map[uint32][]string{}
-	for id, s := range t.All() {
-		if !s.InSet() || s.HasPath() {
-			continue
-		}
-		if owner, ok := twinOf(t, id); ok && t.Path(owner) != "" && t.State(owner).InSet() {
-			t.Share(id, owner)
-			r.shared[owner] = append(r.shared[owner], t.URL(id).String())
-		}
-	}
-}
 
 // twins knows which of the resources without a path may share the file of another one.
 type twins struct {
@@ -91,7 +35,7 @@ func (r *run) findTwins(fresh []uint32) (*twins, error) {
 	t := r.table.Settled()
 	w := &twins{of: map[uint32]uint32{}, rec: map[uint32]twin{}}
 	for _, id := range fresh {
-		if other, ok := twinOf(t, id); ok {
+		if other, ok := render.TwinOf(t, id); ok {
 			w.of[id] = other
 			w.rec[id], w.rec[other] = twin{}, twin{}
 		}
@@ -166,20 +110,3 @@ func (r *run) keepTwins(w *twins) error {
 	}
 	return r.site.Fold(r.folding())
 }
-
-// declareShared writes into the line of a file which other URLs share it.
-func (r *run) declareShared(f *phm.File, id uint32) error {
-	urls := r.shared[id]
-	if len(urls) == 0 {
-		return nil
-	}
-	v, err := json.Marshal(urls)
-	if err != nil {
-		return err
-	}
-	declare(f, phm.AlsoField, v)
-	return nil
-}
-
-// sharedAs reports whether the line of a file names the URLs that share it now.
-func (r *run) sharedAs(f *phm.File, id uint32) bool { return slices.Equal(f.Also(), r.shared[id]) }

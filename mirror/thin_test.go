@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"mirrord/internal/mirrortest"
-	"mirrord/mirror"
+	"mirrord/mirror/render"
 	"mirrord/store"
 )
 
@@ -100,9 +100,9 @@ func TestDetachedVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	open := map[int]*mirror.PastFS{}
+	open := map[int]*render.PastFS{}
 	for n := range want {
-		p, err := mirror.OpenPast(st, s, n)
+		p, err := render.OpenPast(st, s, n)
 		if err == nil {
 			err = p.Detach()
 		}

@@ -16,6 +16,7 @@ import (
 	"mirrord/fetch"
 	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
+	"mirrord/mirror/render"
 	"mirrord/phm"
 	"mirrord/store"
 )
@@ -229,7 +230,7 @@ func (tw *twins) past(m *mirrortest.Mirror, number int) map[string]string {
 	s, err := st.ReadSite("test")
 	must(tw.t, err)
 	defer s.Close()
-	p, err := mirror.OpenPast(st, s, number)
+	p, err := render.OpenPast(st, s, number)
 	if err != nil {
 		tw.t.Errorf("version %d: %v", number, err)
 		return out

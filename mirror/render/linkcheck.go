@@ -20,24 +20,24 @@ const (
 	insideFolder = "/mirror.invalid.phm/"
 )
 
-// LinkChecker checks the links of published documents for phm.Verify. It keeps the memory of one scan and is not safe for
+// PageChecker checks the links of published documents for phm.Verify. It keeps the memory of one scan and is not safe for
 // concurrent use.
-type LinkChecker struct {
+type PageChecker struct {
 	urls     map[string]string // mirror path of each URL of the set
 	fixpoint bool              // relocating again must change nothing
 	doc      relocate.Doc
 	out, ref []byte
 }
 
-// NewLinkChecker returns a checker of a mirror in which each URL of urls lies at a mirror path. With fixpoint it also reports a document that
+// NewPageChecker returns a checker of a mirror in which each URL of urls lies at a mirror path. With fixpoint it also reports a document that
 // relocating again would change, which holds of what mirrord published only.
-func NewLinkChecker(urls map[string]string, fixpoint bool) *LinkChecker {
-	return &LinkChecker{urls: urls, fixpoint: fixpoint}
+func NewPageChecker(urls map[string]string, fixpoint bool) *PageChecker {
+	return &PageChecker{urls: urls, fixpoint: fixpoint}
 }
 
 // Check is a phm.LinkChecker. The two rules of PHM: a link that leads inside is relative and names a file of the set; all others
 // are absolute.
-func (c *LinkChecker) Check(f *phm.File, raw []byte, exists func(string) bool) (broken []string) {
+func (c *PageChecker) Check(f *phm.File, raw []byte, exists func(string) bool) (broken []string) {
 	origin, _, err := site.Parse(f.URL)
 	if err != nil {
 		return []string{fmt.Sprintf("%q is no URL", f.URL)}
@@ -64,7 +64,7 @@ func (c *LinkChecker) Check(f *phm.File, raw []byte, exists func(string) bool) (
 }
 
 // link says what is wrong with a link; "" when nothing is.
-func (c *LinkChecker) link(l *relocate.Link, exists func(string) bool) string {
+func (c *PageChecker) link(l *relocate.Link, exists func(string) bool) string {
 	switch {
 	case l.URL == nil, l.Kind == relocate.Discovered, len(l.Ref) == 0:
 		return ""
@@ -113,7 +113,7 @@ func insidePath(u []byte) (string, bool) {
 }
 
 // again relocates a published document and returns the offset of the first byte that changed, -1 for none.
-func (c *LinkChecker) again(f *phm.File, raw []byte) int {
+func (c *PageChecker) again(f *phm.File, raw []byte) int {
 	same := identity(f.Path, f.URL)
 	c.out, _ = relocate.Splice(c.out[:0], raw, c.doc.Charset, c.doc.Links, c.doc.Edits, func(i int) ([]byte, bool, bool) {
 		l := &c.doc.Links[i]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package mirror
+package render
 
 import (
 	"bytes"
@@ -8,36 +8,30 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"path"
 	"slices"
 	"strings"
 	"time"
 
 	"mirrord/mirror/ledger"
 	"mirrord/phm"
-	"mirrord/relocate"
 	"mirrord/store"
 )
 
-// PastFS is a kept version of a mirror as a file system: the same bytes as its tree had when it was published. Documents are relocated
-// anew when they are opened, from the raw bodies and links that are stored and the set as it was then; every file is held against the
-// digest in the version's file table. It knows files only, no directories; phm.files lists them. It holds the table of all URLs and of its
-// files in memory. Safe for concurrent use.
+// PastFS is a kept version of a mirror as a file system: the same bytes as its tree had when it was published. A document is rendered when
+// it is opened, from the raw body and links that are stored and the set as it was then; every file is compared with the digest in the
+// version's file table. It knows files only, no directories; phm.files lists them. It holds the table of all URLs and of its files in
+// memory. Safe for concurrent use.
 type PastFS struct {
 	Version store.Version
-	r       *run
-	frames  frameReader
+	state   *store.State
+	site    *store.Site // nil once the version is detached
+	name    string      // of the site
+	render  *Renderer
 	close   func() error
 	files   []phm.File // by path
 	bodies  []pastBody // of files
 	table   []byte     // phm.files
-}
-
-// frameReader reads documents; *store.Site and *store.Documents do.
-type frameReader interface {
-	ReadFrame(r *store.FrameReader, at store.Place) (store.Frame, error)
 }
 
 // pastBody says where the body of a file lies.
@@ -46,6 +40,10 @@ type pastBody struct {
 	id   uint32
 	at   store.Place // of a PackBody
 	time int64       // Unix seconds
+}
+
+func bodyOf(rec *store.Resource) pastBody {
+	return pastBody{kind: rec.Body, id: rec.ID, at: rec.At, time: ModTime(rec).Unix()}
 }
 
 var _ fs.FS = (*PastFS)(nil)
@@ -79,7 +77,14 @@ func OpenPast(st *store.State, s *store.Site, number int) (*PastFS, error) {
 }
 
 func newPast(st *store.State, s *store.Site, v store.Version) *PastFS {
-	return &PastFS{Version: v, r: &run{o: Options{State: st, Site: s}, site: s, table: ledger.New()}, frames: s, close: func() error { return nil }}
+	return &PastFS{
+		Version: v,
+		state:   st,
+		site:    s,
+		name:    s.Name,
+		render:  &Renderer{Table: ledger.New().Settled(), Frames: s},
+		close:   func() error { return nil },
+	}
 }
 
 // records calls f for every record of a site as it was in some version, as store.Past.Resources does.
@@ -94,23 +99,23 @@ func presentRecords(s *store.Site) records {
 }
 
 // Detach makes the version independent of the site, which may be closed then. Runs are not disturbed. A body that is collected meanwhile
-// because its version was dropped, or whose pack was compacted, is store.ErrDamaged: open the version anew.
+// because its version was dropped, or whose pack was compacted, is store.ErrDamaged: open the version again.
 func (p *PastFS) Detach() error {
-	d, err := p.r.o.State.Documents(p.r.site.Name)
+	d, err := p.state.Documents(p.name)
 	if err != nil {
 		return err
 	}
-	p.frames, p.close, p.r.site, p.r.o.Site = d, d.Close, nil, nil
+	p.render.Frames, p.close, p.site = d, d.Close, nil
 	return nil
 }
 
 // load fills the URL table with what was known then, and finds the bodies of the files.
 func (p *PastFS) load(all records) error {
-	n, err := p.r.site.Known()
+	n, err := p.site.Known()
 	if err != nil {
 		return err
 	}
-	t := p.r.table.Settled()
+	t := p.render.Table
 	t.Reserve(n)
 	p.bodies = make([]pastBody, len(p.files))
 	err = all(func(rec *store.Resource, here bool) error {
@@ -123,12 +128,12 @@ func (p *PastFS) load(all records) error {
 		}
 		t.LoadPast(rec)
 		if i, ok := p.find(rec.Path); ok && rec.InSet {
-			p.bodies[i] = pastBody{rec.Body, rec.ID, rec.At, mtime(rec).Unix()}
+			p.bodies[i] = bodyOf(rec)
 		}
 		return nil
 	})
 	if err == nil {
-		p.r.noteShared()
+		p.render.Shared = SharedURLs(t)
 	}
 	return err
 }
@@ -142,7 +147,7 @@ func (p *PastFS) find(path string) (int, bool) {
 func (p *PastFS) readTable(live []phm.File, later []store.Version) error {
 	was := map[string]*phm.File{} // path -> line then, nil for none; the earliest script decides
 	for _, v := range later {
-		script, err := p.r.site.Script(v.Number)
+		script, err := p.site.Script(v.Number)
 		if err != nil {
 			return err
 		}
@@ -223,7 +228,7 @@ func (p *PastFS) open(f *phm.File, b *pastBody) (fs.File, error) {
 		if err != nil || len(d) != sha256.Size {
 			return nil, fmt.Errorf("%w: %q is no digest", store.ErrDamaged, f.SHA256)
 		}
-		blob, err := store.OpenBody(p.r.o.State.Bodies, [32]byte(d))
+		blob, err := store.OpenBody(p.state.Bodies, [32]byte(d))
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("%w: its blob is missing", store.ErrDamaged)
 		}
@@ -248,44 +253,24 @@ func (e notStoredError) Error() string {
 
 func (notStoredError) Is(target error) bool { return target == store.ErrDamaged }
 
-// document relocates a document as it was.
+// document renders a document as it was.
 func (p *PastFS) document(f *phm.File, b *pastBody) (fs.File, error) {
-	s := &splicer{r: p.r}
-	if err := s.wasRepaired(f); err != nil {
+	links, err := RepairsOf(f)
+	if err != nil {
 		return nil, fmt.Errorf("%w: %w", store.ErrDamaged, err)
 	}
-	fr, err := p.frames.ReadFrame(store.NewFrameReader(), b.at)
+	s := p.render.Splicer()
+	s.was = map[int32]Cure{}
+	for _, l := range links {
+		s.was[int32(l.At)] = Cure{To: l.To}
+	}
+	doc, err := s.read(s.frames, b.at, f.Path, p.render.Table.State(b.id).Identity())
 	if err != nil {
 		return nil, err
 	}
-	if err := s.links.Decode(fr.Links); err != nil {
-		return nil, fmt.Errorf("%w: %w", store.ErrDamaged, err)
-	}
-	doc := document{s: s, body: fr.Body, path: f.Path, from: p.r.table.Settled().State(b.id).Identity()}
-	out, _ := relocate.Splice(nil, fr.Body, s.links.Charset, s.links.Links, s.links.Edits, doc.target)
+	out, _ := doc.splice(nil)
 	if d := sha256.Sum256(out); hex.EncodeToString(d[:]) != f.SHA256 {
 		return nil, fmt.Errorf("%w: it relocates to other bytes than it had", store.ErrDamaged)
 	}
 	return newPastFile(f.Path, out, time.Unix(b.time, 0)), nil
 }
-
-// pastFile is a file in memory.
-type pastFile struct {
-	*bytes.Reader
-	name string
-	at   time.Time
-}
-
-func newPastFile(name string, data []byte, at time.Time) *pastFile {
-	return &pastFile{bytes.NewReader(data), path.Base(name), at}
-}
-
-func (f *pastFile) Stat() (fs.FileInfo, error) { return f, nil }
-func (f *pastFile) Close() error               { return nil }
-func (f *pastFile) Name() string               { return f.name }
-func (f *pastFile) Mode() fs.FileMode          { return 0o444 }
-func (f *pastFile) ModTime() time.Time         { return f.at }
-func (f *pastFile) IsDir() bool                { return false }
-func (f *pastFile) Sys() any                   { return nil }
-
-var _ io.ReadSeeker = (*pastFile)(nil)

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"io"
+	"runtime"
+	"sync"
+	"time"
+
+	"mirrord/mirror/ledger"
+	"mirrord/phm"
+	"mirrord/relocate"
+	"mirrord/store"
+)
+
+// FrameSource reads stored documents; *store.Site and *store.Documents do.
+type FrameSource interface {
+	ReadFrame(r *store.FrameReader, at store.Place) (store.Frame, error)
+}
+
+// Renderer makes the published files of one version of a site. Its fields are set before the first use; all but Table and Frames may be
+// zero. Safe for concurrent use by Splicers.
+type Renderer struct {
+	Table  ledger.Settled // says what is in the mirror, and at which path
+	Frames FrameSource
+	Shared Shared
+	Cures  map[string]Cure // by the URL that is broken
+
+	// Own reports whether a body that was requested from another site is the site's own all the same, so that its file names no source.
+	Own func(rec *store.Resource) bool
+
+	Notes  *ledger.Notes
+	Counts *ledger.Counts
+
+	mu    sync.Mutex // held while a large document is in memory
+	large *store.FrameReader
+}
+
+// smallFrame is the largest frame, in bytes, whose document is rendered in memory. Larger ones are rendered one at a time, as a stream,
+// and twice: once to know the digest, once more if the file is not there yet.
+const smallFrame = 1 << 20
+
+// hugeDocument is the size in bytes from which what a document leaves behind on the heap is worth a collection of its own.
+const hugeDocument = 4 << 20
+
+// mostEdits is how many edits a line of the file table declares, beside repaired links, which have their own room: a line of 4 MiB is bad
+// (package phm).
+const mostEdits = 50_000
+
+// Splicer renders one file after the other, and keeps its memory from one to the next. One goroutine uses it.
+type Splicer struct {
+	*Renderer
+	frames   *store.FrameReader
+	links    StoredLinks
+	out      []byte
+	ref      []byte
+	was      map[int32]Cure // repaired links by their starts, of a version that was published; nil: Cures says which are
+	cured    []RepairedLink // of the document
+	declared int            // bytes of its line that they take, about
+	full     bool           // some links are not repaired because of that
+}
+
+// Splicer returns a new Splicer.
+func (r *Renderer) Splicer() *Splicer { return &Splicer{Renderer: r, frames: store.NewFrameReader()} }
+
+// ModTime is the modification time of a published file: what the site said when the body came, else when that was.
+func ModTime(rec *store.Resource) time.Time {
+	if rec.Modified > 0 {
+		return time.Unix(rec.Modified, 0)
+	}
+	return time.Unix(rec.Fetched, 0)
+}
+
+// Line returns the line of a file in the file table; of a document it has the size and digest of the body as it came.
+func (r *Renderer) Line(rec *store.Resource, path string) (phm.File, error) {
+	f := phm.File{
+		Path:   path,
+		URL:    rec.URL.String(),
+		Type:   rec.MIME,
+		Size:   rec.Size,
+		SHA256: hex.EncodeToString(rec.Digest[:]),
+	}
+	if rec.Modified > 0 {
+		f.Modified = time.Unix(rec.Modified, 0).UTC()
+	}
+	if rec.Source != "" && (r.Own == nil || !r.Own(rec)) {
+		if err := declare(&f, phm.SourceField, rec.Source); err != nil {
+			return f, err
+		}
+	}
+	if urls := r.Shared[rec.ID]; len(urls) > 0 {
+		return f, declare(&f, phm.AlsoField, urls)
+	}
+	return f, nil
+}
+
+// Document renders a stored document and completes its line f. The caller closes what it returns. A document that cannot be read is
+// store.ErrDamaged.
+func (s *Splicer) Document(rec *store.Resource, f *phm.File) (*Rendered, error) {
+	frames, free := s.frames, func() {}
+	if (rec.At.Len > smallFrame) || rec.Size > smallFrame {
+		frames, free = s.takeLarge(rec.Size > hugeDocument)
+	}
+	doc, err := s.read(frames, rec.At, f.Path, s.Table.State(rec.ID).Identity())
+	if err == nil {
+		err = doc.complete(rec, f)
+	}
+	if err != nil {
+		free()
+		return nil, err
+	}
+	doc.free = free
+	return doc, nil
+}
+
+// takeLarge returns the reader of large documents, of which one at a time is in memory: until free is called.
+func (s *Splicer) takeLarge(huge bool) (frames *store.FrameReader, free func()) {
+	s.mu.Lock()
+	if s.large == nil {
+		s.large = store.NewFrameReader()
+		s.large.Aside = true
+	}
+	return s.large, func() {
+		s.links = StoredLinks{}
+		s.large.Release()
+		if huge {
+			runtime.GC() // before the next one comes
+		}
+		s.mu.Unlock()
+	}
+}
+
+// read makes a stored document ready for rendering. identity says whether its path is its URL's.
+func (s *Splicer) read(frames *store.FrameReader, at store.Place, path string, identity bool) (*Rendered, error) {
+	fr, err := s.Frames.ReadFrame(frames, at)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.links.Decode(fr.Links); err != nil {
+		return nil, fmt.Errorf("%w: %w", store.ErrDamaged, err)
+	}
+	return &Rendered{s: s, body: fr.Body, path: path, identity: identity}, nil
+}
+
+// Rendered is one document that is rendered. It is valid until Close, and until its Splicer's next document.
+type Rendered struct {
+	s        *Splicer
+	body     []byte
+	path     string
+	identity bool
+	changed  bool // some link was replaced
+	free     func()
+}
+
+// Close gives the memory of a large document back.
+func (d *Rendered) Close() { d.free() }
+
+// FileWriter makes files of a tree; *store.TreeWriter does.
+type FileWriter interface {
+	Write(path string, data []byte, mtime time.Time) error
+	Stream(path string, mtime time.Time, write func(io.Writer) error) error
+}
+
+// WriteFile makes the document's file.
+func (d *Rendered) WriteFile(w FileWriter, mtime time.Time) error {
+	if len(d.body) <= smallFrame {
+		return w.Write(d.path, d.s.out, mtime)
+	}
+	return w.Stream(d.path, mtime, func(to io.Writer) error {
+		_, err := d.stream(to)
+		return err
+	})
+}
+
+// complete renders the document once, for the size, digest and declared edits of its line. The bytes of a small one are in d.s.out then.
+func (d *Rendered) complete(rec *store.Resource, f *phm.File) error {
+	s := d.s
+	if s.Counts != nil {
+		s.Counts.Relocated.Add(1)
+	}
+	var edits []relocate.Edit
+	var err error
+	digest := rec.Digest
+	if len(d.body) <= smallFrame {
+		s.out, edits = d.splice(s.out[:0])
+		f.Size = int64(len(s.out))
+		if d.changed || len(edits) > 0 {
+			digest = sha256.Sum256(s.out)
+		}
+	} else {
+		c := counter{h: sha256.New()}
+		if edits, err = d.stream(&c); err != nil {
+			return err
+		}
+		f.Size = c.n
+		c.h.Sum(digest[:0])
+	}
+	f.SHA256 = hex.EncodeToString(digest[:])
+	for _, e := range edits[:min(len(edits), mostEdits)] {
+		f.Edits = append(f.Edits, phm.Edit{Kind: e.Why.String(), At: int64(e.Start)})
+	}
+	if s.Notes != nil {
+		if len(edits) > mostEdits {
+			s.Notes.Add(fmt.Sprintf("documents with more than %d declared edits: the file table names the first ones", mostEdits), rec.URL)
+		}
+		if s.full {
+			s.Notes.Add("documents with more links to repair than their lines in the file table have room for: "+
+				"the rest stay as they are", rec.URL)
+		}
+	}
+	return declareRepairs(f, s.cured)
+}
+
+// splice appends the rendered bytes to b.
+func (d *Rendered) splice(b []byte) ([]byte, []relocate.Edit) {
+	l := &d.s.links
+	d.s.restart()
+	return relocate.Splice(b, d.body, l.Charset, l.Links, l.Edits, d.target)
+}
+
+// stream writes the rendered bytes.
+func (d *Rendered) stream(w io.Writer) ([]relocate.Edit, error) {
+	l := &d.s.links
+	d.s.restart()
+	return relocate.SpliceTo(w, d.body, l.Charset, l.Links, l.Edits, d.target)
+}
+
+func (d *Rendered) target(i int) ([]byte, bool, bool) {
+	ref, inside, replace := d.s.target(i, d.path, d.identity)
+	d.changed = d.changed || replace
+	return ref, inside, replace
+}
+
+// counter counts and digests what is written to it.
+type counter struct {
+	h hash.Hash
+	n int64
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	c.n += int64(len(p))
+	return c.h.Write(p)
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"mirrord/phm"
+	"mirrord/store"
+)
+
+// FileState is what a look at a published file finds.
+type FileState struct {
+	Good    bool // it is what its line says
+	Written bool // after its version was published
+}
+
+// LookAt compares a file of the published tree with its line. It goes by what the file's folder says of it: that it is there, is a file, has
+// its size, and was not written since the version was published. The bytes are read of a file that was, and of a suspect.
+func LookAt(tree *os.Root, l *store.TreeLooker, f *phm.File, live *store.Version, suspect bool) (FileState, error) {
+	st, err := l.Stat(f.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return FileState{}, nil
+	}
+	if err != nil || !st.Regular || st.Size != f.Size {
+		return FileState{}, err
+	}
+	written := WrittenSince(st, f, live)
+	if !written && !suspect {
+		return FileState{Good: true}, nil
+	}
+	file, err := tree.Open(f.Path)
+	if err != nil {
+		return FileState{Written: written}, nil
+	}
+	defer file.Close()
+	return FileState{Good: hasDigest(file, f.SHA256), Written: written}, nil
+}
+
+// WrittenSince reports whether a file of a tree was written after a version was published, by its time. mirrord gives each file a time
+// before that. live may be nil, when no version is published.
+func WrittenSince(st store.FileStat, f *phm.File, live *store.Version) bool {
+	return (live != nil) && st.Time.After(live.Time) && !st.Time.Equal(f.Modified)
+}
+
+// hasDigest reads r to its end. What cannot be read has another digest.
+func hasDigest(r io.Reader, want string) bool {
+	h := sha256.New()
+	_, err := io.Copy(h, r)
+	return (err == nil) && hex.EncodeToString(h.Sum(nil)) == want
+}
+
+// CheckTree looks at the published tree of a site as a run does, and changes nothing. Damage is store.ErrDamaged.
+func CheckTree(s *store.Site) error {
+	vs, err := s.Versions()
+	if err != nil {
+		return err
+	}
+	if len(vs) == 0 {
+		return fmt.Errorf("site %s: %w", s.Name, store.ErrNoVersion)
+	}
+	live := &vs[len(vs)-1]
+	tree, err := s.Current()
+	if errors.Is(err, store.ErrNoVersion) {
+		return fmt.Errorf("current: %w: it is missing", store.ErrDamaged)
+	}
+	if err != nil {
+		return err
+	}
+	defer tree.Close()
+	meta := MetaOf(live)
+	raw, err := tree.ReadFile(phm.MetaName)
+	other := (meta != nil) && !bytes.Equal(raw, live.Meta)
+	if err != nil || other {
+		return fmt.Errorf("%s: %w", phm.MetaName, store.ErrDamaged)
+	}
+	l := store.NewTreeLooker(tree)
+	defer l.Close()
+	return ScanTable(tree, meta, func(f *phm.File) error {
+		st, err := LookAt(tree, l, f, live, false)
+		if (err == nil) && !st.Good {
+			err = fmt.Errorf("%s: %w", f.Path, store.ErrDamaged)
+		}
+		return err
+	})
+}
