@@ -140,7 +140,7 @@ func Explain(ctx context.Context, j *job.Job, s *store.Site, rb fetch.RobotsStor
 
 func orNoSite(s *store.Site, name string) *store.Site {
 	if s == nil {
-		return &store.Site{Name: name}
+		return &store.Site{Name: name, Frames: new(store.Frames)}
 	}
 	return s
 }
