@@ -33,7 +33,9 @@ type database struct {
 	fd   int   // of file
 	size int64 // of file when it was opened
 
+	yield   *yielding             // to readers; nil when nobody is to be waited for
 	writing sync.Mutex            // around each writing transaction: nobody waits for a lock of bbolt that a panic left behind
+	copied  *dbpages.Head         // of the file that a copy was made of; nil when the file itself is open
 	bad     atomic.Pointer[error] // the first thing that went wrong
 	stuck   atomic.Bool           // bbolt holds locks that nobody will release
 	wrote   atomic.Bool
@@ -50,6 +52,8 @@ type doorOptions struct {
 	readOnly bool
 	volatile bool     // no syncs
 	fresh    bool     // a file that is missing or empty is made
+	orCopy   bool     // a file that somebody writes is copied; see dbcopy.go
+	sign     string   // path of the file by which readers ask the writer to wait; "" for none
 	known    *checked // files that need not be checked again; nil checks always
 }
 
@@ -143,7 +147,11 @@ func (d *database) openFile() (_ *os.File, err error) {
 			f.Close()
 		}
 	}()
-	if err := d.lock(f); err != nil {
+	err = d.lock(f)
+	if d.orCopy && errors.Is(err, ErrLocked) {
+		return d.openCopy(f)
+	}
+	if err != nil {
 		return nil, err
 	}
 	fi, err := f.Stat()
@@ -165,6 +173,9 @@ func (d *database) openFile() (_ *os.File, err error) {
 		return nil, fmt.Errorf("%s is empty: %w", filepath.Base(d.path), fs.ErrNotExist)
 	}
 	d.file, d.fd = f, int(f.Fd())
+	if !d.readOnly && d.sign != "" {
+		d.yield = newYielding(d.sign, d.mode)
+	}
 	return f, nil
 }
 
@@ -219,6 +230,7 @@ func (d *database) View(f func(*bolt.Tx) error) error { return d.transact(f, fal
 func (d *database) Update(f func(*bolt.Tx) error) error {
 	d.writing.Lock()
 	defer d.writing.Unlock()
+	d.yield.wait()
 	d.wrote.Store(true)
 	return d.transact(f, true)
 }
@@ -320,6 +332,7 @@ func (d *database) Close() (err error) {
 	}()
 	d.writing.Lock()
 	defer d.writing.Unlock()
+	d.yield.close()
 	if d.wrote.Load() && d.bad.Load() == nil {
 		if fi, err := d.file.Stat(); err == nil {
 			d.known.renew(d.path, fi)
@@ -329,7 +342,10 @@ func (d *database) Close() (err error) {
 }
 
 // release closes the file without bbolt.
-func (d *database) release() error { return errors.Join(funlock(d.file), d.file.Close()) }
+func (d *database) release() error {
+	d.yield.close()
+	return errors.Join(funlock(d.file), d.file.Close())
+}
 
 // checkedFor is how long a file that has not changed is taken to be as whole as it was.
 const checkedFor = 10 * time.Minute

@@ -15,6 +15,7 @@ var (
 	ErrNoSite      = errors.New("no such site")
 	ErrNoVersion   = errors.New("no version is published")
 	ErrClosed      = errors.New("site is closed")
+	ErrBusy        = errors.New("it is written faster than it can be copied for reading: try again")
 )
 
 // ErrTooLong says that a URL is longer than MaxURL.
@@ -51,7 +52,7 @@ func diskErr(op string, err error) error {
 	if errors.As(err, &d) {
 		return err
 	}
-	for _, ours := range []error{ErrLocked, ErrLeaseLost, ErrDamaged, ErrNewerFormat, ErrNoSite} {
+	for _, ours := range []error{ErrLocked, ErrBusy, ErrLeaseLost, ErrDamaged, ErrNewerFormat, ErrNoSite} {
 		if errors.Is(err, ours) {
 			return err
 		}

@@ -23,6 +23,7 @@ type home struct {
 	readOnly bool
 	now      func() time.Time
 	root     *os.Root // of dir
+	pin      *pinned  // of a view that is a copy
 	db       *database
 	lease    *siteLock // nil when the site is open for reading
 	broken   atomic.Pointer[error]

@@ -27,9 +27,13 @@ type openMode int
 
 const (
 	reading openMode = iota
+	viewing          // reading, and a copy of a database that somebody writes
 	writing
 	rebuilding // writing, and a database that is missing beside a published tree is made
 )
+
+// readOnly reports whether nothing of the site is changed.
+func (m openMode) readOnly() bool { return m == reading || m == viewing }
 
 func (s *State) openSite(name string, mode openMode) (_ *Site, err error) {
 	defer func() {
@@ -39,7 +43,7 @@ func (s *State) openSite(name string, mode openMode) (_ *Site, err error) {
 	}()
 	var lease *siteLock
 	var folder siteFolder
-	if mode == reading {
+	if mode.readOnly() {
 		folder, err = s.openFolder(name, mode)
 	} else if lease, err = s.acquire(name, mode); err == nil {
 		folder = lease.siteFolder
@@ -54,7 +58,7 @@ func (s *State) openSite(name string, mode openMode) (_ *Site, err error) {
 			name:     name,
 			dir:      folder.dir,
 			volatile: s.opt.Volatile,
-			readOnly: mode == reading,
+			readOnly: mode.readOnly(),
 			now:      s.opt.Now,
 			lease:    lease,
 			root:     folder.root,
@@ -101,7 +105,7 @@ func (f *siteFolder) close() error { return errors.Join(f.db.Close(), f.root.Clo
 
 // openFolder opens the folder and the database of a site, and makes them when they may be missing.
 func (s *State) openFolder(name string, mode openMode) (f siteFolder, err error) {
-	readOnly := mode == reading
+	readOnly := mode.readOnly()
 	if !ValidName(name) {
 		return f, fmt.Errorf("%q cannot name a site", name)
 	}
@@ -132,6 +136,12 @@ func (s *State) openFolder(name string, mode openMode) (f siteFolder, err error)
 		volatile: s.opt.Volatile,
 		fresh:    mode == rebuilding || (mode == writing && !f.published),
 	}
+	if !s.opt.Volatile {
+		o.sign = filepath.Join(f.dir, signName)
+	}
+	if mode == viewing {
+		o.orCopy, o.wait = true, 0
+	}
 	if readOnly {
 		o.known = &s.checked
 	} else {
@@ -139,7 +149,8 @@ func (s *State) openFolder(name string, mode openMode) (f siteFolder, err error)
 	}
 	f.db, err = openDatabase(o)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err = ErrNoSite; f.published {
+		_, gone := s.root.Lstat(dir) // removed a moment ago
+		if err = ErrNoSite; f.published && gone == nil {
 			err = o.damaged(errNoDatabase)
 		}
 	}
@@ -152,6 +163,9 @@ func (s *State) openFolder(name string, mode openMode) (f siteFolder, err error)
 
 // errNoDatabase says that a published site has lost its database: taking it for a new one would lose its versions.
 var errNoDatabase = errors.New("it is missing or empty, but a version is published")
+
+// errRebuilding says that another process is making the database again.
+var errRebuilding = errors.New("its database is being rebuilt: try again when that is done")
 
 func allBuckets() [][]byte {
 	return [][]byte{bMeta, bResources, bLinks, bJournal, bHistory, bVersions, bScripts, bObserved}
@@ -184,6 +198,9 @@ func (f *siteFolder) checkFormat(tx *bolt.Tx) error {
 			ErrNewerFormat, FormatVersion)
 	}
 	if v := m.Get(kRebuilt); (f.mode != rebuilding) && len(v) == 8 && binary.BigEndian.Uint64(v) == 0 {
+		if db.copied != nil {
+			return errRebuilding
+		}
 		return db.damaged(errors.New("its rebuild did not finish"))
 	}
 	return nil

@@ -77,6 +77,9 @@ func (s *Site) Close() error {
 		return ErrClosed
 	}
 	s.Parts.folder.close()
+	if s.pin != nil && s.pin.tree != nil {
+		s.pin.tree.Close() // read only: nothing can be lost
+	}
 	err := errors.Join(s.packs.close(), s.heads.close(), s.letGo())
 	s.db = nil
 	if s.holds {

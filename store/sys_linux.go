@@ -4,6 +4,7 @@ package store
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"syscall"
@@ -140,6 +141,29 @@ func flock(f *os.File, alone, wait bool) (ok bool, err error) {
 func funlock(f *os.File) error {
 	_, err := ignoringEINTR(func() (int, error) { return 0, unix.Flock(int(f.Fd()), unix.LOCK_UN) })
 	return err
+}
+
+// markShared takes a shared lock of a file's bytes, which says that somebody reads and keeps nobody from anything. It
+// ends when the file is closed.
+func markShared(f *os.File) error {
+	how := unix.Flock_t{Type: unix.F_RDLCK, Whence: io.SeekStart}
+	_, err := ignoringEINTR(func() (int, error) { return 0, unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &how) })
+	return err
+}
+
+// isMarked reports whether another opening of a file holds the lock of markShared.
+func isMarked(f *os.File) bool {
+	how := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart}
+	_, err := ignoringEINTR(func() (int, error) { return 0, unix.FcntlFlock(f.Fd(), unix.F_OFD_GETLK, &how) })
+	return (err == nil) && how.Type != unix.F_UNLCK
+}
+
+// cloneFile makes dst share the blocks of src, where the file system can do that.
+func cloneFile(dst, src *os.File) error { return unix.IoctlFileClone(int(dst.Fd()), int(src.Fd())) }
+
+// namelessFile makes a file without a name in a folder: it is gone with the process.
+func namelessFile(dir string) (*os.File, error) {
+	return os.OpenFile(dir, os.O_RDWR|unix.O_TMPFILE, 0o600)
 }
 
 // changedWithin reports whether a file was made, renamed or linked in the last d.

@@ -36,6 +36,9 @@ type Trees struct {
 
 // live returns the letter of the tree that current names, "" when nothing is published.
 func (s *Trees) live() (string, error) {
+	if s.pin != nil {
+		return s.pin.letter, s.pin.err
+	}
 	t, err := s.root.Readlink(currentLink)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
@@ -73,7 +76,11 @@ func (s *Trees) Current() (*os.Root, error) {
 	if t == "" {
 		return nil, fmt.Errorf("site %s: %w", s.name, ErrNoVersion)
 	}
-	r, err := s.root.OpenRoot("trees/" + t)
+	open := func() (*os.Root, error) { return s.root.OpenRoot("trees/" + t) }
+	if s.pin != nil && s.pin.tree != nil {
+		open = func() (*os.Root, error) { return s.pin.tree.OpenRoot(".") }
+	}
+	r, err := open()
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil, fmt.Errorf("site %s: the published tree is missing: %w", s.name, ErrDamaged)
 	}

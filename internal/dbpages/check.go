@@ -96,28 +96,15 @@ var order = binary.NativeEndian
 
 // meta finds the meta page that bbolt would use: the valid one of the later transaction.
 func (c *checker) meta() error {
-	first := c.metaAt(0)
-	known := first // the one that says the page size
-	for size := int64(minPage); size <= maxPage && known == nil; size *= 2 {
-		known = c.metaAt(size)
+	m, page, err := newest(c.r)
+	if err != nil {
+		return err
 	}
-	if known == nil {
-		return faultf(-1, "neither meta page is valid (file of %d bytes)", c.size)
-	}
-	c.page = int64(order.Uint32(known[8:]))
-	if c.page < minPage || c.page > maxPage || c.page&(c.page-1) != 0 {
-		return faultf(0, "page size %d", c.page)
-	}
-	m := first
-	if second := c.metaAt(c.page); m == nil || (second != nil && order.Uint64(second[48:]) > order.Uint64(m[48:])) {
-		m = second
-	}
-	if m == nil || int64(order.Uint32(m[8:])) != c.page {
-		return faultf(-1, "the meta pages disagree about the page size")
-	}
+	c.page = page
 	root, free, high := order.Uint64(m[16:]), order.Uint64(m[32:]), order.Uint64(m[40:])
 	if high > uint64(c.size/c.page) {
-		return faultf(-1, "the file is cut short: it has %d bytes, its %d pages of %d bytes need %d", c.size, high, c.page, saturated(high, c.page))
+		return faultf(-1, "the file is cut short: it has %d bytes, its %d pages of %d bytes need %d",
+			c.size, high, c.page, saturated(high, c.page))
 	}
 	c.pages = int64(high)
 	if root < 2 || root >= high || free < 2 || free >= high { // mirrord keeps the freelist on disk
@@ -128,6 +115,31 @@ func (c *checker) meta() error {
 	return nil
 }
 
+// newest returns the valid meta of the later transaction, and the size of a page.
+func newest(r io.ReaderAt) (m []byte, page int64, err error) {
+	first := metaAt(r, 0)
+	known := first // the one that says the page size
+	for page := int64(minPage); page <= maxPage && known == nil; page *= 2 {
+		known = metaAt(r, page)
+	}
+	if known == nil {
+		return nil, 0, faultf(-1, "neither meta page is valid")
+	}
+	page = int64(order.Uint32(known[8:]))
+	if page < minPage || page > maxPage || page&(page-1) != 0 {
+		return nil, 0, faultf(0, "page size %d", page)
+	}
+	m = first
+	second := metaAt(r, page)
+	if m == nil || (second != nil && order.Uint64(second[48:]) > order.Uint64(m[48:])) {
+		m = second
+	}
+	if m == nil || int64(order.Uint32(m[8:])) != page {
+		return nil, 0, faultf(-1, "the meta pages disagree about the page size")
+	}
+	return m, page, nil
+}
+
 func saturated(pages uint64, size int64) uint64 {
 	if n := pages * uint64(size); n/uint64(size) == pages {
 		return n
@@ -136,9 +148,9 @@ func saturated(pages uint64, size int64) uint64 {
 }
 
 // metaAt returns the meta of the page at an offset, nil when it is not valid.
-func (c *checker) metaAt(off int64) []byte {
+func metaAt(r io.ReaderAt, off int64) []byte {
 	m := make([]byte, metaSize)
-	if n, _ := c.r.ReadAt(m, off+headerSize); n < metaSize || order.Uint32(m) != magic || order.Uint32(m[4:]) != version {
+	if n, _ := r.ReadAt(m, off+headerSize); n < metaSize || order.Uint32(m) != magic || order.Uint32(m[4:]) != version {
 		return nil
 	}
 	h := fnv.New64a()

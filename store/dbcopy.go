@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"mirrord/internal/dbpages"
+)
+
+// A database that a run writes is read as a copy of its last commit. dbpages.Head says why a copy is consistent when the
+// newest meta page is the same before and after it; nothing else is needed for that. So that a copy of a large file comes
+// about beside a run that commits often, the reader marks a second file, the sign, while it copies, and the writer looks at
+// the mark before each transaction and waits, but not for long: see yielding. The reader never waits for the writer, and a
+// mark goes with its process.
+
+// How long a copy may take, with all attempts, and the longest pause between two.
+const (
+	copyFor   = 30 * time.Second
+	copyPause = 100 * time.Millisecond
+)
+
+// openCopy opens a copy of the file as it was after the last commit, and closes the file.
+func (d *database) openCopy(src *os.File) (*os.File, error) {
+	defer src.Close()
+	if d.sign != "" {
+		if sign, err := os.Open(d.sign); err == nil { // missing: the writer is an older version, and knows no sign
+			defer sign.Close()
+			_ = markShared(sign) // the writer does not wait then
+		}
+	}
+	dst, err := temporaryFile(filepath.Dir(d.path))
+	if err != nil {
+		return nil, err
+	}
+	head, err := d.copyFrom(dst, src)
+	if err == nil {
+		err = d.sameFile(src)
+	}
+	if err != nil {
+		dst.Close()
+		return nil, err
+	}
+	d.file, d.fd, d.copied = dst, int(dst.Fd()), &head
+	return dst, nil
+}
+
+// copyFrom copies a database that somebody writes until a copy is consistent.
+func (d *database) copyFrom(dst, src *os.File) (head dbpages.Head, err error) {
+	spoiled := 0
+	pause := time.Millisecond
+	for end := time.Now().Add(copyFor); ; time.Sleep(pause) {
+		fi, err := src.Stat()
+		if err != nil {
+			return head, err
+		}
+		if fi.Size() == 0 { // it is being made
+			return head, fmt.Errorf("%s is empty: %w", filepath.Base(d.path), fs.ErrNotExist)
+		}
+		head, ok, err := copyOnce(dst, src)
+		if err == nil && ok {
+			if err = d.look(dst); err == nil {
+				return head, nil
+			}
+		}
+		var fault *dbpages.Fault
+		if errors.As(err, &fault) {
+			// Once more: a file that is being made has no meta page yet, and some network file systems show writes in another order.
+			if spoiled++; spoiled > 3 {
+				return head, d.damaged(err)
+			}
+		} else if err != nil {
+			return head, err
+		}
+		if !time.Now().Before(end) {
+			return head, ErrBusy
+		}
+		pause = min(2*pause, copyPause)
+	}
+}
+
+// copyOnce copies a database; ok is false when a transaction was committed meanwhile.
+func copyOnce(dst, src *os.File) (head dbpages.Head, ok bool, err error) {
+	if head, err = dbpages.ReadHead(src); err != nil {
+		return head, false, err
+	}
+	if cloneFile(dst, src) != nil {
+		if err := copyBytes(dst, src, head.Size); err != nil {
+			return head, false, err
+		}
+	}
+	after, err := dbpages.ReadHead(src)
+	return head, after == head, err
+}
+
+// copyBytes makes the beginning of a file all that is in another one. It fails with io.EOF when there are fewer bytes.
+func copyBytes(dst, src *os.File, n int64) error {
+	for _, f := range []*os.File{dst, src} {
+		if _, err := f.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+	}
+	_, err := io.CopyN(dst, src, n)
+	if errors.Is(err, io.EOF) {
+		return &dbpages.Fault{Page: -1, Detail: fmt.Sprintf("the file is cut short: it has not the %d bytes that its meta page names", n)}
+	}
+	if err == nil {
+		err = dst.Truncate(n)
+	}
+	return err
+}
+
+// temporaryFile makes a file without a name in a folder, or where temporary files are when that cannot be.
+func temporaryFile(dir string) (*os.File, error) {
+	if f, err := namelessFile(dir); err == nil {
+		return f, nil
+	}
+	if f, err := namelessFile(os.TempDir()); err == nil {
+		return f, nil
+	}
+	f, err := os.CreateTemp("", "mirrord-view-")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// sameFile is errReplaced when another file than the one that is open has the database's name.
+func (d *database) sameFile(f *os.File) error {
+	fi, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if named, err := os.Lstat(d.path); err != nil || !os.SameFile(fi, named) {
+		return errReplaced
+	}
+	return nil
+}
+
+// stale reports whether the file that a copy was made of has changed since, or cannot be looked at.
+func (d *database) stale() bool {
+	if d.copied == nil {
+		return false
+	}
+	f, err := os.Open(d.path)
+	if err != nil {
+		return true
+	}
+	defer f.Close()
+	now, err := dbpages.ReadHead(f)
+	return (err != nil) || now != *d.copied
+}
+
+// How long a writer waits for readers, and in which time.
+const (
+	yieldFor   = 2 * time.Second
+	yieldEvery = time.Minute
+	yieldPause = 2 * time.Millisecond
+)
+
+// yielding makes a writer wait for readers that copy its database: at most yieldFor of each yieldEvery, so that neither a
+// reader that was stopped nor very many of them can hold up a run.
+type yielding struct {
+	mu    sync.Mutex
+	sign  *os.File // nil once it was closed
+	since time.Time
+	spent time.Duration // since then
+}
+
+// newYielding opens the sign of a database and makes it when it is missing; nil when it cannot: nobody is waited for then.
+func newYielding(sign string, mode fs.FileMode) *yielding {
+	f, err := os.OpenFile(sign, os.O_RDWR|os.O_CREATE, mode)
+	if err != nil {
+		return nil
+	}
+	return &yielding{sign: f}
+}
+
+// wait returns when no reader copies, or the time for readers is used up.
+func (y *yielding) wait() {
+	if y == nil {
+		return
+	}
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	for y.sign != nil && isMarked(y.sign) {
+		now := time.Now()
+		if now.Sub(y.since) >= yieldEvery {
+			y.since, y.spent = now, 0
+		}
+		if y.spent >= yieldFor {
+			return
+		}
+		time.Sleep(yieldPause)
+		y.spent += time.Since(now)
+	}
+}
+
+// close lets go of the sign.
+func (y *yielding) close() {
+	if y == nil {
+		return
+	}
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	if y.sign != nil {
+		y.sign.Close() // nothing is in it
+		y.sign = nil
+	}
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+
+	"mirrord/phm"
+)
+
+// signName is the file by which readers that copy site.db ask its writer to wait. It is empty.
+const signName = "site.read"
+
+// ViewSite opens a site for reading, also while a run writes it, in this process or another one: it is never ErrLocked.
+//
+// When nobody writes the site it is read in place, and nobody can begin to write it until it is closed, as with ReadSite.
+// Else it is read as it was after the last commit: a copy of the database (Copied reports so), and the tree that was
+// published then. Nobody is kept from writing by that. Bodies, heads and packs are not copied: they are only added to while a
+// version is kept, but one that a later thinning or collection removes is ErrDamaged to whoever reads an old view; Stale
+// reports that something has changed since, and then a new view has what there is. A site of which nothing was committed yet
+// is ErrNoSite, and one that is committed to faster than it can be copied ErrBusy.
+func (s *State) ViewSite(name string) (*Site, error) {
+	for end := time.Now().Add(pinFor); ; time.Sleep(pinPause) {
+		st, err := s.openSite(name, viewing)
+		if err != nil || st.db.copied == nil {
+			return st, err
+		}
+		whole, err := st.pinTree()
+		if err != nil {
+			return nil, errors.Join(err, st.Close())
+		}
+		if whole || !time.Now().Before(end) {
+			return st, nil
+		}
+		if err := st.Close(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// How long to try for a view of which records and published tree are of one version, and the pause between two attempts. A
+// publish is two commits with a rename and some syncs between them.
+const (
+	pinFor   = 5 * time.Second
+	pinPause = 10 * time.Millisecond
+)
+
+// pinned is the published tree of a view: the link may have been moved since.
+type pinned struct {
+	letter string
+	tree   *os.Root // nil when nothing is published, or it is missing
+	err    error    // why letter is not known
+}
+
+// pinTree opens the published tree for a view. whole is false when it is not the tree of the last version that the view
+// knows, because something was published in between, or is being published.
+func (s *Site) pinTree() (whole bool, err error) {
+	pending := false
+	if err := s.db.View(func(tx *bolt.Tx) error {
+		pending = tx.Bucket(bMeta).Get(kPublish) != nil
+		return nil
+	}); err != nil {
+		return false, err
+	}
+	vs, err := s.Versions()
+	if err != nil {
+		return false, err
+	}
+	p := &pinned{}
+	if p.letter, p.err = s.Trees.live(); p.letter != "" {
+		if tree, err := s.root.OpenRoot("trees/" + p.letter); err == nil { // else Current says what is wrong
+			p.tree = tree
+		}
+	}
+	s.pin = p
+	nothing := (len(vs) == 0) && p.letter == ""
+	switch {
+	case pending:
+		return false, nil
+	case nothing, p.err != nil:
+		return true, nil
+	case len(vs) == 0, p.tree == nil:
+		return !s.Stale(), nil
+	}
+	meta, err := p.tree.ReadFile(phm.MetaName)
+	same := (err == nil) && bytes.Equal(meta, vs[len(vs)-1].Meta)
+	return same || !s.Stale(), nil
+}
+
+// Copied reports whether the site is read as it was after the last commit before it was opened, because somebody was
+// writing it.
+func (s *home) Copied() bool { return s.db.copied != nil }
+
+// Stale reports whether something was committed since a view was opened. What is read in place never is.
+func (s *home) Stale() bool { return s.db.stale() }

@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+
+	"mirrord/phm"
+)
+
+// viewTest opens a view of a state of its own, as another process would.
+func viewTest(t testing.TB, dir string) (*Site, error) {
+	t.Helper()
+	st, err := OpenState(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { st.Close() })
+	s, err := st.ViewSite("x")
+	if err == nil {
+		t.Cleanup(func() {
+			if s.db != nil {
+				s.Close()
+			}
+		})
+	}
+	return s, err
+}
+
+// Readers of a site that is written all the time have a whole database each, never an older one than was committed when
+// they began, and nothing in it is damaged.
+func TestViewsBesideCommits(t *testing.T) {
+	dir := t.TempDir()
+	_, s := openTest(t, dir, Options{Volatile: true}) // without syncs: as fast as can be
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var committed atomic.Uint32
+	commitNext := func() {
+		n := int(committed.Load())
+		commit(t, s, uint32(n), newURLs(n, n+20), document(t, s, n, fmt.Sprintf("body %d", n), uint32(n)+1))
+		committed.Store(uint32(n + 20))
+		if n%400 == 0 {
+			foldAll(t, s, 1)
+		}
+	}
+	commitNext()
+	var all sync.WaitGroup
+	all.Go(func() {
+		for ctx.Err() == nil && !t.Failed() {
+			commitNext()
+		}
+	})
+	var readers sync.WaitGroup
+	for range 4 {
+		readers.Go(func() {
+			for range sized(5, 50) {
+				before := committed.Load()
+				v, err := viewTest(t, dir)
+				if err != nil {
+					t.Errorf("view: %v", err)
+					return
+				}
+				known, err := v.Known()
+				if err != nil || known < before || !v.Copied() {
+					t.Errorf("the view knows %d URLs, %v; %d were committed; a copy: %v", known, err, before, v.Copied())
+				}
+				verifyTest(t, v)
+				v.Close()
+			}
+		})
+	}
+	readers.Wait()
+	stop()
+	all.Wait()
+}
+
+// A view taken at any moment of a publish has the records and the tree of one version.
+func TestViewDuringPublish(t *testing.T) {
+	dir := t.TempDir()
+	_, s := openTest(t, dir, Options{})
+	commit(t, s, 0, newURLs(0, 1), document(t, s, 0, "body"))
+	foldAll(t, s, 1)
+	files := func(v int) map[string]string {
+		return map[string]string{phm.MetaName: fmt.Sprintf(`{"version": %d}`, v)}
+	}
+	publish := func(v int) {
+		tree, err := s.BuildTree()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer tree.Close()
+		fillTree(t, tree, v, files(v))
+		if err := tree.Publish(Version{Number: v, Meta: []byte(files(v)[phm.MetaName])}, nil); err != nil {
+			t.Error(err)
+		}
+	}
+	publish(1)
+	var views sync.WaitGroup
+	s.step = func(string) { // the publish goes on a little later than the view begins
+		begun := make(chan struct{})
+		views.Go(func() {
+			close(begun)
+			v, err := viewTest(t, dir)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer v.Close()
+			vs, err := v.Versions()
+			if err != nil || len(vs) == 0 {
+				t.Errorf("versions: %v, %v", vs, err)
+				return
+			}
+			if got := currentVersion(t, v); got != vs[len(vs)-1].Number {
+				t.Errorf("the tree is of version %d, the records of version %d", got, vs[len(vs)-1].Number)
+			}
+		})
+		<-begun
+	}
+	for v := 2; v < 5; v++ {
+		publish(v)
+	}
+	views.Wait()
+	s.step = nil
+}
+
+// What was read once can be read again as long as the view is open, whatever is published and removed meanwhile, but for bodies that
+// are gone: then the view says that it is stale.
+func TestViewIsOfItsMoment(t *testing.T) {
+	dir := t.TempDir()
+	_, s := openTest(t, dir, Options{})
+	first := document(t, s, 0, "body of a page")
+	commit(t, s, 0, newURLs(0, 1), first)
+	foldAll(t, s, 1)
+	publishTest(t, s, 1, map[string]string{"a": "1"})
+	v, err := viewTest(t, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v.Stale() || !v.Copied() {
+		t.Errorf("stale: %v, copied: %v", v.Stale(), v.Copied())
+	}
+	commit(t, s, 1, newURLs(1, 9))
+	publishTest(t, s, 2, map[string]string{"a": "2"})
+	if n, err := v.Known(); err != nil || n != 1 {
+		t.Errorf("it knows %d URLs, %v", n, err)
+	}
+	if got := currentVersion(t, v); got != 1 {
+		t.Errorf("its tree is of version %d", got)
+	}
+	if fr, err := v.ReadFrame(NewFrameReader(), first.At); err != nil || string(fr.Body) != "body of a page" {
+		t.Errorf("%q, %v", fr.Body, err)
+	}
+	if !v.Stale() {
+		t.Error("it is not stale")
+	}
+	if err := v.SetFact("x", []byte("y")); err == nil {
+		t.Error("a view was written")
+	}
+}
+
+// What cannot be read says why.
+func TestViewRefused(t *testing.T) {
+	set := func(f func(tx *bolt.Tx) error) func(t *testing.T, s *Site) {
+		return func(t *testing.T, s *Site) {
+			if err := s.db.Update(f); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		change func(t *testing.T, s *Site)
+		want   error
+		text   string
+	}{
+		"newer format": {set(func(tx *bolt.Tx) error {
+			return tx.Bucket(bMeta).Put(kFormat, binary.BigEndian.AppendUint32(nil, FormatVersion+1))
+		}), ErrNewerFormat, "newer"},
+		"being rebuilt": {set(func(tx *bolt.Tx) error { return tx.Bucket(bMeta).Put(kRebuilt, seqKey(0)) }), errRebuilding, "again"},
+		"damaged": {func(t *testing.T, s *Site) {
+			f, err := os.OpenFile(filepath.Join(s.dir, siteDB), os.O_WRONLY, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			for page := int64(2); page < 12; page++ {
+				if _, err := f.WriteAt(bytes.Repeat([]byte{0xff}, 16), page*int64(os.Getpagesize())); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}, ErrDamaged, "site.db is damaged"},
+		"no meta page": {func(t *testing.T, s *Site) {
+			f, err := os.OpenFile(filepath.Join(s.dir, siteDB), os.O_WRONLY, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			if _, err := f.WriteAt(make([]byte, 3*os.Getpagesize()), 0); err != nil {
+				t.Fatal(err)
+			}
+		}, ErrDamaged, "meta page"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			st, err := OpenState(dir, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer st.Close()
+			s, err := st.OpenSite("x")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			c.change(t, s)
+			if _, err := viewTest(t, dir); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.text) {
+				t.Errorf("%v, want %v", err, c.want)
+			}
+		})
+	}
+}
+
+// A site that somebody else is making, or has removed, is none.
+func TestViewOfNoSite(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := viewTest(t, dir); !errors.Is(err, ErrNoSite) {
+		t.Errorf("of nothing: %v", err)
+	}
+	path := filepath.Join(dir, "sites", "x")
+	if err := os.MkdirAll(filepath.Join(path, "packs"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Create(filepath.Join(path, siteDB))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if ok, err := flock(f, true, false); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	if _, err := viewTest(t, dir); !errors.Is(err, ErrNoSite) {
+		t.Errorf("of an empty database: %v", err)
+	}
+}
+
+// A copy goes where there is room and permission, and leaves nothing behind.
+func TestTemporaryFile(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	for _, dir := range []string{t.TempDir(), "/proc", filepath.Join(t.TempDir(), "missing")} {
+		f, err := temporaryFile(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+	}
+	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
+		t.Errorf("%v are left, %v", left, err)
+	}
+}
+
+// A writer waits for a reader that copies, and not long for one that has stopped.
+func TestYielding(t *testing.T) {
+	sign := filepath.Join(t.TempDir(), signName)
+	synctest.Test(t, func(t *testing.T) {
+		y := newYielding(sign, 0o640)
+		defer y.close()
+		waits := func() time.Duration {
+			begun := time.Now()
+			y.wait()
+			return time.Since(begun)
+		}
+		if d := waits(); d != 0 {
+			t.Errorf("it waits %v for nobody", d)
+		}
+		mark := func() *os.File {
+			f, err := os.Open(sign)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := markShared(f); err != nil {
+				t.Fatal(err)
+			}
+			return f
+		}
+		reader := mark()
+		time.AfterFunc(100*time.Millisecond, func() { reader.Close() })
+		if d := waits(); d < 100*time.Millisecond || d > 110*time.Millisecond {
+			t.Errorf("it waits %v for a reader of 100 ms", d)
+		}
+		stopped := mark()
+		defer stopped.Close()
+		total := time.Duration(0)
+		for range 100 {
+			total += waits()
+			time.Sleep(100 * time.Millisecond)
+		}
+		if total > yieldFor {
+			t.Errorf("it waits %v in 10 s for a reader that has stopped", total)
+		}
+		time.Sleep(yieldEvery)
+		if d := waits(); d < yieldFor || d > yieldFor+yieldPause {
+			t.Errorf("a minute later it waits %v", d)
+		}
+	})
+}
+
+// A database that is never still long enough is said to be busy, or is copied between two commits.
+func TestCopyOnce(t *testing.T) {
+	dir := t.TempDir()
+	_, s := openTest(t, dir, Options{Volatile: true})
+	commit(t, s, 0, newURLs(0, 100))
+	src, err := os.Open(filepath.Join(s.dir, siteDB))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	dst, err := temporaryFile(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dst.Close()
+	head, ok, err := copyOnce(dst, src)
+	if err != nil || !ok || head.Size == 0 {
+		t.Errorf("%+v, %v, %v", head, ok, err)
+	}
+	commit(t, s, 100, newURLs(100, 200))
+	if again, ok, err := copyOnce(dst, src); err != nil || !ok || again == head {
+		t.Errorf("after a commit: %+v, %v, %v", again, ok, err)
+	}
+	if err := os.Truncate(filepath.Join(s.dir, siteDB), 3*int64(os.Getpagesize())); err != nil {
+		t.Fatal(err)
+	}
+	if cloneFile(dst, src) == nil {
+		return
+	}
+	if _, _, err := copyOnce(dst, src); err == nil || !strings.Contains(err.Error(), "cut short") {
+		t.Errorf("of a file that was cut: %v", err)
+	}
+}
+
+// BenchmarkView opens and closes views of a site of 100 000 URLs that another process could be writing.
+func BenchmarkView(b *testing.B) {
+	dir := b.TempDir()
+	st, err := OpenState(dir, Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer st.Close()
+	s, err := st.OpenSite("x")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	const urls, batch = 100_000, 250
+	for n := 0; n < urls; n += batch {
+		var done []*Done
+		for id := n; id < n+batch; id++ {
+			d := documentRecord(id, fmt.Sprintf("body %d", id), nil)
+			d.At = Place{Pack: 1, Off: int64(id) * 4096, Len: 4096}
+			for k := range 20 {
+				d.Targets = append(d.Targets, uint32(n+k))
+			}
+			done = append(done, d)
+		}
+		commit(b, s, uint32(n), newURLs(n, n+batch), done...)
+	}
+	foldAll(b, s, 1)
+	size, begun := int64(0), processorTime()
+	for b.Loop() {
+		v, err := st.ViewSite("x")
+		if err != nil {
+			b.Fatal(err)
+		}
+		size = v.db.copied.Size
+		v.Close()
+	}
+	b.ReportMetric(float64(size)/1e6, "MB")
+	b.ReportMetric(float64((processorTime()-begun).Microseconds())/1e3/float64(b.N), "cpu-ms/op")
+}
+
+// processorTime is what this process has used, which other load of the machine does not change much.
+func processorTime() time.Duration {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
