@@ -82,8 +82,9 @@ func (r *run) excluded(u site.URL) bool {
 	return false
 }
 
-// admit gives numbers to the URLs that a document names, and puts those to be asked into the frontier. The answer has the
-// number of each candidate, or -1 for one that the job does not admit. depth is the document's.
+// admit gives numbers to the URLs that a document names, and puts those to be asked into the frontier. The
+// answer has the number of each candidate, or -1 for one that the job does not admit. depth is the
+// document's.
 func (r *run) admit(doc uint32, depth int, cs []candidate) []int64 {
 	ids := make([]int64, len(cs))
 	r.enqueue(r.admitInto(ids, doc, depth, cs)...)

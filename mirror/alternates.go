@@ -153,37 +153,36 @@ func (a *alternates) isAside(id uint32) bool {
 	return a.aside[id]
 }
 
-// leftOrElsewhere asks the replicas for a URL of a host of an entry point that is not asked any more in this run. When none of them is well it is left for
-// the next run, and false is returned.
-func (r *run) leftOrElsewhere(ctx context.Context, rec *store.Resource, why string) (done bool) {
+// leftOrElsewhere asks the replicas for a URL of a host of an entry point that is postponed to the next run. It returns nil when no
+// replica is well: the URL is left for the next run.
+func (r *run) leftOrElsewhere(ctx context.Context, rec *store.Resource, why string) (*ledger.Finding, error) {
 	if r.isSlow(rec.URL) {
-		return false
+		return nil, nil
 	}
+	f, err := r.elsewhere(ctx, rec, why)
 	switch {
-	case r.elsewhere(ctx, rec, why):
-		return true
+	case f != nil || err != nil:
+		return f, err
 	case ctx.Err() != nil || !r.replicaIsWell():
-		return false
+		return nil, nil
 	case rec.Outcome == site.Gone && !rec.InSet: // as it was
-		r.apply(&ledger.Finding{Done: store.Done{Resource: *rec}})
-	default:
-		r.refuseElsewhere(rec, why+"; no replica gave it", ledger.Account{})
+		return &ledger.Finding{Done: store.Done{Resource: *rec}}, nil
 	}
-	return true
+	return r.refuseElsewhere(rec, why+"; no replica gave it", ledger.Account{}), nil
 }
 
-// elsewhere asks the replicas for a URL that the origin did not give, and reports whether what came of it is recorded. host is the origin's.
-func (r *run) elsewhere(ctx context.Context, rec *store.Resource, why string) (done bool) {
+// elsewhere asks the replicas for a URL that the origin did not give. It returns nil when none of them gave it.
+func (r *run) elsewhere(ctx context.Context, rec *store.Resource, why string) (*ledger.Finding, error) {
 	if len(r.alt.all) == 0 || r.isSitemap(rec.ID) || r.isGuess(rec.ID) && !rec.InSet {
-		return false
+		return nil, nil
 	}
 	rest, ok := strings.CutPrefix(rec.URL.String(), r.alt.base)
 	if !ok || r.forbids(rec.URL) || rec.Outcome == site.Gone && !r.job.Repair {
-		return false
+		return nil, nil
 	}
 	for _, a := range r.alt.all {
 		if ctx.Err() != nil {
-			return false
+			return nil, nil
 		}
 		u, _, err := site.Parse(a.base.String() + rest)
 		if err != nil || !strings.HasPrefix(u.String(), a.base.String()) {
@@ -192,99 +191,76 @@ func (r *run) elsewhere(ctx context.Context, rec *store.Resource, why string) (d
 		if _, _, down := r.isDown(u); down {
 			continue
 		}
-		if r.askAlternate(ctx, a, rec, u, why) {
-			return true
+		f, err := r.askAlternate(ctx, a, rec, u, why)
+		if f != nil || err != nil {
+			return f, err
 		}
 	}
-	return false
+	return nil, nil
 }
 
-// askAlternate asks one replica. It reports whether an outcome is recorded, or cannot be because the run ends.
-func (r *run) askAlternate(ctx context.Context, a *alternate, rec *store.Resource, u site.URL, why string) (done bool) {
+// askAlternate asks one replica. It returns nil when the replica does not give the URL, and errPending when the run ends.
+func (r *run) askAlternate(ctx context.Context, a *alternate, rec *store.Resource, u site.URL, why string) (*ledger.Finding, error) {
 	trusted := r.trusts(ctx, a)
 	if ctx.Err() != nil {
-		return true
+		return nil, errPending
 	}
 	if !trusted && (!rec.InSet || rec.Body == store.NoBody) {
-		return false
+		return nil, nil
 	}
 	ok, silence, err := a.ask.allowed(ctx, u)
 	switch {
 	case err != nil:
-		return true
+		return nil, errPending
 	case silence != "" && strings.HasPrefix(silence, unheard):
 		r.troubled(u, silence, troubleLimit)
-		return false
+		return nil, nil
 	case !ok:
-		return false
+		return nil, nil
 	}
 	sink := r.newSink(u)
 	sink.source = u.String()
 	defer sink.close()
 	req := fetch.Request{URL: u, MaxBody: int64(r.job.Limits.MaxBody)}
 	if err := sink.resume(ctx, &req); err != nil {
-		if ctx.Err() == nil {
-			r.stop(err)
-		}
-		return true
+		return nil, err
 	}
 	res, err := a.ask.exchange(ctx, req, sink)
 	sink.cut = isCut(res, err)
 	switch {
 	case sink.err != nil: // the disk
-		r.stop(sink.err)
-		return true
+		return nil, sink.err
 	case err != nil && (ctx.Err() != nil || errors.Is(err, fetch.ErrCanceled)):
-		return true
+		return nil, errPending
 	case errors.Is(err, fetch.ErrLongWait):
 		r.troubled(u, err.Error(), troubleLimit)
-		return false
+		return nil, nil
 	case err != nil:
 		r.troubled(u, err.Error(), weighNoAnswer)
-		return false
+		return nil, nil
 	case fetch.TransientStatus(res.Status):
 		r.troubled(u, fmt.Sprintf("status %d", res.Status), weighBadAnswer)
-		return false
+		return nil, nil
 	}
 	r.answers(u)
 	switch {
 	case res.Status >= 300 && res.Status < 400:
-		return trusted && r.alternateRedirect(a, rec, res, why)
-	case !res.Kept || res.Status != 200 && res.Status != 203 || r.misled(rec, res.MIME):
-		return false
-	case r.job.ObeyRobots && robots.ParseXRobotsTag(res.RobotsTags(), r.product, r.now()).NoArchive:
-		return false
-	case !trusted && sink.digest() != rec.Digest:
-		return false
-	case trusted && sink.blob == nil && a.isErrorPage(res, u, *sink.pool):
-		return false
-	}
-	now := *rec
-	now.Answer = nil // the origin's, which brought nothing
-	if now.Reason = fmt.Sprintf("of %s, because the origin did not give it: %s", u, why); !isGone(&now) {
-		now.Status = res.Status
-	}
-	now.Outcome = site.Pending
-	held := rec.InSet && rec.Body != store.NoBody
-	older := modified(res.LastModified, r.now())
-	switch {
-	case held && sink.digest() == rec.Digest: // whatever type it says that this is
-		r.sameBody(&now, &store.Resource{Source: u.String()})
-		r.unchanged(ctx, &now)
-	case held && older > 0 && older < rec.Modified:
-		// The replica is behind: what the mirror has stays. The age of the mirror goes on growing.
-		r.notes.Add(fmt.Sprintf("older copies of %s than the mirror has were not taken", a.base), rec.URL)
-		r.sameBody(&now, &store.Resource{Source: u.String()})
-		r.unchanged(ctx, &now)
-	case held && !r.isThatPage(rec, res, sink):
-		r.notes.Add(fmt.Sprintf("pages of %s that say something else than the mirror's were not taken", a.base), rec.URL)
-		return false
-	default:
-		here := *res
-		if held && (here.MIME == "" || here.MIME == "text/plain" || here.MIME == "application/octet-stream") {
-			here.MIME = rec.MIME // the replica does not know; the file's name says the type
+		if !trusted {
+			return nil, nil
 		}
-		r.body(ctx, &now, &here, sink)
+		return r.alternateRedirect(a, rec, res, why)
+	case !res.Kept || res.Status != 200 && res.Status != 203 || r.misled(rec, res.MIME):
+		return nil, nil
+	case r.job.ObeyRobots && robots.ParseXRobotsTag(res.RobotsTags(), r.product, r.now()).NoArchive:
+		return nil, nil
+	case !trusted && sink.digest() != rec.Digest:
+		return nil, nil
+	case trusted && sink.blob == nil && a.isErrorPage(res, u, *sink.pool):
+		return nil, nil
+	}
+	f, err := r.alternateBody(a, rec, res, sink, why)
+	if f == nil || err != nil {
+		return nil, err
 	}
 	r.alt.mu.Lock()
 	defer r.alt.mu.Unlock()
@@ -292,10 +268,42 @@ func (r *run) askAlternate(ctx context.Context, a *alternate, rec *store.Resourc
 		r.alt.given = map[string]int64{}
 	}
 	r.alt.given[a.base.String()]++
-	if now.Outcome == site.Unchanged {
+	if f.Outcome == site.Unchanged {
 		r.alt.same++
 	}
-	return true
+	return f, nil
+}
+
+// alternateBody reads a body that a replica sent. It returns nil for a page that is another one than the mirror's.
+func (r *run) alternateBody(
+	a *alternate, rec *store.Resource, res *fetch.Result, sink *bodySink, why string,
+) (*ledger.Finding, error) {
+	now := *rec
+	now.Answer = nil // the origin's, which brought nothing
+	if now.Reason = fmt.Sprintf("of %s, because the origin did not give it: %s", sink.source, why); !isGone(&now) {
+		now.Status = res.Status
+	}
+	now.Outcome = site.Pending
+	held := rec.InSet && rec.Body != store.NoBody
+	older := modified(res.LastModified, r.now())
+	switch {
+	case held && sink.digest() == rec.Digest: // whatever type it says that this is
+		r.sameBody(&now, &store.Resource{Source: sink.source})
+		return r.unchanged(&now, ledger.Account{})
+	case held && older > 0 && older < rec.Modified:
+		// The replica is behind: what the mirror has stays. The age of the mirror goes on growing.
+		r.sameBody(&now, &store.Resource{Source: sink.source})
+		note := fmt.Sprintf("older copies of %s than the mirror has were not taken", a.base)
+		return r.unchanged(&now, ledger.Account{Notes: []string{note}})
+	case held && !r.isThatPage(rec, res, sink):
+		r.notes.Add(fmt.Sprintf("pages of %s that say something else than the mirror's were not taken", a.base), rec.URL)
+		return nil, nil
+	}
+	here := *res
+	if held && (here.MIME == "" || here.MIME == "text/plain" || here.MIME == "application/octet-stream") {
+		here.MIME = rec.MIME // the replica does not know; the file's name says the type
+	}
+	return r.body(&now, &here, sink, ledger.Account{})
 }
 
 // digest is that of what was taken.
@@ -314,14 +322,17 @@ func (a *alternate) isErrorPage(res *fetch.Result, u site.URL, body []byte) bool
 	return toCompare(res.MIME, u, body).Alike(a.probe.Body)
 }
 
-// repairs takes what the origin says is gone from a replica, if the job wants that. The record keeps the origin's status: such a body is no promise of the
-// origin's to come, and holds nothing back.
-func (r *run) repairs(ctx context.Context, rec *store.Resource) bool {
-	if !r.job.Repair || !isGone(rec) || slices.Contains(r.seeds, rec.URL) || !r.elsewhere(ctx, rec, fmt.Sprintf("status %d", rec.Status)) {
-		return false
+// repairs takes what the origin says is gone from a replica, if the job wants that; nil when none gave it. The record keeps the
+// origin's status: such a body is no promise of the origin's to come, and holds nothing back.
+func (r *run) repairs(ctx context.Context, rec *store.Resource) (*ledger.Finding, error) {
+	if !r.job.Repair || !isGone(rec) || slices.Contains(r.seeds, rec.URL) {
+		return nil, nil
 	}
-	r.notes.Add("broken links repaired from replicas", rec.URL)
-	return true
+	f, err := r.elsewhere(ctx, rec, fmt.Sprintf("status %d", rec.Status))
+	if f != nil {
+		f.As.Notes = append(f.As.Notes, "broken links repaired from replicas")
+	}
+	return f, err
 }
 
 // isGone reports whether the origin's last word on a resource was that it is gone.
@@ -341,8 +352,9 @@ func (a *alternate) isTrusted() bool {
 	return a.trusted
 }
 
-// refuseElsewhere records that nobody gave a URL. What the mirror has of it stays, and the URL is not taken for broken because of this.
-func (r *run) refuseElsewhere(rec *store.Resource, reason string, as ledger.Account) {
+// refuseElsewhere makes an outcome of a URL that nobody gave. What the mirror has of it stays, and the URL is not taken for broken
+// because of this.
+func (r *run) refuseElsewhere(rec *store.Resource, reason string, as ledger.Account) *ledger.Finding {
 	rec.Outcome, rec.Reason = site.Failed, reason
 	if r.scope.Covers(rec.URL) && !r.isGuess(rec.ID) {
 		as.Tally |= ledger.AsFailed
@@ -350,32 +362,33 @@ func (r *run) refuseElsewhere(rec *store.Resource, reason string, as ledger.Acco
 		as.Tally |= ledger.AsRefused
 	}
 	as.Failed = reason
-	r.apply(&ledger.Finding{Done: store.Done{Resource: *rec}, As: as})
+	return &ledger.Finding{Done: store.Done{Resource: *rec}, As: as}
 }
 
-// alternateRedirect records where a URL that is not in the mirror leads, when a replica says that it leads to another place of the site.
-func (r *run) alternateRedirect(a *alternate, rec *store.Resource, res *fetch.Result, why string) bool {
+// alternateRedirect reads where a URL that is not in the mirror leads, when a replica says that it leads to another place of the site;
+// nil when it does not.
+func (r *run) alternateRedirect(a *alternate, rec *store.Resource, res *fetch.Result, why string) (*ledger.Finding, error) {
 	rest, ok := strings.CutPrefix(res.Location.String(), a.base.String())
 	if !ok || rec.InSet || rec.Target != 0 {
-		return false
+		return nil, nil
 	}
 	to, _, err := site.Parse(r.alt.base + rest)
 	if err != nil || to == rec.URL {
-		return false
+		return nil, nil
 	}
 	r.admitMu.Lock()
 	hops := r.hops[rec.ID] + 1
 	r.admitMu.Unlock()
 	if hops > int(r.job.Limits.MaxRedirects) {
-		return false
+		return nil, nil
 	}
 	here := *res
 	here.Location = to
 	now := *rec
 	now.Status, now.Checked = res.Status, r.now().Unix()
-	r.redirect(&now, &here)
 	r.log.Debug("redirect of a replica", "url", rec.URL.String(), "to", to.String(), "err", why)
-	return true
+	f, err := r.redirect(&now, &here) // to another URL: there is no further turn
+	return f.finding, err
 }
 
 // fromAlternate fills in what a record says of a body that a replica sent.

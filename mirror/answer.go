@@ -15,49 +15,76 @@ import (
 	"mirrord/store"
 )
 
-// answer decides the outcome of an exchange.
-func (r *run) answer(ctx context.Context, rec *store.Resource, res *fetch.Result, err error, sink *bodySink) {
-	switch s := res.Status; {
-	case err != nil:
-		r.noAnswer(ctx, rec, res, err)
-	case res.NotModified && rec.Body != store.NoBody:
-		r.answers(rec.URL)
-		rec.Volatile, rec.Expires = rec.Volatile.Same(), r.expires(res)
-		r.unchanged(ctx, rec)
-	case res.Kept && s == 200 || res.Kept && s == 203:
-		r.answers(rec.URL)
-		if res.Unframed {
-			r.notes.Add("bodies without Content-Length, whose end cannot be told from a cut", rec.URL)
-		}
-		if res.Offset > 0 {
-			r.notes.Add("large files continued where an earlier attempt had been cut off", rec.URL)
-		}
-		if r.misled(rec, res.MIME) {
-			r.goneFor(ctx, rec)
-			return
-		}
-		r.body(ctx, rec, res, sink)
-	case s >= 300 && s < 400:
-		r.answers(rec.URL)
-		r.redirect(rec, res)
-	case s == 404 || s == 410 || s >= 400 && s != 429 && s != 503 && !rec.InSet && r.isGuess(rec.ID):
-		r.answers(rec.URL)
-		r.goneFor(ctx, rec)
-	case fetch.TransientStatus(s):
-		r.busy(ctx, rec, res)
-	default:
-		r.answers(rec.URL)
-		r.fail(rec, fmt.Sprintf("status %d", s), false, 0)
+// found is what one turn of a URL came to. Without an outcome and without another turn the URL is left for
+// the next run.
+type found struct {
+	finding *ledger.Finding // the outcome; nil for none
+	turn    ledger.Turn     // another request of this run
+	spent   ledger.Again    // for these reasons there is no other turn any more
+}
+
+// errPending says that a URL has no outcome because the run ends; it is left for the next run.
+var errPending = errors.New("the run ends")
+
+// outcome wraps a finding that ends what this run has to do with a URL.
+func outcome(f *ledger.Finding, err error) (found, error) { return found{finding: f}, err }
+
+// conclude carries out what one turn of a URL came to.
+func (r *run) conclude(id uint32, u site.URL, f found) {
+	r.spendTurns(id, f.spent|f.turn.Why)
+	if f.turn.Why != 0 {
+		r.addTurn(id, u, f.turn.At)
+	}
+	if f.finding != nil {
+		r.apply(f.finding)
 	}
 }
 
-// busy records an answer that says to come back later.
-func (r *run) busy(ctx context.Context, rec *store.Resource, res *fetch.Result) {
+// answer reads the result of an exchange.
+func (r *run) answer(ctx context.Context, rec *store.Resource, res *fetch.Result, err error, sink *bodySink) (found, error) {
+	if err != nil {
+		return r.noAnswer(ctx, rec, res, err)
+	}
+	s := res.Status
+	unwantedGuess := s >= 400 && s != 429 && s != 503 && !rec.InSet && r.isGuess(rec.ID)
+	if fetch.TransientStatus(s) && !unwantedGuess {
+		return r.busy(ctx, rec, res)
+	}
+	r.answers(rec.URL)
+	switch {
+	case res.NotModified && rec.Body != store.NoBody:
+		rec.Volatile, rec.Expires = rec.Volatile.Same(), r.expires(res)
+		return outcome(r.unchanged(rec, ledger.Account{}))
+	case res.Kept && (s == 200 || s == 203):
+		if r.misled(rec, res.MIME) {
+			return r.goneFor(ctx, rec, exchangeNotes(res))
+		}
+		return outcome(r.body(rec, res, sink, ledger.Account{Notes: exchangeNotes(res)}))
+	case s >= 300 && s < 400:
+		return r.redirect(rec, res)
+	case s == 404 || s == 410 || unwantedGuess:
+		return r.goneFor(ctx, rec, nil)
+	}
+	return outcome(r.failed(rec, fmt.Sprintf("status %d", s), false))
+}
+
+// exchangeNotes says what the summary notes of how a body came.
+func exchangeNotes(res *fetch.Result) (notes []string) {
+	if res.Unframed {
+		notes = append(notes, "bodies without Content-Length, whose end cannot be told from a cut")
+	}
+	if res.Offset > 0 {
+		notes = append(notes, "large files continued where an earlier attempt had been cut off")
+	}
+	return notes
+}
+
+// busy reads an answer that says to come back later.
+func (r *run) busy(ctx context.Context, rec *store.Resource, res *fetch.Result) (found, error) {
 	reason, most := fmt.Sprintf("status %d", res.Status), r.job.Polite.MaxWait
 	elsewhere := res.Status >= 500
 	if res.RetryAfter <= 0 {
-		r.originFails(ctx, rec, reason, true, weighBadAnswer, elsewhere)
-		return
+		return r.originFails(ctx, rec, reason, true, weighBadAnswer, elsewhere)
 	}
 	if res.RetryAfter > most {
 		reason += fmt.Sprintf(" with a Retry-After of %v, longer than polite.max_wait", res.RetryAfter)
@@ -66,43 +93,40 @@ func (r *run) busy(ctx context.Context, rec *store.Resource, res *fetch.Result) 
 		}
 	}
 	r.troubled(rec.URL, reason, weighBadAnswer)
-	if _, _, down := r.isDown(rec.URL); !down && res.RetryAfter <= most && r.turnAt(rec, turnFailed, r.now().Add(res.RetryAfter)) {
-		return
+	_, _, down := r.isDown(rec.URL)
+	if mayWait := !down && res.RetryAfter <= most; mayWait && !r.hadTurn(rec.ID, ledger.AfterFailure) {
+		return found{turn: ledger.Turn{Why: ledger.AfterFailure, At: r.now().Add(res.RetryAfter)}}, nil
 	}
-	if elsewhere && r.elsewhere(ctx, rec, reason) {
-		return
-	}
-	r.failed(rec, reason, true)
+	return r.givenUp(ctx, rec, reason, true, elsewhere)
 }
 
-// noAnswer records an exchange without a usable answer. A broken one is asked for once more, at the end of the run: it is the same then
-// when that is the server's way, and another when the network or a restart broke it.
-func (r *run) noAnswer(ctx context.Context, rec *store.Resource, res *fetch.Result, err error) {
+// noAnswer reads an exchange without a usable answer. A broken one is requested once more, at the end of the
+// run: it is the same then when that is the server's way, and another when the network or a restart broke it.
+func (r *run) noAnswer(ctx context.Context, rec *store.Resource, res *fetch.Result, err error) (found, error) {
 	const weight = weighNoAnswer // also of a broken one: eight URLs in a row that break are the server's trouble
-	passing := fetch.Transient(err)
-	if fetch.Broken(err) {
-		if res.Sent < 2 && r.failsAgain(rec, err.Error(), true, weight) {
-			return
-		}
-		r.spendTurn(rec.ID, turnFailed)
+	reason, passing := err.Error(), fetch.Transient(err)
+	elsewhere := passing || errors.Is(err, fetch.ErrDNS) || errors.Is(err, fetch.ErrTLS)
+	if !fetch.Broken(err) {
+		return r.originFails(ctx, rec, reason, passing, weight, elsewhere)
 	}
-	r.originFails(ctx, rec, err.Error(), passing, weight, passing || errors.Is(err, fetch.ErrDNS) || errors.Is(err, fetch.ErrTLS))
+	if res.Sent < 2 && r.failsAgain(rec, reason, true, weight) {
+		return found{turn: ledger.Turn{Why: ledger.AfterFailure}}, nil
+	}
+	if passing {
+		r.troubled(rec.URL, reason, weight)
+	}
+	f, err := r.givenUp(ctx, rec, reason, passing, elsewhere)
+	f.spent |= ledger.AfterFailure
+	return f, err
 }
 
-// fail records a failure. What the mirror holds stays. A passing failure gets one more turn at the end of the run. Requisites from outside of
-// the scope never spoil a run: a page whose image host is dead is published without the image.
-func (r *run) fail(rec *store.Resource, reason string, passing bool, weight int) {
-	if !r.failsAgain(rec, reason, passing, weight) {
-		r.failed(rec, reason, passing)
+// originFails records that the origin did not give a URL. A passing failure gets one more turn at the end of
+// the run; elsewhere says that otherwise replicas are a fallback.
+func (r *run) originFails(ctx context.Context, rec *store.Resource, reason string, passing bool, weight int, elsewhere bool) (found, error) {
+	if r.failsAgain(rec, reason, passing, weight) {
+		return found{turn: ledger.Turn{Why: ledger.AfterFailure}}, nil
 	}
-}
-
-// originFails is fail for what the origin answers or does not; elsewhere says that replicas may be asked for it then.
-func (r *run) originFails(ctx context.Context, rec *store.Resource, reason string, passing bool, weight int, elsewhere bool) {
-	if r.failsAgain(rec, reason, passing, weight) || elsewhere && r.elsewhere(ctx, rec, reason) {
-		return
-	}
-	r.failed(rec, reason, passing)
+	return r.givenUp(ctx, rec, reason, passing, elsewhere)
 }
 
 // failsAgain counts a failure and reports whether the URL gets another turn in this run.
@@ -111,43 +135,47 @@ func (r *run) failsAgain(rec *store.Resource, reason string, passing bool, weigh
 		r.troubled(rec.URL, reason, weight)
 	}
 	_, _, down := r.isDown(rec.URL)
-	return passing && !down && r.anotherTurn(rec, turnFailed)
+	return passing && !down && !r.hadTurn(rec.ID, ledger.AfterFailure)
 }
 
-// failed records a failure that is the last of this run.
-func (r *run) failed(rec *store.Resource, reason string, passing bool) {
+// givenUp records that the origin does not give a URL in this run. elsewhere says that replicas are a
+// fallback.
+func (r *run) givenUp(ctx context.Context, rec *store.Resource, reason string, passing, elsewhere bool) (found, error) {
+	if elsewhere {
+		if f, err := r.elsewhere(ctx, rec, reason); f != nil || err != nil {
+			return outcome(f, err)
+		}
+	}
+	return outcome(r.failed(rec, reason, passing))
+}
+
+// failed makes a failure that is the last of this run. What the mirror holds stays. Requisites from outside
+// of the scope never spoil a run: a page whose image host is dead is published without the image.
+func (r *run) failed(rec *store.Resource, reason string, passing bool) (*ledger.Finding, error) {
 	as := r.countFailure(rec, reason, passing)
 	if r.rescan && rec.InSet && rec.Body == store.PackBody { // what the mirror keeps of it follows the new rules
-		r.rescanStored(rec, as)
-		return
+		return r.rescanStored(rec, as)
 	}
-	r.apply(&ledger.Finding{Done: store.Done{Resource: *rec}, As: as})
+	return &ledger.Finding{Done: store.Done{Resource: *rec}, As: as}, nil
 }
 
-// countFailure makes a record one of a failure, and says how that counts. A failure that will not pass spoils a run only when it concerns the mirror.
+// countFailure makes a record one of a failure, and says how that counts. A failure that will not pass spoils
+// a run only when it concerns the mirror.
 func (r *run) countFailure(rec *store.Resource, reason string, passing bool) ledger.Account {
 	rec.Outcome, rec.Reason = site.Failed, reason
 	rec.Failures++
-	counts := (passing || rec.InSet) && rec.Failures < lastingFailures && r.scope.Covers(rec.URL) && !r.isGuess(rec.ID)
-	r.lose(rec.URL, counts)
+	concerns := (passing || rec.InSet) && rec.Failures < lastingFailures
 	r.log.Debug("failed", "url", rec.URL.String(), "err", reason)
-	if counts {
-		return ledger.Account{Tally: ledger.AsFailed, Failed: reason}
+	as := ledger.Account{Tally: ledger.AsRefused, Failed: reason, Lost: true}
+	if concerns && r.scope.Covers(rec.URL) && !r.isGuess(rec.ID) {
+		as.Tally = ledger.AsFailed
 	}
-	return ledger.Account{Tally: ledger.AsRefused, Failed: reason}
+	return as
 }
 
-// lastingFailures is how many runs in a row a URL must fail to be taken for broken: it no longer makes a run partial.
+// lastingFailures is how many runs in a row a URL must fail to be taken for broken: it no longer makes a run
+// partial.
 const lastingFailures = 3
-
-// turns says why a URL is asked again in the same run: once for each reason.
-type turns uint8
-
-const (
-	turnFailed turns = 1 << iota // a passing failure
-	turnGone                     // a 404 or 410 of something that the mirror has
-	turnCookie                   // redirects in a circle, of which an answer set a cookie
-)
 
 // waitingTurn is a URL that asked to be left alone until a time.
 type waitingTurn struct {
@@ -156,121 +184,103 @@ type waitingTurn struct {
 	at     time.Time
 }
 
-// anotherTurn puts a URL back for the end of the run, once for each reason.
-func (r *run) anotherTurn(rec *store.Resource, why turns) bool {
-	return r.turnAt(rec, why, time.Time{})
-}
-
-// turnAt is anotherTurn, not before a time.
-func (r *run) turnAt(rec *store.Resource, why turns, at time.Time) bool {
-	if r.spendTurn(rec.ID, why) {
-		return false
-	}
+// addTurn puts a URL back for the end of the run, not before a time.
+func (r *run) addTurn(id uint32, u site.URL, at time.Time) {
 	switch {
 	case at.IsZero():
-		r.front.Add(rec.URL.Origin(), rec.ID, crawl.PrioLast)
-	case r.deferring: // the sources of evidence are asked first, and nothing waits for one of them
+		r.front.Add(u.Origin(), id, crawl.PrioLast)
+	case r.deferring: // the sources of evidence come first, and nothing waits for one of them
 		r.admitMu.Lock()
-		r.waiting = append(r.waiting, waitingTurn{rec.URL.Origin(), rec.ID, at})
+		r.waiting = append(r.waiting, waitingTurn{u.Origin(), id, at})
 		r.admitMu.Unlock()
 	default:
-		r.front.AddAt(rec.URL.Origin(), rec.ID, crawl.PrioLast, at)
+		r.front.AddAt(u.Origin(), id, crawl.PrioLast, at)
 	}
-	return true
 }
 
-// spendTurn notes that a URL is not asked again for such a reason, and reports whether it was before.
-func (r *run) spendTurn(id uint32, why turns) (had bool) {
+// spendTurns notes that a URL gets no other turn in this run for some reasons.
+func (r *run) spendTurns(id uint32, why ledger.Again) {
+	if why == 0 {
+		return
+	}
 	r.admitMu.Lock()
 	defer r.admitMu.Unlock()
-	had = r.again[id]&why != 0
 	r.again[id] |= why
-	return had
 }
 
-// hadTurn reports whether a URL was asked before in this run.
-func (r *run) hadTurn(id uint32, why turns) bool {
+// hadTurn reports whether a URL has no other turn in this run for a reason.
+func (r *run) hadTurn(id uint32, why ledger.Again) bool {
 	r.admitMu.Lock()
 	defer r.admitMu.Unlock()
 	return r.again[id]&why != 0
 }
 
-// goneFor records a 404 or 410. A resource of the mirror leaves only when a second answer, after everything else, says the
-// same; a failure is no such answer. A URL that never was in the mirror is gone at once.
-func (r *run) goneFor(ctx context.Context, rec *store.Resource) {
+// goneFor reads a 404 or 410. A resource of the mirror leaves only when a second answer, after everything
+// else, says the same; a failure is no such answer. A URL that never was in the mirror is gone at once.
+func (r *run) goneFor(ctx context.Context, rec *store.Resource, notes []string) (found, error) {
 	rec.Outcome, rec.Reason = site.Gone, ""
+	as := ledger.Account{Notes: notes}
 	if !rec.InSet && isFavicon(rec.URL) && r.isGuess(rec.ID) { // it was never there, and nothing named it
-		r.apply(&ledger.Finding{Done: store.Done{Resource: *rec, Linked: true}})
-		return
+		return outcome(&ledger.Finding{Done: store.Done{Resource: *rec, Linked: true}, As: as}, nil)
 	}
-	if rec.InSet && r.anotherTurn(rec, turnGone) {
-		return
+	if rec.InSet && !r.hadTurn(rec.ID, ledger.AfterGone) {
+		return found{turn: ledger.Turn{Why: ledger.AfterGone}}, nil
 	}
-	if r.repairs(ctx, rec) {
-		return
+	if f, err := r.repairs(ctx, rec); f != nil || err != nil {
+		return outcome(f, err)
 	}
 	rec.Gone++
 	rec.Failures = 0
 	if rec.InSet {
 		rec.Gone++ // the first answer of this run
 	}
-	r.leave(rec)
-	r.apply(&ledger.Finding{Done: store.Done{Resource: *rec, Linked: true}, As: ledger.Account{Tally: ledger.AsGone}})
+	as.Tally |= ledger.AsGone
+	as.Room = as.Room.Add(r.leave(rec))
+	return outcome(&ledger.Finding{Done: store.Done{Resource: *rec, Linked: true}, As: as}, nil)
 }
 
-// hold counts what the mirror has when a resource takes the place of another one; nil is none.
-func (r *run) hold(old, now *store.Resource) {
-	if old != nil {
-		r.stats.Files.Add(-1)
-		r.stats.Held.Add(-old.Size)
-	}
-	if now != nil {
-		r.stats.Files.Add(1)
-		r.stats.Held.Add(now.Size)
-	}
-}
-
-// leave takes a resource, or a redirect, out of the mirror. Its body stays in the packs and in the history.
-func (r *run) leave(rec *store.Resource) {
+// leave takes a resource, or a redirect, out of the mirror, and returns how the room that the mirror takes
+// changes. The body stays in the packs and in the history.
+func (r *run) leave(rec *store.Resource) (room ledger.Room) {
 	if rec.InSet {
-		r.hold(rec, nil)
+		room = ledger.RoomOf(rec).Neg()
 	}
 	if rec.InSet || rec.Target != 0 {
 		rec.InSet, rec.Target, rec.Moved = false, 0, r.version
 	}
+	return room
 }
 
-// unchanged records that the body of an earlier run is still right. Its links come from the store.
-func (r *run) unchanged(ctx context.Context, rec *store.Resource) {
+// unchanged makes an outcome of a body of an earlier run that is still right. Its links come from the store.
+// rec says from now on that it is in the mirror; whether it was before is known to the table.
+func (r *run) unchanged(rec *store.Resource, as ledger.Account) (*ledger.Finding, error) {
 	rec.Outcome, rec.Failures, rec.Gone = site.Unchanged, 0, 0
 	rec.Observe(false)
 	forgive(rec)
 	if !rec.InSet {
-		r.hold(nil, rec)
+		as.Room = as.Room.Add(ledger.RoomOf(rec))
 		rec.InSet, rec.Moved = true, r.version
 	}
-	as := ledger.Account{Tally: ledger.AsUnchanged}
-	if r.rescan && rec.Body == store.PackBody {
-		r.rescanStored(rec, as)
-		return
-	}
-	if r.rescan && isScript(rec) {
-		r.rescanScript(rec, as)
-		return
+	as.Tally |= ledger.AsUnchanged
+	switch {
+	case r.rescan && rec.Body == store.PackBody:
+		return r.rescanStored(rec, as)
+	case r.rescan && isScript(rec):
+		return r.rescanScript(rec, as), nil
 	}
 	targets, err := r.site.TargetsOf(rec.ID)
 	if err == nil && r.deferring && !r.alt.isAside(rec.ID) {
 		err = r.hearStored(rec)
 	}
 	if err != nil {
-		r.stop(err)
-		return
+		return nil, err
 	}
 	r.followStored(targets)
-	r.apply(&ledger.Finding{Done: store.Done{Resource: *rec}, As: as})
+	return &ledger.Finding{Done: store.Done{Resource: *rec}, As: as}, nil
 }
 
-// followStored puts the targets of an unchanged document into the frontier, so that recursion never stops at a 304.
+// followStored puts the targets of an unchanged document into the frontier, so that recursion never stops at
+// a 304.
 func (r *run) followStored(targets []byte) {
 	guess := false // the one whose turn it is
 	ids := func(yield func(uint32) bool) {

@@ -10,18 +10,16 @@ import (
 	"mirrord/store"
 )
 
-// apply writes what was found out about a URL, and is the only one who does: into the table, the counts and notes of the run, what the plan and the
-// sources of evidence are told, and, by way of the committer, onto the disk. It is safe for concurrent use, for one URL at a time.
+// apply writes what was found out about a URL, and is the only one who does: into the table, the counts and
+// notes of the run, what the plan and the sources of evidence are told, and, by way of the committer, onto
+// the disk. It is safe for concurrent use, for one URL at a time.
 func (r *run) apply(f *ledger.Finding) {
 	d := &f.Done
 	d.Run = r.state.Number
 	d.Evidence = r.evidenceFor(&d.Resource)
 	r.noteShape(&d.Resource)
 	r.noteSource(&d.Resource)
-	r.stats.Count(f.As.Tally)
-	if f.As.Failed != "" {
-		r.notes.Fail(d.URL, f.As.Failed)
-	}
+	r.account(&d.Resource, &f.As)
 	if d.Reason != "" && d.Referrer == 0 {
 		r.notes.Decided(d.URL, d.Reason)
 	}
@@ -43,7 +41,25 @@ func (r *run) apply(f *ledger.Finding) {
 	r.commits <- d
 }
 
-// evidenceFor returns what the sources of evidence said of a resource when it was found to be as its record says.
+// account takes a finding into the counts, the notes and what the run knows of the origin.
+func (r *run) account(rec *store.Resource, as *ledger.Account) {
+	r.stats.Account(as)
+	if as.Lost {
+		r.lose(rec.URL, as.Tally&ledger.AsFailed != 0)
+	}
+	if as.Failed != "" {
+		r.notes.Fail(rec.URL, as.Failed)
+	}
+	for _, what := range as.Notes {
+		r.notes.Add(what, rec.URL)
+	}
+	if as.Stale && r.isAudited(rec.ID) {
+		r.liars.find(rec.URL)
+	}
+}
+
+// evidenceFor returns what the sources of evidence said of a resource when it was found to be as its record
+// says.
 func (r *run) evidenceFor(rec *store.Resource) [ledger.SpokenKinds]uint64 {
 	none := [ledger.SpokenKinds]uint64{}
 	if !rec.InSet || (rec.Outcome != site.Fetched && rec.Outcome != site.Unchanged) {

@@ -4,7 +4,6 @@ package mirror
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -27,7 +26,8 @@ import (
 	"mirrord/store"
 )
 
-// processor is what one worker needs to scan and encode a document. There are as many as CPUs, because each has buffers.
+// processor is what one worker needs to scan and encode a document. There are as many as CPUs, because each
+// has buffers.
 type processor struct {
 	doc   relocate.Doc
 	w     *store.FrameWriter
@@ -42,8 +42,8 @@ type processor struct {
 	sketcher *text.Sketcher // nil until there is a page
 }
 
-// modified reads a Last-Modified; 0 is none. A time in the future is none either: it would hide later changes from whoever
-// compares times.
+// modified reads a Last-Modified; 0 is none. A time in the future is none either: it would hide later changes
+// from whoever compares times.
 func modified(field string, now time.Time) int64 {
 	t, err := http.ParseTime(field)
 	if err != nil || t.Unix() <= 0 || t.After(now.Add(24*time.Hour)) {
@@ -52,36 +52,29 @@ func modified(field string, now time.Time) int64 {
 	return t.Unix()
 }
 
-// body records a body that came whole.
-func (r *run) body(ctx context.Context, rec *store.Resource, res *fetch.Result, sink *bodySink) {
+// body reads a body that came whole.
+func (r *run) body(rec *store.Resource, res *fetch.Result, sink *bodySink, as ledger.Account) (*ledger.Finding, error) {
 	tags := robots.ParseXRobotsTag(res.RobotsTags(), r.product, r.now())
-	now := store.Resource{
-		ID: rec.ID, URL: rec.URL, Outcome: site.Fetched, Status: res.Status, Checked: rec.Checked, InSet: true, Fetched: rec.Checked,
-		MIME: res.MIME, Charset: res.Charset, ETag: res.ETag, LastModified: r.plausible(res), Modified: modified(res.LastModified, r.now()),
-		Referrer: rec.Referrer, Depth: rec.Depth, Requis: rec.Requis, Changed: rec.Changed, Moved: rec.Moved, Path: rec.Path,
-		Expires: r.expires(res), NoETag: rec.NoETag, NoDate: rec.NoDate, Recent: rec.Recent, Observed: rec.Observed, Volatile: rec.Volatile,
-		Evidence: rec.Evidence, Answer: res.Whole,
-	}
+	now := r.recordOf(rec, res)
 	rec.Answer = res.Whole // an alternate's in place of the origin's
 	if sink.source != "" {
 		r.fromAlternate(&now, rec, sink.source)
 	} else if r.job.ObeyRobots && tags.NoArchive {
-		r.forbidden(rec, "X-Robots-Tag says noarchive", ledger.Account{})
-		return
+		return r.forbidden(rec, "X-Robots-Tag says noarchive", as), nil
 	}
 	now.NoFollow = r.job.ObeyRobots && r.job.ObeyNofollow && tags.NoFollow
 	body := *sink.pool
 	if sink.blob != nil {
 		var free func()
 		if body, free = r.largeDocument(&now, sink); free == nil {
-			r.blobBody(ctx, &now, rec, sink)
-			return
+			return r.blobBody(&now, rec, sink, as)
 		}
 		defer free()
 	}
 	now.Size, now.Digest = int64(len(body)), sha256.Sum256(body)
-	r.stats.Bytes.Add(now.Size)
-	// A resource that was not in the mirror, because it was gone or a redirect, has lost its list of links: it is scanned again.
+	as.Bytes += now.Size
+	// A resource that was not in the mirror, because it was gone or a redirect, has lost its list of links:
+	// it is scanned again.
 	same := r.sameKind(&now, rec)
 	only, kept := false, false
 	switch {
@@ -94,15 +87,47 @@ func (r *run) body(ctx context.Context, rec *store.Resource, res *fetch.Result, 
 	}
 	if kept {
 		r.sameBody(rec, &now)
-		r.unchanged(ctx, rec)
-		return
+		return r.unchanged(rec, as)
 	}
-	r.observe(&now, rec, only)
+	observe(&now, rec, only, &as)
 	p := <-r.procs
 	defer func() { r.procs <- p }()
-	r.document(&now, rec, body, headLinks{links: res.Links(), refresh: res.Refresh()}, p, ledger.Account{})
+	f, err := r.document(&now, rec, body, headLinks{links: res.Links(), refresh: res.Refresh()}, p, as)
 	if len(p.doc.Links) > manyLinks || sink.blob != nil {
 		*p = processor{w: p.w, r: p.r, sketcher: p.sketcher} // its memory was for this one document, or refers to one that goes
+	}
+	return f, err
+}
+
+// recordOf begins the record of a body that came in the place of what is known.
+func (r *run) recordOf(rec *store.Resource, res *fetch.Result) store.Resource {
+	return store.Resource{
+		ID:           rec.ID,
+		URL:          rec.URL,
+		Outcome:      site.Fetched,
+		Status:       res.Status,
+		Checked:      rec.Checked,
+		InSet:        true,
+		Fetched:      rec.Checked,
+		MIME:         res.MIME,
+		Charset:      res.Charset,
+		ETag:         res.ETag,
+		LastModified: r.plausible(res),
+		Modified:     modified(res.LastModified, r.now()),
+		Referrer:     rec.Referrer,
+		Depth:        rec.Depth,
+		Requis:       rec.Requis,
+		Changed:      rec.Changed,
+		Moved:        rec.Moved,
+		Path:         rec.Path,
+		Expires:      r.expires(res),
+		NoETag:       rec.NoETag,
+		NoDate:       rec.NoDate,
+		Recent:       rec.Recent,
+		Observed:     rec.Observed,
+		Volatile:     rec.Volatile,
+		Evidence:     rec.Evidence,
+		Answer:       res.Whole,
 	}
 }
 
@@ -114,8 +139,8 @@ func (r *run) sameKind(now, old *store.Resource) bool {
 // manyLinks is how many links a document has at most whose memory is kept for the next one.
 const manyLinks = 10_000
 
-// largeDocument reads a document that went to a file back into memory, until free is called; one at a time. Without free the body stays a
-// file.
+// largeDocument reads a document that went to a file back into memory, until free is called; one at a time.
+// Without free the body stays a file.
 func (r *run) largeDocument(now *store.Resource, sink *bodySink) (body []byte, free func()) {
 	size := sink.blob.Size()
 	if size > int64(r.job.Limits.MaxDocument) || relocate.Detect(now.MIME, now.URL, sink.blob.Head(1024)) == relocate.Unknown && !r.isSitemap(now.ID) {
@@ -136,30 +161,32 @@ func (r *run) largeDocument(now *store.Resource, sink *bodySink) (body []byte, f
 	}
 }
 
-// hugeDocument is the size in bytes from which what a document leaves behind on the heap is worth a collection of its own.
+// hugeDocument is the size in bytes from which what a document leaves behind on the heap is worth a
+// collection of its own.
 const hugeDocument = 4 << 20
 
-// blobBody records a body that went to a file because of its size.
-func (r *run) blobBody(ctx context.Context, now, old *store.Resource, sink *bodySink) {
+// blobBody reads a body that went to a file because of its size.
+func (r *run) blobBody(now, old *store.Resource, sink *bodySink, as ledger.Account) (*ledger.Finding, error) {
 	head := sink.blob.Head(1024)
 	if f := relocate.Detect(now.MIME, now.URL, head); f != relocate.Unknown && f != relocate.Script {
-		r.notes.Add(fmt.Sprintf("documents larger than limits.max_document = %v, stored as they came", r.job.Limits.MaxDocument), now.URL)
+		as.Notes = append(as.Notes, fmt.Sprintf("documents larger than limits.max_document = %v, stored as they came", r.job.Limits.MaxDocument))
 	}
 	d, size, err := sink.blob.Commit(render.ModTime(now))
 	sink.blob = nil
 	if err != nil {
-		r.stop(err)
-		return
+		return nil, err
 	}
-	r.stats.Bytes.Add(size)
+	as.Bytes += size
 	now.Body, now.Digest, now.Size = store.BlobBody, d, size
 	if r.sameKind(now, old) && old.Digest == d && old.Body == store.BlobBody {
 		r.sameBody(old, now)
-		r.unchanged(ctx, old)
-		return
+		return r.unchanged(old, as)
 	}
-	r.observe(now, old, false)
-	r.kept(now, old, &ledger.Finding{Done: store.Done{Linked: true}})
+	observe(now, old, false, &as)
+	if full := r.reserve(now, old, &as); full != nil {
+		return full, nil
+	}
+	return r.keep(now, old, nil, as), nil
 }
 
 // headLinks is what the header of an answer leads to: its Link fields and its Refresh.
@@ -169,60 +196,51 @@ type headLinks struct {
 }
 
 // document scans a body that is in memory, stores it and follows its links.
-func (r *run) document(now, old *store.Resource, body []byte, head headLinks, p *processor, as ledger.Account) {
-	isMap := r.isSitemap(now.ID)
+func (r *run) document(now, old *store.Resource, body []byte, head headLinks, p *processor, as ledger.Account) (*ledger.Finding, error) {
 	format := relocate.Detect(now.MIME, now.URL, body[:min(len(body), 1024)])
-	if isMap {
-		r.sitemap(now, body, p)
-		if ok := r.scope.Covers(now.URL); !ok {
-			now.InSet = false
-		}
-		format = relocate.Unknown
-	}
-	script := format == relocate.Script
-	if script {
+	isMap, script := r.isSitemap(now.ID), format == relocate.Script
+	if isMap || script {
 		format = relocate.Unknown // kept as it came
 	}
 	now.Format = uint8(format)
-	if isMap {
-		now.Format = sitemapFormat
+	if format != relocate.Unknown {
+		return r.linkedDocument(now, old, body, head, p, as)
 	}
-	f := &ledger.Finding{Done: store.Done{Linked: true}, As: as}
-	if format == relocate.Unknown {
-		switch {
-		case isMap:
-			f.Targets = p.targets(nil)
-		case script && r.job.Scripts:
-			f.Targets = r.script(now, body, p)
-		}
-		if !r.fits(now, old, as) {
-			return
-		}
-		r.seenBefore(p, now, old, body, format)
-		if err := r.o.State.Bodies.Put(now.Digest, body, render.ModTime(now)); err != nil {
-			r.stop(err)
-			return
-		}
-		now.Body = store.BlobBody
-		r.keep(now, old, f)
-		return
+	var targets []uint32
+	var err error
+	switch {
+	case isMap:
+		now.Format, now.InSet = sitemapFormat, now.InSet && r.scope.Covers(now.URL)
+		targets, err = r.sitemap(now, body, p)
+	case script && r.job.Scripts:
+		targets = r.script(now, body, p)
 	}
-	err := p.doc.Scan(body, relocate.Input{URL: now.URL, HeaderCharset: now.Charset, Refresh: head.refresh, Format: format,
-		NoScripts: !r.job.Scripts, MaxLinks: relocatedLinks * int(r.job.Limits.MaxLinks)})
 	if err != nil {
-		r.notes.Add("documents whose links could not be found: "+err.Error(), now.URL)
+		return nil, err
 	}
-	if p.doc.Truncated {
-		r.notes.Add(fmt.Sprintf("documents with more than %d links: the rest was left as it was", relocatedLinks*r.job.Limits.MaxLinks), now.URL)
+	if full := r.reserve(now, old, &as); full != nil {
+		return full, nil
 	}
+	as.Tally |= r.seenBefore(p, now, old, body, format).tally
+	if err := r.o.State.Bodies.Put(now.Digest, body, render.ModTime(now)); err != nil {
+		return nil, err
+	}
+	now.Body = store.BlobBody
+	return r.keep(now, old, targets, as), nil
+}
+
+// linkedDocument scans a document whose links are relocated.
+func (r *run) linkedDocument(
+	now, old *store.Resource, body []byte, head headLinks, p *processor, as ledger.Account,
+) (*ledger.Finding, error) {
+	format := relocate.Format(now.Format)
+	r.scan(now, body, head, p, &as)
 	if meta := r.metaRobots(&p.doc); r.job.ObeyRobots {
 		if meta.NoArchive && now.Source != "" && !r.reuse.holds(now) {
-			r.refuseElsewhere(old, now.Reason+"; but a replica's meta robots says noarchive", as)
-			return
+			return r.refuseElsewhere(old, now.Reason+"; but a replica's meta robots says noarchive", as), nil
 		}
 		if meta.NoArchive {
-			r.forbidden(old, "its meta robots says noarchive", as)
-			return
+			return r.forbidden(old, "its meta robots says noarchive", as), nil
 		}
 		now.NoFollow = now.NoFollow || r.job.ObeyNofollow && meta.NoFollow
 	}
@@ -230,60 +248,96 @@ func (r *run) document(now, old *store.Resource, body []byte, head headLinks, p 
 		now.Shape = shape(&p.doc, body)
 	}
 	index := index(now, body, format)
-	p.collect(r, now)
-	links := relocate.ParseLinkHeader(head.links)
-	for _, h := range links {
-		p.header(now.URL, h, !now.NoFollow)
-	}
-	if format == relocate.HTML {
-		p.favicon(now, links)
-	}
-	if ref := relocate.RefreshURL(head.refresh); ref != "" && format != relocate.HTML { // of HTML it is a link of the document
-		p.header(now.URL, relocate.HeaderLink{Ref: ref, Rel: "next"}, !now.NoFollow)
-	}
-	p.cands = append(p.cands, p.also...)
-	p.ids = slices.Grow(p.ids[:0], len(p.cands))[:len(p.cands)]
+	p.candidates(r, now, head)
 	add := r.admitInto(p.ids, now.ID, now.Depth, p.cands)
 	if index != nil && now.Source == "" { // before anybody asks for what it lists
 		if err := r.hearListing(index, now.URL); err != nil {
-			r.stop(err)
-			return
+			return nil, err
 		}
 		if err := r.hearMissing(now.ID, p.ids); err != nil {
-			r.stop(err)
-			return
+			return nil, err
 		}
 	}
 	if r.planner != nil {
 		r.planner.names(now.ID, add)
 	}
-	if !r.fits(now, old, as) { // before what it leads to can take its place
-		return
+	if full := r.reserve(now, old, &as); full != nil { // before what it leads to can take its place
+		return full, nil
 	}
 	r.enqueue(add...)
 	p.assign()
 	p.links = render.AppendLinks(p.links[:0], &p.doc, func(i int) (uint32, bool) { return uint32(p.of[i]), p.of[i] >= 0 })
-	meta := store.FrameMeta{
-		ID: now.ID, URL: now.URL.String(), MIME: now.MIME, Charset: now.Charset, Fetched: now.Fetched, ETag: now.ETag,
-		LastModified: now.LastModified, Size: now.Size, Digest: hex.EncodeToString(now.Digest[:]), Format: now.Format,
-	}
 	text := r.seenBefore(p, now, old, body, format)
-	if now.At, err = r.appendDocument(p, meta, body, old, text.over); err != nil {
-		r.stop(err)
-		return
+	as.Tally |= text.tally
+	at, err := r.appendDocument(p, frameMeta(now), body, old, text.over)
+	if err != nil {
+		return nil, err
 	}
-	now.Body = store.PackBody
+	now.Body, now.At = store.PackBody, at
 	r.storedPage(&text, now.At)
-	f.Targets = p.targets(p.cands)
+	targets := p.targets(p.cands)
 	if p.unnumbered(r) {
-		f.Targets = append(f.Targets, store.Unnumbered)
+		targets = append(targets, store.Unnumbered)
 	}
-	r.keep(now, old, f)
+	return r.keep(now, old, targets, as), nil
 }
 
-// shape is a hash of what a page is beside its text: its title, and where its links lead without their queries. A site that
-// answers a login page everywhere gives its pages one shape, although the page names where the reader wanted to go.
-// A page with neither title nor links is only like one with the same bytes.
+// scan finds the links of a document.
+func (r *run) scan(now *store.Resource, body []byte, head headLinks, p *processor, as *ledger.Account) {
+	err := p.doc.Scan(body, relocate.Input{
+		URL:           now.URL,
+		HeaderCharset: now.Charset,
+		Refresh:       head.refresh,
+		Format:        relocate.Format(now.Format),
+		NoScripts:     !r.job.Scripts,
+		MaxLinks:      relocatedLinks * int(r.job.Limits.MaxLinks),
+	})
+	if err != nil {
+		as.Notes = append(as.Notes, "documents whose links could not be found: "+err.Error())
+	}
+	if p.doc.Truncated {
+		what := fmt.Sprintf("documents with more than %d links: the rest was left as it was", relocatedLinks*r.job.Limits.MaxLinks)
+		as.Notes = append(as.Notes, what)
+	}
+}
+
+// candidates makes candidates of all that a document leads to, and room for their numbers.
+func (p *processor) candidates(r *run, now *store.Resource, head headLinks) {
+	isHTML := relocate.Format(now.Format) == relocate.HTML
+	p.collect(r, now)
+	links := relocate.ParseLinkHeader(head.links)
+	for _, h := range links {
+		p.header(now.URL, h, !now.NoFollow)
+	}
+	if isHTML {
+		p.favicon(now, links)
+	}
+	if ref := relocate.RefreshURL(head.refresh); ref != "" && !isHTML { // of HTML it is a link of the document
+		p.header(now.URL, relocate.HeaderLink{Ref: ref, Rel: "next"}, !now.NoFollow)
+	}
+	p.cands = append(p.cands, p.also...)
+	p.ids = slices.Grow(p.ids[:0], len(p.cands))[:len(p.cands)]
+}
+
+// frameMeta is what the packs say of a document beside its bytes.
+func frameMeta(rec *store.Resource) store.FrameMeta {
+	return store.FrameMeta{
+		ID:           rec.ID,
+		URL:          rec.URL.String(),
+		MIME:         rec.MIME,
+		Charset:      rec.Charset,
+		Fetched:      rec.Fetched,
+		ETag:         rec.ETag,
+		LastModified: rec.LastModified,
+		Size:         rec.Size,
+		Digest:       hex.EncodeToString(rec.Digest[:]),
+		Format:       rec.Format,
+	}
+}
+
+// shape is a hash of what a page is beside its text: its title, and where its links lead without their
+// queries. A site that answers a login page everywhere gives its pages one shape, although the page names
+// where the reader wanted to go. A page with neither title nor links is only like one with the same bytes.
 func shape(d *relocate.Doc, body []byte) uint32 {
 	if d.Title == "" && len(d.Links) == 0 {
 		return max(uint32(xxh3.Hash(body)), 1)
@@ -313,42 +367,39 @@ func (r *run) metaRobots(d *relocate.Doc) robots.Directives {
 	return out
 }
 
-// forbidden records a resource that the site does not want to be kept.
-func (r *run) forbidden(rec *store.Resource, reason string, as ledger.Account) {
+// forbidden makes an outcome of a resource that the site does not want to be kept.
+func (r *run) forbidden(rec *store.Resource, reason string, as ledger.Account) *ledger.Finding {
 	rec.Outcome, rec.Reason = site.Disallowed, reason
-	r.leave(rec)
+	as.Room = as.Room.Add(r.leave(rec))
 	rec.Body = store.NoBody
 	as.Tally |= ledger.AsDisallowed
-	r.apply(&ledger.Finding{Done: store.Done{Resource: *rec, Linked: true}, As: as})
+	return &ledger.Finding{Done: store.Done{Resource: *rec, Linked: true}, As: as}
 }
 
 // rescanStored scans a stored document under new rules. as is how what became of the request counts.
-func (r *run) rescanStored(rec *store.Resource, as ledger.Account) {
+func (r *run) rescanStored(rec *store.Resource, as ledger.Account) (*ledger.Finding, error) {
 	p := <-r.procs
 	defer func() { r.procs <- p }()
 	fr, err := r.site.ReadFrame(p.r, rec.At)
+	if errors.Is(err, store.ErrDamaged) { // the next run fetches it again
+		rec.ETag, rec.LastModified, rec.Digest = "", "", [32]byte{} // so that the same body is stored again
+		rec.Outcome, rec.Reason = site.Failed, err.Error()
+		return &ledger.Finding{Done: store.Done{Resource: *rec}, As: as}, nil
+	}
 	if err != nil {
-		if errors.Is(err, store.ErrDamaged) { // ask for it anew next time
-			rec.ETag, rec.LastModified, rec.Digest = "", "", [32]byte{} // so that the same body is stored again
-			rec.Outcome, rec.Reason = site.Failed, err.Error()
-			r.apply(&ledger.Finding{Done: store.Done{Resource: *rec}, As: as})
-			return
-		}
-		r.stop(err)
-		return
+		return nil, err
 	}
 	var links render.StoredLinks
 	var head headLinks
 	if links.Decode(fr.Links) == nil { // else verify reports it
 		head.refresh = r.declaredRefresh(&links)
 		if p.also, err = r.unlinked(rec.ID, &links); err != nil {
-			r.stop(err)
-			return
+			return nil, err
 		}
 		defer func() { p.also = nil }()
 	}
 	now := *rec
-	r.document(&now, rec, fr.Body, head, p, as)
+	return r.document(&now, rec, fr.Body, head, p, as)
 }
 
 // declaredRefresh returns the Refresh header with which a stored document came.
@@ -361,7 +412,8 @@ func (r *run) declaredRefresh(links *render.StoredLinks) string {
 	})
 }
 
-// unlinked returns what a stored document leads to that its links do not name: what the header of its answer did.
+// unlinked returns what a stored document leads to that its links do not name: what the header of its answer
+// did.
 func (r *run) unlinked(id uint32, links *render.StoredLinks) (out []candidate, err error) {
 	targets, err := r.site.TargetsOf(id)
 	if err != nil {
@@ -386,8 +438,8 @@ func targetsIn(targets []byte) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) { store.Targets(targets, yield) }
 }
 
-// relocatedLinks times limits.max_links are relocated, so that a page with too many links to follow still reads right from a copy. It
-// bounds the memory that a page of nothing but links can cost.
+// relocatedLinks times limits.max_links are relocated, so that a page with too many links to follow still
+// reads right from a copy. It bounds the memory that a page of nothing but links can cost.
 const relocatedLinks = 10
 
 // collect makes candidates of the links of the document that was scanned.
@@ -456,8 +508,8 @@ func (p *processor) assign() {
 	}
 }
 
-// unnumbered reports whether the document names a URL of the scope that has no number: when another page leads to it one day, the
-// document must be relocated again.
+// unnumbered reports whether the document names a URL of the scope that has no number: when another page
+// leads to it one day, the document must be relocated again.
 func (p *processor) unnumbered(r *run) bool {
 	for i := range p.cands {
 		if c := &p.cands[i]; p.ids[i] < 0 && !c.follow {
@@ -469,8 +521,8 @@ func (p *processor) unnumbered(r *run) bool {
 	return false
 }
 
-// targets returns the numbers of all candidates that have one, sorted, each once, and as a store.Mention those that are not followed,
-// as a store.Guess those that only a script names.
+// targets returns the numbers of all candidates that have one, sorted, each once, and as a store.Mention
+// those that are not followed, as a store.Guess those that only a script names.
 func (p *processor) targets(cs []candidate) []uint32 {
 	out := make([]uint32, 0, len(p.ids))
 	for i, id := range p.ids {

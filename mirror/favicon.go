@@ -11,15 +11,17 @@ import (
 	"mirrord/store"
 )
 
-// Browsers ask for /favicon.ico at the origin of each page that names no icon (HTML standard, section 4.6.7.9). So does a run, after all else: it
-// is what a page needs to be shown, but nobody promised it. It is treated as a guess: its absence is no failure, is not counted, and
-// is looked at again only in every eighth run.
+// Browsers ask for /favicon.ico at the origin of each page that names no icon (HTML standard, section
+// 4.6.7.9). So does a run, after all else: it is what a page needs to be shown, but nobody promised it. It is
+// treated as a guess: its absence is no failure, is not counted, and is looked at again only in every eighth
+// run.
 
 const faviconPath = "/favicon.ico"
 
 func isFavicon(u site.URL) bool { return u.RequestURI() == faviconPath }
 
-// mayBeIcon reports whether an answer of this type may be an image: some servers do not know the type of icons.
+// mayBeIcon reports whether an answer of this type may be an image: some servers do not know the type of
+// icons.
 func mayBeIcon(mime string) bool {
 	switch mime {
 	case "", "application/octet-stream", "application/ico", "application/x-ico", "application/x-icon":

@@ -16,9 +16,10 @@ import (
 	"mirrord/store"
 )
 
-// Strings in scripts that are plainly the addresses of files are guesses: most name what the page loads, some name nothing. But for the first
-// ones they are asked after all that is linked, and what they lead to belongs to the mirror like anything else. A guess that leads nowhere is gone
-// and no failure, is asked again only in every eighth run, and too many of them end the guessing of the run.
+// Strings in scripts that are plainly the addresses of files are guesses: most name what the page loads, some
+// name nothing. But for the first ones they are asked after all that is linked, and what they lead to belongs
+// to the mirror like anything else. A guess that leads nowhere is gone and no failure, is asked again only in
+// every eighth run, and too many of them end the guessing of the run.
 
 const (
 	guessSample   = 100 // guesses of a run that are asked soon
@@ -69,7 +70,8 @@ func (r *run) tired() bool {
 
 const tiredReason = "addresses in scripts were no longer followed: most led nowhere"
 
-// guessPriority is when a guess that was not asked yet is asked: the first ones soon, to learn whether it is worth it.
+// guessPriority is when a guess that was not asked yet is asked: the first ones soon, to learn whether it is
+// worth it.
 func (r *run) guessPriority() crawl.Priority {
 	if r.stats.Guesses.Add(1) <= guessSample {
 		return crawl.PrioRequisite
@@ -86,7 +88,8 @@ func guessedPage(u site.URL) bool {
 	return false
 }
 
-// misled reports whether a guess of an image or the like was answered with a page: many a site has one for every path.
+// misled reports whether a guess of an image or the like was answered with a page: many a site has one for
+// every path.
 func (r *run) misled(rec *store.Resource, mime string) bool {
 	page := mime == "text/html"
 	if isFavicon(rec.URL) {
@@ -95,7 +98,8 @@ func (r *run) misled(rec *store.Resource, mime string) bool {
 	return page && !rec.InSet && !guessedPage(rec.URL) && r.isGuess(rec.ID)
 }
 
-// script finds what a script of its own names and returns its targets. The script itself is kept byte for byte.
+// script finds what a script of its own names and returns its targets. The script itself is kept byte for
+// byte.
 func (r *run) script(now *store.Resource, body []byte, p *processor) []uint32 {
 	if err := p.doc.Scan(body, relocate.Input{URL: now.URL, HeaderCharset: now.Charset, Format: relocate.Script, MaxLinks: relocatedLinks * int(r.job.Limits.MaxLinks)}); err != nil {
 		r.notes.Add("documents whose links could not be found: "+err.Error(), now.URL)
@@ -113,14 +117,14 @@ func isScript(rec *store.Resource) bool {
 }
 
 // rescanScript finds what a stored script names under new rules. as is how what became of the request counts.
-func (r *run) rescanScript(rec *store.Resource, as ledger.Account) {
-	f := ledger.Finding{Done: store.Done{Resource: *rec, Linked: !r.job.Scripts}, As: as}
+func (r *run) rescanScript(rec *store.Resource, as ledger.Account) *ledger.Finding {
+	f := &ledger.Finding{Done: store.Done{Resource: *rec, Linked: !r.job.Scripts}, As: as}
 	if body, ok := r.storedScript(rec); ok && r.job.Scripts {
 		p := <-r.procs
 		defer func() { r.procs <- p }()
 		f.Targets, f.Linked = r.script(rec, body, p), true
 	}
-	r.apply(&f)
+	return f
 }
 
 // storedScript reads a stored script that is not too large to be scanned.

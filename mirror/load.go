@@ -24,9 +24,9 @@ func (r *run) load() error {
 		}
 		in, answered := t.Load(rec, r.recording())
 		if rec.InSet && !in {
-			r.hold(nil, rec)
+			r.stats.Hold(ledger.RoomOf(rec))
 		} else if in && !rec.InSet {
-			r.hold(rec, nil)
+			r.stats.Hold(ledger.RoomOf(rec).Neg())
 		}
 		r.loadEvidence(rec)
 		r.noteSource(rec)

@@ -7,22 +7,26 @@ import (
 	"mirrord/store"
 )
 
-// observe notes in the record of a body whether it is another one than before, and judges what the site said of the old one. only says that it
-// differs in nothing but what may change by itself; now knows what that is then.
-func (r *run) observe(now, old *store.Resource, only bool) {
+// observe notes in the record of a body whether it is another one than before, and judges the validators of
+// the old one. only says that the body differs in nothing but what may change by itself; now knows what that
+// is then.
+func observe(now, old *store.Resource, only bool, as *ledger.Account) {
 	if !old.InSet || old.Body == store.NoBody || old.Digest == [32]byte{} {
 		return
 	}
 	changed := old.Digest != now.Digest
 	now.Observe(changed)
-	if changed && !only {
-		now.Volatile = old.Volatile.Broken()
-		r.judgeValidators(now, old)
+	if !changed || only {
+		return
+	}
+	now.Volatile = old.Volatile.Broken()
+	if as.Stale = judgeValidators(now, old); as.Stale {
+		as.Notes = append(as.Notes, "validators that stayed the same when the content changed are not sent any more")
 	}
 }
 
-// observations writes down what the run has observed. A partial run has observed what it asked. Written again, it takes the place of what was
-// written before.
+// observations writes down what the run has observed. A partial run has observed what it asked. Written
+// again, it takes the place of what was written before.
 func (r *run) observations(j *judgement) error {
 	o := store.Observation{Run: r.state.Number, Time: r.now().Unix(), Version: r.version, Complete: j.verdict == Complete && !r.o.NoFetch,
 		Doubtful: j.verdict == Suspicious && !r.o.Accept}

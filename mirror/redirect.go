@@ -14,31 +14,28 @@ import (
 	"mirrord/store"
 )
 
-// redirect records where a URL leads. The target is a URL of its own.
-func (r *run) redirect(rec *store.Resource, res *fetch.Result) {
+// redirect reads where a URL leads. The target is a URL of its own.
+func (r *run) redirect(rec *store.Resource, res *fetch.Result) (found, error) {
 	r.admitMu.Lock()
 	hops := r.hops[rec.ID] + 1
 	r.admitMu.Unlock()
 	away := errors.Is(res.LocationErr, site.ErrNotWeb) // it leads somewhere, if not to what can be mirrored
 	switch {
 	case res.LocationErr != nil && !away:
-		r.brokenRedirect(rec, fmt.Sprintf("status %d: %v", res.Status, res.LocationErr))
-		return
+		return outcome(r.brokenRedirect(rec, fmt.Sprintf("status %d: %v", res.Status, res.LocationErr)))
 	case res.Location.IsZero() && !away:
-		r.brokenRedirect(rec, fmt.Sprintf("status %d without a Location", res.Status))
-		return
+		return outcome(r.brokenRedirect(rec, fmt.Sprintf("status %d without a Location", res.Status)))
 	case hops > int(r.job.Limits.MaxRedirects):
-		r.brokenRedirect(rec, fmt.Sprintf("more than %d redirects in a row", r.job.Limits.MaxRedirects))
-		return
+		return outcome(r.brokenRedirect(rec, fmt.Sprintf("more than %d redirects in a row", r.job.Limits.MaxRedirects)))
 	}
 	if res.SetsCookie {
 		r.noteCookie(rec.ID)
 	}
 	if res.Location == rec.URL {
-		if !res.SetsCookie || !r.anotherTurn(rec, turnCookie) {
-			r.brokenRedirect(rec, fmt.Sprintf("status %d to itself", res.Status))
+		if res.SetsCookie && !r.hadTurn(rec.ID, ledger.WithCookie) {
+			return found{turn: ledger.Turn{Why: ledger.WithCookie}}, nil
 		}
-		return
+		return outcome(r.brokenRedirect(rec, fmt.Sprintf("status %d to itself", res.Status)))
 	}
 	rec.Outcome, rec.Failures, rec.Gone, rec.Answer = site.Redirected, 0, 0, res.Whole
 	old := rec.Target
@@ -55,12 +52,12 @@ func (r *run) redirect(rec *store.Resource, res *fetch.Result) {
 		d.Reason = "to " + res.Location.String() + ", which is not mirrored"
 	}
 	if rec.InSet {
-		r.hold(rec, nil)
+		f.As.Room = ledger.RoomOf(rec).Neg()
 	}
 	if d.InSet || d.Target != old {
 		d.InSet, d.Moved = false, r.version
 	}
-	r.apply(f)
+	return outcome(f, nil)
 }
 
 // redirectTarget admits what a URL redirects to, after so many hops.
@@ -87,8 +84,10 @@ func (r *run) redirectTarget(rec *store.Resource, to site.URL, hops int) (id uin
 	return id, true
 }
 
-// brokenRedirect records a redirect that leads nowhere: a failure like any other, and what the mirror has stays.
-func (r *run) brokenRedirect(rec *store.Resource, reason string) { r.failed(rec, reason, false) }
+// brokenRedirect makes a failure like any other of a redirect that leads nowhere; what the mirror has stays.
+func (r *run) brokenRedirect(rec *store.Resource, reason string) (*ledger.Finding, error) {
+	return r.failed(rec, reason, false)
+}
 
 // noteCookie remembers that an answer of this run set a cookie that is kept.
 func (r *run) noteCookie(id uint32) {
@@ -100,8 +99,8 @@ func (r *run) noteCookie(id uint32) {
 	r.cookies[id] = true
 }
 
-// openCircles ends retrieval: circles are requested again where that may help, and what is left of them are failures. It ends because no URL gets
-// a second turn, and because a failure is no part of a circle any more.
+// openCircles ends retrieval: circles are requested again where that may help, and what is left of them are
+// failures. It ends because no URL gets a second turn, and because a failure is no part of a circle any more.
 func (r *run) openCircles(stage func()) error {
 	for {
 		again, err := r.endCircles()
@@ -112,9 +111,10 @@ func (r *run) openCircles(stage func()) error {
 	}
 }
 
-// endCircles makes failures of what redirects in a circle: two answers of one run may each look right, and nobody arrives. It is called
-// when nothing is left to ask. A circle of which an answer set a cookie is asked once more, as a wall that wants a session lets pass who comes
-// back with it; again says that there is something to request.
+// endCircles makes failures of what redirects in a circle: two answers of one run may each look right, and
+// nobody arrives. It is called when nothing is left to ask. A circle of which an answer set a cookie is asked
+// once more, as a wall that wants a session lets pass who comes back with it; again says that there is
+// something to request.
 func (r *run) endCircles() (again bool, err error) {
 	for _, circle := range r.table.Settled().Circles() {
 		cookie := false
@@ -127,48 +127,51 @@ func (r *run) endCircles() (again bool, err error) {
 			if s := r.table.State(id); !s.Answered() || s.Outcome() != site.Redirected {
 				continue // what an earlier run knows of it; it was not asked
 			}
-			more, err := r.unredirect(id, "redirects in a circle: "+strings.Join(names, ", "), cookie)
+			f, more, err := r.unredirect(id, "redirects in a circle: "+strings.Join(names, ", "), cookie)
 			if err != nil {
 				return again, err
 			}
+			r.conclude(id, r.table.URL(id), f)
 			again = again || more
 		}
 	}
 	return again, nil
 }
 
-// unredirect puts back what was known of a URL before this run took it for a redirect, as a failure; or gives it another turn. again says that
-// there may be something to request now: the URL itself, or what its copy links to under new rules.
-func (r *run) unredirect(id uint32, reason string, cookie bool) (again bool, err error) {
+// unredirect puts back what was known of a URL before this run took it for a redirect, as a failure; or gives
+// it another turn. again says that there may be something to request now: the URL itself, or what its copy
+// links to under new rules.
+func (r *run) unredirect(id uint32, reason string, cookie bool) (f found, again bool, err error) {
 	rec, err := r.record(id, r.table.URL(id)) // as before this run: what it found is not folded yet
 	if err != nil {
-		return false, err
+		return f, false, err
 	}
-	f := &ledger.Finding{Done: store.Done{Linked: true}}
 	known, err := r.site.TargetsOf(id)
 	if err != nil {
-		return false, err
+		return f, false, err
 	}
+	var targets []uint32
 	store.Targets(known, func(to uint32) bool {
-		f.Targets = append(f.Targets, to)
+		targets = append(targets, to)
 		return true
 	})
-	if rec.InSet {
-		r.hold(nil, &rec)
-	}
+	as := ledger.Account{}
 	rec.Checked, rec.Run, rec.Status = r.now().Unix(), r.state.Number, 0 // no single answer failed
 	r.table.Unsee(id, ledger.Left)
-	if again = cookie && r.anotherTurn(&rec, turnCookie); again {
+	if again = cookie && !r.hadTurn(id, ledger.WithCookie); again {
 		rec.Outcome, rec.Reason = site.Failed, reason
+		f.turn = ledger.Turn{Why: ledger.WithCookie}
 	} else {
-		f.As = r.countFailure(&rec, reason, false)
+		as = r.countFailure(&rec, reason, false)
 	}
-	f.As.Tally |= ledger.AsNotRedirect
+	as.Tally |= ledger.AsNotRedirect
+	if rec.InSet {
+		as.Room = ledger.RoomOf(&rec)
+	}
 	if !again && r.rescan && rec.InSet && rec.Body == store.PackBody {
-		r.rescanStored(&rec, f.As)
-		return true, nil
+		f.finding, err = r.rescanStored(&rec, as)
+		return f, true, err
 	}
-	f.Resource = rec
-	r.apply(f)
-	return again, nil
+	f.finding = &ledger.Finding{Done: store.Done{Resource: rec, Targets: targets, Linked: true}, As: as}
+	return f, again, nil
 }

@@ -9,9 +9,9 @@ import (
 	"mirrord/store"
 )
 
-// resumeLinks puts into the frontier what the documents that were answered before an interruption link to. New URLs are in the
-// journal, but a URL that was known and is not in the mirror, such as a page that was gone, enters the frontier only when a
-// document links to it; the interruption forgot that.
+// resumeLinks puts into the frontier what the documents that were answered before an interruption link to.
+// New URLs are in the journal, but a URL that was known and is not in the mirror, such as a page that was
+// gone, enters the frontier only when a document links to it; the interruption forgot that.
 func (r *run) resumeLinks() error {
 	skip := map[uint32]bool{} // documents whose list in the store does not count
 	maps := map[uint32]store.Resource{}
@@ -63,7 +63,8 @@ func (r *run) resumeLinks() error {
 	})
 }
 
-// resumeSitemap reads a stored index of sitemaps again: those that it names and that were not asked yet must be known as sitemaps.
+// resumeSitemap reads a stored index of sitemaps again: those that it names and that were not asked yet must
+// be known as sitemaps.
 func (r *run) resumeSitemap(rec *store.Resource) error {
 	f, err := r.o.State.Bodies.Open(rec.Digest, 0, maxSitemapBytes)
 	if err != nil {

@@ -48,7 +48,9 @@ func (r *run) retrieve(parent context.Context) error {
 	}
 	stage := func() {
 		r.front.Run(ctx, r.workers(), r.now, func(id uint32, origin string, turn bool) {
-			r.work(ctx, id, origin, turn)
+			if err := r.work(ctx, id, origin, turn); err != nil {
+				r.stop(err)
+			}
 			r.refill()
 		})
 	}
@@ -63,7 +65,9 @@ func (r *run) retrieve(parent context.Context) error {
 		r.seed(u, crawl.PrioSeed)
 	}
 	if r.planner == nil {
-		r.enqueueKnown()
+		if err := r.enqueueKnown(); err != nil {
+			r.stop(err)
+		}
 	} else {
 		r.enqueueOwed()
 		r.planner.enter(phaseOpen)
@@ -135,7 +139,8 @@ func (r *run) enqueueDeferred() {
 	r.deferred, r.isDeferred, r.waiting = nil, nil, nil
 }
 
-// defers notes that a URL which stored documents name waits for the sources, once. It is called while the table waits.
+// defers notes that a URL which stored documents name waits for the sources, once. It is called while the
+// table waits.
 func (r *run) defers(id uint32) bool {
 	if r.isDeferred[id] {
 		return false
@@ -161,10 +166,10 @@ func (r *run) seed(u site.URL, p crawl.Priority) uint32 {
 	return id
 }
 
-// enqueueKnown puts what earlier runs know into the frontier: everything in the mirror, what failed, what redirects, and what
-// an unfinished run has not asked yet. Other URLs come back when a document links to them. What changes most often comes first, so that a run
-// that is cut short has spent its requests best.
-func (r *run) enqueueKnown() {
+// enqueueKnown puts what earlier runs know into the frontier: everything in the mirror, what failed, what
+// redirects, and what an unfinished run has not asked yet. Other URLs come back when a document links to
+// them. What changes most often comes first, so that a run that is cut short has spent its requests best.
+func (r *run) enqueueKnown() error {
 	t := r.table.Settled()
 	var known []uint32
 	for id, s := range t.All() {
@@ -172,8 +177,15 @@ func (r *run) enqueueKnown() {
 			continue
 		}
 		u := t.URL(id)
-		if r.rescan && s.Outcome() != site.OutOfScope && !r.maps[id] && !r.stillAdmitted(id, u, s) {
-			continue
+		if r.rescan && s.Outcome() != site.OutOfScope && !r.maps[id] {
+			f, err := r.refusedNow(id, u, s)
+			if err != nil {
+				return err
+			}
+			if f != nil {
+				r.apply(f)
+				continue
+			}
 		}
 		p := crawl.PrioKnown
 		switch {
@@ -207,6 +219,7 @@ func (r *run) enqueueKnown() {
 	for _, id := range known {
 		r.front.Add(t.URL(id).Origin(), id, crawl.PrioKnown)
 	}
+	return nil
 }
 
 // kindOf says why a URL was first wanted.
@@ -223,21 +236,20 @@ func (r *run) admits(u site.URL, s ledger.State) bool {
 	return ok
 }
 
-// stillAdmitted asks the new rules about a URL that the old ones admitted; what they refuse leaves the mirror.
-func (r *run) stillAdmitted(id uint32, u site.URL, s ledger.State) bool {
-	if r.admits(u, s) {
-		return true
+// refusedNow makes an outcome of a URL that the old rules admitted and the new ones refuse: it leaves the
+// mirror. It returns nil for one that is still admitted.
+func (r *run) refusedNow(id uint32, u site.URL, s ledger.State) (*ledger.Finding, error) {
+	ok, reason := r.allowed(u, kindOf(s))
+	if ok {
+		return nil, nil
 	}
-	_, reason := r.allowed(u, kindOf(s))
 	rec, err := r.record(id, u)
 	if err != nil {
-		r.stop(err)
-		return false
+		return nil, err
 	}
 	rec.Outcome, rec.Reason = site.OutOfScope, reason
-	r.leave(&rec)
-	r.apply(&ledger.Finding{Done: store.Done{Resource: rec}})
-	return false
+	room := r.leave(&rec)
+	return &ledger.Finding{Done: store.Done{Resource: rec}, As: ledger.Account{Room: room}}, nil
 }
 
 // record returns what is stored of a URL, or a new record.
@@ -261,9 +273,9 @@ func (r *run) record(id uint32, u site.URL) (store.Resource, error) {
 	}, nil
 }
 
-// work asks for one URL and records what became of it. It returns when all effects are on their way to the disk.
-// A turn of the host that was not needed goes to the next URL of its origin.
-func (r *run) work(ctx context.Context, id uint32, origin string, turn bool) {
+// work asks for one URL and records what became of it. It returns when all effects are on their way to the
+// disk. A turn of the host that was not needed goes to the next URL of its origin. An error ends the run.
+func (r *run) work(ctx context.Context, id uint32, origin string, turn bool) error {
 	released := !turn
 	release := func(o fetch.Observation) {
 		if !released {
@@ -273,96 +285,130 @@ func (r *run) work(ctx context.Context, id uint32, origin string, turn bool) {
 		}
 	}
 	defer release(fetch.Observation{Unused: true})
-	for ctx.Err() == nil && !r.ask(ctx, id, release) {
+	for ctx.Err() == nil {
+		used, err := r.ask(ctx, id, release)
+		if used || err != nil {
+			return err
+		}
 		next, ok := r.front.Another(origin)
 		if !ok {
-			return
+			return nil
 		}
 		r.front.Done()
 		id = next
 	}
+	return nil
 }
 
-// ask does the work of one URL and reports whether the turn was used.
-func (r *run) ask(ctx context.Context, id uint32, release func(fetch.Observation)) (used bool) {
-	u := r.table.URL(id)
-	down, entry, isDown := r.isDown(u)
-	rec, err := r.record(id, u)
+// ask does the work of one URL and reports whether the turn of its host was used.
+func (r *run) ask(ctx context.Context, id uint32, release func(fetch.Observation)) (used bool, err error) {
+	rec, err := r.record(id, r.table.URL(id))
 	if err != nil {
-		r.stop(err)
-		return true
+		return false, err
 	}
-	if r.takeReused(ctx, &rec, isDown) {
-		return false
+	f, used, err := r.look(ctx, &rec, release)
+	switch {
+	case errors.Is(err, errPending), err != nil && ctx.Err() != nil:
+		return used, nil
+	case err != nil:
+		return used, err
+	}
+	r.conclude(id, rec.URL, f)
+	return used, nil
+}
+
+// look finds out what one URL comes to, without a request where none is needed. used reports whether the turn
+// of its host was used.
+func (r *run) look(ctx context.Context, rec *store.Resource, release func(fetch.Observation)) (f found, used bool, err error) {
+	u := rec.URL
+	down, entry, isDown := r.isDown(u)
+	if f.finding, err = r.takeReused(rec, isDown); f.finding != nil || err != nil {
+		return f, false, err
 	}
 	switch {
 	case isDown && entry && (rec.Outcome != site.Failed || !r.isLeft(u)):
-		return r.leftOrElsewhere(ctx, &rec, down)
+		f.finding, err = r.leftOrElsewhere(ctx, rec, down)
+		return f, f.finding != nil || err != nil, err
 	case isDown: // also what failed before, of a host that asks to wait: it must not keep what could be had from being published
-		r.fail(&rec, down, false, 0)
-		return false
+		f.finding, err = r.failed(rec, down, false)
+		return f, false, err
 	}
-	if reason := r.capped(0); reason != "" && !rec.InSet { // what the mirror has it keeps, and keeps fresh
+	if reason := r.refusal(rec); reason != "" {
 		rec.Outcome, rec.Reason = site.Trapped, reason
-		r.apply(&ledger.Finding{Done: store.Done{Resource: rec}, As: ledger.Account{Tally: ledger.AsTrapped}})
-		return false
-	}
-	if !rec.InSet && r.isGuess(id) && !isFavicon(u) && r.tired() {
-		rec.Outcome, rec.Reason = site.Trapped, tiredReason
-		r.apply(&ledger.Finding{Done: store.Done{Resource: rec}, As: ledger.Account{Tally: ledger.AsTrapped}})
-		return false
+		f.finding = &ledger.Finding{Done: store.Done{Resource: *rec}, As: ledger.Account{Tally: ledger.AsTrapped}}
+		return f, false, nil
 	}
 	rules, known := r.rulesOf(u)
 	if !known {
 		r.learnOrigin(ctx, u, release)
 		if ctx.Err() == nil {
-			r.front.Add(u.Origin(), id, crawl.PrioSeed) // robots.txt took this turn
+			r.front.Add(u.Origin(), rec.ID, crawl.PrioSeed) // robots.txt took this turn
 		}
-		return true
+		return f, true, nil
 	}
-	if rules.Silent() != "" { // another worker has just found out
+	if why := rules.Silent(); why != "" { // another worker has just found out
 		if r.isEntryOrigin(u) {
-			return r.leftOrElsewhere(ctx, &rec, rules.Silent())
+			f.finding, err = r.leftOrElsewhere(ctx, rec, why)
+			return f, f.finding != nil || err != nil, err
 		}
-		r.fail(&rec, rules.Silent(), false, 0)
-		return false
+		f.finding, err = r.failed(rec, why, false)
+		return f, false, err
 	}
 	if ok, reason := rules.Permits(u); !ok {
 		rec.Outcome, rec.Reason, rec.Status = site.Disallowed, reason, 0
-		r.leave(&rec)
-		r.apply(&ledger.Finding{Done: store.Done{Resource: rec}, As: ledger.Account{Tally: ledger.AsDisallowed}})
-		return false
+		as := ledger.Account{Tally: ledger.AsDisallowed, Room: r.leave(rec)}
+		f.finding = &ledger.Finding{Done: store.Done{Resource: *rec}, As: as}
+		return f, false, nil
 	}
+	f, err = r.request(ctx, rec, release)
+	return f, true, err
+}
+
+// refusal says why a URL that is not in the mirror is not requested in this run, "" when it is. What the
+// mirror has it keeps, and keeps fresh.
+func (r *run) refusal(rec *store.Resource) string {
+	if reason := r.capped(0); reason != "" && !rec.InSet {
+		return reason
+	}
+	if !rec.InSet && r.isGuess(rec.ID) && !isFavicon(rec.URL) && r.tired() {
+		return tiredReason
+	}
+	return ""
+}
+
+// request asks the origin for a URL and reads the answer.
+func (r *run) request(ctx context.Context, rec *store.Resource, release func(fetch.Observation)) (found, error) {
+	u := rec.URL
 	req := fetch.Request{
-		URL: u, Gap: r.o.Hosts.Gap(u.Hostname(), r.polite), MaxBody: int64(r.job.Limits.MaxBody), NoMend: true, Fresh: r.hadTurn(id, turnFailed),
+		URL:     u,
+		Gap:     r.o.Hosts.Gap(u.Hostname(), r.polite),
+		MaxBody: int64(r.job.Limits.MaxBody),
+		NoMend:  true,
+		Fresh:   r.hadTurn(rec.ID, ledger.AfterFailure),
 	}
 	if rec.Referrer > 0 {
 		req.Referer = r.table.URL(rec.Referrer - 1)
 	}
-	if rec.InSet && rec.Body != store.NoBody && !(r.rescan && wasSitemap(&rec)) { // a sitemap is read again only as it comes
-		req.ETag, req.LastModified = r.conditions(&rec)
+	newRules := r.rescan && wasSitemap(rec) // a sitemap is read again only as it comes
+	if rec.InSet && rec.Body != store.NoBody && !newRules {
+		req.ETag, req.LastModified = r.conditions(rec)
 	}
 	sink := r.newSink(u)
 	defer sink.close()
 	if err := sink.resume(ctx, &req); err != nil {
-		if ctx.Err() == nil {
-			r.stop(err)
-		}
-		return true
+		return found{}, err
 	}
 	r.stats.Requests.Add(1)
 	res, err := r.o.Fetcher.Do(ctx, req, sink)
 	sink.cut = isCut(res, err)
-	release(r.observed(u, id, res, err))
+	release(r.observed(u, rec.ID, res, err))
 	r.stats.Wire.Add(res.Wire)
 	if sink.err != nil { // the disk, not the site
-		r.stop(sink.err)
-		return true
+		return found{}, sink.err
 	}
 	if err != nil && (ctx.Err() != nil || errors.Is(err, fetch.ErrCanceled)) {
-		return true // still pending
+		return found{}, errPending
 	}
 	rec.Status, rec.Checked, rec.Reason, rec.Answer = res.Status, r.now().Unix(), "", res.Whole
-	r.answer(ctx, &rec, res, err, sink)
-	return true
+	return r.answer(ctx, rec, res, err, sink)
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"mirrord/fetch"
+	"mirrord/mirror/ledger"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -190,59 +191,66 @@ func (r *run) readReused() (files map[string]reusedFile, err error) {
 	return files, err
 }
 
-// takeReused takes a URL from the other mirror, and reports whether an outcome is recorded. down says that its host is not asked in this run.
-func (r *run) takeReused(ctx context.Context, rec *store.Resource, down bool) bool {
+// takeReused takes a URL from the other mirror; nil when it does not. down says that its host is not asked in this run.
+func (r *run) takeReused(rec *store.Resource, down bool) (*ledger.Finding, error) {
 	x := &r.reuse
 	rest, ok := strings.CutPrefix(rec.URL.String(), x.at)
 	if x.mode == reuseNothing || !ok || r.isSitemap(rec.ID) {
-		return false
+		return nil, nil
 	}
 	if _, known := r.rulesOf(rec.URL); !known && !down || r.forbids(rec.URL) {
-		return false
+		return nil, nil
 	}
 	if x.mode == reuseKeeps {
 		if !x.holds(rec) {
-			return false
+			return nil, nil
 		}
 		r.sameBody(rec, rec)
-		r.unchanged(ctx, rec)
-		return true
+		return r.unchanged(rec, ledger.Account{})
 	}
 	f, ok := x.files[rest]
 	if most := int64(r.job.Limits.MaxBody); !ok || most > 0 && f.size > most { // that job may take larger ones than this
-		return false
+		return nil, nil
 	}
 	source, _, err := site.Parse(x.from + rest)
 	if err != nil {
-		return false
+		return nil, nil
 	}
 	now := *rec
 	now.Reason = fmt.Sprintf("of the mirror of job %s, which has it as %s", x.job, source)
 	now.Status, now.Checked = http.StatusOK, max(rec.Checked, f.checked) // it is as old as there
-	x.taken.Add(1)
 	if rec.InSet && rec.Body != store.NoBody && rec.Digest == f.digest && rec.MIME == f.mime && rec.Charset == f.charset {
+		x.taken.Add(1)
 		r.sameBody(&now, &store.Resource{Source: source.String()})
-		r.unchanged(ctx, &now)
-		return true
+		return r.unchanged(&now, ledger.Account{})
 	}
 	sink := r.newSink(source)
 	sink.source = source.String()
 	defer sink.close()
 	if err := r.readReusedBody(&f, sink); err != nil {
-		x.taken.Add(-1)
 		if sink.err != nil {
-			r.stop(sink.err)
-			return true
+			return nil, sink.err
 		}
 		r.log.Debug("not reused", "url", rec.URL.String(), "err", err)
-		return false
+		return nil, nil
 	}
-	res := &fetch.Result{Kept: true, Head: fetch.Head{Status: http.StatusOK, MIME: f.mime, Charset: f.charset, Length: f.size, Header: http.Header{}}}
+	x.taken.Add(1)
+	return r.body(&now, f.result(), sink, ledger.Account{})
+}
+
+// result is the answer that would have brought a file of the other mirror.
+func (f *reusedFile) result() *fetch.Result {
+	res := &fetch.Result{Kept: true, Head: fetch.Head{
+		Status:  http.StatusOK,
+		MIME:    f.mime,
+		Charset: f.charset,
+		Length:  f.size,
+		Header:  http.Header{},
+	}}
 	if f.modified > 0 {
 		res.LastModified = time.Unix(f.modified, 0).UTC().Format(http.TimeFormat)
 	}
-	r.body(ctx, &now, res, sink)
-	return true
+	return res
 }
 
 // readReusedBody puts a body of the other mirror into a sink, and checks it.

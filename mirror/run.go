@@ -110,7 +110,7 @@ type run struct {
 	origins map[string]*fetch.Robots // as far as they were asked
 	hops    map[uint32]int           // redirects before a URL
 	leads   map[uint32]bool          // URLs to which entry points redirect
-	again   map[uint32]turns         // URLs that get or had another turn
+	again   map[uint32]ledger.Again  // URLs that get or had another turn
 	cookies map[uint32]bool          // URLs whose answers redirected and set a cookie
 	down    map[string]*trouble      // by origin, and by host for what concerns all its origins
 	waiting []waitingTurn            // while deferring, until enqueueDeferred
@@ -195,7 +195,7 @@ func newRun(o Options) (*run, error) {
 	j := o.Job
 	r := &run{
 		o: o, job: j, site: o.Site, log: o.Log.With("job", o.Site.Name), now: o.Now, started: o.Now(), seeds: j.Seeds(),
-		table: ledger.New(), origins: map[string]*fetch.Robots{}, hops: map[uint32]int{}, leads: map[uint32]bool{}, again: map[uint32]turns{},
+		table: ledger.New(), origins: map[string]*fetch.Robots{}, hops: map[uint32]int{}, leads: map[uint32]bool{}, again: map[uint32]ledger.Again{},
 		down: map[string]*trouble{}, maps: map[uint32]bool{}, entries: map[string]bool{}, broken: map[uint32]bool{}, audited: map[uint32]bool{}, polite: Politeness(j), state: new(store.Run),
 	}
 	if len(r.seeds) == 0 {

@@ -5,13 +5,15 @@ package mirror
 import (
 	"sync"
 
+	"mirrord/mirror/ledger"
 	"mirrord/relocate"
 	"mirrord/replica/text"
 	"mirrord/store"
 )
 
-// contentSeen knows the pages of a mirror by what they say ("content seen?" of a crawler), so that a page with the words of another one is known, and
-// takes little room. A site that lives as long as its one run has none of this. It is made ready by the first page that comes: most runs of most sites have few, or none.
+// contentSeen knows the pages of a mirror by what they say ("content seen?" of a crawler), so that a page
+// with the words of another one is known, and takes little room. A site that lives as long as its one run has
+// none of this. It is made ready by the first page that comes: most runs of most sites have few, or none.
 type contentSeen struct {
 	mu     sync.Mutex
 	ready  bool
@@ -40,8 +42,8 @@ func (r *run) appendLike(m store.FrameMeta, links, body []byte, over store.Place
 	return r.site.AppendFrameLike(l.w, m, links, body, over)
 }
 
-// appendDocument stores a document: as what differs from the one that it takes the place of, where that is little or nothing else is known; else from one that
-// says the same, at over; else in full.
+// appendDocument stores a document: as what differs from the one that it takes the place of, where that is
+// little or nothing else is known; else from one that says the same, at over; else in full.
 func (r *run) appendDocument(p *processor, m store.FrameMeta, body []byte, old *store.Resource, over store.Place) (at store.Place, err error) {
 	replaces := old.Body == store.PackBody
 	switch {
@@ -60,13 +62,14 @@ func (r *run) appendDocument(p *processor, m store.FrameMeta, body []byte, old *
 
 // pageText is what a page was found to say.
 type pageText struct {
-	page store.PageDigest
-	like bool        // another page says it
-	n    uint32      // its number, plus one; 0: it is not kept, or was kept before
-	over store.Place // of a document that says nearly the same; empty for none
+	page  store.PageDigest
+	tally ledger.Tally // another page says it, or nearly
+	n     uint32       // its number, plus one; 0: it is not kept, or was kept before
+	over  store.Place  // of a document that says nearly the same; empty for none
 }
 
-// seenBefore makes the digest of a page, keeps it, and looks for another page that says the same, which it notes in now.
+// seenBefore makes the digest of a page, keeps it, and looks for another page that says the same, which it
+// notes in now.
 func (r *run) seenBefore(p *processor, now, old *store.Resource, body []byte, format relocate.Format) (said pageText) {
 	html := format == relocate.HTML && now.MIME == "text/html" || format == relocate.SVG && now.MIME == "application/xhtml+xml"
 	plain := format == relocate.Unknown && now.MIME == "text/plain" && text.IsText(body)
@@ -107,17 +110,15 @@ func (r *run) seenBefore(p *processor, now, old *store.Resource, body []byte, fo
 		}
 	}
 	r.seenFails(err)
-	said.like = like > 0
+	now.Like, now.SameText = like, exact
 	switch {
 	case like == 0:
-		now.Like, now.SameText = 0, false
-		return said
+		now.SameText = false
 	case exact:
-		r.stats.SameText.Add(1)
+		said.tally = ledger.AsSameText
 	default:
-		r.stats.NearText.Add(1)
+		said.tally = ledger.AsNearText
 	}
-	now.Like, now.SameText = like, exact
 	return said
 }
 
@@ -139,8 +140,8 @@ func (r *run) isKept(now *store.Resource) bool {
 	return ok && had.Body == now.TextSum()
 }
 
-// likePage looks for a page that says what another one does, and for its document. It returns the number of its URL, plus one, 0 for none. The caller
-// holds mu.
+// likePage looks for a page that says what another one does, and for its document. It returns the number of
+// its URL, plus one, 0 for none. The caller holds mu.
 func (r *run) likePage(text *pageText) (like uint32, exact bool, err error) {
 	s := &r.seen
 	s.asking = text.page.ID + 1
@@ -175,8 +176,8 @@ func (r *run) likePage(text *pageText) (like uint32, exact bool, err error) {
 	}
 }
 
-// storedPage notes where the document of a page lies. One that was stored in full, although it says what another page says that is still on its way, is
-// found from now on.
+// storedPage notes where the document of a page lies. One that was stored in full, although it says what
+// another page says that is still on its way, is found from now on.
 func (r *run) storedPage(text *pageText, at store.Place) {
 	if text.n == 0 {
 		return
@@ -189,7 +190,7 @@ func (r *run) storedPage(text *pageText, at store.Place) {
 		return
 	}
 	err := s.kept.Set(text.n-1, &text.page)
-	if err == nil && text.like && text.over.Len == 0 {
+	if err == nil && text.tally != 0 && text.over.Len == 0 {
 		err = s.index.Add(text.n-1, &text.page.Digest, false)
 	}
 	r.seenFails(err)
@@ -279,7 +280,8 @@ func (r *run) dropSeen() {
 	s.kept, s.index, s.latest, s.past = nil, nil, nil, nil
 }
 
-// endSeen lets go of the digests at the end of the retrieval. They are written anew when most of them are of what no page says any more.
+// endSeen lets go of the digests at the end of the retrieval. They are written anew when most of them are of
+// what no page says any more.
 func (r *run) endSeen() {
 	s := &r.seen
 	s.mu.Lock()

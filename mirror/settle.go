@@ -228,7 +228,7 @@ func (r *run) dropUnreached(j *judgement) error {
 		return nil
 	}
 	err = r.amend(lost, func(rec *store.Resource) {
-		r.leave(rec)
+		r.stats.Hold(r.leave(rec))
 		rec.Reason = "nothing in the mirror links to it any more"
 		t.Leave(rec.ID)
 	})

@@ -15,7 +15,8 @@ import (
 	"mirrord/store"
 )
 
-// Limits of sitemaps (sitemaps.org, protocol): 50 MB and 50 000 locations each; we read somewhat more of careless ones.
+// Limits of sitemaps (sitemaps.org, protocol): 50 MB and 50 000 locations each; we read somewhat more of
+// careless ones.
 const (
 	maxSitemapBytes = 64 << 20
 	maxLocations    = 200_000
@@ -53,7 +54,8 @@ func (r *run) addSitemap(u site.URL) (id int64) {
 	return int64(n)
 }
 
-// onScopeHost reports whether a sitemap may be asked: it lies beside the site, mostly outside of a directory scope.
+// onScopeHost reports whether a sitemap may be asked: it lies beside the site, mostly outside of a directory
+// scope.
 func (r *run) onScopeHost(u site.URL) bool {
 	if r.scope.Covers(u) {
 		return true
@@ -66,8 +68,8 @@ func (r *run) onScopeHost(u site.URL) bool {
 	return false
 }
 
-// sitemapFormat marks the record of a sitemap that robots.txt or an index named. Its body is a blob; a sitemap that a page links to
-// is a document like any other, in a pack.
+// sitemapFormat marks the record of a sitemap that robots.txt or an index named. Its body is a blob; a
+// sitemap that a page links to is a document like any other, in a pack.
 const sitemapFormat = uint8(relocate.Sitemap)
 
 // wasSitemap reports whether a record is that of a sitemap.
@@ -81,8 +83,8 @@ func (r *run) isSitemap(id uint32) bool {
 	return r.maps[id]
 }
 
-// sitemap admits what a sitemap or an index of sitemaps names. p.ids has the numbers afterwards.
-func (r *run) sitemap(now *store.Resource, body []byte, p *processor) {
+// sitemap admits what a sitemap or an index of sitemaps names, and returns the numbers of that.
+func (r *run) sitemap(now *store.Resource, body []byte, p *processor) ([]uint32, error) {
 	p.ids = p.ids[:0]
 	list := r.readSitemap(now.URL, body)
 	p.cands = p.cands[:0]
@@ -100,16 +102,15 @@ func (r *run) sitemap(now *store.Resource, body []byte, p *processor) {
 		p.cands = append(p.cands, candidate{url: []byte(u.String()), follow: true})
 	}
 	if list.Index {
-		return
+		return p.targets(nil), nil
 	}
-	n := len(p.ids)
-	p.ids = slices.Grow(p.ids, len(p.cands))[:n+len(p.cands)]
-	add := r.admitInto(p.ids[n:], now.ID, 0, p.cands)
+	p.ids = slices.Grow(p.ids, len(p.cands))[:len(p.cands)]
+	add := r.admitInto(p.ids, now.ID, 0, p.cands)
 	if err := r.hearSitemap(list, now.URL); err != nil { // before anybody asks for what it names
-		r.stop(err)
-		return
+		return nil, err
 	}
 	r.enqueue(add...)
+	return p.targets(nil), nil
 }
 
 // readSitemap reads the body of a sitemap, packed or not.

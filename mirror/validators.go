@@ -133,12 +133,13 @@ func (r *run) plausible(res *fetch.Result) string {
 	return res.LastModified
 }
 
-// judgeValidators compares the validators of a body with those of another one before it.
-func (r *run) judgeValidators(now, old *store.Resource) {
+// judgeValidators compares the validators of a body with those of another one before it. stale reports that some stayed the
+// same; now then says which ones are not sent any more.
+func judgeValidators(now, old *store.Resource) (stale bool) {
 	sameTag := old.ETag != "" && now.ETag == old.ETag
 	sameDate := old.LastModified != "" && now.LastModified == old.LastModified && (sameTag || now.ETag == "")
 	if !sameTag && !sameDate {
-		return
+		return false
 	}
 	now.NoETag, now.NoDate = now.NoETag || sameTag, now.NoDate || sameDate
 	what := "Last-Modified"
@@ -146,15 +147,17 @@ func (r *run) judgeValidators(now, old *store.Resource) {
 		what = "ETag"
 	}
 	now.Reason = "its " + what + " stayed the same when its content changed: it is not sent any more"
-	r.notes.Add("validators that stayed the same when the content changed are not sent any more", now.URL)
-	if r.isAudited(now.ID) {
-		r.liars.mu.Lock()
-		defer r.liars.mu.Unlock()
-		if r.liars.found == nil {
-			r.liars.found = map[string]site.URL{}
-		}
-		r.liars.found[dirOf(now.URL)] = now.URL
+	return true
+}
+
+// find takes note that an audit found the validators of a URL unreliable.
+func (l *liars) find(u site.URL) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.found == nil {
+		l.found = map[string]site.URL{}
 	}
+	l.found[dirOf(u)] = u
 }
 
 // forgive gives a resource that did not change at any of the times that are remembered its validators back: bodies that are asked for in vain cost more

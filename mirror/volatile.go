@@ -11,8 +11,9 @@ import (
 	"mirrord/store"
 )
 
-// onlyVolatile compares a document with the stored one. only is true when it differs in nothing but what may change by itself; kept, when
-// that always changes: then the stored body stays, and old says why. Otherwise now has what was learned for the next time.
+// onlyVolatile compares a document with the stored one. only is true when it differs in nothing but what may
+// change by itself; kept, when that always changes: then the stored body stays, and old says why. Otherwise
+// now has what was learned for the next time.
 func (r *run) onlyVolatile(now, old *store.Resource, body []byte) (only, kept bool) {
 	if old.Listing || relocate.Format(old.Format) == relocate.Sitemap {
 		return false, false // their dates are what they say

@@ -8,7 +8,8 @@ import (
 	"mirrord/store"
 )
 
-// EvidenceKind is a source of evidence that a resource has not changed. The first SpokenKinds are indices into store.Resource.Evidence.
+// EvidenceKind is a source of evidence that a resource has not changed. The first SpokenKinds are indices
+// into store.Resource.Evidence.
 type EvidenceKind int
 
 // The kinds of evidence.
@@ -35,20 +36,46 @@ type Counts struct {
 	Relocated, RelocateDone, RelocateTotal, Phase          atomic.Int64
 }
 
-// Finding is what one answer, or one decision, taught of a URL: its record and links, and what the summary says of it. Whoever reads an answer
-// makes one; apply writes it.
+// Hold counts what the mirror would have with, or without, some resources.
+func (s *Counts) Hold(r Room) {
+	s.Files.Add(r.Files)
+	s.Held.Add(r.Bytes)
+}
+
+// Room is what resources take of the mirror. A negative Room is given back.
+type Room struct{ Files, Bytes int64 }
+
+// RoomOf is what one resource takes.
+func RoomOf(rec *store.Resource) Room { return Room{Files: 1, Bytes: rec.Size} }
+
+// Add returns the room that two findings take together.
+func (r Room) Add(o Room) Room { return Room{Files: r.Files + o.Files, Bytes: r.Bytes + o.Bytes} }
+
+// Neg returns the room that is given back.
+func (r Room) Neg() Room { return Room{Files: -r.Files, Bytes: -r.Bytes} }
+
+// Finding is what one answer, or one decision, taught of a URL: its record and links, and how the run
+// accounts for it. Whoever reads an answer makes a Finding; apply writes it.
 type Finding struct {
 	store.Done
 	As Account
 }
 
-// Account is what the summary says of a finding.
+// Account says how a run accounts for a finding: in its counts, its notes, and in what it knows of the
+// origin.
 type Account struct {
-	Tally  Tally
-	Failed string // why the URL counts among those that failed; "" when it does not
+	Tally    Tally
+	Failed   string   // why the URL is listed among the failures; "" when it is not
+	Lost     bool     // the origin failed to give the URL: one more of the origin's troubles
+	Stale    bool     // the validators stayed the same although the body changed
+	Bytes    int64    // of the body that came
+	Room     Room     // how much more the mirror has with this finding
+	Reserved bool     // Room was counted before the links of the document were followed
+	Notes    []string // kinds of notes under which the summary lists the URL
 }
 
-// Tally says under which counts a finding comes. A stored document that is scanned again under new rules comes under two.
+// Tally says under which counts a finding comes. A stored document that is scanned again under new rules
+// comes under two.
 type Tally uint16
 
 const (
@@ -61,10 +88,21 @@ const (
 	AsFailed      // limits.max_failures counts it
 	AsRefused     // a failure that does not spoil the run
 	AsNotRedirect // it came under AsRedirected earlier in this run, and does not any more
+	AsSameText    // a page with the words of another page
+	AsNearText    // a page with nearly the words of another page
 	AsSpared      // by evidence: shifted by the kind, so it stays the last
 )
 
-// Count adds a finding to the counts.
+// Account adds a finding to the counts.
+func (s *Counts) Account(a *Account) {
+	s.Count(a.Tally)
+	s.Bytes.Add(a.Bytes)
+	if !a.Reserved {
+		s.Hold(a.Room)
+	}
+}
+
+// Count adds a finding to the counts that its tally names.
 func (s *Counts) Count(a Tally) {
 	for _, c := range [...]struct {
 		as Tally
@@ -80,6 +118,8 @@ func (s *Counts) Count(a Tally) {
 		{AsFailed, &s.Failed, 1},
 		{AsRefused, &s.Refused, 1},
 		{AsNotRedirect, &s.Redirected, -1},
+		{AsSameText, &s.SameText, 1},
+		{AsNearText, &s.NearText, 1},
 	} {
 		if a&c.as != 0 {
 			c.n.Add(c.by)

@@ -49,6 +49,21 @@ func TestCounts(t *testing.T) {
 	}
 }
 
+// The room of a finding is counted once: when it was reserved, it was counted already.
+func TestCountsRoom(t *testing.T) {
+	var s Counts
+	room := Room{Files: 1, Bytes: 7}
+	s.Hold(room)
+	s.Account(&Account{Tally: AsFetched | AsNearText, Room: room, Reserved: true, Bytes: 7})
+	s.Account(&Account{Tally: AsGone, Room: Room{Files: 1, Bytes: 3}.Neg()})
+	if f, h, b := s.Files.Load(), s.Held.Load(), s.Bytes.Load(); f != 0 || h != 4 || b != 7 {
+		t.Errorf("%d files, %d bytes held, %d bytes came", f, h, b)
+	}
+	if s.NearText.Load() != 1 || s.Fetched.Load() != 1 || s.Gone.Load() != 1 {
+		t.Error("a tally is missing")
+	}
+}
+
 func TestNotes(t *testing.T) {
 	var n Notes
 	mustURL := func(raw string) site.URL {
