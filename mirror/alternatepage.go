@@ -65,7 +65,7 @@ func (r *run) siblingsOf(rec *store.Resource) (out []uint32) {
 func (r *run) isThatPage(rec *store.Resource, res *fetch.Result, sink *bodySink) bool {
 	body := *sink.pool
 	if sink.blob != nil {
-		if sink.blob.Size() > maxReplicaBody {
+		if sink.blob.Size() > hosts.MaxCompared {
 			return false
 		}
 		data, free, err := sink.blob.Load()
@@ -90,7 +90,7 @@ func (r *run) isThatPage(rec *store.Resource, res *fetch.Result, sink *bodySink)
 	var others []hosts.PageBody
 	for _, id := range r.siblingsOf(rec) {
 		o, ok, err := r.site.Get(r.table.URL(id))
-		if err != nil || !ok || !o.InSet || o.Body == store.NoBody || o.Size > maxReplicaBody {
+		if err != nil || !ok || !o.InSet || o.Body == store.NoBody || o.Size > hosts.MaxCompared {
 			continue
 		}
 		if b, err := r.heldBody(&o); err == nil {

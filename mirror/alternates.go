@@ -14,6 +14,7 @@ import (
 
 	"mirrord/fetch"
 	"mirrord/mirror/ledger"
+	"mirrord/mirror/source"
 	"mirrord/replica/hosts"
 	"mirrord/robots"
 	"mirrord/site"
@@ -48,7 +49,7 @@ type alternates struct {
 // alternate is one replica.
 type alternate struct {
 	base site.URL
-	ask  *asker
+	ask  *source.Asker
 
 	mu      sync.Mutex // held while it is tested
 	tested  bool
@@ -56,12 +57,6 @@ type alternate struct {
 	why     string
 	probe   hosts.Answer // to a path that cannot exist
 }
-
-// A test of a replica says something for testedFor; a complete run makes another one when it is older than renewAfter.
-const (
-	testedFor  = 30 * 24 * time.Hour
-	renewAfter = 10 * 24 * time.Hour
-)
 
 // prepareAlternates makes the replicas of the job ready to be asked.
 func (r *run) prepareAlternates() {
@@ -96,17 +91,12 @@ func (r *run) settleBase() {
 	}
 }
 
-// newAsker asks by the rules of the run, beside its frontier.
-func (r *run) newAsker() *asker {
-	k := &asker{fetcher: r.o.Fetcher, hosts: r.o.Hosts, turn: r.gate.Turn, polite: r.polite, maxWait: r.job.Polite.MaxWait, maxBody: int64(r.job.Limits.MaxBody), now: r.now,
-		count: func(wire int64) { r.stats.Requests.Add(1); r.stats.Wire.Add(wire) }}
-	if r.o.Robots != nil {
-		k.rules = r.o.Robots.Rules
-	}
-	if r.job.ObeyRobots {
-		k.product = r.product
-	}
-	return k
+// newAsker makes single requests by the rules of the run, beside its frontier.
+func (r *run) newAsker() *source.Asker {
+	o := askerOptions(r.job)
+	o.Fetcher, o.Robots, o.Turns, o.Now = r.o.Fetcher, r.o.Robots, r.turns, r.now
+	o.Count = func(wire int64) { r.stats.Requests.Add(1); r.stats.Wire.Add(wire) }
+	return source.NewAsker(o)
 }
 
 // noteSource keeps in step which bodies of the mirror are not of the site itself. What is reused is as good as the site's: it was verified.
@@ -208,14 +198,14 @@ func (r *run) askAlternate(ctx context.Context, a *alternate, rec *store.Resourc
 	if !trusted && (!rec.InSet || rec.Body == store.NoBody) {
 		return nil, nil
 	}
-	ok, silence, err := a.ask.allowed(ctx, u)
+	may, err := a.ask.Allowed(ctx, u)
 	switch {
 	case err != nil:
 		return nil, errPending
-	case silence != "" && strings.HasPrefix(silence, unheard):
-		r.troubled(u, silence, troubleLimit)
+	case may.Unknown:
+		r.troubled(u, may.Why, troubleLimit)
 		return nil, nil
-	case !ok:
+	case !may.OK:
 		return nil, nil
 	}
 	sink := r.newSink(u)
@@ -225,7 +215,7 @@ func (r *run) askAlternate(ctx context.Context, a *alternate, rec *store.Resourc
 	if err := sink.resume(ctx, &req); err != nil {
 		return nil, err
 	}
-	res, err := a.ask.exchange(ctx, req, sink)
+	res, err := a.ask.Exchange(ctx, req, sink)
 	sink.cut = isCut(res, err)
 	switch {
 	case sink.err != nil: // the disk
@@ -319,7 +309,7 @@ func (a *alternate) isErrorPage(res *fetch.Result, u site.URL, body []byte) bool
 	if a.probe.Kind != hosts.GotPage {
 		return false
 	}
-	return toCompare(res.MIME, u, body).Alike(a.probe.Body)
+	return hosts.AnswerBody(res.MIME, u, body).Alike(a.probe.Body)
 }
 
 // repairs takes what the origin says is gone from a replica, if the job wants that; nil when none gave it. The record keeps the
@@ -425,7 +415,7 @@ func (r *run) keepsForeign() bool {
 	n := 0
 	r.alt.mu.Lock()
 	for _, at := range r.alt.foreign {
-		if r.now().Sub(time.Unix(at, 0)) <= testedFor {
+		if r.now().Sub(time.Unix(at, 0)) <= hosts.TestedFor {
 			n++
 		}
 	}

@@ -15,7 +15,6 @@ import (
 
 	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
-	"mirrord/store"
 )
 
 // The job names the site without www, which leads to it: replicas stand for the place where the pages are.
@@ -100,26 +99,6 @@ func TestAlternateWithOlderCopies(t *testing.T) {
 	wantText(t, s, "older copies of "+copyBase+" than the mirror has were not taken")
 	if rec := resource(t, m, home+"/p03.html"); rec.Source != "" || rec.ETag == "" {
 		t.Errorf("the page that stayed is of %q, ETag %q", rec.Source, rec.ETag)
-	}
-}
-
-// A test that came to nothing does not take the place of one that did, as long as that holds.
-func TestKeepPair(t *testing.T) {
-	st := reopen(t, t.TempDir())
-	at := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
-	p := store.PairRecord{Base1: "http://a.example/", Base2: "http://b.example/", Tested: at, Level: "1", Mirrors: true, Confident: true, Equal: true}
-	for _, c := range []struct {
-		days  int
-		level string
-		want  string
-	}{{0, "1", "1"}, {1, "no answer", "1"}, {2, "mismatch", "mismatch"}, {3, "no answer", "mismatch"}, {40, "no answer", "no answer"}, {41, "DNS failure", "DNS failure"}} {
-		p.Tested, p.Level, p.Mirrors = at.Add(time.Duration(c.days)*24*time.Hour), c.level, c.level == "1"
-		if err := mirror.KeepPair(st, p); err != nil {
-			t.Fatal(err)
-		}
-		if got, _, err := st.LoadPair(p.Base1, p.Base2); err != nil || got.Level != c.want {
-			t.Errorf("day %d: %s is kept, want %s; %v", c.days, got.Level, c.want, err)
-		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"mirrord/mirror/ledger"
+	"mirrord/mirror/source"
 	"mirrord/replica/hosts"
 	"mirrord/site"
 	"mirrord/store"
@@ -26,7 +27,7 @@ func (r *run) trusts(ctx context.Context, a *alternate) bool {
 	if err != nil {
 		r.log.Warn("what is known of a replica cannot be read", "url", a.base.String(), "err", err)
 	}
-	if err != nil || !ok || !r.says(&p, testedFor) {
+	if err != nil || !ok || !r.says(&p, hosts.TestedFor) {
 		if p, ok = r.testAlternate(ctx, a); !ok {
 			return false
 		}
@@ -46,7 +47,7 @@ func (r *run) trusts(ctx context.Context, a *alternate) bool {
 	}
 	u, _, err := site.Parse(a.base.String() + strings.TrimPrefix(hosts.ProbePath(a.base.String()), "/"))
 	if err == nil {
-		a.probe, err = a.ask.page(ctx, u, r.alt.base)
+		a.probe, err = a.ask.Page(ctx, u, r.alt.base)
 	}
 	if err != nil { // the run ends
 		a.tested = false
@@ -58,7 +59,7 @@ func (r *run) trusts(ctx context.Context, a *alternate) bool {
 // testOf returns the last test of a replica: of the origin's pages where they are, or where the job says that they are.
 func (r *run) testOf(a *alternate) (p store.PairRecord, ok bool, err error) {
 	p, ok, err = r.o.Facts.LoadPair(r.alt.base, a.base.String())
-	if base := r.job.Base(); err == nil && base != r.alt.base && !(ok && r.says(&p, testedFor)) {
+	if base := r.job.Base(); err == nil && base != r.alt.base && !(ok && r.says(&p, hosts.TestedFor)) {
 		return r.o.Facts.LoadPair(base, a.base.String())
 	}
 	return p, ok, err
@@ -67,7 +68,7 @@ func (r *run) testOf(a *alternate) (p store.PairRecord, ok bool, err error) {
 // leadsAway says that a replica redirects from the URL that the job gives it to another place; "" when it does not. Tests follow redirects, but what a URL of the
 // mirror is asked of a replica is taken from the place that the job names, and from nowhere else. The only error is that the run ends.
 func (r *run) leadsAway(ctx context.Context, a *alternate) (string, error) {
-	to, err := a.ask.leads(ctx, a.base)
+	to, err := a.ask.Leads(ctx, a.base)
 	if err != nil || to.IsZero() || strings.HasPrefix(to.String(), a.base.String()) {
 		return "", err
 	}
@@ -76,7 +77,7 @@ func (r *run) leadsAway(ctx context.Context, a *alternate) (string, error) {
 
 // says reports whether a test said something, and is not older than age.
 func (r *run) says(p *store.PairRecord, age time.Duration) bool {
-	return r.now().Sub(p.Tested) <= age && saysSomething(p)
+	return source.IsValid(p, r.now(), age)
 }
 
 // renewAlternates tests, at the end of a complete run, the replicas of which no test says anything any more: while the mirror is as the site is, a
@@ -90,7 +91,7 @@ func (r *run) renewAlternates(ctx context.Context) {
 	}
 	for _, a := range r.alt.all {
 		p, ok, err := r.testOf(a)
-		if err == nil && ok && r.says(&p, renewAfter) || ctx.Err() != nil {
+		if err == nil && ok && r.says(&p, source.RenewAfter) || ctx.Err() != nil {
 			continue
 		}
 		p, ok = r.testAlternate(ctx, a)
@@ -132,7 +133,7 @@ func (r *run) testAlternate(ctx context.Context, a *alternate) (p store.PairReco
 	t := r.table
 	documents := ledger.DocumentTypes(t.MIMEs())
 	ids := map[string]uint32{}
-	paths := leastPaths(base, func(yield func(string) bool) {
+	paths := source.LeastPaths(base, func(yield func(string) bool) {
 		for id := range t.Len() { // other workers go on meanwhile
 			u, s := t.Get(id)
 			if !s.Given() || !s.InSet() || r.alt.isForeign(id) {
@@ -147,18 +148,18 @@ func (r *run) testAlternate(ctx context.Context, a *alternate) (p store.PairReco
 				return
 			}
 		}
-	}, oneWayPaths)
-	tests := oneWay(base, a.base.String(), paths)
+	}, source.OneWayPaths)
+	tests := source.OneWay(base, a.base.String(), paths)
 	for _, x := range tests {
 		if id, ok := t.Find([]byte(base + x.Path[1:])); ok {
 			ids[x.Path] = id
 		}
 	}
-	answers, err := gather(tests, func(side string, u site.URL) (hosts.Answer, error) {
+	answers, err := source.Gather(tests, func(side string, u site.URL) (hosts.Answer, error) {
 		if side == base {
 			return r.heldPage(ids, "/"+strings.TrimPrefix(u.String(), base)), ctx.Err()
 		}
-		return a.ask.page(ctx, u, base)
+		return a.ask.Page(ctx, u, base)
 	})
 	if err != nil {
 		return p, false
@@ -188,7 +189,7 @@ func (r *run) heldPage(ids map[string]uint32, path string) hosts.Answer {
 	if err != nil {
 		return no // verify reports it
 	}
-	return hosts.Answer{Kind: hosts.GotPage, Body: toCompare(rec.MIME, rec.URL, body)}
+	return hosts.Answer{Kind: hosts.GotPage, Body: hosts.AnswerBody(rec.MIME, rec.URL, body)}
 }
 
 // heldBody reads the stored body of a resource.
@@ -197,7 +198,7 @@ func (r *run) heldBody(rec *store.Resource) ([]byte, error) {
 		fr, err := r.site.ReadFrame(store.NewFrameReader(), rec.At)
 		return fr.Body, err
 	}
-	f, err := r.o.State.Bodies.Open(rec.Digest, 0, maxReplicaBody)
+	f, err := r.o.State.Bodies.Open(rec.Digest, 0, hosts.MaxCompared)
 	if err != nil {
 		return nil, err
 	}

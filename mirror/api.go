@@ -2,7 +2,17 @@
 
 package mirror
 
-import "mirrord/mirror/result"
+import (
+	"log/slog"
+	"time"
+
+	"mirrord/fetch"
+	"mirrord/job"
+	"mirrord/mirror/result"
+	"mirrord/mirror/source"
+	"mirrord/replica/hosts"
+	"mirrord/store"
+)
 
 // What a run comes to, as package result has it.
 type (
@@ -21,3 +31,33 @@ const (
 
 // Bytes writes a number of bytes for a person, in powers of 1000.
 func Bytes(n int64) string { return result.Bytes(n) }
+
+// What a run gets its answers by, as package source has it.
+type (
+	Fetcher   = source.Fetcher
+	Robots    = source.Robots
+	World     = source.World
+	HostFacts = source.HostFacts
+	PairFacts = source.PairFacts
+)
+
+// NewClient makes the client of a job. An error names the key of the job file that is at fault.
+func NewClient(j *job.Job, w World, log *slog.Logger) (*fetch.Client, error) {
+	return source.NewClient(j, w, log)
+}
+
+// NewRobots makes the robots cache of a job.
+func NewRobots(j *job.Job, c *fetch.Client, s fetch.RobotsStore) *fetch.RobotsCache {
+	return source.NewRobots(j, c, s)
+}
+
+// NewRobotsStore returns the store of robots.txt that robots caches share.
+func NewRobotsStore(s HostFacts) fetch.RobotsStore { return source.NewRobotsStore(s) }
+
+// PairOf makes a record of a verdict on two base URLs.
+func PairOf(v *hosts.PairVerdict, base1, base2 string, tested time.Time) store.PairRecord {
+	return source.PairOf(v, base1, base2, tested)
+}
+
+// KeepPair keeps the result of a test of two base URLs. One without a decision does not replace a decision that is still valid.
+func KeepPair(st PairFacts, p store.PairRecord) error { return source.KeepPair(st, p) }

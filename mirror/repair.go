@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"mirrord/mirror/render"
+	"mirrord/replica/hosts"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -196,7 +197,7 @@ func (r *run) findCures(ctx context.Context) (map[string]render.Cure, error) {
 	}
 	var ways []direction
 	for _, p := range pairs {
-		if !p.Equal || r.now().Sub(p.Tested) > testedFor {
+		if !p.Equal || r.now().Sub(p.Tested) > hosts.TestedFor {
 			continue
 		}
 		one, _, err1 := site.Parse(p.Base1)

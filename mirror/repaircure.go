@@ -162,7 +162,7 @@ func (k *neighbours) hadWhat(n *neighbour, broken *store.Resource, m *neighbour,
 	if !ok || had.Digest == copied.Digest {
 		return ok
 	}
-	if had.Body != store.PackBody || copied.Body != store.PackBody || had.Size > maxReplicaBody || copied.Size > maxReplicaBody {
+	if had.Body != store.PackBody || copied.Body != store.PackBody || had.Size > hosts.MaxCompared || copied.Size > hosts.MaxCompared {
 		return false
 	}
 	one, ok := k.page(n, had)
@@ -203,5 +203,5 @@ func (k *neighbours) page(n *neighbour, rec *store.Resource) (hosts.PageBody, bo
 	if err != nil || sha256.Sum256(fr.Body) != rec.Digest {
 		return hosts.PageBody{}, false
 	}
-	return toCompare(rec.MIME, rec.URL, fr.Body), true
+	return hosts.AnswerBody(rec.MIME, rec.URL, fr.Body), true
 }

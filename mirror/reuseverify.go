@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"mirrord/fetch"
+	"mirrord/mirror/source"
 	"mirrord/robots"
 	"mirrord/site"
 	"mirrord/store"
@@ -64,7 +65,7 @@ func (r *run) verifyReuse(ctx context.Context, files map[string]reusedFile) (rec
 	x := &r.reuse
 	rec = reuseRecord{Job: x.job, From: x.from, At: x.at, Verified: r.now().UTC()}
 	k := r.newAsker()
-	rests := leastPaths(fmt.Sprintf("%s %d", x.at, r.state.Number), func(yield func(string) bool) {
+	rests := source.LeastPaths(fmt.Sprintf("%s %d", x.at, r.state.Number), func(yield func(string) bool) {
 		for rest, f := range files {
 			if f.size <= reuseSample && !yield(rest) {
 				return
@@ -80,16 +81,16 @@ func (r *run) verifyReuse(ctx context.Context, files map[string]reusedFile) (rec
 		if err != nil || !r.scope.Covers(u) {
 			continue
 		}
-		ok, reason, err := k.allowed(ctx, u)
+		may, err := k.Allowed(ctx, u)
 		if err != nil {
 			return rec, false, "", err
 		}
-		if !ok {
-			why = fmt.Sprintf("; %s: %s", u, reason)
+		if !may.OK {
+			why = fmt.Sprintf("; %s: %s", u, may.Why)
 			continue
 		}
-		var body pageSink
-		res, err := k.exchange(ctx, fetch.Request{URL: u, MaxBody: 2 * reuseSample, NoRetry: true}, &body)
+		var body source.PageSink
+		res, err := k.Exchange(ctx, fetch.Request{URL: u, MaxBody: 2 * reuseSample, NoRetry: true}, &body)
 		if ctx.Err() != nil {
 			return rec, false, "", ctx.Err()
 		}

@@ -21,6 +21,7 @@ import (
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/render"
 	"mirrord/mirror/result"
+	"mirrord/mirror/source"
 	"mirrord/mirror/spare"
 	"mirrord/phm"
 	"mirrord/policy"
@@ -29,18 +30,6 @@ import (
 	"mirrord/site"
 	"mirrord/store"
 )
-
-// Fetcher does one polite exchange. *fetch.Client is one. It is safe for concurrent use.
-type Fetcher interface {
-	Do(ctx context.Context, req fetch.Request, sink fetch.Sink) (*fetch.Result, error)
-}
-
-// Robots knows the rules of origins. *fetch.RobotsCache is one; it must not take turns of Hosts, because whoever asks holds one.
-// It is safe for concurrent use.
-type Robots interface {
-	// Rules returns what binds us on u's origin. The only error is that ctx ended.
-	Rules(ctx context.Context, u site.URL) (*fetch.Robots, error)
-}
 
 // Hosts is the politeness of hosts, shared over all runs of the process. *fetch.Hosts is one.
 type Hosts interface {
@@ -100,6 +89,7 @@ type run struct {
 	table *ledger.Table
 	front *crawl.Frontier
 	gate  *crawl.Gate
+	turns *hostTurns // beside the frontier
 	procs chan *processor
 	bufs  sync.Pool
 
@@ -196,7 +186,7 @@ func newRun(o Options) (*run, error) {
 	r := &run{
 		o: o, job: j, site: o.Site, log: o.Log.With("job", o.Site.Name), now: o.Now, started: o.Now(), seeds: j.Seeds(),
 		table: ledger.New(), origins: map[string]*fetch.Robots{}, hops: map[uint32]int{}, leads: map[uint32]bool{}, again: map[uint32]ledger.Again{},
-		down: map[string]*trouble{}, maps: map[uint32]bool{}, entries: map[string]bool{}, broken: map[uint32]bool{}, audited: map[uint32]bool{}, polite: Politeness(j), state: new(store.Run),
+		down: map[string]*trouble{}, maps: map[uint32]bool{}, entries: map[string]bool{}, broken: map[uint32]bool{}, audited: map[uint32]bool{}, polite: source.Politeness(j), state: new(store.Run),
 	}
 	if len(r.seeds) == 0 {
 		return nil, fmt.Errorf("job %s: url: no entry point", o.Site.Name)
@@ -226,6 +216,7 @@ func newRun(o Options) (*run, error) {
 		order.Less, order.Known = r.table.LessPath, r.table.LessRate
 	}
 	r.front = crawl.NewFrontier(r.gate, order)
+	r.turns = newTurns(r.gate, o.Hosts, j, r.now)
 	r.prepareAlternates()
 	r.counter = site.NewTrapCounter(r.traps)
 	r.layout = phm.Layout{Primary: r.seeds[0].Origin()}
@@ -256,11 +247,6 @@ func Compile(j *job.Job) (*Rules, error) {
 		return nil, fmt.Errorf("programs: %w", err)
 	}
 	return &Rules{Scope: sc, Programs: progs, Traps: j.Traps()}, nil
-}
-
-// Politeness is the job's rule for a host.
-func Politeness(j *job.Job) fetch.Politeness {
-	return fetch.Politeness{Connections: int(j.Polite.Connections), Delay: j.Polite.Delay, Factor: j.Polite.Factor, MaxDelay: j.Polite.MaxDelay}
 }
 
 // fingerprint names the rules that decide which links are followed and how they are stored. Raise relocate.ScanVersion when this package

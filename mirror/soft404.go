@@ -3,11 +3,9 @@
 package mirror
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"sync"
@@ -15,6 +13,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"mirrord/fetch"
+	"mirrord/mirror/source"
 	"mirrord/relocate"
 	"mirrord/site"
 	"mirrord/store"
@@ -163,7 +162,7 @@ func (r *run) mayAsk(u site.URL) bool {
 
 // askSoft404 asks for a URL that cannot exist, in the turn that the caller took. ok is false when the answer is an honest one.
 func (r *run) askSoft404(ctx context.Context, u site.URL) (f errorPage, ok bool) {
-	var body pageSink
+	var body source.PageSink
 	r.stats.Requests.Add(1)
 	req := fetch.Request{URL: u, Gap: r.o.Hosts.Gap(u.Hostname(), r.polite), MaxBody: softBody}
 	res, err := r.o.Fetcher.Do(ctx, req, &body)
@@ -183,15 +182,6 @@ func (r *run) askSoft404(ctx context.Context, u site.URL) (f errorPage, ok bool)
 	}
 	r.log.Debug("soft 404", "url", u.String(), "size", len(data))
 	return errorPage{shape: shape(&doc, data), size: int64(len(data))}, true
-}
-
-// pageSink takes a body into memory.
-type pageSink struct{ bytes.Buffer }
-
-// Begin makes room for the body from its start.
-func (s *pageSink) Begin(*fetch.Head) (io.Writer, error) {
-	s.Reset()
-	return &s.Buffer, nil
 }
 
 // judgeSoft404 compares the pages that became others with what their origin answers to a path that cannot exist.

@@ -7,8 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"mirrord/relocate"
 	"mirrord/replica/hash"
 	"mirrord/replica/text"
+	"mirrord/site"
 )
 
 // PageBody is a page as tests compare it. It is made once of the bytes, which can be let go then.
@@ -28,6 +30,12 @@ const DefaultShingle = 10
 // NewAnswer is NewBody of the answer to a request for a path, which can then be told from what is said to any request (see PageBody.Alike).
 func NewAnswer(body []byte, isText, isHTML bool, k int, path string) PageBody {
 	return newBody(body, isText, isHTML, k, &path)
+}
+
+// AnswerBody is NewAnswer of the answer to a URL, told from its media type and first bytes.
+func AnswerBody(mime string, u site.URL, body []byte) PageBody {
+	html := relocate.Detect(mime, u, body[:min(len(body), 1024)]) == relocate.HTML
+	return NewAnswer(body, html || strings.HasPrefix(mime, "text/"), html, 0, u.RequestURI())
 }
 
 // NewBody prepares a body for comparison with shingles of k words, 0 for 10. Of what is no text only the bytes are compared; isHTML says that

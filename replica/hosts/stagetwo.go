@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"mirrord/replica/hash"
 )
@@ -85,6 +86,12 @@ func Classify(outcomes []TestOutcome) Level {
 	}
 	return Mismatch
 }
+
+// TestedFor is how long the verdict on a pair is valid.
+const TestedFor = 30 * 24 * time.Hour
+
+// MaxCompared bounds a body that is compared, in bytes.
+const MaxCompared = 16 << 20
 
 // AnswerKind says what a GET came to.
 type AnswerKind uint8

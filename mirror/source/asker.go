@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"mirrord/fetch"
+	"mirrord/replica/hosts"
+	"mirrord/robots"
+	"mirrord/site"
+)
+
+// Fetcher does one polite exchange. *fetch.Client is one. It is safe for concurrent use.
+type Fetcher interface {
+	Do(ctx context.Context, req fetch.Request, sink fetch.Sink) (*fetch.Result, error)
+}
+
+// Robots knows the rules of origins. *fetch.RobotsCache is one; it must not take turns of hosts, because its caller holds one.
+// It is safe for concurrent use.
+type Robots interface {
+	// Rules returns what binds us on u's origin. The only error is that ctx ended.
+	Rules(ctx context.Context, u site.URL) (*fetch.Robots, error)
+}
+
+// Turns are the turns of hosts for requests that are not in a frontier. They are safe for concurrent use.
+type Turns interface {
+	// Turn waits for a turn of a host and takes it. The error is fetch.ErrLongWait, at once, when the host is not to be requested for
+	// longer than the job waits; any other error is that ctx ended.
+	Turn(ctx context.Context, host string) error
+	// Release gives the turn back and says what was observed in it.
+	Release(host string, o fetch.Observation)
+	// Gap is the time between two requests of the host.
+	Gap(host string) time.Duration
+	// SetCrawlDelay takes the Crawl-delay of the host's robots.txt.
+	SetCrawlDelay(host string, d time.Duration)
+}
+
+// AskerOptions are what an Asker works with. Robots may be nil when Product is "".
+type AskerOptions struct {
+	Fetcher Fetcher
+	Robots  Robots
+	Turns   Turns
+
+	Product string           // our name in robots.txt; "": robots rules are not obeyed
+	MaxWait time.Duration    // longest Crawl-delay
+	MaxBody int64            // bytes; 0 is no limit
+	Now     func() time.Time // default time.Now
+	Count   func(wire int64) // called after each request with the bytes that it took; nil is nobody
+}
+
+// Asker makes single requests, each in a turn of its own and within robots rules. It is safe for concurrent use.
+type Asker struct {
+	o AskerOptions
+
+	mu    sync.Mutex
+	known map[string]*fetch.Robots // by origin
+	mute  map[string]int           // tests in a row that a host did not answer
+}
+
+// NewAsker returns an Asker that knows nothing yet.
+func NewAsker(o AskerOptions) *Asker {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Count == nil {
+		o.Count = func(int64) {}
+	}
+	return &Asker{o: o, known: map[string]*fetch.Robots{}, mute: map[string]int{}}
+}
+
+// A host that did not answer so many tests in a row is not tested any more: each further one would wait longer, and say as little.
+const muteTests = 4
+
+// isMute reports whether a host is not tested any more.
+func (k *Asker) isMute(host string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.mute[host] >= muteTests
+}
+
+// heard counts whether a host answered a test.
+func (k *Asker) heard(host string, answered bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.mute[host]++
+	if answered {
+		k.mute[host] = 0
+	}
+}
+
+// Permission is what robots rules say of a URL.
+type Permission struct {
+	OK      bool
+	Unknown bool   // the rules could not be had, and forbid everything for now
+	Why     string // not OK
+}
+
+// Allowed says whether a URL may be requested. It requests the robots.txt of an origin whose rules it does not know. The only error is that ctx ended.
+func (k *Asker) Allowed(ctx context.Context, u site.URL) (Permission, error) {
+	if k.o.Product == "" {
+		return Permission{OK: true}, nil
+	}
+	k.mu.Lock()
+	rules, known := k.known[u.Origin()]
+	k.mu.Unlock()
+	if !known {
+		var err error
+		switch rules, err = k.learn(ctx, u); {
+		case errors.Is(err, fetch.ErrLongWait):
+			return Permission{Unknown: true, Why: "its robots.txt is not requested: " + err.Error()}, nil
+		case err != nil:
+			return Permission{}, err
+		}
+	}
+	if why := rules.Silent(); why != "" {
+		return Permission{Unknown: true, Why: why}, nil
+	}
+	if d, ok := rules.CrawlDelay(); ok && d > k.o.MaxWait {
+		return Permission{Why: fmt.Sprintf("Crawl-delay of %v is longer than polite.max_wait", d)}, nil
+	}
+	ok, why := rules.Permits(u)
+	return Permission{OK: ok, Why: why}, nil
+}
+
+// learn gets the rules of an origin in a turn of its own.
+func (k *Asker) learn(ctx context.Context, u site.URL) (*fetch.Robots, error) {
+	host := u.Hostname()
+	if err := k.o.Turns.Turn(ctx, host); err != nil {
+		return nil, err
+	}
+	start := k.o.Now()
+	rules, err := k.o.Robots.Rules(ctx, u)
+	k.o.Turns.Release(host, fetch.Observation{Duration: k.o.Now().Sub(start), Status: 200})
+	if err != nil {
+		return nil, err
+	}
+	if d, ok := rules.CrawlDelay(); ok {
+		k.o.Turns.SetCrawlDelay(host, d)
+	}
+	k.mu.Lock()
+	k.known[u.Origin()] = rules
+	k.mu.Unlock()
+	return rules, nil
+}
+
+// replicaRedirects is how many redirects a test follows (Bharat and Broder, section 3.2).
+const replicaRedirects = 5
+
+// Page requests a page as a test needs it. other is the base URL of the other side: a redirect to it, by whatever scheme, says that both are one host.
+func (k *Asker) Page(ctx context.Context, u site.URL, other string) (hosts.Answer, error) {
+	away, origin := false, u.Origin()
+	_, otherPlace, _ := strings.Cut(other, "://")
+	for range replicaRedirects + 1 {
+		if k.isMute(u.Hostname()) {
+			return hosts.Answer{Kind: hosts.NoAnswer}, nil
+		}
+		may, err := k.Allowed(ctx, u)
+		if err != nil {
+			return hosts.Answer{}, err
+		}
+		if !may.OK {
+			if may.Unknown {
+				return hosts.Answer{Kind: hosts.NoAnswer}, nil
+			}
+			return hosts.Answer{Kind: hosts.Disallowed}, nil
+		}
+		var body PageSink
+		res, err := k.Exchange(ctx, fetch.Request{URL: u, MaxBody: lower(k.o.MaxBody, hosts.MaxCompared), NoRetry: true}, &body)
+		if ctx.Err() == nil {
+			k.heard(u.Hostname(), err == nil)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return hosts.Answer{}, context.Cause(ctx)
+		case err != nil:
+			return hosts.Answer{Kind: kindOfFailure(err)}, nil
+		case isRedirect(res):
+			u = res.Location
+			_, place, _ := strings.Cut(u.String(), "://")
+			toOther := strings.HasPrefix(u.String(), other)
+			away = away || toOther || (u.Origin() != origin && strings.HasPrefix(place, otherPlace))
+			continue
+		case !isPage(res):
+			return hosts.Answer{Kind: hosts.GotFailure}, nil
+		case k.o.Product != "" && robots.ParseXRobotsTag(res.RobotsTags(), k.o.Product, k.o.Now()).NoArchive:
+			return hosts.Answer{Kind: hosts.Disallowed}, nil
+		}
+		return hosts.Answer{Kind: hosts.GotPage, Body: hosts.AnswerBody(res.MIME, u, body.Bytes()), Other: away, At: u.String()}, nil
+	}
+	return hosts.Answer{Kind: hosts.GotFailure}, nil
+}
+
+// kindOfFailure says what a failed exchange means to a test.
+func kindOfFailure(err error) hosts.AnswerKind {
+	switch {
+	case errors.Is(err, fetch.ErrDNS):
+		return hosts.NoAddress
+	case errors.Is(err, fetch.ErrTooLarge), errors.Is(err, fetch.ErrBomb), errors.Is(err, fetch.ErrCoding):
+		return hosts.GotFailure
+	}
+	return hosts.NoAnswer
+}
+
+func isRedirect(res *fetch.Result) bool {
+	return res.Status >= 300 && res.Status < 400 && !res.Location.IsZero()
+}
+
+// isPage reports whether a body came that is the resource itself.
+func isPage(res *fetch.Result) bool {
+	return res.Kept && (res.Status == 200 || res.Status == 203)
+}
+
+// Leads returns where a URL leads; the URL itself when it does not redirect, the zero value when nothing is known. The only error is that ctx ended.
+func (k *Asker) Leads(ctx context.Context, u site.URL) (site.URL, error) {
+	for range replicaRedirects + 1 {
+		may, err := k.Allowed(ctx, u)
+		if err != nil || !may.OK {
+			return site.URL{}, err
+		}
+		res, err := k.Exchange(ctx, fetch.Request{URL: u, MaxBody: lower(k.o.MaxBody, hosts.MaxCompared), NoRetry: true}, new(PageSink))
+		switch {
+		case ctx.Err() != nil:
+			return site.URL{}, context.Cause(ctx)
+		case err != nil:
+			return site.URL{}, nil
+		case isRedirect(res):
+			u = res.Location
+		default:
+			return u, nil
+		}
+	}
+	return u, nil
+}
+
+// Exchange makes one request in a turn of its own. After fetch.ErrLongWait no request was made.
+func (k *Asker) Exchange(ctx context.Context, req fetch.Request, sink fetch.Sink) (*fetch.Result, error) {
+	host := req.URL.Hostname()
+	if err := k.o.Turns.Turn(ctx, host); err != nil {
+		return &fetch.Result{}, err
+	}
+	req.Gap = k.o.Turns.Gap(host)
+	res, err := k.o.Fetcher.Do(ctx, req, sink)
+	k.o.Turns.Release(host, fetch.Observe(res, err))
+	k.o.Count(res.Wire)
+	return res, err
+}
+
+// lower is the lower of two limits, of which the first may be 0 for none.
+func lower(a, b int64) int64 {
+	if a <= 0 {
+		return b
+	}
+	return min(a, b)
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"time"
+
+	"mirrord/replica/hosts"
+	"mirrord/store"
+)
+
+// PairFacts keeps the results of testing two base URLs for being replicas. Its methods may be called from several goroutines.
+type PairFacts interface {
+	// SavePair keeps the result of a test, in the place of an earlier one of the same URLs in the same order.
+	SavePair(store.PairRecord) error
+	// LoadPair returns the last test of two base URLs in this order; ok is false when there was none.
+	LoadPair(base1, base2 string) (p store.PairRecord, ok bool, err error)
+	// Pairs lists all that were tested, by base URLs.
+	Pairs() ([]store.PairRecord, error)
+}
+
+var _ PairFacts = (*store.State)(nil)
+
+// RenewAfter is the age of a test of a replica at which a complete run makes another one; it is valid for hosts.TestedFor.
+const RenewAfter = 10 * 24 * time.Hour
+
+// PairOf makes a record of a verdict on two base URLs.
+func PairOf(v *hosts.PairVerdict, base1, base2 string, tested time.Time) store.PairRecord {
+	return store.PairRecord{
+		Base1:     base1,
+		Base2:     base2,
+		Tested:    tested.UTC().Truncate(time.Second),
+		Level:     v.Level.String(),
+		Mirrors:   v.Level.Mirrors(),
+		Confident: v.Confident,
+		Equal:     v.Interchangeable(),
+		Good:      v.Good,
+		Answered:  v.Answered,
+		Tests:     len(v.Tests),
+		SoftPages: v.Soft,
+	}
+}
+
+// KeepPair keeps the result of a test. One without a decision, because too few requests were answered, does not replace a decision that is still valid.
+func KeepPair(st PairFacts, p store.PairRecord) error {
+	if !isDecided(&p) {
+		old, ok, err := st.LoadPair(p.Base1, p.Base2)
+		valid := ok && isDecided(&old) && p.Tested.Sub(old.Tested) <= hosts.TestedFor
+		if err != nil || valid {
+			return err
+		}
+	}
+	return st.SavePair(p)
+}
+
+// isDecided reports whether a test came to a decision.
+func isDecided(p *store.PairRecord) bool {
+	return p.Mirrors || p.Level == hosts.Mismatch.String()
+}
+
+// IsValid reports whether a test came to a decision and is not older than age.
+func IsValid(p *store.PairRecord, now time.Time, age time.Duration) bool {
+	return now.Sub(p.Tested) <= age && isDecided(p)
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"mirrord/fetch"
+	"mirrord/job"
+	"mirrord/store"
+)
+
+// HostFacts keeps robots.txt of origins. Its methods may be called from several goroutines.
+type HostFacts interface {
+	// LoadHost returns what is known of an origin; ok is false when nothing is.
+	LoadHost(origin string) (f store.HostFact, ok bool, err error)
+	// SaveHost keeps it, in the place of what was known.
+	SaveHost(origin string, f store.HostFact) error
+}
+
+// NewRobots makes the robots cache of a job.
+func NewRobots(j *job.Job, c *fetch.Client, s fetch.RobotsStore) *fetch.RobotsCache {
+	return fetch.NewRobotsCache(c, fetch.RobotsOptions{Agent: job.ProductToken(j.Polite.UserAgent), Store: s, Politeness: Politeness(j)})
+}
+
+// robotsStore keeps robots.txt of origins where all sites have it.
+type robotsStore struct{ s HostFacts }
+
+// NewRobotsStore returns the store of robots.txt that robots caches share.
+func NewRobotsStore(s HostFacts) fetch.RobotsStore { return robotsStore{s} }
+
+func (r robotsStore) LoadRobots(origin string) (fetch.RobotsRecord, bool, error) {
+	f, ok, err := r.s.LoadHost(origin)
+	return fetch.RobotsRecord{Origin: origin, Status: f.Status, Body: f.Body, Fetched: f.Fetched, ETag: f.ETag}, ok, err
+}
+
+func (r robotsStore) SaveRobots(rec fetch.RobotsRecord) error {
+	return r.s.SaveHost(rec.Origin, store.HostFact{Fetched: rec.Fetched, Status: rec.Status, Body: rec.Body, ETag: rec.ETag})
+}
+
+var (
+	_ Robots    = (*fetch.RobotsCache)(nil)
+	_ HostFacts = (*store.State)(nil)
+)
