@@ -191,13 +191,13 @@ func (r *run) admitNew(ids []int64, unknown []int, doc uint32, depth int, cs []c
 		if _, ok := r.table.Find(b); !ok {
 			r.admitMu.Lock()
 			reason, trapped := r.counter.Add(u)
-			rules := r.origins[u.Origin()]
 			r.admitMu.Unlock()
 			if trapped {
 				r.stats.Trapped.Add(1)
 				r.notes.Trap(u, reason)
 				continue
 			}
+			rules, _ := r.origins.Rules(u)
 			if allowed, reason := rules.Permits(u); !allowed && rules.Silent() == "" {
 				disallowed = reason
 			}

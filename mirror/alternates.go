@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"mirrord/fetch"
+	"mirrord/mirror/crawl"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/source"
 	"mirrord/replica/hosts"
@@ -84,7 +85,7 @@ func (r *run) settleBase() {
 		if !in || u.Origin() == seed.Origin() || !r.scope.Covers(u) {
 			continue
 		}
-		r.addEntry(u)
+		r.troubles.AddEntry(u)
 		if i == 0 && strings.HasPrefix(u.Path(), seed.Dir()) {
 			r.alt.base = u.Origin() + seed.Dir()
 		}
@@ -146,7 +147,7 @@ func (a *alternates) isAside(id uint32) bool {
 // leftOrElsewhere asks the replicas for a URL of a host of an entry point that is postponed to the next run. It returns nil when no
 // replica is well: the URL is left for the next run.
 func (r *run) leftOrElsewhere(ctx context.Context, rec *store.Resource, why string) (*ledger.Finding, error) {
-	if r.isSlow(rec.URL) {
+	if r.troubles.IsSlow(rec.URL) {
 		return nil, nil
 	}
 	f, err := r.elsewhere(ctx, rec, why)
@@ -167,7 +168,7 @@ func (r *run) elsewhere(ctx context.Context, rec *store.Resource, why string) (*
 		return nil, nil
 	}
 	rest, ok := strings.CutPrefix(rec.URL.String(), r.alt.base)
-	if !ok || r.forbids(rec.URL) || rec.Outcome == site.Gone && !r.job.Repair {
+	if !ok || r.origins.Forbids(rec.URL) || rec.Outcome == site.Gone && !r.job.Repair {
 		return nil, nil
 	}
 	for _, a := range r.alt.all {
@@ -178,7 +179,7 @@ func (r *run) elsewhere(ctx context.Context, rec *store.Resource, why string) (*
 		if err != nil || !strings.HasPrefix(u.String(), a.base.String()) {
 			continue
 		}
-		if _, _, down := r.isDown(u); down {
+		if r.troubles.IsDown(u) {
 			continue
 		}
 		f, err := r.askAlternate(ctx, a, rec, u, why)
@@ -203,7 +204,7 @@ func (r *run) askAlternate(ctx context.Context, a *alternate, rec *store.Resourc
 	case err != nil:
 		return nil, errPending
 	case may.Unknown:
-		r.troubled(u, may.Why, troubleLimit)
+		r.troubles.Failed(u, may.Why, crawl.TroubleLimit)
 		return nil, nil
 	case !may.OK:
 		return nil, nil
@@ -223,16 +224,16 @@ func (r *run) askAlternate(ctx context.Context, a *alternate, rec *store.Resourc
 	case err != nil && (ctx.Err() != nil || errors.Is(err, fetch.ErrCanceled)):
 		return nil, errPending
 	case errors.Is(err, fetch.ErrLongWait):
-		r.troubled(u, err.Error(), troubleLimit)
+		r.troubles.Failed(u, err.Error(), crawl.TroubleLimit)
 		return nil, nil
 	case err != nil:
-		r.troubled(u, err.Error(), weighNoAnswer)
+		r.troubles.Failed(u, err.Error(), crawl.WeighNoAnswer)
 		return nil, nil
 	case fetch.TransientStatus(res.Status):
-		r.troubled(u, fmt.Sprintf("status %d", res.Status), weighBadAnswer)
+		r.troubles.Failed(u, fmt.Sprintf("status %d", res.Status), crawl.WeighBadAnswer)
 		return nil, nil
 	}
-	r.answers(u)
+	r.troubles.Answered(u)
 	switch {
 	case res.Status >= 300 && res.Status < 400:
 		if !trusted {
@@ -331,8 +332,7 @@ func isGone(rec *store.Resource) bool { return rec.Status == 404 || rec.Status =
 // replicaIsWell reports whether some replica is believed and answers.
 func (r *run) replicaIsWell() bool {
 	return slices.ContainsFunc(r.alt.all, func(a *alternate) bool {
-		_, _, down := r.isDown(a.base)
-		return a.isTrusted() && !down
+		return a.isTrusted() && !r.troubles.IsDown(a.base)
 	})
 }
 

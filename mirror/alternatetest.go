@@ -86,7 +86,7 @@ func (r *run) renewAlternates(ctx context.Context) {
 	if len(r.alt.all) == 0 || r.o.NoFetch {
 		return
 	}
-	if len(r.downEntries()) > 0 {
+	if len(r.troubles.DownEntries()) > 0 {
 		return
 	}
 	for _, a := range r.alt.all {

@@ -50,7 +50,7 @@ func (r *run) answer(ctx context.Context, rec *store.Resource, res *fetch.Result
 	if fetch.TransientStatus(s) && !unwantedGuess {
 		return r.busy(ctx, rec, res)
 	}
-	r.answers(rec.URL)
+	r.troubles.Answered(rec.URL)
 	switch {
 	case res.NotModified && rec.Body != store.NoBody:
 		rec.Volatile, rec.Expires = rec.Volatile.Same(), r.expires(res)
@@ -84,16 +84,16 @@ func (r *run) busy(ctx context.Context, rec *store.Resource, res *fetch.Result) 
 	reason, most := fmt.Sprintf("status %d", res.Status), r.job.Polite.MaxWait
 	elsewhere := res.Status >= 500
 	if res.RetryAfter <= 0 {
-		return r.originFails(ctx, rec, reason, true, weighBadAnswer, elsewhere)
+		return r.originFails(ctx, rec, reason, true, crawl.WeighBadAnswer, elsewhere)
 	}
 	if res.RetryAfter > most {
 		reason += fmt.Sprintf(" with a Retry-After of %v, longer than polite.max_wait", res.RetryAfter)
-		if r.waitOf(rec.URL, rec.ID, res) > 0 {
-			r.leaveHost(rec.URL, reason, elsewhere)
+		if r.troubles.Waited(rec.URL, rec.ID, res) > 0 {
+			r.troubles.LeaveHost(rec.URL, reason, elsewhere)
 		}
 	}
-	r.troubled(rec.URL, reason, weighBadAnswer)
-	_, _, down := r.isDown(rec.URL)
+	r.troubles.Failed(rec.URL, reason, crawl.WeighBadAnswer)
+	down := r.troubles.IsDown(rec.URL)
 	if mayWait := !down && res.RetryAfter <= most; mayWait && !r.hadTurn(rec.ID, ledger.AfterFailure) {
 		return found{turn: ledger.Turn{Why: ledger.AfterFailure, At: r.now().Add(res.RetryAfter)}}, nil
 	}
@@ -103,7 +103,7 @@ func (r *run) busy(ctx context.Context, rec *store.Resource, res *fetch.Result) 
 // noAnswer reads an exchange without a usable answer. A broken one is requested once more, at the end of the
 // run: it is the same then when that is the server's way, and another when the network or a restart broke it.
 func (r *run) noAnswer(ctx context.Context, rec *store.Resource, res *fetch.Result, err error) (found, error) {
-	const weight = weighNoAnswer // also of a broken one: eight URLs in a row that break are the server's trouble
+	const weight = crawl.WeighNoAnswer // also of a broken one: eight URLs in a row that break are the server's trouble
 	reason, passing := err.Error(), fetch.Transient(err)
 	elsewhere := passing || errors.Is(err, fetch.ErrDNS) || errors.Is(err, fetch.ErrTLS)
 	if !fetch.Broken(err) {
@@ -113,7 +113,7 @@ func (r *run) noAnswer(ctx context.Context, rec *store.Resource, res *fetch.Resu
 		return found{turn: ledger.Turn{Why: ledger.AfterFailure}}, nil
 	}
 	if passing {
-		r.troubled(rec.URL, reason, weight)
+		r.troubles.Failed(rec.URL, reason, weight)
 	}
 	f, err := r.givenUp(ctx, rec, reason, passing, elsewhere)
 	f.spent |= ledger.AfterFailure
@@ -132,10 +132,9 @@ func (r *run) originFails(ctx context.Context, rec *store.Resource, reason strin
 // failsAgain counts a failure and reports whether the URL gets another turn in this run.
 func (r *run) failsAgain(rec *store.Resource, reason string, passing bool, weight int) bool {
 	if passing {
-		r.troubled(rec.URL, reason, weight)
+		r.troubles.Failed(rec.URL, reason, weight)
 	}
-	_, _, down := r.isDown(rec.URL)
-	return passing && !down && !r.hadTurn(rec.ID, ledger.AfterFailure)
+	return passing && !r.troubles.IsDown(rec.URL) && !r.hadTurn(rec.ID, ledger.AfterFailure)
 }
 
 // givenUp records that the origin does not give a URL in this run. elsewhere says that replicas are a

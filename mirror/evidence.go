@@ -369,7 +369,7 @@ func (r *run) enqueueSource(id uint32) { r.enqueueOne(id, crawl.PrioSeed) }
 // spareOne records a resource as unchanged without asking for it. Its links come from the store.
 func (r *run) spareOne(id uint32, k ledger.EvidenceKind) error {
 	u := r.table.URL(id)
-	if r.forbids(u) {
+	if r.origins.Forbids(u) {
 		return nil
 	}
 	if _, first := r.table.Queue(id); !first {

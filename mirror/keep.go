@@ -3,6 +3,8 @@
 package mirror
 
 import (
+	"fmt"
+
 	"mirrord/mirror/ledger"
 	"mirrord/site"
 	"mirrord/store"
@@ -49,4 +51,18 @@ func (r *run) keep(now, old *store.Resource, targets []uint32, as ledger.Account
 	now.ShapeNew = r.shapeNew(now, old)
 	as.Tally |= ledger.AsFetched
 	return &ledger.Finding{Done: store.Done{Resource: *now, Targets: targets, Linked: true}, As: as}
+}
+
+// capped says which limit of the job is reached, "" for none. own is how many files are counted already that the question is about.
+func (r *run) capped(own int64) string {
+	l := &r.job.Limits
+	if n := r.stats.Files.Load() - own; l.MaxFiles > 0 && n >= l.MaxFiles {
+		r.notes.Cap(fmt.Sprintf("limits.max_files = %d is reached", l.MaxFiles))
+		return "limits.max_files"
+	}
+	if n := r.stats.Held.Load(); l.MaxSize > 0 && n >= int64(l.MaxSize) {
+		r.notes.Cap(fmt.Sprintf("limits.max_size = %v is reached", l.MaxSize))
+		return "limits.max_size"
+	}
+	return ""
 }

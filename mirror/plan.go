@@ -386,7 +386,7 @@ func (r *run) skipRest(ctx context.Context, stage func()) {
 	}
 	forbidden := false
 	for id := range p.plan.Spared() {
-		if u, s := r.table.Get(uint32(id)); !s.Queued() && r.forbids(u) {
+		if u, s := r.table.Get(uint32(id)); !s.Queued() && r.origins.Forbids(u) {
 			r.enqueueOne(uint32(id), crawl.PrioKnown)
 			forbidden = true
 		}

@@ -79,7 +79,7 @@ func (r *run) redirectTarget(rec *store.Resource, to site.URL, hops int) (id uin
 	}
 	r.admitMu.Unlock()
 	if leads && r.scope.Covers(to) {
-		r.addEntry(to)
+		r.troubles.AddEntry(to)
 	}
 	return id, true
 }

@@ -321,12 +321,12 @@ func (r *run) ask(ctx context.Context, id uint32, release func(fetch.Observation
 // of its host was used.
 func (r *run) look(ctx context.Context, rec *store.Resource, release func(fetch.Observation)) (f found, used bool, err error) {
 	u := rec.URL
-	down, entry, isDown := r.isDown(u)
+	down, entry, isDown := r.troubles.Down(u)
 	if f.finding, err = r.takeReused(rec, isDown); f.finding != nil || err != nil {
 		return f, false, err
 	}
 	switch {
-	case isDown && entry && (rec.Outcome != site.Failed || !r.isLeft(u)):
+	case isDown && entry && (rec.Outcome != site.Failed || !r.troubles.IsLeft(u)):
 		f.finding, err = r.leftOrElsewhere(ctx, rec, down)
 		return f, f.finding != nil || err != nil, err
 	case isDown: // also what failed before, of a host that asks to wait: it must not keep what could be had from being published
@@ -338,7 +338,7 @@ func (r *run) look(ctx context.Context, rec *store.Resource, release func(fetch.
 		f.finding = &ledger.Finding{Done: store.Done{Resource: *rec}, As: ledger.Account{Tally: ledger.AsTrapped}}
 		return f, false, nil
 	}
-	rules, known := r.rulesOf(u)
+	rules, known := r.origins.Rules(u)
 	if !known {
 		r.learnOrigin(ctx, u, release)
 		if ctx.Err() == nil {
@@ -347,7 +347,7 @@ func (r *run) look(ctx context.Context, rec *store.Resource, release func(fetch.
 		return f, true, nil
 	}
 	if why := rules.Silent(); why != "" { // another worker has just found out
-		if r.isEntryOrigin(u) {
+		if r.troubles.IsEntry(u) {
 			f.finding, err = r.leftOrElsewhere(ctx, rec, why)
 			return f, f.finding != nil || err != nil, err
 		}
@@ -401,7 +401,7 @@ func (r *run) request(ctx context.Context, rec *store.Resource, release func(fet
 	r.stats.Requests.Add(1)
 	res, err := r.o.Fetcher.Do(ctx, req, sink)
 	sink.cut = isCut(res, err)
-	release(r.observed(u, rec.ID, res, err))
+	release(r.troubles.Observe(u, rec.ID, res, err))
 	r.stats.Wire.Add(res.Wire)
 	if sink.err != nil { // the disk, not the site
 		return found{}, sink.err

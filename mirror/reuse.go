@@ -198,7 +198,7 @@ func (r *run) takeReused(rec *store.Resource, down bool) (*ledger.Finding, error
 	if x.mode == reuseNothing || !ok || r.isSitemap(rec.ID) {
 		return nil, nil
 	}
-	if _, known := r.rulesOf(rec.URL); !known && !down || r.forbids(rec.URL) {
+	if _, known := r.origins.Rules(rec.URL); !known && !down || r.origins.Forbids(rec.URL) {
 		return nil, nil
 	}
 	if x.mode == reuseKeeps {

@@ -73,7 +73,6 @@ type run struct {
 	tree     treeDamage // of live
 	shared   render.Shared
 	seeds    []site.URL
-	entries  map[string]bool // origins and hosts of the entry points, and of where they lead; guarded by admitMu
 	scope    *site.Rule
 	programs *site.ProgramRule
 	traps    site.Traps
@@ -86,25 +85,25 @@ type run struct {
 	rules    string // fingerprint of the job's rules
 	rescan   bool   // the rules changed: what is stored is scanned again
 
-	table *ledger.Table
-	front *crawl.Frontier
-	gate  *crawl.Gate
-	turns *hostTurns // beside the frontier
-	procs chan *processor
-	bufs  sync.Pool
+	table    *ledger.Table
+	front    *crawl.Frontier
+	gate     *crawl.Gate
+	troubles *crawl.Troubles
+	origins  *crawl.Origins
+	turns    *hostTurns // beside the frontier
+	procs    chan *processor
+	bufs     sync.Pool
 
 	large sync.Mutex // held while a large document is in memory
 
 	admitMu sync.Mutex // guards what admission learns
 	counter *site.TrapCounter
-	origins map[string]*fetch.Robots // as far as they were asked
-	hops    map[uint32]int           // redirects before a URL
-	leads   map[uint32]bool          // URLs to which entry points redirect
-	again   map[uint32]ledger.Again  // URLs that get or had another turn
-	cookies map[uint32]bool          // URLs whose answers redirected and set a cookie
-	down    map[string]*trouble      // by origin, and by host for what concerns all its origins
-	waiting []waitingTurn            // while deferring, until enqueueDeferred
-	maps    map[uint32]bool          // sitemaps
+	hops    map[uint32]int          // redirects before a URL
+	leads   map[uint32]bool         // URLs to which entry points redirect
+	again   map[uint32]ledger.Again // URLs that get or had another turn
+	cookies map[uint32]bool         // URLs whose answers redirected and set a cookie
+	waiting []waitingTurn           // while deferring, until enqueueDeferred
+	maps    map[uint32]bool         // sitemaps
 
 	published  *store.Version
 	commits    chan *store.Done
@@ -185,8 +184,8 @@ func newRun(o Options) (*run, error) {
 	j := o.Job
 	r := &run{
 		o: o, job: j, site: o.Site, log: o.Log.With("job", o.Site.Name), now: o.Now, started: o.Now(), seeds: j.Seeds(),
-		table: ledger.New(), origins: map[string]*fetch.Robots{}, hops: map[uint32]int{}, leads: map[uint32]bool{}, again: map[uint32]ledger.Again{},
-		down: map[string]*trouble{}, maps: map[uint32]bool{}, entries: map[string]bool{}, broken: map[uint32]bool{}, audited: map[uint32]bool{}, polite: source.Politeness(j), state: new(store.Run),
+		table: ledger.New(), hops: map[uint32]int{}, leads: map[uint32]bool{}, again: map[uint32]ledger.Again{},
+		maps: map[uint32]bool{}, broken: map[uint32]bool{}, audited: map[uint32]bool{}, polite: source.Politeness(j), state: new(store.Run),
 	}
 	if len(r.seeds) == 0 {
 		return nil, fmt.Errorf("job %s: url: no entry point", o.Site.Name)
@@ -203,9 +202,6 @@ func newRun(o Options) (*run, error) {
 		}
 		r.excludes = append(r.excludes, g)
 	}
-	for _, u := range r.seeds {
-		r.addEntry(u)
-	}
 	r.product = job.ProductToken(j.Polite.UserAgent)
 	r.gate, err = crawl.NewGate(o.Hosts, j, r.polite, r.now)
 	if err != nil {
@@ -217,6 +213,11 @@ func newRun(o Options) (*run, error) {
 	}
 	r.front = crawl.NewFrontier(r.gate, order)
 	r.turns = newTurns(r.gate, o.Hosts, j, r.now)
+	r.troubles = crawl.NewTroubles(r.front, j.Polite.MaxWait)
+	for _, u := range r.seeds {
+		r.troubles.AddEntry(u)
+	}
+	r.origins = crawl.NewOrigins(j.ObeyRobots)
 	r.prepareAlternates()
 	r.counter = site.NewTrapCounter(r.traps)
 	r.layout = phm.Layout{Primary: r.seeds[0].Origin()}
@@ -405,7 +406,7 @@ func (r *run) summary(j *judgement) *Summary {
 	}
 	sum.Notes, sum.Failures = r.notes.List()
 	r.noteAlternates(sum)
-	sum.Down = r.downEntries()
+	sum.Down = r.troubles.DownEntries()
 	return sum
 }
 

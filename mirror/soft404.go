@@ -149,10 +149,10 @@ func (r *run) mayAsk(u site.URL) bool {
 	if ok, _ := r.allowed(u, kindPage); !ok {
 		return false
 	}
-	if _, _, down := r.isDown(u); down {
+	if r.troubles.IsDown(u) {
 		return false
 	}
-	rules, known := r.rulesOf(u)
+	rules, known := r.origins.Rules(u)
 	if !known || rules.Silent() != "" {
 		return false
 	}

@@ -3,7 +3,6 @@
 package mirror
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -61,10 +60,8 @@ func (r *run) judge(ended error) *judgement {
 	}
 	j.left = r.unanswered()
 	if ended == nil && j.left > 0 {
-		for _, host := range slices.SortedFunc(maps.Keys(r.down), cmp.Compare[string]) {
-			if t := r.down[host]; t.down && r.entries[host] {
-				j.partial("%s was left for the next run: %s", host, t.reason)
-			}
+		for _, l := range r.troubles.LeftEntries() {
+			j.partial("%s was left for the next run: %s", l.Name, l.Reason)
 		}
 	}
 	r.judgeSeeds(j)
@@ -164,7 +161,7 @@ const fewFailures = 3
 // good copy, and the summary names it.
 func (r *run) judgeFailures(j *judgement) {
 	failed, asked := r.stats.Failed.Load(), r.stats.Requests.Load()
-	silent := r.silentOrigins()
+	silent := r.troubles.SilentOrigins()
 	for _, origin := range slices.Sorted(maps.Keys(silent)) { // costs its own URLs, and not the version
 		failed -= silent[origin]
 		if u, _, err := site.Parse(origin + "/"); err == nil {
