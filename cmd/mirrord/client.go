@@ -170,13 +170,13 @@ back. The job's schedule is not touched; mirrord pause is for that.`,
 }
 
 func pauseCommand(a *cli) *cobra.Command {
-	return jobCommand(a, "pause", "Start no runs of a job until resume", `End the run of a job, if one is under way, and start none any more until mirrord resume: not after the daemon was restarted either. A run by
+	return jobCommand(a, "pause", "Suspend a job", `End the run of a job, if one is under way, and start none any more until mirrord resume: not after the daemon was restarted either. A run by
 mirrord run-now is still possible. Without a daemon the next one will heed it.`,
 		func(ctx context.Context, name string) error { return setPaused(ctx, a, name, true) })
 }
 
 func resumeCommand(a *cli) *cobra.Command {
-	return jobCommand(a, "resume", "Take pause back", `Let a paused job run again. A run that the pause interrupted goes on, and one that it missed is made up once.`,
+	return jobCommand(a, "resume", "End a pause", `Let a paused job run again. A run that the pause interrupted goes on, and one that it missed is made up once.`,
 		func(ctx context.Context, name string) error { return setPaused(ctx, a, name, false) })
 }
 
@@ -215,7 +215,7 @@ func said(a *cli, j status.Job, what string, err error) error {
 func reloadCommand(a *cli) *cobra.Command {
 	return &cobra.Command{
 		Use:   "reload",
-		Short: "Let the daemon read the jobs directory again",
+		Short: "Read the job files again",
 		Long: `Let the daemon read the jobs directory again, and print what changed. It does so by itself soon after a change, and on SIGHUP; this command is for
 those who want to see the result. Jobs in which nothing changed are not touched; a run under way ends as it began. Exit code 1 when a file is refused.`,
 		Args: cobra.NoArgs,

@@ -64,14 +64,12 @@ func daemonCommand(a *cli) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "daemon",
 		Short: "Run all jobs at their times",
-		Long: `Run all jobs of the jobs directory at their times, until told to end. Files that are added, changed or removed are noticed by themselves.
+		Long: `Run all jobs of the jobs directory at their times. Changed job files are noticed.
 
-Commands such as run-now, status, cancel, pause, resume, reload and accept talk to the daemon that owns their state directory through a Unix socket: whoever may write to
-it may command the daemon. With --listen a status page, metrics for Prometheus (/metrics), /healthz and /readyz are served as well, for reading only.
+Other commands talk to the daemon through its Unix socket. --listen serves a status page, /metrics, /healthz and /readyz,
+for reading only. SIGTERM ends the runs, which go on after the next start; SIGHUP reads the jobs directory again.
 
-SIGTERM and SIGINT end the runs under way as partial; they go on when the daemon starts again. SIGHUP reads the jobs directory again. docs/operations.md says how to live with it.
-
-Exit codes: 0 ended when told to; 1 error; 5 another daemon owns the state directory.`,
+Exit codes: 0 told to end; 1 error; 5 another daemon owns the state directory. Guide: docs/operations.md.`,
 		Example: `  mirrord daemon
   mirrord daemon --jobs jobs.d --state /srv/mirrors --listen 127.0.0.1:9180
   systemctl enable --now mirrord       # with the package`,
@@ -79,19 +77,19 @@ Exit codes: 0 ended when told to; 1 error; 5 another daemon owns the state direc
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDaemon(cmd.Context(), a, f) },
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.socket, "socket", "", "`PATH` of the control socket (default $RUNTIME_DIRECTORY/mirrord.sock, else daemon.sock in the state directory)")
-	fl.StringVar(&f.mode, "socket-mode", "0660", "file `MODE` of the control socket: who may write to it commands the daemon")
-	fl.StringVar(&f.listen, "listen", "", "`ADDRESS` for the status page, metrics and health (default: none)")
-	fl.StringSliceVar(&f.listenHosts, "listen-host", nil, "another `HOST` name by which that page is reached; addresses, localhost and this machine's name are always accepted")
-	fl.IntVar(&f.maxRuns, "max-runs", 4, "how many runs there may be at a time")
-	fl.DurationVar(&f.spread, "spread", scheduler.DefaultSpread, "over how long jobs that are due at the same time are spread; 0 starts them together")
-	fl.DurationVar(&f.poll, "poll", 30*time.Second, "how often the jobs directory is looked at, besides when the system tells of a change")
-	fl.DurationVar(&f.within, "stop-within", 25*time.Second, "how long runs have to end when the daemon is told to")
-	fl.DurationVar(&f.gc, "gc", app.TidyEvery, "how often what nothing refers to is freed, as by mirrord gc; 0 is never")
-	fl.StringVar(&f.log, "log", "", "`FORM` of the log on standard error: text, json or journal (default: journal under systemd, else text)")
-	fl.StringVar(&f.mail, "mail", "", "how mail leaves: `PATH` of a sendmail or smtp://[USER@]HOST[:PORT], password in $MIRRORD_SMTP_PASSWORD (default: sendmail if there is one, else smtp://localhost)")
-	fl.StringVar(&f.from, "mail-from", "", "`ADDRESS` that mail comes from (default mirrord@HOST)")
-	fl.StringVar(&f.host, "host", "", "`NAME` of this machine in messages (default: its host name)")
+	fl.StringVar(&f.socket, "socket", "", "`PATH` of the control socket")
+	fl.StringVar(&f.mode, "socket-mode", "0660", "its file `MODE`: writers command the daemon")
+	fl.StringVar(&f.listen, "listen", "", "`ADDRESS` of status page, metrics and health")
+	fl.StringSliceVar(&f.listenHosts, "listen-host", nil, "another `HOST` name of that page")
+	fl.IntVar(&f.maxRuns, "max-runs", 4, "most runs at a time")
+	fl.DurationVar(&f.spread, "spread", scheduler.DefaultSpread, "spread jobs due at one time over")
+	fl.DurationVar(&f.poll, "poll", 30*time.Second, "interval of looks at the jobs directory")
+	fl.DurationVar(&f.within, "stop-within", 25*time.Second, "time that runs have to end")
+	fl.DurationVar(&f.gc, "gc", app.TidyEvery, "interval of mirrord gc; 0: never")
+	fl.StringVar(&f.log, "log", "", "`FORM` of the log: text, json or journal")
+	fl.StringVar(&f.mail, "mail", "", "`PATH` of sendmail, or smtp://[USER@]HOST[:PORT]")
+	fl.StringVar(&f.from, "mail-from", "", "sender `ADDRESS`")
+	fl.StringVar(&f.host, "host", "", "`NAME` of this machine in messages")
 	return cmd
 }
 

@@ -35,7 +35,7 @@ func demoCommand(a *cli) *cobra.Command {
 	var serve bool
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Show a mirror's whole life on a small site of our own",
+		Short: "Mirror a small demonstration site",
 		Long: `Serve a small site on loopback, mirror it through all its versions, and tell what happens: what changed, what was asked, what was published. No
 network is needed. The mirror stays in the directory that -o names, to be browsed.`,
 		Args: cobra.NoArgs,

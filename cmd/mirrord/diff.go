@@ -26,7 +26,7 @@ func diffCommand(a *cli) *cobra.Command {
 	var f diffFlags
 	cmd := &cobra.Command{
 		Use:   "diff JOB [A] [B] [PATH]",
-		Short: "Show what differs between two versions of a mirror",
+		Short: "Compare two versions of a mirror",
 		Long: `Show what differs between versions A and B of a job's mirror: for every directory how many files were added, changed and removed, and by how
 much it grew. B is the current version by default, and A the one before it. PATH is a directory of the mirror, to see that alone, or a page, to
 see it line by line; its URL does as well. Write ./2024 for a directory whose name is a number.

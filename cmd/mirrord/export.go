@@ -17,15 +17,14 @@ func exportCommand(a *cli) *cobra.Command {
 	var o app.ExportRequest
 	cmd := &cobra.Command{
 		Use:   "export JOB",
-		Short: "Write the mirror of a job, as it is or as it was, to a file or directory",
+		Short: "Write a mirror to a file",
 		Long: `Write the published mirror of a job, or an older version of it, to ` + app.Joined(archive.Docs(), "or") + `.
 
-Every file is checked against its digest on the way. An archive or tar is then read back and checked as a whole, and replaces an older file only
-if it is right; what goes to standard output is not read back. A directory that already holds a mirror is brought up to date: only files that
-differ are written.
+An archive or tar is read back and checked before it replaces an older file; standard output is not. A directory that
+holds a mirror is updated: only files that differ are written.
 
---flatten puts all files into one folder. --mask leaves out files by their type; links to them lead to the site. Both can be combined, and
-phm.json says what was done. They need room for a copy of the mirror beside FILE while they work.`,
+--flatten puts all files into one folder, --mask leaves out files by type and lets links to them lead to the site.
+phm.json records both. They need room for a copy of the mirror beside FILE.`,
 		Example: `  mirrord export samba
   mirrord export samba --version 12 -o samba-12.phm
   mirrord export samba -o /media/usb/samba --format dir
@@ -44,11 +43,11 @@ phm.json says what was done. They need room for a copy of the mirror beside FILE
 			return export(cmd.Context(), a, o)
 		},
 	}
-	cmd.Flags().StringVarP(&o.Out, "output", "o", "", "`FILE` or directory to write; - is standard output (default JOB.phm, JOB or JOB.tar.zst; derived: JOB-flat, JOB-masked, JOB-flat-masked)")
-	cmd.Flags().IntVar(&o.Version, "version", 0, "number `N` of the version (default: the current one)")
+	cmd.Flags().StringVarP(&o.Out, "output", "o", "", "`FILE` or directory; - is standard output (default JOB and its extension)")
+	cmd.Flags().IntVar(&o.Version, "version", 0, "version `N` (default: the current one)")
 	cmd.Flags().StringVar(&o.Format, "format", "", app.Joined(archive.Names(), "or")+" (default: by the name of FILE, else phm)")
 	cmd.Flags().BoolVar(&o.Flatten, "flatten", false, "put all files into one folder")
-	cmd.Flags().StringSliceVar(&o.Mask, "mask", nil, "leave out `TYPES`: images, movies, sounds, MIME types such as application/pdf or font/*, separated by commas")
+	cmd.Flags().StringSliceVar(&o.Mask, "mask", nil, "leave out `TYPES`: images, movies, sounds, application/pdf, font/*, …")
 	return cmd
 }
 

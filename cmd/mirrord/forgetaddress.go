@@ -13,7 +13,7 @@ import (
 func forgetAddressCommand(a *cli) *cobra.Command {
 	return &cobra.Command{
 		Use:   "forget-address NAME…",
-		Short: "Let host names that were public be private",
+		Short: "Allow a name that moved inside",
 		Long: `Forget that host names were once at public addresses.
 
 A host name that was ever public is not connected to at a private address later, whatever polite.allow_private says: who owns its DNS could lead the

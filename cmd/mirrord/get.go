@@ -20,15 +20,14 @@ func getCommand(a *cli) *cobra.Command {
 	var accept, full bool
 	cmd := &cobra.Command{
 		Use:   "get URL…",
-		Short: "Mirror a site once, without a job file",
+		Short: "Mirror a site once",
 		Long: `Mirror a site into a directory, or into one portable archive when PATH ends in .phm. The first URL is the entry point.
 
-Without --state the work lies in a hidden folder beside PATH until the mirror is complete; a get that was interrupted is resumed by the same
-command. With --state the mirror is kept there under the name of its host and brought up to date by the same command; PATH is then only
-written when -o is given, and an existing mirror at PATH is brought up to date file by file.
+An interrupted get goes on with the same command; until then its work lies in a hidden folder beside PATH. With --state
+the mirror is kept there under the name of its host, and the same command updates it; PATH is then written with -o only.
 
-A run that would lose much of an existing mirror is suspicious (exit code 4) and publishes nothing. If the site really is so, the same command with
---accept publishes what was held back, without asking again.`,
+A run that would lose much of an existing mirror is suspicious (exit code 4) and publishes nothing. If the site really
+is so, --accept publishes what was held back.`,
 		Example: `  mirrord get https://www.samba.org/samba/docs/
   mirrord get https://example.org/ -o example.phm --set polite.delay=1s
   mirrord get http://intranet.example/ --set polite.connections=16 --set polite.delay=0s --set polite.factor=0`,
@@ -42,9 +41,9 @@ A run that would lose much of an existing mirror is suspicious (exit code 4) and
 			return get(cmd.Context(), a, app.GetRequest{Job: j, Keep: a.stateFlag != "", Out: out, Accept: accept})
 		},
 	}
-	cmd.Flags().StringVarP(&out, "output", "o", "", "`PATH` of the mirror: NAME.phm is an archive, else a directory (default: the host's name)")
-	cmd.Flags().BoolVar(&accept, "accept", false, "publish what the last run held back as suspicious, or this one would hold back")
-	cmd.Flags().BoolVar(&full, "full", false, "ask for every known URL, whatever evidence and policy would spare")
+	cmd.Flags().StringVarP(&out, "output", "o", "", "`PATH` of the mirror: NAME.phm is an archive, else a directory (default: the host name)")
+	cmd.Flags().BoolVar(&accept, "accept", false, "publish what is held back as suspicious")
+	cmd.Flags().BoolVar(&full, "full", false, "skip nothing: request every known URL")
 	setFlag(cmd, &set)
 	return cmd
 }

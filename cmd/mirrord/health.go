@@ -14,7 +14,7 @@ import (
 func healthCommand(a *cli) *cobra.Command {
 	return &cobra.Command{
 		Use:   "health",
-		Short: "Exit with 0 when the daemon is alive, with 1 when it is not",
+		Short: "Check that the daemon is alive",
 		Long: `Ask the daemon that owns the state directory whether its scheduler is alive, as GET /healthz does.
 
 It exits with 0 when the daemon answers that it is, and with 1 when no daemon runs or it does not answer within five seconds.

@@ -12,7 +12,7 @@ func importCommand(a *cli) *cobra.Command {
 	var as string
 	cmd := &cobra.Command{
 		Use:   "import FILE --as JOB",
-		Short: "Make a mirror out of a PHM archive, tar or directory",
+		Short: "Make a mirror of an archive",
 		Long: `Make a PHM archive (.phm), a tar of one (.tar.zst, .tar.gz or .tar) or a directory the first version of a job's mirror. It may come from anybody:
 names, sizes, digests and addresses are checked before and while it is unpacked, and nothing is left of it when something is wrong. The next
 run of the job brings the mirror up to date; what was flattened or masked is whole again after it.`,

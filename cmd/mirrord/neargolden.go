@@ -12,8 +12,9 @@ import (
 
 func nearGoldenCommand(a *cli) *cobra.Command {
 	return &cobra.Command{
-		Use:   "near-golden FILE",
-		Short: "Check rule mining against a file of expected values",
+		Use:    "near-golden FILE",
+		Short:  "Check rule mining",
+		Hidden: true,
 		Long: `Check degrees, frequencies and correlations of change, mined rules and what they skip against a file of expected values: JSON with "format": 1 and
 "cases", as in near/testdata. Counts must agree exactly, correlations and confidences to 1e-12. Exit code 1 when anything differs.
 

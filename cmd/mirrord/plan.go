@@ -19,19 +19,15 @@ func planCommand(a *cli) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "plan JOB",
-		Short: "Say what the next run would ask, spare and audit, and why",
-		Long: `Say for every directory of a mirror what the next run would ask again, what it would spare, and why, by the policy of the job and what its runs
-have observed. The time of the run is the next one that the job's schedule names, or now: the longer nothing was asked, the more is expected. Nothing is asked of any site. It is what a run asks if nothing has changed: sitemaps and feeds are asked first and may spare more, a change that is
-found makes the run ask for what changed together with it before, and what is new is always fetched.
+		Short: "Show what the next run requests",
+		Long: `Show for every directory of a mirror what the next run would request, what it would skip, and why: by the job's policy
+and what its runs observed. The plan is for the next scheduled time. No site is contacted.
 
-Reasons to ask: rate (it changes often enough), probe (one of a group that changed together), new, max_skip, audit (in a directory that a rule skips), entry point,
-source of evidence, failed before. Reasons to spare: price (expected to find less than adaptive.price; of a file that its directory's
-listing tells of: the listing is), evidence (a listing that is asked will tell of it), rule, budget (limits.max_requests).
+The plan assumes that nothing has changed: a change that is found makes the run request more, sitemaps and feeds may
+save more, and new URLs are always fetched.
 
---json writes "job", "run" (its number), "at" and "when" (the time of the run, and which one that is), "policy", "full" (why everything is asked, if it is), "runs" (learned
-from), "known", "asked", "spared" (URLs), "sources" (of them: listings, sitemaps and feeds that are asked), "expected" and "missed" (changes in what is asked and in what is
-spared; 0 unless the policy is adaptive), "reasons" (URLs by reason) and "dirs", all that have URLs: "path", "known", "asked", "audited", "spared", "expected", "why" (the most
-frequent reason) and "rule" (that skips it).`,
+Reasons to request: rate, probe, new, max_skip, audit, entry point, source of evidence, failed before. Reasons to skip:
+price, evidence, rule, budget. docs/evolution.md explains them, docs/json.md the JSON.`,
 		Example: `  mirrord plan samba
   mirrord plan samba --all
   mirrord plan samba --json`,
@@ -64,14 +60,14 @@ func evolutionCommand(a *cli) *cobra.Command {
 	var f evolutionFlags
 	cmd := &cobra.Command{
 		Use:   "evolution JOB",
-		Short: "Show how the directories of a site change",
-		Long: `Show for every directory of a mirror, with all that lies below it, how often and how much it changed from run to run: FOC, the share of the runs in
-which it changed, of those in which that is known; DOC, the degree of change in the runs in which it did, mean and most; EDITS, how many files and directories came,
-went or changed. What a run skipped is unobserved, not unchanged. Nothing is asked of any site.
+		Short: "Show how directories change",
+		Long: `Show for every directory of a mirror, with all below it, how often and how much it changed from run to run:
+  FOC    share of the runs in which it changed, of those that observed it
+  DOC    degree of change in these runs, mean and maximum
+  EDITS  files and directories that came, went or changed
 
---json writes "job", "runs", "first" and "last" (the time of the run from which changes are counted, and of the last), "min_doc", "structural" and "dirs": "path", "files",
-"unobserved" (of them, in the last run), "changed" and "known" (runs in which it changed by "min_doc", and of which that is known), "foc" (changed / known), "mean_doc",
-"max_doc", "edits" and "last_change".`,
+What a run skipped is unobserved, not unchanged. No site is contacted. docs/evolution.md defines the figures,
+docs/json.md the JSON.`,
 		Example: `  mirrord evolution samba
   mirrord evolution samba --sort foc --top 20
   mirrord evolution samba --min-doc 0.05 --json`,
@@ -132,14 +128,11 @@ func rulesCommand(a *cli) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "rules JOB",
-		Short: "List the rules that say which directories seldom change",
-		Long: `List the negative evolution association rules (NEAR) that are mined from what the runs of a job have observed, with the thresholds of the job's [near]:
-directories that seldom changed when those above them did. Policy near skips them; for other tools that copy the same site they are written as lists of what to leave out.
-Nothing is asked of any site.
-
---json writes "job", "runs" (learned from), "truncated" (there was too much to look at, some rules may be missing) and "rules", the best of each directory: "directory",
-"above" (the directories with which it does not change), "skipped" (by this rule, not by one of a directory above), "support", "joint", "confidence", "correlation" (null
-where it is not defined) and "why".`,
+		Short: "List directories that seldom change",
+		Long: `List the negative evolution association rules (NEAR) of a mirror: directories that seldom changed when those above them
+did. They are mined from what the job's runs observed, with the thresholds of its table [near]; policy near skips these
+directories. --format writes them as exclusion lists of other programs. No site is contacted. docs/json.md describes
+the JSON.`,
 		Example: `  mirrord rules samba
   mirrord rules samba --json
   mirrord rules samba --format rsync > skip && rsync -a --exclude-from=skip rsync://www.samba.org/docs/ docs/

@@ -73,41 +73,14 @@ func replayCommand(a *cli) *cobra.Command {
 	f := replayFlags{near: near.Third()}
 	c := &cobra.Command{
 		Use:   "replay FILE…|JOB",
-		Short: "Try a policy on the recorded history of a site",
-		Long: `Replay the recorded history of sites under a policy, and say what it would have asked and found. FILE is a site history (see below; gzip or
-plain); JOB is a mirror of the state directory, whose own runs are its history: what they did not observe is taken as unchanged. Nothing is asked of any site.
+		Short: "Try a policy on recorded history",
+		Long: `Replay the recorded history of sites under a policy, and report what it would have requested and found. FILE is a
+site history; of a JOB the history is what its own runs observed. No site is contacted. The first --train versions are
+full syncs; each later one is a step.
 
-The first --train versions are synced in full, each later one is a step, and the policy acts through two requests: a page costs 1; the listing of a
-directory costs 1, shows the names directly in it, and each page that is new costs 1 more. A full sync costs the site's files and directories.
-
-For each step and in total:
-  ASKED   requests; OF FULL is their share of what full syncs cost
-  BR      files of the site that were not asked / files of the site
-  OP, OR  files that mirror and site have alike / files of the mirror, of the site
-  CR      changes (files inserted, deleted, updated since the version before) that the mirror has after the step / changes; none if nothing changed
-  STALE   files on which mirror and site differ / files in either
-In total CR is the mean over the steps in which something changed, POOLED all changes together, the others the mean over the steps. With several files
-each counts the same in the mean.
-
-Policies: full asks for everything. near mines rules (NEAR: a directory seldom changes when those above it do) from the training and does not ask in the
-directories that they skip; --expire K asks there all the same in every K-th step. adaptive asks for what is worth more than --price, in changed pages
-for each request, or with --budget for the best SHARE of what is known; with both it ends at whichever comes first. docs/evolution.md explains them. For comparison: nothing asks for nothing; never asks everywhere but in
-directories of which nothing directly in them changed in training; roundrobin asks in the directories that it has longest not asked, up to --budget.
-
---json writes {"policy", "settings": {"train", and of the policy's own "price", "budget", "max_skip", "alpha", "beta", "gamma", "min_conf", "zero", "expire", "structural"}, "sites": [{"site", "policy", "train", "steps": […], "total": {…}}], "mean": {…}}.
-A step has "version", "time", "files", "requests", "full", "changes", "found", "br", "op", "or", "cr", "stale"; total and mean have "requests", "full",
-"changes", "found" as sums, "req" (requests / full), "br", "op", "or", "cr" (macro), "cr_micro" (pooled) and "stale". What is undefined is null.
-
---experiments adds the two experiments of the paper on NEAR, one maintenance each: (i) rules of 20 versions, the mirror maintained K versions later; (ii) rules
-of TRAIN versions, the next version. Means over the maintenances of a site in which anything had changed, then over the sites. JSON: "experiments": {"vary_k", "vary_train"}, each a list of {"train", "k", "setting", "sites", "br", "op", "or", "cr"}.
-
---plot writes an SVG: the trade-off of adaptive at several prices, of near at its settings and of asking in turn; and, for one site, its directories by
-versions, shaded by degree of change, with what was not asked marked.
-
-The form of a history is UTF-8 lines of tab-separated fields: "#mirrord-site-history 1", "#site NAME"; then for each version "V number time commit files
-changes" and its records, sorted by path: "A path size blob", "M path size blob", "D path".`,
+docs/evolution.md defines the figures (OF FULL, BR, OP, OR, CR, POOLED, STALE), costs, policies and the file format,
+docs/json.md the JSON.`,
 		Example: `  mirrord replay kafka.history.tsv.gz
-  mirrord replay *.history.tsv.gz --price 0.01
   mirrord replay kafka.history.tsv.gz --policy near --alpha 0.1 --zero strict --json
   mirrord replay samba --train 5 --plot samba.svg`,
 		Args:              cobra.MinimumNArgs(1),
@@ -121,21 +94,21 @@ changes" and its records, sorted by path: "A path size blob", "M path size blob"
 		return names, cobra.ShellCompDirectiveDefault
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.policy, "policy", string(policy.Adaptive), app.Joined(known.All().Names(), "or")+"; or nothing, never, roundrobin")
-	fl.Float64Var(&f.price, "price", policy.DefaultPrice, "adaptive: changed pages that a request must be expected to find; 0 asks for everything")
-	fl.Float64Var(&f.budget, "budget", 0, "adaptive, roundrobin: share of what is known that a step may ask, 0 to 1; without --price all of it is used")
-	fl.IntVar(&f.train, "train", replay.DefaultTrain, "full syncs before the first step")
-	fl.IntVar(&f.maxSkip, "max-skip", 0, "adaptive: nothing stays unasked for more steps in a row; 0: no bound")
-	fl.Float64Var(&f.near.MinDoC, "alpha", f.near.MinDoC, "near: a directory changed significantly from this degree of change on; 0 is any change")
-	fl.Float64Var(&f.near.MinFoC, "beta", f.near.MinFoC, "near: frequency that the antecedent must reach and the pair must not")
-	fl.Float64Var(&f.near.MinCoC, "gamma", f.near.MinCoC, "near: how negative the correlation must be")
-	fl.Float64Var(&f.near.MinConfidence, "min-conf", f.near.MinConfidence, "near: confidence of a rule")
-	fl.StringVar(&f.zero, "zero", f.near.Zero.String(), "near: an undefined correlation is no rule (strict), 0 (zero), or good when the directory never changed (never)")
-	fl.BoolVar(&f.near.Structural, "structural", false, "near: updates of files are no change")
-	fl.IntVar(&f.expire, "expire", 0, "near: skipped directories are asked in every K-th step; 0: never")
-	fl.BoolVar(&f.steps, "steps", false, "print the steps of every site (default: of a single one)")
-	fl.BoolVar(&f.experiments, "experiments", false, "add the paper's experiments, with near at its settings")
-	fl.StringVar(&f.plot, "plot", "", "write a picture to this SVG file")
+	fl.StringVar(&f.policy, "policy", string(policy.Adaptive), app.Joined(known.All().Names(), "or")+"; nothing, never, roundrobin")
+	fl.Float64Var(&f.price, "price", policy.DefaultPrice, "adaptive: price of a request")
+	fl.Float64Var(&f.budget, "budget", 0, "adaptive, roundrobin: share of URLs a step")
+	fl.IntVar(&f.train, "train", replay.DefaultTrain, "full syncs first")
+	fl.IntVar(&f.maxSkip, "max-skip", 0, "adaptive: most steps without a request")
+	fl.Float64Var(&f.near.MinDoC, "alpha", f.near.MinDoC, "near: least significant degree of change")
+	fl.Float64Var(&f.near.MinFoC, "beta", f.near.MinFoC, "near: least frequency of change")
+	fl.Float64Var(&f.near.MinCoC, "gamma", f.near.MinCoC, "near: least negative correlation")
+	fl.Float64Var(&f.near.MinConfidence, "min-conf", f.near.MinConfidence, "near: least confidence")
+	fl.StringVar(&f.zero, "zero", f.near.Zero.String(), "near: undefined correlation: strict, zero or never")
+	fl.BoolVar(&f.near.Structural, "structural", false, "near: ignore changed contents")
+	fl.IntVar(&f.expire, "expire", 0, "near: request the skipped every `K` steps")
+	fl.BoolVar(&f.steps, "steps", false, "print all steps")
+	fl.BoolVar(&f.experiments, "experiments", false, "add the NEAR paper's experiments")
+	fl.StringVar(&f.plot, "plot", "", "draw into this SVG `FILE`")
 	return c
 }
 

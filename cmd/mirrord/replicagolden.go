@@ -12,8 +12,9 @@ import (
 
 func replicaGoldenCommand(a *cli) *cobra.Command {
 	return &cobra.Command{
-		Use:   "replica-golden FILE",
-		Short: "Check the finding of replicas against a file of expected values",
+		Use:    "replica-golden FILE",
+		Short:  "Check the finding of replicas",
+		Hidden: true,
 		Long: `Check hashes, text, shingles, chunks, sketches, features and samples of addresses, candidate pairs, outcomes, levels, link graphs and clusters against
 a file of expected values. All must agree exactly, resemblances and scores to 1e-9. Exit code 1 when anything differs.`,
 		Example: `  mirrord replica-golden replica-golden.json`,

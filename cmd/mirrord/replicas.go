@@ -31,32 +31,17 @@ func replicasCommand(a *cli) *cobra.Command {
 	var memory string
 	cmd := &cobra.Command{
 		Use:   "replicas [DIR…|LIST…|JOB…]",
-		Short: "Find hosts that mirror one another, and collections that lie in several places",
-		Long: `Find which hosts mirror one another, and which directories hold the same pages: among all mirrors of the state, or in the directories
-named. A directory is a PHM (it has a phm.json), or holds files at HOST/PATH. Pages are compared by what they say and not by their bytes, so
-that reformatted copies, copies under other names, and partial copies are found.
+		Short: "Find replicated hosts and collections",
+		Long: `Find hosts that mirror one another and directories that hold the same pages: among all mirrors, or in the directories
+named (a PHM, or files at HOST/PATH). Pages are compared by their text.
 
-Of two hosts it says a level. 1: the same paths with the same bytes; 2: the same words; 3: nearly the same words; 4: only part of it is the
-same; 5: the same paths with related words, as of translations. A level is confident when at least five tests had an answer. Of a
-collection it says where it lies, how many pages are there, and what share that is of the largest copy.
+Levels of a pair of hosts: 1 same paths and bytes; 2 same words; 3 nearly the same words; 4 partly the same; 5 related
+words, as in translations.
 
-With --urls the arguments are lists of addresses, one a line, or CDX or WARC files, plain or packed by gzip or zstd ("-" is standard input), and
-pairs of hosts are found from their addresses alone: candidates, which have not been compared.
-
-With --verify the network is asked, as politely as a run asks it and by each host's robots.txt: the alternates of the jobs named, or of all jobs and then also
-the pairs of hosts among the mirrors that look like replicas by their addresses. Each pair costs up to 40 requests. The levels are kept, and say whether a
-job's alternate is asked when its origin fails.
-
-With --registry it lists, from what is known, which mirrors and which equivalents there are of which parts of the web; with --json for a proxy or a load balancer.
-
-Without --verify nothing is fetched, and nothing is changed. Of millions of pages, what does not fit into --memory goes to files without names in the state
-directory, or, when directories are named, where the environment's TMPDIR says: up to a kilobyte a page.`,
+Only --verify contacts hosts: at most 40 requests for each pair; its results decide about fallbacks. With --urls the
+arguments are lists of URLs, CDX or WARC files ("-": standard input). Details: docs/replicas.md.`,
 		Example: `  mirrord replicas
-  mirrord replicas crawl/ --plot clusters.svg
-  mirrord replicas crawl/ --graph largest.svg --cluster 1
-  mirrord replicas --memory 256MiB
-  mirrord replicas --urls urls.txt.gz --limit 20
-  mirrord replicas --urls crawl.cdx.gz --json
+  mirrord replicas --urls crawl.cdx.gz --limit 20
   mirrord replicas --verify samba
   mirrord replicas --registry --json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -95,16 +80,16 @@ directory, or, when directories are named, where the environment's TMPDIR says: 
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&o.urls, "urls", false, "the arguments are lists of addresses: find pairs of hosts from these alone")
-	f.BoolVar(&o.verify, "verify", false, "ask the hosts: test the alternates of the jobs named, or of all jobs, and candidate pairs")
-	f.BoolVar(&o.registry, "registry", false, "list mirrors and equivalents by the prefixes of their URLs")
-	f.BoolVar(&o.Paper, "paper", false, "find pairs of hosts by the rule of Bharat and Broder (1999) to the letter")
-	f.IntVar(&o.MinURLs, "min-urls", 0, "addresses that a host must have to be compared (default 100 with --urls, else 10)")
-	f.StringVar(&memory, "memory", "1GiB", "what the comparison of pages holds in memory before it uses files; beside it 5 bytes a page and 40 a directory of ten pages or more")
-	f.IntVar(&o.Limit, "limit", 50, "lines of each table, 0 for all")
-	f.StringVar(&o.plot, "plot", "", "draw the number of copies against the size of collections into this SVG file")
-	f.StringVar(&o.graph, "graph", "", "draw the copies of one collection into this SVG file")
-	f.IntVar(&o.cluster, "cluster", 1, "which collection --graph draws, by its place in the list")
+	f.BoolVar(&o.urls, "urls", false, "the arguments are lists of URLs")
+	f.BoolVar(&o.verify, "verify", false, "test alternates and candidate pairs")
+	f.BoolVar(&o.registry, "registry", false, "list known mirrors and equivalents")
+	f.BoolVar(&o.Paper, "paper", false, "the rule of Bharat and Broder (1999) to the letter")
+	f.IntVar(&o.MinURLs, "min-urls", 0, "least URLs of a host (default 100 with --urls, else 10)")
+	f.StringVar(&memory, "memory", "1GiB", "memory for page comparison before it spills to disk")
+	f.IntVar(&o.Limit, "limit", 50, "lines of a table; 0: all")
+	f.StringVar(&o.plot, "plot", "", "draw sizes and copies of collections into this SVG `FILE`")
+	f.StringVar(&o.graph, "graph", "", "draw one collection into this SVG `FILE`")
+	f.IntVar(&o.cluster, "cluster", 1, "collection that --graph draws")
 	return cmd
 }
 

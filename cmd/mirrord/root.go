@@ -29,13 +29,13 @@ func rootCommand(a *cli) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "mirrord",
 		Short: "Keep faithful, portable, browsable copies of web sites",
-		Long: `mirrord keeps faithful, portable, browsable copies of web sites fresh, at the least cost to the site and to the mirror host.
+		Long: `mirrord keeps faithful, portable, browsable copies of web sites fresh.
 
-A job is a file NAME.toml in the jobs directory; mirrord run-now NAME mirrors it and mirrord export NAME writes it to one file.
-mirrord get URL does without a job file.
+A job is a file NAME.toml in the jobs directory (/etc/mirrord/jobs.d, else ./jobs.d). Mirrors lie in the state
+directory: $STATE_DIRECTORY, else /var/lib/mirrord for root, else mirrord in the user's state directory.
 
-Exit codes: 0 complete and published, or nothing to do; 1 error; 2 wrong usage or invalid job file; 3 partial, can be resumed;
-4 suspicious, waits for accept; 5 locked by another process.`,
+Exit codes: 0 complete, or nothing to do; 1 error; 2 wrong usage or invalid job file; 3 partial: run again to go on;
+4 suspicious: see mirrord accept; 5 locked by another process.`,
 		Version:       version.Text(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -46,10 +46,10 @@ Exit codes: 0 complete and published, or nothing to do; 1 error; 2 wrong usage o
 	root.SetVersionTemplate("mirrord {{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = false
 	f := root.PersistentFlags()
-	f.StringVar(&a.jobsFlag, "jobs", "", "directory of job files (default /etc/mirrord/jobs.d, else ./jobs.d)")
-	f.StringVar(&a.stateFlag, "state", "", "directory of the mirrors (default $STATE_DIRECTORY, else /var/lib/mirrord for root, else the user's state directory)")
-	f.BoolVar(&a.json, "json", false, "write results as JSON")
-	f.BoolVarP(&a.verbose, "verbose", "v", false, "log more to standard error")
+	f.StringVar(&a.jobsFlag, "jobs", "", "`DIR` of the job files")
+	f.StringVar(&a.stateFlag, "state", "", "`DIR` of the mirrors")
+	f.BoolVar(&a.json, "json", false, "write the result as JSON")
+	f.BoolVarP(&a.verbose, "verbose", "v", false, "log more")
 	root.AddCommand(getCommand(a), runNowCommand(a), acceptCommand(a), daemonCommand(a), cancelCommand(a), pauseCommand(a), resumeCommand(a), reloadCommand(a), notifyTestCommand(a), checkCommand(a), statusCommand(a), versionsCommand(a),
 		rollbackCommand(a), diffCommand(a), exportCommand(a), importCommand(a), verifyCommand(a), explainCommand(a), planCommand(a), evolutionCommand(a), rulesCommand(a), replayCommand(a), nearGoldenCommand(a), serveCommand(a), replicasCommand(a), replicaGoldenCommand(a), gcCommand(a), demoCommand(a),
 		healthCommand(a), forgetAddressCommand(a), manCommand(a))

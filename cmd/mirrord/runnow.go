@@ -23,18 +23,17 @@ func runNowCommand(a *cli) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run-now JOB",
 		Short: "Run a job now",
-		Long: `Run a job of the jobs directory now. The mirror is brought up to date and, when the run is complete, published. An unfinished run is
-resumed: what was fetched is not asked for again. Evidence and the job's policy spare requests as in any run, and the report says how many URLs were
-asked; with --full the run asks for all of them. Requests are made inside the job's window, unless --now is given.
+		Long: `Run a job now. The mirror is updated and, when the run is complete, published. An unfinished run goes on where it was.
+Requests are made inside the job's window.
 
-When a daemon owns the state directory, the run is the daemon's: it waits for its turn, and this command shows where it stands and
-ends as it does. Ctrl-C leaves the run alone; mirrord cancel ends it. A run that is under way is joined.
+With a daemon the run is the daemon's: this command shows its progress and exits as it ends. Ctrl-C leaves the run
+alone; mirrord cancel ends it. A run in progress is joined.
 
-Exit codes: 0 complete, or with --wait=false started; 3 partial, run it again to go on, or left alone by Ctrl-C; 4 suspicious, see mirrord accept; 5 a run of
-this job is under way in another process.`,
+Exit codes: 0 complete, or started with --wait=false; 3 partial: run it again; 4 suspicious: see mirrord accept;
+5 another process runs this job.`,
 		Example: `  mirrord run-now samba
   mirrord run-now samba --set limits.max_delete=50%
-  mirrord run-now samba --full            # spare nothing
+  mirrord run-now samba --full            # skip nothing
   mirrord run-now samba --now             # also outside of its window
   mirrord run-now samba --wait=false      # only start it; needs a daemon`,
 		Args:              cobra.ExactArgs(1),
@@ -63,8 +62,8 @@ this job is under way in another process.`,
 	}
 	setFlag(cmd, &set)
 	cmd.Flags().BoolVar(&wait, "wait", true, "wait for the end of the run")
-	cmd.Flags().BoolVar(&full, "full", false, "ask for every known URL, whatever evidence and policy would spare")
-	cmd.Flags().BoolVar(&now, "now", false, "make requests outside of the job's window, too")
+	cmd.Flags().BoolVar(&full, "full", false, "skip nothing: request every known URL")
+	cmd.Flags().BoolVar(&now, "now", false, "also outside of the job's window")
 	return cmd
 }
 
@@ -76,7 +75,7 @@ func sayWindow(a *cli, name string, opens time.Time) {
 func acceptCommand(a *cli) *cobra.Command {
 	return &cobra.Command{
 		Use:   "accept JOB",
-		Short: "Publish what a suspicious run held back",
+		Short: "Publish what was held back",
 		Long: `Publish what the last run of a job held back as suspicious: a site that suddenly lost many pages, or became the same page everywhere.
 Nothing is asked of the site. Look at mirrord status JOB first. Whatever is dropped can be had back from an older version.`,
 		Args:              cobra.ExactArgs(1),
@@ -97,5 +96,5 @@ Nothing is asked of the site. Look at mirrord status JOB first. Whatever is drop
 }
 
 func setFlag(cmd *cobra.Command, set *[]string) {
-	cmd.Flags().StringArrayVar(set, "set", nil, "set `KEY=VALUE` of the job, as polite.connections=4 (repeatable; docs/jobs.md lists the keys)")
+	cmd.Flags().StringArrayVar(set, "set", nil, "set a key of the job: `KEY=VALUE` (repeatable; see docs/jobs.md)")
 }

@@ -39,16 +39,15 @@ func serveCommand(a *cli) *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
 		Use:   "serve [JOB…]",
-		Short: "Serve mirrors over HTTP, for reading only",
+		Short: "Serve mirrors over HTTP",
 		Long: `Serve the published version of the mirrors named, or of all, for reading only.
 
-Every mirror is an origin of its own at NAME.BASE, where original paths and queries work; NAME.localhost works on this machine without any
-setup. Below /NAME/ on the base host it can be read without a name of its own, sandboxed: its scripts share nothing with any other page.
-What is not mirrored redirects to the origin. Versions are reached by datetime (Memento, RFC 7089). A run that goes on meanwhile is not
-disturbed, and a new version is served from the moment it is published.`,
+Each mirror is an origin of its own at NAME.BASE (NAME.localhost works without setup), with the original paths and
+queries. Below /NAME/ on the base host it is sandboxed. What is not mirrored redirects to the origin. Older versions
+are reached by date (Memento, RFC 7089). A new version is served as soon as it is published. Guide: docs/serve.md.`,
 		Example: `  mirrord serve
   mirrord serve samba --listen 127.0.0.1:8081 --forward
-  mirrord serve --listen 127.0.0.1:8080 --base mirrors.example.org --https   # behind a proxy that ends TLS for *.mirrors.example.org`,
+  mirrord serve --listen 127.0.0.1:8080 --base mirrors.example.org --https`,
 		ValidArgsFunction: a.completeJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return serve(cmd.Context(), a, args, f)
@@ -56,14 +55,14 @@ disturbed, and a new version is served from the moment it is published.`,
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.listen, "listen", "127.0.0.1:8080", "`ADDRESS` to listen on; port 0 takes a free one")
-	fl.StringVar(&f.base, "base", "", "`HOST` below which each mirror has its name (default localhost)")
-	fl.StringSliceVar(&f.hosts, "host", nil, "another `HOST` name of the base host; addresses, localhost and this machine's name are always good")
-	fl.StringToStringVar(&f.alias, "alias", nil, "`HOST=JOB`: another host name of a mirror")
-	fl.StringToStringVar(&f.own, "own", nil, "`JOB=ADDRESS`: serve a mirror alone on a listener of its own as well")
-	fl.BoolVar(&f.https, "https", false, "clients come by https, through a proxy in front")
-	fl.BoolVar(&f.stay, "stay", false, "answer 404 for what is not mirrored instead of redirecting to the origin")
-	fl.BoolVar(&f.forward, "forward", false, "send requests for programs, and forms, to the origin instead of redirecting there")
-	fl.BoolVar(&f.allowPrivate, "allow-private", false, "forward for all jobs as if each had polite.allow_private = true")
+	fl.StringVar(&f.base, "base", "", "`HOST` below which mirrors have their names")
+	fl.StringSliceVar(&f.hosts, "host", nil, "another `HOST` name of the base host")
+	fl.StringToStringVar(&f.alias, "alias", nil, "another host name of a mirror: `HOST=JOB`")
+	fl.StringToStringVar(&f.own, "own", nil, "a listener for one mirror: `JOB=ADDRESS`")
+	fl.BoolVar(&f.https, "https", false, "clients use https, through a proxy")
+	fl.BoolVar(&f.stay, "stay", false, "answer 404 instead of redirecting to the origin")
+	fl.BoolVar(&f.forward, "forward", false, "forward requests for programs, and forms, to the origin")
+	fl.BoolVar(&f.allowPrivate, "allow-private", false, "forward as if each job had polite.allow_private")
 	return cmd
 }
 

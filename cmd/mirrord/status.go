@@ -24,7 +24,7 @@ func statusCommand(a *cli) *cobra.Command {
 	runs := 0
 	cmd := &cobra.Command{
 		Use:   "status [JOB]",
-		Short: "Show jobs, their last runs and verdicts",
+		Short: "Show jobs and their last runs",
 		Long: `Show the jobs of the jobs directory. With JOB, show the report of its last run.
 
 States: ok; new (never ran); invalid (its file is refused: mirrord check); partial (something is left to ask); stale (a part was not verified for longer than

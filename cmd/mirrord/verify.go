@@ -18,15 +18,15 @@ func verifyCommand(a *cli) *cobra.Command {
 	var noLinks, rebuild bool
 	cmd := &cobra.Command{
 		Use:   "verify JOB|PATH",
-		Short: "Check that a mirror is whole and what it says it is",
-		Long: `Check a published mirror, a PHM directory, a PHM archive or a tar of one (.tar.zst, .tar.gz, .tar): every file is there with the size and digest that phm.files says, nothing else
-is, names are safe on every system, and every relative link of every page leads to a file. Of a JOB what is kept besides is checked too: the
-database, every stored body, links and history. What exists as a file or as a directory with a phm.json is a PATH, all else a JOB; write ./NAME
-for a path that is also a job's name. Exit code 1 when something is wrong.
+		Short: "Check a mirror or archive",
+		Long: `Check a published mirror, a PHM directory, an archive or a tar (.tar.zst, .tar.gz, .tar): every file has the size and
+digest of phm.files, there is no other file, names are safe on every system, and every relative link of a page leads to
+a file. Of a JOB the database, stored bodies, links and history are checked too. A name that exists as a file or PHM
+directory is a PATH, all else a JOB. Exit code 1 when something is wrong.
 
-The next run makes published files that are wrong again from the stored bodies, and requests stored bodies that are wrong again. A damaged database (site.db) stops the runs of its job: --rebuild makes it again from the published version,
-which stays published. Older versions are lost, and the next run asks for every page once more. What was there is kept in the site's folder
-"damaged". A database that is whole is left alone.`,
+The next run repairs published files from the stored bodies, and requests damaged bodies again. A damaged database stops
+the runs of its job: --rebuild makes a new one from the published version. Older versions are lost; the old database
+is kept in the site's folder "damaged".`,
 		Example: `  mirrord verify samba
   mirrord verify samba.phm
   mirrord verify samba.tar.zst
@@ -41,7 +41,7 @@ which stays published. Older versions are lost, and the next run asks for every 
 		},
 	}
 	cmd.Flags().BoolVar(&noLinks, "no-links", false, "do not read the links of pages")
-	cmd.Flags().BoolVar(&rebuild, "rebuild", false, "of a JOB whose database cannot be read: make it anew from the published version")
+	cmd.Flags().BoolVar(&rebuild, "rebuild", false, "replace the damaged database of a JOB")
 	return cmd
 }
 

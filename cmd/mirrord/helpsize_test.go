@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// Help fits on a screen: at most 250 words for each command, 320 for the list of all commands.
+func TestHelpIsShort(t *testing.T) {
+	root := rootCommand(new(cli))
+	root.InitDefaultCompletionCmd()
+	n := 0
+	var look func(*cobra.Command)
+	look = func(c *cobra.Command) {
+		n++
+		var text bytes.Buffer
+		c.SetOut(&text)
+		if err := c.Help(); err != nil {
+			t.Fatal(err)
+		}
+		most := 250
+		if c == root {
+			most = 320
+		}
+		if words := len(strings.Fields(text.String())); words > most {
+			t.Errorf("%s --help has %d words; write details into docs/", c.CommandPath(), words)
+		}
+		for _, below := range c.Commands() {
+			look(below)
+		}
+	}
+	look(root)
+	if n < 30 {
+		t.Errorf("only %d commands", n)
+	}
+}
