@@ -98,6 +98,17 @@ type queueing struct {
 	p      crawl.Priority
 }
 
+// numbers returns the numbers of URLs on their way into the frontier.
+func numbers(qs []queueing) iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		for i := range qs {
+			if !yield(qs[i].id) {
+				return
+			}
+		}
+	}
+}
+
 // admitInto is admit without the last step: what it returns is for enqueue.
 func (r *run) admitInto(ids []int64, doc uint32, depth int, cs []candidate) (add []queueing) {
 	queue := func(c *candidate, id uint32, s ledger.State, u site.URL) ledger.Mark {

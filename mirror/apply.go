@@ -32,9 +32,7 @@ func (r *run) apply(f *ledger.Finding) {
 			r.stats.GuessFound.Add(1)
 		}
 	}
-	if r.planner != nil {
-		r.planner.tell(d.ID, now.Seen())
-	}
+	r.planner.Tell(d.ID, now.Seen())
 	if len(d.Targets) > 1 {
 		slices.Sort(d.Targets)
 	}

@@ -258,9 +258,7 @@ func (r *run) linkedDocument(
 			return nil, err
 		}
 	}
-	if r.planner != nil {
-		r.planner.names(now.ID, add)
-	}
+	r.planner.Named(now.ID, numbers(add))
 	if full := r.reserve(now, old, &as); full != nil { // before what it leads to can take its place
 		return full, nil
 	}

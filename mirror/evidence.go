@@ -121,7 +121,7 @@ func (r *run) hear(k ledger.EvidenceKind, id uint32, text string, settled bool, 
 	}
 	if same := rec.Evidence[k] == hash && agrees(&rec); !same || !trusted {
 		if r.planner != nil && !same && rec.Evidence[k] != 0 {
-			r.planner.hint(id)
+			r.planner.Hint(id)
 		}
 		return nil
 	}
@@ -272,12 +272,12 @@ func (r *run) spareKnown(stage func()) error {
 		}
 	}
 	for _, id := range slices.Concat(r.sources, r.feeds) {
-		if !r.spares(id) && !r.leaveListing(id) {
+		if !r.planner.Skips(id) && !r.planner.DecidesOn(id, r.seeds) {
 			r.enqueueSource(id)
 		}
 	}
 	stage()
-	if r.planner != nil && r.planner.listings { // with what the sources say that are asked in any case
+	if r.planner.DecidesListings() { // with what the sources say that are asked in any case
 		r.listingStage(stage)
 	}
 	if r.evidence.trust[ledger.ByExpiry].Until <= r.state.Number {

@@ -78,7 +78,8 @@ func BenchmarkPlan(b *testing.B) {
 				if err != nil || p == nil {
 					b.Fatal(p, err)
 				}
-				p.plan.Next(64)
+				p.Open()
+				p.Refill(func(int, []string) bool { return true })
 			}
 		})
 	}

@@ -67,14 +67,14 @@ func PlanNext(j *job.Job, s *store.Site, at time.Time) (*PlanReport, error) {
 	}
 	rep := &PlanReport{Job: s.Name, Run: r.state.Number, At: at, Policy: string(j.Policy), Full: why, Reasons: map[string]int{}, Dirs: []PlanDir{}}
 	if p != nil {
-		rep.Runs = p.model.Runs()
+		rep.Runs = p.Model().Runs()
 	}
 	r.report(rep, p)
 	return rep, nil
 }
 
 // nextPlan loads what is stored and plans the run that would come next; without a plan, why says so.
-func (r *run) nextPlan() (p *planner, why string, err error) {
+func (r *run) nextPlan() (p *spare.Planner, why string, err error) {
 	if err := r.nextRun(); err != nil {
 		return nil, "", err
 	}
@@ -108,7 +108,7 @@ func (r *run) nextRun() error {
 }
 
 // planLoaded is nextPlan when the table is loaded.
-func (r *run) planLoaded() (p *planner, why string, err error) {
+func (r *run) planLoaded() (p *spare.Planner, why string, err error) {
 	if why, err = r.fullBecause(); err != nil || why != "" {
 		return nil, why, err
 	}
@@ -152,10 +152,10 @@ type forecast struct {
 }
 
 // foresee runs a plan to its end, as if everything came back as it was. p is nil when everything is asked.
-func (r *run) foresee(p *planner) forecast {
+func (r *run) foresee(p *spare.Planner) forecast {
 	f := forecast{owed: map[uint32]bool{}, source: map[uint32]bool{}, asked: map[uint32]policy.Reason{}}
 	for _, id := range slices.Concat(r.sources, r.feeds) {
-		if p == nil || !r.spares(id) && !r.leaveListing(id) {
+		if !p.Skips(id) && !p.DecidesOn(id, r.seeds) {
 			f.source[id] = true
 		}
 	}
@@ -165,7 +165,7 @@ func (r *run) foresee(p *planner) forecast {
 		}
 	}
 	if p != nil {
-		f.asked = r.simulate(p, f.owed, f.source)
+		f.asked = p.Foresee(func(id uint32) bool { return f.owed[id] || f.source[id] })
 	}
 	return f
 }
@@ -175,7 +175,7 @@ func (r *run) retried(id uint32) bool {
 	return r.table.State(id).Outcome() == site.Failed && !r.broken[id]
 }
 
-func (r *run) report(rep *PlanReport, p *planner) {
+func (r *run) report(rep *PlanReport, p *spare.Planner) {
 	t := r.table.Settled()
 	f := r.foresee(p)
 	dirs := spare.NewDirTable(r.layout.Primary)
@@ -220,12 +220,12 @@ func (r *run) report(rep *PlanReport, p *planner) {
 				s.Audited++
 			}
 		default:
-			reason = p.plan.Reason(policy.ID(id))
+			reason = p.Reason(id)
 			why, ask = reason.Why.String(), false
 			rep.Missed += float64(reason.Expected)
 		}
-		if p != nil && p.rules != nil && (reason.Why == policy.Rule || reason.Why == policy.Audit) {
-			s.Rule = p.rules.Text(reason.Rule)
+		if p != nil && p.Rules() != nil && (reason.Why == policy.Rule || reason.Why == policy.Audit) {
+			s.Rule = p.Rules().Text(reason.Rule)
 		}
 		if s.why[why]++; ask {
 			s.Asked++
@@ -247,9 +247,6 @@ func (r *run) report(rep *PlanReport, p *planner) {
 	}
 	slices.SortFunc(rep.Dirs, func(a, b PlanDir) int { return cmp.Compare(a.Path, b.Path) })
 }
-
-// planBatch is how much of a plan is taken at a time when nothing is asked.
-const planBatch = 1 << 14
 
 // WriteText writes the plan for a person. Directories below one of which nothing is asked, or all, are counted with it unless all is set.
 func (p *PlanReport) WriteText(w io.Writer, all bool) error {
@@ -325,8 +322,8 @@ func (r *run) explainPlan(x *Explanation, rec *store.Resource) error {
 		}
 		return nil
 	}
-	if looked := p.model.Looked(rec.ID); looked < p.model.Last {
-		say("skipped by run %d; last looked at in run %d", p.model.Last, looked)
+	if looked := p.Model().Looked(rec.ID); looked < p.Model().Last {
+		say("skipped by run %d; last looked at in run %d", p.Model().Last, looked)
 	}
 	f, reason := r.foresee(p), ""
 	switch asked, planned := f.asked[rec.ID]; {
@@ -339,11 +336,11 @@ func (r *run) explainPlan(x *Explanation, rec *store.Resource) error {
 	case planned:
 		reason = asked.String()
 	default:
-		reason = p.plan.Reason(policy.ID(rec.ID)).String()
+		reason = p.Reason(rec.ID).String()
 	}
 	say("the next run, policy %s, if nothing has changed: %s", r.job.Policy, reason)
-	if p.rules != nil {
-		say("%d rules skip directories; its own: %s", len(p.rules.Skips), cmp.Or(p.rules.Text(p.rules.Over(rec.URL)), "none"))
+	if p.Rules() != nil {
+		say("%d rules skip directories; its own: %s", len(p.Rules().Skips), cmp.Or(p.Rules().Text(p.Rules().Over(rec.URL)), "none"))
 	}
 	return nil
 }

@@ -70,7 +70,7 @@ func (r *run) retrieve(parent context.Context) error {
 		}
 	} else {
 		r.enqueueOwed()
-		r.planner.enter(phaseOpen)
+		r.planner.Open()
 	}
 	if r.resumed {
 		if err := r.resumeLinks(); err != nil {

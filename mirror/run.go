@@ -122,7 +122,8 @@ type run struct {
 	alt        alternates
 	reuse      reuse
 	offsite    repairs
-	planner    *planner             // nil: everything is asked
+	planner    *spare.Planner // nil: everything is asked
+	filling    filling
 	broken     map[uint32]bool      // failed for so many runs that it is taken for broken
 	skips      map[policy.Why]int64 // what the plan spared, by reason
 	evidence   evidence
@@ -377,14 +378,7 @@ func (r *run) summary(j *judgement) *Summary {
 	}
 	if p := r.planner; p != nil {
 		sum.Policy = string(r.job.Policy)
-		for why, n := range p.asked {
-			if n > 0 {
-				if sum.Planned == nil {
-					sum.Planned = map[string]int64{}
-				}
-				sum.Planned[policy.Why(why).String()] = n
-			}
-		}
+		sum.Planned = p.HandedOut()
 		for why, n := range r.skips {
 			if sum.Spared == nil {
 				sum.Spared = map[string]int64{}

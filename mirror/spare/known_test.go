@@ -141,7 +141,8 @@ func TestWhatLeftWithoutRequestIsGone(t *testing.T) {
 	}
 }
 
-// A model knows what each run looked at and what it found missing; a doubtful run teaches nothing but its time.
+// A model knows what each run looked at and what it found missing; a doubtful run teaches nothing but its
+// time.
 func TestModel(t *testing.T) {
 	known, table := pages(100,
 		store.Observation{

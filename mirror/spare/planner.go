@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package spare
+
+import (
+	"fmt"
+	"iter"
+	"sync"
+	"time"
+
+	"mirrord/job"
+	"mirrord/mirror/ledger"
+	"mirrord/policy"
+	"mirrord/site"
+)
+
+// PlanOptions are what a run is planned from. All fields but Listings and Covered are needed.
+type PlanOptions struct {
+	Job      *job.Job
+	Policies policy.Registry
+	Site     KnownSite
+	Run      int       // number of the run
+	Now      time.Time // its beginning
+	Listings IDSet     // directory listings of the mirror
+	Covered  IDSet     // URLs that a listing shows
+	Trusted  bool      // what listings say is believed
+}
+
+// policy is what the registry says of the job's policy. Nothing is known of a policy that is not registered;
+// making a plan then fails.
+func (o *PlanOptions) policy() policy.Definition {
+	p, _ := o.Policies.Find(o.Job.Policy)
+	return p
+}
+
+// Planner lets the job's policy decide which of the known URLs a run requests. It hands out batches of the
+// URLs that pay most while the frontier runs low, takes the outcomes, and ends by itself. What it does not
+// hand out is skipped and not observed.
+//
+// A plan does not decide about new URLs: these are requested when documents name them, wherever they lie. Nor
+// does it decide about what a run owes: entry points, sitemaps and URLs that failed when they were last
+// requested.
+//
+// A nil Planner is the plan of a run that requests everything. Safe for concurrent use, except where a method
+// says that no worker may run.
+type Planner struct {
+	o       PlanOptions
+	model   *SiteModel
+	rules   *MinedRules // nil for a policy without rules
+	low     int         // the frontier is filled when it has fewer URLs
+	origins []string    // of the units
+
+	mu     sync.Mutex
+	plan   policy.Plan
+	phase  planPhase
+	dry    bool     // this phase had no more batches, and no outcome came since
+	wanted []uint32 // listings for the next stage of listings
+	found  map[uint32]int
+	asked  [policy.Cheap]int64 // by policy.Why
+	hinted hints
+}
+
+// planPhase says what the plan may hand out now.
+type planPhase uint8
+
+const (
+	phaseClosed   planPhase = iota // nothing
+	phaseListings                  // listings
+	phaseOpen                      // whatever pays
+)
+
+// bestFirst is the policy by which a run that has too little to judge by requests everything within a budget,
+// what pays most first.
+const bestFirst = policy.Adaptive
+
+// NewPlanner makes the plan of a run; nil when too little was observed for one. No worker may run.
+func NewPlanner(o PlanOptions) (*Planner, error) {
+	how := ModelOptions{Run: o.Run}
+	if o.policy().Listings {
+		how.Listings = o.Listings
+	}
+	m, err := o.Site.Model(how)
+	if err != nil || m.Runs() == 0 {
+		return nil, err
+	}
+	p := &Planner{
+		o:      o,
+		model:  m,
+		low:    lowWater(o.Job),
+		found:  map[uint32]int{},
+		hinted: hints{open: map[uint32]bool{}},
+	}
+	with, ok := o.planned(m)
+	if !ok {
+		return nil, nil
+	}
+	if d, _ := o.Policies.Find(with.Policy); d.Rules {
+		if p.rules, err = o.Site.Rules(m.Tree, o.Job.Near); err != nil {
+			return nil, err
+		}
+		with.Skips, with.Audits = p.rules.Skips, int(o.Job.Near.Audits)
+	}
+	if p.DecidesListings() {
+		for id := range uint32(m.Units()) {
+			if o.Covered.Has(id) {
+				m.Vouch(policy.ID(id))
+			}
+		}
+	}
+	if p.plan, err = o.Policies.Plan(m.Model, with); err != nil {
+		return nil, fmt.Errorf("job %s: %w", o.Site.Name, err)
+	}
+	p.origins = originsOf(o.Site.Table)
+	return p, nil
+}
+
+// planned says how the policy plans. ok is false when too few complete runs were observed: then everything is
+// requested, within the requests that the job allows.
+func (o *PlanOptions) planned(m *SiteModel) (with policy.Options, ok bool) {
+	with = policy.Options{
+		Policy:  o.Job.Policy,
+		Now:     o.Now.Unix(),
+		Price:   o.Job.Adaptive.Price,
+		Budget:  int(o.Job.Limits.MaxRequests),
+		MaxSkip: int(o.Job.Limits.MaxSkip),
+	}
+	if m.Whole < o.Job.FullRuns && !o.policy().Everything {
+		if with.Budget == 0 {
+			return with, false
+		}
+		with.Policy, with.Price = bestFirst, 0
+	}
+	if with.Price == 0 {
+		with.Price = -1
+	}
+	return with, true
+}
+
+// originsOf returns the origins of the URLs that a policy decides about.
+func originsOf(t ledger.Settled) (out []string) {
+	seen := map[string]bool{}
+	for id, s := range t.All() {
+		if s.Governed() && s.Given() {
+			if o := t.URL(id).Origin(); !seen[o] {
+				seen[o] = true
+				out = append(out, o)
+			}
+		}
+	}
+	return out
+}
+
+// lowWater is how many URLs wait in the frontier at least while a plan has more: twice as many as may be
+// requested at a time, so that no worker waits for the plan, and not many more, because whatever waits was
+// decided without what is being found out.
+func lowWater(j *job.Job) int { return max(4, int(min(2*j.Polite.Connections, 128))) }
+
+// Model is what the plan was made from.
+func (p *Planner) Model() *SiteModel { return p.model }
+
+// Rules are the rules that the plan follows, nil when its policy has none.
+func (p *Planner) Rules() *MinedRules { return p.rules }
+
+// DecidesListings reports whether the plan decides which listings are requested.
+func (p *Planner) DecidesListings() bool {
+	return p != nil && p.o.policy().Listings && p.o.Job.Evidence.Listings && p.o.Trusted
+}
+
+// governs reports whether a number is a unit of the plan.
+func (p *Planner) governs(id uint32) bool { return p != nil && int(id) < p.model.Units() }
+
+// Skips reports whether a rule of the plan skips a URL. A listing or feed in a skipped directory is not
+// requested either.
+func (p *Planner) Skips(id uint32) bool { return p.governs(id) && p.Reason(id).Why == policy.Rule }
+
+// Reason says why a URL was handed out or, when it was not, why it is skipped.
+func (p *Planner) Reason(id uint32) policy.Reason {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.plan.Reason(policy.ID(id))
+}
+
+// Skipped yields the URLs that were neither handed out nor observed, and why. No worker may run.
+func (p *Planner) Skipped() iter.Seq2[uint32, policy.Reason] {
+	return func(yield func(uint32, policy.Reason) bool) {
+		for id, why := range p.plan.Spared() {
+			if !yield(uint32(id), why) {
+				return
+			}
+		}
+	}
+}
+
+// HandedOut counts what was handed out by reason. No worker may run.
+func (p *Planner) HandedOut() map[string]int64 {
+	out := map[string]int64{}
+	for why, n := range p.asked {
+		if n > 0 {
+			out[policy.Why(why).String()] = n
+		}
+	}
+	return out
+}
+
+// resultOf is the result that a plan takes of a URL of which seen was found out in this run.
+func resultOf(seen ledger.Seen) policy.Result {
+	switch {
+	case seen&ledger.Left != 0:
+		return policy.Gone
+	case seen&(ledger.Changed|ledger.Entered) != 0:
+		return policy.Changed
+	case seen&(ledger.Asked|ledger.Spared) != 0:
+		return policy.Unchanged
+	}
+	return policy.Failed
+}
+
+// Tell takes what was found out about a URL.
+func (p *Planner) Tell(id uint32, seen ledger.Seen) {
+	if !p.governs(id) {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	res := resultOf(seen)
+	p.hinted.tell(id, res == policy.Changed || res == policy.Gone)
+	p.plan.Tell(policy.Outcome{Unit: policy.ID(id), Result: res, New: p.found[id]})
+	delete(p.found, id)
+	p.dry = false
+}
+
+// Named takes the URLs that a document named and that enter the frontier. It counts those that are new.
+func (p *Planner) Named(doc uint32, ids iter.Seq[uint32]) {
+	if !p.governs(doc) {
+		return
+	}
+	n := 0
+	for id := range ids {
+		if !p.governs(id) {
+			n++
+		}
+	}
+	if n > 0 {
+		p.mu.Lock()
+		p.found[doc] = n
+		p.mu.Unlock()
+	}
+}
+
+// Hint takes note that a source of evidence says something new of a URL.
+func (p *Planner) Hint(id uint32) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.hinted.ids = append(p.hinted.ids, id)
+}
+
+// retryDead is for how many runs, at most, a planned run does not retry a dead link that only unchanged
+// documents name: for as many as it has been dead, so that what comes back soon is found soon.
+const retryDead = 8
+
+// Leaves reports whether a run does not request a known URL because an unchanged document names it: the plan
+// decides, or a later run. broken says that it has failed for several runs.
+func (p *Planner) Leaves(id uint32, s ledger.State, broken bool) bool {
+	switch {
+	case p == nil || !s.Known():
+		return false
+	case s.Governed():
+		return true
+	case broken:
+		return (int(id)+p.o.Run)%retryDead != 0
+	}
+	switch s.Outcome() {
+	case site.Gone, site.Failed, site.Redirected, site.Disallowed:
+		looked := p.model.Looked(id)
+		return looked > 0 && p.o.Run-looked < min(looked-p.model.Died(id), retryDead)
+	}
+	return false
+}

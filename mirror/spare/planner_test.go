@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package spare
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"mirrord/job"
+	"mirrord/mirror/ledger"
+	"mirrord/policy"
+	"mirrord/policy/known"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// busy is a history in which the first 10 of 100 pages change in each of so many runs.
+func busy(runs int) []store.Observation {
+	later := make([]store.Observation, runs-1)
+	for i := range later {
+		later[i] = store.Observation{
+			Run:      2 + i,
+			Time:     1_700_000_000 + int64(i+1)*86_400,
+			Complete: true,
+			Asked:    store.IDs{{First: 0, Last: 99}},
+			Changed:  store.IDs{{First: 0, Last: 9}},
+		}
+	}
+	return later
+}
+
+// planned makes the plan of the run that follows the busy ones.
+func planned(t *testing.T, runs int, set func(*PlanOptions)) *Planner {
+	t.Helper()
+	site, _ := pages(100, busy(runs)...)
+	o := PlanOptions{
+		Job:      job.Default(home + "/"),
+		Policies: known.All(),
+		Site:     site,
+		Run:      runs + 1,
+		Now:      time.Unix(1_700_000_000+int64(runs)*86_400, 0),
+	}
+	o.Job.Policy = policy.Adaptive
+	if set != nil {
+		set(&o)
+	}
+	p, err := NewPlanner(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// short is a frontier that always runs low.
+func short(int, []string) bool { return true }
+
+// drain takes all batches. seen is what is found out about each URL.
+func drain(p *Planner, seen func(id uint32) ledger.Seen) (ids []uint32) {
+	for b := p.Refill(short); len(b.IDs) > 0; b = p.Refill(short) {
+		for _, id := range b.IDs {
+			ids = append(ids, id)
+			p.Tell(id, seen(id))
+		}
+	}
+	return ids
+}
+
+func asBefore(uint32) ledger.Seen { return ledger.Asked }
+
+func TestPlanSkipsWhatDoesNotPay(t *testing.T) {
+	p := planned(t, 20, func(o *PlanOptions) { o.Job.Adaptive.Price = 0.1 })
+	if ids := drain(p, asBefore); len(ids) > 0 {
+		t.Errorf("%d were handed out before the plan was opened", len(ids))
+	}
+	p.Open()
+	if b := p.Refill(func(int, []string) bool { return false }); len(b.IDs) > 0 {
+		t.Errorf("%d were handed out into a frontier that is full", len(b.IDs))
+	}
+	ids := drain(p, asBefore)
+	if n := slices.IndexFunc(ids, func(id uint32) bool { return id < 10 }); n < 0 {
+		t.Error("nothing that changes was handed out")
+	}
+	skipped := maps.Collect(p.Skipped())
+	if len(ids)+len(skipped) != 100 || len(skipped) < 50 {
+		t.Errorf("%d handed out, %d skipped", len(ids), len(skipped))
+	}
+	sum := int64(0)
+	for _, n := range p.HandedOut() {
+		sum += n
+	}
+	if sum != int64(len(ids)) {
+		t.Errorf("reasons of %d of %d", sum, len(ids))
+	}
+	if why := skipped[99]; why.Why != policy.Cheap || p.Reason(99) != why {
+		t.Errorf("page 99: %v", why)
+	}
+}
+
+func TestTooFewRunsForAPlan(t *testing.T) {
+	if p := planned(t, 2, nil); p != nil {
+		t.Error("2 complete runs must not be enough")
+	}
+	p := planned(t, 2, func(o *PlanOptions) { o.Job.Limits.MaxRequests = 30 })
+	p.Open()
+	if ids := drain(p, asBefore); len(ids) != 30 {
+		t.Errorf("%d requests with a budget of 30", len(ids))
+	}
+	if p := (*Planner)(nil); p.DecidesListings() || p.Skips(3) || p.DecidesOn(3, nil) {
+		t.Error("a run without a plan must skip nothing")
+	}
+}
+
+// A hint is followed before all else, until hints have shown to come to nothing.
+func TestHints(t *testing.T) {
+	p := planned(t, 20, func(o *PlanOptions) { o.Job.Adaptive.Price = 1 })
+	p.Open()
+	drain(p, asBefore)
+	p.Hint(90)
+	p.Tell(91, ledger.Asked) // the plan may go on
+	if ids := drain(p, asBefore); !slices.Contains(ids, 90) {
+		t.Errorf("a hint was not followed: %v", ids)
+	}
+	h := hints{open: map[uint32]bool{}}
+	for id := range uint32(hintsTried) {
+		h.ids = append(h.ids, id)
+		h.take(1)
+		h.tell(id, id == 0)
+		h.tell(id, true) // once only
+	}
+	if h.ids = []uint32{77}; len(h.take(1)) != 0 {
+		t.Error("hints that seldom come true must not be followed")
+	}
+}
+
+// A rule skips a directory, and the plan says so.
+func TestPlanFollowsRules(t *testing.T) {
+	p := planned(t, 20, func(o *PlanOptions) { o.Job.Policy = policy.Near })
+	if p.Rules() == nil || len(p.Rules().Skips) != 1 {
+		t.Fatalf("rules: %+v", p.Rules())
+	}
+	if !p.Skips(70) || p.Skips(3) || p.Skips(7000) {
+		t.Error("the rule must skip the silent directory alone")
+	}
+}
+
+// Under a policy that decides on listings they come in stages of their own, and cover what they show.
+func TestListingsComeInStages(t *testing.T) {
+	set := func(trusted bool) func(*PlanOptions) {
+		return func(o *PlanOptions) {
+			o.Trusted = trusted
+			o.Job.Adaptive.Price = 0.3
+			for _, id := range []uint32{0, 50} {
+				o.Listings.Put(id, true)
+			}
+			for id := range uint32(100) {
+				o.Covered.Put(id, id%50 != 0)
+			}
+		}
+	}
+	if p := planned(t, 20, set(false)); p.DecidesListings() {
+		t.Error("listings that are not believed must be requested in any case")
+	}
+	p := planned(t, 20, set(true))
+	if !p.DecidesOn(0, nil) || p.DecidesOn(0, []site.URL{page(0)}) || p.DecidesOn(1, nil) {
+		t.Error("the plan must decide on listings that are not entry points")
+	}
+	p.OpenListings()
+	b := p.Refill(short)
+	if !b.Listings || !slices.Equal(b.IDs, []uint32{0}) {
+		t.Errorf("batch %+v, want the listing of the busy directory", b)
+	}
+	p.Want(50)
+	if b := p.Refill(short); !slices.Equal(b.IDs, []uint32{50}) {
+		t.Errorf("batch %+v, want the listing that others hint at", b)
+	}
+	p.Close()
+	p.Want(50)
+	if ids := p.TakeWanted(); !slices.Equal(ids, []uint32{50}) || len(p.TakeWanted()) > 0 {
+		t.Errorf("wanted %v", ids)
+	}
+	asked := planned(t, 20, set(true)).Foresee(func(uint32) bool { return false })
+	if _, ok := asked[0]; !ok || len(asked) > 2 {
+		t.Errorf("foreseen %v, want the listing of the busy directory", asked)
+	}
+}
+
+func TestForesee(t *testing.T) {
+	p := planned(t, 20, func(o *PlanOptions) { o.Job.Adaptive.Price = 0.1 })
+	asked := p.Foresee(func(id uint32) bool { return id == 99 })
+	if _, ok := asked[99]; ok || len(asked) == 0 || len(asked) > 50 {
+		t.Errorf("%d foreseen, want some of what changes, and not what is owed", len(asked))
+	}
+}
+
+// What new URLs a page names makes the page worth more: the plan learns their number once.
+func TestNamed(t *testing.T) {
+	p := planned(t, 20, nil)
+	p.Named(3, slices.Values([]uint32{4, 100, 101}))
+	p.Named(500, slices.Values([]uint32{100}))
+	if p.found[3] != 2 || len(p.found) != 1 {
+		t.Errorf("found %v", p.found)
+	}
+	if p.Tell(3, ledger.Asked|ledger.Changed); len(p.found) != 0 {
+		t.Errorf("found %v", p.found)
+	}
+}
+
+// What a planned run leaves alone although an unchanged document names it.
+func TestLeaves(t *testing.T) {
+	t0 := int64(1_700_000_000)
+	all := store.IDs{{First: 0, Last: 99}}
+	known, table := pages(100, append(busy(10), store.Observation{
+		Run:   11,
+		Time:  t0 + 11*86_400,
+		Asked: all,
+		Left:  store.IDs{{First: 50, Last: 51}},
+	}, store.Observation{Run: 12, Time: t0 + 12*86_400, Asked: all})...)
+	o := PlanOptions{
+		Job:      job.Default(home + "/"),
+		Policies: policy.Standard(),
+		Site:     known,
+		Now:      time.Unix(t0+14*86_400, 0),
+	}
+	o.Job.Policy = policy.Adaptive
+	for _, id := range []uint32{50, 51} {
+		gone := store.Resource{ID: id, URL: page(int(id)), Outcome: site.Gone}
+		table.Settled().Load(&gone, ledger.Run{Number: 20})
+	}
+	for _, c := range []struct {
+		run    int
+		id     uint32
+		broken bool
+		want   bool
+	}{
+		{13, 3, false, true},   // of the mirror: the plan decides
+		{13, 50, false, false}, // dead for a run, looked at a run ago
+		{14, 50, true, false},
+		{13, 50, true, true},
+	} {
+		o.Run = c.run
+		p, err := NewPlanner(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.Leaves(c.id, table.State(c.id), c.broken); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+	if (*Planner)(nil).Leaves(3, table.State(3), false) {
+		t.Error("a run without a plan must leave nothing")
+	}
+}
