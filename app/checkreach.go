@@ -144,7 +144,7 @@ func originsOf(st *store.State, name string, f func(site.URL) bool) error {
 	} else if err != nil {
 		return err
 	}
-	err = s.Origins(func(u site.URL) error {
+	err = s.Records.Origins(func(u site.URL) error {
 		if !f(u) {
 			return errEnough
 		}

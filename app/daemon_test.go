@@ -96,7 +96,7 @@ func TestVerifiedSince(t *testing.T) {
 	if since, err := verifiedSince(s); err != nil || !since.IsZero() {
 		t.Errorf("nothing in it: %v, %v", since, err)
 	}
-	if err := s.BeginRun(&store.Run{Fingerprint: "x"}); err != nil {
+	if err := s.Notes.BeginRun(&store.Run{Fingerprint: "x"}); err != nil {
 		t.Fatal(err)
 	}
 	var news []store.NewURL
@@ -109,10 +109,10 @@ func TestVerifiedSince(t *testing.T) {
 		r.ID, r.URL, r.Outcome, r.Run = uint32(i), u, site.Fetched, 1
 		news, done = append(news, store.NewURL{URL: u.String()}), append(done, &store.Done{Resource: r})
 	}
-	if err := s.Commit(0, news, done); err != nil {
+	if err := s.Records.Commit(0, news, done); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Fold(store.Folding{Version: 1, Pending: func(uint32) bool { return false }, Path: func(*store.Resource) string { return "" }}); err != nil {
+	if err := s.Records.Fold(store.Folding{Version: 1, Pending: func(uint32) bool { return false }, Path: func(*store.Resource) string { return "" }}); err != nil {
 		t.Fatal(err)
 	}
 	if since, err := verifiedSince(s); err != nil || since.Unix() != 300 {

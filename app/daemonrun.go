@@ -117,7 +117,7 @@ const lastingFailures = 3
 // verifiedSince returns since when everything in the mirror has been looked at, or vouched for by evidence; zero when nothing is in it.
 func verifiedSince(s *store.Site) (since time.Time, err error) {
 	oldest := int64(math.MaxInt64)
-	err = s.Resources(func(r *store.Resource) error {
+	err = s.Records.Resources(func(r *store.Resource) error {
 		if r.InSet && r.Failures < lastingFailures && r.Checked > 0 {
 			oldest = min(oldest, r.Checked)
 		}

@@ -232,7 +232,7 @@ func publishedNumber(st *store.State, name string) int {
 		return 0
 	}
 	defer s.Close() // read only: nothing can be lost
-	vs, err := s.Versions()
+	vs, err := s.Versions.List()
 	if err != nil || len(vs) == 0 {
 		return 0
 	}

@@ -121,7 +121,7 @@ func gcSite(ctx context.Context, a *App, st *store.State, name string, dry bool)
 		return fail(err)
 	}
 	c.Packs = &packs
-	parts, err := s.CollectParts(dry, func(_ string, grown time.Time) bool { return time.Since(grown) > partLife })
+	parts, err := s.Parts.Collect(dry, func(_ string, grown time.Time) bool { return time.Since(grown) > partLife })
 	if err != nil {
 		return fail(err)
 	}

@@ -119,11 +119,11 @@ func getOnce(ctx context.Context, a *App, r GetRequest) (*mirror.Summary, error)
 
 // finished returns the summary of a complete run that was cut off before its result was moved to its place; nil when there is none.
 func finished(s *store.Site) (*mirror.Summary, error) {
-	run, err := s.Run()
+	run, err := s.Notes.Run()
 	if err != nil || run != nil {
 		return nil, err
 	}
-	vs, err := s.Versions()
+	vs, err := s.Versions.List()
 	if err != nil || len(vs) == 0 {
 		return nil, err
 	}

@@ -55,9 +55,9 @@ func Import(ctx context.Context, a *App, name, as string) (*phm.Meta, error) {
 
 // abandoned reports whether nothing is known of a site: an import that was killed leaves one.
 func abandoned(s *store.Site) bool {
-	vs, err := s.Versions()
-	known, kerr := s.Known()
-	run, rerr := s.Run()
+	vs, err := s.Versions.List()
+	known, kerr := s.Records.Known()
+	run, rerr := s.Notes.Run()
 	return errors.Join(err, kerr, rerr) == nil && len(vs) == 0 && known == 0 && run == nil
 }
 
@@ -69,7 +69,7 @@ const maxVersion = 1<<31 - 1
 
 // importInto unpacks a PHM as the first version that is known of a site.
 func importInto(ctx context.Context, s *store.Site, name string) (*phm.Meta, error) {
-	tree, err := s.BuildTree()
+	tree, err := s.Trees.Build()
 	if err != nil {
 		return nil, err
 	}

@@ -66,7 +66,7 @@ func nextStart(j *job.Job, s *store.Site, now time.Time) (at time.Time, when str
 		at = clock.Start(now)
 	default: // counts from the last run
 		var last int64
-		if err := s.Observations(func(o *store.Observation) error {
+		if err := s.Records.Observations(func(o *store.Observation) error {
 			last = max(last, o.Time)
 			return nil
 		}); err != nil {

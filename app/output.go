@@ -76,7 +76,7 @@ func replaceable(out string, form archive.Form) error {
 // used for more than closing afterwards.
 func place(s *store.Site, out string) error {
 	if form := archive.Named(out); !form.Folder() {
-		root, err := s.Current()
+		root, err := s.Trees.Current()
 		if err != nil {
 			return err
 		}

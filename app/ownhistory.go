@@ -36,18 +36,18 @@ func OwnHistory(a *App, name string) (h *replay.History, err error) {
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	o := observed{last: -1, files: map[uint32]observedFile{}, taken: map[string]bool{}}
-	if err := s.Resources(o.resource); err != nil {
+	if err := s.Records.Resources(o.resource); err != nil {
 		return nil, err
 	}
 	// What was there before anything was observed: its first mention is not that it entered, or nothing ever was said of it.
-	if err := s.Observations(func(x *store.Observation) error {
+	if err := s.Records.Observations(func(x *store.Observation) error {
 		o.mentions(x)
 		return nil
 	}); err != nil {
 		return nil, err
 	}
 	o.begin()
-	if err := s.Observations(o.run); err != nil {
+	if err := s.Records.Observations(o.run); err != nil {
 		return nil, fmt.Errorf("history of %s: %w", name, err)
 	}
 	h = o.b.History()

@@ -29,7 +29,7 @@ func openPast(st *store.State, name string, number int) (*render.PastFS, error) 
 	}
 	defer s.Close() // read only: nothing can be lost
 	if number == 0 {
-		vs, err := s.Versions()
+		vs, err := s.Versions.List()
 		if err != nil {
 			return nil, err
 		}
@@ -66,7 +66,7 @@ func (k KeptVersions) Versions(name string) ([]web.Version, error) {
 	if err != nil {
 		return nil, err
 	}
-	vs, err := s.Versions()
+	vs, err := s.Versions.List()
 	if err = errors.Join(err, s.Close()); err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (k KeptVersions) History(_ context.Context, name string, u site.URL) ([]web
 	if err != nil {
 		return nil, err
 	}
-	all, err := s.History(u)
+	all, err := s.Versions.History(u)
 	if err = errors.Join(err, s.Close()); err != nil {
 		return nil, err
 	}

@@ -181,7 +181,7 @@ func (k *keptDigests) lookOne(s *store.Site, p *replicaPage, live int) error {
 	if err != nil {
 		return nil
 	}
-	rec, ok, err := s.Get(u)
+	rec, ok, err := s.Records.Get(u)
 	if err != nil || !ok || rec.Body == store.NoBody || rec.Changed > live {
 		return err // a run that is not published has found another body
 	}
@@ -202,7 +202,7 @@ func (k *keptDigests) lookOne(s *store.Site, p *replicaPage, live int) error {
 
 // liveVersion is the number of the published version, 0 for none.
 func liveVersion(s *store.Site) (int, error) {
-	vs, err := s.Versions()
+	vs, err := s.Versions.List()
 	if err != nil || len(vs) == 0 {
 		return 0, err
 	}

@@ -44,7 +44,7 @@ func Rollback(ctx context.Context, a *App, name string, number int) (*mirror.Sum
 
 // versionBefore checks that a version to roll back to is there and not the current one; 0 is the one before that.
 func versionBefore(s *store.Site, number int) (int, error) {
-	vs, err := s.Versions()
+	vs, err := s.Versions.List()
 	if err != nil {
 		return 0, err
 	}

@@ -85,6 +85,6 @@ func OpenTree(st *store.State, name string) (*os.Root, error) {
 	case err != nil:
 		return nil, err
 	}
-	root, err := s.Current()
+	root, err := s.Trees.Current()
 	return root, errors.Join(err, s.Close())
 }

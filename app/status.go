@@ -100,7 +100,7 @@ func fill(s *status.Job, st *store.State, now time.Time) error {
 		unreadableSite(s, err)
 		return nil
 	}
-	vs, err := site.Versions()
+	vs, err := site.Versions.List()
 	if err = errors.Join(err, site.Close()); err != nil {
 		unreadableSite(s, err)
 		return nil
@@ -140,7 +140,7 @@ func noteRebuild(s *status.Job, st *store.State) {
 		return
 	}
 	defer site.Close() // read only: nothing can be lost
-	at, err := site.Rebuilt()
+	at, err := site.Notes.Rebuilt()
 	if err != nil || at.Before(s.Last.Ended.Truncate(time.Second)) {
 		return
 	}

@@ -120,7 +120,7 @@ func verifySite(ctx context.Context, a *App, name string) (*Verified, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	if vs, err := s.Versions(); err == nil && len(vs) == 0 {
+	if vs, err := s.Versions.List(); err == nil && len(vs) == 0 {
 		return nil, errors.Join(fmt.Errorf("site %s: %w", name, store.ErrNoVersion), s.Close())
 	}
 	out := &Verified{Report: new(phm.Report)}

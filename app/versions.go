@@ -24,7 +24,7 @@ func Versions(a *App, name string) ([]store.Version, error) {
 	if err != nil {
 		return nil, err
 	}
-	vs, err := s.Versions()
+	vs, err := s.Versions.List()
 	if err = errors.Join(err, s.Close()); err != nil {
 		return nil, err
 	}

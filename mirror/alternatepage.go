@@ -89,7 +89,7 @@ func (r *run) isThatPage(rec *store.Resource, res *fetch.Result, sink *bodySink)
 	}
 	var others []hosts.PageBody
 	for _, id := range r.siblingsOf(rec) {
-		o, ok, err := r.site.Get(r.table.URL(id))
+		o, ok, err := r.site.Records.Get(r.table.URL(id))
 		if err != nil || !ok || !o.InSet || o.Body == store.NoBody || o.Size > hosts.MaxCompared {
 			continue
 		}

@@ -65,7 +65,7 @@ func withAlternates() string { return job(fmt.Sprintf("alternates = [%q]", copyB
 func resource(t *testing.T, m *mirrortest.Mirror, url string) (rec store.Resource) {
 	t.Helper()
 	m.Site(func(s *store.Site) {
-		err := s.Resources(func(r *store.Resource) error {
+		err := s.Records.Resources(func(r *store.Resource) error {
 			if r.URL.String() == url {
 				rec = *r
 			}

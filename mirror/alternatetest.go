@@ -181,7 +181,7 @@ func (r *run) heldPage(ids map[string]uint32, path string) hosts.Answer {
 	if !ok {
 		return no
 	}
-	rec, ok, err := r.site.Get(r.table.URL(id))
+	rec, ok, err := r.site.Records.Get(r.table.URL(id))
 	if err != nil || !ok || !rec.InSet || rec.Source != "" {
 		return no
 	}
@@ -195,7 +195,7 @@ func (r *run) heldPage(ids map[string]uint32, path string) hosts.Answer {
 // heldBody reads the stored body of a resource.
 func (r *run) heldBody(rec *store.Resource) ([]byte, error) {
 	if rec.Body == store.PackBody {
-		fr, err := r.site.ReadFrame(store.NewFrameReader(), rec.At)
+		fr, err := r.site.Frames.ReadFrame(store.NewFrameReader(), rec.At)
 		return fr.Body, err
 	}
 	f, err := r.o.State.Bodies.Open(rec.Digest, 0, hosts.MaxCompared)

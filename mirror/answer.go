@@ -267,7 +267,7 @@ func (r *run) unchanged(rec *store.Resource, as ledger.Account) (*ledger.Finding
 	case r.rescan && isScript(rec):
 		return r.rescanScript(rec, as), nil
 	}
-	targets, err := r.site.TargetsOf(rec.ID)
+	targets, err := r.site.Records.TargetsOf(rec.ID)
 	if err == nil && r.deferring && !r.alt.isAside(rec.ID) {
 		err = r.hearStored(rec)
 	}

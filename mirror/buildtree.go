@@ -31,9 +31,9 @@ func (r *run) markWrong(ids []uint32) {
 // buildTree opens the tree for the new version, with the files in it that the new version may have. A tree whose own table is damaged is emptied.
 func (r *run) buildTree(ids []uint32) (*store.Tree, error) {
 	if r.tree.lost != nil {
-		return r.site.BuildTreeAnew()
+		return r.site.Trees.BuildAnew()
 	}
-	tree, err := r.site.BuildTree()
+	tree, err := r.site.Trees.Build()
 	if err != nil {
 		return nil, err
 	}

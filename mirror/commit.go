@@ -19,7 +19,7 @@ const (
 func (r *run) commit() error {
 	t := r.table
 	committed := t.Len()
-	if known, err := r.site.Known(); err == nil && known < committed {
+	if known, err := r.site.Records.Known(); err == nil && known < committed {
 		committed = known
 	}
 	var batch []*store.Done
@@ -38,7 +38,7 @@ func (r *run) commit() error {
 			return
 		}
 		news = t.News(committed, news[:0])
-		if failed = r.site.Commit(committed, news, batch); failed != nil {
+		if failed = r.site.Records.Commit(committed, news, batch); failed != nil {
 			r.stop(failed)
 			return
 		}

@@ -247,7 +247,7 @@ func readSite(t *testing.T, dir string, f func(*store.Site)) {
 func committed(t *testing.T, dir string, into map[string]bool) {
 	t.Helper()
 	readSite(t, dir, func(s *store.Site) {
-		run, err := s.Run()
+		run, err := s.Notes.Run()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -260,10 +260,10 @@ func committed(t *testing.T, dir string, into map[string]bool) {
 				into[r.URL.Path()] = true
 			}
 		}
-		if err := s.Resources(func(r *store.Resource) error { add(r); return nil }); err != nil {
+		if err := s.Records.Resources(func(r *store.Resource) error { add(r); return nil }); err != nil {
 			t.Fatal(err)
 		}
-		err = s.Replay(func(uint32, store.NewURL) error { return nil }, func(r *store.Resource, _ []byte, _ bool) error { add(r); return nil })
+		err = s.Records.Replay(func(uint32, store.NewURL) error { return nil }, func(r *store.Resource, _ []byte, _ bool) error { add(r); return nil })
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -63,7 +63,7 @@ func TestChangedPageCostsItsChange(t *testing.T) {
 			wantPast(t, st, s, n, want)
 		}
 		for n := 1; n < 9; n++ {
-			if err := s.Drop(n); err != nil {
+			if err := s.Versions.Drop(n); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -378,7 +378,7 @@ func (r *run) forbidden(rec *store.Resource, reason string, as ledger.Account) *
 func (r *run) rescanStored(rec *store.Resource, as ledger.Account) (*ledger.Finding, error) {
 	p := <-r.procs
 	defer func() { r.procs <- p }()
-	fr, err := r.site.ReadFrame(p.r, rec.At)
+	fr, err := r.site.Frames.ReadFrame(p.r, rec.At)
 	if errors.Is(err, store.ErrDamaged) { // the next run fetches it again
 		rec.ETag, rec.LastModified, rec.Digest = "", "", [32]byte{} // so that the same body is stored again
 		rec.Outcome, rec.Reason = site.Failed, err.Error()
@@ -413,7 +413,7 @@ func (r *run) declaredRefresh(links *render.StoredLinks) string {
 // unlinked returns what a stored document leads to that its links do not name: what the header of its answer
 // did.
 func (r *run) unlinked(id uint32, links *render.StoredLinks) (out []candidate, err error) {
-	targets, err := r.site.TargetsOf(id)
+	targets, err := r.site.Records.TargetsOf(id)
 	if err != nil {
 		return nil, err
 	}

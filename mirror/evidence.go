@@ -56,7 +56,7 @@ type trust struct {
 const trustFact = "trust"
 
 func (r *run) loadTrust() error {
-	v, err := r.site.Fact(trustFact)
+	v, err := r.site.Notes.Fact(trustFact)
 	if err != nil || v == nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (r *run) distrust(k ledger.EvidenceKind, u site.URL) error {
 	if err != nil {
 		return err
 	}
-	return r.site.SetFact(trustFact, v)
+	return r.site.Notes.SetFact(trustFact, v)
 }
 
 func (e *evidence) note(k ledger.EvidenceKind, id uint32, hash uint64) {
@@ -115,7 +115,7 @@ func (r *run) hear(k ledger.EvidenceKind, id uint32, text string, settled bool, 
 	if !s.InSet() || s.Queued() || s.Outcome() == site.Failed {
 		return nil
 	}
-	rec, ok, err := r.site.Get(u)
+	rec, ok, err := r.site.Records.Get(u)
 	if err != nil || !ok {
 		return err
 	}
@@ -203,7 +203,7 @@ func (r *run) hearStored(rec *store.Resource) error {
 	case rec.Listing:
 		p := <-r.procs
 		defer func() { r.procs <- p }()
-		fr, err := r.site.ReadFrame(p.r, rec.At)
+		fr, err := r.site.Frames.ReadFrame(p.r, rec.At)
 		if err != nil {
 			return nil // verify reports it; without evidence everything is asked
 		}
@@ -375,11 +375,11 @@ func (r *run) spareOne(id uint32, k ledger.EvidenceKind) error {
 	if _, first := r.table.Queue(id); !first {
 		return nil
 	}
-	rec, ok, err := r.site.Get(u)
+	rec, ok, err := r.site.Records.Get(u)
 	if err != nil || !ok {
 		return err
 	}
-	targets, err := r.site.TargetsOf(id)
+	targets, err := r.site.Records.TargetsOf(id)
 	if err != nil {
 		return err
 	}

@@ -105,7 +105,7 @@ func Explain(ctx context.Context, j *job.Job, s *store.Site, rb fetch.RobotsStor
 		if err := r.loadLiars(); err != nil {
 			return nil, err
 		}
-		if rec, known, err = s.Get(u); err != nil {
+		if rec, known, err = s.Records.Get(u); err != nil {
 			return nil, err
 		}
 		if _, ok := r.table.Find([]byte(u.String())); ok && !known {
@@ -234,7 +234,7 @@ func (x *Explanation) Heads(s *store.Site) {
 		if at.IsZero() {
 			return nil
 		}
-		h, err := s.ReadHead(x.rec.URL, at)
+		h, err := s.Records.ReadHead(x.rec.URL, at)
 		if err != nil {
 			x.NoHead = err.Error()
 		}

@@ -51,11 +51,11 @@ func (r *run) heal(j *judgement) (bool, error) {
 		rec.Outcome, rec.Reason = site.Failed, "its stored body is damaged"
 	})
 	if err == nil {
-		err = r.site.Fold(r.folding())
+		err = r.site.Records.Fold(r.folding())
 	}
 	if err == nil {
 		r.state.Retrieved = false
-		err = r.site.SetRun(r.state)
+		err = r.site.Notes.SetRun(r.state)
 	}
 	if err != nil {
 		return true, fmt.Errorf("ask again for what is damaged: %w", err)
@@ -67,7 +67,7 @@ func (r *run) heal(j *judgement) (bool, error) {
 // mend makes the run ask again for the bodies that Verify found damaged. Blobs of wrong bytes are discarded, so that those that come can
 // take their place.
 func (r *run) mend() error {
-	urls, err := r.site.Damaged()
+	urls, err := r.site.Notes.Damaged()
 	if err != nil || len(urls) == 0 {
 		return err
 	}
@@ -77,7 +77,7 @@ func (r *run) mend() error {
 		if err != nil { // not by NoteDamaged
 			continue
 		}
-		rec, ok, err := r.site.Get(u)
+		rec, ok, err := r.site.Records.Get(u)
 		if err != nil {
 			return err
 		}
@@ -98,12 +98,12 @@ func (r *run) mend() error {
 		r.log.Warn("ask again for a damaged body", "url", raw)
 		batch = append(batch, &store.Done{Resource: rec})
 	}
-	known, err := r.site.Known()
+	known, err := r.site.Records.Known()
 	if err == nil && len(batch) > 0 {
-		err = r.site.Commit(known, nil, batch)
+		err = r.site.Records.Commit(known, nil, batch)
 	}
 	if err == nil {
-		err = r.site.Fold(store.Folding{Version: r.version, Pending: func(uint32) bool { return true }, Path: func(rec *store.Resource) string { return rec.Path }})
+		err = r.site.Records.Fold(store.Folding{Version: r.version, Pending: func(uint32) bool { return true }, Path: func(rec *store.Resource) string { return rec.Path }})
 	}
 	if err != nil {
 		return fmt.Errorf("ask again for what is damaged: %w", err)
@@ -116,7 +116,7 @@ func (r *run) isDamaged(rec *store.Resource) (bool, error) {
 	if rec.Body == store.BlobBody {
 		return store.DiscardBody(r.o.State.Bodies, rec.Digest)
 	}
-	f, err := r.site.ReadFrame(store.NewFrameReader(), rec.At)
+	f, err := r.site.Frames.ReadFrame(store.NewFrameReader(), rec.At)
 	return err != nil || sha256.Sum256(f.Body) != rec.Digest, nil
 }
 
@@ -127,7 +127,7 @@ func (r *run) mended() error {
 	}
 	var left []string
 	for _, u := range r.mending {
-		rec, ok, err := r.site.Get(u)
+		rec, ok, err := r.site.Records.Get(u)
 		switch {
 		case err != nil:
 			return err
@@ -135,10 +135,10 @@ func (r *run) mended() error {
 		case rec.Digest == [32]byte{}:
 			left = append(left, u.String())
 		case rec.Body == store.BlobBody:
-			if _, err := r.site.Relink(rec.Path, rec.Digest); err != nil {
+			if _, err := r.site.Trees.Relink(rec.Path, rec.Digest); err != nil {
 				return err
 			}
 		}
 	}
-	return r.site.NoteDamaged(left)
+	return r.site.Notes.NoteDamaged(left)
 }

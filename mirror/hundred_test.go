@@ -51,7 +51,7 @@ func diskUsed(tb testing.TB, dir string) (packs, blobs, db int64) {
 
 // treeSums is the digest of published files, of all or a sample, and the number of all.
 func treeSums(tb testing.TB, s *store.Site, every uint32) (sums map[string][32]byte, files int) {
-	tree, err := s.Current()
+	tree, err := s.Trees.Current()
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func keepHistory(b *testing.B, name string) {
 		b.Fatalf("only %d versions were looked at", len(versions))
 	}
 	b.StartTimer()
-	vs, err := s.Versions()
+	vs, err := s.Versions.List()
 	if err != nil {
 		b.Fatal(err)
 	}

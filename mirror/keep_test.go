@@ -137,12 +137,12 @@ func TestRecordWithAWrongNumber(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			known, err := s.Known()
+			known, err := s.Records.Known()
 			if err != nil {
 				t.Fatal(err)
 			}
 			rec.URL = u
-			err = s.Commit(known, nil, []*store.Done{{Resource: rec}})
+			err = s.Records.Commit(known, nil, []*store.Done{{Resource: rec}})
 			if err := errors.Join(err, s.Close(), st.Close()); err != nil {
 				t.Fatal(err)
 			}

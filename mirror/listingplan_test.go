@@ -181,7 +181,7 @@ func (m *shelfMirror) next() { m.s.now = m.s.now.AddDate(0, 0, 7) }
 // have is the digest of every file of the mirror by its path.
 func (m *shelfMirror) have() map[string][32]byte {
 	out := map[string][32]byte{}
-	if err := m.db.Resources(func(rec *store.Resource) error {
+	if err := m.db.Records.Resources(func(rec *store.Resource) error {
 		if rec.InSet && !rec.Listing {
 			out[rec.URL.Path()] = rec.Digest
 		}

@@ -91,7 +91,7 @@ func (r *run) hearDirectory(e listing.Entry, asked time.Time) error {
 	if !p.DecidesListings() || !r.deferring || r.table.State(id).Queued() || !r.listings.Has(id) {
 		return nil
 	}
-	rec, ok, err := r.site.Get(e.URL)
+	rec, ok, err := r.site.Records.Get(e.URL)
 	if err == nil && ok && rec.Evidence[ledger.ByListing] != 0 && rec.Evidence[ledger.ByListing] != hash {
 		p.Want(id)
 	}
@@ -105,7 +105,7 @@ func (r *run) hearMissing(id uint32, ids []int64) error {
 	if !p.DecidesListings() || !r.deferring {
 		return nil
 	}
-	targets, err := r.site.TargetsOf(id)
+	targets, err := r.site.Records.TargetsOf(id)
 	if err != nil {
 		return err
 	}

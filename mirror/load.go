@@ -12,7 +12,7 @@ import (
 
 // load fills the table from what is stored.
 func (r *run) load() error {
-	n, err := r.site.Known()
+	n, err := r.site.Records.Known()
 	if err != nil {
 		return err
 	}
@@ -41,10 +41,10 @@ func (r *run) load() error {
 		}
 		return nil
 	}
-	if err := r.site.Resources(put); err != nil {
+	if err := r.site.Records.Resources(put); err != nil {
 		return err
 	}
-	err = r.site.Replay(func(id uint32, u store.NewURL) error {
+	err = r.site.Records.Replay(func(id uint32, u store.NewURL) error {
 		if id >= n || u.Referrer > n {
 			return r.site.BadValue(fmt.Errorf("journal: %s: it names a number that no URL has", u.URL))
 		}

@@ -24,7 +24,7 @@ import (
 // since the version was published. Bytes are read only of files that were, and of those that Verify found wrong.
 func mendTree(ctx context.Context, st *store.State, s *store.Site, live *store.Version) (treeDamage, error) {
 	m := &treeMender{ctx: ctx, st: st, s: s, live: live, meta: render.MetaOf(live)}
-	noted, err := s.WrongFiles()
+	noted, err := s.Notes.WrongFiles()
 	if err != nil {
 		return m.left, err
 	}
@@ -32,16 +32,16 @@ func mendTree(ctx context.Context, st *store.State, s *store.Site, live *store.V
 		return m.left, fmt.Errorf("mend the published tree of %s: %w", s.Name, err)
 	}
 	if len(m.damaged) > 0 {
-		known, err := s.Damaged()
+		known, err := s.Notes.Damaged()
 		if err == nil {
-			err = s.NoteDamaged(append(known, m.damaged...))
+			err = s.Notes.NoteDamaged(append(known, m.damaged...))
 		}
 		if err != nil {
 			return m.left, err
 		}
 	}
 	if len(noted) > 0 {
-		err = s.NoteWrongFiles(slices.Sorted(maps.Keys(m.left.wrong)))
+		err = s.Notes.NoteWrongFiles(slices.Sorted(maps.Keys(m.left.wrong)))
 	}
 	return m.left, err
 }
@@ -135,14 +135,14 @@ func (m *treeMender) open() (*os.Root, error) {
 		meta, err := phm.ReadMeta(bytes.NewReader(raw))
 		return (err == nil) && max(meta.Version, 1) == m.live.Number
 	}
-	tree, err := m.s.Current()
+	tree, err := m.s.Trees.Current()
 	if (err == nil) && fits(tree) {
 		return tree, nil
 	}
 	if (err != nil) && !errors.Is(err, store.ErrDamaged) && !errors.Is(err, store.ErrNoVersion) {
 		return nil, err
 	}
-	found, rerr := m.s.Repoint(fits)
+	found, rerr := m.s.Trees.Repoint(fits)
 	if rerr != nil {
 		return nil, rerr
 	}
@@ -151,7 +151,7 @@ func (m *treeMender) open() (*os.Root, error) {
 			tree.Close()
 		}
 		m.left.mended = append(m.left.mended, "current")
-		return m.s.Current()
+		return m.s.Trees.Current()
 	}
 	if errors.Is(err, store.ErrNoVersion) {
 		return nil, nil
@@ -198,14 +198,14 @@ func (m *treeMender) good(tree *os.Root, l *store.TreeLooker, f *phm.File, suspe
 		if !f.Modified.IsZero() {
 			at = f.Modified
 		}
-		err = m.s.SetTime(f.Path, at)
+		err = m.s.Trees.SetTime(f.Path, at)
 	}
 	return st.Good, err
 }
 
 // replace puts good files in the place of wrong ones, each by a rename, and removes files that the table does not name.
 func (m *treeMender) replace(wrong []phm.File, describe []string, table []byte, extra []string) error {
-	t, err := m.s.MendTree()
+	t, err := m.s.Trees.Mend()
 	if err != nil {
 		return err
 	}
@@ -242,7 +242,7 @@ func (m *treeMender) rebuild() error {
 	if err != nil {
 		return err
 	}
-	t, err := m.s.BuildTreeAnew()
+	t, err := m.s.Trees.BuildAnew()
 	if err != nil {
 		return err
 	}

@@ -54,5 +54,5 @@ func (r *run) observations(j *judgement) error {
 	if !any {
 		return nil
 	}
-	return r.site.AddObservation(&o)
+	return r.site.Records.AddObservation(&o)
 }

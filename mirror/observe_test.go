@@ -23,7 +23,7 @@ import (
 func record(t *testing.T, m *mirrortest.Mirror, url string) (rec store.Resource) {
 	t.Helper()
 	m.Site(func(s *store.Site) {
-		r, ok, err := s.Get(site.Canonical(url))
+		r, ok, err := s.Records.Get(site.Canonical(url))
 		if err != nil || !ok {
 			t.Fatalf("%s: known %v, %v", url, ok, err)
 		}
@@ -307,7 +307,7 @@ func TestWhatChangesOftenIsAskedFirst(t *testing.T) {
 func observations(t *testing.T, m *mirrortest.Mirror) (out []store.Observation) {
 	t.Helper()
 	m.Site(func(s *store.Site) {
-		if err := s.Observations(func(o *store.Observation) error { out = append(out, *o); return nil }); err != nil {
+		if err := s.Records.Observations(func(o *store.Observation) error { out = append(out, *o); return nil }); err != nil {
 			t.Fatal(err)
 		}
 	})

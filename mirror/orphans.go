@@ -27,7 +27,7 @@ type storedOrphans struct {
 }
 
 func (r *run) loadOrphans() (orphans, error) {
-	v, err := r.site.Fact(orphansFact)
+	v, err := r.site.Notes.Fact(orphansFact)
 	if err != nil || v == nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func (r *run) loadOrphans() (orphans, error) {
 
 func (r *run) saveOrphans(o orphans) error {
 	if len(o) == 0 {
-		return r.site.SetFact(orphansFact, nil)
+		return r.site.Notes.SetFact(orphansFact, nil)
 	}
 	by := map[int]*store.IDs{}
 	for _, id := range slices.Sorted(maps.Keys(o)) {
@@ -67,7 +67,7 @@ func (r *run) saveOrphans(o orphans) error {
 	if err != nil {
 		return err
 	}
-	return r.site.SetFact(orphansFact, v)
+	return r.site.Notes.SetFact(orphansFact, v)
 }
 
 // watch decides which of the resources that nothing was seen to lead to leave now. docs are the documents that can be reached.
@@ -107,7 +107,7 @@ func (r *run) lookedSince(docs []uint32) (int, error) {
 		return seen, nil // all that could be asked was
 	}
 	looked := make([]uint32, r.table.Len())
-	err := r.site.Observations(func(o *store.Observation) error {
+	err := r.site.Records.Observations(func(o *store.Observation) error {
 		for _, s := range [...]store.IDs{o.Asked, o.Spared} {
 			for id := range s.All() {
 				if int(id) >= len(looked) {

@@ -121,13 +121,13 @@ func TestEveryVersionComesBackByteForByte(t *testing.T) {
 			wantPast(t, st, s, n, want)
 		}
 		// Forgetting versions changes none of the others.
-		vs, err := s.Versions()
+		vs, err := s.Versions.List()
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, i := range []int{len(vs) / 2, 0, 3} {
 			n := vs[i].Number
-			if err := s.Drop(n); err != nil {
+			if err := s.Versions.Drop(n); err != nil {
 				t.Fatalf("drop version %d: %v", n, err)
 			}
 			delete(trees, n)
@@ -138,7 +138,7 @@ func TestEveryVersionComesBackByteForByte(t *testing.T) {
 				wantPast(t, st, s, n, want)
 			}
 		}
-		if err := s.Drop(vs[len(vs)-1].Number); err == nil {
+		if err := s.Versions.Drop(vs[len(vs)-1].Number); err == nil {
 			t.Error("the published version can be dropped")
 		}
 	})

@@ -26,7 +26,7 @@ func (r *run) makePlan() error {
 	if r.rescan || r.live == nil || r.o.asksAll(r.job) {
 		return nil
 	}
-	if all, err := r.site.Fact(fullFact); err != nil || len(all) > 0 {
+	if all, err := r.site.Notes.Fact(fullFact); err != nil || len(all) > 0 {
 		return err
 	}
 	p, err := r.newPlanner()
@@ -83,7 +83,7 @@ func (r *run) knownSite() spare.KnownSite {
 		Name:     r.site.Name,
 		Primary:  r.layout.Primary,
 		Table:    r.table.Settled(),
-		Observed: r.site,
+		Observed: r.site.Records,
 	}
 }
 
@@ -97,7 +97,7 @@ func (r *run) askAllNext() error {
 	if r.o.NoFetch {
 		return nil
 	}
-	return r.site.SetFact(fullFact, []byte("1"))
+	return r.site.Notes.SetFact(fullFact, []byte("1"))
 }
 
 // askedAll ends the obligation of fullFact.
@@ -105,10 +105,10 @@ func (r *run) askedAll() error {
 	if r.o.NoFetch {
 		return nil
 	}
-	if v, err := r.site.Fact(fullFact); err != nil || len(v) == 0 {
+	if v, err := r.site.Notes.Fact(fullFact); err != nil || len(v) == 0 {
 		return err
 	}
-	return r.site.SetFact(fullFact, nil)
+	return r.site.Notes.SetFact(fullFact, nil)
 }
 
 // filling lets one worker at a time refill the frontier, so that what one puts there is not missing for

@@ -43,7 +43,7 @@ func plannable(tb testing.TB, n, runs int) *run {
 				o.Changed.Add(id)
 			}
 		}
-		if err := s.AddObservation(&o); err != nil {
+		if err := s.Records.AddObservation(&o); err != nil {
 			tb.Fatal(err)
 		}
 	}
@@ -102,7 +102,7 @@ func TestOrphansAreKept(t *testing.T) {
 	if got, err := r.loadOrphans(); err != nil || len(got) != 0 {
 		t.Errorf("%v, %v", got, err)
 	}
-	if err := r.site.SetFact(orphansFact, []byte("{")); err != nil {
+	if err := r.site.Notes.SetFact(orphansFact, []byte("{")); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := r.loadOrphans(); err != nil || len(got) != 0 { // they are found again

@@ -86,14 +86,14 @@ func (r *run) nextPlan() (p *spare.Planner, why string, err error) {
 
 // nextRun makes the run the one that would come next, or go on.
 func (r *run) nextRun() error {
-	vs, err := r.site.Versions()
+	vs, err := r.site.Versions.List()
 	if err != nil {
 		return err
 	}
 	if len(vs) > 0 {
 		r.live = &vs[len(vs)-1]
 	}
-	state, err := r.site.Run()
+	state, err := r.site.Notes.Run()
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (r *run) nextRun() error {
 		r.state = state
 		return nil
 	}
-	return r.site.Observations(func(o *store.Observation) error {
+	return r.site.Records.Observations(func(o *store.Observation) error {
 		r.state.Number = max(r.state.Number, o.Run+1)
 		return nil
 	})
@@ -124,11 +124,11 @@ func (r *run) planLoaded() (p *spare.Planner, why string, err error) {
 
 // fullBecause says why the next run asks for everything; "" when it follows a plan.
 func (r *run) fullBecause() (string, error) {
-	scanned, err := r.site.Fingerprint()
+	scanned, err := r.site.Notes.Fingerprint()
 	if err != nil {
 		return "", err
 	}
-	all, err := r.site.Fact(fullFact)
+	all, err := r.site.Notes.Fact(fullFact)
 	switch {
 	case err != nil:
 		return "", err

@@ -219,7 +219,7 @@ func keep(tb testing.TB, s subject, p policy.Name, syncs int) kept {
 			continue
 		}
 		have := map[string][32]byte{}
-		if err := db.Resources(func(rec *store.Resource) error {
+		if err := db.Records.Resources(func(rec *store.Resource) error {
 			if rec.InSet {
 				have[rec.URL.Path()] = rec.Digest
 			}
@@ -396,7 +396,7 @@ func demoPaths(tb testing.TB) (paths []string) {
 		w := mirrortest.New(tb, nil, fmt.Sprintf("url = %q\n", srv.URL+"/"))
 		w.Run()
 		w.Site(func(s *store.Site) {
-			if err := s.Resources(func(rec *store.Resource) error {
+			if err := s.Records.Resources(func(rec *store.Resource) error {
 				if rec.InSet && !strings.Contains(rec.URL.String(), "?") {
 					found[rec.URL.Path()] = true
 				}

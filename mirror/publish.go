@@ -111,7 +111,7 @@ func (r *run) publish(ctx context.Context, j *judgement) error {
 			j.partial("nothing to publish: %v", err)
 		} else {
 			j.suspicious("%v", err)
-			return errors.Join(r.askAllNext(), r.site.SetRun(nil)) // else the next run would only try to publish this one again
+			return errors.Join(r.askAllNext(), r.site.Notes.SetRun(nil)) // else the next run would only try to publish this one again
 		}
 		return nil
 	}
@@ -161,7 +161,7 @@ func (r *run) publish(ctx context.Context, j *judgement) error {
 	}
 	if lost := b.removed - b.elsewhere; r.live != nil && !r.o.Accept && r.tooMany(lost) {
 		j.suspicious("%d of %d files would be dropped, more than limits.max_delete = %v", lost, r.live.Files, r.job.Limits.MaxDelete)
-		return errors.Join(tree.Unchanged(), r.askAllNext(), r.site.SetRun(nil))
+		return errors.Join(tree.Unchanged(), r.askAllNext(), r.site.Notes.SetRun(nil))
 	}
 	r.stats.Phase.Store(int64(Publishing))
 	if err := ctx.Err(); err != nil {
@@ -216,7 +216,7 @@ func (r *run) scopeText() string {
 func (r *run) renderer() *render.Renderer {
 	return &render.Renderer{
 		Table:  r.table.Settled(),
-		Frames: r.site,
+		Frames: r.site.Frames,
 		Shared: r.shared,
 		Cures:  r.offsite.cures,
 		Own:    r.reuse.holds,
@@ -288,7 +288,7 @@ func (r *run) markAffected() (bool, error) {
 		}
 		return false
 	}
-	return true, r.site.Links(func(id uint32, targets []byte) error {
+	return true, r.site.Records.Links(func(id uint32, targets []byte) error {
 		if id >= t.Len() {
 			return nil
 		}

@@ -63,11 +63,11 @@ func (b *bigSite) change(page, version int) {
 	if err != nil {
 		b.tb.Fatal(err)
 	}
-	rec, ok, err := b.s.Get(u)
+	rec, ok, err := b.s.Records.Get(u)
 	if err != nil || !ok {
 		b.tb.Fatal(ok, err)
 	}
-	fr, err := b.s.ReadFrame(store.NewFrameReader(), rec.At)
+	fr, err := b.s.Frames.ReadFrame(store.NewFrameReader(), rec.At)
 	if err != nil {
 		b.tb.Fatal(err)
 	}
@@ -75,12 +75,12 @@ func (b *bigSite) change(page, version int) {
 	at := bytes.Index(body, []byte("</title>")) - 1
 	body[at] = 'a' + byte(version%26)
 	rec.Digest, rec.Changed, rec.Outcome = sha256.Sum256(body), version, site.Fetched
-	if rec.At, err = b.s.AppendFrame(b.s.NewFrameWriter(), store.FrameMeta{ID: rec.ID, URL: rec.URL.String(), MIME: rec.MIME, Charset: rec.Charset, Size: rec.Size, Format: rec.Format}, fr.Links, body); err != nil {
+	if rec.At, err = b.s.Frames.AppendFrame(b.s.Frames.NewFrameWriter(), store.FrameMeta{ID: rec.ID, URL: rec.URL.String(), MIME: rec.MIME, Charset: rec.Charset, Size: rec.Size, Format: rec.Format}, fr.Links, body); err != nil {
 		b.tb.Fatal(err)
 	}
-	known, err := b.s.Known()
+	known, err := b.s.Records.Known()
 	if err == nil {
-		err = b.s.Commit(known, nil, []*store.Done{{Resource: rec}})
+		err = b.s.Records.Commit(known, nil, []*store.Done{{Resource: rec}})
 	}
 	if err != nil {
 		b.tb.Fatal(err)

@@ -146,7 +146,7 @@ func (r *run) unredirect(id uint32, reason string, cookie bool) (f found, again 
 	if err != nil {
 		return f, false, err
 	}
-	known, err := r.site.TargetsOf(id)
+	known, err := r.site.Records.TargetsOf(id)
 	if err != nil {
 		return f, false, err
 	}

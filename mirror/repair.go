@@ -58,7 +58,7 @@ type repairRecord struct {
 // prepareRepairs finds out which links to other sites are repaired, and marks the documents in which that differs from the published version.
 func (r *run) prepareRepairs(ctx context.Context) error {
 	var last *repairRecord
-	v, err := r.site.Fact(repairFact)
+	v, err := r.site.Notes.Fact(repairFact)
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (r *run) prepareRepairs(ctx context.Context) error {
 
 // repairsIn returns the repaired links of a kept version; nil when no version ever had any.
 func repairsIn(st *store.State, s *store.Site, number int) (map[string]render.Cure, error) {
-	if v, err := s.Fact(repairFact); v == nil || err != nil {
+	if v, err := s.Notes.Fact(repairFact); v == nil || err != nil {
 		return nil, err
 	}
 	p, err := render.OpenPast(st, s, number)
@@ -171,7 +171,7 @@ func (r *run) noteRepairs(rec repairRecord) error {
 	if err != nil {
 		return err
 	}
-	return r.site.SetFact(repairFact, v)
+	return r.site.Notes.SetFact(repairFact, v)
 }
 
 func hashOf(cures map[string]render.Cure) string {

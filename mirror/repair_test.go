@@ -330,7 +330,7 @@ func TestRepairCostsNothingUnlessItIsOn(t *testing.T) {
 	w := newOffsiteWorld(t)
 	wantVerdict(t, w.m.Run(), mirror.Complete, true)
 	w.m.Site(func(s *store.Site) {
-		if v, err := s.Fact("repair"); v != nil || err != nil {
+		if v, err := s.Notes.Fact("repair"); v != nil || err != nil {
 			t.Errorf("noted %s, %v", v, err)
 		}
 	})

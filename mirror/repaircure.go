@@ -20,7 +20,7 @@ import (
 func (k *neighbours) cures(ctx context.Context, name string, dir site.URL, ways []direction, out map[string]render.Cure) {
 	n, err := k.get(name)
 	if n != nil {
-		err = n.ResourcesUnder(dir, func(rec *store.Resource) error {
+		err = n.Records.ResourcesUnder(dir, func(rec *store.Resource) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
@@ -89,7 +89,7 @@ func (k *neighbours) copyBy(n *neighbour, broken *store.Resource, u string, w *d
 		if m == nil || m.isSilent(to) || m.verdict != Complete.String() {
 			continue
 		}
-		rec, ok, err := m.Get(to)
+		rec, ok, err := m.Records.Get(to)
 		if err != nil {
 			k.unread[name] = err
 			return "", err
@@ -133,7 +133,7 @@ func (k *neighbours) answeredLater(n *neighbour, u site.URL, at int64) (bool, er
 		if m == nil {
 			continue
 		}
-		rec, ok, err := m.Get(u)
+		rec, ok, err := m.Records.Get(u)
 		if err != nil {
 			k.unread[name] = err
 			return false, err
@@ -182,7 +182,7 @@ func (n *neighbour) lastHad(rec *store.Resource) (*store.Resource, bool) {
 	if rec.Body != store.NoBody {
 		return rec, true
 	}
-	versions, err := n.History(rec.URL)
+	versions, err := n.Versions.History(rec.URL)
 	if err != nil {
 		return nil, false
 	}
@@ -199,7 +199,7 @@ func (k *neighbours) page(n *neighbour, rec *store.Resource) (hosts.PageBody, bo
 	if k.frames == nil {
 		k.frames = store.NewFrameReader()
 	}
-	fr, err := n.ReadFrame(k.frames, rec.At)
+	fr, err := n.Frames.ReadFrame(k.frames, rec.At)
 	if err != nil || sha256.Sum256(fr.Body) != rec.Digest {
 		return hosts.PageBody{}, false
 	}

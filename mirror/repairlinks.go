@@ -15,7 +15,7 @@ import (
 func (r *run) markRepairs(ctx context.Context, published map[string][]render.RepairedLink) error {
 	t := r.table.Settled()
 	dirty := func(id uint32) bool { return t.State(id).Dirty() }
-	ids, err := r.renderer().OtherRepairs(ctx, r.site.Resources, published, dirty)
+	ids, err := r.renderer().OtherRepairs(ctx, r.site.Records.Resources, published, dirty)
 	for _, id := range ids {
 		t.Touch(id)
 	}

@@ -29,14 +29,14 @@ func (r *run) resumeLinks() error {
 			r.followStored(store.AppendTargets(nil, []uint32{rec.Target - 1}))
 		}
 	}
-	err := r.site.Resources(func(rec *store.Resource) error {
+	err := r.site.Records.Resources(func(rec *store.Resource) error {
 		look(rec)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	err = r.site.Replay(func(uint32, store.NewURL) error { return nil }, func(rec *store.Resource, targets []byte, linked bool) error {
+	err = r.site.Records.Replay(func(uint32, store.NewURL) error { return nil }, func(rec *store.Resource, targets []byte, linked bool) error {
 		delete(skip, rec.ID)
 		look(rec)
 		if linked {
@@ -55,7 +55,7 @@ func (r *run) resumeLinks() error {
 			return err
 		}
 	}
-	return r.site.Links(func(id uint32, targets []byte) error {
+	return r.site.Records.Links(func(id uint32, targets []byte) error {
 		if !skip[id] {
 			r.followStored(targets)
 		}

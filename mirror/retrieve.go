@@ -256,7 +256,7 @@ func (r *run) refusedNow(id uint32, u site.URL, s ledger.State) (*ledger.Finding
 func (r *run) record(id uint32, u site.URL) (store.Resource, error) {
 	s := r.table.State(id)
 	if s.Known() {
-		rec, ok, err := r.site.Get(u)
+		rec, ok, err := r.site.Records.Get(u)
 		if err != nil {
 			return rec, err
 		}

@@ -121,7 +121,7 @@ func (r *run) prepareReuse(ctx context.Context) error {
 	}
 	v, err := json.Marshal(last)
 	if err == nil {
-		err = r.site.SetFact(reuseFact, v)
+		err = r.site.Notes.SetFact(reuseFact, v)
 	}
 	if err != nil {
 		return err
@@ -181,7 +181,7 @@ func (r *run) readReused() (files map[string]reusedFile, err error) {
 	if err != nil {
 		return nil, err
 	}
-	err = s.ResourcesUnder(from, func(rec *store.Resource) error {
+	err = s.Records.ResourcesUnder(from, func(rec *store.Resource) error {
 		rest, ok := strings.CutPrefix(rec.URL.String(), x.from)
 		if ok && rec.InSet && rec.Body != store.NoBody && own(rec) && !rec.NoFollow && !wasSitemap(rec) {
 			files[strings.Clone(rest)] = reusedFile{mime: intern(rec.MIME), charset: intern(rec.Charset), modified: rec.Modified, checked: rec.Checked, size: rec.Size, digest: rec.Digest, body: rec.Body, at: rec.At}

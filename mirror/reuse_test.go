@@ -102,7 +102,7 @@ func testReuse(t *testing.T, policy string) {
 			t.Fatal(err)
 		}
 		defer other.Close()
-		if err := other.Resources(func(r *store.Resource) error { there[r.URL.String()] = r.Checked; return nil }); err != nil {
+		if err := other.Records.Resources(func(r *store.Resource) error { there[r.URL.String()] = r.Checked; return nil }); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -52,7 +52,7 @@ func (v *reuseRecord) used() time.Time {
 
 // lastReuse reads the last verification of a site; none is the zero value.
 func lastReuse(s *store.Site) (last reuseRecord, err error) {
-	v, err := s.Fact(reuseFact)
+	v, err := s.Notes.Fact(reuseFact)
 	if err != nil || v == nil || json.Unmarshal(v, &last) != nil {
 		return reuseRecord{}, err
 	}

@@ -15,7 +15,7 @@ import (
 // Rollback publishes a kept version again, as a new one, and makes the records what they were in it. The next run asks the site
 // as if it had never seen what came later. It makes no request. An unfinished run is given up.
 func Rollback(ctx context.Context, o Options, number int) (*Summary, error) {
-	vs, err := o.Site.Versions()
+	vs, err := o.Site.Versions.List()
 	if err != nil {
 		return nil, err
 	}
@@ -29,14 +29,14 @@ func Rollback(ctx context.Context, o Options, number int) (*Summary, error) {
 		return nil, fmt.Errorf("roll back %s to version %d: %w", o.Site.Name, number, err)
 	}
 	next := vs[len(vs)-1].Number + 1
-	if err := o.Site.Restore(number, next); err != nil {
+	if err := o.Site.Versions.Restore(number, next); err != nil {
 		return nil, err
 	}
 	if err := restoreLinks(ctx, o.Site, next); err != nil {
 		return nil, err
 	}
 	// The history says when things changed, not that they were changed back.
-	if err := errors.Join(o.Site.SetFact(fullFact, []byte("1")), o.Site.SetRun(nil)); err != nil {
+	if err := errors.Join(o.Site.Notes.SetFact(fullFact, []byte("1")), o.Site.Notes.SetRun(nil)); err != nil {
 		return nil, err
 	}
 	o.NoFetch, o.Accept = true, true
@@ -45,7 +45,7 @@ func Rollback(ctx context.Context, o Options, number int) (*Summary, error) {
 
 // restoreLinks makes the list of targets of every restored document what the document says.
 func restoreLinks(ctx context.Context, s *store.Site, version int) error {
-	known, err := s.Known()
+	known, err := s.Records.Known()
 	if err != nil {
 		return err
 	}
@@ -54,14 +54,14 @@ func restoreLinks(ctx context.Context, s *store.Site, version int) error {
 		if len(batch) == 0 {
 			return nil
 		}
-		err := s.Commit(known, nil, batch)
+		err := s.Records.Commit(known, nil, batch)
 		batch = batch[:0]
 		return err
 	}
 	frames := store.NewFrameReader()
 	var links render.StoredLinks
 	var restored []store.Resource
-	err = s.Resources(func(rec *store.Resource) error {
+	err = s.Records.Resources(func(rec *store.Resource) error {
 		if rec.Changed == version && rec.InSet && rec.Body == store.PackBody {
 			restored = append(restored, *rec)
 		}
@@ -74,7 +74,7 @@ func restoreLinks(ctx context.Context, s *store.Site, version int) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		fr, err := s.ReadFrame(frames, rec.At)
+		fr, err := s.Frames.ReadFrame(frames, rec.At)
 		if err != nil {
 			return fmt.Errorf("restore %s: %w", rec.URL, err)
 		}
@@ -98,5 +98,5 @@ func restoreLinks(ctx context.Context, s *store.Site, version int) error {
 	if err := flush(); err != nil {
 		return err
 	}
-	return s.Fold(store.Folding{Version: version, Pending: func(uint32) bool { return false }, Path: func(*store.Resource) string { return "" }})
+	return s.Records.Fold(store.Folding{Version: version, Pending: func(uint32) bool { return false }, Path: func(*store.Resource) string { return "" }})
 }

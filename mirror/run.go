@@ -161,7 +161,7 @@ func Run(ctx context.Context, o Options) (*Summary, error) {
 				rec.Version = sum.Version
 			}
 			if err == nil {
-				err = r.site.KeepRun(rec)
+				err = r.site.Notes.KeepRun(rec)
 			}
 			err = errors.Join(err, r.o.Facts.AddRun(rec))
 		}
@@ -226,7 +226,7 @@ func newRun(o Options) (*run, error) {
 	n := runtime.GOMAXPROCS(0)
 	r.procs = make(chan *processor, n)
 	for range n {
-		r.procs <- &processor{w: o.Site.NewFrameWriter(), r: store.NewFrameReader()}
+		r.procs <- &processor{w: o.Site.Frames.NewFrameWriter(), r: store.NewFrameReader()}
 	}
 	return r, nil
 }
@@ -264,7 +264,7 @@ func fingerprint(j *job.Job) string {
 }
 
 func (r *run) run(ctx context.Context) (*Summary, error) {
-	vs, err := r.site.Versions()
+	vs, err := r.site.Versions.List()
 	if err != nil {
 		return nil, err
 	}
@@ -331,7 +331,7 @@ func (r *run) run(ctx context.Context) (*Summary, error) {
 		if err := errors.Join(r.calm(), r.mended(), r.askedAll(), r.repaired()); err != nil {
 			return r.summary(v.disk(err)), err
 		}
-		if err := r.site.SetRun(nil); err != nil {
+		if err := r.site.Notes.SetRun(nil); err != nil {
 			return r.summary(v.disk(err)), err
 		}
 		r.dropParts()
@@ -406,12 +406,12 @@ func (r *run) summary(j *judgement) *Summary {
 
 // begin finds out whether an unfinished run is resumed, and makes a new one otherwise.
 func (r *run) begin() error {
-	state, err := r.site.Run()
+	state, err := r.site.Notes.Run()
 	if err != nil {
 		return err
 	}
 	r.rules = fingerprint(r.job)
-	stored, err := r.site.Fingerprint()
+	stored, err := r.site.Notes.Fingerprint()
 	if err != nil {
 		return err
 	}
@@ -420,7 +420,7 @@ func (r *run) begin() error {
 		if stored != "" {
 			now = mixedRules
 		}
-		if err := r.site.SetFingerprint(now); err != nil {
+		if err := r.site.Notes.SetFingerprint(now); err != nil {
 			return err
 		}
 		stored = now
@@ -432,7 +432,7 @@ func (r *run) begin() error {
 		return nil
 	}
 	r.state = &store.Run{Started: r.started.Unix(), Fingerprint: r.rules}
-	if err := r.site.BeginRun(r.state); err != nil || r.o.NoFetch {
+	if err := r.site.Notes.BeginRun(r.state); err != nil || r.o.NoFetch {
 		return err
 	}
 	return r.mend()

@@ -37,9 +37,9 @@ func (r *run) appendLike(m store.FrameMeta, links, body []byte, over store.Place
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.w == nil {
-		l.w = r.site.NewFrameWriter()
+		l.w = r.site.Frames.NewFrameWriter()
 	}
-	return r.site.AppendFrameLike(l.w, m, links, body, over)
+	return r.site.Frames.AppendFrameLike(l.w, m, links, body, over)
 }
 
 // appendDocument stores a document: as what differs from the one that it takes the place of, where that is
@@ -48,11 +48,11 @@ func (r *run) appendDocument(p *processor, m store.FrameMeta, body []byte, old *
 	replaces := old.Body == store.PackBody
 	switch {
 	case over.Len == 0 && replaces:
-		return r.site.AppendFrameOver(p.w, m, p.links, body, old.At)
+		return r.site.Frames.AppendFrameOver(p.w, m, p.links, body, old.At)
 	case over.Len == 0:
-		return r.site.AppendFrame(p.w, m, p.links, body)
+		return r.site.Frames.AppendFrame(p.w, m, p.links, body)
 	case replaces:
-		at, ok, err := r.site.AppendDelta(p.w, m, p.links, body, old.At)
+		at, ok, err := r.site.Frames.AppendDelta(p.w, m, p.links, body, old.At)
 		if ok || err != nil {
 			return at, err
 		}
@@ -160,7 +160,7 @@ func (r *run) likePage(text *pageText) (like uint32, exact bool, err error) {
 			return other.ID + 1, k.Exact, nil
 		}
 		if ok { // documents may have moved since, and the page may say something else
-			rec, known, err := r.site.Get(r.table.URL(other.ID))
+			rec, known, err := r.site.Records.Get(r.table.URL(other.ID))
 			if err != nil {
 				return 0, false, err
 			}

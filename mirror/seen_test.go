@@ -82,7 +82,7 @@ func digests(t *testing.T, m *mirrortest.Mirror) map[string]bool {
 		for _, p := range d.All() {
 			byID[p.ID] = *p
 		}
-		err = s.Resources(func(r *store.Resource) error {
+		err = s.Records.Resources(func(r *store.Resource) error {
 			if p, ok := byID[r.ID]; ok {
 				out[r.URL.RequestURI()] = p.Body == r.TextSum()
 			}
@@ -267,7 +267,7 @@ func TestDamagedBaseHeals(t *testing.T) {
 	wantVerdict(t, m.Run(), mirror.Complete, true)
 	before := packed(t, m)
 	m.Site(func(s *store.Site) {
-		rec, ok, err := s.Get(site.Canonical(home + "/page00.html"))
+		rec, ok, err := s.Records.Get(site.Canonical(home + "/page00.html"))
 		if err != nil || !ok {
 			t.Fatal(err)
 		}
@@ -287,7 +287,7 @@ func TestDamagedBaseHeals(t *testing.T) {
 			t.Fatal(err)
 		}
 		var err error
-		if bad, err = s.Damaged(); err != nil {
+		if bad, err = s.Notes.Damaged(); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -356,7 +356,7 @@ func TestDigestsOfNumbersGivenAnew(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer d.Close()
-		known, err := s.Known()
+		known, err := s.Records.Known()
 		if err != nil {
 			t.Fatal(err)
 		}

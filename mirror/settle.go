@@ -22,7 +22,7 @@ func (r *run) settle(j *judgement, retrieved bool) error {
 		return err
 	}
 	fold := r.folding()
-	if err := r.site.Fold(fold); err != nil {
+	if err := r.site.Records.Fold(fold); err != nil {
 		return err
 	}
 	if err := r.keepTwins(twins); err != nil {
@@ -40,12 +40,12 @@ func (r *run) settle(j *judgement, retrieved bool) error {
 		if err := r.judgeShapes(j); err != nil {
 			return err
 		}
-		if err := r.site.Fold(fold); err != nil {
+		if err := r.site.Records.Fold(fold); err != nil {
 			return err
 		}
 	}
 	if j.verdict == Complete && r.rescan {
-		if err := r.site.SetFingerprint(r.rules); err != nil {
+		if err := r.site.Notes.SetFingerprint(r.rules); err != nil {
 			return err
 		}
 	}
@@ -56,11 +56,11 @@ func (r *run) settle(j *judgement, retrieved bool) error {
 		if err := r.askAllNext(); err != nil {
 			return err
 		}
-		return r.site.SetRun(nil) // what was retrieved is kept; the next run asks anew, accept publishes this one
+		return r.site.Notes.SetRun(nil) // what was retrieved is kept; the next run asks anew, accept publishes this one
 	}
 	r.state.Retrieved = retrieved && j.left == 0 && j.verdict == Complete
 	r.state.Requests += int(r.stats.Requests.Load())
-	return r.site.SetRun(r.state)
+	return r.site.Notes.SetRun(r.state)
 }
 
 // choosePrimary decides whose files lie at the root of the tree: the origin to which the first entry point leads, so that a site that is
@@ -86,7 +86,7 @@ func (r *run) choosePrimary() {
 
 // publishedMeta reads phm.json of the published tree, nil when it cannot be read.
 func (r *run) publishedMeta() *phm.Meta {
-	root, err := r.site.Current()
+	root, err := r.site.Trees.Current()
 	if err != nil {
 		return nil
 	}
@@ -194,7 +194,7 @@ func (r *run) dropUnreached(j *judgement) error {
 		if !s.InSet() && !r.maps[id] {
 			continue
 		}
-		targets, err := r.site.TargetsOf(id)
+		targets, err := r.site.Records.TargetsOf(id)
 		if err != nil {
 			return err
 		}
@@ -241,7 +241,7 @@ func (r *run) amend(ids []uint32, change func(*store.Resource)) error {
 	t := r.table.Settled()
 	batch := make([]*store.Done, 0, min(len(ids), batchItems))
 	for _, id := range ids {
-		rec, ok, err := r.site.Get(t.URL(id)) // not r.record: what this run found was folded a moment ago
+		rec, ok, err := r.site.Records.Get(t.URL(id)) // not r.record: what this run found was folded a moment ago
 		if err != nil {
 			return err
 		}
@@ -251,7 +251,7 @@ func (r *run) amend(ids []uint32, change func(*store.Resource)) error {
 		change(&rec)
 		batch = append(batch, &store.Done{Resource: rec})
 		if len(batch) == batchItems {
-			if err := r.site.Commit(t.Len(), nil, batch); err != nil {
+			if err := r.site.Records.Commit(t.Len(), nil, batch); err != nil {
 				return err
 			}
 			batch = batch[:0]
@@ -260,7 +260,7 @@ func (r *run) amend(ids []uint32, change func(*store.Resource)) error {
 	if len(batch) == 0 {
 		return nil
 	}
-	return r.site.Commit(t.Len(), nil, batch)
+	return r.site.Records.Commit(t.Len(), nil, batch)
 }
 
 // calm ends a complete run that had nothing to publish: what it took for changed is as the published version has it, and the next run
@@ -283,7 +283,7 @@ func (r *run) calm() error {
 	}); err != nil {
 		return err
 	}
-	return r.site.Fold(r.folding())
+	return r.site.Records.Fold(r.folding())
 }
 
 // Thresholds of judgeShapes.
@@ -307,7 +307,7 @@ func (r *run) judgeShapes(j *judgement) error {
 	pages := 0
 	var example site.URL
 	best := uint32(0)
-	err := r.site.Resources(func(rec *store.Resource) error {
+	err := r.site.Records.Resources(func(rec *store.Resource) error {
 		if !rec.InSet || rec.Shape == 0 {
 			return nil
 		}
@@ -330,7 +330,7 @@ func (r *run) judgeShapes(j *judgement) error {
 	// Pages of one template may have the same title and links and be pages all the same: then their sizes differ.
 	var ids []uint32
 	var sizes []int64
-	err = r.site.Resources(func(rec *store.Resource) error {
+	err = r.site.Records.Resources(func(rec *store.Resource) error {
 		if rec.InSet && rec.Shape == best && r.newShape(rec) {
 			ids, sizes = append(ids, rec.ID), append(sizes, rec.Size)
 		}

@@ -47,7 +47,7 @@ func (r *run) findTwins(fresh []uint32) (*twins, error) {
 		w.rec[rec.ID] = twin{rec.Digest, rec.MIME, rec.Charset, rec.Source, shared}
 	}
 	for id := range w.rec {
-		rec, ok, err := r.site.Get(t.URL(id))
+		rec, ok, err := r.site.Records.Get(t.URL(id))
 		if err != nil {
 			return nil, err
 		}
@@ -55,7 +55,7 @@ func (r *run) findTwins(fresh []uint32) (*twins, error) {
 			take(&rec, rec.InSet && rec.Path == "")
 		}
 	}
-	return w, r.site.Replay(func(uint32, store.NewURL) error { return nil }, func(rec *store.Resource, _ []byte, _ bool) error {
+	return w, r.site.Records.Replay(func(uint32, store.NewURL) error { return nil }, func(rec *store.Resource, _ []byte, _ bool) error {
 		if was, ok := w.rec[rec.ID]; ok {
 			take(rec, was.shared)
 		}
@@ -108,5 +108,5 @@ func (r *run) keepTwins(w *twins) error {
 	if err != nil {
 		return err
 	}
-	return r.site.Fold(r.folding())
+	return r.site.Records.Fold(r.folding())
 }

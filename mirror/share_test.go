@@ -209,7 +209,7 @@ func TestIndexKeepsItsPath(t *testing.T) {
 	wantFiles(t, "the same bytes now", m, before...)
 	records := 0
 	m.Site(func(s *store.Site) {
-		must(t, s.Resources(func(r *store.Resource) error {
+		must(t, s.Records.Resources(func(r *store.Resource) error {
 			if r.InSet && r.Path != "" {
 				records++
 			}

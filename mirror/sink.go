@@ -111,12 +111,12 @@ func (s *bodySink) keepPart() error {
 	if err != nil {
 		return err
 	}
-	return s.r.site.KeepPart(s.blob, s.url.String(), about)
+	return s.r.site.Parts.Keep(s.blob, s.url.String(), about)
 }
 
 // resume takes what an earlier exchange brought of the body, and makes req ask for the rest.
 func (s *bodySink) resume(ctx context.Context, req *fetch.Request) error {
-	w, about, err := s.r.site.TakePart(ctx, s.url.String())
+	w, about, err := s.r.site.Parts.Take(ctx, s.url.String())
 	if err != nil || w == nil {
 		return err
 	}
@@ -169,12 +169,12 @@ func (s *bodySink) leave() {
 
 // dropParts drops the beginnings of bodies that nobody will ask for the rest of: at the end of a complete run all but those of what failed.
 func (r *run) dropParts() {
-	_, err := r.site.CollectParts(false, func(url string, _ time.Time) bool {
+	_, err := r.site.Parts.Collect(false, func(url string, _ time.Time) bool {
 		u, _, err := site.Parse(url)
 		if err != nil {
 			return true
 		}
-		rec, ok, err := r.site.Get(u)
+		rec, ok, err := r.site.Records.Get(u)
 		return err == nil && (!ok || rec.Outcome != site.Failed || rec.Failures >= lastingFailures)
 	})
 	if err != nil {

@@ -76,7 +76,7 @@ func (r *run) learnShells() error {
 			continue
 		}
 		id, _ = t.Final(id)
-		rec, ok, err := r.site.Get(t.URL(id))
+		rec, ok, err := r.site.Records.Get(t.URL(id))
 		if err != nil {
 			return err
 		}
@@ -192,7 +192,7 @@ func (r *run) judgeSoft404(j *judgement) error {
 	pages := 0
 	var became []uint32
 	var example site.URL
-	err := r.site.Resources(func(rec *store.Resource) error {
+	err := r.site.Records.Resources(func(rec *store.Resource) error {
 		if !rec.InSet || rec.Shape == 0 {
 			return nil
 		}

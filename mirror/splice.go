@@ -39,7 +39,7 @@ func (s *placer) place(t *task) (phm.File, error) {
 		t.wrong = true
 	}
 	u := table.URL(t.id)
-	rec, ok, err := s.r.site.Get(u)
+	rec, ok, err := s.r.site.Records.Get(u)
 	if err != nil {
 		return phm.File{}, err
 	}

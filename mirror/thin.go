@@ -21,7 +21,7 @@ func Thin(j *job.Job, s *store.Site, now time.Time, dry bool) ([]int, error) {
 	if err != nil {
 		return nil, fmt.Errorf("timezone: %w", err)
 	}
-	vs, err := s.Versions()
+	vs, err := s.Versions.List()
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +34,7 @@ func Thin(j *job.Job, s *store.Site, now time.Time, dry bool) ([]int, error) {
 		return drop, nil
 	}
 	for i, n := range drop {
-		if err := s.Drop(n); err != nil {
+		if err := s.Versions.Drop(n); err != nil {
 			return drop[:i], err
 		}
 	}

@@ -35,7 +35,7 @@ func TestKeepRuleAndCollection(t *testing.T) {
 		}
 	}
 	kept := func(s *store.Site) (out []int) {
-		vs, err := s.Versions()
+		vs, err := s.Versions.List()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -390,7 +390,7 @@ func harmFrame(t *testing.T, m *mirrortest.Mirror, url string) {
 	t.Helper()
 	var at store.Place
 	m.Site(func(s *store.Site) {
-		must(t, s.Resources(func(r *store.Resource) error {
+		must(t, s.Records.Resources(func(r *store.Resource) error {
 			if r.URL.String() == url {
 				at = r.At
 			}

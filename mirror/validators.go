@@ -59,7 +59,7 @@ func (l *liars) until(u site.URL, run int) (int, bool) {
 }
 
 func (r *run) loadLiars() error {
-	v, err := r.site.Fact(liarsFact)
+	v, err := r.site.Notes.Fact(liarsFact)
 	if err != nil || v == nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (r *run) distrustLiars() error {
 	if err != nil {
 		return err
 	}
-	return r.site.SetFact(liarsFact, v)
+	return r.site.Notes.SetFact(liarsFact, v)
 }
 
 func (r *run) isAudited(id uint32) bool {

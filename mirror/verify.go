@@ -46,7 +46,7 @@ func Verify(ctx context.Context, s *store.Site, deep bool, report func(store.Pro
 		return st, err
 	}
 	if len(damaged) > 0 {
-		_ = s.NoteDamaged(damaged) // whoever may only read can check, and a later check notes it
+		_ = s.Notes.NoteDamaged(damaged) // whoever may only read can check, and a later check notes it
 	}
 	problem := func(k store.ProblemKind, subject, format string, args ...any) {
 		st.Problems++
@@ -54,7 +54,7 @@ func Verify(ctx context.Context, s *store.Site, deep bool, report func(store.Pro
 			report(store.Problem{Kind: k, Subject: subject, Detail: fmt.Sprintf(format, args...)})
 		}
 	}
-	root, err := s.Current()
+	root, err := s.Trees.Current()
 	switch {
 	case errors.Is(err, store.ErrNoVersion):
 		return st, nil
@@ -83,10 +83,10 @@ func Verify(ctx context.Context, s *store.Site, deep bool, report func(store.Pro
 		wrong = append(wrong, allFiles)
 	}
 	if len(wrong) > 0 {
-		_ = s.NoteWrongFiles(wrong) // as with damaged bodies
+		_ = s.Notes.NoteWrongFiles(wrong) // as with damaged bodies
 	}
 	st.Files, st.Size, st.Linked, st.Version = rep.Files, rep.Bytes, rep.Linked, rep.Meta.Version
-	vs, err := s.Versions()
+	vs, err := s.Versions.List()
 	if err == nil && len(vs) > 0 {
 		live := vs[len(vs)-1]
 		if rep.Meta.Version != live.Number || rep.Meta.Files != live.Files {
@@ -123,7 +123,7 @@ func verifyRecords(ctx context.Context, s *store.Site, root *os.Root, live int, 
 	}
 	records := 0
 	ahead := map[string]bool{} // URLs that a later run changed
-	err = s.Resources(func(r *store.Resource) error {
+	err = s.Records.Resources(func(r *store.Resource) error {
 		records++
 		if err := ctx.Err(); err != nil {
 			return err

@@ -39,7 +39,7 @@ func (r *run) onlyVolatile(now, old *store.Resource, body []byte) (only, kept bo
 func (r *run) difference(old *store.Resource, body []byte) (d volatile.Difference, ok bool) {
 	p := <-r.procs
 	defer func() { r.procs <- p }()
-	fr, err := r.site.ReadFrame(p.r, old.At)
+	fr, err := r.site.Frames.ReadFrame(p.r, old.At)
 	if err != nil {
 		return d, false // a stored body that cannot be read is replaced
 	}
@@ -66,7 +66,7 @@ func (r *run) explainHistory(x *Explanation, rec *store.Resource) {
 	say := func(format string, args ...any) { x.Rules = append(x.Rules, fmt.Sprintf(format, args...)) }
 	if rec.Volatile.Holds() && rec.Body == store.PackBody {
 		what := "its stored body cannot be read"
-		if fr, err := r.site.ReadFrame(store.NewFrameReader(), rec.At); err == nil {
+		if fr, err := r.site.Frames.ReadFrame(store.NewFrameReader(), rec.At); err == nil {
 			what = examples(rec.Volatile.Find(fr.Body))
 		}
 		say("volatile: a change of this alone does not count: %s; at most %d answers in a row are taken for unchanged so, and %d were", what, volatile.MaxHeld, rec.Volatile.Held)

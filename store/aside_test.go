@@ -23,7 +23,7 @@ func TestFramesBesideTheHeap(t *testing.T) {
 		r.Aside = true
 		for range 2 {
 			for i, want := range [][]byte{large, small, changed} {
-				f, err := s.ReadFrame(r, d[i].At)
+				f, err := s.Frames.ReadFrame(r, d[i].At)
 				if err != nil || !bytes.Equal(f.Body, want) || string(f.Links) != "links" {
 					t.Errorf("volatile %v, frame %d: %v, %d bytes, links %q", volatile, i, err, len(f.Body), f.Links)
 				}

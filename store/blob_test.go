@@ -197,7 +197,7 @@ func TestBlobTooManyLinks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	tree, err := s.BuildTree()
+	tree, err := s.Trees.Build()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +282,7 @@ func TestBlobsSyncOnce(t *testing.T) {
 		t.Error("a blob that is a moment old is taken for synced")
 	}
 	s.Blobs.failed = &DiskError{"sync", syscall.EIO}
-	if err := s.Commit(0, nil, nil); !errors.Is(err, syscall.EIO) {
+	if err := s.Records.Commit(0, nil, nil); !errors.Is(err, syscall.EIO) {
 		t.Errorf("after a sync that failed: %v", err)
 	}
 }

@@ -17,7 +17,7 @@ import (
 // What changes by a line costs about a line, in every version; no chain is deeper than it may be.
 func TestDeltaChains(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{})
-	w, r := s.NewFrameWriter(), NewFrameReader()
+	w, r := s.Frames.NewFrameWriter(), NewFrameReader()
 	rng := rand.New(rand.NewPCG(1, 1))
 	lines := prose(rng, 400)
 	var places []Place
@@ -49,7 +49,7 @@ func TestDeltaChains(t *testing.T) {
 		old = at
 	}
 	for i, at := range places {
-		if f, err := s.ReadFrame(r, at); err != nil || string(f.Body) != bodies[i] {
+		if f, err := s.Frames.ReadFrame(r, at); err != nil || string(f.Body) != bodies[i] {
 			t.Fatal(i, err)
 		}
 	}
@@ -150,7 +150,7 @@ func TestDeltasOfFormat3(t *testing.T) {
 		if d, _ := parseDelta(frameOf(t, s, places[i])); d.depth != want.depth || d.old != want.old {
 			t.Errorf("version %d: %+v, want %+v", i, d, want)
 		}
-		if f, err := s.ReadFrame(NewFrameReader(), places[i]); err != nil || string(f.Body) != bodies[i] {
+		if f, err := s.Frames.ReadFrame(NewFrameReader(), places[i]); err != nil || string(f.Body) != bodies[i] {
 			t.Errorf("version %d: %v", i, err)
 		}
 	}
@@ -165,11 +165,11 @@ func TestCompactMovesChains(t *testing.T) {
 	if did.Packs < 5 || did.Packs != would.Packs || did.Freed != would.Freed || did.Moved != would.Moved {
 		t.Errorf("it did %+v and said %+v before", did, would)
 	}
-	rec, _, err := s.Get(testURL(0))
+	rec, _, err := s.Records.Get(testURL(0))
 	if err != nil || rec.At == places[5] {
 		t.Fatalf("%+v, %v", rec, err)
 	}
-	if f, err := s.ReadFrame(NewFrameReader(), rec.At); err != nil || string(f.Body) != bodies[5] {
+	if f, err := s.Frames.ReadFrame(NewFrameReader(), rec.At); err != nil || string(f.Body) != bodies[5] {
 		t.Fatal(err)
 	}
 	links, err := s.packs.chain(nil, rec.At)
@@ -201,11 +201,11 @@ func TestCompactMovesWhatIsOverABase(t *testing.T) {
 	if did.Packs != 1 || did.Packs != would.Packs || did.Freed != would.Freed || did.Moved != would.Moved {
 		t.Errorf("it did %+v and said %+v before", did, would)
 	}
-	rec, _, err := s.Get(testURL(3))
+	rec, _, err := s.Records.Get(testURL(3))
 	if err != nil || rec.At == last.At {
 		t.Errorf("%+v, %v", rec, err)
 	}
-	if f, err := s.ReadFrame(NewFrameReader(), rec.At); err != nil || string(f.Body) != body {
+	if f, err := s.Frames.ReadFrame(NewFrameReader(), rec.At); err != nil || string(f.Body) != body {
 		t.Error(err)
 	}
 	verifyTest(t, s)
@@ -237,7 +237,7 @@ func TestDamagedChains(t *testing.T) {
 		}
 		s.packs.forget()
 		for i, at := range places {
-			f, err := s.ReadFrame(NewFrameReader(), at)
+			f, err := s.Frames.ReadFrame(NewFrameReader(), at)
 			if i < 2 && (err != nil || string(f.Body) != bodies[i]) || i >= 2 && !errors.Is(err, ErrDamaged) {
 				t.Errorf("%s: version %d: %v", what, i, err)
 			}

@@ -32,11 +32,11 @@ func TestLostFramesAreNotOtherOnes(t *testing.T) {
 	now := document(t, s, 1, string(random(3000, 2))) // as long as the lost one
 	more := document(t, s, 2, string(random(5000, 3)))
 	commit(t, s, 1, newURLs(1, 3), now, more)
-	if f, err := s.ReadFrame(NewFrameReader(), lost.At); !errors.Is(err, ErrDamaged) {
+	if f, err := s.Frames.ReadFrame(NewFrameReader(), lost.At); !errors.Is(err, ErrDamaged) {
 		t.Errorf("the lost document is now %.20q of %s, %v", f.Body, f.Meta, err)
 	}
 	for _, d := range []*Done{now, more} {
-		if f, err := s.ReadFrame(NewFrameReader(), d.At); err != nil || int64(len(f.Body)) != d.Size {
+		if f, err := s.Frames.ReadFrame(NewFrameReader(), d.At); err != nil || int64(len(f.Body)) != d.Size {
 			t.Error(err)
 		}
 	}
@@ -70,7 +70,7 @@ func TestNoFactsAfterAnIOError(t *testing.T) {
 	if err := s.update("x", func(*bolt.Tx) error { return syscall.EIO }); !errors.Is(err, syscall.EIO) {
 		t.Fatal(err)
 	}
-	if err := s.SetFact("x", []byte("y")); !errors.Is(err, syscall.EIO) {
+	if err := s.Notes.SetFact("x", []byte("y")); !errors.Is(err, syscall.EIO) {
 		t.Errorf("a fact was written: %v", err)
 	}
 }
@@ -97,7 +97,7 @@ func TestRelinkLeavesNothingInTheTree(t *testing.T) {
 	steps := 0
 	s.step = func(string) {
 		steps++
-		tree, err := s.Current()
+		tree, err := s.Trees.Current()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,12 +111,12 @@ func TestRelinkLeavesNothingInTheTree(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(s.Dir(), ".relinked.new"), []byte("left behind"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Relink("dir/a.png", d.Digest); err != nil {
+		if _, err := s.Trees.Relink("dir/a.png", d.Digest); err != nil {
 			t.Fatal(err)
 		}
 	}
 	s.step = nil
-	tree, err := s.Current()
+	tree, err := s.Trees.Current()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func TestCompactLeavesADamagedPackOnce(t *testing.T) {
 	if n := size(); n > once {
 		t.Errorf("%d bytes after a second call, %d before", n, once)
 	}
-	if f, err := s.ReadFrame(NewFrameReader(), done[0].At); err != nil || len(f.Body) != 60_000 {
+	if f, err := s.Frames.ReadFrame(NewFrameReader(), done[0].At); err != nil || len(f.Body) != 60_000 {
 		t.Error(err)
 	}
 	if err := s.Close(); err != nil { // so that nobody minds the damage
@@ -180,7 +180,7 @@ func TestVerifyDoesNotWalkImpossibleSets(t *testing.T) {
 	commit(t, s, 0, newURLs(0, 3))
 	foldAll(t, s, 1)
 	all := IDs{{0, 1<<32 - 1}}
-	if err := s.AddObservation(&Observation{Run: 1, Asked: all, Changed: all}); err != nil {
+	if err := s.Records.AddObservation(&Observation{Run: 1, Asked: all, Changed: all}); err != nil {
 		t.Fatal(err)
 	}
 	var found []Problem

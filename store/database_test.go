@@ -32,20 +32,20 @@ func wantDamaged(t *testing.T, st *State, s *Site, what string) {
 	var wg sync.WaitGroup
 	for range 4 { // others wait for nothing that the first one left locked
 		wg.Go(func() {
-			err := s.Resources(func(*Resource) error { return nil })
+			err := s.Records.Resources(func(*Resource) error { return nil })
 			db, ok := errors.AsType[*DatabaseError](err)
 			if !ok || !errors.Is(err, ErrDamaged) || db.Site != "x" || db.File != siteDB {
 				t.Errorf("%s: %v", what, err)
 			}
 		})
 		wg.Go(func() {
-			if err := s.SetFact("x", []byte("y")); err != nil && !errors.Is(err, ErrDamaged) { // it may have been first
+			if err := s.Notes.SetFact("x", []byte("y")); err != nil && !errors.Is(err, ErrDamaged) { // it may have been first
 				t.Errorf("%s: %v", what, err)
 			}
 		})
 	}
 	wg.Wait()
-	if err := s.SetFact("x", nil); !errors.Is(err, ErrDamaged) {
+	if err := s.Notes.SetFact("x", nil); !errors.Is(err, ErrDamaged) {
 		t.Errorf("%s: a transaction follows: %v", what, err)
 	}
 	s.Close()
@@ -128,14 +128,14 @@ func TestValuesAreChecked(t *testing.T) {
 		bucket, key, value []byte
 		use                func(s *Site) error
 	}{
-		{bResources, testURL(5).Key(nil), []byte{1, 0}, func(s *Site) error { _, _, err := s.Get(testURL(5)); return err }},
-		{bResources, []byte("nonsense"), []byte{1}, func(s *Site) error { return s.Resources(func(*Resource) error { return nil }) }},
-		{bJournal, seqKey(99), []byte{9, 9}, func(s *Site) error { return s.Fold(Folding{Version: 2}) }},
-		{bLinks, []byte("12345"), nil, func(s *Site) error { return s.Links(func(uint32, []byte) error { return nil }) }},
-		{bVersions, seqKey(1), []byte("{"), func(s *Site) error { _, err := s.Versions(); return err }},
-		{bMeta, kRun, []byte("["), func(s *Site) error { _, err := s.Run(); return err }},
-		{bMeta, kKnown, []byte{0xff, 0, 0, 0}, func(s *Site) error { _, err := s.Known(); return err }},
-		{bObserved, seqKey(1), []byte{1}, func(s *Site) error { return s.Observations(func(*Observation) error { return nil }) }},
+		{bResources, testURL(5).Key(nil), []byte{1, 0}, func(s *Site) error { _, _, err := s.Records.Get(testURL(5)); return err }},
+		{bResources, []byte("nonsense"), []byte{1}, func(s *Site) error { return s.Records.Resources(func(*Resource) error { return nil }) }},
+		{bJournal, seqKey(99), []byte{9, 9}, func(s *Site) error { return s.Records.Fold(Folding{Version: 2}) }},
+		{bLinks, []byte("12345"), nil, func(s *Site) error { return s.Records.Links(func(uint32, []byte) error { return nil }) }},
+		{bVersions, seqKey(1), []byte("{"), func(s *Site) error { _, err := s.Versions.List(); return err }},
+		{bMeta, kRun, []byte("["), func(s *Site) error { _, err := s.Notes.Run(); return err }},
+		{bMeta, kKnown, []byte{0xff, 0, 0, 0}, func(s *Site) error { _, err := s.Records.Known(); return err }},
+		{bObserved, seqKey(1), []byte{1}, func(s *Site) error { return s.Records.Observations(func(*Observation) error { return nil }) }},
 	} {
 		t.Run(fmt.Sprintf("%s %d", tc.bucket, i), func(t *testing.T) {
 			st, s, _ := faultySite(t)
@@ -196,7 +196,7 @@ func TestSiteWithoutDatabase(t *testing.T) {
 		}
 		if s, err := st.OpenSite("x"); err != nil {
 			t.Error(err)
-		} else if vs, err := s.Versions(); err != nil || len(vs) != 1 || vs[0].Number != 4 {
+		} else if vs, err := s.Versions.List(); err != nil || len(vs) != 1 || vs[0].Number != 4 {
 			t.Errorf("%v, %v", vs, err)
 		} else {
 			s.Close()

@@ -37,7 +37,7 @@ func frameOf(t testing.TB, s *Site, at Place) []byte {
 
 func appendOver(t testing.TB, s *Site, w *FrameWriter, body []byte, old Place) Place {
 	t.Helper()
-	at, err := s.AppendFrameOver(w, FrameMeta{URL: "http://a/", Size: int64(len(body))}, []byte("links"), body, old)
+	at, err := s.Frames.AppendFrameOver(w, FrameMeta{URL: "http://a/", Size: int64(len(body))}, []byte("links"), body, old)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestDeltaRoundTrip(t *testing.T) {
 		var old Place
 		for i, body := range bodies {
 			at := appendOver(t, s, w, body, old)
-			f, err := s.ReadFrame(r, at)
+			f, err := s.Frames.ReadFrame(r, at)
 			if err != nil || !bytes.Equal(f.Body, body) || string(f.Links) != "links" {
 				rt.Fatalf("body %d: %v", i, err)
 			}
@@ -72,7 +72,7 @@ func TestDeltaRoundTrip(t *testing.T) {
 
 func TestDeltaFallsBackToAFullFrame(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{})
-	w := s.NewFrameWriter()
+	w := s.Frames.NewFrameWriter()
 	body := random(20_000, 1)
 	old := appendOver(t, s, w, body, Place{})
 	if raw := frameOf(t, s, appendOver(t, s, w, body, old)); !isDelta(raw) {
@@ -102,13 +102,13 @@ func TestDeltaFallsBackToAFullFrame(t *testing.T) {
 		if raw := frameOf(t, s, at); isDelta(raw) {
 			t.Errorf("%s: it is a delta", c.name)
 		}
-		if f, err := s.ReadFrame(NewFrameReader(), at); err != nil || !bytes.Equal(f.Body, c.body) {
+		if f, err := s.Frames.ReadFrame(NewFrameReader(), at); err != nil || !bytes.Equal(f.Body, c.body) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
 	large := random(8<<20, 4)
 	at := appendOver(t, s, w, large, appendOver(t, s, w, large, Place{}))
-	if f, err := s.ReadFrame(NewFrameReader(), at); err != nil || !bytes.Equal(f.Body, large) || at.Len > 4<<20 {
+	if f, err := s.Frames.ReadFrame(NewFrameReader(), at); err != nil || !bytes.Equal(f.Body, large) || at.Len > 4<<20 {
 		t.Errorf("8 MiB as a delta: %d bytes, %v", at.Len, err)
 	}
 }
@@ -163,7 +163,7 @@ func TestDamagedDeltas(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.packs.forget()
-		if _, err := s.ReadFrame(NewFrameReader(), changed.At); !errors.Is(err, ErrDamaged) {
+		if _, err := s.Frames.ReadFrame(NewFrameReader(), changed.At); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -206,11 +206,11 @@ func TestCompactMovesBases(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(s.Dir(), "packs", packName(base.At.Pack))); err == nil {
 		t.Error("the pack of the base is still there")
 	}
-	rec, _, err := s.Get(testURL(0))
+	rec, _, err := s.Records.Get(testURL(0))
 	if err != nil || rec.At == changed.At {
 		t.Fatalf("%+v, %v", rec, err)
 	}
-	f, err := s.ReadFrame(NewFrameReader(), rec.At)
+	f, err := s.Frames.ReadFrame(NewFrameReader(), rec.At)
 	if err != nil || string(f.Body) != "changed"+body {
 		t.Fatal(err)
 	}
@@ -257,7 +257,7 @@ func TestPacksMoveOneByOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, d := range deltas {
-			if f, err := s.ReadFrame(NewFrameReader(), d.at); err != nil || len(f.Body) == 0 {
+			if f, err := s.Frames.ReadFrame(NewFrameReader(), d.at); err != nil || len(f.Body) == 0 {
 				t.Errorf("seed %d: delta at %v: %v", seed, d.at, err)
 			}
 		}
@@ -295,11 +295,11 @@ func TestCompactBesideADamagedDelta(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	for id, want := range []string{"", "good" + body} {
-		rec, _, err := s.Get(testURL(id))
+		rec, _, err := s.Records.Get(testURL(id))
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, err := s.ReadFrame(NewFrameReader(), rec.At)
+		f, err := s.Frames.ReadFrame(NewFrameReader(), rec.At)
 		if want == "" && !errors.Is(err, ErrDamaged) || want != "" && (err != nil || string(f.Body) != want) {
 			t.Errorf("document %d: %v", id, err)
 		}
@@ -318,7 +318,7 @@ func TestCompactLeavesBasesOfTheJournal(t *testing.T) {
 	changed := documentOver(t, s, 0, "changed"+body, base.At)
 	commit(t, s, 0, newURLs(0, 1), changed)
 	compact(t, s, false)
-	if f, err := s.ReadFrame(NewFrameReader(), changed.At); err != nil || string(f.Body) != "changed"+body {
+	if f, err := s.Frames.ReadFrame(NewFrameReader(), changed.At); err != nil || string(f.Body) != "changed"+body {
 		t.Fatal(err)
 	}
 }
@@ -363,7 +363,7 @@ func FuzzDelta(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.ReadFrame(r, at); err != nil && !errors.Is(err, ErrDamaged) {
+		if _, err := s.Frames.ReadFrame(r, at); err != nil && !errors.Is(err, ErrDamaged) {
 			t.Fatal(err)
 		}
 		if at.Off > 64<<20 {
@@ -411,7 +411,7 @@ func BenchmarkDelta(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(len(c.now)))
 			for b.Loop() {
-				if _, err := s.ReadFrame(r, at); err != nil {
+				if _, err := s.Frames.ReadFrame(r, at); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -36,7 +36,7 @@ func mountTmpfs(t *testing.T, size string) (dir string, ok bool) {
 // fill commits documents and blobs until the disk fails. It returns how many batches were kept and the error.
 func fill(t *testing.T, s *Site, first int) (kept int, err error) {
 	t.Helper()
-	w := s.NewFrameWriter()
+	w := s.Frames.NewFrameWriter()
 	for n := first; n < first+10000; n++ {
 		body := random(20<<10, byte(n))
 		body[0], body[1] = byte(n), byte(n>>8)
@@ -46,10 +46,10 @@ func fill(t *testing.T, s *Site, first int) (kept int, err error) {
 			err = s.Blobs.Put(d.Digest, body, at(1))
 		} else {
 			d.Body = PackBody
-			d.At, err = s.AppendFrame(w, metaOf(&d.Resource), nil, body)
+			d.At, err = s.Frames.AppendFrame(w, metaOf(&d.Resource), nil, body)
 		}
 		if err == nil {
-			err = s.Commit(uint32(n), newURLs(n, n+1), []*Done{d})
+			err = s.Records.Commit(uint32(n), newURLs(n, n+1), []*Done{d})
 		}
 		if err != nil {
 			return kept, err
@@ -73,13 +73,13 @@ func TestDiskFull(t *testing.T) {
 		if kept == 0 {
 			t.Fatal("nothing was kept")
 		}
-		if err := s.Fold(Folding{Version: 1, Pending: func(uint32) bool { return true }, Path: func(*Resource) string { return "" }}); err != nil && !errors.As(err, &disk) {
+		if err := s.Records.Fold(Folding{Version: 1, Pending: func(uint32) bool { return true }, Path: func(*Resource) string { return "" }}); err != nil && !errors.As(err, &disk) {
 			t.Errorf("fold: %v", err)
 		}
 		closeTest(t, st, s)
 		more()
 		st, s = openTest(t, dir, Options{})
-		if n, err := s.Known(); err != nil || int(n) != kept {
+		if n, err := s.Records.Known(); err != nil || int(n) != kept {
 			t.Errorf("%d URLs are known, %d were kept, %v", n, kept, err)
 		}
 		commit(t, s, uint32(kept), newURLs(kept, kept+1), blobOf(t, s, kept, "after"))
@@ -134,7 +134,7 @@ func TestDiskFullWhilePublishing(t *testing.T) {
 	}
 	st, s := openTest(t, dir, Options{})
 	publishTest(t, s, 1, map[string]string{"page": "one"})
-	tree, err := s.BuildTree()
+	tree, err := s.Trees.Build()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,25 +218,25 @@ func TestIOErrorIsFinal(t *testing.T) {
 	good := s.packs.w
 	s.packs.w = w
 	var disk *DiskError
-	first := s.Commit(1, nil, nil)
+	first := s.Records.Commit(1, nil, nil)
 	if !errors.As(first, &disk) {
 		t.Fatalf("%v", first)
 	}
 	w.Close()
 	s.packs.w = good
-	if err := s.Commit(1, newURLs(1, 2), nil); !errors.As(err, &disk) || err != first {
+	if err := s.Records.Commit(1, newURLs(1, 2), nil); !errors.As(err, &disk) || err != first {
 		t.Errorf("after a sync that failed: %v", err)
 	}
 	eio := &DiskError{"test", syscall.EIO}
 	if err := s.update("test", func(*bolt.Tx) error { return eio }); err != error(eio) {
 		t.Errorf("%v", err)
 	}
-	if err := s.SetRun(nil); err != error(eio) {
+	if err := s.Notes.SetRun(nil); err != error(eio) {
 		t.Errorf("after an I/O error: %v", err)
 	}
 	closeTest(t, st, s)
 	_, s = openTest(t, dir, Options{})
-	if n, err := s.Known(); n != 1 || err != nil {
+	if n, err := s.Records.Known(); n != 1 || err != nil {
 		t.Errorf("%d, %v", n, err)
 	}
 	commit(t, s, 1, newURLs(1, 2), document(t, s, 1, "again"))

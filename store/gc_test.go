@@ -50,7 +50,7 @@ func (h *pastSite) change() {
 		var d *Done
 		switch k := h.rng.IntN(6); {
 		case k == 0 && h.n > 0 && h.now[testURL(id).String()] != "":
-			r, _, err := h.s.Get(testURL(id))
+			r, _, err := h.s.Records.Get(testURL(id))
 			if err != nil {
 				h.t.Fatal(err)
 			}
@@ -62,7 +62,7 @@ func (h *pastSite) change() {
 		case k < 3:
 			d = blobOf(h.t, h.s, id, body)
 		default:
-			r, _, err := h.s.Get(testURL(id))
+			r, _, err := h.s.Records.Get(testURL(id))
 			if err != nil || r.Body != PackBody || h.rng.IntN(4) == 0 {
 				d = document(h.t, h.s, id, body)
 				break
@@ -89,7 +89,7 @@ func (h *pastSite) version() {
 	h.change()
 	h.n++
 	foldAll(h.t, h.s, h.n)
-	tree, err := h.s.BuildTree()
+	tree, err := h.s.Trees.Build()
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func (h *pastSite) version() {
 func (h *pastSite) check(s *Site) {
 	h.t.Helper()
 	for n, want := range h.want {
-		p, err := s.Past(n)
+		p, err := s.Versions.Past(n)
 		if err != nil {
 			h.t.Errorf("version %d: %v", n, err)
 			continue
@@ -129,7 +129,7 @@ func (h *pastSite) check(s *Site) {
 	}
 	for id := range pastURLs {
 		u := testURL(id)
-		all, err := s.History(u)
+		all, err := s.Versions.History(u)
 		if err != nil || len(all) != len(h.want) {
 			h.t.Fatalf("history of %s: %d entries of %d, %v", u, len(all), len(h.want), err)
 		}
@@ -147,13 +147,13 @@ func bodyOf(s *Site, r *Resource) (string, error) {
 		b, err := s.Blobs.dir.root.ReadFile(blobName(r.Digest))
 		return string(b), err
 	}
-	f, err := s.ReadFrame(NewFrameReader(), r.At)
+	f, err := s.Frames.ReadFrame(NewFrameReader(), r.At)
 	return string(f.Body), err
 }
 
 func (h *pastSite) drop(n int) {
 	h.t.Helper()
-	if err := h.s.Drop(n); err != nil {
+	if err := h.s.Versions.Drop(n); err != nil {
 		h.t.Fatal(err)
 	}
 	delete(h.want, n)
@@ -287,7 +287,7 @@ func TestCollectNeverLosesAnything(t *testing.T) {
 
 func resourcesOfJournal(t testing.TB, s *Site) (out []Resource) {
 	t.Helper()
-	err := s.Replay(func(uint32, NewURL) error { return nil }, func(r *Resource, _ []byte, _ bool) error {
+	err := s.Records.Replay(func(uint32, NewURL) error { return nil }, func(r *Resource, _ []byte, _ bool) error {
 		out = append(out, *r)
 		return nil
 	})
@@ -429,12 +429,12 @@ func BenchmarkCompact(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	w := s.NewFrameWriter()
+	w := s.Frames.NewFrameWriter()
 	body := random(4000, 1)
 	done := make([]*Done, docs)
 	for i := range done {
 		r := Resource{ID: uint32(i), URL: testURL(i), InSet: i%2 == 0, MIME: "text/html", Size: int64(len(body)), Digest: sha256.Sum256(body), Body: PackBody}
-		if r.At, err = s.AppendFrame(w, metaOf(&r), nil, body); err != nil {
+		if r.At, err = s.Frames.AppendFrame(w, metaOf(&r), nil, body); err != nil {
 			b.Fatal(err)
 		}
 		done[i] = &Done{Resource: r}

@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// PartsFreed says what CollectParts did, or would do.
+// PartsFreed says what Parts.Collect did, or would do.
 type PartsFreed struct {
 	Parts int   `json:"parts"` // that are removed
 	Freed int64 `json:"freed"` // bytes
 	Kept  int   `json:"kept"`
 }
 
-// CollectParts deletes the parts that drop names, given the URL of each and when it last grew, and what a crash left beside them. With dry it
+// Collect deletes the parts that drop names, given the URL of each and when it last grew, and what a crash left beside them. With dry it
 // only says what it would do. No run may be under way.
-func (s *Parts) CollectParts(dry bool, drop func(url string, grown time.Time) bool) (f PartsFreed, err error) {
+func (s *Parts) Collect(dry bool, drop func(url string, grown time.Time) bool) (f PartsFreed, err error) {
 	if !dry {
 		if err := s.owned(); err != nil {
 			return f, err

@@ -152,11 +152,11 @@ func TestHeadsCostFewBytes(t *testing.T) {
 				}
 				foldAll(t, s, number)
 				for id, h := range want {
-					r, _, err := s.Get(testURL(id))
+					r, _, err := s.Records.Get(testURL(id))
 					if err != nil {
 						t.Fatal(err)
 					}
-					if got, err := s.ReadHead(testURL(id), r.Head); err != nil || !got.Equal(h) {
+					if got, err := s.Records.ReadHead(testURL(id), r.Head); err != nil || !got.Equal(h) {
 						t.Fatalf("page %d: %v\n%v\n%v", id, err, got, h)
 					}
 				}
@@ -199,7 +199,7 @@ func TestHeadsCostFewBytes(t *testing.T) {
 
 func known(t testing.TB, s *Site) uint32 {
 	t.Helper()
-	n, err := s.Known()
+	n, err := s.Records.Known()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,13 +211,13 @@ const plainHead = "HTTP/1.1 200 OK\nServer: s\nDate: Fri, 20 Nov 2026 18:11:13 G
 // headsOf returns the heads that the record of a page refers to, nil for none.
 func headsOf(t testing.TB, s *Site, id int) (head, last *heads.Head) {
 	t.Helper()
-	r, ok, err := s.Get(testURL(id))
+	r, ok, err := s.Records.Get(testURL(id))
 	if err != nil || !ok {
 		t.Fatal(ok, err)
 	}
 	read := func(at HeadPlace) (h *heads.Head) {
 		if !at.IsZero() {
-			if h, err = s.ReadHead(r.URL, at); err != nil {
+			if h, err = s.Records.ReadHead(r.URL, at); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -289,7 +289,7 @@ func TestAnswerThatSaysTheSameIsNotJournaled(t *testing.T) {
 	step := func(name, text string, journaled bool, want string) {
 		t.Helper()
 		run++
-		r, _, err := s.Get(testURL(0))
+		r, _, err := s.Records.Get(testURL(0))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -329,14 +329,14 @@ func TestAnswerThatSaysTheSameIsNotJournaled(t *testing.T) {
 	step("the body again", other, true, other)
 	step("the body once more", strings.Replace(other, "Sun, 22", "Sat, 21", 1), false, other)
 	step("the body with a field less", strings.Replace(other, "Server: s\n", "", 1), true, strings.Replace(other, "Server: s\n", "", 1))
-	r, _, err := s.Get(testURL(0))
+	r, _, err := s.Records.Get(testURL(0))
 	if err != nil || r.HeadSum == 0 {
 		t.Fatal(r.HeadSum, err)
 	}
 	d := answered(0, run+1, nil) // another body, from elsewhere
 	commit(t, s, 1, nil, d)
 	foldAll(t, s, run+1)
-	if r, _, err = s.Get(testURL(0)); err != nil || r.HeadSum != 0 || !r.Head.IsZero() {
+	if r, _, err = s.Records.Get(testURL(0)); err != nil || r.HeadSum != 0 || !r.Head.IsZero() {
 		t.Errorf("after another body the sum is %x, the head %v, %v", r.HeadSum, r.Head, err)
 	}
 }
@@ -349,7 +349,7 @@ func TestAmendedRecordKeepsItsHeads(t *testing.T) {
 	commit(t, s, 0, newURLs(0, 2), answered(0, 1, headOf(t, plainHead)), failed)
 	foldAll(t, s, 1)
 	for id := range 2 {
-		r, _, err := s.Get(testURL(id))
+		r, _, err := s.Records.Get(testURL(id))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -372,7 +372,7 @@ func TestRestoredVersionHasItsHeads(t *testing.T) {
 	foldAll(t, s, 1)
 	commit(t, s, 1, nil, answered(0, 2, headOf(t, strings.Replace(plainHead, "s\n", "other\n", 1))))
 	foldAll(t, s, 2)
-	if err := s.Restore(1, 3); err != nil {
+	if err := s.Versions.Restore(1, 3); err != nil {
 		t.Fatal(err)
 	}
 	if h, _ := headsOf(t, s, 0); h == nil || h.String() != plainHead {
@@ -418,7 +418,7 @@ func TestFormat6GetsHeads(t *testing.T) {
 func TestKillKeepsHeads(t *testing.T) {
 	dir := t.TempDir()
 	st, s := openHeads(t, dir)
-	s.foldItems = 4
+	s.Records.foldItems = 4
 	text := func(id, run int) string {
 		return strings.Replace(plainHead, "max-age=60", fmt.Sprintf("max-age=%d, x=%d", id, run), 1)
 	}
@@ -467,7 +467,7 @@ func TestKillKeepsHeads(t *testing.T) {
 			if r.Outcome == site.Pending {
 				continue
 			}
-			h, err := s.ReadHead(r.URL, r.Head)
+			h, err := s.Records.ReadHead(r.URL, r.Head)
 			if err != nil {
 				t.Fatalf("copy %d: %s: %v", n, u, err)
 			}
@@ -524,7 +524,7 @@ func TestDamagedHeadsAreLostAndNothingElse(t *testing.T) {
 		st, s := openHeadsVolatile(t, dir)
 		lost := 0
 		for u, r := range resources(t, s) {
-			h, err := s.ReadHead(r.URL, r.Head)
+			h, err := s.Records.ReadHead(r.URL, r.Head)
 			switch {
 			case err != nil && !errors.Is(err, ErrDamaged):
 				t.Fatalf("%s: %v", what, err)
@@ -649,7 +649,7 @@ func TestHeadsAreCollected(t *testing.T) {
 		t.Helper()
 		n := 0
 		look := func(u site.URL, r *Resource) {
-			h, err := s.ReadHead(u, r.Head)
+			h, err := s.Records.ReadHead(u, r.Head)
 			if err != nil || h.String() != text(int(r.ID), r.Run) {
 				t.Errorf("%s of run %d: %v\n%v", u, r.Run, err, h)
 			}

@@ -70,7 +70,7 @@ func document(t testing.TB, s *Site, id int, body string, targets ...uint32) *Do
 	t.Helper()
 	d := documentRecord(id, body, targets)
 	var err error
-	d.At, err = s.AppendFrame(s.NewFrameWriter(), metaOf(&d.Resource), []byte("links"), []byte(body))
+	d.At, err = s.Frames.AppendFrame(s.Frames.NewFrameWriter(), metaOf(&d.Resource), []byte("links"), []byte(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func documentOver(t testing.TB, s *Site, id int, body string, old Place) *Done {
 	t.Helper()
 	d := documentRecord(id, body, nil)
 	var err error
-	if d.At, err = s.AppendFrameOver((&Frames{}).NewFrameWriter(), metaOf(&d.Resource), []byte("links"), []byte(body), old); err != nil {
+	if d.At, err = s.Frames.AppendFrameOver((&Frames{}).NewFrameWriter(), metaOf(&d.Resource), []byte("links"), []byte(body), old); err != nil {
 		t.Fatal(err)
 	}
 	return d
@@ -122,7 +122,7 @@ func newURLs(first, last int) (out []NewURL) {
 
 func commit(t testing.TB, s *Site, first uint32, news []NewURL, done ...*Done) {
 	t.Helper()
-	if err := s.Commit(first, news, done); err != nil {
+	if err := s.Records.Commit(first, news, done); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -130,7 +130,7 @@ func commit(t testing.TB, s *Site, first uint32, news []NewURL, done ...*Done) {
 // foldAll folds for a version; every URL without a record stays pending.
 func foldAll(t testing.TB, s *Site, version int) {
 	t.Helper()
-	if err := s.Fold(Folding{Version: version, Pending: func(uint32) bool { return true }, Path: func(*Resource) string { return "" }}); err != nil {
+	if err := s.Records.Fold(Folding{Version: version, Pending: func(uint32) bool { return true }, Path: func(*Resource) string { return "" }}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -138,7 +138,7 @@ func foldAll(t testing.TB, s *Site, version int) {
 func resources(t testing.TB, s *Site) map[string]Resource {
 	t.Helper()
 	out := map[string]Resource{}
-	if err := s.Resources(func(r *Resource) error { out[r.URL.String()] = *r; return nil }); err != nil {
+	if err := s.Records.Resources(func(r *Resource) error { out[r.URL.String()] = *r; return nil }); err != nil {
 		t.Fatal(err)
 	}
 	return out

@@ -28,11 +28,11 @@ func TestCommitReplayFold(t *testing.T) {
 	closeTest(t, st, s)
 
 	_, s = openTest(t, dir, Options{})
-	if n, err := s.Known(); n != 5 || err != nil {
+	if n, err := s.Records.Known(); n != 5 || err != nil {
 		t.Errorf("known %d, %v", n, err)
 	}
 	var log []string
-	err := s.Replay(func(id uint32, u NewURL) error {
+	err := s.Records.Replay(func(id uint32, u NewURL) error {
 		log = append(log, fmt.Sprintf("new %d %s %d %v", id, u.URL, u.Depth, u.Requis))
 		if u != newURLs(int(id), int(id)+1)[0] {
 			t.Errorf("url %d: %+v", id, u)
@@ -53,7 +53,7 @@ func TestCommitReplayFold(t *testing.T) {
 			t.Errorf("step %d: %q, want %q", i, log[i], w)
 		}
 	}
-	if r, ok, err := s.Get(testURL(0)); ok || err != nil {
+	if r, ok, err := s.Records.Get(testURL(0)); ok || err != nil {
 		t.Errorf("before the fold there is %+v, %v", r, err)
 	}
 	foldAll(t, s, 1)
@@ -67,13 +67,13 @@ func TestCommitReplayFold(t *testing.T) {
 	if r := got[testURL(1).String()]; r.Outcome != site.Pending || r.ID != 1 || r.Depth != 1 {
 		t.Errorf("pending: %+v", r)
 	}
-	if l, err := s.TargetsOf(0); err != nil || !bytes.Equal(l, []byte{3}) {
+	if l, err := s.Records.TargetsOf(0); err != nil || !bytes.Equal(l, []byte{3}) {
 		t.Errorf("links %v, %v", l, err)
 	}
-	if r, ok, err := s.Get(testURL(2)); !ok || err != nil || r.Digest != b.Digest {
+	if r, ok, err := s.Records.Get(testURL(2)); !ok || err != nil || r.Digest != b.Digest {
 		t.Errorf("%+v, %v, %v", r, ok, err)
 	}
-	if err := s.Replay(func(uint32, NewURL) error { return errors.New("not empty") }, func(*Resource, []byte, bool) error { return errors.New("not empty") }); err != nil {
+	if err := s.Records.Replay(func(uint32, NewURL) error { return errors.New("not empty") }, func(*Resource, []byte, bool) error { return errors.New("not empty") }); err != nil {
 		t.Error(err)
 	}
 }
@@ -107,7 +107,7 @@ func TestFoldCutOffAnywhere(t *testing.T) {
 			commit(t, s, uint32(first), news, done...)
 			first += n
 		}
-		s.foldItems = rapid.IntRange(0, 8).Draw(rt, "items")
+		s.Records.foldItems = rapid.IntRange(0, 8).Draw(rt, "items")
 		stop := rapid.IntRange(0, 5).Draw(rt, "stop")
 		killed := errors.New("killed")
 		s.step = func(string) {
@@ -128,7 +128,7 @@ func TestFoldCutOffAnywhere(t *testing.T) {
 		for u, r := range resources(t, s) {
 			seen[u] = r.Reason
 		}
-		err := s.Replay(func(id uint32, u NewURL) error {
+		err := s.Records.Replay(func(id uint32, u NewURL) error {
 			if _, ok := seen[u.URL]; !ok {
 				seen[u.URL] = ""
 			}
@@ -151,7 +151,7 @@ func TestFoldCutOffAnywhere(t *testing.T) {
 func TestFoldPaths(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{})
 	commit(t, s, 0, newURLs(0, 3), document(t, s, 0, "zero"), document(t, s, 1, "one"))
-	err := s.Fold(Folding{Version: 4, Pending: func(id uint32) bool { return false }, Path: func(r *Resource) string {
+	err := s.Records.Fold(Folding{Version: 4, Pending: func(id uint32) bool { return false }, Path: func(r *Resource) string {
 		if r.ID == 0 {
 			return "zero.html"
 		}
@@ -225,7 +225,7 @@ func TestHistory(t *testing.T) {
 	if h[testURL(0).String()].Digest != zero.Digest {
 		t.Error("the history has not the first record")
 	}
-	f, err := s.ReadFrame(NewFrameReader(), h[testURL(0).String()].At)
+	f, err := s.Frames.ReadFrame(NewFrameReader(), h[testURL(0).String()].At)
 	if err != nil || string(f.Body) != "zero" {
 		t.Errorf("the old body: %q, %v", f.Body, err)
 	}
@@ -240,7 +240,7 @@ func TestCommitRefusesLongURLs(t *testing.T) {
 	d := &Done{Resource: Resource{URL: site.Canonical(long), Outcome: site.Gone, Body: BlobBody, InSet: false}}
 	commit(t, s, 1, nil, d)
 	foldAll(t, s, 2) // its key goes into the history, too
-	if err := s.Commit(1, []NewURL{{URL: long + "x"}}, nil); !errors.Is(err, ErrTooLong) {
+	if err := s.Records.Commit(1, []NewURL{{URL: long + "x"}}, nil); !errors.Is(err, ErrTooLong) {
 		t.Errorf("%v", err)
 	}
 	publishTest(t, s, 1, nil)
@@ -260,12 +260,12 @@ func TestDamagedJournal(t *testing.T) {
 	commit(t, s, 0, newURLs(0, 1), good)
 	for _, v := range [][]byte{{}, {0}, {0, 1, 3, ':', '/', '/', 0, 0, 0}, {0, 0, 1, 4, ':', '/', '/', '/', 2, recordVersion, rfPathIsURL, 0}, bytes.Repeat([]byte{0xff}, 40)} {
 		put(v)
-		err := s.Replay(func(_ uint32, u NewURL) error { _, err := storedURL(u.URL); return err }, func(*Resource, []byte, bool) error { return nil })
+		err := s.Records.Replay(func(_ uint32, u NewURL) error { _, err := storedURL(u.URL); return err }, func(*Resource, []byte, bool) error { return nil })
 		if !errors.Is(err, ErrDamaged) {
 			t.Errorf("%x: replay: %v", v, err)
 		}
 		var disk *DiskError
-		err = s.Fold(Folding{Pending: func(uint32) bool { return true }, Path: func(*Resource) string { return "" }})
+		err = s.Records.Fold(Folding{Pending: func(uint32) bool { return true }, Path: func(*Resource) string { return "" }})
 		if !errors.Is(err, ErrDamaged) || errors.As(err, &disk) {
 			t.Errorf("%x: fold: %v", v, err)
 		}
@@ -278,36 +278,36 @@ func TestDamagedJournal(t *testing.T) {
 func TestRunIsKept(t *testing.T) {
 	dir := t.TempDir()
 	st, s := openTest(t, dir, Options{})
-	if r, err := s.Run(); r != nil || err != nil {
+	if r, err := s.Notes.Run(); r != nil || err != nil {
 		t.Fatal(r, err)
 	}
 	r := &Run{Started: 5, Fingerprint: "f"}
-	if err := s.BeginRun(r); err != nil || r.Number != 1 {
+	if err := s.Notes.BeginRun(r); err != nil || r.Number != 1 {
 		t.Fatal(r, err)
 	}
 	r.Retrieved = true
-	if err := s.SetRun(r); err != nil {
+	if err := s.Notes.SetRun(r); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.SetFingerprint("rules"); err != nil {
+	if err := s.Notes.SetFingerprint("rules"); err != nil {
 		t.Fatal(err)
 	}
 	closeTest(t, st, s)
 	_, s = openTest(t, dir, Options{})
-	if got, err := s.Run(); err != nil || *got != *r {
+	if got, err := s.Notes.Run(); err != nil || *got != *r {
 		t.Fatal(got, err)
 	}
-	if fp, err := s.Fingerprint(); fp != "rules" || err != nil {
+	if fp, err := s.Notes.Fingerprint(); fp != "rules" || err != nil {
 		t.Fatal(fp, err)
 	}
-	if err := s.SetRun(nil); err != nil {
+	if err := s.Notes.SetRun(nil); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := s.Run(); r != nil || err != nil {
+	if r, err := s.Notes.Run(); r != nil || err != nil {
 		t.Fatal(r, err)
 	}
 	next := new(Run)
-	if err := s.BeginRun(next); err != nil || next.Number != 2 {
+	if err := s.Notes.BeginRun(next); err != nil || next.Number != 2 {
 		t.Fatal(next, err)
 	}
 }
@@ -321,7 +321,7 @@ func BenchmarkCommit(b *testing.B) {
 	news := newURLs(0, 256)
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := s.Commit(0, news, done); err != nil {
+		if err := s.Records.Commit(0, news, done); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -15,10 +15,10 @@ func appendLike(t testing.TB, s *Site, w *FrameWriter, id int, body string, like
 	t.Helper()
 	d := documentRecord(id, body, nil)
 	var err error
-	if d.At, err = s.AppendFrameLike(w, metaOf(&d.Resource), []byte("links"), []byte(body), like); err != nil {
+	if d.At, err = s.Frames.AppendFrameLike(w, metaOf(&d.Resource), []byte("links"), []byte(body), like); err != nil {
 		t.Fatal(err)
 	}
-	f, err := s.ReadFrame(NewFrameReader(), d.At)
+	f, err := s.Frames.ReadFrame(NewFrameReader(), d.At)
 	if err != nil || string(f.Body) != body {
 		t.Fatalf("document %d: %v", id, err)
 	}
@@ -38,7 +38,7 @@ func depthOf(t testing.TB, s *Site, at Place) int {
 // Documents that say the same are deltas over one frame, the one that says it, and not over each other.
 func TestFramesLike(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{})
-	w, rng := s.NewFrameWriter(), rand.New(rand.NewPCG(1, 2))
+	w, rng := s.Frames.NewFrameWriter(), rand.New(rand.NewPCG(1, 2))
 	text := strings.Join(prose(rng, 2000), " ")
 	first := document(t, s, 0, text)
 	last, done := first, []*Done{first}
@@ -80,13 +80,13 @@ func TestFramesLike(t *testing.T) {
 // What is clearly worth it is written, and nothing else.
 func TestAppendDelta(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{})
-	w, rng := s.NewFrameWriter(), rand.New(rand.NewPCG(3, 4))
+	w, rng := s.Frames.NewFrameWriter(), rand.New(rand.NewPCG(3, 4))
 	text := strings.Join(prose(rng, 2000), " ")
 	first := document(t, s, 0, text)
 	try := func(body string, over Place) bool {
 		t.Helper()
 		_, before := s.packs.where()
-		at, ok, err := s.AppendDelta(w, metaOf(&documentRecord(0, body, nil).Resource), nil, []byte(body), over)
+		at, ok, err := s.Frames.AppendDelta(w, metaOf(&documentRecord(0, body, nil).Resource), nil, []byte(body), over)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +118,7 @@ func TestAppendDelta(t *testing.T) {
 		t.Error("a delta over what is damaged")
 	}
 	if d := documentRecord(1, text, nil); d != nil {
-		if d.At, err = s.AppendFrameLike(w, metaOf(&d.Resource), nil, []byte(text), first.At); err != nil || isDelta(frameOf(t, s, d.At)) {
+		if d.At, err = s.Frames.AppendFrameLike(w, metaOf(&d.Resource), nil, []byte(text), first.At); err != nil || isDelta(frameOf(t, s, d.At)) {
 			t.Errorf("over what is damaged: %v", err)
 		}
 	}

@@ -191,7 +191,7 @@ func (s *Records) Observations(f func(o *Observation) error) error {
 
 // observations checks what runs have observed: numbers that were given, and no change of what was not asked.
 func (v *verifier) observations() error {
-	return v.s.Observations(func(o *Observation) error {
+	return v.s.Records.Observations(func(o *Observation) error {
 		subject := fmt.Sprintf("observations of run %d", o.Run)
 		for _, s := range [...]IDs{o.Asked, o.Spared, o.Changed, o.Entered, o.Left} {
 			if n := len(s); n > 0 && s[n-1].Last >= v.known {

@@ -82,7 +82,7 @@ func TestObservationsAreKept(t *testing.T) {
 	part := Observation{Run: 2, Time: 200, Asked: idsOf(0)}
 	whole := Observation{Run: 2, Time: 210, Version: 2, Complete: true, Asked: idsOf(0, 2), Spared: idsOf(1), Changed: idsOf(2)}
 	for _, o := range []*Observation{&first, &part, &whole} {
-		if err := s.AddObservation(o); err != nil {
+		if err := s.Records.AddObservation(o); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -93,7 +93,7 @@ func TestObservationsAreKept(t *testing.T) {
 	_, s = openTest(t, dir, Options{Volatile: true})
 	commit(t, s, 0, newURLs(0, 3))
 	var got []Observation
-	if err := s.Observations(func(o *Observation) error { got = append(got, *o); return nil }); err != nil {
+	if err := s.Records.Observations(func(o *Observation) error { got = append(got, *o); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if want := []Observation{first, whole}; !reflect.DeepEqual(got, want) {
@@ -113,7 +113,7 @@ func TestVerifyLooksAtObservations(t *testing.T) {
 		{Observation{Run: 1, Asked: idsOf(0), Changed: idsOf(1)}, "number 1 changed and was not asked"},
 		{Observation{Run: 1}, ""},
 	} {
-		if err := s.AddObservation(&c.o); err != nil {
+		if err := s.Records.AddObservation(&c.o); err != nil {
 			t.Fatal(err)
 		}
 		var got string
@@ -146,7 +146,7 @@ func TestOlderFormat(t *testing.T) {
 	if s, err = st.ReadSite("x"); err != nil { // reading changes nothing
 		t.Fatal(err)
 	}
-	if err := s.Observations(func(*Observation) error { return errors.New("there is one") }); err != nil {
+	if err := s.Records.Observations(func(*Observation) error { return errors.New("there is one") }); err != nil {
 		t.Error(err)
 	}
 	closeTest(t, st, s)
@@ -154,7 +154,7 @@ func TestOlderFormat(t *testing.T) {
 	if len(resources(t, s)) != 1 {
 		t.Error("the record is lost")
 	}
-	if err := s.AddObservation(&Observation{Run: 1}); err != nil {
+	if err := s.Records.AddObservation(&Observation{Run: 1}); err != nil {
 		t.Error(err)
 	}
 	err = s.db.View(func(tx *bolt.Tx) error {

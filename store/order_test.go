@@ -102,7 +102,7 @@ func publishForOrder(t *testing.T, dir string) {
 			commit(t, s, uint32(first), newURLs(first, first+10), append(done, over)...)
 		}
 		foldAll(t, s, version)
-		tree, err := s.BuildTree()
+		tree, err := s.Trees.Build()
 		if err != nil {
 			t.Fatal(err)
 		}

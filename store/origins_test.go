@@ -26,14 +26,14 @@ func TestOrigins(t *testing.T) {
 	}
 	add(true, "http://www.example.org/99", "https://www.example.org/", "https://www.example.org/a/b", "http://www.example.org:8080/", "http://10.0.0.1/x", "http://[::1]:81/", "http://intranet/")
 	add(false, "http://gone.example/", "http://www.example.org:8081/")
-	if err := s.Commit(0, news, done); err != nil {
+	if err := s.Records.Commit(0, news, done); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Fold(Folding{Version: 1, Pending: func(uint32) bool { return true }, Path: func(*Resource) string { return "" }}); err != nil {
+	if err := s.Records.Fold(Folding{Version: 1, Pending: func(uint32) bool { return true }, Path: func(*Resource) string { return "" }}); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
-	if err := s.Origins(func(u site.URL) error { got = append(got, u.Origin()); return nil }); err != nil {
+	if err := s.Records.Origins(func(u site.URL) error { got = append(got, u.Origin()); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	slices.Sort(got)

@@ -183,7 +183,7 @@ func TestPackConcurrentAppends(t *testing.T) {
 	commit(t, s, 0, newURLs(0, len(done)), done...)
 	r := NewFrameReader()
 	for i, d := range done {
-		f, err := s.ReadFrame(r, d.At)
+		f, err := s.Frames.ReadFrame(r, d.At)
 		if err != nil || sha256.Sum256(f.Body) != d.Digest {
 			t.Errorf("frame %d: %v", i, err)
 		}
@@ -199,11 +199,11 @@ func TestPackBadPlaces(t *testing.T) {
 		{}, {Pack: 9, Len: 100}, {Pack: 1, Off: -1, Len: 100}, {Pack: 1, Off: 1, Len: d.At.Len - 1}, {Pack: 1, Off: 0, Len: d.At.Len + 1}, {Pack: 1, Len: 1<<32 - 1},
 		{Pack: 1, Off: 1<<63 - 1, Len: 1 << 31}, {Pack: 1, Off: 1 << 62, Len: 100}, {Pack: 1, Len: 3},
 	} {
-		if _, err := s.ReadFrame(r, at); !errors.Is(err, ErrDamaged) {
+		if _, err := s.Frames.ReadFrame(r, at); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%+v: %v", at, err)
 		}
 	}
-	if f, err := s.ReadFrame(r, d.At); err != nil || string(f.Body) != "body" {
+	if f, err := s.Frames.ReadFrame(r, d.At); err != nil || string(f.Body) != "body" {
 		t.Error(err)
 	}
 }

@@ -162,9 +162,9 @@ func readNote(r *os.Root, name string) (*partNote, error) {
 	return &n, nil
 }
 
-// KeepPart makes a body on its way in the part of a URL, in place of an older one: it survives the process from now on. about is JSON and comes
-// back with TakePart. Where blobs and sites lie on different file systems nothing happens: the body stays what it is.
-func (s *Parts) KeepPart(w *BlobWriter, url string, about []byte) error {
+// Keep makes a body on its way in the part of a URL, in place of an older one: it survives the process from now on. about is JSON and comes
+// back with Take. Where blobs and sites lie on different file systems nothing happens: the body stays what it is.
+func (s *Parts) Keep(w *BlobWriter, url string, about []byte) error {
 	if w.part != nil {
 		return nil
 	}
@@ -233,7 +233,7 @@ func (w *BlobWriter) note() error {
 	return diskErr("note part", err)
 }
 
-// Leave lets go of a body that has not come whole: a part stays for TakePart, any other body is dropped.
+// Leave lets go of a body that has not come whole: a part stays for Take, any other body is dropped.
 func (w *BlobWriter) Leave() error {
 	if !w.IsPart() {
 		w.Abort()
@@ -256,10 +256,10 @@ func (w *BlobWriter) forget() {
 	}
 }
 
-// TakePart returns the beginning of a URL's body that was left, ready for what follows, and what KeepPart was told of it; nil when there is
+// Take returns the beginning of a URL's body that was left, ready for what follows, and what Keep was told of it; nil when there is
 // none. It reads all of it. Its last byte is left out, so that the rest is never nothing: no server has a range for that. One whose bytes are
 // not what they were is deleted.
-func (s *Parts) TakePart(ctx context.Context, url string) (w *BlobWriter, about []byte, err error) {
+func (s *Parts) Take(ctx context.Context, url string) (w *BlobWriter, about []byte, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.openParts(false); err != nil {

@@ -25,7 +25,7 @@ func beginPart(t *testing.T, s *Site, url string, body []byte, n int) *BlobWrite
 		_, err = w.Write(body[:n])
 	}
 	if err == nil {
-		err = s.KeepPart(w, url, []byte(`{"validator":"x"}`))
+		err = s.Parts.Keep(w, url, []byte(`{"validator":"x"}`))
 	}
 	if err == nil {
 		_, err = w.Write(body[n:])
@@ -56,7 +56,7 @@ func inParts(t *testing.T, dir string) map[string]int64 {
 
 func takePart(t *testing.T, s *Site, url string) *BlobWriter {
 	t.Helper()
-	w, about, err := s.TakePart(t.Context(), url)
+	w, about, err := s.Parts.Take(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +219,7 @@ func TestTakePartStops(t *testing.T) {
 	ctx, stop := context.WithCancelCause(t.Context())
 	why := errors.New("told to")
 	stop(why)
-	if _, _, err := s.TakePart(ctx, partURL); !errors.Is(err, why) {
+	if _, _, err := s.Parts.Take(ctx, partURL); !errors.Is(err, why) {
 		t.Errorf("%v", err)
 	}
 	if w := takePart(t, s, partURL); w == nil {
@@ -262,7 +262,7 @@ func TestPartInPlaceOfAnOlderOne(t *testing.T) {
 func TestCollectParts(t *testing.T) {
 	dir := t.TempDir()
 	_, s := openTest(t, dir, Options{})
-	if f, err := s.CollectParts(false, nil); err != nil || f != (PartsFreed{}) {
+	if f, err := s.Parts.Collect(false, nil); err != nil || f != (PartsFreed{}) {
 		t.Errorf("without a folder: %+v, %v", f, err)
 	}
 	beginPart(t, s, partURL, random(2<<20, 6), 1<<20).Leave()
@@ -277,7 +277,7 @@ func TestCollectParts(t *testing.T) {
 		return url == partURL
 	}
 	for _, dry := range []bool{true, false} {
-		f, err := s.CollectParts(dry, drop)
+		f, err := s.Parts.Collect(dry, drop)
 		if err != nil || f.Parts != 1 || f.Kept != 1 || f.Freed < 2<<20+1000 || f.Freed > 2<<20+2000 {
 			t.Errorf("dry %v: %+v, %v", dry, f, err)
 		}

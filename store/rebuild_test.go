@@ -40,7 +40,7 @@ func TestRebuild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n, err := s.Known(); n != 0 || err != nil {
+	if n, err := s.Records.Known(); n != 0 || err != nil {
 		t.Errorf("%d, %v", n, err)
 	}
 	commit(t, s, 0, newURLs(0, 1), document(t, s, 0, "new"))
@@ -94,7 +94,7 @@ func TestRebuild(t *testing.T) {
 	if r := got["http://a/b.png"]; r.LastModified == "" || r.Modified != 5 || r.MIME != "image/png" || r.Size != 100 {
 		t.Errorf("%+v", r)
 	}
-	if vs, err := s.Versions(); err != nil || len(vs) != 1 || vs[0].Number != 7 || vs[0].Files != 4 {
+	if vs, err := s.Versions.List(); err != nil || len(vs) != 1 || vs[0].Number != 7 || vs[0].Files != 4 {
 		t.Errorf("%v, %v", vs, err)
 	}
 }
@@ -146,7 +146,7 @@ func TestRebuildInterrupted(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}
-		if at, err := s.Rebuilt(); err != nil || at.IsZero() {
+		if at, err := s.Notes.Rebuilt(); err != nil || at.IsZero() {
 			t.Errorf("%s: %v, %v", what, at, err)
 		}
 		if err := s.Close(); err != nil {
@@ -164,7 +164,7 @@ func TestRebuildDistrustsTheOtherTree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree, err := s.BuildTree()
+	tree, err := s.Trees.Build()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func TestRebuildDistrustsTheOtherTree(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if tree, err = s.BuildTree(); err != nil {
+	if tree, err = s.Trees.Build(); err != nil {
 		t.Fatal(err)
 	}
 	defer tree.Close()

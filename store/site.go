@@ -38,21 +38,19 @@ var (
 // siteDB is the database of a site.
 const siteDB = "site.db"
 
-// Site is one site, open for one process. What it keeps is reached through its parts, each of which says what may be called by whom.
-// The parts may be used from several goroutines; Commit, Fold and the methods that publish want one caller at a time.
+// Site is one site, open for one process. What it keeps is reached through its parts. They may be used from several goroutines;
+// Records.Commit, Records.Fold and what publishes want one caller at a time.
 type Site struct {
-	Name  string
-	Blobs *Blobs
-	Notes *SiteNotes
+	Name     string
+	Blobs    *Blobs
+	Records  *Records
+	Frames   *Frames
+	Versions *SiteVersions
+	Trees    *Trees
+	Notes    *SiteNotes
+	Parts    *Parts
 
 	*home
-	*Records
-	*Frames
-	*SiteVersions
-	*Trees
-	*SiteNotes
-	*Parts
-
 	kept      siteBodies
 	packs     *packs
 	heads     *headFiles
@@ -62,13 +60,18 @@ type Site struct {
 
 // makeParts makes the parts of a site whose folder and files are open.
 func (s *Site) makeParts() {
-	s.Records = &Records{home: s.home, bodies: s.kept, packs: s.packs, heads: s.heads, foldItems: foldItems}
+	s.Records = &Records{
+		home:      s.home,
+		bodies:    s.kept,
+		packs:     s.packs,
+		heads:     s.heads,
+		foldItems: foldItems,
+	}
 	s.Frames = &Frames{packs: s.packs, plain: s.volatile}
+	s.Versions = &SiteVersions{home: s.home, records: s.Records}
 	s.Trees = &Trees{home: s.home, bodies: s.kept}
 	s.Notes = &SiteNotes{s.home}
 	s.Parts = &Parts{home: s.home, blobs: s.Blobs}
-	s.SiteVersions = &SiteVersions{home: s.home, records: s.Records}
-	s.SiteNotes = s.Notes
 }
 
 // Close lets go of the site.

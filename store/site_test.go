@@ -95,7 +95,7 @@ func TestLockedWaits(t *testing.T) {
 // A change is refused when the database has a larger token than its lease; from then on the lease is known to be lost.
 func TestOlderToken(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{})
-	if err := s.SetFact("x", []byte("y")); err != nil || s.lease.Token() != 1 {
+	if err := s.Notes.SetFact("x", []byte("y")); err != nil || s.lease.Token() != 1 {
 		t.Errorf("token %d: %v", s.lease.Token(), err)
 	}
 	if err := s.db.Update(func(tx *bolt.Tx) error { return tx.Bucket(bMeta).Put(kToken, seqKey(2)) }); err != nil {
@@ -103,7 +103,7 @@ func TestOlderToken(t *testing.T) {
 	}
 	for range 2 {
 		var disk *DiskError
-		if err := s.SetFact("x", nil); !errors.Is(err, ErrLeaseLost) || errors.As(err, &disk) {
+		if err := s.Notes.SetFact("x", nil); !errors.Is(err, ErrLeaseLost) || errors.As(err, &disk) {
 			t.Errorf("%v", err)
 		}
 	}
@@ -285,7 +285,7 @@ func TestEachIsComplete(t *testing.T) {
 	foldAll(t, s, 1)
 	seen := map[uint32]bool{}
 	last := ""
-	err := s.Resources(func(r *Resource) error {
+	err := s.Records.Resources(func(r *Resource) error {
 		if k := string(r.URL.Key(nil)); k <= last {
 			t.Errorf("%q after %q", k, last)
 		} else {
@@ -304,7 +304,7 @@ func TestEachIsComplete(t *testing.T) {
 				want++
 			}
 		}
-		err := s.ResourcesUnder(site.Canonical(dir), func(r *Resource) error {
+		err := s.Records.ResourcesUnder(site.Canonical(dir), func(r *Resource) error {
 			if !strings.HasPrefix(r.URL.String(), dir) {
 				t.Errorf("%s lies under %s", r.URL, dir)
 			}
@@ -316,7 +316,7 @@ func TestEachIsComplete(t *testing.T) {
 		}
 	}
 	stop := errors.New("stop")
-	if err := s.Resources(func(*Resource) error { return stop }); !errors.Is(err, stop) {
+	if err := s.Records.Resources(func(*Resource) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("%v", err)
 	}
 }

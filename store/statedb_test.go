@@ -26,7 +26,7 @@ func TestStateDBDamaged(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.KeepRun(rec); err != nil {
+	if err := s.Notes.KeepRun(rec); err != nil {
 		t.Fatal(err)
 	}
 	if err := st.SaveJobRecords(map[string][]byte{"x": []byte(`"record of x"`), "no site": []byte("1"), "../x": []byte("1")}); err != nil {
@@ -112,7 +112,7 @@ func TestStateDBDamaged(t *testing.T) {
 func TestStateDBMissing(t *testing.T) {
 	dir := t.TempDir()
 	st, s := openTest(t, dir, Options{Volatile: true})
-	if err := s.KeepRun(RunRecord{Site: "x", Verdict: "complete", Version: 3}); err != nil {
+	if err := s.Notes.KeepRun(RunRecord{Site: "x", Verdict: "complete", Version: 3}); err != nil {
 		t.Fatal(err)
 	}
 	if err := st.SaveJobRecords(map[string][]byte{"x": []byte("1")}); err != nil {

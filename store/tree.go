@@ -99,14 +99,14 @@ type Tree struct {
 	Live   *os.Root // of the published tree; nil when there is none
 }
 
-// BuildTree opens the tree that is not live for changing. What it holds is the version before the live one, or nothing: a
+// Build opens the tree that is not live for changing. What it holds is the version before the live one, or nothing: a
 // tree whose building was cut off is emptied first. Publish or Close must follow.
-func (s *Trees) BuildTree() (*Tree, error) { return s.buildTree(false) }
+func (s *Trees) Build() (*Tree, error) { return s.build(false) }
 
-// BuildTreeAnew is BuildTree for when the live tree cannot be relied on: the tree is empty, and Live is nil.
-func (s *Trees) BuildTreeAnew() (*Tree, error) { return s.buildTree(true) }
+// BuildAnew is Build for when the live tree cannot be relied on: the tree is empty, and Live is nil.
+func (s *Trees) BuildAnew() (*Tree, error) { return s.build(true) }
 
-func (s *Trees) buildTree(anew bool) (*Tree, error) {
+func (s *Trees) build(anew bool) (*Tree, error) {
 	if err := s.finishPublish(); err != nil { // the tree of a publish that failed half way is as good as live
 		return nil, err
 	}

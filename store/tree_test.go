@@ -18,7 +18,7 @@ import (
 // publishTest builds and publishes a tree with the given files.
 func publishTest(t testing.TB, s *Site, version int, files map[string]string) {
 	t.Helper()
-	tree, err := s.BuildTree()
+	tree, err := s.Trees.Build()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func fillTree(t testing.TB, tree *Tree, version int, files map[string]string) {
 // currentVersion returns what the published tree says of itself, 0 for none.
 func currentVersion(t testing.TB, s *Site) int {
 	t.Helper()
-	root, err := s.Current()
+	root, err := s.Trees.Current()
 	if errors.Is(err, ErrNoVersion) {
 		return 0
 	}
@@ -83,7 +83,7 @@ func TestPublishCutOffAnywhere(t *testing.T) {
 				type point struct{ step, dir string }
 				var points []point
 				s.step = func(step string) { points = append(points, point{step, copyState(t, dir)}) }
-				tree, err := s.BuildTree()
+				tree, err := s.Trees.Build()
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -131,11 +131,11 @@ func checkCutOff(t *testing.T, step, dir string, opt Options, old int, decided b
 	if v := currentVersion(t, s); v != want || v < before || readers("after reopening") != v {
 		t.Errorf("%s: version %d is published after reopening, want %d", step, v, want)
 	}
-	if vs, err := s.Versions(); err != nil || len(vs) != want {
+	if vs, err := s.Versions.List(); err != nil || len(vs) != want {
 		t.Errorf("%s: versions %v, %v", step, vs, err)
 	}
 	verifyTest(t, s)
-	tree, err := s.BuildTree()
+	tree, err := s.Trees.Build()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,13 +160,13 @@ func checkCutOff(t *testing.T, step, dir string, opt Options, old int, decided b
 func TestBuildTreeStartsAnew(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{})
 	publishTest(t, s, 1, map[string]string{"one": "1"})
-	tree, err := s.BuildTree()
+	tree, err := s.Trees.Build()
 	if err != nil {
 		t.Fatal(err)
 	}
 	fillTree(t, tree, 2, map[string]string{"stray": "half made"})
 	tree.Close() // neither published nor unchanged
-	tree, err = s.BuildTree()
+	tree, err = s.Trees.Build()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func TestBuildTreeStartsAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	tree.Close()
-	tree, err = s.BuildTree()
+	tree, err = s.Trees.Build()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +193,7 @@ func TestTreeWriter(t *testing.T) {
 	b := blobOf(t, s, 0, "a picture")
 	commit(t, s, 0, newURLs(0, 1), b)
 	publishTest(t, s, 1, map[string]string{"dir/page": "page", "dir/sub/x": "x"})
-	tree, err := s.BuildTree()
+	tree, err := s.Trees.Build()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,7 +257,7 @@ func TestTreeWriter(t *testing.T) {
 func TestTreeWriterStaysInside(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
 	_, s := openTest(t, dir, Options{})
-	tree, err := s.BuildTree()
+	tree, err := s.Trees.Build()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,7 +284,7 @@ func TestTreeWriterStaysInside(t *testing.T) {
 func TestCurrentIsChecked(t *testing.T) {
 	dir := t.TempDir()
 	_, s := openTest(t, dir, Options{})
-	if _, err := s.Current(); !errors.Is(err, ErrNoVersion) {
+	if _, err := s.Trees.Current(); !errors.Is(err, ErrNoVersion) {
 		t.Errorf("%v", err)
 	}
 	link := filepath.Join(dir, "sites/x/current")
@@ -292,7 +292,7 @@ func TestCurrentIsChecked(t *testing.T) {
 		if err := os.Symlink(target, link); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Current(); !errors.Is(err, ErrDamaged) {
+		if _, err := s.Trees.Current(); !errors.Is(err, ErrDamaged) {
 			t.Errorf("current -> %s: %v", target, err)
 		}
 		if err := os.Remove(link); err != nil {
@@ -302,7 +302,7 @@ func TestCurrentIsChecked(t *testing.T) {
 	if err := os.Mkdir(link, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Current(); !errors.Is(err, ErrDamaged) {
+	if _, err := s.Trees.Current(); !errors.Is(err, ErrDamaged) {
 		t.Errorf("current is a folder: %v", err)
 	}
 }
@@ -337,7 +337,7 @@ func TestWrongCurrentIsReplaced(t *testing.T) {
 
 func BenchmarkTreeWrite(b *testing.B) {
 	_, s := openTest(b, b.TempDir(), Options{Volatile: true})
-	tree, err := s.BuildTree()
+	tree, err := s.Trees.Build()
 	if err != nil {
 		b.Fatal(err)
 	}

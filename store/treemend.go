@@ -98,8 +98,8 @@ func (s *Trees) Repoint(fits func(tree *os.Root) bool) (bool, error) {
 // mendFolder is the folder beside the trees in which files are made before they take the place of damaged ones.
 const mendFolder = "mend"
 
-// MendTree opens an empty tree for files that are to replace damaged ones of the published tree. Replace or Close must follow.
-func (s *Trees) MendTree() (*Tree, error) {
+// Mend opens an empty tree for files that are to replace damaged ones of the published tree. Replace or Close must follow.
+func (s *Trees) Mend() (*Tree, error) {
 	if err := s.finishPublish(); err != nil {
 		return nil, err
 	}
@@ -193,7 +193,7 @@ func (s *Trees) SetTime(path string, at time.Time) error {
 	return diskErr("set the time of "+path, s.root.Chtimes("trees/"+live+"/"+path, at, at))
 }
 
-// Discard removes the folder of a tree that MendTree opened, after Close.
+// Discard removes the folder of a tree that Mend opened, after Close.
 func (t *Tree) Discard() error {
 	return diskErr("remove folder", t.s.root.RemoveAll("trees/"+t.letter))
 }

@@ -131,17 +131,17 @@ func (v *verifier) database() error {
 
 // listed reads the list of versions, without which no run begins.
 func (v *verifier) listed() error {
-	_, err := v.s.SiteVersions.Versions()
+	_, err := v.s.Versions.List()
 	return err
 }
 
 func (v *verifier) meta() error {
-	n, err := v.s.Known()
+	n, err := v.s.Records.Known()
 	if err != nil {
 		return err
 	}
 	v.known = n
-	if _, err := v.s.Run(); err != nil {
+	if _, err := v.s.Notes.Run(); err != nil {
 		v.problem(BadDatabase, "run", "%v", err)
 	}
 	return v.s.db.View(func(tx *bolt.Tx) error {
@@ -216,7 +216,7 @@ func (v *verifier) heads(r *Resource) {
 			continue
 		}
 		v.st.Heads++
-		if _, err := v.s.ReadHead(r.URL, at); err != nil {
+		if _, err := v.s.Records.ReadHead(r.URL, at); err != nil {
 			v.problem(BadHead, r.URL.String(), "%v; it is lost, and nothing else: mirrord gc forgets it, and a run that fetches the page keeps the new one", err)
 		}
 	}
@@ -226,7 +226,7 @@ func (v *verifier) heads(r *Resource) {
 func (v *verifier) frame(r *Resource) {
 	name := r.URL.String()
 	v.st.Frames++
-	f, err := v.s.ReadFrame(v.frames, r.At)
+	f, err := v.s.Frames.ReadFrame(v.frames, r.At)
 	if err != nil {
 		v.problem(BadFrame, name, "%v", err)
 		return

@@ -89,7 +89,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 		{"unknown body", BadRecord, false, change(1, func(r *Resource) { r.Body = 9 })},
 		{"frame elsewhere", BadFrame, false, change(1, func(r *Resource) { r.At.Off++ })},
 		{"frame of another URL", BadFrame, false, func(t *testing.T, dir string, s *Site) {
-			r, _, err := s.Get(testURL(0))
+			r, _, err := s.Records.Get(testURL(0))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -109,13 +109,13 @@ func TestVerifyFindsDamage(t *testing.T) {
 		}},
 		{"bytes of a pack", BadFrame, false, overwrite("sites/x/packs/000001.pack", 40, "####")},
 		{"blob is missing", BadBlob, false, func(t *testing.T, dir string, s *Site) {
-			r, _, _ := s.Get(testURL(2))
+			r, _, _ := s.Records.Get(testURL(2))
 			if err := os.Remove(filepath.Join(dir, "blobs", blobName(r.Digest))); err != nil {
 				t.Fatal(err)
 			}
 		}},
 		{"bytes of a blob", BadBlob, true, func(t *testing.T, dir string, s *Site) {
-			r, _, _ := s.Get(testURL(2))
+			r, _, _ := s.Records.Get(testURL(2))
 			overwrite("blobs/"+blobName(r.Digest), 0, "T")(t, dir, s)
 		}},
 		{"link to no number", BadLinks, false, db(func(tx *bolt.Tx) error {

@@ -15,7 +15,7 @@ import (
 
 // history checks the records of older versions. Their bodies are checked only when deep: they are needed for looking back alone.
 func (v *verifier) history() error {
-	vs, err := v.s.Versions()
+	vs, err := v.s.Versions.List()
 	if err != nil {
 		v.problem(BadVersion, "", "%v", err)
 	} else if len(vs) > 0 {
@@ -95,7 +95,7 @@ func (v *verifier) versions() error {
 
 // current checks that the link names a tree exactly when a version is published.
 func (v *verifier) current() error {
-	letter, err := v.s.live()
+	letter, err := v.s.Trees.live()
 	if err != nil {
 		v.problem(BadCurrent, currentLink, "%v", err)
 		return nil

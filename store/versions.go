@@ -56,8 +56,8 @@ type SiteVersions struct {
 	records *Records
 }
 
-// Versions lists the published versions, oldest first.
-func (s *SiteVersions) Versions() ([]Version, error) {
+// List lists the published versions, oldest first.
+func (s *SiteVersions) List() ([]Version, error) {
 	var out []Version
 	err := s.each(bVersions, func(_, v []byte) error {
 		var x Version
@@ -79,7 +79,7 @@ type Dated struct {
 
 // History returns the records of a URL in all kept versions, oldest first. It does not open the versions: one look-up for each.
 func (s *SiteVersions) History(u site.URL) ([]Dated, error) {
-	vs, err := s.Versions()
+	vs, err := s.List()
 	if err != nil || len(vs) == 0 {
 		return nil, err
 	}

@@ -67,7 +67,7 @@ func (s *Site) pinTree() (whole bool, err error) {
 	}); err != nil {
 		return false, err
 	}
-	vs, err := s.Versions()
+	vs, err := s.Versions.List()
 	if err != nil {
 		return false, err
 	}

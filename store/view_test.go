@@ -75,7 +75,7 @@ func TestViewsBesideCommits(t *testing.T) {
 					t.Errorf("view: %v", err)
 					return
 				}
-				known, err := v.Known()
+				known, err := v.Records.Known()
 				if err != nil || known < before || !v.Copied() {
 					t.Errorf("the view knows %d URLs, %v; %d were committed; a copy: %v", known, err, before, v.Copied())
 				}
@@ -99,7 +99,7 @@ func TestViewDuringPublish(t *testing.T) {
 		return map[string]string{phm.MetaName: fmt.Sprintf(`{"version": %d}`, v)}
 	}
 	publish := func(v int) {
-		tree, err := s.BuildTree()
+		tree, err := s.Trees.Build()
 		if err != nil {
 			t.Error(err)
 			return
@@ -122,7 +122,7 @@ func TestViewDuringPublish(t *testing.T) {
 				return
 			}
 			defer v.Close()
-			vs, err := v.Versions()
+			vs, err := v.Versions.List()
 			if err != nil || len(vs) == 0 {
 				t.Errorf("versions: %v, %v", vs, err)
 				return
@@ -158,19 +158,19 @@ func TestViewIsOfItsMoment(t *testing.T) {
 	}
 	commit(t, s, 1, newURLs(1, 9))
 	publishTest(t, s, 2, map[string]string{"a": "2"})
-	if n, err := v.Known(); err != nil || n != 1 {
+	if n, err := v.Records.Known(); err != nil || n != 1 {
 		t.Errorf("it knows %d URLs, %v", n, err)
 	}
 	if got := currentVersion(t, v); got != 1 {
 		t.Errorf("its tree is of version %d", got)
 	}
-	if fr, err := v.ReadFrame(NewFrameReader(), first.At); err != nil || string(fr.Body) != "body of a page" {
+	if fr, err := v.Frames.ReadFrame(NewFrameReader(), first.At); err != nil || string(fr.Body) != "body of a page" {
 		t.Errorf("%q, %v", fr.Body, err)
 	}
 	if !v.Stale() {
 		t.Error("it is not stale")
 	}
-	if err := v.SetFact("x", []byte("y")); err == nil {
+	if err := v.Notes.SetFact("x", []byte("y")); err == nil {
 		t.Error("a view was written")
 	}
 }

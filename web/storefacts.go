@@ -61,7 +61,7 @@ func (st *storeSite) records(f *facts, t *openTree) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	vs, err := db.Versions()
+	vs, err := db.Versions.List()
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (st *storeSite) records(f *facts, t *openTree) (err error) {
 	}
 	f.redirects, f.charsets = map[site.URL]redirection{}, map[uint64]uint8{}
 	targets := map[uint32]site.URL{}
-	err = db.Resources(func(r *store.Resource) error {
+	err = db.Records.Resources(func(r *store.Resource) error {
 		if r.Target > 0 && r.Path == "" {
 			targets[r.Target-1] = site.URL{}
 		} else if r.InSet && r.Charset != "" {
@@ -81,7 +81,7 @@ func (st *storeSite) records(f *facts, t *openTree) (err error) {
 	if err != nil || len(targets) == 0 {
 		return err
 	}
-	err = db.Resources(func(r *store.Resource) error {
+	err = db.Records.Resources(func(r *store.Resource) error {
 		if _, ok := targets[r.ID]; ok {
 			targets[r.ID] = r.URL
 		}
@@ -90,7 +90,7 @@ func (st *storeSite) records(f *facts, t *openTree) (err error) {
 	if err != nil {
 		return err
 	}
-	return db.Resources(func(r *store.Resource) error {
+	return db.Records.Resources(func(r *store.Resource) error {
 		if r.Target > 0 && r.Path == "" && !targets[r.Target-1].IsZero() {
 			f.redirects[r.URL] = redirection{r.Status, targets[r.Target-1]}
 		}

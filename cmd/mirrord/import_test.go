@@ -94,7 +94,7 @@ func TestInterruptedExchange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree, err := killed.BuildTree()
+	tree, err := killed.Trees.Build()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -161,7 +161,7 @@ func TestKeptTreeAfterCollection(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := 1; n <= 2; n++ {
-		if err := s.Drop(n); err != nil {
+		if err := s.Versions.Drop(n); err != nil {
 			t.Fatal(err)
 		}
 	}

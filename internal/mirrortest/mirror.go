@@ -192,7 +192,7 @@ func (m *Mirror) Outcomes() map[string]string {
 	m.t.Helper()
 	out := map[string]string{}
 	m.Site(func(s *store.Site) {
-		err := s.Resources(func(r *store.Resource) error {
+		err := s.Records.Resources(func(r *store.Resource) error {
 			if r.Outcome == site.Gone && r.URL.Path() == "/favicon.ico" {
 				return nil
 			}

@@ -19,7 +19,7 @@ import (
 
 // liveFiles returns the file table of the published version: that of the tree, or, when it is damaged, one that is made again.
 func liveFiles(st *store.State, s *store.Site, live *store.Version) ([]phm.File, error) {
-	tree, err := s.Current()
+	tree, err := s.Trees.Current()
 	if err == nil {
 		defer tree.Close()
 		var files []phm.File
@@ -48,7 +48,7 @@ func DerivePast(st *store.State, s *store.Site, live *store.Version) (*PastFS, e
 	if m == nil || m.TableSum == "" {
 		return nil, fmt.Errorf("%w: no digest of its file table is kept", store.ErrDamaged)
 	}
-	past, err := s.Past(live.Number)
+	past, err := s.Versions.Past(live.Number)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ type TreeFiles interface {
 // bodies are damaged.
 func Restore(ctx context.Context, st *store.State, s *store.Site, v *store.Version, files []phm.File, w TreeFiles) (
 	made []string, damaged []phm.File, err error) {
-	past, err := s.Past(v.Number)
+	past, err := s.Versions.Past(v.Number)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -50,7 +50,7 @@ var _ fs.FS = (*PastFS)(nil)
 
 // OpenPast opens a kept version. The site must stay open as long as it is used, or until Detach.
 func OpenPast(st *store.State, s *store.Site, number int) (*PastFS, error) {
-	vs, err := s.Versions()
+	vs, err := s.Versions.List()
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func OpenPast(st *store.State, s *store.Site, number int) (*PastFS, error) {
 	if err != nil {
 		return nil, fmt.Errorf("version %d of %s: %w", number, s.Name, err)
 	}
-	past, err := s.Past(number)
+	past, err := s.Versions.Past(number)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func newPast(st *store.State, s *store.Site, v store.Version) *PastFS {
 		state:   st,
 		site:    s,
 		name:    s.Name,
-		render:  &Renderer{Table: ledger.New().Settled(), Frames: s},
+		render:  &Renderer{Table: ledger.New().Settled(), Frames: s.Frames},
 		close:   func() error { return nil },
 	}
 }
@@ -94,7 +94,7 @@ type records func(f func(rec *store.Resource, here bool) error) error
 // only ones where the version was imported.
 func presentRecords(s *store.Site) records {
 	return func(f func(rec *store.Resource, here bool) error) error {
-		return s.Resources(func(rec *store.Resource) error { return f(rec, true) })
+		return s.Records.Resources(func(rec *store.Resource) error { return f(rec, true) })
 	}
 }
 
@@ -111,7 +111,7 @@ func (p *PastFS) Detach() error {
 
 // load fills the URL table with what was known then, and finds the bodies of the files.
 func (p *PastFS) load(all records) error {
-	n, err := p.site.Known()
+	n, err := p.site.Records.Known()
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func (p *PastFS) find(path string) (int, bool) {
 func (p *PastFS) readTable(live []phm.File, later []store.Version) error {
 	was := map[string]*phm.File{} // path -> line then, nil for none; the earliest script decides
 	for _, v := range later {
-		script, err := p.site.Script(v.Number)
+		script, err := p.site.Versions.Script(v.Number)
 		if err != nil {
 			return err
 		}

@@ -18,7 +18,7 @@ import (
 	"mirrord/store"
 )
 
-// FrameSource reads stored documents; *store.Site and *store.Documents do.
+// FrameSource reads stored documents; *store.Frames and *store.Documents do.
 type FrameSource interface {
 	ReadFrame(r *store.FrameReader, at store.Place) (store.Frame, error)
 }

@@ -59,7 +59,7 @@ func hasDigest(r io.Reader, want string) bool {
 
 // CheckTree looks at the published tree of a site as a run does, and changes nothing. Damage is store.ErrDamaged.
 func CheckTree(s *store.Site) error {
-	vs, err := s.Versions()
+	vs, err := s.Versions.List()
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func CheckTree(s *store.Site) error {
 		return fmt.Errorf("site %s: %w", s.Name, store.ErrNoVersion)
 	}
 	live := &vs[len(vs)-1]
-	tree, err := s.Current()
+	tree, err := s.Trees.Current()
 	if errors.Is(err, store.ErrNoVersion) {
 		return fmt.Errorf("current: %w: it is missing", store.ErrDamaged)
 	}

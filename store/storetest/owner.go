@@ -150,16 +150,16 @@ func ownerLost(t *testing.T, o Ownership) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if err := s.SetFact("x", []byte("y")); err != nil {
+	if err := s.Notes.SetFact("x", []byte("y")); err != nil {
 		t.Error(err)
 	}
 	o.Lose(t, "x")
 	for range 2 {
-		if err := s.SetFact("x", []byte("z")); !errors.Is(err, store.ErrLeaseLost) {
+		if err := s.Notes.SetFact("x", []byte("z")); !errors.Is(err, store.ErrLeaseLost) {
 			t.Errorf("%v", err)
 		}
 	}
-	if v, err := s.Fact("x"); err != nil || string(v) != "y" { // what it knows it may still read
+	if v, err := s.Notes.Fact("x"); err != nil || string(v) != "y" { // what it knows it may still read
 		t.Errorf("%q, %v", v, err)
 	}
 }
@@ -167,7 +167,7 @@ func ownerLost(t *testing.T, o Ownership) {
 // build makes a tree of one file.
 func build(t *testing.T, s *store.Site, body string) *store.Tree {
 	t.Helper()
-	tree, err := s.BuildTree()
+	tree, err := s.Trees.Build()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +193,7 @@ func ownerFence(t *testing.T, o Ownership) {
 		t.Fatal(err)
 	}
 	urls := []store.NewURL{{URL: "http://a/"}, {URL: "http://a/b"}}
-	if err := errors.Join(s.Commit(0, urls[:1], nil), publish(t, build(t, s, "one"), 1)); err != nil {
+	if err := errors.Join(s.Records.Commit(0, urls[:1], nil), publish(t, build(t, s, "one"), 1)); err != nil {
 		t.Fatal(err)
 	}
 	tree := build(t, s, "two")
@@ -207,18 +207,18 @@ func ownerFence(t *testing.T, o Ownership) {
 		name string
 		do   func() error
 	}{
-		{"commit", func() error { return s.Commit(1, urls[1:], nil) }},
-		{"begin a run", func() error { return s.BeginRun(&store.Run{}) }},
-		{"end a run", func() error { return s.SetRun(nil) }},
-		{"fold", func() error { return s.Fold(folding) }},
+		{"commit", func() error { return s.Records.Commit(1, urls[1:], nil) }},
+		{"begin a run", func() error { return s.Notes.BeginRun(&store.Run{}) }},
+		{"end a run", func() error { return s.Notes.SetRun(nil) }},
+		{"fold", func() error { return s.Records.Fold(folding) }},
 		{"publish", func() error { return publish(t, tree, 2) }},
-		{"build", func() error { _, err := s.BuildTree(); return err }},
-		{"build anew", func() error { _, err := s.BuildTreeAnew(); return err }},
-		{"drop", func() error { return s.Drop(1) }},
-		{"restore", func() error { return s.Restore(1, 2) }},
+		{"build", func() error { _, err := s.Trees.Build(); return err }},
+		{"build anew", func() error { _, err := s.Trees.BuildAnew(); return err }},
+		{"drop", func() error { return s.Versions.Drop(1) }},
+		{"restore", func() error { return s.Versions.Restore(1, 2) }},
 		{"compact", func() error { _, err := s.Compact(t.Context(), false); return err }},
-		{"collect parts", func() error { _, err := s.CollectParts(false, nil); return err }},
-		{"keep a run", func() error { return s.KeepRun(store.RunRecord{}) }},
+		{"collect parts", func() error { _, err := s.Parts.Collect(false, nil); return err }},
+		{"keep a run", func() error { return s.Notes.KeepRun(store.RunRecord{}) }},
 	} {
 		if err := tc.do(); !errors.Is(err, store.ErrLeaseLost) {
 			t.Errorf("%s: %v", tc.name, err)
@@ -231,13 +231,13 @@ func ownerFence(t *testing.T, o Ownership) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if n, err := s.Known(); n != 1 || err != nil {
+	if n, err := s.Records.Known(); n != 1 || err != nil {
 		t.Errorf("%d URLs are known, %v", n, err)
 	}
-	if vs, err := s.Versions(); len(vs) != 1 || err != nil {
+	if vs, err := s.Versions.List(); len(vs) != 1 || err != nil {
 		t.Errorf("%d versions, %v", len(vs), err)
 	}
-	root, err := s.Current()
+	root, err := s.Trees.Current()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +250,7 @@ func ownerFence(t *testing.T, o Ownership) {
 	if b, err := io.ReadAll(f); strings.TrimSpace(string(b)) != "one" || err != nil {
 		t.Errorf("%q, %v", b, err)
 	}
-	if err := errors.Join(s.Commit(1, urls[1:], nil), publish(t, build(t, s, "two"), 2)); err != nil {
+	if err := errors.Join(s.Records.Commit(1, urls[1:], nil), publish(t, build(t, s, "two"), 2)); err != nil {
 		t.Error(err)
 	}
 }
