@@ -6,86 +6,17 @@ import (
 	"fmt"
 	"iter"
 
-	"mirrord/job"
+	"mirrord/mirror/admit"
 	"mirrord/mirror/crawl"
 	"mirrord/mirror/ledger"
 	"mirrord/site"
 	"mirrord/store"
 )
 
-// kind says why a URL is wanted.
-type kind uint8
-
-const (
-	kindPage      kind = iota
-	kindRequisite      // may come from outside the scope, as the job says
-	kindSitemap        // named by robots.txt
-)
-
-// candidate is a URL that a document names.
-type candidate struct {
-	url    []byte // canonical
-	kind   kind
-	follow bool // it is asked if the rules allow; otherwise only its number is wanted
-	guess  bool // a string in a script
-}
-
-// allowed asks the job's rules that need no counting about a URL.
-func (r *run) allowed(u site.URL, k kind) (bool, string) {
-	if k == kindSitemap {
-		return true, ""
-	}
-	if is, reason := r.programs.Is(u); is {
-		return false, reason
-	}
-	if !r.scope.Covers(u) && !(k == kindRequisite && r.requisiteFrom(u)) {
-		_, reason := r.scope.Admits(u)
-		if k == kindRequisite {
-			reason += fmt.Sprintf(", and requisites = %q does not take it in", r.job.Requisites)
-		}
-		return false, reason
-	}
-	if reason, trapped := r.traps.Check(u); trapped {
-		return false, reason
-	}
-	return true, ""
-}
-
-// requisiteFrom reports whether a requisite may come from u although it is out of scope.
-func (r *run) requisiteFrom(u site.URL) bool {
-	switch r.job.Requisites {
-	case job.RequisitesAny:
-		return !r.excluded(u)
-	case job.RequisitesHost:
-		for _, s := range r.seeds {
-			if s.Hostname() == u.Hostname() {
-				return !r.excluded(u)
-			}
-		}
-	case job.RequisitesDomain:
-		d := u.RegistrableDomain()
-		for _, s := range r.seeds {
-			if s.Hostname() == u.Hostname() || d != "" && s.RegistrableDomain() == d {
-				return !r.excluded(u)
-			}
-		}
-	}
-	return false
-}
-
-func (r *run) excluded(u site.URL) bool {
-	for _, g := range r.excludes {
-		if g.Match(u) {
-			return true
-		}
-	}
-	return false
-}
-
 // admit gives numbers to the URLs that a document names, and puts those to be asked into the frontier. The
 // answer has the number of each candidate, or -1 for one that the job does not admit. depth is the
 // document's.
-func (r *run) admit(doc uint32, depth int, cs []candidate) []int64 {
+func (r *run) admit(doc uint32, depth int, cs []admit.Candidate) []int64 {
 	ids := make([]int64, len(cs))
 	r.enqueue(r.admitInto(ids, doc, depth, cs)...)
 	return ids
@@ -110,24 +41,24 @@ func numbers(qs []queueing) iter.Seq[uint32] {
 }
 
 // admitInto is admit without the last step: what it returns is for enqueue.
-func (r *run) admitInto(ids []int64, doc uint32, depth int, cs []candidate) (add []queueing) {
-	queue := func(c *candidate, id uint32, s ledger.State, u site.URL) ledger.Mark {
-		m := ledger.Mark{Seen: c.seen()}
-		icon := c.guess && isFavicon(u)
-		hasTurn := c.kind != kindSitemap && s.Known() && (r.deferring || r.planner != nil) && s.Governed() // without being named
+func (r *run) admitInto(ids []int64, doc uint32, depth int, cs []admit.Candidate) (add []queueing) {
+	queue := func(c *admit.Candidate, id uint32, s ledger.State, u site.URL) ledger.Mark {
+		m := ledger.Mark{Seen: seenIn(c)}
+		icon := c.Guess && isFavicon(u)
+		hasTurn := c.Purpose != admit.Sitemap && s.Known() && (r.deferring || r.planner != nil) && s.Governed() // without being named
 		if s.Queued() || hasTurn || (icon && r.rests(id, s)) {
 			return m
 		}
 		m.Queue = !r.deferring
 		q := queueing{id: id, origin: u.Origin(), p: crawl.PrioNew}
 		switch {
-		case c.kind == kindSitemap:
+		case c.Purpose == admit.Sitemap:
 			q.p = crawl.PrioSeed
 		case icon:
 			q.p = crawl.PrioGuess
-		case c.guess:
+		case c.Guess:
 			q.p = r.guessPriority()
-		case c.kind == kindRequisite:
+		case c.Purpose == admit.Requisite:
 			q.p = crawl.PrioRequisite
 		case s.Known():
 			q.p = crawl.PrioKnown
@@ -138,19 +69,19 @@ func (r *run) admitInto(ids []int64, doc uint32, depth int, cs []candidate) (add
 	var unknown []int
 	r.table.MarkNamed(urlsOf(cs), func(i int, id uint32, s ledger.State, u site.URL) ledger.Mark {
 		if (r.rescan || s.Outcome() == site.OutOfScope) && !s.Queued() { // other rules admitted it
-			if ok, _ := r.allowed(u, cs[i].kind); !ok {
+			if ok, _ := r.rules.Allow(u, cs[i].Purpose); !ok {
 				ids[i] = -1
 				return ledger.Mark{}
 			}
 		}
 		ids[i] = int64(id)
-		if !cs[i].follow {
+		if !cs[i].Follow {
 			return ledger.Mark{}
 		}
 		return queue(&cs[i], id, s, u)
 	}, func(i int) {
 		ids[i] = -1
-		if cs[i].follow {
+		if cs[i].Follow {
 			unknown = append(unknown, i)
 		}
 	})
@@ -161,10 +92,10 @@ func (r *run) admitInto(ids []int64, doc uint32, depth int, cs []candidate) (add
 }
 
 // urlsOf returns the URLs of candidates.
-func urlsOf(cs []candidate) iter.Seq2[int, []byte] {
+func urlsOf(cs []admit.Candidate) iter.Seq2[int, []byte] {
 	return func(yield func(int, []byte) bool) {
 		for i := range cs {
-			if !yield(i, cs[i].url) {
+			if !yield(i, cs[i].URL) {
 				return
 			}
 		}
@@ -172,12 +103,12 @@ func urlsOf(cs []candidate) iter.Seq2[int, []byte] {
 }
 
 // deciding says what becomes of a candidate that may be asked. It is called while the table waits.
-type deciding func(c *candidate, id uint32, s ledger.State, u site.URL) ledger.Mark
+type deciding func(c *admit.Candidate, id uint32, s ledger.State, u site.URL) ledger.Mark
 
 // admitNew decides on URLs that were never seen.
-func (r *run) admitNew(ids []int64, unknown []int, doc uint32, depth int, cs []candidate, queue deciding) {
+func (r *run) admitNew(ids []int64, unknown []int, doc uint32, depth int, cs []admit.Candidate, queue deciding) {
 	for _, i := range unknown {
-		u := site.Canonical(string(cs[i].url))
+		u := site.Canonical(string(cs[i].URL))
 		if s, ok := site.StripSession(u); ok {
 			r.notes.Add("URLs with session ids, asked without them", u)
 			u = s
@@ -186,12 +117,12 @@ func (r *run) admitNew(ids []int64, unknown []int, doc uint32, depth int, cs []c
 			continue
 		}
 		d := depth + 1
-		if cs[i].kind == kindPage && r.job.Limits.MaxDepth > 0 && int64(d) > r.job.Limits.MaxDepth {
+		if cs[i].Purpose == admit.Page && r.job.Limits.MaxDepth > 0 && int64(d) > r.job.Limits.MaxDepth {
 			r.notes.Cap(fmt.Sprintf("limits.max_depth = %d left out what is linked from further away", r.job.Limits.MaxDepth))
 			continue
 		}
-		if ok, reason := r.allowed(u, cs[i].kind); !ok {
-			if _, trapped := r.traps.Check(u); trapped && r.scope.Covers(u) {
+		if ok, reason := r.rules.Allow(u, cs[i].Purpose); !ok {
+			if _, trapped := r.rules.Traps.Check(u); trapped && r.rules.Scope.Covers(u) {
 				r.stats.Trapped.Add(1)
 				r.notes.Trap(u, reason)
 			}
@@ -213,7 +144,7 @@ func (r *run) admitNew(ids []int64, unknown []int, doc uint32, depth int, cs []c
 				disallowed = reason
 			}
 		}
-		how := ledger.Referral{From: doc + 1, Depth: d, Requisite: cs[i].kind == kindRequisite} // noDoc + 1 is 0
+		how := ledger.Referral{From: doc + 1, Depth: d, Requisite: cs[i].Purpose == admit.Requisite} // noDoc + 1 is 0
 		id, s := r.table.Admit(b, how, func(id uint32, s ledger.State, added bool) ledger.Mark {
 			if !added { // another worker was faster
 				disallowed = ""

@@ -75,14 +75,14 @@ func (r *run) prepareAlternates() {
 // its troubles, there. It is called while no worker runs.
 func (r *run) settleBase() {
 	t := r.table.Settled()
-	for i, seed := range r.seeds {
+	for i, seed := range r.rules.Seeds {
 		id, ok := t.Find([]byte(seed.String()))
 		if !ok {
 			continue
 		}
 		final, in := t.Final(id)
 		u := t.URL(final)
-		if !in || u.Origin() == seed.Origin() || !r.scope.Covers(u) {
+		if !in || u.Origin() == seed.Origin() || !r.rules.Scope.Covers(u) {
 			continue
 		}
 		r.troubles.AddEntry(u)
@@ -242,7 +242,7 @@ func (r *run) askAlternate(ctx context.Context, a *alternate, rec *store.Resourc
 		return r.alternateRedirect(a, rec, res, why)
 	case !res.Kept || res.Status != 200 && res.Status != 203 || r.misled(rec, res.MIME):
 		return nil, nil
-	case r.job.ObeyRobots && robots.ParseXRobotsTag(res.RobotsTags(), r.product, r.now()).NoArchive:
+	case r.job.ObeyRobots && robots.ParseXRobotsTag(res.RobotsTags(), r.rules.Product, r.now()).NoArchive:
 		return nil, nil
 	case !trusted && sink.digest() != rec.Digest:
 		return nil, nil
@@ -316,7 +316,7 @@ func (a *alternate) isErrorPage(res *fetch.Result, u site.URL, body []byte) bool
 // repairs takes what the origin says is gone from a replica, if the job wants that; nil when none gave it. The record keeps the
 // origin's status: such a body is no promise of the origin's to come, and holds nothing back.
 func (r *run) repairs(ctx context.Context, rec *store.Resource) (*ledger.Finding, error) {
-	if !r.job.Repair || !isGone(rec) || slices.Contains(r.seeds, rec.URL) {
+	if !r.job.Repair || !isGone(rec) || slices.Contains(r.rules.Seeds, rec.URL) {
 		return nil, nil
 	}
 	f, err := r.elsewhere(ctx, rec, fmt.Sprintf("status %d", rec.Status))
@@ -346,7 +346,7 @@ func (a *alternate) isTrusted() bool {
 // because of this.
 func (r *run) refuseElsewhere(rec *store.Resource, reason string, as ledger.Account) *ledger.Finding {
 	rec.Outcome, rec.Reason = site.Failed, reason
-	if r.scope.Covers(rec.URL) && !r.isGuess(rec.ID) {
+	if r.rules.Scope.Covers(rec.URL) && !r.isGuess(rec.ID) {
 		as.Tally |= ledger.AsFailed
 	} else {
 		as.Tally |= ledger.AsRefused

@@ -166,7 +166,7 @@ func (r *run) countFailure(rec *store.Resource, reason string, passing bool) led
 	concerns := (passing || rec.InSet) && rec.Failures < lastingFailures
 	r.log.Debug("failed", "url", rec.URL.String(), "err", reason)
 	as := ledger.Account{Tally: ledger.AsRefused, Failed: reason, Lost: true}
-	if concerns && r.scope.Covers(rec.URL) && !r.isGuess(rec.ID) {
+	if concerns && r.rules.Scope.Covers(rec.URL) && !r.isGuess(rec.ID) {
 		as.Tally = ledger.AsFailed
 	}
 	return as

@@ -17,6 +17,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"mirrord/fetch"
+	"mirrord/mirror/admit"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/render"
 	"mirrord/relocate"
@@ -32,12 +33,12 @@ type processor struct {
 	doc   relocate.Doc
 	w     *store.FrameWriter
 	r     *store.FrameReader
-	cands []candidate
+	cands []admit.Candidate
 	where []int // index into doc.Links of each candidate
 	ids   []int64
 	of    []int64 // number of each link's URL, -1 for a literal
 	links []byte
-	also  []candidate // of the next document: what it leads to beside its links
+	also  []admit.Candidate // of the next document: what it leads to beside its links
 
 	sketcher *text.Sketcher // nil until there is a page
 }
@@ -54,7 +55,7 @@ func modified(field string, now time.Time) int64 {
 
 // body reads a body that came whole.
 func (r *run) body(rec *store.Resource, res *fetch.Result, sink *bodySink, as ledger.Account) (*ledger.Finding, error) {
-	tags := robots.ParseXRobotsTag(res.RobotsTags(), r.product, r.now())
+	tags := robots.ParseXRobotsTag(res.RobotsTags(), r.rules.Product, r.now())
 	now := r.recordOf(rec, res)
 	rec.Answer = res.Whole // an alternate's in place of the origin's
 	if sink.source != "" {
@@ -210,7 +211,7 @@ func (r *run) document(now, old *store.Resource, body []byte, head headLinks, p 
 	var err error
 	switch {
 	case isMap:
-		now.Format, now.InSet = sitemapFormat, now.InSet && r.scope.Covers(now.URL)
+		now.Format, now.InSet = sitemapFormat, now.InSet && r.rules.Scope.Covers(now.URL)
 		targets, err = r.sitemap(now, body, p)
 	case script && r.job.Scripts:
 		targets = r.script(now, body, p)
@@ -358,7 +359,7 @@ func shape(d *relocate.Doc, body []byte) uint32 {
 func (r *run) metaRobots(d *relocate.Doc) robots.Directives {
 	var out robots.Directives
 	for _, m := range d.Robots {
-		if m.Name == "robots" || m.Name == r.product {
+		if m.Name == "robots" || m.Name == r.rules.Product {
 			out = out.Or(robots.ParseMeta(m.Content, r.now()))
 		}
 	}
@@ -412,7 +413,7 @@ func (r *run) declaredRefresh(links *render.StoredLinks) string {
 
 // unlinked returns what a stored document leads to that its links do not name: what the header of its answer
 // did.
-func (r *run) unlinked(id uint32, links *render.StoredLinks) (out []candidate, err error) {
+func (r *run) unlinked(id uint32, links *render.StoredLinks) (out []admit.Candidate, err error) {
 	targets, err := r.site.Records.TargetsOf(id)
 	if err != nil {
 		return nil, err
@@ -425,7 +426,7 @@ func (r *run) unlinked(id uint32, links *render.StoredLinks) (out []candidate, e
 	}
 	r.table.Each(targetsIn(targets), func(to uint32, s ledger.State, u site.URL) {
 		if !named[to] && s.Given() {
-			out = append(out, candidate{url: []byte(u.String()), kind: kindOf(s), follow: true})
+			out = append(out, admit.Candidate{URL: []byte(u.String()), Purpose: purposeOf(s), Follow: true})
 		}
 	})
 	return out, nil
@@ -449,27 +450,27 @@ func (p *processor) collect(r *run, now *store.Resource) {
 		if l.URL == nil {
 			continue
 		}
-		c := candidate{url: l.URL, follow: true}
+		c := admit.Candidate{URL: l.URL, Follow: true}
 		switch l.Kind {
 		case relocate.Action:
 			continue
 		case relocate.Reference:
-			c.follow = false
+			c.Follow = false
 		case relocate.Requisite:
-			c.kind = kindRequisite
+			c.Purpose = admit.Requisite
 		}
 		if l.Kind == relocate.InScript || p.doc.Format == relocate.Script {
 			r.guess(&c, now, guesses)
 			guesses++
 		}
 		if now.Listing && sortsListing(l.URL, now.URL) {
-			c.follow = false
+			c.Follow = false
 		}
-		if c.kind == kindPage && (now.NoFollow || l.NoFollow && r.job.ObeyNofollow) {
-			c.follow = false
+		if c.Purpose == admit.Page && (now.NoFollow || l.NoFollow && r.job.ObeyNofollow) {
+			c.Follow = false
 		}
 		if i >= int(r.job.Limits.MaxLinks) {
-			c.follow = false
+			c.Follow = false
 		}
 		p.cands = append(p.cands, c)
 		p.where = append(p.where, i)
@@ -485,12 +486,12 @@ func (p *processor) header(base site.URL, h relocate.HeaderLink, follow bool) {
 	if err != nil {
 		return
 	}
-	c := candidate{url: []byte(u.String()), follow: follow}
+	c := admit.Candidate{URL: []byte(u.String()), Follow: follow}
 	switch k, ok := h.Kind(); {
 	case !ok, k == relocate.Action, k == relocate.Reference:
 		return
 	case k == relocate.Requisite:
-		c.kind, c.follow = kindRequisite, true
+		c.Purpose, c.Follow = admit.Requisite, true
 	}
 	p.cands = append(p.cands, c)
 }
@@ -510,8 +511,8 @@ func (p *processor) assign() {
 // leads to it one day, the document must be relocated again.
 func (p *processor) unnumbered(r *run) bool {
 	for i := range p.cands {
-		if c := &p.cands[i]; p.ids[i] < 0 && !c.follow {
-			if ok, _ := r.allowed(site.Canonical(string(c.url)), c.kind); ok {
+		if c := &p.cands[i]; p.ids[i] < 0 && !c.Follow {
+			if ok, _ := r.rules.Allow(site.Canonical(string(c.URL)), c.Purpose); ok {
 				return true
 			}
 		}
@@ -521,14 +522,14 @@ func (p *processor) unnumbered(r *run) bool {
 
 // targets returns the numbers of all candidates that have one, sorted, each once, and as a store.Mention
 // those that are not followed, as a store.Guess those that only a script names.
-func (p *processor) targets(cs []candidate) []uint32 {
+func (p *processor) targets(cs []admit.Candidate) []uint32 {
 	out := make([]uint32, 0, len(p.ids))
 	for i, id := range p.ids {
 		switch {
 		case id < 0:
-		case i < len(cs) && !cs[i].follow:
+		case i < len(cs) && !cs[i].Follow:
 			out = append(out, uint32(id)|store.Mention)
-		case i < len(cs) && cs[i].guess:
+		case i < len(cs) && cs[i].Guess:
 			out = append(out, uint32(id)|store.Guess)
 		default:
 			out = append(out, uint32(id))

@@ -272,7 +272,7 @@ func (r *run) spareKnown(stage func()) error {
 		}
 	}
 	for _, id := range slices.Concat(r.sources, r.feeds) {
-		if !r.planner.Skips(id) && !r.planner.DecidesOn(id, r.seeds) {
+		if !r.planner.Skips(id) && !r.planner.DecidesOn(id, r.rules.Seeds) {
 			r.enqueueSource(id)
 		}
 	}

@@ -62,21 +62,21 @@ func Explain(ctx context.Context, j *job.Job, s *store.Site, rb fetch.RobotsStor
 		u = v
 	}
 	refused := ""
-	if is, reason := r.programs.Is(u); is {
+	if is, reason := r.rules.Programs.Is(u); is {
 		refused = reason
 		say("program: %s; it is linked absolutely, never asked", reason)
 	}
-	inScope, reason := r.scope.Admits(u)
+	inScope, reason := r.rules.Scope.Admits(u)
 	say("scope: %s", reason)
 	if !inScope {
-		if r.requisiteFrom(u) {
+		if r.rules.AllowRequisite(u) {
 			say("requisites = %q: it would be fetched as an image, style sheet, script or font of a page in scope", j.Requisites)
 		}
 		if refused == "" {
 			refused = reason
 		}
 	}
-	if reason, trapped := r.traps.Check(u); trapped {
+	if reason, trapped := r.rules.Traps.Check(u); trapped {
 		say("trap: %s", reason)
 		if refused == "" {
 			refused = reason
@@ -160,7 +160,7 @@ func (r *run) explainRobots(u site.URL, rb fetch.RobotsStore) string {
 	case !ok:
 		return "robots.txt: not known yet"
 	}
-	allowed, rule := robots.FromStatus(rec.Status, rec.Body).Agent(r.product).Allowed(u.RequestURI())
+	allowed, rule := robots.FromStatus(rec.Status, rec.Body).Agent(r.rules.Product).Allowed(u.RequestURI())
 	text := fmt.Sprintf("robots.txt of %s, status %d, ", rec.Fetched.UTC().Format(time.RFC3339), rec.Status)
 	if allowed {
 		return text + "allows it"

@@ -5,6 +5,7 @@ package mirror
 import (
 	"strings"
 
+	"mirrord/mirror/admit"
 	"mirrord/mirror/ledger"
 	"mirrord/relocate"
 	"mirrord/site"
@@ -38,7 +39,7 @@ func (p *processor) favicon(now *store.Resource, links []relocate.HeaderLink) {
 		}
 	}
 	if !p.doc.Icon {
-		p.cands = append(p.cands, candidate{url: []byte(now.URL.Origin() + faviconPath), kind: kindRequisite, follow: true, guess: true})
+		p.cands = append(p.cands, admit.Candidate{URL: []byte(now.URL.Origin() + faviconPath), Purpose: admit.Requisite, Follow: true, Guess: true})
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"path"
 	"strings"
 
-	"mirrord/job"
+	"mirrord/mirror/admit"
 	"mirrord/mirror/crawl"
 	"mirrord/mirror/ledger"
 	"mirrord/relocate"
@@ -28,9 +28,9 @@ const (
 	guessAgain    = 8   // a guess that led nowhere is asked again in one of so many runs
 )
 
-// seen is what a candidate says of its URL.
-func (c *candidate) seen() ledger.Seen {
-	if c.guess {
+// seenIn is what a candidate says of its URL.
+func seenIn(c *admit.Candidate) ledger.Seen {
+	if c.Guess {
 		return ledger.Guess
 	}
 	return ledger.Named
@@ -39,23 +39,21 @@ func (c *candidate) seen() ledger.Seen {
 func (r *run) isGuess(id uint32) bool { return r.table.State(id).Guessed() }
 
 // guess decides on a link of a script: n is how many of the document came before it.
-func (r *run) guess(c *candidate, now *store.Resource, n int) {
-	c.guess = true
-	u := site.Canonical(string(c.url))
-	c.kind = kindRequisite
+func (r *run) guess(c *admit.Candidate, now *store.Resource, n int) {
+	c.Guess = true
+	u := site.Canonical(string(c.URL))
+	c.Purpose = admit.Requisite
 	if guessedPage(u) {
-		c.kind = kindPage
+		c.Purpose = admit.Page
 	}
 	switch {
 	case n == docGuesses:
 		r.notes.Add(fmt.Sprintf("documents with more than %d addresses in scripts: the rest was not followed", docGuesses), now.URL)
-		c.follow = false
+		c.Follow = false
 	case n > docGuesses:
-		c.follow = false
-	case r.job.Requisites == job.RequisitesAny && u.Hostname() != now.URL.Hostname() && !r.scope.Covers(u):
-		c.follow = false // what pages need may come from anywhere; what a string names need not be needed
-	case r.tired():
-		c.follow = false
+		c.Follow = false
+	case !r.rules.AllowGuess(u, now.URL), r.tired():
+		c.Follow = false
 	}
 }
 

@@ -65,7 +65,7 @@ func (r *run) recording() ledger.Run { return ledger.Run{Number: r.state.Number,
 func (r *run) recall() {
 	t := r.table.Settled()
 	seeds := map[site.URL]bool{}
-	for _, u := range r.seeds {
+	for _, u := range r.rules.Seeds {
 		seeds[u] = true
 	}
 	for id, s := range t.All() {

@@ -14,6 +14,7 @@ import (
 
 	"mirrord/fetch"
 	"mirrord/job"
+	"mirrord/mirror/admit"
 	"mirrord/mirror/spare"
 	"mirrord/policy"
 	"mirrord/site"
@@ -136,7 +137,7 @@ func (r *run) fullBecause() (string, error) {
 		return "nothing is published yet", nil
 	case r.o.asksAll(r.job):
 		return "policy = " + string(r.job.Policy), nil
-	case scanned != fingerprint(r.job):
+	case scanned != admit.Fingerprint(r.job):
 		return "the job's rules have changed", nil
 	case len(all) > 0:
 		return "the run before was suspicious, or the mirror was rolled back", nil
@@ -155,11 +156,11 @@ type forecast struct {
 func (r *run) foresee(p *spare.Planner) forecast {
 	f := forecast{owed: map[uint32]bool{}, source: map[uint32]bool{}, asked: map[uint32]policy.Reason{}}
 	for _, id := range slices.Concat(r.sources, r.feeds) {
-		if !p.Skips(id) && !p.DecidesOn(id, r.seeds) {
+		if !p.Skips(id) && !p.DecidesOn(id, r.rules.Seeds) {
 			f.source[id] = true
 		}
 	}
-	for _, u := range r.seeds {
+	for _, u := range r.rules.Seeds {
 		if id, ok := r.table.Find([]byte(u.String())); ok {
 			f.owed[id] = true
 		}

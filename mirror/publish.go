@@ -134,7 +134,7 @@ func (r *run) publish(ctx context.Context, j *judgement) error {
 	if !slices.ContainsFunc(ids, func(id uint32) bool { return t.URL(id).Origin() == meta.Primary }) {
 		meta.Primary = entryURL.Origin() // the site has moved as a whole; an archive may not be named after an origin of which it has no file
 	}
-	for _, s := range r.seeds {
+	for _, s := range r.rules.Seeds {
 		meta.Origins = append(meta.Origins, s.String())
 	}
 	_, failures := r.notes.List()
@@ -259,7 +259,7 @@ func (r *run) markAffected() (bool, error) {
 		}
 		moved = true
 		// A URL out of scope has no number while no document needs it, so the lists cannot tell who links to it.
-		if s.Requisite() && !r.scope.Covers(t.URL(id)) {
+		if s.Requisite() && !r.rules.Scope.Covers(t.URL(id)) {
 			strange = true
 		}
 	}

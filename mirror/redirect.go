@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"mirrord/fetch"
+	"mirrord/mirror/admit"
 	"mirrord/mirror/ledger"
 	"mirrord/site"
 	"mirrord/store"
@@ -62,23 +63,23 @@ func (r *run) redirect(rec *store.Resource, res *fetch.Result) (found, error) {
 
 // redirectTarget admits what a URL redirects to, after so many hops.
 func (r *run) redirectTarget(rec *store.Resource, to site.URL, hops int) (id uint32, ok bool) {
-	kind := kindPage
+	purpose := admit.Page
 	if rec.Requis {
-		kind = kindRequisite
+		purpose = admit.Requisite
 	}
-	ids := r.admit(rec.ID, rec.Depth-1, []candidate{{url: []byte(to.String()), kind: kind, follow: true}})
+	ids := r.admit(rec.ID, rec.Depth-1, []admit.Candidate{{URL: []byte(to.String()), Purpose: purpose, Follow: true}})
 	if ids[0] < 0 {
 		return 0, false
 	}
 	id = uint32(ids[0])
-	leads := slices.Contains(r.seeds, rec.URL)
+	leads := slices.Contains(r.rules.Seeds, rec.URL)
 	r.admitMu.Lock()
 	r.hops[id] = max(r.hops[id], hops)
 	if leads = leads || r.leads[rec.ID]; leads {
 		r.leads[id] = true
 	}
 	r.admitMu.Unlock()
-	if leads && r.scope.Covers(to) {
+	if leads && r.rules.Scope.Covers(to) {
 		r.troubles.AddEntry(to)
 	}
 	return id, true

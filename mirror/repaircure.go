@@ -25,7 +25,7 @@ func (k *neighbours) cures(ctx context.Context, name string, dir site.URL, ways 
 				return err
 			}
 			why, at := n.broken(rec, k.r.now())
-			if why == "" || k.r.scope.Covers(rec.URL) {
+			if why == "" || k.r.rules.Scope.Covers(rec.URL) {
 				return nil
 			}
 			u := rec.URL.String()
@@ -75,7 +75,7 @@ func (k *neighbours) copyBy(n *neighbour, broken *store.Resource, u string, w *d
 		return "", nil
 	}
 	to, _, err := site.Parse(w.to.String() + rest)
-	if err != nil || !strings.HasPrefix(to.String(), w.to.String()) || k.r.scope.Covers(to) {
+	if err != nil || !strings.HasPrefix(to.String(), w.to.String()) || k.r.rules.Scope.Covers(to) {
 		return "", nil
 	}
 	if broken.InSet && broken.Source == to.String() { // that mirror has it from there

@@ -12,6 +12,7 @@ import (
 
 	"mirrord/fetch"
 	"mirrord/job"
+	"mirrord/mirror/admit"
 	"mirrord/mirror/crawl"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/result"
@@ -61,7 +62,7 @@ func (r *run) retrieve(parent context.Context) error {
 		r.stop(err)
 	}
 	r.enqueueDeferred()
-	for _, u := range r.seeds {
+	for _, u := range r.rules.Seeds {
 		r.seed(u, crawl.PrioSeed)
 	}
 	if r.planner == nil {
@@ -222,24 +223,24 @@ func (r *run) enqueueKnown() error {
 	return nil
 }
 
-// kindOf says why a URL was first wanted.
-func kindOf(s ledger.State) kind {
+// purposeOf says why a URL was first wanted.
+func purposeOf(s ledger.State) admit.Purpose {
 	if s.Requisite() {
-		return kindRequisite
+		return admit.Requisite
 	}
-	return kindPage
+	return admit.Page
 }
 
 // admits asks the rules about a URL that is known.
 func (r *run) admits(u site.URL, s ledger.State) bool {
-	ok, _ := r.allowed(u, kindOf(s))
+	ok, _ := r.rules.Allow(u, purposeOf(s))
 	return ok
 }
 
 // refusedNow makes an outcome of a URL that the old rules admitted and the new ones refuse: it leaves the
 // mirror. It returns nil for one that is still admitted.
 func (r *run) refusedNow(id uint32, u site.URL, s ledger.State) (*ledger.Finding, error) {
-	ok, reason := r.allowed(u, kindOf(s))
+	ok, reason := r.rules.Allow(u, purposeOf(s))
 	if ok {
 		return nil, nil
 	}

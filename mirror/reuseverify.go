@@ -78,7 +78,7 @@ func (r *run) verifyReuse(ctx context.Context, files map[string]reusedFile) (rec
 			break
 		}
 		u, _, err := site.Parse(x.at + rest)
-		if err != nil || !r.scope.Covers(u) {
+		if err != nil || !r.rules.Scope.Covers(u) {
 			continue
 		}
 		may, err := k.Allowed(ctx, u)
@@ -100,7 +100,7 @@ func (r *run) verifyReuse(ctx context.Context, files map[string]reusedFile) (rec
 			continue
 		}
 		silence = 0
-		tags := robots.ParseXRobotsTag(res.RobotsTags(), r.product, r.now())
+		tags := robots.ParseXRobotsTag(res.RobotsTags(), r.rules.Product, r.now())
 		switch {
 		case !res.Location.IsZero():
 			why = fmt.Sprintf("; %s leads to %s", u, res.Location)

@@ -4,8 +4,6 @@ package mirror
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,6 +15,7 @@ import (
 
 	"mirrord/fetch"
 	"mirrord/job"
+	"mirrord/mirror/admit"
 	"mirrord/mirror/crawl"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/render"
@@ -26,7 +25,6 @@ import (
 	"mirrord/phm"
 	"mirrord/policy"
 	"mirrord/policy/known"
-	"mirrord/relocate"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -62,28 +60,23 @@ type Options struct {
 
 // run is the state of a run.
 type run struct {
-	o        Options
-	job      *job.Job
-	site     *store.Site
-	log      *slog.Logger
-	now      func() time.Time
-	started  time.Time
-	version  int // that this run works for
-	live     *store.Version
-	tree     treeDamage // of live
-	shared   render.Shared
-	seeds    []site.URL
-	scope    *site.Rule
-	programs *site.ProgramRule
-	traps    site.Traps
-	excludes []*site.Glob
-	product  string // our name in robots.txt
-	layout   phm.Layout
-	polite   fetch.Politeness
-	state    *store.Run
-	resumed  bool   // state is of an earlier process
-	rules    string // fingerprint of the job's rules
-	rescan   bool   // the rules changed: what is stored is scanned again
+	o           Options
+	job         *job.Job
+	site        *store.Site
+	log         *slog.Logger
+	now         func() time.Time
+	started     time.Time
+	version     int // that this run works for
+	live        *store.Version
+	tree        treeDamage // of live
+	shared      render.Shared
+	rules       *admit.URLRules
+	layout      phm.Layout
+	polite      fetch.Politeness
+	state       *store.Run
+	resumed     bool   // state is of an earlier process
+	fingerprint string // of the rules
+	rescan      bool   // the rules changed: what is stored is scanned again
 
 	table    *ledger.Table
 	front    *crawl.Frontier
@@ -183,27 +176,15 @@ func newRun(o Options) (*run, error) {
 		o.Facts = o.State
 	}
 	j := o.Job
-	r := &run{
-		o: o, job: j, site: o.Site, log: o.Log.With("job", o.Site.Name), now: o.Now, started: o.Now(), seeds: j.Seeds(),
-		table: ledger.New(), hops: map[uint32]int{}, leads: map[uint32]bool{}, again: map[uint32]ledger.Again{},
-		maps: map[uint32]bool{}, broken: map[uint32]bool{}, audited: map[uint32]bool{}, polite: source.Politeness(j), state: new(store.Run),
-	}
-	if len(r.seeds) == 0 {
-		return nil, fmt.Errorf("job %s: url: no entry point", o.Site.Name)
-	}
-	rules, err := Compile(j)
+	rules, err := admit.Compile(j)
 	if err != nil {
 		return nil, fmt.Errorf("job %s: %w", o.Site.Name, err)
 	}
-	r.scope, r.programs, r.traps = rules.Scope, rules.Programs, rules.Traps
-	for _, x := range j.Scope.Exclude {
-		g, err := site.CompileGlob(x)
-		if err != nil {
-			return nil, fmt.Errorf("job %s: scope.exclude: %w", o.Site.Name, err)
-		}
-		r.excludes = append(r.excludes, g)
+	r := &run{
+		o: o, job: j, site: o.Site, log: o.Log.With("job", o.Site.Name), now: o.Now, started: o.Now(), rules: rules,
+		table: ledger.New(), hops: map[uint32]int{}, leads: map[uint32]bool{}, again: map[uint32]ledger.Again{},
+		maps: map[uint32]bool{}, broken: map[uint32]bool{}, audited: map[uint32]bool{}, polite: source.Politeness(j), state: new(store.Run),
 	}
-	r.product = job.ProductToken(j.Polite.UserAgent)
 	r.gate, err = crawl.NewGate(o.Hosts, j, r.polite, r.now)
 	if err != nil {
 		return nil, fmt.Errorf("job %s: %w", o.Site.Name, err)
@@ -215,13 +196,13 @@ func newRun(o Options) (*run, error) {
 	r.front = crawl.NewFrontier(r.gate, order)
 	r.turns = newTurns(r.gate, o.Hosts, j, r.now)
 	r.troubles = crawl.NewTroubles(r.front, j.Polite.MaxWait)
-	for _, u := range r.seeds {
+	for _, u := range r.rules.Seeds {
 		r.troubles.AddEntry(u)
 	}
 	r.origins = crawl.NewOrigins(j.ObeyRobots)
 	r.prepareAlternates()
-	r.counter = site.NewTrapCounter(r.traps)
-	r.layout = phm.Layout{Primary: r.seeds[0].Origin()}
+	r.counter = site.NewTrapCounter(r.rules.Traps)
+	r.layout = phm.Layout{Primary: r.rules.Seeds[0].Origin()}
 	r.bufs.New = func() any { return new([]byte) }
 	n := runtime.GOMAXPROCS(0)
 	r.procs = make(chan *processor, n)
@@ -229,38 +210,6 @@ func newRun(o Options) (*run, error) {
 		r.procs <- &processor{w: o.Site.Frames.NewFrameWriter(), r: store.NewFrameReader()}
 	}
 	return r, nil
-}
-
-// Rules are a job's rules about URLs, compiled.
-type Rules struct {
-	Scope    *site.Rule
-	Programs *site.ProgramRule
-	Traps    site.Traps
-}
-
-// Compile compiles the rules of a job.
-func Compile(j *job.Job) (*Rules, error) {
-	sc, err := j.ScopeRule()
-	if err != nil {
-		return nil, fmt.Errorf("scope: %w", err)
-	}
-	progs, err := j.ProgramRule()
-	if err != nil {
-		return nil, fmt.Errorf("programs: %w", err)
-	}
-	return &Rules{Scope: sc, Programs: progs, Traps: j.Traps()}, nil
-}
-
-// fingerprint names the rules that decide which links are followed and how they are stored. Raise relocate.ScanVersion when this package
-// reads links in another way, too.
-func fingerprint(j *job.Job) string {
-	v, err := json.Marshal([]any{relocate.ScanVersion, j.Seeds(), j.URLs, j.Scope, j.Programs, j.Requisites, j.ObeyRobots, j.ObeyNofollow, j.Scripts,
-		j.Limits.MaxLinks, j.Limits.MaxDocument, j.Limits.MaxURLLength, j.Limits.MaxPathDepth, j.Limits.MaxRepeats, j.Limits.MaxVariants, j.Limits.MaxDates})
-	if err != nil {
-		panic(err) // plain data
-	}
-	d := sha256.Sum256(v)
-	return hex.EncodeToString(d[:8])
 }
 
 func (r *run) run(ctx context.Context) (*Summary, error) {
@@ -410,13 +359,13 @@ func (r *run) begin() error {
 	if err != nil {
 		return err
 	}
-	r.rules = fingerprint(r.job)
+	r.fingerprint = admit.Fingerprint(r.job)
 	stored, err := r.site.Notes.Fingerprint()
 	if err != nil {
 		return err
 	}
-	if stored != r.rules && stored != mixedRules {
-		now := r.rules
+	if stored != r.fingerprint && stored != mixedRules {
+		now := r.fingerprint
 		if stored != "" {
 			now = mixedRules
 		}
@@ -426,12 +375,12 @@ func (r *run) begin() error {
 		stored = now
 	}
 	r.rescan = stored == mixedRules
-	if state != nil && state.Fingerprint == r.rules {
+	if state != nil && state.Fingerprint == r.fingerprint {
 		r.state, r.resumed = state, true
 		r.log.Info("resume", "run", state.Number, "started", time.Unix(state.Started, 0))
 		return nil
 	}
-	r.state = &store.Run{Started: r.started.Unix(), Fingerprint: r.rules}
+	r.state = &store.Run{Started: r.started.Unix(), Fingerprint: r.fingerprint}
 	if err := r.site.Notes.BeginRun(r.state); err != nil || r.o.NoFetch {
 		return err
 	}

@@ -264,7 +264,7 @@ func (r *run) seenFails(err error) {
 		return
 	}
 	r.log.Warn("pages that say the same are not looked for any more", "err", err)
-	r.notes.Add("pages that say the same are not looked for any more: "+err.Error(), r.seeds[0])
+	r.notes.Add("pages that say the same are not looked for any more: "+err.Error(), r.rules.Seeds[0])
 	r.dropSeen()
 }
 

@@ -45,7 +45,7 @@ func (r *run) settle(j *judgement, retrieved bool) error {
 		}
 	}
 	if j.verdict == Complete && r.rescan {
-		if err := r.site.Notes.SetFingerprint(r.rules); err != nil {
+		if err := r.site.Notes.SetFingerprint(r.fingerprint); err != nil {
 			return err
 		}
 	}
@@ -77,7 +77,7 @@ func (r *run) choosePrimary() {
 		return
 	}
 	t := r.table.Settled()
-	if id, ok := t.Find([]byte(r.seeds[0].String())); ok {
+	if id, ok := t.Find([]byte(r.rules.Seeds[0].String())); ok {
 		if f, in := t.Final(id); in {
 			r.layout.Primary = t.URL(f).Origin()
 		}
@@ -174,7 +174,7 @@ func (r *run) dropUnreached(j *judgement) error {
 		}
 		return true
 	}
-	for _, u := range r.seeds {
+	for _, u := range r.rules.Seeds {
 		if id, ok := t.Find([]byte(u.String())); ok {
 			push(id)
 		}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 
+	"mirrord/mirror/admit"
 	"mirrord/mirror/crawl"
 	"mirrord/relocate"
 	"mirrord/site"
@@ -34,7 +35,7 @@ func (r *run) addSitemaps(origin site.URL, maps []string) {
 
 // addSitemap puts one sitemap into the frontier, when it is on a host of the scope.
 func (r *run) addSitemap(u site.URL) (id int64) {
-	if !r.onScopeHost(u) || len(u.String()) > store.MaxURL {
+	if !r.rules.AllowSitemap(u) || len(u.String()) > store.MaxURL {
 		return -1
 	}
 	r.admitMu.Lock()
@@ -52,20 +53,6 @@ func (r *run) addSitemap(u site.URL) (id int64) {
 		r.front.Add(u.Origin(), n, crawl.PrioSeed)
 	}
 	return int64(n)
-}
-
-// onScopeHost reports whether a sitemap may be asked: it lies beside the site, mostly outside of a directory
-// scope.
-func (r *run) onScopeHost(u site.URL) bool {
-	if r.scope.Covers(u) {
-		return true
-	}
-	for _, s := range r.seeds {
-		if s.Hostname() == u.Hostname() {
-			return true
-		}
-	}
-	return false
 }
 
 // sitemapFormat marks the record of a sitemap that robots.txt or an index named. Its body is a blob; a
@@ -99,7 +86,7 @@ func (r *run) sitemap(now *store.Resource, body []byte, p *processor) ([]uint32,
 			}
 			continue
 		}
-		p.cands = append(p.cands, candidate{url: []byte(u.String()), follow: true})
+		p.cands = append(p.cands, admit.Candidate{URL: []byte(u.String()), Follow: true})
 	}
 	if list.Index {
 		return p.targets(nil), nil

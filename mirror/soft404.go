@@ -13,6 +13,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"mirrord/fetch"
+	"mirrord/mirror/admit"
 	"mirrord/mirror/source"
 	"mirrord/relocate"
 	"mirrord/site"
@@ -70,7 +71,7 @@ func (r *run) noteShape(rec *store.Resource) {
 // release of it changes all pages to the same page again; that they were one before says that it is no error.
 func (r *run) learnShells() error {
 	t := r.table.Settled()
-	for _, u := range r.seeds {
+	for _, u := range r.rules.Seeds {
 		id, ok := t.Find([]byte(u.String()))
 		if !ok {
 			continue
@@ -97,7 +98,7 @@ func (r *run) shapeNew(now, old *store.Resource) bool {
 	case old.Shape == now.Shape:
 		return false
 	}
-	return !slices.Contains(r.soft.shells, old.Shape) || slices.Contains(r.seeds, now.URL)
+	return !slices.Contains(r.soft.shells, old.Shape) || slices.Contains(r.rules.Seeds, now.URL)
 }
 
 // learnSoft404 asks the origins of which enough pages became others for a path that cannot exist. What goes wrong means only that there is
@@ -130,10 +131,10 @@ func (r *run) learnSoft404(ctx context.Context) {
 // directory.
 func (r *run) impossible(origin string) (site.URL, bool) {
 	name := fmt.Sprintf("%016x.html", xxh3.HashString(fmt.Sprintf("%s %s %d", r.site.Name, origin, r.state.Number)))
-	if u, _, err := r.seeds[0].Resolve(origin + "/" + name); err == nil && r.mayAsk(u) {
+	if u, _, err := r.rules.Seeds[0].Resolve(origin + "/" + name); err == nil && r.mayAsk(u) {
 		return u, true
 	}
-	for _, s := range r.seeds {
+	for _, s := range r.rules.Seeds {
 		if s.Origin() != origin {
 			continue
 		}
@@ -146,7 +147,7 @@ func (r *run) impossible(origin string) (site.URL, bool) {
 
 // mayAsk reports whether the job and the site let a URL be asked.
 func (r *run) mayAsk(u site.URL) bool {
-	if ok, _ := r.allowed(u, kindPage); !ok {
+	if ok, _ := r.rules.Allow(u, admit.Page); !ok {
 		return false
 	}
 	if r.troubles.IsDown(u) {

@@ -115,7 +115,7 @@ var errNoEntry = errors.New("no entry point is in the mirror, and no version is 
 // entry returns the mirror path of the first entry point that is in the set.
 func (r *run) entry() (path string, u site.URL, err error) {
 	t := r.table.Settled()
-	for _, s := range r.seeds {
+	for _, s := range r.rules.Seeds {
 		if id, ok := t.Find([]byte(s.String())); ok {
 			if f, in := t.Final(id); in {
 				return t.Path(f), t.URL(f), nil

@@ -113,7 +113,7 @@ func (r *run) coverage() (asked, known int64) {
 func (r *run) judgeSeeds(j *judgement) {
 	t := r.table.Settled()
 	held := false
-	for i, u := range r.seeds {
+	for i, u := range r.rules.Seeds {
 		id, ok := t.Find([]byte(u.String()))
 		if !ok || !t.State(id).Answered() {
 			continue // interrupted before

@@ -25,7 +25,7 @@ func rows() map[string]Row {
 
 		"mirror/render": 6, "mirror/spare": 6,
 
-		"mirror/ledger": 5,
+		"mirror/ledger": 5, "mirror/admit": 5,
 
 		"fetch": 4, "store": 4, "replay": 4, "notify": 4,
 
