@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"mirrord/fetch"
+	"mirrord/mirror/source"
 	"mirrord/relocate"
 	"mirrord/replica/hosts"
 	"mirrord/store"
@@ -62,13 +63,13 @@ func (r *run) siblingsOf(rec *store.Resource) (out []uint32) {
 }
 
 // isThatPage reports whether what a replica sent for a resource is what the mirror holds of it, or another edition of it.
-func (r *run) isThatPage(rec *store.Resource, res *fetch.Result, sink *bodySink) bool {
-	body := *sink.pool
-	if sink.blob != nil {
-		if sink.blob.Size() > hosts.MaxCompared {
+func (r *run) isThatPage(rec *store.Resource, res *fetch.Result, sink *source.Body) bool {
+	body := sink.Bytes()
+	if sink.File() != nil {
+		if sink.File().Size() > hosts.MaxCompared {
 			return false
 		}
-		data, free, err := sink.blob.Load()
+		data, free, err := sink.File().Load()
 		if err != nil {
 			return false
 		}

@@ -4,7 +4,6 @@ package mirror
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -37,11 +36,9 @@ type alternates struct {
 	base string // the URL that each of them stands for
 	all  []*alternate
 
-	mu      sync.Mutex
-	foreign map[uint32]int64 // resources of the mirror whose bodies a replica sent, with the Unix seconds of that
-	aside   map[uint32]bool  // of which in this run a replica, not the origin, said that they are as they were
-	given   map[string]int64 // answers by replica
-	same    int64            // of them those with what the mirror held
+	mu    sync.Mutex
+	given map[string]int64 // answers by replica
+	same  int64            // of them those with what the mirror held
 
 	siblingsOnce sync.Once
 	siblings     siblings
@@ -62,10 +59,12 @@ type alternate struct {
 // prepareAlternates makes the replicas of the job ready to be asked.
 func (r *run) prepareAlternates() {
 	r.alt.base = r.job.Base()
-	r.reuse.job = r.job.Reuse.Job
-	if r.reuse.from, r.reuse.at = r.job.ReusePrefixes(); r.reuse.from == "" {
-		r.reuse.job = ""
+	x := &r.reuse
+	x.job = r.job.Reuse.Job
+	if x.from, x.at = r.job.ReusePrefixes(); x.from == "" {
+		x.job = ""
 	}
+	r.provenance.Job, r.provenance.From, r.provenance.At = x.job, x.from, x.at
 	for _, u := range r.job.AlternateURLs() {
 		r.alt.all = append(r.alt.all, &alternate{base: u, ask: r.newAsker()})
 	}
@@ -98,50 +97,6 @@ func (r *run) newAsker() *source.Asker {
 	o.Fetcher, o.Robots, o.Turns, o.Now = r.o.Fetcher, r.o.Robots, r.turns, r.now
 	o.Count = func(wire int64) { r.stats.Requests.Add(1); r.stats.Wire.Add(wire) }
 	return source.NewAsker(o)
-}
-
-// noteSource keeps in step which bodies of the mirror are not of the site itself. What is reused is as good as the site's: it was verified.
-func (r *run) noteSource(rec *store.Resource) {
-	if r.reuse.holds(rec) {
-		r.alt.mu.Lock()
-		defer r.alt.mu.Unlock()
-		if r.reuse.held == nil {
-			r.reuse.held = map[uint32]bool{}
-		}
-		r.reuse.held[rec.ID] = true
-		delete(r.alt.foreign, rec.ID)
-		return
-	}
-	r.alt.note(rec)
-}
-
-// note keeps in step which bodies of the mirror are a replica's.
-func (a *alternates) note(rec *store.Resource) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if rec.Source == "" || !rec.InSet || isGone(rec) {
-		delete(a.foreign, rec.ID)
-		return
-	}
-	if a.foreign == nil {
-		a.foreign = map[uint32]int64{}
-	}
-	a.foreign[rec.ID] = rec.Fetched
-}
-
-// isForeign reports whether the body of a resource is a replica's.
-func (a *alternates) isForeign(id uint32) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	_, is := a.foreign[id]
-	return is
-}
-
-// isAside reports whether what this run knows of a resource is a replica's word.
-func (a *alternates) isAside(id uint32) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.aside[id]
 }
 
 // leftOrElsewhere asks the replicas for a URL of a host of an entry point that is postponed to the next run. It returns nil when no
@@ -209,18 +164,18 @@ func (r *run) askAlternate(ctx context.Context, a *alternate, rec *store.Resourc
 	case !may.OK:
 		return nil, nil
 	}
-	sink := r.newSink(u)
-	sink.source = u.String()
-	defer sink.close()
+	sink := r.bodies.New(u)
+	sink.From = u.String()
+	defer sink.Close()
 	req := fetch.Request{URL: u, MaxBody: int64(r.job.Limits.MaxBody)}
-	if err := sink.resume(ctx, &req); err != nil {
+	if err := sink.Resume(ctx, &req); err != nil {
 		return nil, err
 	}
 	res, err := a.ask.Exchange(ctx, req, sink)
-	sink.cut = isCut(res, err)
+	sink.Ended(res, err)
 	switch {
-	case sink.err != nil: // the disk
-		return nil, sink.err
+	case sink.Err() != nil: // the disk
+		return nil, sink.Err()
 	case err != nil && (ctx.Err() != nil || errors.Is(err, fetch.ErrCanceled)):
 		return nil, errPending
 	case errors.Is(err, fetch.ErrLongWait):
@@ -244,9 +199,9 @@ func (r *run) askAlternate(ctx context.Context, a *alternate, rec *store.Resourc
 		return nil, nil
 	case r.job.ObeyRobots && robots.ParseXRobotsTag(res.RobotsTags(), r.rules.Product, r.now()).NoArchive:
 		return nil, nil
-	case !trusted && sink.digest() != rec.Digest:
+	case !trusted && sink.Digest() != rec.Digest:
 		return nil, nil
-	case trusted && sink.blob == nil && a.isErrorPage(res, u, *sink.pool):
+	case trusted && sink.File() == nil && a.isErrorPage(res, u, sink.Bytes()):
 		return nil, nil
 	}
 	f, err := r.alternateBody(a, rec, res, sink, why)
@@ -267,23 +222,23 @@ func (r *run) askAlternate(ctx context.Context, a *alternate, rec *store.Resourc
 
 // alternateBody reads a body that a replica sent. It returns nil for a page that is another one than the mirror's.
 func (r *run) alternateBody(
-	a *alternate, rec *store.Resource, res *fetch.Result, sink *bodySink, why string,
+	a *alternate, rec *store.Resource, res *fetch.Result, sink *source.Body, why string,
 ) (*ledger.Finding, error) {
 	now := *rec
 	now.Answer = nil // the origin's, which brought nothing
-	if now.Reason = fmt.Sprintf("of %s, because the origin did not give it: %s", sink.source, why); !isGone(&now) {
+	if now.Reason = fmt.Sprintf("of %s, because the origin did not give it: %s", sink.From, why); !ledger.IsGone(&now) {
 		now.Status = res.Status
 	}
 	now.Outcome = site.Pending
 	held := rec.InSet && rec.Body != store.NoBody
 	older := modified(res.LastModified, r.now())
 	switch {
-	case held && sink.digest() == rec.Digest: // whatever type it says that this is
-		r.sameBody(&now, &store.Resource{Source: sink.source})
+	case held && sink.Digest() == rec.Digest: // whatever type it says that this is
+		r.sameBody(&now, &store.Resource{Source: sink.From})
 		return r.unchanged(&now, ledger.Account{})
 	case held && older > 0 && older < rec.Modified:
 		// The replica is behind: what the mirror has stays. The age of the mirror goes on growing.
-		r.sameBody(&now, &store.Resource{Source: sink.source})
+		r.sameBody(&now, &store.Resource{Source: sink.From})
 		note := fmt.Sprintf("older copies of %s than the mirror has were not taken", a.base)
 		return r.unchanged(&now, ledger.Account{Notes: []string{note}})
 	case held && !r.isThatPage(rec, res, sink):
@@ -297,14 +252,6 @@ func (r *run) alternateBody(
 	return r.body(&now, &here, sink, ledger.Account{})
 }
 
-// digest is that of what was taken.
-func (s *bodySink) digest() [32]byte {
-	if s.blob != nil {
-		return s.blob.Digest()
-	}
-	return sha256.Sum256(*s.pool)
-}
-
 // isErrorPage reports whether a page is like the answer to a path that cannot exist.
 func (a *alternate) isErrorPage(res *fetch.Result, u site.URL, body []byte) bool {
 	if a.probe.Kind != hosts.GotPage {
@@ -316,7 +263,7 @@ func (a *alternate) isErrorPage(res *fetch.Result, u site.URL, body []byte) bool
 // repairs takes what the origin says is gone from a replica, if the job wants that; nil when none gave it. The record keeps the
 // origin's status: such a body is no promise of the origin's to come, and holds nothing back.
 func (r *run) repairs(ctx context.Context, rec *store.Resource) (*ledger.Finding, error) {
-	if !r.job.Repair || !isGone(rec) || slices.Contains(r.rules.Seeds, rec.URL) {
+	if !r.job.Repair || !ledger.IsGone(rec) || slices.Contains(r.rules.Seeds, rec.URL) {
 		return nil, nil
 	}
 	f, err := r.elsewhere(ctx, rec, fmt.Sprintf("status %d", rec.Status))
@@ -325,9 +272,6 @@ func (r *run) repairs(ctx context.Context, rec *store.Resource) (*ledger.Finding
 	}
 	return f, err
 }
-
-// isGone reports whether the origin's last word on a resource was that it is gone.
-func isGone(rec *store.Resource) bool { return rec.Status == 404 || rec.Status == 410 }
 
 // replicaIsWell reports whether some replica is believed and answers.
 func (r *run) replicaIsWell() bool {
@@ -382,11 +326,11 @@ func (r *run) alternateRedirect(a *alternate, rec *store.Resource, res *fetch.Re
 }
 
 // fromAlternate fills in what a record says of a body that a replica sent.
-func (r *run) fromAlternate(now, old *store.Resource, source string) {
-	now.Source, now.Reason, now.Status = source, old.Reason, old.Status
+func (r *run) fromAlternate(now, old *store.Resource, from string) {
+	now.Source, now.Reason, now.Status = from, old.Reason, old.Status
 	now.ETag, now.LastModified, now.Expires = "", "", 0
 	now.Fetched = r.now().Unix()
-	if now.Checked = now.Fetched; r.reuse.holds(now) {
+	if now.Checked = now.Fetched; r.provenance.Reused(now) {
 		now.Checked = old.Checked
 	}
 }
@@ -398,28 +342,16 @@ func (r *run) sameBody(rec, now *store.Resource) {
 		rec.ETag, rec.LastModified, rec.Expires, rec.Source = now.ETag, now.LastModified, now.Expires, ""
 		return
 	}
-	if !isGone(rec) {
+	if !ledger.IsGone(rec) {
 		rec.Status = 0
 	}
-	r.alt.mu.Lock()
-	defer r.alt.mu.Unlock()
-	if r.alt.aside == nil {
-		r.alt.aside = map[uint32]bool{}
-	}
-	r.alt.aside[rec.ID] = true
+	r.provenance.SetHearsay(rec.ID)
 }
 
 // keepsForeign reports whether nothing may leave because no document leads to it, and says so: links that only a replica lacks are no evidence. What the
 // origin has not given for as long as a test holds is no reason any more, or one page that it never gives again would keep everything.
 func (r *run) keepsForeign() bool {
-	n := 0
-	r.alt.mu.Lock()
-	for _, at := range r.alt.foreign {
-		if r.now().Sub(time.Unix(at, 0)) <= hosts.TestedFor {
-			n++
-		}
-	}
-	r.alt.mu.Unlock()
+	_, n := r.provenance.FromReplicas(r.now().Add(-hosts.TestedFor))
 	if n > 0 {
 		r.notes.Cap(fmt.Sprintf("%s of the mirror came from replicas: what no document leads to stays until the origin has answered", plural(n, "resource", "resources")))
 	}
@@ -447,7 +379,8 @@ func (r *run) noteAlternates(sum *Summary) {
 		}
 		sum.Alternates[base] = n
 	}
-	sum.AlternatesSame, sum.Foreign, sum.Reused = a.same, len(a.foreign), r.reuse.taken.Load()
+	foreign, _ := r.provenance.FromReplicas(time.Time{})
+	sum.AlternatesSame, sum.Foreign, sum.Reused = a.same, foreign, r.reuse.taken.Load()
 	if sum.Reused > 0 {
 		sum.ReusedOf = r.reuse.job
 	}

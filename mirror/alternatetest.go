@@ -136,7 +136,7 @@ func (r *run) testAlternate(ctx context.Context, a *alternate) (p store.PairReco
 	paths := source.LeastPaths(base, func(yield func(string) bool) {
 		for id := range t.Len() { // other workers go on meanwhile
 			u, s := t.Get(id)
-			if !s.Given() || !s.InSet() || r.alt.isForeign(id) {
+			if !s.Given() || !s.InSet() || r.provenance.FromReplica(id) {
 				continue
 			}
 			isDocument := s.Type() < len(documents) && documents[s.Type()]

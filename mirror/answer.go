@@ -11,6 +11,7 @@ import (
 	"mirrord/fetch"
 	"mirrord/mirror/crawl"
 	"mirrord/mirror/ledger"
+	"mirrord/mirror/source"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -41,7 +42,7 @@ func (r *run) conclude(id uint32, u site.URL, f found) {
 }
 
 // answer reads the result of an exchange.
-func (r *run) answer(ctx context.Context, rec *store.Resource, res *fetch.Result, err error, sink *bodySink) (found, error) {
+func (r *run) answer(ctx context.Context, rec *store.Resource, res *fetch.Result, err error, sink *source.Body) (found, error) {
 	if err != nil {
 		return r.noAnswer(ctx, rec, res, err)
 	}
@@ -268,7 +269,7 @@ func (r *run) unchanged(rec *store.Resource, as ledger.Account) (*ledger.Finding
 		return r.rescanScript(rec, as), nil
 	}
 	targets, err := r.site.Records.TargetsOf(rec.ID)
-	if err == nil && r.deferring && !r.alt.isAside(rec.ID) {
+	if err == nil && r.deferring && !r.provenance.Hearsay(rec.ID) {
 		err = r.hearStored(rec)
 	}
 	if err != nil {

@@ -18,7 +18,7 @@ func (r *run) apply(f *ledger.Finding) {
 	d.Run = r.state.Number
 	d.Evidence = r.evidenceFor(&d.Resource)
 	r.noteShape(&d.Resource)
-	r.noteSource(&d.Resource)
+	r.provenance.Note(&d.Resource)
 	r.account(&d.Resource, &f.As)
 	if d.Reason != "" && d.Referrer == 0 {
 		r.notes.Decided(d.URL, d.Reason)
@@ -63,7 +63,7 @@ func (r *run) evidenceFor(rec *store.Resource) [ledger.SpokenKinds]uint64 {
 	if !rec.InSet || (rec.Outcome != site.Fetched && rec.Outcome != site.Unchanged) {
 		return rec.Evidence
 	}
-	if rec.Source != "" || r.alt.isAside(rec.ID) {
+	if rec.Source != "" || r.provenance.Hearsay(rec.ID) {
 		return none // what listings say is said of the origin's body
 	}
 	say := r.evidence.of(rec.ID)

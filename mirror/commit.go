@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"mirrord/mirror/result"
+	"mirrord/mirror/source"
 	"mirrord/store"
 )
 
@@ -55,7 +56,7 @@ func (r *run) commit() error {
 				return failed
 			}
 			batch = append(batch, d)
-			if len(batch) >= batchItems || d.Body == store.BlobBody && d.Size >= partBytes { // a large body is not to be asked for twice
+			if len(batch) >= batchItems || d.Body == store.BlobBody && d.Size >= source.PartBytes { // a large body is not to be asked for twice
 				flush()
 			}
 		case <-tick.C:

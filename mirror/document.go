@@ -20,6 +20,7 @@ import (
 	"mirrord/mirror/admit"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/render"
+	"mirrord/mirror/source"
 	"mirrord/relocate"
 	"mirrord/replica/text"
 	"mirrord/robots"
@@ -54,18 +55,18 @@ func modified(field string, now time.Time) int64 {
 }
 
 // body reads a body that came whole.
-func (r *run) body(rec *store.Resource, res *fetch.Result, sink *bodySink, as ledger.Account) (*ledger.Finding, error) {
+func (r *run) body(rec *store.Resource, res *fetch.Result, sink *source.Body, as ledger.Account) (*ledger.Finding, error) {
 	tags := robots.ParseXRobotsTag(res.RobotsTags(), r.rules.Product, r.now())
 	now := r.recordOf(rec, res)
 	rec.Answer = res.Whole // an alternate's in place of the origin's
-	if sink.source != "" {
-		r.fromAlternate(&now, rec, sink.source)
+	if sink.From != "" {
+		r.fromAlternate(&now, rec, sink.From)
 	} else if r.job.ObeyRobots && tags.NoArchive {
 		return r.forbidden(rec, "X-Robots-Tag says noarchive", as), nil
 	}
 	now.NoFollow = r.job.ObeyRobots && r.job.ObeyNofollow && tags.NoFollow
-	body := *sink.pool
-	if sink.blob != nil {
+	body := sink.Bytes()
+	if sink.File() != nil {
 		var free func()
 		if body, free = r.largeDocument(&now, sink); free == nil {
 			return r.blobBody(&now, rec, sink, as)
@@ -94,7 +95,7 @@ func (r *run) body(rec *store.Resource, res *fetch.Result, sink *bodySink, as le
 	p := <-r.procs
 	defer func() { r.procs <- p }()
 	f, err := r.document(&now, rec, body, headLinks{links: res.Links(), refresh: res.Refresh()}, p, as)
-	if len(p.doc.Links) > manyLinks || sink.blob != nil {
+	if len(p.doc.Links) > manyLinks || sink.File() != nil {
 		*p = processor{w: p.w, r: p.r, sketcher: p.sketcher} // its memory was for this one document, or refers to one that goes
 	}
 	return f, err
@@ -142,13 +143,13 @@ const manyLinks = 10_000
 
 // largeDocument reads a document that went to a file back into memory, until free is called; one at a time.
 // Without free the body stays a file.
-func (r *run) largeDocument(now *store.Resource, sink *bodySink) (body []byte, free func()) {
-	size := sink.blob.Size()
-	if size > int64(r.job.Limits.MaxDocument) || relocate.Detect(now.MIME, now.URL, sink.blob.Head(1024)) == relocate.Unknown && !r.isSitemap(now.ID) {
+func (r *run) largeDocument(now *store.Resource, sink *source.Body) (body []byte, free func()) {
+	size := sink.File().Size()
+	if size > int64(r.job.Limits.MaxDocument) || relocate.Detect(now.MIME, now.URL, sink.File().Head(1024)) == relocate.Unknown && !r.isSitemap(now.ID) {
 		return nil, nil
 	}
 	r.large.Lock()
-	body, unload, err := sink.blob.Load()
+	body, unload, err := sink.File().Load()
 	if err != nil {
 		r.large.Unlock()
 		return nil, nil
@@ -167,13 +168,12 @@ func (r *run) largeDocument(now *store.Resource, sink *bodySink) (body []byte, f
 const hugeDocument = 4 << 20
 
 // blobBody reads a body that went to a file because of its size.
-func (r *run) blobBody(now, old *store.Resource, sink *bodySink, as ledger.Account) (*ledger.Finding, error) {
-	head := sink.blob.Head(1024)
+func (r *run) blobBody(now, old *store.Resource, sink *source.Body, as ledger.Account) (*ledger.Finding, error) {
+	head := sink.File().Head(1024)
 	if f := relocate.Detect(now.MIME, now.URL, head); f != relocate.Unknown && f != relocate.Script {
 		as.Notes = append(as.Notes, fmt.Sprintf("documents larger than limits.max_document = %v, stored as they came", r.job.Limits.MaxDocument))
 	}
-	d, size, err := sink.blob.Commit(render.ModTime(now))
-	sink.blob = nil
+	d, size, err := sink.Commit(render.ModTime(now))
 	if err != nil {
 		return nil, err
 	}
@@ -237,7 +237,7 @@ func (r *run) linkedDocument(
 	format := relocate.Format(now.Format)
 	r.scan(now, body, head, p, &as)
 	if meta := r.metaRobots(&p.doc); r.job.ObeyRobots {
-		if meta.NoArchive && now.Source != "" && !r.reuse.holds(now) {
+		if meta.NoArchive && now.Source != "" && !r.provenance.Reused(now) {
 			return r.refuseElsewhere(old, now.Reason+"; but a replica's meta robots says noarchive", as), nil
 		}
 		if meta.NoArchive {

@@ -189,7 +189,7 @@ func (r *run) explainRecord(x *Explanation, rec *store.Resource, refused string)
 		x.Like, x.SameText = t.URL(rec.Like-1).String(), rec.SameText
 	}
 	switch {
-	case r.reuse.holds(rec):
+	case r.provenance.Reused(rec):
 		x.Answer = "mirrored, taken from the mirror of job " + r.reuse.job
 	case rec.InSet && rec.Source != "":
 		x.Answer = "mirrored, from a replica"

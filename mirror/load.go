@@ -29,7 +29,7 @@ func (r *run) load() error {
 			r.stats.Hold(ledger.RoomOf(rec).Neg())
 		}
 		r.loadEvidence(rec)
-		r.noteSource(rec)
+		r.provenance.Note(rec)
 		if rec.Outcome == site.Failed && rec.Failures >= lastingFailures {
 			r.broken[rec.ID] = true
 		}

@@ -155,7 +155,7 @@ func (r *run) enqueueOwed() {
 			r.enqueueOne(id, crawl.PrioNew)
 		case s.Outcome() == site.Failed && !r.broken[id]:
 			failed = append(failed, id)
-		case r.owesForeign(id):
+		case r.provenance.Owed(id):
 			r.enqueueOne(id, crawl.PrioKnown)
 		}
 	}

@@ -219,7 +219,7 @@ func (r *run) renderer() *render.Renderer {
 		Frames: r.site.Frames,
 		Shared: r.shared,
 		Cures:  r.offsite.cures,
-		Own:    r.reuse.holds,
+		Own:    r.provenance.Reused,
 		Notes:  &r.notes,
 		Counts: &r.stats,
 	}

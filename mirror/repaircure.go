@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"mirrord/mirror/ledger"
 	"mirrord/mirror/render"
 	"mirrord/replica/hosts"
 	"mirrord/site"
@@ -103,7 +104,7 @@ func (k *neighbours) copyBy(n *neighbour, broken *store.Resource, u string, w *d
 
 // broken says how a resource of this mirror's site is broken, and when that was seen, in Unix seconds; "" when it is not, or not known to be.
 func (n *neighbour) broken(rec *store.Resource, now time.Time) (why string, at int64) {
-	gone := isGone(rec) && (rec.Outcome == site.Gone && rec.Gone >= 2 || rec.InSet && rec.Source != "") // the mirror repaired it from an alternate
+	gone := ledger.IsGone(rec) && (rec.Outcome == site.Gone && rec.Gone >= 2 || rec.InSet && rec.Source != "") // the mirror repaired it from an alternate
 	switch {
 	case gone && now.Sub(time.Unix(rec.Checked, 0)) <= brokenFor:
 		return fmt.Sprintf("status %d", rec.Status), rec.Checked
@@ -117,7 +118,7 @@ func (n *neighbour) broken(rec *store.Resource, now time.Time) (why string, at i
 
 // isWell reports whether the site itself last gave a page.
 func isWell(rec *store.Resource) bool {
-	return rec.InSet && rec.Source == "" && !isGone(rec) && rec.Outcome != site.Failed && rec.Failures == 0
+	return rec.InSet && rec.Source == "" && !ledger.IsGone(rec) && rec.Outcome != site.Failed && rec.Failures == 0
 }
 
 // answeredLater reports whether another mirror of the same site has a page that one saw broken at a time, and had it after that.

@@ -394,18 +394,18 @@ func (r *run) request(ctx context.Context, rec *store.Resource, release func(fet
 	if rec.InSet && rec.Body != store.NoBody && !newRules {
 		req.ETag, req.LastModified = r.conditions(rec)
 	}
-	sink := r.newSink(u)
-	defer sink.close()
-	if err := sink.resume(ctx, &req); err != nil {
+	sink := r.bodies.New(u)
+	defer sink.Close()
+	if err := sink.Resume(ctx, &req); err != nil {
 		return found{}, err
 	}
 	r.stats.Requests.Add(1)
 	res, err := r.o.Fetcher.Do(ctx, req, sink)
-	sink.cut = isCut(res, err)
+	sink.Ended(res, err)
 	release(r.troubles.Observe(u, rec.ID, res, err))
 	r.stats.Wire.Add(res.Wire)
-	if sink.err != nil { // the disk, not the site
-		return found{}, sink.err
+	if sink.Err() != nil { // the disk, not the site
+		return found{}, sink.Err()
 	}
 	if err != nil && (ctx.Err() != nil || errors.Is(err, fetch.ErrCanceled)) {
 		return found{}, errPending

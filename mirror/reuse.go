@@ -17,6 +17,7 @@ import (
 
 	"mirrord/fetch"
 	"mirrord/mirror/ledger"
+	"mirrord/mirror/source"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -32,8 +33,7 @@ type reuse struct {
 	mode          reuseMode
 	files         map[string]reusedFile // by what follows from; of mode reuseTakes
 	docs          *store.Documents
-	readers       sync.Pool       // of *store.FrameReader
-	held          map[uint32]bool // resources of this mirror that were taken from it; guarded by the lock of the run's alternates
+	readers       sync.Pool // of *store.FrameReader
 	taken         atomic.Int64
 }
 
@@ -59,16 +59,6 @@ const (
 // reuseKept is how old the last run of the other mirror may be, and for how long what was taken stays as it is while that mirror cannot be used; then the
 // site is asked.
 const reuseKept = 30 * 24 * time.Hour
-
-// holds reports whether a resource of this mirror was taken from the other one.
-func (x *reuse) holds(rec *store.Resource) bool {
-	return x.job != "" && rec.InSet && takenFrom(rec, x.from, x.at)
-}
-
-// takenFrom reports whether the body of a resource below at came from below from.
-func takenFrom(rec *store.Resource, from, at string) bool {
-	return rec.Source != "" && strings.HasPrefix(rec.Source, from) && strings.HasPrefix(rec.URL.String(), at)
-}
 
 // prepareReuse reads what the other mirror holds, and verifies it when it is time.
 func (r *run) prepareReuse(ctx context.Context) error {
@@ -165,7 +155,7 @@ func (r *run) readReused() (files map[string]reusedFile, err error) {
 		return nil, err
 	}
 	own := func(rec *store.Resource) bool {
-		return rec.Source == "" || chain.Job != "" && chain.Differs == "" && takenFrom(rec, chain.From, chain.At)
+		return rec.Source == "" || chain.Job != "" && chain.Differs == "" && ledger.TakenFrom(rec, chain.From, chain.At)
 	}
 	files = map[string]reusedFile{}
 	once := map[string]string{}
@@ -202,7 +192,7 @@ func (r *run) takeReused(rec *store.Resource, down bool) (*ledger.Finding, error
 		return nil, nil
 	}
 	if x.mode == reuseKeeps {
-		if !x.holds(rec) {
+		if !r.provenance.Reused(rec) {
 			return nil, nil
 		}
 		r.sameBody(rec, rec)
@@ -212,24 +202,24 @@ func (r *run) takeReused(rec *store.Resource, down bool) (*ledger.Finding, error
 	if most := int64(r.job.Limits.MaxBody); !ok || most > 0 && f.size > most { // that job may take larger ones than this
 		return nil, nil
 	}
-	source, _, err := site.Parse(x.from + rest)
+	from, _, err := site.Parse(x.from + rest)
 	if err != nil {
 		return nil, nil
 	}
 	now := *rec
-	now.Reason = fmt.Sprintf("of the mirror of job %s, which has it as %s", x.job, source)
+	now.Reason = fmt.Sprintf("of the mirror of job %s, which has it as %s", x.job, from)
 	now.Status, now.Checked = http.StatusOK, max(rec.Checked, f.checked) // it is as old as there
 	if rec.InSet && rec.Body != store.NoBody && rec.Digest == f.digest && rec.MIME == f.mime && rec.Charset == f.charset {
 		x.taken.Add(1)
-		r.sameBody(&now, &store.Resource{Source: source.String()})
+		r.sameBody(&now, &store.Resource{Source: from.String()})
 		return r.unchanged(&now, ledger.Account{})
 	}
-	sink := r.newSink(source)
-	sink.source = source.String()
-	defer sink.close()
+	sink := r.bodies.New(from)
+	sink.From = from.String()
+	defer sink.Close()
 	if err := r.readReusedBody(&f, sink); err != nil {
-		if sink.err != nil {
-			return nil, sink.err
+		if sink.Err() != nil {
+			return nil, sink.Err()
 		}
 		r.log.Debug("not reused", "url", rec.URL.String(), "err", err)
 		return nil, nil
@@ -254,7 +244,7 @@ func (f *reusedFile) result() *fetch.Result {
 }
 
 // readReusedBody puts a body of the other mirror into a sink, and checks it.
-func (r *run) readReusedBody(f *reusedFile, sink *bodySink) error {
+func (r *run) readReusedBody(f *reusedFile, sink *source.Body) error {
 	w, err := sink.Begin(&fetch.Head{MIME: f.mime, Length: f.size})
 	if err != nil {
 		return err
@@ -278,8 +268,8 @@ func (r *run) readReusedBody(f *reusedFile, sink *bodySink) error {
 	return errors.Join(err, sameDigest(sink, f))
 }
 
-func sameDigest(sink *bodySink, f *reusedFile) error {
-	if sink.digest() != f.digest {
+func sameDigest(sink *source.Body, f *reusedFile) error {
+	if sink.Digest() != f.digest {
 		return fmt.Errorf("body %x of another mirror: %w", f.digest[:8], store.ErrDamaged)
 	}
 	return nil
@@ -293,12 +283,4 @@ func (r *run) endReuse() {
 		}
 	}
 	r.reuse.docs, r.reuse.files = nil, nil
-}
-
-// owesForeign reports whether the run looks at a resource whatever the plan thinks: its body is not of the site itself. What is reused costs no request.
-func (r *run) owesForeign(id uint32) bool {
-	r.alt.mu.Lock()
-	defer r.alt.mu.Unlock()
-	_, foreign := r.alt.foreign[id]
-	return foreign || r.reuse.held[id]
 }

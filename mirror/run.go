@@ -85,7 +85,7 @@ type run struct {
 	origins  *crawl.Origins
 	turns    *hostTurns // beside the frontier
 	procs    chan *processor
-	bufs     sync.Pool
+	bodies   *source.Bodies
 
 	large sync.Mutex // held while a large document is in memory
 
@@ -112,6 +112,7 @@ type run struct {
 	deferring  bool // the sources of evidence are asked; all else waits in deferred
 	deferred   []queueing
 	isDeferred map[uint32]bool // of those that stored documents name; used while the table waits
+	provenance ledger.Provenance
 	alt        alternates
 	reuse      reuse
 	offsite    repairs
@@ -200,10 +201,10 @@ func newRun(o Options) (*run, error) {
 		r.troubles.AddEntry(u)
 	}
 	r.origins = crawl.NewOrigins(j.ObeyRobots)
+	r.bodies = r.newBodies()
 	r.prepareAlternates()
 	r.counter = site.NewTrapCounter(r.rules.Traps)
 	r.layout = phm.Layout{Primary: r.rules.Seeds[0].Origin()}
-	r.bufs.New = func() any { return new([]byte) }
 	n := runtime.GOMAXPROCS(0)
 	r.procs = make(chan *processor, n)
 	for range n {

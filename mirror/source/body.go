@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"mirrord/fetch"
+	"mirrord/relocate"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// BlobMaker makes files for bodies. *store.Blobs is one. It is safe for concurrent use.
+type BlobMaker interface {
+	Create() (*store.BlobWriter, error)
+}
+
+// PartKeeper keeps the beginnings of large bodies, by URL, so that a later exchange requests only the rest. *store.Parts is one. It is safe for concurrent use.
+type PartKeeper interface {
+	// Keep makes what was written of a body outlive the process. about is for the next exchange.
+	Keep(w *store.BlobWriter, url string, about []byte) error
+	// Take returns the beginning of a body, to be continued; nil when there is none.
+	Take(ctx context.Context, url string) (w *store.BlobWriter, about []byte, err error)
+}
+
+// BodyOptions are what bodies are taken in with.
+type BodyOptions struct {
+	Blobs       BlobMaker
+	Parts       PartKeeper
+	MaxDocument int64 // bytes of the largest document that is scanned
+	Now         func() time.Time
+	Log         *slog.Logger
+}
+
+// Bodies makes sinks for bodies, and keeps the memory of those that were closed for the next ones. It is safe for concurrent use.
+type Bodies struct {
+	o    BodyOptions
+	pool sync.Pool
+}
+
+// NewBodies returns a maker of sinks.
+func NewBodies(o BodyOptions) *Bodies {
+	return &Bodies{o: o, pool: sync.Pool{New: func() any { return new([]byte) }}}
+}
+
+// New returns a sink for the body of a URL. Its user calls Close when the body was read, or did not come.
+func (b *Bodies) New(u site.URL) *Body { return &Body{o: &b.o, pool: &b.pool, url: u} }
+
+// Body takes one body: into memory as long as it may be a document or is small, else into a file. It is a fetch.Sink, and belongs to one
+// goroutine at a time.
+type Body struct {
+	From string // the URL on a replica or in another mirror that it is of; "" for the site itself
+
+	o     *BodyOptions
+	pool  *sync.Pool
+	url   site.URL
+	buf   *[]byte
+	limit int
+	head  fetch.Head
+	begun time.Time
+	blob  *store.BlobWriter
+	cut   bool  // what has come is the beginning of a body whose rest may still be had
+	err   error // of the disk
+}
+
+// Bodies are held in memory up to these sizes, in bytes, before they go to a file. A large document comes back into memory when
+// it is its turn to be scanned; one at a time, so that many of them on their way cost no memory.
+const (
+	smallBody = 128 << 10 // of something that is no document
+	smallDoc  = 256 << 10
+)
+
+// Begin is called when the head of a body that is worth keeping has come.
+func (b *Body) Begin(h *fetch.Head) (io.Writer, error) {
+	if b.buf == nil {
+		b.buf = b.pool.Get().(*[]byte)
+	}
+	*b.buf = (*b.buf)[:0]
+	b.head, b.begun = *h, b.o.Now()
+	if h.Offset > 0 { // the blob has what comes before
+		return b, nil
+	}
+	if b.blob != nil {
+		b.blob.Abort()
+		b.blob = nil
+	}
+	b.limit = smallBody
+	if mayBeDocument(h.MIME) {
+		b.limit = min(smallDoc, int(b.o.MaxDocument))
+	}
+	if n := h.Length; n > 0 && n <= int64(b.limit) && int64(cap(*b.buf)) < n {
+		*b.buf = make([]byte, 0, n+512)
+	}
+	return b, nil
+}
+
+// mayBeDocument reports whether a body of this type may have links. The scan decides in the end.
+func mayBeDocument(mime string) bool {
+	switch mime {
+	case "", "application/octet-stream", "text/plain", "application/xml", "text/xml", "application/json":
+		return true
+	}
+	return relocate.Detect(mime, site.URL{}, nil) != relocate.Unknown
+}
+
+// Write takes the next bytes.
+func (b *Body) Write(p []byte) (int, error) {
+	if b.blob == nil && len(*b.buf)+len(p) <= b.limit {
+		*b.buf = append(*b.buf, p...)
+		return len(p), nil
+	}
+	if b.blob == nil {
+		if b.blob, b.err = b.o.Blobs.Create(); b.err != nil {
+			return 0, b.err
+		}
+	}
+	if len(*b.buf) > 0 {
+		if _, b.err = b.blob.Write(*b.buf); b.err != nil {
+			return 0, b.err
+		}
+		*b.buf = (*b.buf)[:0]
+	}
+	var n int
+	if n, b.err = b.blob.Write(p); b.err != nil {
+		return n, b.err
+	}
+	if b.blob.Size() >= PartBytes || b.o.Now().Sub(b.begun) >= partAge {
+		b.err = b.keepPart()
+	}
+	return n, b.err
+}
+
+// Bytes is the body that is in memory, until Close; empty when it is a file.
+func (b *Body) Bytes() []byte {
+	if b.buf == nil || b.blob != nil {
+		return nil
+	}
+	return *b.buf
+}
+
+// File is the body that is a file; nil when it is in memory.
+func (b *Body) File() *store.BlobWriter { return b.blob }
+
+// Commit makes the file that the body is one of the store's bodies.
+func (b *Body) Commit(modified time.Time) (digest [32]byte, size int64, err error) {
+	blob := b.blob
+	b.blob = nil
+	return blob.Commit(modified)
+}
+
+// Digest is that of what has come.
+func (b *Body) Digest() [32]byte {
+	if b.blob != nil {
+		return b.blob.Digest()
+	}
+	return sha256.Sum256(b.Bytes())
+}
+
+// Err is the failure of the disk that ended an exchange; nil when there was none.
+func (b *Body) Err() error { return b.err }
+
+// A body that is larger, or has been coming for longer, outlives a kill: the next run requests the rest of it. What ends in order outlives
+// the process from the smaller size on.
+const (
+	PartBytes     = 8 << 20
+	partAge       = 2 * time.Second
+	leastPartSize = 1 << 20
+)
+
+// keepPart makes what has come a part, if the rest can be requested.
+func (b *Body) keepPart() error {
+	p, ok := b.head.Part()
+	if b.blob.IsPart() || !ok {
+		return nil
+	}
+	about, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	return b.o.Parts.Keep(b.blob, b.url.String(), about)
+}
+
+// Resume takes what an earlier exchange brought of the body, and makes req request the rest.
+func (b *Body) Resume(ctx context.Context, req *fetch.Request) error {
+	w, about, err := b.o.Parts.Take(ctx, b.url.String())
+	if err != nil || w == nil {
+		return err
+	}
+	b.blob = w
+	p := new(fetch.Part)
+	if json.Unmarshal(about, p) == nil { // else Begin drops it
+		req.Part, req.Offset = p, w.Size()
+	}
+	return nil
+}
+
+// Ended says how the exchange that brought the body ended: when another one may bring the rest, Close keeps what has come.
+func (b *Body) Ended(res *fetch.Result, err error) {
+	if err != nil {
+		b.cut = fetch.Transient(err) || errors.Is(err, fetch.ErrCanceled) || errors.Is(err, fetch.ErrSink)
+		return
+	}
+	b.cut = fetch.TransientStatus(res.Status)
+}
+
+// maxPooled is the largest buffer that is kept for the next body.
+const maxPooled = 128 << 10
+
+// Close lets go of the body, unless Commit has kept it. It may be called more than once.
+func (b *Body) Close() {
+	if b.blob != nil {
+		b.drop()
+		b.blob = nil
+	}
+	if b.buf != nil {
+		if cap(*b.buf) <= maxPooled {
+			b.pool.Put(b.buf)
+		}
+		b.buf = nil
+	}
+}
+
+// drop lets go of a file that was not committed.
+func (b *Body) drop() {
+	if !b.cut {
+		b.blob.Abort()
+		return
+	}
+	var err error
+	if b.blob.Size() >= leastPartSize {
+		err = b.keepPart()
+	}
+	if err = errors.Join(err, b.blob.Leave()); err != nil {
+		b.o.Log.Warn("beginning of a body not kept", "url", b.url.String(), "err", err)
+	}
+}
