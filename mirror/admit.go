@@ -22,18 +22,11 @@ func (r *run) admit(doc uint32, depth int, cs []admit.Candidate) []int64 {
 	return ids
 }
 
-// queueing is a URL on its way into the frontier, which has a lock of its own.
-type queueing struct {
-	id     uint32
-	origin string
-	p      crawl.Priority
-}
-
 // numbers returns the numbers of URLs on their way into the frontier.
-func numbers(qs []queueing) iter.Seq[uint32] {
+func numbers(qs []crawl.Queued) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		for i := range qs {
-			if !yield(qs[i].id) {
+			if !yield(qs[i].ID) {
 				return
 			}
 		}
@@ -41,7 +34,7 @@ func numbers(qs []queueing) iter.Seq[uint32] {
 }
 
 // admitInto is admit without the last step: what it returns is for enqueue.
-func (r *run) admitInto(ids []int64, doc uint32, depth int, cs []admit.Candidate) (add []queueing) {
+func (r *run) admitInto(ids []int64, doc uint32, depth int, cs []admit.Candidate) (add []crawl.Queued) {
 	queue := func(c *admit.Candidate, id uint32, s ledger.State, u site.URL) ledger.Mark {
 		m := ledger.Mark{Seen: seenIn(c)}
 		icon := c.Guess && isFavicon(u)
@@ -50,18 +43,18 @@ func (r *run) admitInto(ids []int64, doc uint32, depth int, cs []admit.Candidate
 			return m
 		}
 		m.Queue = !r.deferring
-		q := queueing{id: id, origin: u.Origin(), p: crawl.PrioNew}
+		q := crawl.Queued{ID: id, Origin: u.Origin(), Prio: crawl.PrioNew}
 		switch {
 		case c.Purpose == admit.Sitemap:
-			q.p = crawl.PrioSeed
+			q.Prio = crawl.PrioSeed
 		case icon:
-			q.p = crawl.PrioGuess
+			q.Prio = crawl.PrioGuess
 		case c.Guess:
-			q.p = r.guessPriority()
+			q.Prio = r.guessPriority()
 		case c.Purpose == admit.Requisite:
-			q.p = crawl.PrioRequisite
+			q.Prio = crawl.PrioRequisite
 		case s.Known():
-			q.p = crawl.PrioKnown
+			q.Prio = crawl.PrioKnown
 		}
 		add = append(add, q)
 		return m
@@ -131,10 +124,7 @@ func (r *run) admitNew(ids []int64, unknown []int, doc uint32, depth int, cs []a
 		b := []byte(u.String())
 		disallowed := ""
 		if _, ok := r.table.Find(b); !ok {
-			r.admitMu.Lock()
-			reason, trapped := r.counter.Add(u)
-			r.admitMu.Unlock()
-			if trapped {
+			if reason, trapped := r.variants.Add(u); trapped {
 				r.stats.Trapped.Add(1)
 				r.notes.Trap(u, reason)
 				continue

@@ -119,7 +119,7 @@ func (r *run) leftOrElsewhere(ctx context.Context, rec *store.Resource, why stri
 
 // elsewhere asks the replicas for a URL that the origin did not give. It returns nil when none of them gave it.
 func (r *run) elsewhere(ctx context.Context, rec *store.Resource, why string) (*ledger.Finding, error) {
-	if len(r.alt.all) == 0 || r.isSitemap(rec.ID) || r.isGuess(rec.ID) && !rec.InSet {
+	if len(r.alt.all) == 0 || r.traits.Sitemap(rec.ID) || r.isGuess(rec.ID) && !rec.InSet {
 		return nil, nil
 	}
 	rest, ok := strings.CutPrefix(rec.URL.String(), r.alt.base)
@@ -310,10 +310,7 @@ func (r *run) alternateRedirect(a *alternate, rec *store.Resource, res *fetch.Re
 	if err != nil || to == rec.URL {
 		return nil, nil
 	}
-	r.admitMu.Lock()
-	hops := r.hops[rec.ID] + 1
-	r.admitMu.Unlock()
-	if hops > int(r.job.Limits.MaxRedirects) {
+	if r.traits.Hops(rec.ID)+1 > int(r.job.Limits.MaxRedirects) {
 		return nil, nil
 	}
 	here := *res

@@ -32,7 +32,7 @@ func outcome(f *ledger.Finding, err error) (found, error) { return found{finding
 
 // conclude carries out what one turn of a URL came to.
 func (r *run) conclude(id uint32, u site.URL, f found) {
-	r.spendTurns(id, f.spent|f.turn.Why)
+	r.traits.Spend(id, f.spent|f.turn.Why)
 	if f.turn.Why != 0 {
 		r.addTurn(id, u, f.turn.At)
 	}
@@ -95,7 +95,7 @@ func (r *run) busy(ctx context.Context, rec *store.Resource, res *fetch.Result) 
 	}
 	r.troubles.Failed(rec.URL, reason, crawl.WeighBadAnswer)
 	down := r.troubles.IsDown(rec.URL)
-	if mayWait := !down && res.RetryAfter <= most; mayWait && !r.hadTurn(rec.ID, ledger.AfterFailure) {
+	if mayWait := !down && res.RetryAfter <= most; mayWait && !r.traits.Spent(rec.ID, ledger.AfterFailure) {
 		return found{turn: ledger.Turn{Why: ledger.AfterFailure, At: r.now().Add(res.RetryAfter)}}, nil
 	}
 	return r.givenUp(ctx, rec, reason, true, elsewhere)
@@ -135,7 +135,7 @@ func (r *run) failsAgain(rec *store.Resource, reason string, passing bool, weigh
 	if passing {
 		r.troubles.Failed(rec.URL, reason, weight)
 	}
-	return passing && !r.troubles.IsDown(rec.URL) && !r.hadTurn(rec.ID, ledger.AfterFailure)
+	return passing && !r.troubles.IsDown(rec.URL) && !r.traits.Spent(rec.ID, ledger.AfterFailure)
 }
 
 // givenUp records that the origin does not give a URL in this run. elsewhere says that replicas are a
@@ -177,42 +177,16 @@ func (r *run) countFailure(rec *store.Resource, reason string, passing bool) led
 // partial.
 const lastingFailures = 3
 
-// waitingTurn is a URL that asked to be left alone until a time.
-type waitingTurn struct {
-	origin string
-	id     uint32
-	at     time.Time
-}
-
 // addTurn puts a URL back for the end of the run, not before a time.
 func (r *run) addTurn(id uint32, u site.URL, at time.Time) {
 	switch {
 	case at.IsZero():
 		r.front.Add(u.Origin(), id, crawl.PrioLast)
 	case r.deferring: // the sources of evidence come first, and nothing waits for one of them
-		r.admitMu.Lock()
-		r.waiting = append(r.waiting, waitingTurn{u.Origin(), id, at})
-		r.admitMu.Unlock()
+		r.postponed.Delay(crawl.Delayed{ID: id, Origin: u.Origin(), At: at})
 	default:
 		r.front.AddAt(u.Origin(), id, crawl.PrioLast, at)
 	}
-}
-
-// spendTurns notes that a URL gets no other turn in this run for some reasons.
-func (r *run) spendTurns(id uint32, why ledger.Again) {
-	if why == 0 {
-		return
-	}
-	r.admitMu.Lock()
-	defer r.admitMu.Unlock()
-	r.again[id] |= why
-}
-
-// hadTurn reports whether a URL has no other turn in this run for a reason.
-func (r *run) hadTurn(id uint32, why ledger.Again) bool {
-	r.admitMu.Lock()
-	defer r.admitMu.Unlock()
-	return r.again[id]&why != 0
 }
 
 // goneFor reads a 404 or 410. A resource of the mirror leaves only when a second answer, after everything
@@ -223,7 +197,7 @@ func (r *run) goneFor(ctx context.Context, rec *store.Resource, notes []string) 
 	if !rec.InSet && isFavicon(rec.URL) && r.isGuess(rec.ID) { // it was never there, and nothing named it
 		return outcome(&ledger.Finding{Done: store.Done{Resource: *rec, Linked: true}, As: as}, nil)
 	}
-	if rec.InSet && !r.hadTurn(rec.ID, ledger.AfterGone) {
+	if rec.InSet && !r.traits.Spent(rec.ID, ledger.AfterGone) {
 		return found{turn: ledger.Turn{Why: ledger.AfterGone}}, nil
 	}
 	if f, err := r.repairs(ctx, rec); f != nil || err != nil {
@@ -291,7 +265,7 @@ func (r *run) followStored(targets []byte) {
 			return yield(id)
 		})
 	}
-	var add []queueing
+	var add []crawl.Queued
 	r.table.Mark(ids, func(id uint32, s ledger.State, u site.URL) ledger.Mark {
 		m := ledger.Mark{Seen: ledger.Named}
 		if guess {
@@ -305,11 +279,11 @@ func (r *run) followStored(targets []byte) {
 			return m
 		case s.Outcome() == site.OutOfScope && !r.admits(u, s):
 			return m
-		case r.deferring && !r.defers(id):
+		case r.deferring && !r.postponed.First(id):
 			return m
 		}
 		m.Queue = !r.deferring
-		add = append(add, queueing{id: id, origin: u.Origin(), p: crawl.PrioKnown})
+		add = append(add, crawl.Queued{ID: id, Origin: u.Origin(), Prio: crawl.PrioKnown})
 		return m
 	})
 	r.enqueue(add...)

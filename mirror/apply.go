@@ -51,7 +51,7 @@ func (r *run) account(rec *store.Resource, as *ledger.Account) {
 	for _, what := range as.Notes {
 		r.notes.Add(what, rec.URL)
 	}
-	if as.Stale && r.isAudited(rec.ID) {
+	if as.Stale && r.traits.Audited(rec.ID) {
 		r.liars.find(rec.URL)
 	}
 }

@@ -145,7 +145,7 @@ const manyLinks = 10_000
 // Without free the body stays a file.
 func (r *run) largeDocument(now *store.Resource, sink *source.Body) (body []byte, free func()) {
 	size := sink.File().Size()
-	if size > int64(r.job.Limits.MaxDocument) || relocate.Detect(now.MIME, now.URL, sink.File().Head(1024)) == relocate.Unknown && !r.isSitemap(now.ID) {
+	if size > int64(r.job.Limits.MaxDocument) || relocate.Detect(now.MIME, now.URL, sink.File().Head(1024)) == relocate.Unknown && !r.traits.Sitemap(now.ID) {
 		return nil, nil
 	}
 	r.large.Lock()
@@ -199,7 +199,7 @@ type headLinks struct {
 // document scans a body that is in memory, stores it and follows its links.
 func (r *run) document(now, old *store.Resource, body []byte, head headLinks, p *processor, as ledger.Account) (*ledger.Finding, error) {
 	format := relocate.Detect(now.MIME, now.URL, body[:min(len(body), 1024)])
-	isMap, script := r.isSitemap(now.ID), format == relocate.Script
+	isMap, script := r.traits.Sitemap(now.ID), format == relocate.Script
 	if isMap || script {
 		format = relocate.Unknown // kept as it came
 	}

@@ -62,7 +62,7 @@ func (r *run) moreListings(stage func()) error {
 	for p.DecidesListings() && !r.stopped() {
 		r.deferring = true
 		any := r.listingStage(stage)
-		if err := r.spareHeard(stage); err != nil || (!any && len(r.waiting) == 0) {
+		if err := r.spareHeard(stage); err != nil || (!any && !r.postponed.AnyDelayed()) {
 			return err
 		}
 		r.enqueueDeferred()

@@ -31,10 +31,10 @@ func (r *run) load() error {
 		r.loadEvidence(rec)
 		r.provenance.Note(rec)
 		if rec.Outcome == site.Failed && rec.Failures >= lastingFailures {
-			r.broken[rec.ID] = true
+			r.traits.NoteBroken(rec.ID)
 		}
 		if wasSitemap(rec) {
-			r.maps[rec.ID] = true
+			r.traits.NoteSitemap(rec.ID)
 		}
 		if answered {
 			r.noteShape(rec)
@@ -73,9 +73,9 @@ func (r *run) recall() {
 			continue
 		}
 		u := t.URL(id)
-		r.counter.Add(u)
+		r.variants.Add(u)
 		if r.resumed && s.Outcome() == site.Pending && s.Referrer() == 0 && !seeds[u] { // no document named it
-			r.maps[id] = true
+			r.traits.NoteSitemap(id)
 		}
 	}
 }

@@ -153,7 +153,7 @@ func (r *run) enqueueOwed() {
 			r.enqueueOne(id, crawl.PrioRequisite)
 		case s.Outcome() == site.Pending:
 			r.enqueueOne(id, crawl.PrioNew)
-		case s.Outcome() == site.Failed && !r.broken[id]:
+		case s.Outcome() == site.Failed && !r.traits.Broken(id):
 			failed = append(failed, id)
 		case r.provenance.Owed(id):
 			r.enqueueOne(id, crawl.PrioKnown)
@@ -166,7 +166,9 @@ func (r *run) enqueueOwed() {
 
 // leaves reports whether a planned run does not request a known URL because an unchanged document names it.
 // It is called while the table waits.
-func (r *run) leaves(id uint32, s ledger.State) bool { return r.planner.Leaves(id, s, r.broken[id]) }
+func (r *run) leaves(id uint32, s ledger.State) bool {
+	return r.planner.Leaves(id, s, r.traits.Broken(id))
+}
 
 // skipRest ends a planned run: what the plan spares is taken note of, as neither observed nor left to ask.
 // What robots rules have come to forbid is not spared; it leaves without a request, in a stage of its own.

@@ -173,7 +173,7 @@ func (r *run) foresee(p *spare.Planner) forecast {
 
 // retried reports whether a URL is asked again because the last request of it failed.
 func (r *run) retried(id uint32) bool {
-	return r.table.State(id).Outcome() == site.Failed && !r.broken[id]
+	return r.table.State(id).Outcome() == site.Failed && !r.traits.Broken(id)
 }
 
 func (r *run) report(rep *PlanReport, p *spare.Planner) {

@@ -181,7 +181,8 @@ func (r *run) publish(ctx context.Context, j *judgement) error {
 
 // betweenPhases gives the memory of retrieval back, so that a run needs the larger of its phases and not their sum.
 func (r *run) betweenPhases() {
-	r.procs, r.counter = nil, nil
+	r.procs = nil
+	r.variants.Drop()
 	r.front.Drop()
 	debug.FreeOSMemory()
 }

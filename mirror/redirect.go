@@ -17,9 +17,7 @@ import (
 
 // redirect reads where a URL leads. The target is a URL of its own.
 func (r *run) redirect(rec *store.Resource, res *fetch.Result) (found, error) {
-	r.admitMu.Lock()
-	hops := r.hops[rec.ID] + 1
-	r.admitMu.Unlock()
+	hops := r.traits.Hops(rec.ID) + 1
 	away := errors.Is(res.LocationErr, site.ErrNotWeb) // it leads somewhere, if not to what can be mirrored
 	switch {
 	case res.LocationErr != nil && !away:
@@ -30,10 +28,10 @@ func (r *run) redirect(rec *store.Resource, res *fetch.Result) (found, error) {
 		return outcome(r.brokenRedirect(rec, fmt.Sprintf("more than %d redirects in a row", r.job.Limits.MaxRedirects)))
 	}
 	if res.SetsCookie {
-		r.noteCookie(rec.ID)
+		r.traits.NoteCookie(rec.ID)
 	}
 	if res.Location == rec.URL {
-		if res.SetsCookie && !r.hadTurn(rec.ID, ledger.WithCookie) {
+		if res.SetsCookie && !r.traits.Spent(rec.ID, ledger.WithCookie) {
 			return found{turn: ledger.Turn{Why: ledger.WithCookie}}, nil
 		}
 		return outcome(r.brokenRedirect(rec, fmt.Sprintf("status %d to itself", res.Status)))
@@ -72,14 +70,8 @@ func (r *run) redirectTarget(rec *store.Resource, to site.URL, hops int) (id uin
 		return 0, false
 	}
 	id = uint32(ids[0])
-	leads := slices.Contains(r.rules.Seeds, rec.URL)
-	r.admitMu.Lock()
-	r.hops[id] = max(r.hops[id], hops)
-	if leads = leads || r.leads[rec.ID]; leads {
-		r.leads[id] = true
-	}
-	r.admitMu.Unlock()
-	if leads && r.rules.Scope.Covers(to) {
+	lead := r.traits.Redirect(rec.ID, id, hops, slices.Contains(r.rules.Seeds, rec.URL))
+	if lead && r.rules.Scope.Covers(to) {
 		r.troubles.AddEntry(to)
 	}
 	return id, true
@@ -88,16 +80,6 @@ func (r *run) redirectTarget(rec *store.Resource, to site.URL, hops int) (id uin
 // brokenRedirect makes a failure like any other of a redirect that leads nowhere; what the mirror has stays.
 func (r *run) brokenRedirect(rec *store.Resource, reason string) (*ledger.Finding, error) {
 	return r.failed(rec, reason, false)
-}
-
-// noteCookie remembers that an answer of this run set a cookie that is kept.
-func (r *run) noteCookie(id uint32) {
-	r.admitMu.Lock()
-	defer r.admitMu.Unlock()
-	if r.cookies == nil {
-		r.cookies = map[uint32]bool{}
-	}
-	r.cookies[id] = true
 }
 
 // openCircles ends retrieval: circles are requested again where that may help, and what is left of them are
@@ -121,7 +103,7 @@ func (r *run) endCircles() (again bool, err error) {
 		cookie := false
 		var names []string
 		for _, id := range circle {
-			cookie = cookie || r.cookies[id]
+			cookie = cookie || r.traits.SetCookie(id)
 			names = append(names, r.table.URL(id).String())
 		}
 		for _, id := range circle {
@@ -159,7 +141,7 @@ func (r *run) unredirect(id uint32, reason string, cookie bool) (f found, again 
 	as := ledger.Account{}
 	rec.Checked, rec.Run, rec.Status = r.now().Unix(), r.state.Number, 0 // no single answer failed
 	r.table.Unsee(id, ledger.Left)
-	if again = cookie && !r.hadTurn(id, ledger.WithCookie); again {
+	if again = cookie && !r.traits.Spent(id, ledger.WithCookie); again {
 		rec.Outcome, rec.Reason = site.Failed, reason
 		f.turn = ledger.Turn{Why: ledger.WithCookie}
 	} else {

@@ -101,56 +101,41 @@ func (r *run) retrieve(parent context.Context) error {
 }
 
 // enqueue puts URLs into the frontier; while the sources of evidence are asked they wait for those.
-func (r *run) enqueue(qs ...queueing) {
+func (r *run) enqueue(qs ...crawl.Queued) {
 	if !r.deferring {
 		for _, q := range qs {
-			r.front.Add(q.origin, q.id, q.p)
+			r.front.Add(q.Origin, q.ID, q.Prio)
 		}
 		return
 	}
-	r.admitMu.Lock()
-	defer r.admitMu.Unlock()
-	r.deferred = append(r.deferred, qs...)
+	r.postponed.Add(qs...)
 }
 
 // enqueueDeferred puts into the frontier what waited and was not spared.
 func (r *run) enqueueDeferred() {
-	var q queueing // the one whose turn it is
+	urls, delayed := r.postponed.Take()
+	var q crawl.Queued // the one whose turn it is
 	ids := func(yield func(uint32) bool) {
-		for _, q = range r.deferred {
-			if !yield(q.id) {
+		for _, q = range urls {
+			if !yield(q.ID) {
 				return
 			}
 		}
 	}
-	add := r.deferred[:0]
+	add := urls[:0]
 	r.table.Mark(ids, func(_ uint32, s ledger.State, _ site.URL) ledger.Mark {
-		if s.Queued() || (s.Governed() && q.p != crawl.PrioSeed) { // what is governed has its turn
+		if s.Queued() || (s.Governed() && q.Prio != crawl.PrioSeed) { // what is governed has its turn
 			return ledger.Mark{}
 		}
 		add = append(add, q)
 		return ledger.Mark{Queue: true}
 	})
 	for _, q := range add {
-		r.front.Add(q.origin, q.id, q.p)
+		r.front.Add(q.Origin, q.ID, q.Prio)
 	}
-	for _, w := range r.waiting {
-		r.front.AddAt(w.origin, w.id, crawl.PrioLast, w.at)
+	for _, d := range delayed {
+		r.front.AddAt(d.Origin, d.ID, crawl.PrioLast, d.At)
 	}
-	r.deferred, r.isDeferred, r.waiting = nil, nil, nil
-}
-
-// defers notes that a URL which stored documents name waits for the sources, once. It is called while the
-// table waits.
-func (r *run) defers(id uint32) bool {
-	if r.isDeferred[id] {
-		return false
-	}
-	if r.isDeferred == nil {
-		r.isDeferred = map[uint32]bool{}
-	}
-	r.isDeferred[id] = true
-	return true
 }
 
 // workers is how many exchanges may be under way: enough for a few hosts at their full number of connections.
@@ -178,7 +163,7 @@ func (r *run) enqueueKnown() error {
 			continue
 		}
 		u := t.URL(id)
-		if r.rescan && s.Outcome() != site.OutOfScope && !r.maps[id] {
+		if r.rescan && s.Outcome() != site.OutOfScope && !r.traits.Sitemap(id) {
 			f, err := r.refusedNow(id, u, s)
 			if err != nil {
 				return err
@@ -385,7 +370,7 @@ func (r *run) request(ctx context.Context, rec *store.Resource, release func(fet
 		Gap:     r.o.Hosts.Gap(u.Hostname(), r.polite),
 		MaxBody: int64(r.job.Limits.MaxBody),
 		NoMend:  true,
-		Fresh:   r.hadTurn(rec.ID, ledger.AfterFailure),
+		Fresh:   r.traits.Spent(rec.ID, ledger.AfterFailure),
 	}
 	if rec.Referrer > 0 {
 		req.Referer = r.table.URL(rec.Referrer - 1)

@@ -185,7 +185,7 @@ func (r *run) readReused() (files map[string]reusedFile, err error) {
 func (r *run) takeReused(rec *store.Resource, down bool) (*ledger.Finding, error) {
 	x := &r.reuse
 	rest, ok := strings.CutPrefix(rec.URL.String(), x.at)
-	if x.mode == reuseNothing || !ok || r.isSitemap(rec.ID) {
+	if x.mode == reuseNothing || !ok || r.traits.Sitemap(rec.ID) {
 		return nil, nil
 	}
 	if _, known := r.origins.Rules(rec.URL); !known && !down || r.origins.Forbids(rec.URL) {

@@ -89,14 +89,9 @@ type run struct {
 
 	large sync.Mutex // held while a large document is in memory
 
-	admitMu sync.Mutex // guards what admission learns
-	counter *site.TrapCounter
-	hops    map[uint32]int          // redirects before a URL
-	leads   map[uint32]bool         // URLs to which entry points redirect
-	again   map[uint32]ledger.Again // URLs that get or had another turn
-	cookies map[uint32]bool         // URLs whose answers redirected and set a cookie
-	waiting []waitingTurn           // while deferring, until enqueueDeferred
-	maps    map[uint32]bool         // sitemaps
+	traits    ledger.Traits
+	variants  *ledger.Variants
+	postponed crawl.Postponed // while deferring
 
 	published  *store.Version
 	commits    chan *store.Done
@@ -107,18 +102,14 @@ type run struct {
 	feeds      []uint32         // known feeds, at most mostFeeds
 	fresh      []uint32         // whose lifetime is not over
 	validated  []uint32         // that answered 304 when they were last asked
-	audited    map[uint32]bool  // asked without validators; guarded by admitMu
 	liars      liars
-	deferring  bool // the sources of evidence are asked; all else waits in deferred
-	deferred   []queueing
-	isDeferred map[uint32]bool // of those that stored documents name; used while the table waits
+	deferring  bool // the sources of evidence are asked; all else is postponed
 	provenance ledger.Provenance
 	alt        alternates
 	reuse      reuse
 	offsite    repairs
-	planner    *spare.Planner // nil: everything is asked
+	planner    *spare.Planner // nil: everything is requested
 	filling    filling
-	broken     map[uint32]bool      // failed for so many runs that it is taken for broken
 	skips      map[policy.Why]int64 // what the plan spared, by reason
 	evidence   evidence
 	soft       soft404s
@@ -182,9 +173,16 @@ func newRun(o Options) (*run, error) {
 		return nil, fmt.Errorf("job %s: %w", o.Site.Name, err)
 	}
 	r := &run{
-		o: o, job: j, site: o.Site, log: o.Log.With("job", o.Site.Name), now: o.Now, started: o.Now(), rules: rules,
-		table: ledger.New(), hops: map[uint32]int{}, leads: map[uint32]bool{}, again: map[uint32]ledger.Again{},
-		maps: map[uint32]bool{}, broken: map[uint32]bool{}, audited: map[uint32]bool{}, polite: source.Politeness(j), state: new(store.Run),
+		o:       o,
+		job:     j,
+		site:    o.Site,
+		log:     o.Log.With("job", o.Site.Name),
+		now:     o.Now,
+		started: o.Now(),
+		rules:   rules,
+		table:   ledger.New(),
+		polite:  source.Politeness(j),
+		state:   new(store.Run),
 	}
 	r.gate, err = crawl.NewGate(o.Hosts, j, r.polite, r.now)
 	if err != nil {
@@ -203,7 +201,7 @@ func newRun(o Options) (*run, error) {
 	r.origins = crawl.NewOrigins(j.ObeyRobots)
 	r.bodies = r.newBodies()
 	r.prepareAlternates()
-	r.counter = site.NewTrapCounter(r.rules.Traps)
+	r.variants = ledger.NewVariants(r.rules.Traps)
 	r.layout = phm.Layout{Primary: r.rules.Seeds[0].Origin()}
 	n := runtime.GOMAXPROCS(0)
 	r.procs = make(chan *processor, n)

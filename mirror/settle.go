@@ -179,7 +179,7 @@ func (r *run) dropUnreached(j *judgement) error {
 			push(id)
 		}
 	}
-	for id := range r.maps { // those that were read or spared, and, when nothing was asked, all that are known
+	for _, id := range r.traits.Sitemaps() { // those that were read or spared, and, when nothing was asked, all that are known
 		if s := t.State(id); r.o.NoFetch || s.Answered() || (r.planned() && s.Governed()) {
 			push(id)
 		}
@@ -191,7 +191,7 @@ func (r *run) dropUnreached(j *judgement) error {
 		if s.Target() > 0 {
 			push(s.Target() - 1)
 		}
-		if !s.InSet() && !r.maps[id] {
+		if !s.InSet() && !r.traits.Sitemap(id) {
 			continue
 		}
 		targets, err := r.site.Records.TargetsOf(id)

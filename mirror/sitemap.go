@@ -38,17 +38,12 @@ func (r *run) addSitemap(u site.URL) (id int64) {
 	if !r.rules.AllowSitemap(u) || len(u.String()) > store.MaxURL {
 		return -1
 	}
-	r.admitMu.Lock()
-	full := len(r.maps) >= maxSitemaps
-	r.admitMu.Unlock()
-	if full {
+	if r.traits.CountSitemaps() >= maxSitemaps {
 		r.notes.Cap(fmt.Sprintf("more than %d sitemaps: the rest was not read", maxSitemaps))
 		return -1
 	}
 	n, first := r.table.Enter([]byte(u.String()), 0)
-	r.admitMu.Lock()
-	r.maps[n] = true
-	r.admitMu.Unlock()
+	r.traits.NoteSitemap(n)
 	if first {
 		r.front.Add(u.Origin(), n, crawl.PrioSeed)
 	}
@@ -62,12 +57,6 @@ const sitemapFormat = uint8(relocate.Sitemap)
 // wasSitemap reports whether a record is that of a sitemap.
 func wasSitemap(rec *store.Resource) bool {
 	return rec.Format == sitemapFormat && rec.Body == store.BlobBody
-}
-
-func (r *run) isSitemap(id uint32) bool {
-	r.admitMu.Lock()
-	defer r.admitMu.Unlock()
-	return r.maps[id]
 }
 
 // sitemap admits what a sitemap or an index of sitemaps names, and returns the numbers of that.

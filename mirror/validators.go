@@ -96,15 +96,9 @@ func (r *run) distrustLiars() error {
 	return r.site.Notes.SetFact(liarsFact, v)
 }
 
-func (r *run) isAudited(id uint32) bool {
-	r.admitMu.Lock()
-	defer r.admitMu.Unlock()
-	return r.audited[id]
-}
-
 // conditions returns the validators to send for a resource.
 func (r *run) conditions(rec *store.Resource) (etag, modified string) {
-	if _, lied := r.liars.until(rec.URL, r.state.Number); lied || r.isAudited(rec.ID) {
+	if _, lied := r.liars.until(rec.URL, r.state.Number); lied || r.traits.Audited(rec.ID) {
 		return "", ""
 	}
 	if !rec.NoETag {
@@ -183,7 +177,7 @@ func (r *run) auditValidators() {
 	})
 	n := min(max(leastValidators, len(ids)/validatorShare), mostValidators, (len(ids)+1)/2)
 	for _, id := range rotate(ids, r.state.Number, n) {
-		r.audited[id] = true
+		r.traits.NoteAudit(id)
 		r.enqueueSource(id)
 	}
 }
@@ -195,10 +189,8 @@ func (r *run) auditPlanned(id uint32) {
 	if !is || xxh3.Hash(binary.BigEndian.AppendUint64(nil, uint64(r.state.Number)<<32|uint64(id)))%auditedOf != 0 {
 		return
 	}
-	r.admitMu.Lock()
-	defer r.admitMu.Unlock()
-	if len(r.audited) < mostValidators {
-		r.audited[id] = true
+	if r.traits.CountAudits() < mostValidators {
+		r.traits.NoteAudit(id)
 	}
 }
 

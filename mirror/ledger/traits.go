@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"slices"
+	"sync"
+)
+
+// Traits are what one run knows of single URLs beside the table: facts that concern few of them and end with the run,
+// by number. Safe for concurrent use; the zero value is ready. Its lock may be taken while the table waits.
+type Traits struct {
+	mu       sync.Mutex
+	of       map[uint32]trait
+	sitemaps int
+	audited  int
+}
+
+type trait struct {
+	hops  uint16 // redirects before it
+	spent Again
+	flags uint8
+}
+
+const (
+	isSitemap = 1 << iota
+	isBroken
+	isAudited
+	isLead
+	setCookie
+)
+
+// change changes what is known of a number. The caller holds t.mu.
+func (t *Traits) change(id uint32, how func(*trait)) {
+	if t.of == nil {
+		t.of = map[uint32]trait{}
+	}
+	x := t.of[id]
+	how(&x)
+	t.of[id] = x
+}
+
+func (t *Traits) flag(id uint32, flag uint8) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.change(id, func(x *trait) { x.flags |= flag })
+}
+
+func (t *Traits) has(id uint32, flag uint8) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.of[id].flags&flag != 0
+}
+
+// Spend notes that a URL gets no other turn in this run for some reasons.
+func (t *Traits) Spend(id uint32, why Again) {
+	if why == 0 {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.change(id, func(x *trait) { x.spent |= why })
+}
+
+// Spent reports whether a URL gets no other turn in this run for a reason.
+func (t *Traits) Spent(id uint32, why Again) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.of[id].spent&why != 0
+}
+
+// Hops is how many redirects lead to a URL, the longest way.
+func (t *Traits) Hops(id uint32) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return int(t.of[id].hops)
+}
+
+// Redirect notes that a URL redirects to another one, which is then so many hops away. seed says that from is an entry
+// point; lead, that an entry point leads to the target.
+func (t *Traits) Redirect(from, to uint32, hops int, seed bool) (lead bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	lead = seed || t.of[from].flags&isLead != 0
+	t.change(to, func(x *trait) {
+		x.hops = max(x.hops, uint16(min(hops, 1<<16-1)))
+		if lead {
+			x.flags |= isLead
+		}
+	})
+	return lead
+}
+
+// NoteCookie notes that an answer of this run redirected and set a cookie that is kept.
+func (t *Traits) NoteCookie(id uint32) { t.flag(id, setCookie) }
+
+// SetCookie reports whether an answer of this run set a cookie, see NoteCookie.
+func (t *Traits) SetCookie(id uint32) bool { return t.has(id, setCookie) }
+
+// NoteBroken notes that a URL has failed for so many runs that it is taken for broken.
+func (t *Traits) NoteBroken(id uint32) { t.flag(id, isBroken) }
+
+// Broken reports whether a URL is taken for broken.
+func (t *Traits) Broken(id uint32) bool { return t.has(id, isBroken) }
+
+// NoteSitemap notes that a URL is a sitemap, which robots.txt or an index names.
+func (t *Traits) NoteSitemap(id uint32) { t.count(id, isSitemap, &t.sitemaps) }
+
+// Sitemap reports whether a URL is a sitemap.
+func (t *Traits) Sitemap(id uint32) bool { return t.has(id, isSitemap) }
+
+// CountSitemaps is how many URLs are sitemaps.
+func (t *Traits) CountSitemaps() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.sitemaps
+}
+
+// Sitemaps returns the numbers of the sitemaps, ascending.
+func (t *Traits) Sitemaps() (ids []uint32) {
+	t.mu.Lock()
+	for id, x := range t.of {
+		if x.flags&isSitemap != 0 {
+			ids = append(ids, id)
+		}
+	}
+	t.mu.Unlock()
+	slices.Sort(ids)
+	return ids
+}
+
+// NoteAudit notes that a URL is requested without validators in this run.
+func (t *Traits) NoteAudit(id uint32) { t.count(id, isAudited, &t.audited) }
+
+// Audited reports whether a URL is requested without validators in this run.
+func (t *Traits) Audited(id uint32) bool { return t.has(id, isAudited) }
+
+// CountAudits is how many URLs are requested without validators in this run.
+func (t *Traits) CountAudits() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.audited
+}
+
+// count sets a flag of a number and counts the numbers that have it.
+func (t *Traits) count(id uint32, flag uint8, n *int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.change(id, func(x *trait) {
+		if x.flags&flag == 0 {
+			x.flags |= flag
+			*n++
+		}
+	})
+}
