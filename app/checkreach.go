@@ -138,22 +138,18 @@ func reachQuestions(a *App, j *job.Job, st *store.State, names fetch.Names, reso
 
 // originsOf calls f for the origins that a site holds files of, until it returns false.
 func originsOf(st *store.State, name string, f func(site.URL) bool) error {
-	s, err := st.ReadSite(name)
-	if errors.Is(err, store.ErrNoSite) {
-		return nil
-	} else if err != nil {
-		return err
-	}
-	err = s.Records.Origins(func(u site.URL) error {
-		if !f(u) {
-			return errEnough
-		}
-		return nil
+	err := view(st, name, func(s *store.Site) error {
+		return s.Records.Origins(func(u site.URL) error {
+			if !f(u) {
+				return errEnough
+			}
+			return nil
+		})
 	})
-	if errors.Is(err, errEnough) {
-		err = nil
+	if errors.Is(err, errEnough) || errors.Is(err, store.ErrNoSite) {
+		return nil
 	}
-	return errors.Join(err, s.Close())
+	return err
 }
 
 // reachWarnings says what is refused to a job and the one line that ends it.

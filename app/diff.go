@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"mirrord/internal/diff"
-	"mirrord/mirror/render"
 	"mirrord/phm"
 	"mirrord/site"
 )
@@ -100,8 +99,8 @@ func Diff(a *App, r DiffRequest) (*Difference, error) {
 }
 
 // locate finds the file that is meant by a path or URL; without one it returns the path as that of a directory, "" for the top.
-func locate(path string, old, now *render.PastFS) (p string, before, after *phm.File) {
-	find := func(v *render.PastFS, is func(*phm.File) bool) *phm.File {
+func locate(path string, old, now *pastTree) (p string, before, after *phm.File) {
+	find := func(v *pastTree, is func(*phm.File) bool) *phm.File {
 		for i := range v.Files() {
 			if f := &v.Files()[i]; is(f) {
 				return f
@@ -131,7 +130,7 @@ func locate(path string, old, now *render.PastFS) (p string, before, after *phm.
 }
 
 // comparePage compares the page of two versions.
-func (c *Difference) comparePage(old, now *render.PastFS) error {
+func (c *Difference) comparePage(old, now *pastTree) error {
 	start := time.Now()
 	const timeout = 5 * time.Second
 	before, large, err := bodyOf(old, c.Before)
@@ -162,7 +161,7 @@ func (c *Difference) comparePage(old, now *render.PastFS) error {
 }
 
 // bodyOf reads a file of a version for comparing. One that is not there is empty; a large one is not read.
-func bodyOf(v *render.PastFS, f *phm.File) (b diff.Body, large bool, err error) {
+func bodyOf(v *pastTree, f *phm.File) (b diff.Body, large bool, err error) {
 	if f == nil {
 		return b, false, nil
 	}

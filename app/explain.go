@@ -8,44 +8,47 @@ import (
 
 	"mirrord/fetch"
 	"mirrord/mirror"
+	"mirrord/site"
 	"mirrord/store"
 )
 
 // Explain says why a URL is or is not in a job's mirror; with head it reads the stored heads of answers too. Nothing is asked of any site. A URL that cannot
 // be one is wrong usage.
 func Explain(ctx context.Context, a *App, name, url string, head bool) (_ *mirror.Explanation, err error) {
+	if _, _, err := site.Parse(url); err != nil {
+		return nil, Usagef("explain: %w", err)
+	}
 	j, err := a.FindJob(name)
 	if err != nil {
 		return nil, err
 	}
-	var site *store.Site
-	var robots fetch.RobotsStore
 	st, ok, err := a.OpenState()
 	if err != nil {
 		return nil, err
 	}
+	var x *mirror.Explanation
+	explain := func(s *store.Site) (err error) {
+		var robots fetch.RobotsStore
+		if ok {
+			robots = mirror.NewRobotsStore(st)
+		}
+		if x, err = mirror.Explain(ctx, j, s, robots, url); err != nil {
+			return err
+		}
+		if head {
+			x.Heads(s)
+		}
+		return nil
+	}
 	if ok {
 		defer func() { err = errors.Join(err, st.Close()) }()
-		robots = mirror.NewRobotsStore(st)
-		site, err = st.ReadSite(j.Name)
-		switch {
-		case errors.Is(err, store.ErrNoSite):
-			site = nil
-		case err != nil:
-			return nil, err
-		default:
-			defer func() { err = errors.Join(err, site.Close()) }()
-		}
+		err = view(st, j.Name, explain)
 	}
-	x, err := mirror.Explain(ctx, j, site, robots, url)
-	if errors.Is(err, store.ErrDamaged) {
-		return nil, err
+	if !ok || errors.Is(err, store.ErrNoSite) {
+		err = explain(nil)
 	}
 	if err != nil {
-		return nil, &Error{Kind: Usage, Err: err}
-	}
-	if head {
-		x.Heads(site)
+		return nil, err
 	}
 	return x, nil
 }

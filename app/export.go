@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"mirrord/archive"
-	"mirrord/job"
 	"mirrord/mirror/render"
 	"mirrord/phm"
 	"mirrord/scheduler"
@@ -121,17 +120,8 @@ func defaultOutput(name string, o ExportRequest, form archive.Form) string {
 	return name
 }
 
-// checkTree looks at the published tree of a site, unless a run writes the site.
-func checkTree(st *store.State, name string) error {
-	if !job.ValidName(name) {
-		return Usagef("%q cannot name a job", name)
-	}
-	s, err := st.ReadSite(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(render.CheckTree(s), s.Close())
-}
+// checkTree looks at the published tree of a site.
+func checkTree(st *store.State, name string) error { return view(st, name, render.CheckTree) }
 
 // exportVersion writes a version, and closes its tree.
 func exportVersion(ctx context.Context, tree versionTree, name string, o ExportRequest, form archive.Form, how phm.Derivation) (_ *Exported, err error) {
@@ -225,18 +215,20 @@ type versionTree interface {
 	io.Closer
 }
 
-// publishedNumber is the number of the published version, 0 when that cannot be read, as while a run writes the site.
+// publishedNumber is the number of the published version, 0 when that cannot be read.
 func publishedNumber(st *store.State, name string) int {
-	s, err := st.ReadSite(name)
+	n := 0
+	err := view(st, name, func(s *store.Site) error {
+		vs, err := s.Versions.List()
+		if len(vs) > 0 {
+			n = vs[len(vs)-1].Number
+		}
+		return err
+	})
 	if err != nil {
 		return 0
 	}
-	defer s.Close() // read only: nothing can be lost
-	vs, err := s.Versions.List()
-	if err != nil || len(vs) == 0 {
-		return 0
-	}
-	return vs[len(vs)-1].Number
+	return n
 }
 
 // published is the published tree.

@@ -4,7 +4,6 @@ package app
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,23 +15,13 @@ import (
 	"mirrord/store"
 )
 
-// look opens what is stored of a job for a command that asks nothing of any site.
-func look(a *App, name string, f func(*job.Job, *store.Site) error) (err error) {
+// look reads what is stored of a job, for a command that makes no request. f may be called again: see view.
+func look(a *App, name string, f func(*job.Job, *store.Site) error) error {
 	j, err := a.FindJob(name)
 	if err != nil {
 		return err
 	}
-	st, err := a.MustState()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, st.Close()) }()
-	s, err := st.ReadSite(j.Name)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	return f(j, s)
+	return viewState(a, j.Name, func(_ *store.State, s *store.Site) error { return f(j, s) })
 }
 
 // Plan is what the next run of a job would ask, spare and audit, and when that is. Nothing is asked of any site.

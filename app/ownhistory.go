@@ -27,14 +27,18 @@ func OwnHistory(a *App, name string) (h *replay.History, err error) {
 		return nil, fmt.Errorf("%s is no file, and for a mirror: %w", name, err)
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
-	s, err := st.ReadSite(name)
+	err = view(st, name, func(s *store.Site) error {
+		h, err = ownHistory(a, name, s)
+		return err
+	})
 	if errors.Is(err, store.ErrNoSite) {
-		return nil, fmt.Errorf("%s is no file, and there is no mirror of that name: %w", name, err)
+		err = fmt.Errorf("%s is no file, and there is no mirror of that name: %w", name, err)
 	}
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
+	return h, err
+}
+
+// ownHistory makes a history of what a view has.
+func ownHistory(a *App, name string, s *store.Site) (*replay.History, error) {
 	o := observed{last: -1, files: map[uint32]observedFile{}, taken: map[string]bool{}}
 	if err := s.Records.Resources(o.resource); err != nil {
 		return nil, err
@@ -50,7 +54,7 @@ func OwnHistory(a *App, name string) (h *replay.History, err error) {
 	if err := s.Records.Observations(o.run); err != nil {
 		return nil, fmt.Errorf("history of %s: %w", name, err)
 	}
-	h = o.b.History()
+	h := o.b.History()
 	h.Site = name
 	if len(h.Versions) == 0 {
 		return nil, fmt.Errorf("history of %s: no run was complete yet", name)

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"sync"
 
-	"mirrord/job"
 	"mirrord/mirror/render"
 	"mirrord/phm"
 	"mirrord/site"
@@ -18,63 +17,65 @@ import (
 	"mirrord/web"
 )
 
-// openPast opens a kept version of a site, which it holds only for the moment; 0 is the published version.
-func openPast(st *store.State, name string, number int) (*render.PastFS, error) {
-	if !job.ValidName(name) {
-		return nil, Usagef("%q cannot name a job", name)
-	}
-	s, err := st.ReadSite(name)
+// openPast opens a kept version of a site, also while a run writes it; 0 is the published version. Nobody is kept from writing.
+func openPast(st *store.State, name string, number int) (*pastTree, error) {
+	p, err := readPast(st, name, number)
 	if err != nil {
 		return nil, err
 	}
-	defer s.Close() // read only: nothing can be lost
-	if number == 0 {
-		vs, err := s.Versions.List()
-		if err != nil {
-			return nil, err
-		}
-		if len(vs) == 0 {
-			return nil, fmt.Errorf("site %s: %w", name, store.ErrNoVersion)
-		}
-		number = vs[len(vs)-1].Number
-	}
-	p, err := render.OpenPast(st, s, number)
-	if errors.Is(err, store.ErrNoVersion) {
-		return nil, noVersion(name, number)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if err := p.Detach(); err != nil {
-		return nil, err
-	}
-	return p, nil
+	return &pastTree{st: st, name: name, number: p.Version.Number, p: p}, nil
 }
 
-// KeptVersions gives the server the versions that are no longer published. While a run holds a site, what is not open yet cannot be opened.
-// It is safe for concurrent use.
-type KeptVersions struct{ State *store.State }
+// readPast reads what is needed of a version.
+func readPast(st *store.State, name string, number int) (p *render.PastFS, err error) {
+	err = view(st, name, func(s *store.Site) error {
+		n := number
+		if n == 0 {
+			vs, err := s.Versions.List()
+			if err != nil {
+				return err
+			}
+			if len(vs) == 0 {
+				return fmt.Errorf("site %s: %w", name, store.ErrNoVersion)
+			}
+			n = vs[len(vs)-1].Number
+		}
+		if p, err = render.OpenPast(st, s, n); errors.Is(err, store.ErrNoVersion) {
+			return noVersion(name, n)
+		}
+		if err != nil {
+			return err
+		}
+		return p.Detach()
+	})
+	return p, err
+}
+
+// KeptVersions gives the server the versions that are no longer published. It is safe for concurrent use.
+type KeptVersions struct {
+	State *store.State
+	views sharedViews
+}
 
 var _ interface {
 	web.Kept
 	web.KeptHistorian
-} = KeptVersions{}
+} = (*KeptVersions)(nil)
 
 // Versions lists the versions of a site.
-func (k KeptVersions) Versions(name string) ([]web.Version, error) {
-	s, err := k.State.ReadSite(name)
-	if err != nil {
-		return nil, err
-	}
-	vs, err := s.Versions.List()
-	if err = errors.Join(err, s.Close()); err != nil {
-		return nil, err
-	}
-	out := make([]web.Version, len(vs))
-	for i := range vs {
-		out[i] = webVersion(&vs[i])
-	}
-	return out, nil
+func (k *KeptVersions) Versions(name string) (out []web.Version, err error) {
+	err = k.views.read(k.State, name, func(s *store.Site) error {
+		vs, err := s.Versions.List()
+		if err != nil {
+			return err
+		}
+		out = make([]web.Version, len(vs))
+		for i := range vs {
+			out[i] = webVersion(&vs[i])
+		}
+		return nil
+	})
+	return out, err
 }
 
 // webVersion dates a version as its phm.json does.
@@ -87,7 +88,7 @@ func webVersion(v *store.Version) web.Version {
 }
 
 // Open opens a version.
-func (k KeptVersions) Open(_ context.Context, name string, number int) (web.KeptTree, error) {
+func (k *KeptVersions) Open(_ context.Context, name string, number int) (web.KeptTree, error) {
 	p, err := openPast(k.State, name, number)
 	if errors.Is(err, store.ErrNoVersion) {
 		return nil, fmt.Errorf("%w: %w", web.ErrNoVersion, err) // dropped since the server last looked
@@ -95,20 +96,19 @@ func (k KeptVersions) Open(_ context.Context, name string, number int) (web.Kept
 	if err != nil {
 		return nil, err
 	}
-	return &keptTree{st: k.State, name: name, number: number, p: p}, nil
+	return p, nil
 }
 
 // History tells which versions brought another state of a URL.
-func (k KeptVersions) History(_ context.Context, name string, u site.URL) ([]web.Version, error) {
-	s, err := k.State.ReadSite(name)
+func (k *KeptVersions) History(_ context.Context, name string, u site.URL) (out []web.Version, err error) {
+	var all []store.Dated
+	err = k.views.read(k.State, name, func(s *store.Site) error {
+		all, err = s.Versions.History(u)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	all, err := s.Versions.History(u)
-	if err = errors.Join(err, s.Close()); err != nil {
-		return nil, err
-	}
-	var out []web.Version
 	var last *store.Resource
 	for i := range all {
 		r := &all[i].Record
@@ -123,8 +123,11 @@ func (k KeptVersions) History(_ context.Context, name string, u site.URL) ([]web
 	return out, nil
 }
 
-// keptTree is a version that is opened anew when what it relies on was compacted away.
-type keptTree struct {
+// Close lets go of what was kept for the next call.
+func (k *KeptVersions) Close() error { return k.views.close() }
+
+// pastTree is a version that is read again when the files that it relies on were compacted away. It is safe for concurrent use.
+type pastTree struct {
 	st     *store.State
 	name   string
 	number int
@@ -134,14 +137,17 @@ type keptTree struct {
 	past []*render.PastFS // that p replaced
 }
 
-func (t *keptTree) current() *render.PastFS {
+func (t *pastTree) current() *render.PastFS {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.p
 }
 
+// Files lists the files of the version by path. The slice is not to be changed.
+func (t *pastTree) Files() []phm.File { return t.current().Files() }
+
 // Open opens a file of the version.
-func (t *keptTree) Open(name string) (fs.File, error) {
+func (t *pastTree) Open(name string) (fs.File, error) {
 	p := t.current()
 	f, err := p.Open(name)
 	if !errors.Is(err, store.ErrDamaged) {
@@ -155,13 +161,13 @@ func (t *keptTree) Open(name string) (fs.File, error) {
 }
 
 // again opens the version anew, unless somebody else has done so since it was p.
-func (t *keptTree) again(p *render.PastFS) (*render.PastFS, error) {
+func (t *pastTree) again(p *render.PastFS) (*render.PastFS, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.p != p {
 		return t.p, nil
 	}
-	now, err := openPast(t.st, t.name, t.number)
+	now, err := readPast(t.st, t.name, t.number)
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +177,7 @@ func (t *keptTree) again(p *render.PastFS) (*render.PastFS, error) {
 }
 
 // Close lets go of the version.
-func (t *keptTree) Close() error {
+func (t *pastTree) Close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	err := t.p.Close()

@@ -26,7 +26,7 @@ type Verified struct {
 	*phm.Report
 	Kept         *store.Stats    `json:"kept,omitempty"`
 	KeptProblems []store.Problem `json:"kept_problems,omitempty"`
-	Running      bool            `json:"running,omitempty"` // a run is under way, so that only the files could be checked
+	Running      bool            `json:"running,omitempty"` // a run was under way: what it committed since is not checked
 }
 
 // Verify checks a mirror: a file, a directory, or that of a job, of which what is kept besides is checked too. links says whether the links of pages are read
@@ -97,8 +97,8 @@ func verifyFile(ctx context.Context, name string, links bool) (*phm.Report, erro
 	return phm.VerifyArchive(f, fi.Size(), phm.Limits{}, phm.VerifyOptions{})
 }
 
-// verifySite checks a job's mirror: all that is kept of it, its published tree, and that the two agree. While a run is under way only the
-// tree can be looked at.
+// verifySite checks a job's mirror: all that is kept of it, its published tree, and that the two agree. While a run is under way that is what
+// the run had committed when the check began.
 func verifySite(ctx context.Context, a *App, name string) (*Verified, error) {
 	if !job.ValidName(name) {
 		return nil, Usagef("%q cannot name a job", name)
@@ -108,27 +108,51 @@ func verifySite(ctx context.Context, a *App, name string) (*Verified, error) {
 		return nil, err
 	}
 	defer st.Close()
-	s, err := st.ReadSite(name)
-	if errors.Is(err, store.ErrLocked) {
-		root, err := OpenTree(st, name)
-		if err != nil {
-			return nil, err
-		}
-		defer root.Close()
-		report, err := verifyTree(ctx, root.FS(), true)
-		return &Verified{Report: report, Running: true}, err
-	} else if err != nil {
-		return nil, err
+	first, stale, err := verifyView(ctx, st, name)
+	if (err != nil) || !stale || first.Count() == 0 {
+		return first, err
 	}
+	// Bodies and files that went while they were checked look like damage, but not to a second check, which misses others.
+	again, stale, err := verifyView(ctx, st, name)
+	if (err == nil) && stale {
+		again.keepCommon(first)
+	}
+	return again, err
+}
+
+// verifyView checks a view of a site; stale says that something was committed meanwhile.
+func verifyView(ctx context.Context, st *store.State, name string) (out *Verified, stale bool, err error) {
+	s, err := st.ViewSite(name)
+	if err != nil {
+		return nil, false, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
 	if vs, err := s.Versions.List(); err == nil && len(vs) == 0 {
-		return nil, errors.Join(fmt.Errorf("site %s: %w", name, store.ErrNoVersion), s.Close())
+		return nil, false, fmt.Errorf("site %s: %w", name, store.ErrNoVersion)
 	}
-	out := &Verified{Report: new(phm.Report)}
+	out = &Verified{Report: new(phm.Report), Running: s.Copied()}
 	stats, err := mirror.Verify(ctx, s, true, func(p store.Problem) {
 		if len(out.KeptProblems) < maxKeptProblems {
 			out.KeptProblems = append(out.KeptProblems, p)
 		}
 	})
 	out.Kept, out.Files, out.Bytes, out.Linked = &stats.Stats, stats.Files, stats.Size, stats.Linked
-	return out, errors.Join(err, s.Close())
+	return out, s.Stale(), err
+}
+
+// keepCommon drops the problems that another check has not found. A list that was cut is left as it is: the site is ruined.
+func (r *Verified) keepCommon(other *Verified) {
+	if len(r.KeptProblems) < r.Kept.Problems || len(other.KeptProblems) < other.Kept.Problems {
+		return
+	}
+	type subject struct {
+		kind store.ProblemKind
+		name string
+	}
+	found := map[subject]bool{}
+	for _, p := range other.KeptProblems {
+		found[subject{p.Kind, p.Subject}] = true
+	}
+	r.KeptProblems = slices.DeleteFunc(r.KeptProblems, func(p store.Problem) bool { return !found[subject{p.Kind, p.Subject}] })
+	r.Kept.Problems = len(r.KeptProblems)
 }

@@ -3,29 +3,19 @@
 package app
 
 import (
-	"errors"
 	"fmt"
 
-	"mirrord/job"
 	"mirrord/store"
 )
 
 // Versions reads the versions of a site, oldest first; it is an error when there are none.
 func Versions(a *App, name string) ([]store.Version, error) {
-	if !job.ValidName(name) {
-		return nil, Usagef("%q cannot name a job", name)
-	}
-	st, err := a.MustState()
+	var vs []store.Version
+	err := viewState(a, name, func(_ *store.State, s *store.Site) (err error) {
+		vs, err = s.Versions.List()
+		return err
+	})
 	if err != nil {
-		return nil, err
-	}
-	defer st.Close()
-	s, err := st.ReadSite(name)
-	if err != nil {
-		return nil, err
-	}
-	vs, err := s.Versions.List()
-	if err = errors.Join(err, s.Close()); err != nil {
 		return nil, err
 	}
 	if len(vs) == 0 {

@@ -125,7 +125,16 @@ func (r *run) mended() error {
 	if len(r.mending) == 0 {
 		return nil
 	}
+	noted, err := r.site.Notes.Damaged()
+	if err != nil {
+		return err
+	}
 	var left []string
+	for _, u := range noted { // by a check during this run, which did not ask for them
+		if !slices.ContainsFunc(r.mending, func(m site.URL) bool { return m.String() == u }) {
+			left = append(left, u)
+		}
+	}
 	for _, u := range r.mending {
 		rec, ok, err := r.site.Records.Get(u)
 		switch {

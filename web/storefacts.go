@@ -33,7 +33,7 @@ type redirection struct {
 	to     site.URL
 }
 
-// facts reads them. While a run has the site nothing is known of them, and the site is served without.
+// facts reads them. While they cannot be read nothing is known of them, and the site is served without.
 func (st *storeSite) facts(t *openTree) *facts {
 	f := &facts{tried: st.s.now()}
 	if err := st.records(f, t); err != nil {
@@ -54,9 +54,12 @@ func (st *storeSite) facts(t *openTree) *facts {
 	return f
 }
 
+// errPublishing says that the records are not yet those of the published tree.
+var errPublishing = errors.New("the version is being published")
+
 // records reads the redirects and charsets, if the records are those of the version that t is.
 func (st *storeSite) records(f *facts, t *openTree) (err error) {
-	db, err := st.s.state.ReadSite(st.name)
+	db, err := st.s.state.ViewSite(st.name)
 	if err != nil {
 		return err
 	}
@@ -65,7 +68,11 @@ func (st *storeSite) records(f *facts, t *openTree) (err error) {
 	if err != nil {
 		return err
 	}
-	if len(vs) > 0 && vs[len(vs)-1].Number != t.meta.Version {
+	switch last := len(vs) - 1; {
+	case last < 0, vs[last].Number == t.meta.Version:
+	case vs[last].Number < t.meta.Version:
+		return errPublishing
+	default:
 		return nil // rolled back: the records are those of a newer version
 	}
 	f.redirects, f.charsets = map[site.URL]redirection{}, map[uint64]uint8{}

@@ -12,6 +12,8 @@ import (
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -169,7 +171,7 @@ func TestStoreFollowsCurrent(t *testing.T) {
 	}
 }
 
-// While a run has the site, its mirror is served from the tree alone; what only the database knows follows.
+// While a run has the site, its mirror is served with all that the database knows, and nobody is kept from the site.
 func TestStoreLocked(t *testing.T) {
 	m := mirrorSite(t)
 	st, err := store.OpenState(m.mirror.Dir, store.Options{})
@@ -177,35 +179,45 @@ func TestStoreLocked(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	s, err := st.OpenSite("test")
-	if err != nil {
+	for _, when := range []string{"at first", "later"} {
+		s, err := st.OpenSite("test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res := ask(t, m.server, "GET", "http://test.mirrors.test/docs/"); res.StatusCode != 200 {
+			t.Errorf("%s, page: %d", when, res.StatusCode)
+		}
+		if res := ask(t, m.server, "GET", movedPage); res.StatusCode != 301 || res.Header.Get("Location") != "/docs/" {
+			t.Errorf("%s, redirect: %d %q", when, res.StatusCode, res.Header.Get("Location"))
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		m.clock.Add(1000)
+	}
+}
+
+const movedPage = "http://test.mirrors.test/moved"
+
+// A mirror whose database cannot be read is served from the tree alone; what only the database knows follows.
+func TestStoreUnreadable(t *testing.T) {
+	m := mirrorSite(t)
+	db := filepath.Join(m.mirror.Dir, "sites", "test", "site.db")
+	if err := os.Rename(db, db+".aside"); err != nil {
 		t.Fatal(err)
 	}
-	const moved = "http://test.mirrors.test/moved"
-	if res := ask(t, m.server, "GET", "http://test.mirrors.test/docs/"); res.StatusCode != 200 {
-		t.Errorf("page: %d", res.StatusCode)
+	if res := ask(t, m.server, "GET", movedPage); res.StatusCode != 302 || res.Header.Get("Location") != origin+"/moved" {
+		t.Errorf("redirect: %d %q", res.StatusCode, res.Header.Get("Location"))
 	}
-	if res := ask(t, m.server, "GET", moved); res.StatusCode != 302 || res.Header.Get("Location") != origin+"/moved" {
-		t.Errorf("redirect, locked: %d %q", res.StatusCode, res.Header.Get("Location"))
-	}
-	if err := s.Close(); err != nil {
+	if err := os.Rename(db+".aside", db); err != nil {
 		t.Fatal(err)
 	}
-	if res := ask(t, m.server, "GET", moved); res.StatusCode != 302 {
+	if res := ask(t, m.server, "GET", movedPage); res.StatusCode != 302 {
 		t.Errorf("redirect, too soon: %d", res.StatusCode)
 	}
 	m.clock.Add(int64(factsEvery / time.Second))
-	if res := ask(t, m.server, "GET", moved); res.StatusCode != 301 || res.Header.Get("Location") != "/docs/" {
-		t.Errorf("redirect, free again: %d %q", res.StatusCode, res.Header.Get("Location"))
-	}
-	// What is known is not asked for again: the lock is free for runs.
-	m.clock.Add(1000)
-	if s, err = st.OpenSite("test"); err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	if res := ask(t, m.server, "GET", moved); res.StatusCode != 301 {
-		t.Errorf("redirect, locked again: %d", res.StatusCode)
+	if res := ask(t, m.server, "GET", movedPage); res.StatusCode != 301 || res.Header.Get("Location") != "/docs/" {
+		t.Errorf("redirect, readable again: %d %q", res.StatusCode, res.Header.Get("Location"))
 	}
 }
 

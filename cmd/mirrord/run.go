@@ -60,7 +60,7 @@ func exitCode(err error, started bool) int {
 			app.Suspicious: exitSuspicious,
 			app.Locked:     exitLocked,
 		}[known.Kind]
-	case errors.Is(err, store.ErrLocked):
+	case errors.Is(err, store.ErrLocked), errors.Is(err, store.ErrBusy):
 		return exitLocked
 	case errors.As(err, &invalid), !started: // cobra found fault before any command began
 		return exitUsage

@@ -83,7 +83,9 @@ func serve(ctx context.Context, a *cli, names []string, f serveFlags) error {
 		return err
 	}
 	defer st.Close()
-	sites := web.NewStore(st, app.KeptVersions{State: st}, nil)
+	kept := &app.KeptVersions{State: st}
+	defer kept.Close()
+	sites := web.NewStore(st, kept, nil)
 	defer sites.Close()
 	for _, name := range names {
 		if _, err := sites.Site(name); err != nil {

@@ -22,7 +22,8 @@ func verifyCommand(a *cli) *cobra.Command {
 		Long: `Check a published mirror, a PHM directory, an archive or a tar (.tar.zst, .tar.gz, .tar): every file has the size and
 digest of phm.files, there is no other file, names are safe on every system, and every relative link of a page leads to
 a file. Of a JOB the database, stored bodies, links and history are checked too. A name that exists as a file or PHM
-directory is a PATH, all else a JOB. Exit code 1 when something is wrong.
+directory is a PATH, all else a JOB. While a run is in progress, what it had committed when verify began is checked.
+Exit code 1 when something is wrong.
 
 The next run repairs published files from the stored bodies, and requests damaged bodies again. A damaged database stops
 the runs of its job: --rebuild makes a new one from the published version. Older versions are lost; the old database
@@ -79,11 +80,11 @@ func verify(ctx context.Context, a *cli, what string, links bool) error {
 
 func verifySummary(r *app.Verified) string {
 	s := fmt.Sprintf("%d files, %s; links of %d read; ", r.Files, mirror.Bytes(r.Bytes), r.Linked)
-	switch {
-	case r.Running:
-		s += "a run is under way, so what is kept besides was not looked at; "
-	case r.Kept != nil:
+	if r.Kept != nil {
 		s += fmt.Sprintf("%d records, %d stored bodies read; ", r.Kept.Records, r.Kept.Frames+r.Kept.Blobs)
+	}
+	if r.Running {
+		s += "a run is in progress, and what it committed since was not checked; "
 	}
 	switch n := r.Count(); n {
 	case 0:

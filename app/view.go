@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"errors"
+	"fmt"
+
+	"mirrord/job"
+	"mirrord/store"
+)
+
+// viewTries is how many views of a site are read when each of them changes while it is read.
+const viewTries = 3
+
+// view reads a site as of its last commit, also while a run writes it. What has gone while f read a view is no damage: f is called
+// again with a new view, so it must set what it returns anew.
+func view(st *store.State, name string, f func(*store.Site) error) error {
+	if !job.ValidName(name) {
+		return Usagef("%q cannot name a job", name)
+	}
+	for try := 1; ; try++ {
+		s, err := st.ViewSite(name)
+		if err != nil {
+			return err
+		}
+		err = f(s)
+		gone := errors.Is(err, store.ErrDamaged) && s.Stale()
+		if cerr := s.Close(); cerr != nil {
+			return errors.Join(err, cerr)
+		}
+		switch {
+		case !gone:
+			return err
+		case try == viewTries:
+			return fmt.Errorf("site %s changed while it was read; try again: %v", name, err) // not damaged, so not %w
+		}
+	}
+}
+
+// viewState is view for those who have no state open. It must be there.
+func viewState(a *App, name string, f func(*store.State, *store.Site) error) error {
+	st, err := a.MustState()
+	if err != nil {
+		return err
+	}
+	err = view(st, name, func(s *store.Site) error { return f(st, s) })
+	return errors.Join(err, st.Close())
+}

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"mirrord/app"
+)
+
+// slowSite is a site of many pages that answers slowly once it is told to: a run of it goes on as long as a test wants.
+type slowSite struct {
+	*httptest.Server
+	version atomic.Int64  // of the pages with an even number
+	asked   atomic.Int64  // requests since the run began
+	slow    atomic.Bool   // answers wait for go
+	allow   chan struct{} // lets one answer through
+}
+
+const slowPages = 60
+
+func newSlowSite(t *testing.T) *slowSite {
+	s := &slowSite{allow: make(chan struct{})}
+	s.version.Store(1)
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.asked.Add(1)
+		if s.slow.Load() && r.URL.Path != "/robots.txt" {
+			select {
+			case <-s.allow:
+			case <-r.Context().Done():
+				return
+			}
+		}
+		n, err := strconv.Atoi(strings.TrimPrefix(r.URL.Path, "/p"))
+		switch {
+		case r.URL.Path == "/":
+			fmt.Fprint(w, "<title>Home</title>")
+			for i := range slowPages {
+				fmt.Fprintf(w, `<a href="/p%d">page</a> `, i)
+			}
+		case err == nil && n%2 == 0:
+			fmt.Fprintf(w, "<title>Page %d</title><p>This is version %d.", n, s.version.Load())
+		case err == nil:
+			fmt.Fprintf(w, "<title>Page %d</title><p>This stays.", n)
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// let lets answers through.
+func (s *slowSite) let(n int) {
+	for range n {
+		s.allow <- struct{}{}
+	}
+}
+
+// besideRun begins a run of a known site in another process and stops it after some answers. The arguments are those of all commands.
+func besideRun(t *testing.T) (s *slowSite, cmd *exec.Cmd, common []string) {
+	t.Helper()
+	s = newSlowSite(t)
+	jobs, state := t.TempDir(), t.TempDir()
+	put(t, jobs, "slow.toml", fmt.Sprintf("url = %q\n[polite]\ndelay = \"0s\"\nfactor = 0.0\nconnections = 4\n", s.URL+"/"))
+	common = []string{"--jobs", jobs, "--state", state}
+	if code, out, errs := runArgs(t, nil, append([]string{"run-now", "slow"}, common...)...); code != exitOK {
+		t.Fatalf("%d: %s%s", code, out, errs)
+	}
+	s.version.Store(2)
+	s.slow.Store(true)
+	cmd = exec.Command("mirrord", append([]string{"run-now", "slow"}, common...)...)
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+		if t.Failed() {
+			t.Logf("the run said: %s", &said)
+		}
+	})
+	s.let(slowPages / 2)
+	return s, cmd, common
+}
+
+// readingCommands are those that read a site of besideRun, with what they must say.
+func readingCommands(s *slowSite, dir string) map[string][]string {
+	return map[string][]string{
+		"a run is in progress":      {"verify", "slow"},
+		"mirrored":                  {"explain", "slow", s.URL + "/p1", "--head"},
+		"would ask":                 {"plan", "slow"},
+		"changes are counted":       {"evolution", "slow"},
+		"rule":                      {"rules", "slow"},
+		"current":                   {"versions", "slow"},
+		"":                          {"diff", "slow", "1", "1"},
+		"version 1 written":         {"export", "slow", "--version", "1", "-o", filepath.Join(dir, "slow.phm")},
+		"nothing is left to replay": {"replay", "slow"},
+	}
+}
+
+// While a run of another process goes on, every command that reads gives the result of its last commit, and so do many at a time.
+func TestReadBesideRun(t *testing.T) {
+	t.Parallel()
+	s, cmd, common := besideRun(t)
+	awaitCommit(t, s, common, 1)
+	read := func(round int) {
+		dir := t.TempDir()
+		var all sync.WaitGroup
+		for want, args := range readingCommands(s, dir) {
+			all.Go(func() {
+				code, out, errs := runArgs(t, nil, append(args, common...)...)
+				failed := (code != exitOK) && args[0] != "replay"
+				if failed || !strings.Contains(out+errs, want) || strings.Contains(out+errs, "locked") {
+					t.Errorf("round %d: %v: exit code %d, want %q: %s%s", round, args, code, want, out, errs)
+				}
+			})
+		}
+		all.Wait()
+	}
+	read(1)
+	// Also when the run is stopped, in the middle of whatever it does.
+	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	read(2)
+	if err := cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	// And while it ends and publishes: whatever moment a reader meets, tree and records are of one version.
+	s.slow.Store(false)
+	close(s.allow)
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	for {
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Errorf("the run ends with %v", err)
+			}
+			if code, out, errs := runArgs(t, nil, append([]string{"verify", "slow"}, common...)...); code != exitOK || strings.Contains(out, "in progress") {
+				t.Errorf("after the run: %d: %s%s", code, out, errs)
+			}
+			return
+		default:
+		}
+		if code, out, errs := runArgs(t, nil, append([]string{"verify", "slow"}, common...)...); code != exitOK {
+			t.Errorf("while it ends: %d: %s%s", code, out, errs)
+		}
+	}
+}
+
+// awaitCommit returns when a reader sees that many answers of the run that goes on.
+func awaitCommit(t *testing.T, s *slowSite, common []string, answers int) int {
+	t.Helper()
+	for tries := 0; ; tries++ {
+		code, out, errs := runArgs(t, nil, append([]string{"verify", "slow", "--json"}, common...)...)
+		var v app.Verified
+		if code != exitOK || json.Unmarshal([]byte(out), &v) != nil {
+			t.Fatalf("%d: %s%s", code, out, errs)
+		}
+		if v.Kept.Journal >= answers {
+			return v.Kept.Journal
+		}
+		if tries > 1000 {
+			t.Fatalf("nothing was committed after %d requests", s.asked.Load())
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// A reader that was stopped while it copies does not hold up a run; a run that was killed can be read, and the next one goes on.
+func TestStoppedReaderKilledRun(t *testing.T) {
+	t.Parallel()
+	s, cmd, common := besideRun(t)
+	committed := awaitCommit(t, s, common, 1)
+	sign := filepath.Join(common[3], "sites", "slow", "site.read")
+	reader := exec.Command(os.Args[0], "-test.run=^TestHelperMarks$")
+	reader.Env = append(os.Environ(), "MIRRORD_MARKS="+sign)
+	said, err := reader.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := reader.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		reader.Process.Kill()
+		reader.Wait()
+	}()
+	if _, err := said.Read(make([]byte, 1)); err != nil { // it holds the mark
+		t.Fatal(err)
+	}
+	if err := reader.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	s.let(10)
+	awaitCommit(t, s, common, committed+5) // were the run held up, these would not come
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Wait()
+	for want, args := range readingCommands(s, t.TempDir()) {
+		if args[0] == "verify" {
+			want = "all is well"
+		}
+		code, out, errs := runArgs(t, nil, append(args, common...)...)
+		if failed := (code != exitOK) && args[0] != "replay"; failed || !strings.Contains(out+errs, want) {
+			t.Errorf("after the kill: %v: exit code %d, want %q: %s%s", args, code, want, out, errs)
+		}
+	}
+	s.slow.Store(false)
+	close(s.allow)
+	if code, out, errs := runArgs(t, nil, append([]string{"run-now", "slow"}, common...)...); code != exitOK {
+		t.Errorf("the run after it: %d: %s%s", code, out, errs)
+	}
+}
+
+// TestHelperMarks is the process of a reader: it marks the sign, says so and waits for its end.
+func TestHelperMarks(t *testing.T) {
+	sign := os.Getenv("MIRRORD_MARKS")
+	if sign == "" {
+		t.Skip("run by TestStoppedReaderKilledRun")
+	}
+	f, err := os.Open(sign)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock := syscall.Flock_t{Type: syscall.F_RDLCK}
+	const ofdSetLock = 37 // F_OFD_SETLK
+	if err := syscall.FcntlFlock(f.Fd(), ofdSetLock, &lock); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Println("marked")
+	select {}
+}
