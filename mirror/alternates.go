@@ -345,16 +345,6 @@ func (r *run) sameBody(rec, now *store.Resource) {
 	r.provenance.SetHearsay(rec.ID)
 }
 
-// keepsForeign reports whether nothing may leave because no document leads to it, and says so: links that only a replica lacks are no evidence. What the
-// origin has not given for as long as a test holds is no reason any more, or one page that it never gives again would keep everything.
-func (r *run) keepsForeign() bool {
-	_, n := r.provenance.FromReplicas(r.now().Add(-hosts.TestedFor))
-	if n > 0 {
-		r.notes.Cap(fmt.Sprintf("%s of the mirror came from replicas: what no document leads to stays until the origin has answered", plural(n, "resource", "resources")))
-	}
-	return n > 0
-}
-
 func plural(n int, one, many string) string { return fmt.Sprintf("%d %s", n, pick(n, one, many)) }
 
 // pick chooses the form of a word that goes with a number.

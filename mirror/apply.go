@@ -17,7 +17,7 @@ func (r *run) apply(f *ledger.Finding) {
 	d := &f.Done
 	d.Run = r.state.Number
 	d.Evidence = r.evidenceFor(&d.Resource)
-	r.noteShape(&d.Resource)
+	r.shapes.Note(&d.Resource, r.recording())
 	r.provenance.Note(&d.Resource)
 	r.account(&d.Resource, &f.As)
 	if d.Reason != "" && d.Referrer == 0 {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	"mirrord/mirror/judge"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -37,7 +38,7 @@ func (d *damage) note(id uint32, err error) bool {
 
 // heal makes a run that could not be published for damaged bodies one that goes on by asking for them again. It reports whether
 // there were any.
-func (r *run) heal(j *judgement) (bool, error) {
+func (r *run) heal(j *judge.Judgement) (bool, error) {
 	r.damage.mu.Lock()
 	defer r.damage.mu.Unlock()
 	ids := r.damage.ids
@@ -60,7 +61,7 @@ func (r *run) heal(j *judgement) (bool, error) {
 	if err != nil {
 		return true, fmt.Errorf("ask again for what is damaged: %w", err)
 	}
-	j.partial("%d stored bodies are damaged and will be asked for again: %v", len(ids), r.damage.first)
+	j.Partial("%d stored bodies are damaged and will be asked for again: %v", len(ids), r.damage.first)
 	return true, nil
 }
 

@@ -48,7 +48,7 @@ func (r *run) keep(now, old *store.Resource, targets []uint32, as ledger.Account
 	if now.Path != "" && old.MIME != now.MIME && r.layout.Preferred(now.URL, old.MIME) != r.layout.Preferred(now.URL, now.MIME) {
 		now.Path, now.Moved = "", r.version // its name must say the new type
 	}
-	now.ShapeNew = r.shapeNew(now, old)
+	now.ShapeNew = r.shapes.IsNew(now, old, r.recording())
 	as.Tally |= ledger.AsFetched
 	return &ledger.Finding{Done: store.Done{Resource: *now, Targets: targets, Linked: true}, As: as}
 }

@@ -37,7 +37,7 @@ func (r *run) load() error {
 			r.traits.NoteSitemap(rec.ID)
 		}
 		if answered {
-			r.noteShape(rec)
+			r.shapes.Note(rec, r.recording())
 		}
 		return nil
 	}

@@ -3,6 +3,7 @@
 package mirror
 
 import (
+	"mirrord/mirror/judge"
 	"mirrord/mirror/ledger"
 	"mirrord/store"
 )
@@ -25,11 +26,11 @@ func observe(now, old *store.Resource, only bool, as *ledger.Account) {
 	}
 }
 
-// observations writes down what the run has observed. A partial run has observed what it asked. Written
-// again, it takes the place of what was written before.
-func (r *run) observations(j *judgement) error {
-	o := store.Observation{Run: r.state.Number, Time: r.now().Unix(), Version: r.version, Complete: j.verdict == Complete && !r.o.NoFetch,
-		Doubtful: j.verdict == Suspicious && !r.o.Accept}
+// observations writes down what the run has observed. A partial run has observed what it asked. Written again, it takes the place of what was
+// written before.
+func (r *run) observations(j *judge.Judgement) error {
+	o := store.Observation{Run: r.state.Number, Time: r.now().Unix(), Version: r.version, Complete: (j.Verdict == Complete) && !r.o.NoFetch,
+		Doubtful: (j.Verdict == Suspicious) && !r.o.Accept}
 	any := false
 	for id, is := range r.table.Settled().All() {
 		s := is.Seen()

@@ -9,6 +9,7 @@ import (
 
 	"mirrord/fetch"
 	"mirrord/job"
+	"mirrord/mirror/judge"
 	"mirrord/mirror/ledger"
 	"mirrord/policy"
 	"mirrord/site"
@@ -88,7 +89,7 @@ func BenchmarkPlan(b *testing.B) {
 // What a run skips is written down and read again as it was, and counts as not looked at.
 func TestOrphansAreKept(t *testing.T) {
 	r := plannable(t, 300, 2)
-	want := orphans{3: 7, 4: 7, 5: 7, 9: 8, 299: 7}
+	want := judge.Orphans{3: 7, 4: 7, 5: 7, 9: 8, 299: 7}
 	if err := r.saveOrphans(want); err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +97,7 @@ func TestOrphansAreKept(t *testing.T) {
 	if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%v, %v; want %v", got, err, want)
 	}
-	if err := r.saveOrphans(nil); err != nil {
+	if err := r.saveOrphans(judge.Orphans{}); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := r.loadOrphans(); err != nil || len(got) != 0 {

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"sync"
 
+	"mirrord/mirror/judge"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/render"
 	"mirrord/phm"
@@ -87,8 +88,8 @@ func (c *tableCursor) rest(passed func(*phm.File)) {
 }
 
 // publish is phase two: the tree that is not live becomes the new version, and then the live one.
-func (r *run) publish(ctx context.Context, j *judgement) error {
-	if j.verdict == Suspicious && !r.o.Accept {
+func (r *run) publish(ctx context.Context, j *judge.Judgement) error {
+	if (j.Verdict == Suspicious) && !r.o.Accept {
 		return nil
 	}
 	if err := r.prepareRepairs(ctx); err != nil {
@@ -105,14 +106,14 @@ func (r *run) publish(ctx context.Context, j *judgement) error {
 	if r.live != nil && !dirty && !moved {
 		return nil
 	}
-	entry, entryURL, err := r.entry()
-	if err != nil {
-		if r.live == nil {
-			j.partial("nothing to publish: %v", err)
-		} else {
-			j.suspicious("%v", err)
-			return errors.Join(r.askAllNext(), r.site.Notes.SetRun(nil)) // else the next run would only try to publish this one again
-		}
+	switch here, err := r.judgeAt(judge.Building, r.newCase(), j); {
+	case err != nil:
+		return err
+	case here == Suspicious:
+		return r.startOver() // else the next run would only try to publish this one again
+	}
+	entry, entryURL, ok := r.entry()
+	if !ok {
 		return nil
 	}
 	r.stats.Phase.Store(int64(Relocating))
@@ -159,9 +160,13 @@ func (r *run) publish(ctx context.Context, j *judgement) error {
 		}
 		return tree.Unchanged()
 	}
-	if lost := b.removed - b.elsewhere; r.live != nil && !r.o.Accept && r.tooMany(lost) {
-		j.suspicious("%d of %d files would be dropped, more than limits.max_delete = %v", lost, r.live.Files, r.job.Limits.MaxDelete)
-		return errors.Join(tree.Unchanged(), r.askAllNext(), r.site.Notes.SetRun(nil))
+	c := r.newCase()
+	c.Lost = b.removed - b.elsewhere
+	switch here, err := r.judgeAt(judge.Publishing, c, j); {
+	case err != nil:
+		return err
+	case here == Suspicious:
+		return errors.Join(tree.Unchanged(), r.startOver())
 	}
 	r.stats.Phase.Store(int64(Publishing))
 	if err := ctx.Err(); err != nil {
@@ -185,17 +190,6 @@ func (r *run) betweenPhases() {
 	r.variants.Drop()
 	r.front.Drop()
 	debug.FreeOSMemory()
-}
-
-// fewDeleted is how many files a site of any size may lose in a run, unless limits.max_delete is 0.
-const fewDeleted = 3
-
-// tooMany reports whether a run that drops n files is suspicious: more than limits.max_delete of the site.
-func (r *run) tooMany(n int) bool {
-	if r.job.Limits.MaxDelete > 0 && n <= fewDeleted {
-		return false
-	}
-	return float64(n) > float64(r.job.Limits.MaxDelete)*float64(max(r.live.Files, 1))
 }
 
 // scopeText is the job's scope for people.

@@ -27,7 +27,7 @@ func (r *run) retrieve(parent context.Context) error {
 		return err
 	}
 	r.settleBase()
-	if err := r.learnShells(); err != nil {
+	if err := r.shapes.LearnEntries(r.table.Settled(), r.rules.Seeds, r.site.Records.Get); err != nil {
 		r.lost = err
 		return err
 	}

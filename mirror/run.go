@@ -17,6 +17,7 @@ import (
 	"mirrord/job"
 	"mirrord/mirror/admit"
 	"mirrord/mirror/crawl"
+	"mirrord/mirror/judge"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/render"
 	"mirrord/mirror/result"
@@ -112,7 +113,8 @@ type run struct {
 	filling    filling
 	skips      map[policy.Why]int64 // what the plan spared, by reason
 	evidence   evidence
-	soft       soft404s
+	shapes     judge.Shapes
+	probes     map[string]judge.ErrorPage // see learnSoft404
 	seen       contentSeen
 	likes      likeWriter
 	lost       error // why the table knows more, or less, than the disk: a batch could not be committed, or the journal not be read
@@ -242,45 +244,48 @@ func (r *run) run(ctx context.Context) (*Summary, error) {
 	} else if err := r.load(); err != nil {
 		return nil, err
 	}
-	v := r.judge(ended)
+	v, err := r.judge(ended)
+	if err != nil {
+		return r.summary(v.Broke(err)), err
+	}
 	if r.lost != nil { // the journal is what counts; the next run reads it
 		return r.summary(v), r.lost
 	}
 	if err := r.settle(v, ended == nil); err != nil {
-		return r.summary(v.disk(err)), err
+		return r.summary(v.Broke(err)), err
 	}
-	if v.verdict == Partial && !r.o.NoFetch {
+	if v.Verdict == Partial && !r.o.NoFetch {
 		return r.summary(v), diskOnly(ended)
 	}
 	err = r.publish(ctx, v)
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
-		v.partial("interrupted while the mirror was relocated")
+		v.Partial("interrupted while the mirror was relocated")
 		return r.summary(v), nil
 	case errors.Is(err, store.ErrDamaged):
 		healed, herr := r.heal(v)
 		if herr != nil {
-			return r.summary(v.disk(herr)), herr
+			return r.summary(v.Broke(herr)), herr
 		}
 		if healed {
 			return r.summary(v), nil
 		}
-		return r.summary(v.disk(err)), err
+		return r.summary(v.Broke(err)), err
 	default:
-		return r.summary(v.disk(err)), err
+		return r.summary(v.Broke(err)), err
 	}
-	if v.verdict != Complete && !r.o.NoFetch { // publishing found out more: the run was not what was written of it
+	if v.Verdict != Complete && !r.o.NoFetch { // publishing found out more: the run was not what was written of it
 		if err := r.observations(v); err != nil {
-			return r.summary(v.disk(err)), err
+			return r.summary(v.Broke(err)), err
 		}
 	}
-	if v.verdict == Complete {
+	if v.Verdict == Complete {
 		if err := errors.Join(r.calm(), r.mended(), r.askedAll(), r.repaired()); err != nil {
-			return r.summary(v.disk(err)), err
+			return r.summary(v.Broke(err)), err
 		}
 		if err := r.site.Notes.SetRun(nil); err != nil {
-			return r.summary(v.disk(err)), err
+			return r.summary(v.Broke(err)), err
 		}
 		r.dropParts()
 		if r.published != nil {
@@ -305,16 +310,18 @@ func diskOnly(err error) error {
 const mixedRules = "mixed"
 
 // summary is the report of the run.
-func (r *run) summary(j *judgement) *Summary {
+func (r *run) summary(j *judge.Judgement) *Summary {
 	s := &r.stats
 	sum := &Summary{
-		Job: r.site.Name, Run: r.state.Number, Started: r.started, Ended: r.now(), Resumed: r.resumed, Verdict: j.verdict, Reasons: j.reasons,
+		Job: r.site.Name, Run: r.state.Number, Started: r.started, Ended: r.now(), Resumed: r.resumed, Verdict: j.Verdict, Reasons: j.Reasons,
 		Requests: s.Requests.Load(), Fetched: s.Fetched.Load(), Unchanged: s.Unchanged.Load(), Redirected: s.Redirected.Load(), Gone: s.Gone.Load(),
-		Disallowed: s.Disallowed.Load(), Trapped: s.Trapped.Load(), Failed: s.Failed.Load(), Refused: s.Refused.Load(), Left: j.left,
+		Disallowed: s.Disallowed.Load(), Trapped: s.Trapped.Load(), Failed: s.Failed.Load(), Refused: s.Refused.Load(), Left: j.Left,
 		Bytes: s.Bytes.Load(), Wire: s.Wire.Load(), Relocated: s.Relocated.Load(),
 		SameText: s.SameText.Load(), NearText: s.NearText.Load(),
 	}
-	sum.Asked, sum.Known = r.coverage()
+	if !r.o.NoFetch {
+		sum.Asked, sum.Known = judge.Coverage(r.table.Settled())
+	}
 	for k := range ledger.EvidenceKinds {
 		if n := s.Spared[k].Load(); n > 0 {
 			if sum.Spared == nil {

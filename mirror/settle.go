@@ -3,10 +3,9 @@
 package mirror
 
 import (
-	"fmt"
 	"slices"
 
-	"mirrord/mirror/ledger"
+	"mirrord/mirror/judge"
 	"mirrord/mirror/render"
 	"mirrord/phm"
 	"mirrord/site"
@@ -15,7 +14,7 @@ import (
 
 // settle moves what retrieval found into the records that are kept, with mirror paths for what is new, and decides what a
 // complete run no longer reaches.
-func (r *run) settle(j *judgement, retrieved bool) error {
+func (r *run) settle(j *judge.Judgement, retrieved bool) error {
 	r.choosePrimary()
 	twins, err := r.assignNames()
 	if err != nil {
@@ -28,23 +27,15 @@ func (r *run) settle(j *judgement, retrieved bool) error {
 	if err := r.keepTwins(twins); err != nil {
 		return err
 	}
-	if j.verdict == Complete && (!r.o.NoFetch || r.o.Accept) {
-		if r.live != nil {
-			if err := r.dropUnreached(j); err != nil {
-				return err
-			}
-		}
-		if err := r.judgeSoft404(j); err != nil {
-			return err
-		}
-		if err := r.judgeShapes(j); err != nil {
+	if (j.Verdict == Complete) && (!r.o.NoFetch || r.o.Accept) {
+		if err := r.judgeSettled(j); err != nil {
 			return err
 		}
 		if err := r.site.Records.Fold(fold); err != nil {
 			return err
 		}
 	}
-	if j.verdict == Complete && r.rescan {
+	if (j.Verdict == Complete) && r.rescan {
 		if err := r.site.Notes.SetFingerprint(r.fingerprint); err != nil {
 			return err
 		}
@@ -52,13 +43,10 @@ func (r *run) settle(j *judgement, retrieved bool) error {
 	if err := r.observations(j); err != nil {
 		return err
 	}
-	if j.verdict == Suspicious || j.anew && j.left == 0 {
-		if err := r.askAllNext(); err != nil {
-			return err
-		}
-		return r.site.Notes.SetRun(nil) // what was retrieved is kept; the next run asks anew, accept publishes this one
+	if j.StartsOver() {
+		return r.startOver() // what was retrieved is kept, and accept publishes it
 	}
-	r.state.Retrieved = retrieved && j.left == 0 && j.verdict == Complete
+	r.state.Retrieved = retrieved && (j.Left == 0) && (j.Verdict == Complete)
 	r.state.Requests += int(r.stats.Requests.Load())
 	return r.site.Notes.SetRun(r.state)
 }
@@ -154,88 +142,6 @@ func (r *run) assignNames() (*twins, error) {
 	return twins, nil
 }
 
-// dropUnreached takes out of the mirror what no document of it links to any more. Only a complete run may do so: what failed or
-// was not asked keeps its links, so that its children stay; and what skipped documents may have come to link to waits (watch).
-func (r *run) dropUnreached(j *judgement) error {
-	if r.keepsForeign() {
-		return nil
-	}
-	t := r.table.Settled()
-	reached := make([]uint64, t.Len()/64+1)
-	var stack, docs []uint32
-	types := ledger.DocumentTypes(t.MIMEs())
-	push := func(id uint32) bool {
-		if id < store.Mention {
-			id &^= store.Guess
-		}
-		if id < t.Len() && reached[id/64]&(1<<(id%64)) == 0 {
-			reached[id/64] |= 1 << (id % 64)
-			stack = append(stack, id)
-		}
-		return true
-	}
-	for _, u := range r.rules.Seeds {
-		if id, ok := t.Find([]byte(u.String())); ok {
-			push(id)
-		}
-	}
-	for _, id := range r.traits.Sitemaps() { // those that were read or spared, and, when nothing was asked, all that are known
-		if s := t.State(id); r.o.NoFetch || s.Answered() || (r.planned() && s.Governed()) {
-			push(id)
-		}
-	}
-	for len(stack) > 0 {
-		id := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
-		s := t.State(id)
-		if s.Target() > 0 {
-			push(s.Target() - 1)
-		}
-		if !s.InSet() && !r.traits.Sitemap(id) {
-			continue
-		}
-		targets, err := r.site.Records.TargetsOf(id)
-		if err != nil {
-			return err
-		}
-		if len(targets) > 0 || types[s.Type()] {
-			docs = append(docs, id)
-		}
-		store.Targets(targets, push)
-	}
-	var unreached []uint32
-	live, dropped := 0, 0
-	published := func(s ledger.State) bool { return s.InSet() && !s.Moved() } // what an unfinished run fetched and nobody saw is no loss
-	for id, s := range t.All() {
-		if s.Governed() && reached[id/64]&(1<<(id%64)) == 0 {
-			unreached = append(unreached, id)
-		}
-		if published(s) {
-			live++
-		}
-	}
-	lost, err := r.watch(unreached, docs)
-	if err != nil || len(lost) == 0 {
-		return err
-	}
-	for _, id := range lost {
-		if published(t.State(id)) {
-			dropped++
-		}
-	}
-	if !r.o.Accept && r.tooMany(dropped) {
-		j.suspicious("%d of %d resources are no longer linked from anywhere, more than limits.max_delete = %v", dropped, live, r.job.Limits.MaxDelete)
-		return nil
-	}
-	err = r.amend(lost, func(rec *store.Resource) {
-		r.stats.Hold(r.leave(rec))
-		rec.Reason = "nothing in the mirror links to it any more"
-		t.Leave(rec.ID)
-	})
-	r.shared = render.SharedURLs(t) // without the URLs that have just left
-	return err
-}
-
 // amend changes the records of some URLs after retrieval. A Fold must follow.
 func (r *run) amend(ids []uint32, change func(*store.Resource)) error {
 	t := r.table.Settled()
@@ -284,96 +190,4 @@ func (r *run) calm() error {
 		return err
 	}
 	return r.site.Records.Fold(r.folding())
-}
-
-// Thresholds of judgeShapes.
-const (
-	shapeLeast = 3    // pages that must have taken the same shape
-	shapeShare = 0.5  // of the pages of a known site
-	shapeNew   = 20   // pages that a new site must have for a warning
-	shapeFresh = 0.85 // of the pages of a new site
-
-	shapeSpread = 20  // one page's size differs by at most a twentieth,
-	shapeSlack  = 100 // and some bytes that say where the reader wanted to go
-)
-
-// judgeShapes looks for a login or error page that a site answers everywhere with status 200: many pages whose title and links
-// became the same in this run. A first run only warns.
-func (r *run) judgeShapes(j *judgement) error {
-	if r.o.Accept {
-		return nil
-	}
-	shapes := map[uint32]int{}
-	pages := 0
-	var example site.URL
-	best := uint32(0)
-	err := r.site.Records.Resources(func(rec *store.Resource) error {
-		if !rec.InSet || rec.Shape == 0 {
-			return nil
-		}
-		if r.live == nil || rec.Run == r.state.Number {
-			pages++ // that the run looked at
-		}
-		if !r.newShape(rec) {
-			return nil
-		}
-		shapes[rec.Shape]++
-		if shapes[rec.Shape] > shapes[best] || best == 0 {
-			best = rec.Shape
-			example = rec.URL
-		}
-		return nil
-	})
-	if err != nil || best == 0 {
-		return err
-	}
-	// Pages of one template may have the same title and links and be pages all the same: then their sizes differ.
-	var ids []uint32
-	var sizes []int64
-	err = r.site.Records.Resources(func(rec *store.Resource) error {
-		if rec.InSet && rec.Shape == best && r.newShape(rec) {
-			ids, sizes = append(ids, rec.ID), append(sizes, rec.Size)
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	sorted := slices.Sorted(slices.Values(sizes))
-	usual := sorted[len(sorted)/2]
-	var doubtful []uint32
-	for i, id := range ids {
-		if alike(sizes[i], usual) {
-			doubtful = append(doubtful, id)
-		}
-	}
-	n := len(doubtful)
-	if r.live == nil { // nothing can have become anything yet: it is said, and published
-		if pages >= shapeNew && float64(n) >= shapeFresh*float64(pages) {
-			r.notes.Cap(fmt.Sprintf("%d of %d pages have the same title, links and size, such as %s: look whether that is a login or error page", n, pages, example))
-		}
-		return nil
-	}
-	if n < shapeLeast || float64(n) < shapeShare*float64(pages) {
-		return nil
-	}
-	j.suspicious("%d of %d pages have become the same page, such as %s: a login or error page?", n, pages, example)
-	return r.forgetValidators(doubtful)
-}
-
-// alike reports whether a page of one shape has about the usual size, in bytes, of the pages of that shape.
-func alike(size, usual int64) bool {
-	d := size - usual
-	return max(d, -d) <= usual/shapeSpread+shapeSlack
-}
-
-// forgetValidators makes the next run ask for pages that are taken for error pages without condition: their validators are not those of
-// the pages that should be there, and a site that is well again could answer 304 to them.
-func (r *run) forgetValidators(ids []uint32) error {
-	return r.amend(ids, func(rec *store.Resource) { rec.ETag, rec.LastModified = "", "" })
-}
-
-// newShape reports whether a page got another shape since the published version.
-func (r *run) newShape(rec *store.Resource) bool {
-	return rec.ShapeNew && rec.Changed >= r.version && rec.Run == r.state.Number
 }

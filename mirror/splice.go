@@ -3,7 +3,6 @@
 package mirror
 
 import (
-	"errors"
 	"fmt"
 
 	"mirrord/mirror/render"
@@ -109,18 +108,12 @@ func (s *placer) stands(f *phm.File) bool {
 	return err == nil && st.Regular && st.Size == f.Size && !render.WrittenSince(st, f, s.r.live)
 }
 
-// errNoEntry says that the mirror would have no page to open.
-var errNoEntry = errors.New("no entry point is in the mirror, and no version is published without one")
-
-// entry returns the mirror path of the first entry point that is in the set.
-func (r *run) entry() (path string, u site.URL, err error) {
+// entry returns the page that the mirror opens with.
+func (r *run) entry() (path string, u site.URL, ok bool) {
 	t := r.table.Settled()
-	for _, s := range r.rules.Seeds {
-		if id, ok := t.Find([]byte(s.String())); ok {
-			if f, in := t.Final(id); in {
-				return t.Path(f), t.URL(f), nil
-			}
-		}
+	id, ok := t.Entry(r.rules.Seeds)
+	if !ok {
+		return "", site.URL{}, false
 	}
-	return "", site.URL{}, errNoEntry
+	return t.Path(id), t.URL(id), true
 }

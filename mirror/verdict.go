@@ -4,177 +4,147 @@ package mirror
 
 import (
 	"errors"
-	"fmt"
-	"maps"
 	"slices"
 
-	"mirrord/mirror/ledger"
-	"mirrord/mirror/result"
+	"mirrord/mirror/judge"
+	"mirrord/mirror/render"
+	"mirrord/replica/hosts"
 	"mirrord/site"
 	"mirrord/store"
 )
 
-// judgement is a verdict in the making. A later, worse finding replaces a better one; reasons add up.
-type judgement struct {
-	verdict Verdict
-	reasons []string
-	left    int64 // URLs still to be asked
-	anew    bool  // what was decided must be asked again: the next run does not go on with this one
-}
-
-func (j *judgement) partial(format string, args ...any) {
-	j.verdict = max(j.verdict, Partial)
-	j.reasons = append(j.reasons, fmt.Sprintf(format, args...))
-}
-
-func (j *judgement) suspicious(format string, args ...any) {
-	j.verdict = max(j.verdict, Suspicious)
-	j.reasons = append(j.reasons, fmt.Sprintf(format, args...))
-}
-
-// disk makes a judgement of an error that ended the run.
-func (j *judgement) disk(err error) *judgement {
-	j.verdict = Partial
-	j.reasons = append(j.reasons, err.Error())
-	return j
-}
-
-// judge decides how retrieval ended. ended is why it stopped early, nil when nothing was left to ask.
-func (r *run) judge(ended error) *judgement {
-	j := &judgement{}
+// judge decides how retrieval ended. ended is why it stopped early, nil when nothing was left to request.
+func (r *run) judge(ended error) (*judge.Judgement, error) {
+	j := &judge.Judgement{}
 	if r.o.NoFetch {
-		return j
+		return j, nil
 	}
-	var limit result.LimitError
-	var disk *store.DiskError
-	switch {
-	case ended == nil:
-	case errors.As(ended, &limit):
-		j.partial("%s", limit.What)
-	case errors.As(ended, &disk):
-		j.partial("%v", disk)
-	case errors.Is(ended, result.ErrInterrupted):
-		j.partial("interrupted; run again to go on")
-	default:
-		j.partial("%v", ended)
+	c := r.newCase()
+	c.Ended = ended
+	c.Left = judge.Unanswered(c.Ledger)
+	c.Failed, c.Requests = r.stats.Failed.Load(), r.stats.Requests.Load()
+	c.Silent = r.troubles.SilentOrigins()
+	for _, l := range r.troubles.LeftEntries() {
+		c.Postponed = append(c.Postponed, judge.Postponed{Host: l.Name, Reason: l.Reason})
 	}
-	j.left = r.unanswered()
-	if ended == nil && j.left > 0 {
-		for _, l := range r.troubles.LeftEntries() {
-			j.partial("%s was left for the next run: %s", l.Name, l.Reason)
-		}
-	}
-	r.judgeSeeds(j)
-	r.judgeFailures(j)
-	return j
+	c.Why = r.notes.Reason
+	j.Left = c.Left
+	_, err := r.judgeAt(judge.Retrieved, c, j)
+	return j, err
 }
 
-// unanswered counts the URLs that entered the frontier and have no outcome of this run.
-func (r *run) unanswered() (n int64) {
-	for _, s := range r.table.Settled().All() {
-		if s.Queued() && !s.Answered() {
-			n++
-		}
+// judgeSettled applies the rules to a run that is complete so far: what it found is in the records, and has mirror paths.
+func (r *run) judgeSettled(j *judge.Judgement) error {
+	c := r.newCase()
+	c.Probes = r.probes
+	c.Sitemaps = r.traits.Sitemaps()
+	_, c.Foreign = r.provenance.FromReplicas(r.now().Add(-hosts.TestedFor)) // what the origin does not give for longer keeps nothing else
+	var err error
+	if c.Orphans, err = r.loadOrphans(); err != nil {
+		return err
 	}
-	return n
+	_, err = r.judgeAt(judge.Settled, c, j)
+	return err
 }
 
-// answered counts the URLs that were asked in this run, by this process or an earlier one.
-func (r *run) answered() (n int64) {
-	for _, s := range r.table.Settled().All() {
-		if s.WasAsked() {
-			n++
-		}
+// newCase is what is known at every stage.
+func (r *run) newCase() *judge.Case {
+	return &judge.Case{
+		Seeds:   r.rules.Seeds,
+		Limits:  r.job.Limits,
+		Accept:  r.o.Accept,
+		NoFetch: r.o.NoFetch,
+		Run:     r.recording(),
+		Live:    r.live,
+		Resumed: r.resumed,
+		Planned: r.planned(),
+		Ledger:  r.table.Settled(),
+		Records: r.site.Records,
 	}
-	return n
 }
 
-// coverage counts the URLs that the run asked, and those that it knew: those too, and what is in the mirror or redirects. A guess that leads nowhere is in
-// neither count: it is asked in some runs only, which depends on its number, and two runs of the same site must show the same count of known URLs.
-func (r *run) coverage() (asked, known int64) {
-	if r.o.NoFetch {
-		return 0, 0
+// judgeAt applies the rules of a stage, adds what they conclude to a judgement and executes it. It returns the verdict of this stage alone.
+func (r *run) judgeAt(at judge.Stage, c *judge.Case, j *judge.Judgement) (Verdict, error) {
+	rulings, err := judge.Judge(at, c)
+	if err != nil {
+		return Complete, err
 	}
-	for _, s := range r.table.Settled().All() {
-		nowhere := s.Guessed() && (s.Outcome() == site.Gone) && (s.Seen()&ledger.Left == 0)
-		switch {
-		case nowhere:
-		case s.WasAsked():
-			asked++
-			known++
-		case s.Governed():
-			known++
-		}
-	}
-	return asked, known
+	var here judge.Judgement
+	here.Add(rulings...)
+	j.Add(rulings...)
+	return here.Verdict, r.carryOut(rulings)
 }
 
-// judgeSeeds looks at the entry points: a site whose entry is gone, forbidden or broken is not what the job means.
-func (r *run) judgeSeeds(j *judgement) {
+// startOver makes the next run one that does not go on with this one, and requests everything.
+func (r *run) startOver() error { return errors.Join(r.askAllNext(), r.site.Notes.SetRun(nil)) }
+
+// carryOut does what follows from rulings. When it changes records, a Fold must follow.
+func (r *run) carryOut(rulings []judge.Ruling) error {
+	leaves, forget := map[uint32]bool{}, map[uint32]bool{}
+	var amended []uint32
+	for i := range rulings {
+		x := &rulings[i]
+		for _, n := range x.Notes {
+			if n.URL == (site.URL{}) {
+				r.notes.Cap(n.What)
+			} else {
+				r.notes.Add(n.What, n.URL)
+			}
+		}
+		if x.Orphans != nil {
+			if err := r.saveOrphans(x.Orphans); err != nil {
+				return err
+			}
+		}
+		for _, id := range x.Leave {
+			leaves[id] = true
+		}
+		for _, id := range x.Forget {
+			forget[id] = true
+		}
+		amended = append(append(amended, x.Leave...), x.Forget...)
+	}
+	if len(amended) == 0 {
+		return nil
+	}
+	slices.Sort(amended)
 	t := r.table.Settled()
-	held := false
-	for i, u := range r.rules.Seeds {
-		id, ok := t.Find([]byte(u.String()))
-		if !ok || !t.State(id).Answered() {
-			continue // interrupted before
+	err := r.amend(slices.Compact(amended), func(rec *store.Resource) {
+		if forget[rec.ID] {
+			rec.ETag, rec.LastModified = "", ""
 		}
-		s := t.State(id)
-		if _, inSet := t.Final(id); inSet && s.Outcome() != site.Failed {
-			continue
+		if leaves[rec.ID] {
+			r.stats.Hold(r.leave(rec))
+			rec.Reason = "nothing in the mirror links to it any more"
+			t.Leave(rec.ID)
 		}
-		what := fmt.Sprintf("the entry point %s: %s", u, r.outcomeText(id))
-		if s.Outcome() == site.Redirected && s.Target() == 0 {
-			what += "; is that the url to give, or should the scope take it in?"
-		}
-		switch {
-		case s.Outcome() == site.Failed:
-			j.partial("%s", what)
-		case r.live != nil && !r.o.Accept:
-			j.suspicious("%s", what)
-			held = true
-		case i == 0 && r.live == nil:
-			j.partial("%s", what)
-			j.anew = true
-		default:
-			r.notes.Add("entry points that could not be had", u)
-		}
+	})
+	if len(leaves) > 0 {
+		r.shared = render.SharedURLs(t) // without the URLs that have just left
 	}
-	if _, _, err := r.entry(); held && err != nil { // accept would find out
-		j.suspicious("%v", err)
-	}
+	return err
 }
 
-// outcomeText says in words what became of a URL in this run.
-func (r *run) outcomeText(id uint32) string {
-	u, s := r.table.Get(id)
-	text := s.Outcome().String()
-	if reason := r.notes.Reason(u); reason != "" {
-		text += " (" + reason + ")"
+// orphansFact keeps the orphans of a site.
+const orphansFact = "orphans"
+
+func (r *run) loadOrphans() (judge.Orphans, error) {
+	v, err := r.site.Notes.Fact(orphansFact)
+	if err != nil {
+		return nil, err
 	}
-	return text
+	o, err := judge.DecodeOrphans(v, r.table.Len())
+	if err != nil {
+		r.log.Warn("the list of pages without links to them cannot be decoded; it begins anew", "err", err)
+		return nil, nil
+	}
+	return o, nil
 }
 
-// fewFailures is how many URLs may fail on a site of any size.
-const fewFailures = 3
-
-// judgeFailures compares what failed with limits.max_failures. A few failures do not spoil a run: what failed keeps its last
-// good copy, and the summary names it.
-func (r *run) judgeFailures(j *judgement) {
-	failed, asked := r.stats.Failed.Load(), r.stats.Requests.Load()
-	silent := r.troubles.SilentOrigins()
-	for _, origin := range slices.Sorted(maps.Keys(silent)) { // costs its own URLs, and not the version
-		failed -= silent[origin]
-		if u, _, err := site.Parse(origin + "/"); err == nil {
-			r.notes.Add("servers that gave no answer: what the mirror has of them stays, other links lead to them", u)
-		}
+func (r *run) saveOrphans(o judge.Orphans) error {
+	v, err := o.Encode()
+	if err != nil {
+		return err
 	}
-	if r.resumed { // what failed is asked again, what did not is not: the share is of the whole run
-		asked = max(asked, r.answered())
-	}
-	if failed <= 0 || asked == 0 {
-		return
-	}
-	if limit := float64(r.job.Limits.MaxFailures); float64(failed) > limit*float64(asked) && failed > fewFailures {
-		j.partial("%d of %d requests failed, more than limits.max_failures = %v", failed, asked, r.job.Limits.MaxFailures)
-	}
+	return r.site.Notes.SetFact(orphansFact, v)
 }

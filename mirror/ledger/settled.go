@@ -75,3 +75,15 @@ func (t Settled) Circles() (out [][]uint32) {
 	}
 	return out
 }
+
+// Entry returns the number of the page that a mirror opens with: the first entry point that is in the mirror, or leads there.
+func (t Settled) Entry(seeds []site.URL) (id uint32, ok bool) {
+	for _, u := range seeds {
+		if id, ok := t.Find([]byte(u.String())); ok {
+			if final, in := t.Final(id); in {
+				return final, true
+			}
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package judge
+
+import (
+	"mirrord/job"
+	"mirrord/mirror/ledger"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// Case is what a run knows when it is judged. Rules read it and change nothing.
+type Case struct {
+	Seeds   []site.URL
+	Limits  job.Limits
+	Accept  bool // somebody has looked at what is suspicious and accepts it
+	NoFetch bool // the run makes no requests
+
+	Run     ledger.Run
+	Live    *store.Version // what is published, nil before the first version
+	Resumed bool           // an earlier process began the run
+	Planned bool           // a policy planned it: some of what is known was skipped
+
+	Ledger  ledger.Settled
+	Records Recorded
+
+	// Of retrieval.
+	Ended     error // why it ended early, nil when nothing was left to request
+	Left      int64 // URLs without an outcome
+	Failed    int64 // of limits.max_failures
+	Requests  int64
+	Postponed []Postponed           // entry points' hosts, by name
+	Silent    map[string]int64      // origins that gave no answer, with how many of their URLs failed; no entry points'
+	Why       func(site.URL) string // why a URL failed, or what became of an entry point; "" when nothing is known
+	Probes    map[string]ErrorPage  // by origin: its answer with status 200 to a path that cannot exist
+	Sitemaps  []uint32              // by number
+	Foreign   int                   // resources that only replicas gave of late
+	Orphans   Orphans               // that an earlier run stored
+
+	Lost int // at Publishing: files of the published version that would be dropped
+}
+
+// Recorded is what is stored. *store.Records is one.
+type Recorded interface {
+	// Resources calls f for every record, in the order of the URLs. f must not keep it.
+	Resources(f func(*store.Resource) error) error
+	// TargetsOf returns the links of a document, for store.Targets.
+	TargetsOf(id uint32) ([]byte, error)
+	// Observations calls f for what every run has observed, oldest first. f must not keep it.
+	Observations(f func(*store.Observation) error) error
+}
+
+// Postponed is the host or origin of an entry point that is left for the next run.
+type Postponed struct{ Host, Reason string }
+
+// ErrorPage is what an error page with status 200 looks like.
+type ErrorPage struct {
+	Shape uint32
+	Size  int64 // bytes
+}
+
+// fewDeleted is how many files a site of any size may lose in a run, unless limits.max_delete is 0.
+const fewDeleted = 3
+
+// dropsTooMany reports whether a run that drops n files drops more than limits.max_delete of the published version.
+func (c *Case) dropsTooMany(n int) bool {
+	if (c.Limits.MaxDelete > 0) && (n <= fewDeleted) {
+		return false
+	}
+	return float64(n) > float64(c.Limits.MaxDelete)*float64(max(c.Live.Files, 1))
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package judge
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"mirrord/internal/parts"
+	"mirrord/mirror/result"
+	"mirrord/site"
+)
+
+// Stage is the moment of a run at which a rule applies.
+type Stage uint8
+
+// The stages, in the order of a run.
+const (
+	Retrieved  Stage = iota // retrieval ended; not for runs that make no requests
+	Settled                 // records and mirror paths are those of the version to come; only while the verdict is complete
+	Building                // before a tree is built
+	Publishing              // the tree is built and not yet published
+)
+
+// rules is the registry: each exported method returns one rule, in a file of its own. So a rule is added by a file here.
+type rules struct{}
+
+// rule is one reason to doubt a run.
+type rule struct {
+	at    Stage
+	place int // among the rules of its stage: reasons stand in this order
+
+	// judge looks at a case and changes nothing. Its error is one of reading the case.
+	judge func(c *Case) (Ruling, error)
+}
+
+// Ruling is what one rule concludes. The zero value has nothing to say.
+type Ruling struct {
+	Verdict result.Verdict
+	Reasons []string
+	Notes   []Note
+
+	Restart bool     // the next run requests everything again, also what this one decided, unless some of this one is left
+	Forget  []uint32 // pages that the next run requests without validators
+	Leave   []uint32 // resources that leave the mirror
+	Orphans Orphans  // in the place of the stored ones; nil: these stay
+}
+
+// Note is something for the summary. Without a URL it is a sentence of its own, with one it counts URLs.
+type Note struct {
+	What string
+	URL  site.URL
+}
+
+func (r *Ruling) partial(format string, args ...any) {
+	r.Verdict = max(r.Verdict, result.Partial)
+	r.Reasons = append(r.Reasons, fmt.Sprintf(format, args...))
+}
+
+func (r *Ruling) suspicious(format string, args ...any) {
+	r.Verdict = max(r.Verdict, result.Suspicious)
+	r.Reasons = append(r.Reasons, fmt.Sprintf(format, args...))
+}
+
+func (r *Ruling) note(what string, u site.URL) { r.Notes = append(r.Notes, Note{What: what, URL: u}) }
+
+// Judge returns what the rules of a stage conclude, in their order. All of them see the same case.
+func Judge(at Stage, c *Case) ([]Ruling, error) {
+	all := parts.Of[rule](rules{})
+	slices.SortStableFunc(all, func(a, b rule) int { return cmp.Compare(a.place, b.place) })
+	var out []Ruling
+	for _, x := range all {
+		if x.at != at {
+			continue
+		}
+		ruling, err := x.judge(c)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, ruling)
+	}
+	return out, nil
+}

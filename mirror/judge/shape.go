@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package judge
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"mirrord/mirror/ledger"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// The shape of a page is a hash of its title and links. A site that is in trouble may answer many URLs with one page and status 200: then
+// many pages take one shape in one run.
+
+// newShape reports whether a page took another shape since the published version.
+func newShape(rec *store.Resource, run ledger.Run) bool {
+	return rec.ShapeNew && (rec.Changed >= run.Version) && (rec.Run == run.Number)
+}
+
+// becameOther reports whether a page that readers can see has another shape in the version to come.
+func becameOther(rec *store.Resource, run ledger.Run) bool {
+	return isPage(rec) && (rec.Moved < run.Version) && newShape(rec, run)
+}
+
+// isPage reports whether a resource of the mirror has a shape.
+func isPage(rec *store.Resource) bool { return rec.InSet && (rec.Shape != 0) }
+
+// Pages of one shape have about one size:
+const (
+	sizeSpread = 20  // they differ by at most a twentieth of it,
+	sizeSlack  = 100 // and some bytes that say where the reader wanted to go
+)
+
+// alike reports whether a page of one shape has about the usual size, in bytes, of the pages of that shape.
+func alike(size, usual int64) bool {
+	d := size - usual
+	return max(d, -d) <= usual/sizeSpread+sizeSlack
+}
+
+// Shapes is what a run learns of the shapes of pages while it retrieves. The zero value is ready. Note may be called by several
+// goroutines at once.
+type Shapes struct {
+	entries map[site.URL]bool
+	shells  []uint32 // shapes that the entry pages had before this run
+
+	mu      sync.Mutex
+	changed map[string]int // by origin: published pages that took another shape
+}
+
+// LearnEntries notes what the entry pages look like before the run; get reads records. A site of one program answers its entry page
+// everywhere, and a new release of it changes all pages to the same page again; that they were one before says that it is no error.
+func (s *Shapes) LearnEntries(t ledger.Settled, seeds []site.URL, get func(site.URL) (store.Resource, bool, error)) error {
+	s.entries = map[site.URL]bool{}
+	for _, u := range seeds {
+		s.entries[u] = true
+		id, ok := t.Find([]byte(u.String()))
+		if !ok {
+			continue
+		}
+		id, _ = t.Final(id)
+		rec, ok, err := get(t.URL(id))
+		if err != nil {
+			return err
+		}
+		if ok && isPage(&rec) {
+			s.shells = append(s.shells, rec.Shape)
+		}
+	}
+	return nil
+}
+
+// IsNew reports whether a page has a shape that is new since the published version.
+func (s *Shapes) IsNew(now, old *store.Resource, run ledger.Run) bool {
+	switch {
+	case old.Body == store.NoBody:
+		return true
+	case old.ShapeNew && (old.Changed >= run.Version):
+		return true // of an earlier run that was not published: an error page with other bytes is an error page still
+	case old.Shape == now.Shape:
+		return false
+	}
+	return !slices.Contains(s.shells, old.Shape) || s.entries[now.URL]
+}
+
+// Note counts pages that became other pages. It is called for every result of a run; a first run has no such pages.
+func (s *Shapes) Note(rec *store.Resource, run ledger.Run) {
+	if (run.Version == 1) || !becameOther(rec, run) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.changed == nil {
+		s.changed = map[string]int{}
+	}
+	s.changed[rec.URL.Origin()]++
+}
+
+// Doubtful returns the origins of which so many pages became other pages that it matters what their error page looks like, sorted.
+func (s *Shapes) Doubtful() (origins []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, origin := range slices.Sorted(maps.Keys(s.changed)) {
+		if s.changed[origin] > softLeast {
+			origins = append(origins, origin)
+		}
+	}
+	return origins
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package judge
+
+import (
+	"fmt"
+
+	"mirrord/mirror/ledger"
+	"mirrord/site"
+)
+
+// Unreached is the rule about resources that no document of the mirror links to any more: they leave, unless they are more than
+// limits.max_delete. Only a complete run gets here: what failed or was not requested keeps its links, so that its children stay; and what
+// skipped documents may have come to link to waits as an orphan.
+func (rules) Unreached() rule { return rule{at: Settled, place: 10, judge: unreached} }
+
+func unreached(c *Case) (r Ruling, _ error) {
+	if c.Live == nil {
+		return r, nil
+	}
+	if n := c.Foreign; n > 0 { // links that only a replica lacks are no evidence
+		what := fmt.Sprintf("%d resources", n)
+		if n == 1 {
+			what = "1 resource"
+		}
+		r.note(what+" of the mirror came from replicas: what no document leads to stays until the origin has answered", site.URL{})
+		return r, nil
+	}
+	reached, err := Reach(c.Ledger, c.links(), c.roots())
+	if err != nil {
+		return r, err
+	}
+	var loose []uint32
+	live := 0
+	for id, s := range c.Ledger.All() {
+		if s.Governed() && !reached.Has(id) {
+			loose = append(loose, id)
+		}
+		if isPublished(s) {
+			live++
+		}
+	}
+	lost, err := c.watch(&r, loose, reached.Docs)
+	if (err != nil) || (len(lost) == 0) {
+		return r, err
+	}
+	dropped := 0
+	for _, id := range lost {
+		if isPublished(c.Ledger.State(id)) {
+			dropped++
+		}
+	}
+	if !c.Accept && c.dropsTooMany(dropped) {
+		r.suspicious("%d of %d resources are no longer linked from anywhere, more than limits.max_delete = %v", dropped, live, c.Limits.MaxDelete)
+		return r, nil
+	}
+	r.Leave = lost
+	return r, nil
+}
+
+// isPublished reports whether readers can see a resource: what an unfinished run fetched and nobody saw is no loss.
+func isPublished(s ledger.State) bool { return s.InSet() && !s.Moved() }
+
+// roots are where reading begins: the entry points, and of the sitemaps those that were read or skipped; all that are known when the run
+// makes no requests.
+func (c *Case) roots() (ids []uint32) {
+	for _, u := range c.Seeds {
+		if id, ok := c.Ledger.Find([]byte(u.String())); ok {
+			ids = append(ids, id)
+		}
+	}
+	for _, id := range c.Sitemaps {
+		s := c.Ledger.State(id)
+		if c.NoFetch || s.Answered() || (c.Planned && s.Governed()) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// links are those of what is in the mirror, and of sitemaps.
+func (c *Case) links() Links {
+	documents := ledger.DocumentTypes(c.Ledger.MIMEs())
+	sitemaps := map[uint32]bool{}
+	for _, id := range c.Sitemaps {
+		sitemaps[id] = true
+	}
+	return Links{
+		Of:    c.Records.TargetsOf,
+		Count: func(id uint32, s ledger.State) bool { return s.InSet() || sitemaps[id] },
+		May:   func(s ledger.State) bool { return documents[s.Type()] },
+	}
+}
