@@ -29,19 +29,17 @@ type PairRecord struct {
 	SoftPages int       `json:"soft_pages,omitempty"` // answers that were like the answer to a path that no host has
 }
 
-// UnmarshalJSON reads a record, and also one that was stored when one of its keys was spelled in another way.
-func (p *PairRecord) UnmarshalJSON(data []byte) error {
-	type plain PairRecord // without this method
-	if err := json.Unmarshal(data, (*plain)(p)); err != nil {
-		return err
-	}
-	var old struct {
+// decode reads a stored record, also one of a version that spelled one of its keys in another way. It is no UnmarshalJSON, which a struct
+// that embeds a PairRecord would have too.
+func (p *PairRecord) decode(data []byte) error {
+	stored := struct {
+		*PairRecord
 		SoftPages int `json:"softPages"`
-	}
-	if err := json.Unmarshal(data, &old); err != nil {
+	}{PairRecord: p}
+	if err := json.Unmarshal(data, &stored); err != nil {
 		return err
 	}
-	p.SoftPages = cmp.Or(p.SoftPages, old.SoftPages)
+	p.SoftPages = cmp.Or(p.SoftPages, stored.SoftPages)
 	return nil
 }
 
@@ -68,7 +66,7 @@ func (s *State) Pairs() ([]PairRecord, error) {
 	err := s.viewPairs(func(b *bolt.Bucket) error {
 		return b.ForEach(func(_, v []byte) error {
 			var p PairRecord
-			if json.Unmarshal(v, &p) == nil {
+			if p.decode(v) == nil {
 				out = append(out, p)
 			}
 			return nil
@@ -81,7 +79,7 @@ func (s *State) Pairs() ([]PairRecord, error) {
 func (s *State) LoadPair(base1, base2 string) (p PairRecord, ok bool, err error) {
 	err = s.viewPairs(func(b *bolt.Bucket) error {
 		v := b.Get(pairKey(base1, base2))
-		ok = v != nil && json.Unmarshal(v, &p) == nil
+		ok = v != nil && p.decode(v) == nil
 		return nil
 	})
 	if !ok {

@@ -3,7 +3,6 @@
 package store
 
 import (
-	"encoding/json"
 	"testing"
 	"time"
 )
@@ -43,7 +42,7 @@ func TestPairs(t *testing.T) {
 func TestPairOldKey(t *testing.T) {
 	for _, data := range []string{`{"level":"4","softPages":3}`, `{"level":"4","soft_pages":3}`} {
 		var p PairRecord
-		if err := json.Unmarshal([]byte(data), &p); err != nil || p.Level != "4" || p.SoftPages != 3 {
+		if err := p.decode([]byte(data)); err != nil || p.Level != "4" || p.SoftPages != 3 {
 			t.Errorf("%s: got %+v, %v", data, p, err)
 		}
 	}

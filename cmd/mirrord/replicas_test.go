@@ -104,8 +104,8 @@ func TestReplicasOfURLs(t *testing.T) {
 	}
 	code, out, _ = runArgs(t, nil, "replicas", "--urls", list, "--paper", "--json")
 	var got struct {
-		URLs, BadLines, Hosts int
-		Pairs                 []struct{ Host1, Host2 string }
+		BadLines int `json:"bad_lines"`
+		Pairs    []struct{ Host1, Host2 string }
 	}
 	if err := json.Unmarshal([]byte(out), &got); err != nil || code != exitOK || len(got.Pairs) != 1 || got.Pairs[0].Host1 != "mirror.b.test" || got.BadLines != 1 {
 		t.Errorf("exit code %d, %v: %s", code, err, out)
