@@ -12,6 +12,7 @@ package app
 
 import (
 	"log/slog"
+	"time"
 
 	"mirrord/fetch"
 )
@@ -25,8 +26,17 @@ type App struct {
 	Log       *slog.Logger                // required
 	LookupEnv func(string) (string, bool) // environment variables, for secrets and proxies of jobs; required for runs
 	Network   fetch.Network               // connects to sites; nil is the system's network
+	Now       func() time.Time            // the clock of states and runs; nil is time.Now
 	Warn      func(line string)           // receives what is left out while the rest is done; nil discards it
 	Note      func(line string)           // receives progress, each line replacing the one before; nil discards it
+}
+
+// now is the time by the app's clock.
+func (a *App) now() time.Time {
+	if a.Now != nil {
+		return a.Now()
+	}
+	return time.Now()
 }
 
 func (a *App) warn(line string) {

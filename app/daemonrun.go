@@ -28,9 +28,9 @@ type runner struct {
 }
 
 func (r *runner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions) status.Run {
-	out := status.Run{Started: time.Now(), Verdict: status.VerdictError}
+	out := status.Run{Started: r.st.Now(), Verdict: status.VerdictError}
 	fail := func(err error) status.Run {
-		out.Ended, out.Error = time.Now(), Remedied(err)
+		out.Ended, out.Error = r.st.Now(), Remedied(err)
 		out.Cause = causeOf(err, j.Name)
 		if errors.Is(err, store.ErrLocked) {
 			out.Cause = status.Busy

@@ -112,7 +112,7 @@ func gcSite(ctx context.Context, a *App, st *store.State, name string, dry bool)
 		}
 	}()
 	if j != nil {
-		if c.Dropped, err = mirror.Thin(j, s, time.Now(), dry); err != nil {
+		if c.Dropped, err = mirror.Thin(j, s, st.Now(), dry); err != nil {
 			return fail(err)
 		}
 	}
@@ -121,7 +121,7 @@ func gcSite(ctx context.Context, a *App, st *store.State, name string, dry bool)
 		return fail(err)
 	}
 	c.Packs = &packs
-	parts, err := s.Parts.Collect(dry, func(_ string, grown time.Time) bool { return time.Since(grown) > partLife })
+	parts, err := s.Parts.Collect(dry, func(_ string, grown time.Time) bool { return st.Now().Sub(grown) > partLife })
 	if err != nil {
 		return fail(err)
 	}

@@ -89,7 +89,7 @@ func getOnce(ctx context.Context, a *App, r GetRequest) (*mirror.Summary, error)
 	}
 	work := filepath.Join(filepath.Dir(out), "."+filepath.Base(out)+".mirrord")
 	// Without a sync: a loss of power costs this run, kill -9 does not.
-	st, err := store.OpenState(work, store.Options{Volatile: true})
+	st, err := store.OpenState(work, store.Options{Volatile: true, Now: a.now})
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func getOnce(ctx context.Context, a *App, r GetRequest) (*mirror.Summary, error)
 		return nil, err
 	}
 	defer s.Close()
-	sum, err := finished(s)
+	sum, err := finished(s, st.Now())
 	if sum == nil && err == nil {
 		sum, err = RunSite(ctx, a, r.Job, st, s, r.accepting(st))
 	}
@@ -118,7 +118,7 @@ func getOnce(ctx context.Context, a *App, r GetRequest) (*mirror.Summary, error)
 }
 
 // finished returns the summary of a complete run that was cut off before its result was moved to its place; nil when there is none.
-func finished(s *store.Site) (*mirror.Summary, error) {
+func finished(s *store.Site, now time.Time) (*mirror.Summary, error) {
 	run, err := s.Notes.Run()
 	if err != nil || run != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func finished(s *store.Site) (*mirror.Summary, error) {
 		return nil, err
 	}
 	v := vs[len(vs)-1]
-	if age := time.Since(v.Time); age < 0 || age > finishedFor {
+	if age := now.Sub(v.Time); age < 0 || age > finishedFor {
 		return nil, nil
 	}
 	sum := &mirror.Summary{Job: s.Name, Started: v.Time, Ended: v.Time, Resumed: true, Published: true, Version: v.Number, Files: v.Files, Size: v.Bytes, Added: v.Added}

@@ -46,7 +46,7 @@ func Import(ctx context.Context, a *App, name, as string) (*phm.Meta, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := importInto(ctx, s, name)
+	m, err := importInto(ctx, s, name, st.Now())
 	if err = errors.Join(err, s.Close()); err != nil {
 		return nil, errors.Join(fmt.Errorf("import %s: %w", name, err), st.RemoveSite(as))
 	}
@@ -68,7 +68,7 @@ func ImportedVersion(m *phm.Meta) int { return max(m.Version, 1) }
 const maxVersion = 1<<31 - 1
 
 // importInto unpacks a PHM as the first version that is known of a site.
-func importInto(ctx context.Context, s *store.Site, name string) (*phm.Meta, error) {
+func importInto(ctx context.Context, s *store.Site, name string, now time.Time) (*phm.Meta, error) {
 	tree, err := s.Trees.Build()
 	if err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func importInto(ctx context.Context, s *store.Site, name string) (*phm.Meta, err
 	}
 	when := m.Retrieved
 	if when.IsZero() {
-		when = time.Now()
+		when = now
 	}
 	meta, err := tree.Root.ReadFile(phm.MetaName)
 	if err != nil {

@@ -24,7 +24,6 @@ type RunOptions struct {
 	Accept   bool                  // publish what was held back as suspicious
 	AsIs     bool                  // ask for nothing: only relocate and publish what is stored
 	Progress func(mirror.Progress) // is told where the run stands; nil is nobody
-	Now      func() time.Time      // default time.Now
 	Hosts    *fetch.Hosts          // the politeness of all runs of this process; nil is that of this run alone
 }
 
@@ -49,7 +48,7 @@ func RunSite(ctx context.Context, a *App, j *job.Job, st *store.State, s *store.
 		Progress: o.Progress,
 		Accept:   o.Accept,
 		NoFetch:  o.AsIs,
-		Now:      o.Now,
+		Now:      st.Now,
 	})
 }
 
@@ -111,7 +110,7 @@ func RunNow(ctx context.Context, a *App, r RunRequest) (*mirror.Summary, error) 
 	if err := r.Apply(j); err != nil {
 		return nil, err
 	}
-	if opens, closed := windowOpens(j, time.Now()); closed && r.Window != nil {
+	if opens, closed := windowOpens(j, a.now()); closed && r.Window != nil {
 		r.Window(opens)
 	}
 	return Run(ctx, a, j, RunOptions{Progress: r.Progress})

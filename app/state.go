@@ -26,7 +26,7 @@ func (a *App) OpenState() (st *store.State, ok bool, err error) {
 	if _, err := os.Stat(filepath.Join(dir, "sites")); errors.Is(err, fs.ErrNotExist) {
 		return nil, false, nil
 	}
-	st, err = store.OpenState(dir, store.Options{Log: a.Log})
+	st, err = store.OpenState(dir, store.Options{Log: a.Log, Now: a.now})
 	return st, err == nil, err
 }
 
@@ -56,7 +56,7 @@ func (a *App) MustWriteState() (*store.State, error) {
 	if err := st.Close(); err != nil {
 		return nil, err
 	}
-	return store.OpenState(dir, store.Options{Wait: lookWait, Log: a.Log})
+	return store.OpenState(dir, store.Options{Wait: lookWait, Log: a.Log, Now: a.now})
 }
 
 // MakeState opens the state for commands that change it, and makes it when it is not there; they wait a moment for those that only look.
@@ -65,7 +65,7 @@ func (a *App) MakeState() (*store.State, error) {
 	if err != nil {
 		return nil, err
 	}
-	return store.OpenState(dir, store.Options{Wait: lookWait, Log: a.Log})
+	return store.OpenState(dir, store.Options{Wait: lookWait, Log: a.Log, Now: a.now})
 }
 
 // OpenTree opens the published tree of a site. It does so also while a run writes the site: the published tree is not the one

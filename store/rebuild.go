@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"time"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -79,7 +78,7 @@ func (s rebuilder) finish() error {
 				return err
 			}
 		}
-		return m.Put(kRebuilt, seqKey(uint64(time.Now().Unix())))
+		return m.Put(kRebuilt, seqKey(uint64(s.now().Unix())))
 	})
 }
 

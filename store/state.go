@@ -108,6 +108,9 @@ func OpenState(dir string, opt Options) (*State, error) {
 	return s, nil
 }
 
+// Now is the time by the clock of the state: Options.Now.
+func (s *State) Now() time.Time { return s.opt.Now() }
+
 // Close lets go of the directory. Sites must have been closed before.
 func (s *State) Close() error {
 	return errors.Join(s.Blobs.close(), s.root.Close())

@@ -60,7 +60,13 @@ type demo struct {
 
 	job       *job.Job
 	summaries []*mirror.Summary
+
+	week  time.Time // of the story when the run began
+	began time.Time // by the machine's clock
 }
+
+// now is the time of the story, which runs as fast as that of the machine.
+func (d *demo) now() time.Time { return d.week.Add(time.Since(d.began)) }
 
 func (d *demo) say(format string, args ...any) {
 	if !d.json {
@@ -117,7 +123,7 @@ func (d *demo) story(ctx context.Context, url string) error {
 	if err := (app.Choices{Set: []string{"polite.connections=4", "polite.delay=0s", "polite.factor=0", "limits.min_free=0"}}).Apply(d.job); err != nil {
 		return err
 	}
-	st, err := store.OpenState(d.dir, store.Options{Volatile: true})
+	st, err := store.OpenState(d.dir, store.Options{Volatile: true, Now: d.now})
 	if err != nil {
 		return err
 	}
@@ -141,14 +147,14 @@ func (d *demo) story(ctx context.Context, url string) error {
 
 // mirror makes one run, at a time of the story, and tells what the site saw of it.
 func (d *demo) mirror(ctx context.Context, st *store.State, at time.Time) error {
+	d.week, d.began = at, time.Now()
 	s, err := st.OpenSite(demoName)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
 	d.site.Requests()
-	began := time.Now()
-	sum, err := app.RunSite(ctx, d.app(), d.job, st, s, app.RunOptions{Now: func() time.Time { return at.Add(time.Since(began)) }})
+	sum, err := app.RunSite(ctx, d.app(), d.job, st, s, app.RunOptions{})
 	if err != nil {
 		return err
 	}

@@ -129,7 +129,13 @@ func (m *Mirror) Accept() *mirror.Summary {
 // RunWith makes a run with changed options and returns what mirror.Run does.
 func (m *Mirror) RunWith(ctx context.Context, change func(*mirror.Options)) (*mirror.Summary, error) {
 	m.t.Helper()
-	st, err := store.OpenState(m.Dir, store.Options{Volatile: !m.Durable, Wait: 10 * time.Second, Bodies: m.Bodies, Owner: m.Owner})
+	st, err := store.OpenState(m.Dir, store.Options{
+		Volatile: !m.Durable,
+		Wait:     10 * time.Second,
+		Bodies:   m.Bodies,
+		Owner:    m.Owner,
+		Now:      m.Now,
+	})
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -173,7 +179,12 @@ func (m *Mirror) RunWith(ctx context.Context, change func(*mirror.Options)) (*mi
 // Site opens the site for reading, for the time of f.
 func (m *Mirror) Site(f func(*store.Site)) {
 	m.t.Helper()
-	st, err := store.OpenState(m.Dir, store.Options{Volatile: true, Wait: 10 * time.Second, Bodies: m.Bodies})
+	st, err := store.OpenState(m.Dir, store.Options{
+		Volatile: true,
+		Wait:     10 * time.Second,
+		Bodies:   m.Bodies,
+		Now:      m.Now,
+	})
 	if err != nil {
 		m.t.Fatal(err)
 	}
