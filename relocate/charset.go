@@ -13,15 +13,8 @@ import (
 
 // syntaxOf says where documents of a format name their encoding.
 func syntaxOf(f Format) charset.Syntax {
-	switch f {
-	case HTML:
-		return charset.HTML
-	case CSS:
-		return charset.CSS
-	case SVG, Feed, Sitemap:
-		return charset.XML
-	case Manifest:
-		return charset.JSON
+	if r := known.of(f); r != nil {
+		return r.syntax
 	}
 	return charset.Other
 }

@@ -2,7 +2,38 @@
 
 package relocate
 
-import "bytes"
+import (
+	"bytes"
+
+	"mirrord/internal/charset"
+)
+
+// CSS is a style sheet.
+func (readers) CSS() reader {
+	return reader{
+		format:  CSS,
+		name:    "css",
+		types:   []string{"text/css"},
+		used:    []string{"css"},
+		syntax:  charset.CSS,
+		declare: (*scanner).declareInCSS,
+		scan:    func(sc *scanner, v view) { sc.css(sc.plainText(v), CtxCSS) },
+		spliced: true,
+	}
+}
+
+// declareInCSS writes the @charset rule.
+func (sc *scanner) declareInCSS(raw []byte) {
+	if sc.neutral(raw) {
+		return
+	}
+	name := sc.cs.String()
+	if a, b := charset.CSSRule(raw[:min(len(raw), charset.Window)]); b > 0 {
+		sc.insert(int32(a), int32(b), name)
+	} else {
+		sc.insert(0, 0, `@charset "`+name+`";`)
+	}
+}
 
 // The classes of bytes in a style sheet.
 const (

@@ -12,103 +12,6 @@ import (
 // sniffBytes is how much of a body Detect looks at.
 const sniffBytes = 1024
 
-// Detect decides how a body is scanned: by its Content-Type, for XML and unknown types by its first bytes, of which head should have
-// 1024, and by the URL's extension where browsers, or readers of a copy without HTTP header, go by it. A body that is evidently binary
-// is Unknown whatever its type says. So is application/octet-stream, which names a file to be kept as it is: its bytes are never looked
-// at for HTML, only its name may say so.
-func Detect(mime string, u site.URL, head []byte) Format {
-	if len(head) > sniffBytes {
-		head = head[:sniffBytes]
-	}
-	if binaryBody(head) {
-		return Unknown
-	}
-	essence, _, _ := strings.Cut(mime, ";")
-	essence = strings.ToLower(strings.TrimSpace(essence))
-	ext := extension(u)
-	switch essence {
-	case "text/html":
-		switch f := xmlRoot(head); f {
-		case Feed, Sitemap:
-			return f // browsers, too, look for feeds in text/html (MIME Sniffing, section 7.3)
-		}
-		return HTML
-	case "application/xhtml+xml", "image/svg+xml":
-		return SVG
-	case "text/css":
-		return CSS
-	case "text/javascript", "application/javascript", "application/x-javascript", "text/x-javascript", "application/ecmascript", "text/ecmascript":
-		if looksHTML(head) {
-			return Unknown // an error page that says it is a script
-		}
-		return Script
-	case "application/rss+xml", "application/atom+xml", "application/rdf+xml":
-		if xmlRoot(head) == Unknown {
-			return Unknown
-		}
-		return Feed
-	case "application/manifest+json", "application/x-web-app-manifest+json":
-		return Manifest
-	case "application/json", "text/json":
-		if ext == "webmanifest" || strings.HasSuffix(u.Path(), "/manifest.json") {
-			return Manifest
-		}
-		return Unknown
-	case "text/xml", "application/xml":
-		return xmlRoot(head)
-	case "text/plain":
-		return byUse(ext)
-	case "application/octet-stream", "binary/octet-stream":
-		if ext == "html" || ext == "htm" {
-			return HTML // so a copy opens it
-		}
-		return byUse(ext)
-	case "", "unknown/unknown", "application/unknown", "*/*": // the unknown types of MIME Sniffing, section 7
-		return byContent(ext, head)
-	}
-	if strings.HasSuffix(essence, "+xml") {
-		return xmlRoot(head)
-	}
-	return Unknown
-}
-
-// byUse decides by extension for files that browsers use for what the page says they are, whatever their type.
-func byUse(ext string) Format {
-	switch ext {
-	case "css":
-		return CSS
-	case "webmanifest":
-		return Manifest
-	case "js", "mjs":
-		return Script
-	}
-	return Unknown
-}
-
-// byContent decides for an unknown type: by the extension, which is all that a reader of a copy has, else by MIME Sniffing, section
-// 7.1, whose only rows with links are those of HTML and of "<?xml". All other rows, of which binaryBody knows the usual ones, are Unknown.
-func byContent(ext string, head []byte) Format {
-	if f := byUse(ext); f != Unknown {
-		return f
-	}
-	switch ext {
-	case "html", "htm", "xhtml", "xht":
-		if f := xmlRoot(head); f == SVG && ext[0] == 'x' {
-			return SVG
-		}
-		return HTML
-	case "svg", "rss", "atom", "rdf", "xml":
-		return xmlRoot(head)
-	}
-	if looksHTML(head) {
-		return HTML
-	}
-	if bytes.HasPrefix(bytes.TrimLeft(head, sniffSpace), []byte("<?xml")) {
-		return xmlRoot(head)
-	}
-	return Unknown
-}
-
 func extension(u site.URL) string {
 	if u.IsZero() {
 		return ""
@@ -170,6 +73,11 @@ func looksHTML(head []byte) bool {
 	return false
 }
 
+// looksXML reports whether head begins with an XML declaration, white space in front of it allowed.
+func looksXML(head []byte) bool {
+	return bytes.HasPrefix(bytes.TrimLeft(head, sniffSpace), []byte("<?xml"))
+}
+
 // xmlRoot returns the format that the root element of an XML document speaks for, or Unknown when head is not the start of one.
 func xmlRoot(head []byte) Format {
 	b := bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))
@@ -201,11 +109,8 @@ func xmlRoot(head []byte) Format {
 			if i := bytes.LastIndexByte(name, ':'); i >= 0 {
 				name = name[i+1:]
 			}
-			switch string(name) {
-			case "rss", "feed", "RDF":
-				return Feed
-			case "urlset", "sitemapindex":
-				return Sitemap
+			if f, ok := known.roots[string(name)]; ok {
+				return f
 			}
 			if len(name) == 0 || !letter(name[0]) && name[0] < 0x80 && name[0] != '_' {
 				return Unknown

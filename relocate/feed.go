@@ -5,8 +5,29 @@ package relocate
 import (
 	"bytes"
 
+	"mirrord/internal/charset"
 	"mirrord/site"
 )
+
+// Feed is RSS, Atom or an RDF site summary.
+func (readers) Feed() reader {
+	return reader{
+		format: Feed,
+		name:   "feed",
+		types:  []string{"application/rss+xml", "application/atom+xml", "application/rdf+xml"},
+		as: func(b body) Format {
+			if xmlRoot(b.head) == Unknown {
+				return Unknown
+			}
+			return Feed
+		},
+		roots:   []string{"rss", "feed", "RDF"},
+		syntax:  charset.XML,
+		declare: (*scanner).declareInXML,
+		scan:    (*scanner).feed,
+		spliced: true,
+	}
+}
 
 // feedScan is the state of a scan of RSS 0.9 to 2.0, RSS 1.0 (RDF) or Atom. Elements are known by their local names, so that the
 // usual extensions (media, itunes, content) count wherever they stand.

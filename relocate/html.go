@@ -10,6 +10,42 @@ import (
 	"mirrord/site"
 )
 
+// HTML is text/html, by the HTML tokenization rules.
+func (readers) HTML() reader {
+	return reader{
+		format: HTML,
+		name:   "html",
+		types:  []string{"text/html"},
+		as: func(b body) Format {
+			switch f := xmlRoot(b.head); f {
+			case Feed, Sitemap:
+				return f // browsers, too, look for feeds in text/html (MIME Sniffing, section 7.3)
+			}
+			return HTML
+		},
+		named:   []string{"html", "htm"},
+		syntax:  charset.HTML,
+		declare: (*scanner).declareInHTML,
+		scan:    func(sc *scanner, v view) { sc.html(v, 0) },
+		spliced: true,
+	}
+}
+
+// declareInHTML adds <meta charset> as early in the head as it may stand.
+func (sc *scanner) declareInHTML(raw []byte) {
+	if sc.cs.Name == "windows-1252" && ascii(raw) {
+		return // the default, and nothing that could be read otherwise
+	}
+	at := int32(0)
+	for _, p := range [...]int32{sc.headEnd, sc.htmlEnd, sc.doctypeEnd} {
+		if p >= 0 && (sc.metaAt < 0 || p <= sc.metaAt) {
+			at = p
+			break
+		}
+	}
+	sc.insert(at, at, `<meta charset="`+sc.cs.String()+`">`)
+}
+
 // attr is an attribute that matters, in a tag being read. Offsets are into the view that is scanned.
 type attr struct {
 	id     attrID

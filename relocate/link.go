@@ -23,15 +23,6 @@ const (
 	Script                 // a script of its own: its addresses are only found, never replaced
 )
 
-var formatNames = [...]string{"unknown", "html", "css", "svg", "feed", "sitemap", "manifest", "script"}
-
-func (f Format) String() string {
-	if int(f) < len(formatNames) {
-		return formatNames[f]
-	}
-	return "invalid"
-}
-
 // Kind says what a link is for, and so whether it is followed and how it is relocated.
 type Kind uint8
 

@@ -2,7 +2,33 @@
 
 package relocate
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"mirrord/internal/charset"
+)
+
+// Manifest is a web app manifest.
+func (readers) Manifest() reader {
+	json := []string{"application/json", "text/json"}
+	return reader{
+		format: Manifest,
+		name:   "manifest",
+		types:  append(json, "application/manifest+json", "application/x-web-app-manifest+json"),
+		as: func(b body) Format {
+			if slices.Contains(json, b.essence) && b.ext != "webmanifest" && !strings.HasSuffix(b.url.Path(), "/manifest.json") {
+				return Unknown
+			}
+			return Manifest
+		},
+		used:    []string{"webmanifest"},
+		syntax:  charset.JSON,
+		scan:    (*scanner).manifest,
+		spliced: true,
+	}
+}
 
 // manifest finds the links of a web app manifest (W3C Application Manifest): the members named below, wherever they stand. The
 // text is read as a run of JSON strings; a string before a colon names the one after it.

@@ -94,17 +94,8 @@ func (sc *scanner) run(raw []byte) {
 	} else if bytes.HasPrefix(raw, []byte("\xef\xbb\xbf")) {
 		v = v.sub(3, len(raw))
 	}
-	switch sc.in.Format {
-	case HTML:
-		sc.html(v, 0)
-	case CSS:
-		sc.css(sc.plainText(v), CtxCSS)
-	case SVG, Feed, Sitemap:
-		sc.xml(v)
-	case Manifest:
-		sc.manifest(v)
-	case Script:
-		sc.script(sc.plainText(v), CtxJS, true)
+	if r := known.of(sc.in.Format); r != nil {
+		r.scan(sc, v)
 	}
 }
 
@@ -148,51 +139,19 @@ func (sc *scanner) finish(raw []byte) {
 // charsetEdit declares the encoding in the document when only the HTTP header named it: the copy is read without that header.
 func (sc *scanner) charsetEdit(raw []byte) {
 	d := sc.d
-	if d.CharsetFrom != FromHeader || d.Format == Script {
+	r := known.of(d.Format)
+	if d.CharsetFrom != FromHeader || r == nil || r.verbatim {
 		return
 	}
 	if sc.cs.IsUTF16() {
 		sc.insert(0, 0, "\ufeff") // nothing inside a document can declare UTF-16
 		return
 	}
-	if c, ok := charset.Declared(raw[:min(len(raw), charset.Window)], syntaxOf(d.Format)); ok && c.Name == sc.cs.Name {
+	if c, ok := charset.Declared(raw[:min(len(raw), charset.Window)], r.syntax); ok && c.Name == sc.cs.Name {
 		return
 	}
-	name := sc.cs.String()
-	switch d.Format {
-	case HTML:
-		if sc.cs.Name == "windows-1252" && ascii(raw) {
-			return // the default, and nothing that could be read otherwise
-		}
-		at := int32(0)
-		for _, p := range [...]int32{sc.headEnd, sc.htmlEnd, sc.doctypeEnd} {
-			if p >= 0 && (sc.metaAt < 0 || p <= sc.metaAt) {
-				at = p
-				break
-			}
-		}
-		sc.insert(at, at, `<meta charset="`+name+`">`)
-	case CSS:
-		if sc.neutral(raw) {
-			return
-		}
-		if a, b := charset.CSSRule(raw[:min(len(raw), charset.Window)]); b > 0 {
-			sc.insert(int32(a), int32(b), name)
-		} else {
-			sc.insert(0, 0, `@charset "`+name+`";`)
-		}
-	case SVG, Feed, Sitemap:
-		head := raw[:min(len(raw), charset.Window)]
-		label, a, b := charset.XMLDeclaration(head)
-		switch {
-		case sc.cs.IsUTF8() && len(label) == 0, sc.neutral(raw):
-		case len(label) > 0:
-			sc.insert(int32(a), int32(b), name)
-		case b > 0:
-			sc.insert(int32(a), int32(b), ` encoding="`+name+`"`)
-		default:
-			sc.insert(0, 0, `<?xml version="1.0" encoding="`+name+`"?>`)
-		}
+	if r.declare != nil {
+		r.declare(sc, raw)
 	}
 }
 

@@ -2,7 +2,33 @@
 
 package relocate
 
-import "bytes"
+import (
+	"bytes"
+
+	"mirrord/internal/charset"
+)
+
+// Script is a script of its own.
+func (readers) Script() reader {
+	return reader{
+		format: Script,
+		name:   "script",
+		types: []string{
+			"text/javascript", "application/javascript", "application/x-javascript", "text/x-javascript",
+			"application/ecmascript", "text/ecmascript",
+		},
+		as: func(b body) Format {
+			if looksHTML(b.head) {
+				return Unknown // an error page that says it is a script
+			}
+			return Script
+		},
+		used:     []string{"js", "mjs"},
+		syntax:   charset.Other,
+		scan:     func(sc *scanner, v view) { sc.script(sc.plainText(v), CtxJS, true) },
+		verbatim: true,
+	}
+}
 
 // The classes of bytes in a script.
 const (

@@ -10,6 +10,18 @@ import (
 	"mirrord/internal/charset"
 )
 
+// Sitemap is a urlset or a sitemapindex.
+func (readers) Sitemap() reader {
+	return reader{
+		format:  Sitemap,
+		name:    "sitemap",
+		roots:   []string{"urlset", "sitemapindex"},
+		syntax:  charset.XML,
+		declare: (*scanner).declareInXML,
+		scan:    (*scanner).sitemap,
+	}
+}
+
 // SitemapEntry is one address of a sitemap or sitemap index (sitemaps.org protocol 0.9).
 type SitemapEntry struct {
 	Loc     string // as written, white space trimmed and character references decoded

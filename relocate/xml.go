@@ -2,7 +2,39 @@
 
 package relocate
 
-import "bytes"
+import (
+	"bytes"
+
+	"mirrord/internal/charset"
+)
+
+// SVG is any XML with links: SVG, XHTML, MathML, other XML with a style sheet instruction.
+func (readers) SVG() reader {
+	return reader{
+		format:  SVG,
+		name:    "svg",
+		types:   []string{"application/xhtml+xml", "image/svg+xml"},
+		syntax:  charset.XML,
+		declare: (*scanner).declareInXML,
+		scan:    (*scanner).xml,
+		spliced: true,
+	}
+}
+
+// declareInXML names the encoding in the XML declaration.
+func (sc *scanner) declareInXML(raw []byte) {
+	name := sc.cs.String()
+	label, a, b := charset.XMLDeclaration(raw[:min(len(raw), charset.Window)])
+	switch {
+	case sc.cs.IsUTF8() && len(label) == 0, sc.neutral(raw):
+	case len(label) > 0:
+		sc.insert(int32(a), int32(b), name)
+	case b > 0:
+		sc.insert(int32(a), int32(b), ` encoding="`+name+`"`)
+	default:
+		sc.insert(0, 0, `<?xml version="1.0" encoding="`+name+`"?>`)
+	}
+}
 
 // xmlToken is what xmlReader.next found.
 type xmlToken uint8
@@ -193,14 +225,6 @@ func xmlCtx(a *rawAttr) Context {
 // xml finds the links of SVG, XHTML and other XML: the elements of HTML and SVG by their local names, xlink:href anywhere, style
 // sheet instructions.
 func (sc *scanner) xml(v view) {
-	switch sc.in.Format {
-	case Feed:
-		sc.feed(v)
-		return
-	case Sitemap:
-		sc.sitemap(v)
-		return
-	}
 	x := xmlReader{v: v}
 	h := htmlScan{sc: sc, v: v, ctx: CtxXML, top: true}
 	root := true

@@ -83,7 +83,7 @@ func BrokenLinks(f *phm.File, raw []byte, exists func(string) bool) (broken []st
 		return []string{err.Error()}
 	}
 	format := relocate.Detect(f.Type, origin, raw[:min(len(raw), 1024)])
-	if format == relocate.Unknown || format == relocate.Sitemap || format == relocate.Script {
+	if !format.Spliced() {
 		return nil
 	}
 	var d relocate.Doc

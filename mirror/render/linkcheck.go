@@ -44,7 +44,7 @@ func (c *PageChecker) Check(f *phm.File, raw []byte, exists func(string) bool) (
 	}
 	// How a document is read depends on where it came from: the extension counts when the type says nothing.
 	format := relocate.Detect(f.Type, origin, raw[:min(len(raw), 1024)])
-	if !relocated(format) {
+	if !format.Spliced() {
 		return nil
 	}
 	if err := c.doc.Scan(raw, relocate.Input{URL: insideURL(f.Path), Format: format, MaxLinks: 1 << 24}); err != nil {

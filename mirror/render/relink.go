@@ -29,7 +29,7 @@ func (r *relinker) relink(f *phm.File, raw []byte, to func(string) (string, bool
 		return nil, fmt.Errorf("%q: %w", f.URL, err)
 	}
 	format := relocate.Detect(f.Type, origin, raw[:min(len(raw), 1024)])
-	if !relocated(format) {
+	if !format.Spliced() {
 		return raw, nil
 	}
 	if err := r.doc.Scan(raw, relocate.Input{URL: insideURL(f.Path), Format: format, MaxLinks: 1 << 24}); err != nil {
@@ -58,9 +58,4 @@ func (r *relinker) relink(f *phm.File, raw []byte, to func(string) (string, bool
 		return nil, false, false
 	})
 	return r.out, nil
-}
-
-// relocated reports whether links of documents of a format are changed in a mirror.
-func relocated(format relocate.Format) bool {
-	return format != relocate.Unknown && format != relocate.Sitemap && format != relocate.Script
 }

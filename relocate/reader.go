@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package relocate
+
+import (
+	"fmt"
+	"strings"
+
+	"mirrord/internal/charset"
+	"mirrord/internal/parts"
+	"mirrord/site"
+)
+
+// readers is the registry of document formats: each is one method, in the file of its format, that returns what the package knows of it.
+// Adding a format is adding such a file: a Format number that was never used, the method, and the scan.
+type readers struct{}
+
+// reader is one document format.
+type reader struct {
+	format Format
+	name   string
+
+	// How Detect finds the format.
+	types []string            // media types
+	as    func(b body) Format // what a body of these types is; nil: this format
+	used  []string            // extensions of files that browsers use for what the page says, whatever their type
+	named []string            // extensions that decide when the type is unknown
+	roots []string            // local names of the root element of an XML document
+
+	syntax   charset.Syntax                // where a document names its encoding
+	declare  func(sc *scanner, raw []byte) // declares the encoding that only HTTP named, as an Edit; nil: nothing can
+	scan     func(sc *scanner, v view)     // finds the links
+	spliced  bool                          // links are replaced in the copy; else they are only found
+	verbatim bool                          // the copy has the bytes of the original
+}
+
+// body is what Detect looks at beside the media type.
+type body struct {
+	essence string // the media type without parameters, in lower case
+	head    []byte // at most sniffBytes
+	url     site.URL
+	ext     string // of the URL's path, in lower case
+}
+
+// formats are the readers by format, media type and extension. They are constant once they are made.
+type formats struct {
+	all   []*reader // by Format; nil for Unknown and for numbers that no reader has
+	types map[string]*reader
+	used  map[string]*reader
+	named map[string]*reader
+	roots map[string]Format
+}
+
+// known are the readers that there are.
+var known = newFormats(parts.Of[reader](readers{}))
+
+// newFormats arranges readers. Two that claim the same number, name, type, extension or root are a fault of the program, which any test finds.
+func newFormats(list []reader) *formats {
+	f := &formats{
+		types: map[string]*reader{},
+		used:  map[string]*reader{},
+		named: map[string]*reader{},
+		roots: map[string]Format{},
+	}
+	names := map[string]*reader{}
+	for i := range list {
+		r := &list[i]
+		for len(f.all) <= int(r.format) {
+			f.all = append(f.all, nil)
+		}
+		if r.format == Unknown || f.all[r.format] != nil {
+			panic(fmt.Sprintf("format %q: number %d is taken", r.name, r.format))
+		}
+		f.all[r.format] = r
+		claim(names, r, "name", r.name)
+		claim(f.types, r, "type", r.types...)
+		claim(f.used, r, "extension", r.used...)
+		claim(f.named, r, "extension", r.named...)
+		for _, root := range r.roots {
+			f.roots[root] = r.format
+		}
+	}
+	return f
+}
+
+func claim(by map[string]*reader, r *reader, what string, words ...string) {
+	for _, w := range words {
+		if other := by[w]; other != nil {
+			panic(fmt.Sprintf("format %q: the %s %q is that of %q", r.name, what, w, other.name))
+		}
+		by[w] = r
+	}
+}
+
+// of returns the reader of a format, nil for Unknown and for a number that none has.
+func (f *formats) of(n Format) *reader {
+	if int(n) >= len(f.all) {
+		return nil
+	}
+	return f.all[n]
+}
+
+func (f Format) String() string {
+	if f == Unknown {
+		return "unknown"
+	}
+	if r := known.of(f); r != nil {
+		return r.name
+	}
+	return "invalid"
+}
+
+// Spliced reports whether links of documents of the format are replaced in a copy. Of all others links are only found, if any.
+func (f Format) Spliced() bool {
+	r := known.of(f)
+	return r != nil && r.spliced
+}
+
+// Detect decides how a body is scanned: by its Content-Type, for XML and unknown types by its first bytes, of which head should have
+// 1024, and by the URL's extension where browsers, or readers of a copy without HTTP header, go by it. A body that is evidently binary
+// is Unknown whatever its type says. So is application/octet-stream, which names a file to be kept as it is: its bytes are never looked
+// at for HTML, only its name may say so.
+func Detect(mime string, u site.URL, head []byte) Format {
+	if len(head) > sniffBytes {
+		head = head[:sniffBytes]
+	}
+	if binaryBody(head) {
+		return Unknown
+	}
+	essence, _, _ := strings.Cut(mime, ";")
+	essence = strings.ToLower(strings.TrimSpace(essence))
+	b := body{essence: essence, head: head, url: u, ext: extension(u)}
+	f := known
+	if r := f.types[essence]; r != nil {
+		if r.as != nil {
+			return r.as(b)
+		}
+		return r.format
+	}
+	switch essence {
+	case "text/xml", "application/xml":
+		return xmlRoot(head)
+	case "text/plain":
+		return f.byUse(b.ext)
+	case "application/octet-stream", "binary/octet-stream":
+		if b.ext == "html" || b.ext == "htm" {
+			return HTML // so a copy opens it
+		}
+		return f.byUse(b.ext)
+	case "", "unknown/unknown", "application/unknown", "*/*": // the unknown types of MIME Sniffing, section 7
+		return f.byContent(b)
+	}
+	if strings.HasSuffix(essence, "+xml") {
+		return xmlRoot(head)
+	}
+	return Unknown
+}
+
+// byUse decides by extension for files that browsers use for what the page says they are, whatever their type.
+func (f *formats) byUse(ext string) Format {
+	if r := f.used[ext]; r != nil {
+		return r.format
+	}
+	return Unknown
+}
+
+// byContent decides for an unknown type: by the extension, which is all that a reader of a copy has, else by MIME Sniffing, section
+// 7.1, whose only rows with links are those of HTML and of "<?xml". All other rows, of which binaryBody knows the usual ones, are Unknown.
+func (f *formats) byContent(b body) Format {
+	if use := f.byUse(b.ext); use != Unknown {
+		return use
+	}
+	switch b.ext {
+	case "xhtml", "xht":
+		if x := xmlRoot(b.head); x == SVG {
+			return SVG
+		}
+		return HTML
+	case "svg", "rss", "atom", "rdf", "xml":
+		return xmlRoot(b.head)
+	}
+	if r := f.named[b.ext]; r != nil {
+		return r.format
+	}
+	switch {
+	case looksHTML(b.head):
+		return HTML
+	case looksXML(b.head):
+		return xmlRoot(b.head)
+	}
+	return Unknown
+}

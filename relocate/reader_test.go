@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package relocate
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"mirrord/internal/charset"
+	"mirrord/site"
+)
+
+// testFormat is a document format that is added by one file, this one: lists of URLs, one a line.
+const testFormat Format = 250
+
+func (readers) TestList() reader {
+	return reader{
+		format:  testFormat,
+		name:    "test list",
+		types:   []string{"text/x-test-list"},
+		used:    []string{"test-list"},
+		syntax:  charset.Other,
+		spliced: true,
+		scan: func(sc *scanner, v view) {
+			at := 0
+			for line := range strings.Lines(string(v.s)) {
+				end := at + len(strings.TrimSuffix(line, "\n"))
+				sc.url(v.sub(at, end), Hyperlink, 0, false)
+				at += len(line)
+			}
+		},
+	}
+}
+
+func TestNewFormat(t *testing.T) {
+	const raw = "/a/b.html\nhttp://other.example/\nc.html\n"
+	u := site.Canonical("http://h.example/d/list.test-list")
+	for _, mime := range []string{"text/x-test-list; charset=utf-8", "text/plain", ""} {
+		if f := Detect(mime, u, []byte(raw)); f != testFormat || f.String() != "test list" || !f.Spliced() {
+			t.Fatalf("%q is %v", mime, f)
+		}
+	}
+	var d Doc
+	if err := d.Scan([]byte(raw), Input{URL: u, MIME: "text/x-test-list"}); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, l := range d.Links {
+		got = append(got, string(l.URL))
+	}
+	want := []string{"http://h.example/a/b.html", "http://other.example/", "http://h.example/d/c.html"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	out, _ := Splice(nil, []byte(raw), d.Charset, d.Links, d.Edits, func(i int) ([]byte, bool, bool) {
+		return []byte("x"), true, i == 0
+	})
+	if want := "x\nhttp://other.example/\nc.html\n"; string(out) != want {
+		t.Errorf("got %q, want %q", out, want)
+	}
+}
+
+// Numbers of formats are stored: each keeps its own.
+func TestFormatNumbers(t *testing.T) {
+	for n, name := range []string{"unknown", "html", "css", "svg", "feed", "sitemap", "manifest", "script"} {
+		if got := Format(n).String(); got != name {
+			t.Errorf("%d is %q, want %q", n, got, name)
+		}
+	}
+	if got := Format(200).String(); got != "invalid" {
+		t.Errorf("a number of no format is %q", got)
+	}
+}
+
+// Formats that claim the same thing would depend on the order of the registry.
+func TestFormatsDiffer(t *testing.T) {
+	for _, list := range [][]reader{
+		{{format: 1, name: "a"}, {format: 1, name: "b"}},
+		{{format: 1, name: "a"}, {format: 2, name: "a"}},
+		{{format: 1, name: "a", types: []string{"t/t"}}, {format: 2, name: "b", types: []string{"t/t"}}},
+		{{format: 0, name: "a"}},
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%v: no panic", list)
+				}
+			}()
+			newFormats(list)
+		}()
+	}
+}
