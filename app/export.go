@@ -67,7 +67,7 @@ func Export(ctx context.Context, a *App, o ExportRequest) (_ *Exported, err erro
 	if o.Out == "" {
 		o.Out = defaultOutput(name, o, form)
 	}
-	how := phm.Derivation{Flatten: o.Flatten, Relink: render.NewRelink()}
+	how := phm.Derivation{Flatten: o.Flatten, Relink: render.NewRelink(), Linked: render.Linked}
 	if len(o.Mask) > 0 {
 		if how.Mask, err = phm.NewMask(o.Mask...); err != nil {
 			return nil, Usagef("--%v", err)

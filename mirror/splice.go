@@ -92,7 +92,7 @@ func (s *placer) keep(t *task, p string) (kept bool, err error) {
 	if (t.old != nil) && t.old.SHA256 == t.live.SHA256 && t.old.Modified.Equal(t.live.Modified) && s.stands(t.old) {
 		return true, nil
 	}
-	if phm.HasLinks(t.live) {
+	if render.Linked(t.live) {
 		right, err := s.w.LiveHas(p, t.live.SHA256)
 		if err != nil || !right {
 			s.r.log.Warn("a published file has wrong bytes and is made again", "file", p, "err", err)

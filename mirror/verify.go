@@ -179,7 +179,7 @@ func VerifyArchive(ctx context.Context, r io.ReaderAt, size int64) (*phm.Report,
 	if err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
-	rep, err := phm.Verify(form, phm.VerifyOptions{Links: render.NewPageChecker(urls, false).Check})
+	rep, err := phm.Verify(form, phm.VerifyOptions{Links: render.NewPageChecker(urls, false).Check, Linked: render.Linked})
 	return rep, errors.Join(err, ctx.Err())
 }
 
@@ -188,7 +188,7 @@ func verifyTree(ctx context.Context, fsys fs.FS, fixpoint bool) (*phm.Report, er
 	if err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
-	rep, err := phm.Verify(ctxFS{ctx, fsys}, phm.VerifyOptions{Links: render.NewPageChecker(urls, fixpoint).Check})
+	rep, err := phm.Verify(ctxFS{ctx, fsys}, phm.VerifyOptions{Links: render.NewPageChecker(urls, fixpoint).Check, Linked: render.Linked})
 	if cerr := ctx.Err(); cerr != nil {
 		return nil, cerr
 	}

@@ -26,9 +26,10 @@ type Relink func(f *File, raw []byte, to func(path string) (ref string, inside b
 
 // A Derivation says how Derive makes one PHM from another.
 type Derivation struct {
-	Flatten bool   // all files lie in one folder
-	Mask    *Mask  // these files are left out; nil leaves out none
-	Relink  Relink // called for every file of which HasLinks is true
+	Flatten bool             // all files lie in one folder
+	Mask    *Mask            // these files are left out; nil leaves out none
+	Relink  Relink           // called for every file that Linked names
+	Linked  func(*File) bool // whether a file may have links to change
 }
 
 // Derive writes a PHM that is made from another, and notes in its phm.json what was done. Flattened, each file keeps the last segment of its path
@@ -39,7 +40,7 @@ func Derive(fsys fs.FS, sink Sink, o Derivation) (*Meta, error) {
 	if err != nil {
 		return nil, fmt.Errorf("derive: %w", err)
 	}
-	d := &derivation{fsys: fsys, sink: sink, relink: o.Relink, meta: *m}
+	d := &derivation{fsys: fsys, sink: sink, relink: o.Relink, linked: o.Linked, meta: *m}
 	names := new(Namer)
 	entry := m.Entry
 	if o.Flatten {
@@ -117,6 +118,7 @@ type derivation struct {
 	fsys   fs.FS
 	sink   Sink
 	relink Relink
+	linked func(*File) bool
 	meta   Meta // the old one until write has finished
 
 	kept  []derived
@@ -131,10 +133,10 @@ type derived struct {
 	old string
 }
 
-var errNoRelink = errors.New("no function to change links was given")
+var errNoRelink = errors.New("no functions to find and change links were given")
 
 func (d *derivation) read(place func(*File) (string, bool)) error {
-	if d.relink == nil {
+	if d.relink == nil || d.linked == nil {
 		return errNoRelink
 	}
 	d.index = map[string]int32{}
@@ -186,7 +188,7 @@ func (d *derivation) write(from bool) error {
 		it := item{fsys: d.fsys, path: k.old, size: k.Size, sum: k.SHA256}
 		old := k.File
 		old.Path = k.old
-		if HasLinks(&old) && k.Size <= maxLinked {
+		if d.linked(&old) && k.Size <= maxLinked {
 			raw.Reset()
 			if err := it.copyTo(&raw, buf); err != nil {
 				return err

@@ -40,7 +40,7 @@ func toyRelink(f *File, raw []byte, to func(string) (string, bool)) ([]byte, err
 }
 
 func flatten(fsys fs.FS, sink Sink, relink Relink) (*Meta, error) {
-	return Derive(fsys, sink, Derivation{Flatten: true, Relink: relink})
+	return Derive(fsys, sink, Derivation{Flatten: true, Relink: relink, Linked: toyLinked})
 }
 
 func mask(fsys fs.FS, sink Sink, relink Relink, words ...string) (*Meta, error) {
@@ -48,12 +48,12 @@ func mask(fsys fs.FS, sink Sink, relink Relink, words ...string) (*Meta, error) 
 	if err != nil {
 		return nil, err
 	}
-	return Derive(fsys, sink, Derivation{Mask: m, Relink: relink})
+	return Derive(fsys, sink, Derivation{Mask: m, Relink: relink, Linked: toyLinked})
 }
 
 func mustVerify(t *testing.T, fsys fs.FS) *Report {
 	t.Helper()
-	r, err := Verify(fsys, VerifyOptions{Links: toyLinks})
+	r, err := Verify(fsys, VerifyOptions{Links: toyLinks, Linked: toyLinked})
 	if err == nil {
 		err = r.Err()
 	}
@@ -142,7 +142,7 @@ func TestMask(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err = Derive(tree, both, Derivation{Flatten: true, Mask: images, Relink: toyRelink})
+	m, err = Derive(tree, both, Derivation{Flatten: true, Mask: images, Relink: toyRelink, Linked: toyLinked})
 	if err != nil || m.Derived != "flatten+mask" || m.MaskedFiles != 2 {
 		t.Errorf("%+v, %v", m, err)
 	}
@@ -187,18 +187,6 @@ func TestDeriveRefuses(t *testing.T) {
 }
 
 func second(_ *Meta, err error) error { return err }
-
-func TestHasLinks(t *testing.T) {
-	for _, c := range []struct {
-		path, mime string
-		want       bool
-	}{{"a.html", "text/html; charset=x", true}, {"a", "text/css", true}, {"a.svg", "image/svg+xml", true}, {"a", "application/rss+xml", true}, {"a.webmanifest", "application/manifest+json", true},
-		{"a.html", "", true}, {"a.HTM", "", true}, {"a.png", "", false}, {"a", "", false}, {"a.html", "text/plain", false}, {"a.js", "text/javascript", false}} {
-		if got := HasLinks(&File{Path: c.path, Type: c.mime}); got != c.want {
-			t.Errorf("%s %s: %v", c.path, c.mime, got)
-		}
-	}
-}
 
 func TestMaskHides(t *testing.T) {
 	for _, c := range []struct {

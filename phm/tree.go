@@ -10,7 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"iter"
-	"strings"
 	"time"
 )
 
@@ -169,26 +168,4 @@ func writeFile(sink Sink, path string, modified time.Time, body []byte) error {
 		return fmt.Errorf("create %q: %w", path, err)
 	}
 	return nil
-}
-
-// HasLinks reports whether a file is of a format that mirrord relocates: HTML, XHTML, CSS, SVG and other XML, feeds, web manifests.
-func HasLinks(f *File) bool {
-	switch e := essence(f.Type); e {
-	case "text/html", "text/css", "application/xml", "text/xml", "application/manifest+json":
-		return true
-	case "", "*/*", "unknown/unknown", "application/unknown":
-		return extensionIn(f.Path, " html htm css webmanifest"+xmls)
-	case "application/octet-stream", "binary/octet-stream":
-		return extensionIn(f.Path, " html htm css webmanifest ")
-	case "text/plain":
-		return extensionIn(f.Path, " css webmanifest ")
-	default:
-		return strings.HasSuffix(e, "+xml")
-	}
-}
-
-// extensionIn reports whether a path ends in one of the extensions of list, words with blanks around each.
-func extensionIn(path, list string) bool {
-	_, ext := splitExtension(path)
-	return ext != "" && contains(list, ext[1:])
 }

@@ -73,8 +73,9 @@ type LinkChecker func(f *File, raw []byte, exists func(path string) bool) (broke
 
 // VerifyOptions are the choices of Verify. The zero value checks all but links.
 type VerifyOptions struct {
-	Links       LinkChecker // nil: links are not checked
-	MaxProblems int         // kept in the report; default 1000
+	Links       LinkChecker      // nil: links are not checked
+	Linked      func(*File) bool // the files for which Links is called; needed with Links
+	MaxProblems int              // kept in the report; default 1000
 }
 
 // maxLinked is the size in bytes of a file whose links are read: it is held in memory.
@@ -202,7 +203,7 @@ func (v *verifier) file(f *File) {
 	digest := sha256.New()
 	w := io.Writer(digest)
 	var raw []byte
-	check := v.o.Links != nil && f.Size <= maxLinked && HasLinks(f)
+	check := v.o.Links != nil && v.o.Linked(f) && f.Size <= maxLinked
 	if check {
 		raw = make([]byte, 0, f.Size)
 		w = io.MultiWriter(digest, (*appendWriter)(&raw))

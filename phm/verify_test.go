@@ -19,6 +19,11 @@ import (
 
 var hrefs = regexp.MustCompile(`(href|src)="([^"#]*)`)
 
+// toyLinked names the pages and style sheets of the samples.
+func toyLinked(f *File) bool {
+	return strings.HasPrefix(f.Type, "text/html") || f.Type == "text/css" || f.Type == "image/svg+xml"
+}
+
 // toyLinks is a LinkChecker for the samples, which have links in double quotes only.
 func toyLinks(f *File, raw []byte, exists func(string) bool) (broken []string) {
 	for _, m := range hrefs.FindAllSubmatch(raw, -1) {
@@ -31,7 +36,7 @@ func toyLinks(f *File, raw []byte, exists func(string) bool) (broken []string) {
 
 func TestVerifyGood(t *testing.T) {
 	tree := sample(t)
-	r, err := Verify(tree, VerifyOptions{Links: toyLinks})
+	r, err := Verify(tree, VerifyOptions{Links: toyLinks, Linked: toyLinked})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +44,7 @@ func TestVerifyGood(t *testing.T) {
 		t.Errorf("%v, %+v", err, r)
 	}
 	archive := pack(t, tree)
-	r, err = VerifyArchive(bytes.NewReader(archive), int64(len(archive)), Limits{}, VerifyOptions{Links: toyLinks})
+	r, err = VerifyArchive(bytes.NewReader(archive), int64(len(archive)), Limits{}, VerifyOptions{Links: toyLinks, Linked: toyLinked})
 	if err != nil || r.Err() != nil || r.Files != 7 {
 		t.Errorf("archive: %v, %+v", err, r)
 	}
@@ -77,7 +82,7 @@ func TestVerifyFinds(t *testing.T) {
 	} {
 		tree := sample(t)
 		c.spoil(tree)
-		r, err := Verify(tree, VerifyOptions{Links: toyLinks})
+		r, err := Verify(tree, VerifyOptions{Links: toyLinks, Linked: toyLinked})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -100,7 +105,7 @@ func TestVerifyFinds(t *testing.T) {
 func TestVerifyBrokenLink(t *testing.T) {
 	bodies := sampleBodies()
 	bodies["docs/a.html"] += `<a href="nowhere.html">`
-	r, err := Verify(makePHM(t, "index.html", bodies), VerifyOptions{Links: toyLinks})
+	r, err := Verify(makePHM(t, "index.html", bodies), VerifyOptions{Links: toyLinks, Linked: toyLinked})
 	if err != nil || len(r.Problems) != 1 || r.Problems[0] != (Problem{BrokenLink, "docs/a.html", "nowhere.html leads nowhere"}) {
 		t.Errorf("%v, %+v", err, r.Problems)
 	}
@@ -162,7 +167,7 @@ func TestVerifyRealDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	if r, err := Verify(root.FS(), VerifyOptions{Links: toyLinks}); err != nil || r.Err() != nil {
+	if r, err := Verify(root.FS(), VerifyOptions{Links: toyLinks, Linked: toyLinked}); err != nil || r.Err() != nil {
 		t.Fatalf("%v, %v", err, r.Err())
 	}
 	if err := os.Rename(filepath.Join(dir, "style.css"), filepath.Join(outside, "style.css")); err != nil {

@@ -16,10 +16,14 @@ func extension(u site.URL) string {
 	if u.IsZero() {
 		return ""
 	}
-	p := u.Path()
-	p = p[strings.LastIndexByte(p, '/')+1:]
-	if i := strings.LastIndexByte(p, '.'); i >= 0 {
-		return strings.ToLower(p[i+1:])
+	return extensionOf(u.Path())
+}
+
+// extensionOf returns what follows the last point of a path's last name, in lower case.
+func extensionOf(path string) string {
+	name := path[strings.LastIndexByte(path, '/')+1:]
+	if i := strings.LastIndexByte(name, '.'); i >= 0 {
+		return strings.ToLower(name[i+1:])
 	}
 	return ""
 }

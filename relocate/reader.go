@@ -116,6 +116,39 @@ func (f Format) Spliced() bool {
 	return r != nil && r.spliced
 }
 
+// MaySplice reports whether links of a body may be replaced in a copy, as far as its media type, its URL and its mirror path tell. It is
+// true as well for what only the bytes can decide.
+func MaySplice(mime string, u site.URL, path string) bool {
+	b := body{essence: essenceOf(mime), url: u, ext: extension(u)}
+	if r := known.types[b.essence]; r != nil {
+		return r.spliced && (r.as == nil || len(r.roots) > 0 || r.as(b).Spliced())
+	}
+	last := extensionOf(path)
+	switch b.essence {
+	case "text/xml", "application/xml":
+		return true
+	case "", "unknown/unknown", "application/unknown", "*/*":
+		return byName(b.ext) || byName(last) || last == ""
+	case "text/plain", "application/octet-stream", "binary/octet-stream":
+		return Detect(b.essence, u, nil).Spliced()
+	}
+	return strings.HasSuffix(b.essence, "+xml")
+}
+
+// byName reports whether a file of unknown type with an extension may have links that are replaced.
+func byName(ext string) bool {
+	return known.byUse(ext).Spliced() || known.named[ext] != nil || strings.Contains(xmlExtensions, " "+ext+" ")
+}
+
+// xmlExtensions are extensions of XML that is read when the type is unknown.
+const xmlExtensions = " xml xsl xslt xsd rng rss atom rdf owl wsdl opml kml gpx svg mathml mml plist xhtml xht xul xbl "
+
+// essenceOf returns a media type without its parameters, in lower case.
+func essenceOf(mime string) string {
+	essence, _, _ := strings.Cut(mime, ";")
+	return strings.ToLower(strings.TrimSpace(essence))
+}
+
 // Detect decides how a body is scanned: by its Content-Type, for XML and unknown types by its first bytes, of which head should have
 // 1024, and by the URL's extension where browsers, or readers of a copy without HTTP header, go by it. A body that is evidently binary
 // is Unknown whatever its type says. So is application/octet-stream, which names a file to be kept as it is: its bytes are never looked
@@ -127,8 +160,7 @@ func Detect(mime string, u site.URL, head []byte) Format {
 	if binaryBody(head) {
 		return Unknown
 	}
-	essence, _, _ := strings.Cut(mime, ";")
-	essence = strings.ToLower(strings.TrimSpace(essence))
+	essence := essenceOf(mime)
 	b := body{essence: essence, head: head, url: u, ext: extension(u)}
 	f := known
 	if r := f.types[essence]; r != nil {

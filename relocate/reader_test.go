@@ -91,3 +91,49 @@ func TestFormatsDiffer(t *testing.T) {
 		}()
 	}
 }
+
+func TestMaySplice(t *testing.T) {
+	for _, c := range []struct {
+		mime, url, path string
+		want            bool
+	}{
+		{"text/html; charset=x", "http://h/a", "a.html", true},
+		{"text/css", "http://h/a", "a.css", true},
+		{"image/svg+xml", "http://h/a.svg", "a.svg", true},
+		{"application/rss+xml", "http://h/feed", "feed.rss", true},
+		{"application/manifest+json", "http://h/a.webmanifest", "a.webmanifest", true},
+		{"application/json", "http://h/manifest.json", "manifest.json", true},
+		{"application/json", "http://h/data.json", "data.json", false},
+		{"text/plain", "http://h/a.css", "a.css", true},
+		{"text/plain", "http://h/a.html", "a.html", false},
+		{"text/javascript", "http://h/a.js", "a.js", false},
+		{"application/octet-stream", "http://h/a.html", "a.html", true},
+		{"application/octet-stream", "http://h/a.css", "a.css", true},
+		{"application/octet-stream", "http://h/a.bin", "a.bin", false},
+		{"", "http://h/", "index.html", true},
+		{"", "http://h/a.HTM", "a.HTM", true},
+		{"", "http://h/a.png", "a.png", false},
+		{"image/png", "http://h/a.html", "a.html.png", false},
+		{"text/x-test-list", "http://h/a", "a", true},
+	} {
+		if got := MaySplice(c.mime, site.Canonical(c.url), c.path); got != c.want {
+			t.Errorf("%q %s %s: %v, want %v", c.mime, c.url, c.path, got, c.want)
+		}
+	}
+}
+
+// What is spliced is never something that MaySplice excludes: such a file would keep its links when a mirror is flattened.
+func FuzzMaySplice(f *testing.F) {
+	f.Add("application/json", "http://h/x/manifest.json", "<html>")
+	f.Add("", "http://h/a", "<?xml version='1.0'?><svg/>")
+	f.Add("text/xml", "http://h/a", "<rss/>")
+	f.Fuzz(func(t *testing.T, mime, raw, head string) {
+		u, _, err := site.Parse(raw)
+		if err != nil {
+			return
+		}
+		if got := Detect(mime, u, []byte(head)); got.Spliced() && !MaySplice(mime, u, "a") {
+			t.Errorf("%q at %s with %q is %v", mime, u, head, got)
+		}
+	})
+}

@@ -15,6 +15,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"mirrord/phm"
+	"mirrord/relocate"
 	"mirrord/site"
 )
 
@@ -231,7 +232,7 @@ func (s rebuilder) resourceOf(tree *os.Root, f *phm.File, id uint32) (Resource, 
 	}
 	r := Resource{ID: id, URL: u, Path: f.Path}
 	d, err := hex.DecodeString(f.SHA256)
-	if err != nil || len(d) != len(r.Digest) || phm.HasLinks(f) {
+	if err != nil || len(d) != len(r.Digest) || relocate.MaySplice(f.Type, u, f.Path) {
 		return r, nil
 	}
 	digest := [32]byte(d)

@@ -59,3 +59,9 @@ func (r *relinker) relink(f *phm.File, raw []byte, to func(string) (string, bool
 	})
 	return r.out, nil
 }
+
+// Linked reports whether a published file may have links that are relative in the mirror, as far as its line tells.
+func Linked(f *phm.File) bool {
+	u, _, _ := site.Parse(f.URL) // a URL that cannot be parsed tells nothing
+	return relocate.MaySplice(f.Type, u, f.Path)
+}
