@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"mirrord/job"
-	"mirrord/mirror"
+	"mirrord/mirror/report"
 	"mirrord/phm"
 	"mirrord/store"
 )
@@ -32,7 +32,7 @@ type Verified struct {
 // Verify checks a mirror: a file, a directory, or that of a job, of which what is kept besides is checked too. links says whether the links of pages are read
 // in files and directories; of a job they always are. What is wrong is in the report, and is no error.
 func Verify(ctx context.Context, a *App, what string, links bool) (*Verified, error) {
-	report := new(Verified)
+	out := new(Verified)
 	fi, err := os.Stat(what)
 	if err == nil && fi.IsDir() && !strings.ContainsRune(what, os.PathSeparator) {
 		if _, perr := os.Stat(filepath.Join(what, phm.MetaName)); errors.Is(perr, fs.ErrNotExist) {
@@ -41,13 +41,13 @@ func Verify(ctx context.Context, a *App, what string, links bool) (*Verified, er
 	}
 	switch {
 	case err == nil && fi.IsDir():
-		report.Report, err = verifyDir(ctx, what, links)
+		out.Report, err = verifyDir(ctx, what, links)
 	case err == nil:
-		report.Report, err = verifyFile(ctx, what, links)
+		out.Report, err = verifyFile(ctx, what, links)
 	case errors.Is(err, fs.ErrNotExist) && !strings.ContainsRune(what, os.PathSeparator):
-		report, err = verifySite(ctx, a, what)
+		out, err = verifySite(ctx, a, what)
 	}
-	return report, err
+	return out, err
 }
 
 // TreeIsWrong reports whether something is wrong with the published tree of a job, which is made of what is kept besides.
@@ -64,10 +64,10 @@ func (r *Verified) Count() int {
 	return n
 }
 
-// verifyTree checks a PHM directory, with the links of its documents or without.
-func verifyTree(ctx context.Context, fsys fs.FS, links bool) (*phm.Report, error) {
+// VerifyTree checks a PHM directory, with the links of its documents or without.
+func VerifyTree(ctx context.Context, fsys fs.FS, links bool) (*phm.Report, error) {
 	if links {
-		return mirror.VerifyTree(ctx, fsys)
+		return report.VerifyTree(ctx, fsys)
 	}
 	return phm.Verify(fsys, phm.VerifyOptions{})
 }
@@ -78,7 +78,7 @@ func verifyDir(ctx context.Context, dir string, links bool) (*phm.Report, error)
 		return nil, err
 	}
 	defer root.Close()
-	return verifyTree(ctx, root.FS(), links)
+	return VerifyTree(ctx, root.FS(), links)
 }
 
 func verifyFile(ctx context.Context, name string, links bool) (*phm.Report, error) {
@@ -92,7 +92,7 @@ func verifyFile(ctx context.Context, name string, links bool) (*phm.Report, erro
 		return nil, err
 	}
 	if links {
-		return mirror.VerifyArchive(ctx, f, fi.Size())
+		return report.VerifyArchive(ctx, f, fi.Size())
 	}
 	return phm.VerifyArchive(f, fi.Size(), phm.Limits{}, phm.VerifyOptions{})
 }
@@ -131,7 +131,7 @@ func verifyView(ctx context.Context, st *store.State, name string) (out *Verifie
 		return nil, false, fmt.Errorf("site %s: %w", name, store.ErrNoVersion)
 	}
 	out = &Verified{Report: new(phm.Report), Running: s.Copied()}
-	stats, err := mirror.Verify(ctx, s, true, func(p store.Problem) {
+	stats, err := report.Verify(ctx, s, true, func(p store.Problem) {
 		if len(out.KeptProblems) < maxKeptProblems {
 			out.KeptProblems = append(out.KeptProblems, p)
 		}

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"mirrord/mirror"
+	"mirrord/mirror/report"
 	"mirrord/store"
 )
 
@@ -93,7 +93,7 @@ func TestCrashDiskFull(t *testing.T) {
 				t.Errorf("with %s: exit %d\n%s", size, code, p.out)
 			}
 			readSite(t, dir, func(s *store.Site) {
-				if _, err := mirror.Verify(t.Context(), s, true, func(p store.Problem) { t.Errorf("with %s: %s", size, p) }); err != nil {
+				if _, err := report.Verify(t.Context(), s, true, func(p store.Problem) { t.Errorf("with %s: %s", size, p) }); err != nil {
 					t.Error(err)
 				}
 			})

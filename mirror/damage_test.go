@@ -15,6 +15,7 @@ import (
 
 	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
+	"mirrord/mirror/report"
 	"mirrord/store"
 )
 
@@ -99,7 +100,7 @@ func TestDamagedBlobIsFoundAndHealed(t *testing.T) {
 			}
 			found := 0
 			m.Site(func(s *store.Site) {
-				if _, err := mirror.Verify(t.Context(), s, true, func(p store.Problem) {
+				if _, err := report.Verify(t.Context(), s, true, func(p store.Problem) {
 					if p.Kind == store.BadBlob && p.Subject == home+"/logo.png" {
 						found++
 					}

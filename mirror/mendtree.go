@@ -53,9 +53,6 @@ type treeDamage struct {
 	lost   error           // why the file table is not known: the next version is made without it
 }
 
-// allFiles among the paths that Verify noted stands for more than it could list.
-const allFiles = "*"
-
 type treeMender struct {
 	ctx     context.Context
 	st      *store.State
@@ -112,7 +109,7 @@ func (m *treeMender) mend(noted []string) error {
 	if err != nil {
 		return err
 	}
-	delete(suspects, allFiles)
+	delete(suspects, store.AllFiles)
 	var extra []string // the suspects that are left, as the table does not name them
 	for p := range suspects {
 		if fi, err := tree.Lstat(p); (err == nil) && !fi.IsDir() && p != phm.MetaName && p != phm.FilesName {
@@ -174,7 +171,7 @@ func (m *treeMender) wrong(tree *os.Root, suspects map[string]bool, each func(fu
 		if suspect {
 			seen = append(seen, f.Path)
 		}
-		good, err := m.good(tree, l, f, suspect || suspects[allFiles])
+		good, err := m.good(tree, l, f, suspect || suspects[store.AllFiles])
 		if !good {
 			wrong = append(wrong, *f)
 		}

@@ -24,6 +24,7 @@ import (
 	"mirrord/internal/mirrortest"
 	jobfile "mirrord/job"
 	"mirrord/mirror"
+	"mirrord/mirror/report"
 	"mirrord/policy"
 	"mirrord/replay"
 	"mirrord/store"
@@ -257,7 +258,7 @@ func keep(tb testing.TB, s subject, p policy.Name, syncs int) kept {
 	out.requests = s.count() - before
 	out.stale /= float64(max(out.steps, 1))
 	out.macro /= float64(max(out.withSteps, 1))
-	if _, err := mirror.Verify(tb.Context(), db, false, func(p store.Problem) { tb.Errorf("%s: verify: %s", p.Subject, p) }); err != nil {
+	if _, err := report.Verify(tb.Context(), db, false, func(p store.Problem) { tb.Errorf("%s: verify: %s", p.Subject, p) }); err != nil {
 		tb.Fatal(err)
 	}
 	return out

@@ -14,6 +14,7 @@ import (
 
 	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
+	"mirrord/mirror/report"
 	"mirrord/replica/text"
 	"mirrord/site"
 	"mirrord/store"
@@ -283,7 +284,7 @@ func TestDamagedBaseHeals(t *testing.T) {
 	m.Damaged = true
 	var bad []string
 	m.Site(func(s *store.Site) {
-		if _, err := mirror.Verify(t.Context(), s, false, nil); err != nil {
+		if _, err := report.Verify(t.Context(), s, false, nil); err != nil {
 			t.Fatal(err)
 		}
 		var err error

@@ -17,6 +17,7 @@ import (
 	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
 	"mirrord/mirror/render"
+	"mirrord/mirror/report"
 	"mirrord/phm"
 	"mirrord/store"
 )
@@ -199,7 +200,7 @@ func (tw *twins) requests() (out []string) {
 func (tw *twins) verify() (found bool) {
 	tw.t.Helper()
 	tw.hurt.Site(func(s *store.Site) {
-		st, err := mirror.Verify(tw.t.Context(), s, true, nil)
+		st, err := report.Verify(tw.t.Context(), s, true, nil)
 		must(tw.t, err)
 		found = st.Problems > 0
 	})

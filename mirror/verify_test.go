@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"mirrord/mirror"
+	"mirrord/mirror/report"
 	"mirrord/phm"
 	"mirrord/store"
 )
@@ -21,7 +22,7 @@ import (
 func verifyDir(t *testing.T, dir string) (ps []store.Problem) {
 	t.Helper()
 	readSite(t, dir, func(s *store.Site) {
-		st, err := mirror.Verify(t.Context(), s, true, func(p store.Problem) { ps = append(ps, p) })
+		st, err := report.Verify(t.Context(), s, true, func(p store.Problem) { ps = append(ps, p) })
 		if err != nil || st.Problems != len(ps) {
 			t.Errorf("%d problems of %d, %v", len(ps), st.Problems, err)
 		}
@@ -223,7 +224,7 @@ func TestVerifyTreeAndArchive(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	rep, err := mirror.VerifyTree(t.Context(), root.FS())
+	rep, err := report.VerifyTree(t.Context(), root.FS())
 	if err != nil || rep.Err() != nil || rep.Linked < 60 {
 		t.Errorf("%+v, %v", rep, err)
 	}
@@ -232,23 +233,23 @@ func TestVerifyTreeAndArchive(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := bytes.NewReader(buf.Bytes())
-	packed, err := mirror.VerifyArchive(t.Context(), r, r.Size())
+	packed, err := report.VerifyArchive(t.Context(), r, r.Size())
 	if err != nil || packed.Err() != nil || packed.Linked != rep.Linked {
 		t.Errorf("%+v, %v", packed, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := mirror.VerifyTree(ctx, root.FS()); !errors.Is(err, context.Canceled) {
+	if _, err := report.VerifyTree(ctx, root.FS()); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
-	if _, err := mirror.VerifyArchive(ctx, r, r.Size()); !errors.Is(err, context.Canceled) {
+	if _, err := report.VerifyArchive(ctx, r, r.Size()); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
-	if _, err := mirror.VerifyTree(t.Context(), os.DirFS(t.TempDir())); !errors.Is(err, phm.ErrNotPHM) {
+	if _, err := report.VerifyTree(t.Context(), os.DirFS(t.TempDir())); !errors.Is(err, phm.ErrNotPHM) {
 		t.Errorf("%v", err)
 	}
 	readSite(t, dir, func(s *store.Site) {
-		if _, err := mirror.Verify(ctx, s, true, nil); !errors.Is(err, context.Canceled) {
+		if _, err := report.Verify(ctx, s, true, nil); !errors.Is(err, context.Canceled) {
 			t.Errorf("%v", err)
 		}
 	})

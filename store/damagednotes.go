@@ -59,6 +59,9 @@ func (s *SiteNotes) WrongFiles() ([]string, error) {
 	return out, nil
 }
 
+// AllFiles among the paths of NoteWrongFiles stands for more than there was room for.
+const AllFiles = "*"
+
 // NoteWrongFiles keeps the paths of files of the published tree that are not what the file table says, or that it does not name, in place of
 // those of the last call; none forgets them.
 func (s *SiteNotes) NoteWrongFiles(paths []string) error {

@@ -197,7 +197,7 @@ func (d *demo) end(ctx context.Context, st *store.State, url string) error {
 		return err
 	}
 	defer root.Close()
-	report, err := mirror.VerifyTree(ctx, root.FS())
+	report, err := app.VerifyTree(ctx, root.FS(), true)
 	if err != nil {
 		return err
 	}

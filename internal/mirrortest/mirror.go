@@ -19,6 +19,7 @@ import (
 	"mirrord/fetch"
 	"mirrord/job"
 	"mirrord/mirror"
+	"mirrord/mirror/report"
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
@@ -162,7 +163,7 @@ func (m *Mirror) RunWith(ctx context.Context, change func(*mirror.Options)) (*mi
 	}
 	change(&o)
 	sum, runErr := mirror.Run(ctx, o)
-	if _, err := mirror.Verify(context.Background(), s, true, func(p store.Problem) {
+	if _, err := report.Verify(context.Background(), s, true, func(p store.Problem) {
 		if !m.Damaged {
 			m.t.Errorf("verify: %s", p)
 		}

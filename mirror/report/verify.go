@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package mirror
+package report
 
 import (
 	"context"
@@ -25,12 +25,13 @@ type VerifyStats struct {
 	Linked  int   `json:"linked"`  // documents whose links were followed
 }
 
-// Verify checks a whole site: all that the store keeps of it (store.Site.Verify), the published tree against its file table, that
-// every link of its documents is as the rules of PHM want it, that relocating a published document again changes nothing, and that
-// records and file table agree. deep also compares the digest of every stored body. No run may be under way. An error says that
-// the check could not be made; what it finds goes to report, which may be nil. The next run requests damaged bodies again, and makes published
-// files that are wrong again from the stored bodies.
-func Verify(ctx context.Context, s *store.Site, deep bool, report func(store.Problem)) (VerifyStats, error) {
+// Verify checks a whole site: all that the store keeps of it (store.Site.Verify), the published tree against its file
+// table, that every link of its documents is as the rules of PHM want it, that relocating a published document again
+// changes nothing, and that records and file table agree. deep also compares the digest of every stored body. Problems
+// go to found, which may be nil; an error says that the check could not be made. Of a view that has become stale a body or
+// file may be reported that has only been removed since. The next run requests damaged bodies again, and makes wrong files
+// of the published tree again from the stored bodies.
+func Verify(ctx context.Context, s *store.Site, deep bool, found func(store.Problem)) (VerifyStats, error) {
 	var st VerifyStats
 	var err error
 	var damaged []string
@@ -38,8 +39,8 @@ func Verify(ctx context.Context, s *store.Site, deep bool, report func(store.Pro
 		if p.Kind == store.BadBlob || p.Kind == store.BadFrame {
 			damaged = append(damaged, p.Subject)
 		}
-		if report != nil {
-			report(p)
+		if found != nil {
+			found(p)
 		}
 	})
 	if err != nil {
@@ -50,8 +51,8 @@ func Verify(ctx context.Context, s *store.Site, deep bool, report func(store.Pro
 	}
 	problem := func(k store.ProblemKind, subject, format string, args ...any) {
 		st.Problems++
-		if report != nil {
-			report(store.Problem{Kind: k, Subject: subject, Detail: fmt.Sprintf(format, args...)})
+		if found != nil {
+			found(store.Problem{Kind: k, Subject: subject, Detail: fmt.Sprintf(format, args...)})
 		}
 	}
 	root, err := s.Trees.Current()
@@ -80,7 +81,7 @@ func Verify(ctx context.Context, s *store.Site, deep bool, report func(store.Pro
 		}
 	}
 	if st.Problems += rep.More; rep.More > 0 {
-		wrong = append(wrong, allFiles)
+		wrong = append(wrong, store.AllFiles)
 	}
 	if len(wrong) > 0 {
 		_ = s.Notes.NoteWrongFiles(wrong) // as with damaged bodies
