@@ -8,6 +8,8 @@ import (
 
 	"mirrord/fetch"
 	"mirrord/job"
+	"mirrord/mirror/crawl"
+	"mirrord/mirror/ledger"
 	"mirrord/mirror/result"
 	"mirrord/mirror/source"
 	"mirrord/replica/hosts"
@@ -31,6 +33,16 @@ const (
 
 // Bytes writes a number of bytes for a person, in powers of 1000.
 func Bytes(n int64) string { return result.Bytes(n) }
+
+// Where a run stands, as package crawl has it.
+type Progress = crawl.Progress
+
+// The phases of a run.
+const (
+	Retrieving = ledger.Retrieving
+	Relocating = ledger.Relocating
+	Publishing = ledger.Publishing
+)
 
 // What a run gets its answers by, as package source has it.
 type (

@@ -36,7 +36,7 @@ func (r *run) apply(f *ledger.Finding) {
 	if len(d.Targets) > 1 {
 		slices.Sort(d.Targets)
 	}
-	r.commits <- d
+	r.commits.Add(d)
 }
 
 // account takes a finding into the counts, the notes and what the run knows of the origin.

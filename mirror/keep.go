@@ -5,7 +5,9 @@ package mirror
 import (
 	"fmt"
 
+	"mirrord/job"
 	"mirrord/mirror/ledger"
+	"mirrord/mirror/result"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -65,4 +67,17 @@ func (r *run) capped(own int64) string {
 		return "limits.max_size"
 	}
 	return ""
+}
+
+// diskRoom says why nothing more may be stored: less than the job's limit is left on the disk of dir.
+func diskRoom(dir string, least job.Size) error {
+	if least <= 0 {
+		return nil
+	}
+	free, err := store.FreeBytes(dir)
+	if err != nil || free >= int64(least) {
+		return nil
+	}
+	return result.LimitError{What: "less than limits.min_free = " + least.String() +
+		" is left on the disk of the state directory; free some space and run again to go on"}
 }

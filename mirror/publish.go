@@ -116,7 +116,7 @@ func (r *run) publish(ctx context.Context, j *judge.Judgement) error {
 	if !ok {
 		return nil
 	}
-	r.stats.Phase.Store(int64(Relocating))
+	r.stats.Phase.Store(int64(ledger.Relocating))
 	debug.FreeOSMemory() // of settling
 	tree, err := r.buildTree(ids)
 	if err != nil {
@@ -168,7 +168,7 @@ func (r *run) publish(ctx context.Context, j *judge.Judgement) error {
 	case here == Suspicious:
 		return errors.Join(tree.Unchanged(), r.startOver())
 	}
-	r.stats.Phase.Store(int64(Publishing))
+	r.stats.Phase.Store(int64(ledger.Publishing))
 	if err := ctx.Err(); err != nil {
 		return err
 	}

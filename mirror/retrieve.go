@@ -16,6 +16,7 @@ import (
 	"mirrord/mirror/crawl"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/result"
+	"mirrord/mirror/source"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -39,9 +40,14 @@ func (r *run) retrieve(parent context.Context) error {
 			stop(result.LimitError{What: fmt.Sprintf("limits.max_time = %v is over; run again to go on", r.job.Limits.MaxTime)})
 		}).Stop()
 	}
-	r.commits = make(chan *store.Done, 64) // a few batches of slack, so that a sync does not stop the workers
-	committed := make(chan error, 1)
-	go func() { committed <- r.commit() }()
+	r.commits = ledger.NewCommitter(ledger.CommitOptions{
+		Table:   r.table,
+		Journal: r.site.Records,
+		Large:   source.PartBytes,
+		Room:    func() error { return diskRoom(r.site.Dir(), r.job.Limits.MinFree) },
+		Stop:    stop,
+	})
+	r.commits.Start()
 
 	defer r.endReuse()
 	if err := r.prepareReuse(ctx); err != nil {
@@ -87,8 +93,7 @@ func (r *run) retrieve(parent context.Context) error {
 	if err := r.openCircles(stage); err != nil {
 		r.stop(err)
 	}
-	close(r.commits)
-	err := <-committed
+	err := r.commits.Close()
 	r.lost = err
 	if err == nil && !r.stopped() {
 		r.learnSoft404(ctx)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"mirrord/mirror/ledger"
 	"mirrord/mirror/render"
 	"mirrord/store"
 )
@@ -89,7 +90,7 @@ func restoreLinks(ctx context.Context, s *store.Site, version int) error {
 		}
 		slices.Sort(d.Targets)
 		d.Targets = slices.Compact(d.Targets)
-		if batch = append(batch, d); len(batch) == batchItems {
+		if batch = append(batch, d); len(batch) == ledger.BatchItems {
 			if err := flush(); err != nil {
 				return err
 			}

@@ -95,7 +95,7 @@ type run struct {
 	postponed crawl.Postponed // while deferring
 
 	published  *store.Version
-	commits    chan *store.Done
+	commits    *ledger.Committer
 	sources    []uint32         // known listings and sitemaps
 	listings   spare.IDSet      // of them
 	vouched    spare.IDSet      // of which a listing tells
@@ -125,6 +125,12 @@ type run struct {
 	damage damage
 
 	mending []site.URL // found damaged by Verify, and asked again
+}
+
+// progress says where the run stands.
+func (r *run) progress() crawl.Progress {
+	now := r.now()
+	return crawl.ProgressOf(&r.stats, r.front.State(now), r.started, now)
 }
 
 // stopped reports whether the run was told to end.
@@ -232,8 +238,7 @@ func (r *run) run(ctx context.Context) (*Summary, error) {
 	if err := r.begin(); err != nil {
 		return nil, err
 	}
-	stopProgress := r.progress()
-	defer stopProgress()
+	defer crawl.Report(r.o.Progress, r.progress)()
 	var ended error // why retrieval ended early; nil when nothing is left to ask
 	if !r.state.Retrieved && !r.o.NoFetch {
 		ended = r.retrieve(ctx)

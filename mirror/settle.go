@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"mirrord/mirror/judge"
+	"mirrord/mirror/ledger"
 	"mirrord/mirror/render"
 	"mirrord/phm"
 	"mirrord/site"
@@ -145,7 +146,7 @@ func (r *run) assignNames() (*twins, error) {
 // amend changes the records of some URLs after retrieval. A Fold must follow.
 func (r *run) amend(ids []uint32, change func(*store.Resource)) error {
 	t := r.table.Settled()
-	batch := make([]*store.Done, 0, min(len(ids), batchItems))
+	batch := make([]*store.Done, 0, min(len(ids), ledger.BatchItems))
 	for _, id := range ids {
 		rec, ok, err := r.site.Records.Get(t.URL(id)) // not r.record: what this run found was folded a moment ago
 		if err != nil {
@@ -156,7 +157,7 @@ func (r *run) amend(ids []uint32, change func(*store.Resource)) error {
 		}
 		change(&rec)
 		batch = append(batch, &store.Done{Resource: rec})
-		if len(batch) == batchItems {
+		if len(batch) == ledger.BatchItems {
 			if err := r.site.Records.Commit(t.Len(), nil, batch); err != nil {
 				return err
 			}

@@ -36,6 +36,21 @@ type Counts struct {
 	Relocated, RelocateDone, RelocateTotal, Phase          atomic.Int64
 }
 
+// Done is how many URLs were answered.
+func (s *Counts) Done() int64 {
+	return s.Fetched.Load() + s.Unchanged.Load() + s.Redirected.Load() + s.Gone.Load() + s.Failed.Load() + s.Refused.Load()
+}
+
+// Phase is what a run is doing.
+type Phase uint8
+
+// The phases.
+const (
+	Retrieving Phase = iota
+	Relocating
+	Publishing
+)
+
 // Hold counts what the mirror would have with, or without, some resources.
 func (s *Counts) Hold(r Room) {
 	s.Files.Add(r.Files)

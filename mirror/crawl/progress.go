@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package crawl
+
+import (
+	"sync"
+	"time"
+
+	"mirrord/mirror/ledger"
+)
+
+// Progress is where a run stands.
+type Progress struct {
+	Phase     ledger.Phase
+	Elapsed   time.Duration
+	Done      int64 // URLs answered
+	Queued    int   // URLs waiting
+	InFlight  int
+	Failed    int64
+	Bytes     int64  // received, as they came
+	WaitHost  string // the host whose turn is waited for, "" when none
+	WaitFor   time.Duration
+	Relocated int64 // of Total files
+	Total     int64
+	Final     bool // the last one
+}
+
+// ProgressOf says where a run stands by its counts and its frontier. now is the time of s.
+func ProgressOf(c *ledger.Counts, s FrontierState, started, now time.Time) Progress {
+	p := Progress{
+		Phase:     ledger.Phase(c.Phase.Load()),
+		Elapsed:   now.Sub(started),
+		Done:      c.Done(),
+		Queued:    s.Queued,
+		InFlight:  s.InFlight,
+		Failed:    c.Failed.Load(),
+		Bytes:     c.Wire.Load(),
+		WaitHost:  s.WaitHost,
+		Relocated: c.RelocateDone.Load(),
+		Total:     c.RelocateTotal.Load(),
+	}
+	if p.WaitHost != "" {
+		p.WaitFor = s.WaitUntil.Sub(now)
+	}
+	return p
+}
+
+// progressEvery is how often a run reports.
+const progressEvery = 250 * time.Millisecond
+
+// Report passes where to a receiver about four times a second, never twice at a time, until the function that it returns
+// is called: that passes it a last time. Without a receiver nothing happens.
+func Report(to func(Progress), where func() Progress) (end func()) {
+	if to == nil {
+		return func() {}
+	}
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		t := time.NewTicker(progressEvery)
+		defer t.Stop()
+		for {
+			select {
+			case <-t.C:
+				to(where())
+			case <-stop:
+				p := where()
+				p.Final = true
+				to(p)
+				return
+			}
+		}
+	})
+	return func() {
+		close(stop)
+		wg.Wait()
+	}
+}

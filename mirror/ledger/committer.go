@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"time"
+
+	"mirrord/store"
+)
+
+// A batch is committed when it has this many results or is this old: what a kill can cost.
+const (
+	BatchItems = 256
+	batchAge   = 250 * time.Millisecond
+)
+
+// waiting is how many results may wait for the committer: a fraction of a batch, so that a sync of the disk does not stop
+// the workers at once.
+const waiting = 64
+
+// Journal takes the results of a run. *store.Records is one. Its methods are called by one goroutine at a time.
+type Journal interface {
+	// Known is how many numbers the journal has given to URLs.
+	Known() (uint32, error)
+	// Commit makes results permanent, all of them or none, with the URLs from first on that they may refer to.
+	Commit(first uint32, news []store.NewURL, done []*store.Done) error
+}
+
+// CommitOptions say what a Committer works with. All fields but Large are needed.
+type CommitOptions struct {
+	Table   *Table
+	Journal Journal
+	Large   int64        // a file of so many bytes ends its batch, so that it is not requested twice; 0: none does
+	Room    func() error // says why nothing more may be stored, about four times a second and after each batch
+	Stop    func(error)  // ends the run, because of the disk or of Room; what is under way is still committed
+}
+
+// Committer gathers results and makes them permanent in batches, in the order in which they come. After an error of the
+// disk it ends the run, and only drains. Add is safe for concurrent use.
+type Committer struct {
+	o     CommitOptions
+	done  chan *store.Done
+	ended chan error
+
+	known uint32 // numbers that the journal has; this and what follows is of the goroutine
+	batch []*store.Done
+	news  []store.NewURL
+	err   error
+}
+
+// NewCommitter returns a committer that has yet to start.
+func NewCommitter(o CommitOptions) *Committer {
+	return &Committer{o: o, done: make(chan *store.Done, waiting), ended: make(chan error, 1)}
+}
+
+// Start lets the committer work until Close.
+func (c *Committer) Start() {
+	c.known = c.o.Table.Len()
+	if known, err := c.o.Journal.Known(); err == nil {
+		c.known = min(c.known, known)
+	}
+	go func() { c.ended <- c.work() }()
+}
+
+// Add hands a result on. It waits while the disk is slow.
+func (c *Committer) Add(d *store.Done) { c.done <- d }
+
+// Close waits until everything that was added is committed. The error says why something could not be. Add must not be
+// called any more.
+func (c *Committer) Close() error {
+	close(c.done)
+	return <-c.ended
+}
+
+func (c *Committer) work() error {
+	tick := time.NewTicker(batchAge)
+	defer tick.Stop()
+	for {
+		select {
+		case d, ok := <-c.done:
+			if !ok {
+				c.flush()
+				return c.err
+			}
+			c.batch = append(c.batch, d)
+			large := c.o.Large > 0 && d.Body == store.BlobBody && d.Size >= c.o.Large
+			if large || len(c.batch) >= BatchItems {
+				c.flush()
+			}
+		case <-tick.C:
+			c.flush()
+			c.look() // one large body may fill the disk
+		}
+	}
+}
+
+// flush commits the batch.
+func (c *Committer) flush() {
+	if c.err != nil || len(c.batch) == 0 {
+		c.batch = c.batch[:0]
+		return
+	}
+	c.news = c.o.Table.News(c.known, c.news[:0])
+	if c.err = c.o.Journal.Commit(c.known, c.news, c.batch); c.err != nil {
+		c.o.Stop(c.err)
+		return
+	}
+	c.known += uint32(len(c.news))
+	clear(c.batch)
+	c.batch = c.batch[:0]
+	c.look()
+}
+
+// look ends the run when nothing more may be stored.
+func (c *Committer) look() {
+	if err := c.o.Room(); err != nil {
+		c.o.Stop(err)
+	}
+}
