@@ -5,6 +5,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -60,6 +61,9 @@ func Check(ctx context.Context, a *App, names []string, resolve bool) (*Checked,
 		}
 		if f.Job != nil {
 			r.Job, r.Warnings = f.Job.Name, warnings[f.Job]
+			for _, e := range f.Job.Ignored {
+				r.Warnings = append(r.Warnings, fmt.Sprintf("line %d: %s", e.Line, e.Msg))
+			}
 		}
 		out.Files = append(out.Files, r)
 	}

@@ -19,6 +19,8 @@ type Job struct {
 	Name string // file name without .toml; see ValidName
 	File string // where it was read from, for messages
 
+	Ignored []Error // keys of the file that earlier versions knew and this one ignores; each says why
+
 	URLs                     []string // url: entry points; the first is the archive's
 	Title                    string
 	Schedule                 string        // see ParseSchedule; "" means only by hand
@@ -153,9 +155,7 @@ type Near struct {
 	MinFoC        Share
 	MinCoC        Share
 	MinConfidence Share
-	Zero          string // never, zero or strict
-	Expire        int64  // runs after which a rule ends, because its directory was skipped in all of them; 0 never
-	Audits        int64  // of each skipped directory, in each run
+	Expire        int64 // runs after which a rule ends, because its directory was skipped in all of them; 0 never
 }
 
 // Auth is what the job shows to the site. Credentials are only sent to the origins of URLs.
@@ -218,7 +218,7 @@ func Default(urls ...string) *Job {
 		},
 		Evidence: Evidence{Listings: true, Sitemaps: true},
 		Adaptive: Adaptive{Price: 0.001},
-		Near:     Near{MinDoC: 0.01, MinFoC: 0.05, MinConfidence: 0.5, Zero: "never", Expire: 8, Audits: 2},
+		Near:     Near{MinDoC: 0.01, MinFoC: 0.05, MinConfidence: 0.5, Expire: 8},
 		Publish:  Publish{Keep: "last 7, weekly 8, monthly 24"},
 	}
 }

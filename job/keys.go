@@ -214,13 +214,8 @@ func policyKeys() []Key {
 			field: func(j *Job) any { return &j.Near.MinCoC }},
 		{Name: "near.min_confidence", Type: "share", Example: "0.8", Doc: "In what share of the changes above it the skipped directory must have stayed as it was, from 0 to 1.",
 			field: func(j *Job) any { return &j.Near.MinConfidence }},
-		{Name: "near.zero", Type: "choice", Enum: []string{"never", "zero", "strict"}, Example: `"strict"`,
-			Doc:   "What is said of a directory whose correlation is not defined: never takes one that did not change in any run for the best there is, zero takes it for not correlated, strict makes no rule of it.",
-			field: func(j *Job) any { return &j.Near.Zero }},
 		{Name: "near.expire", Type: "number", Unit: "runs", Example: "4", Doc: "A directory that was skipped for so many runs in a row has no rule any more, and is visited. 0 is never.",
 			Risk: "Rules that do not expire are found wrong by their audits alone.", max: 1000, field: func(j *Job) any { return &j.Near.Expire }},
-		{Name: "near.audits", Type: "number", Unit: "resources", Example: "5", Doc: "How many resources of each skipped directory are asked all the same in each run. One that changed brings the whole directory back in the same run.",
-			max: 1000, field: func(j *Job) any { return &j.Near.Audits }},
 	}
 }
 

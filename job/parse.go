@@ -93,6 +93,11 @@ func (p *parser) table(prefix string, t map[string]any) {
 			}
 			continue
 		}
+		if why := removedKey(full); why != "" {
+			at := p.places.of(full)
+			p.job.Ignored = append(p.job.Ignored, Error{File: p.file, Line: at.line, Col: at.col, Key: full, Msg: why})
+			continue
+		}
 		if !slices.Contains(Tables()[1:], full) {
 			p.unknown(prefix, name, v)
 			continue
@@ -106,6 +111,17 @@ func (p *parser) table(prefix string, t map[string]any) {
 			p.fail(full, full, problemf("write ["+full+"] and its keys below", "%s is a table, not %s", full, typeName(v)))
 		}
 	}
+}
+
+// removedKey says why a key that earlier versions knew is ignored; "" for any other. A job file that was valid stays valid.
+func removedKey(full string) string {
+	switch full {
+	case "near.zero":
+		return "near.zero is ignored since 0.2.0: a directory that never changed always counts as the best there is; remove the line"
+	case "near.audits":
+		return "near.audits is ignored since 0.2.0: two resources of each skipped directory are always requested; remove the line"
+	}
+	return ""
 }
 
 // scope decodes the three forms of scope: a kind, a list of prefixes, or a table.

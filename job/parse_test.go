@@ -172,3 +172,23 @@ func manyKeys(n int) string {
 	}
 	return b.String()
 }
+
+// Keys that earlier versions knew do not make a file invalid: the mirror goes on, and check says what to do.
+func TestRemovedKeys(t *testing.T) {
+	const file = "url = \"https://www.example.org/\"\n[near]\nexpire = 4\nzero = \"strict\"\naudits = \"many\"\n"
+	j, err := Parse("j", "j.toml", []byte(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if j.Near.Expire != 4 || len(j.Ignored) != 2 {
+		t.Fatalf("expire %d, ignored %v", j.Near.Expire, j.Ignored)
+	}
+	for i, want := range []struct {
+		key  string
+		line int
+	}{{"near.audits", 5}, {"near.zero", 4}} {
+		if got := j.Ignored[i]; got.Key != want.key || got.Line != want.line || !strings.Contains(got.Msg, "ignored") {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+	}
+}

@@ -69,7 +69,7 @@ func (f *folders) asked() map[string]int {
 // silent is a job with the policy near and a history in which the directory "old" never changed while "news" did.
 func silent(t *testing.T, lines ...string) (*folders, *mirrortest.Mirror) {
 	f := newFolders(t, map[string]int{"old": 20, "news": 5})
-	m := mirrortest.New(t, f.w, job(append([]string{`policy = "near"`, "near.expire = 0", "near.audits = 2", "full_runs = 1", "limits.max_delete = 1.0"}, lines...)...))
+	m := mirrortest.New(t, f.w, job(append([]string{`policy = "near"`, "near.expire = 0", "full_runs = 1", "limits.max_delete = 1.0"}, lines...)...))
 	for i := range 7 {
 		m.Run()
 		f.change(fmt.Sprint("edition ", i), f.path("news", i%5))
@@ -313,7 +313,7 @@ func TestFullRunsComeFirst(t *testing.T) {
 	for _, policy := range []string{"adaptive", "near"} {
 		t.Run(policy, func(t *testing.T) {
 			f := newFolders(t, map[string]int{"old": 40, "news": 5})
-			m := mirrortest.New(t, f.w, job(`policy = "`+policy+`"`, "near.expire = 0", "near.audits = 1"))
+			m := mirrortest.New(t, f.w, job(`policy = "`+policy+`"`, "near.expire = 0"))
 			const whole, runs = 3, 9
 			for run := 1; run <= runs; run++ {
 				f.w.Requests()

@@ -21,12 +21,15 @@ type MinedRules struct {
 	mined []near.Rule // by Skip.Rule
 }
 
+// audits is how many resources of each skipped directory a run requests all the same. One that changed brings the directory back.
+const audits = 2
+
 // leastSteps is in how many runs a directory and those above it must have been observed before a rule counts.
 const leastSteps = 5
 
 // ruleOptions are the thresholds of a job.
-func ruleOptions(n job.Near) (near.Options, error) {
-	o := near.Options{
+func ruleOptions(n job.Near) near.Options {
+	return near.Options{
 		MinDoC:        float64(n.MinDoC),
 		MinFoC:        float64(n.MinFoC),
 		MinCoC:        float64(n.MinCoC),
@@ -34,10 +37,6 @@ func ruleOptions(n job.Near) (near.Options, error) {
 		MinSteps:      leastSteps,
 		Expire:        int(n.Expire),
 	}
-	if err := o.Zero.UnmarshalText([]byte(n.Zero)); err != nil {
-		return o, fmt.Errorf("near.zero: %w", err)
-	}
-	return o, nil
 }
 
 // Rules mines rules from the history of the directories. dirs has those of the URLs afterwards.
@@ -46,10 +45,7 @@ func (k KnownSite) Rules(dirs *DirTable, n job.Near) (*MinedRules, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, err := ruleOptions(n)
-	if err != nil {
-		return nil, err
-	}
+	o := ruleOptions(n)
 	m := &MinedRules{History: h}
 	if m.Rules, err = near.Mine(h.History, o); err != nil {
 		return nil, fmt.Errorf("rules of %s: %w", k.Name, err)
