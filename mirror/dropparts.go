@@ -13,7 +13,7 @@ import (
 func (r *run) newBodies() *source.Bodies {
 	o := source.BodyOptions{MaxDocument: int64(r.job.Limits.MaxDocument), Now: r.now, Log: r.log, Parts: r.site.Parts}
 	if r.o.State != nil {
-		o.Blobs = r.o.State.Blobs
+		o.Blobs = r.o.State.Spool
 	}
 	return source.NewBodies(o)
 }

@@ -72,7 +72,7 @@ func TestBlobs(t *testing.T) {
 	if err := st.Blobs.Put(d, body, at(99)); err != nil {
 		t.Fatal(err)
 	}
-	w, err := st.Blobs.Create()
+	w, err := st.Spool.Create()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,13 +91,13 @@ func TestBlobs(t *testing.T) {
 	if !bytes.Equal(blobBytes(t, st.Blobs, d), body) {
 		t.Error("the blob has other bytes")
 	}
-	w, err = st.Blobs.Create()
+	w, err = st.Spool.Create()
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.Write([]byte("not to be kept"))
 	w.Abort()
-	w, err = st.Blobs.Create()
+	w, err = st.Spool.Create()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestBlobsConcurrentPuts(t *testing.T) {
 					}
 					continue
 				}
-				w, err := st.Blobs.Create()
+				w, err := st.Spool.Create()
 				if err != nil {
 					t.Error(err)
 					return
@@ -169,7 +169,7 @@ func TestBlobWrongSizeIsHealed(t *testing.T) {
 		t.Errorf("verify: %v", got)
 	}
 	blobOf(t, s, 0, "the right body")
-	if got := blobBytes(t, s.Blobs, d.Digest); string(got) != "the right body" {
+	if got := blobBytes(t, blobsOf(s), d.Digest); string(got) != "the right body" {
 		t.Errorf("%q", got)
 	}
 }
@@ -229,7 +229,7 @@ func TestBlobsOfKilledProcesses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := first.Blobs.Create()
+	w, err := first.Spool.Create()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +238,7 @@ func TestBlobsOfKilledProcesses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w2, err := second.Blobs.Create()
+	w2, err := second.Spool.Create()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,23 +265,23 @@ func TestBlobsOfKilledProcesses(t *testing.T) {
 func TestBlobsSyncOnce(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
 	blobOf(t, s, 0, "x")
-	if len(s.Blobs.fresh) != 0 {
+	if len(blobsOf(s).fresh) != 0 {
 		t.Error("a one-off state remembers what to sync")
 	}
 	_, s = openTest(t, t.TempDir(), Options{})
 	blobOf(t, s, 0, "x")
-	if len(s.Blobs.fresh) != 1 || !s.Blobs.newDirs {
+	if len(blobsOf(s).fresh) != 1 || !blobsOf(s).newDirs {
 		t.Error("nothing to sync")
 	}
 	commit(t, s, 0, nil)
-	if len(s.Blobs.fresh) != 0 || s.Blobs.newDirs {
+	if len(blobsOf(s).fresh) != 0 || blobsOf(s).newDirs {
 		t.Error("not synced")
 	}
 	blobOf(t, s, 0, "x") // is there, but who knows whether it is synced: its maker may be another process
-	if len(s.Blobs.fresh) != 1 {
+	if len(blobsOf(s).fresh) != 1 {
 		t.Error("a blob that is a moment old is taken for synced")
 	}
-	s.Blobs.failed = &DiskError{"sync", syscall.EIO}
+	blobsOf(s).failed = &DiskError{"sync", syscall.EIO}
 	if err := s.Records.Commit(0, nil, nil); !errors.Is(err, syscall.EIO) {
 		t.Errorf("after a sync that failed: %v", err)
 	}

@@ -43,7 +43,7 @@ func fill(t *testing.T, s *Site, first int) (kept int, err error) {
 		d := &Done{Resource: Resource{ID: uint32(n), URL: testURL(n), Status: 200, InSet: true, Size: int64(len(body)), Digest: sha256.Sum256(body)}, Linked: true}
 		if n%3 == 0 {
 			d.Body = BlobBody
-			err = s.Blobs.Put(d.Digest, body, at(1))
+			err = blobsOf(s).Put(d.Digest, body, at(1))
 		} else {
 			d.Body = PackBody
 			d.At, err = s.Frames.AppendFrame(w, metaOf(&d.Resource), nil, body)
@@ -200,7 +200,7 @@ func TestReadOnlyState(t *testing.T) {
 	if _, err := st.OpenSite("new"); !errors.As(err, &disk) {
 		t.Errorf("%v", err)
 	}
-	if _, err := st.Blobs.Create(); !errors.As(err, &disk) {
+	if _, err := st.Spool.Create(); !errors.As(err, &disk) {
 		t.Errorf("%v", err)
 	}
 }

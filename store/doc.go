@@ -17,7 +17,7 @@
 //	  sites/NAME/current        symbolic link to the live one; moved by one rename
 //
 // Guarantees:
-//   - What Journal.Commit has returned for survives kill -9; on a durable site (Options.Durable) it survives loss of power too:
+//   - What Records.Commit has returned for survives kill -9, and loss of power too unless Options.Volatile is set:
 //     bodies are written and synced before the records that refer to them.
 //   - current always names a finished tree. A crash while a tree is built leaves a mark, and the next build starts it anew.
 //   - A site folder plus the blobs is all the state of a site. One process writes a site at a time (ErrLocked otherwise).

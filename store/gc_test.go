@@ -144,7 +144,7 @@ func (h *pastSite) check(s *Site) {
 
 func bodyOf(s *Site, r *Resource) (string, error) {
 	if r.Body == BlobBody {
-		b, err := s.Blobs.dir.root.ReadFile(blobName(r.Digest))
+		b, err := blobsOf(s).dir.root.ReadFile(blobName(r.Digest))
 		return string(b), err
 	}
 	f, err := s.Frames.ReadFrame(NewFrameReader(), r.At)

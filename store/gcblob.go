@@ -62,7 +62,7 @@ func (s *State) CollectBlobs(ctx context.Context, dry bool) (f BlobsFreed, err e
 	if dry {
 		return s.Blobs.sweep(ctx, open, true)
 	}
-	alone, release, err := s.Blobs.alone(len(open))
+	alone, release, err := s.Spool.alone(len(open))
 	if err != nil {
 		return f, err
 	}
@@ -73,33 +73,7 @@ func (s *State) CollectBlobs(ctx context.Context, dry bool) (f BlobsFreed, err e
 	return s.Blobs.sweep(ctx, open, false)
 }
 
-// alone keeps everybody else from writing blobs until release is called; ok is false when another process, or somebody in this one besides the
-// caller's own open sites, may be at it. Whoever opens a site for writing meanwhile waits.
-func (b *Blobs) alone(mine int) (ok bool, release func(), err error) {
-	if err := b.hold(); err != nil {
-		return false, nil, err
-	}
-	b.mu.Lock()
-	if b.holders > mine+1 { // the lock is this process's: it does not keep us from ourselves
-		b.mu.Unlock()
-		b.unhold()
-		return false, nil, nil
-	}
-	if ok, err = flock(b.lock, true, false); ok {
-		b.empty()
-		return true, func() {
-			flock(b.lock, false, true) // from alone to shared: nobody can be in the way
-			b.mu.Unlock()
-			b.unhold()
-		}, nil
-	}
-	_, lerr := flock(b.lock, false, true) // a change of kind that fails may have lost it
-	b.mu.Unlock()
-	b.unhold()
-	return false, nil, diskErr("lock blobs", errors.Join(err, lerr))
-}
-
-// sweep deletes what no site refers to. Callers hold mu unless dry.
+// sweep deletes what no site refers to. Unless dry, nobody else may write blobs.
 func (b *Blobs) sweep(ctx context.Context, sites []*Site, dry bool) (f BlobsFreed, err error) {
 	// Eight bytes of a digest are enough: two that agree in them keep a blob too many.
 	var used []uint64
@@ -153,7 +127,7 @@ func (b *Blobs) sweepOne(name string, dry bool, f *BlobsFreed) error {
 	fi, err := b.dir.root.Lstat(name)
 	if err == nil && !dry {
 		err = b.dir.root.Remove(name)
-		delete(b.fresh, name) // the next sync would look for it
+		b.unsettle(name)
 	}
 	if err != nil {
 		return diskErr("remove blob", err)

@@ -22,7 +22,7 @@ func TestCollectBlobs(t *testing.T) {
 	}
 	commit(t, other, 0, newURLs(0, 1), blobOf(t, other, 0, "of the other site"))
 	orphan := []byte("nobody's")
-	if err := s.Blobs.Put([32]byte{1}, orphan, at(1)); err != nil { // under a name that is not its digest
+	if err := blobsOf(s).Put([32]byte{1}, orphan, at(1)); err != nil { // under a name that is not its digest
 		t.Fatal(err)
 	}
 	for n := 1; n < 6; n++ {
@@ -39,7 +39,7 @@ func TestCollectBlobs(t *testing.T) {
 	if _, err := st2.CollectBlobs(t.Context(), false); !errors.Is(err, ErrLocked) {
 		t.Errorf("while a site is open: %v", err)
 	}
-	if _, err := s.Blobs.AsFile([32]byte{1}); err != nil {
+	if _, err := blobsOf(s).AsFile([32]byte{1}); err != nil {
 		t.Error(err)
 	}
 	if err := other.Close(); err != nil {
@@ -73,7 +73,7 @@ func TestCollectBlobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	if _, err := other.Blobs.AsFile(resourcesOfJournal(t, other)[0].Digest); err != nil {
+	if _, err := blobsOf(other).AsFile(resourcesOfJournal(t, other)[0].Digest); err != nil {
 		t.Errorf("the blob of another site's unfinished run: %v", err)
 	}
 }
@@ -82,7 +82,7 @@ func TestCollectBlobs(t *testing.T) {
 func TestCollectBlobsRefusesWhatItCannotRead(t *testing.T) {
 	dir := t.TempDir()
 	st, s := openTest(t, dir, Options{Volatile: true})
-	if err := s.Blobs.Put([32]byte{1}, []byte("x"), at(1)); err != nil {
+	if err := blobsOf(s).Put([32]byte{1}, []byte("x"), at(1)); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
@@ -130,7 +130,7 @@ func TestCollectBlobsBesideOurselves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ok, release, err := st.Blobs.alone(1); ok || err != nil {
+	if ok, release, err := st.Spool.alone(1); ok || err != nil {
 		if ok {
 			release()
 		}
@@ -139,7 +139,7 @@ func TestCollectBlobsBesideOurselves(t *testing.T) {
 	if err := other.Close(); err != nil {
 		t.Fatal(err)
 	}
-	ok, release, err := st.Blobs.alone(1)
+	ok, release, err := st.Spool.alone(1)
 	if !ok || err != nil {
 		t.Fatalf("not alone with nobody else at work: %v", err)
 	}

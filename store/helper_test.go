@@ -39,6 +39,9 @@ func openTest(t testing.TB, dir string, opt Options) (*State, *Site) {
 	return st, s
 }
 
+// blobsOf returns the blobs that a site uses.
+func blobsOf(s *Site) *Blobs { return s.kept.kept.(*Blobs) }
+
 // verifyTest fails for everything that Verify finds.
 func verifyTest(t testing.TB, s *Site) Stats {
 	t.Helper()
@@ -106,7 +109,7 @@ func blobOf(t testing.TB, s *Site, id int, body string) *Done {
 		ID: uint32(id), URL: testURL(id), Outcome: site.Fetched, Status: 200, Checked: 1000, Run: 1, InSet: true, Fetched: 1000, MIME: "image/png",
 		Size: int64(len(body)), Digest: sha256.Sum256([]byte(body)), Body: BlobBody, Changed: 1,
 	}, Linked: true}
-	if err := s.Blobs.Put(d.Digest, []byte(body), at(1000)); err != nil {
+	if err := blobsOf(s).Put(d.Digest, []byte(body), at(1000)); err != nil {
 		t.Fatal(err)
 	}
 	return d

@@ -244,7 +244,7 @@ func TestCommitRefusesLongURLs(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	publishTest(t, s, 1, nil)
-	if err := s.Blobs.Put(d.Digest, nil, at(0)); err != nil {
+	if err := blobsOf(s).Put(d.Digest, nil, at(0)); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -52,8 +52,7 @@ func (s *State) openSite(name string, mode openMode) (_ *Site, err error) {
 		return nil, err
 	}
 	st := &Site{
-		Name:  name,
-		Blobs: s.Blobs,
+		Name: name,
 		home: &home{
 			name:     name,
 			dir:      folder.dir,
@@ -66,6 +65,7 @@ func (s *State) openSite(name string, mode openMode) (_ *Site, err error) {
 		},
 		kept:      siteBodies{s.Bodies, s.opt.Volatile},
 		heads:     &headFiles{root: folder.root, files: map[uint32]*os.File{}},
+		spool:     s.Spool,
 		moveItems: movedItems,
 	}
 	pr, err := st.root.OpenRoot("packs")
@@ -78,7 +78,7 @@ func (s *State) openSite(name string, mode openMode) (_ *Site, err error) {
 	st.packs = openPacks(pr)
 	st.makeParts()
 	if !st.readOnly {
-		if err := st.Blobs.hold(); err != nil {
+		if err := st.spool.hold(); err != nil {
 			st.Close()
 			return nil, err
 		}

@@ -52,7 +52,7 @@ const (
 // Parts is the parts of one site. Safe for concurrent use.
 type Parts struct {
 	*home
-	blobs *Blobs
+	spool *Spool
 
 	mu     sync.Mutex
 	looked bool
@@ -310,7 +310,7 @@ func (s *Parts) reopenPart(ctx context.Context, dir *folder, name string, n *par
 	if err == nil {
 		if whole.Write(last[:]); hex.EncodeToString(whole.Sum(nil)) == n.Digest {
 			if err = f.Truncate(n.Size); err == nil { // what came after the note
-				return &BlobWriter{b: s.blobs, dir: dir, f: f, name: name, h: h, size: size}, nil
+				return &BlobWriter{spool: s.spool, dir: dir, f: f, name: name, h: h, size: size}, nil
 			}
 		}
 	}

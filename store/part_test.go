@@ -20,7 +20,7 @@ const partURL = "http://h.example/big.iso"
 // beginPart makes the first n bytes of body a part and writes the rest of what is given.
 func beginPart(t *testing.T, s *Site, url string, body []byte, n int) *BlobWriter {
 	t.Helper()
-	w, err := s.Blobs.Create()
+	w, err := s.spool.Create()
 	if err == nil {
 		_, err = w.Write(body[:n])
 	}
@@ -249,7 +249,7 @@ func TestPartInPlaceOfAnOlderOne(t *testing.T) {
 		t.Errorf("left: %v", left)
 	}
 	// An ordinary body that does not come whole is no part.
-	w, err := st.Blobs.Create()
+	w, err := st.Spool.Create()
 	if err != nil {
 		t.Fatal(err)
 	}

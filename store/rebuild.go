@@ -261,7 +261,7 @@ func (s rebuilder) takeBlob(tree *os.Root, f *phm.File, want [32]byte) (ok bool,
 		return false, nil
 	}
 	defer src.Close()
-	w, err := s.Blobs.Create()
+	w, err := s.spool.Create()
 	if err != nil {
 		return false, err
 	}

@@ -42,7 +42,6 @@ const siteDB = "site.db"
 // Records.Commit, Records.Fold and what publishes want one caller at a time.
 type Site struct {
 	Name     string
-	Blobs    *Blobs
 	Records  *Records
 	Frames   *Frames
 	Versions *SiteVersions
@@ -54,7 +53,8 @@ type Site struct {
 	kept      siteBodies
 	packs     *packs
 	heads     *headFiles
-	holds     bool // Blobs
+	spool     *Spool
+	holds     bool // the spool
 	moveItems int
 }
 
@@ -71,7 +71,7 @@ func (s *Site) makeParts() {
 	s.Versions = &SiteVersions{home: s.home, records: s.Records}
 	s.Trees = &Trees{home: s.home, bodies: s.kept}
 	s.Notes = &SiteNotes{s.home}
-	s.Parts = &Parts{home: s.home, blobs: s.Blobs}
+	s.Parts = &Parts{home: s.home, spool: s.spool}
 }
 
 // Close lets go of the site.
@@ -86,7 +86,7 @@ func (s *Site) Close() error {
 	err := errors.Join(s.packs.close(), s.heads.close(), s.letGo())
 	s.db = nil
 	if s.holds {
-		s.Blobs.unhold()
+		s.spool.unhold()
 		s.holds = false
 	}
 	return err

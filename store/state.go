@@ -51,6 +51,7 @@ type State struct {
 	Dir    string
 	Bodies Bodies // Blobs, or those of the options
 	Blobs  *Blobs
+	Spool  *Spool // of the blobs
 	opt    Options
 	root   *os.Root
 
@@ -99,11 +100,13 @@ func OpenState(dir string, opt Options) (*State, error) {
 		root.Close()
 		return nil, diskErr("open state", err)
 	}
-	s := &State{Dir: abs, opt: opt, root: root, Bodies: opt.Bodies, Blobs: &Blobs{dir: bf, durable: !opt.Volatile}}
+	s := &State{Dir: abs, opt: opt, root: root, Bodies: opt.Bodies}
+	s.Spool = &Spool{dir: bf}
+	s.Blobs = &Blobs{dir: bf, spool: s.Spool, durable: !opt.Volatile}
 	if s.Bodies == nil {
 		s.Bodies = s.Blobs
 	}
-	s.Blobs.kept = s.Bodies
+	s.Spool.kept = s.Bodies
 	s.names.state, s.checked.now = s, opt.Now
 	return s, nil
 }
@@ -113,7 +116,9 @@ func (s *State) Now() time.Time { return s.opt.Now() }
 
 // Close lets go of the directory. Sites must have been closed before.
 func (s *State) Close() error {
-	return errors.Join(s.Blobs.close(), s.root.Close())
+	err := s.Spool.close()
+	s.Blobs.dir.close()
+	return errors.Join(err, s.root.Close())
 }
 
 // Sites lists the names of the sites that exist, sorted.

@@ -18,7 +18,7 @@ import (
 	"mirrord/store"
 )
 
-// BlobMaker makes files for bodies. *store.Blobs is one. It is safe for concurrent use.
+// BlobMaker makes files for bodies. *store.Spool is one. It is safe for concurrent use.
 type BlobMaker interface {
 	Create() (*store.BlobWriter, error)
 }

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Spool is where bodies of unknown digest come in, for all sites of a state: the folder tmp beside the blobs. Commit puts a body where the
+// state keeps bodies. Safe for concurrent use.
+type Spool struct {
+	dir  *folder // of the blobs
+	kept Bodies  // of the state
+	seq  atomic.Uint64
+
+	mu      sync.Mutex
+	lock    *os.File // shared lock on tmp/.lock while this process may write
+	holders int      // who may: open sites, bodies on their way in
+}
+
+// tmpLock is held shared by every process that may have bodies on their way in, and alone by the one that empties the folder.
+const tmpLock = "tmp/.lock"
+
+// hold says that this process may write blobs until unhold is called as often. The first process to do so removes what killed ones left
+// behind.
+func (s *Spool) hold() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.holders++; s.lock != nil {
+		return nil
+	}
+	f, err := s.dir.root.OpenFile(tmpLock, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		s.holders--
+		return diskErr("lock blobs", err)
+	}
+	if alone, err := flock(f, true, false); err == nil && alone {
+		s.empty()
+	}
+	if _, err := flock(f, false, true); err != nil {
+		s.holders--
+		f.Close()
+		return diskErr("lock blobs", err)
+	}
+	s.lock = f
+	return nil
+}
+
+// held is hold for good, unless an open site holds already.
+func (s *Spool) held() error {
+	s.mu.Lock()
+	held := s.lock != nil
+	s.mu.Unlock()
+	if held {
+		return nil
+	}
+	return s.hold()
+}
+
+func (s *Spool) unhold() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.holders--; s.holders == 0 && s.lock != nil {
+		s.lock.Close() // nothing was written to it
+		s.lock = nil
+	}
+}
+
+// alone keeps everybody else from writing blobs until release is called; ok is false when another process, or somebody in this one besides the
+// caller's own open sites, may be at it. Whoever opens a site for writing meanwhile waits.
+func (s *Spool) alone(mine int) (ok bool, release func(), err error) {
+	if err := s.hold(); err != nil {
+		return false, nil, err
+	}
+	s.mu.Lock()
+	if s.holders > mine+1 { // the lock is this process's: it does not keep us from ourselves
+		s.mu.Unlock()
+		s.unhold()
+		return false, nil, nil
+	}
+	if ok, err = flock(s.lock, true, false); ok {
+		s.empty()
+		return true, func() {
+			flock(s.lock, false, true) // from alone to shared: nobody can be in the way
+			s.mu.Unlock()
+			s.unhold()
+		}, nil
+	}
+	_, lerr := flock(s.lock, false, true) // a change of kind that fails may have lost it
+	s.mu.Unlock()
+	s.unhold()
+	return false, nil, diskErr("lock blobs", errors.Join(err, lerr))
+}
+
+// empty removes all bodies that never became blobs. What cannot be removed is left: names are never used twice.
+func (s *Spool) empty() {
+	d, err := s.dir.root.Open("tmp")
+	if err != nil {
+		return
+	}
+	defer d.Close()
+	names, err := d.Readdirnames(-1)
+	if err != nil {
+		return
+	}
+	for _, n := range names {
+		if n != ".lock" {
+			s.dir.root.Remove("tmp/" + n)
+		}
+	}
+}
+
+func (s *Spool) close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var err error
+	if s.lock != nil {
+		err = s.lock.Close()
+		s.lock = nil
+	}
+	return err
+}
+
+// BlobWriter takes one body of unknown digest. It is not safe for concurrent use.
+type BlobWriter struct {
+	spool *Spool
+	dir   *folder // that name is in
+	f     *os.File
+	name  string
+	h     hash.Hash
+	size  int64
+	part  *part // nil unless Parts.Keep or Parts.Take was called
+}
+
+// Create begins a blob. Commit or Abort must follow.
+func (s *Spool) Create() (*BlobWriter, error) {
+	if err := s.held(); err != nil {
+		return nil, err
+	}
+	for {
+		name := fmt.Sprintf("tmp/%d-%d", os.Getpid(), s.seq.Add(1))
+		f, err := s.dir.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
+		if errors.Is(err, fs.ErrExist) {
+			continue // of another process with this number: killed, or in another container
+		}
+		if err != nil {
+			return nil, diskErr("create blob", err)
+		}
+		return &BlobWriter{spool: s, dir: s.dir, f: f, name: name}, nil
+	}
+}
+
+// Write appends to the body.
+func (w *BlobWriter) Write(p []byte) (int, error) {
+	if w.h == nil {
+		w.h = sha256.New()
+	}
+	n, err := w.f.Write(p)
+	w.h.Write(p[:n])
+	w.size += int64(n)
+	if err == nil {
+		err = w.grown()
+	}
+	return n, diskErr("write blob", err)
+}
+
+// Size is the number of bytes written.
+func (w *BlobWriter) Size() int64 { return w.size }
+
+// Digest is the SHA-256 of what was written.
+func (w *BlobWriter) Digest() (d [32]byte) {
+	if w.h == nil {
+		return sha256.Sum256(nil)
+	}
+	w.h.Sum(d[:0])
+	return d
+}
+
+// Head returns up to n first bytes of what was written.
+func (w *BlobWriter) Head(n int) []byte {
+	buf := make([]byte, n)
+	n, err := w.f.ReadAt(buf, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil
+	}
+	return buf[:n]
+}
+
+// Load returns what was written, in memory that the collector does not know, so that it neither waits for it nor makes room in proportion.
+// free gives it back at once; nothing may refer to it then.
+func (w *BlobWriter) Load() (body []byte, free func(), err error) {
+	body, free, err = mapped(int(w.size))
+	if err != nil {
+		return nil, nil, fmt.Errorf("load blob: %w", err)
+	}
+	if _, err = w.f.ReadAt(body, 0); err != nil {
+		free()
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, nil, diskErr("read blob", err)
+	}
+	return body, free, nil
+}
+
+// Commit makes the body a blob and returns its digest and size.
+func (w *BlobWriter) Commit(mtime time.Time) (d [32]byte, size int64, err error) {
+	if w.h == nil {
+		w.h = sha256.New()
+	}
+	w.h.Sum(d[:0])
+	return d, w.size, w.commit(d, mtime)
+}
+
+func (w *BlobWriter) commit(d [32]byte, mtime time.Time) error {
+	if b, ok := w.spool.kept.(*Blobs); ok && b.spool == w.spool {
+		return b.adopt(w, d, mtime)
+	}
+	return w.commitTo(w.spool.kept, d, mtime)
+}
+
+// end cuts off what lies behind the body: a part that is written again keeps its last byte until then.
+func (w *BlobWriter) end() error {
+	if w.IsPart() {
+		return w.f.Truncate(w.size)
+	}
+	return nil
+}
+
+// commitTo puts the body where others keep it.
+func (w *BlobWriter) commitTo(kept Bodies, d [32]byte, mtime time.Time) error {
+	err := w.end()
+	if err == nil {
+		var body []byte
+		var free func()
+		if body, free, err = mappedFile(w.f, int(w.size)); err == nil {
+			err = kept.Put(d, body, mtime)
+			free()
+		}
+	}
+	err = errors.Join(err, w.f.Close())
+	if err == nil || !w.IsPart() { // a part can be taken again
+		w.remove()
+	}
+	return diskErr("store blob", err)
+}
+
+// Abort drops the body.
+func (w *BlobWriter) Abort() {
+	w.f.Close()
+	w.remove()
+}
+
+func (w *BlobWriter) remove() {
+	w.forget()
+	w.dir.root.Remove(w.name)
+}
