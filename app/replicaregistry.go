@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"mirrord/job"
-	"mirrord/mirror"
+	"mirrord/mirror/render"
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
@@ -143,7 +143,7 @@ func (reg *Registry) link(pairs []store.PairRecord) {
 
 // readRegistryMirror reads what is published of a site; j is nil when there is no job of its name.
 func readRegistryMirror(st *store.State, name string, j *job.Job, runs map[string]store.RunRecord) (*RegistryMirror, error) {
-	meta, err := mirror.PublishedMeta(st, name)
+	meta, err := render.PublishedMeta(st, name)
 	if err != nil {
 		return nil, err
 	}

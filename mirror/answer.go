@@ -164,7 +164,7 @@ func (r *run) failed(rec *store.Resource, reason string, passing bool) (*ledger.
 func (r *run) countFailure(rec *store.Resource, reason string, passing bool) ledger.Account {
 	rec.Outcome, rec.Reason = site.Failed, reason
 	rec.Failures++
-	concerns := (passing || rec.InSet) && rec.Failures < lastingFailures
+	concerns := (passing || rec.InSet) && rec.Failures < ledger.LastingFailures
 	r.log.Debug("failed", "url", rec.URL.String(), "err", reason)
 	as := ledger.Account{Tally: ledger.AsRefused, Failed: reason, Lost: true}
 	if concerns && r.rules.Scope.Covers(rec.URL) && !r.isGuess(rec.ID) {
@@ -172,10 +172,6 @@ func (r *run) countFailure(rec *store.Resource, reason string, passing bool) led
 	}
 	return as
 }
-
-// lastingFailures is how many runs in a row a URL must fail to be taken for broken: it no longer makes a run
-// partial.
-const lastingFailures = 3
 
 // addTurn puts a URL back for the end of the run, not before a time.
 func (r *run) addTurn(id uint32, u site.URL, at time.Time) {

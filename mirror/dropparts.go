@@ -5,6 +5,7 @@ package mirror
 import (
 	"time"
 
+	"mirrord/mirror/ledger"
 	"mirrord/mirror/source"
 	"mirrord/site"
 )
@@ -26,7 +27,7 @@ func (r *run) dropParts() {
 			return true
 		}
 		rec, ok, err := r.site.Records.Get(u)
-		return err == nil && (!ok || rec.Outcome != site.Failed || rec.Failures >= lastingFailures)
+		return err == nil && (!ok || rec.Outcome != site.Failed || rec.Failures >= ledger.LastingFailures)
 	})
 	if err != nil {
 		r.notes.Cap("beginnings of large files could not be dropped: " + err.Error())

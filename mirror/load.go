@@ -30,7 +30,7 @@ func (r *run) recording() ledger.Run { return ledger.Run{Number: r.state.Number,
 func (r *run) loaded(rec *store.Resource, answered bool) {
 	r.loadEvidence(rec)
 	r.provenance.Note(rec)
-	if rec.Outcome == site.Failed && rec.Failures >= lastingFailures {
+	if rec.Outcome == site.Failed && rec.Failures >= ledger.LastingFailures {
 		r.traits.NoteBroken(rec.ID)
 	}
 	if wasSitemap(rec) {

@@ -180,7 +180,7 @@ func (r *run) publish(ctx context.Context, j *judge.Judgement) error {
 		return err
 	}
 	r.published = &v
-	r.offsite.links = b.repaired
+	r.repairedLinks = b.repaired
 	return nil
 }
 
@@ -213,7 +213,7 @@ func (r *run) renderer() *render.Renderer {
 		Table:  r.table.Settled(),
 		Frames: r.site.Frames,
 		Shared: r.shared,
-		Cures:  r.offsite.cures,
+		Cures:  r.cures.Cures,
 		Own:    r.provenance.Reused,
 		Notes:  &r.notes,
 		Counts: &r.stats,

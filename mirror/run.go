@@ -20,6 +20,7 @@ import (
 	"mirrord/mirror/judge"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/render"
+	"mirrord/mirror/repair"
 	"mirrord/mirror/result"
 	"mirrord/mirror/source"
 	"mirrord/mirror/spare"
@@ -108,7 +109,6 @@ type run struct {
 	provenance ledger.Provenance
 	alt        alternates
 	reuse      reuse
-	offsite    repairs
 	planner    *spare.Planner // nil: everything is requested
 	filling    filling
 	skips      map[policy.Why]int64 // what the plan spared, by reason
@@ -119,6 +119,9 @@ type run struct {
 	likes      likeWriter
 	lost       error // why the table knows more, or less, than the disk: a batch could not be committed, or the journal not be read
 	stop       context.CancelCauseFunc
+
+	cures         repair.Choice
+	repairedLinks int // of the version that was published
 
 	stats  ledger.Counts
 	notes  ledger.Notes
@@ -351,7 +354,7 @@ func (r *run) summary(j *judge.Judgement) *Summary {
 	if r.published != nil {
 		v, sum.Published = r.published, true
 		sum.Added, sum.Changed, sum.Removed = v.Added, v.Changed, v.Removed
-		sum.RepairedLinks = r.offsite.links
+		sum.RepairedLinks = r.repairedLinks
 	}
 	if v != nil {
 		sum.Version, sum.Files, sum.Size = v.Number, v.Files, v.Bytes

@@ -25,7 +25,7 @@ func (r *run) judge(ended error) (*judge.Judgement, error) {
 	c.Failed, c.Requests = r.stats.Failed.Load(), r.stats.Requests.Load()
 	c.Silent = r.troubles.SilentOrigins()
 	for _, l := range r.troubles.LeftEntries() {
-		c.Postponed = append(c.Postponed, judge.Postponed{Host: l.Name, Reason: l.Reason})
+		c.Postponed = append(c.Postponed, judge.PostponedHost{Host: l.Name, Reason: l.Reason})
 	}
 	c.Why = r.notes.Reason
 	j.Left = c.Left

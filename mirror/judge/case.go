@@ -29,7 +29,7 @@ type Case struct {
 	Left      int64 // URLs without an outcome
 	Failed    int64 // of limits.max_failures
 	Requests  int64
-	Postponed []Postponed           // entry points' hosts, by name
+	Postponed []PostponedHost       // entry points' hosts, by name
 	Silent    map[string]int64      // origins that gave no answer, with how many of their URLs failed; no entry points'
 	Why       func(site.URL) string // why a URL failed, or what became of an entry point; "" when nothing is known
 	Probes    map[string]ErrorPage  // by origin: its answer with status 200 to a path that cannot exist
@@ -50,8 +50,8 @@ type Recorded interface {
 	Observations(f func(*store.Observation) error) error
 }
 
-// Postponed is the host or origin of an entry point that is left for the next run.
-type Postponed struct{ Host, Reason string }
+// PostponedHost is the host or origin of an entry point that is left for the next run.
+type PostponedHost struct{ Host, Reason string }
 
 // ErrorPage is what an error page with status 200 looks like.
 type ErrorPage struct {

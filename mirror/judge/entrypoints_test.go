@@ -64,11 +64,11 @@ func TestEndedEarly(t *testing.T) {
 	} {
 		c := known(t, page(t, "http://h/"))
 		c.Ended, c.Left = tc.err, 3
-		c.Postponed = []Postponed{{Host: "h", Reason: "it is slow"}} // not the reason
+		c.Postponed = []PostponedHost{{Host: "h", Reason: "it is slow"}} // not the reason
 		wantReasons(t, Retrieved, c, result.Partial, tc.want)
 	}
 	c := known(t, page(t, "http://h/"))
-	c.Postponed = []Postponed{{Host: "h", Reason: "it is slow"}}
+	c.Postponed = []PostponedHost{{Host: "h", Reason: "it is slow"}}
 	wantReasons(t, Retrieved, c, result.Complete)
 	c.Left = 1
 	wantReasons(t, Retrieved, c, result.Partial, "h was left for the next run: it is slow")

@@ -39,7 +39,7 @@ type rule struct {
 type Ruling struct {
 	Verdict result.Verdict
 	Reasons []string
-	Notes   []Note
+	Notes   []Remark
 
 	Restart bool     // the next run requests everything again, also what this one decided, unless some of this one is left
 	Forget  []uint32 // pages that the next run requests without validators
@@ -47,8 +47,8 @@ type Ruling struct {
 	Orphans Orphans  // in the place of the stored ones; nil: these stay
 }
 
-// Note is something for the summary. Without a URL it is a sentence of its own, with one it counts URLs.
-type Note struct {
+// Remark is something for the summary. Without a URL it is a sentence of its own, with one it counts URLs.
+type Remark struct {
 	What string
 	URL  site.URL
 }
@@ -63,7 +63,7 @@ func (r *Ruling) suspicious(format string, args ...any) {
 	r.Reasons = append(r.Reasons, fmt.Sprintf(format, args...))
 }
 
-func (r *Ruling) note(what string, u site.URL) { r.Notes = append(r.Notes, Note{What: what, URL: u}) }
+func (r *Ruling) note(what string, u site.URL) { r.Notes = append(r.Notes, Remark{What: what, URL: u}) }
 
 // Judge returns what the rules of a stage conclude, in their order. All of them see the same case.
 func Judge(at Stage, c *Case) ([]Ruling, error) {

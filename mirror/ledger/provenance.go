@@ -32,6 +32,9 @@ func TakenFrom(rec *store.Resource, from, at string) bool {
 	return rec.Source != "" && strings.HasPrefix(rec.Source, from) && strings.HasPrefix(rec.URL.String(), at)
 }
 
+// LastingFailures is how many runs in a row a URL must fail to count as broken: it no longer makes a run partial.
+const LastingFailures = 3
+
 // IsGone reports whether the origin's last word on a resource was that it is gone.
 func IsGone(rec *store.Resource) bool { return rec.Status == 404 || rec.Status == 410 }
 

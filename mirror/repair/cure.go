@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package mirror
+package repair
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/render"
+	"mirrord/mirror/result"
 	"mirrord/replica/hosts"
 	"mirrord/site"
 	"mirrord/store"
@@ -25,8 +26,8 @@ func (k *neighbours) cures(ctx context.Context, name string, dir site.URL, ways 
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			why, at := n.broken(rec, k.r.now())
-			if why == "" || k.r.rules.Scope.Covers(rec.URL) {
+			why, at := n.broken(rec, k.Now)
+			if why == "" || k.Covers(rec.URL) {
 				return nil
 			}
 			u := rec.URL.String()
@@ -39,7 +40,7 @@ func (k *neighbours) cures(ctx context.Context, name string, dir site.URL, ways 
 				k.leave(site.Canonical(strings.Clone(u)))
 			case to == "":
 			case len(out) >= mostCures:
-				k.r.notes.Cap(fmt.Sprintf("repair: more than %d broken pages of other sites are known: links to the rest stay as they are", mostCures))
+				k.Note(fmt.Sprintf("repair: more than %d broken pages of other sites are known: links to the rest stay as they are", mostCures))
 				return errFull
 			default:
 				out[strings.Clone(u)] = render.Cure{To: to, Why: why + " by the mirror of " + name}
@@ -76,7 +77,7 @@ func (k *neighbours) copyBy(n *neighbour, broken *store.Resource, u string, w *d
 		return "", nil
 	}
 	to, _, err := site.Parse(w.to.String() + rest)
-	if err != nil || !strings.HasPrefix(to.String(), w.to.String()) || k.r.rules.Scope.Covers(to) {
+	if err != nil || !strings.HasPrefix(to.String(), w.to.String()) || k.Covers(to) {
 		return "", nil
 	}
 	if broken.InSet && broken.Source == to.String() { // that mirror has it from there
@@ -87,7 +88,7 @@ func (k *neighbours) copyBy(n *neighbour, broken *store.Resource, u string, w *d
 		if err != nil {
 			return "", err
 		}
-		if m == nil || m.isSilent(to) || m.verdict != Complete.String() {
+		if m == nil || m.isSilent(to) || m.verdict != result.Complete.String() {
 			continue
 		}
 		rec, ok, err := m.Records.Get(to)
@@ -108,8 +109,8 @@ func (n *neighbour) broken(rec *store.Resource, now time.Time) (why string, at i
 	switch {
 	case gone && now.Sub(time.Unix(rec.Checked, 0)) <= brokenFor:
 		return fmt.Sprintf("status %d", rec.Status), rec.Checked
-	case rec.Outcome == site.Failed && rec.Failures >= lastingFailures && rec.Run >= n.since && (rec.Status == 0 || rec.Status >= 500): // 403 may be for us alone
-		return fmt.Sprintf("failed in %d runs", lastingFailures), n.ended.Unix()
+	case rec.Outcome == site.Failed && rec.Failures >= ledger.LastingFailures && rec.Run >= n.since && (rec.Status == 0 || rec.Status >= 500): // 403 may be for us alone
+		return fmt.Sprintf("failed in %d runs", ledger.LastingFailures), n.ended.Unix()
 	case n.isSilent(rec.URL) && rec.InSet:
 		return "its host does not answer", n.ended.Unix()
 	}

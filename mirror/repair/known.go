@@ -1,24 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package mirror
+package repair
 
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"time"
 
-	"mirrord/phm"
+	"mirrord/mirror/result"
 	"mirrord/site"
 	"mirrord/store"
 )
 
 // neighbours are the other mirrors of the state.
 type neighbours struct {
-	r        *run
+	Search
 	names    map[string][]string // by origin
 	open     map[string]*neighbour
 	frames   *store.FrameReader
@@ -39,17 +35,24 @@ type neighbour struct {
 	silent  map[string]bool // origins, and hosts, that did not answer in any run of late
 }
 
-func (r *run) newNeighbours() (*neighbours, error) {
-	names, err := r.o.State.Sites()
+func (s Search) neighbours() (*neighbours, error) {
+	names, err := s.Sites.Sites()
 	if err != nil {
 		return nil, err
 	}
-	k := &neighbours{r: r, names: map[string][]string{}, open: map[string]*neighbour{}, unread: map[string]error{}, undecided: map[string]bool{}, blind: map[string]bool{}}
+	k := &neighbours{
+		Search:    s,
+		names:     map[string][]string{},
+		open:      map[string]*neighbour{},
+		unread:    map[string]error{},
+		undecided: map[string]bool{},
+		blind:     map[string]bool{},
+	}
 	for _, name := range names {
-		if name == r.site.Name {
+		if name == s.Self {
 			continue
 		}
-		meta, err := PublishedMeta(r.o.State, name)
+		meta, err := s.Meta(name)
 		if err != nil {
 			continue // it has no version, or verify reports it
 		}
@@ -64,24 +67,6 @@ func (r *run) newNeighbours() (*neighbours, error) {
 		}
 	}
 	return k, nil
-}
-
-// PublishedMeta reads what the published version of a site says of itself: without its database, and without keeping a run from it. A site that has no version is
-// store.ErrNoVersion.
-func PublishedMeta(st *store.State, name string) (*phm.Meta, error) {
-	root, err := os.OpenRoot(filepath.Join(st.Dir, "sites", name))
-	if err != nil {
-		return nil, fmt.Errorf("site %s: %w", name, err)
-	}
-	defer root.Close()
-	tree, err := root.OpenRoot("current")
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("site %s: %w", name, store.ErrNoVersion)
-	} else if err != nil {
-		return nil, fmt.Errorf("site %s: %w", name, err)
-	}
-	defer tree.Close()
-	return phm.OpenMeta(tree.FS())
 }
 
 // of names the mirrors that have the origin of a URL.
@@ -105,29 +90,29 @@ func (k *neighbours) get(name string) (*neighbour, error) {
 }
 
 func (k *neighbours) read(name string) (*neighbour, error) {
-	runs, err := k.r.o.Facts.Runs(name, lookedRuns)
+	runs, err := k.Facts.Runs(name, lookedRuns)
 	if err != nil {
 		return nil, err
 	}
-	if len(runs) == 0 || k.r.now().Sub(runs[0].Ended) > knownFor {
+	if len(runs) == 0 || k.Now.Sub(runs[0].Ended) > knownFor {
 		return nil, nil
 	}
-	if runs[0].Verdict == Suspicious.String() {
+	if runs[0].Verdict == result.Suspicious.String() {
 		return nil, errors.New("its last run was suspicious")
 	}
 	silent, in := silentHosts(runs)
 	since := 0
-	var first Summary
+	var first report
 	if json.Unmarshal(runs[len(runs)-1].Summary, &first) == nil {
 		since = first.Run
 	}
 	if in == lookedRuns && silent == nil { // it runs often
-		if runs, err = k.r.o.Facts.Runs(name, manyRuns); err != nil {
+		if runs, err = k.Facts.Runs(name, manyRuns); err != nil {
 			return nil, err
 		}
 		silent, _ = silentHosts(runs)
 	}
-	s, err := k.r.o.State.ReadSite(name)
+	s, err := k.Sites.ReadSite(name)
 	if errors.Is(err, store.ErrNoSite) {
 		return nil, nil
 	} else if err != nil {
@@ -158,32 +143,3 @@ func (k *neighbours) close() (err error) {
 
 // isSilent reports whether the origin of a URL did not answer in any run of late.
 func (n *neighbour) isSilent(u site.URL) bool { return n.silent[u.Origin()] || n.silent[u.Hostname()] }
-
-// silentHosts returns the origins and hosts that failed in all of the last runs, newest first, at least silentRuns of them over silentFor, which had no answer of the site; n is
-// how many runs in a row had none.
-func silentHosts(runs []store.RunRecord) (out map[string]bool, n int) {
-	for ; n < len(runs); n++ {
-		var sum Summary
-		if json.Unmarshal(runs[n].Summary, &sum) != nil || len(sum.Down) == 0 || answers(&sum) > 0 {
-			break
-		}
-		now := map[string]bool{}
-		for _, host := range sum.Down {
-			now[host] = n == 0 || out[host]
-		}
-		out = now
-	}
-	if n < silentRuns || runs[0].Started.Sub(runs[n-1].Started) < silentFor {
-		return nil, n
-	}
-	return out, n
-}
-
-// answers counts what the site itself answered in a run.
-func answers(s *Summary) int64 {
-	n := s.Fetched + s.Unchanged + s.Redirected + s.Gone - s.Spared["listing"] - s.Spared["sitemap"] - s.Spared["expiry"] - s.Reused
-	for _, by := range s.Alternates {
-		n -= by
-	}
-	return n
-}

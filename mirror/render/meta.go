@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"mirrord/phm"
+	"mirrord/store"
+)
+
+// PublishedMeta reads phm.json of the published version of a site. It needs neither the database of the site nor its lock. The error for a
+// site that has no version is store.ErrNoVersion.
+func PublishedMeta(st *store.State, name string) (*phm.Meta, error) {
+	root, err := os.OpenRoot(filepath.Join(st.Dir, "sites", name))
+	if err != nil {
+		return nil, fmt.Errorf("site %s: %w", name, err)
+	}
+	defer root.Close()
+	tree, err := root.OpenRoot("current")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("site %s: %w", name, store.ErrNoVersion)
+	} else if err != nil {
+		return nil, fmt.Errorf("site %s: %w", name, err)
+	}
+	defer tree.Close()
+	return phm.OpenMeta(tree.FS())
+}
