@@ -38,11 +38,11 @@ func (r *run) admitInto(ids []int64, doc uint32, depth int, cs []admit.Candidate
 	queue := func(c *admit.Candidate, id uint32, s ledger.State, u site.URL) ledger.Mark {
 		m := ledger.Mark{Seen: seenIn(c)}
 		icon := c.Guess && isFavicon(u)
-		hasTurn := c.Purpose != admit.Sitemap && s.Known() && (r.deferring || r.planner != nil) && s.Governed() // without being named
+		hasTurn := c.Purpose != admit.Sitemap && s.Known() && (r.evidence.First() || r.planner != nil) && s.Governed() // without being named
 		if s.Queued() || hasTurn || (icon && r.rests(id, s)) {
 			return m
 		}
-		m.Queue = !r.deferring
+		m.Queue = !r.evidence.First()
 		q := crawl.Queued{ID: id, Origin: u.Origin(), Prio: crawl.PrioNew}
 		switch {
 		case c.Purpose == admit.Sitemap:

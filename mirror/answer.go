@@ -12,6 +12,7 @@ import (
 	"mirrord/mirror/crawl"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/source"
+	"mirrord/mirror/spare"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -54,7 +55,7 @@ func (r *run) answer(ctx context.Context, rec *store.Resource, res *fetch.Result
 	r.troubles.Answered(rec.URL)
 	switch {
 	case res.NotModified && rec.Body != store.NoBody:
-		rec.Volatile, rec.Expires = rec.Volatile.Same(), r.expires(res)
+		rec.Volatile, rec.Expires = rec.Volatile.Same(), r.expires(res.Header)
 		return outcome(r.unchanged(rec, ledger.Account{}))
 	case res.Kept && (s == 200 || s == 203):
 		if r.misled(rec, res.MIME) {
@@ -178,7 +179,7 @@ func (r *run) addTurn(id uint32, u site.URL, at time.Time) {
 	switch {
 	case at.IsZero():
 		r.front.Add(u.Origin(), id, crawl.PrioLast)
-	case r.deferring: // the sources of evidence come first, and nothing waits for one of them
+	case r.evidence.First(): // the sources of evidence come first, and nothing waits for one of them
 		r.postponed.Delay(crawl.Delayed{ID: id, Origin: u.Origin(), At: at})
 	default:
 		r.front.AddAt(u.Origin(), id, crawl.PrioLast, at)
@@ -226,7 +227,7 @@ func (r *run) leave(rec *store.Resource) (room ledger.Room) {
 func (r *run) unchanged(rec *store.Resource, as ledger.Account) (*ledger.Finding, error) {
 	rec.Outcome, rec.Failures, rec.Gone = site.Unchanged, 0, 0
 	rec.Observe(false)
-	forgive(rec)
+	spare.Forgive(rec)
 	if !rec.InSet {
 		as.Room = as.Room.Add(ledger.RoomOf(rec))
 		rec.InSet, rec.Moved = true, r.version
@@ -239,7 +240,7 @@ func (r *run) unchanged(rec *store.Resource, as ledger.Account) (*ledger.Finding
 		return r.rescanScript(rec, as), nil
 	}
 	targets, err := r.site.Records.TargetsOf(rec.ID)
-	if err == nil && r.deferring && !r.provenance.Hearsay(rec.ID) {
+	if err == nil && r.evidence.First() && !r.provenance.Hearsay(rec.ID) {
 		err = r.hearStored(rec)
 	}
 	if err != nil {
@@ -271,14 +272,14 @@ func (r *run) followStored(targets []byte) {
 			}
 		}
 		switch {
-		case s.Queued(), !s.Given(), r.deferring && s.Governed(), r.leaves(id, s):
+		case s.Queued(), !s.Given(), r.evidence.First() && s.Governed(), r.leaves(id, s):
 			return m
 		case s.Outcome() == site.OutOfScope && !r.admits(u, s):
 			return m
-		case r.deferring && !r.postponed.First(id):
+		case r.evidence.First() && !r.postponed.First(id):
 			return m
 		}
-		m.Queue = !r.deferring
+		m.Queue = !r.evidence.First()
 		add = append(add, crawl.Queued{ID: id, Origin: u.Origin(), Prio: crawl.PrioKnown})
 		return m
 	})

@@ -16,7 +16,7 @@ import (
 func (r *run) apply(f *ledger.Finding) {
 	d := &f.Done
 	d.Run = r.state.Number
-	d.Evidence = r.evidenceFor(&d.Resource)
+	d.Evidence = r.evidence.For(&d.Resource, r.provenance.Hearsay(d.ID))
 	r.shapes.Note(&d.Resource, r.recording())
 	r.provenance.Note(&d.Resource)
 	r.account(&d.Resource, &f.As)
@@ -51,26 +51,7 @@ func (r *run) account(rec *store.Resource, as *ledger.Account) {
 	for _, what := range as.Notes {
 		r.notes.Add(what, rec.URL)
 	}
-	if as.Stale && r.traits.Audited(rec.ID) {
-		r.liars.find(rec.URL)
+	if as.Stale {
+		r.validators.NoteStale(rec.ID, rec.URL)
 	}
-}
-
-// evidenceFor returns what the sources of evidence said of a resource when it was found to be as its record
-// says.
-func (r *run) evidenceFor(rec *store.Resource) [ledger.SpokenKinds]uint64 {
-	none := [ledger.SpokenKinds]uint64{}
-	if !rec.InSet || (rec.Outcome != site.Fetched && rec.Outcome != site.Unchanged) {
-		return rec.Evidence
-	}
-	if rec.Source != "" || r.provenance.Hearsay(rec.ID) {
-		return none // what listings say is said of the origin's body
-	}
-	say := r.evidence.of(rec.ID)
-	switch {
-	case rec.Listing && say == none: // what was said of a listing's directory is only ever a reason to ask for it: it may be old
-	case rec.Status != 0, say != none:
-		return say
-	}
-	return rec.Evidence
 }

@@ -21,6 +21,7 @@ import (
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/render"
 	"mirrord/mirror/source"
+	"mirrord/mirror/spare"
 	"mirrord/relocate"
 	"mirrord/replica/text"
 	"mirrord/robots"
@@ -114,7 +115,7 @@ func (r *run) recordOf(rec *store.Resource, res *fetch.Result) store.Resource {
 		MIME:         res.MIME,
 		Charset:      res.Charset,
 		ETag:         res.ETag,
-		LastModified: r.plausible(res),
+		LastModified: spare.Plausible(res.Header, res.LastModified, r.now()),
 		Modified:     modified(res.LastModified, r.now()),
 		Referrer:     rec.Referrer,
 		Depth:        rec.Depth,
@@ -122,7 +123,7 @@ func (r *run) recordOf(rec *store.Resource, res *fetch.Result) store.Resource {
 		Changed:      rec.Changed,
 		Moved:        rec.Moved,
 		Path:         rec.Path,
-		Expires:      r.expires(res),
+		Expires:      r.expires(res.Header),
 		NoETag:       rec.NoETag,
 		NoDate:       rec.NoDate,
 		Recent:       rec.Recent,
@@ -252,10 +253,10 @@ func (r *run) linkedDocument(
 	p.candidates(r, now, head)
 	add := r.admitInto(p.ids, now.ID, now.Depth, p.cands)
 	if index != nil && now.Source == "" { // before anybody asks for what it lists
-		if err := r.hearListing(index, now.URL); err != nil {
+		if err := r.evidence.HearListing(index, now.URL); err != nil {
 			return nil, err
 		}
-		if err := r.hearMissing(now.ID, p.ids); err != nil {
+		if err := r.evidence.HearMissing(now.ID, p.ids); err != nil {
 			return nil, err
 		}
 	}

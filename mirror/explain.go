@@ -102,9 +102,6 @@ func Explain(ctx context.Context, j *job.Job, s *store.Site, rb fetch.RobotsStor
 		if err := r.load(); err != nil {
 			return nil, err
 		}
-		if err := r.loadLiars(); err != nil {
-			return nil, err
-		}
 		if rec, known, err = s.Records.Get(u); err != nil {
 			return nil, err
 		}

@@ -111,7 +111,7 @@ func (r *run) script(now *store.Resource, body []byte, p *processor) []uint32 {
 
 // isScript reports whether a stored body is a script that may name something.
 func isScript(rec *store.Resource) bool {
-	return rec.Body == store.BlobBody && !wasSitemap(rec) && relocate.Detect(rec.MIME, rec.URL, nil) == relocate.Script
+	return rec.Body == store.BlobBody && !ledger.IsSitemap(rec) && relocate.Detect(rec.MIME, rec.URL, nil) == relocate.Script
 }
 
 // rescanScript finds what a stored script names under new rules. as is how what became of the request counts.

@@ -10,6 +10,7 @@ import (
 
 // load fills the table from what is stored.
 func (r *run) load() error {
+	r.startAdvice()
 	room, err := r.table.Settled().Fill(ledger.Loading{
 		From:  r.site.Records,
 		Run:   r.recording(),
@@ -17,10 +18,11 @@ func (r *run) load() error {
 		Visit: r.loaded,
 	})
 	r.stats.Hold(room)
-	if err == nil {
-		r.recall()
+	if err != nil {
+		return err
 	}
-	return err
+	r.recall()
+	return r.endAdvice()
 }
 
 // recording says which run the table is kept for.
@@ -28,12 +30,12 @@ func (r *run) recording() ledger.Run { return ledger.Run{Number: r.state.Number,
 
 // loaded takes what a stored record says beside the table.
 func (r *run) loaded(rec *store.Resource, answered bool) {
-	r.loadEvidence(rec)
+	r.loadAdvice(rec)
 	r.provenance.Note(rec)
 	if rec.Outcome == site.Failed && rec.Failures >= ledger.LastingFailures {
 		r.traits.NoteBroken(rec.ID)
 	}
-	if wasSitemap(rec) {
+	if ledger.IsSitemap(rec) {
 		r.traits.NoteSitemap(rec.ID)
 	}
 	if answered {

@@ -5,6 +5,7 @@ package mirror
 import (
 	"mirrord/mirror/judge"
 	"mirrord/mirror/ledger"
+	"mirrord/mirror/spare"
 	"mirrord/store"
 )
 
@@ -21,7 +22,7 @@ func observe(now, old *store.Resource, only bool, as *ledger.Account) {
 		return
 	}
 	now.Volatile = old.Volatile.Broken()
-	if as.Stale = judgeValidators(now, old); as.Stale {
+	if as.Stale = spare.StaleValidators(now, old); as.Stale {
 		as.Notes = append(as.Notes, "validators that stayed the same when the content changed are not sent any more")
 	}
 }

@@ -5,7 +5,6 @@ package mirror
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"sync"
 
 	"mirrord/job"
@@ -38,7 +37,6 @@ func (r *run) makePlan() error {
 			p.Tell(id, s.Seen())
 		}
 	}
-	slices.Sort(r.validated)
 	r.planner, r.state.Planned = p, true
 	return nil
 }
@@ -58,22 +56,15 @@ func (o *Options) policyOf(j *job.Job) policy.Definition {
 // newPlanner makes the plan of a run from the history; nil when there is none.
 func (r *run) newPlanner() (*spare.Planner, error) {
 	r.choosePrimary()
-	trusted := false
-	if r.o.policyOf(r.job).Listings && r.job.Evidence.Listings {
-		if err := r.loadTrust(); err != nil {
-			return nil, err
-		}
-		trusted = r.evidence.trust[ledger.ByListing].Until <= r.state.Number
-	}
 	return spare.NewPlanner(spare.PlanOptions{
 		Job:      r.job,
 		Policies: r.o.Policies,
 		Site:     r.knownSite(),
 		Run:      r.state.Number,
 		Now:      r.started,
-		Listings: r.listings,
-		Covered:  r.vouched,
-		Trusted:  trusted,
+		Listings: r.sources.Listings,
+		Covered:  r.sources.Covered,
+		Trusted:  r.evidence.Believes(ledger.ByListing),
 	})
 }
 
@@ -129,7 +120,7 @@ func (r *run) refill() {
 				r.enqueueSource(id)
 				continue
 			}
-			r.auditPlanned(id)
+			r.validators.Plan(id)
 			r.enqueueOne(id, crawl.PrioKnown)
 		}
 	}
@@ -177,7 +168,7 @@ func (r *run) skipRest(ctx context.Context, stage func()) {
 	if p == nil {
 		return
 	}
-	if err := r.distrustLiars(); err != nil {
+	if err := r.distrustValidators(); err != nil {
 		r.stop(err)
 	}
 	if r.stopped() {

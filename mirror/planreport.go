@@ -155,10 +155,8 @@ type forecast struct {
 // foresee runs a plan to its end, as if everything came back as it was. p is nil when everything is asked.
 func (r *run) foresee(p *spare.Planner) forecast {
 	f := forecast{owed: map[uint32]bool{}, source: map[uint32]bool{}, asked: map[uint32]policy.Reason{}}
-	for _, id := range slices.Concat(r.sources, r.feeds) {
-		if !p.Skips(id) && !p.DecidesOn(id, r.rules.Seeds) {
-			f.source[id] = true
-		}
+	for _, id := range r.sources.First(p, r.rules.Seeds) {
+		f.source[id] = true
 	}
 	for _, u := range r.rules.Seeds {
 		if id, ok := r.table.Find([]byte(u.String())); ok {
@@ -214,7 +212,7 @@ func (r *run) report(rep *PlanReport, p *spare.Planner) {
 			why = reason.Why.String()
 			s.Expected += float64(reason.Expected)
 			rep.Expected += float64(reason.Expected)
-			if r.listings.Has(id) {
+			if r.sources.Listings.Has(id) {
 				rep.Sources++
 			}
 			if reason.Why == policy.Audit {

@@ -5,6 +5,7 @@ package mirror
 import (
 	"io"
 
+	"mirrord/mirror/ledger"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -20,7 +21,7 @@ func (r *run) resumeLinks() error {
 		switch {
 		case rec.Run != r.state.Number || rec.NoFollow:
 			skip[rec.ID] = true
-		case wasSitemap(rec):
+		case ledger.IsSitemap(rec):
 			maps[rec.ID] = *rec
 		case !rec.InSet:
 			skip[rec.ID] = true

@@ -64,7 +64,7 @@ func (r *run) retrieve(parent context.Context) error {
 	if err := r.makePlan(); err != nil {
 		r.stop(err)
 	}
-	if err := r.spareKnown(stage); err != nil {
+	if err := r.skipKnown(stage); err != nil {
 		r.stop(err)
 	}
 	r.enqueueDeferred()
@@ -107,7 +107,7 @@ func (r *run) retrieve(parent context.Context) error {
 
 // enqueue puts URLs into the frontier; while the sources of evidence are asked they wait for those.
 func (r *run) enqueue(qs ...crawl.Queued) {
-	if !r.deferring {
+	if !r.evidence.First() {
 		for _, q := range qs {
 			r.front.Add(q.Origin, q.ID, q.Prio)
 		}
@@ -380,9 +380,9 @@ func (r *run) request(ctx context.Context, rec *store.Resource, release func(fet
 	if rec.Referrer > 0 {
 		req.Referer = r.table.URL(rec.Referrer - 1)
 	}
-	newRules := r.rescan && wasSitemap(rec) // a sitemap is read again only as it comes
+	newRules := r.rescan && ledger.IsSitemap(rec) // a sitemap is read again only as it comes
 	if rec.InSet && rec.Body != store.NoBody && !newRules {
-		req.ETag, req.LastModified = r.conditions(rec)
+		req.ETag, req.LastModified = r.validators.For(rec)
 	}
 	sink := r.bodies.New(u)
 	defer sink.Close()

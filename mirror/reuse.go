@@ -173,7 +173,7 @@ func (r *run) readReused() (files map[string]reusedFile, err error) {
 	}
 	err = s.Records.ResourcesUnder(from, func(rec *store.Resource) error {
 		rest, ok := strings.CutPrefix(rec.URL.String(), x.from)
-		if ok && rec.InSet && rec.Body != store.NoBody && own(rec) && !rec.NoFollow && !wasSitemap(rec) {
+		if ok && rec.InSet && rec.Body != store.NoBody && own(rec) && !rec.NoFollow && !ledger.IsSitemap(rec) {
 			files[strings.Clone(rest)] = reusedFile{mime: intern(rec.MIME), charset: intern(rec.Charset), modified: rec.Modified, checked: rec.Checked, size: rec.Size, digest: rec.Digest, body: rec.Body, at: rec.At}
 		}
 		return nil

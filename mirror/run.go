@@ -93,26 +93,19 @@ type run struct {
 
 	traits    ledger.Traits
 	variants  *ledger.Variants
-	postponed crawl.Postponed // while deferring
+	postponed crawl.Postponed // while the sources of evidence are requested
 
 	published  *store.Version
 	commits    *ledger.Committer
-	sources    []uint32         // known listings and sitemaps
-	listings   spare.IDSet      // of them
-	vouched    spare.IDSet      // of which a listing tells
-	heard      []store.Resource // sources that were answered before the run was interrupted
-	feeds      []uint32         // known feeds, at most mostFeeds
-	fresh      []uint32         // whose lifetime is not over
-	validated  []uint32         // that answered 304 when they were last asked
-	liars      liars
-	deferring  bool // the sources of evidence are asked; all else is postponed
+	sources    *spare.Sources
+	evidence   *spare.Evidence
+	validators *spare.Validators
 	provenance ledger.Provenance
 	alt        alternates
 	reuse      reuse
 	planner    *spare.Planner // nil: everything is requested
 	filling    filling
 	skips      map[policy.Why]int64 // what the plan spared, by reason
-	evidence   evidence
 	shapes     judge.Shapes
 	probes     map[string]judge.ErrorPage // see learnSoft404
 	seen       contentSeen

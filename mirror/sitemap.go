@@ -54,11 +54,6 @@ func (r *run) addSitemap(u site.URL) (id int64) {
 // sitemap that a page links to is a document like any other, in a pack.
 const sitemapFormat = uint8(relocate.Sitemap)
 
-// wasSitemap reports whether a record is that of a sitemap.
-func wasSitemap(rec *store.Resource) bool {
-	return rec.Format == sitemapFormat && rec.Body == store.BlobBody
-}
-
 // sitemap admits what a sitemap or an index of sitemaps names, and returns the numbers of that.
 func (r *run) sitemap(now *store.Resource, body []byte, p *processor) ([]uint32, error) {
 	p.ids = p.ids[:0]
@@ -82,7 +77,7 @@ func (r *run) sitemap(now *store.Resource, body []byte, p *processor) ([]uint32,
 	}
 	p.ids = slices.Grow(p.ids, len(p.cands))[:len(p.cands)]
 	add := r.admitInto(p.ids, now.ID, 0, p.cands)
-	if err := r.hearSitemap(list, now.URL); err != nil { // before anybody asks for what it names
+	if err := r.evidence.HearSitemap(list, now.URL); err != nil { // before anybody asks for what it names
 		return nil, err
 	}
 	r.enqueue(add...)

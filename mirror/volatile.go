@@ -77,7 +77,7 @@ func (r *run) explainHistory(x *Explanation, rec *store.Resource) {
 	if rec.NoDate {
 		say("validators: its Last-Modified is not sent, because it once stayed the same when the content changed")
 	}
-	if until, ok := r.liars.until(rec.URL, r.state.Number); ok {
+	if until, ok := r.validators.Until(rec.URL); ok {
 		say("validators: none are sent in its directory before run %d, because one of them hid a change", until)
 	}
 	if n := min(rec.Observed, 16); n > 0 {

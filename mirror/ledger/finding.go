@@ -5,6 +5,7 @@ package ledger
 import (
 	"sync/atomic"
 
+	"mirrord/relocate"
 	"mirrord/store"
 )
 
@@ -145,4 +146,10 @@ func (s *Counts) Count(a Tally) {
 			s.Spared[k].Add(1)
 		}
 	}
+}
+
+// IsSitemap reports whether a record is that of a sitemap that robots.txt or an index named. Its body is a blob; a
+// sitemap that a page links to is a document like any other, in a pack.
+func IsSitemap(rec *store.Resource) bool {
+	return rec.Format == uint8(relocate.Sitemap) && rec.Body == store.BlobBody
 }

@@ -13,7 +13,6 @@ type Traits struct {
 	mu       sync.Mutex
 	of       map[uint32]trait
 	sitemaps int
-	audited  int
 }
 
 type trait struct {
@@ -25,7 +24,6 @@ type trait struct {
 const (
 	isSitemap = 1 << iota
 	isBroken
-	isAudited
 	isLead
 	setCookie
 )
@@ -104,7 +102,16 @@ func (t *Traits) NoteBroken(id uint32) { t.flag(id, isBroken) }
 func (t *Traits) Broken(id uint32) bool { return t.has(id, isBroken) }
 
 // NoteSitemap notes that a URL is a sitemap, which robots.txt or an index names.
-func (t *Traits) NoteSitemap(id uint32) { t.count(id, isSitemap, &t.sitemaps) }
+func (t *Traits) NoteSitemap(id uint32) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.change(id, func(x *trait) {
+		if x.flags&isSitemap == 0 {
+			x.flags |= isSitemap
+			t.sitemaps++
+		}
+	})
+}
 
 // Sitemap reports whether a URL is a sitemap.
 func (t *Traits) Sitemap(id uint32) bool { return t.has(id, isSitemap) }
@@ -127,29 +134,4 @@ func (t *Traits) Sitemaps() (ids []uint32) {
 	t.mu.Unlock()
 	slices.Sort(ids)
 	return ids
-}
-
-// NoteAudit notes that a URL is requested without validators in this run.
-func (t *Traits) NoteAudit(id uint32) { t.count(id, isAudited, &t.audited) }
-
-// Audited reports whether a URL is requested without validators in this run.
-func (t *Traits) Audited(id uint32) bool { return t.has(id, isAudited) }
-
-// CountAudits is how many URLs are requested without validators in this run.
-func (t *Traits) CountAudits() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.audited
-}
-
-// count sets a flag of a number and counts the numbers that have it.
-func (t *Traits) count(id uint32, flag uint8, n *int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.change(id, func(x *trait) {
-		if x.flags&flag == 0 {
-			x.flags |= flag
-			*n++
-		}
-	})
 }

@@ -13,30 +13,29 @@ import (
 func TestTraits(t *testing.T) {
 	var x Traits
 	say := func(id uint32) string {
-		return fmt.Sprint(x.Sitemap(id), x.Broken(id), x.Audited(id), x.SetCookie(id), x.Spent(id, AfterGone), x.Hops(id))
+		return fmt.Sprint(x.Sitemap(id), x.Broken(id), x.SetCookie(id), x.Spent(id, AfterGone), x.Hops(id))
 	}
-	const none = "false false false false false 0"
+	const none = "false false false false 0"
 	if got := say(1); got != none {
 		t.Error(got)
 	}
 	x.NoteSitemap(7)
 	x.NoteSitemap(1)
 	x.NoteSitemap(1)
-	x.NoteAudit(1)
 	x.Spend(1, AfterGone)
 	x.Spend(2, 0)
-	if got := say(1); got != "true false true false true 0" || x.Spent(1, AfterFailure) {
+	if got := say(1); got != "true false false true 0" || x.Spent(1, AfterFailure) {
 		t.Error(got)
 	}
 	if got := say(2); got != none {
 		t.Error(got)
 	}
-	if got := fmt.Sprint(x.Sitemaps(), x.CountSitemaps(), x.CountAudits()); got != "[1 7] 2 1" {
+	if got := fmt.Sprint(x.Sitemaps(), x.CountSitemaps()); got != "[1 7] 2" {
 		t.Error(got)
 	}
 	x.NoteBroken(3)
 	x.NoteCookie(3)
-	if got := say(3); got != "false true false true false 0" {
+	if got := say(3); got != "false true true false 0" {
 		t.Error(got)
 	}
 }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package mirror
+package spare
 
 import (
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -52,37 +51,46 @@ func FuzzLifetime(f *testing.F) {
 	f.Fuzz(func(t *testing.T, control, expires, age string) {
 		h := http.Header{"Cache-Control": {control}, "Expires": {expires}, "Age": {age}}
 		d := lifetime(h, time.Unix(1_777_000_000, 0))
-		if d > 0 && strings.Contains(strings.ToLower(control), "no-store") && !strings.ContainsAny(control, "\"=") && strings.TrimSpace(strings.ToLower(control)) == "no-store" {
+		if d > 0 && strings.TrimSpace(strings.ToLower(control)) == "no-store" {
 			t.Fatalf("%v although it may not be stored", d)
 		}
 	})
 }
 
-// Everything has its turn, and two runs that follow one another take different ones.
-func TestRotate(t *testing.T) {
-	for _, n := range []int{0, 1, 2, 3, 7, 16, 100, 1000} {
-		ids := make([]uint32, n)
-		for i := range ids {
-			ids[i] = uint32(i) * 3
+func TestPlausible(t *testing.T) {
+	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	at := func(d time.Duration) string { return now.Add(d).Format(http.TimeFormat) }
+	for name, c := range map[string]struct {
+		modified, date string
+		ok             bool
+	}{
+		"earlier":                 {at(-time.Hour), at(0), true},
+		"the moment of the reply": {at(0), at(0), true},
+		"later than the reply":    {at(-time.Minute), at(-time.Hour), false},
+		"later than our clock":    {at(time.Hour), at(2 * time.Hour), false},
+		"no date":                 {at(30 * time.Second), "", true},
+		"junk":                    {"yesterday", at(0), false},
+	} {
+		h := http.Header{"Date": {c.date}}
+		if got := Plausible(h, c.modified, now); (got == c.modified) != c.ok {
+			t.Errorf("%s: %q", name, got)
 		}
-		for _, k := range []int{0, 1, 2, 10} {
-			turns := map[uint32]int{}
-			var last []uint32
-			for run := 1; run <= n*3; run++ {
-				got := rotate(ids, run, k)
-				if len(got) != min(k, n) {
-					t.Fatalf("%d of %d: %v", k, n, got)
-				}
-				for _, id := range got {
-					if turns[id]++; 2*k <= n && slices.Contains(last, id) {
-						t.Errorf("%d of %d: %d in two runs", k, n, id)
-					}
-				}
-				last = got
-			}
-			if k > 0 && len(turns) != n {
-				t.Errorf("%d of %d: only %d had their turn", k, n, len(turns))
-			}
+	}
+}
+
+func TestExpires(t *testing.T) {
+	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		control string
+		want    int64
+	}{
+		{"", 0},
+		{"max-age=60", now.Add(time.Minute).Unix()},
+		{"max-age=999999999", now.Add(longestLifetime).Unix()},
+		{"no-cache", 0},
+	} {
+		if got := Expires(http.Header{"Cache-Control": {c.control}}, now); got != c.want {
+			t.Errorf("%q: %d, want %d", c.control, got, c.want)
 		}
 	}
 }

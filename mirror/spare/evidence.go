@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package spare
+
+import (
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/zeebo/xxh3"
+
+	"mirrord/job"
+	"mirrord/mirror/ledger"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// RecordReader reads what is stored of URLs. *store.Site does. It is safe for concurrent use.
+type RecordReader interface {
+	// Get returns the record of a URL.
+	Get(u site.URL) (rec store.Resource, ok bool, err error)
+	// TargetsOf returns the numbers of what a document links to, as store.Targets reads them.
+	TargetsOf(id uint32) ([]byte, error)
+}
+
+// EvidenceOptions are what evidence is read with. All fields but Plan are needed.
+type EvidenceOptions struct {
+	Job     job.Evidence
+	Run     int // number of the run
+	Table   *ledger.Table
+	Records RecordReader
+	Sources *Sources
+	Plan    *Planner         // nil: everything is requested
+	Now     func() time.Time // the clock
+}
+
+// Evidence is what the sources of a run say. A directory listing shows name, time and size of a whole
+// directory; a sitemap says when its pages changed. What they say of a resource is kept with it, as a hash,
+// whenever the resource is found to be as it is after they were read. As long as they say the same, the
+// resource is unchanged and need not be requested.
+//
+// A run with such sources requests them first (of the listings, under a policy that decides on them, those
+// that pay), then audits a few of the resources that need not be requested, and skips the rest. When an audit
+// finds a change that the source did not show, the source is not believed for some runs.
+//
+// Feeds cover nothing, because they name only the latest of a site, but they are requested with the sources:
+// what they name and the mirror does not have then comes before anything that is known.
+//
+// Safe for concurrent use, except where a method says that no worker may run.
+type Evidence struct {
+	o     EvidenceOptions
+	first bool // the sources are being requested
+
+	mu        sync.Mutex
+	say       [ledger.SpokenKinds]map[uint32]uint64 // by URL
+	unchanged [ledger.EvidenceKinds][]uint32
+	trust     trusts
+	tried     [ledger.EvidenceKinds]int // audits of this run
+}
+
+// NewEvidence returns the evidence of a run that has read no source. trust is what is stored as TrustFact.
+// With an error, what was stored of trust cannot be read, and every kind is believed.
+func NewEvidence(o EvidenceOptions, trust []byte) (*Evidence, error) {
+	e := &Evidence{o: o}
+	for k := range e.say {
+		e.say[k] = map[uint32]uint64{}
+	}
+	return e, e.trust.read(trust)
+}
+
+// Believes reports whether a kind of evidence is believed in this run.
+func (e *Evidence) Believes(k ledger.EvidenceKind) bool { return e.trust[k].Until <= e.o.Run }
+
+// Follow gives the evidence a plan, which it hints at changes. No worker may run.
+func (e *Evidence) Follow(p *Planner) { e.o.Plan = p }
+
+// Begin begins a stage of sources: what they say then decides what is requested. No worker may run.
+func (e *Evidence) Begin() { e.first = true }
+
+// End ends it. No worker may run.
+func (e *Evidence) End() {
+	e.first = false
+	e.unchanged = [ledger.EvidenceKinds][]uint32{}
+}
+
+// First reports whether the sources are being requested. All else then waits.
+func (e *Evidence) First() bool { return e != nil && e.first }
+
+// note takes note of what a kind of evidence says of a URL.
+func (e *Evidence) note(k ledger.EvidenceKind, id uint32, hash uint64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.say[k][id] = hash
+}
+
+// For returns what is recorded as evidence with a resource: what the sources said when it was found to be as
+// the record says. aside says that its body is not the origin's.
+func (e *Evidence) For(rec *store.Resource, aside bool) [ledger.SpokenKinds]uint64 {
+	none := [ledger.SpokenKinds]uint64{}
+	if !rec.InSet || (rec.Outcome != site.Fetched && rec.Outcome != site.Unchanged) {
+		return rec.Evidence
+	}
+	if rec.Source != "" || aside {
+		return none // what listings say is said of the origin's body
+	}
+	say := none
+	e.mu.Lock()
+	for k := range say {
+		say[k] = e.say[k][rec.ID]
+	}
+	e.mu.Unlock()
+	switch {
+	case rec.Listing && say == none: // what was said of its directory may be old
+	case rec.Status != 0, say != none:
+		return say
+	}
+	return rec.Evidence
+}
+
+// AddFresh lets the lifetimes that sites gave count as evidence. No worker may run.
+func (e *Evidence) AddFresh() {
+	if e.Believes(ledger.ByExpiry) {
+		e.unchanged[ledger.ByExpiry] = e.o.Table.NotQueued(e.o.Sources.fresh)
+	}
+}
+
+// Unchanged returns the URLs that need not be requested by what was said so far. No worker may run.
+func (e *Evidence) Unchanged() []uint32 { return slices.Concat(e.unchanged[:]...) }
+
+// Audits are URLs that are requested although evidence says that they need not be, by its kind.
+type Audits [ledger.EvidenceKinds][]uint32
+
+// Audits of a run: of the resources that a kind of evidence covers.
+const (
+	leastAudits = 3
+	auditShare  = 500 // one of so many
+	mostAudits  = 25
+)
+
+// PickAudits picks the audits of a kind of evidence in a stage. They must enter the frontier before those of
+// the next kind are picked. No worker may run.
+func (e *Evidence) PickAudits(k ledger.EvidenceKind) []uint32 {
+	slices.Sort(e.unchanged[k])
+	// a sitemap may name a page a thousand times
+	e.unchanged[k] = e.o.Table.NotQueued(slices.Compact(e.unchanged[k]))
+	return e.audits(k, e.unchanged[k])
+}
+
+// audits picks some of ids: others in every run.
+func (e *Evidence) audits(k ledger.EvidenceKind, ids []uint32) []uint32 {
+	tried := &e.tried[k]
+	n := min(max(leastAudits-*tried, 0)+len(ids)/auditShare, mostAudits-*tried, len(ids))
+	*tried += n
+	out := make([]uint32, 0, n)
+	start := xxh3.Hash([]byte{byte(e.o.Run), byte(e.o.Run >> 8), byte(e.o.Run >> 16)})
+	for i := range n {
+		out = append(out, ids[(start+uint64(i)*uint64(len(ids))/uint64(n))%uint64(len(ids))])
+	}
+	return out
+}
+
+// Covered is a URL that need not be requested.
+type Covered struct {
+	ID   uint32
+	Kind ledger.EvidenceKind // that says so
+}
+
+// Decide judges the kinds of evidence by their audits, and returns what need not be requested. Of a kind that
+// hid a change that is nothing, and it is not believed for some runs. trust is to be stored as TrustFact
+// then; else it is nil. No worker may run.
+func (e *Evidence) Decide(picked Audits) (covered []Covered, caught []Caught, trust []byte, err error) {
+	for k := range ledger.EvidenceKinds {
+		if u, changed := e.changed(picked[k]); changed {
+			caught = append(caught, Caught{Kind: k, URL: u, Note: e.trust.distrust(k, e.o.Run)})
+			continue
+		}
+		for _, id := range e.unchanged[k] {
+			covered = append(covered, Covered{ID: id, Kind: k})
+		}
+	}
+	if len(caught) > 0 {
+		trust, err = json.Marshal(e.trust)
+	}
+	return covered, caught, trust, err
+}
+
+// changed returns an audited resource that has changed.
+func (e *Evidence) changed(ids []uint32) (site.URL, bool) {
+	for _, id := range ids {
+		if u, s := e.o.Table.Get(id); s.Outcome() == site.Fetched && s.Answered() {
+			return u, true
+		}
+	}
+	return site.URL{}, false
+}
+
+// UnchangedBy makes the outcome of a URL that evidence covers: unchanged, without a request.
+func UnchangedBy(rec store.Resource, k ledger.EvidenceKind, now time.Time) *ledger.Finding {
+	rec.Outcome, rec.Status, rec.Reason, rec.Checked = site.Unchanged, 0, reasonOf(k), now.Unix()
+	rec.Observe(false)
+	return &ledger.Finding{
+		Done: store.Done{Resource: rec},
+		As:   ledger.Account{Tally: ledger.AsSpared << k},
+	}
+}
+
+// reasonOf is what explain says of a request that was not made.
+func reasonOf(k ledger.EvidenceKind) string {
+	return [...]string{
+		"not asked: its directory listing shows the same time and size",
+		"not asked: the sitemap shows the same lastmod",
+		"not asked: the site said that it stays as it is for longer",
+	}[k]
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package spare
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Plausible returns the Last-Modified of an answer, "" for one that cannot be true: later than the answer
+// itself (RFC 9110 8.8.2.1), or than our clock.
+func Plausible(h http.Header, lastModified string, now time.Time) string {
+	t, err := http.ParseTime(lastModified)
+	if err != nil {
+		return ""
+	}
+	limit := now.Add(time.Minute)
+	if at, err := http.ParseTime(h.Get("Date")); err == nil && at.Before(limit) {
+		limit = at
+	}
+	if t.After(limit) {
+		return ""
+	}
+	return lastModified
+}
+
+// longestLifetime bounds how long a site may say that something stays as it is.
+const longestLifetime = 30 * 24 * time.Hour
+
+// Expires returns until when the site says that what it answered now stays as it is (RFC 9111 4.2), in Unix
+// seconds; 0 when it said nothing.
+func Expires(h http.Header, now time.Time) int64 {
+	d := lifetime(h, now)
+	if d <= 0 {
+		return 0
+	}
+	return now.Add(min(d, longestLifetime)).Unix()
+}
+
+// lifetime is what is left of the explicit freshness lifetime of an answer that just came: max-age, else
+// Expires, less its age. no-cache and no-store leave nothing, nor does what cannot be read.
+func lifetime(h http.Header, now time.Time) time.Duration {
+	life, given, stale := maxAge(h)
+	if stale {
+		return 0
+	}
+	if !given {
+		at, err := http.ParseTime(h.Get("Expires"))
+		if err != nil {
+			return 0
+		}
+		if date, err := http.ParseTime(h.Get("Date")); err == nil {
+			now = date // Expires is by the site's clock
+		}
+		life = at.Sub(now)
+	}
+	if age, ok := seconds(h.Get("Age")); ok {
+		life -= age
+	}
+	return life
+}
+
+// maxAge is the lifetime that Cache-Control gives, if it does. stale says that it leaves none.
+func maxAge(h http.Header) (life time.Duration, given, stale bool) {
+	for field := range strings.SplitSeq(strings.Join(h.Values("Cache-Control"), ","), ",") {
+		name, value, _ := strings.Cut(strings.TrimSpace(field), "=")
+		switch strings.ToLower(name) {
+		case "no-cache", "no-store":
+			return 0, false, true
+		case "max-age":
+			d, ok := seconds(value)
+			if !ok || (given && d != life) { // RFC 9111 4.2.1: two values are none
+				return 0, false, true
+			}
+			life, given = d, true
+		}
+	}
+	return life, given, false
+}
+
+func seconds(s string) (time.Duration, bool) {
+	n, err := strconv.ParseUint(strings.Trim(s, `" `), 10, 31)
+	return time.Duration(n) * time.Second, err == nil
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package spare
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"mirrord/mirror/ledger"
+	"mirrord/site"
+)
+
+// TrustFact is where a site keeps how far kinds of evidence are believed.
+const TrustFact = "trust"
+
+// trust is how far a kind of evidence is believed on a site.
+type trust struct {
+	Wrong int `json:"wrong"` // how often it hid a change
+	Until int `json:"until"` // not believed before this run
+}
+
+// trusts are those of all kinds.
+type trusts [ledger.EvidenceKinds]trust
+
+// read takes what fact returned in an earlier run. After an error everything is believed.
+func (t *trusts) read(fact []byte) error {
+	if len(fact) == 0 {
+		return nil
+	}
+	err := json.Unmarshal(fact, t)
+	if err != nil {
+		clear(t[:])
+	}
+	return err
+}
+
+// distrust takes note that a kind of evidence hid a change. It is believed again after 4, 8, 16 … runs. The
+// answer says so of the URL that changed.
+func (t *trusts) distrust(k ledger.EvidenceKind, run int) (note string) {
+	t[k].Wrong++
+	t[k].Until = run + 2<<min(t[k].Wrong, 8)
+	source := [...]string{"listing", "sitemap", "lifetime"}[k]
+	return fmt.Sprintf(caughtNote, source, t[k].Until)
+}
+
+// caughtNote has the source and the run until which it is not believed.
+const caughtNote = "changed although the %s said nothing of it: it is not believed until run %d"
+
+// Caught is a URL that changed although a kind of evidence said that it did not.
+type Caught struct {
+	Kind ledger.EvidenceKind
+	URL  site.URL
+	Note string // what the summary says of it
+}

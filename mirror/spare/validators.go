@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package spare
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+
+	"github.com/zeebo/xxh3"
+
+	"mirrord/mirror/ledger"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// Validators that stay the same while the content changes are unreliable. Then they are not sent any more. An
+// answer 304 cannot be checked, so every run requests a few of the resources that answered so without
+// validators; when one of these hid a change, none are sent in its directory for some runs.
+
+// Audits of validators in a run.
+const (
+	leastValidators = 2
+	mostValidators  = 10
+	validatorShare  = 500       // one of so many
+	plannedShare    = 16        // of what a plan hands out: one of so many
+	maxAudited      = 256 << 10 // bytes of a resource that may be transferred once more
+	distrustedRuns  = 4         // after the one that found out
+	maxUnreliable   = 1000      // directories that are remembered
+)
+
+// unreliableNote has the run before which no validators are sent.
+const unreliableNote = "changed although its validators stayed the same: " +
+	"its directory is asked without them until run %d"
+
+// ValidatorsFact is where a site keeps the directories with unreliable validators.
+const ValidatorsFact = "liars"
+
+// Validators decides with which validators a run requests what the mirror has. Safe for concurrent use, but
+// for Load, Loaded and PickAudits, beside which no worker may run.
+type Validators struct {
+	run        int
+	candidates []uint32 // answered 304 when they were last requested
+
+	mu      sync.Mutex
+	without map[string]int      // origin and directory -> the run before which none are sent
+	found   map[string]site.URL // by audits of this run
+	audited map[uint32]bool     // requested without validators
+}
+
+// NewValidators returns the validators of a run of which nothing is known.
+func NewValidators(run int) *Validators {
+	return &Validators{
+		run:     run,
+		without: map[string]int{},
+		found:   map[string]site.URL{},
+		audited: map[uint32]bool{},
+	}
+}
+
+// Read takes what Distrust of earlier runs returned. After an error nothing is known.
+func (v *Validators) Read(fact []byte) error {
+	if len(fact) == 0 {
+		return nil
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if err := json.Unmarshal(fact, &v.without); err != nil || v.without == nil {
+		v.without = map[string]int{}
+		return err
+	}
+	return nil
+}
+
+// Load takes a record. Call Loaded after the last one.
+func (v *Validators) Load(rec *store.Resource) {
+	holds := rec.InSet && rec.Body != store.NoBody && rec.Outcome != site.Failed
+	if holds && rec.Status == http.StatusNotModified && rec.Size <= maxAudited {
+		v.candidates = append(v.candidates, rec.ID)
+	}
+}
+
+// Loaded ends loading.
+func (v *Validators) Loaded() { slices.Sort(v.candidates) }
+
+// Any reports whether some resource answered 304 when it was last requested.
+func (v *Validators) Any() bool { return len(v.candidates) > 0 }
+
+func directory(u site.URL) string { return u.Origin() + u.Dir() }
+
+// Until returns the run before which no validators are sent for a URL; ok is false when they are sent.
+func (v *Validators) Until(u site.URL) (run int, ok bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	dir := directory(u)
+	if _, found := v.found[dir]; found {
+		return v.run + distrustedRuns + 1, true
+	}
+	run = v.without[dir]
+	return run, v.run < run
+}
+
+// For returns the validators to send for a resource.
+func (v *Validators) For(rec *store.Resource) (etag, modified string) {
+	if _, without := v.Until(rec.URL); without || v.isAudited(rec.ID) {
+		return "", ""
+	}
+	if !rec.NoETag {
+		etag = rec.ETag
+	}
+	if !rec.NoDate {
+		modified = rec.LastModified
+	}
+	return etag, modified
+}
+
+func (v *Validators) isAudited(id uint32) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.audited[id]
+}
+
+// NoteStale takes note that the validators of a resource stayed the same when its content changed. When that
+// was found by an audit, none are sent in its directory from now on.
+func (v *Validators) NoteStale(id uint32, u site.URL) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.audited[id] {
+		v.found[directory(u)] = u
+	}
+}
+
+// Distrust adds the directories that audits have found to those that are remembered, and drops those whose
+// time is over. It returns what to store as ValidatorsFact, nil when nothing was found.
+func (v *Validators) Distrust(notes *ledger.Notes) ([]byte, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if len(v.found) == 0 {
+		return nil, nil
+	}
+	maps.DeleteFunc(v.without, func(_ string, n int) bool { return n <= v.run })
+	for dir, u := range v.found {
+		if len(v.without) >= maxUnreliable {
+			break
+		}
+		v.without[dir] = v.run + distrustedRuns + 1
+		notes.Add(fmt.Sprintf(unreliableNote, v.without[dir]), u)
+	}
+	return json.Marshal(v.without)
+}
+
+// PickAudits picks resources that are requested without validators, of those that did not enter the frontier
+// and are not among skip: others in every run, until all had their turn.
+func (v *Validators) PickAudits(t *ledger.Table, skip []uint32) []uint32 {
+	slices.Sort(skip)
+	ids := slices.DeleteFunc(t.NotQueued(v.candidates), func(id uint32) bool {
+		_, is := slices.BinarySearch(skip, id)
+		return is
+	})
+	n := min(max(leastValidators, len(ids)/validatorShare), mostValidators, (len(ids)+1)/2)
+	picked := rotate(ids, v.run, n)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, id := range picked {
+		v.audited[id] = true
+	}
+	return picked
+}
+
+// Plan decides whether a resource that a plan hands out is requested without validators: one of plannedShare
+// of those that answered 304 when they were last requested, others in every run. Such an audit costs no
+// request.
+func (v *Validators) Plan(id uint32) {
+	if _, is := slices.BinarySearch(v.candidates, id); !is {
+		return
+	}
+	key := binary.BigEndian.AppendUint64(nil, uint64(v.run)<<32|uint64(id))
+	if xxh3.Hash(key)%plannedShare != 0 {
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if len(v.audited) < mostValidators {
+		v.audited[id] = true
+	}
+}
+
+// StaleValidators compares the validators of a body with those of another body before it. It reports whether
+// some stayed the same; now then says which ones are not sent any more.
+func StaleValidators(now, old *store.Resource) bool {
+	sameTag := old.ETag != "" && now.ETag == old.ETag
+	byDate := sameTag || now.ETag == ""
+	sameDate := old.LastModified != "" && now.LastModified == old.LastModified && byDate
+	if !sameTag && !sameDate {
+		return false
+	}
+	now.NoETag, now.NoDate = now.NoETag || sameTag, now.NoDate || sameDate
+	what := "Last-Modified"
+	if sameTag {
+		what = "ETag"
+	}
+	now.Reason = "its " + what + " stayed the same when its content changed: it is not sent any more"
+	return true
+}
+
+// Forgive lets the validators of a resource be sent again when it did not change at any of the times that are
+// remembered: bodies that are transferred in vain cost more than they tell, and the audits go on.
+func Forgive(rec *store.Resource) {
+	if (rec.NoETag || rec.NoDate) && rec.Recent == 0 && rec.Observed >= 16 {
+		rec.NoETag, rec.NoDate = false, false
+		rec.Reason = "it did not change in 16 looks: its validators are sent again"
+	}
+}
+
+// rotate returns n of ids, the turn-th ones of a walk over all of them in steps that lie far apart.
+func rotate(ids []uint32, turn, n int) []uint32 {
+	if len(ids) <= n {
+		return ids
+	}
+	step := max(len(ids)*5/8, 1)
+	for gcd(step, len(ids)) != 1 {
+		step++
+	}
+	out := make([]uint32, 0, n)
+	for i := range n {
+		out = append(out, ids[(turn*n+i)%len(ids)*step%len(ids)])
+	}
+	return out
+}
+
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
