@@ -8,6 +8,7 @@ import (
 
 	"mirrord/mirror/admit"
 	"mirrord/mirror/crawl"
+	"mirrord/mirror/intake"
 	"mirrord/mirror/ledger"
 	"mirrord/site"
 	"mirrord/store"
@@ -37,7 +38,7 @@ func numbers(qs []crawl.Queued) iter.Seq[uint32] {
 func (r *run) admitInto(ids []int64, doc uint32, depth int, cs []admit.Candidate) (add []crawl.Queued) {
 	queue := func(c *admit.Candidate, id uint32, s ledger.State, u site.URL) ledger.Mark {
 		m := ledger.Mark{Seen: seenIn(c)}
-		icon := c.Guess && isFavicon(u)
+		icon := c.Guess && intake.IsFavicon(u)
 		hasTurn := c.Purpose != admit.Sitemap && s.Known() && (r.evidence.First() || r.planner != nil) && s.Governed() // without being named
 		if s.Queued() || hasTurn || (icon && r.rests(id, s)) {
 			return m

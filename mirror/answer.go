@@ -10,6 +10,7 @@ import (
 
 	"mirrord/fetch"
 	"mirrord/mirror/crawl"
+	"mirrord/mirror/intake"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/source"
 	"mirrord/mirror/spare"
@@ -191,7 +192,7 @@ func (r *run) addTurn(id uint32, u site.URL, at time.Time) {
 func (r *run) goneFor(ctx context.Context, rec *store.Resource, notes []string) (found, error) {
 	rec.Outcome, rec.Reason = site.Gone, ""
 	as := ledger.Account{Notes: notes}
-	if !rec.InSet && isFavicon(rec.URL) && r.isGuess(rec.ID) { // it was never there, and nothing named it
+	if !rec.InSet && intake.IsFavicon(rec.URL) && r.isGuess(rec.ID) { // it was never there, and nothing named it
 		return outcome(&ledger.Finding{Done: store.Done{Resource: *rec, Linked: true}, As: as}, nil)
 	}
 	if rec.InSet && !r.traits.Spent(rec.ID, ledger.AfterGone) {
@@ -236,7 +237,7 @@ func (r *run) unchanged(rec *store.Resource, as ledger.Account) (*ledger.Finding
 	switch {
 	case r.rescan && rec.Body == store.PackBody:
 		return r.rescanStored(rec, as)
-	case r.rescan && isScript(rec):
+	case r.rescan && intake.IsScript(rec):
 		return r.rescanScript(rec, as), nil
 	}
 	targets, err := r.site.Records.TargetsOf(rec.ID)

@@ -5,6 +5,7 @@ package mirror
 import (
 	"slices"
 
+	"mirrord/mirror/intake"
 	"mirrord/mirror/ledger"
 	"mirrord/site"
 	"mirrord/store"
@@ -24,7 +25,7 @@ func (r *run) apply(f *ledger.Finding) {
 		r.notes.Decided(d.URL, d.Reason)
 	}
 	was, now := r.table.Record(&d.Resource, r.recording())
-	if was.Guessed() && !was.Answered() && !isFavicon(d.URL) {
+	if was.Guessed() && !was.Answered() && !intake.IsFavicon(d.URL) {
 		switch d.Outcome {
 		case site.Gone:
 			r.stats.GuessGone.Add(1)

@@ -8,6 +8,7 @@ import (
 
 	"mirrord/listing"
 	"mirrord/mirror/crawl"
+	"mirrord/mirror/intake"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/spare"
 	"mirrord/store"
@@ -77,7 +78,7 @@ func (r *run) hearStored(rec *store.Resource) error {
 }
 
 func (r *run) hearStoredSitemap(rec *store.Resource) error {
-	f, err := r.o.State.Bodies.Open(rec.Digest, 0, maxSitemapBytes)
+	f, err := r.o.State.Bodies.Open(rec.Digest, 0, intake.MaxSitemap)
 	if err != nil {
 		return nil // verify reports it
 	}
@@ -90,10 +91,8 @@ func (r *run) hearStoredSitemap(rec *store.Resource) error {
 	if !list.Index {
 		return r.evidence.HearSitemap(list, rec.URL)
 	}
-	for _, e := range list.Entries {
-		if u, _, err := rec.URL.Resolve(e.Loc); err == nil {
-			r.addSitemap(u)
-		}
+	for u := range intake.Locations(rec.URL, list) {
+		r.addSitemap(u)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ package mirror
 import (
 	"io"
 
+	"mirrord/mirror/intake"
 	"mirrord/mirror/ledger"
 	"mirrord/site"
 	"mirrord/store"
@@ -67,7 +68,7 @@ func (r *run) resumeLinks() error {
 // resumeSitemap reads a stored index of sitemaps again: those that it names and that were not asked yet must
 // be known as sitemaps.
 func (r *run) resumeSitemap(rec *store.Resource) error {
-	f, err := r.o.State.Bodies.Open(rec.Digest, 0, maxSitemapBytes)
+	f, err := r.o.State.Bodies.Open(rec.Digest, 0, intake.MaxSitemap)
 	if err != nil {
 		return nil // verify reports it
 	}
@@ -76,8 +77,10 @@ func (r *run) resumeSitemap(rec *store.Resource) error {
 	if err != nil {
 		return &store.DiskError{Op: "read sitemap", Err: err}
 	}
-	for _, u := range r.mapsOf(rec.URL, body) {
-		r.addSitemap(u)
+	if list := r.readSitemap(rec.URL, body); list.Index {
+		for u := range intake.Locations(rec.URL, list) {
+			r.addSitemap(u)
+		}
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"mirrord/job"
 	"mirrord/mirror/admit"
 	"mirrord/mirror/crawl"
+	"mirrord/mirror/intake"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/result"
 	"mirrord/mirror/source"
@@ -361,7 +362,7 @@ func (r *run) refusal(rec *store.Resource) string {
 	if reason := r.capped(0); reason != "" && !rec.InSet {
 		return reason
 	}
-	if !rec.InSet && r.isGuess(rec.ID) && !isFavicon(rec.URL) && r.tired() {
+	if !rec.InSet && r.isGuess(rec.ID) && !intake.IsFavicon(rec.URL) && r.tired() {
 		return tiredReason
 	}
 	return ""

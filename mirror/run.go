@@ -17,6 +17,7 @@ import (
 	"mirrord/job"
 	"mirrord/mirror/admit"
 	"mirrord/mirror/crawl"
+	"mirrord/mirror/intake"
 	"mirrord/mirror/judge"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/render"
@@ -207,10 +208,22 @@ func newRun(o Options) (*run, error) {
 	r.prepareAlternates()
 	r.variants = ledger.NewVariants(r.rules.Traps)
 	r.layout = phm.Layout{Primary: r.rules.Seeds[0].Origin()}
+	reading := intake.Options{
+		Rules:        rules,
+		MaxLinks:     int(j.Limits.MaxLinks),
+		Scripts:      j.Scripts,
+		ObeyRobots:   j.ObeyRobots,
+		ObeyNofollow: j.ObeyNofollow,
+		Tired:        r.tired,
+	}
 	n := runtime.GOMAXPROCS(0)
 	r.procs = make(chan *processor, n)
 	for range n {
-		r.procs <- &processor{w: o.Site.Frames.NewFrameWriter(), r: store.NewFrameReader()}
+		r.procs <- &processor{
+			read: intake.NewReader(reading),
+			w:    o.Site.Frames.NewFrameWriter(),
+			r:    store.NewFrameReader(),
+		}
 	}
 	return r, nil
 }

@@ -5,6 +5,7 @@ package mirror
 import (
 	"sync"
 
+	"mirrord/mirror/intake"
 	"mirrord/mirror/ledger"
 	"mirrord/relocate"
 	"mirrord/replica/text"
@@ -71,9 +72,8 @@ type pageText struct {
 // seenBefore makes the digest of a page, keeps it, and looks for another page that says the same, which it
 // notes in now.
 func (r *run) seenBefore(p *processor, now, old *store.Resource, body []byte, format relocate.Format) (said pageText) {
-	html := format == relocate.HTML && now.MIME == "text/html" || format == relocate.SVG && now.MIME == "application/xhtml+xml"
-	plain := format == relocate.Unknown && now.MIME == "text/plain" && text.IsText(body)
-	if !html && !plain || !now.InSet || r.site.Volatile() {
+	words := intake.WordsOf(format, now.MIME, body)
+	if words == intake.NoWords || !now.InSet || r.site.Volatile() {
 		return said
 	}
 	if old.TextSum() == now.TextSum() { // it is scanned again
@@ -82,15 +82,8 @@ func (r *run) seenBefore(p *processor, now, old *store.Resource, body []byte, fo
 			return said
 		}
 	}
-	if p.sketcher == nil {
-		p.sketcher = text.NewSketcher(text.SketchOptions{})
-	}
 	said.page = store.PageDigest{ID: now.ID, Body: now.TextSum(), Run: r.state.Number}
-	if d := &said.page.Digest; html {
-		*d = p.sketcher.HTMLIn(body, now.Charset)
-	} else {
-		*d = p.sketcher.Plain(body)
-	}
+	said.page.Digest = p.read.Digest(body, now.Charset, words)
 	said.page.Digest.Site = now.ID
 	s := &r.seen
 	s.mu.Lock()

@@ -11,6 +11,7 @@ import (
 
 	"mirrord/fetch"
 	"mirrord/mirror/admit"
+	"mirrord/mirror/intake"
 	"mirrord/mirror/judge"
 	"mirrord/mirror/source"
 	"mirrord/relocate"
@@ -101,9 +102,9 @@ func (r *run) askSoft404(ctx context.Context, u site.URL) (f judge.ErrorPage, ok
 	if format != relocate.HTML {
 		return f, false
 	}
-	if err := doc.Scan(data, relocate.Input{URL: u, HeaderCharset: res.Charset, Format: format, MaxLinks: relocatedLinks * int(r.job.Limits.MaxLinks)}); err != nil {
+	if err := doc.Scan(data, relocate.Input{URL: u, HeaderCharset: res.Charset, Format: format, MaxLinks: intake.RelocatedLinks * int(r.job.Limits.MaxLinks)}); err != nil {
 		return f, false
 	}
 	r.log.Debug("soft 404", "url", u.String(), "size", len(data))
-	return judge.ErrorPage{Shape: shape(&doc, data), Size: int64(len(data))}, true
+	return judge.ErrorPage{Shape: intake.Shape(&doc, data), Size: int64(len(data))}, true
 }

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+	"runtime"
+	"time"
+
+	"mirrord/fetch"
+	"mirrord/mirror/intake"
+	"mirrord/mirror/ledger"
+	"mirrord/mirror/render"
+	"mirrord/mirror/source"
+	"mirrord/mirror/spare"
+	"mirrord/relocate"
+	"mirrord/robots"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// body reads a body that came whole.
+func (r *run) body(rec *store.Resource, res *fetch.Result, sink *source.Body, as ledger.Account) (*ledger.Finding, error) {
+	tags := robots.ParseXRobotsTag(res.RobotsTags(), r.rules.Product, r.now())
+	now := r.recordOf(rec, res)
+	rec.Answer = res.Whole // an alternate's in place of the origin's
+	if sink.From != "" {
+		r.fromAlternate(&now, rec, sink.From)
+	} else if r.job.ObeyRobots && tags.NoArchive {
+		return r.forbidden(rec, "X-Robots-Tag says noarchive", as), nil
+	}
+	now.NoFollow = r.job.ObeyRobots && r.job.ObeyNofollow && tags.NoFollow
+	body := sink.Bytes()
+	if sink.File() != nil {
+		var free func()
+		if body, free = r.largeDocument(&now, sink); free == nil {
+			return r.blobBody(&now, rec, sink, as)
+		}
+		defer free()
+	}
+	now.Size, now.Digest = int64(len(body)), sha256.Sum256(body)
+	as.Bytes += now.Size
+	// A resource that was not in the mirror, because it was gone or a redirect, has lost its list of links:
+	// it is scanned again.
+	same := r.sameKind(&now, rec)
+	only, kept := false, false
+	switch {
+	case same && rec.Digest == now.Digest:
+		rec.Volatile, kept = rec.Volatile.Same(), true
+	case same && now.Source == "" && rec.Source == "":
+		if only, kept = r.onlyVolatile(&now, rec, body); kept {
+			rec.Answer = nil // it is the head of another body than the one that stays
+		}
+	}
+	if kept {
+		r.sameBody(rec, &now)
+		return r.unchanged(rec, as)
+	}
+	observe(&now, rec, only, &as)
+	p := <-r.procs
+	defer func() { r.procs <- p }()
+	b := r.toRead(&now, body)
+	b.Links, b.Refresh = res.Links(), res.Refresh()
+	f, err := r.document(&now, rec, b, p, as)
+	if sink.File() != nil || p.read.Links() > manyLinks { // its memory refers to a body that goes, or was for this one document
+		p.forget()
+	}
+	return f, err
+}
+
+// recordOf begins the record of a body that came in the place of what is known.
+func (r *run) recordOf(rec *store.Resource, res *fetch.Result) store.Resource {
+	return store.Resource{
+		ID:           rec.ID,
+		URL:          rec.URL,
+		Outcome:      site.Fetched,
+		Status:       res.Status,
+		Checked:      rec.Checked,
+		InSet:        true,
+		Fetched:      rec.Checked,
+		MIME:         res.MIME,
+		Charset:      res.Charset,
+		ETag:         res.ETag,
+		LastModified: spare.Plausible(res.Header, res.LastModified, r.now()),
+		Modified:     modified(res.LastModified, r.now()),
+		Referrer:     rec.Referrer,
+		Depth:        rec.Depth,
+		Requis:       rec.Requis,
+		Changed:      rec.Changed,
+		Moved:        rec.Moved,
+		Path:         rec.Path,
+		Expires:      r.expires(res.Header),
+		NoETag:       rec.NoETag,
+		NoDate:       rec.NoDate,
+		Recent:       rec.Recent,
+		Observed:     rec.Observed,
+		Volatile:     rec.Volatile,
+		Evidence:     rec.Evidence,
+		Answer:       res.Whole,
+	}
+}
+
+// modified reads a Last-Modified; 0 is none. A time in the future is none either: it would hide later changes
+// from whoever compares times.
+func modified(field string, now time.Time) int64 {
+	t, err := http.ParseTime(field)
+	if err != nil || t.Unix() <= 0 || t.After(now.Add(24*time.Hour)) {
+		return 0
+	}
+	return t.Unix()
+}
+
+// sameKind reports whether a body takes the place of one that would be stored and scanned in the same way.
+func (r *run) sameKind(now, old *store.Resource) bool {
+	stored := old.InSet && old.Body != store.NoBody
+	sameType := old.MIME == now.MIME && old.Charset == now.Charset
+	return !r.rescan && stored && sameType && old.NoFollow == now.NoFollow
+}
+
+// onlyVolatile compares a document with the stored one, see intake.Compare. A stored body that cannot be read
+// is replaced.
+func (r *run) onlyVolatile(now, old *store.Resource, body []byte) (only, kept bool) {
+	if !intake.MayBeVolatile(old, body) {
+		return false, false
+	}
+	p := <-r.procs
+	defer func() { r.procs <- p }()
+	fr, err := r.site.Frames.ReadFrame(p.r, old.At)
+	if err != nil {
+		return false, false
+	}
+	return intake.Compare(now, old, body, fr.Body)
+}
+
+// manyLinks is how many links a document has at most whose memory is kept for the next one.
+const manyLinks = 10_000
+
+// largeDocument reads a document that went to a file back into memory, until free is called; one at a time.
+// Without free the body stays a file.
+func (r *run) largeDocument(now *store.Resource, sink *source.Body) (body []byte, free func()) {
+	size := sink.File().Size()
+	if size > int64(r.job.Limits.MaxDocument) {
+		return nil, nil
+	}
+	if relocate.Detect(now.MIME, now.URL, sink.File().Head(1024)) == relocate.Unknown && !r.traits.Sitemap(now.ID) {
+		return nil, nil
+	}
+	r.large.Lock()
+	body, unload, err := sink.File().Load()
+	if err != nil {
+		r.large.Unlock()
+		return nil, nil
+	}
+	return body, func() {
+		unload()
+		if size > hugeDocument {
+			runtime.GC()
+		}
+		r.large.Unlock()
+	}
+}
+
+// hugeDocument is the size in bytes from which what a document leaves behind on the heap is worth a
+// collection of its own.
+const hugeDocument = 4 << 20
+
+// blobBody reads a body that went to a file because of its size.
+func (r *run) blobBody(now, old *store.Resource, sink *source.Body, as ledger.Account) (*ledger.Finding, error) {
+	head := sink.File().Head(1024)
+	if f := relocate.Detect(now.MIME, now.URL, head); f != relocate.Unknown && f != relocate.Script {
+		what := fmt.Sprintf("documents larger than limits.max_document = %v, stored as they came", r.job.Limits.MaxDocument)
+		as.Notes = append(as.Notes, what)
+	}
+	d, size, err := sink.Commit(render.ModTime(now))
+	if err != nil {
+		return nil, err
+	}
+	as.Bytes += size
+	now.Body, now.Digest, now.Size = store.BlobBody, d, size
+	if r.sameKind(now, old) && old.Digest == d && old.Body == store.BlobBody {
+		r.sameBody(old, now)
+		return r.unchanged(old, as)
+	}
+	observe(now, old, false, &as)
+	if full := r.reserve(now, old, &as); full != nil {
+		return full, nil
+	}
+	return r.keep(now, old, nil, as), nil
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package intake
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"mirrord/mirror/admit"
+	"mirrord/mirror/ledger"
+	"mirrord/relocate"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// Strings in scripts that are plainly the addresses of files are guesses: most name what the page loads, some
+// name nothing. Browsers also request /favicon.ico at the origin of each page that names no icon (HTML
+// standard, section 4.6.7.9); that is a guess, too.
+
+// docGuesses is how many guesses of one document are followed.
+const docGuesses = 100
+
+// guess decides on a link of a script; n is how many of the document came before it.
+func (rd *Reader) guess(c *admit.Candidate, b *Body, n int) {
+	c.Guess = true
+	u := site.Canonical(string(c.URL))
+	c.Purpose = admit.Requisite
+	if guessedPage(u) {
+		c.Purpose = admit.Page
+	}
+	switch {
+	case n == docGuesses:
+		what := fmt.Sprintf("documents with more than %d addresses in scripts: the rest was not followed", docGuesses)
+		rd.x.Notes = append(rd.x.Notes, what)
+		c.Follow = false
+	case n > docGuesses, !rd.o.Rules.AllowGuess(u, b.URL), rd.o.Tired():
+		c.Follow = false
+	}
+}
+
+// guessedPage reports whether a URL is named like a page.
+func guessedPage(u site.URL) bool {
+	switch strings.ToLower(path.Ext(u.Path())) {
+	case ".html", ".htm", ".xhtml", ".pdf":
+		return true
+	}
+	return false
+}
+
+// Misleads reports whether an answer of a type to a guess is the page that many a site has for every path.
+func Misleads(u site.URL, mime string) bool {
+	page := mime == "text/html"
+	if IsFavicon(u) {
+		page = !mayBeIcon(mime)
+	}
+	return page && !guessedPage(u)
+}
+
+const faviconPath = "/favicon.ico"
+
+// IsFavicon reports whether a URL is that of the icon that browsers request without being told.
+func IsFavicon(u site.URL) bool { return u.RequestURI() == faviconPath }
+
+// favicon is the icon of a page that names none.
+func favicon(page site.URL) admit.Candidate {
+	return admit.Candidate{
+		URL:     []byte(page.Origin() + faviconPath),
+		Purpose: admit.Requisite,
+		Follow:  true,
+		Guess:   true,
+	}
+}
+
+// namesIcon reports whether a Link header names an icon.
+func namesIcon(links []relocate.HeaderLink) bool {
+	for _, l := range links {
+		if l.Is("icon") {
+			return true
+		}
+	}
+	return false
+}
+
+// mayBeIcon reports whether an answer of this type may be an image: some servers do not know the type of
+// icons.
+func mayBeIcon(mime string) bool {
+	switch mime {
+	case "", "application/octet-stream", "application/ico", "application/x-ico", "application/x-icon":
+		return true
+	}
+	return strings.HasPrefix(mime, "image/")
+}
+
+// IsScript reports whether a stored body is a script that may name something.
+func IsScript(rec *store.Resource) bool {
+	plain := rec.Body == store.BlobBody && !ledger.IsSitemap(rec)
+	return plain && relocate.Detect(rec.MIME, rec.URL, nil) == relocate.Script
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package intake
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"mirrord/listing"
+	"mirrord/mirror/admit"
+	"mirrord/relocate"
+	"mirrord/replica/text"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// RelocatedLinks times limits.max_links are relocated, so that a page with too many links to follow still
+// reads right from a copy. It bounds the memory that a page of nothing but links can cost.
+const RelocatedLinks = 10
+
+// Options are what reading depends on.
+type Options struct {
+	Rules        *admit.URLRules
+	MaxLinks     int  // links that are followed of a document
+	Scripts      bool // addresses in scripts count as links
+	ObeyRobots   bool // robots metas count
+	ObeyNofollow bool // nofollow counts
+	// Tired reports whether addresses in scripts are no longer followed. It is called for some of them.
+	Tired func() bool
+}
+
+// Body is a body that came, with what is known of it before it is read.
+type Body struct {
+	URL      site.URL
+	MIME     string
+	Charset  string // of the header; "" for none
+	Data     []byte
+	Sitemap  bool              // robots.txt or an index names it as a sitemap
+	NoFollow bool              // the header forbids to follow its links
+	Links    []string          // the Link fields of the header (RFC 8288)
+	Refresh  string            // the Refresh field of the header
+	Also     []admit.Candidate // what else it leads to
+	Now      time.Time         // when it came: robots metas may end at a time
+}
+
+// Extract is what a body says. It refers to the body, and to its Reader until that reads the next body.
+type Extract struct {
+	Format     relocate.Format // of a document whose links are relocated; else Unknown: the body is kept as it came
+	Doc        *relocate.Doc   // of such a document
+	Sitemap    *relocate.SitemapList
+	Listing    *listing.Listing  // the directory listing that it is; nil for none
+	Shape      uint32            // of a page, see Shape
+	NoArchive  bool              // its metas forbid to keep it
+	NoFollow   bool              // its metas or the header forbid to follow its links
+	Candidates []admit.Candidate // what it leads to
+	IDs        []int64           // for the numbers of the candidates, -1 for one without
+	Notes      []string          // kinds of notes under which the summary lists the URL
+
+	where []int   // the link of each candidate
+	of    []int64 // the number of each link's URL, -1 for none
+}
+
+// Reader reads bodies, one at a time. It keeps its buffers from one to the next.
+type Reader struct {
+	o        Options
+	doc      relocate.Doc
+	x        Extract
+	sketcher *text.Sketcher // nil until there is a page
+}
+
+// NewReader returns a Reader.
+func NewReader(o Options) *Reader { return &Reader{o: o} }
+
+// Forget gives up the buffers that refer to the last body.
+func (rd *Reader) Forget() { rd.doc, rd.x = relocate.Doc{}, Extract{} }
+
+// Read reads a body.
+func (rd *Reader) Read(b *Body) *Extract {
+	x := &rd.x
+	*x = Extract{NoFollow: b.NoFollow, Candidates: x.Candidates[:0], IDs: x.IDs[:0], where: x.where[:0], of: x.of}
+	format := relocate.Detect(b.MIME, b.URL, b.Data[:min(len(b.Data), 1024)])
+	switch {
+	case b.Sitemap:
+		rd.sitemap(b)
+	case format == relocate.Script:
+		if rd.o.Scripts {
+			rd.script(b)
+		}
+	case format != relocate.Unknown:
+		rd.document(b, format)
+	}
+	x.IDs = slices.Grow(x.IDs, len(x.Candidates))[:len(x.Candidates)]
+	return x
+}
+
+// document reads a document whose links are relocated.
+func (rd *Reader) document(b *Body, format relocate.Format) {
+	x := &rd.x
+	x.Format, x.Doc = format, &rd.doc
+	most := RelocatedLinks * rd.o.MaxLinks
+	err := rd.doc.Scan(b.Data, relocate.Input{
+		URL:           b.URL,
+		HeaderCharset: b.Charset,
+		Refresh:       b.Refresh,
+		Format:        format,
+		NoScripts:     !rd.o.Scripts,
+		MaxLinks:      most,
+	})
+	if err != nil {
+		x.Notes = append(x.Notes, unreadLinks+err.Error())
+	}
+	if rd.doc.Truncated {
+		x.Notes = append(x.Notes, fmt.Sprintf("documents with more than %d links: the rest was left as it was", most))
+	}
+	if rd.o.ObeyRobots {
+		meta := directives(&rd.doc, rd.o.Rules.Product, b.Now)
+		x.NoArchive = meta.NoArchive
+		x.NoFollow = x.NoFollow || (rd.o.ObeyNofollow && meta.NoFollow)
+	}
+	if format == relocate.HTML {
+		x.Shape = Shape(&rd.doc, b.Data)
+		x.Listing = listingOf(b)
+	}
+	rd.links(b)
+	rd.header(b)
+	x.Candidates = append(x.Candidates, b.Also...)
+}
+
+// unreadLinks begins a note.
+const unreadLinks = "documents whose links could not be found: "
+
+// script reads what a script of its own names. The script is kept byte for byte.
+func (rd *Reader) script(b *Body) {
+	err := rd.doc.Scan(b.Data, relocate.Input{
+		URL:           b.URL,
+		HeaderCharset: b.Charset,
+		Format:        relocate.Script,
+		MaxLinks:      RelocatedLinks * rd.o.MaxLinks,
+	})
+	if err != nil {
+		rd.x.Notes = append(rd.x.Notes, unreadLinks+err.Error())
+		return
+	}
+	rd.links(b)
+}
+
+// Spread spreads the numbers of the candidates over the links of the document, and returns the number of the
+// URL of a link; false for one without.
+func (x *Extract) Spread() func(link int) (uint32, bool) {
+	x.of = slices.Grow(x.of[:0], len(x.Doc.Links))[:len(x.Doc.Links)]
+	for i := range x.of {
+		x.of[i] = -1
+	}
+	for c, i := range x.where {
+		x.of[i] = x.IDs[c]
+	}
+	return func(i int) (uint32, bool) { return uint32(x.of[i]), x.of[i] >= 0 }
+}
+
+// Targets returns the numbers of all candidates that have one, sorted, each once: as a store.Mention those
+// that are not followed, as a store.Guess those that only a script names. Of a document that names a URL of
+// the site without a number, store.Unnumbered is the last one.
+func (x *Extract) Targets(rules *admit.URLRules) []uint32 {
+	out := make([]uint32, 0, len(x.IDs))
+	for i, id := range x.IDs {
+		switch c := &x.Candidates[i]; {
+		case id < 0:
+		case !c.Follow:
+			out = append(out, uint32(id)|store.Mention)
+		case c.Guess:
+			out = append(out, uint32(id)|store.Guess)
+		default:
+			out = append(out, uint32(id))
+		}
+	}
+	slices.Sort(out)
+	out = slices.Compact(out)
+	if x.Doc != nil && x.unnumbered(rules) {
+		out = append(out, store.Unnumbered)
+	}
+	return slices.Clip(out)
+}
+
+// unnumbered reports whether the document names a URL of the site that has no number: when another page leads
+// to it one day, the document must be relocated again.
+func (x *Extract) unnumbered(rules *admit.URLRules) bool {
+	for i := range x.Candidates {
+		if c := &x.Candidates[i]; x.IDs[i] < 0 && !c.Follow {
+			if ok, _ := rules.Allow(site.Canonical(string(c.URL)), c.Purpose); ok {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Links returns how many links the last document has.
+func (rd *Reader) Links() int { return len(rd.doc.Links) }

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package intake
+
+import (
+	"fmt"
+	"strings"
+
+	"mirrord/internal/volatile"
+	"mirrord/relocate"
+	"mirrord/store"
+)
+
+// MayBeVolatile reports whether a new body of a document is compared with the stored one: the dates of
+// listings and sitemaps are what they say.
+func MayBeVolatile(old *store.Resource, body []byte) bool {
+	if old.Listing || relocate.Format(old.Format) == relocate.Sitemap {
+		return false
+	}
+	return old.Body == store.PackBody && old.Size <= volatile.MaxBody && len(body) <= volatile.MaxBody
+}
+
+// Compare compares a document with the stored one. only is true when it differs in nothing but what may
+// change by itself; kept, when that always changes: then the stored body stays, and old says why. Otherwise
+// now has what was learned for the next time.
+func Compare(now, old *store.Resource, body, stored []byte) (only, kept bool) {
+	d, ok := volatile.Compare(stored, body)
+	if !ok {
+		return false, false
+	}
+	if old.Volatile.Covers(d) {
+		old.Volatile = old.Volatile.Kept()
+		old.Reason = "differs only in what always changes: " + Examples(d.Examples)
+		return true, true
+	}
+	now.Volatile = old.Volatile.Changed(d)
+	now.Reason = "differs only in what may change by itself: " + Examples(d.Examples)
+	return true, false
+}
+
+// Examples names some texts in a sentence.
+func Examples(texts []string) string {
+	var b strings.Builder
+	for i, t := range texts {
+		if i == 3 {
+			fmt.Fprintf(&b, " and %d more", len(texts)-i)
+			break
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%q", t)
+	}
+	return b.String()
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"errors"
+	"io"
+	"iter"
+
+	"mirrord/mirror/admit"
+	"mirrord/mirror/ledger"
+	"mirrord/mirror/render"
+	"mirrord/relocate"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// rescanStored scans a stored document under new rules. as is how what became of the request counts.
+func (r *run) rescanStored(rec *store.Resource, as ledger.Account) (*ledger.Finding, error) {
+	p := <-r.procs
+	defer func() { r.procs <- p }()
+	fr, err := r.site.Frames.ReadFrame(p.r, rec.At)
+	if errors.Is(err, store.ErrDamaged) { // the next run fetches it again
+		rec.ETag, rec.LastModified, rec.Digest = "", "", [32]byte{} // so that the same body is stored again
+		rec.Outcome, rec.Reason = site.Failed, err.Error()
+		return &ledger.Finding{Done: store.Done{Resource: *rec}, As: as}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	now := *rec
+	b := r.toRead(&now, fr.Body)
+	var links render.StoredLinks
+	if links.Decode(fr.Links) == nil { // else verify reports it
+		b.Refresh = r.declaredRefresh(&links)
+		if b.Also, err = r.unlinked(rec.ID, &links); err != nil {
+			return nil, err
+		}
+	}
+	return r.document(&now, rec, b, p, as)
+}
+
+// declaredRefresh returns the Refresh header with which a stored document came.
+func (r *run) declaredRefresh(links *render.StoredLinks) string {
+	return relocate.DeclaredRefresh(links.Links, links.Edits, func(i int) string {
+		if t := links.Targets[i]; t.Literal == nil {
+			return r.table.URL(t.ID).String()
+		}
+		return string(links.Targets[i].Literal)
+	})
+}
+
+// unlinked returns what a stored document leads to that its links do not name: what the header of its answer
+// did.
+func (r *run) unlinked(id uint32, links *render.StoredLinks) (out []admit.Candidate, err error) {
+	targets, err := r.site.Records.TargetsOf(id)
+	if err != nil {
+		return nil, err
+	}
+	named := map[uint32]bool{}
+	for _, t := range links.Targets {
+		if t.Literal == nil {
+			named[t.ID] = true
+		}
+	}
+	r.table.Each(targetsIn(targets), func(to uint32, s ledger.State, u site.URL) {
+		if !named[to] && s.Given() {
+			out = append(out, admit.Candidate{URL: []byte(u.String()), Purpose: purposeOf(s), Follow: true})
+		}
+	})
+	return out, nil
+}
+
+// targetsIn returns the numbers of an encoded list of links.
+func targetsIn(targets []byte) iter.Seq[uint32] {
+	return func(yield func(uint32) bool) { store.Targets(targets, yield) }
+}
+
+// rescanScript finds what a stored script names under new rules. as is how what became of the request counts.
+func (r *run) rescanScript(rec *store.Resource, as ledger.Account) *ledger.Finding {
+	d := store.Done{Linked: !r.job.Scripts}
+	if body, ok := r.storedScript(rec); ok && r.job.Scripts {
+		p := <-r.procs
+		defer func() { r.procs <- p }()
+		b := r.toRead(rec, body)
+		b.Sitemap = false
+		x := p.read.Read(b)
+		as.Notes = append(as.Notes, x.Notes...)
+		r.enqueue(r.admitInto(x.IDs, rec.ID, rec.Depth, x.Candidates)...)
+		d.Targets, d.Linked = x.Targets(r.rules), true
+	}
+	d.Resource = *rec
+	return &ledger.Finding{Done: d, As: as}
+}
+
+// storedScript reads a stored script that is not too large to be scanned.
+func (r *run) storedScript(rec *store.Resource) ([]byte, bool) {
+	if rec.Size > int64(r.job.Limits.MaxDocument) {
+		return nil, false
+	}
+	f, err := r.o.State.Bodies.Open(rec.Digest, 0, rec.Size)
+	if err != nil {
+		return nil, false // verify reports it
+	}
+	defer f.Close()
+	body, err := io.ReadAll(f)
+	return body, err == nil && relocate.Detect(rec.MIME, rec.URL, body) == relocate.Script
+}
