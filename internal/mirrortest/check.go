@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"mirrord/mirror/render"
 	"mirrord/phm"
 	"mirrord/relocate"
 	"mirrord/site"
@@ -29,7 +30,7 @@ func (m *Mirror) Check() {
 		return
 	}
 	defer tree.Close()
-	report, err := phm.Verify(tree.FS(), phm.VerifyOptions{Links: BrokenLinks})
+	report, err := phm.Verify(tree.FS(), phm.VerifyOptions{Links: BrokenLinks, Linked: render.Linked})
 	if err != nil {
 		m.t.Errorf("published tree: %v", err)
 		return
