@@ -48,7 +48,7 @@ func NewDaemon(a *App, st *store.State, o DaemonOptions) (*Daemon, error) {
 	}
 	d.sched, err = scheduler.New(scheduler.Options{
 		Runner:     &runner{app: a, st: st, hosts: d.hosts},
-		Store:      records{st: st, log: a.Log},
+		Store:      records{kept: st, log: a.Log},
 		Teller:     d.tell,
 		Free:       freeOf(st.Dir),
 		MaxRuns:    o.MaxRuns,

@@ -6,8 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"log/slog"
 	"math"
 	"syscall"
 	"time"
@@ -139,64 +137,6 @@ func progressOf(p mirror.Progress) status.Progress {
 	}
 	return status.Progress{Phase: phase, Elapsed: p.Elapsed, Done: p.Done, Queued: p.Queued, InFlight: p.InFlight, Failed: p.Failed, Bytes: p.Bytes, WaitHost: p.WaitHost, WaitFor: p.WaitFor,
 		Relocated: p.Relocated, Total: p.Total}
-}
-
-// records keeps what the scheduler knows of jobs in the state's database.
-type records struct {
-	st       *store.State
-	log      *slog.Logger
-	readOnly bool // for a look: nothing is saved
-}
-
-func (r records) LoadRecords() (map[string]scheduler.Record, error) {
-	raw, err := r.st.JobRecords()
-	if err != nil {
-		return nil, err
-	}
-	last, err := r.st.LastRuns()
-	if err != nil {
-		return nil, err
-	}
-	out := make(map[string]scheduler.Record, len(raw))
-	for name, data := range raw {
-		var rec scheduler.Record
-		if err := json.Unmarshal(data, &rec); err != nil {
-			r.log.Error("record of a job cannot be read; it begins anew", "job", name, "err", err)
-			rec = scheduler.Record{}
-		}
-		out[name] = rec
-	}
-	for name, run := range last {
-		rec := out[name]
-		if rec.Last == nil || run.Ended.After(rec.Last.Ended) { // made without the daemon
-			var sum mirror.Summary
-			if err := json.Unmarshal(run.Summary, &sum); err != nil {
-				continue
-			}
-			rec.Note(runOf(&sum))
-		}
-		out[name] = rec
-	}
-	return out, nil
-}
-
-func (r records) SaveRecords(recs map[string]*scheduler.Record) error {
-	if r.readOnly {
-		return nil
-	}
-	raw := make(map[string][]byte, len(recs))
-	for name, rec := range recs {
-		if rec == nil {
-			raw[name] = nil
-			continue
-		}
-		data, err := json.Marshal(rec)
-		if err != nil {
-			return fmt.Errorf("record of job %s: %w", name, err)
-		}
-		raw[name] = data
-	}
-	return r.st.SaveJobRecords(raw)
 }
 
 // freeOf returns how much room there is on the disk of a directory.

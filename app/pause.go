@@ -18,7 +18,7 @@ func SetPaused(a *App, name string, paused bool) error {
 		return err
 	}
 	defer st.Close()
-	kept := records{st: st, log: a.Log}
+	kept := records{kept: st, log: a.Log}
 	recs, err := kept.LoadRecords()
 	if err != nil {
 		return err

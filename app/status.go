@@ -49,7 +49,7 @@ func Statuses(a *App, now time.Time) ([]status.Job, error) {
 func statusOf(a *App, files []scheduler.File, st *store.State) ([]status.Job, error) {
 	kept := scheduler.Store(noRecords{})
 	if st != nil {
-		kept = records{st: st, log: a.Log, readOnly: true}
+		kept = records{kept: st, log: a.Log, readOnly: true}
 	}
 	s, err := scheduler.New(scheduler.Options{Store: kept})
 	if err != nil {

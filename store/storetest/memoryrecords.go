@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package storetest
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// Records has what a site knows of its URLs, in memory. It keeps no history and no heads of answers. Safe for concurrent use; Commit and
+// Fold want one caller at a time. The zero value is empty.
+type Records struct {
+	mu       sync.Mutex
+	known    uint32
+	journal  []batch
+	records  map[string]store.Resource // by key
+	targets  map[uint32][]byte
+	observed map[int]store.Observation // by run
+}
+
+// batch is what one Commit brought.
+type batch struct {
+	first uint32
+	news  []store.NewURL
+	done  []result
+}
+
+type result struct {
+	store.Resource
+	targets []byte
+	linked  bool
+}
+
+// Known returns how many URLs have a number.
+func (m *Records) Known() (uint32, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.known, nil
+}
+
+// Commit appends a batch to the journal.
+func (m *Records) Commit(first uint32, news []store.NewURL, done []*store.Done) error {
+	for _, n := range news {
+		if len(n.URL) > store.MaxURL {
+			return fmt.Errorf("commit: %.80q: %w", n.URL, store.ErrTooLong)
+		}
+	}
+	b := batch{first: first, news: slices.Clone(news)}
+	for _, d := range done {
+		x := result{Resource: d.Resource, linked: d.Linked}
+		x.Answer = nil
+		if d.Linked {
+			x.targets = store.AppendTargets(nil, d.Targets)
+		}
+		b.done = append(b.done, x)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.known = first + uint32(len(news))
+	m.journal = append(m.journal, b)
+	return nil
+}
+
+// Replay calls newURL and done for everything in the journal, in the order of the commits.
+func (m *Records) Replay(newURL func(uint32, store.NewURL) error, done func(*store.Resource, []byte, bool) error) error {
+	m.mu.Lock()
+	batches := slices.Clone(m.journal)
+	m.mu.Unlock()
+	for _, b := range batches {
+		for i, n := range b.news {
+			if err := newURL(b.first+uint32(i), n); err != nil {
+				return err
+			}
+		}
+		for _, d := range b.done {
+			if err := done(&d.Resource, d.targets, d.linked); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Fold moves the journal into the records.
+func (m *Records) Fold(o store.Folding) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.records == nil {
+		m.records, m.targets = map[string]store.Resource{}, map[uint32][]byte{}
+	}
+	for _, b := range m.journal {
+		for i, n := range b.news {
+			id := b.first + uint32(i)
+			u := site.Canonical(n.URL)
+			key := string(u.Key(nil))
+			if _, there := m.records[key]; there || !o.Pending(id) {
+				continue
+			}
+			m.records[key] = store.Resource{ID: id, URL: u, Referrer: n.Referrer, Depth: n.Depth, Requis: n.Requis}
+		}
+		for _, d := range b.done {
+			if p := o.Path(&d.Resource); d.InSet && p != "" && p != d.Path {
+				d.Path, d.Moved = p, o.Version
+			}
+			m.records[string(d.URL.Key(nil))] = d.Resource
+			if d.linked {
+				m.targets[d.ID] = d.targets
+			}
+		}
+	}
+	m.journal = nil
+	return nil
+}
+
+// Get returns the record of a URL; ok is false when there is none.
+func (m *Records) Get(u site.URL) (r store.Resource, ok bool, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, ok = m.records[string(u.Key(nil))]
+	return r, ok, nil
+}
+
+// Resources calls f for every record in key order.
+func (m *Records) Resources(f func(*store.Resource) error) error { return m.under("", f) }
+
+// ResourcesUnder is Resources for what lies below a directory.
+func (m *Records) ResourcesUnder(dir site.URL, f func(*store.Resource) error) error {
+	return m.under(string(dir.Key(nil)), f)
+}
+
+func (m *Records) under(prefix string, f func(*store.Resource) error) error {
+	m.mu.Lock()
+	records := maps.Clone(m.records)
+	m.mu.Unlock()
+	for _, key := range slices.Sorted(maps.Keys(records)) {
+		if !strings.HasPrefix(key, prefix) {
+			continue
+		}
+		r := records[key]
+		if err := f(&r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Links calls f for every document with the numbers of the URLs it links to.
+func (m *Records) Links(f func(id uint32, targets []byte) error) error {
+	m.mu.Lock()
+	targets := maps.Clone(m.targets)
+	m.mu.Unlock()
+	for _, id := range slices.Sorted(maps.Keys(targets)) {
+		if err := f(id, targets[id]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TargetsOf returns the numbers of the URLs that a document links to.
+func (m *Records) TargetsOf(id uint32) ([]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return bytes.Clone(m.targets[id]), nil
+}
+
+// AddObservation keeps what a run has observed, in the place of what it observed before.
+func (m *Records) AddObservation(o *store.Observation) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.observed == nil {
+		m.observed = map[int]store.Observation{}
+	}
+	m.observed[o.Run] = *o
+	return nil
+}
+
+// Observations calls f for what every run has observed, oldest first.
+func (m *Records) Observations(f func(*store.Observation) error) error {
+	m.mu.Lock()
+	observed := maps.Clone(m.observed)
+	m.mu.Unlock()
+	for _, run := range slices.Sorted(maps.Keys(observed)) {
+		o := observed[run]
+		if err := f(&o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
