@@ -37,6 +37,16 @@ func (h *Head) Refresh() string { return first(h.Header, "Refresh") }
 // Links returns the Link fields (RFC 8288), unparsed.
 func (h *Head) Links() []string { return h.Header["Link"] }
 
+// ModifiedAt reads Last-Modified, in Unix seconds; 0 is none. A time in the future is none either: it would hide later changes from whoever
+// compares times.
+func (h *Head) ModifiedAt(now time.Time) int64 {
+	t, err := http.ParseTime(h.LastModified)
+	if err != nil || t.Unix() <= 0 || t.After(now.Add(24*time.Hour)) {
+		return 0
+	}
+	return t.Unix()
+}
+
 // Result is what became of a request that got an answer.
 type Result struct {
 	Head

@@ -26,9 +26,6 @@ type found struct {
 	spent   ledger.Again    // for these reasons there is no other turn any more
 }
 
-// errPending says that a URL has no outcome because the run ends; it is left for the next run.
-var errPending = errors.New("the run ends")
-
 // outcome wraps a finding that ends what this run has to do with a URL.
 func outcome(f *ledger.Finding, err error) (found, error) { return found{finding: f}, err }
 
@@ -44,9 +41,10 @@ func (r *run) conclude(id uint32, u site.URL, f found) {
 }
 
 // answer reads the result of an exchange.
-func (r *run) answer(ctx context.Context, rec *store.Resource, res *fetch.Result, err error, sink *source.Body) (found, error) {
-	if err != nil {
-		return r.noAnswer(ctx, rec, res, err)
+func (r *run) answer(ctx context.Context, rec *store.Resource, a *source.Answer) (found, error) {
+	res := a.Result
+	if a.Err != nil {
+		return r.noAnswer(ctx, rec, res, a.Err)
 	}
 	s := res.Status
 	unwantedGuess := s >= 400 && s != 429 && s != 503 && !rec.InSet && r.isGuess(rec.ID)
@@ -58,11 +56,11 @@ func (r *run) answer(ctx context.Context, rec *store.Resource, res *fetch.Result
 	case res.NotModified && rec.Body != store.NoBody:
 		rec.Volatile, rec.Expires = rec.Volatile.Same(), r.expires(res.Header)
 		return outcome(r.unchanged(rec, ledger.Account{}))
-	case res.Kept && (s == 200 || s == 203):
+	case a.Content != nil:
 		if r.misled(rec, res.MIME) {
 			return r.goneFor(ctx, rec, exchangeNotes(res))
 		}
-		return outcome(r.body(rec, res, sink, ledger.Account{Notes: exchangeNotes(res)}))
+		return outcome(r.body(rec, a, ledger.Account{Notes: exchangeNotes(res)}))
 	case s >= 300 && s < 400:
 		return r.redirect(rec, res)
 	case s == 404 || s == 410 || unwantedGuess:
@@ -144,7 +142,7 @@ func (r *run) failsAgain(rec *store.Resource, reason string, passing bool, weigh
 // fallback.
 func (r *run) givenUp(ctx context.Context, rec *store.Resource, reason string, passing, elsewhere bool) (found, error) {
 	if elsewhere {
-		if f, err := r.elsewhere(ctx, rec, reason); f != nil || err != nil {
+		if f, err := r.fallback(ctx, rec, reason); f != nil || err != nil {
 			return outcome(f, err)
 		}
 	}

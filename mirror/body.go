@@ -3,11 +3,10 @@
 package mirror
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
-	"net/http"
 	"runtime"
-	"time"
 
 	"mirrord/fetch"
 	"mirrord/mirror/intake"
@@ -22,13 +21,12 @@ import (
 )
 
 // body reads a body that came whole.
-func (r *run) body(rec *store.Resource, res *fetch.Result, sink *source.Body, as ledger.Account) (*ledger.Finding, error) {
-	tags := robots.ParseXRobotsTag(res.RobotsTags(), r.rules.Product, r.now())
-	now := r.recordOf(rec, res)
-	rec.Answer = res.Whole // an alternate's in place of the origin's
-	if sink.From != "" {
-		r.fromAlternate(&now, rec, sink.From)
-	} else if r.job.ObeyRobots && tags.NoArchive {
+func (r *run) body(rec *store.Resource, a *source.Answer, as ledger.Account) (*ledger.Finding, error) {
+	sink, head := a.Content.Body, cmp.Or(a.Content.Head, new(fetch.Head))
+	tags := robots.ParseXRobotsTag(head.RobotsTags(), r.rules.Product, r.now())
+	now := r.recordOf(rec, a)
+	rec.Answer = head.Whole // a replica's in place of the origin's
+	if a.From == source.FromOrigin && r.job.ObeyRobots && tags.NoArchive {
 		return r.forbidden(rec, "X-Robots-Tag says noarchive", as), nil
 	}
 	now.NoFollow = r.job.ObeyRobots && r.job.ObeyNofollow && tags.NoFollow
@@ -62,7 +60,7 @@ func (r *run) body(rec *store.Resource, res *fetch.Result, sink *source.Body, as
 	p := <-r.procs
 	defer func() { r.procs <- p }()
 	b := r.toRead(&now, body)
-	b.Links, b.Refresh = res.Links(), res.Refresh()
+	b.Links, b.Refresh = head.Links(), head.Refresh()
 	f, err := r.document(&now, rec, b, p, as)
 	if sink.File() != nil || p.read.Links() > manyLinks { // its memory refers to a body that goes, or was for this one document
 		p.forget()
@@ -71,45 +69,41 @@ func (r *run) body(rec *store.Resource, res *fetch.Result, sink *source.Body, as
 }
 
 // recordOf begins the record of a body that came in the place of what is known.
-func (r *run) recordOf(rec *store.Resource, res *fetch.Result) store.Resource {
-	return store.Resource{
-		ID:           rec.ID,
-		URL:          rec.URL,
-		Outcome:      site.Fetched,
-		Status:       res.Status,
-		Checked:      rec.Checked,
-		InSet:        true,
-		Fetched:      rec.Checked,
-		MIME:         res.MIME,
-		Charset:      res.Charset,
-		ETag:         res.ETag,
-		LastModified: spare.Plausible(res.Header, res.LastModified, r.now()),
-		Modified:     modified(res.LastModified, r.now()),
-		Referrer:     rec.Referrer,
-		Depth:        rec.Depth,
-		Requis:       rec.Requis,
-		Changed:      rec.Changed,
-		Moved:        rec.Moved,
-		Path:         rec.Path,
-		Expires:      r.expires(res.Header),
-		NoETag:       rec.NoETag,
-		NoDate:       rec.NoDate,
-		Recent:       rec.Recent,
-		Observed:     rec.Observed,
-		Volatile:     rec.Volatile,
-		Evidence:     rec.Evidence,
-		Answer:       res.Whole,
+func (r *run) recordOf(rec *store.Resource, a *source.Answer) store.Resource {
+	c := a.Content
+	now := store.Resource{
+		ID:       rec.ID,
+		URL:      rec.URL,
+		Outcome:  site.Fetched,
+		Status:   a.Status,
+		Checked:  a.Checked,
+		InSet:    true,
+		Fetched:  a.Checked,
+		MIME:     c.MIME,
+		Charset:  c.Charset,
+		Modified: c.Modified,
+		Referrer: rec.Referrer,
+		Depth:    rec.Depth,
+		Requis:   rec.Requis,
+		Changed:  rec.Changed,
+		Moved:    rec.Moved,
+		Path:     rec.Path,
+		NoETag:   rec.NoETag,
+		NoDate:   rec.NoDate,
+		Recent:   rec.Recent,
+		Observed: rec.Observed,
+		Volatile: rec.Volatile,
+		Evidence: rec.Evidence,
 	}
-}
-
-// modified reads a Last-Modified; 0 is none. A time in the future is none either: it would hide later changes
-// from whoever compares times.
-func modified(field string, now time.Time) int64 {
-	t, err := http.ParseTime(field)
-	if err != nil || t.Unix() <= 0 || t.After(now.Add(24*time.Hour)) {
-		return 0
+	if c.Head != nil {
+		now.Answer = c.Head.Whole
 	}
-	return t.Unix()
+	if h := c.Head; a.From == source.FromOrigin {
+		now.ETag, now.LastModified, now.Expires = h.ETag, spare.Plausible(h.Header, h.LastModified, r.now()), r.expires(h.Header)
+		return now
+	}
+	now.Source, now.Reason, now.Fetched = a.Source, a.Reason, r.now().Unix()
+	return now
 }
 
 // sameKind reports whether a body takes the place of one that would be stored and scanned in the same way.
@@ -139,7 +133,7 @@ const manyLinks = 10_000
 
 // largeDocument reads a document that went to a file back into memory, until free is called; one at a time.
 // Without free the body stays a file.
-func (r *run) largeDocument(now *store.Resource, sink *source.Body) (body []byte, free func()) {
+func (r *run) largeDocument(now *store.Resource, sink *source.BodySink) (body []byte, free func()) {
 	size := sink.File().Size()
 	if size > int64(r.job.Limits.MaxDocument) {
 		return nil, nil
@@ -167,7 +161,7 @@ func (r *run) largeDocument(now *store.Resource, sink *source.Body) (body []byte
 const hugeDocument = 4 << 20
 
 // blobBody reads a body that went to a file because of its size.
-func (r *run) blobBody(now, old *store.Resource, sink *source.Body, as ledger.Account) (*ledger.Finding, error) {
+func (r *run) blobBody(now, old *store.Resource, sink *source.BodySink, as ledger.Account) (*ledger.Finding, error) {
 	head := sink.File().Head(1024)
 	if f := relocate.Detect(now.MIME, now.URL, head); f != relocate.Unknown && f != relocate.Script {
 		what := fmt.Sprintf("documents larger than limits.max_document = %v, stored as they came", r.job.Limits.MaxDocument)

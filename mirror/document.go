@@ -79,7 +79,7 @@ func (r *run) linkedDocument(
 ) (*ledger.Finding, error) {
 	if x.NoArchive {
 		if now.Source != "" && !r.provenance.Reused(now) {
-			return r.refuseElsewhere(old, now.Reason+"; but a replica's meta robots says noarchive", as), nil
+			return r.notGiven(old, now.Reason+"; but a replica's meta robots says noarchive", as), nil
 		}
 		return r.forbidden(old, "its meta robots says noarchive", as), nil
 	}

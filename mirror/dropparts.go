@@ -11,12 +11,12 @@ import (
 )
 
 // newBodies returns what takes in the bodies of a run. A run without a state only reads.
-func (r *run) newBodies() *source.Bodies {
+func (r *run) newBodies() *source.BodyPool {
 	o := source.BodyOptions{MaxDocument: int64(r.job.Limits.MaxDocument), Now: r.now, Log: r.log, Parts: r.site.Parts}
 	if r.o.State != nil {
 		o.Blobs = r.o.State.Spool
 	}
-	return source.NewBodies(o)
+	return source.NewBodyPool(o)
 }
 
 // dropParts drops the beginnings of bodies of which no run will request the rest: at the end of a complete run all but those of what failed.

@@ -85,8 +85,8 @@ func Explain(ctx context.Context, j *job.Job, s *store.Site, rb fetch.RobotsStor
 	if why := r.explainRobots(u, rb); why != "" {
 		say("%s", why)
 	}
-	if rest, ok := strings.CutPrefix(u.String(), r.reuse.at); ok && r.reuse.job != "" {
-		say("reuse: it is taken from the mirror of job %s when that has %s%s, and a sample of the files was found to be the same", r.reuse.job, r.reuse.from, rest)
+	if rest, ok := strings.CutPrefix(u.String(), r.provenance.At); ok && r.provenance.Job != "" {
+		say("reuse: it is taken from the mirror of job %s when that has %s%s, and a sample of the files was found to be the same", r.provenance.Job, r.provenance.From, rest)
 	}
 	var rec store.Resource
 	known := false
@@ -111,10 +111,8 @@ func Explain(ctx context.Context, j *job.Job, s *store.Site, rb fetch.RobotsStor
 		}
 	}
 	r.settleBase()
-	for _, a := range r.alt.all {
-		if rest, ok := strings.CutPrefix(u.String(), r.alt.base); ok {
-			say("alternates: when the origin does not give it, %s%s is asked, if that replica was found to hold the same", a.base, rest)
-		}
+	for _, at := range r.chain.Replicas.Of(u) {
+		say("alternates: when the origin does not give it, %s is asked, if that replica was found to hold the same", at)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -187,7 +185,7 @@ func (r *run) explainRecord(x *Explanation, rec *store.Resource, refused string)
 	}
 	switch {
 	case r.provenance.Reused(rec):
-		x.Answer = "mirrored, taken from the mirror of job " + r.reuse.job
+		x.Answer = "mirrored, taken from the mirror of job " + r.provenance.Job
 	case rec.InSet && rec.Source != "":
 		x.Answer = "mirrored, from a replica"
 	case rec.InSet && rec.Outcome == site.Failed:

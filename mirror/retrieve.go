@@ -50,8 +50,12 @@ func (r *run) retrieve(parent context.Context) error {
 	})
 	r.commits.Start()
 
-	defer r.endReuse()
-	if err := r.prepareReuse(ctx); err != nil {
+	defer r.chain.Reuse.Close()
+	note, err := r.chain.Reuse.Prepare(ctx)
+	if note != "" {
+		r.notes.Cap(note)
+	}
+	if err != nil {
 		r.stop(err)
 	}
 	stage := func() {
@@ -94,7 +98,7 @@ func (r *run) retrieve(parent context.Context) error {
 	if err := r.openCircles(stage); err != nil {
 		r.stop(err)
 	}
-	err := r.commits.Close()
+	err = r.commits.Close()
 	r.lost = err
 	if err == nil && !r.stopped() {
 		r.learnSoft404(ctx)
@@ -300,7 +304,7 @@ func (r *run) ask(ctx context.Context, id uint32, release func(fetch.Observation
 	}
 	f, used, err := r.look(ctx, &rec, release)
 	switch {
-	case errors.Is(err, errPending), err != nil && ctx.Err() != nil:
+	case errors.Is(err, fetch.ErrCanceled), err != nil && ctx.Err() != nil:
 		return used, nil
 	case err != nil:
 		return used, err
@@ -314,12 +318,12 @@ func (r *run) ask(ctx context.Context, id uint32, release func(fetch.Observation
 func (r *run) look(ctx context.Context, rec *store.Resource, release func(fetch.Observation)) (f found, used bool, err error) {
 	u := rec.URL
 	down, entry, isDown := r.troubles.Down(u)
-	if f.finding, err = r.takeReused(rec, isDown); f.finding != nil || err != nil {
+	if f.finding, err = r.fromReuse(ctx, rec, isDown); f.finding != nil || err != nil {
 		return f, false, err
 	}
 	switch {
 	case isDown && entry && (rec.Outcome != site.Failed || !r.troubles.IsLeft(u)):
-		f.finding, err = r.leftOrElsewhere(ctx, rec, down)
+		f.finding, err = r.postponedOrFallback(ctx, rec, down)
 		return f, f.finding != nil || err != nil, err
 	case isDown: // also what failed before, of a host that asks to wait: it must not keep what could be had from being published
 		f.finding, err = r.failed(rec, down, false)
@@ -340,7 +344,7 @@ func (r *run) look(ctx context.Context, rec *store.Resource, release func(fetch.
 	}
 	if why := rules.Silent(); why != "" { // another worker has just found out
 		if r.troubles.IsEntry(u) {
-			f.finding, err = r.leftOrElsewhere(ctx, rec, why)
+			f.finding, err = r.postponedOrFallback(ctx, rec, why)
 			return f, f.finding != nil || err != nil, err
 		}
 		f.finding, err = r.failed(rec, why, false)
@@ -385,22 +389,16 @@ func (r *run) request(ctx context.Context, rec *store.Resource, release func(fet
 	if rec.InSet && rec.Body != store.NoBody && !newRules {
 		req.ETag, req.LastModified = r.validators.For(rec)
 	}
-	sink := r.bodies.New(u)
-	defer sink.Close()
-	if err := sink.Resume(ctx, &req); err != nil {
+	r.stats.Requests.Add(1)
+	a, err := r.chain.Get(ctx, &source.Ask{Record: rec, Of: source.FromOrigin, Request: req})
+	defer a.Close()
+	if res := a.Result; res != nil {
+		release(r.troubles.Observe(u, rec.ID, res, a.Err))
+		r.stats.Wire.Add(res.Wire)
+	}
+	if err != nil {
 		return found{}, err
 	}
-	r.stats.Requests.Add(1)
-	res, err := r.o.Fetcher.Do(ctx, req, sink)
-	sink.Ended(res, err)
-	release(r.troubles.Observe(u, rec.ID, res, err))
-	r.stats.Wire.Add(res.Wire)
-	if sink.Err() != nil { // the disk, not the site
-		return found{}, sink.Err()
-	}
-	if err != nil && (ctx.Err() != nil || errors.Is(err, fetch.ErrCanceled)) {
-		return found{}, errPending
-	}
-	rec.Status, rec.Checked, rec.Reason, rec.Answer = res.Status, r.now().Unix(), "", res.Whole
-	return r.answer(ctx, rec, res, err, sink)
+	rec.Status, rec.Checked, rec.Reason, rec.Answer = a.Status, a.Checked, "", a.Result.Whole
+	return r.answer(ctx, rec, &a)
 }

@@ -88,7 +88,7 @@ type run struct {
 	origins  *crawl.Origins
 	turns    *hostTurns // beside the frontier
 	procs    chan *processor
-	bodies   *source.Bodies
+	bodies   *source.BodyPool
 
 	large sync.Mutex // held while a large document is in memory
 
@@ -102,8 +102,7 @@ type run struct {
 	evidence   *spare.Evidence
 	validators *spare.Validators
 	provenance ledger.Provenance
-	alt        alternates
-	reuse      reuse
+	chain      source.Chain
 	planner    *spare.Planner // nil: everything is requested
 	filling    filling
 	skips      map[policy.Why]int64 // what the plan spared, by reason
@@ -205,7 +204,7 @@ func newRun(o Options) (*run, error) {
 	}
 	r.origins = crawl.NewOrigins(j.ObeyRobots)
 	r.bodies = r.newBodies()
-	r.prepareAlternates()
+	r.newSources()
 	r.variants = ledger.NewVariants(r.rules.Traps)
 	r.layout = phm.Layout{Primary: r.rules.Seeds[0].Origin()}
 	reading := intake.Options{
@@ -306,7 +305,7 @@ func (r *run) run(ctx context.Context) (*Summary, error) {
 			r.thin()
 		}
 		r.settleBase()
-		r.renewAlternates(ctx)
+		r.renewReplicas(ctx)
 	}
 	return r.summary(v), nil
 }
@@ -368,7 +367,7 @@ func (r *run) summary(j *judge.Judgement) *Summary {
 		sum.Entry, _, _ = r.entry()
 	}
 	sum.Notes, sum.Failures = r.notes.List()
-	r.noteAlternates(sum)
+	r.noteSources(sum)
 	sum.Down = r.troubles.DownEntries()
 	return sum
 }

@@ -152,8 +152,8 @@ func (k *Asker) learn(ctx context.Context, u site.URL) (*fetch.Robots, error) {
 // replicaRedirects is how many redirects a test follows (Bharat and Broder, section 3.2).
 const replicaRedirects = 5
 
-// Page requests a page as a test needs it. other is the base URL of the other side: a redirect to it, by whatever scheme, says that both are one host.
-func (k *Asker) Page(ctx context.Context, u site.URL, other string) (hosts.Answer, error) {
+// page requests a page as a test needs it. other is the base URL of the other side: a redirect to it, by whatever scheme, says that both are one host.
+func (k *Asker) page(ctx context.Context, u site.URL, other string) (hosts.Answer, error) {
 	away, origin := false, u.Origin()
 	_, otherPlace, _ := strings.Cut(other, "://")
 	for range replicaRedirects + 1 {
@@ -216,8 +216,8 @@ func isPage(res *fetch.Result) bool {
 	return res.Kept && (res.Status == 200 || res.Status == 203)
 }
 
-// Leads returns where a URL leads; the URL itself when it does not redirect, the zero value when nothing is known. The only error is that ctx ended.
-func (k *Asker) Leads(ctx context.Context, u site.URL) (site.URL, error) {
+// leads returns where a URL leads; the URL itself when it does not redirect, the zero value when nothing is known. The only error is that ctx ended.
+func (k *Asker) leads(ctx context.Context, u site.URL) (site.URL, error) {
 	for range replicaRedirects + 1 {
 		may, err := k.Allowed(ctx, u)
 		if err != nil || !may.OK {

@@ -40,25 +40,23 @@ type BodyOptions struct {
 	Log         *slog.Logger
 }
 
-// Bodies makes sinks for bodies, and keeps the memory of those that were closed for the next ones. It is safe for concurrent use.
-type Bodies struct {
+// BodyPool makes sinks for bodies, and keeps the memory of those that were closed for the next ones. It is safe for concurrent use.
+type BodyPool struct {
 	o    BodyOptions
 	pool sync.Pool
 }
 
-// NewBodies returns a maker of sinks.
-func NewBodies(o BodyOptions) *Bodies {
-	return &Bodies{o: o, pool: sync.Pool{New: func() any { return new([]byte) }}}
+// NewBodyPool returns a maker of sinks.
+func NewBodyPool(o BodyOptions) *BodyPool {
+	return &BodyPool{o: o, pool: sync.Pool{New: func() any { return new([]byte) }}}
 }
 
 // New returns a sink for the body of a URL. Its user calls Close when the body was read, or did not come.
-func (b *Bodies) New(u site.URL) *Body { return &Body{o: &b.o, pool: &b.pool, url: u} }
+func (b *BodyPool) New(u site.URL) *BodySink { return &BodySink{o: &b.o, pool: &b.pool, url: u} }
 
-// Body takes one body: into memory as long as it may be a document or is small, else into a file. It is a fetch.Sink, and belongs to one
+// BodySink takes one body: into memory as long as it may be a document or is small, else into a file. It is a fetch.Sink, and belongs to one
 // goroutine at a time.
-type Body struct {
-	From string // the URL on a replica or in another mirror that it is of; "" for the site itself
-
+type BodySink struct {
 	o     *BodyOptions
 	pool  *sync.Pool
 	url   site.URL
@@ -79,7 +77,7 @@ const (
 )
 
 // Begin is called when the head of a body that is worth keeping has come.
-func (b *Body) Begin(h *fetch.Head) (io.Writer, error) {
+func (b *BodySink) Begin(h *fetch.Head) (io.Writer, error) {
 	if b.buf == nil {
 		b.buf = b.pool.Get().(*[]byte)
 	}
@@ -112,7 +110,7 @@ func mayBeDocument(mime string) bool {
 }
 
 // Write takes the next bytes.
-func (b *Body) Write(p []byte) (int, error) {
+func (b *BodySink) Write(p []byte) (int, error) {
 	if b.blob == nil && len(*b.buf)+len(p) <= b.limit {
 		*b.buf = append(*b.buf, p...)
 		return len(p), nil
@@ -139,7 +137,7 @@ func (b *Body) Write(p []byte) (int, error) {
 }
 
 // Bytes is the body that is in memory, until Close; empty when it is a file.
-func (b *Body) Bytes() []byte {
+func (b *BodySink) Bytes() []byte {
 	if b.buf == nil || b.blob != nil {
 		return nil
 	}
@@ -147,17 +145,17 @@ func (b *Body) Bytes() []byte {
 }
 
 // File is the body that is a file; nil when it is in memory.
-func (b *Body) File() *store.BlobWriter { return b.blob }
+func (b *BodySink) File() *store.BlobWriter { return b.blob }
 
 // Commit makes the file that the body is one of the store's bodies.
-func (b *Body) Commit(modified time.Time) (digest [32]byte, size int64, err error) {
+func (b *BodySink) Commit(modified time.Time) (digest [32]byte, size int64, err error) {
 	blob := b.blob
 	b.blob = nil
 	return blob.Commit(modified)
 }
 
 // Digest is that of what has come.
-func (b *Body) Digest() [32]byte {
+func (b *BodySink) Digest() [32]byte {
 	if b.blob != nil {
 		return b.blob.Digest()
 	}
@@ -165,7 +163,7 @@ func (b *Body) Digest() [32]byte {
 }
 
 // Err is the failure of the disk that ended an exchange; nil when there was none.
-func (b *Body) Err() error { return b.err }
+func (b *BodySink) Err() error { return b.err }
 
 // A body that is larger, or has been coming for longer, outlives a kill: the next run requests the rest of it. What ends in order outlives
 // the process from the smaller size on.
@@ -176,7 +174,7 @@ const (
 )
 
 // keepPart makes what has come a part, if the rest can be requested.
-func (b *Body) keepPart() error {
+func (b *BodySink) keepPart() error {
 	p, ok := b.head.Part()
 	if b.blob.IsPart() || !ok {
 		return nil
@@ -189,7 +187,7 @@ func (b *Body) keepPart() error {
 }
 
 // Resume takes what an earlier exchange brought of the body, and makes req request the rest.
-func (b *Body) Resume(ctx context.Context, req *fetch.Request) error {
+func (b *BodySink) Resume(ctx context.Context, req *fetch.Request) error {
 	w, about, err := b.o.Parts.Take(ctx, b.url.String())
 	if err != nil || w == nil {
 		return err
@@ -203,7 +201,7 @@ func (b *Body) Resume(ctx context.Context, req *fetch.Request) error {
 }
 
 // Ended says how the exchange that brought the body ended: when another one may bring the rest, Close keeps what has come.
-func (b *Body) Ended(res *fetch.Result, err error) {
+func (b *BodySink) Ended(res *fetch.Result, err error) {
 	if err != nil {
 		b.cut = fetch.Transient(err) || errors.Is(err, fetch.ErrCanceled) || errors.Is(err, fetch.ErrSink)
 		return
@@ -215,7 +213,7 @@ func (b *Body) Ended(res *fetch.Result, err error) {
 const maxPooled = 128 << 10
 
 // Close lets go of the body, unless Commit has kept it. It may be called more than once.
-func (b *Body) Close() {
+func (b *BodySink) Close() {
 	if b.blob != nil {
 		b.drop()
 		b.blob = nil
@@ -229,7 +227,7 @@ func (b *Body) Close() {
 }
 
 // drop lets go of a file that was not committed.
-func (b *Body) drop() {
+func (b *BodySink) drop() {
 	if !b.cut {
 		b.blob.Abort()
 		return

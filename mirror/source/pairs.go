@@ -21,8 +21,8 @@ type PairFacts interface {
 
 var _ PairFacts = (*store.State)(nil)
 
-// RenewAfter is the age of a test of a replica at which a complete run makes another one; it is valid for hosts.TestedFor.
-const RenewAfter = 10 * 24 * time.Hour
+// renewAfter is the age of a test of a replica at which a complete run makes another one; it is valid for hosts.TestedFor.
+const renewAfter = 10 * 24 * time.Hour
 
 // PairOf makes a record of a verdict on two base URLs.
 func PairOf(v *hosts.PairVerdict, base1, base2 string, tested time.Time) store.PairRecord {
@@ -58,7 +58,7 @@ func isDecided(p *store.PairRecord) bool {
 	return p.Mirrors || p.Level == hosts.Mismatch.String()
 }
 
-// IsValid reports whether a test came to a decision and is not older than age.
-func IsValid(p *store.PairRecord, now time.Time, age time.Duration) bool {
+// isValid reports whether a test came to a decision and is not older than age.
+func isValid(p *store.PairRecord, now time.Time, age time.Duration) bool {
 	return now.Sub(p.Tested) <= age && isDecided(p)
 }

@@ -25,12 +25,12 @@ type Side struct {
 func TestReplicas(ctx context.Context, a, b Side) (hosts.PairVerdict, error) {
 	tests := hosts.StageTwo{}.Plan(hosts.HostSample{Host: a.Base, Paths: a.Paths}, hosts.HostSample{Host: b.Base, Paths: b.Paths})
 	if len(b.Paths) == 0 {
-		tests = OneWay(a.Base, b.Base, a.Paths)
+		tests = oneWay(a.Base, b.Base, a.Paths)
 	}
 	asker := map[string]*Asker{a.Base: a.Asker, b.Base: b.Asker}
 	other := map[string]string{a.Base: b.Base, b.Base: a.Base}
-	answers, err := Gather(tests, func(base string, u site.URL) (hosts.Answer, error) {
-		return asker[base].Page(ctx, u, other[base])
+	answers, err := gather(tests, func(base string, u site.URL) (hosts.Answer, error) {
+		return asker[base].page(ctx, u, other[base])
 	})
 	if err != nil {
 		return hosts.PairVerdict{}, err
@@ -38,20 +38,20 @@ func TestReplicas(ctx context.Context, a, b Side) (hosts.PairVerdict, error) {
 	return hosts.StageTwo{}.Decide(tests, answers), nil
 }
 
-// OneWayPaths is how many paths are tested when only one side's are known: as many as the two sides have together.
-const OneWayPaths = 18
+// oneWayPaths is how many paths are tested when only one side's are known: as many as the two sides have together.
+const oneWayPaths = 18
 
-// OneWay plans the tests of whether target has what source has: "/" and the paths of least hash.
-func OneWay(source, target string, paths []string) []hosts.Test {
+// oneWay plans the tests of whether target has what source has: "/" and the paths of least hash.
+func oneWay(source, target string, paths []string) []hosts.Test {
 	tests := []hosts.Test{{Source: source, Target: target, Path: "/"}}
-	for _, p := range LeastPaths(source, slices.Values(paths), OneWayPaths) {
+	for _, p := range leastPaths(source, slices.Values(paths), oneWayPaths) {
 		tests = append(tests, hosts.Test{Source: source, Target: target, Path: p})
 	}
 	return tests
 }
 
-// Gather gets everything that tests need.
-func Gather(tests []hosts.Test, get func(base string, u site.URL) (hosts.Answer, error)) (map[hosts.TestRequest]hosts.Answer, error) {
+// gather gets everything that tests need.
+func gather(tests []hosts.Test, get func(base string, u site.URL) (hosts.Answer, error)) (map[hosts.TestRequest]hosts.Answer, error) {
 	answers := map[hosts.TestRequest]hosts.Answer{}
 	for _, ask := range hosts.Asks(tests) {
 		u, _, err := site.Parse(strings.TrimSuffix(ask.Host, "/") + ask.Path)
@@ -68,8 +68,8 @@ func Gather(tests []hosts.Test, get func(base string, u site.URL) (hosts.Answer,
 	return answers, nil
 }
 
-// LeastPaths returns the n paths, "/" left out, for which H(base NUL path) is least.
-func LeastPaths(base string, paths func(func(string) bool), n int) []string {
+// leastPaths returns the n paths, "/" left out, for which H(base NUL path) is least.
+func leastPaths(base string, paths func(func(string) bool), n int) []string {
 	type hashed struct {
 		h uint64
 		p string

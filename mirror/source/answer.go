@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"mirrord/fetch"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// Provider says which source gave an answer. Providers are a set when a run says which ones may answer.
+type Provider uint8
+
+// The sources, in the order in which they are tried.
+const (
+	FromReuse   Provider = 1 << iota // the mirror of another job
+	FromOrigin                       // the site itself
+	FromReplica                      // a replica of the site
+)
+
+// Ask is one URL that a run wants.
+type Ask struct {
+	Record *store.Resource // what is known of the URL; it is not changed
+	Of     Provider        // which sources may answer
+
+	Request fetch.Request // of the origin
+
+	Why      string                 // why the origin did not give it, of replicas
+	Suits    func(mime string) bool // whether a body of this type can be what the URL names, of replicas; nil: any can
+	Redirect bool                   // whether the URL may lead to another one, of replicas
+}
+
+// Answer is what one source gave for a URL. From is 0 when none gave it; there may be Notes all the same. One with From 0 or an Err has neither
+// Same, Content nor To; any other one of reuse and replicas has just one of them. Its user calls Close.
+type Answer struct {
+	From   Provider
+	Source string // the URL on the replica or in the other mirror; "" from the origin
+
+	Result *fetch.Result // of the origin: its exchange; nil when no request was made
+	Err    error         // of the origin: why the exchange brought no usable answer
+
+	Content *Content // a body came; of the origin, when Result says that it was kept
+	Same    bool     // the body is the one that the mirror holds; none came
+	To      site.URL // the URL leads to this one, of replicas
+
+	Status  int      // of the URL's record
+	Reason  string   // of the URL's record
+	Checked int64    // when the source last saw that it is so, in Unix seconds
+	Notes   []string // kinds of notes under which the summary lists the URL
+
+	body *BodySink
+}
+
+// Content is a body with what its source says of it.
+type Content struct {
+	Body          *BodySink
+	MIME, Charset string
+	Modified      int64       // Unix seconds; 0 when that is not known
+	Head          *fetch.Head // of the exchange that brought it; nil from the mirror of another job
+}
+
+// Close lets go of the body.
+func (a *Answer) Close() {
+	if a.body != nil {
+		a.body.Close()
+		a.body = nil
+	}
+}

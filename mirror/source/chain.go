@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import "context"
+
+// Chain are the sources of a run. It is safe for concurrent use.
+type Chain struct {
+	Reuse    *Reuse
+	Origin   *Origin
+	Replicas *Replicas
+}
+
+// Get asks the sources that an Ask names, one after the other, until one gives an answer: the mirror of another job, the site itself, replicas.
+// Where the answer is from is its From, 0 when no source has one. An error is that of our disk, or says that the run ends: of ctx, or
+// fetch.ErrCanceled. The caller closes the Answer in any case.
+func (c *Chain) Get(ctx context.Context, ask *Ask) (Answer, error) {
+	var notes []string
+	for _, s := range []struct {
+		kind Provider
+		get  func(context.Context, *Ask) (Answer, error)
+	}{
+		{FromReuse, c.Reuse.Get},
+		{FromOrigin, c.Origin.Get},
+		{FromReplica, c.Replicas.Get},
+	} {
+		if ask.Of&s.kind == 0 {
+			continue
+		}
+		a, err := s.get(ctx, ask)
+		notes = append(notes, a.Notes...)
+		a.Notes = notes
+		if a.From != 0 || err != nil {
+			return a, err
+		}
+	}
+	return Answer{Notes: notes}, nil
+}

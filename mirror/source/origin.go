@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"mirrord/fetch"
+)
+
+// Origin is the site itself. It is safe for concurrent use.
+type Origin struct {
+	Fetcher Fetcher
+	Bodies  *BodyPool
+	Now     func() time.Time
+}
+
+// Get makes the request of an Ask, in a turn of the host that its caller took. The Answer has the Result of the exchange, also with an error:
+// the disk failed, or errors.Is says fetch.ErrCanceled, because the run ends.
+func (o *Origin) Get(ctx context.Context, ask *Ask) (Answer, error) {
+	req := ask.Request
+	body := o.Bodies.New(req.URL)
+	a := Answer{From: FromOrigin, body: body}
+	if err := body.Resume(ctx, &req); err != nil {
+		return a, err
+	}
+	a.Result, a.Err = o.Fetcher.Do(ctx, req, body)
+	body.Ended(a.Result, a.Err)
+	if err := body.Err(); err != nil {
+		return a, err
+	}
+	if ended(ctx, a.Err) {
+		return a, errors.Join(fetch.ErrCanceled, a.Err)
+	}
+	a.Status, a.Checked = a.Result.Status, o.Now().Unix()
+	if a.Err == nil && isPage(a.Result) {
+		a.Content = contentOf(a.Result, body, o.Now())
+	}
+	return a, nil
+}
+
+// ended reports whether an exchange failed because the run ends.
+func ended(ctx context.Context, err error) bool {
+	return err != nil && (ctx.Err() != nil || errors.Is(err, fetch.ErrCanceled))
+}
+
+// contentOf returns the body that an exchange brought.
+func contentOf(res *fetch.Result, body *BodySink, now time.Time) *Content {
+	return &Content{
+		Body:     body,
+		MIME:     res.MIME,
+		Charset:  res.Charset,
+		Modified: res.ModifiedAt(now),
+		Head:     &res.Head,
+	}
+}

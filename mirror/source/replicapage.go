@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"strings"
+	"sync"
+
+	"mirrord/fetch"
+	"mirrord/mirror/ledger"
+	"mirrord/relocate"
+	"mirrord/replica/hosts"
+	"mirrord/store"
+)
+
+// A replica that was tested is one as a whole; a page of it may be another one all the same. Before its bytes take the place of a page that the
+// mirror holds, the two are compared without what the pages around it say as well: the template. Of what is no text only the type can be compared.
+
+const (
+	pageShingle    = 4   // words
+	pageHigh       = 0.4 // least resemblance of what the two say themselves
+	pageNeighbours = 8   // pages around it that tell the template
+	templateFew    = 3   // with fewer of them each one's text is template, else what two of them say
+)
+
+// neighbours are some pages of the mirror by directory, those of the directories below included. It is safe for concurrent use.
+type neighbours struct {
+	once  sync.Once
+	below map[string][]uint32
+}
+
+// of returns the numbers of pages around one, nearest first. base is the directory of the site.
+func (n *neighbours) of(rec *store.Resource, t *ledger.Table, base string) (out []uint32) {
+	n.once.Do(func() { n.list(t, base) })
+	had := map[uint32]bool{rec.ID: true}
+	eachDir(rec.URL.String(), base, func(dir string) bool {
+		for _, id := range n.below[dir] {
+			if !had[id] && len(out) < pageNeighbours {
+				had[id] = true
+				out = append(out, id)
+			}
+		}
+		return len(out) < pageNeighbours
+	})
+	return out
+}
+
+// list reads the table while other workers go on.
+func (n *neighbours) list(t *ledger.Table, base string) {
+	n.below = map[string][]uint32{}
+	for id := range t.Len() {
+		u, s := t.Get(id)
+		if !s.Given() || !s.InSet() || !strings.HasPrefix(t.MIME(id), "text/") {
+			continue
+		}
+		eachDir(u.String(), base, func(dir string) bool {
+			if len(n.below[dir]) <= pageNeighbours { // one more: a page is not its own neighbour
+				n.below[dir] = append(n.below[dir], id)
+			}
+			return true
+		})
+	}
+}
+
+// eachDir calls f for the directories above a URL, nearest first, up to base.
+func eachDir(dir, base string, f func(string) bool) {
+	for {
+		i := strings.LastIndexByte(strings.TrimSuffix(dir, "/"), '/')
+		if dir = dir[:i+1]; !strings.HasPrefix(dir, base) || !f(dir) {
+			return
+		}
+	}
+}
+
+// isThatPage reports whether what a replica sent for a resource is what the mirror holds of it, or another edition of it.
+func (x *Replicas) isThatPage(rec *store.Resource, res *fetch.Result, sink *BodySink) bool {
+	body := sink.Bytes()
+	if f := sink.File(); f != nil {
+		if f.Size() > hosts.MaxCompared {
+			return false
+		}
+		data, free, err := f.Load()
+		if err != nil {
+			return false
+		}
+		defer free()
+		body = data
+	}
+	held, err := x.o.Body(rec)
+	if err != nil {
+		return false // verify reports it
+	}
+	mime := res.MIME
+	if saysNoType(mime) {
+		mime = rec.MIME // the replica does not know
+	}
+	is, was := pageOf(rec, mime, body), pageOf(rec, rec.MIME, held)
+	if !is.IsText() && !was.IsText() {
+		return mime == rec.MIME
+	}
+	others := x.around(rec)
+	least := 2
+	if len(others) < templateFew {
+		least = 1
+	}
+	return was.Agrees(is, hosts.Shared(others, least), pageHigh)
+}
+
+// around returns the bodies of pages around one.
+func (x *Replicas) around(rec *store.Resource) (others []hosts.PageBody) {
+	for _, id := range x.neighbours.of(rec, x.o.Table, x.base) {
+		o, ok, err := x.o.Record(x.o.Table.URL(id))
+		if err != nil || !ok || !o.InSet || o.Body == store.NoBody || o.Size > hosts.MaxCompared {
+			continue
+		}
+		if b, err := x.o.Body(&o); err == nil {
+			others = append(others, pageOf(&o, o.MIME, b))
+		}
+	}
+	return others
+}
+
+// pageOf prepares a body for the comparison.
+func pageOf(rec *store.Resource, mime string, body []byte) hosts.PageBody {
+	html := relocate.Detect(mime, rec.URL, body[:min(len(body), 1024)]) == relocate.HTML
+	return hosts.NewBody(body, html || strings.HasPrefix(mime, "text/"), html, pageShingle)
+}

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"mirrord/fetch"
+	"mirrord/mirror/ledger"
+	"mirrord/replica/hosts"
+	"mirrord/robots"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// A job may name alternates: replicas of its site. When the origin does not give a URL (its host is left for the next run, nobody answers, or a status of
+// 500 or more after all attempts and a second turn), they are a fallback, in their order, as politely as any host and by their own robots.txt.
+//
+// What a replica sends is taken when the two are interchangeable (levels 1 to 3 and confident, see package replica/hosts): by a test of what the mirror
+// holds, which a complete run makes when there is none of late, or the failing origin when it is needed; or by one of "replicas --verify". Of any other
+// replica only a body is taken that the mirror holds already.
+//
+// The origin stays what the mirror is of. URLs, links and mirror paths are the origin's. A replica's validators are never sent to the origin. No replica's
+// 404, robots meta, listing or missing link takes anything out of the mirror; while something of a replica is in it, nothing leaves because no document
+// leads to it. The body that a replica sent is requested again as soon as the origin answers.
+
+// Troubles knows which origins are down. It is safe for concurrent use.
+type Troubles interface {
+	// IsDown reports whether nothing more is requested of a URL's origin in this run.
+	IsDown(u site.URL) bool
+	// Answered notes that the origin of a URL is well.
+	Answered(u site.URL)
+	// Failed notes that the origin of a URL is not.
+	Failed(u site.URL, reason string, how FailureKind)
+}
+
+// FailureKind says how an origin failed.
+type FailureKind uint8
+
+const (
+	Unavailable FailureKind = iota // it is not to be requested in this run
+	NoAnswer
+	BadAnswer // a status that passes, such as 503
+)
+
+// ReplicaOptions are what Replicas work with.
+type ReplicaOptions struct {
+	Base       string     // directory of the site, as the job names it, for which each replica stands
+	Replicas   []site.URL // directories
+	NewAsker   func() *Asker
+	Bodies     *BodyPool
+	Pairs      PairFacts
+	Troubles   Troubles
+	Table      *ledger.Table
+	Provenance *ledger.Provenance
+	Record     func(site.URL) (store.Resource, bool, error) // what the mirror holds of a URL
+	Body       func(*store.Resource) ([]byte, error)        // a body that the mirror holds, up to hosts.MaxCompared bytes
+	Product    string                                       // our name in robots.txt; "": robots rules are not obeyed
+	MaxBody    int64                                        // bytes; 0 is no limit
+	Now        func() time.Time
+	Log        *slog.Logger
+}
+
+// Replicas are the replicas of a run's site. Get, IsWell and Took are safe for concurrent use.
+type Replicas struct {
+	o    ReplicaOptions
+	base string // that each of them stands for
+	all  []*replica
+
+	mu    sync.Mutex
+	given map[string]int64 // answers by replica
+	same  int64            // of them those with what the mirror held
+
+	neighbours neighbours
+}
+
+// replica is one replica.
+type replica struct {
+	base site.URL
+	ask  *Asker
+
+	mu      sync.Mutex // held while it is tested
+	tested  bool
+	trusted bool
+	why     string       // not trusted
+	probe   hosts.Answer // to a path that cannot exist
+}
+
+// NewReplicas returns the replicas of a job, of which there may be none.
+func NewReplicas(o ReplicaOptions) *Replicas {
+	x := &Replicas{o: o, base: o.Base, given: map[string]int64{}}
+	for _, u := range o.Replicas {
+		x.all = append(x.all, &replica{base: u, ask: o.NewAsker()})
+	}
+	return x
+}
+
+// Base is the directory that each replica stands for.
+func (x *Replicas) Base() string { return x.base }
+
+// SetBase says where the pages of the site are to which the job's entry point leads. There is no Get meanwhile.
+func (x *Replicas) SetBase(base string) { x.base = base }
+
+// Of returns the URL at each replica that stands for a URL of the site.
+func (x *Replicas) Of(u site.URL) (out []string) {
+	if rest, ok := strings.CutPrefix(u.String(), x.base); ok {
+		for _, a := range x.all {
+			out = append(out, a.base.String()+rest)
+		}
+	}
+	return out
+}
+
+// Covers reports whether Get may have an answer for a URL.
+func (x *Replicas) Covers(u site.URL) bool {
+	return len(x.all) > 0 && strings.HasPrefix(u.String(), x.base)
+}
+
+// IsWell reports whether some replica is trusted and answers.
+func (x *Replicas) IsWell() bool {
+	return slices.ContainsFunc(x.all, func(a *replica) bool {
+		return a.isTrusted() && !x.o.Troubles.IsDown(a.base)
+	})
+}
+
+func (a *replica) isTrusted() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.trusted
+}
+
+// Took counts an answer of a replica that became an outcome; same says that the mirror stays as it is.
+func (x *Replicas) Took(a *Answer, same bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, b := range x.all {
+		if strings.HasPrefix(a.Source, b.base.String()) {
+			x.given[b.base.String()]++
+			break
+		}
+	}
+	if same {
+		x.same++
+	}
+}
+
+// ReplicaReport is what a summary says of replicas.
+type ReplicaReport struct {
+	Given map[string]int64 // answers by replica
+	Same  int64            // of them those with what the mirror held
+	Notes []string         // why some are not trusted
+}
+
+// Report says what replicas gave. The workers have ended.
+func (x *Replicas) Report() ReplicaReport {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	r := ReplicaReport{Given: x.given, Same: x.same}
+	for _, a := range x.all {
+		if a.why != "" {
+			r.Notes = append(r.Notes, a.why)
+		}
+	}
+	return r
+}
+
+// Get requests a URL of the replicas in their order, until one gives it. The error is that of our disk or of ctx.
+func (x *Replicas) Get(ctx context.Context, ask *Ask) (Answer, error) {
+	var notes []string
+	rest, ok := strings.CutPrefix(ask.Record.URL.String(), x.base)
+	if !ok {
+		return Answer{}, nil
+	}
+	for _, a := range x.all {
+		if ctx.Err() != nil {
+			return Answer{Notes: notes}, nil
+		}
+		u, _, err := site.Parse(a.base.String() + rest)
+		if err != nil || !strings.HasPrefix(u.String(), a.base.String()) || x.o.Troubles.IsDown(u) {
+			continue
+		}
+		got, err := x.getFrom(ctx, a, ask, u)
+		notes = append(notes, got.Notes...)
+		got.Notes = notes
+		if got.From != 0 || err != nil {
+			return got, err
+		}
+	}
+	return Answer{Notes: notes}, nil
+}
+
+// getFrom requests a URL of one replica.
+func (x *Replicas) getFrom(ctx context.Context, a *replica, ask *Ask, u site.URL) (Answer, error) {
+	rec := ask.Record
+	trusted := x.trusts(ctx, a)
+	if ctx.Err() != nil {
+		return Answer{}, ctx.Err()
+	}
+	if held := rec.InSet && rec.Body != store.NoBody; !trusted && !held {
+		return Answer{}, nil
+	}
+	may, err := a.ask.Allowed(ctx, u)
+	if err != nil {
+		return Answer{}, err
+	}
+	if may.Unknown {
+		x.o.Troubles.Failed(u, may.Why, Unavailable)
+	}
+	if !may.OK {
+		return Answer{}, nil
+	}
+	body := x.o.Bodies.New(u)
+	got, err := x.exchange(ctx, a, ask, u, body, trusted)
+	if got.body == nil {
+		body.Close()
+	}
+	return got, err
+}
+
+// exchange makes the request and reads what came.
+func (x *Replicas) exchange(ctx context.Context, a *replica, ask *Ask, u site.URL, body *BodySink, trusted bool) (Answer, error) {
+	req := fetch.Request{URL: u, MaxBody: x.o.MaxBody}
+	if err := body.Resume(ctx, &req); err != nil {
+		return Answer{}, err
+	}
+	res, err := a.ask.Exchange(ctx, req, body)
+	body.Ended(res, err)
+	switch {
+	case body.Err() != nil: // the disk
+		return Answer{}, body.Err()
+	case ended(ctx, err):
+		return Answer{}, errors.Join(fetch.ErrCanceled, err)
+	case errors.Is(err, fetch.ErrLongWait):
+		x.o.Troubles.Failed(u, err.Error(), Unavailable)
+		return Answer{}, nil
+	case err != nil:
+		x.o.Troubles.Failed(u, err.Error(), NoAnswer)
+		return Answer{}, nil
+	case fetch.TransientStatus(res.Status):
+		x.o.Troubles.Failed(u, fmt.Sprintf("status %d", res.Status), BadAnswer)
+		return Answer{}, nil
+	}
+	x.o.Troubles.Answered(u)
+	switch {
+	case res.Status >= 300 && res.Status < 400:
+		if !trusted || !ask.Redirect {
+			return Answer{}, nil
+		}
+		return x.redirect(a, ask, res, u), nil
+	case !isPage(res), ask.Suits != nil && !ask.Suits(res.MIME):
+		return Answer{}, nil
+	case x.o.Product != "" && robots.ParseXRobotsTag(res.RobotsTags(), x.o.Product, x.o.Now()).NoArchive:
+		return Answer{}, nil
+	case !trusted && body.Digest() != ask.Record.Digest:
+		return Answer{}, nil
+	case trusted && body.File() == nil && a.isErrorPage(res, u, body.Bytes()):
+		return Answer{}, nil
+	}
+	return x.take(a, ask, res, u, body), nil
+}
+
+// take decides whether a body that a replica sent is taken.
+func (x *Replicas) take(a *replica, ask *Ask, res *fetch.Result, u site.URL, body *BodySink) Answer {
+	rec := ask.Record
+	got := Answer{
+		From:    FromReplica,
+		Source:  u.String(),
+		Status:  statusOfHeld(rec),
+		Reason:  fmt.Sprintf("of %s, because the origin did not give it: %s", u, ask.Why),
+		Checked: rec.Checked,
+	}
+	held := rec.InSet && rec.Body != store.NoBody
+	older := res.ModifiedAt(x.o.Now())
+	switch {
+	case held && body.Digest() == rec.Digest: // whatever type it says that this is
+		got.Same = true
+		return got
+	case held && older > 0 && older < rec.Modified:
+		// The replica is behind: what the mirror has stays. The age of the mirror goes on growing.
+		got.Same, got.Notes = true, []string{fmt.Sprintf("older copies of %s than the mirror has were not taken", a.base)}
+		return got
+	case held && !x.isThatPage(rec, res, body):
+		return Answer{Notes: []string{fmt.Sprintf("pages of %s that say something else than the mirror's were not taken", a.base)}}
+	}
+	if !ledger.IsGone(rec) {
+		got.Status = res.Status
+	}
+	got.Checked = x.o.Now().Unix()
+	got.Content, got.body = contentOf(res, body, x.o.Now()), body
+	if held && saysNoType(res.MIME) {
+		got.Content.MIME = rec.MIME // the replica does not know; the file's name says the type
+	}
+	return got
+}
+
+// saysNoType reports whether a media type is one that servers send of files that they do not know.
+func saysNoType(mime string) bool {
+	return mime == "" || mime == "text/plain" || mime == "application/octet-stream"
+}
+
+// redirect reads where a URL that is not in the mirror leads, when a replica says that it leads to another place of the site.
+func (x *Replicas) redirect(a *replica, ask *Ask, res *fetch.Result, u site.URL) Answer {
+	rec := ask.Record
+	rest, ok := strings.CutPrefix(res.Location.String(), a.base.String())
+	if !ok || rec.InSet || rec.Target != 0 {
+		return Answer{}
+	}
+	to, _, err := site.Parse(x.base + rest)
+	if err != nil || to == rec.URL {
+		return Answer{}
+	}
+	return Answer{
+		From:    FromReplica,
+		Source:  u.String(),
+		Result:  res,
+		To:      to,
+		Status:  res.Status,
+		Reason:  rec.Reason,
+		Checked: x.o.Now().Unix(),
+	}
+}
+
+// isErrorPage reports whether a page is like the answer to a path that cannot exist.
+func (a *replica) isErrorPage(res *fetch.Result, u site.URL, body []byte) bool {
+	if a.probe.Kind != hosts.GotPage {
+		return false
+	}
+	return hosts.AnswerBody(res.MIME, u, body).Alike(a.probe.Body)
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"mirrord/mirror/ledger"
+	"mirrord/mirror/result"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// reuseKept is how old the last run of the other mirror may be, and for how long what was taken stays as it is while that mirror cannot be used; then
+// everything is requested of the site.
+const reuseKept = 30 * 24 * time.Hour
+
+// Prepare reads what the other mirror holds, and verifies it when it is time. note is what the summary says of it, "" for nothing. When ctx ends, the
+// run does.
+func (x *Reuse) Prepare(ctx context.Context) (note string, err error) {
+	from := x.o.Provenance
+	if from.Job == "" {
+		return "", nil
+	}
+	last, err := lastReuse(x.o.Facts)
+	if err != nil {
+		return "", err
+	}
+	known := last.Job == from.Job && last.From == from.From && last.At == from.At
+	tooLong := !last.used().IsZero() && x.o.Now().Sub(last.used()) > reuseKept
+	files, err := x.list()
+	if note := x.unusable(files, err, last, tooLong); note != "" {
+		return note, nil
+	}
+	if !known || x.o.Now().Sub(last.Verified) > reuseFor {
+		v, err := x.verify(ctx, files)
+		switch {
+		case err != nil: // the run ends
+			x.mode = reuseKeeps
+			return "", nil
+		case !v.said && tooLong: // the site may have it no more
+			return fmt.Sprintf("reuse: only %d files of %s could be compared with the site's, and none were taken since %s: everything is asked of the site%s",
+				v.record.Same, from.Job, last.used().Format(time.DateOnly), v.why), nil
+		case !v.said:
+			x.mode = reuseKeeps
+			return fmt.Sprintf("reuse: only %d files of %s could be compared with the site's: nothing new is taken%s", v.record.Same, from.Job, v.why), nil
+		}
+		last = v.record
+	}
+	if now := x.o.Now(); last.Differs == "" && now.Sub(last.Used) >= 24*time.Hour {
+		last.Used = now.UTC()
+	}
+	if err := keepReuse(x.o.Facts, last); err != nil {
+		x.mode = reuseKeeps
+		return "", err
+	}
+	if last.Differs != "" {
+		why := cmp.Or(last.Why, "was another file than the mirror of "+from.Job+" has")
+		return fmt.Sprintf("reuse: %s %s, on %s: everything is asked of the site", last.Differs, why, last.Verified.Format(time.DateOnly)), nil
+	}
+	if x.docs, err = x.o.Mirrors.Documents(from.Job); err != nil {
+		x.mode = reuseKeeps
+		return fmt.Sprintf("reuse: %v", err), nil
+	}
+	x.mode, x.files = reuseTakes, files
+	return "", nil
+}
+
+// unusable says why the list of the other mirror's files cannot be used in this run, "" when it can. What was taken of the mirror stays as it is for
+// some time.
+func (x *Reuse) unusable(files map[string]reusedFile, err error, last reuseRecord, tooLong bool) string {
+	from := x.o.Provenance
+	switch {
+	case errors.Is(err, store.ErrNoSite):
+		return fmt.Sprintf("reuse: there is no mirror of %s: everything is asked of the site", from.Job)
+	case err != nil && tooLong:
+		return fmt.Sprintf("reuse: the mirror of %s could not be used since %s: everything is asked of the site: %v", from.Job, last.used().Format(time.DateOnly), err)
+	case err != nil:
+		x.mode = reuseKeeps
+		return fmt.Sprintf("reuse: the mirror of %s cannot be used in this run, what was taken of it stays as it is: %v", from.Job, err)
+	case len(files) == 0:
+		return fmt.Sprintf("reuse: the mirror of %s has nothing under %s: reuse.from must begin as the addresses of its files do", from.Job, from.From)
+	}
+	return ""
+}
+
+// list reads the records of the other mirror, which is locked only as long as that takes.
+func (x *Reuse) list() (files map[string]reusedFile, err error) {
+	from := x.o.Provenance
+	runs, err := x.o.Runs(from.Job, 1)
+	if err != nil {
+		return nil, err
+	}
+	s, err := x.o.Mirrors.ReadSite(from.Job)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if len(runs) > 0 && runs[0].Verdict != result.Complete.String() {
+		return nil, fmt.Errorf("its last run was %s", runs[0].Verdict)
+	}
+	if len(runs) > 0 && x.o.Now().Sub(runs[0].Ended) > reuseKept { // its job was removed, or renamed, and the mirror is left
+		return nil, fmt.Errorf("its last run was on %s", runs[0].Ended.Format(time.DateOnly))
+	}
+	chain, err := lastReuse(s.Notes)
+	if err != nil {
+		return nil, err
+	}
+	under, _, err := site.Parse(from.From)
+	if err != nil {
+		return nil, err
+	}
+	files = map[string]reusedFile{}
+	once := map[string]string{}
+	intern := func(s string) string {
+		if v, ok := once[s]; ok {
+			return v
+		}
+		s = strings.Clone(s)
+		once[s] = s
+		return s
+	}
+	err = s.Records.ResourcesUnder(under, func(rec *store.Resource) error {
+		rest, ok := strings.CutPrefix(rec.URL.String(), from.From)
+		if !ok || !isReusable(rec) || !chain.owns(rec) {
+			return nil
+		}
+		files[strings.Clone(rest)] = reusedFile{
+			mime:     intern(rec.MIME),
+			charset:  intern(rec.Charset),
+			modified: rec.Modified,
+			checked:  rec.Checked,
+			size:     rec.Size,
+			digest:   rec.Digest,
+			body:     rec.Body,
+			at:       rec.At,
+		}
+		return nil
+	})
+	return files, err
+}
+
+// isReusable reports whether a record of another mirror has a body that can be taken as it is.
+func isReusable(rec *store.Resource) bool {
+	return rec.InSet && rec.Body != store.NoBody && !rec.NoFollow && !ledger.IsSitemap(rec)
+}
+
+// owns reports whether a body of a mirror is that site's. What the mirror reuses itself is, as far as its verification says so; what a replica sent is not.
+func (v *reuseRecord) owns(rec *store.Resource) bool {
+	verified := v.Job != "" && v.Differs == ""
+	return rec.Source == "" || (verified && ledger.TakenFrom(rec, v.From, v.At))
+}
+
+// keepReuse writes down the last verification.
+func keepReuse(f SiteFacts, last reuseRecord) error {
+	v, err := json.Marshal(last)
+	if err != nil {
+		return err
+	}
+	return f.SetFact(reuseFact, v)
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"mirrord/fetch"
+	"mirrord/robots"
+	"mirrord/site"
+)
+
+// Of a verification: reuseFor is how long it is valid; at most reuseTried files are requested, reuseEnough with the same bytes are enough, and fewer than
+// reuseLeast, when there are so many, decide nothing. It ends with reuseSilent requests in a row that had no answer.
+const (
+	reuseFor    = 7 * 24 * time.Hour
+	reuseTried  = 24
+	reuseEnough = 8
+	reuseLeast  = 5
+	reuseSilent = 3
+	reuseSample = 4 << 20 // bytes of the largest file that is compared
+)
+
+const reuseFact = "reuse"
+
+// reuseRecord is the last verification.
+type reuseRecord struct {
+	Job      string    `json:"job"`
+	From     string    `json:"from"`
+	At       string    `json:"at"`
+	Verified time.Time `json:"verified"`
+	Same     int       `json:"same"`
+	Differs  string    `json:"differs,omitempty"` // a URL that ended the reuse
+	Why      string    `json:"why,omitempty"`     // of Differs; "": its bytes were others
+	Used     time.Time `json:"used,omitzero"`     // when a run last had the other mirror, to within a day
+}
+
+// used is when a run last had the other mirror.
+func (v *reuseRecord) used() time.Time {
+	if v.Used.After(v.Verified) {
+		return v.Used
+	}
+	return v.Verified
+}
+
+// lastReuse reads the last verification of a site; none is the zero value.
+func lastReuse(f SiteFacts) (last reuseRecord, err error) {
+	v, err := f.Fact(reuseFact)
+	if err != nil || v == nil || json.Unmarshal(v, &last) != nil {
+		return reuseRecord{}, err
+	}
+	return last, nil
+}
+
+// reuseVerification is what a verification came to.
+type reuseVerification struct {
+	record reuseRecord
+	said   bool   // enough answers came to decide
+	why    string // what the last request brought when it brought no file
+}
+
+// verify requests some of the files of the site itself. The only error is that ctx ended.
+func (x *Reuse) verify(ctx context.Context, files map[string]reusedFile) (v reuseVerification, err error) {
+	from := x.o.Provenance
+	v.record = reuseRecord{Job: from.Job, From: from.From, At: from.At, Verified: x.o.Now().UTC()}
+	k := x.o.NewAsker()
+	rests := leastPaths(fmt.Sprintf("%s %d", from.At, x.o.Run()), func(yield func(string) bool) {
+		for rest, f := range files {
+			if f.size <= reuseSample && !yield(rest) {
+				return
+			}
+		}
+	}, reuseTried)
+	silence := 0
+	for _, rest := range rests {
+		if v.record.Same >= reuseEnough || silence >= reuseSilent {
+			break
+		}
+		u, _, err := site.Parse(from.At + rest)
+		if err != nil || !x.o.Covers(u) {
+			continue
+		}
+		c, err := x.compare(ctx, k, u, files[rest].digest)
+		if err != nil {
+			return v, err
+		}
+		switch {
+		case c.silent:
+			silence++
+		case c.asked:
+			silence = 0
+		}
+		if c.why != "" {
+			v.why = "; " + c.why
+		}
+		if c.same {
+			v.record.Same++
+		}
+		if c.differs {
+			v.record.Differs, v.record.Why, v.said, v.why = u.String(), c.because, true, ""
+			return v, nil
+		}
+	}
+	v.said = v.record.Same > 0 && v.record.Same >= min(reuseLeast, len(files))
+	return v, nil
+}
+
+// comparison is what the request of one file of a verification brought.
+type comparison struct {
+	asked   bool   // an answer came
+	silent  bool   // no answer came
+	same    bool   // the file of the other mirror
+	differs bool   // another file, or one that is not to be taken
+	because string // of differs; "": its bytes are others
+	why     string // what came in the place of a file
+}
+
+// compare requests one file. The only error is that ctx ended.
+func (x *Reuse) compare(ctx context.Context, k *Asker, u site.URL, digest [32]byte) (comparison, error) {
+	may, err := k.Allowed(ctx, u)
+	if err != nil {
+		return comparison{}, err
+	}
+	if !may.OK {
+		return comparison{why: fmt.Sprintf("%s: %s", u, may.Why)}, nil
+	}
+	var body PageSink
+	res, err := k.Exchange(ctx, fetch.Request{URL: u, MaxBody: 2 * reuseSample, NoRetry: true}, &body)
+	if ctx.Err() != nil {
+		return comparison{}, ctx.Err()
+	}
+	if err != nil {
+		return comparison{silent: true, why: fmt.Sprintf("%s: %v", u, err)}, nil
+	}
+	c := comparison{asked: true}
+	tags := robots.ParseXRobotsTag(res.RobotsTags(), x.o.Product, x.o.Now())
+	obeyed := x.o.Product != ""
+	switch {
+	case !res.Location.IsZero():
+		c.why = fmt.Sprintf("%s leads to %s", u, res.Location)
+	case !res.Kept || res.Status != http.StatusOK:
+		c.why = fmt.Sprintf("%s: status %d", u, res.Status)
+	case obeyed && tags.NoArchive:
+		c.differs, c.because = true, "came with X-Robots-Tag: noarchive"
+	case obeyed && x.o.Nofollow && tags.NoFollow:
+		c.differs, c.because = true, "came with X-Robots-Tag: nofollow"
+	case sha256.Sum256(body.Bytes()) == digest:
+		c.same = true
+	default:
+		c.differs = true
+	}
+	return c, nil
+}
