@@ -170,7 +170,8 @@ func TestModel(t *testing.T) {
 	}
 	for id, want := range map[uint32][2]int{0: {2, 0}, 5: {2, 2}, 60: {1, 0}, 99: {1, 0}, 7000: {0, 0}} {
 		if m.Looked(id) != want[0] || m.Died(id) != want[1] {
-			t.Errorf("page %d: looked at in run %d, died in run %d; want %d", id, m.Looked(id), m.Died(id), want)
+			t.Errorf("page %d: looked at in run %d, died in run %d, want %d", id,
+				m.Looked(id), m.Died(id), want)
 		}
 	}
 	if m.In(5) || !m.In(6) {

@@ -98,7 +98,7 @@ func NewPlanner(o PlanOptions) (*Planner, error) {
 		if p.rules, err = o.Site.Rules(m.Tree, o.Job.Near); err != nil {
 			return nil, err
 		}
-		with.Skips, with.Audits = p.rules.Skips, audits
+		with.Skips, with.Audits = p.rules.Skips, ruleAudits
 	}
 	if p.DecidesListings() {
 		for id := range uint32(m.Units()) {

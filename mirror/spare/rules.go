@@ -21,8 +21,9 @@ type MinedRules struct {
 	mined []near.Rule // by Skip.Rule
 }
 
-// audits is how many resources of each skipped directory a run requests all the same. One that changed brings the directory back.
-const audits = 2
+// ruleAudits is how many resources of each skipped directory a run requests all the same. One that changed
+// brings the directory back.
+const ruleAudits = 2
 
 // leastSteps is in how many runs a directory and those above it must have been observed before a rule counts.
 const leastSteps = 5

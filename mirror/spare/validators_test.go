@@ -108,9 +108,9 @@ func TestPlannedAudits(t *testing.T) {
 
 func TestStaleValidators(t *testing.T) {
 	for name, c := range map[string]struct {
-		tag, date   string // of the new body
-		stale       bool
-		noTag, noOn bool
+		tag, date     string // of the new body
+		stale         bool
+		noTag, noDate bool
 	}{
 		"all others":     {`"2"`, "later", false, false, false},
 		"same tag":       {`"1"`, "later", true, true, false},
@@ -120,7 +120,8 @@ func TestStaleValidators(t *testing.T) {
 	} {
 		now := store.Resource{ETag: c.tag, LastModified: c.date}
 		old := store.Resource{ETag: `"1"`, LastModified: "then"}
-		if got := StaleValidators(&now, &old); got != c.stale || now.NoETag != c.noTag || now.NoDate != c.noOn {
+		got := StaleValidators(&now, &old)
+		if got != c.stale || now.NoETag != c.noTag || now.NoDate != c.noDate {
 			t.Errorf("%s: %v, %v, %v", name, got, now.NoETag, now.NoDate)
 		}
 		if (now.Reason != "") != c.stale {
