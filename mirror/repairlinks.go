@@ -17,7 +17,8 @@ import (
 // repairFact keeps repair.Applied of a site.
 const repairFact = "repair"
 
-// prepareRepairs chooses which links to other sites are repaired, and marks the documents in which that differs from the published version.
+// prepareRepairs chooses which links to other sites are repaired, and marks the documents in which that
+// differs from the published version.
 func (r *run) prepareRepairs(ctx context.Context) error {
 	v, err := r.site.Notes.Fact(repairFact)
 	if err != nil {
@@ -127,7 +128,8 @@ func repairsIn(st *store.State, s *store.Site, number int) (map[string]render.Cu
 	return out, nil
 }
 
-// explainRepair says where the links of the published version to a URL of another site lead, when they are repaired.
+// explainRepair says where the links of the published version to a URL of another site lead, when they are
+// repaired.
 func explainRepair(s *store.Site, u string, say func(format string, args ...any)) error {
 	published, err := render.PublishedRepairs(s)
 	if err != nil {
@@ -135,12 +137,14 @@ func explainRepair(s *store.Site, u string, say func(format string, args ...any)
 	}
 	pages, example := 0, render.RepairedLink{}
 	for _, path := range slices.Sorted(maps.Keys(published)) {
-		if i := slices.IndexFunc(published[path], func(l render.RepairedLink) bool { return l.Was == u }); i >= 0 {
+		is := func(l render.RepairedLink) bool { return l.Was == u }
+		if i := slices.IndexFunc(published[path], is); i >= 0 {
 			pages, example = pages+1, published[path][i]
 		}
 	}
 	if pages > 0 {
-		say("repair: links to it on %s lead to %s, because it is broken: %s", plural(pages, "page", "pages"), example.To, example.Why)
+		on := plural(pages, "page", "pages")
+		say("repair: links to it on %s lead to %s, because it is broken: %s", on, example.To, example.Why)
 	}
 	return nil
 }

@@ -13,8 +13,8 @@ import (
 	"mirrord/store"
 )
 
-// settle moves what retrieval found into the records that are kept, with mirror paths for what is new, and decides what a
-// complete run no longer reaches.
+// settle moves what retrieval found into the records that are kept, with mirror paths for what is new, and
+// decides what a complete run no longer reaches.
 func (r *run) settle(j *judge.Judgement, retrieved bool) error {
 	r.choosePrimary()
 	twins, err := r.assignNames()
@@ -52,8 +52,9 @@ func (r *run) settle(j *judge.Judgement, retrieved bool) error {
 	return r.site.Notes.SetRun(r.state)
 }
 
-// choosePrimary decides whose files lie at the root of the tree: the origin to which the first entry point leads, so that a site that is
-// named without https or www is not a folder of its own mirror. What the first version chose stays, because mirror paths do.
+// choosePrimary decides whose files lie at the root of the tree: the origin to which the first entry point
+// leads, so that a site that is named without https or www is not a folder of its own mirror. What the first
+// version chose stays, because mirror paths do.
 func (r *run) choosePrimary() {
 	if r.live != nil {
 		m := render.MetaOf(r.live)
@@ -87,7 +88,8 @@ func (r *run) publishedMeta() *phm.Meta {
 	return m
 }
 
-// folding says how the journal becomes records: URLs that still wait are kept as such, mirror paths are those of the table.
+// folding says how the journal becomes records: URLs that still wait are kept as such, mirror paths are those
+// of the table.
 func (r *run) folding() store.Folding {
 	t := r.table.Settled()
 	return store.Folding{
@@ -100,8 +102,9 @@ func (r *run) folding() store.Folding {
 	}
 }
 
-// assignNames gives a mirror path to every resource of the mirror that has none and does not share a file. The order, and so the result, depends
-// on the URLs and bodies alone, not on the order in which they were found.
+// assignNames gives a mirror path to every resource of the mirror that has none and does not share a file.
+// The order, and so the result, depends on the URLs and bodies alone, not on the order in which they were
+// found.
 func (r *run) assignNames() (*twins, error) {
 	t := r.table.Settled()
 	namer := phm.NewNamer(r.layout, int(t.Len()))
@@ -148,7 +151,7 @@ func (r *run) amend(ids []uint32, change func(*store.Resource)) error {
 	t := r.table.Settled()
 	batch := make([]*store.Done, 0, min(len(ids), ledger.BatchItems))
 	for _, id := range ids {
-		rec, ok, err := r.site.Records.Get(t.URL(id)) // not r.record: what this run found was folded a moment ago
+		rec, ok, err := r.site.Records.Get(t.URL(id)) // not r.record: what this run found was just folded
 		if err != nil {
 			return err
 		}
@@ -170,8 +173,8 @@ func (r *run) amend(ids []uint32, change func(*store.Resource)) error {
 	return r.site.Records.Commit(t.Len(), nil, batch)
 }
 
-// calm ends a complete run that had nothing to publish: what it took for changed is as the published version has it, and the next run
-// need not relocate it again.
+// calm ends a complete run that had nothing to publish: what it took for changed is as the published version
+// has it, and the next run need not relocate it again.
 func (r *run) calm() error {
 	if r.live == nil || r.published != nil {
 		return nil

@@ -18,18 +18,20 @@ import (
 	"mirrord/site"
 )
 
-// A site that is in trouble may answer its error page with status 200. What that page looks like, the site says itself when it is asked for
-// a path that cannot exist: the answer is its soft-404 fingerprint. Pages of the mirror that have become like it are error pages. This
-// finds a part of a site that went wrong (judge.Soft404). (Bar-Yossef, Broder, Kumar, Tomkins, "Sic transit gloria telae", WWW 2004, find
-// dead pages by the same question.)
+// A site that is in trouble may answer its error page with status 200. What that page looks like, the site
+// says itself when it is asked for a path that cannot exist: the answer is its soft-404 fingerprint. Pages of
+// the mirror that have become like it are error pages. This finds a part of a site that went wrong
+// (judge.Soft404). (Bar-Yossef, Broder, Kumar, Tomkins, "Sic transit gloria telae", WWW 2004, find dead pages
+// by the same question.)
 //
-// It costs one request for each origin, and only in runs in which enough pages changed that the answer could matter.
+// It costs one request for each origin, and only in runs in which enough pages changed that the answer could
+// matter.
 
 // softBody is how much of an error page is read, in bytes.
 const softBody = 1 << 20
 
-// learnSoft404 asks the origins of which enough pages became others for a path that cannot exist. What goes wrong means only that there is
-// no fingerprint; when ctx ends, the run does, and the next one asks.
+// learnSoft404 asks the origins of which enough pages became others for a path that cannot exist. What goes
+// wrong means only that there is no fingerprint; when ctx ends, the run does, and the next one asks.
 func (r *run) learnSoft404(ctx context.Context) {
 	for _, origin := range r.shapes.Doubtful() {
 		u, ok := r.impossible(origin)
@@ -51,10 +53,11 @@ func (r *run) learnSoft404(ctx context.Context) {
 	}
 }
 
-// impossible returns a path of an origin that no site has, where the job may ask: at the root, or beside the entry point of a job for a
-// directory.
+// impossible returns a path of an origin that no site has, where the job may ask: at the root, or beside the
+// entry point of a job for a directory.
 func (r *run) impossible(origin string) (site.URL, bool) {
-	name := fmt.Sprintf("%016x.html", xxh3.HashString(fmt.Sprintf("%s %s %d", r.site.Name, origin, r.state.Number)))
+	seed := fmt.Sprintf("%s %s %d", r.site.Name, origin, r.state.Number)
+	name := fmt.Sprintf("%016x.html", xxh3.HashString(seed))
 	if u, _, err := r.rules.Seeds[0].Resolve(origin + "/" + name); err == nil && r.mayAsk(u) {
 		return u, true
 	}
@@ -85,7 +88,8 @@ func (r *run) mayAsk(u site.URL) bool {
 	return ok
 }
 
-// askSoft404 asks for a URL that cannot exist, in the turn that the caller took. ok is false when the answer is an honest one.
+// askSoft404 asks for a URL that cannot exist, in the turn that the caller took. ok is false when the answer
+// is an honest one.
 func (r *run) askSoft404(ctx context.Context, u site.URL) (f judge.ErrorPage, ok bool) {
 	var body source.PageSink
 	r.stats.Requests.Add(1)
@@ -102,7 +106,13 @@ func (r *run) askSoft404(ctx context.Context, u site.URL) (f judge.ErrorPage, ok
 	if format != relocate.HTML {
 		return f, false
 	}
-	if err := doc.Scan(data, relocate.Input{URL: u, HeaderCharset: res.Charset, Format: format, MaxLinks: intake.RelocatedLinks * int(r.job.Limits.MaxLinks)}); err != nil {
+	err = doc.Scan(data, relocate.Input{
+		URL:           u,
+		HeaderCharset: res.Charset,
+		Format:        format,
+		MaxLinks:      intake.RelocatedLinks * int(r.job.Limits.MaxLinks),
+	})
+	if err != nil {
 		return f, false
 	}
 	r.log.Debug("soft 404", "url", u.String(), "size", len(data))

@@ -33,12 +33,15 @@ func (r *run) judge(ended error) (*judge.Judgement, error) {
 	return j, err
 }
 
-// judgeSettled applies the rules to a run that is complete so far: what it found is in the records, and has mirror paths.
+// judgeSettled applies the rules to a run that is complete so far: what it found is in the records, and has
+// mirror paths.
 func (r *run) judgeSettled(j *judge.Judgement) error {
 	c := r.newCase()
 	c.Probes = r.probes
 	c.Sitemaps = r.traits.Sitemaps()
-	_, c.Foreign = r.provenance.FromReplicas(r.now().Add(-hosts.TestedFor)) // what the origin does not give for longer keeps nothing else
+	// What the origin has not given for longer does not count, or one page that it never gives again would
+	// keep everything.
+	_, c.Foreign = r.provenance.FromReplicas(r.now().Add(-hosts.TestedFor))
 	var err error
 	if c.Orphans, err = r.loadOrphans(); err != nil {
 		return err
@@ -63,7 +66,8 @@ func (r *run) newCase() *judge.Case {
 	}
 }
 
-// judgeAt applies the rules of a stage, adds what they conclude to a judgement and executes it. It returns the verdict of this stage alone.
+// judgeAt applies the rules of a stage, adds what they conclude to a judgement and executes it. It returns
+// the verdict of this stage alone.
 func (r *run) judgeAt(at judge.Stage, c *judge.Case, j *judge.Judgement) (Verdict, error) {
 	rulings, err := judge.Judge(at, c)
 	if err != nil {

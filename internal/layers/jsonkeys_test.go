@@ -20,7 +20,8 @@ func keyExceptions() map[string]string {
 		old       = "what version 0.2.0 stored is read"
 	)
 	return map[string]string{
-		"phm maskedFiles": published, "phm maskedBytes": published, "phm tableBytes": published, "phm tableSHA256": published,
+		"phm maskedFiles": published, "phm maskedBytes": published,
+		"phm tableBytes": published, "phm tableSHA256": published,
 		"web mirrord.also":    field,
 		"store last-modified": packs,
 		"store softPages":     old, "mirror/result alternatesUnchanged": old, "mirror/result reusedOf": old,
@@ -28,8 +29,8 @@ func keyExceptions() map[string]string {
 	}
 }
 
-// JSON has one spelling of keys. A field without a tag, in an exported struct in which others have one, would be written with its name
-// in Go.
+// JSON has one spelling of keys. A field without a tag, in an exported struct in which others have one, would
+// be written with its name in Go.
 func TestJSONKeys(t *testing.T) {
 	snake := regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
 	except := keyExceptions()
@@ -63,7 +64,8 @@ func TestJSONKeys(t *testing.T) {
 	}
 }
 
-// keysOf returns the JSON keys of a struct that has any: also those of fields without a tag if untagged is set.
+// keysOf returns the JSON keys of a struct that has any: also those of fields without a tag if untagged is
+// set.
 func keysOf(s *ast.StructType, untagged bool) (keys []string) {
 	tagged := false
 	for _, f := range s.Fields.List {

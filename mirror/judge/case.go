@@ -30,8 +30,8 @@ type Case struct {
 	Failed    int64 // of limits.max_failures
 	Requests  int64
 	Postponed []PostponedHost       // entry points' hosts, by name
-	Silent    map[string]int64      // origins that gave no answer, with how many of their URLs failed; no entry points'
-	Why       func(site.URL) string // why a URL failed, or what became of an entry point; "" when nothing is known
+	Silent    map[string]int64      // other origins without any answer, and how many of their URLs failed
+	Why       func(site.URL) string // why a URL failed, or what became of an entry point; "" if unknown
 	Probes    map[string]ErrorPage  // by origin: its answer with status 200 to a path that cannot exist
 	Sitemaps  []uint32              // by number
 	Foreign   int                   // resources that only replicas gave of late
@@ -62,7 +62,8 @@ type ErrorPage struct {
 // fewDeleted is how many files a site of any size may lose in a run, unless limits.max_delete is 0.
 const fewDeleted = 3
 
-// dropsTooMany reports whether a run that drops n files drops more than limits.max_delete of the published version.
+// dropsTooMany reports whether a run that drops n files drops more than limits.max_delete of the published
+// version.
 func (c *Case) dropsTooMany(n int) bool {
 	if (c.Limits.MaxDelete > 0) && (n <= fewDeleted) {
 		return false

@@ -52,7 +52,8 @@ func parse(t *testing.T, raw string) site.URL {
 	return u
 }
 
-// known makes a case of run 7 for version 3 of a site with these records; the first one is the entry point's. Version 2 has 100 files.
+// known makes a case of run 7 for version 3 of a site with these records; the first one is the entry point's.
+// Version 2 has 100 files.
 func known(t *testing.T, records ...store.Resource) *Case {
 	t.Helper()
 	run := ledger.Run{Number: 7, Version: 3}
@@ -76,8 +77,18 @@ func known(t *testing.T, records ...store.Resource) *Case {
 // page is a page that was in version 2 and answered in run 7 as it was.
 func page(t *testing.T, raw string) store.Resource {
 	return store.Resource{
-		URL: parse(t, raw), Outcome: site.Unchanged, Status: 304, MIME: "text/html", InSet: true, Run: 7, Changed: 1, Moved: 1, Shape: 5, Size: 1000,
-		Body: store.PackBody, Path: raw[len("http://h/"):],
+		URL:     parse(t, raw),
+		Path:    raw[len("http://h/"):],
+		Outcome: site.Unchanged,
+		Status:  304,
+		MIME:    "text/html",
+		InSet:   true,
+		Run:     7,
+		Changed: 1,
+		Moved:   1,
+		Shape:   5,
+		Size:    1000,
+		Body:    store.PackBody,
 	}
 }
 

@@ -27,9 +27,9 @@ func Requested(t ledger.Settled) (n int64) {
 	return n
 }
 
-// Coverage counts the URLs that the run requested, and those that it knew: these, and what is in the mirror or redirects. A guess that
-// leads nowhere is in neither count: it is requested in some runs only, which depends on its number, and two runs of the same site must
-// show the same count of known URLs.
+// Coverage counts the URLs that the run requested, and those that it knew: these, and what is in the mirror
+// or redirects. A guess that leads nowhere is in neither count: it is requested in some runs only, which
+// depends on its number, and two runs of the same site must show the same count of known URLs.
 func Coverage(t ledger.Settled) (requested, known int64) {
 	for _, s := range t.All() {
 		nowhere := s.Guessed() && (s.Outcome() == site.Gone) && (s.Seen()&ledger.Left == 0)

@@ -2,9 +2,11 @@
 
 // Package judge decides how a run ended: complete, partial or suspicious, with reasons.
 //
-// A verdict is a list of rules. A rule is one file: a method of rules that says at which stage of a run the rule applies, and a function
-// from a Case, which is what the run knows, to a Ruling, which is what the rule concludes. The method is the registration.
+// A verdict is a list of rules. A rule is one file: a method of rules that says at which stage of a run the
+// rule applies, and a function from a Case, which is what the run knows, to a Ruling, which is what the rule
+// concludes. The method is the registration.
 //
-// Judging changes nothing. What follows from a verdict is a value too: resources that leave the mirror, pages that the next run requests
-// without validators, the orphans that wait. The conductor (package mirror) executes it.
+// Judging changes nothing. What follows from a verdict is a value too: resources that leave the mirror, pages
+// that the next run requests without validators, the orphans that wait. The conductor (package mirror)
+// executes it.
 package judge

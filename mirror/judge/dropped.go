@@ -7,7 +7,8 @@ func (rules) Dropped() rule { return rule{at: Publishing, place: 10, judge: drop
 
 func dropped(c *Case) (r Ruling, _ error) {
 	if (c.Live != nil) && !c.Accept && c.dropsTooMany(c.Lost) {
-		r.suspicious("%d of %d files would be dropped, more than limits.max_delete = %v", c.Lost, c.Live.Files, c.Limits.MaxDelete)
+		r.suspicious("%d of %d files would be dropped, more than limits.max_delete = %v",
+			c.Lost, c.Live.Files, c.Limits.MaxDelete)
 	}
 	return r, nil
 }

@@ -8,7 +8,8 @@ import (
 	"mirrord/site"
 )
 
-// EntryPoints is the rule about entry points: a site whose entry point is gone, forbidden or broken is not what the job means.
+// EntryPoints is the rule about entry points: a site whose entry point is gone, forbidden or broken is not
+// what the job means.
 func (rules) EntryPoints() rule { return rule{at: Retrieved, place: 30, judge: entryPoints} }
 
 func entryPoints(c *Case) (r Ruling, _ error) {

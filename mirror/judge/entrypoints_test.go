@@ -12,7 +12,12 @@ import (
 )
 
 func TestEntryPoints(t *testing.T) {
-	gone := func(rec *store.Resource) { rec.Outcome, rec.Status, rec.InSet, rec.Path = site.Gone, 404, false, "" }
+	gone := func(rec *store.Resource) {
+		rec.Outcome, rec.Status, rec.InSet, rec.Path = site.Gone, 404, false, ""
+	}
+	two := func(c *Case) { c.Seeds = append(c.Seeds, parse(t, "http://h/b")) }
+	firstRun := func(c *Case) { c.Live = nil }
+	const isGone = "the entry point http://h/: gone (status 404)"
 	for _, tc := range []struct {
 		name    string
 		became  func(*store.Resource)
@@ -22,11 +27,10 @@ func TestEntryPoints(t *testing.T) {
 		notes   int
 	}{
 		{"there", nil, nil, result.Complete, nil, 0},
-		{"gone", gone, nil, result.Suspicious, []string{"the entry point http://h/: gone (status 404)", noEntry}, 0},
+		{"gone", gone, nil, result.Suspicious, []string{isGone, noEntry}, 0},
 		{"gone, accepted", gone, func(c *Case) { c.Accept = true }, result.Complete, nil, 1},
-		{"gone, another one is there", gone, func(c *Case) { c.Seeds = append(c.Seeds, parse(t, "http://h/b")) }, result.Suspicious,
-			[]string{"the entry point http://h/: gone (status 404)"}, 0},
-		{"never there", gone, func(c *Case) { c.Live = nil }, result.Partial, []string{"the entry point http://h/: gone (status 404)"}, 0},
+		{"gone, another one is there", gone, two, result.Suspicious, []string{isGone}, 0},
+		{"never there", gone, firstRun, result.Partial, []string{isGone}, 0},
 		{"not looked at", func(rec *store.Resource) { gone(rec); rec.Run = 6 }, nil, result.Complete, nil, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

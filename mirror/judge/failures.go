@@ -15,14 +15,17 @@ func (rules) Failures() rule { return rule{at: Retrieved, place: 40, judge: fail
 // fewFailures is how many URLs may fail on a site of any size.
 const fewFailures = 3
 
-// failures compares what failed with limits.max_failures. A few failures do not spoil a run: what failed keeps its last good copy, and
-// the summary names it. An origin that gave no answer at all costs its own URLs, and not the version.
+const noAnswer = "servers that gave no answer: what the mirror has of them stays, other links lead to them"
+
+// failures compares what failed with limits.max_failures. A few failures do not spoil a run: what failed
+// keeps its last good copy, and the summary names it. An origin that gave no answer at all costs its own
+// URLs, and not the version.
 func failures(c *Case) (r Ruling, _ error) {
 	failed, requests := c.Failed, c.Requests
 	for _, origin := range slices.Sorted(maps.Keys(c.Silent)) {
 		failed -= c.Silent[origin]
 		if u, _, err := site.Parse(origin + "/"); err == nil {
-			r.note("servers that gave no answer: what the mirror has of them stays, other links lead to them", u)
+			r.note(noAnswer, u)
 		}
 	}
 	if c.Resumed { // only what failed is requested again: the share is one of the whole run

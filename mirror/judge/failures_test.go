@@ -26,7 +26,8 @@ func TestFailures(t *testing.T) {
 		c := known(t, page(t, "http://h/"))
 		c.Failed, c.Requests, c.Silent = tc.failed, tc.requests, tc.silent
 		got, err := failures(c)
-		if err != nil || (got.Verdict == result.Partial) != tc.partial || len(got.Reasons) != int(got.Verdict) {
+		is := got.Verdict == result.Partial
+		if (err != nil) || (is != tc.partial) || (len(got.Reasons) != int(got.Verdict)) {
 			t.Errorf("%+v: got %+v, %v", tc, got, err)
 		}
 		if len(got.Notes) != len(tc.silent) {
@@ -35,7 +36,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// A run that goes on with an earlier one requests what failed, and not the rest: the share is one of the whole run.
+// A run that goes on with an earlier one requests what failed, and not the rest: the share is one of the
+// whole run.
 func TestFailuresOfResumedRun(t *testing.T) {
 	records := append([]string{"http://h/"}, make([]string, 600)...)
 	for i := range records[1:] {

@@ -12,11 +12,13 @@ import (
 	"mirrord/store"
 )
 
-// An orphan is a resource of the mirror that no document of it leads to, as far as the documents were looked at. In a run that looks at all
-// of them it leaves at once. A planned run does not: a page that was skipped may have come to link to it. So an orphan waits, in the mirror,
-// until every document that can be reached was looked at since it became one; limits.max_skip bounds how long that takes.
+// An orphan is a resource of the mirror that no document of it leads to, as far as the documents were looked
+// at. In a run that looks at all of them it leaves at once. A planned run does not: a page that was skipped
+// may have come to link to it. So an orphan waits, in the mirror, until every document that can be reached
+// was looked at since it became one; limits.max_skip bounds how long that takes.
 
-// Orphans are the resources that wait, each with the number of the run since which nothing was seen to lead to it.
+// Orphans are the resources that wait, each with the number of the run since which nothing was seen to lead
+// to it.
 type Orphans map[uint32]int
 
 // storedOrphans are the orphans of one run.
@@ -65,8 +67,11 @@ func (o Orphans) Encode() ([]byte, error) {
 	return json.Marshal(list)
 }
 
-// watch decides which of the resources that nothing was seen to lead to leave now, and which wait. docs are the documents that can be
-// reached.
+const orphansWait = "%d resources to which nothing that was looked at links any more stay " +
+	"until every document was looked at again"
+
+// watch decides which of the resources that nothing was seen to lead to leave now, and which wait. docs are
+// the documents that can be reached.
 func (c *Case) watch(r *Ruling, loose, docs []uint32) (lost []uint32, err error) {
 	if len(c.Orphans)+len(loose) == 0 {
 		return nil, nil
@@ -87,10 +92,10 @@ func (c *Case) watch(r *Ruling, loose, docs []uint32) (lost []uint32, err error)
 		}
 	}
 	if n := len(now) - len(lost); n > 0 {
-		r.note(fmt.Sprintf("%d resources to which nothing that was looked at links any more stay until every document was looked at again", n), site.URL{})
+		r.note(fmt.Sprintf(orphansWait, n), site.URL{})
 	}
 	if !maps.Equal(c.Orphans, now) {
-		r.Orphans = now // also what leaves, which the next run forgets: until then the verdict may still hold it back
+		r.Orphans = now // also what leaves, which the next run forgets: the verdict may still hold it back
 	}
 	return lost, nil
 }

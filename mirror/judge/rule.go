@@ -18,12 +18,13 @@ type Stage uint8
 // The stages, in the order of a run.
 const (
 	Retrieved  Stage = iota // retrieval ended; not for runs that make no requests
-	Settled                 // records and mirror paths are those of the version to come; only while the verdict is complete
+	Settled                 // records and paths are those of the version to come; only if it is complete
 	Building                // before a tree is built
 	Publishing              // the tree is built and not yet published
 )
 
-// rules is the registry: each exported method returns one rule, in a file of its own. So a rule is added by a file here.
+// rules is the registry: each exported method returns one rule, in a file of its own. So a rule is added by a
+// file here.
 type rules struct{}
 
 // rule is one reason to doubt a run.
@@ -41,7 +42,7 @@ type Ruling struct {
 	Reasons []string
 	Notes   []Remark
 
-	Restart bool     // the next run requests everything again, also what this one decided, unless some of this one is left
+	Restart bool     // unless some of this run is left, the next one requests everything
 	Forget  []uint32 // pages that the next run requests without validators
 	Leave   []uint32 // resources that leave the mirror
 	Orphans Orphans  // in the place of the stored ones; nil: these stay

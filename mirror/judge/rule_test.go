@@ -10,7 +10,8 @@ import (
 	"mirrord/mirror/result"
 )
 
-// Toy is a rule of this file alone, which does the recipe of CONTRIBUTING.md: that it is applied shows that a rule needs no other edit.
+// Toy is a rule of this file alone, which does the recipe of CONTRIBUTING.md: that it is applied shows that a
+// rule needs no other edit.
 func (rules) Toy() rule {
 	return rule{at: Publishing, place: 99, judge: func(c *Case) (r Ruling, _ error) {
 		if c.Limits.MaxFiles == 4711 {

@@ -10,8 +10,8 @@ import (
 	"mirrord/store"
 )
 
-// SameShape is the rule about a login or error page that a site answers everywhere with status 200: many pages whose title and links
-// became the same in this run. A first run only warns.
+// SameShape is the rule about a login or error page that a site answers everywhere with status 200: many
+// pages whose title and links became the same in this run. A first run only warns.
 func (rules) SameShape() rule { return rule{at: Settled, place: 30, judge: sameShape} }
 
 const (
@@ -19,6 +19,12 @@ const (
 	shapeShare = 0.5  // of the pages of a known site
 	firstPages = 20   // that a new site must have for a warning
 	firstShare = 0.85 // of the pages of a new site
+)
+
+const (
+	becameSame = "%d of %d pages have become the same page, such as %s: a login or error page?"
+	firstSame  = "%d of %d pages have the same title, links and size, such as %s: " +
+		"look whether that is a login or error page"
 )
 
 func sameShape(c *Case) (r Ruling, _ error) {
@@ -36,19 +42,20 @@ func sameShape(c *Case) (r Ruling, _ error) {
 	n := len(same)
 	if c.Live == nil { // no page can have become another one yet: a note, and the version is published
 		if (pages >= firstPages) && (float64(n) >= firstShare*float64(pages)) {
-			r.note(fmt.Sprintf("%d of %d pages have the same title, links and size, such as %s: look whether that is a login or error page", n, pages, example), site.URL{})
+			r.note(fmt.Sprintf(firstSame, n, pages, example), site.URL{})
 		}
 		return r, nil
 	}
 	if (n < shapeLeast) || (float64(n) < shapeShare*float64(pages)) {
 		return r, nil
 	}
-	r.suspicious("%d of %d pages have become the same page, such as %s: a login or error page?", n, pages, example)
+	r.suspicious(becameSame, n, pages, example)
 	r.Forget = same // as for soft 404
 	return r, nil
 }
 
-// commonShape returns the shape that most pages took in this run, 0 when none did, one of them, and how many pages the run looked at.
+// commonShape returns the shape that most pages took in this run, 0 when none did, one of them, and how many
+// pages the run looked at.
 func (c *Case) commonShape() (best uint32, example site.URL, pages int, err error) {
 	shapes := map[uint32]int{}
 	err = c.Records.Resources(func(rec *store.Resource) error {
@@ -70,8 +77,8 @@ func (c *Case) commonShape() (best uint32, example site.URL, pages int, err erro
 	return best, example, pages, err
 }
 
-// pagesOf returns the pages that took a shape in this run and have about one size. Pages of one template may have the same title and
-// links and differ all the same: then their sizes do.
+// pagesOf returns the pages that took a shape in this run and have about one size. Pages of one template may
+// have the same title and links and differ all the same: then their sizes do.
 func (c *Case) pagesOf(shape uint32) (same []uint32, err error) {
 	var ids []uint32
 	var sizes []int64

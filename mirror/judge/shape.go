@@ -12,8 +12,8 @@ import (
 	"mirrord/store"
 )
 
-// The shape of a page is a hash of its title and links. A site that is in trouble may answer many URLs with one page and status 200: then
-// many pages take one shape in one run.
+// The shape of a page is a hash of its title and links. A site that is in trouble may answer many URLs with
+// one page and status 200: then many pages take one shape in one run.
 
 // newShape reports whether a page took another shape since the published version.
 func newShape(rec *store.Resource, run ledger.Run) bool {
@@ -40,8 +40,8 @@ func alike(size, usual int64) bool {
 	return max(d, -d) <= usual/sizeSpread+sizeSlack
 }
 
-// Shapes is what a run learns of the shapes of pages while it retrieves. The zero value is ready. Note may be called by several
-// goroutines at once.
+// Shapes is what a run learns of the shapes of pages while it retrieves. The zero value is ready. Note may be
+// called by several goroutines at once.
 type Shapes struct {
 	entries map[site.URL]bool
 	shells  []uint32 // shapes that the entry pages had before this run
@@ -50,9 +50,12 @@ type Shapes struct {
 	changed map[string]int // by origin: published pages that took another shape
 }
 
-// LearnEntries notes what the entry pages look like before the run; get reads records. A site of one program answers its entry page
-// everywhere, and a new release of it changes all pages to the same page again; that they were one before says that it is no error.
-func (s *Shapes) LearnEntries(t ledger.Settled, seeds []site.URL, get func(site.URL) (store.Resource, bool, error)) error {
+// LearnEntries notes what the entry pages look like before the run; get reads records. A site of one program
+// answers its entry page everywhere, and a new release of it changes all pages to the same page again; that
+// they were one before says that it is no error.
+func (s *Shapes) LearnEntries(
+	t ledger.Settled, seeds []site.URL, get func(site.URL) (store.Resource, bool, error),
+) error {
 	s.entries = map[site.URL]bool{}
 	for _, u := range seeds {
 		s.entries[u] = true
@@ -78,14 +81,15 @@ func (s *Shapes) IsNew(now, old *store.Resource, run ledger.Run) bool {
 	case old.Body == store.NoBody:
 		return true
 	case old.ShapeNew && (old.Changed >= run.Version):
-		return true // of an earlier run that was not published: an error page with other bytes is an error page still
+		return true // of a run that was not published: an error page with other bytes is an error page still
 	case old.Shape == now.Shape:
 		return false
 	}
 	return !slices.Contains(s.shells, old.Shape) || s.entries[now.URL]
 }
 
-// Note counts pages that became other pages. It is called for every result of a run; a first run has no such pages.
+// Note counts pages that became other pages. It is called for every result of a run; a first run has no such
+// pages.
 func (s *Shapes) Note(rec *store.Resource, run ledger.Run) {
 	if (run.Version == 1) || !becameOther(rec, run) {
 		return
@@ -98,7 +102,8 @@ func (s *Shapes) Note(rec *store.Resource, run ledger.Run) {
 	s.changed[rec.URL.Origin()]++
 }
 
-// Doubtful returns the origins of which so many pages became other pages that it matters what their error page looks like, sorted.
+// Doubtful returns the origins of which so many pages became other pages that it matters what their error
+// page looks like, sorted.
 func (s *Shapes) Doubtful() (origins []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

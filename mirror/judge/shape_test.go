@@ -62,7 +62,8 @@ func TestSoft404(t *testing.T) {
 		if err != nil || len(r.Forget) != want || (r.Verdict == result.Suspicious) != (want > 0) {
 			t.Errorf("%d error pages: %+v, %v", n, r, err)
 		}
-		c.Probes = map[string]ErrorPage{"http://h": {Shape: 9, Size: 5200}, "http://other": {Shape: 9, Size: 520}}
+		c.Probes["http://other"] = c.Probes["http://h"]
+		c.Probes["http://h"] = ErrorPage{Shape: 9, Size: 5200}
 		if r, err := soft404(c); err != nil || r.Verdict != result.Complete {
 			t.Errorf("%d pages that are unlike the error page: %+v, %v", n, r, err)
 		}
@@ -85,7 +86,8 @@ func TestShapesDoubtful(t *testing.T) {
 	}
 }
 
-// A site of one program answers its entry page everywhere: pages that were that page before become no error page.
+// A site of one program answers its entry page everywhere: pages that were that page before become no error
+// page.
 func TestShapeIsNew(t *testing.T) {
 	c := site20(t, 0)
 	var s Shapes
@@ -95,6 +97,8 @@ func TestShapeIsNew(t *testing.T) {
 		t.Fatal(err)
 	}
 	old, now := page(t, "http://h/3"), page(t, "http://h/3")
+	unpublished := page(t, "http://h/3")
+	unpublished.Shape, unpublished.ShapeNew, unpublished.Changed = 9, true, 3
 	for _, tc := range []struct {
 		name   string
 		change func()
@@ -103,7 +107,7 @@ func TestShapeIsNew(t *testing.T) {
 		{"as it was", func() {}, false},
 		{"was the entry page", func() { now.Shape = 9 }, false},
 		{"was another page", func() { old.Shape = 8 }, true},
-		{"of a run that was not published", func() { old.Shape, old.ShapeNew, old.Changed = 9, true, 3 }, true},
+		{"of a run that was not published", func() { old = unpublished }, true},
 		{"there was no page", func() { old = store.Resource{} }, true},
 	} {
 		tc.change()

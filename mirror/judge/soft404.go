@@ -7,8 +7,8 @@ import (
 	"mirrord/store"
 )
 
-// Soft404 is the rule about pages that became what their origin answers to a path that cannot exist. It finds a part of a site that went
-// wrong, where SameShape needs half of it.
+// Soft404 is the rule about pages that became what their origin answers to a path that cannot exist. It finds
+// a part of a site that went wrong, where SameShape needs half of it.
 func (rules) Soft404() rule { return rule{at: Settled, place: 20, judge: soft404} }
 
 // More pages than softLeast, and than this share of the site, became error pages.
@@ -16,6 +16,9 @@ const (
 	softLeast = 2
 	softShare = 20 // one of so many
 )
+
+const becameSoft404 = "%d of %d pages, such as %s, have become what the site answers with status 200 " +
+	"to a path that cannot exist: its error page?"
 
 func soft404(c *Case) (r Ruling, _ error) {
 	if c.Accept || (len(c.Probes) == 0) {
@@ -45,8 +48,7 @@ func soft404(c *Case) (r Ruling, _ error) {
 	if n := len(became); (err != nil) || (n <= max(softLeast, pages/softShare)) {
 		return r, err
 	}
-	r.suspicious("%d of %d pages, such as %s, have become what the site answers with status 200 to a path that cannot exist: its error page?",
-		len(became), pages, example)
-	r.Forget = became // their validators are not those of the pages that should be there: a 304 to them would keep the error page
+	r.suspicious(becameSoft404, len(became), pages, example)
+	r.Forget = became // a 304 to the validators of an error page would keep it
 	return r, nil
 }

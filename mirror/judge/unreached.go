@@ -9,10 +9,17 @@ import (
 	"mirrord/site"
 )
 
-// Unreached is the rule about resources that no document of the mirror links to any more: they leave, unless they are more than
-// limits.max_delete. Only a complete run gets here: what failed or was not requested keeps its links, so that its children stay; and what
-// skipped documents may have come to link to waits as an orphan.
+// Unreached is the rule about resources that no document of the mirror links to any more: they leave, unless
+// they are more than limits.max_delete. Only a complete run gets here: what failed or was not requested keeps
+// its links, so that its children stay; and what skipped documents may have come to link to waits as an
+// orphan.
 func (rules) Unreached() rule { return rule{at: Settled, place: 10, judge: unreached} }
+
+const (
+	fromReplicas = " of the mirror came from replicas: " +
+		"what no document leads to stays until the origin has answered"
+	tooManyLoose = "%d of %d resources are no longer linked from anywhere, more than limits.max_delete = %v"
+)
 
 func unreached(c *Case) (r Ruling, _ error) {
 	if c.Live == nil {
@@ -23,7 +30,7 @@ func unreached(c *Case) (r Ruling, _ error) {
 		if n == 1 {
 			what = "1 resource"
 		}
-		r.note(what+" of the mirror came from replicas: what no document leads to stays until the origin has answered", site.URL{})
+		r.note(what+fromReplicas, site.URL{})
 		return r, nil
 	}
 	reached, err := Reach(c.Ledger, c.links(), c.roots())
@@ -51,18 +58,19 @@ func unreached(c *Case) (r Ruling, _ error) {
 		}
 	}
 	if !c.Accept && c.dropsTooMany(dropped) {
-		r.suspicious("%d of %d resources are no longer linked from anywhere, more than limits.max_delete = %v", dropped, live, c.Limits.MaxDelete)
+		r.suspicious(tooManyLoose, dropped, live, c.Limits.MaxDelete)
 		return r, nil
 	}
 	r.Leave = lost
 	return r, nil
 }
 
-// isPublished reports whether readers can see a resource: what an unfinished run fetched and nobody saw is no loss.
+// isPublished reports whether readers can see a resource: what an unfinished run fetched and nobody saw is no
+// loss.
 func isPublished(s ledger.State) bool { return s.InSet() && !s.Moved() }
 
-// roots are where reading begins: the entry points, and of the sitemaps those that were read or skipped; all that are known when the run
-// makes no requests.
+// roots are where reading begins: the entry points, and of the sitemaps those that were read or skipped; all
+// that are known when the run makes no requests.
 func (c *Case) roots() (ids []uint32) {
 	for _, u := range c.Seeds {
 		if id, ok := c.Ledger.Find([]byte(u.String())); ok {

@@ -47,7 +47,8 @@ func TestReach(t *testing.T) {
 		}
 	}
 	links.Count = func(id uint32, _ ledger.State) bool { return id != 1 }
-	if r, err := Reach(c.Ledger, links, []uint32{0}); err != nil || !r.Has(1) || r.Has(2) || !slices.Equal(r.Docs, []uint32{0}) {
+	r, err := Reach(c.Ledger, links, []uint32{0})
+	if err != nil || !r.Has(1) || r.Has(2) || !slices.Equal(r.Docs, []uint32{0}) {
 		t.Errorf("links of 1 do not count: %+v, %v", r, err)
 	}
 }

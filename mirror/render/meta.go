@@ -13,8 +13,8 @@ import (
 	"mirrord/store"
 )
 
-// PublishedMeta reads phm.json of the published version of a site. It needs neither the database of the site nor its lock. The error for a
-// site that has no version is store.ErrNoVersion.
+// PublishedMeta reads phm.json of the published version of a site. It needs neither the database of the site
+// nor its lock. The error for a site that has no version is store.ErrNoVersion.
 func PublishedMeta(st *store.State, name string) (*phm.Meta, error) {
 	root, err := os.OpenRoot(filepath.Join(st.Dir, "sites", name))
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"mirrord/mirror/render"
 )
 
-// Applied says for which version, and with which cures, all documents were looked at. It is stored with the site; the zero value says that
-// they have to be looked at again.
+// Applied says for which version, and with which cures, all documents were looked at. It is stored with the
+// site; the zero value says that they have to be looked at again.
 type Applied struct {
 	Hash    string `json:"hash"`
 	Version int    `json:"version"`
@@ -42,24 +42,27 @@ type Situation struct {
 
 	Find      func(context.Context) (map[string]render.Cure, error)
 	Own       func(u string) bool                              // whether the site itself has a URL
-	Published func() (map[string][]render.RepairedLink, error) // repaired links of the published version, by path; never nil
+	Published func() (map[string][]render.RepairedLink, error) // by path; never nil
 	Note      func(what string)                                // for the summary
 }
 
 // Choice is which links a run repairs. The zero value repairs none.
 type Choice struct {
 	Cures map[string]render.Cure // by the URL that is broken
-	Hash  string                 // of the cures; "" when they are those of the published version because some mirror could not be read
+	Hash  string                 // of the cures; "" when they are those of the published version
 
 	Record bool // the version that is published, or stays, is noted with Hash as applied
 	Reset  bool // until then the site has the zero value
 
-	// Compare are the repaired links of the published version, by path: documents in which they are not those of Cures are published again.
-	// nil: there is nothing to compare.
+	// Compare are the repaired links of the published version, by path: documents in which they are not those
+	// of Cures are published again. nil: there is nothing to compare.
 	Compare map[string][]render.RepairedLink
 }
 
-// Choose decides which links to other sites are repaired. Its error is that ctx ended, or that the published version cannot be read.
+const notRead = "repair: links to other sites stay as they are: what other mirrors know cannot be read: %v"
+
+// Choose decides which links to other sites are repaired. Its error is that ctx ended, or that the published
+// version cannot be read.
 func Choose(ctx context.Context, s Situation) (Choice, error) {
 	if !s.Wanted && (s.Last == nil) {
 		return Choice{}, nil
@@ -75,17 +78,20 @@ func Choose(ctx context.Context, s Situation) (Choice, error) {
 		case ctx.Err() != nil:
 			return c, ctx.Err()
 		case err != nil: // another mirror is damaged, not this one, which is published all the same
-			s.Note(fmt.Sprintf("repair: links to other sites stay as they are: what other mirrors know cannot be read: %v", err))
+			s.Note(fmt.Sprintf(notRead, err))
 			return s.asPublished()
 		}
 		c.Cures = found
-		maps.DeleteFunc(c.Cures, func(_ string, cure render.Cure) bool { return s.Own(cure.To) }) // such a link would have to follow its file
+		maps.DeleteFunc(c.Cures, func(_ string, cure render.Cure) bool {
+			return s.Own(cure.To) // such a link would have to follow its file
+		})
 	}
 	if (s.Last == nil) && (len(c.Cures) == 0) {
 		return c, nil
 	}
 	c.Record, c.Hash = true, hashOf(c.Cures)
-	if looked := (s.Last != nil) && (*s.Last == Applied{Hash: c.Hash, Version: s.Live}); looked || (s.Live == 0) {
+	now := Applied{Hash: c.Hash, Version: s.Live}
+	if looked := (s.Last != nil) && (*s.Last == now); looked || (s.Live == 0) {
 		c.Reset = true
 		return c, nil
 	}

@@ -16,6 +16,9 @@ func TestChoose(t *testing.T) {
 	found := map[string]render.Cure{broken: {To: copied, Why: "status 404"}}
 	links := map[string][]render.RepairedLink{"index.html": {{At: 3, Was: broken, To: copied}}}
 	none := map[string]render.Cure{}
+	asNow, older := Applied{Hash: hashOf(found), Version: 2}, Applied{Hash: hashOf(found), Version: 1}
+	repair := Choice{Record: true, Reset: true, Hash: hashOf(found)}
+	repairNone := Choice{Record: true, Reset: true, Hash: hashOf(nil)}
 	for _, tc := range []struct {
 		name      string
 		wanted    bool
@@ -29,17 +32,32 @@ func TestChoose(t *testing.T) {
 		compares  bool
 	}{
 		{name: "not wanted, never done", live: 2, published: links},
-		{name: "not wanted any more", last: &Applied{Hash: hashOf(found), Version: 2}, live: 2, published: links,
-			want: Choice{Record: true, Reset: true, Hash: hashOf(nil)}, compares: true},
+		{
+			name: "not wanted any more", last: &asNow, live: 2, published: links,
+			want: repairNone, compares: true,
+		},
 		{name: "nothing is broken", wanted: true, live: 2, found: none},
-		{name: "first version", wanted: true, found: found, want: Choice{Record: true, Reset: true, Hash: hashOf(found)}, cures: found},
-		{name: "something broke", wanted: true, live: 2, found: found, want: Choice{Record: true, Reset: true, Hash: hashOf(found)}, cures: found, compares: true},
-		{name: "as before", wanted: true, last: &Applied{Hash: hashOf(found), Version: 2}, live: 2, found: found, published: links,
-			want: Choice{Record: true, Reset: true, Hash: hashOf(found)}, cures: found},
-		{name: "of another version", wanted: true, last: &Applied{Hash: hashOf(found), Version: 1}, live: 2, found: found, published: links,
-			want: Choice{Record: true, Reset: true, Hash: hashOf(found)}, cures: found, compares: true},
-		{name: "nothing was and is repaired", wanted: true, last: &Applied{}, live: 2, found: none, want: Choice{Record: true, Hash: hashOf(nil)}},
-		{name: "unreadable", wanted: true, last: &Applied{}, live: 2, fails: true, published: links, want: Choice{Record: true}, cures: map[string]render.Cure{broken: {To: copied}}},
+		{name: "first version", wanted: true, found: found, want: repair, cures: found},
+		{
+			name: "something broke", wanted: true, live: 2,
+			found: found, want: repair, cures: found, compares: true,
+		},
+		{
+			name: "as before", wanted: true, last: &asNow, live: 2,
+			found: found, published: links, want: repair, cures: found,
+		},
+		{
+			name: "of another version", wanted: true, last: &older, live: 2,
+			found: found, published: links, want: repair, cures: found, compares: true,
+		},
+		{
+			name: "nothing was and is repaired", wanted: true, last: &Applied{}, live: 2, found: none,
+			want: Choice{Record: true, Hash: hashOf(nil)},
+		},
+		{
+			name: "unreadable", wanted: true, last: &Applied{}, live: 2, fails: true, published: links,
+			want: Choice{Record: true}, cures: map[string]render.Cure{broken: {To: copied}},
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			notes := 0
@@ -99,12 +117,15 @@ func TestChooseOwnCopy(t *testing.T) {
 func TestChooseGiven(t *testing.T) {
 	given := map[string]render.Cure{"http://gone.example/": {To: "http://copy.example/"}}
 	c, err := Choose(context.Background(), Situation{
-		Last:      &Applied{Hash: "x", Version: 3},
-		Live:      3,
-		Given:     given,
-		Published: func() (map[string][]render.RepairedLink, error) { return map[string][]render.RepairedLink{}, nil },
+		Last:  &Applied{Hash: "x", Version: 3},
+		Live:  3,
+		Given: given,
+		Published: func() (map[string][]render.RepairedLink, error) {
+			return map[string][]render.RepairedLink{}, nil
+		},
 	})
-	if err != nil || !maps.Equal(c.Cures, given) || !c.Record || !c.Reset || c.Hash != "" || c.Compare == nil {
+	marks := c.Record && c.Reset && (c.Compare != nil)
+	if (err != nil) || !maps.Equal(c.Cures, given) || !marks || (c.Hash != "") {
 		t.Errorf("got %+v, %v", c, err)
 	}
 }

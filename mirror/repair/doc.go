@@ -2,10 +2,11 @@
 
 // Package repair finds out which links to other sites lead to an equivalent copy in the published pages.
 //
-// With repair = true a link to a page of another site, that is known to be broken and of which an equivalent copy is known, leads to that
-// copy. It makes no request: what is known is what the other mirrors of the state have recorded, and which pairs of base URLs a test found to
-// be interchangeable. docs/replicas.md has the rules.
+// With repair = true a link to a page of another site, that is known to be broken and of which an equivalent
+// copy is known, leads to that copy. It makes no request: what is known is what the other mirrors of the
+// state have recorded, and which pairs of base URLs a test found to be interchangeable. docs/replicas.md has
+// the rules.
 //
-// A Search finds the cures, a Choice says what a run does with them. Neither changes anything: package mirror marks the documents that change
-// and stores the Applied of a published version.
+// A Search finds the cures, a Choice says what a run does with them. Neither changes anything: package mirror
+// marks the documents that change and stores the Applied of a published version.
 package repair

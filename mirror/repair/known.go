@@ -18,7 +18,7 @@ type neighbours struct {
 	names    map[string][]string // by origin
 	open     map[string]*neighbour
 	frames   *store.FrameReader
-	compared int // pages, with their copies, by their text
+	compared int // pages that were compared with their copies by text
 
 	// What stays as it is, because some mirrors cannot be read now.
 	unread    map[string]error // by name
@@ -26,15 +26,17 @@ type neighbours struct {
 	blind     map[string]bool  // origins
 }
 
+// neighbour is one of them.
 type neighbour struct {
 	*store.Site
 	name    string
 	ended   time.Time
-	since   int // number of the first of the runs that were looked at
+	since   int // number of the first run that was looked at
 	verdict string
-	silent  map[string]bool // origins, and hosts, that did not answer in any run of late
+	silent  map[string]bool // origins and hosts without an answer of late
 }
 
+// neighbours lists the other mirrors, by origin. It opens none.
 func (s Search) neighbours() (*neighbours, error) {
 	names, err := s.Sites.Sites()
 	if err != nil {
@@ -72,7 +74,7 @@ func (s Search) neighbours() (*neighbours, error) {
 // of names the mirrors that have the origin of a URL.
 func (k *neighbours) of(u site.URL) []string { return k.names[u.Origin()] }
 
-// get opens a mirror; nil is one of which nothing is known. An error is said again for each one who wants to know.
+// get opens a mirror; nil is one of which nothing is known. An error is returned again by every later call.
 func (k *neighbours) get(name string) (*neighbour, error) {
 	if err := k.unread[name]; err != nil {
 		return nil, err
@@ -89,12 +91,13 @@ func (k *neighbours) get(name string) (*neighbour, error) {
 	return n, nil
 }
 
+// read opens a mirror, and reads what its last runs came to.
 func (k *neighbours) read(name string) (*neighbour, error) {
 	runs, err := k.Facts.Runs(name, lookedRuns)
 	if err != nil {
 		return nil, err
 	}
-	if len(runs) == 0 || k.Now.Sub(runs[0].Ended) > knownFor {
+	if (len(runs) == 0) || (k.Now.Sub(runs[0].Ended) > knownFor) {
 		return nil, nil
 	}
 	if runs[0].Verdict == result.Suspicious.String() {
@@ -106,7 +109,7 @@ func (k *neighbours) read(name string) (*neighbour, error) {
 	if json.Unmarshal(runs[len(runs)-1].Summary, &first) == nil {
 		since = first.Run
 	}
-	if in == lookedRuns && silent == nil { // it runs often
+	if (in == lookedRuns) && (silent == nil) { // it runs often
 		if runs, err = k.Facts.Runs(name, manyRuns); err != nil {
 			return nil, err
 		}
@@ -118,11 +121,18 @@ func (k *neighbours) read(name string) (*neighbour, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	return &neighbour{Site: s, name: name, ended: runs[0].Ended, since: since, verdict: runs[0].Verdict, silent: silent}, nil
+	return &neighbour{
+		Site:    s,
+		name:    name,
+		ended:   runs[0].Ended,
+		since:   since,
+		verdict: runs[0].Verdict,
+		silent:  silent,
+	}, nil
 }
 
-// leave says that nothing can be said of a URL.
-func (k *neighbours) leave(u site.URL) {
+// undecide notes that nothing is known of a URL.
+func (k *neighbours) undecide(u site.URL) {
 	if len(k.undecided) >= mostCures {
 		k.blind[u.Origin()] = true
 		return
@@ -130,7 +140,7 @@ func (k *neighbours) leave(u site.URL) {
 	k.undecided[u.String()] = true
 }
 
-// close lets go of the mirrors. It does not change what was found.
+// close closes the mirrors. It does not change what was found.
 func (k *neighbours) close() (err error) {
 	for _, n := range k.open {
 		if n != nil {

@@ -21,21 +21,21 @@ type report struct {
 	Alternates map[string]int64 `json:"alternates"` // answered by replicas
 }
 
-// silentHosts returns the origins and hosts that failed in all of the last runs, newest first, at least silentRuns of them over silentFor, which had no answer of the site; n is
-// how many runs in a row had none.
+// silentHosts returns the origins and hosts that failed in all of the last runs, newest first, at least
+// silentRuns of them over silentFor, which had no answer of the site; n is how many runs in a row had none.
 func silentHosts(runs []store.RunRecord) (out map[string]bool, n int) {
 	for ; n < len(runs); n++ {
 		var sum report
-		if json.Unmarshal(runs[n].Summary, &sum) != nil || len(sum.Down) == 0 || sum.answers() > 0 {
+		if (json.Unmarshal(runs[n].Summary, &sum) != nil) || (len(sum.Down) == 0) || (sum.answers() > 0) {
 			break
 		}
 		now := map[string]bool{}
 		for _, host := range sum.Down {
-			now[host] = n == 0 || out[host]
+			now[host] = (n == 0) || out[host]
 		}
 		out = now
 	}
-	if n < silentRuns || runs[0].Started.Sub(runs[n-1].Started) < silentFor {
+	if (n < silentRuns) || (runs[0].Started.Sub(runs[n-1].Started) < silentFor) {
 		return nil, n
 	}
 	return out, n
@@ -43,7 +43,8 @@ func silentHosts(runs []store.RunRecord) (out map[string]bool, n int) {
 
 // answers counts what the site itself answered in a run.
 func (s *report) answers() int64 {
-	n := s.Fetched + s.Unchanged + s.Redirected + s.Gone - s.Spared["listing"] - s.Spared["sitemap"] - s.Spared["expiry"] - s.Reused
+	n := s.Fetched + s.Unchanged + s.Redirected + s.Gone - s.Reused
+	n -= s.Spared["listing"] + s.Spared["sitemap"] + s.Spared["expiry"]
 	for _, by := range s.Alternates {
 		n -= by
 	}

@@ -22,19 +22,19 @@ type Summary struct {
 	Path      string    `json:"path,omitempty"`
 	Entry     string    `json:"entry,omitempty"` // mirror path of the entry point
 
-	// Of the URLs that the run knew, Asked is how many the site answered, or should have; the others were skipped, because of
-	// evidence or a policy. A guess that led nowhere, such as an icon that no page names, is in neither. Both are 0 for a run
-	// that makes no requests.
+	// Of the URLs that the run knew, Asked is how many the site answered, or should have; the others were
+	// skipped, because of evidence or a policy. A guess that led nowhere, such as an icon that no page names,
+	// is in neither. Both are 0 for a run that makes no requests.
 	Asked int64 `json:"asked"`
 	Known int64 `json:"known"`
 
 	Requests  int64 `json:"requests"`
 	Fetched   int64 `json:"fetched"`
 	Unchanged int64 `json:"unchanged"`
-	// Spared are requests that were not made, by the reason. Those of a listing, a sitemap or a lifetime are unchanged and
-	// counted there; those of a price, a rule or a budget are Skipped.
+	// Spared are requests that were not made, by the reason. Those of a listing, a sitemap or a lifetime are
+	// unchanged and counted there; those of a price, a rule or a budget are Skipped.
 	Spared     map[string]int64 `json:"spared,omitempty"`
-	Policy     string           `json:"policy,omitempty"`  // that planned the run; empty for one that requested everything
+	Policy     string           `json:"policy,omitempty"`  // that planned the run, if any did
 	Planned    map[string]int64 `json:"planned,omitempty"` // requests of the plan, by reason
 	Skipped    int64            `json:"skipped,omitempty"` // not looked at in this run, because of the plan
 	Redirected int64            `json:"redirected"`
@@ -47,19 +47,20 @@ type Summary struct {
 	Bytes      int64            `json:"bytes"`   // of bodies, decoded
 	Wire       int64            `json:"wire"`    // of bodies, as they came
 
-	Down []string `json:"down,omitempty"` // hosts of entry points that failed and were postponed to the next run
+	Down []string `json:"down,omitempty"` // hosts of entry points that failed and were postponed
 
-	// Alternates counts the answers that replicas gave in the origin's place, by their base URLs; AlternatesSame those of them
-	// that were what the mirror held. Foreign is how many bodies of the mirror a replica sent, in this run or before.
+	// Alternates counts the answers that replicas gave in the origin's place, by their base URLs;
+	// AlternatesSame those of them that were what the mirror held. Foreign is how many bodies of the mirror a
+	// replica sent, in this run or before.
 	Alternates     map[string]int64 `json:"alternates,omitempty"`
 	AlternatesSame int64            `json:"alternates_unchanged,omitempty"`
 	Foreign        int              `json:"foreign,omitempty"`
-	Reused         int64            `json:"reused,omitempty"` // taken from the mirror of job ReusedOf without a request
+	Reused         int64            `json:"reused,omitempty"` // from the mirror of job ReusedOf
 	ReusedOf       string           `json:"reused_of,omitempty"`
-	RepairedLinks  int              `json:"repaired_links,omitempty"` // of the new version: links to copies of broken pages of other sites
+	RepairedLinks  int              `json:"repaired_links,omitempty"` // that lead to copies of broken pages
 
-	// Of the pages that were fetched: how many have the words of another page of the site, exactly or nearly (see
-	// Explanation.Like).
+	// Of the pages that were fetched: how many have the words of another page of the site, exactly or nearly
+	// (see Explanation.Like).
 	SameText int64 `json:"same_text,omitempty"`
 	NearText int64 `json:"near_text,omitempty"`
 

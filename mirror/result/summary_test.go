@@ -19,32 +19,96 @@ func TestSummaryText(t *testing.T) {
 		want string
 	}{
 		{"published", Summary{
-			Job: "docs", Verdict: Complete, Published: true, Version: 3, Started: start, Ended: start.Add(83 * time.Second), Requests: 120, Fetched: 7, Unchanged: 110,
-			Redirected: 2, Gone: 1, Wire: 12_345_678, Files: 118, Size: 999_950_000, Added: 2, Changed: 4, Removed: 1,
+			Job:        "docs",
+			Verdict:    Complete,
+			Published:  true,
+			Version:    3,
+			Started:    start,
+			Ended:      start.Add(83 * time.Second),
+			Requests:   120,
+			Fetched:    7,
+			Unchanged:  110,
+			Redirected: 2,
+			Gone:       1,
+			Wire:       12_345_678,
+			Files:      118,
+			Size:       999_950_000,
+			Added:      2,
+			Changed:    4,
+			Removed:    1,
 		}, `docs: complete, version 3 published (1m23s)
   asked 120: 7 fetched, 110 unchanged, 2 redirected, 1 gone; 12.3 MB received
   mirror: 118 files, 1.0 GB; 2 added, 4 changed, 1 removed
 `},
-		{"sparing", Summary{Job: "docs", Version: 3, Started: start, Ended: start.Add(1234 * time.Millisecond), Asked: 59, Known: 557, Requests: 60, Unchanged: 59, Files: 118, Size: 999},
-			`docs: no change found; 59 of 557 asked (1.23s)
+		{"sparing", Summary{
+			Job:       "docs",
+			Version:   3,
+			Started:   start,
+			Ended:     start.Add(1234 * time.Millisecond),
+			Asked:     59,
+			Known:     557,
+			Requests:  60,
+			Unchanged: 59,
+			Files:     118,
+			Size:      999,
+		}, `docs: no change found; 59 of 557 asked (1.23s)
   asked 60: 0 fetched, 59 unchanged, 0 redirected, 0 gone; 0 B received
   mirror: 118 files, 999 B
 `},
-		{"sparing, with changes", Summary{Job: "docs", Version: 4, Published: true, Started: start, Ended: start.Add(1234 * time.Millisecond), Asked: 59, Known: 557, Requests: 60, Fetched: 1,
-			Unchanged: 58, Files: 118, Size: 999, Changed: 1},
-			`docs: complete, version 4 published (1.23s)
+		{"sparing, with changes", Summary{
+			Job:       "docs",
+			Version:   4,
+			Published: true,
+			Started:   start,
+			Ended:     start.Add(1234 * time.Millisecond),
+			Asked:     59,
+			Known:     557,
+			Requests:  60,
+			Fetched:   1,
+			Unchanged: 58,
+			Files:     118,
+			Size:      999,
+			Changed:   1,
+		}, `docs: complete, version 4 published (1.23s)
   asked 60: 1 fetched, 58 unchanged, 0 redirected, 0 gone; 0 B received
   59 of 557 known URLs were asked
   mirror: 118 files, 999 B; 0 added, 1 changed, 0 removed
 `},
-		{"nothing changed", Summary{Job: "docs", Version: 3, Started: start, Ended: start.Add(1234 * time.Millisecond), Requests: 5, Unchanged: 5, Files: 118, Size: 999},
-			`docs: complete, nothing changed since version 3 (1.23s)
+		{"nothing changed", Summary{
+			Job:       "docs",
+			Version:   3,
+			Started:   start,
+			Ended:     start.Add(1234 * time.Millisecond),
+			Requests:  5,
+			Unchanged: 5,
+			Files:     118,
+			Size:      999,
+		}, `docs: complete, nothing changed since version 3 (1.23s)
   asked 5: 0 fetched, 5 unchanged, 0 redirected, 0 gone; 0 B received
   mirror: 118 files, 999 B
 `},
 		{"partial", Summary{
-			Job: "docs", Verdict: Partial, Reasons: []string{"interrupted; run again to go on"}, Started: start, Ended: start, Requests: 9, Fetched: 3, Failed: 5, Refused: 1, Wire: 1000,
-			Disallowed: 4, Left: 70, Failures: failures(7), Notes: []Note{{What: "limits.max_files = 10 is reached", Count: 1}, {What: "URLs that look like traps were not asked", Count: 12, Examples: []string{"http://h/x: too deep"}}},
+			Job:        "docs",
+			Verdict:    Partial,
+			Reasons:    []string{"interrupted; run again to go on"},
+			Started:    start,
+			Ended:      start,
+			Requests:   9,
+			Fetched:    3,
+			Failed:     5,
+			Refused:    1,
+			Wire:       1000,
+			Disallowed: 4,
+			Left:       70,
+			Failures:   failures(7),
+			Notes: []Note{
+				{What: "limits.max_files = 10 is reached", Count: 1},
+				{
+					What:     "URLs that look like traps were not asked",
+					Count:    12,
+					Examples: []string{"http://h/x: too deep"},
+				},
+			},
 		}, `docs: partial, nothing published yet (0s)
   why: interrupted; run again to go on
   asked 9: 3 fetched, 0 unchanged, 0 redirected, 0 gone, 5 failed, 1 refused; 1.0 kB received
@@ -58,8 +122,17 @@ func TestSummaryText(t *testing.T) {
   failed: http://h/4: status 500
   … and 2 more
 `},
-		{"suspicious", Summary{Job: "docs", Verdict: Suspicious, Version: 3, Reasons: []string{"a", "b"}, Started: start, Ended: start, Left: 1, Files: 1, Size: 1},
-			`docs: suspicious, version 3 stays published (0s)
+		{"suspicious", Summary{
+			Job:     "docs",
+			Verdict: Suspicious,
+			Version: 3,
+			Reasons: []string{"a", "b"},
+			Started: start,
+			Ended:   start,
+			Left:    1,
+			Files:   1,
+			Size:    1,
+		}, `docs: suspicious, version 3 stays published (0s)
   why: a
   why: b
   asked 0: 0 fetched, 0 unchanged, 0 redirected, 0 gone; 0 B received
@@ -107,7 +180,17 @@ func TestVerdictText(t *testing.T) {
 }
 
 func TestBytes(t *testing.T) {
-	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 1049: "1.0 kB", 1050: "1.1 kB", 999_949: "999.9 kB", 999_950: "1.0 MB", 1_500_000_000: "1.5 GB", 1 << 62: "4.6 EB"} {
+	for n, want := range map[int64]string{
+		0:             "0 B",
+		999:           "999 B",
+		1000:          "1.0 kB",
+		1049:          "1.0 kB",
+		1050:          "1.1 kB",
+		999_949:       "999.9 kB",
+		999_950:       "1.0 MB",
+		1_500_000_000: "1.5 GB",
+		1 << 62:       "4.6 EB",
+	} {
 		if got := Bytes(n); got != want {
 			t.Errorf("%d: %q, want %q", n, got, want)
 		}

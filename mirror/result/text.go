@@ -80,7 +80,8 @@ func (t *text) head() {
 // requests says what the site answered.
 func (t *text) requests() {
 	s := t.s
-	t.p("  asked %d: %d fetched, %d unchanged, %d redirected, %d gone", s.Requests, s.Fetched, s.Unchanged, s.Redirected, s.Gone)
+	t.p("  asked %d: %d fetched, %d unchanged, %d redirected, %d gone",
+		s.Requests, s.Fetched, s.Unchanged, s.Redirected, s.Gone)
 	if s.Failed > 0 {
 		t.p(", %d failed", s.Failed)
 	}
@@ -98,7 +99,8 @@ func (t *text) skipped() {
 	s := t.s
 	listing, sitemap, expiry := s.Spared["listing"], s.Spared["sitemap"], s.Spared["expiry"]
 	if listing+sitemap+expiry > 0 {
-		t.p("  spared %d requests: %d by directory listings, %d by sitemaps", listing+sitemap+expiry, listing, sitemap)
+		all := listing + sitemap + expiry
+		t.p("  spared %d requests: %d by directory listings, %d by sitemaps", all, listing, sitemap)
 		if expiry > 0 {
 			t.p(", %d by their lifetimes", expiry)
 		}
@@ -144,7 +146,10 @@ func (t *text) sources() {
 func (t *text) notRequested() {
 	if t.s.Disallowed+t.s.Left > 0 {
 		t.p("  not asked: ")
-		t.join(part{t.s.Disallowed, "%d disallowed by robots rules"}, part{t.s.Left, "%d left for the next run"})
+		t.join(
+			part{t.s.Disallowed, "%d disallowed by robots rules"},
+			part{t.s.Left, "%d left for the next run"},
+		)
 		t.p("\n")
 	}
 }

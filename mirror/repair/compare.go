@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package repair
+
+import (
+	"crypto/sha256"
+
+	"mirrord/replica/hosts"
+	"mirrord/store"
+)
+
+// wasLike reports whether the broken page, when its mirror n last had it, was what mirror m has of the copy
+// (its): the copy: the same bytes, or nearly the same text. Whoever copies a site must not decide what is
+// found at the paths that it loses.
+func (k *neighbours) wasLike(n *neighbour, broken *store.Resource, m *neighbour, its *store.Resource) bool {
+	if its.Body == store.NoBody {
+		return false
+	}
+	if (broken.Body != store.NoBody) && (broken.Digest == its.Digest) {
+		return true
+	}
+	if k.compared >= mostCompared {
+		return false
+	}
+	k.compared++
+	had, ok := n.lastHad(broken)
+	if !ok || (had.Digest == its.Digest) {
+		return ok
+	}
+	if !isComparable(had) || !isComparable(its) {
+		return false
+	}
+	one, ok := k.page(n, had)
+	if !ok {
+		return false
+	}
+	two, ok := k.page(m, its)
+	if !ok {
+		return false
+	}
+	how, _ := one.Compare(two)
+	return (how == hosts.FullMatch) || (how == hosts.FullSimilar) || (how == hosts.HighSimilar)
+}
+
+// isComparable reports whether the text of a resource can be compared.
+func isComparable(rec *store.Resource) bool {
+	return (rec.Body == store.PackBody) && (rec.Size <= hosts.MaxCompared)
+}
+
+// lastHad returns the record of what the mirror last had of a page. After garbage collection only the kept
+// versions have it.
+func (n *neighbour) lastHad(rec *store.Resource) (*store.Resource, bool) {
+	if rec.Body != store.NoBody {
+		return rec, true
+	}
+	versions, err := n.Versions.History(rec.URL)
+	if err != nil {
+		return nil, false
+	}
+	for i := len(versions) - 1; i >= 0; i-- {
+		v := &versions[i]
+		if hasBody := v.Record.InSet && (v.Record.Body != store.NoBody); v.Known && hasBody {
+			return &v.Record, true
+		}
+	}
+	return nil, false
+}
+
+// page reads what a mirror has stored of a document; ok is false when it is not there any more.
+func (k *neighbours) page(n *neighbour, rec *store.Resource) (p hosts.PageBody, ok bool) {
+	if k.frames == nil {
+		k.frames = store.NewFrameReader()
+	}
+	fr, err := n.Frames.ReadFrame(k.frames, rec.At)
+	if (err != nil) || (sha256.Sum256(fr.Body) != rec.Digest) {
+		return p, false
+	}
+	return hosts.AnswerBody(rec.MIME, rec.URL, fr.Body), true
+}
