@@ -18,36 +18,19 @@ import (
 	"time"
 
 	"mirrord/archive"
+	"mirrord/internal/phmtest"
 	"mirrord/phm"
 )
 
-// someTree is a small PHM.
+// someTree is a small PHM of files that do not compress.
 func someTree(t testing.TB) fstest.MapFS {
 	t.Helper()
-	tree, when := fstest.MapFS{}, time.Date(2026, 11, 20, 3, 31, 0, 0, time.UTC)
-	var table, meta bytes.Buffer
-	w := phm.NewFilesWriter(&table)
+	files := map[string][]byte{}
 	for _, p := range []string{"index.html", "notes~1.txt", "z.bin"} {
-		body := make([]byte, 20_000)
-		rand.NewChaCha8([32]byte{p[0]}).Read(body)
-		sum := sha256.Sum256(body)
-		tree[p] = &fstest.MapFile{Data: body, Mode: 0o644, ModTime: when}
-		if err := w.Write(&phm.File{Path: p, URL: "http://h.example/" + p, Size: int64(len(body)), SHA256: hex.EncodeToString(sum[:])}); err != nil {
-			t.Fatal(err)
-		}
+		files[p] = make([]byte, 20_000)
+		rand.NewChaCha8([32]byte{p[0]}).Read(files[p])
 	}
-	sums, err := w.Finish()
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := &phm.Meta{Entry: "index.html", Primary: "http://h.example", Retrieved: when}
-	m.Count(sums)
-	if err := phm.WriteMeta(&meta, m); err != nil {
-		t.Fatal(err)
-	}
-	tree[phm.FilesName] = &fstest.MapFile{Data: table.Bytes(), Mode: 0o644, ModTime: when}
-	tree[phm.MetaName] = &fstest.MapFile{Data: meta.Bytes(), Mode: 0o644, ModTime: when}
-	return tree
+	return phmtest.Tree(t, time.Date(2026, 11, 20, 3, 31, 0, 0, time.UTC), files)
 }
 
 // packedForms returns the forms that are one file.

@@ -4,7 +4,6 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -22,24 +21,13 @@ func Rollback(ctx context.Context, a *App, name string, number int) (*mirror.Sum
 	if _, err := Versions(a, j.Name); err != nil {
 		return nil, err
 	}
-	st, err := a.MustWriteState()
-	if err != nil {
-		return nil, err
-	}
-	defer st.Close()
-	s, err := st.OpenSite(j.Name)
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	if number, err = versionBefore(s, number); err != nil {
-		return nil, err
-	}
-	sum, err := mirror.Rollback(ctx, mirror.Options{Job: j, State: st, Site: s, Log: a.Log}, number)
-	if sum != nil && sum.Version > 0 {
-		err = errors.Join(err, linkPublished(j, s))
-	}
-	return sum, Ended(ctx, sum, err)
+	return changed(ctx, j, a.MustWriteState, func(st *store.State, s *store.Site) (*mirror.Summary, error) {
+		n, err := versionBefore(s, number)
+		if err != nil {
+			return nil, err
+		}
+		return mirror.Rollback(ctx, mirror.Options{Job: j, State: st, Site: s, Log: a.Log, Now: st.Now}, n)
+	})
 }
 
 // versionBefore checks that a version to roll back to is there and not the current one; 0 is the one before that.

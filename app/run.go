@@ -60,7 +60,16 @@ func (a *App) world(names fetch.Names) mirror.World {
 // Run opens the site of a job in the state, makes one run and brings the job's symbolic link up to date. The summary is nil when the run did not begin; it
 // may come with an error, as Ended says.
 func Run(ctx context.Context, a *App, j *job.Job, o RunOptions) (*mirror.Summary, error) {
-	st, err := a.MakeState()
+	return changed(ctx, j, a.MakeState, func(st *store.State, s *store.Site) (*mirror.Summary, error) {
+		return RunSite(ctx, a, j, st, s, o)
+	})
+}
+
+// changed opens the site of a job for a change that may publish a version, and brings the job's symbolic link up to date after it.
+func changed(
+	ctx context.Context, j *job.Job, open func() (*store.State, error), change func(*store.State, *store.Site) (*mirror.Summary, error),
+) (*mirror.Summary, error) {
+	st, err := open()
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +79,7 @@ func Run(ctx context.Context, a *App, j *job.Job, o RunOptions) (*mirror.Summary
 		return nil, err
 	}
 	defer s.Close()
-	sum, err := RunSite(ctx, a, j, st, s, o)
+	sum, err := change(st, s)
 	if sum != nil && sum.Version > 0 {
 		err = errors.Join(err, linkPublished(j, s))
 	}

@@ -4,8 +4,6 @@ package archive
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"io"
 	"io/fs"
@@ -18,6 +16,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"mirrord/internal/phmtest"
 	"mirrord/phm"
 )
 
@@ -158,27 +157,9 @@ func (f folder) Create(name string, _ time.Time) (io.WriteCloser, error) {
 // someTree is a small PHM.
 func someTree(t *testing.T) fstest.MapFS {
 	t.Helper()
-	tree, when := fstest.MapFS{}, time.Date(2026, 11, 20, 3, 31, 0, 0, time.UTC)
-	var table, meta bytes.Buffer
-	w := phm.NewFilesWriter(&table)
+	files := map[string][]byte{}
 	for _, p := range []string{"docs/a.txt", "index.html"} {
-		body := bytes.Repeat([]byte(p+"\n"), 1000)
-		sum := sha256.Sum256(body)
-		tree[p] = &fstest.MapFile{Data: body, Mode: 0o644, ModTime: when}
-		if err := w.Write(&phm.File{Path: p, URL: "http://h.example/" + p, Size: int64(len(body)), SHA256: hex.EncodeToString(sum[:])}); err != nil {
-			t.Fatal(err)
-		}
+		files[p] = bytes.Repeat([]byte(p+"\n"), 1000)
 	}
-	sums, err := w.Finish()
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := &phm.Meta{Entry: "index.html", Primary: "http://h.example", Retrieved: when}
-	m.Count(sums)
-	if err := phm.WriteMeta(&meta, m); err != nil {
-		t.Fatal(err)
-	}
-	tree[phm.FilesName] = &fstest.MapFile{Data: table.Bytes(), Mode: 0o644, ModTime: when}
-	tree[phm.MetaName] = &fstest.MapFile{Data: meta.Bytes(), Mode: 0o644, ModTime: when}
-	return tree
+	return phmtest.Tree(t, time.Date(2026, 11, 20, 3, 31, 0, 0, time.UTC), files)
 }

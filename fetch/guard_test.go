@@ -104,30 +104,13 @@ func TestGuardOnRedirectTarget(t *testing.T) {
 	}
 }
 
-// shifty is a network whose names change: each lookup of a name takes the next of its answers, and the last stays. All connections end at one
-// server, whatever their address is.
+// shifty is a network whose names change their addresses. All connections end at one server, whatever their address is.
 type shifty struct {
-	t       testing.TB
-	server  string
-	mu      sync.Mutex
-	answers map[string][]string // each a list of addresses with spaces between
-	dialled []string
-}
+	badserver.Names
+	server string
 
-func (n *shifty) Lookup(_ context.Context, name string) (out []netip.Addr, _ error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	all := n.answers[name]
-	if len(all) == 0 {
-		return nil, &net.DNSError{Err: "no such host", Name: name, IsNotFound: true}
-	}
-	if len(all) > 1 {
-		n.answers[name] = all[1:]
-	}
-	for s := range strings.FieldsSeq(all[0]) {
-		out = append(out, netip.MustParseAddr(s))
-	}
-	return out, nil
+	mu      sync.Mutex
+	dialled []string
 }
 
 func (n *shifty) Connect(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
@@ -175,7 +158,8 @@ func TestGuardRebinding(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			n := &shifty{t: t, server: srv.Listener.Addr().String(), answers: map[string][]string{"site.test": tt.answers}}
+			n := &shifty{server: srv.Listener.Addr().String()}
+			n.Name("site.test", tt.answers...)
 			names := new(memoryNames)
 			for i, want := range tt.want {
 				c := newClient(t, Options{Reach: tt.policy, Names: names, Network: n, Retries: -1}) // each a run of its own
@@ -196,7 +180,9 @@ func TestGuardRebinding(t *testing.T) {
 func TestGuardRemembersNames(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer srv.Close()
-	n := &shifty{t: t, server: srv.Listener.Addr().String(), answers: map[string][]string{"Site.TEST.": {"93.184.216.34"}, "site.test": {"10.0.0.1"}}}
+	n := &shifty{server: srv.Listener.Addr().String()}
+	n.Name("Site.TEST.", "93.184.216.34")
+	n.Name("site.test", "10.0.0.1")
 	g := NewGuard(Options{Reach: reach.Policy{All: true}, Network: n})
 	conn, err := g.Dial(t.Context(), "tcp", "Site.TEST.:80")
 	if err != nil {
@@ -218,7 +204,9 @@ func (broken) KeepPublic(string) error        { return errors.New("disk gone") }
 func TestGuardWithoutMemory(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer srv.Close()
-	n := &shifty{t: t, server: srv.Listener.Addr().String(), answers: map[string][]string{"a.test": {"93.184.216.34"}, "b.test": {"10.0.0.1"}}}
+	n := &shifty{server: srv.Listener.Addr().String()}
+	n.Name("a.test", "93.184.216.34")
+	n.Name("b.test", "10.0.0.1")
 	g := NewGuard(Options{Reach: reach.Policy{All: true}, Network: n, Names: broken{}})
 	for addr, good := range map[string]bool{"a.test:80": true, "b.test:80": false, "10.0.0.1:80": true} {
 		conn, err := g.Dial(t.Context(), "tcp", addr)
@@ -258,7 +246,9 @@ func TestGuardBehindProxy(t *testing.T) {
 	}
 	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer srv.Close()
-	n := &shifty{t: t, server: srv.Listener.Addr().String(), answers: map[string][]string{"proxy": {"10.0.0.9"}, "cloud": {"169.254.169.254"}}}
+	n := &shifty{server: srv.Listener.Addr().String()}
+	n.Name("proxy", "10.0.0.9")
+	n.Name("cloud", "169.254.169.254")
 	g := NewGuard(Options{Proxy: "http://proxy:3128", Network: n})
 	conn, err := g.Dial(t.Context(), "tcp", "proxy:3128")
 	if err != nil {

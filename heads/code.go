@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strings"
+
+	"mirrord/internal/binread"
 )
 
 // The flags of a coded head.
@@ -34,7 +36,7 @@ func (h *Head) Append(b []byte, base *Head) []byte {
 	}
 	b = append(b, flags)
 	if h.Status != base.Status {
-		b = appendString(b, h.Status)
+		b = binread.AppendString(b, h.Status)
 	}
 	var c coder
 	if !named {
@@ -98,7 +100,7 @@ func (c *coder) fields(b []byte, h, base *Head) []byte {
 		i := indexFrom(base.Fields, f.Name, expected)
 		if i < 0 {
 			b = append(b, 0)
-			b = appendString(b, f.Name)
+			b = binread.AppendString(b, f.Name)
 			b = c.value(b, f.Value, "")
 			continue
 		}
@@ -128,8 +130,8 @@ func Decode(b []byte, base *Head) (*Head, error) {
 	if base == nil {
 		base = new(Head)
 	}
-	d := reader{b: b, src: string(b), room: MaxSize}
-	flags := d.byte()
+	d := reader{Reader: binread.Reader{Rest: b}, src: string(b), room: MaxSize}
+	flags := d.Byte()
 	if flags >= flagUnknown {
 		return nil, fmt.Errorf("coded head: flags %#x: %w", flags, errMalformed)
 	}
@@ -142,9 +144,9 @@ func Decode(b []byte, base *Head) (*Head, error) {
 		d.fields(h, base)
 	} else {
 		h.Fields = make([]Field, len(base.Fields))
-		bits := d.take((len(base.Fields) + 7) / 8)
+		bits := d.Take((len(base.Fields) + 7) / 8)
 		for i, f := range base.Fields {
-			if d.bad {
+			if d.Bad {
 				break
 			}
 			if bits[i/8]&(1<<(i%8)) != 0 {
@@ -154,7 +156,7 @@ func Decode(b []byte, base *Head) (*Head, error) {
 			d.room -= len(f.Name) + len(f.Value)
 		}
 	}
-	if d.bad || d.room < 0 || len(d.b) > 0 {
+	if d.Bad || d.room < 0 || len(d.Rest) > 0 {
 		return nil, fmt.Errorf("coded head: %w", errMalformed)
 	}
 	return h, nil
@@ -162,22 +164,22 @@ func Decode(b []byte, base *Head) (*Head, error) {
 
 // fields reads a list of fields.
 func (d *reader) fields(h, base *Head) {
-	n := d.uvarint()
-	if n > uint64(len(d.b)) { // each takes a byte at least
-		d.bad = true
+	n := d.Uvarint()
+	if n > uint64(len(d.Rest)) { // each takes a byte at least
+		d.Bad = true
 		return
 	}
 	h.Fields = make([]Field, 0, n)
 	expected := 0
-	for ; n > 0 && !d.bad && d.room >= 0; n-- {
+	for ; n > 0 && !d.Bad && d.room >= 0; n-- {
 		var f Field
-		if ref := d.uvarint(); ref == 0 {
+		if ref := d.Uvarint(); ref == 0 {
 			f.Name = d.string()
 			f.Value = d.value("")
 		} else {
 			i := int64(expected) + unzigzag((ref-1)/2)
 			if i < 0 || i >= int64(len(base.Fields)) {
-				d.bad = true
+				d.Bad = true
 				return
 			}
 			f, expected = base.Fields[i], int(i)+1
@@ -190,66 +192,30 @@ func (d *reader) fields(h, base *Head) {
 	}
 }
 
-func appendString(b []byte, s string) []byte {
-	b = binary.AppendUvarint(b, uint64(len(s)))
-	return append(b, s...)
-}
-
 func zigzag(n int64) uint64   { return uint64(n<<1) ^ uint64(n>>63) }
 func unzigzag(n uint64) int64 { return int64(n>>1) ^ -int64(n&1) }
 
 // reader reads what is coded; after a short read bad is set and all values are zero.
 type reader struct {
-	b     []byte
+	binread.Reader
 	src   string // all of it: what is read as text shares it
-	bad   bool
-	room  int   // bytes that the head may still have
-	moved int64 // by how many seconds the last date that was told differs from the base's
+	room  int    // bytes that the head may still have
+	moved int64  // by how many seconds the last date that was told differs from the base's
 	text  strings.Builder
 }
 
-func (d *reader) byte() byte {
-	if len(d.b) == 0 {
-		d.bad = true
-		return 0
-	}
-	v := d.b[0]
-	d.b = d.b[1:]
-	return v
-}
-
-func (d *reader) uvarint() uint64 {
-	v, n := binary.Uvarint(d.b)
-	if n <= 0 {
-		d.bad, d.b = true, nil
-		return 0
-	}
-	d.b = d.b[n:]
-	return v
-}
-
-func (d *reader) take(n int) []byte {
-	if n < 0 || n > len(d.b) {
-		d.bad, d.b = true, nil
-		return nil
-	}
-	v := d.b[:n]
-	d.b = d.b[n:]
-	return v
-}
-
 func (d *reader) string() string {
-	n := d.uvarint()
-	if n > uint64(len(d.b)) {
-		d.bad, d.b = true, nil
+	n := d.Uvarint()
+	if n > uint64(len(d.Rest)) {
+		d.Fail()
 		return ""
 	}
 	return d.chars(int(n))
 }
 
 func (d *reader) chars(n int) string {
-	at := len(d.src) - len(d.b)
-	if d.take(n); d.bad {
+	at := len(d.src) - len(d.Rest)
+	if d.Take(n); d.Bad {
 		return ""
 	}
 	return d.src[at : at+n]

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"mirrord/internal/binread"
 )
 
 // A value is coded over the value that the base has in its place in the way that is shortest:
@@ -121,7 +123,7 @@ func (c *coder) value(b []byte, s, base string) []byte {
 	if n, ok := number(s); ok {
 		return appendKind(b, valueNumber, n)
 	}
-	c.a = appendString(append(c.a[:0], valueText), s)
+	c.a = binread.AppendString(append(c.a[:0], valueText), s)
 	best := c.a
 	if base != "" || len(s) > 3 {
 		c.b = appendMiddle(append(c.b[:0], valueMiddle), s, base)
@@ -147,21 +149,21 @@ func appendKind(b []byte, kind byte, n uint64) []byte {
 
 // value reads a value over the base's.
 func (d *reader) value(base string) string {
-	kind := d.byte()
+	kind := d.Byte()
 	more := kind >> kindBits
 	kind &= 1<<kindBits - 1
 	var n uint64
 	switch kind {
 	case valueDate, valueNumber:
 		if n = uint64(more >> 1); more&1 != 0 {
-			rest := d.uvarint()
-			d.bad = d.bad || rest == 0 || rest > math.MaxUint64>>4
+			rest := d.Uvarint()
+			d.Bad = d.Bad || rest == 0 || rest > math.MaxUint64>>4
 			n |= rest << 4
 		}
 	case valueParts:
 	default:
 		if more != 0 {
-			d.bad = true
+			d.Bad = true
 			return ""
 		}
 	}
@@ -183,13 +185,13 @@ func (d *reader) value(base string) string {
 	case valueParts:
 		return d.parts(more, base)
 	case valueMiddle:
-		pre, post := d.uvarint(), d.uvarint()
+		pre, post := d.Uvarint(), d.Uvarint()
 		if n := uint64(len(base)); pre > n || post > n-pre {
 			break
 		}
 		return base[:pre] + d.packed("") + base[uint64(len(base))-post:]
 	}
-	d.bad = true
+	d.Bad = true
 	return ""
 }
 
@@ -221,7 +223,7 @@ func digits(s string) (n int) {
 
 func (d *reader) date(t int64) string {
 	if t < -1<<36 || t > 1<<37 { // years of four digits
-		d.bad = true
+		d.Bad = true
 		return ""
 	}
 	return time.Unix(t, 0).UTC().Format(timeFormat)
@@ -319,9 +321,9 @@ func (d *reader) parts(first byte, base string) string {
 	for j := 0; j < len(base); n++ {
 		_, j = nextWord(base, j)
 	}
-	rest := d.take(partBytes(n))
+	rest := d.Take(partBytes(n))
 	d.text.Reset()
-	for k, j := 0, 0; j < len(base) && !d.bad; k++ {
+	for k, j := 0, 0; j < len(base) && !d.Bad; k++ {
 		was, end := nextWord(base, j)
 		d.text.WriteString(base[j:was])
 		bit := first>>k&1 != 0
@@ -374,25 +376,25 @@ func appendPacked(b []byte, s string) []byte {
 
 // packed reads packed text, which may be over a word of the base.
 func (d *reader) packed(word string) string {
-	v := d.uvarint()
+	v := d.Uvarint()
 	n, a := v>>3, int(v&7)
 	if a == overWord {
-		post := int(d.byte())
+		post := int(d.Byte())
 		if n > uint64(len(word)) || post > len(word)-int(n) || word == "" {
-			d.bad = true
+			d.Bad = true
 			return ""
 		}
 		return word[:n] + d.packed("") + word[len(word)-post:]
 	}
 	if n > math.MaxInt32 || a >= len(alphabets) {
-		d.bad = true
+		d.Bad = true
 		return ""
 	}
 	if a == 0 {
 		return d.chars(int(n))
 	}
-	in := d.take((int(n)*alphabets[a].bits + 7) / 8)
-	if d.bad {
+	in := d.Take((int(n)*alphabets[a].bits + 7) / 8)
+	if d.Bad {
 		return ""
 	}
 	out := make([]byte, n)

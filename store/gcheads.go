@@ -12,6 +12,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"mirrord/heads"
+	"mirrord/internal/binread"
 	"mirrord/site"
 )
 
@@ -146,10 +147,10 @@ func (f *headFiles) use(u *headUse, at HeadPlace) bool {
 		}
 		u.used[at.Off/64] |= 1 << (at.Off % 64)
 		u.live += int64(len(payload) + 4 + len(binary.AppendUvarint(nil, uint64(len(payload)))))
-		d := decoder{b: payload}
-		dist := d.uvarint()
-		if d.bad || dist == 0 {
-			return !d.bad
+		d := binread.Reader{Rest: payload}
+		dist := d.Uvarint()
+		if d.Bad || dist == 0 {
+			return !d.Bad
 		}
 		at.Off -= int64(dist)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"mirrord/heads"
+	"mirrord/internal/binread"
 	"mirrord/site"
 )
 
@@ -77,12 +78,12 @@ func (z *headZip) read(frame []byte, done int) ([][]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("heads of a batch: %w: %w", ErrDamaged, err)
 	}
-	d := decoder{b: buf}
+	d := binread.Reader{Rest: buf}
 	out := make([][]byte, done)
 	for i := range out {
-		out[i] = d.bytes()
+		out[i] = d.Bytes()
 	}
-	if d.bad || len(d.b) > 0 {
+	if d.Bad || len(d.Rest) > 0 {
 		return nil, fmt.Errorf("heads of a batch: %w", ErrDamaged)
 	}
 	return out, nil

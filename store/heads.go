@@ -17,6 +17,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"mirrord/heads"
+	"mirrord/internal/binread"
 	"mirrord/site"
 )
 
@@ -143,12 +144,12 @@ func (f *headFiles) chain(url string, at HeadPlace) (chain []placedHead, err err
 		if n == 0 {
 			want = sum
 		}
-		d := decoder{b: payload}
-		dist := d.uvarint()
-		if d.bad || dist > uint64(at.Off) || dist > 0 && n == headDepth {
+		d := binread.Reader{Rest: payload}
+		dist := d.Uvarint()
+		if d.Bad || dist > uint64(at.Off) || dist > 0 && n == headDepth {
 			return nil, fmt.Errorf("base: %w", ErrDamaged)
 		}
-		if coded[n], offs[n] = d.b, at.Off; dist == 0 {
+		if coded[n], offs[n] = d.Rest, at.Off; dist == 0 {
 			break
 		}
 		at.Off -= int64(dist)
@@ -271,8 +272,8 @@ func (f *headFiles) begin(tx *bolt.Tx) error {
 	if f.w != nil {
 		return nil
 	}
-	d := decoder{b: tx.Bucket(bMeta).Get(kHeads)}
-	num, size := uint32(d.uvarint()), int64(d.uvarint())
+	d := binread.Reader{Rest: tx.Bucket(bMeta).Get(kHeads)}
+	num, size := uint32(d.Uvarint()), int64(d.Uvarint())
 	if num == 0 || size < headsHeader {
 		return f.create(max(num, 1))
 	}
@@ -294,8 +295,8 @@ func (f *headFiles) begin(tx *bolt.Tx) error {
 		return errors.Join(diskErr("open heads", err), file.Close())
 	}
 	f.w, f.num, f.size = file, num, size // what was cut off by a fault stays a hole: no other head takes its place
-	for !d.bad && len(d.b) > 0 && len(f.models) < maxModels {
-		f.remember(int64(d.uvarint()))
+	for !d.Bad && len(d.Rest) > 0 && len(f.models) < maxModels {
+		f.remember(int64(d.Uvarint()))
 	}
 	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	bolt "go.etcd.io/bbolt"
+
+	"mirrord/internal/binread"
 )
 
 // The journal is what an unfinished run has done so far: one value for each batch. A batch is
@@ -63,7 +65,7 @@ func (s *Records) Commit(first uint32, news []NewURL, done []*Done) error {
 		if len(n.URL) > MaxURL {
 			return fmt.Errorf("commit batch: %.80q…: %w", n.URL, ErrTooLong)
 		}
-		buf = appendString(buf, n.URL)
+		buf = binread.AppendString(buf, n.URL)
 		buf = binary.AppendUvarint(buf, uint64(n.Referrer))
 		d := uint64(n.Depth) << 1
 		if n.Requis {
@@ -74,7 +76,7 @@ func (s *Records) Commit(first uint32, news []NewURL, done []*Done) error {
 	buf = binary.AppendUvarint(buf, uint64(len(done)))
 	var rec, targets []byte
 	for _, d := range done {
-		buf = appendString(buf, d.URL.String())
+		buf = binread.AppendString(buf, d.URL.String())
 		rec = d.Resource.append(rec[:0])
 		buf = binary.AppendUvarint(buf, uint64(len(rec)))
 		buf = append(buf, rec...)
@@ -153,26 +155,26 @@ type rawDone struct {
 }
 
 func (b *batch) decode(v []byte) error {
-	d := decoder{b: v}
-	b.first = uint32(d.uvarint())
+	d := binread.Reader{Rest: v}
+	b.first = uint32(d.Uvarint())
 	b.news, b.done = b.news[:0], b.done[:0]
-	for n := d.uvarint(); n > 0 && !d.bad; n-- {
-		u := NewURL{URL: d.string(), Referrer: uint32(d.uvarint())}
-		x := d.uvarint()
+	for n := d.Uvarint(); n > 0 && !d.Bad; n-- {
+		u := NewURL{URL: d.Text(), Referrer: uint32(d.Uvarint())}
+		x := d.Uvarint()
 		u.Depth, u.Requis = int(x>>1), x&1 != 0
 		b.news = append(b.news, u)
 	}
-	for n := d.uvarint(); n > 0 && !d.bad; n-- {
-		r := rawDone{url: d.string(), rec: d.bytes()}
-		if l := d.uvarint(); l > 0 {
-			r.linked, r.targets = true, d.take(int(l-1))
+	for n := d.Uvarint(); n > 0 && !d.Bad; n-- {
+		r := rawDone{url: d.Text(), rec: d.Bytes()}
+		if l := d.Uvarint(); l > 0 {
+			r.linked, r.targets = true, d.Take(int(l-1))
 		}
 		b.done = append(b.done, r)
 	}
-	if b.heads = nil; len(d.b) > 0 {
-		b.heads = d.bytes()
+	if b.heads = nil; len(d.Rest) > 0 {
+		b.heads = d.Bytes()
 	}
-	if d.bad {
+	if d.Bad {
 		return fmt.Errorf("journal: %w: short batch", errValue)
 	}
 	return nil

@@ -9,6 +9,8 @@ import (
 	"math"
 
 	bolt "go.etcd.io/bbolt"
+
+	"mirrord/internal/binread"
 )
 
 // Observation is what one run has looked at and what it found. What stands in none of its sets was not observed: that is not the same as
@@ -100,22 +102,23 @@ func (s IDs) append(b []byte) []byte {
 	return b
 }
 
-func (d *decoder) ids() (s IDs) {
-	n := d.uvarint()
-	if n > uint64(len(d.b)) {
-		d.bad, d.b = true, nil
+// readIDs reads what append wrote.
+func readIDs(d *binread.Reader) (s IDs) {
+	n := d.Uvarint()
+	if n > uint64(len(d.Rest)) {
+		d.Fail()
 		return nil
 	}
 	next := uint64(0)
-	for ; n > 0 && !d.bad; n-- {
-		gap := d.uvarint()
+	for ; n > 0 && !d.Bad; n-- {
+		gap := d.Uvarint()
 		first := next + gap>>1
 		last := first
 		if gap&1 != 0 {
-			last += d.uvarint()
+			last += d.Uvarint()
 		}
 		if first > math.MaxUint32 || last > math.MaxUint32 || last < first {
-			d.bad = true
+			d.Bad = true
 			return nil
 		}
 		s = append(s, Span{uint32(first), uint32(last)})
@@ -150,18 +153,18 @@ func (o *Observation) append(b []byte) []byte {
 }
 
 func (o *Observation) decode(run int, b []byte) error {
-	d := decoder{b: b}
+	d := binread.Reader{Rest: b}
 	*o = Observation{Run: run}
-	if v := d.byte(); v != observationVersion && !d.bad {
+	if v := d.Byte(); v != observationVersion && !d.Bad {
 		return fmt.Errorf("observations of run %d: format %d: %w", run, v, ErrNewerFormat)
 	}
-	flags := d.byte()
+	flags := d.Byte()
 	o.Complete, o.Doubtful = flags&ofComplete != 0, flags&ofDoubtful != 0
-	o.Time, o.Version = int64(d.uvarint()), int(d.uvarint())
+	o.Time, o.Version = int64(d.Uvarint()), int(d.Uvarint())
 	for _, s := range [...]*IDs{&o.Asked, &o.Spared, &o.Changed, &o.Entered, &o.Left} {
-		*s = d.ids()
+		*s = readIDs(&d)
 	}
-	if d.bad {
+	if d.Bad {
 		return fmt.Errorf("observations of run %d: %w: short value", run, errValue)
 	}
 	return nil

@@ -16,6 +16,8 @@ import (
 	"sync/atomic"
 
 	"github.com/klauspost/compress/zstd"
+
+	"mirrord/internal/binread"
 )
 
 // A pack is a sequence of frames, of which delta.go describes one kind, and this the others:
@@ -231,11 +233,11 @@ func (r *FrameReader) payload(raw []byte) ([]byte, error) {
 
 // split parts a payload.
 func split(payload []byte) (Frame, error) {
-	d := decoder{b: payload}
+	d := binread.Reader{Rest: payload}
 	var f Frame
-	f.Meta, f.Links = d.bytes(), d.bytes()
-	f.Body = d.b
-	if d.bad {
+	f.Meta, f.Links = d.Bytes(), d.Bytes()
+	f.Body = d.Rest
+	if d.Bad {
 		return Frame{}, fmt.Errorf("frame: %w: short payload", ErrDamaged)
 	}
 	return f, nil

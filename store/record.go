@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"mirrord/heads"
+	"mirrord/internal/binread"
 	"mirrord/internal/volatile"
 	"mirrord/site"
 )
@@ -168,8 +169,8 @@ func (r *Resource) append(b []byte) []byte {
 		uint64(r.Referrer), uint64(r.Depth), uint64(r.Changed), uint64(r.Moved)} {
 		b = binary.AppendUvarint(b, v)
 	}
-	b = appendString(b, r.Reason)
-	b = appendString(b, path)
+	b = binread.AppendString(b, r.Reason)
+	b = binread.AppendString(b, path)
 	if flags&rfEvidence != 0 {
 		b = binary.LittleEndian.AppendUint64(b, r.Evidence[0])
 		b = binary.LittleEndian.AppendUint64(b, r.Evidence[1])
@@ -185,7 +186,7 @@ func (r *Resource) append(b []byte) []byte {
 		b = binary.AppendUvarint(b, v)
 	}
 	for _, s := range [...]string{r.MIME, r.Charset, r.ETag, r.LastModified} {
-		b = appendString(b, s)
+		b = binread.AppendString(b, s)
 	}
 	if r.Body == PackBody {
 		for _, v := range [...]uint64{uint64(r.At.Pack), uint64(r.At.Off), uint64(r.At.Len)} {
@@ -197,24 +198,24 @@ func (r *Resource) append(b []byte) []byte {
 
 // decode reads a value; u is the URL of its key.
 func (r *Resource) decode(u site.URL, b []byte) error {
-	d := decoder{b: b}
+	d := binread.Reader{Rest: b}
 	*r = Resource{URL: u}
-	if v := d.byte(); v < recordVersion {
+	if v := d.Byte(); v < recordVersion {
 		return fmt.Errorf("record of %s: %w: format %d", u, errValue, v)
 	} else if v > recordVersion {
 		return fmt.Errorf("record of %s: format %d: %w", u, v, ErrNewerFormat)
 	}
-	flags := d.byte()
+	flags := d.Byte()
 	r.InSet, r.Requis, r.NoFollow, r.ShapeNew = flags&rfInSet != 0, flags&rfRequis != 0, flags&rfNoFollow != 0, flags&rfShapeNew != 0
-	r.Outcome, r.Body, r.Format = site.Outcome(d.byte()), BodyKind(d.byte()), d.byte()
-	r.ID, r.Status, r.Checked, r.Run = uint32(d.uvarint()), int(d.uvarint()), int64(d.uvarint()), int(d.uvarint())
-	r.Failures, r.Gone, r.Target = int(d.uvarint()), int(d.uvarint()), uint32(d.uvarint())
-	r.Referrer, r.Depth = uint32(d.uvarint()), int(d.uvarint())
-	r.Changed, r.Moved = int(d.uvarint()), int(d.uvarint())
-	r.Reason, r.Path = d.string(), d.string()
+	r.Outcome, r.Body, r.Format = site.Outcome(d.Byte()), BodyKind(d.Byte()), d.Byte()
+	r.ID, r.Status, r.Checked, r.Run = uint32(d.Uvarint()), int(d.Uvarint()), int64(d.Uvarint()), int(d.Uvarint())
+	r.Failures, r.Gone, r.Target = int(d.Uvarint()), int(d.Uvarint()), uint32(d.Uvarint())
+	r.Referrer, r.Depth = uint32(d.Uvarint()), int(d.Uvarint())
+	r.Changed, r.Moved = int(d.Uvarint()), int(d.Uvarint())
+	r.Reason, r.Path = d.Text(), d.Text()
 	r.Listing = flags&rfListing != 0
 	if flags&rfEvidence != 0 {
-		if v := d.take(16); v != nil {
+		if v := d.Take(16); v != nil {
 			r.Evidence = [2]uint64{binary.LittleEndian.Uint64(v), binary.LittleEndian.Uint64(v[8:])}
 		}
 	}
@@ -225,14 +226,14 @@ func (r *Resource) decode(u site.URL, b []byte) error {
 		r.Path = urlPath(u)
 	}
 	if r.Body != NoBody {
-		copy(r.Digest[:], d.take(32))
-		r.Fetched, r.Modified, r.Size, r.Shape = int64(d.uvarint()), int64(d.uvarint()), int64(d.uvarint()), uint32(d.uvarint())
-		r.MIME, r.Charset, r.ETag, r.LastModified = d.string(), d.string(), d.string(), d.string()
+		copy(r.Digest[:], d.Take(32))
+		r.Fetched, r.Modified, r.Size, r.Shape = int64(d.Uvarint()), int64(d.Uvarint()), int64(d.Uvarint()), uint32(d.Uvarint())
+		r.MIME, r.Charset, r.ETag, r.LastModified = d.Text(), d.Text(), d.Text(), d.Text()
 		if r.Body == PackBody {
-			r.At = Place{Pack: uint32(d.uvarint()), Off: int64(d.uvarint()), Len: uint32(d.uvarint())}
+			r.At = Place{Pack: uint32(d.Uvarint()), Off: int64(d.Uvarint()), Len: uint32(d.Uvarint())}
 		}
 	}
-	if d.bad {
+	if d.Bad {
 		return fmt.Errorf("record of %s: %w: short value", u, errValue)
 	}
 	return nil
@@ -286,7 +287,7 @@ func (r *Resource) appendMore(b []byte, more byte) []byte {
 		b = binary.AppendUvarint(b, uint64(r.Expires))
 	}
 	if more&rmSource != 0 {
-		b = appendString(b, r.Source)
+		b = binread.AppendString(b, r.Source)
 	}
 	if more&rmLike != 0 {
 		v := uint64(r.Like) << 1
@@ -325,35 +326,35 @@ func (r *Resource) appendMore(b []byte, more byte) []byte {
 }
 
 // decodeMore reports whether it knows all of what follows.
-func (r *Resource) decodeMore(d *decoder) bool {
-	more := d.byte()
+func (r *Resource) decodeMore(d *binread.Reader) bool {
+	more := d.Byte()
 	r.NoETag, r.NoDate = more&rmNoETag != 0, more&rmNoDate != 0
 	if more&rmObserved != 0 {
-		r.Recent, r.Observed = uint16(d.uvarint()), int(d.uvarint())
+		r.Recent, r.Observed = uint16(d.Uvarint()), int(d.Uvarint())
 	}
 	if more&rmVolatile != 0 {
-		n := int(d.byte())
-		r.Volatile.Seen, r.Volatile.Held = d.byte(), d.byte()
+		n := int(d.Byte())
+		r.Volatile.Seen, r.Volatile.Held = d.Byte(), d.Byte()
 		if n > len(r.Volatile.Templates) {
-			d.bad = true
+			d.Bad = true
 			return true
 		}
 		for i := range n {
-			if v := d.take(8); v != nil {
+			if v := d.Take(8); v != nil {
 				r.Volatile.Templates[i] = binary.LittleEndian.Uint64(v)
 			}
 		}
 	}
 	if more&rmExpires != 0 {
-		r.Expires = int64(d.uvarint())
+		r.Expires = int64(d.Uvarint())
 	}
 	if more&rmSource != 0 {
-		r.Source = d.string()
+		r.Source = d.Text()
 	}
 	if more&rmLike != 0 {
-		v := d.uvarint()
+		v := d.Uvarint()
 		if v>>1 == 0 || v>>1 > math.MaxUint32 {
-			d.bad = true // appendMore writes this field for a page that is like another one only
+			d.Bad = true // appendMore writes this field for a page that is like another one only
 			return true
 		}
 		r.Like, r.SameText = uint32(v>>1), v&1 != 0
@@ -361,7 +362,7 @@ func (r *Resource) decodeMore(d *decoder) bool {
 	if more&rmThird == 0 {
 		return true
 	}
-	third := d.byte()
+	third := d.Byte()
 	if third&rtUnknown != 0 {
 		return false
 	}
@@ -370,68 +371,16 @@ func (r *Resource) decodeMore(d *decoder) bool {
 			continue
 		}
 		if p.File = uint32(third >> rtShift); p.File == rtFiles {
-			p.File = uint32(d.uvarint())
+			p.File = uint32(d.Uvarint())
 		}
-		p.Off = int64(d.uvarint())
+		p.Off = int64(d.Uvarint())
 	}
 	if third&rtHeadSum != 0 {
-		if v := d.take(8); v != nil {
+		if v := d.Take(8); v != nil {
 			r.HeadSum = binary.LittleEndian.Uint64(v)
 		}
 	}
 	return true
-}
-
-func appendString(b []byte, s string) []byte {
-	b = binary.AppendUvarint(b, uint64(len(s)))
-	return append(b, s...)
-}
-
-// decoder reads the small binary values of this package; after a short read bad is set and all values are zero.
-type decoder struct {
-	b   []byte
-	bad bool
-}
-
-func (d *decoder) byte() byte {
-	if len(d.b) == 0 {
-		d.bad = true
-		return 0
-	}
-	v := d.b[0]
-	d.b = d.b[1:]
-	return v
-}
-
-func (d *decoder) uvarint() uint64 {
-	v, n := binary.Uvarint(d.b)
-	if n <= 0 {
-		d.bad, d.b = true, nil
-		return 0
-	}
-	d.b = d.b[n:]
-	return v
-}
-
-func (d *decoder) take(n int) []byte {
-	if n < 0 || n > len(d.b) {
-		d.bad, d.b = true, nil
-		return nil
-	}
-	v := d.b[:n]
-	d.b = d.b[n:]
-	return v
-}
-
-func (d *decoder) string() string { return string(d.bytes()) }
-
-func (d *decoder) bytes() []byte {
-	n := d.uvarint()
-	if n > uint64(len(d.b)) {
-		d.bad, d.b = true, nil
-		return nil
-	}
-	return d.take(int(n))
 }
 
 // Mention is added to the number of a URL that a document names and does not lead to: rel=nofollow, rel=canonical. Relocation needs to

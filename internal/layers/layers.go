@@ -35,7 +35,7 @@ func rows() map[string]Row {
 
 		"evolution": 1, "relocate": 1, "phm": 1, "robots": 1, "listing": 1, "heads": 1, "internal/volatile": 1, "status": 1, "replica/text": 1, "mirror/result": 1,
 
-		"site": 0, "reach": 0, "internal/dbpages": 0, "internal/charset": 0, "replica/hash": 0, "replica/unionfind": 0,
+		"site": 0, "reach": 0, "internal/dbpages": 0, "internal/charset": 0, "internal/binread": 0, "replica/hash": 0, "replica/unionfind": 0,
 
 		"policy": 0, // so that packages of single policies fit below policy/known
 
@@ -52,6 +52,9 @@ func rows() map[string]Row {
 
 		// Asks programs of others in tests.
 		"internal/oracle": harness,
+
+		// Makes small PHMs for tests.
+		"internal/phmtest": harness,
 
 		// Reads the data sets that the rooms of replica are tested with.
 		"internal/replicatest": harness,
