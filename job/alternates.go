@@ -11,14 +11,34 @@ import (
 // replicaKeys are the keys of the top level about what others have of the site.
 func replicaKeys() []Key {
 	return []Key{
-		{Name: "alternates", Type: "list of URLs", Example: `["https://mirror.example.net/docs/"]`,
-			Doc:   "Replicas of what lies under the directory of the first url, each named by the URL that stands for that directory. When the origin does not answer, or answers 500 or more after all attempts, a replica that was found to hold the same is asked. The files keep their addresses; explain and the summary say where the bytes came from. Nothing is taken for gone because a replica lacks it.",
-			Risk:  "A replica may be behind the origin, and whoever runs it can change what you mirror. An address, localhost or a name of one label is reached although it is private, at the port given.",
-			field: func(j *Job) any { return &j.Alternates }, check: checkAlternates},
-		{Name: "repair", Type: "true or false", Example: "true",
-			Doc:   "Repair broken links. What the site links to but says is gone (404, 410) is taken from an alternate that was found to hold the same as the site; entry points are left alone. A link to another site, that another mirror of this state knows to be broken, leads to an equivalent copy that a mirror of this state knows to be there.",
-			Risk:  "What the site withdrew, and still links to, stays in the mirror; each dead link costs one request more. Links to other sites may lead to another host than the author wrote; the file table says which.",
-			field: func(j *Job) any { return &j.Repair }},
+		{
+			Name:    "alternates",
+			Type:    "list of URLs",
+			Example: `["https://mirror.example.net/docs/"]`,
+			Doc: "Replicas of the directory of the first url, each named by the URL that stands for " +
+				"that directory. When the origin is down, or answers 500 or more after all attempts, " +
+				"a replica that was found to hold the same is used. Files keep their addresses; " +
+				"explain and the summary say where the bytes came from. A page never counts as gone " +
+				"because a replica lacks it.",
+			Risk: "A replica may be behind the origin, and its owner can change what you mirror. An IP " +
+				"address, localhost or a name of one label is reached at its port even if it is " +
+				"private.",
+			field: func(j *Job) any { return &j.Alternates },
+			check: checkAlternates,
+		},
+		{
+			Name:    "repair",
+			Type:    "true or false",
+			Example: "true",
+			Doc: "Repair broken links. What the site links to but reports as gone (404, 410) is taken " +
+				"from an alternate that was found to hold the same; entry points are excluded. A " +
+				"link to another site that is broken by the record of another mirror of this state " +
+				"leads to an equivalent copy that such a mirror knows.",
+			Risk: "What the site has removed but still links to stays in the mirror; each dead link " +
+				"costs one more request. Links to other sites may lead to another host than the " +
+				"author wrote; the file table says which.",
+			field: func(j *Job) any { return &j.Repair },
+		},
 	}
 }
 

@@ -19,14 +19,51 @@ type Notify struct {
 
 func notifyKeys() []Key {
 	return []Key{
-		{Name: "notify.command", Type: "text", Example: `"/usr/local/bin/tell-ops"`,
-			Doc:  "Run by the shell when a run did not end well, when the mirror is suspicious or stale, and when it is well again. The report comes as JSON on standard input, MIRRORD_JOB, MIRRORD_KIND, MIRRORD_STATE and MIRRORD_SUBJECT in the environment. It has 30 seconds; what it leaves running ends with it.",
-			Risk: "Runs as the daemon's user, in its sandbox.", field: func(j *Job) any { return &j.Notify.Command }},
-		{Name: "notify.email", Type: "address or list of addresses", Example: `["ops@example.org"]`, Doc: "Who gets the report by mail: through the machine's sendmail, or as the daemon's --mail says.", field: func(j *Job) any { return &j.Notify.Email }, check: checkEmail},
-		{Name: "notify.webhook", Type: "URL, { env = … } or { file = … }", Example: `{ env = "MIRRORD_WEBHOOK" }`, Doc: "Gets the report as JSON in a POST.", field: func(j *Job) any { return &j.Notify.Webhook }, check: checkWebhook},
-		{Name: "notify.webhook_key", Type: "{ env = … } or { file = … }", Example: `{ file = "/etc/mirrord/webhook.key" }`,
-			Doc: "Signs the POST: X-Mirrord-Signature is t=UNIX,v1=HEX, the HMAC-SHA256 of the time, a dot and the body.", field: func(j *Job) any { return &j.Notify.WebhookKey }, check: checkWebhookKey},
-		{Name: "notify.stale_after", Type: "duration", Example: `"7d"`, Doc: "Also report when a part of the mirror was not verified for longer than this; status then says stale. 0s is never.", field: func(j *Job) any { return &j.Notify.StaleAfter }},
+		{
+			Name:    "notify.command",
+			Type:    "text",
+			Example: `"/usr/local/bin/tell-ops"`,
+			Doc: "Run by the shell when a run did not end well, when the mirror is suspicious or " +
+				"stale, and when it is well again. It gets the report as JSON on standard input, and " +
+				"MIRRORD_JOB, MIRRORD_KIND, MIRRORD_STATE and MIRRORD_SUBJECT in the environment. It " +
+				"is killed after 30 seconds, with all that it started.",
+			Risk:  "Runs as the daemon's user, in its sandbox.",
+			field: func(j *Job) any { return &j.Notify.Command },
+		},
+		{
+			Name:    "notify.email",
+			Type:    "address or list of addresses",
+			Example: `["ops@example.org"]`,
+			Doc: "Receivers of the report by mail: through the machine's sendmail, or as mirrord " +
+				"daemon --mail says.",
+			field: func(j *Job) any { return &j.Notify.Email },
+			check: checkEmail,
+		},
+		{
+			Name:    "notify.webhook",
+			Type:    "URL, { env = … } or { file = … }",
+			Example: `{ env = "MIRRORD_WEBHOOK" }`,
+			Doc:     "Receives the report as JSON in a POST.",
+			field:   func(j *Job) any { return &j.Notify.Webhook },
+			check:   checkWebhook,
+		},
+		{
+			Name:    "notify.webhook_key",
+			Type:    "{ env = … } or { file = … }",
+			Example: `{ file = "/etc/mirrord/webhook.key" }`,
+			Doc: "Signs the POST: X-Mirrord-Signature is t=UNIX,v1=HEX, the HMAC-SHA256 of the time, " +
+				"a dot and the body.",
+			field: func(j *Job) any { return &j.Notify.WebhookKey },
+			check: checkWebhookKey,
+		},
+		{
+			Name:    "notify.stale_after",
+			Type:    "duration",
+			Example: `"7d"`,
+			Doc: "Also report when a part of the mirror was not verified for longer; the status is " +
+				"then stale. 0s: never.",
+			field: func(j *Job) any { return &j.Notify.StaleAfter },
+		},
 	}
 }
 

@@ -17,13 +17,34 @@ type Reuse struct {
 
 func reuseKeys() []Key {
 	return []Key{
-		{Name: "reuse.job", Type: "name of a job", Example: `"manual"`,
-			Doc:  "Another job whose mirror holds a collection that the site has too, byte for byte. Its files are taken from that mirror instead of being fetched: large ones and images share the disk's blocks. What that mirror lacks is fetched. At the first run and every week some files are asked of the site and compared; one that differs ends the reuse for a week.",
-			Risk: "Files are then as old as that mirror.", field: func(j *Job) any { return &j.Reuse.Job }, check: checkReuse},
-		{Name: "reuse.from", Type: "URL", Example: `"https://www.example.org/manual/"`, Doc: "Where the collection lies on that job's site: the URL of a directory.",
-			field: func(j *Job) any { return &j.Reuse.From }, check: func(j *Job) error { return checkDirectory(j.Reuse.From) }},
-		{Name: "reuse.at", Type: "URL", Example: `"https://copies.example.net/manual/"`, Doc: "Where it lies on this job's site. Empty: the directory of the first url.",
-			field: func(j *Job) any { return &j.Reuse.At }, check: func(j *Job) error { return checkDirectory(j.Reuse.At) }},
+		{
+			Name:    "reuse.job",
+			Type:    "name of a job",
+			Example: `"manual"`,
+			Doc: "Another job whose mirror holds a collection that the site has too, byte for byte. " +
+				"Its files are taken from that mirror instead of being fetched; large files and " +
+				"images share disk blocks. At the first run and every week some files are requested " +
+				"from the site and compared; one difference ends the reuse for a week.",
+			Risk:  "Files are then as old as that mirror.",
+			field: func(j *Job) any { return &j.Reuse.Job },
+			check: checkReuse,
+		},
+		{
+			Name:    "reuse.from",
+			Type:    "URL",
+			Example: `"https://www.example.org/manual/"`,
+			Doc:     "Where the collection lies on that job's site: the URL of a directory.",
+			field:   func(j *Job) any { return &j.Reuse.From },
+			check:   func(j *Job) error { return checkDirectory(j.Reuse.From) },
+		},
+		{
+			Name:    "reuse.at",
+			Type:    "URL",
+			Example: `"https://copies.example.net/manual/"`,
+			Doc:     "Where it lies on this job's site. Empty: the directory of the first url.",
+			field:   func(j *Job) any { return &j.Reuse.At },
+			check:   func(j *Job) error { return checkDirectory(j.Reuse.At) },
+		},
 	}
 }
 

@@ -74,7 +74,7 @@ type LinkChecker func(f *File, raw []byte, exists func(path string) bool) (broke
 // VerifyOptions are the choices of Verify. The zero value checks all but links.
 type VerifyOptions struct {
 	Links       LinkChecker      // nil: links are not checked
-	Linked      func(*File) bool // the files for which Links is called; needed with Links
+	Linked      func(*File) bool // the files for which Links is called; nil: all
 	MaxProblems int              // kept in the report; default 1000
 }
 
@@ -203,7 +203,7 @@ func (v *verifier) file(f *File) {
 	digest := sha256.New()
 	w := io.Writer(digest)
 	var raw []byte
-	check := v.o.Links != nil && v.o.Linked(f) && f.Size <= maxLinked
+	check := v.o.Links != nil && f.Size <= maxLinked && (v.o.Linked == nil || v.o.Linked(f))
 	if check {
 		raw = make([]byte, 0, f.Size)
 		w = io.MultiWriter(digest, (*appendWriter)(&raw))

@@ -37,19 +37,19 @@ func Standard() Registry {
 	return Registry{
 		{
 			Name:       Full,
-			Doc:        "every one",
+			Doc:        "all of them",
 			Everything: true,
 			Begin:      func(m *Model, o Options) Plan { return newFull(m, o) },
 		},
 		{
 			Name:  Near,
-			Doc:   "all but the directories that rules mined from the history skip; see near",
+			Doc:   "all but those in directories that rules mined from the history skip; see near",
 			Rules: true,
 			Begin: func(m *Model, o Options) Plan { return newNear(m, o) },
 		},
 		{
 			Name:     Adaptive,
-			Doc:      "those that are worth it by what the site's history says of their changes; see adaptive.price",
+			Doc:      "those whose expected changes are worth a request; see adaptive.price",
 			Listings: true,
 			Weighs:   true,
 			Begin:    func(m *Model, o Options) Plan { return newAdaptive(m, o) },

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package job
+
+func limitKeys() []Key {
+	const noLimit = " 0 is no limit."
+	return []Key{
+		{
+			Name:    "limits.max_files",
+			Type:    "number",
+			Unit:    "resources",
+			Example: "50000",
+			Doc:     "Most resources of the mirror. Further ones are left out, and the summary says so." + noLimit,
+			field:   func(j *Job) any { return &j.Limits.MaxFiles },
+		},
+		{
+			Name:    "limits.max_size",
+			Type:    "size",
+			Example: `"20GB"`,
+			Doc: "Most bytes of all bodies of the mirror. Further ones are left out, and the summary " +
+				"says so." + noLimit,
+			field: func(j *Job) any { return &j.Limits.MaxSize },
+		},
+		{
+			Name:    "limits.max_body",
+			Type:    "size",
+			Example: `"700MB"`,
+			Doc:     "A larger body is not stored; links to it stay absolute." + noLimit,
+			Risk:    "An endless body fills the disk up to min_free.",
+			field:   func(j *Job) any { return &j.Limits.MaxBody },
+		},
+		{
+			Name:    "limits.max_document",
+			Type:    "size",
+			Example: `"4MiB"`,
+			Doc: "A larger page or style sheet is stored as it came; its links are neither followed " +
+				"nor relocated.",
+			Risk:  "A run needs a few times this much memory.",
+			min:   1 << 10,
+			max:   1 << 30,
+			field: func(j *Job) any { return &j.Limits.MaxDocument },
+		},
+		{
+			Name:    "limits.max_time",
+			Type:    "duration",
+			Example: `"6h"`,
+			Doc: "Longest run, without pauses outside of the window. The run is then partial and can " +
+				"be resumed." + noLimit,
+			field: func(j *Job) any { return &j.Limits.MaxTime },
+		},
+		{
+			Name:    "limits.max_depth",
+			Type:    "number",
+			Unit:    "link hops",
+			Example: "5",
+			Doc:     "Most links between an entry point and a page." + noLimit,
+			field:   func(j *Job) any { return &j.Limits.MaxDepth },
+		},
+		{
+			Name:    "limits.max_path_depth",
+			Type:    "number",
+			Unit:    "path segments",
+			Example: "16",
+			Doc:     "A URL with more path segments counts as a trap.",
+			min:     1,
+			max:     1000,
+			field:   func(j *Job) any { return &j.Limits.MaxPathDepth },
+		},
+		{
+			Name:    "limits.max_repeats",
+			Type:    "number",
+			Unit:    "times",
+			Example: "0",
+			Doc: "A URL counts as a trap when its path repeats a segment or series of segments this " +
+				"often in a row (/x/x/x/, /a/b/a/b/a/b/), or one segment twice as often anywhere: a " +
+				"relative link on a page that answers every path makes such URLs without end. " +
+				"Numbers may repeat twice as often in a row, and anywhere without limit. At least 2; " +
+				"0 is no limit.",
+			Risk:  "Without it only max_path_depth ends such a path.",
+			max:   1000,
+			field: func(j *Job) any { return &j.Limits.MaxRepeats },
+			check: checkRepeats,
+		},
+		{
+			Name:    "limits.max_links",
+			Type:    "number",
+			Unit:    "links",
+			Example: "20000",
+			Doc:     "Most links taken from one page; further ones are left out, and the summary says so.",
+			min:     1,
+			max:     10_000_000,
+			field:   func(j *Job) any { return &j.Limits.MaxLinks },
+		},
+		{
+			Name:    "limits.max_url_length",
+			Type:    "number",
+			Unit:    "bytes",
+			Example: "500",
+			Doc:     "A longer URL counts as a trap.",
+			min:     64,
+			max:     32000,
+			field:   func(j *Job) any { return &j.Limits.MaxURLLength },
+		},
+		{
+			Name:    "limits.max_redirects",
+			Type:    "number",
+			Unit:    "redirects",
+			Example: "5",
+			Doc:     "Longest chain of redirects.",
+			min:     1,
+			max:     100,
+			field:   func(j *Job) any { return &j.Limits.MaxRedirects },
+		},
+		{
+			Name:    "limits.max_variants",
+			Type:    "number",
+			Unit:    "URLs",
+			Example: "200",
+			Doc: "Most URLs that differ only in the values of their query; further ones count as a " +
+				"trap.",
+			Risk:  "Too low cuts off catalogues, too high feeds traps.",
+			min:   1,
+			field: func(j *Job) any { return &j.Limits.MaxVariants },
+		},
+		{
+			Name:    "limits.max_dates",
+			Type:    "number",
+			Unit:    "URLs",
+			Example: "5000",
+			Doc: "Most URLs that differ only in the numbers of a date; further ones count as an " +
+				"endless calendar.",
+			Risk:  "Too low cuts off a news archive of many days.",
+			min:   1,
+			field: func(j *Job) any { return &j.Limits.MaxDates },
+		},
+		{
+			Name:    "limits.max_ratio",
+			Type:    "number",
+			Unit:    "times",
+			Example: "1000",
+			Doc:     "How many times larger than its compressed form a body may be.",
+			Risk:    "Without it a few kilobytes can unpack to a full disk.",
+			min:     10,
+			max:     1_000_000,
+			field:   func(j *Job) any { return &j.Limits.MaxRatio },
+		},
+		{
+			Name:    "limits.max_delete",
+			Type:    "share",
+			Example: `"30%"`,
+			Doc: "A run that would remove more than this share of the site, and more than 3 files, is " +
+				"suspicious and waits for accept. 0%: any file.",
+			Risk:  "100% lets an empty site empty the mirror.",
+			field: func(j *Job) any { return &j.Limits.MaxDelete },
+		},
+		{
+			Name:    "limits.max_failures",
+			Type:    "share",
+			Example: `"5%"`,
+			Doc:     "A run in which a larger share of the URLs failed is partial.",
+			Risk: "With 0 one broken link makes each run partial; a page that fails keeps its last " +
+				"good copy anyway.",
+			field: func(j *Job) any { return &j.Limits.MaxFailures },
+		},
+		{
+			Name:    "limits.max_skip",
+			Type:    "number",
+			Unit:    "runs",
+			Example: "30",
+			Doc:     "Most runs in a row in which a resource may be skipped. 0 is no limit.",
+			Risk:    "It bounds how old a page can be under the policies near and adaptive.",
+			min:     0,
+			max:     1000,
+			field:   func(j *Job) any { return &j.Limits.MaxSkip },
+		},
+		{
+			Name:    "limits.max_requests",
+			Type:    "number",
+			Unit:    "requests",
+			Example: "5000",
+			Doc: "Most requests of one run for what the mirror already has. What is worth most comes " +
+				"first; the rest is skipped." + noLimit,
+			Risk:  "It wins over max_skip: with a small number pages can get old.",
+			field: func(j *Job) any { return &j.Limits.MaxRequests },
+		},
+		{
+			Name:    "limits.retries",
+			Type:    "number",
+			Unit:    "attempts",
+			Example: "5",
+			Doc: "Further attempts for one URL after a transient failure, with growing gaps. A broken " +
+				"answer (not proper HTTP, cut short, connection closed) is requested once more, at " +
+				"the end of the run; a large file is resumed.",
+			max:   20,
+			field: func(j *Job) any { return &j.Limits.Retries },
+		},
+		{
+			Name:    "limits.min_free",
+			Type:    "size",
+			Example: `"10GiB"`,
+			Doc: "A run ends as partial when less is free on the disk of the state directory. In the " +
+				"daemon it goes on when there is room again.",
+			field: func(j *Job) any { return &j.Limits.MinFree },
+		},
+	}
+}

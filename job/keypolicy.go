@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package job
+
+func evidenceKeys() []Key {
+	return []Key{
+		{
+			Name:    "evidence.listings",
+			Type:    "true or false",
+			Example: "false",
+			Doc: "A directory listing of the server that shows the same time and size as before saves " +
+				"the requests for its files. Some files are requested as a check; after a listing " +
+				"hid a change, listings are ignored for some runs.",
+			Risk:  "A file that changes without its time and size is found only when its turn comes.",
+			field: func(j *Job) any { return &j.Evidence.Listings },
+		},
+		{
+			Name:    "evidence.sitemaps",
+			Type:    "true or false",
+			Example: "false",
+			Doc: "A page with the same lastmod in the sitemap as before is skipped. Some pages are " +
+				"requested as a check; after a sitemap hid a change, sitemaps are ignored for some " +
+				"runs. Without this key sitemaps still name pages.",
+			Risk:  "A page whose lastmod is not maintained is found only when its turn comes.",
+			field: func(j *Job) any { return &j.Evidence.Sitemaps },
+		},
+		{
+			Name:    "evidence.expiry",
+			Type:    "true or false",
+			Example: "true",
+			Doc: "A resource with an explicit lifetime (max-age of Cache-Control, Expires) is skipped " +
+				"until it ends, for at most 30 days. Some are requested as a check; after a lifetime " +
+				"was wrong, lifetimes are ignored for some runs.",
+			Risk:  "Many sites send careless lifetimes; a change is found only after them.",
+			field: func(j *Job) any { return &j.Evidence.Expiry },
+		},
+	}
+}
+
+func policyKeys() []Key {
+	return []Key{
+		{
+			Name:    "adaptive.price",
+			Type:    "number",
+			Unit:    "changed pages",
+			Example: "0.01",
+			Doc: "Cost of a request, in changed pages: a request is made when it is expected to find " +
+				"at least as many changes. 0.001 requests a page as long as one of a thousand " +
+				"requests finds a change; with 0 everything is requested, best first.",
+			Risk:  "A high price saves requests and finds changes later.",
+			field: func(j *Job) any { return &j.Adaptive.Price },
+			max:   1,
+		},
+		{
+			Name:    "near.min_doc",
+			Type:    "share",
+			Example: "0.05",
+			Doc:     "Least degree of change (DoC) that counts as a change of a directory: 0 to 1, not 0.",
+			field:   func(j *Job) any { return &j.Near.MinDoC },
+		},
+		{
+			Name:    "near.min_foc",
+			Type:    "share",
+			Example: "0.1",
+			Doc: "Least share of the runs in which the directories above changed; the skipped one " +
+				"changed with them in fewer (FoC). Over 0, up to 1.",
+			field: func(j *Job) any { return &j.Near.MinFoC },
+			check: checkFoC,
+		},
+		{
+			Name:    "near.min_coc",
+			Type:    "share",
+			Example: "0.1",
+			Doc:     "Least negative correlation of their changes (CoC), 0 to 1.",
+			field:   func(j *Job) any { return &j.Near.MinCoC },
+		},
+		{
+			Name:    "near.min_confidence",
+			Type:    "share",
+			Example: "0.8",
+			Doc: "Least share of the changes above in which the skipped directory did not change, 0 " +
+				"to 1.",
+			field: func(j *Job) any { return &j.Near.MinConfidence },
+		},
+		{
+			Name:    "near.expire",
+			Type:    "number",
+			Unit:    "runs",
+			Example: "4",
+			Doc: "After so many runs in a row without a visit a directory has no rule any more. 0: " +
+				"never.",
+			Risk:  "Rules that do not expire are corrected by audits only.",
+			max:   1000,
+			field: func(j *Job) any { return &j.Near.Expire },
+		},
+	}
+}

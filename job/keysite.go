@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package job
+
+import (
+	"time"
+
+	"mirrord/policy/known"
+)
+
+func topKeys() []Key {
+	return []Key{
+		{
+			Name:    "url",
+			Type:    "URL or list of URLs",
+			Example: `"https://www.example.org/docs/"`,
+			Doc: "The entry points. The first is the entry point of the archive. A fragment is " +
+				"dropped.",
+			Risk: "An IP address, localhost or a name of one label is reached at its port even if it " +
+				"is private; a name with a dot that is private needs polite.allow_private.",
+			field: func(j *Job) any { return &j.URLs },
+			check: checkURLs,
+		},
+		{
+			Name:    "title",
+			Type:    "text",
+			Example: `"Example documentation"`,
+			Doc:     "Shown in lists and written into the archive. Empty: the title of the entry page.",
+			field:   func(j *Job) any { return &j.Title },
+			check:   checkTitle,
+		},
+		{
+			Name:    "schedule",
+			Type:    "schedule",
+			Example: `"30 3 * * *"`,
+			Doc: "When the daemon starts a run: five cron fields, @every 6h, @daily, or continuous. " +
+				"Empty: only by run-now.",
+			Risk:  "Frequent runs cost the site requests and find little; see polite.",
+			field: func(j *Job) any { return &j.Schedule },
+			check: func(j *Job) error { _, err := ParseSchedule(j.Schedule); return err },
+		},
+		{
+			Name:    "min_interval",
+			Type:    "duration",
+			Example: `"15m"`,
+			Doc: "With schedule = continuous: shortest time from the end of a run to the next. " +
+				"Between min_interval and max_interval the time follows from how often the site " +
+				"changes.",
+			min:   int64(time.Minute),
+			field: func(j *Job) any { return &j.MinInterval },
+		},
+		{
+			Name:    "max_interval",
+			Type:    "duration",
+			Example: `"1d"`,
+			Doc:     "With schedule = continuous: longest time from the end of a run to the next.",
+			min:     int64(time.Minute),
+			field:   func(j *Job) any { return &j.MaxInterval },
+			check:   checkIntervals,
+		},
+		{
+			Name:    "timezone",
+			Type:    "time zone",
+			Example: `"Europe/Berlin"`,
+			Doc:     "Time zone of schedule and window, by its IANA name. Empty: that of the machine.",
+			field:   func(j *Job) any { return &j.Timezone },
+			check:   checkTimezone,
+		},
+		{
+			Name:    "window",
+			Type:    "window",
+			Example: `"22:00-06:00"`,
+			Doc: "Requests are made only inside it. Outside a run pauses; it goes on when the window " +
+				"opens. Several spans are separated by commas.",
+			Risk:  "In a window that is too short a large site never completes.",
+			field: func(j *Job) any { return &j.Window },
+			check: func(j *Job) error { _, err := ParseWindow(j.Window); return err },
+		},
+		{
+			Name:    "policy",
+			Type:    "choice",
+			Enum:    known.All().Names(),
+			Example: `"full"`,
+			Doc: "Which known URLs a run requests again, conditionally. " + policyDocs() +
+				". The first full_runs runs request everything. New URLs are always fetched.",
+			Risk:  "near and adaptive may show a page as it was up to limits.max_skip runs ago.",
+			field: func(j *Job) any { return (*string)(&j.Policy) },
+		},
+		{
+			Name:    "full_runs",
+			Type:    "number",
+			Unit:    "runs",
+			Example: "10",
+			Doc: "Number of complete runs that request everything before the policy skips anything. " +
+				"Listings, sitemaps and lifetimes save requests in these runs, too.",
+			Risk:  "With 1 the policy judges by a single look at the site.",
+			min:   1,
+			max:   1000,
+			field: func(j *Job) any { return &j.FullRuns },
+		},
+		{
+			Name: "requisites",
+			Type: "choice",
+			Enum: []string{
+				string(RequisitesScope), string(RequisitesHost), string(RequisitesDomain), string(RequisitesAny),
+			},
+			Example: `"any"`,
+			Doc: "Where images, style sheets, scripts and fonts of a page in scope may come from: " +
+				"only the scope, the hosts of url, their registrable domains, or anywhere.",
+			Risk: "scope leaves pages without their style sheets when these lie above the entry point; " +
+				"any reaches hosts that the job does not name.",
+			field: func(j *Job) any { return (*string)(&j.Requisites) },
+		},
+		{
+			Name:    "order",
+			Type:    "choice",
+			Enum:    []string{string(OrderBreadth), string(OrderDepth), string(OrderPath)},
+			Example: `"path"`,
+			Doc: "Which page comes next: breadth takes the fewest link hops first, depth the most, " +
+				"path goes directory by directory. Requisites follow their page in every order.",
+			field: func(j *Job) any { return (*string)(&j.Order) },
+		},
+		{
+			Name:    "obey_robots",
+			Type:    "true or false",
+			Example: "false",
+			Doc:     "Obey robots.txt, its Crawl-delay, robots meta elements and X-Robots-Tag.",
+			Risk:    "Set it to false only for a site of your own: robots.txt is the owner's word.",
+			field:   func(j *Job) any { return &j.ObeyRobots },
+		},
+		{
+			Name:    "obey_nofollow",
+			Type:    "true or false",
+			Example: "false",
+			Doc:     "Do not follow links marked rel=nofollow.",
+			Risk:    "Such links often lead into traps.",
+			field:   func(j *Job) any { return &j.ObeyNofollow },
+		},
+		{
+			Name:    "scripts",
+			Type:    "true or false",
+			Example: "false",
+			Doc: "Follow strings in scripts that are plainly addresses of files. In pages such a " +
+				"string is replaced when its target is in the mirror; script files stay byte for " +
+				"byte.",
+			Risk: "true costs requests for strings that lead nowhere: at most 50 more than twice those " +
+				"that lead somewhere. A script that uses such a string for something else may break.",
+			field: func(j *Job) any { return &j.Scripts },
+		},
+		{
+			Name:    "proxy",
+			Type:    "URL",
+			Example: `"http://proxy.example.org:3128"`,
+			Doc: "Proxy for all requests: http, https, socks5 or socks5h. Empty: none; the " +
+				"environment is ignored. Its password goes into [auth].",
+			Risk: "The proxy resolves names, so mirrord can refuse private targets by name only; the " +
+				"proxy must refuse names with private addresses.",
+			field: func(j *Job) any { return &j.Proxy },
+			check: checkProxy,
+		},
+	}
+}
+
+func scopeKeys() []Key {
+	return []Key{
+		{
+			Name:    "scope.kind",
+			Type:    "choice",
+			Enum:    []string{"directory", "host", "domain", "prefixes"},
+			Example: `"host"`,
+			Doc: "What belongs to the site: everything under the directory of a url, on its host, on " +
+				"its registrable domain, or what starts with one of prefixes.",
+			Risk:  "domain includes every linked host of the domain.",
+			field: func(j *Job) any { return &j.Scope.Kind },
+		},
+		{
+			Name:    "scope.prefixes",
+			Type:    "list of URLs",
+			Example: `["https://example.org/a/", "https://example.org/b/"]`,
+			Doc:     "The URL prefixes of kind prefixes.",
+			field:   func(j *Job) any { return &j.Scope.Prefixes },
+			check:   checkPrefixes,
+		},
+		{
+			Name:    "scope.include",
+			Type:    "list of globs",
+			Example: `["/assets/**"]`,
+			Doc: "Also in scope, on the hosts of url: globs on the path, * inside a segment, ** " +
+				"across segments.",
+			field: func(j *Job) any { return &j.Scope.Include },
+			check: func(j *Job) error { return checkGlobs(j.Scope.Include) },
+		},
+		{
+			Name:    "scope.exclude",
+			Type:    "list of globs",
+			Example: `["/ftp/**", "/**/print/*"]`,
+			Doc:     "Not in scope; exclude wins over include.",
+			field:   func(j *Job) any { return &j.Scope.Exclude },
+			check:   checkExclude,
+		},
+		{
+			Name:    "programs.suffixes",
+			Type:    "list of suffixes",
+			Example: `[".cgi", ".php"]`,
+			Doc: "Paths with these suffixes are programs: links to them are absolute, they are never " +
+				"requested.",
+			Risk:  "A request to a program can change things on the site.",
+			field: func(j *Job) any { return &j.Programs.Suffixes },
+			check: checkSuffixes,
+		},
+		{
+			Name:    "programs.dirs",
+			Type:    "list of directory names",
+			Example: `["cgi-bin", "bin"]`,
+			Doc:     "Everything under a directory with such a name is a program.",
+			field:   func(j *Job) any { return &j.Programs.Dirs },
+			check:   checkDirs,
+		},
+		{
+			Name:    "programs.globs",
+			Type:    "list of globs",
+			Example: `["/search*"]`,
+			Doc:     "URLs that match are programs.",
+			field:   func(j *Job) any { return &j.Programs.Globs },
+			check:   func(j *Job) error { return checkGlobs(j.Programs.Globs) },
+		},
+	}
+}
