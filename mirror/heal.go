@@ -7,62 +7,33 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"mirrord/mirror/judge"
+	"mirrord/mirror/publish"
 	"mirrord/site"
 	"mirrord/store"
 )
 
-// damage gathers the documents whose stored bodies turned out to be damaged while they were relocated. Safe for concurrent use; the
-// zero value is ready.
-type damage struct {
-	mu    sync.Mutex
-	ids   []uint32
-	first error
-}
-
-// note keeps a damaged document, and reports whether err was that.
-func (d *damage) note(id uint32, err error) bool {
-	if _, ok := errors.AsType[*store.DatabaseError](err); ok || !errors.Is(err, store.ErrDamaged) {
-		return false
+// heal makes a run that could not be published for damaged bodies one that goes on by requesting them again. An err that says something
+// else is returned as it is.
+func (r *run) heal(j *judge.Judgement, err error) error {
+	bad, ok := errors.AsType[*publish.BodiesError](err)
+	if !ok {
+		return err
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.first == nil {
-		d.first = err
+	herr := r.amend(bad.IDs, publish.LoseBody)
+	if herr == nil {
+		herr = r.site.Records.Fold(r.folding())
 	}
-	d.ids = append(d.ids, id)
-	return true
-}
-
-// heal makes a run that could not be published for damaged bodies one that goes on by asking for them again. It reports whether
-// there were any.
-func (r *run) heal(j *judge.Judgement) (bool, error) {
-	r.damage.mu.Lock()
-	defer r.damage.mu.Unlock()
-	ids := r.damage.ids
-	if len(ids) == 0 {
-		return false, nil
-	}
-	slices.Sort(ids)
-	err := r.amend(ids, func(rec *store.Resource) {
-		// Without validators and digest the next answer is a body, and is stored even if it is the one that was lost.
-		rec.ETag, rec.LastModified, rec.Digest = "", "", [32]byte{}
-		rec.Outcome, rec.Reason = site.Failed, "its stored body is damaged"
-	})
-	if err == nil {
-		err = r.site.Records.Fold(r.folding())
-	}
-	if err == nil {
+	if herr == nil {
 		r.state.Retrieved = false
-		err = r.site.Notes.SetRun(r.state)
+		herr = r.site.Notes.SetRun(r.state)
 	}
-	if err != nil {
-		return true, fmt.Errorf("ask again for what is damaged: %w", err)
+	if herr != nil {
+		return fmt.Errorf("ask again for what is damaged: %w", herr)
 	}
-	j.Partial("%d stored bodies are damaged and will be asked for again: %v", len(ids), r.damage.first)
-	return true, nil
+	j.Partial("%d stored bodies are damaged and will be asked for again: %v", len(bad.IDs), bad.First)
+	return nil
 }
 
 // mend makes the run ask again for the bodies that Verify found damaged. Blobs of wrong bytes are discarded, so that those that come can
@@ -93,9 +64,8 @@ func (r *run) mend() error {
 		if !bad { // an older body is, or another site has brought this one again
 			continue
 		}
-		// As heal does; and nothing may spare the request.
-		rec.ETag, rec.LastModified, rec.Digest, rec.Expires, rec.Evidence = "", "", [32]byte{}, 0, [len(rec.Evidence)]uint64{}
-		rec.Outcome, rec.Reason = site.Failed, "its stored body is damaged"
+		publish.LoseBody(&rec)
+		rec.Expires, rec.Evidence = 0, [len(rec.Evidence)]uint64{} // so that nothing saves the request
 		r.log.Warn("ask again for a damaged body", "url", raw)
 		batch = append(batch, &store.Done{Resource: rec})
 	}

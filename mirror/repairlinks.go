@@ -17,12 +17,12 @@ import (
 // repairFact keeps repair.Applied of a site.
 const repairFact = "repair"
 
-// prepareRepairs chooses which links to other sites are repaired, and marks the documents in which that
+// prepareRepairs chooses which links to other sites are repaired, and returns the documents in which that
 // differs from the published version.
-func (r *run) prepareRepairs(ctx context.Context) error {
+func (r *run) prepareRepairs(ctx context.Context) (others []uint32, err error) {
 	v, err := r.site.Notes.Fact(repairFact)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	s := repair.Situation{
 		Wanted:    r.job.Repair,
@@ -40,17 +40,19 @@ func (r *run) prepareRepairs(ctx context.Context) error {
 		s.Live = r.live.Number
 	}
 	if r.cures, err = repair.Choose(ctx, s); err != nil {
-		return err
+		return nil, err
 	}
 	if r.cures.Reset {
 		if err := r.noteRepairs(repair.Applied{}); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if r.cures.Compare == nil {
-		return nil
+		return nil, nil
 	}
-	return r.markRepairs(ctx)
+	t := r.table.Settled()
+	dirty := func(id uint32) bool { return t.State(id).Dirty() }
+	return r.renderer().OtherRepairs(ctx, r.site.Records.Resources, r.cures.Compare, dirty)
 }
 
 // searchRepairs is what a search for cures needs of this run.
@@ -69,17 +71,6 @@ func (r *run) searchRepairs() repair.Search {
 
 func (r *run) publishedRepairs() (map[string][]render.RepairedLink, error) {
 	return render.PublishedRepairs(r.site)
-}
-
-// markRepairs marks the documents whose repaired links are not those of the published version.
-func (r *run) markRepairs(ctx context.Context) error {
-	t := r.table.Settled()
-	dirty := func(id uint32) bool { return t.State(id).Dirty() }
-	ids, err := r.renderer().OtherRepairs(ctx, r.site.Records.Resources, r.cures.Compare, dirty)
-	for _, id := range ids {
-		t.Touch(id)
-	}
-	return err
 }
 
 // repaired notes that the published version has the repaired links of this run.

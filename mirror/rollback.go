@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"mirrord/mirror/ledger"
+	"mirrord/mirror/publish"
 	"mirrord/mirror/render"
 	"mirrord/store"
 )
@@ -23,7 +24,7 @@ func Rollback(ctx context.Context, o Options, number int) (*Summary, error) {
 	if !slices.ContainsFunc(vs, func(v store.Version) bool { return v.Number == number }) {
 		return nil, fmt.Errorf("roll back %s to version %d: %w", o.Site.Name, number, store.ErrNoVersion)
 	}
-	if _, err := mendTree(ctx, o.State, o.Site, &vs[len(vs)-1]); err != nil { // what the records say is needed for it
+	if _, err := publish.Mend(ctx, o.State, o.Site, &vs[len(vs)-1]); err != nil { // what the records say is needed for it
 		return nil, err
 	}
 	if o.repairs, err = repairsIn(o.State, o.Site, number); err != nil {

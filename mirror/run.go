@@ -20,6 +20,7 @@ import (
 	"mirrord/mirror/intake"
 	"mirrord/mirror/judge"
 	"mirrord/mirror/ledger"
+	"mirrord/mirror/publish"
 	"mirrord/mirror/render"
 	"mirrord/mirror/repair"
 	"mirrord/mirror/result"
@@ -71,7 +72,7 @@ type run struct {
 	started     time.Time
 	version     int // that this run works for
 	live        *store.Version
-	tree        treeDamage // of live
+	tree        publish.TreeDamage // of live
 	shared      render.Shared
 	rules       *admit.URLRules
 	layout      phm.Layout
@@ -116,9 +117,8 @@ type run struct {
 	cures         repair.Choice
 	repairedLinks int // of the version that was published
 
-	stats  ledger.Counts
-	notes  ledger.Notes
-	damage damage
+	stats ledger.Counts
+	notes ledger.Notes
 
 	mending []site.URL // found damaged by Verify, and asked again
 }
@@ -238,10 +238,10 @@ func (r *run) run(ctx context.Context) (*Summary, error) {
 		r.version = r.live.Number + 1
 	}
 	if r.live != nil {
-		if r.tree, err = mendTree(ctx, r.o.State, r.site, r.live); err != nil {
+		if r.tree, err = publish.Mend(ctx, r.o.State, r.site, r.live); err != nil {
 			return nil, err
 		}
-		r.tree.say(r)
+		r.sayDamage(&r.tree)
 	}
 	if err := r.begin(); err != nil {
 		return nil, err
@@ -276,17 +276,11 @@ func (r *run) run(ctx context.Context) (*Summary, error) {
 	case ctx.Err() != nil:
 		v.Partial("interrupted while the mirror was relocated")
 		return r.summary(v), nil
-	case errors.Is(err, store.ErrDamaged):
-		healed, herr := r.heal(v)
-		if herr != nil {
-			return r.summary(v.Broke(herr)), herr
-		}
-		if healed {
-			return r.summary(v), nil
-		}
-		return r.summary(v.Broke(err)), err
 	default:
-		return r.summary(v.Broke(err)), err
+		if err = r.heal(v, err); err != nil {
+			return r.summary(v.Broke(err)), err
+		}
+		return r.summary(v), nil
 	}
 	if v.Verdict != Complete && !r.o.NoFetch { // publishing found out more: the run was not what was written of it
 		if err := r.observations(v); err != nil {
@@ -364,7 +358,7 @@ func (r *run) summary(j *judge.Judgement) *Summary {
 	if v != nil {
 		sum.Version, sum.Files, sum.Size = v.Number, v.Files, v.Bytes
 		sum.Path = filepath.Join(r.site.Dir(), "current")
-		sum.Entry, _, _ = r.entry()
+		sum.Entry = r.entry()
 	}
 	sum.Notes, sum.Failures = r.notes.List()
 	r.noteSources(sum)

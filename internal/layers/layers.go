@@ -21,7 +21,13 @@ func rows() map[string]Row {
 
 		// The rooms of mirror: none imports another one of its row. Only mirror imports them, and app those that openRooms
 		// lists. Row 7 is for the rooms that one run goes through, and for reports.
-		"mirror/crawl": 7, "mirror/intake": 7, "mirror/report": 7, "mirror/judge": 7, "mirror/repair": 7, "mirror/source": 7,
+		"mirror/crawl":   7,
+		"mirror/intake":  7,
+		"mirror/judge":   7,
+		"mirror/publish": 7,
+		"mirror/repair":  7,
+		"mirror/report":  7,
+		"mirror/source":  7,
 
 		"mirror/render": 6, "mirror/spare": 6,
 

@@ -84,6 +84,3 @@ func (t Settled) Leave(id uint32) {
 	}
 	e.flags, e.target = e.flags&^fInSet|fMoved, 0
 }
-
-// Touch marks a document to be published anew.
-func (t Settled) Touch(id uint32) { t.urls.at(id).flags |= fDirty }

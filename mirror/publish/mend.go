@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package mirror
+package publish
 
 import (
 	"bytes"
@@ -10,19 +10,17 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strings"
 
-	"mirrord/mirror/ledger"
 	"mirrord/mirror/render"
 	"mirrord/phm"
 	"mirrord/store"
 )
 
-// mendTree is the first thing that a run does with a site that has a published version. It looks at what readers see and makes again, from the
+// Mend is the first thing that a run does with a site that has a published version. It looks at what readers see and makes again, from the
 // stored bodies and without a request, what is missing, cut or wrong, so that nothing of it goes on into the next version. It looks at current,
 // at the bytes of phm.json and phm.files, and at what the folders say of each file: that it is there, is a file, has its size, and was not written
 // since the version was published. Bytes are read only of files that were, and of those that Verify found wrong.
-func mendTree(ctx context.Context, st *store.State, s *store.Site, live *store.Version) (treeDamage, error) {
+func Mend(ctx context.Context, st *store.State, s *store.Site, live *store.Version) (TreeDamage, error) {
 	m := &treeMender{ctx: ctx, st: st, s: s, live: live, meta: render.MetaOf(live)}
 	noted, err := s.Notes.WrongFiles()
 	if err != nil {
@@ -41,16 +39,16 @@ func mendTree(ctx context.Context, st *store.State, s *store.Site, live *store.V
 		}
 	}
 	if len(noted) > 0 {
-		err = s.Notes.NoteWrongFiles(slices.Sorted(maps.Keys(m.left.wrong)))
+		err = s.Notes.NoteWrongFiles(slices.Sorted(maps.Keys(m.left.Wrong)))
 	}
 	return m.left, err
 }
 
-// treeDamage is what became of the damage of a published tree.
-type treeDamage struct {
-	mended []string        // what was made again
-	wrong  map[string]bool // mirror paths of files whose stored body is damaged too: made again when it has come
-	lost   error           // why the file table is not known: the next version is made without it
+// TreeDamage is what became of the damage of a published tree.
+type TreeDamage struct {
+	Mended []string        // what was made again
+	Wrong  map[string]bool // mirror paths of files whose stored body is damaged too: made again when it has come
+	Lost   error           // why the file table is not known: the next version is made without it
 }
 
 type treeMender struct {
@@ -60,7 +58,7 @@ type treeMender struct {
 	live    *store.Version
 	meta    *phm.Meta // of live; nil: none is kept
 	damaged []string  // URLs whose stored bodies are damaged
-	left    treeDamage
+	left    TreeDamage
 }
 
 func (m *treeMender) mend(noted []string) error {
@@ -147,7 +145,7 @@ func (m *treeMender) open() (*os.Root, error) {
 		if tree != nil {
 			tree.Close()
 		}
-		m.left.mended = append(m.left.mended, "current")
+		m.left.Mended = append(m.left.Mended, "current")
 		return m.s.Trees.Current()
 	}
 	if errors.Is(err, store.ErrNoVersion) {
@@ -225,7 +223,7 @@ func (m *treeMender) replace(wrong []phm.File, describe []string, table []byte, 
 	if err := t.Replace(paths, extra); err != nil {
 		return err
 	}
-	m.left.mended = append(append(m.left.mended, paths...), extra...)
+	m.left.Mended = append(append(m.left.Mended, paths...), extra...)
 	return nil
 }
 
@@ -247,8 +245,8 @@ func (m *treeMender) rebuild() error {
 	if _, err := m.fill(t, p.Files()); err != nil {
 		return err
 	}
-	if n := len(m.left.wrong); n > 0 {
-		m.left.wrong = nil
+	if n := len(m.left.Wrong); n > 0 {
+		m.left.Wrong = nil
 		return m.lose(fmt.Errorf("%w; %d of its stored bodies are damaged", gone, n))
 	}
 	if err := errors.Join(writeFile(t, phm.FilesName, p.Table()), writeFile(t, phm.MetaName, m.live.Meta)); err != nil {
@@ -257,7 +255,7 @@ func (m *treeMender) rebuild() error {
 	if err := t.PublishAgain(*m.live); err != nil {
 		return err
 	}
-	m.left.mended = append(m.left.mended, "all files")
+	m.left.Mended = append(m.left.Mended, "all files")
 	return nil
 }
 
@@ -270,36 +268,16 @@ func (m *treeMender) fill(t *store.Tree, files []phm.File) (paths []string, err 
 		return nil, err
 	}
 	for i := range damaged {
-		if m.left.wrong == nil {
-			m.left.wrong = map[string]bool{}
+		if m.left.Wrong == nil {
+			m.left.Wrong = map[string]bool{}
 		}
-		m.left.wrong[damaged[i].Path] = true
+		m.left.Wrong[damaged[i].Path] = true
 		m.damaged = append(m.damaged, damaged[i].URL)
 	}
 	return paths, nil
 }
 
 func (m *treeMender) lose(err error) error {
-	m.left.lost = err
+	m.left.Lost = err
 	return nil
-}
-
-// say tells the reader of a report what was found.
-func (d *treeDamage) say(r *run) {
-	if n := len(d.mended); n > 0 {
-		names := d.mended
-		if n > ledger.MaxExamples {
-			names = append(slices.Clone(names[:ledger.MaxExamples]), fmt.Sprintf("and %d more", n-ledger.MaxExamples))
-		}
-		r.log.Warn("published tree mended", "files", n)
-		r.notes.Cap("damage of the published tree was repaired from the stored bodies: " + strings.Join(names, ", "))
-	}
-	if n := len(d.wrong); n > 0 {
-		r.log.Warn("published files are damaged, and so are their stored bodies", "files", n)
-		r.notes.Cap(fmt.Sprintf("%d published files are damaged, and so are their stored bodies: they are requested again", n))
-	}
-	if d.lost != nil {
-		r.log.Warn("published tree is damaged", "err", d.lost)
-		r.notes.Cap(fmt.Sprintf("the published tree is damaged (%v): the next complete run publishes all files anew", d.lost))
-	}
 }

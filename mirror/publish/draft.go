@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package publish
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"time"
+
+	"mirrord/mirror/ledger"
+	"mirrord/mirror/render"
+	"mirrord/phm"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// Trees starts the tree of a version; *store.Trees does.
+type Trees interface {
+	Build() (*store.Tree, error)
+	BuildAnew() (*store.Tree, error)
+}
+
+// Records reads what is recorded of a URL; *store.Records does. Safe for concurrent use.
+type Records interface {
+	Get(u site.URL) (rec store.Resource, ok bool, err error)
+}
+
+// Means is what a version is made with. All fields are needed.
+type Means struct {
+	Trees    Trees
+	Records  Records
+	Renderer *render.Renderer
+	Counts   *ledger.Counts
+	Now      func() time.Time
+	Log      *slog.Logger
+}
+
+// Draft is a version that is being made, in the tree that is not live. Close must follow.
+type Draft struct {
+	plan   *Plan
+	by     Means
+	tree   *store.Tree
+	damage damagedBodies
+	result Result
+	meta   []byte // phm.json, once the draft is finished
+}
+
+// Open starts the tree of a version. It takes out of the tree what the version does not have, before any file is made: a file may stand
+// where a folder must come. A tree whose own file table is damaged is emptied.
+func Open(p *Plan, by Means) (*Draft, error) {
+	d := &Draft{plan: p, by: by}
+	var err error
+	if p.lost {
+		d.tree, err = by.Trees.BuildAnew()
+		return d, err
+	}
+	if d.tree, err = by.Trees.Build(); err != nil {
+		return nil, err
+	}
+	err = d.clear()
+	if errors.Is(err, store.ErrDamaged) {
+		by.Log.Warn("the tree of the version before is damaged; making it again", "err", err)
+		err = d.tree.Empty()
+	}
+	if err != nil {
+		return nil, errors.Join(err, d.tree.Close())
+	}
+	return d, nil
+}
+
+// clear removes the files that the version does not have. A file table that is not what phm.json beside it says is store.ErrDamaged.
+func (d *Draft) clear() error {
+	tree := d.tree.Root
+	meta, err := phm.OpenMeta(tree.FS())
+	if err != nil {
+		if names, rerr := fs.ReadDir(tree.FS(), "."); (rerr == nil) && len(names) == 0 {
+			return nil
+		}
+		return fmt.Errorf("%w: %v", store.ErrDamaged, err)
+	}
+	f, err := tree.Open(phm.FilesName)
+	if err != nil {
+		return fmt.Errorf("%w: %v", store.ErrDamaged, err)
+	}
+	defer f.Close()
+	digest := sha256.New()
+	t, ids := d.plan.Table, d.plan.Files
+	var drop []string
+	for p, err := range phm.Paths(io.TeeReader(f, digest)) {
+		if err != nil {
+			return fmt.Errorf("%w: %v", store.ErrDamaged, err)
+		}
+		for len(ids) > 0 && t.Path(ids[0]) < p {
+			ids = ids[1:]
+		}
+		if len(ids) == 0 || t.Path(ids[0]) != p {
+			drop = append(drop, p)
+		}
+	}
+	if (meta.TableSum != "") && meta.TableSum != hex.EncodeToString(digest.Sum(nil)) {
+		return fmt.Errorf("%s: %w: %s has another digest of it", phm.FilesName, store.ErrDamaged, phm.MetaName)
+	}
+	for _, p := range drop {
+		if err := d.tree.Remove(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Build makes all files of the plan and finishes the draft. A stored body that is damaged is a *BodiesError.
+func (d *Draft) Build(ctx context.Context) (*Result, error) {
+	live, err := openTable(d.tree.Live)
+	if err != nil {
+		return nil, fmt.Errorf("file table of the published version: %w", err)
+	}
+	defer live.stop()
+	old, err := openTable(d.tree.Root) // before Finish replaces it
+	if err != nil {
+		return nil, fmt.Errorf("file table of the tree: %w", err)
+	}
+	defer old.stop()
+	res, err := d.Finish(func(add func(Change) error) error { return d.placeAll(ctx, live, old, add) })
+	if err != nil {
+		return nil, d.damage.explain(err)
+	}
+	return res, nil
+}
+
+// Publish makes the draft the published version. It is what readers see from then on.
+func (d *Draft) Publish(accepted bool) (*store.Version, error) {
+	res := &d.result
+	v := store.Version{
+		Number:   d.plan.Meta.Version,
+		Time:     d.by.Now().UTC(),
+		Files:    res.Table.Files,
+		Bytes:    res.Table.Bytes,
+		Added:    res.Added,
+		Changed:  res.Changed,
+		Removed:  res.Removed,
+		Accepted: accepted,
+		Meta:     d.meta,
+	}
+	if err := d.tree.Publish(v, res.script()); err != nil {
+		return nil, err
+	}
+	return &v, nil
+}
+
+// PublishAgain publishes a draft that differs from the published version only where that is damaged, in its place.
+func (d *Draft) PublishAgain() error {
+	live := d.plan.Live
+	if len(live.Meta) > 0 {
+		if err := writeFile(d.tree, phm.MetaName, live.Meta); err != nil {
+			return err
+		}
+	}
+	return d.tree.PublishAgain(*live)
+}
+
+// Leave keeps the draft from being published. The next one starts from its files.
+func (d *Draft) Leave() error { return d.tree.Unchanged() }
+
+// Close lets go of the trees.
+func (d *Draft) Close() error { return d.tree.Close() }
+
+// writeFile replaces a file of the tree's root.
+func writeFile(tree *store.Tree, name string, data []byte) error {
+	w, err := tree.Create(name)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(data)
+	return errors.Join(err, w.Close())
+}
+
+// describe writes phm.json.
+func (d *Draft) describe(table phm.Table) error {
+	meta := d.plan.Meta
+	meta.Retrieved = d.by.Now()
+	meta.Count(table)
+	if page, err := d.tree.Root.ReadFile(meta.Entry); err == nil {
+		meta.Describe(phm.Describe(page))
+	}
+	var buf bytes.Buffer
+	if err := phm.WriteMeta(&buf, &meta); err != nil {
+		return err
+	}
+	d.meta = buf.Bytes()
+	return writeFile(d.tree, phm.MetaName, d.meta)
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package publish
+
+import (
+	"errors"
+	"fmt"
+
+	"mirrord/mirror/render"
+	"mirrord/phm"
+	"mirrord/store"
+)
+
+// Placer makes files of a draft. One goroutine uses it; work in path order is fastest.
+type Placer struct {
+	d      *Draft
+	w      *store.TreeWriter
+	splice *render.Splicer
+}
+
+// Placer returns a new Placer. The caller closes it, before the draft.
+func (d *Draft) Placer() *Placer {
+	return &Placer{d: d, w: d.tree.Writer(), splice: d.by.Renderer.Splicer()}
+}
+
+// Close lets go of the Placer's folders.
+func (p *Placer) Close() { p.w.Close() }
+
+// Placing is one file to be made, and what stands at its path already. Without that, the file is rendered from the stored body.
+type Placing struct {
+	ID  uint32
+	Was *phm.File // the line of the published file at the path
+	Old *phm.File // the line of the file that stands there in the draft's tree; nil as well when that may be wrong
+
+	wrong bool // the published file is not what its line says
+}
+
+// Place makes the file of one resource at its mirror path, and returns its line of the file table. It links to the published file where
+// that is the same. A stored body that is missing or damaged is store.ErrDamaged.
+func (p *Placer) Place(t Placing) (phm.File, error) {
+	table := p.d.plan.Table
+	path := table.Path(t.ID)
+	clean := t.Was != nil && !p.d.plan.Dirty(t.ID) && !t.wrong
+	if clean && p.shared(&t) {
+		if kept, err := p.keep(&t, path); kept || (err != nil) {
+			return *t.Was, err
+		}
+		t.wrong = true
+	}
+	u := table.URL(t.ID)
+	rec, ok, err := p.d.by.Records.Get(u)
+	if err != nil {
+		return phm.File{}, err
+	}
+	if !ok || rec.Body == store.NoBody {
+		return phm.File{}, fmt.Errorf("publish %s: %w: it has no body", u, store.ErrDamaged)
+	}
+	f, err := p.splice.Line(&rec, path)
+	if err != nil {
+		return f, err
+	}
+	if rec.Body == store.PackBody {
+		return p.document(&t, &rec, f)
+	}
+	if render.SameFile(t.Was, &f) && !t.wrong {
+		if kept, err := p.keep(&t, path); kept || (err != nil) {
+			return p.lineOf(&t, f), err
+		}
+	}
+	if render.SameFile(t.Old, &f) && p.stands(t.Old) {
+		return f, nil
+	}
+	return f, p.w.LinkBlob(path, rec.Digest)
+}
+
+// document places a document, of which f is the line so far.
+func (p *Placer) document(t *Placing, rec *store.Resource, f phm.File) (phm.File, error) {
+	doc, err := p.splice.Document(rec, &f)
+	if err != nil {
+		return f, fmt.Errorf("publish %s: %w", rec.URL, err)
+	}
+	defer doc.Close()
+	if render.SameFile(t.Was, &f) && render.SameRepairs(t.Was, &f) && !t.wrong {
+		if kept, err := p.keep(t, f.Path); kept || (err != nil) {
+			return p.lineOf(t, f), err
+		}
+	}
+	return f, doc.WriteFile(p.w, render.ModTime(rec))
+}
+
+// shared reports whether the published line names the URLs that share the file now.
+func (p *Placer) shared(t *Placing) bool { return p.d.by.Renderer.Shared.Fits(t.Was, t.ID) }
+
+// lineOf returns the line of a file that stays: as it was, unless other URLs share the file now.
+func (p *Placer) lineOf(t *Placing, f phm.File) phm.File {
+	if p.shared(t) {
+		return *t.Was
+	}
+	return f
+}
+
+// keep makes the file the one that is published already. It reads a document before it links it: when the published bytes are not those of
+// its line, kept is false and the document is to be rendered from the stored body. A file that already stands in the tree is not read.
+func (p *Placer) keep(t *Placing, path string) (kept bool, err error) {
+	there := t.Old != nil && t.Old.SHA256 == t.Was.SHA256 && t.Old.Modified.Equal(t.Was.Modified)
+	if there && p.stands(t.Old) {
+		return true, nil
+	}
+	if render.Linked(t.Was) {
+		right, err := p.w.LiveHas(path, t.Was.SHA256)
+		if err != nil || !right {
+			p.d.by.Log.Warn("a published file has wrong bytes and is made again", "file", path, "err", err)
+			return false, err
+		}
+	}
+	return true, p.w.LinkLive(path)
+}
+
+// stands reports whether a file of the draft's tree is there as the tree's table says, as far as its folder knows.
+func (p *Placer) stands(f *phm.File) bool {
+	st, err := p.w.Stat(f.Path)
+	return err == nil && st.Regular && st.Size == f.Size && !render.WrittenSince(st, f, p.d.plan.Live)
+}
+
+// isDamage reports whether an error means that a stored body is damaged, and not the database.
+func isDamage(err error) bool {
+	_, database := errors.AsType[*store.DatabaseError](err)
+	return errors.Is(err, store.ErrDamaged) && !database
+}

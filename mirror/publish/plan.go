@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package publish
+
+import (
+	"cmp"
+	"slices"
+
+	"mirrord/mirror/ledger"
+	"mirrord/phm"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// Basis is what a version is planned from.
+type Basis struct {
+	Table    ledger.Settled
+	Links    func(f func(id uint32, targets []byte) error) error // the stored lists of targets of documents
+	Covers   func(u site.URL) bool                               // the scope of the job
+	Live     *store.Version                                      // the published version; nil when there is none
+	Damage   TreeDamage                                          // of the published tree
+	Rescan   bool                                                // the job's rules have changed since the published version
+	Repaired []uint32                                            // documents of which other links are repaired than in the published version
+	Seeds    []site.URL
+	Meta     phm.Meta // what phm.json says that neither the plan nor the files do
+}
+
+// Plan says what the next version of a mirror has.
+type Plan struct {
+	Table ledger.Settled
+	Live  *store.Version
+	Files []uint32 // what has a file in the version, by mirror path
+	Entry string   // mirror path of the page to open; "" when the mirror has none, so that nothing may be published
+	Meta  phm.Meta
+
+	moved bool            // a URL entered, left or moved
+	again numbers         // documents that are rendered again although their bodies are as they were
+	wrong map[string]bool // mirror paths of published files that are damaged
+	lost  bool            // nothing is known of the published files
+}
+
+// NewPlan plans a version. It changes nothing.
+func NewPlan(b Basis) (*Plan, error) {
+	t := b.Table
+	p := &Plan{
+		Table: t,
+		Live:  b.Live,
+		Files: inOrder(t),
+		Meta:  b.Meta,
+		again: make(numbers, t.Len()/64+1),
+		wrong: b.Damage.Wrong,
+		lost:  b.Damage.Lost != nil,
+	}
+	for _, id := range b.Repaired {
+		p.again.add(id)
+	}
+	if err := p.affected(&b); err != nil {
+		return nil, err
+	}
+	for _, id := range p.Files {
+		if p.lost || p.wrong[t.Path(id)] {
+			p.again.add(id)
+		}
+	}
+	if id, ok := t.Entry(b.Seeds); ok {
+		p.Entry = t.Path(id)
+		if !slices.ContainsFunc(p.Files, func(id uint32) bool { return t.URL(id).Origin() == p.Meta.Primary }) {
+			// The site has moved as a whole: an archive may not be named after an origin of which it has no file.
+			p.Meta.Primary = t.URL(id).Origin()
+		}
+		p.Meta.Entry = p.Entry
+	}
+	for _, u := range b.Seeds {
+		p.Meta.Origins = append(p.Meta.Origins, u.String())
+	}
+	return p, nil
+}
+
+// Nothing reports whether the published version is as the plan wants the next one.
+func (p *Plan) Nothing() bool {
+	return p.Live != nil && !p.moved && !slices.ContainsFunc(p.Files, p.Dirty)
+}
+
+// Dirty reports whether the published file of a resource may not be taken over as it is.
+func (p *Plan) Dirty(id uint32) bool { return p.Table.State(id).Dirty() || p.again.has(id) }
+
+// Damaged reports whether published files are damaged.
+func (p *Plan) Damaged() bool { return len(p.wrong) > 0 }
+
+// inOrder returns what has a file, by mirror path.
+func inOrder(t ledger.Settled) []uint32 {
+	var ids []uint32
+	for id, s := range t.All() {
+		if s.InSet() && !s.Shares() {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(ids, func(a, b uint32) int { return cmp.Compare(t.Path(a), t.Path(b)) })
+	return ids
+}
+
+// affected finds the documents that link to a URL that entered, left or moved, by one sequential pass over the links.
+func (p *Plan) affected(b *Basis) error {
+	t := p.Table
+	all := b.Live == nil || b.Rescan
+	for id, s := range t.All() {
+		if !s.Moved() {
+			continue
+		}
+		p.moved = true
+		// A URL out of scope has no number while no document needs it, so the lists cannot tell who links to it.
+		if s.Requisite() && !b.Covers(t.URL(id)) {
+			all = true
+		}
+	}
+	if all {
+		p.again.addAll()
+		return nil
+	}
+	if !p.moved {
+		return nil
+	}
+	return b.Links(func(id uint32, targets []byte) error {
+		if id >= t.Len() || !t.State(id).InSet() || p.Dirty(id) {
+			return nil
+		}
+		store.Targets(targets, func(to uint32) bool {
+			if to == store.Unnumbered || leadsToMoved(t, to&^(store.Mention|store.Guess)) {
+				p.again.add(id)
+				return false
+			}
+			return true
+		})
+		return nil
+	})
+}
+
+// leadsToMoved reports whether a URL, or one to which it redirects, entered, left or moved.
+func leadsToMoved(t ledger.Settled, id uint32) bool {
+	for range ledger.MaxHops {
+		if id >= t.Len() {
+			return false
+		}
+		s := t.State(id)
+		if s.Moved() {
+			return true
+		}
+		if s.Target() == 0 {
+			return false
+		}
+		id = s.Target() - 1
+	}
+	return false
+}
+
+// numbers is a set of numbers of URLs.
+type numbers []uint64
+
+func (n numbers) add(id uint32)      { n[id/64] |= 1 << (id % 64) }
+func (n numbers) has(id uint32) bool { return n[id/64]&(1<<(id%64)) != 0 }
+
+func (n numbers) addAll() {
+	for i := range n {
+		n[i] = ^uint64(0)
+	}
+}
