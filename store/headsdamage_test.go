@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"mirrord/heads"
+	"mirrord/site"
+)
+
+// Whatever becomes of the file, a head is the one that was written or lost, runs go on, Verify says what is lost, and gc forgets it.
+func TestDamagedHeadsAreLostAndNothingElse(t *testing.T) {
+	dir := t.TempDir()
+	st, s := openHeads(t, dir)
+	rng := rand.New(rand.NewPCG(3, 4))
+	want := map[string]string{}
+	var done []*Done
+	for id := range 6 {
+		text := headKinds[id%2].text(rng, id, time.Unix(1700000000, 0).UTC())
+		want[testURL(id).String()] = text
+		done = append(done, answered(id, 1, headOf(t, text)))
+	}
+	commit(t, s, 0, newURLs(0, 6), done...)
+	foldAll(t, s, 1)
+	s.Close()
+	st.Close()
+	name := filepath.Join(dir, "sites/x", headsFile(1))
+	whole, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	damages := map[string][]byte{"missing": nil, "empty": {}, "a newer version": append([]byte(headsMagic+"\x02"), whole[4:]...)}
+	each := sized(11, 3) // bytes
+	for i := 0; i < len(whole); i += each {
+		flipped := append([]byte(nil), whole...)
+		flipped[i] ^= 1 << (i % 8)
+		damages[fmt.Sprintf("bit of byte %d", i)] = flipped
+		if i%(4*each) == 0 {
+			damages[fmt.Sprintf("cut at %d", i)] = whole[:i]
+			damages[fmt.Sprintf("zeros from %d", i)] = append(append([]byte(nil), whole[:i]...), make([]byte, len(whole)-i)...)
+			damages[fmt.Sprintf("moved at %d", i)] = append(append([]byte(nil), whole[:i]...), whole...)
+		}
+	}
+	n := 0
+	for what, bytes := range damages {
+		os.Remove(name)
+		if bytes != nil {
+			if err := os.WriteFile(name, bytes, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		st, s := openHeadsVolatile(t, dir)
+		lost := 0
+		for u, r := range resources(t, s) {
+			h, err := s.Records.ReadHead(r.URL, r.Head)
+			switch {
+			case err != nil && !errors.Is(err, ErrDamaged):
+				t.Fatalf("%s: %v", what, err)
+			case err != nil:
+				lost++
+			case h.String() != want[u]:
+				t.Fatalf("%s: %s has\n%s", what, u, h)
+			}
+		}
+		said := 0
+		if _, err := s.Verify(t.Context(), false, func(p Problem) {
+			if p.Kind == BadHead {
+				said++
+			}
+		}); err != nil || said != lost {
+			t.Fatalf("%s: %d are lost, Verify says %d, %v", what, lost, said, err)
+		}
+		if n++; n%20 == 0 || len(bytes) < headsHeader { // a run, on a copy
+			s.Close()
+			st.Close()
+			goOnWithDamagedHeads(t, what, copyState(t, dir))
+			continue
+		}
+		s.Close()
+		st.Close()
+	}
+}
+
+// goOnWithDamagedHeads makes a run over a site and collects its garbage: then all heads are right or gone.
+func goOnWithDamagedHeads(t *testing.T, what, dir string) {
+	t.Helper()
+	_, s := openHeads(t, dir)
+	commit(t, s, 6, nil, answered(0, 2, headOf(t, plainHead)))
+	same := answered(1, 1, headOf(t, "HTTP/1.1 304 Not Modified\nServer: t\n"))
+	same.Outcome, same.Run, same.Checked = site.Unchanged, 2, 2000
+	commit(t, s, 6, nil, same)
+	foldAll(t, s, 2)
+	if h, _ := headsOf(t, s, 0); h == nil || h.String() != plainHead {
+		t.Errorf("%s: the new head is %v", what, h)
+	}
+	headsOf(t, s, 1) // freshened, or none
+	if _, err := s.compactor().compactHeads(t.Context(), false); err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	for id := range 6 {
+		headsOf(t, s, id)
+	}
+	if h, _ := headsOf(t, s, 0); h == nil || h.String() != plainHead {
+		t.Errorf("%s: the new head is %v after gc", what, h)
+	}
+}
+
+// FuzzHeadsFile reads heads from a file that holds anything.
+func FuzzHeadsFile(f *testing.F) {
+	dir := f.TempDir()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { root.Close() })
+	file, err := root.OpenFile(headsFile(1), os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { file.Close() })
+	url := testURL(1).String()
+	made := &headFiles{root: root, files: map[uint32]*os.File{}, w: file, num: 1, size: headsHeader}
+	rng := rand.New(rand.NewPCG(5, 6))
+	first := made.add(url, headOf(f, headKinds[0].text(rng, 1, time.Unix(1700000000, 0))), HeadPlace{})
+	second := made.add(url, headOf(f, headKinds[0].text(rng, 2, time.Unix(1700600000, 0))), first)
+	f.Add(made.buf, uint16(first.Off))
+	f.Add(made.buf, uint16(second.Off))
+	read := &headFiles{root: root, files: map[uint32]*os.File{1: file}}
+	f.Fuzz(func(t *testing.T, b []byte, off uint16) {
+		if err := file.Truncate(0); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.NewOffsetWriter(file, headsHeader), strings.NewReader(string(b))); err != nil {
+			t.Fatal(err)
+		}
+		h, depth, err := read.read(url, HeadPlace{1, int64(off)})
+		if err != nil && !errors.Is(err, ErrDamaged) || err == nil && (depth > headDepth || h.Size() > 2*heads.MaxSize) {
+			t.Fatalf("%v, depth %d", err, depth)
+		}
+		read.use(&headUse{num: 1, size: int64(len(b)) + headsHeader, used: make([]uint64, (len(b)+headsHeader)/64+1)}, HeadPlace{1, int64(off)})
+	})
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"time"
+)
+
+// TreeWriter changes files of a tree. One goroutine uses it; work in path order is fastest.
+type TreeWriter struct {
+	t    *Tree
+	dst  folders
+	live folders
+}
+
+// Writer returns a writer. The caller closes it.
+func (t *Tree) Writer() *TreeWriter {
+	return &TreeWriter{t: t, dst: folders{root: t.Root}, live: folders{root: t.Live}}
+}
+
+// Close lets go of the writer's folders.
+func (w *TreeWriter) Close() {
+	w.dst.close()
+	if w.t.Live != nil {
+		w.live.close()
+	}
+}
+
+// Stat looks at the file at a mirror path of the tree that is built.
+func (w *TreeWriter) Stat(path string) (FileStat, error) {
+	d, name, err := w.dst.of(path)
+	if err != nil {
+		return FileStat{}, err
+	}
+	return statAt(d, name)
+}
+
+// Write makes the file at a mirror path anew, with the given bytes and modification time. A file that stands there is
+// replaced, never written into: it may be shared with the live tree.
+func (w *TreeWriter) Write(path string, data []byte, mtime time.Time) error {
+	return w.Stream(path, mtime, func(f io.Writer) error {
+		_, err := f.Write(data)
+		return err
+	})
+}
+
+// Stream is Write for a file that write makes in pieces.
+func (w *TreeWriter) Stream(path string, mtime time.Time, write func(io.Writer) error) error {
+	d, name, err := w.dst.of(path)
+	if err != nil {
+		return diskErr("publish "+path, err)
+	}
+	f, err := createNew(d, name)
+	if errors.Is(err, fs.ErrExist) {
+		if err = d.root.RemoveAll(name); err == nil {
+			f, err = createNew(d, name)
+		}
+	}
+	if err != nil {
+		return diskErr("publish "+path, err)
+	}
+	return diskErr("publish "+path, f.finish(mtime, write(f)))
+}
+
+// LinkBlob makes the file at a mirror path another name of a stored body, or a copy of it where there are no links.
+func (w *TreeWriter) LinkBlob(path string, digest [32]byte) error {
+	d, name, err := w.dst.of(path)
+	if err != nil {
+		return diskErr("publish "+path, err)
+	}
+	err = w.t.s.bodies.place(digest, d, name)
+	if errors.Is(err, fs.ErrExist) {
+		if err = d.root.RemoveAll(name); err == nil {
+			err = w.t.s.bodies.place(digest, d, name)
+		}
+	}
+	if errors.Is(err, ErrDamaged) {
+		return fmt.Errorf("publish %s: %w", path, err)
+	}
+	return diskErr("publish "+path, err)
+}
+
+// LiveHas reports whether the file at a mirror path of the live tree has the bytes of a SHA-256 in hexadecimal digits. A file that is missing
+// has not.
+func (w *TreeWriter) LiveHas(path, digest string) (bool, error) {
+	d, name, err := w.live.of(path)
+	if err != nil {
+		return false, diskErr("publish "+path, err)
+	}
+	f, err := d.root.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, diskErr("publish "+path, err)
+	}
+	defer f.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return false, diskErr("publish "+path, err)
+	}
+	return hex.EncodeToString(sum.Sum(nil)) == digest, nil
+}
+
+// LinkLive makes the file at a mirror path another name of the same file of the live tree.
+func (w *TreeWriter) LinkLive(path string) error {
+	d, name, err := w.dst.of(path)
+	if err != nil {
+		return diskErr("publish "+path, err)
+	}
+	src, _, err := w.live.of(path)
+	if err != nil {
+		return diskErr("publish "+path, err)
+	}
+	err = linkat(src.fd, name, d.fd, name)
+	if errors.Is(err, fs.ErrExist) {
+		if err = d.root.RemoveAll(name); err == nil {
+			err = linkat(src.fd, name, d.fd, name)
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("publish %s: %w: the file is missing in the published tree", path, ErrDamaged)
+	}
+	if err != nil { // too many links, or a file system without them
+		f, oerr := src.root.Open(name)
+		if oerr != nil {
+			return diskErr("publish "+path, err)
+		}
+		defer f.Close()
+		st, serr := f.Stat()
+		if serr != nil {
+			return diskErr("publish "+path, serr)
+		}
+		err = copyInto(d.root, name, f, st.ModTime())
+	}
+	return diskErr("publish "+path, err)
+}
