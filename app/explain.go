@@ -5,16 +5,18 @@ package app
 import (
 	"context"
 	"errors"
+	"time"
 
-	"mirrord/fetch"
+	"mirrord/job"
 	"mirrord/mirror"
+	"mirrord/mirror/report"
 	"mirrord/site"
 	"mirrord/store"
 )
 
-// Explain says why a URL is or is not in a job's mirror; with head it reads the stored heads of answers too. Nothing is asked of any site. A URL that cannot
-// be one is wrong usage.
-func Explain(ctx context.Context, a *App, name, url string, head bool) (_ *mirror.Explanation, err error) {
+// Explain says why a URL is or is not in a job's mirror; with head it reads the stored heads of answers too. No request is made. A
+// URL that cannot be one is wrong usage.
+func Explain(ctx context.Context, a *App, name, url string, head bool) (_ *report.Explanation, err error) {
 	if _, _, err := site.Parse(url); err != nil {
 		return nil, Usagef("explain: %w", err)
 	}
@@ -26,29 +28,46 @@ func Explain(ctx context.Context, a *App, name, url string, head bool) (_ *mirro
 	if err != nil {
 		return nil, err
 	}
-	var x *mirror.Explanation
-	explain := func(s *store.Site) (err error) {
-		var robots fetch.RobotsStore
-		if ok {
-			robots = mirror.NewRobotsStore(st)
-		}
-		if x, err = mirror.Explain(ctx, j, s, robots, url); err != nil {
-			return err
-		}
-		if head {
+	if !ok {
+		return explain(ctx, j, nil, nil, url, a.now())
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	return ExplainIn(ctx, st, j, ExplainRequest{URL: url, Head: head, At: a.now()})
+}
+
+// ExplainRequest asks about a URL of a mirror.
+type ExplainRequest struct {
+	URL  string
+	Head bool      // read the stored heads of answers too
+	At   time.Time // for which the next run is planned
+}
+
+// ExplainIn is Explain in a state that is open.
+func ExplainIn(ctx context.Context, st *store.State, j *job.Job, r ExplainRequest) (x *report.Explanation, err error) {
+	err = view(st, j.Name, func(s *store.Site) (err error) {
+		x, err = explain(ctx, j, st, s, r.URL, r.At)
+		if err == nil && r.Head {
 			x.Heads(s)
 		}
-		return nil
-	}
-	if ok {
-		defer func() { err = errors.Join(err, st.Close()) }()
-		err = view(st, j.Name, explain)
-	}
-	if !ok || errors.Is(err, store.ErrNoSite) {
-		err = explain(nil)
+		return err
+	})
+	if errors.Is(err, store.ErrNoSite) {
+		x, err = explain(ctx, j, st, nil, r.URL, r.At)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return x, nil
+}
+
+// explain explains a URL of a site that is open, nil for one that was never retrieved, in a state, nil for none.
+func explain(ctx context.Context, j *job.Job, st *store.State, s *store.Site, url string, at time.Time) (*report.Explanation, error) {
+	v, err := report.Load(j, s, at)
+	if err != nil {
+		return nil, err
+	}
+	if st == nil {
+		return v.Explain(ctx, nil, url)
+	}
+	return v.Explain(ctx, mirror.NewRobotsStore(st), url)
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"mirrord/job"
-	"mirrord/mirror"
+	"mirrord/mirror/report"
 	"mirrord/scheduler"
 	"mirrord/store"
 )
@@ -25,19 +25,36 @@ func look(a *App, name string, f func(*job.Job, *store.Site) error) error {
 }
 
 // Plan is what the next run of a job would ask, spare and audit, and when that is. Nothing is asked of any site.
-func Plan(a *App, name string, now time.Time) (p *mirror.PlanReport, err error) {
+func Plan(a *App, name string, now time.Time) (p *report.PlanReport, err error) {
 	err = look(a, name, func(j *job.Job, s *store.Site) error {
 		at, when, err := nextStart(j, s, now)
 		if err != nil {
 			return err
 		}
-		if p, err = mirror.PlanNext(j, s, at); err != nil {
+		if p, err = plan(j, s, at); err != nil {
 			return err
 		}
 		p.When = when
 		return nil
 	})
 	return p, err
+}
+
+// PlanIn is Plan in a state that is open, for a run at a time.
+func PlanIn(st *store.State, j *job.Job, at time.Time) (p *report.PlanReport, err error) {
+	err = view(st, j.Name, func(s *store.Site) error {
+		p, err = plan(j, s, at)
+		return err
+	})
+	return p, err
+}
+
+func plan(j *job.Job, s *store.Site, at time.Time) (*report.PlanReport, error) {
+	v, err := report.Load(j, s, at)
+	if err != nil {
+		return nil, err
+	}
+	return v.Plan()
 }
 
 // nextStart is when a job starts next by its schedule, after now, and says so; now when that cannot be known.
@@ -96,15 +113,19 @@ type EvolutionRequest struct {
 }
 
 // Evolution is how often and how much the directories of a mirror changed from run to run.
-func Evolution(a *App, r EvolutionRequest) (e *mirror.Evolution, err error) {
+func Evolution(a *App, r EvolutionRequest) (e *report.Evolution, err error) {
 	err = look(a, r.Job, func(j *job.Job, s *store.Site) error {
-		e, err = mirror.Evolve(j, s, r.MinDoC, r.Structural)
+		v, err := report.Load(j, s, a.now())
+		if err != nil {
+			return err
+		}
+		e, err = v.Evolution(r.MinDoC, r.Structural)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(e.Dirs, func(x, y mirror.DirEvolution) int {
+	slices.SortFunc(e.Dirs, func(x, y report.DirEvolution) int {
 		return cmp.Or(r.By.compare(&x, &y), strings.Compare(x.Path, y.Path))
 	})
 	if r.Top > 0 && r.Top < len(e.Dirs) {
@@ -114,7 +135,7 @@ func Evolution(a *App, r EvolutionRequest) (e *mirror.Evolution, err error) {
 }
 
 // compare compares by what an order is named for, the largest first.
-func (o EvolutionOrder) compare(x, y *mirror.DirEvolution) int {
+func (o EvolutionOrder) compare(x, y *report.DirEvolution) int {
 	switch o {
 	case ByFoC:
 		return cmp.Compare(y.FoC, x.FoC)
@@ -127,9 +148,13 @@ func (o EvolutionOrder) compare(x, y *mirror.DirEvolution) int {
 }
 
 // Rules is which directories of a mirror seldom change, as mined from what runs have observed with the thresholds of the job.
-func Rules(a *App, name string) (r *mirror.SiteRules, err error) {
+func Rules(a *App, name string) (r *report.SiteRules, err error) {
 	err = look(a, name, func(j *job.Job, s *store.Site) error {
-		r, err = mirror.MineRules(j, s)
+		v, err := report.Load(j, s, a.now())
+		if err != nil {
+			return err
+		}
+		r, err = v.Rules()
 		return err
 	})
 	return r, err

@@ -14,6 +14,7 @@ import (
 
 	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
+	"mirrord/mirror/report"
 	"mirrord/store"
 )
 
@@ -153,12 +154,21 @@ func TestAlternatesWhenHostIsDown(t *testing.T) {
 	}
 }
 
-func explanation(t *testing.T, m *mirrortest.Mirror, url string) *mirror.Explanation {
+// explainURL explains a URL of a site that is open.
+func explainURL(m *mirrortest.Mirror, s *store.Site, url string) (*report.Explanation, error) {
+	v, err := report.Load(m.Job, s, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	return v.Explain(context.Background(), nil, url)
+}
+
+func explanation(t *testing.T, m *mirrortest.Mirror, url string) *report.Explanation {
 	t.Helper()
-	var x *mirror.Explanation
+	var x *report.Explanation
 	m.Site(func(s *store.Site) {
 		var err error
-		if x, err = mirror.Explain(context.Background(), m.Job, s, nil, url); err != nil {
+		if x, err = explainURL(m, s, url); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -91,7 +91,7 @@ func (s *rawSite) serve(c net.Conn) {
 func headsOf(t *testing.T, m *mirrortest.Mirror, url string) (head, last *heads.Head) {
 	t.Helper()
 	m.Site(func(s *store.Site) {
-		x, err := mirror.Explain(t.Context(), m.Job, s, nil, url)
+		x, err := explainURL(m, s, url)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -255,14 +255,5 @@ func TestHeadsOfNginx(t *testing.T) {
 	wantVerdict(t, m.Run(), mirror.Complete, false)
 	if fi, err = os.Stat(filepath.Join(m.Dir, "sites", m.Job.Name, "heads.1")); err != nil || fi.Size() != before {
 		t.Errorf("a run in which nothing changed wrote heads: %d after %d bytes, %v", fi.Size(), before, err)
-	}
-}
-
-// The reason phrase of an answer may hold any bytes; what a terminal would obey is not printed. What never answered has no head.
-func TestHeadsOnATerminal(t *testing.T) {
-	var text bytes.Buffer
-	x := mirror.Explanation{Head: &heads.Head{Status: "HTTP/1.1 200 \x1b[31mO\u009bK\x07", Fields: []heads.Field{{Name: "A", Value: "b\tc"}}}}
-	if err := x.WriteText(&text); err != nil || strings.ContainsAny(text.String(), "\x1b\x07\u009b") || !strings.Contains(text.String(), "A: b\tc\n") {
-		t.Errorf("%v: %q", err, &text)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"mirrord/fetch"
 	jobfile "mirrord/job"
 	"mirrord/mirror"
+	"mirrord/mirror/report"
 	"mirrord/store"
 )
 
@@ -395,7 +396,11 @@ func TestPlanReportWithListings(t *testing.T) {
 	t.Parallel()
 	m := busyShelf(t, 60, 8, 12, nil)
 	m.next()
-	rep, err := mirror.PlanNext(m.job, m.db, m.s.now.Add(36*time.Hour))
+	v, err := report.Load(m.job, m.db, m.s.now.Add(36*time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rep, err := v.Plan()
 	if err != nil {
 		t.Fatal(err)
 	}

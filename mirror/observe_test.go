@@ -36,7 +36,7 @@ func record(t *testing.T, m *mirrortest.Mirror, url string) (rec store.Resource)
 func explain(t *testing.T, m *mirrortest.Mirror, url string) (text string) {
 	t.Helper()
 	m.Site(func(s *store.Site) {
-		x, err := mirror.Explain(context.Background(), m.Job, s, nil, url)
+		x, err := explainURL(m, s, url)
 		if err != nil {
 			t.Fatal(err)
 		}

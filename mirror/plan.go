@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"sync"
 
-	"mirrord/job"
 	"mirrord/mirror/crawl"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/spare"
@@ -15,17 +14,13 @@ import (
 	"mirrord/site"
 )
 
-// fullFact marks a site that the next run has to ask for as a whole, because its records are not what the
-// history says.
-const fullFact = "ask-all"
-
 // makePlan plans the run. A run of which nothing is to be spared has no plan: the policy is full, nothing was
 // observed so far, the rules of the job changed.
 func (r *run) makePlan() error {
-	if r.rescan || r.live == nil || r.o.asksAll(r.job) {
+	if r.rescan || r.live == nil || spare.AsksAll(r.job, r.o.Policies) {
 		return nil
 	}
-	if all, err := r.site.Notes.Fact(fullFact); err != nil || len(all) > 0 {
+	if all, err := r.site.Notes.Fact(spare.FullFact); err != nil || len(all) > 0 {
 		return err
 	}
 	p, err := r.newPlanner()
@@ -39,18 +34,6 @@ func (r *run) makePlan() error {
 	}
 	r.planner, r.state.Planned = p, true
 	return nil
-}
-
-// asksAll reports whether the policy of a job spares nothing, so that a run needs no plan.
-func (o *Options) asksAll(j *job.Job) bool {
-	return o.policyOf(j).Everything && (j.Limits.MaxRequests == 0)
-}
-
-// policyOf is what the registry says of a job's policy. Nothing is known of a policy that is not registered;
-// making a plan then fails.
-func (o *Options) policyOf(j *job.Job) policy.Definition {
-	p, _ := o.Policies.Find(j.Policy)
-	return p
 }
 
 // newPlanner makes the plan of a run from the history; nil when there is none.
@@ -88,18 +71,18 @@ func (r *run) askAllNext() error {
 	if r.o.NoFetch {
 		return nil
 	}
-	return r.site.Notes.SetFact(fullFact, []byte("1"))
+	return r.site.Notes.SetFact(spare.FullFact, []byte("1"))
 }
 
-// askedAll ends the obligation of fullFact.
+// askedAll ends the obligation of spare.FullFact.
 func (r *run) askedAll() error {
 	if r.o.NoFetch {
 		return nil
 	}
-	if v, err := r.site.Notes.Fact(fullFact); err != nil || len(v) == 0 {
+	if v, err := r.site.Notes.Fact(spare.FullFact); err != nil || len(v) == 0 {
 		return err
 	}
-	return r.site.Notes.SetFact(fullFact, nil)
+	return r.site.Notes.SetFact(spare.FullFact, nil)
 }
 
 // filling lets one worker at a time refill the frontier, so that what one puts there is not missing for

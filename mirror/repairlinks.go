@@ -5,8 +5,6 @@ package mirror
 import (
 	"context"
 	"encoding/json"
-	"maps"
-	"slices"
 
 	"mirrord/mirror/render"
 	"mirrord/mirror/repair"
@@ -117,25 +115,4 @@ func repairsIn(st *store.State, s *store.Site, number int) (map[string]render.Cu
 		}
 	}
 	return out, nil
-}
-
-// explainRepair says where the links of the published version to a URL of another site lead, when they are
-// repaired.
-func explainRepair(s *store.Site, u string, say func(format string, args ...any)) error {
-	published, err := render.PublishedRepairs(s)
-	if err != nil {
-		return err
-	}
-	pages, example := 0, render.RepairedLink{}
-	for _, path := range slices.Sorted(maps.Keys(published)) {
-		is := func(l render.RepairedLink) bool { return l.Was == u }
-		if i := slices.IndexFunc(published[path], is); i >= 0 {
-			pages, example = pages+1, published[path][i]
-		}
-	}
-	if pages > 0 {
-		on := plural(pages, "page", "pages")
-		say("repair: links to it on %s lead to %s, because it is broken: %s", on, example.To, example.Why)
-	}
-	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/publish"
 	"mirrord/mirror/render"
+	"mirrord/mirror/spare"
 	"mirrord/store"
 )
 
@@ -38,7 +39,7 @@ func Rollback(ctx context.Context, o Options, number int) (*Summary, error) {
 		return nil, err
 	}
 	// The history says when things changed, not that they were changed back.
-	if err := errors.Join(o.Site.Notes.SetFact(fullFact, []byte("1")), o.Site.Notes.SetRun(nil)); err != nil {
+	if err := errors.Join(o.Site.Notes.SetFact(spare.FullFact, []byte("1")), o.Site.Notes.SetRun(nil)); err != nil {
 		return nil, err
 	}
 	o.NoFetch, o.Accept = true, true

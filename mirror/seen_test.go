@@ -51,7 +51,7 @@ func packed(t *testing.T, m *mirrortest.Mirror) (n int64) {
 func said(t *testing.T, m *mirrortest.Mirror, url string) (out string) {
 	t.Helper()
 	m.Site(func(s *store.Site) {
-		x, err := mirror.Explain(t.Context(), m.Job, s, nil, url)
+		x, err := explainURL(m, s, url)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -52,40 +52,9 @@ func (r *run) settle(j *judge.Judgement, retrieved bool) error {
 	return r.site.Notes.SetRun(r.state)
 }
 
-// choosePrimary decides whose files lie at the root of the tree: the origin to which the first entry point
-// leads, so that a site that is named without https or www is not a folder of its own mirror. What the first
-// version chose stays, because mirror paths do.
+// choosePrimary decides whose files lie at the root of the tree, see render.Primary.
 func (r *run) choosePrimary() {
-	if r.live != nil {
-		m := render.MetaOf(r.live)
-		if m == nil {
-			m = r.publishedMeta()
-		}
-		if (m != nil) && m.Primary != "" {
-			r.layout.Primary = m.Primary
-		}
-		return
-	}
-	t := r.table.Settled()
-	if id, ok := t.Find([]byte(r.rules.Seeds[0].String())); ok {
-		if f, in := t.Final(id); in {
-			r.layout.Primary = t.URL(f).Origin()
-		}
-	}
-}
-
-// publishedMeta reads phm.json of the published tree, nil when it cannot be read.
-func (r *run) publishedMeta() *phm.Meta {
-	root, err := r.site.Trees.Current()
-	if err != nil {
-		return nil
-	}
-	defer root.Close()
-	m, err := phm.OpenMeta(root.FS())
-	if err != nil {
-		return nil
-	}
-	return m
+	r.layout.Primary = render.Primary(r.site, r.live, r.table.Settled(), r.rules.Seeds)
 }
 
 // folding says how the journal becomes records: URLs that still wait are kept as such, mirror paths are those

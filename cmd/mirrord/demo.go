@@ -230,12 +230,7 @@ func (d *demo) end(ctx context.Context, st *store.State, url string) error {
 
 // next says what one more run would ask, a week later.
 func (d *demo) next(st *store.State) error {
-	s, err := st.ReadSite(demoName)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	p, err := mirror.PlanNext(d.job, s, demosite.Published(demosite.Versions()+1).Add(time.Hour))
+	p, err := app.PlanIn(st, d.job, demosite.Published(demosite.Versions()+1).Add(time.Hour))
 	if err != nil {
 		return err
 	}
@@ -245,12 +240,7 @@ func (d *demo) next(st *store.State) error {
 
 // why explains one URL.
 func (d *demo) why(ctx context.Context, st *store.State, raw string) error {
-	s, err := st.ReadSite(demoName)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	x, err := mirror.Explain(ctx, d.job, s, mirror.NewRobotsStore(st), raw)
+	x, err := app.ExplainIn(ctx, st, d.job, app.ExplainRequest{URL: raw, At: time.Now()})
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/mirror"
+	"mirrord/mirror/report"
 )
 
 // docs/json.md describes every field of what these commands write as JSON.
@@ -26,9 +26,9 @@ func TestJSONIsDescribed(t *testing.T) {
 		}
 	}
 	for command, report := range map[string]any{
-		"plan":           mirror.PlanReport{},
-		"evolution":      mirror.Evolution{},
-		"rules":          mirror.SiteRules{},
+		"plan":           report.PlanReport{},
+		"evolution":      report.Evolution{},
+		"rules":          report.SiteRules{},
 		"near-golden":    goldenResult{},
 		"replica-golden": goldenResult{},
 		"replay":         replayReport{},

@@ -3,9 +3,6 @@
 package intake
 
 import (
-	"fmt"
-	"strings"
-
 	"mirrord/internal/volatile"
 	"mirrord/relocate"
 	"mirrord/store"
@@ -30,26 +27,10 @@ func Compare(now, old *store.Resource, body, stored []byte) (only, kept bool) {
 	}
 	if old.Volatile.Covers(d) {
 		old.Volatile = old.Volatile.Kept()
-		old.Reason = "differs only in what always changes: " + Examples(d.Examples)
+		old.Reason = "differs only in what always changes: " + volatile.Examples(d.Examples)
 		return true, true
 	}
 	now.Volatile = old.Volatile.Changed(d)
-	now.Reason = "differs only in what may change by itself: " + Examples(d.Examples)
+	now.Reason = "differs only in what may change by itself: " + volatile.Examples(d.Examples)
 	return true, false
-}
-
-// Examples names some texts in a sentence.
-func Examples(texts []string) string {
-	var b strings.Builder
-	for i, t := range texts {
-		if i == 3 {
-			fmt.Fprintf(&b, " and %d more", len(texts)-i)
-			break
-		}
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		fmt.Fprintf(&b, "%q", t)
-	}
-	return b.String()
 }

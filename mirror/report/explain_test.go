@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package mirror_test
+package report_test
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"mirrord/fetch"
 	"mirrord/internal/mirrortest"
+	"mirrord/job"
 	"mirrord/mirror"
+	"mirrord/mirror/report"
 	"mirrord/store"
 )
+
+const home = "http://home.test"
 
 func TestExplain(t *testing.T) {
 	w := mirrortest.Start(t)
@@ -22,7 +27,9 @@ func TestExplain(t *testing.T) {
 	w.Set(home+"/old.html", mirrortest.Redirect("/a.html"))
 	w.Set(home+"/robots.txt", mirrortest.Page{Body: "User-agent: *\nDisallow: /private/\n"})
 	m := mirrortest.New(t, w, "url = \""+home+"/\"\n[scope]\nkind = \"host\"\nexclude = [\"/out/**\"]\n")
-	wantVerdict(t, m.Run(), mirror.Complete, true)
+	if sum := m.Run(); sum.Verdict != mirror.Complete {
+		t.Fatalf("%+v", sum)
+	}
 
 	st, err := store.OpenState(m.Dir, store.Options{})
 	if err != nil {
@@ -47,7 +54,7 @@ func TestExplain(t *testing.T) {
 		{"/out/y.html", "excluded", "scope", false},
 		{"/never-linked.html", "no document of the mirror links to it", "scope", false},
 	} {
-		x, err := mirror.Explain(context.Background(), m.Job, s, mirror.NewRobotsStore(st), home+c.path)
+		x, err := explain(t, m.Job, s, mirror.NewRobotsStore(st), home+c.path)
 		if err != nil {
 			t.Fatalf("%s: %v", c.path, err)
 		}
@@ -55,14 +62,23 @@ func TestExplain(t *testing.T) {
 			t.Errorf("%s: mirrored %v, %q, rules %q; want %v, %q, a rule with %q", c.path, x.Mirrored, x.Answer, x.Rules, c.mirrored, c.answer, c.rule)
 		}
 	}
-	x, err := mirror.Explain(context.Background(), m.Job, s, nil, home+"/b.html")
+	x, err := explain(t, m.Job, s, nil, home+"/b.html")
 	if err != nil || !slices.Equal(x.Found, []string{home + "/a.html", home + "/"}) {
 		t.Errorf("b.html was found in %q (%v), want by a.html from the entry", x.Found, err)
 	}
-	if _, err := mirror.Explain(context.Background(), m.Job, nil, nil, home+"/"); err != nil {
+	if _, err := explain(t, m.Job, nil, nil, home+"/"); err != nil {
 		t.Errorf("a site that was never retrieved: %v", err)
 	}
-	if _, err := mirror.Explain(context.Background(), m.Job, nil, nil, "mailto:x@example.org"); err == nil {
+	if _, err := explain(t, m.Job, nil, nil, "mailto:x@example.org"); err == nil {
 		t.Error("mailto: is no web URL, and explain says nothing of it")
 	}
+}
+
+func explain(t *testing.T, j *job.Job, s *store.Site, rb fetch.RobotsStore, url string) (*report.Explanation, error) {
+	t.Helper()
+	v, err := report.Load(j, s, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	return v.Explain(t.Context(), rb, url)
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package mirror
+package report
 
 import (
 	"iter"
@@ -9,15 +9,12 @@ import (
 	"time"
 
 	"mirrord/evolution"
-	"mirrord/fetch"
-	"mirrord/job"
 	"mirrord/mirror/spare"
 	"mirrord/near"
-	"mirrord/store"
 )
 
-// Evolution is how the directories of a site changed, as far as its runs observed it. Directories are those of URLs: "/" is the root of the entry
-// point's origin, "/@host/…" lies on another one.
+// Evolution is how the directories of a site changed, as far as its runs observed it. Directories are those of URLs: "/" is the
+// root of the entry point's origin, "/@host/…" lies on another one.
 type Evolution struct {
 	Job        string         `json:"job"`
 	Runs       int            `json:"runs"`           // from one to the next of which changes are counted: one less than observed
@@ -42,30 +39,20 @@ type DirEvolution struct {
 	LastChange time.Time `json:"last_change,omitzero"`
 }
 
-// stored opens what is stored of a job's site for looking.
-func stored(j *job.Job, s *store.Site) (*run, error) {
-	r, err := newRun(Options{Job: j, Site: s, Hosts: new(fetch.Hosts)})
+// Evolution reads the history of the site's directories. A change counts from minDoC on; structural says that files with other
+// contents are no change. The site must have been retrieved.
+func (v *View) Evolution(minDoC float64, structural bool) (*Evolution, error) {
+	h, err := v.knownSite().History(spare.NewDirTable(v.primary))
 	if err != nil {
 		return nil, err
 	}
-	if err := r.load(); err != nil {
-		return nil, err
+	e := &Evolution{
+		Job:        v.Site.Name,
+		Runs:       h.Len(),
+		MinDoC:     minDoC,
+		Structural: structural,
+		Dirs:       []DirEvolution{},
 	}
-	r.choosePrimary()
-	return r, nil
-}
-
-// Evolve reads the history of a site's directories.
-func Evolve(j *job.Job, s *store.Site, minDoC float64, structural bool) (*Evolution, error) {
-	r, err := stored(j, s)
-	if err != nil {
-		return nil, err
-	}
-	h, err := r.knownSite().History(spare.NewDirTable(r.layout.Primary))
-	if err != nil {
-		return nil, err
-	}
-	e := &Evolution{Job: s.Name, Runs: h.Len(), MinDoC: minDoC, Structural: structural, Dirs: []DirEvolution{}}
 	dirs, err := h.Report(evolution.DeltaOptions{Alpha: minDoC, Structural: structural})
 	if err != nil {
 		return nil, err
@@ -74,8 +61,17 @@ func Evolve(j *job.Job, s *store.Site, minDoC float64, structural bool) (*Evolut
 		e.First, e.Last = time.Unix(h.Time(0), 0).UTC(), time.Unix(h.Time(h.Len()), 0).UTC()
 	}
 	for _, d := range dirs {
-		x := DirEvolution{Path: "/" + h.Dirs().Path(d.Dir), Files: d.Files, Unobserved: d.Unobserved, Changed: d.FoC.K, Known: d.FoC.N, FoC: d.FoC.Value(),
-			MeanDoC: d.Mean, MaxDoC: d.Max, Edits: d.Edits}
+		x := DirEvolution{
+			Path:       "/" + h.Dirs().Path(d.Dir),
+			Files:      d.Files,
+			Unobserved: d.Unobserved,
+			Changed:    d.FoC.K,
+			Known:      d.FoC.N,
+			FoC:        d.FoC.Value(),
+			MeanDoC:    d.Mean,
+			MaxDoC:     d.Max,
+			Edits:      d.Edits,
+		}
 		if d.Last > 0 {
 			x.LastChange = time.Unix(d.Last, 0).UTC()
 		}
@@ -90,7 +86,6 @@ type SiteRules struct {
 	Runs      int        `json:"runs"` // that they were mined from
 	Truncated bool       `json:"truncated,omitempty"`
 	Rules     []SiteRule `json:"rules"` // the best one of each directory that has any
-
 }
 
 // SiteRule is one rule.
@@ -105,21 +100,28 @@ type SiteRule struct {
 	Why         string   `json:"why"`
 }
 
-// MineRules mines the rules of a site with the thresholds of its job.
-func MineRules(j *job.Job, s *store.Site) (*SiteRules, error) {
-	r, err := stored(j, s)
-	if err != nil {
-		return nil, err
-	}
-	m, err := r.knownSite().Rules(spare.NewDirTable(r.layout.Primary), r.job.Near)
+// Rules mines the rules of the site with the thresholds of its job. The site must have been retrieved.
+func (v *View) Rules() (*SiteRules, error) {
+	m, err := v.knownSite().Rules(spare.NewDirTable(v.primary), v.Job.Near)
 	if err != nil {
 		return nil, err
 	}
 	dirs := m.History.Dirs()
 	skips := m.Rules.Skips(nil)
-	out := &SiteRules{Job: s.Name, Runs: m.History.Len(), Truncated: m.Rules.Truncated, Rules: []SiteRule{}}
+	out := &SiteRules{
+		Job:       v.Site.Name,
+		Runs:      m.History.Len(),
+		Truncated: m.Rules.Truncated,
+		Rules:     []SiteRule{},
+	}
 	for rule := range m.Rules.All() {
-		x := SiteRule{Directory: "/" + dirs.Path(rule.Consequent), Support: rule.Support(), Joint: rule.Joint(), Confidence: rule.Confidence(), Why: rule.Why(dirs)}
+		x := SiteRule{
+			Directory:  "/" + dirs.Path(rule.Consequent),
+			Support:    rule.Support(),
+			Joint:      rule.Joint(),
+			Confidence: rule.Confidence(),
+			Why:        rule.Why(dirs),
+		}
 		for _, d := range rule.Antecedent {
 			x.Above = append(x.Above, "/"+dirs.Path(d))
 		}
@@ -133,8 +135,8 @@ func MineRules(j *job.Job, s *store.Site) (*SiteRules, error) {
 	return out, nil
 }
 
-// Exclude yields the lines of a list with which another program leaves the skipped directories of the entry point's origin out, or an error for one
-// that the program cannot be told of.
+// Exclude yields the lines of a list with which another program leaves the skipped directories of the entry point's origin
+// out, or an error for one that cannot stand in such a list.
 func (s *SiteRules) Exclude(f near.Format) iter.Seq2[string, error] {
 	return near.Exclude(f, func(yield func(string) bool) {
 		for _, x := range s.Rules {

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"mirrord/mirror/ledger"
+	"mirrord/phm"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// Primary returns the origin whose files lie at the root of the tree: that of the published version, as it is kept for ever;
+// before there is one, the origin to which the first entry point leads, so that a site that is named without https or www has
+// its pages at the root. live is nil when nothing is published. No worker may run.
+func Primary(s *store.Site, live *store.Version, t ledger.Settled, seeds []site.URL) string {
+	first := seeds[0].Origin()
+	if live == nil {
+		if id, ok := t.Find([]byte(seeds[0].String())); ok {
+			if f, in := t.Final(id); in {
+				return t.URL(f).Origin()
+			}
+		}
+		return first
+	}
+	m := MetaOf(live)
+	if m == nil {
+		m = publishedMeta(s)
+	}
+	if (m == nil) || m.Primary == "" {
+		return first
+	}
+	return m.Primary
+}
+
+// publishedMeta reads phm.json of the published tree, nil when it cannot be read.
+func publishedMeta(s *store.Site) *phm.Meta {
+	root, err := s.Trees.Current()
+	if err != nil {
+		return nil
+	}
+	defer root.Close()
+	m, err := phm.OpenMeta(root.FS())
+	if err != nil {
+		return nil
+	}
+	return m
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"mirrord/fetch"
+	"mirrord/heads"
+	"mirrord/mirror/render"
+	"mirrord/robots"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// Explanation says why a URL is or is not in the mirror.
+type Explanation struct {
+	URL      string   `json:"url"`
+	Mirrored bool     `json:"mirrored"`
+	Path     string   `json:"path,omitempty"` // in the mirror
+	Answer   string   `json:"answer"`         // one line
+	Rules    []string `json:"rules"`          // what each rule of the job says
+	Last     string   `json:"last,omitempty"` // what became of it when it was last asked
+	Checked  string   `json:"checked,omitempty"`
+	Found    []string `json:"found,omitempty"` // how it was found: the chain of documents from an entry point
+	Redirect string   `json:"redirect,omitempty"`
+	Source   string   `json:"source,omitempty"`    // the URL on a replica that the body came from
+	Like     string   `json:"like,omitempty"`      // a page of the site that said the same, or nearly, when the body came
+	SameText bool     `json:"same_text,omitempty"` // it said the same, to the word
+
+	Head     *heads.Head `json:"head,omitempty"`      // of the answer that brought the body, see Heads
+	LastHead *heads.Head `json:"last_head,omitempty"` // of the last answer when that was a redirect or an error
+	NoHead   string      `json:"no_head,omitempty"`   // why there is no head
+
+	rec *store.Resource // nil: nothing is known of it
+}
+
+// explainer makes an explanation.
+type explainer struct {
+	v       *View
+	x       *Explanation
+	u       site.URL
+	refused string // by the first rule that does
+}
+
+// say adds what a rule says.
+func (e *explainer) say(format string, args ...any) {
+	e.x.Rules = append(e.x.Rules, fmt.Sprintf(format, args...))
+}
+
+// refuse notes that a rule keeps the URL from the mirror.
+func (e *explainer) refuse(reason string) {
+	if e.refused == "" {
+		e.refused = reason
+	}
+}
+
+// Explain answers why a URL is or is not in the mirror, from the job's rules and what is stored. rb may be nil: then only what
+// was recorded is said of robots.txt. An error is of the URL, of what is stored, or that ctx ended.
+func (v *View) Explain(ctx context.Context, rb fetch.RobotsStore, raw string) (*Explanation, error) {
+	u, frag, err := site.Parse(raw)
+	if err != nil {
+		return nil, fmt.Errorf("explain: %w", err)
+	}
+	e := &explainer{v: v, x: &Explanation{URL: u.String()}, u: u}
+	if frag != "" {
+		e.say("the fragment #%s belongs to the link, not to the URL", frag)
+	}
+	if stripped, ok := site.StripSession(u); ok {
+		e.say("session id: asked as %s", stripped)
+		e.u = stripped
+	}
+	e.rules()
+	e.robots(rb)
+	e.reuse()
+	if err := e.repair(); err != nil {
+		return nil, err
+	}
+	rec, known, err := v.record(e.u)
+	if err != nil {
+		return nil, err
+	}
+	e.alternates()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if !known {
+		e.x.Answer = "not mirrored: no document of the mirror links to it, or it was never retrieved"
+		if e.refused != "" {
+			e.x.Answer = "not mirrored: " + e.refused
+		}
+		return e.x, nil
+	}
+	e.history(&rec)
+	if err := e.plan(&rec); err != nil {
+		return nil, err
+	}
+	e.x.rec = &rec
+	e.record(&rec)
+	return e.x, nil
+}
+
+// rules says what the job's rules about URLs say.
+func (e *explainer) rules() {
+	rules := e.v.rules
+	if is, reason := rules.Programs.Is(e.u); is {
+		e.refuse(reason)
+		e.say("program: %s; it is linked absolutely, never asked", reason)
+	}
+	inScope, reason := rules.Scope.Admits(e.u)
+	e.say("scope: %s", reason)
+	if !inScope {
+		if rules.AllowRequisite(e.u) {
+			e.say("requisites = %q: it would be fetched as an image, style sheet, script or font of a page in scope",
+				e.v.Job.Requisites)
+		}
+		e.refuse(reason)
+	}
+	if reason, trapped := rules.Traps.Check(e.u); trapped {
+		e.say("trap: %s", reason)
+		e.refuse(reason)
+	}
+}
+
+// robots says what the stored robots.txt of the URL's origin says.
+func (e *explainer) robots(rb fetch.RobotsStore) {
+	if !e.v.Job.ObeyRobots {
+		e.say("robots.txt: not asked, obey_robots is false")
+		return
+	}
+	if rb == nil {
+		return
+	}
+	rec, ok, err := rb.LoadRobots(e.u.Origin())
+	switch {
+	case err != nil:
+		e.say("robots.txt: %v", err)
+		return
+	case !ok:
+		e.say("robots.txt: not known yet")
+		return
+	}
+	allowed, rule := robots.FromStatus(rec.Status, rec.Body).Agent(e.v.rules.Product).Allowed(e.u.RequestURI())
+	verdict := "allows it"
+	if !allowed {
+		verdict = "forbids it: " + rule.String()
+	}
+	e.say("robots.txt of %s, status %d, %s", rec.Fetched.UTC().Format(time.RFC3339), rec.Status, verdict)
+}
+
+// reuse says whether the URL may come from the mirror of another job.
+func (e *explainer) reuse() {
+	from, at := e.v.Job.ReusePrefixes()
+	rest, below := strings.CutPrefix(e.u.String(), at)
+	if from == "" || !below {
+		return
+	}
+	e.say("reuse: it is taken from the mirror of job %s when that has %s%s, and a sample of the files was found to be the same",
+		e.v.Job.Reuse.Job, from, rest)
+}
+
+// repair says where links of the mirror to a URL of another site lead, when they are repaired.
+func (e *explainer) repair() error {
+	inScope, _ := e.v.rules.Scope.Admits(e.u)
+	if e.v.Site == nil || !e.v.Job.Repair || inScope {
+		return nil
+	}
+	published, err := render.PublishedRepairs(e.v.Site)
+	if err != nil {
+		return err
+	}
+	pages, example := 0, render.RepairedLink{}
+	for _, path := range slices.Sorted(maps.Keys(published)) {
+		is := func(l render.RepairedLink) bool { return l.Was == e.u.String() }
+		if i := slices.IndexFunc(published[path], is); i >= 0 {
+			pages, example = pages+1, published[path][i]
+		}
+	}
+	if pages > 0 {
+		noun := "pages"
+		if pages == 1 {
+			noun = "page"
+		}
+		e.say("repair: links to it on %d %s lead to %s, because it is broken: %s", pages, noun, example.To, example.Why)
+	}
+	return nil
+}
+
+// alternates says which replicas may be requested instead.
+func (e *explainer) alternates() {
+	rest, ok := strings.CutPrefix(e.u.String(), e.v.base())
+	if !ok {
+		return
+	}
+	for _, base := range e.v.Job.AlternateURLs() {
+		e.say("alternates: when the origin does not give it, %s%s is asked, if that replica was found to hold the same",
+			base, rest)
+	}
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"math/bits"
+	"strings"
+	"time"
+
+	"mirrord/heads"
+	"mirrord/internal/volatile"
+	"mirrord/mirror/ledger"
+	"mirrord/mirror/render"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// history says what was learned of a resource.
+func (e *explainer) history(rec *store.Resource) {
+	if rec.Volatile.Holds() && rec.Body == store.PackBody {
+		what := "its stored body cannot be read"
+		if fr, err := e.v.Site.Frames.ReadFrame(store.NewFrameReader(), rec.At); err == nil {
+			what = volatile.Examples(rec.Volatile.Find(fr.Body))
+		}
+		e.say("volatile: a change of this alone does not count: %s; "+
+			"at most %d answers in a row are taken for unchanged so, and %d were", what, volatile.MaxHeld, rec.Volatile.Held)
+	}
+	if rec.NoETag {
+		e.say("validators: its ETag is not sent, because it once stayed the same when the content changed")
+	}
+	if rec.NoDate {
+		e.say("validators: its Last-Modified is not sent, because it once stayed the same when the content changed")
+	}
+	if until, ok := e.v.validators.Until(rec.URL); ok {
+		e.say("validators: none are sent in its directory before run %d, because one of them hid a change", until)
+	}
+	if n := min(rec.Observed, 16); n > 0 {
+		changes := bits.OnesCount16(rec.Recent)
+		e.say("history: changed at %d of the last %d times it was looked at again", changes, n)
+	}
+}
+
+// isReused reports whether the body of a resource was taken from the mirror of another job.
+func (v *View) isReused(rec *store.Resource) bool {
+	from, at := v.Job.ReusePrefixes()
+	return (from != "") && rec.InSet && ledger.TakenFrom(rec, from, at)
+}
+
+// base is the URL that each replica of the job stands for. A site that is named without https or www has its pages where the
+// first entry point leads.
+func (v *View) base() string {
+	seed := v.rules.Seeds[0]
+	if id, ok := v.table.Find([]byte(seed.String())); ok {
+		final, in := v.table.Final(id)
+		u := v.table.URL(final)
+		leads := in && u.Origin() != seed.Origin()
+		if leads && v.rules.Scope.Covers(u) && strings.HasPrefix(u.Path(), seed.Dir()) {
+			return u.Origin() + seed.Dir()
+		}
+	}
+	return v.Job.Base()
+}
+
+// record says what is recorded.
+func (e *explainer) record(rec *store.Resource) {
+	t, x := e.v.table, e.x
+	x.Last = rec.Outcome.String()
+	if rec.Status > 0 {
+		x.Last += fmt.Sprintf(", status %d", rec.Status)
+	}
+	if rec.Reason != "" && rec.Reason != fmt.Sprintf("status %d", rec.Status) {
+		x.Last += ": " + rec.Reason
+	}
+	if rec.Checked > 0 {
+		x.Checked = time.Unix(rec.Checked, 0).UTC().Format(time.RFC3339)
+	}
+	x.Mirrored, x.Path, x.Source = rec.InSet, rec.Path, ""
+	if rec.InSet {
+		x.Source = rec.Source
+	}
+	if rec.InSet && rec.Like > 0 && rec.Like <= t.Len() {
+		x.Like, x.SameText = t.URL(rec.Like-1).String(), rec.SameText
+	}
+	switch {
+	case e.v.isReused(rec):
+		x.Answer = "mirrored, taken from the mirror of job " + e.v.Job.Reuse.Job
+	case rec.InSet && rec.Source != "":
+		x.Answer = "mirrored, from a replica"
+	case rec.InSet && rec.Outcome == site.Failed:
+		x.Answer = "mirrored, from an earlier run: the last request failed"
+	case rec.InSet && rec.Path == "":
+		x.Answer = "mirrored"
+		if owner, ok := render.TwinOf(t, rec.ID); ok && t.Path(owner) != "" {
+			x.Answer = "mirrored: it has the same bytes as " + t.URL(owner).String() + " and shares its file"
+			x.Path = t.Path(owner)
+		}
+	case rec.InSet:
+		x.Answer = "mirrored"
+	case rec.Outcome == site.Redirected && rec.Target > 0:
+		if f, in := t.Final(rec.Target - 1); in {
+			x.Answer = "links to it lead to where it redirects"
+			x.Redirect, x.Path = t.URL(f).String(), t.Path(f)
+		} else {
+			x.Answer = "not mirrored: it redirects to " + t.URL(f).String() + ", which is not mirrored"
+		}
+	case rec.Outcome == site.Pending:
+		x.Answer = "not yet: it waits to be asked"
+	case e.refused != "":
+		x.Answer = "not mirrored: " + e.refused
+	default:
+		x.Answer = "not mirrored: " + x.Last
+	}
+	ref := rec.Referrer
+	for n := 0; ref > 0 && ref <= t.Len() && n < 50; n++ {
+		x.Found = append(x.Found, t.URL(ref-1).String())
+		ref = t.State(ref - 1).Referrer()
+	}
+}
+
+// Heads adds the heads of the answers that are stored. A head that is damaged is said to be so.
+func (x *Explanation) Heads(s *store.Site) {
+	if s == nil || x.rec == nil {
+		x.NoHead = "no answer is stored"
+		return
+	}
+	read := func(at store.HeadPlace) *heads.Head {
+		if at.IsZero() {
+			return nil
+		}
+		h, err := s.Records.ReadHead(x.rec.URL, at)
+		if err != nil {
+			x.NoHead = err.Error()
+		}
+		return h
+	}
+	if x.rec.InSet {
+		x.Head = read(x.rec.Head)
+	}
+	x.LastHead = read(x.rec.LastHead)
+	switch {
+	case (x.Head != nil) || x.LastHead != nil || x.NoHead != "":
+	case !x.rec.InSet:
+		x.NoHead = "no answer is stored"
+	default:
+		x.NoHead = "none is stored: the body came before heads were kept, or from elsewhere; the next run that fetches it keeps its head"
+	}
+}

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"mirrord/mirror/admit"
+	"mirrord/mirror/ledger"
+	"mirrord/mirror/spare"
+	"mirrord/policy"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// PlanReport is what the next run of a job would ask of what the mirror has, if nothing has changed: a change that it finds makes it ask
+// more. What is new is not part of any plan.
+type PlanReport struct {
+	Job string `json:"job"`
+	Run int    `json:"run"` // that would come next
+	// At is the time for which the plan is made: what is expected grows with the time since the last run. When says in words which time that is; the caller does.
+	At      time.Time `json:"at"`
+	When    string    `json:"when,omitempty"`
+	Policy  string    `json:"policy"`         // that decides
+	Full    string    `json:"full,omitempty"` // why everything is asked, if it is
+	Runs    int       `json:"runs"`           // of the history that the plan is made from
+	Known   int       `json:"known"`          // URLs of the mirror
+	Asked   int       `json:"asked"`
+	Spared  int       `json:"spared"`
+	Sources int       `json:"sources"` // of Asked: listings, sitemaps and feeds, which come first; sitemaps may spare more
+	// Expected is how many changes the requests are expected to find, and Missed how many those that are spared would: estimates of the policy
+	// adaptive, not made by the others.
+	Expected float64        `json:"expected"`
+	Missed   float64        `json:"missed"`
+	Reasons  map[string]int `json:"reasons"` // URLs by reason, to ask or to spare
+	Dirs     []PlanDir      `json:"dirs"`    // that have URLs of their own, by path
+}
+
+// PlanDir is what a plan says of the URLs directly in one directory.
+type PlanDir struct {
+	Path     string  `json:"path"` // "/" for the root, "/@host/…" for another host than that of the entry point
+	Known    int     `json:"known"`
+	Asked    int     `json:"asked"`
+	Audited  int     `json:"audited,omitempty"` // of Asked, although a rule skips the directory
+	Spared   int     `json:"spared"`
+	Expected float64 `json:"expected"`       // changes that the requests are expected to find
+	Why      string  `json:"why"`            // the most frequent reason
+	Rule     string  `json:"rule,omitempty"` // that skips it
+}
+
+// Plan makes the plan of the next run, as if that made one request at a time. The site must have been retrieved.
+func (v *View) Plan() (*PlanReport, error) {
+	p, why, err := v.planner()
+	if err != nil {
+		return nil, err
+	}
+	rep := &PlanReport{
+		Job:     v.Site.Name,
+		Run:     v.run.Number,
+		At:      v.At,
+		Policy:  string(v.Job.Policy),
+		Full:    why,
+		Reasons: map[string]int{},
+		Dirs:    []PlanDir{},
+	}
+	if p != nil {
+		rep.Runs = p.Model().Runs()
+	}
+	c := planCount{v: v, rep: rep, p: p, f: v.foresee(p), by: map[policy.Dir]*dirCount{}}
+	dirs := spare.NewDirTable(v.primary)
+	for id, is := range v.table.All() {
+		if is.Given() && (is.Governed() || v.retried(id) || c.f.owed[id]) {
+			c.add(id, c.dir(dirs, id))
+		}
+	}
+	c.finish()
+	return rep, nil
+}
+
+// planner plans the next run; without a plan, why says so.
+func (v *View) planner() (p *spare.Planner, why string, err error) {
+	if why, err = v.fullBecause(); err != nil || why != "" {
+		return nil, why, err
+	}
+	p, err = spare.NewPlanner(spare.PlanOptions{
+		Job:      v.Job,
+		Policies: v.Policies,
+		Site:     v.knownSite(),
+		Run:      v.run.Number,
+		Now:      v.At,
+		Listings: v.sources.Listings,
+		Covered:  v.sources.Covered,
+		Trusted:  v.evidence.Believes(ledger.ByListing),
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	if p == nil {
+		why = fmt.Sprintf("fewer than %d complete runs have asked for everything (full_runs)", v.Job.FullRuns)
+	}
+	return p, why, nil
+}
+
+// fullBecause says why the next run asks for everything; "" when it follows a plan.
+func (v *View) fullBecause() (string, error) {
+	scanned, err := v.Site.Notes.Fingerprint()
+	if err != nil {
+		return "", err
+	}
+	all, err := v.Site.Notes.Fact(spare.FullFact)
+	switch {
+	case err != nil:
+		return "", err
+	case v.live == nil:
+		return "nothing is published yet", nil
+	case spare.AsksAll(v.Job, v.Policies):
+		return "policy = " + string(v.Job.Policy), nil
+	case scanned != admit.Fingerprint(v.Job):
+		return "the job's rules have changed", nil
+	case len(all) > 0:
+		return "the run before was suspicious, or the mirror was rolled back", nil
+	}
+	return "", nil
+}
+
+// forecast is what the next run asks if nothing has changed.
+type forecast struct {
+	owed   map[uint32]bool          // entry points
+	source map[uint32]bool          // of evidence: listings, sitemaps and feeds that are asked
+	asked  map[uint32]policy.Reason // by the plan, in words of the moment at which it was handed out
+}
+
+// foresee runs a plan to its end, as if everything came back as it was. p is nil when everything is asked.
+func (v *View) foresee(p *spare.Planner) forecast {
+	f := forecast{
+		owed:   map[uint32]bool{},
+		source: map[uint32]bool{},
+		asked:  map[uint32]policy.Reason{},
+	}
+	for _, id := range v.sources.First(p, v.rules.Seeds) {
+		f.source[id] = true
+	}
+	for _, u := range v.rules.Seeds {
+		if id, ok := v.table.Find([]byte(u.String())); ok {
+			f.owed[id] = true
+		}
+	}
+	if p != nil {
+		f.asked = p.Foresee(func(id uint32) bool { return f.owed[id] || f.source[id] })
+	}
+	return f
+}
+
+// retried reports whether a URL is asked again because the last request of it failed.
+func (v *View) retried(id uint32) bool {
+	return (v.table.State(id).Outcome() == site.Failed) && !v.broken[id]
+}
+
+// planCount counts the URLs of a plan by directory and reason.
+type planCount struct {
+	v   *View
+	rep *PlanReport
+	p   *spare.Planner // nil: everything is asked
+	f   forecast
+	by  map[policy.Dir]*dirCount
+}
+
+// dirCount is the count of one directory.
+type dirCount struct {
+	PlanDir
+	why map[string]int
+}
+
+// dir returns the count of the directory that a URL lies in.
+func (c *planCount) dir(dirs *spare.DirTable, id uint32) *dirCount {
+	d := dirs.Of(c.v.table.URL(id))
+	s := c.by[d]
+	if s == nil {
+		s = &dirCount{PlanDir: PlanDir{Path: "/" + dirs.Path(d)}, why: map[string]int{}}
+		c.by[d] = s
+	}
+	return s
+}
+
+// add counts a URL.
+func (c *planCount) add(id uint32, s *dirCount) {
+	rep := c.rep
+	s.Known++
+	rep.Known++
+	why, ask := "", true
+	reason, planned := c.f.asked[id]
+	switch {
+	case c.f.owed[id]:
+		why = "entry point"
+	case c.f.source[id]:
+		why = "source of evidence"
+		rep.Sources++
+	case c.v.retried(id):
+		why = "failed before"
+	case c.p == nil:
+		why = policy.Everything.String()
+	case planned:
+		why = reason.Why.String()
+		s.Expected += float64(reason.Expected)
+		rep.Expected += float64(reason.Expected)
+		if c.v.sources.Listings.Has(id) {
+			rep.Sources++
+		}
+		if reason.Why == policy.Audit {
+			s.Audited++
+		}
+	default:
+		reason = c.p.Reason(id)
+		why, ask = reason.Why.String(), false
+		rep.Missed += float64(reason.Expected)
+	}
+	ruled := (reason.Why == policy.Rule) || reason.Why == policy.Audit
+	if (c.p != nil) && (c.p.Rules() != nil) && ruled {
+		s.Rule = c.p.Rules().Text(reason.Rule)
+	}
+	if s.why[why]++; ask {
+		s.Asked++
+		rep.Asked++
+	} else {
+		s.Spared++
+		rep.Spared++
+	}
+	rep.Reasons[why]++
+}
+
+// finish lists the directories by path.
+func (c *planCount) finish() {
+	for _, s := range c.by {
+		most := 0
+		for _, w := range slices.Sorted(maps.Keys(s.why)) {
+			if s.why[w] > most {
+				most, s.Why = s.why[w], w
+			}
+		}
+		c.rep.Dirs = append(c.rep.Dirs, s.PlanDir)
+	}
+	slices.SortFunc(c.rep.Dirs, func(a, b PlanDir) int { return cmp.Compare(a.Path, b.Path) })
+}
+
+// plan says whether the last run skipped a URL, and what the next one means to do with it.
+func (e *explainer) plan(rec *store.Resource) error {
+	v := e.v
+	if id, ok := v.table.Find([]byte(rec.URL.String())); !ok || !v.table.State(id).Governed() {
+		return nil
+	}
+	p, why, err := v.planner()
+	if err != nil {
+		return err
+	}
+	say := func(format string, args ...any) { e.say("plan: "+format, args...) }
+	if p == nil {
+		say("the next run asks for everything: %s", why)
+		return nil
+	}
+	if looked := p.Model().Looked(rec.ID); looked < p.Model().Last {
+		say("skipped by run %d; last looked at in run %d", p.Model().Last, looked)
+	}
+	f, reason := v.foresee(p), ""
+	switch asked, planned := f.asked[rec.ID]; {
+	case f.owed[rec.ID]:
+		reason = "asked: an entry point"
+	case f.source[rec.ID]:
+		reason = "asked: a source of evidence"
+	case v.retried(rec.ID):
+		reason = "asked: it failed before"
+	case planned:
+		reason = asked.String()
+	default:
+		reason = p.Reason(rec.ID).String()
+	}
+	say("the next run, policy %s, if nothing has changed: %s", v.Job.Policy, reason)
+	if rules := p.Rules(); rules != nil {
+		say("%d rules skip directories; its own: %s", len(rules.Skips), cmp.Or(rules.Text(rules.Over(rec.URL)), "none"))
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+// WriteText writes the plan for a person. Directories below one of which nothing is asked, or all, are counted with it unless all is set.
+func (p *PlanReport) WriteText(w io.Writer, all bool) error {
+	if _, err := fmt.Fprintf(w, "%s: run %d would ask %d of the %d URLs that the mirror has, and spare %d\n", p.Job, p.Run, p.Asked, p.Known, p.Spared); err != nil {
+		return err
+	}
+	if p.Full != "" {
+		_, err := fmt.Fprintf(w, "  everything is asked: %s\n", p.Full)
+		return err
+	}
+	fmt.Fprintf(w, "  policy %s, from what %d runs observed; more is asked when changes are found\n", p.Policy, p.Runs)
+	if p.When != "" {
+		fmt.Fprintf(w, "  for a run at %s: %s\n", p.At.Local().Format("2006-01-02 15:04"), p.When)
+	}
+	if p.Expected > 0 || p.Missed > 0 {
+		fmt.Fprintf(w, "  expected changes: %.3g in what is asked, %.3g in what is spared\n", p.Expected, p.Missed)
+	}
+	var parts []string
+	for _, why := range slices.Sorted(maps.Keys(p.Reasons)) {
+		parts = append(parts, fmt.Sprintf("%d %s", p.Reasons[why], why))
+	}
+	fmt.Fprintf(w, "  why: %s\n", strings.Join(parts, ", "))
+	tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(tw, "DIRECTORY\tKNOWN\tASKED\tSPARED\tEXPECTED\tWHY")
+	for i := 0; i < len(p.Dirs); {
+		d, n := p.Dirs[i], 1
+		for !all && i+n < len(p.Dirs) && alikeBelow(&p.Dirs[i], &p.Dirs[i+n]) {
+			x := &p.Dirs[i+n]
+			d.Known, d.Asked, d.Spared, d.Expected = d.Known+x.Known, d.Asked+x.Asked, d.Spared+x.Spared, d.Expected+x.Expected
+			d.Audited += x.Audited
+			n++
+		}
+		path := strings.TrimSuffix(d.Path, "/") + "/"
+		if n > 1 {
+			path += fmt.Sprintf(" and %d below", n-1)
+		}
+		expected := ""
+		if d.Expected > 0 {
+			expected = fmt.Sprintf("%.2g", d.Expected)
+		}
+		why := d.Why
+		if d.Audited > 0 {
+			why += fmt.Sprintf(", %d audited", d.Audited)
+		}
+		if d.Rule != "" {
+			why += ": " + d.Rule
+		}
+		fmt.Fprintf(tw, "%s\t%d\t%d\t%d\t%s\t%s\n", path, d.Known, d.Asked, d.Spared, expected, why)
+		i += n
+	}
+	return tw.Flush()
+}
+
+// alikeBelow reports whether b lies below a and the same is said of both.
+func alikeBelow(a, b *PlanDir) bool {
+	below := a.Path == "/" || strings.HasPrefix(b.Path, a.Path+"/")
+	return below && a.Why == b.Why && a.Rule == b.Rule && (a.Asked == 0 && b.Asked == 0 || a.Spared == 0 && b.Spared == 0)
+}
