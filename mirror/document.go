@@ -3,12 +3,12 @@
 package mirror
 
 import (
-	"encoding/hex"
-
 	"mirrord/mirror/intake"
+	"mirrord/mirror/keep"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/render"
 	"mirrord/relocate"
+	"mirrord/replica/text"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -26,6 +26,38 @@ type processor struct {
 func (p *processor) forget() {
 	p.read.Forget()
 	p.links = nil
+}
+
+// page prepares a body for the store.
+func (p *processor) page(now, old *store.Resource, body []byte, format relocate.Format) *keep.Page {
+	out := &keep.Page{Now: now, Old: old, Body: body}
+	if words := intake.WordsOf(format, now.MIME, body); words != intake.NoWords {
+		out.Digest = func() text.ContentDigest { return p.read.Digest(body, now.Charset, words) }
+	}
+	return out
+}
+
+// newKeeper returns what stores the bodies of the run. A site that lives as long as its one run knows no
+// digests.
+func (r *run) newKeeper() *keep.Keeper {
+	o := keep.Options{
+		Frames: r.site.Frames,
+		Bodies: r.o.State.Bodies,
+		Get:    r.site.Records.Get,
+		URL:    r.table.URL,
+		InSet:  r.table.InSet,
+		Run:    r.state.Number,
+		Log:    r.log,
+		Failed: func(err error) {
+			const what = "pages that say the same are not looked for any more"
+			r.log.Warn(what, "err", err)
+			r.notes.Add(what+": "+err.Error(), r.rules.Seeds[0])
+		},
+	}
+	if !r.site.Volatile() {
+		o.Digests = r.site.Digests
+	}
+	return keep.New(o)
 }
 
 // toRead prepares a body for its Reader.
@@ -65,11 +97,11 @@ func (r *run) document(now, old *store.Resource, b *intake.Body, p *processor, a
 	if full := r.reserve(now, old, &as); full != nil {
 		return full, nil
 	}
-	as.Tally |= r.seenBefore(p, now, old, b.Data, x.Format).tally
-	if err := r.o.State.Bodies.Put(now.Digest, b.Data, render.ModTime(now)); err != nil {
+	like, err := r.keeper.Blob(p.page(now, old, b.Data, x.Format), render.ModTime(now))
+	if err != nil {
 		return nil, err
 	}
-	now.Body = store.BlobBody
+	as.Tally |= like
 	return r.keep(now, old, targets, as), nil
 }
 
@@ -99,31 +131,14 @@ func (r *run) linkedDocument(
 	}
 	r.enqueue(add...)
 	p.links = render.AppendLinks(p.links[:0], x.Doc, x.Spread())
-	text := r.seenBefore(p, now, old, body, x.Format)
-	as.Tally |= text.tally
-	at, err := r.appendDocument(p, frameMeta(now), body, old, text.over)
+	page := p.page(now, old, body, x.Format)
+	page.Links = p.links
+	like, err := r.keeper.Document(p.w, page)
 	if err != nil {
 		return nil, err
 	}
-	now.Body, now.At = store.PackBody, at
-	r.storedPage(&text, now.At)
+	as.Tally |= like
 	return r.keep(now, old, x.Targets(r.rules), as), nil
-}
-
-// frameMeta is what the packs say of a document beside its bytes.
-func frameMeta(rec *store.Resource) store.FrameMeta {
-	return store.FrameMeta{
-		ID:           rec.ID,
-		URL:          rec.URL.String(),
-		MIME:         rec.MIME,
-		Charset:      rec.Charset,
-		Fetched:      rec.Fetched,
-		ETag:         rec.ETag,
-		LastModified: rec.LastModified,
-		Size:         rec.Size,
-		Digest:       hex.EncodeToString(rec.Digest[:]),
-		Format:       rec.Format,
-	}
 }
 
 // forbidden makes an outcome of a resource that the site does not want to be kept.

@@ -33,6 +33,8 @@ func (r *run) retrieve(parent context.Context) error {
 		r.lost = err
 		return err
 	}
+	r.keeper = r.newKeeper()
+	defer r.keeper.Close()
 	ctx, stop := context.WithCancelCause(parent)
 	defer stop(nil)
 	r.stop = stop

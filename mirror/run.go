@@ -19,6 +19,7 @@ import (
 	"mirrord/mirror/crawl"
 	"mirrord/mirror/intake"
 	"mirrord/mirror/judge"
+	"mirrord/mirror/keep"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/publish"
 	"mirrord/mirror/render"
@@ -109,8 +110,7 @@ type run struct {
 	skips      map[policy.Why]int64 // what the plan spared, by reason
 	shapes     judge.Shapes
 	probes     map[string]judge.ErrorPage // see learnSoft404
-	seen       contentSeen
-	likes      likeWriter
+	keeper     *keep.Keeper
 	lost       error // why the table knows more, or less, than the disk: a batch could not be committed, or the journal not be read
 	stop       context.CancelCauseFunc
 
@@ -250,7 +250,6 @@ func (r *run) run(ctx context.Context) (*Summary, error) {
 	var ended error // why retrieval ended early; nil when nothing is left to ask
 	if !r.state.Retrieved && !r.o.NoFetch {
 		ended = r.retrieve(ctx)
-		r.endSeen()
 		if errors.Is(ended, context.Canceled) {
 			ended = result.ErrInterrupted
 		}

@@ -24,6 +24,7 @@ func rows() map[string]Row {
 		"mirror/crawl":   7,
 		"mirror/intake":  7,
 		"mirror/judge":   7,
+		"mirror/keep":    7,
 		"mirror/publish": 7,
 		"mirror/repair":  7,
 		"mirror/report":  7,

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package keep stores what an answer brought: documents in the packs of a site, as what differs from the
+// document before or from a page that says the same, and other bodies by their digest. It knows the pages of
+// a mirror by what they say.
+package keep
+
+import (
+	"encoding/hex"
+	"log/slog"
+	"sync"
+	"time"
+
+	"mirrord/mirror/ledger"
+	"mirrord/replica/text"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// Frames stores documents. *store.Frames is one. It is safe for concurrent use, each writer by one caller at
+// a time.
+type Frames interface {
+	NewFrameWriter() *store.FrameWriter
+	AppendFrame(w *store.FrameWriter, m store.FrameMeta, links, body []byte) (store.Place, error)
+	AppendFrameOver(w *store.FrameWriter, m store.FrameMeta, links, body []byte, old store.Place) (store.Place, error)
+	AppendDelta(w *store.FrameWriter, m store.FrameMeta, links, body []byte, old store.Place) (store.Place, bool, error)
+	AppendFrameLike(w *store.FrameWriter, m store.FrameMeta, links, body []byte, like store.Place) (store.Place, error)
+}
+
+// Bodies stores bodies that are no documents. It is safe for concurrent use.
+type Bodies interface {
+	Put(digest [32]byte, body []byte, modified time.Time) error
+}
+
+// Options are what a Keeper works with. All but Digests are needed; the functions are safe for concurrent
+// use.
+type Options struct {
+	Frames  Frames
+	Bodies  Bodies
+	Digests func() (*store.Digests, error) // nil: pages that say the same are not looked for
+	Get     func(site.URL) (store.Resource, bool, error)
+	URL     func(id uint32) site.URL
+	InSet   func(id uint32) bool // whether a page is in the mirror as far as is known
+	Run     int
+	Log     *slog.Logger
+	Failed  func(error) // pages that say the same are no longer looked for
+}
+
+// Keeper stores bodies. It is safe for concurrent use.
+type Keeper struct {
+	o    Options
+	seen contentSeen
+
+	mu   sync.Mutex
+	like *store.FrameWriter // writes the documents that say what others say; nil until there is one
+}
+
+// New returns a Keeper.
+func New(o Options) *Keeper {
+	k := &Keeper{o: o}
+	k.seen.o = &k.o
+	return k
+}
+
+// Close ends the work. Digests are written again when most of them are of what no page says any more.
+func (k *Keeper) Close() { k.seen.end() }
+
+// Page is a body on its way into the store.
+type Page struct {
+	Now, Old *store.Resource // its record, and the one that it takes the place of
+	Body     []byte
+	Links    []byte                    // of a document, encoded
+	Digest   func() text.ContentDigest // of its words; nil when it has none
+}
+
+// Document stores a document, and notes in its record where it lies and which page says the same. The tally
+// counts that.
+func (k *Keeper) Document(w *store.FrameWriter, p *Page) (ledger.Tally, error) {
+	said := k.seen.look(p)
+	at, err := k.append(w, p, said.over)
+	if err != nil {
+		return 0, err
+	}
+	p.Now.Body, p.Now.At = store.PackBody, at
+	k.seen.stored(&said, at)
+	return said.tally, nil
+}
+
+// Blob stores a body that is no document. modified is the time of the stored file.
+func (k *Keeper) Blob(p *Page, modified time.Time) (ledger.Tally, error) {
+	said := k.seen.look(p)
+	if err := k.o.Bodies.Put(p.Now.Digest, p.Body, modified); err != nil {
+		return 0, err
+	}
+	p.Now.Body = store.BlobBody
+	return said.tally, nil
+}
+
+// append stores a document: as what differs from the one that it takes the place of, where that is little or
+// nothing else is known; else from one that says the same, at over; else in full.
+func (k *Keeper) append(w *store.FrameWriter, p *Page, over store.Place) (at store.Place, err error) {
+	m := frameMeta(p.Now)
+	replaces := p.Old.Body == store.PackBody
+	switch {
+	case over.Len == 0 && replaces:
+		return k.o.Frames.AppendFrameOver(w, m, p.Links, p.Body, p.Old.At)
+	case over.Len == 0:
+		return k.o.Frames.AppendFrame(w, m, p.Links, p.Body)
+	case replaces:
+		at, ok, err := k.o.Frames.AppendDelta(w, m, p.Links, p.Body, p.Old.At)
+		if ok || err != nil {
+			return at, err
+		}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.like == nil {
+		k.like = k.o.Frames.NewFrameWriter()
+	}
+	return k.o.Frames.AppendFrameLike(k.like, m, p.Links, p.Body, over)
+}
+
+// frameMeta is what the packs say of a document beside its bytes.
+func frameMeta(rec *store.Resource) store.FrameMeta {
+	return store.FrameMeta{
+		ID:           rec.ID,
+		URL:          rec.URL.String(),
+		MIME:         rec.MIME,
+		Charset:      rec.Charset,
+		Fetched:      rec.Fetched,
+		ETag:         rec.ETag,
+		LastModified: rec.LastModified,
+		Size:         rec.Size,
+		Digest:       hex.EncodeToString(rec.Digest[:]),
+		Format:       rec.Format,
+	}
+}
