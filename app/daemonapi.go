@@ -150,7 +150,7 @@ func (d *Daemon) load(again func() bool) (control.Reloaded, error) {
 	files, err := d.dir.Read()
 	old := d.sched.Config()
 	next := scheduler.Resolve(files, old)
-	if again != nil && (errors.Is(err, os.ErrNotExist) || err == nil && removes(old, next)) {
+	if again != nil && (errors.Is(err, os.ErrNotExist) || (err == nil && removes(old, next))) {
 		if !again() {
 			return control.Reloaded{}, nil
 		}

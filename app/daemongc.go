@@ -71,7 +71,7 @@ func TidyUp(ctx context.Context, a *App, st *store.State, busy func() map[string
 			done = false
 		case c.Problem != "" && ctx.Err() == nil:
 			a.Log.Error("tidying up", "job", name, "err", c.Problem)
-		case len(c.Dropped) > 0 || c.Packs != nil && (c.Packs.Packs > 0 || c.Packs.Heads > 0) || c.Parts != nil && c.Parts.Parts > 0:
+		case len(c.Dropped) > 0 || (c.Packs != nil && (c.Packs.Packs > 0 || c.Packs.Heads > 0)) || (c.Parts != nil && c.Parts.Parts > 0):
 			args := []any{"job", name, "versions", len(c.Dropped)}
 			if c.Packs != nil {
 				args = append(args, "freed", c.Packs.Freed+c.Packs.Heads)

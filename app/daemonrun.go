@@ -67,7 +67,7 @@ func (r *runner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions) st
 	out = runOf(sum)
 	if out.Verified = verified; err != nil {
 		var disk *store.DiskError
-		if sum.Verdict != mirror.Partial || ctx.Err() == nil && !errors.As(err, &disk) {
+		if sum.Verdict != mirror.Partial || (ctx.Err() == nil && !errors.As(err, &disk)) {
 			out.Verdict = status.VerdictError
 		}
 		if out.Error = Remedied(err); causeOf(err, j.Name) == status.BadState {

@@ -60,7 +60,7 @@ func Collect(ctx context.Context, a *App, names []string, dry bool) (*Collected,
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		bad, locked = bad || s.Problem != "" && !s.Locked, locked || s.Locked
+		bad, locked = bad || (s.Problem != "" && !s.Locked), locked || s.Locked
 		c.Sites = append(c.Sites, s)
 	}
 	if locked {

@@ -303,7 +303,7 @@ func (v *replicaVerifier) candidates(ctx context.Context, o ReplicaOptions) erro
 			continue
 		}
 		if slices.ContainsFunc(v.pairs, func(q ReplicaPair) bool {
-			return q.Untested == "" && (q.Base1 == base1 && q.Base2 == base2 || q.Base1 == base2 && q.Base2 == base1)
+			return q.Untested == "" && ((q.Base1 == base1 && q.Base2 == base2) || (q.Base1 == base2 && q.Base2 == base1))
 		}) {
 			continue
 		}

@@ -136,7 +136,7 @@ func (e *entryReader) read(b []byte, dirs *Dirs, enter bool) error {
 	for i, n := uint64(0), p.uvarint(uint64(len(p.b))); i < n && !p.bad; i++ {
 		head := p.uvarint(math.MaxUint64)
 		step := head >> 3
-		if at += step; at >= limit || i > 0 && step == 0 || head&7 == 0 {
+		if at += step; at >= limit || (i > 0 && step == 0) || head&7 == 0 {
 			return fmt.Errorf("%w: a row without a directory", ErrDamaged)
 		}
 		r := row{dir: Dir(at)}
@@ -153,7 +153,7 @@ func (e *entryReader) read(b []byte, dirs *Dirs, enter bool) error {
 		p.bad = p.bad || n == 0
 		for i := uint64(0); i < n && !p.bad; i++ {
 			step := p.uvarint(math.MaxInt32)
-			if at += step; at >= limit || i > 0 && step == 0 {
+			if at += step; at >= limit || (i > 0 && step == 0) {
 				return fmt.Errorf("%w: a gap without a directory", ErrDamaged)
 			}
 			e.gaps = append(e.gaps, gap{Dir(at), uint32(p.uvarint(math.MaxInt32))})

@@ -33,7 +33,7 @@ func (h *History) DeltaTree(o DeltaOptions) (*DeltaTree, error) {
 	if math.IsNaN(o.Alpha) || o.Alpha < 0 || o.Alpha > 1 {
 		return nil, fmt.Errorf("delta tree: alpha %v: it has to be between 0 and 1", o.Alpha)
 	}
-	if o.From < 0 || o.To < 0 || o.To > 0 && o.From > o.To {
+	if o.From < 0 || o.To < 0 || (o.To > 0 && o.From > o.To) {
 		return nil, fmt.Errorf("delta tree: steps %d to %d: no such range", o.From, o.To)
 	}
 	t := &DeltaTree{o: o, w: walker{h: h}}

@@ -134,7 +134,7 @@ func (d *Dirs) find(parent Dir, name string) (Dir, int) {
 // add finds a directory and enters it, and those above it, where they are new.
 func (d *Dirs) add(path string) (Dir, error) {
 	n, rest := d.Nearest(path)
-	if rest == "" && path != "" || path == "" {
+	if (rest == "" && path != "") || path == "" {
 		return n, nil
 	}
 	if err := checkPath(path); err != nil {

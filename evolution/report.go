@@ -28,7 +28,7 @@ func (h *History) Report(o DeltaOptions) ([]DirReport, error) {
 	all := make([]DirReport, t.Dirs())
 	steps := make([]int, len(all))
 	for s := range h.Steps() {
-		if s.Number <= o.From || o.To > 0 && s.Number > o.To {
+		if s.Number <= o.From || (o.To > 0 && s.Number > o.To) {
 			continue
 		}
 		for d, c := range s.Changes() {

@@ -105,10 +105,10 @@ func (c *Client) resume(t *transfer, res *Result, resp *http.Response, in *wire)
 	if total < 0 {
 		total = t.total // a server may send less than it was asked for: without a length nobody knows
 	}
-	if err != nil || from != t.at || t.total >= 0 && total != t.total || last != total-1 || resp.ContentLength >= 0 && resp.ContentLength != last-from+1 {
+	if err != nil || from != t.at || (t.total >= 0 && total != t.total) || last != total-1 || (resp.ContentLength >= 0 && resp.ContentLength != last-from+1) {
 		return fmt.Errorf("%w: content-range %q, wanted from %d", errRestart, first(res.Header, "Content-Range"), t.at)
 	}
-	if list, err := codings(res.Header["Content-Encoding"]); err != nil || len(list) > 0 && !(t.gzipFile && len(list) == 1) {
+	if list, err := codings(res.Header["Content-Encoding"]); err != nil || (len(list) > 0 && !(t.gzipFile && len(list) == 1)) {
 		return fmt.Errorf("%w: coded", errRestart)
 	}
 	// If-Range with a validator that differs would have been answered with 200, unless the server ignores it.

@@ -138,7 +138,7 @@ func (c *Client) newRequest(t *transfer, ranged bool) *http.Request {
 // hold, "|" or a stray "%".
 func (c *Client) requestURL(u site.URL) *url.URL {
 	r := &url.URL{Scheme: u.Scheme(), Host: u.Host(), Opaque: u.RequestURI()}
-	if strings.HasPrefix(r.Opaque, "//") || c.httpProxy && r.Scheme == "http" {
+	if strings.HasPrefix(r.Opaque, "//") || (c.httpProxy && r.Scheme == "http") {
 		r.Opaque = "//" + r.Host + r.Opaque // becomes the absolute form, RFC 9112 §3.2.2
 	}
 	return r

@@ -191,7 +191,7 @@ func parseContentRange(s string) (first, last, total int64, err error) {
 			return 0, 0, 0, bad
 		}
 	}
-	if first < 0 || last < first || total >= 0 && last >= total {
+	if first < 0 || last < first || (total >= 0 && last >= total) {
 		return 0, 0, 0, bad
 	}
 	return first, last, total, nil

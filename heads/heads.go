@@ -384,7 +384,7 @@ func (h *Head) saysOfBody(f Field) bool {
 // and the head h, when no field but those of the exchange says something new.
 func (h *Head) Freshened(by *Head) (now *Head, changed bool) {
 	for _, f := range by.Fields {
-		changed = changed || !OfExchange(f.Name) && h.saysOfBody(f) && !h.agrees(by, f.Name)
+		changed = changed || (!OfExchange(f.Name) && h.saysOfBody(f) && !h.agrees(by, f.Name))
 	}
 	if !changed {
 		return h, false

@@ -231,7 +231,7 @@ func (d *reader) date(t int64) string {
 
 // number reads a number that has one way to be written.
 func number(s string) (uint64, bool) {
-	if s == "" || len(s) > 20 || s[0] < '0' || s[0] > '9' || s[0] == '0' && len(s) > 1 {
+	if s == "" || len(s) > 20 || s[0] < '0' || s[0] > '9' || (s[0] == '0' && len(s) > 1) {
 		return 0, false
 	}
 	n, err := strconv.ParseUint(s, 10, 64)
@@ -239,7 +239,7 @@ func number(s string) (uint64, bool) {
 }
 
 func isWord(c byte) bool {
-	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
 }
 
 // nextWord returns where the first word from i on begins and ends; both are len(s) when there is none.

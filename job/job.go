@@ -286,7 +286,7 @@ func ValidName(s string) bool {
 func NameFor(u site.URL) string {
 	b := []byte(strings.ToLower(u.Host()))
 	for i, c := range b {
-		if !('a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '.' || c == '_' && i > 0) {
+		if !(('a' <= c && c <= 'z') || ('0' <= c && c <= '9') || c == '.' || (c == '_' && i > 0)) {
 			b[i] = '-'
 		}
 	}

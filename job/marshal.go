@@ -23,7 +23,7 @@ func (j *Job) write(all bool) []byte {
 		table, leaf := k.Table()
 		v := encode(k.field(j))
 		// An empty list differs from the default list but kind prefixes must not meet an empty one.
-		if !all && k.Name != "url" && v == encode(k.field(def)) || k.Name == "scope.prefixes" && len(j.Scope.Prefixes) == 0 {
+		if (!all && k.Name != "url" && v == encode(k.field(def))) || (k.Name == "scope.prefixes" && len(j.Scope.Prefixes) == 0) {
 			continue
 		}
 		if k.Name == "notify.webhook" && j.Notify.Webhook.IsZero() {
@@ -131,7 +131,7 @@ func utf8Safe(r rune) rune {
 func quoteKey(s string) string {
 	for i := range len(s) {
 		c := s[i]
-		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-') {
+		if !(('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z') || ('0' <= c && c <= '9') || c == '_' || c == '-') {
 			return quote(s)
 		}
 	}

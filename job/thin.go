@@ -26,7 +26,7 @@ func (k Keep) Drop(versions []Dated, now time.Time) []int {
 	terms := k.terms()
 	var drop []int
 	for i, v := range vs {
-		keep := i == 0 || i < k.Last || k.Within > 0 && now.Sub(v.Time) < k.Within
+		keep := i == 0 || i < k.Last || (k.Within > 0 && now.Sub(v.Time) < k.Within)
 		// Every term looks at every version: the newest of an hour may also be the newest of its day.
 		for _, t := range terms {
 			if t.wants(v.Time.In(now.Location())) {

@@ -185,7 +185,7 @@ func checkUserAgent(j *Job) error {
 func ProductToken(userAgent string) string {
 	for i := range len(userAgent) {
 		c := userAgent[i]
-		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' || c == '-') {
+		if !(('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z') || c == '_' || c == '-') {
 			return userAgent[:i]
 		}
 	}
@@ -241,7 +241,7 @@ func checkProxyUser(j *Job) error {
 func checkEnv(name string) error {
 	for i := range len(name) {
 		c := name[i]
-		if !(c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || i > 0 && '0' <= c && c <= '9') || i > 255 {
+		if !(c == '_' || ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z') || (i > 0 && '0' <= c && c <= '9')) || i > 255 {
 			return problemf("the name goes here, not the value", "that is not the name of an environment variable")
 		}
 	}
@@ -275,7 +275,7 @@ func headerName(s string) bool {
 	}
 	for i := range len(s) {
 		c := s[i]
-		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0) {
+		if !(('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z') || ('0' <= c && c <= '9') || strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0) {
 			return false
 		}
 	}

@@ -53,7 +53,7 @@ func decode(k Key, j *Job, v any) error {
 		if !ok {
 			return wrongType(k, v)
 		}
-		if !(f >= 0) || k.max > 0 && f > float64(k.max) {
+		if !(f >= 0) || (k.max > 0 && f > float64(k.max)) {
 			return problemf("", "%s must be between 0 and %d", k.Name, k.max)
 		}
 		*p = f
@@ -234,7 +234,7 @@ func inRange(k Key, n int64) error {
 	switch {
 	case n < k.min && k.max == 0:
 		return problemf("", "%s must be at least %d", k.Name, k.min)
-	case n < k.min || k.max > 0 && n > k.max:
+	case n < k.min || (k.max > 0 && n > k.max):
 		return problemf("", "%s must be between %d and %d", k.Name, k.min, k.max)
 	}
 	return nil

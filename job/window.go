@@ -57,7 +57,7 @@ func (w Window) Open(t time.Time) bool {
 	}
 	m := t.Hour()*60 + t.Minute()
 	for _, s := range w {
-		if s.From < s.To && s.From <= m && m < s.To || s.From >= s.To && (m >= s.From || m < s.To) {
+		if (s.From < s.To && s.From <= m && m < s.To) || (s.From >= s.To && (m >= s.From || m < s.To)) {
 			return true
 		}
 	}

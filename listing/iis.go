@@ -90,7 +90,7 @@ func readNumericDate(s string) (d numericDate, ok bool) {
 		if i == 2 {
 			break
 		}
-		if c := first(s); c != '/' && c != '-' && c != '.' || i == 1 && c != d.sep {
+		if c := first(s); (c != '/' && c != '-' && c != '.') || (i == 1 && c != d.sep) {
 			return d, false
 		}
 		d.sep, s = s[0], s[1:]
@@ -102,7 +102,7 @@ func readNumericDate(s string) (d numericDate, ok bool) {
 // clock12 reads all of s as "  3:25 AM" or " 15:25".
 func clock12(s string) (hour, minute int, ok bool) {
 	hour, minute, _, p, rest := clock(" " + strings.TrimLeft(s, " "))
-	if p != ToMinute && p != ToSecond || hour > 23 || minute > 59 {
+	if (p != ToMinute && p != ToSecond) || hour > 23 || minute > 59 {
 		return 0, 0, false
 	}
 	switch half := strings.ToUpper(trim(rest)); {

@@ -54,7 +54,7 @@ func parseJSON(text []byte, u site.URL) *Listing {
 			return l
 		}
 		server, e, ok := r.entry(u)
-		if server == "" || n > 0 && server != l.Server {
+		if server == "" || (n > 0 && server != l.Server) {
 			return nil
 		}
 		l.Server = server
@@ -88,7 +88,7 @@ func (r *record) entry(u site.URL) (server string, e Entry, ok bool) {
 		}
 		e.setTime(stamp{t.UTC(), ToSecond, false})
 		e.Dir = r.Type == "directory"
-		if r.Type != "file" && !e.Dir && r.Type != "other" || e.Dir == (r.Size != nil) && r.Type != "other" {
+		if (r.Type != "file" && !e.Dir && r.Type != "other") || (e.Dir == (r.Size != nil) && r.Type != "other") {
 			return "", e, false
 		}
 		name = r.Name
@@ -130,7 +130,7 @@ func escape(name string, dir bool) string {
 	b = append(b, "./"...)
 	for i := 0; i < len(name); i++ {
 		c := name[i]
-		if 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' || c == '-' || c == '.' || c == '_' || c == '~' {
+		if ('a' <= c|0x20 && c|0x20 <= 'z') || ('0' <= c && c <= '9') || c == '-' || c == '.' || c == '_' || c == '~' {
 			b = append(b, c)
 		} else {
 			b = append(b, '%', hex[c>>4], hex[c&15])
@@ -186,7 +186,7 @@ func xmlEntry(s string, u site.URL) (e Entry, rest string, ok bool) {
 		return e, s, false
 	}
 	tag, s, ok := strings.Cut(s, ` mtime="`)
-	if !ok || tag != "file" && tag != "directory" && tag != "other" {
+	if !ok || (tag != "file" && tag != "directory" && tag != "other") {
 		return e, s, false
 	}
 	e.Dir = tag == "directory"

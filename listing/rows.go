@@ -102,7 +102,7 @@ func (p *parser) claimTable() bool {
 		apache, caddy = apache || a, caddy || c
 	}
 	cols, modified := readTitles(r)
-	if !r.header || cols.name < 0 || cols.time < 0 && cols.size < 0 && !modified {
+	if !r.header || cols.name < 0 || (cols.time < 0 && cols.size < 0 && !modified) {
 		return false
 	}
 	server := Other
@@ -145,7 +145,7 @@ func readTitles(r *row) (cols columns, apache bool) {
 			setOnce(&cols.name, i)
 		case "last modified", "date", "modified", "date modified", "last change", "time":
 			setOnce(&cols.time, i)
-			apache = apache || title == "last modified" && r.links == nil
+			apache = apache || (title == "last modified" && r.links == nil)
 		case "size", "file size", "filesize":
 			setOnce(&cols.size, i)
 		case "description":
@@ -209,7 +209,7 @@ func (p *parser) secondChild(name *link) bool {
 // isParent reports whether abs is the directory above the page, or the page itself if it is the root.
 func (p *parser) isParent(abs site.URL) bool {
 	dir := strings.TrimSuffix(p.u.Dir(), "/")
-	return abs.Origin() == p.u.Origin() && abs.RequestURI() == dir[:strings.LastIndexByte(dir, '/')+1] || dir == "" && abs == p.u
+	return (abs.Origin() == p.u.Origin() && abs.RequestURI() == dir[:strings.LastIndexByte(dir, '/')+1]) || (dir == "" && abs == p.u)
 }
 
 // nameLink returns the link that is the row's name: the first, but for one around an icon, which has the same target.

@@ -45,7 +45,7 @@ func parseSize(s string) (size, bool) {
 		return unknownSize, false
 	}
 	low, high, ok := unit(strings.TrimLeft(s[i:], " \u00a0"))
-	if !ok || dot && high == 1 {
+	if !ok || (dot && high == 1) {
 		return unknownSize, false
 	}
 	if high == 1 {

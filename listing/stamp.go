@@ -25,7 +25,7 @@ func parseStamp(s string) (st stamp, rest string, ok bool) {
 		return st, s, false
 	}
 	sep := first(s)
-	if sep != '-' && sep != ' ' && sep != '/' || sep == ' ' && n == 4 {
+	if (sep != '-' && sep != ' ' && sep != '/') || (sep == ' ' && n == 4) {
 		return st, s, false
 	}
 	month, s, m := monthOrDigits(s[1:])

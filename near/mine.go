@@ -278,7 +278,7 @@ func (f *finder) best(state, class int32) int32 {
 		}
 		if at >= 0 {
 			o := better(c, best)
-			if o > 0 || o == 0 && len(x.classes) >= len(f.states[state][at].classes) {
+			if o > 0 || (o == 0 && len(x.classes) >= len(f.states[state][at].classes)) {
 				continue
 			}
 		}

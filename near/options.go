@@ -99,7 +99,7 @@ func (o Options) Validate() error {
 	if o.MinSteps < 0 || o.Expire < 0 || o.MaxRules < 0 || o.MaxChains < 0 {
 		return fmt.Errorf("steps %d, expire %d, rules %d, chains %d: they cannot be negative", o.MinSteps, o.Expire, o.MaxRules, o.MaxChains)
 	}
-	if o.From < 0 || o.To < 0 || o.To > 0 && o.From > o.To {
+	if o.From < 0 || o.To < 0 || (o.To > 0 && o.From > o.To) {
 		return fmt.Errorf("steps %d to %d: no such range", o.From, o.To)
 	}
 	return nil

@@ -56,7 +56,7 @@ func ParseMail(s string) (Mail, error) {
 		return Mail{Program: s}, nil
 	}
 	u, err := url.Parse(s)
-	if err != nil || u.Hostname() == "" || u.Scheme != "smtp" && u.Scheme != "smtps" || strings.Trim(u.Path, "/") != "" {
+	if err != nil || u.Hostname() == "" || (u.Scheme != "smtp" && u.Scheme != "smtps") || strings.Trim(u.Path, "/") != "" {
 		return Mail{}, fmt.Errorf("mail %q: neither the path of a sendmail nor smtp://[USER@]HOST[:PORT]", s)
 	}
 	if _, has := u.User.Password(); has {
@@ -152,7 +152,7 @@ func (m Mail) smtp(ctx context.Context, o Options, to string, data []byte) (err 
 		return err
 	}
 	ip := net.ParseIP(host)
-	here := host == "localhost" || ip != nil && ip.IsLoopback()
+	here := host == "localhost" || (ip != nil && ip.IsLoopback())
 	if ok, _ := c.Extension("STARTTLS"); ok && !m.TLS && !here {
 		if err := c.StartTLS(&tls.Config{ServerName: host}); err != nil {
 			return err

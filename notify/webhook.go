@@ -111,7 +111,7 @@ func (n *Notifier) post(ctx context.Context, addr string, j *job.Job, m status.M
 
 func newPost(ctx context.Context, addr string, body []byte) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, addr, bytes.NewReader(body))
-	if err == nil && (req.URL.Host == "" || req.URL.Scheme != "http" && req.URL.Scheme != "https") {
+	if err == nil && (req.URL.Host == "" || (req.URL.Scheme != "http" && req.URL.Scheme != "https")) {
 		err = errors.New("no web URL")
 	}
 	return req, err

@@ -115,7 +115,7 @@ func checkEntry(f *zip.File, l Limits) error {
 	if isDir(f) {
 		name = name[:len(name)-1]
 	}
-	if isDir(f) || name != MetaName && name != FilesName {
+	if isDir(f) || (name != MetaName && name != FilesName) {
 		if err := CheckPath(name); err != nil {
 			return err
 		}

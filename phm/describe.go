@@ -148,7 +148,7 @@ func copyrightLine(text string) string {
 	}
 	for line := range strings.Lines(text) {
 		low := strings.ToLower(line)
-		if i := strings.Index(low, "copyright"); strings.Contains(line, "©") || i >= 0 && strings.ContainsAny(low[i:], "0123456789") {
+		if i := strings.Index(low, "copyright"); strings.Contains(line, "©") || (i >= 0 && strings.ContainsAny(low[i:], "0123456789")) {
 			if line = clean(line, maxTitle+1); utf8.RuneCountInString(line) <= maxTitle {
 				return line
 			}
@@ -209,7 +209,7 @@ func languageTag(s string) string {
 
 func toUTF8(page []byte) []byte {
 	enc, name, _ := charset.DetermineEncoding(page, "")
-	if name == "utf-8" || name == "windows-1252" && utf8.Valid(page) {
+	if name == "utf-8" || (name == "windows-1252" && utf8.Valid(page)) {
 		return bytes.TrimPrefix(page, []byte("\ufeff"))
 	}
 	out, err := enc.NewDecoder().Bytes(page)

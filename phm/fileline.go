@@ -119,7 +119,7 @@ func (l *lineScanner) number(prefix string) int64 {
 	for i < len(l.rest) && l.rest[i] >= '0' && l.rest[i] <= '9' {
 		i++
 	}
-	if !l.ok || i == 0 || i > 18 || l.rest[0] == '0' && i > 1 {
+	if !l.ok || i == 0 || i > 18 || (l.rest[0] == '0' && i > 1) {
 		l.ok = false
 		return 0
 	}

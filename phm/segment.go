@@ -32,7 +32,7 @@ func safeRune(r rune) bool {
 	if r < utf8.RuneSelf {
 		return safeByte(byte(r))
 	}
-	if r == utf8.RuneError || r&0xfffe == 0xfffe || r >= 0xfdd0 && r <= 0xfdef {
+	if r == utf8.RuneError || r&0xfffe == 0xfffe || (r >= 0xfdd0 && r <= 0xfdef) {
 		return false
 	}
 	return !unicode.In(r, unicode.C, unicode.Zl, unicode.Zp)
@@ -105,7 +105,7 @@ func protect(name string, atRoot bool) string {
 	if c := name[len(name)-1]; c == '.' || c == ' ' {
 		name = name[:len(name)-1] + escape(c)
 	}
-	if c := name[0]; c == '.' || c == ' ' || reserved(name) || atRoot && reservedAtRoot(name) {
+	if c := name[0]; c == '.' || c == ' ' || reserved(name) || (atRoot && reservedAtRoot(name)) {
 		name = normal(escape(c) + name[1:]) // a combining mark may follow: "%2E" and U+0301 are "%2É"
 	}
 	return name
@@ -141,7 +141,7 @@ func reserved(name string) bool {
 			return false
 		}
 		d := name[3:]
-		return len(d) == 1 && d[0] >= '0' && d[0] <= '9' || d == "¹" || d == "²" || d == "³"
+		return (len(d) == 1 && d[0] >= '0' && d[0] <= '9') || d == "¹" || d == "²" || d == "³"
 	case 6, 7:
 		return strings.EqualFold(name, "conin$") || strings.EqualFold(name, "conout$")
 	}

@@ -152,7 +152,7 @@ func (a *adaptive) next(due, early *[]ID, listings bool) (ID, Reason, bool) {
 	for i, ok := a.top(listings); ok; i, ok = a.top(listings) {
 		g := &a.gs[i]
 		was := g.worth
-		if a.value(i); g.next == g.to || g.worth < was*0.95 || g.worth < was && float64(g.worth) < a.price() { // what was told since has made it less
+		if a.value(i); g.next == g.to || g.worth < was*0.95 || (g.worth < was && float64(g.worth) < a.price()) { // what was told since has made it less
 			a.fix(i)
 			continue
 		}

@@ -22,7 +22,7 @@ func (a *adaptive) heapOf(g *group) int {
 // top finds the group that is worth most, in all heaps or in that of the listings.
 func (a *adaptive) top(listings bool) (i uint32, ok bool) {
 	for h := range a.heap {
-		if len(a.heap[h]) == 0 || listings && h != ofListings {
+		if len(a.heap[h]) == 0 || (listings && h != ofListings) {
 			continue
 		}
 		if !ok || a.before(a.heap[h][0], i) {

@@ -37,7 +37,7 @@ func (a *adaptive) activeNow(g *group) float64 {
 // cohortOf returns the cohort of a group that a listing tells of, or that is the listing; false when it has no others.
 func (a *adaptive) cohortOf(g *group) (cohort, bool) {
 	of := a.lists.of[g.dir]
-	if of == 0 || !g.listed && g.kind != Listing {
+	if of == 0 || (!g.listed && g.kind != Listing) {
 		return cohort{}, false
 	}
 	c := a.lists.cohorts[a.m.past[of-1]]

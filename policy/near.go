@@ -98,7 +98,7 @@ func (n *near) Tell(o Outcome) {
 	}
 	n.state[o.Unit] |= told
 	s := n.skip[n.m.dir[o.Unit]]
-	if s == 0 || o.Result != Changed && o.Result != Gone || n.o.Audits == 0 || n.lost[s-1] {
+	if s == 0 || (o.Result != Changed && o.Result != Gone) || n.o.Audits == 0 || n.lost[s-1] {
 		return
 	}
 	// A change where a rule said that there is none: the directory is visited in this run.

@@ -54,7 +54,7 @@ func cssEscape(s []byte) (r rune, n int) {
 	} else if i < len(s) && space(s[i]) {
 		i++
 	}
-	if x == 0 || x > 0x10ffff || 0xd800 <= x && x <= 0xdfff {
+	if x == 0 || x > 0x10ffff || (0xd800 <= x && x <= 0xdfff) {
 		x = 0xfffd
 	}
 	return x, i

@@ -48,7 +48,7 @@ func binaryBody(head []byte) bool {
 		if c == 0 {
 			nul[i&1]++
 		}
-		if c < 9 || c == 0xb || 0xe <= c && c <= 0x1a || 0x1c <= c && c <= 0x1f {
+		if c < 9 || c == 0xb || (0xe <= c && c <= 0x1a) || (0x1c <= c && c <= 0x1f) {
 			controls++
 		}
 	}
@@ -116,7 +116,7 @@ func xmlRoot(head []byte) Format {
 			if f, ok := known.roots[string(name)]; ok {
 				return f
 			}
-			if len(name) == 0 || !letter(name[0]) && name[0] < 0x80 && name[0] != '_' {
+			if len(name) == 0 || (!letter(name[0]) && name[0] < 0x80 && name[0] != '_') {
 				return Unknown
 			}
 			return SVG

@@ -44,12 +44,12 @@ func entityAt(s []byte, xml bool) (r1, r2 rune, n int) {
 		if semicolon {
 			return r1, 0, i + 1
 		}
-		if xml || i < len(s) && (s[i] == '=' || alnum(s[i])) {
+		if xml || (i < len(s) && (s[i] == '=' || alnum(s[i]))) {
 			return 0, 0, 0
 		}
 		return r1, 0, i
 	}
-	if xml || !semicolon && i < len(s) && (s[i] == '=' || alnum(s[i])) {
+	if xml || (!semicolon && i < len(s) && (s[i] == '=' || alnum(s[i]))) {
 		return 0, 0, 0
 	}
 	if semicolon {
@@ -128,4 +128,4 @@ func digit(c byte) rune {
 }
 
 func letter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
-func alnum(c byte) bool  { return letter(c) || '0' <= c && c <= '9' }
+func alnum(c byte) bool  { return letter(c) || ('0' <= c && c <= '9') }

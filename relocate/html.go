@@ -203,7 +203,7 @@ func (h *htmlScan) startTag(p int) int {
 			break
 		}
 		id := attrNames.of(a.hash, s[a.k0:a.k1])
-		if id == noAttr || tag == noTag && !anywhere(id) || seen&(1<<id) != 0 && id != attrPaint && id != attrCrossorigin && id != attrEvent {
+		if id == noAttr || (tag == noTag && !anywhere(id)) || (seen&(1<<id) != 0 && id != attrPaint && id != attrCrossorigin && id != attrEvent) {
 			continue
 		}
 		seen |= 1 << id
@@ -284,7 +284,7 @@ func (h *htmlScan) content(tag tagID, p int) int {
 	default:
 		return p
 	}
-	if h.foreign > 0 && (tag != tagScript && tag != tagStyle || s[p-2] == '/') {
+	if h.foreign > 0 && ((tag != tagScript && tag != tagStyle) || s[p-2] == '/') {
 		return p // in SVG and MathML only the HTML parser's script and style hold raw-like text, and they may be self-closing
 	}
 	end := rawEnd(s, p, name)

@@ -148,7 +148,7 @@ func refreshURL(s []byte) (start, end int) {
 	}
 	skip()
 	digits := i
-	for i < len(s) && ('0' <= s[i] && s[i] <= '9' || s[i] == '.') {
+	for i < len(s) && (('0' <= s[i] && s[i] <= '9') || s[i] == '.') {
 		i++
 	}
 	if i == digits || i >= len(s) {

@@ -58,7 +58,7 @@ func (sc *scanner) headStart(raw []byte) int32 {
 func refreshTime(value []byte) string {
 	value = bytes.TrimLeft(value, "\t\n\f\r ")
 	n := 0
-	for n < len(value) && ('0' <= value[n] && value[n] <= '9' || value[n] == '.') {
+	for n < len(value) && (('0' <= value[n] && value[n] <= '9') || value[n] == '.') {
 		n++
 	}
 	return string(value[:n])

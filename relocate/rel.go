@@ -74,7 +74,7 @@ func (h *htmlScan) objectIsFrame(mark int) bool {
 		ref = ref[:i]
 	}
 	n := len(ref)
-	return n > 0 && ref[n-1] == '/' || n > 4 && equalFold(ref[n-4:], ".htm") || n > 5 && equalFold(ref[n-5:], ".html")
+	return (n > 0 && ref[n-1] == '/') || (n > 4 && equalFold(ref[n-4:], ".htm")) || (n > 5 && equalFold(ref[n-5:], ".html"))
 }
 
 // foldMax is longer than any word that is compared.

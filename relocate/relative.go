@@ -8,7 +8,7 @@ import "strings"
 // CSS, srcset) would want escaped.
 var pathSafe = func() (t [256]bool) {
 	for c := range t {
-		t[c] = c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~/!$*+;=:@", byte(c)) >= 0
+		t[c] = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || strings.IndexByte("-._~/!$*+;=:@", byte(c)) >= 0
 	}
 	return t
 }()

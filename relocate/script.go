@@ -255,7 +255,7 @@ func (j *scriptScan) template(whole bool) {
 
 // literal looks at the string literal whose text is s[start:end] and whose closing quote was just read.
 func (j *scriptScan) literal(start, end int, escaped bool) {
-	if end-start < 4 || end-start > maxScriptURL || !escaped && bytes.IndexByte(j.s[start:end], '.') < 0 {
+	if end-start < 4 || end-start > maxScriptURL || (!escaped && bytes.IndexByte(j.s[start:end], '.') < 0) {
 		return
 	}
 	m := j.sc.mark()
@@ -295,7 +295,7 @@ func (h *htmlScan) inlineScript(mark int) bool {
 	}
 	if a := h.find(mark, attrLanguage); a != nil {
 		name := fold(&buf, h.text(a))
-		return name != nil && len(name) == 0 || bytes.HasPrefix(name, []byte("javascript")) || string(name) == "jscript" || string(name) == "ecmascript"
+		return (name != nil && len(name) == 0) || bytes.HasPrefix(name, []byte("javascript")) || string(name) == "jscript" || string(name) == "ecmascript"
 	}
 	return true
 }

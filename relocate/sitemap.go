@@ -141,7 +141,7 @@ func textSitemap(s []byte, max int) SitemapList {
 			s = nil
 		}
 		line = bytes.TrimSpace(line)
-		if len(line) > maxLoc || !utf8.Valid(line) || !bytes.HasPrefix(line, []byte("http://")) && !bytes.HasPrefix(line, []byte("https://")) {
+		if len(line) > maxLoc || !utf8.Valid(line) || (!bytes.HasPrefix(line, []byte("http://")) && !bytes.HasPrefix(line, []byte("https://"))) {
 			continue
 		}
 		if len(list.Entries) >= max {

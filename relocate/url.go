@@ -73,7 +73,7 @@ func (sc *scanner) attrURL(v view, kind Kind, ctx Context, nofollow bool) int {
 	}
 	foreign := !v.utf8 && !sc.cs.IsUTF8()
 	r := reference{b[start:i:i], v.at(start), v.at(i), class, foreign, v.escaped, i < end}
-	if class&urlEscape != 0 || class&urlForeign != 0 && foreign {
+	if class&urlEscape != 0 || (class&urlForeign != 0 && foreign) {
 		if len(sc.d.Links) >= sc.in.MaxLinks {
 			sc.d.Truncated = true
 			return -1

@@ -105,7 +105,7 @@ func (sc *scanner) attrText(v view, xml bool) view {
 	for _, c := range v.s {
 		acc |= valueClass[c]
 	}
-	if acc == 0 || acc == valueForeign && (v.utf8 || sc.cs.IsUTF8()) {
+	if acc == 0 || (acc == valueForeign && (v.utf8 || sc.cs.IsUTF8())) {
 		return v
 	}
 	if len(v.s) > maxDecoded {

@@ -248,7 +248,7 @@ func (sc *scanner) xml(v view) {
 			for i := range x.attrs {
 				a := &x.attrs[i]
 				id := attrNames.of(a.hash, v.s[a.k0:a.k1])
-				if id == noAttr || id == attrXmlBase || tag == noTag && !anywhere(id) {
+				if id == noAttr || id == attrXmlBase || (tag == noTag && !anywhere(id)) {
 					continue
 				}
 				h.seen |= 1 << id

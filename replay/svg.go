@@ -95,7 +95,7 @@ func num(v float64) string {
 func escape(text string) string {
 	text = strings.ToValidUTF8(text, "?")
 	text = strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\t' && r != '\n' || r == 0xfffe || r == 0xffff {
+		if (r < ' ' && r != '\t' && r != '\n') || r == 0xfffe || r == 0xffff {
 			return '?'
 		}
 		return r

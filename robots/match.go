@@ -49,7 +49,7 @@ func newPattern(path string, anchored bool, rule Rule) pattern {
 	p.first = pieces[0]
 	for i, s := range pieces[1:] {
 		// Neighbouring wildcards are one; an empty last piece matters to the anchor only.
-		if s != "" || anchored && i == len(pieces)-2 {
+		if s != "" || (anchored && i == len(pieces)-2) {
 			p.rest = append(p.rest, s)
 		}
 	}
@@ -151,7 +151,7 @@ func normalise(dst []byte, s, keep string) []byte {
 
 // unreserved is RFC 3986, 2.3.
 func unreserved(c byte) bool {
-	return 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' || c == '-' || c == '.' || c == '_' || c == '~'
+	return ('a' <= c|0x20 && c|0x20 <= 'z') || ('0' <= c && c <= '9') || c == '-' || c == '.' || c == '_' || c == '~'
 }
 
 func unhex(c byte) int {

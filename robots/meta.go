@@ -30,7 +30,7 @@ func (d Directives) Or(o Directives) Directives {
 	d.NoSnippet = d.NoSnippet || o.NoSnippet
 	d.NoImages = d.NoImages || o.NoImages
 	d.Unavailable = d.Unavailable || o.Unavailable
-	if d.UnavailableAfter.IsZero() || !o.UnavailableAfter.IsZero() && o.UnavailableAfter.Before(d.UnavailableAfter) {
+	if d.UnavailableAfter.IsZero() || (!o.UnavailableAfter.IsZero() && o.UnavailableAfter.Before(d.UnavailableAfter)) {
 		d.UnavailableAfter = o.UnavailableAfter
 	}
 	return d
@@ -128,7 +128,7 @@ func isDirective(list string) bool {
 	name, _, hasValue := strings.Cut(item, ":")
 	name = strings.ToLower(trimSpace(name))
 	if hasValue {
-		return isValued(name) || name != "" && productToken(name) == name
+		return isValued(name) || (name != "" && productToken(name) == name)
 	}
 	switch name {
 	case "all", "index", "follow", "archive", "noindex", "nofollow", "none", "noarchive", "nocache", "nosnippet", "noimageindex",

@@ -208,7 +208,7 @@ func (p *parser) pace(d directive, value string) {
 // parseDelay reads seconds with an optional fraction, and lets units and other words follow. Not in the RFC; sites write it so.
 func parseDelay(s string) (time.Duration, bool) {
 	i := 0
-	for i < len(s) && ('0' <= s[i] && s[i] <= '9' || s[i] == '.' || s[i] == ',') {
+	for i < len(s) && (('0' <= s[i] && s[i] <= '9') || s[i] == '.' || s[i] == ',') {
 		i++
 	}
 	f, err := strconv.ParseFloat(strings.ReplaceAll(s[:i], ",", "."), 64)

@@ -182,7 +182,7 @@ func (r *Rules) Allowed(pathAndQuery string) (ok bool, rule Rule) {
 // productToken returns the product token at the start of a user agent's name, in lower case (2.2.1: letters, '_', '-').
 func productToken(s string) string {
 	i := 0
-	for i < len(s) && ('a' <= s[i]|0x20 && s[i]|0x20 <= 'z' || s[i] == '_' || s[i] == '-') {
+	for i < len(s) && (('a' <= s[i]|0x20 && s[i]|0x20 <= 'z') || s[i] == '_' || s[i] == '-') {
 		i++
 	}
 	return strings.ToLower(s[:i])

@@ -94,7 +94,7 @@ func (s *Scheduler) RunNow(name string, o RunNowOptions) (t *Ticket, attached bo
 		e.manual.o, e.manual.clock = o, t.clock
 		s.kick()
 		return e.manual, true, nil
-	case e.run != nil && e.run.cause == status.ByItself || e.manual != nil: // one that is ending is waited for
+	case (e.run != nil && e.run.cause == status.ByItself) || e.manual != nil: // one that is ending is waited for
 		return nil, false, fmt.Errorf("run %s: %w", name, ErrRunning)
 	}
 	e.manual = t

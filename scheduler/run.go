@@ -149,7 +149,7 @@ func (s *Scheduler) ended(e *entry, r *running, run status.Run) {
 	e.run = nil
 	s.overrun(e, r, run.Ended)
 	e.rec.ended(r.job, e.clock, run)
-	if r.back && run.Cause == status.Cancelled || r.resumed && run.Cause == status.Busy {
+	if (r.back && run.Cause == status.Cancelled) || (r.resumed && run.Cause == status.Busy) {
 		e.rec.Resume = true
 	}
 	e.dirty = true

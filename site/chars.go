@@ -44,7 +44,7 @@ func splitScheme(s string) (scheme, int) {
 		c := s[i]
 		switch {
 		case 'a' <= c|0x20 && c|0x20 <= 'z':
-		case i > 0 && ('0' <= c && c <= '9' || c == '+' || c == '-' || c == '.'):
+		case i > 0 && (('0' <= c && c <= '9') || c == '+' || c == '-' || c == '.'):
 		case i > 0 && c == ':':
 			if i == 4 && strings.EqualFold(s[:4], "http") {
 				return schemeHTTP, 5

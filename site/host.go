@@ -45,7 +45,7 @@ func appendPort(dst []byte, scheme scheme, port string) ([]byte, error) {
 			return dst, ErrPort
 		}
 	}
-	if scheme == schemeHTTP && n == 80 || scheme == schemeHTTPS && n == 443 {
+	if (scheme == schemeHTTP && n == 80) || (scheme == schemeHTTPS && n == 443) {
 		return dst, nil
 	}
 	return fmt.Appendf(dst, ":%d", n), nil
@@ -62,7 +62,7 @@ func appendPlainHost(dst []byte, s string) ([]byte, bool) {
 	for i := 0; i < len(s); i++ {
 		c := s[i]
 		switch {
-		case 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '_':
+		case ('a' <= c && c <= 'z') || ('0' <= c && c <= '9') || c == '_':
 		case 'A' <= c && c <= 'Z':
 			c |= 0x20
 		case c == '.':

@@ -27,7 +27,7 @@ func ParseJobName(s string) (JobName, error) {
 	}
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
-		case 'a' <= c && c <= 'z' || '0' <= c && c <= '9':
+		case ('a' <= c && c <= 'z') || ('0' <= c && c <= '9'):
 		case i == 0:
 			return bad("must start with a lower-case letter or a digit")
 		case c == '.' && s[i-1] == '.':

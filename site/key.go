@@ -48,7 +48,7 @@ func URLFromKey(key []byte) (URL, error) {
 	}
 	rest := key[sp+2:]
 	slash := bytes.IndexByte(rest, '/')
-	if c := key[sp+1]; slash < 0 || c != 'h' && c != 's' {
+	if c := key[sp+1]; slash < 0 || (c != 'h' && c != 's') {
 		return URL{}, fmt.Errorf("%w: %s", ErrBadKey, quote(string(key)))
 	}
 	b := make([]byte, 0, len(key)+8)

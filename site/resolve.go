@@ -94,7 +94,7 @@ func (u URL) appendSplit(dst []byte, scheme scheme, s string) (out []byte, tab b
 	switch {
 	case scheme == schemeNone && baseScheme == schemeNone:
 		return dst, hasTab(s), ErrRelative
-	case scheme != schemeNone && (scheme != baseScheme || isSlash(s, 0) && isSlash(s, 1)):
+	case scheme != schemeNone && (scheme != baseScheme || (isSlash(s, 0) && isSlash(s, 1))):
 		// A state of its own in the standard for the same scheme, but with the same result here: two slashes of either kind.
 		return u.appendAuthority(dst, scheme, s)
 	case isSlash(s, 0) && isSlash(s, 1):
@@ -276,7 +276,7 @@ func appendEncoded(dst []byte, s string, i int) ([]byte, int) {
 
 // dotSegment returns 1 for ".", 2 for "..", each dot perhaps written %2e, and 0 for all else.
 func dotSegment[T string | []byte](seg T) int {
-	if len(seg) == 0 || len(seg) > 6 || seg[0] != '.' && seg[0] != '%' {
+	if len(seg) == 0 || len(seg) > 6 || (seg[0] != '.' && seg[0] != '%') {
 		return 0
 	}
 	n := 0

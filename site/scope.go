@@ -202,7 +202,7 @@ func (p place) holds(host, hostname string) bool {
 	if !p.domain {
 		return host == p.host
 	}
-	return hostname == p.host || strings.HasSuffix(hostname, p.host) && hostname[len(hostname)-len(p.host)-1] == '.'
+	return hostname == p.host || (strings.HasSuffix(hostname, p.host) && hostname[len(hostname)-len(p.host)-1] == '.')
 }
 
 // registrableDomain returns the public suffix and the label before it.

@@ -198,7 +198,7 @@ func nested(s, name string) int {
 		}
 		j += i
 		i = j + len(name)
-		if j > 0 && isAlnum(s[j-1]) && !(j >= 3 && s[j-3] == '%' || j >= 5 && s[j-5:j-2] == "%25") {
+		if j > 0 && isAlnum(s[j-1]) && !((j >= 3 && s[j-3] == '%') || (j >= 5 && s[j-5:j-2] == "%25")) {
 			continue
 		}
 		after := s[i:]
@@ -217,5 +217,5 @@ func nested(s, name string) int {
 }
 
 func isAlnum(c byte) bool {
-	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
+	return ('0' <= c && c <= '9') || ('a' <= c|0x20 && c|0x20 <= 'z')
 }

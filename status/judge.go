@@ -72,7 +72,7 @@ func (j *Job) fix() string {
 		return j.again()
 	case j.Health == Suspicious:
 		return AcceptHint(j.Name)
-	case j.Activity == NoRoom || j.Last != nil && j.Last.Cause == DiskFull && j.Health != OK:
+	case j.Activity == NoRoom || (j.Last != nil && j.Last.Cause == DiskFull && j.Health != OK):
 		return "free some space (mirrord gc), the run then goes on by itself"
 	case j.Health == Invalid, j.Refused && j.Health == OK:
 		return "mirrord check"

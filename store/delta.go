@@ -57,7 +57,7 @@ func parseDelta(raw []byte) (d delta, ok bool) {
 		return d, false
 	}
 	d.old = string(raw[:4]) == oldDeltaMagic
-	if !d.old && string(raw[:4]) != deltaMagic || len(raw) < d.start() {
+	if (!d.old && string(raw[:4]) != deltaMagic) || len(raw) < d.start() {
 		return d, false
 	}
 	le, b := binary.LittleEndian, raw[frameHeader:]

@@ -72,7 +72,7 @@ func pays(delta, full int) bool { return delta <= full/4*3 }
 // to which it is known to pay. It is nil when a full frame is better. The frame is valid until the next call.
 func (w *FrameWriter) over(p *packs, old Place, like bool) (raw []byte, sure int) {
 	payload := w.buf[frameHeader:]
-	if len(payload) > maxDelta || old.Len > maxDelta || like && len(payload) > likeDelta*5/8 {
+	if len(payload) > maxDelta || old.Len > maxDelta || (like && len(payload) > likeDelta*5/8) {
 		return nil, 0
 	}
 	r := w.base

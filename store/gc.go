@@ -103,7 +103,7 @@ func (s *compactor) compactPacks(ctx context.Context, dry bool) (c Compaction, e
 	for _, u := range uses {
 		holes := u.size - u.live
 		switch {
-		case u.pinned || float64(u.live) >= liveShare*float64(u.size) && u.size > 0:
+		case u.pinned || (float64(u.live) >= liveShare*float64(u.size) && u.size > 0):
 		case u.num > last: // left by a crash; it is used again from its start
 		case u.num == last && holes < minHoles:
 		case len(u.places) == 0:
@@ -145,7 +145,7 @@ func (s *compactor) compactPacks(ctx context.Context, dry bool) (c Compaction, e
 	}
 	for len(move) > 0 {
 		n, bytes, items := 0, int64(0), 0
-		for n < len(move) && (n == 0 || bytes+move[n].live <= movedBytes && items+len(move[n].places) <= s.moveItems) {
+		for n < len(move) && (n == 0 || (bytes+move[n].live <= movedBytes && items+len(move[n].places) <= s.moveItems)) {
 			bytes, items = bytes+move[n].live, items+len(move[n].places)
 			n++
 		}

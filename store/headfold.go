@@ -97,7 +97,7 @@ func (f *headFiles) place(r, old *Resource, answer []byte) {
 		was = *old
 	}
 	r.Head, r.LastHead, r.HeadSum = was.Head, was.LastHead, was.HeadSum
-	if r.Body == NoBody || old != nil && (old.Fetched != r.Fetched || old.Digest != r.Digest) { // a body that is gone, or another one
+	if r.Body == NoBody || (old != nil && (old.Fetched != r.Fetched || old.Digest != r.Digest)) { // a body that is gone, or another one
 		r.Head, r.HeadSum = HeadPlace{}, 0
 	}
 	var h *heads.Head

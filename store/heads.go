@@ -146,7 +146,7 @@ func (f *headFiles) chain(url string, at HeadPlace) (chain []placedHead, err err
 		}
 		d := binread.Reader{Rest: payload}
 		dist := d.Uvarint()
-		if d.Bad || dist > uint64(at.Off) || dist > 0 && n == headDepth {
+		if d.Bad || dist > uint64(at.Off) || (dist > 0 && n == headDepth) {
 			return nil, fmt.Errorf("base: %w", ErrDamaged)
 		}
 		if coded[n], offs[n] = d.Rest, at.Off; dist == 0 {

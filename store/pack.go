@@ -206,7 +206,7 @@ func (r *FrameReader) buffer(n int) []byte {
 
 // payload unpacks what a full frame holds. It is valid until the next call, or as long as raw.
 func (r *FrameReader) payload(raw []byte) ([]byte, error) {
-	if len(raw) < frameHeader || string(raw[:4]) != frameMagic && string(raw[:4]) != plainMagic {
+	if len(raw) < frameHeader || (string(raw[:4]) != frameMagic && string(raw[:4]) != plainMagic) {
 		return nil, fmt.Errorf("no frame here: %w", ErrDamaged)
 	}
 	if err := checkFrame(raw); err != nil {

@@ -68,7 +68,7 @@ func partName(url string) string {
 
 // openParts opens the folder, which it makes if asked to, and removes what a crash left there that is no part. The caller holds mu.
 func (s *Parts) openParts(create bool) error {
-	if s.folder != nil || s.looked && !create {
+	if s.folder != nil || (s.looked && !create) {
 		return nil
 	}
 	if create {
@@ -117,7 +117,7 @@ func eachPart(r *os.Root, f func(name string, n *partNote) error) error {
 	for _, e := range es {
 		name := e.Name()
 		base, note := strings.CutSuffix(name, partJSON)
-		if body, ok := strings.CutSuffix(name, partBody); ok && is[name] && is[body+partJSON] || e.IsDir() {
+		if body, ok := strings.CutSuffix(name, partBody); (ok && is[name] && is[body+partJSON]) || e.IsDir() {
 			continue
 		}
 		var n *partNote
@@ -202,7 +202,7 @@ func (w *BlobWriter) IsPart() bool { return w.part != nil && w.part.of != nil }
 
 // grown notes a part when enough has come since the last time.
 func (w *BlobWriter) grown() error {
-	if !w.IsPart() || w.size-w.part.size < noteBytes && (w.size == w.part.size || w.part.of.now().Sub(w.part.noted) < noteAge) {
+	if !w.IsPart() || (w.size-w.part.size < noteBytes && (w.size == w.part.size || w.part.of.now().Sub(w.part.noted) < noteAge)) {
 		return nil
 	}
 	return w.note()
@@ -299,7 +299,7 @@ func (s *Parts) reopenPart(ctx context.Context, dir *folder, name string, n *par
 	if err == nil {
 		_, err = f.ReadAt(last[:], size)
 	}
-	if errors.Is(err, io.EOF) || read < size && err == nil {
+	if errors.Is(err, io.EOF) || (read < size && err == nil) {
 		f.Close()
 		return nil, nil // shorter than noted
 	}

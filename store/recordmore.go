@@ -73,7 +73,7 @@ func (r *Resource) appendMore(b []byte, more byte) []byte {
 	third, at, file := byte(0), len(b), max(r.Head.File, r.LastHead.File)
 	places := [...]HeadPlace{r.Head, r.LastHead}
 	for _, p := range places {
-		if !p.IsZero() && p.File != file || file >= rtFiles {
+		if (!p.IsZero() && p.File != file) || file >= rtFiles {
 			file = rtFiles
 		}
 	}

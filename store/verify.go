@@ -316,7 +316,7 @@ func (v *verifier) linkLists() error {
 func (v *verifier) targets(k ProblemKind, subject string, list []byte) {
 	last, first := uint32(0), true
 	end := walkTargets(list, func(id uint32) bool {
-		if id != Unnumbered && id&^(Mention|Guess) >= v.known || !first && id <= last {
+		if (id != Unnumbered && id&^(Mention|Guess) >= v.known) || (!first && id <= last) {
 			v.problem(k, subject, "it links to number %d, of %d, after %d", id, v.known, last)
 			return false
 		}

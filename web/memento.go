@@ -76,7 +76,7 @@ func (v *view) original(arg string) (site.URL, bool) {
 // originalURL parses a URL that stands in a path; proxies like to make one slash of two.
 func originalURL(s string) (site.URL, error) {
 	scheme, rest, ok := strings.Cut(s, ":/")
-	if !ok || scheme != "http" && scheme != "https" {
+	if !ok || (scheme != "http" && scheme != "https") {
 		return site.URL{}, site.ErrNotWeb
 	}
 	u, _, err := site.Parse(scheme + "://" + strings.TrimPrefix(rest, "/"))
@@ -298,7 +298,7 @@ func (s *Server) serveAnyMemento(w http.ResponseWriter, r *http.Request) {
 		_, arg, _ = strings.Cut(arg, "/")
 	}
 	u, err := originalURL(arg + query(r.URL))
-	if kind != "timegate" && kind != "timemap" || err != nil {
+	if (kind != "timegate" && kind != "timemap") || err != nil {
 		s.notFound(w, r, notFound{What: "There is nothing here."})
 		return
 	}

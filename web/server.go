@@ -128,7 +128,7 @@ func (s *Server) readOnly(w http.ResponseWriter, r *http.Request) bool {
 
 // open returns a mirror that is served.
 func (s *Server) open(name string) (Site, error) {
-	if _, err := site.ParseJobName(name); err != nil || s.only != nil && !s.only[name] {
+	if _, err := site.ParseJobName(name); err != nil || (s.only != nil && !s.only[name]) {
 		return nil, ErrNoSite
 	}
 	return s.o.Sites.Site(name)

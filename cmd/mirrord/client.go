@@ -31,7 +31,7 @@ func runInDaemon(ctx context.Context, a *cli, c *control.Client, name string, r 
 		if e.Job != nil {
 			last = e.Job
 		}
-		attached = attached || e.Attached != nil && *e.Attached
+		attached = attached || (e.Attached != nil && *e.Attached)
 		switch {
 		case !r.Wait:
 		case e.Attached != nil && *e.Attached && !a.json:

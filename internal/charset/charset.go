@@ -96,7 +96,7 @@ func (c Charset) Len(s []byte) int {
 	b, t := s[0], s[1]
 	switch c.Name {
 	case "shift_jis":
-		if (0x81 <= b && b <= 0x9f || 0xe0 <= b && b <= 0xfc) && (0x40 <= t && t <= 0x7e || 0x80 <= t && t <= 0xfc) {
+		if ((0x81 <= b && b <= 0x9f) || (0xe0 <= b && b <= 0xfc)) && ((0x40 <= t && t <= 0x7e) || (0x80 <= t && t <= 0xfc)) {
 			return 2
 		}
 	case "euc-jp":
@@ -113,11 +113,11 @@ func (c Charset) Len(s []byte) int {
 		if len(s) > 3 && '0' <= t && t <= '9' && s[2] >= 0x81 && '0' <= s[3] && s[3] <= '9' {
 			return 4
 		}
-		if 0x40 <= t && t <= 0x7e || 0x80 <= t && t <= 0xfe {
+		if (0x40 <= t && t <= 0x7e) || (0x80 <= t && t <= 0xfe) {
 			return 2
 		}
 	case "big5":
-		if 0x81 <= b && b <= 0xfe && (0x40 <= t && t <= 0x7e || 0xa1 <= t && t <= 0xfe) {
+		if 0x81 <= b && b <= 0xfe && ((0x40 <= t && t <= 0x7e) || (0xa1 <= t && t <= 0xfe)) {
 			return 2
 		}
 	case "euc-kr":

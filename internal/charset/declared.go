@@ -96,7 +96,7 @@ func XMLDeclaration(head []byte) (label []byte, start, end int) {
 	}
 	for i++; i < len(decl) && space(decl[i]); i++ {
 	}
-	if i >= len(decl) || decl[i] != '"' && decl[i] != '\'' {
+	if i >= len(decl) || (decl[i] != '"' && decl[i] != '\'') {
 		return nil, 0, 0
 	}
 	j := bytes.IndexByte(decl[i+1:], decl[i])
@@ -184,7 +184,7 @@ func (p *prescanner) meta() (Charset, bool) {
 			needPragma = false
 		}
 	}
-	if !found || needPragma && !gotPragma {
+	if !found || (needPragma && !gotPragma) {
 		return Charset{}, false
 	}
 	return c, true

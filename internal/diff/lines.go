@@ -104,7 +104,7 @@ func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 // inline reports whether the start tag at s is one that stands within a line of text.
 func inline(s string) bool {
 	n := 1
-	for n < len(s) && n < 12 && (isLetter(s[n]) || '0' <= s[n] && s[n] <= '9') {
+	for n < len(s) && n < 12 && (isLetter(s[n]) || ('0' <= s[n] && s[n] <= '9')) {
 		n++
 	}
 	switch strings.ToLower(s[1:n]) {

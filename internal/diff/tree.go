@@ -41,7 +41,7 @@ func Trees(a, b []phm.File) *Dir {
 	top := &Dir{Path: "."}
 	for len(a) > 0 || len(b) > 0 {
 		switch {
-		case len(b) == 0 || len(a) > 0 && a[0].Path < b[0].Path:
+		case len(b) == 0 || (len(a) > 0 && a[0].Path < b[0].Path):
 			top.add(Change{Path: a[0].Path, What: Removed, Before: a[0].Size})
 			a = a[1:]
 		case len(a) == 0 || b[0].Path < a[0].Path:

@@ -23,6 +23,7 @@ const (
 // source is one Go file that is no test.
 type source struct {
 	pkg, name string
+	fset      *token.FileSet
 	ast       *ast.File
 }
 
@@ -49,7 +50,7 @@ func sources(t *testing.T) []source {
 		if err != nil {
 			return err
 		}
-		out = append(out, source{path.Dir(p), p, f})
+		out = append(out, source{pkg: path.Dir(p), name: p, fset: fset, ast: f})
 		return nil
 	})
 	if err != nil {

@@ -146,7 +146,7 @@ func (s *segment) vary(t *segment, first, last int, around []byte) bool {
 		if varied++; varied > maxVaried {
 			return false
 		}
-		if allowed = allowed || !a.when && counted(around); !a.when && !allowed {
+		if allowed = allowed || (!a.when && counted(around)); !a.when && !allowed {
 			return false
 		}
 	}
@@ -159,7 +159,7 @@ const maxVaried = 8
 // leads reports whether a text may lead somewhere: then a change of it is one.
 func leads(b []byte) bool {
 	return bytes.Contains(b, []byte("//")) || bytes.Contains(b, []byte("url")) || bytes.Contains(b, []byte("@import")) || bytes.Contains(b, []byte("www.")) ||
-		len(b) > 0 && (b[0] == '/' || b[0] == '.') || bytes.Contains(b, []byte(".htm")) || bytes.Contains(b, []byte("src=")) || bytes.Contains(b, []byte("href="))
+		(len(b) > 0 && (b[0] == '/' || b[0] == '.')) || bytes.Contains(b, []byte(".htm")) || bytes.Contains(b, []byte("src=")) || bytes.Contains(b, []byte("href="))
 }
 
 // mayVary reports whether an attribute holds nothing that leads somewhere or is shown as something else.
@@ -241,7 +241,7 @@ func (s *segment) scan(b []byte) {
 // nearMonth reports whether a number is the day or the year of a date with a month in words.
 func nearMonth(tokens []token, i int, b []byte) bool {
 	n := tokens[i].digits(b)
-	if len(n) > 2 && (len(n) != 4 || n[0] != '1' && n[0] != '2') {
+	if len(n) > 2 && (len(n) != 4 || (n[0] != '1' && n[0] != '2')) {
 		return false
 	}
 	for _, step := range [...]int{-1, 1} {

@@ -132,7 +132,7 @@ func numeral(b []byte) (n int, isTime bool) {
 			break
 		}
 		c := b[n]
-		if c == 'T' && (g != 3 || seps[0] != '-') || c != 'T' && strings.IndexByte(".:,/-", c) < 0 {
+		if (c == 'T' && (g != 3 || seps[0] != '-')) || (c != 'T' && strings.IndexByte(".:,/-", c) < 0) {
 			break
 		}
 		seps[g-1] = c
@@ -148,9 +148,9 @@ func numeral(b []byte) (n int, isTime bool) {
 	case strings.HasPrefix(s, "--T:"):
 		return n, groups[0] == 4
 	case s == "--":
-		return n, groups[0] == 4 && groups[1] <= 2 && groups[2] <= 2 || groups[2] == 4 && groups[0] <= 2 && groups[1] <= 2
+		return n, (groups[0] == 4 && groups[1] <= 2 && groups[2] <= 2) || (groups[2] == 4 && groups[0] <= 2 && groups[1] <= 2)
 	case s == "//":
-		return n, groups[0] <= 2 && groups[1] <= 2 && (groups[2] == 2 || groups[2] == 4) || groups[0] == 4 && groups[1] <= 2 && groups[2] <= 2
+		return n, (groups[0] <= 2 && groups[1] <= 2 && (groups[2] == 2 || groups[2] == 4)) || (groups[0] == 4 && groups[1] <= 2 && groups[2] <= 2)
 	case s == "..":
 		return n, groups[2] == 4 && groups[0] <= 2 && groups[1] <= 2
 	case s == ":", s == "::", s == "::.", s == "::,":
@@ -170,7 +170,7 @@ func compact(d []byte) bool {
 // ordinal reports whether w is 1st, 2nd, 20th.
 func ordinal(w []byte) bool {
 	n := len(w) - 2
-	if n < 1 || n > 2 || !digit(w[0]) || n == 2 && !digit(w[1]) {
+	if n < 1 || n > 2 || !digit(w[0]) || (n == 2 && !digit(w[1])) {
 		return false
 	}
 	switch strings.ToLower(string(w[n:])) {

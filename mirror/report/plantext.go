@@ -66,5 +66,5 @@ func (p *PlanReport) WriteText(w io.Writer, all bool) error {
 // alikeBelow reports whether b lies below a and the same is said of both.
 func alikeBelow(a, b *PlanDir) bool {
 	below := a.Path == "/" || strings.HasPrefix(b.Path, a.Path+"/")
-	return below && a.Why == b.Why && a.Rule == b.Rule && (a.Asked == 0 && b.Asked == 0 || a.Spared == 0 && b.Spared == 0)
+	return below && a.Why == b.Why && a.Rule == b.Rule && ((a.Asked == 0 && b.Asked == 0) || (a.Spared == 0 && b.Spared == 0))
 }

@@ -56,7 +56,7 @@ func Grow(w LinkGraph, sets *unionfind.Sets, o Growing) []Cluster {
 	incoming := map[uint32]bool{}
 	kept := g.edges[:0]
 	for _, e := range g.edges {
-		if g.size[e.from] < 2 && o.Chain == ChainNone || !e.equal && (repeats[e.from] || repeats[e.to]) {
+		if (g.size[e.from] < 2 && o.Chain == ChainNone) || (!e.equal && (repeats[e.from] || repeats[e.to])) {
 			continue
 		}
 		if e.equal {
@@ -160,7 +160,7 @@ func (g *grower) grow(root uint32) Cluster {
 		from := order[n]
 		for _, i := range g.forward[from] {
 			e := g.edges[i]
-			if g.joined[e.to] || g.o.Chain == ChainPrefix && g.size[from] == 1 && !g.below(e, start) {
+			if g.joined[e.to] || (g.o.Chain == ChainPrefix && g.size[from] == 1 && !g.below(e, start)) {
 				continue
 			}
 			at[e.to] = g.follow(i, at[from])
@@ -211,7 +211,7 @@ func (g *grower) cluster(root uint32, order []uint32, at map[uint32][]uint32) Cl
 	for _, rid := range order {
 		owner := map[uint32]int{}
 		for i, p := range at[rid] {
-			if j, ok := owner[p]; !ok || g.host(at[root][j]) != g.host(p) && g.host(at[root][i]) == g.host(p) {
+			if j, ok := owner[p]; !ok || (g.host(at[root][j]) != g.host(p) && g.host(at[root][i]) == g.host(p)) {
 				owner[p] = i
 			}
 		}

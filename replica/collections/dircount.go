@@ -60,7 +60,7 @@ func belongs(a, b, p, q Address) bool {
 		return false
 	}
 	x, y := p.Path[len(a.Path):], q.Path[len(b.Path):]
-	return sameRelative(x, y) || childOf(x) == "" && childOf(y) == ""
+	return sameRelative(x, y) || (childOf(x) == "" && childOf(y) == "")
 }
 
 // count looks at the votes for the two directories that roots says: accepted as a whole, or else by their subdirectories of the same name.
@@ -164,7 +164,7 @@ func (d *dirVotes) countFlat(votes []vote) {
 
 // acceptFlat keeps a tree and a directory that its files lie in under other names, if they share enough.
 func (d *dirVotes) acceptFlat(a, b Address, shared int) {
-	if a.Path == "" || a.Host == b.Host && (strings.HasPrefix(a.Path, b.Path) || strings.HasPrefix(b.Path, a.Path)) {
+	if a.Path == "" || (a.Host == b.Host && (strings.HasPrefix(a.Path, b.Path) || strings.HasPrefix(b.Path, a.Path))) {
 		return
 	}
 	ofA, ofB := d.totals.below(a), d.totals.below(b)

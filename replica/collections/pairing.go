@@ -130,7 +130,7 @@ func (w *pairing) between(p, q *member) {
 	all := w.n <= everyVote
 	ofP, ofQ := p.pages >= w.pages, q.pages >= w.pages
 	isNew := [3]bool{ofP && ofQ && p.vote(both, q), ofQ && (all || p.vote(forP, q)), ofP && (all || p.vote(forQ, q))}
-	if isNew == [3]bool{} || p.text != q.text && p.sketch.Equal(q.sketch) < w.renamed {
+	if isNew == [3]bool{} || (p.text != q.text && p.sketch.Equal(q.sketch) < w.renamed) {
 		return
 	}
 	for i, key := range [3]uint64{both, forP, forQ} {
@@ -263,4 +263,4 @@ func sameFold(a, b string) bool {
 	return true
 }
 
-func sameLetter(c, d byte) bool { return c == d || c|0x20 == d|0x20 && text.IsLetter(c) }
+func sameLetter(c, d byte) bool { return c == d || (c|0x20 == d|0x20 && text.IsLetter(c)) }

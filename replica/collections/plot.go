@@ -65,7 +65,7 @@ func (d drawing) end() error {
 // escape writes text as XML has it: what XML has no place for, as some addresses hold it, becomes U+FFFD.
 func escape(s string) string {
 	return html.EscapeString(strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\t' && r != '\n' || r == 0xfffe || r == 0xffff {
+		if (r < ' ' && r != '\t' && r != '\n') || r == 0xfffe || r == 0xffff {
 			return utf8.RuneError
 		}
 		return r

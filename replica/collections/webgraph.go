@@ -48,7 +48,7 @@ func clusterEdges(w LinkGraph, sets *unionfind.Sets, size []uint32, smaller bool
 	for p, out := range w.Links {
 		ri := sets.Find(uint32(p))
 		for _, q := range out {
-			if rj := sets.Find(q); rj != ri && (size[rj] == size[ri] || smaller && size[rj] < size[ri]) {
+			if rj := sets.Find(q); rj != ri && (size[rj] == size[ri] || (smaller && size[rj] < size[ri])) {
 				all = append(all, link{ri, rj, uint32(p), q})
 			}
 		}

@@ -99,7 +99,7 @@ func (w *words) of(path []byte) []term {
 	return terms
 }
 
-func isTerm(c byte) bool { return 'a' <= c && c <= 'z' || c >= 0x80 }
+func isTerm(c byte) bool { return ('a' <= c && c <= 'z') || c >= 0x80 }
 
 func unhex(c byte) int {
 	switch {

@@ -43,7 +43,7 @@ func splitHost(url []byte) (host, rest []byte, err error) {
 		if c := rest[end]; c <= ' ' || c == 0x7f || c == '<' || c == '>' || c == '"' || c == '\\' {
 			return nil, nil, ErrNotURL
 		}
-		other = other || 'A' <= rest[end] && rest[end] <= 'Z' || rest[end] >= 0x80
+		other = other || ('A' <= rest[end] && rest[end] <= 'Z') || rest[end] >= 0x80
 	}
 	host, rest = rest[:end], rest[end:]
 	if at := bytes.LastIndexByte(host, '@'); at >= 0 {

@@ -273,7 +273,7 @@ func (o StageTwo) Decide(tests []Test, answers map[TestRequest]Answer) PairVerdi
 		if t.Outcome != SourceFailed {
 			v.Answered++
 		}
-		if t.Outcome > TargetFailed && (source.Other != target.Other || source.At != "" && source.At == target.At) {
+		if t.Outcome > TargetFailed && (source.Other != target.Other || (source.At != "" && source.At == target.At)) {
 			v.Aliases++
 		}
 		switch t.Outcome {
@@ -294,7 +294,7 @@ func (o StageTwo) Decide(tests []Test, answers map[TestRequest]Answer) PairVerdi
 	if v.Answered > 0 {
 		v.Good = float64(good) / float64(v.Answered)
 	}
-	v.Confident = v.Answered >= o.Enough && (o.Paper || guard.probed(v.Host1) && guard.probed(v.Host2) && !guard.onePage(v.Tests))
+	v.Confident = v.Answered >= o.Enough && (o.Paper || (guard.probed(v.Host1) && guard.probed(v.Host2) && !guard.onePage(v.Tests)))
 	v.Alias = 2*v.Aliases > v.Answered
 	if !o.Paper && v.Level == Mismatch && 2*trace >= v.Answered && float64(missing) <= o.Lag*float64(v.Answered) {
 		v.Level = Level5

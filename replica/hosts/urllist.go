@@ -117,7 +117,7 @@ func (l *lister) lines() error {
 		l.count.Lines++
 		if err == nil {
 			line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\xef\xbb\xbf")))
-			if len(line) == 0 || line[0] == '#' || l.count.Lines == 1 && bytes.HasPrefix(line, []byte("CDX ")) {
+			if len(line) == 0 || line[0] == '#' || (l.count.Lines == 1 && bytes.HasPrefix(line, []byte("CDX "))) {
 				continue
 			}
 			if err = l.take(urlOf(line)); err == nil {

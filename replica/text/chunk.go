@@ -25,7 +25,7 @@ func Chunks(lines []string, c Chunking) hash.Set {
 	from := 0
 	for i, line := range lines {
 		size := i + 1 - from
-		if !c.ContentDefined && size == n || c.ContentDefined && (hash.H(line)%uint64(n) == 0 || size == 4*n) {
+		if (!c.ContentDefined && size == n) || (c.ContentDefined && (hash.H(line)%uint64(n) == 0 || size == 4*n)) {
 			emit(lines[from : i+1])
 			from = i + 1
 		}

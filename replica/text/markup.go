@@ -60,7 +60,7 @@ func (m *markup) skip(b []byte, i int) (int, tagKind) {
 		at++
 	}
 	kind := inline
-	if at == len(rest) || rest[at] != '-' && rest[at] != ':' { // else it is an element of somebody's own
+	if at == len(rest) || (rest[at] != '-' && rest[at] != ':') { // else it is an element of somebody's own
 		kind = m.tags.kind(name[:n])
 	}
 	next := i + m.tagEnd(rest, at)
@@ -139,7 +139,7 @@ const maxEntity = 34
 // stays as it is.
 func entity(dst []byte, b []byte, i int) ([]byte, int) {
 	end := i + 1
-	for end < len(b) && end < i+maxEntity && (IsLetter(b[end]) || b[end] >= '0' && b[end] <= '9' || b[end] == '#') {
+	for end < len(b) && end < i+maxEntity && (IsLetter(b[end]) || (b[end] >= '0' && b[end] <= '9') || b[end] == '#') {
 		end++
 	}
 	if end < i+3 { // no reference is that short

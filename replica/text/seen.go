@@ -61,7 +61,7 @@ func (s *SeenPages) Like(d *ContentDigest) (k Known, ok bool, err error) {
 	best := s.least - 1
 	for i := range seenBands + 1 {
 		page, there := s.get(seenKey(d, i))
-		if !there || ok && page == k.Page {
+		if !there || (ok && page == k.Page) {
 			continue
 		}
 		other, err := s.o.Digest(page)

@@ -97,7 +97,7 @@ func (w *blockWriter) tag(kind tagKind) {
 }
 
 func (w *blockWriter) char(r rune) {
-	if r == '\n' && w.pre > 0 || r == '\r' && w.pre > 0 {
+	if (r == '\n' && w.pre > 0) || (r == '\r' && w.pre > 0) {
 		w.broken = true
 		return
 	}
@@ -157,15 +157,15 @@ func lowerRune(r rune) rune {
 
 func isWord(r rune) bool {
 	if r < utf8.RuneSelf {
-		return IsLetter(byte(r)) || '0' <= r && r <= '9'
+		return IsLetter(byte(r)) || ('0' <= r && r <= '9')
 	}
 	return unicode.IsLetter(r) || unicode.IsNumber(r)
 }
 
 // standsAlone says whether a letter is kana or Han.
 func standsAlone(r rune) bool {
-	return r >= 0x3005 && (r <= 0x3007 || 0x3040 <= r && r <= 0x30ff || 0x31f0 <= r && r <= 0x31ff || 0x3400 <= r && r <= 0x4dbf || 0x4e00 <= r && r <= 0x9fff ||
-		0xf900 <= r && r <= 0xfaff || 0xff66 <= r && r <= 0xff9f || 0x20000 <= r && r <= 0x3ffff)
+	return r >= 0x3005 && (r <= 0x3007 || (0x3040 <= r && r <= 0x30ff) || (0x31f0 <= r && r <= 0x31ff) || (0x3400 <= r && r <= 0x4dbf) || (0x4e00 <= r && r <= 0x9fff) ||
+		(0xf900 <= r && r <= 0xfaff) || (0xff66 <= r && r <= 0xff9f) || (0x20000 <= r && r <= 0x3ffff))
 }
 
 // lineWidth is the width that Lines fills, in characters.
