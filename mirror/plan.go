@@ -9,6 +9,7 @@ import (
 
 	"mirrord/mirror/crawl"
 	"mirrord/mirror/ledger"
+	"mirrord/mirror/render"
 	"mirrord/mirror/spare"
 	"mirrord/policy"
 	"mirrord/site"
@@ -38,7 +39,7 @@ func (r *run) makePlan() error {
 
 // newPlanner makes the plan of a run from the history; nil when there is none.
 func (r *run) newPlanner() (*spare.Planner, error) {
-	r.choosePrimary()
+	r.layout.Primary = render.Primary(r.site, r.live, r.table.Settled(), r.rules.Seeds)
 	return spare.NewPlanner(spare.PlanOptions{
 		Job:      r.job,
 		Policies: r.o.Policies,

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"runtime"
 	"sync"
 	"time"
@@ -314,56 +313,6 @@ func diskOnly(err error) error {
 
 // mixedRules marks a site in which some documents were scanned under other rules.
 const mixedRules = "mixed"
-
-// summary is the report of the run.
-func (r *run) summary(j *judge.Judgement) *Summary {
-	s := &r.stats
-	sum := &Summary{
-		Job: r.site.Name, Run: r.state.Number, Started: r.started, Ended: r.now(), Resumed: r.resumed, Verdict: j.Verdict, Reasons: j.Reasons,
-		Requests: s.Requests.Load(), Fetched: s.Fetched.Load(), Unchanged: s.Unchanged.Load(), Redirected: s.Redirected.Load(), Gone: s.Gone.Load(),
-		Disallowed: s.Disallowed.Load(), Trapped: s.Trapped.Load(), Failed: s.Failed.Load(), Refused: s.Refused.Load(), Left: j.Left,
-		Bytes: s.Bytes.Load(), Wire: s.Wire.Load(), Relocated: s.Relocated.Load(),
-		SameText: s.SameText.Load(), NearText: s.NearText.Load(),
-	}
-	if !r.o.NoFetch {
-		sum.Asked, sum.Known = judge.Coverage(r.table.Settled())
-	}
-	for k := range ledger.EvidenceKinds {
-		if n := s.Spared[k].Load(); n > 0 {
-			if sum.Spared == nil {
-				sum.Spared = map[string]int64{}
-			}
-			sum.Spared[k.String()] = n
-			sum.Unchanged += n
-		}
-	}
-	if p := r.planner; p != nil {
-		sum.Policy = string(r.job.Policy)
-		sum.Planned = p.HandedOut()
-		for why, n := range r.skips {
-			if sum.Spared == nil {
-				sum.Spared = map[string]int64{}
-			}
-			sum.Spared[why.String()] = n
-			sum.Skipped += n
-		}
-	}
-	v := r.live
-	if r.published != nil {
-		v, sum.Published = r.published, true
-		sum.Added, sum.Changed, sum.Removed = v.Added, v.Changed, v.Removed
-		sum.RepairedLinks = r.repairedLinks
-	}
-	if v != nil {
-		sum.Version, sum.Files, sum.Size = v.Number, v.Files, v.Bytes
-		sum.Path = filepath.Join(r.site.Dir(), "current")
-		sum.Entry = r.entry()
-	}
-	sum.Notes, sum.Failures = r.notes.List()
-	r.noteSources(sum)
-	sum.Down = r.troubles.DownEntries()
-	return sum
-}
 
 // begin finds out whether an unfinished run is resumed, and makes a new one otherwise.
 func (r *run) begin() error {

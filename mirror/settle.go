@@ -6,17 +6,14 @@ import (
 	"slices"
 
 	"mirrord/mirror/judge"
-	"mirrord/mirror/ledger"
 	"mirrord/mirror/render"
 	"mirrord/phm"
-	"mirrord/site"
-	"mirrord/store"
 )
 
 // settle moves what retrieval found into the records that are kept, with mirror paths for what is new, and
 // decides what a complete run no longer reaches.
 func (r *run) settle(j *judge.Judgement, retrieved bool) error {
-	r.choosePrimary()
+	r.layout.Primary = render.Primary(r.site, r.live, r.table.Settled(), r.rules.Seeds)
 	twins, err := r.assignNames()
 	if err != nil {
 		return err
@@ -50,25 +47,6 @@ func (r *run) settle(j *judge.Judgement, retrieved bool) error {
 	r.state.Retrieved = retrieved && (j.Left == 0) && (j.Verdict == Complete)
 	r.state.Requests += int(r.stats.Requests.Load())
 	return r.site.Notes.SetRun(r.state)
-}
-
-// choosePrimary decides whose files lie at the root of the tree, see render.Primary.
-func (r *run) choosePrimary() {
-	r.layout.Primary = render.Primary(r.site, r.live, r.table.Settled(), r.rules.Seeds)
-}
-
-// folding says how the journal becomes records: URLs that still wait are kept as such, mirror paths are those
-// of the table.
-func (r *run) folding() store.Folding {
-	t := r.table.Settled()
-	return store.Folding{
-		Version: r.version,
-		Path:    func(rec *store.Resource) string { return t.Path(rec.ID) },
-		Pending: func(id uint32) bool {
-			s := t.State(id)
-			return s.Outcome() == site.Pending && !s.Known()
-		},
-	}
 }
 
 // assignNames gives a mirror path to every resource of the mirror that has none and does not share a file.
@@ -113,54 +91,4 @@ func (r *run) assignNames() (*twins, error) {
 	}
 	r.shared = render.SharedURLs(t)
 	return twins, nil
-}
-
-// amend changes the records of some URLs after retrieval. A Fold must follow.
-func (r *run) amend(ids []uint32, change func(*store.Resource)) error {
-	t := r.table.Settled()
-	batch := make([]*store.Done, 0, min(len(ids), ledger.BatchItems))
-	for _, id := range ids {
-		rec, ok, err := r.site.Records.Get(t.URL(id)) // not r.record: what this run found was just folded
-		if err != nil {
-			return err
-		}
-		if !ok {
-			continue
-		}
-		change(&rec)
-		batch = append(batch, &store.Done{Resource: rec})
-		if len(batch) == ledger.BatchItems {
-			if err := r.site.Records.Commit(t.Len(), nil, batch); err != nil {
-				return err
-			}
-			batch = batch[:0]
-		}
-	}
-	if len(batch) == 0 {
-		return nil
-	}
-	return r.site.Records.Commit(t.Len(), nil, batch)
-}
-
-// calm ends a complete run that had nothing to publish: what it took for changed is as the published version
-// has it, and the next run need not relocate it again.
-func (r *run) calm() error {
-	if r.live == nil || r.published != nil {
-		return nil
-	}
-	var ids []uint32
-	for id, s := range r.table.Settled().All() {
-		if s.Dirty() || s.Moved() {
-			ids = append(ids, id)
-		}
-	}
-	if len(ids) == 0 {
-		return nil
-	}
-	if err := r.amend(ids, func(rec *store.Resource) {
-		rec.Changed, rec.Moved = min(rec.Changed, r.live.Number), min(rec.Moved, r.live.Number)
-	}); err != nil {
-		return err
-	}
-	return r.site.Records.Fold(r.folding())
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // wasLike reports whether the broken page, when its mirror n last had it, was what mirror m has of the copy
-// (its): the copy: the same bytes, or nearly the same text. Whoever copies a site must not decide what is
+// (its): the same bytes, or nearly the same text. Whoever copies a site must not decide what is
 // found at the paths that it loses.
 func (k *neighbours) wasLike(n *neighbour, broken *store.Resource, m *neighbour, its *store.Resource) bool {
 	if its.Body == store.NoBody {
