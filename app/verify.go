@@ -130,7 +130,7 @@ func verifyView(ctx context.Context, st *store.State, name string) (out *Verifie
 	if vs, err := s.Versions.List(); err == nil && len(vs) == 0 {
 		return nil, false, fmt.Errorf("site %s: %w", name, store.ErrNoVersion)
 	}
-	out = &Verified{Report: new(phm.Report), Running: s.Copied()}
+	out = &Verified{Report: new(phm.Report), Running: s.Busy()}
 	stats, err := report.Verify(ctx, s, true, func(p store.Problem) {
 		if len(out.KeptProblems) < maxKeptProblems {
 			out.KeptProblems = append(out.KeptProblems, p)

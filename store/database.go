@@ -36,6 +36,7 @@ type database struct {
 	yield   *yielding             // to readers; nil when nobody is to be waited for
 	writing sync.Mutex            // around each writing transaction: nobody waits for a lock of bbolt that a panic left behind
 	copied  *dbpages.Head         // of the file that a copy was made of; nil when the file itself is open
+	busy    bool                  // somebody was writing the file that a copy was made of
 	bad     atomic.Pointer[error] // the first thing that went wrong
 	stuck   atomic.Bool           // bbolt holds locks that nobody will release
 	wrote   atomic.Bool
@@ -52,7 +53,7 @@ type doorOptions struct {
 	readOnly bool
 	volatile bool     // no syncs
 	fresh    bool     // a file that is missing or empty is made
-	orCopy   bool     // a file that somebody writes is copied; see dbcopy.go
+	scratch  []string // folders for a copy that is opened in place of the file, see dbcopy.go; none: the file itself is opened
 	sign     string   // path of the file by which readers ask the writer to wait; "" for none
 	known    *checked // files that need not be checked again; nil checks always
 }
@@ -147,11 +148,11 @@ func (d *database) openFile() (_ *os.File, err error) {
 			f.Close()
 		}
 	}()
-	err = d.lock(f)
-	if d.orCopy && errors.Is(err, ErrLocked) {
-		return d.openCopy(f)
-	}
-	if err != nil {
+	if len(d.scratch) > 0 {
+		if c, err := d.openCopy(f); (c != nil) || err != nil {
+			return c, err
+		}
+	} else if err := d.lock(f); err != nil {
 		return nil, err
 	}
 	fi, err := f.Stat()

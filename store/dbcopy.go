@@ -10,16 +10,18 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"mirrord/internal/dbpages"
 )
 
-// A database that a run writes is read as a copy of its last commit. dbpages.Head says why a copy is consistent when the
-// newest meta page is the same before and after it; nothing else is needed for that. So that a copy of a large file comes
-// about beside a run that commits often, the reader marks a second file, the sign, while it copies, and the writer looks at
-// the mark before each transaction and waits, but not for long: see yielding. The reader never waits for the writer, and a
-// mark goes with its process.
+// Whoever only looks at a site reads a copy of its database as of the last commit: so a run can go on meanwhile, or begin, and a
+// reader that was stopped keeps nobody from anything. dbpages.Head says why a copy is consistent when the newest meta page is
+// the same before and after it; nothing else is needed for that. So that a copy of a large file comes about beside a run that
+// commits often, the reader marks a second file, the sign, while it copies, and the writer looks at the mark before each
+// transaction and waits, but not for long: see yielding. The reader never waits for the writer, and a mark goes with its
+// process. Where there is no room for a copy, a database that nobody writes is read in place under its lock.
 
 // How long a copy may take, with all attempts, and the longest pause between two.
 const (
@@ -27,29 +29,81 @@ const (
 	copyPause = 100 * time.Millisecond
 )
 
-// openCopy opens a copy of the file as it was after the last commit, and closes the file.
+// openCopy opens a copy of the file as it was after the last commit, and closes the file. Without an error it returns nil when
+// the file itself is to be read, which is locked then.
 func (d *database) openCopy(src *os.File) (*os.File, error) {
-	defer src.Close()
+	switch err := d.lock(src); {
+	case errors.Is(err, ErrLocked):
+		d.busy = true
+	case err != nil:
+		return nil, err
+	default:
+		if err := funlock(src); err != nil {
+			return nil, err
+		}
+	}
+	dst, err := d.makeCopy(src)
+	if (err == nil) || d.busy || !isNoRoom(err) {
+		src.Close()
+		return dst, err
+	}
+	if d.lock(src) != nil { // somebody has begun to write it
+		src.Close()
+		return nil, err
+	}
+	return nil, nil
+}
+
+// makeCopy makes a copy and notes what it is of.
+func (d *database) makeCopy(src *os.File) (dst *os.File, err error) {
+	var head dbpages.Head
 	if d.sign != "" {
-		if sign, err := os.Open(d.sign); err == nil { // missing: the writer is an older version, and knows no sign
+		if sign, err := os.Open(d.sign); err == nil { // missing: no writer knows the sign
 			defer sign.Close()
 			_ = markShared(sign) // the writer does not wait then
 		}
 	}
-	dst, err := temporaryFile(filepath.Dir(d.path))
-	if err != nil {
-		return nil, err
+	for i, dir := range d.scratch {
+		dst, head, err = d.copyTo(dir, i == len(d.scratch)-1, src)
+		if (err == nil) || !isNoRoom(err) {
+			break
+		}
 	}
-	head, err := d.copyFrom(dst, src)
 	if err == nil {
 		err = d.sameFile(src)
 	}
 	if err != nil {
-		dst.Close()
+		if dst != nil {
+			dst.Close()
+		}
 		return nil, err
 	}
 	d.file, d.fd, d.copied = dst, int(dst.Fd()), &head
 	return dst, nil
+}
+
+// copyTo makes a copy in a folder.
+func (d *database) copyTo(dir string, last bool, src *os.File) (*os.File, dbpages.Head, error) {
+	dst, err := temporaryFile(dir, last)
+	if err != nil {
+		return nil, dbpages.Head{}, err
+	}
+	head, err := d.copyFrom(dst, src)
+	if err != nil {
+		dst.Close()
+		return nil, head, err
+	}
+	return dst, head, nil
+}
+
+// isNoRoom reports whether a copy failed because there is no place for it.
+func isNoRoom(err error) bool {
+	for _, why := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EOPNOTSUPP, fs.ErrPermission, fs.ErrNotExist} {
+		if errors.Is(err, why) {
+			return true
+		}
+	}
+	return false
 }
 
 // copyFrom copies a database that somebody writes until a copy is consistent.
@@ -72,8 +126,9 @@ func (d *database) copyFrom(dst, src *os.File) (head dbpages.Head, err error) {
 		}
 		var fault *dbpages.Fault
 		if errors.As(err, &fault) {
-			// Once more: a file that is being made has no meta page yet, and some network file systems show writes in another order.
-			if spoiled++; spoiled > 3 {
+			// Once more, if somebody writes it: a file that is being made has no meta page yet, and some network file systems
+			// show writes in another order.
+			if spoiled++; (spoiled > 3) || !d.busy {
 				return head, d.damaged(err)
 			}
 		} else if err != nil {
@@ -117,16 +172,14 @@ func copyBytes(dst, src *os.File, n int64) error {
 	return err
 }
 
-// temporaryFile makes a file without a name in a folder, or where temporary files are when that cannot be.
-func temporaryFile(dir string) (*os.File, error) {
-	if f, err := namelessFile(dir); err == nil {
-		return f, nil
+// temporaryFile makes a file without a name in a folder; with named also where the file system can make none without a name: it
+// has one for a moment then.
+func temporaryFile(dir string, named bool) (*os.File, error) {
+	f, err := namelessFile(dir)
+	if (err == nil) || !named {
+		return f, err
 	}
-	if f, err := namelessFile(os.TempDir()); err == nil {
-		return f, nil
-	}
-	f, err := os.CreateTemp("", "mirrord-view-")
-	if err != nil {
+	if f, err = os.CreateTemp(dir, ".mirrord-view-"); err != nil {
 		return nil, err
 	}
 	if err := os.Remove(f.Name()); err != nil {

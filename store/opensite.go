@@ -27,7 +27,7 @@ type openMode int
 
 const (
 	reading openMode = iota
-	viewing          // reading, and a copy of a database that somebody writes
+	viewing          // reading a copy of the database
 	writing
 	rebuilding // writing, and a database that is missing beside a published tree is made
 )
@@ -140,7 +140,7 @@ func (s *State) openFolder(name string, mode openMode) (f siteFolder, err error)
 		o.sign = filepath.Join(f.dir, signName)
 	}
 	if mode == viewing {
-		o.orCopy, o.wait = true, 0
+		o.scratch, o.wait = []string{f.dir, os.TempDir()}, 0
 	}
 	if readOnly {
 		o.known = &s.checked

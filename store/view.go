@@ -16,14 +16,14 @@ import (
 // signName is the file by which readers that copy site.db ask its writer to wait. It is empty.
 const signName = "site.read"
 
-// ViewSite opens a site for reading, also while a run writes it, in this process or another one: it is never ErrLocked.
+// ViewSite opens a site for reading as it was after the last commit, also while a run writes it, in this process or another
+// one: it is never ErrLocked. It reads a copy of the database and the tree that was published then, and keeps nobody from
+// writing; only where there is no room for a copy a site that nobody writes is read in place, as by ReadSite.
 //
-// When nobody writes the site it is read in place, and nobody can begin to write it until it is closed, as with ReadSite.
-// Else it is read as it was after the last commit: a copy of the database (Copied reports so), and the tree that was
-// published then. Nobody is kept from writing by that. Bodies, heads and packs are not copied: they are only added to while a
-// version is kept, but one that a later thinning or collection removes is ErrDamaged to whoever reads an old view; Stale
-// reports that something has changed since, and then a new view has what there is. A site of which nothing was committed yet
-// is ErrNoSite, and one that is committed to faster than it can be copied ErrBusy.
+// Bodies, heads and packs are not copied: they are only added to while a version is kept, but one that a later thinning or
+// collection removes is ErrDamaged to whoever reads an old view; Stale reports that something has changed since, and then a new
+// view has what there is. A site of which nothing was committed yet is ErrNoSite, and one that is committed to faster than it
+// can be copied ErrBusy.
 func (s *State) ViewSite(name string) (*Site, error) {
 	for end := time.Now().Add(pinFor); ; time.Sleep(pinPause) {
 		st, err := s.openSite(name, viewing)
@@ -92,9 +92,11 @@ func (s *Site) pinTree() (whole bool, err error) {
 	return same || !s.Stale(), nil
 }
 
-// Copied reports whether the site is read as it was after the last commit before it was opened, because somebody was
-// writing it.
+// Copied reports whether the site is a view that keeps nobody from writing.
 func (s *home) Copied() bool { return s.db.copied != nil }
+
+// Busy reports whether somebody was writing the site when a view of it was opened.
+func (s *home) Busy() bool { return s.db.busy }
 
 // Stale reports whether something was committed since a view was opened. What is read in place never is.
 func (s *home) Stale() bool { return s.db.stale() }

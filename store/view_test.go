@@ -259,18 +259,62 @@ func TestViewOfNoSite(t *testing.T) {
 	}
 }
 
-// A copy goes where there is room and permission, and leaves nothing behind.
-func TestTemporaryFile(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
-	for _, dir := range []string{t.TempDir(), "/proc", filepath.Join(t.TempDir(), "missing")} {
-		f, err := temporaryFile(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		f.Close()
+// A copy goes where there is a place for it, and leaves nothing behind. Without one a site that nobody writes is read in place.
+func TestViewWithoutRoom(t *testing.T) {
+	dir, tmp := t.TempDir(), t.TempDir()
+	st, s := openTest(t, dir, Options{})
+	commit(t, s, 0, newURLs(0, 5))
+	open := func(scratch ...string) (*database, error) {
+		return openDatabase(doorOptions{path: filepath.Join(s.dir, siteDB), mode: 0o640, depth: 1, readOnly: true, scratch: scratch})
 	}
-	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
+	const nowhere = "/proc/self/fd" // a folder in which nothing can be made
+	for _, busy := range []bool{true, false} {
+		for name, c := range map[string]struct {
+			scratch       []string
+			copied, fails bool
+		}{
+			"here":      {[]string{dir, tmp}, true, false},
+			"elsewhere": {[]string{nowhere, tmp}, true, false},
+			"missing":   {[]string{filepath.Join(dir, "missing"), tmp}, true, false},
+			"nowhere":   {[]string{nowhere, nowhere}, false, busy},
+		} {
+			d, err := open(c.scratch...)
+			if (err != nil) != c.fails {
+				t.Errorf("%s, busy %v: %v", name, busy, err)
+			}
+			if err != nil {
+				continue
+			}
+			if (d.copied != nil) != c.copied || d.busy != busy {
+				t.Errorf("%s, busy %v: copied %v, busy %v", name, busy, d.copied != nil, d.busy)
+			}
+			if err := d.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		if busy {
+			closeTest(t, st, s)
+		}
+	}
+	if left, err := os.ReadDir(tmp); err != nil || len(left) > 0 {
 		t.Errorf("%v are left, %v", left, err)
+	}
+}
+
+// A view keeps nobody from beginning to write the site.
+func TestRunBesideView(t *testing.T) {
+	dir := t.TempDir()
+	st, s := openTest(t, dir, Options{})
+	commit(t, s, 0, newURLs(0, 5))
+	closeTest(t, st, s)
+	v, err := viewTest(t, dir)
+	if err != nil || v.Busy() {
+		t.Fatal(v, err)
+	}
+	_, s = openTest(t, dir, Options{})
+	commit(t, s, 5, newURLs(5, 9))
+	if n, err := v.Records.Known(); err != nil || n != 5 || !v.Stale() {
+		t.Errorf("the view knows %d URLs, %v; stale: %v", n, err, v.Stale())
 	}
 }
 
@@ -330,7 +374,7 @@ func TestCopyOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer src.Close()
-	dst, err := temporaryFile(dir)
+	dst, err := temporaryFile(dir, true)
 	if err != nil {
 		t.Fatal(err)
 	}
