@@ -19,7 +19,7 @@ import (
 // document's.
 func (r *run) admit(doc uint32, depth int, cs []admit.Candidate) []int64 {
 	ids := make([]int64, len(cs))
-	r.enqueue(r.admitInto(ids, doc, depth, cs)...)
+	r.entrance.Add(r.admitInto(ids, doc, depth, cs)...)
 	return ids
 }
 

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"mirrord/fetch"
 	"mirrord/mirror/crawl"
@@ -33,7 +32,7 @@ func outcome(f *ledger.Finding, err error) (found, error) { return found{finding
 func (r *run) conclude(id uint32, u site.URL, f found) {
 	r.traits.Spend(id, f.spent|f.turn.Why)
 	if f.turn.Why != 0 {
-		r.addTurn(id, u, f.turn.At)
+		r.entrance.Again(id, u.Origin(), f.turn.At)
 	}
 	if f.finding != nil {
 		r.apply(f.finding)
@@ -173,18 +172,6 @@ func (r *run) countFailure(rec *store.Resource, reason string, passing bool) led
 	return as
 }
 
-// addTurn puts a URL back for the end of the run, not before a time.
-func (r *run) addTurn(id uint32, u site.URL, at time.Time) {
-	switch {
-	case at.IsZero():
-		r.front.Add(u.Origin(), id, crawl.PrioLast)
-	case r.evidence.First(): // the sources of evidence come first, and nothing waits for one of them
-		r.postponed.Delay(crawl.Delayed{ID: id, Origin: u.Origin(), At: at})
-	default:
-		r.front.AddAt(u.Origin(), id, crawl.PrioLast, at)
-	}
-}
-
 // goneFor reads a 404 or 410. A resource of the mirror leaves only when a second answer, after everything
 // else, says the same; a failure is no such answer. A URL that never was in the mirror is gone at once.
 func (r *run) goneFor(ctx context.Context, rec *store.Resource, notes []string) (found, error) {
@@ -275,12 +262,12 @@ func (r *run) followStored(targets []byte) {
 			return m
 		case s.Outcome() == site.OutOfScope && !r.admits(u, s):
 			return m
-		case r.evidence.First() && !r.postponed.First(id):
+		case r.evidence.First() && !r.entrance.First(id):
 			return m
 		}
 		m.Queue = !r.evidence.First()
 		add = append(add, crawl.Queued{ID: id, Origin: u.Origin(), Prio: crawl.PrioKnown})
 		return m
 	})
-	r.enqueue(add...)
+	r.entrance.Add(add...)
 }

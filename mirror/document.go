@@ -88,7 +88,7 @@ func (r *run) document(now, old *store.Resource, b *intake.Body, p *processor, a
 		now.Format, now.InSet = uint8(relocate.Sitemap), now.InSet && r.rules.Scope.Covers(now.URL)
 		targets, err = r.sitemap(now, x)
 	case len(x.Candidates) > 0: // of a script
-		r.enqueue(r.admitInto(x.IDs, now.ID, now.Depth, x.Candidates)...)
+		r.entrance.Add(r.admitInto(x.IDs, now.ID, now.Depth, x.Candidates)...)
 		targets = x.Targets(r.rules)
 	}
 	if err != nil {
@@ -129,7 +129,7 @@ func (r *run) linkedDocument(
 	if full := r.reserve(now, old, &as); full != nil { // before what it leads to can take its place
 		return full, nil
 	}
-	r.enqueue(add...)
+	r.entrance.Add(add...)
 	p.links = render.AppendLinks(p.links[:0], x.Doc, x.Spread())
 	page := p.page(now, old, body, x.Format)
 	page.Links = p.links

@@ -110,7 +110,7 @@ func (r *run) skipKnown(stage func()) error {
 		}
 	}
 	for _, id := range r.sources.First(r.planner, r.rules.Seeds) {
-		r.enqueueSource(id)
+		r.entrance.Known(id, crawl.PrioSeed)
 	}
 	stage()
 	if r.planner.DecidesListings() { // with what the sources say that are requested in any case
@@ -119,7 +119,7 @@ func (r *run) skipKnown(stage func()) error {
 	r.evidence.AddFresh()
 	if r.planner == nil { // else the plan says what is requested, see refill
 		for _, id := range r.validators.PickAudits(r.table, r.evidence.Unchanged()) {
-			r.enqueueSource(id)
+			r.entrance.Known(id, crawl.PrioSeed)
 		}
 	}
 	return r.skipUnchanged(stage)
@@ -132,7 +132,7 @@ func (r *run) skipUnchanged(stage func()) error {
 	for k := range ledger.EvidenceKinds {
 		audits[k] = r.evidence.PickAudits(k)
 		for _, id := range audits[k] {
-			r.enqueueSource(id)
+			r.entrance.Known(id, crawl.PrioSeed)
 		}
 	}
 	stage()
@@ -203,16 +203,13 @@ func (r *run) expires(h http.Header) int64 {
 	return spare.Expires(h, r.now())
 }
 
-// enqueueSource puts a URL into the frontier of the first stage.
-func (r *run) enqueueSource(id uint32) { r.enqueueOne(id, crawl.PrioSeed) }
-
 // listingStage requests first the listings that other listings say have changed, then those that pay; any
 // says whether there were some.
 func (r *run) listingStage(stage func()) (any bool) {
 	p := r.planner
 	for ids := p.TakeWanted(); len(ids) > 0; ids = p.TakeWanted() {
 		for _, id := range ids {
-			r.enqueueSource(id)
+			r.entrance.Known(id, crawl.PrioSeed)
 		}
 		any = true
 		stage()
@@ -231,10 +228,10 @@ func (r *run) moreListings(stage func()) error {
 	for p.DecidesListings() && !r.stopped() {
 		r.evidence.Begin()
 		any := r.listingStage(stage)
-		if err := r.skipUnchanged(stage); err != nil || (!any && !r.postponed.AnyDelayed()) {
+		if err := r.skipUnchanged(stage); err != nil || (!any && !r.entrance.AnyDelayed()) {
 			return err
 		}
-		r.enqueueDeferred()
+		r.entrance.EndWait()
 		p.Open()
 		r.refill()
 		stage()

@@ -101,41 +101,12 @@ func (r *run) refill() {
 	for b := r.planner.Refill(r.front.Short); len(b.IDs) > 0; b = r.planner.Refill(r.front.Short) {
 		for _, id := range b.IDs {
 			if b.Listings {
-				r.enqueueSource(id)
+				r.entrance.Known(id, crawl.PrioSeed)
 				continue
 			}
 			r.validators.Plan(id)
-			r.enqueueOne(id, crawl.PrioKnown)
+			r.entrance.Known(id, crawl.PrioKnown)
 		}
-	}
-}
-
-// enqueueOne puts a known URL into the frontier, once.
-func (r *run) enqueueOne(id uint32, p crawl.Priority) {
-	if u, first := r.table.Queue(id); first {
-		r.front.Add(u.Origin(), id, p)
-	}
-}
-
-// enqueueOwed puts into the frontier what a planned run asks for whatever the plan says: what an unfinished
-// run has not asked yet, and what failed and may do better now.
-func (r *run) enqueueOwed() {
-	var failed []uint32
-	for id, s := range r.table.Settled().All() {
-		switch {
-		case !s.Given() || s.Queued():
-		case s.Outcome() == site.Pending && s.Requisite():
-			r.enqueueOne(id, crawl.PrioRequisite)
-		case s.Outcome() == site.Pending:
-			r.enqueueOne(id, crawl.PrioNew)
-		case s.Outcome() == site.Failed && !r.traits.Broken(id):
-			failed = append(failed, id)
-		case r.provenance.Owed(id):
-			r.enqueueOne(id, crawl.PrioKnown)
-		}
-	}
-	for _, id := range failed {
-		r.enqueueOne(id, crawl.PrioKnown)
 	}
 }
 
@@ -161,7 +132,7 @@ func (r *run) skipRest(ctx context.Context, stage func()) {
 	forbidden := false
 	for id := range p.Skipped() {
 		if u, s := r.table.Get(id); !s.Queued() && r.origins.Forbids(u) {
-			r.enqueueOne(id, crawl.PrioKnown)
+			r.entrance.Known(id, crawl.PrioKnown)
 			forbidden = true
 		}
 	}

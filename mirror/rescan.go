@@ -86,7 +86,7 @@ func (r *run) rescanScript(rec *store.Resource, as ledger.Account) *ledger.Findi
 		b.Sitemap = false
 		x := p.read.Read(b)
 		as.Notes = append(as.Notes, x.Notes...)
-		r.enqueue(r.admitInto(x.IDs, rec.ID, rec.Depth, x.Candidates)...)
+		r.entrance.Add(r.admitInto(x.IDs, rec.ID, rec.Depth, x.Candidates)...)
 		d.Targets, d.Linked = x.Targets(r.rules), true
 	}
 	d.Resource = *rec

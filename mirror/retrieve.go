@@ -3,15 +3,12 @@
 package mirror
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"mirrord/fetch"
-	"mirrord/job"
 	"mirrord/mirror/admit"
 	"mirrord/mirror/crawl"
 	"mirrord/mirror/intake"
@@ -60,30 +57,32 @@ func (r *run) retrieve(parent context.Context) error {
 	if err != nil {
 		r.stop(err)
 	}
-	stage := func() {
-		r.front.Run(ctx, r.workers(), r.now, func(id uint32, origin string, turn bool) {
-			if err := r.work(ctx, id, origin, turn); err != nil {
-				r.stop(err)
-			}
-			r.refill()
-		})
+	workers := &crawl.Workers{
+		Front:       r.front,
+		Connections: int(r.job.Polite.Connections),
+		Now:         r.now,
+		Release:     r.turns.Release,
+		Ask:         r.ask,
+		After:       r.refill,
+		Stop:        stop,
 	}
+	stage := func() { workers.Stage(ctx) }
 	if err := r.makePlan(); err != nil {
 		r.stop(err)
 	}
 	if err := r.skipKnown(stage); err != nil {
 		r.stop(err)
 	}
-	r.enqueueDeferred()
+	r.entrance.EndWait()
 	for _, u := range r.rules.Seeds {
-		r.seed(u, crawl.PrioSeed)
+		r.entrance.New(u, ledger.Named, crawl.PrioSeed)
 	}
 	if r.planner == nil {
-		if err := r.enqueueKnown(); err != nil {
+		if err := r.entrance.All(r.dropRefused); err != nil {
 			r.stop(err)
 		}
 	} else {
-		r.enqueueOwed()
+		r.entrance.Owed(r.traits.Broken, r.provenance.Owed)
 		r.planner.Open()
 	}
 	if r.resumed {
@@ -112,114 +111,6 @@ func (r *run) retrieve(parent context.Context) error {
 	return err
 }
 
-// enqueue puts URLs into the frontier; while the sources of evidence are asked they wait for those.
-func (r *run) enqueue(qs ...crawl.Queued) {
-	if !r.evidence.First() {
-		for _, q := range qs {
-			r.front.Add(q.Origin, q.ID, q.Prio)
-		}
-		return
-	}
-	r.postponed.Add(qs...)
-}
-
-// enqueueDeferred puts into the frontier what waited and was not spared.
-func (r *run) enqueueDeferred() {
-	urls, delayed := r.postponed.Take()
-	var q crawl.Queued // the one whose turn it is
-	ids := func(yield func(uint32) bool) {
-		for _, q = range urls {
-			if !yield(q.ID) {
-				return
-			}
-		}
-	}
-	add := urls[:0]
-	r.table.Mark(ids, func(_ uint32, s ledger.State, _ site.URL) ledger.Mark {
-		if s.Queued() || (s.Governed() && q.Prio != crawl.PrioSeed) { // what is governed has its turn
-			return ledger.Mark{}
-		}
-		add = append(add, q)
-		return ledger.Mark{Queue: true}
-	})
-	for _, q := range add {
-		r.front.Add(q.Origin, q.ID, q.Prio)
-	}
-	for _, d := range delayed {
-		r.front.AddAt(d.Origin, d.ID, crawl.PrioLast, d.At)
-	}
-}
-
-// workers is how many exchanges may be under way: enough for a few hosts at their full number of connections.
-func (r *run) workers() int {
-	return min(max(int(r.job.Polite.Connections)+4, 16), 64)
-}
-
-// seed puts a URL that no document links to into the frontier.
-func (r *run) seed(u site.URL, p crawl.Priority) uint32 {
-	id, first := r.table.Enter([]byte(u.String()), ledger.Named)
-	if first {
-		r.front.Add(u.Origin(), id, p)
-	}
-	return id
-}
-
-// enqueueKnown puts what earlier runs know into the frontier: everything in the mirror, what failed, what
-// redirects, and what an unfinished run has not asked yet. Other URLs come back when a document links to
-// them. What changes most often comes first, so that a run that is cut short has spent its requests best.
-func (r *run) enqueueKnown() error {
-	t := r.table.Settled()
-	var known []uint32
-	for id, s := range t.All() {
-		if !s.Given() || s.Queued() {
-			continue
-		}
-		u := t.URL(id)
-		if r.rescan && s.Outcome() != site.OutOfScope && !r.traits.Sitemap(id) {
-			f, err := r.refusedNow(id, u, s)
-			if err != nil {
-				return err
-			}
-			if f != nil {
-				r.apply(f)
-				continue
-			}
-		}
-		p := crawl.PrioKnown
-		switch {
-		case s.Outcome() == site.Pending && s.Requisite():
-			p = crawl.PrioRequisite
-		case s.Outcome() == site.Pending:
-			p = crawl.PrioNew
-		case s.Governed(), s.Outcome() == site.Failed:
-		default:
-			continue
-		}
-		r.table.Queue(id)
-		if p == crawl.PrioKnown {
-			known = append(known, id)
-			continue
-		}
-		r.front.Add(u.Origin(), id, p)
-	}
-	failed := func(id uint32) int { // comes last: what could not be had does not keep the rest from being asked
-		if t.State(id).Outcome() == site.Failed {
-			return 1
-		}
-		return 0
-	}
-	slices.SortStableFunc(known, func(a, b uint32) int {
-		return cmp.Or(failed(a)-failed(b), int(t.State(b).Rate())-int(t.State(a).Rate()))
-	})
-	if r.job.Order == job.OrderDepth {
-		slices.Reverse(known) // the last one is asked first
-	}
-	for _, id := range known {
-		r.front.Add(t.URL(id).Origin(), id, crawl.PrioKnown)
-	}
-	return nil
-}
-
 // purposeOf says why a URL was first wanted.
 func purposeOf(s ledger.State) admit.Purpose {
 	if s.Requisite() {
@@ -234,20 +125,24 @@ func (r *run) admits(u site.URL, s ledger.State) bool {
 	return ok
 }
 
-// refusedNow makes an outcome of a URL that the old rules admitted and the new ones refuse: it leaves the
-// mirror. It returns nil for one that is still admitted.
-func (r *run) refusedNow(id uint32, u site.URL, s ledger.State) (*ledger.Finding, error) {
+// dropRefused takes a URL out of the mirror that the old rules admitted and the new ones refuse, and reports
+// whether it is one.
+func (r *run) dropRefused(id uint32, u site.URL, s ledger.State) (refused bool, err error) {
+	if !r.rescan || s.Outcome() == site.OutOfScope || r.traits.Sitemap(id) {
+		return false, nil
+	}
 	ok, reason := r.rules.Allow(u, purposeOf(s))
 	if ok {
-		return nil, nil
+		return false, nil
 	}
 	rec, err := r.record(id, u)
 	if err != nil {
-		return nil, err
+		return false, err
 	}
 	rec.Outcome, rec.Reason = site.OutOfScope, reason
-	room := r.leave(&rec)
-	return &ledger.Finding{Done: store.Done{Resource: rec}, As: ledger.Account{Room: room}}, nil
+	as := ledger.Account{Room: r.leave(&rec)}
+	r.apply(&ledger.Finding{Done: store.Done{Resource: rec}, As: as})
+	return true, nil
 }
 
 // record returns what is stored of a URL, or a new record.
@@ -269,33 +164,6 @@ func (r *run) record(id uint32, u site.URL) (store.Resource, error) {
 		Depth:    s.Depth(),
 		Requis:   s.Requisite(),
 	}, nil
-}
-
-// work asks for one URL and records what became of it. It returns when all effects are on their way to the
-// disk. A turn of the host that was not needed goes to the next URL of its origin. An error ends the run.
-func (r *run) work(ctx context.Context, id uint32, origin string, turn bool) error {
-	released := !turn
-	release := func(o fetch.Observation) {
-		if !released {
-			released = true
-			r.o.Hosts.Release(crawl.HostOf(origin), r.polite, r.now(), o)
-			r.front.Release(origin)
-		}
-	}
-	defer release(fetch.Observation{Unused: true})
-	for ctx.Err() == nil {
-		used, err := r.ask(ctx, id, release)
-		if used || err != nil {
-			return err
-		}
-		next, ok := r.front.Another(origin)
-		if !ok {
-			return nil
-		}
-		r.front.Done()
-		id = next
-	}
-	return nil
 }
 
 // ask does the work of one URL and reports whether the turn of its host was used.

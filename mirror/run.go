@@ -84,6 +84,7 @@ type run struct {
 
 	table    *ledger.Table
 	front    *crawl.Frontier
+	entrance *crawl.Entrance
 	gate     *crawl.Gate
 	troubles *crawl.Troubles
 	origins  *crawl.Origins
@@ -93,9 +94,8 @@ type run struct {
 
 	large sync.Mutex // held while a large document is in memory
 
-	traits    ledger.Traits
-	variants  *ledger.Variants
-	postponed crawl.Postponed // while the sources of evidence are requested
+	traits   ledger.Traits
+	variants *ledger.Variants
 
 	published  *store.Version
 	commits    *ledger.Committer
@@ -196,6 +196,7 @@ func newRun(o Options) (*run, error) {
 		order.Less, order.Known = r.table.LessPath, r.table.LessRate
 	}
 	r.front = crawl.NewFrontier(r.gate, order)
+	r.entrance = crawl.NewEntrance(r.table, r.front, func() bool { return r.evidence.First() })
 	r.turns = newTurns(r.gate, o.Hosts, j, r.now)
 	r.troubles = crawl.NewTroubles(r.front, j.Polite.MaxWait)
 	for _, u := range r.rules.Seeds {

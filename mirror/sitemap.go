@@ -57,7 +57,7 @@ func (r *run) sitemap(now *store.Resource, x *intake.Extract) (targets []uint32,
 	if err := r.evidence.HearSitemap(*x.Sitemap, now.URL); err != nil { // before anybody asks for what it names
 		return nil, err
 	}
-	r.enqueue(add...)
+	r.entrance.Add(add...)
 	return x.Targets(r.rules), nil
 }
 

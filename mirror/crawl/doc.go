@@ -6,7 +6,8 @@
 //   - Frontier holds the URLs that wait, and feeds the workers.
 //   - Gate gives out the turns of hosts inside the job's window.
 //   - Troubles knows which origins and hosts are left for the next run, and why; Origins knows robots rules.
-//   - Postponed holds the URLs that wait for the sources of evidence.
+//   - Entrance lets URLs enter the frontier; Postponed holds those that wait for the sources of evidence.
+//   - Workers work on URLs, and pass unused turns on.
 //   - Progress says where a run stands.
 //
 // All types are safe for concurrent use unless their comment says otherwise. The package does not request anything and

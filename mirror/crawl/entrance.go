@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package crawl
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"mirrord/mirror/ledger"
+	"mirrord/site"
+)
+
+// Entrance lets URLs enter the frontier, each once in a run; the table remembers which did. While the sources of evidence
+// are requested, what documents name waits for the end of that. Safe for concurrent use.
+type Entrance struct {
+	table     *ledger.Table
+	front     *Frontier
+	waits     func() bool
+	postponed Postponed
+}
+
+// NewEntrance returns the entrance to front. waits says whether the sources of evidence are requested now; its answer
+// changes only while no worker runs.
+func NewEntrance(table *ledger.Table, front *Frontier, waits func() bool) *Entrance {
+	return &Entrance{table: table, front: front, waits: waits}
+}
+
+// Add lets URLs enter that the table has marked, or lets them wait.
+func (e *Entrance) Add(qs ...Queued) {
+	if e.waits() {
+		e.postponed.Add(qs...)
+		return
+	}
+	for _, q := range qs {
+		e.front.Add(q.Origin, q.ID, q.Prio)
+	}
+}
+
+// First reports whether this is the first stored document that names a URL which waits, see Postponed.
+func (e *Entrance) First(id uint32) bool { return e.postponed.First(id) }
+
+// New lets a URL enter that no stored document names, and returns its number.
+func (e *Entrance) New(u site.URL, seen ledger.Seen, p Priority) uint32 {
+	id, first := e.table.Enter([]byte(u.String()), seen)
+	if first {
+		e.front.Add(u.Origin(), id, p)
+	}
+	return id
+}
+
+// Known lets a URL enter that the table knows.
+func (e *Entrance) Known(id uint32, p Priority) {
+	if u, first := e.table.Queue(id); first {
+		e.front.Add(u.Origin(), id, p)
+	}
+}
+
+// Again puts a URL back for the end of the run, not before a time; the zero time is none. While the sources of evidence
+// are requested, nothing waits for one of them.
+func (e *Entrance) Again(id uint32, origin string, at time.Time) {
+	switch {
+	case at.IsZero():
+		e.front.Add(origin, id, PrioLast)
+	case e.waits():
+		e.postponed.Delay(Delayed{ID: id, Origin: origin, At: at})
+	default:
+		e.front.AddAt(origin, id, PrioLast, at)
+	}
+}
+
+// AnyDelayed reports whether some URL waits that is put back for a time.
+func (e *Entrance) AnyDelayed() bool { return e.postponed.AnyDelayed() }
+
+// EndWait lets enter what waited, as far as it need not be left to the plan of the run.
+func (e *Entrance) EndWait() {
+	urls, delayed := e.postponed.Take()
+	var q Queued // the one whose turn it is
+	ids := func(yield func(uint32) bool) {
+		for _, q = range urls {
+			if !yield(q.ID) {
+				return
+			}
+		}
+	}
+	add := urls[:0]
+	e.table.Mark(ids, func(_ uint32, s ledger.State, _ site.URL) ledger.Mark {
+		if s.Queued() || (s.Governed() && q.Prio != PrioSeed) { // what is governed has its turn
+			return ledger.Mark{}
+		}
+		add = append(add, q)
+		return ledger.Mark{Queue: true}
+	})
+	for _, q := range add {
+		e.front.Add(q.Origin, q.ID, q.Prio)
+	}
+	for _, d := range delayed {
+		e.front.AddAt(d.Origin, d.ID, PrioLast, d.At)
+	}
+}
+
+// pending returns the priority of a URL that an unfinished run has not requested yet.
+func pending(s ledger.State) Priority {
+	if s.Requisite() {
+		return PrioRequisite
+	}
+	return PrioNew
+}
+
+// All lets enter what earlier runs know, as a run without a plan requests it: everything in the mirror, what failed, what
+// redirects, and what an unfinished run has not requested yet. Other URLs come back when a document links to them. What
+// changes most often comes first, so that a run that is cut short has spent its requests best. skip says of a URL that it
+// must not enter. No worker runs.
+func (e *Entrance) All(skip func(id uint32, u site.URL, s ledger.State) (bool, error)) error {
+	t := e.table.Settled()
+	var known []uint32
+	for id, s := range t.All() {
+		if !s.Given() || s.Queued() {
+			continue
+		}
+		u := t.URL(id)
+		if out, err := skip(id, u, s); err != nil {
+			return err
+		} else if out {
+			continue
+		}
+		switch {
+		case s.Outcome() == site.Pending:
+			e.Known(id, pending(s))
+		case s.Governed(), s.Outcome() == site.Failed:
+			known = append(known, id)
+		}
+	}
+	failed := func(id uint32) int { // comes last: what could not be had does not hold up the rest
+		if t.State(id).Outcome() == site.Failed {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(known, func(a, b uint32) int {
+		return cmp.Or(failed(a)-failed(b), int(t.State(b).Rate())-int(t.State(a).Rate()))
+	})
+	if e.front.order.LIFO {
+		slices.Reverse(known) // the last one is requested first
+	}
+	for _, id := range known {
+		e.Known(id, PrioKnown)
+	}
+	return nil
+}
+
+// Owed lets enter what a run requests whatever its plan says: what an unfinished run has not requested yet, what failed
+// and is no broken link, and what owed names. No worker runs.
+func (e *Entrance) Owed(broken, owed func(id uint32) bool) {
+	var failed []uint32
+	for id, s := range e.table.Settled().All() {
+		switch {
+		case !s.Given() || s.Queued():
+		case s.Outcome() == site.Pending:
+			e.Known(id, pending(s))
+		case s.Outcome() == site.Failed && !broken(id):
+			failed = append(failed, id)
+		case owed(id):
+			e.Known(id, PrioKnown)
+		}
+	}
+	for _, id := range failed {
+		e.Known(id, PrioKnown)
+	}
+}

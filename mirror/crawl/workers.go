@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package crawl
+
+import (
+	"context"
+	"time"
+
+	"mirrord/fetch"
+)
+
+// Workers work on the URLs of a frontier, many at a time.
+type Workers struct {
+	Front       *Frontier
+	Connections int // that the job allows to one host
+	Now         func() time.Time
+
+	// Release ends a turn of a host.
+	Release func(host string, o fetch.Observation)
+	// Ask does the work of one URL. It calls release when the exchange with the host has ended, at most once. used is false
+	// when it did not need its turn: the turn then goes to another URL of the origin. An error ends the run.
+	Ask func(ctx context.Context, id uint32, release func(fetch.Observation)) (used bool, err error)
+	// After is called when the work on a URL has ended, and before the frontier learns of that.
+	After func()
+	// Stop ends the run.
+	Stop func(error)
+}
+
+// Stage works until nothing is left in the frontier, and nothing in work that could bring more, or until ctx ends. It
+// returns when all effects are on their way to the disk.
+func (w *Workers) Stage(ctx context.Context) {
+	n := min(max(w.Connections+4, 16), 64) // enough for a few hosts at their full number of connections
+	w.Front.Run(ctx, n, w.Now, func(id uint32, origin string, turn bool) {
+		if err := w.work(ctx, id, origin, turn); err != nil {
+			w.Stop(err)
+		}
+		w.After()
+	})
+}
+
+// work works on one URL, and on others of its origin as long as none needs the turn.
+func (w *Workers) work(ctx context.Context, id uint32, origin string, turn bool) error {
+	released := !turn
+	release := func(o fetch.Observation) {
+		if !released {
+			released = true
+			w.Release(HostOf(origin), o)
+			w.Front.Release(origin)
+		}
+	}
+	defer release(fetch.Observation{Unused: true})
+	for ctx.Err() == nil {
+		used, err := w.Ask(ctx, id, release)
+		if used || err != nil {
+			return err
+		}
+		next, ok := w.Front.Another(origin)
+		if !ok {
+			return nil
+		}
+		w.Front.Done()
+		id = next
+	}
+	return nil
+}
