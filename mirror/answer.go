@@ -61,7 +61,7 @@ func (r *run) answer(ctx context.Context, rec *store.Resource, a *source.Answer)
 		}
 		return outcome(r.body(rec, a, ledger.Account{Notes: exchangeNotes(res)}))
 	case s >= 300 && s < 400:
-		return r.redirect(rec, res)
+		return r.redirect(rec, res, res.Location)
 	case s == 404 || s == 410 || unwantedGuess:
 		return r.goneFor(ctx, rec, nil)
 	}

@@ -15,14 +15,14 @@ import (
 	"mirrord/store"
 )
 
-// redirect reads where a URL leads. The target is a URL of its own.
-func (r *run) redirect(rec *store.Resource, res *fetch.Result) (found, error) {
+// redirect reads an answer that leads to another URL of the site, which is a URL of its own.
+func (r *run) redirect(rec *store.Resource, res *fetch.Result, to site.URL) (found, error) {
 	hops := r.traits.Hops(rec.ID) + 1
 	away := errors.Is(res.LocationErr, site.ErrNotWeb) // it leads somewhere, if not to what can be mirrored
 	switch {
 	case res.LocationErr != nil && !away:
 		return outcome(r.brokenRedirect(rec, fmt.Sprintf("status %d: %v", res.Status, res.LocationErr)))
-	case res.Location.IsZero() && !away:
+	case to.IsZero() && !away:
 		return outcome(r.brokenRedirect(rec, fmt.Sprintf("status %d without a Location", res.Status)))
 	case hops > int(r.job.Limits.MaxRedirects):
 		return outcome(r.brokenRedirect(rec, fmt.Sprintf("more than %d redirects in a row", r.job.Limits.MaxRedirects)))
@@ -30,7 +30,7 @@ func (r *run) redirect(rec *store.Resource, res *fetch.Result) (found, error) {
 	if res.SetsCookie {
 		r.traits.NoteCookie(rec.ID)
 	}
-	if res.Location == rec.URL {
+	if to == rec.URL {
 		if res.SetsCookie && !r.traits.Spent(rec.ID, ledger.WithCookie) {
 			return found{turn: ledger.Turn{Why: ledger.WithCookie}}, nil
 		}
@@ -43,12 +43,12 @@ func (r *run) redirect(rec *store.Resource, res *fetch.Result) (found, error) {
 	d := &f.Done
 	if away {
 		d.Reason = fmt.Sprintf("status %d: %v", res.Status, res.LocationErr)
-	} else if id, ok := r.redirectTarget(rec, res.Location, hops); ok {
-		d.Reason = "to " + res.Location.String()
+	} else if id, ok := r.redirectTarget(rec, to, hops); ok {
+		d.Reason = "to " + to.String()
 		d.Target = id + 1
 		d.Targets = []uint32{id}
 	} else {
-		d.Reason = "to " + res.Location.String() + ", which is not mirrored"
+		d.Reason = "to " + to.String() + ", which is not mirrored"
 	}
 	if rec.InSet {
 		f.As.Room = ledger.RoomOf(rec).Neg()

@@ -13,7 +13,8 @@ import (
 	"mirrord/replica/hosts"
 )
 
-// ReplicaSide is one of two directories of the web that are tested for being replicas: stage II of Bharat and Broder through the polite fetcher.
+// ReplicaSide is one of two directories of the web that are tested for being replicas: stage II of Bharat and
+// Broder through the polite fetcher.
 type ReplicaSide struct {
 	Base    string   // URL of the directory, with a slash at its end
 	Paths   []string // that are known of it, below Base, each with a slash before it, such as "/a/b.html"
@@ -25,8 +26,9 @@ type ReplicaSide struct {
 	Now func() time.Time // default time.Now
 }
 
-// TestReplicas requests up to 19 paths of both sides, and of each one that cannot exist, and decides. It takes turns of the hosts and obeys
-// robots.txt as a run does. A side without paths is only tested for those of the other. The only errors are that ctx ended or that a job cannot be used.
+// TestReplicas requests up to 19 paths of both sides, and of each one that cannot exist, and decides. It
+// takes turns of the hosts and obeys robots.txt as a run does. A side without paths is only tested for those
+// of the other. The only errors are that ctx ended or that a job cannot be used.
 func TestReplicas(ctx context.Context, a, b ReplicaSide) (hosts.PairVerdict, error) {
 	var sides [2]source.Side
 	for i, s := range []*ReplicaSide{&a, &b} {

@@ -10,16 +10,17 @@ import (
 	"mirrord/store"
 )
 
-// Provenance knows which bodies of the mirror the site itself did not send, as records say and as the run goes on. A body from the mirror of
-// another job (reuse) was verified and counts as the site's; a body from a replica is fetched again as soon as the origin answers. It is safe
-// for concurrent use.
+// Provenance knows which bodies of the mirror the site itself did not send, as records say and as the run
+// goes on. A body from the mirror of another job (reuse) was verified and counts as the site's; a body from a
+// replica is fetched again as soon as the origin answers. It is safe for concurrent use.
 type Provenance struct {
-	Job, From, At string // reuse: what lies under At may be of what the mirror of Job has under From. Job "": nothing is reused
+	// What lies under At may be what the mirror of Job has under From. Job "": nothing is reused.
+	Job, From, At string
 
 	mu       sync.Mutex
 	replicas map[uint32]int64 // bodies from replicas, with the Unix seconds at which they came
 	reused   map[uint32]bool
-	hearsay  map[uint32]bool // of which in this run not the origin, but a replica said that they are as they were
+	hearsay  map[uint32]bool // of which in this run not the origin said that they are as they were
 }
 
 // Reused reports whether the body of a record was taken from the other mirror.
@@ -32,7 +33,8 @@ func TakenFrom(rec *store.Resource, from, at string) bool {
 	return rec.Source != "" && strings.HasPrefix(rec.Source, from) && strings.HasPrefix(rec.URL.String(), at)
 }
 
-// LastingFailures is how many runs in a row a URL must fail to count as broken: it no longer makes a run partial.
+// LastingFailures is how many runs in a row a URL must fail to count as broken: it no longer makes a run
+// partial.
 const LastingFailures = 3
 
 // IsGone reports whether the origin's last word on a resource was that it is gone.
@@ -79,7 +81,8 @@ func (p *Provenance) FromReplicas(since time.Time) (all, recent int) {
 	return len(p.replicas), recent
 }
 
-// Owed reports whether the run looks at a resource whatever the plan says: its body is not from the site itself. Reuse costs no request.
+// Owed reports whether the run looks at a resource whatever the plan says: its body is not from the site
+// itself. Reuse costs no request.
 func (p *Provenance) Owed(id uint32) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -26,17 +26,18 @@ type Ask struct {
 	Request fetch.Request // of the origin
 
 	Why      string                 // why the origin did not give it, of replicas
-	Suits    func(mime string) bool // whether a body of this type can be what the URL names, of replicas; nil: any can
+	Suits    func(mime string) bool // of replicas: whether it can be a body of the URL; nil: any can
 	Redirect bool                   // whether the URL may lead to another one, of replicas
 }
 
-// Answer is what one source gave for a URL. From is 0 when none gave it; there may be Notes all the same. One with From 0 or an Err has neither
-// Same, Content nor To; any other one of reuse and replicas has just one of them. Its user calls Close.
+// Answer is what one source gave for a URL. From is 0 when none gave it; there may be Notes all the same. One
+// with From 0 or an Err has neither Same, Content nor To; any other one of reuse and replicas has just one of
+// them. Its user calls Close.
 type Answer struct {
 	From   Provider
 	Source string // the URL on the replica or in the other mirror; "" from the origin
 
-	Result *fetch.Result // of the origin: its exchange; nil when no request was made
+	Result *fetch.Result // of the origin, and of a replica with To: the exchange; nil when no request was made
 	Err    error         // of the origin: why the exchange brought no usable answer
 
 	Content *Content // a body came; of the origin, when Result says that it was kept
@@ -48,7 +49,8 @@ type Answer struct {
 	Checked int64    // when the source last saw that it is so, in Unix seconds
 	Notes   []string // kinds of notes under which the summary lists the URL
 
-	body *BodySink
+	body    *BodySink
+	replica string // base of the replica
 }
 
 // Content is a body with what its source says of it.

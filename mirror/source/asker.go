@@ -21,8 +21,8 @@ type Fetcher interface {
 	Do(ctx context.Context, req fetch.Request, sink fetch.Sink) (*fetch.Result, error)
 }
 
-// Robots knows the rules of origins. *fetch.RobotsCache is one; it must not take turns of hosts, because its caller holds one.
-// It is safe for concurrent use.
+// Robots knows the rules of origins. *fetch.RobotsCache is one; it must not take turns of hosts, because its
+// caller holds one. It is safe for concurrent use.
 type Robots interface {
 	// Rules returns what binds us on u's origin. The only error is that ctx ended.
 	Rules(ctx context.Context, u site.URL) (*fetch.Robots, error)
@@ -30,8 +30,8 @@ type Robots interface {
 
 // Turns are the turns of hosts for requests that are not in a frontier. They are safe for concurrent use.
 type Turns interface {
-	// Turn waits for a turn of a host and takes it. The error is fetch.ErrLongWait, at once, when the host is not to be requested for
-	// longer than the job waits; any other error is that ctx ended.
+	// Turn waits for a turn of a host and takes it. The error is fetch.ErrLongWait, at once, when the host is
+	// not to be requested for longer than the job waits; any other error is that ctx ended.
 	Turn(ctx context.Context, host string) error
 	// Release gives the turn back and says what was observed in it.
 	Release(host string, o fetch.Observation)
@@ -54,7 +54,8 @@ type AskerOptions struct {
 	Count   func(wire int64) // called after each request with the bytes that it took; nil is nobody
 }
 
-// Asker makes single requests, each in a turn of its own and within robots rules. It is safe for concurrent use.
+// Asker makes single requests, each in a turn of its own and within robots rules. It is safe for concurrent
+// use.
 type Asker struct {
 	o AskerOptions
 
@@ -74,7 +75,8 @@ func NewAsker(o AskerOptions) *Asker {
 	return &Asker{o: o, known: map[string]*fetch.Robots{}, mute: map[string]int{}}
 }
 
-// A host that did not answer so many tests in a row is not tested any more: each further one would wait longer, and say as little.
+// A host that did not answer so many tests in a row is not tested any more: each further one would wait
+// longer, and say as little.
 const muteTests = 4
 
 // isMute reports whether a host is not tested any more.
@@ -101,7 +103,8 @@ type Permission struct {
 	Why     string // not OK
 }
 
-// Allowed says whether a URL may be requested. It requests the robots.txt of an origin whose rules it does not know. The only error is that ctx ended.
+// Allowed says whether a URL may be requested. It requests the robots.txt of an origin whose rules it does
+// not know. The only error is that ctx ended.
 func (k *Asker) Allowed(ctx context.Context, u site.URL) (Permission, error) {
 	if k.o.Product == "" {
 		return Permission{OK: true}, nil
@@ -152,7 +155,8 @@ func (k *Asker) learn(ctx context.Context, u site.URL) (*fetch.Robots, error) {
 // replicaRedirects is how many redirects a test follows (Bharat and Broder, section 3.2).
 const replicaRedirects = 5
 
-// page requests a page as a test needs it. other is the base URL of the other side: a redirect to it, by whatever scheme, says that both are one host.
+// page requests a page as a test needs it. other is the base URL of the other side: a redirect to it, by
+// whatever scheme, says that both are one host.
 func (k *Asker) page(ctx context.Context, u site.URL, other string) (hosts.Answer, error) {
 	away, origin := false, u.Origin()
 	_, otherPlace, _ := strings.Cut(other, "://")
@@ -171,7 +175,7 @@ func (k *Asker) page(ctx context.Context, u site.URL, other string) (hosts.Answe
 			return hosts.Answer{Kind: hosts.Disallowed}, nil
 		}
 		var body PageSink
-		res, err := k.Exchange(ctx, fetch.Request{URL: u, MaxBody: lower(k.o.MaxBody, hosts.MaxCompared), NoRetry: true}, &body)
+		res, err := k.Exchange(ctx, k.single(u), &body)
 		if ctx.Err() == nil {
 			k.heard(u.Hostname(), err == nil)
 		}
@@ -191,9 +195,19 @@ func (k *Asker) page(ctx context.Context, u site.URL, other string) (hosts.Answe
 		case k.o.Product != "" && robots.ParseXRobotsTag(res.RobotsTags(), k.o.Product, k.o.Now()).NoArchive:
 			return hosts.Answer{Kind: hosts.Disallowed}, nil
 		}
-		return hosts.Answer{Kind: hosts.GotPage, Body: hosts.AnswerBody(res.MIME, u, body.Bytes()), Other: away, At: u.String()}, nil
+		return hosts.Answer{
+			Kind:  hosts.GotPage,
+			Body:  hosts.AnswerBody(res.MIME, u, body.Bytes()),
+			Other: away,
+			At:    u.String(),
+		}, nil
 	}
 	return hosts.Answer{Kind: hosts.GotFailure}, nil
+}
+
+// single is the request of a page that is compared.
+func (k *Asker) single(u site.URL) fetch.Request {
+	return fetch.Request{URL: u, MaxBody: lower(k.o.MaxBody, hosts.MaxCompared), NoRetry: true}
 }
 
 // kindOfFailure says what a failed exchange means to a test.
@@ -216,14 +230,15 @@ func isPage(res *fetch.Result) bool {
 	return res.Kept && (res.Status == 200 || res.Status == 203)
 }
 
-// leads returns where a URL leads; the URL itself when it does not redirect, the zero value when nothing is known. The only error is that ctx ended.
+// leads returns where a URL leads; the URL itself when it does not redirect, the zero value when nothing is
+// known. The only error is that ctx ended.
 func (k *Asker) leads(ctx context.Context, u site.URL) (site.URL, error) {
 	for range replicaRedirects + 1 {
 		may, err := k.Allowed(ctx, u)
 		if err != nil || !may.OK {
 			return site.URL{}, err
 		}
-		res, err := k.Exchange(ctx, fetch.Request{URL: u, MaxBody: lower(k.o.MaxBody, hosts.MaxCompared), NoRetry: true}, new(PageSink))
+		res, err := k.Exchange(ctx, k.single(u), new(PageSink))
 		switch {
 		case ctx.Err() != nil:
 			return site.URL{}, context.Cause(ctx)

@@ -23,7 +23,8 @@ type BlobMaker interface {
 	Create() (*store.BlobWriter, error)
 }
 
-// PartKeeper keeps the beginnings of large bodies, by URL, so that a later exchange requests only the rest. *store.Parts is one. It is safe for concurrent use.
+// PartKeeper keeps the beginnings of large bodies, by URL, so that a later exchange requests only the rest.
+// *store.Parts is one. It is safe for concurrent use.
 type PartKeeper interface {
 	// Keep makes what was written of a body outlive the process. about is for the next exchange.
 	Keep(w *store.BlobWriter, url string, about []byte) error
@@ -40,7 +41,8 @@ type BodyOptions struct {
 	Log         *slog.Logger
 }
 
-// BodyPool makes sinks for bodies, and keeps the memory of those that were closed for the next ones. It is safe for concurrent use.
+// BodyPool makes sinks for bodies, and keeps the memory of those that were closed for the next ones. It is
+// safe for concurrent use.
 type BodyPool struct {
 	o    BodyOptions
 	pool sync.Pool
@@ -54,8 +56,8 @@ func NewBodyPool(o BodyOptions) *BodyPool {
 // New returns a sink for the body of a URL. Its user calls Close when the body was read, or did not come.
 func (b *BodyPool) New(u site.URL) *BodySink { return &BodySink{o: &b.o, pool: &b.pool, url: u} }
 
-// BodySink takes one body: into memory as long as it may be a document or is small, else into a file. It is a fetch.Sink, and belongs to one
-// goroutine at a time.
+// BodySink takes one body: into memory as long as it may be a document or is small, else into a file. It is a
+// fetch.Sink, and belongs to one goroutine at a time.
 type BodySink struct {
 	o     *BodyOptions
 	pool  *sync.Pool
@@ -69,8 +71,9 @@ type BodySink struct {
 	err   error // of the disk
 }
 
-// Bodies are held in memory up to these sizes, in bytes, before they go to a file. A large document comes back into memory when
-// it is its turn to be scanned; one at a time, so that many of them on their way cost no memory.
+// Bodies are held in memory up to these sizes, in bytes, before they go to a file. A large document comes
+// back into memory when it is its turn to be scanned; one at a time, so that many of them on their way cost
+// no memory.
 const (
 	smallBody = 128 << 10 // of something that is no document
 	smallDoc  = 256 << 10
@@ -165,8 +168,8 @@ func (b *BodySink) Digest() [32]byte {
 // Err is the failure of the disk that ended an exchange; nil when there was none.
 func (b *BodySink) Err() error { return b.err }
 
-// A body that is larger, or has been coming for longer, outlives a kill: the next run requests the rest of it. What ends in order outlives
-// the process from the smaller size on.
+// A body that is larger, or has been coming for longer, outlives a kill: the next run requests the rest of
+// it. What ends in order outlives the process from the smaller size on.
 const (
 	PartBytes     = 8 << 20
 	partAge       = 2 * time.Second
@@ -200,7 +203,8 @@ func (b *BodySink) Resume(ctx context.Context, req *fetch.Request) error {
 	return nil
 }
 
-// Ended says how the exchange that brought the body ended: when another one may bring the rest, Close keeps what has come.
+// Ended says how the exchange that brought the body ended: when another one may bring the rest, Close keeps
+// what has come.
 func (b *BodySink) Ended(res *fetch.Result, err error) {
 	if err != nil {
 		b.cut = fetch.Transient(err) || errors.Is(err, fetch.ErrCanceled) || errors.Is(err, fetch.ErrSink)

@@ -11,9 +11,10 @@ type Chain struct {
 	Replicas *Replicas
 }
 
-// Get asks the sources that an Ask names, one after the other, until one gives an answer: the mirror of another job, the site itself, replicas.
-// Where the answer is from is its From, 0 when no source has one. An error is that of our disk, or says that the run ends: of ctx, or
-// fetch.ErrCanceled. The caller closes the Answer in any case.
+// Get asks the sources that an Ask names, one after the other, until one gives an answer: the mirror of
+// another job, the site itself, replicas. Where the answer is from is its From, 0 when no source has one. An
+// error is that of our disk, or says that the run ends: of ctx, or fetch.ErrCanceled. The caller closes the
+// Answer in any case.
 func (c *Chain) Get(ctx context.Context, ask *Ask) (Answer, error) {
 	var notes []string
 	for _, s := range []struct {

@@ -93,7 +93,8 @@ func (c *secrets) passwords(j *job.Job, o *fetch.Options) {
 	}
 	if j.Auth.ProxyUser != "" && j.Proxy != "" {
 		if p, err := url.Parse(j.Proxy); err == nil {
-			p.User = url.UserPassword(j.Auth.ProxyUser, c.secret("auth.proxy_password", j.Auth.ProxyPassword()))
+			password := c.secret("auth.proxy_password", j.Auth.ProxyPassword())
+			p.User = url.UserPassword(j.Auth.ProxyUser, password)
 			o.Proxy = p.String()
 		}
 	}

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// parseCookies reads a Netscape cookie file: domain, subdomains, path, secure, expiry in Unix seconds, name, value; tabs between.
+// parseCookies reads a Netscape cookie file: domain, subdomains, path, secure, expiry in Unix seconds, name,
+// value; tabs between.
 func parseCookies(data []byte) ([]*http.Cookie, error) {
 	var out []*http.Cookie
 	for n, line := range bytes.Split(data, []byte{'\n'}) {
@@ -33,7 +34,14 @@ func parseCookies(data []byte) ([]*http.Cookie, error) {
 		if f[1] == "TRUE" {
 			domain = "." + domain
 		}
-		c := &http.Cookie{Domain: domain, Path: f[2], Secure: f[3] == "TRUE", Name: f[5], Value: f[6], HttpOnly: httpOnly}
+		c := &http.Cookie{
+			Domain:   domain,
+			Path:     f[2],
+			Secure:   f[3] == "TRUE",
+			Name:     f[5],
+			Value:    f[6],
+			HttpOnly: httpOnly,
+		}
 		if expires > 0 {
 			c.Expires = time.Unix(expires, 0)
 		}

@@ -17,8 +17,9 @@ type Origin struct {
 	Now     func() time.Time
 }
 
-// Get makes the request of an Ask, in a turn of the host that its caller took. The Answer has the Result of the exchange, also with an error:
-// the disk failed, or errors.Is says fetch.ErrCanceled, because the run ends.
+// Get makes the request of an Ask, in a turn of the host that its caller took. The Answer has the Result of
+// the exchange, also with an error: the disk failed, or errors.Is says fetch.ErrCanceled, because the run
+// ends.
 func (o *Origin) Get(ctx context.Context, ask *Ask) (Answer, error) {
 	req := ask.Request
 	body := o.Bodies.New(req.URL)

@@ -9,7 +9,8 @@ import (
 	"mirrord/fetch"
 )
 
-// PageSink takes a body into memory. The zero value is ready; its user bounds the body by the request's MaxBody.
+// PageSink takes a body into memory. The zero value is ready; its user bounds the body by the request's
+// MaxBody.
 type PageSink struct{ bytes.Buffer }
 
 // Begin makes room for the body from its start.

@@ -9,7 +9,8 @@ import (
 	"mirrord/store"
 )
 
-// PairFacts keeps the results of testing two base URLs for being replicas. Its methods may be called from several goroutines.
+// PairFacts keeps the results of testing two base URLs for being replicas. Its methods may be called from
+// several goroutines.
 type PairFacts interface {
 	// SavePair keeps the result of a test, in the place of an earlier one of the same URLs in the same order.
 	SavePair(store.PairRecord) error
@@ -21,7 +22,8 @@ type PairFacts interface {
 
 var _ PairFacts = (*store.State)(nil)
 
-// renewAfter is the age of a test of a replica at which a complete run makes another one; it is valid for hosts.TestedFor.
+// renewAfter is the age of a test of a replica at which a complete run makes another one; it is valid for
+// hosts.TestedFor.
 const renewAfter = 10 * 24 * time.Hour
 
 // PairOf makes a record of a verdict on two base URLs.
@@ -41,7 +43,8 @@ func PairOf(v *hosts.PairVerdict, base1, base2 string, tested time.Time) store.P
 	}
 }
 
-// KeepPair keeps the result of a test. One without a decision, because too few requests were answered, does not replace a decision that is still valid.
+// KeepPair keeps the result of a test. One without a decision, because too few requests were answered, does
+// not replace a decision that is still valid.
 func KeepPair(st PairFacts, p store.PairRecord) error {
 	if !isDecided(&p) {
 		old, ok, err := st.LoadPair(p.Base1, p.Base2)

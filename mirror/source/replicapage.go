@@ -13,8 +13,9 @@ import (
 	"mirrord/store"
 )
 
-// A replica that was tested is one as a whole; a page of it may be another one all the same. Before its bytes take the place of a page that the
-// mirror holds, the two are compared without what the pages around it say as well: the template. Of what is no text only the type can be compared.
+// A replica that was tested is one as a whole; a page of it may be another one all the same. Before its bytes
+// take the place of a page that the mirror holds, the two are compared without what the pages around it say
+// as well: the template. Of what is no text only the type can be compared.
 
 const (
 	pageShingle    = 4   // words
@@ -23,7 +24,8 @@ const (
 	templateFew    = 3   // with fewer of them each one's text is template, else what two of them say
 )
 
-// neighbours are some pages of the mirror by directory, those of the directories below included. It is safe for concurrent use.
+// neighbours are some pages of the mirror by directory, those of the directories below included. It is safe
+// for concurrent use.
 type neighbours struct {
 	once  sync.Once
 	below map[string][]uint32
@@ -72,7 +74,8 @@ func eachDir(dir, base string, f func(string) bool) {
 	}
 }
 
-// isThatPage reports whether what a replica sent for a resource is what the mirror holds of it, or another edition of it.
+// isThatPage reports whether what a replica sent for a resource is what the mirror holds of it, or another
+// edition of it.
 func (x *Replicas) isThatPage(rec *store.Resource, res *fetch.Result, sink *BodySink) bool {
 	body := sink.Bytes()
 	if f := sink.File(); f != nil {

@@ -20,16 +20,19 @@ import (
 	"mirrord/store"
 )
 
-// A job may name alternates: replicas of its site. When the origin does not give a URL (its host is left for the next run, nobody answers, or a status of
-// 500 or more after all attempts and a second turn), they are a fallback, in their order, as politely as any host and by their own robots.txt.
+// A job may name alternates: replicas of its site. When the origin does not give a URL (its host is left for
+// the next run, nobody answers, or a status of 500 or more after all attempts and a second turn), they are a
+// fallback, in their order, as politely as any host and by their own robots.txt.
 //
-// What a replica sends is taken when the two are interchangeable (levels 1 to 3 and confident, see package replica/hosts): by a test of what the mirror
-// holds, which a complete run makes when there is none of late, or the failing origin when it is needed; or by one of "replicas --verify". Of any other
-// replica only a body is taken that the mirror holds already.
+// What a replica sends is taken when the two are interchangeable (levels 1 to 3 and confident, see package
+// replica/hosts): by a test of what the mirror holds, which a complete run makes when there is none of late,
+// or the failing origin when it is needed; or by one of "replicas --verify". Of any other replica only a body
+// is taken that the mirror holds already.
 //
-// The origin stays what the mirror is of. URLs, links and mirror paths are the origin's. A replica's validators are never sent to the origin. No replica's
-// 404, robots meta, listing or missing link takes anything out of the mirror; while something of a replica is in it, nothing leaves because no document
-// leads to it. The body that a replica sent is requested again as soon as the origin answers.
+// The origin stays what the mirror is of. URLs, links and mirror paths are the origin's. A replica's
+// validators are never sent to the origin. No replica's 404, robots meta, listing or missing link takes
+// anything out of the mirror; while something of a replica is in it, nothing leaves because no document leads
+// to it. The body that a replica sent is requested again as soon as the origin answers.
 
 // Troubles knows which origins are down. It is safe for concurrent use.
 type Troubles interface {
@@ -54,6 +57,8 @@ const (
 type ReplicaOptions struct {
 	Base       string     // directory of the site, as the job names it, for which each replica stands
 	Replicas   []site.URL // directories
+	Product    string     // our name in robots.txt; "": robots rules are not obeyed
+	MaxBody    int64      // bytes; 0 is no limit
 	NewAsker   func() *Asker
 	Bodies     *BodyPool
 	Pairs      PairFacts
@@ -61,9 +66,7 @@ type ReplicaOptions struct {
 	Table      *ledger.Table
 	Provenance *ledger.Provenance
 	Record     func(site.URL) (store.Resource, bool, error) // what the mirror holds of a URL
-	Body       func(*store.Resource) ([]byte, error)        // a body that the mirror holds, up to hosts.MaxCompared bytes
-	Product    string                                       // our name in robots.txt; "": robots rules are not obeyed
-	MaxBody    int64                                        // bytes; 0 is no limit
+	Body       func(*store.Resource) ([]byte, error)        // that the mirror holds, up to hosts.MaxCompared
 	Now        func() time.Time
 	Log        *slog.Logger
 }
@@ -105,7 +108,8 @@ func NewReplicas(o ReplicaOptions) *Replicas {
 // Base is the directory that each replica stands for.
 func (x *Replicas) Base() string { return x.base }
 
-// SetBase says where the pages of the site are to which the job's entry point leads. There is no Get meanwhile.
+// SetBase says where the pages of the site are to which the job's entry point leads. There is no Get
+// meanwhile.
 func (x *Replicas) SetBase(base string) { x.base = base }
 
 // Of returns the URL at each replica that stands for a URL of the site.
@@ -140,12 +144,7 @@ func (a *replica) isTrusted() bool {
 func (x *Replicas) Took(a *Answer, same bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for _, b := range x.all {
-		if strings.HasPrefix(a.Source, b.base.String()) {
-			x.given[b.base.String()]++
-			break
-		}
-	}
+	x.given[a.replica]++
 	if same {
 		x.same++
 	}
@@ -171,7 +170,8 @@ func (x *Replicas) Report() ReplicaReport {
 	return r
 }
 
-// Get requests a URL of the replicas in their order, until one gives it. The error is that of our disk or of ctx.
+// Get requests a URL of the replicas in their order, until one gives it. The error is that of our disk or of
+// ctx.
 func (x *Replicas) Get(ctx context.Context, ask *Ask) (Answer, error) {
 	var notes []string
 	rest, ok := strings.CutPrefix(ask.Record.URL.String(), x.base)
@@ -225,7 +225,9 @@ func (x *Replicas) getFrom(ctx context.Context, a *replica, ask *Ask, u site.URL
 }
 
 // exchange makes the request and reads what came.
-func (x *Replicas) exchange(ctx context.Context, a *replica, ask *Ask, u site.URL, body *BodySink, trusted bool) (Answer, error) {
+func (x *Replicas) exchange(
+	ctx context.Context, a *replica, ask *Ask, u site.URL, body *BodySink, trusted bool,
+) (Answer, error) {
 	req := fetch.Request{URL: u, MaxBody: x.o.MaxBody}
 	if err := body.Resume(ctx, &req); err != nil {
 		return Answer{}, err
@@ -272,6 +274,7 @@ func (x *Replicas) take(a *replica, ask *Ask, res *fetch.Result, u site.URL, bod
 	got := Answer{
 		From:    FromReplica,
 		Source:  u.String(),
+		replica: a.base.String(),
 		Status:  statusOfHeld(rec),
 		Reason:  fmt.Sprintf("of %s, because the origin did not give it: %s", u, ask.Why),
 		Checked: rec.Checked,
@@ -284,10 +287,12 @@ func (x *Replicas) take(a *replica, ask *Ask, res *fetch.Result, u site.URL, bod
 		return got
 	case held && older > 0 && older < rec.Modified:
 		// The replica is behind: what the mirror has stays. The age of the mirror goes on growing.
-		got.Same, got.Notes = true, []string{fmt.Sprintf("older copies of %s than the mirror has were not taken", a.base)}
+		got.Same = true
+		got.Notes = []string{fmt.Sprintf("older copies of %s than the mirror has were not taken", a.base)}
 		return got
 	case held && !x.isThatPage(rec, res, body):
-		return Answer{Notes: []string{fmt.Sprintf("pages of %s that say something else than the mirror's were not taken", a.base)}}
+		note := fmt.Sprintf("pages of %s that say something else than the mirror's were not taken", a.base)
+		return Answer{Notes: []string{note}}
 	}
 	if !ledger.IsGone(rec) {
 		got.Status = res.Status
@@ -305,7 +310,8 @@ func saysNoType(mime string) bool {
 	return mime == "" || mime == "text/plain" || mime == "application/octet-stream"
 }
 
-// redirect reads where a URL that is not in the mirror leads, when a replica says that it leads to another place of the site.
+// redirect reads where a URL that is not in the mirror leads, when a replica says that it leads to another
+// place of the site.
 func (x *Replicas) redirect(a *replica, ask *Ask, res *fetch.Result, u site.URL) Answer {
 	rec := ask.Record
 	rest, ok := strings.CutPrefix(res.Location.String(), a.base.String())

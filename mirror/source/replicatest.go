@@ -20,17 +20,19 @@ type Side struct {
 	Asker *Asker   // makes the requests to it
 }
 
-// TestReplicas requests up to 19 paths of both sides, and of each one that cannot exist, and decides: stage II of Bharat and Broder. A side
-// without paths is only tested for those of the other. The only error is that ctx ended.
+// TestReplicas requests up to 19 paths of both sides, and of each one that cannot exist, and decides: stage
+// II of Bharat and Broder. A side without paths is only tested for those of the other. The only error is that
+// ctx ended.
 func TestReplicas(ctx context.Context, a, b Side) (hosts.PairVerdict, error) {
-	tests := hosts.StageTwo{}.Plan(hosts.HostSample{Host: a.Base, Paths: a.Paths}, hosts.HostSample{Host: b.Base, Paths: b.Paths})
+	one, other := hosts.HostSample{Host: a.Base, Paths: a.Paths}, hosts.HostSample{Host: b.Base, Paths: b.Paths}
+	tests := hosts.StageTwo{}.Plan(one, other)
 	if len(b.Paths) == 0 {
 		tests = oneWay(a.Base, b.Base, a.Paths)
 	}
 	asker := map[string]*Asker{a.Base: a.Asker, b.Base: b.Asker}
-	other := map[string]string{a.Base: b.Base, b.Base: a.Base}
+	otherOf := map[string]string{a.Base: b.Base, b.Base: a.Base}
 	answers, err := gather(tests, func(base string, u site.URL) (hosts.Answer, error) {
-		return asker[base].page(ctx, u, other[base])
+		return asker[base].page(ctx, u, otherOf[base])
 	})
 	if err != nil {
 		return hosts.PairVerdict{}, err
@@ -38,7 +40,8 @@ func TestReplicas(ctx context.Context, a, b Side) (hosts.PairVerdict, error) {
 	return hosts.StageTwo{}.Decide(tests, answers), nil
 }
 
-// oneWayPaths is how many paths are tested when only one side's are known: as many as the two sides have together.
+// oneWayPaths is how many paths are tested when only one side's are known: as many as the two sides have
+// together.
 const oneWayPaths = 18
 
 // oneWay plans the tests of whether target has what source has: "/" and the paths of least hash.
@@ -51,7 +54,9 @@ func oneWay(source, target string, paths []string) []hosts.Test {
 }
 
 // gather gets everything that tests need.
-func gather(tests []hosts.Test, get func(base string, u site.URL) (hosts.Answer, error)) (map[hosts.TestRequest]hosts.Answer, error) {
+func gather(
+	tests []hosts.Test, get func(base string, u site.URL) (hosts.Answer, error),
+) (map[hosts.TestRequest]hosts.Answer, error) {
 	answers := map[hosts.TestRequest]hosts.Answer{}
 	for _, ask := range hosts.Asks(tests) {
 		u, _, err := site.Parse(strings.TrimSuffix(ask.Host, "/") + ask.Path)

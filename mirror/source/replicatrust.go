@@ -13,7 +13,8 @@ import (
 	"mirrord/store"
 )
 
-// trusts reports whether a replica is interchangeable with the origin: by an earlier test, or by one that is made now.
+// trusts reports whether a replica is interchangeable with the origin: by an earlier test, or by one that is
+// made now.
 func (x *Replicas) trusts(ctx context.Context, a *replica) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -53,7 +54,8 @@ func (x *Replicas) trusts(ctx context.Context, a *replica) bool {
 	return true
 }
 
-// testOf returns the last test of a replica: of the origin's pages where they are, or where the job says that they are.
+// testOf returns the last test of a replica: of the origin's pages where they are, or where the job says that
+// they are.
 func (x *Replicas) testOf(a *replica) (p store.PairRecord, ok bool, err error) {
 	p, ok, err = x.o.Pairs.LoadPair(x.base, a.base.String())
 	valid := ok && isValid(&p, x.o.Now(), hosts.TestedFor)
@@ -63,18 +65,20 @@ func (x *Replicas) testOf(a *replica) (p store.PairRecord, ok bool, err error) {
 	return p, ok, err
 }
 
-// leadsAway says that a replica redirects from the URL that the job gives it to another place; "" when it does not. Tests follow redirects, but the
-// URLs of the mirror are requested below the place that the job names, and nowhere else. The only error is that the run ends.
+// leadsAway says that a replica redirects from the URL that the job gives it to another place; "" when it
+// does not. Tests follow redirects, but the URLs of the mirror are requested below the place that the job
+// names, and nowhere else. The only error is that the run ends.
 func leadsAway(ctx context.Context, a *replica) (string, error) {
 	to, err := a.ask.leads(ctx, a.base)
 	if err != nil || to.IsZero() || strings.HasPrefix(to.String(), a.base.String()) {
 		return "", err
 	}
-	return fmt.Sprintf("%s redirects to %s: nothing is taken from there unless alternates names that place", a.base, to), nil
+	const form = "%s redirects to %s: nothing is taken from there unless alternates names that place"
+	return fmt.Sprintf(form, a.base, to), nil
 }
 
-// Renew tests, at the end of a complete run, the replicas of which no test is valid any more: while the mirror is as the site is, a page that only one
-// of the two has tells most. It returns notes for the summary.
+// Renew tests, at the end of a complete run, the replicas of which no test is valid any more: while the
+// mirror is as the site is, a page that only one of the two has tells most. It returns notes for the summary.
 func (x *Replicas) Renew(ctx context.Context) (notes []string) {
 	for _, a := range x.all {
 		p, ok, err := x.testOf(a)
@@ -92,7 +96,8 @@ func (x *Replicas) Renew(ctx context.Context) (notes []string) {
 		if why, err := leadsAway(ctx, a); err == nil && why != "" {
 			notes = append(notes, why)
 		} else if err == nil {
-			notes = append(notes, fmt.Sprintf("%s was tested and is asked when the origin fails (%s)", a.base, aboutPair(&p)))
+			note := fmt.Sprintf("%s was tested and is asked when the origin fails (%s)", a.base, aboutPair(&p))
+			notes = append(notes, note)
 		}
 	}
 	return notes
@@ -103,7 +108,8 @@ func notTrusted(a *replica, p *store.PairRecord) string {
 	if p.Mirrors && !p.Confident {
 		why = "; too few to be sure"
 	}
-	return fmt.Sprintf("%s is not taken for the origin (%s%s): only what the mirror holds already is believed of it", a.base, aboutPair(p), why)
+	const form = "%s is not taken for the origin (%s%s): only what the mirror holds already is believed of it"
+	return fmt.Sprintf(form, a.base, aboutPair(p), why)
 }
 
 // aboutPair says in a few words what a test decided.
@@ -115,7 +121,8 @@ func aboutPair(p *store.PairRecord) string {
 	return fmt.Sprintf("%s by %d of %d tests, %s", s, p.Answered, p.Tests, p.Tested.Format("2006-01-02"))
 }
 
-// test tests whether a replica has what the mirror holds, and keeps the result. ok is false when there is none.
+// test tests whether a replica has what the mirror holds, and keeps the result. ok is false when there is
+// none.
 func (x *Replicas) test(ctx context.Context, a *replica) (p store.PairRecord, ok bool) {
 	tests := oneWay(x.base, a.base.String(), x.testPaths())
 	ids := map[string]uint32{}
@@ -143,7 +150,8 @@ func (x *Replicas) test(ctx context.Context, a *replica) (p store.PairRecord, ok
 	return p, true
 }
 
-// testPaths returns the paths of the mirror's own pages by which a replica is tested. Other workers go on meanwhile.
+// testPaths returns the paths of the mirror's own pages by which a replica is tested. Other workers go on
+// meanwhile.
 func (x *Replicas) testPaths() []string {
 	t := x.o.Table
 	documents := ledger.DocumentTypes(t.MIMEs())

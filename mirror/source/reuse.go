@@ -20,10 +20,12 @@ import (
 	"mirrord/store"
 )
 
-// A job may reuse a collection that another job mirrors: a crawler that knows of a replicated collection need fetch it only once (Cho, Shivakumar,
-// Garcia-Molina, section 5.1). What lies under one directory of this site is taken, file by file, from that mirror's records and bodies. URLs, links and
-// mirror paths are this site's; blobs are the same on disk. Some files are requested of the site itself at the first run and every reuseFor: while they
-// have the same bytes, the rest is taken to have them too. Robots rules of this site hold as ever.
+// A job may reuse a collection that another job mirrors: a crawler that knows of a replicated collection need
+// fetch it only once (Cho, Shivakumar, Garcia-Molina, section 5.1). What lies under one directory of this
+// site is taken, file by file, from that mirror's records and bodies. URLs, links and mirror paths are this
+// site's; blobs are the same on disk. Some files are requested of the site itself at the first run and every
+// reuseFor: while they have the same bytes, the rest is taken to have them too. Robots rules of this site
+// hold as ever.
 
 // OtherMirrors reads the mirrors of other jobs. *store.State is one.
 type OtherMirrors interface {
@@ -160,8 +162,8 @@ func (x *Reuse) kept(rec *store.Resource) Answer {
 	}
 }
 
-// statusOfHeld is the status in the record of a body that the mirror holds, when another than the origin says that it is as it was: that the origin
-// says that it is gone is not forgotten.
+// statusOfHeld is the status in the record of a body that the mirror holds, when another than the origin says
+// that it is as it was: that the origin says that it is gone is not forgotten.
 func statusOfHeld(rec *store.Resource) int {
 	if ledger.IsGone(rec) {
 		return rec.Status

@@ -17,12 +17,12 @@ import (
 	"mirrord/store"
 )
 
-// reuseKept is how old the last run of the other mirror may be, and for how long what was taken stays as it is while that mirror cannot be used; then
-// everything is requested of the site.
+// reuseKept is how old the last run of the other mirror may be, and for how long what was taken stays as it
+// is while that mirror cannot be used; then everything is requested of the site.
 const reuseKept = 30 * 24 * time.Hour
 
-// Prepare reads what the other mirror holds, and verifies it when it is time. note is what the summary says of it, "" for nothing. When ctx ends, the
-// run does.
+// Prepare reads what the other mirror holds, and verifies it when it is time. note is what the summary says
+// of it, "" for nothing. When ctx ends, the run does.
 func (x *Reuse) Prepare(ctx context.Context) (note string, err error) {
 	from := x.o.Provenance
 	if from.Job == "" {
@@ -45,11 +45,13 @@ func (x *Reuse) Prepare(ctx context.Context) (note string, err error) {
 			x.mode = reuseKeeps
 			return "", nil
 		case !v.said && tooLong: // the site may have it no more
-			return fmt.Sprintf("reuse: only %d files of %s could be compared with the site's, and none were taken since %s: everything is asked of the site%s",
-				v.record.Same, from.Job, last.used().Format(time.DateOnly), v.why), nil
+			const form = "reuse: only %d files of %s could be compared with the site's, and none were taken since %s: " +
+				"everything is asked of the site%s"
+			return fmt.Sprintf(form, v.record.Same, from.Job, last.used().Format(time.DateOnly), v.why), nil
 		case !v.said:
 			x.mode = reuseKeeps
-			return fmt.Sprintf("reuse: only %d files of %s could be compared with the site's: nothing new is taken%s", v.record.Same, from.Job, v.why), nil
+			const form = "reuse: only %d files of %s could be compared with the site's: nothing new is taken%s"
+			return fmt.Sprintf(form, v.record.Same, from.Job, v.why), nil
 		}
 		last = v.record
 	}
@@ -62,7 +64,8 @@ func (x *Reuse) Prepare(ctx context.Context) (note string, err error) {
 	}
 	if last.Differs != "" {
 		why := cmp.Or(last.Why, "was another file than the mirror of "+from.Job+" has")
-		return fmt.Sprintf("reuse: %s %s, on %s: everything is asked of the site", last.Differs, why, last.Verified.Format(time.DateOnly)), nil
+		const form = "reuse: %s %s, on %s: everything is asked of the site"
+		return fmt.Sprintf(form, last.Differs, why, last.Verified.Format(time.DateOnly)), nil
 	}
 	if x.docs, err = x.o.Mirrors.Documents(from.Job); err != nil {
 		x.mode = reuseKeeps
@@ -72,20 +75,23 @@ func (x *Reuse) Prepare(ctx context.Context) (note string, err error) {
 	return "", nil
 }
 
-// unusable says why the list of the other mirror's files cannot be used in this run, "" when it can. What was taken of the mirror stays as it is for
-// some time.
+// unusable says why the list of the other mirror's files cannot be used in this run, "" when it can. What was
+// taken of the mirror stays as it is for some time.
 func (x *Reuse) unusable(files map[string]reusedFile, err error, last reuseRecord, tooLong bool) string {
 	from := x.o.Provenance
 	switch {
 	case errors.Is(err, store.ErrNoSite):
 		return fmt.Sprintf("reuse: there is no mirror of %s: everything is asked of the site", from.Job)
 	case err != nil && tooLong:
-		return fmt.Sprintf("reuse: the mirror of %s could not be used since %s: everything is asked of the site: %v", from.Job, last.used().Format(time.DateOnly), err)
+		const form = "reuse: the mirror of %s could not be used since %s: everything is asked of the site: %v"
+		return fmt.Sprintf(form, from.Job, last.used().Format(time.DateOnly), err)
 	case err != nil:
 		x.mode = reuseKeeps
-		return fmt.Sprintf("reuse: the mirror of %s cannot be used in this run, what was taken of it stays as it is: %v", from.Job, err)
+		const form = "reuse: the mirror of %s cannot be used in this run, what was taken of it stays as it is: %v"
+		return fmt.Sprintf(form, from.Job, err)
 	case len(files) == 0:
-		return fmt.Sprintf("reuse: the mirror of %s has nothing under %s: reuse.from must begin as the addresses of its files do", from.Job, from.From)
+		const form = "reuse: the mirror of %s has nothing under %s: reuse.from must begin as the addresses of its files do"
+		return fmt.Sprintf(form, from.Job, from.From)
 	}
 	return ""
 }
@@ -105,7 +111,8 @@ func (x *Reuse) list() (files map[string]reusedFile, err error) {
 	if len(runs) > 0 && runs[0].Verdict != result.Complete.String() {
 		return nil, fmt.Errorf("its last run was %s", runs[0].Verdict)
 	}
-	if len(runs) > 0 && x.o.Now().Sub(runs[0].Ended) > reuseKept { // its job was removed, or renamed, and the mirror is left
+	// Its job was removed, or renamed, and the mirror is left.
+	if len(runs) > 0 && x.o.Now().Sub(runs[0].Ended) > reuseKept {
 		return nil, fmt.Errorf("its last run was on %s", runs[0].Ended.Format(time.DateOnly))
 	}
 	chain, err := lastReuse(s.Notes)
@@ -151,7 +158,8 @@ func isReusable(rec *store.Resource) bool {
 	return rec.InSet && rec.Body != store.NoBody && !rec.NoFollow && !ledger.IsSitemap(rec)
 }
 
-// owns reports whether a body of a mirror is that site's. What the mirror reuses itself is, as far as its verification says so; what a replica sent is not.
+// owns reports whether a body of a mirror is that site's. What the mirror reuses itself is, as far as its
+// verification says so; what a replica sent is not.
 func (v *reuseRecord) owns(rec *store.Resource) bool {
 	verified := v.Job != "" && v.Differs == ""
 	return rec.Source == "" || (verified && ledger.TakenFrom(rec, v.From, v.At))

@@ -15,8 +15,9 @@ import (
 	"mirrord/site"
 )
 
-// Of a verification: reuseFor is how long it is valid; at most reuseTried files are requested, reuseEnough with the same bytes are enough, and fewer than
-// reuseLeast, when there are so many, decide nothing. It ends with reuseSilent requests in a row that had no answer.
+// Of a verification: reuseFor is how long it is valid; at most reuseTried files are requested, reuseEnough
+// with the same bytes are enough, and fewer than reuseLeast, when there are so many, decide nothing. It ends
+// with reuseSilent requests in a row that had no answer.
 const (
 	reuseFor    = 7 * 24 * time.Hour
 	reuseTried  = 24

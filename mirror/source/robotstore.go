@@ -18,7 +18,11 @@ type HostFacts interface {
 
 // NewRobots makes the robots cache of a job.
 func NewRobots(j *job.Job, c *fetch.Client, s fetch.RobotsStore) *fetch.RobotsCache {
-	return fetch.NewRobotsCache(c, fetch.RobotsOptions{Agent: job.ProductToken(j.Polite.UserAgent), Store: s, Politeness: Politeness(j)})
+	return fetch.NewRobotsCache(c, fetch.RobotsOptions{
+		Agent:      job.ProductToken(j.Polite.UserAgent),
+		Store:      s,
+		Politeness: Politeness(j),
+	})
 }
 
 // robotsStore keeps robots.txt of origins where all sites have it.
@@ -29,11 +33,22 @@ func NewRobotsStore(s HostFacts) fetch.RobotsStore { return robotsStore{s} }
 
 func (r robotsStore) LoadRobots(origin string) (fetch.RobotsRecord, bool, error) {
 	f, ok, err := r.s.LoadHost(origin)
-	return fetch.RobotsRecord{Origin: origin, Status: f.Status, Body: f.Body, Fetched: f.Fetched, ETag: f.ETag}, ok, err
+	return fetch.RobotsRecord{
+		Origin:  origin,
+		Status:  f.Status,
+		Body:    f.Body,
+		Fetched: f.Fetched,
+		ETag:    f.ETag,
+	}, ok, err
 }
 
 func (r robotsStore) SaveRobots(rec fetch.RobotsRecord) error {
-	return r.s.SaveHost(rec.Origin, store.HostFact{Fetched: rec.Fetched, Status: rec.Status, Body: rec.Body, ETag: rec.ETag})
+	return r.s.SaveHost(rec.Origin, store.HostFact{
+		Fetched: rec.Fetched,
+		Status:  rec.Status,
+		Body:    rec.Body,
+		ETag:    rec.ETag,
+	})
 }
 
 var (
