@@ -75,7 +75,8 @@ func (r *run) publish(ctx context.Context, j *judge.Judgement) error {
 	return err
 }
 
-// basis is what the next version is planned from. others are the documents of which other links are repaired than in the published version.
+// basis is what the next version is planned from. others are the documents of which other links are
+// repaired than in the published version.
 func (r *run) basis(others []uint32) publish.Basis {
 	meta := phm.Meta{
 		Generator: "mirrord",
@@ -114,7 +115,8 @@ func (r *run) means() publish.Means {
 	}
 }
 
-// betweenPhases gives the memory of retrieval back, so that a run needs the larger of its phases and not their sum.
+// betweenPhases gives the memory of retrieval back, so that a run needs the larger of its phases and not
+// their sum.
 func (r *run) betweenPhases() {
 	r.procs = nil
 	r.variants.Drop()

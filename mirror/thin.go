@@ -10,8 +10,9 @@ import (
 	"mirrord/store"
 )
 
-// Thin drops the versions of a site that its job's keep rule does not want, and returns their numbers. With dry they stay. What they alone held
-// is still on the disk: store.Site.Compact and store.State.CollectBlobs give it back. No run may be under way.
+// Thin drops the versions of a site that its job's keep rule does not want, and returns their numbers. With
+// dry they stay. What they alone held is still on the disk: store.Site.Compact and store.State.CollectBlobs
+// give it back. No run may be under way.
 func Thin(j *job.Job, s *store.Site, now time.Time, dry bool) ([]int, error) {
 	rule, err := job.ParseKeep(j.Publish.Keep)
 	if err != nil {
@@ -41,7 +42,8 @@ func Thin(j *job.Job, s *store.Site, now time.Time, dry bool) ([]int, error) {
 	return drop, nil
 }
 
-// thin applies the keep rule after a publish. What goes wrong is a note: the run is what it is, and the next one tries again.
+// thin applies the keep rule after a publish. What goes wrong is a note: the run is what it is, and the
+// next one tries again.
 func (r *run) thin() {
 	drop, err := Thin(r.job, r.site, r.now(), false)
 	r.log.Debug("thinned", "dropped", drop)

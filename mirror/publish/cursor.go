@@ -52,7 +52,8 @@ func (c *tableCursor) advance() {
 	}
 }
 
-// seek skips all files before path, calls passed for each, and returns the one at path, nil when there is none.
+// seek skips all files before path, calls passed for each, and returns the one at path, nil when there is
+// none.
 func (c *tableCursor) seek(path string, passed func(*phm.File)) *phm.File {
 	for c.ok && c.cur.Path < path {
 		if passed != nil {

@@ -52,8 +52,9 @@ type Draft struct {
 	meta   []byte // phm.json, once the draft is finished
 }
 
-// Open starts the tree of a version. It takes out of the tree what the version does not have, before any file is made: a file may stand
-// where a folder must come. A tree whose own file table is damaged is emptied.
+// Open starts the tree of a version. It takes out of the tree what the version does not have, before any
+// file is made: a file may stand where a folder must come. A tree whose own file table is damaged is
+// emptied.
 func Open(p *Plan, by Means) (*Draft, error) {
 	d := &Draft{plan: p, by: by}
 	var err error
@@ -75,7 +76,8 @@ func Open(p *Plan, by Means) (*Draft, error) {
 	return d, nil
 }
 
-// clear removes the files that the version does not have. A file table that is not what phm.json beside it says is store.ErrDamaged.
+// clear removes the files that the version does not have. A file table that is not what phm.json beside it
+// says is store.ErrDamaged.
 func (d *Draft) clear() error {
 	tree := d.tree.Root
 	meta, err := phm.OpenMeta(tree.FS())
@@ -154,7 +156,8 @@ func (d *Draft) Publish(accepted bool) (*store.Version, error) {
 	return &v, nil
 }
 
-// PublishAgain publishes a draft that differs from the published version only where that is damaged, in its place.
+// PublishAgain publishes a draft that differs from the published version only where that is damaged, in its
+// place.
 func (d *Draft) PublishAgain() error {
 	live := d.plan.Live
 	if len(live.Meta) > 0 {

@@ -9,8 +9,8 @@ import (
 	"mirrord/phm"
 )
 
-// Change is what becomes of one file of the mirror: Was is its line in the published version, nil when it had none at that path; Is is its
-// line in the new one, nil when it is dropped.
+// Change is what becomes of one file of the mirror: Was is its line in the published version, nil when it
+// had none at that path; Is is its line in the new one, nil when it is dropped.
 type Change struct{ Was, Is *phm.File }
 
 // Result says how a version differs from the published one.
@@ -32,9 +32,9 @@ func (r *Result) Lost() int { return r.Removed - r.Elsewhere }
 // script is the edit script that leads back to the published version.
 func (r *Result) script() []byte { return append(r.lost.Bytes(), r.differ.Bytes()...) }
 
-// Finish completes the draft, all of whose files are placed: with its file table, its edit script and phm.json. changes calls add for each
-// file of the version, by path, and for each one that is dropped; a line is not used after add returns. The tree's former file table is gone
-// by then. Finish is called once.
+// Finish completes the draft, all of whose files are placed: with its file table, its edit script and
+// phm.json. changes calls add for each file of the version, by path, and for each one that is dropped; a
+// line is not used after add returns. The tree's former file table is gone by then. Finish is called once.
 func (d *Draft) Finish(changes func(add func(Change) error) error) (*Result, error) {
 	w, err := d.tree.Create(phm.FilesName)
 	if err != nil {
@@ -83,8 +83,8 @@ func (d *Draft) count(c Change) {
 	}
 }
 
-// step writes one step of the edit script that leads back to the version before: '-' and '~' with the line that a dropped or changed file
-// had, '+' with the line of one that was added.
+// step writes one step of the edit script that leads back to the version before: '-' and '~' with the line
+// that a dropped or changed file had, '+' with the line of one that was added.
 func step(w *bytes.Buffer, op byte, f *phm.File) {
 	if line, err := phm.AppendFile([]byte{op}, f); err == nil {
 		w.Write(line)

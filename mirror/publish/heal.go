@@ -20,7 +20,8 @@ type BodiesError struct {
 func (e *BodiesError) Error() string { return e.First.Error() }
 func (e *BodiesError) Unwrap() error { return e.First }
 
-// damagedBodies gathers the resources whose stored bodies turn out to be damaged. Safe for concurrent use; the zero value is ready.
+// damagedBodies gathers the resources whose stored bodies turn out to be damaged. Safe for concurrent use;
+// the zero value is ready.
 type damagedBodies struct {
 	mu    sync.Mutex
 	ids   []uint32
@@ -48,8 +49,8 @@ func (d *damagedBodies) explain(err error) error {
 	return &BodiesError{IDs: d.ids, First: d.first}
 }
 
-// LoseBody changes a record whose stored body is damaged, so that the next run requests it. Without validators and digest the answer is a
-// body, and is stored even if it is the one that was lost.
+// LoseBody changes a record whose stored body is damaged, so that the next run requests it. Without
+// validators and digest the answer is a body, and is stored even if it is the one that was lost.
 func LoseBody(rec *store.Resource) {
 	rec.ETag, rec.LastModified, rec.Digest = "", "", [32]byte{}
 	rec.Outcome, rec.Reason = site.Failed, "its stored body is damaged"

@@ -16,10 +16,12 @@ import (
 	"mirrord/store"
 )
 
-// Mend is the first thing that a run does with a site that has a published version. It looks at what readers see and makes again, from the
-// stored bodies and without a request, what is missing, cut or wrong, so that nothing of it goes on into the next version. It looks at current,
-// at the bytes of phm.json and phm.files, and at what the folders say of each file: that it is there, is a file, has its size, and was not written
-// since the version was published. Bytes are read only of files that were, and of those that Verify found wrong.
+// Mend is the first thing that a run does with a site that has a published version. It looks at what
+// readers see and makes again, from the stored bodies and without a request, what is missing, cut or wrong,
+// so that nothing of it goes on into the next version. It looks at current, at the bytes of phm.json and
+// phm.files, and at what the folders say of each file: that it is there, is a file, has its size, and was
+// not written since the version was published. Bytes are read only of files that were, and of those that
+// Verify found wrong.
 func Mend(ctx context.Context, st *store.State, s *store.Site, live *store.Version) (TreeDamage, error) {
 	m := &treeMender{ctx: ctx, st: st, s: s, live: live, meta: render.MetaOf(live)}
 	noted, err := s.Notes.WrongFiles()
@@ -154,8 +156,8 @@ func (m *treeMender) open() (*os.Root, error) {
 	return tree, nil // with a bad phm.json, or nil
 }
 
-// wrong returns the files of a table that are not in the tree as their lines say. The bytes of suspects are read, and the suspects that the
-// table names are taken out of the set.
+// wrong returns the files of a table that are not in the tree as their lines say. The bytes of suspects are
+// read, and the suspects that the table names are taken out of the set.
 func (m *treeMender) wrong(tree *os.Root, suspects map[string]bool, each func(func(*phm.File) error) error) (wrong []phm.File, err error) {
 	l := store.NewTreeLooker(tree)
 	defer l.Close()
@@ -184,8 +186,8 @@ func (m *treeMender) wrong(tree *os.Root, suspects map[string]bool, each func(fu
 	return wrong, nil
 }
 
-// good reports whether a file of the published tree is what its line says. A file that was written since the version was published, and
-// whose bytes are right all the same, gets an older time again.
+// good reports whether a file of the published tree is what its line says. A file that was written since
+// the version was published, and whose bytes are right all the same, gets an older time again.
 func (m *treeMender) good(tree *os.Root, l *store.TreeLooker, f *phm.File, suspect bool) (bool, error) {
 	st, err := render.LookAt(tree, l, f, m.live, suspect)
 	if st.Good && st.Written {
@@ -198,7 +200,8 @@ func (m *treeMender) good(tree *os.Root, l *store.TreeLooker, f *phm.File, suspe
 	return st.Good, err
 }
 
-// replace puts good files in the place of wrong ones, each by a rename, and removes files that the table does not name.
+// replace puts good files in the place of wrong ones, each by a rename, and removes files that the table
+// does not name.
 func (m *treeMender) replace(wrong []phm.File, describe []string, table []byte, extra []string) error {
 	t, err := m.s.Trees.Mend()
 	if err != nil {
@@ -259,7 +262,8 @@ func (m *treeMender) rebuild() error {
 	return nil
 }
 
-// fill makes files of the published version in a tree, and returns their paths. Those whose stored bodies are damaged are left out.
+// fill makes files of the published version in a tree, and returns their paths. Those whose stored bodies
+// are damaged are left out.
 func (m *treeMender) fill(t *store.Tree, files []phm.File) (paths []string, err error) {
 	w := t.Writer()
 	defer w.Close()

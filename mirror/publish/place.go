@@ -26,7 +26,8 @@ func (d *Draft) Placer() *Placer {
 // Close lets go of the Placer's folders.
 func (p *Placer) Close() { p.w.Close() }
 
-// Placing is one file to be made, and what stands at its path already. Without that, the file is rendered from the stored body.
+// Placing is one file to be made, and what stands at its path already. Without that, the file is rendered
+// from the stored body.
 type Placing struct {
 	ID  uint32
 	Was *phm.File // the line of the published file at the path
@@ -35,8 +36,9 @@ type Placing struct {
 	wrong bool // the published file is not what its line says
 }
 
-// Place makes the file of one resource at its mirror path, and returns its line of the file table. It links to the published file where
-// that is the same. A stored body that is missing or damaged is store.ErrDamaged.
+// Place makes the file of one resource at its mirror path, and returns its line of the file table. It links
+// to the published file where that is the same. A stored body that is missing or damaged is
+// store.ErrDamaged.
 func (p *Placer) Place(t Placing) (phm.File, error) {
 	table := p.d.plan.Table
 	path := table.Path(t.ID)
@@ -99,8 +101,9 @@ func (p *Placer) lineOf(t *Placing, f phm.File) phm.File {
 	return f
 }
 
-// keep makes the file the one that is published already. It reads a document before it links it: when the published bytes are not those of
-// its line, kept is false and the document is to be rendered from the stored body. A file that already stands in the tree is not read.
+// keep makes the file the one that is published already. It reads a document before it links it: when the
+// published bytes are not those of its line, kept is false and the document is to be rendered from the
+// stored body. A file that already stands in the tree is not read.
 func (p *Placer) keep(t *Placing, path string) (kept bool, err error) {
 	there := t.Old != nil && t.Old.SHA256 == t.Was.SHA256 && t.Old.Modified.Equal(t.Was.Modified)
 	if there && p.stands(t.Old) {
@@ -116,7 +119,8 @@ func (p *Placer) keep(t *Placing, path string) (kept bool, err error) {
 	return true, p.w.LinkLive(path)
 }
 
-// stands reports whether a file of the draft's tree is there as the tree's table says, as far as its folder knows.
+// stands reports whether a file of the draft's tree is there as the tree's table says, as far as its folder
+// knows.
 func (p *Placer) stands(f *phm.File) bool {
 	st, err := p.w.Stat(f.Path)
 	return err == nil && st.Regular && st.Size == f.Size && !render.WrittenSince(st, f, p.d.plan.Live)

@@ -23,8 +23,8 @@ type chunk struct {
 // chunkFiles is how many files a chunk has.
 const chunkFiles = 64
 
-// placeAll places all files on as many workers as there are CPUs, and passes on what became of each, in path order. live and old are the
-// file tables of the published tree and of the draft's.
+// placeAll places all files on as many workers as there are CPUs, and passes on what became of each, in
+// path order. live and old are the file tables of the published tree and of the draft's.
 func (d *Draft) placeAll(ctx context.Context, live, old *tableCursor, add func(Change) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -65,7 +65,8 @@ func NewPlan(b Basis) (*Plan, error) {
 	if id, ok := t.Entry(b.Seeds); ok {
 		p.Entry = t.Path(id)
 		if !slices.ContainsFunc(p.Files, func(id uint32) bool { return t.URL(id).Origin() == p.Meta.Primary }) {
-			// The site has moved as a whole: an archive may not be named after an origin of which it has no file.
+			// The site has moved as a whole: an archive may not be named after an origin of which it has no
+			// file.
 			p.Meta.Primary = t.URL(id).Origin()
 		}
 		p.Meta.Entry = p.Entry
@@ -99,7 +100,8 @@ func inOrder(t ledger.Settled) []uint32 {
 	return ids
 }
 
-// affected finds the documents that link to a URL that entered, left or moved, by one sequential pass over the links.
+// affected finds the documents that link to a URL that entered, left or moved, by one sequential pass over
+// the links.
 func (p *Plan) affected(b *Basis) error {
 	t := p.Table
 	all := b.Live == nil || b.Rescan
@@ -108,7 +110,8 @@ func (p *Plan) affected(b *Basis) error {
 			continue
 		}
 		p.moved = true
-		// A URL out of scope has no number while no document needs it, so the lists cannot tell who links to it.
+		// A URL out of scope has no number while no document needs it, so the lists cannot tell who links
+		// to it.
 		if s.Requisite() && !b.Covers(t.URL(id)) {
 			all = true
 		}

@@ -17,7 +17,8 @@ import (
 	"mirrord/store"
 )
 
-// liveFiles returns the file table of the published version: that of the tree, or, when it is damaged, one that is made again.
+// liveFiles returns the file table of the published version: that of the tree, or, when it is damaged, one
+// that is made again.
 func liveFiles(st *store.State, s *store.Site, live *store.Version) ([]phm.File, error) {
 	tree, err := s.Trees.Current()
 	if err == nil {
@@ -41,8 +42,8 @@ func liveFiles(st *store.State, s *store.Site, live *store.Version) ([]phm.File,
 	return p.files, nil
 }
 
-// DerivePast makes the published version of the records and the stored bodies alone. The digest in its phm.json tells whether it is the
-// same; if not, the error is store.ErrDamaged.
+// DerivePast makes the published version of the records and the stored bodies alone. The digest in its
+// phm.json tells whether it is the same; if not, the error is store.ErrDamaged.
 func DerivePast(st *store.State, s *store.Site, live *store.Version) (*PastFS, error) {
 	m := MetaOf(live)
 	if m == nil || m.TableSum == "" {
@@ -117,8 +118,8 @@ type TreeFiles interface {
 	LinkBlob(path string, digest [32]byte) error
 }
 
-// Restore makes files of a version in a tree from the stored bodies. It returns the paths of those that it made, and the files whose stored
-// bodies are damaged.
+// Restore makes files of a version in a tree from the stored bodies. It returns the paths of those that it
+// made, and the files whose stored bodies are damaged.
 func Restore(ctx context.Context, st *store.State, s *store.Site, v *store.Version, files []phm.File, w TreeFiles) (
 	made []string, damaged []phm.File, err error) {
 	past, err := s.Versions.Past(v.Number)
@@ -154,7 +155,8 @@ func Restore(ctx context.Context, st *store.State, s *store.Site, v *store.Versi
 	return made, damaged, nil
 }
 
-// place makes file i of the version in a tree, when the stored body is good. A body for which there is no record may be a blob.
+// place makes file i of the version in a tree, when the stored body is good. A body for which there is no
+// record may be a blob.
 func (p *PastFS) place(w TreeFiles, i int) error {
 	f, b := &p.files[i], &p.bodies[i]
 	if b.kind == store.PackBody {

@@ -12,7 +12,8 @@ import (
 	"mirrord/phm"
 )
 
-// repairKind is the kind of the declared edit of a repaired link, repairField the member of its line in phm.files that says more.
+// repairKind is the kind of the declared edit of a repaired link, repairField the member of its line in
+// phm.files that says more.
 const (
 	repairKind  = "repair"
 	repairField = "mirrord.repaired"
@@ -74,8 +75,8 @@ func CountRepairs(f *phm.File) (n int) {
 	return n
 }
 
-// SameFile reports whether two files have the same bytes, times and origin; a may be nil, which is no file. A file of an imported mirror
-// that was flattened says where it lay; that of the next version does not.
+// SameFile reports whether two files have the same bytes, times and origin; a may be nil, which is no file.
+// A file of an imported mirror that was flattened says where it lay; that of the next version does not.
 func SameFile(a, b *phm.File) bool {
 	if a == nil {
 		return false
@@ -84,7 +85,8 @@ func SameFile(a, b *phm.File) bool {
 	return sameBytes && a.Modified.Equal(b.Modified) && a.URL == b.URL && a.Type == b.Type && a.From == b.From
 }
 
-// SameRepairs reports whether the same links of two documents are repaired: a kept version is rendered by what its lines say.
+// SameRepairs reports whether the same links of two documents are repaired: a kept version is rendered by
+// what its lines say.
 func SameRepairs(a, b *phm.File) bool {
 	if bytes.Equal(a.Extra[repairField], b.Extra[repairField]) {
 		return true

@@ -13,15 +13,16 @@ import (
 	"mirrord/site"
 )
 
-// insideOrigin is the origin under which the files of a mirror are looked at: no real URL has it (RFC 6761 6.4). They lie in a folder of
-// it, so that a link that climbs out of the mirror's folder, as it would under file://, is not clamped at the root but seen outside.
+// insideOrigin is the origin under which the files of a mirror are looked at: no real URL has it (RFC 6761
+// 6.4). They lie in a folder of it, so that a link that climbs out of the mirror's folder, as it would
+// under file://, is not clamped at the root but seen outside.
 const (
 	insideOrigin = "http://mirror.invalid"
 	insideFolder = "/mirror.invalid.phm/"
 )
 
-// PageChecker checks the links of published documents for phm.Verify. It keeps the memory of one scan and is not safe for
-// concurrent use.
+// PageChecker checks the links of published documents for phm.Verify. It keeps the memory of one scan and
+// is not safe for concurrent use.
 type PageChecker struct {
 	urls     map[string]string // mirror path of each URL of the set
 	fixpoint bool              // relocating again must change nothing
@@ -29,14 +30,15 @@ type PageChecker struct {
 	out, ref []byte
 }
 
-// NewPageChecker returns a checker of a mirror in which each URL of urls lies at a mirror path. With fixpoint it also reports a document that
-// relocating again would change, which holds of what mirrord published only.
+// NewPageChecker returns a checker of a mirror in which each URL of urls lies at a mirror path. With
+// fixpoint it also reports a document that relocating again would change, which holds of what mirrord
+// published only.
 func NewPageChecker(urls map[string]string, fixpoint bool) *PageChecker {
 	return &PageChecker{urls: urls, fixpoint: fixpoint}
 }
 
-// Check is a phm.LinkChecker. The two rules of PHM: a link that leads inside is relative and names a file of the set; all others
-// are absolute.
+// Check is a phm.LinkChecker. The two rules of PHM: a link that leads inside is relative and names a file
+// of the set; all others are absolute.
 func (c *PageChecker) Check(f *phm.File, raw []byte, exists func(string) bool) (broken []string) {
 	origin, _, err := site.Parse(f.URL)
 	if err != nil {

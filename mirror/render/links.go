@@ -16,8 +16,8 @@ import (
 //	        uvarint number of the target plus one, or 0 and the URL as a string
 //	uvarint count of edits; each: uvarint start minus the start before, uvarint length, byte why, uvarint link plus two, string
 //
-// A URL that the job does not admit is stored as a string: it has no number, and may be in the mirror all the same, as the
-// requisite of another page.
+// A URL that the job does not admit is stored as a string: it has no number, and may be in the mirror all
+// the same, as the requisite of another page.
 const linksVersion = 1
 
 const (
@@ -33,7 +33,8 @@ type StoredTarget struct {
 	Plain    bool
 }
 
-// StoredLinks is the decoded list of a document's links. Decode uses its memory again; it is not safe for concurrent use.
+// StoredLinks is the decoded list of a document's links. Decode uses its memory again; it is not safe for
+// concurrent use.
 type StoredLinks struct {
 	Charset string
 	Links   []relocate.Link // without URLs and references

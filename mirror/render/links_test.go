@@ -120,7 +120,8 @@ func TestLinksDamaged(t *testing.T) {
 	}
 }
 
-// FuzzLinks decodes what may be any bytes: it must end, within memory that the input's size bounds, and what it takes must survive.
+// FuzzLinks decodes what may be any bytes: it must end, within memory that the input's size bounds, and
+// what it takes must survive.
 func FuzzLinks(f *testing.F) {
 	f.Add(AppendLinks(nil, scanned(f, linkPage), func(i int) (uint32, bool) { return uint32(i), i%2 == 0 }))
 	f.Add(AppendLinks(nil, scanned(f, "<p>"), nil))

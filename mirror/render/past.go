@@ -18,10 +18,11 @@ import (
 	"mirrord/store"
 )
 
-// PastFS is a kept version of a mirror as a file system: the same bytes as its tree had when it was published. A document is rendered when
-// it is opened, from the raw body and links that are stored and the set as it was then; every file is compared with the digest in the
-// version's file table. It knows files only, no directories; phm.files lists them. It holds the table of all URLs and of its files in
-// memory. Safe for concurrent use.
+// PastFS is a kept version of a mirror as a file system: the same bytes as its tree had when it was
+// published. A document is rendered when it is opened, from the raw body and links that are stored and the
+// set as it was then; every file is compared with the digest in the version's file table. It knows files
+// only, no directories; phm.files lists them. It holds the table of all URLs and of its files in memory.
+// Safe for concurrent use.
 type PastFS struct {
 	Version store.Version
 	state   *store.State
@@ -90,16 +91,17 @@ func newPast(st *store.State, s *store.Site, v store.Version) *PastFS {
 // records calls f for every record of a site as it was in some version, as store.Past.Resources does.
 type records func(f func(rec *store.Resource, here bool) error) error
 
-// presentRecords are the records as they are now. They are those of the published version where no later run has changed something, and the
-// only ones where the version was imported.
+// presentRecords are the records as they are now. They are those of the published version where no later
+// run has changed something, and the only ones where the version was imported.
 func presentRecords(s *store.Site) records {
 	return func(f func(rec *store.Resource, here bool) error) error {
 		return s.Records.Resources(func(rec *store.Resource) error { return f(rec, true) })
 	}
 }
 
-// Detach makes the version independent of the site, which may be closed then. Runs are not disturbed. A body that is collected meanwhile
-// because its version was dropped, or whose pack was compacted, is store.ErrDamaged: open the version again.
+// Detach makes the version independent of the site, which may be closed then. Runs are not disturbed. A
+// body that is collected meanwhile because its version was dropped, or whose pack was compacted, is
+// store.ErrDamaged: open the version again.
 func (p *PastFS) Detach() error {
 	d, err := p.state.Documents(p.name)
 	if err != nil {
@@ -143,7 +145,8 @@ func (p *PastFS) find(path string) (int, bool) {
 	return slices.BinarySearchFunc(p.files, path, func(f phm.File, n string) int { return strings.Compare(f.Path, n) })
 }
 
-// readTable makes the version's file table from that of the published version and the scripts of the later versions.
+// readTable makes the version's file table from that of the published version and the scripts of the later
+// versions.
 func (p *PastFS) readTable(live []phm.File, later []store.Version) error {
 	was := map[string]*phm.File{} // path -> line then, nil for none; the earliest script decides
 	for _, v := range later {
@@ -239,8 +242,8 @@ func (p *PastFS) open(f *phm.File, b *pastBody) (fs.File, error) {
 	return nil, notStoredError{f.URL, p.Version.Number}
 }
 
-// notStoredError says that a version was published without the bodies of its pages: it was imported, or its database was rebuilt from the tree. It is a
-// store.ErrDamaged to those who look no closer.
+// notStoredError says that a version was published without the bodies of its pages: it was imported, or its
+// database was rebuilt from the tree. It is a store.ErrDamaged to those who look no closer.
 type notStoredError struct {
 	url     string
 	version int

@@ -11,8 +11,8 @@ import (
 	"mirrord/site"
 )
 
-// NewRelink returns the function by which phm.Derive changes the links of published documents. It keeps the memory of one scan and is not safe
-// for concurrent use.
+// NewRelink returns the function by which phm.Derive changes the links of published documents. It keeps the
+// memory of one scan and is not safe for concurrent use.
 func NewRelink() phm.Relink {
 	r := new(relinker)
 	return r.relink
@@ -60,7 +60,8 @@ func (r *relinker) relink(f *phm.File, raw []byte, to func(string) (string, bool
 	return r.out, nil
 }
 
-// Linked reports whether a published file may have links that are relative in the mirror, as far as its line tells.
+// Linked reports whether a published file may have links that are relative in the mirror, as far as its
+// line tells.
 func Linked(f *phm.File) bool {
 	u, _, _ := site.Parse(f.URL) // a URL that cannot be parsed tells nothing
 	return relocate.MaySplice(f.Type, u, f.Path)

@@ -8,8 +8,8 @@ import (
 	"mirrord/phm"
 )
 
-// TestRelink: the links of a published page follow the files that move, lead to the site where a file is left out, and stay as they stand
-// otherwise.
+// TestRelink: the links of a published page follow the files that move, lead to the site where a file is
+// left out, and stay as they stand otherwise.
 func TestRelink(t *testing.T) {
 	moved := map[string]string{
 		"docs/guide/index.html": "index.html", "docs/a b~1.html": "a b~1.html", "img/caf\u00e9.png": "caf\u00e9.png", "css/x.css": "x.css", "js/x.js": "x.js", "docs/guide/deep.html": "docs/guide/deep.html",

@@ -23,15 +23,16 @@ type FrameSource interface {
 	ReadFrame(r *store.FrameReader, at store.Place) (store.Frame, error)
 }
 
-// Renderer makes the published files of one version of a site. Its fields are set before the first use; all but Table and Frames may be
-// zero. Safe for concurrent use by Splicers.
+// Renderer makes the published files of one version of a site. Its fields are set before the first use; all
+// but Table and Frames may be zero. Safe for concurrent use by Splicers.
 type Renderer struct {
 	Table  ledger.Settled // says what is in the mirror, and at which path
 	Frames FrameSource
 	Shared Shared
 	Cures  map[string]Cure // by the URL that is broken
 
-	// Own reports whether a body that was requested from another site is the site's own all the same, so that its file names no source.
+	// Own reports whether a body that was requested from another site is the site's own all the same, so
+	// that its file names no source.
 	Own func(rec *store.Resource) bool
 
 	Notes  *ledger.Notes
@@ -41,15 +42,16 @@ type Renderer struct {
 	large *store.FrameReader
 }
 
-// smallFrame is the largest frame, in bytes, whose document is rendered in memory. Larger ones are rendered one at a time, as a stream,
-// and twice: once to know the digest, once more if the file is not there yet.
+// smallFrame is the largest frame, in bytes, whose document is rendered in memory. Larger ones are rendered
+// one at a time, as a stream, and twice: once to know the digest, once more if the file is not there yet.
 const smallFrame = 1 << 20
 
-// hugeDocument is the size in bytes from which what a document leaves behind on the heap is worth a collection of its own.
+// hugeDocument is the size in bytes from which what a document leaves behind on the heap is worth a
+// collection of its own.
 const hugeDocument = 4 << 20
 
-// mostEdits is how many edits a line of the file table declares, beside repaired links, which have their own room: a line of 4 MiB is bad
-// (package phm).
+// mostEdits is how many edits a line of the file table declares, beside repaired links, which have their
+// own room: a line of 4 MiB is bad (package phm).
 const mostEdits = 50_000
 
 // Splicer renders one file after the other, and keeps its memory from one to the next. One goroutine uses it.
@@ -68,7 +70,8 @@ type Splicer struct {
 // Splicer returns a new Splicer.
 func (r *Renderer) Splicer() *Splicer { return &Splicer{Renderer: r, frames: store.NewFrameReader()} }
 
-// ModTime is the modification time of a published file: what the site said when the body came, else when that was.
+// ModTime is the modification time of a published file: what the site said when the body came, else when
+// that was.
 func ModTime(rec *store.Resource) time.Time {
 	if rec.Modified > 0 {
 		return time.Unix(rec.Modified, 0)
@@ -76,7 +79,8 @@ func ModTime(rec *store.Resource) time.Time {
 	return time.Unix(rec.Fetched, 0)
 }
 
-// Line returns the line of a file in the file table; of a document it has the size and digest of the body as it came.
+// Line returns the line of a file in the file table; of a document it has the size and digest of the body
+// as it came.
 func (r *Renderer) Line(rec *store.Resource, path string) (phm.File, error) {
 	f := phm.File{
 		Path:   path,
@@ -99,8 +103,8 @@ func (r *Renderer) Line(rec *store.Resource, path string) (phm.File, error) {
 	return f, nil
 }
 
-// Document renders a stored document and completes its line f. The caller closes what it returns. A document that cannot be read is
-// store.ErrDamaged.
+// Document renders a stored document and completes its line f. The caller closes what it returns. A
+// document that cannot be read is store.ErrDamaged.
 func (s *Splicer) Document(rec *store.Resource, f *phm.File) (*Rendered, error) {
 	frames, free := s.frames, func() {}
 	if (rec.At.Len > smallFrame) || rec.Size > smallFrame {
@@ -177,7 +181,8 @@ func (d *Rendered) WriteFile(w FileWriter, mtime time.Time) error {
 	})
 }
 
-// complete renders the document once, for the size, digest and declared edits of its line. The bytes of a small one are in d.s.out then.
+// complete renders the document once, for the size, digest and declared edits of its line. The bytes of a
+// small one are in d.s.out then.
 func (d *Rendered) complete(rec *store.Resource, f *phm.File) error {
 	s := d.s
 	if s.Counts != nil {

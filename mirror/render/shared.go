@@ -12,15 +12,16 @@ import (
 	"mirrord/site"
 )
 
-// A directory and its index page are often two names of one thing: /a/ and /a/index.html, with the same bytes. Both want the mirror path
-// a/index.html. The one that has it owns the file; the other one shares it: links to both lead there. A resource that shares a file is in
-// the mirror as any other, with its own record and body, and has no mirror path.
+// A directory and its index page are often two names of one thing: /a/ and /a/index.html, with the same
+// bytes. Both want the mirror path a/index.html. The one that has it owns the file; the other one shares
+// it: links to both lead there. A resource that shares a file is in the mirror as any other, with its own
+// record and body, and has no mirror path.
 
 // Shared are the other URLs of files, by the number of the URL that owns the file.
 type Shared map[uint32][]string
 
-// SharedURLs finds the URLs that share the file of another one: resources of the mirror that have no path of their own. Links to them lead
-// to that file from then on.
+// SharedURLs finds the URLs that share the file of another one: resources of the mirror that have no path
+// of their own. Links to them lead to that file from then on.
 func SharedURLs(t ledger.Settled) Shared {
 	shared := Shared{}
 	for id, s := range t.All() {

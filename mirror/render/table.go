@@ -16,10 +16,12 @@ import (
 	"mirrord/store"
 )
 
-// The file table of the published version lies in the tree. The database has its digest, in the phm.json that is kept with each version, so
-// a table that is missing or damaged is noticed, and can be made again of the records and the stored bodies.
+// The file table of the published version lies in the tree. The database has its digest, in the phm.json
+// that is kept with each version, so a table that is missing or damaged is noticed, and can be made again
+// of the records and the stored bodies.
 
-// MetaOf reads the phm.json that is kept with a version; nil when there is none, as after a rebuild by older versions of mirrord.
+// MetaOf reads the phm.json that is kept with a version; nil when there is none, as after a rebuild by
+// older versions of mirrord.
 func MetaOf(v *store.Version) *phm.Meta {
 	m, err := phm.ReadMeta(bytes.NewReader(v.Meta))
 	if err != nil {
@@ -28,8 +30,9 @@ func MetaOf(v *store.Version) *phm.Meta {
 	return m
 }
 
-// ScanTable calls f for each line of the file table of a tree, and then compares the whole with what phm.json says of it: what f got counts
-// only when the error is nil. A table that is missing or wrong is store.ErrDamaged.
+// ScanTable calls f for each line of the file table of a tree, and then compares the whole with what
+// phm.json says of it: what f got counts only when the error is nil. A table that is missing or wrong is
+// store.ErrDamaged.
 func ScanTable(tree *os.Root, m *phm.Meta, f func(*phm.File) error) error {
 	file, err := tree.Open(phm.FilesName)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -69,7 +72,8 @@ func ScanTable(tree *os.Root, m *phm.Meta, f func(*phm.File) error) error {
 	return nil
 }
 
-// PublishedRepairs reads the repaired links of the published version, by path. What cannot be read of it has none.
+// PublishedRepairs reads the repaired links of the published version, by path. What cannot be read of it
+// has none.
 func PublishedRepairs(s *store.Site) (map[string][]RepairedLink, error) {
 	out := map[string][]RepairedLink{}
 	live, err := s.Trees.Current()

@@ -11,8 +11,8 @@ import (
 	"mirrord/store"
 )
 
-// target is the reference that link i gets in the document at mirror path p: relative inside the set, absolute outside. identity says
-// whether the document's path is its URL's.
+// target is the reference that link i gets in the document at mirror path p: relative inside the set,
+// absolute outside. identity says whether the document's path is its URL's.
 func (s *Splicer) target(i int, p string, identity bool) (ref []byte, inside, replace bool) {
 	l := &s.links.Targets[i]
 	id, ok := s.numberOf(i)
@@ -44,7 +44,8 @@ func (s *Splicer) outsideRef(i int, u []byte) (ref []byte, inside, replace bool)
 	return u, false, true
 }
 
-// numberOf is the number of the URL that link i leads to; ok is false for one that has none, which is a literal.
+// numberOf is the number of the URL that link i leads to; ok is false for one that has none, which is a
+// literal.
 func (s *Splicer) numberOf(i int) (id uint32, ok bool) {
 	l := &s.links.Targets[i]
 	if l.Literal == nil {
@@ -68,14 +69,16 @@ func (s *Splicer) outside(i int) []byte {
 // Cure is where a broken link leads instead, and why.
 type Cure struct{ To, Why string }
 
-// mostDeclared is how much of the line of a document its repaired links take at most, in bytes: a line of 4 MiB is bad (package phm).
+// mostDeclared is how much of the line of a document its repaired links take at most, in bytes: a line of 4
+// MiB is bad (package phm).
 const mostDeclared = 2 << 20
 
 // restart forgets the repaired links of the document before, or of another pass over this one.
 func (s *Splicer) restart() { s.cured, s.declared, s.full = s.cured[:0], 0, false }
 
-// cure returns where link i leads instead of the URL u outside of the set. Only what a reader follows is repaired: neither what a page
-// loads, which would run with its rights, nor frames, forms, and the names of documents.
+// cure returns where link i leads instead of the URL u outside of the set. Only what a reader follows is
+// repaired: neither what a page loads, which would run with its rights, nor frames, forms, and the names of
+// documents.
 func (s *Splicer) cure(i int, u []byte) (c Cure, ok bool) {
 	l := &s.links.Links[i]
 	if l.Kind != relocate.Hyperlink {
@@ -109,8 +112,9 @@ func (s *Splicer) repair(i int, u []byte) (ref []byte, ok bool) {
 	return s.ref, true
 }
 
-// RepairedAlike reports whether the links of a stored document that Cures repairs are the given ones, in their order. It reads all that is
-// stored of the document, because links to other sites have no number. A document that is damaged is alike: whoever needs it reports that.
+// RepairedAlike reports whether the links of a stored document that Cures repairs are the given ones, in
+// their order. It reads all that is stored of the document, because links to other sites have no number. A
+// document that is damaged is alike: whoever needs it reports that.
 func (s *Splicer) RepairedAlike(rec *store.Resource, published []RepairedLink) bool {
 	if _, err := s.read(s.frames, rec.At, "", false); err != nil {
 		return true
@@ -130,8 +134,9 @@ func (s *Splicer) RepairedAlike(rec *store.Resource, published []RepairedLink) b
 	return n == len(published)
 }
 
-// OtherRepairs returns the numbers of the documents in the mirror whose repaired links, by Cures, are not those of the published version, by
-// path. resources calls its argument for every record; documents that skip names are left out.
+// OtherRepairs returns the numbers of the documents in the mirror whose repaired links, by Cures, are not
+// those of the published version, by path. resources calls its argument for every record; documents that
+// skip names are left out.
 func (r *Renderer) OtherRepairs(ctx context.Context, resources func(func(*store.Resource) error) error,
 	published map[string][]RepairedLink, skip func(id uint32) bool) (ids []uint32, err error) {
 	s := r.Splicer()

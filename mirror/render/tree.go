@@ -22,8 +22,9 @@ type FileState struct {
 	Written bool // after its version was published
 }
 
-// LookAt compares a file of the published tree with its line. It goes by what the file's folder says of it: that it is there, is a file, has
-// its size, and was not written since the version was published. The bytes are read of a file that was, and of a suspect.
+// LookAt compares a file of the published tree with its line. It goes by what the file's folder says of it:
+// that it is there, is a file, has its size, and was not written since the version was published. The bytes
+// are read of a file that was, and of a suspect.
 func LookAt(tree *os.Root, l *store.TreeLooker, f *phm.File, live *store.Version, suspect bool) (FileState, error) {
 	st, err := l.Stat(f.Path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -44,8 +45,8 @@ func LookAt(tree *os.Root, l *store.TreeLooker, f *phm.File, live *store.Version
 	return FileState{Good: hasDigest(file, f.SHA256), Written: written}, nil
 }
 
-// WrittenSince reports whether a file of a tree was written after a version was published, by its time. mirrord gives each file a time
-// before that. live may be nil, when no version is published.
+// WrittenSince reports whether a file of a tree was written after a version was published, by its time.
+// mirrord gives each file a time before that. live may be nil, when no version is published.
 func WrittenSince(st store.FileStat, f *phm.File, live *store.Version) bool {
 	return (live != nil) && st.Time.After(live.Time) && !st.Time.Equal(f.Modified)
 }
@@ -57,7 +58,8 @@ func hasDigest(r io.Reader, want string) bool {
 	return (err == nil) && hex.EncodeToString(h.Sum(nil)) == want
 }
 
-// CheckTree looks at the published tree of a site as a run does, and changes nothing. Damage is store.ErrDamaged.
+// CheckTree looks at the published tree of a site as a run does, and changes nothing. Damage is
+// store.ErrDamaged.
 func CheckTree(s *store.Site) error {
 	vs, err := s.Versions.List()
 	if err != nil {

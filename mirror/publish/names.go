@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package publish
+
+import (
+	"log/slog"
+	"slices"
+
+	"mirrord/mirror/ledger"
+	"mirrord/mirror/render"
+	"mirrord/phm"
+	"mirrord/store"
+)
+
+// Naming is what mirror paths are given by.
+type Naming struct {
+	Table   ledger.Settled
+	Layout  phm.Layout
+	Records Records
+	Journal func(done func(rec *store.Resource)) error // what was recorded and is not among Records yet, in order
+	Log     *slog.Logger
+}
+
+// Names says what became of files that several URLs share.
+type Names struct {
+	Shared render.Shared
+	Apart  []uint32 // shared a file before this run and have a path now; their records have to say so
+	Bare   []uint32 // their path went to their twins; their records have to say so
+}
+
+// AssignNames gives a mirror path, in the table, to every resource of the mirror that has none and does not
+// share a file. The order, and so the result, depends on the URLs and bodies alone, not on the order in
+// which they were found.
+func AssignNames(n Naming) (Names, error) {
+	t := n.Table
+	namer := phm.NewNamer(n.Layout, int(t.Len()))
+	fresh := n.reserve(namer)
+	w, err := n.findTwins(fresh)
+	if err != nil {
+		return Names{}, err
+	}
+	slices.SortFunc(fresh, func(a, b uint32) int { return phm.Compare(t.URL(a), t.URL(b)) })
+	for _, id := range fresh {
+		if n.share(w, id) {
+			continue
+		}
+		t.Place(id, namer.Assign(t.URL(id), t.MIME(id)))
+		if w.rec[id].shared {
+			w.apart = append(w.apart, id)
+		}
+	}
+	return Names{Shared: render.SharedURLs(t), Apart: w.apart, Bare: w.bare}, nil
+}
+
+// reserve reserves the mirror paths that are given, and returns the resources of the mirror that have none.
+// What has left comes last: it may have handed its path on.
+func (n *Naming) reserve(namer *phm.Namer) (fresh []uint32) {
+	t := n.Table
+	for _, inSet := range []bool{true, false} {
+		for id, s := range t.All() {
+			if s.InSet() != inSet {
+				continue
+			}
+			if p := t.Path(id); p != "" {
+				err := namer.Reserve(p)
+				if err == nil {
+					continue
+				}
+				t.Displace(id)
+				if inSet {
+					n.Log.Warn("mirror path is given anew", "url", t.URL(id).String(), "err", err)
+				}
+			}
+			if inSet {
+				fresh = append(fresh, id)
+			}
+		}
+	}
+	return fresh
+}

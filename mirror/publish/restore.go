@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package publish
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"mirrord/mirror/ledger"
+	"mirrord/mirror/render"
+	"mirrord/store"
+)
+
+// RestoreLinks makes the list of targets of every restored document what the document says.
+func RestoreLinks(ctx context.Context, s *store.Site, version int) error {
+	known, err := s.Records.Known()
+	if err != nil {
+		return err
+	}
+	var batch []*store.Done
+	flush := func() error {
+		if len(batch) == 0 {
+			return nil
+		}
+		err := s.Records.Commit(known, nil, batch)
+		batch = batch[:0]
+		return err
+	}
+	frames := store.NewFrameReader()
+	var links render.StoredLinks
+	var restored []store.Resource
+	err = s.Records.Resources(func(rec *store.Resource) error {
+		if rec.Changed == version && rec.InSet && rec.Body == store.PackBody {
+			restored = append(restored, *rec)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, rec := range restored {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		fr, err := s.Frames.ReadFrame(frames, rec.At)
+		if err != nil {
+			return fmt.Errorf("restore %s: %w", rec.URL, err)
+		}
+		if err := links.Decode(fr.Links); err != nil {
+			return fmt.Errorf("restore %s: %w: %w", rec.URL, store.ErrDamaged, err)
+		}
+		d := &store.Done{Resource: rec, Linked: true}
+		for _, t := range links.Targets {
+			if t.Literal == nil {
+				d.Targets = append(d.Targets, t.ID)
+			}
+		}
+		slices.Sort(d.Targets)
+		d.Targets = slices.Compact(d.Targets)
+		if batch = append(batch, d); len(batch) == ledger.BatchItems {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	if err := flush(); err != nil {
+		return err
+	}
+	return s.Records.Fold(store.Folding{
+		Version: version,
+		Pending: func(uint32) bool { return false },
+		Path:    func(*store.Resource) string { return "" },
+	})
+}
