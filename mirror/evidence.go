@@ -42,7 +42,8 @@ func (r *run) endAdvice() error {
 		return err
 	}
 	if err := r.validators.Read(without); err != nil {
-		r.log.Warn("the list of directories with unreliable validators cannot be decoded; it begins anew", "err", err)
+		r.log.Warn("the list of directories with unreliable validators cannot be decoded; it begins anew",
+			"err", err)
 	}
 	r.evidence, err = spare.NewEvidence(spare.EvidenceOptions{
 		Job:     r.job.Evidence,
@@ -53,7 +54,8 @@ func (r *run) endAdvice() error {
 		Now:     r.now,
 	}, trust)
 	if err != nil {
-		r.log.Warn("what is known of the reliability of evidence cannot be decoded; it begins anew", "err", err)
+		r.log.Warn("what is known of the reliability of evidence cannot be decoded; it begins anew",
+			"err", err)
 	}
 	return nil
 }

@@ -15,16 +15,9 @@ import (
 	"mirrord/site"
 )
 
-// makePlan plans the run. A run of which nothing is to be spared has no plan: the policy is full, nothing was
-// observed so far, the rules of the job changed.
+// makePlan plans the run.
 func (r *run) makePlan() error {
-	if r.rescan || r.live == nil || spare.AsksAll(r.job, r.o.Policies) {
-		return nil
-	}
-	if all, err := r.site.Notes.Fact(spare.FullFact); err != nil || len(all) > 0 {
-		return err
-	}
-	p, err := r.newPlanner()
+	p, _, err := r.newPlanner(r.rescan)
 	if err != nil || p == nil {
 		return err
 	}
@@ -37,19 +30,31 @@ func (r *run) makePlan() error {
 	return nil
 }
 
-// newPlanner makes the plan of a run from the history; nil when there is none.
-func (r *run) newPlanner() (*spare.Planner, error) {
+// newPlanner makes the plan of a run from the history. Without a plan, why says the reason. newRules says
+// that the job's rules about URLs changed.
+func (r *run) newPlanner(newRules bool) (p *spare.Planner, why string, err error) {
+	all, err := r.site.Notes.Fact(spare.FullFact)
+	if err != nil {
+		return nil, "", err
+	}
+	o := spare.PlanOptions{
+		Job:       r.job,
+		Policies:  r.o.Policies,
+		Run:       r.state.Number,
+		Now:       r.started,
+		Listings:  r.sources.Listings,
+		Covered:   r.sources.Covered,
+		Trusted:   r.evidence.Believes(ledger.ByListing),
+		Published: r.live != nil,
+		NewRules:  newRules,
+		Full:      len(all) > 0,
+	}
+	if why := o.WhyFull(); why != "" {
+		return nil, why, nil
+	}
 	r.layout.Primary = render.Primary(r.site, r.live, r.table.Settled(), r.rules.Seeds)
-	return spare.NewPlanner(spare.PlanOptions{
-		Job:      r.job,
-		Policies: r.o.Policies,
-		Site:     r.knownSite(),
-		Run:      r.state.Number,
-		Now:      r.started,
-		Listings: r.sources.Listings,
-		Covered:  r.sources.Covered,
-		Trusted:  r.evidence.Believes(ledger.ByListing),
-	})
+	o.Site = r.knownSite()
+	return spare.NewPlanner(o)
 }
 
 // knownSite is what models, histories and rules of the site are made from.
@@ -62,11 +67,10 @@ func (r *run) knownSite() spare.KnownSite {
 	}
 }
 
-// planned reports whether the run asks what a plan wants, also when its retrieval was the work of an earlier
-// process.
+// planned reports whether the run follows a plan, also when its retrieval was the work of an earlier process.
 func (r *run) planned() bool { return r.planner != nil || r.state.Planned }
 
-// askAllNext makes the next run ask for everything: what this one found may be wrong, and the records have
+// askAllNext makes the next run request everything: what this one found may be wrong, and the records have
 // it.
 func (r *run) askAllNext() error {
 	if r.o.NoFetch {
@@ -75,7 +79,7 @@ func (r *run) askAllNext() error {
 	return r.site.Notes.SetFact(spare.FullFact, []byte("1"))
 }
 
-// askedAll ends the obligation of spare.FullFact.
+// askedAll ends the obligation of FullFact.
 func (r *run) askedAll() error {
 	if r.o.NoFetch {
 		return nil
@@ -116,8 +120,9 @@ func (r *run) leaves(id uint32, s ledger.State) bool {
 	return r.planner.Leaves(id, s, r.traits.Broken(id))
 }
 
-// skipRest ends a planned run: what the plan spares is taken note of, as neither observed nor left to ask.
-// What robots rules have come to forbid is not spared; it leaves without a request, in a stage of its own.
+// skipRest ends a planned run: what the plan did not hand out is skipped, which is neither observed nor
+// postponed. What robots rules have come to forbid is not skipped; it leaves without a request, in a stage of
+// its own.
 func (r *run) skipRest(ctx context.Context, stage func()) {
 	p := r.planner
 	if p == nil {

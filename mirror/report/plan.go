@@ -4,7 +4,6 @@ package report
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -73,7 +72,7 @@ func (v *View) Plan() (*PlanReport, error) {
 	c := planCount{v: v, rep: rep, p: p, f: v.foresee(p), by: map[policy.Dir]*dirCount{}}
 	dirs := spare.NewDirTable(v.primary)
 	for id, is := range v.table.All() {
-		if is.Given() && (is.Governed() || v.retried(id) || c.f.owed[id]) {
+		if is.Given() && (is.Governed() || v.retried(id) || c.f.EntryPoints[id]) {
 			c.add(id, c.dir(dirs, id))
 		}
 	}
@@ -83,76 +82,32 @@ func (v *View) Plan() (*PlanReport, error) {
 
 // planner plans the next run; without a plan, why says so.
 func (v *View) planner() (p *spare.Planner, why string, err error) {
-	if why, err = v.fullBecause(); err != nil || why != "" {
-		return nil, why, err
-	}
-	p, err = spare.NewPlanner(spare.PlanOptions{
-		Job:      v.Job,
-		Policies: v.Policies,
-		Site:     v.knownSite(),
-		Run:      v.run.Number,
-		Now:      v.At,
-		Listings: v.sources.Listings,
-		Covered:  v.sources.Covered,
-		Trusted:  v.evidence.Believes(ledger.ByListing),
-	})
+	scanned, err := v.Site.Notes.Fingerprint()
 	if err != nil {
 		return nil, "", err
 	}
-	if p == nil {
-		why = fmt.Sprintf("fewer than %d complete runs have asked for everything (full_runs)", v.Job.FullRuns)
-	}
-	return p, why, nil
-}
-
-// fullBecause says why the next run asks for everything; "" when it follows a plan.
-func (v *View) fullBecause() (string, error) {
-	scanned, err := v.Site.Notes.Fingerprint()
-	if err != nil {
-		return "", err
-	}
 	all, err := v.Site.Notes.Fact(spare.FullFact)
-	switch {
-	case err != nil:
-		return "", err
-	case v.live == nil:
-		return "nothing is published yet", nil
-	case spare.AsksAll(v.Job, v.Policies):
-		return "policy = " + string(v.Job.Policy), nil
-	case scanned != admit.Fingerprint(v.Job):
-		return "the job's rules have changed", nil
-	case len(all) > 0:
-		return "the run before was suspicious, or the mirror was rolled back", nil
+	if err != nil {
+		return nil, "", err
 	}
-	return "", nil
+	return spare.NewPlanner(spare.PlanOptions{
+		Job:       v.Job,
+		Policies:  v.Policies,
+		Site:      v.knownSite(),
+		Run:       v.run.Number,
+		Now:       v.At,
+		Listings:  v.sources.Listings,
+		Covered:   v.sources.Covered,
+		Trusted:   v.evidence.Believes(ledger.ByListing),
+		Published: v.live != nil,
+		NewRules:  scanned != admit.Fingerprint(v.Job),
+		Full:      len(all) > 0,
+	})
 }
 
-// forecast is what the next run asks if nothing has changed.
-type forecast struct {
-	owed   map[uint32]bool          // entry points
-	source map[uint32]bool          // of evidence: listings, sitemaps and feeds that are asked
-	asked  map[uint32]policy.Reason // by the plan, in words of the moment at which it was handed out
-}
-
-// foresee runs a plan to its end, as if everything came back as it was. p is nil when everything is asked.
-func (v *View) foresee(p *spare.Planner) forecast {
-	f := forecast{
-		owed:   map[uint32]bool{},
-		source: map[uint32]bool{},
-		asked:  map[uint32]policy.Reason{},
-	}
-	for _, id := range v.sources.First(p, v.rules.Seeds) {
-		f.source[id] = true
-	}
-	for _, u := range v.rules.Seeds {
-		if id, ok := v.table.Find([]byte(u.String())); ok {
-			f.owed[id] = true
-		}
-	}
-	if p != nil {
-		f.asked = p.Foresee(func(id uint32) bool { return f.owed[id] || f.source[id] })
-	}
-	return f
+// foresee says what the next run requests if nothing has changed. p is nil when everything is requested.
+func (v *View) foresee(p *spare.Planner) spare.Forecast {
+	return spare.Foresee(p, v.sources, v.table, v.rules.Seeds)
 }
 
 // retried reports whether a URL is asked again because the last request of it failed.
@@ -165,7 +120,7 @@ type planCount struct {
 	v   *View
 	rep *PlanReport
 	p   *spare.Planner // nil: everything is asked
-	f   forecast
+	f   spare.Forecast
 	by  map[policy.Dir]*dirCount
 }
 
@@ -192,11 +147,11 @@ func (c *planCount) add(id uint32, s *dirCount) {
 	s.Known++
 	rep.Known++
 	why, ask := "", true
-	reason, planned := c.f.asked[id]
+	reason, planned := c.f.Planned[id]
 	switch {
-	case c.f.owed[id]:
+	case c.f.EntryPoints[id]:
 		why = "entry point"
-	case c.f.source[id]:
+	case c.f.Sources[id]:
 		why = "source of evidence"
 		rep.Sources++
 	case c.v.retried(id):
@@ -265,10 +220,10 @@ func (e *explainer) plan(rec *store.Resource) error {
 		say("skipped by run %d; last looked at in run %d", p.Model().Last, looked)
 	}
 	f, reason := v.foresee(p), ""
-	switch asked, planned := f.asked[rec.ID]; {
-	case f.owed[rec.ID]:
+	switch asked, planned := f.Planned[rec.ID]; {
+	case f.EntryPoints[rec.ID]:
 		reason = "asked: an entry point"
-	case f.source[rec.ID]:
+	case f.Sources[rec.ID]:
 		reason = "asked: a source of evidence"
 	case v.retried(rec.ID):
 		reason = "asked: it failed before"

@@ -40,17 +40,18 @@ func BenchmarkPlan(b *testing.B) {
 	for _, name := range []policy.Name{policy.Adaptive, policy.Near} {
 		b.Run(string(name), func(b *testing.B) {
 			o := PlanOptions{
-				Job:      job.Default(home + "/"),
-				Policies: known.All(),
-				Site:     site,
-				Run:      201,
-				Now:      time.Unix(1_700_000_000+200*86_400, 0),
+				Job:       job.Default(home + "/"),
+				Policies:  known.All(),
+				Site:      site,
+				Run:       201,
+				Published: true,
+				Now:       time.Unix(1_700_000_000+200*86_400, 0),
 			}
 			o.Job.Policy = name
 			for b.Loop() {
-				p, err := NewPlanner(o)
+				p, why, err := NewPlanner(o)
 				if err != nil || p == nil {
-					b.Fatal(p, err)
+					b.Fatal(why, err)
 				}
 				p.Open()
 				p.Refill(short)

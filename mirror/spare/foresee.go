@@ -2,15 +2,41 @@
 
 package spare
 
-import "mirrord/policy"
+import (
+	"mirrord/mirror/ledger"
+	"mirrord/policy"
+	"mirrord/site"
+)
+
+// Forecast is what a run requests if nothing has changed, by number.
+type Forecast struct {
+	EntryPoints map[uint32]bool
+	Sources     map[uint32]bool          // sources of evidence that no plan decides about
+	Planned     map[uint32]policy.Reason // handed out by the plan, with the reasons of the moment
+}
+
+// Foresee runs a plan to its end. p is nil when everything is requested. No worker may run.
+func Foresee(p *Planner, s *Sources, t ledger.Settled, seeds []site.URL) Forecast {
+	f := Forecast{EntryPoints: map[uint32]bool{}, Sources: map[uint32]bool{}}
+	for _, id := range s.First(p, seeds) {
+		f.Sources[id] = true
+	}
+	for _, u := range seeds {
+		if id, ok := t.Find([]byte(u.String())); ok {
+			f.EntryPoints[id] = true
+		}
+	}
+	if p != nil {
+		f.Planned = p.foresee(func(id uint32) bool { return f.EntryPoints[id] || f.Sources[id] })
+	}
+	return f
+}
 
 // foreseeBatch is how much of a plan is taken at a time when nothing is requested.
 const foreseeBatch = 1 << 14
 
-// Foresee goes through the plan as if nothing had changed, and returns what it would request, with the
-// reasons of the moment. owed says which URLs a run requests anyway: entry points and sources of evidence.
-// The plan is at its end afterwards. No worker may run.
-func (p *Planner) Foresee(owed func(id uint32) bool) map[uint32]policy.Reason {
+// foresee goes through the plan as if nothing had changed. owed says which URLs a run requests anyway.
+func (p *Planner) foresee(owed func(id uint32) bool) map[uint32]policy.Reason {
 	covered := p.coveredByDir()
 	tell := func(id uint32) {
 		p.plan.Tell(policy.Outcome{Unit: policy.ID(id)})

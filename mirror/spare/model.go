@@ -175,7 +175,8 @@ func (l *learner) learn(o *store.Observation, n int) {
 	run := policy.Run{Time: o.Time}
 	if !o.Doubtful { // what a doubtful run found may be an error of the site: only its time counts
 		run.Asked, run.Spared = policy.Spans(o.Asked), policy.Spans(o.Spared)
-		run.Changed, run.Entered, run.Left = policy.Spans(o.Changed), policy.Spans(o.Entered), policy.Spans(o.Left)
+		run.Changed = policy.Spans(o.Changed)
+		run.Entered, run.Left = policy.Spans(o.Entered), policy.Spans(o.Left)
 		if n > 1 {
 			run.Brought = policy.Spans(namedBy(l.known.Table, o.Entered))
 		}

@@ -24,6 +24,29 @@ type PlanOptions struct {
 	Listings IDSet     // directory listings of the mirror
 	Covered  IDSet     // URLs that a listing shows
 	Trusted  bool      // what listings say is believed
+
+	Published bool // the site has a published version
+	NewRules  bool // the job's rules about URLs changed since the last complete run
+	Full      bool // FullFact is set
+}
+
+// FullFact is where a site notes that its next run must request everything: what its records say may be
+// wrong.
+const FullFact = "ask-all"
+
+// WhyFull says why a run requests everything whatever was observed; "" when it may follow a plan.
+func (o *PlanOptions) WhyFull() string {
+	switch {
+	case !o.Published:
+		return "nothing is published yet"
+	case o.policy().Everything && o.Job.Limits.MaxRequests == 0:
+		return "policy = " + string(o.Job.Policy)
+	case o.NewRules:
+		return "the job's rules have changed"
+	case o.Full:
+		return "the run before was suspicious, or the mirror was rolled back"
+	}
+	return ""
 }
 
 // policy is what the registry says of the job's policy. Nothing is known of a policy that is not registered;
@@ -73,30 +96,35 @@ const (
 // what pays most first.
 const bestFirst = policy.Adaptive
 
-// NewPlanner makes the plan of a run; nil when too little was observed for one. No worker may run.
-func NewPlanner(o PlanOptions) (*Planner, error) {
+// NewPlanner makes the plan of a run. Without a plan the run requests everything, and why says the reason. No
+// worker may run.
+func NewPlanner(o PlanOptions) (p *Planner, why string, err error) {
+	if why := o.WhyFull(); why != "" {
+		return nil, why, nil
+	}
 	how := ModelOptions{Run: o.Run}
 	if o.policy().Listings {
 		how.Listings = o.Listings
 	}
 	m, err := o.Site.Model(how)
-	if err != nil || m.Runs() == 0 {
-		return nil, err
+	if err != nil {
+		return nil, "", err
 	}
-	p := &Planner{
+	with, ok := o.planned(m)
+	if !ok {
+		why = fmt.Sprintf("fewer than %d complete runs have asked for everything (full_runs)", o.Job.FullRuns)
+		return nil, why, nil
+	}
+	p = &Planner{
 		o:      o,
 		model:  m,
 		low:    lowWater(o.Job),
 		found:  map[uint32]int{},
 		hinted: hints{open: map[uint32]bool{}},
 	}
-	with, ok := o.planned(m)
-	if !ok {
-		return nil, nil
-	}
 	if d, _ := o.Policies.Find(with.Policy); d.Rules {
 		if p.rules, err = o.Site.Rules(m.Tree, o.Job.Near); err != nil {
-			return nil, err
+			return nil, "", err
 		}
 		with.Skips, with.Audits = p.rules.Skips, ruleAudits
 	}
@@ -108,14 +136,14 @@ func NewPlanner(o PlanOptions) (*Planner, error) {
 		}
 	}
 	if p.plan, err = o.Policies.Plan(m.Model, with); err != nil {
-		return nil, fmt.Errorf("job %s: %w", o.Site.Name, err)
+		return nil, "", fmt.Errorf("job %s: %w", o.Site.Name, err)
 	}
 	p.origins = originsOf(o.Site.Table)
-	return p, nil
+	return p, "", nil
 }
 
-// planned says how the policy plans. ok is false when too few complete runs were observed: then everything is
-// requested, within the requests that the job allows.
+// planned says how the policy plans. ok is false when too little was observed: then everything is requested,
+// within the requests that the job allows.
 func (o *PlanOptions) planned(m *SiteModel) (with policy.Options, ok bool) {
 	with = policy.Options{
 		Policy:  o.Job.Policy,
@@ -123,6 +151,9 @@ func (o *PlanOptions) planned(m *SiteModel) (with policy.Options, ok bool) {
 		Price:   o.Job.Adaptive.Price,
 		Budget:  int(o.Job.Limits.MaxRequests),
 		MaxSkip: int(o.Job.Limits.MaxSkip),
+	}
+	if m.Runs() == 0 {
+		return with, false
 	}
 	if m.Whole < o.Job.FullRuns && !o.policy().Everything {
 		if with.Budget == 0 {

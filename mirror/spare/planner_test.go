@@ -5,6 +5,7 @@ package spare
 import (
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,19 +37,20 @@ func planned(t *testing.T, runs int, set func(*PlanOptions)) *Planner {
 	t.Helper()
 	site, _ := pages(100, busy(runs)...)
 	o := PlanOptions{
-		Job:      job.Default(home + "/"),
-		Policies: known.All(),
-		Site:     site,
-		Run:      runs + 1,
-		Now:      time.Unix(1_700_000_000+int64(runs)*86_400, 0),
+		Job:       job.Default(home + "/"),
+		Policies:  known.All(),
+		Site:      site,
+		Run:       runs + 1,
+		Now:       time.Unix(1_700_000_000+int64(runs)*86_400, 0),
+		Published: true,
 	}
 	o.Job.Policy = policy.Adaptive
 	if set != nil {
 		set(&o)
 	}
-	p, err := NewPlanner(o)
-	if err != nil {
-		t.Fatal(err)
+	p, why, err := NewPlanner(o)
+	if err != nil || (p == nil) != (why != "") {
+		t.Fatal(why, err)
 	}
 	return p
 }
@@ -180,7 +182,8 @@ func TestListingsComeInStages(t *testing.T) {
 	if ids := p.TakeWanted(); !slices.Equal(ids, []uint32{50}) || len(p.TakeWanted()) > 0 {
 		t.Errorf("wanted %v", ids)
 	}
-	asked := planned(t, 20, set(true)).Foresee(func(uint32) bool { return false })
+	p = planned(t, 20, set(true))
+	asked := Foresee(p, new(Sources), p.o.Site.Table, nil).Planned
 	if _, ok := asked[0]; !ok || len(asked) > 2 {
 		t.Errorf("foreseen %v, want the listing of the busy directory", asked)
 	}
@@ -188,9 +191,48 @@ func TestListingsComeInStages(t *testing.T) {
 
 func TestForesee(t *testing.T) {
 	p := planned(t, 20, func(o *PlanOptions) { o.Job.Adaptive.Price = 0.1 })
-	asked := p.Foresee(func(id uint32) bool { return id == 99 })
-	if _, ok := asked[99]; ok || len(asked) == 0 || len(asked) > 50 {
-		t.Errorf("%d foreseen, want some of what changes, and not what is owed", len(asked))
+	s := Sources{pages: []uint32{98}}
+	seeds := []site.URL{page(99), site.Canonical(home + "/elsewhere")}
+	f := Foresee(p, &s, p.o.Site.Table, seeds)
+	if !f.EntryPoints[99] || len(f.EntryPoints) != 1 || !f.Sources[98] || len(f.Sources) != 1 {
+		t.Errorf("entry points %v, sources %v", f.EntryPoints, f.Sources)
+	}
+	if _, ok := f.Planned[99]; ok || len(f.Planned) == 0 || len(f.Planned) > 50 {
+		t.Errorf("%d foreseen, want some of what changes, and not what is owed", len(f.Planned))
+	}
+	if f := Foresee(nil, &s, p.o.Site.Table, seeds); len(f.Planned) > 0 || !f.Sources[98] {
+		t.Errorf("without a plan: %v", f)
+	}
+}
+
+// Why a run requests everything, whatever was observed.
+func TestWhyEverythingIsRequested(t *testing.T) {
+	for name, set := range map[string]func(*PlanOptions){
+		"published":      func(o *PlanOptions) { o.Published = false },
+		"policy":         func(o *PlanOptions) { o.Job.Policy = policy.Full },
+		"rules":          func(o *PlanOptions) { o.NewRules = true },
+		"suspicious":     func(o *PlanOptions) { o.Full = true },
+		"full_runs":      func(o *PlanOptions) { o.Job.FullRuns = 100 },
+		"unknown policy": func(o *PlanOptions) { o.Job.Policy = "toss a coin" },
+	} {
+		site, _ := pages(100, busy(20)...)
+		o := PlanOptions{
+			Job:       job.Default(home + "/"),
+			Policies:  known.All(),
+			Site:      site,
+			Run:       21,
+			Now:       noon,
+			Published: true,
+		}
+		o.Job.Policy = policy.Adaptive
+		set(&o)
+		p, why, err := NewPlanner(o)
+		if err != nil {
+			why = err.Error()
+		}
+		if p != nil || !strings.Contains(why, name) {
+			t.Errorf("%s: %v, %q", name, p != nil, why)
+		}
 	}
 }
 
@@ -218,10 +260,11 @@ func TestLeaves(t *testing.T) {
 		Left:  store.IDs{{First: 50, Last: 51}},
 	}, store.Observation{Run: 12, Time: t0 + 12*86_400, Asked: all})...)
 	o := PlanOptions{
-		Job:      job.Default(home + "/"),
-		Policies: policy.Standard(),
-		Site:     known,
-		Now:      time.Unix(t0+14*86_400, 0),
+		Job:       job.Default(home + "/"),
+		Policies:  policy.Standard(),
+		Site:      known,
+		Now:       time.Unix(t0+14*86_400, 0),
+		Published: true,
 	}
 	o.Job.Policy = policy.Adaptive
 	for _, id := range []uint32{50, 51} {
@@ -240,9 +283,9 @@ func TestLeaves(t *testing.T) {
 		{13, 50, true, true},
 	} {
 		o.Run = c.run
-		p, err := NewPlanner(o)
-		if err != nil {
-			t.Fatal(err)
+		p, why, err := NewPlanner(o)
+		if err != nil || p == nil {
+			t.Fatal(why, err)
 		}
 		if got := p.Leaves(c.id, table.State(c.id), c.broken); got != c.want {
 			t.Errorf("%+v: %v", c, got)
