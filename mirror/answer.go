@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"mirrord/fetch"
+	"mirrord/mirror/admit"
 	"mirrord/mirror/crawl"
 	"mirrord/mirror/intake"
 	"mirrord/mirror/ledger"
@@ -177,7 +178,7 @@ func (r *run) countFailure(rec *store.Resource, reason string, passing bool) led
 func (r *run) goneFor(ctx context.Context, rec *store.Resource, notes []string) (found, error) {
 	rec.Outcome, rec.Reason = site.Gone, ""
 	as := ledger.Account{Notes: notes}
-	if !rec.InSet && intake.IsFavicon(rec.URL) && r.isGuess(rec.ID) { // it was never there, and nothing named it
+	if !rec.InSet && admit.IsFavicon(rec.URL) && r.isGuess(rec.ID) { // it was never there, and nothing named it
 		return outcome(&ledger.Finding{Done: store.Done{Resource: *rec, Linked: true}, As: as}, nil)
 	}
 	if rec.InSet && !r.traits.Spent(rec.ID, ledger.AfterGone) {
@@ -232,42 +233,6 @@ func (r *run) unchanged(rec *store.Resource, as ledger.Account) (*ledger.Finding
 	if err != nil {
 		return nil, err
 	}
-	r.followStored(targets)
+	r.admission.Stored(targets)
 	return &ledger.Finding{Done: store.Done{Resource: *rec}, As: as}, nil
-}
-
-// followStored puts the targets of an unchanged document into the frontier, so that recursion never stops at
-// a 304.
-func (r *run) followStored(targets []byte) {
-	guess := false // the one whose turn it is
-	ids := func(yield func(uint32) bool) {
-		store.Targets(targets, func(id uint32) bool {
-			if guess = id < store.Mention && id&store.Guess != 0; guess {
-				id &^= store.Guess
-			}
-			return yield(id)
-		})
-	}
-	var add []crawl.Queued
-	r.table.Mark(ids, func(id uint32, s ledger.State, u site.URL) ledger.Mark {
-		m := ledger.Mark{Seen: ledger.Named}
-		if guess {
-			m.Seen = ledger.Guess
-			if r.rests(id, s) {
-				return m
-			}
-		}
-		switch {
-		case s.Queued(), !s.Given(), r.evidence.First() && s.Governed(), r.leaves(id, s):
-			return m
-		case s.Outcome() == site.OutOfScope && !r.admits(u, s):
-			return m
-		case r.evidence.First() && !r.entrance.First(id):
-			return m
-		}
-		m.Queue = !r.evidence.First()
-		add = append(add, crawl.Queued{ID: id, Origin: u.Origin(), Prio: crawl.PrioKnown})
-		return m
-	})
-	r.entrance.Add(add...)
 }

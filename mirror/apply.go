@@ -5,7 +5,7 @@ package mirror
 import (
 	"slices"
 
-	"mirrord/mirror/intake"
+	"mirrord/mirror/admit"
 	"mirrord/mirror/ledger"
 	"mirrord/site"
 	"mirrord/store"
@@ -15,6 +15,9 @@ import (
 // notes of the run, what the plan and the sources of evidence are told, and, by way of the committer, onto
 // the disk. It is safe for concurrent use, for one URL at a time.
 func (r *run) apply(f *ledger.Finding) {
+	for _, rec := range f.As.Disallowed {
+		r.apply(&ledger.Finding{Done: store.Done{Resource: rec}, As: ledger.Account{Tally: ledger.AsDisallowed}})
+	}
 	d := &f.Done
 	d.Run = r.state.Number
 	d.Evidence = r.evidence.For(&d.Resource, r.provenance.Hearsay(d.ID))
@@ -25,7 +28,7 @@ func (r *run) apply(f *ledger.Finding) {
 		r.notes.Decided(d.URL, d.Reason)
 	}
 	was, now := r.table.Record(&d.Resource, r.recording())
-	if was.Guessed() && !was.Answered() && !intake.IsFavicon(d.URL) {
+	if was.Guessed() && !was.Answered() && !admit.IsFavicon(d.URL) {
 		switch d.Outcome {
 		case site.Gone:
 			r.stats.GuessGone.Add(1)

@@ -3,6 +3,9 @@
 package mirror
 
 import (
+	"iter"
+
+	"mirrord/mirror/crawl"
 	"mirrord/mirror/intake"
 	"mirrord/mirror/keep"
 	"mirrord/mirror/ledger"
@@ -26,6 +29,24 @@ type processor struct {
 func (p *processor) forget() {
 	p.read.Forget()
 	p.links = nil
+}
+
+// admit gives numbers to what a document names. It returns what enters the frontier.
+func (r *run) admit(id uint32, depth int, x *intake.Extract, as *ledger.Account) []crawl.Queued {
+	add, disallowed := r.admission.Admit(x.IDs, crawl.Document{ID: id, Depth: depth}, x.Candidates)
+	as.Disallowed = append(as.Disallowed, disallowed...)
+	return add
+}
+
+// numbers returns the numbers of URLs on their way into the frontier.
+func numbers(qs []crawl.Queued) iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		for i := range qs {
+			if !yield(qs[i].ID) {
+				return
+			}
+		}
+	}
 }
 
 // page prepares a body for the store.
@@ -86,9 +107,9 @@ func (r *run) document(now, old *store.Resource, b *intake.Body, p *processor, a
 	switch {
 	case x.Sitemap != nil:
 		now.Format, now.InSet = uint8(relocate.Sitemap), now.InSet && r.rules.Scope.Covers(now.URL)
-		targets, err = r.sitemap(now, x)
+		targets, err = r.sitemap(now, x, &as)
 	case len(x.Candidates) > 0: // of a script
-		r.entrance.Add(r.admitInto(x.IDs, now.ID, now.Depth, x.Candidates)...)
+		r.entrance.Add(r.admit(now.ID, now.Depth, x, &as)...)
 		targets = x.Targets(r.rules)
 	}
 	if err != nil {
@@ -116,7 +137,7 @@ func (r *run) linkedDocument(
 		return r.forbidden(old, "its meta robots says noarchive", as), nil
 	}
 	now.NoFollow, now.Shape, now.Listing = x.NoFollow, x.Shape, x.Listing != nil
-	add := r.admitInto(x.IDs, now.ID, now.Depth, x.Candidates)
+	add := r.admit(now.ID, now.Depth, x, &as)
 	if x.Listing != nil && now.Source == "" { // before anybody asks for what it lists
 		if err := r.evidence.HearListing(x.Listing, now.URL); err != nil {
 			return nil, err

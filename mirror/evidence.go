@@ -94,7 +94,7 @@ func (r *run) hearStoredSitemap(rec *store.Resource) error {
 		return r.evidence.HearSitemap(list, rec.URL)
 	}
 	for u := range intake.Locations(rec.URL, list) {
-		r.addSitemap(u)
+		r.admission.Sitemap(u)
 	}
 	return nil
 }
@@ -182,7 +182,7 @@ func (r *run) skipOne(c spare.Covered) error {
 	if err != nil {
 		return err
 	}
-	r.followStored(targets)
+	r.admission.Stored(targets)
 	r.apply(spare.UnchangedBy(rec, c.Kind, r.now()))
 	return nil
 }

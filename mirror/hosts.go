@@ -31,6 +31,6 @@ func (r *run) learnOrigin(ctx context.Context, u site.URL, release func(fetch.Ob
 	first := r.origins.Learn(u, rules)
 	release(fetch.Observation{Duration: r.now().Sub(start), Status: 200})
 	if first && rules.File != nil {
-		r.addSitemaps(u, rules.File.Sitemaps())
+		r.admission.Sitemaps(u, rules.File.Sitemaps())
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"mirrord/fetch"
 	"mirrord/mirror/admit"
+	"mirrord/mirror/crawl"
 	"mirrord/mirror/ledger"
 	"mirrord/site"
 	"mirrord/store"
@@ -43,7 +44,7 @@ func (r *run) redirect(rec *store.Resource, res *fetch.Result, to site.URL) (fou
 	d := &f.Done
 	if away {
 		d.Reason = fmt.Sprintf("status %d: %v", res.Status, res.LocationErr)
-	} else if id, ok := r.redirectTarget(rec, to, hops); ok {
+	} else if id, ok := r.redirectTarget(rec, to, hops, &f.As); ok {
 		d.Reason = "to " + to.String()
 		d.Target = id + 1
 		d.Targets = []uint32{id}
@@ -60,12 +61,18 @@ func (r *run) redirect(rec *store.Resource, res *fetch.Result, to site.URL) (fou
 }
 
 // redirectTarget admits what a URL redirects to, after so many hops.
-func (r *run) redirectTarget(rec *store.Resource, to site.URL, hops int) (id uint32, ok bool) {
+func (r *run) redirectTarget(rec *store.Resource, to site.URL, hops int, as *ledger.Account) (id uint32, ok bool) {
 	purpose := admit.Page
 	if rec.Requis {
 		purpose = admit.Requisite
 	}
-	ids := r.admit(rec.ID, rec.Depth-1, []admit.Candidate{{URL: []byte(to.String()), Purpose: purpose, Follow: true}})
+	ids := []int64{-1}
+	add, disallowed := r.admission.Admit(ids, crawl.Document{ID: rec.ID, Depth: rec.Depth - 1}, []admit.Candidate{{
+		URL:     []byte(to.String()),
+		Purpose: purpose,
+		Follow:  true,
+	}})
+	as.Disallowed = append(as.Disallowed, disallowed...)
 	if ids[0] < 0 {
 		return 0, false
 	}
@@ -74,6 +81,7 @@ func (r *run) redirectTarget(rec *store.Resource, to site.URL, hops int) (id uin
 	if lead && r.rules.Scope.Covers(to) {
 		r.troubles.AddEntry(to)
 	}
+	r.entrance.Add(add...)
 	return id, true
 }
 

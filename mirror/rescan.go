@@ -8,6 +8,7 @@ import (
 	"iter"
 
 	"mirrord/mirror/admit"
+	"mirrord/mirror/crawl"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/render"
 	"mirrord/relocate"
@@ -65,7 +66,7 @@ func (r *run) unlinked(id uint32, links *render.StoredLinks) (out []admit.Candid
 	}
 	r.table.Each(targetsIn(targets), func(to uint32, s ledger.State, u site.URL) {
 		if !named[to] && s.Given() {
-			out = append(out, admit.Candidate{URL: []byte(u.String()), Purpose: purposeOf(s), Follow: true})
+			out = append(out, admit.Candidate{URL: []byte(u.String()), Purpose: crawl.PurposeOf(s), Follow: true})
 		}
 	})
 	return out, nil
@@ -86,7 +87,7 @@ func (r *run) rescanScript(rec *store.Resource, as ledger.Account) *ledger.Findi
 		b.Sitemap = false
 		x := p.read.Read(b)
 		as.Notes = append(as.Notes, x.Notes...)
-		r.entrance.Add(r.admitInto(x.IDs, rec.ID, rec.Depth, x.Candidates)...)
+		r.entrance.Add(r.admit(rec.ID, rec.Depth, x, &as)...)
 		d.Targets, d.Linked = x.Targets(r.rules), true
 	}
 	d.Resource = *rec

@@ -28,7 +28,7 @@ func (r *run) resumeLinks() error {
 			skip[rec.ID] = true
 		}
 		if rec.Run == r.state.Number && rec.Outcome == site.Redirected && rec.Target > 0 {
-			r.followStored(store.AppendTargets(nil, []uint32{rec.Target - 1}))
+			r.admission.Stored(store.AppendTargets(nil, []uint32{rec.Target - 1}))
 		}
 	}
 	err := r.site.Records.Resources(func(rec *store.Resource) error {
@@ -43,7 +43,7 @@ func (r *run) resumeLinks() error {
 		look(rec)
 		if linked {
 			if !skip[rec.ID] {
-				r.followStored(targets)
+				r.admission.Stored(targets)
 			}
 			skip[rec.ID] = true // what the store has is older
 		}
@@ -59,7 +59,7 @@ func (r *run) resumeLinks() error {
 	}
 	return r.site.Records.Links(func(id uint32, targets []byte) error {
 		if !skip[id] {
-			r.followStored(targets)
+			r.admission.Stored(targets)
 		}
 		return nil
 	})
@@ -79,7 +79,7 @@ func (r *run) resumeSitemap(rec *store.Resource) error {
 	}
 	if list := r.readSitemap(rec.URL, body); list.Index {
 		for u := range intake.Locations(rec.URL, list) {
-			r.addSitemap(u)
+			r.admission.Sitemap(u)
 		}
 	}
 	return nil

@@ -11,7 +11,6 @@ import (
 	"mirrord/fetch"
 	"mirrord/mirror/admit"
 	"mirrord/mirror/crawl"
-	"mirrord/mirror/intake"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/result"
 	"mirrord/mirror/source"
@@ -30,6 +29,7 @@ func (r *run) retrieve(parent context.Context) error {
 		r.lost = err
 		return err
 	}
+	r.admission = r.newAdmission()
 	r.keeper = r.newKeeper()
 	defer r.keeper.Close()
 	ctx, stop := context.WithCancelCause(parent)
@@ -111,18 +111,25 @@ func (r *run) retrieve(parent context.Context) error {
 	return err
 }
 
-// purposeOf says why a URL was first wanted.
-func purposeOf(s ledger.State) admit.Purpose {
-	if s.Requisite() {
-		return admit.Requisite
-	}
-	return admit.Page
-}
-
-// admits asks the rules about a URL that is known.
-func (r *run) admits(u site.URL, s ledger.State) bool {
-	ok, _ := r.rules.Allow(u, purposeOf(s))
-	return ok
+// newAdmission returns what decides which URLs enter the frontier.
+func (r *run) newAdmission() *crawl.Admission {
+	return crawl.NewAdmission(crawl.AdmissionOptions{
+		Rules:    r.rules,
+		Table:    r.table,
+		Traits:   &r.traits,
+		Variants: r.variants,
+		Origins:  r.origins,
+		Entrance: r.entrance,
+		Front:    r.front,
+		Counts:   &r.stats,
+		Notes:    &r.notes,
+		MaxDepth: r.job.Limits.MaxDepth,
+		Run:      r.state.Number,
+		Rescan:   r.rescan,
+		First:    func() bool { return r.evidence.First() },
+		Planned:  func() bool { return r.planner != nil },
+		Leaves:   r.leaves,
+	})
 }
 
 // dropRefused takes a URL out of the mirror that the old rules admitted and the new ones refuse, and reports
@@ -131,7 +138,7 @@ func (r *run) dropRefused(id uint32, u site.URL, s ledger.State) (refused bool, 
 	if !r.rescan || s.Outcome() == site.OutOfScope || r.traits.Sitemap(id) {
 		return false, nil
 	}
-	ok, reason := r.rules.Allow(u, purposeOf(s))
+	ok, reason := r.rules.Allow(u, crawl.PurposeOf(s))
 	if ok {
 		return false, nil
 	}
@@ -236,8 +243,8 @@ func (r *run) refusal(rec *store.Resource) string {
 	if reason := r.capped(0); reason != "" && !rec.InSet {
 		return reason
 	}
-	if !rec.InSet && r.isGuess(rec.ID) && !intake.IsFavicon(rec.URL) && r.tired() {
-		return tiredReason
+	if !rec.InSet && r.isGuess(rec.ID) && !admit.IsFavicon(rec.URL) && r.admission.Tired() {
+		return crawl.TiredReason
 	}
 	return ""
 }

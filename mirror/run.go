@@ -94,8 +94,9 @@ type run struct {
 
 	large sync.Mutex // held while a large document is in memory
 
-	traits   ledger.Traits
-	variants *ledger.Variants
+	traits    ledger.Traits
+	variants  *ledger.Variants
+	admission *crawl.Admission
 
 	published  *store.Version
 	commits    *ledger.Committer
@@ -213,7 +214,7 @@ func newRun(o Options) (*run, error) {
 		Scripts:      j.Scripts,
 		ObeyRobots:   j.ObeyRobots,
 		ObeyNofollow: j.ObeyNofollow,
-		Tired:        r.tired,
+		Tired:        func() bool { return r.admission.Tired() },
 	}
 	n := runtime.GOMAXPROCS(0)
 	r.procs = make(chan *processor, n)

@@ -26,6 +26,12 @@ const (
 	Sitemap           // named by robots.txt
 )
 
+// FaviconPath is the path of the icon that browsers request at the origin of a page without being told.
+const FaviconPath = "/favicon.ico"
+
+// IsFavicon reports whether a URL is that of such an icon.
+func IsFavicon(u site.URL) bool { return u.RequestURI() == FaviconPath }
+
 // Candidate is a URL that a document names.
 type Candidate struct {
 	URL     []byte // canonical

@@ -51,21 +51,16 @@ func guessedPage(u site.URL) bool {
 // Misleads reports whether an answer of a type to a guess is the page that many a site has for every path.
 func Misleads(u site.URL, mime string) bool {
 	page := mime == "text/html"
-	if IsFavicon(u) {
+	if admit.IsFavicon(u) {
 		page = !mayBeIcon(mime)
 	}
 	return page && !guessedPage(u)
 }
 
-const faviconPath = "/favicon.ico"
-
-// IsFavicon reports whether a URL is that of the icon that browsers request without being told.
-func IsFavicon(u site.URL) bool { return u.RequestURI() == faviconPath }
-
 // favicon is the icon of a page that names none.
 func favicon(page site.URL) admit.Candidate {
 	return admit.Candidate{
-		URL:     []byte(page.Origin() + faviconPath),
+		URL:     []byte(page.Origin() + admit.FaviconPath),
 		Purpose: admit.Requisite,
 		Follow:  true,
 		Guess:   true,

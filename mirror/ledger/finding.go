@@ -88,6 +88,8 @@ type Account struct {
 	Room     Room     // how much more the mirror has with this finding
 	Reserved bool     // Room was counted before the links of the document were followed
 	Notes    []string // kinds of notes under which the summary lists the URL
+	// Disallowed are the records of new URLs that the document names and robots.txt forbids.
+	Disallowed []store.Resource
 }
 
 // Tally says under which counts a finding comes. A stored document that is scanned again under new rules

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package crawl
+
+import (
+	"fmt"
+	"iter"
+
+	"mirrord/mirror/admit"
+	"mirrord/mirror/ledger"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// AdmissionOptions are what an Admission works with. All are needed but MaxDepth.
+type AdmissionOptions struct {
+	Rules    *admit.URLRules
+	Table    *ledger.Table
+	Traits   *ledger.Traits
+	Variants *ledger.Variants
+	Origins  *Origins
+	Entrance *Entrance
+	Front    *Frontier
+	Counts   *ledger.Counts
+	Notes    *ledger.Notes
+	MaxDepth int64 // limits.max_depth; 0 for none
+	Run      int
+	Rescan   bool // the rules changed
+	// First reports whether the sources of evidence are requested first, and all else waits.
+	First func() bool
+	// Planned reports whether a plan says when known URLs are requested.
+	Planned func() bool
+	// Leaves reports whether the plan does not request a known URL because an unchanged document names it. It
+	// is called while the table waits.
+	Leaves func(id uint32, s ledger.State) bool
+}
+
+// Admission decides which URLs enter the frontier, and lets them in. It is safe for concurrent use.
+type Admission struct{ o AdmissionOptions }
+
+// NewAdmission returns an Admission.
+func NewAdmission(o AdmissionOptions) *Admission { return &Admission{o: o} }
+
+// Document is what names candidates.
+type Document struct {
+	ID    uint32
+	Depth int // links from an entry point
+}
+
+// Admit gives numbers to the URLs that a document names: ids has the number of each candidate, or -1 for one
+// that the job does not admit. It returns those that enter the frontier, which is for Entrance.Add, and the
+// records of new ones that robots.txt forbids.
+func (a *Admission) Admit(
+	ids []int64, doc Document, cs []admit.Candidate,
+) (add []Queued, forbidden []store.Resource) {
+	queue := func(c *admit.Candidate, id uint32, s ledger.State, u site.URL) ledger.Mark {
+		q, m := a.decide(c, id, s, u)
+		if q.Origin != "" {
+			add = append(add, q)
+		}
+		return m
+	}
+	var unknown []int
+	a.o.Table.MarkNamed(urlsOf(cs), func(i int, id uint32, s ledger.State, u site.URL) ledger.Mark {
+		if (a.o.Rescan || s.Outcome() == site.OutOfScope) && !s.Queued() { // other rules admitted it
+			if ok, _ := a.o.Rules.Allow(u, cs[i].Purpose); !ok {
+				ids[i] = -1
+				return ledger.Mark{}
+			}
+		}
+		ids[i] = int64(id)
+		if !cs[i].Follow {
+			return ledger.Mark{}
+		}
+		return queue(&cs[i], id, s, u)
+	}, func(i int) {
+		ids[i] = -1
+		if cs[i].Follow {
+			unknown = append(unknown, i)
+		}
+	})
+	for _, i := range unknown {
+		id, rec := a.admitNew(&cs[i], doc, queue)
+		if ids[i] = id; rec != nil {
+			forbidden = append(forbidden, *rec)
+		}
+	}
+	return add, forbidden
+}
+
+// urlsOf returns the URLs of candidates.
+func urlsOf(cs []admit.Candidate) iter.Seq2[int, []byte] {
+	return func(yield func(int, []byte) bool) {
+		for i := range cs {
+			if !yield(i, cs[i].URL) {
+				return
+			}
+		}
+	}
+}
+
+// decide says what becomes of a candidate that may be requested. It is called while the table waits. The zero
+// Queued says that the URL does not enter the frontier.
+func (a *Admission) decide(
+	c *admit.Candidate, id uint32, s ledger.State, u site.URL,
+) (q Queued, m ledger.Mark) {
+	m.Seen = ledger.Named
+	if c.Guess {
+		m.Seen = ledger.Guess
+	}
+	icon := c.Guess && admit.IsFavicon(u)
+	first := a.o.First()
+	governed := s.Known() && s.Governed() && (first || a.o.Planned())
+	hasTurn := governed && c.Purpose != admit.Sitemap // without being named
+	rests := icon && a.Rests(id, s)
+	if s.Queued() || hasTurn || rests {
+		return q, m
+	}
+	m.Queue = !first
+	q = Queued{ID: id, Origin: u.Origin(), Prio: PrioNew}
+	switch {
+	case c.Purpose == admit.Sitemap:
+		q.Prio = PrioSeed
+	case icon:
+		q.Prio = PrioGuess
+	case c.Guess:
+		q.Prio = a.guessPriority()
+	case c.Purpose == admit.Requisite:
+		q.Prio = PrioRequisite
+	case s.Known():
+		q.Prio = PrioKnown
+	}
+	return q, m
+}
+
+// deciding says what becomes of a candidate that may be requested. It is called while the table waits.
+type deciding func(c *admit.Candidate, id uint32, s ledger.State, u site.URL) ledger.Mark
+
+// admitNew decides on a URL that was never seen. It returns its number, -1 for one that is not admitted, and
+// the record of one that robots.txt forbids.
+func (a *Admission) admitNew(c *admit.Candidate, doc Document, queue deciding) (int64, *store.Resource) {
+	u := site.Canonical(string(c.URL))
+	if s, ok := site.StripSession(u); ok {
+		a.o.Notes.Add("URLs with session ids, asked without them", u)
+		u = s
+	}
+	depth := doc.Depth + 1
+	if len(u.String()) > store.MaxURL || a.tooDeep(c, depth) || !a.allowNew(c, u) {
+		return -1, nil
+	}
+	disallowed := ""
+	if _, ok := a.o.Table.Find([]byte(u.String())); !ok {
+		if reason, trapped := a.o.Variants.Add(u); trapped {
+			a.trapped(u, reason)
+			return -1, nil
+		}
+		rules, _ := a.o.Origins.Rules(u)
+		if allowed, reason := rules.Permits(u); !allowed && rules.Silent() == "" {
+			disallowed = reason
+		}
+	}
+	how := ledger.Referral{From: doc.ID + 1, Depth: depth, Requisite: c.Purpose == admit.Requisite}
+	mark := func(id uint32, s ledger.State, added bool) ledger.Mark {
+		if !added { // another worker was faster
+			disallowed = ""
+		}
+		if disallowed != "" {
+			return ledger.Mark{Queue: true}
+		}
+		return queue(c, id, s, u)
+	}
+	id, s := a.o.Table.Admit([]byte(u.String()), how, mark)
+	if disallowed == "" {
+		return int64(id), nil
+	}
+	return int64(id), &store.Resource{
+		ID:       id,
+		URL:      u,
+		Referrer: s.Referrer(),
+		Depth:    depth,
+		Requis:   how.Requisite,
+		Outcome:  site.Disallowed,
+		Reason:   disallowed,
+	}
+}
+
+// tooDeep reports whether a page is linked from too far away.
+func (a *Admission) tooDeep(c *admit.Candidate, depth int) bool {
+	deep := a.o.MaxDepth > 0 && int64(depth) > a.o.MaxDepth
+	if c.Purpose != admit.Page || !deep {
+		return false
+	}
+	const what = "limits.max_depth = %d left out what is linked from further away"
+	a.o.Notes.Cap(fmt.Sprintf(what, a.o.MaxDepth))
+	return true
+}
+
+// allowNew asks the rules about a URL that was never seen.
+func (a *Admission) allowNew(c *admit.Candidate, u site.URL) bool {
+	ok, reason := a.o.Rules.Allow(u, c.Purpose)
+	if ok {
+		return true
+	}
+	if _, trapped := a.o.Rules.Traps.Check(u); trapped && a.o.Rules.Scope.Covers(u) {
+		a.trapped(u, reason)
+	}
+	return false
+}
+
+func (a *Admission) trapped(u site.URL, reason string) {
+	a.o.Counts.Trapped.Add(1)
+	a.o.Notes.Trap(u, reason)
+}
+
+// Stored puts the targets of an unchanged document into the frontier, so that recursion never stops at a 304.
+func (a *Admission) Stored(targets []byte) {
+	guess := false // the one whose turn it is
+	ids := func(yield func(uint32) bool) {
+		store.Targets(targets, func(id uint32) bool {
+			if guess = id < store.Mention && id&store.Guess != 0; guess {
+				id &^= store.Guess
+			}
+			return yield(id)
+		})
+	}
+	var add []Queued
+	first := a.o.First()
+	a.o.Table.Mark(ids, func(id uint32, s ledger.State, u site.URL) ledger.Mark {
+		m := ledger.Mark{Seen: ledger.Named}
+		if guess {
+			m.Seen = ledger.Guess
+			if a.Rests(id, s) {
+				return m
+			}
+		}
+		switch {
+		case s.Queued(), !s.Given(), first && s.Governed(), a.o.Leaves(id, s):
+			return m
+		case s.Outcome() == site.OutOfScope && !a.Allows(u, s):
+			return m
+		case first && !a.o.Entrance.First(id):
+			return m
+		}
+		m.Queue = !first
+		add = append(add, Queued{ID: id, Origin: u.Origin(), Prio: PrioKnown})
+		return m
+	})
+	a.o.Entrance.Add(add...)
+}
+
+// PurposeOf says what a known URL was first wanted for.
+func PurposeOf(s ledger.State) admit.Purpose {
+	if s.Requisite() {
+		return admit.Requisite
+	}
+	return admit.Page
+}
+
+// Allows asks the rules about a URL that is known.
+func (a *Admission) Allows(u site.URL, s ledger.State) bool {
+	ok, _ := a.o.Rules.Allow(u, PurposeOf(s))
+	return ok
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package crawl
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"mirrord/fetch"
+	"mirrord/job"
+	"mirrord/mirror/admit"
+	"mirrord/mirror/ledger"
+	"mirrord/robots"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+type admission struct {
+	*Admission
+	*Entrance
+	table  *ledger.Table
+	front  *Frontier
+	notes  ledger.Notes
+	counts ledger.Counts
+	first  bool
+}
+
+func newTestAdmission(t *testing.T) *admission {
+	t.Helper()
+	j, err := job.Parse("j", "j.toml", []byte("url = \"http://h/\"\nlimits.max_depth = 2\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, err := admit.Compile(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &admission{table: ledger.New(), front: NewFrontier(openGate{}, Ordering{})}
+	x.Entrance = NewEntrance(x.table, x.front, func() bool { return x.first })
+	origins := NewOrigins(true)
+	file := robots.Parse([]byte("User-agent: *\nDisallow: /no/\n"))
+	origins.Learn(rules.Seeds[0], &fetch.Robots{File: file, Rules: file.Agent("mirrord")})
+	x.Admission = NewAdmission(AdmissionOptions{
+		Rules:    rules,
+		Table:    x.table,
+		Traits:   new(ledger.Traits),
+		Variants: ledger.NewVariants(rules.Traps),
+		Origins:  origins,
+		Entrance: x.Entrance,
+		Front:    x.front,
+		Counts:   &x.counts,
+		Notes:    &x.notes,
+		MaxDepth: j.Limits.MaxDepth,
+		Run:      1,
+		First:    func() bool { return x.first },
+		Planned:  func() bool { return false },
+		Leaves:   func(uint32, ledger.State) bool { return false },
+	})
+	return x
+}
+
+// openGate lets everybody pass.
+type openGate struct{}
+
+func (openGate) Acquire(string, time.Time) (bool, time.Time) { return true, time.Time{} }
+func (openGate) Paused(time.Time) bool                       { return false }
+
+func TestAdmit(t *testing.T) {
+	const (
+		page  = admit.Page
+		image = admit.Requisite
+	)
+	for _, c := range []struct {
+		name    string
+		url     string
+		purpose admit.Purpose
+		depth   int
+		mention bool // it is not followed
+		guess   bool
+		known   bool     // it has a number and is in the frontier
+		prio    Priority // when it enters the frontier
+		enters  bool
+		id      bool // it has a number afterwards
+		no      bool // robots.txt forbids it
+	}{
+		{name: "a page", url: "http://h/a", prio: PrioNew, enters: true, id: true},
+		{name: "an image", url: "http://h/a.png", purpose: image, prio: PrioRequisite, enters: true, id: true},
+		{name: "icon", url: "http://h/favicon.ico", purpose: image, guess: true, prio: PrioGuess, enters: true, id: true},
+		{name: "a guess", url: "http://h/a.json", guess: true, prio: PrioRequisite, enters: true, id: true},
+		{name: "a mention", url: "http://h/a", purpose: page, mention: true},
+		{name: "out of scope", url: "http://other/a"},
+		{name: "too deep", url: "http://h/a", depth: 2},
+		{name: "forbidden", url: "http://h/no/a", id: true, no: true},
+		{name: "in the frontier already", url: "http://h/a", known: true, id: true},
+	} {
+		x := newTestAdmission(t)
+		if c.known {
+			x.table.Enter([]byte(c.url), ledger.Named)
+		}
+		ids := []int64{7}
+		add, forbidden := x.Admit(ids, Document{ID: 0, Depth: c.depth}, []admit.Candidate{{
+			URL:     []byte(c.url),
+			Purpose: c.purpose,
+			Follow:  !c.mention,
+			Guess:   c.guess,
+		}})
+		entered, refused := len(add) == 1, len(forbidden) == 1
+		if (ids[0] >= 0) != c.id || entered != c.enters || refused != c.no {
+			t.Errorf("%s: number %d, %d enter, %d forbidden", c.name, ids[0], len(add), len(forbidden))
+		}
+		if len(add) == 1 && add[0].Prio != c.prio {
+			t.Errorf("%s: priority %d, want %d", c.name, add[0].Prio, c.prio)
+		}
+		if c.no && (forbidden[0].Outcome != site.Disallowed || forbidden[0].Reason == "") {
+			t.Errorf("%s: %+v", c.name, forbidden[0])
+		}
+	}
+}
+
+// While the sources of evidence are requested, all else waits; what was found to be unchanged meanwhile does not enter.
+func TestAdmissionPostpones(t *testing.T) {
+	x := newTestAdmission(t)
+	x.first = true
+	ids := make([]int64, 3)
+	var cs []admit.Candidate
+	for i := range ids {
+		cs = append(cs, admit.Candidate{URL: fmt.Appendf(nil, "http://h/%d", i), Follow: true})
+	}
+	add, _ := x.Admit(ids, Document{}, cs)
+	x.Add(add...)
+	x.Stored(store.AppendTargets(nil, []uint32{uint32(ids[1]), uint32(ids[2])}))
+	if n := x.front.State(time.Time{}).Queued; n != 0 {
+		t.Errorf("%d entered at once", n)
+	}
+	x.first = false
+	x.table.Queue(uint32(ids[0]))
+	x.EndWait()
+	if n := x.front.State(time.Time{}).Queued; n != 2 {
+		t.Errorf("%d entered, want 2", n)
+	}
+}
+
+// Guesses that lead nowhere end the guessing, and rest for most runs.
+func TestGuessesTire(t *testing.T) {
+	x := newTestAdmission(t)
+	x.counts.GuessGone.Store(guessPatience - 1)
+	if x.Tired() {
+		t.Error("tired too soon")
+	}
+	x.counts.GuessGone.Store(guessPatience)
+	if !x.Tired() {
+		t.Error("not tired")
+	}
+	x.counts.GuessFound.Store(guessPatience)
+	if x.Tired() {
+		t.Error("tired although as many led somewhere")
+	}
+}
+
+func TestAdmissionSitemaps(t *testing.T) {
+	x := newTestAdmission(t)
+	origin, _, _ := site.Parse("http://h/")
+	x.Sitemaps(origin, []string{"/a.xml", "http://other/b.xml", "/a.xml"})
+	if n := x.front.State(time.Time{}).Queued; n != 1 {
+		t.Errorf("%d sitemaps entered, want 1", n)
+	}
+}
