@@ -7,6 +7,7 @@ import (
 	"errors"
 	"time"
 
+	"mirrord/fetch"
 	"mirrord/job"
 	"mirrord/mirror"
 	"mirrord/mirror/report"
@@ -28,11 +29,12 @@ func Explain(ctx context.Context, a *App, name, url string, head bool) (_ *repor
 	if err != nil {
 		return nil, err
 	}
+	r := ExplainRequest{URL: url, Head: head, At: a.now()}
 	if !ok {
-		return explain(ctx, j, nil, nil, url, a.now())
+		return explain(ctx, j, nil, nil, r)
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
-	return ExplainIn(ctx, st, j, ExplainRequest{URL: url, Head: head, At: a.now()})
+	return ExplainIn(ctx, st, j, r)
 }
 
 // ExplainRequest asks about a URL of a mirror.
@@ -44,30 +46,32 @@ type ExplainRequest struct {
 
 // ExplainIn is Explain in a state that is open.
 func ExplainIn(ctx context.Context, st *store.State, j *job.Job, r ExplainRequest) (x *report.Explanation, err error) {
-	err = view(st, j.Name, func(s *store.Site) (err error) {
-		x, err = explain(ctx, j, st, s, r.URL, r.At)
-		if err == nil && r.Head {
-			x.Heads(s)
-		}
+	err = view(st, j.Name, func(s *store.Site) error {
+		x, err = explain(ctx, j, st, s, r)
 		return err
 	})
 	if errors.Is(err, store.ErrNoSite) {
-		x, err = explain(ctx, j, st, nil, r.URL, r.At)
+		return explain(ctx, j, st, nil, r)
+	}
+	return x, err
+}
+
+// explain explains a URL of a site that is open, nil for one that was never retrieved, in a state, nil for none.
+func explain(ctx context.Context, j *job.Job, st *store.State, s *store.Site, r ExplainRequest) (*report.Explanation, error) {
+	v, err := report.Load(j, s, r.At)
+	if err != nil {
+		return nil, err
+	}
+	var robots fetch.RobotsStore
+	if st != nil {
+		robots = mirror.NewRobotsStore(st)
+	}
+	x, err := v.Explain(ctx, robots, r.URL)
+	if (err == nil) && r.Head {
+		err = x.Heads(s)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return x, nil
-}
-
-// explain explains a URL of a site that is open, nil for one that was never retrieved, in a state, nil for none.
-func explain(ctx context.Context, j *job.Job, st *store.State, s *store.Site, url string, at time.Time) (*report.Explanation, error) {
-	v, err := report.Load(j, s, at)
-	if err != nil {
-		return nil, err
-	}
-	if st == nil {
-		return v.Explain(ctx, nil, url)
-	}
-	return v.Explain(ctx, mirror.NewRobotsStore(st), url)
 }

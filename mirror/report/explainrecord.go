@@ -118,19 +118,21 @@ func (e *explainer) record(rec *store.Resource) {
 	}
 }
 
-// Heads adds the heads of the answers that are stored. A head that is damaged is said to be so.
-func (x *Explanation) Heads(s *store.Site) {
+// Heads adds the heads of the answers that are stored. A head that is damaged is said to be so; one that may only have been
+// moved since a view was opened is an error.
+func (x *Explanation) Heads(s *store.Site) error {
 	if s == nil || x.rec == nil {
 		x.NoHead = "no answer is stored"
-		return
+		return nil
 	}
+	var lost error
 	read := func(at store.HeadPlace) *heads.Head {
 		if at.IsZero() {
 			return nil
 		}
 		h, err := s.Records.ReadHead(x.rec.URL, at)
 		if err != nil {
-			x.NoHead = err.Error()
+			lost, x.NoHead = err, err.Error()
 		}
 		return h
 	}
@@ -138,6 +140,9 @@ func (x *Explanation) Heads(s *store.Site) {
 		x.Head = read(x.rec.Head)
 	}
 	x.LastHead = read(x.rec.LastHead)
+	if (lost != nil) && s.Stale() {
+		return lost
+	}
 	switch {
 	case (x.Head != nil) || x.LastHead != nil || x.NoHead != "":
 	case !x.rec.InSet:
@@ -145,4 +150,5 @@ func (x *Explanation) Heads(s *store.Site) {
 	default:
 		x.NoHead = "none is stored: the body came before heads were kept, or from elsewhere; the next run that fetches it keeps its head"
 	}
+	return nil
 }
