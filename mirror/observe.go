@@ -27,33 +27,17 @@ func observe(now, old *store.Resource, only bool, as *ledger.Account) {
 	}
 }
 
-// observations writes down what the run has observed. A partial run has observed what it asked. Written again, it takes the place of what was
-// written before.
+// observations writes down what the run has observed. A partial run has observed what it requested. Written
+// again, it takes the place of what was written before.
 func (r *run) observations(j *judge.Judgement) error {
-	o := store.Observation{Run: r.state.Number, Time: r.now().Unix(), Version: r.version, Complete: (j.Verdict == Complete) && !r.o.NoFetch,
-		Doubtful: (j.Verdict == Suspicious) && !r.o.Accept}
-	any := false
-	for id, is := range r.table.Settled().All() {
-		s := is.Seen()
-		if s&ledger.Observed == 0 {
-			continue
-		}
-		any = true
-		if s&ledger.Entered != 0 && s&ledger.Left != 0 { // came and went
-			s &^= ledger.Entered | ledger.Left
-		}
-		for _, x := range [...]struct {
-			bit ledger.Seen
-			set *store.IDs
-		}{
-			{ledger.Asked, &o.Asked}, {ledger.Spared, &o.Spared}, {ledger.Changed, &o.Changed}, {ledger.Entered, &o.Entered}, {ledger.Left, &o.Left},
-		} {
-			if s&x.bit != 0 {
-				x.set.Add(id)
-			}
-		}
+	o := store.Observation{
+		Run:      r.state.Number,
+		Time:     r.now().Unix(),
+		Version:  r.version,
+		Complete: (j.Verdict == Complete) && !r.o.NoFetch,
+		Doubtful: (j.Verdict == Suspicious) && !r.o.Accept,
 	}
-	if !any {
+	if !r.table.Settled().Observed(&o) {
 		return nil
 	}
 	return r.site.Records.AddObservation(&o)

@@ -50,23 +50,23 @@ func plannable(tb testing.TB, n, runs int) *run {
 func TestOrphansAreKept(t *testing.T) {
 	r := plannable(t, 300, 2)
 	want := judge.Orphans{3: 7, 4: 7, 5: 7, 9: 8, 299: 7}
-	if err := r.saveOrphans(want); err != nil {
+	if err := saveOrphans(r.site.Notes, want); err != nil {
 		t.Fatal(err)
 	}
-	got, err := r.loadOrphans()
+	got, err := loadOrphans(r.site.Notes, r.table.Len(), r.log)
 	if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%v, %v; want %v", got, err, want)
 	}
-	if err := r.saveOrphans(judge.Orphans{}); err != nil {
+	if err := saveOrphans(r.site.Notes, judge.Orphans{}); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := r.loadOrphans(); err != nil || len(got) != 0 {
+	if got, err := loadOrphans(r.site.Notes, r.table.Len(), r.log); err != nil || len(got) != 0 {
 		t.Errorf("%v, %v", got, err)
 	}
 	if err := r.site.Notes.SetFact(orphansFact, []byte("{")); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := r.loadOrphans(); err != nil || len(got) != 0 { // they are found again
+	if got, err := loadOrphans(r.site.Notes, r.table.Len(), r.log); err != nil || len(got) != 0 { // they are found again
 		t.Errorf("after damage: %v, %v", got, err)
 	}
 }

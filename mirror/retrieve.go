@@ -102,7 +102,7 @@ func (r *run) retrieve(parent context.Context) error {
 	err = r.commits.Close()
 	r.lost = err
 	if err == nil && !r.stopped() {
-		r.learnSoft404(ctx)
+		r.probeOrigins(ctx)
 	}
 	r.betweenPhases()
 	if err == nil {

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"mirrord/mirror/publish"
+	"mirrord/mirror/repair"
 	"mirrord/mirror/spare"
 	"mirrord/store"
 )
@@ -27,7 +28,7 @@ func Rollback(ctx context.Context, o Options, number int) (*Summary, error) {
 	if _, err := publish.Mend(ctx, o.State, o.Site, &vs[len(vs)-1]); err != nil { // what the records say is needed for it
 		return nil, err
 	}
-	if o.repairs, err = repairsIn(o.State, o.Site, number); err != nil {
+	if o.repairs, err = repair.InVersion(o.State, o.Site, number); err != nil {
 		return nil, fmt.Errorf("roll back %s to version %d: %w", o.Site.Name, number, err)
 	}
 	next := vs[len(vs)-1].Number + 1

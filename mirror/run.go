@@ -109,7 +109,7 @@ type run struct {
 	filling    filling
 	skips      map[policy.Why]int64 // what the plan spared, by reason
 	shapes     judge.Shapes
-	probes     map[string]judge.ErrorPage // see learnSoft404
+	probes     map[string]judge.ErrorPage // see probeOrigins
 	keeper     *keep.Keeper
 	lost       error // why the table knows more, or less, than the disk: a batch could not be committed, or the journal not be read
 	stop       context.CancelCauseFunc

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 
 	"mirrord/mirror/judge"
+	"mirrord/policy"
+	"mirrord/store"
 )
 
 // summary is the report of the run.
@@ -27,18 +29,26 @@ func (r *run) summary(j *judge.Judgement) *Summary {
 		sum.Asked, sum.Known = judge.Coverage(r.table.Settled())
 	}
 	if r.planner != nil {
-		r.reportPlan(sum)
+		sum.Policy = string(r.job.Policy)
+		sum.Planned = r.planner.HandedOut()
+		addSkips(sum, r.skips)
 	}
-	r.reportVersion(sum)
+	v := r.live
+	if r.published != nil {
+		v, sum.Published, sum.RepairedLinks = r.published, true, r.repairedLinks
+	}
+	if v != nil {
+		addVersion(sum, v)
+		sum.Path = filepath.Join(r.site.Dir(), "current")
+		sum.Entry = r.entry()
+	}
 	r.noteSources(sum)
 	return sum
 }
 
-// reportPlan says what the plan requested and skipped.
-func (r *run) reportPlan(sum *Summary) {
-	sum.Policy = string(r.job.Policy)
-	sum.Planned = r.planner.HandedOut()
-	for why, n := range r.skips {
+// addSkips says what the plan skipped, by reason.
+func addSkips(sum *Summary, skips map[policy.Why]int64) {
+	for why, n := range skips {
 		if sum.Spared == nil {
 			sum.Spared = map[string]int64{}
 		}
@@ -47,18 +57,10 @@ func (r *run) reportPlan(sum *Summary) {
 	}
 }
 
-// reportVersion says what is published.
-func (r *run) reportVersion(sum *Summary) {
-	v := r.live
-	if r.published != nil {
-		v, sum.Published = r.published, true
-		sum.Added, sum.Changed, sum.Removed = v.Added, v.Changed, v.Removed
-		sum.RepairedLinks = r.repairedLinks
-	}
-	if v == nil {
-		return
-	}
+// addVersion says what is published.
+func addVersion(sum *Summary, v *store.Version) {
 	sum.Version, sum.Files, sum.Size = v.Number, v.Files, v.Bytes
-	sum.Path = filepath.Join(r.site.Dir(), "current")
-	sum.Entry = r.entry()
+	if sum.Published {
+		sum.Added, sum.Changed, sum.Removed = v.Added, v.Changed, v.Removed
+	}
 }

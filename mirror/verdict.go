@@ -4,6 +4,7 @@ package mirror
 
 import (
 	"errors"
+	"log/slog"
 	"slices"
 
 	"mirrord/mirror/judge"
@@ -43,7 +44,7 @@ func (r *run) judgeSettled(j *judge.Judgement) error {
 	// keep everything.
 	_, c.Foreign = r.provenance.FromReplicas(r.now().Add(-hosts.TestedFor))
 	var err error
-	if c.Orphans, err = r.loadOrphans(); err != nil {
+	if c.Orphans, err = loadOrphans(r.site.Notes, c.Ledger.Len(), r.log); err != nil {
 		return err
 	}
 	_, err = r.judgeAt(judge.Settled, c, j)
@@ -96,7 +97,7 @@ func (r *run) carryOut(rulings []judge.Ruling) error {
 			}
 		}
 		if x.Orphans != nil {
-			if err := r.saveOrphans(x.Orphans); err != nil {
+			if err := saveOrphans(r.site.Notes, x.Orphans); err != nil {
 				return err
 			}
 		}
@@ -132,23 +133,23 @@ func (r *run) carryOut(rulings []judge.Ruling) error {
 // orphansFact keeps the orphans of a site.
 const orphansFact = "orphans"
 
-func (r *run) loadOrphans() (judge.Orphans, error) {
-	v, err := r.site.Notes.Fact(orphansFact)
+func loadOrphans(notes *store.SiteNotes, known uint32, log *slog.Logger) (judge.Orphans, error) {
+	v, err := notes.Fact(orphansFact)
 	if err != nil {
 		return nil, err
 	}
-	o, err := judge.DecodeOrphans(v, r.table.Len())
+	o, err := judge.DecodeOrphans(v, known)
 	if err != nil {
-		r.log.Warn("the list of pages without links to them cannot be decoded; it begins anew", "err", err)
+		log.Warn("the list of pages without links to them cannot be decoded; it begins anew", "err", err)
 		return nil, nil
 	}
 	return o, nil
 }
 
-func (r *run) saveOrphans(o judge.Orphans) error {
+func saveOrphans(notes *store.SiteNotes, o judge.Orphans) error {
 	v, err := o.Encode()
 	if err != nil {
 		return err
 	}
-	return r.site.Notes.SetFact(orphansFact, v)
+	return notes.SetFact(orphansFact, v)
 }

@@ -6,32 +6,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 
 	"mirrord/mirror/render"
 )
-
-// Applied says for which version, and with which cures, all documents were looked at. It is stored with the
-// site; the zero value says that they have to be looked at again.
-type Applied struct {
-	Hash    string `json:"hash"`
-	Version int    `json:"version"`
-}
-
-// DecodeApplied reads what was stored: nil when there is none, the zero value when it cannot be read.
-func DecodeApplied(data []byte) *Applied {
-	if data == nil {
-		return nil
-	}
-	s := new(Applied)
-	if json.Unmarshal(data, s) != nil {
-		return new(Applied)
-	}
-	return s
-}
 
 // Situation is what a run knows when it chooses the links that it repairs.
 type Situation struct {

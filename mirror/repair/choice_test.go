@@ -130,14 +130,30 @@ func TestChooseGiven(t *testing.T) {
 	}
 }
 
-func TestDecodeApplied(t *testing.T) {
-	if DecodeApplied(nil) != nil {
-		t.Error("something was decoded of nothing")
+// facts are facts of a site in memory.
+type facts map[string][]byte
+
+func (f facts) Fact(name string) ([]byte, error) { return f[name], nil }
+
+func (f facts) SetFact(name string, v []byte) error {
+	f[name] = v
+	return nil
+}
+
+func TestAppliedIsKept(t *testing.T) {
+	f := facts{}
+	if got, err := Load(f); got != nil || err != nil {
+		t.Errorf("nothing was saved: got %+v, %v", got, err)
 	}
-	if got := DecodeApplied([]byte(`{"hash":"a","version":3}`)); *got != (Applied{Hash: "a", Version: 3}) {
-		t.Errorf("got %+v", got)
+	want := Applied{Hash: "a", Version: 3}
+	if err := want.Save(f); err != nil {
+		t.Fatal(err)
 	}
-	if got := DecodeApplied([]byte("{")); *got != (Applied{}) {
-		t.Errorf("damage: got %+v", got)
+	if got, err := Load(f); err != nil || *got != want {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	f[appliedFact] = []byte("{")
+	if got, err := Load(f); err != nil || *got != (Applied{}) {
+		t.Errorf("damage: got %+v, %v", got, err)
 	}
 }
