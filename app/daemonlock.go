@@ -113,7 +113,7 @@ func DaemonOf(dir string) (by Owner, ok bool, err error) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	return Owner{}, false, fmt.Errorf("%s is locked, and does not say by whom", f.Name())
+	return Owner{}, false, fmt.Errorf("%s is locked by an unknown process", f.Name())
 }
 
 // Client returns a client of the daemon that owns the state directory, nil when none does.

@@ -42,7 +42,7 @@ func (r records) LoadRecords() (map[string]scheduler.Record, error) {
 	for name, data := range raw {
 		var rec scheduler.Record
 		if err := json.Unmarshal(data, &rec); err != nil {
-			r.log.Error("record of a job cannot be read; it begins anew", "job", name, "err", err)
+			r.log.Error("record of a job cannot be read; starting with an empty one", "job", name, "err", err)
 			rec = scheduler.Record{}
 		}
 		out[name] = rec

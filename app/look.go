@@ -24,7 +24,7 @@ func look(a *App, name string, f func(*job.Job, *store.Site) error) error {
 	return viewState(a, j.Name, func(_ *store.State, s *store.Site) error { return f(j, s) })
 }
 
-// Plan is what the next run of a job would ask, spare and audit, and when that is. Nothing is asked of any site.
+// Plan is what the next run of a job would ask, spare and audit, and when that is. No site is contacted.
 func Plan(a *App, name string, now time.Time) (p *report.PlanReport, err error) {
 	err = look(a, name, func(j *job.Job, s *store.Site) error {
 		at, when, err := nextStart(j, s, now)

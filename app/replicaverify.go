@@ -195,7 +195,7 @@ func (v *replicaVerifier) test(ctx context.Context, here, there mirror.ReplicaSi
 	case !verdict.Level.Mirrors():
 		p.Suggestion = verdict.Level.String() + ": neither may stand for the other"
 	case p.Job != "" && verdict.Interchangeable():
-		p.Suggestion = "it is asked when the origin of " + p.Job + " fails"
+		p.Suggestion = "it is used when the origin of " + p.Job + " fails"
 	default:
 		p.Suggestion = suggestHosts(&verdict)
 	}

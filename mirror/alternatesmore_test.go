@@ -28,7 +28,7 @@ func TestAlternatesOfASiteThatRedirects(t *testing.T) {
 	m := mirrortest.New(t, w, fmt.Sprintf("url = %q\nscope = \"domain\"\nalternates = [%q]\n", short+"/", copyBase))
 	s := m.Run()
 	wantVerdict(t, s, mirror.Complete, true)
-	wantText(t, s, copyBase+" was tested and is asked when the origin fails (level 1 by 19 of 19 tests")
+	wantText(t, s, copyBase+" was tested and is used when the origin fails (level 1 by 19 of 19 tests")
 	for p := range pages {
 		w.Remove(www + p)
 	}
@@ -40,7 +40,7 @@ func TestAlternatesOfASiteThatRedirects(t *testing.T) {
 	if s.Alternates[copyBase] < 24 || s.Foreign != 1 || s.Changed != 1 {
 		t.Errorf("%v, %d foreign, %d changed\n%s", s.Alternates, s.Foreign, s.Changed, mirrortest.Text(s))
 	}
-	if x := explanation(t, m, www+"/p03.html"); !strings.Contains(strings.Join(x.Rules, "\n"), copyBase+"p03.html is asked") {
+	if x := explanation(t, m, www+"/p03.html"); !strings.Contains(strings.Join(x.Rules, "\n"), copyBase+"p03.html is used") {
 		t.Errorf("explained as %q", x.Rules)
 	}
 }

@@ -42,7 +42,7 @@ func (r *run) endAdvice() error {
 		return err
 	}
 	if err := r.validators.Read(without); err != nil {
-		r.log.Warn("the list of directories with unreliable validators cannot be decoded; it begins anew",
+		r.log.Warn("the list of directories with unreliable validators cannot be decoded; starting with an empty one",
 			"err", err)
 	}
 	r.evidence, err = spare.NewEvidence(spare.EvidenceOptions{
@@ -54,7 +54,7 @@ func (r *run) endAdvice() error {
 		Now:     r.now,
 	}, trust)
 	if err != nil {
-		r.log.Warn("what is known of the reliability of evidence cannot be decoded; it begins anew",
+		r.log.Warn("the record of unreliable evidence cannot be decoded; starting with an empty one",
 			"err", err)
 	}
 	return nil

@@ -196,7 +196,7 @@ func TestValidatorsThatLieAreFoundOut(t *testing.T) {
 			if s.Changed != len(texts) {
 				t.Errorf("%d of %d changes are seen\n%s", s.Changed, len(texts), mirrortest.Text(s))
 			}
-			wantText(t, s, "its directory is asked without them until run 8", "not sent any more")
+			wantText(t, s, "its directory is requested without them until run 8", "not sent any more")
 			page := home + "/dir/p0.html"
 			if got := explain(t, m, page); !strings.Contains(got, "validators: its "+header+" is not sent") || !strings.Contains(got, "before run 8") {
 				t.Errorf("explain does not say it:\n%s", got)
@@ -402,7 +402,7 @@ func TestLifetimesSpareRequestsWhenTheJobSaysSo(t *testing.T) {
 		t.Errorf("spared %v", s.Spared)
 	}
 	wantText(t, s, "by their lifetimes")
-	if got := explain(t, m, home+"/p20.html"); !strings.Contains(got, "the site said that it stays as it is") {
+	if got := explain(t, m, home+"/p20.html"); !strings.Contains(got, "lifetime has not ended") {
 		t.Errorf("explain does not say why it was not asked:\n%s", got)
 	}
 	now = now.Add(25 * time.Hour)

@@ -177,6 +177,6 @@ func (r *run) sayDamage(d *publish.TreeDamage) {
 	}
 	if d.Lost != nil {
 		r.log.Warn("published tree is damaged", "err", d.Lost)
-		r.notes.Cap(fmt.Sprintf("the published tree is damaged (%v): the next complete run publishes all files anew", d.Lost))
+		r.notes.Cap(fmt.Sprintf("the published tree is damaged (%v): the next complete run publishes all files again", d.Lost))
 	}
 }

@@ -85,7 +85,7 @@ func TestReuseOfAMirrorThatIsGone(t *testing.T) {
 			w.Set(home+"/docs/p04.html", news)
 			s := m.Run()
 			wantVerdict(t, s, mirror.Complete, true)
-			wantText(t, s, "everything is asked of the site")
+			wantText(t, s, "everything is requested from the site")
 			after := m.Tree()
 			if !strings.Contains(after["docs/p04.html"], "news") || len(after) != len(before) {
 				t.Errorf("%d files, had %d\n%s", len(after), len(before), mirrortest.Text(s))
@@ -115,7 +115,7 @@ func TestReuseOfAMirrorThatIsLeft(t *testing.T) {
 		days int
 		text string
 		news bool
-	}{{6, "", false}, {23, "from the mirror of manual", false}, {4, "its last run was on", false}, {27, "everything is asked of the site", true}} {
+	}{{6, "", false}, {23, "from the mirror of manual", false}, {4, "its last run was on", false}, {27, "everything is requested from the site", true}} {
 		at = at.Add(time.Duration(c.days) * 24 * time.Hour)
 		s := m.Run()
 		wantVerdict(t, s, mirror.Complete, c.news)
@@ -144,7 +144,7 @@ func TestReuseOfWhatTheSiteRemoved(t *testing.T) {
 		days int
 		text string
 		kept bool
-	}{{6, "from the mirror of manual", true}, {8, "nothing new is taken", true}, {20, "nothing new is taken", true}, {20, "everything is asked of the site", false}} {
+	}{{6, "from the mirror of manual", true}, {8, "nothing new is taken", true}, {20, "nothing new is taken", true}, {20, "everything is requested from the site", false}} {
 		at = at.Add(time.Duration(c.days) * 24 * time.Hour)
 		wantVerdict(t, runOther(t, w, m), mirror.Complete, false)
 		s := m.Run()

@@ -204,7 +204,7 @@ func (v *verifier) observations() error {
 		}
 		for id := range o.Changed.All() {
 			if !o.Asked.Has(id) {
-				v.problem(BadDatabase, subject, "URL number %d changed and was not asked", id)
+				v.problem(BadDatabase, subject, "URL number %d changed without a request", id)
 				break
 			}
 		}

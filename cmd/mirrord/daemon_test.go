@@ -179,7 +179,7 @@ func TestDaemon(t *testing.T) {
 	// A run in the daemon ends as one here would, with its report.
 	d.do(exitOK, `^docs +new +- .* \d{4}-01-01 00:00 +0 0 1 1 \*$`, "status")
 	d.do(exitOK, "^docs: complete, version 1 published", "run-now", "docs")
-	d.do(exitOK, "^docs: no change found; 2[0-9] of 26 asked(.*\n)*  to ask for all: mirrord run-now docs --full", "run-now", "docs.toml", "--set", "title=Other")
+	d.do(exitOK, "^docs: no change found; 2[0-9] of 26 asked(.*\n)*  to skip nothing: mirrord run-now docs --full", "run-now", "docs.toml", "--set", "title=Other")
 	d.do(exitOK, "^docs: complete, nothing changed since version 1", "run-now", "docs", "--full")
 	d.do(exitOK, `"verdict": "complete"`, "run-now", "docs", "--json")
 	d.do(exitOK, "^docs +ok +1 ", "status")

@@ -173,7 +173,7 @@ func (d *demo) mirror(ctx context.Context, st *store.State, at time.Time) error 
 		if sum.Skipped > 0 {
 			learned = fmt.Sprintf(", and %d were not worth one by what the weeks before have taught", sum.Skipped)
 		}
-		d.say("  spared    %d requests: the sitemap vouches for %d%s", evidence+sum.Skipped, evidence, learned)
+		d.say("  spared    %d requests: the sitemap covers %d%s", evidence+sum.Skipped, evidence, learned)
 	}
 	switch {
 	case sum.Verdict != mirror.Complete:
@@ -234,7 +234,7 @@ func (d *demo) next(st *store.State) error {
 	if err != nil {
 		return err
 	}
-	d.say("What would one more run ask? At most %d of %d if nothing has changed by then; the sitemap will vouch for some (mirrord plan says why).", p.Asked, p.Known)
+	d.say("What would one more run request? At most %d of %d if nothing has changed by then; the sitemap will cover some (mirrord plan says why).", p.Asked, p.Known)
 	return nil
 }
 

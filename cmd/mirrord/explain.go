@@ -15,7 +15,7 @@ func explainCommand(a *cli) *cobra.Command {
 		Short: "Explain why a URL is mirrored or not",
 		Long: `Say why a URL is or is not in a job's mirror: what scope, programs, traps and robots.txt say of it, what became of it when it was last asked,
 and by which documents it was found. With --head also the head of the stored answer: status line and all fields as the server sent them, cookies included.
-Nothing is asked of any site.`,
+No site is contacted.`,
 		Args:              cobra.ExactArgs(2),
 		ValidArgsFunction: a.completeJob,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -19,7 +19,7 @@ func gcCommand(a *cli) *cobra.Command {
 		Short: "Drop old versions, free space",
 		Long: `Drop the versions that a job's publish.keep does not want, and give back the space of stored documents that no version refers to any more: for
 the jobs named, or for all. Then the stored bodies that no site refers to are deleted; for that nothing may be running, because they are
-shared. A mirror without a job file keeps its versions. The beginning of a large file that was cut off is dropped when no run has gone on with it for
+shared. A mirror without a job file keeps its versions. The beginning of a large file that was cut off is dropped when no run has continued it for
 30 days.
 
 A run applies publish.keep by itself after each version; gc frees the space. Exit code 5: something was left because a run is under way.`,

@@ -123,7 +123,7 @@ func replicaFind(ctx context.Context, a *cli, dirs []string, o replicaFlags) err
 }
 
 func printReplicas(a *cli, r *app.Replicas) {
-	a.printf("%d pages, of which %d were read anew; %d files are no pages, %d could not be read\n", r.Pages, r.Pages-r.Kept, r.Skipped, r.Bad)
+	a.printf("%d pages, of which %d were read again; %d files are not pages, %d could not be read\n", r.Pages, r.Pages-r.Kept, r.Skipped, r.Bad)
 	a.printf("\n%s\n", plural(len(r.Hosts), "pair of hosts that mirror each other", "pairs of hosts that mirror each other"))
 	for _, h := range r.Hosts {
 		level := h.Level

@@ -87,7 +87,7 @@ func TestReplicasPutToUse(t *testing.T) {
 		pairs[1].Level != "1" || pairs[1].Base2 != twin.URL+"/" || len(pairs[1].Outcomes) != 19 {
 		t.Fatalf("pairs %+v", pairs)
 	}
-	if out := mirrord(exitOK, "replicas", "--verify"); !strings.Contains(out, "it is asked when the origin of manual fails") || !strings.Contains(out, "either may stand for the other") {
+	if out := mirrord(exitOK, "replicas", "--verify"); !strings.Contains(out, "it is used when the origin of manual fails") || !strings.Contains(out, "either may stand for the other") {
 		t.Errorf("verify says\n%s", out)
 	}
 
@@ -178,7 +178,7 @@ func TestReplicasWithADamagedMirror(t *testing.T) {
 	}
 	mirrord("run-now", "manual")
 	mirrord("run-now", "twin")
-	if out, _ := mirrord("replicas", "--verify", "manual"); !strings.Contains(out, first.URL+"/ "+third.URL+"/") || !strings.Contains(out, "it is asked when the origin of manual fails") {
+	if out, _ := mirrord("replicas", "--verify", "manual"); !strings.Contains(out, first.URL+"/ "+third.URL+"/") || !strings.Contains(out, "it is used when the origin of manual fails") {
 		t.Errorf("verify says\n%s", out)
 	}
 	name := filepath.Join(state, "sites/twin/current/phm.json")

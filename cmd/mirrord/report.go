@@ -33,7 +33,7 @@ func (a *cli) printSummary(sum *mirror.Summary, h hints) error {
 	case sum.Verdict == mirror.Suspicious && h.accept != "":
 		a.printf("  what to do: %s\n", h.accept)
 	case sum.Sparing() && !sum.Published && h.full != "":
-		a.printf("  to ask for all: %s\n", h.full)
+		a.printf("  to skip nothing: %s\n", h.full)
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ func rollbackCommand(a *cli) *cobra.Command {
 		Use:   "rollback JOB [N]",
 		Short: "Publish an older version again",
 		Long: `Publish version N of a job's mirror again, or the one before the current version. It becomes a new version, so that this can be undone in the
-same way. Nothing is asked of the site; the next run finds the site as it then is, and publishes that.`,
+same way. The site is not contacted; the next run finds the site as it then is, and publishes that.`,
 		Example: `  mirrord rollback samba
   mirrord rollback samba 12`,
 		Args:              cobra.RangeArgs(1, 2),

@@ -77,7 +77,7 @@ func acceptCommand(a *cli) *cobra.Command {
 		Use:   "accept JOB",
 		Short: "Publish what was held back",
 		Long: `Publish what the last run of a job held back as suspicious: a site that suddenly lost many pages, or became the same page everywhere.
-Nothing is asked of the site. Look at mirrord status JOB first. Whatever is dropped can be had back from an older version.`,
+The site is not contacted. Look at mirrord status JOB first. Whatever is dropped can be had back from an older version.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeJob,
 		RunE: func(cmd *cobra.Command, args []string) error {

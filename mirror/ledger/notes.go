@@ -107,7 +107,7 @@ func (n *Notes) List() (ns []result.Note, failures []result.Failure) {
 	}
 	if n.traps.Count > 0 {
 		t := n.traps
-		t.What = "URLs that look like traps were not asked"
+		t.What = "URLs that look like traps were not requested"
 		ns = append(ns, t)
 	}
 	for _, k := range slices.Sorted(maps.Keys(n.kinds)) {

@@ -68,7 +68,7 @@ func (n *Naming) reserve(namer *phm.Namer) (fresh []uint32) {
 				}
 				t.Displace(id)
 				if inSet {
-					n.Log.Warn("mirror path is given anew", "url", t.URL(id).String(), "err", err)
+					n.Log.Warn("mirror path is assigned again", "url", t.URL(id).String(), "err", err)
 				}
 			}
 			if inSet {

@@ -130,7 +130,7 @@ func (e *explainer) rules() {
 // robots says what the stored robots.txt of the URL's origin says.
 func (e *explainer) robots(rb fetch.RobotsStore) {
 	if !e.v.Job.ObeyRobots {
-		e.say("robots.txt: not asked, obey_robots is false")
+		e.say("robots.txt: ignored, obey_robots is false")
 		return
 	}
 	if rb == nil {
@@ -198,7 +198,7 @@ func (e *explainer) alternates() {
 		return
 	}
 	for _, base := range e.v.Job.AlternateURLs() {
-		e.say("alternates: when the origin does not give it, %s%s is asked, if that replica was found to hold the same",
+		e.say("alternates: when the origin does not give it, %s%s is used if that replica was found to hold the same",
 			base, rest)
 	}
 }

@@ -213,7 +213,7 @@ func (e *explainer) plan(rec *store.Resource) error {
 	}
 	say := func(format string, args ...any) { e.say("plan: "+format, args...) }
 	if p == nil {
-		say("the next run asks for everything: %s", why)
+		say("the next run requests everything: %s", why)
 		return nil
 	}
 	if looked := p.Model().Looked(rec.ID); looked < p.Model().Last {

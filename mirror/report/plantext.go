@@ -17,15 +17,15 @@ func (p *PlanReport) WriteText(w io.Writer, all bool) error {
 		return err
 	}
 	if p.Full != "" {
-		_, err := fmt.Fprintf(w, "  everything is asked: %s\n", p.Full)
+		_, err := fmt.Fprintf(w, "  everything is requested: %s\n", p.Full)
 		return err
 	}
-	fmt.Fprintf(w, "  policy %s, from what %d runs observed; more is asked when changes are found\n", p.Policy, p.Runs)
+	fmt.Fprintf(w, "  policy %s, from what %d runs observed; more is requested when changes are found\n", p.Policy, p.Runs)
 	if p.When != "" {
 		fmt.Fprintf(w, "  for a run at %s: %s\n", p.At.Local().Format("2006-01-02 15:04"), p.When)
 	}
 	if p.Expected > 0 || p.Missed > 0 {
-		fmt.Fprintf(w, "  expected changes: %.3g in what is asked, %.3g in what is spared\n", p.Expected, p.Missed)
+		fmt.Fprintf(w, "  expected changes: %.3g in what is requested, %.3g in what is skipped\n", p.Expected, p.Missed)
 	}
 	var parts []string
 	for _, why := range slices.Sorted(maps.Keys(p.Reasons)) {

@@ -71,7 +71,7 @@ func TestSummaryText(t *testing.T) {
 			Changed:   1,
 		}, `docs: complete, version 4 published (1.23s)
   asked 60: 1 fetched, 58 unchanged, 0 redirected, 0 gone; 0 B received
-  59 of 557 known URLs were asked
+  59 of 557 known URLs were requested
   mirror: 118 files, 999 B; 0 added, 1 changed, 0 removed
 `},
 		{"nothing changed", Summary{
@@ -104,7 +104,7 @@ func TestSummaryText(t *testing.T) {
 			Notes: []Note{
 				{What: "limits.max_files = 10 is reached", Count: 1},
 				{
-					What:     "URLs that look like traps were not asked",
+					What:     "URLs that look like traps were not requested",
 					Count:    12,
 					Examples: []string{"http://h/x: too deep"},
 				},
@@ -114,7 +114,7 @@ func TestSummaryText(t *testing.T) {
   asked 9: 3 fetched, 0 unchanged, 0 redirected, 0 gone, 5 failed, 1 refused; 1.0 kB received
   not asked: 4 disallowed by robots rules, 70 left for the next run
   note: limits.max_files = 10 is reached
-  note: URLs that look like traps were not asked (12, such as http://h/x: too deep)
+  note: URLs that look like traps were not requested (12, such as http://h/x: too deep)
   failed: http://h/0: status 500
   failed: http://h/1: status 500
   failed: http://h/2: status 500

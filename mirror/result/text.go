@@ -90,7 +90,7 @@ func (t *text) requests() {
 	}
 	t.p("; %s received\n", Bytes(s.Wire))
 	if s.Published && s.Sparing() {
-		t.p("  %d of %d known URLs were asked\n", s.Asked, s.Known)
+		t.p("  %d of %d known URLs were requested\n", s.Asked, s.Known)
 	}
 }
 
@@ -137,9 +137,9 @@ func (t *text) sources() {
 	}
 	switch n := s.Foreign; {
 	case n == 1:
-		t.p("  1 file of the mirror came from replicas and is asked of the origin again\n")
+		t.p("  1 file of the mirror came from replicas and will be requested from the origin\n")
 	case n > 1:
-		t.p("  %d files of the mirror came from replicas and are asked of the origin again\n", n)
+		t.p("  %d files of the mirror came from replicas and will be requested from the origin\n", n)
 	}
 }
 

@@ -96,7 +96,7 @@ func (x *Replicas) Renew(ctx context.Context) (notes []string) {
 		if why, err := leadsAway(ctx, a); err == nil && why != "" {
 			notes = append(notes, why)
 		} else if err == nil {
-			note := fmt.Sprintf("%s was tested and is asked when the origin fails (%s)", a.base, aboutPair(&p))
+			note := fmt.Sprintf("%s was tested and is used when the origin fails (%s)", a.base, aboutPair(&p))
 			notes = append(notes, note)
 		}
 	}

@@ -46,7 +46,7 @@ func (x *Reuse) Prepare(ctx context.Context) (note string, err error) {
 			return "", nil
 		case !v.said && tooLong: // the site may have it no more
 			const form = "reuse: only %d files of %s could be compared with the site's, and none were taken since %s: " +
-				"everything is asked of the site%s"
+				"everything is requested from the site%s"
 			return fmt.Sprintf(form, v.record.Same, from.Job, last.used().Format(time.DateOnly), v.why), nil
 		case !v.said:
 			x.mode = reuseKeeps
@@ -64,7 +64,7 @@ func (x *Reuse) Prepare(ctx context.Context) (note string, err error) {
 	}
 	if last.Differs != "" {
 		why := cmp.Or(last.Why, "was another file than the mirror of "+from.Job+" has")
-		const form = "reuse: %s %s, on %s: everything is asked of the site"
+		const form = "reuse: %s %s, on %s: everything is requested from the site"
 		return fmt.Sprintf(form, last.Differs, why, last.Verified.Format(time.DateOnly)), nil
 	}
 	if x.docs, err = x.o.Mirrors.Documents(from.Job); err != nil {
@@ -81,9 +81,9 @@ func (x *Reuse) unusable(files map[string]reusedFile, err error, last reuseRecor
 	from := x.o.Provenance
 	switch {
 	case errors.Is(err, store.ErrNoSite):
-		return fmt.Sprintf("reuse: there is no mirror of %s: everything is asked of the site", from.Job)
+		return fmt.Sprintf("reuse: there is no mirror of %s: everything is requested from the site", from.Job)
 	case err != nil && tooLong:
-		const form = "reuse: the mirror of %s could not be used since %s: everything is asked of the site: %v"
+		const form = "reuse: the mirror of %s could not be used since %s: everything is requested from the site: %v"
 		return fmt.Sprintf(form, from.Job, last.used().Format(time.DateOnly), err)
 	case err != nil:
 		x.mode = reuseKeeps

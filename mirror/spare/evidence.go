@@ -208,8 +208,8 @@ func UnchangedBy(rec store.Resource, k ledger.EvidenceKind, now time.Time) *ledg
 // reasonOf is what explain says of a request that was not made.
 func reasonOf(k ledger.EvidenceKind) string {
 	return [...]string{
-		"not asked: its directory listing shows the same time and size",
-		"not asked: the sitemap shows the same lastmod",
-		"not asked: the site said that it stays as it is for longer",
+		"skipped: its directory listing shows the same time and size",
+		"skipped: the sitemap shows the same lastmod",
+		"skipped: its lifetime has not ended",
 	}[k]
 }

@@ -112,7 +112,7 @@ func NewPlanner(o PlanOptions) (p *Planner, why string, err error) {
 	}
 	with, ok := o.planned(m)
 	if !ok {
-		why = fmt.Sprintf("fewer than %d complete runs have asked for everything (full_runs)", o.Job.FullRuns)
+		why = fmt.Sprintf("fewer than %d complete runs have requested everything (full_runs)", o.Job.FullRuns)
 		return nil, why, nil
 	}
 	p = &Planner{

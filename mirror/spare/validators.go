@@ -35,7 +35,7 @@ const (
 
 // unreliableNote has the run before which no validators are sent.
 const unreliableNote = "changed although its validators stayed the same: " +
-	"its directory is asked without them until run %d"
+	"its directory is requested without them until run %d"
 
 // ValidatorsFact is where a site keeps the directories with unreliable validators.
 const ValidatorsFact = "liars"
