@@ -90,7 +90,6 @@ type run struct {
 	origins  *crawl.Origins
 	turns    *hostTurns // beside the frontier
 	procs    chan *processor
-	bodies   *source.BodyPool
 
 	large sync.Mutex // held while a large document is in memory
 
@@ -204,8 +203,19 @@ func newRun(o Options) (*run, error) {
 		r.troubles.AddEntry(u)
 	}
 	r.origins = crawl.NewOrigins(j.ObeyRobots)
-	r.bodies = r.newBodies()
-	r.newSources()
+	making := &sourcing{
+		o:          &r.o,
+		site:       r.site,
+		rules:      r.rules,
+		table:      r.table,
+		provenance: &r.provenance,
+		stats:      &r.stats,
+		troubles:   r.troubles,
+		turns:      r.turns,
+		number:     func() int { return r.state.Number },
+		log:        r.log,
+	}
+	r.chain = making.chain()
 	r.variants = ledger.NewVariants(r.rules.Traps)
 	r.layout = phm.Layout{Primary: r.rules.Seeds[0].Origin()}
 	reading := intake.Options{
@@ -294,12 +304,18 @@ func (r *run) run(ctx context.Context) (*Summary, error) {
 		if err := r.site.Notes.SetRun(nil); err != nil {
 			return r.summary(v.Broke(err)), err
 		}
-		r.dropParts()
+		if err := dropParts(r.site); err != nil {
+			r.notes.Cap("beginnings of large files could not be dropped: " + err.Error())
+		}
 		if r.published != nil {
 			r.thin()
 		}
 		r.settleBase()
-		r.renewReplicas(ctx)
+		if !r.o.NoFetch && len(r.troubles.DownEntries()) == 0 {
+			for _, note := range r.chain.Replicas.Renew(ctx) {
+				r.notes.Cap(note)
+			}
+		}
 	}
 	return r.summary(v), nil
 }

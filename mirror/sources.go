@@ -3,13 +3,14 @@
 package mirror
 
 import (
-	"context"
 	"io"
+	"log/slog"
 	"slices"
 	"time"
 
 	"mirrord/fetch"
 	"mirrord/job"
+	"mirrord/mirror/admit"
 	"mirrord/mirror/crawl"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/source"
@@ -18,47 +19,64 @@ import (
 	"mirrord/store"
 )
 
-// newSources makes the sources of the run: the mirror of another job, the site itself, its replicas.
-func (r *run) newSources() {
-	p := &r.provenance
-	p.Job = r.job.Reuse.Job
-	if p.From, p.At = r.job.ReusePrefixes(); p.From == "" {
+// sourcing makes the sources of a run.
+type sourcing struct {
+	o          *Options
+	site       *store.Site
+	rules      *admit.URLRules
+	table      *ledger.Table
+	provenance *ledger.Provenance
+	stats      *ledger.Counts
+	troubles   *crawl.Troubles
+	turns      *hostTurns
+	number     func() int // of the run
+	log        *slog.Logger
+}
+
+// chain returns the mirror of another job, the site itself, and its replicas.
+func (m *sourcing) chain() source.Chain {
+	j, p, bodies := m.o.Job, m.provenance, m.bodies()
+	p.Job = j.Reuse.Job
+	if p.From, p.At = j.ReusePrefixes(); p.From == "" {
 		p.Job = ""
 	}
-	r.chain.Origin = &source.Origin{Fetcher: r.o.Fetcher, Bodies: r.bodies, Now: r.now}
-	r.chain.Replicas = source.NewReplicas(source.ReplicaOptions{
-		Base:       r.job.Base(),
-		Replicas:   r.job.AlternateURLs(),
-		NewAsker:   r.newAsker,
-		Bodies:     r.bodies,
-		Pairs:      r.o.Facts,
-		Troubles:   replicaTroubles{r.troubles},
-		Table:      r.table,
+	replicas := source.ReplicaOptions{
+		Base:       j.Base(),
+		Replicas:   j.AlternateURLs(),
+		Product:    askerOptions(j).Product,
+		MaxBody:    int64(j.Limits.MaxBody),
+		NewAsker:   m.asker,
+		Bodies:     bodies,
+		Pairs:      m.o.Facts,
+		Troubles:   replicaTroubles{m.troubles},
+		Table:      m.table,
 		Provenance: p,
-		Record:     r.site.Records.Get,
-		Body:       r.heldBody,
-		Product:    askerOptions(r.job).Product,
-		MaxBody:    int64(r.job.Limits.MaxBody),
-		Now:        r.now,
-		Log:        r.log,
-	})
+		Record:     m.site.Records.Get,
+		Body:       m.heldBody,
+		Now:        m.o.Now,
+		Log:        m.log,
+	}
 	reuse := source.ReuseOptions{
 		Provenance: p,
-		Facts:      r.site.Notes,
-		Bodies:     r.bodies,
-		NewAsker:   r.newAsker,
-		Covers:     r.rules.Scope.Covers,
-		Run:        func() int { return r.state.Number },
-		Product:    askerOptions(r.job).Product,
-		Nofollow:   r.job.ObeyNofollow,
-		MaxBody:    int64(r.job.Limits.MaxBody),
-		Now:        r.now,
-		Log:        r.log,
+		Facts:      m.site.Notes,
+		Bodies:     bodies,
+		NewAsker:   m.asker,
+		Covers:     m.rules.Scope.Covers,
+		Run:        m.number,
+		Product:    askerOptions(j).Product,
+		Nofollow:   j.ObeyNofollow,
+		MaxBody:    int64(j.Limits.MaxBody),
+		Now:        m.o.Now,
+		Log:        m.log,
 	}
-	if st := r.o.State; st != nil { // else the run only reads
-		reuse.Mirrors, reuse.Runs, reuse.OpenBody = st, r.o.Facts.Runs, st.Bodies.Open
+	if st := m.o.State; st != nil { // else the run only reads
+		reuse.Mirrors, reuse.Runs, reuse.OpenBody = st, m.o.Facts.Runs, st.Bodies.Open
 	}
-	r.chain.Reuse = source.NewReuse(reuse)
+	return source.Chain{
+		Reuse:    source.NewReuse(reuse),
+		Origin:   &source.Origin{Fetcher: m.o.Fetcher, Bodies: bodies, Now: m.o.Now},
+		Replicas: source.NewReplicas(replicas),
+	}
 }
 
 // replicaTroubles are the troubles of origins as replicas report them.
@@ -75,21 +93,21 @@ func (t replicaTroubles) Failed(u site.URL, reason string, how source.FailureKin
 	t.Troubles.Failed(u, reason, weight)
 }
 
-// newAsker makes single requests by the rules of the run, beside its frontier.
-func (r *run) newAsker() *source.Asker {
-	o := askerOptions(r.job)
-	o.Fetcher, o.Robots, o.Turns, o.Now = r.o.Fetcher, r.o.Robots, r.turns, r.now
-	o.Count = func(wire int64) { r.stats.Requests.Add(1); r.stats.Wire.Add(wire) }
+// asker makes single requests by the rules of the run, beside its frontier.
+func (m *sourcing) asker() *source.Asker {
+	o := askerOptions(m.o.Job)
+	o.Fetcher, o.Robots, o.Turns, o.Now = m.o.Fetcher, m.o.Robots, m.turns, m.o.Now
+	o.Count = func(wire int64) { m.stats.Requests.Add(1); m.stats.Wire.Add(wire) }
 	return source.NewAsker(o)
 }
 
 // heldBody reads the stored body of a resource, up to what is compared.
-func (r *run) heldBody(rec *store.Resource) ([]byte, error) {
+func (m *sourcing) heldBody(rec *store.Resource) ([]byte, error) {
 	if rec.Body == store.PackBody {
-		fr, err := r.site.Frames.ReadFrame(store.NewFrameReader(), rec.At)
+		fr, err := m.site.Frames.ReadFrame(store.NewFrameReader(), rec.At)
 		return fr.Body, err
 	}
-	f, err := r.o.State.Bodies.Open(rec.Digest, 0, hosts.MaxCompared)
+	f, err := m.o.State.Bodies.Open(rec.Digest, 0, hosts.MaxCompared)
 	if err != nil {
 		return nil, err
 	}
@@ -97,16 +115,16 @@ func (r *run) heldBody(rec *store.Resource) ([]byte, error) {
 	return io.ReadAll(f)
 }
 
-// newBodies returns what takes in the bodies of a run. A run without a state only reads.
-func (r *run) newBodies() *source.BodyPool {
+// bodies returns what takes in the bodies of the run. A run without a state only reads.
+func (m *sourcing) bodies() *source.BodyPool {
 	o := source.BodyOptions{
-		Parts:       r.site.Parts,
-		MaxDocument: int64(r.job.Limits.MaxDocument),
-		Now:         r.now,
-		Log:         r.log,
+		Parts:       m.site.Parts,
+		MaxDocument: int64(m.o.Job.Limits.MaxDocument),
+		Now:         m.o.Now,
+		Log:         m.log,
 	}
-	if r.o.State != nil {
-		o.Blobs = r.o.State.Spool
+	if m.o.State != nil {
+		o.Blobs = m.o.State.Spool
 	}
 	return source.NewBodyPool(o)
 }
@@ -133,15 +151,15 @@ func (t *hostTurns) Gap(host string) time.Duration { return t.hosts.Gap(host, t.
 func (t *hostTurns) SetCrawlDelay(host string, d time.Duration) { t.hosts.SetCrawlDelay(host, d) }
 
 // noteSources says in a summary what came from other sources than the site itself.
-func (r *run) noteSources(sum *Summary) {
-	given := r.chain.Replicas.Report()
+func noteSources(sum *Summary, c *source.Chain, p *ledger.Provenance) {
+	given := c.Replicas.Report()
 	if len(given.Given) > 0 {
 		sum.Alternates = given.Given
 	}
-	sum.Foreign, _ = r.provenance.FromReplicas(time.Time{})
-	sum.AlternatesSame, sum.Reused = given.Same, r.chain.Reuse.Taken()
+	sum.Foreign, _ = p.FromReplicas(time.Time{})
+	sum.AlternatesSame, sum.Reused = given.Same, c.Reuse.Taken()
 	if sum.Reused > 0 {
-		sum.ReusedOf = r.provenance.Job
+		sum.ReusedOf = p.Job
 	}
 	for _, why := range given.Notes {
 		if !slices.ContainsFunc(sum.Notes, func(n Note) bool { return n.What == why }) {
@@ -152,26 +170,14 @@ func (r *run) noteSources(sum *Summary) {
 
 // dropParts drops the beginnings of bodies of which no run will request the rest: at the end of a complete
 // run all but those of what failed.
-func (r *run) dropParts() {
-	_, err := r.site.Parts.Collect(false, func(url string, _ time.Time) bool {
+func dropParts(s *store.Site) error {
+	_, err := s.Parts.Collect(false, func(url string, _ time.Time) bool {
 		u, _, err := site.Parse(url)
 		if err != nil {
 			return true
 		}
-		rec, ok, err := r.site.Records.Get(u)
+		rec, ok, err := s.Records.Get(u)
 		return err == nil && (!ok || rec.Outcome != site.Failed || rec.Failures >= ledger.LastingFailures)
 	})
-	if err != nil {
-		r.notes.Cap("beginnings of large files could not be dropped: " + err.Error())
-	}
-}
-
-// renewReplicas tests replicas at the end of a complete run.
-func (r *run) renewReplicas(ctx context.Context) {
-	if r.o.NoFetch || len(r.troubles.DownEntries()) > 0 {
-		return
-	}
-	for _, note := range r.chain.Replicas.Renew(ctx) {
-		r.notes.Cap(note)
-	}
+	return err
 }

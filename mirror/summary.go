@@ -42,7 +42,7 @@ func (r *run) summary(j *judge.Judgement) *Summary {
 		sum.Path = filepath.Join(r.site.Dir(), "current")
 		sum.Entry = r.entry()
 	}
-	r.noteSources(sum)
+	noteSources(sum, &r.chain, &r.provenance)
 	return sum
 }
 

@@ -37,7 +37,7 @@ type Answer struct {
 	From   Provider
 	Source string // the URL on the replica or in the other mirror; "" from the origin
 
-	Result *fetch.Result // of the origin, and of a replica with To: the exchange; nil when no request was made
+	Result *fetch.Result // of the origin, and of a replica with To; nil when no request was made
 	Err    error         // of the origin: why the exchange brought no usable answer
 
 	Content *Content // a body came; of the origin, when Result says that it was kept

@@ -14,7 +14,6 @@ import (
 
 	"mirrord/fetch"
 	"mirrord/mirror/ledger"
-	"mirrord/replica/hosts"
 	"mirrord/robots"
 	"mirrord/site"
 	"mirrord/store"
@@ -84,18 +83,6 @@ type Replicas struct {
 	neighbours neighbours
 }
 
-// replica is one replica.
-type replica struct {
-	base site.URL
-	ask  *Asker
-
-	mu      sync.Mutex // held while it is tested
-	tested  bool
-	trusted bool
-	why     string       // not trusted
-	probe   hosts.Answer // to a path that cannot exist
-}
-
 // NewReplicas returns the replicas of a job, of which there may be none.
 func NewReplicas(o ReplicaOptions) *Replicas {
 	x := &Replicas{o: o, base: o.Base, given: map[string]int64{}}
@@ -132,12 +119,6 @@ func (x *Replicas) IsWell() bool {
 	return slices.ContainsFunc(x.all, func(a *replica) bool {
 		return a.isTrusted() && !x.o.Troubles.IsDown(a.base)
 	})
-}
-
-func (a *replica) isTrusted() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.trusted
 }
 
 // Took counts an answer of a replica that became an outcome; same says that the mirror stays as it is.
@@ -331,12 +312,4 @@ func (x *Replicas) redirect(a *replica, ask *Ask, res *fetch.Result, u site.URL)
 		Reason:  rec.Reason,
 		Checked: x.o.Now().Unix(),
 	}
-}
-
-// isErrorPage reports whether a page is like the answer to a path that cannot exist.
-func (a *replica) isErrorPage(res *fetch.Result, u site.URL, body []byte) bool {
-	if a.probe.Kind != hosts.GotPage {
-		return false
-	}
-	return hosts.AnswerBody(res.MIME, u, body).Alike(a.probe.Body)
 }

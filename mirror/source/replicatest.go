@@ -24,7 +24,8 @@ type Side struct {
 // II of Bharat and Broder. A side without paths is only tested for those of the other. The only error is that
 // ctx ended.
 func TestReplicas(ctx context.Context, a, b Side) (hosts.PairVerdict, error) {
-	one, other := hosts.HostSample{Host: a.Base, Paths: a.Paths}, hosts.HostSample{Host: b.Base, Paths: b.Paths}
+	one := hosts.HostSample{Host: a.Base, Paths: a.Paths}
+	other := hosts.HostSample{Host: b.Base, Paths: b.Paths}
 	tests := hosts.StageTwo{}.Plan(one, other)
 	if len(b.Paths) == 0 {
 		tests = oneWay(a.Base, b.Base, a.Paths)

@@ -6,12 +6,26 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 
+	"mirrord/fetch"
 	"mirrord/mirror/ledger"
 	"mirrord/replica/hosts"
 	"mirrord/site"
 	"mirrord/store"
 )
+
+// replica is one replica.
+type replica struct {
+	base site.URL
+	ask  *Asker
+
+	mu      sync.Mutex // held while it is tested
+	tested  bool
+	trusted bool
+	why     string       // not trusted
+	probe   hosts.Answer // to a path that cannot exist
+}
 
 // trusts reports whether a replica is interchangeable with the origin: by an earlier test, or by one that is
 // made now.
@@ -52,6 +66,20 @@ func (x *Replicas) trusts(ctx context.Context, a *replica) bool {
 		return false
 	}
 	return true
+}
+
+func (a *replica) isTrusted() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.trusted
+}
+
+// isErrorPage reports whether a page is like the answer to a path that cannot exist.
+func (a *replica) isErrorPage(res *fetch.Result, u site.URL, body []byte) bool {
+	if a.probe.Kind != hosts.GotPage {
+		return false
+	}
+	return hosts.AnswerBody(res.MIME, u, body).Alike(a.probe.Body)
 }
 
 // testOf returns the last test of a replica: of the origin's pages where they are, or where the job says that
