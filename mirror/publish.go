@@ -169,14 +169,17 @@ func (r *run) sayDamage(d *publish.TreeDamage) {
 			names = append(slices.Clone(names[:ledger.MaxExamples]), fmt.Sprintf("and %d more", n-ledger.MaxExamples))
 		}
 		r.log.Warn("published tree mended", "files", n)
-		r.notes.Cap("damage of the published tree was repaired from the stored bodies: " + strings.Join(names, ", "))
+		r.notes.Cap("damage of the published tree was repaired from the stored bodies: " +
+			strings.Join(names, ", "))
 	}
 	if n := len(d.Wrong); n > 0 {
 		r.log.Warn("published files are damaged, and so are their stored bodies", "files", n)
-		r.notes.Cap(fmt.Sprintf("%d published files are damaged, and so are their stored bodies: they are requested again", n))
+		r.notes.Cap(fmt.Sprintf("%d published files are damaged, and so are their stored bodies: "+
+			"they are requested again", n))
 	}
 	if d.Lost != nil {
 		r.log.Warn("published tree is damaged", "err", d.Lost)
-		r.notes.Cap(fmt.Sprintf("the published tree is damaged (%v): the next complete run publishes all files again", d.Lost))
+		r.notes.Cap(fmt.Sprintf("the published tree is damaged (%v): "+
+			"the next complete run publishes all files again", d.Lost))
 	}
 }

@@ -25,7 +25,8 @@ func Rollback(ctx context.Context, o Options, number int) (*Summary, error) {
 	if !slices.ContainsFunc(vs, func(v store.Version) bool { return v.Number == number }) {
 		return nil, fmt.Errorf("roll back %s to version %d: %w", o.Site.Name, number, store.ErrNoVersion)
 	}
-	if _, err := publish.Mend(ctx, o.State, o.Site, &vs[len(vs)-1]); err != nil { // what the records say is needed for it
+	// Before Restore: what the records say is needed for it.
+	if _, err := publish.Mend(ctx, o.State, o.Site, &vs[len(vs)-1]); err != nil {
 		return nil, err
 	}
 	if o.repairs, err = repair.InVersion(o.State, o.Site, number); err != nil {

@@ -61,7 +61,8 @@ func (b *SiteBodies) damaged(rec *store.Resource) (bool, error) {
 // and are published as they are, so that the published files can be replaced by them; left are to be
 // requested again by the next run. noted are the URLs that are noted as damaged now: those that another
 // check added during the run stay.
-func (b *SiteBodies) Returned(urls []site.URL, noted []string) (came []store.Resource, left []string, err error) {
+func (b *SiteBodies) Returned(urls []site.URL, noted []string) (
+	came []store.Resource, left []string, err error) {
 	for _, raw := range noted {
 		if !slices.ContainsFunc(urls, func(u site.URL) bool { return u.String() == raw }) {
 			left = append(left, raw)

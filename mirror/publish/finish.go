@@ -17,8 +17,11 @@ type Change struct{ Was, Is *phm.File }
 type Result struct {
 	Table                   phm.Table
 	Added, Changed, Removed int // files
-	Elsewhere               int // of the removed files those whose URL has another path now, as after the import of a flattened mirror
 	Repaired                int // links to other sites that lead to equivalent copies
+
+	// Elsewhere is how many of the removed files have a URL that has another path now, as after the import of a
+	// flattened mirror.
+	Elsewhere int
 
 	lost, differ bytes.Buffer // the edit script: what was dropped; what was added or changed
 }

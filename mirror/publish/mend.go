@@ -72,31 +72,55 @@ func (m *treeMender) mend(noted []string) error {
 		return m.rebuild()
 	}
 	defer tree.Close()
-	var describe []string // phm.json and phm.files, as far as they are wrong
+	d, lost, err := m.inspect(tree, noted)
+	if err != nil {
+		return err
+	}
+	if lost != nil {
+		return m.lose(lost)
+	}
+	if len(d.files)+len(d.describe)+len(d.extra) == 0 {
+		return nil
+	}
+	return m.replace(&d)
+}
+
+// defects are what is wrong with a published tree.
+type defects struct {
+	files    []phm.File // missing, or not what their lines say
+	describe []string   // phm.json and phm.files, as far as they are wrong
+	table    []byte     // what phm.files is to be, when it is wrong
+	extra    []string   // files that the table does not name
+}
+
+// inspect looks at a published tree. noted are the paths that a check found wrong. lost says why nothing can be
+// known of the files.
+func (m *treeMender) inspect(tree *os.Root, noted []string) (d defects, lost, err error) {
 	raw, err := tree.ReadFile(phm.MetaName)
 	if m.meta == nil {
 		if m.meta, err = phm.ReadMeta(bytes.NewReader(raw)); err != nil {
-			return m.lose(fmt.Errorf("%s: %w: %v", phm.MetaName, store.ErrDamaged, err))
+			return d, fmt.Errorf("%s: %w: %v", phm.MetaName, store.ErrDamaged, err), nil
 		}
 	} else if err != nil || !bytes.Equal(raw, m.live.Meta) {
-		describe = append(describe, phm.MetaName)
+		d.describe = append(d.describe, phm.MetaName)
 	}
 	suspects := map[string]bool{}
 	for _, p := range noted {
 		suspects[p] = true
 	}
-	wrong, err := m.wrong(tree, suspects, func(f func(*phm.File) error) error { return render.ScanTable(tree, m.meta, f) })
-	var table []byte
+	d.files, err = m.wrong(tree, suspects, func(f func(*phm.File) error) error {
+		return render.ScanTable(tree, m.meta, f)
+	})
 	if errors.Is(err, store.ErrDamaged) {
 		p, derr := render.DerivePast(m.st, m.s, m.live)
 		if errors.Is(derr, store.ErrDamaged) {
-			return m.lose(fmt.Errorf("%w; it cannot be made again: %w", err, derr))
+			return d, fmt.Errorf("%w; it cannot be made again: %w", err, derr), nil
 		}
 		if derr != nil {
-			return derr
+			return d, nil, derr
 		}
-		table, describe = p.Table(), append(describe, phm.FilesName)
-		wrong, err = m.wrong(tree, suspects, func(f func(*phm.File) error) error {
+		d.table, d.describe = p.Table(), append(d.describe, phm.FilesName)
+		d.files, err = m.wrong(tree, suspects, func(f func(*phm.File) error) error {
 			files := p.Files()
 			for i := range files {
 				if err := f(&files[i]); err != nil {
@@ -107,19 +131,15 @@ func (m *treeMender) mend(noted []string) error {
 		})
 	}
 	if err != nil {
-		return err
+		return d, nil, err
 	}
 	delete(suspects, store.AllFiles)
-	var extra []string // the suspects that are left, as the table does not name them
-	for p := range suspects {
+	for p := range suspects { // that are left, as the table does not name them
 		if fi, err := tree.Lstat(p); (err == nil) && !fi.IsDir() && p != phm.MetaName && p != phm.FilesName {
-			extra = append(extra, p)
+			d.extra = append(d.extra, p)
 		}
 	}
-	if len(wrong)+len(describe)+len(extra) == 0 {
-		return nil
-	}
-	return m.replace(wrong, describe, table, extra)
+	return d, nil, nil
 }
 
 // open opens the published tree, after making current lead to it; nil when there is none any more.
@@ -158,7 +178,8 @@ func (m *treeMender) open() (*os.Root, error) {
 
 // wrong returns the files of a table that are not in the tree as their lines say. The bytes of suspects are
 // read, and the suspects that the table names are taken out of the set.
-func (m *treeMender) wrong(tree *os.Root, suspects map[string]bool, each func(func(*phm.File) error) error) (wrong []phm.File, err error) {
+func (m *treeMender) wrong(tree *os.Root, suspects map[string]bool, each func(func(*phm.File) error) error) (
+	wrong []phm.File, err error) {
 	l := store.NewTreeLooker(tree)
 	defer l.Close()
 	seen := []string{}
@@ -200,33 +221,33 @@ func (m *treeMender) good(tree *os.Root, l *store.TreeLooker, f *phm.File, suspe
 	return st.Good, err
 }
 
-// replace puts good files in the place of wrong ones, each by a rename, and removes files that the table
-// does not name.
-func (m *treeMender) replace(wrong []phm.File, describe []string, table []byte, extra []string) error {
+// replace puts good files in the place of wrong ones, each by a rename, and removes files that the table does not
+// name.
+func (m *treeMender) replace(d *defects) error {
 	t, err := m.s.Trees.Mend()
 	if err != nil {
 		return err
 	}
 	defer t.Discard()
 	defer t.Close()
-	paths, err := m.fill(t, wrong)
+	paths, err := m.fill(t, d.files)
 	if err != nil {
 		return err
 	}
-	for _, name := range describe {
+	for _, name := range d.describe {
 		data := m.live.Meta
 		if name == phm.FilesName {
-			data = table
+			data = d.table
 		}
 		if err := writeFile(t, name, data); err != nil {
 			return err
 		}
 	}
-	paths = append(paths, describe...)
-	if err := t.Replace(paths, extra); err != nil {
+	paths = append(paths, d.describe...)
+	if err := t.Replace(paths, d.extra); err != nil {
 		return err
 	}
-	m.left.Mended = append(append(m.left.Mended, paths...), extra...)
+	m.left.Mended = append(append(m.left.Mended, paths...), d.extra...)
 	return nil
 }
 
@@ -252,7 +273,8 @@ func (m *treeMender) rebuild() error {
 		m.left.Wrong = nil
 		return m.lose(fmt.Errorf("%w; %d of its stored bodies are damaged", gone, n))
 	}
-	if err := errors.Join(writeFile(t, phm.FilesName, p.Table()), writeFile(t, phm.MetaName, m.live.Meta)); err != nil {
+	err = errors.Join(writeFile(t, phm.FilesName, p.Table()), writeFile(t, phm.MetaName, m.live.Meta))
+	if err != nil {
 		return err
 	}
 	if err := t.PublishAgain(*m.live); err != nil {

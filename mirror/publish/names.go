@@ -17,8 +17,10 @@ type Naming struct {
 	Table   ledger.Settled
 	Layout  phm.Layout
 	Records Records
-	Journal func(done func(rec *store.Resource)) error // what was recorded and is not among Records yet, in order
 	Log     *slog.Logger
+
+	// Journal calls done for what was recorded and is not among Records yet, in order.
+	Journal func(done func(rec *store.Resource)) error
 }
 
 // Names says what became of files that several URLs share.

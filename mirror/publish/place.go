@@ -31,7 +31,7 @@ func (p *Placer) Close() { p.w.Close() }
 type Placing struct {
 	ID  uint32
 	Was *phm.File // the line of the published file at the path
-	Old *phm.File // the line of the file that stands there in the draft's tree; nil as well when that may be wrong
+	Old *phm.File // that of the file that stands there in the draft's tree; nil as well when it may be wrong
 
 	wrong bool // the published file is not what its line says
 }

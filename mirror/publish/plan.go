@@ -14,15 +14,17 @@ import (
 
 // Basis is what a version is planned from.
 type Basis struct {
-	Table    ledger.Settled
-	Links    func(f func(id uint32, targets []byte) error) error // the stored lists of targets of documents
-	Covers   func(u site.URL) bool                               // the scope of the job
-	Live     *store.Version                                      // the published version; nil when there is none
-	Damage   TreeDamage                                          // of the published tree
-	Rescan   bool                                                // the job's rules have changed since the published version
-	Repaired []uint32                                            // documents of which other links are repaired than in the published version
-	Seeds    []site.URL
-	Meta     phm.Meta // what phm.json says that neither the plan nor the files do
+	Table  ledger.Settled
+	Links  func(f func(id uint32, targets []byte) error) error // the stored lists of targets of documents
+	Covers func(u site.URL) bool                               // the scope of the job
+	Live   *store.Version                                      // the published version; nil when there is none
+	Damage TreeDamage                                          // of the published tree
+	Rescan bool                                                // the job's rules are not those of Live
+	Seeds  []site.URL
+	Meta   phm.Meta // what phm.json says that neither the plan nor the files do
+
+	// Repaired are the documents of which other links are repaired than in the published version.
+	Repaired []uint32
 }
 
 // Plan says what the next version of a mirror has.
@@ -30,7 +32,7 @@ type Plan struct {
 	Table ledger.Settled
 	Live  *store.Version
 	Files []uint32 // what has a file in the version, by mirror path
-	Entry string   // mirror path of the page to open; "" when the mirror has none, so that nothing may be published
+	Entry string   // mirror path of the page to open; "" when there is none, and nothing may be published
 	Meta  phm.Meta
 
 	moved bool            // a URL entered, left or moved

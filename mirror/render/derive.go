@@ -120,8 +120,8 @@ type TreeFiles interface {
 
 // Restore makes files of a version in a tree from the stored bodies. It returns the paths of those that it
 // made, and the files whose stored bodies are damaged.
-func Restore(ctx context.Context, st *store.State, s *store.Site, v *store.Version, files []phm.File, w TreeFiles) (
-	made []string, damaged []phm.File, err error) {
+func Restore(ctx context.Context, st *store.State, s *store.Site, v *store.Version, files []phm.File,
+	w TreeFiles) (made []string, damaged []phm.File, err error) {
 	past, err := s.Versions.Past(v.Number)
 	if err != nil {
 		return nil, nil, err

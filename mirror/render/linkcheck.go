@@ -49,7 +49,8 @@ func (c *PageChecker) Check(f *phm.File, raw []byte, exists func(string) bool) (
 	if !format.Spliced() {
 		return nil
 	}
-	if err := c.doc.Scan(raw, relocate.Input{URL: insideURL(f.Path), Format: format, MaxLinks: 1 << 24}); err != nil {
+	in := relocate.Input{URL: insideURL(f.Path), Format: format, MaxLinks: 1 << 24}
+	if err := c.doc.Scan(raw, in); err != nil {
 		return []string{err.Error()}
 	}
 	for i := range c.doc.Links {
@@ -117,8 +118,9 @@ func insidePath(u []byte) (string, bool) {
 // again relocates a published document and returns the offset of the first byte that changed, -1 for none.
 func (c *PageChecker) again(f *phm.File, raw []byte) int {
 	same := identity(f.Path, f.URL)
-	c.out, _ = relocate.Splice(c.out[:0], raw, c.doc.Charset, c.doc.Links, c.doc.Edits, func(i int) ([]byte, bool, bool) {
-		l := &c.doc.Links[i]
+	doc := &c.doc
+	target := func(i int) ([]byte, bool, bool) {
+		l := &doc.Links[i]
 		if l.URL == nil {
 			return nil, false, false
 		}
@@ -134,7 +136,8 @@ func (c *PageChecker) again(f *phm.File, raw []byte) int {
 		}
 		c.ref = relocate.Relative(c.ref[:0], f.Path, p)
 		return c.ref, true, true
-	})
+	}
+	c.out, _ = relocate.Splice(c.out[:0], raw, doc.Charset, doc.Links, doc.Edits, target)
 	if bytes.Equal(c.out, raw) {
 		return -1
 	}

@@ -12,9 +12,10 @@ import (
 // Links are stored beside the body that they were found in, so that relocation parses nothing twice:
 //
 //	byte version; string charset
-//	uvarint count of links; each: uvarint start minus the end before, uvarint length, uvarint context, byte kind | flags<<4,
-//	        uvarint number of the target plus one, or 0 and the URL as a string
-//	uvarint count of edits; each: uvarint start minus the start before, uvarint length, byte why, uvarint link plus two, string
+//	uvarint count of links; each: uvarint start minus the end before, uvarint length, uvarint context,
+//	        byte kind | flags<<4, uvarint number of the target plus one, or 0 and the URL as a string
+//	uvarint count of edits; each: uvarint start minus the start before, uvarint length, byte why,
+//	        uvarint link plus two, string
 //
 // A URL that the job does not admit is stored as a string: it has no number, and may be in the mirror all
 // the same, as the requisite of another page.

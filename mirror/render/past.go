@@ -142,7 +142,9 @@ func (p *PastFS) load(all records) error {
 
 // find returns the index of a file.
 func (p *PastFS) find(path string) (int, bool) {
-	return slices.BinarySearchFunc(p.files, path, func(f phm.File, n string) int { return strings.Compare(f.Path, n) })
+	return slices.BinarySearchFunc(p.files, path, func(f phm.File, n string) int {
+		return strings.Compare(f.Path, n)
+	})
 }
 
 // readTable makes the version's file table from that of the published version and the scripts of the later
@@ -250,7 +252,8 @@ type notStoredError struct {
 }
 
 func (e notStoredError) Error() string {
-	return fmt.Sprintf("version %d was imported or rebuilt, and the original of %s is not stored: it cannot be restored once a later version is published; "+
+	return fmt.Sprintf("version %d was imported or rebuilt, and the original of %s is not stored: "+
+		"it cannot be restored once a later version is published; "+
 		"take it from what was imported, or export the current version", e.version, e.url)
 }
 

@@ -9,9 +9,10 @@ import (
 	"mirrord/store"
 )
 
-// Primary returns the origin whose files lie at the root of the tree: that of the published version, as it is kept for ever;
-// before there is one, the origin to which the first entry point leads, so that a site that is named without https or www has
-// its pages at the root. live is nil when nothing is published. No worker may run.
+// Primary returns the origin whose files lie at the root of the tree: that of the published version, as it
+// is kept for ever; before there is one, the origin to which the first entry point leads, so that a site
+// that is named without https or www has its pages at the root. live is nil when nothing is published. No
+// worker may run.
 func Primary(s *store.Site, live *store.Version, t ledger.Settled, seeds []site.URL) string {
 	first := seeds[0].Origin()
 	if live == nil {

@@ -32,18 +32,21 @@ func (r *relinker) relink(f *phm.File, raw []byte, to func(string) (string, bool
 	if !format.Spliced() {
 		return raw, nil
 	}
-	if err := r.doc.Scan(raw, relocate.Input{URL: insideURL(f.Path), Format: format, MaxLinks: 1 << 24}); err != nil {
+	in := relocate.Input{URL: insideURL(f.Path), Format: format, MaxLinks: 1 << 24}
+	if err := r.doc.Scan(raw, in); err != nil {
 		return nil, err
 	}
 	self, _ := to(f.Path)
-	r.out, _ = relocate.Splice(r.out[:0], raw, r.doc.Charset, r.doc.Links, r.doc.Edits, func(i int) ([]byte, bool, bool) {
-		l := &r.doc.Links[i]
+	doc := &r.doc
+	target := func(i int) ([]byte, bool, bool) {
+		l := &doc.Links[i]
 		p, in := insidePath(l.URL)
 		if l.URL == nil || !in || l.Absolute || l.Kind == relocate.Action || l.Kind == relocate.Discovered {
 			return nil, false, false
 		}
 		if l.Kind == relocate.InScript && !bytes.HasPrefix(l.Ref, []byte(".")) {
-			return nil, false, false // one that leads inside begins with "./" or "../"; what this one is for only the script knows
+			// One that leads inside begins with "./" or "../"; what this one is for only the script knows.
+			return nil, false, false
 		}
 		ref, inside := to(p)
 		switch {
@@ -56,7 +59,8 @@ func (r *relinker) relink(f *phm.File, raw []byte, to func(string) (string, bool
 			return []byte(ref), false, true
 		}
 		return nil, false, false
-	})
+	}
+	r.out, _ = relocate.Splice(r.out[:0], raw, doc.Charset, doc.Links, doc.Edits, target)
 	return r.out, nil
 }
 

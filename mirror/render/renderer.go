@@ -61,7 +61,7 @@ type Splicer struct {
 	links    StoredLinks
 	out      []byte
 	ref      []byte
-	was      map[int32]Cure // repaired links by their starts, of a version that was published; nil: Cures says which are
+	was      map[int32]Cure // repaired links of a published version, by their starts; nil: Cures says which are
 	cured    []RepairedLink // of the document
 	declared int            // bytes of its line that they take, about
 	full     bool           // some links are not repaired because of that
@@ -140,7 +140,8 @@ func (s *Splicer) takeLarge(huge bool) (frames *store.FrameReader, free func()) 
 }
 
 // read makes a stored document ready for rendering. identity says whether its path is its URL's.
-func (s *Splicer) read(frames *store.FrameReader, at store.Place, path string, identity bool) (*Rendered, error) {
+func (s *Splicer) read(frames *store.FrameReader, at store.Place, path string, identity bool) (
+	*Rendered, error) {
 	fr, err := s.Frames.ReadFrame(frames, at)
 	if err != nil {
 		return nil, err
@@ -211,7 +212,8 @@ func (d *Rendered) complete(rec *store.Resource, f *phm.File) error {
 	}
 	if s.Notes != nil {
 		if len(edits) > mostEdits {
-			s.Notes.Add(fmt.Sprintf("documents with more than %d declared edits: the file table names the first ones", mostEdits), rec.URL)
+			s.Notes.Add(fmt.Sprintf("documents with more than %d declared edits: "+
+				"the file table names the first ones", mostEdits), rec.URL)
 		}
 		if s.full {
 			s.Notes.Add("documents with more links to repair than their lines in the file table have room for: "+

@@ -107,7 +107,8 @@ func (s *Splicer) repair(i int, u []byte) (ref []byte, ok bool) {
 	if !ok {
 		return nil, false
 	}
-	s.cured = append(s.cured, RepairedLink{At: int64(s.links.Links[i].Start), Was: string(u), To: c.To, Why: c.Why})
+	at := int64(s.links.Links[i].Start)
+	s.cured = append(s.cured, RepairedLink{At: at, Was: string(u), To: c.To, Why: c.Why})
 	s.ref = append(s.ref[:0], c.To...)
 	return s.ref, true
 }

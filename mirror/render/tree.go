@@ -25,7 +25,8 @@ type FileState struct {
 // LookAt compares a file of the published tree with its line. It goes by what the file's folder says of it:
 // that it is there, is a file, has its size, and was not written since the version was published. The bytes
 // are read of a file that was, and of a suspect.
-func LookAt(tree *os.Root, l *store.TreeLooker, f *phm.File, live *store.Version, suspect bool) (FileState, error) {
+func LookAt(tree *os.Root, l *store.TreeLooker, f *phm.File, live *store.Version, suspect bool) (
+	FileState, error) {
 	st, err := l.Stat(f.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return FileState{}, nil
