@@ -227,7 +227,7 @@ func (r *run) unchanged(rec *store.Resource, as ledger.Account) (*ledger.Finding
 		return r.rescanScript(rec, as), nil
 	}
 	targets, err := r.site.Records.TargetsOf(rec.ID)
-	if err == nil && r.evidence.First() && !r.provenance.Hearsay(rec.ID) {
+	if err == nil && r.advice.Evidence.First() && !r.provenance.Hearsay(rec.ID) {
 		err = r.hearStored(rec)
 	}
 	if err != nil {

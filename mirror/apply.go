@@ -20,7 +20,7 @@ func (r *run) apply(f *ledger.Finding) {
 	}
 	d := &f.Done
 	d.Run = r.state.Number
-	d.Evidence = r.evidence.For(&d.Resource, r.provenance.Hearsay(d.ID))
+	d.Evidence = r.advice.Evidence.For(&d.Resource, r.provenance.Hearsay(d.ID))
 	r.shapes.Note(&d.Resource, r.recording())
 	r.provenance.Note(&d.Resource)
 	r.account(&d.Resource, &f.As)
@@ -36,7 +36,7 @@ func (r *run) apply(f *ledger.Finding) {
 			r.stats.GuessFound.Add(1)
 		}
 	}
-	r.planner.Tell(d.ID, now.Seen())
+	r.advice.Plan.Tell(d.ID, now.Seen())
 	if len(d.Targets) > 1 {
 		slices.Sort(d.Targets)
 	}
@@ -56,6 +56,6 @@ func (r *run) account(rec *store.Resource, as *ledger.Account) {
 		r.notes.Add(what, rec.URL)
 	}
 	if as.Stale {
-		r.validators.NoteStale(rec.ID, rec.URL)
+		r.advice.Validators.NoteStale(rec.ID, rec.URL)
 	}
 }

@@ -139,14 +139,14 @@ func (r *run) linkedDocument(
 	now.NoFollow, now.Shape, now.Listing = x.NoFollow, x.Shape, x.Listing != nil
 	add := r.admit(now.ID, now.Depth, x, &as)
 	if x.Listing != nil && now.Source == "" { // before anybody asks for what it lists
-		if err := r.evidence.HearListing(x.Listing, now.URL); err != nil {
+		if err := r.advice.Evidence.HearListing(x.Listing, now.URL); err != nil {
 			return nil, err
 		}
-		if err := r.evidence.HearMissing(now.ID, x.IDs); err != nil {
+		if err := r.advice.Evidence.HearMissing(now.ID, x.IDs); err != nil {
 			return nil, err
 		}
 	}
-	r.planner.Named(now.ID, numbers(add))
+	r.advice.Plan.Named(now.ID, numbers(add))
 	if full := r.reserve(now, old, &as); full != nil { // before what it leads to can take its place
 		return full, nil
 	}

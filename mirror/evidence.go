@@ -20,44 +20,25 @@ import (
 
 // startAdvice begins what decides which requests are not needed, before the records are loaded.
 func (r *run) startAdvice() {
-	r.sources = new(spare.Sources)
-	r.validators = spare.NewValidators(r.state.Number)
-}
-
-// loadAdvice takes a record.
-func (r *run) loadAdvice(rec *store.Resource) {
-	r.sources.Load(rec, r.job.Evidence, r.state.Number, r.started)
-	r.validators.Load(rec)
+	r.advice = spare.NewAdvice(spare.AdviceOptions{
+		Job:      r.job,
+		Policies: r.o.Policies,
+		Run:      r.state.Number,
+		Started:  r.started,
+		Now:      r.now,
+		Table:    r.table,
+		Records:  r.site.Records,
+		Facts:    r.site.Notes,
+	})
 }
 
 // endAdvice takes what earlier runs found unreliable, when the records are loaded.
 func (r *run) endAdvice() error {
-	r.validators.Loaded()
-	trust, err := r.site.Notes.Fact(spare.TrustFact)
-	if err != nil {
-		return err
+	damaged, err := r.advice.Recall()
+	if damaged != nil {
+		r.log.Warn("what earlier runs found unreliable cannot be decoded; starting without it", "err", damaged)
 	}
-	without, err := r.site.Notes.Fact(spare.ValidatorsFact)
-	if err != nil {
-		return err
-	}
-	if err := r.validators.Read(without); err != nil {
-		r.log.Warn("the list of directories with unreliable validators cannot be decoded; starting with an empty one",
-			"err", err)
-	}
-	r.evidence, err = spare.NewEvidence(spare.EvidenceOptions{
-		Job:     r.job.Evidence,
-		Run:     r.state.Number,
-		Table:   r.table,
-		Records: r.site.Records,
-		Sources: r.sources,
-		Now:     r.now,
-	}, trust)
-	if err != nil {
-		r.log.Warn("the record of unreliable evidence cannot be decoded; starting with an empty one",
-			"err", err)
-	}
-	return nil
+	return err
 }
 
 // hearStored takes the stored body of a source that has not changed as evidence.
@@ -71,7 +52,7 @@ func (r *run) hearStored(rec *store.Resource) error {
 			return nil // verify reports it; without evidence everything is requested
 		}
 		if l, ok := listing.Parse(fr.Body, rec.URL); ok {
-			return r.evidence.HearListing(l, rec.URL)
+			return r.advice.Evidence.HearListing(l, rec.URL)
 		}
 	case ledger.IsSitemap(rec):
 		return r.hearStoredSitemap(rec)
@@ -91,7 +72,7 @@ func (r *run) hearStoredSitemap(rec *store.Resource) error {
 	}
 	list := r.readSitemap(rec.URL, body)
 	if !list.Index {
-		return r.evidence.HearSitemap(list, rec.URL)
+		return r.advice.Evidence.HearSitemap(list, rec.URL)
 	}
 	for u := range intake.Locations(rec.URL, list) {
 		r.admission.Sitemap(u)
@@ -101,26 +82,25 @@ func (r *run) hearStoredSitemap(rec *store.Resource) error {
 
 // skipKnown requests the sources of evidence and audits, and takes out of the run what need not be requested.
 func (r *run) skipKnown(stage func()) error {
-	if r.rescan || r.live == nil || !(r.sources.Any() || r.validators.Any()) {
+	if r.rescan || r.live == nil || !(r.advice.Sources.Any() || r.advice.Validators.Any()) {
 		return nil
 	}
-	r.evidence.Follow(r.planner)
-	r.evidence.Begin()
-	for i := range r.sources.Answered {
-		if err := r.hearStored(&r.sources.Answered[i]); err != nil {
+	r.advice.Evidence.Begin()
+	for i := range r.advice.Sources.Answered {
+		if err := r.hearStored(&r.advice.Sources.Answered[i]); err != nil {
 			return err
 		}
 	}
-	for _, id := range r.sources.First(r.planner, r.rules.Seeds) {
+	for _, id := range r.advice.Sources.First(r.advice.Plan, r.rules.Seeds) {
 		r.entrance.Known(id, crawl.PrioSeed)
 	}
 	stage()
-	if r.planner.DecidesListings() { // with what the sources say that are requested in any case
+	if r.advice.Plan.DecidesListings() { // with what the sources say that are requested in any case
 		r.listingStage(stage)
 	}
-	r.evidence.AddFresh()
-	if r.planner == nil { // else the plan says what is requested, see refill
-		for _, id := range r.validators.PickAudits(r.table, r.evidence.Unchanged()) {
+	r.advice.Evidence.AddFresh()
+	if r.advice.Plan == nil { // else the plan says what is requested, see refill
+		for _, id := range r.advice.Validators.PickAudits(r.table, r.advice.Evidence.Unchanged()) {
 			r.entrance.Known(id, crawl.PrioSeed)
 		}
 	}
@@ -132,7 +112,7 @@ func (r *run) skipKnown(stage func()) error {
 func (r *run) skipUnchanged(stage func()) error {
 	var audits spare.Audits
 	for k := range ledger.EvidenceKinds {
-		audits[k] = r.evidence.PickAudits(k)
+		audits[k] = r.advice.Evidence.PickAudits(k)
 		for _, id := range audits[k] {
 			r.entrance.Known(id, crawl.PrioSeed)
 		}
@@ -141,11 +121,11 @@ func (r *run) skipUnchanged(stage func()) error {
 	if err := r.distrustValidators(); err != nil {
 		return err
 	}
-	defer r.evidence.End() // what is skipped must not be requested because another URL links to it
+	defer r.advice.Evidence.End() // what is skipped must not be requested because another URL links to it
 	if r.stopped() {
 		return nil
 	}
-	covered, caught, trust, err := r.evidence.Decide(audits)
+	covered, caught, trust, err := r.advice.Evidence.Decide(audits)
 	if err != nil {
 		return err
 	}
@@ -189,7 +169,7 @@ func (r *run) skipOne(c spare.Covered) error {
 
 // distrustValidators stores the directories in which audits have found validators to be unreliable.
 func (r *run) distrustValidators() error {
-	without, err := r.validators.Distrust(&r.notes)
+	without, err := r.advice.Validators.Distrust(&r.notes)
 	if err != nil || without == nil {
 		return err
 	}
@@ -208,7 +188,7 @@ func (r *run) expires(h http.Header) int64 {
 // listingStage requests first the listings that other listings say have changed, then those that pay; any
 // says whether there were some.
 func (r *run) listingStage(stage func()) (any bool) {
-	p := r.planner
+	p := r.advice.Plan
 	for ids := p.TakeWanted(); len(ids) > 0; ids = p.TakeWanted() {
 		for _, id := range ids {
 			r.entrance.Known(id, crawl.PrioSeed)
@@ -226,9 +206,9 @@ func (r *run) listingStage(stage func()) (any bool) {
 
 // moreListings requests the listings that have come to pay, and what they show, until none pays.
 func (r *run) moreListings(stage func()) error {
-	p := r.planner
+	p := r.advice.Plan
 	for p.DecidesListings() && !r.stopped() {
-		r.evidence.Begin()
+		r.advice.Evidence.Begin()
 		any := r.listingStage(stage)
 		if err := r.skipUnchanged(stage); err != nil || (!any && !r.entrance.AnyDelayed()) {
 			return err

@@ -30,7 +30,7 @@ func (r *run) recording() ledger.Run { return ledger.Run{Number: r.state.Number,
 
 // loaded takes what a stored record says beside the table.
 func (r *run) loaded(rec *store.Resource, answered bool) {
-	r.loadAdvice(rec)
+	r.advice.Load(rec)
 	r.provenance.Note(rec)
 	if rec.Outcome == site.Failed && rec.Failures >= ledger.LastingFailures {
 		r.traits.NoteBroken(rec.ID)

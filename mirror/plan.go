@@ -17,48 +17,22 @@ import (
 
 // makePlan plans the run.
 func (r *run) makePlan() error {
-	p, _, err := r.newPlanner(r.rescan)
-	if err != nil || p == nil {
+	_, err := r.advice.MakePlan(spare.PlanTerms{Published: r.live != nil, NewRules: r.rescan}, r.knownSite)
+	if err != nil || r.advice.Plan == nil {
 		return err
 	}
 	for id, s := range r.table.Settled().All() {
 		if s.Answered() { // before the run was interrupted
-			p.Tell(id, s.Seen())
+			r.advice.Plan.Tell(id, s.Seen())
 		}
 	}
-	r.planner, r.state.Planned = p, true
+	r.state.Planned = true
 	return nil
-}
-
-// newPlanner makes the plan of a run from the history. Without a plan, why says the reason. newRules says
-// that the job's rules about URLs changed.
-func (r *run) newPlanner(newRules bool) (p *spare.Planner, why string, err error) {
-	all, err := r.site.Notes.Fact(spare.FullFact)
-	if err != nil {
-		return nil, "", err
-	}
-	o := spare.PlanOptions{
-		Job:       r.job,
-		Policies:  r.o.Policies,
-		Run:       r.state.Number,
-		Now:       r.started,
-		Listings:  r.sources.Listings,
-		Covered:   r.sources.Covered,
-		Trusted:   r.evidence.Believes(ledger.ByListing),
-		Published: r.live != nil,
-		NewRules:  newRules,
-		Full:      len(all) > 0,
-	}
-	if why := o.WhyFull(); why != "" {
-		return nil, why, nil
-	}
-	r.layout.Primary = render.Primary(r.site, r.live, r.table.Settled(), r.rules.Seeds)
-	o.Site = r.knownSite()
-	return spare.NewPlanner(o)
 }
 
 // knownSite is what models, histories and rules of the site are made from.
 func (r *run) knownSite() spare.KnownSite {
+	r.layout.Primary = render.Primary(r.site, r.live, r.table.Settled(), r.rules.Seeds)
 	return spare.KnownSite{
 		Name:     r.site.Name,
 		Primary:  r.layout.Primary,
@@ -68,7 +42,7 @@ func (r *run) knownSite() spare.KnownSite {
 }
 
 // planned reports whether the run follows a plan, also when its retrieval was the work of an earlier process.
-func (r *run) planned() bool { return r.planner != nil || r.state.Planned }
+func (r *run) planned() bool { return r.advice.Plan != nil || r.state.Planned }
 
 // askAllNext makes the next run request everything: what this one found may be wrong, and the records have
 // it.
@@ -97,18 +71,18 @@ type filling struct{ mu sync.Mutex }
 // refill puts the next batches of the plan into the frontier when it runs low. It is called whenever the work
 // on a URL ends, and before the frontier learns of that end, so that no worker stops while the plan has more.
 func (r *run) refill() {
-	if r.planner == nil {
+	if r.advice.Plan == nil {
 		return
 	}
 	r.filling.mu.Lock()
 	defer r.filling.mu.Unlock()
-	for b := r.planner.Refill(r.front.Short); len(b.IDs) > 0; b = r.planner.Refill(r.front.Short) {
+	for b := r.advice.Plan.Refill(r.front.Short); len(b.IDs) > 0; b = r.advice.Plan.Refill(r.front.Short) {
 		for _, id := range b.IDs {
 			if b.Listings {
 				r.entrance.Known(id, crawl.PrioSeed)
 				continue
 			}
-			r.validators.Plan(id)
+			r.advice.Validators.Plan(id)
 			r.entrance.Known(id, crawl.PrioKnown)
 		}
 	}
@@ -117,14 +91,14 @@ func (r *run) refill() {
 // leaves reports whether a planned run does not request a known URL because an unchanged document names it.
 // It is called while the table waits.
 func (r *run) leaves(id uint32, s ledger.State) bool {
-	return r.planner.Leaves(id, s, r.traits.Broken(id))
+	return r.advice.Plan.Leaves(id, s, r.traits.Broken(id))
 }
 
 // skipRest ends a planned run: what the plan did not hand out is skipped, which is neither observed nor
 // postponed. What robots rules have come to forbid is not skipped; it leaves without a request, in a stage of
 // its own.
 func (r *run) skipRest(ctx context.Context, stage func()) {
-	p := r.planner
+	p := r.advice.Plan
 	if p == nil {
 		return
 	}

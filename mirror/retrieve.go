@@ -77,13 +77,13 @@ func (r *run) retrieve(parent context.Context) error {
 	for _, u := range r.rules.Seeds {
 		r.entrance.New(u, ledger.Named, crawl.PrioSeed)
 	}
-	if r.planner == nil {
+	if r.advice.Plan == nil {
 		if err := r.entrance.All(r.dropRefused); err != nil {
 			r.stop(err)
 		}
 	} else {
 		r.entrance.Owed(r.traits.Broken, r.provenance.Owed)
-		r.planner.Open()
+		r.advice.Plan.Open()
 	}
 	if r.resumed {
 		if err := r.resumeLinks(); err != nil {
@@ -126,8 +126,8 @@ func (r *run) newAdmission() *crawl.Admission {
 		MaxDepth: r.job.Limits.MaxDepth,
 		Run:      r.state.Number,
 		Rescan:   r.rescan,
-		First:    func() bool { return r.evidence.First() },
-		Planned:  func() bool { return r.planner != nil },
+		First:    func() bool { return r.advice.Evidence.First() },
+		Planned:  func() bool { return r.advice.Plan != nil },
 		Leaves:   r.leaves,
 	})
 }
@@ -264,7 +264,7 @@ func (r *run) request(ctx context.Context, rec *store.Resource, release func(fet
 	}
 	newRules := r.rescan && ledger.IsSitemap(rec) // a sitemap is read again only as it comes
 	if rec.InSet && rec.Body != store.NoBody && !newRules {
-		req.ETag, req.LastModified = r.validators.For(rec)
+		req.ETag, req.LastModified = r.advice.Validators.For(rec)
 	}
 	r.stats.Requests.Add(1)
 	a, err := r.chain.Get(ctx, &source.Ask{Record: rec, Of: source.FromOrigin, Request: req})

@@ -99,12 +99,9 @@ type run struct {
 
 	published  *store.Version
 	commits    *ledger.Committer
-	sources    *spare.Sources
-	evidence   *spare.Evidence
-	validators *spare.Validators
+	advice     *spare.Advice
 	provenance ledger.Provenance
 	chain      source.Chain
-	planner    *spare.Planner // nil: everything is requested
 	filling    filling
 	skips      map[policy.Why]int64 // what the plan spared, by reason
 	shapes     judge.Shapes
@@ -196,7 +193,7 @@ func newRun(o Options) (*run, error) {
 		order.Less, order.Known = r.table.LessPath, r.table.LessRate
 	}
 	r.front = crawl.NewFrontier(r.gate, order)
-	r.entrance = crawl.NewEntrance(r.table, r.front, func() bool { return r.evidence.First() })
+	r.entrance = crawl.NewEntrance(r.table, r.front, func() bool { return r.advice.Evidence.First() })
 	r.turns = newTurns(r.gate, o.Hosts, j, r.now)
 	r.troubles = crawl.NewTroubles(r.front, j.Polite.MaxWait)
 	for _, u := range r.rules.Seeds {

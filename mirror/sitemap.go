@@ -24,7 +24,7 @@ func (r *run) sitemap(now *store.Resource, x *intake.Extract, as *ledger.Account
 		return slices.Compact(targets), nil
 	}
 	add := r.admit(now.ID, 0, x, as)
-	if err := r.evidence.HearSitemap(*x.Sitemap, now.URL); err != nil { // before anybody asks for what it names
+	if err := r.advice.Evidence.HearSitemap(*x.Sitemap, now.URL); err != nil { // before anybody asks for what it names
 		return nil, err
 	}
 	r.entrance.Add(add...)

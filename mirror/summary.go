@@ -28,9 +28,9 @@ func (r *run) summary(j *judge.Judgement) *Summary {
 	if !r.o.NoFetch {
 		sum.Asked, sum.Known = judge.Coverage(r.table.Settled())
 	}
-	if r.planner != nil {
+	if r.advice.Plan != nil {
 		sum.Policy = string(r.job.Policy)
-		sum.Planned = r.planner.HandedOut()
+		sum.Planned = r.advice.Plan.HandedOut()
 		addSkips(sum, r.skips)
 	}
 	v := r.live

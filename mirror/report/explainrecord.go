@@ -32,7 +32,7 @@ func (e *explainer) history(rec *store.Resource) {
 	if rec.NoDate {
 		e.say("validators: its Last-Modified is not sent, because it once stayed the same when the content changed")
 	}
-	if until, ok := e.v.validators.Until(rec.URL); ok {
+	if until, ok := e.v.advice.Validators.Until(rec.URL); ok {
 		e.say("validators: none are sent in its directory before run %d, because one of them hid a change", until)
 	}
 	if n := min(rec.Observed, 16); n > 0 {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"mirrord/mirror/admit"
-	"mirrord/mirror/ledger"
 	"mirrord/mirror/spare"
 	"mirrord/policy"
 	"mirrord/site"
@@ -86,28 +85,16 @@ func (v *View) planner() (p *spare.Planner, why string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	all, err := v.Site.Notes.Fact(spare.FullFact)
-	if err != nil {
-		return nil, "", err
-	}
-	return spare.NewPlanner(spare.PlanOptions{
-		Job:       v.Job,
-		Policies:  v.Policies,
-		Site:      v.knownSite(),
-		Run:       v.run.Number,
-		Now:       v.At,
-		Listings:  v.sources.Listings,
-		Covered:   v.sources.Covered,
-		Trusted:   v.evidence.Believes(ledger.ByListing),
+	why, err = v.advice.MakePlan(spare.PlanTerms{
 		Published: v.live != nil,
 		NewRules:  scanned != admit.Fingerprint(v.Job),
-		Full:      len(all) > 0,
-	})
+	}, v.knownSite)
+	return v.advice.Plan, why, err
 }
 
 // foresee says what the next run requests if nothing has changed. p is nil when everything is requested.
 func (v *View) foresee(p *spare.Planner) spare.Forecast {
-	return spare.Foresee(p, v.sources, v.table, v.rules.Seeds)
+	return spare.Foresee(p, v.advice.Sources, v.table, v.rules.Seeds)
 }
 
 // retried reports whether a URL is asked again because the last request of it failed.
@@ -162,7 +149,7 @@ func (c *planCount) add(id uint32, s *dirCount) {
 		why = reason.Why.String()
 		s.Expected += float64(reason.Expected)
 		rep.Expected += float64(reason.Expected)
-		if c.v.sources.Listings.Has(id) {
+		if c.v.advice.Sources.Listings.Has(id) {
 			rep.Sources++
 		}
 		if reason.Why == policy.Audit {

@@ -25,15 +25,13 @@ type View struct {
 	At       time.Time   // for which plans are made: what is expected grows with the time since the last run
 	Policies policy.Registry
 
-	rules      *admit.URLRules
-	live       *store.Version // the published one; nil: there is none
-	run        store.Run      // the unfinished run, or the one that would come next
-	table      ledger.Settled
-	primary    string // the origin whose directories begin at the root
-	sources    *spare.Sources
-	evidence   *spare.Evidence
-	validators *spare.Validators
-	broken     map[uint32]bool
+	rules   *admit.URLRules
+	live    *store.Version // the published one; nil: there is none
+	run     store.Run      // the unfinished run, or the one that would come next
+	table   ledger.Settled
+	primary string // the origin whose directories begin at the root
+	advice  *spare.Advice
+	broken  map[uint32]bool
 }
 
 // Load reads what is stored of a site, which must stay open as long as the view is used. s may be nil for a site that was
@@ -53,18 +51,28 @@ func Load(j *job.Job, s *store.Site, at time.Time) (*View, error) {
 	table := ledger.New()
 	v.table, v.primary = table.Settled(), v.rules.Seeds[0].Origin()
 	if s == nil {
-		v.validators, v.sources = spare.NewValidators(0), new(spare.Sources)
+		v.advice = spare.NewAdvice(spare.AdviceOptions{Job: j, Table: table})
 		return v, nil
 	}
 	if err := v.findRun(); err != nil {
 		return nil, err
 	}
-	v.validators, v.sources = spare.NewValidators(v.run.Number), new(spare.Sources)
+	v.advice = spare.NewAdvice(spare.AdviceOptions{
+		Job:      j,
+		Policies: v.Policies,
+		Run:      v.run.Number,
+		Started:  at,
+		Now:      func() time.Time { return at },
+		Table:    table,
+		Records:  s.Records,
+		Facts:    s.Notes,
+	})
 	if err := v.fill(); err != nil {
 		return nil, err
 	}
 	v.primary = render.Primary(s, v.live, v.table, v.rules.Seeds)
-	return v, v.loadAdvice(table)
+	_, err = v.advice.Recall() // what cannot be decoded is as unknown to a run as it is here
+	return v, err
 }
 
 // findRun finds the run that would come next, or go on.
@@ -103,34 +111,10 @@ func (v *View) fill() error {
 
 // visit takes what a record says beside the table.
 func (v *View) visit(rec *store.Resource, _ bool) {
-	v.sources.Load(rec, v.Job.Evidence, v.run.Number, v.At)
-	v.validators.Load(rec)
+	v.advice.Load(rec)
 	if rec.Outcome == site.Failed && rec.Failures >= ledger.LastingFailures {
 		v.broken[rec.ID] = true
 	}
-}
-
-// loadAdvice reads what earlier runs found unreliable. What cannot be decoded is as unknown to a run as it is here.
-func (v *View) loadAdvice(table *ledger.Table) error {
-	v.validators.Loaded()
-	trust, err := v.Site.Notes.Fact(spare.TrustFact)
-	if err != nil {
-		return err
-	}
-	without, err := v.Site.Notes.Fact(spare.ValidatorsFact)
-	if err != nil {
-		return err
-	}
-	_ = v.validators.Read(without)
-	v.evidence, _ = spare.NewEvidence(spare.EvidenceOptions{
-		Job:     v.Job.Evidence,
-		Run:     v.run.Number,
-		Table:   table,
-		Records: v.Site.Records,
-		Sources: v.sources,
-		Now:     func() time.Time { return v.At },
-	}, trust)
-	return nil
 }
 
 // record returns what is known of a URL: the journal of an unfinished run knows more than the record.

@@ -44,7 +44,7 @@ func BenchmarkPlan(b *testing.B) {
 				Policies:  known.All(),
 				Site:      site,
 				Run:       201,
-				Published: true,
+				PlanTerms: PlanTerms{Published: true},
 				Now:       time.Unix(1_700_000_000+200*86_400, 0),
 			}
 			o.Job.Policy = name

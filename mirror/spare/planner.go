@@ -25,9 +25,8 @@ type PlanOptions struct {
 	Covered  IDSet     // URLs that a listing shows
 	Trusted  bool      // what listings say is believed
 
-	Published bool // the site has a published version
-	NewRules  bool // the job's rules about URLs changed since the last complete run
-	Full      bool // FullFact is set
+	PlanTerms
+	Full bool // FullFact is set
 }
 
 // FullFact is where a site notes that its next run must request everything: what its records say may be

@@ -42,7 +42,7 @@ func planned(t *testing.T, runs int, set func(*PlanOptions)) *Planner {
 		Site:      site,
 		Run:       runs + 1,
 		Now:       time.Unix(1_700_000_000+int64(runs)*86_400, 0),
-		Published: true,
+		PlanTerms: PlanTerms{Published: true},
 	}
 	o.Job.Policy = policy.Adaptive
 	if set != nil {
@@ -222,7 +222,7 @@ func TestWhyEverythingIsRequested(t *testing.T) {
 			Site:      site,
 			Run:       21,
 			Now:       noon,
-			Published: true,
+			PlanTerms: PlanTerms{Published: true},
 		}
 		o.Job.Policy = policy.Adaptive
 		set(&o)
@@ -264,7 +264,7 @@ func TestLeaves(t *testing.T) {
 		Policies:  policy.Standard(),
 		Site:      known,
 		Now:       time.Unix(t0+14*86_400, 0),
-		Published: true,
+		PlanTerms: PlanTerms{Published: true},
 	}
 	o.Job.Policy = policy.Adaptive
 	for _, id := range []uint32{50, 51} {
