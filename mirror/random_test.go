@@ -23,11 +23,12 @@ type world struct {
 	w     *mirrortest.Web
 	paths []string
 	pages map[string]mirrortest.Page
+	leads map[string]string // where a path redirects; "" for one that does not
 	n     int
 }
 
 func newWorld(seed uint64) *world {
-	x := &world{rnd: rand.New(rand.NewPCG(seed, 7)), w: mirrortest.NewWeb(), pages: map[string]mirrortest.Page{}}
+	x := &world{rnd: rand.New(rand.NewPCG(seed, 7)), w: mirrortest.NewWeb(), pages: map[string]mirrortest.Page{}, leads: map[string]string{}}
 	x.paths = []string{"/"}
 	for i := range 25 {
 		x.paths = append(x.paths, fmt.Sprintf("/p%d.html", i))
@@ -47,11 +48,17 @@ func (x *world) any() string { return x.paths[x.rnd.IntN(len(x.paths))] }
 func (x *world) change(p string) {
 	x.n++
 	var page mirrortest.Page
+	leads := ""
 	switch k := x.rnd.IntN(20); {
 	case p == "/" || k < 12:
 		page = x.document(p)
 	case k < 15:
-		page = mirrortest.Redirect(x.any())
+		to := x.any()
+		for x.arrives(to, p) { // a circle is a failure, of which an old mirror keeps its copy
+			to = x.any()
+		}
+		page = mirrortest.Redirect(to)
+		leads = to
 	case k < 18:
 		page = mirrortest.Status([]int{404, 410}[x.rnd.IntN(2)])
 	case k < 19:
@@ -60,7 +67,16 @@ func (x *world) change(p string) {
 	default:
 		page = mirrortest.Page{Body: fmt.Sprint("plain ", x.n), Header: map[string]string{"Content-Type": "application/octet-stream"}}
 	}
+	x.leads[p] = leads
 	x.set(p, page)
+}
+
+// arrives reports whether redirects from one path come to another.
+func (x *world) arrives(from, at string) bool {
+	for from != "" && from != at {
+		from = x.leads[from]
+	}
+	return from == at
 }
 
 func (x *world) document(p string) mirrortest.Page {
