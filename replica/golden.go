@@ -47,10 +47,11 @@ type golden struct {
 	Graphs       map[string]goldenGraph
 }
 
-// CheckGolden reads a file of expected values and compares with it what this package makes of the same input in its golden mode: hashes, text,
-// shingles, chunks, sketches, bands, trivial clusters, features and samples of addresses, candidate pairs, outcomes, levels, edges of link graphs
-// and clusters, all exactly; resemblances and scores to 1e-9. The file is a JSON object with a member for each of these (see golden), any of which
-// may be missing; bytes are written as the characters of Latin-1, hashes as hexadecimal digits.
+// CheckGolden reads a file of expected values and compares with it what this package makes of the same input
+// in its golden mode: hashes, text, shingles, chunks, sketches, bands, trivial clusters, features and samples
+// of addresses, candidate pairs, outcomes, levels, edges of link graphs and clusters, all exactly;
+// resemblances and scores to 1e-9. The file is a JSON object with a member for each of these (see golden),
+// any of which may be missing; bytes are written as the characters of Latin-1, hashes as hexadecimal digits.
 func CheckGolden(r io.Reader) (GoldenResult, error) {
 	var g golden
 	if err := json.NewDecoder(r).Decode(&g); err != nil {
@@ -141,7 +142,8 @@ type goldenShingles struct {
 
 func (c *goldenCheck) shingles() {
 	for _, s := range c.g.Shingles {
-		c.same("shingles of "+strings.Join(s.Tokens, " "), hexes(text.Shingles(s.Tokens, s.K, text.GoldenHash), 16), s.Hex)
+		c.same("shingles of "+strings.Join(s.Tokens, " "), hexes(text.Shingles(s.Tokens, s.K, text.GoldenHash), 16),
+			s.Hex)
 	}
 }
 
@@ -157,7 +159,8 @@ func (c *goldenCheck) outcomes() {
 		what := "outcome of " + o.Source + " and " + o.Target
 		source, target := c.g.Text[o.Source].body(), c.g.Text[o.Target].body()
 		for _, kind := range []text.Hash{text.GoldenHash, text.FastHash} {
-			r := hash.Resemblance(text.Shingles(text.Tokens(text.Extract(source)), o.K, kind), text.Shingles(text.Tokens(text.Extract(target)), o.K, kind))
+			r := hash.Resemblance(text.Shingles(text.Tokens(text.Extract(source)), o.K, kind),
+				text.Shingles(text.Tokens(text.Extract(target)), o.K, kind))
 			c.same(what+": resemblance", fmt.Sprintf("%.9f", r), fmt.Sprintf("%.9f", o.Resemblance))
 		}
 		got, _ := hosts.NewBody(source, true, true, o.K).Compare(hosts.NewBody(target, true, true, o.K))
@@ -173,7 +176,12 @@ type goldenChunks struct {
 
 func (c *goldenCheck) chunks() {
 	g := c.g.Chunks
-	kinds := map[string]text.Chunking{"fixed2": {Lines: 2}, "fixed4": {}, "cdc2": {Lines: 2, ContentDefined: true}, "cdc4": {ContentDefined: true}}
+	kinds := map[string]text.Chunking{
+		"fixed2": {Lines: 2},
+		"fixed4": {},
+		"cdc2":   {Lines: 2, ContentDefined: true},
+		"cdc4":   {ContentDefined: true},
+	}
 	names := slices.Sorted(maps.Keys(g.Docs))
 	for _, key := range slices.Sorted(maps.Keys(g.Fps)) {
 		name, kind, _ := strings.Cut(key, "|")

@@ -12,7 +12,8 @@ import (
 	"mirrord/replica/unionfind"
 )
 
-// goldenGraph is a link graph of pages written as name@host, where pages whose names begin with the same letter are of one trivial cluster.
+// goldenGraph is a link graph of pages written as name@host, where pages whose names begin with the same
+// letter are of one trivial cluster.
 type goldenGraph struct {
 	Pages    []string
 	Links    [][2]string
@@ -59,7 +60,11 @@ func (c *goldenCheck) graph(name string, g goldenGraph) {
 	}
 	c.same(name+": edges", edges(false), g.Basic)
 	c.values(name+": extended edges", edges(true), g.Extended)
-	for kind, o := range map[string]collections.Growing{"basic": {}, "extended": {Extended: true}, "extended_chain_all": {Extended: true, Chain: collections.ChainAll}} {
+	for kind, o := range map[string]collections.Growing{
+		"basic":              {},
+		"extended":           {Extended: true},
+		"extended_chain_all": {Extended: true, Chain: collections.ChainAll},
+	} {
 		var got [][]goldenCollection
 		for _, cluster := range collections.Grow(w, sets, o) {
 			var cols []goldenCollection

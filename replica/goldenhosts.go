@@ -108,7 +108,12 @@ func (c *goldenCheck) stage1(name string, g goldenStage1) {
 	if len(g.URLs) == 0 {
 		return
 	}
-	v := hosts.NewInventory(hosts.StageOne{Paper: true, MinURLs: g.Params.MinURLs, FirstModulus: g.Params.M0, FirstDouble: g.Params.First})
+	v := hosts.NewInventory(hosts.StageOne{
+		Paper:        true,
+		MinURLs:      g.Params.MinURLs,
+		FirstModulus: g.Params.M0,
+		FirstDouble:  g.Params.First,
+	})
 	for _, u := range g.URLs {
 		if err := v.AddURL([]byte(u)); err != nil {
 			c.values(name+": "+u, err, nil)
@@ -124,7 +129,8 @@ func (c *goldenCheck) stage1(name string, g goldenStage1) {
 	}
 	got, want := []string{}, []string{}
 	for _, p := range v.Pairs() {
-		got = append(got, fmt.Sprintf("%s %s %.9f %.9f %d %d", p.Host1, p.Host2, p.Score, p.Raw, p.Shared, p.SharedPaths))
+		got = append(got, fmt.Sprintf("%s %s %.9f %.9f %d %d", p.Host1, p.Host2, p.Score, p.Raw, p.Shared,
+			p.SharedPaths))
 	}
 	for _, p := range g.Pairs {
 		want = append(want, fmt.Sprintf("%s %s %.9f %.9f %.0f %.0f", p[:]...))

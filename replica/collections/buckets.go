@@ -8,13 +8,16 @@ import (
 	"slices"
 )
 
-// bucketer finds the buckets of a band: the pages whose sketches agree in it. The keys of all pages are gone through twice: they are counted by
-// their first bits, and put where those of the same first bits lie together. What is together fits in a cache, and there the keys that nobody else
-// has are dropped, which are most, before the others are sorted. When there are more pages than may be held, ranges of keys are taken one after the other.
+// bucketer finds the buckets of a band: the pages whose sketches agree in it. The keys of all pages are gone
+// through twice: they are counted by their first bits, and put where those of the same first bits lie
+// together. What is together fits in a cache, and there the keys that nobody else has are dropped, which are
+// most, before the others are sorted. When there are more pages than may be held, ranges of keys are taken
+// one after the other.
 type bucketer struct {
-	limit int                         // entries held at a time
-	pages bitmap                      // who takes part
-	emit  func(sorted []uint64) error // takes entries in order (key in the upper half, page in the lower), all pages of a key in one call
+	limit int    // entries held at a time
+	pages bitmap // who takes part
+	// takes entries in order (key in the upper half, page in the lower), all pages of a key in one call
+	emit  func(sorted []uint64) error
 	large func(sorted []uint64) error // takes those of a key that has more than limit pages, in several calls
 
 	entries, spare []uint64
@@ -189,8 +192,8 @@ func newBitmap(n int) bitmap { return make(bitmap, (n+63)/64) }
 func (b bitmap) has(i int) bool { return b[uint(i)/64]>>(uint(i)%64)&1 != 0 }
 func (b bitmap) add(i int)      { b[uint(i)/64] |= 1 << (uint(i) % 64) }
 
-// sortHigh sorts entries by their upper halves and keeps the order of equal ones: a radix sort. Either slice is the result, the other is
-// overwritten.
+// sortHigh sorts entries by their upper halves and keeps the order of equal ones: a radix sort. Either slice
+// is the result, the other is overwritten.
 func sortHigh(entries, spare []uint64) []uint64 {
 	const bits, mask = 11, 1<<11 - 1
 	if len(entries) < 1024 {

@@ -32,7 +32,8 @@ func plainBuckets(keys []uint32, pages bitmap) [][]uint64 {
 	return out
 }
 
-// Whatever the keys and the memory, the buckets are those of the obvious way, and no more entries are held than may be.
+// Whatever the keys and the memory, the buckets are those of the obvious way, and no more entries are held
+// than may be.
 func TestBuckets(t *testing.T) {
 	kinds := map[string]func(r *rand.Rand, i int) uint32{
 		"all differ":        func(r *rand.Rand, i int) uint32 { return uint32(i) * 0x9e3779b1 },
@@ -166,7 +167,8 @@ func plainGroup(digests []text.ContentDigest, o GroupOptions) Grouped {
 	return g
 }
 
-// joinBucket compares the pages of a bucket with its representatives: the first page, and each that resembles no representative before it.
+// joinBucket compares the pages of a bucket with its representatives: the first page, and each that resembles
+// no representative before it.
 func joinBucket(digests []text.ContentDigest, bucket []uint64, least, most int, g *Grouped) {
 	var reps [64]uint32
 	most = min(most, len(reps))
@@ -223,12 +225,15 @@ func TestGroupAsObvious(t *testing.T) {
 		}
 		o := GroupOptions{Resemblance: 0.3 + r.Float64()/2, Representatives: r.IntN(100)}
 		got, want := grouped(t, digests, o), plainGroup(digests, o)
-		if got.Pages != want.Pages || got.Exact != want.Exact || got.Candidates != want.Candidates || got.Near != want.Near {
-			t.Errorf("seed %d: %d pages, %d exact, %d candidates, %d near; want %d, %d, %d, %d", seed, got.Pages, got.Exact, got.Candidates, got.Near, want.Pages, want.Exact, want.Candidates, want.Near)
+		if got.Pages != want.Pages || got.Exact != want.Exact || got.Candidates != want.Candidates ||
+			got.Near != want.Near {
+			t.Errorf("seed %d: %d pages, %d exact, %d candidates, %d near; want %d, %d, %d, %d", seed, got.Pages,
+				got.Exact, got.Candidates, got.Near, want.Pages, want.Exact, want.Candidates, want.Near)
 		}
 		for i := range digests {
 			if got.Sets.Find(uint32(i)) != want.Sets.Find(uint32(i)) {
-				t.Fatalf("seed %d: page %d is in set %d, want %d", seed, i, got.Sets.Find(uint32(i)), want.Sets.Find(uint32(i)))
+				t.Fatalf("seed %d: page %d is in set %d, want %d", seed, i, got.Sets.Find(uint32(i)),
+					want.Sets.Find(uint32(i)))
 			}
 		}
 		if want.Near == 0 || want.Exact == 0 {

@@ -26,7 +26,8 @@ type Growing struct {
 	SkipBoilerplate bool  // trivial clusters that repeat within one directory extend no cluster
 }
 
-// Collection is one copy: the pages that are its own, and those of other copies that it links to in their place.
+// Collection is one copy: the pages that are its own, and those of other copies that it links to in their
+// place.
 type Collection struct {
 	Own, Virtual []uint32 // in ascending order
 }
@@ -38,10 +39,20 @@ type Cluster struct {
 	Collections []Collection
 }
 
-// Grow grows similar clusters along the links between trivial clusters (Cho, Shivakumar, Garcia-Molina, figure 8). All clusters of at least
-// two collections are returned, also those of one page each, by root.
+// Grow grows similar clusters along the links between trivial clusters (Cho, Shivakumar, Garcia-Molina,
+// figure 8). All clusters of at least two collections are returned, also those of one page each, by root.
 func Grow(w LinkGraph, sets *unionfind.Sets, o Growing) []Cluster {
-	g := grower{w: w, o: o, sets: sets, size: make([]uint32, sets.Len()), forward: map[uint32][]int{}, backward: map[uint32][]int{}, joined: map[uint32]bool{}, matchings: map[int]map[uint32]uint32{}, members: map[uint32][]uint32{}}
+	g := grower{
+		w:         w,
+		o:         o,
+		sets:      sets,
+		size:      make([]uint32, sets.Len()),
+		forward:   map[uint32][]int{},
+		backward:  map[uint32][]int{},
+		joined:    map[uint32]bool{},
+		matchings: map[int]map[uint32]uint32{},
+		members:   map[uint32][]uint32{},
+	}
 	for root, members := range sets.All(1) {
 		g.size[root] = uint32(len(members))
 		if len(members) > 1 {
@@ -96,7 +107,8 @@ type grower struct {
 	joined            map[uint32]bool
 }
 
-// repeats finds the trivial clusters that have two pages in one directory: boilerplate, which any hub page links to.
+// repeats finds the trivial clusters that have two pages in one directory: boilerplate, which any hub page
+// links to.
 func (g *grower) repeats() map[uint32]bool {
 	type place struct {
 		rid       uint32
@@ -113,7 +125,8 @@ func (g *grower) repeats() map[uint32]bool {
 	return out
 }
 
-// below says whether an edge between single pages stays below the directory of the collection that the first page is one's own of.
+// below says whether an edge between single pages stays below the directory of the collection that the first
+// page is one's own of.
 func (g *grower) below(e edge, start []uint32) bool {
 	p, q := g.w.Pages[e.from], g.w.Pages[e.to]
 	return p.Host == q.Host && slices.ContainsFunc(start, func(r uint32) bool {
@@ -121,8 +134,8 @@ func (g *grower) below(e edge, start []uint32) bool {
 	})
 }
 
-// roots lists the trivial clusters to grow from: those without an incoming edge first, then the largest, those linked most from other
-// hosts, and those of the smallest page.
+// roots lists the trivial clusters to grow from: those without an incoming edge first, then the largest,
+// those linked most from other hosts, and those of the smallest page.
 func (g *grower) roots(incoming map[uint32]bool) []uint32 {
 	foreign := map[uint32]int{}
 	for p, out := range g.w.Links {
@@ -150,7 +163,8 @@ func (g *grower) roots(incoming map[uint32]bool) []uint32 {
 	return out
 }
 
-// grow makes the cluster of a root. at holds, for every trivial cluster that joined, the page of each collection.
+// grow makes the cluster of a root. at holds, for every trivial cluster that joined, the page of each
+// collection.
 func (g *grower) grow(root uint32) Cluster {
 	start := g.members[root]
 	at := map[uint32][]uint32{root: start}
@@ -204,10 +218,14 @@ func (g *grower) follow(i int, pages []uint32) []uint32 {
 	return out
 }
 
-// cluster shares out the pages of the trivial clusters that joined: a page is the own one of the first collection on its host, or of the
-// first that takes it, and virtual in others.
+// cluster shares out the pages of the trivial clusters that joined: a page is the own one of the first
+// collection on its host, or of the first that takes it, and virtual in others.
 func (g *grower) cluster(root uint32, order []uint32, at map[uint32][]uint32) Cluster {
-	c := Cluster{Root: root, Rids: slices.Sorted(slices.Values(order)), Collections: make([]Collection, len(at[root]))}
+	c := Cluster{
+		Root:        root,
+		Rids:        slices.Sorted(slices.Values(order)),
+		Collections: make([]Collection, len(at[root])),
+	}
 	for _, rid := range order {
 		owner := map[uint32]int{}
 		for i, p := range at[rid] {

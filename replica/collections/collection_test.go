@@ -42,9 +42,9 @@ func readWeb(t testing.TB, c *replicatest.Corpus) LinkGraph {
 	return w
 }
 
-// trivialClusters joins the pages of a corpus that have more than threshold chunks in common, or the same text (Cho, Shivakumar,
-// Garcia-Molina, section 4.1), by comparing all pairs. The second clause is not in the paper; without it a short page would not be like its
-// own copy.
+// trivialClusters joins the pages of a corpus that have more than threshold chunks in common, or the same
+// text (Cho, Shivakumar, Garcia-Molina, section 4.1), by comparing all pairs. The second clause is not in the
+// paper; without it a short page would not be like its own copy.
 func trivialClusters(c *replicatest.Corpus, how text.Chunking, threshold int) *unionfind.Sets {
 	type document struct {
 		chunks hash.Set
@@ -61,7 +61,9 @@ func trivialClusters(c *replicatest.Corpus, how text.Chunking, threshold int) *u
 		} else {
 			known[words] = uint32(i)
 		}
-		if !slices.ContainsFunc(texts, func(u document) bool { return known[words] == sets.Find(u.first) && slices.Equal(u.chunks, chunks) }) {
+		if !slices.ContainsFunc(texts, func(u document) bool {
+			return known[words] == sets.Find(u.first) && slices.Equal(u.chunks, chunks)
+		}) {
 			texts = append(texts, document{chunks, uint32(i)})
 		}
 	}
@@ -110,7 +112,8 @@ func TestPaperClusters(t *testing.T) {
 	}
 	for kind, o := range map[string]Growing{"basic": {}, "extended": {Extended: true}} {
 		var want []Cluster
-		for _, line := range replicatest.ReadLines(t, filepath.Join(c.Dir, "oracle-clusters-fixed4-"+kind+".jsonl.gz")) {
+		for _, line := range replicatest.ReadLines(t,
+			filepath.Join(c.Dir, "oracle-clusters-fixed4-"+kind+".jsonl.gz")) {
 			var g goldenCluster
 			if err := json.Unmarshal([]byte(line), &g); err != nil {
 				t.Fatal(err)

@@ -10,8 +10,8 @@ import (
 	"mirrord/replica/text"
 )
 
-// bandColumns are the keys of all pages and bands. They are written by blocks of pages, in which the keys of a band lie together, so that a
-// band is read without the others: 4 bytes a page.
+// bandColumns are the keys of all pages and bands. They are written by blocks of pages, in which the keys of
+// a band lie together, so that a band is read without the others: 4 bytes a page.
 type bandColumns struct {
 	pile  pile
 	block int    // pages of a block
@@ -26,8 +26,14 @@ type bandColumns struct {
 
 // newBandColumns makes columns that take limit bytes, and as much again while they are read.
 func newBandColumns(spill Spill, limit int, tick func(int) error) bandColumns {
-	block := min(limit/128, 1<<14)/32*32 - 16 // an odd number of cache lines in a band, or else all bands would fall on the same ones
-	return bandColumns{pile: newPile(spill, limit), block: max(block, 16), whole: limit / 4, tick: tick}
+	// an odd number of cache lines in a band, or else all bands would fall on the same ones
+	block := min(limit/128, 1<<14)/32*32 - 16
+	return bandColumns{
+		pile:  newPile(spill, limit),
+		block: max(block, 16),
+		whole: limit / 4,
+		tick:  tick,
+	}
 }
 
 func (c *bandColumns) add(s *text.Sketch) error {
@@ -55,7 +61,8 @@ func (c *bandColumns) settle() error {
 	return c.pile.settle()
 }
 
-// band gives the keys of a band. They are read once, when they can be held, or else each time that they are asked for.
+// band gives the keys of a band. They are read once, when they can be held, or else each time that they are
+// asked for.
 func (c *bandColumns) band(band int) (column, error) {
 	if c.pages > c.whole {
 		return func(visit func(int, []uint32) error) error { return c.read(band, visit) }, nil
@@ -77,7 +84,8 @@ func (c *bandColumns) band(band int) (column, error) {
 	}, err
 }
 
-// read reads the keys of a band block by block. keys keeps all of them when its room is enough, or else the last block.
+// read reads the keys of a band block by block. keys keeps all of them when its room is enough, or else the
+// last block.
 func (c *bandColumns) read(band int, visit func(int, []uint32) error) error {
 	for from := 0; from < c.pages; from += c.block {
 		n := min(c.block, c.pages-from)

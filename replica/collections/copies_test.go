@@ -54,8 +54,8 @@ func sameDoc(p, q *replicatest.CorpusPage) bool {
 	return p.Family == q.Family && p.Lang == q.Lang && p.Key == q.Key
 }
 
-// Pages that are said to be the same are of one document, and pages of one document are said to be the same. Pages of the same words but of
-// another origin count for nothing: they are duplicates too.
+// Pages that are said to be the same are of one document, and pages of one document are said to be the same.
+// Pages of the same words but of another origin count for nothing: they are duplicates too.
 func TestPageAccuracy(t *testing.T) {
 	c := replicatest.ReadCorpus(t)
 	if c == nil {
@@ -143,13 +143,16 @@ func TestCopyAccuracy(t *testing.T) {
 		}
 	}
 	precision, recall := float64(right)/float64(right+wrong), float64(len(isFound))/float64(of)
-	t.Logf("%d of %d copies (%.3f), %d of %d families; of %d pairs of copies %d wrong: precision %.3f", len(isFound), of, recall, len(families), len(all), right+wrong, wrong, precision)
+	t.Logf("%d of %d copies (%.3f), %d of %d families; of %d pairs of copies %d wrong: precision %.3f",
+		len(isFound), of, recall, len(families), len(all), right+wrong, wrong, precision)
 	if precision < 0.98 || recall < 0.95 || len(families) < len(all) {
-		t.Errorf("precision %.3f, recall %.3f, %d families; want 0.98, 0.95 and %d", precision, recall, len(families), len(all))
+		t.Errorf("precision %.3f, recall %.3f, %d families; want 0.98, 0.95 and %d", precision, recall,
+			len(families), len(all))
 	}
 }
 
-// relatedCopies counts, for two copies, the pages of the one that lie in a directory pair with pages of the other of their group.
+// relatedCopies counts, for two copies, the pages of the one that lie in a directory pair with pages of the
+// other of their group.
 func relatedCopies(t testing.TB, c *replicatest.Corpus) map[[2]string]int {
 	pages, digests := digestsOf(c)
 	found := findAll(t, pages, digests)
@@ -172,7 +175,9 @@ func relatedCopies(t testing.TB, c *replicatest.Corpus) map[[2]string]int {
 			}
 			var seen []string
 			for _, q := range in[groups.Find(p)] {
-				if renamed := pair.A.Path == dirOf(c.Pages[p].Path) || pair.B.Path == dirOf(c.Pages[q].Path); !sameEnds(c.Pages[p].Path, c.Pages[q].Path) && !renamed || slices.Contains(seen, c.Pages[q].Copy) {
+				if renamed := pair.A.Path == dirOf(c.Pages[p].Path) ||
+					pair.B.Path == dirOf(c.Pages[q].Path); (!sameEnds(c.Pages[p].Path, c.Pages[q].Path) && !renamed) ||
+					slices.Contains(seen, c.Pages[q].Copy) {
 					continue
 				}
 				seen = append(seen, c.Pages[q].Copy)
@@ -200,7 +205,9 @@ func sitePages(host, prefix, suffix string, from, to int) (pages []Address, dige
 func TestFind(t *testing.T) {
 	var pages []Address
 	var digests []text.ContentDigest
-	add := func(p []Address, d []text.ContentDigest) { pages, digests = append(pages, p...), append(digests, d...) }
+	add := func(p []Address, d []text.ContentDigest) {
+		pages, digests = append(pages, p...), append(digests, d...)
+	}
 	add(sitePages("a.test", "/doc/x/", ".html", 0, 60))
 	add(sitePages("b.test", "/pub/mirror/x/", ".html", 0, 30)) // a part, renamed above
 	add(sitePages("c.test", "/x/", ".htm", 0, 60))             // files renamed
@@ -220,7 +227,8 @@ func TestFind(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s", strings.Join(got, "\n"))
 	}
-	if got, want := f.elsewhere(Address{"a.test", "/doc/x/d1/p4.html"}), (Address{"b.test", "/pub/mirror/x/d1/p4.html"}); !slices.Contains(got, want) {
+	if got, want := f.elsewhere(Address{"a.test", "/doc/x/d1/p4.html"}),
+		(Address{"b.test", "/pub/mirror/x/d1/p4.html"}); !slices.Contains(got, want) {
 		t.Errorf("elsewhere: %v", got)
 	}
 	if got := f.elsewhere(Address{"z.test", "/"}); len(got) != 0 {

@@ -58,7 +58,9 @@ func Clusters(pairs []DirPair) []DirCluster {
 		for _, m := range members {
 			c.Copies = append(c.Copies, dirs[m])
 		}
-		slices.SortFunc(c.Copies, func(a, b Copy) int { return cmp.Or(cmp.Compare(b.Pages, a.Pages), a.Address.compare(b.Address)) })
+		slices.SortFunc(c.Copies, func(a, b Copy) int {
+			return cmp.Or(cmp.Compare(b.Pages, a.Pages), a.Address.compare(b.Address))
+		})
 		for i := range c.Copies {
 			c.Copies[i].Share = float64(c.Copies[i].Pages) / float64(c.Copies[0].Pages)
 		}
@@ -69,7 +71,8 @@ func Clusters(pairs []DirPair) []DirCluster {
 		c.Pairs = append(c.Pairs, p)
 	}
 	slices.SortFunc(out, func(a, b DirCluster) int {
-		return cmp.Or(cmp.Compare(len(b.Copies), len(a.Copies)), cmp.Compare(b.Size(), a.Size()), a.Copies[0].Address.compare(b.Copies[0].Address))
+		return cmp.Or(cmp.Compare(len(b.Copies), len(a.Copies)), cmp.Compare(b.Size(), a.Size()),
+			a.Copies[0].Address.compare(b.Copies[0].Address))
 	})
 	return out
 }

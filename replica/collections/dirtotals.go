@@ -10,18 +10,21 @@ import (
 	"mirrord/replica/hash"
 )
 
-// maxDepth is the depth of directories below which they are not told apart: whoever makes directories without end does not get memory without
-// end. Deeper ones count for those above them.
+// maxDepth is the depth of directories below which they are not told apart: whoever makes directories without
+// end does not get memory without end. Deeper ones count for those above them.
 const maxDepth = 64
 
-// dirTotals count the pages below directories. The pages are gone through once, and while there are more directories than limit, a second time: the first
-// time says roughly which have at least least pages, the second counts these. Whatever there are many of has few pages each.
+// dirTotals count the pages below directories. The pages are gone through once, and while there are more
+// directories than limit, a second time: the first time says roughly which have at least least pages, the
+// second counts these. Whatever there are many of has few pages each.
 type dirTotals struct {
 	least int
 	limit int
 	total map[uint64]uint32 // by the key of the directory
-	rough []uint8           // once there are too many: pages at least, by some bits of the key; those of several directories may fall together
-	exact bool              // second time
+	// once there are too many: pages at least, by some bits of the key; those of several directories may fall
+	// together
+	rough []uint8
+	exact bool // second time
 
 	host, dir string // of the pages of which the last n are not counted yet
 	n         uint32

@@ -8,9 +8,10 @@ import (
 	"strings"
 )
 
-// Votes are the rules by which directories are found that hold the same pages. The zero value is the default. Pages of a group vote for the two
-// directories that are left of their paths when the longest common end is stripped, so renamed directories are found as well as partial mirrors,
-// without comparing directories. Where the directories as a whole share too little, their subdirectories are looked at. The groups may be wide, by
+// Votes are the rules by which directories are found that hold the same pages. The zero value is the default.
+// Pages of a group vote for the two directories that are left of their paths when the longest common end is
+// stripped, so renamed directories are found as well as partial mirrors, without comparing directories. Where
+// the directories as a whole share too little, their subdirectories are looked at. The groups may be wide, by
 // a low resemblance: every vote is verified by the digests of its two pages.
 type Votes struct {
 	Pages  int     // similar pages that two directories must share; 0 means 10

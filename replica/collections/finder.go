@@ -2,13 +2,14 @@
 
 // Package collections finds collections of pages that lie in several places.
 //
-//   - A [Finder] finds all pages that resemble one another (banded candidates, each verified, joined by union-find), and by the votes of these
-//     pages the directories that hold the same, with bounded memory and the files of a [Spill]. [Clusters] joins the directories.
+//   - A [Finder] finds all pages that resemble one another (banded candidates, each verified, joined by
+//     union-find), and by the votes of these pages the directories that hold the same, with bounded memory
+//     and the files of a [Spill]. [Clusters] joins the directories.
 //   - [Grow] is the method of Cho, Shivakumar and Garcia-Molina, along the links between trivial clusters.
 //   - [Plot] and [PlotCluster] draw what was found.
 //
-// Sources: Manning, Raghavan, Schütze, Introduction to Information Retrieval, the chapter on crawling (union-find); Cho, Shivakumar,
-// Garcia-Molina, Finding replicated web collections (SIGMOD 2000).
+// Sources: Manning, Raghavan, Schütze, Introduction to Information Retrieval, the chapter on crawling
+// (union-find); Cho, Shivakumar, Garcia-Molina, Finding replicated web collections (SIGMOD 2000).
 package collections
 
 import (
@@ -23,9 +24,11 @@ import (
 	"mirrord/replica/unionfind"
 )
 
-// Finder finds the pages that resemble one another and the directories that hold the same, of more pages than fit in memory. Pages are added one after the other, in the order of their numbers. Not for
-// concurrent use. What is more than its budget goes to the files of a Spill: 300 to 400 bytes a page. Beside the budget it takes 5 bytes a page
-// (union-find and who is in it), and about 40 a directory that has as many pages as must be shared (how many there are).
+// Finder finds the pages that resemble one another and the directories that hold the same, of more pages than
+// fit in memory. Pages are added one after the other, in the order of their numbers. Not for concurrent use.
+// What is more than its budget goes to the files of a Spill: 300 to 400 bytes a page. Beside the budget it
+// takes 5 bytes a page (union-find and who is in it), and about 40 a directory that has as many pages as must
+// be shared (how many there are).
 type Finder struct {
 	o        FindOptions
 	budget   int
@@ -60,8 +63,9 @@ type FinderOptions struct {
 	FindOptions
 	Memory int64 // bytes held before files are used; 0 means 1 GiB, at least 64 KiB
 
-	// Progress is told when a phase begins (much of what was held for the one before is let go then: the collector may be run, or else it
-	// waits for as much again), and many times a second, so that a context may be looked at. An error ends Find. nil: nobody is told.
+	// Progress is told when a phase begins (much of what was held for the one before is let go then: the
+	// collector may be run, or else it waits for as much again), and many times a second, so that a context may
+	// be looked at. An error ends Find. nil: nobody is told.
 	Progress func(phase string, done, total int) error
 }
 
@@ -92,17 +96,42 @@ func NewFinder(spill Spill, o FinderOptions) *Finder {
 		o.Progress = func(string, int, int) error { return nil }
 	}
 	m := int(min(max(o.Memory, 64<<10), math.MaxInt/2))
-	f := &Finder{o: o.FindOptions, budget: m, spill: spill, progress: o.Progress}
+	f := &Finder{
+		o:        o.FindOptions,
+		budget:   m,
+		spill:    spill,
+		progress: o.Progress,
+	}
 	f.o.Votes = f.o.Votes.withDefaults()
 	f.o.Group = f.o.Group.withDefaults()
 	f.digests, f.places = newPile(spill, m/8), places{pile: newPile(spill, m/16)}
 	f.columns = newBandColumns(spill, m/8, f.tick)
-	f.text = sorter[textEntry]{order: textOrder(), spill: spill, limit: m / 16, tick: f.tick}
-	f.members = sorter[packedMember]{order: memberOrder(), spill: spill, limit: m / 4, tick: f.tick}
+	f.text = sorter[textEntry]{
+		order: textOrder(),
+		spill: spill,
+		limit: m / 16,
+		tick:  f.tick,
+	}
+	f.members = sorter[packedMember]{
+		order: memberOrder(),
+		spill: spill,
+		limit: m / 4,
+		tick:  f.tick,
+	}
 	f.room.piece = min(m/64, 256<<10)
 	f.members.flushed = f.room.giveBack
-	f.plain = sorter[vote]{order: voteOrder(), spill: spill, limit: m / 16, tick: f.tick}
-	f.flat = sorter[vote]{order: voteOrder(), spill: spill, limit: m / 16, tick: f.tick}
+	f.plain = sorter[vote]{
+		order: voteOrder(),
+		spill: spill,
+		limit: m / 16,
+		tick:  f.tick,
+	}
+	f.flat = sorter[vote]{
+		order: voteOrder(),
+		spill: spill,
+		limit: m / 16,
+		tick:  f.tick,
+	}
 	f.votes = newDirVotes(f.o.Votes, m/16/64)
 	return f
 }
@@ -161,7 +190,8 @@ func (f *Finder) Close() error {
 	if f.err == nil {
 		f.err = errors.New("find replicas: closed")
 	}
-	return errors.Join(f.digests.close(), f.places.pile.close(), f.columns.close(), f.text.close(), f.members.close(), f.plain.close(), f.flat.close())
+	return errors.Join(f.digests.close(), f.places.pile.close(), f.columns.close(), f.text.close(),
+		f.members.close(), f.plain.close(), f.flat.close())
 }
 
 // begin says that a phase begins, of so many steps.
@@ -182,11 +212,14 @@ func (f *Finder) tick(n int) error {
 	return f.progress(f.phase, f.done, f.of)
 }
 
-// group joins the pages that resemble one another, and those that resemble these. Pages without words stay alone. The time is in proportion
-// to the pages, whatever they hold: pages of the same words count once, and the pages of a bucket are compared with a few of them.
+// group joins the pages that resemble one another, and those that resemble these. Pages without words stay
+// alone. The time is in proportion to the pages, whatever they hold: pages of the same words count once, and
+// the pages of a bucket are compared with a few of them.
 func (f *Finder) group() (Grouped, error) {
 	g := Grouped{Sets: unionfind.New(f.pages), Pages: f.words}
-	err := inTurn(func() error { return f.begin("compare words", f.words) }, f.digests.settle, f.places.pile.settle, f.columns.settle)
+	err := inTurn(func() error {
+		return f.begin("compare words", f.words)
+	}, f.digests.settle, f.places.pile.settle, f.columns.settle)
 	if err != nil {
 		return g, err
 	}
@@ -197,7 +230,14 @@ func (f *Finder) group() (Grouped, error) {
 	if err := f.begin("compare pages", text.Bands); err != nil {
 		return g, err
 	}
-	j := joiner{digests: &f.digests, sets: g.Sets, least: text.LeastEqual(f.o.Group.Resemblance), g: &g, most: f.o.Group.Representatives, tick: f.tick}
+	j := joiner{
+		digests: &f.digests,
+		sets:    g.Sets,
+		least:   text.LeastEqual(f.o.Group.Resemblance),
+		g:       &g,
+		most:    f.o.Group.Representatives,
+		tick:    f.tick,
+	}
 	j.limit = max(f.budget/8*3/windowSize, 16)
 	b := bucketer{limit: max(f.budget/4/8, 16), pages: distinct}
 	b.emit = func(sorted []uint64) error {
@@ -258,7 +298,8 @@ func textOrder() order[textEntry] {
 			if err != nil {
 				return textEntry{}, err
 			}
-			return textEntry{binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint32(b[8:]), binary.LittleEndian.Uint32(b[12:])}, nil
+			return textEntry{binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint32(b[8:]),
+				binary.LittleEndian.Uint32(b[12:])}, nil
 		},
 	}
 }
@@ -278,7 +319,8 @@ func voteOrder() order[vote] {
 			if err != nil {
 				return vote{}, err
 			}
-			return vote{binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint32(b[8:]), binary.LittleEndian.Uint32(b[12:])}, nil
+			return vote{binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint32(b[8:]),
+				binary.LittleEndian.Uint32(b[12:])}, nil
 		},
 	}
 }

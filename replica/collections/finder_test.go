@@ -68,7 +68,9 @@ func (r *memoryRun) Close() error {
 }
 
 // sameFound holds what a Finder finds against what is found in the obvious way.
-func sameFound(t *testing.T, pages []Address, digests []text.ContentDigest, o FindOptions, memory int64) (spill *memorySpill, found int) {
+func sameFound(
+	t *testing.T, pages []Address, digests []text.ContentDigest, o FindOptions, memory int64,
+) (spill *memorySpill, found int) {
 	t.Helper()
 	w := plainGroup(digests, o.Group)
 	want := plainPairs(pages, digests, w.Sets, o.Votes)
@@ -84,11 +86,13 @@ func sameFound(t *testing.T, pages []Address, digests []text.ContentDigest, o Fi
 		t.Fatal(err)
 	}
 	if g.Pages != w.Pages || g.Exact != w.Exact || g.Candidates != w.Candidates || g.Near != w.Near {
-		t.Errorf("memory %d: %d pages, %d exact, %d candidates, %d near; want %d, %d, %d, %d", memory, g.Pages, g.Exact, g.Candidates, g.Near, w.Pages, w.Exact, w.Candidates, w.Near)
+		t.Errorf("memory %d: %d pages, %d exact, %d candidates, %d near; want %d, %d, %d, %d", memory, g.Pages,
+			g.Exact, g.Candidates, g.Near, w.Pages, w.Exact, w.Candidates, w.Near)
 	}
 	for i := range pages {
 		if g.Sets.Find(uint32(i)) != w.Sets.Find(uint32(i)) {
-			t.Fatalf("memory %d: page %d is in set %d, want %d", memory, i, g.Sets.Find(uint32(i)), w.Sets.Find(uint32(i)))
+			t.Fatalf("memory %d: page %d is in set %d, want %d", memory, i, g.Sets.Find(uint32(i)),
+				w.Sets.Find(uint32(i)))
 		}
 	}
 	if !slices.Equal(pairs, want) {
@@ -134,7 +138,8 @@ func TestFinderFindsTheSameAtRandom(t *testing.T) {
 		var pages []Address
 		var digests []text.ContentDigest
 		for i := range 200 + r.IntN(1500) {
-			a := Address{fmt.Sprintf("h%d.test", r.IntN(4)), fmt.Sprintf("/%s%d/%d.html", strings.Repeat("d/", r.IntN(3)), r.IntN(4), r.IntN(400))}
+			a := Address{fmt.Sprintf("h%d.test", r.IntN(4)),
+				fmt.Sprintf("/%s%d/%d.html", strings.Repeat("d/", r.IntN(3)), r.IntN(4), r.IntN(400))}
 			switch r.IntN(30) {
 			case 0:
 				a.Path = "/"
@@ -173,7 +178,10 @@ func TestFinderFindsTheSameAtRandom(t *testing.T) {
 			}
 			pages, digests = append(pages, a), append(digests, d)
 		}
-		_, found := sameFound(t, pages, digests, FindOptions{Votes: Votes{Pages: 2 + r.IntN(4), Window: 1 + r.IntN(9)}}, 1)
+		_, found := sameFound(t, pages, digests, FindOptions{Votes: Votes{
+			Pages:  2 + r.IntN(4),
+			Window: 1 + r.IntN(9),
+		}}, 1)
 		if pairs += found; t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
@@ -208,7 +216,9 @@ func TestFinderWithoutRoom(t *testing.T) {
 // What is told of progress can end it.
 func TestFinderEnds(t *testing.T) {
 	pages, digests := generated(3000)
-	for _, end := range []string{"compare words", "compare pages", "read pages again", "compare directories", ""} {
+	for _, end := range []string{
+		"compare words", "compare pages", "read pages again", "compare directories", "",
+	} {
 		f := NewFinder(&memorySpill{}, FinderOptions{Progress: func(phase string, done, total int) error {
 			if phase == end {
 				return errSpill

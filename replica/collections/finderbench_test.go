@@ -15,7 +15,8 @@ import (
 	"mirrord/internal/replicatest"
 )
 
-// How many pages the benchmarks of scale are made of: the environment may say another number, 25000000 for the size of the paper's crawl.
+// How many pages the benchmarks of scale are made of: the environment may say another number, 25000000 for
+// the size of the paper's crawl.
 func scale(b *testing.B) int {
 	if s := os.Getenv("MIRRORD_REPLICA_PAGES"); s != "" {
 		n, err := strconv.Atoi(s)
@@ -51,8 +52,9 @@ func (s *fileSpill) Create() (SpillFile, error) {
 	return countedFile{f, s}, os.Remove(f.Name())
 }
 
-// Candidates, their verification and union-find; then directories and clusters. Processor time by phase, and the memory of the process at its
-// highest. The budget is MIRRORD_REPLICA_MEMORY bytes, 268435456 unless told.
+// Candidates, their verification and union-find; then directories and clusters. Processor time by phase, and
+// the memory of the process at its highest. The budget is MIRRORD_REPLICA_MEMORY bytes, 268435456 unless
+// told.
 func BenchmarkFinder(b *testing.B) {
 	n, memory := scale(b), int64(256<<20)
 	if s := os.Getenv("MIRRORD_REPLICA_MEMORY"); s != "" {

@@ -11,9 +11,10 @@ import (
 	"mirrord/replica/hash"
 )
 
-// voteCount takes the votes of a sorter by key, many keys at a time, as far as their votes fit, with the addresses of their pages. A key that has
-// more votes than that is counted without addresses first, and looked at when the sorter is done with: subdirectories that have many votes too
-// are looked at meanwhile, and theirs, down to maxDepth.
+// voteCount takes the votes of a sorter by key, many keys at a time, as far as their votes fit, with the
+// addresses of their pages. A key that has more votes than that is counted without addresses first, and
+// looked at when the sorter is done with: subdirectories that have many votes too are looked at meanwhile,
+// and theirs, down to maxDepth.
 type voteCount struct {
 	*Finder
 	limit int                               // votes held at a time
@@ -191,7 +192,8 @@ func (c *voteCount) forget(l *largeKey) {
 	clear(c.seen)
 }
 
-// each reads the votes of a large key again, as many at a time as may be held, with the addresses of p, or of both.
+// each reads the votes of a large key again, as many at a time as may be held, with the addresses of p, or of
+// both.
 func (c *voteCount) each(l *largeKey, both bool, f func(v vote, at func(uint32) Address) error) error {
 	b, batch := make([]byte, largeVote*min(c.limit, l.n)), make([]vote, 0, min(c.limit, l.n))
 	for from := 0; from < l.n; from += len(batch) {
@@ -201,7 +203,8 @@ func (c *voteCount) each(l *largeKey, both bool, f func(v vote, at func(uint32) 
 		}
 		batch = batch[:0]
 		for i := 0; i < len(b); i += largeVote {
-			batch = append(batch, vote{l.first.key, binary.LittleEndian.Uint32(b[i:]), binary.LittleEndian.Uint32(b[i+4:])})
+			batch = append(batch,
+				vote{l.first.key, binary.LittleEndian.Uint32(b[i:]), binary.LittleEndian.Uint32(b[i+4:])})
 		}
 		at, err := c.addresses(batch, both)
 		if err != nil {
@@ -235,7 +238,12 @@ func (c *voteCount) countLarge(l *largeKey) error {
 		c.votes.accept(a, b, p.Path, q.Path, min(l.p, l.q))
 		return nil
 	}
-	children := sorter[vote]{order: voteOrder(), spill: c.spill, limit: max(c.budget/64, 4096), tick: c.tick}
+	children := sorter[vote]{
+		order: voteOrder(),
+		spill: c.spill,
+		limit: max(c.budget/64, 4096),
+		tick:  c.tick,
+	}
 	err = c.each(l, true, func(v vote, at func(uint32) Address) error {
 		p, q := at(v.p), at(v.q)
 		if !belongs(a, b, p, q) {
@@ -248,7 +256,8 @@ func (c *voteCount) countLarge(l *largeKey) error {
 	})
 	if err == nil {
 		err = c.count(&children, func(p, q Address) (Address, Address) {
-			return Address{a.Host, a.Path + childOf(p.Path[len(a.Path):])}, Address{b.Host, b.Path + childOf(q.Path[len(b.Path):])}
+			return Address{a.Host, a.Path + childOf(p.Path[len(a.Path):])},
+				Address{b.Host, b.Path + childOf(q.Path[len(b.Path):])}
 		})
 	}
 	return errors.Join(err, children.close())

@@ -12,7 +12,8 @@ import (
 	"mirrord/replica/hash"
 )
 
-// Directories below one another that each have more votes than are held, and share too little, take no more than was allowed, together.
+// Directories below one another that each have more votes than are held, and share too little, take no more
+// than was allowed, together.
 func TestFinderMemoryOfDepth(t *testing.T) {
 	const memory, each = 1 << 20, 700
 	depth := 60

@@ -16,7 +16,8 @@ import (
 	"mirrord/replica/text"
 )
 
-// brokenSpill is room that does not keep what it should: after so many calls, breaks says what becomes of the next one of its kind.
+// brokenSpill is room that does not keep what it should: after so many calls, breaks says what becomes of the
+// next one of its kind.
 type brokenSpill struct {
 	memorySpill
 	kind  string
@@ -95,7 +96,8 @@ func TestFinderBrokenRuns(t *testing.T) {
 		return err
 	}
 	for kind, want := range map[string]error{
-		"create": errSpill, "write": errSpill, "read": errSpill, "close": errSpill, "short write": io.ErrShortWrite, "short read": io.ErrUnexpectedEOF, "end": io.ErrUnexpectedEOF,
+		"create": errSpill, "write": errSpill, "read": errSpill, "close": errSpill, "short write": io.ErrShortWrite,
+		"short read": io.ErrUnexpectedEOF, "end": io.ErrUnexpectedEOF,
 	} {
 		all := &brokenSpill{kind: kind, after: math.MaxInt}
 		if err := run(all); err != nil {
@@ -113,7 +115,8 @@ func TestFinderBrokenRuns(t *testing.T) {
 	}
 }
 
-// It can be ended soon wherever it is: between two times that it tells of its progress few pages are gone through.
+// It can be ended soon wherever it is: between two times that it tells of its progress few pages are gone
+// through.
 func TestFinderTells(t *testing.T) {
 	n := 200_000
 	if replicatest.RaceEnabled {
@@ -143,7 +146,12 @@ func TestFinderTells(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Error(err)
 	}
-	for phase, least := range map[string]int{"compare words": 1, "compare pages": n / 2000, "read pages again": 1, "compare directories": 1} {
+	for phase, least := range map[string]int{
+		"compare words":       1,
+		"compare pages":       n / 2000,
+		"read pages again":    1,
+		"compare directories": 1,
+	} {
 		if told[phase] < least {
 			t.Errorf("%s: told %d times", phase, told[phase])
 		}
@@ -237,14 +245,16 @@ func TestFinderMemory(t *testing.T) {
 				d = text.ContentDigest{}
 				return Address{"h", "/"}, d
 			}
-			return Address{"h" + strconv.Itoa(i%2), "/doc/" + strings.Repeat("long", 2000) + "/" + strconv.Itoa(i/2)}, d
+			return Address{"h" + strconv.Itoa(i%2), "/doc/" + strings.Repeat("long", 2000) + "/" + strconv.Itoa(i/2)},
+				d
 		}, 10},
 		{"longer paths", func(i int) (Address, text.ContentDigest) {
 			_, d := generatedPage(i / 2)
 			if i > n/20 {
 				return Address{"h", "/"}, text.ContentDigest{}
 			}
-			return Address{"h" + strconv.Itoa(i%2), "/doc/" + strings.Repeat("long", 8300) + "/" + strconv.Itoa(i/2)}, d
+			return Address{"h" + strconv.Itoa(i%2), "/doc/" + strings.Repeat("long", 8300) + "/" + strconv.Itoa(i/2)},
+				d
 		}, 10},
 	} {
 		const memory = 4 << 20
@@ -255,7 +265,10 @@ func TestFinderMemory(t *testing.T) {
 			}
 			return nil
 		}
-		f := NewFinder(diskSpill{t, see}, FinderOptions{Memory: memory, Progress: func(string, int, int) error { return see() }})
+		f := NewFinder(diskSpill{t, see}, FinderOptions{
+			Memory:   memory,
+			Progress: func(string, int, int) error { return see() },
+		})
 		for i := range n {
 			if err := f.Add(web.page(i)); err != nil {
 				t.Fatal(err)

@@ -30,8 +30,8 @@ func (w *web) add(host, path string, says uint64) {
 	w.pages, w.digests = append(w.pages, Address{host, path}), append(w.digests, d)
 }
 
-// Webs that nobody would make but to do harm, or by mistake. With little memory they are found to be what they are found to be with much, and
-// where it is known what that must be, it is.
+// Webs that nobody would make but to do harm, or by mistake. With little memory they are found to be what
+// they are found to be with much, and where it is known what that must be, it is.
 func TestFinderOddWebs(t *testing.T) {
 	deep := func(n int) string { return "/" + strings.Repeat("d/", n) }
 	for name, odd := range map[string]struct {
@@ -118,7 +118,8 @@ func TestFinderOddWebs(t *testing.T) {
 		"names in other letters": {make: func(w *web) {
 			for i := range 600 {
 				cases := []string{"doc", "Doc", "DOC"}
-				w.add("b", fmt.Sprintf("/%s/in/%s/%d.HTM", cases[hash.Mix(uint64(i))%3], cases[hash.Mix(uint64(i))>>9%3], i), uint64(i))
+				w.add("b", fmt.Sprintf("/%s/in/%s/%d.HTM", cases[hash.Mix(uint64(i))%3], cases[hash.Mix(uint64(i))>>9%3],
+					i), uint64(i))
 				w.add("a", fmt.Sprintf("/m/doc/in/doc/%d.html", 599-i), uint64(599-i))
 				w.add("a", fmt.Sprintf("/m/%d.html", i), uint64(10_000+i))
 				w.add("b", fmt.Sprintf("/%d.html", i), uint64(20_000+i))
@@ -138,7 +139,8 @@ func TestFinderOddWebs(t *testing.T) {
 					w.add(b, fmt.Sprintf("/z/%d", i), uint64(20_000+100*h+i))
 				}
 			}
-		}, want: []string{"a4/x/ b4/x/", "a5/x/ b5/x/", "a6/x/ b6/x/", "b0/x/ a0/x/", "b1/x/ a1/x/", "b2/x/ a2/x/", "b3/x/ a3/x/", "b7/x/ a7/x/"}},
+		}, want: []string{"a4/x/ b4/x/", "a5/x/ b5/x/", "a6/x/ b6/x/", "b0/x/ a0/x/", "b1/x/ a1/x/", "b2/x/ a2/x/",
+			"b3/x/ a3/x/", "b7/x/ a7/x/"}},
 		"long names": {make: func(w *web) {
 			for i := range 60 {
 				w.add(strings.Repeat("h", 70_000), fmt.Sprintf("/%s%d", strings.Repeat("n", 70_000), i), uint64(i))
@@ -176,7 +178,8 @@ func TestFinderOddWebs(t *testing.T) {
 // noWords adds pages without words.
 func (w *web) noWords(n int) {
 	for i := range n {
-		w.pages, w.digests = append(w.pages, Address{"a", fmt.Sprint("/", i)}), append(w.digests, text.ContentDigest{})
+		w.pages, w.digests = append(w.pages, Address{"a", fmt.Sprint("/", i)}),
+			append(w.digests, text.ContentDigest{})
 	}
 }
 
@@ -184,7 +187,8 @@ func (w *web) noWords(n int) {
 func TestPlaces(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	part := func() string {
-		return []string{"", "/", "//", "a", "ab", "dir/", "\x00", strings.Repeat("long/", 2000), "é", "?q=/x"}[r.IntN(10)]
+		return []string{"", "/", "//", "a", "ab", "dir/", "\x00", strings.Repeat("long/", 2000), "é",
+			"?q=/x"}[r.IntN(10)]
 	}
 	for _, limit := range []int{1, 5000, 1 << 30} {
 		l := places{pile: newPile(&memorySpill{}, limit)}
@@ -240,8 +244,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// However many pages are the same, there are few votes for each: none for directories that are too small to be told of, and for large ones
-// those that name a page anew.
+// However many pages are the same, there are few votes for each: none for directories that are too small to
+// be told of, and for large ones those that name a page anew.
 func TestVotesAreFew(t *testing.T) {
 	const n = 20_000
 	for name, c := range map[string]struct {
@@ -252,7 +256,9 @@ func TestVotesAreFew(t *testing.T) {
 		"a directory each": {func(i int) Address {
 			return Address{fmt.Sprint("h", i%2), fmt.Sprintf("/%d/%x", i, hash.Mix(uint64(i)))}
 		}, 0},
-		"two directories": {func(i int) Address { return Address{fmt.Sprint("h", i%2), fmt.Sprintf("/x/%x", hash.Mix(uint64(i)))} }, everyVote*3*32 + 6*n},
+		"two directories": {func(i int) Address {
+			return Address{fmt.Sprint("h", i%2), fmt.Sprintf("/x/%x", hash.Mix(uint64(i)))}
+		}, everyVote*3*32 + 6*n},
 	} {
 		var w web
 		for i := range n {
@@ -294,7 +300,8 @@ func TestFinderTooManyPages(t *testing.T) {
 		t.Error(err)
 	}
 	for range 2 {
-		if err := f.Add(Address{"a", "/"}, text.ContentDigest{}); err == nil || !strings.Contains(err.Error(), "more than "+fmt.Sprint(maxPages)) {
+		if err := f.Add(Address{"a", "/"}, text.ContentDigest{}); err == nil ||
+			!strings.Contains(err.Error(), "more than "+fmt.Sprint(maxPages)) {
 			t.Errorf("one more: %v", err)
 		}
 	}
@@ -306,24 +313,28 @@ func TestFinderTooManyPages(t *testing.T) {
 // What is left of pairs is what lies in no other, as the obvious way has it.
 func TestOutermost(t *testing.T) {
 	within := func(a, b Address) bool {
-		return a.Host == b.Host && strings.HasPrefix(a.Path, b.Path) && strings.HasPrefix(a.Path, "/") == strings.HasPrefix(b.Path, "/")
+		return a.Host == b.Host && strings.HasPrefix(a.Path, b.Path) &&
+			strings.HasPrefix(a.Path, "/") == strings.HasPrefix(b.Path, "/")
 	}
 	kept, all := 0, 0
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 9))
 		dir := func() Address {
-			return Address{[]string{"a", "b"}[r.IntN(2)], []string{"/", "", "//"}[r.IntN(3)] + strings.Repeat("x/", r.IntN(4)) + strings.Repeat("y/", r.IntN(3))}
+			return Address{[]string{"a", "b"}[r.IntN(2)], []string{"/", "", "//"}[r.IntN(3)] +
+				strings.Repeat("x/", r.IntN(4)) + strings.Repeat("y/", r.IntN(3))}
 		}
 		var pairs, want []DirPair
 		for range 1 + r.IntN(12) {
 			p := DirPair{A: dir(), B: dir(), Pages: r.IntN(100)}
-			if !slices.ContainsFunc(pairs, func(q DirPair) bool { return q.A == p.A && q.B == p.B || q.A == p.B && q.B == p.A }) {
+			if !slices.ContainsFunc(pairs, func(q DirPair) bool {
+				return (q.A == p.A && q.B == p.B) || (q.A == p.B && q.B == p.A)
+			}) {
 				pairs = append(pairs, p)
 			}
 		}
 		for i, p := range pairs {
 			if !slices.ContainsFunc(slices.Delete(slices.Clone(pairs), i, i+1), func(q DirPair) bool {
-				return within(p.A, q.A) && within(p.B, q.B) || within(p.A, q.B) && within(p.B, q.A)
+				return (within(p.A, q.A) && within(p.B, q.B)) || (within(p.A, q.B) && within(p.B, q.A))
 			}) {
 				want = append(want, p)
 			}

@@ -11,8 +11,9 @@ import (
 	"mirrord/replica/text"
 )
 
-// generated makes n pages on hosts of a thousand: every fifth host copies an earlier one, under another directory, with a tenth of the bytes of
-// its sketches changed, and one page in a hundred is the same error page.
+// generated makes n pages on hosts of a thousand: every fifth host copies an earlier one, under another
+// directory, with a tenth of the bytes of its sketches changed, and one page in a hundred is the same error
+// page.
 func generated(n int) ([]Address, []text.ContentDigest) {
 	pages, digests := make([]Address, n), make([]text.ContentDigest, n)
 	for i := range digests {

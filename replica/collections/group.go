@@ -46,8 +46,8 @@ func eachBucket(sorted []uint64, f func([]uint64)) {
 	}
 }
 
-// Stars returns the candidate pairs of sketches of any kind: in every band of rows entries, the first of those that agree in it with each
-// of the others. Each pair comes once, in ascending order.
+// Stars returns the candidate pairs of sketches of any kind: in every band of rows entries, the first of
+// those that agree in it with each of the others. Each pair comes once, in ascending order.
 func Stars(sketches [][]uint64, rows int) [][2]int {
 	var out [][2]int
 	first := map[string]int{}

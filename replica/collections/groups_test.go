@@ -11,7 +11,8 @@ import (
 	"mirrord/replica/unionfind"
 )
 
-// Error pages alike, and pages that share half of their bands with all and nothing else, take linear time: each is compared with few others.
+// Error pages alike, and pages that share half of their bands with all and nothing else, take linear time:
+// each is compared with few others.
 func TestGroupIsLinear(t *testing.T) {
 	const n = 10_000
 	digests := make([]text.ContentDigest, n)
@@ -51,7 +52,8 @@ func TestGroupAgainstAllPairs(t *testing.T) {
 	want := unionfind.New(len(digests))
 	for i := range digests {
 		for j := range i {
-			if digests[i].Words > 0 && digests[j].Words > 0 && digests[i].Sketch.Resemblance(&digests[j].Sketch) >= 0.8 {
+			if digests[i].Words > 0 && digests[j].Words > 0 &&
+				digests[i].Sketch.Resemblance(&digests[j].Sketch) >= 0.8 {
 				want.Union(uint32(i), uint32(j))
 			}
 		}

@@ -10,8 +10,8 @@ import (
 	"mirrord/replica/unionfind"
 )
 
-// A collection of seven pages on h1, whose root leads to all others, and a copy on h2 in another directory that lacks four of them; then the
-// same with the links in the copy that lead to pages of the whole one.
+// A collection of seven pages on h1, whose root leads to all others, and a copy on h2 in another directory
+// that lacks four of them; then the same with the links in the copy that lead to pages of the whole one.
 func TestGrowPartialCopy(t *testing.T) {
 	paths := []string{"x/a", "x/b", "x/c", "x/s/d", "x/s/e", "y/f", "y/g"}
 	var w LinkGraph
@@ -25,7 +25,10 @@ func TestGrowPartialCopy(t *testing.T) {
 	for i := range uint32(3) {
 		sets.Union(i, 7+i)
 	}
-	linked := LinkGraph{Pages: w.Pages, Links: [][]uint32{{1, 2}, {3, 4}, {5, 6}, nil, nil, nil, nil, {8, 9}, {3, 4}, {5, 6}}}
+	linked := LinkGraph{
+		Pages: w.Pages,
+		Links: [][]uint32{{1, 2}, {3, 4}, {5, 6}, nil, nil, nil, nil, {8, 9}, {3, 4}, {5, 6}},
+	}
 	w.Links = [][]uint32{{1, 2}, {3, 4}, {5, 6}, nil, nil, nil, nil, {8, 9}, nil, nil}
 	for _, tc := range []struct {
 		w    LinkGraph
@@ -46,7 +49,8 @@ func TestGrowPartialCopy(t *testing.T) {
 	}
 }
 
-// Chains go below the collection's directory, and boilerplate that repeats in a directory breaks no collection.
+// Chains go below the collection's directory, and boilerplate that repeats in a directory breaks no
+// collection.
 func TestGrowOptions(t *testing.T) {
 	w := LinkGraph{
 		Pages: []Address{{"h1", "/x/a"}, {"h2", "/x/a"}, {"h1", "/x/c"}, {"h1", "/x/d"}, {"h1", "/y/e"}},
@@ -78,7 +82,8 @@ func TestGrowOptions(t *testing.T) {
 	}
 }
 
-// A cluster of many pages, and many clusters of few, take time in proportion to the pages: with its square this would take hours.
+// A cluster of many pages, and many clusters of few, take time in proportion to the pages: with its square
+// this would take hours.
 func TestManyToGrow(t *testing.T) {
 	n := 100_000
 	if replicatest.RaceEnabled {
@@ -90,14 +95,16 @@ func TestManyToGrow(t *testing.T) {
 		w.Links[i] = []uint32{uint32((i + 1) % n)}
 		sets.Union(0, uint32(i))
 	}
-	if clusters := Grow(w, sets, Growing{Extended: true, SkipBoilerplate: true}); len(clusters) != 1 || len(clusters[0].Collections) != n {
+	if clusters := Grow(w, sets, Growing{Extended: true, SkipBoilerplate: true}); len(clusters) != 1 ||
+		len(clusters[0].Collections) != n {
 		t.Errorf("%d clusters", len(clusters))
 	}
 	sets = unionfind.New(n)
 	for i := range n / 2 {
 		sets.Union(uint32(i), uint32(n/2+i))
 	}
-	if clusters := Grow(w, sets, Growing{Extended: true, SkipBoilerplate: true}); len(clusters) != 1 || len(clusters[0].Collections) != 2 || len(clusters[0].Rids) != n/2 {
+	if clusters := Grow(w, sets, Growing{Extended: true, SkipBoilerplate: true}); len(clusters) != 1 ||
+		len(clusters[0].Collections) != 2 || len(clusters[0].Rids) != n/2 {
 		t.Errorf("%d clusters along links", len(clusters))
 	}
 	w.Links = make([][]uint32, n)

@@ -7,8 +7,9 @@ import (
 	"mirrord/replica/unionfind"
 )
 
-// joiner compares the pages of buckets as joinBucket does, with sketches that lie on disk. Entries come in order; a window of them is looked
-// at together, so that the sketches that are needed are read in the order in which they lie.
+// joiner compares the pages of buckets as joinBucket does, with sketches that lie on disk. Entries come in
+// order; a window of them is looked at together, so that the sketches that are needed are read in the order
+// in which they lie.
 type joiner struct {
 	digests     *pile
 	sets        *unionfind.Sets
@@ -17,8 +18,10 @@ type joiner struct {
 	g           *Grouped
 	tick        func(n int) error // is told of pages that were read or compared; an error ends it
 
-	window      []uint64
-	need, spare []uint64      // entries of the window whose sketches may be asked for: page in the upper half, place in the window in the lower
+	window []uint64
+	// entries of the window whose sketches may be asked for: page in the upper half, place in the window in the
+	// lower
+	need, spare []uint64
 	got         []text.Sketch // of the entries of the window, if needed
 	has         bitmap        // whose sketches were needed
 	block       []byte
@@ -86,7 +89,8 @@ func (j *joiner) flush() error {
 	return nil
 }
 
-// mixed says whether a part of a bucket, or what came of the bucket before it, is of several sets: only then sketches are compared.
+// mixed says whether a part of a bucket, or what came of the bucket before it, is of several sets: only then
+// sketches are compared.
 func (j *joiner) mixed(part []uint64) bool {
 	set := j.sets.Find(uint32(part[0]))
 	if j.n > 0 && part[0]>>32 == j.key {

@@ -12,7 +12,8 @@ import (
 	"mirrord/replica/text"
 )
 
-// packedMember is a member of a group as it is sorted: by its set, its path from the end, its host, its number.
+// packedMember is a member of a group as it is sorted: by its set, its path from the end, its host, its
+// number.
 type packedMember struct {
 	head uint64 // its set, the first bytes by which compareEnds orders its path
 	rest []byte // number, digest, length of the path, path from the end, host
@@ -68,7 +69,12 @@ func (m packedMember) unpack(s *text.Sketch) (set uint32, out member) {
 	}
 	at, hosts := string(b), len(b)-len(reversed)
 	copy(s[:], m.rest[4+8:])
-	return uint32(m.head >> 32), member{page: m.page(), at: Address{at[:hosts], at[hosts:]}, text: binary.LittleEndian.Uint64(m.rest[4:]), sketch: s}
+	return uint32(m.head >> 32), member{
+		page:   m.page(),
+		at:     Address{at[:hosts], at[hosts:]},
+		text:   binary.LittleEndian.Uint64(m.rest[4:]),
+		sketch: s,
+	}
 }
 
 func memberOrder() order[packedMember] {

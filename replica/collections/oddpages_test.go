@@ -16,7 +16,8 @@ func TestOddPages(t *testing.T) {
 	zh := strings.Repeat("日本語のページは単語の間に空白がない。", 20)
 	ja := "<meta charset=utf-8>" + zh + "終"
 	digests := []text.ContentDigest{
-		s.HTML(nil), s.HTML([]byte("<html></html>")), s.HTML([]byte("\x89PNG\r\n\x00\x00")), s.HTML([]byte("... --- ...")), // no words
+		s.HTML(nil), s.HTML([]byte("<html></html>")), s.HTML([]byte("\x89PNG\r\n\x00\x00")),
+		s.HTML([]byte("... --- ...")),          // no words
 		s.HTML([]byte(zh)), s.HTML([]byte(ja)), // alike
 		s.HTML([]byte("<meta charset=nonsense>caf\xe9 au lait")), s.HTML([]byte("café au lait")), // the same words
 	}

@@ -66,7 +66,12 @@ func pairUp(w *pairing, pages []Address, digests []text.ContentDigest, members [
 	})
 	w.begin()
 	for _, p := range members {
-		w.add(member{page: p, at: pages[p], text: digests[p].Text, sketch: &digests[p].Sketch})
+		w.add(member{
+			page:   p,
+			at:     pages[p],
+			text:   digests[p].Text,
+			sketch: &digests[p].Sketch,
+		})
 	}
 }
 
@@ -85,7 +90,8 @@ func eachKey(votes []vote, least int, f func([]vote)) {
 	}
 }
 
-// compareEnds orders paths by their last bytes first, those that differ only in what commonEnds passes over together.
+// compareEnds orders paths by their last bytes first, those that differ only in what commonEnds passes over
+// together.
 func compareEnds(a, b string) int {
 	i, j := len(a)-extension(a), len(b)-extension(b)
 	for i > 0 && j > 0 {

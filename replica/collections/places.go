@@ -126,7 +126,8 @@ func (r *placeReader) next() error {
 		return err
 	}
 	if common > len(r.path) {
-		return fmt.Errorf("pages on disk: page %d has %d bytes in common with one of %d", r.page, common, len(r.path))
+		return fmt.Errorf("pages on disk: page %d has %d bytes in common with one of %d", r.page, common,
+			len(r.path))
 	}
 	r.sameDir = r.sameDir && !slices.Contains(b, '/') && !slices.Contains(r.path[common:], '/')
 	r.path = append(r.path[:common], b...)

@@ -42,7 +42,8 @@ type drawing struct{ w *bufio.Writer }
 
 func newDrawing(w io.Writer, width, height int, title string) drawing {
 	d := drawing{bufio.NewWriter(w)}
-	d.printf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img"><title>%s</title><style>%s</style>`+"\n", width, height, width, height, escape(title), plotStyle)
+	d.printf(
+		`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img"><title>%s</title><style>%s</style>`+"\n", width, height, width, height, escape(title), plotStyle)
 	d.printf(`<rect class="page" width="%d" height="%d"/>`+"\n", width, height)
 	return d
 }
@@ -78,13 +79,15 @@ const (
 	maxShown = 40
 )
 
-// Plot draws the cardinality of clusters against the size of their collections, both logarithmic (Cho, Shivakumar, Garcia-Molina, figure 12).
-// Clusters of the same cardinality and size are one mark, larger the more they are; the twelve with the most pages in all copies are named.
+// Plot draws the cardinality of clusters against the size of their collections, both logarithmic (Cho,
+// Shivakumar, Garcia-Molina, figure 12). Clusters of the same cardinality and size are one mark, larger the
+// more they are; the twelve with the most pages in all copies are named.
 func Plot(w io.Writer, marks []Mark) error {
 	const width, height, left, top, right, bottom = 900, 560, 70.0, 60.0, 870.0, 500.0
 	d := newDrawing(w, width, height, "Cardinality of replicated collections against their size")
 	d.text("title", left, 28, "Replicated collections")
-	d.text("soft", left, 46, fmt.Sprintf("%d clusters: how many copies a collection has, by the pages of its largest copy", len(marks)))
+	d.text("soft", left, 46,
+		fmt.Sprintf("%d clusters: how many copies a collection has, by the pages of its largest copy", len(marks)))
 	maxX, maxY := 10.0, 10.0
 	for _, m := range marks {
 		maxX, maxY = max(maxX, float64(m.Size)), max(maxY, float64(m.Cardinality))
@@ -106,29 +109,36 @@ func Plot(w io.Writer, marks []Mark) error {
 	d.printf(`<text class="mid" transform="translate(22 %.0f) rotate(-90)">copies</text>`+"\n", (top+bottom)/2)
 	marks = slices.Clone(marks)
 	slices.SortFunc(marks, func(a, b Mark) int {
-		return cmp.Or(cmp.Compare(a.Size, b.Size), cmp.Compare(a.Cardinality, b.Cardinality), cmp.Compare(a.Label, b.Label))
+		return cmp.Or(cmp.Compare(a.Size, b.Size), cmp.Compare(a.Cardinality, b.Cardinality),
+			cmp.Compare(a.Label, b.Label))
 	})
 	for from := 0; from < len(marks); {
 		to := from + 1
-		for to < len(marks) && marks[to].Size == marks[from].Size && marks[to].Cardinality == marks[from].Cardinality {
+		for to < len(marks) && marks[to].Size == marks[from].Size &&
+			marks[to].Cardinality == marks[from].Cardinality {
 			to++
 		}
 		m, n := marks[from], to-from
-		d.printf(`<circle class="dot" cx="%.1f" cy="%.1f" r="%.1f"><title>%s: %d copies, %d pages`, x(m.Size), y(m.Cardinality), 3+2*math.Log2(float64(n)), escape(m.Label), m.Cardinality, m.Size)
+		d.printf(`<circle class="dot" cx="%.1f" cy="%.1f" r="%.1f"><title>%s: %d copies, %d pages`, x(m.Size),
+			y(m.Cardinality), 3+2*math.Log2(float64(n)), escape(m.Label), m.Cardinality, m.Size)
 		if n > 1 {
 			d.printf(" (and %d more like it)", n-1)
 		}
 		d.printf("</title></circle>\n")
 		from = to
 	}
-	slices.SortStableFunc(marks, func(a, b Mark) int { return cmp.Compare(b.Size*b.Cardinality, a.Size*a.Cardinality) })
+	slices.SortStableFunc(marks, func(a, b Mark) int {
+		return cmp.Compare(b.Size*b.Cardinality, a.Size*a.Cardinality)
+	})
 	var named [][2]float64
 	for _, m := range marks {
 		at := [2]float64{x(m.Size), y(m.Cardinality)}
 		if len(named) == maxNamed {
 			break
 		}
-		if slices.ContainsFunc(named, func(o [2]float64) bool { return math.Abs(o[1]-at[1]) < 12 && math.Abs(o[0]-at[0]) < 180 }) {
+		if slices.ContainsFunc(named, func(o [2]float64) bool {
+			return math.Abs(o[1]-at[1]) < 12 && math.Abs(o[0]-at[0]) < 180
+		}) {
 			continue // it would stand over another name
 		}
 		named = append(named, at)
@@ -150,9 +160,9 @@ func shorten(s string) string {
 	return string(r[:15]) + "…" + string(r[len(r)-16:])
 }
 
-// PlotCluster draws the copies of a collection and which of them hold the same pages (after Cho, Shivakumar, Garcia-Molina, figure 2): a disc by
-// the number of its pages, a ring when it is a partial copy, and a line by the number of pages that two have in common. Of a cluster without copies
-// it draws nothing but the page.
+// PlotCluster draws the copies of a collection and which of them hold the same pages (after Cho, Shivakumar,
+// Garcia-Molina, figure 2): a disc by the number of its pages, a ring when it is a partial copy, and a line
+// by the number of pages that two have in common. Of a cluster without copies it draws nothing but the page.
 func PlotCluster(w io.Writer, c DirCluster) error {
 	const width, height, cx, cy, radius = 900, 640, 450.0, 340.0, 210.0
 	shown := c.Copies[:min(len(c.Copies), maxShown)]
@@ -176,8 +186,10 @@ func PlotCluster(w io.Writer, c DirCluster) error {
 		a, okA := at[p.A]
 		b, okB := at[p.B]
 		if okA && okB {
-			d.printf(`<path class="edge" stroke-width="%.1f" d="M%.1f %.1fL%.1f %.1f"><title>%s and %s: %d pages</title></path>`+"\n",
-				0.5+math.Log10(float64(max(p.Pages, 1))), a[0], a[1], b[0], b[1], escape(p.A.String()), escape(p.B.String()), p.Pages)
+			d.printf(
+				`<path class="edge" stroke-width="%.1f" d="M%.1f %.1fL%.1f %.1f"><title>%s and %s: %d pages</title></path>`+"\n",
+				0.5+math.Log10(float64(max(p.Pages, 1))), a[0], a[1], b[0], b[1], escape(p.A.String()),
+				escape(p.B.String()), p.Pages)
 		}
 	}
 	for _, cp := range shown {
@@ -185,7 +197,8 @@ func PlotCluster(w io.Writer, c DirCluster) error {
 		if cp.Share < 0.9 {
 			class = "part"
 		}
-		d.printf(`<circle class="%s" cx="%.1f" cy="%.1f" r="%.1f"><title>%s: %d pages</title></circle>`+"\n", class, p[0], p[1], 4+2*math.Log10(float64(max(cp.Pages, 1))), escape(cp.String()), cp.Pages)
+		d.printf(`<circle class="%s" cx="%.1f" cy="%.1f" r="%.1f"><title>%s: %d pages</title></circle>`+"\n", class,
+			p[0], p[1], 4+2*math.Log10(float64(max(cp.Pages, 1))), escape(cp.String()), cp.Pages)
 		name := fmt.Sprintf("%s (%d)", shorten(cp.String()), cp.Pages)
 		switch {
 		case math.Abs(p[0]-cx) < 1:

@@ -70,7 +70,9 @@ func TestPlot(t *testing.T) {
 func TestPlotCluster(t *testing.T) {
 	c := DirCluster{}
 	for i := range 50 {
-		c.Copies = append(c.Copies, Copy{Address{fmt.Sprintf("h%d.test", i), "/a<b/"}, 100 - i, float64(100-i) / 100})
+		c.Copies = append(c.Copies, Copy{
+			Address{fmt.Sprintf("h%d.test", i), "/a<b/"}, 100 - i, float64(100-i) / 100,
+		})
 		if i > 0 {
 			c.Pairs = append(c.Pairs, DirPair{A: c.Copies[0].Address, B: c.Copies[i].Address, Pages: 100 - i})
 		}
@@ -97,7 +99,14 @@ func TestPlotOdd(t *testing.T) {
 	if count, _ := elements(t, b.String()); count["circle"] != 3 || count["script"] != 0 {
 		t.Errorf("%v", count)
 	}
-	for _, c := range []DirCluster{{}, {Copies: []Copy{{Address{odd, odd}, 0, 0}, {Address{"b", "/"}, 0, 0}}, Pairs: []DirPair{{A: Address{odd, odd}, B: Address{"b", "/"}}, {A: Address{"c", "/"}, B: Address{"b", "/"}}}}} {
+	for _, c := range []DirCluster{
+		{}, {
+			Copies: []Copy{{Address{odd, odd}, 0, 0}, {Address{"b", "/"}, 0, 0}},
+			Pairs: []DirPair{
+				{A: Address{odd, odd}, B: Address{"b", "/"}}, {A: Address{"c", "/"}, B: Address{"b", "/"}},
+			},
+		},
+	} {
 		b.Reset()
 		if err := PlotCluster(&b, c); err != nil {
 			t.Fatal(err)

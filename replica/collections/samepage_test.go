@@ -11,7 +11,8 @@ import (
 	"mirrord/replica/unionfind"
 )
 
-// found is what a Finder finds of pages, to judge by it which of them are one document: how well that goes measures digests, groups and pairs.
+// found is what a Finder finds of pages, to judge by it which of them are one document: how well that goes
+// measures digests, groups and pairs.
 type found struct {
 	pages   []Address
 	digests []text.ContentDigest
@@ -41,8 +42,15 @@ func findAll(t testing.TB, pages []Address, digests []text.ContentDigest) *found
 	if err := finder.Close(); err != nil {
 		t.Error(err)
 	}
-	f := &found{pages: pages, digests: digests, sets: g.Sets, pairs: pairs, related: map[Address][]Address{}}
-	f.least, f.renamed, f.alike = text.LeastEqual(Votes{}.withDefaults().Resemblance), text.LeastEqual(0.85), text.LeastEqual(0.9)
+	f := &found{
+		pages:   pages,
+		digests: digests,
+		sets:    g.Sets,
+		pairs:   pairs,
+		related: map[Address][]Address{},
+	}
+	f.least, f.renamed, f.alike = text.LeastEqual(Votes{}.withDefaults().Resemblance), text.LeastEqual(0.85),
+		text.LeastEqual(0.9)
 	for _, p := range pairs {
 		f.related[p.A] = append(f.related[p.A], p.B)
 		f.related[p.B] = append(f.related[p.B], p.A)
@@ -50,11 +58,12 @@ func findAll(t testing.TB, pages []Address, digests []text.ContentDigest) *found
 	return f
 }
 
-// same says whether two pages are the same document. They are when they have the same words. Of others it depends on where they lie. In
-// directories that hold the same they must have the same place, and be alike, or one of them must hold most of what the other says. Where neither
-// has a counterpart in its place, files have other names there: they must be much alike. Elsewhere they must be very much alike, and on one host,
-// or where one of them has a counterpart, of one name. What has the same words as some page of the other's host is none but that, though made of one
-// template with the other.
+// same says whether two pages are the same document. They are when they have the same words. Of others it
+// depends on where they lie. In directories that hold the same they must have the same place, and be alike,
+// or one of them must hold most of what the other says. Where neither has a counterpart in its place, files
+// have other names there: they must be much alike. Elsewhere they must be very much alike, and on one host,
+// or where one of them has a counterpart, of one name. What has the same words as some page of the other's
+// host is none but that, though made of one template with the other.
 func (f *found) same(p, q uint32) bool {
 	a, b := &f.digests[p], &f.digests[q]
 	if a.Words == 0 || b.Words == 0 {
@@ -72,7 +81,7 @@ func (f *found) same(p, q uint32) bool {
 	switch {
 	case place == samePlace:
 		return n >= f.least || containment(a, b) >= inside
-	case n < f.renamed || n < f.alike && place != renamedPlace:
+	case n < f.renamed || (n < f.alike && place != renamedPlace):
 		return false
 	case (place == otherPlace || at.Host == there.Host) && !sameEnds(at.Path, there.Path):
 		return false
@@ -80,14 +89,15 @@ func (f *found) same(p, q uint32) bool {
 	return !f.has(there.Host, a.Text) && !f.has(at.Host, b.Text)
 }
 
-// A page is in another one when the sketches have as many equal bytes and this share of its shingles is in the other.
+// A page is in another one when the sketches have as many equal bytes and this share of its shingles is in
+// the other.
 const (
 	leastInside = text.Bins / 5
 	inside      = 0.8
 )
 
-// containment estimates the share of the shorter page's shingles that the other has (Broder, 1997), from their sketches and their numbers of
-// words.
+// containment estimates the share of the shorter page's shingles that the other has (Broder, 1997), from
+// their sketches and their numbers of words.
 func containment(a, b *text.ContentDigest) float64 {
 	r := a.Sketch.Resemblance(&b.Sketch)
 	return r / (1 + r) * (1 + float64(max(a.Words, b.Words))/float64(min(a.Words, b.Words)))
@@ -156,8 +166,8 @@ func (f *found) index() {
 	}
 }
 
-// elsewhere lists where a page should lie in the directories that hold the same as one above it, nearest directory first. Whether it does
-// lie there is not said.
+// elsewhere lists where a page should lie in the directories that hold the same as one above it, nearest
+// directory first. Whether it does lie there is not said.
 func (f *found) elsewhere(a Address) []Address {
 	var out []Address
 	for dir := dirOf(a.Path); ; dir = dirOf(dir[:len(dir)-1]) {

@@ -9,7 +9,8 @@ import (
 	"mirrord/replica/text"
 )
 
-// What is said to be nearly the same is, and nearly all that a Finder joins at that resemblance has a page like it.
+// What is said to be nearly the same is, and nearly all that a Finder joins at that resemblance has a page
+// like it.
 func TestSeenAgainstGroup(t *testing.T) {
 	c := replicatest.ReadCorpus(t)
 	if c == nil {
@@ -17,7 +18,9 @@ func TestSeenAgainstGroup(t *testing.T) {
 	}
 	_, digests := digestsOf(c)
 	sets := grouped(t, digests, GroupOptions{Resemblance: 0.9}).Sets
-	s := text.NewSeenPages(text.SeenOptions{Digest: func(page uint32) (text.ContentDigest, error) { return digests[page], nil }})
+	s := text.NewSeenPages(text.SeenOptions{Digest: func(page uint32) (text.ContentDigest, error) {
+		return digests[page], nil
+	}})
 	first, missed := map[uint32]bool{}, 0
 	for i, d := range digests {
 		k, ok, err := s.Like(&d)

@@ -14,15 +14,17 @@ import (
 
 // order says how records of one kind are sorted, measured, written and read.
 type order[R any] struct {
-	key     func(R) uint64                 // what they are sorted by first
-	compare func(a, b R) int               // all of it
-	size    func(R) int                    // bytes in memory
-	write   func([]byte, R) []byte         // appends it
-	read    func(*bufio.Reader) (R, error) // the result may be valid until the next call for the same reader only. io.EOF at the end
-	flushed func()                         // is told that no record that was added is held any more. nil: nobody is told
+	key     func(R) uint64         // what they are sorted by first
+	compare func(a, b R) int       // all of it
+	size    func(R) int            // bytes in memory
+	write   func([]byte, R) []byte // appends it
+	// the result may be valid until the next call for the same reader only. io.EOF at the end
+	read    func(*bufio.Reader) (R, error)
+	flushed func() // is told that no record that was added is held any more. nil: nobody is told
 }
 
-// sorter is an external merge sort: records that are more than limit bytes are sorted piece by piece, written to one file and merged.
+// sorter is an external merge sort: records that are more than limit bytes are sorted piece by piece, written
+// to one file and merged.
 type sorter[R any] struct {
 	order[R]
 	spill Spill
@@ -213,7 +215,8 @@ type source[R any] struct {
 
 const leastBuffer = 4 << 10 // bytes that a piece is read with
 
-// mergeAll yields the records of all pieces. When they are more than can be read at a time, the first ones are made one before.
+// mergeAll yields the records of all pieces. When they are more than can be read at a time, the first ones
+// are made one before.
 func (s *sorter[R]) mergeAll(yield func(R, error) bool) error {
 	for most := max(s.limit/max(leastBuffer, s.large), 8); len(s.pieces) > most; {
 		w, failed := pieceWriter[R]{sorter: s}, error(nil)

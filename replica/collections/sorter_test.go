@@ -31,7 +31,12 @@ func TestSorter(t *testing.T) {
 				}
 				r := rand.New(rand.NewPCG(uint64(n), uint64(limit)))
 				spill, steps := &memorySpill{}, 0
-				s := sorter[vote]{order: voteOrder(), spill: spill, limit: limit, tick: func(n int) error { steps += n; return nil }}
+				s := sorter[vote]{
+					order: voteOrder(),
+					spill: spill,
+					limit: limit,
+					tick:  func(n int) error { steps += n; return nil },
+				}
 				var want []vote
 				for i := range n {
 					v := vote{key(r, i), r.Uint32N(100), r.Uint32()}
@@ -72,12 +77,17 @@ func TestSorter(t *testing.T) {
 func TestSorterEnds(t *testing.T) {
 	for after := range 40 {
 		steps := 0
-		s := sorter[vote]{order: voteOrder(), spill: &memorySpill{}, limit: 3000, tick: func(int) error {
-			if steps++; steps > after {
-				return errSpill
-			}
-			return nil
-		}}
+		s := sorter[vote]{
+			order: voteOrder(),
+			spill: &memorySpill{},
+			limit: 3000,
+			tick: func(int) error {
+				if steps++; steps > after {
+					return errSpill
+				}
+				return nil
+			},
+		}
 		err := func() error {
 			for i := range uint32(5000) {
 				if err := s.add(vote{hash.Mix(uint64(i)), i, i}); err != nil {
@@ -106,7 +116,10 @@ func TestMembers(t *testing.T) {
 		f := NewFinder(&memorySpill{}, FinderOptions{Memory: memory})
 		var want []member
 		digest := make([]byte, digestSize)
-		for i, path := range []string{"", "/", "a", "ab", "abc", "abcd", "/abcde", "\x00", "a\x00", "\x00a", strings.Repeat("/long", 50_000), "é"} {
+		for i, path := range []string{
+			"", "/", "a", "ab", "abc", "abcd", "/abcde", "\x00", "a\x00", "\x00a",
+			strings.Repeat("/long", 50_000), "é",
+		} {
 			for j, host := range []string{"", "h", "\x00", strings.Repeat("host.", 20_000)} {
 				page := uint32(10*i + j)
 				digest[0], digest[8], digest[digestSize-1] = byte(i), byte(j), byte(page)
@@ -133,8 +146,10 @@ func TestMembers(t *testing.T) {
 			var s text.Sketch
 			set, m := packed.unpack(&s)
 			w := want[n]
-			if n++; set != w.page%3 || m.page != w.page || m.at != w.at || m.text != w.text || s[0] != byte(w.page%10) || s[text.Bins-1] != byte(w.page) {
-				t.Errorf("memory %d: member %d is page %d of set %d at %.20q, want page %d at %.20q", memory, n, m.page, set, m.at, w.page, w.at)
+			if n++; set != w.page%3 || m.page != w.page || m.at != w.at || m.text != w.text ||
+				s[0] != byte(w.page%10) || s[text.Bins-1] != byte(w.page) {
+				t.Errorf("memory %d: member %d is page %d of set %d at %.20q, want page %d at %.20q", memory, n, m.page,
+					set, m.at, w.page, w.at)
 			}
 		}
 		if n != len(want) {

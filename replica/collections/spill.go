@@ -13,7 +13,8 @@ type Spill interface {
 	Create() (SpillFile, error)
 }
 
-// SpillFile is a file of a Spill: written from its beginning to its end, and read anywhere, also between writes. Close gives its room back.
+// SpillFile is a file of a Spill: written from its beginning to its end, and read anywhere, also between
+// writes. Close gives its room back.
 type SpillFile interface {
 	io.Writer
 	io.ReaderAt
@@ -97,7 +98,8 @@ func (p *pile) shed() error {
 	return nil
 }
 
-// settle makes room when there is something on disk already: the rest goes there too. Nothing can be added after that.
+// settle makes room when there is something on disk already: the rest goes there too. Nothing can be added
+// after that.
 func (p *pile) settle() error {
 	if p.run == nil {
 		return nil

@@ -22,15 +22,18 @@ import (
 
 // variant is a kind of copy that one might meet, and that none of the sets has.
 type variant struct {
-	name   string
-	make   func(r *rand.Rand, n int, at string, body []byte) (path string, page []byte) // of page n of a collection; no path leaves it out
-	recall float64                                                                      // share of its pages that are said to be what they were made of, at least
-	decoy  bool                                                                         // it is no copy
-	open   bool                                                                         // nothing is asked for: what is found is logged
+	name string
+	// of page n of a collection; no path leaves it out
+	make func(r *rand.Rand, n int, at string, body []byte) (path string, page []byte)
+	// share of its pages that are said to be what they were made of, at least
+	recall float64
+	decoy  bool // it is no copy
+	open   bool // nothing is asked for: what is found is logged
 }
 
 // markupAt matches markup where it begins, with what a script or a style holds.
-var markupAt = regexp.MustCompile(`(?is)^(?:<!--.*?-->|<script\b.*?</script[^>]*>|<style\b.*?</style[^>]*>|<[a-z/!?][^>]*>|&#?\w{1,31};?)`)
+var markupAt = regexp.MustCompile(
+	`(?is)^(?:<!--.*?-->|<script\b.*?</script[^>]*>|<style\b.*?</style[^>]*>|<[a-z/!?][^>]*>|&#?\w{1,31};?)`)
 
 // eachWord calls f with each word of a page outside of tags, and puts what it returns in its place.
 func eachWord(body []byte, f func(word []byte) []byte) []byte {
@@ -57,7 +60,7 @@ func eachWord(body []byte, f func(word []byte) []byte) []byte {
 }
 
 // isPart says whether a byte is part of a word: an ASCII letter, or of a character beyond ASCII.
-func isPart(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= utf8.RuneSelf }
+func isPart(c byte) bool { return (c|0x20 >= 'a' && c|0x20 <= 'z') || c >= utf8.RuneSelf }
 
 func anyWord(r *rand.Rand) []byte {
 	b := make([]byte, 3+r.IntN(7))
@@ -110,7 +113,8 @@ func minified(body []byte) []byte {
 		if body[i] == '<' {
 			tag := markupAt.Find(body[i:])
 			i += len(tag)
-			if bytes.HasPrefix(tag, []byte("<!--")) || bytes.EqualFold(tag, []byte("</p>")) || bytes.EqualFold(tag, []byte("</li>")) {
+			if bytes.HasPrefix(tag, []byte("<!--")) || bytes.EqualFold(tag, []byte("</p>")) ||
+				bytes.EqualFold(tag, []byte("</li>")) {
 				continue
 			}
 			if out = append(out, bytes.ToUpper(tag)...); len(tag) > 0 {
@@ -139,17 +143,25 @@ func kept(share float64) func(*rand.Rand, int, string, []byte) (string, []byte) 
 }
 
 const (
-	navigation = "<div class=nav><a href=/>Home</a> <a href=/news>News of the week</a> <a href=/dl>Downloads and mirrors</a> <a href=/about>About this archive and its keepers</a> " +
-		"<form action=/s>Search all documents <input name=q></form><p>You are reading an archived copy; the original may have changed since it was taken. Report what is missing to the keepers.</div>"
-	imprint = "<hr><p>Mirrored for the benefit of readers with slow connections. Copyright remains with the authors. Hosted by a society of volunteers, paid for by nobody; served 24 hours a day. " +
-		"<a href=/contact>Contact</a> <a href=/privacy>Privacy statement</a> <a href=/stats>Statistics of use</a></p>"
+	navigation = "<div class=nav><a href=/>Home</a> <a href=/news>News of the week</a> <a href=/dl>Downloads " +
+		"and mirrors</a> <a href=/about>About this archive and its keepers</a> " +
+		"<form action=/s>Search all documents <input name=q></form><p>You are reading an archived copy; the " +
+		"original may have changed since it was taken. Report what is missing to the keepers.</div>"
+	imprint = "<hr><p>Mirrored for the benefit of readers with slow connections. Copyright remains with the " +
+		"authors. Hosted by a society of volunteers, paid for by nobody; served 24 hours a day. " +
+		"<a href=/contact>Contact</a> <a href=/privacy>Privacy statement</a> <a href=/stats>Statistics of " +
+		"use</a></p>"
 )
 
 var variants = []variant{
 	{name: "header", make: wrapped(navigation, ""), recall: 0.95},
 	{name: "header and footer", make: wrapped(navigation, imprint), recall: 0.85},
 	{name: "minified", make: remade(minified), recall: 0.99},
-	{name: "one line a word", make: remade(func(b []byte) []byte { return bytes.ReplaceAll(b, []byte(" "), []byte("\r\n")) }), recall: 0.99},
+	{
+		name:   "one line a word",
+		make:   remade(func(b []byte) []byte { return bytes.ReplaceAll(b, []byte(" "), []byte("\r\n")) }),
+		recall: 0.99,
+	},
 	{name: "utf-16", make: remade(replicatest.ToUTF16(binary.LittleEndian, true)), recall: 0.99},
 	{name: "utf-16, no mark", make: remade(replicatest.ToUTF16(binary.BigEndian, false)), recall: 0.99},
 	{name: "entities", make: remade(func(b []byte) []byte {
@@ -162,11 +174,27 @@ var variants = []variant{
 	}), recall: 0.99},
 	{name: "truncated", make: remade(func(b []byte) []byte { return b[:len(b)*19/20] }), recall: 0.97},
 	{name: "moved", make: same(func(at string) string { return "/pub/mirrors/of" + at }), recall: 0.99},
-	{name: "htm", make: same(func(at string) string { return strings.TrimSuffix(at, path.Ext(at)) + ".htm" }), recall: 0.99},
-	{name: "php", make: same(func(at string) string { return "/show.php?page=" + strings.ReplaceAll(at, "/", "%2F") }), recall: 0.99},
+	{
+		name:   "htm",
+		make:   same(func(at string) string { return strings.TrimSuffix(at, path.Ext(at)) + ".htm" }),
+		recall: 0.99,
+	},
+	{
+		name:   "php",
+		make:   same(func(at string) string { return "/show.php?page=" + strings.ReplaceAll(at, "/", "%2F") }),
+		recall: 0.99,
+	},
 	{name: "capitals", make: same(strings.ToUpper), recall: 0.99},
-	{name: "flat", make: same(func(at string) string { return "/all/" + strings.ReplaceAll(at, "/", "_") }), recall: 0.99},
-	{name: "hashed", make: same(func(at string) string { return fmt.Sprintf("/h/%x.html", hash.Mix(hash.Token(at))) }), recall: 0.99},
+	{
+		name:   "flat",
+		make:   same(func(at string) string { return "/all/" + strings.ReplaceAll(at, "/", "_") }),
+		recall: 0.99,
+	},
+	{
+		name:   "hashed",
+		make:   same(func(at string) string { return fmt.Sprintf("/h/%x.html", hash.Mix(hash.Token(at))) }),
+		recall: 0.99,
+	},
 	{name: "hashed, header", make: func(r *rand.Rand, n int, at string, body []byte) (string, []byte) {
 		_, body = wrapped(navigation, "")(r, n, at, body)
 		return fmt.Sprintf("/h/%x.html", hash.Mix(hash.Token(at))), body
@@ -199,7 +227,9 @@ var variants = []variant{
 			if i < 0 {
 				i = len(b)
 			}
-			out = append(out, eachWord(b[:i], func(w []byte) []byte { return anyWord(rand.New(rand.NewPCG(hash.Token(w), 1))) })...)
+			out = append(out, eachWord(b[:i], func(w []byte) []byte {
+				return anyWord(rand.New(rand.NewPCG(hash.Token(w), 1)))
+			})...)
 			if b = b[i:]; len(b) == 0 {
 				return out
 			}
@@ -231,7 +261,8 @@ func TestUnseenVariants(t *testing.T) {
 	base := map[string]string{} // the largest copy of each collection
 	for name, cp := range truth {
 		k := cp.family + "-" + cp.lang
-		if b, ok := base[k]; cp.pages >= 10 && cp.family != "root" && (!ok || cp.pages > truth[b].pages || cp.pages == truth[b].pages && name < b) {
+		if b, ok := base[k]; cp.pages >= 10 && cp.family != "root" &&
+			(!ok || cp.pages > truth[b].pages || (cp.pages == truth[b].pages && name < b)) {
 			base[k] = name
 		}
 	}
@@ -300,14 +331,16 @@ func (u *unseen) check(t *testing.T, v variant) {
 		}
 	}
 	recall := float64(same) / float64(max(pages, 1))
-	t.Logf("%d of %d copies; %d of %d pages: %.3f; pairs of pages that are not of the same words: %d right, %d wrong", copies, of, same, pages, recall, right, wrong)
+	t.Logf("%d of %d copies; %d of %d pages: %.3f; pairs of pages that are not of the same words: %d right, "+
+		"%d wrong", copies, of, same, pages, recall, right, wrong)
 	switch {
 	case v.open:
 	case v.decoy && (copies > 0 || recall > 0.01):
 		t.Errorf("found %d of %d decoys, %d of %d pages", copies, of, same, pages)
 	case v.decoy:
 	case 10*copies < 9*of || recall < v.recall || 20*wrong > max(pages, right):
-		t.Errorf("found %d of %d copies, %.3f of the pages, want %.3f; %d pairs of pages wrong", copies, of, recall, v.recall, wrong)
+		t.Errorf("found %d of %d copies, %.3f of the pages, want %.3f; %d pairs of pages wrong", copies, of, recall,
+			v.recall, wrong)
 	}
 }
 
@@ -327,7 +360,8 @@ func (u *unseen) copies(t *testing.T, v variant, f *found) (copies, of int) {
 		switch {
 		case family == other && p.A.Host != p.B.Host:
 			covered[p.B.Host] += p.OfB
-		case strings.TrimRight(family, "abcdefghijklmnopqrstuvwxyz") != strings.TrimRight(other, "abcdefghijklmnopqrstuvwxyz") || family == other:
+		case strings.TrimRight(family, "abcdefghijklmnopqrstuvwxyz") != strings.TrimRight(other,
+			"abcdefghijklmnopqrstuvwxyz") || family == other:
 			wrong++
 			t.Logf("wrong: %v %v: %d of %d, %d", p.A, p.B, p.Pages, p.OfA, p.OfB)
 		}

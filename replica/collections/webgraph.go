@@ -19,8 +19,8 @@ type LinkGraph struct {
 	Links [][]uint32 // of each page: in ascending order, each once, none to itself
 }
 
-// Edges returns the trivial clusters that link into one another, by their smallest pages: from, to. With smaller, also those of which the second
-// has fewer pages.
+// Edges returns the trivial clusters that link into one another, by their smallest pages: from, to. With
+// smaller, also those of which the second has fewer pages.
 func (w LinkGraph) Edges(sets *unionfind.Sets, smaller bool) [][2]uint32 {
 	size := make([]uint32, sets.Len())
 	for i := range size {
@@ -40,8 +40,9 @@ type edge struct {
 	equal    bool // the clusters are of one size: else to is smaller
 }
 
-// clusterEdges finds the edges between trivial clusters (Cho, Shivakumar, Garcia-Molina, sections 3 and 4.2): |Ri| = s >= d = |Rj|, where s is
-// the number of pages of Ri that link into Rj and d that of pages of Rj that Ri links to. Without smaller, only those of equal sizes.
+// clusterEdges finds the edges between trivial clusters (Cho, Shivakumar, Garcia-Molina, sections 3 and 4.2):
+// |Ri| = s >= d = |Rj|, where s is the number of pages of Ri that link into Rj and d that of pages of Rj that
+// Ri links to. Without smaller, only those of equal sizes.
 func clusterEdges(w LinkGraph, sets *unionfind.Sets, size []uint32, smaller bool) []edge {
 	type link struct{ ri, rj, p, q uint32 }
 	var all []link
@@ -54,7 +55,8 @@ func clusterEdges(w LinkGraph, sets *unionfind.Sets, size []uint32, smaller bool
 		}
 	}
 	slices.SortFunc(all, func(a, b link) int {
-		return cmp.Or(cmp.Compare(a.ri, b.ri), cmp.Compare(a.rj, b.rj), cmp.Compare(a.p, b.p), cmp.Compare(a.q, b.q))
+		return cmp.Or(cmp.Compare(a.ri, b.ri), cmp.Compare(a.rj, b.rj), cmp.Compare(a.p, b.p),
+			cmp.Compare(a.q, b.q))
 	})
 	var out []edge
 	targets := map[uint32]bool{}
@@ -80,7 +82,8 @@ func clusterEdges(w LinkGraph, sets *unionfind.Sets, size []uint32, smaller bool
 	return out
 }
 
-// prefer orders pages that page p links to: the same host first, then the longest common directory, then the smallest number.
+// prefer orders pages that page p links to: the same host first, then the longest common directory, then the
+// smallest number.
 func (w LinkGraph) prefer(p uint32) func(a, b uint32) int {
 	home := w.Pages[p]
 	return func(a, b uint32) int {
@@ -113,7 +116,8 @@ func commonDirs(a, b string) int {
 	}
 }
 
-// choices groups links by their first page, each one's targets in order of preference. reverse takes them by their second.
+// choices groups links by their first page, each one's targets in order of preference. reverse takes them by
+// their second.
 func (w LinkGraph) choices(links [][2]uint32, reverse bool) map[uint32][]uint32 {
 	out := map[uint32][]uint32{}
 	for _, l := range links {
@@ -128,8 +132,9 @@ func (w LinkGraph) choices(links [][2]uint32, reverse bool) map[uint32][]uint32 
 	return out
 }
 
-// matching gives each page of an edge between equal clusters a partner of its own among those it links to (Kuhn's algorithm); nil when there
-// is no perfect matching, which the condition on s and d does not rule out.
+// matching gives each page of an edge between equal clusters a partner of its own among those it links to
+// (Kuhn's algorithm); nil when there is no perfect matching, which the condition on s and d does not rule
+// out.
 func (w LinkGraph) matching(e edge) map[uint32]uint32 {
 	choices := w.choices(e.links, false)
 	pages := make([]uint32, 0, len(choices))

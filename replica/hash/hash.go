@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hash has the hashes that the rooms of replica share, and sets of hashes. H is the same everywhere; the fast ones may change with the
-// package, and what is kept of them carries a form (text.DigestForm).
+// Package hash has the hashes that the rooms of replica share, and sets of hashes. H is the same everywhere;
+// the fast ones may change with the package, and what is kept of them carries a form (text.DigestForm).
 package hash
 
 import (
@@ -10,8 +10,8 @@ import (
 	"math/bits"
 )
 
-// H is the hash of the golden mode: the first 8 bytes of SHA-256, big-endian. What is sampled by hash uses it in every mode, so that two
-// programs that follow the same rules sample the same.
+// H is the hash of the golden mode: the first 8 bytes of SHA-256, big-endian. What is sampled by hash uses it
+// in every mode, so that two programs that follow the same rules sample the same.
 func H[T string | []byte](x T) uint64 {
 	sum := sha256.Sum256([]byte(x))
 	return binary.BigEndian.Uint64(sum[:])
@@ -35,7 +35,8 @@ func Mix(x uint64) uint64 {
 	return x ^ x>>33
 }
 
-// Token is the fast hash of a part of an address, byte by byte, so that it can be had of every beginning of a path.
+// Token is the fast hash of a part of an address, byte by byte, so that it can be had of every beginning of a
+// path.
 func Token[T string | []byte](token T) uint64 {
 	h := uint64(TokenSeed)
 	for i := 0; i < len(token); i++ {
@@ -46,7 +47,8 @@ func Token[T string | []byte](token T) uint64 {
 
 func EndToken(h uint64) uint64 { return h ^ h>>29 }
 
-// Mum multiplies two numbers to 128 bits and folds the halves together: one multiplication spreads every bit (Wang Yi, wyhash).
+// Mum multiplies two numbers to 128 bits and folds the halves together: one multiplication spreads every bit
+// (Wang Yi, wyhash).
 func Mum(x, y uint64) uint64 {
 	hi, lo := bits.Mul64(x, y)
 	return hi ^ lo

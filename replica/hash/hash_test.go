@@ -31,7 +31,8 @@ func TestResemblance(t *testing.T) {
 	}
 }
 
-// What is sampled by H must be what others sample; the hash of a path can be had from the hash of its beginning.
+// What is sampled by H must be what others sample; the hash of a path can be had from the hash of its
+// beginning.
 func TestHashes(t *testing.T) {
 	if got := H(""); got != 0xe3b0c44298fc1c14 {
 		t.Errorf("H of nothing is %x, which is not the beginning of its SHA-256", got)

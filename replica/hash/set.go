@@ -13,8 +13,8 @@ func NewSet(hashes []uint64) Set {
 	return slices.Compact(hashes)
 }
 
-// Resemblance is the size of the intersection of two sets by that of their union, from 0 to 1: of two empty sets 1, of one empty set 0.
-// Sets of equal shingles do not mean equal texts.
+// Resemblance is the size of the intersection of two sets by that of their union, from 0 to 1: of two empty
+// sets 1, of one empty set 0. Sets of equal shingles do not mean equal texts.
 func Resemblance(a, b Set) float64 {
 	if len(a) == 0 && len(b) == 0 {
 		return 1

@@ -29,8 +29,11 @@ func mirrorTruth(t testing.TB, dir string) map[[2]string]string {
 	return out
 }
 
-// recallOf is the share of the true pairs of the kinds that are candidates, or that verified candidates connect.
-func recallOf(truth map[[2]string]string, found []HostPair, kinds string) (direct, connected, precision float64) {
+// recallOf is the share of the true pairs of the kinds that are candidates, or that verified candidates
+// connect.
+func recallOf(
+	truth map[[2]string]string, found []HostPair, kinds string,
+) (direct, connected, precision float64) {
 	number := map[string]uint32{}
 	id := func(h string) uint32 {
 		if _, ok := number[h]; !ok {
@@ -92,7 +95,8 @@ func TestStageOneRecall(t *testing.T) {
 		truth := maps.Clone(truth)
 		maps.DeleteFunc(truth, func(p [2]string, _ string) bool { return !big[p[0]] || !big[p[1]] })
 		d, c, p := recallOf(truth, found, "full part")
-		t.Logf("paper %v: %d pairs; same prefixes: direct %.3f connected %.3f; precision %.3f", o.Paper, len(found), d, c, p)
+		t.Logf("paper %v: %d pairs; same prefixes: direct %.3f connected %.3f; precision %.3f", o.Paper,
+			len(found), d, c, p)
 		d, c, _ = recallOf(truth, found, "full part renamed")
 		t.Logf("renamed too: direct %.3f connected %.3f", d, c)
 		if least := map[bool]float64{true: 0.07, false: 0.98}[o.Paper]; d < least {
@@ -129,7 +133,8 @@ func TestStageOneRecallOnCorpus(t *testing.T) {
 		all := len(truth)
 		maps.DeleteFunc(truth, func(p [2]string, _ string) bool { return !big[p[0]] || !big[p[1]] })
 		d, c, p := recallOf(truth, found, "L1 L2 L3 L4 L5")
-		t.Logf("%+v: %d pairs, %d of %d true; direct %.3f connected %.3f; precision %.3f", o, len(found), len(truth), all, d, c, p)
+		t.Logf("%+v: %d pairs, %d of %d true; direct %.3f connected %.3f; precision %.3f", o, len(found),
+			len(truth), all, d, c, p)
 		if d < 0.94 {
 			t.Errorf("%+v: recall %.3f, want at least 0.94", o, d)
 		}

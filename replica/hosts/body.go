@@ -27,7 +27,8 @@ type PageBody struct {
 // DefaultShingle is k of the tests, in words: with fewer, unrelated pages share shingles.
 const DefaultShingle = 10
 
-// NewAnswer is NewBody of the answer to a request for a path, which can then be told from what is said to any request (see PageBody.Alike).
+// NewAnswer is NewBody of the answer to a request for a path, which can then be told from what is said to any
+// request (see PageBody.Alike).
 func NewAnswer(body []byte, isText, isHTML bool, k int, path string) PageBody {
 	return newBody(body, isText, isHTML, k, &path)
 }
@@ -38,8 +39,8 @@ func AnswerBody(mime string, u site.URL, body []byte) PageBody {
 	return NewAnswer(body, html || strings.HasPrefix(mime, "text/"), html, 0, u.RequestURI())
 }
 
-// NewBody prepares a body for comparison with shingles of k words, 0 for 10. Of what is no text only the bytes are compared; isHTML says that
-// it is text with markup.
+// NewBody prepares a body for comparison with shingles of k words, 0 for 10. Of what is no text only the
+// bytes are compared; isHTML says that it is text with markup.
 func NewBody(body []byte, isText, isHTML bool, k int) PageBody {
 	return newBody(body, isText, isHTML, k, nil)
 }
@@ -68,7 +69,8 @@ func newBody(body []byte, isText, isHTML bool, k int, path *string) PageBody {
 // maxOwn bounds the words of a path that are looked for.
 const maxOwn = 64
 
-// withoutPath takes out the words of a path, or of its last segment, wherever they follow each other: encoded or not. It works in the list given.
+// withoutPath takes out the words of a path, or of its last segment, wherever they follow each other: encoded
+// or not. It works in the list given.
 func withoutPath(tokens []string, path string) []string {
 	last := path[strings.LastIndexByte(path, '/')+1:]
 	var own [][]string
@@ -132,13 +134,15 @@ func (b PageBody) compare(c PageBody, high float64) (TestOutcome, float64) {
 	return NotSimilar, 0
 }
 
-// Alike says whether a page is the same as another answer of its host, which was one to a path that does not exist: nine tenths of the text, or of what
-// is left of it when each of the two answers repeats the path that it is for.
+// Alike says whether a page is the same as another answer of its host, which was one to a path that does not
+// exist: nine tenths of the text, or of what is left of it when each of the two answers repeats the path that
+// it is for.
 func (b PageBody) Alike(probe PageBody) bool { return b.alike(probe, StageTwo{}.withDefaults().Soft) }
 
 func (b PageBody) alike(probe PageBody, soft float64) bool { return b.likeness(probe) >= soft }
 
-// likeness is the resemblance of a page to another answer of its host, of the texts or of what is left of them without the paths, whichever is more.
+// likeness is the resemblance of a page to another answer of its host, of the texts or of what is left of
+// them without the paths, whichever is more.
 func (b PageBody) likeness(probe PageBody) float64 {
 	_, r := probe.Compare(b)
 	if b.answer && probe.answer {

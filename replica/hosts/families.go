@@ -11,7 +11,8 @@ import (
 // maxBitmap is how many words a bitmap may have to be faster than merging lists.
 const maxBitmap = 512
 
-// bitmaps writes the sample of each member as a set of places in the list of what at least two of them have; nil when that is too long to gain by it.
+// bitmaps writes the sample of each member as a set of places in the list of what at least two of them have;
+// nil when that is too long to gain by it.
 func bitmaps(samples [][]uint64, members []uint32) [][]uint64 {
 	if len(members) < 8 {
 		return nil
@@ -64,7 +65,8 @@ func commonBits(a, b []uint64) int {
 	return n
 }
 
-// areSparse says whether it is less work to go through what each two sets have in common than to compare every two words of them.
+// areSparse says whether it is less work to go through what each two sets have in common than to compare
+// every two words of them.
 func areSparse(sets [][]uint64) bool {
 	on := make([]uint32, placesOf(sets)) // sets that have a place
 	common, words := 0.0, 0.0
@@ -78,7 +80,8 @@ func areSparse(sets [][]uint64) bool {
 	return common < words
 }
 
-// eachCommon calls f with every two sets, the lesser number first, that have any place in common, and with how many.
+// eachCommon calls f with every two sets, the lesser number first, that have any place in common, and with
+// how many.
 func eachCommon(sets [][]uint64, f func(i, j, common int)) {
 	on := make([][]uint32, placesOf(sets)) // the sets before that have a place
 	count, met := make([]uint16, len(sets)), []uint32(nil)

@@ -11,7 +11,8 @@ import (
 	"mirrord/replica/text"
 )
 
-// Terms that say nothing of what a path is about, and terms of URLs that are no documents (Bharat, Broder, section 3.1).
+// Terms that say nothing of what a path is about, and terms of URLs that are no documents (Bharat, Broder,
+// section 3.1).
 func stopTerms() []string {
 	return []string{"htm", "html", "txt", "main", "index", "home", "bin", "cgi"}
 }
@@ -56,8 +57,8 @@ func hostTerms(host string) []string {
 	return out
 }
 
-// of returns the terms of a path: percent-decoded once, runs of letters and of bytes beyond ASCII, in lower case. Those of the query
-// belong to the last segment. They are valid until the next call.
+// of returns the terms of a path: percent-decoded once, runs of letters and of bytes beyond ASCII, in lower
+// case. Those of the query belong to the last segment. They are valid until the next call.
 func (w *words) of(path []byte) []term {
 	text, query := w.text[:0], math.MaxInt
 	for i := 0; i < len(path); i++ {
@@ -121,15 +122,20 @@ func HostFeatures(host string) []Feature {
 	return sortFeatures(out)
 }
 
-// PathFeatures are the bigrams of a path without its stop terms, each once, in order; avoided says that the path has a term for which its
-// URL is not sampled.
+// PathFeatures are the bigrams of a path without its stop terms, each once, in order; avoided says that the
+// path has a term for which its URL is not sampled.
 func PathFeatures(path string, o StageOne) (features []Feature, avoided bool) {
 	o = o.withDefaults()
 	terms := new(words).of([]byte(path))
 	avoided = o.avoids(terms)
 	terms = slices.DeleteFunc(terms, func(t term) bool { return t.in(o.Stop) })
 	for i := 1; i < len(terms); i++ {
-		f := Feature{Path: true, A: string(terms[i-1].text), B: string(terms[i].text), Position: terms[i-1].depth}
+		f := Feature{
+			Path:     true,
+			A:        string(terms[i-1].text),
+			B:        string(terms[i].text),
+			Position: terms[i-1].depth,
+		}
 		if o.PositionIsIndex {
 			f.Position = i - 1
 		}
@@ -142,7 +148,8 @@ func (o StageOne) avoids(terms []term) bool {
 	return slices.ContainsFunc(terms, func(t term) bool { return t.in(o.Avoid) })
 }
 
-// mayAvoid says whether a path may have a term for which it is avoided: quickly, and not if it has none of them as it stands.
+// mayAvoid says whether a path may have a term for which it is avoided: quickly, and not if it has none of
+// them as it stands.
 func (o StageOne) mayAvoid(path []byte) bool {
 	first := uint32(0) // letters that they begin with
 	for _, t := range o.Avoid {
@@ -195,7 +202,8 @@ func (f Feature) key() uint64 {
 	return h &^ pathBit
 }
 
-// Bits of the key of a feature: it is of paths; it is of two words of three letters or more, which chance seldom makes.
+// Bits of the key of a feature: it is of paths; it is of two words of three letters or more, which chance
+// seldom makes.
 const pathBit, wordsBit = 1, 2
 
 // isPathKey says whether a key is that of a path's feature.

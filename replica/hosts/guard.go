@@ -6,8 +6,8 @@ import (
 	"mirrord/replica/hash"
 )
 
-// guards keep hosts that answer whatever is asked from being taken for mirrors: by the answers to what cannot exist, and by what is said again
-// and again. The paper has none.
+// guards keep hosts that answer whatever is asked from being taken for mirrors: by the answers to what cannot
+// exist, and by what is said again and again. The paper has none.
 type guards struct {
 	o       StageTwo
 	answers map[TestRequest]Answer
@@ -26,14 +26,15 @@ func (g guards) likeness(host string, page Answer) float64 {
 	return page.Body.likeness(probe.Body)
 }
 
-// explained says whether a resemblance of a page to one of another host, high as it is, comes from what the page has in common with the answer to a path
-// that does not exist: of what it says beyond that, it must be as high.
+// explained says whether a resemblance of a page to one of another host, high as it is, comes from what the
+// page has in common with the answer to a path that does not exist: of what it says beyond that, it must be
+// as high.
 func (g guards) explained(host string, page Answer, resemblance float64) bool {
 	return 1-resemblance > (1-g.likeness(host, page))*(1-g.o.High)
 }
 
-// template returns what at least three of the other pages of a host say, of each of the two hosts of a test; a host of which fewer than four other
-// pages were had has none.
+// template returns what at least three of the other pages of a host say, of each of the two hosts of a test;
+// a host of which fewer than four other pages were had has none.
 func (g guards) template(tests []Test, t Test) hash.Set {
 	var out hash.Set
 	for _, host := range []string{t.Source, t.Target} {
@@ -58,7 +59,8 @@ func (g guards) probed(host string) bool {
 	return kind == GotPage || kind == GotFailure
 }
 
-// onePage says whether more than half of the paths that were had at their source, "/" left out, have one and the same page there.
+// onePage says whether more than half of the paths that were had at their source, "/" left out, have one and
+// the same page there.
 func (g guards) onePage(tests []Test) bool {
 	type class struct {
 		body PageBody

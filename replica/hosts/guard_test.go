@@ -74,15 +74,18 @@ func TestHostsThatAnswerAll(t *testing.T) {
 		},
 	} {
 		if v := decide(get); v.Interchangeable() {
-			t.Errorf("%s: level %v, confident, %d answers, good %.2f, %d taken for failures", name, v.Level, v.Answered, v.Good, v.Soft)
+			t.Errorf("%s: level %v, confident, %d answers, good %.2f, %d taken for failures", name, v.Level,
+				v.Answered, v.Good, v.Soft)
 		}
 	}
-	// Pages that share much with an error page of their host, and all but a few words with one another, are pages.
+	// Pages that share much with an error page of their host, and all but a few words with one another, are
+	// pages.
 	v := decide(func(ask TestRequest) Answer {
 		if isProbe(ask) {
 			return give(ask, text+"There is no such page.")
 		}
-		return give(ask, "<p>"+ask.Host+" mirrors</p>"+text+strings.Repeat(fmt.Sprintf("%x ", hash.H(ask.Path)), 20)+fmt.Sprintf("%x of %x ", hash.H(ask.Path+"1"), hash.H(ask.Path+"2")))
+		return give(ask, "<p>"+ask.Host+" mirrors</p>"+text+strings.Repeat(fmt.Sprintf("%x ", hash.H(ask.Path)),
+			20)+fmt.Sprintf("%x of %x ", hash.H(ask.Path+"1"), hash.H(ask.Path+"2")))
 	})
 	if v.Level != Level3 || !v.Interchangeable() {
 		t.Errorf("pages of one template: level %v, confident %v, %d answers", v.Level, v.Confident, v.Answered)

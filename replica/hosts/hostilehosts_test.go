@@ -12,19 +12,29 @@ import (
 // A host with one page, hosts with none sampled, and hosts of one name in several ways.
 func TestOddHosts(t *testing.T) {
 	v := NewInventory(StageOne{MinURLs: 1})
-	for _, u := range []string{"http://one.test/", "http://ONE.test:80/", "https://one.test.:443/", "http://[::1]:8080/x", "http://user:pass@two.test/x?y=http://three.test/#z", "http://nph.test/nph-x/a", "http://two.test/%",
-		"http://one.test..:80/", "http://one.test.:8080/p", "http://one.test:8080/p", "http://B\xc3\x9cCHER.test/", "http://b\xc3\xbccher.test/", "http://\xc3\x9c.test/", "http://\xc3\xbc.test/", "http://\xff.test/", "http://A\xff.test/"} {
+	for _, u := range []string{
+		"http://one.test/", "http://ONE.test:80/", "https://one.test.:443/", "http://[::1]:8080/x",
+		"http://user:pass@two.test/x?y=http://three.test/#z", "http://nph.test/nph-x/a", "http://two.test/%",
+		"http://one.test..:80/", "http://one.test.:8080/p", "http://one.test:8080/p", "http://B\xc3\x9cCHER.test/",
+		"http://b\xc3\xbccher.test/", "http://\xc3\x9c.test/", "http://\xc3\xbc.test/", "http://\xff.test/",
+		"http://A\xff.test/",
+	} {
 		if err := v.AddURL([]byte(u)); err != nil {
 			t.Errorf("%s: %v", u, err)
 		}
 	}
-	for _, u := range []string{"", "x", "http://", "http://:80/", "http://a b/", "http://a.test:x/", "ftp://a.test/", "http://a.test/\x00", "http://@/", "//a.test/", "http://0::80/", "http://a:b:80/", "http://[]/", "http://[::1]x/", "http://a]/", "http://.:80/", "http://..a/"} {
+	for _, u := range []string{
+		"", "x", "http://", "http://:80/", "http://a b/", "http://a.test:x/", "ftp://a.test/", "http://a.test/\x00",
+		"http://@/", "//a.test/", "http://0::80/", "http://a:b:80/", "http://[]/", "http://[::1]x/", "http://a]/",
+		"http://.:80/", "http://..a/",
+	} {
 		if err := v.AddURL([]byte(u)); err == nil {
 			t.Errorf("%q is taken", u)
 		}
 	}
 	got := fmt.Sprint(v.Samples())
-	if want := "[{[::1]:8080 1 [/x]} {a\xff.test 1 [/]} {bücher.test 1 [/]} {nph.test 1 []} {one.test 1 [/]} {one.test:8080 1 [/p]} {two.test 2 [/% /x?y=http://three.test/]} {ü.test 1 [/]} {\xff.test 1 [/]}]"; got != want {
+	if want := "[{[::1]:8080 1 [/x]} {a\xff.test 1 [/]} {bücher.test 1 [/]} {nph.test 1 []} {one.test 1 [/]} " +
+		"{one.test:8080 1 [/p]} {two.test 2 [/% /x?y=http://three.test/]} {ü.test 1 [/]} {\xff.test 1 [/]}]"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if pairs := v.Pairs(); len(pairs) != 0 {
@@ -32,7 +42,8 @@ func TestOddHosts(t *testing.T) {
 	}
 }
 
-// Lists made to take long or much memory: paths of very many words, one host with very many paths, many hosts with one, leaves that all have.
+// Lists made to take long or much memory: paths of very many words, one host with very many paths, many hosts
+// with one, leaves that all have.
 func TestHostileLists(t *testing.T) {
 	v := NewInventory(StageOne{MaxLeaves: 10_000})
 	for i := range 240 {
@@ -68,7 +79,8 @@ func TestHostileLists(t *testing.T) {
 	}
 }
 
-// Hosts that all have the same pages by their addresses are compared in time, and no more pairs are kept than there is room for.
+// Hosts that all have the same pages by their addresses are compared in time, and no more pairs are kept than
+// there is room for.
 func TestHostsAllAlike(t *testing.T) {
 	v := NewInventory(StageOne{})
 	hosts := 2200

@@ -17,8 +17,9 @@ type hostURLs struct {
 	number uint32
 	n      int // unique URLs
 
-	// The paths that may be in the sample. While these are all paths their hashes are the fast ones, by which the paths of small hosts are told
-	// apart without a set: most hosts of a list never have URLs enough, and H is dear.
+	// The paths that may be in the sample. While these are all paths their hashes are the fast ones, by which
+	// the paths of small hosts are told apart without a set: most hosts of a list never have URLs enough, and H
+	// is dear.
 	kept   []keptPath
 	text   []byte // of the kept paths
 	hashed bool   // kept has H(path), and perhaps only the least
@@ -44,7 +45,9 @@ func (o StageOne) sampleSize(n int) int {
 }
 
 const (
-	slack     = 2   // times the sample that is kept at least. The sample grows slower than the URLs, so what will be in it is far within
+	// times the sample that is kept at least. The sample grows slower than the URLs, so what will be in it is
+	// far within
+	slack     = 2
 	maxLooked = 16  // paths that are looked through one by one for whether one is there
 	maxLazy   = 128 // paths that are kept, at most, before H is asked
 )
@@ -127,7 +130,8 @@ func (v *Inventory) trim(h *hostURLs) {
 	h.repack(kept)
 }
 
-// least returns those of least hash that are not avoided, in order, as many as there are up to most. It works in the list given.
+// least returns those of least hash that are not avoided, in order, as many as there are up to most. It works
+// in the list given.
 func (v *Inventory) least(h *hostURLs, list []keptPath, most int) []keptPath {
 	slices.SortFunc(list, h.compare)
 	out := list[:0]
@@ -188,7 +192,8 @@ func (v *Inventory) avoided(path []byte) bool {
 	return v.o.mayAvoid(path) && v.o.avoids(v.words.of(path))
 }
 
-// paperSample takes every path whose hash is divided by m, where m doubles each time that the paths taken have doubled.
+// paperSample takes every path whose hash is divided by m, where m doubles each time that the paths taken
+// have doubled.
 func (v *Inventory) paperSample(paths []string) (sample []string) {
 	m, next := uint64(v.o.FirstModulus), v.o.FirstDouble
 	for _, p := range paths {

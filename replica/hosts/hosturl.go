@@ -13,9 +13,9 @@ import (
 // ErrNotURL says that a line is no absolute http or https URL with a host.
 var ErrNotURL = errors.New("no http or https URL with a host")
 
-// SplitURL cuts an address into host and path as they are compared: the host in lower case, without user, trailing dots, and port 80 or 443;
-// the path with its query, without fragment, at least "/", its bytes as they stand. Both are parts of url, or of a copy where the host had
-// to be changed.
+// SplitURL cuts an address into host and path as they are compared: the host in lower case, without user,
+// trailing dots, and port 80 or 443; the path with its query, without fragment, at least "/", its bytes as
+// they stand. Both are parts of url, or of a copy where the host had to be changed.
 func SplitURL(url []byte) (host, path []byte, err error) {
 	host, rest, err := splitHost(url)
 	if err != nil {
@@ -112,8 +112,8 @@ func splitPath(rest []byte) (path []byte, err error) {
 	return path, nil
 }
 
-// hasControl says whether there is a blank or control character, eight bytes at a time: a byte below 0x21 borrows from its highest bit, and so
-// does one that is 0 after 0x7f was taken away by exclusive or.
+// hasControl says whether there is a blank or control character, eight bytes at a time: a byte below 0x21
+// borrows from its highest bit, and so does one that is 0 after 0x7f was taken away by exclusive or.
 func hasControl(b []byte) bool {
 	const each = 0x0101010101010101 // a one in each byte
 	for ; len(b) >= 8; b = b[8:] {

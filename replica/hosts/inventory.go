@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hosts finds the hosts that mirror one another: an [Inventory] of addresses gives candidate pairs from these alone (stage I);
-// [StageTwo.Plan], [Asks] and [StageTwo.Decide] say what to get of a pair and what the answers mean: a [Level] (stage II). Who gets them is the caller's affair.
-// [ReadURLs] reads lists of addresses.
+// Package hosts finds the hosts that mirror one another: an [Inventory] of addresses gives candidate pairs
+// from these alone (stage I); [StageTwo.Plan], [Asks] and [StageTwo.Decide] say what to get of a pair and
+// what the answers mean: a [Level] (stage II). Who gets them is the caller's affair. [ReadURLs] reads lists
+// of addresses.
 //
 // Source: Bharat, Broder, Mirror, Mirror on the Web (1999).
 package hosts
@@ -13,26 +14,36 @@ import (
 	"slices"
 )
 
-// StageOne are the rules by which hosts are compared from URLs alone (Bharat, Broder, section 3.1). The zero value is the rule that mirrord
-// uses; Paper is the paper's.
+// StageOne are the rules by which hosts are compared from URLs alone (Bharat, Broder, section 3.1). The zero
+// value is the rule that mirrord uses; Paper is the paper's.
 type StageOne struct {
-	MinURLs  int  // unique URLs that a host must have; 0 means 100
-	Paper    bool // the paper's samples and features to the letter; else samples are the paths of least hash, and what is on many hosts counts by stars
-	MaxHosts int  // hosts that a feature may be on to be counted in full; 0 means 20
+	MinURLs int // unique URLs that a host must have; 0 means 100
+	// the paper's samples and features to the letter; else samples are the paths of least hash, and what is on
+	// many hosts counts by stars
+	Paper    bool
+	MaxHosts int // hosts that a feature may be on to be counted in full; 0 means 20
 
 	FirstModulus int // Paper: every so many paths are taken at first; 0 means 5
 	FirstDouble  int // Paper: paths after which the modulus doubles for the first time; 0 means 20
 
-	PositionIsIndex bool     // a feature's position is the index of the bigram in its path, not the depth of its segment
-	Stop, Avoid     []string // terms left out of paths; terms for which a URL is not sampled; nil means the paper's
+	// a feature's position is the index of the bigram in its path, not the depth of its segment
+	PositionIsIndex bool
+	// terms left out of paths; terms for which a URL is not sampled; nil means the paper's
+	Stop, Avoid []string
 
-	Sample                    int     // paths sampled of a host of 100 URLs or fewer, and in proportion to the square root of more; 0 means 20. Not with Paper
-	MinPaths                  int     // sampled paths of a host that a feature of paths must be in; 0 means 2
-	MinShared, MinSharedPaths int     // features that a pair must have in common, and of these such of paths; 0 means 2 and 1
-	HostWeight, PathWeight    float64 // S: what a feature of a host or path counts on as many hosts as have it; 0 means 4 and 1
-	SizeWeight                float64 // by which the logarithm of the sizes of hosts lowers a score; 0 means 0.1
+	// paths sampled of a host of 100 URLs or fewer, and in proportion to the square root of more; 0 means 20.
+	// Not with Paper
+	Sample   int
+	MinPaths int // sampled paths of a host that a feature of paths must be in; 0 means 2
+	// features that a pair must have in common, and of these such of paths; 0 means 2 and 1
+	MinShared, MinSharedPaths int
+	// S: what a feature of a host or path counts on as many hosts as have it; 0 means 4 and 1
+	HostWeight, PathWeight float64
+	SizeWeight             float64 // by which the logarithm of the sizes of hosts lowers a score; 0 means 0.1
 
-	MaxLeaves int // leaves kept over all hosts, of 16 bytes each, three times as much for a time; 0 means 8 million. Beyond it, half of them are let go, the same half on every host
+	// leaves kept over all hosts, of 16 bytes each, three times as much for a time; 0 means 8 million. Beyond
+	// it, half of them are let go, the same half on every host
+	MaxLeaves int
 }
 
 func (o StageOne) withDefaults() StageOne {
@@ -70,9 +81,10 @@ func positive(x, otherwise float64) float64 {
 	return otherwise
 }
 
-// Inventory is what is known of hosts from their URLs: how many, a sample of their paths, and a sample of their leaves. In any order, and
-// in parts that are merged later, the same URLs give the same inventory. A host takes about 300 bytes, its first 128 URLs their paths and 24 bytes
-// more, all further ones 11 to 22 bytes; with Paper it keeps every path. Not for concurrent use.
+// Inventory is what is known of hosts from their URLs: how many, a sample of their paths, and a sample of
+// their leaves. In any order, and in parts that are merged later, the same URLs give the same inventory. A
+// host takes about 300 bytes, its first 128 URLs their paths and 24 bytes more, all further ones 11 to 22
+// bytes; with Paper it keeps every path. Not for concurrent use.
 type Inventory struct {
 	o     StageOne
 	hosts map[string]*hostURLs
@@ -90,7 +102,12 @@ type Inventory struct {
 
 // NewInventory returns an empty inventory.
 func NewInventory(o StageOne) *Inventory {
-	return &Inventory{o: o.withDefaults(), hosts: map[string]*hostURLs{}, leafCut: math.MaxUint64, leaf: make([]byte, 0, 256)}
+	return &Inventory{
+		o:       o.withDefaults(),
+		hosts:   map[string]*hostURLs{},
+		leafCut: math.MaxUint64,
+		leaf:    make([]byte, 0, 256),
+	}
 }
 
 // Hosts is the number of hosts.
@@ -166,7 +183,8 @@ func (v *Inventory) host(name []byte) *hostURLs {
 	return h
 }
 
-// trimLeaves halves the leaves until they are as many as may be, once there may be half as many again. A leaf comes once for a host.
+// trimLeaves halves the leaves until they are as many as may be, once there may be half as many again. A leaf
+// comes once for a host.
 func (v *Inventory) trimLeaves() {
 	if len(v.leaves) >= v.o.MaxLeaves+v.o.MaxLeaves/2 {
 		v.finishLeaves()

@@ -18,12 +18,16 @@ import (
 func slowSample(paths []string) []string {
 	unique := slices.Compact(slices.Sorted(slices.Values(paths)))
 	k := StageOne{}.withDefaults().sampleSize(len(unique))
-	least := slices.DeleteFunc(slices.Clone(unique), func(p string) bool { _, avoided := PathFeatures(p, StageOne{}); return avoided })
+	least := slices.DeleteFunc(slices.Clone(unique), func(p string) bool {
+		_, avoided := PathFeatures(p, StageOne{})
+		return avoided
+	})
 	slices.SortFunc(least, func(a, b string) int { return cmp.Compare(hash.H(a), hash.H(b)) })
 	return slices.Sorted(slices.Values(least[:min(k, len(least))]))
 }
 
-// Samples are what the rule says, whatever the size of the host, how often a path comes, and how many are avoided.
+// Samples are what the rule says, whatever the size of the host, how often a path comes, and how many are
+// avoided.
 func TestSamples(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []int{1, 15, 16, 17, 18, 99, 127, 128, 129, 130, 257, 1000, 20_000} {
@@ -53,7 +57,8 @@ func TestSamples(t *testing.T) {
 
 // An address that begins as the last one did is cut as any other.
 func TestAddURLAfterAnother(t *testing.T) {
-	urls := []string{"http://a.test?x=/", "http://a.test?x=/y", "http://a.test/1#z", "http://a.test/2", "http://a.test/2 3", "HTTP://A.test:80/3", "http://a.test/#f", "http://b.test", "http://b.test/4",
+	urls := []string{"http://a.test?x=/", "http://a.test?x=/y", "http://a.test/1#z", "http://a.test/2",
+		"http://a.test/2 3", "HTTP://A.test:80/3", "http://a.test/#f", "http://b.test", "http://b.test/4",
 		"http://b.test//5", "http://u@b.test/6", "http://b.test/\x7f", "https://b.test/7"}
 	once, each := NewInventory(StageOne{MinURLs: 1}), NewInventory(StageOne{MinURLs: 1})
 	for _, u := range urls {
@@ -97,7 +102,8 @@ func TestHashSet(t *testing.T) {
 	}
 }
 
-// Pairs of one host with all others lie near to where they are looked for first, whichever of the two numbers is the greater.
+// Pairs of one host with all others lie near to where they are looked for first, whichever of the two numbers
+// is the greater.
 func TestTallyOfOneHost(t *testing.T) {
 	const n = 40_000
 	for name, pair := range map[string]func(i uint32) uint64{
@@ -164,7 +170,7 @@ func TestSortOnHosts(t *testing.T) {
 			}
 			at := 0
 			for run := range runs(got) {
-				if len(run) == 0 || run[0].key != run[len(run)-1].key || at > 0 && got[at-1].key == run[0].key {
+				if len(run) == 0 || run[0].key != run[len(run)-1].key || (at > 0 && got[at-1].key == run[0].key) {
 					t.Fatalf("run at %d: %v", at, run)
 				}
 				at += len(run)

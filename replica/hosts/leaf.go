@@ -4,8 +4,9 @@ package hosts
 
 import "bytes"
 
-// leafOf returns the last two segments of a path as copies are compared: percent-decoded, without the ending of a page; nothing of "/" and of a path
-// with a query. It is a part of path, or of what buffer was appended to.
+// leafOf returns the last two segments of a path as copies are compared: percent-decoded, without the ending
+// of a page; nothing of "/" and of a path with a query. It is a part of path, or of what buffer was appended
+// to.
 func leafOf(path, buffer []byte) []byte {
 	if len(path) < 2 || bytes.IndexByte(path, '?') >= 0 {
 		return nil
@@ -44,8 +45,9 @@ func appendShape(out, leaf []byte) []byte {
 	return out
 }
 
-// tells says whether a leaf is of the kind that other sites do not have by chance: it has a word of three letters or more that is not on every other
-// site, a letter beyond ASCII, a number of five digits or more that is no date, or a name of letters and digits mixed, as 1d4f9. That two hosts have node/17 or
+// tells says whether a leaf is of the kind that other sites do not have by chance: it has a word of three
+// letters or more that is not on every other site, a letter beyond ASCII, a number of five digits or more
+// that is no date, or a name of letters and digits mixed, as 1d4f9. That two hosts have node/17 or
 // images/logo.gif says nothing, unless few have it.
 func tells(leaf []byte) bool {
 	for i := 0; i < len(leaf); {
@@ -96,14 +98,22 @@ func common(word []byte) bool {
 		lower[i] = c | 0x20
 	}
 	switch string(lower[:len(word)]) {
-	case "index", "main", "home", "default", "welcome", "about", "contact", "contacts", "news", "search", "login", "logout", "register", "help", "faq",
-		"links", "link", "sitemap", "map", "robots", "favicon", "ico", "images", "image", "img", "pics", "pictures", "photo", "photos", "gallery", "icons",
-		"icon", "logo", "banner", "spacer", "css", "style", "styles", "script", "scripts", "static", "assets", "media", "files", "file", "download",
-		"downloads", "upload", "uploads", "docs", "doc", "page", "pages", "node", "article", "articles", "post", "posts", "item", "items", "product",
-		"products", "category", "categories", "tag", "tags", "archive", "archives", "blog", "forum", "forums", "topic", "topics", "thread", "viewtopic",
-		"showthread", "viewforum", "user", "users", "member", "members", "profile", "view", "show", "list", "story", "stories", "event", "events",
-		"php", "asp", "aspx", "jsp", "cgi", "bin", "html", "htm", "shtml", "xhtml", "xml", "rss", "feed", "atom", "txt", "pdf", "gif", "jpg", "jpeg", "png",
-		"svg", "zip", "json", "www", "pub", "content", "impressum", "kontakt", "jquery", "terms", "privacy", "copyright", "license", "readme":
+	case "index", "main", "home", "default", "welcome", "about", "contact", "contacts", "news", "search",
+		"login", "logout", "register", "help", "faq",
+		"links", "link", "sitemap", "map", "robots", "favicon", "ico", "images", "image", "img", "pics", "pictures",
+		"photo", "photos", "gallery", "icons",
+		"icon", "logo", "banner", "spacer", "css", "style", "styles", "script", "scripts", "static", "assets",
+		"media", "files", "file", "download",
+		"downloads", "upload", "uploads", "docs", "doc", "page", "pages", "node", "article", "articles", "post",
+		"posts", "item", "items", "product",
+		"products", "category", "categories", "tag", "tags", "archive", "archives", "blog", "forum", "forums",
+		"topic", "topics", "thread", "viewtopic",
+		"showthread", "viewforum", "user", "users", "member", "members", "profile", "view", "show", "list", "story",
+		"stories", "event", "events",
+		"php", "asp", "aspx", "jsp", "cgi", "bin", "html", "htm", "shtml", "xhtml", "xml", "rss", "feed", "atom",
+		"txt", "pdf", "gif", "jpg", "jpeg", "png",
+		"svg", "zip", "json", "www", "pub", "content", "impressum", "kontakt", "jquery", "terms", "privacy",
+		"copyright", "license", "readme":
 		return true
 	}
 	return false

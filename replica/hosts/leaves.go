@@ -11,8 +11,8 @@ import (
 	"mirrord/replica/unionfind"
 )
 
-// How leaves count: those of least hash of each host are compared; fewer in common are chance; a pair's share is at least; and what the
-// share adds to a score at most.
+// How leaves count: those of least hash of each host are compared; fewer in common are chance; a pair's share
+// is at least; and what the share adds to a score at most.
 const (
 	leafSample    = 256
 	leastLeaves   = 4
@@ -23,9 +23,9 @@ const (
 // maxCenters is how many of the biggest hosts that have something in common stand for all of them.
 const maxCenters = 4
 
-// maxFamily bounds the hosts of which every pair is compared, maxListed those that have too much in common for bitmaps. Of more, only the pairs found
-// by features and votes are candidates. maxPairs bounds the pairs that are found by comparing every two of a
-// family, in all families; small families come first.
+// maxFamily bounds the hosts of which every pair is compared, maxListed those that have too much in common
+// for bitmaps. Of more, only the pairs found by features and votes are candidates. maxPairs bounds the pairs
+// that are found by comparing every two of a family, in all families; small families come first.
 const (
 	maxFamily = 1 << 13
 	maxListed = 2000
@@ -48,7 +48,9 @@ func bySize(hosts []considered) []uint32 {
 	for i := range order {
 		order[i] = uint32(i)
 	}
-	slices.SortFunc(order, func(a, b uint32) int { return cmp.Or(cmp.Compare(hosts[b].n, hosts[a].n), cmp.Compare(a, b)) })
+	slices.SortFunc(order, func(a, b uint32) int {
+		return cmp.Or(cmp.Compare(hosts[b].n, hosts[a].n), cmp.Compare(a, b))
+	})
 	place := make([]uint32, len(hosts))
 	for i, host := range order {
 		place[host] = uint32(i)
@@ -56,7 +58,8 @@ func bySize(hosts []considered) []uint32 {
 	return place
 }
 
-// stars joins each of the hosts with those of them that have the most URLs, by their places: a number of edges in proportion to the hosts.
+// stars joins each of the hosts with those of them that have the most URLs, by their places: a number of
+// edges in proportion to the hosts.
 func stars(place, on []uint32, edge func(center, other uint32)) {
 	var centers [maxCenters]uint32
 	n := 0
@@ -84,7 +87,8 @@ func stars(place, on []uint32, edge func(center, other uint32)) {
 // noHost stands for hosts that are not considered.
 const noHost = math.MaxUint32
 
-// usualShapes returns the shapes of leaves that tell nothing and are on more than MaxHosts hosts of those considered.
+// usualShapes returns the shapes of leaves that tell nothing and are on more than MaxHosts hosts of those
+// considered.
 func (v *Inventory) usualShapes(index []uint32) map[uint32]bool {
 	var shapes []onHost
 	for _, l := range v.leaves {
@@ -101,7 +105,8 @@ func (v *Inventory) usualShapes(index []uint32) map[uint32]bool {
 	return usual
 }
 
-// shareLeaves adds to found the pairs whose leaves agree: those that votes suggest, and those that are connected by such pairs.
+// shareLeaves adds to found the pairs whose leaves agree: those that votes suggest, and those that are
+// connected by such pairs.
 func (v *Inventory) shareLeaves(hosts []considered, place []uint32, found pairs) {
 	v.finishLeaves()
 	index := slices.Repeat([]uint32{noHost}, len(v.list)) // by number of the host
@@ -161,8 +166,8 @@ func (v *Inventory) shareLeaves(hosts []considered, place []uint32, found pairs)
 	}
 }
 
-// compareAll compares every two of a family, whose candidates have been compared already, and takes the pairs that agree, or the best when they are
-// more than room. It returns how many it took.
+// compareAll compares every two of a family, whose candidates have been compared already, and takes the pairs
+// that agree, or the best when they are more than room. It returns how many it took.
 func (p pairs) compareAll(samples [][]uint64, members []uint32, room int) int {
 	bits := bitmaps(samples, members)
 	if bits == nil && len(members) > maxListed {
@@ -215,7 +220,8 @@ func (p pairs) compareAll(samples [][]uint64, members []uint32, room int) int {
 	return taken
 }
 
-// compare fills in what two hosts' leaves have in common, and keeps the pair when that is enough or it is there already.
+// compare fills in what two hosts' leaves have in common, and keeps the pair when that is enough or it is
+// there already.
 func (p pairs) compare(samples [][]uint64, a, b uint32) {
 	k := pairOf(a, b)
 	e, known := p[k]
@@ -225,8 +231,8 @@ func (p pairs) compare(samples [][]uint64, a, b uint32) {
 	}
 }
 
-// contain takes the leaves that two hosts have in common of all that are kept, where these say more than the samples: a host may have a small
-// part of what another has.
+// contain takes the leaves that two hosts have in common of all that are kept, where these say more than the
+// samples: a host may have a small part of what another has.
 func (p pairs) contain(a, b uint32, leaves int, overlap float64) {
 	k := pairOf(a, b)
 	e, known := p[k]
@@ -238,8 +244,8 @@ func (p pairs) contain(a, b uint32, leaves int, overlap float64) {
 	}
 }
 
-// overlapOf says of two samples of least hashes which share of the fewer is in both, as far as both reach, given how many are in both. What is in
-// both is never beyond that.
+// overlapOf says of two samples of least hashes which share of the fewer is in both, as far as both reach,
+// given how many are in both. What is in both is never beyond that.
 func overlapOf(a, b []uint64, common int) (both int, share float64) {
 	if len(a) == 0 || len(b) == 0 {
 		return 0, 0

@@ -10,9 +10,11 @@ import (
 
 // onHost says that a host has a feature or leaf.
 type onHost struct {
-	key   uint64 // a hash whose bits are spread
-	host  uint32
-	extra uint32 // of a leaf that tells nothing: its shape, a hash of it without its numbers; of a feature of paths: its share of the host's sampled paths, in thousandths
+	key  uint64 // a hash whose bits are spread
+	host uint32
+	// of a leaf that tells nothing: its shape, a hash of it without its numbers; of a feature of paths: its
+	// share of the host's sampled paths, in thousandths
+	extra uint32
 }
 
 func (a onHost) compare(b onHost) int {
@@ -25,7 +27,8 @@ func (a onHost) compare(b onHost) int {
 	return cmp.Compare(a.host, b.host)
 }
 
-// sortOnHosts sorts a list by keys and then hosts, and returns it or one of its size: a radix sort of the upper bits, which leaves little to do.
+// sortOnHosts sorts a list by keys and then hosts, and returns it or one of its size: a radix sort of the
+// upper bits, which leaves little to do.
 func sortOnHosts(list []onHost) []onHost {
 	const bits, mask = 11, 1<<11 - 1
 	if len(list) < 1024 {

@@ -8,9 +8,10 @@ import (
 	"mirrord/replica/hash"
 )
 
-// Pages of one template resemble one another by what all of them say, and not by what they are about: two products of a shop, with 400 words of
-// template around 60 of their own, resemble one another by three quarters. What a page says itself is what is left without the template: what
-// several other pages of its site say, too.
+// Pages of one template resemble one another by what all of them say, and not by what they are about: two
+// products of a shop, with 400 words of template around 60 of their own, resemble one another by three
+// quarters. What a page says itself is what is left without the template: what several other pages of its
+// site say, too.
 
 // Shared returns what at least so many of the pages say.
 func Shared(pages []PageBody, least int) hash.Set {
@@ -33,8 +34,9 @@ func Shared(pages []PageBody, least int) hash.Set {
 	return out
 }
 
-// Agrees reports whether two bodies say the same or nearly, beyond what is shared: high is the least resemblance of the rest. A difference of a
-// word is none. Bodies that are no text agree only when they are equal.
+// Agrees reports whether two bodies say the same or nearly, beyond what is shared: high is the least
+// resemblance of the rest. A difference of a word is none. Bodies that are no text agree only when they are
+// equal.
 func (b PageBody) Agrees(c PageBody, shared hash.Set, high float64) bool {
 	if b.sum == c.sum {
 		return true

@@ -41,7 +41,8 @@ func TestAgreesWithoutTheTemplate(t *testing.T) {
 		{"a word more", page(held + "more"), shared, true},
 		{"ten words more", page(held + ownWords(8, 10)), shared, true},
 		{"another product", page(ownWords(9, 60)), shared, false},
-		{"another product, template unknown", page(ownWords(9, 60)), nil, true}, // which is why the template must be known
+		// which is why the template must be known
+		{"another product, template unknown", page(ownWords(9, 60)), nil, true},
 		{"nothing of its own", page(""), shared, false},
 		{"no text", binary, shared, false},
 	} {

@@ -35,7 +35,8 @@ func (p *population) word() string {
 // host makes up a name.
 func (p *population) host() string {
 	for {
-		h := []string{"www.", "ftp.", "mirror.", ""}[p.r.IntN(4)] + p.word() + "." + p.word() + []string{".edu", ".de", ".ac.jp"}[p.r.IntN(3)]
+		h := []string{"www.", "ftp.", "mirror.", ""}[p.r.IntN(4)] + p.word() + "." + p.word() +
+			[]string{".edu", ".de", ".ac.jp"}[p.r.IntN(3)]
 		if p.paths[h] == nil {
 			p.paths[h] = []string{}
 			return h
@@ -60,14 +61,16 @@ func (p *population) put(host, prefix string, paths []string, rate float64) {
 	}
 }
 
-// mirrors makes a list of mirrors as those of a Linux distribution: each has a share of four collections in part, half of them under a directory of its own.
+// mirrors makes a list of mirrors as those of a Linux distribution: each has a share of four collections in
+// part, half of them under a directory of its own.
 func (p *population) mirrors(hosts, files int, share float64) {
 	var collections [][]string
 	for range 4 {
 		collections = append(collections, nil)
 		for range files {
 			w := p.word()
-			collections[len(collections)-1] = append(collections[len(collections)-1], fmt.Sprintf("/pool/%c/%s/%s_%d.%d-%d.deb", w[0], w, w, p.r.IntN(4), p.r.IntN(30), p.r.IntN(9)))
+			collections[len(collections)-1] = append(collections[len(collections)-1],
+				fmt.Sprintf("/pool/%c/%s/%s_%d.%d-%d.deb", w[0], w, w, p.r.IntN(4), p.r.IntN(30), p.r.IntN(9)))
 		}
 	}
 	var names []string
@@ -97,14 +100,17 @@ func (p *population) mirrors(hosts, files int, share float64) {
 	}
 }
 
-// alikes makes hosts that have what programs put on every host, and pages that are numbered; every tenth has a mirror.
+// alikes makes hosts that have what programs put on every host, and pages that are numbered; every tenth has
+// a mirror.
 func (p *population) alikes(hosts int) {
-	common := []string{"/", "/index.html", "/about.html", "/contact/", "/news/index.html", "/robots.txt", "/favicon.ico", "/images/logo.gif", "/css/style.css", "/js/jquery.js", "/forum/index.php"}
+	common := []string{"/", "/index.html", "/about.html", "/contact/", "/news/index.html", "/robots.txt",
+		"/favicon.ico", "/images/logo.gif", "/css/style.css", "/js/jquery.js", "/forum/index.php"}
 	for i := range hosts {
 		h := p.host()
 		p.put(h, "", common, 0.95)
 		for page := range 60 + p.r.IntN(200) {
-			p.put(h, "", []string{fmt.Sprintf("/node/%d", page), fmt.Sprintf("/article/%d.html", page), fmt.Sprintf("/index.php?id=%d", page)}, 0.9)
+			p.put(h, "", []string{fmt.Sprintf("/node/%d", page), fmt.Sprintf("/article/%d.html", page),
+				fmt.Sprintf("/index.php?id=%d", page)}, 0.9)
 		}
 		p.put(h, "", p.own(60), 1)
 		if i%10 == 0 {
@@ -115,7 +121,8 @@ func (p *population) alikes(hosts int) {
 	}
 }
 
-// parts makes a big host of many sections, and small hosts that have a part of one of them, every other under another name.
+// parts makes a big host of many sections, and small hosts that have a part of one of them, every other under
+// another name.
 func (p *population) parts(sections, pages, hosts int) {
 	big := p.host()
 	for i := range sections {
@@ -135,7 +142,8 @@ func (p *population) parts(sections, pages, hosts int) {
 	}
 }
 
-// ids makes hosts whose pages have names of digits and letters made by chance; every third has a mirror, as it is, under another directory or in part.
+// ids makes hosts whose pages have names of digits and letters made by chance; every third has a mirror, as
+// it is, under another directory or in part.
 func (p *population) ids(hosts int) {
 	for i := range hosts {
 		h := p.host()
@@ -159,7 +167,8 @@ func (p *population) ids(hosts int) {
 	}
 }
 
-// endings makes hosts of which every third has a mirror with other endings of its pages, some under another directory.
+// endings makes hosts of which every third has a mirror with other endings of its pages, some under another
+// directory.
 func (p *population) endings(hosts int) {
 	for i := range hosts {
 		h := p.host()
@@ -182,7 +191,8 @@ func (p *population) endings(hosts int) {
 func (p *population) languages(groups int) {
 	for range groups {
 		tree := p.own(130)
-		dirs := []string{"/" + p.word(), "/" + p.word() + "/" + p.word(), "/" + p.word() + "/" + p.word(), "/" + p.word()}
+		dirs := []string{"/" + p.word(), "/" + p.word() + "/" + p.word(), "/" + p.word() + "/" + p.word(),
+			"/" + p.word()}
 		var names []string
 		for _, lang := range []string{"de", "fr", "ja", "es", "ko", "tr", "pt", "ru"} {
 			h := p.host()
@@ -227,8 +237,8 @@ func (p *population) inventory(t *testing.T) *Inventory {
 	return v
 }
 
-// Of populations that are not the ones by which the rule was made, mirrors are found under the same and under other prefixes, in part and in large
-// families, and what programs put on every host joins nobody.
+// Of populations that are not the ones by which the rule was made, mirrors are found under the same and under
+// other prefixes, in part and in large families, and what programs put on every host joins nobody.
 func TestStageOnePopulations(t *testing.T) {
 	large := 1400
 	if replicatest.RaceEnabled {
@@ -278,7 +288,8 @@ func TestStageOnePopulations(t *testing.T) {
 			}
 		}
 		precision := float64(right) / float64(max(1, len(pairs)))
-		t.Logf("%s: %d hosts; recall %s; %d pairs, precision %.3f", tc.name, len(big), strings.Join(said, ", "), len(pairs), precision)
+		t.Logf("%s: %d hosts; recall %s; %d pairs, precision %.3f", tc.name, len(big), strings.Join(said, ", "),
+			len(pairs), precision)
 		if precision < tc.precision {
 			t.Errorf("%s: precision %.3f, want %.2f", tc.name, precision, tc.precision)
 		}
@@ -291,11 +302,15 @@ func TestLeaves(t *testing.T) {
 		tells bool
 	}{
 		"": {"", false}, "/": {"", false}, "no": {"", false}, "/a?b=/c/d": {"", false},
-		"/node/17": {"node/17", false}, "/x/IMAGES/Logo.GIF": {"IMAGES/Logo.GIF", false}, "/x/y/page12.html": {"y/page12", false}, "/2004/05/": {"2004/05/", false},
+		"/node/17": {"node/17", false}, "/x/IMAGES/Logo.GIF": {"IMAGES/Logo.GIF", false},
+		"/x/y/page12.html": {"y/page12", false}, "/2004/05/": {"2004/05/", false},
 		"/20040512.html": {"20040512", false}, "/a/b1.txt": {"a/b1.txt", false}, "/wp/x2y": {"wp/x2y", false},
-		"/doc/manual/Bind.HTML": {"manual/Bind", true}, "/rfc/rfc1234.txt": {"rfc/rfc1234.txt", true}, "/article/123456.php": {"article/123456", true}, "/x/1d4f9.htm": {"x/1d4f9", true},
-		"/doc/%E6%97%A5.html": {"doc/\xe6\x97\xa5", true}, "/doc/100%25.html": {"doc/100%", false}, "/doc/\xe6\x97\xa5.html": {"doc/\xe6\x97\xa5", true},
-		"/%7Ekurt/x": {"~kurt/x", true}, "/a/%": {"a/%", false}, "/a/%8": {"a/%8", false}, "/a/%8z": {"a/%8z", false}, "/manual/.html": {"manual/.html", true}, "/manual/": {"manual/", true},
+		"/doc/manual/Bind.HTML": {"manual/Bind", true}, "/rfc/rfc1234.txt": {"rfc/rfc1234.txt", true},
+		"/article/123456.php": {"article/123456", true}, "/x/1d4f9.htm": {"x/1d4f9", true},
+		"/doc/%E6%97%A5.html": {"doc/\xe6\x97\xa5", true}, "/doc/100%25.html": {"doc/100%", false},
+		"/doc/\xe6\x97\xa5.html": {"doc/\xe6\x97\xa5", true},
+		"/%7Ekurt/x":             {"~kurt/x", true}, "/a/%": {"a/%", false}, "/a/%8": {"a/%8", false},
+		"/a/%8z": {"a/%8z", false}, "/manual/.html": {"manual/.html", true}, "/manual/": {"manual/", true},
 	} {
 		if got := string(leafOf([]byte(path), nil)); got != want.leaf || tells([]byte(got)) != want.tells {
 			t.Errorf("%q: %q, %v; want %q, %v", path, got, tells([]byte(got)), want.leaf, want.tells)

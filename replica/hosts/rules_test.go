@@ -48,7 +48,12 @@ func TestStageOneOptions(t *testing.T) {
 		size                float64
 	}{
 		{StageOne{Paper: true}, 1, 3, 2, 4./2 + 2./2, 0.1},
-		{StageOne{Paper: true, HostWeight: 6, PathWeight: 3, SizeWeight: 0.5}, 1, 3, 2, 6./2 + 3, 0.5},
+		{StageOne{
+			Paper:      true,
+			HostWeight: 6,
+			PathWeight: 3,
+			SizeWeight: 0.5,
+		}, 1, 3, 2, 6./2 + 3, 0.5},
 		{StageOne{Paper: true, MinShared: 4}, 0, 0, 0, 0, 0},
 		{StageOne{Paper: true, MinSharedPaths: 3}, 0, 0, 0, 0, 0},
 		{StageOne{Paper: true, MinPaths: 31}, 0, 0, 0, 0, 0},
@@ -66,7 +71,8 @@ func TestStageOneOptions(t *testing.T) {
 		if len(got) == 0 {
 			continue
 		}
-		if p, score := got[0], tc.raw/(1+tc.size*2*math.Log(30)); p.Shared != tc.shared || p.SharedPaths != tc.path || math.Abs(p.Raw-tc.raw) > 1e-9 || math.Abs(p.Score-score) > 1e-9 {
+		if p, score := got[0], tc.raw/(1+tc.size*2*math.Log(30)); p.Shared != tc.shared ||
+			p.SharedPaths != tc.path || math.Abs(p.Raw-tc.raw) > 1e-9 || math.Abs(p.Score-score) > 1e-9 {
 			t.Errorf("%+v: %+v, want %d and %d shared, raw %v, score %v", tc.o, p, tc.shared, tc.path, tc.raw, score)
 		}
 	}
@@ -97,7 +103,10 @@ func TestEmptyTexts(t *testing.T) {
 
 // Every number of stage II can be another.
 func TestStageTwoOptions(t *testing.T) {
-	a, b := HostSample{Host: "a.test", Paths: []string{"/1", "/2", "/3", "/4"}}, HostSample{Host: "b.test", Paths: []string{"/1", "/5"}}
+	a, b := HostSample{
+		Host:  "a.test",
+		Paths: []string{"/1", "/2", "/3", "/4"},
+	}, HostSample{Host: "b.test", Paths: []string{"/1", "/5"}}
 	if n := len(StageTwo{}.Plan(a, b)); n != 1+4+2 {
 		t.Errorf("%d tests", n)
 	}
@@ -110,7 +119,8 @@ func TestStageTwoOptions(t *testing.T) {
 	for _, ask := range Asks(tests) {
 		answers[ask] = Answer{Kind: GotFailure}
 		if ask.Path != ProbePath(ask.Host) {
-			answers[ask] = page("one two three four five six seven eight nine ten eleven " + ask.Host[:1] + " twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty " + ask.Path)
+			answers[ask] = page("one two three four five six seven eight nine ten eleven " + ask.Host[:1] +
+				" twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty " + ask.Path)
 		}
 	}
 	if v := o.Decide(tests, answers); v.Level != Level5 || !v.Confident {
@@ -126,7 +136,10 @@ func TestStageTwoOptions(t *testing.T) {
 func TestAvoided(t *testing.T) {
 	for _, o := range []StageOne{{}, {Avoid: []string{"x", "é", "longer"}}, {Avoid: []string{}}} {
 		o = o.withDefaults()
-		for _, path := range []string{"/", "/nph-a", "/cgi/NPH", "/%6e%70%68/x", "/a.dynaweb", "/zyview", "/nphx/dyna/web", "/nnph", "/n/ph", "/np", "/n", "/x", "/LONGER/y", "/long", "/\xc3\xa9", "/a-X.b"} {
+		for _, path := range []string{
+			"/", "/nph-a", "/cgi/NPH", "/%6e%70%68/x", "/a.dynaweb", "/zyview", "/nphx/dyna/web", "/nnph", "/n/ph",
+			"/np", "/n", "/x", "/LONGER/y", "/long", "/\xc3\xa9", "/a-X.b",
+		} {
 			_, avoided := PathFeatures(path, o)
 			if may := o.mayAvoid([]byte(path)); avoided && !may {
 				t.Errorf("%q, %q: avoided, and passed over", o.Avoid, path)

@@ -16,8 +16,9 @@ type HostPair struct {
 	Raw         float64 `json:"raw"`          // the score before the sizes of the hosts were counted in
 	Shared      int     `json:"shared"`       // features in common that were counted
 	SharedPaths int     `json:"shared_paths"` // of which are of paths
-	Leaves      int     `json:"leaves"`       // names of files with their directories, of a sample, that both have; 0 by the paper's rule
-	Overlap     float64 `json:"overlap"`      // the share they are of the sample of the host that has fewer
+	// names of files with their directories, of a sample, that both have; 0 by the paper's rule
+	Leaves  int     `json:"leaves"`
+	Overlap float64 `json:"overlap"` // the share they are of the sample of the host that has fewer
 }
 
 // considered is a host that has URLs enough.
@@ -51,14 +52,20 @@ func (v *Inventory) consider() []considered {
 			continue
 		}
 		if sample, n := v.finish(h); n >= v.o.MinURLs {
-			out = append(out, considered{name: h.name, urls: h, sample: sample, n: n})
+			out = append(out, considered{
+				name:   h.name,
+				urls:   h,
+				sample: sample,
+				n:      n,
+			})
 		}
 	}
 	slices.SortFunc(out, func(a, b considered) int { return strings.Compare(a.name, b.name) })
 	return out
 }
 
-// featuresOf lists the features of all hosts, by feature: those of the host, and those of paths that enough sampled paths have.
+// featuresOf lists the features of all hosts, by feature: those of the host, and those of paths that enough
+// sampled paths have.
 func (v *Inventory) featuresOf(hosts []considered) []onHost {
 	var out []onHost
 	var keys []uint64
@@ -79,7 +86,11 @@ func (v *Inventory) featuresOf(hosts []considered) []onHost {
 				to++
 			}
 			if to-from >= v.o.MinPaths {
-				out = append(out, onHost{key: keys[from], host: uint32(i), extra: uint32(1000 * (to - from) / len(hosts[i].sample))})
+				out = append(out, onHost{
+					key:   keys[from],
+					host:  uint32(i),
+					extra: uint32(1000 * (to - from) / len(hosts[i].sample)),
+				})
 			}
 			from = to
 		}
@@ -91,7 +102,8 @@ func (v *Inventory) featuresOf(hosts []considered) []onHost {
 type evidence struct {
 	score         float64
 	shared, paths int
-	share         uint32 // of the sampled paths of both, in thousandths, that have the feature that is on most of them
+	// of the sampled paths of both, in thousandths, that have the feature that is on most of them
+	share uint32
 
 	leaves  int
 	overlap float64
@@ -116,9 +128,11 @@ func (p pairs) add(a, b onHost, isPath bool, weight float64) {
 
 func pairOf(a, b uint32) uint64 { return uint64(min(a, b))<<32 | uint64(max(a, b)) }
 
-// Pairs returns the candidate pairs, best first. By the paper's rule these are the pairs with two features in common, one of them of paths,
-// where what is on more than MaxHosts hosts does not count (Bharat, Broder, section 3.1). Else equal leaves vote for the pairs of their biggest hosts
-// and the others, pairs that such pairs connect are candidates when their leaves agree, and what is on many hosts counts in the scores in the same way.
+// Pairs returns the candidate pairs, best first. By the paper's rule these are the pairs with two features in
+// common, one of them of paths, where what is on more than MaxHosts hosts does not count (Bharat, Broder,
+// section 3.1). Else equal leaves vote for the pairs of their biggest hosts and the others, pairs that such
+// pairs connect are candidates when their leaves agree, and what is on many hosts counts in the scores in the
+// same way.
 func (v *Inventory) Pairs() []HostPair {
 	hosts := v.consider()
 	place := bySize(hosts)
@@ -142,8 +156,14 @@ func (v *Inventory) Pairs() []HostPair {
 		raw := e.score + overlapWeight*e.overlap
 		score := raw / (1 + v.o.SizeWeight*(math.Log(float64(a.n))+math.Log(float64(b.n))))
 		all = append(all, ranked{math.Round(score * 1e9), HostPair{
-			Host1: a.name, Host2: b.name, Score: score, Raw: raw,
-			Shared: e.shared, SharedPaths: e.paths, Leaves: e.leaves, Overlap: e.overlap,
+			Host1:       a.name,
+			Host2:       b.name,
+			Score:       score,
+			Raw:         raw,
+			Shared:      e.shared,
+			SharedPaths: e.paths,
+			Leaves:      e.leaves,
+			Overlap:     e.overlap,
 		}})
 	}
 	slices.SortFunc(all, func(a, b ranked) int {
@@ -164,7 +184,8 @@ func (v *Inventory) Pairs() []HostPair {
 	return out
 }
 
-// shareFeatures finds the pairs that have features in common which are on few hosts. A feature counts by the hosts that have it.
+// shareFeatures finds the pairs that have features in common which are on few hosts. A feature counts by the
+// hosts that have it.
 func (v *Inventory) shareFeatures(features []onHost) pairs {
 	found := pairs{}
 	for on := range runs(features) {
@@ -185,18 +206,21 @@ func (v *Inventory) shareFeatures(features []onHost) pairs {
 	return found
 }
 
-// Pairs whose leaves do not agree must have features that count weakest for each sampled path, or one that is in as many thousandths of the paths
-// of both as leastShare, or names of hosts in common. Hosts of many pages with names made by chance have as many features in common, but of few pages each.
+// Pairs whose leaves do not agree must have features that count weakest for each sampled path, or one that is
+// in as many thousandths of the paths of both as leastShare, or names of hosts in common. Hosts of many pages
+// with names made by chance have as many features in common, but of few pages each.
 const (
 	weakest    = 0.1
 	leastShare = 120
 )
 
-// dropWeak drops the pairs whose leaves do not agree and that have too little else in common for the size of their samples.
+// dropWeak drops the pairs whose leaves do not agree and that have too little else in common for the size of
+// their samples.
 func (p pairs) dropWeak(hosts []considered) {
 	for k, e := range p {
 		a, b := &hosts[k>>32], &hosts[uint32(k)]
-		if !e.overlaps() && e.shared == e.paths && e.share < leastShare && e.score < weakest*math.Sqrt(float64(len(a.sample)*len(b.sample))) {
+		if !e.overlaps() && e.shared == e.paths && e.share < leastShare &&
+			e.score < weakest*math.Sqrt(float64(len(a.sample)*len(b.sample))) {
 			delete(p, k)
 		}
 	}

@@ -62,7 +62,8 @@ func checkOracle(t *testing.T, dir, file string) {
 			t.Fatal(err)
 		}
 		p := got[i]
-		if p.Host1 != f[1] || p.Host2 != f[2] || math.Abs(p.Score-score) > 1e-6 || math.Abs(p.Raw-raw) > 1e-6 || strconv.Itoa(p.Shared) != f[4] || strconv.Itoa(p.SharedPaths) != f[5] {
+		if p.Host1 != f[1] || p.Host2 != f[2] || math.Abs(p.Score-score) > 1e-6 || math.Abs(p.Raw-raw) > 1e-6 ||
+			strconv.Itoa(p.Shared) != f[4] || strconv.Itoa(p.SharedPaths) != f[5] {
 			if wrong++; wrong < 5 {
 				t.Errorf("%s: place %d: %+v, want %s", dir, i+1, p, line)
 			}

@@ -37,7 +37,8 @@ func BenchmarkStageOne(b *testing.B) {
 	b.ReportMetric(float64(len(urls))*float64(b.N)/(replicatest.CPUSeconds(b)-start), "URLs/cpu-s")
 }
 
-// longList makes a list of n addresses of hosts of 30, 300, 3000, 30 000 and so on, of which every fifth mirrors an earlier one under another prefix.
+// longList makes a list of n addresses of hosts of 30, 300, 3000, 30 000 and so on, of which every fifth
+// mirrors an earlier one under another prefix.
 func longList(n int) []byte {
 	var out []byte
 	for host := 0; n > 0; host++ {
@@ -75,7 +76,9 @@ func BenchmarkStageOneLong(b *testing.B) {
 	start := replicatest.CPUSeconds(b)
 	for b.Loop() {
 		v := NewInventory(StageOne{})
-		if _, err := ReadURLs(bytes.NewReader(list), v.AddURL, func(int, string, error) error { return nil }); err != nil {
+		if _, err := ReadURLs(bytes.NewReader(list), v.AddURL, func(int, string, error) error {
+			return nil
+		}); err != nil {
 			b.Fatal(err)
 		}
 		added := replicatest.CPUSeconds(b)

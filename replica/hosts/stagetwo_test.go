@@ -24,7 +24,12 @@ type server struct {
 }
 
 func newServer(t testing.TB, c *replicatest.Corpus) *server {
-	s := &server{bodies: map[TestRequest]PageBody{}, soft: map[string]PageBody{}, dead: map[string]AnswerKind{}, hosts: map[string]bool{}}
+	s := &server{
+		bodies: map[TestRequest]PageBody{},
+		soft:   map[string]PageBody{},
+		dead:   map[string]AnswerKind{},
+		hosts:  map[string]bool{},
+	}
 	made := map[string]PageBody{}
 	for i := range c.Pages {
 		p := &c.Pages[i]
@@ -54,7 +59,11 @@ func newServer(t testing.TB, c *replicatest.Corpus) *server {
 		case what.Dead != "":
 			s.dead[host] = NoAnswer
 		case what.Soft404:
-			s.soft[host] = NewBody([]byte("<h1>Welcome to "+host+"</h1><p>We are sorry, this page of our server is being moved and will be here again before long.</p>"), true, true, 0)
+			s.soft[host] = NewBody(
+				[]byte(
+					"<h1>Welcome to "+host+
+						"</h1><p>We are sorry, this page of our server is being moved and will be here again before long.</p>"),
+				true, true, 0)
 		}
 	}
 	return s
@@ -84,7 +93,8 @@ func (s *server) decide(a, b HostSample, guard bool) PairVerdict {
 	return StageTwo{Paper: !guard}.Decide(tests, answers)
 }
 
-// Candidates by the paper's rule get the levels, and every test the outcome, that the independent implementation gave.
+// Candidates by the paper's rule get the levels, and every test the outcome, that the independent
+// implementation gave.
 func TestPaperStageTwo(t *testing.T) {
 	c := replicatest.ReadCorpus(t)
 	if c == nil {
@@ -143,40 +153,52 @@ func TestStageTwoAccuracy(t *testing.T) {
 					level++
 				}
 			} else {
-				t.Logf("wrong: %s %s %v good %.2f answered %d root only %v", p.Host1, p.Host2, got.Level, got.Good, got.Answered, got.RootOnly)
+				t.Logf("wrong: %s %s %v good %.2f answered %d root only %v", p.Host1, p.Host2, got.Level, got.Good,
+					got.Answered, got.RootOnly)
 			}
 		} else if truth[k] != "" {
 			t.Logf("missed: %s %s is %s: %v", p.Host1, p.Host2, truth[k], got.Level)
 		}
 	}
 	precision, recall := float64(right)/float64(max(1, found)), float64(right)/float64(max(1, of))
-	t.Logf("%d candidates that are mirrors, %d found: precision %.3f, recall %.3f, the same level %d", of, found, precision, recall, level)
+	t.Logf("%d candidates that are mirrors, %d found: precision %.3f, recall %.3f, the same level %d", of, found,
+		precision, recall, level)
 	if precision < 0.98 || recall < 0.95 {
 		t.Errorf("precision %.3f, recall %.3f; want 0.98 and 0.95", precision, recall)
 	}
 }
 
-// A host that answers every request with a page that repeats the request has no pages, nor have two of them that say the same.
+// A host that answers every request with a page that repeats the request has no pages, nor have two of them
+// that say the same.
 func TestPagesThatRepeatTheirPath(t *testing.T) {
-	a, b := HostSample{Host: "a.test", Paths: []string{"/old/news-of%20today.html", "/2", "/shop/3", "/4", "/5", "/6"}}, HostSample{Host: "b.test", Paths: []string{"/old/7", "/8"}}
+	a, b := HostSample{
+		Host:  "a.test",
+		Paths: []string{"/old/news-of%20today.html", "/2", "/shop/3", "/4", "/5", "/6"},
+	}, HostSample{Host: "b.test", Paths: []string{"/old/7", "/8"}}
 	parked := func(ask TestRequest) string {
-		return "<title>" + ask.Path + "</title><p>The domain you asked for may be for sale. Nothing is at " + ask.Path + " as of now, but there are many other offers: insurance, loans, holidays and flights."
+		return "<title>" + ask.Path + "</title><p>The domain you asked for may be for sale. Nothing is at " +
+			ask.Path + " as of now, but there are many other offers: insurance, loans, holidays and flights."
 	}
 	real := func(ask TestRequest) string {
-		return "<title>" + ask.Path + "</title><p>This is what is told of " + ask.Path + " here, in words of its own: " + strings.Repeat(fmt.Sprintf("%x ", hash.H(ask.Path)), 20)
+		return "<title>" + ask.Path + "</title><p>This is what is told of " + ask.Path +
+			" here, in words of its own: " + strings.Repeat(fmt.Sprintf("%x ", hash.H(ask.Path)), 20)
 	}
 	ask := func(f func(TestRequest) string) map[TestRequest]Answer {
 		out := map[TestRequest]Answer{}
 		for _, x := range Asks(StageTwo{}.Plan(a, b)) {
 			path := strings.ReplaceAll(x.Path, "%20", " ")
-			out[x] = Answer{Kind: GotPage, Body: NewAnswer([]byte(f(TestRequest{x.Host, path})), true, true, 0, x.Path)}
+			out[x] = Answer{
+				Kind: GotPage,
+				Body: NewAnswer([]byte(f(TestRequest{x.Host, path})), true, true, 0, x.Path),
+			}
 		}
 		return out
 	}
 	if v := (StageTwo{}).Decide(StageTwo{}.Plan(a, b), ask(parked)); v.Level != NoInformation || v.Soft == 0 {
 		t.Errorf("parked: %+v", v)
 	}
-	if v := (StageTwo{}).Decide(StageTwo{}.Plan(a, b), ask(real)); v.Level != Level1 || !v.Confident || v.Soft > 0 {
+	if v := (StageTwo{}).Decide(StageTwo{}.Plan(a, b), ask(real)); v.Level != Level1 || !v.Confident ||
+		v.Soft > 0 {
 		t.Errorf("real: %v, confident %v, %d taken for failures", v.Level, v.Confident, v.Soft)
 	}
 	one := func(ask TestRequest) string {
@@ -199,7 +221,8 @@ func page(words string) Answer {
 }
 
 func TestDecide(t *testing.T) {
-	a, b := HostSample{Host: "a.test", Paths: []string{"/", "/1", "/2", "/3", "/4", "/5"}}, HostSample{Host: "b.test", Paths: []string{"/1", "/6"}}
+	a, b := HostSample{Host: "a.test", Paths: []string{"/", "/1", "/2", "/3", "/4", "/5"}},
+		HostSample{Host: "b.test", Paths: []string{"/1", "/6"}}
 	tests := StageTwo{}.Plan(a, b)
 	if len(tests) != 1+5+2 {
 		t.Fatalf("%d tests", len(tests))
@@ -228,7 +251,9 @@ func TestDecide(t *testing.T) {
 		want string
 	}{
 		{"equal", real, "1 confident 8 good 1.0"},
-		{"all answered with one page", func(TestRequest) Answer { return page("welcome to this server, which has everything") }, "no information 0 good 0.0"},
+		{"all answered with one page", func(TestRequest) Answer {
+			return page("welcome to this server, which has everything")
+		}, "no information 0 good 0.0"},
 		{"one answers all", func(ask TestRequest) Answer {
 			if ask.Host == "b.test" {
 				return page("welcome to this server, which has everything")
@@ -241,9 +266,11 @@ func TestDecide(t *testing.T) {
 			}
 			return real(ask)
 		}, "1 2 good 1.0"},
-		{"all forbidden", func(TestRequest) Answer { return Answer{Kind: Disallowed} }, "no information 0 good 0.0"},
+		{"all forbidden", func(TestRequest) Answer {
+			return Answer{Kind: Disallowed}
+		}, "no information 0 good 0.0"},
 		{"only the root", func(ask TestRequest) Answer {
-			if ask.Path == "/" || ask.Host == "a.test" && len(ask.Path) < 5 {
+			if ask.Path == "/" || (ask.Host == "a.test" && len(ask.Path) < 5) {
 				return real(ask)
 			}
 			return Answer{Kind: GotFailure}
@@ -286,7 +313,9 @@ func TestDecide(t *testing.T) {
 			}
 			return real(ask)
 		}, "mismatch confident 6 good 0.0"},
-		{"everything fails", func(TestRequest) Answer { return Answer{Kind: GotFailure} }, "no information 0 good 0.0"},
+		{"everything fails", func(TestRequest) Answer {
+			return Answer{Kind: GotFailure}
+		}, "no information 0 good 0.0"},
 		{"nothing was asked", func(TestRequest) Answer { return Answer{} }, "no information 0 good 0.0"},
 	} {
 		v := StageTwo{}.Decide(tests, all(tc.get))
@@ -314,14 +343,20 @@ func TestDecide(t *testing.T) {
 	if o, _ := picture.Compare(PageBody{sum: [32]byte{2}}); o != NotSimilar {
 		t.Errorf("two pictures: %v", o)
 	}
-	if !slices.Equal(StageTwo{}.TestedPaths(a), StageTwo{}.TestedPaths(HostSample{Host: "a.test", Paths: []string{"/5", "/4", "/3", "/2", "/1"}})) {
+	if !slices.Equal(StageTwo{}.TestedPaths(a), StageTwo{}.TestedPaths(HostSample{
+		Host:  "a.test",
+		Paths: []string{"/5", "/4", "/3", "/2", "/1"},
+	})) {
 		t.Error("the order of the sample decides what is tested")
 	}
 }
 
 // Whatever is answered to whatever path, an answer is like itself.
 func FuzzNewAnswer(f *testing.F) {
-	for _, s := range [][2]string{{"", ""}, {"/a/b%20c.html", "<p>nothing at /a/b c.html"}, {"%", "%"}, {"/a-a-a", "a a a a a"}, {"/\xff?q=/x", "\xffq x"}, {"no slash", "<title>no slash"}, {"0", "\xff\xfe"}} {
+	for _, s := range [][2]string{
+		{"", ""}, {"/a/b%20c.html", "<p>nothing at /a/b c.html"}, {"%", "%"}, {"/a-a-a", "a a a a a"},
+		{"/\xff?q=/x", "\xffq x"}, {"no slash", "<title>no slash"}, {"0", "\xff\xfe"},
+	} {
 		f.Add(s[0], s[1])
 	}
 	f.Fuzz(func(t *testing.T, path, body string) {
@@ -332,7 +367,8 @@ func FuzzNewAnswer(f *testing.F) {
 		if !a.Alike(a) {
 			t.Errorf("%q at %q is not like itself", body, path)
 		}
-		marked := strings.HasPrefix(body, "\xff\xfe") || strings.HasPrefix(body, "\xfe\xff") // a space before a byte order mark hides it
+		// a space before a byte order mark hides it
+		marked := strings.HasPrefix(body, "\xff\xfe") || strings.HasPrefix(body, "\xfe\xff")
 		if a.text && !marked && !a.Alike(NewAnswer([]byte(" "+body+" "), true, true, 3, path)) {
 			t.Errorf("%q at %q is not like itself between spaces", body, path)
 		}

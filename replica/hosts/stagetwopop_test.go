@@ -39,7 +39,9 @@ func TestLevelsOfPopulations(t *testing.T) {
 		{"reformatted", func(i int) string {
 			return "<div>" + strings.ReplaceAll(text(uint64(i), words), " ", "\n<b></b>") + "</div>"
 		}, Level2, 1},
-		{"with a line on top", func(i int) string { return "<h1>mirror of the manual</h1>" + original(i) }, Level3, 1},
+		{"with a line on top", func(i int) string {
+			return "<h1>mirror of the manual</h1>" + original(i)
+		}, Level3, 1},
 		{"half of the pages edited a little", func(i int) string {
 			if i%2 == 0 {
 				return original(i)
@@ -58,8 +60,12 @@ func TestLevelsOfPopulations(t *testing.T) {
 			}
 			return original(i)
 		}, Level4, 0.9},
-		{"another language, with the same frame", func(i int) string { return nav + "<p>" + text(uint64(i)+10_000, words) + "</p>" }, Level5, 0},
-		{"another language", func(i int) string { return "<p>" + text(uint64(i)+20_000, words) + "</p>" }, Mismatch, 0},
+		{"another language, with the same frame", func(i int) string {
+			return nav + "<p>" + text(uint64(i)+10_000, words) + "</p>"
+		}, Level5, 0},
+		{"another language", func(i int) string {
+			return "<p>" + text(uint64(i)+20_000, words) + "</p>"
+		}, Mismatch, 0},
 		{"only the front page", func(i int) string {
 			if i == 0 {
 				return original(0)
@@ -100,8 +106,10 @@ func TestLevelsOfPopulations(t *testing.T) {
 			}
 		}
 		got := StageTwo{}.Decide(tests, answers)
-		if len(tests) != 19 || got.Level != tc.want || !got.Confident || got.Good < tc.good || got.RootOnly != (tc.name == "only the front page") {
-			t.Errorf("%s: level %v, confident %v, good %.2f of %d, root only %v; want level %v", tc.name, got.Level, got.Confident, got.Good, got.Answered, got.RootOnly, tc.want)
+		if len(tests) != 19 || got.Level != tc.want || !got.Confident || got.Good < tc.good ||
+			got.RootOnly != (tc.name == "only the front page") {
+			t.Errorf("%s: level %v, confident %v, good %.2f of %d, root only %v; want level %v", tc.name, got.Level,
+				got.Confident, got.Good, got.Answered, got.RootOnly, tc.want)
 		}
 		if got.Interchangeable() != (tc.want >= Level1 && tc.want <= Level3) {
 			t.Errorf("%s: interchangeable %v", tc.name, got.Interchangeable())

@@ -25,10 +25,13 @@ type ListCount struct {
 	Bad   int // lines that hold no URL
 }
 
-// ReadURLs reads addresses from a list: one a line (empty lines and those that begin with # are none), a CDX or CDXJ index, or a WARC file
-// whose records name their targets; each may be packed by gzip or zstd. It calls add with each address, which is valid during the call, and
-// bad with the number and the start of each line that holds none; both may end the reading with an error.
-func ReadURLs(r io.Reader, add func(url []byte) error, bad func(line int, text string, err error) error) (ListCount, error) {
+// ReadURLs reads addresses from a list: one a line (empty lines and those that begin with # are none), a CDX
+// or CDXJ index, or a WARC file whose records name their targets; each may be packed by gzip or zstd. It
+// calls add with each address, which is valid during the call, and bad with the number and the start of each
+// line that holds none; both may end the reading with an error.
+func ReadURLs(
+	r io.Reader, add func(url []byte) error, bad func(line int, text string, err error) error,
+) (ListCount, error) {
 	in, err := unpack(r)
 	if err != nil {
 		return ListCount{}, err
@@ -150,7 +153,8 @@ func (l *lister) refuse(line []byte, err error) error {
 	return l.bad(l.count.Lines, string(line[:min(len(line), 200)]), err)
 }
 
-// urlOf finds the address in a line: the line itself, the third field of a CDX, or "url" of the JSON of a CDXJ.
+// urlOf finds the address in a line: the line itself, the third field of a CDX, or "url" of the JSON of a
+// CDXJ.
 func urlOf(line []byte) []byte {
 	if isHTTP(line) {
 		return line
@@ -197,7 +201,8 @@ func stringOf(b []byte) []byte {
 }
 
 func isHTTP(b []byte) bool {
-	return len(b) >= 8 && (bytes.EqualFold(b[:7], []byte("http://")) || bytes.EqualFold(b[:8], []byte("https://")))
+	return len(b) >= 8 &&
+		(bytes.EqualFold(b[:7], []byte("http://")) || bytes.EqualFold(b[:8], []byte("https://")))
 }
 
 // warc reads the targets of the responses, resources and revisits of a WARC file (ISO 28500).

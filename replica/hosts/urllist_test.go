@@ -34,35 +34,59 @@ func zst(s string) string {
 }
 
 const warcSample = "WARC/1.0\r\nWARC-Type: warcinfo\r\nContent-Length: 7\r\n\r\nhello\r\n\r\n\r\n" +
-	"WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: <http://a.test/x>\r\nContent-Length: 20\r\n\r\nWARC/1.0 no record \n\r\n\r\n" +
+	"WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: <http://a.test/x>\r\nContent-Length: " +
+	"20\r\n\r\nWARC/1.0 no record \n\r\n\r\n" +
 	"WARC/1.0\r\nWARC-Type: request\r\nWARC-Target-URI: http://a.test/x\r\nContent-Length: 0\r\n\r\n\r\n\r\n" +
 	"WARC/1.0\r\nWARC-Type: resource\r\nWARC-Target-URI: dns:a.test\r\nContent-Length: 0\r\n\r\n\r\n\r\n"
 
 func TestReadURLs(t *testing.T) {
-	plain := "http://a.test/1\n\n# a comment\r\nhttps://b.test/2\r\ngarbage\nhttp:///x\nhttp://c.test/a b\n" + strings.Repeat("y", 2*maxURL) + "\nhttp://d.test"
+	plain := "http://a.test/1\n\n# a comment\r\nhttps://b.test/2\r\ngarbage\nhttp:///x\nhttp://c.test/a b\n" +
+		strings.Repeat("y", 2*maxURL) + "\nhttp://d.test"
 	long := strings.Repeat("y", 200)
 	for _, tc := range []struct {
 		name, in  string
 		urls, bad []string
 	}{
 		{"empty", "", nil, nil},
-		{"lines", plain, []string{"http://a.test/1", "https://b.test/2", "http://d.test"}, []string{"5 garbage", "6 http:///x", "7 http://c.test/a b", "8 " + long}},
-		{"gzip", gz("http://a.test/1\n") + gz("http://a.test/2\n"), []string{"http://a.test/1", "http://a.test/2"}, nil},
+		{"lines", plain, []string{"http://a.test/1", "https://b.test/2", "http://d.test"},
+			[]string{"5 garbage", "6 http:///x", "7 http://c.test/a b", "8 " + long}},
+		{"gzip", gz("http://a.test/1\n") + gz("http://a.test/2\n"), []string{"http://a.test/1", "http://a.test/2"},
+			nil},
 		{"zstd", zst(plain[:16]), []string{"http://a.test/1"}, nil},
-		{"CDX", " CDX N b a m s k r M S V g\ntest,a)/x 20200101000000 http://a.test/x text/html 200 AAAA - - 5 0 f\nx y z\n", []string{"http://a.test/x"}, []string{"3 x y z"}},
-		{"CDXJ", `test,a)/ 20200101000000 {"mime": "x", "url": "http:\/\/a.test\/y"}` + "\n", []string{"http://a.test/y"}, nil},
+		{"CDX",
+			" CDX N b a m s k r M S V g\ntest,a)/x 20200101000000 http://a.test/x text/html 200 AAAA - - 5 0 f\nx " +
+				"y z\n", []string{"http://a.test/x"}, []string{"3 x y z"}},
+		{"CDXJ", `test,a)/ 20200101000000 {"mime": "x", "url": "http:\/\/a.test\/y"}` + "\n",
+			[]string{"http://a.test/y"}, nil},
 		{"WARC", warcSample, []string{"http://a.test/x"}, []string{"4 "}},
-		{"WARC cut", warcSample[:strings.Index(warcSample, "no record")], []string{"http://a.test/x"}, []string{"2 http://a.test/x"}},
-		{"WARC of a length beyond its end", "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://a.test/y\r\nContent-Length: 9000000000000000000\r\n\r\nx", []string{"http://a.test/y"}, []string{"1 http://a.test/y"}},
-		{"WARC cut in its head", warcSample + "WARC/1.0\r\nWARC-Type: response\r\nContent-Length: 20\r\nWARC-Target-URI: http://a.test/lon", []string{"http://a.test/x"}, []string{"4 ", "5 "}},
-		{"WARC of a long target", "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://a.test/" + strings.Repeat("y", maxURL) + "\r\nContent-Length: 0\r\n\r\n", nil, []string{"1 http://a.test/" + strings.Repeat("y", 200-len("WARC-Target-URI: http://a.test/"))}},
-		{"CDXJ with escapes", `test,a)/ 20200101000000 {"url": "http://a.test/?x=1\u0026y=\u00e9"}` + "\n" + `test,a)/ 20200101000000 {"url": "http://a.test/\q"}`, []string{"http://a.test/?x=1&y=é"}, []string{`2 test,a)/ 20200101000000 {"url": "http://a.test/\q"}`}},
-		{"the shortest", "http://a\nhttps://\nhttp://\n", []string{"http://a"}, []string{"2 https://", "3 http://"}},
-		{"WARC of no length", "WARC/1.0\r\nWARC-Type: response\r\nContent-Length: many\r\n\r\nx\r\nWARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://a.test/z\r\nContent-Length: 0\r\n\r\n", []string{"http://a.test/z"}, []string{"1 Content-Length: many", "2 x"}},
-		{"CDX cut", "test,a)/x 20200101000000 http://a.test/x text/html 200\ntest,a)/y 2020010", []string{"http://a.test/x"}, []string{"2 test,a)/y 2020010"}},
-		{"CDXJ cut", `test,a)/ 20200101000000 {"mime": "x", "url": "http://a.te`, nil, []string{`1 test,a)/ 20200101000000 {"mime": "x", "url": "http://a.te`}},
-		{"a bomb of gzip", gz(strings.Repeat("\x00", 4<<20) + "\nhttp://a.test/1\n"), []string{"http://a.test/1"}, []string{"1 " + strings.Repeat("\x00", 200)}},
-		{"a bomb of zstd", zst(strings.Repeat("\x00", 4<<20) + "\nhttp://a.test/1\n"), []string{"http://a.test/1"}, []string{"1 " + strings.Repeat("\x00", 200)}},
+		{"WARC cut", warcSample[:strings.Index(warcSample, "no record")], []string{"http://a.test/x"},
+			[]string{"2 http://a.test/x"}},
+		{"WARC of a length beyond its end",
+			"WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://a.test/y\r\nContent-Length: " +
+				"9000000000000000000\r\n\r\nx", []string{"http://a.test/y"}, []string{"1 http://a.test/y"}},
+		{"WARC cut in its head",
+			warcSample + "WARC/1.0\r\nWARC-Type: response\r\nContent-Length: 20\r\nWARC-Target-URI: http://a.test/lon",
+			[]string{"http://a.test/x"}, []string{"4 ", "5 "}},
+		{"WARC of a long target", "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://a.test/" +
+			strings.Repeat("y", maxURL) + "\r\nContent-Length: 0\r\n\r\n", nil,
+			[]string{"1 http://a.test/" + strings.Repeat("y", 200-len("WARC-Target-URI: http://a.test/"))}},
+		{"CDXJ with escapes", `test,a)/ 20200101000000 {"url": "http://a.test/?x=1\u0026y=\u00e9"}` + "\n" +
+			`test,a)/ 20200101000000 {"url": "http://a.test/\q"}`, []string{"http://a.test/?x=1&y=é"},
+			[]string{`2 test,a)/ 20200101000000 {"url": "http://a.test/\q"}`}},
+		{"the shortest", "http://a\nhttps://\nhttp://\n", []string{"http://a"},
+			[]string{"2 https://", "3 http://"}},
+		{"WARC of no length",
+			"WARC/1.0\r\nWARC-Type: response\r\nContent-Length: many\r\n\r\nx\r\nWARC/1.0\r\nWARC-Type: " +
+				"response\r\nWARC-Target-URI: http://a.test/z\r\nContent-Length: 0\r\n\r\n", []string{"http://a.test/z"},
+			[]string{"1 Content-Length: many", "2 x"}},
+		{"CDX cut", "test,a)/x 20200101000000 http://a.test/x text/html 200\ntest,a)/y 2020010",
+			[]string{"http://a.test/x"}, []string{"2 test,a)/y 2020010"}},
+		{"CDXJ cut", `test,a)/ 20200101000000 {"mime": "x", "url": "http://a.te`, nil,
+			[]string{`1 test,a)/ 20200101000000 {"mime": "x", "url": "http://a.te`}},
+		{"a bomb of gzip", gz(strings.Repeat("\x00", 4<<20) + "\nhttp://a.test/1\n"), []string{"http://a.test/1"},
+			[]string{"1 " + strings.Repeat("\x00", 200)}},
+		{"a bomb of zstd", zst(strings.Repeat("\x00", 4<<20) + "\nhttp://a.test/1\n"), []string{"http://a.test/1"},
+			[]string{"1 " + strings.Repeat("\x00", 200)}},
 		{"binary", "\x00\x01\x02\nhttp://a.test/1\n", []string{"http://a.test/1"}, []string{"1 \x00\x01\x02"}},
 	} {
 		var urls, bad []string
@@ -109,21 +133,32 @@ func (r *failsOnce) Read(b []byte) (n int, err error) {
 func TestReadURLsErrors(t *testing.T) {
 	stop := errors.New("enough")
 	ignore := func(int, string, error) error { return nil }
-	if _, err := ReadURLs(strings.NewReader("http://a.test/\n"), func([]byte) error { return stop }, ignore); !errors.Is(err, stop) {
+	if _, err := ReadURLs(strings.NewReader("http://a.test/\n"), func([]byte) error {
+		return stop
+	}, ignore); !errors.Is(err, stop) {
 		t.Errorf("add: %v", err)
 	}
-	if _, err := ReadURLs(strings.NewReader("x\n"), nil, func(int, string, error) error { return stop }); !errors.Is(err, stop) {
+	if _, err := ReadURLs(strings.NewReader("x\n"), nil, func(int, string, error) error {
+		return stop
+	}); !errors.Is(err, stop) {
 		t.Errorf("bad: %v", err)
 	}
-	if _, err := ReadURLs(&failsOnce{err: stop, then: "http://a.test/1\n"}, func([]byte) error { return nil }, ignore); !errors.Is(err, stop) {
+	if _, err := ReadURLs(&failsOnce{
+		err:  stop,
+		then: "http://a.test/1\n",
+	}, func([]byte) error { return nil }, ignore); !errors.Is(err, stop) {
 		t.Errorf("an error that comes once: %v", err)
 	}
 	cut := gz(strings.Repeat("http://a.test/1\n", 50_000))
-	if _, err := ReadURLs(strings.NewReader(cut[:len(cut)/2]), func([]byte) error { return nil }, ignore); !errors.Is(err, io.ErrUnexpectedEOF) {
+	if _, err := ReadURLs(strings.NewReader(cut[:len(cut)/2]), func([]byte) error {
+		return nil
+	}, ignore); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("a cut file: %v", err)
 	}
 	zcut := zst(strings.Repeat("http://a.test/1\n", 50_000))
-	for _, in := range []string{zcut[:len(zcut)-3], "\x1f\x8b", "\x1f\x8bnot gzip at all", "\x28\xb5\x2f\xfdno zstd"} {
+	for _, in := range []string{
+		zcut[:len(zcut)-3], "\x1f\x8b", "\x1f\x8bnot gzip at all", "\x28\xb5\x2f\xfdno zstd",
+	} {
 		if _, err := ReadURLs(strings.NewReader(in), func([]byte) error { return nil }, ignore); err == nil {
 			t.Errorf("%.20q is read", in)
 		}
@@ -131,8 +166,12 @@ func TestReadURLsErrors(t *testing.T) {
 }
 
 func FuzzReadURLs(f *testing.F) {
-	for _, s := range []string{"", "http://a.test/1\n", warcSample, gz("x\n"), zst("x\n"), "a 2020 {\"url\": \"http://x/\"}", "http://a.test/1\nhttp://a.test/2?x\nhttp://a.test?y=/\nhttp://A.:80/\nhttp://u@[::1]:8/%zz#\n", "\x1f\x8b", "\x28\xb5\x2f\xfd",
-		`a 2020 {"url": "http://x/\u0026\""}`, "WARC/1.0\nWARC-Type: resource\nWARC-Target-URI: http://x/"} {
+	for _, s := range []string{
+		"", "http://a.test/1\n", warcSample, gz("x\n"), zst("x\n"), "a 2020 {\"url\": \"http://x/\"}",
+		"http://a.test/1\nhttp://a.test/2?x\nhttp://a.test?y=/\nhttp://A.:80/\nhttp://u@[::1]:8/%zz#\n", "\x1f\x8b",
+		"\x28\xb5\x2f\xfd",
+		`a 2020 {"url": "http://x/\u0026\""}`, "WARC/1.0\nWARC-Type: resource\nWARC-Target-URI: http://x/",
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -154,7 +193,8 @@ func FuzzReadURLs(f *testing.F) {
 				t.Fatalf("%+v", h)
 			}
 			for _, p := range h.Paths {
-				if host, path, err := SplitURL([]byte("http://" + h.Host + p)); err != nil || string(host) != h.Host || string(path) != p {
+				if host, path, err := SplitURL([]byte("http://" + h.Host + p)); err != nil || string(host) != h.Host ||
+					string(path) != p {
 					t.Fatalf("%q%q is cut into %q and %q: %v", h.Host, p, host, path, err)
 				}
 			}
@@ -171,7 +211,8 @@ func TestInventoryInAnyOrder(t *testing.T) {
 	var urls [][]byte
 	for i := range 30_000 {
 		x := hash.Mix(uint64(i))
-		urls = append(urls, fmt.Appendf(nil, "http://h%d.test/dir%d/sub%d/f%d.html", x%3, x>>8%7, x>>16%5, x>>24%9000))
+		urls = append(urls,
+			fmt.Appendf(nil, "http://h%d.test/dir%d/sub%d/f%d.html", x%3, x>>8%7, x>>16%5, x>>24%9000))
 	}
 	o := StageOne{MaxLeaves: 4000}
 	whole, back := NewInventory(o), NewInventory(o)
@@ -198,7 +239,8 @@ func TestQueryTerms(t *testing.T) {
 	for _, f := range features {
 		got = append(got, fmt.Sprint(f.A, " ", f.B, " ", f.Position))
 	}
-	if want := []string{"docs view 0", "news x 1", "old news 1", "page old 1", "view page 1"}; !slices.Equal(got, want) {
+	if want := []string{"docs view 0", "news x 1", "old news 1", "page old 1", "view page 1"}; !slices.Equal(
+		got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

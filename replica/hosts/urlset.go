@@ -8,8 +8,9 @@ import (
 	"mirrord/replica/hash"
 )
 
-// pathHash is the fast hash by which paths of a host are told apart, and leaves sampled: 64 bits, never 0, of 16 bytes at a time (after wyhash by
-// Wang Yi). It is the same in every process, so that inventories can be merged.
+// pathHash is the fast hash by which paths of a host are told apart, and leaves sampled: 64 bits, never 0, of
+// 16 bytes at a time (after wyhash by Wang Yi). It is the same in every process, so that inventories can be
+// merged.
 func pathHash(b []byte) uint64 {
 	h := uint64(len(b)) * hash.TokenSeed
 	for ; len(b) > 16; b = b[16:] {
@@ -28,8 +29,8 @@ func pathHash(b []byte) uint64 {
 	return max(1, hash.Mum(h^hash.TextPrime, hash.TokenPrime))
 }
 
-// hashSet is a set of hashes other than 0: a table that is looked through from the place that the hash says, at most three quarters full. It takes
-// 11 to 22 bytes a hash. The zero value is an empty set.
+// hashSet is a set of hashes other than 0: a table that is looked through from the place that the hash says,
+// at most three quarters full. It takes 11 to 22 bytes a hash. The zero value is an empty set.
 type hashSet struct {
 	slots []uint64 // a power of two of them; 0 is free
 	n     int
@@ -70,7 +71,8 @@ func (s *hashSet) grow(size int) {
 	}
 }
 
-// tally counts how often each number other than 0 came, in a table like that of hashSet: 16 to 32 bytes a number.
+// tally counts how often each number other than 0 came, in a table like that of hashSet: 16 to 32 bytes a
+// number.
 type tally struct {
 	keys   []uint64
 	counts []uint32

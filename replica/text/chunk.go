@@ -10,8 +10,10 @@ import (
 
 // Chunking says how the lines of a page are cut into chunks (Cho, Shivakumar, Garcia-Molina, section 4.1).
 type Chunking struct {
-	Lines          int  // lines of a chunk; 0 means 4
-	ContentDefined bool // a chunk ends where its line says so, after Lines on average and 4*Lines at most: a line more on top moves nothing
+	Lines int // lines of a chunk; 0 means 4
+	// a chunk ends where its line says so, after Lines on average and 4*Lines at most: a line more on top moves
+	// nothing
+	ContentDefined bool
 }
 
 // Chunks returns the fingerprints, of 32 bits, of a page's chunks: H of their lines joined by line ends.

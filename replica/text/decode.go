@@ -26,8 +26,8 @@ type decoded struct {
 	copied bool
 }
 
-// decode finds how a body is to be read. In UTF-8 an invalid byte counts as a character that is no letter. Only other encodings than that and
-// Latin-1 cost a copy, that of UTF-16 in buf if there is room.
+// decode finds how a body is to be read. In UTF-8 an invalid byte counts as a character that is no letter.
+// Only other encodings than that and Latin-1 cost a copy, that of UTF-16 in buf if there is room.
 func decode(buf, body []byte, label string) decoded {
 	how := charset.Content(body, label)
 	if !how.IsUTF16() && !charset.IsText(body) {
@@ -52,8 +52,8 @@ func decode(buf, body []byte, label string) decoded {
 	return decoded{text: body, guess: true}
 }
 
-// latin1 is the character of a byte beyond ASCII in what says that it is ISO 8859-1, or says nothing: that of windows-1252, as browsers have it.
-// What the two have apart are control characters in the former.
+// latin1 is the character of a byte beyond ASCII in what says that it is ISO 8859-1, or says nothing: that of
+// windows-1252, as browsers have it. What the two have apart are control characters in the former.
 func latin1(b byte) rune {
 	if b >= 0xa0 {
 		return rune(b)
@@ -61,8 +61,8 @@ func latin1(b byte) rune {
 	return charmap.Windows1252.DecodeByte(b)
 }
 
-// rune decodes the character at text[i], which is not ASCII. Where that shows that all of the text is to be read as Latin-1, from the beginning,
-// again is true.
+// rune decodes the character at text[i], which is not ASCII. Where that shows that all of the text is to be
+// read as Latin-1, from the beginning, again is true.
 func (d *decoded) rune(i int) (r rune, size int, again bool) {
 	if d.latin1 {
 		return latin1(d.text[i]), 1, false

@@ -11,10 +11,13 @@ import (
 	"mirrord/internal/replicatest"
 )
 
-// hostile are parts of pages made to take long: repeated, each would take hours if something were searched again at every place.
+// hostile are parts of pages made to take long: repeated, each would take hours if something were searched
+// again at every place.
 var hostile = []string{
-	"<!--", "<a '", "<a \"", "<a b='\">", "<a ='", "<script>", "</script", "<style></", "&", "&#", "&aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "<", "</", "<!", "<a <", "=' ", "<p a= '>",
-	"\xff", "日", "<td>", "<pre>", "a\u0301", "<a b=\"' >", "<a b='\" >", "<a = =\" ", "<?", "<![CDATA[", "<script><!--", "<!-- -", "&eacute", "&amp;", "\x00", "<meta charset=", "<pre></pre>", "x<b>", "𠀀", "a\xe9",
+	"<!--", "<a '", "<a \"", "<a b='\">", "<a ='", "<script>", "</script", "<style></", "&", "&#",
+	"&aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "<", "</", "<!", "<a <", "=' ", "<p a= '>",
+	"\xff", "日", "<td>", "<pre>", "a\u0301", "<a b=\"' >", "<a b='\" >", "<a = =\" ", "<?", "<![CDATA[",
+	"<script><!--", "<!-- -", "&eacute", "&amp;", "\x00", "<meta charset=", "<pre></pre>", "x<b>", "𠀀", "a\xe9",
 }
 
 func TestHostilePages(t *testing.T) {
@@ -31,7 +34,8 @@ func TestHostilePages(t *testing.T) {
 	}
 }
 
-// BenchmarkHostilePages says for each part how much longer a byte of a page of 32 MB takes than one of a page of 1 MB: about 1, whatever it is.
+// BenchmarkHostilePages says for each part how much longer a byte of a page of 32 MB takes than one of a page
+// of 1 MB: about 1, whatever it is.
 func BenchmarkHostilePages(b *testing.B) {
 	s := NewSketcher(SketchOptions{})
 	for _, part := range hostile {

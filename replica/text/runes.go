@@ -4,8 +4,8 @@ package text
 
 import "unicode/utf8"
 
-// letter is what a character beyond ASCII means in a word: the bytes of its lower case, their number, and whether it is a word of its own. Zero
-// is what parts words.
+// letter is what a character beyond ASCII means in a word: the bytes of its lower case, their number, and
+// whether it is a word of its own. Zero is what parts words.
 type letter uint32
 
 const (
@@ -48,8 +48,8 @@ func newLetters(first rune) *[256]letter {
 	return block
 }
 
-// letterOf finds out what a character means: the bytes of its lower case, how many bits these are, none when it is no part of a word, and
-// whether it stands alone.
+// letterOf finds out what a character means: the bytes of its lower case, how many bits these are, none when
+// it is no part of a word, and whether it stands alone.
 func letterOf(r rune) (x uint64, bits uint, alone bool) {
 	if r = lowerRune(r); !isWord(r) {
 		return 0, 0, false

@@ -9,9 +9,10 @@ import (
 	"mirrord/replica/hash"
 )
 
-// scan feeds the words of a page; false when it must be read again, as Latin-1. It looks at eight bytes at a time: which are letters and digits, and which of the
-// others need more than being skipped. A word is hashed from there, unless it goes on behind a tag, a reference or a character beyond ASCII:
-// then it waits in s.word.
+// scan feeds the words of a page; false when it must be read again, as Latin-1. It looks at eight bytes at a
+// time: which are letters and digits, and which of the others need more than being skipped. A word is hashed
+// from there, unless it goes on behind a tag, a reference or a character beyond ASCII: then it waits in
+// s.word.
 func (s *Sketcher) scan(d *decoded, markup bool) bool {
 	b := d.text
 	for i := 0; i < len(b); {
@@ -80,12 +81,14 @@ func (s *Sketcher) scan(d *decoded, markup bool) bool {
 	return true
 }
 
-// run takes the words from b[i] up to what needs more than being skipped, and returns where that is. A word before it is left in s.word.
+// run takes the words from b[i] up to what needs more than being skipped, and returns where that is. A word
+// before it is left in s.word.
 func (s *Sketcher) run(b []byte, i int) int {
 	for i < len(b) {
 		var sum uint64
 		x := load(b, i)
-		runs := alnum(x) | ^uint64(tops) // a one added to it is carried to the first byte that is no letter or digit
+		// a one added to it is carried to the first byte that is no letter or digit
+		runs := alnum(x) | ^uint64(tops)
 		for runs+1 == 0 {
 			sum = hash.Mum(sum^hash.TokenSeed^lower(x), hash.BlockPrime)
 			if i += 8; i >= len(b) {
@@ -147,8 +150,8 @@ func (s *Sketcher) char(r rune) {
 	}
 }
 
-// wide goes on character by character from b[i], which is not ASCII, as long as it is valid UTF-8 of at most three bytes, and returns where
-// something else comes, or where ASCII follows the end of a word.
+// wide goes on character by character from b[i], which is not ASCII, as long as it is valid UTF-8 of at most
+// three bytes, and returns where something else comes, or where ASCII follows the end of a word.
 func (s *Sketcher) wide(b []byte, i int) int {
 	w := s.word
 	for i+2 < len(b) {

@@ -15,17 +15,23 @@ import (
 	"mirrord/replica/hash"
 )
 
-// Whoever keeps digests relies on their form: when one of these is another, raise DigestForm and write a line of its history.
+// Whoever keeps digests relies on their form: when one of these is another, raise DigestForm and write a line
+// of its history.
 func TestDigestForm(t *testing.T) {
 	s := NewSketcher(SketchOptions{})
 	for body, want := range map[string]string{
-		"<title>A rose</title><p>is a <b>rose</b> is a rose, International&shy;ization is an extraordinarily long word; 1999&ndash;2026": "form 5: 17 words, a7988375db573849, sketch 11682313e4793fcb",
-		"<meta charset=iso-8859-1><p>Caf\xe9 cr&egrave;me, d&#233;j\xe0 vu <br>MA\xcfS":                                                  "form 5: 5 words, b1099809be6e3a65, sketch f024afea643eca55",
-		"<p>Le c\x9cur de sa s\x9cur, \x8cuvres compl\xe8tes":                                                                            "form 5: 7 words, 34cbd196b6e37e7f, sketch c62278ae1479850",
-		"\xef\xbb\xbf<p>日本語のページ、テスト 2026 Привет мир":                                                                                     "form 5: 13 words, 4a5c7a99120cc867, sketch 6aee48510c99b84c",
+		"<title>A rose</title><p>is a <b>rose</b> is a rose, International&shy;ization is an extraordinarily " +
+			"long word; 1999&ndash;2026": "form 5: 17 words, a7988375db573849, sketch 11682313e4793fcb",
+		"<meta charset=iso-8859-1><p>Caf\xe9 cr&egrave;me, d&#233;j\xe0 vu <br>MA\xcfS": "form 5: 5 words, " +
+			"b1099809be6e3a65, sketch f024afea643eca55",
+		"<p>Le c\x9cur de sa s\x9cur, \x8cuvres compl\xe8tes": "form 5: 7 words, " +
+			"34cbd196b6e37e7f, sketch c62278ae1479850",
+		"\xef\xbb\xbf<p>日本語のページ、テスト 2026 Привет мир": "form 5: 13 words, " +
+			"4a5c7a99120cc867, sketch 6aee48510c99b84c",
 	} {
 		d := s.HTML([]byte(body))
-		if got := fmt.Sprintf("form %d: %d words, %x, sketch %x", DigestForm, d.Words, d.Text, hash.H(d.Sketch[:])); got != want {
+		if got := fmt.Sprintf("form %d: %d words, %x, sketch %x", DigestForm, d.Words, d.Text,
+			hash.H(d.Sketch[:])); got != want {
 			t.Errorf("the digest of %q is\n%s, want\n%s; if that is meant, raise DigestForm", body, got, want)
 		}
 	}
@@ -35,7 +41,7 @@ func TestDigestForm(t *testing.T) {
 func TestMarks(t *testing.T) {
 	for c := range 256 {
 		b := byte(c)
-		word := IsLetter(b) || '0' <= b && b <= '9'
+		word := IsLetter(b) || ('0' <= b && b <= '9')
 		odd := b >= utf8.RuneSelf || b == '<' || b == '&'
 		for _, others := range []byte{0, ' ', 'a', '<', 0xff, b} {
 			for at := range 8 {
@@ -91,7 +97,18 @@ func TestTags(t *testing.T) {
 			t.Errorf("%s is %d", name, got)
 		}
 	}
-	for name, want := range map[string]tagKind{"td": blank, "th": blank, "pre": preOpen, "script": raw, "style": raw, "b": inline, "": inline, "blockquote": boundary, "blockquot": inline, "a": inline} {
+	for name, want := range map[string]tagKind{
+		"td":         blank,
+		"th":         blank,
+		"pre":        preOpen,
+		"script":     raw,
+		"style":      raw,
+		"b":          inline,
+		"":           inline,
+		"blockquote": boundary,
+		"blockquot":  inline,
+		"a":          inline,
+	} {
 		if got := table.kind([]byte(name)); got != want {
 			t.Errorf("%q is %d, want %d", name, got, want)
 		}
@@ -119,7 +136,11 @@ func TestLetters(t *testing.T) {
 }
 
 func TestFromUTF16(t *testing.T) {
-	for _, body := range []string{"", "a", "ab", "a\x00b\x00c\x00d\x00e\x00", "a\x00b\x00c\x00\xe9\x00e\x00f\x00g\x00h\x00", "\x00a\x00b\x00c\x00d", "\x3d\xd8\x00\xde", "\x3d\xd8a\x00", "\x00\xdea\x00b", "\x3d\xd8", "\x3d\xd8\x3d\xd8\x00\xde"} {
+	for _, body := range []string{
+		"", "a", "ab", "a\x00b\x00c\x00d\x00e\x00", "a\x00b\x00c\x00\xe9\x00e\x00f\x00g\x00h\x00",
+		"\x00a\x00b\x00c\x00d", "\x3d\xd8\x00\xde", "\x3d\xd8a\x00", "\x00\xdea\x00b", "\x3d\xd8",
+		"\x3d\xd8\x3d\xd8\x00\xde",
+	} {
 		for _, little := range []bool{true, false} {
 			end, order := unicode.BigEndian, binary.ByteOrder(binary.BigEndian)
 			if little {

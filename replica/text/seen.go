@@ -8,13 +8,14 @@ import (
 	"mirrord/replica/hash"
 )
 
-// seenBands is how many bands are looked at. Of pages that resemble one another by 0.95 all but one in a thousand agree in one of them, by 0.9 all
-// but 14.
+// seenBands is how many bands are looked at. Of pages that resemble one another by 0.95 all but one in a
+// thousand agree in one of them, by 0.9 all but 14.
 const seenBands = 4
 
-// SeenPages answers of one page after the other whether it was seen before: with the same words, or nearly ("content seen?" of a crawler; Manning,
-// Raghavan, Schütze, section 20.2). A page is compared with at most one page of each band, so nothing that a site does makes it slow. It takes
-// 40 to 80 bytes a page; the digests themselves lie wherever the caller keeps them. Not for concurrent use.
+// SeenPages answers of one page after the other whether it was seen before: with the same words, or nearly
+// ("content seen?" of a crawler; Manning, Raghavan, Schütze, section 20.2). A page is compared with at most
+// one page of each band, so nothing that a site does makes it slow. It takes 40 to 80 bytes a page; the
+// digests themselves lie wherever the caller keeps them. Not for concurrent use.
 type SeenPages struct {
 	o     SeenOptions
 	least int
@@ -52,8 +53,8 @@ type Known struct {
 	Exact bool   // it has the same words; else nearly
 }
 
-// Like returns the page that was added and is most like one with digest d; one with the same words, if there is one. Pages without words
-// are like none.
+// Like returns the page that was added and is most like one with digest d; one with the same words, if there
+// is one. Pages without words are like none.
 func (s *SeenPages) Like(d *ContentDigest) (k Known, ok bool, err error) {
 	if d.Words == 0 {
 		return Known{}, false, nil
@@ -81,8 +82,8 @@ func (s *SeenPages) Like(d *ContentDigest) (k Known, ok bool, err error) {
 	return k, ok, nil
 }
 
-// Add notes a page. Its digest must be had from Digest by then. One that is said to be like another page leaves that its place: of pages that say the
-// same the first is found.
+// Add notes a page. Its digest must be had from Digest by then. One that is said to be like another page
+// leaves that its place: of pages that say the same the first is found.
 func (s *SeenPages) Add(page uint32, d *ContentDigest, like bool) error {
 	s.known = max(s.known, page+1)
 	if d.Words == 0 {
@@ -95,7 +96,8 @@ func (s *SeenPages) Add(page uint32, d *ContentDigest, like bool) error {
 	return nil
 }
 
-// grow makes the table twice as large and fills it anew from the digests: it keeps too little to move what it has.
+// grow makes the table twice as large and fills it anew from the digests: it keeps too little to move what it
+// has.
 func (s *SeenPages) grow() error {
 	s.room(2 * len(s.pages))
 	for page := range s.known {
@@ -134,7 +136,8 @@ func (s *SeenPages) get(key uint64) (page uint32, ok bool) {
 	return s.pages[at] - 1, s.pages[at] != 0
 }
 
-// place returns where a key is, or would be: in the place of another one where too many are near, as a site can have it that knows what is done here.
+// place returns where a key is, or would be: in the place of another one where too many are near, as a site
+// can have it that knows what is done here.
 func (s *SeenPages) place(key uint64) int {
 	mask := len(s.pages) - 1
 	for i, n := int(key>>16)&mask, 0; ; i, n = (i+1)&mask, n+1 {
@@ -144,7 +147,8 @@ func (s *SeenPages) place(key uint64) int {
 	}
 }
 
-// mostProbes is how many places are looked at for a key: more than ever are when keys are as chance has them and three quarters of a table of 2^27 places are in use.
+// mostProbes is how many places are looked at for a key: more than ever are when keys are as chance has them
+// and three quarters of a table of 2^27 places are in use.
 const mostProbes = 1 << 10
 
 // seenKey is the key of a digest in band i, or, for the last one, of its words.

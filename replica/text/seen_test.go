@@ -48,7 +48,8 @@ func TestSeen(t *testing.T) {
 		k, ok := ask(t, s, &on, d)
 		got += fmt.Sprint(k.Page, k.Exact, ok, " ")
 	}
-	if want := "0 false false 0 false false 0 false false 0 false false 1 true true 1 false true 0 false false 0 false false 5 true true "; got != want {
+	if want := "0 false false 0 false false 0 false false 0 false false 1 true true 1 false true 0 false " +
+		"false 0 false false 5 true true "; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	s.o.Current = func(page uint32, of *ContentDigest) bool { return page != 8 }

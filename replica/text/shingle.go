@@ -14,7 +14,8 @@ const (
 	GoldenHash             // H of the tokens joined by one blank; slow, the same everywhere
 )
 
-// Shingles returns the set of hashes of all k successive tokens; of all tokens together when they are fewer than k; nothing of none.
+// Shingles returns the set of hashes of all k successive tokens; of all tokens together when they are fewer
+// than k; nothing of none.
 func Shingles(tokens []string, k int, kind Hash) hash.Set {
 	if len(tokens) == 0 {
 		return nil

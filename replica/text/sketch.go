@@ -11,8 +11,8 @@ import (
 	"mirrord/replica/hash"
 )
 
-// Permutations is the reference sketch: for each i < n the smallest (a_i*x + b_i) mod 2^61-1 over the set, with the constants drawn by H.
-// The share of equal entries estimates the resemblance. An empty set has none.
+// Permutations is the reference sketch: for each i < n the smallest (a_i*x + b_i) mod 2^61-1 over the set,
+// with the constants drawn by H. The share of equal entries estimates the resemblance. An empty set has none.
 func Permutations(set hash.Set, n int) []uint64 {
 	if len(set) == 0 {
 		return nil
@@ -34,8 +34,9 @@ func Permutations(set hash.Set, n int) []uint64 {
 	return out
 }
 
-// OnePermutation is the densified one-permutation sketch of k bins (k a power of two): of each bin, which is the top bits of a hash, the
-// least hash; an empty bin takes that of bin H("densify i j") mod k for the first j = 1, 2, … that is full. An empty set has none.
+// OnePermutation is the densified one-permutation sketch of k bins (k a power of two): of each bin, which is
+// the top bits of a hash, the least hash; an empty bin takes that of bin H("densify i j") mod k for the first
+// j = 1, 2, … that is full. An empty set has none.
 func OnePermutation(set hash.Set, k int) []uint64 {
 	if len(set) == 0 {
 		return nil
@@ -73,7 +74,8 @@ func (d *densifier) donor(i int, full func(int) bool) int {
 	}
 	for j := 0; ; j++ {
 		if j == len(d.known[i]) {
-			d.known[i] = append(d.known[i], uint16(hash.H("densify "+strconv.Itoa(i)+" "+strconv.Itoa(j+1))%uint64(d.k)))
+			d.known[i] = append(d.known[i],
+				uint16(hash.H("densify "+strconv.Itoa(i)+" "+strconv.Itoa(j+1))%uint64(d.k)))
 		}
 		if n := int(d.known[i][j]); full(n) {
 			return n
@@ -84,10 +86,12 @@ func (d *densifier) donor(i int, full func(int) bool) int {
 // Bins is the number of bins of a Sketch.
 const Bins = 128
 
-// Sketch stands for the shingles of a page: one byte of the least hash of each of 128 bins. Of unrelated pages one byte in 256 is equal.
+// Sketch stands for the shingles of a page: one byte of the least hash of each of 128 bins. Of unrelated
+// pages one byte in 256 is equal.
 type Sketch [Bins]byte
 
-// Resemblance estimates the resemblance of two pages from their sketches; the standard error is at most 0.045.
+// Resemblance estimates the resemblance of two pages from their sketches; the standard error is at most
+// 0.045.
 func (s *Sketch) Resemblance(t *Sketch) float64 { return estimate(s.Equal(t)) }
 
 // estimate takes off what is equal by chance (Li, König, b-bit minwise hashing, 2010).
@@ -125,8 +129,8 @@ func mulMod(a, b uint64) uint64 {
 // mersenne is the prime 2^61-1.
 const mersenne = 1<<61 - 1
 
-// The banding of a Sketch: pages that agree in all rows of some band are candidates. With 32 bands of 4 rows that is certain in effect at a
-// resemblance of 0.8, and of 87 in 100 pairs at 0.5.
+// The banding of a Sketch: pages that agree in all rows of some band are candidates. With 32 bands of 4 rows
+// that is certain in effect at a resemblance of 0.8, and of 87 in 100 pairs at 0.5.
 const (
 	Bands    = 32
 	BandRows = Bins / Bands

@@ -24,10 +24,12 @@ func checkDigest(t *testing.T, s *Sketcher, name string, body []byte) {
 		}
 		tokens := Tokens(text)
 		if int(d.Words) != len(tokens) {
-			t.Fatalf("%s (html %v): %d words, want %d: %q", name, html, d.Words, len(tokens), tokens[:min(len(tokens), 50)])
+			t.Fatalf("%s (html %v): %d words, want %d: %q", name, html, d.Words, len(tokens),
+				tokens[:min(len(tokens), 50)])
 		}
 		if want := textOf(tokens); d.Text != want {
-			t.Fatalf("%s (html %v): fingerprint %x, want %x: %q", name, html, d.Text, want, tokens[:min(len(tokens), 50)])
+			t.Fatalf("%s (html %v): fingerprint %x, want %x: %q", name, html, d.Text, want,
+				tokens[:min(len(tokens), 50)])
 		}
 		var least [Bins]uint64
 		for i := range least {
@@ -83,14 +85,23 @@ func TestDigestOfCorpus(t *testing.T) {
 }
 
 var pages = []string{
-	"", " ", "a", "<", "&", "<a", "</", "<!--", "<!-->x", "<!-- a --> b <!-- c", "<script>a</script>b", "<script>a", "<style>x</style", "a<b>b</b>c", "a<br>b", "<td>a<td>b",
-	"<pre>a\nb\r\nc</pre>d\ne", "&amp;&lt;&eacute;t&#233;&#x65;&bogus;&am", "&#0;&#xffffffffffff;&#1114112;", "<p title='a>b' x=\"c>d\">e", "<p title=\"it's\">f", "<p title=\"never closed> g <p>h",
-	"日本語 abc テスト", "\xff\xfea\x00b\x00 \x00c\x00", "\xfe\xff\x00a\x00b", "\xef\xbb\xbfa b", "caf\xe9 cr\xe8me", "<meta charset=windows-1251>\xcf\xf0\xe8\xe2\xe5\xf2",
-	"<meta charset=shift_jis>\x93\xfa\x96\x7b", "<?xml version='1.0' encoding='iso-8859-2'?>\xb1\xe6", "a\x00b", "İstanbul ΟΔΟΣ K", "<x-p>a</x-p>b", "1<2 and 3>2", "<p-x>a<p>b", "\xe2\x82",
-	"abcdefgh", "abcdefghijklmnop q", "abcdefg<b>hijk</b>lmnopqrs<i>t</i>", "<td title=\"a\">b<td title=\"=\">c<a x= \"> d\" y='\"' z=\"\">e<a x=\"y\" />f<a \">g<a b'c=\">h\">i",
-	"a<SECTION>b</Section >c<blockquote\n>d<toolonganame>e<h1\t>f<\x11p>g</>h</ p>i<p", "&eacute;t&eacute; &eacute;t&eacute &lt;p&gt; &amp;eacute; &;&#;&#x;&#233;&#233;x;", "\xe9t\xe9 d'\xc9t\xc9",
-	"\xff\xfea\x00b\x00c\x00d\x00e\x00\x3d\xd8\x00\xdef\x00\x3d\xd8g\x00h", "\xfe\xff\x00a\x00b\x00c\x00d\x20\x19\xd8\x3d", "ｆｕｌｌ ＷＩＤＴＨ ㍻ 𝒜𠀀𠀁 ﬃ",
-	"<meta charset=utf-8>\xff\xfeabc", "<meta charset=nonsense>abc", "½ ² Ⅷ ١٢", "a\u0301b", "<title>T</title>body<h1>H</h1>", "<SCRIPT>x</ScRiPt >y", strings.Repeat("<!--", 50), strings.Repeat("<a '", 50),
+	"", " ", "a", "<", "&", "<a", "</", "<!--", "<!-->x", "<!-- a --> b <!-- c", "<script>a</script>b",
+	"<script>a", "<style>x</style", "a<b>b</b>c", "a<br>b", "<td>a<td>b",
+	"<pre>a\nb\r\nc</pre>d\ne", "&amp;&lt;&eacute;t&#233;&#x65;&bogus;&am", "&#0;&#xffffffffffff;&#1114112;",
+	"<p title='a>b' x=\"c>d\">e", "<p title=\"it's\">f", "<p title=\"never closed> g <p>h",
+	"日本語 abc テスト", "\xff\xfea\x00b\x00 \x00c\x00", "\xfe\xff\x00a\x00b", "\xef\xbb\xbfa b", "caf\xe9 cr\xe8me",
+	"<meta charset=windows-1251>\xcf\xf0\xe8\xe2\xe5\xf2",
+	"<meta charset=shift_jis>\x93\xfa\x96\x7b", "<?xml version='1.0' encoding='iso-8859-2'?>\xb1\xe6", "a\x00b",
+	"İstanbul ΟΔΟΣ K", "<x-p>a</x-p>b", "1<2 and 3>2", "<p-x>a<p>b", "\xe2\x82",
+	"abcdefgh", "abcdefghijklmnop q", "abcdefg<b>hijk</b>lmnopqrs<i>t</i>",
+	"<td title=\"a\">b<td title=\"=\">c<a x= \"> d\" y='\"' z=\"\">e<a x=\"y\" />f<a \">g<a b'c=\">h\">i",
+	"a<SECTION>b</Section >c<blockquote\n>d<toolonganame>e<h1\t>f<\x11p>g</>h</ p>i<p",
+	"&eacute;t&eacute; &eacute;t&eacute &lt;p&gt; &amp;eacute; &;&#;&#x;&#233;&#233;x;", "\xe9t\xe9 d'\xc9t\xc9",
+	"\xff\xfea\x00b\x00c\x00d\x00e\x00\x3d\xd8\x00\xdef\x00\x3d\xd8g\x00h",
+	"\xfe\xff\x00a\x00b\x00c\x00d\x20\x19\xd8\x3d", "ｆｕｌｌ ＷＩＤＴＨ ㍻ 𝒜𠀀𠀁 ﬃ",
+	"<meta charset=utf-8>\xff\xfeabc", "<meta charset=nonsense>abc", "½ ² Ⅷ ١٢", "a\u0301b",
+	"<title>T</title>body<h1>H</h1>", "<SCRIPT>x</ScRiPt >y", strings.Repeat("<!--", 50),
+	strings.Repeat("<a '", 50),
 }
 
 func TestDigestOfOddPages(t *testing.T) {
@@ -129,7 +140,9 @@ func FuzzText(f *testing.F) {
 	for _, body := range pages {
 		f.Add([]byte(body))
 	}
-	for _, part := range []string{"word ", "ä日a<b>Ж</b>x ", "c\x9cur ", "&eacute;t&eacute; <p class=\"a\">", "a<script>b</script>c 𝒜𠀀 "} { // more words than are hashed at a time
+	for _, part := range []string{
+		"word ", "ä日a<b>Ж</b>x ", "c\x9cur ", "&eacute;t&eacute; <p class=\"a\">", "a<script>b</script>c 𝒜𠀀 ",
+	} { // more words than are hashed at a time
 		f.Add([]byte(strings.Repeat(part, 600) + "<!-- \" ' end"))
 	}
 	s := NewSketcher(SketchOptions{K: 4})
@@ -169,7 +182,8 @@ func TestEstimate(t *testing.T) {
 			t.Errorf("shift %d: estimated %.3f, is %.3f", shift, got, want)
 		}
 		sb := Shingles(Tokens(Extract(b)), 5, FastHash)
-		if got := agreement(Permutations(sa, 200), Permutations(sb, 200)); math.Abs(got-want) > 4*math.Sqrt(want*(1-want)/200)+0.01 {
+		if got := agreement(Permutations(sa, 200), Permutations(sb, 200)); math.Abs(got-want) > 4*math.Sqrt(
+			want*(1-want)/200)+0.01 {
 			t.Errorf("shift %d: 200 permutations estimate %.3f, is %.3f", shift, got, want)
 		}
 	}

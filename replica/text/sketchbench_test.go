@@ -37,7 +37,13 @@ func BenchmarkSketch(b *testing.B) {
 
 // Pages in other scripts than Latin, where every character has two or three bytes.
 func BenchmarkSketchScripts(b *testing.B) {
-	for name, text := range map[string]string{"Latin": french, "Cyrillic": russian, "Han": chinese, "kana and Han": japanese, "Hangul": korean} {
+	for name, text := range map[string]string{
+		"Latin":        french,
+		"Cyrillic":     russian,
+		"Han":          chinese,
+		"kana and Han": japanese,
+		"Hangul":       korean,
+	} {
 		b.Run(name, func(b *testing.B) {
 			page := []byte("<p>" + strings.Repeat(text, 21_000/len(text)))
 			s := NewSketcher(SketchOptions{})

@@ -16,8 +16,8 @@ type ContentDigest struct {
 	Sketch Sketch
 }
 
-// DigestForm is raised whenever the digest of some page changes. Digests of another form cannot be compared with new ones: who keeps digests
-// keeps the form beside them, and makes them anew when it is another one.
+// DigestForm is raised whenever the digest of some page changes. Digests of another form cannot be compared
+// with new ones: who keeps digests keeps the form beside them, and makes them anew when it is another one.
 //
 //	1: the first that was kept
 //	2: words are hashed eight bytes at a time
@@ -31,8 +31,9 @@ type SketchOptions struct {
 	K int // words of a shingle; 0 means 5, at most 32
 }
 
-// Sketcher makes digests of pages. It is not for concurrent use; make one for each goroutine. It takes 450 kB at most, and 1 MB for pages in other
-// encodings; while it makes a digest of a page in neither UTF-8 nor Latin-1, also three times that page.
+// Sketcher makes digests of pages. It is not for concurrent use; make one for each goroutine. It takes 450 kB
+// at most, and 1 MB for pages in other encodings; while it makes a digest of a page in neither UTF-8 nor
+// Latin-1, also three times that page.
 type Sketcher struct {
 	k      int
 	drop   uint64 // rollPrime^k
@@ -53,7 +54,8 @@ type Sketcher struct {
 	densify densifier
 }
 
-// batch is how many words are read before their shingles are made: these are two loops, each with all it needs in registers.
+// batch is how many words are read before their shingles are made: these are two loops, each with all it
+// needs in registers.
 const batch = 512
 
 // keptBuffer is the size up to which the copy of a page is kept for the next one.

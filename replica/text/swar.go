@@ -4,7 +4,8 @@ package text
 
 import "encoding/binary"
 
-// Eight bytes at a time: a number holds eight bytes, the first one lowest; a mask has the top bit of each byte that is meant.
+// Eight bytes at a time: a number holds eight bytes, the first one lowest; a mask has the top bit of each
+// byte that is meant.
 const (
 	ones = 0x0101010101010101
 	tops = 0x80 * ones

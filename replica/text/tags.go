@@ -21,10 +21,12 @@ const (
 )
 
 // Elements that are no part of a line of text.
-const blocks = "p br dd dl dt h1 h2 h3 h4 h5 h6 hr li ol tr ul col dir div nav body form head html main menu aside frame table tbody tfoot thead title center " +
+const blocks = "p br dd dl dt h1 h2 h3 h4 h5 h6 hr li ol tr ul col dir div nav body form head html main " +
+	"menu aside frame table tbody tfoot thead title center " +
 	"dialog figure footer header iframe legend option select address article caption details section summary"
 
-// tagTable knows the elements with a name of at most seven letters that mean something for the text around them. No two have one slot.
+// tagTable knows the elements with a name of at most seven letters that mean something for the text around
+// them. No two have one slot.
 type tagTable [128]struct {
 	name uint64 // the first letter lowest
 	kind tagKind
@@ -59,7 +61,8 @@ func (t *tagTable) kind(name []byte) tagKind {
 		return t.meaning(load(name, 0))
 	}
 	switch string(name) {
-	case "blockquote", "colgroup", "fieldset", "figcaption", "frameset", "noframes", "noscript", "optgroup", "textarea":
+	case "blockquote", "colgroup", "fieldset", "figcaption", "frameset", "noframes", "noscript", "optgroup",
+		"textarea":
 		return boundary
 	}
 	return inline
@@ -73,8 +76,9 @@ func (t *tagTable) meaning(name uint64) tagKind {
 	return inline
 }
 
-// quick finds the end of most tags: a name of at most six letters, then the end, or attributes of which the last one is quoted. It returns the
-// name for meaning, and 0 for any other tag, for script and style, and for what is no tag.
+// quick finds the end of most tags: a name of at most six letters, then the end, or attributes of which the
+// last one is quoted. It returns the name for meaning, and 0 for any other tag, for script and style, and for
+// what is no tag.
 func quick(b []byte, i int) (next int, name uint64) {
 	if i++; i >= len(b) {
 		return 0, 0
@@ -101,8 +105,8 @@ func quick(b []byte, i int) (next int, name uint64) {
 	return 0, 0
 }
 
-// quickly goes on over most tags, whatever they mean, and blanks and line ends between and after them. It leaves scripts, styles, comments and what
-// is no tag.
+// quickly goes on over most tags, whatever they mean, and blanks and line ends between and after them. It
+// leaves scripts, styles, comments and what is no tag.
 func quickly(b []byte, i int) int {
 	for i+1 < len(b) && b[i] == '<' {
 		c := b[i+1]
@@ -137,8 +141,9 @@ const (
 	styleName  = 's' | 't'<<8 | 'y'<<16 | 'l'<<24 | 'e'<<32
 )
 
-// quickEnd returns where a tag ends whose attributes begin at b[0]; 0 when that takes a closer look. The first ">" is no part of a value when
-// there is no single quote before it, and the last thing before it is a double quote that begins no value: it ends one, or stands for nothing.
+// quickEnd returns where a tag ends whose attributes begin at b[0]; 0 when that takes a closer look. The
+// first ">" is no part of a value when there is no single quote before it, and the last thing before it is a
+// double quote that begins no value: it ends one, or stands for nothing.
 func quickEnd(b []byte) int {
 	end := bytes.IndexByte(b, '>')
 	if end < 2 {
@@ -151,7 +156,8 @@ func quickEnd(b []byte) int {
 	if b[last] == ' ' {
 		last--
 	}
-	if last < 1 || b[last] != '"' || b[last-1] == '=' || isSpace(b[last-1]) || bytes.IndexByte(b[:last], '\'') >= 0 {
+	if last < 1 || b[last] != '"' || b[last-1] == '=' || isSpace(b[last-1]) ||
+		bytes.IndexByte(b[:last], '\'') >= 0 {
 		return 0
 	}
 	return end + 1

@@ -6,8 +6,8 @@ import (
 	"mirrord/replica/hash"
 )
 
-// word is the hash of a word as far as it was read. Its bytes are taken eight at a time, the first one lowest, so that it does not matter in
-// which pieces they came.
+// word is the hash of a word as far as it was read. Its bytes are taken eight at a time, the first one
+// lowest, so that it does not matter in which pieces they came.
 type word struct {
 	sum  uint64 // of the whole blocks of eight bytes
 	part uint64 // the bytes after them

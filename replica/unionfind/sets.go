@@ -8,7 +8,8 @@ import (
 	"slices"
 )
 
-// Sets is a partition of the numbers 0 … n-1 (union-find). A set goes by its smallest number. Not for concurrent use. 4 bytes a number.
+// Sets is a partition of the numbers 0 … n-1 (union-find). A set goes by its smallest number. Not for
+// concurrent use. 4 bytes a number.
 type Sets struct{ parent []uint32 }
 
 // New returns n sets of one.
@@ -45,8 +46,8 @@ func (s *Sets) Union(x, y uint32) bool {
 	return true
 }
 
-// Mixed calls f with the buckets of sorted entries whose pages are of several sets. Parents are looked up all at once, in a slice that is
-// kept: one after the other they would be waited for.
+// Mixed calls f with the buckets of sorted entries whose pages are of several sets. Parents are looked up all
+// at once, in a slice that is kept: one after the other they would be waited for.
 func (s *Sets) Mixed(sorted []uint64, keep *[]uint32, f func(bucket []uint64) error) error {
 	*keep = slices.Grow((*keep)[:0], len(sorted))[:len(sorted)]
 	parents := *keep
@@ -68,7 +69,8 @@ func (s *Sets) Mixed(sorted []uint64, keep *[]uint32, f func(bucket []uint64) er
 	return nil
 }
 
-// All yields every set of at least least members, by its smallest number, with its members in ascending order. The slice is the caller's.
+// All yields every set of at least least members, by its smallest number, with its members in ascending
+// order. The slice is the caller's.
 func (s *Sets) All(least int) iter.Seq2[uint32, []uint32] {
 	return func(yield func(uint32, []uint32) bool) {
 		n := len(s.parent)
