@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// A reader that keeps large frames beside the heap reads the same as any other: plain frames, packed ones, and deltas over them.
+// A reader that keeps large frames beside the heap reads the same as any other: plain frames, packed ones,
+// and deltas over them.
 func TestFramesBesideTheHeap(t *testing.T) {
 	for _, volatile := range []bool{true, false} {
 		_, s := openTest(t, t.TempDir(), Options{Volatile: volatile})
@@ -32,7 +33,8 @@ func TestFramesBesideTheHeap(t *testing.T) {
 				}
 				r.Release()
 				if cap(r.raw) > maxKept || cap(r.out) > maxKept || cap(r.other) > maxKept || len(r.aside) > 0 {
-					t.Errorf("volatile %v, frame %d: kept %d, %d, %d bytes", volatile, i, cap(r.raw), cap(r.out), cap(r.other))
+					t.Errorf("volatile %v, frame %d: kept %d, %d, %d bytes", volatile, i, cap(r.raw), cap(r.out),
+						cap(r.other))
 				}
 			}
 		}

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Blobs is the folder of bodies that are published as they came, for all sites of a state: the Bodies of one machine. Safe for
-// concurrent use.
+// Blobs is the folder of bodies that are published as they came, for all sites of a state: the Bodies of one
+// machine. Safe for concurrent use.
 type Blobs struct {
 	dir     *folder
 	spool   *Spool
@@ -26,7 +26,8 @@ type Blobs struct {
 	newDirs bool                // a two-digit folder was made since the last sync
 	failed  error               // of the first sync that failed: later ones would take lost bodies for kept
 
-	syncing sync.Mutex // held during a sync, so that a second site does not return before what it relies on is on disk
+	// held during a sync, so that a second site does not return before what it relies on is on disk
+	syncing sync.Mutex
 }
 
 // settled notes a blob that a record may refer to now, so that the next sync covers it.
@@ -49,7 +50,8 @@ func (b *Blobs) unsettle(name string) {
 	delete(b.fresh, name)
 }
 
-// has reports whether a blob is there with the right size. One that another process may not have synced yet is settled here too.
+// has reports whether a blob is there with the right size. One that another process may not have synced yet
+// is settled here too.
 func (b *Blobs) has(name string, size int64) bool {
 	st, err := b.dir.root.Lstat(name)
 	if err != nil || st.Size() != size || !st.Mode().IsRegular() {

@@ -183,7 +183,8 @@ func TestBlobTooManyLinks(t *testing.T) {
 	many := t.TempDir()
 	limit := 0
 	for ; limit < 70000; limit++ { // ext4 stops at 65000
-		err := os.Link(p, filepath.Join(many, hex.EncodeToString([]byte{byte(limit >> 16), byte(limit >> 8), byte(limit)})))
+		err := os.Link(p,
+			filepath.Join(many, hex.EncodeToString([]byte{byte(limit >> 16), byte(limit >> 8), byte(limit)})))
 		if errors.Is(err, syscall.EMLINK) {
 			break
 		}
@@ -234,7 +235,8 @@ func TestBlobsOfKilledProcesses(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Write([]byte("under way"))
-	second, err := OpenState(dir, Options{}) // another process: it has the same pid here, as in another container
+	// another process: it has the same pid here, as in another container
+	second, err := OpenState(dir, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

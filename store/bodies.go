@@ -12,16 +12,17 @@ import (
 	"time"
 )
 
-// Bodies keeps bodies that are published as they came, by the SHA-256 of their bytes. Blobs is the implementation in a folder. Its methods may be called
-// from several goroutines. A body is missing or whole: nobody sees one that is being put.
+// Bodies keeps bodies that are published as they came, by the SHA-256 of their bytes. Blobs is the
+// implementation in a folder. Its methods may be called from several goroutines. A body is missing or whole:
+// nobody sees one that is being put.
 type Bodies interface {
 	// Stat says how long a body is and when it was modified; fs.ErrNotExist when there is none.
 	Stat(digest [32]byte) (FileStat, error)
-	// Put keeps a body, whose digest the caller has computed, with a modification time. One that is there already, as long as this one, is left
-	// as it is. The bytes are not kept or changed after the call.
+	// Put keeps a body, whose digest the caller has computed, with a modification time. One that is there
+	// already, as long as this one, is left as it is. The bytes are not kept or changed after the call.
 	Put(digest [32]byte, body []byte, modified time.Time) error
-	// Open returns n bytes of a body from an offset on, fewer when it ends before; n < 0 is all that follows. fs.ErrNotExist when there is none.
-	// The caller closes it.
+	// Open returns n bytes of a body from an offset on, fewer when it ends before; n < 0 is all that follows.
+	// fs.ErrNotExist when there is none. The caller closes it.
 	Open(digest [32]byte, from, n int64) (io.ReadCloser, error)
 	// Delete removes a body. Readers that have it open may read on. A body that is missing is not an error.
 	Delete(digest [32]byte) error
@@ -35,14 +36,15 @@ type BodySyncer interface {
 
 // BodyLinker is implemented by Bodies that can give a body another name in a file system. Others are copied.
 type BodyLinker interface {
-	// LinkTo makes name in the folder that is open as dir a file with the body; fs.ErrExist when the name is taken, fs.ErrNotExist when the body
-	// is missing. After any other error the caller copies the body.
+	// LinkTo makes name in the folder that is open as dir a file with the body; fs.ErrExist when the name is
+	// taken, fs.ErrNotExist when the body is missing. After any other error the caller copies the body.
 	LinkTo(digest [32]byte, dir int, name string) error
 }
 
 // BodyFiler is implemented by Bodies that have each body as a file.
 type BodyFiler interface {
-	// AsFile opens a body, which must not be written to; fs.ErrNotExist when there is none. The caller closes it.
+	// AsFile opens a body, which must not be written to; fs.ErrNotExist when there is none. The caller closes
+	// it.
 	AsFile(digest [32]byte) (*os.File, error)
 }
 
@@ -62,8 +64,9 @@ func OpenBody(b Bodies, digest [32]byte) (fs.File, error) {
 	return &bodyFile{bodies: b, digest: digest, stat: fi}, nil
 }
 
-// DiscardBody removes a body whose bytes are not those of its digest, so that it can be put again, and reports whether it is missing now. Trees
-// that it is linked into keep it; Relink follows. A body that is right is left.
+// DiscardBody removes a body whose bytes are not those of its digest, so that it can be put again, and
+// reports whether it is missing now. Trees that it is linked into keep it; Relink follows. A body that is
+// right is left.
 func DiscardBody(b Bodies, digest [32]byte) (missing bool, err error) {
 	f, err := b.Open(digest, 0, -1)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -103,8 +106,8 @@ func (b siteBodies) sync() error {
 	return nil
 }
 
-// place makes name within a folder a file with a body: another name of it, or a copy where that is not possible. fs.ErrExist when the
-// name is taken.
+// place makes name within a folder a file with a body: another name of it, or a copy where that is not
+// possible. fs.ErrExist when the name is taken.
 func (b siteBodies) place(digest [32]byte, dir *folder, name string) error {
 	if l, ok := b.kept.(BodyLinker); ok {
 		if err := l.LinkTo(digest, dir.fd, name); err == nil || errors.Is(err, fs.ErrExist) {

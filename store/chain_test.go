@@ -74,11 +74,14 @@ func TestChooseBase(t *testing.T) {
 			n += int(l.at.Len) / step
 		}
 		dist[min(n, 4)]++
-		links = append([]chained{{at: Place{Len: uint32(n * step)}, delta: delta{depth: links[i].depth + 1}}}, links[i:]...)
+		links = append([]chained{{
+			at:    Place{Len: uint32(n * step)},
+			delta: delta{depth: links[i].depth + 1},
+		}}, links[i:]...)
 		if cost += n; len(links)-1 > maxDepth {
 			t.Fatalf("version %d has depth %d", version, len(links)-1)
 		}
-		if most := 2 * version; version <= 44 && cost > most || cost > 5*version {
+		if most := 2 * version; (version <= 44 && cost > most) || cost > 5*version {
 			t.Fatalf("%d versions cost %d steps", version, cost)
 		}
 		if version%20 == 4 {
@@ -120,8 +123,8 @@ func oldDelta(t testing.TB, s *Site, d *Done, body string, base Place) *Done {
 	return d
 }
 
-// chainOf makes versions of a document, each over the one before, with a pack of its own for each; the second one is of format 3. Only the
-// last one is in use.
+// chainOf makes versions of a document, each over the one before, with a pack of its own for each; the second
+// one is of format 3. Only the last one is in use.
 func chainOf(t testing.TB, s *Site, n int) (places []Place, bodies []string) {
 	t.Helper()
 	s.packs.max = 128 << 10
@@ -238,15 +241,17 @@ func TestDamagedChains(t *testing.T) {
 		s.packs.forget()
 		for i, at := range places {
 			f, err := s.Frames.ReadFrame(NewFrameReader(), at)
-			if i < 2 && (err != nil || string(f.Body) != bodies[i]) || i >= 2 && !errors.Is(err, ErrDamaged) {
+			if (i < 2 && (err != nil || string(f.Body) != bodies[i])) || (i >= 2 && !errors.Is(err, ErrDamaged)) {
 				t.Errorf("%s: version %d: %v", what, i, err)
 			}
 		}
-		if raw := frameOf(t, s, appendOver(t, s, (&Frames{}).NewFrameWriter(), []byte(bodies[4]), places[4])); isDelta(raw) {
+		if raw := frameOf(t, s,
+			appendOver(t, s, (&Frames{}).NewFrameWriter(), []byte(bodies[4]), places[4])); isDelta(raw) {
 			t.Errorf("%s: a delta over what cannot be read", what)
 		}
 		var found []Problem
-		if _, err := s.Verify(t.Context(), false, func(p Problem) { found = append(found, p) }); err != nil || len(found) != 1 || found[0].Kind != BadFrame {
+		if _, err := s.Verify(t.Context(), false, func(p Problem) { found = append(found, p) }); err != nil ||
+			len(found) != 1 || found[0].Kind != BadFrame {
 			t.Errorf("%s: verify found %v, %v", what, found, err)
 		}
 		if _, err := s.Compact(t.Context(), true); err != nil {

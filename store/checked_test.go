@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// A file that was found whole counts as whole for a while, unless it is another one or was changed since, or just before.
+// A file that was found whole counts as whole for a while, unless it is another one or was changed since, or
+// just before.
 func TestChecked(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "x")
 	write := func(text string) {

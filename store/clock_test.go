@@ -22,7 +22,8 @@ func TestClock(t *testing.T) {
 	if err := st.PublicNames().KeepPublic("a.example"); err != nil {
 		t.Fatal(err)
 	}
-	if b, err := os.ReadFile(filepath.Join(dir, publicNames)); !strings.Contains(string(b), " 2031-05-06T07:08:09Z") {
+	if b, err := os.ReadFile(filepath.Join(dir, publicNames)); !strings.Contains(string(b),
+		" 2031-05-06T07:08:09Z") {
 		t.Errorf("%q, %v", b, err)
 	}
 }

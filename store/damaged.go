@@ -9,9 +9,10 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// Relink makes the file at a mirror path of the published tree the blob that it should be, when it is another file: the tree keeps the
-// damaged bytes of a blob that was discarded. Readers see the one or the other. The tree that is not live is built anew by the next
-// Trees.Build. It reports whether there was something to do. No tree may be open for building.
+// Relink makes the file at a mirror path of the published tree the blob that it should be, when it is another
+// file: the tree keeps the damaged bytes of a blob that was discarded. Readers see the one or the other. The
+// tree that is not live is built anew by the next Trees.Build. It reports whether there was something to do.
+// No tree may be open for building.
 func (s *Trees) Relink(path string, d [32]byte) (done bool, err error) {
 	if err := s.owned(); err != nil {
 		return false, err
@@ -44,7 +45,9 @@ func (s *Trees) Relink(path string, d [32]byte) (done bool, err error) {
 		if letter == live {
 			err = s.relinkIn(letter, path, d)
 		} else {
-			err = s.update("renew tree", func(tx *bolt.Tx) error { return tx.Bucket(bMeta).Put(kBuild, []byte(letter)) })
+			err = s.update("renew tree", func(tx *bolt.Tx) error {
+				return tx.Bucket(bMeta).Put(kBuild, []byte(letter))
+			})
 		}
 		tree.Close()
 		if err != nil {
@@ -54,7 +57,8 @@ func (s *Trees) Relink(path string, d [32]byte) (done bool, err error) {
 	return done, nil
 }
 
-// relinkIn makes the file at a path of a tree a name of a blob. What a crash leaves behind lies beside the trees, not in one.
+// relinkIn makes the file at a path of a tree a name of a blob. What a crash leaves behind lies beside the
+// trees, not in one.
 func (s *Trees) relinkIn(tree, path string, d [32]byte) error {
 	root, err := s.root.OpenRoot(".")
 	if err != nil {

@@ -17,7 +17,8 @@ import (
 	"mirrord/phm"
 )
 
-// When the disk has lost the end of a pack, what comes later does not take the place of what records still refer to.
+// When the disk has lost the end of a pack, what comes later does not take the place of what records still
+// refer to.
 func TestLostFramesAreNotOtherOnes(t *testing.T) {
 	dir := t.TempDir()
 	st, s := openTest(t, dir, Options{})
@@ -184,16 +185,19 @@ func TestVerifyDoesNotWalkImpossibleSets(t *testing.T) {
 		t.Fatal(err)
 	}
 	var found []Problem
-	if _, err := s.Verify(t.Context(), false, func(p Problem) { found = append(found, p) }); err != nil || len(found) != 1 {
+	if _, err := s.Verify(t.Context(), false, func(p Problem) { found = append(found, p) }); err != nil ||
+		len(found) != 1 {
 		t.Errorf("%v, %v", found, err)
 	}
-	if err := s.update("forget", func(tx *bolt.Tx) error { return tx.Bucket(bObserved).Delete(seqKey(1)) }); err != nil {
+	if err := s.update("forget", func(tx *bolt.Tx) error {
+		return tx.Bucket(bObserved).Delete(seqKey(1))
+	}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// A rebuild leaves a bad line of the file table out, changes nothing when the published tree cannot be read, keeps what earlier ones
-// took out of use, and goes on with packs of other numbers.
+// A rebuild leaves a bad line of the file table out, changes nothing when the published tree cannot be read,
+// keeps what earlier ones took out of use, and goes on with packs of other numbers.
 func TestRebuildAgain(t *testing.T) {
 	dir := t.TempDir()
 	st, s := openTest(t, dir, Options{})
@@ -215,7 +219,13 @@ func TestRebuildAgain(t *testing.T) {
 	tree := filepath.Join(dir, "sites/x/trees/a")
 	lines := []phm.File{
 		{Path: "a.html", URL: "http://a/a.html", Type: "text/html", Size: 4, SHA256: sum("page")},
-		{Path: "b.html", URL: "http://a/" + strings.Repeat("b", MaxURL), Type: "text/html", Size: 4, SHA256: sum("page")},
+		{
+			Path:   "b.html",
+			URL:    "http://a/" + strings.Repeat("b", MaxURL),
+			Type:   "text/html",
+			Size:   4,
+			SHA256: sum("page"),
+		},
 		{Path: "c.html", URL: "http://a/c.html", Type: "text/html", Size: 4, SHA256: sum("page")},
 	}
 	writePHM(t, tree, 1, lines)

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// damagedName is the file of a site's folder that names what Verify found damaged: one URL a line. It is a file, because Verify has the
-// database open for reading only.
+// damagedName is the file of a site's folder that names what Verify found damaged: one URL a line. It is a
+// file, because Verify has the database open for reading only.
 const damagedName = "damaged.urls"
 
 // Damaged returns the URLs whose stored bodies NoteDamaged named.
@@ -28,7 +28,8 @@ func (s *SiteNotes) Damaged() ([]string, error) {
 	return strings.Fields(string(b)), nil
 }
 
-// NoteDamaged keeps the URLs whose stored bodies are damaged for the next run, in place of those of the last call; none forgets them.
+// NoteDamaged keeps the URLs whose stored bodies are damaged for the next run, in place of those of the last
+// call; none forgets them.
 func (s *SiteNotes) NoteDamaged(urls []string) error {
 	var b bytes.Buffer
 	for _, u := range slices.Compact(slices.Sorted(slices.Values(urls))) {
@@ -37,8 +38,8 @@ func (s *SiteNotes) NoteDamaged(urls []string) error {
 	return diskErr("note what is damaged", s.noteFile(damagedName, b.Bytes()))
 }
 
-// wrongName is the file of a site's folder that names what Verify found wrong in the published tree: one quoted path a line. Like damagedName
-// it is a file because Verify has the database open for reading only.
+// wrongName is the file of a site's folder that names what Verify found wrong in the published tree: one
+// quoted path a line. Like damagedName it is a file because Verify has the database open for reading only.
 const wrongName = "damaged.files"
 
 // WrongFiles returns the paths that NoteWrongFiles named.
@@ -62,8 +63,8 @@ func (s *SiteNotes) WrongFiles() ([]string, error) {
 // AllFiles among the paths of NoteWrongFiles stands for more than there was room for.
 const AllFiles = "*"
 
-// NoteWrongFiles keeps the paths of files of the published tree that are not what the file table says, or that it does not name, in place of
-// those of the last call; none forgets them.
+// NoteWrongFiles keeps the paths of files of the published tree that are not what the file table says, or
+// that it does not name, in place of those of the last call; none forgets them.
 func (s *SiteNotes) NoteWrongFiles(paths []string) error {
 	var b bytes.Buffer
 	for _, p := range slices.Compact(slices.Sorted(slices.Values(paths))) {

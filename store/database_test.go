@@ -26,7 +26,8 @@ func faultySite(t *testing.T) (st *State, s *Site, name string) {
 	return st, s, filepath.Join(dir, "sites/x", siteDB)
 }
 
-// wantDamaged wants that a site is damaged as seen by every use of it, that nothing hangs, and that closing it releases its lock.
+// wantDamaged wants that a site is damaged as seen by every use of it, that nothing hangs, and that closing
+// it releases its lock.
 func wantDamaged(t *testing.T, st *State, s *Site, what string) {
 	t.Helper()
 	var wg sync.WaitGroup
@@ -39,7 +40,8 @@ func wantDamaged(t *testing.T, st *State, s *Site, what string) {
 			}
 		})
 		wg.Go(func() {
-			if err := s.Notes.SetFact("x", []byte("y")); err != nil && !errors.Is(err, ErrDamaged) { // it may have been first
+			// it may have been first
+			if err := s.Notes.SetFact("x", []byte("y")); err != nil && !errors.Is(err, ErrDamaged) {
 				t.Errorf("%s: %v", what, err)
 			}
 		})
@@ -61,7 +63,8 @@ func wantDamaged(t *testing.T, st *State, s *Site, what string) {
 	}
 }
 
-// Pages that change, and a file that is cut, while it is open and mapped: the reader faults or bbolt panics, and nothing more happens.
+// Pages that change, and a file that is cut, while it is open and mapped: the reader faults or bbolt panics,
+// and nothing more happens.
 func TestDamageWhileOpen(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
@@ -98,7 +101,8 @@ func TestDamageWhileOpen(t *testing.T) {
 	}
 }
 
-// A panic of the program in a transaction is an error that names the place; the database is not called damaged for it, and opens again.
+// A panic of the program in a transaction is an error that names the place; the database is not called
+// damaged for it, and opens again.
 func TestPanicInTransaction(t *testing.T) {
 	st, s, _ := faultySite(t)
 	view := func(f func(*bolt.Tx) error) error { return s.db.View(f) }
@@ -109,7 +113,9 @@ func TestPanicInTransaction(t *testing.T) {
 			none[0]++
 			return nil
 		})
-		if err == nil || errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "internal error at database_test.go:") || strings.Contains(err.Error(), "\n") {
+		if err == nil || errors.Is(err, ErrDamaged) ||
+			!strings.Contains(err.Error(), "internal error at database_test.go:") ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v", err)
 		}
 		if err := s.Close(); err != nil {
@@ -128,21 +134,33 @@ func TestValuesAreChecked(t *testing.T) {
 		bucket, key, value []byte
 		use                func(s *Site) error
 	}{
-		{bResources, testURL(5).Key(nil), []byte{1, 0}, func(s *Site) error { _, _, err := s.Records.Get(testURL(5)); return err }},
-		{bResources, []byte("nonsense"), []byte{1}, func(s *Site) error { return s.Records.Resources(func(*Resource) error { return nil }) }},
+		{bResources, testURL(5).Key(nil), []byte{1, 0}, func(s *Site) error {
+			_, _, err := s.Records.Get(testURL(5))
+			return err
+		}},
+		{bResources, []byte("nonsense"), []byte{1}, func(s *Site) error {
+			return s.Records.Resources(func(*Resource) error { return nil })
+		}},
 		{bJournal, seqKey(99), []byte{9, 9}, func(s *Site) error { return s.Records.Fold(Folding{Version: 2}) }},
-		{bLinks, []byte("12345"), nil, func(s *Site) error { return s.Records.Links(func(uint32, []byte) error { return nil }) }},
+		{bLinks, []byte("12345"), nil, func(s *Site) error {
+			return s.Records.Links(func(uint32, []byte) error { return nil })
+		}},
 		{bVersions, seqKey(1), []byte("{"), func(s *Site) error { _, err := s.Versions.List(); return err }},
 		{bMeta, kRun, []byte("["), func(s *Site) error { _, err := s.Notes.Run(); return err }},
 		{bMeta, kKnown, []byte{0xff, 0, 0, 0}, func(s *Site) error { _, err := s.Records.Known(); return err }},
-		{bObserved, seqKey(1), []byte{1}, func(s *Site) error { return s.Records.Observations(func(*Observation) error { return nil }) }},
+		{bObserved, seqKey(1), []byte{1}, func(s *Site) error {
+			return s.Records.Observations(func(*Observation) error { return nil })
+		}},
 	} {
 		t.Run(fmt.Sprintf("%s %d", tc.bucket, i), func(t *testing.T) {
 			st, s, _ := faultySite(t)
-			if err := s.db.Update(func(tx *bolt.Tx) error { return tx.Bucket(tc.bucket).Put(tc.key, tc.value) }); err != nil {
+			if err := s.db.Update(func(tx *bolt.Tx) error {
+				return tx.Bucket(tc.bucket).Put(tc.key, tc.value)
+			}); err != nil {
 				t.Fatal(err)
 			}
-			if err := tc.use(s); !errors.Is(err, ErrDamaged) || !strings.HasPrefix(err.Error(), "site.db is damaged: ") {
+			if err := tc.use(s); !errors.Is(err, ErrDamaged) ||
+				!strings.HasPrefix(err.Error(), "site.db is damaged: ") {
 				t.Errorf("%v", err)
 			}
 			if bad, err := s.Unreadable(t.Context()); !bad || err != nil {
@@ -165,7 +183,8 @@ func TestValuesAreChecked(t *testing.T) {
 	}
 }
 
-// A published site without its database, or with an empty one, is damaged: a new one would begin everything anew, unsaid.
+// A published site without its database, or with an empty one, is damaged: a new one would begin everything
+// anew, unsaid.
 func TestSiteWithoutDatabase(t *testing.T) {
 	for _, empty := range []bool{false, true} {
 		st, s, name := faultySite(t)
@@ -173,7 +192,13 @@ func TestSiteWithoutDatabase(t *testing.T) {
 		if err := os.MkdirAll(tree, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		writePHM(t, tree, 4, []phm.File{{Path: "a.html", URL: "http://a/a.html", Type: "text/html", Size: 4, SHA256: sum("page")}})
+		writePHM(t, tree, 4, []phm.File{{
+			Path:   "a.html",
+			URL:    "http://a/a.html",
+			Type:   "text/html",
+			Size:   4,
+			SHA256: sum("page"),
+		}})
 		if err := os.Symlink("trees/a", filepath.Join(filepath.Dir(name), currentLink)); err != nil {
 			t.Fatal(err)
 		}

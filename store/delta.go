@@ -22,15 +22,16 @@ import (
 //	depth   1 byte: frames that must be read before this one, 1 for a delta over a full frame
 //	payload as that of a full frame, in zstd, with the whole payload of the base as a raw dictionary (RFC 8878, section 5)
 //
-// The base may be a delta too: the frames from one to its full frame are its chain. The depth of a base is one less than that of the
-// delta, so that no chain has a loop. None that is written is deeper than maxDepth: reading a document reads maxDepth+1 frames at most,
-// of which those above the full frame have at most 3/4 of the length of a full frame each. A frame that is damaged spoils all deltas over it.
+// The base may be a delta too: the frames from one to its full frame are its chain. The depth of a base is
+// one less than that of the delta, so that no chain has a loop. None that is written is deeper than maxDepth:
+// reading a document reads maxDepth+1 frames at most, of which those above the full frame have at most 3/4 of
+// the length of a full frame each. A frame that is damaged spoils all deltas over it.
 //
-// Format 3 wrote "mPd1": the base is always a full frame, the sum is that in the base's own header, and in place of the depth stand 4
-// bytes without a meaning any more.
+// Format 3 wrote "mPd1": the base is always a full frame, the sum is that in the base's own header, and in
+// place of the depth stand 4 bytes without a meaning any more.
 //
-// A base is in use as long as a delta over it is, whether or not a record refers to it. When Compact moves a base it writes the deltas
-// over it anew.
+// A base is in use as long as a delta over it is, whether or not a record refers to it. When Compact moves a
+// base it writes the deltas over it anew.
 const (
 	deltaMagic     = "mPd2"
 	deltaHeader    = 21 // bytes between the checksum and the payload
@@ -38,9 +39,10 @@ const (
 	oldDeltaHeader = 24
 	deltaPeek      = frameHeader + oldDeltaHeader // bytes that hold the header of any delta
 
-	maxDepth  = 8
-	maxDelta  = 8<<20 + 64<<10 // bytes of the largest payload that is, or is the base of, a delta: a body of 8 MiB with its head
-	maxWindow = 32 << 20       // bytes that the decoder of a delta may be asked to look back
+	maxDepth = 8
+	// bytes of the largest payload that is, or is the base of, a delta: a body of 8 MiB with its head
+	maxDelta  = 8<<20 + 64<<10
+	maxWindow = 32 << 20 // bytes that the decoder of a delta may be asked to look back
 )
 
 // delta is the header of a delta frame.
@@ -61,7 +63,8 @@ func parseDelta(raw []byte) (d delta, ok bool) {
 		return d, false
 	}
 	le, b := binary.LittleEndian, raw[frameHeader:]
-	d.base, d.sum = Place{Pack: le.Uint32(b), Off: int64(le.Uint64(b[4:])), Len: le.Uint32(b[12:])}, le.Uint32(b[16:])
+	d.base, d.sum = Place{Pack: le.Uint32(b), Off: int64(le.Uint64(b[4:])), Len: le.Uint32(b[12:])},
+		le.Uint32(b[16:])
 	if d.depth = 1; !d.old {
 		d.depth = b[20]
 	}
@@ -103,7 +106,8 @@ type chained struct {
 	delta
 }
 
-// chain lists the frames that the one at a place needs, that one first and the full one last. It looks at headers alone and believes them.
+// chain lists the frames that the one at a place needs, that one first and the full one last. It looks at
+// headers alone and believes them.
 func (p *packs) chain(links []chained, at Place) ([]chained, error) {
 	for above := -1; ; {
 		d, err := p.header(at)
@@ -111,14 +115,16 @@ func (p *packs) chain(links []chained, at Place) ([]chained, error) {
 			return links, err
 		}
 		if above >= 0 && int(d.depth) != above-1 {
-			return links, fmt.Errorf("base in %s at %d: %w: its depth is %d, below one of %d", packName(at.Pack), at.Off, ErrDamaged, d.depth, above)
+			return links, fmt.Errorf("base in %s at %d: %w: its depth is %d, below one of %d", packName(at.Pack),
+				at.Off, ErrDamaged, d.depth, above)
 		}
 		links = append(links, chained{at, d})
 		if above = int(d.depth); above == 0 {
 			return links, nil
 		}
 		if at = d.base; at.Len > 2*maxDelta {
-			return links, fmt.Errorf("base in %s at %d: %w: a frame of %d bytes", packName(at.Pack), at.Off, ErrDamaged, at.Len)
+			return links, fmt.Errorf("base in %s at %d: %w: a frame of %d bytes", packName(at.Pack), at.Off,
+				ErrDamaged, at.Len)
 		}
 	}
 }
@@ -137,7 +143,8 @@ func (p *packs) header(at Place) (d delta, err error) {
 	if n >= 4 && isDelta(head[:]) {
 		var ok bool
 		if d, ok = parseDelta(head[:n]); !ok || d.depth == 0 {
-			return d, fmt.Errorf("pack %s at %d: %w: a delta of %d bytes", packName(at.Pack), at.Off, ErrDamaged, at.Len)
+			return d,
+				fmt.Errorf("pack %s at %d: %w: a delta of %d bytes", packName(at.Pack), at.Off, ErrDamaged, at.Len)
 		}
 	}
 	return d, nil
@@ -188,7 +195,8 @@ func (p *packs) unchain(r *FrameReader, links []chained) ([]byte, error) {
 			case !ok || d != l.delta:
 				err = fmt.Errorf("%w: a delta was there before", ErrDamaged)
 			case d.old && d.sum != full, !d.old && d.sum != sum, len(out) > maxDelta:
-				err = fmt.Errorf("base in %s at %d: %w: it is another frame", packName(d.base.Pack), d.base.Off, ErrDamaged)
+				err = fmt.Errorf("base in %s at %d: %w: it is another frame", packName(d.base.Pack), d.base.Off,
+					ErrDamaged)
 			default:
 				dict, out = out, dict
 				out, err = r.decodeOver(raw[d.start():], dict, out[:0])
@@ -210,11 +218,13 @@ func (r *FrameReader) kept(b []byte) []byte {
 	return b
 }
 
-// decodeOver unpacks the payload of a delta whose base has the payload dict, appending to out, which is none of them.
+// decodeOver unpacks the payload of a delta whose base has the payload dict, appending to out, which is none
+// of them.
 func (r *FrameReader) decodeOver(payload, dict, out []byte) ([]byte, error) {
 	var err error
 	if r.over == nil {
-		r.over, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxDelta),
+		r.over, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxMemory(maxDelta),
 			zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderDictRaw(0, dict))
 	} else {
 		err = r.over.ResetWithOptions(nil, zstd.WithDecoderDictRaw(0, dict))

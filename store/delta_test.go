@@ -37,7 +37,10 @@ func frameOf(t testing.TB, s *Site, at Place) []byte {
 
 func appendOver(t testing.TB, s *Site, w *FrameWriter, body []byte, old Place) Place {
 	t.Helper()
-	at, err := s.Frames.AppendFrameOver(w, FrameMeta{URL: "http://a/", Size: int64(len(body))}, []byte("links"), body, old)
+	at, err := s.Frames.AppendFrameOver(w, FrameMeta{
+		URL:  "http://a/",
+		Size: int64(len(body)),
+	}, []byte("links"), body, old)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +54,8 @@ func TestDeltaRoundTrip(t *testing.T) {
 		chunk := rapid.SliceOfN(rapid.Byte(), 0, 300)
 		a, b, c := chunk.Draw(rt, "a"), chunk.Draw(rt, "b"), chunk.Draw(rt, "c")
 		same := random(rapid.SampledFrom([]int{0, 100, 5000, 200_000}).Draw(rt, "same"), 7)
-		bodies := [][]byte{bytes.Join([][]byte{a, same, b}, nil), bytes.Join([][]byte{b, same, c}, nil), bytes.Join([][]byte{c, same, same, a}, nil), a}
+		bodies := [][]byte{bytes.Join([][]byte{a, same, b}, nil), bytes.Join([][]byte{b, same, c}, nil),
+			bytes.Join([][]byte{c, same, same, a}, nil), a}
 		var old Place
 		for i, body := range bodies {
 			at := appendOver(t, s, w, body, old)
@@ -108,7 +112,8 @@ func TestDeltaFallsBackToAFullFrame(t *testing.T) {
 	}
 	large := random(8<<20, 4)
 	at := appendOver(t, s, w, large, appendOver(t, s, w, large, Place{}))
-	if f, err := s.Frames.ReadFrame(NewFrameReader(), at); err != nil || !bytes.Equal(f.Body, large) || at.Len > 4<<20 {
+	if f, err := s.Frames.ReadFrame(NewFrameReader(), at); err != nil || !bytes.Equal(f.Body, large) ||
+		at.Len > 4<<20 {
 		t.Errorf("8 MiB as a delta: %d bytes, %v", at.Len, err)
 	}
 }
@@ -173,7 +178,8 @@ func TestDamagedDeltas(t *testing.T) {
 		t.Fatal(err)
 	}
 	var found []Problem
-	if _, err := s.Verify(t.Context(), false, func(p Problem) { found = append(found, p) }); err != nil || len(found) != 1 || found[0].Kind != BadFrame || found[0].Subject != testURL(1).String() {
+	if _, err := s.Verify(t.Context(), false, func(p Problem) { found = append(found, p) }); err != nil ||
+		len(found) != 1 || found[0].Kind != BadFrame || found[0].Subject != testURL(1).String() {
 		t.Errorf("verify found %v, %v", found, err)
 	}
 	if err := os.WriteFile(name, good, 0o644); err != nil {
@@ -182,7 +188,8 @@ func TestDamagedDeltas(t *testing.T) {
 	s.packs.forget()
 }
 
-// A base that no record has any more stays as long as its delta, moves with its pack, and goes with its delta.
+// A base that no record has any more stays as long as its delta, moves with its pack, and goes with its
+// delta.
 func TestCompactMovesBases(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
 	s.packs.max = 256 << 10
@@ -223,7 +230,8 @@ func TestCompactMovesBases(t *testing.T) {
 	}
 }
 
-// Packs that are too large for one transaction move one after the other, so that a delta may move twice, or out of a pack that is still to come.
+// Packs that are too large for one transaction move one after the other, so that a delta may move twice, or
+// out of a pack that is still to come.
 func TestPacksMoveOneByOne(t *testing.T) {
 	for seed := range uint64(8) {
 		_, s := openTest(t, t.TempDir(), Options{Volatile: true})
@@ -268,7 +276,8 @@ func TestPacksMoveOneByOne(t *testing.T) {
 	}
 }
 
-// A delta that cannot be read any more stays where it is when its base moves; the others over the same base move with it.
+// A delta that cannot be read any more stays where it is when its base moves; the others over the same base
+// move with it.
 func TestCompactBesideADamagedDelta(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
 	s.packs.max = 256 << 10
@@ -300,7 +309,7 @@ func TestCompactBesideADamagedDelta(t *testing.T) {
 			t.Fatal(err)
 		}
 		f, err := s.Frames.ReadFrame(NewFrameReader(), rec.At)
-		if want == "" && !errors.Is(err, ErrDamaged) || want != "" && (err != nil || string(f.Body) != want) {
+		if (want == "" && !errors.Is(err, ErrDamaged)) || (want != "" && (err != nil || string(f.Body) != want)) {
 			t.Errorf("document %d: %v", id, err)
 		}
 	}
@@ -318,7 +327,8 @@ func TestCompactLeavesBasesOfTheJournal(t *testing.T) {
 	changed := documentOver(t, s, 0, "changed"+body, base.At)
 	commit(t, s, 0, newURLs(0, 1), changed)
 	compact(t, s, false)
-	if f, err := s.Frames.ReadFrame(NewFrameReader(), changed.At); err != nil || string(f.Body) != "changed"+body {
+	if f, err := s.Frames.ReadFrame(NewFrameReader(), changed.At); err != nil ||
+		string(f.Body) != "changed"+body {
 		t.Fatal(err)
 	}
 }
@@ -340,14 +350,16 @@ func FuzzDelta(f *testing.F) {
 	}
 	_, s := openTest(f, f.TempDir(), Options{Volatile: true})
 	old := appendOver(f, s, w, dict, Place{})
-	f.Add(frameOf(f, s, appendOver(f, s, w, append([]byte("head"), dict...), old)), dict, old.Pack, old.Off, old.Len)
+	f.Add(frameOf(f, s, appendOver(f, s, w, append([]byte("head"), dict...), old)), dict, old.Pack,
+		old.Off, old.Len)
 	f.Add([]byte(deltaMagic), []byte{}, uint32(0), int64(-1), uint32(0))
 	r := NewFrameReader()
 	f.Fuzz(func(t *testing.T, raw, dict []byte, pack uint32, off int64, n uint32) {
 		if d, ok := parseDelta(raw); ok { // get past the checksum
 			d.base = Place{pack, off, n}
 			d.put(raw)
-			if got, ok := parseDelta(raw); !ok || got != d || crc32.Checksum(raw[frameHeader:], castagnoli) != binary.LittleEndian.Uint32(raw[8:]) {
+			if got, ok := parseDelta(raw); !ok || got != d ||
+				crc32.Checksum(raw[frameHeader:], castagnoli) != binary.LittleEndian.Uint32(raw[8:]) {
 				t.Fatalf("%+v, want %+v", got, d)
 			}
 			if out, err := r.decodeOver(raw[d.start():], dict, nil); err == nil && len(out) > maxDelta {
@@ -377,7 +389,8 @@ func FuzzDelta(f *testing.F) {
 	})
 }
 
-// What a changed page of 43 KB costs to store and to read: in full, as a delta over a full frame, and as one at the end of the longest chain.
+// What a changed page of 43 KB costs to store and to read: in full, as a delta over a full frame, and as one
+// at the end of the longest chain.
 func BenchmarkDelta(b *testing.B) {
 	_, s := openTest(b, b.TempDir(), Options{Volatile: true})
 	w, r := (&Frames{}).NewFrameWriter(), NewFrameReader()

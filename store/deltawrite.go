@@ -11,21 +11,26 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// AppendFrameOver is AppendFrame for a document that takes the place of the one at old. It is written as a delta where that pays; what
-// lies at old may be missing or damaged, which costs the space of a full frame and nothing else.
+// AppendFrameOver is AppendFrame for a document that takes the place of the one at old. It is written as a
+// delta where that pays; what lies at old may be missing or damaged, which costs the space of a full frame
+// and nothing else.
 func (s *Frames) AppendFrameOver(w *FrameWriter, m FrameMeta, links, body []byte, old Place) (Place, error) {
 	at, _, err := s.appendOver(w, m, links, body, old, overOld)
 	return at, err
 }
 
-// AppendDelta is AppendFrameOver where the delta takes an eighth of the document or less. Where it takes more, ok is false, and nothing is written.
-func (s *Frames) AppendDelta(w *FrameWriter, m FrameMeta, links, body []byte, old Place) (at Place, ok bool, err error) {
+// AppendDelta is AppendFrameOver where the delta takes an eighth of the document or less. Where it takes
+// more, ok is false, and nothing is written.
+func (s *Frames) AppendDelta(
+	w *FrameWriter, m FrameMeta, links, body []byte, old Place,
+) (at Place, ok bool, err error) {
 	return s.appendOver(w, m, links, body, old, overOldOnly)
 }
 
-// AppendFrameLike is AppendFrame for a document that says nearly the same as another one, which lies at like. A delta is made over the lowest frame under that
-// one that says so too, so that a thousand documents that say the same are each a delta over one frame, and not over each other. Documents of more than about 128 KiB are
-// stored in full. One writer for all that are like others is enough, and saves the memory of more.
+// AppendFrameLike is AppendFrame for a document that says nearly the same as another one, which lies at like.
+// A delta is made over the lowest frame under that one that says so too, so that a thousand documents that
+// say the same are each a delta over one frame, and not over each other. Documents of more than about 128 KiB
+// are stored in full. One writer for all that are like others is enough, and saves the memory of more.
 func (s *Frames) AppendFrameLike(w *FrameWriter, m FrameMeta, links, body []byte, like Place) (Place, error) {
 	at, _, err := s.appendOver(w, m, links, body, like, overLike)
 	return at, err
@@ -40,8 +45,11 @@ const (
 	overLike                    // the lowest frame of the chain that says the same; else in full
 )
 
-// appendOver writes a frame as a delta over one of the chain of frames at old, or in full. ok says that it was written.
-func (s *Frames) appendOver(w *FrameWriter, m FrameMeta, links, body []byte, old Place, what overWhat) (at Place, ok bool, err error) {
+// appendOver writes a frame as a delta over one of the chain of frames at old, or in full. ok says that it
+// was written.
+func (s *Frames) appendOver(
+	w *FrameWriter, m FrameMeta, links, body []byte, old Place, what overWhat,
+) (at Place, ok bool, err error) {
 	if w.enc == nil || old.Len == 0 {
 		if what == overOldOnly {
 			return Place{}, false, nil
@@ -68,8 +76,9 @@ func (s *Frames) appendOver(w *FrameWriter, m FrameMeta, links, body []byte, old
 // pays reports whether a delta is worth what it costs to read.
 func pays(delta, full int) bool { return delta <= full/4*3 }
 
-// over returns the document that w was filled with as a delta over the one at old, or over one that it was made over, and the length up
-// to which it is known to pay. It is nil when a full frame is better. The frame is valid until the next call.
+// over returns the document that w was filled with as a delta over the one at old, or over one that it was
+// made over, and the length up to which it is known to pay. It is nil when a full frame is better. The frame
+// is valid until the next call.
 func (w *FrameWriter) over(p *packs, old Place, like bool) (raw []byte, sure int) {
 	payload := w.buf[frameHeader:]
 	if len(payload) > maxDelta || old.Len > maxDelta || (like && len(payload) > likeDelta*5/8) {
@@ -113,8 +122,9 @@ func (w *FrameWriter) over(p *packs, old Place, like bool) (raw []byte, sure int
 	return b, min(int(links[len(links)-1].at.Len)/4, len(payload)/8)
 }
 
-// likeBase returns which frame of a chain is to be the base of a document that says what the first one says: the lowest one that says nearly the same, by the
-// lengths of the deltas over it. Mostly it is the full one; below a page that has changed it is that page.
+// likeBase returns which frame of a chain is to be the base of a document that says what the first one says:
+// the lowest one that says nearly the same, by the lengths of the deltas over it. Mostly it is the full one;
+// below a page that has changed it is that page.
 func likeBase(links []chained) int {
 	top := len(links) - 1
 	full, spent := int(links[top].at.Len), 0
@@ -126,14 +136,17 @@ func likeBase(links []chained) int {
 	return top
 }
 
-// chooseBase returns which frame of the chain of a document is to be the base of the next one: 0, the document itself, until the chain
-// is maxDepth deep. Then one further down has to be, and the next ones can be deltas over each other again. The price of that is about what all
-// deltas of the chain from there on have cost, because it repeats what they say; what it gives is the depth that is free again. The one with the
-// lowest price for each version that it makes room for is chosen; len(links) when that is to begin with a full frame.
+// chooseBase returns which frame of the chain of a document is to be the base of the next one: 0, the
+// document itself, until the chain is maxDepth deep. Then one further down has to be, and the next ones can
+// be deltas over each other again. The price of that is about what all deltas of the chain from there on have
+// cost, because it repeats what they say; what it gives is the depth that is free again. The one with the
+// lowest price for each version that it makes room for is chosen; len(links) when that is to begin with a
+// full frame.
 //
-// With versions that differ by equal amounts c, the first maxDepth cost c each, and the next 36 cost 2 c in the mean; then 3 c, unless full
-// frames cost less. No order known beforehand does better for every number of versions (A. Griewank, "Achieving logarithmic growth of temporal and
-// spatial complexity in reverse automatic differentiation", 1992, where the same numbers come up).
+// With versions that differ by equal amounts c, the first maxDepth cost c each, and the next 36 cost 2 c in
+// the mean; then 3 c, unless full frames cost less. No order known beforehand does better for every number of
+// versions (A. Griewank, "Achieving logarithmic growth of temporal and spatial complexity in reverse
+// automatic differentiation", 1992, where the same numbers come up).
 func chooseBase(links []chained) int {
 	top := len(links) - 1 // deltas in the chain
 	if top < maxDepth {
@@ -156,14 +169,15 @@ func chooseBase(links []chained) int {
 	return best
 }
 
-// deltaCoder keeps what zstd needs for one size of documents and another, because making it costs many times what a small delta costs.
+// deltaCoder keeps what zstd needs for one size of documents and another, because making it costs many times
+// what a small delta costs.
 type deltaCoder struct {
 	small, middle, fast *zstd.Encoder
 	out                 appender
 }
 
-// The tables of the quick levels hold 32 Ki and 128 Ki places: too few for a large base. A window in which the whole base can be seen
-// from the end of the body holds both.
+// The tables of the quick levels hold 32 Ki and 128 Ki places: too few for a large base. A window in which
+// the whole base can be seen from the end of the body holds both.
 const (
 	smallDelta  = 128 << 10 // bytes of base and document together
 	likeDelta   = 256 << 10 // of documents that say the same
@@ -195,7 +209,9 @@ func (c *deltaCoder) quick(b, payload, dict []byte) ([]byte, error) {
 	return c.with(&c.fast, likeDelta, zstd.SpeedFastest, b, payload, dict)
 }
 
-func (c *deltaCoder) with(enc **zstd.Encoder, window int, level zstd.EncoderLevel, b, payload, dict []byte) (_ []byte, err error) {
+func (c *deltaCoder) with(
+	enc **zstd.Encoder, window int, level zstd.EncoderLevel, b, payload, dict []byte,
+) (_ []byte, err error) {
 	c.out = b
 	if *enc == nil {
 		*enc, err = newDeltaEncoder(&c.out, window, level, dict)
@@ -213,7 +229,8 @@ func (c *deltaCoder) with(enc **zstd.Encoder, window int, level zstd.EncoderLeve
 }
 
 func newDeltaEncoder(out io.Writer, window int, level zstd.EncoderLevel, dict []byte) (*zstd.Encoder, error) {
-	return zstd.NewWriter(out, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(level), zstd.WithEncoderCRC(false),
+	return zstd.NewWriter(out, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(level),
+		zstd.WithEncoderCRC(false),
 		zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(window), zstd.WithEncoderDictRaw(0, dict))
 }
 

@@ -19,14 +19,16 @@ import (
 	"mirrord/replica/text"
 )
 
-// The digests of a site's pages lie beside its database, so that who looks for replicas need not read the pages again:
+// The digests of a site's pages lie beside its database, so that who looks for replicas need not read the
+// pages again:
 //
 //	head    16 bytes: "mDg1", then the form of the digests (text.DigestForm), 4 bytes little endian, then zeros
 //	entries 176 bytes each: number of the URL 4, Resource.TextSum 8 (big endian), run 4, place 4 + 8 + 4 (pack, offset, length; zero for a blob),
 //	        words 8 + 4 (text.ContentDigest: Text and Words), sketch 128, crc32c of all this 4; other integers little endian
 //
-// Of the entries of a URL the last one counts, and only while the URL's record has that sum. Nothing else depends on the file: it is not synced, entries that
-// a crash spoilt are passed over, a file of another form is begun anew, and what is missing is made again of the pages.
+// Of the entries of a URL the last one counts, and only while the URL's record has that sum. Nothing else
+// depends on the file: it is not synced, entries that a crash spoilt are passed over, a file of another form
+// is begun anew, and what is missing is made again of the pages.
 
 const (
 	digestsName  = "digests"
@@ -38,22 +40,23 @@ const (
 
 // PageDigest is what a body of a page says.
 type PageDigest struct {
-	ID     uint32 // number of the URL
-	Body   uint64 // Resource.TextSum of the body
-	Run    int    // that made it
-	At     Place  // of the body when that run stored it; documents move between runs. Zero for what is no document
+	ID   uint32 // number of the URL
+	Body uint64 // Resource.TextSum of the body
+	Run  int    // that made it
+	// of the body when that run stored it; documents move between runs. Zero for what is no document
+	At     Place
 	Digest text.ContentDigest
 }
 
-// TextSum is by what digests know a body: the beginning of its SHA-256, with what else decides which words it has: the same bytes say something else under
-// another type or encoding.
+// TextSum is by what digests know a body: the beginning of its SHA-256, with what else decides which words it
+// has: the same bytes say something else under another type or encoding.
 func (r *Resource) TextSum() uint64 {
 	kind := crc32.ChecksumIEEE([]byte(r.MIME + "\x00" + r.Charset))
 	return binary.BigEndian.Uint64(r.Digest[:]) ^ uint64(kind)
 }
 
-// Digests are the digests of a site. Safe for concurrent use by one process; when another one writes meanwhile, entries may be lost, which costs
-// making them again.
+// Digests are the digests of a site. Safe for concurrent use by one process; when another one writes
+// meanwhile, entries may be lost, which costs making them again.
 type Digests struct {
 	site     *home
 	f        *os.File // nil: there is none, and none can be made
@@ -64,12 +67,13 @@ type Digests struct {
 	buf [digestEntry]byte // of one entry
 }
 
-// Digests opens the digests. A site that is open for reading has them for writing too, where the file can be written: what a reader had
-// to make is worth keeping. The caller closes them, before the site.
+// Digests opens the digests. A site that is open for reading has them for writing too, where the file can be
+// written: what a reader had to make is worth keeping. The caller closes them, before the site.
 func (s *Site) Digests() (*Digests, error) {
 	d := &Digests{site: s.home}
 	f, err := s.root.OpenFile(digestsName, os.O_RDWR|os.O_CREATE, 0o644)
-	if errors.Is(err, fs.ErrPermission) && !s.readOnly && s.root.Remove(digestsName) == nil { // somebody else made it, who looked for replicas
+	// somebody else made it, who looked for replicas
+	if errors.Is(err, fs.ErrPermission) && !s.readOnly && s.root.Remove(digestsName) == nil {
 		f, err = s.root.OpenFile(digestsName, os.O_RDWR|os.O_CREATE, 0o644)
 	}
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS) {
@@ -91,7 +95,8 @@ func (s *Site) Digests() (*Digests, error) {
 		if err != nil {
 			return nil, errors.Join(diskErr("read digests", err), f.Close())
 		}
-		d.n = uint32((fi.Size() - digestsHead) / digestEntry) // the end of an entry that a crash cut off is written over
+		// the end of an entry that a crash cut off is written over
+		d.n = uint32((fi.Size() - digestsHead) / digestEntry)
 	case !d.readOnly:
 		if err := f.Truncate(0); err != nil {
 			return nil, errors.Join(diskErr("write digests", err), f.Close())
@@ -159,7 +164,8 @@ func (d *Digests) At(n uint32) (p PageDigest, ok bool, err error) {
 	return p, ok, nil
 }
 
-// All yields the entries that are not spoilt, by their numbers. The entry is valid until the next one. After an error it ends.
+// All yields the entries that are not spoilt, by their numbers. The entry is valid until the next one. After
+// an error it ends.
 func (d *Digests) All() iter.Seq2[uint32, *PageDigest] {
 	return func(yield func(uint32, *PageDigest) bool) {
 		n := d.Len()
@@ -203,7 +209,8 @@ func (d *Digests) Keep(keep func(n uint32, p *PageDigest) bool) (err error) {
 		err = d.site.root.Rename(digestsAside, digestsName)
 	}
 	if err != nil { // what there is stays
-		return errors.Join(diskErr("write digests", err), f.Close(), diskErr("remove "+digestsAside, d.site.root.Remove(digestsAside)))
+		return errors.Join(diskErr("write digests", err), f.Close(),
+			diskErr("remove "+digestsAside, d.site.root.Remove(digestsAside)))
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -243,9 +250,13 @@ func (p *PageDigest) decode(b []byte) bool {
 	if crc32.Update(digestsSeed, castagnoli, b[:end]) != le.Uint32(b[end:]) {
 		return false
 	}
-	*p = PageDigest{ID: le.Uint32(b), Body: binary.BigEndian.Uint64(b[4:]), Run: int(le.Uint32(b[12:])),
+	*p = PageDigest{
+		ID:     le.Uint32(b),
+		Body:   binary.BigEndian.Uint64(b[4:]),
+		Run:    int(le.Uint32(b[12:])),
 		At:     Place{Pack: le.Uint32(b[16:]), Off: int64(le.Uint64(b[20:])), Len: le.Uint32(b[28:])},
-		Digest: text.ContentDigest{Text: le.Uint64(b[32:]), Words: le.Uint32(b[40:])}}
+		Digest: text.ContentDigest{Text: le.Uint64(b[32:]), Words: le.Uint32(b[40:])},
+	}
 	copy(p.Digest.Sketch[:], b[44:end])
 	p.Digest.Site = p.ID
 	return true

@@ -14,7 +14,13 @@ import (
 )
 
 func digestOf(id uint32, words uint32) *PageDigest {
-	p := &PageDigest{ID: id, Body: uint64(id) << 40, Run: 3, At: Place{1, int64(id) * 7, 99}, Digest: text.ContentDigest{Text: uint64(id) + 1, Words: words, Site: id}}
+	p := &PageDigest{
+		ID:     id,
+		Body:   uint64(id) << 40,
+		Run:    3,
+		At:     Place{1, int64(id) * 7, 99},
+		Digest: text.ContentDigest{Text: uint64(id) + 1, Words: words, Site: id},
+	}
 	for i := range p.Digest.Sketch {
 		p.Digest.Sketch[i] = byte(int(id) * i)
 	}
@@ -127,7 +133,8 @@ func TestDigestsOfOthers(t *testing.T) {
 	}
 }
 
-// A file that somebody else made, who may read the site and make files beside it, is no reason for a run to go without.
+// A file that somebody else made, who may read the site and make files beside it, is no reason for a run to
+// go without.
 func TestDigestsMadeByOthers(t *testing.T) {
 	st, s := openTest(t, t.TempDir(), Options{})
 	d := openDigests(t, s)
@@ -135,7 +142,8 @@ func TestDigestsMadeByOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.Close()
-	if err := os.Chmod(filepath.Join(s.Dir(), digestsName), 0o444); err != nil { // as good as another owner; root does not mind either
+	// as good as another owner; root does not mind either
+	if err := os.Chmod(filepath.Join(s.Dir(), digestsName), 0o444); err != nil {
 		t.Fatal(err)
 	}
 	closeTest(t, st, s)
@@ -182,7 +190,12 @@ func TestDigestsKeepFails(t *testing.T) {
 // The same bytes are another page by another type or encoding.
 func TestTextSum(t *testing.T) {
 	seen := map[uint64]bool{}
-	for _, r := range []Resource{{MIME: "text/html"}, {MIME: "text/plain"}, {MIME: "text/html", Charset: "koi8-r"}, {MIME: "text/html", Charset: "utf-8"}, {MIME: "text/html", Digest: [32]byte{1}}} {
+	for _, r := range []Resource{
+		{MIME: "text/html"}, {MIME: "text/plain"}, {
+			MIME:    "text/html",
+			Charset: "koi8-r",
+		}, {MIME: "text/html", Charset: "utf-8"}, {MIME: "text/html", Digest: [32]byte{1}},
+	} {
 		if sum := r.TextSum(); seen[sum] {
 			t.Errorf("%+v is as another", r)
 		} else if again := r; sum != again.TextSum() {

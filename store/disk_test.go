@@ -40,7 +40,14 @@ func fill(t *testing.T, s *Site, first int) (kept int, err error) {
 	for n := first; n < first+10000; n++ {
 		body := random(20<<10, byte(n))
 		body[0], body[1] = byte(n), byte(n>>8)
-		d := &Done{Resource: Resource{ID: uint32(n), URL: testURL(n), Status: 200, InSet: true, Size: int64(len(body)), Digest: sha256.Sum256(body)}, Linked: true}
+		d := &Done{Resource: Resource{
+			ID:     uint32(n),
+			URL:    testURL(n),
+			Status: 200,
+			InSet:  true,
+			Size:   int64(len(body)),
+			Digest: sha256.Sum256(body),
+		}, Linked: true}
 		if n%3 == 0 {
 			d.Body = BlobBody
 			err = blobsOf(s).Put(d.Digest, body, at(1))
@@ -60,7 +67,8 @@ func fill(t *testing.T, s *Site, first int) (kept int, err error) {
 	return 0, nil
 }
 
-// A disk that is full: the error says what to do, what was committed stays, and with more room the work goes on.
+// A disk that is full: the error says what to do, what was committed stays, and with more room the work goes
+// on.
 func TestDiskFull(t *testing.T) {
 	check := func(t *testing.T, dir string, want syscall.Errno, hint string, less, more func()) {
 		st, s := openTest(t, dir, Options{})
@@ -73,7 +81,11 @@ func TestDiskFull(t *testing.T) {
 		if kept == 0 {
 			t.Fatal("nothing was kept")
 		}
-		if err := s.Records.Fold(Folding{Version: 1, Pending: func(uint32) bool { return true }, Path: func(*Resource) string { return "" }}); err != nil && !errors.As(err, &disk) {
+		if err := s.Records.Fold(Folding{
+			Version: 1,
+			Pending: func(uint32) bool { return true },
+			Path:    func(*Resource) string { return "" },
+		}); err != nil && !errors.As(err, &disk) {
 			t.Errorf("fold: %v", err)
 		}
 		closeTest(t, st, s)
@@ -188,7 +200,8 @@ func TestReadOnlyState(t *testing.T) {
 	}
 	var disk *DiskError
 	_, err = st.OpenSite("x")
-	if !errors.As(err, &disk) || !errors.Is(err, syscall.EROFS) || !strings.Contains(err.Error(), "read-only file system)") {
+	if !errors.As(err, &disk) || !errors.Is(err, syscall.EROFS) ||
+		!strings.Contains(err.Error(), "read-only file system)") {
 		t.Errorf("%v", err)
 	}
 	if err := st.AddRun(RunRecord{Site: "x"}); !errors.As(err, &disk) {

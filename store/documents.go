@@ -8,8 +8,9 @@ import (
 	"io/fs"
 )
 
-// Documents reads the packs of a site without its database, and without keeping anybody from it. A pack that was compacted away meanwhile is
-// ErrDamaged: the records say where its documents are now. Safe for concurrent use.
+// Documents reads the packs of a site without its database, and without keeping anybody from it. A pack that
+// was compacted away meanwhile is ErrDamaged: the records say where its documents are now. Safe for
+// concurrent use.
 type Documents struct{ packs *packs }
 
 // Documents opens the packs of a site for reading. The caller closes them.

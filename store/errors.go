@@ -24,7 +24,8 @@ var ErrTooLong = errors.New("URL is too long to be stored")
 // ErrDamaged says that something on disk is not what the records say.
 var ErrDamaged = errors.New("damaged")
 
-// DiskError is a failure of the disk itself: full, read-only, or an I/O error. It ends a run cleanly as partial.
+// DiskError is a failure of the disk itself: full, read-only, or an I/O error. It ends a run cleanly as
+// partial.
 type DiskError struct {
 	Op  string
 	Err error

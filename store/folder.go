@@ -32,8 +32,8 @@ func (d *folder) close() {
 	}
 }
 
-// folders opens folders below a root by mirror path; it keeps the last one, which sorted work asks for again and again.
-// It is not safe for concurrent use.
+// folders opens folders below a root by mirror path; it keeps the last one, which sorted work asks for again
+// and again. It is not safe for concurrent use.
 type folders struct {
 	root *os.Root
 	look bool // a missing folder is an error
@@ -41,7 +41,8 @@ type folders struct {
 	last *folder
 }
 
-// of returns the folder that holds the file at a mirror path, and the file's name in it. It is made when missing, unless look is set.
+// of returns the folder that holds the file at a mirror path, and the file's name in it. It is made when
+// missing, unless look is set.
 func (c *folders) of(p string) (*folder, string, error) {
 	dir, name := path.Split(p)
 	if dir == "" {

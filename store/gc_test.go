@@ -30,7 +30,13 @@ const pastURLs = 12
 
 // newPast publishes versions. Pages are large and do not compress, so that packs fill.
 func newPast(t testing.TB, s *Site, rng *rand.Rand, versions int) *pastSite {
-	h := &pastSite{t: t, rng: rng, s: s, want: map[int]map[string]string{}, now: map[string]string{}}
+	h := &pastSite{
+		t:    t,
+		rng:  rng,
+		s:    s,
+		want: map[int]map[string]string{},
+		now:  map[string]string{},
+	}
 	s.packs.max = 256 << 10
 	for range versions {
 		h.version()
@@ -135,8 +141,9 @@ func (h *pastSite) check(s *Site) {
 		}
 		for _, x := range all {
 			body, in := h.want[x.Version.Number][u.String()]
-			if got := x.Known && x.Record.InSet; got != in || in && x.Record.Digest != sha256.Sum256([]byte(body)) {
-				h.t.Errorf("history of %s: version %d has it: %v, want %v; digest %x", u, x.Version.Number, got, in, x.Record.Digest[:6])
+			if got := x.Known && x.Record.InSet; got != in || (in && x.Record.Digest != sha256.Sum256([]byte(body))) {
+				h.t.Errorf("history of %s: version %d has it: %v, want %v; digest %x", u, x.Version.Number, got, in,
+					x.Record.Digest[:6])
 			}
 		}
 	}
@@ -233,8 +240,8 @@ func TestCompactFreesWhatNothingRefersTo(t *testing.T) {
 	h.check(h.s)
 }
 
-// Random histories, versions dropped, collections, new versions and reopening in any order: nothing that a kept version or an unfinished run
-// refers to is ever lost.
+// Random histories, versions dropped, collections, new versions and reopening in any order: nothing that a
+// kept version or an unfinished run refers to is ever lost.
 func TestCollectNeverLosesAnything(t *testing.T) {
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -287,7 +294,9 @@ func TestCollectNeverLosesAnything(t *testing.T) {
 
 func resourcesOfJournal(t testing.TB, s *Site) (out []Resource) {
 	t.Helper()
-	err := s.Records.Replay(func(uint32, NewURL) error { return nil }, func(r *Resource, _ []byte, _ bool) error {
+	err := s.Records.Replay(func(uint32, NewURL) error {
+		return nil
+	}, func(r *Resource, _ []byte, _ bool) error {
 		out = append(out, *r)
 		return nil
 	})
@@ -311,7 +320,8 @@ func collect(t testing.TB, dir string) BlobsFreed {
 	return f
 }
 
-// A kill at any step of a compaction leaves a site in which every version is whole, and the next compaction frees the same.
+// A kill at any step of a compaction leaves a site in which every version is whole, and the next compaction
+// frees the same.
 func TestCompactKilledAnywhere(t *testing.T) {
 	dir := t.TempDir()
 	_, s := openTest(t, dir, Options{Volatile: true})
@@ -337,7 +347,14 @@ func TestCompactKilledAnywhere(t *testing.T) {
 		t.Run(k.step, func(t *testing.T) {
 			_, s := openTest(t, k.dir, Options{Volatile: true})
 			s.packs.max = 256 << 10
-			h := &pastSite{t: t, rng: rand.New(rand.NewPCG(4, 4)), s: s, want: maps.Clone(h.want), now: maps.Clone(h.now), n: h.n}
+			h := &pastSite{
+				t:    t,
+				rng:  rand.New(rand.NewPCG(4, 4)),
+				s:    s,
+				want: maps.Clone(h.want),
+				now:  maps.Clone(h.now),
+				n:    h.n,
+			}
 			h.check(s)
 			compact(t, s, false)
 			h.check(s)
@@ -352,7 +369,9 @@ func TestCompactKilledAnywhere(t *testing.T) {
 			h.check(s)
 		})
 	}
-	for _, step := range []string{"pack ended", "frames copied", "some records moved", "records moved", "pack removed"} {
+	for _, step := range []string{
+		"pack ended", "frames copied", "some records moved", "records moved", "pack removed",
+	} {
 		if !steps[step] {
 			t.Errorf("no kill at %q", step)
 		}
@@ -417,7 +436,8 @@ func TestCompactEndsWithItsContext(t *testing.T) {
 	h.check(s)
 }
 
-// What emptying packs costs: most of it is reading and writing the documents that stay, and one pass over the records.
+// What emptying packs costs: most of it is reading and writing the documents that stay, and one pass over the
+// records.
 func BenchmarkCompact(b *testing.B) {
 	const docs = 20_000
 	dir := b.TempDir()
@@ -433,7 +453,15 @@ func BenchmarkCompact(b *testing.B) {
 	body := random(4000, 1)
 	done := make([]*Done, docs)
 	for i := range done {
-		r := Resource{ID: uint32(i), URL: testURL(i), InSet: i%2 == 0, MIME: "text/html", Size: int64(len(body)), Digest: sha256.Sum256(body), Body: PackBody}
+		r := Resource{
+			ID:     uint32(i),
+			URL:    testURL(i),
+			InSet:  i%2 == 0,
+			MIME:   "text/html",
+			Size:   int64(len(body)),
+			Digest: sha256.Sum256(body),
+			Body:   PackBody,
+		}
 		if r.At, err = s.Frames.AppendFrame(w, metaOf(&r), nil, body); err != nil {
 			b.Fatal(err)
 		}

@@ -16,16 +16,18 @@ import (
 
 // BlobsFreed says what CollectBlobs did, or would do.
 type BlobsFreed struct {
-	Blobs  int   `json:"blobs"`  // that are removed
-	Freed  int64 `json:"freed"`  // bytes; a blob that still stands in a tree frees nothing yet
-	Kept   int   `json:"kept"`   // that something refers to
-	Linked int   `json:"linked"` // removed ones that still stand in a tree; the space is free when the tree changes
+	Blobs int   `json:"blobs"` // that are removed
+	Freed int64 `json:"freed"` // bytes; a blob that still stands in a tree frees nothing yet
+	Kept  int   `json:"kept"`  // that something refers to
+	// removed ones that still stand in a tree; the space is free when the tree changes
+	Linked int `json:"linked"`
 }
 
-// CollectBlobs deletes the blobs that no record, history or unfinished run of any site refers to. All sites are held meanwhile: one that a
-// process has open is ErrLocked, and one that cannot be read ends the call too, because nobody knows what it refers to; then nothing is
-// deleted. With dry it only says what it would do. The caller must have no site open. Bodies of Options.Bodies are left alone: sites of other
-// machines may refer to them.
+// CollectBlobs deletes the blobs that no record, history or unfinished run of any site refers to. All sites
+// are held meanwhile: one that a process has open is ErrLocked, and one that cannot be read ends the call
+// too, because nobody knows what it refers to; then nothing is deleted. With dry it only says what it would
+// do. The caller must have no site open. Bodies of Options.Bodies are left alone: sites of other machines may
+// refer to them.
 func (s *State) CollectBlobs(ctx context.Context, dry bool) (f BlobsFreed, err error) {
 	defer func() {
 		if err != nil {

@@ -116,7 +116,8 @@ func TestCollectBlobsRefusesWhatItCannotRead(t *testing.T) {
 	}
 }
 
-// A site that this process has begun to mirror while the others were being opened keeps its blobs: the lock between processes does not see it.
+// A site that this process has begun to mirror while the others were being opened keeps its blobs: the lock
+// between processes does not see it.
 func TestCollectBlobsBesideOurselves(t *testing.T) {
 	st, s := openTest(t, t.TempDir(), Options{})
 	if err := s.Close(); err != nil {

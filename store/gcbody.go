@@ -10,8 +10,8 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// forgetBodies takes the bodies away from records that are no part of the mirror: nothing asks for them any more. What an older version had
-// is in the history.
+// forgetBodies takes the bodies away from records that are no part of the mirror: nothing asks for them any
+// more. What an older version had is in the history.
 func (s *compactor) forgetBodies() error {
 	if idle, err := s.idle(); !idle || err != nil {
 		return err
@@ -59,7 +59,8 @@ func (s *compactor) forgetBodies() error {
 	return nil
 }
 
-// withoutBody returns the record of a URL that is no part of the mirror without its body, nil when it is to stay as it is.
+// withoutBody returns the record of a URL that is no part of the mirror without its body, nil when it is to
+// stay as it is.
 func withoutBody(k, v []byte) ([]byte, error) {
 	u, err := urlOfKey(k)
 	if err != nil {
@@ -86,7 +87,8 @@ func (s *compactor) idle() (idle bool, err error) {
 	return idle, err
 }
 
-// bodied calls f for every record that has a body, wherever it stands; pinned says that it stands in the journal. f must not keep r.
+// bodied calls f for every record that has a body, wherever it stands; pinned says that it stands in the
+// journal. f must not keep r.
 func (s *Records) bodied(ctx context.Context, f func(r *Resource, pinned bool) error) error {
 	var r Resource
 	record := func(k, v []byte) error {

@@ -16,9 +16,10 @@ import (
 	"mirrord/site"
 )
 
-// Heads that no record and no history refers to any more stay in their file until Compact finds less than liveShare of the files in use, or
-// one that is damaged. Then all that are in use are coded anew into the next file, some records with each transaction, and the older files
-// are removed. A crash leaves records of both kinds, and files of both.
+// Heads that no record and no history refers to any more stay in their file until Compact finds less than
+// liveShare of the files in use, or one that is damaged. Then all that are in use are coded anew into the
+// next file, some records with each transaction, and the older files are removed. A crash leaves records of
+// both kinds, and files of both.
 
 const minHeadHoles = 16 << 10 // bytes of holes for which heads are moved
 
@@ -30,7 +31,8 @@ type headUse struct {
 	live int64    // bytes of them
 }
 
-// compactHeads gives the space of heads that nothing refers to back. With dry it only says what that would be.
+// compactHeads gives the space of heads that nothing refers to back. With dry it only says what that would
+// be.
 func (s *compactor) compactHeads(ctx context.Context, dry bool) (freed int64, err error) {
 	uses, damaged, err := s.headUses(ctx)
 	if err != nil || len(uses) == 0 {
@@ -156,9 +158,11 @@ func (f *headFiles) use(u *headUse, at HeadPlace) bool {
 	}
 }
 
-// moveHeads codes the heads of some records of a bucket anew, from a key on, as far as they lie in files up to last. It returns the key to go on
-// from, nil at the end. A head that cannot be read is lost.
-func (s *compactor) moveHeads(tx *bolt.Tx, bucket []byte, prefix int, start []byte, last uint32) (next []byte, err error) {
+// moveHeads codes the heads of some records of a bucket anew, from a key on, as far as they lie in files up
+// to last. It returns the key to go on from, nil at the end. A head that cannot be read is lost.
+func (s *compactor) moveHeads(
+	tx *bolt.Tx, bucket []byte, prefix int, start []byte, last uint32,
+) (next []byte, err error) {
 	var keys, values [][]byte
 	var r, now Resource
 	b := tx.Bucket(bucket)

@@ -13,7 +13,8 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// movePacks empties packs and removes them. deltas are all that are in use; it notes there where they and their bases went.
+// movePacks empties packs and removes them. deltas are all that are in use; it notes there where they and
+// their bases went.
 func (s *compactor) movePacks(ctx context.Context, packs []*packUse, deltas []*chained, c *Compaction) error {
 	to, from := map[Place]Place{}, map[uint32]bool{}
 	over := make(map[Place]bool, len(deltas))
@@ -53,7 +54,8 @@ func (s *compactor) movePacks(ctx context.Context, packs []*packUse, deltas []*c
 		name   []byte
 		prefix int
 	}{{bResources, 0}, {bHistory, 8}} {
-		for next := []byte{}; next != nil; { // what a crash leaves is right: records of either kind refer to what is there
+		// what a crash leaves is right: records of either kind refer to what is there
+		for next := []byte{}; next != nil; {
 			err = s.update("move documents", func(tx *bolt.Tx) (err error) {
 				if next, err = repoint(tx.Bucket(b.name), b.prefix, next, s.moveItems, from, to); err != nil {
 					return err
@@ -83,11 +85,15 @@ func (s *compactor) movePacks(ctx context.Context, packs []*packUse, deltas []*c
 	return s.dropPacks(empty, c)
 }
 
-// copyFrames appends the full frames in use of a pack to the last one, byte for byte, and notes where each went. Deltas wait until
-// their bases have moved; here they are only looked at. over says which places hold deltas that are in use.
-func (s *compactor) copyFrames(ctx context.Context, u *packUse, over map[Place]bool, to map[Place]Place) error {
+// copyFrames appends the full frames in use of a pack to the last one, byte for byte, and notes where each
+// went. Deltas wait until their bases have moved; here they are only looked at. over says which places hold
+// deltas that are in use.
+func (s *compactor) copyFrames(
+	ctx context.Context, u *packUse, over map[Place]bool, to map[Place]Place,
+) error {
 	var raw []byte
-	for _, at := range u.places { // before anything is copied: the copies of a pack that has to stay would pile up with every call
+	// before anything is copied: the copies of a pack that has to stay would pile up with every call
+	for _, at := range u.places {
 		err := ctx.Err()
 		if err != nil {
 			return err
@@ -114,9 +120,12 @@ func (s *compactor) copyFrames(ctx context.Context, u *packUse, over map[Place]b
 	return nil
 }
 
-// copyDeltas appends the deltas that lie in packs of from, or whose base has moved, to the last pack, and notes where each went. It returns
-// the bytes of those that lie elsewhere. Bases come before what is over them.
-func (s *compactor) copyDeltas(ctx context.Context, deltas []*chained, from map[uint32]bool, to map[Place]Place) (outside int64, err error) {
+// copyDeltas appends the deltas that lie in packs of from, or whose base has moved, to the last pack, and
+// notes where each went. It returns the bytes of those that lie elsewhere. Bases come before what is over
+// them.
+func (s *compactor) copyDeltas(
+	ctx context.Context, deltas []*chained, from map[uint32]bool, to map[Place]Place,
+) (outside int64, err error) {
 	var raw []byte
 	for _, d := range deltas {
 		base, moved := to[d.base]
@@ -184,8 +193,11 @@ func checkFrame(raw []byte) error {
 	return nil
 }
 
-// repoint makes the records of a bucket refer to where their documents went, most of them at a time, from a key on. It returns the key to go on from, nil at the end.
-func repoint(b *bolt.Bucket, prefix int, start []byte, most int, from map[uint32]bool, to map[Place]Place) (next []byte, err error) {
+// repoint makes the records of a bucket refer to where their documents went, most of them at a time, from a
+// key on. It returns the key to go on from, nil at the end.
+func repoint(
+	b *bolt.Bucket, prefix int, start []byte, most int, from map[uint32]bool, to map[Place]Place,
+) (next []byte, err error) {
 	var keys, values [][]byte
 	var r Resource
 	c := b.Cursor()

@@ -16,8 +16,8 @@ type PartsFreed struct {
 	Kept  int   `json:"kept"`
 }
 
-// Collect deletes the parts that drop names, given the URL of each and when it last grew, and what a crash left beside them. With dry it
-// only says what it would do. No run may be under way.
+// Collect deletes the parts that drop names, given the URL of each and when it last grew, and what a crash
+// left beside them. With dry it only says what it would do. No run may be under way.
 func (s *Parts) Collect(dry bool, drop func(url string, grown time.Time) bool) (f PartsFreed, err error) {
 	if !dry {
 		if err := s.owned(); err != nil {

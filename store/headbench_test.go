@@ -11,7 +11,8 @@ import (
 	"mirrord/site"
 )
 
-// BenchmarkHeads tells what the head of a page costs from the answer to the file: at a first run, and when nothing has changed.
+// BenchmarkHeads tells what the head of a page costs from the answer to the file: at a first run, and when
+// nothing has changed.
 func BenchmarkHeads(b *testing.B) {
 	const pages = 4096
 	for _, kind := range headKinds[:3] {

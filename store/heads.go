@@ -21,18 +21,21 @@ import (
 	"mirrord/site"
 )
 
-// The heads of answers (package heads) lie in files of their own, "heads.1" and so on, of which the last one is appended to:
+// The heads of answers (package heads) lie in files of their own, "heads.1" and so on, of which the last one
+// is appended to:
 //
 //	header  8 bytes: "mHd", version of this format (1), 4 zeros
 //	entries one after the other: uvarint bytes of the payload; crc32c of the URL and the head (headSum), 4 bytes little endian; the payload:
 //	        uvarint bytes from the beginning of the base entry to that of this one, 0 for none; the head, coded over the base's
 //
-// A record says where its heads begin. Whatever is damaged, the entry or one that it is over, and whoever's entry it is: a head that is not
-// what was written for the URL has another checksum. It is lost then, and nothing else depends on it. Entries are appended and synced before the records that refer to them are committed; what lies behind the last
-// committed one is cut off before the next is written.
+// A record says where its heads begin. Whatever is damaged, the entry or one that it is over, and whoever's
+// entry it is: a head that is not what was written for the URL has another checksum. It is lost then, and
+// nothing else depends on it. Entries are appended and synced before the records that refer to them are
+// committed; what lies behind the last committed one is cut off before the next is written.
 //
-// The base is the head that the URL had before, or one below that, else that of another URL of the site with nearly the same fields: a model,
-// which is written in full (the last ones are named in site.db), or one that was added just before.
+// The base is the head that the URL had before, or one below that, else that of another URL of the site with
+// nearly the same fields: a model, which is written in full (the last ones are named in site.db), or one that
+// was added just before.
 const (
 	headsName    = "heads."
 	headsMagic   = "mHd"
@@ -260,12 +263,14 @@ func checkHeads(file *os.File) error {
 		return fmt.Errorf("%w: it is no file of heads", ErrDamaged)
 	}
 	if v := b[len(headsMagic)]; v > headsVersion {
-		return fmt.Errorf("%w: %w: heads of version %d, this one reads %d", ErrDamaged, ErrNewerFormat, v, headsVersion)
+		return fmt.Errorf("%w: %w: heads of version %d, this one reads %d", ErrDamaged, ErrNewerFormat, v,
+			headsVersion)
 	}
 	return nil
 }
 
-// begin makes the last file ready for appending. One that is damaged is left to be read as far as possible, and a new one begun.
+// begin makes the last file ready for appending. One that is damaged is left to be read as far as possible,
+// and a new one begun.
 func (f *headFiles) begin(tx *bolt.Tx) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -294,7 +299,8 @@ func (f *headFiles) begin(tx *bolt.Tx) error {
 	if err != nil {
 		return errors.Join(diskErr("open heads", err), file.Close())
 	}
-	f.w, f.num, f.size = file, num, size // what was cut off by a fault stays a hole: no other head takes its place
+	// what was cut off by a fault stays a hole: no other head takes its place
+	f.w, f.num, f.size = file, num, size
 	for !d.Bad && len(d.Rest) > 0 && len(f.models) < maxModels {
 		f.remember(int64(d.Uvarint()))
 	}
@@ -312,7 +318,8 @@ func (f *headFiles) remember(off int64) {
 	}
 }
 
-// create begins a file. One that is there was never committed, or is of a site that was made anew. What is not flushed is lost.
+// create begins a file. One that is there was never committed, or is of a site that was made anew. What is
+// not flushed is lost.
 func (f *headFiles) create(num uint32) error {
 	if old := f.files[num]; old != nil {
 		old.Close() // read only
@@ -399,7 +406,8 @@ func (f *headFiles) likest(h *heads.Head) (like *placedHead) {
 	return like
 }
 
-// flush writes what was added, and what site.db is to know of it. It is synced, unless the site is as volatile as its run.
+// flush writes what was added, and what site.db is to know of it. It is synced, unless the site is as
+// volatile as its run.
 func (f *headFiles) flush(tx *bolt.Tx) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -36,39 +36,70 @@ func base64Of(rng *rand.Rand, chars int) string {
 	return string(b)
 }
 
-// Heads as they were recorded: nginx 1.22 and Apache 2.4 of Debian with static files, and three in the shape of content networks. page decides
-// what is of the page, rng and when what is of the exchange. random is how many bytes of each head are random by nature: request ids, and entity tags
-// that are hashes (16 bytes of each of the last two).
+// Heads as they were recorded: nginx 1.22 and Apache 2.4 of Debian with static files, and three in the shape
+// of content networks. page decides what is of the page, rng and when what is of the exchange. random is how
+// many bytes of each head are random by nature: request ids, and entity tags that are hashes (16 bytes of
+// each of the last two).
 var headKinds = []struct {
 	name   string
 	random int
 	text   headText
 }{
 	{"nginx", 0, func(_ *rand.Rand, page int, when time.Time) string {
-		size, changed := 2000+page*7919%90000, when.Truncate(365*24*time.Hour).Add(-time.Duration(page*page%70000)*time.Minute)
-		return fmt.Sprintf("HTTP/1.1 200 OK\nServer: nginx/1.22.1\nDate: %s\nContent-Type: %s\nContent-Length: %d\nLast-Modified: %s\nConnection: keep-alive\nETag: \"%x-%x\"\nAccept-Ranges: bytes\n",
-			when.Format(imf), []string{"text/html", "text/html", "image/png", "text/css"}[page%4], size, changed.Format(imf), changed.Unix(), size)
+		size, changed := 2000+page*7919%90000,
+			when.Truncate(365*24*time.Hour).Add(-time.Duration(page*page%70000)*time.Minute)
+		return fmt.Sprintf(
+			"HTTP/1.1 200 OK\nServer: nginx/1.22.1\nDate: %s\nContent-Type: %s\nContent-Length: %d\nLast-Modified: "+
+				"%s\nConnection: keep-alive\nETag: \"%x-%x\"\nAccept-Ranges: bytes\n",
+			when.Format(imf), []string{"text/html", "text/html", "image/png", "text/css"}[page%4], size,
+			changed.Format(imf), changed.Unix(), size)
 	}},
 	{"Apache", 0, func(_ *rand.Rand, page int, when time.Time) string {
-		size, changed := 2000+page*7919%90000, when.Truncate(365*24*time.Hour).Add(-time.Duration(page*page%70000)*time.Minute)
-		return fmt.Sprintf("HTTP/1.1 200 OK\nDate: %s\nServer: Apache/2.4.71 (Debian)\nLast-Modified: %s\nETag: \"%x-%x-gzip\"\nAccept-Ranges: bytes\nVary: Accept-Encoding\nContent-Encoding: gzip\nContent-Length: %d\nKeep-Alive: timeout=5, max=%d\nConnection: Keep-Alive\nContent-Type: text/html\n",
-			when.Format(imf), changed.Format(imf), size, changed.UnixMicro()+int64(page*977%1000000), size/4, 100-page%100)
+		size, changed := 2000+page*7919%90000,
+			when.Truncate(365*24*time.Hour).Add(-time.Duration(page*page%70000)*time.Minute)
+		return fmt.Sprintf(
+			"HTTP/1.1 200 OK\nDate: %s\nServer: Apache/2.4.71 (Debian)\nLast-Modified: %s\nETag: "+
+				"\"%x-%x-gzip\"\nAccept-Ranges: bytes\nVary: Accept-Encoding\nContent-Encoding: gzip\nContent-Length: "+
+				"%d\nKeep-Alive: timeout=5, max=%d\nConnection: Keep-Alive\nContent-Type: text/html\n",
+			when.Format(imf), changed.Format(imf), size, changed.UnixMicro()+int64(page*977%1000000), size/4,
+			100-page%100)
 	}},
 	{"content network with cf-ray", 8 + 103, func(rng *rand.Rand, page int, when time.Time) string {
-		return fmt.Sprintf("HTTP/2.0 200 OK\nage: %d\ncache-control: public, max-age=14400\ncf-cache-status: %s\ncf-ray: %s-FRA\ncontent-encoding: br\ncontent-type: text/html; charset=utf-8\ndate: %s\nexpires: %s\nlast-modified: %s\nnel: {\"success_fraction\":0,\"report_to\":\"cf-nel\",\"max_age\":604800}\nreport-to: {\"endpoints\":[{\"url\":\"https:\\/\\/a.nel.cloudflare.com\\/report\\/v4?s=%s\"}],\"group\":\"cf-nel\",\"max_age\":604800}\nserver: cloudflare\nstrict-transport-security: max-age=15552000; includeSubDomains; preload\nvary: Accept-Encoding\nx-content-type-options: nosniff\nalt-svc: h3=\":443\"; ma=86400\n",
-			rng.IntN(14400), []string{"HIT", "MISS", "REVALIDATED"}[rng.IntN(3)], hexOf(rng, 16), when.Format(imf), when.Add(4*time.Hour).Format(imf),
-			when.Truncate(365*24*time.Hour).Add(-time.Duration(page*page%70000)*time.Minute).Format(imf), base64Of(rng, 137))
+		return fmt.Sprintf(
+			"HTTP/2.0 200 OK\nage: %d\ncache-control: public, max-age=14400\ncf-cache-status: %s\ncf-ray: "+
+				"%s-FRA\ncontent-encoding: br\ncontent-type: text/html; charset=utf-8\ndate: %s\nexpires: "+
+				"%s\nlast-modified: %s\nnel: "+
+				"{\"success_fraction\":0,\"report_to\":\"cf-nel\",\"max_age\":604800}\nreport-to: "+
+				"{\"endpoints\":[{\"url\":\"https:\\/\\/a.nel.cloudflare.com\\/report\\/v4?s=%s\"}],\"group\":\"cf-nel\",\"max_age\":604800}\nserver: cloudflare\nstrict-transport-security: max-age=15552000; includeSubDomains; preload\nvary: Accept-Encoding\nx-content-type-options: nosniff\nalt-svc: h3=\":443\"; ma=86400\n",
+			rng.IntN(14400), []string{"HIT", "MISS", "REVALIDATED"}[rng.IntN(3)], hexOf(rng, 16), when.Format(imf),
+			when.Add(4*time.Hour).Format(imf),
+			when.Truncate(365*24*time.Hour).Add(-time.Duration(page*page%70000)*time.Minute).Format(imf),
+			base64Of(rng, 137))
 	}},
 	{"content network with x-served-by", 6 + 16, func(rng *rand.Rand, page int, when time.Time) string {
-		return fmt.Sprintf("HTTP/2.0 200 OK\naccept-ranges: bytes\nage: %d\ncache-control: max-age=600\ncontent-length: %d\ncontent-type: text/html; charset=utf-8\ndate: %s\netag: \"%032x\"\nlast-modified: %s\nserver: GitHub.com\nvary: Accept-Encoding\nvia: 1.1 varnish, 1.1 varnish\nx-cache: HIT, %s\nx-cache-hits: %d, %d\nx-fastly-request-id: deadbeef\nx-served-by: cache-iad-kiad70%05d-IAD, cache-fra-etou82%05d-FRA\nx-timer: S%d.%06d,VS0,VE%d\n",
-			rng.IntN(600), 2000+page*7919%90000, when.Format(imf), uint64(page)*0x9e3779b97f4a7c15, when.Truncate(365*24*time.Hour).Add(-time.Duration(page*page%70000)*time.Minute).Format(imf),
-			[]string{"HIT", "MISS"}[rng.IntN(2)], rng.IntN(30), rng.IntN(9), rng.IntN(300), rng.IntN(300), when.Unix(), rng.IntN(1000000), rng.IntN(100))
+		return fmt.Sprintf(
+			"HTTP/2.0 200 OK\naccept-ranges: bytes\nage: %d\ncache-control: max-age=600\ncontent-length: "+
+				"%d\ncontent-type: text/html; charset=utf-8\ndate: %s\netag: \"%032x\"\nlast-modified: %s\nserver: "+
+				"GitHub.com\nvary: Accept-Encoding\nvia: 1.1 varnish, 1.1 varnish\nx-cache: HIT, %s\nx-cache-hits: "+
+				"%d, %d\nx-fastly-request-id: deadbeef\nx-served-by: cache-iad-kiad70%05d-IAD, "+
+				"cache-fra-etou82%05d-FRA\nx-timer: S%d.%06d,VS0,VE%d\n",
+			rng.IntN(600), 2000+page*7919%90000, when.Format(imf), uint64(page)*0x9e3779b97f4a7c15,
+			when.Truncate(365*24*time.Hour).Add(-time.Duration(page*page%70000)*time.Minute).Format(imf),
+			[]string{"HIT", "MISS"}[rng.IntN(2)], rng.IntN(30), rng.IntN(9), rng.IntN(300), rng.IntN(300), when.Unix(),
+			rng.IntN(1000000), rng.IntN(100))
 	}},
 	{"content network with x-amz-cf-id", 41 + 16, func(rng *rand.Rand, page int, when time.Time) string {
 		edge := uint64(rng.IntN(12) + 7)
-		return fmt.Sprintf("HTTP/1.1 200 OK\nContent-Type: text/html\nContent-Length: %d\nConnection: keep-alive\nDate: %s\nLast-Modified: %s\nETag: \"%016x%016x\"\nx-amz-server-side-encryption: AES256\nAccept-Ranges: bytes\nServer: AmazonS3\nVary: Accept-Encoding\nX-Cache: %s from cloudfront\nVia: 1.1 %016x%016x.cloudfront.net (CloudFront)\nX-Amz-Cf-Pop: FRA%d-P%d\nX-Amz-Cf-Id: %s==\nAge: %d\n",
-			2000+page*7919%90000, when.Format(imf), when.Truncate(365*24*time.Hour).Add(-time.Duration(page*page%70000)*time.Minute).Format(imf), uint64(page)*0x9e3779b97f4a7c15, uint64(page)*0xbf58476d1ce4e5b9,
-			[]string{"Hit", "Miss"}[rng.IntN(2)], edge*0x9e3779b97f4a7c15, edge*0xbf58476d1ce4e5b9, rng.IntN(60), rng.IntN(9), base64Of(rng, 54), rng.IntN(90000))
+		return fmt.Sprintf(
+			"HTTP/1.1 200 OK\nContent-Type: text/html\nContent-Length: %d\nConnection: keep-alive\nDate: "+
+				"%s\nLast-Modified: %s\nETag: \"%016x%016x\"\nx-amz-server-side-encryption: AES256\nAccept-Ranges: "+
+				"bytes\nServer: AmazonS3\nVary: Accept-Encoding\nX-Cache: %s from cloudfront\nVia: 1.1 "+
+				"%016x%016x.cloudfront.net (CloudFront)\nX-Amz-Cf-Pop: FRA%d-P%d\nX-Amz-Cf-Id: %s==\nAge: %d\n",
+			2000+page*7919%90000, when.Format(imf),
+			when.Truncate(365*24*time.Hour).Add(-time.Duration(page*page%70000)*time.Minute).Format(imf),
+			uint64(page)*0x9e3779b97f4a7c15, uint64(page)*0xbf58476d1ce4e5b9,
+			[]string{"Hit", "Miss"}[rng.IntN(2)], edge*0x9e3779b97f4a7c15, edge*0xbf58476d1ce4e5b9, rng.IntN(60),
+			rng.IntN(9), base64Of(rng, 54), rng.IntN(90000))
 	}},
 }
 
@@ -84,7 +115,8 @@ func headOf(t testing.TB, text string) *heads.Head {
 // answered is a page that came at a run, with its head. Nothing of it is looked at but its record.
 func answered(id, run int, h *heads.Head) *Done {
 	d := documentRecord(id, fmt.Sprint(id, " of run ", run), nil)
-	d.Body, d.InSet, d.Run, d.Checked, d.Fetched, d.Answer = PackBody, true, run, int64(1000*run), int64(1000*run), h
+	d.Body, d.InSet, d.Run, d.Checked, d.Fetched, d.Answer = PackBody, true, run, int64(1000*run),
+		int64(1000*run), h
 	return d
 }
 
@@ -135,7 +167,8 @@ func known(t testing.TB, s *Site) uint32 {
 	return n
 }
 
-const plainHead = "HTTP/1.1 200 OK\nServer: s\nDate: Fri, 20 Nov 2026 18:11:13 GMT\nContent-Type: text/html\nCache-Control: max-age=60\n"
+const plainHead = "HTTP/1.1 200 OK\nServer: s\nDate: Fri, 20 Nov 2026 18:11:13 GMT\nContent-Type: " +
+	"text/html\nCache-Control: max-age=60\n"
 
 // headsOf returns the heads that the record of a page refers to, nil for none.
 func headsOf(t testing.TB, s *Site, id int) (head, last *heads.Head) {
@@ -182,25 +215,35 @@ func TestHeadsFollowTheAnswers(t *testing.T) {
 			what, want string
 			got        *heads.Head
 		}{{"head", wantHead, head}, {"last head", wantLast, last}} {
-			if got := fmt.Sprint(c.got); c.want == "" && c.got != nil || c.want != "" && (c.got == nil || got != c.want) {
+			if got := fmt.Sprint(c.got); (c.want == "" && c.got != nil) ||
+				(c.want != "" && (c.got == nil || got != c.want)) {
 				t.Errorf("%s: the %s is\n%s, want\n%s", name, c.what, got, c.want)
 			}
 		}
 	}
-	later, fail := strings.Replace(plainHead, "Fri, 20", "Sat, 21", 1), "HTTP/1.1 500 Internal Server Error\nServer: s\n"
-	step("a failure before anything came", site.Failed, fail, "", fail, func(r *Resource) { r.InSet, r.Body = false, NoBody })
-	step("a body", site.Fetched, plainHead, plainHead, "", func(r *Resource) { r.InSet, r.Body = true, PackBody })
-	step("304 with other dates", site.Unchanged, "HTTP/1.1 304 Not Modified\nDate: Sun, 22 Nov 2026 18:11:13 GMT\nX-Request-Id: 5\n", plainHead, "", nil)
+	later, fail := strings.Replace(plainHead, "Fri, 20", "Sat, 21", 1),
+		"HTTP/1.1 500 Internal Server Error\nServer: s\n"
+	step("a failure before anything came", site.Failed, fail, "", fail, func(r *Resource) {
+		r.InSet, r.Body = false, NoBody
+	})
+	step("a body", site.Fetched, plainHead, plainHead, "", func(r *Resource) {
+		r.InSet, r.Body = true, PackBody
+	})
+	step("304 with other dates", site.Unchanged,
+		"HTTP/1.1 304 Not Modified\nDate: Sun, 22 Nov 2026 18:11:13 GMT\nX-Request-Id: 5\n", plainHead, "", nil)
 	step("the same body with other dates", site.Unchanged, later, plainHead, "", nil)
 	step("a failure", site.Failed, fail, plainHead, fail, nil)
 	step("a failure without an answer", site.Failed, "", plainHead, "", nil)
 	fresh := strings.Replace(plainHead, "=60", "=70", 1)
-	step("304 with another field", site.Unchanged, "HTTP/1.1 304 Not Modified\nCache-Control: max-age=70\n", fresh, "", nil)
-	step("the same body and a field less", site.Unchanged, strings.Replace(plainHead, "Server: s\n", "", 1), strings.Replace(plainHead, "Server: s\n", "", 1), "", nil)
+	step("304 with another field", site.Unchanged, "HTTP/1.1 304 Not Modified\nCache-Control: max-age=70\n",
+		fresh, "", nil)
+	step("the same body and a field less", site.Unchanged, strings.Replace(plainHead, "Server: s\n", "", 1),
+		strings.Replace(plainHead, "Server: s\n", "", 1), "", nil)
 	step("another body", site.Fetched, later, later, "", nil)
 	move := "HTTP/1.1 301 Moved Permanently\nLocation: /x\n"
 	step("a redirect", site.Redirected, move, later, move, func(r *Resource) { r.InSet = false })
-	step("the same redirect, later", site.Redirected, move+"Date: Sun, 22 Nov 2026 18:11:13 GMT\n", later, move, nil)
+	step("the same redirect, later", site.Redirected, move+"Date: Sun, 22 Nov 2026 18:11:13 GMT\n",
+		later, move, nil)
 	step("gone", site.Gone, "HTTP/1.1 410 Gone\nServer: t\n", later, "HTTP/1.1 410 Gone\nServer: t\n", nil)
 	step("a body from elsewhere", site.Fetched, "", "", "", func(r *Resource) { r.InSet = true })
 	step("304 where no head is", site.Unchanged, "HTTP/1.1 304 Not Modified\nServer: t\n", "", "", nil)
@@ -208,8 +251,8 @@ func TestHeadsFollowTheAnswers(t *testing.T) {
 	step("forbidden", site.Disallowed, plainHead, "", "", func(r *Resource) { r.InSet, r.Body = false, NoBody })
 }
 
-// An answer that says what the last one said costs nothing in the journal and nothing when it is folded, and changes nothing; one that says
-// something else changes the head as ever.
+// An answer that says what the last one said costs nothing in the journal and nothing when it is folded, and
+// changes nothing; one that says something else changes the head as ever.
 func TestAnswerThatSaysTheSameIsNotJournaled(t *testing.T) {
 	_, s := openHeads(t, t.TempDir())
 	run, last := 1, plainHead
@@ -248,7 +291,8 @@ func TestAnswerThatSaysTheSameIsNotJournaled(t *testing.T) {
 		last = want
 	}
 	const not = "HTTP/1.1 304 Not Modified\nServer: s\nDate: Sun, 22 Nov 2026 18:11:13 GMT\n"
-	fresh, other := "Cache-Control: max-age=70\n", strings.NewReplacer("=60", "=70", "Fri, 20", "Sun, 22").Replace(plainHead)
+	fresh, other := "Cache-Control: max-age=70\n",
+		strings.NewReplacer("=60", "=70", "Fri, 20", "Sun, 22").Replace(plainHead)
 	step("the first 304", not, true, plainHead)
 	step("the same one", not, false, plainHead)
 	step("another date", strings.Replace(not, "Sun, 22", "Mon, 23", 1)+"X-Request-Id: 1\n", false, plainHead)
@@ -257,7 +301,8 @@ func TestAnswerThatSaysTheSameIsNotJournaled(t *testing.T) {
 	step("the one before", not, true, other)
 	step("the body again", other, true, other)
 	step("the body once more", strings.Replace(other, "Sun, 22", "Sat, 21", 1), false, other)
-	step("the body with a field less", strings.Replace(other, "Server: s\n", "", 1), true, strings.Replace(other, "Server: s\n", "", 1))
+	step("the body with a field less", strings.Replace(other, "Server: s\n", "", 1), true,
+		strings.Replace(other, "Server: s\n", "", 1))
 	r, _, err := s.Records.Get(testURL(0))
 	if err != nil || r.HeadSum == 0 {
 		t.Fatal(r.HeadSum, err)
@@ -282,7 +327,8 @@ func TestAmendedRecordKeepsItsHeads(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.ETag, r.Head, r.LastHead = "", HeadPlace{9, 9}, HeadPlace{9, 10} // the places of a record in the journal are not believed
+		// the places of a record in the journal are not believed
+		r.ETag, r.Head, r.LastHead = "", HeadPlace{9, 9}, HeadPlace{9, 10}
 		commit(t, s, 2, nil, &Done{Resource: r})
 	}
 	foldAll(t, s, 1)

@@ -11,7 +11,8 @@ import (
 	"mirrord/heads"
 )
 
-// What heads cost on disk: at most 64 bytes a page beyond what is random, at most 20 for a page that comes again with the same head but for dates.
+// What heads cost on disk: at most 64 bytes a page beyond what is random, at most 20 for a page that comes
+// again with the same head but for dates.
 func TestHeadsCostFewBytes(t *testing.T) {
 	const pages, each = 300, 100 // each: of a batch
 	runs := sized(2, 6)          // after the first
@@ -65,7 +66,8 @@ func TestHeadsCostFewBytes(t *testing.T) {
 						name, v, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
 						if d, err := time.Parse(imf, v); err == nil && !strings.EqualFold(name, "last-modified") {
 							was := when.Add(time.Duration(page)*time.Second + later - 7*24*time.Hour) // of the run before
-							line = name + ": " + d.Add(when.Add(time.Duration(page*3%100)*time.Second+later).Sub(was)).Format(imf) + "\n"
+							line = name + ": " +
+								d.Add(when.Add(time.Duration(page*3%100)*time.Second+later).Sub(was)).Format(imf) + "\n"
 						}
 						b.WriteString(line)
 					}

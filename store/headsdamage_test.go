@@ -17,7 +17,8 @@ import (
 	"mirrord/site"
 )
 
-// Whatever becomes of the file, a head is the one that was written or lost, runs go on, Verify says what is lost, and gc forgets it.
+// Whatever becomes of the file, a head is the one that was written or lost, runs go on, Verify says what is
+// lost, and gc forgets it.
 func TestDamagedHeadsAreLostAndNothingElse(t *testing.T) {
 	dir := t.TempDir()
 	st, s := openHeads(t, dir)
@@ -38,7 +39,11 @@ func TestDamagedHeadsAreLostAndNothingElse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	damages := map[string][]byte{"missing": nil, "empty": {}, "a newer version": append([]byte(headsMagic+"\x02"), whole[4:]...)}
+	damages := map[string][]byte{
+		"missing":         nil,
+		"empty":           {},
+		"a newer version": append([]byte(headsMagic+"\x02"), whole[4:]...),
+	}
 	each := sized(11, 3) // bytes
 	for i := 0; i < len(whole); i += each {
 		flipped := append([]byte(nil), whole...)
@@ -46,7 +51,8 @@ func TestDamagedHeadsAreLostAndNothingElse(t *testing.T) {
 		damages[fmt.Sprintf("bit of byte %d", i)] = flipped
 		if i%(4*each) == 0 {
 			damages[fmt.Sprintf("cut at %d", i)] = whole[:i]
-			damages[fmt.Sprintf("zeros from %d", i)] = append(append([]byte(nil), whole[:i]...), make([]byte, len(whole)-i)...)
+			damages[fmt.Sprintf("zeros from %d", i)] = append(append([]byte(nil), whole[:i]...),
+				make([]byte, len(whole)-i)...)
 			damages[fmt.Sprintf("moved at %d", i)] = append(append([]byte(nil), whole[:i]...), whole...)
 		}
 	}
@@ -128,7 +134,13 @@ func FuzzHeadsFile(f *testing.F) {
 	}
 	f.Cleanup(func() { file.Close() })
 	url := testURL(1).String()
-	made := &headFiles{root: root, files: map[uint32]*os.File{}, w: file, num: 1, size: headsHeader}
+	made := &headFiles{
+		root:  root,
+		files: map[uint32]*os.File{},
+		w:     file,
+		num:   1,
+		size:  headsHeader,
+	}
 	rng := rand.New(rand.NewPCG(5, 6))
 	first := made.add(url, headOf(f, headKinds[0].text(rng, 1, time.Unix(1700000000, 0))), HeadPlace{})
 	second := made.add(url, headOf(f, headKinds[0].text(rng, 2, time.Unix(1700600000, 0))), first)
@@ -143,9 +155,14 @@ func FuzzHeadsFile(f *testing.F) {
 			t.Fatal(err)
 		}
 		h, depth, err := read.read(url, HeadPlace{1, int64(off)})
-		if err != nil && !errors.Is(err, ErrDamaged) || err == nil && (depth > headDepth || h.Size() > 2*heads.MaxSize) {
+		if (err != nil && !errors.Is(err, ErrDamaged)) ||
+			(err == nil && (depth > headDepth || h.Size() > 2*heads.MaxSize)) {
 			t.Fatalf("%v, depth %d", err, depth)
 		}
-		read.use(&headUse{num: 1, size: int64(len(b)) + headsHeader, used: make([]uint64, (len(b)+headsHeader)/64+1)}, HeadPlace{1, int64(off)})
+		read.use(&headUse{
+			num:  1,
+			size: int64(len(b)) + headsHeader,
+			used: make([]uint64, (len(b)+headsHeader)/64+1),
+		}, HeadPlace{1, int64(off)})
 	})
 }

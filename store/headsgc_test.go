@@ -13,8 +13,8 @@ import (
 	"mirrord/site"
 )
 
-// Heads of versions that are dropped are collected: the files stay in proportion to what is kept, and what is kept stays right. A kill
-// in the middle of it costs nothing.
+// Heads of versions that are dropped are collected: the files stay in proportion to what is kept, and what is
+// kept stays right. A kill in the middle of it costs nothing.
 func TestHeadsAreCollected(t *testing.T) {
 	dir := t.TempDir()
 	_, s := openHeads(t, dir)
@@ -22,7 +22,8 @@ func TestHeadsAreCollected(t *testing.T) {
 	const pages, keep = 300, 3
 	runs := sized(12, 20)
 	text := func(id, run int) string {
-		return strings.Replace(plainHead, "Server: s", fmt.Sprintf("Server: s\nETag: \"%x\"", random(20, byte(id*7+run))), 1)
+		return strings.Replace(plainHead, "Server: s",
+			fmt.Sprintf("Server: s\nETag: \"%x\"", random(20, byte(id*7+run))), 1)
 	}
 	var copies []string
 	var most int64

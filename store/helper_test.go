@@ -73,7 +73,8 @@ func document(t testing.TB, s *Site, id int, body string, targets ...uint32) *Do
 	t.Helper()
 	d := documentRecord(id, body, targets)
 	var err error
-	d.At, err = s.Frames.AppendFrame(s.Frames.NewFrameWriter(), metaOf(&d.Resource), []byte("links"), []byte(body))
+	d.At, err = s.Frames.AppendFrame(s.Frames.NewFrameWriter(), metaOf(&d.Resource), []byte("links"),
+		[]byte(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,32 +83,65 @@ func document(t testing.TB, s *Site, id int, body string, targets ...uint32) *Do
 
 func documentRecord(id int, body string, targets []uint32) *Done {
 	return &Done{Resource: Resource{
-		ID: uint32(id), URL: testURL(id), Outcome: site.Fetched, Status: 200, Checked: 1000, Run: 1, InSet: true, Fetched: 1000, MIME: "text/html",
-		Size: int64(len(body)), Digest: sha256.Sum256([]byte(body)), Format: 1, Body: PackBody, Changed: 1,
+		ID:      uint32(id),
+		URL:     testURL(id),
+		Outcome: site.Fetched,
+		Status:  200,
+		Checked: 1000,
+		Run:     1,
+		InSet:   true,
+		Fetched: 1000,
+		MIME:    "text/html",
+		Size:    int64(len(body)),
+		Digest:  sha256.Sum256([]byte(body)),
+		Format:  1,
+		Body:    PackBody,
+		Changed: 1,
 	}, Targets: targets, Linked: true}
 }
 
-// documentOver makes the result of a document that takes the place of the one at old. It is packed in a volatile site too.
+// documentOver makes the result of a document that takes the place of the one at old. It is packed in a
+// volatile site too.
 func documentOver(t testing.TB, s *Site, id int, body string, old Place) *Done {
 	t.Helper()
 	d := documentRecord(id, body, nil)
 	var err error
-	if d.At, err = s.Frames.AppendFrameOver((&Frames{}).NewFrameWriter(), metaOf(&d.Resource), []byte("links"), []byte(body), old); err != nil {
+	if d.At, err = s.Frames.AppendFrameOver((&Frames{}).NewFrameWriter(), metaOf(&d.Resource), []byte("links"),
+		[]byte(body), old); err != nil {
 		t.Fatal(err)
 	}
 	return d
 }
 
 func metaOf(r *Resource) FrameMeta {
-	return FrameMeta{ID: r.ID, URL: r.URL.String(), MIME: r.MIME, Fetched: r.Fetched, Size: r.Size, Digest: hex.EncodeToString(r.Digest[:]), Format: r.Format}
+	return FrameMeta{
+		ID:      r.ID,
+		URL:     r.URL.String(),
+		MIME:    r.MIME,
+		Fetched: r.Fetched,
+		Size:    r.Size,
+		Digest:  hex.EncodeToString(r.Digest[:]),
+		Format:  r.Format,
+	}
 }
 
 // blobOf makes the result of a body that is a blob.
 func blobOf(t testing.TB, s *Site, id int, body string) *Done {
 	t.Helper()
 	d := &Done{Resource: Resource{
-		ID: uint32(id), URL: testURL(id), Outcome: site.Fetched, Status: 200, Checked: 1000, Run: 1, InSet: true, Fetched: 1000, MIME: "image/png",
-		Size: int64(len(body)), Digest: sha256.Sum256([]byte(body)), Body: BlobBody, Changed: 1,
+		ID:      uint32(id),
+		URL:     testURL(id),
+		Outcome: site.Fetched,
+		Status:  200,
+		Checked: 1000,
+		Run:     1,
+		InSet:   true,
+		Fetched: 1000,
+		MIME:    "image/png",
+		Size:    int64(len(body)),
+		Digest:  sha256.Sum256([]byte(body)),
+		Body:    BlobBody,
+		Changed: 1,
 	}, Linked: true}
 	if err := blobsOf(s).Put(d.Digest, []byte(body), at(1000)); err != nil {
 		t.Fatal(err)
@@ -133,7 +167,11 @@ func commit(t testing.TB, s *Site, first uint32, news []NewURL, done ...*Done) {
 // foldAll folds for a version; every URL without a record stays pending.
 func foldAll(t testing.TB, s *Site, version int) {
 	t.Helper()
-	if err := s.Records.Fold(Folding{Version: version, Pending: func(uint32) bool { return true }, Path: func(*Resource) string { return "" }}); err != nil {
+	if err := s.Records.Fold(Folding{
+		Version: version,
+		Pending: func(uint32) bool { return true },
+		Path:    func(*Resource) string { return "" },
+	}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -147,7 +185,8 @@ func resources(t testing.TB, s *Site) map[string]Resource {
 	return out
 }
 
-// copyState copies a state directory as it is now, hard links and symbolic links included: what a kill would leave.
+// copyState copies a state directory as it is now, hard links and symbolic links included: what a kill would
+// leave.
 func copyState(t testing.TB, from string) string {
 	t.Helper()
 	to := t.TempDir()

@@ -37,8 +37,8 @@ func (s *home) at(step string) {
 	}
 }
 
-// update makes one transaction. After an I/O error nobody knows what is on disk and what only in memory, so that no other follows:
-// reopening the site finds the last transaction that is whole.
+// update makes one transaction. After an I/O error nobody knows what is on disk and what only in memory, so
+// that no other follows: reopening the site finds the last transaction that is whole.
 func (s *home) update(op string, f func(*bolt.Tx) error) error {
 	if err := s.broken.Load(); err != nil {
 		return *err
@@ -59,7 +59,8 @@ func (s *home) update(op string, f func(*bolt.Tx) error) error {
 // dropPages gives the memory of the database's pages back.
 func (s *home) dropPages() { s.db.dropPages() }
 
-// syncFolder makes the names in the site's folder, its own name, and those in the state directory survive loss of power.
+// syncFolder makes the names in the site's folder, its own name, and those in the state directory survive
+// loss of power.
 func (s *home) syncFolder() error {
 	if s.volatile {
 		return nil

@@ -20,8 +20,8 @@ func (s *State) JobRecords() (map[string][]byte, error) {
 	return out, err
 }
 
-// SaveJobRecords writes records of jobs, all of them or none; nil removes one. The copies in the folders of the sites are a spare: one that cannot
-// be written is logged.
+// SaveJobRecords writes records of jobs, all of them or none; nil removes one. The copies in the folders of
+// the sites are a spare: one that cannot be written is logged.
 func (s *State) SaveJobRecords(records map[string][]byte) error {
 	defer s.keepJobRecords(records)
 	return s.updateDB("write job records", func(tx *bolt.Tx) error {

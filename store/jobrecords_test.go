@@ -36,7 +36,12 @@ func TestJobRecords(t *testing.T) {
 	defer st.Close()
 	for _, step := range []struct{ save, want map[string][]byte }{
 		{nil, map[string][]byte{}},
-		{map[string][]byte{"a": []byte("1"), "b": []byte("2")}, map[string][]byte{"a": []byte("1"), "b": []byte("2")}},
+		{
+			map[string][]byte{
+				"a": []byte("1"),
+				"b": []byte("2"),
+			}, map[string][]byte{"a": []byte("1"), "b": []byte("2")},
+		},
 		{map[string][]byte{"a": nil, "b": []byte("3"), "c": nil}, map[string][]byte{"b": []byte("3")}},
 	} {
 		if step.save != nil {

@@ -22,7 +22,8 @@ import (
 //
 // One append per batch is what makes a commit cheap; Fold moves the batches into the buckets that are kept.
 
-// MaxURL is the longest URL that can be stored, in bytes: a key of bbolt has at most 32 KiB, and the history adds a version to it.
+// MaxURL is the longest URL that can be stored, in bytes: a key of bbolt has at most 32 KiB, and the history
+// adds a version to it.
 const MaxURL = 32<<10 - 64
 
 // NewURL is a URL that has got its number but was not asked yet.
@@ -40,8 +41,8 @@ type Done struct {
 	Linked  bool     // Targets is what is known now, even when it is empty
 }
 
-// AppendFrame writes a document with its links to the packs. It counts only once a record that refers to it is committed. Safe
-// for concurrent use with a FrameWriter for each goroutine.
+// AppendFrame writes a document with its links to the packs. It counts only once a record that refers to it
+// is committed. Safe for concurrent use with a FrameWriter for each goroutine.
 func (s *Frames) AppendFrame(w *FrameWriter, m FrameMeta, links, body []byte) (Place, error) {
 	head, tail, err := w.encode(m, links, body)
 	if err != nil {
@@ -50,7 +51,8 @@ func (s *Frames) AppendFrame(w *FrameWriter, m FrameMeta, links, body []byte) (P
 	return s.packs.append(head, tail)
 }
 
-// Commit makes a batch permanent: bodies first, then the records that refer to them. first is the number of news[0].
+// Commit makes a batch permanent: bodies first, then the records that refer to them. first is the number of
+// news[0].
 func (s *Records) Commit(first uint32, news []NewURL, done []*Done) error {
 	buf := s.batch[:0]
 	defer func() {
@@ -180,9 +182,11 @@ func (b *batch) decode(v []byte) error {
 	return nil
 }
 
-// Replay calls newURL and done for everything in the journal, in the order of the commits. Records and targets are valid
-// during the call only.
-func (s *Records) Replay(newURL func(id uint32, u NewURL) error, done func(r *Resource, targets []byte, linked bool) error) error {
+// Replay calls newURL and done for everything in the journal, in the order of the commits. Records and
+// targets are valid during the call only.
+func (s *Records) Replay(
+	newURL func(id uint32, u NewURL) error, done func(r *Resource, targets []byte, linked bool) error,
+) error {
 	var b batch
 	var r Resource
 	return s.each(bJournal, func(_, v []byte) error {
@@ -215,13 +219,15 @@ const foldItems = 4096
 
 // Folding says how Fold treats records.
 type Folding struct {
-	Version int                          // that the run works for: records that it replaces go into its history, unless it is 1
-	Pending func(id uint32) bool         // the URL still waits to be asked; it is kept as such
-	Path    func(r *Resource) (p string) // mirror path of a resource in the mirror, "" to leave what the record says
+	// that the run works for: records that it replaces go into its history, unless it is 1
+	Version int
+	Pending func(id uint32) bool // the URL still waits to be asked; it is kept as such
+	// mirror path of a resource in the mirror, "" to leave what the record says
+	Path func(r *Resource) (p string)
 }
 
-// Fold moves the journal into the buckets that are kept. A crash in between is harmless: what was moved is gone from the
-// journal, and the rest is moved by the next call.
+// Fold moves the journal into the buckets that are kept. A crash in between is harmless: what was moved is
+// gone from the journal, and the rest is moved by the next call.
 func (s *Records) Fold(o Folding) error {
 	var b batch
 	for {
@@ -305,7 +311,13 @@ func (f *fold) add(b *batch) error {
 		}
 		k := string(u.Key(nil))
 		if f.recs[k] == nil && f.res.Get([]byte(k)) == nil {
-			f.recs[k] = &folded{Resource: Resource{ID: id, URL: u, Referrer: n.Referrer, Depth: n.Depth, Requis: n.Requis}}
+			f.recs[k] = &folded{Resource: Resource{
+				ID:       id,
+				URL:      u,
+				Referrer: n.Referrer,
+				Depth:    n.Depth,
+				Requis:   n.Requis,
+			}}
 		}
 	}
 	answers, _ := f.site.zip.read(b.heads, len(b.done)) // heads that are damaged are lost, and no more
@@ -380,7 +392,8 @@ func (f *fold) put(key []byte, r *folded) error {
 
 // remember keeps the value that is replaced when the mirror's content differs by it; nil when there is none.
 func (f *fold) remember(key, value []byte, old, now *Resource) error {
-	same := (old != nil) && old.InSet == now.InSet && old.Digest == now.Digest && old.Path == now.Path && old.Target == now.Target &&
+	same := (old != nil) && old.InSet == now.InSet && old.Digest == now.Digest && old.Path == now.Path &&
+		old.Target == now.Target &&
 		old.MIME == now.MIME && old.Charset == now.Charset
 	if same {
 		return nil

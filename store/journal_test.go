@@ -44,7 +44,8 @@ func TestCommitReplayFold(t *testing.T) {
 		log = append(log, fmt.Sprintf("done %d %v %v", r.ID, ids, linked))
 		return nil
 	})
-	want := []string{"new 0 ", "new 1 ", "new 2 ", "new 3 ", "done 0 [1 2] true", "new 4 ", "done 2 [] true", "done 0 [3] true"}
+	want := []string{"new 0 ", "new 1 ", "new 2 ", "new 3 ", "done 0 [1 2] true", "new 4 ", "done 2 [] true",
+		"done 0 [3] true"}
 	if err != nil || len(log) != len(want) {
 		t.Fatalf("%v, %q", err, log)
 	}
@@ -73,12 +74,15 @@ func TestCommitReplayFold(t *testing.T) {
 	if r, ok, err := s.Records.Get(testURL(2)); !ok || err != nil || r.Digest != b.Digest {
 		t.Errorf("%+v, %v, %v", r, ok, err)
 	}
-	if err := s.Records.Replay(func(uint32, NewURL) error { return errors.New("not empty") }, func(*Resource, []byte, bool) error { return errors.New("not empty") }); err != nil {
+	if err := s.Records.Replay(func(uint32, NewURL) error {
+		return errors.New("not empty")
+	}, func(*Resource, []byte, bool) error { return errors.New("not empty") }); err != nil {
 		t.Error(err)
 	}
 }
 
-// A model of what commits and folds mean: the last record of a URL holds, wherever a kill comes between the transactions of Fold.
+// A model of what commits and folds mean: the last record of a URL holds, wherever a kill comes between the
+// transactions of Fold.
 func TestFoldCutOffAnywhere(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		st, s := openTest(t, t.TempDir(), Options{Volatile: true})
@@ -96,11 +100,17 @@ func TestFoldCutOffAnywhere(t *testing.T) {
 				want[u.URL] = ""
 			}
 			var done []*Done
-			for i, id := range rapid.SliceOfNDistinct(rapid.IntRange(0, max(first+n-1, 0)), 0, first+n, rapid.ID[int]).Draw(rt, "done") {
+			for i, id := range rapid.SliceOfNDistinct(rapid.IntRange(0, max(first+n-1, 0)), 0, first+n,
+				rapid.ID[int]).Draw(rt, "done") {
 				if first+n == 0 {
 					break
 				}
-				d := &Done{Resource: Resource{ID: uint32(id), URL: testURL(id), Outcome: site.Failed, Reason: fmt.Sprintf("%d.%d", batch, i)}}
+				d := &Done{Resource: Resource{
+					ID:      uint32(id),
+					URL:     testURL(id),
+					Outcome: site.Failed,
+					Reason:  fmt.Sprintf("%d.%d", batch, i),
+				}}
 				want[d.URL.String()] = d.Reason
 				done = append(done, d)
 			}
@@ -151,7 +161,9 @@ func TestFoldCutOffAnywhere(t *testing.T) {
 func TestFoldPaths(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{})
 	commit(t, s, 0, newURLs(0, 3), document(t, s, 0, "zero"), document(t, s, 1, "one"))
-	err := s.Records.Fold(Folding{Version: 4, Pending: func(id uint32) bool { return false }, Path: func(r *Resource) string {
+	err := s.Records.Fold(Folding{Version: 4, Pending: func(id uint32) bool {
+		return false
+	}, Path: func(r *Resource) string {
 		if r.ID == 0 {
 			return "zero.html"
 		}
@@ -215,7 +227,8 @@ func TestHistory(t *testing.T) {
 	one.Checked, one.Outcome = 2000, site.Unchanged
 	commit(t, s, 3, newURLs(3, 4), document(t, s, 0, "zero, second"), one, document(t, s, 3, "three"))
 	foldAll(t, s, 2)
-	// The same run goes on after an interruption and changes zero once more: version 1's record stays the one to go back to.
+	// The same run goes on after an interruption and changes zero once more: version 1's record stays the one to
+	// go back to.
 	commit(t, s, 4, nil, document(t, s, 0, "zero, third"))
 	foldAll(t, s, 2)
 	h := history(t, s, 2)
@@ -237,7 +250,12 @@ func TestCommitRefusesLongURLs(t *testing.T) {
 	news := []NewURL{{URL: long}}
 	commit(t, s, 0, news)
 	foldAll(t, s, 1)
-	d := &Done{Resource: Resource{URL: site.Canonical(long), Outcome: site.Gone, Body: BlobBody, InSet: false}}
+	d := &Done{Resource: Resource{
+		URL:     site.Canonical(long),
+		Outcome: site.Gone,
+		Body:    BlobBody,
+		InSet:   false,
+	}}
 	commit(t, s, 1, nil, d)
 	foldAll(t, s, 2) // its key goes into the history, too
 	if err := s.Records.Commit(1, []NewURL{{URL: long + "x"}}, nil); !errors.Is(err, ErrTooLong) {
@@ -252,20 +270,31 @@ func TestCommitRefusesLongURLs(t *testing.T) {
 func TestDamagedJournal(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{})
 	put := func(v []byte) {
-		if err := s.db.Update(func(tx *bolt.Tx) error { return tx.Bucket(bJournal).Put(seqKey(1), v) }); err != nil {
+		if err := s.db.Update(func(tx *bolt.Tx) error {
+			return tx.Bucket(bJournal).Put(seqKey(1), v)
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	good := &Done{Resource: Resource{URL: testURL(0)}}
 	commit(t, s, 0, newURLs(0, 1), good)
-	for _, v := range [][]byte{{}, {0}, {0, 1, 3, ':', '/', '/', 0, 0, 0}, {0, 0, 1, 4, ':', '/', '/', '/', 2, recordVersion, rfPathIsURL, 0}, bytes.Repeat([]byte{0xff}, 40)} {
+	for _, v := range [][]byte{
+		{}, {0}, {0, 1, 3, ':', '/', '/', 0, 0, 0},
+		{0, 0, 1, 4, ':', '/', '/', '/', 2, recordVersion, rfPathIsURL, 0}, bytes.Repeat([]byte{0xff}, 40),
+	} {
 		put(v)
-		err := s.Records.Replay(func(_ uint32, u NewURL) error { _, err := storedURL(u.URL); return err }, func(*Resource, []byte, bool) error { return nil })
+		err := s.Records.Replay(func(_ uint32, u NewURL) error {
+			_, err := storedURL(u.URL)
+			return err
+		}, func(*Resource, []byte, bool) error { return nil })
 		if !errors.Is(err, ErrDamaged) {
 			t.Errorf("%x: replay: %v", v, err)
 		}
 		var disk *DiskError
-		err = s.Records.Fold(Folding{Pending: func(uint32) bool { return true }, Path: func(*Resource) string { return "" }})
+		err = s.Records.Fold(Folding{
+			Pending: func(uint32) bool { return true },
+			Path:    func(*Resource) string { return "" },
+		})
 		if !errors.Is(err, ErrDamaged) || errors.As(err, &disk) {
 			t.Errorf("%x: fold: %v", v, err)
 		}
@@ -316,7 +345,12 @@ func BenchmarkCommit(b *testing.B) {
 	_, s := openTest(b, b.TempDir(), Options{Volatile: true})
 	var done []*Done
 	for i := range 256 {
-		done = append(done, &Done{Resource: Resource{ID: uint32(i), URL: testURL(i), Outcome: site.Gone, Reason: "status 404"}})
+		done = append(done, &Done{Resource: Resource{
+			ID:      uint32(i),
+			URL:     testURL(i),
+			Outcome: site.Gone,
+			Reason:  "status 404",
+		}})
 	}
 	news := newURLs(0, 256)
 	b.ReportAllocs()

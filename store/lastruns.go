@@ -8,7 +8,8 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// LastRuns returns the last run of every site that the run log knows. A record that cannot be read is left out.
+// LastRuns returns the last run of every site that the run log knows. A record that cannot be read is left
+// out.
 func (s *State) LastRuns() (map[string]RunRecord, error) {
 	out := map[string]RunRecord{}
 	err := s.viewDB(func(tx *bolt.Tx) error {

@@ -15,7 +15,8 @@ func appendLike(t testing.TB, s *Site, w *FrameWriter, id int, body string, like
 	t.Helper()
 	d := documentRecord(id, body, nil)
 	var err error
-	if d.At, err = s.Frames.AppendFrameLike(w, metaOf(&d.Resource), []byte("links"), []byte(body), like); err != nil {
+	if d.At, err = s.Frames.AppendFrameLike(w, metaOf(&d.Resource), []byte("links"), []byte(body),
+		like); err != nil {
 		t.Fatal(err)
 	}
 	f, err := s.Frames.ReadFrame(NewFrameReader(), d.At)
@@ -86,7 +87,8 @@ func TestAppendDelta(t *testing.T) {
 	try := func(body string, over Place) bool {
 		t.Helper()
 		_, before := s.packs.where()
-		at, ok, err := s.Frames.AppendDelta(w, metaOf(&documentRecord(0, body, nil).Resource), nil, []byte(body), over)
+		at, ok, err := s.Frames.AppendDelta(w, metaOf(&documentRecord(0, body, nil).Resource), nil,
+			[]byte(body), over)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +120,8 @@ func TestAppendDelta(t *testing.T) {
 		t.Error("a delta over what is damaged")
 	}
 	if d := documentRecord(1, text, nil); d != nil {
-		if d.At, err = s.Frames.AppendFrameLike(w, metaOf(&d.Resource), nil, []byte(text), first.At); err != nil || isDelta(frameOf(t, s, d.At)) {
+		if d.At, err = s.Frames.AppendFrameLike(w, metaOf(&d.Resource), nil, []byte(text), first.At); err != nil ||
+			isDelta(frameOf(t, s, d.At)) {
 			t.Errorf("over what is damaged: %v", err)
 		}
 	}

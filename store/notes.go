@@ -12,7 +12,8 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// SiteNotes is what the runs and checks of a site leave for the next one: the unfinished run, small facts, and what was found damaged.
+// SiteNotes is what the runs and checks of a site leave for the next one: the unfinished run, small facts,
+// and what was found damaged.
 type SiteNotes struct{ *home }
 
 // Run is the unfinished run of a site.
@@ -71,7 +72,8 @@ func putRun(m *bolt.Bucket, r *Run) error {
 	return m.Put(kRun, v)
 }
 
-// Fingerprint returns the fingerprint of the rules under which all stored documents were scanned, "" on a new site.
+// Fingerprint returns the fingerprint of the rules under which all stored documents were scanned, "" on a new
+// site.
 func (s *SiteNotes) Fingerprint() (fp string, err error) {
 	err = s.db.View(func(tx *bolt.Tx) error {
 		fp = string(tx.Bucket(bMeta).Get(kRules))

@@ -13,8 +13,8 @@ import (
 	"mirrord/internal/binread"
 )
 
-// Observation is what one run has looked at and what it found. What stands in none of its sets was not observed: that is not the same as
-// unchanged.
+// Observation is what one run has looked at and what it found. What stands in none of its sets was not
+// observed: that is not the same as unchanged.
 type Observation struct {
 	Run      int
 	Time     int64 // Unix seconds at the end of the run
@@ -83,8 +83,8 @@ func (s IDs) All() iter.Seq[uint32] {
 	}
 }
 
-// append writes the number of spans, and for each the gap to the one before and, for a span of several numbers, its length: a gap of up to
-// 63 to a single number is one byte, of up to 8191 two.
+// append writes the number of spans, and for each the gap to the one before and, for a span of several
+// numbers, its length: a gap of up to 63 to a single number is one byte, of up to 8191 two.
 func (s IDs) append(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(len(s)))
 	next := uint64(0)
@@ -170,7 +170,8 @@ func (o *Observation) decode(run int, b []byte) error {
 	return nil
 }
 
-// AddObservation keeps what a run has observed. A run that is resumed writes it again, with all that it has observed since it began.
+// AddObservation keeps what a run has observed. A run that is resumed writes it again, with all that it has
+// observed since it began.
 func (s *Records) AddObservation(o *Observation) error {
 	v := o.append(nil)
 	return s.update("write observations", func(tx *bolt.Tx) error {

@@ -26,7 +26,9 @@ func idsOf(ids ...uint32) (s IDs) {
 func TestObservationRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		set := func(name string) IDs {
-			ids := rapid.SliceOfDistinct(rapid.OneOf(rapid.Uint32Max(100), rapid.Uint32(), rapid.Just(uint32(math.MaxUint32))), func(v uint32) uint32 { return v }).Draw(t, name)
+			ids := rapid.SliceOfDistinct(rapid.OneOf(rapid.Uint32Max(100), rapid.Uint32(), rapid.Just(uint32(math.MaxUint32))), func(v uint32) uint32 {
+				return v
+			}).Draw(t, name)
 			slices.Sort(ids)
 			s := idsOf(ids...)
 			if got := slices.Collect(s.All()); !slices.Equal(got, ids) || s.Len() != len(ids) {
@@ -39,8 +41,17 @@ func TestObservationRoundTrip(t *testing.T) {
 			}
 			return s
 		}
-		want := Observation{Run: 7, Time: rapid.Int64Min(0).Draw(t, "time"), Version: rapid.IntMin(0).Draw(t, "version"), Complete: rapid.Bool().Draw(t, "complete"),
-			Asked: set("asked"), Spared: set("spared"), Changed: set("changed"), Entered: set("entered"), Left: set("left")}
+		want := Observation{
+			Run:      7,
+			Time:     rapid.Int64Min(0).Draw(t, "time"),
+			Version:  rapid.IntMin(0).Draw(t, "version"),
+			Complete: rapid.Bool().Draw(t, "complete"),
+			Asked:    set("asked"),
+			Spared:   set("spared"),
+			Changed:  set("changed"),
+			Entered:  set("entered"),
+			Left:     set("left"),
+		}
 		b := want.append(nil)
 		var got Observation
 		if err := got.decode(7, b); err != nil || !reflect.DeepEqual(got, want) {
@@ -78,9 +89,22 @@ func FuzzObservation(f *testing.F) {
 func TestObservationsAreKept(t *testing.T) {
 	dir := t.TempDir()
 	st, s := openTest(t, dir, Options{Volatile: true})
-	first := Observation{Run: 1, Time: 100, Asked: idsOf(0, 1, 2), Entered: idsOf(0, 1, 2)}
+	first := Observation{
+		Run:     1,
+		Time:    100,
+		Asked:   idsOf(0, 1, 2),
+		Entered: idsOf(0, 1, 2),
+	}
 	part := Observation{Run: 2, Time: 200, Asked: idsOf(0)}
-	whole := Observation{Run: 2, Time: 210, Version: 2, Complete: true, Asked: idsOf(0, 2), Spared: idsOf(1), Changed: idsOf(2)}
+	whole := Observation{
+		Run:      2,
+		Time:     210,
+		Version:  2,
+		Complete: true,
+		Asked:    idsOf(0, 2),
+		Spared:   idsOf(1),
+		Changed:  idsOf(2),
+	}
 	for _, o := range []*Observation{&first, &part, &whole} {
 		if err := s.Records.AddObservation(o); err != nil {
 			t.Fatal(err)
@@ -93,7 +117,10 @@ func TestObservationsAreKept(t *testing.T) {
 	_, s = openTest(t, dir, Options{Volatile: true})
 	commit(t, s, 0, newURLs(0, 3))
 	var got []Observation
-	if err := s.Records.Observations(func(o *Observation) error { got = append(got, *o); return nil }); err != nil {
+	if err := s.Records.Observations(func(o *Observation) error {
+		got = append(got, *o)
+		return nil
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if want := []Observation{first, whole}; !reflect.DeepEqual(got, want) {
@@ -120,7 +147,7 @@ func TestVerifyLooksAtObservations(t *testing.T) {
 		if _, err := s.Verify(t.Context(), false, func(p Problem) { got += p.String() }); err != nil {
 			t.Fatal(err)
 		}
-		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
+		if (c.want == "" && got != "") || !strings.Contains(got, c.want) {
 			t.Errorf("%+v: %q, want %q", c.o, got, c.want)
 		}
 	}
@@ -133,7 +160,8 @@ func TestOlderFormat(t *testing.T) {
 	commit(t, s, 0, newURLs(0, 1), document(t, s, 0, "body"))
 	foldAll(t, s, 1)
 	err := s.db.Update(func(tx *bolt.Tx) error {
-		return errors.Join(tx.DeleteBucket(bObserved), tx.Bucket(bMeta).Put(kFormat, binary.BigEndian.AppendUint32(nil, 1)))
+		return errors.Join(tx.DeleteBucket(bObserved),
+			tx.Bucket(bMeta).Put(kFormat, binary.BigEndian.AppendUint32(nil, 1)))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -146,7 +174,9 @@ func TestOlderFormat(t *testing.T) {
 	if s, err = st.ReadSite("x"); err != nil { // reading changes nothing
 		t.Fatal(err)
 	}
-	if err := s.Records.Observations(func(*Observation) error { return errors.New("there is one") }); err != nil {
+	if err := s.Records.Observations(func(*Observation) error {
+		return errors.New("there is one")
+	}); err != nil {
 		t.Error(err)
 	}
 	closeTest(t, st, s)
@@ -183,7 +213,12 @@ func BenchmarkObservation(b *testing.B) {
 	for b.Loop() {
 		v = o.append(v[:0])
 	}
-	quiet := Observation{Run: 1, Time: 1.8e9, Version: 40, Asked: o.Asked}
+	quiet := Observation{
+		Run:     1,
+		Time:    1.8e9,
+		Version: 40,
+		Asked:   o.Asked,
+	}
 	b.ReportMetric(float64(len(v))/float64(o.Changed.Len()), "bytes/change")
 	b.ReportMetric(float64(len(quiet.append(nil))), "bytes/quiet-run")
 }

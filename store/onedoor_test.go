@@ -14,14 +14,16 @@ import (
 	"testing"
 )
 
-// TestOneDoor holds that bbolt is opened, and its transactions begun, in database.go alone: a *bolt.DB cannot be had elsewhere, so that View and Update
-// of any other file are those of the door. bbolt's own check and its batches work on goroutines of their own, where a panic ends the process.
+// TestOneDoor holds that bbolt is opened, and its transactions begun, in database.go alone: a *bolt.DB cannot
+// be had elsewhere, so that View and Update of any other file are those of the door. bbolt's own check and
+// its batches work on goroutines of their own, where a panic ends the process.
 func TestOneDoor(t *testing.T) {
 	const door = "store/database.go"
 	top := os.DirFS("..")
 	seen := 0
 	err := fs.WalkDir(top, ".", func(p string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || path.Ext(p) != ".go" || strings.HasSuffix(p, "_test.go") || strings.Contains(p, "testdata/") {
+		if err != nil || d.IsDir() || path.Ext(p) != ".go" || strings.HasSuffix(p, "_test.go") ||
+			strings.Contains(p, "testdata/") {
 			return err
 		}
 		src, err := fs.ReadFile(top, p)
@@ -59,7 +61,8 @@ func TestOneDoor(t *testing.T) {
 			if !ok {
 				return true
 			}
-			if slices.Contains([]string{"DB", "Open", "Compact", "Begin", "Batch", "Check"}, s.Sel.Name) && !isOther(s.X, name) {
+			if slices.Contains([]string{"DB", "Open", "Compact", "Begin", "Batch", "Check"}, s.Sel.Name) &&
+				!isOther(s.X, name) {
 				t.Errorf("%s names %s: use View and Update of the database", p, s.Sel.Name)
 			}
 			return true
@@ -71,7 +74,8 @@ func TestOneDoor(t *testing.T) {
 	}
 }
 
-// isOther reports whether an operand is neither bbolt nor anything that is made of it: a root directory, blobs, or another package.
+// isOther reports whether an operand is neither bbolt nor anything that is made of it: a root directory,
+// blobs, or another package.
 func isOther(x ast.Expr, bolt string) bool {
 	switch x := x.(type) {
 	case *ast.Ident:

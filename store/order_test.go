@@ -16,8 +16,9 @@ import (
 
 const orderEnv = "MIRRORD_TEST_ORDER"
 
-// Loss of power loses what was not synced, in any order. So before a record is committed what it refers to must be on disk, and before the
-// link moves, the tree and the decision. strace tells what the system was asked for while batches were committed and two versions published.
+// Loss of power loses what was not synced, in any order. So before a record is committed what it refers to
+// must be on disk, and before the link moves, the tree and the decision. strace tells what the system was
+// asked for while batches were committed and two versions published.
 func TestSyncsComeBeforeWhatReliesOnThem(t *testing.T) {
 	if dir := os.Getenv(orderEnv); dir != "" {
 		publishForOrder(t, dir)
@@ -68,7 +69,8 @@ func TestSyncsComeBeforeWhatReliesOnThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	if o.commits < 8 || o.moves != 2 || o.bodies == 0 || o.heads < 2 {
-		t.Errorf("%d commits, %d moves of the link, %d writes of bodies and %d of heads were seen", o.commits, o.moves, o.bodies, o.heads)
+		t.Errorf("%d commits, %d moves of the link, %d writes of bodies and %d of heads were seen", o.commits,
+			o.moves, o.bodies, o.heads)
 	}
 	t.Logf("%d commits, %d moves of the link", o.commits, o.moves)
 }
@@ -127,8 +129,8 @@ func publishForOrder(t *testing.T, dir string) {
 	}
 }
 
-// order follows what is on disk and what is only in memory. Files and folders are noted by path; a folder is dirty when a name in it came,
-// went or was moved.
+// order follows what is on disk and what is only in memory. Files and folders are noted by path; a folder is
+// dirty when a name in it came, went or was moved.
 type order struct {
 	t     *testing.T
 	state string
@@ -140,7 +142,13 @@ type order struct {
 }
 
 func newOrder(t *testing.T, state string) *order {
-	return &order{t: t, state: state, db: state + "/sites/x/site.db", dirty: map[string]bool{}, known: map[string]bool{}}
+	return &order{
+		t:     t,
+		state: state,
+		db:    state + "/sites/x/site.db",
+		dirty: map[string]bool{},
+		known: map[string]bool{},
+	}
 }
 
 var (
@@ -209,7 +217,8 @@ func (o *order) write(call, file, args string) {
 	if !strings.HasPrefix(file, o.state+"/") {
 		return
 	}
-	if m := metaForm.FindStringSubmatch(args); file == o.db && call == "pwrite64" && m != nil && (m[2] == "0" || m[2] == fmt.Sprint(os.Getpagesize())) && o.known[file] {
+	if m := metaForm.FindStringSubmatch(args); file == o.db && call == "pwrite64" && m != nil &&
+		(m[2] == "0" || m[2] == fmt.Sprint(os.Getpagesize())) && o.known[file] {
 		o.commit()
 	}
 	if strings.HasSuffix(file, ".pack") || strings.HasPrefix(file, o.state+"/blobs/") {
@@ -228,7 +237,8 @@ func (o *order) commit() {
 	}
 	for p := range o.dirty {
 		switch {
-		case p == o.state, p == o.state+"/sites", strings.HasPrefix(p, o.state+"/sites/x/packs"), strings.HasPrefix(p, o.state+"/sites/x/"+headsName),
+		case p == o.state, p == o.state+"/sites", strings.HasPrefix(p, o.state+"/sites/x/packs"),
+			strings.HasPrefix(p, o.state+"/sites/x/"+headsName),
 			strings.HasPrefix(p, o.state+"/blobs") && !strings.HasPrefix(p, o.state+"/blobs/tmp"):
 			o.t.Errorf("commit %d refers to %s, which is not on disk", o.commits, p)
 		case p == o.state+"/sites/x" && o.moves > 0:

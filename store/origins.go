@@ -8,7 +8,8 @@ import (
 	"mirrord/site"
 )
 
-// Origins calls f for each origin of which the mirror holds something, with a URL of it, in key order. It looks at a few records of each.
+// Origins calls f for each origin of which the mirror holds something, with a URL of it, in key order. It
+// looks at a few records of each.
 func (s *Records) Origins(f func(u site.URL) error) error {
 	var from []byte
 	for {

@@ -18,26 +18,43 @@ func TestOrigins(t *testing.T) {
 	add := func(held bool, urls ...string) {
 		for _, u := range urls {
 			news = append(news, NewURL{URL: u})
-			done = append(done, &Done{Resource: Resource{ID: uint32(len(done)), URL: site.Canonical(u), Outcome: site.Failed, Checked: 1, Run: 1, Reason: "x", InSet: held}})
+			done = append(done, &Done{Resource: Resource{
+				ID:      uint32(len(done)),
+				URL:     site.Canonical(u),
+				Outcome: site.Failed,
+				Checked: 1,
+				Run:     1,
+				Reason:  "x",
+				InSet:   held,
+			}})
 		}
 	}
 	for i := range 30 {
 		add(false, fmt.Sprintf("http://www.example.org/%02d", i))
 	}
-	add(true, "http://www.example.org/99", "https://www.example.org/", "https://www.example.org/a/b", "http://www.example.org:8080/", "http://10.0.0.1/x", "http://[::1]:81/", "http://intranet/")
+	add(true, "http://www.example.org/99", "https://www.example.org/", "https://www.example.org/a/b",
+		"http://www.example.org:8080/", "http://10.0.0.1/x", "http://[::1]:81/", "http://intranet/")
 	add(false, "http://gone.example/", "http://www.example.org:8081/")
 	if err := s.Records.Commit(0, news, done); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Records.Fold(Folding{Version: 1, Pending: func(uint32) bool { return true }, Path: func(*Resource) string { return "" }}); err != nil {
+	if err := s.Records.Fold(Folding{
+		Version: 1,
+		Pending: func(uint32) bool { return true },
+		Path:    func(*Resource) string { return "" },
+	}); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
-	if err := s.Records.Origins(func(u site.URL) error { got = append(got, u.Origin()); return nil }); err != nil {
+	if err := s.Records.Origins(func(u site.URL) error {
+		got = append(got, u.Origin())
+		return nil
+	}); err != nil {
 		t.Fatal(err)
 	}
 	slices.Sort(got)
-	want := []string{"http://10.0.0.1", "http://[::1]:81", "http://intranet", "http://www.example.org", "http://www.example.org:8080", "https://www.example.org"}
+	want := []string{"http://10.0.0.1", "http://[::1]:81", "http://intranet", "http://www.example.org",
+		"http://www.example.org:8080", "https://www.example.org"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

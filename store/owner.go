@@ -14,29 +14,33 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// Owner decides who may write a site. A State is the Owner of one machine: the lock of the site's database is the lease. Options.Owner sets another
-// one above it.
+// Owner decides who may write a site. A State is the Owner of one machine: the lock of the site's database is
+// the lease. Options.Owner sets another one above it.
 type Owner interface {
-	// Acquire makes the caller the only writer of a site until the lease is released or lost. It does not wait for a site that somebody else
-	// holds, which is ErrLocked, unless the implementation was given a time to wait. It may be called from several goroutines.
+	// Acquire makes the caller the only writer of a site until the lease is released or lost. It does not wait
+	// for a site that somebody else holds, which is ErrLocked, unless the implementation was given a time to
+	// wait. It may be called from several goroutines.
 	Acquire(site string) (Lease, error)
 }
 
 // Lease is the right to write one site. Its methods may be called from several goroutines.
 type Lease interface {
-	// Token is larger than the token of each earlier lease of the site. The store writes it into the site's database when it is opened and
-	// refuses every change whose lease has a smaller token than the database.
+	// Token is larger than the token of each earlier lease of the site. The store writes it into the site's
+	// database when it is opened and refuses every change whose lease has a smaller token than the database.
 	Token() uint64
-	// Lost returns the channel that is closed once the lease has ended, by loss or by Release. It is the same channel at each call.
+	// Lost returns the channel that is closed once the lease has ended, by loss or by Release. It is the same
+	// channel at each call.
 	Lost() <-chan struct{}
 	// Release ends the lease. A lease that has ended already is not an error.
 	Release() error
 }
 
-// ErrLeaseLost says that somebody else may write the site now: this process may change nothing of it any more.
+// ErrLeaseLost says that somebody else may write the site now: this process may change nothing of it any
+// more.
 var ErrLeaseLost = errors.New("lost the ownership of the site: somebody else may write it now")
 
-// siteLock is the lease of one machine: the locked database of a site. Above it may be a lease of Options.Owner, which then has the token.
+// siteLock is the lease of one machine: the locked database of a site. Above it may be a lease of
+// Options.Owner, which then has the token.
 type siteLock struct {
 	siteFolder
 	above Lease // nil without Options.Owner
@@ -48,8 +52,9 @@ type siteLock struct {
 	freeing sync.Once
 }
 
-// Acquire makes the caller the only writer of a site on this machine, and makes the site when it does not exist. The site's database stays open
-// until the lease is released; OpenSite takes a lease of its own. A database that cannot be used is a *DatabaseError.
+// Acquire makes the caller the only writer of a site on this machine, and makes the site when it does not
+// exist. The site's database stays open until the lease is released; OpenSite takes a lease of its own. A
+// database that cannot be used is a *DatabaseError.
 func (s *State) Acquire(site string) (Lease, error) {
 	l, err := s.acquire(site, writing)
 	if err != nil {
@@ -156,7 +161,8 @@ func ended(lost <-chan struct{}) bool {
 	}
 }
 
-// inPlace is ErrLeaseLost when the locked file is the site's database no more: who replaced it may open the other one.
+// inPlace is ErrLeaseLost when the locked file is the site's database no more: who replaced it may open the
+// other one.
 func (l *siteLock) inPlace() error {
 	fi, err := l.root.Lstat(siteDB)
 	if errors.Is(err, fs.ErrNotExist) || (err == nil && !os.SameFile(fi, l.file)) {
@@ -165,7 +171,8 @@ func (l *siteLock) inPlace() error {
 	return err
 }
 
-// owned is ErrLeaseLost when this process may not change the site any more. Whoever changes something besides the database asks first.
+// owned is ErrLeaseLost when this process may not change the site any more. Whoever changes something besides
+// the database asks first.
 func (s *home) owned() error {
 	if s.lease == nil {
 		return nil // of a site that is open for reading: its database refuses
@@ -192,8 +199,9 @@ func (s *home) fenced(f func(*bolt.Tx) error) func(*bolt.Tx) error {
 	}
 }
 
-// WhileOwned returns a context that ends with the cause ErrLeaseLost when the site's lease is lost. stop must be called; it returns when nothing
-// watches the lease any more. The lease of one machine is not watched: a change that is refused is the first that is known of its loss.
+// WhileOwned returns a context that ends with the cause ErrLeaseLost when the site's lease is lost. stop must
+// be called; it returns when nothing watches the lease any more. The lease of one machine is not watched: a
+// change that is refused is the first that is known of its loss.
 func (s *Site) WhileOwned(ctx context.Context) (owned context.Context, stop func()) {
 	if s.lease == nil || s.lease.above == nil {
 		return ctx, func() {}

@@ -24,7 +24,8 @@ func openState(t *testing.T, dir string, o store.Options) *store.State {
 	return st
 }
 
-// The lock of one machine. It is lost when somebody replaces the database: a copy of the state is put back while it is in use, say.
+// The lock of one machine. It is lost when somebody replaces the database: a copy of the state is put back
+// while it is in use, say.
 func TestLocalOwner(t *testing.T) {
 	storetest.TestOwner(t, func(t *testing.T) storetest.Ownership {
 		dir := t.TempDir()

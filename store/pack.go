@@ -27,9 +27,11 @@ import (
 //	crc32c  4 bytes, little endian: of the payload
 //	payload uvarint length, FrameMeta as JSON; uvarint length, links; body
 //
-// Plain frames are written by one-off mirrors, whose packs live as long as the run: there compression only costs time.
+// Plain frames are written by one-off mirrors, whose packs live as long as the run: there compression only
+// costs time.
 //
-// Frames name their URL and hold what the document's record holds; the links name other URLs by their numbers in site.db.
+// Frames name their URL and hold what the document's record holds; the links name other URLs by their numbers
+// in site.db.
 const (
 	frameMagic  = "mPk1"
 	plainMagic  = "mPr1"
@@ -88,7 +90,8 @@ func (s *Frames) NewFrameWriter() *FrameWriter {
 	if s.plain {
 		return w
 	}
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithLowerEncoderMem(true),
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest),
+		zstd.WithLowerEncoderMem(true),
 		zstd.WithWindowSize(256<<10), zstd.WithEncoderCRC(false))
 	if err != nil {
 		panic(err) // the options are constants
@@ -97,7 +100,8 @@ func (s *Frames) NewFrameWriter() *FrameWriter {
 	return w
 }
 
-// encode returns a frame in two parts, so that a plain body need not be copied. They are valid until the next call.
+// encode returns a frame in two parts, so that a plain body need not be copied. They are valid until the next
+// call.
 func (w *FrameWriter) encode(m FrameMeta, links, body []byte) (head, tail []byte, err error) {
 	if w.enc == nil {
 		tail, body = body, nil
@@ -155,13 +159,14 @@ func (w *FrameWriter) pack() []byte {
 // seal writes length and checksum into the header of a frame that has its payload in two parts.
 func seal(raw, tail []byte) {
 	binary.LittleEndian.PutUint32(raw[4:], uint32(len(raw)-frameHeader+len(tail)))
-	binary.LittleEndian.PutUint32(raw[8:], crc32.Update(crc32.Checksum(raw[frameHeader:], castagnoli), castagnoli, tail))
+	binary.LittleEndian.PutUint32(raw[8:],
+		crc32.Update(crc32.Checksum(raw[frameHeader:], castagnoli), castagnoli, tail))
 }
 
 // FrameReader decodes frames. It is not safe for concurrent use; keep one for each worker.
 type FrameReader struct {
-	// Aside has buffers over a megabyte beside the Go heap, where they cost no more than themselves: what ReadFrame returns is valid until
-	// Release.
+	// Aside has buffers over a megabyte beside the Go heap, where they cost no more than themselves: what
+	// ReadFrame returns is valid until Release.
 	Aside bool
 
 	aside []func() // give those of the last frame back
@@ -176,7 +181,8 @@ type FrameReader struct {
 
 // NewFrameReader returns a decoder.
 func NewFrameReader() *FrameReader {
-	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxFrame))
+	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxMemory(maxFrame))
 	if err != nil {
 		panic(err) // the options are constants
 	}
@@ -257,8 +263,9 @@ type packs struct {
 	size int64        // its length; what lies before it may still be on its way
 	max  int64        // bytes after which a new pack is begun
 
-	made   atomic.Bool           // the last pack's name is not on disk for sure
-	failed atomic.Pointer[error] // of the first sync that failed: what was written before it may be lost, whatever a later one says
+	made atomic.Bool // the last pack's name is not on disk for sure
+	// of the first sync that failed: what was written before it may be lost, whatever a later one says
+	failed atomic.Pointer[error]
 }
 
 func packName(n uint32) string { return fmt.Sprintf("%06d.pack", n) }
@@ -275,9 +282,9 @@ func openPacks(root *os.Root) *packs {
 	return &packs{root: root, files: map[uint32]*os.File{}, max: maxPack}
 }
 
-// begin makes the last pack ready for appending, cut to size bytes: what lies behind was never committed. One that is shorter is left with a
-// hole. Mostly nothing refers to it, because frames were on their way when the batch before them was committed; but when the disk has lost
-// frames, no other ones may take their places.
+// begin makes the last pack ready for appending, cut to size bytes: what lies behind was never committed. One
+// that is shorter is left with a hole. Mostly nothing refers to it, because frames were on their way when the
+// batch before them was committed; but when the disk has lost frames, no other ones may take their places.
 func (p *packs) begin(num uint32, size int64) error {
 	if num == 0 {
 		num = 1

@@ -40,13 +40,18 @@ func TestFrameRoundTrip(t *testing.T) {
 		w, r := (&Frames{plain: volatile}).NewFrameWriter(), NewFrameReader()
 		rapid.Check(t, func(rt *rapid.T) {
 			links, body := rapid.SliceOf(rapid.Byte()).Draw(rt, "links"), rapid.SliceOf(rapid.Byte()).Draw(rt, "body")
-			m := FrameMeta{ID: rapid.Uint32().Draw(rt, "id"), URL: "http://a/" + rapid.StringMatching(`[a-z]*`).Draw(rt, "url"), Size: int64(len(body))}
+			m := FrameMeta{
+				ID:   rapid.Uint32().Draw(rt, "id"),
+				URL:  "http://a/" + rapid.StringMatching(`[a-z]*`).Draw(rt, "url"),
+				Size: int64(len(body)),
+			}
 			raw := encodeFrame(t, w, m, links, body)
 			f, err := decodeFrame(r, raw)
 			if err != nil {
 				rt.Fatal(err)
 			}
-			if got, err := f.ParseMeta(); err != nil || got != m || !bytes.Equal(f.Links, links) || !bytes.Equal(f.Body, body) {
+			if got, err := f.ParseMeta(); err != nil || got != m || !bytes.Equal(f.Links, links) ||
+				!bytes.Equal(f.Body, body) {
 				rt.Fatalf("%+v, %v", f, err)
 			}
 			n := rapid.IntRange(0, len(raw)-1).Draw(rt, "cut")
@@ -125,7 +130,7 @@ func TestPackRollsOver(t *testing.T) {
 		t.Errorf("only %d packs", len(packs))
 	}
 	for _, p := range packs {
-		if fi, err := os.Stat(p); err != nil || fi.Size() > 4000 && fi.Size() < 10000 {
+		if fi, err := os.Stat(p); err != nil || (fi.Size() > 4000 && fi.Size() < 10000) {
 			t.Errorf("%s: %v, %v", p, fi.Size(), err)
 		}
 	}
@@ -158,7 +163,7 @@ func TestPackUncommittedTail(t *testing.T) {
 		}
 		s.packs.max = int64(a.At.Len) + 1
 		b := document(t, s, 1, "another")
-		if roll && (b.At.Pack != 2 || b.At.Off != 0) || !roll && b.At.Pack != 2 {
+		if (roll && (b.At.Pack != 2 || b.At.Off != 0)) || (!roll && b.At.Pack != 2) {
 			t.Errorf("the next frame lies at %+v", b.At)
 		}
 		commit(t, s, 1, newURLs(1, 2), b)
@@ -196,7 +201,8 @@ func TestPackBadPlaces(t *testing.T) {
 	commit(t, s, 0, newURLs(0, 1), d)
 	r := NewFrameReader()
 	for _, at := range []Place{
-		{}, {Pack: 9, Len: 100}, {Pack: 1, Off: -1, Len: 100}, {Pack: 1, Off: 1, Len: d.At.Len - 1}, {Pack: 1, Off: 0, Len: d.At.Len + 1}, {Pack: 1, Len: 1<<32 - 1},
+		{}, {Pack: 9, Len: 100}, {Pack: 1, Off: -1, Len: 100}, {Pack: 1, Off: 1, Len: d.At.Len - 1},
+		{Pack: 1, Off: 0, Len: d.At.Len + 1}, {Pack: 1, Len: 1<<32 - 1},
 		{Pack: 1, Off: 1<<63 - 1, Len: 1 << 31}, {Pack: 1, Off: 1 << 62, Len: 100}, {Pack: 1, Len: 3},
 	} {
 		if _, err := s.Frames.ReadFrame(r, at); !errors.Is(err, ErrDamaged) {

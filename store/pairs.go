@@ -11,26 +11,28 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// PairRecord is what testing two base URLs for being replicas came to. A base URL ends with a slash; what lies under one lies under the other
-// at the same relative path.
+// PairRecord is what testing two base URLs for being replicas came to. A base URL ends with a slash; what
+// lies under one lies under the other at the same relative path.
 type PairRecord struct {
 	Base1     string    `json:"base1"`
 	Base2     string    `json:"base2"`
 	Tested    time.Time `json:"tested"`
-	Level     string    `json:"level"`                // "1" to "5", "mismatch" and so on: hosts.Level
-	Mirrors   bool      `json:"mirrors"`              // the level is one of 1 to 5
-	Confident bool      `json:"confident"`            // enough tests had an answer
-	Equal     bool      `json:"interchangeable"`      // levels 1 to 3, and confident: one may stand for the other
-	Good      float64   `json:"good"`                 // share of the answered tests in which both had the same, or nearly
-	Answered  int       `json:"answered"`             // tests whose source was had
-	Tests     int       `json:"tests"`                // tests that robots rules allowed
-	Named     bool      `json:"named,omitempty"`      // a job names base2 as an alternate of base1
-	Stored    bool      `json:"stored,omitempty"`     // the side of base1 was what a mirror holds of it
-	SoftPages int       `json:"soft_pages,omitempty"` // answers that were like the answer to a path that no host has
+	Level     string    `json:"level"`           // "1" to "5", "mismatch" and so on: hosts.Level
+	Mirrors   bool      `json:"mirrors"`         // the level is one of 1 to 5
+	Confident bool      `json:"confident"`       // enough tests had an answer
+	Equal     bool      `json:"interchangeable"` // levels 1 to 3, and confident: one may stand for the other
+	// share of the answered tests in which both had the same, or nearly
+	Good     float64 `json:"good"`
+	Answered int     `json:"answered"`         // tests whose source was had
+	Tests    int     `json:"tests"`            // tests that robots rules allowed
+	Named    bool    `json:"named,omitempty"`  // a job names base2 as an alternate of base1
+	Stored   bool    `json:"stored,omitempty"` // the side of base1 was what a mirror holds of it
+	// answers that were like the answer to a path that no host has
+	SoftPages int `json:"soft_pages,omitempty"`
 }
 
-// decode reads a stored record, also one of a version that spelled one of its keys in another way. It is no UnmarshalJSON, which a struct
-// that embeds a PairRecord would have too.
+// decode reads a stored record, also one of a version that spelled one of its keys in another way. It is no
+// UnmarshalJSON, which a struct that embeds a PairRecord would have too.
 func (p *PairRecord) decode(data []byte) error {
 	stored := struct {
 		*PairRecord
@@ -75,7 +77,8 @@ func (s *State) Pairs() ([]PairRecord, error) {
 	return out, err
 }
 
-// LoadPair returns what the test of two base URLs, in this order, came to; ok is false when there was none, or its record cannot be read.
+// LoadPair returns what the test of two base URLs, in this order, came to; ok is false when there was none,
+// or its record cannot be read.
 func (s *State) LoadPair(base1, base2 string) (p PairRecord, ok bool, err error) {
 	err = s.viewPairs(func(b *bolt.Bucket) error {
 		v := b.Get(pairKey(base1, base2))

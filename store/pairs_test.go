@@ -17,8 +17,24 @@ func TestPairs(t *testing.T) {
 	if ps, err := st.Pairs(); err != nil || len(ps) != 0 {
 		t.Fatalf("pairs of a new state: %v, %v", ps, err)
 	}
-	first := PairRecord{Base1: "https://a.test/", Base2: "https://b.test/a/", Tested: time.Unix(1000, 0).UTC(), Level: "1", Mirrors: true, Confident: true, Equal: true, Good: 1, Answered: 19, Tests: 19}
-	second := PairRecord{Base1: "https://a.test/", Base2: "https://c.test/", Tested: time.Unix(2000, 0).UTC(), Level: "mismatch"}
+	first := PairRecord{
+		Base1:     "https://a.test/",
+		Base2:     "https://b.test/a/",
+		Tested:    time.Unix(1000, 0).UTC(),
+		Level:     "1",
+		Mirrors:   true,
+		Confident: true,
+		Equal:     true,
+		Good:      1,
+		Answered:  19,
+		Tests:     19,
+	}
+	second := PairRecord{
+		Base1:  "https://a.test/",
+		Base2:  "https://c.test/",
+		Tested: time.Unix(2000, 0).UTC(),
+		Level:  "mismatch",
+	}
 	again := first
 	again.Level, again.Equal, again.Tested = "4", false, time.Unix(3000, 0).UTC()
 	for _, p := range []PairRecord{second, first, again} {

@@ -144,7 +144,8 @@ func TestPartIsNotedAsItGrows(t *testing.T) {
 	}
 }
 
-// Nothing is built on bytes that are not those that came, whatever a crash, a disk or a person left in the folder.
+// Nothing is built on bytes that are not those that came, whatever a crash, a disk or a person left in the
+// folder.
 func TestPartThatIsNotWhole(t *testing.T) {
 	body := random(2<<20, 3)
 	name := partName(partURL)
@@ -158,7 +159,9 @@ func TestPartThatIsNotWhole(t *testing.T) {
 		{"shorter", func(d *os.Root) error { return truncate(d, name+partBody, 1<<20-1) }, 0},
 		{"empty", func(d *os.Root) error { return truncate(d, name+partBody, 0) }, 0},
 		{"note is junk", func(d *os.Root) error { return d.WriteFile(name+partJSON, []byte(`{"url":`), 0o644) }, 0},
-		{"note of another URL", func(d *os.Root) error { return d.Rename(name+partJSON, partName("http://h.example/")+partJSON) }, 0},
+		{"note of another URL", func(d *os.Root) error {
+			return d.Rename(name+partJSON, partName("http://h.example/")+partJSON)
+		}, 0},
 		{"no note", func(d *os.Root) error { return d.Remove(name + partJSON) }, 0},
 		{"no body", func(d *os.Root) error { return d.Remove(name + partBody) }, 0},
 		{"body is a link", func(d *os.Root) error {
@@ -229,7 +232,8 @@ func TestTakePartStops(t *testing.T) {
 	}
 }
 
-// A body that has begun anew takes the place of the older part; what becomes a blob that is there already leaves nothing.
+// A body that has begun anew takes the place of the older part; what becomes a blob that is there already
+// leaves nothing.
 func TestPartInPlaceOfAnOlderOne(t *testing.T) {
 	dir := t.TempDir()
 	st, s := openTest(t, dir, Options{})
@@ -305,7 +309,8 @@ func TestPartAcrossFileSystems(t *testing.T) {
 	st, s := openTest(t, dir, Options{})
 	closeTest(t, st, s)
 	sites := filepath.Join(dir, "sites")
-	if err := errors.Join(os.RemoveAll(sites), os.Mkdir(sites, 0o755), unix.Mount(tmpfs, sites, "", unix.MS_BIND, "")); err != nil {
+	if err := errors.Join(os.RemoveAll(sites), os.Mkdir(sites, 0o755),
+		unix.Mount(tmpfs, sites, "", unix.MS_BIND, "")); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { unix.Unmount(sites, unix.MNT_DETACH) })

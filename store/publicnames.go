@@ -12,12 +12,15 @@ import (
 	"time"
 )
 
-// publicNames is the file of the host names that were ever at public addresses: lines "public NAME TIME", and "private NAME TIME" for a name that
-// is to be forgotten; the last one of a name counts. It is text, and only appended to, so that several processes may write it at a time, and it
-// outlives mirror.db. A line that a crash has cut lacks a whole time and does not count; each begins with a line feed, so that it spoils no other.
+// publicNames is the file of the host names that were ever at public addresses: lines "public NAME TIME", and
+// "private NAME TIME" for a name that is to be forgotten; the last one of a name counts. It is text, and only
+// appended to, so that several processes may write it at a time, and it outlives mirror.db. A line that a
+// crash has cut lacks a whole time and does not count; each begins with a line feed, so that it spoils no
+// other.
 const publicNames = "public-names"
 
-// PublicNames is the memory of a state for which host names were ever public. It is safe for concurrent use, and sees what other processes write.
+// PublicNames is the memory of a state for which host names were ever public. It is safe for concurrent use,
+// and sees what other processes write.
 type PublicNames struct {
 	state *State
 

@@ -19,14 +19,17 @@ import (
 	"mirrord/site"
 )
 
-// damagedFolder keeps what Rebuild took out of use, the second time with "-2" behind it, and so on. Nothing reads it; it may be deleted.
+// damagedFolder keeps what Rebuild took out of use, the second time with "-2" behind it, and so on. Nothing
+// reads it; it may be deleted.
 const damagedFolder = "damaged"
 
-// Rebuild makes the database of a site anew from its published tree, when site.db cannot be read any more. The mirror stays
-// published and keeps its version, its mirror paths, and the bodies that are blobs. Documents are asked anew by the next run, because
-// the links that were stored beside them name URLs by numbers of the lost database. The history is lost. The old database and packs are moved to
-// a folder "damaged". Until the new one is complete it counts as damaged too, so that Rebuild can be called again after a crash. It returns how many URLs are known again; ErrLocked while a process has the site open. A published tree that cannot be
-// read is an error too, before anything is changed.
+// Rebuild makes the database of a site anew from its published tree, when site.db cannot be read any more.
+// The mirror stays published and keeps its version, its mirror paths, and the bodies that are blobs.
+// Documents are asked anew by the next run, because the links that were stored beside them name URLs by
+// numbers of the lost database. The history is lost. The old database and packs are moved to a folder
+// "damaged". Until the new one is complete it counts as damaged too, so that Rebuild can be called again
+// after a crash. It returns how many URLs are known again; ErrLocked while a process has the site open. A
+// published tree that cannot be read is an error too, before anything is changed.
 func (s *State) Rebuild(name string) (known int, err error) {
 	defer func() {
 		if err != nil {
@@ -66,7 +69,8 @@ func (s *State) Rebuild(name string) (known int, err error) {
 // rebuilder makes the records of a site anew of its published tree.
 type rebuilder struct{ *Site }
 
-// finish makes the database count. The tree beside the published one may be half built, which the lost database knew: the next build empties it.
+// finish makes the database count. The tree beside the published one may be half built, which the lost
+// database knew: the next build empties it.
 func (s rebuilder) finish() error {
 	live, err := s.Trees.known()
 	if err != nil {
@@ -102,8 +106,8 @@ func (s *State) readable(current string) error {
 	return nil
 }
 
-// setAside moves the database and the packs of a site out of use, and returns the number of the last pack. The packs go first: as long as the
-// database is there, so is what calls for a rebuild.
+// setAside moves the database and the packs of a site out of use, and returns the number of the last pack.
+// The packs go first: as long as the database is there, so is what calls for a rebuild.
 func (s *State) setAside(name string) (last uint32, err error) {
 	dir := "sites/" + name
 	if _, err := s.root.Lstat(dir + "/" + siteDB); err == nil {
@@ -140,7 +144,8 @@ func (s *State) setAside(name string) (last uint32, err error) {
 	return last, diskErr("set aside", err)
 }
 
-// skip begins after the pack with a number, so that whoever has an older one of that number open does not take it for the new one.
+// skip begins after the pack with a number, so that whoever has an older one of that number open does not
+// take it for the new one.
 func (p *packs) skip(last uint32) error {
 	p.wmu.Lock()
 	defer p.wmu.Unlock()
@@ -210,7 +215,12 @@ func (s rebuilder) refill() (known int, err error) {
 	if err := s.kept.sync(); err != nil {
 		return known, err
 	}
-	v := Version{Number: max(meta.Version, 1), Time: meta.Retrieved, Files: meta.Files, Bytes: meta.Bytes}
+	v := Version{
+		Number: max(meta.Version, 1),
+		Time:   meta.Retrieved,
+		Files:  meta.Files,
+		Bytes:  meta.Bytes,
+	}
 	if v.Meta, err = tree.ReadFile(phm.MetaName); err != nil {
 		return known, diskErr("read "+phm.MetaName, err)
 	}
@@ -241,7 +251,8 @@ func (s rebuilder) resourceOf(tree *os.Root, f *phm.File, id uint32) (Resource, 
 			return r, err
 		}
 	}
-	r.Outcome, r.Status, r.InSet, r.MIME, r.Size, r.Digest, r.Body = site.Fetched, http.StatusOK, true, f.Type, f.Size, digest, BlobBody
+	r.Outcome, r.Status, r.InSet, r.MIME, r.Size, r.Digest, r.Body = site.Fetched, http.StatusOK, true, f.Type,
+		f.Size, digest, BlobBody
 	if !f.Modified.IsZero() {
 		r.Modified, r.LastModified = f.Modified.Unix(), f.Modified.UTC().Format(http.TimeFormat)
 	}
@@ -254,7 +265,8 @@ func (s rebuilder) resourceOf(tree *os.Root, f *phm.File, id uint32) (Resource, 
 	return r, nil
 }
 
-// takeBlob makes a blob of a published file whose blob is missing; ok is false when the file is not what the table says either.
+// takeBlob makes a blob of a published file whose blob is missing; ok is false when the file is not what the
+// table says either.
 func (s rebuilder) takeBlob(tree *os.Root, f *phm.File, want [32]byte) (ok bool, err error) {
 	src, err := tree.Open(f.Path)
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"mirrord/phm"
 )
 
-// The whole of a rebuild with a real run before and after it is tested in package mirror; here is what it leaves alone and refuses.
+// The whole of a rebuild with a real run before and after it is tested in package mirror; here is what it
+// leaves alone and refuses.
 func TestRebuild(t *testing.T) {
 	dir := t.TempDir()
 	st, s := openTest(t, dir, Options{})
@@ -64,7 +65,14 @@ func TestRebuild(t *testing.T) {
 	image := random(100, 1)
 	lines := []phm.File{
 		{Path: "a.html", URL: "http://a/a.html", Type: "text/html", Size: 4, SHA256: sum("page")},
-		{Path: "b.png", URL: "http://a/b.png", Type: "image/png", Size: 100, SHA256: sum(string(image)), Modified: at(5)},
+		{
+			Path:     "b.png",
+			URL:      "http://a/b.png",
+			Type:     "image/png",
+			Size:     100,
+			SHA256:   sum(string(image)),
+			Modified: at(5),
+		},
 		{Path: "c.png", URL: "http://a/c.png", Type: "image/png", Size: 100, SHA256: sum("other bytes")},
 		{Path: "d.png", URL: "http://a/d.png", Type: "image/png", Size: 100, SHA256: sum("missing")},
 	}
@@ -91,7 +99,8 @@ func TestRebuild(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	}
-	if r := got["http://a/b.png"]; r.LastModified == "" || r.Modified != 5 || r.MIME != "image/png" || r.Size != 100 {
+	if r := got["http://a/b.png"]; r.LastModified == "" || r.Modified != 5 || r.MIME != "image/png" ||
+		r.Size != 100 {
 		t.Errorf("%+v", r)
 	}
 	if vs, err := s.Versions.List(); err != nil || len(vs) != 1 || vs[0].Number != 7 || vs[0].Files != 4 {
@@ -99,7 +108,8 @@ func TestRebuild(t *testing.T) {
 	}
 }
 
-// A crash during a rebuild leaves a database that counts as damaged, whether it was only begun or half filled, and rebuilding again ends it.
+// A crash during a rebuild leaves a database that counts as damaged, whether it was only begun or half
+// filled, and rebuilding again ends it.
 func TestRebuildInterrupted(t *testing.T) {
 	dir := t.TempDir()
 	st, s := openTest(t, dir, Options{})
@@ -108,11 +118,23 @@ func TestRebuildInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	tree := filepath.Join(dir, "sites/x/trees/a")
-	writePHM(t, tree, 7, []phm.File{{Path: "a.txt", URL: "http://a/a.txt", Type: "text/plain", Size: 4, SHA256: sum("text")}})
+	writePHM(t, tree, 7, []phm.File{{
+		Path:   "a.txt",
+		URL:    "http://a/a.txt",
+		Type:   "text/plain",
+		Size:   4,
+		SHA256: sum("text"),
+	}})
 	interrupted := map[string]func() error{
 		"before the database": func() error { return nil },
 		"database begun": func() error {
-			db, err := openDatabase(doorOptions{path: filepath.Join(dir, "sites/x", siteDB), site: "x", mode: 0o640, depth: 1, fresh: true})
+			db, err := openDatabase(doorOptions{
+				path:  filepath.Join(dir, "sites/x", siteDB),
+				site:  "x",
+				mode:  0o640,
+				depth: 1,
+				fresh: true,
+			})
 			if err != nil {
 				return err
 			}
@@ -175,7 +197,13 @@ func TestRebuildDistrustsTheOtherTree(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	writePHM(t, filepath.Join(dir, "sites/x/trees", live), 1, []phm.File{{Path: "a.txt", URL: "http://a/a.txt", Type: "text/plain", Size: 4, SHA256: sum("text")}})
+	writePHM(t, filepath.Join(dir, "sites/x/trees", live), 1, []phm.File{{
+		Path:   "a.txt",
+		URL:    "http://a/a.txt",
+		Type:   "text/plain",
+		Size:   4,
+		SHA256: sum("text"),
+	}})
 	if _, err := st.Rebuild("x"); err != nil {
 		t.Fatal(err)
 	}

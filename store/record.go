@@ -50,16 +50,17 @@ type Resource struct {
 	Charset      string // from the header; "" if it named none
 	ETag         string
 	LastModified string
-	Modified     int64    // Unix seconds of LastModified when this body came, 0 if it said none: the time of the published file
-	Size         int64    // bytes of the body, decoded
-	Digest       [32]byte // SHA-256 of the body, decoded
-	Format       uint8    // relocate.Format of the body
-	Body         BodyKind
-	At           Place  // of a PackBody
-	Path         string // mirror path once assigned; "" before
-	Target       uint32 // ID of the redirect's target plus one; 0 is none
-	Changed      int    // version for which the body, its type or its encoding last changed
-	Moved        int    // version for which the URL last entered the mirror, left it, or got another path or target
+	// Unix seconds of LastModified when this body came, 0 if it said none: the time of the published file
+	Modified int64
+	Size     int64    // bytes of the body, decoded
+	Digest   [32]byte // SHA-256 of the body, decoded
+	Format   uint8    // relocate.Format of the body
+	Body     BodyKind
+	At       Place  // of a PackBody
+	Path     string // mirror path once assigned; "" before
+	Target   uint32 // ID of the redirect's target plus one; 0 is none
+	Changed  int    // version for which the body, its type or its encoding last changed
+	Moved    int    // version for which the URL last entered the mirror, left it, or got another path or target
 
 	Referrer uint32 // ID of the document in which the URL was first seen, plus one; 0 is a seed
 	Depth    int    // links from a seed when first seen
@@ -68,8 +69,8 @@ type Resource struct {
 	Shape    uint32 // hash of a page's title and links; 0 for what is no page
 	ShapeNew bool   // the body before had another shape, or there was none
 	Listing  bool   // a directory index made by the server
-	// Evidence is a hash of what a directory listing [0] and a sitemap [1] said of the resource just before it was last found to be as
-	// it is; 0 is nothing. As long as they say the same, it need not be asked.
+	// Evidence is a hash of what a directory listing [0] and a sitemap [1] said of the resource just before it
+	// was last found to be as it is; 0 is nothing. As long as they say the same, it need not be asked.
 	Evidence [2]uint64
 	Expires  int64 // Unix seconds until which the site said that it stays as it is; 0 if it said nothing
 
@@ -79,13 +80,15 @@ type Resource struct {
 	Observed int           // how often it was looked at again; Recent has the last 16 of these
 	Volatile volatile.Rule // what always changes in it
 	Source   string        // the URL on a replica that the body came from; "" when the site itself sent it
-	Like     uint32        // ID, plus one, of a page that says nearly the same as the body and was there before; 0 is none
-	SameText bool          // it says the same, to the word
+	// ID, plus one, of a page that says nearly the same as the body and was there before; 0 is none
+	Like     uint32
+	SameText bool // it says the same, to the word
 
-	Head     HeadPlace   // of the answer that brought the body
-	LastHead HeadPlace   // of the last answer when that was a redirect or an error
-	HeadSum  uint64      // heads.Head.Sum of the last answer that told nothing that Head does not say; 0 for none
-	Answer   *heads.Head // of the last answer, until Commit has it; not in the value
+	Head     HeadPlace // of the answer that brought the body
+	LastHead HeadPlace // of the last answer when that was a redirect or an error
+	// heads.Head.Sum of the last answer that told nothing that Head does not say; 0 for none
+	HeadSum uint64
+	Answer  *heads.Head // of the last answer, until Commit has it; not in the value
 }
 
 // Observe notes that the resource was looked at again.
@@ -122,8 +125,8 @@ const (
 	rmThird // a third byte follows
 )
 
-// The third byte of flags. The bits above them are the number of the file of heads where that is less than rtFiles - 1 and both lie in
-// it; else they are all set, and the numbers follow.
+// The third byte of flags. The bits above them are the number of the file of heads where that is less than
+// rtFiles - 1 and both lie in it; else they are all set, and the numbers follow.
 const (
 	rtHead = 1 << iota
 	rtLastHead
@@ -164,8 +167,11 @@ func (r *Resource) append(b []byte) []byte {
 		path = ""
 	}
 	b = append(b, recordVersion, flags, byte(r.Outcome), byte(r.Body), r.Format)
-	for _, v := range [...]uint64{uint64(r.ID), uint64(r.Status), uint64(r.Checked), uint64(r.Run), uint64(r.Failures), uint64(r.Gone), uint64(r.Target),
-		uint64(r.Referrer), uint64(r.Depth), uint64(r.Changed), uint64(r.Moved)} {
+	for _, v := range [...]uint64{
+		uint64(r.ID), uint64(r.Status), uint64(r.Checked), uint64(r.Run), uint64(r.Failures), uint64(r.Gone),
+		uint64(r.Target),
+		uint64(r.Referrer), uint64(r.Depth), uint64(r.Changed), uint64(r.Moved),
+	} {
 		b = binary.AppendUvarint(b, v)
 	}
 	b = binread.AppendString(b, r.Reason)
@@ -205,9 +211,11 @@ func (r *Resource) decode(u site.URL, b []byte) error {
 		return fmt.Errorf("record of %s: format %d: %w", u, v, ErrNewerFormat)
 	}
 	flags := d.Byte()
-	r.InSet, r.Requis, r.NoFollow, r.ShapeNew = flags&rfInSet != 0, flags&rfRequis != 0, flags&rfNoFollow != 0, flags&rfShapeNew != 0
+	r.InSet, r.Requis, r.NoFollow, r.ShapeNew = flags&rfInSet != 0, flags&rfRequis != 0, flags&rfNoFollow != 0,
+		flags&rfShapeNew != 0
 	r.Outcome, r.Body, r.Format = site.Outcome(d.Byte()), BodyKind(d.Byte()), d.Byte()
-	r.ID, r.Status, r.Checked, r.Run = uint32(d.Uvarint()), int(d.Uvarint()), int64(d.Uvarint()), int(d.Uvarint())
+	r.ID, r.Status, r.Checked, r.Run = uint32(d.Uvarint()), int(d.Uvarint()), int64(d.Uvarint()),
+		int(d.Uvarint())
 	r.Failures, r.Gone, r.Target = int(d.Uvarint()), int(d.Uvarint()), uint32(d.Uvarint())
 	r.Referrer, r.Depth = uint32(d.Uvarint()), int(d.Uvarint())
 	r.Changed, r.Moved = int(d.Uvarint()), int(d.Uvarint())
@@ -226,7 +234,8 @@ func (r *Resource) decode(u site.URL, b []byte) error {
 	}
 	if r.Body != NoBody {
 		copy(r.Digest[:], d.Take(32))
-		r.Fetched, r.Modified, r.Size, r.Shape = int64(d.Uvarint()), int64(d.Uvarint()), int64(d.Uvarint()), uint32(d.Uvarint())
+		r.Fetched, r.Modified, r.Size, r.Shape = int64(d.Uvarint()), int64(d.Uvarint()), int64(d.Uvarint()),
+			uint32(d.Uvarint())
 		r.MIME, r.Charset, r.ETag, r.LastModified = d.Text(), d.Text(), d.Text(), d.Text()
 		if r.Body == PackBody {
 			r.At = Place{Pack: uint32(d.Uvarint()), Off: int64(d.Uvarint()), Len: uint32(d.Uvarint())}

@@ -18,35 +18,56 @@ import (
 
 func drawResource(t *rapid.T) Resource {
 	text := rapid.String()
-	u, _, err := site.Parse("https://example.org/" + rapid.StringMatching(`[a-z/%.]{0,20}(\?[a-z=]{0,5})?`).Draw(t, "url"))
+	u, _, err := site.Parse(
+		"https://example.org/" + rapid.StringMatching(`[a-z/%.]{0,20}(\?[a-z=]{0,5})?`).Draw(t, "url"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := Resource{
-		ID: rapid.Uint32().Draw(t, "id"), URL: u, Outcome: site.Outcome(rapid.IntRange(0, 10).Draw(t, "outcome")), Status: rapid.IntRange(0, 999).Draw(t, "status"),
-		Reason: text.Draw(t, "reason"), Checked: rapid.Int64Min(0).Draw(t, "checked"), Run: rapid.IntMin(0).Draw(t, "run"),
-		Failures: rapid.IntMin(0).Draw(t, "failures"), Gone: rapid.IntMin(0).Draw(t, "gone"), InSet: rapid.Bool().Draw(t, "in"),
-		Path: rapid.SampledFrom([]string{"", "a/b", "x.html", u.Path()[1:]}).Draw(t, "path"), Target: rapid.Uint32().Draw(t, "target"),
-		Changed: rapid.IntMin(0).Draw(t, "changed"), Moved: rapid.IntMin(0).Draw(t, "moved"), Referrer: rapid.Uint32().Draw(t, "ref"),
-		Depth: rapid.Int().Draw(t, "depth"), Requis: rapid.Bool().Draw(t, "requis"), NoFollow: rapid.Bool().Draw(t, "nofollow"), ShapeNew: rapid.Bool().Draw(t, "shapenew"),
-		Head:     HeadPlace{rapid.SampledFrom([]uint32{0, 1, 1, 14, 15, 16, 5000}).Draw(t, "head file"), int64(rapid.Uint32().Draw(t, "head"))},
-		LastHead: HeadPlace{rapid.SampledFrom([]uint32{0, 1, 1, 14, 15}).Draw(t, "last head file"), int64(rapid.Uint32().Draw(t, "last head"))},
-		HeadSum:  rapid.SampledFrom([]uint64{0, 0, 1, 1<<64 - 1}).Draw(t, "head sum"),
-		Body:     BodyKind(rapid.IntRange(0, 2).Draw(t, "body")), Format: rapid.Uint8().Draw(t, "format"),
+		ID:       rapid.Uint32().Draw(t, "id"),
+		URL:      u,
+		Outcome:  site.Outcome(rapid.IntRange(0, 10).Draw(t, "outcome")),
+		Status:   rapid.IntRange(0, 999).Draw(t, "status"),
+		Reason:   text.Draw(t, "reason"),
+		Checked:  rapid.Int64Min(0).Draw(t, "checked"),
+		Run:      rapid.IntMin(0).Draw(t, "run"),
+		Failures: rapid.IntMin(0).Draw(t, "failures"),
+		Gone:     rapid.IntMin(0).Draw(t, "gone"),
+		InSet:    rapid.Bool().Draw(t, "in"),
+		Path:     rapid.SampledFrom([]string{"", "a/b", "x.html", u.Path()[1:]}).Draw(t, "path"),
+		Target:   rapid.Uint32().Draw(t, "target"),
+		Changed:  rapid.IntMin(0).Draw(t, "changed"),
+		Moved:    rapid.IntMin(0).Draw(t, "moved"),
+		Referrer: rapid.Uint32().Draw(t, "ref"),
+		Depth:    rapid.Int().Draw(t, "depth"),
+		Requis:   rapid.Bool().Draw(t, "requis"),
+		NoFollow: rapid.Bool().Draw(t, "nofollow"),
+		ShapeNew: rapid.Bool().Draw(t, "shapenew"),
+		Head: HeadPlace{rapid.SampledFrom([]uint32{0, 1, 1, 14, 15, 16, 5000}).Draw(t, "head file"),
+			int64(rapid.Uint32().Draw(t, "head"))},
+		LastHead: HeadPlace{rapid.SampledFrom([]uint32{0, 1, 1, 14, 15}).Draw(t, "last head file"),
+			int64(rapid.Uint32().Draw(t, "last head"))},
+		HeadSum: rapid.SampledFrom([]uint64{0, 0, 1, 1<<64 - 1}).Draw(t, "head sum"),
+		Body:    BodyKind(rapid.IntRange(0, 2).Draw(t, "body")),
+		Format:  rapid.Uint8().Draw(t, "format"),
 	}
 	r.NoETag, r.NoDate = rapid.Bool().Draw(t, "noetag"), rapid.Bool().Draw(t, "nodate")
 	r.Source = rapid.SampledFrom([]string{"", "https://mirror.example.net/a"}).Draw(t, "source")
-	r.Recent, r.Observed, r.Expires = rapid.Uint16().Draw(t, "recent"), rapid.IntMin(0).Draw(t, "observed"), rapid.Int64Min(0).Draw(t, "expires")
+	r.Recent, r.Observed, r.Expires = rapid.Uint16().Draw(t, "recent"), rapid.IntMin(0).Draw(t, "observed"),
+		rapid.Int64Min(0).Draw(t, "expires")
 	r.Volatile = volatile.Rule{Seen: rapid.Uint8().Draw(t, "seen"), Held: rapid.Uint8().Draw(t, "held")}
 	copy(r.Volatile.Templates[:], rapid.SliceOfN(rapid.Uint64(), 0, 8).Draw(t, "templates"))
 	if r.Body != NoBody {
-		r.Fetched, r.Size, r.Shape = rapid.Int64().Draw(t, "fetched"), rapid.Int64Min(0).Draw(t, "size"), rapid.Uint32().Draw(t, "shape")
+		r.Fetched, r.Size, r.Shape = rapid.Int64().Draw(t, "fetched"), rapid.Int64Min(0).Draw(t, "size"),
+			rapid.Uint32().Draw(t, "shape")
 		r.Modified = rapid.Int64().Draw(t, "modified")
-		r.MIME, r.Charset, r.ETag, r.LastModified = text.Draw(t, "mime"), text.Draw(t, "charset"), text.Draw(t, "etag"), text.Draw(t, "lm")
+		r.MIME, r.Charset, r.ETag, r.LastModified = text.Draw(t, "mime"), text.Draw(t, "charset"),
+			text.Draw(t, "etag"), text.Draw(t, "lm")
 		copy(r.Digest[:], rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "digest"))
 	}
 	if r.Body == PackBody {
-		r.At = Place{rapid.Uint32().Draw(t, "pack"), rapid.Int64Min(0).Draw(t, "off"), rapid.Uint32().Draw(t, "len")}
+		r.At = Place{rapid.Uint32().Draw(t, "pack"), rapid.Int64Min(0).Draw(t, "off"),
+			rapid.Uint32().Draw(t, "len")}
 	}
 	return r
 }
@@ -72,10 +93,27 @@ func TestRecordRoundTrip(t *testing.T) {
 
 // A record as format 1 wrote it, and one of a format to come.
 func TestRecordOfOtherFormats(t *testing.T) {
-	first := []byte("\x01\x05\x01\x01\x01\x07\xc8\x01\xe8\x07\x01\x00\x00\x00\x00\x00\x01\x00\x00\x00" + strings.Repeat("d", 32) +
+	first := []byte("\x01\x05\x01\x01\x01\x07\xc8\x01\xe8\x07\x01\x00\x00\x00\x00\x00\x01\x00\x00\x00" +
+		strings.Repeat("d", 32) +
 		"\xe8\x07\x00\x03\x00\x09text/html\x00\x03\"e\"\x00\x01\x02\x03")
-	want := Resource{ID: 7, URL: testURL(1), Outcome: site.Fetched, Status: 200, Checked: 1000, Run: 1, InSet: true, Fetched: 1000, MIME: "text/html", ETag: "\"e\"",
-		Size: 3, Format: 1, Body: PackBody, At: Place{1, 2, 3}, Changed: 1, Path: "dir1/page1.html"}
+	want := Resource{
+		ID:      7,
+		URL:     testURL(1),
+		Outcome: site.Fetched,
+		Status:  200,
+		Checked: 1000,
+		Run:     1,
+		InSet:   true,
+		Fetched: 1000,
+		MIME:    "text/html",
+		ETag:    "\"e\"",
+		Size:    3,
+		Format:  1,
+		Body:    PackBody,
+		At:      Place{1, 2, 3},
+		Changed: 1,
+		Path:    "dir1/page1.html",
+	}
 	copy(want.Digest[:], strings.Repeat("d", 32))
 	var got Resource
 	if err := got.decode(testURL(1), first); err != nil || got != want {
@@ -99,9 +137,16 @@ func TestRecordOfOtherFormats(t *testing.T) {
 	t.Error("flags of a newer format are read")
 }
 
-// likeNothing returns records that say that their page says the same as another one, and whose number of this other page is no number.
+// likeNothing returns records that say that their page says the same as another one, and whose number of this
+// other page is no number.
 func likeNothing() [][]byte {
-	r := Resource{ID: 7, URL: testURL(1), Path: "dir1/page1.html", Like: 1, SameText: true}
+	r := Resource{
+		ID:       7,
+		URL:      testURL(1),
+		Path:     "dir1/page1.html",
+		Like:     1,
+		SameText: true,
+	}
 	b := r.append(nil)
 	b = b[:len(b)-1]
 	return [][]byte{
@@ -121,7 +166,14 @@ func TestRecordLikeNothingIsDamaged(t *testing.T) {
 }
 
 func FuzzRecord(f *testing.F) {
-	r := Resource{ID: 7, URL: testURL(1), Path: "dir1/page1.html", Body: PackBody, MIME: "text/html", At: Place{1, 2, 3}}
+	r := Resource{
+		ID:   7,
+		URL:  testURL(1),
+		Path: "dir1/page1.html",
+		Body: PackBody,
+		MIME: "text/html",
+		At:   Place{1, 2, 3},
+	}
 	f.Add(testURL(1).String(), r.append(nil))
 	r.Recent, r.Observed, r.Expires, r.Volatile.Templates[1], r.NoETag = 5, 9, 1, 2, true
 	r.Source = "https://mirror.example.net/pub/page1.html"
@@ -177,13 +229,17 @@ func TestTargetsRoundTrip(t *testing.T) {
 			t.Fatalf("got %v, want %v", got, want)
 		}
 	})
-	if walkTargets([]byte{0x80}, func(uint32) bool { return true }) || walkTargets(bytes.Repeat([]byte{0xff}, 12), func(uint32) bool { return true }) {
+	if walkTargets([]byte{0x80}, func(uint32) bool {
+		return true
+	}) || walkTargets(bytes.Repeat([]byte{0xff}, 12), func(uint32) bool { return true }) {
 		t.Error("a damaged list is taken for a good one")
 	}
 }
 
 func TestStoredURL(t *testing.T) {
-	for _, s := range []string{"", ":///", "ftp://a/b", "http://", "http:///x", "http://a", "https:", strings.Repeat("x", 100)} {
+	for _, s := range []string{
+		"", ":///", "ftp://a/b", "http://", "http:///x", "http://a", "https:", strings.Repeat("x", 100),
+	} {
 		if u, err := storedURL(s); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%q: %v, %v", s, u, err)
 		}

@@ -14,8 +14,9 @@ import (
 	"mirrord/site"
 )
 
-// Records is what a site knows of its URLs: their records and links, the heads of answers, the journal of the unfinished run, and what
-// each run has observed. Reading is safe for concurrent use; Commit and Fold want one caller at a time.
+// Records is what a site knows of its URLs: their records and links, the heads of answers, the journal of the
+// unfinished run, and what each run has observed. Reading is safe for concurrent use; Commit and Fold want
+// one caller at a time.
 type Records struct {
 	*home
 	bodies    siteBodies
@@ -47,7 +48,8 @@ func (s *Records) Get(u site.URL) (r Resource, ok bool, err error) {
 // getsPerDrop is how many single look-ups may pass before the pages that they touched are given back.
 const getsPerDrop = 2048
 
-// viewChunk is how many records one read transaction covers: a long one would keep old pages alive and memory mapped.
+// viewChunk is how many records one read transaction covers: a long one would keep old pages alive and memory
+// mapped.
 const viewChunk = 4096
 
 // Resources calls f for every record in key order. f must not keep r.

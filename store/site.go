@@ -13,10 +13,11 @@ var (
 	bResources = []byte("resources") // site.URL.Key -> Resource
 	bLinks     = []byte("links")     // number of a document, big endian -> AppendTargets
 	bJournal   = []byte("journal")   // sequence -> batch of an unfinished run
-	bHistory   = []byte("history")   // version, big endian, then resource key -> the record before that version; empty: there was none
-	bVersions  = []byte("versions")  // number -> Version as JSON
-	bObserved  = []byte("observed")  // number of a run -> Observation
-	bScripts   = []byte("scripts")   // number -> zstd of the edit script against the version before
+	// version, big endian, then resource key -> the record before that version; empty: there was none
+	bHistory  = []byte("history")
+	bVersions = []byte("versions") // number -> Version as JSON
+	bObserved = []byte("observed") // number of a run -> Observation
+	bScripts  = []byte("scripts")  // number -> zstd of the edit script against the version before
 )
 
 // Keys of the meta bucket.
@@ -29,17 +30,19 @@ var (
 	kLive    = []byte("live")    // number of the published version
 	kKnown   = []byte("known")   // number of URLs that have an ID
 	kRuns    = []byte("runs")    // number of runs begun
-	kHeads   = []byte("heads")   // uvarint number of the last file of heads, its committed bytes, then the places of its models
-	kRebuilt = []byte("rebuilt") // Unix seconds, big endian: when Rebuild made this database; 0 while it has not finished
-	kRules   = []byte("rules")   // fingerprint of the rules under which all stored documents were scanned
-	kToken   = []byte("token")   // of the last lease; absent when only older versions have opened the site
+	// uvarint number of the last file of heads, its committed bytes, then the places of its models
+	kHeads = []byte("heads")
+	// Unix seconds, big endian: when Rebuild made this database; 0 while it has not finished
+	kRebuilt = []byte("rebuilt")
+	kRules   = []byte("rules") // fingerprint of the rules under which all stored documents were scanned
+	kToken   = []byte("token") // of the last lease; absent when only older versions have opened the site
 )
 
 // siteDB is the database of a site.
 const siteDB = "site.db"
 
-// Site is one site, open for one process. What it keeps is reached through its parts. They may be used from several goroutines;
-// Records.Commit, Records.Fold and what publishes want one caller at a time.
+// Site is one site, open for one process. What it keeps is reached through its parts. They may be used from
+// several goroutines; Records.Commit, Records.Fold and what publishes want one caller at a time.
 type Site struct {
 	Name     string
 	Records  *Records

@@ -92,13 +92,16 @@ func TestLockedWaits(t *testing.T) {
 	}
 }
 
-// A change is refused when the database has a larger token than its lease; from then on the lease is known to be lost.
+// A change is refused when the database has a larger token than its lease; from then on the lease is known to
+// be lost.
 func TestOlderToken(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{})
 	if err := s.Notes.SetFact("x", []byte("y")); err != nil || s.lease.Token() != 1 {
 		t.Errorf("token %d: %v", s.lease.Token(), err)
 	}
-	if err := s.db.Update(func(tx *bolt.Tx) error { return tx.Bucket(bMeta).Put(kToken, seqKey(2)) }); err != nil {
+	if err := s.db.Update(func(tx *bolt.Tx) error {
+		return tx.Bucket(bMeta).Put(kToken, seqKey(2))
+	}); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -126,7 +129,8 @@ func TestNewerFormat(t *testing.T) {
 	for _, open := range []func(string) (*Site, error){st.OpenSite, st.ReadSite} {
 		_, err := open("x")
 		var disk *DiskError
-		if !errors.Is(err, ErrNewerFormat) || errors.As(err, &disk) || !strings.Contains(err.Error(), "newer mirrord") {
+		if !errors.Is(err, ErrNewerFormat) || errors.As(err, &disk) ||
+			!strings.Contains(err.Error(), "newer mirrord") {
 			t.Errorf("%v", err)
 		}
 	}
@@ -159,7 +163,9 @@ func TestNoSite(t *testing.T) {
 	if err := st.RemoveSite("x"); !errors.Is(err, ErrNoSite) {
 		t.Errorf("%v", err)
 	}
-	for _, name := range []string{"", ".", "..", "a/b", "../x", ".hidden", "a\\b", strings.Repeat("x", 65), "a\x00b"} {
+	for _, name := range []string{
+		"", ".", "..", "a/b", "../x", ".hidden", "a\\b", strings.Repeat("x", 65), "a\x00b",
+	} {
 		if _, err := st.OpenSite(name); err == nil {
 			t.Errorf("%q was opened", name)
 		}
@@ -226,13 +232,20 @@ func TestRunLog(t *testing.T) {
 		t.Errorf("%v, %v", rs, err)
 	}
 	for i := range 12 {
-		err := st.AddRun(RunRecord{Site: []string{"x", "y"}[i%2], Started: at(int64(i)).UTC(), Verdict: "complete", Version: i, Summary: json.RawMessage(`{"a":1}`)})
+		err := st.AddRun(RunRecord{
+			Site:    []string{"x", "y"}[i%2],
+			Started: at(int64(i)).UTC(),
+			Verdict: "complete",
+			Version: i,
+			Summary: json.RawMessage(`{"a":1}`),
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	rs, err := st.Runs("x", 3)
-	if err != nil || len(rs) != 3 || rs[0].Version != 10 || rs[2].Version != 6 || string(rs[0].Summary) != `{"a":1}` || !rs[0].Started.Equal(at(10)) {
+	if err != nil || len(rs) != 3 || rs[0].Version != 10 || rs[2].Version != 6 ||
+		string(rs[0].Summary) != `{"a":1}` || !rs[0].Started.Equal(at(10)) {
 		t.Errorf("%+v, %v", rs, err)
 	}
 	if rs, err := st.Runs("z", 3); len(rs) != 0 || err != nil {
@@ -260,7 +273,12 @@ func TestHosts(t *testing.T) {
 	if _, ok, err := st.LoadHost("http://a"); ok || err != nil {
 		t.Errorf("%v, %v", ok, err)
 	}
-	want := HostFact{Fetched: at(5).UTC(), Status: 200, Body: []byte("User-agent: *\xff"), ETag: `"e"`}
+	want := HostFact{
+		Fetched: at(5).UTC(),
+		Status:  200,
+		Body:    []byte("User-agent: *\xff"),
+		ETag:    `"e"`,
+	}
 	if err := st.SaveHost("http://a", want); err != nil {
 		t.Fatal(err)
 	}
@@ -297,7 +315,10 @@ func TestEachIsComplete(t *testing.T) {
 	if err != nil || len(seen) != n {
 		t.Errorf("%d of %d, %v", len(seen), n, err)
 	}
-	for _, dir := range []string{"http://h1.example/dir2/", "http://h2.example/", "http://h1.example/dir22/", "https://h1.example/", "http://h0.example/dir3/page10.html/"} {
+	for _, dir := range []string{
+		"http://h1.example/dir2/", "http://h2.example/", "http://h1.example/dir22/", "https://h1.example/",
+		"http://h0.example/dir3/page10.html/",
+	} {
 		under, want := 0, 0
 		for i := range n {
 			if strings.HasPrefix(testURL(i).String(), dir) {

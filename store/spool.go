@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// Spool is where bodies of unknown digest come in, for all sites of a state: the folder tmp beside the blobs. Commit puts a body where the
-// state keeps bodies. Safe for concurrent use.
+// Spool is where bodies of unknown digest come in, for all sites of a state: the folder tmp beside the blobs.
+// Commit puts a body where the state keeps bodies. Safe for concurrent use.
 type Spool struct {
 	dir  *folder // of the blobs
 	kept Bodies  // of the state
@@ -27,11 +27,12 @@ type Spool struct {
 	holders int      // who may: open sites, bodies on their way in
 }
 
-// tmpLock is held shared by every process that may have bodies on their way in, and alone by the one that empties the folder.
+// tmpLock is held shared by every process that may have bodies on their way in, and alone by the one that
+// empties the folder.
 const tmpLock = "tmp/.lock"
 
-// hold says that this process may write blobs until unhold is called as often. The first process to do so removes what killed ones left
-// behind.
+// hold says that this process may write blobs until unhold is called as often. The first process to do so
+// removes what killed ones left behind.
 func (s *Spool) hold() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,8 +76,9 @@ func (s *Spool) unhold() {
 	}
 }
 
-// alone keeps everybody else from writing blobs until release is called; ok is false when another process, or somebody in this one besides the
-// caller's own open sites, may be at it. Whoever opens a site for writing meanwhile waits.
+// alone keeps everybody else from writing blobs until release is called; ok is false when another process, or
+// somebody in this one besides the caller's own open sites, may be at it. Whoever opens a site for writing
+// meanwhile waits.
 func (s *Spool) alone(mine int) (ok bool, release func(), err error) {
 	if err := s.hold(); err != nil {
 		return false, nil, err
@@ -101,7 +103,8 @@ func (s *Spool) alone(mine int) (ok bool, release func(), err error) {
 	return false, nil, diskErr("lock blobs", errors.Join(err, lerr))
 }
 
-// empty removes all bodies that never became blobs. What cannot be removed is left: names are never used twice.
+// empty removes all bodies that never became blobs. What cannot be removed is left: names are never used
+// twice.
 func (s *Spool) empty() {
 	d, err := s.dir.root.Open("tmp")
 	if err != nil {
@@ -155,7 +158,12 @@ func (s *Spool) Create() (*BlobWriter, error) {
 		if err != nil {
 			return nil, diskErr("create blob", err)
 		}
-		return &BlobWriter{spool: s, dir: s.dir, f: f, name: name}, nil
+		return &BlobWriter{
+			spool: s,
+			dir:   s.dir,
+			f:     f,
+			name:  name,
+		}, nil
 	}
 }
 
@@ -195,8 +203,8 @@ func (w *BlobWriter) Head(n int) []byte {
 	return buf[:n]
 }
 
-// Load returns what was written, in memory that the collector does not know, so that it neither waits for it nor makes room in proportion.
-// free gives it back at once; nothing may refer to it then.
+// Load returns what was written, in memory that the collector does not know, so that it neither waits for it
+// nor makes room in proportion. free gives it back at once; nothing may refer to it then.
 func (w *BlobWriter) Load() (body []byte, free func(), err error) {
 	body, free, err = mapped(int(w.size))
 	if err != nil {

@@ -32,13 +32,16 @@ const FormatVersion = 7
 
 // Options say how a state is opened. The zero value is what a daemon wants.
 type Options struct {
-	// Volatile leaves out every sync: what was committed survives kill -9 but not loss of power. For one-off mirrors.
+	// Volatile leaves out every sync: what was committed survives kill -9 but not loss of power. For one-off
+	// mirrors.
 	Volatile bool
 	// Wait is how long to wait for another process to let go. Default: not at all.
 	Wait time.Duration
-	// Bodies keeps the bodies that are published as they came, and gives them back as long as the state is open. Default: a folder of the state.
+	// Bodies keeps the bodies that are published as they came, and gives them back as long as the state is open.
+	// Default: a folder of the state.
 	Bodies Bodies
-	// Owner decides who may write a site, before the lock of its database does. Default: nobody, the lock alone decides.
+	// Owner decides who may write a site, before the lock of its database does. Default: nobody, the lock alone
+	// decides.
 	Owner Owner
 	// Now is the clock of what is noted on the disk and of how long something counts. Default: time.Now.
 	Now func() time.Time
@@ -100,7 +103,12 @@ func OpenState(dir string, opt Options) (*State, error) {
 		root.Close()
 		return nil, diskErr("open state", err)
 	}
-	s := &State{Dir: abs, opt: opt, root: root, Bodies: opt.Bodies}
+	s := &State{
+		Dir:    abs,
+		opt:    opt,
+		root:   root,
+		Bodies: opt.Bodies,
+	}
 	s.Spool = &Spool{dir: bf}
 	s.Blobs = &Blobs{dir: bf, spool: s.Spool, durable: !opt.Volatile}
 	if s.Bodies == nil {
@@ -142,8 +150,9 @@ func (s *State) Sites() ([]string, error) {
 	return names, nil
 }
 
-// RemoveSite deletes everything of a site but the blobs, which other sites may share. A site that a process has open is ErrLocked,
-// one that does not exist ErrNoSite. A crash leaves the whole site, or a remainder that is no site any more.
+// RemoveSite deletes everything of a site but the blobs, which other sites may share. A site that a process
+// has open is ErrLocked, one that does not exist ErrNoSite. A crash leaves the whole site, or a remainder
+// that is no site any more.
 func (s *State) RemoveSite(name string) error {
 	if !ValidName(name) {
 		return fmt.Errorf("%q cannot name a site", name)
@@ -169,7 +178,8 @@ func (s *State) RemoveSite(name string) error {
 	return diskErr("remove site "+name, err)
 }
 
-// lockSite takes the lease of a site and the lock of its database, which may be damaged: nobody can open the site until it is closed.
+// lockSite takes the lease of a site and the lock of its database, which may be damaged: nobody can open the
+// site until it is closed.
 func (s *State) lockSite(name string) (io.Closer, error) {
 	above, err := s.leaseAbove(name)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// stateDB is the database of a state: run log, robots.txt of hosts, records of jobs, tested pairs. Nothing that a mirror is made of, so that it can be
-// lost: what the sites know of it is in them too.
+// stateDB is the database of a state: run log, robots.txt of hosts, records of jobs, tested pairs. Nothing
+// that a mirror is made of, so that it can be lost: what the sites know of it is in them too.
 const stateDB = "mirror.db"
 
 // Buckets of mirror.db.
@@ -27,14 +27,16 @@ var (
 	bPairs = []byte("pairs") // both base URLs -> PairRecord as JSON
 )
 
-// Files of a site's folder from which mirror.db is made again. They lie beside site.db, because that may be damaged too or held by a run, and because
-// more may read it than a job's text, which may hold secrets. A site without them is only missing there.
+// Files of a site's folder from which mirror.db is made again. They lie beside site.db, because that may be
+// damaged too or held by a run, and because more may read it than a job's text, which may hold secrets. A
+// site without them is only missing there.
 const (
 	lastRunName   = "lastrun.json" // RunRecord
 	jobRecordName = "job.json"     // as SaveJobRecords has it
 )
 
-// keepJobRecords writes records of jobs into the folders of their sites, for a mirror.db that is made again. A job without a site has none.
+// keepJobRecords writes records of jobs into the folders of their sites, for a mirror.db that is made again.
+// A job without a site has none.
 func (s *State) keepJobRecords(records map[string][]byte) {
 	for name, v := range records {
 		if !ValidName(name) {
@@ -48,12 +50,14 @@ func (s *State) keepJobRecords(records map[string][]byte) {
 			err = errors.Join(keepIn(dir, jobRecordName, v), dir.Close())
 		}
 		if err != nil {
-			s.opt.Log.Warn("the spare copy of a job's record was not written", "site", name, "file", jobRecordName, "err", err)
+			s.opt.Log.Warn("the spare copy of a job's record was not written", "site", name, "file", jobRecordName,
+				"err", err)
 		}
 	}
 }
 
-// keepIn replaces a file that only the owner may read; nil removes it. It is not synced: what is lost with the power is only missing when mirror.db is too.
+// keepIn replaces a file that only the owner may read; nil removes it. It is not synced: what is lost with
+// the power is only missing when mirror.db is too.
 func keepIn(dir *os.Root, name string, v []byte) error {
 	if v == nil {
 		return removeIn(dir, name)
@@ -76,8 +80,9 @@ func removeIn(dir *os.Root, name string) error {
 	return nil
 }
 
-// withDB opens mirror.db for the moment of f. Another process may hold it as briefly, so a wait is normal. One that is damaged is set aside and made again
-// from what the sites know, and so is one that is missing or empty: a lost log must not stop a run.
+// withDB opens mirror.db for the moment of f. Another process may hold it as briefly, so a wait is normal.
+// One that is damaged is set aside and made again from what the sites know, and so is one that is missing or
+// empty: a lost log must not stop a run.
 func (s *State) withDB(f func(*database) error) error {
 	err := s.tryDB(f)
 	db, damaged := errors.AsType[*DatabaseError](err)
@@ -94,7 +99,14 @@ func (s *State) withDB(f func(*database) error) error {
 var errNoStateDB = errors.New(stateDB + " is missing or empty")
 
 func (s *State) dbOptions(name string) doorOptions {
-	return doorOptions{path: filepath.Join(s.Dir, name), mode: 0o600, wait: 15 * time.Second, depth: 2, volatile: s.opt.Volatile, known: &s.checked}
+	return doorOptions{
+		path:     filepath.Join(s.Dir, name),
+		mode:     0o600,
+		wait:     15 * time.Second,
+		depth:    2,
+		volatile: s.opt.Volatile,
+		known:    &s.checked,
+	}
 }
 
 func (s *State) tryDB(f func(*database) error) error {
@@ -111,7 +123,8 @@ func (s *State) tryDB(f func(*database) error) error {
 	return errors.Join(f(db), db.Close())
 }
 
-// viewDB reads mirror.db. A state without sites need not have one, and who may not make one sees nothing in it.
+// viewDB reads mirror.db. A state without sites need not have one, and who may not make one sees nothing in
+// it.
 func (s *State) viewDB(f func(*bolt.Tx) error) error {
 	_, missing := s.root.Lstat(stateDB)
 	if errors.Is(missing, fs.ErrNotExist) {
@@ -131,8 +144,9 @@ func (s *State) updateDB(op string, f func(*bolt.Tx) error) error {
 	return s.withDB(func(db *database) error { return diskErr(op, db.Update(f)) })
 }
 
-// replaceDB puts a new mirror.db in the place of one that is damaged, which keeps a dated name, or of one that is missing or empty. A crash leaves
-// the one or the other. It holds the lock of the old one, so that one process does it.
+// replaceDB puts a new mirror.db in the place of one that is damaged, which keeps a dated name, or of one
+// that is missing or empty. A crash leaves the one or the other. It holds the lock of the old one, so that
+// one process does it.
 func (s *State) replaceDB(why error) error {
 	o := s.dbOptions(stateDB)
 	f, err := s.root.OpenFile(stateDB, os.O_RDWR|os.O_CREATE, o.mode)
@@ -175,11 +189,15 @@ func (s *State) replaceDB(why error) error {
 	}
 	if aside == "" {
 		if sites > 0 {
-			s.opt.Log.Warn("mirror.db was missing or empty; it was made again from the sites: older entries of the run log and tests of replicas are lost", "sites", sites)
+			s.opt.Log.Warn(
+				"mirror.db was missing or empty; it was made again from the sites: older entries of the run log and "+
+					"tests of replicas are lost", "sites", sites)
 		}
 		return nil
 	}
-	s.opt.Log.Warn("mirror.db was damaged; it was set aside and made again from the sites: older entries of the run log and tests of replicas are lost",
+	s.opt.Log.Warn(
+		"mirror.db was damaged; it was set aside and made again from the sites: older entries of the run log "+
+			"and tests of replicas are lost",
 		"err", why, "aside", filepath.Join(s.Dir, aside), "sites", sites)
 	return nil
 }

@@ -16,11 +16,18 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// A damaged mirror.db is set aside, made again from what the sites know, and said once, however many processes come upon it.
+// A damaged mirror.db is set aside, made again from what the sites know, and said once, however many
+// processes come upon it.
 func TestStateDBDamaged(t *testing.T) {
 	dir := t.TempDir()
 	st, s := openTest(t, dir, Options{Volatile: true})
-	rec := RunRecord{Site: "x", Started: at(5).UTC(), Verdict: "complete", Version: 3, Summary: json.RawMessage(`{"a":1}`)}
+	rec := RunRecord{
+		Site:    "x",
+		Started: at(5).UTC(),
+		Verdict: "complete",
+		Version: 3,
+		Summary: json.RawMessage(`{"a":1}`),
+	}
 	for range 3 {
 		if err := st.AddRun(rec); err != nil {
 			t.Fatal(err)
@@ -29,13 +36,18 @@ func TestStateDBDamaged(t *testing.T) {
 	if err := s.Notes.KeepRun(rec); err != nil {
 		t.Fatal(err)
 	}
-	if err := st.SaveJobRecords(map[string][]byte{"x": []byte(`"record of x"`), "no site": []byte("1"), "../x": []byte("1")}); err != nil {
+	if err := st.SaveJobRecords(map[string][]byte{
+		"x":       []byte(`"record of x"`),
+		"no site": []byte("1"),
+		"../x":    []byte("1"),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if fi, err := os.Stat(filepath.Join(dir, "sites/x", jobRecordName)); err != nil || fi.Mode().Perm() != 0o600 {
+	if fi, err := os.Stat(filepath.Join(dir, "sites/x", jobRecordName)); err != nil ||
+		fi.Mode().Perm() != 0o600 {
 		t.Errorf("the record of a job, which may hold secrets: %v, %v", fi, err)
 	}
 	for _, name := range []string{"bad", "bare"} { // one that is damaged, one without files
@@ -72,7 +84,8 @@ func TestStateDBDamaged(t *testing.T) {
 				return
 			}
 			defer o.Close()
-			if rs, err := o.Runs("x", 5); err != nil || len(rs) != 1 || rs[0].Version != 3 || rs[0].Verdict != "complete" {
+			if rs, err := o.Runs("x", 5); err != nil || len(rs) != 1 || rs[0].Version != 3 ||
+				rs[0].Verdict != "complete" {
 				t.Errorf("%v, %v", rs, err)
 			}
 			if jobs, err := o.JobRecords(); err != nil || string(jobs["x"]) != `"record of x"` || len(jobs) != 1 {
@@ -81,7 +94,8 @@ func TestStateDBDamaged(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if n := strings.Count(log.String(), "mirror.db was damaged"); n != 1 || !strings.Contains(log.String(), "neither meta page is valid") {
+	if n := strings.Count(log.String(), "mirror.db was damaged"); n != 1 ||
+		!strings.Contains(log.String(), "neither meta page is valid") {
 		t.Errorf("said %d times: %s", n, &log)
 	}
 	aside, err := filepath.Glob(name + ".damaged-*")
@@ -108,7 +122,8 @@ func TestStateDBDamaged(t *testing.T) {
 	}
 }
 
-// A mirror.db that is missing or was cut to nothing is made again too, and a record is saved where its copy cannot be.
+// A mirror.db that is missing or was cut to nothing is made again too, and a record is saved where its copy
+// cannot be.
 func TestStateDBMissing(t *testing.T) {
 	dir := t.TempDir()
 	st, s := openTest(t, dir, Options{Volatile: true})
@@ -119,7 +134,9 @@ func TestStateDBMissing(t *testing.T) {
 		t.Fatal(err)
 	}
 	name := filepath.Join(dir, stateDB)
-	for _, damage := range []func() error{func() error { return os.Remove(name) }, func() error { return os.Truncate(name, 0) }} {
+	for _, damage := range []func() error{
+		func() error { return os.Remove(name) }, func() error { return os.Truncate(name, 0) },
+	} {
 		if err := damage(); err != nil {
 			t.Fatal(err)
 		}

@@ -13,24 +13,36 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// linkat makes newName in newDir another name of oldName in oldDir; both are folders held open. Both names are relative and free of "..": they are
-// digests and single elements made by this package.
+// linkat makes newName in newDir another name of oldName in oldDir; both are folders held open. Both names
+// are relative and free of "..": they are digests and single elements made by this package.
 func linkat(oldDir int, oldName string, newDir int, newName string) error {
 	if err := unix.Linkat(oldDir, oldName, newDir, newName, 0); err != nil {
-		return &os.LinkError{Op: "link", Old: oldName, New: newName, Err: err}
+		return &os.LinkError{
+			Op:  "link",
+			Old: oldName,
+			New: newName,
+			Err: err,
+		}
 	}
 	return nil
 }
 
-// renameat moves a file from one folder to another, in place of what is there. The names are as those of linkat.
+// renameat moves a file from one folder to another, in place of what is there. The names are as those of
+// linkat.
 func renameat(oldDir *folder, oldName string, newDir *folder, newName string) error {
 	if err := unix.Renameat(oldDir.fd, oldName, newDir.fd, newName); err != nil {
-		return &os.LinkError{Op: "rename", Old: oldName, New: newName, Err: err}
+		return &os.LinkError{
+			Op:  "rename",
+			Old: oldName,
+			New: newName,
+			Err: err,
+		}
 	}
 	return nil
 }
 
-// newFile is a file that is being made in a folder. An os.File would cost several calls more, and the trees have many small files.
+// newFile is a file that is being made in a folder. An os.File would cost several calls more, and the trees
+// have many small files.
 type newFile struct {
 	fd   int
 	name string
@@ -39,7 +51,8 @@ type newFile struct {
 // createNew makes a file that must not exist yet. Finish must follow.
 func createNew(dir *folder, name string) (newFile, error) {
 	fd, err := ignoringEINTR(func() (int, error) {
-		return unix.Openat(dir.fd, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o644)
+		return unix.Openat(dir.fd, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC,
+			0o644)
 	})
 	if err != nil {
 		return newFile{}, &fs.PathError{Op: "open", Path: name, Err: err}
@@ -60,7 +73,8 @@ func (f newFile) Write(p []byte) (int, error) {
 	return done, nil
 }
 
-// finish closes the file and gives it its modification time, unless that is zero. err is what went wrong before.
+// finish closes the file and gives it its modification time, unless that is zero. err is what went wrong
+// before.
 func (f newFile) finish(mtime time.Time, err error) error {
 	if err == nil && !mtime.IsZero() {
 		err = setTimes(f.fd, mtime)
@@ -143,8 +157,8 @@ func funlock(f *os.File) error {
 	return err
 }
 
-// markShared takes a shared lock of a file's bytes, which says that somebody reads and keeps nobody from anything. It
-// ends when the file is closed.
+// markShared takes a shared lock of a file's bytes, which says that somebody reads and keeps nobody from
+// anything. It ends when the file is closed.
 func markShared(f *os.File) error {
 	how := unix.Flock_t{Type: unix.F_RDLCK, Whence: io.SeekStart}
 	_, err := ignoringEINTR(func() (int, error) { return 0, unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &how) })
@@ -172,8 +186,8 @@ func changedWithin(fi fs.FileInfo, d time.Duration) bool {
 	return !ok || time.Since(time.Unix(st.Ctim.Unix())) < d
 }
 
-// dropPages gives the memory of a read-only shared mapping of a file back to the kernel (madvise(2): for such mappings only the
-// page tables change). The next access maps the page again from the page cache.
+// dropPages gives the memory of a read-only shared mapping of a file back to the kernel (madvise(2): for such
+// mappings only the page tables change). The next access maps the page again from the page cache.
 func dropPages(addr uintptr, size int64) error {
 	if addr == 0 || size <= 0 {
 		return nil
@@ -187,9 +201,15 @@ func dropPages(addr uintptr, size int64) error {
 // statAt looks at a file of a folder. The name is as those of linkat.
 func statAt(dir *folder, name string) (FileStat, error) {
 	var st unix.Stat_t
-	_, err := ignoringEINTR(func() (int, error) { return 0, unix.Fstatat(dir.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) })
+	_, err := ignoringEINTR(func() (int, error) {
+		return 0, unix.Fstatat(dir.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW)
+	})
 	if err != nil {
 		return FileStat{}, &fs.PathError{Op: "stat", Path: name, Err: err}
 	}
-	return FileStat{Size: st.Size, Time: time.Unix(st.Mtim.Unix()), Regular: st.Mode&unix.S_IFMT == unix.S_IFREG}, nil
+	return FileStat{
+		Size:    st.Size,
+		Time:    time.Unix(st.Mtim.Unix()),
+		Regular: st.Mode&unix.S_IFMT == unix.S_IFREG,
+	}, nil
 }

@@ -7,18 +7,22 @@ import (
 	"math"
 )
 
-// Mention is added to the number of a URL that a document names and does not lead to: rel=nofollow, rel=canonical. Relocation needs to
-// know of it; whether the URL is reached does not depend on it. Such numbers are greater than all others.
+// Mention is added to the number of a URL that a document names and does not lead to: rel=nofollow,
+// rel=canonical. Relocation needs to know of it; whether the URL is reached does not depend on it. Such
+// numbers are greater than all others.
 const Mention uint32 = 1 << 31
 
-// Guess is added to the number of a URL that only a string in a script names. It is reached like any other; but as long as it is gone it need
-// not be asked in every run. Such numbers are greater than those of links and less than mentions.
+// Guess is added to the number of a URL that only a string in a script names. It is reached like any other;
+// but as long as it is gone it need not be asked in every run. Such numbers are greater than those of links
+// and less than mentions.
 const Guess uint32 = 1 << 30
 
-// Unnumbered stands last in the list of a document that names URLs which have no number, because nothing leads to them yet.
+// Unnumbered stands last in the list of a document that names URLs which have no number, because nothing
+// leads to them yet.
 const Unnumbered = ^uint32(0)
 
-// AppendTargets encodes the distinct URL numbers that a document links to. The numbers must be sorted; repeats are dropped.
+// AppendTargets encodes the distinct URL numbers that a document links to. The numbers must be sorted;
+// repeats are dropped.
 func AppendTargets(b []byte, ids []uint32) []byte {
 	prev := uint32(0)
 	for i, id := range ids {

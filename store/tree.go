@@ -18,7 +18,8 @@ import (
 
 const currentLink = "current"
 
-// pending is a publish that was decided: whatever happens now, the link moves to Tree and Version is the published one.
+// pending is a publish that was decided: whatever happens now, the link moves to Tree and Version is the
+// published one.
 type pending struct {
 	Tree    string  `json:"tree"`
 	Version Version `json:"version"`
@@ -87,8 +88,8 @@ func (s *Trees) Current() (*os.Root, error) {
 	return r, nil
 }
 
-// Tree is the tree that is not live, being brought up to date. Its methods are safe for concurrent use as long as each
-// goroutine has a TreeWriter of its own.
+// Tree is the tree that is not live, being brought up to date. Its methods are safe for concurrent use as
+// long as each goroutine has a TreeWriter of its own.
 type Tree struct {
 	s      *Trees
 	letter string
@@ -96,8 +97,8 @@ type Tree struct {
 	Live   *os.Root // of the published tree; nil when there is none
 }
 
-// Build opens the tree that is not live for changing. What it holds is the version before the live one, or nothing: a
-// tree whose building was cut off is emptied first. Publish or Close must follow.
+// Build opens the tree that is not live for changing. What it holds is the version before the live one, or
+// nothing: a tree whose building was cut off is emptied first. Publish or Close must follow.
 func (s *Trees) Build() (*Tree, error) { return s.build(false) }
 
 // BuildAnew is Build for when the live tree cannot be relied on: the tree is empty, and Live is nil.
@@ -174,7 +175,8 @@ func (t *Tree) Close() error {
 	return err
 }
 
-// Unchanged says that the tree is finished but not to be published, so that the next build need not start anew.
+// Unchanged says that the tree is finished but not to be published, so that the next build need not start
+// anew.
 func (t *Tree) Unchanged() error {
 	if err := t.sync(); err != nil {
 		return err
@@ -219,11 +221,13 @@ func (t *Tree) sync() error {
 	return diskErr("sync tree", err)
 }
 
-// Publish makes the tree the live one, as a version. From the moment that the decision is committed a crash ends in the new
-// version; before, in the old one. script is the edit script against the version before, uncompressed.
+// Publish makes the tree the live one, as a version. From the moment that the decision is committed a crash
+// ends in the new version; before, in the old one. script is the edit script against the version before,
+// uncompressed.
 func (t *Tree) Publish(v Version, script []byte) error { return t.publish(v, script, false) }
 
-// PublishAgain is Publish for a tree that takes the place of a damaged one of the same version. The next build begins with an empty tree.
+// PublishAgain is Publish for a tree that takes the place of a damaged one of the same version. The next
+// build begins with an empty tree.
 func (t *Tree) PublishAgain(v Version) error { return t.publish(v, nil, true) }
 
 func (t *Tree) publish(v Version, script []byte, again bool) error {
@@ -333,7 +337,8 @@ func (s *Trees) pointTo(letter string) error {
 	}
 	s.at("link made")
 	err := s.root.Rename(aside, currentLink)
-	if errors.Is(err, syscall.EISDIR) || errors.Is(err, syscall.EEXIST) { // a copy of the state in which links were followed
+	// a copy of the state in which links were followed
+	if errors.Is(err, syscall.EISDIR) || errors.Is(err, syscall.EEXIST) {
 		if err = s.root.RemoveAll(currentLink); err == nil {
 			err = s.root.Rename(aside, currentLink)
 		}

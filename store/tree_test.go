@@ -68,8 +68,8 @@ func currentVersion(t testing.TB, s *Site) int {
 	return v
 }
 
-// A kill between any two steps of a publish: readers have the version before or the new one, and so does the next process; a tree
-// that was not finished is begun anew.
+// A kill between any two steps of a publish: readers have the version before or the new one, and so does the
+// next process; a tree that was not finished is begun anew.
 func TestPublishCutOffAnywhere(t *testing.T) {
 	for _, volatile := range []bool{false, true} {
 		for old := range 3 {
@@ -117,7 +117,7 @@ func checkCutOff(t *testing.T, step, dir string, opt Options, old int, decided b
 			return 0
 		}
 		var v int
-		if _, serr := fmt.Sscan(string(data), &v); err != nil || serr != nil || v != old && v != old+1 {
+		if _, serr := fmt.Sscan(string(data), &v); err != nil || serr != nil || (v != old && v != old+1) {
 			t.Errorf("%s, %s: a reader sees version %q, %v", step, when, data, err)
 		}
 		return v
@@ -214,7 +214,10 @@ func TestTreeWriter(t *testing.T) {
 	must(w.LinkBlob("img/b.png", b.Digest))
 	must(w.Write("dir/page", []byte("new"), at(78)))
 	must(w.Write("deep/er/still/file", nil, at(79)))
-	must(w.Stream("stream", at(80), func(w io.Writer) error { _, err := w.Write([]byte("in pieces")); return err }))
+	must(w.Stream("stream", at(80), func(w io.Writer) error {
+		_, err := w.Write([]byte("in pieces"))
+		return err
+	}))
 	boom := errors.New("boom")
 	if err := w.Stream("broken", at(80), func(io.Writer) error { return boom }); !errors.Is(err, boom) {
 		t.Errorf("an error of the writer becomes %v", err)
@@ -230,7 +233,14 @@ func TestTreeWriter(t *testing.T) {
 	if got := readFile(t, tree.Live, "dir/page"); got != "page" {
 		t.Errorf("the published file has become %q", got)
 	}
-	for p, want := range map[string]string{"img/a.png": "now a page", "img/b.png": "a picture", "dir/page": "new", "stream": "in pieces", "was": "file", "deep/er/still/file": ""} {
+	for p, want := range map[string]string{
+		"img/a.png":          "now a page",
+		"img/b.png":          "a picture",
+		"dir/page":           "new",
+		"stream":             "in pieces",
+		"was":                "file",
+		"deep/er/still/file": "",
+	} {
 		if got := readFile(t, tree.Root, p); got != want {
 			t.Errorf("%s: %q, want %q", p, got, want)
 		}
@@ -307,7 +317,8 @@ func TestCurrentIsChecked(t *testing.T) {
 	}
 }
 
-// A link that leads elsewhere, or a folder in its place, is replaced by the next publish; where it led nothing is touched.
+// A link that leads elsewhere, or a folder in its place, is replaced by the next publish; where it led
+// nothing is touched.
 func TestWrongCurrentIsReplaced(t *testing.T) {
 	for _, target := range []string{"outside", "trees/c", "a folder"} {
 		dir, outside := t.TempDir(), t.TempDir()

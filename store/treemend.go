@@ -17,9 +17,9 @@ import (
 	"mirrord/phm"
 )
 
-// The published tree is derived data: whatever of it is missing or wrong can be made again from the stored bodies. This file has what package
-// mirror needs for that: a cheap look at the files of a tree, a place beside the trees for files on their way in, and the list of what
-// Verify found wrong.
+// The published tree is derived data: whatever of it is missing or wrong can be made again from the stored
+// bodies. This file has what package mirror needs for that: a cheap look at the files of a tree, a place
+// beside the trees for files on their way in, and the list of what Verify found wrong.
 
 // FileStat is what a directory says of a file.
 type FileStat struct {
@@ -28,7 +28,8 @@ type FileStat struct {
 	Regular bool
 }
 
-// TreeLooker looks at the files of a tree without opening them. One goroutine uses it; work in path order is fastest.
+// TreeLooker looks at the files of a tree without opening them. One goroutine uses it; work in path order is
+// fastest.
 type TreeLooker struct{ dirs folders }
 
 // NewTreeLooker returns a TreeLooker of a tree, which must stay open. The caller closes it.
@@ -42,7 +43,8 @@ func (l *TreeLooker) Stat(path string) (FileStat, error) {
 	if err == nil {
 		return statAt(d, name)
 	}
-	if _, lerr := l.dirs.root.Lstat(path); errors.Is(lerr, syscall.ENOTDIR) { // a file stands where a folder should
+	// a file stands where a folder should
+	if _, lerr := l.dirs.root.Lstat(path); errors.Is(lerr, syscall.ENOTDIR) {
 		err = fs.ErrNotExist
 	}
 	return FileStat{}, err
@@ -51,8 +53,8 @@ func (l *TreeLooker) Stat(path string) (FileStat, error) {
 // Close lets go of the looker's folders.
 func (l *TreeLooker) Close() { l.dirs.close() }
 
-// TreeProblem says what is plainly wrong with the published tree of a site that has a version, "" when nothing is: a few calls of the system, without
-// a lock.
+// TreeProblem says what is plainly wrong with the published tree of a site that has a version, "" when
+// nothing is: a few calls of the system, without a lock.
 func (s *State) TreeProblem(name string) string {
 	for _, file := range []string{phm.MetaName, phm.FilesName} {
 		fi, err := s.root.Stat("sites/" + name + "/" + currentLink + "/" + file)
@@ -66,7 +68,8 @@ func (s *State) TreeProblem(name string) string {
 	return ""
 }
 
-// Repoint makes current lead to a finished tree that fits, when it leads to none. It reports whether there is such a tree.
+// Repoint makes current lead to a finished tree that fits, when it leads to none. It reports whether there is
+// such a tree.
 func (s *Trees) Repoint(fits func(tree *os.Root) bool) (bool, error) {
 	building := ""
 	err := s.db.View(func(tx *bolt.Tx) error {
@@ -95,10 +98,12 @@ func (s *Trees) Repoint(fits func(tree *os.Root) bool) (bool, error) {
 	return false, nil
 }
 
-// mendFolder is the folder beside the trees in which files are made before they take the place of damaged ones.
+// mendFolder is the folder beside the trees in which files are made before they take the place of damaged
+// ones.
 const mendFolder = "mend"
 
-// Mend opens an empty tree for files that are to replace damaged ones of the published tree. Replace or Close must follow.
+// Mend opens an empty tree for files that are to replace damaged ones of the published tree. Replace or Close
+// must follow.
 func (s *Trees) Mend() (*Tree, error) {
 	if err := s.finishPublish(); err != nil {
 		return nil, err
@@ -110,8 +115,9 @@ func (s *Trees) Mend() (*Tree, error) {
 	return t, t.open()
 }
 
-// Replace moves the files at the given mirror paths into the published tree, each by a rename, and removes others from it. The tree that is not
-// live loses the same files, which may be the same damaged ones: the next build links them anew. No tree may be open for building.
+// Replace moves the files at the given mirror paths into the published tree, each by a rename, and removes
+// others from it. The tree that is not live loses the same files, which may be the same damaged ones: the
+// next build links them anew. No tree may be open for building.
 func (t *Tree) Replace(paths, remove []string) error {
 	s := t.s
 	if err := s.owned(); err != nil {
@@ -125,7 +131,8 @@ func (t *Tree) Replace(paths, remove []string) error {
 		return err
 	}
 	for _, p := range slices.Concat(paths, remove) {
-		if err := s.root.RemoveAll("trees/" + otherTree(live) + "/" + p); err != nil && !errors.Is(err, syscall.ENOTDIR) {
+		if err := s.root.RemoveAll("trees/" + otherTree(live) + "/" + p); err != nil &&
+			!errors.Is(err, syscall.ENOTDIR) {
 			return diskErr("replace "+p, err)
 		}
 	}

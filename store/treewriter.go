@@ -41,8 +41,8 @@ func (w *TreeWriter) Stat(path string) (FileStat, error) {
 	return statAt(d, name)
 }
 
-// Write makes the file at a mirror path anew, with the given bytes and modification time. A file that stands there is
-// replaced, never written into: it may be shared with the live tree.
+// Write makes the file at a mirror path anew, with the given bytes and modification time. A file that stands
+// there is replaced, never written into: it may be shared with the live tree.
 func (w *TreeWriter) Write(path string, data []byte, mtime time.Time) error {
 	return w.Stream(path, mtime, func(f io.Writer) error {
 		_, err := f.Write(data)
@@ -68,7 +68,8 @@ func (w *TreeWriter) Stream(path string, mtime time.Time, write func(io.Writer) 
 	return diskErr("publish "+path, f.finish(mtime, write(f)))
 }
 
-// LinkBlob makes the file at a mirror path another name of a stored body, or a copy of it where there are no links.
+// LinkBlob makes the file at a mirror path another name of a stored body, or a copy of it where there are no
+// links.
 func (w *TreeWriter) LinkBlob(path string, digest [32]byte) error {
 	d, name, err := w.dst.of(path)
 	if err != nil {
@@ -86,8 +87,8 @@ func (w *TreeWriter) LinkBlob(path string, digest [32]byte) error {
 	return diskErr("publish "+path, err)
 }
 
-// LiveHas reports whether the file at a mirror path of the live tree has the bytes of a SHA-256 in hexadecimal digits. A file that is missing
-// has not.
+// LiveHas reports whether the file at a mirror path of the live tree has the bytes of a SHA-256 in
+// hexadecimal digits. A file that is missing has not.
 func (w *TreeWriter) LiveHas(path, digest string) (bool, error) {
 	d, name, err := w.live.of(path)
 	if err != nil {

@@ -60,13 +60,23 @@ type Stats struct {
 	Problems int   `json:"problems"`
 }
 
-// Verify checks everything that this package keeps of a site and reports every problem; deep also reads every body and compares
-// its digest. The site may be open for reading or writing, but no run may be under way. An error says that Verify could not go
-// on (ctx ended), not that something was found. report may be nil.
+// Verify checks everything that this package keeps of a site and reports every problem; deep also reads every
+// body and compares its digest. The site may be open for reading or writing, but no run may be under way. An
+// error says that Verify could not go on (ctx ended), not that something was found. report may be nil.
 func (s *Site) Verify(ctx context.Context, deep bool, report func(Problem)) (st Stats, err error) {
-	v := &verifier{s: s, ctx: ctx, deep: deep, report: report, frames: NewFrameReader(), seen: map[uint32]bool{}, blobs: map[[32]byte]bool{}}
+	v := &verifier{
+		s:      s,
+		ctx:    ctx,
+		deep:   deep,
+		report: report,
+		frames: NewFrameReader(),
+		seen:   map[uint32]bool{},
+		blobs:  map[[32]byte]bool{},
+	}
 	s.packs.forget()
-	for _, step := range []func() error{v.database, v.meta, v.records, v.linkLists, v.journal, v.history, v.observations, v.versions, v.current} {
+	for _, step := range []func() error{
+		v.database, v.meta, v.records, v.linkLists, v.journal, v.history, v.observations, v.versions, v.current,
+	} {
 		if err := v.guard(step); err != nil {
 			return v.st, err
 		}
@@ -74,10 +84,18 @@ func (s *Site) Verify(ctx context.Context, deep bool, report func(Problem)) (st 
 	return v.st, nil
 }
 
-// Unreadable reports whether pages or values of the database are damaged, so that it takes a Rebuild to go on. The error is that ctx ended.
+// Unreadable reports whether pages or values of the database are damaged, so that it takes a Rebuild to go
+// on. The error is that ctx ended.
 func (s *Site) Unreadable(ctx context.Context) (bad bool, err error) {
-	v := &verifier{s: s, ctx: ctx, bodiless: true, seen: map[uint32]bool{}}
-	for _, step := range []func() error{v.database, v.meta, v.records, v.linkLists, v.journal, v.observations, v.listed} {
+	v := &verifier{
+		s:        s,
+		ctx:      ctx,
+		bodiless: true,
+		seen:     map[uint32]bool{},
+	}
+	for _, step := range []func() error{
+		v.database, v.meta, v.records, v.linkLists, v.journal, v.observations, v.listed,
+	} {
 		if err := v.guard(step); err != nil {
 			return false, err
 		}
@@ -217,7 +235,9 @@ func (v *verifier) heads(r *Resource) {
 		}
 		v.st.Heads++
 		if _, err := v.s.Records.ReadHead(r.URL, at); err != nil {
-			v.problem(BadHead, r.URL.String(), "%v; it is lost, and nothing else: mirrord gc forgets it, and a run that fetches the page keeps the new one", err)
+			v.problem(BadHead, r.URL.String(),
+				"%v; it is lost, and nothing else: mirrord gc forgets it, and a run that fetches the page keeps the "+
+					"new one", err)
 		}
 	}
 }
@@ -238,7 +258,8 @@ func (v *verifier) frame(r *Resource) {
 	case m.URL != name || m.ID != r.ID:
 		v.problem(BadFrame, name, "the frame is that of %s, number %d", m.URL, m.ID)
 	case m.Size != r.Size || int64(len(f.Body)) != r.Size || m.Digest != hex.EncodeToString(r.Digest[:]):
-		v.problem(BadFrame, name, "the frame has a body of %d bytes with digest %s, the record says %d and %x", len(f.Body), m.Digest, r.Size, r.Digest)
+		v.problem(BadFrame, name, "the frame has a body of %d bytes with digest %s, the record says %d and %x",
+			len(f.Body), m.Digest, r.Size, r.Digest)
 	case v.deep:
 		v.st.Bytes += r.Size
 		if d := sha256.Sum256(f.Body); d != r.Digest {

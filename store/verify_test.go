@@ -25,7 +25,8 @@ func problems(t *testing.T, s *Site, deep bool) (ps []Problem) {
 // verifySite makes a site with a bit of everything.
 func verifySite(t *testing.T, dir string) (*State, *Site) {
 	st, s := openTest(t, dir, Options{})
-	commit(t, s, 0, newURLs(0, 6), document(t, s, 0, "zero", 1, 2, 3), document(t, s, 1, "one", 0), blobOf(t, s, 2, "two"))
+	commit(t, s, 0, newURLs(0, 6), document(t, s, 0, "zero", 1, 2, 3), document(t, s, 1, "one", 0),
+		blobOf(t, s, 2, "two"))
 	foldAll(t, s, 1)
 	publishTest(t, s, 1, map[string]string{"a": "b"})
 	commit(t, s, 6, newURLs(6, 8), document(t, s, 0, "zero anew", 1, 7))
@@ -78,9 +79,15 @@ func TestVerifyFindsDamage(t *testing.T) {
 		})
 	}
 	for _, d := range []damage{
-		{"record cut short", BadRecord, false, db(func(tx *bolt.Tx) error { return tx.Bucket(bResources).Put(key(1), []byte{1, 0}) })},
-		{"record of a newer format", BadRecord, false, db(func(tx *bolt.Tx) error { return tx.Bucket(bResources).Put(key(1), []byte{99}) })},
-		{"key that is no URL", BadRecord, false, db(func(tx *bolt.Tx) error { return tx.Bucket(bResources).Put([]byte("nonsense"), []byte{1}) })},
+		{"record cut short", BadRecord, false, db(func(tx *bolt.Tx) error {
+			return tx.Bucket(bResources).Put(key(1), []byte{1, 0})
+		})},
+		{"record of a newer format", BadRecord, false, db(func(tx *bolt.Tx) error {
+			return tx.Bucket(bResources).Put(key(1), []byte{99})
+		})},
+		{"key that is no URL", BadRecord, false, db(func(tx *bolt.Tx) error {
+			return tx.Bucket(bResources).Put([]byte("nonsense"), []byte{1})
+		})},
 		{"number twice", BadRecord, false, change(1, func(r *Resource) { r.ID = 2 })},
 		{"number not given", BadRecord, false, change(5, func(r *Resource) { r.ID = 1000 })},
 		{"target not given", BadRecord, false, change(5, func(r *Resource) { r.Target = 1000 })},
@@ -121,17 +128,39 @@ func TestVerifyFindsDamage(t *testing.T) {
 		{"link to no number", BadLinks, false, db(func(tx *bolt.Tx) error {
 			return tx.Bucket(bLinks).Put([]byte{0, 0, 0, 1}, AppendTargets(nil, []uint32{3, 999}))
 		})},
-		{"links cut short", BadLinks, false, db(func(tx *bolt.Tx) error { return tx.Bucket(bLinks).Put([]byte{0, 0, 0, 1}, []byte{1, 0x80}) })},
-		{"links of nobody", BadLinks, false, db(func(tx *bolt.Tx) error { return tx.Bucket(bLinks).Put([]byte{9, 9, 9, 9}, nil) })},
-		{"key of links", BadLinks, false, db(func(tx *bolt.Tx) error { return tx.Bucket(bLinks).Put([]byte{1}, nil) })},
-		{"journal", BadJournal, false, db(func(tx *bolt.Tx) error { return tx.Bucket(bJournal).Put(seqKey(100), []byte{0, 1}) })},
-		{"journal gives numbers", BadJournal, false, db(func(tx *bolt.Tx) error { return tx.Bucket(bJournal).Put(seqKey(100), []byte{200, 1, 0, 0}) })},
-		{"history of no version", BadHistory, false, db(func(tx *bolt.Tx) error { return tx.Bucket(bHistory).Put(append(seqKey(77), key(1)...), nil) })},
-		{"history", BadHistory, false, db(func(tx *bolt.Tx) error { return tx.Bucket(bHistory).Put(append(seqKey(2), key(1)...), []byte{1}) })},
-		{"version", BadVersion, false, db(func(tx *bolt.Tx) error { return tx.Bucket(bVersions).Put(seqKey(2), []byte(`{"number":1}`)) })},
-		{"version is no JSON", BadVersion, false, db(func(tx *bolt.Tx) error { return tx.Bucket(bVersions).Put(seqKey(2), []byte(`{`)) })},
-		{"live version", BadVersion, false, db(func(tx *bolt.Tx) error { return tx.Bucket(bMeta).Put(kLive, seqKey(1)) })},
-		{"script", BadVersion, false, db(func(tx *bolt.Tx) error { return tx.Bucket(bScripts).Put(seqKey(1), []byte("no zstd")) })},
+		{"links cut short", BadLinks, false, db(func(tx *bolt.Tx) error {
+			return tx.Bucket(bLinks).Put([]byte{0, 0, 0, 1}, []byte{1, 0x80})
+		})},
+		{"links of nobody", BadLinks, false, db(func(tx *bolt.Tx) error {
+			return tx.Bucket(bLinks).Put([]byte{9, 9, 9, 9}, nil)
+		})},
+		{"key of links", BadLinks, false, db(func(tx *bolt.Tx) error {
+			return tx.Bucket(bLinks).Put([]byte{1}, nil)
+		})},
+		{"journal", BadJournal, false, db(func(tx *bolt.Tx) error {
+			return tx.Bucket(bJournal).Put(seqKey(100), []byte{0, 1})
+		})},
+		{"journal gives numbers", BadJournal, false, db(func(tx *bolt.Tx) error {
+			return tx.Bucket(bJournal).Put(seqKey(100), []byte{200, 1, 0, 0})
+		})},
+		{"history of no version", BadHistory, false, db(func(tx *bolt.Tx) error {
+			return tx.Bucket(bHistory).Put(append(seqKey(77), key(1)...), nil)
+		})},
+		{"history", BadHistory, false, db(func(tx *bolt.Tx) error {
+			return tx.Bucket(bHistory).Put(append(seqKey(2), key(1)...), []byte{1})
+		})},
+		{"version", BadVersion, false, db(func(tx *bolt.Tx) error {
+			return tx.Bucket(bVersions).Put(seqKey(2), []byte(`{"number":1}`))
+		})},
+		{"version is no JSON", BadVersion, false, db(func(tx *bolt.Tx) error {
+			return tx.Bucket(bVersions).Put(seqKey(2), []byte(`{`))
+		})},
+		{"live version", BadVersion, false, db(func(tx *bolt.Tx) error {
+			return tx.Bucket(bMeta).Put(kLive, seqKey(1))
+		})},
+		{"script", BadVersion, false, db(func(tx *bolt.Tx) error {
+			return tx.Bucket(bScripts).Put(seqKey(1), []byte("no zstd"))
+		})},
 		{"bucket is missing", BadDatabase, false, db(func(tx *bolt.Tx) error { return tx.DeleteBucket(bHistory) })},
 		{"current is missing", BadCurrent, false, func(t *testing.T, dir string, _ *Site) {
 			if err := os.Remove(filepath.Join(dir, "sites/x/current")); err != nil {
@@ -143,7 +172,9 @@ func TestVerifyFindsDamage(t *testing.T) {
 				t.Fatal(err)
 			}
 		}},
-		{"live tree is being changed", BadCurrent, false, db(func(tx *bolt.Tx) error { return tx.Bucket(bMeta).Put(kBuild, []byte("b")) })},
+		{"live tree is being changed", BadCurrent, false, db(func(tx *bolt.Tx) error {
+			return tx.Bucket(bMeta).Put(kBuild, []byte("b"))
+		})},
 	} {
 		t.Run(d.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -219,7 +250,8 @@ func TestVerifyBadPages(t *testing.T) {
 		}
 	}
 	if refused := page - 2 - opened; found+refused < 50 {
-		t.Errorf("of %d pages, damage of %d was found and %d kept the site from being opened", page-2, found, refused)
+		t.Errorf("of %d pages, damage of %d was found and %d kept the site from being opened", page-2,
+			found, refused)
 	}
 	st, s = openTest(t, dir, Options{})
 	closeTest(t, st, s)
@@ -233,7 +265,8 @@ func TestVerifyStops(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	st, err := s.Verify(t.Context(), true, nil)
-	if err != nil || st.Records != 8 || st.Frames < 3 || st.Blobs != 1 || st.Versions != 2 || st.Journal != 1 || st.Bytes == 0 {
+	if err != nil || st.Records != 8 || st.Frames < 3 || st.Blobs != 1 || st.Versions != 2 || st.Journal != 1 ||
+		st.Bytes == 0 {
 		t.Errorf("%+v, %v", st, err)
 	}
 }

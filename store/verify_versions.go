@@ -13,7 +13,8 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// history checks the records of older versions. Their bodies are checked only when deep: they are needed for looking back alone.
+// history checks the records of older versions. Their bodies are checked only when deep: they are needed for
+// looking back alone.
 func (v *verifier) history() error {
 	vs, err := v.s.Versions.List()
 	if err != nil {
@@ -76,7 +77,8 @@ func (v *verifier) versions() error {
 			}
 			last = x.Number
 		}
-		if k := tx.Bucket(bMeta).Get(kLive); last > 0 && (len(k) != 8 || binary.BigEndian.Uint64(k) != uint64(last)) {
+		if k := tx.Bucket(bMeta).Get(kLive); last > 0 &&
+			(len(k) != 8 || binary.BigEndian.Uint64(k) != uint64(last)) {
 			v.problem(BadVersion, "", "the published version is %x, the last one is %d", k, last)
 		}
 		c = tx.Bucket(bScripts).Cursor()

@@ -15,10 +15,12 @@ import (
 	"mirrord/site"
 )
 
-// The history of a site is kept backwards: with every version lie the records as they were before it, and the steps that lead its
-// file table back to the one before. What a version was is the present with these laid over it, newest first.
+// The history of a site is kept backwards: with every version lie the records as they were before it, and the
+// steps that lead its file table back to the one before. What a version was is the present with these laid
+// over it, newest first.
 
-// overlay is what records were in a version where they differ from now: key -> value, empty for "there was none".
+// overlay is what records were in a version where they differ from now: key -> value, empty for "there was
+// none".
 type overlay map[string][]byte
 
 // overlayAt gathers what lies over the present in a version.
@@ -77,7 +79,8 @@ type Dated struct {
 	Known   bool // the URL was known then
 }
 
-// History returns the records of a URL in all kept versions, oldest first. It does not open the versions: one look-up for each.
+// History returns the records of a URL in all kept versions, oldest first. It does not open the versions: one
+// look-up for each.
 func (s *SiteVersions) History(u site.URL) ([]Dated, error) {
 	vs, err := s.List()
 	if err != nil || len(vs) == 0 {
@@ -115,7 +118,8 @@ type Past struct {
 	o       overlay
 }
 
-// Past returns the records of a version. Those of the published version are the present ones, but for what an unpublished run has found.
+// Past returns the records of a version. Those of the published version are the present ones, but for what an
+// unpublished run has found.
 func (s *SiteVersions) Past(version int) (*Past, error) {
 	p := &Past{Version: version, s: s.records}
 	err := s.db.View(func(tx *bolt.Tx) error {
@@ -128,8 +132,8 @@ func (s *SiteVersions) Past(version int) (*Past, error) {
 	return p, err
 }
 
-// Resources calls f for every record as it was, in key order; here is false for a URL that was not known then, of which r has only URL
-// and ID. f must not keep r.
+// Resources calls f for every record as it was, in key order; here is false for a URL that was not known
+// then, of which r has only URL and ID. f must not keep r.
 func (p *Past) Resources(f func(r *Resource, here bool) error) error {
 	var r Resource
 	return p.s.each(bResources, func(k, v []byte) error {
@@ -199,8 +203,8 @@ func packScript(script []byte) ([]byte, error) {
 	return enc.EncodeAll(script, nil), nil
 }
 
-// Restore makes the records what they were in a version, as part of the version to come: what it replaces goes into that one's
-// history. The next publish then has the old content.
+// Restore makes the records what they were in a version, as part of the version to come: what it replaces
+// goes into that one's history. The next publish then has the old content.
 func (s *SiteVersions) Restore(version, next int) error {
 	return s.update("restore records", func(tx *bolt.Tx) error {
 		o := overlayAt(tx, version)
@@ -243,8 +247,8 @@ func (s *SiteVersions) Restore(version, next int) error {
 	})
 }
 
-// Drop forgets a version that is not the published one. What it alone held can be collected afterwards; the versions beside it stay as
-// they are.
+// Drop forgets a version that is not the published one. What it alone held can be collected afterwards; the
+// versions beside it stay as they are.
 func (s *SiteVersions) Drop(version int) error {
 	return s.update(fmt.Sprintf("drop version %d", version), func(tx *bolt.Tx) error {
 		versions := tx.Bucket(bVersions)
@@ -271,8 +275,8 @@ func (s *SiteVersions) Drop(version int) error {
 	})
 }
 
-// mergeHistory hands the records that a version keeps on to the next version, which then leads to the one before both. The oldest version
-// has nobody to lead to: what leads from the next one to it goes.
+// mergeHistory hands the records that a version keeps on to the next version, which then leads to the one
+// before both. The oldest version has nobody to lead to: what leads from the next one to it goes.
 func mergeHistory(tx *bolt.Tx, version, next []byte, oldest bool) error {
 	hist := tx.Bucket(bHistory)
 	from := version
@@ -333,8 +337,9 @@ func mergeScripts(tx *bolt.Tx, version, next []byte, oldest bool) error {
 	return b.Put(next, packed)
 }
 
-// mergeSteps makes one script of two that follow one another. A line is an operation and a line of a file table: '-' and '~' with the file
-// as it was before it was dropped or changed, '+' with a file that was added.
+// mergeSteps makes one script of two that follow one another. A line is an operation and a line of a file
+// table: '-' and '~' with the file as it was before it was dropped or changed, '+' with a file that was
+// added.
 func mergeSteps(older, newer []byte) ([]byte, error) {
 	type step struct {
 		op   byte

@@ -19,8 +19,8 @@ import (
 	"mirrord/store"
 )
 
-// TestBodies holds an implementation of store.Bodies to the contract, with those of the optional capabilities that it has. open makes one with nothing
-// in it.
+// TestBodies holds an implementation of store.Bodies to the contract, with those of the optional capabilities
+// that it has. open makes one with nothing in it.
 func TestBodies(t *testing.T, open func(t *testing.T) store.Bodies) {
 	for _, tc := range []struct {
 		name string

@@ -15,8 +15,8 @@ import (
 	"mirrord/store"
 )
 
-// SharedFacts is all that users of a state ask for besides its sites. None of them declares it whole: package mirror wants the run log, the pairs and the
-// hosts, the daemon the records of jobs and the last runs.
+// SharedFacts is all that users of a state ask for besides its sites. None of them declares it whole: package
+// mirror wants the run log, the pairs and the hosts, the daemon the records of jobs and the last runs.
 type SharedFacts interface {
 	runFacts
 	pairFacts
@@ -46,8 +46,8 @@ type jobFacts interface {
 	SaveJobRecords(map[string][]byte) error
 }
 
-// TestFacts holds an implementation of SharedFacts to the contracts of its users. open makes one with nothing in it, and a function that returns the same
-// facts as another process sees them.
+// TestFacts holds an implementation of SharedFacts to the contracts of its users. open makes one with nothing
+// in it, and a function that returns the same facts as another process sees them.
 func TestFacts(t *testing.T, open func(t *testing.T) (f SharedFacts, again func(t *testing.T) SharedFacts)) {
 	for _, tc := range []struct {
 		name string
@@ -117,10 +117,18 @@ func factsPairs(t *testing.T, f SharedFacts, again func(t *testing.T) SharedFact
 		t.Errorf("%v, %v", got, err)
 	}
 	pair := func(a, b, level string) store.PairRecord {
-		return store.PairRecord{Base1: a, Base2: b, Level: level, Tested: time.Unix(5, 0).UTC(), Good: 0.5, Tests: 3}
+		return store.PairRecord{
+			Base1:  a,
+			Base2:  b,
+			Level:  level,
+			Tested: time.Unix(5, 0).UTC(),
+			Good:   0.5,
+			Tests:  3,
+		}
 	}
 	for _, p := range []store.PairRecord{
-		pair("http://b/", "http://c/", "1"), pair("http://a/", "http://c/", "2"), pair("http://a/", "http://b/", "3"),
+		pair("http://b/", "http://c/", "1"), pair("http://a/", "http://c/", "2"),
+		pair("http://a/", "http://b/", "3"),
 		pair("http://a/", "http://c/", "4"), // in the place of the earlier one
 	} {
 		if err := f.SavePair(p); err != nil {
@@ -129,7 +137,8 @@ func factsPairs(t *testing.T, f SharedFacts, again func(t *testing.T) SharedFact
 	}
 	for _, f := range []SharedFacts{f, again(t)} {
 		want := []store.PairRecord{
-			pair("http://a/", "http://b/", "3"), pair("http://a/", "http://c/", "4"), pair("http://b/", "http://c/", "1"),
+			pair("http://a/", "http://b/", "3"), pair("http://a/", "http://c/", "4"),
+			pair("http://b/", "http://c/", "1"),
 		}
 		if got, err := f.Pairs(); !equal(got, want) || err != nil {
 			t.Errorf("%+v, %v", got, err)
@@ -150,7 +159,12 @@ func factsHosts(t *testing.T, f SharedFacts, again func(t *testing.T) SharedFact
 	}
 	body := []byte("User-agent: *\n")
 	for i, status := range []int{404, 200} {
-		h := store.HostFact{Fetched: time.Unix(int64(i), 0).UTC(), Status: status, Body: body, ETag: `"x"`}
+		h := store.HostFact{
+			Fetched: time.Unix(int64(i), 0).UTC(),
+			Status:  status,
+			Body:    body,
+			ETag:    `"x"`,
+		}
 		if err := f.SaveHost(origin, h); err != nil {
 			t.Fatal(err)
 		}
@@ -158,7 +172,12 @@ func factsHosts(t *testing.T, f SharedFacts, again func(t *testing.T) SharedFact
 	clear(body) // it is the caller's
 	for _, f := range []SharedFacts{f, again(t)} {
 		got, ok, err := f.LoadHost(origin)
-		want := store.HostFact{Fetched: time.Unix(1, 0).UTC(), Status: 200, Body: []byte("User-agent: *\n"), ETag: `"x"`}
+		want := store.HostFact{
+			Fetched: time.Unix(1, 0).UTC(),
+			Status:  200,
+			Body:    []byte("User-agent: *\n"),
+			ETag:    `"x"`,
+		}
 		if !ok || err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%+v, %t, %v", got, ok, err)
 		}
@@ -171,7 +190,12 @@ func factsHosts(t *testing.T, f SharedFacts, again func(t *testing.T) SharedFact
 func factsJobs(t *testing.T, f SharedFacts, again func(t *testing.T) SharedFacts) {
 	for _, step := range []struct{ save, want map[string][]byte }{
 		{nil, map[string][]byte{}},
-		{map[string][]byte{"a": []byte("1"), "b": []byte("2")}, map[string][]byte{"a": []byte("1"), "b": []byte("2")}},
+		{
+			map[string][]byte{
+				"a": []byte("1"),
+				"b": []byte("2"),
+			}, map[string][]byte{"a": []byte("1"), "b": []byte("2")},
+		},
 		{map[string][]byte{"a": nil, "b": []byte("3"), "c": nil}, map[string][]byte{"b": []byte("3")}},
 	} {
 		if step.save != nil {

@@ -13,7 +13,8 @@ import (
 	"mirrord/store"
 )
 
-// Bodies is a store.Bodies in memory, without any of the optional capabilities. Safe for concurrent use. The zero value is empty.
+// Bodies is a store.Bodies in memory, without any of the optional capabilities. Safe for concurrent use. The
+// zero value is empty.
 type Bodies struct {
 	mu     sync.Mutex
 	bodies map[[32]byte]body

@@ -12,8 +12,8 @@ import (
 	"mirrord/store"
 )
 
-// Facts has what a state knows beside its sites, in memory: the run log, tested pairs, robots.txt of hosts and records of jobs. Safe for concurrent use.
-// The zero value is empty. What it returns is the caller's.
+// Facts has what a state knows beside its sites, in memory: the run log, tested pairs, robots.txt of hosts
+// and records of jobs. Safe for concurrent use. The zero value is empty. What it returns is the caller's.
 type Facts struct {
 	mu    sync.Mutex
 	runs  map[string][]store.RunRecord

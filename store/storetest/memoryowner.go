@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package storetest has one suite of tests for each interface of package store that may have several implementations, and implementations in memory.
+// Package storetest has one suite of tests for each interface of package store that may have several
+// implementations, and implementations in memory.
 package storetest
 
 import (
@@ -10,7 +11,8 @@ import (
 	"mirrord/store"
 )
 
-// Owner is a store.Owner in memory, whose leases can be lost on demand. Safe for concurrent use. The zero value owns nothing.
+// Owner is a store.Owner in memory, whose leases can be lost on demand. Safe for concurrent use. The zero
+// value owns nothing.
 type Owner struct {
 	mu     sync.Mutex
 	tokens map[string]uint64
@@ -35,7 +37,12 @@ func (o *Owner) Acquire(site string) (store.Lease, error) {
 		o.tokens, o.leases = map[string]uint64{}, map[string]*lease{}
 	}
 	o.tokens[site]++
-	l := &lease{owner: o, site: site, token: o.tokens[site], lost: make(chan struct{})}
+	l := &lease{
+		owner: o,
+		site:  site,
+		token: o.tokens[site],
+		lost:  make(chan struct{}),
+	}
 	o.leases[site] = l
 	return l, nil
 }

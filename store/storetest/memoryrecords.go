@@ -14,8 +14,8 @@ import (
 	"mirrord/store"
 )
 
-// Records has what a site knows of its URLs, in memory. It keeps no history and no heads of answers. Safe for concurrent use; Commit and
-// Fold want one caller at a time. The zero value is empty.
+// Records has what a site knows of its URLs, in memory. It keeps no history and no heads of answers. Safe for
+// concurrent use; Commit and Fold want one caller at a time. The zero value is empty.
 type Records struct {
 	mu       sync.Mutex
 	known    uint32
@@ -69,7 +69,9 @@ func (m *Records) Commit(first uint32, news []store.NewURL, done []*store.Done) 
 }
 
 // Replay calls newURL and done for everything in the journal, in the order of the commits.
-func (m *Records) Replay(newURL func(uint32, store.NewURL) error, done func(*store.Resource, []byte, bool) error) error {
+func (m *Records) Replay(
+	newURL func(uint32, store.NewURL) error, done func(*store.Resource, []byte, bool) error,
+) error {
 	m.mu.Lock()
 	batches := slices.Clone(m.journal)
 	m.mu.Unlock()
@@ -103,7 +105,13 @@ func (m *Records) Fold(o store.Folding) error {
 			if _, there := m.records[key]; there || !o.Pending(id) {
 				continue
 			}
-			m.records[key] = store.Resource{ID: id, URL: u, Referrer: n.Referrer, Depth: n.Depth, Requis: n.Requis}
+			m.records[key] = store.Resource{
+				ID:       id,
+				URL:      u,
+				Referrer: n.Referrer,
+				Depth:    n.Depth,
+				Requis:   n.Requis,
+			}
 		}
 		for _, d := range b.done {
 			if p := o.Path(&d.Resource); d.InSet && p != "" && p != d.Path {

@@ -14,8 +14,9 @@ import (
 	"mirrord/store"
 )
 
-// SiteRecords is all that a run asks of what a site knows of its URLs. No room declares it whole: ledger reads the records and the journal
-// and commits, judge reads records, links and observations, spare reads observations. *store.Records is the implementation on the disk.
+// SiteRecords is all that a run asks of what a site knows of its URLs. No room declares it whole: ledger
+// reads the records and the journal and commits, judge reads records, links and observations, spare reads
+// observations. *store.Records is the implementation on the disk.
 type SiteRecords interface {
 	recordReader
 	journal
@@ -45,9 +46,12 @@ type observations interface {
 // openRecords makes records with nothing in them. again returns them as the next process finds them.
 type openRecords func(t *testing.T) (r SiteRecords, again func(t *testing.T) SiteRecords)
 
-// TestRecords holds an implementation of SiteRecords to the contracts of its users. open makes one with nothing in it, and a function
-// that returns the same records as the next process finds them; what was there before is not used after the call.
-func TestRecords(t *testing.T, open func(t *testing.T) (r SiteRecords, again func(t *testing.T) SiteRecords)) {
+// TestRecords holds an implementation of SiteRecords to the contracts of its users. open makes one with
+// nothing in it, and a function that returns the same records as the next process finds them; what was there
+// before is not used after the call.
+func TestRecords(
+	t *testing.T, open func(t *testing.T) (r SiteRecords, again func(t *testing.T) SiteRecords),
+) {
 	for _, tc := range []struct {
 		name string
 		test func(t *testing.T, open openRecords)
@@ -93,7 +97,8 @@ func recordsEmpty(t *testing.T, open openRecords) {
 	}
 }
 
-// recordsJournal commits two batches: they are replayed in order, by the next process too, and records do not show them.
+// recordsJournal commits two batches: they are replayed in order, by the next process too, and records do not
+// show them.
 func recordsJournal(t *testing.T, open openRecords) {
 	r, again := open(t)
 	news := []store.NewURL{
@@ -102,7 +107,8 @@ func recordsJournal(t *testing.T, open openRecords) {
 	}
 	commit(t, r, 0, news, done(0, 1))
 	commit(t, r, 2, []store.NewURL{{URL: page(2).String(), Referrer: 1}}, done(1), done(0))
-	want := []string{"new 0 0 0 false", "new 1 1 1 true", "done 0 [1]", "new 2 1 0 false", "done 1 []", "done 0 []"}
+	want := []string{"new 0 0 0 false", "new 1 1 1 true", "done 0 [1]", "new 2 1 0 false", "done 1 []",
+		"done 0 []"}
 	for range 2 {
 		if got := replayed(t, r); !slices.Equal(got, want) {
 			t.Errorf("journal %q, want %q", got, want)
@@ -120,8 +126,8 @@ func recordsJournal(t *testing.T, open openRecords) {
 	}
 }
 
-// recordsFold moves the journal into the records: what was fetched has the path that it is given, what is pending is known and no more,
-// and what is neither is forgotten.
+// recordsFold moves the journal into the records: what was fetched has the path that it is given, what is
+// pending is known and no more, and what is neither is forgotten.
 func recordsFold(t *testing.T, open openRecords) {
 	r, again := open(t)
 	news := []store.NewURL{
@@ -132,7 +138,13 @@ func recordsFold(t *testing.T, open openRecords) {
 	commit(t, r, 0, news, done(0, 1, 2))
 	fetched := done(0, 1, 2).Resource
 	fetched.Path, fetched.Moved = "p0", 1
-	known := store.Resource{ID: 1, URL: page(1), Referrer: 1, Depth: 1, Requis: true}
+	known := store.Resource{
+		ID:       1,
+		URL:      page(1),
+		Referrer: 1,
+		Depth:    1,
+		Requis:   true,
+	}
 	fold := func(version int, prefix string) {
 		t.Helper()
 		err := r.Fold(store.Folding{
@@ -177,7 +189,8 @@ func recordsFold(t *testing.T, open openRecords) {
 // recordsOrder has the records in the order of their keys, and those below a directory apart.
 func recordsOrder(t *testing.T, open openRecords) {
 	r, _ := open(t)
-	urls := []string{"http://b.test/", "http://a.test/d/x", "http://a.test/d/", "http://a.test/da", "https://a.test/d/y", "http://a.test/"}
+	urls := []string{"http://b.test/", "http://a.test/d/x", "http://a.test/d/", "http://a.test/da",
+		"https://a.test/d/y", "http://a.test/"}
 	var all []*store.Done
 	for i, u := range urls {
 		d := done(uint32(i))
@@ -205,7 +218,8 @@ func recordsOrder(t *testing.T, open openRecords) {
 		t.Errorf("records %q, want %q, %v", got, want, err)
 	}
 	got = nil
-	if err := r.ResourcesUnder(site.Canonical("http://a.test/d/"), add); err != nil || !slices.Equal(got, under) {
+	if err := r.ResourcesUnder(site.Canonical("http://a.test/d/"), add); err != nil ||
+		!slices.Equal(got, under) {
 		t.Errorf("below the directory %q, want %q, %v", got, under, err)
 	}
 }
@@ -219,7 +233,9 @@ func recordsLinks(t *testing.T, open openRecords) {
 			t.Fatal(err)
 		}
 	}
-	commit(t, r, 0, []store.NewURL{{URL: page(0).String()}, {URL: page(1).String()}}, done(0, 0, 1, 1), done(1, 0))
+	commit(t, r, 0, []store.NewURL{
+		{URL: page(0).String()}, {URL: page(1).String()},
+	}, done(0, 0, 1, 1), done(1, 0))
 	fold()
 	kept := done(0)
 	kept.Linked = false
@@ -244,7 +260,9 @@ func recordsLinks(t *testing.T, open openRecords) {
 func recordsTooLong(t *testing.T, open openRecords) {
 	r, again := open(t)
 	long := store.NewURL{URL: "http://a.test/" + strings.Repeat("x", store.MaxURL)}
-	if err := r.Commit(0, []store.NewURL{{URL: page(0).String()}, long}, nil); !errors.Is(err, store.ErrTooLong) {
+	if err := r.Commit(0, []store.NewURL{
+		{URL: page(0).String()}, long,
+	}, nil); !errors.Is(err, store.ErrTooLong) {
 		t.Errorf("%v", err)
 	}
 	r = again(t)
@@ -270,15 +288,21 @@ func recordsErrors(t *testing.T, open openRecords) {
 	calls := 0
 	end := func() error { calls++; return stop }
 	for name, call := range map[string]func() error{
-		"records":      func() error { return r.Resources(func(*store.Resource) error { return end() }) },
-		"below":        func() error { return r.ResourcesUnder(page(0), func(*store.Resource) error { return end() }) },
+		"records": func() error { return r.Resources(func(*store.Resource) error { return end() }) },
+		"below": func() error {
+			return r.ResourcesUnder(page(0), func(*store.Resource) error { return end() })
+		},
 		"links":        func() error { return r.Links(func(uint32, []byte) error { return end() }) },
 		"observations": func() error { return r.Observations(func(*store.Observation) error { return end() }) },
 		"new URLs": func() error {
-			return r.Replay(func(uint32, store.NewURL) error { return end() }, func(*store.Resource, []byte, bool) error { return end() })
+			return r.Replay(func(uint32, store.NewURL) error {
+				return end()
+			}, func(*store.Resource, []byte, bool) error { return end() })
 		},
 		"results": func() error {
-			return r.Replay(func(uint32, store.NewURL) error { return nil }, func(*store.Resource, []byte, bool) error { return end() })
+			return r.Replay(func(uint32, store.NewURL) error {
+				return nil
+			}, func(*store.Resource, []byte, bool) error { return end() })
 		},
 	} {
 		calls = 0
@@ -291,8 +315,19 @@ func recordsErrors(t *testing.T, open openRecords) {
 // recordsObservations keeps one observation for each run, the last that was written.
 func recordsObservations(t *testing.T, open openRecords) {
 	r, again := open(t)
-	first := store.Observation{Run: 300, Time: 5, Version: 1, Asked: store.IDs{{First: 0, Last: 7}}}
-	second := store.Observation{Run: 301, Time: 6, Complete: true, Asked: store.IDs{{First: 1, Last: 1}}, Changed: store.IDs{{First: 1, Last: 1}}}
+	first := store.Observation{
+		Run:     300,
+		Time:    5,
+		Version: 1,
+		Asked:   store.IDs{{First: 0, Last: 7}},
+	}
+	second := store.Observation{
+		Run:      301,
+		Time:     6,
+		Complete: true,
+		Asked:    store.IDs{{First: 1, Last: 1}},
+		Changed:  store.IDs{{First: 1, Last: 1}},
+	}
 	whole := first
 	whole.Complete, whole.Entered = true, store.IDs{{First: 0, Last: 2}, {First: 4, Last: 7}}
 	for _, o := range []store.Observation{first, second, whole, {Run: 2, Doubtful: true}} {
