@@ -107,7 +107,8 @@ func (c *Client) Reload(ctx context.Context) (Reloaded, error) {
 // ErrGone says that the daemon went away before the run had ended. The run goes on when it comes back.
 var ErrGone = errors.New("the daemon went away; the run goes on when it starts again")
 
-// Run asks for a run. Each event is handed to heard; with Wait it returns how the run ended, otherwise nil at once. When ctx ends, the run goes on without us.
+// Run asks for a run. Each event is handed to heard; with Wait it returns how the run ended, otherwise nil at
+// once. When ctx ends, the run goes on without us.
 func (c *Client) Run(ctx context.Context, name string, r RunRequest, heard func(Event)) (*status.Run, error) {
 	resp, err := c.send(ctx, http.MethodPost, "jobs/"+url.PathEscape(name)+"/run", r)
 	if err != nil {

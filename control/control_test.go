@@ -37,7 +37,10 @@ func (f *fakeAPI) note(what string) {
 }
 
 func (f *fakeAPI) Status() status.All {
-	return status.All{Daemon: status.Daemon{PID: 7, Ready: f.ready}, Jobs: []status.Job{{Name: "a", Health: status.OK}}}
+	return status.All{
+		Daemon: status.Daemon{PID: 7, Ready: f.ready},
+		Jobs:   []status.Job{{Name: "a", Health: status.OK}},
+	}
 }
 
 func (f *fakeAPI) Job(name string) (status.Job, error) {
@@ -183,7 +186,8 @@ func TestRun(t *testing.T) {
 		}
 	}
 	var e *Error
-	if _, err := c.Run(t.Context(), "broken", RunRequest{}, func(Event) {}); !errors.As(err, &e) || e.Code != Internal {
+	if _, err := c.Run(t.Context(), "broken", RunRequest{}, func(Event) {}); !errors.As(err, &e) ||
+		e.Code != Internal {
 		t.Errorf("%v", err)
 	}
 	if api.called[0] != "run a false [title=x]" {
@@ -223,7 +227,8 @@ func TestGoingAway(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	<-done
-	if _, err := NewClient(path).Status(t.Context()); err == nil || !strings.Contains(err.Error(), "connect to the daemon at "+path) {
+	if _, err := NewClient(path).Status(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "connect to the daemon at "+path) {
 		t.Errorf("%v", err)
 	}
 }
@@ -236,11 +241,16 @@ func TestBadRequests(t *testing.T) {
 		method, path, body string
 		want               int
 	}{
-		{"GET", "/v1/jobs/a/cancel", "", 404}, {"POST", "/v1/status", "", 404}, {"GET", "/v2/status", "", 404}, {"GET", "/", "", 404}, {"POST", "/v1/jobs//run", "", 404},
-		{"POST", "/v1/jobs/a/run", "{", 400}, {"POST", "/v1/jobs/a/run", `{"unknown":1}`, 400}, {"POST", "/v1/jobs/a/run", `"x"`, 400}, {"POST", "/v1/jobs/a/run", `{"set":["` + strings.Repeat("x", 1<<20) + `"]}`, 400},
-		{"DELETE", "/v1/jobs/a", "", 404}, {"GET", "/v1/jobs/%2e%2e/run", "", 404}, {"GET", "/debug/pprof/", "", 200},
+		{"GET", "/v1/jobs/a/cancel", "", 404}, {"POST", "/v1/status", "", 404}, {"GET", "/v2/status", "", 404},
+		{"GET", "/", "", 404}, {"POST", "/v1/jobs//run", "", 404},
+		{"POST", "/v1/jobs/a/run", "{", 400}, {"POST", "/v1/jobs/a/run", `{"unknown":1}`, 400},
+		{"POST", "/v1/jobs/a/run", `"x"`, 400},
+		{"POST", "/v1/jobs/a/run", `{"set":["` + strings.Repeat("x", 1<<20) + `"]}`, 400},
+		{"DELETE", "/v1/jobs/a", "", 404}, {"GET", "/v1/jobs/%2e%2e/run", "", 404},
+		{"GET", "/debug/pprof/", "", 200},
 	} {
-		req, err := http.NewRequestWithContext(t.Context(), tc.method, "http://mirrord"+tc.path, strings.NewReader(tc.body))
+		req, err := http.NewRequestWithContext(t.Context(), tc.method, "http://mirrord"+tc.path,
+			strings.NewReader(tc.body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -251,7 +261,7 @@ func TestBadRequests(t *testing.T) {
 		}
 		body, _ := io.ReadAll(resp.Body)
 		resp.Body.Close()
-		if resp.StatusCode != tc.want || tc.want >= 400 && !bytes.Contains(body, []byte(`"error":"`)) {
+		if resp.StatusCode != tc.want || (tc.want >= 400 && !bytes.Contains(body, []byte(`"error":"`))) {
 			t.Errorf("%s %s: %d %.100s, want %d", tc.method, tc.path, resp.StatusCode, body, tc.want)
 		}
 	}
@@ -280,7 +290,10 @@ func TestObserve(t *testing.T) {
 		ready bool
 		path  string
 		want  int
-	}{{nil, false, "/healthz", 200}, {nil, false, "/readyz", 503}, {nil, true, "/readyz", 200}, {errors.New("stuck"), true, "/healthz", 503}, {errors.New("stuck"), true, "/readyz", 503}} {
+	}{
+		{nil, false, "/healthz", 200}, {nil, false, "/readyz", 503}, {nil, true, "/readyz", 200},
+		{errors.New("stuck"), true, "/healthz", 503}, {errors.New("stuck"), true, "/readyz", 503},
+	} {
 		api.alive, api.ready = tc.alive, tc.ready
 		if code, body := get(tc.path); code != tc.want {
 			t.Errorf("%+v: %d %s", tc, code, body)

@@ -15,10 +15,11 @@
 //	GET  /healthz  /readyz        200 or 503, with a word
 //	GET  /debug/pprof/            what the program does; on the socket only
 //
-// The first path element is the version of the API: fields may be added to it, everything else makes a new one. An error is an Error with an HTTP status of
-// 400 and above.
+// The first path element is the version of the API: fields may be added to it, everything else makes a new
+// one. An error is an Error with an HTTP status of 400 and above.
 //
-// Who may connect is a matter of the socket's file mode: whoever can may do everything that is listed here. There is nothing that writes on the status page of package web.
+// Who may connect is a matter of the socket's file mode: whoever can may do everything that is listed here.
+// There is nothing that writes on the status page of package web.
 //
 // A run belongs to the daemon: who asked for it may go away.
 package control
@@ -33,12 +34,14 @@ import (
 type RunRequest struct {
 	Accept bool     `json:"accept,omitempty"` // publish what a suspicious run held back
 	Set    []string `json:"set,omitempty"`    // KEY=VALUE, for this run only
-	Full   bool     `json:"full,omitempty"`   // ask for every known URL, whatever evidence and policy would spare
-	Now    bool     `json:"now,omitempty"`    // do not wait for the job's window
-	Wait   bool     `json:"wait"`             // send events until the run has ended
+	// ask for every known URL, whatever evidence and policy would spare
+	Full bool `json:"full,omitempty"`
+	Now  bool `json:"now,omitempty"` // do not wait for the job's window
+	Wait bool `json:"wait"`          // send events until the run has ended
 }
 
-// Event is one line of the answer to a RunRequest. The first has Attached, and without Wait also Job; the last has Run or Error.
+// Event is one line of the answer to a RunRequest. The first has Attached, and without Wait also Job; the
+// last has Run or Error.
 type Event struct {
 	Attached *bool       `json:"attached,omitempty"` // the run was under way, or asked for, already
 	Job      *status.Job `json:"job,omitempty"`      // where it stands

@@ -17,8 +17,11 @@ func TestSetIsNotLogged(t *testing.T) {
 	close(api.run)
 	srv := NewServer(api, slog.New(slog.NewTextHandler(&log, nil)))
 	w := httptest.NewRecorder()
-	srv.ServeHTTP(w, httptest.NewRequest("POST", "/v1/jobs/a/run", strings.NewReader(`{"set":["auth.headers.Cookie=hunter2","limits.retries=5"]}`)))
-	if s := log.String(); w.Code >= 400 || strings.Contains(s, "hunter2") || !strings.Contains(s, "auth.headers.Cookie") || !strings.Contains(s, "limits.retries") {
+	srv.ServeHTTP(w,
+		httptest.NewRequest("POST", "/v1/jobs/a/run",
+			strings.NewReader(`{"set":["auth.headers.Cookie=hunter2","limits.retries=5"]}`)))
+	if s := log.String(); w.Code >= 400 || strings.Contains(s, "hunter2") ||
+		!strings.Contains(s, "auth.headers.Cookie") || !strings.Contains(s, "limits.retries") {
 		t.Errorf("%d\n%s\n%s", w.Code, s, w.Body)
 	}
 }

@@ -18,7 +18,8 @@ import (
 	"mirrord/status"
 )
 
-// API is what a daemon does for those who connect. It is safe for concurrent use. Its errors wrap ErrNotFound, ErrConflict or ErrInvalid where one of them fits.
+// API is what a daemon does for those who connect. It is safe for concurrent use. Its errors wrap
+// ErrNotFound, ErrConflict or ErrInvalid where one of them fits.
 type API interface {
 	Status() status.All
 	Job(name string) (status.Job, error)
@@ -61,7 +62,9 @@ type Server struct {
 // NewServer returns the handler for an API.
 func NewServer(api API, log *slog.Logger) *Server {
 	s := &Server{api: api, log: log, mux: http.NewServeMux()}
-	s.mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, _ *http.Request) { s.send(w, http.StatusOK, api.Status()) })
+	s.mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, _ *http.Request) {
+		s.send(w, http.StatusOK, api.Status())
+	})
 	s.mux.HandleFunc("GET /v1/jobs/{name}", func(w http.ResponseWriter, r *http.Request) {
 		j, err := api.Job(r.PathValue("name"))
 		s.answer(w, j, err)
@@ -82,7 +85,11 @@ func NewServer(api API, log *slog.Logger) *Server {
 		})
 	}
 	s.mux.HandleFunc("POST /v1/jobs/{name}/run", s.run)
-	for what, do := range map[string]func(string) error{"cancel": api.Cancel, "pause": api.Pause, "resume": api.Resume} {
+	for what, do := range map[string]func(string) error{
+		"cancel": api.Cancel,
+		"pause":  api.Pause,
+		"resume": api.Resume,
+	} {
 		s.mux.HandleFunc("POST /v1/jobs/{name}/"+what, func(w http.ResponseWriter, r *http.Request) {
 			name := r.PathValue("name")
 			err := do(name)
@@ -120,7 +127,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// Observe adds what monitoring asks for: metrics, health and readiness. It changes nothing, and may be offered to anybody who may read the status page.
+// Observe adds what monitoring asks for: metrics, health and readiness. It changes nothing, and may be
+// offered to anybody who may read the status page.
 func Observe(mux *http.ServeMux, api API) {
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
@@ -165,7 +173,8 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request) {
 		s.answer(w, nil, err)
 		return
 	}
-	s.log.Info("asked for", "what", "run", "job", name, "attached", attached, "accept", req.Accept, "full", req.Full, "now", req.Now, "set", keysOf(req.Set))
+	s.log.Info("asked for", "what", "run", "job", name, "attached", attached, "accept", req.Accept, "full",
+		req.Full, "now", req.Now, "set", keysOf(req.Set))
 	if !req.Wait {
 		e := Event{Attached: &attached}
 		select { // for a moment, so that the answer can say what it waits for
@@ -224,7 +233,12 @@ func (s *Server) answer(w http.ResponseWriter, v any, err error) {
 		return
 	}
 	e := errorOf(err)
-	s.fail(w, map[Code]int{NotFound: http.StatusNotFound, Conflict: http.StatusConflict, Invalid: http.StatusBadRequest, Internal: http.StatusInternalServerError}[e.Code], e)
+	s.fail(w, map[Code]int{
+		NotFound: http.StatusNotFound,
+		Conflict: http.StatusConflict,
+		Invalid:  http.StatusBadRequest,
+		Internal: http.StatusInternalServerError,
+	}[e.Code], e)
 }
 
 func errorOf(err error) *Error {

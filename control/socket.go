@@ -17,18 +17,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// longest is how many bytes the address of a Unix socket may have, with room for its end (sun_path of unix(7) has 108).
+// longest is how many bytes the address of a Unix socket may have, with room for its end (sun_path of unix(7)
+// has 108).
 const longest = 104
 
-// Listen makes a socket at a path, with a file mode that says who may connect: who may write. A socket that a dead daemon left there is replaced; one
-// behind which somebody answers is not.
+// Listen makes a socket at a path, with a file mode that says who may connect: who may write. A socket that a
+// dead daemon left there is replaced; one behind which somebody answers is not.
 func Listen(path string, mode fs.FileMode) (net.Listener, error) {
 	fi, err := os.Lstat(path)
 	switch {
 	case err == nil && fi.Mode()&fs.ModeSocket == 0:
 		return nil, fmt.Errorf("listen on %s: it is there and is no socket", path)
 	case err == nil && lives(path):
-		return nil, fmt.Errorf("listen on %s: another program answers there; give this daemon a --socket of its own", path)
+		return nil,
+			fmt.Errorf("listen on %s: another program answers there; give this daemon a --socket of its own", path)
 	case err == nil:
 		err = os.Remove(path)
 	case errors.Is(err, fs.ErrNotExist):
@@ -49,7 +51,8 @@ func Listen(path string, mode fs.FileMode) (net.Listener, error) {
 	return l, nil
 }
 
-// bind makes a socket that has at most its mode from the first moment on: Linux gives the file the mode of the descriptor, less the umask.
+// bind makes a socket that has at most its mode from the first moment on: Linux gives the file the mode of
+// the descriptor, less the umask.
 func bind(path string, mode fs.FileMode) (l net.Listener, err error) {
 	lc := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
 		var merr error
@@ -69,7 +72,8 @@ func lives(path string) bool {
 	defer cancel()
 	conn, err := dial(ctx, path)
 	if err != nil {
-		return !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, fs.ErrNotExist) // a queue that is full, or no permission: somebody else's
+		// a queue that is full, or no permission: somebody else's
+		return !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, fs.ErrNotExist)
 	}
 	conn.Close()
 	return true

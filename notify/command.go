@@ -47,8 +47,9 @@ func commandName(line string) string {
 // shown is how much of what a command wrote is kept for its error, in bytes.
 const shown = 2000
 
-// command runs a command of the shell with the message as JSON on its standard input, and what a short script needs in its environment. When it does not end in time it is killed,
-// and in any case what it has started ends with it.
+// command runs a command of the shell with the message as JSON on its standard input, and what a short script
+// needs in its environment. When it does not end in time it is killed, and in any case what it has started
+// ends with it.
 func command(ctx context.Context, o Options, line string, m status.Message) error {
 	in, err := json.Marshal(m)
 	if err != nil {
@@ -58,7 +59,8 @@ func command(ctx context.Context, o Options, line string, m status.Message) erro
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", line)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(in), &out, &out
 	cmd.Dir = "/"
-	cmd.Env = []string{"MIRRORD_JOB=" + m.Job.Name, "MIRRORD_KIND=" + string(m.Kind), "MIRRORD_STATE=" + string(m.Job.Health), "MIRRORD_SUBJECT=" + m.Subject}
+	cmd.Env = []string{"MIRRORD_JOB=" + m.Job.Name, "MIRRORD_KIND=" + string(m.Kind),
+		"MIRRORD_STATE=" + string(m.Job.Health), "MIRRORD_SUBJECT=" + m.Subject}
 	for _, k := range []string{"PATH", "HOME", "LANG", "TZ", "USER"} {
 		if v, ok := o.LookupEnv(k); ok {
 			cmd.Env = append(cmd.Env, k+"="+v)

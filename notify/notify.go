@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package notify tells people about jobs that did not end well: by a command, a webhook and mail, as the job says.
+// Package notify tells people about jobs that did not end well: by a command, a webhook and mail, as the job
+// says.
 //
-// What is to be told is decided elsewhere (status.Told); this package delivers it. Delivering takes time and may fail or hang: each delivery has a
-// timeout, webhooks and mail are tried again, and nobody who calls Tell waits. Messages to one receiver are bounded per hour, so that a network
-// that is down does not send one mail for each of a thousand jobs: those above are held back, and the next one that goes says how many there were.
+// What is to be told is decided elsewhere (status.Told); this package delivers it. Delivering takes time and
+// may fail or hang: each delivery has a timeout, webhooks and mail are tried again, and nobody who calls Tell
+// waits. Messages to one receiver are bounded per hour, so that a network that is down does not send one mail
+// for each of a thousand jobs: those above are held back, and the next one that goes says how many there
+// were.
 package notify
 
 import (
@@ -28,8 +31,8 @@ type Options struct {
 	LookupEnv func(string) (string, bool)
 	ReadFile  func(string) ([]byte, error)
 
-	// Transport returns what carries a message to the webhook of a job. It must refuse addresses that the job may not reach. Default
-	// http.DefaultTransport, which refuses none.
+	// Transport returns what carries a message to the webhook of a job. It must refuse addresses that the job
+	// may not reach. Default http.DefaultTransport, which refuses none.
 	Transport func(*job.Job) http.RoundTripper
 
 	Mail    Mail
@@ -149,7 +152,8 @@ type Delivery struct {
 	Err error
 }
 
-// Test delivers a test to everybody whom a job names and returns how that went; one attempt each, and no bound.
+// Test delivers a test to everybody whom a job names and returns how that went; one attempt each, and no
+// bound.
 func (n *Notifier) Test(ctx context.Context, j *job.Job, s status.Job) []Delivery {
 	m := status.NewMessage(status.TellTest, n.o.Host, s, n.o.Now())
 	var out []Delivery
@@ -165,12 +169,15 @@ func (n *Notifier) deliver(ctx context.Context, j *job.Job, m status.Message) {
 		dropped, ok := n.take(r.key)
 		if !ok {
 			n.untold.Add(1)
-			n.o.Log.Warn("message held back: too many to this receiver", "job", j.Name, "kind", string(m.Kind), "to", r.name)
+			n.o.Log.Warn("message held back: too many to this receiver", "job", j.Name, "kind", string(m.Kind),
+				"to", r.name)
 			continue
 		}
 		m := m
 		if m.Dropped = dropped; dropped > 0 {
-			m.Text += fmt.Sprintf("%d messages before this one were held back, because there were more than %d an hour: mirrord status\n", dropped, n.o.PerHour)
+			m.Text += fmt.Sprintf(
+				"%d messages before this one were held back, because there were more than %d an hour: mirrord status\n",
+				dropped, n.o.PerHour)
 		}
 		err := n.try(ctx, r, m)
 		for i := 0; err != nil && r.again && i < len(n.o.Pauses) && ctx.Err() == nil; i++ {
@@ -197,7 +204,9 @@ func (n *Notifier) take(key string) (dropped int, ok bool) {
 	defer n.mu.Unlock()
 	q, now := n.sent[key], n.o.Now()
 	if q == nil {
-		maps.DeleteFunc(n.sent, func(_ string, q *quota) bool { return q.dropped == 0 && now.Sub(q.hour) >= time.Hour })
+		maps.DeleteFunc(n.sent, func(_ string, q *quota) bool {
+			return q.dropped == 0 && now.Sub(q.hour) >= time.Hour
+		})
 		q = new(quota)
 		n.sent[key] = q
 	}

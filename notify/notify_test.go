@@ -30,7 +30,13 @@ import (
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 func options(vars map[string]string) Options {
-	return Options{Host: "mirror.example", LookupEnv: func(k string) (string, bool) { v, ok := vars[k]; return v, ok }, ReadFile: os.ReadFile, Now: func() time.Time { return noon }, Pauses: []time.Duration{time.Millisecond}}
+	return Options{
+		Host:      "mirror.example",
+		LookupEnv: func(k string) (string, bool) { v, ok := vars[k]; return v, ok },
+		ReadFile:  os.ReadFile,
+		Now:       func() time.Time { return noon },
+		Pauses:    []time.Duration{time.Millisecond},
+	}
 }
 
 func testJob(set ...string) *job.Job {
@@ -48,7 +54,15 @@ func testJob(set ...string) *job.Job {
 }
 
 func failed() status.Job {
-	s := status.Job{Name: "samba", Last: &status.Run{Verdict: status.VerdictPartial, Ended: noon, Reasons: []string{"the höst does not answer"}}, Failures: 2}
+	s := status.Job{
+		Name: "samba",
+		Last: &status.Run{
+			Verdict: status.VerdictPartial,
+			Ended:   noon,
+			Reasons: []string{"the höst does not answer"},
+		},
+		Failures: 2,
+	}
 	s.Judge(noon)
 	return s
 }
@@ -73,7 +87,10 @@ func TestCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	env, body, _ := strings.Cut(string(b), "{")
-	for _, want := range []string{"MIRRORD_JOB=samba\n", "MIRRORD_KIND=test\n", "MIRRORD_STATE=partial\n", "MIRRORD_SUBJECT=mirrord on mirror.example: samba this is a test\n"} {
+	for _, want := range []string{
+		"MIRRORD_JOB=samba\n", "MIRRORD_KIND=test\n", "MIRRORD_STATE=partial\n",
+		"MIRRORD_SUBJECT=mirrord on mirror.example: samba this is a test\n",
+	} {
 		if !strings.Contains(env, want) {
 			t.Errorf("no %q in %s", want, env)
 		}
@@ -85,18 +102,22 @@ func TestCommand(t *testing.T) {
 	if err := json.Unmarshal([]byte("{"+body), &m); err != nil || m.Job.Failures != 2 {
 		t.Errorf("%v: %s", err, body)
 	}
-	d := one(t, New(o), testJob("notify.command", "echo what is wrong >&2; head -c 100000 /dev/zero | tr '\\0' x; exit 3"))
-	if d.Err == nil || !strings.Contains(d.Err.Error(), "exit status 3: what is wrong") || len(d.Err.Error()) > shown+100 {
+	d := one(t, New(o),
+		testJob("notify.command", "echo what is wrong >&2; head -c 100000 /dev/zero | tr '\\0' x; exit 3"))
+	if d.Err == nil || !strings.Contains(d.Err.Error(), "exit status 3: what is wrong") ||
+		len(d.Err.Error()) > shown+100 {
 		t.Errorf("%.200v", d.Err)
 	}
 }
 
-// A command that hangs is killed with all that it has started, also when what it has started goes on its own way.
+// A command that hangs is killed with all that it has started, also when what it has started goes on its own
+// way.
 func TestHangingCommand(t *testing.T) {
 	pid := filepath.Join(t.TempDir(), "pid")
 	o := options(map[string]string{"PATH": os.Getenv("PATH")})
 	o.Timeout = 300 * time.Millisecond
-	d := one(t, New(o), testJob("notify.command", fmt.Sprintf("sleep 1000 & echo $! > %s; trap '' TERM; wait", pid)))
+	d := one(t, New(o),
+		testJob("notify.command", fmt.Sprintf("sleep 1000 & echo $! > %s; trap '' TERM; wait", pid)))
 	if d.Err == nil || !strings.Contains(d.Err.Error(), "no end after 300ms") {
 		t.Errorf("%v", d.Err)
 	}
@@ -108,7 +129,8 @@ func TestHangingCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", n)); err == nil && !strings.Contains(string(stat), ") Z ") {
+	if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", n)); err == nil &&
+		!strings.Contains(string(stat), ") Z ") {
 		t.Errorf("what the command started lives: %s", stat)
 	}
 }
@@ -130,15 +152,18 @@ func TestWebhook(t *testing.T) {
 	if len(got) != 2 || n.Untold() != 0 {
 		t.Fatalf("%d requests, %d untold; want a second attempt after the 500", len(got), n.Untold())
 	}
-	if h := got[1].Header; h.Get(SignatureHeader) != Sign("k1", noon, []byte(bodies[1])) || h.Get("Content-Type") != "application/json" || h.Get("X-Mirrord-Event") != "failed" {
+	if h := got[1].Header; h.Get(SignatureHeader) != Sign("k1", noon, []byte(bodies[1])) ||
+		h.Get("Content-Type") != "application/json" || h.Get("X-Mirrord-Event") != "failed" {
 		t.Errorf("%v", h)
 	}
 	// printf '%s' '1795176000.{}' | openssl dgst -sha256 -hmac k1
-	if got, want := Sign("k1", noon, []byte("{}")), "t=1795176000,v1=799a664a7df60d78c7d9e89610b00ea66568e1823ce599ca461ebfe6fb2fe5fd"; got != want {
+	if got, want := Sign("k1", noon, []byte("{}")),
+		"t=1795176000,v1=799a664a7df60d78c7d9e89610b00ea66568e1823ce599ca461ebfe6fb2fe5fd"; got != want {
 		t.Errorf("signature %s, want %s", got, want)
 	}
 	answers = []int{404}
-	if d := one(t, n, j); d.Err == nil || d.Err.Error() != "the receiver answers 404 Not Found" || d.To != "webhook $HOOK" {
+	if d := one(t, n, j); d.Err == nil || d.Err.Error() != "the receiver answers 404 Not Found" ||
+		d.To != "webhook $HOOK" {
 		t.Errorf("%+v", d)
 	}
 	answers = []int{307}
@@ -149,7 +174,10 @@ func TestWebhook(t *testing.T) {
 	if d := one(t, n, j); d.Err == nil || strings.Contains(d.Err.Error(), "token-of-mine") {
 		t.Errorf("%+v", d)
 	}
-	for hook, want := range map[string]string{"{ env = \"NONE\" }": "NONE is not set", "{ env = \"KEY\" }": "no web URL"} {
+	for hook, want := range map[string]string{
+		"{ env = \"NONE\" }": "NONE is not set",
+		"{ env = \"KEY\" }":  "no web URL",
+	} {
 		if d := one(t, n, testJob("notify.webhook", hook)); d.Err == nil || !strings.Contains(d.Err.Error(), want) {
 			t.Errorf("%s: %v", hook, d.Err)
 		}
@@ -165,7 +193,8 @@ func TestHangingWebhook(t *testing.T) {
 	defer l.Close()
 	o := options(nil)
 	o.Timeout = 100 * time.Millisecond
-	if d := one(t, New(o), testJob("notify.webhook", `"http://`+l.Addr().String()+`/"`)); d.Err == nil || !strings.Contains(d.Err.Error(), "no end after 100ms") {
+	if d := one(t, New(o), testJob("notify.webhook", `"http://`+l.Addr().String()+`/"`)); d.Err == nil ||
+		!strings.Contains(d.Err.Error(), "no end after 100ms") {
 		t.Errorf("%v", d.Err)
 	}
 }
@@ -186,7 +215,8 @@ func readMail(t *testing.T, raw string) (*mail.Message, string) {
 func TestSendmail(t *testing.T) {
 	dir := t.TempDir()
 	prog := filepath.Join(dir, "sendmail")
-	if err := os.WriteFile(prog, []byte("#!/bin/sh\nprintf '%s\\n' \"$*\" > "+dir+"/args\ncat > "+dir+"/mail\n"), 0o755); err != nil {
+	if err := os.WriteFile(prog, []byte("#!/bin/sh\nprintf '%s\\n' \"$*\" > "+dir+"/args\ncat > "+dir+"/mail\n"),
+		0o755); err != nil {
 		t.Fatal(err)
 	}
 	o := options(nil)
@@ -194,7 +224,8 @@ func TestSendmail(t *testing.T) {
 	n := New(o)
 	s := failed()
 	s.Last.Reasons = []string{"ü\r\nBcc: all@example.org\r\n\r\n.\r\nQUIT"}
-	n.deliver(t.Context(), testJob("notify.email", "ops@example.org"), status.NewMessage(status.TellFailed, "mirror.example", s, noon))
+	n.deliver(t.Context(), testJob("notify.email", "ops@example.org"),
+		status.NewMessage(status.TellFailed, "mirror.example", s, noon))
 	args, err := os.ReadFile(filepath.Join(dir, "args"))
 	if err != nil || string(args) != "-i -f mirrord@mirror.example -- ops@example.org\n" {
 		t.Errorf("%q, %v", args, err)
@@ -205,10 +236,12 @@ func TestSendmail(t *testing.T) {
 	}
 	m, text := readMail(t, string(raw))
 	subject, _ := new(mime.WordDecoder).DecodeHeader(m.Header.Get("Subject"))
-	if subject != "mirrord on mirror.example: samba did not end well, 2 times in a row" || m.Header.Get("Bcc") != "" || m.Header.Get("To") != "ops@example.org" {
+	if subject != "mirrord on mirror.example: samba did not end well, 2 times in a row" ||
+		m.Header.Get("Bcc") != "" || m.Header.Get("To") != "ops@example.org" {
 		t.Errorf("%v", m.Header)
 	}
-	if !strings.Contains(text, "why: ü  Bcc: all@example.org") || !strings.Contains(text, "what to do: mirrord run-now samba") {
+	if !strings.Contains(text, "why: ü  Bcc: all@example.org") ||
+		!strings.Contains(text, "what to do: mirrord run-now samba") {
 		t.Errorf("%s", text)
 	}
 	o.Mail = Mail{Program: filepath.Join(dir, "none")}
@@ -216,7 +249,8 @@ func TestSendmail(t *testing.T) {
 		t.Error("no such program, no error")
 	}
 	o.Mail = Mail{}
-	if d := one(t, New(o), testJob("notify.email", "ops@example.org")); d.Err == nil || !strings.Contains(d.Err.Error(), "--mail") {
+	if d := one(t, New(o), testJob("notify.email", "ops@example.org")); d.Err == nil ||
+		!strings.Contains(d.Err.Error(), "--mail") {
 		t.Errorf("%v", d.Err)
 	}
 }
@@ -287,7 +321,8 @@ func TestSMTP(t *testing.T) {
 		t.Fatal(d.Err)
 	}
 	lines, data := said()
-	if got := strings.Join(lines, "|"); got != "EHLO mirror.example|MAIL FROM:<mirrord@mirror.example>|RCPT TO:<ops@example.org>|DATA|QUIT" {
+	if got := strings.Join(lines,
+		"|"); got != "EHLO mirror.example|MAIL FROM:<mirrord@mirror.example>|RCPT TO:<ops@example.org>|DATA|QUIT" {
 		t.Errorf("%s", got)
 	}
 	if _, text := readMail(t, data); !strings.Contains(text, "why: the höst does not answer") {
@@ -300,21 +335,32 @@ func TestSMTP(t *testing.T) {
 
 func TestParseMail(t *testing.T) {
 	for in, want := range map[string]Mail{
-		"/usr/sbin/sendmail": {Program: "/usr/sbin/sendmail"}, "smtp://localhost": {Server: "localhost:25"}, "smtp://m.example:2525/": {Server: "m.example:2525"},
-		"smtp://me@m.example": {Server: "m.example:587", User: "me"}, "smtps://me%40x@m.example": {Server: "m.example:465", TLS: true, User: "me@x"}, "smtp://[::1]": {Server: "[::1]:25"},
+		"/usr/sbin/sendmail": {Program: "/usr/sbin/sendmail"}, "smtp://localhost": {Server: "localhost:25"},
+		"smtp://m.example:2525/": {Server: "m.example:2525"},
+		"smtp://me@m.example": {
+			Server: "m.example:587",
+			User:   "me",
+		}, "smtps://me%40x@m.example": {
+			Server: "m.example:465",
+			TLS:    true,
+			User:   "me@x",
+		}, "smtp://[::1]": {Server: "[::1]:25"},
 	} {
 		if got, err := ParseMail(in); err != nil || got != want {
 			t.Errorf("%q: %+v, %v", in, got, err)
 		}
 	}
-	for _, in := range []string{"", "sendmail", "http://x", "smtp://", "smtp://u:p@x", "smtp://x/y", "smtp://x:port"} {
+	for _, in := range []string{
+		"", "sendmail", "http://x", "smtp://", "smtp://u:p@x", "smtp://x/y", "smtp://x:port",
+	} {
 		if got, err := ParseMail(in); err == nil {
 			t.Errorf("%q: %+v", in, got)
 		}
 	}
 }
 
-// A network that is down does not send a thousand mails: those above the bound are held back and counted, and the next one says so.
+// A network that is down does not send a thousand mails: those above the bound are held back and counted, and
+// the next one says so.
 func TestBound(t *testing.T) {
 	var mu sync.Mutex
 	var got []status.Message
@@ -346,8 +392,10 @@ func TestBound(t *testing.T) {
 		t.Errorf("%d delivered, %d untold", len(got), n.Untold())
 	}
 	now = now.Add(61 * time.Minute)
-	n.deliver(t.Context(), testJob("notify.webhook", `"`+srv.URL+`"`), status.NewMessage(status.TellFailed, "h", failed(), now))
-	if m := got[len(got)-1]; m.Dropped != 95 || !strings.Contains(m.Text, "95 messages before this one were held back") {
+	n.deliver(t.Context(), testJob("notify.webhook", `"`+srv.URL+`"`),
+		status.NewMessage(status.TellFailed, "h", failed(), now))
+	if m := got[len(got)-1]; m.Dropped != 95 ||
+		!strings.Contains(m.Text, "95 messages before this one were held back") {
 		t.Errorf("%+v", m)
 	}
 }

@@ -44,14 +44,18 @@ func TestNoSecretsShown(t *testing.T) {
 	}
 }
 
-// A signature has the time at which the message is sent: one that waited long in the queue would be refused as too old.
+// A signature has the time at which the message is sent: one that waited long in the queue would be refused
+// as too old.
 func TestSignatureIsFresh(t *testing.T) {
 	var sign string
-	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { sign = r.Header.Get(SignatureHeader) }))
+	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		sign = r.Header.Get(SignatureHeader)
+	}))
 	defer srv.Close()
 	o := options(map[string]string{"KEY": "k1"})
 	o.Now = func() time.Time { return noon.Add(time.Hour) }
-	New(o).deliver(t.Context(), testJob("notify.webhook", `"`+srv.URL+`"`, "notify.webhook_key", `{ env = "KEY" }`), status.NewMessage(status.TellFailed, "h", failed(), noon))
+	New(o).deliver(t.Context(), testJob("notify.webhook", `"`+srv.URL+`"`, "notify.webhook_key",
+		`{ env = "KEY" }`), status.NewMessage(status.TellFailed, "h", failed(), noon))
 	if want := fmt.Sprintf("t=%d,", noon.Add(time.Hour).Unix()); !strings.HasPrefix(sign, want) {
 		t.Errorf("%s, want %s…", sign, want)
 	}
@@ -61,7 +65,8 @@ func TestSignatureIsFresh(t *testing.T) {
 func TestCommandLeavesChildren(t *testing.T) {
 	pid := filepath.Join(t.TempDir(), "pid")
 	o := options(map[string]string{"PATH": os.Getenv("PATH")})
-	if d := one(t, New(o), testJob("notify.command", fmt.Sprintf("sleep 1000 & echo $! > %s", pid))); d.Err != nil {
+	if d := one(t, New(o),
+		testJob("notify.command", fmt.Sprintf("sleep 1000 & echo $! > %s", pid))); d.Err != nil {
 		t.Error(d.Err)
 	}
 	b, err := os.ReadFile(pid)

@@ -12,8 +12,9 @@ import (
 	"mirrord/status"
 )
 
-// ways is the registry of notifiers: each exported method is one, in a file of its own together with what it needs. So a notifier is added by a
-// file here and its keys in job/notify.go; everything else asks this registry.
+// ways is the registry of notifiers: each exported method is one, in a file of its own together with what it
+// needs. So a notifier is added by a file here and its keys in job/notify.go; everything else asks this
+// registry.
 type ways struct{}
 
 // way is one way to reach people.
@@ -21,7 +22,8 @@ type way struct {
 	key   string // of the job file: the notify.* key that names the receivers
 	place int    // where it stands among the ways: receivers get a message, and are listed, in this order
 
-	// receivers returns whom a job names; none when the key is not set. It does no input or output: send does. Safe for concurrent use.
+	// receivers returns whom a job names; none when the key is not set. It does no input or output: send does.
+	// Safe for concurrent use.
 	receivers func(n *Notifier, j *job.Job) []receiver
 }
 

@@ -17,7 +17,8 @@ import (
 	"mirrord/status"
 )
 
-// Toy is a notifier of this file alone: it tells jobs whose title begins with "toy:". That it is told shows that a notifier needs no other edit.
+// Toy is a notifier of this file alone: it tells jobs whose title begins with "toy:". That it is told shows
+// that a notifier needs no other edit.
 func (ways) Toy() way {
 	return way{key: "title", place: 99, receivers: func(n *Notifier, j *job.Job) []receiver {
 		name, ok := strings.CutPrefix(j.Title, "toy:")
@@ -70,7 +71,13 @@ func TestSchedulerTellsEveryWay(t *testing.T) {
 		o := options(nil)
 		o.Now, o.Log = time.Now, slog.New(slog.NewTextHandler(&log, nil))
 		n := New(o)
-		s, err := scheduler.New(scheduler.Options{Runner: failing{}, Store: noRecords{}, Teller: n, Spread: -1, Local: time.UTC})
+		s, err := scheduler.New(scheduler.Options{
+			Runner: failing{},
+			Store:  noRecords{},
+			Teller: n,
+			Spread: -1,
+			Local:  time.UTC,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

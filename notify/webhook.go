@@ -49,8 +49,9 @@ func webhookName(w job.Secret) string {
 	return "webhook " + u.Scheme + "://" + u.Host + "/…"
 }
 
-// SignatureHeader holds "t=UNIX,v1=HEX": the time at which it is sent and the HMAC-SHA256, keyed with notify.webhook_key, of UNIX, a dot and the body.
-// Who receives it computes the same, and refuses a time that is not about now.
+// SignatureHeader holds "t=UNIX,v1=HEX": the time at which it is sent and the HMAC-SHA256, keyed with
+// notify.webhook_key, of UNIX, a dot and the body. Who receives it computes the same, and refuses a time that
+// is not about now.
 const SignatureHeader = "X-Mirrord-Signature"
 
 // Sign returns the value of SignatureHeader.
@@ -83,7 +84,9 @@ func (n *Notifier) webhook(ctx context.Context, j *job.Job, m status.Message) er
 	return nil
 }
 
-func (n *Notifier) post(ctx context.Context, addr string, j *job.Job, m status.Message, body []byte) (*http.Response, error) {
+func (n *Notifier) post(
+	ctx context.Context, addr string, j *job.Job, m status.Message, body []byte,
+) (*http.Response, error) {
 	req, err := newPost(ctx, addr, body)
 	if err != nil {
 		return nil, errors.New("the address is no web URL") // and is not shown: it may be a secret
@@ -99,8 +102,9 @@ func (n *Notifier) post(ctx context.Context, addr string, j *job.Job, m status.M
 		req.Header.Set(SignatureHeader, Sign(key, n.o.Now(), body))
 	}
 	client := &http.Client{
-		Transport:     n.o.Transport(j),
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // a message belongs to the address that was given
+		Transport: n.o.Transport(j),
+		// a message belongs to the address that was given
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	resp, err := client.Do(req)
 	if err != nil {

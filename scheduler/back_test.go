@@ -12,22 +12,31 @@ import (
 	"mirrord/status"
 )
 
-// A run that is in the run log, complete, when the process was killed before its record was written, is not made again.
+// A run that is in the run log, complete, when the process was killed before its record was written, is not
+// made again.
 func TestKilledAfterTheEnd(t *testing.T) {
 	at := time.Date(2000, 3, 1, 13, 0, 0, 0, time.UTC)
-	run := status.Run{Started: at.Add(time.Second), Ended: at.Add(time.Minute), Verdict: status.VerdictComplete, Version: 2, Published: true}
+	run := status.Run{
+		Started:   at.Add(time.Second),
+		Ended:     at.Add(time.Minute),
+		Verdict:   status.VerdictComplete,
+		Version:   2,
+		Published: true,
+	}
 	for _, tc := range []struct {
 		name    string
 		verdict string
 		started time.Time
 		again   bool
-	}{{"complete", status.VerdictComplete, at.Add(time.Second), false}, {"suspicious", status.VerdictSuspicious, at.Add(time.Second), false},
-		{"partial", status.VerdictPartial, at.Add(time.Second), true}, {"an older one", status.VerdictComplete, at.Add(-time.Hour), true}} {
+	}{{"complete", status.VerdictComplete, at.Add(time.Second), false},
+		{"suspicious", status.VerdictSuspicious, at.Add(time.Second), false},
+		{"partial", status.VerdictPartial, at.Add(time.Second), true},
+		{"an older one", status.VerdictComplete, at.Add(-time.Hour), true}} {
 		rec := Record{Served: at, Running: at, Began: at}
 		run.Verdict, run.Started = tc.verdict, tc.started
 		rec.Note(run)
 		rec.killed(at.Add(time.Hour))
-		if rec.Resume != tc.again || !tc.again && (rec.Last.Verdict != tc.verdict || rec.At.IsZero()) {
+		if rec.Resume != tc.again || (!tc.again && (rec.Last.Verdict != tc.verdict || rec.At.IsZero())) {
 			t.Errorf("%s: resume %v, last %+v, at %v", tc.name, rec.Resume, rec.Last, rec.At)
 		}
 	}
@@ -84,7 +93,8 @@ func TestSetWindow(t *testing.T) {
 	})
 }
 
-// An interrupted run that finds its site locked by another process goes on all the same, also when the job has no schedule that would start it.
+// An interrupted run that finds its site locked by another process goes on all the same, also when the job
+// has no schedule that would start it.
 func TestLockedWhenItGoesOn(t *testing.T) {
 	run := &fakeRunner{takes: func(*job.Job) time.Duration { return time.Minute }}
 	run.ends = func(_ *job.Job, n int) status.Run {

@@ -13,7 +13,8 @@ import (
 	"mirrord/job"
 )
 
-// Config is a set of jobs that can run side by side: what is wanted, by name. It is plain data, and is not changed once it is made.
+// Config is a set of jobs that can run side by side: what is wanted, by name. It is plain data, and is not
+// changed once it is made.
 type Config map[string]*Entry
 
 // Entry is one job of a Config.
@@ -27,18 +28,26 @@ type Entry struct {
 	targets []target // of Job
 }
 
-// Resolve makes a configuration out of what lies in the directory, and last, the one that holds. A file that is refused leaves the last good version of its job
-// in force, as long as the file is there. Of two files that cannot go together, because they have one name, mirror the same thing or publish to the same place, the one whose
-// job is in force already stays, else the first by name; the other one is refused. So is a job that reuses the mirror of one that is not there or cannot have what is reused, and
-// the one that would close a circle. It is pure.
+// Resolve makes a configuration out of what lies in the directory, and last, the one that holds. A file that
+// is refused leaves the last good version of its job in force, as long as the file is there. Of two files
+// that cannot go together, because they have one name, mirror the same thing or publish to the same place,
+// the one whose job is in force already stays, else the first by name; the other one is refused. So is a job
+// that reuses the mirror of one that is not there or cannot have what is reused, and the one that would close
+// a circle. It is pure.
 func Resolve(files []File, last Config) Config {
 	out := Config{}
 	for _, f := range files {
 		if e := out[f.Name]; e != nil {
-			e.Refused = append(e.Refused, fmt.Sprintf("%s: there is a job of this name already, from %s", f.Path, e.Path))
+			e.Refused = append(e.Refused,
+				fmt.Sprintf("%s: there is a job of this name already, from %s", f.Path, e.Path))
 			continue
 		}
-		e := &Entry{Name: f.Name, Path: f.Path, Job: f.Job, Text: f.Text}
+		e := &Entry{
+			Name: f.Name,
+			Path: f.Path,
+			Job:  f.Job,
+			Text: f.Text,
+		}
 		if f.Err != nil {
 			e.Refused = strings.Split(refusal(f.Path, f.Err).Error(), "\n")
 			if _, parsed := f.Err.(job.Errors); parsed {
@@ -92,7 +101,8 @@ func (c Config) collide(last Config) {
 }
 
 func rank(e, old *Entry) int {
-	if e.Job != nil && old != nil && old.Job != nil && (e.Job == old.Job || slices.Equal(e.targets, old.targets)) {
+	if e.Job != nil && old != nil && old.Job != nil &&
+		(e.Job == old.Job || slices.Equal(e.targets, old.targets)) {
 		return 0
 	}
 	return 1
@@ -162,7 +172,8 @@ type Change struct {
 	Problems []string   `json:"problems,omitempty"`
 }
 
-// Diff returns what changes from one configuration to another, by name. Jobs in which nothing changes do not appear. It is pure.
+// Diff returns what changes from one configuration to another, by name. Jobs in which nothing changes do not
+// appear. It is pure.
 func Diff(from, to Config) []Change {
 	names := from.names()
 	for _, n := range to.names() {

@@ -15,11 +15,13 @@ import (
 
 // Clock says when a job is due. It is pure: the same time in, the same time out.
 //
-// What robfig/cron makes of clock changes is not what people expect (a job at 02:30 is skipped on one day of the year and one at 01:30 runs
-// twice on another; in Cairo a job at midnight is skipped), so it is only asked about calendars without any: a schedule with fixed hours steps on the wall
-// clock as if there were no clock changes, and what it names is looked up in the zone afterwards. A time that does not exist becomes the moment at which the
-// clock jumps over it; one that comes twice is taken the first time. So a daily job runs once on every day of the calendar.
-// A schedule of every hour ("*" as the hour) steps through real time instead: it runs once in every real hour.
+// What robfig/cron makes of clock changes is not what people expect (a job at 02:30 is skipped on one day of
+// the year and one at 01:30 runs twice on another; in Cairo a job at midnight is skipped), so it is only
+// asked about calendars without any: a schedule with fixed hours steps on the wall clock as if there were no
+// clock changes, and what it names is looked up in the zone afterwards. A time that does not exist becomes
+// the moment at which the clock jumps over it; one that comes twice is taken the first time. So a daily job
+// runs once on every day of the calendar. A schedule of every hour ("*" as the hour) steps through real time
+// instead: it runs once in every real hour.
 type Clock struct {
 	spec   job.Schedule
 	zone   *time.Location
@@ -30,8 +32,9 @@ type Clock struct {
 // DefaultSpread is over how long the starts of jobs that are due at the same time are spread.
 const DefaultSpread = 5 * time.Minute
 
-// NewClock returns the clock of a job. local is the zone of jobs that name none. Starts are spread over spread (0: DefaultSpread; negative: not at all), but over
-// no more than a tenth of the time between two of them; each job's place depends on its name only.
+// NewClock returns the clock of a job. local is the zone of jobs that name none. Starts are spread over
+// spread (0: DefaultSpread; negative: not at all), but over no more than a tenth of the time between two of
+// them; each job's place depends on its name only.
 func NewClock(j *job.Job, local *time.Location, spread time.Duration) (Clock, error) {
 	s, err := job.ParseSchedule(j.Schedule)
 	if err != nil {
@@ -81,8 +84,8 @@ func (c Clock) Continuous() bool { return c.spec.Continuous }
 // Interval reports whether the schedule is an interval, which counts from the last start.
 func (c Clock) Interval() bool { return c.spec.Every > 0 }
 
-// Next returns the first time after t that the schedule names, without jitter; zero when there is none, for jobs that run by hand and continuous ones.
-// For @every it is t and the interval.
+// Next returns the first time after t that the schedule names, without jitter; zero when there is none, for
+// jobs that run by hand and continuous ones. For @every it is t and the interval.
 func (c Clock) Next(t time.Time) time.Time {
 	switch {
 	case c.spec.Every > 0:
@@ -95,7 +98,8 @@ func (c Clock) Next(t time.Time) time.Time {
 	return nextWall(c.spec.Cron, t, c.zone)
 }
 
-// Start returns when a job whose schedule has been served up to t starts next: Next with jitter. Zero when never.
+// Start returns when a job whose schedule has been served up to t starts next: Next with jitter. Zero when
+// never.
 func (c Clock) Start(t time.Time) time.Time {
 	n := c.Next(t)
 	if n.IsZero() || c.spec.Every > 0 { // an interval counts from a start, which has the jitter in it
@@ -144,7 +148,8 @@ func (c Clock) period() time.Duration {
 // everyHour reports whether a schedule names all 24 hours.
 func everyHour(s *cron.SpecSchedule) bool { return bits.OnesCount64(s.Hour&(1<<24-1)) == 24 }
 
-// calendar asks robfig/cron for the next time on a calendar without clock changes. It looks five years ahead; leap days may be eight apart.
+// calendar asks robfig/cron for the next time on a calendar without clock changes. It looks five years ahead;
+// leap days may be eight apart.
 func calendar(s *cron.SpecSchedule, wall time.Time) time.Time {
 	for range 3 {
 		if n := s.Next(wall); !n.IsZero() {

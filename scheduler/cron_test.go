@@ -34,10 +34,16 @@ func clockOf(t testing.TB, spec, tz string) Clock {
 
 // A daily job runs once on every day of the calendar, whatever the clocks do.
 func TestDailyIsDaily(t *testing.T) {
-	for _, tz := range []string{"America/New_York", "Africa/Cairo", "Europe/Berlin", "Australia/Lord_Howe", "America/Havana", "Asia/Beirut", "Pacific/Apia", "Asia/Kathmandu", "UTC", "Africa/Casablanca"} {
+	for _, tz := range []string{
+		"America/New_York", "Africa/Cairo", "Europe/Berlin", "Australia/Lord_Howe", "America/Havana", "Asia/Beirut",
+		"Pacific/Apia", "Asia/Kathmandu", "UTC", "Africa/Casablanca",
+	} {
 		z := zone(t, tz)
 		for _, year := range []int{2024, 2025, 2026} {
-			for _, spec := range []string{"0 0 * * *", "30 0 * * *", "30 1 * * *", "0 2 * * *", "30 2 * * *", "59 2 * * *", "0 3 * * *", "30 23 * * *", "@daily"} {
+			for _, spec := range []string{
+				"0 0 * * *", "30 0 * * *", "30 1 * * *", "0 2 * * *", "30 2 * * *", "59 2 * * *", "0 3 * * *",
+				"30 23 * * *", "@daily",
+			} {
 				c := clockOf(t, spec, tz)
 				seen := map[string]int{}
 				n := 0
@@ -74,14 +80,22 @@ func TestHourlyIsHourly(t *testing.T) {
 
 func TestClockChanges(t *testing.T) {
 	for _, tc := range []struct{ name, tz, spec, after, want string }{
-		{"skipped time runs when the clock jumps", "America/New_York", "30 2 * * *", "2025-03-09T00:00:00-05:00", "2025-03-09T03:00:00-04:00"},
-		{"and not again", "America/New_York", "30 2 * * *", "2025-03-09T03:00:00-04:00", "2025-03-10T02:30:00-04:00"},
-		{"doubled time runs the first time", "America/New_York", "30 1 * * *", "2025-11-02T00:00:00-04:00", "2025-11-02T01:30:00-04:00"},
-		{"and not the second", "America/New_York", "30 1 * * *", "2025-11-02T01:30:00-04:00", "2025-11-03T01:30:00-05:00"},
-		{"midnight that does not exist", "Africa/Cairo", "0 0 * * *", "2025-04-24T12:00:00+02:00", "2025-04-25T01:00:00+03:00"},
-		{"hours of a range in spring", "America/New_York", "0 1-4 * * *", "2025-03-09T01:00:00-05:00", "2025-03-09T03:00:00-04:00"},
-		{"every quarter in autumn", "America/New_York", "*/15 * * * *", "2025-11-02T01:45:00-04:00", "2025-11-02T01:00:00-05:00"},
-		{"half an hour of change", "Australia/Lord_Howe", "0 * * * *", "2025-10-05T01:30:00+10:30", "2025-10-05T03:00:00+11:00"},
+		{"skipped time runs when the clock jumps", "America/New_York", "30 2 * * *", "2025-03-09T00:00:00-05:00",
+			"2025-03-09T03:00:00-04:00"},
+		{"and not again", "America/New_York", "30 2 * * *", "2025-03-09T03:00:00-04:00",
+			"2025-03-10T02:30:00-04:00"},
+		{"doubled time runs the first time", "America/New_York", "30 1 * * *", "2025-11-02T00:00:00-04:00",
+			"2025-11-02T01:30:00-04:00"},
+		{"and not the second", "America/New_York", "30 1 * * *", "2025-11-02T01:30:00-04:00",
+			"2025-11-03T01:30:00-05:00"},
+		{"midnight that does not exist", "Africa/Cairo", "0 0 * * *", "2025-04-24T12:00:00+02:00",
+			"2025-04-25T01:00:00+03:00"},
+		{"hours of a range in spring", "America/New_York", "0 1-4 * * *", "2025-03-09T01:00:00-05:00",
+			"2025-03-09T03:00:00-04:00"},
+		{"every quarter in autumn", "America/New_York", "*/15 * * * *", "2025-11-02T01:45:00-04:00",
+			"2025-11-02T01:00:00-05:00"},
+		{"half an hour of change", "Australia/Lord_Howe", "0 * * * *", "2025-10-05T01:30:00+10:30",
+			"2025-10-05T03:00:00+11:00"},
 		{"leap day", "UTC", "0 0 29 2 *", "2025-01-01T00:00:00Z", "2028-02-29T00:00:00Z"},
 		{"leap days eight years apart", "UTC", "0 0 29 2 *", "2096-03-01T00:00:00Z", "2104-02-29T00:00:00Z"},
 		{"or of day and weekday", "UTC", "0 0 13 * FRI", "2026-11-10T00:00:00Z", "2026-11-13T00:00:00Z"},
@@ -99,12 +113,16 @@ func TestClockChanges(t *testing.T) {
 	}
 }
 
-// Whatever the schedule, zone and time: Next is later than its argument, and asking between two of its times gives the second.
+// Whatever the schedule, zone and time: Next is later than its argument, and asking between two of its times
+// gives the second.
 func TestNextIsMonotonic(t *testing.T) {
-	zones := []string{"America/New_York", "Africa/Cairo", "Australia/Lord_Howe", "Pacific/Apia", "UTC", "America/St_Johns"}
+	zones := []string{"America/New_York", "Africa/Cairo", "Australia/Lord_Howe", "Pacific/Apia", "UTC",
+		"America/St_Johns"}
 	rapid.Check(t, func(t *rapid.T) {
 		field := func(name string, lo, hi int) string {
-			return rapid.OneOf(rapid.Just("*"), rapid.Map(rapid.IntRange(lo, hi), func(n int) string { return fmt.Sprint(n) }),
+			return rapid.OneOf(rapid.Just("*"), rapid.Map(rapid.IntRange(lo, hi), func(n int) string {
+				return fmt.Sprint(n)
+			}),
 				rapid.Map(rapid.IntRange(2, hi), func(n int) string { return fmt.Sprintf("*/%d", n) })).Draw(t, name)
 		}
 		spec := field("minute", 0, 59) + " " + field("hour", 0, 23) + " * " + field("month", 1, 12) + " *"
@@ -128,8 +146,12 @@ func TestNextIsMonotonic(t *testing.T) {
 
 // What robfig/cron accepts but does not do is refused, and never panics.
 func TestRefusedSchedules(t *testing.T) {
-	for _, spec := range []string{"TZ=0", "TZ=", "CRON_TZ=Europe/London", "CRON_TZ=UTC 0 0 * * *", "@every 0s", "@every -1s", "@every 1ms", "@every 59s", "0 0 30 2 *", "0 0 31 4,6 *",
-		"0 0 */2 * 1", "0 0 1 * */2", "0 0 * * 7", "0 0 L * *", "0 0 * * 1#2", "H 0 * * *", "@reboot", "* * * *", "0 0 0 0 0", "60 * * * *", "@often", "@every", "rubbish"} {
+	for _, spec := range []string{
+		"TZ=0", "TZ=", "CRON_TZ=Europe/London", "CRON_TZ=UTC 0 0 * * *", "@every 0s", "@every -1s", "@every 1ms",
+		"@every 59s", "0 0 30 2 *", "0 0 31 4,6 *",
+		"0 0 */2 * 1", "0 0 1 * */2", "0 0 * * 7", "0 0 L * *", "0 0 * * 1#2", "H 0 * * *", "@reboot", "* * * *",
+		"0 0 0 0 0", "60 * * * *", "@often", "@every", "rubbish",
+	} {
 		j := job.Default("https://example.org/")
 		j.Name, j.Schedule = "test", spec
 		if _, err := NewClock(j, time.UTC, 0); err == nil {
@@ -140,7 +162,10 @@ func TestRefusedSchedules(t *testing.T) {
 
 // Whatever stands in a job file: it is refused, or its times go forward.
 func FuzzSchedule(f *testing.F) {
-	for _, s := range []string{"30 3 * * *", "@every 6h", "@daily", "continuous", "*/15 1-5,22 1,15 * ?", "0 0 29 2 *", "TZ=UTC 0 0 * * *", "0 0 31 * MON", "59 23 * 2 SUN-SAT", "@every 1000000h", "0 0 */2 * 1"} {
+	for _, s := range []string{
+		"30 3 * * *", "@every 6h", "@daily", "continuous", "*/15 1-5,22 1,15 * ?", "0 0 29 2 *", "TZ=UTC 0 0 * * *",
+		"0 0 31 * MON", "59 23 * 2 SUN-SAT", "@every 1000000h", "0 0 */2 * 1",
+	} {
 		f.Add(s, int64(1_800_000_000), uint8(0))
 	}
 	zones := []string{"UTC", "America/New_York", "Africa/Cairo", "Australia/Lord_Howe", "Pacific/Apia"}
@@ -175,7 +200,10 @@ func TestJitter(t *testing.T) {
 	for _, tc := range []struct {
 		spec string
 		most time.Duration
-	}{{"30 3 * * *", DefaultSpread}, {"* * * * *", 6 * time.Second}, {"@every 10m", time.Minute}, {"0 1,3 * * *", DefaultSpread}, {"continuous", DefaultSpread}} {
+	}{
+		{"30 3 * * *", DefaultSpread}, {"* * * * *", 6 * time.Second}, {"@every 10m", time.Minute},
+		{"0 1,3 * * *", DefaultSpread}, {"continuous", DefaultSpread},
+	} {
 		least, most := time.Hour, time.Duration(0)
 		for i := range 1000 {
 			j.Name, j.Schedule = fmt.Sprintf("job%d", i), tc.spec

@@ -12,10 +12,12 @@
 //	run.go        one run from its start to its end
 //	request.go    what people ask for: run now, cancel, pause, resume
 //
-// What must hold, over reloads, restarts, kill -9 and clock changes: every due run is started once. One that was missed, because the daemon
-// was not running, the machine slept, the job was paused, its window was closed or all turns were taken, is made up once. One that comes due while its job
-// still runs is counted and left out. A run that was interrupted goes on. There is one run of a job at a time and no more than MaxRuns in
-// all; each run is given the job as it was when the run started.
+// What must hold, over reloads, restarts, kill -9 and clock changes: every due run is started once. One that
+// was missed, because the daemon was not running, the machine slept, the job was paused, its window was
+// closed or all turns were taken, is made up once. One that comes due while its job still runs is counted and
+// left out. A run that was interrupted goes on. There is one run of a job at a time and no more than MaxRuns
+// in all; each run is given the job as it was when the run started.
 //
-// The package does not know what a run is: that is behind Runner. Politeness over all jobs is the Runner's too.
+// The package does not know what a run is: that is behind Runner. Politeness over all jobs is the Runner's
+// too.
 package scheduler

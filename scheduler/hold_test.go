@@ -12,7 +12,8 @@ import (
 	"mirrord/status"
 )
 
-// A disk that is full although there seems to be room (a quota, another disk below publish.dir, min_free = 0) is not run against without a pause.
+// A disk that is full although there seems to be room (a quota, another disk below publish.dir, min_free = 0)
+// is not run against without a pause.
 func TestFullDiskElsewhere(t *testing.T) {
 	for _, more := range []string{"limits.min_free = 0\n", "limits.min_free = 1000\n"} {
 		run := &fakeRunner{takes: func(*job.Job) time.Duration { return time.Second }}
@@ -20,10 +21,18 @@ func TestFullDiskElsewhere(t *testing.T) {
 			if n > 20 {
 				return status.Run{Verdict: status.VerdictComplete}
 			}
-			return status.Run{Verdict: status.VerdictPartial, Cause: status.DiskFull, Error: "write: no space left on device"}
+			return status.Run{
+				Verdict: status.VerdictPartial,
+				Cause:   status.DiskFull,
+				Error:   "write: no space left on device",
+			}
 		}
-		file := parsed(t, "quota0", "url = \"https://quota0.example/\"\nschedule = \"0 13 * * *\"\ntimezone = \"UTC\"\n"+more)
-		inBubble(t, Options{Runner: run, Free: func() (int64, error) { return 1 << 40, nil }}, []File{file}, func(t *testing.T, r *rig) {
+		file := parsed(t, "quota0",
+			"url = \"https://quota0.example/\"\nschedule = \"0 13 * * *\"\ntimezone = \"UTC\"\n"+more)
+		inBubble(t, Options{
+			Runner: run,
+			Free:   func() (int64, error) { return 1 << 40, nil },
+		}, []File{file}, func(t *testing.T, r *rig) {
 			sleepUntil(1, 14, 0)
 			if n := run.runs("quota0"); n < 2 || n > 7 {
 				t.Errorf("%s%d runs in an hour", more, n)
@@ -36,7 +45,8 @@ func TestFullDiskElsewhere(t *testing.T) {
 	}
 }
 
-// Who waits for a run hears when the job's file comes to be refused without a good version, and a run under way ends as when the file were removed.
+// Who waits for a run hears when the job's file comes to be refused without a good version, and a run under
+// way ends as when the file were removed.
 func TestRefusedWhileWaited(t *testing.T) {
 	run := &fakeRunner{takes: func(*job.Job) time.Duration { return 24 * time.Hour }}
 	files := []File{makeJob(t, "busy01", "", "UTC", ""), makeJob(t, "waits1", "", "UTC", "")}
@@ -79,13 +89,15 @@ func TestWindowClosesInTime(t *testing.T) {
 			t.Fatal(err)
 		}
 		sleepUntil(2, 2, 1)
-		if j := r.job("nights"); j.LastRun == nil || j.LastRun.Sub(time.Date(2000, 3, 2, 2, 0, 0, 0, time.UTC)) > time.Second {
+		if j := r.job("nights"); j.LastRun == nil ||
+			j.LastRun.Sub(time.Date(2000, 3, 2, 2, 0, 0, 0, time.UTC)) > time.Second {
 			t.Errorf("ended %v", j.LastRun)
 		}
 	})
 }
 
-// Nothing that the scheduler keeps or compares has a reading of the monotonic clock: with it a clock that is set would not be seen. (In a bubble no time has one.)
+// Nothing that the scheduler keeps or compares has a reading of the monotonic clock: with it a clock that is
+// set would not be seen. (In a bubble no time has one.)
 func TestWallClock(t *testing.T) {
 	for _, now := range []func() time.Time{nil, time.Now} {
 		s, err := New(Options{Store: newMemory(), Now: now})
@@ -98,7 +110,8 @@ func TestWallClock(t *testing.T) {
 	}
 }
 
-// A mirror that was verified while the clock was a year ahead does not stay fresh for a year after the clock was set right.
+// A mirror that was verified while the clock was a year ahead does not stay fresh for a year after the clock
+// was set right.
 func TestVerifiedInTheFuture(t *testing.T) {
 	var jump atomic.Int64
 	jump.Store(int64(365 * 24 * time.Hour))
@@ -109,17 +122,21 @@ func TestVerifiedInTheFuture(t *testing.T) {
 		}
 		return status.Run{Verdict: status.VerdictPartial}
 	}
-	inBubble(t, Options{Runner: run, Now: func() time.Time { return time.Now().Add(time.Duration(jump.Load())) }}, []File{makeJob(t, "daily0", "0 13 * * *", "UTC", "notify = { stale_after = \"3d\" }\n")}, func(t *testing.T, r *rig) {
-		sleepUntil(2, 0, 0)
-		if j := r.job("daily0"); j.Verified == nil {
-			t.Fatalf("%+v", j)
-		}
-		jump.Store(0)
-		sleepUntil(6, 0, 0)
-		if j := r.job("daily0"); !j.Stale {
-			t.Errorf("fresh since %v: %+v", j.Verified, j)
-		}
-	})
+	inBubble(t, Options{
+		Runner: run,
+		Now:    func() time.Time { return time.Now().Add(time.Duration(jump.Load())) },
+	}, []File{makeJob(t, "daily0", "0 13 * * *", "UTC", "notify = { stale_after = \"3d\" }\n")},
+		func(t *testing.T, r *rig) {
+			sleepUntil(2, 0, 0)
+			if j := r.job("daily0"); j.Verified == nil {
+				t.Fatalf("%+v", j)
+			}
+			jump.Store(0)
+			sleepUntil(6, 0, 0)
+			if j := r.job("daily0"); !j.Stale {
+				t.Errorf("fresh since %v: %+v", j.Verified, j)
+			}
+		})
 }
 
 // A machine that starts with a clock far behind, until it is set, does not make its mirrors stale.
@@ -132,25 +149,37 @@ func TestClockIsBehindAtFirst(t *testing.T) {
 		}
 		return status.Run{Verdict: status.VerdictPartial}
 	}
-	inBubble(t, Options{Runner: run, Now: func() time.Time { return time.Now().Add(time.Duration(jump.Load())) }}, []File{makeJob(t, "daily0", "0 13 * * *", "UTC", "notify = { stale_after = \"3d\" }\n")}, func(t *testing.T, r *rig) {
-		sleepUntil(2, 0, 0)
-		jump.Store(int64(-20 * 365 * 24 * time.Hour))
-		sleepUntil(2, 0, 10)
-		jump.Store(0)
-		sleepUntil(2, 0, 20)
-		if j := r.job("daily0"); j.Stale || j.Staleness > 12*3600 {
-			t.Errorf("not verified since %v: %+v", j.Verified, j)
-		}
-	})
+	inBubble(t, Options{
+		Runner: run,
+		Now:    func() time.Time { return time.Now().Add(time.Duration(jump.Load())) },
+	}, []File{makeJob(t, "daily0", "0 13 * * *", "UTC", "notify = { stale_after = \"3d\" }\n")},
+		func(t *testing.T, r *rig) {
+			sleepUntil(2, 0, 0)
+			jump.Store(int64(-20 * 365 * 24 * time.Hour))
+			sleepUntil(2, 0, 10)
+			jump.Store(0)
+			sleepUntil(2, 0, 20)
+			if j := r.job("daily0"); j.Stale || j.Staleness > 12*3600 {
+				t.Errorf("not verified since %v: %+v", j.Verified, j)
+			}
+		})
 }
 
-// A first mirror that never becomes complete, because its window is short or because it never gets to run, becomes stale as any other.
+// A first mirror that never becomes complete, because its window is short or because it never gets to run,
+// becomes stale as any other.
 func TestNeverComplete(t *testing.T) {
 	run := &fakeRunner{takes: func(*job.Job) time.Duration { return 6 * time.Hour }}
-	files := []File{makeJob(t, "nights", "0 22 * * *", "UTC", "window = \"22:00-02:00\"\nnotify = { command = \"true\", stale_after = \"3d\" }\n"),
-		parsed(t, "noroom", "url = \"https://noroom.example/\"\nschedule = \"0 22 * * *\"\ntimezone = \"UTC\"\nlimits.min_free = \"1TiB\"\nnotify = { command = \"true\", stale_after = \"3d\" }\n")}
+	files := []File{makeJob(t, "nights", "0 22 * * *", "UTC",
+		"window = \"22:00-02:00\"\nnotify = { command = \"true\", stale_after = \"3d\" }\n"),
+		parsed(t, "noroom",
+			"url = \"https://noroom.example/\"\nschedule = \"0 22 * * *\"\ntimezone = \"UTC\"\nlimits.min_free = "+
+				"\"1TiB\"\nnotify = { command = \"true\", stale_after = \"3d\" }\n")}
 	tell := &fakeTeller{}
-	inBubble(t, Options{Runner: run, Teller: tell, Free: func() (int64, error) { return 1 << 30, nil }}, files, func(t *testing.T, r *rig) {
+	inBubble(t, Options{
+		Runner: run,
+		Teller: tell,
+		Free:   func() (int64, error) { return 1 << 30, nil },
+	}, files, func(t *testing.T, r *rig) {
 		sleepUntil(3, 0, 0)
 		for _, name := range []string{"nights", "noroom"} {
 			if j := r.job(name); j.Stale {

@@ -40,8 +40,8 @@ type stamp struct {
 	mode           fs.FileMode
 }
 
-// Dir is the directory of job files. It remembers what it has read, so that reading it again costs a look at each file that was not
-// touched. It is not safe for concurrent use.
+// Dir is the directory of job files. It remembers what it has read, so that reading it again costs a look at
+// each file that was not touched. It is not safe for concurrent use.
 type Dir struct {
 	path string
 	now  func() time.Time
@@ -54,9 +54,10 @@ func NewDir(path string) *Dir { return &Dir{path: path, now: time.Now, last: map
 // Path returns the path of the directory.
 func (d *Dir) Path() string { return d.path }
 
-// Read reads all job files: NAME.toml, in the order of their names; names that start with a dot or '_' are left out, so that a file can be put aside. What is wrong with one
-// file stands in its Err. The error says that the directory as a whole cannot be read or trusted: then nothing is known of any job, which is not
-// to say that there is none.
+// Read reads all job files: NAME.toml, in the order of their names; names that start with a dot or '_' are
+// left out, so that a file can be put aside. What is wrong with one file stands in its Err. The error says
+// that the directory as a whole cannot be read or trusted: then nothing is known of any job, which is not to
+// say that there is none.
 func (d *Dir) Read() ([]File, error) {
 	root, err := os.OpenRoot(d.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -72,7 +73,10 @@ func (d *Dir) Read() ([]File, error) {
 	}
 	defer dir.Close()
 	if fi, err := dir.Stat(); err == nil && fi.Mode().Perm()&0o002 != 0 {
-		return nil, fmt.Errorf("read jobs: anybody may write into %s (mode %04o), and a job file can name commands to run; chmod o-w %s", d.path, fi.Mode().Perm(), d.path)
+		return nil,
+			fmt.Errorf(
+				"read jobs: anybody may write into %s (mode %04o), and a job file can name commands to run; chmod o-w %s",
+				d.path, fi.Mode().Perm(), d.path)
 	}
 	entries, err := dir.ReadDir(-1)
 	if err != nil {
@@ -90,7 +94,8 @@ func (d *Dir) Read() ([]File, error) {
 		switch {
 		case errors.Is(f.Err, fs.ErrNotExist):
 			continue // removed meanwhile
-		case f.Err == nil && had && old.Text != nil && old.stamp == f.stamp && d.now().Sub(f.stamp.changed) > settled:
+		case f.Err == nil && had && old.Text != nil && old.stamp == f.stamp &&
+			d.now().Sub(f.stamp.changed) > settled:
 			f = old
 		case f.Err == nil:
 			f.Text, f.stamp, f.Err = open(root, base)
@@ -168,14 +173,17 @@ func acceptable(fi fs.FileInfo) (stamp, error) {
 	case !m.IsRegular():
 		return s, errors.New("is no ordinary file")
 	case m.Perm()&0o002 != 0:
-		return s, fmt.Errorf("anybody may write it (mode %04o), and a job file can name commands to run; chmod o-w it", m.Perm())
+		return s,
+			fmt.Errorf("anybody may write it (mode %04o), and a job file can name commands to run; chmod o-w it",
+				m.Perm())
 	case fi.Size() > job.MaxFile:
 		return s, fmt.Errorf("has %d bytes; a job file has at most %d", fi.Size(), job.MaxFile)
 	}
 	return s, nil
 }
 
-// open reads a file. It does not follow a link and does not wait for a pipe, should one have taken the place of what look saw.
+// open reads a file. It does not follow a link and does not wait for a pipe, should one have taken the place
+// of what look saw.
 func open(root *os.Root, base string) ([]byte, stamp, error) {
 	f, err := root.OpenFile(base, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {

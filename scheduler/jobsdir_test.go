@@ -40,7 +40,8 @@ func read(t testing.TB, d *Dir) map[string]File {
 
 const goodJob = "url = \"https://www.example.org/\"\n"
 
-// What cannot be a job file that somebody in charge has put there is refused with the reason, and nothing waits for it.
+// What cannot be a job file that somebody in charge has put there is refused with the reason, and nothing
+// waits for it.
 func TestRefusedFiles(t *testing.T) {
 	dir := t.TempDir()
 	good := write(t, dir, "good.toml", goodJob)
@@ -52,7 +53,8 @@ func TestRefusedFiles(t *testing.T) {
 	}
 	write(t, dir, "bad.toml", "ulr = \"https://www.example.org/\"\n")
 	write(t, dir, "Upper.toml", goodJob)
-	if err := os.WriteFile(filepath.Join(dir, "big.toml"), bytes.Repeat([]byte("# no job\n"), 10<<20/9), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "big.toml"), bytes.Repeat([]byte("# no job\n"), 10<<20/9),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	open := write(t, dir, "open.toml", goodJob)
@@ -69,7 +71,8 @@ func TestRefusedFiles(t *testing.T) {
 	if err := os.Chmod(secret, 0); err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]string{"good": "", "bad": `unknown key "ulr"; did you mean "url"?`, "Upper": "cannot name a job", "big": "at most 1048576", "open": "anybody may write it (mode 0646)",
+	want := map[string]string{"good": "", "bad": `unknown key "ulr"; did you mean "url"?`,
+		"Upper": "cannot name a job", "big": "at most 1048576", "open": "anybody may write it (mode 0646)",
 		"link": "is a symbolic link", "pipe": "is no ordinary file", "secret": "permission denied"}
 	if os.Geteuid() == 0 {
 		want["secret"] = "" // root may read everything
@@ -80,11 +83,12 @@ func TestRefusedFiles(t *testing.T) {
 	}
 	for name, why := range want {
 		err := got[name].Err
-		if why == "" && err != nil || why != "" && (err == nil || !strings.Contains(err.Error(), why)) {
+		if (why == "" && err != nil) || (why != "" && (err == nil || !strings.Contains(err.Error(), why))) {
 			t.Errorf("%s: %v, want %q", name, err, why)
 		}
 		j, err := ReadFile(filepath.Join(dir, name+Suffix))
-		if why == "" && err != nil || why != "" && (j != nil || err == nil || !strings.Contains(err.Error(), why)) {
+		if (why == "" && err != nil) ||
+			(why != "" && (j != nil || err == nil || !strings.Contains(err.Error(), why))) {
 			t.Errorf("ReadFile %s: %v, want %q", name, err, why)
 		}
 	}
@@ -98,7 +102,8 @@ func TestRefusedFiles(t *testing.T) {
 
 func TestRefusedDirectory(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := NewDir(filepath.Join(dir, "none")).Read(); err == nil || !strings.Contains(err.Error(), "create it or set --jobs") {
+	if _, err := NewDir(filepath.Join(dir, "none")).Read(); err == nil ||
+		!strings.Contains(err.Error(), "create it or set --jobs") {
 		t.Errorf("no directory: %v", err)
 	}
 	if err := os.Chmod(dir, 0o777); err != nil {
@@ -136,7 +141,8 @@ func TestSwappedFile(t *testing.T) {
 				t.Fatal(err)
 			}
 			after := Resolve(files, before)
-			if e := after["a"]; e == nil || e.Job != before["a"].Job || len(e.Refused) == 0 || !strings.Contains(e.Refused[0], p) {
+			if e := after["a"]; e == nil || e.Job != before["a"].Job || len(e.Refused) == 0 ||
+				!strings.Contains(e.Refused[0], p) {
 				t.Errorf("got %+v", e)
 			}
 			if ch := Diff(before, after); len(ch) != 1 || ch[0].Kind != Refused {
@@ -179,11 +185,18 @@ func TestReadAgain(t *testing.T) {
 func parsed(t testing.TB, name, text string) File {
 	t.Helper()
 	j, err := job.Parse(name, name+Suffix, []byte(text))
-	return File{Name: name, Path: name + Suffix, Text: []byte(text), Job: j, Err: err}
+	return File{
+		Name: name,
+		Path: name + Suffix,
+		Text: []byte(text),
+		Job:  j,
+		Err:  err,
+	}
 }
 
 func TestDiff(t *testing.T) {
-	const a, b, c = "url = \"https://a.example/\"", "url = \"https://b.example/\"", "url = \"https://c.example/\""
+	const a, b, c = "url = \"https://a.example/\"", "url = \"https://b.example/\"",
+		"url = \"https://c.example/\""
 	base := Resolve([]File{parsed(t, "a", a), parsed(t, "b", b)}, nil)
 	for _, tc := range []struct {
 		name  string
@@ -197,13 +210,17 @@ func TestDiff(t *testing.T) {
 		{"broken", []File{parsed(t, "a", "x = 1"), parsed(t, "b", b)}, "refused a"},
 		{"new and broken", []File{parsed(t, "a", a), parsed(t, "b", b), parsed(t, "c", "x = 1")}, "refused c"},
 		{"renamed", []File{parsed(t, "b", b), parsed(t, "d", a)}, "removed a, added d"},
-		{"all at once", []File{parsed(t, "a", "x = 1"), parsed(t, "b", c), parsed(t, "c", b)}, "refused a, changed b, added c"},
+		{"all at once", []File{parsed(t, "a", "x = 1"), parsed(t, "b", c), parsed(t, "c", b)},
+			"refused a, changed b, added c"},
 		{"same name", []File{parsed(t, "a", a), parsed(t, "a", c), parsed(t, "b", b)}, "refused a"},
 		{"same site", []File{parsed(t, "a", a), parsed(t, "aa", b), parsed(t, "b", b)}, "refused aa"},
 		{"same site, new before old", []File{parsed(t, "0", a), parsed(t, "a", a), parsed(t, "b", b)}, "refused 0"},
 		{"changed into a copy of another", []File{parsed(t, "a", b), parsed(t, "b", b)}, "refused a"},
-		{"same place", []File{parsed(t, "a", a+"\npublish.dir = \"/srv/www\""), parsed(t, "b", b+"\npublish.dir = \"/srv/www/\"")}, "changed a, refused b"},
-		{"same url, other scope", []File{parsed(t, "a", a), parsed(t, "b", b), parsed(t, "c", a+"\nscope = [\"https://a.example/docs/\"]")}, "added c"},
+		{"same place", []File{parsed(t, "a", a+"\npublish.dir = \"/srv/www\""),
+			parsed(t, "b", b+"\npublish.dir = \"/srv/www/\"")}, "changed a, refused b"},
+		{"same url, other scope",
+			[]File{parsed(t, "a", a), parsed(t, "b", b), parsed(t, "c", a+"\nscope = [\"https://a.example/docs/\"]")},
+			"added c"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			next := Resolve(tc.files, base)
@@ -233,7 +250,9 @@ func TestDiff(t *testing.T) {
 func BenchmarkReload(b *testing.B) {
 	dir := b.TempDir()
 	for i := range 1000 {
-		write(b, dir, fmt.Sprintf("job%d.toml", i), fmt.Sprintf("url = \"https://site%d.example/\"\nschedule = \"%d 3 * * *\"\n[polite]\ndelay = \"1s\"\n", i, i%60))
+		write(b, dir, fmt.Sprintf("job%d.toml", i),
+			fmt.Sprintf("url = \"https://site%d.example/\"\nschedule = \"%d 3 * * *\"\n[polite]\ndelay = \"1s\"\n", i,
+				i%60))
 	}
 	s, err := New(Options{Runner: &fakeRunner{}, Store: newMemory()})
 	if err != nil {

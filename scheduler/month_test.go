@@ -176,16 +176,24 @@ func (l *startLog) Handle(_ context.Context, r slog.Record) error {
 
 func makeJob(t testing.TB, name, spec, tz, more string) File {
 	t.Helper()
-	text := fmt.Sprintf("url = \"https://%s.example.org/\"\nschedule = %q\ntimezone = %q\nlimits.min_free = 0\n%s", name, spec, tz, more)
+	text := fmt.Sprintf(
+		"url = \"https://%s.example.org/\"\nschedule = %q\ntimezone = %q\nlimits.min_free = 0\n%s", name,
+		spec, tz, more)
 	j, err := job.Parse(name, name+Suffix, []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return File{Name: name, Path: name + Suffix, Text: []byte(text), Job: j}
+	return File{
+		Name: name,
+		Path: name + Suffix,
+		Text: []byte(text),
+		Job:  j,
+	}
 }
 
-// TestMonth runs 80 jobs, 200 with MIRRORD_LONG=1, for thirty days over two clock changes, with 50 reloads that touch, break, mend, remove and add files, and with restarts, some of them by kill -9:
-// every due run is started once, none twice, none is lost.
+// TestMonth runs 80 jobs, 200 with MIRRORD_LONG=1, for thirty days over two clock changes, with 50 reloads
+// that touch, break, mend, remove and add files, and with restarts, some of them by kill -9: every due run is
+// started once, none twice, none is lost.
 func TestMonth(t *testing.T) {
 	seed := rand.Uint64()
 	if v, err := strconv.ParseUint(os.Getenv("MIRRORD_SEED"), 10, 64); err == nil {
@@ -207,8 +215,10 @@ func month(t *testing.T, rnd *rand.Rand, jobs int) {
 	to := from.AddDate(0, 0, 30)
 	time.Sleep(time.Until(from))
 
-	specs := []string{"30 2 * * *", "30 1 * * *", "0 0 * * *", "0 */6 * * *", "17 * * * *", "0 4 * * SUN", "45 23 1,15 * *", "@every 3h", "@daily", "5,35 8-17 * * MON-FRI",
-		"15 2 * * *", "59 1 * * *", "1 0 * * *", "0 3 * * *", "30 23 * * *", "45 2 * * *", "0 1 * * *", "10 0 * * *", "20 5 */2 * *", "@every 1d"}
+	specs := []string{"30 2 * * *", "30 1 * * *", "0 0 * * *", "0 */6 * * *", "17 * * * *", "0 4 * * SUN",
+		"45 23 1,15 * *", "@every 3h", "@daily", "5,35 8-17 * * MON-FRI",
+		"15 2 * * *", "59 1 * * *", "1 0 * * *", "0 3 * * *", "30 23 * * *", "45 2 * * *", "0 1 * * *",
+		"10 0 * * *", "20 5 */2 * *", "@every 1d"}
 	zones := []string{"America/New_York", "Africa/Cairo", "Europe/Berlin", "UTC", "Asia/Kathmandu"}
 	files := map[string]File{}
 	most := jobs * 3 / 10 // runs at a time
@@ -249,7 +259,13 @@ func month(t *testing.T, rnd *rand.Rand, jobs int) {
 	reloads := 0
 	for at := from; at.Before(to); {
 		begin = time.Now()
-		s, err := New(Options{Runner: runner, Store: store, Log: slog.New(log), MaxRuns: most, Local: time.UTC})
+		s, err := New(Options{
+			Runner:  runner,
+			Store:   store,
+			Log:     slog.New(log),
+			MaxRuns: most,
+			Local:   time.UTC,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -344,7 +360,8 @@ func cmpName(a, b string) int {
 	return 1
 }
 
-// want is when a run is to be started. One that was missed may be served by an interrupted one that goes on, and one that comes due during such a run is left out.
+// want is when a run is to be started. One that was missed may be served by an interrupted one that goes on,
+// and one that comes due during such a run is left out.
 type want struct {
 	at     time.Time
 	missed bool
@@ -357,7 +374,7 @@ func compare(t *testing.T, j *job.Job, starts []begun, wants []want) {
 		resumed := false
 		for ; i < len(starts) && starts[i].why == whyResume; i++ {
 			d := w.at.Sub(starts[i].at)
-			resumed = resumed || w.missed && !starts[i].at.Before(w.boot) || d >= 0 && d <= takes
+			resumed = resumed || (w.missed && !starts[i].at.Before(w.boot)) || (d >= 0 && d <= takes)
 		}
 		if resumed && w.missed && i < len(starts) && starts[i].why == whySchedule && starts[i].at.Before(w.at) {
 			i++ // the next one was due before the missed one would have been made up
@@ -371,20 +388,23 @@ func compare(t *testing.T, j *job.Job, starts []begun, wants []want) {
 			return
 		}
 		if d := starts[i].at.Sub(w.at); d < 0 || d > time.Minute {
-			t.Errorf("%s (%s in %s): start %d (%s) at %v, want %v", j.Name, j.Schedule, j.Timezone, i, starts[i].why, starts[i].at.UTC(), w.at.UTC())
+			t.Errorf("%s (%s in %s): start %d (%s) at %v, want %v", j.Name, j.Schedule, j.Timezone, i, starts[i].why,
+				starts[i].at.UTC(), w.at.UTC())
 			return
 		}
 		i++
 	}
 	for ; i < len(starts); i++ {
 		if starts[i].why != whyResume {
-			t.Errorf("%s (%s in %s): started without need (%s) at %v", j.Name, j.Schedule, j.Timezone, starts[i].why, starts[i].at.UTC())
+			t.Errorf("%s (%s in %s): started without need (%s) at %v", j.Name, j.Schedule, j.Timezone, starts[i].why,
+				starts[i].at.UTC())
 			return
 		}
 	}
 }
 
-// compareEvery checks a job with an interval: as that counts from the last start, a run that goes on after a kill may shift all that follow.
+// compareEvery checks a job with an interval: as that counts from the last start, a run that goes on after a
+// kill may shift all that follow.
 func compareEvery(t *testing.T, j *job.Job, starts []begun, up []span, breaks []time.Time) {
 	c, err := NewClock(j, time.UTC, 0)
 	if err != nil {
@@ -396,7 +416,9 @@ func compareEvery(t *testing.T, j *job.Job, starts []begun, up []span, breaks []
 	every := c.spec.Every
 	for i, b := range starts[1:] {
 		last := starts[i]
-		broken := slices.ContainsFunc(breaks, func(at time.Time) bool { return at.After(last.at) && !at.After(b.at) }) // the daemon was down, or the job away
+		broken := slices.ContainsFunc(breaks, func(at time.Time) bool {
+			return at.After(last.at) && !at.After(b.at)
+		}) // the daemon was down, or the job away
 		switch gap := b.at.Sub(last.at); {
 		case !broken && b.why != whyResume && last.why != whyResume && gap < every:
 			t.Errorf("%s (%s): started (%s) %v after the last time", j.Name, j.Schedule, b.why, gap)
@@ -408,8 +430,8 @@ func compareEvery(t *testing.T, j *job.Job, starts []begun, up []span, breaks []
 	}
 }
 
-// wanted lists when a job that is there from one time to another is to be started: at its times while the daemon is up, and once after each time that it was
-// not up when a run was due.
+// wanted lists when a job that is there from one time to another is to be started: at its times while the
+// daemon is up, and once after each time that it was not up when a run was due.
 func wanted(t *testing.T, j *job.Job, from, to time.Time, up []span) (out []want) {
 	c, err := NewClock(j, time.UTC, 0)
 	if err != nil {

@@ -68,7 +68,8 @@ func (e *entry) serve(now time.Time) (served bool) {
 	return true
 }
 
-// adopt puts a configuration in force at now. A schedule that is new counts from now on; what the old one wanted and did not get is made up.
+// adopt puts a configuration in force at now. A schedule that is new counts from now on; what the old one
+// wanted and did not get is made up.
 func (e *entry) adopt(cfg *Entry, clock Clock, now time.Time) {
 	old := e.clock
 	e.cfg, e.startFor = cfg, time.Time{}
@@ -88,7 +89,8 @@ func (e *entry) adopt(cfg *Entry, clock Clock, now time.Time) {
 	}
 	if !e.rec.Served.IsZero() && e.rec.Schedule != "" {
 		if was := (&job.Job{Name: e.name, Schedule: e.rec.Schedule, Timezone: e.rec.Timezone}); old.zone == nil {
-			old, _ = NewClock(was, clock.zone, -1) // the record is of another process; a schedule that cannot be read wants nothing
+			// the record is of another process; a schedule that cannot be read wants nothing
+			old, _ = NewClock(was, clock.zone, -1)
 		}
 		if at := old.Next(e.rec.Served); !at.IsZero() && !at.After(now) && !clock.Manual() {
 			e.rec.Retry = now
@@ -123,7 +125,8 @@ func (e *entry) sane(now time.Time) (mended bool) {
 	if e.rec.Began.After(now) {
 		e.rec.Began, e.dirty = now, true
 	}
-	// A mirror that was verified in a year that will not come would be fresh until then. When it is the clock that is wrong, for a moment, nothing is lost.
+	// A mirror that was verified in a year that will not come would be fresh until then. When it is the clock
+	// that is wrong, for a moment, nothing is lost.
 	switch ahead := now.Add(tooFarAhead); {
 	case !e.rec.Verified.After(ahead) && !e.rec.Added.After(ahead):
 		if !e.rec.Doubted.IsZero() {
@@ -175,7 +178,8 @@ func (e *entry) plan(now time.Time) {
 	}
 }
 
-// hold says what keeps a job that is due from starting, "" when nothing does; until is when that ends, if it is known.
+// hold says what keeps a job that is due from starting, "" when nothing does; until is when that ends, if it
+// is known.
 func (e *entry) hold(now time.Time, free func() int64) (a status.Activity, until time.Time) {
 	j, clock := e.job(), e.clock
 	if e.manual != nil && e.manual.o.Job != nil {
@@ -194,7 +198,8 @@ func (e *entry) hold(now time.Time, free func() int64) (a status.Activity, until
 	return "", time.Time{}
 }
 
-// room is how much must be free for a job to start: somewhat more than at which it stopped, so that it does not stop again at once.
+// room is how much must be free for a job to start: somewhat more than at which it stopped, so that it does
+// not stop again at once.
 func (e *entry) room(least int64) int64 {
 	if e.rec.Last != nil && e.rec.Last.Cause == status.DiskFull {
 		return least + least/10
@@ -204,8 +209,19 @@ func (e *entry) room(least int64) int64 {
 
 // status says what is known of the job.
 func (e *entry) status(now time.Time) status.Job {
-	s := status.Job{Name: e.name, Last: e.rec.Last, Failures: e.rec.Failures, Version: e.rec.Version, Files: e.rec.Files, Bytes: e.rec.Bytes, Activity: status.Idle,
-		Complete: known(e.rec.Complete), Verified: known(e.rec.Verified), Published: known(e.rec.Published), Added: known(e.rec.Added)}
+	s := status.Job{
+		Name:      e.name,
+		Last:      e.rec.Last,
+		Failures:  e.rec.Failures,
+		Version:   e.rec.Version,
+		Files:     e.rec.Files,
+		Bytes:     e.rec.Bytes,
+		Activity:  status.Idle,
+		Complete:  known(e.rec.Complete),
+		Verified:  known(e.rec.Verified),
+		Published: known(e.rec.Published),
+		Added:     known(e.rec.Added),
+	}
 	if d := e.rec.Doubted; !d.IsZero() {
 		for _, at := range []**time.Time{&s.Verified, &s.Added} {
 			if *at != nil && (*at).After(now) {

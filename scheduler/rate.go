@@ -4,14 +4,15 @@ package scheduler
 
 import "time"
 
-// Rate is what a continuous job knows of how fast its site changes: sums over past runs in which older ones count less. The zero value knows nothing.
+// Rate is what a continuous job knows of how fast its site changes: sums over past runs in which older ones
+// count less. The zero value knows nothing.
 type Rate struct {
 	Changes float64 `json:"changes,omitempty"` // pages that entered, left or changed
 	Hours   float64 `json:"hours,omitempty"`   // in which they did
 }
 
-// Of a continuous job: what an older run counts beside the one after it, how much of the site may have changed before the next run begins, and how many
-// changes at least that run should find.
+// Of a continuous job: what an older run counts beside the one after it, how much of the site may have
+// changed before the next run begins, and how many changes at least that run should find.
 const (
 	rateMemory = 0.7
 	rateShare  = 0.001
@@ -26,8 +27,9 @@ func (r Rate) Observe(changes int, over time.Duration) Rate {
 	return Rate{Changes: r.Changes*rateMemory + float64(changes), Hours: r.Hours*rateMemory + over.Hours()}
 }
 
-// Interval is how long to wait from the end of a run to the start of the next: until about a thousandth of the files, and at least one, is expected to
-// have changed, within the bounds. A site that was never seen to change is taken to change half a time in all the time it was watched, so that waits grow.
+// Interval is how long to wait from the end of a run to the start of the next: until about a thousandth of
+// the files, and at least one, is expected to have changed, within the bounds. A site that was never seen to
+// change is taken to change half a time in all the time it was watched, so that waits grow.
 func (r Rate) Interval(files int, least, most time.Duration) time.Duration {
 	if r.Hours <= 0 {
 		return least

@@ -17,17 +17,19 @@ type Record struct {
 
 	Added   time.Time `json:"added,omitzero"`   // when the scheduler came to know the job
 	Running time.Time `json:"running,omitzero"` // start of the run under way; still there after kill -9
-	Began   time.Time `json:"began,omitzero"`   // start of the first of the runs that together are to be one complete run
-	Resume  bool      `json:"resume,omitempty"` // a run was interrupted and is to go on
-	Paused  bool      `json:"paused,omitempty"`
-	Retry   time.Time `json:"retry,omitzero"` // after a run that did not end well
-	At      time.Time `json:"at,omitzero"`    // next run of a continuous job
-	Rate    Rate      `json:"rate,omitzero"`
+	// start of the first of the runs that together are to be one complete run
+	Began  time.Time `json:"began,omitzero"`
+	Resume bool      `json:"resume,omitempty"` // a run was interrupted and is to go on
+	Paused bool      `json:"paused,omitempty"`
+	Retry  time.Time `json:"retry,omitzero"` // after a run that did not end well
+	At     time.Time `json:"at,omitzero"`    // next run of a continuous job
+	Rate   Rate      `json:"rate,omitzero"`
 
-	Last      *status.Run `json:"last,omitempty"`
-	Complete  time.Time   `json:"complete,omitzero"` // end of the last complete run
-	Verified  time.Time   `json:"verified,omitzero"` // see status.Job
-	Doubted   time.Time   `json:"doubted,omitzero"`  // since when Verified or Added is far ahead of the clock, and one of them is wrong
+	Last     *status.Run `json:"last,omitempty"`
+	Complete time.Time   `json:"complete,omitzero"` // end of the last complete run
+	Verified time.Time   `json:"verified,omitzero"` // see status.Job
+	// since when Verified or Added is far ahead of the clock, and one of them is wrong
+	Doubted   time.Time   `json:"doubted,omitzero"`
 	Failures  int         `json:"failures,omitempty"`
 	Version   int         `json:"version,omitempty"`
 	Published time.Time   `json:"published,omitzero"`
@@ -44,7 +46,8 @@ type Store interface {
 	SaveRecords(map[string]*Record) error // nil removes
 }
 
-// retryAfter is the pause after the n-th run in a row that did not end well: from a quarter of an hour to half a day.
+// retryAfter is the pause after the n-th run in a row that did not end well: from a quarter of an hour to
+// half a day.
 func retryAfter(n int) time.Duration {
 	d := 15 * time.Minute
 	for ; n > 1 && d < 12*time.Hour; n-- {
@@ -53,8 +56,9 @@ func retryAfter(n int) time.Duration {
 	return min(d, 12*time.Hour)
 }
 
-// roomAfter is the pause after the n-th run in a row that ended because of a full disk, from a minute to an hour: what says that there is room may be wrong (a quota, another disk
-// below publish.dir), and what a run frees when it ends it needs again.
+// roomAfter is the pause after the n-th run in a row that ended because of a full disk, from a minute to an
+// hour: what says that there is room may be wrong (a quota, another disk below publish.dir), and what a run
+// frees when it ends it needs again.
 func roomAfter(n int) time.Duration {
 	return min(time.Minute<<min(max(n-1, 0), 10), time.Hour)
 }
@@ -109,15 +113,19 @@ func (r *Record) ended(j *job.Job, c Clock, run status.Run) {
 	}
 }
 
-// Note takes in a run that somebody made without the scheduler, or that ended in the moment before its process was killed. What was planned stays as it was.
+// Note takes in a run that somebody made without the scheduler, or that ended in the moment before its
+// process was killed. What was planned stays as it was.
 func (r *Record) Note(run status.Run) {
 	keep := *r
 	r.ended(job.Default(), Clock{}, run)
-	r.Running, r.Resume, r.Retry, r.At, r.Rate = keep.Running, keep.Resume && !run.Complete(), keep.Retry, keep.At, keep.Rate
+	r.Running, r.Resume, r.Retry, r.At, r.Rate = keep.Running, keep.Resume && !run.Complete(), keep.Retry,
+		keep.At, keep.Rate
 	if r.Last != nil && r.Last.Complete() {
 		r.Retry = time.Time{}
 	}
-	if !r.Running.IsZero() && !run.Started.Before(r.Running) && (run.Complete() || run.Verdict == status.VerdictSuspicious) { // this is the run under way, and nothing is left to do
+	if !r.Running.IsZero() && !run.Started.Before(r.Running) &&
+		// this is the run under way, and nothing is left to do
+		(run.Complete() || run.Verdict == status.VerdictSuspicious) {
 		if r.Running = (time.Time{}); r.At.IsZero() {
 			r.At = run.Ended.Add(job.Default().MinInterval)
 		}
@@ -129,7 +137,15 @@ func (r *Record) killed(now time.Time) {
 	if r.Running.IsZero() {
 		return
 	}
-	run := status.Run{Started: r.Running, Ended: now, Verdict: status.VerdictPartial, Cause: status.Killed, Reasons: []string{"the daemon was killed; the run goes on"},
-		Version: r.Version, Files: r.Files, Bytes: r.Bytes}
+	run := status.Run{
+		Started: r.Running,
+		Ended:   now,
+		Verdict: status.VerdictPartial,
+		Cause:   status.Killed,
+		Reasons: []string{"the daemon was killed; the run goes on"},
+		Version: r.Version,
+		Files:   r.Files,
+		Bytes:   r.Bytes,
+	}
 	r.Last, r.Resume, r.Running = &run, true, time.Time{}
 }

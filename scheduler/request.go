@@ -64,7 +64,8 @@ func (s *Scheduler) find(name string) (*entry, error) {
 	return e, nil
 }
 
-// RunNow asks for a run of a job as soon as there is a turn for it. When one is under way, or was asked for already, the ticket is for that; attached is then true.
+// RunNow asks for a run of a job as soon as there is a turn for it. When one is under way, or was asked for
+// already, the ticket is for that; attached is then true.
 func (s *Scheduler) RunNow(name string, o RunNowOptions) (t *Ticket, attached bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,7 +91,8 @@ func (s *Scheduler) RunNow(name string, o RunNowOptions) (t *Ticket, attached bo
 		return t, true, nil
 	case e.manual != nil && plain:
 		return e.manual, true, nil
-	case e.manual != nil && e.run == nil && e.manual.o == (RunNowOptions{}) && !o.Accept: // it waits, maybe for what this one does not wait for
+	case e.manual != nil && e.run == nil && e.manual.o == (RunNowOptions{}) && !o.Accept:
+		// it waits, maybe for what this one does not wait for
 		e.manual.o, e.manual.clock = o, t.clock
 		s.kick()
 		return e.manual, true, nil
@@ -132,7 +134,8 @@ func (s *Scheduler) Cancel(name string) error {
 	return nil
 }
 
-// Pause ends the run of a job and lets it start none until Resume; that outlives the process. A run by hand is still possible.
+// Pause ends the run of a job and lets it start none until Resume; that outlives the process. A run by hand
+// is still possible.
 func (s *Scheduler) Pause(name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -203,12 +206,21 @@ func (s *Scheduler) Wanted(name string) (*job.Job, error) {
 	return e.job(), nil
 }
 
-// Status returns what is known of all jobs, by name, and of the scheduler; the fields of the daemon that the scheduler does not know are left empty.
+// Status returns what is known of all jobs, by name, and of the scheduler; the fields of the daemon that the
+// scheduler does not know are left empty.
 func (s *Scheduler) Status() status.All {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.o.Now()
-	all := status.All{Jobs: make([]status.Job, 0, len(s.jobs)), Daemon: status.Daemon{Running: s.running, MaxRuns: s.o.MaxRuns, Ready: s.ready, Ending: s.ending, Reloaded: known(s.reloaded), Problem: s.problem, Runs: s.counts}}
+	all := status.All{Jobs: make([]status.Job, 0, len(s.jobs)), Daemon: status.Daemon{
+		Running:  s.running,
+		MaxRuns:  s.o.MaxRuns,
+		Ready:    s.ready,
+		Ending:   s.ending,
+		Reloaded: known(s.reloaded),
+		Problem:  s.problem,
+		Runs:     s.counts,
+	}}
 	for _, e := range s.jobs {
 		s.fresh(e, now)
 		all.Jobs = append(all.Jobs, e.status(now))

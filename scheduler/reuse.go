@@ -11,12 +11,15 @@ import (
 	"mirrord/site"
 )
 
-// reuse refuses jobs that would take files from the mirror of a job that there is none of, that cannot have them, or that takes files from theirs. A chain
-// is no cycle. A job that is refused itself, and has a file, is not looked into: its mirror may be there.
+// reuse refuses jobs that would take files from the mirror of a job that there is none of, that cannot have
+// them, or that takes files from theirs. A chain is no cycle. A job that is refused itself, and has a file,
+// is not looked into: its mirror may be there.
 func (c Config) reuse(last Config) {
 	names := c.names()
 	// Of a cycle the job that is as it was in last stays.
-	slices.SortStableFunc(names, func(a, b string) int { return asBefore(c[a], last[a]) - asBefore(c[b], last[b]) })
+	slices.SortStableFunc(names, func(a, b string) int {
+		return asBefore(c[a], last[a]) - asBefore(c[b], last[b])
+	})
 	next := map[string]string{} // job to the one that it reuses, of those that were looked at
 	for _, name := range names {
 		e := c[name]
@@ -24,7 +27,8 @@ func (c Config) reuse(last Config) {
 			e.Refused = append(e.Refused, e.Path+": "+why)
 			refused := e.Job
 			e.keep(last[name])
-			// The version that was good stays in force although its source went: its run says so, and what it took stays.
+			// The version that was good stays in force although its source went: its run says so, and what it took
+			// stays.
 			if e.Job != nil && e.Job != refused && cycle(e, next) != "" {
 				e.keep(nil)
 			}
@@ -64,7 +68,8 @@ func (c Config) refusesReuse(e *Entry, next map[string]string) string {
 		return ""
 	}
 	_, reason := rule.Admits(u)
-	return fmt.Sprintf("reuse.from: the mirror of job %s cannot have %s: %s; its url is %s", of.Name, from, reason, strings.Join(of.Job.URLs, " "))
+	return fmt.Sprintf("reuse.from: the mirror of job %s cannot have %s: %s; its url is %s", of.Name, from,
+		reason, strings.Join(of.Job.URLs, " "))
 }
 
 // others names the jobs that could be meant.

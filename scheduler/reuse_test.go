@@ -12,7 +12,9 @@ import (
 func reusing(t *testing.T, name, of string, more ...string) File {
 	text := fmt.Sprintf("url = \"https://%s.example/\"\n%s", name, strings.Join(more, "\n"))
 	if of != "" {
-		text += fmt.Sprintf("\n[reuse]\njob = %q\nfrom = \"https://%s.example/docs/\"\nat = \"https://%s.example/%s/\"\n", of, of, name, of)
+		text += fmt.Sprintf(
+			"\n[reuse]\njob = %q\nfrom = \"https://%s.example/docs/\"\nat = \"https://%s.example/%s/\"\n", of,
+			of, name, of)
 	}
 	f := parsed(t, name, text)
 	if f.Err != nil {
@@ -31,18 +33,31 @@ func TestReuse(t *testing.T) {
 		{"a chain", nil, []File{reusing(t, "a", "b"), reusing(t, "b", "c"), reusing(t, "c", "")}, ""},
 		{"two of one", nil, []File{reusing(t, "a", "c"), reusing(t, "b", "c"), reusing(t, "c", "")}, ""},
 		{"nobody", nil, []File{reusing(t, "a", "b")}, "a: reuse.job: there is no job b; there is no other job"},
-		{"a name mistyped", nil, []File{reusing(t, "a", "manuel"), parsed(t, "manual", "url = \"https://manual.example/\"")}, "a: reuse.job: there is no job manuel; there is manual"},
+		{"a name mistyped", nil,
+			[]File{reusing(t, "a", "manuel"), parsed(t, "manual", "url = \"https://manual.example/\"")},
+			"a: reuse.job: there is no job manuel; there is manual"},
 		{"a job that is refused", nil, []File{reusing(t, "a", "b"), parsed(t, "b", "x = 1")}, ""},
-		{"what it cannot have", nil, []File{reusing(t, "a", "b"), parsed(t, "b", "url = \"https://b.example/news/\"\nscope = \"directory\"")},
-			"a: reuse.from: the mirror of job b cannot have https://b.example/docs/: path is not under /news/; its url is https://b.example/news/"},
-		{"a part of it", nil, []File{reusing(t, "a", "b"), parsed(t, "b", "url = \"https://b.example/docs/v1/\"\nscope = \"directory\"")}, ""},
-		{"each other", nil, []File{reusing(t, "a", "b"), reusing(t, "b", "a")}, "b: reuse.job: the jobs take files from one another in a circle: b from a from b"},
-		{"three in a circle", nil, []File{reusing(t, "a", "b"), reusing(t, "b", "c"), reusing(t, "c", "a")}, "c: reuse.job: the jobs take files from one another in a circle: c from a from b from c"},
-		{"a circle that another hangs on", nil, []File{reusing(t, "0", "a"), reusing(t, "a", "b"), reusing(t, "b", "a")}, "b: reuse.job: the jobs take files from one another in a circle: b from a from b"},
-		{"the one that was there stays", []File{reusing(t, "a", ""), reusing(t, "b", "a")}, []File{reusing(t, "a", "b"), reusing(t, "b", "a")},
+		{"what it cannot have", nil,
+			[]File{reusing(t, "a", "b"), parsed(t, "b", "url = \"https://b.example/news/\"\nscope = \"directory\"")},
+			"a: reuse.from: the mirror of job b cannot have https://b.example/docs/: path is not under /news/; its " +
+				"url is https://b.example/news/"},
+		{"a part of it", nil,
+			[]File{reusing(t, "a", "b"),
+				parsed(t, "b", "url = \"https://b.example/docs/v1/\"\nscope = \"directory\"")}, ""},
+		{"each other", nil, []File{reusing(t, "a", "b"), reusing(t, "b", "a")},
+			"b: reuse.job: the jobs take files from one another in a circle: b from a from b"},
+		{"three in a circle", nil, []File{reusing(t, "a", "b"), reusing(t, "b", "c"), reusing(t, "c", "a")},
+			"c: reuse.job: the jobs take files from one another in a circle: c from a from b from c"},
+		{"a circle that another hangs on", nil,
+			[]File{reusing(t, "0", "a"), reusing(t, "a", "b"), reusing(t, "b", "a")},
+			"b: reuse.job: the jobs take files from one another in a circle: b from a from b"},
+		{"the one that was there stays", []File{reusing(t, "a", ""), reusing(t, "b", "a")},
+			[]File{reusing(t, "a", "b"), reusing(t, "b", "a")},
 			"a: reuse.job: the jobs take files from one another in a circle: a from b from a"},
-		{"turned about", []File{reusing(t, "a", ""), reusing(t, "b", "a")}, []File{reusing(t, "a", "b"), reusing(t, "b", "")}, ""},
-		{"its source was removed", []File{reusing(t, "a", "b"), reusing(t, "b", "")}, []File{reusing(t, "a", "b")}, "a: reuse.job: there is no job b; there is no other job"},
+		{"turned about", []File{reusing(t, "a", ""), reusing(t, "b", "a")},
+			[]File{reusing(t, "a", "b"), reusing(t, "b", "")}, ""},
+		{"its source was removed", []File{reusing(t, "a", "b"), reusing(t, "b", "")}, []File{reusing(t, "a", "b")},
+			"a: reuse.job: there is no job b; there is no other job"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			last := Resolve(tc.last, nil)

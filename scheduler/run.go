@@ -17,7 +17,8 @@ import (
 
 // Runner makes runs. It is called from several goroutines, never for one job twice at a time.
 type Runner interface {
-	// Run makes one run of a job and returns how it ended. When ctx ends the run has to end soon, in a state from which it can go on.
+	// Run makes one run of a job and returns how it ended. When ctx ends the run has to end soon, in a state
+	// from which it can go on.
 	Run(ctx context.Context, j *job.Job, o RunOptions) status.Run
 }
 
@@ -88,7 +89,8 @@ func (s *Scheduler) start(e *entry, now time.Time) {
 	e.run = r
 	s.running++
 	s.counts.Started++
-	s.save() // before the first request: after kill -9 the schedule must not be served twice, and the run must go on
+	// before the first request: after kill -9 the schedule must not be served twice, and the run must go on
+	s.save()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	r.cancel = cancel
 	o.Progress = func(p status.Progress) { r.progress.Store(&p) }
@@ -105,7 +107,12 @@ func (s *Scheduler) safely(ctx context.Context, j *job.Job, o RunOptions) (run s
 	defer func() {
 		if p := recover(); p != nil {
 			s.log.Error("run panicked", "job", j.Name, "panic", p, "stack", string(debug.Stack()))
-			run = status.Run{Started: started, Ended: s.o.Now(), Verdict: status.VerdictError, Error: fmt.Sprintf("this is a fault of mirrord: %v", p)}
+			run = status.Run{
+				Started: started,
+				Ended:   s.o.Now(),
+				Verdict: status.VerdictError,
+				Error:   fmt.Sprintf("this is a fault of mirrord: %v", p),
+			}
 		}
 	}()
 	return s.o.Runner.Run(ctx, j, o)
@@ -167,8 +174,10 @@ func (s *Scheduler) ended(e *entry, r *running, run status.Run) {
 	if !run.Complete() && run.Cause == status.ByItself {
 		level = slog.LevelWarn
 	}
-	s.log.Log(context.Background(), level, "run ended", "job", e.name, "verdict", run.Verdict, "cause", string(run.Cause), "reasons", strings.Join(run.Reasons, "; "), "err", run.Error,
-		"requests", run.Requests, "received", run.Received, "published", run.Published, "took", run.Ended.Sub(run.Started).Round(time.Millisecond))
+	s.log.Log(context.Background(), level, "run ended", "job", e.name, "verdict", run.Verdict, "cause",
+		string(run.Cause), "reasons", strings.Join(run.Reasons, "; "), "err", run.Error,
+		"requests", run.Requests, "received", run.Received, "published", run.Published, "took",
+		run.Ended.Sub(run.Started).Round(time.Millisecond))
 	s.consider(e, run.Ended)
 	for _, t := range r.tickets {
 		t.finish(run, nil)

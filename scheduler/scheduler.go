@@ -19,9 +19,11 @@ import (
 	"mirrord/status"
 )
 
-// Teller tells people about jobs. It is called with the scheduler locked, so it must not wait or call the scheduler: what takes time is done later.
+// Teller tells people about jobs. It is called with the scheduler locked, so it must not wait or call the
+// scheduler: what takes time is done later.
 type Teller interface {
-	// HasReceiver reports whether a job names anybody to tell. What is to be told of a job without receivers is not recorded as told.
+	// HasReceiver reports whether a job names anybody to tell. What is to be told of a job without receivers is
+	// not recorded as told.
 	HasReceiver(j *job.Job) bool
 
 	// Tell takes a message for all receivers of a job. It is called for jobs that have some.
@@ -64,10 +66,12 @@ type Scheduler struct {
 	looked atomic.Pointer[time.Time] // when the loop last came around
 }
 
-// tick is the longest time between two looks at all jobs: what a clock that jumps, or a disk that fills, costs at most.
+// tick is the longest time between two looks at all jobs: what a clock that jumps, or a disk that fills,
+// costs at most.
 const tick = time.Minute
 
-// New returns a scheduler with what its store remembers. Nothing runs before Run, and no job is known before Apply.
+// New returns a scheduler with what its store remembers. Nothing runs before Run, and no job is known before
+// Apply.
 func New(o Options) (*Scheduler, error) {
 	if o.MaxRuns <= 0 {
 		o.MaxRuns = 4
@@ -82,11 +86,18 @@ func New(o Options) (*Scheduler, error) {
 		o.Now = time.Now
 	}
 	given := o.Now
-	o.Now = func() time.Time { return given().Round(0) } // the wall clock only: by the monotonic one a clock that is set would not be seen
+	// the wall clock only: by the monotonic one a clock that is set would not be seen
+	o.Now = func() time.Time { return given().Round(0) }
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Scheduler{o: o, log: o.Log, wake: make(chan struct{}, 1), config: Config{}, jobs: map[string]*entry{}}
+	s := &Scheduler{
+		o:      o,
+		log:    o.Log,
+		wake:   make(chan struct{}, 1),
+		config: Config{},
+		jobs:   map[string]*entry{},
+	}
 	records, err := o.Store.LoadRecords()
 	if err != nil {
 		return nil, fmt.Errorf("start scheduler: %w", err)
@@ -114,7 +125,8 @@ func (s *Scheduler) Config() Config {
 	return s.config
 }
 
-// Apply puts a configuration in force and returns what it changed. Jobs in which nothing changed are not touched.
+// Apply puts a configuration in force and returns what it changed. Jobs in which nothing changed are not
+// touched.
 func (s *Scheduler) Apply(c Config) []Change {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,12 +185,14 @@ func (s *Scheduler) Apply(c Config) []Change {
 		case first:
 			level = slog.LevelDebug
 		}
-		s.log.Log(context.Background(), level, "job "+string(ch.Kind), "job", ch.Job, "problems", strings.Join(ch.Problems, "; "))
+		s.log.Log(context.Background(), level, "job "+string(ch.Kind), "job", ch.Job, "problems",
+			strings.Join(ch.Problems, "; "))
 	}
 	return changes
 }
 
-// Problem notes that the jobs directory cannot be read as a whole; the jobs that are in force go on. "" takes it back.
+// Problem notes that the jobs directory cannot be read as a whole; the jobs that are in force go on. "" takes
+// it back.
 func (s *Scheduler) Problem(what string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -244,7 +258,8 @@ func (s *Scheduler) kick() {
 	}
 }
 
-// Run starts jobs at their times until ctx ends; then it ends the runs under way and waits for them, but no longer than StopWithin. It is called once.
+// Run starts jobs at their times until ctx ends; then it ends the runs under way and waits for them, but no
+// longer than StopWithin. It is called once.
 func (s *Scheduler) Run(ctx context.Context) error {
 	t := time.NewTimer(0)
 	defer t.Stop()
@@ -292,7 +307,9 @@ func (s *Scheduler) stop() error {
 	case <-t.C:
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return fmt.Errorf("%d runs did not end within %v; they go on from their last batch when the daemon starts again", s.running, s.o.StopWithin)
+		return fmt.Errorf(
+			"%d runs did not end within %v; they go on from their last batch when the daemon starts again", s.running,
+			s.o.StopWithin)
 	}
 }
 

@@ -32,7 +32,12 @@ func inBubble(t *testing.T, o Options, files []File, f func(t *testing.T, r *rig
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(time.Date(2000, 3, 1, 12, 0, 0, 0, time.UTC)))
-		r := &rig{t: t, store: newMemory(), log: newStartLog(), files: files}
+		r := &rig{
+			t:     t,
+			store: newMemory(),
+			log:   newStartLog(),
+			files: files,
+		}
 		if o.Runner == nil {
 			r.runner = &fakeRunner{takes: func(*job.Job) time.Duration { return time.Minute }}
 			o.Runner = r.runner
@@ -99,9 +104,11 @@ func sleepUntil(day, hour, minute int) {
 }
 
 func TestSchedule(t *testing.T) {
-	files := []File{makeJob(t, "daily0", "30 3 * * *", "UTC", ""), makeJob(t, "byhand", "", "UTC", ""), makeJob(t, "every0", "@every 10h", "UTC", "")}
+	files := []File{makeJob(t, "daily0", "30 3 * * *", "UTC", ""), makeJob(t, "byhand", "", "UTC", ""),
+		makeJob(t, "every0", "@every 10h", "UTC", "")}
 	inBubble(t, Options{}, files, func(t *testing.T, r *rig) {
-		if j := r.job("daily0"); j.Health != status.New || j.Activity != status.Idle || !j.Next.Equal(time.Date(2000, 3, 2, 3, 30, 0, 0, time.UTC)) || j.Why != whySchedule {
+		if j := r.job("daily0"); j.Health != status.New || j.Activity != status.Idle ||
+			!j.Next.Equal(time.Date(2000, 3, 2, 3, 30, 0, 0, time.UTC)) || j.Why != whySchedule {
 			t.Errorf("%+v", j)
 		}
 		if j := r.job("byhand"); j.Next != nil {
@@ -110,15 +117,18 @@ func TestSchedule(t *testing.T) {
 		sleepUntil(2, 3, 31)
 		sleepUntil(3, 4, 0)
 		r.want("daily0", "02 03:30 schedule", "03 03:30 schedule")
-		r.want("every0", "01 12:00 schedule", "01 22:00 schedule", "02 08:00 schedule", "02 18:00 schedule", "03 04:00 schedule")
+		r.want("every0", "01 12:00 schedule", "01 22:00 schedule", "02 08:00 schedule", "02 18:00 schedule",
+			"03 04:00 schedule")
 		r.want("byhand")
-		if j := r.job("daily0"); j.Health != status.OK || j.Last.Verdict != status.VerdictComplete || j.Complete == nil || j.Staleness != 30*60 {
+		if j := r.job("daily0"); j.Health != status.OK || j.Last.Verdict != status.VerdictComplete ||
+			j.Complete == nil || j.Staleness != 30*60 {
 			t.Errorf("%+v", j)
 		}
 	})
 }
 
-// At most MaxRuns at a time; those that wait go in the order in which they were due, and what somebody asked for first of all.
+// At most MaxRuns at a time; those that wait go in the order in which they were due, and what somebody asked
+// for first of all.
 func TestTurns(t *testing.T) {
 	var files []File
 	for i := range 6 {
@@ -160,7 +170,8 @@ func TestOverrun(t *testing.T) {
 
 // A run pauses outside its window and goes on when it opens; a job that is due outside waits.
 func TestWindow(t *testing.T) {
-	files := []File{makeJob(t, "nights", "0 22 * * *", "UTC", `window = "22:00-02:00"`), makeJob(t, "midday", "0 12 2 3 *", "UTC", `window = "14:00-15:00"`)}
+	files := []File{makeJob(t, "nights", "0 22 * * *", "UTC", `window = "22:00-02:00"`),
+		makeJob(t, "midday", "0 12 2 3 *", "UTC", `window = "14:00-15:00"`)}
 	run := &fakeRunner{takes: func(j *job.Job) time.Duration { return 6 * time.Hour }}
 	run.takes = func(j *job.Job) time.Duration { // as if what was fetched were kept: the third night is the last
 		if j.Name == "nights" && run.runs(j.Name) >= 3 {
@@ -170,7 +181,9 @@ func TestWindow(t *testing.T) {
 	}
 	inBubble(t, Options{Runner: run}, files, func(t *testing.T, r *rig) {
 		sleepUntil(2, 2, 1)
-		if j := r.job("nights"); j.Activity != status.Window || j.Health != status.Partial || j.Last.Cause != status.OutOfHours || !j.Next.Equal(time.Date(2000, 3, 2, 22, 0, 0, 0, time.UTC)) || j.Failures != 0 {
+		if j := r.job("nights"); j.Activity != status.Window || j.Health != status.Partial ||
+			j.Last.Cause != status.OutOfHours || !j.Next.Equal(time.Date(2000, 3, 2, 22, 0, 0, 0, time.UTC)) ||
+			j.Failures != 0 {
 			t.Errorf("%+v, last %+v", j, j.Last)
 		}
 		if n := r.Status().Daemon.Running; n != 0 {
@@ -179,7 +192,8 @@ func TestWindow(t *testing.T) {
 		sleepUntil(3, 23, 30)
 		r.want("nights", "01 22:00 schedule", "02 22:00 resume", "03 22:00 resume")
 		r.want("midday", "02 14:00 schedule", "03 14:00 resume")
-		if j := r.job("nights"); j.Health != status.OK || !j.Verified.Equal(time.Date(2000, 3, 1, 22, 0, 0, 0, time.UTC)) {
+		if j := r.job("nights"); j.Health != status.OK ||
+			!j.Verified.Equal(time.Date(2000, 3, 1, 22, 0, 0, 0, time.UTC)) {
 			t.Errorf("%+v: what the first of the three nights has seen is the oldest part", j)
 		}
 	})
@@ -197,7 +211,8 @@ func TestPauseCancelResume(t *testing.T) {
 		if err := r.Pause("hourly"); err != nil {
 			t.Fatal(err)
 		}
-		if j := r.job("hourly"); j.Activity != status.Paused || j.Last.Cause != status.PausedRun || j.Fix != "mirrord resume hourly" {
+		if j := r.job("hourly"); j.Activity != status.Paused || j.Last.Cause != status.PausedRun ||
+			j.Fix != "mirrord resume hourly" {
 			t.Errorf("%+v", j)
 		}
 		if err := r.Pause("hourly"); !errors.Is(err, ErrNothing) {
@@ -232,7 +247,8 @@ func TestPauseCancelResume(t *testing.T) {
 		if err := r.Cancel("hourly"); err != nil {
 			t.Fatal(err)
 		}
-		if j := r.job("hourly"); j.Activity != status.Idle || j.Last.Cause != status.Cancelled || j.Health != status.Partial {
+		if j := r.job("hourly"); j.Activity != status.Idle || j.Last.Cause != status.Cancelled ||
+			j.Health != status.Partial {
 			t.Errorf("%+v", j)
 		}
 		for _, err := range []error{r.Cancel("none"), r.Pause("none"), r.Resume("none")} {
@@ -269,7 +285,8 @@ func TestRunNow(t *testing.T) {
 			}
 		}
 		r.want("hourly", "01 12:00 by hand")
-		if _, _, err := r.RunNow("broken", RunNowOptions{}); err == nil || !strings.Contains(err.Error(), `unknown key "x"`) {
+		if _, _, err := r.RunNow("broken", RunNowOptions{}); err == nil ||
+			!strings.Contains(err.Error(), `unknown key "x"`) {
 			t.Errorf("%v", err)
 		}
 		if _, _, err := r.RunNow("none", RunNowOptions{}); !errors.Is(err, ErrNoJob) {
@@ -288,9 +305,11 @@ func TestRunNow(t *testing.T) {
 	})
 }
 
-// A reload does not touch jobs in which nothing changed; a changed one ends its run as it was; a removed one is ended.
+// A reload does not touch jobs in which nothing changed; a changed one ends its run as it was; a removed one
+// is ended.
 func TestReload(t *testing.T) {
-	files := []File{makeJob(t, "same00", "0 * * * *", "UTC", ""), makeJob(t, "other0", "0 * * * *", "UTC", ""), makeJob(t, "away00", "0 * * * *", "UTC", "")}
+	files := []File{makeJob(t, "same00", "0 * * * *", "UTC", ""), makeJob(t, "other0", "0 * * * *", "UTC", ""),
+		makeJob(t, "away00", "0 * * * *", "UTC", "")}
 	inBubble(t, Options{}, files, func(t *testing.T, r *rig) {
 		sleepUntil(1, 13, 0)
 		time.Sleep(30 * time.Second)
@@ -326,7 +345,13 @@ func TestReload(t *testing.T) {
 		}
 		// Nor does a daemon that starts without it: it has kept the last good files.
 		r.stop()
-		s, err := New(Options{Runner: r.runner, Store: r.store, Local: time.UTC, Spread: -1, Log: slogOf(r.log)})
+		s, err := New(Options{
+			Runner: r.runner,
+			Store:  r.store,
+			Local:  time.UTC,
+			Spread: -1,
+			Log:    slogOf(r.log),
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -342,7 +367,8 @@ func TestReload(t *testing.T) {
 		r.files = []File{parsed(t, "same00", "x = 1"), next[1]}
 		r.boot(Options{Runner: r.runner})
 		sleepUntil(1, 17, 1)
-		if j := r.job("same00"); !j.Refused || j.Health != status.Invalid || j.Schedule != "0 * * * *" || len(j.Problems) != 2 {
+		if j := r.job("same00"); !j.Refused || j.Health != status.Invalid || j.Schedule != "0 * * * *" ||
+			len(j.Problems) != 2 {
 			t.Errorf("%+v", j)
 		}
 	})

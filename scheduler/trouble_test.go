@@ -34,37 +34,49 @@ func TestRetry(t *testing.T) {
 			t.Errorf("%+v", j)
 		}
 		sleepUntil(4, 0, 0)
-		r.want("weekly", "01 13:00 schedule", "01 13:16 retry", "01 13:47 retry", "01 14:48 retry", "01 16:49 retry", "01 20:50 retry", "02 04:51 retry", "02 16:52 retry", "03 04:53 retry")
+		r.want("weekly", "01 13:00 schedule", "01 13:16 retry", "01 13:47 retry", "01 14:48 retry",
+			"01 16:49 retry", "01 20:50 retry", "02 04:51 retry", "02 16:52 retry", "03 04:53 retry")
 		if j := r.job("weekly"); j.Health != status.OK || j.Failures != 0 || j.Why != whySchedule {
 			t.Errorf("%+v", j)
 		}
 	})
 }
 
-// A site whose database is damaged is run by its schedule alone: until it is rebuilt each run ends the same. It is reported, with the command that helps.
+// A site whose database is damaged is run by its schedule alone: until it is rebuilt each run ends the same.
+// It is reported, with the command that helps.
 func TestDamagedIsNotRetried(t *testing.T) {
 	run := &fakeRunner{takes: func(*job.Job) time.Duration { return time.Minute }}
 	run.ends = func(_ *job.Job, n int) status.Run {
 		if n <= 2 {
-			return status.Run{Verdict: status.VerdictError, Cause: status.BadState, Error: "site.db is damaged: page 7"}
+			return status.Run{
+				Verdict: status.VerdictError,
+				Cause:   status.BadState,
+				Error:   "site.db is damaged: page 7",
+			}
 		}
 		return status.Run{Verdict: status.VerdictComplete, Published: true, Version: 1}
 	}
 	tell := &fakeTeller{}
-	inBubble(t, Options{Runner: run, Teller: tell}, []File{makeJob(t, "daily", "0 13 * * *", "UTC", "notify = { command = \"true\" }\n")}, func(t *testing.T, r *rig) {
-		sleepUntil(2, 15, 0)
-		if j := r.job("daily"); j.Health != status.Damaged || j.Failures != 2 || j.Why != whySchedule || !strings.Contains(j.Fix, "verify --rebuild daily") || !strings.Contains(strings.Join(j.Reasons, ""), "page 7") {
-			t.Errorf("%+v", j)
-		}
-		sleepUntil(4, 0, 0)
-		r.want("daily", "01 13:00 schedule", "02 13:00 schedule", "03 13:00 schedule")
-		if j := r.job("daily"); j.Health != status.OK || j.Failures != 0 {
-			t.Errorf("%+v", j)
-		}
-		if len(tell.told) == 0 {
-			t.Error("nobody was told")
-		}
-	})
+	inBubble(t, Options{
+		Runner: run,
+		Teller: tell,
+	}, []File{makeJob(t, "daily", "0 13 * * *", "UTC", "notify = { command = \"true\" }\n")},
+		func(t *testing.T, r *rig) {
+			sleepUntil(2, 15, 0)
+			if j := r.job("daily"); j.Health != status.Damaged || j.Failures != 2 || j.Why != whySchedule ||
+				!strings.Contains(j.Fix, "verify --rebuild daily") ||
+				!strings.Contains(strings.Join(j.Reasons, ""), "page 7") {
+				t.Errorf("%+v", j)
+			}
+			sleepUntil(4, 0, 0)
+			r.want("daily", "01 13:00 schedule", "02 13:00 schedule", "03 13:00 schedule")
+			if j := r.job("daily"); j.Health != status.OK || j.Failures != 0 {
+				t.Errorf("%+v", j)
+			}
+			if len(tell.told) == 0 {
+				t.Error("nobody was told")
+			}
+		})
 }
 
 // A site that cannot be reached for a month: it is asked two or three times a day, and told about once a day.
@@ -74,24 +86,29 @@ func TestUnreachableForAMonth(t *testing.T) {
 		return status.Run{Verdict: status.VerdictPartial, Reasons: []string{"the host does not answer"}}
 	}
 	tell := &fakeTeller{}
-	inBubble(t, Options{Runner: run, Teller: tell}, []File{makeJob(t, "daily0", "0 3 * * *", "UTC", "notify = { command = \"true\", stale_after = \"3d\" }\n")}, func(t *testing.T, r *rig) {
-		sleepUntil(31, 12, 0)
-		if n := run.runs("daily0"); n < 50 || n > 110 {
-			t.Errorf("%d runs in a month", n)
-		}
-		if n := len(tell.told); n < 25 || n > 35 {
-			t.Errorf("told %d times: %v", n, tell.told)
-		}
-		j := r.job("daily0")
-		if j.Health != status.Stale || !j.Stale || j.Failures != run.runs("daily0") {
-			t.Errorf("%+v", j)
-		}
-		run.setEnds(nil)
-		sleepUntil(32, 12, 0)
-		if last := tell.told[len(tell.told)-1]; last != "recovered daily0" {
-			t.Errorf("told last: %s", last)
-		}
-	})
+	inBubble(t, Options{
+		Runner: run,
+		Teller: tell,
+	},
+		[]File{makeJob(t, "daily0", "0 3 * * *", "UTC", "notify = { command = \"true\", stale_after = \"3d\" }\n")},
+		func(t *testing.T, r *rig) {
+			sleepUntil(31, 12, 0)
+			if n := run.runs("daily0"); n < 50 || n > 110 {
+				t.Errorf("%d runs in a month", n)
+			}
+			if n := len(tell.told); n < 25 || n > 35 {
+				t.Errorf("told %d times: %v", n, tell.told)
+			}
+			j := r.job("daily0")
+			if j.Health != status.Stale || !j.Stale || j.Failures != run.runs("daily0") {
+				t.Errorf("%+v", j)
+			}
+			run.setEnds(nil)
+			sleepUntil(32, 12, 0)
+			if last := tell.told[len(tell.told)-1]; last != "recovered daily0" {
+				t.Errorf("told last: %s", last)
+			}
+		})
 }
 
 type fakeTeller struct {
@@ -115,18 +132,28 @@ func TestFullDisk(t *testing.T) {
 	run.ends = func(j *job.Job, n int) status.Run {
 		if n == 1 && j.Name == "first0" {
 			free.Store(900)
-			return status.Run{Verdict: status.VerdictPartial, Cause: status.DiskFull, Reasons: []string{"less than limits.min_free is left"}}
+			return status.Run{
+				Verdict: status.VerdictPartial,
+				Cause:   status.DiskFull,
+				Reasons: []string{"less than limits.min_free is left"},
+			}
 		}
 		return status.Run{Verdict: status.VerdictComplete}
 	}
 	tell := &fakeTeller{}
 	text := "limits.min_free = 1000\nnotify.command = \"true\"\n"
 	j := func(name, spec string) File {
-		return parsed(t, name, fmt.Sprintf("url = \"https://%s.example/\"\nschedule = %q\ntimezone = \"UTC\"\n%s", name, spec, text))
+		return parsed(t, name, fmt.Sprintf("url = \"https://%s.example/\"\nschedule = %q\ntimezone = \"UTC\"\n%s",
+			name, spec, text))
 	}
-	inBubble(t, Options{Runner: run, Teller: tell, Free: func() (int64, error) { return free.Load(), nil }}, []File{j("first0", "0 13 * * *"), j("second", "0 14 * * *")}, func(t *testing.T, r *rig) {
+	inBubble(t, Options{
+		Runner: run,
+		Teller: tell,
+		Free:   func() (int64, error) { return free.Load(), nil },
+	}, []File{j("first0", "0 13 * * *"), j("second", "0 14 * * *")}, func(t *testing.T, r *rig) {
 		sleepUntil(1, 14, 30)
-		if a, b := r.job("first0"), r.job("second"); a.Activity != status.NoRoom || b.Activity != status.NoRoom || !strings.Contains(a.Fix, "free some space") {
+		if a, b := r.job("first0"), r.job("second"); a.Activity != status.NoRoom || b.Activity != status.NoRoom ||
+			!strings.Contains(a.Fix, "free some space") {
 			t.Errorf("%+v\n%+v", a, b)
 		}
 		free.Store(1050) // enough to begin, not enough to go on
@@ -152,7 +179,9 @@ func TestFullDisk(t *testing.T) {
 func TestClockJumps(t *testing.T) {
 	var jump atomic.Int64
 	now := func() time.Time { return time.Now().Add(time.Duration(jump.Load())) }
-	inBubble(t, Options{Now: now}, []File{makeJob(t, "hourly", "0 * * * *", "UTC", "notify = { command = \"true\", stale_after = \"3d\" }\n"), makeJob(t, "every0", "@every 6h", "UTC", ""), makeJob(t, "contin", "continuous", "UTC", "")}, func(t *testing.T, r *rig) {
+	inBubble(t, Options{Now: now}, []File{makeJob(t, "hourly", "0 * * * *", "UTC", "notify = { command = "+
+		"\"true\", stale_after = \"3d\" }\n"), makeJob(t, "every0", "@every 6h", "UTC", ""),
+		makeJob(t, "contin", "continuous", "UTC", "")}, func(t *testing.T, r *rig) {
 		count := func(name string) int {
 			synctest.Wait()
 			r.log.mu.Lock()
@@ -181,7 +210,8 @@ func TestClockJumps(t *testing.T) {
 	})
 }
 
-// A continuous job follows its site: often while it changes, seldom when it does not, within the job's bounds.
+// A continuous job follows its site: often while it changes, seldom when it does not, within the job's
+// bounds.
 func TestContinuous(t *testing.T) {
 	var perHour atomic.Int64
 	perHour.Store(40)
@@ -190,9 +220,15 @@ func TestContinuous(t *testing.T) {
 	run.ends = func(*job.Job, int) status.Run {
 		changed := float64(perHour.Load()) * time.Since(last).Hours()
 		last = time.Now()
-		return status.Run{Verdict: status.VerdictComplete, Version: 1, Files: 100, Changed: int(changed)}
+		return status.Run{
+			Verdict: status.VerdictComplete,
+			Version: 1,
+			Files:   100,
+			Changed: int(changed),
+		}
 	}
-	inBubble(t, Options{Runner: run}, []File{makeJob(t, "contin", "continuous", "UTC", "min_interval = \"15m\"\nmax_interval = \"2d\"\n")}, func(t *testing.T, r *rig) {
+	inBubble(t, Options{Runner: run}, []File{makeJob(t, "contin", "continuous", "UTC", "min_interval = "+
+		"\"15m\"\nmax_interval = \"2d\"\n")}, func(t *testing.T, r *rig) {
 		during := func(d time.Duration) int {
 			before := run.runs("contin")
 			time.Sleep(d)
@@ -219,7 +255,12 @@ func TestContinuous(t *testing.T) {
 func TestStopWithin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, release := newMemory(), make(chan struct{})
-		s, err := New(Options{Runner: stubborn(release), Store: store, StopWithin: 10 * time.Second, Spread: -1})
+		s, err := New(Options{
+			Runner:     stubborn(release),
+			Store:      store,
+			StopWithin: 10 * time.Second,
+			Spread:     -1,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -323,11 +364,13 @@ func TestAlive(t *testing.T) {
 	})
 }
 
-// BenchmarkIdle is what a thousand idle jobs cost: one look at all of them, at least one a minute, and the memory of each.
+// BenchmarkIdle is what a thousand idle jobs cost: one look at all of them, at least one a minute, and the
+// memory of each.
 func BenchmarkIdle(b *testing.B) {
 	var files []File
 	for i := range 1000 {
-		files = append(files, makeJob(b, fmt.Sprintf("job%03d", i), fmt.Sprintf("%d %d * * *", i%60, i%24), "Europe/Berlin", "[notify]\ncommand = \"true\"\nstale_after = \"3d\"\n"))
+		files = append(files, makeJob(b, fmt.Sprintf("job%03d", i), fmt.Sprintf("%d %d * * *", i%60, i%24),
+			"Europe/Berlin", "[notify]\ncommand = \"true\"\nstale_after = \"3d\"\n"))
 	}
 	var before, after runtime.MemStats
 	texts := 0

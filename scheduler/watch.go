@@ -12,14 +12,18 @@ import (
 
 // WatchOptions say how a directory is watched. The zero value is what a daemon wants.
 type WatchOptions struct {
-	Poll   time.Duration // between two looks that nothing has asked for; default 30 s. Where the system does not tell of changes, as on NFS, this is how they are seen
-	Settle time.Duration // how long nothing must have changed before it is looked at, so that files are whole; default 500 ms
-	NoTell bool          // do not ask the system to tell of changes
-	Log    *slog.Logger  // default none
+	// between two looks that nothing has asked for; default 30 s. Where the system does not tell of changes, as
+	// on NFS, this is how they are seen
+	Poll time.Duration
+	// how long nothing must have changed before it is looked at, so that files are whole; default 500 ms
+	Settle time.Duration
+	NoTell bool         // do not ask the system to tell of changes
+	Log    *slog.Logger // default none
 }
 
-// Watch calls look at once, when something in the directory may have changed, when again receives, and every Poll. It returns when ctx ends.
-// A directory that is not there yet, or that is replaced, is found by the next look.
+// Watch calls look at once, when something in the directory may have changed, when again receives, and every
+// Poll. It returns when ctx ends. A directory that is not there yet, or that is replaced, is found by the
+// next look.
 func Watch(ctx context.Context, dir string, o WatchOptions, again <-chan struct{}, look func()) {
 	if o.Poll <= 0 {
 		o.Poll = 30 * time.Second

@@ -67,7 +67,8 @@ func etag(r Resource, coding string) string {
 
 func (v *view) method() bool { return v.r.Method == http.MethodGet || v.r.Method == http.MethodHead }
 
-// fresh reports whether the client has exactly this representation by its entity tag, and asks for nothing else.
+// fresh reports whether the client has exactly this representation by its entity tag, and asks for nothing
+// else.
 func (v *view) fresh(r Resource, coding string) bool {
 	h := v.r.Header
 	if h.Get("If-Match") != "" || h.Get("If-Unmodified-Since") != "" {
@@ -102,13 +103,18 @@ func (s *sized) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 // minCompress is the size in bytes from which compressing saves a packet.
 const minCompress = 1024
 
-// compressible reports whether bodies of a type get smaller: text in all its forms, and the few binary ones that are not packed.
+// compressible reports whether bodies of a type get smaller: text in all its forms, and the few binary ones
+// that are not packed.
 func compressible(mime string) bool {
 	switch mime {
-	case "application/javascript", "application/x-javascript", "application/ecmascript", "application/json", "application/xml", "application/wasm",
-		"application/rtf", "application/postscript", "application/x-tex", "application/x-sh", "application/x-tar", "application/rss+xml",
-		"image/bmp", "image/x-icon", "image/vnd.microsoft.icon", "font/ttf", "font/otf", "application/vnd.ms-fontobject", "application/x-font-ttf":
+	case "application/javascript", "application/x-javascript", "application/ecmascript", "application/json",
+		"application/xml", "application/wasm",
+		"application/rtf", "application/postscript", "application/x-tex", "application/x-sh", "application/x-tar",
+		"application/rss+xml",
+		"image/bmp", "image/x-icon", "image/vnd.microsoft.icon", "font/ttf", "font/otf",
+		"application/vnd.ms-fontobject", "application/x-font-ttf":
 		return true
 	}
-	return strings.HasPrefix(mime, "text/") || strings.HasSuffix(mime, "+xml") || strings.HasSuffix(mime, "+json")
+	return strings.HasPrefix(mime, "text/") || strings.HasSuffix(mime, "+xml") ||
+		strings.HasSuffix(mime, "+json")
 }

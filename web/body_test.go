@@ -50,8 +50,10 @@ func TestCodings(t *testing.T) {
 	s := testServer(t, nil)
 	tags := map[string]bool{}
 	for _, tc := range []struct{ accept, coding string }{
-		{"", ""}, {"gzip", "gzip"}, {"gzip, deflate, br", "br"}, {"gzip, deflate, br, zstd", "zstd"}, {"br;q=0.5, gzip;q=0.8", "gzip"}, {"*", "zstd"}, {"*;q=0.1, gzip", "gzip"},
-		{"identity", ""}, {"gzip;q=0", ""}, {"gzip;q=0, *", "zstd"}, {"identity, gzip;q=0.5", ""}, {"deflate", ""}, {"GZIP ; Q=1.0", "gzip"}, {"x-gzip", "gzip"},
+		{"", ""}, {"gzip", "gzip"}, {"gzip, deflate, br", "br"}, {"gzip, deflate, br, zstd", "zstd"},
+		{"br;q=0.5, gzip;q=0.8", "gzip"}, {"*", "zstd"}, {"*;q=0.1, gzip", "gzip"},
+		{"identity", ""}, {"gzip;q=0", ""}, {"gzip;q=0, *", "zstd"}, {"identity, gzip;q=0.5", ""}, {"deflate", ""},
+		{"GZIP ; Q=1.0", "gzip"}, {"x-gzip", "gzip"},
 		{"gzip;q=x", ""}, {"gzip;q=NaN", ""}, {",,;;=", ""},
 	} {
 		for _, method := range []string{"GET", "HEAD"} {
@@ -62,8 +64,10 @@ func TestCodings(t *testing.T) {
 			res := ask(t, s, method, byHost+"/docs/long.txt", headers...)
 			raw, _ := io.ReadAll(res.Body)
 			h := res.Header
-			if res.StatusCode != 200 || h.Get("Content-Encoding") != tc.coding || !strings.Contains(strings.Join(h.Values("Vary"), ","), "Accept-Encoding") ||
-				h.Get("Content-Type") != "text/plain; charset=iso-8859-1" || h.Get("Last-Modified") != old.Format(http.TimeFormat) {
+			if res.StatusCode != 200 || h.Get("Content-Encoding") != tc.coding ||
+				!strings.Contains(strings.Join(h.Values("Vary"), ","), "Accept-Encoding") ||
+				h.Get("Content-Type") != "text/plain; charset=iso-8859-1" ||
+				h.Get("Last-Modified") != old.Format(http.TimeFormat) {
 				t.Errorf("%s %q: %d %v", method, tc.accept, res.StatusCode, h)
 				continue
 			}
@@ -82,7 +86,8 @@ func TestCodings(t *testing.T) {
 	}
 	for _, path := range []string{"/pic.png", "/docs/"} { // packed already, and too small
 		res := ask(t, s, "GET", byHost+path, "Accept-Encoding", "gzip, br, zstd")
-		if res.Header.Get("Content-Encoding") != "" || strings.Contains(strings.Join(res.Header.Values("Vary"), ","), "Encoding") {
+		if res.Header.Get("Content-Encoding") != "" ||
+			strings.Contains(strings.Join(res.Header.Values("Vary"), ","), "Encoding") {
 			t.Errorf("%s: %v", path, res.Header)
 		}
 	}
@@ -131,7 +136,8 @@ func TestConditional(t *testing.T) {
 			if b := bodyOf(t, res); res.StatusCode != 200 && b != "" {
 				t.Errorf("%s %s: body %q", method, tc.name, b)
 			}
-			if res.StatusCode == 304 && (res.Header.Get("Etag") == "" || res.Header.Get("Content-Length") != "" || len(res.Header.Values("Vary")) != 2) {
+			if res.StatusCode == 304 && (res.Header.Get("Etag") == "" || res.Header.Get("Content-Length") != "" ||
+				len(res.Header.Values("Vary")) != 2) {
 				t.Errorf("%s %s: %v", method, tc.name, res.Header)
 			}
 			if res.StatusCode == 412 && res.Header.Get("Content-Length") != "" {
@@ -163,17 +169,21 @@ func TestRanges(t *testing.T) {
 		{"open end", []string{"Range", fmt.Sprintf("bytes=%d-", n-5)}, 206, long[n-5:]},
 		{"suffix", []string{"Range", "bytes=-7"}, 206, long[n-7:]},
 		{"suffix longer than the file", []string{"Range", "bytes=-999999"}, 206, long},
-		{"beyond the end", []string{"Range", fmt.Sprintf("bytes=%d-", n)}, 416, "invalid range: failed to overlap\n"},
-		{"of what is never compressed", []string{"Range", "bytes=0-9", "Accept-Encoding", "gzip, br, zstd"}, 206, long[:10]},
+		{"beyond the end", []string{"Range", fmt.Sprintf("bytes=%d-", n)}, 416,
+			"invalid range: failed to overlap\n"},
+		{"of what is never compressed", []string{"Range", "bytes=0-9", "Accept-Encoding", "gzip, br, zstd"}, 206,
+			long[:10]},
 		{"another unit", []string{"Range", "lines=0-9"}, 416, "invalid range\n"},
 		{"if the same", []string{"Range", "bytes=0-9", "If-Range", tag}, 206, long[:10]},
 		{"if the same, weak", []string{"Range", "bytes=0-9", "If-Range", "W/" + tag}, 200, long},
 		{"if a coding's", []string{"Range", "bytes=0-9", "If-Range", packed}, 200, long},
-		{"if the same time", []string{"Range", "bytes=0-9", "If-Range", old.Format(http.TimeFormat)}, 206, long[:10]},
+		{"if the same time", []string{"Range", "bytes=0-9", "If-Range", old.Format(http.TimeFormat)}, 206,
+			long[:10]},
 		{"many that make more than the file", []string{"Range", "bytes=0-,0-,0-"}, 200, long},
 	} {
 		res := ask(t, s, "GET", address, tc.headers...)
-		if got := bodyOf(t, res); res.StatusCode != tc.status || got != tc.body || res.Header.Get("Content-Encoding") != "" {
+		if got := bodyOf(t, res); res.StatusCode != tc.status || got != tc.body ||
+			res.Header.Get("Content-Encoding") != "" {
 			t.Errorf("%s: %d %.40q, want %d %.40q", tc.name, res.StatusCode, got, tc.status, tc.body)
 		}
 	}
@@ -261,7 +271,9 @@ func TestIncompressible(t *testing.T) {
 	}
 	r := Resource{Path: "noise.txt", Digest: [32]byte{7}, Size: int64(len(noise))}
 	for _, coding := range codingNames {
-		b, err := c.get(context.Background(), r, coding, func(Resource) (io.ReadSeekCloser, error) { return nopCloser{bytes.NewReader(noise)}, nil })
+		b, err := c.get(context.Background(), r, coding, func(Resource) (io.ReadSeekCloser, error) {
+			return nopCloser{bytes.NewReader(noise)}, nil
+		})
 		if b != nil || err != nil {
 			t.Errorf("%s: %d bytes, %v", coding, len(b), err)
 		}

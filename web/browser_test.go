@@ -18,8 +18,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// attack is what a hostile mirrored page tries against the addresses of another mirror, its frame among them, and of the list of mirrors.
-// It returns what it could read.
+// attack is what a hostile mirrored page tries against the addresses of another mirror, its frame among them,
+// and of the list of mirrors. It returns what it could read.
 const attack = `async function attack(targets) {
 	const got = {origin: self.origin}
 	for (const t of targets) {
@@ -52,17 +52,32 @@ const attack = `async function attack(targets) {
 	return JSON.stringify(got)
 }`
 
-// TestBrowser holds a real browser to what docs/serve.md promises of mirrored pages: by host they are origins of their own, by path they
-// have none. The control shows that the attack reads what it may.
+// TestBrowser holds a real browser to what docs/serve.md promises of mirrored pages: by host they are origins
+// of their own, by path they have none. The control shows that the attack reads what it may.
 func TestBrowser(t *testing.T) {
 	path, err := exec.LookPath("chromium")
 	if err != nil {
 		t.Fatalf("this test drives a browser: %v", err)
 	}
 	sites := testSites()
-	page := fakeFile{url: "https://one.test/evil.html", path: "evil.html", mime: "text/html", body: "<!DOCTYPE html><title>evil</title><body><script>" + attack + "</script>"}
-	own := fakeFile{url: "https://one.test/own.js", path: "own.js", mime: "text/javascript", body: `self.stolen = "own"`}
-	secret := fakeFile{url: "http://two.test:81/secret.js", path: "secret.js", mime: "text/javascript", body: `self.stolen = "secret"`}
+	page := fakeFile{
+		url:  "https://one.test/evil.html",
+		path: "evil.html",
+		mime: "text/html",
+		body: "<!DOCTYPE html><title>evil</title><body><script>" + attack + "</script>",
+	}
+	own := fakeFile{
+		url:  "https://one.test/own.js",
+		path: "own.js",
+		mime: "text/javascript",
+		body: `self.stolen = "own"`,
+	}
+	secret := fakeFile{
+		url:  "http://two.test:81/secret.js",
+		path: "secret.js",
+		mime: "text/javascript",
+		body: `self.stolen = "secret"`,
+	}
 	last := sites["one"].versions[2]
 	last.files = append(last.files, page, own)
 	sites["two"].versions[0].files = append(sites["two"].versions[0].files, secret)
@@ -79,7 +94,9 @@ func TestBrowser(t *testing.T) {
 
 	timeout, stop := context.WithTimeout(context.Background(), 20*time.Minute)
 	defer stop()
-	alloc, done := chromedp.NewExecAllocator(timeout, append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WSURLReadTimeout(10*time.Minute))...)
+	alloc, done := chromedp.NewExecAllocator(timeout,
+		append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
+			chromedp.WSURLReadTimeout(10*time.Minute))...)
 	defer done()
 	ctx, cancel := chromedp.NewContext(alloc)
 	defer cancel()
@@ -92,7 +109,8 @@ func TestBrowser(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := chromedp.Run(ctx, chromedp.Evaluate[string](fmt.Sprintf("attack(%s)", list), chromedp.EvalAwaitPromise))
+		text, err := chromedp.Run(ctx,
+			chromedp.Evaluate[string](fmt.Sprintf("attack(%s)", list), chromedp.EvalAwaitPromise))
 		if err != nil {
 			t.Fatalf("%s: %v", address, err)
 		}
@@ -103,9 +121,11 @@ func TestBrowser(t *testing.T) {
 		return got
 	}
 
-	oneHost, twoHost, base := "http://one.localhost:"+u.Port(), "http://two.localhost:"+u.Port(), "http://127.0.0.1:"+u.Port()
+	oneHost, twoHost, base := "http://one.localhost:"+u.Port(), "http://two.localhost:"+u.Port(),
+		"http://127.0.0.1:"+u.Port()
 	local := "http://localhost:" + u.Port()
-	victims := []string{twoHost + "/sub/start.html", twoHost + "/secret.js", local + "/", local + "/.well-known/mirrord/sites", local + "/two/sub/start.html", base + "/"}
+	victims := []string{twoHost + "/sub/start.html", twoHost + "/secret.js", local + "/",
+		local + "/.well-known/mirrord/sites", local + "/two/sub/start.html", base + "/"}
 
 	got := run(oneHost+"/evil.html", victims...)
 	for what, text := range got {
@@ -117,7 +137,8 @@ func TestBrowser(t *testing.T) {
 		t.Errorf("by host: origin %q", got["origin"])
 	}
 	control := run(oneHost+"/evil.html", oneHost+"/docs/", oneHost+"/own.js")
-	if control["fetch "+oneHost+"/docs/"] != "docs" || control["frame "+oneHost+"/docs/"] != "docs" || control["script "+oneHost+"/own.js"] != "own" {
+	if control["fetch "+oneHost+"/docs/"] != "docs" || control["frame "+oneHost+"/docs/"] != "docs" ||
+		control["script "+oneHost+"/own.js"] != "own" {
 		t.Errorf("by host, its own pages: %v", control)
 	}
 

@@ -18,8 +18,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// The content codings that are made, best first among those a client likes equally: what brotli and zstd save on text is much the same,
-// and zstd costs a fraction of the time.
+// The content codings that are made, best first among those a client likes equally: what brotli and zstd save
+// on text is much the same, and zstd costs a fraction of the time.
 var codingNames = [...]string{"zstd", "br", "gzip"}
 
 // codings compresses bodies and keeps the results, up to a number of bytes. It is safe for concurrent use.
@@ -41,7 +41,8 @@ type codingKey struct {
 	coding string
 }
 
-// codingEntry is one body in one coding. body and err are set when done is closed; a nil body says that it did not get smaller.
+// codingEntry is one body in one coding. body and err are set when done is closed; a nil body says that it
+// did not get smaller.
 type codingEntry struct {
 	key  codingKey
 	done chan struct{}
@@ -53,8 +54,13 @@ type codingEntry struct {
 const entryCost = 256
 
 func newCodings(limit, largest int64, parallel int) *codings {
-	return &codings{limit: limit, largest: largest, slots: make(chan struct{}, max(parallel, 1)), // one slot a processor
-		kept: map[codingKey]*list.Element{}, order: list.New()}
+	return &codings{
+		limit:   limit,
+		largest: largest,
+		slots:   make(chan struct{}, max(parallel, 1)), // one slot a processor
+		kept:    map[codingKey]*list.Element{},
+		order:   list.New(),
+	}
 }
 
 // choose returns the coding for a body of that size, "" for none (RFC 9110 §12.5.3).
@@ -99,8 +105,11 @@ func (c *codings) choose(accept []string, size int64) string {
 	return best
 }
 
-// get returns the body of r in a coding; nil when it would not be smaller. Of many that ask at once, one compresses.
-func (c *codings) get(ctx context.Context, r Resource, coding string, open func(Resource) (io.ReadSeekCloser, error)) ([]byte, error) {
+// get returns the body of r in a coding; nil when it would not be smaller. Of many that ask at once, one
+// compresses.
+func (c *codings) get(
+	ctx context.Context, r Resource, coding string, open func(Resource) (io.ReadSeekCloser, error),
+) ([]byte, error) {
 	key := codingKey{r.Digest, coding}
 	c.mu.Lock()
 	if el, ok := c.kept[key]; ok {
@@ -187,7 +196,8 @@ func pack(r Resource, coding string, open func(Resource) (io.ReadSeekCloser, err
 func newCoder(w io.Writer, coding string) (io.WriteCloser, error) {
 	switch coding {
 	case "zstd":
-		return zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithWindowSize(1<<20))
+		return zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedBetterCompression),
+			zstd.WithWindowSize(1<<20))
 	case "br":
 		return brotli.NewWriterLevel(w, 5), nil
 	case "gzip":

@@ -31,14 +31,16 @@ type Sites interface {
 
 // Site is one mirror. Its methods are called from many goroutines at once.
 type Site interface {
-	// Versions lists the versions that Snapshot can open, oldest first, times ascending. The last one is the current.
+	// Versions lists the versions that Snapshot can open, oldest first, times ascending. The last one is the
+	// current.
 	Versions() ([]Version, error)
-	// Snapshot opens a version, the current one for 0. ErrNoVersion says that there is none. The caller calls Release.
+	// Snapshot opens a version, the current one for 0. ErrNoVersion says that there is none. The caller calls
+	// Release.
 	Snapshot(ctx context.Context, number int) (*Snapshot, error)
 }
 
-// Historian is a Site that can know without opening every version which of them brought another state of a URL: oldest first, the first one
-// that has the URL included. ok is false when it does not know.
+// Historian is a Site that can know without opening every version which of them brought another state of a
+// URL: oldest first, the first one that has the URL included. ok is false when it does not know.
 type Historian interface {
 	History(ctx context.Context, u site.URL) (all []Version, ok bool, err error)
 }
@@ -115,7 +117,8 @@ func escapePath(path string) string {
 	var b strings.Builder
 	for i := 0; i < len(path); i++ {
 		switch c := path[i]; {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', strings.IndexByte("-._~/!$&'()*+,;=:@", c) >= 0:
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9',
+			strings.IndexByte("-._~/!$&'()*+,;=:@", c) >= 0:
 			b.WriteByte(c)
 		default:
 			b.Write([]byte{'%', hex[c>>4], hex[c&15]})
@@ -124,7 +127,8 @@ func escapePath(path string) string {
 	return b.String()
 }
 
-// atHome reports whether the relative links of r are right when it is served at u: u and its place are in one directory.
+// atHome reports whether the relative links of r are right when it is served at u: u and its place are in one
+// directory.
 func (s *Snapshot) atHome(r Resource, u site.URL) bool {
 	if !hasLinks(r.MIME) {
 		return true
@@ -139,7 +143,8 @@ func (s *Snapshot) atHome(r Resource, u site.URL) bool {
 // hasLinks reports whether a file of this type can have links that were relocated.
 func hasLinks(mime string) bool {
 	switch mime {
-	case "text/html", "text/css", "text/xml", "application/xml", "application/json", "application/manifest+json", "application/xhtml+xml", "image/svg+xml", "":
+	case "text/html", "text/css", "text/xml", "application/xml", "application/json", "application/manifest+json",
+		"application/xhtml+xml", "image/svg+xml", "":
 		return true
 	}
 	return strings.HasSuffix(mime, "+xml") || strings.HasSuffix(mime, "+json")

@@ -68,8 +68,15 @@ func (s *fakeSite) Versions() ([]Version, error) {
 
 func (s *fakeSite) Snapshot(_ context.Context, n int) (*Snapshot, error) {
 	for i, v := range s.versions {
-		if v.Number == n || n == 0 && i == len(s.versions)-1 {
-			return &Snapshot{Version: v.Version, Primary: s.primary, Entry: s.entry, Title: "Title of <" + s.primary + ">", Files: len(v.files), Table: v}, nil
+		if v.Number == n || (n == 0 && i == len(s.versions)-1) {
+			return &Snapshot{
+				Version: v.Version,
+				Primary: s.primary,
+				Entry:   s.entry,
+				Title:   "Title of <" + s.primary + ">",
+				Files:   len(v.files),
+				Table:   v,
+			}, nil
 		}
 	}
 	return nil, ErrNoVersion
@@ -88,7 +95,15 @@ func (f fakeFile) resource() Resource {
 	if err != nil {
 		panic(err)
 	}
-	return Resource{URL: u, Path: f.path, MIME: f.mime, Charset: f.charset, Modified: f.modified, Digest: sha256.Sum256([]byte(f.body)), Size: int64(len(f.body))}
+	return Resource{
+		URL:      u,
+		Path:     f.path,
+		MIME:     f.mime,
+		Charset:  f.charset,
+		Modified: f.modified,
+		Digest:   sha256.Sum256([]byte(f.body)),
+		Size:     int64(len(f.body)),
+	}
 }
 
 func (v *fakeVersion) Find(u site.URL) (Resource, bool, error) {
@@ -149,7 +164,14 @@ func testSites() fakeSites {
 		return &fakeVersion{Version: Version{n, t}, files: []fakeFile{
 			{url: "https://one.test/", path: "index.html", mime: "text/html", body: "<title>home</title>" + news},
 			{url: "https://one.test/docs/", path: "docs/index.html", mime: "text/html", body: "docs", modified: old},
-			{url: "https://one.test/docs/long.txt", path: "docs/long.txt", mime: "text/plain", charset: "iso-8859-1", body: long, modified: old},
+			{
+				url:      "https://one.test/docs/long.txt",
+				path:     "docs/long.txt",
+				mime:     "text/plain",
+				charset:  "iso-8859-1",
+				body:     long,
+				modified: old,
+			},
 			{url: "https://one.test/find?q=1", path: "find@q=1.html", mime: "text/html", body: "found 1"},
 			{url: "https://one.test/find?q=2", path: "find@q=2.html", mime: "text/html", body: "found 2"},
 			{url: "https://one.test/a", path: "a.html", mime: "text/html", body: "this is a"},
@@ -170,8 +192,18 @@ func testSites() fakeSites {
 		}}
 	}
 	v1, v2, v3 := one(1, day1, "news of day 1"), one(2, day2, "news of day 2"), one(3, day3, "news of day 2")
-	v1.files = append(v1.files, fakeFile{url: "https://one.test/gone.html", path: "gone.html", mime: "text/html", body: "gone"})
-	v3.files = append(v3.files, fakeFile{url: "https://one.test/new.html", path: "new.html", mime: "text/html", body: "new"})
+	v1.files = append(v1.files, fakeFile{
+		url:  "https://one.test/gone.html",
+		path: "gone.html",
+		mime: "text/html",
+		body: "gone",
+	})
+	v3.files = append(v3.files, fakeFile{
+		url:  "https://one.test/new.html",
+		path: "new.html",
+		mime: "text/html",
+		body: "new",
+	})
 	two := &fakeVersion{Version: Version{1, day1}, files: []fakeFile{
 		{url: "http://two.test:81/sub/start.html", path: "sub/start.html", mime: "text/html", body: "two"},
 	}}

@@ -63,12 +63,15 @@ func (f *forwarder) takes(name string, u site.URL, post bool) bool {
 
 // The headers that pass. All others name the reader, the connection, or a state that a mirror has no part in.
 var (
-	passUp   = [...]string{"Accept", "Accept-Language", "Content-Type", "If-None-Match", "If-Modified-Since", "Range", "If-Range"}
-	passDown = [...]string{"Content-Type", "Content-Encoding", "Content-Language", "Content-Disposition", "Content-Range", "Accept-Ranges", "Etag", "Last-Modified", "Expires",
+	passUp = [...]string{"Accept", "Accept-Language", "Content-Type", "If-None-Match", "If-Modified-Since",
+		"Range", "If-Range"}
+	passDown = [...]string{"Content-Type", "Content-Encoding", "Content-Language", "Content-Disposition",
+		"Content-Range", "Accept-Ranges", "Etag", "Last-Modified", "Expires",
 		"Cache-Control", "Retry-After", "Vary"}
 )
 
-// serve makes one exchange with the origin. Whatever goes wrong before the first byte of the answer is 502, 503 or 504.
+// serve makes one exchange with the origin. Whatever goes wrong before the first byte of the answer is 502,
+// 503 or 504.
 func (f *forwarder) serve(v *view, u site.URL) {
 	select {
 	case f.slots <- struct{}{}:
@@ -127,7 +130,8 @@ func (f *forwarder) failed(v *view, u site.URL, ctx context.Context, err error) 
 
 // pass sends the origin's answer, its redirects within the primary origin as addresses of the mirror.
 func (f *forwarder) pass(v *view, u site.URL, res *http.Response) {
-	if res.StatusCode < 200 || res.StatusCode > 999 { // 101 to a request that asked for none, or no status at all
+	// 101 to a request that asked for none, or no status at all
+	if res.StatusCode < 200 || res.StatusCode > 999 {
 		http.Error(v.w, "the origin's answer makes no sense", http.StatusBadGateway)
 		return
 	}

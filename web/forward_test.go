@@ -30,7 +30,12 @@ func answer(status int, body string, headers ...string) *http.Response {
 	for i := 0; i < len(headers); i += 2 {
 		h.Set(headers[i], headers[i+1])
 	}
-	return &http.Response{StatusCode: status, Header: h, Body: io.NopCloser(strings.NewReader(body)), ContentLength: -1}
+	return &http.Response{
+		StatusCode:    status,
+		Header:        h,
+		Body:          io.NopCloser(strings.NewReader(body)),
+		ContentLength: -1,
+	}
 }
 
 func TestForward(t *testing.T) {
@@ -41,7 +46,8 @@ func TestForward(t *testing.T) {
 	}
 	s := testServer(t, func(o *Options) {
 		o.Forward = &Forward{
-			MaxRequest: 100, MaxAnswer: 1000,
+			MaxRequest: 100,
+			MaxAnswer:  1000,
 			Transport: always(func(r *http.Request) (*http.Response, error) {
 				asked = append(asked, r)
 				if r.Body != nil {
@@ -95,7 +101,8 @@ func TestForward(t *testing.T) {
 		{byHost + "/x/../cgi-bin/find", "https://one.test/cgi-bin/find", 200},
 	} {
 		asked = nil
-		res := ask(t, s, "GET", tc.address, "Cookie", "a=b", "Authorization", "Basic x", "X-Forwarded-For", "192.0.2.1", "Accept-Language", "de", "Referer", "http://secret.test/")
+		res := ask(t, s, "GET", tc.address, "Cookie", "a=b", "Authorization", "Basic x", "X-Forwarded-For",
+			"192.0.2.1", "Accept-Language", "de", "Referer", "http://secret.test/")
 		if res.StatusCode != tc.status || (len(asked) == 1) != (tc.up != "") {
 			t.Errorf("%s: %d, %d requests", tc.address, res.StatusCode, len(asked))
 			continue
@@ -115,34 +122,46 @@ func TestForward(t *testing.T) {
 	}
 
 	asked = nil
-	if res := post(byHost+"/contact", "a=1&b=2"); res.StatusCode != 200 || sent != "a=1&b=2" || len(asked) != 1 || asked[0].Header.Get("Cookie") != "" || asked[0].Header.Get("Content-Type") == "" {
+	if res := post(byHost+"/contact", "a=1&b=2"); res.StatusCode != 200 || sent != "a=1&b=2" ||
+		len(asked) != 1 || asked[0].Header.Get("Cookie") != "" || asked[0].Header.Get("Content-Type") == "" {
 		t.Errorf("form: %d, sent %q", res.StatusCode, sent)
 	}
-	for name, res := range map[string]*http.Response{"index": post("http://mirrors.test/", "x"), "time map": post(byHost+wellKnown+"timemap/link/https://one.test/", "x")} {
+	for name, res := range map[string]*http.Response{
+		"index":    post("http://mirrors.test/", "x"),
+		"time map": post(byHost+wellKnown+"timemap/link/https://one.test/", "x"),
+	} {
 		if res.StatusCode != http.StatusMethodNotAllowed {
 			t.Errorf("post to the %s: %d", name, res.StatusCode)
 		}
 	}
-	if res := post(byHost+"/contact", strings.Repeat("x", 101)); res.StatusCode != http.StatusRequestEntityTooLarge {
+	if res := post(byHost+"/contact",
+		strings.Repeat("x", 101)); res.StatusCode != http.StatusRequestEntityTooLarge {
 		t.Errorf("large request: %d", res.StatusCode)
 	}
 
 	// What comes back.
 	const program = "/cgi-bin/find"
 	next = func(*http.Request) (*http.Response, error) {
-		return answer(200, "x", "Content-Type", "text/html", "Set-Cookie", "a=b", "Content-Security-Policy", "default-src *", "Access-Control-Allow-Origin", "*", "Refresh", "0",
+		return answer(200, "x", "Content-Type", "text/html", "Set-Cookie", "a=b", "Content-Security-Policy",
+			"default-src *", "Access-Control-Allow-Origin", "*", "Refresh", "0",
 			"Content-Encoding", "br", "Service-Worker-Allowed", "/", "Clear-Site-Data", "*"), nil
 	}
 	res := ask(t, s, "GET", byPath+program)
 	if res.Header.Get("Content-Encoding") != "br" || res.Header.Get("Content-Security-Policy") != sandboxPolicy {
 		t.Errorf("headers: %v", res.Header)
 	}
-	for _, name := range []string{"Set-Cookie", "Access-Control-Allow-Origin", "Refresh", "Service-Worker-Allowed", "Clear-Site-Data"} {
+	for _, name := range []string{
+		"Set-Cookie", "Access-Control-Allow-Origin", "Refresh", "Service-Worker-Allowed", "Clear-Site-Data",
+	} {
 		if res.Header.Get(name) != "" {
 			t.Errorf("%s passed back", name)
 		}
 	}
-	for loc, want := range map[string]string{"/docs/?ok#part": "/one/docs/?ok#part", "https://else.test/x": "https://else.test/x", "../x": "/one/x"} {
+	for loc, want := range map[string]string{
+		"/docs/?ok#part":      "/one/docs/?ok#part",
+		"https://else.test/x": "https://else.test/x",
+		"../x":                "/one/x",
+	} {
 		next = func(*http.Request) (*http.Response, error) { return answer(303, "", "Location", loc), nil }
 		if res := ask(t, s, "GET", byPath+program); res.StatusCode != 303 || res.Header.Get("Location") != want {
 			t.Errorf("redirect to %s: %d %s", loc, res.StatusCode, res.Header.Get("Location"))
@@ -155,11 +174,16 @@ func TestForward(t *testing.T) {
 	}{
 		"redirect to a script": {answer(302, "", "Location", "javascript:alert(1)"), nil, 502},
 		"unreachable":          {nil, errors.New("forbidden address"), 502},
-		"stated too large":     {&http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody, ContentLength: 1001}, nil, 502},
-		"exactly the bound":    {answer(200, strings.Repeat("x", 1000)), nil, 200},
-		"error of the origin":  {answer(500, "oops"), nil, 500},
-		"no status":            {answer(99, ""), nil, 502},
-		"other protocol":       {answer(101, ""), nil, 502},
+		"stated too large": {&http.Response{
+			StatusCode:    200,
+			Header:        http.Header{},
+			Body:          http.NoBody,
+			ContentLength: 1001,
+		}, nil, 502},
+		"exactly the bound":   {answer(200, strings.Repeat("x", 1000)), nil, 200},
+		"error of the origin": {answer(500, "oops"), nil, 500},
+		"no status":           {answer(99, ""), nil, 502},
+		"other protocol":      {answer(101, ""), nil, 502},
 	} {
 		next = func(*http.Request) (*http.Response, error) { return tc.answer, tc.err }
 		if res := ask(t, s, "GET", byHost+program); res.StatusCode != tc.status {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// ownHosts are the host names by which clients reach a server. A request for any other name comes from a page whose name was pointed at this
-// machine (DNS rebinding), and reads nothing.
+// ownHosts are the host names by which clients reach a server. A request for any other name comes from a page
+// whose name was pointed at this machine (DNS rebinding), and reads nothing.
 type ownHosts map[string]bool
 
 func newOwnHosts(names []string) ownHosts {
@@ -20,15 +20,18 @@ func newOwnHosts(names []string) ownHosts {
 	return o
 }
 
-// has reports whether a host, as normalHost returns it, is one of ours: a name that was configured, or an address, which cannot be rebound.
+// has reports whether a host, as normalHost returns it, is one of ours: a name that was configured, or an
+// address, which cannot be rebound.
 func (o ownHosts) has(host string) bool { return o[host] || net.ParseIP(host) != nil }
 
-// OwnHosts returns a handler that passes requests for these names, for localhost and for literal addresses, and answers 421 to all others.
+// OwnHosts returns a handler that passes requests for these names, for localhost and for literal addresses,
+// and answers 421 to all others.
 func OwnHosts(names []string, h http.Handler) http.Handler {
 	own := newOwnHosts(names)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !own.has(normalHost(r.Host)) {
-			http.Error(w, "this server does not answer for that host name; the flag --listen-host adds one", http.StatusMisdirectedRequest)
+			http.Error(w, "this server does not answer for that host name; the flag --listen-host adds one",
+				http.StatusMisdirectedRequest)
 			return
 		}
 		h.ServeHTTP(w, r)

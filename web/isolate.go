@@ -4,16 +4,18 @@ package web
 
 import "net/http"
 
-// Headers that keep mirrored pages apart; docs/serve.md says why each is there. There is no admin page on these hosts, and none must
-// ever be put there.
+// Headers that keep mirrored pages apart; docs/serve.md says why each is there. There is no admin page on
+// these hosts, and none must ever be put there.
 const (
-	// Without allow-same-origin a page has an opaque origin: it shares storage, cookies and documents with nothing, itself included. A page
-	// that it opens in a new window escapes the flags, but has its own headers.
-	sandboxPolicy = "sandbox allow-scripts allow-forms allow-popups allow-popups-to-escape-sandbox allow-downloads allow-modals"
+	// Without allow-same-origin a page has an opaque origin: it shares storage, cookies and documents with
+	// nothing, itself included. A page that it opens in a new window escapes the flags, but has its own headers.
+	sandboxPolicy = "sandbox allow-scripts allow-forms allow-popups allow-popups-to-escape-sandbox " +
+		"allow-downloads allow-modals"
 	// A mirror by host is embedded by itself alone.
 	hostPolicy = "frame-ancestors 'self'"
 	// Our own pages have neither scripts nor forms and load nothing.
-	pagePolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	pagePolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; " +
+		"frame-ancestors 'none'"
 )
 
 // isolateSite sets the headers of everything that comes from a mirror.

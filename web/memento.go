@@ -14,15 +14,16 @@ import (
 	"mirrord/site"
 )
 
-// The addresses of RFC 7089, below wellKnown on the host of a mirror, or below /NAME on the base host. URL is an original resource, as it
-// stands, query included.
+// The addresses of RFC 7089, below wellKnown on the host of a mirror, or below /NAME on the base host. URL is
+// an original resource, as it stands, query included.
 //
 //	timegate/URL                 302 to the Memento that Accept-Datetime asks for, the newest without one (§4.2.1, pattern 2.1)
 //	timemap/link/URL             all Mementos as application/link-format (§5)
 //	timemap/json/URL             the same as JSON
 //	memento/YYYYMMDDhhmmss/URL   the Memento that was in effect at that time, UTC
 //
-// On the base host the first three also work without /NAME: the first mirror by name that has the URL answers.
+// On the base host the first three also work without /NAME: the first mirror by name that has the URL
+// answers.
 
 const stamp = "20060102150405"
 
@@ -36,7 +37,11 @@ func (v *view) memento(rest string) error {
 			if done, err := v.gate(u, true); done || err != nil {
 				return err
 			}
-			v.notFound(v.w, v.r, notFound{Name: v.name, What: "No version of this mirror has that address.", Origin: u.String()})
+			v.notFound(v.w, v.r, notFound{
+				Name:   v.name,
+				What:   "No version of this mirror has that address.",
+				Origin: u.String(),
+			})
 		}
 	case "timemap":
 		form, arg, _ := strings.Cut(arg, "/")
@@ -63,7 +68,8 @@ func (v *view) memento(rest string) error {
 	return nil
 }
 
-// original reads the URL of an original resource from the end of an address; when it is none, it has answered.
+// original reads the URL of an original resource from the end of an address; when it is none, it has
+// answered.
 func (v *view) original(arg string) (site.URL, bool) {
 	u, err := originalURL(arg + query(v.r.URL))
 	if err != nil {
@@ -96,7 +102,8 @@ func (v *view) gate(u site.URL, own bool) (done bool, err error) {
 	want := time.Time{}
 	if ad := v.r.Header.Get("Accept-Datetime"); ad != "" {
 		if want, err = http.ParseTime(ad); err != nil {
-			http.Error(v.w, "Accept-Datetime is no date as in Thu, 31 May 2007 20:35:00 GMT", http.StatusBadRequest) // §4.5.3
+			// §4.5.3
+			http.Error(v.w, "Accept-Datetime is no date as in Thu, 31 May 2007 20:35:00 GMT", http.StatusBadRequest)
 			return true, nil
 		}
 	}
@@ -123,7 +130,8 @@ func (v *view) gate(u site.URL, own bool) (done bool, err error) {
 	return true, nil
 }
 
-// inEffect returns the index of the version that was the current one at t; the first one for an earlier time (§4.5.3: the nearest).
+// inEffect returns the index of the version that was the current one at t; the first one for an earlier time
+// (§4.5.3: the nearest).
 func inEffect(all []Version, t time.Time) int {
 	n, _ := slices.BinarySearchFunc(all, t, func(v Version, t time.Time) int {
 		if v.Time.Truncate(time.Second).After(t) {
@@ -139,14 +147,16 @@ func (v *view) uriM(u site.URL, t time.Time) string {
 	return v.at(wellKnown + "memento/" + t.UTC().Format(stamp) + "/" + u.String())
 }
 
-// neighbours are the links of a TimeGate or of Memento i (§2.2): the original, the TimeGate, the TimeMap, and the first, previous, this,
-// next and last Memento. A TimeGate does not link to itself. Without known, all is not the whole history and says nothing of first and last.
+// neighbours are the links of a TimeGate or of Memento i (§2.2): the original, the TimeGate, the TimeMap, and
+// the first, previous, this, next and last Memento. A TimeGate does not link to itself. Without known, all is
+// not the whole history and says nothing of first and last.
 func (v *view) neighbours(u site.URL, all []Version, i int, known, gate bool) []string {
 	links := []string{link(u.String(), `rel="original"`)}
 	if !gate {
 		links = append(links, link(v.at(wellKnown+"timegate/"+u.String()), `rel="timegate"`))
 	}
-	links = append(links, link(v.at(wellKnown+"timemap/link/"+u.String()), `rel="timemap"`, `type="application/link-format"`))
+	links = append(links,
+		link(v.at(wellKnown+"timemap/link/"+u.String()), `rel="timemap"`, `type="application/link-format"`))
 	for j, m := range all {
 		var rel []string
 		if j == 0 && known {
@@ -169,7 +179,8 @@ func (v *view) neighbours(u site.URL, all []Version, i int, known, gate bool) []
 }
 
 func (v *view) mementoLink(u site.URL, m Version, rel []string) string {
-	return link(v.uriM(u, m.Time), `rel="`+strings.Join(rel, " ")+`"`, `datetime="`+m.Time.UTC().Format(http.TimeFormat)+`"`)
+	return link(v.uriM(u, m.Time), `rel="`+strings.Join(rel, " ")+`"`,
+		`datetime="`+m.Time.UTC().Format(http.TimeFormat)+`"`)
 }
 
 // history returns the versions that brought another state of u, oldest first, if the site knows.
@@ -180,7 +191,8 @@ func (v *view) history(u site.URL) (all []Version, known bool, err error) {
 	return nil, false, nil
 }
 
-// nearest returns the version in effect at a time (zero: the last), or where u is not in it the nearest that has u, older ones first.
+// nearest returns the version in effect at a time (zero: the last), or where u is not in it the nearest that
+// has u, older ones first.
 func (v *view) nearest(u site.URL, t time.Time) ([]Version, error) {
 	all, err := v.site.Versions()
 	if err != nil || len(all) == 0 {
@@ -230,7 +242,8 @@ func slowHistory(ctx context.Context, s Site, u site.URL) ([]Version, error) {
 		if err != nil {
 			return nil, err
 		}
-		if ok && (len(out) == 0 || r.Digest != last.Digest || r.RedirectTo != last.RedirectTo || r.MIME != last.MIME) {
+		if ok && (len(out) == 0 || r.Digest != last.Digest || r.RedirectTo != last.RedirectTo ||
+			r.MIME != last.MIME) {
 			out = append(out, x)
 			last = r
 		}
@@ -258,7 +271,8 @@ func (v *view) version(u site.URL, t time.Time) error {
 	}
 	if !f.ok {
 		v.notFound(v.w, v.r, notFound{Name: v.name, Origin: u.String(),
-			What: fmt.Sprintf("The version of %s has no such page.", all[n].Time.UTC().Format("2 January 2006 15:04 MST"))})
+			What: fmt.Sprintf("The version of %s has no such page.",
+				all[n].Time.UTC().Format("2 January 2006 15:04 MST"))})
 		return nil
 	}
 	h := v.w.Header()
@@ -290,7 +304,8 @@ func (p past) of(u site.URL) string {
 	return p.v.prefix + wellKnown + "memento/" + p.t.Format(stamp) + "/" + u.String()
 }
 
-// serveAnyMemento answers a Memento request on the base host that names no mirror: the first one that has the URL goes on.
+// serveAnyMemento answers a Memento request on the base host that names no mirror: the first one that has the
+// URL goes on.
 func (s *Server) serveAnyMemento(w http.ResponseWriter, r *http.Request) {
 	rest := r.URL.EscapedPath()[len(wellKnown):]
 	kind, arg, _ := strings.Cut(rest, "/")

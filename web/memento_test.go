@@ -44,14 +44,17 @@ func mementoLinks(t *testing.T, s string) (rels map[string][]string, times map[s
 	return rels, times
 }
 
-// A Memento client (RFC 7089 §4) starts at the mirror, finds its TimeGate, asks it for a datetime, gets a Memento and walks from there.
+// A Memento client (RFC 7089 §4) starts at the mirror, finds its TimeGate, asks it for a datetime, gets a
+// Memento and walks from there.
 func TestMementoClient(t *testing.T) {
 	s := testServer(t, nil)
 	srv := httptest.NewServer(s)
 	defer srv.Close()
 	client := srv.Client()
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	client.Transport = &http.Transport{Proxy: func(*http.Request) (*url.URL, error) { return url.Parse(srv.URL) }} // all hosts are there
+	client.Transport = &http.Transport{Proxy: func(*http.Request) (*url.URL, error) {
+		return url.Parse(srv.URL)
+	}} // all hosts are there
 	get := func(address, datetime string) *http.Response {
 		t.Helper()
 		req, err := http.NewRequest("GET", address, nil)
@@ -74,7 +77,8 @@ func TestMementoClient(t *testing.T) {
 			t.Errorf("%s: the current version is not frozen", base)
 		}
 		rels, _ := mementoLinks(t, res.Header.Get("Link"))
-		if !slices.Equal(rels["original"], []string{"https://one.test/"}) || len(rels["timegate"]) != 1 || len(rels["timemap"]) != 1 {
+		if !slices.Equal(rels["original"], []string{"https://one.test/"}) || len(rels["timegate"]) != 1 ||
+			len(rels["timemap"]) != 1 {
 			t.Fatalf("%s: links %v", base, rels)
 		}
 		gate := rels["timegate"][0]
@@ -99,23 +103,28 @@ func TestMementoClient(t *testing.T) {
 			res.Body.Close()
 			rels, times := mementoLinks(t, res.Header.Get("Link"))
 			where := res.Header.Get("Location")
-			if res.StatusCode != 302 || !strings.Contains(res.Header.Get("Vary"), "Accept-Datetime") || res.Header.Get("Memento-Datetime") != "" {
+			if res.StatusCode != 302 || !strings.Contains(res.Header.Get("Vary"), "Accept-Datetime") ||
+				res.Header.Get("Memento-Datetime") != "" {
 				t.Errorf("%s, TimeGate: %d %v", tc.name, res.StatusCode, res.Header)
 			}
-			if !times[where].Equal(tc.want) || rels["original"] == nil || rels["timemap"] == nil || rels["first"] == nil || rels["last"] == nil || rels["timegate"] != nil {
+			if !times[where].Equal(tc.want) || rels["original"] == nil || rels["timemap"] == nil ||
+				rels["first"] == nil || rels["last"] == nil || rels["timegate"] != nil {
 				t.Errorf("%s, TimeGate: to %s, links %v %v", tc.name, where, rels, times)
 			}
 			res = get(where, "")
 			body := bodyOf(t, res)
-			if res.StatusCode != 200 || !strings.HasSuffix(body, tc.body) || res.Header.Get("Memento-Datetime") != tc.want.Format(http.TimeFormat) {
+			if res.StatusCode != 200 || !strings.HasSuffix(body, tc.body) ||
+				res.Header.Get("Memento-Datetime") != tc.want.Format(http.TimeFormat) {
 				t.Errorf("%s, Memento: %d %q at %q", tc.name, res.StatusCode, body, res.Header.Get("Memento-Datetime"))
 			}
 			rels, times = mementoLinks(t, res.Header.Get("Link"))
-			if rels["original"] == nil || rels["timegate"][0] != gate || rels["timemap"] == nil || len(rels["memento"]) != 2 {
+			if rels["original"] == nil || rels["timegate"][0] != gate || rels["timemap"] == nil ||
+				len(rels["memento"]) != 2 {
 				t.Errorf("%s, Memento: links %v", tc.name, rels)
 			}
 			first := tc.want.Equal(day1)
-			if first && (rels["next"] == nil || rels["prev"] != nil) || !first && (rels["prev"] == nil || rels["next"] != nil) {
+			if (first && (rels["next"] == nil || rels["prev"] != nil)) ||
+				(!first && (rels["prev"] == nil || rels["next"] != nil)) {
 				t.Errorf("%s, Memento: prev %v, next %v", tc.name, rels["prev"], rels["next"])
 			}
 			if next := rels["next"]; next != nil && !times[next[0]].Equal(day2) {
@@ -125,14 +134,16 @@ func TestMementoClient(t *testing.T) {
 		res = get(rels["timemap"][0], "")
 		text := bodyOf(t, res)
 		rels, times := mementoLinks(t, text)
-		if res.Header.Get("Content-Type") != "application/link-format" || len(rels["memento"]) != 2 || len(times) != 2 || rels["self"] == nil || rels["timegate"][0] != gate ||
+		if res.Header.Get("Content-Type") != "application/link-format" || len(rels["memento"]) != 2 ||
+			len(times) != 2 || rels["self"] == nil || rels["timegate"][0] != gate ||
 			!strings.Contains(text, `until="`+day2.Format(http.TimeFormat)+`"`) {
 			t.Errorf("%s: TimeMap %v:\n%s", base, res.Header, text)
 		}
 		// The mirror's own addresses negotiate too.
 		res = get(base+"/", day1.Format(http.TimeFormat))
 		res.Body.Close()
-		if res.StatusCode != 302 || !strings.HasSuffix(res.Header.Get("Location"), "/memento/20260301040000/https://one.test/") {
+		if res.StatusCode != 302 ||
+			!strings.HasSuffix(res.Header.Get("Location"), "/memento/20260301040000/https://one.test/") {
 			t.Errorf("%s with a datetime: %d %v", base, res.StatusCode, res.Header)
 		}
 	}
@@ -147,11 +158,14 @@ func TestMementoDetails(t *testing.T) {
 		status        int
 		want          string // in the body or the Location
 	}{
-		{"a page that is gone", wk + "timegate/https://one.test/gone.html", nil, 302, "/memento/20260301040000/https://one.test/gone.html"},
+		{"a page that is gone", wk + "timegate/https://one.test/gone.html", nil, 302,
+			"/memento/20260301040000/https://one.test/gone.html"},
 		{"its address today", byHost + "/gone.html", nil, 302, "https://one.test/gone.html"},
-		{"its last state, asked for later", wk + "timegate/https://one.test/gone.html", []string{"Accept-Datetime", day3.Format(http.TimeFormat)}, 302, "20260301040000"},
+		{"its last state, asked for later", wk + "timegate/https://one.test/gone.html",
+			[]string{"Accept-Datetime", day3.Format(http.TimeFormat)}, 302, "20260301040000"},
 		{"in the version that has it", wk + "memento/20260301040000/https://one.test/gone.html", nil, 200, "gone"},
-		{"in a version that has it not", wk + "memento/20260701000000/https://one.test/gone.html", nil, 404, "1 June 2026"},
+		{"in a version that has it not", wk + "memento/20260701000000/https://one.test/gone.html", nil, 404,
+			"1 June 2026"},
 		{"never there", wk + "timegate/https://one.test/never", nil, 404, "https://one.test/never"},
 		{"never there, TimeMap", wk + "timemap/link/https://one.test/never", nil, 404, ""},
 		{"a site that is not ours", wk + "timegate/https://evil.test/", nil, 404, ""},
@@ -160,21 +174,32 @@ func TestMementoDetails(t *testing.T) {
 		{"query at the TimeGate", wk + "timegate/https://one.test/find?q=2", nil, 302, "https://one.test/find?q=2"},
 		{"one slash", wk + "memento/20260701000000/https:/one.test/docs/", nil, 200, "docs"},
 		{"the URL as people write it", wk + "memento/20260701000000/HTTPS://one.test/", nil, 400, ""},
-		{"host in capitals, default port", wk + "memento/20260701000000/https://ONE.test:443/docs/", nil, 200, "docs"},
-		{"a relative link from there", wk + "memento/20260701000000/https://one.test/find@q=1.html", nil, 200, "found 1"},
-		{"another host's file by its place", wk + "memento/20260701000000/https://one.test/@cdn.test/lib.css", nil, 200, "p{}"},
-		{"another host's file by its URL", wk + "memento/20260701000000/https://cdn.test/lib.css", nil, 302, "/.well-known/mirrord/memento/20260701000000/https://one.test/@cdn.test/lib.css"},
-		{"redirect", wk + "memento/20260701000000/https://one.test/old", nil, 301, "/.well-known/mirrord/memento/20260701000000/https://one.test/docs/"},
-		{"by path", "http://mirrors.test/one" + wellKnown + "memento/20260701000000/https://one.test/old", nil, 301, "/one/.well-known/mirrord/memento/20260701000000/https://one.test/docs/"},
-		{"two meanings, from outside", wk + "memento/20260701000000/https://one.test/a.html", nil, 302, "/https://one.test/a~0011223344.html"},
-		{"two meanings, from inside", wk + "memento/20260701000000/https://one.test/a.html", []string{"Referer", wk + "memento/20260701000000/https://one.test/"}, 200, "this is a"},
+		{"host in capitals, default port", wk + "memento/20260701000000/https://ONE.test:443/docs/", nil,
+			200, "docs"},
+		{"a relative link from there", wk + "memento/20260701000000/https://one.test/find@q=1.html", nil, 200,
+			"found 1"},
+		{"another host's file by its place", wk + "memento/20260701000000/https://one.test/@cdn.test/lib.css", nil,
+			200, "p{}"},
+		{"another host's file by its URL", wk + "memento/20260701000000/https://cdn.test/lib.css", nil, 302,
+			"/.well-known/mirrord/memento/20260701000000/https://one.test/@cdn.test/lib.css"},
+		{"redirect", wk + "memento/20260701000000/https://one.test/old", nil, 301,
+			"/.well-known/mirrord/memento/20260701000000/https://one.test/docs/"},
+		{"by path", "http://mirrors.test/one" + wellKnown + "memento/20260701000000/https://one.test/old", nil, 301,
+			"/one/.well-known/mirrord/memento/20260701000000/https://one.test/docs/"},
+		{"two meanings, from outside", wk + "memento/20260701000000/https://one.test/a.html", nil, 302,
+			"/https://one.test/a~0011223344.html"},
+		{"two meanings, from inside", wk + "memento/20260701000000/https://one.test/a.html",
+			[]string{"Referer", wk + "memento/20260701000000/https://one.test/"}, 200, "this is a"},
 		{"bad datetime", wk + "timegate/https://one.test/", []string{"Accept-Datetime", "last week"}, 400, ""},
 		{"bad datetime at the mirror", byHost + "/", []string{"Accept-Datetime", "2026-01-01"}, 400, ""},
 		{"a time that is none", wk + "memento/20261399000000/https://one.test/", nil, 400, ""},
 		{"a time with a fraction", wk + "memento/20260701000000.5/https://one.test/", nil, 400, ""},
-		{"base host", "http://mirrors.test" + wellKnown + "timegate/http://two.test:81/sub/start.html", nil, 302, "/two/.well-known/mirrord/timegate/http://two.test:81/sub/start.html"},
-		{"base host, nobody has it", "http://mirrors.test" + wellKnown + "timegate/http://none.test/", nil, 404, ""},
-		{"base host, TimeMap", "http://mirrors.test" + wellKnown + "timemap/json/https://one.test/find?q=1", nil, 302, "/one/.well-known/mirrord/timemap/json/https://one.test/find?q=1"},
+		{"base host", "http://mirrors.test" + wellKnown + "timegate/http://two.test:81/sub/start.html", nil, 302,
+			"/two/.well-known/mirrord/timegate/http://two.test:81/sub/start.html"},
+		{"base host, nobody has it", "http://mirrors.test" + wellKnown + "timegate/http://none.test/",
+			nil, 404, ""},
+		{"base host, TimeMap", "http://mirrors.test" + wellKnown + "timemap/json/https://one.test/find?q=1", nil,
+			302, "/one/.well-known/mirrord/timemap/json/https://one.test/find?q=1"},
 	} {
 		res := ask(t, s, "GET", tc.address, tc.headers...)
 		got := bodyOf(t, res)
@@ -187,25 +212,31 @@ func TestMementoDetails(t *testing.T) {
 	}
 	var m timeMapJSON
 	res := ask(t, s, "GET", wk+"timemap/json/https://one.test/")
-	if err := json.NewDecoder(res.Body).Decode(&m); err != nil || len(m.Mementos.List) != 2 || m.Mementos.Last.Version != 2 || !m.Mementos.First.Time.Equal(day1) || m.Original != "https://one.test/" {
+	if err := json.NewDecoder(res.Body).Decode(&m); err != nil || len(m.Mementos.List) != 2 ||
+		m.Mementos.Last.Version != 2 || !m.Mementos.First.Time.Equal(day1) || m.Original != "https://one.test/" {
 		t.Errorf("TimeMap: %v %+v", err, m)
 	}
-	// A Memento of the past may be kept, the newest version's may be followed by a newer one of the same second's stamp.
-	if got := ask(t, s, "GET", wk+"memento/20260301040000/https://one.test/").Header.Get("Cache-Control"); !strings.Contains(got, "max-age") {
+	// A Memento of the past may be kept, the newest version's may be followed by a newer one of the same
+	// second's stamp.
+	if got := ask(t, s, "GET", wk+"memento/20260301040000/https://one.test/").Header.Get(
+		"Cache-Control"); !strings.Contains(got, "max-age") {
 		t.Errorf("past: %q", got)
 	}
-	if got := ask(t, s, "GET", wk+"memento/20270101000000/https://one.test/").Header.Get("Cache-Control"); got != "no-cache" {
+	if got := ask(t, s, "GET", wk+"memento/20270101000000/https://one.test/").Header.Get(
+		"Cache-Control"); got != "no-cache" {
 		t.Errorf("future: %q", got)
 	}
 	// Conditional requests work on Mementos.
 	first := ask(t, s, "GET", wk+"memento/20260701000000/https://one.test/docs/long.txt")
-	res = ask(t, s, "GET", wk+"memento/20260701000000/https://one.test/docs/long.txt", "If-None-Match", first.Header.Get("Etag"))
+	res = ask(t, s, "GET", wk+"memento/20260701000000/https://one.test/docs/long.txt", "If-None-Match",
+		first.Header.Get("Etag"))
 	if res.StatusCode != 304 || res.Header.Get("Memento-Datetime") == "" {
 		t.Errorf("conditional: %d %v", res.StatusCode, res.Header)
 	}
 }
 
-// A site that does not know its history: the TimeGate finds the version in effect, or the nearest that has the page; the TimeMap looks into all.
+// A site that does not know its history: the TimeGate finds the version in effect, or the nearest that has
+// the page; the TimeMap looks into all.
 func TestMementoWithoutHistory(t *testing.T) {
 	sites := testSites()
 	sites["one"].forgets = true
@@ -239,14 +270,18 @@ func TestMementoWithoutHistory(t *testing.T) {
 	}
 	res := ask(t, s, "GET", wk+"memento/20260701000000/https://one.test/")
 	rels, _ = mementoLinks(t, res.Header.Get("Link"))
-	if res.Header.Get("Memento-Datetime") != day2.Format(http.TimeFormat) || rels["first"] != nil || rels["next"] != nil || len(rels["memento"]) != 1 || rels["original"] == nil {
+	if res.Header.Get("Memento-Datetime") != day2.Format(http.TimeFormat) || rels["first"] != nil ||
+		rels["next"] != nil || len(rels["memento"]) != 1 || rels["original"] == nil {
 		t.Errorf("Memento: %v", res.Header)
 	}
 }
 
 func FuzzRequest(f *testing.F) {
-	for _, s := range []string{"/docs/", "/a.html?x", "//x/../%2e%2e/", "/.well-known/mirrord/memento/20260701000000/https://one.test/a", "/.well-known/mirrord/timegate/http:/x",
-		"/%c3%a9\x00\\", "/.well-known/mirrord/timemap/link/https://one.test/%3e%22,<"} {
+	for _, s := range []string{
+		"/docs/", "/a.html?x", "//x/../%2e%2e/", "/.well-known/mirrord/memento/20260701000000/https://one.test/a",
+		"/.well-known/mirrord/timegate/http:/x",
+		"/%c3%a9\x00\\", "/.well-known/mirrord/timemap/link/https://one.test/%3e%22,<",
+	} {
 		f.Add(s, "Sun, 01 Mar 2026 04:00:00 GMT", false)
 		f.Add(s, "", true)
 	}
@@ -270,7 +305,14 @@ func FuzzRequest(f *testing.F) {
 				return
 			}
 		}
-		r := &http.Request{Method: "GET", URL: u, Host: host, Header: http.Header{"Accept-Datetime": {datetime}}, RequestURI: u.RequestURI(), Proto: "HTTP/1.1"}
+		r := &http.Request{
+			Method:     "GET",
+			URL:        u,
+			Host:       host,
+			Header:     http.Header{"Accept-Datetime": {datetime}},
+			RequestURI: u.RequestURI(),
+			Proto:      "HTTP/1.1",
+		}
 		w := httptest.NewRecorder()
 		s.ServeHTTP(w, r)
 		for _, values := range w.Header() {
@@ -281,7 +323,8 @@ func FuzzRequest(f *testing.F) {
 			}
 		}
 		if loc := w.Header().Get("Location"); loc != "" {
-			inside := strings.HasPrefix(loc, prefix+"/") && !strings.HasPrefix(loc, "//") || strings.HasPrefix(loc, "http://"+host+"/")
+			inside := (strings.HasPrefix(loc, prefix+"/") && !strings.HasPrefix(loc, "//")) ||
+				strings.HasPrefix(loc, "http://"+host+"/")
 			if !inside && !strings.HasPrefix(loc, "https://one.test/") && loc != "https://elsewhere.test/x?y" {
 				t.Errorf("%q: to %q", target, loc)
 			}

@@ -21,41 +21,46 @@ import (
 type Options struct {
 	Sites Sites // what is served
 
-	// Base is the host name, without port, below which every mirror has its own: NAME.Base. Default: mirrors by host only at
-	// NAME.localhost, which browsers lead to the machine they run on (RFC 6761).
+	// Base is the host name, without port, below which every mirror has its own: NAME.Base. Default: mirrors by
+	// host only at NAME.localhost, which browsers lead to the machine they run on (RFC 6761).
 	Base string
-	// Hosts are other names of the base host. Literal addresses and localhost are always good; any other Host is refused with 421, so that
-	// a name which an attacker points at this machine (DNS rebinding) reads nothing.
+	// Hosts are other names of the base host. Literal addresses and localhost are always good; any other Host is
+	// refused with 421, so that a name which an attacker points at this machine (DNS rebinding) reads nothing.
 	Hosts []string
 	// Aliases are other host names of mirrors: host name, without port, to mirror.
 	Aliases map[string]string
 	// Only limits what is served to these mirrors. Default: all.
 	Only []string
-	// HTTPS says that clients come by https, through a proxy in front; it decides the scheme of the addresses in headers and pages.
+	// HTTPS says that clients come by https, through a proxy in front; it decides the scheme of the addresses in
+	// headers and pages.
 	HTTPS bool
 	// StayHere answers 404 for what is not mirrored, with a link to the origin, instead of a redirect there.
 	StayHere bool
 
-	// Forward sends requests that only a program of the origin can answer to the origin. Default: they are redirected, see Forward.
+	// Forward sends requests that only a program of the origin can answer to the origin. Default: they are
+	// redirected, see Forward.
 	Forward *Forward
 
 	// CacheBytes bounds the memory for compressed bodies. Default 32 MiB; negative: nothing is compressed.
 	CacheBytes int64
-	// MaxCompress is the largest body in bytes that is compressed. Default 4 MiB: all of it is in memory at that time.
+	// MaxCompress is the largest body in bytes that is compressed. Default 4 MiB: all of it is in memory at that
+	// time.
 	MaxCompress int64
 
 	Log *slog.Logger // default: none
 }
 
-// Forward bounds what is sent on to an origin: GET, HEAD and POST to a URL below the primary origin of a mirror that is not mirrored
-// and is a program, or is posted to. Cookies and credentials are passed in neither direction.
+// Forward bounds what is sent on to an origin: GET, HEAD and POST to a URL below the primary origin of a
+// mirror that is not mirrored and is a program, or is posted to. Cookies and credentials are passed in
+// neither direction.
 type Forward struct {
-	// Transport returns what makes the exchanges with the origin of a mirror. It must refuse addresses that the mirror may not reach, after DNS.
-	// Required.
+	// Transport returns what makes the exchanges with the origin of a mirror. It must refuse addresses that the
+	// mirror may not reach, after DNS. Required.
 	Transport func(name string) http.RoundTripper
 	// Allow decides for each URL, after the rule above. Default: all.
 	Allow func(name string, u site.URL) bool
-	// Programs returns the rule of what is a program at the origin of a mirror. Default, and where it returns nil: site.Programs.
+	// Programs returns the rule of what is a program at the origin of a mirror. Default, and where it returns
+	// nil: site.Programs.
 	Programs func(name string) *site.ProgramRule
 	// Parallel is how many requests are under way at once; one more gets 503. Default 8.
 	Parallel int
@@ -65,7 +70,8 @@ type Forward struct {
 	Timeout time.Duration
 }
 
-// Server is the http.Handler of the base host and of the host names of all mirrors. It is safe for concurrent use.
+// Server is the http.Handler of the base host and of the host names of all mirrors. It is safe for concurrent
+// use.
 type Server struct {
 	o       Options
 	base    string   // lower case

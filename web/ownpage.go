@@ -4,7 +4,8 @@ package web
 
 import "net/http"
 
-// ownPages is the registry of what the base host shows besides mirrors: each exported method returns one page, in a file of its own.
+// ownPages is the registry of what the base host shows besides mirrors: each exported method returns one
+// page, in a file of its own.
 type ownPages struct{}
 
 // ownPage is one of them. The server has refused other methods than GET and HEAD when it calls serve.

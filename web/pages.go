@@ -133,8 +133,16 @@ func (s *Server) list(r *http.Request) ([]listed, error) {
 			s.log.Warn("mirror left out of the list", "job", name, "err", err)
 			continue
 		}
-		l := listed{Name: name, Title: snap.Title, Origin: snap.Primary, ByPath: "/" + name + "/" + escapePath(snap.Entry), Version: snap.Number,
-			Retrieved: snap.Time.UTC().Truncate(time.Second), Files: snap.Files, Bytes: snap.Bytes}
+		l := listed{
+			Name:      name,
+			Title:     snap.Title,
+			Origin:    snap.Primary,
+			ByPath:    "/" + name + "/" + escapePath(snap.Entry),
+			Version:   snap.Number,
+			Retrieved: snap.Time.UTC().Truncate(time.Second),
+			Files:     snap.Files,
+			Bytes:     snap.Bytes,
+		}
 		snap.release()
 		l.Address = l.ByPath
 		if byHost {

@@ -40,7 +40,8 @@ func TestAddresses(t *testing.T) {
 		{"two slashes", byHost + "//docs/", "", 302, "https://one.test//docs/"},
 		{"two slashes that look like a host", byHost + "//evil.test/x", "", 302, "https://one.test//evil.test/x"},
 
-		{"a document that does not lie in its URL's directory", byHost + "/odd//x.html", "", 302, "/odd/%252F/x.html"},
+		{"a document that does not lie in its URL's directory", byHost + "/odd//x.html", "", 302,
+			"/odd/%252F/x.html"},
 		{"its place", byHost + "/odd/%252F/x.html", "", 200, "odd"},
 		{"what has no links is at home everywhere", byHost + "/odd//x.png", "", 200, "picture"},
 		{"another host's file", byHost + "/@cdn.test/lib.css", "", 200, "p{}"},
@@ -65,7 +66,8 @@ func TestAddresses(t *testing.T) {
 		{"by path, the root", byPath + "/", "", 200, "<title>home"},
 		{"by path, no slash", byPath, "", 301, "/one/"},
 		{"by path, not mirrored", byPath + "/none", "", 302, "https://one.test/none"},
-		{"by path, dot segments stay inside", byPath + "/../two/sub/start.html", "", 302, "https://one.test/two/sub/start.html"},
+		{"by path, dot segments stay inside", byPath + "/../two/sub/start.html", "", 302,
+			"https://one.test/two/sub/start.html"},
 		{"by path, odd", byPath + "/odd//x.html", "", 302, "/one/odd/%252F/x.html"},
 		{"an entry that is not the root", "http://two.mirrors.test/", "", 302, "/sub/start.html"},
 		{"an entry that is not the root, by path", "http://mirrors.test/two/", "", 302, "/two/sub/start.html"},
@@ -107,11 +109,16 @@ func TestAddresses(t *testing.T) {
 func TestHostilePaths(t *testing.T) {
 	s := testServer(t, nil)
 	for _, path := range []string{
-		"/..%2f..%2fetc/passwd", "/%2e%2e%2f%2e%2e%2fsecret", "/..\\..\\x", "/..%5c..%5cx", "/%00", "/docs/%00index.html", "/docs/index.html%00.png", "/%ff%fe", "/%zz",
-		"/phm.json", "/phm.files", "/.well-known/mirrord/", "/.well-known/mirrord/memento/", "/.well-known/mirrord/memento/x/y",
-		"/.well-known/mirrord/memento/20261301000000/https://one.test/", "/.well-known/mirrord/timemap/", "/.well-known/mirrord/timemap/xml/https://one.test/",
-		"/.well-known/mirrord/timegate/file:///etc/passwd", "/.well-known/mirrord/timegate/javascript:alert(1)", "/.well-known/mirrord/timegate/https://",
-		"/.well-known/mirrord/memento/20261120103000/https://one.test/..%2f..%2fetc", "/" + strings.Repeat("a/", 4000), "/" + strings.Repeat("%41", 3000),
+		"/..%2f..%2fetc/passwd", "/%2e%2e%2f%2e%2e%2fsecret", "/..\\..\\x", "/..%5c..%5cx", "/%00",
+		"/docs/%00index.html", "/docs/index.html%00.png", "/%ff%fe", "/%zz",
+		"/phm.json", "/phm.files", "/.well-known/mirrord/", "/.well-known/mirrord/memento/",
+		"/.well-known/mirrord/memento/x/y",
+		"/.well-known/mirrord/memento/20261301000000/https://one.test/", "/.well-known/mirrord/timemap/",
+		"/.well-known/mirrord/timemap/xml/https://one.test/",
+		"/.well-known/mirrord/timegate/file:///etc/passwd", "/.well-known/mirrord/timegate/javascript:alert(1)",
+		"/.well-known/mirrord/timegate/https://",
+		"/.well-known/mirrord/memento/20261120103000/https://one.test/..%2f..%2fetc",
+		"/" + strings.Repeat("a/", 4000), "/" + strings.Repeat("%41", 3000),
 		"/con", "/docs/index.html/", "/docs/index.html/..", "/;/%3b", "/?%00", "/x?" + strings.Repeat("y", 9000),
 	} {
 		for _, base := range []string{byHost, byPath} {
@@ -129,7 +136,8 @@ func TestHostilePaths(t *testing.T) {
 			if got := bodyOf(t, res); res.StatusCode < 300 && got != "docs" {
 				t.Errorf("%.80s: %d %q", base+path, res.StatusCode, got)
 			}
-			if loc := res.Header.Get("Location"); loc != "" && !strings.HasPrefix(loc, "/") && !strings.HasPrefix(loc, "https://one.test/") {
+			if loc := res.Header.Get("Location"); loc != "" && !strings.HasPrefix(loc, "/") &&
+				!strings.HasPrefix(loc, "https://one.test/") {
 				t.Errorf("%.80s: to %.80s", base+path, loc)
 			}
 			if strings.HasPrefix(res.Header.Get("Location"), "//") {
@@ -137,15 +145,21 @@ func TestHostilePaths(t *testing.T) {
 			}
 		}
 	}
-	if res := ask(t, s, "GET", byHost+"/"+strings.Repeat("x", maxTarget)); res.StatusCode != http.StatusRequestURITooLong {
+	if res := ask(t, s, "GET",
+		byHost+"/"+strings.Repeat("x", maxTarget)); res.StatusCode != http.StatusRequestURITooLong {
 		t.Errorf("overlong address: %d", res.StatusCode)
 	}
 }
 
 func TestMethods(t *testing.T) {
 	s := testServer(t, nil)
-	for _, method := range []string{"POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "PROPFIND"} {
-		for _, address := range []string{"http://mirrors.test/", byHost + "/", byPath + "/", byHost + "/.well-known/mirrord/timegate/https://one.test/"} {
+	for _, method := range []string{
+		"POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "PROPFIND",
+	} {
+		for _, address := range []string{
+			"http://mirrors.test/", byHost + "/", byPath + "/",
+			byHost + "/.well-known/mirrord/timegate/https://one.test/",
+		} {
 			res := ask(t, s, method, address)
 			if res.StatusCode != http.StatusMethodNotAllowed || res.Header.Get("Allow") != "GET, HEAD" {
 				t.Errorf("%s %s: %d, Allow %q", method, address, res.StatusCode, res.Header.Get("Allow"))
@@ -156,21 +170,32 @@ func TestMethods(t *testing.T) {
 	if res.StatusCode != 200 || res.ContentLength != int64(len(long)) || bodyOf(t, res) != "" {
 		t.Errorf("HEAD: %d, length %d", res.StatusCode, res.ContentLength)
 	}
-	if res := ask(t, s, "GET", byHost+"/docs/", "Service-Worker", "script"); res.StatusCode != http.StatusForbidden {
+	if res := ask(t, s, "GET", byHost+"/docs/", "Service-Worker",
+		"script"); res.StatusCode != http.StatusForbidden {
 		t.Errorf("service worker: %d", res.StatusCode)
 	}
 }
 
 func TestLesson31Isolation(t *testing.T) {
 	s := testServer(t, nil)
-	common := map[string]string{"X-Content-Type-Options": "nosniff", "Cross-Origin-Opener-Policy": "same-origin", "Origin-Agent-Cluster": "?1"}
-	for _, path := range []string{"/", "/docs/", "/docs/long.txt", "/pic.png", "/none", "/old", "/a.html", "/.well-known/mirrord/timemap/link/https://one.test/",
-		"/.well-known/mirrord/memento/20260701000000/https://one.test/"} {
+	common := map[string]string{
+		"X-Content-Type-Options":     "nosniff",
+		"Cross-Origin-Opener-Policy": "same-origin",
+		"Origin-Agent-Cluster":       "?1",
+	}
+	for _, path := range []string{
+		"/", "/docs/", "/docs/long.txt", "/pic.png", "/none", "/old", "/a.html",
+		"/.well-known/mirrord/timemap/link/https://one.test/",
+		"/.well-known/mirrord/memento/20260701000000/https://one.test/",
+	} {
 		for base, want := range map[string]map[string]string{
 			byHost: {"Content-Security-Policy": hostPolicy, "Cross-Origin-Resource-Policy": "same-origin"},
 			byPath: {"Content-Security-Policy": sandboxPolicy, "Cross-Origin-Resource-Policy": ""},
 		} {
-			for _, headers := range [][]string{nil, {"Range", "bytes=0-1"}, {"Accept-Encoding", "gzip"}, {"Accept-Datetime", day1.Format(http.TimeFormat)}} {
+			for _, headers := range [][]string{
+				nil, {"Range", "bytes=0-1"}, {"Accept-Encoding", "gzip"},
+				{"Accept-Datetime", day1.Format(http.TimeFormat)},
+			} {
 				res := ask(t, s, "GET", base+path, headers...)
 				for _, m := range []map[string]string{common, want} {
 					for k, v := range m {
@@ -185,10 +210,14 @@ func TestLesson31Isolation(t *testing.T) {
 			}
 		}
 	}
-	if strings.Contains(sandboxPolicy, "allow-same-origin") || strings.Contains(sandboxPolicy, "allow-top-navigation") {
+	if strings.Contains(sandboxPolicy, "allow-same-origin") ||
+		strings.Contains(sandboxPolicy, "allow-top-navigation") {
 		t.Error("the sandbox is open")
 	}
-	for _, address := range []string{"http://mirrors.test/", "http://mirrors.test/three/", "http://mirrors.test/.well-known/mirrord/sites", byHost + "/@none/x"} {
+	for _, address := range []string{
+		"http://mirrors.test/", "http://mirrors.test/three/", "http://mirrors.test/.well-known/mirrord/sites",
+		byHost + "/@none/x",
+	} {
 		res := ask(t, s, "GET", address)
 		if got := res.Header.Get("Content-Security-Policy"); got != pagePolicy {
 			t.Errorf("%s: %q", address, got)
@@ -206,15 +235,18 @@ func TestIndex(t *testing.T) {
 		t.Errorf("%d scripts, forms or pictures", n)
 	}
 	a := doc.Find("tbody tr").First().Find("a").First()
-	if href, _ := a.Attr("href"); href != "http://one.mirrors.test:8080/index.html" || a.Text() != "Title of <https://one.test>" {
+	if href, _ := a.Attr("href"); href != "http://one.mirrors.test:8080/index.html" ||
+		a.Text() != "Title of <https://one.test>" {
 		t.Errorf("first mirror: %q %q", href, a.Text())
 	}
 	var list []listed
 	res := ask(t, s, "GET", "http://192.0.2.7:8080/.well-known/mirrord/sites")
-	if err := json.NewDecoder(res.Body).Decode(&list); err != nil || res.Header.Get("Content-Type") != "application/json" {
+	if err := json.NewDecoder(res.Body).Decode(&list); err != nil ||
+		res.Header.Get("Content-Type") != "application/json" {
 		t.Fatalf("%v, type %q", err, res.Header.Get("Content-Type"))
 	}
-	if len(list) != 2 || list[0].Name != "one" || list[0].Version != 3 || !list[0].Retrieved.Equal(day3) || list[0].Address != "/one/index.html" ||
+	if len(list) != 2 || list[0].Name != "one" || list[0].Version != 3 || !list[0].Retrieved.Equal(day3) ||
+		list[0].Address != "/one/index.html" ||
 		list[1].ByPath != "/two/sub/start.html" || list[1].Origin != "http://two.test:81" {
 		t.Errorf("list: %+v", list)
 	}
@@ -226,7 +258,8 @@ func TestOptions(t *testing.T) {
 		o.Aliases = map[string]string{"Copy.Test": "one"}
 	})
 	for address, want := range map[string]int{
-		"http://two.mirrors.test/sub/start.html": 404, "http://mirrors.test/two/sub/start.html": 404, byHost + "/docs/": 200,
+		"http://two.mirrors.test/sub/start.html": 404, "http://mirrors.test/two/sub/start.html": 404,
+		byHost + "/docs/":        200,
 		"http://copy.test/docs/": 200, "http://other.test/one/docs/": 200,
 	} {
 		if res := ask(t, only, "GET", address); res.StatusCode != want {
@@ -238,21 +271,32 @@ func TestOptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if href, _ := doc.Find("a").First().Attr("href"); res.StatusCode != 404 || href != "https://one.test/none?x=%22%3E%3Cscript%3E" || doc.Find("script").Length() != 0 {
+	if href, _ := doc.Find("a").First().Attr("href"); res.StatusCode != 404 ||
+		href != "https://one.test/none?x=%22%3E%3Cscript%3E" || doc.Find("script").Length() != 0 {
 		t.Errorf("StayHere: %d, origin %q", res.StatusCode, href)
 	}
-	if l := ask(t, only, "GET", byHost+"/docs/").Header.Get("Link"); !strings.Contains(l, "<https://one.mirrors.test/.well-known/") {
+	if l := ask(t, only, "GET", byHost+"/docs/").Header.Get("Link"); !strings.Contains(l,
+		"<https://one.mirrors.test/.well-known/") {
 		t.Errorf("HTTPS: Link %q", l)
 	}
 	own := only.Site("one")
-	for address, want := range map[string]int{"http://127.0.0.1:99/docs/": 200, "http://localhost:99/docs/": 200, "http://rebound.test:99/docs/": 421, "http://two.localhost/docs/": 421} {
+	for address, want := range map[string]int{
+		"http://127.0.0.1:99/docs/":    200,
+		"http://localhost:99/docs/":    200,
+		"http://rebound.test:99/docs/": 421,
+		"http://two.localhost/docs/":   421,
+	} {
 		if res := ask(t, own, "GET", address); res.StatusCode != want {
 			t.Errorf("own listener: %s: %d, want %d", address, res.StatusCode, want)
 		}
 	}
 	for name, o := range map[string]Options{
-		"no sites": {}, "an address as base": {Sites: testSites(), Base: "192.0.2.1"}, "a URL as base": {Sites: testSites(), Base: "http://x.test/"},
-		"alias of the base": {Sites: testSites(), Base: "x.test", Aliases: map[string]string{"x.test": "one"}}, "no transport": {Sites: testSites(), Forward: &Forward{}},
+		"no sites": {}, "an address as base": {
+			Sites: testSites(),
+			Base:  "192.0.2.1",
+		}, "a URL as base": {Sites: testSites(), Base: "http://x.test/"},
+		"alias of the base": {Sites: testSites(), Base: "x.test", Aliases: map[string]string{"x.test": "one"}},
+		"no transport":      {Sites: testSites(), Forward: &Forward{}},
 	} {
 		if _, err := New(o); err == nil {
 			t.Errorf("%s: no error", name)
@@ -269,7 +313,8 @@ func TestTreeMovesOn(t *testing.T) {
 	}
 	sites["one"].moves = 5
 	res := ask(t, s, "GET", byHost+"/docs/long.txt", "Accept-Encoding", "gzip")
-	if res.StatusCode != 503 || res.Header.Get("Retry-After") == "" || res.Header.Get("Content-Encoding") != "" || res.Header.Get("Etag") != "" {
+	if res.StatusCode != 503 || res.Header.Get("Retry-After") == "" ||
+		res.Header.Get("Content-Encoding") != "" || res.Header.Get("Etag") != "" {
 		t.Errorf("for ever: %d %v", res.StatusCode, res.Header)
 	}
 }

@@ -28,8 +28,8 @@ func (v *view) at(path string) string {
 	return v.scheme(v.r) + "://" + v.r.Host + v.prefix + path
 }
 
-// serveSite answers a request for a mirror whose addresses begin with prefix. A tree that moves on under a request is met with a new
-// snapshot; between two publishes of one site there is time for many.
+// serveSite answers a request for a mirror whose addresses begin with prefix. A tree that moves on under a
+// request is met with a new snapshot; between two publishes of one site there is time for many.
 func (s *Server) serveSite(w http.ResponseWriter, r *http.Request, name, prefix string) {
 	isolateSite(w.Header(), prefix != "")
 	st, err := s.open(name)
@@ -37,7 +37,14 @@ func (s *Server) serveSite(w http.ResponseWriter, r *http.Request, name, prefix 
 		s.failed(w, r, name, err)
 		return
 	}
-	v := &view{Server: s, w: w, r: r, name: name, prefix: prefix, site: st}
+	v := &view{
+		Server: s,
+		w:      w,
+		r:      r,
+		name:   name,
+		prefix: prefix,
+		site:   st,
+	}
 	for range 3 {
 		clear(w.Header()) // of what an attempt has set
 		isolateSite(w.Header(), prefix != "")
@@ -114,7 +121,8 @@ func (l live) of(u site.URL) string {
 type found struct {
 	r  Resource
 	ok bool
-	// to is the URL at which r is served instead: its links would be wrong here, or the address means two files. Zero: here.
+	// to is the URL at which r is served instead: its links would be wrong here, or the address means two files.
+	// Zero: here.
 	to    site.URL
 	twice bool // the address is the URL of one file and the place of another
 }
@@ -141,7 +149,8 @@ func (v *view) resolve(u site.URL) (f found, err error) {
 		return f, nil
 	case !f.ok: // only a place
 		return found{r: byPath, ok: true}, nil
-	case f.r.Path == byPath.Path, f.r.Path != "" && f.r.Digest == byPath.Digest && f.r.MIME == byPath.MIME && v.snap.atHome(f.r, u):
+	case f.r.Path == byPath.Path, f.r.Path != "" && f.r.Digest == byPath.Digest && f.r.MIME == byPath.MIME &&
+		v.snap.atHome(f.r, u):
 		return f, nil
 	}
 	f.twice = true
@@ -204,11 +213,13 @@ func (v *view) canonical(r Resource) (site.URL, error) {
 	return r.URL, nil
 }
 
-// redirected answers with the redirect that the origin gave, to our copy of its target or, where there is none, to the origin.
+// redirected answers with the redirect that the origin gave, to our copy of its target or, where there is
+// none, to the origin.
 func (v *view) redirected(r Resource, a addresses) error {
 	status := r.Status
 	switch status {
-	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,
+		http.StatusPermanentRedirect:
 	default:
 		status = http.StatusFound
 	}
@@ -231,7 +242,8 @@ func (v *view) redirected(r Resource, a addresses) error {
 	return nil
 }
 
-// elsewhere answers for a URL that is not mirrored: the entry point for the root, the origin's program, the origin.
+// elsewhere answers for a URL that is not mirrored: the entry point for the root, the origin's program, the
+// origin.
 func (v *view) elsewhere(u site.URL) error {
 	post := v.r.Method == http.MethodPost
 	if u.RequestURI() == "/" && !post && v.snap.Entry != "" {
@@ -270,7 +282,8 @@ func (v *view) linkOriginal(u site.URL) {
 		link(v.at(wellKnown+"timemap/link/"+u.String()), `rel="timemap"`, `type="application/link-format"`))
 }
 
-// link writes one link of a Link header or a link-format document (RFC 8288 §3). A canonical URL has no '>' in it.
+// link writes one link of a Link header or a link-format document (RFC 8288 §3). A canonical URL has no '>'
+// in it.
 func link(target string, params ...string) string {
 	return "<" + target + ">; " + strings.Join(params, "; ")
 }
@@ -290,7 +303,8 @@ func contentType(r Resource) string {
 // isToken reports whether s can stand in a header as it is (RFC 9110 §5.6.2).
 func isToken(s string) bool {
 	for i := 0; i < len(s); i++ {
-		if c := s[i]; (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && strings.IndexByte("!#$%&'*+-.^_`|~", c) < 0 {
+		if c := s[i]; (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') &&
+			strings.IndexByte("!#$%&'*+-.^_`|~", c) < 0 {
 			return false
 		}
 	}

@@ -45,7 +45,8 @@ type statusServer struct {
 	pages *template.Template
 }
 
-// NewStatus returns the handler of the status page (/) and of what stands on it as JSON (/status.json). Both are for reading only; all is called for each request.
+// NewStatus returns the handler of the status page (/) and of what stands on it as JSON (/status.json). Both
+// are for reading only; all is called for each request.
 func NewStatus(all func() status.All) (http.Handler, error) {
 	t := template.New("pages").Funcs(template.FuncMap{
 		"day":  func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") },

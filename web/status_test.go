@@ -17,13 +17,36 @@ import (
 func TestStatusPage(t *testing.T) {
 	now := time.Now()
 	at := func(d time.Duration) *time.Time { v := now.Add(d); return &v }
-	evil := status.Job{Name: "evil", Last: &status.Run{Verdict: status.VerdictPartial, Requests: 5, Spared: map[string]int64{"sitemap": 3}}, LastRun: at(-time.Hour), Verdict: "partial",
-		Reasons: []string{`<script>alert(1)</script>`}, Problems: []string{`"><img src=x onerror=alert(1)>`}, Schedule: "@daily", Failures: 2}
-	fine := status.Job{Name: "fine", Last: &status.Run{Verdict: status.VerdictComplete}, Version: 3, Files: 10, Bytes: 2000, Verified: at(-3 * time.Hour), Next: at(time.Hour), Activity: status.Running,
-		Progress: &status.Progress{Phase: status.Retrieving, Done: 7, Queued: 9}}
+	evil := status.Job{
+		Name:     "evil",
+		Last:     &status.Run{Verdict: status.VerdictPartial, Requests: 5, Spared: map[string]int64{"sitemap": 3}},
+		LastRun:  at(-time.Hour),
+		Verdict:  "partial",
+		Reasons:  []string{`<script>alert(1)</script>`},
+		Problems: []string{`"><img src=x onerror=alert(1)>`},
+		Schedule: "@daily",
+		Failures: 2,
+	}
+	fine := status.Job{
+		Name:     "fine",
+		Last:     &status.Run{Verdict: status.VerdictComplete},
+		Version:  3,
+		Files:    10,
+		Bytes:    2000,
+		Verified: at(-3 * time.Hour),
+		Next:     at(time.Hour),
+		Activity: status.Running,
+		Progress: &status.Progress{Phase: status.Retrieving, Done: 7, Queued: 9},
+	}
 	evil.Judge(now)
 	fine.Judge(now)
-	all := status.All{Daemon: status.Daemon{MaxRuns: 4, Running: 1, Version: "1.0", Started: now, Problem: "<b>gone</b>"}, Jobs: []status.Job{evil, fine}}
+	all := status.All{Daemon: status.Daemon{
+		MaxRuns: 4,
+		Running: 1,
+		Version: "1.0",
+		Started: now,
+		Problem: "<b>gone</b>",
+	}, Jobs: []status.Job{evil, fine}}
 	h, err := NewStatus(func() status.All { return all })
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +64,8 @@ func TestStatusPage(t *testing.T) {
 	if n := doc.Find("script, img, b, form, a").Length(); n != 0 {
 		t.Errorf("%d elements that should not be there", n)
 	}
-	if csp := w.Header().Get("Content-Security-Policy"); w.Code != 200 || !strings.Contains(csp, "default-src 'none'") || w.Header().Get("Cache-Control") != "no-store" {
+	if csp := w.Header().Get("Content-Security-Policy"); w.Code != 200 ||
+		!strings.Contains(csp, "default-src 'none'") || w.Header().Get("Cache-Control") != "no-store" {
 		t.Errorf("%d %v", w.Code, w.Header())
 	}
 	rows := doc.Find("tbody tr")
@@ -52,7 +76,9 @@ func TestStatusPage(t *testing.T) {
 	if s := bad.Find(".s"); !s.HasClass("partial") || s.Text() != "partial 2 times" {
 		t.Errorf("%q", s.Text())
 	}
-	for _, want := range []string{"<script>alert(1)</script>", "What to do: mirrord run-now evil", "5 requests, 3 spared"} {
+	for _, want := range []string{
+		"<script>alert(1)</script>", "What to do: mirrord run-now evil", "5 requests, 3 spared",
+	} {
 		if !strings.Contains(bad.Text(), want) {
 			t.Errorf("no %q in %q", want, bad.Text())
 		}
@@ -62,11 +88,13 @@ func TestStatusPage(t *testing.T) {
 			t.Errorf("no %q in %q", want, good.Text())
 		}
 	}
-	if top := doc.Find("p").Text(); !strings.Contains(top, "1 of at most 4 runs under way, 1 partial") || !strings.Contains(top, "cannot be read: <b>gone</b>") {
+	if top := doc.Find("p").Text(); !strings.Contains(top, "1 of at most 4 runs under way, 1 partial") ||
+		!strings.Contains(top, "cannot be read: <b>gone</b>") {
 		t.Errorf("%q", top)
 	}
 	var back status.All
-	if err := json.Unmarshal(get("GET", "/status.json").Body.Bytes(), &back); err != nil || len(back.Jobs) != 2 || back.Jobs[0].Health != status.Partial {
+	if err := json.Unmarshal(get("GET", "/status.json").Body.Bytes(), &back); err != nil ||
+		len(back.Jobs) != 2 || back.Jobs[0].Health != status.Partial {
 		t.Errorf("%v, %+v", err, back)
 	}
 	for path, want := range map[string]int{"/nosuch": 404, "/v1/status": 404} {

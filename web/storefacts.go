@@ -45,7 +45,8 @@ func (st *storeSite) facts(t *openTree) *facts {
 			return &facts{tried: f.tried}
 		}
 		for _, v := range all {
-			if v.Number != t.meta.Version && v.Time.Before(t.meta.Retrieved) { // after a rollback the newer ones are not yet there
+			// after a rollback the newer ones are not yet there
+			if v.Number != t.meta.Version && v.Time.Before(t.meta.Retrieved) {
 				f.kept = append(f.kept, v)
 			}
 		}

@@ -18,9 +18,10 @@ import (
 	"mirrord/store"
 )
 
-// Store serves the mirrors of a state directory. The published tree alone is enough: its file table has URLs and types. Redirects and
-// charsets are in the site's database, which a run keeps locked; they are read once for each version, as soon as it can be had, and a
-// moment's look is all that the lock is held for. It is safe for concurrent use.
+// Store serves the mirrors of a state directory. The published tree alone is enough: its file table has URLs
+// and types. Redirects and charsets are in the site's database, which a run keeps locked; they are read once
+// for each version, as soon as it can be had, and a moment's look is all that the lock is held for. It is
+// safe for concurrent use.
 type Store struct {
 	state *store.State
 	kept  Kept // nil: only current versions
@@ -30,13 +31,18 @@ type Store struct {
 	sites map[string]*storeSite
 }
 
-// NewStore returns the Sites of a state directory, which must stay open as long as they are used. kept gives versions that are no longer
-// published; nil: there are none. now is the clock; nil is time.Now.
+// NewStore returns the Sites of a state directory, which must stay open as long as they are used. kept gives
+// versions that are no longer published; nil: there are none. now is the clock; nil is time.Now.
 func NewStore(st *store.State, kept Kept, now func() time.Time) *Store {
 	if now == nil {
 		now = time.Now
 	}
-	return &Store{state: st, kept: kept, now: now, sites: map[string]*storeSite{}}
+	return &Store{
+		state: st,
+		kept:  kept,
+		now:   now,
+		sites: map[string]*storeSite{},
+	}
 }
 
 // Names lists the sites that have a published version.
@@ -160,12 +166,20 @@ func (st *storeSite) Snapshot(ctx context.Context, number int) (*Snapshot, error
 		}
 	}
 	m := t.meta
-	return &Snapshot{Version: t.version(), Primary: m.Primary, Entry: m.Entry, Title: m.Title, Files: m.Files, Bytes: m.Bytes,
-		Table: t, Release: sync.OnceFunc(t.release)}, nil
+	return &Snapshot{
+		Version: t.version(),
+		Primary: m.Primary,
+		Entry:   m.Entry,
+		Title:   m.Title,
+		Files:   m.Files,
+		Bytes:   m.Bytes,
+		Table:   t,
+		Release: sync.OnceFunc(t.release),
+	}, nil
 }
 
-// current returns the published tree; the caller releases it. A tree is read anew when another table lies where current points; who asks
-// meanwhile waits for it.
+// current returns the published tree; the caller releases it. A tree is read anew when another table lies
+// where current points; who asks meanwhile waits for it.
 func (st *storeSite) current() (*openTree, error) {
 	if t, err := st.opened(); t != nil || err != nil {
 		if t != nil && t.facts.Load().due(st.s.now()) && st.build.TryLock() {

@@ -42,14 +42,24 @@ func mirrorSite(t *testing.T) *mirrored {
 	t.Helper()
 	m := &mirrored{web: mirrortest.Start(t)}
 	m.web.SetAll(origin, map[string]mirrortest.Page{
-		"/":           mirrortest.HTML("Home", `<a href="/docs/">docs</a> <a href="/find?q=1">one</a> <a href="/moved">moved</a> <a href="/latin.txt">text</a> <a href="/n">0</a>`),
-		"/docs/":      mirrortest.HTML("Docs", `<a href="/">home</a> <a href="page">page</a>`),
-		"/docs/page":  mirrortest.HTML("Page", `<a href="../n">n</a>`),
-		"/find?q=1":   mirrortest.HTML("Found", "one"),
-		"/moved":      {Status: 301, Header: map[string]string{"Location": "/docs/"}},
-		"/latin.txt":  {Header: map[string]string{"Content-Type": "text/plain; charset=iso-8859-2", "Last-Modified": "Mon, 03 Feb 2020 04:05:06 GMT"}, Body: "\xb1\xe6"},
-		"/n":          mirrortest.HTML("n", "number 0"),
-		"/robots.txt": {Header: map[string]string{"Content-Type": "text/plain"}, Body: "User-agent: *\nDisallow: /cgi-bin/\n"},
+		"/": mirrortest.HTML("Home",
+			`<a href="/docs/">docs</a> <a href="/find?q=1">one</a> <a href="/moved">moved</a> <a href="/latin.txt">text</a> <a href="/n">0</a>`),
+		"/docs/":     mirrortest.HTML("Docs", `<a href="/">home</a> <a href="page">page</a>`),
+		"/docs/page": mirrortest.HTML("Page", `<a href="../n">n</a>`),
+		"/find?q=1":  mirrortest.HTML("Found", "one"),
+		"/moved":     {Status: 301, Header: map[string]string{"Location": "/docs/"}},
+		"/latin.txt": {
+			Header: map[string]string{
+				"Content-Type":  "text/plain; charset=iso-8859-2",
+				"Last-Modified": "Mon, 03 Feb 2020 04:05:06 GMT",
+			},
+			Body: "\xb1\xe6",
+		},
+		"/n": mirrortest.HTML("n", "number 0"),
+		"/robots.txt": {
+			Header: map[string]string{"Content-Type": "text/plain"},
+			Body:   "User-agent: *\nDisallow: /cgi-bin/\n",
+		},
 	})
 	m.mirror = mirrortest.New(t, m.web, fmt.Sprintf("url = %q\nscope.kind = \"host\"\n", origin+"/"))
 	m.mirror.Run()
@@ -96,7 +106,9 @@ func TestStore(t *testing.T) {
 		}
 	}
 	res := ask(t, m.server, "GET", "http://test.mirrors.test/latin.txt")
-	if got := bodyOf(t, res); got != "\xb1\xe6" || res.Header.Get("Content-Type") != "text/plain; charset=iso-8859-2" || res.Header.Get("Last-Modified") != "Mon, 03 Feb 2020 04:05:06 GMT" {
+	if got := bodyOf(t, res); got != "\xb1\xe6" ||
+		res.Header.Get("Content-Type") != "text/plain; charset=iso-8859-2" ||
+		res.Header.Get("Last-Modified") != "Mon, 03 Feb 2020 04:05:06 GMT" {
 		t.Errorf("text: %q %v", got, res.Header)
 	}
 	// Every link of every page leads to a page, as it is written there.
@@ -125,7 +137,8 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// A new version is served as soon as it is published, the old one's compressed bodies are not taken for it, and an open file stays good.
+// A new version is served as soon as it is published, the old one's compressed bodies are not taken for it,
+// and an open file stays good.
 func TestStoreFollowsCurrent(t *testing.T) {
 	m := mirrorSite(t)
 	first := ask(t, m.server, "GET", "http://test.mirrors.test/n")
@@ -171,7 +184,8 @@ func TestStoreFollowsCurrent(t *testing.T) {
 	}
 }
 
-// While a run has the site, its mirror is served with all that the database knows, and nobody is kept from the site.
+// While a run has the site, its mirror is served with all that the database knows, and nobody is kept from
+// the site.
 func TestStoreLocked(t *testing.T) {
 	m := mirrorSite(t)
 	st, err := store.OpenState(m.mirror.Dir, store.Options{})
@@ -187,7 +201,8 @@ func TestStoreLocked(t *testing.T) {
 		if res := ask(t, m.server, "GET", "http://test.mirrors.test/docs/"); res.StatusCode != 200 {
 			t.Errorf("%s, page: %d", when, res.StatusCode)
 		}
-		if res := ask(t, m.server, "GET", movedPage); res.StatusCode != 301 || res.Header.Get("Location") != "/docs/" {
+		if res := ask(t, m.server, "GET", movedPage); res.StatusCode != 301 ||
+			res.Header.Get("Location") != "/docs/" {
 			t.Errorf("%s, redirect: %d %q", when, res.StatusCode, res.Header.Get("Location"))
 		}
 		if err := s.Close(); err != nil {
@@ -206,7 +221,8 @@ func TestStoreUnreadable(t *testing.T) {
 	if err := os.Rename(db, db+".aside"); err != nil {
 		t.Fatal(err)
 	}
-	if res := ask(t, m.server, "GET", movedPage); res.StatusCode != 302 || res.Header.Get("Location") != origin+"/moved" {
+	if res := ask(t, m.server, "GET", movedPage); res.StatusCode != 302 ||
+		res.Header.Get("Location") != origin+"/moved" {
 		t.Errorf("redirect: %d %q", res.StatusCode, res.Header.Get("Location"))
 	}
 	if err := os.Rename(db+".aside", db); err != nil {
@@ -216,7 +232,8 @@ func TestStoreUnreadable(t *testing.T) {
 		t.Errorf("redirect, too soon: %d", res.StatusCode)
 	}
 	m.clock.Add(int64(factsEvery / time.Second))
-	if res := ask(t, m.server, "GET", movedPage); res.StatusCode != 301 || res.Header.Get("Location") != "/docs/" {
+	if res := ask(t, m.server, "GET", movedPage); res.StatusCode != 301 ||
+		res.Header.Get("Location") != "/docs/" {
 		t.Errorf("redirect, readable again: %d %q", res.StatusCode, res.Header.Get("Location"))
 	}
 }
@@ -259,7 +276,8 @@ func TestStoreReadersDuringPublishes(t *testing.T) {
 		})
 	}
 	for n := 1; n <= 8; n++ {
-		m.web.Set(origin+"/n", mirrortest.HTML("n", fmt.Sprintf("number %d%s", n, strings.Repeat(" and more", n*40))))
+		m.web.Set(origin+"/n",
+			mirrortest.HTML("n", fmt.Sprintf("number %d%s", n, strings.Repeat(" and more", n*40))))
 		if _, err := m.mirror.RunWith(context.Background(), func(*mirror.Options) {}); err != nil {
 			t.Error(err)
 			break
@@ -275,7 +293,13 @@ func TestTableIndex(t *testing.T) {
 	w := phm.NewFilesWriter(&b)
 	for i := range 3000 {
 		path := fmt.Sprintf("d%04d/x%d.html", i, i)
-		if err := w.Write(&phm.File{Path: path, URL: "http://x.test/" + path + "?q", Type: "text/html", Size: int64(i), SHA256: strings.Repeat("ab", 32)}); err != nil {
+		if err := w.Write(&phm.File{
+			Path:   path,
+			URL:    "http://x.test/" + path + "?q",
+			Type:   "text/html",
+			Size:   int64(i),
+			SHA256: strings.Repeat("ab", 32),
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -284,8 +308,14 @@ func TestTableIndex(t *testing.T) {
 	}
 	good := b.String()
 	lines := strings.SplitAfter(good, "\n")
-	damaged := strings.Join(append(append(append([]string{}, lines[:10]...), "{not JSON}\n", strings.Repeat("x", 5<<20)+"\n"), lines[11:]...), "")
-	for name, text := range map[string]string{"good": good, "two bad lines, one missing": damaged, "cut": good[:len(good)-5]} {
+	damaged := strings.Join(
+		append(append(append([]string{}, lines[:10]...), "{not JSON}\n", strings.Repeat("x", 5<<20)+"\n"),
+			lines[11:]...), "")
+	for name, text := range map[string]string{
+		"good":                       good,
+		"two bad lines, one missing": damaged,
+		"cut":                        good[:len(good)-5],
+	} {
 		r := strings.NewReader(text)
 		x, err := indexTable(r, 3)
 		if err != nil {
@@ -294,10 +324,11 @@ func TestTableIndex(t *testing.T) {
 		for i := range 3000 {
 			path := fmt.Sprintf("d%04d/x%d.html", i, i)
 			u, _, _ := site.Parse("http://x.test/" + path + "?q")
-			want := !(name == "two bad lines, one missing" && i == 10 || name == "cut" && i == 2999)
+			want := !((name == "two bad lines, one missing" && i == 10) || (name == "cut" && i == 2999))
 			f, err := x.byURL(r, u)
 			g, err2 := x.byPath(r, path)
-			if err != nil || err2 != nil || (f != nil) != want || (g != nil) != want || want && (f.Path != path || g.Size != int64(i)) {
+			if err != nil || err2 != nil || (f != nil) != want || (g != nil) != want ||
+				(want && (f.Path != path || g.Size != int64(i))) {
 				t.Fatalf("%s: %s: %v %v, %v %v", name, path, f, g, err, err2)
 			}
 		}
@@ -313,8 +344,13 @@ func TestTableIndex(t *testing.T) {
 
 // A file that several URLs share is found by each of them.
 func TestTableIndexShared(t *testing.T) {
-	line, err := phm.AppendFile(nil, &phm.File{Path: "a/index.html", URL: "http://x.test/a/", Type: "text/html", SHA256: strings.Repeat("ab", 32),
-		Extra: map[string]json.RawMessage{phm.AlsoField: json.RawMessage(`["http://x.test/a/index.html"]`)}})
+	line, err := phm.AppendFile(nil, &phm.File{
+		Path:   "a/index.html",
+		URL:    "http://x.test/a/",
+		Type:   "text/html",
+		SHA256: strings.Repeat("ab", 32),
+		Extra:  map[string]json.RawMessage{phm.AlsoField: json.RawMessage(`["http://x.test/a/index.html"]`)},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -323,7 +359,11 @@ func TestTableIndexShared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for u, want := range map[string]bool{"http://x.test/a/": true, "http://x.test/a/index.html": true, "http://x.test/a/other.html": false} {
+	for u, want := range map[string]bool{
+		"http://x.test/a/":           true,
+		"http://x.test/a/index.html": true,
+		"http://x.test/a/other.html": false,
+	} {
 		if f, err := x.byURL(r, site.Canonical(u)); err != nil || (f != nil) != want {
 			t.Errorf("%s: %v, %v", u, f, err)
 		}
@@ -340,7 +380,13 @@ func BenchmarkIndexTable(b *testing.B) {
 	const n = 75_000
 	for i := range n {
 		path := fmt.Sprintf("docs/section%05d/page%05d.html", i/50, i)
-		if err := w.Write(&phm.File{Path: path, URL: "https://www.example.org/" + path, Type: "text/html", Size: int64(i), SHA256: strings.Repeat("ab", 32)}); err != nil {
+		if err := w.Write(&phm.File{
+			Path:   path,
+			URL:    "https://www.example.org/" + path,
+			Type:   "text/html",
+			Size:   int64(i),
+			SHA256: strings.Repeat("ab", 32),
+		}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -358,7 +404,9 @@ func BenchmarkIndexTable(b *testing.B) {
 
 func BenchmarkServe(b *testing.B) {
 	m := &mirrored{web: mirrortest.Start(b)}
-	m.web.SetAll(origin, map[string]mirrortest.Page{"/": mirrortest.HTML("Home", strings.Repeat("<p>All work and no play.</p>\n", 500))})
+	m.web.SetAll(origin,
+		map[string]mirrortest.Page{"/": mirrortest.HTML("Home",
+			strings.Repeat("<p>All work and no play.</p>\n", 500))})
 	m.mirror = mirrortest.New(b, m.web, fmt.Sprintf("url = %q\n", origin+"/"))
 	m.mirror.Run()
 	st, err := store.OpenState(m.mirror.Dir, store.Options{})
@@ -453,7 +501,8 @@ func TestStoreKeptVersions(t *testing.T) {
 		if i == 0 {
 			want = "home"
 		}
-		if got := bodyOf(t, res); res.StatusCode != 200 || !strings.Contains(got, want) || res.Header.Get("Memento-Datetime") != v.Time.UTC().Format(http.TimeFormat) {
+		if got := bodyOf(t, res); res.StatusCode != 200 || !strings.Contains(got, want) ||
+			res.Header.Get("Memento-Datetime") != v.Time.UTC().Format(http.TimeFormat) {
 			t.Errorf("version %d: %d %q, %v", v.Number, res.StatusCode, got, res.Header)
 		}
 	}
@@ -475,7 +524,8 @@ func TestStoreKeptVersions(t *testing.T) {
 		t.Errorf("%d opened, %d closed", kept.opened, kept.closed.Load())
 	}
 	kept.archives = nil
-	if res := ask(t, m.server, "GET", wk+"memento/"+kept.versions[0].Time.UTC().Format(stamp)+"/"+origin+"/docs/"); res.StatusCode != 404 {
+	if res := ask(t, m.server, "GET", wk+"memento/"+kept.versions[0].Time.UTC().Format(stamp)+"/"+origin+
+		"/docs/"); res.StatusCode != 404 {
 		t.Errorf("a version that was dropped: %d", res.StatusCode)
 	}
 }

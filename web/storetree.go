@@ -19,7 +19,8 @@ import (
 	"mirrord/store"
 )
 
-// openTree is the tree of a version, held open. It is closed with its last user. It is safe for concurrent use.
+// openTree is the tree of a version, held open. It is closed with its last user. It is safe for concurrent
+// use.
 type openTree struct {
 	fsys  fs.FS
 	close io.Closer
@@ -137,8 +138,8 @@ func (t *openTree) resource(f *phm.File) (Resource, bool, error) {
 	return r, true, nil
 }
 
-// Open opens a file. A run works on the tree that is not published, so what was opened is right when this tree is the published one after
-// that; files are replaced, never written into, so it stays right.
+// Open opens a file. A run works on the tree that is not published, so what was opened is right when this
+// tree is the published one after that; files are replaced, never written into, so it stays right.
 func (t *openTree) Open(r Resource) (io.ReadSeekCloser, error) {
 	f, err := t.fsys.Open(r.Path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -173,19 +174,21 @@ func (t *openTree) Open(r Resource) (io.ReadSeekCloser, error) {
 	return memory{bytes.NewReader(b)}, nil
 }
 
-// Kept gives access to versions of a site that are no longer published. Its methods are called from many goroutines at once.
+// Kept gives access to versions of a site that are no longer published. Its methods are called from many
+// goroutines at once.
 type Kept interface {
-	// Versions lists them, oldest first; the current one may be among them. It is asked once for each version that is published, and
-	// again after an error.
+	// Versions lists them, oldest first; the current one may be among them. It is asked once for each version
+	// that is published, and again after an error.
 	Versions(name string) ([]Version, error)
-	// Open opens one as the tree of a PHM. Files of it are read from many goroutines at once; those that can seek and read anywhere are
-	// read as they are, others whole. It is closed when it has not been used for a while.
+	// Open opens one as the tree of a PHM. Files of it are read from many goroutines at once; those that can
+	// seek and read anywhere are read as they are, others whole. It is closed when it has not been used for a
+	// while.
 	Open(ctx context.Context, name string, number int) (KeptTree, error)
 }
 
-// KeptHistorian is a Kept that knows without opening every version which of them, the current one included, brought another state of a URL:
-// oldest first, the first one that has the URL included. Without it a TimeMap costs a look into every version, and Mementos do not link to
-// their neighbours.
+// KeptHistorian is a Kept that knows without opening every version which of them, the current one included,
+// brought another state of a URL: oldest first, the first one that has the URL included. Without it a TimeMap
+// costs a look into every version, and Mementos do not link to their neighbours.
 type KeptHistorian interface {
 	History(ctx context.Context, name string, u site.URL) ([]Version, error)
 }

@@ -17,8 +17,8 @@ import (
 	"mirrord/site"
 )
 
-// tableIndex finds lines of a phm.files by URL and by path. The lines stay on the disk: a file of the set costs 32 bytes of memory. It is
-// read-only once built, and safe for concurrent use.
+// tableIndex finds lines of a phm.files by URL and by path. The lines stay on the disk: a file of the set
+// costs 32 bytes of memory. It is read-only once built, and safe for concurrent use.
 type tableIndex struct {
 	seed  maphash.Seed
 	lines []int64 // offset of each line, and the end of the last
@@ -32,7 +32,8 @@ type hashed struct {
 	lines []uint32
 }
 
-// indexTable reads a phm.files from its start. A line that breaks the format is left out: verify reports it, what is good is served.
+// indexTable reads a phm.files from its start. A line that breaks the format is left out: verify reports it,
+// what is good is served.
 func indexTable(r io.Reader, files int) (*tableIndex, error) {
 	t := &tableIndex{seed: maphash.MakeSeed()}
 	files = min(max(files, 0), 1<<20) // what phm.json says is only a hint
@@ -132,7 +133,9 @@ func (t *tableIndex) find(r io.ReaderAt, h hashed, want string, is func(*tableLi
 
 func (t *tableIndex) byURL(r io.ReaderAt, u site.URL) (*phm.File, error) {
 	want := u.String()
-	return t.find(r, t.urls, want, func(f *tableLine) bool { return f.URL == want || slices.Contains(f.Also, want) })
+	return t.find(r, t.urls, want, func(f *tableLine) bool {
+		return f.URL == want || slices.Contains(f.Also, want)
+	})
 }
 
 func (t *tableIndex) byPath(r io.ReaderAt, path string) (*phm.File, error) {
@@ -141,8 +144,15 @@ func (t *tableIndex) byPath(r io.ReaderAt, path string) (*phm.File, error) {
 
 // resourceOf turns a line into a resource.
 func resourceOf(f *phm.File) (Resource, error) {
-	r := Resource{URL: site.Canonical(f.URL), Path: f.Path, MIME: f.Type, Modified: f.Modified, Size: f.Size}
-	if n, err := hex.Decode(r.Digest[:], []byte(f.SHA256)); err != nil || n != len(r.Digest) || r.URL.IsZero() || !fs.ValidPath(f.Path) {
+	r := Resource{
+		URL:      site.Canonical(f.URL),
+		Path:     f.Path,
+		MIME:     f.Type,
+		Modified: f.Modified,
+		Size:     f.Size,
+	}
+	if n, err := hex.Decode(r.Digest[:], []byte(f.SHA256)); err != nil || n != len(r.Digest) || r.URL.IsZero() ||
+		!fs.ValidPath(f.Path) {
 		return Resource{}, fmt.Errorf("%s: %q: %w", phm.FilesName, f.Path, phm.ErrTable)
 	}
 	return r, nil

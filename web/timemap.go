@@ -22,7 +22,11 @@ func (v *view) timeMap(u site.URL, form string) error {
 		return err
 	}
 	if len(all) == 0 {
-		v.notFound(v.w, v.r, notFound{Name: v.name, What: "No version of this mirror has that address.", Origin: u.String()})
+		v.notFound(v.w, v.r, notFound{
+			Name:   v.name,
+			What:   "No version of this mirror has that address.",
+			Origin: u.String(),
+		})
 		return nil
 	}
 	h := v.w.Header()
@@ -33,7 +37,8 @@ func (v *view) timeMap(u site.URL, form string) error {
 	links := []string{
 		link(u.String(), `rel="original"`),
 		link(v.at(wellKnown+"timemap/link/"+u.String()), `rel="self"`, `type="application/link-format"`,
-			`from="`+all[0].Time.UTC().Format(http.TimeFormat)+`"`, `until="`+all[len(all)-1].Time.UTC().Format(http.TimeFormat)+`"`),
+			`from="`+all[0].Time.UTC().Format(http.TimeFormat)+`"`,
+			`until="`+all[len(all)-1].Time.UTC().Format(http.TimeFormat)+`"`),
 		link(v.at(wellKnown+"timegate/"+u.String()), `rel="timegate"`),
 	}
 	for i, m := range all {
@@ -82,9 +87,11 @@ type mementoJSON struct {
 
 func (v *view) timeMapJSON(u site.URL, all []Version) error {
 	m := timeMapJSON{Original: u.String(), Gate: v.at(wellKnown + "timegate/" + u.String()),
-		Map: timeMapForms{v.at(wellKnown + "timemap/link/" + u.String()), v.at(wellKnown + "timemap/json/" + u.String())}}
+		Map: timeMapForms{v.at(wellKnown + "timemap/link/" + u.String()),
+			v.at(wellKnown + "timemap/json/" + u.String())}}
 	for _, x := range all {
-		m.Mementos.List = append(m.Mementos.List, mementoJSON{x.Time.UTC().Truncate(time.Second), v.uriM(u, x.Time), x.Number})
+		m.Mementos.List = append(m.Mementos.List,
+			mementoJSON{x.Time.UTC().Truncate(time.Second), v.uriM(u, x.Time), x.Number})
 	}
 	m.Mementos.First, m.Mementos.Last = m.Mementos.List[0], m.Mementos.List[len(all)-1]
 	return writeJSON(v.w, v.r, m)

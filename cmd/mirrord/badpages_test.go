@@ -87,7 +87,8 @@ func newBadPages(t *testing.T) *badPages {
 		sites = append(sites, site)
 		srv := httptest.NewServer(site)
 		t.Cleanup(srv.Close)
-		put(t, b.jobs, name+".toml", fmt.Sprintf("url = %q\n[polite]\ndelay = \"0s\"\nfactor = 0.0\n[limits]\nmin_free = 0\n", srv.URL+"/"))
+		put(t, b.jobs, name+".toml",
+			fmt.Sprintf("url = %q\n[polite]\ndelay = \"0s\"\nfactor = 0.0\n[limits]\nmin_free = 0\n", srv.URL+"/"))
 	}
 	for version := 1; version <= 2; version++ {
 		for i, name := range []string{"bad", "good"} {
@@ -102,7 +103,12 @@ func newBadPages(t *testing.T) *badPages {
 		t.Fatal(err)
 	}
 	for i := range 60 { // so that mirror.db has branches
-		if err := st.AddRun(store.RunRecord{Site: fmt.Sprintf("other%d", i%3), Verdict: "complete", Reasons: []string{strings.Repeat("x", 300)}, Summary: json.RawMessage("{}")}); err != nil {
+		if err := st.AddRun(store.RunRecord{
+			Site:    fmt.Sprintf("other%d", i%3),
+			Verdict: "complete",
+			Reasons: []string{strings.Repeat("x", 300)},
+			Summary: json.RawMessage("{}"),
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -141,15 +147,20 @@ func noTrace(t *testing.T, what, text string) {
 // reading lists the commands that only read a job.
 func (b *badPages) reading(out string) [][]string {
 	return [][]string{
-		{"versions", "bad"}, {"verify", "bad"}, {"plan", "bad"}, {"evolution", "bad"}, {"rules", "bad"}, {"explain", "bad", "http://127.0.0.1/"}, {"diff", "bad"},
-		{"export", "bad", "-o", filepath.Join(out, "bad.phm")}, {"export", "bad", "--version", "1", "-o", filepath.Join(out, "old.phm")}, {"status", "bad"}, {"gc", "--dry-run"},
+		{"versions", "bad"}, {"verify", "bad"}, {"plan", "bad"}, {"evolution", "bad"}, {"rules", "bad"},
+		{"explain", "bad", "http://127.0.0.1/"}, {"diff", "bad"},
+		{"export", "bad", "-o", filepath.Join(out, "bad.phm")},
+		{"export", "bad", "--version", "1", "-o", filepath.Join(out, "old.phm")}, {"status", "bad"},
+		{"gc", "--dry-run"},
 		{"replicas"},
 	}
 }
 
-var oneLine = regexp.MustCompile(`^mirrord: [^\n]*site\.db is damaged: [^\n]*; mirrord verify --rebuild bad\n$`)
+var oneLine = regexp.MustCompile(
+	`^mirrord: [^\n]*site\.db is damaged: [^\n]*; mirrord verify --rebuild bad\n$`)
 
-// site.db with each page damaged in each way: each reading command and a run say it in one line, or the page does not matter.
+// site.db with each page damaged in each way: each reading command and a run say it in one line, or the page
+// does not matter.
 func TestBadPagesOfSite(t *testing.T) {
 	t.Parallel()
 	b := newBadPages(t)
@@ -173,7 +184,8 @@ func TestBadPagesOfSite(t *testing.T) {
 			}
 			code, stdout, stderr := b.run("status", "--json")
 			var list []status.Job
-			if err := json.Unmarshal([]byte(stdout), &list); err != nil || code != exitOK || stderr != "" || len(list) != 2 || list[1].Health != status.OK {
+			if err := json.Unmarshal([]byte(stdout), &list); err != nil || code != exitOK || stderr != "" ||
+				len(list) != 2 || list[1].Health != status.OK {
 				t.Fatalf("%s: status: %d %v\n%s%s", what, code, err, stdout, stderr)
 			}
 			bad := list[0].Health == status.Damaged
@@ -185,7 +197,8 @@ func TestBadPagesOfSite(t *testing.T) {
 			}
 			commands := b.reading(out)
 			if bad {
-				commands = append(commands, []string{"run-now", "bad"}, []string{"accept", "bad"}, []string{"rollback", "bad"})
+				commands = append(commands, []string{"run-now", "bad"}, []string{"accept", "bad"},
+					[]string{"rollback", "bad"})
 			}
 			for _, args := range commands {
 				if turn++; !long && turn%4 != 0 {
@@ -199,14 +212,16 @@ func TestBadPagesOfSite(t *testing.T) {
 						t.Errorf("%s: %v: %d %s", what, args, code, stderr)
 					}
 				case args[0] == "accept": // nothing waits
-				case value && args[0] == "verify" && code == exitError && strings.Contains(stdout, "verify --rebuild bad"):
+				case value && args[0] == "verify" && code == exitError &&
+					strings.Contains(stdout, "verify --rebuild bad"):
 				case bad && args[0] == "gc":
 					if code != exitError || !strings.Contains(stdout+stderr, "verify --rebuild bad") {
 						t.Errorf("%s: %v: %d\n%s%s", what, args, code, stdout, stderr)
 					}
 				case bad && (code != exitError || !oneLine.MatchString(stderr)):
 					t.Errorf("%s: %v: %d\n%s%s%q", what, args, code, stdout, stderr, list[0].Problems)
-				case !bad && code != exitOK && !(args[0] == "verify" && code == exitError && stderr == "") && !(strings.HasPrefix(d.name, "bits") && code == exitError && strings.Count(stderr, "\n") == 1):
+				case !bad && code != exitOK && !(args[0] == "verify" && code == exitError && stderr == "") &&
+					!(strings.HasPrefix(d.name, "bits") && code == exitError && strings.Count(stderr, "\n") == 1):
 					t.Errorf("%s does not matter, and %v: %d\n%s%s", what, args, code, stdout, stderr)
 				}
 			}
@@ -218,7 +233,8 @@ func TestBadPagesOfSite(t *testing.T) {
 	}
 }
 
-// mirror.db with each page damaged in each way: no reading command fails for it, and what it says is one line. A run makes the database again.
+// mirror.db with each page damaged in each way: no reading command fails for it, and what it says is one
+// line. A run makes the database again.
 func TestBadPagesOfState(t *testing.T) {
 	t.Parallel()
 	b := newBadPages(t)
@@ -260,8 +276,8 @@ func usedPages(data []byte) int {
 	return int(binary.NativeEndian.Uint64(a[40:]))
 }
 
-// Databases with damaged pages in a daemon: the healthy site always finishes, the damaged one is said to be so, and the daemon lives and does not
-// run it again by itself. What the remedy names brings it back.
+// Databases with damaged pages in a daemon: the healthy site always finishes, the damaged one is said to be
+// so, and the daemon lives and does not run it again by itself. What the remedy names brings it back.
 func TestBadPagesInDaemon(t *testing.T) {
 	t.Parallel()
 	b := newBadPages(t)
@@ -288,7 +304,8 @@ func TestBadPagesInDaemon(t *testing.T) {
 						t.Fatal(err)
 					}
 					b.link(t)
-					if err := os.WriteFile(filepath.Join(b.state, base), d.spoil(slices.Clone(good), page), 0o600); err != nil {
+					if err := os.WriteFile(filepath.Join(b.state, base), d.spoil(slices.Clone(good), page),
+						0o600); err != nil {
 						t.Fatal(err)
 					}
 					b.daemon(base, i == 0 || !long)
@@ -349,7 +366,8 @@ func (b *badPages) daemon(base string, walk bool) {
 	}
 	damaged := j.Health == status.Damaged
 	switch {
-	case damaged && (code != exitError || !strings.Contains(out+errs, "mirrord verify --rebuild bad") || j.Fix == "" || j.Activity != status.Idle || (j.Next != nil && j.Why == "retry")):
+	case damaged && (code != exitError || !strings.Contains(out+errs, "mirrord verify --rebuild bad") ||
+		j.Fix == "" || j.Activity != status.Idle || (j.Next != nil && j.Why == "retry")):
 		t.Errorf("a damaged site: %d\n%s%s\n%+v", code, out, errs, j)
 	case damaged && base == stateDBName:
 		t.Errorf("a site is damaged by the state's database: %+v", j)
@@ -363,7 +381,8 @@ func (b *badPages) daemon(base string, walk bool) {
 		if c, o, e := b.run("verify", "--rebuild", "bad"); c != exitOK || !strings.Contains(o, "are known again") {
 			t.Errorf("rebuild beside the daemon: %d\n%s%s", c, o, e)
 		}
-		if _, o, _ := b.run("status", "bad"); strings.Contains(o, "bad: damaged") || strings.Contains(o, "--rebuild") || !strings.Contains(o, "what to do: mirrord run-now bad") {
+		if _, o, _ := b.run("status", "bad"); strings.Contains(o, "bad: damaged") ||
+			strings.Contains(o, "--rebuild") || !strings.Contains(o, "what to do: mirrord run-now bad") {
 			t.Errorf("status after the rebuild: %s", o)
 		}
 		if c, o, e := b.run("run-now", "bad"); c != exitOK {
@@ -407,10 +426,12 @@ func TestStateDBIsMadeAgain(t *testing.T) {
 	d.do(exitOK, "^good +ok, paused", "status")
 	spoil()
 	code, out, errs := b.run("status")
-	if code != exitOK || strings.Count(errs, "mirror.db was damaged") != 1 || strings.Count(out, " ok") != 2 || !strings.Contains(out, "ok, paused") {
+	if code != exitOK || strings.Count(errs, "mirror.db was damaged") != 1 || strings.Count(out, " ok") != 2 ||
+		!strings.Contains(out, "ok, paused") {
 		t.Errorf("%d\n%s%s", code, out, errs)
 	}
-	if code, out, errs := b.run("status", "good"); code != exitOK || errs != "" || !strings.Contains(out, "version 2") {
+	if code, out, errs := b.run("status", "good"); code != exitOK || errs != "" ||
+		!strings.Contains(out, "version 2") {
 		t.Errorf("%d\n%s%s", code, out, errs)
 	}
 	if aside, err := filepath.Glob(name + ".damaged-*"); err != nil || len(aside) != 2 {

@@ -12,15 +12,16 @@ import (
 	"mirrord/internal/demosite"
 )
 
-// Every way in which a document can refer to another is followed and relocated: the test card's targets are all in the copy, and every
-// relative link of it leads somewhere.
+// Every way in which a document can refer to another is followed and relocated: the test card's targets are
+// all in the copy, and every relative link of it leads somewhere.
 func TestEveryKindOfLink(t *testing.T) {
 	t.Parallel()
 	site := demosite.New()
 	srv := httptest.NewServer(site)
 	defer srv.Close()
 	out := filepath.Join(t.TempDir(), "copy")
-	code, stdout, stderr := runArgs(t, nil, "get", srv.URL+"/", "-o", out, "--set", "polite.delay=0s", "--set", "polite.factor=0")
+	code, stdout, stderr := runArgs(t, nil, "get", srv.URL+"/", "-o", out, "--set", "polite.delay=0s", "--set",
+		"polite.factor=0")
 	if code != exitOK {
 		t.Fatalf("exit code %d: %s%s", code, stdout, stderr)
 	}

@@ -31,7 +31,8 @@ Exit code 1 when a file is invalid.`,
 		},
 	}
 	cmd.Flags().BoolVar(&resolve, "resolve", true, "resolve the host names of jobs")
-	cmd.Flags().BoolVar(&effective, "effective", false, "print the whole configuration of each valid file, defaults included")
+	cmd.Flags().BoolVar(&effective, "effective", false,
+		"print the whole configuration of each valid file, defaults included")
 	return cmd
 }
 
@@ -66,7 +67,8 @@ func check(ctx context.Context, a *cli, args []string, effective, resolve bool) 
 		}
 	}
 	if len(checked.Unresolved) > 0 {
-		fmt.Fprintf(a.stderr, "mirrord: not resolved, so whether these are private is unknown: %s\n", firstOf(checked.Unresolved, 10))
+		fmt.Fprintf(a.stderr, "mirrord: not resolved, so whether these are private is unknown: %s\n",
+			firstOf(checked.Unresolved, 10))
 	}
 	if a.json {
 		if err := a.printJSON(checked.Files); err != nil {

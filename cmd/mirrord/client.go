@@ -50,7 +50,12 @@ func runInDaemon(ctx context.Context, a *cli, c *control.Client, name string, r 
 	p.clear()
 	switch {
 	case ctx.Err() != nil:
-		return &app.Error{Kind: app.Partial, Err: fmt.Errorf("left alone: the run of %s goes on in the daemon; mirrord status %s shows it, mirrord cancel %s ends it", name, name, name)}
+		return &app.Error{
+			Kind: app.Partial,
+			Err: fmt.Errorf(
+				"left alone: the run of %s goes on in the daemon; mirrord status %s shows it, mirrord cancel %s ends it",
+				name, name, name),
+		}
 	case errors.Is(err, control.ErrGone):
 		return &app.Error{Kind: app.Partial, Err: err}
 	case err != nil:
@@ -60,7 +65,8 @@ func runInDaemon(ctx context.Context, a *cli, c *control.Client, name string, r 
 			return a.printJSON(map[string]any{"job": name, "started": true})
 		}
 		switch {
-		case last != nil && (last.Activity == status.Window || last.Activity == status.Waiting || last.Activity == status.NoRoom):
+		case last != nil && (last.Activity == status.Window || last.Activity == status.Waiting ||
+			last.Activity == status.NoRoom):
 			a.printf("%s: asked for; %s\n", name, waitText(last))
 		case attached:
 			a.printf("%s: a run is under way\n", name)
@@ -84,7 +90,8 @@ func waitText(j *status.Job) string {
 	return s
 }
 
-// reportRun prints the report of a daemon's run and turns how it ended into the exit code, as report does for a run of this process.
+// reportRun prints the report of a daemon's run and turns how it ended into the exit code, as report does for
+// a run of this process.
 func reportRun(a *cli, name string, run *status.Run) error {
 	var sum *mirror.Summary
 	if len(run.Summary) > 0 {
@@ -144,9 +151,15 @@ func clientError(err error) error {
 }
 
 // jobCommand makes a command that asks the daemon to do something with a job.
-func jobCommand(a *cli, use, short, long string, run func(ctx context.Context, name string) error) *cobra.Command {
+func jobCommand(
+	a *cli, use, short, long string, run func(ctx context.Context, name string) error,
+) *cobra.Command {
 	return &cobra.Command{
-		Use: use + " JOB", Short: short, Long: long, Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeJob,
+		Use:               use + " JOB",
+		Short:             short,
+		Long:              long,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return run(cmd.Context(), strings.TrimSuffix(args[0], scheduler.Suffix))
 		},
@@ -176,7 +189,8 @@ mirrord run-now is still possible. Without a daemon the next one will heed it.`,
 }
 
 func resumeCommand(a *cli) *cobra.Command {
-	return jobCommand(a, "resume", "End a pause", `Let a paused job run again. A run that the pause interrupted goes on, and one that it missed is made up once.`,
+	return jobCommand(a, "resume", "End a pause",
+		`Let a paused job run again. A run that the pause interrupted goes on, and one that it missed is made up once.`,
 		func(ctx context.Context, name string) error { return setPaused(ctx, a, name, false) })
 }
 

@@ -31,7 +31,8 @@ type corpus struct {
 // corpora are the packages of .ci/corpus; the ordinary tests take the first ones.
 func corpora() []corpus {
 	all := []corpus{
-		{"debian-policy", "usr/share/doc/debian-policy", "perl-policy.html/"}, // Sphinx; links that lead out of the package are dead
+		// Sphinx; links that lead out of the package are dead
+		{"debian-policy", "usr/share/doc/debian-policy", "perl-policy.html/"},
 		{"libatinject-jsr330-api-java-doc", "usr/share/doc/libatinject-jsr330-api-java", "api/"},
 		{"debian-policy", "usr/share/doc/debian-policy", "policy.html/"},
 		{"libjsoup-java-doc", "usr/share/doc/libjsoup-java", "api/"},
@@ -59,16 +60,20 @@ func (c corpus) dir(t *testing.T) string {
 	}
 	found, err := filepath.Glob(filepath.Join(cache, c.pkg, filepath.FromSlash(c.root)))
 	if err != nil || len(found) != 1 {
-		t.Fatalf("the documentation of %s is not in %s: run .ci/corpus %s, or name the folder of another place in MIRRORD_CORPUS (%v, %q)", c.pkg, cache, c.pkg, err, found)
+		t.Fatalf(
+			"the documentation of %s is not in %s: run .ci/corpus %s, or name the folder of another place in "+
+				"MIRRORD_CORPUS (%v, %q)", c.pkg, cache, c.pkg, err, found)
 	}
 	return found[0]
 }
 
-// variants are pages beside the documentation, with the names and links that make mirrors trip: a directory's two addresses, with one and with two
-// contents, "~", blanks, names that are not ASCII or differ in case only, queries.
+// variants are pages beside the documentation, with the names and links that make mirrors trip: a directory's
+// two addresses, with one and with two contents, "~", blanks, names that are not ASCII or differ in case
+// only, queries.
 func variants(seed string) map[string]string {
 	page := func(title, body string) string {
-		return "<!DOCTYPE html><html lang=en><meta charset=utf-8><title>" + title + "</title><p>" + title + "\n" + body
+		return "<!DOCTYPE html><html lang=en><meta charset=utf-8><title>" + title + "</title><p>" + title +
+			"\n" + body
 	}
 	link := func(refs ...string) (s string) {
 		for _, r := range refs {
@@ -76,13 +81,22 @@ func variants(seed string) map[string]string {
 		}
 		return s
 	}
-	home := page("Variants", link("/", "index.html", "/index.html#top", "tree/"+seed, "tree/"+seed+"index.html", "~user/", "/~user/index.html", "two/", "two/index.html", "a%20b.html", "/a b.html",
-		"caf%C3%A9/", "café/naïve%20page.html", "cafe%CC%81.html", "Case.html", "case.html", "CASE/x.html", "case/x.html", "x.html?a=1&amp;b=~", "x.html?a=2", "file~1.html", "(odd)'name!.html", "aux/con.html", "latin%E9.html"))
+	home := page("Variants", link("/", "index.html", "/index.html#top", "tree/"+seed, "tree/"+seed+"index.html",
+		"~user/", "/~user/index.html", "two/", "two/index.html", "a%20b.html", "/a b.html",
+		"caf%C3%A9/", "café/naïve%20page.html", "cafe%CC%81.html", "Case.html", "case.html", "CASE/x.html",
+		"case/x.html", "x.html?a=1&amp;b=~", "x.html?a=2", "file~1.html", "(odd)'name!.html", "aux/con.html",
+		"latin%E9.html"))
 	out := map[string]string{"/": home, "/index.html": home}
-	user := page("A user", link("../", "../index.html", "/~user/", "picture~.svg")+`<img src="picture~.svg"><img src="/caf%C3%A9/%C3%BC.svg">`)
+	user := page("A user", link("../", "../index.html", "/~user/", "picture~.svg")+
+		`<img src="picture~.svg"><img src="/caf%C3%A9/%C3%BC.svg">`)
 	out["/~user/"], out["/~user/index.html"] = user, user
-	out["/two/"], out["/two/index.html"] = page("A directory", link("index.html")), page("Its index, which says something else", link("./"))
-	for _, p := range []string{"/a b.html", "/café/", "/café/naïve page.html", "/cafe\u0301.html", "/Case.html", "/case.html", "/CASE/x.html", "/case/x.html", "/x.html", "/file~1.html", "/(odd)'name!.html", "/aux/con.html", "/latin\xe9.html"} {
+	out["/two/"], out["/two/index.html"] = page("A directory", link("index.html")),
+		page("Its index, which says something else", link("./"))
+	for _, p := range []string{
+		"/a b.html", "/café/", "/café/naïve page.html", "/cafe\u0301.html", "/Case.html", "/case.html",
+		"/CASE/x.html", "/case/x.html", "/x.html", "/file~1.html", "/(odd)'name!.html", "/aux/con.html",
+		"/latin\xe9.html",
+	} {
 		out[p] = page("Page "+strings.ToValidUTF8(p, "?"), link("/", "/Case.html", "/case.html"))
 	}
 	svg := `<svg xmlns="http://www.w3.org/2000/svg"><circle r="%d"/></svg>`
@@ -90,8 +104,8 @@ func variants(seed string) map[string]string {
 	return out
 }
 
-// serve serves the documentation below /tree/ and the variants beside it. Unlike http.FileServer it sends a directory's index under both addresses, as
-// the servers of the world do.
+// serve serves the documentation below /tree/ and the variants beside it. Unlike http.FileServer it sends a
+// directory's index under both addresses, as the servers of the world do.
 func (c corpus) serve(t *testing.T) *httptest.Server {
 	t.Helper()
 	root, err := os.OpenRoot(c.dir(t))
@@ -144,14 +158,19 @@ func (c corpus) serve(t *testing.T) *httptest.Server {
 	return srv
 }
 
-// TestCorpus takes sites of other people through the whole way, out and back: get, verify, export in every form, verify each, import each, verify that,
-// run the job on it, and export it again with the same files.
+// TestCorpus takes sites of other people through the whole way, out and back: get, verify, export in every
+// form, verify each, import each, verify that, run the job on it, and export it again with the same files.
 func TestCorpus(t *testing.T) {
 	for _, c := range corpora() {
 		t.Run(path.Join(c.pkg, c.seed), func(t *testing.T) {
 			t.Parallel()
 			srv := c.serve(t)
-			w := &corpusWay{t: t, dir: t.TempDir(), url: srv.URL + "/", fast: []string{"polite.delay=0s", "polite.factor=0", "polite.connections=4"}}
+			w := &corpusWay{
+				t:    t,
+				dir:  t.TempDir(),
+				url:  srv.URL + "/",
+				fast: []string{"polite.delay=0s", "polite.factor=0", "polite.connections=4"},
+			}
 			w.way(os.Getenv("MIRRORD_LONG") != "")
 		})
 	}
@@ -206,7 +225,8 @@ func (w *corpusWay) table(name string) map[string]string {
 func corpusForms() map[string][]string {
 	return map[string][]string{
 		"whole.phm": nil, "whole.tar.zst": nil, "whole": nil,
-		"flat.phm": {"--flatten"}, "small.phm": {"--mask", "images,application/pdf"}, "flatsmall.tar.zst": {"--flatten", "--mask", "images,text/css"},
+		"flat.phm": {"--flatten"}, "small.phm": {"--mask", "images,application/pdf"},
+		"flatsmall.tar.zst": {"--flatten", "--mask", "images,text/css"},
 	}
 }
 
@@ -239,7 +259,9 @@ func (w *corpusWay) way(long bool) {
 		t.Error("get -o and export write two archives of one version")
 	}
 	want := w.table(w.at("whole.phm"))
-	if !slices.ContainsFunc(slices.Collect(maps.Keys(want)), func(p string) bool { return strings.Contains(p, "~") }) {
+	if !slices.ContainsFunc(slices.Collect(maps.Keys(want)), func(p string) bool {
+		return strings.Contains(p, "~")
+	}) {
 		t.Error("no name has a ~")
 	}
 	for _, form := range slices.Sorted(maps.Keys(forms)) {

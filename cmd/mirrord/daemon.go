@@ -143,7 +143,13 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 	if spread == 0 {
 		spread = -1
 	}
-	d, err := app.NewDaemon(x, st, app.DaemonOptions{MaxRuns: f.maxRuns, Spread: spread, StopWithin: f.within, Notify: tell, About: about})
+	d, err := app.NewDaemon(x, st, app.DaemonOptions{
+		MaxRuns:    f.maxRuns,
+		Spread:     spread,
+		StopWithin: f.within,
+		Notify:     tell,
+		About:      about,
+	})
 	if err != nil {
 		return err
 	}
@@ -151,7 +157,8 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	log.Info("daemon started", "version", version.Text(), "pid", os.Getpid(), "state", st.Dir, "jobs", d.About().Jobs, "socket", socket)
+	log.Info("daemon started", "version", version.Text(), "pid", os.Getpid(), "state", st.Dir, "jobs",
+		d.About().Jobs, "socket", socket)
 
 	work, end := context.WithCancel(context.WithoutCancel(ctx)) // what goes on until the runs have ended
 	defer end()
@@ -228,8 +235,11 @@ func socketPath(a *cli, flag, state string) (string, error) {
 	return filepath.Join(state, "daemon.sock"), nil
 }
 
-// daemonServers opens the control socket and, when wanted, the listener of the status page, or takes those that systemd has opened.
-func daemonServers(a *cli, d *app.Daemon, log *slog.Logger, f daemonFlags, given map[string]net.Listener, socket string, mode fs.FileMode) (all []listener, err error) {
+// daemonServers opens the control socket and, when wanted, the listener of the status page, or takes those
+// that systemd has opened.
+func daemonServers(
+	a *cli, d *app.Daemon, log *slog.Logger, f daemonFlags, given map[string]net.Listener, socket string, mode fs.FileMode,
+) (all []listener, err error) {
 	defer func() {
 		if err != nil {
 			for _, l := range all {
@@ -238,8 +248,14 @@ func daemonServers(a *cli, d *app.Daemon, log *slog.Logger, f daemonFlags, given
 		}
 	}()
 	serve := func(l net.Listener, h http.Handler) {
-		all = append(all, listener{l, &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
-			ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}})
+		all = append(all, listener{l, &http.Server{
+			Handler:           h,
+			ReadHeaderTimeout: 10 * time.Second,
+			ReadTimeout:       time.Minute,
+			IdleTimeout:       2 * time.Minute,
+			MaxHeaderBytes:    32 << 10,
+			ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		}})
 	}
 	l := given[fdControl]
 	if l == nil {
@@ -262,11 +278,13 @@ func daemonServers(a *cli, d *app.Daemon, log *slog.Logger, f daemonFlags, given
 		control.Observe(mux, d)
 		mux.Handle("/", page)
 		var h http.Handler = mux
-		if strings.HasPrefix(l.Addr().Network(), "tcp") { // a socket in the file system has no name that could lead elsewhere
+		// a socket in the file system has no name that could lead elsewhere
+		if strings.HasPrefix(l.Addr().Network(), "tcp") {
 			h = web.OwnHosts(f.statusHosts(), mux)
 		}
 		serve(l, h)
-		all[len(all)-1].srv.WriteTimeout = time.Minute // who asks and does not read gives his connection back; on the socket answers may last as long as a run
+		// who asks and does not read gives his connection back; on the socket answers may last as long as a run
+		all[len(all)-1].srv.WriteTimeout = time.Minute
 		a.printf("status page at http://%s/\n", l.Addr())
 	}
 	return all, nil

@@ -22,8 +22,9 @@ import (
 	"mirrord/internal/demosite"
 )
 
-// TestDaemonKilled kills the daemon again and again while it mirrors several sites: all end complete and as an undisturbed run would have left them. With
-// MIRRORD_KILL_FOR=2m there are ten sites, and kills every two to five seconds for that long; otherwise five, and a kill after every 150 requests, four times.
+// TestDaemonKilled kills the daemon again and again while it mirrors several sites: all end complete and as
+// an undisturbed run would have left them. With MIRRORD_KILL_FOR=2m there are ten sites, and kills every two
+// to five seconds for that long; otherwise five, and a kill after every 150 requests, four times.
 func TestDaemonKilled(t *testing.T) {
 	t.Parallel()
 	long, _ := time.ParseDuration(os.Getenv("MIRRORD_KILL_FOR"))
@@ -59,7 +60,10 @@ func TestDaemonKilled(t *testing.T) {
 		srv := httptest.NewServer(handler())
 		defer srv.Close()
 		name := fmt.Sprintf("site%d", i)
-		put(t, jobs, name+".toml", fmt.Sprintf("url = %q\nschedule = \"@every 24h\"\n[polite]\ndelay = \"0s\"\nfactor = 0.0\nconnections = 4\n", srv.URL+"/"))
+		put(t, jobs, name+".toml",
+			fmt.Sprintf(
+				"url = %q\nschedule = \"@every 24h\"\n[polite]\ndelay = \"0s\"\nfactor = 0.0\nconnections = 4\n",
+				srv.URL+"/"))
 		names = append(names, name)
 	}
 	var log bytes.Buffer
@@ -70,7 +74,8 @@ func TestDaemonKilled(t *testing.T) {
 	}
 	defer told.Close()
 	start := func(env ...string) *exec.Cmd {
-		cmd := exec.Command("mirrord", "daemon", "--jobs", jobs, "--state", state, "--spread", "0", "--max-runs", "10")
+		cmd := exec.Command("mirrord", "daemon", "--jobs", jobs, "--state", state, "--spread", "0",
+			"--max-runs", "10")
 		cmd.Stderr, cmd.Env = &log, append(os.Environ(), env...)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
@@ -78,7 +83,7 @@ func TestDaemonKilled(t *testing.T) {
 		return cmd
 	}
 	kills := 0
-	for began := time.Now(); long > 0 && time.Since(began) < long || long == 0 && kills < 4; kills++ {
+	for began := time.Now(); (long > 0 && time.Since(began) < long) || (long == 0 && kills < 4); kills++ {
 		cmd := start()
 		if long > 0 {
 			<-time.After(2*time.Second + time.Duration(rand.Int64N(int64(3*time.Second))))
@@ -99,7 +104,8 @@ func TestDaemonKilled(t *testing.T) {
 	common := []string{"--jobs", jobs, "--state", state}
 	for _, name := range names {
 		out, err := exec.Command("mirrord", append([]string{"run-now", name}, common...)...).CombinedOutput()
-		if err != nil || !bytes.Contains(out, []byte(": complete, ")) && !bytes.Contains(out, []byte(": no change found; ")) {
+		if err != nil ||
+			(!bytes.Contains(out, []byte(": complete, ")) && !bytes.Contains(out, []byte(": no change found; "))) {
 			t.Errorf("%s: %v: %s", name, err, out)
 		}
 	}
@@ -125,7 +131,8 @@ func TestDaemonKilled(t *testing.T) {
 		if code, out, errs := runArgs(t, nil, "run-now", name, "--jobs", jobs, "--state", quiet); code != exitOK {
 			t.Fatalf("%s: %s%s", name, out, errs)
 		}
-		got, want := treeOf(t, filepath.Join(state, "sites", name, "current")), treeOf(t, filepath.Join(quiet, "sites", name, "current"))
+		got, want := treeOf(t, filepath.Join(state, "sites", name, "current")),
+			treeOf(t, filepath.Join(quiet, "sites", name, "current"))
 		if len(got) != len(want) || len(want) < 100 {
 			t.Errorf("%s: %d files, want %d", name, len(got), len(want))
 		}

@@ -25,7 +25,9 @@ const (
 )
 
 // daemonLog returns the logger of a daemon. form "" is journal when standard error leads there, else text.
-func daemonLog(w io.Writer, form string, level slog.Level, lookupEnv func(string) (string, bool)) (*slog.Logger, error) {
+func daemonLog(
+	w io.Writer, form string, level slog.Level, lookupEnv func(string) (string, bool),
+) (*slog.Logger, error) {
 	if form == "" {
 		form = logText
 		if toJournal(w, lookupEnv) {
@@ -44,7 +46,8 @@ func daemonLog(w io.Writer, form string, level slog.Level, lookupEnv func(string
 	return nil, app.Usagef("--log %s: there are text, json and journal", form)
 }
 
-// toJournal reports whether w is the stream that the journal reads: $JOURNAL_STREAM names its device and inode (systemd.exec(5)).
+// toJournal reports whether w is the stream that the journal reads: $JOURNAL_STREAM names its device and
+// inode (systemd.exec(5)).
 func toJournal(w io.Writer, lookupEnv func(string) (string, bool)) bool {
 	f, ok := w.(*os.File)
 	stream, set := lookupEnv("JOURNAL_STREAM")
@@ -71,12 +74,18 @@ type journal struct {
 
 func newJournal(w io.Writer, level slog.Level) *journal {
 	buf := new(bytes.Buffer)
-	return &journal{mu: new(sync.Mutex), w: w, buf: buf, level: level, text: slog.NewTextHandler(buf, &slog.HandlerOptions{Level: level, ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
-		if len(groups) == 0 && (a.Key == slog.TimeKey || a.Key == slog.LevelKey) { // the journal has its own
-			return slog.Attr{}
-		}
-		return a
-	}})}
+	return &journal{
+		mu:    new(sync.Mutex),
+		w:     w,
+		buf:   buf,
+		level: level,
+		text: slog.NewTextHandler(buf, &slog.HandlerOptions{Level: level, ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
+			if len(groups) == 0 && (a.Key == slog.TimeKey || a.Key == slog.LevelKey) { // the journal has its own
+				return slog.Attr{}
+			}
+			return a
+		}}),
+	}
 }
 
 func (j *journal) Enabled(_ context.Context, l slog.Level) bool { return l >= j.level }

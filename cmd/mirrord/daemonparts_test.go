@@ -18,29 +18,37 @@ import (
 )
 
 func TestDaemonUsage(t *testing.T) {
-	for _, args := range [][]string{{"--socket-mode", "rw"}, {"--socket-mode", "10000"}, {"--max-runs", "0"}, {"--log", "pretty"}, {"--mail", "somewhere"}, {"job"}} {
-		if code, _, errs := runArgs(t, nil, append([]string{"daemon", "--state", t.TempDir()}, args...)...); code != exitUsage {
+	for _, args := range [][]string{
+		{"--socket-mode", "rw"}, {"--socket-mode", "10000"}, {"--max-runs", "0"}, {"--log", "pretty"},
+		{"--mail", "somewhere"}, {"job"},
+	} {
+		if code, _, errs := runArgs(t, nil,
+			append([]string{"daemon", "--state", t.TempDir()}, args...)...); code != exitUsage {
 			t.Errorf("%v: %d %s", args, code, errs)
 		}
 	}
 	state := t.TempDir()
 	put(t, state, "daemon.sock", "mine")
-	if code, _, errs := runArgs(t, nil, "daemon", "--state", state, "--jobs", t.TempDir()); code != exitError || !strings.Contains(errs, "is no socket") {
+	if code, _, errs := runArgs(t, nil, "daemon", "--state", state, "--jobs", t.TempDir()); code != exitError ||
+		!strings.Contains(errs, "is no socket") {
 		t.Errorf("%d %s", code, errs)
 	}
 }
 
-// Strangers may reach the status page: no connection there is held for ever. What is said on the socket may last as long as a run.
+// Strangers may reach the status page: no connection there is held for ever. What is said on the socket may
+// last as long as a run.
 func TestDaemonTimeouts(t *testing.T) {
 	a := &cli{env: env{stdout: io.Discard}}
-	all, err := daemonServers(a, new(app.Daemon), slog.New(slog.DiscardHandler), daemonFlags{listen: "127.0.0.1:0"}, nil, filepath.Join(t.TempDir(), "s"), 0o600)
+	all, err := daemonServers(a, new(app.Daemon), slog.New(slog.DiscardHandler),
+		daemonFlags{listen: "127.0.0.1:0"}, nil, filepath.Join(t.TempDir(), "s"), 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, l := range all {
 		defer l.Close()
 		s := l.srv
-		if s.ReadHeaderTimeout == 0 || s.ReadTimeout == 0 || s.IdleTimeout == 0 || s.MaxHeaderBytes > 64<<10 || (s.WriteTimeout != 0) != (i == 1) {
+		if s.ReadHeaderTimeout == 0 || s.ReadTimeout == 0 || s.IdleTimeout == 0 || s.MaxHeaderBytes > 64<<10 ||
+			(s.WriteTimeout != 0) != (i == 1) {
 			t.Errorf("server %d: %+v", i, s)
 		}
 	}

@@ -73,7 +73,14 @@ func runDiff(a *cli, args []string, f diffFlags) error {
 	if err != nil {
 		return err
 	}
-	c, err := app.Diff(a.app(), app.DiffRequest{Job: name, From: from, To: to, Path: path, Page: f.html, Files: f.files})
+	c, err := app.Diff(a.app(), app.DiffRequest{
+		Job:   name,
+		From:  from,
+		To:    to,
+		Path:  path,
+		Page:  f.html,
+		Files: f.files,
+	})
 	switch {
 	case errors.Is(err, app.ErrNoPage):
 		return app.Usagef("--html is for one page: give its PATH")
@@ -116,7 +123,8 @@ func printTree(a *cli, c *app.Difference, tree *diff.Dir) error {
 		a.printf("%s: versions %d and %d do not differ%s\n", c.Job, c.A, c.B, in)
 		return nil
 	}
-	a.printf("%s: from version %d to %d%s: %d added, %d changed, %d removed; %s\n", c.Job, c.A, c.B, in, tree.Added, tree.Changed, tree.Removed, growth(tree.Bytes))
+	a.printf("%s: from version %d to %d%s: %d added, %d changed, %d removed; %s\n", c.Job, c.A, c.B, in,
+		tree.Added, tree.Changed, tree.Removed, growth(tree.Bytes))
 	w := tabwriter.NewWriter(a.stdout, 0, 8, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "ADDED\tCHANGED\tREMOVED\tSIZE\t ")
 	tree.Walk(func(d *diff.Dir, depth int) {
@@ -124,10 +132,16 @@ func printTree(a *cli, c *app.Difference, tree *diff.Dir) error {
 		if depth > 0 {
 			name = name[strings.LastIndexByte(d.Path, '/')+1:]
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t  %s%s\n", count(d.Added), count(d.Changed), count(d.Removed), growth(d.Bytes), strings.Repeat("  ", depth), name)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t  %s%s\n", count(d.Added), count(d.Changed), count(d.Removed),
+			growth(d.Bytes), strings.Repeat("  ", depth), name)
 		for _, f := range d.Files {
-			sign := map[string][3]string{diff.Added: {"+", "", ""}, diff.Changed: {"", "~", ""}, diff.Removed: {"", "", "-"}}[f.What]
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t  %s%s\n", sign[0], sign[1], sign[2], growth(f.After-f.Before), strings.Repeat("  ", depth+1), f.Path[strings.LastIndexByte(f.Path, '/')+1:])
+			sign := map[string][3]string{
+				diff.Added:   {"+", "", ""},
+				diff.Changed: {"", "~", ""},
+				diff.Removed: {"", "", "-"},
+			}[f.What]
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t  %s%s\n", sign[0], sign[1], sign[2], growth(f.After-f.Before),
+				strings.Repeat("  ", depth+1), f.Path[strings.LastIndexByte(f.Path, '/')+1:])
 		}
 	})
 	return w.Flush()

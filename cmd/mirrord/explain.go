@@ -29,6 +29,7 @@ No site is contacted.`,
 			return x.WriteText(a.stdout)
 		},
 	}
-	cmd.Flags().BoolVar(&head, "head", false, "show the head of the stored answer, and that of the last one when it was a redirect or an error")
+	cmd.Flags().BoolVar(&head, "head", false,
+		"show the head of the stored answer, and that of the last one when it was a redirect or an error")
 	return cmd
 }

@@ -43,11 +43,14 @@ phm.json records both. They need room for a copy of the mirror beside FILE.`,
 			return export(cmd.Context(), a, o)
 		},
 	}
-	cmd.Flags().StringVarP(&o.Out, "output", "o", "", "`FILE` or directory; - is standard output (default JOB and its extension)")
+	cmd.Flags().StringVarP(&o.Out, "output", "o", "",
+		"`FILE` or directory; - is standard output (default JOB and its extension)")
 	cmd.Flags().IntVar(&o.Version, "version", 0, "version `N` (default: the current one)")
-	cmd.Flags().StringVar(&o.Format, "format", "", app.Joined(archive.Names(), "or")+" (default: by the name of FILE, else phm)")
+	cmd.Flags().StringVar(&o.Format, "format", "", app.Joined(archive.Names(), "or")+
+		" (default: by the name of FILE, else phm)")
 	cmd.Flags().BoolVar(&o.Flatten, "flatten", false, "put all files into one folder")
-	cmd.Flags().StringSliceVar(&o.Mask, "mask", nil, "leave out `TYPES`: images, movies, sounds, application/pdf, font/*, …")
+	cmd.Flags().StringSliceVar(&o.Mask, "mask", nil,
+		"leave out `TYPES`: images, movies, sounds, application/pdf, font/*, …")
 	return cmd
 }
 
@@ -64,9 +67,11 @@ func export(ctx context.Context, a *cli, r app.ExportRequest) error {
 	if x.Packed > 0 {
 		packed = fmt.Sprintf(", %s packed", bytesText(x.Packed))
 	}
-	a.printf("%s: version %d written to %s: %d files, %s%s\n", x.Job, x.Version, x.Path, x.Files, bytesText(x.Bytes), packed)
+	a.printf("%s: version %d written to %s: %d files, %s%s\n", x.Job, x.Version, x.Path, x.Files,
+		bytesText(x.Bytes), packed)
 	if len(x.Masked) > 0 {
-		a.printf("  left out (%s): %d files, %s; links to them lead to the site\n", strings.Join(x.Masked, ", "), x.MaskedFiles, bytesText(x.MaskedBytes))
+		a.printf("  left out (%s): %d files, %s; links to them lead to the site\n", strings.Join(x.Masked, ", "),
+			x.MaskedFiles, bytesText(x.MaskedBytes))
 	}
 	return nil
 }

@@ -45,7 +45,8 @@ The names lie in the file public-names of the state directory. Exit code 1 when 
 				}
 			}
 			if unknown {
-				return &app.Error{Err: errors.New("forget-address: a name is not remembered; names are host names without port, as in public-names")}
+				return &app.Error{Err: errors.New("forget-address: a name is not remembered; names are host names " +
+					"without port, as in public-names")}
 			}
 			return nil
 		},

@@ -55,7 +55,8 @@ func printCollected(a *cli, c *app.Collected) {
 		}
 		var what []string
 		if n := len(s.Dropped); n > 0 {
-			what = append(what, fmt.Sprintf("%d versions %sdropped (%s)", n, would, strings.Trim(strings.Join(strings.Fields(fmt.Sprint(s.Dropped)), ", "), "[]")))
+			what = append(what, fmt.Sprintf("%d versions %sdropped (%s)", n, would,
+				strings.Trim(strings.Join(strings.Fields(fmt.Sprint(s.Dropped)), ", "), "[]")))
 		}
 		if s.Packs != nil && s.Packs.Packs > 0 {
 			what = append(what, fmt.Sprintf("%s of documents %sfreed", bytesText(s.Packs.Freed), would))
@@ -64,10 +65,12 @@ func printCollected(a *cli, c *app.Collected) {
 			what = append(what, fmt.Sprintf("%s of heads of answers %sfreed", bytesText(s.Packs.Heads), would))
 		}
 		if s.Packs != nil && len(s.Packs.Damaged) > 0 {
-			what = append(what, fmt.Sprintf("left because they are damaged: %s (see mirrord verify %s)", strings.Join(s.Packs.Damaged, ", "), s.Name))
+			what = append(what, fmt.Sprintf("left because they are damaged: %s (see mirrord verify %s)",
+				strings.Join(s.Packs.Damaged, ", "), s.Name))
 		}
 		if s.Parts != nil && s.Parts.Parts > 0 {
-			what = append(what, fmt.Sprintf("%s of %d files that were cut off %sfreed", bytesText(s.Parts.Freed), s.Parts.Parts, would))
+			what = append(what, fmt.Sprintf("%s of %d files that were cut off %sfreed", bytesText(s.Parts.Freed),
+				s.Parts.Parts, would))
 		}
 		if len(what) == 0 {
 			what = []string{"nothing to do"}

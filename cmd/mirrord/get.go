@@ -38,10 +38,16 @@ is so, --accept publishes what was held back.`,
 				return err
 			}
 			j.Name = job.NameFor(j.Seeds()[0])
-			return get(cmd.Context(), a, app.GetRequest{Job: j, Keep: a.stateFlag != "", Out: out, Accept: accept})
+			return get(cmd.Context(), a, app.GetRequest{
+				Job:    j,
+				Keep:   a.stateFlag != "",
+				Out:    out,
+				Accept: accept,
+			})
 		},
 	}
-	cmd.Flags().StringVarP(&out, "output", "o", "", "`PATH` of the mirror: NAME.phm is an archive, else a directory (default: the host name)")
+	cmd.Flags().StringVarP(&out, "output", "o", "",
+		"`PATH` of the mirror: NAME.phm is an archive, else a directory (default: the host name)")
 	cmd.Flags().BoolVar(&accept, "accept", false, "publish what is held back as suspicious")
 	cmd.Flags().BoolVar(&full, "full", false, "skip nothing: request every known URL")
 	setFlag(cmd, &set)

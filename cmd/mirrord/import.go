@@ -31,7 +31,8 @@ run of the job brings the mirror up to date; what was flattened or masked is who
 			if a.json {
 				return a.printJSON(m)
 			}
-			a.printf("%s: version %d is %s: %d files, %s\n", as, app.ImportedVersion(m), args[0], m.Files, bytesText(m.Bytes))
+			a.printf("%s: version %d is %s: %d files, %s\n", as, app.ImportedVersion(m), args[0], m.Files,
+				bytesText(m.Bytes))
 			return nil
 		},
 	}

@@ -24,7 +24,8 @@ func TestImportOfAnAbsurdVersion(t *testing.T) {
 	if code, _, errs := runArgs(t, nil, "run-now", "demo", "--jobs", jobs, "--state", state); code != exitOK {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
-	if code, _, errs := runArgs(t, nil, "export", "demo", "--format", "dir", "-o", dir, "--state", state); code != exitOK {
+	if code, _, errs := runArgs(t, nil, "export", "demo", "--format", "dir", "-o", dir, "--state",
+		state); code != exitOK {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
 	meta := filepath.Join(dir, "phm.json")
@@ -32,12 +33,17 @@ func TestImportOfAnAbsurdVersion(t *testing.T) {
 	if err != nil || !strings.Contains(string(b), `"version": 1,`) {
 		t.Fatalf("%v: %s", err, b)
 	}
-	for version, want := range map[string]int{"9223372036854775807": exitError, "2147483648": exitError, "2147483647": exitOK} {
-		if err := os.WriteFile(meta, []byte(strings.Replace(string(b), `"version": 1,`, `"version": `+version+`,`, 1)), 0o644); err != nil {
+	for version, want := range map[string]int{
+		"9223372036854775807": exitError,
+		"2147483648":          exitError,
+		"2147483647":          exitOK,
+	} {
+		if err := os.WriteFile(meta,
+			[]byte(strings.Replace(string(b), `"version": 1,`, `"version": `+version+`,`, 1)), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		code, _, errs := runArgs(t, nil, "import", dir, "--as", "copy", "--state", state)
-		if code != want || want == exitError && !strings.Contains(errs, version) {
+		if code != want || (want == exitError && !strings.Contains(errs, version)) {
 			t.Errorf("version %s: exit code %d: %s", version, code, errs)
 		}
 		if _, err := os.Stat(filepath.Join(state, "sites/copy")); os.IsNotExist(err) != (want == exitError) {
@@ -47,7 +53,8 @@ func TestImportOfAnAbsurdVersion(t *testing.T) {
 	}
 }
 
-// An import or export that is interrupted ends, leaves nothing, and can be repeated; so can an import that was killed.
+// An import or export that is interrupted ends, leaves nothing, and can be repeated; so can an import that
+// was killed.
 func TestInterruptedExchange(t *testing.T) {
 	srv := httptest.NewServer(demosite.New())
 	defer srv.Close()
@@ -61,25 +68,37 @@ func TestInterruptedExchange(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, args := range [][]string{
-		{"export", "demo", "-o", filepath.Join(dir, "a.phm")}, {"export", "demo", "-o", filepath.Join(dir, "b.tar.zst")}, {"export", "demo", "-o", filepath.Join(dir, "c")},
+		{"export", "demo", "-o", filepath.Join(dir, "a.phm")},
+		{"export", "demo", "-o", filepath.Join(dir, "b.tar.zst")},
+		{"export", "demo", "-o", filepath.Join(dir, "c")},
 		{"export", "demo", "--flatten", "-o", filepath.Join(dir, "d.phm")}, {"import", archive, "--as", "copy"},
 	} {
 		var out, errs bytes.Buffer
-		e := env{stdin: strings.NewReader(""), stdout: &out, stderr: &errs, lookupEnv: func(string) (string, bool) { return "", false }}
-		if code := run(ended, e, append(args, "--state", state)); code != exitError || !strings.Contains(errs.String(), context.Canceled.Error()) {
+		e := env{
+			stdin:     strings.NewReader(""),
+			stdout:    &out,
+			stderr:    &errs,
+			lookupEnv: func(string) (string, bool) { return "", false },
+		}
+		if code := run(ended, e, append(args, "--state", state)); code != exitError ||
+			!strings.Contains(errs.String(), context.Canceled.Error()) {
 			t.Errorf("%v: exit code %d: %s", args, code, &errs)
 		}
 	}
 	half := filepath.Join(dir, "c/about/index.html")
-	if err := errors.Join(os.MkdirAll(filepath.Dir(half), 0o755), os.WriteFile(half, []byte("half"), 0o644)); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(half), 0o755),
+		os.WriteFile(half, []byte("half"), 0o644)); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"export", "demo", "-o", filepath.Join(dir, "c")}, {"verify", filepath.Join(dir, "c")}} {
+	for _, args := range [][]string{
+		{"export", "demo", "-o", filepath.Join(dir, "c")}, {"verify", filepath.Join(dir, "c")},
+	} {
 		if code, out, errs := runArgs(t, nil, append(args, "--state", state)...); code != exitOK {
 			t.Errorf("%v: exit code %d: %s%s", args, code, out, errs)
 		}
 	}
-	if left, err := filepath.Glob(filepath.Join(dir, "[.a-d]*")); err != nil || len(left) > 2 { // demo.phm, and the folder c
+	// demo.phm, and the folder c
+	if left, err := filepath.Glob(filepath.Join(dir, "[.a-d]*")); err != nil || len(left) > 2 {
 		t.Errorf("%q, %v", left, err)
 	}
 	if _, err := os.Stat(filepath.Join(state, "sites/copy")); !os.IsNotExist(err) {

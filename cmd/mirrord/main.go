@@ -18,7 +18,9 @@ func main() { os.Exit(realMain()) }
 // realMain lets the first signal end the work cleanly and the second one end the process.
 func realMain() int {
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(50) // memory on a mirror host is dear; below this the collector takes a tenth of the processor time of a full run
+		// memory on a mirror host is dear; below this the collector takes a tenth of the processor time of a full
+		// run
+		debug.SetGCPercent(50)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -25,7 +25,13 @@ func manCommand(a *cli) *cobra.Command {
 			root.DisableAutoGenTag = true
 			// A fixed date keeps builds reproducible.
 			date := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-			return doc.GenManTree(root, &doc.GenManHeader{Title: "MIRRORD", Section: "1", Source: "mirrord", Manual: "mirrord", Date: &date}, args[0])
+			return doc.GenManTree(root, &doc.GenManHeader{
+				Title:   "MIRRORD",
+				Section: "1",
+				Source:  "mirrord",
+				Manual:  "mirrord",
+				Date:    &date,
+			}, args[0])
 		},
 	}
 }

@@ -19,14 +19,16 @@ import (
 
 const packaging = "../../packaging"
 
-// The services are confined as tightly as their work allows: systemd's own measure, 0 to 10, where 10 is no confinement.
+// The services are confined as tightly as their work allows: systemd's own measure, 0 to 10, where 10 is no
+// confinement.
 func TestSandbox(t *testing.T) {
 	if _, err := exec.LookPath("systemd-analyze"); err != nil {
 		t.Log("systemd-analyze is missing: the exposure of the services was not measured")
 		return
 	}
 	for _, unit := range []string{"mirrord.service", "mirrord-serve.service"} {
-		out, err := exec.Command("systemd-analyze", "security", "--offline=true", "--no-pager", filepath.Join(packaging, unit)).CombinedOutput()
+		out, err := exec.Command("systemd-analyze", "security", "--offline=true", "--no-pager",
+			filepath.Join(packaging, unit)).CombinedOutput()
 		m := regexp.MustCompile(`Overall exposure level for ` + unit + `: ([0-9.]+)`).FindSubmatch(out)
 		if err != nil || m == nil {
 			t.Fatalf("%s: %v: %s", unit, err, out)
@@ -45,7 +47,8 @@ func TestLicenceOfSources(t *testing.T) {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && name != "." && (strings.HasPrefix(d.Name(), ".") && d.Name() != ".ci" || d.Name() == "testdata" || d.Name() == "build" || d.Name() == "node_modules"):
+		case d.IsDir() && name != "." && ((strings.HasPrefix(d.Name(), ".") && d.Name() != ".ci") ||
+			d.Name() == "testdata" || d.Name() == "build" || d.Name() == "node_modules"):
 			return fs.SkipDir
 		case d.IsDir() || !strings.HasSuffix(name, ".go"):
 			return nil
@@ -72,7 +75,8 @@ func TestPackageContents(t *testing.T) {
 		t.Fatal(err)
 	}
 	found := 0
-	for _, m := range regexp.MustCompile(`(?m)^ *(?:- src|postinstall|preremove|postremove): (\S+)$`).FindAllSubmatch(data, -1) {
+	for _, m := range regexp.MustCompile(
+		`(?m)^ *(?:- src|postinstall|preremove|postremove): (\S+)$`).FindAllSubmatch(data, -1) {
 		if strings.HasPrefix(string(m[1]), "build/") {
 			continue
 		}
@@ -117,14 +121,20 @@ func TestSocketActivation(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer told.Close()
-	cmd := exec.Command("/bin/sh", "-c", `LISTEN_PID=$$ exec mirrord daemon --state "$1" --jobs "$2"`, "sh", dir, jobs)
+	cmd := exec.Command("/bin/sh", "-c", `LISTEN_PID=$$ exec mirrord daemon --state "$1" --jobs "$2"`,
+		"sh", dir, jobs)
 	cmd.Env = append(os.Environ(), "LISTEN_FDS=1", "LISTEN_FDNAMES=control", "NOTIFY_SOCKET="+ready)
 	cmd.ExtraFiles = []*os.File{f}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	defer cmd.Process.Kill()
-	d := &testDaemon{t: t, jobs: jobs, state: dir, told: told}
+	d := &testDaemon{
+		t:     t,
+		jobs:  jobs,
+		state: dir,
+		told:  told,
+	}
 	d.hear("READY=1")
 	by, ok, err := app.DaemonOf(dir)
 	if err != nil || !ok || by.Socket != socket || by.PID != cmd.Process.Pid {

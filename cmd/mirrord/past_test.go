@@ -44,7 +44,8 @@ func ask(t *testing.T, address, path string, header ...string) (*http.Response, 
 
 const keptHome = "http://kept.test"
 
-// keptMirror publishes versions a day apart: the front page says which it is, a picture comes with the second one, and one page stays.
+// keptMirror publishes versions a day apart: the front page says which it is, a picture comes with the second
+// one, and one page stays.
 func keptMirror(t *testing.T, versions int) *mirrortest.Mirror {
 	t.Helper()
 	w := mirrortest.Start(t)
@@ -57,7 +58,10 @@ func keptMirror(t *testing.T, versions int) *mirrortest.Mirror {
 		links := fmt.Sprintf("This is version %d. <a href=/same.html>same</a>", v)
 		if v > 1 {
 			links += "<img src=/new.png>"
-			w.Set(keptHome+"/new.png", mirrortest.Page{Header: map[string]string{"Content-Type": "image/png"}, Body: fmt.Sprint("picture ", v)})
+			w.Set(keptHome+"/new.png", mirrortest.Page{
+				Header: map[string]string{"Content-Type": "image/png"},
+				Body:   fmt.Sprint("picture ", v),
+			})
 		}
 		var noise strings.Builder
 		for range 20_000 {
@@ -107,12 +111,15 @@ func TestServeKeptVersions(t *testing.T) {
 			}
 		}
 		res, got := ask(t, at, path(x.URI))
-		if res.StatusCode != 200 || res.Header.Get("Memento-Datetime") != when || !strings.Contains(got, fmt.Sprintf("This is version %d.", i+1)) {
-			t.Errorf("version %d: %d, Memento-Datetime %q, want %q; %.300q", x.Version, res.StatusCode, res.Header.Get("Memento-Datetime"), when, got)
+		if res.StatusCode != 200 || res.Header.Get("Memento-Datetime") != when ||
+			!strings.Contains(got, fmt.Sprintf("This is version %d.", i+1)) {
+			t.Errorf("version %d: %d, Memento-Datetime %q, want %q; %.300q", x.Version, res.StatusCode,
+				res.Header.Get("Memento-Datetime"), when, got)
 		}
 	}
 	// The mirror itself negotiates; what did not change has one Memento, what came later the later ones.
-	res, _ := ask(t, at, "/test/index.html", "Accept-Datetime", all[1].Datetime.Add(time.Hour).UTC().Format(http.TimeFormat))
+	res, _ := ask(t, at, "/test/index.html", "Accept-Datetime",
+		all[1].Datetime.Add(time.Hour).UTC().Format(http.TimeFormat))
 	if loc := res.Header.Get("Location"); res.StatusCode != 302 || !strings.HasSuffix(loc, path(all[1].URI)) {
 		t.Errorf("negotiation: %d %s", res.StatusCode, loc)
 	}
@@ -138,7 +145,8 @@ func TestServeKeptVersions(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if res, got := ask(t, at, path(all[0].URI)); res.StatusCode != 200 || !strings.Contains(got, "This is version 1.") {
+	if res, got := ask(t, at, path(all[0].URI)); res.StatusCode != 200 ||
+		!strings.Contains(got, "This is version 1.") {
 		t.Errorf("an open version while the site is locked: %d %.300q", res.StatusCode, got)
 	}
 }

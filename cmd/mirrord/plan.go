@@ -79,7 +79,8 @@ docs/json.md the JSON.`,
 	}
 	fl := cmd.Flags()
 	fl.Float64Var(&f.minDoC, "min-doc", 0, "a change counts from this degree of change on, 0 to 1")
-	fl.BoolVar(&f.structural, "structural", false, "files with other contents are no change, only files that come and go")
+	fl.BoolVar(&f.structural, "structural", false,
+		"files with other contents are no change, only files that come and go")
 	fl.StringVar(&f.sort, "sort", "path", "order: path, foc, doc or edits, the largest first")
 	fl.IntVar(&f.top, "top", 0, "only so many directories; 0 is all")
 	return cmd
@@ -96,7 +97,13 @@ func evolution(a *cli, name string, f evolutionFlags) error {
 	if f.top < 0 {
 		return app.Usagef("--top %d: want a number of directories, or 0 for all", f.top)
 	}
-	e, err := app.Evolution(a.app(), app.EvolutionRequest{Job: name, MinDoC: f.minDoC, Structural: f.structural, By: by, Top: f.top})
+	e, err := app.Evolution(a.app(), app.EvolutionRequest{
+		Job:        name,
+		MinDoC:     f.minDoC,
+		Structural: f.structural,
+		By:         by,
+		Top:        f.top,
+	})
 	if err != nil {
 		return err
 	}
@@ -119,7 +126,8 @@ func evolution(a *cli, name string, f evolutionFlags) error {
 		if d.Known > 0 {
 			foc = fmt.Sprintf("%.2f", d.FoC)
 		}
-		fmt.Fprintf(w, "%s\t%d\t%s\t%d of %d\t%.3f\t%.3f\t%d\t%s\n", strings.TrimSuffix(d.Path, "/")+"/", d.Files, foc, d.Changed, d.Known, d.MeanDoC, d.MaxDoC, d.Edits, last)
+		fmt.Fprintf(w, "%s\t%d\t%s\t%d of %d\t%.3f\t%.3f\t%d\t%s\n", strings.TrimSuffix(d.Path, "/")+"/", d.Files,
+			foc, d.Changed, d.Known, d.MeanDoC, d.MaxDoC, d.Edits, last)
 	}
 	return w.Flush()
 }

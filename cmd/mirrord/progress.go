@@ -78,7 +78,8 @@ func progressLine(last, now mirror.Progress) string {
 	if now.Failed > 0 {
 		fmt.Fprintf(&b, ", %d failed", now.Failed)
 	}
-	if now.WaitHost != "" && now.InFlight == 0 && now.WaitFor >= time.Second { // shorter waits are the ordinary gap
+	// shorter waits are the ordinary gap
+	if now.WaitHost != "" && now.InFlight == 0 && now.WaitFor >= time.Second {
 		fmt.Fprintf(&b, ", waiting %s for %s", now.WaitFor.Round(time.Second), now.WaitHost)
 	}
 	if s := []rune(b.String()); len(s) > maxLine {
@@ -96,6 +97,17 @@ func progressFrom(p *status.Progress) mirror.Progress {
 	case "publishing":
 		phase = mirror.Publishing
 	}
-	return mirror.Progress{Phase: phase, Elapsed: p.Elapsed, Done: p.Done, Queued: p.Queued, InFlight: p.InFlight, Failed: p.Failed, Bytes: p.Bytes, WaitHost: p.WaitHost, WaitFor: p.WaitFor,
-		Relocated: p.Relocated, Total: p.Total}
+	return mirror.Progress{
+		Phase:     phase,
+		Elapsed:   p.Elapsed,
+		Done:      p.Done,
+		Queued:    p.Queued,
+		InFlight:  p.InFlight,
+		Failed:    p.Failed,
+		Bytes:     p.Bytes,
+		WaitHost:  p.WaitHost,
+		WaitFor:   p.WaitFor,
+		Relocated: p.Relocated,
+		Total:     p.Total,
+	}
 }

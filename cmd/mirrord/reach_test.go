@@ -44,7 +44,13 @@ func (in *insider) job(name, toml string) {
 func (in *insider) do(code int, want []string, args ...string) {
 	in.t.Helper()
 	var out, errs bytes.Buffer
-	e := env{stdin: strings.NewReader(""), stdout: &out, stderr: &errs, lookupEnv: func(string) (string, bool) { return "", false }, network: in.n}
+	e := env{
+		stdin:     strings.NewReader(""),
+		stdout:    &out,
+		stderr:    &errs,
+		lookupEnv: func(string) (string, bool) { return "", false },
+		network:   in.n,
+	}
 	got := run(in.t.Context(), e, append(args, "--jobs", in.jobs, "--state", in.state))
 	text := strings.ReplaceAll(out.String()+errs.String(), in.jobs, "JOBS")
 	if got != code {
@@ -57,7 +63,8 @@ func (in *insider) do(code int, want []string, args ...string) {
 	}
 }
 
-// The upgrade of somebody whose site is inside: check says which line to add, it works, and so does each further remedy to its end.
+// The upgrade of somebody whose site is inside: check says which line to add, it works, and so does each
+// further remedy to its end.
 func TestInsideSite(t *testing.T) {
 	t.Parallel()
 	w, in := newInsider(t)
@@ -74,13 +81,18 @@ func TestInsideSite(t *testing.T) {
 	in.job("lost", "url = \"http://lost.corp.test/\"\n")
 	const needs = `add allow_private = ["wiki.corp.test:80", "hook.corp.test:443"] to the table [polite] of JOBS/wiki.toml`
 	in.do(exitOK, []string{
-		"JOBS/wiki.toml: ok\n", "JOBS/wiki.toml: warning: http://wiki.corp.test, named by url, will not be reached: wiki.corp.test at 10.0.0.7 is a private address",
-		"warning: https://hook.corp.test, named by notify.webhook, will not be reached: hook.corp.test at 192.168.3.3", needs, "JOBS/public.toml: ok\n", "!public.toml: warning", "!lost.toml: warning",
+		"JOBS/wiki.toml: ok\n",
+		"JOBS/wiki.toml: warning: http://wiki.corp.test, named by url, will not be reached: wiki.corp.test at " +
+			"10.0.0.7 is a private address",
+		"warning: https://hook.corp.test, named by notify.webhook, will not be reached: hook.corp.test at " +
+			"192.168.3.3", needs, "JOBS/public.toml: ok\n", "!public.toml: warning", "!lost.toml: warning",
 		"unknown: lost.corp.test",
 	}, "check")
 	in.do(exitOK, []string{"!warning", "!unknown"}, "check", "--resolve=false")
 	in.do(exitOK, []string{`"warnings": [`, `[\"wiki.corp.test:80\"`}, "check", "--json")
-	in.do(exitPartial, []string{`add allow_private = ["wiki.corp.test:80"] to the table [polite] of JOBS/wiki.toml`}, "run-now", "wiki")
+	in.do(exitPartial,
+		[]string{`add allow_private = ["wiki.corp.test:80"] to the table [polite] of JOBS/wiki.toml`},
+		"run-now", "wiki")
 
 	in.job("wiki", top+"allow_private = [\"wiki.corp.test:80\", \"hook.corp.test:443\"]\n")
 	in.do(exitOK, []string{"!warning"}, "check")
@@ -92,7 +104,9 @@ func TestInsideSite(t *testing.T) {
 		t.Error("the image was not asked")
 	}
 	in.job("wiki", top) // what the mirror has of other hosts is in the line too
-	in.do(exitOK, []string{"named by a file of the mirror", `allow_private = ["wiki.corp.test:80", "static.corp.test:8080", "hook.corp.test:443"]`}, "check")
+	in.do(exitOK,
+		[]string{"named by a file of the mirror",
+			`allow_private = ["wiki.corp.test:80", "static.corp.test:8080", "hook.corp.test:443"]`}, "check")
 
 	// The name is public for a time.
 	in.n.Name("wiki.corp.test", "93.184.216.34")
@@ -100,18 +114,24 @@ func TestInsideSite(t *testing.T) {
 	in.n.Name("wiki.corp.test", "10.0.0.7")
 	in.job("wiki", top+"allow_private = true\n")
 	in.do(exitOK, []string{"the name was public before", "run mirrord forget-address wiki.corp.test"}, "check")
-	in.do(exitPartial, []string{"if it has moved inside for good, run mirrord forget-address wiki.corp.test"}, "run-now", "wiki")
-	in.do(exitError, []string{"x.corp.test: not remembered", "wiki.corp.test: forgotten"}, "forget-address", "x.corp.test", "Wiki.corp.test.")
+	in.do(exitPartial, []string{"if it has moved inside for good, run mirrord forget-address wiki.corp.test"},
+		"run-now", "wiki")
+	in.do(exitError, []string{"x.corp.test: not remembered", "wiki.corp.test: forgotten"}, "forget-address",
+		"x.corp.test", "Wiki.corp.test.")
 	in.do(exitOK, []string{"!warning"}, "check")
 	in.do(exitOK, nil, "run-now", "wiki")
-	in.do(exitError, []string{`"name": "wiki.corp.test"`, `"forgotten": false`}, "forget-address", "--json", "wiki.corp.test")
+	in.do(exitError, []string{`"name": "wiki.corp.test"`, `"forgotten": false`}, "forget-address", "--json",
+		"wiki.corp.test")
 }
 
 // Metadata services are no sites, and no setting makes them some.
 func TestMetadataIsNoSite(t *testing.T) {
 	t.Parallel()
 	_, in := newInsider(t)
-	for _, u := range []string{"http://169.254.169.254/latest/", "http://[fd00:ec2::254]/", "http://metadata.google.internal/", "http://[::ffff:a9fe:a9fe]/", "http://2852039166/"} {
+	for _, u := range []string{
+		"http://169.254.169.254/latest/", "http://[fd00:ec2::254]/", "http://metadata.google.internal/",
+		"http://[::ffff:a9fe:a9fe]/", "http://2852039166/",
+	} {
 		in.job("m", fmt.Sprintf("url = %q\npolite.allow_private = true\n", u))
 		in.do(exitError, []string{"is the metadata service of a cloud, which is never reached"}, "check")
 	}
@@ -127,12 +147,14 @@ alternates = ["http://10.0.0.9/"]
 polite.allow_private = ["192.168.0.0/16"]
 `)
 	in.do(exitOK, []string{
-		"warning: http://127.0.0.1:82, named by scope, ", "warning: http://[fd00::7], named by scope, ", "!127.0.0.1:81", "!10.0.0.9", "!192.168.1.1",
+		"warning: http://127.0.0.1:82, named by scope, ", "warning: http://[fd00::7], named by scope, ",
+		"!127.0.0.1:81", "!10.0.0.9", "!192.168.1.1",
 		`change allow_private of the table [polite] in JOBS/two.toml to ["192.168.0.0/16", "127.0.0.1:82", "[fd00::7]:80"]`,
 	}, "check", "--resolve=false")
 }
 
-// What serve --forward and webhooks send goes where the job of the mirror may reach, and by no other job's word.
+// What serve --forward and webhooks send goes where the job of the mirror may reach, and by no other job's
+// word.
 func TestForwardAndWebhookGuard(t *testing.T) {
 	t.Parallel()
 	w, in := newInsider(t)
@@ -210,7 +232,9 @@ func TestReplicasVerifyGuard(t *testing.T) {
 	in.n.Name("wiki.corp.test", "93.184.216.34")
 	in.n.Name("static.corp.test", "93.184.216.34")
 	in.n.Name("alt.test", "93.184.216.34", "127.0.0.1", "::1", "169.254.169.254")
-	in.job("wiki", "url = \"http://wiki.corp.test/\"\nalternates = [\"http://alt.test/\", \"http://inside.test/\"]\n[polite]\ndelay = \"0s\"\nfactor = 0\n")
+	in.job("wiki",
+		"url = \"http://wiki.corp.test/\"\nalternates = [\"http://alt.test/\", "+
+			"\"http://inside.test/\"]\n[polite]\ndelay = \"0s\"\nfactor = 0\n")
 	in.n.Name("inside.test", "fd00::1")
 	in.do(exitOK, nil, "run-now", "wiki")
 	in.do(exitOK, nil, "replicas", "--verify", "wiki")
@@ -225,7 +249,16 @@ func TestStatusPageHost(t *testing.T) {
 	t.Parallel()
 	d := startDaemon(t, t.TempDir(), t.TempDir(), "--listen", "127.0.0.1:0", "--listen-host", "Mirror.corp.test")
 	base := statusAddress(t, d)
-	for host, want := range map[string]int{"": 200, "localhost:80": 200, "[::1]:9180": 200, "mirror.corp.test": 200, "mirror.corp.test.:9180": 200, "evil.test": 421, "mirror.corp.test.evil.test": 421, "127.0.0.1.evil.test": 421} {
+	for host, want := range map[string]int{
+		"":                           200,
+		"localhost:80":               200,
+		"[::1]:9180":                 200,
+		"mirror.corp.test":           200,
+		"mirror.corp.test.:9180":     200,
+		"evil.test":                  421,
+		"mirror.corp.test.evil.test": 421,
+		"127.0.0.1.evil.test":        421,
+	} {
 		for _, path := range []string{"/", "/status.json", "/metrics", "/healthz"} {
 			if got, _, _ := fetchAs(t, base, host, path); got != want {
 				t.Errorf("Host %q, %s: %d, want %d", host, path, got, want)

@@ -22,7 +22,8 @@ import (
 	"mirrord/app"
 )
 
-// slowSite is a site of many pages that answers slowly once it is told to: a run of it goes on as long as a test wants.
+// slowSite is a site of many pages that answers slowly once it is told to: a run of it goes on as long as a
+// test wants.
 type slowSite struct {
 	*httptest.Server
 	version atomic.Int64  // of the pages with an even number
@@ -71,12 +72,14 @@ func (s *slowSite) let(n int) {
 	}
 }
 
-// besideRun begins a run of a known site in another process and stops it after some answers. The arguments are those of all commands.
+// besideRun begins a run of a known site in another process and stops it after some answers. The arguments
+// are those of all commands.
 func besideRun(t *testing.T) (s *slowSite, cmd *exec.Cmd, common []string) {
 	t.Helper()
 	s = newSlowSite(t)
 	jobs, state := t.TempDir(), t.TempDir()
-	put(t, jobs, "slow.toml", fmt.Sprintf("url = %q\n[polite]\ndelay = \"0s\"\nfactor = 0.0\nconnections = 4\n", s.URL+"/"))
+	put(t, jobs, "slow.toml", fmt.Sprintf("url = %q\n[polite]\ndelay = \"0s\"\nfactor = 0.0\nconnections = 4\n",
+		s.URL+"/"))
 	common = []string{"--jobs", jobs, "--state", state}
 	if code, out, errs := runArgs(t, nil, append([]string{"run-now", "slow"}, common...)...); code != exitOK {
 		t.Fatalf("%d: %s%s", code, out, errs)
@@ -115,7 +118,8 @@ func readingCommands(s *slowSite, dir string) map[string][]string {
 	}
 }
 
-// While a run of another process goes on, every command that reads gives the result of its last commit, and so do many at a time.
+// While a run of another process goes on, every command that reads gives the result of its last commit, and
+// so do many at a time.
 func TestReadBesideRun(t *testing.T) {
 	t.Parallel()
 	s, cmd, common := besideRun(t)
@@ -154,7 +158,8 @@ func TestReadBesideRun(t *testing.T) {
 			if err != nil {
 				t.Errorf("the run ends with %v", err)
 			}
-			if code, out, errs := runArgs(t, nil, append([]string{"verify", "slow"}, common...)...); code != exitOK || strings.Contains(out, "in progress") {
+			if code, out, errs := runArgs(t, nil, append([]string{"verify", "slow"}, common...)...); code != exitOK ||
+				strings.Contains(out, "in progress") {
 				t.Errorf("after the run: %d: %s%s", code, out, errs)
 			}
 			return
@@ -185,7 +190,8 @@ func awaitCommit(t *testing.T, s *slowSite, common []string, answers int) int {
 	}
 }
 
-// A reader that was stopped while it copies does not hold up a run; a run that was killed can be read, and the next one goes on.
+// A reader that was stopped while it copies does not hold up a run; a run that was killed can be read, and
+// the next one goes on.
 func TestStoppedReaderKilledRun(t *testing.T) {
 	t.Parallel()
 	s, cmd, common := besideRun(t)

@@ -94,7 +94,8 @@ docs/json.md the JSON.`,
 		return names, cobra.ShellCompDirectiveDefault
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.policy, "policy", string(policy.Adaptive), app.Joined(known.All().Names(), "or")+"; nothing, never, roundrobin")
+	fl.StringVar(&f.policy, "policy", string(policy.Adaptive), app.Joined(known.All().Names(), "or")+
+		"; nothing, never, roundrobin")
 	fl.Float64Var(&f.price, "price", policy.DefaultPrice, "adaptive: price of a request")
 	fl.Float64Var(&f.budget, "budget", 0, "adaptive, roundrobin: share of URLs a step")
 	fl.IntVar(&f.train, "train", replay.DefaultTrain, "full syncs first")
@@ -115,7 +116,12 @@ docs/json.md the JSON.`,
 // options turns the flags into what a replay takes.
 func (f *replayFlags) options(cmd *cobra.Command) (o replay.Options, s replaySettings, err error) {
 	set := cmd.Flags().Changed
-	o = replay.Options{Policy: policy.Name(f.policy), Train: f.train, Near: f.near, Expire: f.expire}
+	o = replay.Options{
+		Policy: policy.Name(f.policy),
+		Train:  f.train,
+		Near:   f.near,
+		Expire: f.expire,
+	}
 	s.Train = f.train
 	if f.train < 1 {
 		return o, s, app.Usagef("--train %d: at least one full sync comes first", f.train)
@@ -165,7 +171,9 @@ func (f *replayFlags) options(cmd *cobra.Command) (o replay.Options, s replaySet
 		}
 		s.Budget, s.MaxSkip = f.budget, f.maxSkip
 	}
-	weighs, rules := func(p policy.Definition) bool { return p.Weighs }, func(p policy.Definition) bool { return p.Rules }
+	weighs, rules := func(p policy.Definition) bool {
+		return p.Weighs
+	}, func(p policy.Definition) bool { return p.Rules }
 	for _, x := range []struct {
 		can   func(policy.Definition) bool
 		flags []string
@@ -180,7 +188,8 @@ func (f *replayFlags) options(cmd *cobra.Command) (o replay.Options, s replaySet
 		}
 	}
 	if set("budget") && !of.Weighs && (o.Policy != replay.RoundRobin) {
-		return o, s, app.Usagef("--budget is for --policy %s and %s", app.Joined(thatCan(all, weighs), "or"), replay.RoundRobin)
+		return o, s, app.Usagef("--budget is for --policy %s and %s", app.Joined(thatCan(all, weighs), "or"),
+			replay.RoundRobin)
 	}
 	return o, s, nil
 }
@@ -259,7 +268,8 @@ func plot(a *cli, cmd *cobra.Command, name string, hs []*replay.History, o repla
 	if len(hs) == 1 {
 		h := hs[0]
 		first, last := h.Versions[0].Time, h.Versions[len(h.Versions)-1].Time
-		title = fmt.Sprintf("%s, %d versions, %s to %s", h.Site, len(h.Versions), first.Format("2006-01-02"), last.Format("2006-01-02"))
+		title = fmt.Sprintf("%s, %d versions, %s to %s", h.Site, len(h.Versions), first.Format("2006-01-02"),
+			last.Format("2006-01-02"))
 		if p, err = replay.NewPicture(h, o); err != nil {
 			return err
 		}
@@ -302,8 +312,10 @@ func printReplay(a *cli, report *replayReport, steps bool) error {
 			fmt.Fprintf(w, "%s: %s after %d full syncs\n", r.Site, r.Policy, r.Train)
 			fmt.Fprintln(w, "VERSION\tDATE\tFILES\tASKED\tOF FULL\tBR\tOP\tOR\tCHANGES\tFOUND\tCR\tSTALE\t")
 			for _, s := range r.Steps {
-				fmt.Fprintf(w, "%d\t%s\t%d\t%d\t%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\t\n", s.Version, s.Time.Format("2006-01-02"), s.Files, s.Requests,
-					percent(float64(s.Requests)/float64(max(1, s.Full))), measure(&s.BR), measure(s.OP), measure(s.OR), s.Changes, s.Found, measure(s.CR), percent(s.Stale))
+				fmt.Fprintf(w, "%d\t%s\t%d\t%d\t%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\t\n", s.Version,
+					s.Time.Format("2006-01-02"), s.Files, s.Requests,
+					percent(float64(s.Requests)/float64(max(1, s.Full))), measure(&s.BR), measure(s.OP), measure(s.OR),
+					s.Changes, s.Found, measure(s.CR), percent(s.Stale))
 			}
 			if err := w.Flush(); err != nil {
 				return err
@@ -313,8 +325,10 @@ func printReplay(a *cli, report *replayReport, steps bool) error {
 	}
 	fmt.Fprintln(w, "SITE\tSTEPS\tASKED\tOF FULL\tBR\tOP\tOR\tCHANGES\tFOUND\tCR\tPOOLED\tSTALE\t")
 	row := func(name, steps string, t *replay.Total) {
-		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\t\n", name, steps, t.Requests, percent(t.Req),
-			measure(&t.BR), measure(t.OP), measure(t.OR), t.Changes, t.Found, measure(t.CR), measure(t.CRMicro), percent(t.Stale))
+		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\t\n", name, steps, t.Requests,
+			percent(t.Req),
+			measure(&t.BR), measure(t.OP), measure(t.OR), t.Changes, t.Found, measure(t.CR), measure(t.CRMicro),
+			percent(t.Stale))
 	}
 	for _, r := range report.Sites {
 		row(r.Site, fmt.Sprint(len(r.Steps)), &r.Total)
@@ -326,11 +340,15 @@ func printReplay(a *cli, report *replayReport, steps bool) error {
 		for _, t := range []struct {
 			title string
 			rows  []replay.ExperimentRow
-		}{{"(i) rules of 20 versions, K versions later", x.VaryK}, {"(ii) rules of TRAIN versions, the next version", x.VaryTrain}} {
+		}{
+			{"(i) rules of 20 versions, K versions later", x.VaryK},
+			{"(ii) rules of TRAIN versions, the next version", x.VaryTrain},
+		} {
 			fmt.Fprintf(w, "\n%s\n", t.title)
 			fmt.Fprintln(w, "TRAIN\tK\tSETTING\tBR\tOP\tOR\tCR\tSITES\t")
 			for _, r := range t.rows {
-				fmt.Fprintf(w, "%d\t%d\t%s\t%s\t%s\t%s\t%s\t%d\t\n", r.Train, r.K, r.Setting, measure(r.BR), measure(r.OP), measure(r.OR), measure(r.CR), r.Sites)
+				fmt.Fprintf(w, "%d\t%d\t%s\t%s\t%s\t%s\t%s\t%d\t\n", r.Train, r.K, r.Setting, measure(r.BR),
+					measure(r.OP), measure(r.OR), measure(r.CR), r.Sites)
 			}
 		}
 	}

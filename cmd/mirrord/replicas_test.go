@@ -18,14 +18,16 @@ import (
 	"mirrord/internal/mirrortest"
 )
 
-// writePages writes n pages under a directory, each of words of its own; two directories of the same seed have the same words.
+// writePages writes n pages under a directory, each of words of its own; two directories of the same seed
+// have the same words.
 func writePages(t *testing.T, dir string, n int, page func(i int, words string) string) {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	for i := range n {
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("p%d.html", i)), []byte(page(i, mirrortest.Words(uint32(i+1), 60))), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("p%d.html", i)),
+			[]byte(page(i, mirrortest.Words(uint32(i+1), 60))), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -40,7 +42,9 @@ func TestReplicasOfDirectory(t *testing.T) {
 	writePages(t, filepath.Join(dir, "a.test", "doc"), 20, plain)
 	writePages(t, filepath.Join(dir, "b.test", "doc"), 20, reformatted)
 	writePages(t, filepath.Join(dir, "c.test", "pub", "copy"), 12, plain)
-	writePages(t, filepath.Join(dir, "d.test", "doc"), 20, func(i int, _ string) string { return fmt.Sprintf("<p>nothing of %d is said here", i*i) })
+	writePages(t, filepath.Join(dir, "d.test", "doc"), 20, func(i int, _ string) string {
+		return fmt.Sprintf("<p>nothing of %d is said here", i*i)
+	})
 	if err := os.WriteFile(filepath.Join(dir, "a.test", "logo.png"), []byte("\x89PNG\x00"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -56,13 +60,15 @@ func TestReplicasOfDirectory(t *testing.T) {
 	if report.Pages != 72 || report.Skipped != 1 || report.Bad != 0 {
 		t.Errorf("%d pages, %d skipped, %d bad", report.Pages, report.Skipped, report.Bad)
 	}
-	if len(report.Hosts) != 1 || report.Hosts[0].Host1 != "a.test" || report.Hosts[0].Host2 != "b.test" || report.Hosts[0].Level != "2" || !report.Hosts[0].Confident {
+	if len(report.Hosts) != 1 || report.Hosts[0].Host1 != "a.test" || report.Hosts[0].Host2 != "b.test" ||
+		report.Hosts[0].Level != "2" || !report.Hosts[0].Confident {
 		t.Errorf("hosts %+v", report.Hosts)
 	}
 	if len(report.Clusters) != 1 || report.Clusters[0].Cardinality != 3 || report.Clusters[0].Size != 20 {
 		t.Fatalf("clusters %+v", report.Clusters)
 	}
-	if got := report.Clusters[0].Copies[2]; !strings.HasPrefix(got.At, "c.test/") || got.Pages != 12 || got.Share != 0.6 {
+	if got := report.Clusters[0].Copies[2]; !strings.HasPrefix(got.At, "c.test/") || got.Pages != 12 ||
+		got.Share != 0.6 {
 		t.Errorf("the partial copy: %+v", got)
 	}
 	for _, name := range []string{plot, graph} {
@@ -75,7 +81,10 @@ func TestReplicasOfDirectory(t *testing.T) {
 		}
 	}
 	_, out, _ = runArgs(t, nil, "replicas", dir)
-	for _, want := range []string{"level 2  100% good  a.test b.test: either may stand for the other", "1 collection in several places", "60%  c.test/"} {
+	for _, want := range []string{
+		"level 2  100% good  a.test b.test: either may stand for the other", "1 collection in several places",
+		"60%  c.test/",
+	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not in\n%s", want, out)
 		}
@@ -96,7 +105,8 @@ func TestReplicasOfURLs(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, out, errs := runArgs(t, nil, "replicas", "--urls", list)
-	if code != exitOK || !strings.Contains(out, "450 addresses of 3 hosts, 1 bad lines; 1 candidate pairs") || !strings.Contains(out, "mirror.b.test www.a.test") {
+	if code != exitOK || !strings.Contains(out, "450 addresses of 3 hosts, 1 bad lines; 1 candidate pairs") ||
+		!strings.Contains(out, "mirror.b.test www.a.test") {
 		t.Errorf("exit code %d: %s %s", code, out, errs)
 	}
 	if !strings.Contains(errs, "urls.txt:2: no http or https URL with a host: \"nonsense\"") {
@@ -107,7 +117,8 @@ func TestReplicasOfURLs(t *testing.T) {
 		BadLines int `json:"bad_lines"`
 		Pairs    []struct{ Host1, Host2 string }
 	}
-	if err := json.Unmarshal([]byte(out), &got); err != nil || code != exitOK || len(got.Pairs) != 1 || got.Pairs[0].Host1 != "mirror.b.test" || got.BadLines != 1 {
+	if err := json.Unmarshal([]byte(out), &got); err != nil || code != exitOK || len(got.Pairs) != 1 ||
+		got.Pairs[0].Host1 != "mirror.b.test" || got.BadLines != 1 {
 		t.Errorf("exit code %d, %v: %s", code, err, out)
 	}
 }
@@ -179,7 +190,8 @@ func TestReplicasOfState(t *testing.T) {
 		t.Fatalf("exit code %d, %v: %s", code, err, errs)
 	}
 	slices.Sort(hosts)
-	if len(report.Hosts) != 1 || report.Hosts[0].Host1 != hosts[0] || report.Hosts[0].Host2 != hosts[1] || report.Hosts[0].Level > "3" || report.Bad != 0 {
+	if len(report.Hosts) != 1 || report.Hosts[0].Host1 != hosts[0] || report.Hosts[0].Host2 != hosts[1] ||
+		report.Hosts[0].Level > "3" || report.Bad != 0 {
 		t.Errorf("%+v", report)
 	}
 	if len(report.Clusters) == 0 || report.Clusters[0].Cardinality != 2 {
@@ -189,7 +201,8 @@ func TestReplicasOfState(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if code, small, errs := runArgs(t, nil, "replicas", "--state", state, "--json", "--memory", "1"); code != exitOK || small != out {
+	if code, small, errs := runArgs(t, nil, "replicas", "--state", state, "--json", "--memory",
+		"1"); code != exitOK || small != out {
 		t.Errorf("with little memory: exit code %d, %s: %s", code, errs, small)
 	}
 	if after, err := os.ReadDir(state); err != nil || len(after) != len(before) {
@@ -201,7 +214,8 @@ func TestReplicasOfState(t *testing.T) {
 func runMirror(t *testing.T, state, name, url string) {
 	t.Helper()
 	jobs := t.TempDir()
-	if err := os.WriteFile(filepath.Join(jobs, name+".toml"), []byte("url = \""+url+"/\"\npolite.delay = \"0s\"\npolite.factor = 0\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(jobs, name+".toml"),
+		[]byte("url = \""+url+"/\"\npolite.delay = \"0s\"\npolite.factor = 0\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if code, _, errs := runArgs(t, nil, "run-now", name, "--jobs", jobs, "--state", state); code != exitOK {

@@ -16,7 +16,11 @@ type hints struct {
 
 // jobHints are the hints for a job of the jobs directory.
 func jobHints(name string) hints {
-	return hints{accept: status.AcceptHint(name), entry: status.EntryHint(name), full: "mirrord run-now " + name + " --full"}
+	return hints{
+		accept: status.AcceptHint(name),
+		entry:  status.EntryHint(name),
+		full:   "mirrord run-now " + name + " --full",
+	}
 }
 
 // printSummary prints the report of a run, with what to do.

@@ -50,8 +50,12 @@ Exit codes: 0 complete, or nothing to do; 1 error; 2 wrong usage or invalid job 
 	f.StringVar(&a.stateFlag, "state", "", "`DIR` of the mirrors")
 	f.BoolVar(&a.json, "json", false, "write the result as JSON")
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "log more")
-	root.AddCommand(getCommand(a), runNowCommand(a), acceptCommand(a), daemonCommand(a), cancelCommand(a), pauseCommand(a), resumeCommand(a), reloadCommand(a), notifyTestCommand(a), checkCommand(a), statusCommand(a), versionsCommand(a),
-		rollbackCommand(a), diffCommand(a), exportCommand(a), importCommand(a), verifyCommand(a), explainCommand(a), planCommand(a), evolutionCommand(a), rulesCommand(a), replayCommand(a), nearGoldenCommand(a), serveCommand(a), replicasCommand(a), replicaGoldenCommand(a), gcCommand(a), demoCommand(a),
+	root.AddCommand(getCommand(a), runNowCommand(a), acceptCommand(a), daemonCommand(a), cancelCommand(a),
+		pauseCommand(a), resumeCommand(a), reloadCommand(a), notifyTestCommand(a), checkCommand(a),
+		statusCommand(a), versionsCommand(a),
+		rollbackCommand(a), diffCommand(a), exportCommand(a), importCommand(a), verifyCommand(a), explainCommand(a),
+		planCommand(a), evolutionCommand(a), rulesCommand(a), replayCommand(a), nearGoldenCommand(a),
+		serveCommand(a), replicasCommand(a), replicaGoldenCommand(a), gcCommand(a), demoCommand(a),
 		healthCommand(a), forgetAddressCommand(a), manCommand(a))
 	return root
 }
@@ -86,8 +90,8 @@ func (a *cli) printJSON(v any) error {
 	return enc.Encode(v)
 }
 
-// stateDir returns the state directory: --state, $STATE_DIRECTORY (systemd; the first of a list), /var/lib/mirrord for root, else
-// the user's state directory (XDG base directories).
+// stateDir returns the state directory: --state, $STATE_DIRECTORY (systemd; the first of a list),
+// /var/lib/mirrord for root, else the user's state directory (XDG base directories).
 func (a *cli) stateDir() (string, error) {
 	if a.stateFlag != "" {
 		return a.stateFlag, nil

@@ -39,9 +39,12 @@ type env struct {
 func environment() env {
 	fi, err := os.Stderr.Stat()
 	return env{
-		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, lookupEnv: os.LookupEnv,
-		terminal: err == nil && fi.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb",
-		root:     os.Geteuid() == 0,
+		stdin:     os.Stdin,
+		stdout:    os.Stdout,
+		stderr:    os.Stderr,
+		lookupEnv: os.LookupEnv,
+		terminal:  err == nil && fi.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb",
+		root:      os.Geteuid() == 0,
 	}
 }
 

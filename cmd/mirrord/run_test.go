@@ -22,7 +22,12 @@ import (
 func runArgs(t *testing.T, vars map[string]string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	e := env{stdin: strings.NewReader(""), stdout: &out, stderr: &errs, lookupEnv: func(k string) (string, bool) { v, ok := vars[k]; return v, ok }}
+	e := env{
+		stdin:     strings.NewReader(""),
+		stdout:    &out,
+		stderr:    &errs,
+		lookupEnv: func(k string) (string, bool) { v, ok := vars[k]; return v, ok },
+	}
 	code = run(t.Context(), e, args)
 	return code, out.String(), errs.String()
 }
@@ -30,7 +35,8 @@ func runArgs(t *testing.T, vars map[string]string, args ...string) (code int, st
 func jobsFor(t *testing.T, url string) (jobs string) {
 	t.Helper()
 	jobs = t.TempDir()
-	if err := os.WriteFile(filepath.Join(jobs, "demo.toml"), []byte("url = \""+url+"\"\npolite.delay = \"0s\"\npolite.factor = 0\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(jobs, "demo.toml"),
+		[]byte("url = \""+url+"\"\npolite.delay = \"0s\"\npolite.factor = 0\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	return jobs
@@ -62,7 +68,11 @@ func TestLockedSite(t *testing.T) {
 		{[]string{"rollback", "demo"}, exitLocked, "locked by another process"},
 		{[]string{"diff", "demo", "1", "1"}, exitOK, ""},
 		{[]string{"export", "demo", "-o", out, "--version", "1"}, exitOK, "version 1 written"},
-		{[]string{"gc"}, exitLocked, "demo: left as it is: open site demo: locked by another process\nother stored bodies are left as they are: a run is under way\n"},
+		{
+			[]string{"gc"}, exitLocked,
+			"demo: left as it is: open site demo: locked by another process\nother stored bodies are left as they " +
+				"are: a run is under way\n",
+		},
 		{[]string{"status"}, exitOK, "running"},
 		{[]string{"export", "demo", "-o", out}, exitOK, "version 1 written"},
 		{[]string{"verify", "demo"}, exitOK, "a run is in progress"},
@@ -84,11 +94,17 @@ func TestInterruptedRun(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out, errs bytes.Buffer
-	e := env{stdin: strings.NewReader(""), stdout: &out, stderr: &errs, lookupEnv: func(string) (string, bool) { return "", false }}
+	e := env{
+		stdin:     strings.NewReader(""),
+		stdout:    &out,
+		stderr:    &errs,
+		lookupEnv: func(string) (string, bool) { return "", false },
+	}
 	if code := run(ctx, e, []string{"run-now", "demo", "--jobs", jobs, "--state", state}); code != exitPartial {
 		t.Errorf("exit code %d, want %d: %s%s", code, exitPartial, &out, &errs)
 	}
-	if code, stdout, stderr := runArgs(t, nil, "run-now", "demo", "--jobs", jobs, "--state", state); code != exitOK || !strings.Contains(stdout, "complete, version 1 published") {
+	if code, stdout, stderr := runArgs(t, nil, "run-now", "demo", "--jobs", jobs, "--state",
+		state); code != exitOK || !strings.Contains(stdout, "complete, version 1 published") {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
 }
@@ -100,10 +116,14 @@ func TestStateDir(t *testing.T) {
 		want string
 	}{
 		{"flag", cli{stateFlag: "x"}, "x"},
-		{"systemd", cli{env: env{lookupEnv: vars("STATE_DIRECTORY", "/var/lib/a:/var/lib/b"), root: true}}, "/var/lib/a"},
+		{"systemd", cli{env: env{
+			lookupEnv: vars("STATE_DIRECTORY", "/var/lib/a:/var/lib/b"),
+			root:      true,
+		}}, "/var/lib/a"},
 		{"root", cli{env: env{lookupEnv: vars("HOME", "/root"), root: true}}, "/var/lib/mirrord"},
 		{"xdg", cli{env: env{lookupEnv: vars("XDG_STATE_HOME", "/x", "HOME", "/home/u")}}, "/x/mirrord"},
-		{"relative xdg is not heeded", cli{env: env{lookupEnv: vars("XDG_STATE_HOME", "x", "HOME", "/home/u")}}, "/home/u/.local/state/mirrord"},
+		{"relative xdg is not heeded", cli{env: env{lookupEnv: vars("XDG_STATE_HOME", "x", "HOME", "/home/u")}},
+			"/home/u/.local/state/mirrord"},
 		{"nothing", cli{env: env{lookupEnv: vars()}}, ""},
 	} {
 		got, err := tc.cli.stateDir()
@@ -130,8 +150,20 @@ func TestProgressLine(t *testing.T) {
 		now  mirror.Progress
 		want string
 	}{
-		{mirror.Progress{Elapsed: 3 * time.Second, Done: 300, Queued: 1200, Bytes: 4_500_000}, "300 done, 1200 queued, 100/s, 4.5 MB"},
-		{mirror.Progress{Elapsed: 2 * time.Second, Done: 100, Queued: 1, Failed: 2, WaitHost: "example.org", WaitFor: 4 * time.Second}, "100 done, 1 queued, 0/s, 0 B, 2 failed, waiting 4s for example.org"},
+		{mirror.Progress{
+			Elapsed: 3 * time.Second,
+			Done:    300,
+			Queued:  1200,
+			Bytes:   4_500_000,
+		}, "300 done, 1200 queued, 100/s, 4.5 MB"},
+		{mirror.Progress{
+			Elapsed:  2 * time.Second,
+			Done:     100,
+			Queued:   1,
+			Failed:   2,
+			WaitHost: "example.org",
+			WaitFor:  4 * time.Second,
+		}, "100 done, 1 queued, 0/s, 0 B, 2 failed, waiting 4s for example.org"},
 		{mirror.Progress{Phase: mirror.Relocating, Relocated: 5, Total: 10}, "relocating 5 of 10 files"},
 		{mirror.Progress{Phase: mirror.Publishing, Relocated: 10, Total: 10}, "publishing 10 of 10 files"},
 	} {

@@ -44,10 +44,16 @@ Exit codes: 0 complete, or started with --wait=false; 3 partial: run it again; 4
 				return err
 			}
 			if c != nil {
-				return runInDaemon(cmd.Context(), a, c, args[0], control.RunRequest{Set: set, Full: full, Now: now, Wait: wait})
+				return runInDaemon(cmd.Context(), a, c, args[0], control.RunRequest{
+					Set:  set,
+					Full: full,
+					Now:  now,
+					Wait: wait,
+				})
 			}
 			if !wait {
-				return errors.New("--wait=false needs a daemon on this state directory, and there is none: mirrord daemon")
+				return errors.New(
+					"--wait=false needs a daemon on this state directory, and there is none: mirrord daemon")
 			}
 			name := strings.TrimSuffix(args[0], scheduler.Suffix)
 			return a.withProgress(jobHints(name), func(show func(mirror.Progress)) (*mirror.Summary, error) {
@@ -69,7 +75,8 @@ Exit codes: 0 complete, or started with --wait=false; 3 partial: run it again; 4
 
 // sayWindow says that a run waits for its window.
 func sayWindow(a *cli, name string, opens time.Time) {
-	fmt.Fprintf(a.stderr, "%s: waits for its window, which opens %s; run-now %s --now does not wait for it\n", name, timeText(&opens), name)
+	fmt.Fprintf(a.stderr, "%s: waits for its window, which opens %s; run-now %s --now does not wait for it\n",
+		name, timeText(&opens), name)
 }
 
 func acceptCommand(a *cli) *cobra.Command {
@@ -96,5 +103,6 @@ The site is not contacted. Look at mirrord status JOB first. Whatever is dropped
 }
 
 func setFlag(cmd *cobra.Command, set *[]string) {
-	cmd.Flags().StringArrayVar(set, "set", nil, "set a key of the job: `KEY=VALUE` (repeatable; see docs/jobs.md)")
+	cmd.Flags().StringArrayVar(set, "set", nil,
+		"set a key of the job: `KEY=VALUE` (repeatable; see docs/jobs.md)")
 }

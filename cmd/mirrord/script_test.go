@@ -23,8 +23,9 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"mirrord": func() { os.Exit(realMain()) }})
 }
 
-// TestScript runs the command line as scripts do: testdata/script holds one file per scenario. Each script has the demo site to
-// itself, at $SITE ($HOST without the scheme, $NAME as a job name); $FAST are the settings for a server of one's own.
+// TestScript runs the command line as scripts do: testdata/script holds one file per scenario. Each script
+// has the demo site to itself, at $SITE ($HOST without the scheme, $NAME as a job name); $FAST are the
+// settings for a server of one's own.
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/script",
@@ -48,7 +49,9 @@ func TestScript(t *testing.T) {
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("CLOSED", closedWindow())
 			e.Setenv("STATE_DIRECTORY", e.WorkDir+"/state")
-			return os.WriteFile(e.WorkDir+"/fast.toml", []byte(fmt.Sprintf("url = %q\n[polite]\ndelay = \"0s\"\nfactor = 0.0\nconnections = 4\n", srv.URL+"/")), 0o644)
+			return os.WriteFile(e.WorkDir+"/fast.toml",
+				[]byte(fmt.Sprintf("url = %q\n[polite]\ndelay = \"0s\"\nfactor = 0.0\nconnections = 4\n", srv.URL+"/")),
+				0o644)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exits": cmdExits,
@@ -85,8 +88,8 @@ func cmdExits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// cmdSite drives the demo site: site version N; site asked PATH wants a request for it since the last "site forget" or "site asked";
-// site await waits for a request.
+// cmdSite drives the demo site: site version N; site asked PATH wants a request for it since the last "site
+// forget" or "site asked"; site await waits for a request.
 func cmdSite(ts *testscript.TestScript, neg bool, args []string) {
 	h := ts.Value("site").(*demosite.Handler)
 	switch {

@@ -92,7 +92,15 @@ func serve(ctx context.Context, a *cli, names []string, f serveFlags) error {
 			return fmt.Errorf("serve %s: %w", name, err)
 		}
 	}
-	o := web.Options{Sites: sites, Base: f.base, Hosts: f.hosts, Aliases: f.alias, HTTPS: f.https, StayHere: f.stay, Log: a.log()}
+	o := web.Options{
+		Sites:    sites,
+		Base:     f.base,
+		Hosts:    f.hosts,
+		Aliases:  f.alias,
+		HTTPS:    f.https,
+		StayHere: f.stay,
+		Log:      a.log(),
+	}
 	if len(names) > 0 {
 		o.Only = names
 	}
@@ -120,7 +128,8 @@ type listener struct {
 	srv *http.Server
 }
 
-// listenAndServe serves until ctx ends, or one listener fails, and then lets requests under way finish for a moment.
+// listenAndServe serves until ctx ends, or one listener fails, and then lets requests under way finish for a
+// moment.
 func listenAndServe(ctx context.Context, a *cli, srv *web.Server, f serveFlags) (err error) {
 	var all []listener
 	listen := func(addr string, h http.Handler, what string) error {
@@ -128,8 +137,14 @@ func listenAndServe(ctx context.Context, a *cli, srv *web.Server, f serveFlags) 
 		if err != nil {
 			return err
 		}
-		all = append(all, listener{l, &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
-			MaxHeaderBytes: 32 << 10, ErrorLog: slog.NewLogLogger(a.log().Handler(), slog.LevelDebug)}})
+		all = append(all, listener{l, &http.Server{
+			Handler:           h,
+			ReadHeaderTimeout: 10 * time.Second,
+			ReadTimeout:       time.Minute,
+			IdleTimeout:       2 * time.Minute,
+			MaxHeaderBytes:    32 << 10,
+			ErrorLog:          slog.NewLogLogger(a.log().Handler(), slog.LevelDebug),
+		}})
 		a.printf("serving %s at http://%s/\n", what, l.Addr())
 		return nil
 	}

@@ -25,7 +25,12 @@ func serving(t *testing.T, n int, args ...string) (addresses []string) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan int, 1)
 	go func() {
-		e := env{stdin: strings.NewReader(""), stdout: w, stderr: &errs, lookupEnv: func(string) (string, bool) { return "", false }}
+		e := env{
+			stdin:     strings.NewReader(""),
+			stdout:    w,
+			stderr:    &errs,
+			lookupEnv: func(string) (string, bool) { return "", false },
+		}
 		ended <- run(ctx, e, append([]string{"serve"}, args...))
 		w.Close()
 	}()
@@ -79,7 +84,8 @@ func TestServe(t *testing.T) {
 			t.Fatalf("exit code %d: %s", code, errs)
 		}
 	}
-	if code, _, errs := runArgs(t, nil, "serve", "--state", state, "--listen", "127.0.0.1:0"); code != exitError || !strings.Contains(errs, "no mirrors") {
+	if code, _, errs := runArgs(t, nil, "serve", "--state", state, "--listen",
+		"127.0.0.1:0"); code != exitError || !strings.Contains(errs, "no mirrors") {
 		t.Errorf("nothing to serve: code %d, %s", code, errs)
 	}
 	mirror()
@@ -95,13 +101,15 @@ func TestServe(t *testing.T) {
 		{[]string{"--listen", "nowhere"}, exitError, "nowhere"},
 		{[]string{"--listen", "127.0.0.1:0", "--own", "demo=256.0.0.1:1"}, exitError, "256.0.0.1"},
 	} {
-		code, out, errs := runArgs(t, nil, append([]string{"serve", "--jobs", jobs, "--state", state}, tc.args...)...)
+		code, out, errs := runArgs(t, nil,
+			append([]string{"serve", "--jobs", jobs, "--state", state}, tc.args...)...)
 		if code != tc.code || !strings.Contains(errs, tc.want) {
 			t.Errorf("%v: code %d, want %d with %q: %s%s", tc.args, code, tc.code, tc.want, out, errs)
 		}
 	}
 
-	at := serving(t, 2, "demo", "--state", state, "--jobs", jobs, "--listen", "127.0.0.1:0", "--own", "demo=127.0.0.1:0", "--base", "mirrors.test", "--forward")
+	at := serving(t, 2, "demo", "--state", state, "--jobs", jobs, "--listen", "127.0.0.1:0", "--own",
+		"demo=127.0.0.1:0", "--base", "mirrors.test", "--forward")
 	for _, tc := range []struct {
 		on         string
 		host, path string

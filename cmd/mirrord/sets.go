@@ -13,7 +13,9 @@ import (
 )
 
 // completeJob completes names of jobs on the command line.
-func (a *cli) completeJob(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+func (a *cli) completeJob(
+	_ *cobra.Command, args []string, prefix string,
+) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

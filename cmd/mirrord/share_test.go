@@ -20,9 +20,11 @@ func TestIndexIsOneFileEverywhere(t *testing.T) {
 		w.Header().Set("Content-Type", "text/html")
 		switch r.URL.Path {
 		case "/", "/index.html":
-			fmt.Fprint(w, `<title>Root</title><a href="/">1</a> <a href="/index.html">2</a> <a href="a/">3</a> <a href="a/index.html">4</a>`)
+			fmt.Fprint(w,
+				`<title>Root</title><a href="/">1</a> <a href="/index.html">2</a> <a href="a/">3</a> <a href="a/index.html">4</a>`)
 		case "/a/", "/a/index.html":
-			fmt.Fprint(w, `<title>A</title><a href="../index.html">up</a> <a href="./">here</a> <a href="index.html">here too</a>`)
+			fmt.Fprint(w,
+				`<title>A</title><a href="../index.html">up</a> <a href="./">here</a> <a href="index.html">here too</a>`)
 		default:
 			http.NotFound(w, r)
 		}
@@ -49,7 +51,8 @@ func TestIndexIsOneFileEverywhere(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			fmt.Fprintln(&b, f.Path, strings.ReplaceAll(strings.Join(append([]string{f.URL}, f.Also()...), " "), srv.URL, ""))
+			fmt.Fprintln(&b, f.Path,
+				strings.ReplaceAll(strings.Join(append([]string{f.URL}, f.Also()...), " "), srv.URL, ""))
 		}
 		return b.String()
 	}
@@ -57,7 +60,8 @@ func TestIndexIsOneFileEverywhere(t *testing.T) {
 	at := func(name string) string { return filepath.Join(out, name) }
 	do("run-now", "demo")
 	do("verify", "demo")
-	if text := do("explain", "demo", srv.URL+"/a/index.html"); !strings.Contains(text, "shares its file") || !strings.Contains(text, "a/index.html\n") {
+	if text := do("explain", "demo", srv.URL+"/a/index.html"); !strings.Contains(text, "shares its file") ||
+		!strings.Contains(text, "a/index.html\n") {
 		t.Error(text)
 	}
 	for _, name := range []string{"one.phm", "one.tar.zst", "one"} {
@@ -71,7 +75,8 @@ func TestIndexIsOneFileEverywhere(t *testing.T) {
 		"index.html":   `<a href="index.html">1</a> <a href="index.html">2</a> <a href="a/index.html">3</a> <a href="a/index.html">4</a>`,
 		"a/index.html": `<a href="../index.html">up</a> <a href="index.html">here</a> <a href="index.html">here too</a>`,
 	} {
-		if b, err := os.ReadFile(filepath.Join(at("one"), name)); err != nil || !strings.Contains(string(b), links) {
+		if b, err := os.ReadFile(filepath.Join(at("one"), name)); err != nil ||
+			!strings.Contains(string(b), links) {
 			t.Errorf("%s: %s, %v", name, b, err)
 		}
 	}

@@ -76,7 +76,9 @@ func statuses(ctx context.Context, a *cli, c *control.Client, now time.Time) ([]
 	return all.Jobs, clientError(err)
 }
 
-func jobStatus(ctx context.Context, a *cli, c *control.Client, name string, now time.Time) (status.Job, error) {
+func jobStatus(
+	ctx context.Context, a *cli, c *control.Client, name string, now time.Time,
+) (status.Job, error) {
 	if c == nil {
 		return app.JobStatus(a.app(), name, now)
 	}
@@ -105,7 +107,8 @@ func printStatuses(a *cli, list []status.Job) error {
 		if (s.Verified != nil) && s.Health != app.Broken {
 			verified = status.Age(time.Duration(s.Staleness)*time.Second) + " ago"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Name, s.Say(), version, files, size, verified, timeText(s.LastRun), timeText(s.Next), orDash(s.Schedule))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Name, s.Say(), version, files, size, verified,
+			timeText(s.LastRun), timeText(s.Next), orDash(s.Schedule))
 	}
 	return w.Flush()
 }
@@ -134,7 +137,8 @@ func printStatus(a *cli, s status.Job) error {
 		a.printf(": %d files, %s\n", s.Files, bytesText(s.Bytes))
 	}
 	if (s.Verified != nil) && s.Health != app.Broken {
-		a.printf("  all of it was verified within the last %s\n", status.Age(time.Duration(s.Staleness)*time.Second))
+		a.printf("  all of it was verified within the last %s\n",
+			status.Age(time.Duration(s.Staleness)*time.Second))
 	}
 	if s.Started != nil {
 		a.printf("  running since %s", timeText(s.Started))
@@ -160,7 +164,8 @@ func printStatus(a *cli, s status.Job) error {
 	if err := json.Unmarshal(s.Summary, &sum); err != nil {
 		return fmt.Errorf("status %s: report of the last run: %w", s.Name, err)
 	}
-	if s.Last != nil && !s.Last.Started.Equal(sum.Started) { // it ended in an error, before there was anything to report
+	// it ended in an error, before there was anything to report
+	if s.Last != nil && !s.Last.Started.Equal(sum.Started) {
 		a.printf("  the run before it, of %s:\n", timeText(&sum.Started))
 	} else {
 		sum.Reasons = nil // they stand above, with what to do
@@ -195,7 +200,9 @@ func printRuns(ctx context.Context, a *cli, c *control.Client, name string, n in
 		if r.Published {
 			version = fmt.Sprint(r.Version)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n", timeText(&r.Started), r.Ended.Sub(r.Started).Round(time.Second), r.Verdict, version, r.Requests, bytesText(r.Received), strings.Join(r.Reasons, "; "))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n", timeText(&r.Started),
+			r.Ended.Sub(r.Started).Round(time.Second), r.Verdict, version, r.Requests, bytesText(r.Received),
+			strings.Join(r.Reasons, "; "))
 	}
 	return w.Flush()
 }

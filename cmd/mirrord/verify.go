@@ -66,7 +66,9 @@ func verify(ctx context.Context, a *cli, what string, links bool) error {
 			a.printf("%d more problems are not shown\n", report.More)
 		}
 		a.printf("%s: %s\n", what, verifySummary(report))
-		if slices.ContainsFunc(report.KeptProblems, func(p store.Problem) bool { return p.Kind == store.BadDatabase }) {
+		if slices.ContainsFunc(report.KeptProblems, func(p store.Problem) bool {
+			return p.Kind == store.BadDatabase
+		}) {
 			a.printf("%s: the database is damaged; mirrord verify --rebuild %s\n", what, what)
 		} else if report.TreeIsWrong() {
 			a.printf("the next run repairs the published tree from the stored bodies: mirrord run-now %s\n", what)
@@ -106,7 +108,9 @@ func runRebuild(ctx context.Context, a *cli, name string) error {
 	case a.json:
 		return a.printJSON(out)
 	case out.Rebuilt:
-		a.printf("%s: %d URLs are known again from the published version; what was there is in the site's folder \"damaged\"\n", name, out.Known)
+		a.printf(
+			"%s: %d URLs are known again from the published version; what was there is in the site's folder "+
+				"\"damaged\"\n", name, out.Known)
 		a.printf("mirrord run-now %s brings the rest\n", name)
 	default:
 		a.printf("%s: its database can be read; nothing was changed\n", name)

@@ -38,7 +38,8 @@ func versionsCommand(a *cli) *cobra.Command {
 				if i == len(vs)-1 {
 					note = strings.TrimSpace("current " + note)
 				}
-				fmt.Fprintf(w, "%d\t%s\t%d\t%s\t%d\t%d\t%d\t%s\n", v.Number, timeText(&v.Time), v.Files, bytesText(v.Bytes), v.Added, v.Changed, v.Removed, note)
+				fmt.Fprintf(w, "%d\t%s\t%d\t%s\t%d\t%d\t%d\t%s\n", v.Number, timeText(&v.Time), v.Files,
+					bytesText(v.Bytes), v.Added, v.Changed, v.Removed, note)
 			}
 			return w.Flush()
 		},
