@@ -2,9 +2,10 @@
 
 // Package archive is the registry of the forms in which a mirror leaves a state directory and enters one.
 //
-// What all forms carry is a PHM (package phm): a tree with a table of its files. A form says how such a tree becomes one file and comes back from
-// it. Each form is a method of forms in a file of its own, so that adding one is adding a file; mirrord export, import and get, their help and
-// their checks take the forms from here. The directory form is no file: those who export write it themselves.
+// What all forms carry is a PHM (package phm): a tree with a table of its files. A form says how such a tree
+// becomes one file and comes back from it. Each form is a method of forms in a file of its own, so that
+// adding one is adding a file; mirrord export, import and get, their help and their checks take the forms
+// from here. The directory form is no file: those who export write it themselves.
 package archive
 
 import (
@@ -30,16 +31,20 @@ type Form struct {
 	Name string // as --format has it; the name of a file in this form ends in a dot and this
 	Doc  string // for the help: "a compressed tar (tar.zst)"
 
-	// Pack writes a tree as one file and returns its phm.json; name is what a folder inside is called. Nil: the form is only read.
+	// Pack writes a tree as one file and returns its phm.json; name is what a folder inside is called. Nil: the
+	// form is only read.
 	Pack func(w io.Writer, tree fs.FS, name string) (*phm.Meta, error)
 
-	// Check reads a packed file back as a whole: names, sizes and digests. A report with problems is no error. Needed with Pack.
+	// Check reads a packed file back as a whole: names, sizes and digests. A report with problems is no error.
+	// Needed with Pack.
 	Check func(r io.ReaderAt, size int64, l phm.Limits) (*phm.Report, error)
 
-	// Replaceable returns an error unless a file that stands where one is to be written is one of this form. Nil: any regular file is.
+	// Replaceable returns an error unless a file that stands where one is to be written is one of this form.
+	// Nil: any regular file is.
 	Replaceable func(r io.ReaderAt, size int64) error
 
-	// Claims reports whether a file that begins with head, up to HeadSize bytes, is of this form. Nil: the form is only written.
+	// Claims reports whether a file that begins with head, up to HeadSize bytes, is of this form. Nil: the form
+	// is only written.
 	Claims func(head []byte) bool
 
 	// Unpack checks a file of the form and writes its tree to sink, as phm.Unpack does. Needed with Claims.
@@ -108,8 +113,8 @@ func Named(file string) Form {
 	return folder
 }
 
-// Unpack checks a file in any form and writes its tree to sink; see phm.Unpack. What no form claims is taken for the archive form of PHM, whose
-// errors say what is wrong.
+// Unpack checks a file in any form and writes its tree to sink; see phm.Unpack. What no form claims is taken
+// for the archive form of PHM, whose errors say what is wrong.
 func Unpack(r io.ReaderAt, size int64, sink phm.Sink, l phm.Limits) (*phm.Meta, error) {
 	head := make([]byte, HeadSize)
 	n, err := r.ReadAt(head[:min(size, HeadSize)], 0)

@@ -20,7 +20,8 @@ import (
 	"mirrord/phm"
 )
 
-// Toy is a form of this file alone: a tar after four bytes of its own. That it passes the suite shows that a form needs no other edit.
+// Toy is a form of this file alone: a tar after four bytes of its own. That it passes the suite shows that a
+// form needs no other edit.
 func (forms) Toy() Form {
 	const magic = "TOY\n"
 	tail := func(r io.ReaderAt, size int64) (io.ReaderAt, int64) {
@@ -48,7 +49,8 @@ func (forms) Toy() Form {
 	}
 }
 
-// TestForms is the suite that every form passes: it comes back as it went, it alone claims what it wrote, and damage is found.
+// TestForms is the suite that every form passes: it comes back as it went, it alone claims what it wrote, and
+// damage is found.
 func TestForms(t *testing.T) {
 	tree := someTree(t)
 	for _, f := range Forms() {
@@ -68,7 +70,8 @@ func TestForms(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, other := range Forms() {
-				if got := other.Claims != nil && other.Claims(b.Bytes()[:min(b.Len(), HeadSize)]); got != (other.Name == f.Name) {
+				if got := other.Claims != nil &&
+					other.Claims(b.Bytes()[:min(b.Len(), HeadSize)]); got != (other.Name == f.Name) {
 					t.Errorf("%s claims it: %v", other.Name, got)
 				}
 			}
@@ -86,11 +89,13 @@ func TestForms(t *testing.T) {
 			if err != nil || report.Err() != nil || report.Meta.TableSum != want.TableSum {
 				t.Errorf("check: %v, %+v", err, report)
 			}
-			if f.Replaceable != nil && (f.Replaceable(whole, whole.Size()) != nil || f.Replaceable(strings.NewReader("text"), 4) == nil) {
+			if f.Replaceable != nil &&
+				(f.Replaceable(whole, whole.Size()) != nil || f.Replaceable(strings.NewReader("text"), 4) == nil) {
 				t.Error("what may be replaced is not told from what may not")
 			}
 			cut := b.Bytes()[:b.Len()/2]
-			if report, err := f.Check(bytes.NewReader(cut), int64(len(cut)), phm.Limits{}); err == nil && report.Err() == nil {
+			if report, err := f.Check(bytes.NewReader(cut), int64(len(cut)), phm.Limits{}); err == nil &&
+				report.Err() == nil {
 				t.Error("half of it passes the check")
 			}
 			unpacked(t, cut, errors.New("any"))
@@ -102,7 +107,14 @@ func TestNames(t *testing.T) {
 	if got, want := Names(), []string{"phm", "dir", "tar.zst", "toy"}; !slices.Equal(got, want) {
 		t.Errorf("exports %q, want %q", got, want)
 	}
-	for file, want := range map[string]string{"a.phm": "phm", "a.tar.zst": "tar.zst", "a": "dir", "a.tar": "dir", "a.toy": "toy", "phm": "dir"} {
+	for file, want := range map[string]string{
+		"a.phm":     "phm",
+		"a.tar.zst": "tar.zst",
+		"a":         "dir",
+		"a.tar":     "dir",
+		"a.toy":     "toy",
+		"phm":       "dir",
+	} {
 		if got := Named(file).Name; got != want {
 			t.Errorf("%s is in form %s, want %s", file, got, want)
 		}
@@ -117,7 +129,8 @@ func TestNames(t *testing.T) {
 // What is in no known form is refused as the archive form is.
 func TestUnpackUnknown(t *testing.T) {
 	text := "neither form"
-	if _, err := Unpack(strings.NewReader(text), int64(len(text)), folder{t.TempDir()}, phm.Limits{}); !errors.Is(err, phm.ErrNotPHM) {
+	if _, err := Unpack(strings.NewReader(text), int64(len(text)), folder{t.TempDir()},
+		phm.Limits{}); !errors.Is(err, phm.ErrNotPHM) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -35,11 +35,23 @@ func packZstd(w io.Writer, tree fs.FS, name string) (*phm.Meta, error) {
 
 // Gzip is the same compressed with gzip, which is read and not written.
 func (forms) Gzip() Form {
-	return Form{Name: "tar.gz", Doc: "a tar (tar.gz)", Claims: begins("\x1f\x8b"), Unpack: phm.Unpack, place: 4}
+	return Form{
+		Name:   "tar.gz",
+		Doc:    "a tar (tar.gz)",
+		Claims: begins("\x1f\x8b"),
+		Unpack: phm.Unpack,
+		place:  4,
+	}
 }
 
 // Tar is the same without compression, which is read and not written.
 func (forms) Tar() Form {
 	claims := func(head []byte) bool { return len(head) > 262 && bytes.Equal(head[257:262], []byte("ustar")) }
-	return Form{Name: "tar", Doc: "a tar (tar)", Claims: claims, Unpack: phm.Unpack, place: 5}
+	return Form{
+		Name:   "tar",
+		Doc:    "a tar (tar)",
+		Claims: claims,
+		Unpack: phm.Unpack,
+		place:  5,
+	}
 }

@@ -69,7 +69,8 @@ func (h *Head) NamedAs(base *Head) bool {
 // likenessFields bounds the fields of a head that are looked up by name.
 const likenessFields = 64
 
-// Likeness is how many bytes of the head's names and values a base has too: a cheap guess of which one of several is the best to code it over.
+// Likeness is how many bytes of the head's names and values a base has too: a cheap guess of which one of
+// several is the best to code it over.
 func (h *Head) Likeness(base *Head) (n int) {
 	named := h.NamedAs(base)
 	if !named && max(len(h.Fields), len(base.Fields)) > likenessFields {
@@ -125,7 +126,8 @@ func indexFrom(fields []Field, name string, from int) int {
 	return -1
 }
 
-// Decode reads a head that was coded over base. What comes from a file may be damaged: no more memory is taken than MaxSize allows.
+// Decode reads a head that was coded over base. What comes from a file may be damaged: no more memory is
+// taken than MaxSize allows.
 func Decode(b []byte, base *Head) (*Head, error) {
 	if base == nil {
 		base = new(Head)

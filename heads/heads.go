@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package heads is the head of an HTTP answer as it came: the status line and all fields, with repeated values, in order and spelling where
-// the reader of the connection sees them. It compares heads, freshens a stored one by a 304, and codes one as its difference from another.
+// Package heads is the head of an HTTP answer as it came: the status line and all fields, with repeated
+// values, in order and spelling where the reader of the connection sees them. It compares heads, freshens a
+// stored one by a 304, and codes one as its difference from another.
 //
-// The head of an answer says something of the body and something of the exchange that brought it. Fields of the latter kind ([OfExchange])
-// differ each time although nothing has changed.
+// The head of an answer says something of the body and something of the exchange that brought it. Fields of
+// the latter kind ([OfExchange]) differ each time although nothing has changed.
 //
 // # Coding
 //
@@ -33,9 +34,11 @@ import (
 
 // Head is the head of one answer. It is not changed once it is made.
 type Head struct {
-	Status     string  `json:"status"`               // the status line: "HTTP/1.1 200 OK", or "HTTP/2.0 200 OK" where the protocol has none
-	Fields     []Field `json:"fields"`               // as they came
-	Normalised bool    `json:"normalised,omitempty"` // order and spelling of the fields are net/http's: the names are canonical and sorted
+	// the status line: "HTTP/1.1 200 OK", or "HTTP/2.0 200 OK" where the protocol has none
+	Status string  `json:"status"`
+	Fields []Field `json:"fields"` // as they came
+	// order and spelling of the fields are net/http's: the names are canonical and sorted
+	Normalised bool `json:"normalised,omitempty"`
 }
 
 // Field is one line of a head.
@@ -49,8 +52,8 @@ const MaxSize = 1 << 20
 
 var errMalformed = errors.New("malformed head")
 
-// Parse reads the head of an HTTP/1.x answer, from the status line to the empty line. Lines that continue a field are joined by a space, as
-// net/http does. An error says that net/http would not have read it either.
+// Parse reads the head of an HTTP/1.x answer, from the status line to the empty line. Lines that continue a
+// field are joined by a space, as net/http does. An error says that net/http would not have read it either.
 func Parse(raw []byte) (*Head, error) {
 	text := string(raw) // all strings of the head share it
 	line, rest, ok := cutLine(text)
@@ -88,7 +91,8 @@ func cutLine(s string) (line, rest string, ok bool) {
 
 func trim(s string) string { return strings.Trim(s, " \t") }
 
-// End returns how many bytes of b the head at its beginning has, 0 when its end has not come; from says where to look for it.
+// End returns how many bytes of b the head at its beginning has, 0 when its end has not come; from says where
+// to look for it.
 func End(b []byte, from int) int {
 	for i := max(from-3, 0); i < len(b); {
 		n := bytes.IndexByte(b[i:], '\n')
@@ -122,7 +126,8 @@ func Normalised(status string, fields map[string][]string) *Head {
 	return h
 }
 
-// Matches reports whether net/http read the same fields from h, but for those about framing, which it may take away.
+// Matches reports whether net/http read the same fields from h, but for those about framing, which it may
+// take away.
 func (h *Head) Matches(fields map[string][]string) bool {
 	n := 0
 	for name, vs := range fields {
@@ -212,7 +217,8 @@ func (h *Head) String() string {
 	return b.String()
 }
 
-// Without returns the head with every occurrence of the secrets replaced by a mark, h itself when there is none.
+// Without returns the head with every occurrence of the secrets replaced by a mark, h itself when there is
+// none.
 func (h *Head) Without(secrets []string) *Head {
 	out := h
 	for i, f := range h.Fields {
@@ -231,16 +237,19 @@ func (h *Head) Without(secrets []string) *Head {
 	return out
 }
 
-// ofExchange are fields, in lower case, of which each exchange has its own: when it was and which connection, caches and machines it
-// went through.
+// ofExchange are fields, in lower case, of which each exchange has its own: when it was and which connection,
+// caches and machines it went through.
 var ofExchange = [...]string{
-	"age", "cf-cache-status", "cf-ray", "connection", "date", "expires", "keep-alive", "report-to", "server-timing", "set-cookie", "set-cookie2",
-	"traceparent", "tracestate", "x-amz-cf-id", "x-amz-cf-pop", "x-amz-id-2", "x-azure-ref", "x-cache", "x-cache-hits", "x-cloud-trace-context",
-	"x-ms-request-id", "x-msedge-ref", "x-nf-request-id", "x-request-time", "x-response-time", "x-runtime", "x-served-by", "x-timer", "x-trace", "x-varnish", "x-vercel-id",
+	"age", "cf-cache-status", "cf-ray", "connection", "date", "expires", "keep-alive", "report-to",
+	"server-timing", "set-cookie", "set-cookie2",
+	"traceparent", "tracestate", "x-amz-cf-id", "x-amz-cf-pop", "x-amz-id-2", "x-azure-ref", "x-cache",
+	"x-cache-hits", "x-cloud-trace-context",
+	"x-ms-request-id", "x-msedge-ref", "x-nf-request-id", "x-request-time", "x-response-time", "x-runtime",
+	"x-served-by", "x-timer", "x-trace", "x-varnish", "x-vercel-id",
 }
 
-// OfExchange reports whether a field says something of the one exchange alone: its time, its cookies, its way through caches, its request id.
-// That it differs is no change of the head.
+// OfExchange reports whether a field says something of the one exchange alone: its time, its cookies, its way
+// through caches, its request id. That it differs is no change of the head.
 func OfExchange(name string) bool {
 	var buf [32]byte
 	return ofExchangeLow(lower(buf[:0], name))
@@ -290,7 +299,8 @@ func (h *Head) Equal(other *Head) bool {
 	return h.Status == other.Status && h.Normalised == other.Normalised && slices.Equal(h.Fields, other.Fields)
 }
 
-// Same reports whether two heads differ in nothing but what differs between any two exchanges ([OfExchange]), order and spelling.
+// Same reports whether two heads differ in nothing but what differs between any two exchanges ([OfExchange]),
+// order and spelling.
 func (h *Head) Same(other *Head) bool {
 	return h.Status == other.Status && h.covers(other) && other.covers(h)
 }
@@ -338,9 +348,9 @@ func weakly(stored *Head, tag string) bool {
 	return false
 }
 
-// Sum is a checksum (64-bit FNV-1a) of all that Same, or for a 304 Freshened, holds against a stored head: the status line and the fields,
-// but those of the exchange. Two answers of one sum tell the same of a body; two that tell the same have one sum when their fields come in
-// the same order.
+// Sum is a checksum (64-bit FNV-1a) of all that Same, or for a 304 Freshened, holds against a stored head:
+// the status line and the fields, but those of the exchange. Two answers of one sum tell the same of a body;
+// two that tell the same have one sum when their fields come in the same order.
 func (h *Head) Sum() uint64 {
 	const offset, prime = 14695981039346656037, 1099511628211
 	sum := uint64(offset)
@@ -364,9 +374,11 @@ func (h *Head) Sum() uint64 {
 	return sum
 }
 
-// notOfBody are fields that a 304 says of itself, not of the stored answer (RFC 9111 §3.2), or that some servers send wrongly with it.
+// notOfBody are fields that a 304 says of itself, not of the stored answer (RFC 9111 §3.2), or that some
+// servers send wrongly with it.
 var notOfBody = [...]string{
-	"connection", "content-encoding", "content-length", "content-range", "content-type", "keep-alive", "proxy-authenticate", "proxy-authentication-info",
+	"connection", "content-encoding", "content-length", "content-range", "content-type", "keep-alive",
+	"proxy-authenticate", "proxy-authentication-info",
 	"proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
 }
 
@@ -380,8 +392,8 @@ func (h *Head) saysOfBody(f Field) bool {
 	return !isIn(notOfBody[:], low)
 }
 
-// Freshened is the stored head h after a 304 (RFC 9111 §3.2): its fields take the place of the stored ones of their name. changed is false,
-// and the head h, when no field but those of the exchange says something new.
+// Freshened is the stored head h after a 304 (RFC 9111 §3.2): its fields take the place of the stored ones of
+// their name. changed is false, and the head h, when no field but those of the exchange says something new.
 func (h *Head) Freshened(by *Head) (now *Head, changed bool) {
 	for _, f := range by.Fields {
 		changed = changed || (!OfExchange(f.Name) && h.saysOfBody(f) && !h.agrees(by, f.Name))

@@ -12,8 +12,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-const nginxHead = "HTTP/1.1 200 OK\r\nServer: nginx/1.22.1\r\nDate: Fri, 20 Nov 2026 18:11:13 GMT\r\nContent-Type: text/html\r\nContent-Length: 5230\r\n" +
-	"Last-Modified: Wed, 18 Nov 2026 10:00:00 GMT\r\nConnection: keep-alive\r\nETag: \"691c4160-146e\"\r\nset-cookie: a=1\r\nSET-COOKIE: b=2\r\nAccept-Ranges: bytes\r\n\r\n"
+const nginxHead = "HTTP/1.1 200 OK\r\nServer: nginx/1.22.1\r\nDate: Fri, 20 Nov 2026 18:11:13 " +
+	"GMT\r\nContent-Type: text/html\r\nContent-Length: 5230\r\n" +
+	"Last-Modified: Wed, 18 Nov 2026 10:00:00 GMT\r\nConnection: keep-alive\r\nETag: " +
+	"\"691c4160-146e\"\r\nset-cookie: a=1\r\nSET-COOKIE: b=2\r\nAccept-Ranges: bytes\r\n\r\n"
 
 func parse(t testing.TB, raw string) *Head {
 	t.Helper()
@@ -36,10 +38,16 @@ func TestParseKeepsOrderAndSpelling(t *testing.T) {
 		t.Errorf("code %d, cookies %q", h.Code(), h.Values("Set-Cookie"))
 	}
 	folded, err := Parse([]byte("HTTP/1.0 404\nX:  a \n  b\t\nEmpty:\n\n"))
-	if err != nil || folded.Status != "HTTP/1.0 404" || folded.Code() != 404 || !slices.Equal(folded.Fields, []Field{{"X", "a b"}, {"Empty", ""}}) {
+	if err != nil || folded.Status != "HTTP/1.0 404" || folded.Code() != 404 ||
+		!slices.Equal(folded.Fields, []Field{
+			{"X", "a b"}, {"Empty", ""},
+		}) {
 		t.Errorf("%v %+v", err, folded)
 	}
-	for _, bad := range []string{"", "HTTP/1.1 200 OK", "ICY 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\n: x\r\n\r\n", "HTTP/1.1 200 OK\r\n x\r\n\r\n", "HTTP/1.1 200 OK\r\nno colon\r\n\r\n"} {
+	for _, bad := range []string{
+		"", "HTTP/1.1 200 OK", "ICY 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\n: x\r\n\r\n",
+		"HTTP/1.1 200 OK\r\n x\r\n\r\n", "HTTP/1.1 200 OK\r\nno colon\r\n\r\n",
+	} {
 		if h, err := Parse([]byte(bad)); err == nil {
 			t.Errorf("%q is %+v", bad, h)
 		}
@@ -48,7 +56,9 @@ func TestParseKeepsOrderAndSpelling(t *testing.T) {
 
 // The end of a head is found wherever the network cuts it.
 func TestEnd(t *testing.T) {
-	for _, raw := range []string{nginxHead, "HTTP/1.1 200 OK\nA: b\n\n", "HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\nA: b\n\r\n"} {
+	for _, raw := range []string{
+		nginxHead, "HTTP/1.1 200 OK\nA: b\n\n", "HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\nA: b\n\r\n",
+	} {
 		all := raw + "\r\n\r\nbody"
 		for cut := range len(all) {
 			if got := End([]byte(all[:cut]), 0); got != 0 {
@@ -85,21 +95,29 @@ func TestMatches(t *testing.T) {
 }
 
 func TestSameAndFreshened(t *testing.T) {
-	stored := "HTTP/1.1 200 OK\nServer: s\nETag: W/\"7\"\nDate: Fri, 20 Nov 2026 18:11:13 GMT\nage: 5\nContent-Type: text/html\nContent-Length: 10\nCache-Control: max-age=1\nLink: </a>\nlink: </b>\nX-Request-Id: 1\n\n"
+	stored := "HTTP/1.1 200 OK\nServer: s\nETag: W/\"7\"\nDate: Fri, 20 Nov 2026 18:11:13 GMT\nage: " +
+		"5\nContent-Type: text/html\nContent-Length: 10\nCache-Control: max-age=1\nLink: </a>\nlink: " +
+		"</b>\nX-Request-Id: 1\n\n"
 	for _, c := range []struct{ name, answer, want string }{
 		{"nothing", "HTTP/1.1 304 Not Modified\n\n", ""},
-		{"only what is of the exchange", "HTTP/1.1 304 Not Modified\nDate: Sat, 21 Nov 2026 18:11:13 GMT\nAge: 9\nExpires: 0\nSet-Cookie: x=y\nx-request-id: 2\nCF-RAY: 1-FRA\nX-Amzn-RequestId: 7\nConnection: close\n\n", ""},
-		{"what says nothing of the body", "HTTP/1.1 304 Not Modified\nContent-Length: 0\nContent-Type: text/plain\nTransfer-Encoding: chunked\n\n", ""},
+		{"only what is of the exchange",
+			"HTTP/1.1 304 Not Modified\nDate: Sat, 21 Nov 2026 18:11:13 GMT\nAge: 9\nExpires: 0\nSet-Cookie: " +
+				"x=y\nx-request-id: 2\nCF-RAY: 1-FRA\nX-Amzn-RequestId: 7\nConnection: close\n\n", ""},
+		{"what says nothing of the body",
+			"HTTP/1.1 304 Not Modified\nContent-Length: 0\nContent-Type: text/plain\nTransfer-Encoding: chunked\n\n",
+			""},
 		{"an entity tag that is strong now", "HTTP/1.1 304 Not Modified\nETag: \"7\"\n\n", ""},
-		{"a field that changed", "HTTP/1.1 304 Not Modified\nDate: Sat, 21 Nov 2026 18:11:13 GMT\nCache-Control: max-age=2\n\n",
+		{"a field that changed",
+			"HTTP/1.1 304 Not Modified\nDate: Sat, 21 Nov 2026 18:11:13 GMT\nCache-Control: max-age=2\n\n",
 			strings.NewReplacer("max-age=1", "max-age=2", "Fri, 20", "Sat, 21").Replace(stored)},
 		{"a field of several values", "HTTP/1.1 304 Not Modified\nLINK: </a>\nLink: </c>\nLink: </d>\n\n",
 			strings.Replace(stored, "Link: </a>\nlink: </b>\n", "Link: </a>\nLink: </c>\nLink: </d>\n", 1)},
-		{"a new field", "HTTP/1.1 304 Not Modified\nVia: \"1\"\n\n", strings.TrimSuffix(stored, "\n") + "Via: \"1\"\n\n"},
+		{"a new field", "HTTP/1.1 304 Not Modified\nVia: \"1\"\n\n", strings.TrimSuffix(stored, "\n") +
+			"Via: \"1\"\n\n"},
 	} {
 		h := parse(t, stored)
 		got, changed := h.Freshened(parse(t, c.answer))
-		if changed != (c.want != "") || !changed && got != h {
+		if changed != (c.want != "") || (!changed && got != h) {
 			t.Errorf("%s: changed %v", c.name, changed)
 		} else if changed && got.String()+"\n" != c.want {
 			t.Errorf("%s: got\n%s", c.name, got)
@@ -110,9 +128,12 @@ func TestSameAndFreshened(t *testing.T) {
 		same     bool
 	}{
 		{"Age: 5", "age: 6", true}, {"age: 5\n", "", true}, {"X-Request-Id: 1", "X-Request-Id: 2\nVia: x", false},
-		{"Cache-Control: max-age=1", "Cache-Control: max-age=2", false}, {"200 OK", "203 OK", false}, {"Link: </a>\n", "", false},
+		{"Cache-Control: max-age=1", "Cache-Control: max-age=2", false}, {"200 OK", "203 OK", false},
+		{"Link: </a>\n", "", false},
 	} {
-		if got := parse(t, stored).Same(parse(t, strings.Replace(strings.Replace(stored, "age: 5", "Age: 5", 1), c.old, c.new, 1))); got != c.same {
+		if got := parse(t, stored).Same(
+			parse(t,
+				strings.Replace(strings.Replace(stored, "age: 5", "Age: 5", 1), c.old, c.new, 1))); got != c.same {
 			t.Errorf("%q to %q: same is %v", c.old, c.new, got)
 		}
 	}
@@ -124,7 +145,8 @@ func TestSameAndFreshened(t *testing.T) {
 }
 
 func TestSum(t *testing.T) {
-	stored := "HTTP/1.1 200 OK\nServer: s\nETag: \"7\"\nDate: Fri, 20 Nov 2026 18:11:13 GMT\nContent-Type: text/html\n\n"
+	stored := "HTTP/1.1 200 OK\nServer: s\nETag: \"7\"\nDate: Fri, 20 Nov 2026 18:11:13 GMT\nContent-Type: " +
+		"text/html\n\n"
 	for _, status := range []string{"200 OK", "304 Not Modified"} {
 		text := strings.Replace(stored, "200 OK", status, 1)
 		sum := parse(t, text).Sum()
@@ -132,8 +154,10 @@ func TestSum(t *testing.T) {
 			old, new string
 			same     bool
 		}{
-			{"Fri, 20", "Sat, 21", true}, {"Server", "X-Request-Id: 4\nServer", true}, {"Server: s", "Server: t", false}, {"Server: s\n", "", false},
-			{"ETag: \"7\"", "ETag: \"8\"", false}, {"text/html", "text/plain", status[0] == '3'}, {"Server: s\nETag: ", "Server: s ETag\nX: ", false},
+			{"Fri, 20", "Sat, 21", true}, {"Server", "X-Request-Id: 4\nServer", true},
+			{"Server: s", "Server: t", false}, {"Server: s\n", "", false},
+			{"ETag: \"7\"", "ETag: \"8\"", false}, {"text/html", "text/plain", status[0] == '3'},
+			{"Server: s\nETag: ", "Server: s ETag\nX: ", false},
 			{status, "203 OK", false}, {"Server", "Via: x\nServer", false},
 		} {
 			if got := parse(t, strings.Replace(text, c.old, c.new, 1)).Sum() == sum; got != c.same {
@@ -149,7 +173,7 @@ func TestDateIsAsPackageTimeReadsIt(t *testing.T) {
 		t.Helper()
 		want, err := time.Parse(timeFormat, s)
 		is := err == nil && want.Format(timeFormat) == s
-		if got, ok := date(s); ok != is || ok && got != want.Unix() {
+		if got, ok := date(s); ok != is || (ok && got != want.Unix()) {
 			t.Errorf("%q: %d, %v", s, got, ok)
 		}
 	}
@@ -162,8 +186,11 @@ func TestDateIsAsPackageTimeReadsIt(t *testing.T) {
 	for day := range 3000 {
 		check(time.Unix(int64(day)*86400*97-1<<36+int64(day*7919), 0).UTC().Format(timeFormat))
 	}
-	for _, s := range []string{"", "Thu, 30 Feb 2024 00:00:00 GMT", "Fri, 01 Mar 2024 24:00:00 GMT", "Fri, 01 Mar 2024 00:60:00 GMT", "Fri, 01 Mar 2024 00:00:60 GMT", "Fri, 00 Mar 2024 00:00:00 GMT",
-		"Fri, 01 anF 2024 00:00:00 GMT", "Fri, 01 Mar 2024 00:00:00 UTC", "Sat, 01 Jan 0000 00:00:00 GMT"} {
+	for _, s := range []string{
+		"", "Thu, 30 Feb 2024 00:00:00 GMT", "Fri, 01 Mar 2024 24:00:00 GMT", "Fri, 01 Mar 2024 00:60:00 GMT",
+		"Fri, 01 Mar 2024 00:00:60 GMT", "Fri, 00 Mar 2024 00:00:00 GMT",
+		"Fri, 01 anF 2024 00:00:00 GMT", "Fri, 01 Mar 2024 00:00:00 UTC", "Sat, 01 Jan 0000 00:00:00 GMT",
+	} {
 		check(s)
 	}
 }
@@ -182,15 +209,21 @@ func TestWithout(t *testing.T) {
 // genHead makes heads of few names and values that are like those of servers, and of others.
 func genHead() *rapid.Generator[*Head] {
 	value := rapid.OneOf(
-		rapid.SampledFrom([]string{"", "text/html", "0", "00", "18446744073709551615", "18446744073709551616", "Fri, 20 Nov 2026 18:11:13 GMT", "Sat, 21 Nov 2026 18:11:13 GMT",
-			"Fri, 21 Nov 2026 18:11:13 GMT", "Thu, 01 Jan 1970 00:00:00 GMT", "\"691c4160-146e\"", "\"691C4160-99\"", "cache-iad-1, cache-fra-22", "cache-iad-1, cache-fra-33", "a-b", "-", "9999999999"}),
+		rapid.SampledFrom([]string{"", "text/html", "0", "00", "18446744073709551615", "18446744073709551616",
+			"Fri, 20 Nov 2026 18:11:13 GMT", "Sat, 21 Nov 2026 18:11:13 GMT",
+			"Fri, 21 Nov 2026 18:11:13 GMT", "Thu, 01 Jan 1970 00:00:00 GMT", "\"691c4160-146e\"", "\"691C4160-99\"",
+			"cache-iad-1, cache-fra-22", "cache-iad-1, cache-fra-33", "a-b", "-", "9999999999"}),
 		rapid.StringMatching(`[0-9a-f]{0,20}-[A-Za-z0-9_]{0,9}`), rapid.StringMatching(`S[0-9]{3}\.[0-9]{2},VS0`),
-		rapid.StringMatching(`cache-(iad|fra)-kiad70001[0-9]{2}-(IAD|FRA), cache-fra-kiad70001[0-9]{2}-FRA, x, y-[a-z]{9}[0-9]9, z`), rapid.String())
+		rapid.StringMatching(
+			`cache-(iad|fra)-kiad70001[0-9]{2}-(IAD|FRA), cache-fra-kiad70001[0-9]{2}-FRA, x, y-[a-z]{9}[0-9]9, z`),
+		rapid.String())
 	field := rapid.Custom(func(t *rapid.T) Field {
-		return Field{rapid.SampledFrom([]string{"Date", "Expires", "ETag", "X-A", "x-a", "X-B", ""}).Draw(t, "name"), value.Draw(t, "value")}
+		return Field{rapid.SampledFrom([]string{"Date", "Expires", "ETag", "X-A", "x-a", "X-B", ""}).Draw(t,
+			"name"), value.Draw(t, "value")}
 	})
 	return rapid.Custom(func(t *rapid.T) *Head {
-		return &Head{Status: rapid.SampledFrom([]string{"HTTP/1.1 200 OK", "HTTP/2.0 404 Not Found", ""}).Draw(t, "status"), Fields: rapid.SliceOfN(field, 0, 12).Draw(t, "fields"),
+		return &Head{Status: rapid.SampledFrom([]string{"HTTP/1.1 200 OK", "HTTP/2.0 404 Not Found", ""}).Draw(t,
+			"status"), Fields: rapid.SliceOfN(field, 0, 12).Draw(t, "fields"),
 			Normalised: rapid.Bool().Draw(t, "normalised")}
 	})
 }
@@ -223,10 +256,14 @@ func TestCodeGivesTheHeadBack(t *testing.T) {
 
 func FuzzDecode(f *testing.F) {
 	h, _ := Parse([]byte(nginxHead))
-	other, _ := Parse([]byte(strings.NewReplacer("20 Nov", "21 Nov", "5230", "9", "146e", "9", "nginx", "Apache").Replace(nginxHead)))
+	other, _ := Parse(
+		[]byte(strings.NewReplacer("20 Nov", "21 Nov", "5230", "9", "146e", "9", "nginx", "Apache").Replace(
+			nginxHead)))
 	f.Add(h.Append(nil, nil), false)
 	f.Add(other.Append(nil, h), true)
-	short, _ := Parse([]byte("HTTP/1.1 404 Not Found\r\nDate: Fri, 20 Nov 2026 18:11:13 GMT\r\nETag: \"691c4161-146f\"\r\nX: y\r\n\r\n"))
+	short, _ := Parse(
+		[]byte("HTTP/1.1 404 Not Found\r\nDate: Fri, 20 Nov 2026 18:11:13 GMT\r\nETag: \"691c4161-146f\"\r\nX: " +
+			"y\r\n\r\n"))
 	f.Add(short.Append(nil, h), true)
 	f.Fuzz(func(t *testing.T, b []byte, over bool) {
 		var base *Head

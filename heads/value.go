@@ -23,12 +23,13 @@ import (
 //	   differs; those that do, packed. The bits of the first five words are the high ones of the kind
 //	5  uvarint bytes at the beginning that are the base's, uvarint those at the end, between them packed text
 //
-// The number of kinds 1 and 3: its lowest four bits are the high ones of the kind's byte, behind a bit for "the rest is not 0, and follows as a
-// uvarint".
+// The number of kinds 1 and 3: its lowest four bits are the high ones of the kind's byte, behind a bit for
+// "the rest is not 0, and follows as a uvarint".
 //
-// Packed text is uvarint length·8 + alphabet, and the characters in bits of the alphabet, low bits first: 0 bytes, 1 and 2 hexadecimal digits
-// in lower and upper case, 3 base64 for URLs, 4 base64. Instead of an alphabet 5 says that the word begins and ends as the base's: the length is
-// how much that is at the beginning, 1 byte at the end, and packed text is between.
+// Packed text is uvarint length·8 + alphabet, and the characters in bits of the alphabet, low bits first: 0
+// bytes, 1 and 2 hexadecimal digits in lower and upper case, 3 base64 for URLs, 4 base64. Instead of an
+// alphabet 5 says that the word begins and ends as the base's: the length is how much that is at the
+// beginning, 1 byte at the end, and packed text is between.
 const (
 	valueText = iota
 	valueDate
@@ -198,11 +199,13 @@ func (d *reader) value(base string) string {
 // date reads a date that is written as HTTP prefers it (RFC 9110 §5.6.7), in Unix seconds.
 func date(s string) (int64, bool) {
 	const months = "JanFebMarAprMayJunJulAugSepOctNovDec"
-	if len(s) != len(timeFormat) || s[3:5] != ", " || s[7] != ' ' || s[11] != ' ' || s[16] != ' ' || s[19] != ':' || s[22] != ':' || s[25:] != " GMT" {
+	if len(s) != len(timeFormat) || s[3:5] != ", " || s[7] != ' ' || s[11] != ' ' || s[16] != ' ' ||
+		s[19] != ':' || s[22] != ':' || s[25:] != " GMT" {
 		return 0, false
 	}
 	month := strings.Index(months, s[8:11])
-	day, year, hour, minute, second := digits(s[5:7]), digits(s[12:16]), digits(s[17:19]), digits(s[20:22]), digits(s[23:25])
+	day, year, hour, minute, second := digits(s[5:7]), digits(s[12:16]), digits(s[17:19]), digits(s[20:22]),
+		digits(s[23:25])
 	if month%3 != 0 || min(day, year, hour, minute, second) < 0 || hour > 23 || minute > 59 || second > 59 {
 		return 0, false
 	}

@@ -13,7 +13,9 @@ func FuzzParse(f *testing.F) {
 	for _, c := range pages() {
 		f.Add(sample(f, c.file), c.path)
 	}
-	for _, page := range []string{nginxHead + nginxRow + nginxTail, apacheHead + apacheParent + apacheRow + apacheTail} {
+	for _, page := range []string{
+		nginxHead + nginxRow + nginxTail, apacheHead + apacheParent + apacheRow + apacheTail,
+	} {
 		f.Add([]byte(page), "/pub/")
 		f.Add([]byte(page), "/pub/?P=*")
 	}
@@ -68,11 +70,13 @@ func checkSound(t *testing.T, e Entry) {
 	if (e.Precision == TimeUnknown) != e.Modified.IsZero() {
 		t.Errorf("%s: time %s, precision %d", e, e.Modified, e.Precision)
 	}
-	if unit := e.Precision.Unit(); e.Precision < ToSecond && unit > 0 && !e.Modified.Equal(e.Modified.Truncate(unit)) {
+	if unit := e.Precision.Unit(); e.Precision < ToSecond && unit > 0 &&
+		!e.Modified.Equal(e.Modified.Truncate(unit)) {
 		t.Errorf("%s: time %s, precision %d", e, e.Modified, e.Precision)
 	}
 	unknown := e.Size == -1 && e.SizeMin == -1 && e.SizeMax == -1 && !e.SizeExact
-	if !unknown && (e.Dir || e.SizeMin < 0 || e.Size < e.SizeMin || e.SizeMax < e.Size || e.SizeExact != (e.SizeMin == e.SizeMax)) {
+	if !unknown && (e.Dir || e.SizeMin < 0 || e.Size < e.SizeMin || e.SizeMax < e.Size ||
+		e.SizeExact != (e.SizeMin == e.SizeMax)) {
 		t.Errorf("%s: size %d, %d to %d, exact %v", e, e.Size, e.SizeMin, e.SizeMax, e.SizeExact)
 	}
 	if e.Evidence() != "" && (e.Dir || e.Precision == TimeUnknown) {

@@ -27,7 +27,8 @@ func readHeading(text string, u site.URL) heading {
 		kind, path = headIndexOf, rest
 	} else if rest, ok := strings.CutPrefix(text, "Directory listing for /"); ok {
 		kind, path = headDirectory, rest
-	} else if host, rest, ok := strings.Cut(text, " - /"); ok && (strings.EqualFold(host, u.Hostname()) || strings.EqualFold(host, u.Host())) {
+	} else if host, rest, ok := strings.Cut(text, " - /"); ok &&
+		(strings.EqualFold(host, u.Hostname()) || strings.EqualFold(host, u.Host())) {
 		kind, path = headIIS, rest
 	}
 	if kind != headNone && !agree(path, u) {
@@ -36,8 +37,9 @@ func readHeading(text string, u site.URL) heading {
 	return kind
 }
 
-// agree reports whether the decoded path and that of u can be the same directory: one is the end of the other, in whole segments.
-// They differ when a proxy maps one tree into another. A root agrees with a root only.
+// agree reports whether the decoded path and that of u can be the same directory: one is the end of the
+// other, in whole segments. They differ when a proxy maps one tree into another. A root agrees with a root
+// only.
 func agree(path string, u site.URL) bool {
 	a, b := segments(path), segments(u.Path())
 	for i := range b {
@@ -70,7 +72,8 @@ func segments(path string) []string {
 	return strings.FieldsFunc(path, func(r rune) bool { return r == '/' })
 }
 
-// caddyHeading reports whether text is caddy's title (the last segment) or its breadcrumbs (the path with blanks between).
+// caddyHeading reports whether text is caddy's title (the last segment) or its breadcrumbs (the path with
+// blanks between).
 func caddyHeading(text string, u site.URL) bool {
 	text = trim(text)
 	segs := segments(u.Path())
@@ -108,11 +111,13 @@ func isSortLink(href string) (apache, caddy bool) {
 	if len(q) >= 7 && (q[:2] == "C=" && strings.Contains(q, "O=")) {
 		return true, false
 	}
-	return len(q) == 3 && strings.IndexByte("NMSD", q[0]) >= 0 && q[1] == '=' && (q[2] == 'A' || q[2] == 'D'), false // Apache 1.3
+	return len(q) == 3 && strings.IndexByte("NMSD", q[0]) >= 0 && q[1] == '=' && (q[2] == 'A' || q[2] == 'D'),
+		false // Apache 1.3
 }
 
-// isName reports whether display can be what a server shows for name: the name, perhaps with the mark of a directory or a link,
-// perhaps cut short. Bytes that are not printable ASCII do not count: character sets and control characters are shown as may be.
+// isName reports whether display can be what a server shows for name: the name, perhaps with the mark of a
+// directory or a link, perhaps cut short. Bytes that are not printable ASCII do not count: character sets and
+// control characters are shown as may be.
 func isName(display, name string) bool {
 	display, name = trim(display), trim(name)
 	if display == name || strings.TrimSuffix(display, "/") == name || strings.TrimSuffix(display, "@") == name {

@@ -116,8 +116,9 @@ func (r *row) add(dst, text []byte) []byte {
 	return append(dst, text...)
 }
 
-// parser reads an HTML page from tag to tag. A region (pre, table, list) is claimed when what stands above it, or its first row, says
-// that it is the listing; from then on every row must be what the server would write.
+// parser reads an HTML page from tag to tag. A region (pre, table, list) is claimed when what stands above
+// it, or its first row, says that it is the listing; from then on every row must be what the server would
+// write.
 type parser struct {
 	u     site.URL
 	l     Listing
@@ -181,7 +182,8 @@ func parseHTML(raw []byte, u site.URL) *Listing {
 	return p.result()
 }
 
-// mayBeListing is a quick look for words without which no page is a listing: most pages need no more than this.
+// mayBeListing is a quick look for words without which no page is a listing: most pages need no more than
+// this.
 func mayBeListing(raw []byte) bool {
 	for _, words := range []string{"Index of /", "Directory listing for /", " - /", "?C=N", "sort=name"} {
 		if bytes.Contains(raw, []byte(words)) {
@@ -204,7 +206,8 @@ func (p *parser) result() *Listing {
 // readAttrs keeps the attributes that matter of the tag.
 func (p *parser) readAttrs(z *html.Tokenizer, tag atom.Atom, more bool) {
 	a := &p.attrs
-	a.href, a.id, a.summary, a.datetime, a.bytes = a.href[:0], a.id[:0], a.summary[:0], a.datetime[:0], a.bytes[:0]
+	a.href, a.id, a.summary, a.datetime, a.bytes = a.href[:0], a.id[:0], a.summary[:0], a.datetime[:0],
+		a.bytes[:0]
 	a.hasHref = false
 	switch tag {
 	case atom.A, atom.Base, atom.Table, atom.Td, atom.Th, atom.Time:

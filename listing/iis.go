@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// iisColumns reads "6/12/2014  3:25 AM        148420 " before the name. The date is kept as it is: see readDates.
+// iisColumns reads "6/12/2014 3:25 AM 148420 " before the name. The date is kept as it is: see readDates.
 func (p *parser) iisColumns(e *Entry, before, after string) bool {
 	if after != "" || len(p.row.links) != 1 {
 		return false
@@ -37,9 +37,10 @@ type numericDate struct {
 	minute int
 }
 
-// readDates sets the times of entries from the dates as IIS wrote them, in the locale of the server. Years of four digits tell
-// themselves; day and month of "6/12/2014" are told apart by the other dates of the page, and by the dot of "12.6.2014", which puts
-// the day first. If neither helps, or the page contradicts itself, these times stay unknown.
+// readDates sets the times of entries from the dates as IIS wrote them, in the locale of the server. Years of
+// four digits tell themselves; day and month of "6/12/2014" are told apart by the other dates of the page,
+// and by the dot of "12.6.2014", which puts the day first. If neither helps, or the page contradicts itself,
+// these times stay unknown.
 func readDates(entries []Entry, dates []string) {
 	if len(dates) != len(entries) {
 		return

@@ -66,23 +66,25 @@ type Entry struct {
 	Name string // decoded, without the slash of a directory; any bytes but '/' and NUL
 	URL  site.URL
 	Dir  bool
-	// Modified is when the entry changed, cut off to Precision; the zero time when unknown. With Local it is a wall clock of an unknown
-	// zone, written as if it were UTC.
+	// Modified is when the entry changed, cut off to Precision; the zero time when unknown. With Local it is a
+	// wall clock of an unknown zone, written as if it were UTC.
 	Modified  time.Time
 	Precision Precision
 	Local     bool
-	// Size is the size in bytes, the middle of the range if it was rounded, -1 if unknown. SizeMin and SizeMax bound it (inclusive).
+	// Size is the size in bytes, the middle of the range if it was rounded, -1 if unknown. SizeMin and SizeMax
+	// bound it (inclusive).
 	Size, SizeMin, SizeMax int64
 	SizeExact              bool
 }
 
-// placeholder is 1980-01-03 in Unix seconds: a time before is what tools write that know or want none (the epoch, or 1980 of ZIP
-// and FAT), and stays when the contents change.
+// placeholder is 1980-01-03 in Unix seconds: a time before is what tools write that know or want none (the
+// epoch, or 1980 of ZIP and FAT), and stays when the contents change.
 const placeholder = 315705600
 
-// Evidence returns what e says about the state of its file in a short text: time and size. It is empty when that is nothing to rely
-// on: a directory, an unknown time, a placeholder for one. Two observations of one file say that it has not changed
-// exactly when their evidence is equal and not empty, if the older one was Settled; so it is all that need be kept.
+// Evidence returns what e says about the state of its file in a short text: time and size. It is empty when
+// that is nothing to rely on: a directory, an unknown time, a placeholder for one. Two observations of one
+// file say that it has not changed exactly when their evidence is equal and not empty, if the older one was
+// Settled; so it is all that need be kept.
 func (e Entry) Evidence() string {
 	if e.Dir || e.Precision == TimeUnknown || e.Modified.Unix() < placeholder {
 		return ""
@@ -128,15 +130,15 @@ func (e Entry) String() string {
 	return fmt.Sprintf("%s %s", name, e.appendState(nil))
 }
 
-// zoneSpread bounds what a wall clock can be away from UTC, with an hour for a clock that is set back; skew bounds the difference
-// between the server's clock and ours.
+// zoneSpread bounds what a wall clock can be away from UTC, with an hour for a clock that is set back; skew
+// bounds the difference between the server's clock and ours.
 const (
 	zoneSpread = 15 * time.Hour
 	skew       = 2 * time.Minute
 )
 
-// Settled reports whether a change after now would show in e's time. It would not if e's time is so recent that the new one could
-// look the same. now is when the listing was asked for.
+// Settled reports whether a change after now would show in e's time. It would not if e's time is so recent
+// that the new one could look the same. now is when the listing was asked for.
 func (e Entry) Settled(now time.Time) bool {
 	if e.Precision == TimeUnknown {
 		return false
@@ -148,9 +150,10 @@ func (e Entry) Settled(now time.Time) bool {
 	return e.Modified.Add(margin).Before(now)
 }
 
-// Agrees reports whether the answer of the resource itself can be of the file that e tells of: its Last-Modified and the length of its
-// body without content coding, where known (else the zero time, -1). A resource that does not agree is no plain file, or has changed
-// since, or the listing is not of this directory.
+// Agrees reports whether the answer of the resource itself can be of the file that e tells of: its
+// Last-Modified and the length of its body without content coding, where known (else the zero time, -1). A
+// resource that does not agree is no plain file, or has changed since, or the listing is not of this
+// directory.
 func (e Entry) Agrees(modified time.Time, length int64) bool {
 	if e.Size >= 0 && length >= 0 && (length < e.SizeMin || length > e.SizeMax) {
 		return false
@@ -175,15 +178,17 @@ func (e Entry) Agrees(modified time.Time, length int64) bool {
 
 // Find returns the entry of that decoded name.
 func (l *Listing) Find(name string) (Entry, bool) {
-	i, ok := slices.BinarySearchFunc(l.Entries, name, func(e Entry, name string) int { return cmp.Compare(e.Name, name) })
+	i, ok := slices.BinarySearchFunc(l.Entries, name, func(e Entry, name string) int {
+		return cmp.Compare(e.Name, name)
+	})
 	if !ok {
 		return Entry{}, false
 	}
 	return l.Entries[i], true
 }
 
-// Lookup returns the entry that u, a direct child of the directory dir, is called by, however u's path is percent-encoded. A
-// directory is found with its slash and without. No URL with a query is found.
+// Lookup returns the entry that u, a direct child of the directory dir, is called by, however u's path is
+// percent-encoded. A directory is found with its slash and without. No URL with a query is found.
 func (l *Listing) Lookup(dir, u site.URL) (Entry, bool) {
 	name, isDir, ok := child(dir, u)
 	if !ok {
@@ -193,7 +198,8 @@ func (l *Listing) Lookup(dir, u site.URL) (Entry, bool) {
 	return e, ok && (e.Dir || !isDir)
 }
 
-// Digest returns a fingerprint of the names, kinds, times and sizes, whatever their order on the page and the software that made it.
+// Digest returns a fingerprint of the names, kinds, times and sizes, whatever their order on the page and the
+// software that made it.
 func (l *Listing) Digest() [sha256.Size]byte {
 	h := sha256.New()
 	var b []byte
@@ -210,7 +216,8 @@ func (l *Listing) Digest() [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// Parse returns the listing of the directory u that raw is, and whether it is one. raw is the page as it came, decompressed.
+// Parse returns the listing of the directory u that raw is, and whether it is one. raw is the page as it
+// came, decompressed.
 func Parse(raw []byte, u site.URL) (*Listing, bool) {
 	if u.IsZero() || !strings.HasSuffix(u.Path(), "/") {
 		return nil, false
@@ -248,7 +255,8 @@ func (l *Listing) finish() bool {
 	return true
 }
 
-// unfiltered reports whether u's query does nothing but sort. Apache filters by P=, caddy by limit= and offset=.
+// unfiltered reports whether u's query does nothing but sort. Apache filters by P=, caddy by limit= and
+// offset=.
 func unfiltered(u site.URL) bool {
 	query, _ := u.Query()
 	for query != "" {

@@ -43,10 +43,14 @@ const long = "a-very-long-file-name-that-every-server-truncates-somewhere-becaus
 func directory() []file {
 	const usual = "2024-02-29T13:05:07Z"
 	return []file{
-		{"100%25.txt", usual, 999}, {"README.txt", "2026-11-19T23:59:59Z", 6}, {"a dir & more", usual, -1}, {"a&b<c>.txt", usual, 10239},
-		{long + "0.tar.gz", usual, 12345}, {long + "1.tar.gz", usual, 12346}, {`back\slash.txt`, usual, 102}, {"colon:name.txt", usual, 100},
-		{"docs", "2025-07-01T06:07:08Z", -1}, {"empty", usual, -1}, {"half k.bin", usual, 1536}, {"huge.img", usual, 5368709120},
-		{"image-1.2.iso", usual, 1536000}, {"q?x=1#frag.html", usual, 2000}, {`quote'"s.txt`, usual, 101}, {"zero.bin", "1999-12-31T00:00:00Z", 0},
+		{"100%25.txt", usual, 999}, {"README.txt", "2026-11-19T23:59:59Z", 6}, {"a dir & more", usual, -1},
+		{"a&b<c>.txt", usual, 10239},
+		{long + "0.tar.gz", usual, 12345}, {long + "1.tar.gz", usual, 12346}, {`back\slash.txt`, usual, 102},
+		{"colon:name.txt", usual, 100},
+		{"docs", "2025-07-01T06:07:08Z", -1}, {"empty", usual, -1}, {"half k.bin", usual, 1536},
+		{"huge.img", usual, 5368709120},
+		{"image-1.2.iso", usual, 1536000}, {"q?x=1#frag.html", usual, 2000}, {`quote'"s.txt`, usual, 101},
+		{"zero.bin", "1999-12-31T00:00:00Z", 0},
 		{"ünïcode-é.txt", usual, 1024},
 	}
 }
@@ -93,7 +97,8 @@ func pages() []served {
 	}
 }
 
-// Each server listed the same directory; every page must yield the same names, and times and sizes as exact as it states them.
+// Each server listed the same directory; every page must yield the same names, and times and sizes as exact
+// as it states them.
 func TestServers(t *testing.T) {
 	for _, c := range pages() {
 		t.Run(c.file, func(t *testing.T) {
@@ -134,7 +139,8 @@ func checkEntry(t *testing.T, e Entry, want file, c served) {
 		modified = time.Time{}
 	}
 	if !e.Modified.Equal(modified) || e.Precision != c.precision || e.Local != c.local {
-		t.Errorf("%s: time %s, precision %d, local %v; want %s, %d, %v", e.Name, e.Modified, e.Precision, e.Local, modified, c.precision, c.local)
+		t.Errorf("%s: time %s, precision %d, local %v; want %s, %d, %v", e.Name, e.Modified, e.Precision, e.Local,
+			modified, c.precision, c.local)
 	}
 	switch {
 	case c.sizes == none || e.Dir:
@@ -148,7 +154,8 @@ func checkEntry(t *testing.T, e Entry, want file, c served) {
 	case want.size < e.SizeMin || e.SizeMax < want.size || e.Size < e.SizeMin || e.SizeMax < e.Size:
 		t.Errorf("%s: size %d (%d to %d), want %d in it", e.Name, e.Size, e.SizeMin, e.SizeMax, want.size)
 	}
-	if gone := want.size + 1; e.Agrees(modified, want.size) != true || e.SizeExact && e.Agrees(modified, gone) {
+	if gone := want.size + 1; e.Agrees(modified, want.size) != true ||
+		(e.SizeExact && e.Agrees(modified, gone)) {
 		t.Errorf("%s: Agrees is wrong", e.Name)
 	}
 }
@@ -172,14 +179,20 @@ func TestEmptyDirectories(t *testing.T) {
 	}
 }
 
-// The URLs of entries are those that a browser makes of the page's links; where the page has none, those of nginx's HTML page.
+// The URLs of entries are those that a browser makes of the page's links; where the page has none, those of
+// nginx's HTML page.
 func TestEntryURLs(t *testing.T) {
 	for file, want := range map[string][]string{
-		"nginx.html":        {"100%2525.txt", "a%20dir%20%26%20more/", "q%3Fx%3D1%23frag.html", "%C3%BCn%C3%AFcode-%C3%A9.txt"},
-		"nginx.json":        {"100%2525.txt", "a%20dir%20%26%20more/", "q%3Fx%3D1%23frag.html", "%C3%BCn%C3%AFcode-%C3%A9.txt"},
-		"nginx.xml":         {"100%2525.txt", "a%20dir%20%26%20more/", "q%3Fx%3D1%23frag.html", "%C3%BCn%C3%AFcode-%C3%A9.txt"},
-		"apache-table.html": {"100%2525.txt", "a%20dir%20&%20more/", "q%3fx=1%23frag.html", "%c3%bcn%c3%afcode-%c3%a9.txt"},
-		"caddy.json":        {"100%2525.txt", "a%20dir%20&%20more/", "q%3Fx=1%23frag.html", "%C3%BCn%C3%AFcode-%C3%A9.txt"},
+		"nginx.html": {"100%2525.txt", "a%20dir%20%26%20more/", "q%3Fx%3D1%23frag.html",
+			"%C3%BCn%C3%AFcode-%C3%A9.txt"},
+		"nginx.json": {"100%2525.txt", "a%20dir%20%26%20more/", "q%3Fx%3D1%23frag.html",
+			"%C3%BCn%C3%AFcode-%C3%A9.txt"},
+		"nginx.xml": {"100%2525.txt", "a%20dir%20%26%20more/", "q%3Fx%3D1%23frag.html",
+			"%C3%BCn%C3%AFcode-%C3%A9.txt"},
+		"apache-table.html": {"100%2525.txt", "a%20dir%20&%20more/", "q%3fx=1%23frag.html",
+			"%c3%bcn%c3%afcode-%c3%a9.txt"},
+		"caddy.json": {"100%2525.txt", "a%20dir%20&%20more/", "q%3Fx=1%23frag.html",
+			"%C3%BCn%C3%AFcode-%C3%A9.txt"},
 	} {
 		path := pages()[slices.IndexFunc(pages(), func(c served) bool { return c.file == file })].path
 		u := mustURL(t, "http://h.example"+path)

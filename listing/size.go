@@ -17,9 +17,9 @@ var unknownSize = size{-1, -1, -1, false}
 
 func exactSize(n int64) size { return size{n, n, n, true} }
 
-// parseSize reads a size: "1536", "1.5K", "12M", "1.5 MiB", "999 B". A rounded one stands for the values up to one unit of its last
-// digit away, which covers rounding to the nearest (nginx, Apache) and cutting off (lighttpd), of this step and of those before it.
-// "KB" may mean 1000 or 1024: the range covers both.
+// parseSize reads a size: "1536", "1.5K", "12M", "1.5 MiB", "999 B". A rounded one stands for the values up
+// to one unit of its last digit away, which covers rounding to the nearest (nginx, Apache) and cutting off
+// (lighttpd), of this step and of those before it. "KB" may mean 1000 or 1024: the range covers both.
 func parseSize(s string) (size, bool) {
 	i := 0
 	var n, scale int64 = 0, 1 // s is n/scale units

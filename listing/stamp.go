@@ -14,11 +14,13 @@ type stamp struct {
 	local     bool
 }
 
-// parseStamp reads a date of one of the forms that need no guess, at the start of s, and returns what follows it.
+// parseStamp reads a date of one of the forms that need no guess, at the start of s, and returns what follows
+// it.
 //
 //	2006-01-02 15:04:05   2006-Jan-02 15:04:05   02-Jan-2006 15:04:05   02 Jan 2006 15:04
 //
-// Seconds, and the time of day, may be missing; between date and time one space or 'T'; a 'Z' at the end makes it UTC.
+// Seconds, and the time of day, may be missing; between date and time one space or 'T'; a 'Z' at the end
+// makes it UTC.
 func parseStamp(s string) (st stamp, rest string, ok bool) {
 	a, s, n := digits(s, 4)
 	if n != 1 && n != 2 && n != 4 {

@@ -20,7 +20,8 @@ type Limits struct {
 	Entries int   // default 2 Mi; each costs about 300 bytes of memory
 	File    int64 // bytes of one file, default 1 TiB
 	Total   int64 // bytes of all files, default 4 TiB
-	Ratio   int64 // unpacked bytes to one packed byte, over the archive, judged above 64 MiB unpacked; default 200
+	// unpacked bytes to one packed byte, over the archive, judged above 64 MiB unpacked; default 200
+	Ratio int64
 }
 
 const ratioFrom = 64 << 20
@@ -40,16 +41,16 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// An Archive is an opened archive form. It is an fs.FS of regular files: all that works on a directory works on it. Safe for concurrent
-// use when its io.ReaderAt is.
+// An Archive is an opened archive form. It is an fs.FS of regular files: all that works on a directory works
+// on it. Safe for concurrent use when its io.ReaderAt is.
 type Archive struct {
 	files map[string]*zip.File
 	order []string // as they lie in the central directory
 }
 
-// OpenArchive opens the archive form and checks every name, type and size that the archive states, before a byte of a file is
-// read. It fails with ErrUnsafe, ErrPath, ErrTaken or ErrNotPHM. It does not compare the files with the table: that is for Unpack
-// and Verify.
+// OpenArchive opens the archive form and checks every name, type and size that the archive states, before a
+// byte of a file is read. It fails with ErrUnsafe, ErrPath, ErrTaken or ErrNotPHM. It does not compare the
+// files with the table: that is for Unpack and Verify.
 func OpenArchive(r io.ReaderAt, size int64, l Limits) (*Archive, error) {
 	l = l.withDefaults()
 	// archive/zip reads the whole directory, however long it is: bound what it may read.
@@ -61,7 +62,10 @@ func OpenArchive(r io.ReaderAt, size int64, l Limits) (*Archive, error) {
 	if err != nil {
 		var first [4]byte
 		if _, rerr := r.ReadAt(first[:], 0); rerr == nil && string(first[:]) == "PK\x03\x04" {
-			return nil, fmt.Errorf("open archive: %w: %w: it begins as a ZIP file and has no readable end, so it was probably cut short; get it again", ErrNotPHM, ErrDamaged)
+			return nil,
+				fmt.Errorf(
+					"open archive: %w: %w: it begins as a ZIP file and has no readable end, so it was probably cut "+
+						"short; get it again", ErrNotPHM, ErrDamaged)
 		}
 		return nil, fmt.Errorf("open archive: %w: %w", ErrNotPHM, err)
 	}
@@ -94,7 +98,8 @@ func OpenArchive(r io.ReaderAt, size int64, l Limits) (*Archive, error) {
 		a.order = append(a.order, f.Name)
 	}
 	if total > ratioFrom && total/uint64(l.Ratio) > uint64(size) {
-		return nil, fmt.Errorf("open archive: %w: %d bytes unpack to %d, over %d to one", ErrUnsafe, size, total, l.Ratio)
+		return nil, fmt.Errorf("open archive: %w: %d bytes unpack to %d, over %d to one", ErrUnsafe, size,
+			total, l.Ratio)
 	}
 	if err := checkOverlap(z.File, size); err != nil {
 		return nil, fmt.Errorf("open archive: %w", err)
@@ -110,7 +115,9 @@ func OpenArchive(r io.ReaderAt, size int64, l Limits) (*Archive, error) {
 func isDir(f *zip.File) bool { return f.Name != "" && f.Name[len(f.Name)-1] == '/' }
 
 func checkEntry(f *zip.File, l Limits) error {
-	refuse := func(reason string) error { return fmt.Errorf("%q: %w: %s", abbreviate(f.Name), ErrUnsafe, reason) }
+	refuse := func(reason string) error {
+		return fmt.Errorf("%q: %w: %s", abbreviate(f.Name), ErrUnsafe, reason)
+	}
 	name := f.Name
 	if isDir(f) {
 		name = name[:len(name)-1]
@@ -121,7 +128,8 @@ func checkEntry(f *zip.File, l Limits) error {
 		}
 	}
 	switch mode := f.Mode(); {
-	case f.Flags&zipUTF8 == 0 && !isASCII(f.Name): // pure ASCII needs no mark, though archive/zip wants one for "~"
+	case f.Flags&zipUTF8 == 0 && !isASCII(f.Name):
+		// pure ASCII needs no mark, though archive/zip wants one for "~"
 		return refuse("its name is not ASCII and not marked as UTF-8")
 	case isDir(f) && (f.UncompressedSize64 != 0 || !mode.IsDir()):
 		return refuse("a directory with a body")
@@ -158,7 +166,9 @@ func checkOverlap(files []*zip.File, size int64) error {
 		}
 		spans = append(spans, span{start, start + int64(f.CompressedSize64), f.Name})
 	}
-	slices.SortFunc(spans, func(a, b span) int { return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.end, b.end)) })
+	slices.SortFunc(spans, func(a, b span) int {
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.end, b.end))
+	})
 	for i := 1; i < len(spans); i++ {
 		if a, b := spans[i-1], spans[i]; b.start < a.end || b.start == a.start {
 			return fmt.Errorf("%q: %w: it overlaps %q", abbreviate(b.name), ErrUnsafe, abbreviate(a.name))
@@ -209,7 +219,8 @@ func (f *archiveFile) Stat() (fs.FileInfo, error) { return f.f.FileInfo(), nil }
 
 var errBudget = errors.New("its directory is too long")
 
-// budgetReader fails after so many bytes; a negative budget has no end. It is switched over before it is used concurrently.
+// budgetReader fails after so many bytes; a negative budget has no end. It is switched over before it is used
+// concurrently.
 type budgetReader struct {
 	r    io.ReaderAt
 	left int64

@@ -9,8 +9,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// packRatio is how many bytes mirrord packs into one at most. Readers refuse an archive beyond Limits.Ratio, twice as much, as a bomb; a site may
-// well have files of nothing but zeros.
+// packRatio is how many bytes mirrord packs into one at most. Readers refuse an archive beyond Limits.Ratio,
+// twice as much, as a bomb; a site may well have files of nothing but zeros.
 const packRatio = 100
 
 // counter counts what is written.
@@ -25,7 +25,8 @@ func (c *counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// boundedDeflate writes a deflate stream (RFC 1951) that keeps to packRatio: what would go beyond it becomes stored blocks.
+// boundedDeflate writes a deflate stream (RFC 1951) that keeps to packRatio: what would go beyond it becomes
+// stored blocks.
 type boundedDeflate struct {
 	out   *counter
 	flate *flate.Writer
@@ -41,7 +42,8 @@ func newBoundedDeflate(w io.Writer, level int) (*boundedDeflate, error) {
 
 const (
 	storedBlock = 1<<16 - 1 // bytes of a stored block at most, RFC 1951 3.2.4
-	boundFrom   = 1 << 20   // bytes from which on the ratio counts; before, most of what is written may still be in memory
+	// bytes from which on the ratio counts; before, most of what is written may still be in memory
+	boundFrom = 1 << 20
 )
 
 func (b *boundedDeflate) Write(p []byte) (n int, err error) {
@@ -59,7 +61,8 @@ func (b *boundedDeflate) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// stored ends what is being compressed at a byte, writes one stored block, and begins anew: what follows refers to nothing before it.
+// stored ends what is being compressed at a byte, writes one stored block, and begins anew: what follows
+// refers to nothing before it.
 func (b *boundedDeflate) stored(p []byte) error {
 	if err := b.flate.Flush(); err != nil {
 		return err
@@ -77,8 +80,8 @@ func (b *boundedDeflate) stored(p []byte) error {
 
 func (b *boundedDeflate) Close() error { return b.flate.Close() }
 
-// NewZstd returns a writer that compresses a tar with zstd (RFC 8878) and keeps to packRatio: what packs better is followed by frames that readers
-// pass over.
+// NewZstd returns a writer that compresses a tar with zstd (RFC 8878) and keeps to packRatio: what packs
+// better is followed by frames that readers pass over.
 func NewZstd(w io.Writer) (io.WriteCloser, error) {
 	b := &boundedZstd{out: &counter{w: w}}
 	var err error

@@ -14,7 +14,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// TestPackedIsNoBomb: a site whose files are nearly nothing but zeros goes out in archives that come back, in every form.
+// TestPackedIsNoBomb: a site whose files are nearly nothing but zeros goes out in archives that come back, in
+// every form.
 func TestPackedIsNoBomb(t *testing.T) {
 	bodies := map[string]string{"index.html": "x", "disk.raw": strings.Repeat("\x00", inMemory+(9<<20))}
 	for i := range 20 {
@@ -37,14 +38,15 @@ func TestPackedIsNoBomb(t *testing.T) {
 		if err != nil || report.Err() != nil || report.Files != len(bodies) {
 			t.Errorf("%s of %d bytes: %v", name, len(b), err)
 		}
-		if n := report.Bytes; n > int64(len(b))*2*packRatio || len(b) > 10<<20 { // Limits.Ratio, which counts above 64 MiB
+		// Limits.Ratio, which counts above 64 MiB
+		if n := report.Bytes; n > int64(len(b))*2*packRatio || len(b) > 10<<20 {
 			t.Errorf("%s: %d bytes hold %d", name, len(b), n)
 		}
 	}
 }
 
-// TestBoundedStreams: other people's decoders read what the bounded writers make of streams that change between noise and zeros, written in
-// pieces of any size, and no such stream packs beyond the ratio.
+// TestBoundedStreams: other people's decoders read what the bounded writers make of streams that change
+// between noise and zeros, written in pieces of any size, and no such stream packs beyond the ratio.
 func TestBoundedStreams(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	for round := range 2 {

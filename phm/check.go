@@ -17,10 +17,12 @@ const (
 	FilesName = "phm.files"
 )
 
-// ErrPath says that a name is not a mirror path: it could leave the tree, or not exist as it is on some system.
+// ErrPath says that a name is not a mirror path: it could leave the tree, or not exist as it is on some
+// system.
 var ErrPath = errors.New("not a mirror path")
 
-// CheckPath reports why path may not stand in a PHM, or nil. Every path of Preferred, Qualified and Namer passes.
+// CheckPath reports why path may not stand in a PHM, or nil. Every path of Preferred, Qualified and Namer
+// passes.
 func CheckPath(path string) error {
 	why := func(reason string) error {
 		return fmt.Errorf("check path %q: %w: %s", abbreviate(path), ErrPath, reason)

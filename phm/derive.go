@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// A Relink returns a file with its links changed for a derived PHM. f is the file as it was, and its relative links
-// are resolved against f.Path; to says what becomes of a path of the old PHM:
+// A Relink returns a file with its links changed for a derived PHM. f is the file as it was, and its relative
+// links are resolved against f.Path; to says what becomes of a path of the old PHM:
 //
 //	to(path) = (new, true)   it lies at new: write a link relative to to(f.Path)
 //	to(path) = (URL, false)  it is left out: write the absolute URL
@@ -32,15 +32,22 @@ type Derivation struct {
 	Linked  func(*File) bool // whether a file may have links to change
 }
 
-// Derive writes a PHM that is made from another, and notes in its phm.json what was done. Flattened, each file keeps the last segment of its path
-// where that is free, the entry point before all others, and is qualified otherwise. Of a mask links to files that are left out become absolute
-// URLs of their origin; the entry point stays.
+// Derive writes a PHM that is made from another, and notes in its phm.json what was done. Flattened, each
+// file keeps the last segment of its path where that is free, the entry point before all others, and is
+// qualified otherwise. Of a mask links to files that are left out become absolute URLs of their origin; the
+// entry point stays.
 func Derive(fsys fs.FS, sink Sink, o Derivation) (*Meta, error) {
 	m, err := OpenMeta(fsys)
 	if err != nil {
 		return nil, fmt.Errorf("derive: %w", err)
 	}
-	d := &derivation{fsys: fsys, sink: sink, relink: o.Relink, linked: o.Linked, meta: *m}
+	d := &derivation{
+		fsys:   fsys,
+		sink:   sink,
+		relink: o.Relink,
+		linked: o.Linked,
+		meta:   *m,
+	}
 	names := new(Namer)
 	entry := m.Entry
 	if o.Flatten {
@@ -70,7 +77,8 @@ func Derive(fsys fs.FS, sink Sink, o Derivation) (*Meta, error) {
 // note records in phm.json what is done, beside what was done before.
 func (d *derivation) note(o Derivation) {
 	m := &d.meta
-	flat, masked := o.Flatten || strings.Contains(m.Derived, derivedFlat), o.Mask != nil || strings.Contains(m.Derived, derivedMask)
+	flat, masked := o.Flatten || strings.Contains(m.Derived, derivedFlat), o.Mask != nil ||
+		strings.Contains(m.Derived, derivedMask)
 	var what []string
 	if flat {
 		what = append(what, derivedFlat)
@@ -179,13 +187,19 @@ func (d *derivation) to(path string) (string, bool) {
 	return d.kept[i].Path, true
 }
 
-// write copies and relinks the files, then writes the table and phm.json. With from each file records its old path.
+// write copies and relinks the files, then writes the table and phm.json. With from each file records its old
+// path.
 func (d *derivation) write(from bool) error {
 	buf := make([]byte, 64<<10)
 	var raw bytes.Buffer
 	for i := range d.kept {
 		k := &d.kept[i]
-		it := item{fsys: d.fsys, path: k.old, size: k.Size, sum: k.SHA256}
+		it := item{
+			fsys: d.fsys,
+			path: k.old,
+			size: k.Size,
+			sum:  k.SHA256,
+		}
 		old := k.File
 		old.Path = k.old
 		if d.linked(&old) && k.Size <= maxLinked {

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// toyRelink is a Relink for the samples. New paths lie in the root or where they were, so a link is a path from the root with
-// as many "../" as the file is deep.
+// toyRelink is a Relink for the samples. New paths lie in the root or where they were, so a link is a path
+// from the root with as many "../" as the file is deep.
 func toyRelink(f *File, raw []byte, to func(string) (string, bool)) ([]byte, error) {
 	self, ok := to(f.Path)
 	if !ok {
@@ -88,17 +88,21 @@ func TestFlatten(t *testing.T) {
 		from[f.From] = f.Path
 	}
 	for old, want := range map[string]string{
-		"docs/index.html": "index.html", "index.html": "index" + qualifier("index.html") + ".html", "x/@y/index.html": "index" + qualifier("x/@y/index.html") + ".html",
-		"docs/style.css": "style.css", "style.css": "style" + qualifier("style.css") + ".css", "img/café.pdf": "café.pdf", "x/phm.json": "%70hm.json", "empty.bin": "empty.bin",
+		"docs/index.html": "index.html", "index.html": "index" + qualifier("index.html") + ".html",
+		"x/@y/index.html": "index" + qualifier("x/@y/index.html") + ".html",
+		"docs/style.css":  "style.css", "style.css": "style" + qualifier("style.css") + ".css",
+		"img/café.pdf": "café.pdf", "x/phm.json": "%70hm.json", "empty.bin": "empty.bin",
 	} {
 		if from[old] != want {
 			t.Errorf("%s went to %q, want %q", old, from[old], want)
 		}
 	}
-	if got, want := string(sink.files[from["index.html"]].Data), `<title>Home</title><a href="index.html">d</a><img src="a.png"><a href="café.pdf">p</a>`; got != want {
+	if got, want := string(sink.files[from["index.html"]].Data),
+		`<title>Home</title><a href="index.html">d</a><img src="a.png"><a href="café.pdf">p</a>`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if got := string(sink.files["a.html"].Data); !strings.Contains(got, `"https://elsewhere.example/"`) || !strings.Contains(got, `"nowhere.html"`) || !strings.Contains(got, `"index.html#top"`) {
+	if got := string(sink.files["a.html"].Data); !strings.Contains(got, `"https://elsewhere.example/"`) ||
+		!strings.Contains(got, `"nowhere.html"`) || !strings.Contains(got, `"index.html#top"`) {
 		t.Errorf("links that are not inside changed: %s", got)
 	}
 	r, err := Verify(sink.files, VerifyOptions{})
@@ -125,10 +129,13 @@ func TestMask(t *testing.T) {
 		t.Fatal(err)
 	}
 	lost := int64(len(tree["img/a.png"].Data) + len(tree["img/café.pdf"].Data))
-	if m.Files != 5 || m.Derived != "mask" || m.Entry != "index.html" || !slices.Equal(m.Masked, []string{"images", "application/pdf"}) || m.MaskedFiles != 2 || m.MaskedBytes != lost {
+	if m.Files != 5 || m.Derived != "mask" || m.Entry != "index.html" ||
+		!slices.Equal(m.Masked, []string{"images", "application/pdf"}) || m.MaskedFiles != 2 ||
+		m.MaskedBytes != lost {
 		t.Errorf("meta is %+v", m)
 	}
-	want := `<title>Home</title><a href="docs/index.html">d</a><img src="https://h.example/img/a.png"><a href="https://h.example/img/caf%C3%A9.pdf">p</a>`
+	want :=
+		`<title>Home</title><a href="docs/index.html">d</a><img src="https://h.example/img/a.png"><a href="https://h.example/img/caf%C3%A9.pdf">p</a>`
 	if got := string(sink.files["index.html"].Data); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -142,7 +149,12 @@ func TestMask(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err = Derive(tree, both, Derivation{Flatten: true, Mask: images, Relink: toyRelink, Linked: toyLinked})
+	m, err = Derive(tree, both, Derivation{
+		Flatten: true,
+		Mask:    images,
+		Relink:  toyRelink,
+		Linked:  toyLinked,
+	})
 	if err != nil || m.Derived != "flatten+mask" || m.MaskedFiles != 2 {
 		t.Errorf("%+v, %v", m, err)
 	}
@@ -163,14 +175,17 @@ func TestMask(t *testing.T) {
 
 func TestDeriveRefuses(t *testing.T) {
 	tree := sample(t)
-	if m, err := mask(tree, newSink(t), toyRelink, "text/html"); err != nil || m.Entry != "index.html" || m.MaskedFiles != 2 {
+	if m, err := mask(tree, newSink(t), toyRelink, "text/html"); err != nil || m.Entry != "index.html" ||
+		m.MaskedFiles != 2 {
 		t.Errorf("the entry point stays: %+v, %v", m, err)
 	}
 	if _, err := mask(tree, newSink(t), nil, "movies"); !errors.Is(err, errNoRelink) {
 		t.Errorf("no relink: %v", err)
 	}
 	boom := errors.New("boom")
-	if _, err := flatten(tree, newSink(t), func(*File, []byte, func(string) (string, bool)) ([]byte, error) { return nil, boom }); !errors.Is(err, boom) {
+	if _, err := flatten(tree, newSink(t), func(*File, []byte, func(string) (string, bool)) ([]byte, error) {
+		return nil, boom
+	}); !errors.Is(err, boom) {
 		t.Errorf("relink fails: %v", err)
 	}
 	full := newSink(t)
@@ -179,7 +194,12 @@ func TestDeriveRefuses(t *testing.T) {
 		t.Error("full disk: no error")
 	}
 	tree["docs/a.html"].Data[0] = '!'
-	for name, err := range map[string]error{"mask": second(mask(tree, newSink(t), toyRelink, "movies")), "flatten": second(flatten(tree, newSink(t), toyRelink)), "copy": second(Copy(tree, newSink(t))), "pack": second(Pack(io.Discard, tree, PackOptions{}))} {
+	for name, err := range map[string]error{
+		"mask":    second(mask(tree, newSink(t), toyRelink, "movies")),
+		"flatten": second(flatten(tree, newSink(t), toyRelink)),
+		"copy":    second(Copy(tree, newSink(t))),
+		"pack":    second(Pack(io.Discard, tree, PackOptions{})),
+	} {
 		if !errors.Is(err, ErrDamaged) {
 			t.Errorf("%s of a damaged file: %v", name, err)
 		}
@@ -193,10 +213,14 @@ func TestMaskHides(t *testing.T) {
 		words, path, mime string
 		want              bool
 	}{
-		{"images", "a", "image/png", true}, {"images", "a.svg", "image/svg+xml; charset=utf-8", true}, {"images", "a.PNG", "", true}, {"images", "a.png", "text/html", false},
-		{"movies", "a.mkv", "application/octet-stream", true}, {"movies", "a.mp3", "application/octet-stream", false}, {"movies", "a.ogv", "application/ogg", true},
-		{"sounds", "a.ogg", "application/ogg", true}, {"sounds", "a", "audio/x-thing", true}, {"sounds", "a", "", false}, {"sounds", "mp3", "", false},
-		{"application/pdf", "a", "application/pdf;x=y", true}, {"application/pdf", "a.pdf", "", false}, {"font/*", "a", "font/woff2", true}, {"font/*", "a", "fonts/woff2", false},
+		{"images", "a", "image/png", true}, {"images", "a.svg", "image/svg+xml; charset=utf-8", true},
+		{"images", "a.PNG", "", true}, {"images", "a.png", "text/html", false},
+		{"movies", "a.mkv", "application/octet-stream", true},
+		{"movies", "a.mp3", "application/octet-stream", false}, {"movies", "a.ogv", "application/ogg", true},
+		{"sounds", "a.ogg", "application/ogg", true}, {"sounds", "a", "audio/x-thing", true},
+		{"sounds", "a", "", false}, {"sounds", "mp3", "", false},
+		{"application/pdf", "a", "application/pdf;x=y", true}, {"application/pdf", "a.pdf", "", false},
+		{"font/*", "a", "font/woff2", true}, {"font/*", "a", "fonts/woff2", false},
 		{"movies,font/*,sounds", "a.mp3", "audio/mpeg", true},
 	} {
 		m, err := NewMask(strings.Split(c.words, ",")...)
@@ -218,7 +242,8 @@ func TestMaskHides(t *testing.T) {
 func TestDeriveKeepsAnOriginOfTheSet(t *testing.T) {
 	tree := sample(t)
 	for old, now := range map[string]string{"https://h.example/index.html": "http://other.example:8080/"} {
-		tree[FilesName].Data = bytes.Replace(tree[FilesName].Data, []byte(`"url":"`+old+`"`), []byte(`"url":"`+now+`"`), 1)
+		tree[FilesName].Data = bytes.Replace(tree[FilesName].Data, []byte(`"url":"`+old+`"`),
+			[]byte(`"url":"`+now+`"`), 1)
 	}
 	sum, err := sumOf(tree, FilesName)
 	if err != nil {
@@ -235,7 +260,10 @@ func TestDeriveKeepsAnOriginOfTheSet(t *testing.T) {
 	}
 	tree[MetaName].Data = b.Bytes()
 	mustVerify(t, tree)
-	for words, want := range map[string]string{"images": "https://h.example", "text/*,images,application/*": "http://other.example:8080"} {
+	for words, want := range map[string]string{
+		"images":                      "https://h.example",
+		"text/*,images,application/*": "http://other.example:8080",
+	} {
 		sink := newSink(t)
 		got, err := mask(tree, sink, toyRelink, strings.Split(words, ",")...)
 		if err != nil || got.Primary != want {

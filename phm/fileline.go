@@ -40,8 +40,8 @@ func parseJSON(line []byte) (*File, error) {
 	return f, nil
 }
 
-// parseOwn reads a line in the spelling that AppendFile gives to a file without escapes and foreign fields, which is nearly every one, at a
-// fraction of the cost. ok is false for every other line.
+// parseOwn reads a line in the spelling that AppendFile gives to a file without escapes and foreign fields,
+// which is nearly every one, at a fraction of the cost. ok is false for every other line.
 func parseOwn(s string) (f *File, ok bool) {
 	if !utf8.ValidString(s) {
 		return nil, false
@@ -58,7 +58,8 @@ func parseOwn(s string) (f *File, ok bool) {
 	if l.next(`,"modified":"`) {
 		t := l.text(`,"modified":"`)
 		var err error
-		if f.Modified, err = time.Parse("2006-01-02T15:04:05Z", t); err != nil || len(t) != len("2006-01-02T15:04:05Z") {
+		if f.Modified, err = time.Parse("2006-01-02T15:04:05Z", t); err != nil ||
+			len(t) != len("2006-01-02T15:04:05Z") {
 			return nil, false
 		}
 	}

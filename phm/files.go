@@ -49,10 +49,12 @@ type Edit struct {
 	At   int64  `json:"at"`   // byte offset in the body as the origin sent it, content codings removed
 }
 
-// SourceField is the member that mirrord writes into the line of a file whose bytes a replica of its origin sent: the URL that they came from.
+// SourceField is the member that mirrord writes into the line of a file whose bytes a replica of its origin
+// sent: the URL that they came from.
 const SourceField = "mirrord.source"
 
-// AlsoField is the member that mirrord writes into the line of a file that is the resource of other URLs too: a list of these.
+// AlsoField is the member that mirrord writes into the line of a file that is the resource of other URLs too:
+// a list of these.
 const AlsoField = "mirrord.also"
 
 // Also returns the other URLs of the file, nil for nearly every one.
@@ -90,8 +92,8 @@ func NewFilesWriter(w io.Writer) *FilesWriter {
 	return &FilesWriter{w: bufio.NewWriterSize(w, 64<<10), digest: sha256.New(), types: map[string]TypeCount{}}
 }
 
-// Write appends one file. Files come in strict bytewise order of their paths; a file that breaks a rule of the format is refused with
-// ErrTable or ErrPath, and nothing is written for it.
+// Write appends one file. Files come in strict bytewise order of their paths; a file that breaks a rule of
+// the format is refused with ErrTable or ErrPath, and nothing is written for it.
 func (fw *FilesWriter) Write(f *File) error {
 	if fw.err != nil {
 		return fw.err
@@ -237,8 +239,8 @@ type LineError struct {
 func (e *LineError) Error() string { return fmt.Sprintf("%s:%d: %v", FilesName, e.Line, e.Err) }
 func (e *LineError) Unwrap() error { return e.Err }
 
-// Files reads phm.files as a stream. A line that breaks a rule yields a *LineError in its place, and reading goes on with the next; an
-// error of r is yielded as it is and ends the sequence.
+// Files reads phm.files as a stream. A line that breaks a rule yields a *LineError in its place, and reading
+// goes on with the next; an error of r is yielded as it is and ends the sequence.
 func Files(r io.Reader) iter.Seq2[*File, error] {
 	return func(yield func(*File, error) bool) {
 		br := bufio.NewReaderSize(r, 64<<10)
@@ -275,8 +277,8 @@ func Files(r io.Reader) iter.Seq2[*File, error] {
 	}
 }
 
-// Paths reads the paths of a file table, in order, and checks nothing else of it: a fraction of the cost of Files for whoever wrote the table.
-// The first error ends it.
+// Paths reads the paths of a file table, in order, and checks nothing else of it: a fraction of the cost of
+// Files for whoever wrote the table. The first error ends it.
 func Paths(r io.Reader) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		br := bufio.NewReaderSize(r, 64<<10)
@@ -324,8 +326,8 @@ func pathOf(line []byte) (string, error) {
 
 var errLong = fmt.Errorf("%w: the line has more than %d bytes", ErrTable, maxLine)
 
-// readLine returns the next line without its line feed, io.EOF with a last one that has none, and errLong for one over maxLine, which
-// it passes over.
+// readLine returns the next line without its line feed, io.EOF with a last one that has none, and errLong for
+// one over maxLine, which it passes over.
 func readLine(br *bufio.Reader, buf *[]byte) ([]byte, error) {
 	*buf = (*buf)[:0]
 	long := false

@@ -19,11 +19,21 @@ const sum0 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 func TestFilesGolden(t *testing.T) {
 	files := []*File{
 		{Path: "a/<b>&\u00e9.html", URL: "https://h.example/a", Type: "text/html", Size: 7, SHA256: sum0,
-			Modified: time.Date(2026, 1, 2, 4, 4, 5, 6, time.FixedZone("", 3600)), Edits: []Edit{{"charset", 12}, {"base", 40}}},
-		{Path: "b", URL: "http://o.example:81/?q=%22", SHA256: sum0, From: "x/b", Extra: map[string]json.RawMessage{"z": json.RawMessage(`[1, 2]`), "x y": json.RawMessage(`"<"`)}},
+			Modified: time.Date(2026, 1, 2, 4, 4, 5, 6, time.FixedZone("", 3600)), Edits: []Edit{
+				{"charset", 12}, {"base", 40},
+			}},
+		{
+			Path:   "b",
+			URL:    "http://o.example:81/?q=%22",
+			SHA256: sum0,
+			From:   "x/b",
+			Extra:  map[string]json.RawMessage{"z": json.RawMessage(`[1, 2]`), "x y": json.RawMessage(`"<"`)},
+		},
 	}
-	want := `{"path":"a/<b>&é.html","url":"https://h.example/a","type":"text/html","size":7,"sha256":"` + sum0 + `","modified":"2026-01-02T03:04:05Z","edits":[{"kind":"charset","at":12},{"kind":"base","at":40}]}` + "\n" +
-		`{"path":"b","url":"http://o.example:81/?q=%22","size":0,"sha256":"` + sum0 + `","from":"x/b","x y":"<","z":[1,2]}` + "\n"
+	want := `{"path":"a/<b>&é.html","url":"https://h.example/a","type":"text/html","size":7,"sha256":"` + sum0 +
+		`","modified":"2026-01-02T03:04:05Z","edits":[{"kind":"charset","at":12},{"kind":"base","at":40}]}` + "\n" +
+		`{"path":"b","url":"http://o.example:81/?q=%22","size":0,"sha256":"` + sum0 +
+		`","from":"x/b","x y":"<","z":[1,2]}` + "\n"
 	var got []byte
 	for _, f := range files {
 		var err error
@@ -49,7 +59,10 @@ func TestFilesGolden(t *testing.T) {
 	if b.String() != want {
 		t.Errorf("got\n%swant\n%s", b.String(), want)
 	}
-	if table.Files != 2 || table.Bytes != 7 || table.Size != int64(b.Len()) || !reflect.DeepEqual(table.Types, []TypeCount{{"", 1, 0}, {"text/html", 1, 7}}) {
+	if table.Files != 2 || table.Bytes != 7 || table.Size != int64(b.Len()) ||
+		!reflect.DeepEqual(table.Types, []TypeCount{
+			{"", 1, 0}, {"text/html", 1, 7},
+		}) {
 		t.Errorf("table is %+v", table)
 	}
 	files[0].Modified = files[0].Modified.UTC().Truncate(time.Second)
@@ -111,7 +124,8 @@ func TestFilesLineErrors(t *testing.T) {
 		return fmt.Sprintf(`{"path":%q,"url":"https://h.example/","size":1,"sha256":%q}`, path, sum0) + "\n"
 	}
 	long := strings.Repeat(" ", maxLine) + "\n"
-	in := line("b") + "{\n" + line("a") + line("b") + line("c") + long + line("d") + line("C:/x") + line("d/../../x") + "\n" + line("e")[:30] + "\n" + line("f") +
+	in := line("b") + "{\n" + line("a") + line("b") + line("c") + long + line("d") + line("C:/x") +
+		line("d/../../x") + "\n" + line("e")[:30] + "\n" + line("f") +
 		strings.TrimSpace(line("g")) + " {}\n" + strings.TrimSuffix(line("h"), "\n")
 	var got []string
 	for f, err := range Files(iotest.OneByteReader(strings.NewReader(in))) {
@@ -142,7 +156,12 @@ func TestFilesLineErrors(t *testing.T) {
 func TestFilesTypesAreBounded(t *testing.T) {
 	w := NewFilesWriter(&bytes.Buffer{})
 	for i := range 1000 {
-		if err := w.Write(&File{Path: fmt.Sprintf("f%04d", i), URL: "https://h.example/", Type: fmt.Sprintf("x/%d", i), SHA256: sum0}); err != nil {
+		if err := w.Write(&File{
+			Path:   fmt.Sprintf("f%04d", i),
+			URL:    "https://h.example/",
+			Type:   fmt.Sprintf("x/%d", i),
+			SHA256: sum0,
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -154,8 +173,11 @@ func TestFilesTypesAreBounded(t *testing.T) {
 
 func FuzzFiles(f *testing.F) {
 	f.Add([]byte(`{"path":"a","url":"https://h.example/","size":1,"sha256":"` + sum0 + `"}` + "\n"))
-	f.Add([]byte(`{"path":"a","url":"https://h.example/","size":1,"sha256":"` + sum0 + `","modified":"2026-01-02T03:04:05Z","edits":[{"kind":"base","at":3}],"x":{"y":[]}}` + "\n{}\n"))
-	f.Add([]byte(`{"path":"a","url":"https://h.example/","type":"t/x","size":10,"sha256":"x","modified":"2026-01-02T03:04:05Z","edits":[{"kind":"base","at":3},{"kind":"csp","at":0}],"from":"b/a"}`))
+	f.Add([]byte(`{"path":"a","url":"https://h.example/","size":1,"sha256":"` + sum0 +
+		`","modified":"2026-01-02T03:04:05Z","edits":[{"kind":"base","at":3}],"x":{"y":[]}}` + "\n{}\n"))
+	f.Add(
+		[]byte(
+			`{"path":"a","url":"https://h.example/","type":"t/x","size":10,"sha256":"x","modified":"2026-01-02T03:04:05Z","edits":[{"kind":"base","at":3},{"kind":"csp","at":0}],"from":"b/a"}`))
 	f.Add([]byte("null\n[]\n1\n\"\"\n{\"path\":null}\n"))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		for line := range bytes.Lines(in) { // both parsers read the same
@@ -203,7 +225,13 @@ func BenchmarkFilesWriter(b *testing.B) {
 	for i := range paths {
 		paths[i] = fmt.Sprintf("openjdk/api/java.base/Class%08d.html", i)
 	}
-	f := &File{URL: "https://h.example/openjdk/api/java.base/Class.html", Type: "text/html", Size: 1000, SHA256: sum0, Modified: retrieved}
+	f := &File{
+		URL:      "https://h.example/openjdk/api/java.base/Class.html",
+		Type:     "text/html",
+		Size:     1000,
+		SHA256:   sum0,
+		Modified: retrieved,
+	}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		if i&(1<<20-1) == 0 {
@@ -219,7 +247,14 @@ func BenchmarkFilesWriter(b *testing.B) {
 func BenchmarkFilesReader(b *testing.B) {
 	var in []byte
 	for i := range 1000 {
-		f := &File{Path: fmt.Sprintf("openjdk/api/Class%04d.html", i), URL: "https://h.example/openjdk/api/Class.html", Type: "text/html", Size: 1000, SHA256: sum0, Modified: retrieved}
+		f := &File{
+			Path:     fmt.Sprintf("openjdk/api/Class%04d.html", i),
+			URL:      "https://h.example/openjdk/api/Class.html",
+			Type:     "text/html",
+			Size:     1000,
+			SHA256:   sum0,
+			Modified: retrieved,
+		}
 		in, _ = AppendFile(in, f)
 	}
 	b.ReportAllocs()

@@ -4,7 +4,8 @@ package phm
 
 import "math/bits"
 
-// hashSet is a set of 64-bit hashes, none of them zero: open addressing at eight bytes a slot, half of what a map takes.
+// hashSet is a set of 64-bit hashes, none of them zero: open addressing at eight bytes a slot, half of what a
+// map takes.
 type hashSet struct {
 	slots []uint64 // a power of two of them; zero is free
 	n     int

@@ -11,13 +11,17 @@ import (
 // A Mask says which files to leave out, by their type.
 type Mask struct{ words []string }
 
-// NewMask reads the words of a mask: "images", "movies", "sounds", a MIME type ("application/pdf") or all of one kind ("font/*").
+// NewMask reads the words of a mask: "images", "movies", "sounds", a MIME type ("application/pdf") or all of
+// one kind ("font/*").
 func NewMask(words ...string) (*Mask, error) {
 	m := new(Mask)
 	for _, w := range words {
 		w = strings.ToLower(strings.TrimSpace(w))
 		if _, known := maskKinds(w); !known && !isMaskType(w) {
-			return nil, fmt.Errorf("mask %q: neither images, movies, sounds nor a MIME type; write for example application/pdf or font/*", w)
+			return nil,
+				fmt.Errorf(
+					"mask %q: neither images, movies, sounds nor a MIME type; write for example application/pdf or font/*",
+					w)
 		}
 		if !slices.Contains(m.words, w) {
 			m.words = append(m.words, w)
@@ -32,8 +36,8 @@ func NewMask(words ...string) (*Mask, error) {
 // Words returns the words, each once.
 func (m *Mask) Words() []string { return m.words }
 
-// Hides reports whether a file is left out. Where the type says nothing of what the bytes are, the extension of the name decides for images,
-// movies and sounds: many servers send films as application/octet-stream.
+// Hides reports whether a file is left out. Where the type says nothing of what the bytes are, the extension
+// of the name decides for images, movies and sounds: many servers send films as application/octet-stream.
 func (m *Mask) Hides(f *File) bool {
 	e := essence(f.Type)
 	return slices.ContainsFunc(m.words, func(w string) bool {

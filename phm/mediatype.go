@@ -10,7 +10,8 @@ type media struct {
 	keep string // accepted extensions as " a b c "; "*" accepts every one
 }
 
-// Groups of extensions that are as good as each other: browsers tell raster images, fonts, sound and film by content.
+// Groups of extensions that are as good as each other: browsers tell raster images, fonts, sound and film by
+// content.
 const (
 	rasters = " png apng jpg jpeg jpe jfif pjpeg pjp gif webp avif bmp dib ico cur tif tiff heic heif jxl jp2 "
 	fonts   = " woff woff2 ttf ttc otf eot "
@@ -21,8 +22,8 @@ const (
 		"dtd ent mod xmi xlf xliff tei dita ditamap pom nuspec resx ncx opf "
 )
 
-// mediaOf returns what is known of a MIME type's extensions. ok is false for an unknown type and for those that say nothing
-// of what the bytes are: no name is changed for them.
+// mediaOf returns what is known of a MIME type's extensions. ok is false for an unknown type and for those
+// that say nothing of what the bytes are: no name is changed for them.
 func mediaOf(mime string) (m media, ok bool) {
 	switch essence(mime) {
 	case "text/html":
@@ -31,7 +32,8 @@ func mediaOf(mime string) (m media, ok bool) {
 		return media{".xhtml", " xhtml xht html htm xml "}, true
 	case "text/css":
 		return media{".css", " css "}, true
-	case "text/javascript", "application/javascript", "application/x-javascript", "text/ecmascript", "application/ecmascript":
+	case "text/javascript", "application/javascript", "application/x-javascript", "text/ecmascript",
+		"application/ecmascript":
 		return media{".js", scripts}, true
 	case "application/json", "text/json":
 		return media{".json", jsons}, true
@@ -166,12 +168,13 @@ func essence(mime string) string {
 	return strings.ToLower(strings.TrimSpace(mime))
 }
 
-// forcedExtension returns the extension to append to a name so that a static server serves it as mime, or "" when the name
-// does that as it stands.
+// forcedExtension returns the extension to append to a name so that a static server serves it as mime, or ""
+// when the name does that as it stands.
 //
-//   - A known type keeps an extension that servers map to it; any other gets the type's own: x.php of HTML is x.php.html.
-//   - text/plain and unknown types change no name: foo.patch, LICENSE and Makefile stay. Browsers show text without a type;
-//     a server with another default type needs `default_type text/plain`.
+//   - A known type keeps an extension that servers map to it; any other gets the type's own: x.php of HTML is
+//     x.php.html.
+//   - text/plain and unknown types change no name: foo.patch, LICENSE and Makefile stay. Browsers show text
+//     without a type; a server with another default type needs `default_type text/plain`.
 //   - An extension that servers run (.php, .jsp, .shtml and their like) never stays last, whatever the type.
 func forcedExtension(name, mime string) string {
 	ext := ""
@@ -204,7 +207,8 @@ func forcedExtension(name, mime string) string {
 	return m.ext
 }
 
-// indexExtension returns the extension of the file that stands for a directory: index.html, or index with the type's own.
+// indexExtension returns the extension of the file that stands for a directory: index.html, or index with the
+// type's own.
 func indexExtension(mime string) string {
 	if m, ok := mediaOf(mime); ok {
 		return m.ext
@@ -218,11 +222,13 @@ func indexExtension(mime string) string {
 	return ""
 }
 
-// executed reports whether common set-ups of Apache, nginx, IIS or a servlet container run a file of this extension instead
-// of sending it. A page of the mirror must never become a program of the mirror host.
+// executed reports whether common set-ups of Apache, nginx, IIS or a servlet container run a file of this
+// extension instead of sending it. A page of the mirror must never become a program of the mirror host.
 func executed(ext string) bool {
-	return len(ext) >= 3 && contains(" php php3 php4 php5 php7 php8 phps pht phtm phtml phar asp aspx asa asax ascx ashx asmx axd cer cdx "+
-		"cshtml vbhtml jsp jspx jspf jsw jsv cfm cfml cfc shtml shtm stm cgi fcgi fpl hta htaccess ", ext)
+	return len(ext) >= 3 &&
+		contains(
+			" php php3 php4 php5 php7 php8 phps pht phtm phtml phar asp aspx asa asax ascx ashx asmx axd cer cdx "+
+				"cshtml vbhtml jsp jspx jspf jsw jsv cfm cfml cfc shtml shtm stm cgi fcgi fpl hta htaccess ", ext)
 }
 
 // contains reports whether list, words with blanks around each, has word in any case.
@@ -245,8 +251,8 @@ func contains(list, word string) bool {
 	return strings.Contains(list, string(b[:len(word)+2]))
 }
 
-// splitExtension splits a name before its extension: one to sixteen letters and digits, one letter at least, after the last
-// dot, with something before it. "v1.2" has none.
+// splitExtension splits a name before its extension: one to sixteen letters and digits, one letter at least,
+// after the last dot, with something before it. "v1.2" has none.
 func splitExtension(name string) (stem, ext string) {
 	i := strings.LastIndexByte(name, '.')
 	if i <= 0 || len(name)-i-1 > 16 {

@@ -29,31 +29,33 @@ var (
 
 // Meta is phm.json: what the set is as a whole.
 type Meta struct {
-	Format      int         `json:"phm"`                   // FormatVersion; 0 is written as FormatVersion
-	Generator   string      `json:"generator,omitempty"`   // program and version
-	Entry       string      `json:"entry"`                 // mirror path to open first
-	Title       string      `json:"title,omitempty"`       // plain text, like the four that follow
-	Authors     []string    `json:"authors,omitempty"`     //
-	Copyright   string      `json:"copyright,omitempty"`   //
-	Abstract    string      `json:"abstract,omitempty"`    //
-	Language    string      `json:"language,omitempty"`    // BCP 47 tag of the entry point
-	Origins     []string    `json:"origins,omitempty"`     // URLs that retrieval started from; the first is the entry point's
-	Primary     string      `json:"primary,omitempty"`     // origin whose URLs lie at the root: Layout.Primary
-	Retrieved   time.Time   `json:"retrieved,omitzero"`    // end of the retrieval; written in UTC, whole seconds
-	Scope       string      `json:"scope,omitempty"`       // the rule of what belongs to the set, for people
-	Version     int         `json:"version,omitempty"`     // ordinal of this version of the set, from 1
-	Files       int         `json:"files"`                 // in phm.files, like all that follows
-	Bytes       int64       `json:"bytes"`                 //
-	Types       []TypeCount `json:"types,omitempty"`       // sorted by type
-	Relocated   int64       `json:"relocated,omitempty"`   // links that were changed
-	Failures    int         `json:"failures,omitempty"`    // URLs in scope that could not be had
-	Failed      []Failure   `json:"failed,omitempty"`      // the first of them
-	Derived     string      `json:"derived,omitempty"`     // "flatten", "mask" or "flatten+mask" when made from another PHM
-	Masked      []string    `json:"masked,omitempty"`      // what a mask left out, as Mask.Words has it
-	MaskedFiles int         `json:"maskedFiles,omitempty"` // how many files those were
-	MaskedBytes int64       `json:"maskedBytes,omitempty"`
-	TableBytes  int64       `json:"tableBytes,omitempty"` // size of phm.files
-	TableSum    string      `json:"tableSHA256,omitempty"`
+	Format    int      `json:"phm"`                 // FormatVersion; 0 is written as FormatVersion
+	Generator string   `json:"generator,omitempty"` // program and version
+	Entry     string   `json:"entry"`               // mirror path to open first
+	Title     string   `json:"title,omitempty"`     // plain text, like the four that follow
+	Authors   []string `json:"authors,omitempty"`   //
+	Copyright string   `json:"copyright,omitempty"` //
+	Abstract  string   `json:"abstract,omitempty"`  //
+	Language  string   `json:"language,omitempty"`  // BCP 47 tag of the entry point
+	// URLs that retrieval started from; the first is the entry point's
+	Origins   []string    `json:"origins,omitempty"`
+	Primary   string      `json:"primary,omitempty"`   // origin whose URLs lie at the root: Layout.Primary
+	Retrieved time.Time   `json:"retrieved,omitzero"`  // end of the retrieval; written in UTC, whole seconds
+	Scope     string      `json:"scope,omitempty"`     // the rule of what belongs to the set, for people
+	Version   int         `json:"version,omitempty"`   // ordinal of this version of the set, from 1
+	Files     int         `json:"files"`               // in phm.files, like all that follows
+	Bytes     int64       `json:"bytes"`               //
+	Types     []TypeCount `json:"types,omitempty"`     // sorted by type
+	Relocated int64       `json:"relocated,omitempty"` // links that were changed
+	Failures  int         `json:"failures,omitempty"`  // URLs in scope that could not be had
+	Failed    []Failure   `json:"failed,omitempty"`    // the first of them
+	// "flatten", "mask" or "flatten+mask" when made from another PHM
+	Derived     string   `json:"derived,omitempty"`
+	Masked      []string `json:"masked,omitempty"`      // what a mask left out, as Mask.Words has it
+	MaskedFiles int      `json:"maskedFiles,omitempty"` // how many files those were
+	MaskedBytes int64    `json:"maskedBytes,omitempty"`
+	TableBytes  int64    `json:"tableBytes,omitempty"` // size of phm.files
+	TableSum    string   `json:"tableSHA256,omitempty"`
 
 	Extra map[string]json.RawMessage `json:"-"` // fields of other writers, kept
 }
@@ -150,7 +152,8 @@ func appendExtra(object []byte, extra map[string]json.RawMessage) ([]byte, error
 	return append(object, '}'), nil
 }
 
-// ReadMeta reads a phm.json. It fails with ErrNewer for a later format version, and with ErrNotPHM for what is none.
+// ReadMeta reads a phm.json. It fails with ErrNewer for a later format version, and with ErrNotPHM for what
+// is none.
 func ReadMeta(r io.Reader) (*Meta, error) {
 	buf, err := io.ReadAll(io.LimitReader(r, maxMeta+1))
 	if err != nil {
@@ -186,10 +189,11 @@ func ReadMeta(r io.Reader) (*Meta, error) {
 }
 
 const metaFields = " phm generator entry title authors copyright abstract language origins primary retrieved " +
-	"scope version files bytes types relocated failures failed derived masked maskedfiles maskedbytes tablebytes tablesha256 "
+	"scope version files bytes types relocated failures failed derived masked maskedfiles maskedbytes " +
+	"tablebytes tablesha256 "
 
-// extraFields returns the members of a JSON object whose names are not in known, a list as contains takes it. Names are
-// compared without case, as encoding/json does.
+// extraFields returns the members of a JSON object whose names are not in known, a list as contains takes it.
+// Names are compared without case, as encoding/json does.
 func extraFields(object []byte, known string) (map[string]json.RawMessage, error) {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(object, &all); err != nil {

@@ -117,10 +117,17 @@ func TestReadMetaRefuses(t *testing.T) {
 }
 
 func TestMetaDescribe(t *testing.T) {
-	d := Description{Title: "T", Copyright: "C", Abstract: "A", Language: "en", Authors: []string{"X"}}
+	d := Description{
+		Title:     "T",
+		Copyright: "C",
+		Abstract:  "A",
+		Language:  "en",
+		Authors:   []string{"X"},
+	}
 	m := Meta{Title: "Mine"}
 	m.Describe(d)
-	if m.Title != "Mine" || m.Copyright != "C" || m.Abstract != "A" || m.Language != "en" || !reflect.DeepEqual(m.Authors, d.Authors) {
+	if m.Title != "Mine" || m.Copyright != "C" || m.Abstract != "A" || m.Language != "en" ||
+		!reflect.DeepEqual(m.Authors, d.Authors) {
 		t.Errorf("got %+v", m)
 	}
 }

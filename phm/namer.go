@@ -20,12 +20,14 @@ import (
 // ErrTaken says that a path is owned, or that it would need a file where a directory is, or the reverse.
 var ErrTaken = errors.New("path is taken")
 
-// Namer gives each URL of a set a mirror path of its own. First Reserve the paths of earlier versions: an owner keeps its path
-// for ever. Then Assign the new URLs, each once and in the order of Less: the same sets give the same paths.
+// Namer gives each URL of a set a mirror path of its own. First Reserve the paths of earlier versions: an
+// owner keeps its path for ever. Then Assign the new URLs, each once and in the order of Less: the same sets
+// give the same paths.
 //
-// Paths are told apart without case and in one normalization form, and no path is a directory of another one, so the tree
-// is the same on every file system. A Namer keeps one 64-bit hash per file and directory, not the paths; two paths with the same hash
-// cost the later URL its preferred name and nothing else. The zero value has the zero Layout. Not safe for concurrent use.
+// Paths are told apart without case and in one normalization form, and no path is a directory of another one,
+// so the tree is the same on every file system. A Namer keeps one 64-bit hash per file and directory, not the
+// paths; two paths with the same hash cost the later URL its preferred name and nothing else. The zero value
+// has the zero Layout. Not safe for concurrent use.
 type Namer struct {
 	Layout Layout
 
@@ -50,7 +52,8 @@ func (n *Namer) Reserve(path string) error {
 	return nil
 }
 
-// Assign returns the mirror path of u and claims it: Preferred when nobody has it, else Qualified. mime is as for Preferred.
+// Assign returns the mirror path of u and claims it: Preferred when nobody has it, else Qualified. mime is as
+// for Preferred.
 func (n *Namer) Assign(u site.URL, mime string) string {
 	if u.IsZero() {
 		return ""
@@ -77,7 +80,8 @@ func (n *Namer) Assign(u site.URL, mime string) string {
 	}
 }
 
-// sidestep qualifies each directory of a path whose place a file has: with a file "a", "a/b" becomes "a~0123456789/b".
+// sidestep qualifies each directory of a path whose place a file has: with a file "a", "a/b" becomes
+// "a~0123456789/b".
 func (n *Namer) sidestep(path string) string {
 	for i := 0; i < len(path); i++ {
 		if path[i] != '/' || !n.has(n.fold(path[:i]), 0) {
@@ -126,7 +130,8 @@ func (n *Namer) has(key []byte, kind uint64) bool {
 
 func keyHash(key []byte, kind uint64) uint64 { return xxh3.Hash(key)&^3 | 2 | kind }
 
-// fold returns the form of a path in which those that are one name on some file system are equal; valid until the next fold.
+// fold returns the form of a path in which those that are one name on some file system are equal; valid until
+// the next fold.
 func (n *Namer) fold(path string) []byte {
 	n.buf = n.buf[:0]
 	for i := 0; i < len(path); i++ {
@@ -143,8 +148,10 @@ func (n *Namer) fold(path string) []byte {
 	return n.buf
 }
 
-// Fold returns a path without case and in normalization form C. Two paths of one PHM never have the same Fold.
+// Fold returns a path without case and in normalization form C. Two paths of one PHM never have the same
+// Fold.
 func Fold(path string) string {
-	// Full case folding, and then the simple mappings of NTFS and HFS+ on top: ı and ſ have upper cases of ASCII there.
+	// Full case folding, and then the simple mappings of NTFS and HFS+ on top: ı and ſ have upper cases of ASCII
+	// there.
 	return norm.NFC.String(strings.ToLower(strings.ToUpper(cases.Fold().String(norm.NFC.String(path)))))
 }

@@ -24,9 +24,12 @@ func TestNamerConflicts(t *testing.T) {
 		urls, want []string
 	}{
 		{"case", "text/html", []string{"/A.html", "/a.html"}, []string{"A.html", hashed("a", "/a.html", ".html")}},
-		{"normalization", "text/html", []string{"/%C3%A9.html", "/e%CC%81.html"}, []string{"é.html", hashed("é", "/e%CC%81.html", ".html")}},
-		{"full folding", "text/html", []string{"/SS.html", "/%C3%9F.html"}, []string{"SS.html", hashed("ß", "/%C3%9F.html", ".html")}},
-		{"index", "text/html", []string{"/a/", "/a/index.html"}, []string{"a/index.html", hashed("a/index", "/a/index.html", ".html")}},
+		{"normalization", "text/html", []string{"/%C3%A9.html", "/e%CC%81.html"},
+			[]string{"é.html", hashed("é", "/e%CC%81.html", ".html")}},
+		{"full folding", "text/html", []string{"/SS.html", "/%C3%9F.html"},
+			[]string{"SS.html", hashed("ß", "/%C3%9F.html", ".html")}},
+		{"index", "text/html", []string{"/a/", "/a/index.html"},
+			[]string{"a/index.html", hashed("a/index", "/a/index.html", ".html")}},
 		{"extension", "text/html", []string{"/a", "/a.html"}, []string{"a.html", hashed("a", "/a.html", ".html")}},
 		{"page beside directory", "text/html", []string{"/a", "/a/b"}, []string{"a.html", "a/b.html"}},
 		{"file beside directory", "text/plain", []string{"/a", "/a/b", "/a/c/d"},
@@ -71,7 +74,8 @@ func TestNamerLastResort(t *testing.T) {
 	}
 	u := mustURL(t, "https://h.example/a/"+strings.Repeat(strings.Repeat("d", 200)+"/", 5)+"0123456789.css")
 	first := n.Assign(u, "text/css")
-	if !strings.HasPrefix(first, "a"+qualifier("a")+"/ddd") || !strings.HasSuffix(first, "/0123456789"+qualifier(u.String())+".css") || CheckPath(first) != nil {
+	if !strings.HasPrefix(first, "a"+qualifier("a")+"/ddd") ||
+		!strings.HasSuffix(first, "/0123456789"+qualifier(u.String())+".css") || CheckPath(first) != nil {
 		t.Errorf("got %q", first)
 	}
 	// The same once more stands for another URL with the same hashes.
@@ -84,14 +88,17 @@ func TestNamerLastResort(t *testing.T) {
 	}
 }
 
-// genURLs draws sets of URLs that are likely to meet: few letters, both cases, escapes, queries, device names.
+// genURLs draws sets of URLs that are likely to meet: few letters, both cases, escapes, queries, device
+// names.
 func genURLs() *rapid.Generator[[]site.URL] {
-	atom := rapid.SampledFrom([]string{"a", "A", "b", "é", "%C3%A9", "e%CC%81", "%2F", ".", "..", "/", "/", "/", "index", ".html", "con", "%20", "~", "@", ":", "phm.json", "%", "%e9", "ß", "ss", "%EF%BF%BD", "|", "%2e"})
+	atom := rapid.SampledFrom([]string{"a", "A", "b", "é", "%C3%A9", "e%CC%81", "%2F", ".", "..", "/", "/", "/",
+		"index", ".html", "con", "%20", "~", "@", ":", "phm.json", "%", "%e9", "ß", "ss", "%EF%BF%BD", "|", "%2e"})
 	return rapid.Custom(func(t *rapid.T) []site.URL {
 		seen := map[site.URL]bool{}
 		var urls []site.URL
 		for range rapid.IntRange(1, 40).Draw(t, "n") {
-			s := rapid.SampledFrom([]string{"https://h.example/", "https://h.example/", "http://h.example/", "https://o.example/"}).Draw(t, "origin")
+			s := rapid.SampledFrom([]string{"https://h.example/", "https://h.example/", "http://h.example/",
+				"https://o.example/"}).Draw(t, "origin")
 			s += strings.Join(rapid.SliceOfN(atom, 0, 5).Draw(t, "path"), "")
 			if rapid.IntRange(0, 4).Draw(t, "query?") == 0 {
 				s += "?" + strings.Join(rapid.SliceOfN(atom, 0, 3).Draw(t, "query"), "")
@@ -105,10 +112,11 @@ func genURLs() *rapid.Generator[[]site.URL] {
 	})
 }
 
-var someTypes = []string{"text/html", "text/plain", "", "image/png", "application/octet-stream", "application/json"}
+var someTypes = []string{"text/html", "text/plain", "", "image/png", "application/octet-stream",
+	"application/json"}
 
-// TestNamerProperties: every path is valid, no two are one name and none is the directory of another; the same set gives the same
-// paths; owners that are reserved keep theirs whatever is added.
+// TestNamerProperties: every path is valid, no two are one name and none is the directory of another; the
+// same set gives the same paths; owners that are reserved keep theirs whatever is added.
 func TestNamerProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := Layout{Primary: "https://h.example"}
@@ -181,7 +189,11 @@ func disjoint(paths map[site.URL]string) error {
 }
 
 func FuzzPreferred(f *testing.F) {
-	for _, s := range []string{"/", "/a/b.html", "/CON", "/.%2e/%2E%2e%2f", "/a%00?b=c/d", "/e%CC%81\u0338", "/%F0%9F%98%80?%", "//", "/" + strings.Repeat("%C3%A9", 200), "/" + strings.Repeat("a/", 700), "/\u212a/\u1fef", "/.%CC%81x/%2A%CC%8A"} {
+	for _, s := range []string{
+		"/", "/a/b.html", "/CON", "/.%2e/%2E%2e%2f", "/a%00?b=c/d", "/e%CC%81\u0338", "/%F0%9F%98%80?%", "//",
+		"/" + strings.Repeat("%C3%A9", 200), "/" + strings.Repeat("a/", 700), "/\u212a/\u1fef",
+		"/.%CC%81x/%2A%CC%8A",
+	} {
 		f.Add(s, "text/html")
 		f.Add(s, "")
 	}

@@ -16,8 +16,8 @@ type packed interface {
 	sizeOf(path string) (n int64, ok bool) // what the file states of one of them
 }
 
-// Open opens a PHM that is one file: the archive form, or a tar of the directory form, plain or compressed with zstd or gzip. The result is an
-// *Archive or a *Tar. What it checks is told at OpenArchive and OpenTar.
+// Open opens a PHM that is one file: the archive form, or a tar of the directory form, plain or compressed
+// with zstd or gzip. The result is an *Archive or a *Tar. What it checks is told at OpenArchive and OpenTar.
 func Open(r io.ReaderAt, size int64, l Limits) (fs.FS, error) { return openPacked(r, size, l) }
 
 func openPacked(r io.ReaderAt, size int64, l Limits) (packed, error) {
@@ -35,8 +35,8 @@ func openPacked(r io.ReaderAt, size int64, l Limits) (packed, error) {
 
 var errNotRegular = fmt.Errorf("%w: it is not a regular file", ErrDamaged)
 
-// OpenRegular opens a regular file of a tree, and fails for everything else. Where the tree has a Stat it fails at once: opening a named pipe would
-// wait for a writer.
+// OpenRegular opens a regular file of a tree, and fails for everything else. Where the tree has a Stat it
+// fails at once: opening a named pipe would wait for a writer.
 func OpenRegular(fsys fs.FS, path string) (fs.File, error) {
 	regular := func(info fs.FileInfo, err error) error {
 		if err == nil && !info.Mode().IsRegular() {
@@ -60,8 +60,9 @@ func OpenRegular(fsys fs.FS, path string) (fs.File, error) {
 	return f, nil
 }
 
-// Unpack checks a PHM that is one file (see Open) and writes its files to sink, each verified on its way. Nothing is written unless every name and
-// size is safe and the archive and its table name the same files; see Sink for what an error later on means.
+// Unpack checks a PHM that is one file (see Open) and writes its files to sink, each verified on its way.
+// Nothing is written unless every name and size is safe and the archive and its table name the same files;
+// see Sink for what an error later on means.
 func Unpack(r io.ReaderAt, size int64, sink Sink, l Limits) (*Meta, error) {
 	a, err := openPacked(r, size, l)
 	if err != nil {

@@ -27,13 +27,15 @@ const inMemory = 8 << 20
 
 // PackOptions are the choices of Pack and PackTar.
 type PackOptions struct {
-	Level  int    // of deflate, 1 to 9; 0 is 6
-	Prefix string // PackTar only: directory that all names get, such as "samba-v12/"; empty puts phm.json at the root
+	Level int // of deflate, 1 to 9; 0 is 6
+	// PackTar only: directory that all names get, such as "samba-v12/"; empty puts phm.json at the root
+	Prefix string
 }
 
-// Pack writes the archive form of a PHM directory: phm.json, phm.files, then the files in the order of the table. Equal trees give equal
-// bytes. Every file is checked against the table while it is read; the first that differs ends the packing with ErrDamaged.
-// Files that the table does not name are not packed. fsys should not follow links out of the tree (os.Root.FS).
+// Pack writes the archive form of a PHM directory: phm.json, phm.files, then the files in the order of the
+// table. Equal trees give equal bytes. Every file is checked against the table while it is read; the first
+// that differs ends the packing with ErrDamaged. Files that the table does not name are not packed. fsys
+// should not follow links out of the tree (os.Root.FS).
 func Pack(w io.Writer, fsys fs.FS, o PackOptions) (*Meta, error) {
 	if o.Level == 0 {
 		o.Level = 6
@@ -43,7 +45,9 @@ func Pack(w io.Writer, fsys fs.FS, o PackOptions) (*Meta, error) {
 		return nil, fmt.Errorf("pack: level %d: %w", o.Level, err)
 	}
 	p := &zipPacker{zip: zip.NewWriter(w), deflater: deflater, buf: make([]byte, 64<<10)}
-	p.zip.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) { return newBoundedDeflate(w, o.Level) })
+	p.zip.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
+		return newBoundedDeflate(w, o.Level)
+	})
 	m, err := packTree(fsys, p)
 	if err != nil {
 		return nil, fmt.Errorf("pack: %w", err)
@@ -54,7 +58,8 @@ func Pack(w io.Writer, fsys fs.FS, o PackOptions) (*Meta, error) {
 	return m, nil
 }
 
-// PackTar writes a PHM directory as a tar, in the order and under the checks of Pack. Compression is the caller's.
+// PackTar writes a PHM directory as a tar, in the order and under the checks of Pack. Compression is the
+// caller's.
 func PackTar(w io.Writer, fsys fs.FS, o PackOptions) (*Meta, error) {
 	prefix := ""
 	if o.Prefix != "" {
@@ -94,7 +99,9 @@ func packTree(fsys fs.FS, p packer) (*Meta, error) {
 		return nil, err
 	}
 	modified := clampTime(m.Retrieved)
-	for _, it := range []item{{path: MetaName, mime: "application/json"}, {path: FilesName, mime: "application/jsonl", sum: m.TableSum}} {
+	for _, it := range []item{
+		{path: MetaName, mime: "application/json"}, {path: FilesName, mime: "application/jsonl", sum: m.TableSum},
+	} {
 		info, err := fs.Stat(fsys, it.path)
 		if err != nil {
 			return nil, err
@@ -108,7 +115,14 @@ func packTree(fsys fs.FS, p packer) (*Meta, error) {
 		if err != nil {
 			return nil, err
 		}
-		it := item{fsys: fsys, path: f.Path, mime: f.Type, size: f.Size, sum: f.SHA256, modified: modified}
+		it := item{
+			fsys:     fsys,
+			path:     f.Path,
+			mime:     f.Type,
+			size:     f.Size,
+			sum:      f.SHA256,
+			modified: modified,
+		}
 		if !f.Modified.IsZero() {
 			it.modified = clampTime(f.Modified)
 		}
@@ -170,8 +184,8 @@ type zipPacker struct {
 	buf      []byte
 }
 
-// add stores what does not shrink and deflates the rest. A stored entry always has its size and checksum in front, since readers
-// of a stream cannot find its end otherwise; a large one is read twice for that.
+// add stores what does not shrink and deflates the rest. A stored entry always has its size and checksum in
+// front, since readers of a stream cannot find its end otherwise; a large one is read twice for that.
 func (p *zipPacker) add(it item) error {
 	h := &zip.FileHeader{Name: it.path, Modified: it.modified, UncompressedSize64: uint64(it.size)}
 	h.SetMode(0o644)
@@ -237,7 +251,8 @@ func (p *zipPacker) createRaw(h *zip.FileHeader, compressed uint64) (io.Writer, 
 	//lint:ignore SA1019 the same
 	h.ModifiedTime = uint16(t.Second()/2 + t.Minute()<<5 + t.Hour()<<11)
 	s := uint32(t.Unix())
-	h.Extra = []byte{0x55, 0x54, 5, 0, 1, byte(s), byte(s >> 8), byte(s >> 16), byte(s >> 24)} // extended timestamp
+	// extended timestamp
+	h.Extra = []byte{0x55, 0x54, 5, 0, 1, byte(s), byte(s >> 8), byte(s >> 16), byte(s >> 24)}
 	return p.zip.CreateRaw(h)
 }
 
@@ -247,8 +262,8 @@ const zipHeaders = 30 + 46
 // zipUTF8 is bit 11 of an entry's flags: its name is UTF-8.
 const zipUTF8 = 0x800
 
-// marked reports whether a mirror path needs zipUTF8: it has a character for which some code page has another one. archive/zip counts "~" among
-// these, so that earlier releases refuse an archive without the mark.
+// marked reports whether a mirror path needs zipUTF8: it has a character for which some code page has another
+// one. archive/zip counts "~" among these, so that earlier releases refuse an archive without the mark.
 func marked(path string) bool {
 	return strings.ContainsFunc(path, func(r rune) bool { return r > '}' })
 }
@@ -262,8 +277,10 @@ func compressible(mime, path string) bool {
 		return e == "image/bmp" || e == "image/x-ms-bmp" || e == "image/x-icon" || e == "image/vnd.microsoft.icon"
 	case strings.HasPrefix(e, "video/"), strings.HasPrefix(e, "audio/"):
 		return e == "audio/wav" || e == "audio/x-wav"
-	case e == "font/woff", e == "font/woff2", e == "application/zip", e == "application/gzip", e == "application/x-gzip",
-		e == "application/x-xz", e == "application/x-bzip2", e == "application/zstd", e == "application/x-7z-compressed",
+	case e == "font/woff", e == "font/woff2", e == "application/zip", e == "application/gzip",
+		e == "application/x-gzip",
+		e == "application/x-xz", e == "application/x-bzip2", e == "application/zstd",
+		e == "application/x-7z-compressed",
 		e == "application/pdf", e == "application/java-archive", e == "application/epub+zip":
 		return false
 	}
@@ -279,7 +296,13 @@ type tarPacker struct {
 }
 
 func (p *tarPacker) add(it item) error {
-	h := &tar.Header{Typeflag: tar.TypeReg, Name: p.prefix + it.path, Size: it.size, Mode: 0o644, ModTime: it.modified}
+	h := &tar.Header{
+		Typeflag: tar.TypeReg,
+		Name:     p.prefix + it.path,
+		Size:     it.size,
+		Mode:     0o644,
+		ModTime:  it.modified,
+	}
 	if err := p.tar.WriteHeader(h); err != nil {
 		return fmt.Errorf("add %q: %w", it.path, err)
 	}

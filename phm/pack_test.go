@@ -37,7 +37,8 @@ func wantOrder(tree fstest.MapFS) []string {
 	return append([]string{MetaName, FilesName}, names...)
 }
 
-// TestPackStandardReader: an ordinary ZIP reader opens the archive, finds phm.json first, and reads every file with its time.
+// TestPackStandardReader: an ordinary ZIP reader opens the archive, finds phm.json first, and reads every
+// file with its time.
 func TestPackStandardReader(t *testing.T) {
 	tree := sample(t)
 	archive := pack(t, tree)
@@ -84,7 +85,8 @@ func TestPackStandardReader(t *testing.T) {
 	if want := wantOrder(tree); !slices.Equal(names, want) {
 		t.Errorf("entries are %q, want %q", names, want)
 	}
-	if methods["style.css"] != zip.Deflate || methods["img/a.png"] != zip.Store || methods["empty.bin"] != zip.Store {
+	if methods["style.css"] != zip.Deflate || methods["img/a.png"] != zip.Store ||
+		methods["empty.bin"] != zip.Store {
 		t.Errorf("methods are %v", methods)
 	}
 }
@@ -94,7 +96,11 @@ func TestPackLargeFiles(t *testing.T) {
 	noise := make([]byte, inMemory+1)
 	rnd := rand.NewChaCha8([32]byte{1})
 	rnd.Read(noise)
-	tree := makePHM(t, "index.html", map[string]string{"index.html": "x", "big.png": string(noise), "big.css": strings.Repeat("a { color: red }\n", inMemory/17+100)})
+	tree := makePHM(t, "index.html", map[string]string{
+		"index.html": "x",
+		"big.png":    string(noise),
+		"big.css":    strings.Repeat("a { color: red }\n", inMemory/17+100),
+	})
 	archive := pack(t, tree)
 	z, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
 	if err != nil {
@@ -117,11 +123,13 @@ func TestPackRefusesDamage(t *testing.T) {
 		spoil func(fstest.MapFS)
 		want  error
 	}{
-		"digest":   {func(m fstest.MapFS) { m["index.html"].Data[3] ^= 1 }, ErrDamaged},
-		"shorter":  {func(m fstest.MapFS) { m["style.css"].Data = m["style.css"].Data[1:] }, ErrDamaged},
-		"longer":   {func(m fstest.MapFS) { m["empty.bin"].Data = []byte("x") }, ErrDamaged},
-		"missing":  {func(m fstest.MapFS) { delete(m, "empty.bin") }, fs.ErrNotExist},
-		"table":    {func(m fstest.MapFS) { m[FilesName].Data = append([]byte("{}\n"), m[FilesName].Data...) }, ErrDamaged},
+		"digest":  {func(m fstest.MapFS) { m["index.html"].Data[3] ^= 1 }, ErrDamaged},
+		"shorter": {func(m fstest.MapFS) { m["style.css"].Data = m["style.css"].Data[1:] }, ErrDamaged},
+		"longer":  {func(m fstest.MapFS) { m["empty.bin"].Data = []byte("x") }, ErrDamaged},
+		"missing": {func(m fstest.MapFS) { delete(m, "empty.bin") }, fs.ErrNotExist},
+		"table": {func(m fstest.MapFS) {
+			m[FilesName].Data = append([]byte("{}\n"), m[FilesName].Data...)
+		}, ErrDamaged},
 		"no meta":  {func(m fstest.MapFS) { delete(m, MetaName) }, ErrNotPHM},
 		"no table": {func(m fstest.MapFS) { delete(m, FilesName) }, fs.ErrNotExist},
 		"newer": {func(m fstest.MapFS) {
@@ -203,7 +211,12 @@ func TestPackTar(t *testing.T) {
 }
 
 func TestPackTimes(t *testing.T) {
-	for in, want := range map[time.Time]int{{}: 1980, time.Unix(0, 0): 1980, time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC): 2100, retrieved: 2026} {
+	for in, want := range map[time.Time]int{
+		{}:              1980,
+		time.Unix(0, 0): 1980,
+		time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC): 2100,
+		retrieved: 2026,
+	} {
 		if got := clampTime(in).Year(); got != want {
 			t.Errorf("%v: %d, want %d", in, got, want)
 		}
@@ -216,7 +229,8 @@ func BenchmarkPack(b *testing.B) {
 	for i := range 200 {
 		var s strings.Builder
 		for s.Len() < 20_000 {
-			s.WriteString([]string{"<p>", "the ", "mirror ", "of ", "a ", "site ", "</p>\n", "<a href=\"x.html\">", "</a>"}[rnd.IntN(9)])
+			s.WriteString([]string{"<p>", "the ", "mirror ", "of ", "a ", "site ", "</p>\n", "<a href=\"x.html\">",
+				"</a>"}[rnd.IntN(9)])
 		}
 		bodies["docs/"+strings.Repeat("p", i%20+1)+string(rune('a'+i/20))+".html"] = s.String()
 	}
@@ -233,12 +247,14 @@ func BenchmarkPack(b *testing.B) {
 	}
 }
 
-// TestPackNamesComeBack: an archive of any names that the format permits is one that the format's reader accepts, whichever way its files
-// are packed. archive/zip takes "~" for a character that needs the UTF-8 mark.
+// TestPackNamesComeBack: an archive of any names that the format permits is one that the format's reader
+// accepts, whichever way its files are packed. archive/zip takes "~" for a character that needs the UTF-8
+// mark.
 func TestPackNamesComeBack(t *testing.T) {
 	big := strings.Repeat("a { color: red }\n", inMemory/17+100)
 	tree := makePHM(t, "index.html", map[string]string{
-		"index.html": "x", "index~0123456789.html": "y", "~user/home.html": "z", "a {b}!$&'()+,;=@[]^_`.html": "w", "caf\u00e9~1.html": "v", "~big.css": big,
+		"index.html": "x", "index~0123456789.html": "y", "~user/home.html": "z", "a {b}!$&'()+,;=@[]^_`.html": "w",
+		"caf\u00e9~1.html": "v", "~big.css": big,
 	})
 	archive := pack(t, tree)
 	z, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))

@@ -13,27 +13,30 @@ import (
 	"mirrord/site"
 )
 
-// Limits of a mirror path, in bytes of UTF-8. They hold on every file system in use: 255 is NAME_MAX of Linux and macOS and,
-// counted in bytes, stricter than the 255 UTF-16 units of NTFS, exFAT and APFS.
+// Limits of a mirror path, in bytes of UTF-8. They hold on every file system in use: 255 is NAME_MAX of Linux
+// and macOS and, counted in bytes, stricter than the 255 UTF-16 units of NTFS, exFAT and APFS.
 const (
 	MaxSegment = 255
 	MaxPath    = 1024
 
-	hashDigits = 10 // hex digits of a qualifier: 40 bits, and a qualifier only has to tell the URLs of one name apart
+	// hex digits of a qualifier: 40 bits, and a qualifier only has to tell the URLs of one name apart
+	hashDigits = 10
 	hashLen    = 1 + hashDigits
 	maxQuery   = 120 // bytes of a query that a name shows; what is longer is cut and told apart by the qualifier
 	edgeRoom   = 6   // bytes that protect may add: three escapes of two bytes more than what they replace
 	maxPrefix  = 512 // bytes of directories kept of a path that is longer than MaxPath
 )
 
-// Layout says where the URLs of a set lie in a tree. The zero value puts every origin under its own @host directory.
+// Layout says where the URLs of a set lie in a tree. The zero value puts every origin under its own @host
+// directory.
 type Layout struct {
 	Primary string // origin ("https://example.org", "http://[::1]:8080") that maps to the root of the tree
 }
 
-// Preferred returns the mirror path that u has when no other URL claims it. It is a pure function: slash separated, relative,
-// and valid on every file system and in every archive (CheckPath). mime is the effective MIME type of the resource, with or
-// without parameters; "" is unknown. An ordinary path is returned as it stands in the URL, and without allocation.
+// Preferred returns the mirror path that u has when no other URL claims it. It is a pure function: slash
+// separated, relative, and valid on every file system and in every archive (CheckPath). mime is the effective
+// MIME type of the resource, with or without parameters; "" is unknown. An ordinary path is returned as it
+// stands in the URL, and without allocation.
 func (l Layout) Preferred(u site.URL, mime string) string {
 	if u.IsZero() {
 		return ""
@@ -46,8 +49,8 @@ func (l Layout) Preferred(u site.URL, mime string) string {
 	return l.name(u, mime, false)
 }
 
-// Qualified returns Preferred with "~" and ten hex digits of the SHA-256 of u before the extension, so that URLs whose
-// preferred paths are equal, or differ in case only, come apart.
+// Qualified returns Preferred with "~" and ten hex digits of the SHA-256 of u before the extension, so that
+// URLs whose preferred paths are equal, or differ in case only, come apart.
 func (l Layout) Qualified(u site.URL, mime string) string {
 	if u.IsZero() {
 		return ""
@@ -55,8 +58,8 @@ func (l Layout) Qualified(u site.URL, mime string) string {
 	return l.name(u, mime, true)
 }
 
-// Compare orders URLs as Namer wants them: the shorter first, then bytewise. So the URL that people would type keeps its plain
-// name and its variants are qualified.
+// Compare orders URLs as Namer wants them: the shorter first, then bytewise. So the URL that people would
+// type keeps its plain name and its variants are qualified.
 func Compare(a, b site.URL) int {
 	s, t := a.String(), b.String()
 	if len(s) != len(t) {
@@ -91,8 +94,8 @@ func (l Layout) name(u site.URL, mime string, qualify bool) string {
 	return string(b)
 }
 
-// originSegment returns "@host" for https on its default port, else "@host_port". An IPv6 address loses its brackets and has
-// '-' for ':'.
+// originSegment returns "@host" for https on its default port, else "@host_port". An IPv6 address loses its
+// brackets and has '-' for ':'.
 func originSegment(u site.URL) string {
 	host, name := u.Host(), u.Hostname()
 	port := strings.TrimPrefix(host[len(name):], ":")
@@ -153,8 +156,8 @@ func fileName(u site.URL, last, mime string, atRoot, qualify bool) string {
 	return protect(stem+qualifier(u.String())+ext, atRoot)
 }
 
-// shorten brings a path that is longer than MaxPath under it: the leading directories that fit, one directory named by the
-// hash of all of them, the file.
+// shorten brings a path that is longer than MaxPath under it: the leading directories that fit, one directory
+// named by the hash of all of them, the file.
 func shorten(b []byte) []byte {
 	i := strings.LastIndexByte(string(b), '/')
 	dirs, file := string(b[:i]), string(b[i+1:])

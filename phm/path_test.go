@@ -25,7 +25,8 @@ func TestPreferred(t *testing.T) {
 	long := strings.Repeat("x", 300)
 	for _, c := range []struct{ url, mime, want string }{
 		// The URL's own path.
-		{"/openjdk/api/java.base/java/lang/String.html", "text/html", "openjdk/api/java.base/java/lang/String.html"},
+		{"/openjdk/api/java.base/java/lang/String.html", "text/html",
+			"openjdk/api/java.base/java/lang/String.html"},
 		{"/x.htm", "text/html; charset=utf-8", "x.htm"},
 		{"/X.HTML", "TEXT/HTML", "X.HTML"},
 		{"/x.js", "text/javascript", "x.js"},
@@ -140,27 +141,34 @@ func TestPreferred(t *testing.T) {
 // TestZeroURL: no URL has no path, and asking is no crash.
 func TestZeroURL(t *testing.T) {
 	var n Namer
-	if l := (Layout{}); l.Preferred(site.URL{}, "text/html") != "" || l.Qualified(site.URL{}, "") != "" || n.Assign(site.URL{}, "") != "" {
+	if l := (Layout{}); l.Preferred(site.URL{}, "text/html") != "" || l.Qualified(site.URL{}, "") != "" ||
+		n.Assign(site.URL{}, "") != "" {
 		t.Error("the zero URL has a path")
 	}
 }
 
 func TestOrder(t *testing.T) {
-	a, b, c := mustURL(t, "https://h.example/b"), mustURL(t, "https://h.example/aa"), mustURL(t, "https://h.example/ab")
-	if Compare(a, b) >= 0 || Compare(b, c) >= 0 || Compare(b, a) <= 0 || Compare(a, a) != 0 || Compare(c, a) <= 0 {
+	a, b, c := mustURL(t, "https://h.example/b"), mustURL(t, "https://h.example/aa"),
+		mustURL(t, "https://h.example/ab")
+	if Compare(a, b) >= 0 || Compare(b, c) >= 0 || Compare(b, a) <= 0 || Compare(a, a) != 0 ||
+		Compare(c, a) <= 0 {
 		t.Error("the order is not shorter first, then bytewise")
 	}
 }
 
-// TestMediaTypes: for every type that the table knows, a name without extension gets the type's own, and a name with it stays.
+// TestMediaTypes: for every type that the table knows, a name without extension gets the type's own, and a
+// name with it stays.
 func TestMediaTypes(t *testing.T) {
 	source, err := os.ReadFile("mediatype.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	l := Layout{Primary: "https://h.example"}
-	types := regexp.MustCompile(`"((?:text|image|font|audio|video|application)/[a-z0-9.+-]+)"`).FindAllStringSubmatch(string(source), -1)
-	for _, m := range append(types, []string{"", "application/vnd.example+xml"}, []string{"", "application/vnd.example+json"}) {
+	types := regexp.MustCompile(
+		`"((?:text|image|font|audio|video|application)/[a-z0-9.+-]+)"`).FindAllStringSubmatch(string(source), -1)
+	for _, m := range append(types, []string{
+		"", "application/vnd.example+xml",
+	}, []string{"", "application/vnd.example+json"}) {
 		mime := m[1]
 		got := l.Preferred(mustURL(t, "https://h.example/name"), mime)
 		if mime == "text/plain" {
@@ -186,8 +194,10 @@ func TestMediaTypes(t *testing.T) {
 		t.Errorf("only %d types were found", len(types))
 	}
 	// What mime.types of Debian and nginx say of the extensions that browsers depend on.
-	for mime, ext := range map[string]string{"text/html": "html", "application/xhtml+xml": "xhtml", "text/css": "css", "text/javascript": "js", "image/svg+xml": "svg", "text/xml": "xml",
-		"application/json": "json", "application/pdf": "pdf", "application/wasm": "wasm", "image/png": "png", "image/jpeg": "jpg", "image/webp": "webp", "font/woff2": "woff2", "video/mp4": "mp4", "audio/mpeg": "mp3",
+	for mime, ext := range map[string]string{"text/html": "html", "application/xhtml+xml": "xhtml",
+		"text/css": "css", "text/javascript": "js", "image/svg+xml": "svg", "text/xml": "xml",
+		"application/json": "json", "application/pdf": "pdf", "application/wasm": "wasm", "image/png": "png",
+		"image/jpeg": "jpg", "image/webp": "webp", "font/woff2": "woff2", "video/mp4": "mp4", "audio/mpeg": "mp3",
 		"application/rss+xml": "rss", "application/atom+xml": "atom", "text/csv": "csv", "application/zip": "zip"} {
 		if got := l.Preferred(mustURL(t, "https://h.example/x"), mime); got != "x."+ext {
 			t.Errorf("%s: %q, want extension %q", mime, got, ext)

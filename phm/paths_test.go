@@ -48,7 +48,8 @@ func TestPaths(t *testing.T) {
 // FuzzPaths holds Paths against Files over what FilesWriter would write.
 func FuzzPaths(f *testing.F) {
 	f.Add([]byte(`{"path":"a","url":"http://x/a","size":1,"sha256":"` + strings.Repeat("0", 64) + "\"}\n"))
-	f.Add([]byte(`{"path":"a\u0041\"","url":"http://x/a","size":1,"sha256":"` + strings.Repeat("0", 64) + "\"}\n"))
+	f.Add(
+		[]byte(`{"path":"a\u0041\"","url":"http://x/a","size":1,"sha256":"` + strings.Repeat("0", 64) + "\"}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for range Paths(bytes.NewReader(data)) { // must not panic
 		}

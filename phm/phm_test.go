@@ -67,7 +67,12 @@ func (f *memFile) Close() error {
 
 // typeOf guesses a MIME type for tests.
 func typeOf(path string) string {
-	for ext, mime := range map[string]string{".html": "text/html", ".css": "text/css", ".png": "image/png", ".pdf": "application/pdf"} {
+	for ext, mime := range map[string]string{
+		".html": "text/html",
+		".css":  "text/css",
+		".png":  "image/png",
+		".pdf":  "application/pdf",
+	} {
 		if strings.HasSuffix(path, ext) {
 			return mime
 		}
@@ -75,7 +80,8 @@ func typeOf(path string) string {
 	return "application/octet-stream"
 }
 
-// makePHM builds a tree from bodies; its URLs are those of https://h.example. Names that the format refuses are left out of the table.
+// makePHM builds a tree from bodies; its URLs are those of https://h.example. Names that the format refuses
+// are left out of the table.
 func makePHM(t testing.TB, entry string, bodies map[string]string) fstest.MapFS {
 	t.Helper()
 	tree := fstest.MapFS{}
@@ -85,8 +91,14 @@ func makePHM(t testing.TB, entry string, bodies map[string]string) fstest.MapFS 
 		body := bodies[path]
 		tree[path] = &fstest.MapFile{Data: []byte(body), Mode: 0o644, ModTime: retrieved}
 		sum := sha256.Sum256([]byte(body))
-		f := &File{Path: path, URL: "https://h.example" + (&url.URL{Path: "/" + path}).EscapedPath(), Type: typeOf(path), Size: int64(len(body)),
-			SHA256: hex.EncodeToString(sum[:]), Modified: retrieved.Add(-time.Duration(len(path)) * time.Hour)}
+		f := &File{
+			Path:     path,
+			URL:      "https://h.example" + (&url.URL{Path: "/" + path}).EscapedPath(),
+			Type:     typeOf(path),
+			Size:     int64(len(body)),
+			SHA256:   hex.EncodeToString(sum[:]),
+			Modified: retrieved.Add(-time.Duration(len(path)) * time.Hour),
+		}
 		if err := w.Write(f); err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +107,13 @@ func makePHM(t testing.TB, entry string, bodies map[string]string) fstest.MapFS 
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &Meta{Generator: "test", Entry: entry, Title: "A <test> & more", Origins: []string{"https://h.example/"}, Retrieved: retrieved}
+	m := &Meta{
+		Generator: "test",
+		Entry:     entry,
+		Title:     "A <test> & more",
+		Origins:   []string{"https://h.example/"},
+		Retrieved: retrieved,
+	}
 	m.Count(sum)
 	var meta bytes.Buffer
 	if err := WriteMeta(&meta, m); err != nil {
@@ -108,13 +126,14 @@ func makePHM(t testing.TB, entry string, bodies map[string]string) fstest.MapFS 
 
 func sampleBodies() map[string]string {
 	return map[string]string{
-		"index.html":      `<title>Home</title><a href="docs/index.html">d</a><img src="img/a.png"><a href="img/café.pdf">p</a>`,
-		"docs/index.html": `<a href="../index.html">home</a><link href="../style.css">` + strings.Repeat("<p>text</p>", 500),
-		"docs/a.html":     `<a href="index.html#top">up</a><a href="https://elsewhere.example/">out</a>`,
-		"style.css":       strings.Repeat("p { margin: 0 }\n", 200),
-		"img/a.png":       "\x89PNG\r\n\x1a\n" + strings.Repeat("\x00\x01\x02\xfe", 100),
-		"img/café.pdf":    "%PDF-1.7",
-		"empty.bin":       "",
+		"index.html": `<title>Home</title><a href="docs/index.html">d</a><img src="img/a.png"><a href="img/café.pdf">p</a>`,
+		"docs/index.html": `<a href="../index.html">home</a><link href="../style.css">` +
+			strings.Repeat("<p>text</p>", 500),
+		"docs/a.html":  `<a href="index.html#top">up</a><a href="https://elsewhere.example/">out</a>`,
+		"style.css":    strings.Repeat("p { margin: 0 }\n", 200),
+		"img/a.png":    "\x89PNG\r\n\x1a\n" + strings.Repeat("\x00\x01\x02\xfe", 100),
+		"img/café.pdf": "%PDF-1.7",
+		"empty.bin":    "",
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 
 const upperHex = "0123456789ABCDEF"
 
-// safeByte reports whether an ASCII byte may stand in a name on every system: printable, and not one that Windows, a URL or
-// this format gives a meaning to.
+// safeByte reports whether an ASCII byte may stand in a name on every system: printable, and not one that
+// Windows, a URL or this format gives a meaning to.
 func safeByte(c byte) bool {
 	if c < 64 {
 		return safeLow>>c&1 != 0
@@ -25,9 +25,9 @@ const (
 	safeHigh uint64 = (1<<63 - 1) &^ (1<<('\\'-64) | 1<<('|'-64))
 )
 
-// safeRune reports whether a rune may stand in a name. Refused are controls, format characters (some file systems do not
-// compare them, and the bidirectional ones disguise an extension), separators of lines, private use, surrogates, and
-// noncharacters.
+// safeRune reports whether a rune may stand in a name. Refused are controls, format characters (some file
+// systems do not compare them, and the bidirectional ones disguise an extension), separators of lines,
+// private use, surrogates, and noncharacters.
 func safeRune(r rune) bool {
 	if r < utf8.RuneSelf {
 		return safeByte(byte(r))
@@ -38,9 +38,9 @@ func safeRune(r rune) bool {
 	return !unicode.In(r, unicode.C, unicode.Zl, unicode.Zp)
 }
 
-// sanitize turns one percent-encoded segment into a name: escapes of safe UTF-8 are decoded and normalized (NFC), other
-// escapes stay as they are, and what is unsafe is escaped. %25 stays, so an escape in a name is always one. A combining mark after an escape
-// that ends in a letter joins that letter: it is none then.
+// sanitize turns one percent-encoded segment into a name: escapes of safe UTF-8 are decoded and normalized
+// (NFC), other escapes stay as they are, and what is unsafe is escaped. %25 stays, so an escape in a name is
+// always one. A combining mark after an escape that ends in a letter joins that letter: it is none then.
 func sanitize(s string) string {
 	i := 0
 	for i < len(s) && safeByte(s[i]) {
@@ -113,20 +113,22 @@ func protect(name string, atRoot bool) string {
 
 func escape(c byte) string { return string([]byte{'%', upperHex[c>>4], upperHex[c&15]}) }
 
-// reservedAtRoot reports whether a name at the root of the tree belongs to the format: "@host", "phm.json", "phm.files".
+// reservedAtRoot reports whether a name at the root of the tree belongs to the format: "@host", "phm.json",
+// "phm.files".
 func reservedAtRoot(name string) bool {
 	return name[0] == '@' || strings.EqualFold(name, MetaName) || strings.EqualFold(name, FilesName)
 }
 
-// reserved reports whether a name is a device on Windows (with any extension), or configuration that a server or a file
-// manager would obey: web.config (IIS), desktop.ini and autorun.inf (Windows).
+// reserved reports whether a name is a device on Windows (with any extension), or configuration that a server
+// or a file manager would obey: web.config (IIS), desktop.ini and autorun.inf (Windows).
 func reserved(name string) bool {
 	switch name[0] | 0x20 {
 	case 'c', 'p', 'a', 'n', 'l', 'w', 'd':
 	default:
 		return false
 	}
-	if strings.EqualFold(name, "web.config") || strings.EqualFold(name, "desktop.ini") || strings.EqualFold(name, "autorun.inf") {
+	if strings.EqualFold(name, "web.config") || strings.EqualFold(name, "desktop.ini") ||
+		strings.EqualFold(name, "autorun.inf") {
 		return true
 	}
 	if i := strings.IndexByte(name, '.'); i >= 0 {
@@ -135,7 +137,8 @@ func reserved(name string) bool {
 	name = strings.TrimRight(name, " ")
 	switch len(name) {
 	case 3:
-		return strings.EqualFold(name, "con") || strings.EqualFold(name, "prn") || strings.EqualFold(name, "aux") || strings.EqualFold(name, "nul")
+		return strings.EqualFold(name, "con") || strings.EqualFold(name, "prn") || strings.EqualFold(name, "aux") ||
+			strings.EqualFold(name, "nul")
 	case 4, 5: // COM0-COM9, LPT0-LPT9, and the superscript digits one to three, of two bytes each
 		if p := name[:3]; !strings.EqualFold(p, "com") && !strings.EqualFold(p, "lpt") {
 			return false

@@ -10,8 +10,9 @@ import (
 	"mirrord/site"
 )
 
-// hasOrigin reports whether a URL of a table is one of an origin, or was before the site moved between http and https or to or from "www.":
-// mirror paths stay as they are then, and so does the origin that they are named after.
+// hasOrigin reports whether a URL of a table is one of an origin, or was before the site moved between http
+// and https or to or from "www.": mirror paths stay as they are then, and so does the origin that they are
+// named after.
 func hasOrigin(u, origin string) bool {
 	if rest, ok := strings.CutPrefix(u, origin); ok && origin != "" && strings.HasPrefix(rest, "/") {
 		return true
@@ -35,8 +36,9 @@ func originOf(u string) string {
 	return p.Origin()
 }
 
-// checkAddresses holds what phm.json says of the set's origins against what they may be: primary and origins are http or https, and primary is
-// the origin of a file of the set (owned). Programs go on from these: they ask the primary origin for what is missing.
+// checkAddresses holds what phm.json says of the set's origins against what they may be: primary and origins
+// are http or https, and primary is the origin of a file of the set (owned). Programs go on from these: they
+// ask the primary origin for what is missing.
 func (m *Meta) checkAddresses(owned bool) error {
 	bad := func(what, value, reason string) error {
 		return fmt.Errorf("%s: %s %q: %w: %s", MetaName, what, abbreviate(value), ErrUnsafe, reason)

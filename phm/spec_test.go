@@ -75,7 +75,9 @@ func TestSpecification(t *testing.T) {
 		t.Errorf("the samples disagree: %+v, %+v", sum, m)
 	}
 
-	for _, c := range []struct{ from, list string }{{section("## 5.", "## 6."), metaFields}, {section("## 6.", "### Declared"), fileFields}} {
+	for _, c := range []struct{ from, list string }{
+		{section("## 5.", "## 6."), metaFields}, {section("## 6.", "### Declared"), fileFields},
+	} {
 		documented := map[string]bool{}
 		for line := range strings.Lines(c.from) {
 			cells := strings.Split(line, "|")
@@ -98,8 +100,12 @@ func TestSpecification(t *testing.T) {
 			t.Errorf("documented and unknown: %v", documented)
 		}
 	}
-	for _, figure := range []string{fmt.Sprintf("format version %d", FormatVersion), fmt.Sprintf("%d bytes of UTF-8", MaxPath), fmt.Sprintf("1 to %d bytes", MaxSegment),
-		fmt.Sprintf("more than %d bytes is cut", maxQuery), fmt.Sprintf("at most %d MiB.", maxMeta>>20), fmt.Sprintf("at most %d MiB a line", maxLine>>20), fmt.Sprintf("beyond %d types", maxTypes)} {
+	for _, figure := range []string{
+		fmt.Sprintf("format version %d", FormatVersion), fmt.Sprintf("%d bytes of UTF-8", MaxPath),
+		fmt.Sprintf("1 to %d bytes", MaxSegment),
+		fmt.Sprintf("more than %d bytes is cut", maxQuery), fmt.Sprintf("at most %d MiB.", maxMeta>>20),
+		fmt.Sprintf("at most %d MiB a line", maxLine>>20), fmt.Sprintf("beyond %d types", maxTypes),
+	} {
 		if !strings.Contains(string(doc), figure) {
 			t.Errorf("the page does not say %q", figure)
 		}
@@ -112,7 +118,10 @@ func TestSampleArchive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := VerifyArchive(bytes.NewReader(archive), int64(len(archive)), Limits{}, VerifyOptions{Links: toyLinks, Linked: toyLinked})
+	report, err := VerifyArchive(bytes.NewReader(archive), int64(len(archive)), Limits{}, VerifyOptions{
+		Links:  toyLinks,
+		Linked: toyLinked,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,12 +19,13 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// maxWindow is how far back a zstd stream may refer, which is what its reader holds in memory: as much as "zstd --long" uses.
+// maxWindow is how far back a zstd stream may refer, which is what its reader holds in memory: as much as
+// "zstd --long" uses.
 const maxWindow = 128 << 20
 
-// A Tar is an opened tar of the directory form. It is an fs.FS of regular files like an Archive, but a stream beneath: files are read fast in
-// the order of the tar only (see inReach), a file is valid until the next one is opened, and it is not safe for concurrent use. phm.json and
-// phm.files are exempt from the last two.
+// A Tar is an opened tar of the directory form. It is an fs.FS of regular files like an Archive, but a stream
+// beneath: files are read fast in the order of the tar only (see inReach), a file is valid until the next one
+// is opened, and it is not safe for concurrent use. phm.json and phm.files are exempt from the last two.
 type Tar struct {
 	r      io.ReaderAt
 	size   int64
@@ -41,10 +42,16 @@ type tarEntry struct {
 	info fs.FileInfo
 }
 
-// OpenTar reads a whole tar once, plain or compressed with zstd or gzip, and checks the name, type and size of every file under the rules of
-// OpenArchive. All names lie below one directory, or phm.json lies at the root. The order does not matter.
+// OpenTar reads a whole tar once, plain or compressed with zstd or gzip, and checks the name, type and size
+// of every file under the rules of OpenArchive. All names lie below one directory, or phm.json lies at the
+// root. The order does not matter.
 func OpenTar(r io.ReaderAt, size int64, l Limits) (*Tar, error) {
-	t := &Tar{r: r, size: size, l: l.withDefaults(), index: map[string]tarEntry{}}
+	t := &Tar{
+		r:     r,
+		size:  size,
+		l:     l.withDefaults(),
+		index: map[string]tarEntry{},
+	}
 	if err := t.scan(); err != nil {
 		return nil, fmt.Errorf("open tar: %w", err)
 	}
@@ -75,7 +82,8 @@ func (t *Tar) scan() error {
 			return fmt.Errorf("%w: it has more than %d entries", ErrUnsafe, t.l.Entries)
 		}
 		if isSparse(h) {
-			return refuse("it is a sparse file, whose size says nothing of what it takes; make the tar without --sparse")
+			return refuse(
+				"it is a sparse file, whose size says nothing of what it takes; make the tar without --sparse")
 		}
 		switch h.Typeflag {
 		case tar.TypeReg:
@@ -106,7 +114,8 @@ func (t *Tar) scan() error {
 	return t.name(names, dirs, infos)
 }
 
-// isSparse reports whether a file has holes, which archive/tar fills: a few bytes of tar would unpack to any number.
+// isSparse reports whether a file has holes, which archive/tar fills: a few bytes of tar would unpack to any
+// number.
 func isSparse(h *tar.Header) bool {
 	if h.Typeflag == tar.TypeGNUSparse {
 		return true
@@ -170,7 +179,8 @@ func (t *Tar) name(names, dirs []string, infos []fs.FileInfo) error {
 	return nil
 }
 
-// tarName is a name as tar programs write it, without "./" in front of it and the slash that ends a directory's.
+// tarName is a name as tar programs write it, without "./" in front of it and the slash that ends a
+// directory's.
 func tarName(name string) string {
 	name = strings.TrimSuffix(name, "/")
 	if name == "." {
@@ -199,7 +209,8 @@ func (t *Tar) Stat(name string) (fs.FileInfo, error) {
 	return e.info, nil
 }
 
-// Open opens one file. One that lies before the last one that was opened makes the tar be read from its beginning.
+// Open opens one file. One that lies before the last one that was opened makes the tar be read from its
+// beginning.
 func (t *Tar) Open(name string) (fs.File, error) {
 	e, ok := t.index[name]
 	if !ok {
@@ -227,7 +238,12 @@ func (t *Tar) Open(name string) (fs.File, error) {
 		}
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
-	return &tarFile{stream: s, at: e.at, info: e.info, own: own}, nil
+	return &tarFile{
+		stream: s,
+		at:     e.at,
+		info:   e.info,
+		own:    own,
+	}, nil
 }
 
 // tarFile is a file at the place that its stream has reached.
@@ -279,7 +295,8 @@ func (s *tarStream) close() {
 	}
 }
 
-// next goes to the next file, directory, or what else a tar may hold; comments for the whole tar, as git makes them, are passed over.
+// next goes to the next file, directory, or what else a tar may hold; comments for the whole tar, as git
+// makes them, are passed over.
 func (s *tarStream) next() (*tar.Header, error) {
 	for {
 		h, err := s.tar.Next()
@@ -316,8 +333,8 @@ func (s *tarStream) skipTo(at int, name string) error {
 	return nil
 }
 
-// inReach yields what tableOf yields in an order in which the files can be read without going back: that of the table unless fsys is a tar
-// of another order.
+// inReach yields what tableOf yields in an order in which the files can be read without going back: that of
+// the table unless fsys is a tar of another order.
 func inReach(fsys fs.FS) iter.Seq2[*File, error] {
 	t, ok := fsys.(*Tar)
 	if !ok || t.sorted {

@@ -20,7 +20,9 @@ import (
 )
 
 // makeTar writes a tar of a tree in the order of names, each with its name changed by rename.
-func makeTar(t testing.TB, tree fstest.MapFS, names []string, rename func(string) string, more ...tar.Header) []byte {
+func makeTar(
+	t testing.TB, tree fstest.MapFS, names []string, rename func(string) string, more ...tar.Header,
+) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
@@ -31,7 +33,13 @@ func makeTar(t testing.TB, tree fstest.MapFS, names []string, rename func(string
 		}
 	}
 	for _, name := range names {
-		h := &tar.Header{Typeflag: tar.TypeReg, Name: rename(name), Size: int64(len(tree[name].Data)), Mode: 0o644, ModTime: retrieved}
+		h := &tar.Header{
+			Typeflag: tar.TypeReg,
+			Name:     rename(name),
+			Size:     int64(len(tree[name].Data)),
+			Mode:     0o644,
+			ModTime:  retrieved,
+		}
 		if err := errors.Join(w.WriteHeader(h), second2(w.Write(tree[name].Data))); err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +87,8 @@ func gzipOf(t testing.TB, b []byte) []byte {
 	return out.Bytes()
 }
 
-// TestTarComesBack: a tar of any order, below a directory or not, plain or compressed, is verified and unpacked like the archive form.
+// TestTarComesBack: a tar of any order, below a directory or not, plain or compressed, is verified and
+// unpacked like the archive form.
 func TestTarComesBack(t *testing.T) {
 	bodies := sampleBodies()
 	bodies["a~b/"+strings.Repeat("long/", 60)+"caf\u00e9 ~.html"] = "deep"
@@ -91,13 +100,20 @@ func TestTarComesBack(t *testing.T) {
 	odd[0], odd[1], odd[4], odd[6] = odd[4], odd[6], odd[0], odd[1]
 	dir := func(name string) tar.Header { return tar.Header{Typeflag: tar.TypeDir, Name: name, Mode: 0o755} }
 	for name, b := range map[string][]byte{
-		"own":            packTar(t, tree, ""),
-		"own, below":     packTar(t, tree, "samba-v12/"),
-		"backwards":      makeTar(t, tree, backwards, same),
-		"odd order":      makeTar(t, tree, odd, same),
-		"with dots":      makeTar(t, tree, backwards, func(s string) string { return "./" + s }, dir("./"), dir("./docs/")),
-		"with dirs":      makeTar(t, tree, order, func(s string) string { return "x/" + s }, dir("x/"), dir("x/docs/"), dir("x/img")),
-		"git's comment":  makeTar(t, tree, order, same, tar.Header{Typeflag: tar.TypeXGlobalHeader, PAXRecords: map[string]string{"comment": "x"}}),
+		"own":        packTar(t, tree, ""),
+		"own, below": packTar(t, tree, "samba-v12/"),
+		"backwards":  makeTar(t, tree, backwards, same),
+		"odd order":  makeTar(t, tree, odd, same),
+		"with dots": makeTar(t, tree, backwards, func(s string) string {
+			return "./" + s
+		}, dir("./"), dir("./docs/")),
+		"with dirs": makeTar(t, tree, order, func(s string) string {
+			return "x/" + s
+		}, dir("x/"), dir("x/docs/"), dir("x/img")),
+		"git's comment": makeTar(t, tree, order, same, tar.Header{
+			Typeflag:   tar.TypeXGlobalHeader,
+			PAXRecords: map[string]string{"comment": "x"},
+		}),
 		"prefix of dots": makeTar(t, tree, order, func(s string) string { return "./a.b/" + s }),
 	} {
 		for packing, c := range map[string][]byte{"plain": b, "zstd": zstdOf(t, b), "gzip": gzipOf(t, b)} {
@@ -122,7 +138,9 @@ func TestTarRefuses(t *testing.T) {
 	reg := func(name string) tar.Header { return tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644} }
 	with := func(h ...tar.Header) []byte { return makeTar(t, tree, order, same, h...) }
 	lacking := func(drop string) []byte {
-		return makeTar(t, tree, slices.DeleteFunc(slices.Clone(order), func(s string) bool { return s == drop }), same)
+		return makeTar(t, tree, slices.DeleteFunc(slices.Clone(order), func(s string) bool {
+			return s == drop
+		}), same)
 	}
 	type c struct {
 		tar    []byte
@@ -130,13 +148,26 @@ func TestTarRefuses(t *testing.T) {
 		limits Limits
 	}
 	cases := map[string]c{
-		"symlink":          {tar: with(tar.Header{Typeflag: tar.TypeSymlink, Name: "l", Linkname: "/etc/passwd"}), want: ErrUnsafe},
-		"hard link":        {tar: with(tar.Header{Typeflag: tar.TypeLink, Name: "l", Linkname: "index.html"}), want: ErrUnsafe},
-		"device":           {tar: with(tar.Header{Typeflag: tar.TypeChar, Name: "l"}), want: ErrUnsafe},
-		"fifo":             {tar: with(tar.Header{Typeflag: tar.TypeFifo, Name: "l"}), want: ErrUnsafe},
-		"beside":           {tar: makeTar(t, tree, order, func(s string) string { return "x/" + s }, reg("y/a")), want: ErrUnsafe},
-		"below too deep":   {tar: makeTar(t, tree, order, func(s string) string { return "x/y/" + s }), want: ErrNotPHM},
-		"prefix leads out": {tar: makeTar(t, tree, order, func(s string) string { return "../" + s }), want: nil}, // the prefix is cut off
+		"symlink": {
+			tar:  with(tar.Header{Typeflag: tar.TypeSymlink, Name: "l", Linkname: "/etc/passwd"}),
+			want: ErrUnsafe,
+		},
+		"hard link": {
+			tar:  with(tar.Header{Typeflag: tar.TypeLink, Name: "l", Linkname: "index.html"}),
+			want: ErrUnsafe,
+		},
+		"device": {tar: with(tar.Header{Typeflag: tar.TypeChar, Name: "l"}), want: ErrUnsafe},
+		"fifo":   {tar: with(tar.Header{Typeflag: tar.TypeFifo, Name: "l"}), want: ErrUnsafe},
+		"beside": {
+			tar:  makeTar(t, tree, order, func(s string) string { return "x/" + s }, reg("y/a")),
+			want: ErrUnsafe,
+		},
+		"below too deep": {
+			tar:  makeTar(t, tree, order, func(s string) string { return "x/y/" + s }),
+			want: ErrNotPHM,
+		},
+		// the prefix is cut off
+		"prefix leads out": {tar: makeTar(t, tree, order, func(s string) string { return "../" + s }), want: nil},
 		"twice":            {tar: makeTar(t, tree, append(slices.Clone(order), "style.css"), same), want: ErrTaken},
 		"two phm.json":     {tar: makeTar(t, tree, append(slices.Clone(order), MetaName), same), want: ErrTaken},
 		"other case":       {tar: with(reg("Index.HTML")), want: ErrTaken},
@@ -148,13 +179,19 @@ func TestTarRefuses(t *testing.T) {
 		"file limit":       {tar: with(), want: ErrUnsafe, limits: Limits{File: 100}},
 		"total limit":      {tar: with(), want: ErrUnsafe, limits: Limits{Total: 4000}},
 		"entries limit":    {tar: with(), want: ErrUnsafe, limits: Limits{Entries: 3}},
-		"bomb":             {tar: zstdOf(t, with(tar.Header{Typeflag: tar.TypeReg, Name: "zeros", Size: 70 << 20})), want: ErrUnsafe},
-		"no tar in zstd":   {tar: zstdOf(t, bytes.Repeat([]byte("<html>404"), 200)), want: ErrDamaged},
-		"cut zstd":         {tar: zstdOf(t, with())[:200], want: ErrDamaged},
-		"cut gzip":         {tar: gzipOf(t, with())[:200], want: ErrDamaged},
-		"no gzip":          {tar: []byte("\x1f\x8bx"), want: ErrDamaged},
+		"bomb": {
+			tar:  zstdOf(t, with(tar.Header{Typeflag: tar.TypeReg, Name: "zeros", Size: 70 << 20})),
+			want: ErrUnsafe,
+		},
+		"no tar in zstd": {tar: zstdOf(t, bytes.Repeat([]byte("<html>404"), 200)), want: ErrDamaged},
+		"cut zstd":       {tar: zstdOf(t, with())[:200], want: ErrDamaged},
+		"cut gzip":       {tar: gzipOf(t, with())[:200], want: ErrDamaged},
+		"no gzip":        {tar: []byte("\x1f\x8bx"), want: ErrDamaged},
 	}
-	for _, name := range []string{"../x", "a/../../x", "/etc/passwd", "C:/x", "a\\x", "a//b", ".bashrc", "docs/.ssh/id", "CON", "a\nb", "x.", "cafe\u0301", "web.config", "PHM.JSON", "phm.files/x"} {
+	for _, name := range []string{
+		"../x", "a/../../x", "/etc/passwd", "C:/x", "a\\x", "a//b", ".bashrc", "docs/.ssh/id", "CON", "a\nb", "x.",
+		"cafe\u0301", "web.config", "PHM.JSON", "phm.files/x",
+	} {
 		cases["name "+name] = c{tar: with(reg(name)), want: ErrPath}
 	}
 	for name, c := range cases {
@@ -165,13 +202,15 @@ func TestTarRefuses(t *testing.T) {
 		if c.want != nil && len(sink.order) > 0 {
 			t.Errorf("%s: %q were written", name, sink.order)
 		}
-		if _, err := VerifyArchive(bytes.NewReader(c.tar), int64(len(c.tar)), c.limits, VerifyOptions{}); errors.Is(c.want, ErrUnsafe) && !errors.Is(err, c.want) {
+		if _, err := VerifyArchive(bytes.NewReader(c.tar), int64(len(c.tar)), c.limits, VerifyOptions{}); errors.Is(
+			c.want, ErrUnsafe) && !errors.Is(err, c.want) {
 			t.Errorf("%s: verify: %v", name, err)
 		}
 	}
 }
 
-// TestTarWithHoles: a file whose holes the tar leaves out would unpack to any number of bytes, whatever the ratio that is allowed.
+// TestTarWithHoles: a file whose holes the tar leaves out would unpack to any number of bytes, whatever the
+// ratio that is allowed.
 func TestTarWithHoles(t *testing.T) {
 	const size = 8 << 20
 	zeros := make([]byte, size)
@@ -180,11 +219,22 @@ func TestTarWithHoles(t *testing.T) {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	for _, name := range wantOrder(tree) {
-		h := &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: int64(len(tree[name].Data)), Mode: 0o644, ModTime: retrieved}
+		h := &tar.Header{
+			Typeflag: tar.TypeReg,
+			Name:     name,
+			Size:     int64(len(tree[name].Data)),
+			Mode:     0o644,
+			ModTime:  retrieved,
+		}
 		body := tree[name].Data
 		if name == "zeros.bin" {
 			h.Size, body = 1, body[:1]
-			h.PAXRecords = map[string]string{"XXX.sparse.numblocks": "1", "XXX.sparse.map": "0,1", "XXX.sparse.size": strconv.Itoa(size), "XXX.sparse.name": name}
+			h.PAXRecords = map[string]string{
+				"XXX.sparse.numblocks": "1",
+				"XXX.sparse.map":       "0,1",
+				"XXX.sparse.size":      strconv.Itoa(size),
+				"XXX.sparse.name":      name,
+			}
 		}
 		if err := errors.Join(w.WriteHeader(h), second2(w.Write(body))); err != nil {
 			t.Fatal(err)
@@ -193,7 +243,8 @@ func TestTarWithHoles(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	holes := bytes.ReplaceAll(b.Bytes(), []byte("XXX.sparse."), []byte("GNU.sparse.")) // archive/tar does not write such files
+	// archive/tar does not write such files
+	holes := bytes.ReplaceAll(b.Bytes(), []byte("XXX.sparse."), []byte("GNU.sparse."))
 	sink, err := unpack(t, holes, Limits{})
 	if !errors.Is(err, ErrUnsafe) || !strings.Contains(err.Error(), "sparse") || len(sink.order) > 0 {
 		t.Errorf("%v; %q were written", err, sink.order)
@@ -209,7 +260,8 @@ func TestTarLies(t *testing.T) {
 		t.Errorf("%v, %q", err, sink.order)
 	}
 	report, err := VerifyArchive(bytes.NewReader(b), int64(len(b)), Limits{}, VerifyOptions{})
-	if err != nil || len(report.Problems) != 1 || report.Problems[0].Kind != BadDigest || report.Problems[0].Path != "docs/index.html" {
+	if err != nil || len(report.Problems) != 1 || report.Problems[0].Kind != BadDigest ||
+		report.Problems[0].Path != "docs/index.html" {
 		t.Errorf("%v, %+v", err, report)
 	}
 }
@@ -222,7 +274,10 @@ func TestTarIsFS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, names := range [][]string{{"style.css", "docs/a.html", "style.css", "style.css"}, {"index.html", MetaName, "img/a.png", FilesName, "empty.bin"}} {
+	for _, names := range [][]string{
+		{"style.css", "docs/a.html", "style.css", "style.css"},
+		{"index.html", MetaName, "img/a.png", FilesName, "empty.bin"},
+	} {
 		for _, name := range names {
 			if body, err := fs.ReadFile(f, name); err != nil || !bytes.Equal(body, tree[name].Data) {
 				t.Errorf("%s: %v", name, err)

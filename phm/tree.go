@@ -13,11 +13,12 @@ import (
 	"time"
 )
 
-// A Sink takes the files of a tree. Nothing that it took is a PHM until the operation has returned without an error: on an error
-// the caller throws the whole tree away. phm.json is always the last file.
+// A Sink takes the files of a tree. Nothing that it took is a PHM until the operation has returned without an
+// error: on an error the caller throws the whole tree away. phm.json is always the last file.
 type Sink interface {
-	// Create begins the file at path, which has passed CheckPath or is phm.json or phm.files, and is never created twice. Its directories
-	// are made as needed. The file is complete when Close has returned nil. modified is zero when nothing is known.
+	// Create begins the file at path, which has passed CheckPath or is phm.json or phm.files, and is never
+	// created twice. Its directories are made as needed. The file is complete when Close has returned nil.
+	// modified is zero when nothing is known.
 	Create(path string, modified time.Time) (io.WriteCloser, error)
 }
 
@@ -34,8 +35,8 @@ func OpenMeta(fsys fs.FS) (*Meta, error) {
 	return ReadMeta(f)
 }
 
-// tableOf yields the files of a tree, and an error for a table that cannot be opened, a bad line, or two paths that are one name on some
-// file system.
+// tableOf yields the files of a tree, and an error for a table that cannot be opened, a bad line, or two
+// paths that are one name on some file system.
 func tableOf(fsys fs.FS) iter.Seq2[*File, error] {
 	return func(yield func(*File, error) bool) {
 		r, err := OpenRegular(fsys, FilesName)
@@ -69,7 +70,8 @@ func checkTable(fsys fs.FS) (*Meta, error) {
 		return nil, err
 	}
 	if m.TableSum != "" && m.TableSum != digest {
-		return nil, fmt.Errorf("%s: %w: its SHA-256 is %s, %s states %s", FilesName, ErrDamaged, digest, MetaName, abbreviate(m.TableSum))
+		return nil, fmt.Errorf("%s: %w: its SHA-256 is %s, %s states %s", FilesName, ErrDamaged, digest, MetaName,
+			abbreviate(m.TableSum))
 	}
 	entry, owned, files, size := false, false, 0, int64(0)
 	for f, err := range tableOf(fsys) {
@@ -108,8 +110,8 @@ func sumOf(fsys fs.FS, path string) (string, error) {
 	return hex.EncodeToString(digest.Sum(nil)), nil
 }
 
-// Copy copies a PHM from a tree to a sink, each file checked against the table on its way. Files that the table does not name are left behind.
-// Nothing is written when the table is not right.
+// Copy copies a PHM from a tree to a sink, each file checked against the table on its way. Files that the
+// table does not name are left behind. Nothing is written when the table is not right.
 func Copy(fsys fs.FS, sink Sink) (*Meta, error) {
 	m, err := checkTable(fsys)
 	if err != nil {
@@ -120,7 +122,13 @@ func Copy(fsys fs.FS, sink Sink) (*Meta, error) {
 		if err != nil {
 			return nil, fmt.Errorf("copy: %w", err)
 		}
-		if err := copyFile(item{fsys: fsys, path: f.Path, size: f.Size, sum: f.SHA256, modified: f.Modified}, sink, buf); err != nil {
+		if err := copyFile(item{
+			fsys:     fsys,
+			path:     f.Path,
+			size:     f.Size,
+			sum:      f.SHA256,
+			modified: f.Modified,
+		}, sink, buf); err != nil {
 			return nil, err
 		}
 	}
@@ -129,7 +137,12 @@ func Copy(fsys fs.FS, sink Sink) (*Meta, error) {
 		if err != nil {
 			return nil, fmt.Errorf("copy: %w", err)
 		}
-		it := item{fsys: fsys, path: name, size: info.Size(), modified: m.Retrieved}
+		it := item{
+			fsys:     fsys,
+			path:     name,
+			size:     info.Size(),
+			modified: m.Retrieved,
+		}
 		if name == FilesName {
 			it.sum = m.TableSum
 		}

@@ -133,8 +133,13 @@ func hostile(t testing.TB) map[string]struct {
 	}
 	good := func(more ...entry) []byte { return makeZip(t, append(entriesOf(sample(t)), more...)) }
 	out := map[string]c{}
-	for _, name := range []string{"../x", "a/../../x", "/etc/passwd", "C:/x", "c:x", `a\..\x`, `\\host\share\x`, "a//b", "./a", "a/.", ".bashrc", "docs/.ssh/id", "CON", "docs/nul.txt",
-		"a\x00b", "a\nb", "x.", "x ", " x", "a:b", "cafe\u0301", "a\u202eb", "\xff\xfe", "", "web.config", "sub/desktop.ini", "PHM.JSON", "phm.json/x", "phm.json/", "Phm.Files/x/y", strings.Repeat("x", 256), strings.Repeat("x/", 600) + "x", "../", "a/../../b/"} {
+	for _, name := range []string{
+		"../x", "a/../../x", "/etc/passwd", "C:/x", "c:x", `a\..\x`, `\\host\share\x`, "a//b", "./a", "a/.",
+		".bashrc", "docs/.ssh/id", "CON", "docs/nul.txt",
+		"a\x00b", "a\nb", "x.", "x ", " x", "a:b", "cafe\u0301", "a\u202eb", "\xff\xfe", "", "web.config",
+		"sub/desktop.ini", "PHM.JSON", "phm.json/x", "phm.json/", "Phm.Files/x/y", strings.Repeat("x", 256),
+		strings.Repeat("x/", 600) + "x", "../", "a/../../b/",
+	} {
 		out[fmt.Sprintf("name %.20q", name)] = c{archive: good(entry{name: name, body: ""}), want: ErrPath}
 	}
 	for name, e := range map[string]entry{
@@ -146,7 +151,15 @@ func hostile(t testing.TB) map[string]struct {
 	} {
 		out[name] = c{archive: good(e), want: ErrUnsafe}
 	}
-	for name, more := range map[string]string{"same name": "index.html", "other case": "Index.HTML", "other case of a directory's file": "DOCS/A.html", "file for directory": "docs", "directory for file": "index.html/x", "second phm.json": MetaName, "second phm.files": FilesName} {
+	for name, more := range map[string]string{
+		"same name":                        "index.html",
+		"other case":                       "Index.HTML",
+		"other case of a directory's file": "DOCS/A.html",
+		"file for directory":               "docs",
+		"directory for file":               "index.html/x",
+		"second phm.json":                  MetaName,
+		"second phm.files":                 FilesName,
+	} {
 		out[name] = c{archive: good(entry{name: more}), want: ErrTaken}
 	}
 	whole := pack(t, sample(t))
@@ -170,11 +183,18 @@ func hostile(t testing.TB) map[string]struct {
 	noise := make([]byte, 80<<10)
 	rnd := rand.NewChaCha8([32]byte{})
 	rnd.Read(noise)
-	out["ratio"] = c{archive: patch32("zeros.bin", cdSize, 80<<20)(good(entry{name: "zeros.bin", body: string(noise)})), want: ErrUnsafe}
+	out["ratio"] = c{
+		archive: patch32("zeros.bin", cdSize, 80<<20)(good(entry{name: "zeros.bin", body: string(noise)})),
+		want:    ErrUnsafe,
+	}
 	out["file limit"] = c{archive: whole, want: ErrUnsafe, limits: Limits{File: 100}}
 	out["total limit"] = c{archive: whole, want: ErrUnsafe, limits: Limits{Total: 4000}}
 	out["entries limit"] = c{archive: whole, want: ErrUnsafe, limits: Limits{Entries: 3}}
-	out["directory budget"] = c{archive: makeZip(t, slices.Repeat([]entry{{name: strings.Repeat("n", 60_000)}}, 30)), want: ErrUnsafe, limits: Limits{Entries: 1}}
+	out["directory budget"] = c{
+		archive: makeZip(t, slices.Repeat([]entry{{name: strings.Repeat("n", 60_000)}}, 30)),
+		want:    ErrUnsafe,
+		limits:  Limits{Entries: 1},
+	}
 	out["unlisted"] = c{archive: good(entry{name: "virus.exe", body: "MZ"}), want: ErrDamaged}
 	out["missing"] = c{archive: makeZip(t, entriesOf(sample(t))[:5]), want: ErrDamaged}
 	out["other size"] = c{archive: makeZip(t, func() []entry {
@@ -203,42 +223,76 @@ func hostile(t testing.TB) map[string]struct {
 	out["newer"] = c{archive: edit(MetaName, `"phm": 1`, `"phm": 2`), want: ErrNewer}
 	out["entry not listed"] = c{archive: edit(MetaName, `"index.html"`, `"other.html"`), want: ErrDamaged}
 	for name, primary := range hostilePrimaries() {
-		out["primary: "+name] = c{archive: edit(MetaName, `"files": 7`, `"primary": "`+primary+`", "files": 7`), want: ErrUnsafe}
+		out["primary: "+name] = c{
+			archive: edit(MetaName, `"files": 7`, `"primary": "`+primary+`", "files": 7`),
+			want:    ErrUnsafe,
+		}
 	}
-	for _, origin := range []string{"javascript:alert(1)", "file:///etc/passwd", "data:text/html,x", "/docs/", ""} {
+	for _, origin := range []string{
+		"javascript:alert(1)", "file:///etc/passwd", "data:text/html,x", "/docs/", "",
+	} {
 		out["origin "+origin] = c{archive: edit(MetaName, `"https://h.example/"`, `"`+origin+`"`), want: ErrUnsafe}
 	}
-	for _, entry := range []string{"javascript:alert(1)", "file:///etc/passwd", "http://169.254.169.254/", "../index.html", "https:index.html", ""} {
-		out["entry "+entry] = c{archive: edit(MetaName, `"entry": "index.html"`, `"entry": "`+entry+`"`), want: ErrPath}
+	for _, entry := range []string{
+		"javascript:alert(1)", "file:///etc/passwd", "http://169.254.169.254/", "../index.html",
+		"https:index.html", "",
+	} {
+		out["entry "+entry] = c{
+			archive: edit(MetaName, `"entry": "index.html"`, `"entry": "`+entry+`"`),
+			want:    ErrPath,
+		}
 	}
-	for name, u := range map[string]string{"script": "javascript:alert(1)", "file": "file:///etc/passwd", "relative": "/index.html", "credentials": "ftp://u:p@h.example/"} {
-		out["table: URL of a "+name] = c{archive: edit(FilesName, `"url":"https://h.example/style.css"`, `"url":"`+u+`"`), want: ErrTable}
+	for name, u := range map[string]string{
+		"script":      "javascript:alert(1)",
+		"file":        "file:///etc/passwd",
+		"relative":    "/index.html",
+		"credentials": "ftp://u:p@h.example/",
+	} {
+		out["table: URL of a "+name] = c{
+			archive: edit(FilesName, `"url":"https://h.example/style.css"`, `"url":"`+u+`"`),
+			want:    ErrTable,
+		}
 	}
 	out["counts"] = c{archive: edit(MetaName, `"files": 7`, `"files": 8`), want: ErrDamaged}
 	out["table: digest"] = c{archive: edit(MetaName, `"tableSHA256": "`, `"tableSHA256": "0`), want: ErrDamaged}
-	out["table: escape"] = c{archive: edit(FilesName, `"path":"style.css"`, `"path":"../style.css"`), want: ErrPath}
-	out["table: bad line"] = c{archive: edit(FilesName, `{"path":"style.css"`, `"path":"style.css"`), want: ErrTable}
+	out["table: escape"] = c{
+		archive: edit(FilesName, `"path":"style.css"`, `"path":"../style.css"`),
+		want:    ErrPath,
+	}
+	out["table: bad line"] = c{
+		archive: edit(FilesName, `{"path":"style.css"`, `"path":"style.css"`),
+		want:    ErrTable,
+	}
 	return out
 }
 
-// hostilePrimaries are values of phm.json's primary for which no program may go on to ask, in a set whose files are all of https://h.example.
+// hostilePrimaries are values of phm.json's primary for which no program may go on to ask, in a set whose
+// files are all of https://h.example.
 func hostilePrimaries() map[string]string {
 	return map[string]string{
-		"script": "javascript:alert(1)", "file": "file:///etc", "data": "data:text/html,x", "other scheme": "ftp://h.example", "no scheme": "h.example", "relative": "//h.example",
-		"path": "https://h.example/docs", "slash": "https://h.example/", "query": "https://h.example?x", "credentials": "https://u:p@h.example", "case": "HTTPS://h.example",
-		"spelling": "https://H.example", "default port": "https://h.example:443", "blank": " https://h.example", "backslash": `https:\\\\h.example`,
-		"metadata IPv4": "http://169.254.169.254", "metadata in hex": "http://0xa9fea9fe", "metadata mapped": "http://[::ffff:169.254.169.254]", "metadata IPv6": "http://[fd00:ec2::254]",
-		"metadata by name": "http://metadata.google.internal", "metadata of another cloud": "http://100.100.100.200",
-		"another site": "https://elsewhere.example", "another port": "https://h.example:8500", "a longer name": "https://h.example.evil.example", "a shorter name": "https://h.exampl",
+		"script": "javascript:alert(1)", "file": "file:///etc", "data": "data:text/html,x",
+		"other scheme": "ftp://h.example", "no scheme": "h.example", "relative": "//h.example",
+		"path": "https://h.example/docs", "slash": "https://h.example/", "query": "https://h.example?x",
+		"credentials": "https://u:p@h.example", "case": "HTTPS://h.example",
+		"spelling": "https://H.example", "default port": "https://h.example:443", "blank": " https://h.example",
+		"backslash":     `https:\\\\h.example`,
+		"metadata IPv4": "http://169.254.169.254", "metadata in hex": "http://0xa9fea9fe",
+		"metadata mapped": "http://[::ffff:169.254.169.254]", "metadata IPv6": "http://[fd00:ec2::254]",
+		"metadata by name":          "http://metadata.google.internal",
+		"metadata of another cloud": "http://100.100.100.200",
+		"another site":              "https://elsewhere.example", "another port": "https://h.example:8500",
+		"a longer name": "https://h.example.evil.example", "a shorter name": "https://h.exampl",
 		"local service": "http://127.0.0.1:8500", "part of the name": "https://example",
 	}
 }
 
-// TestPrimary: the origin that a set is named after is one of its files', or was before the site moved to https or to www.
+// TestPrimary: the origin that a set is named after is one of its files', or was before the site moved to
+// https or to www.
 func TestPrimary(t *testing.T) {
 	check := func(primary string) error {
 		tree := sample(t)
-		tree[MetaName].Data = bytes.Replace(tree[MetaName].Data, []byte(`"files": 7`), []byte(`"primary": "`+primary+`", "files": 7`), 1)
+		tree[MetaName].Data = bytes.Replace(tree[MetaName].Data, []byte(`"files": 7`),
+			[]byte(`"primary": "`+primary+`", "files": 7`), 1)
 		archive := makeZip(t, entriesOf(tree))
 		_, err := unpack(t, archive, Limits{})
 		report, verr := VerifyArchive(bytes.NewReader(archive), int64(len(archive)), Limits{}, VerifyOptions{})
@@ -267,7 +321,8 @@ func TestPrimary(t *testing.T) {
 	}
 }
 
-// TestUnpackRefuses: a hostile or broken archive is refused with a typed error, and not one file of it is written.
+// TestUnpackRefuses: a hostile or broken archive is refused with a typed error, and not one file of it is
+// written.
 func TestUnpackRefuses(t *testing.T) {
 	for name, c := range hostile(t) {
 		sink, err := unpack(t, c.archive, c.limits)
@@ -280,7 +335,8 @@ func TestUnpackRefuses(t *testing.T) {
 	}
 }
 
-// TestUnpackLies: what only reading can find out fails, and phm.json, which would make a PHM of the rest, is not written.
+// TestUnpackLies: what only reading can find out fails, and phm.json, which would make a PHM of the rest, is
+// not written.
 func TestUnpackLies(t *testing.T) {
 	body := func(change func(string) string) []byte {
 		es := entriesOf(sample(t))
@@ -297,7 +353,10 @@ func TestUnpackLies(t *testing.T) {
 	spoilt := slices.Clone(whole)
 	spoilt[longer+40] ^= 0x55
 	// The body holds more than the size that archive and table state.
-	lying := patch32("docs/index.html", cdSize, uint32(len(sampleBodies()["docs/index.html"])))(body(func(s string) string { return s + strings.Repeat("more", 1000) }))
+	lying := patch32("docs/index.html", cdSize,
+		uint32(len(sampleBodies()["docs/index.html"])))(body(func(s string) string {
+		return s + strings.Repeat("more", 1000)
+	}))
 	for name, archive := range map[string][]byte{
 		"digest":           body(func(s string) string { return strings.Replace(s, "text", "TEXT", 1) }),
 		"checksum":         crc,
@@ -325,7 +384,9 @@ func TestUnpackAccepts(t *testing.T) {
 	slices.Reverse(es)
 	for name, entries := range map[string][]entry{
 		"another order": es,
-		"directories":   append([]entry{{name: "docs/", mode: fs.ModeDir | 0o755}, {name: "img/", mode: fs.ModeDir | 0o755}}, entriesOf(tree)...),
+		"directories": append([]entry{
+			{name: "docs/", mode: fs.ModeDir | 0o755}, {name: "img/", mode: fs.ModeDir | 0o755},
+		}, entriesOf(tree)...),
 	} {
 		sink, err := unpack(t, makeZip(t, entries), Limits{})
 		if err != nil {
@@ -408,10 +469,13 @@ func FuzzUnpack(f *testing.F) {
 	})
 }
 
-// FuzzUnpackTable has a well-formed archive around a name, a table line and a body that are not: it reaches what follows the checks
-// that random bytes do not pass.
+// FuzzUnpackTable has a well-formed archive around a name, a table line and a body that are not: it reaches
+// what follows the checks that random bytes do not pass.
 func FuzzUnpackTable(f *testing.F) {
-	for _, name := range []string{"a.html", "../x", "a/../b", "INDEX.html", "index.html/x", "C:\\x", "é", "e\u0301", "con", "phm.json", "a\x00", ".x", "a/b/c"} {
+	for _, name := range []string{
+		"a.html", "../x", "a/../b", "INDEX.html", "index.html/x", "C:\\x", "é", "e\u0301", "con", "phm.json",
+		"a\x00", ".x", "a/b/c",
+	} {
 		f.Add(name, name, []byte("body"), uint32(0o100644), true)
 		f.Add(name, "other.html", []byte{}, uint32(0o120777), false)
 	}
@@ -419,7 +483,12 @@ func FuzzUnpackTable(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name, listed string, body []byte, mode uint32, deflate bool) {
 		line := func(path string, body []byte) string {
 			sum := sha256.Sum256(body)
-			b, err := AppendFile(nil, &File{Path: path, URL: "https://h.example/", Size: int64(len(body)), SHA256: hex.EncodeToString(sum[:])})
+			b, err := AppendFile(nil, &File{
+				Path:   path,
+				URL:    "https://h.example/",
+				Size:   int64(len(body)),
+				SHA256: hex.EncodeToString(sum[:]),
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -441,7 +510,13 @@ func FuzzUnpackTable(f *testing.F) {
 		}
 		var b bytes.Buffer
 		z := zip.NewWriter(&b)
-		for _, e := range []entry{{name: MetaName, body: meta}, {name: FilesName, body: strings.Join(lines, "")}, {name: "index.html", body: string(index)}, {name: name, body: string(body), change: change}} {
+		for _, e := range []entry{
+			{
+				name: MetaName,
+				body: meta,
+			}, {name: FilesName, body: strings.Join(lines, "")}, {name: "index.html", body: string(index)},
+			{name: name, body: string(body), change: change},
+		} {
 			h := &zip.FileHeader{Name: e.name, Method: zip.Deflate}
 			if e.change != nil {
 				e.change(h)
@@ -458,7 +533,8 @@ func FuzzUnpackTable(f *testing.F) {
 			return
 		}
 		sink, err := unpack(t, b.Bytes(), Limits{})
-		safe := name == listed && CheckPath(name) == nil && mode&0o170000 == 0o100000 && Fold(name) != "index.html" && !strings.HasPrefix(Fold(name), "index.html/")
+		safe := name == listed && CheckPath(name) == nil && mode&0o170000 == 0o100000 &&
+			Fold(name) != "index.html" && !strings.HasPrefix(Fold(name), "index.html/")
 		if safe && err != nil {
 			t.Fatalf("%q was refused: %v", name, err)
 		}
@@ -475,7 +551,8 @@ func FuzzUnpackTable(f *testing.F) {
 func TestUnpackCut(t *testing.T) {
 	archive := pack(t, sample(t))
 	for _, n := range []int{4, 31, len(archive) / 2, len(archive) - 1} {
-		if _, err := unpack(t, archive[:n], Limits{}); !errors.Is(err, ErrDamaged) || !errors.Is(err, ErrNotPHM) || !strings.Contains(err.Error(), "cut short") {
+		if _, err := unpack(t, archive[:n], Limits{}); !errors.Is(err, ErrDamaged) || !errors.Is(err, ErrNotPHM) ||
+			!strings.Contains(err.Error(), "cut short") {
 			t.Errorf("%d of %d bytes: %v", n, len(archive), err)
 		}
 	}

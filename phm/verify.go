@@ -67,8 +67,8 @@ func (r *Report) Err() error {
 	}
 }
 
-// A LinkChecker returns a sentence for each link of a file that leads nowhere: a relative one to a path that does not exist. raw is
-// valid until it returns.
+// A LinkChecker returns a sentence for each link of a file that leads nowhere: a relative one to a path that
+// does not exist. raw is valid until it returns.
 type LinkChecker func(f *File, raw []byte, exists func(path string) bool) (broken []string)
 
 // VerifyOptions are the choices of Verify. The zero value checks all but links.
@@ -81,8 +81,9 @@ type VerifyOptions struct {
 // maxLinked is the size in bytes of a file whose links are read: it is held in memory.
 const maxLinked = 256 << 20
 
-// Verify reads a whole PHM and reports every problem. It fails only when there is nothing to verify: ErrNotPHM, ErrNewer.
-// On a directory fsys must be able to list it; an Archive or a Tar is listed by its Names.
+// Verify reads a whole PHM and reports every problem. It fails only when there is nothing to verify:
+// ErrNotPHM, ErrNewer. On a directory fsys must be able to list it; an Archive or a Tar is listed by its
+// Names.
 func Verify(fsys fs.FS, o VerifyOptions) (*Report, error) {
 	m, err := OpenMeta(fsys)
 	if err != nil {
@@ -91,7 +92,13 @@ func Verify(fsys fs.FS, o VerifyOptions) (*Report, error) {
 	if o.MaxProblems <= 0 {
 		o.MaxProblems = 1000
 	}
-	v := &verifier{fsys: fsys, o: o, report: &Report{Meta: m}, listed: map[string]struct{}{}, buf: make([]byte, 64<<10)}
+	v := &verifier{
+		fsys:   fsys,
+		o:      o,
+		report: &Report{Meta: m},
+		listed: map[string]struct{}{},
+		buf:    make([]byte, 64<<10),
+	}
 	v.table()
 	v.files()
 	v.extra()

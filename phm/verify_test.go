@@ -44,7 +44,10 @@ func TestVerifyGood(t *testing.T) {
 		t.Errorf("%v, %+v", err, r)
 	}
 	archive := pack(t, tree)
-	r, err = VerifyArchive(bytes.NewReader(archive), int64(len(archive)), Limits{}, VerifyOptions{Links: toyLinks, Linked: toyLinked})
+	r, err = VerifyArchive(bytes.NewReader(archive), int64(len(archive)), Limits{}, VerifyOptions{
+		Links:  toyLinks,
+		Linked: toyLinked,
+	})
 	if err != nil || r.Err() != nil || r.Files != 7 {
 		t.Errorf("archive: %v, %+v", err, r)
 	}
@@ -63,22 +66,39 @@ func TestVerifyFinds(t *testing.T) {
 		spoil func(fstest.MapFS)
 		want  []string // beginnings of problems
 	}{
-		"missing":   {func(m fstest.MapFS) { delete(m, "style.css") }, []string{"missing: style.css: "}},
-		"extra":     {func(m fstest.MapFS) { m["a/.DS_Store"] = &fstest.MapFile{} }, []string{"extra: a/.DS_Store: "}},
-		"link":      {func(m fstest.MapFS) { m["style.css"].Mode = fs.ModeSymlink | 0o777 }, []string{"missing: style.css: ", "type: style.css: "}}, // it leads nowhere
-		"size":      {func(m fstest.MapFS) { m["style.css"].Data = nil }, []string{"size: style.css: it has 0 bytes, not 3200"}},
-		"digest":    {replace("style.css", "margin", "MARGIN"), []string{"digest: style.css: "}},
-		"directory": {func(m fstest.MapFS) { delete(m, "style.css"); m["style.css/x"] = &fstest.MapFile{} }, []string{"type: style.css: ", "extra: style.css/x: "}},
-		"entry":     {replace(MetaName, `"index.html"`, `"nothing.html"`), []string{"meta: phm.json: the entry point"}},
-		"counts":    {replace(MetaName, `"files": 7`, `"files": 8`), []string{"meta: phm.json: it states 8 files"}},
-		"bytes":     {replace(MetaName, `"bytes": `, `"bytes": 1`), []string{"meta: phm.json: it states 1"}},
+		"missing": {func(m fstest.MapFS) { delete(m, "style.css") }, []string{"missing: style.css: "}},
+		"extra": {func(m fstest.MapFS) {
+			m["a/.DS_Store"] = &fstest.MapFile{}
+		}, []string{"extra: a/.DS_Store: "}},
+		"link": {func(m fstest.MapFS) {
+			m["style.css"].Mode = fs.ModeSymlink | 0o777
+		}, []string{"missing: style.css: ", "type: style.css: "}}, // it leads nowhere
+		"size": {func(m fstest.MapFS) {
+			m["style.css"].Data = nil
+		}, []string{"size: style.css: it has 0 bytes, not 3200"}},
+		"digest": {replace("style.css", "margin", "MARGIN"), []string{"digest: style.css: "}},
+		"directory": {func(m fstest.MapFS) {
+			delete(m, "style.css")
+			m["style.css/x"] = &fstest.MapFile{}
+		}, []string{"type: style.css: ", "extra: style.css/x: "}},
+		"entry": {replace(MetaName, `"index.html"`, `"nothing.html"`),
+			[]string{"meta: phm.json: the entry point"}},
+		"counts": {replace(MetaName, `"files": 7`, `"files": 8`), []string{"meta: phm.json: it states 8 files"}},
+		"bytes":  {replace(MetaName, `"bytes": `, `"bytes": 1`), []string{"meta: phm.json: it states 1"}},
 		"table line": {replace(FilesName, `{"path":"style.css"`, `{"path":"/style.css"`),
-			[]string{"name: phm.files:7: check path \"/style.css\"", "meta: ", "meta: ", "digest: phm.files: ", "link: docs/index.html: ", "extra: style.css: "}},
+			[]string{"name: phm.files:7: check path \"/style.css\"", "meta: ", "meta: ", "digest: phm.files: ",
+				"link: docs/index.html: ", "extra: style.css: "}},
 		"table order": {replace(FilesName, `{"path":"style.css"`, `{"path":"a.css"`),
-			[]string{"table: phm.files:7: ", "meta: ", "meta: ", "digest: phm.files: ", "link: docs/index.html: ", "extra: style.css: "}},
+			[]string{"table: phm.files:7: ", "meta: ", "meta: ", "digest: phm.files: ", "link: docs/index.html: ",
+				"extra: style.css: "}},
 		"table case": {replace(FilesName, `{"path":"img/a.png"`, `{"path":"indeX.html"`),
-			[]string{"table: phm.files:5: ", "name: reserve \"index.html\"", "meta: ", "meta: ", "meta: ", "digest: phm.files: ", "link: docs/index.html: ", "missing: indeX.html", "extra: img/a.png", "extra: img/café.pdf", "extra: index.html"}},
-		"no table": {func(m fstest.MapFS) { delete(m, FilesName) }, []string{"read: phm.files", "meta", "meta", "meta", "read: phm.files", "extra", "extra", "extra", "extra", "extra", "extra", "extra"}},
+			[]string{"table: phm.files:5: ", "name: reserve \"index.html\"", "meta: ", "meta: ", "meta: ",
+				"digest: phm.files: ", "link: docs/index.html: ", "missing: indeX.html", "extra: img/a.png",
+				"extra: img/café.pdf", "extra: index.html"}},
+		"no table": {func(m fstest.MapFS) {
+			delete(m, FilesName)
+		}, []string{"read: phm.files", "meta", "meta", "meta", "read: phm.files", "extra", "extra", "extra",
+			"extra", "extra", "extra", "extra"}},
 	} {
 		tree := sample(t)
 		c.spoil(tree)
@@ -106,7 +126,8 @@ func TestVerifyBrokenLink(t *testing.T) {
 	bodies := sampleBodies()
 	bodies["docs/a.html"] += `<a href="nowhere.html">`
 	r, err := Verify(makePHM(t, "index.html", bodies), VerifyOptions{Links: toyLinks, Linked: toyLinked})
-	if err != nil || len(r.Problems) != 1 || r.Problems[0] != (Problem{BrokenLink, "docs/a.html", "nowhere.html leads nowhere"}) {
+	if err != nil || len(r.Problems) != 1 ||
+		r.Problems[0] != (Problem{BrokenLink, "docs/a.html", "nowhere.html leads nowhere"}) {
 		t.Errorf("%v, %+v", err, r.Problems)
 	}
 }
@@ -114,7 +135,8 @@ func TestVerifyBrokenLink(t *testing.T) {
 func TestVerifyRefuses(t *testing.T) {
 	tree := sample(t)
 	tree[MetaName].Data = bytes.Replace(tree[MetaName].Data, []byte(`"phm": 1`), []byte(`"phm": 7`), 1)
-	if _, err := Verify(tree, VerifyOptions{}); !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), "it is 7, this program reads up to 1") {
+	if _, err := Verify(tree, VerifyOptions{}); !errors.Is(err, ErrNewer) ||
+		!strings.Contains(err.Error(), "it is 7, this program reads up to 1") {
 		t.Errorf("newer: %v", err)
 	}
 	if _, err := Verify(fstest.MapFS{"index.html": {}}, VerifyOptions{}); !errors.Is(err, ErrNotPHM) {
@@ -144,7 +166,8 @@ func TestVerifyBoundsReport(t *testing.T) {
 		tree[fmt.Sprintf("extra%02d", i)] = &fstest.MapFile{}
 	}
 	r, err := Verify(tree, VerifyOptions{MaxProblems: 10})
-	if err != nil || len(r.Problems) != 10 || r.More != 40 || !strings.HasSuffix(r.Err().Error(), "and 49 more") {
+	if err != nil || len(r.Problems) != 10 || r.More != 40 ||
+		!strings.HasSuffix(r.Err().Error(), "and 49 more") {
 		t.Errorf("%v, %d, %d, %v", err, len(r.Problems), r.More, r.Err())
 	}
 }
@@ -167,7 +190,8 @@ func TestVerifyRealDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	if r, err := Verify(root.FS(), VerifyOptions{Links: toyLinks, Linked: toyLinked}); err != nil || r.Err() != nil {
+	if r, err := Verify(root.FS(), VerifyOptions{Links: toyLinks, Linked: toyLinked}); err != nil ||
+		r.Err() != nil {
 		t.Fatalf("%v, %v", err, r.Err())
 	}
 	if err := os.Rename(filepath.Join(dir, "style.css"), filepath.Join(outside, "style.css")); err != nil {
@@ -181,7 +205,7 @@ func TestVerifyRealDirectory(t *testing.T) {
 		t.Fatalf("a link out of the tree was not found: %v, %+v", err, r)
 	}
 	for _, p := range r.Problems {
-		if p.Path != "style.css" || p.Kind != NotRegular && p.Kind != Unreadable {
+		if p.Path != "style.css" || (p.Kind != NotRegular && p.Kind != Unreadable) {
 			t.Errorf("found %v", p)
 		}
 	}
@@ -190,7 +214,8 @@ func TestVerifyRealDirectory(t *testing.T) {
 	}
 }
 
-// TestNoFileIsWaitedFor: a named pipe where a file should be is found, and not opened, which would wait for a writer for ever.
+// TestNoFileIsWaitedFor: a named pipe where a file should be is found, and not opened, which would wait for a
+// writer for ever.
 func TestNoFileIsWaitedFor(t *testing.T) {
 	for _, name := range []string{"style.css", FilesName, MetaName} {
 		dir, tree := t.TempDir(), sample(t)

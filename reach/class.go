@@ -73,7 +73,8 @@ var metadata = [...]netip.Prefix{
 
 // metadataNames are the names of those services. By a name alone a proxy is kept from them.
 var metadataNames = [...]string{
-	"metadata.google.internal", "metadata.goog", "instance-data.ec2.internal", "metadata.azure.internal", "metadata.tencentyun.com",
+	"metadata.google.internal", "metadata.goog", "instance-data.ec2.internal", "metadata.azure.internal",
+	"metadata.tencentyun.com",
 	"metadata.platformequinix.com", "metadata.packet.net",
 }
 
@@ -85,8 +86,8 @@ var (
 	teredo     = netip.MustParsePrefix("2001::/32")      // RFC 4380
 )
 
-// Classify returns the class of an address and what the registries call it ("" when it is public). An IPv4 address that an IPv6 one carries
-// (mapped, compatible, NAT64, 6to4, ISATAP) is judged as itself.
+// Classify returns the class of an address and what the registries call it ("" when it is public). An IPv4
+// address that an IPv6 one carries (mapped, compatible, NAT64, 6to4, ISATAP) is judged as itself.
 func Classify(ip netip.Addr) (class Class, kind string) {
 	if !ip.IsValid() {
 		return Private, "invalid"
@@ -142,8 +143,10 @@ func carried(ip netip.Addr) []netip.Addr {
 	out := []netip.Addr{ip, plain(ip)}
 	b := ip.As16()
 	switch {
-	case localNAT64.Contains(ip): // RFC 6052 §2.2: which of these lengths the network uses, only the network knows
-		out = append(out, netip.AddrFrom4([4]byte{b[6], b[7], b[9], b[10]}), netip.AddrFrom4([4]byte{b[7], b[9], b[10], b[11]}),
+	case localNAT64.Contains(ip):
+		// RFC 6052 §2.2: which of these lengths the network uses, only the network knows
+		out = append(out, netip.AddrFrom4([4]byte{b[6], b[7], b[9], b[10]}),
+			netip.AddrFrom4([4]byte{b[7], b[9], b[10], b[11]}),
 			netip.AddrFrom4([4]byte(b[9:13])), netip.AddrFrom4([4]byte(b[12:16])))
 	case teredo.Contains(ip):
 		out = append(out, netip.AddrFrom4([4]byte{^b[12], ^b[13], ^b[14], ^b[15]}))

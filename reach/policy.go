@@ -2,16 +2,20 @@
 
 // Package reach decides which network addresses a mirror may connect to.
 //
-// A mirror asks for what strangers link to. Without a bound, a page, a redirect or a DNS answer leads it to the machine that it runs on, to the
-// network around that, or to the metadata service of a cloud, and the answer is published. [Policy.Decide] is the one place that says yes or no:
+// A mirror asks for what strangers link to. Without a bound, a page, a redirect or a DNS answer leads it to
+// the machine that it runs on, to the network around that, or to the metadata service of a cloud, and the
+// answer is published. [Policy.Decide] is the one place that says yes or no:
 //
 //   - The metadata services of clouds are never reached.
 //   - A public address is.
-//   - A private one (loopback, private, link-local, unique-local, and all else that is not globally reachable) is reached only for a URL of the
-//     job that is private by itself, at the port of that URL, or where polite.allow_private of the job says so.
-//   - A name that was ever public is not private later, whatever the job says: who owns its DNS may be anybody.
+//   - A private one (loopback, private, link-local, unique-local, and all else that is not globally
+//     reachable) is reached only for a URL of the job that is private by itself, at the port of that URL, or
+//     where polite.allow_private of the job says so.
+//   - A name that was ever public is not private later, whatever the job says: who owns its DNS may be
+//     anybody.
 //
-// The package resolves no names and remembers nothing: who is about to connect tells it the address and the past of the name.
+// The package resolves no names and remembers nothing: who is about to connect tells it the address and the
+// past of the name.
 package reach
 
 import (
@@ -43,7 +47,8 @@ type Target struct {
 	WasPublic bool       // Host is a name that was ever public
 }
 
-// PrivateName reports whether a host is private by itself: an address that is not public, localhost (RFC 6761 §6.3), or a name of one label.
+// PrivateName reports whether a host is private by itself: an address that is not public, localhost (RFC 6761
+// §6.3), or a name of one label.
 func PrivateName(host string) bool {
 	name := Name(host)
 	if ip, err := netip.ParseAddr(name); err == nil {
@@ -107,7 +112,9 @@ func (p *Policy) Decide(t Target) error {
 
 // allows reports whether the job lets a target be private.
 func (p *Policy) allows(t Target) bool {
-	return p.All || p.own(t) || slices.ContainsFunc(p.Rules, func(r Rule) bool { return r.allows(t.Host, t.Port, t.Addr) })
+	return p.All || p.own(t) || slices.ContainsFunc(p.Rules, func(r Rule) bool {
+		return r.allows(t.Host, t.Port, t.Addr)
+	})
 }
 
 // own reports whether a target is that of a URL of the job which is private by itself.
@@ -120,7 +127,9 @@ func (p *Policy) own(t Target) bool {
 
 // names reports whether the job has a URL of this host and port.
 func (p *Policy) names(e Endpoint) bool {
-	return slices.ContainsFunc(p.URLs, func(u Endpoint) bool { return u.Port == e.Port && sameHost(u.Host, e.Host) })
+	return slices.ContainsFunc(p.URLs, func(u Endpoint) bool {
+		return u.Port == e.Port && sameHost(u.Host, e.Host)
+	})
 }
 
 // namesHost reports whether the job has a URL of this host.
@@ -149,7 +158,8 @@ const (
 	NeverReached            // the metadata service of a cloud
 )
 
-// Refusal says why a target is not connected to and, where it is a host that the job names itself, what to do.
+// Refusal says why a target is not connected to and, where it is a host that the job names itself, what to
+// do.
 type Refusal struct {
 	Target
 	Why  Why
@@ -173,7 +183,8 @@ func (p *Policy) refuse(t Target, why Why, kind string) *Refusal {
 	return r
 }
 
-// Line returns what to write into the job file so that the job may reach these endpoints too: the whole line, and where.
+// Line returns what to write into the job file so that the job may reach these endpoints too: the whole line,
+// and where.
 func (p *Policy) Line(more ...Endpoint) string {
 	var list []string
 	add := func(s string) {

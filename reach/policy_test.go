@@ -12,9 +12,12 @@ import (
 func TestDecide(t *testing.T) {
 	const ok = Why(99)
 	policies := map[string]Policy{
-		"none":  {},
-		"all":   {All: true},
-		"job":   {URLs: []Endpoint{{"10.0.0.5", 8080}, {"localhost", 80}, {"intranet", 80}, {"[::1]", 81}, {"wiki.corp.example", 80}, {"[fd00::1]", 80}, {"0.0.0.0", 8000}}},
+		"none": {},
+		"all":  {All: true},
+		"job": {URLs: []Endpoint{
+			{"10.0.0.5", 8080}, {"localhost", 80}, {"intranet", 80}, {"[::1]", 81}, {"wiki.corp.example", 80},
+			{"[fd00::1]", 80}, {"0.0.0.0", 8000},
+		}},
 		"range": {Rules: rules(t, "10.0.0.0/8:80,443", "[fd00::/16]:443", "127.0.0.1")},
 		"host":  {Rules: rules(t, "wiki.corp.example:80", "localhost:8080")},
 	}
@@ -67,7 +70,8 @@ func TestDecide(t *testing.T) {
 		{"job", "intranet", 80, "", false, ok},
 		{"job", "fd00::1", 80, "fd00::1", false, ok},
 		{"job", "0.0.0.0", 8000, "0.0.0.0", false, ok},
-		{"job", "wiki.corp.example", 80, "10.0.0.7", false, NotAllowed}, // a name with a dot is not private by itself
+		// a name with a dot is not private by itself
+		{"job", "wiki.corp.example", 80, "10.0.0.7", false, NotAllowed},
 		{"job", "wiki.corp.example", 80, "93.184.216.34", false, ok},
 
 		{"range", "any.example", 443, "10.1.2.3", false, ok},
@@ -116,7 +120,8 @@ func TestDecide(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got != tt.want {
-			t.Errorf("%s: %s:%d at %q, public before: %v: %d, want %d (%v)", tt.policy, tt.host, tt.port, tt.addr, tt.past, got, tt.want, r)
+			t.Errorf("%s: %s:%d at %q, public before: %v: %d, want %d (%v)", tt.policy, tt.host, tt.port, tt.addr,
+				tt.past, got, tt.want, r)
 		}
 	}
 }
@@ -133,7 +138,8 @@ func rules(t *testing.T, texts ...string) (out []Rule) {
 	return out
 }
 
-// What is refused for a host of the job says which line to add to which file, and what only a page links to does not.
+// What is refused for a host of the job says which line to add to which file, and what only a page links to
+// does not.
 func TestRefusalSays(t *testing.T) {
 	inside := netip.MustParseAddr("10.0.0.7")
 	job := Policy{URLs: []Endpoint{{"wiki.corp.example", 80}}, File: "jobs.d/wiki.toml"}
@@ -145,9 +151,15 @@ func TestRefusalSays(t *testing.T) {
 	}{
 		{"a line", job, Target{Endpoint{"wiki.corp.example", 80}, inside, false},
 			`wiki.corp.example at 10.0.0.7 is a private address; add allow_private = ["wiki.corp.example:80"] to the table [polite] of jobs.d/wiki.toml`},
-		{"another port of the host", job, Target{Endpoint{"wiki.corp.example", 443}, netip.MustParseAddr("fd00::7"), false},
+		{"another port of the host", job, Target{
+			Endpoint{"wiki.corp.example", 443}, netip.MustParseAddr("fd00::7"), false,
+		},
 			`wiki.corp.example at fd00::7 is a unique-local address; if the job needs that port, add allow_private = ["wiki.corp.example:443"] to the table [polite] of jobs.d/wiki.toml`},
-		{"a list", Policy{URLs: job.URLs, File: job.File, Rules: rules(t, "10.1.0.0/16:443,80", "[fd00::1]:8080")}, Target{Endpoint{"wiki.corp.example", 80}, inside, false},
+		{"a list", Policy{
+			URLs:  job.URLs,
+			File:  job.File,
+			Rules: rules(t, "10.1.0.0/16:443,80", "[fd00::1]:8080"),
+		}, Target{Endpoint{"wiki.corp.example", 80}, inside, false},
 			`wiki.corp.example at 10.0.0.7 is a private address; change allow_private of the table [polite] in jobs.d/wiki.toml to ["10.1.0.0/16:80,443", "[fd00::1]:8080", "wiki.corp.example:80"]`},
 		{"no file", Policy{URLs: job.URLs}, Target{Endpoint{"wiki.corp.example", 80}, inside, false},
 			`wiki.corp.example at 10.0.0.7 is a private address; use --set 'polite.allow_private=["wiki.corp.example:80"]'`},
@@ -155,8 +167,12 @@ func TestRefusalSays(t *testing.T) {
 			`wiki.corp.example at 10.0.0.7 is a private address; add allow_private = ["wiki.corp.example:80"] to the table [polite] of jobs.d/wiki.toml, and run mirrord forget-address wiki.corp.example: it was public before`},
 		{"moved inside, allowed", Policy{All: true}, Target{Endpoint{"wiki.corp.example", 80}, inside, true},
 			`wiki.corp.example at 10.0.0.7 is a private address now, but the name was public before; if it has moved inside for good, run mirrord forget-address wiki.corp.example`},
-		{"a link", job, Target{Endpoint{"printer.corp.example", 80}, inside, false}, `printer.corp.example at 10.0.0.7 is a private address that the job does not allow`},
-		{"an address", job, Target{Endpoint{"0.0.0.0", 80}, netip.Addr{}, false}, `0.0.0.0 is an unspecified address that the job does not allow`},
+		{"a link", job, Target{
+			Endpoint{"printer.corp.example", 80}, inside, false,
+		}, `printer.corp.example at 10.0.0.7 is a private address that the job does not allow`},
+		{"an address", job, Target{
+			Endpoint{"0.0.0.0", 80}, netip.Addr{}, false,
+		}, `0.0.0.0 is an unspecified address that the job does not allow`},
 		{"metadata", job, Target{Endpoint{"wiki.corp.example", 80}, netip.MustParseAddr("169.254.169.254"), false},
 			`wiki.corp.example at 169.254.169.254 is the metadata service of a cloud, which is never reached`},
 	} {
@@ -168,9 +184,12 @@ func TestRefusalSays(t *testing.T) {
 
 func TestParseRule(t *testing.T) {
 	for in, want := range map[string]string{
-		"10.0.0.0/8:80,443": "10.0.0.0/8:80,443", "10.0.0.0/8": "10.0.0.0/8", " 10.0.0.7:443, 80,443 ": "10.0.0.7:80,443", "10.0.0.7/32": "10.0.0.7", "fd00::/8": "fd00::/8",
-		"fd00::/8:443": "[fd00::/8]:443", "[fd00::/8]:443": "[fd00::/8]:443", "[fd00::1]:80": "[fd00::1]:80", "fd00::1": "fd00::1", "::ffff:10.0.0.1": "10.0.0.1", "[::1]": "::1",
-		"Host:8080": "host:8080", "wiki.corp.example.": "wiki.corp.example", "wiki_1.corp": "wiki_1.corp", "0.0.0.0/0": "0.0.0.0/0", "xn--bcher-kva.example:80": "xn--bcher-kva.example:80",
+		"10.0.0.0/8:80,443": "10.0.0.0/8:80,443", "10.0.0.0/8": "10.0.0.0/8",
+		" 10.0.0.7:443, 80,443 ": "10.0.0.7:80,443", "10.0.0.7/32": "10.0.0.7", "fd00::/8": "fd00::/8",
+		"fd00::/8:443": "[fd00::/8]:443", "[fd00::/8]:443": "[fd00::/8]:443", "[fd00::1]:80": "[fd00::1]:80",
+		"fd00::1": "fd00::1", "::ffff:10.0.0.1": "10.0.0.1", "[::1]": "::1",
+		"Host:8080": "host:8080", "wiki.corp.example.": "wiki.corp.example", "wiki_1.corp": "wiki_1.corp",
+		"0.0.0.0/0": "0.0.0.0/0", "xn--bcher-kva.example:80": "xn--bcher-kva.example:80",
 	} {
 		r, err := ParseRule(in)
 		if err != nil || r.String() != want {
@@ -182,9 +201,12 @@ func TestParseRule(t *testing.T) {
 		}
 	}
 	for in, want := range map[string]string{
-		"": "neither", "http://host:8080/x": `write "host:8080"`, "*.corp.example:80": "neither", "host:": "no port", "host:0": "not a port", "host:70000": "not a port", "host:80-90": "not a port",
-		"10.0.0.5/8": "write 10.0.0.0/8", "10.0.0.0/33": "range", "::ffff:10.0.0.0/104": "range", "[fd00::1": "bracket", "[fd00::1]80": "bracket", "169.254.169.254": "never",
-		"169.254.169.254:80": "never", "[fd00:ec2::254]:80": "never", "metadata.google.internal:80": "never", "bücher.example:80": "neither", "a b:80": "neither", "10.0.0.0/8:": "no port",
+		"": "neither", "http://host:8080/x": `write "host:8080"`, "*.corp.example:80": "neither",
+		"host:": "no port", "host:0": "not a port", "host:70000": "not a port", "host:80-90": "not a port",
+		"10.0.0.5/8": "write 10.0.0.0/8", "10.0.0.0/33": "range", "::ffff:10.0.0.0/104": "range",
+		"[fd00::1": "bracket", "[fd00::1]80": "bracket", "169.254.169.254": "never",
+		"169.254.169.254:80": "never", "[fd00:ec2::254]:80": "never", "metadata.google.internal:80": "never",
+		"bücher.example:80": "neither", "a b:80": "neither", "10.0.0.0/8:": "no port",
 	} {
 		if r, err := ParseRule(in); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %q, %v, want an error with %q", in, r, err, want)

@@ -10,15 +10,16 @@ import (
 	"strings"
 )
 
-// Rule is one element of polite.allow_private: an address, a range of addresses or a host name, at some ports or at all.
+// Rule is one element of polite.allow_private: an address, a range of addresses or a host name, at some ports
+// or at all.
 type Rule struct {
 	prefix netip.Prefix // invalid in a rule of a name
 	name   string
 	ports  []uint16 // sorted; none means all
 }
 
-// ParseRule reads "10.0.0.0/8:80,443", "10.0.0.7:8080", "[fd00::/8]:443", "fd00::1" or "host:8080". Without ports it is all of them. An error
-// says what to write instead, where that is known.
+// ParseRule reads "10.0.0.0/8:80,443", "10.0.0.7:8080", "[fd00::/8]:443", "fd00::1" or "host:8080". Without
+// ports it is all of them. An error says what to write instead, where that is known.
 func ParseRule(s string) (Rule, error) {
 	text := strings.ToLower(strings.TrimSpace(s))
 	host, ports, err := splitRule(text)
@@ -99,7 +100,8 @@ func parsePorts(s string) (ports []uint16, err error) {
 func parsePrefix(s string) (netip.Prefix, error) {
 	p, err := netip.ParsePrefix(s)
 	if err != nil || p.Addr().Is4In6() {
-		return netip.Prefix{}, fmt.Errorf("%q is not a range of addresses; ranges look like 10.0.0.0/8 or [fd00::/8]", s)
+		return netip.Prefix{},
+			fmt.Errorf("%q is not a range of addresses; ranges look like 10.0.0.0/8 or [fd00::/8]", s)
 	}
 	if m := p.Masked(); m != p {
 		return netip.Prefix{}, fmt.Errorf("%s has bits behind its length; write %s", p, m)
@@ -112,13 +114,15 @@ func parseName(s string) (string, error) {
 	bad := func(r rune) bool {
 		return !(r == '-' || r == '_' || r == '.' || ('0' <= r && r <= '9') || ('a' <= r && r <= 'z'))
 	}
-	if name == "" || len(name) > 253 || strings.ContainsFunc(name, bad) || strings.Contains(s, "..") || name[0] == '.' {
+	if name == "" || len(name) > 253 || strings.ContainsFunc(name, bad) || strings.Contains(s, "..") ||
+		name[0] == '.' {
 		return "", fmt.Errorf("%q is neither an address nor a host name", s)
 	}
 	return name, nil
 }
 
-// Name returns a host in the form in which it is compared and remembered: lower case, without brackets, zone and trailing dot.
+// Name returns a host in the form in which it is compared and remembered: lower case, without brackets, zone
+// and trailing dot.
 func Name(host string) string {
 	host = strings.ToLower(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"))
 	if i := strings.IndexByte(host, '%'); i >= 0 {

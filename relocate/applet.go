@@ -8,9 +8,10 @@ import (
 	"mirrord/site"
 )
 
-// An applet's links (HTML 4.01, section 13.4): with archives these are, resolved against the codebase, which is blanked as a <base> is.
-// Without, the class file is. Its name is the class's and must stay, so what is replaced is the codebase: by the directory in which the
-// class file lies in the copy. Without a codebase the class file is only found.
+// An applet's links (HTML 4.01, section 13.4): with archives these are, resolved against the codebase, which
+// is blanked as a <base> is. Without, the class file is. Its name is the class's and must stay, so what is
+// replaced is the codebase: by the directory in which the class file lies in the copy. Without a codebase the
+// class file is only found.
 
 // applet handles one of the attributes that say what an applet element loads.
 func (t *tagLinks) applet(mark int, a *attr) {
@@ -26,7 +27,8 @@ func (t *tagLinks) applet(mark int, a *attr) {
 		h.appletArchives(a, base)
 	case a.id == attrCodebase && archive != nil && a.v1 > a.v0:
 		h.blank(a, EditBase)
-	case archive != nil, a.id == attrArchive, a.id == attrCode && len(base) > 0, a.id == attrCodebase && len(base) == 0:
+	case archive != nil, a.id == attrArchive, a.id == attrCode && len(base) > 0, a.id == attrCodebase &&
+		len(base) == 0:
 	default:
 		class, packages := classFile(h.text(h.find(mark, attrCode)))
 		switch {
@@ -66,7 +68,12 @@ func (sc *scanner) joined(v view, base, name []byte, kind Kind, ctx Context) {
 		}
 	}
 	n := len(sc.d.Links)
-	if sc.url(view{s: ref, off: v.at(0), utf8: true, escaped: true}, kind, ctx, false) < 0 {
+	if sc.url(view{
+		s:       ref,
+		off:     v.at(0),
+		utf8:    true,
+		escaped: true,
+	}, kind, ctx, false) < 0 {
 		return
 	}
 	l := &sc.d.Links[n]
@@ -81,7 +88,8 @@ func originRef(base, path []byte) []byte {
 	return path
 }
 
-// directoryRef returns a codebase as the reference of a directory, nil for none: the last slash may be missing.
+// directoryRef returns a codebase as the reference of a directory, nil for none: the last slash may be
+// missing.
 func directoryRef(ref []byte) []byte {
 	ref = bytes.TrimSpace(ref)
 	if i := bytes.IndexAny(ref, "?#"); i >= 0 {
@@ -96,8 +104,8 @@ func directoryRef(ref []byte) []byte {
 	return append(bytes.Clone(ref), '/')
 }
 
-// classFile returns the path of the file of a class below the codebase, and how many directories deep its package is: p.Name,
-// p.Name.class and p/Name.class are p/Name.class. nil says that code names no class.
+// classFile returns the path of the file of a class below the codebase, and how many directories deep its
+// package is: p.Name, p.Name.class and p/Name.class are p/Name.class. nil says that code names no class.
 func classFile(code []byte) (file []byte, packages int) {
 	name := bytes.TrimSpace(code)
 	if n := len(name) - len(".class"); n >= 0 && equalFold(name[n:], ".class") {

@@ -14,20 +14,35 @@ func TestApplet(t *testing.T) {
 		want          string
 	}{
 		{"archives", `<applet code=Clock.class codebase="/java" archive="clock.jar, lib/util.jar">`, "j/x.jar",
-			[]string{"requisite /java/clock.jar", "requisite /java/lib/util.jar"}, `<applet code=Clock.class codebase="" archive="j/x.jar, j/x.jar">`},
-		{"archives without codebase", `<applet archive=a.jar,,/b.jar code="p.C">`, "j.jar", []string{"requisite /dir/a.jar", "requisite /b.jar"}, `<applet archive=j.jar,,j.jar code="p.C">`},
-		{"archives of another site", `<applet codebase=http://other.test/x archive='a.jar,/b.jar,http://zoo.test/c.jar'>`, "j.jar",
-			[]string{"requisite http://other.test/x/a.jar", "requisite http://other.test/b.jar", "requisite /c.jar"}, `<applet codebase="" archive='j.jar,j.jar,j.jar'>`},
-		{"codebase", `<applet code="Clock.class" codebase="/java/">`, "../java/Clock.class", []string{"requisite /java/Clock.class"}, `<applet code="Clock.class" codebase="../java/">`},
-		{"codebase before code", `<applet codebase=java code=Clock style="background:url(b.png)">`, "java/Clock.class", []string{"requisite /dir/java/Clock.class", "requisite /dir/b.png"},
+			[]string{"requisite /java/clock.jar", "requisite /java/lib/util.jar"},
+			`<applet code=Clock.class codebase="" archive="j/x.jar, j/x.jar">`},
+		{"archives without codebase", `<applet archive=a.jar,,/b.jar code="p.C">`, "j.jar",
+			[]string{"requisite /dir/a.jar", "requisite /b.jar"}, `<applet archive=j.jar,,j.jar code="p.C">`},
+		{"archives of another site",
+			`<applet codebase=http://other.test/x archive='a.jar,/b.jar,http://zoo.test/c.jar'>`, "j.jar",
+			[]string{"requisite http://other.test/x/a.jar", "requisite http://other.test/b.jar", "requisite /c.jar"},
+			`<applet codebase="" archive='j.jar,j.jar,j.jar'>`},
+		{"codebase", `<applet code="Clock.class" codebase="/java/">`, "../java/Clock.class",
+			[]string{"requisite /java/Clock.class"}, `<applet code="Clock.class" codebase="../java/">`},
+		{"codebase before code", `<applet codebase=java code=Clock style="background:url(b.png)">`,
+			"java/Clock.class", []string{"requisite /dir/java/Clock.class", "requisite /dir/b.png"},
 			`<applet codebase=java/ code=Clock style="background:url(java/Clock.class)">`},
-		{"package", `<applet code="org.zoo.Clock.class" codebase="/java">`, "../j/org/zoo/Clock.class", []string{"requisite /java/org/zoo/Clock.class"}, `<applet code="org.zoo.Clock.class" codebase="../j/">`},
-		{"beside the page", `<applet code="org/Clock.class" codebase="http://zoo.test/dir/">`, "org/Clock.class", []string{"requisite /dir/org/Clock.class"}, `<applet code="org/Clock.class" codebase="./">`},
-		{"outside", `<applet code="C" codebase="//other.test/j">`, "http://other.test/j/C.class", []string{"requisite http://other.test/j/C.class"}, `<applet code="C" codebase="http://other.test/j/">`},
-		{"no codebase", `<applet code="Clock.class">`, "x", []string{"discovered /dir/Clock.class"}, `<applet code="Clock.class">`},
-		{"a package too deep to be written", `<applet code="a.b.c.d.E" codebase="/j/">`, "x", nil, `<applet code="a.b.c.d.E" codebase="/j/">`},
-		{"no class", `<applet code="javascript:x()" codebase="/j/"><applet codebase=/j/><applet code=".class"><applet code=/C>`, "x", nil, `<applet code="javascript:x()" codebase="/j/"><applet codebase=/j/><applet code=".class"><applet code=/C>`},
-		{"not on other elements", `<div code=C codebase=/j archive=a.jar>`, "x", nil, `<div code=C codebase=/j archive=a.jar>`},
+		{"package", `<applet code="org.zoo.Clock.class" codebase="/java">`, "../j/org/zoo/Clock.class",
+			[]string{"requisite /java/org/zoo/Clock.class"}, `<applet code="org.zoo.Clock.class" codebase="../j/">`},
+		{"beside the page", `<applet code="org/Clock.class" codebase="http://zoo.test/dir/">`, "org/Clock.class",
+			[]string{"requisite /dir/org/Clock.class"}, `<applet code="org/Clock.class" codebase="./">`},
+		{"outside", `<applet code="C" codebase="//other.test/j">`, "http://other.test/j/C.class",
+			[]string{"requisite http://other.test/j/C.class"}, `<applet code="C" codebase="http://other.test/j/">`},
+		{"no codebase", `<applet code="Clock.class">`, "x", []string{"discovered /dir/Clock.class"},
+			`<applet code="Clock.class">`},
+		{"a package too deep to be written", `<applet code="a.b.c.d.E" codebase="/j/">`, "x", nil,
+			`<applet code="a.b.c.d.E" codebase="/j/">`},
+		{"no class",
+			`<applet code="javascript:x()" codebase="/j/"><applet codebase=/j/><applet code=".class"><applet code=/C>`,
+			"x", nil,
+			`<applet code="javascript:x()" codebase="/j/"><applet codebase=/j/><applet code=".class"><applet code=/C>`},
+		{"not on other elements", `<div code=C codebase=/j archive=a.jar>`, "x", nil,
+			`<div code=C codebase=/j archive=a.jar>`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			in := Input{URL: mustURL(t, "http://zoo.test/dir/page.html"), Format: HTML}
@@ -48,7 +63,9 @@ func TestApplet(t *testing.T) {
 				t.Fatalf("links %q, want %q", links, c.links)
 			}
 			splice := func(raw []byte, d *Doc) string {
-				out, _ := Splice(nil, raw, d.Charset, d.Links, d.Edits, func(int) ([]byte, bool, bool) { return []byte(c.to), true, true })
+				out, _ := Splice(nil, raw, d.Charset, d.Links, d.Edits, func(int) ([]byte, bool, bool) {
+					return []byte(c.to), true, true
+				})
 				return string(out)
 			}
 			got := splice([]byte(c.doc), &d)

@@ -2,23 +2,26 @@
 
 package relocate
 
-// ScanVersion counts up when other links are found in the same bytes, or the same ones are read in another way: callers that stored what a scan
-// found then scan again. TestScanVersion fails when it was forgotten. Its history:
+// ScanVersion counts up when other links are found in the same bytes, or the same ones are read in another
+// way: callers that stored what a scan found then scan again. TestScanVersion fails when it was forgotten.
+// Its history:
 //
 //	2  strings in scripts
 //	3  longdesc, applet, escaped @import, the header Refresh, favicon.ico; references above the root; octet-stream is no HTML
 const ScanVersion = 3
 
-// linkAttributes are the attributes that hold links and nothing else that matters. To add one, add its line, raise ScanVersion, and run
-// go test ./relocate -run TestScanVersion -update.
+// linkAttributes are the attributes that hold links and nothing else that matters. To add one, add its line,
+// raise ScanVersion, and run go test ./relocate -run TestScanVersion -update.
 //
-// The attributes whose meaning depends on more than the element (href, src, srcset, style, content, …) are in htmltag.go.
+// The attributes whose meaning depends on more than the element (href, src, srcset, style, content, …) are in
+// htmltag.go.
 var linkAttributes = [...]linkAttribute{
 	{"action", oneURL, Action, 1 << tagForm},
 	{"formaction", oneURL, Action, 1<<tagInput | 1<<tagButton},
 	{"ping", listOfURLs, Action, 1<<tagA | 1<<tagArea},
 	{"poster", oneURL, Requisite, 1 << tagVideo},
-	{"background", oneURL, Requisite, 1<<tagBody | 1<<tagTable | 1<<tagThead | 1<<tagTbody | 1<<tagTfoot | 1<<tagTr | 1<<tagTd | 1<<tagTh},
+	{"background", oneURL, Requisite,
+		1<<tagBody | 1<<tagTable | 1<<tagThead | 1<<tagTbody | 1<<tagTfoot | 1<<tagTr | 1<<tagTd | 1<<tagTh},
 	{"cite", oneURL, Reference, 1<<tagBlockquote | 1<<tagQ | 1<<tagIns | 1<<tagDel},
 	{"longdesc", oneURL, Hyperlink, 1<<tagImg | 1<<tagFrame | 1<<tagIframe},
 	{"lowsrc", oneURL, Requisite, 1 << tagImg},

@@ -15,8 +15,8 @@ import (
 	"mirrord/site"
 )
 
-// benchPages returns the pages that the benchmarks share: the HTML files of testdata, or up to 64 MB of those below the directory
-// named by RELOCATE_PAGES.
+// benchPages returns the pages that the benchmarks share: the HTML files of testdata, or up to 64 MB of those
+// below the directory named by RELOCATE_PAGES.
 func benchPages(tb testing.TB) (pages [][]byte, total int64) {
 	dir := os.Getenv("RELOCATE_PAGES")
 	if dir == "" {
@@ -77,7 +77,9 @@ func BenchmarkScanSplice(b *testing.B) {
 			if err := d.Scan(p, in); err != nil {
 				b.Fatal(err)
 			}
-			out, _ = Splice(out[:0], p, d.Charset, d.Links, d.Edits, func(int) ([]byte, bool, bool) { return ref, true, true })
+			out, _ = Splice(out[:0], p, d.Charset, d.Links, d.Edits, func(int) ([]byte, bool, bool) {
+				return ref, true, true
+			})
 		}
 	}
 }
@@ -97,12 +99,15 @@ func BenchmarkSplice(b *testing.B) {
 	for b.Loop() {
 		for i, p := range pages {
 			d := &docs[i]
-			out, _ = Splice(out[:0], p, d.Charset, d.Links, d.Edits, func(int) ([]byte, bool, bool) { return ref, true, true })
+			out, _ = Splice(out[:0], p, d.Charset, d.Links, d.Edits, func(int) ([]byte, bool, bool) {
+				return ref, true, true
+			})
 		}
 	}
 }
 
-// BenchmarkXNetTokenizer is what a splice by golang.org/x/net/html would at least cost: every tag with its attributes.
+// BenchmarkXNetTokenizer is what a splice by golang.org/x/net/html would at least cost: every tag with its
+// attributes.
 func BenchmarkXNetTokenizer(b *testing.B) {
 	pages, total := benchPages(b)
 	b.SetBytes(total)

@@ -58,8 +58,9 @@ func (sc *scanner) decodeUTF16(v view, big bool) view {
 	return w
 }
 
-// decode2022 returns an ISO-2022-JP document in UTF-8 (WHATWG encoding standard, section 12.2). An escape sequence belongs to the
-// character after it: a link that ends in Japanese then keeps its return to ASCII, and a replacement stands in ASCII state.
+// decode2022 returns an ISO-2022-JP document in UTF-8 (WHATWG encoding standard, section 12.2). An escape
+// sequence belongs to the character after it: a link that ends in Japanese then keeps its return to ASCII,
+// and a replacement stands in ASCII state.
 func (sc *scanner) decode2022(v view) view {
 	const (
 		asciiState = iota
@@ -118,8 +119,9 @@ func (sc *scanner) decode2022(v view) view {
 	return w
 }
 
-// queryIn returns ref with the non-ASCII characters of its query percent-encoded in the document's encoding, which is what a browser
-// sends (WHATWG URL standard, "query state"; a character that the encoding lacks becomes a percent-encoded &#NNN;). ref is UTF-8.
+// queryIn returns ref with the non-ASCII characters of its query percent-encoded in the document's encoding,
+// which is what a browser sends (WHATWG URL standard, "query state"; a character that the encoding lacks
+// becomes a percent-encoded &#NNN;). ref is UTF-8.
 func (sc *scanner) queryIn(ref []byte) []byte {
 	q := bytes.IndexByte(ref, '?')
 	if q < 0 || sc.cs.IsUTF8() || sc.cs.IsUTF16() || ascii(ref[q:]) {

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// cpuSeconds returns the processor time this process has used. On a shared machine it says more than the clock does.
+// cpuSeconds returns the processor time this process has used. On a shared machine it says more than the
+// clock does.
 func cpuSeconds(tb testing.TB) float64 {
 	var r syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
@@ -18,8 +19,8 @@ func cpuSeconds(tb testing.TB) float64 {
 	return float64(r.Utime.Sec+r.Stime.Sec) + float64(r.Utime.Usec+r.Stime.Usec)/1e6
 }
 
-// BenchmarkRatio runs scan and splice, the Tokenizer and IndexByte in turns over the same pages and reports each in MB per second of
-// processor time, and how many times as fast as the Tokenizer scan and splice are.
+// BenchmarkRatio runs scan and splice, the Tokenizer and IndexByte in turns over the same pages and reports
+// each in MB per second of processor time, and how many times as fast as the Tokenizer scan and splice are.
 func BenchmarkRatio(b *testing.B) {
 	pages, total := benchPages(b)
 	in := Input{URL: benchURL(b), Format: HTML}
@@ -39,7 +40,9 @@ func BenchmarkRatio(b *testing.B) {
 			if err := d.Scan(p, in); err != nil {
 				b.Fatal(err)
 			}
-			out, _ = Splice(out[:0], p, d.Charset, d.Links, d.Edits, func(int) ([]byte, bool, bool) { return ref, true, true })
+			out, _ = Splice(out[:0], p, d.Charset, d.Links, d.Edits, func(int) ([]byte, bool, bool) {
+				return ref, true, true
+			})
 		}
 		t2 := cpuSeconds(b)
 		tokenizeAll(pages)

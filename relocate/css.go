@@ -57,11 +57,18 @@ var cssClass = func() (t [256]uint8) {
 	return t
 }()
 
-// css finds the links of a style sheet, a style attribute or the content of <style>: url() in both forms, src(), the strings of
-// @import and of image-set() (CSS Syntax, section 4; CSS Values, section 4.5; CSS Images, section 2.4). The addresses of
-// @namespace and @document are names and patterns, not links. v's text must be UTF-8 or without multi-byte characters that hold a backslash.
+// css finds the links of a style sheet, a style attribute or the content of <style>: url() in both forms,
+// src(), the strings of @import and of image-set() (CSS Syntax, section 4; CSS Values, section 4.5; CSS
+// Images, section 2.4). The addresses of @namespace and @document are names and patterns, not links. v's text
+// must be UTF-8 or without multi-byte characters that hold a backslash.
 func (sc *scanner) css(v view, ctx Context) {
-	c := cssScan{sc: sc, v: v, ctx: ctx, s: v.s, set: -1}
+	c := cssScan{
+		sc:  sc,
+		v:   v,
+		ctx: ctx,
+		s:   v.s,
+		set: -1,
+	}
 	for c.p < len(c.s) {
 		b := c.s[c.p]
 		if cssClass[b]&cssStop == 0 {
@@ -139,7 +146,8 @@ func (c *cssScan) space(comments bool) {
 	}
 }
 
-// identBefore returns the identifier that ends at i, without escapes; or nil for the name of an at-rule or a hash.
+// identBefore returns the identifier that ends at i, without escapes; or nil for the name of an at-rule or a
+// hash.
 func (c *cssScan) identBefore(i int) []byte {
 	j := i
 	for j > 0 && i-j < 24 && cssClass[c.s[j-1]]&cssIdent != 0 {
@@ -148,7 +156,8 @@ func (c *cssScan) identBefore(i int) []byte {
 	switch {
 	case j > 0 && (c.s[j-1] == '@' || c.s[j-1] == '#'):
 		return nil
-	case j > 1 && c.s[j-1] == '!' && c.s[j-2] == '<' && bytes.HasPrefix(c.s[j:i], []byte("--")): // <!-- is a token
+	case j > 1 && c.s[j-1] == '!' && c.s[j-2] == '<' && bytes.HasPrefix(c.s[j:i], []byte("--")):
+		// <!-- is a token
 		j += 2
 	}
 	return c.s[j:i]
@@ -170,8 +179,8 @@ func (c *cssScan) escapedIdent() {
 // cssNameMax is longer than any name that matters: a name that fills a buffer of this size is none of them.
 const cssNameMax = 24
 
-// ident reads the rest of an identifier at p and appends it to name, escapes decoded, as far as name has room. ok is false at a backslash
-// before a line end, which is no escape.
+// ident reads the rest of an identifier at p and appends it to name, escapes decoded, as far as name has
+// room. ok is false at a backslash before a line end, which is no escape.
 func (c *cssScan) ident(name []byte) (_ []byte, ok bool) {
 	for c.p < len(c.s) {
 		b := c.s[c.p]
@@ -285,7 +294,8 @@ func (c *cssScan) badURL() {
 	c.p = min(c.p, len(c.s))
 }
 
-// skipString skips the string whose quote is at p and returns the end of its text, or -1 for a string that a line end breaks.
+// skipString skips the string whose quote is at p and returns the end of its text, or -1 for a string that a
+// line end breaks.
 func (c *cssScan) skipString() int {
 	q := c.s[c.p]
 	for c.p++; c.p < len(c.s); c.p++ {

@@ -13,7 +13,8 @@ import (
 	"github.com/tdewolff/parse/v2/css"
 )
 
-// oracleURLs returns the arguments of url(), in both forms and with escapes still in them, as tdewolff's lexer finds them.
+// oracleURLs returns the arguments of url(), in both forms and with escapes still in them, as tdewolff's
+// lexer finds them.
 func oracleURLs(s []byte) []string {
 	l := css.NewLexer(parse.NewInputBytes(bytes.Clone(s)))
 	var out []string
@@ -37,7 +38,11 @@ func oracleURLs(s []byte) []string {
 func ownURLs(t *testing.T, s []byte) []string {
 	t.Helper()
 	var d Doc
-	if err := d.Scan(s, Input{URL: mustURL(t, "http://zoo.test/dir/s.css"), Format: CSS, HeaderCharset: "utf-8"}); err != nil {
+	if err := d.Scan(s, Input{
+		URL:           mustURL(t, "http://zoo.test/dir/s.css"),
+		Format:        CSS,
+		HeaderCharset: "utf-8",
+	}); err != nil {
 		t.Fatal(err)
 	}
 	var out []string
@@ -48,10 +53,15 @@ func ownURLs(t *testing.T, s []byte) []string {
 }
 
 var cssSeeds = []string{
-	`a{b:url(c)}`, `a{b:url( "c" )}`, `a{b:URL('c\'d')}`, `/*url(a)*/b{c:url(d)}`, `a{b:"url(c)";d:url(e)}`, `a{b:url(c d);e:url(f)}`, `a{b:url(c"d);e:url(f)}`,
-	`url(a`, `url("a`, `url( a )`, `url(a\)b)`, `url(a\`, `url()`, `url("")`, `xurl(a)`, `-url(a)`, `1url(a)`, `@url(a)`, `#url(a)`, `a\url(b)`, `url/**/(a)`, "url(\n\ta\n)",
-	"a{b:'c\nd';e:url(f)}", "a{b:'c\\\nd';e:url(f)}", `</style>url(a)`, `<!--url(a)-->`, `a{--x:url(y)}`, `@media x{a{b:url(c)}}`, `url(a)url(b)`, `u\72l(a)`, `\75 rl(a)`, `url(a\62 c)`,
-	`@supports (background:url(a)){}`, `@document url(a){}`, `a:not([b="url(c)"]){d:url(e)}`, `url(a(b)`, "url(a\x00b)", "url(é)", `url("a" format("x"))`, `src("a")`, `url(`, `url`, `"`, `\`, `@import`, `@import "`, `/*`, `image-set(`,
+	`a{b:url(c)}`, `a{b:url( "c" )}`, `a{b:URL('c\'d')}`, `/*url(a)*/b{c:url(d)}`, `a{b:"url(c)";d:url(e)}`,
+	`a{b:url(c d);e:url(f)}`, `a{b:url(c"d);e:url(f)}`,
+	`url(a`, `url("a`, `url( a )`, `url(a\)b)`, `url(a\`, `url()`, `url("")`, `xurl(a)`, `-url(a)`, `1url(a)`,
+	`@url(a)`, `#url(a)`, `a\url(b)`, `url/**/(a)`, "url(\n\ta\n)",
+	"a{b:'c\nd';e:url(f)}", "a{b:'c\\\nd';e:url(f)}", `</style>url(a)`, `<!--url(a)-->`, `a{--x:url(y)}`,
+	`@media x{a{b:url(c)}}`, `url(a)url(b)`, `u\72l(a)`, `\75 rl(a)`, `url(a\62 c)`,
+	`@supports (background:url(a)){}`, `@document url(a){}`, `a:not([b="url(c)"]){d:url(e)}`, `url(a(b)`,
+	"url(a\x00b)", "url(é)", `url("a" format("x"))`, `src("a")`, `url(`, `url`, `"`, `\`, `@import`, `@import "`,
+	`/*`, `image-set(`,
 }
 
 // TestCSSOracle compares the url()s found with those of an independent lexer.

@@ -28,8 +28,8 @@ func (sc *scanner) cssText(v view) view {
 	return d.view(len(s))
 }
 
-// cssEscape decodes the escape at the start of s, which is a backslash, and returns the bytes consumed: 0 when a line end or
-// nothing follows, which is no escape (CSS Syntax, section 4.3.7).
+// cssEscape decodes the escape at the start of s, which is a backslash, and returns the bytes consumed: 0
+// when a line end or nothing follows, which is no escape (CSS Syntax, section 4.3.7).
 func cssEscape(s []byte) (r rune, n int) {
 	if len(s) < 2 || s[1] == '\n' || s[1] == '\r' || s[1] == '\f' {
 		return 0, 0

@@ -28,11 +28,15 @@ func extensionOf(path string) string {
 	return ""
 }
 
-// binaryBody reports whether head starts a file of a well-known binary type, or is mostly bytes that no text has. UTF-16 is text.
+// binaryBody reports whether head starts a file of a well-known binary type, or is mostly bytes that no text
+// has. UTF-16 is text.
 func binaryBody(head []byte) bool {
-	for _, magic := range [...]string{"%PDF-", "%!PS-Adobe-", "\x89PNG\r\n", "GIF87a", "GIF89a", "\xff\xd8\xff", "PK\x03\x04", "\x1f\x8b", "BZh",
-		"\xfd7zXZ\x00", "7z\xbc\xaf\x27\x1c", "Rar!\x1a\x07", "\x28\xb5\x2f\xfd", "OggS", "ID3", "\x00\x00\x01\x00", "wOFF", "wOF2", "\x00asm", "\x7fELF",
-		"\x00\x01\x00\x00", "OTTO", "MZ\x90\x00", "\xca\xfe\xba\xbe", "SQLite format 3\x00", "\x1aE\xdf\xa3"} {
+	for _, magic := range [...]string{
+		"%PDF-", "%!PS-Adobe-", "\x89PNG\r\n", "GIF87a", "GIF89a", "\xff\xd8\xff", "PK\x03\x04", "\x1f\x8b", "BZh",
+		"\xfd7zXZ\x00", "7z\xbc\xaf\x27\x1c", "Rar!\x1a\x07", "\x28\xb5\x2f\xfd", "OggS", "ID3", "\x00\x00\x01\x00",
+		"wOFF", "wOF2", "\x00asm", "\x7fELF",
+		"\x00\x01\x00\x00", "OTTO", "MZ\x90\x00", "\xca\xfe\xba\xbe", "SQLite format 3\x00", "\x1aE\xdf\xa3",
+	} {
 		if bytes.HasPrefix(head, []byte(magic)) {
 			return true
 		}
@@ -61,15 +65,18 @@ func binaryBody(head []byte) bool {
 // sniffSpace are the white space bytes of MIME Sniffing, section 3.
 const sniffSpace = "\t\n\f\r "
 
-// looksHTML reports whether the table of MIME Sniffing, section 7.1, takes head for HTML: white space, a tag in any case, and a byte that
-// ends a tag, which is a blank or ">"; or "<!--". A byte order mark makes it plain text there.
+// looksHTML reports whether the table of MIME Sniffing, section 7.1, takes head for HTML: white space, a tag
+// in any case, and a byte that ends a tag, which is a blank or ">"; or "<!--". A byte order mark makes it
+// plain text there.
 func looksHTML(head []byte) bool {
 	b := bytes.TrimLeft(head, sniffSpace)
 	if bytes.HasPrefix(b, []byte("<!--")) {
 		return true
 	}
-	for _, tag := range [...]string{"<!doctype html", "<html", "<head", "<script", "<iframe", "<h1", "<div", "<font", "<table", "<a", "<style",
-		"<title", "<b", "<body", "<br", "<p"} {
+	for _, tag := range [...]string{
+		"<!doctype html", "<html", "<head", "<script", "<iframe", "<h1", "<div", "<font", "<table", "<a", "<style",
+		"<title", "<b", "<body", "<br", "<p",
+	} {
 		if len(b) > len(tag) && equalFold(b[:len(tag)], tag) && (b[len(tag)] == '>' || b[len(tag)] == ' ') {
 			return true
 		}
@@ -82,10 +89,12 @@ func looksXML(head []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(head, sniffSpace), []byte("<?xml"))
 }
 
-// xmlRoot returns the format that the root element of an XML document speaks for, or Unknown when head is not the start of one.
+// xmlRoot returns the format that the root element of an XML document speaks for, or Unknown when head is not
+// the start of one.
 func xmlRoot(head []byte) Format {
 	b := bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))
-	if len(b) > 1 && (b[0] == 0 || b[1] == 0 || b[0] == 0xff || b[0] == 0xfe) { // UTF-16: ASCII is all that counts here
+	// UTF-16: ASCII is all that counts here
+	if len(b) > 1 && (b[0] == 0 || b[1] == 0 || b[0] == 0xff || b[0] == 0xfe) {
 		b = bytes.ReplaceAll(bytes.TrimLeft(b, "\xff\xfe"), []byte{0}, nil)
 	}
 	for {

@@ -74,23 +74,37 @@ func TestDetect(t *testing.T) {
 	}
 }
 
-// TestDetectUnknownType walks the table of MIME Sniffing, section 7.1 (rules for identifying an unknown MIME type), whose rows stand in
-// wantHTML and after it, for all types that the standard calls unknown.
+// TestDetectUnknownType walks the table of MIME Sniffing, section 7.1 (rules for identifying an unknown MIME
+// type), whose rows stand in wantHTML and after it, for all types that the standard calls unknown.
 func TestDetectUnknownType(t *testing.T) {
-	wantHTML := []string{"<!DOCTYPE HTML", "<HTML", "<HEAD", "<SCRIPT", "<IFRAME", "<H1", "<DIV", "<FONT", "<TABLE", "<A", "<STYLE", "<TITLE",
+	wantHTML := []string{"<!DOCTYPE HTML", "<HTML", "<HEAD", "<SCRIPT", "<IFRAME", "<H1", "<DIV", "<FONT",
+		"<TABLE", "<A", "<STYLE", "<TITLE",
 		"<B", "<BODY", "<BR", "<P"}
-	bodies := map[string]Format{"<!--": HTML, "\n<!--x": HTML, "\t <?xml version='1.0'?><svg>": SVG, "<?xml": SVG, "<?xml?><rss>": Feed}
+	bodies := map[string]Format{
+		"<!--":                          HTML,
+		"\n<!--x":                       HTML,
+		"\t <?xml version='1.0'?><svg>": SVG,
+		"<?xml":                         SVG,
+		"<?xml?><rss>":                  Feed,
+	}
 	for _, tag := range wantHTML {
 		for _, ok := range []string{tag + " ", tag + ">", strings.ToLower(tag) + ">x", "\t\n\f\r " + tag + ">"} {
 			bodies[ok] = HTML
 		}
-		for _, no := range []string{tag, tag + "\n>", tag + "/>", tag + "\x00", "x" + tag + ">", "\v" + tag + ">", "\xef\xbb\xbf" + tag + ">"} {
+		for _, no := range []string{
+			tag, tag + "\n>", tag + "/>", tag + "\x00", "x" + tag + ">", "\v" + tag + ">", "\xef\xbb\xbf" + tag + ">",
+		} {
 			bodies[no] = Unknown
 		}
 	}
-	for _, other := range []string{"%PDF-1.7\n<html>", "%!PS-Adobe-3.0", "\xfe\xff\x00<\x00h\x00t\x00m\x00l\x00>", "\xff\xfe<\x00h\x00t\x00m\x00l\x00>\x00",
-		"\xef\xbb\xbftext", "GIF89a<html>", "BM<html>", "RIFF....WEBPVP", "\x89PNG\r\n\x1a\n", "\xff\xd8\xff", "OggS\x00", "MThd\x00\x00\x00\x06", "ID3",
-		"FORM....AIFF", ".snd", "\x1f\x8b\x08", "PK\x03\x04", "Rar!\x1a\x07", "text <html>", "<svg>", "<rss>", "<htmlx>", "<abbr>", "a{}", ""} {
+	for _, other := range []string{
+		"%PDF-1.7\n<html>", "%!PS-Adobe-3.0", "\xfe\xff\x00<\x00h\x00t\x00m\x00l\x00>",
+		"\xff\xfe<\x00h\x00t\x00m\x00l\x00>\x00",
+		"\xef\xbb\xbftext", "GIF89a<html>", "BM<html>", "RIFF....WEBPVP", "\x89PNG\r\n\x1a\n", "\xff\xd8\xff",
+		"OggS\x00", "MThd\x00\x00\x00\x06", "ID3",
+		"FORM....AIFF", ".snd", "\x1f\x8b\x08", "PK\x03\x04", "Rar!\x1a\x07", "text <html>", "<svg>", "<rss>",
+		"<htmlx>", "<abbr>", "a{}", "",
+	} {
 		bodies[other] = Unknown
 	}
 	for body, want := range bodies {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// relocated returns doc with every link that has a URL replaced by "nI", and every target inside the set unless it is on other.test.
+// relocated returns doc with every link that has a URL replaced by "nI", and every target inside the set
+// unless it is on other.test.
 func relocated(t *testing.T, doc string, in Input) (string, *Doc) {
 	t.Helper()
 	var d Doc
@@ -30,60 +31,102 @@ func TestEdits(t *testing.T) {
 		format       Format
 		doc, want    string
 	}{
-		{"charset after head", "utf-8", HTML, `<!doctype html><html><head lang=x><title>ü</title>`, `<!doctype html><html><head lang=x><meta charset="utf-8"><title>ü</title>`},
-		{"charset after html", "utf-8", HTML, `<!doctype html><html lang=en><title>`, `<!doctype html><html lang=en><meta charset="utf-8"><title>`},
-		{"charset after doctype", "utf-8", HTML, `<!-- c --><!doctype html><title>x</title>`, `<!-- c --><!doctype html><meta charset="utf-8"><title>x</title>`},
+		{"charset after head", "utf-8", HTML, `<!doctype html><html><head lang=x><title>ü</title>`,
+			`<!doctype html><html><head lang=x><meta charset="utf-8"><title>ü</title>`},
+		{"charset after html", "utf-8", HTML, `<!doctype html><html lang=en><title>`,
+			`<!doctype html><html lang=en><meta charset="utf-8"><title>`},
+		{"charset after doctype", "utf-8", HTML, `<!-- c --><!doctype html><title>x</title>`,
+			`<!-- c --><!doctype html><meta charset="utf-8"><title>x</title>`},
 		{"charset first", "utf-8", HTML, `<p>`, `<meta charset="utf-8"><p>`},
 		{"charset declared already", "UTF8", HTML, `<meta charset=utf-8><p>`, `<meta charset=utf-8><p>`},
-		{"charset declared otherwise", "koi8-r", HTML, "<html><meta charset=utf-8><head>\xc4", "<html><meta charset=\"koi8-r\"><meta charset=utf-8><head>\xc4"},
+		{"charset declared otherwise", "koi8-r", HTML, "<html><meta charset=utf-8><head>\xc4",
+			"<html><meta charset=\"koi8-r\"><meta charset=utf-8><head>\xc4"},
 		{"charset is the default", "iso-8859-1", HTML, `<p>`, `<p>`},
 		{"charset of a UTF-16 document", "utf-16le", HTML, "<\x00p\x00>\x00", "\xff\xfe<\x00p\x00>\x00"},
 		{"charset with BOM", "utf-8", HTML, "\xef\xbb\xbf<p>", "\xef\xbb\xbf<p>"},
-		{"charset in CSS", "shift_jis", CSS, "a{content:'\x95\x5c'}", "@charset \"shift_jis\";a{content:'\x95\x5c'}"},
-		{"charset in CSS, declared otherwise", "koi8-r", CSS, "@charset \"utf-8\";\xc4{}", "@charset \"koi8-r\";\xc4{}"},
+		{"charset in CSS", "shift_jis", CSS, "a{content:'\x95\x5c'}",
+			"@charset \"shift_jis\";a{content:'\x95\x5c'}"},
+		{"charset in CSS, declared otherwise", "koi8-r", CSS, "@charset \"utf-8\";\xc4{}",
+			"@charset \"koi8-r\";\xc4{}"},
 		{"charset in CSS of ASCII only", "shift_jis", CSS, "a{}", "a{}"},
-		{"charset in XML", "koi8-r", SVG, "<svg>\xc4</svg>", "<?xml version=\"1.0\" encoding=\"koi8-r\"?><svg>\xc4</svg>"},
-		{"charset in XML declaration", "koi8-r", SVG, "<?xml version='1.0'?><svg>\xc4</svg>", "<?xml version='1.0' encoding=\"koi8-r\"?><svg>\xc4</svg>"},
-		{"charset in XML declaration with standalone", "koi8-r", SVG, "<?xml version='1.0' standalone='yes'?><svg>\xc4</svg>", "<?xml version='1.0' encoding=\"koi8-r\" standalone='yes'?><svg>\xc4</svg>"},
-		{"charset in XML, other", "koi8-r", SVG, "<?xml version='1.0' encoding='utf-8'?><svg>\xc4</svg>", "<?xml version='1.0' encoding='koi8-r'?><svg>\xc4</svg>"},
+		{"charset in XML", "koi8-r", SVG, "<svg>\xc4</svg>",
+			"<?xml version=\"1.0\" encoding=\"koi8-r\"?><svg>\xc4</svg>"},
+		{"charset in XML declaration", "koi8-r", SVG, "<?xml version='1.0'?><svg>\xc4</svg>",
+			"<?xml version='1.0' encoding=\"koi8-r\"?><svg>\xc4</svg>"},
+		{"charset in XML declaration with standalone", "koi8-r", SVG,
+			"<?xml version='1.0' standalone='yes'?><svg>\xc4</svg>",
+			"<?xml version='1.0' encoding=\"koi8-r\" standalone='yes'?><svg>\xc4</svg>"},
+		{"charset in XML, other", "koi8-r", SVG, "<?xml version='1.0' encoding='utf-8'?><svg>\xc4</svg>",
+			"<?xml version='1.0' encoding='koi8-r'?><svg>\xc4</svg>"},
 
-		{"base with target", "", HTML, `<base href="/b/" target=_top><a href=x>`, `<base href="" target=_top><a href=n0>`},
-		{"base unquoted", "", HTML, `<base href=/b/ target=_top><a href=x>`, `<base href="" target=_top><a href=n0>`},
-		{"second base has no effect", "", HTML, `<base href="/b/"><base href="/c/"><a href=x>`, `<base href=""><base href="/c/"><a href=n0>`},
-		{"base without href does not count", "", HTML, `<base target=x><base href="/c/"><a href=x>`, `<base target=x><base href=""><a href=n0>`},
-		{"base in a template is inert", "", HTML, `<template><base href="/t/"></template><a href=#x>`, `<template><base href="/t/"></template><a href=#x>`},
-		{"base and fragments", "", HTML, `<a href="#a">a</a><base href='/b/'><a href='#b'>b</a><a href=''>c</a><a href=#d>d</a>`, `<a href="n0#a">a</a><base href=''><a href='n1#b'>b</a><a href='n2'>c</a><a href=n3#d>d</a>`},
-		{"base that is the page itself", "", HTML, `<base href="page.html"><a href="#x">`, `<base href=""><a href="#x">`},
-		{"base in srcdoc", "", HTML, `<iframe srcdoc="<base href='/b/'><a href='x'><a href='#y'>">`, `<iframe srcdoc="<base href=''><a href='n0'><a href='#y'>">`},
-		{"no base: fragments stay", "", HTML, `<a href="#a"><a href=""><form action=""><img src="">`, `<a href="#a"><a href=""><form action=""><img src="">`},
+		{"base with target", "", HTML, `<base href="/b/" target=_top><a href=x>`,
+			`<base href="" target=_top><a href=n0>`},
+		{"base unquoted", "", HTML, `<base href=/b/ target=_top><a href=x>`,
+			`<base href="" target=_top><a href=n0>`},
+		{"second base has no effect", "", HTML, `<base href="/b/"><base href="/c/"><a href=x>`,
+			`<base href=""><base href="/c/"><a href=n0>`},
+		{"base without href does not count", "", HTML, `<base target=x><base href="/c/"><a href=x>`,
+			`<base target=x><base href=""><a href=n0>`},
+		{"base in a template is inert", "", HTML, `<template><base href="/t/"></template><a href=#x>`,
+			`<template><base href="/t/"></template><a href=#x>`},
+		{"base and fragments", "", HTML,
+			`<a href="#a">a</a><base href='/b/'><a href='#b'>b</a><a href=''>c</a><a href=#d>d</a>`,
+			`<a href="n0#a">a</a><base href=''><a href='n1#b'>b</a><a href='n2'>c</a><a href=n3#d>d</a>`},
+		{"base that is the page itself", "", HTML, `<base href="page.html"><a href="#x">`,
+			`<base href=""><a href="#x">`},
+		{"base in srcdoc", "", HTML, `<iframe srcdoc="<base href='/b/'><a href='x'><a href='#y'>">`,
+			`<iframe srcdoc="<base href=''><a href='n0'><a href='#y'>">`},
+		{"no base: fragments stay", "", HTML, `<a href="#a"><a href=""><form action=""><img src="">`,
+			`<a href="#a"><a href=""><form action=""><img src="">`},
 
-		{"integrity inside, before and after", "", HTML, `<script integrity="sha384-x" src="a.js" crossorigin="anonymous"></script>`, `<script integrity="" src="n0" ></script>`},
-		{"integrity unquoted", "", HTML, `<link integrity=sha1-x rel=stylesheet href=a.css crossorigin>`, `<link integrity="" rel=stylesheet href=n0 >`},
-		{"integrity outside", "", HTML, `<script integrity=x crossorigin src=http://other.test/a.js></script>`, `<script integrity=x crossorigin src=http://other.test/a.js></script>`},
+		{"integrity inside, before and after", "", HTML,
+			`<script integrity="sha384-x" src="a.js" crossorigin="anonymous"></script>`,
+			`<script integrity="" src="n0" ></script>`},
+		{"integrity unquoted", "", HTML, `<link integrity=sha1-x rel=stylesheet href=a.css crossorigin>`,
+			`<link integrity="" rel=stylesheet href=n0 >`},
+		{"integrity outside", "", HTML, `<script integrity=x crossorigin src=http://other.test/a.js></script>`,
+			`<script integrity=x crossorigin src=http://other.test/a.js></script>`},
 		{"two crossorigins", "", HTML, `<img crossorigin=a crossorigin=b src=x>`, `<img   src=n0>`},
-		{"crossorigin of a video's source", "", HTML, `<video crossorigin><source src=x></video>`, `<video ><source src=n0></video>`},
-		{"CSP", "", HTML, `<meta content="default-src 'self'" http-equiv="Content-Security-Policy"><meta http-equiv=content-security-policy content=x>`, `<meta content="" http-equiv="Content-Security-Policy"><meta http-equiv=content-security-policy content="">`},
+		{"crossorigin of a video's source", "", HTML, `<video crossorigin><source src=x></video>`,
+			`<video ><source src=n0></video>`},
+		{"CSP", "", HTML,
+			`<meta content="default-src 'self'" http-equiv="Content-Security-Policy"><meta http-equiv=content-security-policy content=x>`, `<meta content="" http-equiv="Content-Security-Policy"><meta http-equiv=content-security-policy content="">`},
 
-		{"scheme-relative becomes absolute", "", HTML, `<a href="//other.test/x?a&b">`, `<a href="http://other.test/x?a&amp;b">`},
+		{"scheme-relative becomes absolute", "", HTML, `<a href="//other.test/x?a&b">`,
+			`<a href="http://other.test/x?a&amp;b">`},
 		{"scheme without slashes", "", HTML, `<a href="http:x">`, `<a href="n0">`},
-		{"absolute outside stays as it is spelled", "", HTML, `<a href=" HTTP://OTHER.test:80/x ">`, `<a href=" HTTP://OTHER.test:80/x ">`},
-		{"other schemes", "", HTML, `<a href="javascript:x()"><a href=mailto:a@b><img src="data:x"><a href=" about:blank"><a href="ftp://x/"><a href=tel:1><a href="java` + "\n" + `script:x">`, `<a href="javascript:x()"><a href=mailto:a@b><img src="data:x"><a href=" about:blank"><a href="ftp://x/"><a href=tel:1><a href="java` + "\n" + `script:x">`},
+		{"absolute outside stays as it is spelled", "", HTML, `<a href=" HTTP://OTHER.test:80/x ">`,
+			`<a href=" HTTP://OTHER.test:80/x ">`},
+		{"other schemes", "", HTML,
+			`<a href="javascript:x()"><a href=mailto:a@b><img src="data:x"><a href=" about:blank"><a href="ftp://x/"><a href=tel:1><a href="java` + "\n" + `script:x">`, `<a href="javascript:x()"><a href=mailto:a@b><img src="data:x"><a href=" about:blank"><a href="ftp://x/"><a href=tel:1><a href="java` + "\n" + `script:x">`},
 		{"no URL", "", HTML, `<a href="http://[x/">`, `<a href="http://[x/">`},
-		{"fragment written as a reference", "", HTML, `<a href="x&#35;y"><a href=z&num;w>`, `<a href="n0&#35;y"><a href=n1&num;w>`},
-		{"white space as references", "", HTML, "<a href='&#32;&Tab;x&#10; '><a href=' &#32; #y'>", "<a href='&#32;&Tab;n0&#10; '><a href=' &#32; #y'>"},
+		{"fragment written as a reference", "", HTML, `<a href="x&#35;y"><a href=z&num;w>`,
+			`<a href="n0&#35;y"><a href=n1&num;w>`},
+		{"white space as references", "", HTML, "<a href='&#32;&Tab;x&#10; '><a href=' &#32; #y'>",
+			"<a href='&#32;&Tab;n0&#10; '><a href=' &#32; #y'>"},
 		{"white space stays", "", HTML, "<a href=\" x\n\">", "<a href=\" n0\n\">"},
-		{"preconnect is no link", "", HTML, `<link rel=preconnect href=//x><link rel="dns-prefetch" href=//y>`, `<link rel=preconnect href=//x><link rel="dns-prefetch" href=//y>`},
+		{"preconnect is no link", "", HTML, `<link rel=preconnect href=//x><link rel="dns-prefetch" href=//y>`,
+			`<link rel=preconnect href=//x><link rel="dns-prefetch" href=//y>`},
 		{"attribute without value", "", HTML, `<base href=/b/><a href>`, `<base href=""><a href>`},
 		{"first of two attributes", "", HTML, `<a href=x href=y>`, `<a href=n0 href=y>`},
-		{"text is not markup", "", HTML, `<textarea><a href=x></textarea><!-- <a href=y> --><script>"<a href=z>"</script><title><a href=w></title>`, `<textarea><a href=x></textarea><!-- <a href=y> --><script>"<a href=z>"</script><title><a href=w></title>`},
-		{"self-closing script in SVG", "", HTML, `<svg><script href="a.js"/><style/><a href=x></a></svg><a href=y>`, `<svg><script href="n0"/><style/><a href=n1></a></svg><a href=n2>`},
-		{"CDATA in SVG", "", HTML, `<svg><![CDATA[<a href=x>]]></svg><![CDATA[<a href=y>]]>`, `<svg><![CDATA[<a href=x>]]></svg><![CDATA[<a href=y>]]>`},
-		{"CSS comments and strings", "", CSS, `/* url(x) */ a{content:"url(y)"; b:url(z)}`, `/* url(x) */ a{content:"url(y)"; b:url(n0)}`},
+		{"text is not markup", "", HTML,
+			`<textarea><a href=x></textarea><!-- <a href=y> --><script>"<a href=z>"</script><title><a href=w></title>`,
+			`<textarea><a href=x></textarea><!-- <a href=y> --><script>"<a href=z>"</script><title><a href=w></title>`},
+		{"self-closing script in SVG", "", HTML, `<svg><script href="a.js"/><style/><a href=x></a></svg><a href=y>`,
+			`<svg><script href="n0"/><style/><a href=n1></a></svg><a href=n2>`},
+		{"CDATA in SVG", "", HTML, `<svg><![CDATA[<a href=x>]]></svg><![CDATA[<a href=y>]]>`,
+			`<svg><![CDATA[<a href=x>]]></svg><![CDATA[<a href=y>]]>`},
+		{"CSS comments and strings", "", CSS, `/* url(x) */ a{content:"url(y)"; b:url(z)}`,
+			`/* url(x) */ a{content:"url(y)"; b:url(n0)}`},
 		{"CSS bad url", "", CSS, `a{b:url(x y);c:url(z'z);d:url(ok)}`, `a{b:url(x y);c:url(z'z);d:url(n0)}`},
-		{"CSS namespace and fragment", "", CSS, `@namespace "http://x/";a{b:url(#f);c:url(data:x)}`, `@namespace "http://x/";a{b:url(#f);c:url(data:x)}`},
+		{"CSS namespace and fragment", "", CSS, `@namespace "http://x/";a{b:url(#f);c:url(data:x)}`,
+			`@namespace "http://x/";a{b:url(#f);c:url(data:x)}`},
 		{"CSS not url", "", CSS, `a{b:xurl(y);c:my-url(z);d:url (w)}`, `a{b:xurl(y);c:my-url(z);d:url (w)}`},
-		{"guid stays", "", Feed, `<rss><item><guid>http://zoo.test/1</guid><link>http://zoo.test/1</link></item></rss>`, `<rss><item><guid>http://zoo.test/1</guid><link>n1</link></item></rss>`},
-		{"xml:base", "", Feed, `<feed xml:base="http://zoo.test/a/"><link href="x"/></feed>`, `<feed xml:base=""><link href="n0"/></feed>`},
+		{"guid stays", "", Feed,
+			`<rss><item><guid>http://zoo.test/1</guid><link>http://zoo.test/1</link></item></rss>`,
+			`<rss><item><guid>http://zoo.test/1</guid><link>n1</link></item></rss>`},
+		{"xml:base", "", Feed, `<feed xml:base="http://zoo.test/a/"><link href="x"/></feed>`,
+			`<feed xml:base=""><link href="n0"/></feed>`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			in := Input{URL: mustURL(t, "http://zoo.test/dir/page.html"), Format: c.format, HeaderCharset: c.header}
@@ -102,16 +145,22 @@ func TestScanFacts(t *testing.T) {
 	doc := `<!doctype html><html lang="en-GB"><head><title>
  A &lt;b&gt;   c </title><meta name=robots content="noindex, nofollow"><META NAME="Mirrord" CONTENT=none><title>second</title>
 <body><a rel="external NoFollow" href=/a>a</a><a rel="ugc sponsored" href=b?x>b</a><area href="c.html" rel=nofollow><a href="http://x.test/d">d</a><a href="&#101;">e</a><a href=../f/g.html#h>g</a>`
-	_, d := relocated(t, doc, Input{URL: mustURL(t, "http://zoo.test/dir/page.html"), MIME: "text/html; charset=utf-8"})
+	_, d := relocated(t, doc, Input{
+		URL:  mustURL(t, "http://zoo.test/dir/page.html"),
+		MIME: "text/html; charset=utf-8",
+	})
 	if d.Title != "A <b> c" || d.Lang != "en-GB" || d.Format != HTML {
 		t.Errorf("title %q, lang %q, format %s", d.Title, d.Lang, d.Format)
 	}
-	if want := []RobotsMeta{{"robots", "noindex, nofollow"}, {"mirrord", "none"}}; fmt.Sprint(d.Robots) != fmt.Sprint(want) {
+	if want := []RobotsMeta{
+		{"robots", "noindex, nofollow"}, {"mirrord", "none"},
+	}; fmt.Sprint(d.Robots) != fmt.Sprint(want) {
 		t.Errorf("robots %v", d.Robots)
 	}
 	var got []string
 	for _, l := range d.Links {
-		got = append(got, fmt.Sprintf("%s nofollow=%t absolute=%t plain=%t", l.URL, l.NoFollow, l.Absolute, l.Plain))
+		got = append(got,
+			fmt.Sprintf("%s nofollow=%t absolute=%t plain=%t", l.URL, l.NoFollow, l.Absolute, l.Plain))
 	}
 	want := []string{
 		"http://zoo.test/a nofollow=true absolute=false plain=false",
@@ -137,7 +186,11 @@ func TestRefs(t *testing.T) {
 		`<a href="&#x68;ttp://a/">`:     "http://a/|http://a/",
 		`<a href="\\h\p">`:              `\\h\p|http://h/p`,
 	} {
-		_, d := relocated(t, in, Input{URL: mustURL(t, "http://zoo.test/dir/page.html"), Format: HTML, HeaderCharset: "utf-8"})
+		_, d := relocated(t, in, Input{
+			URL:           mustURL(t, "http://zoo.test/dir/page.html"),
+			Format:        HTML,
+			HeaderCharset: "utf-8",
+		})
 		if len(d.Links) != 1 {
 			t.Errorf("%q: %d links", in, len(d.Links))
 			continue

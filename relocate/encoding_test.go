@@ -31,13 +31,17 @@ func encode(t testing.TB, name, s string) []byte {
 	return out
 }
 
-// TestEncodings scans and splices the same page in many encodings. The text is chosen so that trailing bytes collide with ASCII:
-// 表 and ソ end in a backslash in Shift_JIS, 功 in Big5.
+// TestEncodings scans and splices the same page in many encodings. The text is chosen so that trailing bytes
+// collide with ASCII: 表 and ソ end in a backslash in Shift_JIS, 功 in Big5.
 func TestEncodings(t *testing.T) {
-	japanese := `<html><head><title>表ソ</title></head><body title="表"><a href="表.html?q=表#表">ソ</a><style>a::before{content:"表";background:url("ソ.png")}</style><p style='background:url(表.png)'><img alt="能" src=ソ.gif></body></html>`
-	chinese := `<html><title>功</title><a href="功.html?q=功#功">許</a><style>a::before{content:"功";background:url("許.png")}</style><img src=功.gif>`
-	korean := `<html><title>한국</title><a href="한국.html?q=한#국">x</a><style>a{content:"한";background:url("국.png")}</style><img src=한.gif>`
-	russian := `<html><title>Привет</title><a href="Привет.html?q=Да#Нет">x</a><style>a{content:"Д";background:url("ю.png")}</style><img src=я.gif>`
+	japanese :=
+		`<html><head><title>表ソ</title></head><body title="表"><a href="表.html?q=表#表">ソ</a><style>a::before{content:"表";background:url("ソ.png")}</style><p style='background:url(表.png)'><img alt="能" src=ソ.gif></body></html>`
+	chinese :=
+		`<html><title>功</title><a href="功.html?q=功#功">許</a><style>a::before{content:"功";background:url("許.png")}</style><img src=功.gif>`
+	korean :=
+		`<html><title>한국</title><a href="한국.html?q=한#국">x</a><style>a{content:"한";background:url("국.png")}</style><img src=한.gif>`
+	russian :=
+		`<html><title>Привет</title><a href="Привет.html?q=Да#Нет">x</a><style>a{content:"Д";background:url("ю.png")}</style><img src=я.gif>`
 	for _, c := range []struct {
 		name, text, path, query string // of the first link
 	}{
@@ -68,15 +72,21 @@ func TestEncodings(t *testing.T) {
 			if got, want := string(d.Links[0].URL), "http://zoo.test"+c.path+"?"+c.query; got != want {
 				t.Errorf("first link %s, want %s", got, want)
 			}
-			if n := strings.Count(c.text, "href=") + strings.Count(c.text, "src=") + strings.Count(c.text, "url("); len(d.Links) != n {
+			if n := strings.Count(c.text, "href=") + strings.Count(c.text, "src=") +
+				strings.Count(c.text, "url("); len(d.Links) != n {
 				t.Errorf("%d links, want %d: %+v", len(d.Links), n, d.Links)
 			}
 			if want := c.text[strings.Index(c.text, "<title>")+7 : strings.Index(c.text, "</title>")]; d.Title != want {
 				t.Errorf("title %q, want %q", d.Title, want)
 			}
-			out, _ := Splice(nil, raw, d.Charset, d.Links, nil, func(int) ([]byte, bool, bool) { return []byte("n.html"), true, true })
+			out, _ := Splice(nil, raw, d.Charset, d.Links, nil, func(int) ([]byte, bool, bool) {
+				return []byte("n.html"), true, true
+			})
 			want := c.text
-			for _, old := range []string{"表.html?q=表", "ソ.png", "表.png", "ソ.gif", "功.html?q=功", "許.png", "功.gif", "한국.html?q=한", "국.png", "한.gif", "Привет.html?q=Да", "ю.png", "я.gif"} {
+			for _, old := range []string{
+				"表.html?q=表", "ソ.png", "表.png", "ソ.gif", "功.html?q=功", "許.png", "功.gif", "한국.html?q=한", "국.png", "한.gif",
+				"Привет.html?q=Да", "ю.png", "я.gif",
+			} {
 				want = strings.ReplaceAll(want, old, "n.html")
 			}
 			dec := decodeAll(t, c.name, out)
@@ -115,20 +125,25 @@ func TestSniff(t *testing.T) {
 		{"header beats meta", "koi8-r", "<meta charset=utf-8>", HTML, "koi8-r", FromHeader},
 		{"unknown header", "klingon", "<meta charset=koi8-r>", HTML, "koi8-r", FromDocument},
 		{"meta charset", "", `<html><meta charset="UTF8">`, HTML, "utf-8", FromDocument},
-		{"meta http-equiv", "", `<META content="text/html; charset=Shift_JIS" http-equiv='Content-Type'>`, HTML, "shift_jis", FromDocument},
-		{"content without http-equiv", "", `<meta content="text/html; charset=big5">`, HTML, "windows-1252", FromDefault},
+		{"meta http-equiv", "", `<META content="text/html; charset=Shift_JIS" http-equiv='Content-Type'>`, HTML,
+			"shift_jis", FromDocument},
+		{"content without http-equiv", "", `<meta content="text/html; charset=big5">`, HTML, "windows-1252",
+			FromDefault},
 		{"meta says UTF-16", "", `<meta charset=utf-16>`, HTML, "utf-8", FromDocument},
 		{"meta says x-user-defined", "", `<meta charset=x-user-defined>`, HTML, "windows-1252", FromDocument},
 		{"meta in a comment", "", `<!-- <meta charset=big5> --><meta charset=gbk>`, HTML, "gbk", FromDocument},
 		{"comment of two dashes", "", `<!--><meta charset=gbk>-->`, HTML, "gbk", FromDocument},
 		{"meta in an attribute", "", `<a b="<meta charset=big5>"><meta charset=gbk>`, HTML, "gbk", FromDocument},
-		{"meta in a processing instruction", "", `<?x <meta charset=big5> ?><meta charset=gbk>`, HTML, "gbk", FromDocument},
+		{"meta in a processing instruction", "", `<?x <meta charset=big5> ?><meta charset=gbk>`, HTML, "gbk",
+			FromDocument},
 		{"first meta counts", "", `<meta charset=gbk><meta charset=big5>`, HTML, "gbk", FromDocument},
 		{"bad label, then good", "", `<meta charset=klingon><meta charset=big5>`, HTML, "big5", FromDocument},
 		{"meta beyond the prescan", "", pad + "<meta charset=koi8-r>\xc4", HTML, "koi8-r", FromDocument},
-		{"XML declaration in HTML", "", `<?xml version="1.0" encoding="koi8-r"?><html>`, HTML, "koi8-r", FromDocument},
+		{"XML declaration in HTML", "", `<?xml version="1.0" encoding="koi8-r"?><html>`, HTML, "koi8-r",
+			FromDocument},
 		{"XML default", "", `<svg/>`, SVG, "utf-8", FromDefault},
-		{"XML declaration", "", `<?xml version='1.0' encoding='windows-1251'?><svg/>`, SVG, "windows-1251", FromDocument},
+		{"XML declaration", "", `<?xml version='1.0' encoding='windows-1251'?><svg/>`, SVG, "windows-1251",
+			FromDocument},
 		{"CSS default", "", `a{}`, CSS, "utf-8", FromDefault},
 		{"CSS @charset", "", `@charset "shift_jis";`, CSS, "shift_jis", FromDocument},
 		{"CSS @charset spelled otherwise", "", `@charset 'shift_jis';`, CSS, "utf-8", FromDefault},
@@ -137,7 +152,11 @@ func TestSniff(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var d Doc
-			if err := d.Scan([]byte(c.doc), Input{URL: mustURL(t, "http://zoo.test/"), Format: c.format, HeaderCharset: c.header}); err != nil {
+			if err := d.Scan([]byte(c.doc), Input{
+				URL:           mustURL(t, "http://zoo.test/"),
+				Format:        c.format,
+				HeaderCharset: c.header,
+			}); err != nil {
 				t.Fatal(err)
 			}
 			if d.Charset != c.want || d.CharsetFrom != c.from {

@@ -7,9 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// entityAt decodes the character reference at the start of s, which is '&', as in an attribute value (HTML standard, section
-// 13.2.5.72 and following): a name without semicolon is no reference when '=' or an alphanumeric follows. It returns one or two
-// characters and the bytes consumed, or 0 for no reference. In XML only the five predefined names exist.
+// entityAt decodes the character reference at the start of s, which is '&', as in an attribute value (HTML
+// standard, section 13.2.5.72 and following): a name without semicolon is no reference when '=' or an
+// alphanumeric follows. It returns one or two characters and the bytes consumed, or 0 for no reference. In
+// XML only the five predefined names exist.
 func entityAt(s []byte, xml bool) (r1, r2 rune, n int) {
 	if len(s) < 3 {
 		return 0, 0, 0
@@ -61,9 +62,9 @@ func entityAt(s []byte, xml bool) (r1, r2 rune, n int) {
 // maxEntity is longer than any name in the standard's table (&CounterClockwiseContourIntegral;).
 const maxEntity = 40
 
-// namedRef looks ref up in the standard library's table. The library decodes the longest prefix that is a name; only the whole
-// counts here. A prefix leaves a rest that ends in the semicolon or, without one, more than the one character that every name
-// valid without semicolon stands for.
+// namedRef looks ref up in the standard library's table. The library decodes the longest prefix that is a
+// name; only the whole counts here. A prefix leaves a rest that ends in the semicolon or, without one, more
+// than the one character that every name valid without semicolon stands for.
 func namedRef(ref string) (r1, r2 rune, n int) {
 	out := html.UnescapeString(ref)
 	if out == ref {
@@ -112,8 +113,10 @@ func numericAt(s []byte) (r1, r2 rune, n int) {
 
 // c1Table maps references to C1 controls to what windows-1252 has there (HTML standard, section 13.2.5.80).
 var c1Table = [32]rune{
-	0x20ac, 0x81, 0x201a, 0x192, 0x201e, 0x2026, 0x2020, 0x2021, 0x2c6, 0x2030, 0x160, 0x2039, 0x152, 0x8d, 0x17d, 0x8f,
-	0x90, 0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014, 0x2dc, 0x2122, 0x161, 0x203a, 0x153, 0x9d, 0x17e, 0x178,
+	0x20ac, 0x81, 0x201a, 0x192, 0x201e, 0x2026, 0x2020, 0x2021, 0x2c6, 0x2030, 0x160, 0x2039, 0x152, 0x8d,
+	0x17d, 0x8f,
+	0x90, 0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014, 0x2dc, 0x2122, 0x161, 0x203a, 0x153, 0x9d,
+	0x17e, 0x178,
 }
 
 // digit returns the value of a hexadecimal digit, or 16.

@@ -29,8 +29,8 @@ func (readers) Feed() reader {
 	}
 }
 
-// feedScan is the state of a scan of RSS 0.9 to 2.0, RSS 1.0 (RDF) or Atom. Elements are known by their local names, so that the
-// usual extensions (media, itunes, content) count wherever they stand.
+// feedScan is the state of a scan of RSS 0.9 to 2.0, RSS 1.0 (RDF) or Atom. Elements are known by their local
+// names, so that the usual extensions (media, itunes, content) count wherever they stand.
 type feedScan struct {
 	sc    *scanner
 	x     xmlReader
@@ -45,8 +45,9 @@ type xmlBase struct {
 	url   site.URL
 }
 
-// feed finds the links of a feed: items and channels are hyperlinks, images and media are requisites, guid permalinks are followed
-// but stay as they are because they are names, and the HTML inside descriptions is scanned like srcdoc.
+// feed finds the links of a feed: items and channels are hyperlinks, images and media are requisites, guid
+// permalinks are followed but stay as they are because they are names, and the HTML inside descriptions is
+// scanned like srcdoc.
 func (sc *scanner) feed(v view) {
 	f := feedScan{sc: sc, x: xmlReader{v: v}}
 	root := true
@@ -114,7 +115,13 @@ func (f *feedScan) base() bool {
 	if a.quote == 0 {
 		text = `""`
 	}
-	f.sc.d.Edits = append(f.sc.d.Edits, Edit{Start: f.x.v.at(a.v0), End: f.x.v.at(a.v1), New: text, Why: EditBase, Link: -1})
+	f.sc.d.Edits = append(f.sc.d.Edits, Edit{
+		Start: f.x.v.at(a.v0),
+		End:   f.x.v.at(a.v1),
+		New:   text,
+		Why:   EditBase,
+		Link:  -1,
+	})
 	return true
 }
 
@@ -223,7 +230,8 @@ func (f *feedScan) permalink() {
 func (f *feedScan) atomLink() {
 	kind := Reference
 	switch f.value("rel") {
-	case "", "alternate", "enclosure", "next", "prev", "previous", "first", "last", "prev-archive", "next-archive", "replies", "related", "via", "license":
+	case "", "alternate", "enclosure", "next", "prev", "previous", "first", "last", "prev-archive",
+		"next-archive", "replies", "related", "via", "license":
 		kind = Hyperlink
 	case "hub", "edit", "edit-media", "search":
 		return

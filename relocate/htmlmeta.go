@@ -68,7 +68,10 @@ func (h *htmlScan) meta(mark, start int) {
 	name := fold(&buf, h.text(a))
 	if string(name) == "robots" || string(name) == "mirrord" {
 		if h.templates == 0 && len(sc.d.Robots) < maxRobots {
-			sc.d.Robots = append(sc.d.Robots, RobotsMeta{Name: sc.intern(name), Content: sc.collapse(h.text(content), 1024)})
+			sc.d.Robots = append(sc.d.Robots, RobotsMeta{
+				Name:    sc.intern(name),
+				Content: sc.collapse(h.text(content), 1024),
+			})
 		}
 		return
 	}
@@ -104,18 +107,27 @@ func (h *htmlScan) metaCharset(charsetAttr, content *attr, start int) {
 
 // blank declares that an attribute's value is emptied.
 func (h *htmlScan) blank(a *attr, why EditKind) {
-	h.sc.d.Edits = append(h.sc.d.Edits, Edit{Start: h.v.at(int(a.v0)), End: h.v.at(int(a.v1)), New: h.emptied(a), Why: why, Link: -1})
+	h.sc.d.Edits = append(h.sc.d.Edits, Edit{
+		Start: h.v.at(int(a.v0)),
+		End:   h.v.at(int(a.v1)),
+		New:   h.emptied(a),
+		Why:   why,
+		Link:  -1,
+	})
 }
 
-// emptied returns how the emptied value of a is written. An unquoted one gets quotes, or the next attribute would become the value.
+// emptied returns how the emptied value of a is written. An unquoted one gets quotes, or the next attribute
+// would become the value.
 func (h *htmlScan) emptied(a *attr) string {
 	if a.quote != 0 {
 		return ""
 	}
-	return [...]string{`""`, "&quot;&quot;", "&amp;quot;&amp;quot;", "&amp;amp;quot;&amp;amp;quot;"}[h.ctx&CtxLevel]
+	return [...]string{`""`, "&quot;&quot;", "&amp;quot;&amp;quot;",
+		"&amp;amp;quot;&amp;amp;quot;"}[h.ctx&CtxLevel]
 }
 
-// baseTag takes the first base element with an href as the base of the whole document (HTML standard, section 4.2.3).
+// baseTag takes the first base element with an href as the base of the whole document (HTML standard, section
+// 4.2.3).
 func (h *htmlScan) baseTag(mark int) {
 	a := h.find(mark, attrHref)
 	if a == nil || h.templates > 0 || h.baseSet {
@@ -131,14 +143,15 @@ func (h *htmlScan) baseTag(mark int) {
 	}
 }
 
-// RefreshURL returns the reference in the value of an HTTP Refresh header field, which is that of meta refresh, or "".
+// RefreshURL returns the reference in the value of an HTTP Refresh header field, which is that of meta
+// refresh, or "".
 func RefreshURL(value string) string {
 	i, j := refreshURL([]byte(value))
 	return value[i:j]
 }
 
-// refreshURL returns the span of the URL in the content of a meta refresh (HTML standard, section 4.2.5.3, "shared declarative
-// refresh steps"), or an empty one.
+// refreshURL returns the span of the URL in the content of a meta refresh (HTML standard, section 4.2.5.3,
+// "shared declarative refresh steps"), or an empty one.
 func refreshURL(s []byte) (start, end int) {
 	i := 0
 	skip := func() {
@@ -182,8 +195,8 @@ func refreshURL(s []byte) (start, end int) {
 	return start, len(s)
 }
 
-// srcsetNext returns the span of the next URL in a srcset at or after p and where to go on (HTML standard, section 4.8.4.3.10,
-// "parse a srcset attribute"). An empty span says there is none.
+// srcsetNext returns the span of the next URL in a srcset at or after p and where to go on (HTML standard,
+// section 4.8.4.3.10, "parse a srcset attribute"). An empty span says there is none.
 func srcsetNext(s []byte, p int) (start, end, next int) {
 	for p < len(s) && (space(s[p]) || s[p] == ',') {
 		p++
@@ -211,8 +224,8 @@ func srcsetNext(s []byte, p int) (start, end, next int) {
 	return start, end, p
 }
 
-// lazyURL reports whether the value of an attribute that only scripts read looks like the URL of a file: a path with an extension
-// and none of the characters of markup, JSON or text.
+// lazyURL reports whether the value of an attribute that only scripts read looks like the URL of a file: a
+// path with an extension and none of the characters of markup, JSON or text.
 func lazyURL(s []byte) bool {
 	s = bytes.Trim(s, "\t\n\f\r ")
 	if len(s) == 0 || len(s) > 4096 || bytes.ContainsAny(s, " \t\n\r\"<>{}[]|\\^`") {

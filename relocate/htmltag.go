@@ -108,7 +108,13 @@ func (h *htmlScan) tag(tag tagID, mark, start int) {
 // edit declares an edit that depends on a link; without one it is not needed.
 func (h *htmlScan) edit(start, end int32, text string, why EditKind, link int) {
 	if link >= 0 && !h.sc.d.Truncated {
-		h.sc.d.Edits = append(h.sc.d.Edits, Edit{Start: start, End: end, New: text, Why: why, Link: int32(link)})
+		h.sc.d.Edits = append(h.sc.d.Edits, Edit{
+			Start: start,
+			End:   end,
+			New:   text,
+			Why:   why,
+			Link:  int32(link),
+		})
 	}
 }
 

@@ -4,10 +4,11 @@ package relocate
 
 import "bytes"
 
-// The tokenization rules here are those of golang.org/x/net/html's Tokenizer, which follows the HTML standard, section 13.2.5; a
-// differential fuzz test holds the two together.
+// The tokenization rules here are those of golang.org/x/net/html's Tokenizer, which follows the HTML
+// standard, section 13.2.5; a differential fuzz test holds the two together.
 
-// rawAttr is one attribute as it is written: s[k0:k1] is its name, s[v0:v1] its value, s[k0:end] all of it with quotes.
+// rawAttr is one attribute as it is written: s[k0:k1] is its name, s[v0:v1] its value, s[k0:end] all of it
+// with quotes.
 type rawAttr struct {
 	k0, k1, v0, v1, end int
 	hash                uint64 // of the name, see names.go
@@ -48,7 +49,8 @@ const (
 	attrNone = -2 // the tag is complete; a.end is the position after its '>'
 )
 
-// nextAttr reads the attribute at or after s[p] and returns the position after it. The name may be empty: that is no attribute.
+// nextAttr reads the attribute at or after s[p] and returns the position after it. The name may be empty:
+// that is no attribute.
 func nextAttr(s []byte, p int, a *rawAttr) int {
 	for p < len(s) && tagClass[s[p]]&tagSpace != 0 {
 		p++
@@ -154,8 +156,8 @@ func after(s []byte, p int, c byte) int {
 	return len(s)
 }
 
-// skipComment returns the position after the comment whose text starts at s[p]. It ends at the first '>' that follows "--" or
-// "--!", or nothing but dashes.
+// skipComment returns the position after the comment whose text starts at s[p]. It ends at the first '>' that
+// follows "--" or "--!", or nothing but dashes.
 func skipComment(s []byte, p int) int {
 	start := p
 	dashes := p // s[start:dashes] is dashes only
@@ -178,7 +180,8 @@ func skipComment(s []byte, p int) int {
 	}
 }
 
-// rawEnd returns the position of the "</name" that ends raw text starting at s[p], or the end. name is in lower case.
+// rawEnd returns the position of the "</name" that ends raw text starting at s[p], or the end. name is in
+// lower case.
 func rawEnd(s []byte, p int, name string) int {
 	if name == "script" {
 		return scriptEnd(s, p)
@@ -202,7 +205,8 @@ func endTagAt(s []byte, p int, name string) bool {
 	return n < len(s) && s[p+1] == '/' && tagClass[s[n]]&tagNameEnd != 0 && equalFold(s[p+2:n], name)
 }
 
-// scriptEnd is rawEnd for scripts, where "<!--" hides "</script" after another "<script" (HTML standard, sections 13.2.5.17 to 31).
+// scriptEnd is rawEnd for scripts, where "<!--" hides "</script" after another "<script" (HTML standard,
+// sections 13.2.5.17 to 31).
 func scriptEnd(s []byte, p int) int {
 	for { // script data state
 		i := bytes.IndexByte(s[p:], '<')
@@ -224,8 +228,8 @@ func scriptEnd(s []byte, p int) int {
 	}
 }
 
-// escapedScript reads on after "<!--" in a script. It returns either the position of the script's end tag, or the end of the
-// document, and true, or the position after the "-->" that ends the escape.
+// escapedScript reads on after "<!--" in a script. It returns either the position of the script's end tag, or
+// the end of the document, and true, or the position after the "-->" that ends the escape.
 func escapedScript(s []byte, p int) (end int, closed bool) {
 	double := false
 	gt := -1 // the next '>' at or after p, once looked for

@@ -11,7 +11,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// xnetTokens renders what golang.org/x/net/html's Tokenizer makes of s: tags with attributes, raw text, comments by their end.
+// xnetTokens renders what golang.org/x/net/html's Tokenizer makes of s: tags with attributes, raw text,
+// comments by their end.
 func xnetTokens(s []byte) []string {
 	z := html.NewTokenizer(bytes.NewReader(s))
 	var out []string
@@ -40,7 +41,8 @@ func xnetTokens(s []byte) []string {
 			out = append(out, fmt.Sprintf("%d </%s", start, name))
 		case html.TextToken:
 			switch raw {
-			case "script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes", "noscript", "plaintext":
+			case "script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes", "noscript",
+				"plaintext":
 				out = append(out, fmt.Sprintf("%d raw %d", start, at))
 			}
 		case html.CommentToken, html.DoctypeToken:
@@ -159,15 +161,25 @@ func compareTokens(t *testing.T, s []byte) {
 }
 
 var tokenSeeds = []string{
-	`<a href="x">y</a>`, `<a href=x/ y>`, `<a =b =c>`, `<a/b/c="d"e='f'g=h>`, `<a b=c b=d B=e>`, `<a b="&amp;&lt;&notit;&not=&copy&copy;&copyx">`,
-	`<A HREF=&#x41;&#65;&#0;&#128;&#xD800;&#x110000;&#x;&#;&fjlig;&semi;&bogus;>`, "<a b='c\r\nd\re\x00f'>", `</a b="c>d">`, `</>`, `</ >`, `</1>`,
-	`<!-- a -->`, `<!-->`, `<!--->`, `<!---->`, `<!----!>`, `<!--a--!>b-->`, `<!--a--!-->`, `<!--a--!->-->`, `<!-`, `<!`, `<!>`, `<!DOCTYPE html>`, `<!doctype`,
-	`<![CDATA[x]]>`, `<![CDATA[<a>]]>`, `<?php echo ">" ?>`, `<script>a<b</script>`, `<script><!-- <script> </script> --></script>`,
-	`<script><!--<script></script></script>`, `<script><!-- </script>`, `<script>x</scrip></script x="y">`, `<style></style>`, `<style></STYLE/>`, `<title>&amp;</title>`,
-	`<textarea><b></textarea>`, `<xmp><a></xmp>`, `<plaintext><a>`, `<iframe><a></iframe>`, `<noscript><a></noscript>`, `<noembed>x</noembed y>`, `<a`, `<a `, `<a b`, `<a b=`, `<a b="`, `<a b="c"`,
-	`<script`, `<script>`, `<script><`, `<script><!`, `<script><!--`, `<script><!--<script`, `<script><!--<script>`, `<script></script`, "<a\x00b c\x00d=e\x00f>", `a<b<c>`, `<<a>>`, `<a b==c>`, `<a "=b>`, `<a b=">"c>`, `<a b = c>`, "<a\fb>",
-	`<a b="c"d>`, `<a / >`, `<a b / c>`, `<a b/=c>`, `<script><!-->x</script>`, `<script><!--->x</script>`, `<script><!--x--y-->z</script>`,
-	`<script><!--<script>x</script >y</script>`, `<script><!--<scripty></script>`, "<a b=&#x80;&#13;&#10;&AMP&AMP;&LT>",
+	`<a href="x">y</a>`, `<a href=x/ y>`, `<a =b =c>`, `<a/b/c="d"e='f'g=h>`, `<a b=c b=d B=e>`,
+	`<a b="&amp;&lt;&notit;&not=&copy&copy;&copyx">`,
+	`<A HREF=&#x41;&#65;&#0;&#128;&#xD800;&#x110000;&#x;&#;&fjlig;&semi;&bogus;>`, "<a b='c\r\nd\re\x00f'>",
+	`</a b="c>d">`, `</>`, `</ >`, `</1>`,
+	`<!-- a -->`, `<!-->`, `<!--->`, `<!---->`, `<!----!>`, `<!--a--!>b-->`, `<!--a--!-->`, `<!--a--!->-->`,
+	`<!-`, `<!`, `<!>`, `<!DOCTYPE html>`, `<!doctype`,
+	`<![CDATA[x]]>`, `<![CDATA[<a>]]>`, `<?php echo ">" ?>`, `<script>a<b</script>`,
+	`<script><!-- <script> </script> --></script>`,
+	`<script><!--<script></script></script>`, `<script><!-- </script>`, `<script>x</scrip></script x="y">`,
+	`<style></style>`, `<style></STYLE/>`, `<title>&amp;</title>`,
+	`<textarea><b></textarea>`, `<xmp><a></xmp>`, `<plaintext><a>`, `<iframe><a></iframe>`,
+	`<noscript><a></noscript>`, `<noembed>x</noembed y>`, `<a`, `<a `, `<a b`, `<a b=`, `<a b="`, `<a b="c"`,
+	`<script`, `<script>`, `<script><`, `<script><!`, `<script><!--`, `<script><!--<script`,
+	`<script><!--<script>`, `<script></script`, "<a\x00b c\x00d=e\x00f>", `a<b<c>`, `<<a>>`, `<a b==c>`,
+	`<a "=b>`, `<a b=">"c>`, `<a b = c>`, "<a\fb>",
+	`<a b="c"d>`, `<a / >`, `<a b / c>`, `<a b/=c>`, `<script><!-->x</script>`, `<script><!--->x</script>`,
+	`<script><!--x--y-->z</script>`,
+	`<script><!--<script>x</script >y</script>`, `<script><!--<scripty></script>`,
+	"<a b=&#x80;&#13;&#10;&AMP&AMP;&LT>",
 }
 
 func TestHTMLTokens(t *testing.T) {
@@ -188,8 +200,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// FuzzHTMLTokens holds the tokenizer against golang.org/x/net/html's: same tags, attribute names and decoded values in order, same
-// ends of raw text, comments and declarations.
+// FuzzHTMLTokens holds the tokenizer against golang.org/x/net/html's: same tags, attribute names and decoded
+// values in order, same ends of raw text, comments and declarations.
 func FuzzHTMLTokens(f *testing.F) {
 	for _, s := range tokenSeeds {
 		f.Add([]byte(s))

@@ -28,16 +28,20 @@ type Kind uint8
 
 // The kinds. The numbers are stored by callers: never reorder them.
 const (
-	Hyperlink  Kind = iota // leads to another document: a, area, longdesc, meta refresh, feed items, rel=next, feeds, translations
-	Frame                  // a document shown inside this one: iframe, frame, object with HTML
-	Requisite              // needed to show the document: images, scripts, style sheets, fonts, media, icons, manifests
-	Action                 // a program: form action, formaction, ping. Never mirrored, made absolute
-	Reference              // names a document: canonical, cite, og:url. Relocated, not followed
-	Discovered             // names a document in a sitemap or script. Followed, never replaced
-	InScript               // a string in an inline script that is plainly a file's address. Followed as a guess, replaced when its target is inside, else left
+	// leads to another document: a, area, longdesc, meta refresh, feed items, rel=next, feeds, translations
+	Hyperlink  Kind = iota
+	Frame           // a document shown inside this one: iframe, frame, object with HTML
+	Requisite       // needed to show the document: images, scripts, style sheets, fonts, media, icons, manifests
+	Action          // a program: form action, formaction, ping. Never mirrored, made absolute
+	Reference       // names a document: canonical, cite, og:url. Relocated, not followed
+	Discovered      // names a document in a sitemap or script. Followed, never replaced
+	// a string in an inline script that is plainly a file's address. Followed as a guess, replaced when its
+	// target is inside, else left
+	InScript
 )
 
-var kindNames = [...]string{"hyperlink", "frame", "requisite", "action", "reference", "discovered", "in script"}
+var kindNames = [...]string{"hyperlink", "frame", "requisite", "action", "reference", "discovered",
+	"in script"}
 
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {
@@ -46,12 +50,13 @@ func (k Kind) String() string {
 	return "invalid"
 }
 
-// Context says how a reference must be written at a span. It is all that Splice knows of the place besides the raw bytes, and
-// it is stored by callers: bits keep their meaning.
+// Context says how a reference must be written at a span. It is all that Splice knows of the place besides
+// the raw bytes, and it is stored by callers: bits keep their meaning.
 type Context uint16
 
-// The bits of a Context. The two lowest count how many times the reference is wrapped in character references: 0 in a style
-// sheet, in <style> and in CDATA, 1 in an attribute or in XML text, 2 in an attribute inside srcdoc, 3 one srcdoc deeper.
+// The bits of a Context. The two lowest count how many times the reference is wrapped in character
+// references: 0 in a style sheet, in <style> and in CDATA, 1 in an attribute or in XML text, 2 in an
+// attribute inside srcdoc, 3 one srcdoc deeper.
 const (
 	CtxLevel       Context = 3       // mask of the level
 	CtxUnquoted    Context = 1 << 2  // unquoted attribute value
@@ -63,9 +68,12 @@ const (
 	CtxJSON        Context = 1 << 8  // a JSON string
 	CtxXML         Context = 1 << 9  // XML, not HTML
 	CtxCDATA       Context = 1 << 10 // inside a CDATA section
-	CtxJS          Context = 1 << 11 // a string of a script: a path begins with a dot, or an import would take it for a package's name
-	CtxDir         Context = 1 << 12 // an applet's codebase: the directory of the class is written, without the class and its package
-	CtxPackage     Context = 3 << 13 // mask of the number of directories that the class's package is deep, under CtxDir
+	// a string of a script: a path begins with a dot, or an import would take it for a package's name
+	CtxJS Context = 1 << 11
+	// an applet's codebase: the directory of the class is written, without the class and its package
+	CtxDir Context = 1 << 12
+	// mask of the number of directories that the class's package is deep, under CtxDir
+	CtxPackage Context = 3 << 13
 )
 
 // packageShift is where the number under CtxPackage begins.
@@ -79,17 +87,21 @@ func (c Context) deeper() Context {
 	return c
 }
 
-// Link is one occurrence of a reference in a document. Ref and URL alias the raw bytes or the Doc's memory and are valid until
-// the next Scan into that Doc.
+// Link is one occurrence of a reference in a document. Ref and URL alias the raw bytes or the Doc's memory
+// and are valid until the next Scan into that Doc.
 type Link struct {
-	Start, End int32   // byte span in the raw document of the reference without its fragment, so that the fragment survives
+	// byte span in the raw document of the reference without its fragment, so that the fragment survives
+	Start, End int32
 	Ctx        Context // how a replacement is written here
 	Kind       Kind
-	NoFollow   bool   // rel=nofollow
-	Absolute   bool   // spelled with scheme and "//": it leads to the same place from anywhere
-	Plain      bool   // a relative path of unreserved characters only, written without any escape, that does not climb above the root, and no <base> applies
-	Ref        []byte // the reference as UTF-8 without fragment, exactly what was resolved
-	URL        []byte // canonical absolute URL, or nil when Ref is no http or https URL: such a link is never replaced
+	NoFollow   bool // rel=nofollow
+	Absolute   bool // spelled with scheme and "//": it leads to the same place from anywhere
+	// a relative path of unreserved characters only, written without any escape, that does not climb above the
+	// root, and no <base> applies
+	Plain bool
+	Ref   []byte // the reference as UTF-8 without fragment, exactly what was resolved
+	// canonical absolute URL, or nil when Ref is no http or https URL: such a link is never replaced
+	URL []byte
 }
 
 // EditKind says why something other than a link is changed.
@@ -97,13 +109,14 @@ type EditKind uint8
 
 // The declared edits. The numbers are stored by callers: never reorder them.
 const (
-	EditCharset     EditKind = iota // the charset that only the HTTP header named is declared in the document
-	EditBase                        // <base href> or xml:base is blanked: it would lead every relative link back to the origin
-	EditIntegrity                   // integrity is blanked: the relocated target has other bytes
-	EditCrossorigin                 // crossorigin is removed: no CORS request succeeds from file://
-	EditCSP                         // the policy of a CSP meta is blanked: 'self' matches nothing in a copy
-	EditRefresh                     // the redirection that only the HTTP header Refresh named becomes a meta refresh
-	editRefreshEnd                  // its end, after the reference; not reported
+	EditCharset EditKind = iota // the charset that only the HTTP header named is declared in the document
+	// <base href> or xml:base is blanked: it would lead every relative link back to the origin
+	EditBase
+	EditIntegrity   // integrity is blanked: the relocated target has other bytes
+	EditCrossorigin // crossorigin is removed: no CORS request succeeds from file://
+	EditCSP         // the policy of a CSP meta is blanked: 'self' matches nothing in a copy
+	EditRefresh     // the redirection that only the HTTP header Refresh named becomes a meta refresh
+	editRefreshEnd  // its end, after the reference; not reported
 )
 
 var editNames = [...]string{"charset", "base", "integrity", "crossorigin", "csp", "refresh", "refresh"}
@@ -115,8 +128,8 @@ func (k EditKind) String() string {
 	return "invalid"
 }
 
-// Edit replaces raw[Start:End] by New. With Link >= 0 it applies only when the target of that link of the document is inside
-// the set; otherwise always.
+// Edit replaces raw[Start:End] by New. With Link >= 0 it applies only when the target of that link of the
+// document is inside the set; otherwise always.
 type Edit struct {
 	Start, End int32
 	New        string
@@ -135,7 +148,8 @@ const (
 	FromDefault  = charset.FromDefault  // nothing: windows-1252 for HTML, UTF-8 for the rest
 )
 
-// RobotsMeta is a <meta> that addresses robots: its name (robots or mirrord, lower case) and its content as written.
+// RobotsMeta is a <meta> that addresses robots: its name (robots or mirrord, lower case) and its content as
+// written.
 type RobotsMeta struct {
 	Name, Content string
 }
@@ -149,7 +163,8 @@ type Input struct {
 	Format        Format   // how to scan; Unknown: as Detect says
 	MaxLinks      int      // links kept; more set Doc.Truncated. Default 100 000
 	NoScripts     bool     // leave scripts and event handlers alone
-	Scripting     bool     // treat <noscript> as a browser with scripts does: as text. Default: its content is scanned
+	// treat <noscript> as a browser with scripts does: as text. Default: its content is scanned
+	Scripting bool
 }
 
 // defaultMaxLinks bounds the memory of one document's links to about 10 MB.
@@ -162,7 +177,8 @@ func (in Input) withDefaults() Input {
 	return in
 }
 
-// Doc is what one scan found. A Doc may be used again and again; it keeps its memory. It is not safe for concurrent use.
+// Doc is what one scan found. A Doc may be used again and again; it keeps its memory. It is not safe for
+// concurrent use.
 type Doc struct {
 	Format      Format
 	Charset     string // WHATWG name in lower case: "utf-8", "shift_jis"

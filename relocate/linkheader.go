@@ -4,7 +4,8 @@ package relocate
 
 import "strings"
 
-// HeaderLink is one link of a Link header field (RFC 8288). Its reference is resolved against the URL of the response.
+// HeaderLink is one link of a Link header field (RFC 8288). Its reference is resolved against the URL of the
+// response.
 type HeaderLink struct {
 	Ref      string
 	Rel      string // space-separated relation types in lower case
@@ -18,7 +19,8 @@ type HeaderLink struct {
 // Is reports whether rel is one of the link's relation types.
 func (l HeaderLink) Is(rel string) bool { return hasToken([]byte(l.Rel), rel) }
 
-// Kind returns what the link is for, by the rules of the link element; ok is false for hints that name nothing to fetch.
+// Kind returns what the link is for, by the rules of the link element; ok is false for hints that name
+// nothing to fetch.
 func (l HeaderLink) Kind() (kind Kind, ok bool) {
 	k, hint := relKind([]byte(l.Rel), []byte(l.Type), l.Hreflang != "")
 	return k, !hint
@@ -27,7 +29,8 @@ func (l HeaderLink) Kind() (kind Kind, ok bool) {
 // maxHeaderLinks bounds the links taken from one response's header.
 const maxHeaderLinks = 1000
 
-// ParseLinkHeader returns the links of all Link fields of a response, in order. What cannot be parsed is passed over.
+// ParseLinkHeader returns the links of all Link fields of a response, in order. What cannot be parsed is
+// passed over.
 func ParseLinkHeader(values []string) []HeaderLink {
 	var links []HeaderLink
 	for _, s := range values {
@@ -106,7 +109,14 @@ func headerValue(s string) (value, rest string) {
 
 // set takes the first occurrence of a parameter, as RFC 8288, section 3.3 asks for rel.
 func (l *HeaderLink) set(name, value string) {
-	field := map[string]*string{"rel": &l.Rel, "anchor": &l.Anchor, "as": &l.As, "type": &l.Type, "hreflang": &l.Hreflang, "media": &l.Media}[name]
+	field := map[string]*string{
+		"rel":      &l.Rel,
+		"anchor":   &l.Anchor,
+		"as":       &l.As,
+		"type":     &l.Type,
+		"hreflang": &l.Hreflang,
+		"media":    &l.Media,
+	}[name]
 	if field == nil || *field != "" {
 		return
 	}

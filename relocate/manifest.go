@@ -18,7 +18,8 @@ func (readers) Manifest() reader {
 		name:   "manifest",
 		types:  append(json, "application/manifest+json", "application/x-web-app-manifest+json"),
 		as: func(b body) Format {
-			if slices.Contains(json, b.essence) && b.ext != "webmanifest" && !strings.HasSuffix(b.url.Path(), "/manifest.json") {
+			if slices.Contains(json, b.essence) && b.ext != "webmanifest" &&
+				!strings.HasSuffix(b.url.Path(), "/manifest.json") {
 				return Unknown
 			}
 			return Manifest
@@ -30,8 +31,9 @@ func (readers) Manifest() reader {
 	}
 }
 
-// manifest finds the links of a web app manifest (W3C Application Manifest): the members named below, wherever they stand. The
-// text is read as a run of JSON strings; a string before a colon names the one after it.
+// manifest finds the links of a web app manifest (W3C Application Manifest): the members named below,
+// wherever they stand. The text is read as a run of JSON strings; a string before a colon names the one after
+// it.
 func (sc *scanner) manifest(v view) {
 	s := v.s
 	var key []byte
@@ -59,7 +61,8 @@ func (sc *scanner) manifest(v view) {
 			switch string(key) {
 			case "shortcuts":
 				inShortcuts = true
-			case "protocol_handlers", "related_applications", "share_target", "file_handlers": // their urls are patterns, programs and shops
+			case "protocol_handlers", "related_applications", "share_target", "file_handlers":
+				// their urls are patterns, programs and shops
 				inShortcuts = false
 			}
 			if q >= len(s) || s[q] != '"' {

@@ -62,7 +62,8 @@ const (
 	tagApplet
 )
 
-// attrID names an attribute that matters: here those that code asks for by name, in linkAttributes those that only hold links.
+// attrID names an attribute that matters: here those that code asks for by name, in linkAttributes those that
+// only hold links.
 type attrID uint8
 
 const (
@@ -233,8 +234,9 @@ type nameID[ID ~uint8] struct {
 	id   ID
 }
 
-// names is a fixed hash table. The hash of a name is gathered by the tokenizer on its way: its bytes, each or-ed with 0x20 (which
-// folds case), rotated into 64 bits. The whole name is compared afterwards, because that folding joins a few odd bytes.
+// names is a fixed hash table. The hash of a name is gathered by the tokenizer on its way: its bytes, each
+// or-ed with 0x20 (which folds case), rotated into 64 bits. The whole name is compared afterwards, because
+// that folding joins a few odd bytes.
 type names[ID ~uint8] [1 << nameBits]struct {
 	hash uint64
 	nameID[ID]

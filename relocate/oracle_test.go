@@ -11,22 +11,38 @@ import (
 	"mirrord/internal/oracle"
 )
 
-// TestOracleLinks holds Scan against parse5, a parser of the HTML standard, on documents made of pieces that change how the rest is read:
-// every address that the parser sees in the attributes of an element is a link, and every link is the value of an attribute. What only the
-// building of the tree can know is left out: elements that it drops, and HTML inside SVG.
+// TestOracleLinks holds Scan against parse5, a parser of the HTML standard, on documents made of pieces that
+// change how the rest is read: every address that the parser sees in the attributes of an element is a link,
+// and every link is the value of an attribute. What only the building of the tree can know is left out:
+// elements that it drops, and HTML inside SVG.
 func TestOracleLinks(t *testing.T) {
 	type attribute struct {
 		Tag, Attr, Value string
 		SVG              bool
 	}
-	inHTML := []string{"<a href=%s>", "<A HREF='%s'>", "<a title=\"<\" href=\"%s\">", "<area\nhref =\t%s/>", "<img src=%s alt=x>", "<img/src=%s>", "<script src=%s></script>", "<iframe src=%s></iframe>",
-		"<link rel=stylesheet href=%s>", "<video poster=%s></video>", "<embed src=%s>", "<source src=%s>", "<a href=%s href=other>", "<a \"href=no href=%s>", "<a =x href=%s>", "<a href=%s", "</a href=%s>",
-		"<!-- -->", "<!--", "-->", "--!>", "<!-->", "<!--->", "<!", "<?x", "<!DOCTYPE html>", "<![CDATA[", "]]>", "<style>", "</style>", "<script>", "</script>", "</script x", "<script><!--<script>",
-		"<title>", "</title>", "<textarea>", "</textarea >", "<xmp>", "</xmp>", "<noscript>", "</noscript>", "<template>", "</template>", "<noembed>", "</noembed/>", "<p>", "</p>", "<div>", "<b>", "</b>",
+	inHTML := []string{"<a href=%s>", "<A HREF='%s'>", "<a title=\"<\" href=\"%s\">", "<area\nhref =\t%s/>",
+		"<img src=%s alt=x>", "<img/src=%s>", "<script src=%s></script>", "<iframe src=%s></iframe>",
+		"<link rel=stylesheet href=%s>", "<video poster=%s></video>", "<embed src=%s>", "<source src=%s>",
+		"<a href=%s href=other>", "<a \"href=no href=%s>", "<a =x href=%s>", "<a href=%s", "</a href=%s>",
+		"<!-- -->", "<!--", "-->", "--!>", "<!-->", "<!--->", "<!", "<?x", "<!DOCTYPE html>", "<![CDATA[", "]]>",
+		"<style>", "</style>", "<script>", "</script>", "</script x", "<script><!--<script>",
+		"<title>", "</title>", "<textarea>", "</textarea >", "<xmp>", "</xmp>", "<noscript>", "</noscript>",
+		"<template>", "</template>", "<noembed>", "</noembed/>", "<p>", "</p>", "<div>", "<b>", "</b>",
 		"<br/>", "<custom-tag>", "text", "&lt;", "<", ">", "\"", "'", "=", "/", " ", "\n", "\x00", "é"}
-	inSVG := []string{"<a href=%s>", "<a xlink:href='%s'/>", "<image href=%s />", "<use xlink:href=\"%s\"/>", "<g>", "</g>", "<![CDATA[<a href=x>]]>", "<![CDATA[", "]]>", "<style/>", "<script/>", "<rect/>",
+	inSVG := []string{"<a href=%s>", "<a xlink:href='%s'/>", "<image href=%s />", "<use xlink:href=\"%s\"/>",
+		"<g>", "</g>", "<![CDATA[<a href=x>]]>", "<![CDATA[", "]]>", "<style/>", "<script/>", "<rect/>",
 		"<!-- <a href=no> -->", "text", "&lt;"}
-	wanted := map[string]string{"a": "href", "area": "href", "img": "src", "script": "src", "iframe": "src", "link": "href", "video": "poster", "embed": "src", "source": "src"}
+	wanted := map[string]string{
+		"a":      "href",
+		"area":   "href",
+		"img":    "src",
+		"script": "src",
+		"iframe": "src",
+		"link":   "href",
+		"video":  "poster",
+		"embed":  "src",
+		"source": "src",
+	}
 	seed := rand.Uint64()
 	rng := rand.New(rand.NewPCG(seed, 2))
 	docs := make([]string, 5000)
@@ -61,13 +77,18 @@ func TestOracleLinks(t *testing.T) {
 			if a.Attr == "href" || a.Attr == "xlink:href" || a.Attr == wanted[a.Tag] {
 				may[a.Value]++ // elements of SVG have links without an <svg> around them, too
 			}
-			drawn := (a.Tag == "a" || a.Tag == "image" || a.Tag == "use") && (a.Attr == "href" || a.Attr == "xlink:href")
+			drawn := (a.Tag == "a" || a.Tag == "image" || a.Tag == "use") &&
+				(a.Attr == "href" || a.Attr == "xlink:href")
 			if (a.SVG && drawn) || (!a.SVG && wanted[a.Tag] == a.Attr) {
 				want[a.Value]++
 			}
 		}
 		var d Doc
-		if err := d.Scan([]byte(docs[i]), Input{URL: mustURL(t, "http://zoo.test/dir/page.html"), Format: HTML, HeaderCharset: "utf-8"}); err != nil {
+		if err := d.Scan([]byte(docs[i]), Input{
+			URL:           mustURL(t, "http://zoo.test/dir/page.html"),
+			Format:        HTML,
+			HeaderCharset: "utf-8",
+		}); err != nil {
 			t.Fatal(err)
 		}
 		got := map[string]int{}

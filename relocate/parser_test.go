@@ -10,9 +10,21 @@ import (
 	"golang.org/x/net/html"
 )
 
-// TestAgainstParser: every reference that a whole HTML parser sees in the usual attributes is found here with the same value.
+// TestAgainstParser: every reference that a whole HTML parser sees in the usual attributes is found here with
+// the same value.
 func TestAgainstParser(t *testing.T) {
-	want := map[string]string{"a": "href", "area": "href", "img": "src", "script": "src", "iframe": "src", "frame": "src", "link": "href", "video": "poster", "embed": "src", "source": "src"}
+	want := map[string]string{
+		"a":      "href",
+		"area":   "href",
+		"img":    "src",
+		"script": "src",
+		"iframe": "src",
+		"frame":  "src",
+		"link":   "href",
+		"video":  "poster",
+		"embed":  "src",
+		"source": "src",
+	}
 	pages, _ := benchPages(t)
 	checked := 0
 	for _, p := range pages {
@@ -20,7 +32,8 @@ func TestAgainstParser(t *testing.T) {
 		if err := d.Scan(p, Input{URL: benchURL(t), Format: HTML, HeaderCharset: "utf-8"}); err != nil {
 			t.Fatal(err)
 		}
-		root, err := html.ParseWithOptions(bytes.NewReader(bytes.TrimPrefix(p, []byte("\xef\xbb\xbf"))), html.ParseOptionEnableScripting(false))
+		root, err := html.ParseWithOptions(bytes.NewReader(bytes.TrimPrefix(p, []byte("\xef\xbb\xbf"))),
+			html.ParseOptionEnableScripting(false))
 		if err != nil || d.Charset != "utf-8" || d.sc.baseSet {
 			continue // deeper than the parser goes, or another encoding than it expects
 		}
@@ -35,10 +48,13 @@ func TestAgainstParser(t *testing.T) {
 			for _, a := range n.Attr {
 				ref, _, _ := strings.Cut(strings.Trim(a.Val, "\t\n\f\r "), "#")
 				scheme, _, _ := strings.Cut(ref, ":")
-				if a.Key != want[n.Data] || ref == "" || scheme != ref && !strings.HasPrefix(scheme, "http") && schemeLen([]byte(ref)) > 0 || strings.Contains(ref, "\ufffd") {
+				if a.Key != want[n.Data] || ref == "" ||
+					(scheme != ref && !strings.HasPrefix(scheme, "http") && schemeLen([]byte(ref)) > 0) ||
+					strings.Contains(ref, "\ufffd") {
 					continue
 				}
-				if n.Data == "link" && (strings.Contains(attrOf(n, "rel"), "preconnect") || strings.Contains(attrOf(n, "rel"), "dns-prefetch")) {
+				if n.Data == "link" && (strings.Contains(attrOf(n, "rel"), "preconnect") ||
+					strings.Contains(attrOf(n, "rel"), "dns-prefetch")) {
 					continue
 				}
 				checked++

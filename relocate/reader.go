@@ -11,8 +11,9 @@ import (
 	"mirrord/site"
 )
 
-// readers is the registry of document formats: each is one method, in the file of its format, that returns what the package knows of it.
-// Adding a format is adding such a file: a Format number that was never used, the method, and the scan.
+// readers is the registry of document formats: each is one method, in the file of its format, that returns
+// what the package knows of it. Adding a format is adding such a file: a Format number that was never used,
+// the method, and the scan.
 type readers struct{}
 
 // reader is one document format.
@@ -23,15 +24,17 @@ type reader struct {
 	// How Detect finds the format.
 	types []string            // media types
 	as    func(b body) Format // what a body of these types is; nil: this format
-	used  []string            // extensions of files that browsers use for what the page says, whatever their type
-	named []string            // extensions that decide when the type is unknown
-	roots []string            // local names of the root element of an XML document
+	// extensions of files that browsers use for what the page says, whatever their type
+	used  []string
+	named []string // extensions that decide when the type is unknown
+	roots []string // local names of the root element of an XML document
 
-	syntax   charset.Syntax                // where a document names its encoding
-	declare  func(sc *scanner, raw []byte) // declares the encoding that only HTTP named, as an Edit; nil: nothing can
-	scan     func(sc *scanner, v view)     // finds the links
-	spliced  bool                          // links are replaced in the copy; else they are only found
-	verbatim bool                          // the copy has the bytes of the original
+	syntax charset.Syntax // where a document names its encoding
+	// declares the encoding that only HTTP named, as an Edit; nil: nothing can
+	declare  func(sc *scanner, raw []byte)
+	scan     func(sc *scanner, v view) // finds the links
+	spliced  bool                      // links are replaced in the copy; else they are only found
+	verbatim bool                      // the copy has the bytes of the original
 }
 
 // body is what Detect looks at beside the media type.
@@ -54,7 +57,8 @@ type formats struct {
 // known are the readers that there are.
 var known = newFormats(parts.Of[reader](readers{}))
 
-// newFormats arranges readers. Two that claim the same number, name, type, extension or root are a fault of the program, which any test finds.
+// newFormats arranges readers. Two that claim the same number, name, type, extension or root are a fault of
+// the program, which any test finds.
 func newFormats(list []reader) *formats {
 	f := &formats{
 		types: map[string]*reader{},
@@ -110,14 +114,15 @@ func (f Format) String() string {
 	return "invalid"
 }
 
-// Spliced reports whether links of documents of the format are replaced in a copy. Of all others links are only found, if any.
+// Spliced reports whether links of documents of the format are replaced in a copy. Of all others links are
+// only found, if any.
 func (f Format) Spliced() bool {
 	r := known.of(f)
 	return r != nil && r.spliced
 }
 
-// MaySplice reports whether links of a body may be replaced in a copy, as far as its media type, its URL and its mirror path tell. It is
-// true as well for what only the bytes can decide.
+// MaySplice reports whether links of a body may be replaced in a copy, as far as its media type, its URL and
+// its mirror path tell. It is true as well for what only the bytes can decide.
 func MaySplice(mime string, u site.URL, path string) bool {
 	b := body{essence: essenceOf(mime), url: u, ext: extension(u)}
 	if r := known.types[b.essence]; r != nil {
@@ -141,7 +146,8 @@ func byName(ext string) bool {
 }
 
 // xmlExtensions are extensions of XML that is read when the type is unknown.
-const xmlExtensions = " xml xsl xslt xsd rng rss atom rdf owl wsdl opml kml gpx svg mathml mml plist xhtml xht xul xbl "
+const xmlExtensions = " xml xsl xslt xsd rng rss atom rdf owl wsdl opml kml gpx svg mathml mml plist " +
+	"xhtml xht xul xbl "
 
 // essenceOf returns a media type without its parameters, in lower case.
 func essenceOf(mime string) string {
@@ -149,10 +155,11 @@ func essenceOf(mime string) string {
 	return strings.ToLower(strings.TrimSpace(essence))
 }
 
-// Detect decides how a body is scanned: by its Content-Type, for XML and unknown types by its first bytes, of which head should have
-// 1024, and by the URL's extension where browsers, or readers of a copy without HTTP header, go by it. A body that is evidently binary
-// is Unknown whatever its type says. So is application/octet-stream, which names a file to be kept as it is: its bytes are never looked
-// at for HTML, only its name may say so.
+// Detect decides how a body is scanned: by its Content-Type, for XML and unknown types by its first bytes, of
+// which head should have 1024, and by the URL's extension where browsers, or readers of a copy without HTTP
+// header, go by it. A body that is evidently binary is Unknown whatever its type says. So is
+// application/octet-stream, which names a file to be kept as it is: its bytes are never looked at for HTML,
+// only its name may say so.
 func Detect(mime string, u site.URL, head []byte) Format {
 	if len(head) > sniffBytes {
 		head = head[:sniffBytes]
@@ -161,7 +168,12 @@ func Detect(mime string, u site.URL, head []byte) Format {
 		return Unknown
 	}
 	essence := essenceOf(mime)
-	b := body{essence: essence, head: head, url: u, ext: extension(u)}
+	b := body{
+		essence: essence,
+		head:    head,
+		url:     u,
+		ext:     extension(u),
+	}
 	f := known
 	if r := f.types[essence]; r != nil {
 		if r.as != nil {
@@ -188,7 +200,8 @@ func Detect(mime string, u site.URL, head []byte) Format {
 	return Unknown
 }
 
-// byUse decides by extension for files that browsers use for what the page says they are, whatever their type.
+// byUse decides by extension for files that browsers use for what the page says they are, whatever their
+// type.
 func (f *formats) byUse(ext string) Format {
 	if r := f.used[ext]; r != nil {
 		return r.format
@@ -196,8 +209,9 @@ func (f *formats) byUse(ext string) Format {
 	return Unknown
 }
 
-// byContent decides for an unknown type: by the extension, which is all that a reader of a copy has, else by MIME Sniffing, section
-// 7.1, whose only rows with links are those of HTML and of "<?xml". All other rows, of which binaryBody knows the usual ones, are Unknown.
+// byContent decides for an unknown type: by the extension, which is all that a reader of a copy has, else by
+// MIME Sniffing, section 7.1, whose only rows with links are those of HTML and of "<?xml". All other rows, of
+// which binaryBody knows the usual ones, are Unknown.
 func (f *formats) byContent(b body) Format {
 	if use := f.byUse(b.ext); use != Unknown {
 		return use

@@ -122,7 +122,8 @@ func TestMaySplice(t *testing.T) {
 	}
 }
 
-// What is spliced is never something that MaySplice excludes: such a file would keep its links when a mirror is flattened.
+// What is spliced is never something that MaySplice excludes: such a file would keep its links when a mirror
+// is flattened.
 func FuzzMaySplice(f *testing.F) {
 	f.Add("application/json", "http://h/x/manifest.json", "<html>")
 	f.Add("", "http://h/a", "<?xml version='1.0'?><svg/>")

@@ -7,9 +7,10 @@ import (
 	"slices"
 )
 
-// headerRefresh declares the redirection of an HTTP header Refresh in the document, because the copy is read without that header. A browser
-// obeys the header and then no meta refresh (HTML standard, section 4.2.5.3), so it stands in front of them. Without a URL, or with the
-// document's own, the header asks to load the page again: a copy has no use for it.
+// headerRefresh declares the redirection of an HTTP header Refresh in the document, because the copy is read
+// without that header. A browser obeys the header and then no meta refresh (HTML standard, section 4.2.5.3),
+// so it stands in front of them. Without a URL, or with the document's own, the header asks to load the page
+// again: a copy has no use for it.
 func (sc *scanner) headerRefresh(raw []byte) {
 	d := sc.d
 	if sc.in.Refresh == "" || d.Format != HTML || len(d.Links) >= sc.in.MaxLinks {
@@ -23,7 +24,14 @@ func (sc *scanner) headerRefresh(raw []byte) {
 		return
 	}
 	at := sc.headStart(raw)
-	l := Link{Start: at, End: at, Ctx: 1 | CtxRefresh, Kind: Hyperlink, Ref: ref, URL: []byte(u.String())}
+	l := Link{
+		Start: at,
+		End:   at,
+		Ctx:   1 | CtxRefresh,
+		Kind:  Hyperlink,
+		Ref:   ref,
+		URL:   []byte(u.String()),
+	}
 	i := 0
 	for i < len(d.Links) && d.Links[i].Start < at {
 		i++
@@ -35,8 +43,20 @@ func (sc *scanner) headerRefresh(raw []byte) {
 		}
 	}
 	d.Edits = append(d.Edits,
-		Edit{Start: at, End: at, New: `<meta http-equiv="refresh" content="` + refreshTime(value) + `;url=`, Why: EditRefresh, Link: -1},
-		Edit{Start: at, End: at, New: `">`, Why: editRefreshEnd, Link: -1})
+		Edit{
+			Start: at,
+			End:   at,
+			New:   `<meta http-equiv="refresh" content="` + refreshTime(value) + `;url=`,
+			Why:   EditRefresh,
+			Link:  -1,
+		},
+		Edit{
+			Start: at,
+			End:   at,
+			New:   `">`,
+			Why:   editRefreshEnd,
+			Link:  -1,
+		})
 }
 
 // headStart returns where an element can be inserted before all others of the head.
@@ -64,8 +84,8 @@ func refreshTime(value []byte) string {
 	return string(value[:n])
 }
 
-// DeclaredRefresh returns the Refresh header that the edits and links of a scan declare, or "". target returns the URL of a link. With it a
-// document is scanned again as it came.
+// DeclaredRefresh returns the Refresh header that the edits and links of a scan declare, or "". target
+// returns the URL of a link. With it a document is scanned again as it came.
 func DeclaredRefresh(links []Link, edits []Edit, target func(i int) string) string {
 	for _, e := range edits {
 		if e.Why != EditRefresh {

@@ -71,7 +71,8 @@ func mirrorPath(p string) bool {
 	if p == "" || p != path.Clean(p) || p[0] == '/' || p == "." || p == ".." || strings.HasPrefix(p, "../") {
 		return false
 	}
-	for _, seg := range strings.Split(p, "/") { // a browser takes %2e for a dot; a layout never yields such a name
+	// a browser takes %2e for a dot; a layout never yields such a name
+	for _, seg := range strings.Split(p, "/") {
 		if s := strings.ReplaceAll(strings.ToLower(seg), "%2e", "."); s == "." || s == ".." {
 			return false
 		}
@@ -79,19 +80,25 @@ func mirrorPath(p string) bool {
 	return true
 }
 
-// TestPlainStaysInside: a reference that goes above the root is not plain: what browsers clamp under http leads out of the copy's folder
-// under file://.
+// TestPlainStaysInside: a reference that goes above the root is not plain: what browsers clamp under http
+// leads out of the copy's folder under file://.
 func TestPlainStaysInside(t *testing.T) {
 	for _, c := range []struct {
 		page, ref string
 		want      bool
 	}{
-		{"/", "a.html", true}, {"/", "../a.html", false}, {"/", "..", false}, {"/", "b/../a.html", true}, {"/", "b/../../a.html", false}, {"/", "./a.html", true},
-		{"/d/e.html", "../a.html", true}, {"/d/e.html", "../../a.html", false}, {"/d/e.html", ".././../a.html", false}, {"/d/e.html", "../..a.html", true},
-		{"/d/e/", "../../a.html", true}, {"/d/e/", "../../../a.html", false}, {"/d/e/", "../../d/../../a.html", false}, {"/d/e/", "x//../../../../a", false},
+		{"/", "a.html", true}, {"/", "../a.html", false}, {"/", "..", false}, {"/", "b/../a.html", true},
+		{"/", "b/../../a.html", false}, {"/", "./a.html", true},
+		{"/d/e.html", "../a.html", true}, {"/d/e.html", "../../a.html", false},
+		{"/d/e.html", ".././../a.html", false}, {"/d/e.html", "../..a.html", true},
+		{"/d/e/", "../../a.html", true}, {"/d/e/", "../../../a.html", false},
+		{"/d/e/", "../../d/../../a.html", false}, {"/d/e/", "x//../../../../a", false},
 	} {
 		var d Doc
-		if err := d.Scan([]byte("<a href="+c.ref+">"), Input{URL: mustURL(t, "http://zoo.test"+c.page), Format: HTML}); err != nil {
+		if err := d.Scan([]byte("<a href="+c.ref+">"), Input{
+			URL:    mustURL(t, "http://zoo.test"+c.page),
+			Format: HTML,
+		}); err != nil {
 			t.Fatal(err)
 		}
 		if l := d.Links[0]; l.Plain != c.want {
@@ -102,8 +109,13 @@ func TestPlainStaysInside(t *testing.T) {
 
 // TestResolvePlain holds the own resolution of plain references against site's.
 func TestResolvePlain(t *testing.T) {
-	refs := []string{"a", "a.html", "a/b", "../a", "../../a", "../../../../a", "a/../b", "./a", "a/.", "a/..", "..", ".", "../", "a//b", "a/", ".a", "a.", "a./b", "..a", "../.", "..//a", "../..a", "...", ".../a", "~a/-._", "../a/./b"}
-	for _, base := range []string{"http://h.test/", "http://h.test/x", "http://h.test/x/", "https://h.test:8080/x/y/z.html?q=/a/b", "http://h.test//x//y"} {
+	refs := []string{"a", "a.html", "a/b", "../a", "../../a", "../../../../a", "a/../b", "./a", "a/.", "a/..",
+		"..", ".", "../", "a//b", "a/", ".a", "a.", "a./b", "..a", "../.", "..//a", "../..a", "...", ".../a",
+		"~a/-._", "../a/./b"}
+	for _, base := range []string{
+		"http://h.test/", "http://h.test/x", "http://h.test/x/", "https://h.test:8080/x/y/z.html?q=/a/b",
+		"http://h.test//x//y",
+	} {
 		var sc scanner
 		var d Doc
 		sc.d = &d

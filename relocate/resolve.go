@@ -9,13 +9,15 @@ import (
 	"mirrord/site"
 )
 
-// maxURLBytes bounds the memory of all resolved URLs of a document: a long base and many short links would otherwise be quadratic.
+// maxURLBytes bounds the memory of all resolved URLs of a document: a long base and many short links would
+// otherwise be quadratic.
 const maxURLBytes = 64 << 20
 
 // maxBaseBytes bounds the same of the bases that parts of a document have.
 const maxBaseBytes = 16 << 20
 
-// The blocks in which resolved URLs are kept, in bytes: the first one, and from where on they do not double any more.
+// The blocks in which resolved URLs are kept, in bytes: the first one, and from where on they do not double
+// any more.
 const (
 	leastURLBlock = 4 << 10
 	mostURLBlock  = 256 << 10
@@ -27,8 +29,9 @@ const maxURL = 64 << 10
 // recentBits is the binary logarithm of the size of the cache of resolved references.
 const recentBits = 8
 
-// resolver resolves the references of a document against one base. What most references are, an unreserved relative path or one seen
-// a moment ago, it answers itself; a test holds that against site.URL.AppendResolve, which does the rest.
+// resolver resolves the references of a document against one base. What most references are, an unreserved
+// relative path or one seen a moment ago, it answers itself; a test holds that against
+// site.URL.AppendResolve, which does the rest.
 type resolver struct {
 	base   site.URL
 	dir    []byte // the base's URL up to the last slash of its path
@@ -47,8 +50,8 @@ func (r *resolver) init(base site.URL) {
 	clear(r.recent[:])
 }
 
-// climbs reports whether a plain reference leads above the root on its way. A browser stays at the root; whoever follows the reference
-// through directories, as a browser does under file://, leaves the copy.
+// climbs reports whether a plain reference leads above the root on its way. A browser stays at the root;
+// whoever follows the reference through directories, as a browser does under file://, leaves the copy.
 func (r *resolver) climbs(ref []byte) bool {
 	if !bytes.Contains(ref, []byte("..")) {
 		return false
@@ -96,7 +99,8 @@ func (sc *scanner) resolve(r *resolver, l *Link, plain bool) {
 		sc.d.Truncated = true
 		return
 	}
-	if need := len(r.dir) + len(l.Ref); cap(sc.urls)-n < need { // a new block: what stands in the old one stays where it is
+	// a new block: what stands in the old one stays where it is
+	if need := len(r.dir) + len(l.Ref); cap(sc.urls)-n < need {
 		sc.urlsBefore += n
 		sc.urls, n = make([]byte, 0, max(need, min(max(2*cap(sc.urls), leastURLBlock), mostURLBlock))), 0
 	}
@@ -111,8 +115,8 @@ func (sc *scanner) resolve(r *resolver, l *Link, plain bool) {
 	slot.ref, slot.url = l.Ref, l.URL
 }
 
-// resolvePlain appends the URL of a plain reference (see Link.Plain) and reports whether it could: "../" may stand in front, other
-// dot segments are left to site.
+// resolvePlain appends the URL of a plain reference (see Link.Plain) and reports whether it could: "../" may
+// stand in front, other dot segments are left to site.
 func (sc *scanner) resolvePlain(r *resolver, ref []byte) bool {
 	dir := r.dir
 	for len(ref) > 2 && ref[0] == '.' && ref[1] == '.' && ref[2] == '/' {
@@ -121,7 +125,8 @@ func (sc *scanner) resolvePlain(r *resolver, ref []byte) bool {
 			dir = dir[:bytes.LastIndexByte(dir[:len(dir)-1], '/')+1]
 		}
 	}
-	if len(ref) == 0 || ref[0] == '/' || ref[len(ref)-1] == '.' || bytes.Contains(ref, []byte("./")) || len(dir)+len(ref) > maxURL {
+	if len(ref) == 0 || ref[0] == '/' || ref[len(ref)-1] == '.' || bytes.Contains(ref, []byte("./")) ||
+		len(dir)+len(ref) > maxURL {
 		return false
 	}
 	sc.urls = append(append(sc.urls, dir...), ref...)

@@ -13,12 +13,12 @@ import (
 	"mirrord/site"
 )
 
-// Scan finds the links of a document in one pass and replaces what d held before. raw is not changed and must not change while the
-// links are in use. Whatever raw holds is scanned as far as it makes sense; an error says only that the document is too large
-// (2 GiB) or that in is unusable. The time is linear in len(raw).
+// Scan finds the links of a document in one pass and replaces what d held before. raw is not changed and must
+// not change while the links are in use. Whatever raw holds is scanned as far as it makes sense; an error
+// says only that the document is too large (2 GiB) or that in is unusable. The time is linear in len(raw).
 //
-// HTML is read again in two rare cases that show only at its end: a <base> stands after references that it changes, or a <meta>
-// beyond the first 1024 bytes names another encoding.
+// HTML is read again in two rare cases that show only at its end: a <base> stands after references that it
+// changes, or a <meta> beyond the first 1024 bytes names another encoding.
 func (d *Doc) Scan(raw []byte, in Input) error {
 	if len(raw) > math.MaxInt32 {
 		return fmt.Errorf("scan %s: document of %d bytes is over 2 GiB", in.URL, len(raw))
@@ -58,8 +58,8 @@ func (d *Doc) Scan(raw []byte, in Input) error {
 // keepAlways is the length up to which a buffer is always kept for the next document.
 const keepAlways = 16 << 10
 
-// trim lets a buffer go that the last document filled to less than a quarter, so that one huge document does not hold its memory for
-// all that follow.
+// trim lets a buffer go that the last document filled to less than a quarter, so that one huge document does
+// not hold its memory for all that follow.
 func trim[T any](b []T) []T {
 	if cap(b) > keepAlways && len(b) < cap(b)/4 {
 		return nil
@@ -99,7 +99,8 @@ func (sc *scanner) run(raw []byte) {
 	}
 }
 
-// foreignBase reports whether the document's <base> makes its references mean something else than its own URL would.
+// foreignBase reports whether the document's <base> makes its references mean something else than its own URL
+// would.
 func (sc *scanner) foreignBase() bool {
 	if sc.base == nil {
 		return false
@@ -136,7 +137,8 @@ func (sc *scanner) finish(raw []byte) {
 	}
 }
 
-// charsetEdit declares the encoding in the document when only the HTTP header named it: the copy is read without that header.
+// charsetEdit declares the encoding in the document when only the HTTP header named it: the copy is read
+// without that header.
 func (sc *scanner) charsetEdit(raw []byte) {
 	d := sc.d
 	r := known.of(d.Format)
@@ -159,5 +161,11 @@ func (sc *scanner) charsetEdit(raw []byte) {
 func (sc *scanner) neutral(raw []byte) bool { return !sc.cs.Transcoded() && ascii(raw) }
 
 func (sc *scanner) insert(a, b int32, text string) {
-	sc.d.Edits = append(sc.d.Edits, Edit{Start: a, End: b, New: text, Why: EditCharset, Link: -1})
+	sc.d.Edits = append(sc.d.Edits, Edit{
+		Start: a,
+		End:   b,
+		New:   text,
+		Why:   EditCharset,
+		Link:  -1,
+	})
 }

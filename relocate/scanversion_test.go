@@ -16,8 +16,9 @@ var update = flag.Bool("update", false, "rewrite testdata/found.txt, for a ScanV
 
 const foundFile = "testdata/found.txt"
 
-// testdata/found.txt lists which links are found: for every attribute on every element, every relation type, meta, script extension, and in a
-// sample of each format. What is stored of a document was found by these rules, so when the list changes, ScanVersion has to.
+// testdata/found.txt lists which links are found: for every attribute on every element, every relation type,
+// meta, script extension, and in a sample of each format. What is stored of a document was found by these
+// rules, so when the list changes, ScanVersion has to.
 func TestScanVersion(t *testing.T) {
 	got := fmt.Sprintf("scan version %d\n", ScanVersion) + found(t)
 	raw, err := os.ReadFile(foundFile)
@@ -37,14 +38,17 @@ func TestScanVersion(t *testing.T) {
 	wantedLine, _, _ := strings.Cut(want, "\n")
 	switch {
 	case versionLine == wantedLine:
-		t.Errorf("other links are found than ScanVersion %d finds: raise ScanVersion in attributes.go, so that stored documents are scanned again; "+
-			"then go test ./relocate -run TestScanVersion -update\n%s", ScanVersion, difference(want, got))
+		t.Errorf(
+			"other links are found than ScanVersion %d finds: raise ScanVersion in attributes.go, so that stored "+
+				"documents are scanned again; "+
+				"then go test ./relocate -run TestScanVersion -update\n%s", ScanVersion, difference(want, got))
 	case *update:
 		if err := os.WriteFile(foundFile, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	default:
-		t.Errorf("ScanVersion is %d, %s has another: go test ./relocate -run TestScanVersion -update\n%s", ScanVersion, foundFile, difference(want, got))
+		t.Errorf("ScanVersion is %d, %s has another: go test ./relocate -run TestScanVersion -update\n%s",
+			ScanVersion, foundFile, difference(want, got))
 	}
 }
 
@@ -70,7 +74,8 @@ func found(t *testing.T) string {
 	line := func(f string, args ...any) { fmt.Fprintf(&b, f+"\n", args...) }
 	attributes(t, line)
 	for _, w := range slices.Sorted(maps.Keys(relWords)) {
-		line("rel %s: %s; with hreflang %s", w, linksIn(t, HTML, `<link rel="`+w+`" href="v.html">`), linksIn(t, HTML, `<link rel="`+w+`" hreflang="de" href="v.html">`))
+		line("rel %s: %s; with hreflang %s", w, linksIn(t, HTML, `<link rel="`+w+`" href="v.html">`),
+			linksIn(t, HTML, `<link rel="`+w+`" hreflang="de" href="v.html">`))
 	}
 	for _, w := range slices.Sorted(maps.Keys(metaKinds)) {
 		line("meta %s: %s", w, linksIn(t, HTML, `<meta name="`+w+`" content="v.html">`))
@@ -85,7 +90,8 @@ func found(t *testing.T) string {
 // attributes lists on which elements which attributes are links.
 func attributes(t *testing.T, line func(string, ...any)) {
 	with := map[string][]string{ // other attributes that decide
-		"link": {` rel="stylesheet"`, ` rel="next"`}, "input": {` type="image"`}, "param": {` name="movie"`}, "meta": {` http-equiv="refresh"`},
+		"link": {` rel="stylesheet"`, ` rel="next"`}, "input": {` type="image"`}, "param": {` name="movie"`},
+		"meta": {` http-equiv="refresh"`},
 	}
 	tags := append(namesIn(tagNames), "unknown-element")
 	for _, name := range namesIn(attrNames) {
@@ -96,7 +102,9 @@ func attributes(t *testing.T, line func(string, ...any)) {
 					continue
 				}
 				var all []string
-				for _, value := range []string{"v.png", "v.png 1x, w.png 2x", "url(v.png)", "f('/v.png')", "0; url=v.html"} {
+				for _, value := range []string{
+					"v.png", "v.png 1x, w.png 2x", "url(v.png)", "f('/v.png')", "0; url=v.html",
+				} {
 					if r := linksIn(t, HTML, `<`+tag+more+` `+name+`="`+value+`">`); r != "" {
 						all = append(all, value+" → "+r)
 					}
@@ -138,7 +146,9 @@ func extensions(line func(string, ...any)) {
 		}
 	}
 	try(make([]byte, 0, 8), 4)
-	for _, w := range []string{"xhtml", "woff2", "geojson", "webmanifest", "jsonld", "ndjson", "shtml", "module"} {
+	for _, w := range []string{
+		"xhtml", "woff2", "geojson", "webmanifest", "jsonld", "ndjson", "shtml", "module",
+	} {
 		try([]byte(w), 0)
 	}
 	line("script: a name alone with %s", strings.Join(alone, " "))
@@ -149,7 +159,11 @@ func extensions(line func(string, ...any)) {
 func linksIn(t *testing.T, f Format, text string) string {
 	t.Helper()
 	var d Doc
-	if err := d.Scan([]byte(text), Input{URL: mustURL(t, "http://zoo.test/dir/page.html"), Format: f, HeaderCharset: "utf-8"}); err != nil {
+	if err := d.Scan([]byte(text), Input{
+		URL:           mustURL(t, "http://zoo.test/dir/page.html"),
+		Format:        f,
+		HeaderCharset: "utf-8",
+	}); err != nil {
 		t.Fatal(err)
 	}
 	var out []string
@@ -178,18 +192,25 @@ type sample struct {
 
 func samples() []sample {
 	return []sample{
-		{HTML, `<style>@import "a.css"; p { background: url(b.png) }</style><script>f("/c.png"); import("./d.js")</script>` +
-			`<object data="e.html"></object><object data="f.swf" type="x/y"></object><iframe srcdoc="<img src='g.png'>"></iframe>` +
-			`<svg><image href="h.png"/><a xlink:href="i.html"/></svg><applet codebase="j/" code="k.class" archive="l.jar"></applet>`},
-		{CSS, `@import "a.css"; @import url(b.css) print; p { background: url("c.png"), image-set("d.png" 1x, url(e.png) 2x) } @font-face { src: src(f) url(g.woff) } @namespace url(h)`},
-		{SVG, `<?xml-stylesheet href="a.css"?><svg xmlns:xlink="x"><image xlink:href="b.png"/><a href="c.html"/><rect fill="url(d.svg#e)" style="mask: url(f.svg)"/><style>p{background:url(g.png)}</style></svg>`},
-		{Feed, `<rss><channel><link>a.html</link><image><url>b.png</url></image><item><link>c.html</link><guid>http://zoo.test/d.html</guid><comments>e.html</comments>` +
-			`<enclosure url="f.mp3"/><description>&lt;img src="g.png"></description></item></channel></rss>`},
-		{Feed, `<feed><link href="a.html"/><link rel="self" href="b.xml"/><icon>c.png</icon><logo>d.png</logo><entry><link rel="enclosure" href="e.mp3"/><id>f</id>` +
-			`<content type="html">&lt;a href="g.html"></content><content src="h.html"/></entry></feed>`},
-		{Sitemap, `<urlset><url><loc>http://zoo.test/a.html</loc><image:image><image:loc>http://zoo.test/b.png</image:loc></image:image>` +
-			`<xhtml:link rel="alternate" hreflang="de" href="http://zoo.test/c.html"/></url></urlset>`},
-		{Manifest, `{"start_url":"a.html","scope":"b/","icons":[{"src":"c.png"}],"shortcuts":[{"url":"d.html"}],"share_target":{"action":"e"},"screenshots":[{"src":"f.png"}]}`},
+		{HTML,
+			`<style>@import "a.css"; p { background: url(b.png) }</style><script>f("/c.png"); import("./d.js")</script>` +
+				`<object data="e.html"></object><object data="f.swf" type="x/y"></object><iframe srcdoc="<img src='g.png'>"></iframe>` +
+				`<svg><image href="h.png"/><a xlink:href="i.html"/></svg><applet codebase="j/" code="k.class" archive="l.jar"></applet>`},
+		{CSS,
+			`@import "a.css"; @import url(b.css) print; p { background: url("c.png"), image-set("d.png" 1x, url(e.png) 2x) } @font-face { src: src(f) url(g.woff) } @namespace url(h)`},
+		{SVG,
+			`<?xml-stylesheet href="a.css"?><svg xmlns:xlink="x"><image xlink:href="b.png"/><a href="c.html"/><rect fill="url(d.svg#e)" style="mask: url(f.svg)"/><style>p{background:url(g.png)}</style></svg>`},
+		{Feed,
+			`<rss><channel><link>a.html</link><image><url>b.png</url></image><item><link>c.html</link><guid>http://zoo.test/d.html</guid><comments>e.html</comments>` +
+				`<enclosure url="f.mp3"/><description>&lt;img src="g.png"></description></item></channel></rss>`},
+		{Feed,
+			`<feed><link href="a.html"/><link rel="self" href="b.xml"/><icon>c.png</icon><logo>d.png</logo><entry><link rel="enclosure" href="e.mp3"/><id>f</id>` +
+				`<content type="html">&lt;a href="g.html"></content><content src="h.html"/></entry></feed>`},
+		{Sitemap,
+			`<urlset><url><loc>http://zoo.test/a.html</loc><image:image><image:loc>http://zoo.test/b.png</image:loc></image:image>` +
+				`<xhtml:link rel="alternate" hreflang="de" href="http://zoo.test/c.html"/></url></urlset>`},
+		{Manifest,
+			`{"start_url":"a.html","scope":"b/","icons":[{"src":"c.png"}],"shortcuts":[{"url":"d.html"}],"share_target":{"action":"e"},"screenshots":[{"src":"f.png"}]}`},
 		{Script, `f("/a.png"); import "./b.js"; g("http://zoo.test/c.html"); h("d.png"); k("/e.css" + x)`},
 	}
 }

@@ -15,12 +15,14 @@ const (
 	shapeCode                   // the same, of a kind that libraries are named for: vue.js, package.json
 	shapePath                   // a path with directories: img/a.png
 	shapeDotted                 // one that begins with ./ or ../
-	shapeRooted                 // one that needs no document to be resolved but its origin: /a.png, //host/a.png, http://host/a.png
+	// one that needs no document to be resolved but its origin: /a.png, //host/a.png, http://host/a.png
+	shapeRooted
 )
 
-// scriptURL reports whether a string is plainly the address of a file: an http or https URL, or a path of URL characters without
-// placeholders, whose last segment ends in the extension of something that pages are made of. What has no such extension may as well be
-// a base that the script appends to, a route, a name or the address of a program.
+// scriptURL reports whether a string is plainly the address of a file: an http or https URL, or a path of URL
+// characters without placeholders, whose last segment ends in the extension of something that pages are made
+// of. What has no such extension may as well be a base that the script appends to, a route, a name or the
+// address of a program.
 func scriptURL(s []byte) (shape refShape, ok bool) {
 	path := s
 	if i := bytes.IndexAny(s, "?#"); i >= 0 {
@@ -29,7 +31,8 @@ func scriptURL(s []byte) (shape refShape, ok bool) {
 		}
 	}
 	switch {
-	case len(path) > 7 && equalFold(path[:7], "http://"), len(path) > 8 && equalFold(path[:8], "https://"), bytes.HasPrefix(path, []byte("//")):
+	case len(path) > 7 && equalFold(path[:7], "http://"), len(path) > 8 && equalFold(path[:8], "https://"),
+		bytes.HasPrefix(path, []byte("//")):
 		path = path[bytes.Index(path, []byte("//"))+2:]
 		host := bytes.IndexByte(path, '/')
 		if host <= 0 || !hostLike(path[:host]) {
@@ -73,8 +76,8 @@ func scriptURL(s []byte) (shape refShape, ok bool) {
 	return shape, known
 }
 
-// fileExtension reports whether ext, in lower case, is one of what pages are made of, and whether a name alone with it is more probably
-// a file than the name of a library or of a member.
+// fileExtension reports whether ext, in lower case, is one of what pages are made of, and whether a name
+// alone with it is more probably a file than the name of a library or of a member.
 func fileExtension(ext []byte) (alone, known bool) {
 	switch string(ext) {
 	case "html", "htm", "xhtml", "pdf",
@@ -88,7 +91,8 @@ func fileExtension(ext []byte) (alone, known bool) {
 	return false, false
 }
 
-// queryLike reports whether s, a query or fragment, is one to its end: a script may append to what ends in "=".
+// queryLike reports whether s, a query or fragment, is one to its end: a script may append to what ends in
+// "=".
 func queryLike(s []byte) bool {
 	for _, c := range s {
 		if !alnum(c) && c < 0x80 && bytes.IndexByte([]byte("-._~/%+@,!=:&;?#"), c) < 0 {
@@ -111,12 +115,12 @@ func hostLike(s []byte) bool {
 	return true
 }
 
-// stands reports whether the literal whose opening quote is at quote, and after which p stands, is used as a whole and as an address: not
-// joined to something else, compared, or the key of an object.
+// stands reports whether the literal whose opening quote is at quote, and after which p stands, is used as a
+// whole and as an address: not joined to something else, compared, or the key of an object.
 //
-// The strings of an inline script are resolved against the page. Those of a script of its own are, too, but against any page that loads
-// it: only what is the same from all pages of the origin counts, and the modules that it imports, which are resolved against the script
-// itself (HTML standard, section 8.1.5.3).
+// The strings of an inline script are resolved against the page. Those of a script of its own are, too, but
+// against any page that loads it: only what is the same from all pages of the origin counts, and the modules
+// that it imports, which are resolved against the script itself (HTML standard, section 8.1.5.3).
 func (j *scriptScan) stands(quote int, shape refShape) bool {
 	i := j.last(quote)
 	prev := j.at(i)
@@ -162,14 +166,17 @@ func (j *scriptScan) stands(quote int, shape refShape) bool {
 		}
 	case prev == '(':
 		switch string(j.word(j.last(i))) {
-		case "indexOf", "lastIndexOf", "includes", "startsWith", "endsWith", "match", "test", "replace", "replaceAll", "split", "search", "concat",
+		case "indexOf", "lastIndexOf", "includes", "startsWith", "endsWith", "match", "test", "replace",
+			"replaceAll", "split", "search", "concat",
 			"require", "define", "Error", "log", "warn", "error", "alert":
 			return false
-		case "register": // a service worker would keep the files of one version and show them with those of the next
+		case "register":
+			// a service worker would keep the files of one version and show them with those of the next
 			return false
 		case "import":
 			module = true
-		case "fetch", "Worker", "SharedWorker", "importScripts", "addModule", "getJSON", "getScript", "get", "ajax", "load", "json", "csv", "xml",
+		case "fetch", "Worker", "SharedWorker", "importScripts", "addModule", "getJSON", "getScript", "get", "ajax",
+			"load", "json", "csv", "xml",
 			"text", "open", "Audio", "Request", "EventSource":
 			loads = true
 		}
@@ -222,7 +229,8 @@ func (j *scriptScan) importMeta(i int) bool {
 	return i < len(j.s) && bytes.HasPrefix(j.s[i:], []byte("import.meta.url"))
 }
 
-// jsText decodes the escapes of a string literal (ECMA-262, section 12.9.4). Octal ones, which no address has, become NUL.
+// jsText decodes the escapes of a string literal (ECMA-262, section 12.9.4). Octal ones, which no address
+// has, become NUL.
 func (sc *scanner) jsText(v view) view {
 	d := sc.newDecoder(&v)
 	s := v.s

@@ -10,19 +10,38 @@ import (
 
 // Splice appends raw to dst with replacements and returns the extended slice and the edits that were applied.
 //
-// target is asked once for each link, in order. It returns the new reference (relative or absolute, valid URL characters, not
-// empty, no fragment; it may be overwritten by the next call), whether the link's target is inside the set, and whether to replace
-// the reference at all. Splice reads only Start, End, Ctx and Kind of a link and never replaces one of kind Discovered, so links
-// can be stored without Ref and URL. Spans that lie outside raw or behind an earlier one are ignored.
-func Splice(dst, raw []byte, charset string, links []Link, edits []Edit, target func(i int) (ref []byte, inside, replace bool)) (out []byte, edited []Edit) {
-	sp := splicer{raw: raw, links: links, target: target, wide: wideOf(charset), roman: charset == "iso-2022-jp", out: dst}
+// target is asked once for each link, in order. It returns the new reference (relative or absolute, valid URL
+// characters, not empty, no fragment; it may be overwritten by the next call), whether the link's target is
+// inside the set, and whether to replace the reference at all. Splice reads only Start, End, Ctx and Kind of
+// a link and never replaces one of kind Discovered, so links can be stored without Ref and URL. Spans that
+// lie outside raw or behind an earlier one are ignored.
+func Splice(
+	dst, raw []byte, charset string, links []Link, edits []Edit, target func(i int) (ref []byte, inside, replace bool),
+) (out []byte, edited []Edit) {
+	sp := splicer{
+		raw:    raw,
+		links:  links,
+		target: target,
+		wide:   wideOf(charset),
+		roman:  charset == "iso-2022-jp",
+		out:    dst,
+	}
 	edited = sp.run(edits)
 	return append(sp.out, raw[sp.pos:]...), edited
 }
 
 // SpliceTo is Splice for large documents: what it makes goes to w in pieces and is never in memory whole.
-func SpliceTo(w io.Writer, raw []byte, charset string, links []Link, edits []Edit, target func(i int) (ref []byte, inside, replace bool)) (edited []Edit, err error) {
-	sp := splicer{raw: raw, links: links, target: target, wide: wideOf(charset), roman: charset == "iso-2022-jp", sink: w}
+func SpliceTo(
+	w io.Writer, raw []byte, charset string, links []Link, edits []Edit, target func(i int) (ref []byte, inside, replace bool),
+) (edited []Edit, err error) {
+	sp := splicer{
+		raw:    raw,
+		links:  links,
+		target: target,
+		wide:   wideOf(charset),
+		roman:  charset == "iso-2022-jp",
+		sink:   w,
+	}
 	sp.out = make([]byte, 0, sinkBuffer)
 	edited = sp.run(edits)
 	sp.copyTo(len(raw))
@@ -56,7 +75,8 @@ func (sp *splicer) run(edits []Edit) (edited []Edit) {
 	return edited
 }
 
-// before reports whether an edit is applied before a link. Where they begin at one place it is, but for the end of what surrounds the link.
+// before reports whether an edit is applied before a link. Where they begin at one place it is, but for the
+// end of what surrounds the link.
 func (e *Edit) before(l *Link) bool {
 	return e.Start < l.Start || (e.Start == l.Start && e.Why != editRefreshEnd)
 }
@@ -146,7 +166,8 @@ func (sp *splicer) link(i int) {
 		ref, replace = sp.ask()
 	}
 	l := &sp.links[i]
-	if !replace || l.Kind == Discovered || !sp.valid(l.Start, l.End) || (len(ref) == 0 && l.Ctx&(CtxUnquoted|CtxJS) != 0) {
+	if !replace || l.Kind == Discovered || !sp.valid(l.Start, l.End) ||
+		(len(ref) == 0 && l.Ctx&(CtxUnquoted|CtxJS) != 0) {
 		return
 	}
 	sp.copyTo(int(l.Start))
@@ -154,8 +175,8 @@ func (sp *splicer) link(i int) {
 	sp.pos = int(l.End)
 }
 
-// edit applies one edit if its condition holds. The attribute it changes may stand before the link it depends on: links are then
-// asked ahead of their turn and the answers kept.
+// edit applies one edit if its condition holds. The attribute it changes may stand before the link it depends
+// on: links are then asked ahead of their turn and the answers kept.
 func (sp *splicer) edit(e *Edit, edited []Edit) []Edit {
 	if e.Link >= 0 {
 		if int(e.Link) >= len(sp.links) {
@@ -200,7 +221,19 @@ func (sp *splicer) appendRune(dst []byte, r rune) []byte {
 }
 
 // special has a bit for every byte of a reference that some context cannot take as it is.
-var special = [256]bool{'&': true, '\'': true, '"': true, '(': true, ')': true, '\\': true, ',': true, '~': true, '<': true, '>': true, ' ': true}
+var special = [256]bool{
+	'&':  true,
+	'\'': true,
+	'"':  true,
+	'(':  true,
+	')':  true,
+	'\\': true,
+	',':  true,
+	'~':  true,
+	'<':  true,
+	'>':  true,
+	' ':  true,
+}
 
 // appendRef writes a reference so that a reader of the context finds exactly ref.
 func (sp *splicer) appendRef(dst, ref []byte, ctx Context) []byte {
@@ -267,7 +300,8 @@ func (sp *splicer) appendRef(dst, ref []byte, ctx Context) []byte {
 
 // appendJS writes a reference into a string of a script, whatever its quotes.
 func (sp *splicer) appendJS(dst, ref []byte, ctx Context) []byte {
-	if schemeLen(ref) == 0 && !bytes.HasPrefix(ref, []byte("./")) && !bytes.HasPrefix(ref, []byte("../")) && ref[0] != '/' {
+	if schemeLen(ref) == 0 && !bytes.HasPrefix(ref, []byte("./")) && !bytes.HasPrefix(ref, []byte("../")) &&
+		ref[0] != '/' {
 		dst = sp.appendASCII(dst, "./")
 	}
 	for _, c := range ref {
@@ -302,7 +336,8 @@ func (sp *splicer) appendHex(dst []byte, c byte) []byte {
 	return sp.appendRune(dst, rune(upperHex[c&15]))
 }
 
-// appendEntity writes a character reference for c, once for every level it will be decoded: &amp; and &amp;amp; and so on.
+// appendEntity writes a character reference for c, once for every level it will be decoded: &amp; and
+// &amp;amp; and so on.
 func (sp *splicer) appendEntity(dst []byte, name string, c byte, ctx Context) []byte {
 	level := ctx & CtxLevel
 	if level == 0 {

@@ -33,7 +33,8 @@ func TestSpliceToIsSplice(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(got.Bytes(), want) || !slices.Equal(gotEdits, wantEdits) {
-			t.Errorf("document of %d bytes: SpliceTo gives %d bytes and %d edits, Splice %d and %d", len(raw), got.Len(), len(gotEdits), len(want), len(wantEdits))
+			t.Errorf("document of %d bytes: SpliceTo gives %d bytes and %d edits, Splice %d and %d", len(raw),
+				got.Len(), len(gotEdits), len(want), len(wantEdits))
 		}
 	}
 }
@@ -52,7 +53,9 @@ func TestSpliceToStopsWritingAfterAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := new(failingWriter)
-	_, err := SpliceTo(w, raw, d.Charset, d.Links, d.Edits, func(int) ([]byte, bool, bool) { return []byte("y"), true, true })
+	_, err := SpliceTo(w, raw, d.Charset, d.Links, d.Edits, func(int) ([]byte, bool, bool) {
+		return []byte("y"), true, true
+	})
 	if err != bytes.ErrTooLarge || w.n != 1 {
 		t.Errorf("error %v after %d writes, want %v after 1", err, w.n, bytes.ErrTooLarge)
 	}

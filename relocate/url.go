@@ -30,16 +30,17 @@ var urlClass = func() (t [256]uint8) {
 
 // reference is what was read of one reference before it becomes a link.
 type reference struct {
-	text       []byte // as UTF-8, or in the document's charset when raw is set; white space at both ends and the fragment left out
-	start, end int32  // its span in the raw document
-	class      uint8  // of its bytes
-	raw        bool   // text is not UTF-8 yet
-	escaped    bool   // text differs from what is written
-	fragment   bool   // a '#' follows
+	// as UTF-8, or in the document's charset when raw is set; white space at both ends and the fragment left out
+	text       []byte
+	start, end int32 // its span in the raw document
+	class      uint8 // of its bytes
+	raw        bool  // text is not UTF-8 yet
+	escaped    bool  // text differs from what is written
+	fragment   bool  // a '#' follows
 }
 
-// url records the reference that v, a decoded value, holds and returns the link's index; or -1 when it is none: empty, only a
-// fragment, or of a scheme that is not the web's.
+// url records the reference that v, a decoded value, holds and returns the link's index; or -1 when it is
+// none: empty, only a fragment, or of a scheme that is not the web's.
 func (sc *scanner) url(v view, kind Kind, ctx Context, nofollow bool) int {
 	b := v.s
 	i, end := 0, len(b)
@@ -57,7 +58,8 @@ func (sc *scanner) url(v view, kind Kind, ctx Context, nofollow bool) int {
 	return sc.link(&r, kind, ctx, nofollow)
 }
 
-// attrURL is url for an attribute value as it is written. Most need no decoding, and their fragment need not even be looked at.
+// attrURL is url for an attribute value as it is written. Most need no decoding, and their fragment need not
+// even be looked at.
 func (sc *scanner) attrURL(v view, kind Kind, ctx Context, nofollow bool) int {
 	b := v.s
 	i, end := 0, len(b)
@@ -83,8 +85,8 @@ func (sc *scanner) attrURL(v view, kind Kind, ctx Context, nofollow bool) int {
 	return sc.link(&r, kind, ctx, nofollow)
 }
 
-// decodeURL decodes the reference in an attribute value up to its fragment. It is attrText without a map of offsets: of a reference
-// only the two ends are ever needed.
+// decodeURL decodes the reference in an attribute value up to its fragment. It is attrText without a map of
+// offsets: of a reference only the two ends are ever needed.
 func (sc *scanner) decodeURL(r *reference, v view) {
 	s, out := v.s, sc.arena
 	from := len(out)
@@ -136,8 +138,9 @@ func (sc *scanner) decodeURL(r *reference, v view) {
 func (sc *scanner) link(r *reference, kind Kind, ctx Context, nofollow bool) int {
 	d := sc.d
 	if len(r.text) == 0 {
-		// Another document only under a <base>, and only for hyperlinks: a bare fragment means the document itself in CSS (CSS Values,
-		// section 4.5.1) and SVG (SVG 2, section 16.1.2), an empty src nothing, an empty action the document.
+		// Another document only under a <base>, and only for hyperlinks: a bare fragment means the document itself
+		// in CSS (CSS Values, section 4.5.1) and SVG (SVG 2, section 16.1.2), an empty src nothing, an empty action
+		// the document.
 		if kind != Hyperlink {
 			return -1
 		}
@@ -184,8 +187,8 @@ func (sc *scanner) link(r *reference, kind Kind, ctx Context, nofollow bool) int
 	return len(d.Links) - 1
 }
 
-// keepSpaces percent-encodes the spaces at the end of ref. A URL parser strips those at the end of a reference, but these stood before
-// a fragment.
+// keepSpaces percent-encodes the spaces at the end of ref. A URL parser strips those at the end of a
+// reference, but these stood before a fragment.
 func (sc *scanner) keepSpaces(ref []byte) []byte {
 	n := len(ref)
 	for n > 0 && ref[n-1] == ' ' {

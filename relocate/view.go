@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// view is a text to scan and where each of its bytes came from in the raw document: the document itself, or an attribute value or
-// a nested document after its character references or escapes were decoded.
+// view is a text to scan and where each of its bytes came from in the raw document: the document itself, or
+// an attribute value or a nested document after its character references or escapes were decoded.
 type view struct {
 	s       []byte
 	m       []int32 // m[i] is the raw offset of s[i], m[len(s)] of the end; nil: off + i
@@ -26,18 +26,24 @@ func (v *view) at(i int) int32 {
 }
 
 func (v *view) sub(a, b int) view {
-	w := view{s: v.s[a:b:b], off: v.off + int32(a), utf8: v.utf8, escaped: v.escaped}
+	w := view{
+		s:       v.s[a:b:b],
+		off:     v.off + int32(a),
+		utf8:    v.utf8,
+		escaped: v.escaped,
+	}
 	if v.m != nil {
 		w.m = v.m[a : b+1]
 	}
 	return w
 }
 
-// maxDecoded bounds a value or document that must be decoded with a map of its offsets (5 bytes of memory per byte). Longer ones
-// are left alone and the Doc is marked truncated.
+// maxDecoded bounds a value or document that must be decoded with a map of its offsets (5 bytes of memory per
+// byte). Longer ones are left alone and the Doc is marked truncated.
 const maxDecoded = 16 << 20
 
-// decoder builds a view from another one. Text goes to the scanner's arena, which lives as long as the Doc; so does the map.
+// decoder builds a view from another one. Text goes to the scanner's arena, which lives as long as the Doc;
+// so does the map.
 type decoder struct {
 	sc   *scanner
 	v    *view
@@ -46,7 +52,12 @@ type decoder struct {
 }
 
 func (sc *scanner) newDecoder(v *view) decoder {
-	return decoder{sc: sc, v: v, text: len(sc.arena), pos: len(sc.maps)}
+	return decoder{
+		sc:   sc,
+		v:    v,
+		text: len(sc.arena),
+		pos:  len(sc.maps),
+	}
 }
 
 // memory is a state of the scanner's buffers of decoded text.
@@ -54,8 +65,8 @@ type memory struct{ arena, maps, links int }
 
 func (sc *scanner) mark() memory { return memory{len(sc.arena), len(sc.maps), len(sc.d.Links)} }
 
-// release gives back what was decoded since m: the maps, which nobody needs once links have their spans, and the text, too, if that
-// is allowed and no link found since refers to it.
+// release gives back what was decoded since m: the maps, which nobody needs once links have their spans, and
+// the text, too, if that is allowed and no link found since refers to it.
 func (sc *scanner) release(m memory, text bool) {
 	sc.maps = sc.maps[:m.maps]
 	if text && len(sc.d.Links) == m.links {
@@ -81,7 +92,12 @@ func (d *decoder) rune(i int, r rune) {
 func (d *decoder) view(end int) view {
 	d.sc.maps = append(d.sc.maps, d.v.at(end))
 	n, k := len(d.sc.arena), len(d.sc.maps)
-	return view{s: d.sc.arena[d.text:n:n], m: d.sc.maps[d.pos:k:k], utf8: true, escaped: true}
+	return view{
+		s:       d.sc.arena[d.text:n:n],
+		m:       d.sc.maps[d.pos:k:k],
+		utf8:    true,
+		escaped: true,
+	}
 }
 
 // The classes of bytes that make an attribute value differ from what is written.
@@ -98,8 +114,9 @@ var valueClass = func() (t [256]uint8) {
 	return t
 }()
 
-// attrText returns the text of an attribute value or of escapable text: character references decoded, line ends normalised, in
-// UTF-8 whenever anything had to be decoded or the document's charset is not UTF-8 and the value not ASCII.
+// attrText returns the text of an attribute value or of escapable text: character references decoded, line
+// ends normalised, in UTF-8 whenever anything had to be decoded or the document's charset is not UTF-8 and
+// the value not ASCII.
 func (sc *scanner) attrText(v view, xml bool) view {
 	var acc uint8
 	for _, c := range v.s {
@@ -149,8 +166,8 @@ func (sc *scanner) attrText(v view, xml bool) view {
 	return d.view(len(s))
 }
 
-// plainText returns text without character references, such as <style>: it only converts what is not UTF-8 and could be misread
-// bytewise, because a trailing byte may be a backslash.
+// plainText returns text without character references, such as <style>: it only converts what is not UTF-8
+// and could be misread bytewise, because a trailing byte may be a backslash.
 func (sc *scanner) plainText(v view) view {
 	if v.utf8 || sc.cs.IsUTF8() || ascii(v.s) {
 		return v
@@ -190,7 +207,8 @@ func ascii(b []byte) bool {
 	return true
 }
 
-// collapse returns text with runs of white space as one space and none at the ends, at most limit bytes, cut at a character.
+// collapse returns text with runs of white space as one space and none at the ends, at most limit bytes, cut
+// at a character.
 func (sc *scanner) collapse(b []byte, limit int) string {
 	out := sc.text[:0]
 	for f, rest := word(b); len(f) > 0 && len(out) < limit; f, rest = word(rest) {
@@ -217,7 +235,8 @@ func (sc *scanner) collapse(b []byte, limit int) string {
 // internMax bounds the strings kept from one scan to the next.
 const internMax = 256
 
-// intern returns b as a string, the same one as last time if it can: titles, languages and robots metas repeat.
+// intern returns b as a string, the same one as last time if it can: titles, languages and robots metas
+// repeat.
 func (sc *scanner) intern(b []byte) string {
 	if s, ok := sc.strings[string(b)]; ok {
 		return s

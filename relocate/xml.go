@@ -46,8 +46,9 @@ const (
 	xmlPI                    // a processing instruction; its attributes may be pseudo ones
 )
 
-// xmlReader goes through the tags of an XML document without asking that it be well formed: comments, CDATA sections and the
-// document type are skipped, tags need not match, and a document that is cut off ends where it ends.
+// xmlReader goes through the tags of an XML document without asking that it be well formed: comments, CDATA
+// sections and the document type are skipped, tags need not match, and a document that is cut off ends where
+// it ends.
 type xmlReader struct {
 	v       view
 	p       int
@@ -170,8 +171,8 @@ func (x *xmlReader) attr(name string) *rawAttr {
 	return nil
 }
 
-// text calls f with each piece of character data that follows the start tag just read, up to the next tag, and says how it is
-// written: CDATA sections are pieces of their own.
+// text calls f with each piece of character data that follows the start tag just read, up to the next tag,
+// and says how it is written: CDATA sections are pieces of their own.
 func (x *xmlReader) text(f func(v view, ctx Context)) {
 	s := x.v.s
 	if x.closed {
@@ -222,11 +223,16 @@ func xmlCtx(a *rawAttr) Context {
 	return ctx
 }
 
-// xml finds the links of SVG, XHTML and other XML: the elements of HTML and SVG by their local names, xlink:href anywhere, style
-// sheet instructions.
+// xml finds the links of SVG, XHTML and other XML: the elements of HTML and SVG by their local names,
+// xlink:href anywhere, style sheet instructions.
 func (sc *scanner) xml(v view) {
 	x := xmlReader{v: v}
-	h := htmlScan{sc: sc, v: v, ctx: CtxXML, top: true}
+	h := htmlScan{
+		sc:  sc,
+		v:   v,
+		ctx: CtxXML,
+		top: true,
+	}
 	root := true
 	m := sc.mark()
 	for {

@@ -35,11 +35,15 @@ func slowMatch(pattern, s string) bool {
 }
 
 func FuzzMatch(f *testing.F) {
-	for _, c := range [][2]string{{"/a*b$", "/axb"}, {"/*a*b*", "/ab"}, {"*", "/"}, {"/$", "/"}, {"/a*$", "/a"}, {"/*ab*ba$", "/aba"}, {"/**a", "/ba"}, {"/%7E*%2f", "/~%2F"}} {
+	for _, c := range [][2]string{
+		{"/a*b$", "/axb"}, {"/*a*b*", "/ab"}, {"*", "/"}, {"/$", "/"}, {"/a*$", "/a"}, {"/*ab*ba$", "/aba"},
+		{"/**a", "/ba"}, {"/%7E*%2f", "/~%2F"},
+	} {
 		f.Add(c[0], c[1])
 	}
 	f.Fuzz(func(t *testing.T, path, url string) {
-		if len(path) > 30 || len(url) > 30 || strings.Count(path, "*") > 5 || path == "" || path[0] != '/' && path[0] != '*' {
+		if len(path) > 30 || len(url) > 30 || strings.Count(path, "*") > 5 || path == "" ||
+			(path[0] != '/' && path[0] != '*') {
 			return
 		}
 		target := newTarget(nil, url)
@@ -74,10 +78,11 @@ func FuzzParse(f *testing.F) {
 		file := Parse(body)
 		r := file.Agent("mirrord")
 		ok, rule := r.Allowed(url)
-		if rule.Line == 0 && !ok || rule.Line < 0 || rule.Line > len(body)+1 || rule.Line > 0 && rule.Allow != ok {
+		if (rule.Line == 0 && !ok) || rule.Line < 0 || rule.Line > len(body)+1 ||
+			(rule.Line > 0 && rule.Allow != ok) {
 			t.Errorf("%q: %v by %+v", url, ok, rule)
 		}
-		if d, has := r.CrawlDelay(); d < 0 || d > MaxDelay || !has && d != 0 {
+		if d, has := r.CrawlDelay(); d < 0 || d > MaxDelay || (!has && d != 0) {
 			t.Errorf("delay %v %v", d, has)
 		}
 		if ok, _ := r.Allowed("/robots.txt"); !ok {
@@ -99,10 +104,11 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// A second voter: temoto/robotstxt, on files that keep clear of what is known to be wrong there. Those are its known differences:
-// wildcards and '$' (unanchored expressions, lengths counted on the expression, "*" alone matching nothing), ties of equal
-// length, comments without a space, escapes, agents by prefix, agents with a version, groups without rules, a delay between two agents, any odd line
-// (the whole file is an error), and that it lets /robots.txt be disallowed.
+// A second voter: temoto/robotstxt, on files that keep clear of what is known to be wrong there. Those are
+// its known differences: wildcards and '$' (unanchored expressions, lengths counted on the expression, "*"
+// alone matching nothing), ties of equal length, comments without a space, escapes, agents by prefix, agents
+// with a version, groups without rules, a delay between two agents, any odd line (the whole file is an
+// error), and that it lets /robots.txt be disallowed.
 func TestAgreesWithTemoto(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	agents := []string{"mirrord", "otherbot", "thirdbot", "*"}
@@ -179,11 +185,17 @@ func BenchmarkAllowed(b *testing.B) {
 		plain[i] = fmt.Sprintf("Disallow: /dir%d/sub/", i)
 	}
 	for _, c := range []struct{ name, file, url string }{
-		{"wildcards5000", strings.Join(slices.Concat([]string{"User-agent: *"}, wild), "\n"), "/docs/guide/chapter/page12.html"},
-		{"leadingStar5000", strings.ReplaceAll(strings.Join(slices.Concat([]string{"User-agent: *"}, wild), "\n"), " /dir", " /*dir"), "/docs/guide/chapter/page12.html"},
-		{"plain5000", strings.Join(slices.Concat([]string{"User-agent: *"}, plain), "\n"), "/docs/guide/chapter/page12.html"},
-		{"hostile", "User-agent: *\nDisallow: /" + strings.Repeat("*a", 400) + "b\n", "/" + strings.Repeat("a", 2000)},
-		{"typical", "User-agent: *\nDisallow: /cgi-bin/\nDisallow: /*?sort=\nAllow: /cgi-bin/ok\nDisallow: /private/\n", "/docs/guide/page.html"},
+		{"wildcards5000", strings.Join(slices.Concat([]string{"User-agent: *"}, wild), "\n"),
+			"/docs/guide/chapter/page12.html"},
+		{"leadingStar5000", strings.ReplaceAll(strings.Join(slices.Concat([]string{"User-agent: *"}, wild), "\n"),
+			" /dir", " /*dir"), "/docs/guide/chapter/page12.html"},
+		{"plain5000", strings.Join(slices.Concat([]string{"User-agent: *"}, plain), "\n"),
+			"/docs/guide/chapter/page12.html"},
+		{"hostile", "User-agent: *\nDisallow: /" + strings.Repeat("*a", 400) + "b\n",
+			"/" + strings.Repeat("a", 2000)},
+		{"typical",
+			"User-agent: *\nDisallow: /cgi-bin/\nDisallow: /*?sort=\nAllow: /cgi-bin/ok\nDisallow: /private/\n",
+			"/docs/guide/page.html"},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			r := Parse([]byte(c.file)).Agent("mirrord")

@@ -27,10 +27,21 @@ func TestParseMeta(t *testing.T) {
 		{"noindex NOFOLLOW", Directives{NoIndex: true, NoFollow: true}},
 		{"noindexing", Directives{}},
 		{",,,", Directives{}},
-		{"unavailable_after: 2026-11-19", Directives{UnavailableAfter: time.Date(2026, 11, 19, 0, 0, 0, 0, time.UTC), Unavailable: true}},
-		{"unavailable_after: 2027-01-02T03:04:05Z, nofollow", Directives{UnavailableAfter: time.Date(2027, 1, 2, 3, 4, 5, 0, time.UTC), NoFollow: true}},
-		{"unavailable_after: Friday, 20-Nov-26 11:00:00 UTC, noarchive", Directives{UnavailableAfter: time.Date(2026, 11, 20, 11, 0, 0, 0, time.UTC), Unavailable: true, NoArchive: true}},
-		{"unavailable_after: Fri, 20 Nov 2026 13:00:00 GMT", Directives{UnavailableAfter: time.Date(2026, 11, 20, 13, 0, 0, 0, time.UTC)}},
+		{"unavailable_after: 2026-11-19", Directives{
+			UnavailableAfter: time.Date(2026, 11, 19, 0, 0, 0, 0, time.UTC),
+			Unavailable:      true,
+		}},
+		{"unavailable_after: 2027-01-02T03:04:05Z, nofollow", Directives{
+			UnavailableAfter: time.Date(2027, 1, 2, 3, 4, 5, 0, time.UTC),
+			NoFollow:         true,
+		}},
+		{"unavailable_after: Friday, 20-Nov-26 11:00:00 UTC, noarchive", Directives{
+			UnavailableAfter: time.Date(2026, 11, 20, 11, 0, 0, 0, time.UTC),
+			Unavailable:      true,
+			NoArchive:        true,
+		}},
+		{"unavailable_after: Fri, 20 Nov 2026 13:00:00 GMT",
+			Directives{UnavailableAfter: time.Date(2026, 11, 20, 13, 0, 0, 0, time.UTC)}},
 		{"unavailable_after: whenever", Directives{}},
 	} {
 		got := ParseMeta(c.content, now)
@@ -93,7 +104,10 @@ func TestLongDate(t *testing.T) {
 }
 
 func FuzzDirectives(f *testing.F) {
-	for _, s := range []string{"noindex, mirrord: nofollow", "unavailable_after: Fri, 20 Nov 2026 11:00:00 GMT, none", ":::,,:a:b", "unavailable_after"} {
+	for _, s := range []string{
+		"noindex, mirrord: nofollow", "unavailable_after: Fri, 20 Nov 2026 11:00:00 GMT, none", ":::,,:a:b",
+		"unavailable_after",
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

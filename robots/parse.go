@@ -30,8 +30,8 @@ const (
 	requestRate
 )
 
-// The names of lines in lower case, with misspellings that are common enough for Google's parser to know. Reading them fails
-// to the polite side; "allow" has none.
+// The names of lines in lower case, with misspellings that are common enough for Google's parser to know.
+// Reading them fails to the polite side; "allow" has none.
 func directiveOf(name string) directive {
 	switch strings.ToLower(name) {
 	case "user-agent", "useragent", "user agent":
@@ -50,8 +50,8 @@ func directiveOf(name string) directive {
 	return unknown
 }
 
-// Parse reads a robots.txt. It never fails: a line that makes no sense is left out (2.2), with a warning. Only the first
-// MaxBytes count, and a line that is cut by them does not.
+// Parse reads a robots.txt. It never fails: a line that makes no sense is left out (2.2), with a warning.
+// Only the first MaxBytes count, and a line that is cut by them does not.
 func Parse(body []byte) *File {
 	p := parser{file: &File{}, sitemaps: make(map[string]bool)}
 	for _, c := range []byte("\xef\xbb\xbf") { // a byte order mark, or the start of one
@@ -205,7 +205,8 @@ func (p *parser) pace(d directive, value string) {
 	p.inDelays = true
 }
 
-// parseDelay reads seconds with an optional fraction, and lets units and other words follow. Not in the RFC; sites write it so.
+// parseDelay reads seconds with an optional fraction, and lets units and other words follow. Not in the RFC;
+// sites write it so.
 func parseDelay(s string) (time.Duration, bool) {
 	i := 0
 	for i < len(s) && (('0' <= s[i] && s[i] <= '9') || s[i] == '.' || s[i] == ',') {
@@ -227,7 +228,8 @@ func parseDelay(s string) (time.Duration, bool) {
 	return time.Duration(min(f, 2*MaxDelay.Seconds()) * float64(time.Second)), true
 }
 
-// parseRate reads "documents/seconds" of the 1996 draft's Request-rate, whose time may have a unit and be followed by hours of the day.
+// parseRate reads "documents/seconds" of the 1996 draft's Request-rate, whose time may have a unit and be
+// followed by hours of the day.
 func parseRate(s string) (time.Duration, bool) {
 	docs, per, ok := strings.Cut(s, "/")
 	n, err := strconv.ParseFloat(strings.TrimSpace(docs), 64)
@@ -238,7 +240,8 @@ func parseRate(s string) (time.Duration, bool) {
 	return time.Duration(min(float64(d)/n, float64(2*MaxDelay))), ok
 }
 
-// trimSpace removes white space of any kind, and byte order marks and zero width spaces, which editors leave behind.
+// trimSpace removes white space of any kind, and byte order marks and zero width spaces, which editors leave
+// behind.
 func trimSpace(s string) string {
 	return strings.TrimFunc(s, func(r rune) bool {
 		return unicode.IsSpace(r) || r == '\uFEFF' || r == '\u200B' || r == 0

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package robots reads robots.txt and the other ways in which a site tells robots what they may do, and decides by them.
+// Package robots reads robots.txt and the other ways in which a site tells robots what they may do, and
+// decides by them.
 //
-// The source is RFC 9309 (Robots Exclusion Protocol), section numbers stand in the code; where it is silent, what
-// github.com/google/robotstxt does (Apache-2.0; read, not copied). Three departures from the latter, which follow the RFC:
-// escaped unreserved characters are decoded before comparison (2.2.2), reserved ones equal their escapes, and a long line is
-// not cut. Beyond the RFC, Crawl-delay and Request-rate are understood, and status 429 counts as "unreachable".
+// The source is RFC 9309 (Robots Exclusion Protocol), section numbers stand in the code; where it is silent,
+// what github.com/google/robotstxt does (Apache-2.0; read, not copied). Three departures from the latter,
+// which follow the RFC: escaped unreserved characters are decoded before comparison (2.2.2), reserved ones
+// equal their escapes, and a long line is not cut. Beyond the RFC, Crawl-delay and Request-rate are
+// understood, and status 429 counts as "unreachable".
 //
-// A File is what one origin serves; Agent picks the Rules that bind one robot; Rules.Allowed decides one URL and names the
-// line it rests on. Everything is pure and immutable after construction, so safe for concurrent use. Fetching, following
-// redirects (at most five, 2.3.1.2) and caching (at most 24 hours, 2.4) are the caller's.
+// A File is what one origin serves; Agent picks the Rules that bind one robot; Rules.Allowed decides one URL
+// and names the line it rests on. Everything is pure and immutable after construction, so safe for concurrent
+// use. Fetching, following redirects (at most five, 2.3.1.2) and caching (at most 24 hours, 2.4) are the
+// caller's.
 package robots
 
 import (
@@ -19,7 +22,8 @@ import (
 	"time"
 )
 
-// MaxBytes is how much of a robots.txt counts (2.5: at least 500 KiB must be parsed). A fetcher need not read more.
+// MaxBytes is how much of a robots.txt counts (2.5: at least 500 KiB must be parsed). A fetcher need not read
+// more.
 const MaxBytes = 500 << 10
 
 // MaxDelay bounds CrawlDelay: a greater wish is cut to it.
@@ -42,8 +46,9 @@ type group struct {
 	delays []delay
 }
 
-// A delay binds the group's agents[from:to]: those above its line and below an earlier delay. Rules bind all of a group's agents,
-// but people write "User-agent: a, Crawl-delay: 9, User-agent: b, Crawl-delay: 1", which is one group by the RFC, and mean two.
+// A delay binds the group's agents[from:to]: those above its line and below an earlier delay. Rules bind all
+// of a group's agents, but people write "User-agent: a, Crawl-delay: 9, User-agent: b, Crawl-delay: 1", which
+// is one group by the RFC, and mean two.
 type delay struct {
 	from, to int
 	time.Duration
@@ -78,26 +83,30 @@ func AllowAll(reason string) *File { return &File{fixed: true, reason: reason} }
 // DisallowAll returns a file that disallows everything; reason says why ("connection refused").
 func DisallowAll(reason string) *File { return &File{fixed: true, closed: true, reason: reason} }
 
-// FromStatus returns what the final answer to the request for robots.txt means (2.3.1): 2xx is parsed; 3xx, which is only
-// final when there were too many redirects, and 4xx allow all; 429, 5xx, and whatever is no HTTP status, disallow all.
+// FromStatus returns what the final answer to the request for robots.txt means (2.3.1): 2xx is parsed; 3xx,
+// which is only final when there were too many redirects, and 4xx allow all; 429, 5xx, and whatever is no
+// HTTP status, disallow all.
 func FromStatus(status int, body []byte) *File {
 	switch {
 	case status >= 200 && status < 300:
 		return Parse(body)
 	case status >= 300 && status < 400:
-		return AllowAll(fmt.Sprintf("status %d: redirected too often, so there are no rules (RFC 9309 2.3.1.2)", status))
+		return AllowAll(
+			fmt.Sprintf("status %d: redirected too often, so there are no rules (RFC 9309 2.3.1.2)", status))
 	case status == 429:
 		return DisallowAll("status 429: too many requests, so nothing may be asked for now")
 	case status >= 400 && status < 500:
 		return AllowAll(fmt.Sprintf("status %d: there are no rules (RFC 9309 2.3.1.3)", status))
 	}
-	return DisallowAll(fmt.Sprintf("status %d: unreachable, so nothing may be asked for now (RFC 9309 2.3.1.4)", status))
+	return DisallowAll(
+		fmt.Sprintf("status %d: unreachable, so nothing may be asked for now (RFC 9309 2.3.1.4)", status))
 }
 
 // Reason says why the file has no rules of its own; "" when it was parsed.
 func (f *File) Reason() string { return f.reason }
 
-// Sitemaps returns the values of the Sitemap lines, in order, each once. They are foreign text: resolve before use.
+// Sitemaps returns the values of the Sitemap lines, in order, each once. They are foreign text: resolve
+// before use.
 func (f *File) Sitemaps() []string { return f.sitemaps }
 
 // Warnings returns the first hundred lines that could not be used, and why.
@@ -112,8 +121,9 @@ type Rules struct {
 	paced    bool
 }
 
-// Agent returns the rules for a product token ("mirrord"; a version after it is ignored): those of all groups that name it, in
-// any case (2.2.1), else those of all groups for "*", else none. It sorts them, so keep the Rules rather than ask again.
+// Agent returns the rules for a product token ("mirrord"; a version after it is ignored): those of all groups
+// that name it, in any case (2.2.1), else those of all groups for "*", else none. It sorts them, so keep the
+// Rules rather than ask again.
 func (f *File) Agent(product string) *Rules {
 	r := &Rules{file: f, product: productToken(product)}
 	if !r.merge(f.groups, r.product) {
@@ -152,12 +162,14 @@ func (r *Rules) merge(groups []group, agent string) (found bool) {
 	return found
 }
 
-// CrawlDelay returns the least time between two requests that the site asks for, the greatest if it says several.
+// CrawlDelay returns the least time between two requests that the site asks for, the greatest if it says
+// several.
 func (r *Rules) CrawlDelay() (time.Duration, bool) { return r.delay, r.paced }
 
-// Allowed decides a URL, given as path and query ("/a/b?c"; a fragment is ignored), and returns the rule that decides: of
-// those that match the one with the most octets, of equals an allow (2.2.2). Without a match everything is allowed, and
-// /robots.txt always is. It takes time linear in the URL for each rule that is tried.
+// Allowed decides a URL, given as path and query ("/a/b?c"; a fragment is ignored), and returns the rule that
+// decides: of those that match the one with the most octets, of equals an allow (2.2.2). Without a match
+// everything is allowed, and /robots.txt always is. It takes time linear in the URL for each rule that is
+// tried.
 func (r *Rules) Allowed(pathAndQuery string) (ok bool, rule Rule) {
 	u, _, _ := strings.Cut(pathAndQuery, "#")
 	if u == "/robots.txt" {
@@ -179,7 +191,8 @@ func (r *Rules) Allowed(pathAndQuery string) (ok bool, rule Rule) {
 	return true, Rule{Allow: true}
 }
 
-// productToken returns the product token at the start of a user agent's name, in lower case (2.2.1: letters, '_', '-').
+// productToken returns the product token at the start of a user agent's name, in lower case (2.2.1: letters,
+// '_', '-').
 func productToken(s string) string {
 	i := 0
 	for i < len(s) && (('a' <= s[i]|0x20 && s[i]|0x20 <= 'z') || s[i] == '_' || s[i] == '-') {

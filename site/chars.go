@@ -7,12 +7,14 @@ import (
 	"unicode/utf8"
 )
 
-// A byteSet says of each byte whether it is in the set. The sets below are constants in all but name: nothing writes them.
+// A byteSet says of each byte whether it is in the set. The sets below are constants in all but name: nothing
+// writes them.
 type byteSet [256]bool
 
 // The bytes that each part of a URL keeps as they are; all others are percent-encoded or mean something.
-// Source: WHATWG URL standard, section 1.3 "percent-encoded bytes" (the sets there are the complements).
-// '^' is in the path's set since 2025 (whatwg/url#846); the library is older than that, and WPT's cases there too.
+// Source: WHATWG URL standard, section 1.3 "percent-encoded bytes" (the sets there are the complements). '^'
+// is in the path's set since 2025 (whatwg/url#846); the library is older than that, and WPT's cases there
+// too.
 var (
 	pathPlain     = plainExcept("\"#<>?^`{}/\\")
 	queryPlain    = plainExcept("\"#<>'") // the special-query set: our schemes are special
@@ -86,7 +88,8 @@ func hasTab(s string) bool {
 	return strings.IndexByte(s, '\n') >= 0 || strings.IndexByte(s, '\t') >= 0 || strings.IndexByte(s, '\r') >= 0
 }
 
-// stripTabs removes tabs and line ends. Bad UTF-8 counts as U+FFFD before: removal must not make characters of it.
+// stripTabs removes tabs and line ends. Bad UTF-8 counts as U+FFFD before: removal must not make characters
+// of it.
 func stripTabs(s string) string {
 	if !utf8.ValidString(s) {
 		s = string([]rune(s))

@@ -12,10 +12,12 @@ import (
 // ErrBadGlob says that a pattern cannot be used; the error names the pattern and says why.
 var ErrBadGlob = errors.New("bad pattern")
 
-// maxGlob bounds a pattern in states (about its characters). With it, and a URL's length bound, a match has a bound too.
+// maxGlob bounds a pattern in states (about its characters). With it, and a URL's length bound, a match has a
+// bound too.
 const maxGlob = 1000
 
-// A Glob is a compiled pattern for URLs. Matching reads the text once and takes time linear in it, whatever the pattern.
+// A Glob is a compiled pattern for URLs. Matching reads the text once and takes time linear in it, whatever
+// the pattern.
 //
 //   - any characters within a segment (not '/')
 //     **    any characters
@@ -23,11 +25,12 @@ const maxGlob = 1000
 //     ?     one character within a segment
 //     \x    x itself; `\?` begins the query
 //
-// A pattern that starts with '/' is matched against the whole path; one that holds no '/' against the last segment of the path
-// ("*.iso"); one that starts with "**" against the path from any place. One that starts with "http://" or "https://" is matched
-// against the whole URL, and one that starts with "//" against the URL without its scheme; one without a path covers the whole
-// host. The query takes part only when the pattern has a `\?`; else it is cut off before. In the query '*' matches '/' too.
-// Characters that a URL encodes may be written plainly ("/a b/*"). Case counts, but for the host's name. Brackets and braces must
+// A pattern that starts with '/' is matched against the whole path; one that holds no '/' against the last
+// segment of the path ("*.iso"); one that starts with "**" against the path from any place. One that starts
+// with "http://" or "https://" is matched against the whole URL, and one that starts with "//" against the
+// URL without its scheme; one without a path covers the whole host. The query takes part only when the
+// pattern has a `\?`; else it is cut off before. In the query '*' matches '/' too. Characters that a URL
+// encodes may be written plainly ("/a b/*"). Case counts, but for the host's name. Brackets and braces must
 // be escaped: other tools give them a meaning that is not known here.
 type Glob struct {
 	pattern string
@@ -138,7 +141,8 @@ func CompileGlob(pattern string) (*Glob, error) {
 	return g, nil
 }
 
-// hostPattern lowers the host of a pattern that has one, and lets it cover the whole host when it has no path.
+// hostPattern lowers the host of a pattern that has one, and lets it cover the whole host when it has no
+// path.
 func hostPattern(pattern string) (string, error) {
 	start := strings.Index(pattern, "//") + 2
 	host, path, hasPath := strings.Cut(pattern[start:], "/")
@@ -246,8 +250,8 @@ func (g *Glob) match(s string) bool {
 	return matchStates(g.toks, s)
 }
 
-// globBits simulates the pattern's automaton with a state per bit: bit i is set when the tokens before i have matched.
-// Source: Baeza-Yates and Gonnet, "A new approach to text searching" (1992), with gaps.
+// globBits simulates the pattern's automaton with a state per bit: bit i is set when the tokens before i have
+// matched. Source: Baeza-Yates and Gonnet, "A new approach to text searching" (1992), with gaps.
 type globBits struct {
 	step  [256]uint64 // states that the byte moves on by one
 	stay  [2]uint64   // states that any byte, and '/', keeps

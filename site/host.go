@@ -9,7 +9,8 @@ import (
 	whatwg "github.com/nlnwa/whatwg-url/url"
 )
 
-// maxHost bounds the written form of a host, in bytes: 253 characters, each up to twelve bytes when percent-encoded UTF-8.
+// maxHost bounds the written form of a host, in bytes: 253 characters, each up to twelve bytes when
+// percent-encoded UTF-8.
 const maxHost = 4096
 
 // splitPort cuts an authority at the colon before its port; a colon inside brackets is none.
@@ -51,8 +52,8 @@ func appendPort(dst []byte, scheme scheme, port string) ([]byte, error) {
 	return fmt.Appendf(dst, ":%d", n), nil
 }
 
-// appendPlainHost appends a host that is canonical apart from upper case: a name of letters, digits, '_' and single inner
-// hyphens, whose last label starts with a letter. It reports false for all others.
+// appendPlainHost appends a host that is canonical apart from upper case: a name of letters, digits, '_' and
+// single inner hyphens, whose last label starts with a letter. It reports false for all others.
 func appendPlainHost(dst []byte, s string) ([]byte, bool) {
 	if len(s) == 0 || len(s) > 253 {
 		return dst, false
@@ -80,7 +81,8 @@ func appendPlainHost(dst []byte, s string) ([]byte, bool) {
 		dst = append(dst, c)
 		prev = c
 	}
-	if first := dst[min(start+label, len(dst)-1)]; prev == '.' || prev == '-' || len(s)-label > 63 || first < 'a' {
+	if first := dst[min(start+label, len(dst)-1)]; prev == '.' || prev == '-' || len(s)-label > 63 ||
+		first < 'a' {
 		return dst[:start], false
 	}
 	return dst, true
@@ -101,10 +103,11 @@ func slowHost(host string) (string, error) {
 	if h == "" {
 		return "", ErrHost
 	}
-	// The library reads numbers as strconv does, signs included; for a browser "+127.1" is no address. With a name behind it the library maps
-	// the characters of the host and reads no numbers.
+	// The library reads numbers as strconv does, signs included; for a browser "+127.1" is no address. With a
+	// name behind it the library maps the characters of the host and reads no numbers.
 	if strings.Trim(h, "0123456789.") == "" {
-		if w, err := whatwg.Parse("http://" + host + ".name/"); err != nil || strings.ContainsAny(w.Hostname(), "+-") {
+		if w, err := whatwg.Parse("http://" + host + ".name/"); err != nil ||
+			strings.ContainsAny(w.Hostname(), "+-") {
 			return "", errSign
 		}
 	}

@@ -10,8 +10,8 @@ import (
 // ErrBadJobName says that a name cannot name a job.
 var ErrBadJobName = errors.New("bad job name")
 
-// JobName names a job and the folder of its site: 1 to 64 bytes of a-z, 0-9, '.', '_' and '-', the first a letter or digit,
-// never "..". ParseJobName is the only way to make one of foreign text.
+// JobName names a job and the folder of its site: 1 to 64 bytes of a-z, 0-9, '.', '_' and '-', the first a
+// letter or digit, never "..". ParseJobName is the only way to make one of foreign text.
 type JobName string
 
 // ParseJobName checks a name.

@@ -13,17 +13,19 @@ import (
 // ErrBadKey says that bytes are no key that Key writes.
 var ErrBadKey = errors.New("not a URL key")
 
-// Key appends u's database key to dst: "org.example.www s8443/docs/a?b" for https://www.example.org:8443/docs/a?b.
+// Key appends u's database key to dst: "org.example.www s8443/docs/a?b" for
+// https://www.example.org:8443/docs/a?b.
 //
 //	key    = host SP scheme [ port ] path [ "?" query ]
 //	host   = the labels in reverse order, joined by dots; an IP address stands as it is
 //	scheme = "h" for http, "s" for https
 //	port   = decimal, absent when it is the scheme's default
 //
-// Keys are injective, and bytes.Compare on them orders by host (a domain's hosts lie together, and all of a host's URLs), then
-// scheme and port, then path (a directory's URLs lie together, and all queries of a path), then query: a host's, directory's or
-// path's URLs are one range, all with a common prefix. The space sorts below every byte that a host can have. A key is at most
-// 2 bytes longer than its URL is without "://"; no store takes keys over 32 KiB, so longer URLs must be refused before (Traps does).
+// Keys are injective, and bytes.Compare on them orders by host (a domain's hosts lie together, and all of a
+// host's URLs), then scheme and port, then path (a directory's URLs lie together, and all queries of a path),
+// then query: a host's, directory's or path's URLs are one range, all with a common prefix. The space sorts
+// below every byte that a host can have. A key is at most 2 bytes longer than its URL is without "://"; no
+// store takes keys over 32 KiB, so longer URLs must be refused before (Traps does).
 func (u URL) Key(dst []byte) []byte {
 	host, port := u.splitHost()
 	dst = appendReversed(dst, host)
@@ -35,7 +37,8 @@ func (u URL) Key(dst []byte) []byte {
 	return append(dst, u.s[u.pathStart:]...)
 }
 
-// HostKeyPrefix appends the common prefix of the keys of all URLs of u's host, whatever their scheme and port.
+// HostKeyPrefix appends the common prefix of the keys of all URLs of u's host, whatever their scheme and
+// port.
 func (u URL) HostKeyPrefix(dst []byte) []byte {
 	return append(appendReversed(dst, u.Hostname()), ' ')
 }
@@ -59,7 +62,8 @@ func URLFromKey(key []byte) (URL, error) {
 	b = append(b, "://"...)
 	b = appendReversed(b, string(key[:sp]))
 	if slash > 0 {
-		if n, err := strconv.ParseUint(string(rest[:slash]), 10, 16); err != nil || strconv.FormatUint(n, 10) != string(rest[:slash]) {
+		if n, err := strconv.ParseUint(string(rest[:slash]), 10, 16); err != nil ||
+			strconv.FormatUint(n, 10) != string(rest[:slash]) {
 			return URL{}, fmt.Errorf("%w: %s", ErrBadKey, quote(string(key)))
 		}
 		b = append(b, ':')
@@ -77,9 +81,9 @@ func (u URL) splitHost() (host, port string) {
 	return host, ""
 }
 
-// appendReversed appends host with its labels in reverse order. It is its own inverse: an IP address, which stands as it is,
-// starts with a bracket or with an all-digit label, and a name can neither end in such a label (the URL standard reads it as an
-// IPv4 address then) nor hold a bracket.
+// appendReversed appends host with its labels in reverse order. It is its own inverse: an IP address, which
+// stands as it is, starts with a bracket or with an all-digit label, and a name can neither end in such a
+// label (the URL standard reads it as an IPv4 address then) nor hold a bracket.
 func appendReversed(dst []byte, host string) []byte {
 	if isIP(host) {
 		return append(dst, host...)

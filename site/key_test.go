@@ -36,14 +36,17 @@ func TestKey(t *testing.T) {
 
 func TestKeyOrder(t *testing.T) {
 	want := []string{
-		"http://example.org/", "http://example.org/a?b", "http://example.org:8080/", "https://example.org/", "https://example.org/a/b", "https://example.org/a/c/d", "https://example.org/a?b",
-		"https://example.org/a?c", "https://example.org/b", "https://example-a.org/", "http://a.example.org/", "http://b.example.org/",
+		"http://example.org/", "http://example.org/a?b", "http://example.org:8080/", "https://example.org/",
+		"https://example.org/a/b", "https://example.org/a/c/d", "https://example.org/a?b",
+		"https://example.org/a?c", "https://example.org/b", "https://example-a.org/", "http://a.example.org/",
+		"http://b.example.org/",
 	}
 	var keys []string
 	for _, s := range want {
 		keys = append(keys, string(mustParse(t, s).Key(nil)))
 	}
-	// "-" sorts below ".", so that another name may come between a domain and its hosts: the hosts still lie together.
+	// "-" sorts below ".", so that another name may come between a domain and its hosts: the hosts still lie
+	// together.
 	slices.Sort(keys)
 	for i, k := range keys {
 		if u, _ := URLFromKey([]byte(k)); u.String() != want[i] {
@@ -53,7 +56,9 @@ func TestKeyOrder(t *testing.T) {
 }
 
 func TestURLFromKeyErrors(t *testing.T) {
-	for _, s := range []string{"", " ", "org", "org ", "org s", "org s8", " s/", "org x/", "org s08/", "org sx/", "org s99999/"} {
+	for _, s := range []string{
+		"", " ", "org", "org ", "org s", "org s8", " s/", "org x/", "org s08/", "org sx/", "org s99999/",
+	} {
 		if u, err := URLFromKey([]byte(s)); !errors.Is(err, ErrBadKey) {
 			t.Errorf("%q: got %v, %v", s, u, err)
 		}
@@ -70,8 +75,11 @@ func TestKeyAllocates(t *testing.T) {
 func TestParts(t *testing.T) {
 	u := mustParse(t, "http://h.example:8080/a/b/c.html?q=1/2")
 	q, has := u.Query()
-	for _, c := range [][2]string{{u.Scheme(), "http"}, {u.Origin(), "http://h.example:8080"}, {u.Host(), "h.example:8080"}, {u.Hostname(), "h.example"},
-		{u.Path(), "/a/b/c.html"}, {u.RequestURI(), "/a/b/c.html?q=1/2"}, {u.Dir(), "/a/b/"}, {q, "q=1/2"}} {
+	for _, c := range [][2]string{
+		{u.Scheme(), "http"}, {u.Origin(), "http://h.example:8080"}, {u.Host(), "h.example:8080"},
+		{u.Hostname(), "h.example"},
+		{u.Path(), "/a/b/c.html"}, {u.RequestURI(), "/a/b/c.html?q=1/2"}, {u.Dir(), "/a/b/"}, {q, "q=1/2"},
+	} {
 		if c[0] != c[1] {
 			t.Errorf("got %q, want %q", c[0], c[1])
 		}
@@ -84,7 +92,8 @@ func TestParts(t *testing.T) {
 		t.Errorf("%s: host %q, query %q %v", v6, v6.Hostname(), q, has)
 	}
 	var zero URL
-	if zero.Scheme()+zero.Origin()+zero.Host()+zero.Hostname()+zero.Path()+zero.RequestURI()+zero.Dir() != "" || !zero.IsZero() || Canonical("nonsense") != zero || Canonical("a://b") != zero {
+	if zero.Scheme()+zero.Origin()+zero.Host()+zero.Hostname()+zero.Path()+zero.RequestURI()+zero.Dir() != "" ||
+		!zero.IsZero() || Canonical("nonsense") != zero || Canonical("a://b") != zero {
 		t.Error("the zero URL has parts")
 	}
 	if _, has := zero.Query(); has {
@@ -113,7 +122,9 @@ func TestParseJobName(t *testing.T) {
 			t.Errorf("%q: %v", s, err)
 		}
 	}
-	for _, s := range []string{"", ".", "..", "a..b", "-a", "_a", "A", "aB", "a b", "a/b", "a\\b", "ä", "a\x00", "a\n", long + "x"} {
+	for _, s := range []string{
+		"", ".", "..", "a..b", "-a", "_a", "A", "aB", "a b", "a/b", "a\\b", "ä", "a\x00", "a\n", long + "x",
+	} {
 		if n, err := ParseJobName(s); !errors.Is(err, ErrBadJobName) || n != "" {
 			t.Errorf("%q is a job name: %v", s, err)
 		}

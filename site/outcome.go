@@ -20,7 +20,8 @@ const (
 	Program                   // a CGI program or a form's action: linked absolutely, never mirrored
 )
 
-var outcomeNames = [...]string{"pending", "fetched", "unchanged", "redirected", "gone", "disallowed", "out of scope", "skipped", "failed", "trapped", "program"}
+var outcomeNames = [...]string{"pending", "fetched", "unchanged", "redirected", "gone", "disallowed",
+	"out of scope", "skipped", "failed", "trapped", "program"}
 
 func (o Outcome) String() string {
 	if int(o) < len(outcomeNames) {

@@ -7,10 +7,12 @@ import (
 	"strings"
 )
 
-// Programs says which URLs are programs: they answer, but are not documents, so a mirror links to the origin instead of
-// copying them. A nil list means its default, an empty one that the rule is off.
+// Programs says which URLs are programs: they answer, but are not documents, so a mirror links to the origin
+// instead of copying them. A nil list means its default, an empty one that the rule is off.
 type Programs struct {
-	Suffixes []string // of any segment of the path, case ignored; default .cgi .fcgi .pl (not .php or .asp: those mostly are pages)
+	// of any segment of the path, case ignored; default .cgi .fcgi .pl (not .php or .asp: those mostly are
+	// pages)
+	Suffixes []string
 	Dirs     []string // directory names, case ignored; default cgi-bin cgi
 	Globs    []string // see Glob; default none
 }
@@ -48,7 +50,8 @@ func (p Programs) Compile() (*ProgramRule, error) {
 	return r, nil
 }
 
-// Is reports whether u is a program, and the rule that says so. Extra path after the program's name (/a.cgi/b) changes nothing.
+// Is reports whether u is a program, and the rule that says so. Extra path after the program's name
+// (/a.cgi/b) changes nothing.
 func (r *ProgramRule) Is(u URL) (is bool, reason string) {
 	if r == nil || u.IsZero() {
 		return false, ""

@@ -152,9 +152,12 @@ func TestAppendResolveFragmentIndex(t *testing.T) {
 	for _, c := range []struct {
 		ref  string
 		want int
-	}{{"", -1}, {"a", -1}, {"#", 0}, {"a#b#c", 1}, {"  a#b ", 3}, {" \ta\tb#c\t", 5}, {"http://h:x/#a", -1}, {"x:#a", -1}} {
+	}{
+		{"", -1}, {"a", -1}, {"#", 0}, {"a#b#c", 1}, {"  a#b ", 3}, {" \ta\tb#c\t", 5}, {"http://h:x/#a", -1},
+		{"x:#a", -1},
+	} {
 		out, frag, err := base.AppendResolve([]byte("kept"), []byte(c.ref))
-		if frag != c.want || !strings.HasPrefix(string(out), "kept") || err != nil && len(out) != 4 {
+		if frag != c.want || !strings.HasPrefix(string(out), "kept") || (err != nil && len(out) != 4) {
 			t.Errorf("AppendResolve(%q) = %q, %d, %v; want %d", c.ref, out, frag, err, c.want)
 		}
 	}
@@ -163,7 +166,9 @@ func TestAppendResolveFragmentIndex(t *testing.T) {
 func TestAppendResolveAllocates(t *testing.T) {
 	base := mustParse(t, testBase)
 	buf := make([]byte, 0, 256)
-	for _, ref := range []string{"../img/logo.png#x", "/a/b", "?q", "", "http://www.example.net/a/b", "mailto:x", "//example.org/ü"} {
+	for _, ref := range []string{
+		"../img/logo.png#x", "/a/b", "?q", "", "http://www.example.net/a/b", "mailto:x", "//example.org/ü",
+	} {
 		b := []byte(ref)
 		if n := testing.AllocsPerRun(100, func() { base.AppendResolve(buf, b) }); n != 0 {
 			t.Errorf("%q: %v allocations", ref, n)
@@ -199,9 +204,14 @@ func libraryResolve(base, ref string) (href, frag string, web bool, err error) {
 }
 
 func FuzzResolve(f *testing.F) {
-	bases := []string{"", testBase, "http://h/", "http://[::1]:8080/a//b/?", "https://xn--bcher-kva.example/a/..b/c?d/e"}
-	for _, ref := range []string{"", "#a", "../b/./c?d#e", "//h:80/x", "http:foo", "HTTPS:\\\\H\\..\\x", "http://u:p@[::1]:8080/%2e%2E/a", "http://0x7f.1/", "http://bücher.de/ü?ü#ü",
-		" /a\tb\n", "mailto:x", "http://a..b/", "http://-a-.b/", "http://xn--a/", "http://a.1./", "/\xff^`{|}'?'\"<>#'\"<>`", "http://h:000/x", "http://a%00b", "http://ab--c/"} {
+	bases := []string{"", testBase, "http://h/", "http://[::1]:8080/a//b/?",
+		"https://xn--bcher-kva.example/a/..b/c?d/e"}
+	for _, ref := range []string{
+		"", "#a", "../b/./c?d#e", "//h:80/x", "http:foo", "HTTPS:\\\\H\\..\\x", "http://u:p@[::1]:8080/%2e%2E/a",
+		"http://0x7f.1/", "http://bücher.de/ü?ü#ü",
+		" /a\tb\n", "mailto:x", "http://a..b/", "http://-a-.b/", "http://xn--a/", "http://a.1./",
+		"/\xff^`{|}'?'\"<>#'\"<>`", "http://h:000/x", "http://a%00b", "http://ab--c/",
+	} {
 		for i := range bases {
 			f.Add(uint8(i), ref)
 		}
@@ -226,7 +236,7 @@ func FuzzResolve(f *testing.F) {
 			t.Fatalf("Parse(%q) = %q, %v", u, again, err)
 		}
 		out, at, err := b.AppendResolve(nil, []byte(ref))
-		if err != nil || Canonical(string(out)) != u || at >= 0 && ref[at] != '#' {
+		if err != nil || Canonical(string(out)) != u || (at >= 0 && ref[at] != '#') {
 			t.Fatalf("AppendResolve(%q) = %q, %d, %v; Resolve %q", ref, out, at, err, u)
 		}
 		key := u.Key(nil)

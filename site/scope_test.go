@@ -82,14 +82,18 @@ func TestGlob(t *testing.T) {
 }
 
 func TestBadGlobs(t *testing.T) {
-	for _, s := range []string{"", "a/b", "ftp://h/**", `/a\`, "/a#b", "/[0-9]", "/{a,b}", "http:///a", "//", "//bücher.example/", "/" + strings.Repeat("a", 2000)} {
+	for _, s := range []string{
+		"", "a/b", "ftp://h/**", `/a\`, "/a#b", "/[0-9]", "/{a,b}", "http:///a", "//", "//bücher.example/",
+		"/" + strings.Repeat("a", 2000),
+	} {
 		if g, err := CompileGlob(s); !errors.Is(err, ErrBadGlob) || g != nil {
 			t.Errorf("%.40q: got %v", s, err)
 		}
 	}
 }
 
-// The automaton with a bit per state and the one with a byte per state must agree, and both with trying everything.
+// The automaton with a bit per state and the one with a byte per state must agree, and both with trying
+// everything.
 func TestGlobMatchersAgree(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	pieces := []string{"a", "b", "/", "*", "**", "?", "/**/", "ab"}
@@ -131,7 +135,7 @@ func slowGlob(toks []globToken, s string) bool {
 			if slowGlob(toks[1:], s[i:]) {
 				return true
 			}
-			if i == len(s) || t.kind == tokStar && s[i] == '/' {
+			if i == len(s) || (t.kind == tokStar && s[i] == '/') {
 				return false
 			}
 		}
@@ -177,40 +181,80 @@ func TestScope(t *testing.T) {
 		want   bool
 		reason string
 	}{
-		{"directory: seed", dir, "https://h/docs/index.html", "https://h/docs/index.html", true, "path is under /docs/"},
-		{"directory: sibling", dir, "https://h/docs/index.html", "https://h/docs/a/b?c", true, "path is under /docs/"},
-		{"directory: itself without slash", dir, "https://h/docs/", "https://h/docs", false, "path is not under /docs/"},
+		{"directory: seed", dir, "https://h/docs/index.html", "https://h/docs/index.html", true,
+			"path is under /docs/"},
+		{"directory: sibling", dir, "https://h/docs/index.html", "https://h/docs/a/b?c", true,
+			"path is under /docs/"},
+		{"directory: itself without slash", dir, "https://h/docs/", "https://h/docs", false,
+			"path is not under /docs/"},
 		{"directory: parent", dir, "https://h/docs/", "https://h/", false, "path is not under /docs/"},
 		{"directory: similar name", dir, "https://h/docs/", "https://h/docs2/", false, "path is not under /docs/"},
-		{"directory: seed without slash is its parent's", dir, "https://h/docs", "https://h/other", true, "host is h"},
+		{"directory: seed without slash is its parent's", dir, "https://h/docs", "https://h/other", true,
+			"host is h"},
 		{"directory: other scheme", dir, "https://h/docs/", "http://h/docs/a", true, "path is under /docs/"},
 		{"directory: other host", dir, "https://h/docs/", "https://g/docs/a", false, "host g is not the job's"},
 		{"directory: other port", dir, "http://h:8080/docs/", "http://h/docs/a", false, "host h is not the job's"},
-		{"directory: same port, other scheme", dir, "http://h:8080/docs/", "https://h:8080/docs/a", true, "path is under /docs/"},
+		{"directory: same port, other scheme", dir, "http://h:8080/docs/", "https://h:8080/docs/a", true,
+			"path is under /docs/"},
 		{"directory: second seed", dir, "http://h/a/ http://h/b/", "http://h/b/c", true, "path is under /b/"},
 		{"directory: query is no directory", dir, "http://h/a/?x=/b/", "http://h/a/c", true, "path is under /a/"},
 		{"host", Scope{Kind: ScopeHost}, "https://h/docs/", "http://h/x", true, "host is h"},
-		{"host: subdomain", Scope{Kind: ScopeHost}, "https://h.org/", "https://www.h.org/", false, "host www.h.org is not the job's"},
-		{"domain", Scope{Kind: ScopeDomain}, "https://www.example.co.uk/a/", "http://ftp.example.co.uk:81/x", true, "domain is example.co.uk"},
-		{"domain: the domain", Scope{Kind: ScopeDomain}, "https://www.example.co.uk/", "https://example.co.uk/", true, "domain is example.co.uk"},
-		{"domain: other", Scope{Kind: ScopeDomain}, "https://www.example.co.uk/", "https://other.co.uk/", false, "host other.co.uk is of another domain"},
-		{"domain: name ends alike", Scope{Kind: ScopeDomain}, "https://example.org/", "https://badexample.org/", false, "host badexample.org is of another domain"},
-		{"domain: private suffix", Scope{Kind: ScopeDomain}, "https://joe.github.io/", "https://jim.github.io/", false, "host jim.github.io is of another domain"},
-		{"domain: address", Scope{Kind: ScopeDomain}, "http://192.0.2.1/", "http://192.0.2.1/x", true, "host is 192.0.2.1"},
-		{"domain: other address", Scope{Kind: ScopeDomain}, "http://192.0.2.1/", "http://193.0.2.1/", false, "host 193.0.2.1 is of another domain"},
-		{"domain: address, other port", Scope{Kind: ScopeDomain}, "http://[::1]:81/", "http://[::1]:82/", false, "host [::1]:82 is of another domain"},
-		{"domain: single label", Scope{Kind: ScopeDomain}, "http://localhost/", "http://localhost/x", true, "host is localhost"},
-		{"prefixes", Scope{Kind: ScopePrefixes, Prefixes: []string{"https://h/doc", "http://g"}}, "https://h/x", "http://h/docs", true, "path is under /doc"},
-		{"prefixes: whole host", Scope{Kind: ScopePrefixes, Prefixes: []string{"https://h/doc", "http://g"}}, "https://h/x", "http://g/y", true, "host is g"},
-		{"prefixes: not", Scope{Kind: ScopePrefixes, Prefixes: []string{"https://h/doc"}}, "https://h/x", "https://h/y", false, "path is not under /doc"},
-		{"prefixes: seed", Scope{Kind: ScopePrefixes, Prefixes: []string{"https://h/doc"}}, "https://h/x", "https://h/x", true, "it is a seed"},
-		{"prefixes: query", Scope{Kind: ScopePrefixes, Prefixes: []string{"https://h/d?a="}}, "https://h/x", "https://h/d?a=1", true, "path is under /d?a="},
-		{"include", Scope{Include: []string{"/img/**"}}, "https://h/docs/", "https://h/img/a.png", true, `included by "/img/**"`},
-		{"include: other host", Scope{Include: []string{"/img/**"}}, "https://h/docs/", "https://g/img/a.png", false, "host g is not the job's"},
-		{"include: its own host", Scope{Include: []string{"//cdn.example/**"}}, "https://h/docs/", "https://cdn.example/a.png", true, `included by "//cdn.example/**"`},
-		{"exclude", Scope{Kind: ScopeHost, Exclude: []string{"/ftp/**"}}, "https://h/", "https://h/ftp/x", false, `excluded by "/ftp/**"`},
-		{"exclude beats include", Scope{Include: []string{"/a/**"}, Exclude: []string{"*.iso"}}, "https://h/docs/", "https://h/a/b.iso", false, `excluded by "*.iso"`},
-		{"exclude beats the seed", Scope{Exclude: []string{"/docs/"}}, "https://h/docs/", "https://h/docs/", false, `excluded by "/docs/"`},
+		{"host: subdomain", Scope{Kind: ScopeHost}, "https://h.org/", "https://www.h.org/", false,
+			"host www.h.org is not the job's"},
+		{"domain", Scope{Kind: ScopeDomain}, "https://www.example.co.uk/a/", "http://ftp.example.co.uk:81/x", true,
+			"domain is example.co.uk"},
+		{"domain: the domain", Scope{Kind: ScopeDomain}, "https://www.example.co.uk/", "https://example.co.uk/",
+			true, "domain is example.co.uk"},
+		{"domain: other", Scope{Kind: ScopeDomain}, "https://www.example.co.uk/", "https://other.co.uk/", false,
+			"host other.co.uk is of another domain"},
+		{"domain: name ends alike", Scope{Kind: ScopeDomain}, "https://example.org/", "https://badexample.org/",
+			false, "host badexample.org is of another domain"},
+		{"domain: private suffix", Scope{Kind: ScopeDomain}, "https://joe.github.io/", "https://jim.github.io/",
+			false, "host jim.github.io is of another domain"},
+		{"domain: address", Scope{Kind: ScopeDomain}, "http://192.0.2.1/", "http://192.0.2.1/x", true,
+			"host is 192.0.2.1"},
+		{"domain: other address", Scope{Kind: ScopeDomain}, "http://192.0.2.1/", "http://193.0.2.1/", false,
+			"host 193.0.2.1 is of another domain"},
+		{"domain: address, other port", Scope{Kind: ScopeDomain}, "http://[::1]:81/", "http://[::1]:82/", false,
+			"host [::1]:82 is of another domain"},
+		{"domain: single label", Scope{Kind: ScopeDomain}, "http://localhost/", "http://localhost/x", true,
+			"host is localhost"},
+		{"prefixes", Scope{
+			Kind:     ScopePrefixes,
+			Prefixes: []string{"https://h/doc", "http://g"},
+		}, "https://h/x", "http://h/docs", true, "path is under /doc"},
+		{"prefixes: whole host", Scope{
+			Kind:     ScopePrefixes,
+			Prefixes: []string{"https://h/doc", "http://g"},
+		}, "https://h/x", "http://g/y", true, "host is g"},
+		{"prefixes: not", Scope{
+			Kind:     ScopePrefixes,
+			Prefixes: []string{"https://h/doc"},
+		}, "https://h/x", "https://h/y", false, "path is not under /doc"},
+		{"prefixes: seed", Scope{
+			Kind:     ScopePrefixes,
+			Prefixes: []string{"https://h/doc"},
+		}, "https://h/x", "https://h/x", true, "it is a seed"},
+		{"prefixes: query", Scope{
+			Kind:     ScopePrefixes,
+			Prefixes: []string{"https://h/d?a="},
+		}, "https://h/x", "https://h/d?a=1", true, "path is under /d?a="},
+		{"include", Scope{Include: []string{"/img/**"}}, "https://h/docs/", "https://h/img/a.png", true,
+			`included by "/img/**"`},
+		{"include: other host", Scope{Include: []string{"/img/**"}}, "https://h/docs/", "https://g/img/a.png",
+			false, "host g is not the job's"},
+		{"include: its own host", Scope{Include: []string{"//cdn.example/**"}}, "https://h/docs/",
+			"https://cdn.example/a.png", true, `included by "//cdn.example/**"`},
+		{"exclude", Scope{
+			Kind:    ScopeHost,
+			Exclude: []string{"/ftp/**"},
+		}, "https://h/", "https://h/ftp/x", false, `excluded by "/ftp/**"`},
+		{"exclude beats include", Scope{
+			Include: []string{"/a/**"},
+			Exclude: []string{"*.iso"},
+		}, "https://h/docs/", "https://h/a/b.iso", false, `excluded by "*.iso"`},
+		{"exclude beats the seed", Scope{Exclude: []string{"/docs/"}}, "https://h/docs/", "https://h/docs/", false,
+			`excluded by "/docs/"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, err := c.scope.Compile(parseAll(t, c.seeds))
@@ -240,9 +284,21 @@ func TestScopeErrors(t *testing.T) {
 		"unknown kind":     {Scope{Kind: 9}, seed, []string{"kind 9"}},
 		"prefixes missing": {Scope{Kind: ScopePrefixes}, seed, []string{"needs prefixes"}},
 		"prefixes extra":   {Scope{Prefixes: []string{"http://h/"}}, seed, []string{"do not go with"}},
-		"bad prefix":       {Scope{Kind: ScopePrefixes, Prefixes: []string{"/docs", "mailto:x"}}, seed, []string{`"/docs"`, `"mailto:x"`}},
-		"prefix fragment":  {Scope{Kind: ScopePrefixes, Prefixes: []string{"http://h/#a"}}, seed, []string{"fragment"}},
-		"all at once":      {Scope{Include: []string{"a/b", "/x"}, Exclude: []string{"/{a}"}}, seed, []string{`include: bad pattern "a/b"`, `exclude: bad pattern "/{a}"`}},
+		"bad prefix": {
+			Scope{
+				Kind:     ScopePrefixes,
+				Prefixes: []string{"/docs", "mailto:x"},
+			}, seed, []string{`"/docs"`, `"mailto:x"`},
+		},
+		"prefix fragment": {
+			Scope{Kind: ScopePrefixes, Prefixes: []string{"http://h/#a"}}, seed, []string{"fragment"},
+		},
+		"all at once": {
+			Scope{
+				Include: []string{"a/b", "/x"},
+				Exclude: []string{"/{a}"},
+			}, seed, []string{`include: bad pattern "a/b"`, `exclude: bad pattern "/{a}"`},
+		},
 	} {
 		r, err := c.scope.Compile(c.seeds)
 		if err == nil || r != nil {
@@ -263,13 +319,17 @@ func TestScopeKindNames(t *testing.T) {
 			t.Errorf("%v: %v, %v", k, got, err)
 		}
 	}
-	if _, err := ParseScopeKind("hosts"); err == nil || !strings.Contains(err.Error(), "directory, host, domain, prefixes") {
+	if _, err := ParseScopeKind("hosts"); err == nil ||
+		!strings.Contains(err.Error(), "directory, host, domain, prefixes") {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestScopeCoversAllocates(t *testing.T) {
-	r, err := Scope{Exclude: []string{"/ftp/**", "/a/*/b/**/c", "*.iso"}, Include: []string{"/img/**"}}.Compile(parseAll(t, testBase))
+	r, err := Scope{
+		Exclude: []string{"/ftp/**", "/a/*/b/**/c", "*.iso"},
+		Include: []string{"/img/**"},
+	}.Compile(parseAll(t, testBase))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -312,7 +372,10 @@ func TestPrograms(t *testing.T) {
 			t.Errorf("%s: got %v, %q; want %q", c.name, is, reason, c.reason)
 		}
 	}
-	for _, p := range []Programs{{Suffixes: []string{"cgi"}}, {Suffixes: []string{"."}}, {Suffixes: []string{".a/b"}}, {Dirs: []string{""}}, {Dirs: []string{"/cgi/"}}, {Globs: []string{"a/b"}}} {
+	for _, p := range []Programs{
+		{Suffixes: []string{"cgi"}}, {Suffixes: []string{"."}}, {Suffixes: []string{".a/b"}}, {Dirs: []string{""}},
+		{Dirs: []string{"/cgi/"}}, {Globs: []string{"a/b"}},
+	} {
 		if _, err := p.Compile(); err == nil {
 			t.Errorf("%+v: no error", p)
 		}
@@ -331,7 +394,10 @@ func parseAll(t testing.TB, s string) (urls []URL) {
 }
 
 func BenchmarkCovers(b *testing.B) {
-	r, err := Scope{Kind: ScopeHost, Exclude: []string{"/ftp/**", "/a/*/b/**/c", "*.iso"}}.Compile(parseAll(b, testBase))
+	r, err := Scope{
+		Kind:    ScopeHost,
+		Exclude: []string{"/ftp/**", "/a/*/b/**/c", "*.iso"},
+	}.Compile(parseAll(b, testBase))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -363,9 +429,18 @@ func TestScopeReaches(t *testing.T) {
 		{Scope{Kind: ScopeHost, Exclude: []string{"*.iso"}}, "http://h/docs/", "http://h/other/", true},
 		{Scope{Kind: ScopeDomain}, "http://www.h.example/", "http://ftp.h.example/pub/", true},
 		{Scope{Kind: ScopeDomain}, "http://www.h.example/", "http://ftp.g.example/pub/", false},
-		{Scope{Kind: ScopePrefixes, Prefixes: []string{"http://h/a/b", "http://h/c/"}}, "http://h/c/", "http://h/a/", true},
-		{Scope{Kind: ScopePrefixes, Prefixes: []string{"http://h/a/b", "http://h/c/"}}, "http://h/d/x.html", "http://h/d/", true},
-		{Scope{Kind: ScopePrefixes, Prefixes: []string{"http://h/a/b", "http://h/c/"}}, "http://h/c/", "http://h/e/", false},
+		{
+			Scope{Kind: ScopePrefixes, Prefixes: []string{"http://h/a/b", "http://h/c/"}}, "http://h/c/",
+			"http://h/a/", true,
+		},
+		{
+			Scope{Kind: ScopePrefixes, Prefixes: []string{"http://h/a/b", "http://h/c/"}}, "http://h/d/x.html",
+			"http://h/d/", true,
+		},
+		{
+			Scope{Kind: ScopePrefixes, Prefixes: []string{"http://h/a/b", "http://h/c/"}}, "http://h/c/",
+			"http://h/e/", false,
+		},
 	} {
 		seed, _, err := Parse(c.seed)
 		if err != nil {

@@ -7,16 +7,22 @@ import (
 	"strings"
 )
 
-// Traps are the limits by which a single URL shows that it belongs to an endless space of them. The zero value is the default;
-// a negative value switches a limit off. Each limit can lose good pages when set too low, and costs only requests when too high.
+// Traps are the limits by which a single URL shows that it belongs to an endless space of them. The zero
+// value is the default; a negative value switches a limit off. Each limit can lose good pages when set too
+// low, and costs only requests when too high.
 //
-// Sources: Heritrix PathologicalPathDecideRule and TooManyPathSegmentsDecideRule; Manning, Raghavan, Schütze, section 20.1.1.
+// Sources: Heritrix PathologicalPathDecideRule and TooManyPathSegmentsDecideRule; Manning, Raghavan, Schütze,
+// section 20.1.1.
 type Traps struct {
 	MaxDepth  int // segments of the path; default 32
 	MaxURLLen int // bytes of the whole URL; default 2048, and never over 32000, which a database key can hold
-	MaxRepeat int // a segment or series of segments this often in a row (x/x/x, a/b/a/b/a/b); default 3. Numbers: twice as often
+	// a segment or series of segments this often in a row (x/x/x, a/b/a/b/a/b); default 3. Numbers: twice as
+	// often
+	MaxRepeat int
 	MaxSame   int // one segment this often anywhere in the path; default 6. Numbers do not count
-	MaxParam  int // one query parameter this often, nested in its own value too (next=/login?next=…); default 3 nested or with the same value, thrice that with others
+	// one query parameter this often, nested in its own value too (next=/login?next=…); default 3 nested or with
+	// the same value, thrice that with others
+	MaxParam int
 
 	MaxTemplate  int // for TrapCounter: URLs with a query of one path and set of parameter names; default 2000
 	MaxDates     int // for TrapCounter: dates in the query of one path; default 200
@@ -89,8 +95,8 @@ func (t Traps) Check(u URL) (reason string, trapped bool) {
 	return "", false
 }
 
-// repeated returns the first series of segments that stands limit times or more in a row, and how often it does. Segments that
-// are numbers only need twice as many: /1/1/1/ are coordinates or dates.
+// repeated returns the first series of segments that stands limit times or more in a row, and how often it
+// does. Segments that are numbers only need twice as many: /1/1/1/ are coordinates or dates.
 func repeated(segs []string, limit int) (string, int) {
 	if limit < 2 {
 		return "", 0
@@ -146,8 +152,8 @@ func allNumbers(segs []string) bool {
 	return true
 }
 
-// checkParams finds parameters that occur too often in the query, by themselves or inside the escaped value of another.
-// It looks at the first 100 parameters only, so that its cost stays bounded.
+// checkParams finds parameters that occur too often in the query, by themselves or inside the escaped value
+// of another. It looks at the first 100 parameters only, so that its cost stays bounded.
 func checkParams(q string, limit int) (reason string, trapped bool) {
 	n := 0
 	for rest := q; rest != "" && n < 100; n++ {
@@ -187,8 +193,8 @@ func cutParam(q string) (pair, rest string) {
 	return q, ""
 }
 
-// nested counts how often name stands in s as a parameter's name: followed by '=', plain or escaped once or more (%3D, %253D),
-// and not preceded by a letter of another name.
+// nested counts how often name stands in s as a parameter's name: followed by '=', plain or escaped once or
+// more (%3D, %253D), and not preceded by a letter of another name.
 func nested(s, name string) int {
 	n := 0
 	for i := 0; ; {

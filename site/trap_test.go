@@ -23,7 +23,8 @@ func TestTrapsCheck(t *testing.T) {
 		{"root", Traps{}, "http://h/", ""},
 		{"long", Traps{}, "http://h/" + long, "URL of 2109 bytes, the limit is 2048"},
 		{"long is allowed", Traps{MaxURLLen: 3000}, "http://h/" + long, ""},
-		{"no limit still fits a key", Traps{MaxURLLen: -1}, "http://h/" + strings.Repeat("a", 40000), "URL of 40009 bytes, the limit is 32000"},
+		{"no limit still fits a key", Traps{MaxURLLen: -1}, "http://h/" + strings.Repeat("a", 40000),
+			"URL of 40009 bytes, the limit is 32000"},
 		{"deep", Traps{MaxSame: -1}, "http://h" + deepPath(33), "path of 33 segments, the limit is 32"},
 		{"deep enough", Traps{}, "http://h" + deepPath(32), ""},
 		{"depth off", Traps{MaxDepth: -1}, "http://h" + deepPath(100), ""},
@@ -41,9 +42,12 @@ func TestTrapsCheck(t *testing.T) {
 		{"same segment", Traps{}, "http://h/x/a/x/b/x/c/x/d/x/e/x/f", `path has the segment "x" 6 times`},
 		{"same parameter and value", Traps{}, "http://h/a?x=1&x=1&x=1", `query repeats the parameter "x" 3 times`},
 		{"same parameter, other values", Traps{}, "http://h/a?f[]=1&f[]=2&f[]=3&f[]=4", ""},
-		{"same parameter, too many", Traps{}, "http://h/a?f=1&f=2&f=3&f=4&f=5&f=6&f=7&f=8&f=9", `query repeats the parameter "f" 9 times`},
-		{"nested", Traps{}, "http://h/login?next=/login?next=/login?next=/x", `query nests the parameter "next" 3 times`},
-		{"nested, escaped", Traps{}, "http://h/login?next=%2Flogin%3Fnext%3D%252Flogin%253Fnext%253D%25252Fx", `query nests the parameter "next" 3 times`},
+		{"same parameter, too many", Traps{}, "http://h/a?f=1&f=2&f=3&f=4&f=5&f=6&f=7&f=8&f=9",
+			`query repeats the parameter "f" 9 times`},
+		{"nested", Traps{}, "http://h/login?next=/login?next=/login?next=/x",
+			`query nests the parameter "next" 3 times`},
+		{"nested, escaped", Traps{}, "http://h/login?next=%2Flogin%3Fnext%3D%252Flogin%253Fnext%253D%25252Fx",
+			`query nests the parameter "next" 3 times`},
 		{"nested once", Traps{}, "http://h/login?next=/login?next=/x", ""},
 		{"other name's end", Traps{}, "http://h/?page=1,subpage=2,mypage=3", ""},
 		{"parameters off", Traps{MaxParam: -1}, "http://h/a?x=1&x=1&x=1", ""},
@@ -54,7 +58,8 @@ func TestTrapsCheck(t *testing.T) {
 		{"search", Traps{}, "http://h/?s=internationalization", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if reason, trapped := c.traps.Check(mustParse(t, c.url)); reason != c.reason || trapped != (c.reason != "") {
+			if reason, trapped := c.traps.Check(mustParse(t, c.url)); reason != c.reason ||
+				trapped != (c.reason != "") {
 				t.Errorf("got %q, want %q", reason, c.reason)
 			}
 		})
@@ -64,7 +69,8 @@ func TestTrapsCheck(t *testing.T) {
 	}
 }
 
-// TestTrapsWithoutDepth: without a limit of depth only the first segments are compared, so that a URL costs no more than those.
+// TestTrapsWithoutDepth: without a limit of depth only the first segments are compared, so that a URL costs
+// no more than those.
 func TestTrapsWithoutDepth(t *testing.T) {
 	traps := Traps{MaxDepth: -1, MaxURLLen: -1}
 	u, _, err := Parse("http://h.test" + deepPath(maxSegments) + "/a/a/a/a/a/a/a/a")
@@ -153,16 +159,30 @@ func TestTrapCounterFinds(t *testing.T) {
 		want   int
 		reason string
 	}{
-		{"counter in a query", Traps{}, func(i int) string { return fmt.Sprintf("http://h/cal/?d=%d", i) }, 2000, "more than 2000 URLs of /cal/?d=…"},
+		{"counter in a query", Traps{}, func(i int) string {
+			return fmt.Sprintf("http://h/cal/?d=%d", i)
+		}, 2000, "more than 2000 URLs of /cal/?d=…"},
 		{"order of parameters", Traps{MaxTemplate: 10}, func(i int) string {
 			return fmt.Sprintf([]string{"http://h/l?a=%d&b=1", "http://h/l?b=1&a=%d"}[i%2], i)
 		}, 10, "more than 10 URLs of /l?a=…&b=…"},
-		{"months in a query", Traps{}, func(i int) string { return fmt.Sprintf("http://h/cal?year=%d&month=%d", 2026+i/12, i%12+1) }, 200, "more than 200 dates of /cal?year=…&month=…"},
-		{"date in a value", Traps{}, func(i int) string { return "http://h/e?at=" + start.AddDate(0, 0, i).Format("2006-01-02") }, 200, "more than 200 dates of /e?at=…"},
-		{"days in a path", Traps{}, func(i int) string { return "http://h/cal/" + start.AddDate(0, 0, i).Format("2006/01/02/") }, 4000, "more than 4000 dates of /cal/#/#/#/"},
-		{"months in a path", Traps{}, func(i int) string { return "http://h/cal/" + start.AddDate(0, i, 0).Format("2006/01/") }, 60*12 + 2 - 12, "more than 60 years of /cal/#/#/"},
-		{"back in time", Traps{}, func(i int) string { return "http://h/cal-" + start.AddDate(0, -i, 0).Format("2006-01") + ".html" }, 59*12 + 11, "more than 60 years of /cal-#-#.html"},
-		{"years", Traps{}, func(i int) string { return fmt.Sprintf("http://h/cal?year=%d", 1900+i) }, 60, "more than 60 years of /cal?year=…"},
+		{"months in a query", Traps{}, func(i int) string {
+			return fmt.Sprintf("http://h/cal?year=%d&month=%d", 2026+i/12, i%12+1)
+		}, 200, "more than 200 dates of /cal?year=…&month=…"},
+		{"date in a value", Traps{}, func(i int) string {
+			return "http://h/e?at=" + start.AddDate(0, 0, i).Format("2006-01-02")
+		}, 200, "more than 200 dates of /e?at=…"},
+		{"days in a path", Traps{}, func(i int) string {
+			return "http://h/cal/" + start.AddDate(0, 0, i).Format("2006/01/02/")
+		}, 4000, "more than 4000 dates of /cal/#/#/#/"},
+		{"months in a path", Traps{}, func(i int) string {
+			return "http://h/cal/" + start.AddDate(0, i, 0).Format("2006/01/")
+		}, 60*12 + 2 - 12, "more than 60 years of /cal/#/#/"},
+		{"back in time", Traps{}, func(i int) string {
+			return "http://h/cal-" + start.AddDate(0, -i, 0).Format("2006-01") + ".html"
+		}, 59*12 + 11, "more than 60 years of /cal-#-#.html"},
+		{"years", Traps{}, func(i int) string {
+			return fmt.Sprintf("http://h/cal?year=%d", 1900+i)
+		}, 60, "more than 60 years of /cal?year=…"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if n, reason := countUntilTrapped(t, c.traps, 20000, c.url); n != c.want || reason != c.reason {
@@ -180,7 +200,9 @@ func TestTrapCounterLetsPass(t *testing.T) {
 		url  func(int) string
 	}{
 		{"flat directory", 50000, func(i int) string { return fmt.Sprintf("http://h/doc/%d.html", i) }},
-		{"numbered directories", 50000, func(i int) string { return fmt.Sprintf("http://h/doc/%d/%d/", i/100, i%100) }},
+		{"numbered directories", 50000, func(i int) string {
+			return fmt.Sprintf("http://h/doc/%d/%d/", i/100, i%100)
+		}},
 		{"mailing list", 50000, func(i int) string {
 			return fmt.Sprintf("http://h/list/%d/%02d/msg%05d.html", 1996+i%30, i/30%12+1, i)
 		}},
@@ -190,8 +212,12 @@ func TestTrapCounterLetsPass(t *testing.T) {
 		{"blog", 20000, func(i int) string {
 			return "http://h/" + start.AddDate(0, 0, i/2).Format("2006/01/02/") + fmt.Sprintf("post-%d-x/", i)
 		}},
-		{"ten years of days", 3650, func(i int) string { return "http://h/" + start.AddDate(0, 0, i).Format("2006/01/02/") }},
-		{"pages with a print version", 70000, func(i int) string { return fmt.Sprintf("http://h/doc/%d.html?print=1", i) }},
+		{"ten years of days", 3650, func(i int) string {
+			return "http://h/" + start.AddDate(0, 0, i).Format("2006/01/02/")
+		}},
+		{"pages with a print version", 70000, func(i int) string {
+			return fmt.Sprintf("http://h/doc/%d.html?print=1", i)
+		}},
 		{"versions of files", 20000, func(i int) string { return fmt.Sprintf("http://h/f/a%d.css?v=20261120", i) }},
 		{"many shapes", 1500, func(i int) string { return fmt.Sprintf("http://h/l?a=%d", i) }},
 		{"six digits", 50000, func(i int) string { return fmt.Sprintf("http://h/node/%d.html", 180000+i) }},
@@ -218,7 +244,12 @@ func TestTrapCounterIsPerHostAndDate(t *testing.T) {
 			t.Errorf("one date, %d: %s", i, reason)
 		}
 	}
-	off := NewTrapCounter(Traps{MaxTemplate: -1, MaxDates: -1, MaxPathDates: -1, MaxYears: -1})
+	off := NewTrapCounter(Traps{
+		MaxTemplate:  -1,
+		MaxDates:     -1,
+		MaxPathDates: -1,
+		MaxYears:     -1,
+	})
 	for i := range 5000 {
 		if reason, trapped := off.Add(mustParse(t, fmt.Sprintf("http://h/a?year=%d", 1000+i))); trapped {
 			t.Fatal(reason)
@@ -257,7 +288,10 @@ func TestTrapCounterMemory(t *testing.T) {
 }
 
 func FuzzTraps(f *testing.F) {
-	for _, s := range []string{"http://h/a/a/a?b=1;b=1", "http://h/2026/11/20?year=2026&month=x", "http://h/;jsessionid=1/(S(a))?sid=&&==", "http://h/99999999.html"} {
+	for _, s := range []string{
+		"http://h/a/a/a?b=1;b=1", "http://h/2026/11/20?year=2026&month=x", "http://h/;jsessionid=1/(S(a))?sid=&&==",
+		"http://h/99999999.html",
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

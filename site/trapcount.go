@@ -7,17 +7,19 @@ import (
 	"strings"
 )
 
-// A TrapCounter finds endless spaces whose single URLs look harmless, by counting the distinct URLs of one shape. It counts
+// A TrapCounter finds endless spaces whose single URLs look harmless, by counting the distinct URLs of one
+// shape. It counts
 //   - URLs with a query, per path and set of parameter names ("/list?page=…&sort=…"): Traps.MaxTemplate;
-//   - dates in a query, or in a path's last part, per path with its numbers left out ("/cal/#/#/"), as a calendar's links
-//     "next" and "previous" make them: Traps.MaxDates, MaxPathDates and MaxYears.
+//   - dates in a query, or in a path's last part, per path with its numbers left out ("/cal/#/#/"), as a
+//     calendar's links "next" and "previous" make them: Traps.MaxDates, MaxPathDates and MaxYears.
 //
-// Pages without a query that are no dates are never counted: a flat directory of 50 000 files is no trap. It is pure, so it
-// does not know what year it is, and takes many years for the sign instead.
+// Pages without a query that are no dates are never counted: a flat directory of 50 000 files is no trap. It
+// is pure, so it does not know what year it is, and takes many years for the sign instead.
 //
-// Memory is at most some 8 MB, whatever the number of URLs: when a table is full the smallest counts are forgotten (lossy
-// counting, Manku and Motwani 2002), so an error means a trap is found later, never that a good page is refused. The same
-// URLs in the same order always give the same answers. The caller serializes use.
+// Memory is at most some 8 MB, whatever the number of URLs: when a table is full the smallest counts are
+// forgotten (lossy counting, Manku and Motwani 2002), so an error means a trap is found later, never that a
+// good page is refused. The same URLs in the same order always give the same answers. The caller serializes
+// use.
 type TrapCounter struct {
 	traps Traps
 
@@ -44,8 +46,8 @@ func NewTrapCounter(t Traps) *TrapCounter {
 	}
 }
 
-// Add counts u, which the caller has not added before, and reports whether it is one too many of its shape; the reason names
-// the shape. A URL that is refused is not counted among those of the shape that refused it.
+// Add counts u, which the caller has not added before, and reports whether it is one too many of its shape;
+// the reason names the shape. A URL that is refused is not counted among those of the shape that refused it.
 func (c *TrapCounter) Add(u URL) (reason string, trapped bool) {
 	if u.IsZero() {
 		return "", false
@@ -138,8 +140,8 @@ func findDate(u URL, query string) (d date, shape uint64) {
 	return d, hashParams(hashDigits(shape, u.Path()), query)
 }
 
-// pathDate finds a date that is the last part of a path: /2026/11/, /2026/11/20/index.html, /cal-2026-11-20.html, /20261120.
-// Six digits are no month: too many numbered pages look like one.
+// pathDate finds a date that is the last part of a path: /2026/11/, /2026/11/20/index.html,
+// /cal-2026-11-20.html, /20261120. Six digits are no month: too many numbered pages look like one.
 func pathDate(path string) date {
 	path = strings.TrimSuffix(path, "/")
 	if i := strings.LastIndexByte(path, '/'); i >= 0 {
@@ -148,7 +150,8 @@ func pathDate(path string) date {
 		}
 	}
 	// Cut a short extension: letters after a dot.
-	if i := strings.LastIndexByte(path, '.'); i >= 0 && len(path)-i <= 6 && strings.Trim(path[i+1:], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" {
+	if i := strings.LastIndexByte(path, '.'); i >= 0 && len(path)-i <= 6 &&
+		strings.Trim(path[i+1:], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" {
 		path = path[:i]
 	}
 	return lastDate(path)
@@ -177,7 +180,8 @@ func lastDate(s string) date {
 		s = s[:i-1]
 	}
 	switch {
-	case n == 1 && lens[0] == 8 && nums[0] >= 1900_00_00 && nums[0] < 2200_00_00: // yyyymmdd; others are some number
+	case n == 1 && lens[0] == 8 && nums[0] >= 1900_00_00 && nums[0] < 2200_00_00:
+		// yyyymmdd; others are some number
 		return newDate(nums[0]/10000, nums[0]/100%100, nums[0]%100, 3)
 	case n == 2 && lens[1] == 4: // yyyy/mm
 		return newDate(nums[1], nums[0], 1, 2)
@@ -198,7 +202,8 @@ func newDate(year, month, day uint64, parts int) date {
 // The names of parameters that hold a part of a date, in lower case. A "d" or "m" counts only beside a year.
 const dateParams = " year month day date yr mon cal week "
 
-// queryDate finds a date in a query: in a value that is one (?d=2026-11-20), or in numbers of parameters that are named so.
+// queryDate finds a date in a query: in a value that is one (?d=2026-11-20), or in numbers of parameters that
+// are named so.
 func queryDate(query string) date {
 	var d date
 	for rest := query; rest != ""; {
@@ -208,7 +213,8 @@ func queryDate(query string) date {
 		if value == "" || len(value) > 32 {
 			continue
 		}
-		if v := lastDate(value); v.parts > 0 && strings.Trim(value, "0123456789-_./") == "" && (len(value) != 8 || isDateParam(name)) {
+		if v := lastDate(value); v.parts > 0 && strings.Trim(value, "0123456789-_./") == "" &&
+			(len(value) != 8 || isDateParam(name)) {
 			d.parts += v.parts
 			d.year = v.year
 			d.value = hashUint(d.value, v.value)
@@ -305,7 +311,8 @@ func hashDigits(h uint64, s string) uint64 {
 	return (h ^ 0xff) * fnvPrime
 }
 
-// hashParams hashes the set of the query's parameter names: order and repetition do not count. Names after the 64th do not either.
+// hashParams hashes the set of the query's parameter names: order and repetition do not count. Names after
+// the 64th do not either.
 func hashParams(h uint64, query string) uint64 {
 	var sum uint64 // addition, so that order does not matter
 	rest := query

@@ -7,20 +7,21 @@ import (
 	"strings"
 )
 
-// ErrNotWeb says that a reference is well formed but is not an http or https URL: mailto:, javascript:, data:, ftp: and the
-// like. Such a link is never mirrored and is left as it stands.
+// ErrNotWeb says that a reference is well formed but is not an http or https URL: mailto:, javascript:,
+// data:, ftp: and the like. Such a link is never mirrored and is left as it stands.
 var ErrNotWeb = errors.New("not an http or https URL")
 
-// URL is a canonical absolute http or https URL without fragment and without credentials, in the serialization of the WHATWG
-// URL standard. Two URLs are the same resource exactly when they are ==; a URL is a valid map key. The zero value is no URL.
+// URL is a canonical absolute http or https URL without fragment and without credentials, in the
+// serialization of the WHATWG URL standard. Two URLs are the same resource exactly when they are ==; a URL is
+// a valid map key. The zero value is no URL.
 type URL struct {
 	s         string
 	pathStart int32 // index of the path's first slash in s
 	queryAt   int32 // index of '?' in s, or len(s)
 }
 
-// Parse returns the URL that a browser would ask for raw, and its fragment without '#'. Credentials are dropped.
-// It returns ErrNotWeb for other schemes and a descriptive error for what is no URL.
+// Parse returns the URL that a browser would ask for raw, and its fragment without '#'. Credentials are
+// dropped. It returns ErrNotWeb for other schemes and a descriptive error for what is no URL.
 func Parse(raw string) (u URL, fragment string, err error) {
 	return URL{}.Resolve(raw)
 }
@@ -41,8 +42,8 @@ func (u URL) Resolve(ref string) (abs URL, fragment string, err error) {
 	return Canonical(string(out)), fragment, nil
 }
 
-// Canonical wraps a string that is known to be a serialized URL without fragment and credentials (one that String returned
-// or that AppendResolve wrote). It checks nothing.
+// Canonical wraps a string that is known to be a serialized URL without fragment and credentials (one that
+// String returned or that AppendResolve wrote). It checks nothing.
 func Canonical(s string) URL {
 	i := strings.Index(s, "://")
 	if i < 0 {
