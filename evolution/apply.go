@@ -10,12 +10,14 @@ import (
 	"strings"
 )
 
-// ErrScript says that an edit script does not fit the tree: it deletes or updates what is not there, inserts what is, or names a file twice.
+// ErrScript says that an edit script does not fit the tree: it deletes or updates what is not there, inserts
+// what is, or names a file twice.
 var ErrScript = errors.New("the edit script does not fit")
 
-// Apply makes the version to which an edit script leads. Edits may come in any order; those of directories are not needed and not
-// looked at, since directories come and go with their files. Each file is named by one edit at most. The new tree shares with the old
-// one every subtree without an edit; the time is that of the directories on the way to an edit and of what these hold directly.
+// Apply makes the version to which an edit script leads. Edits may come in any order; those of directories
+// are not needed and not looked at, since directories come and go with their files. Each file is named by one
+// edit at most. The new tree shares with the old one every subtree without an edit; the time is that of the
+// directories on the way to an edit and of what these hold directly.
 func (t *Tree) Apply(script iter.Seq[Edit]) (*Tree, error) {
 	var edits []Edit
 	for e := range script {
@@ -34,7 +36,8 @@ func (t *Tree) Apply(script iter.Seq[Edit]) (*Tree, error) {
 	slices.SortStableFunc(edits, func(a, b Edit) int { return strings.Compare(a.Path, b.Path) })
 	for i := 1; i < len(edits); i++ {
 		if edits[i].Path == edits[i-1].Path {
-			return nil, fmt.Errorf("apply edit script: %s %q: %w: it is named twice", edits[i].Op, edits[i].Path, ErrScript)
+			return nil,
+				fmt.Errorf("apply edit script: %s %q: %w: it is named twice", edits[i].Op, edits[i].Path, ErrScript)
 		}
 	}
 	var a applier
@@ -60,7 +63,10 @@ func (a *applier) apply(n *node, prefix string, edits []Edit) (*node, error) {
 			files = files[i:]
 			e := edits[0]
 			if found != (e.Op != Insert) {
-				return nil, fmt.Errorf("%s %q: %w: the file is%s there", e.Op, e.Path, ErrScript, map[bool]string{true: "", false: " not"}[found])
+				return nil, fmt.Errorf("%s %q: %w: the file is%s there", e.Op, e.Path, ErrScript, map[bool]string{
+					true:  "",
+					false: " not",
+				}[found])
 			}
 			switch e.Op {
 			case Insert:

@@ -18,12 +18,17 @@ func bigSite() []File {
 	for i := range 100_000 {
 		d := i / 100
 		path := fmt.Sprintf("section-%02d/topic-%02d/part-%d/page-%05d.html", d/100, d/10%10, d%10, i)
-		files = append(files, File{Path: path, Digest: Digest{byte(i), byte(i >> 8), byte(i >> 16)}, Size: int64(i)})
+		files = append(files, File{
+			Path:   path,
+			Digest: Digest{byte(i), byte(i >> 8), byte(i >> 16)},
+			Size:   int64(i),
+		})
 	}
 	return files
 }
 
-// aPercentLater changes one file in a hundred: nine tenths get other contents, the others go, and as many come.
+// aPercentLater changes one file in a hundred: nine tenths get other contents, the others go, and as many
+// come.
 func aPercentLater(files []File) (later []File, script []Edit) {
 	for i, f := range files {
 		switch {
@@ -40,7 +45,8 @@ func aPercentLater(files []File) (later []File, script []Edit) {
 	return later, script
 }
 
-// cpuTime has a benchmark report the processor time of an operation: on a shared machine it says more than the clock does.
+// cpuTime has a benchmark report the processor time of an operation: on a shared machine it says more than
+// the clock does.
 func cpuTime(b *testing.B) (report func()) {
 	used := func() time.Duration {
 		var u syscall.Rusage
@@ -53,8 +59,9 @@ func cpuTime(b *testing.B) (report func()) {
 	return func() { b.ReportMetric((used()-start).Seconds()*1000/float64(b.N), "cpu-ms/op") }
 }
 
-// BenchmarkDiff compares two versions of a site of 100 000 files, 1 % of them changed: from the two file lists (records), from a tree and
-// the script of the version (script), from two trees (trees); and reads the DoC of all directories off the script (changes).
+// BenchmarkDiff compares two versions of a site of 100 000 files, 1 % of them changed: from the two file
+// lists (records), from a tree and the script of the version (script), from two trees (trees); and reads the
+// DoC of all directories off the script (changes).
 func BenchmarkDiff(b *testing.B) {
 	old := bigSite()
 	later, edits := aPercentLater(old)
@@ -106,7 +113,8 @@ func BenchmarkDiff(b *testing.B) {
 	})
 }
 
-// BenchmarkHistoryStep adds a step with 1000 changed files to the history of a site of 100 000 files, by numbers as a store has them.
+// BenchmarkHistoryStep adds a step with 1000 changed files to the history of a site of 100 000 files, by
+// numbers as a store has them.
 func BenchmarkHistoryStep(b *testing.B) {
 	var h History
 	from, _ := NewTree(slices.Values(bigSite()))

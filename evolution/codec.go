@@ -19,7 +19,8 @@ var (
 // formatVersion 1: as appendEntry writes it.
 const formatVersion = 1
 
-// AppendBinary writes the history: a version byte, how many entries there are, and each with its length before it. It never fails.
+// AppendBinary writes the history: a version byte, how many entries there are, and each with its length
+// before it. It never fails.
 func (h *History) AppendBinary(b []byte) ([]byte, error) {
 	b = binary.AppendUvarint(append(b, formatVersion), uint64(len(h.steps)))
 	start := 0
@@ -34,8 +35,8 @@ func (h *History) AppendBinary(b []byte) ([]byte, error) {
 // MarshalBinary is AppendBinary to nothing.
 func (h *History) MarshalBinary() ([]byte, error) { return h.AppendBinary(nil) }
 
-// UnmarshalBinary reads what AppendBinary has written, in place of whatever the history had. Every number is checked: a history that is
-// cut off, or does not fit together, is ErrDamaged.
+// UnmarshalBinary reads what AppendBinary has written, in place of whatever the history had. Every number is
+// checked: a history that is cut off, or does not fit together, is ErrDamaged.
 func (h *History) UnmarshalBinary(b []byte) error {
 	if len(b) == 0 {
 		return fmt.Errorf("read history: %w: it is empty", ErrDamaged)

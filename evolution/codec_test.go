@@ -65,7 +65,8 @@ func TestFormat(t *testing.T) {
 	}
 }
 
-// FuzzUnmarshalBinary reads whatever: it must not panic, and what it takes is written back as it was, and can be gone through.
+// FuzzUnmarshalBinary reads whatever: it must not panic, and what it takes is written back as it was, and can
+// be gone through.
 func FuzzUnmarshalBinary(f *testing.F) {
 	whole, err := sample(f).MarshalBinary()
 	if err != nil {
@@ -103,7 +104,8 @@ func FuzzUnmarshalBinary(f *testing.F) {
 			t.Fatal(err)
 		}
 		var back History
-		if err := back.UnmarshalBinary(again); err != nil || back.Len() != h.Len() || back.Files(Root) != h.Files(Root) {
+		if err := back.UnmarshalBinary(again); err != nil || back.Len() != h.Len() ||
+			back.Files(Root) != h.Files(Root) {
 			t.Fatalf("written and read again: %v", err)
 		}
 		if err := record(&h, math.MaxInt64, "+new"); err != nil {

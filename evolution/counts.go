@@ -60,7 +60,8 @@ func (c *counts) check(dirs *Dirs, rows []row) error {
 	total := uint64(c.nf[Root])
 	for _, r := range rows {
 		if have := uint64(c.files[r.dir]); uint64(r.deleted)+uint64(r.updated) > have {
-			return fmt.Errorf("directory %q: %w: %d files deleted and %d updated of %d", dirs.Path(r.dir), ErrScript, r.deleted, r.updated, have)
+			return fmt.Errorf("directory %q: %w: %d files deleted and %d updated of %d", dirs.Path(r.dir), ErrScript,
+				r.deleted, r.updated, have)
 		}
 		total += uint64(r.inserted)
 		if total > 1<<31 {
@@ -72,7 +73,8 @@ func (c *counts) check(dirs *Dirs, rows []row) error {
 
 // apply takes a step that fits. The rows are ascending.
 func (c *counts) apply(dirs *Dirs, rows []row, gaps []gap) {
-	if c.touched, c.change = c.touched[:0], c.change[:0]; cap(c.touched) > 4096 && len(rows) < cap(c.touched)/16 {
+	if c.touched, c.change = c.touched[:0], c.change[:0]; cap(c.touched) > 4096 &&
+		len(rows) < cap(c.touched)/16 {
 		c.touched, c.change = nil, nil // what the base needed, later steps do not
 	}
 	for _, r := range rows {

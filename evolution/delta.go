@@ -12,12 +12,14 @@ import (
 type DeltaOptions struct {
 	Alpha      float64 // a change counts from this DoC on, 0 to 1; 0 is any change
 	Structural bool    // updates are no change
-	From, To   int     // the steps taken, From first, To not; To 0 is all there are. A history's first step has the number 0 here
+	// the steps taken, From first, To not; To 0 is all there are. A history's first step has the number 0 here
+	From, To int
 }
 
-// DeltaTree is the general delta tree at one threshold: for every directory, in which steps it changed significantly, and in which that is
-// not known. FoC and CoC are counted from it. It takes a bit a step for each directory, two where something was not looked at, in words of
-// 64 steps, and what a walk takes ([History.Steps]).
+// DeltaTree is the general delta tree at one threshold: for every directory, in which steps it changed
+// significantly, and in which that is not known. FoC and CoC are counted from it. It takes a bit a step for
+// each directory, two where something was not looked at, in words of 64 steps, and what a walk takes
+// ([History.Steps]).
 type DeltaTree struct {
 	o       DeltaOptions
 	w       walker
@@ -41,7 +43,8 @@ func (h *History) DeltaTree(o DeltaOptions) (*DeltaTree, error) {
 	return t, nil
 }
 
-// Extend takes in the steps by which the history has grown. The tree is then what it would be if it was made anew.
+// Extend takes in the steps by which the history has grown. The tree is then what it would be if it was made
+// anew.
 func (t *DeltaTree) Extend() {
 	for t.o.To == 0 || t.w.at <= t.o.To {
 		if !t.w.next() {
@@ -125,11 +128,12 @@ func (t *DeltaTree) Len() int { return t.n }
 // Dirs is how many directories it knows: those that came up in the history before its last step's end.
 func (t *DeltaTree) Dirs() int { return len(t.seen) }
 
-// Seen reports whether a directory was there at some time between the first step's beginning and the last one's end.
+// Seen reports whether a directory was there at some time between the first step's beginning and the last
+// one's end.
 func (t *DeltaTree) Seen(d Dir) bool { return int(d) < len(t.seen) && t.seen[d] }
 
-// Words are the bits of a directory: the steps in which it changed significantly, and those of which that is not known (nil when nothing
-// is unknown in the whole tree). They must not be written.
+// Words are the bits of a directory: the steps in which it changed significantly, and those of which that is
+// not known (nil when nothing is unknown in the whole tree). They must not be written.
 func (t *DeltaTree) Words(d Dir) (changed, unknown []uint64) {
 	from, to := int(d)*t.stride, (int(d)+1)*t.stride
 	if t.unknown != nil {
@@ -138,15 +142,15 @@ func (t *DeltaTree) Words(d Dir) (changed, unknown []uint64) {
 	return t.changed[from:to], unknown
 }
 
-// FoC is the frequency of change of a set of directories: of the steps in which it is known of all of them, those in which all changed
-// significantly.
+// FoC is the frequency of change of a set of directories: of the steps in which it is known of all of them,
+// those in which all changed significantly.
 func (t *DeltaTree) FoC(set ...Dir) Frequency {
 	c := t.Table(set, nil)
 	return Frequency{c.X, c.N}
 }
 
-// Table counts, over the steps in which it is known of all members of X and of Y, those in which all members of X, all of Y, and all of
-// both changed significantly. No directory changes always.
+// Table counts, over the steps in which it is known of all members of X and of Y, those in which all members
+// of X, all of Y, and all of both changed significantly. No directory changes always.
 func (t *DeltaTree) Table(x, y []Dir) (c Table) {
 	for w := range t.stride {
 		all := ^uint64(0)

@@ -37,9 +37,10 @@ type Edit struct {
 	File      // as it is after the edit; as it was, when it is deleted
 }
 
-// Diff is the edit script from one version to another (WD-Diff): one edit for each node that is only in one of them and for each
-// file with other contents. Its length is the distance D. It is ordered by path; of one path deletes come first, then directories.
-// Subtrees that are equal are not entered: the time is that of the directories on the way to a change, and of what these hold directly.
+// Diff is the edit script from one version to another (WD-Diff): one edit for each node that is only in one
+// of them and for each file with other contents. Its length is the distance D. It is ordered by path; of one
+// path deletes come first, then directories. Subtrees that are equal are not entered: the time is that of the
+// directories on the way to a change, and of what these hold directly.
 func Diff(from, to *Tree) []Edit {
 	var d differ
 	d.dirs("", from.top(), to.top())
@@ -133,9 +134,9 @@ func (d *differ) whole(op Op, prefix string, n *node) {
 	}
 }
 
-// Changes reads off an edit script and the version that it starts from how every directory changed: those in which something did, each
-// with all that lies below it, by path. The time is that of the edits times their depth. The script has to have the edits of
-// directories, as that of Diff does.
+// Changes reads off an edit script and the version that it starts from how every directory changed: those in
+// which something did, each with all that lies below it, by path. The time is that of the edits times their
+// depth. The script has to have the edits of directories, as that of Diff does.
 func Changes(from *Tree, script iter.Seq[Edit]) map[string]Change {
 	changes := map[string]Change{}
 	add := func(dir string, op Op) {

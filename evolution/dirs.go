@@ -11,7 +11,8 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// Dir is the number of a directory in a table. The root is 0. A directory's number is larger than its parent's.
+// Dir is the number of a directory in a table. The root is 0. A directory's number is larger than its
+// parent's.
 type Dir uint32
 
 // Root is the directory that always exists; its path is "".
@@ -20,7 +21,8 @@ const Root Dir = 0
 // ErrBadPath says that a path is none: empty, with an empty name, or with the name "." or "..".
 var ErrBadPath = errors.New("not a path")
 
-// Dirs is a table of directories, numbered in the order in which they came up. It takes about 20 bytes for each beside its name.
+// Dirs is a table of directories, numbered in the order in which they came up. It takes about 20 bytes for
+// each beside its name.
 type Dirs struct {
 	parent []Dir
 	end    []uint32 // of the name in names; it begins where the one before ends

@@ -79,7 +79,9 @@ func drawVersions(t *rapid.T) []version {
 			if id := rapid.IntRange(0, 3).Draw(t, "contents"); id > 0 {
 				v[path] = fmt.Sprint(id)
 			} else if rapid.Bool().Draw(t, "all of it") {
-				maps.DeleteFunc(v, func(p, _ string) bool { return p == path || len(p) > len(path) && p[:len(path)+1] == path+"/" })
+				maps.DeleteFunc(v, func(p, _ string) bool {
+					return p == path || (len(p) > len(path) && p[:len(path)+1] == path+"/")
+				})
 			} else {
 				delete(v, path)
 			}
@@ -102,7 +104,8 @@ func allDirs(versions []version) []string {
 	return slices.Sorted(maps.Keys(dirs))
 }
 
-// TestAgainstDefinition compares trees, edit scripts and the history with the definitions, on small random sites.
+// TestAgainstDefinition compares trees, edit scripts and the history with the definitions, on small random
+// sites.
 func TestAgainstDefinition(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		versions := drawVersions(r)
@@ -141,7 +144,8 @@ func TestAgainstDefinition(t *testing.T) {
 				r.Fatalf("step %d: %d edits, want %d", s.Number, len(script), want.Distance(false))
 			}
 			applied, err := trees[s.Number-1].Apply(slices.Values(script))
-			if err != nil || applied.root.hash != trees[s.Number].root.hash || len(Diff(applied, trees[s.Number])) != 0 {
+			if err != nil || applied.root.hash != trees[s.Number].root.hash ||
+				len(Diff(applied, trees[s.Number])) != 0 {
 				r.Fatalf("step %d: the edit script does not lead to the version: %v", s.Number, err)
 			}
 			changes := Changes(trees[s.Number-1], slices.Values(script))
@@ -152,7 +156,7 @@ func TestAgainstDefinition(t *testing.T) {
 				} else if got := s.Change(d); got != want {
 					r.Fatalf("step %d: %q by the history %+v, want %+v", s.Number, path, got, want)
 				}
-				if got, ok := changes[path]; ok && got != want || !ok && want.Distance(false) != 0 {
+				if got, ok := changes[path]; (ok && got != want) || (!ok && want.Distance(false) != 0) {
 					r.Fatalf("step %d: %q by the script %+v, want %+v", s.Number, path, got, want)
 				}
 			}
@@ -165,7 +169,8 @@ func TestAgainstDefinition(t *testing.T) {
 		if err := back.UnmarshalBinary(b); err != nil {
 			r.Fatal(err)
 		}
-		if again, _ := back.MarshalBinary(); !slices.Equal(again, b) || back.Len() != h.Len() || back.Nodes(Root) != h.Nodes(Root) {
+		if again, _ := back.MarshalBinary(); !slices.Equal(again, b) || back.Len() != h.Len() ||
+			back.Nodes(Root) != h.Nodes(Root) {
 			r.Fatal("the history read back is another")
 		}
 	})

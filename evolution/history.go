@@ -14,21 +14,24 @@ import (
 // ErrTime says that a step is older than the one before it.
 var ErrTime = errors.New("the time goes back")
 
-// History is how a site's directories changed, step by step: append-only, and compact. The first entry is the base, what the site had
-// when the history begins; each later one is a step, the transition from one version to the next or what a run found out.
+// History is how a site's directories changed, step by step: append-only, and compact. The first entry is the
+// base, what the site had when the history begins; each later one is a step, the transition from one version
+// to the next or what a run found out.
 //
-// It keeps a log, a table of the directories and, for each of them, what it holds now: the log's size is 2 to 6 bytes for each
-// directory in which files changed, so never more than 8 for a changed file, and as much for each directory in which another number of
-// files is left out than in the step before; the rest 36 to 60 bytes for each directory and its name.
-// DoC is not kept but derived, in a pass over the log ([History.Steps]), so that any alpha may be asked later.
+// It keeps a log, a table of the directories and, for each of them, what it holds now: the log's size is 2 to
+// 6 bytes for each directory in which files changed, so never more than 8 for a changed file, and as much for
+// each directory in which another number of files is left out than in the step before; the rest 36 to 60
+// bytes for each directory and its name. DoC is not kept but derived, in a pass over the log
+// ([History.Steps]), so that any alpha may be asked later.
 type History struct {
 	dirs   Dirs
 	logged int // directories that the log names
 	now    counts
 	log    []byte
 	steps  []mark
-	open   bool     // a recorder is
-	place  []uint32 // by directory: 1 + where it stands in what the open recorder was told, 0: nothing was said of it
+	open   bool // a recorder is
+	// by directory: 1 + where it stands in what the open recorder was told, 0: nothing was said of it
+	place []uint32
 }
 
 // mark is where an entry of the log ends, and what is said of it.
@@ -37,7 +40,8 @@ type mark struct {
 	end  int
 }
 
-// Dirs is the table of the directories that were ever there. It grows with the history and must not be read while that is recorded.
+// Dirs is the table of the directories that were ever there. It grows with the history and must not be read
+// while that is recorded.
 func (h *History) Dirs() *Dirs { return &h.dirs }
 
 // Len is how many steps the history has; the base is none.
@@ -79,14 +83,16 @@ type said struct {
 	inserted, deleted, updated, missed uint32
 }
 
-// Record begins an entry, at a time in Unix seconds: the base when the history is empty, else a step. Nothing is written before Commit.
+// Record begins an entry, at a time in Unix seconds: the base when the history is empty, else a step. Nothing
+// is written before Commit.
 func (h *History) Record(time int64) *Recorder {
 	r := &Recorder{h: h, time: time}
 	switch {
 	case h.open:
 		r.err, r.done = errors.New("record step: the last one is neither committed nor dropped"), true
 	case len(h.steps) > 0 && time < h.steps[len(h.steps)-1].time:
-		r.err = fmt.Errorf("record step at %d: %w: the one before is of %d", time, ErrTime, h.steps[len(h.steps)-1].time)
+		r.err = fmt.Errorf("record step at %d: %w: the one before is of %d", time, ErrTime,
+			h.steps[len(h.steps)-1].time)
 	case time < 0:
 		r.err = fmt.Errorf("record step at %d: %w", time, ErrTime)
 	}
@@ -146,8 +152,8 @@ func (r *Recorder) Delete(d Dir, n int) { r.add(&r.say(d).deleted, n) }
 // Update says that n files directly in d have other contents.
 func (r *Recorder) Update(d Dir, n int) { r.add(&r.say(d).updated, n) }
 
-// Miss says that n files directly in d, of those that are there after the step, were not looked at: skipped, failed, or not reached. A
-// file of which evidence said that it did not change was looked at.
+// Miss says that n files directly in d, of those that are there after the step, were not looked at: skipped,
+// failed, or not reached. A file of which evidence said that it did not change was looked at.
 func (r *Recorder) Miss(d Dir, n int) { r.add(&r.say(d).missed, n) }
 
 func (r *Recorder) add(to *uint32, n int) {
@@ -185,7 +191,8 @@ func (r *Recorder) Drop() {
 	}
 }
 
-// Commit adds the entry. It fails when something that the recorder was told makes no sense, and then adds nothing.
+// Commit adds the entry. It fails when something that the recorder was told makes no sense, and then adds
+// nothing.
 func (r *Recorder) Commit() error {
 	h := r.h
 	if r.done && r.err == nil {
@@ -223,7 +230,8 @@ func (r *Recorder) Commit() error {
 	return nil
 }
 
-// sort puts what was said in the order of directories: by their places when much was said, which takes one look at each directory.
+// sort puts what was said in the order of directories: by their places when much was said, which takes one
+// look at each directory.
 func (r *Recorder) sort() {
 	if place := r.h.place; len(r.says) > len(place)/16 {
 		sorted := make([]said, 0, len(r.says))
@@ -238,7 +246,8 @@ func (r *Recorder) sort() {
 	slices.SortFunc(r.says, func(a, b said) int { return int(a.dir) - int(b.dir) })
 }
 
-// gaps is what is missed otherwise than in the step before: in the log it stays so until it is said otherwise.
+// gaps is what is missed otherwise than in the step before: in the log it stays so until it is said
+// otherwise.
 func (r *Recorder) gaps() (gaps []gap, err error) {
 	now := &r.h.now
 	next := Dir(0)
@@ -253,7 +262,8 @@ func (r *Recorder) gaps() (gaps []gap, err error) {
 		unsaid(s.dir)
 		next = s.dir + 1
 		if left := now.files[s.dir] + s.inserted - s.deleted; s.missed > left {
-			return nil, fmt.Errorf("record step: directory %q: %w: %d files not looked at of %d", r.h.dirs.Path(s.dir), ErrScript, s.missed, left)
+			return nil, fmt.Errorf("record step: directory %q: %w: %d files not looked at of %d", r.h.dirs.Path(s.dir),
+				ErrScript, s.missed, left)
 		}
 		if now.missedAt(s.dir) != s.missed {
 			gaps = append(gaps, gap{s.dir, s.missed})
@@ -270,8 +280,9 @@ func (c *counts) missedAt(d Dir) uint32 {
 	return c.missed[d]
 }
 
-// AddTree begins the history with a version, or adds the step to a version in which everything was looked at. A history takes either
-// versions from the first on or steps: previous has to be the tree of the entry before, nil for the base.
+// AddTree begins the history with a version, or adds the step to a version in which everything was looked at.
+// A history takes either versions from the first on or steps: previous has to be the tree of the entry
+// before, nil for the base.
 func (h *History) AddTree(time int64, previous, next *Tree) error {
 	r := h.Record(time)
 	for _, e := range Diff(previous, next) {
@@ -293,8 +304,9 @@ func (h *History) AddScript(time int64, script iter.Seq[Edit]) error {
 //
 //	entry = seconds  n new directories: (parent, length, name)…  n rows: (gap<<3|which, count…)…  n gaps: (gap, missed)…
 //
-// All numbers are varints. A row's gap is from the directory of the row before, its bits say which of inserted, deleted and updated
-// follow; a count stands as one less. In an entry that has no gaps their number is left out: the entry's length says so.
+// All numbers are varints. A row's gap is from the directory of the row before, its bits say which of
+// inserted, deleted and updated follow; a count stands as one less. In an entry that has no gaps their number
+// is left out: the entry's length says so.
 func (h *History) appendEntry(b []byte, seconds int64, rows []row, gaps []gap) []byte {
 	b = binary.AppendUvarint(b, uint64(seconds))
 	b = binary.AppendUvarint(b, uint64(h.dirs.Len()-max(1, h.logged)))

@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// record adds an entry of words: +dir came, -dir went, *dir changed, ?dir was not looked at: one file directly in dir ("." is the root).
+// record adds an entry of words: +dir came, -dir went, *dir changed, ?dir was not looked at: one file
+// directly in dir ("." is the root).
 func record(h *History, time int64, words string) error {
 	r := h.Record(time)
 	for _, w := range strings.Fields(words) {
@@ -112,8 +113,8 @@ func TestRecorderIsForOneEntry(t *testing.T) {
 	}
 }
 
-// What was not looked at is not unchanged: whether a directory changed significantly is unknown in a step when the files that nobody
-// looked at could make the difference.
+// What was not looked at is not unchanged: whether a directory changed significantly is unknown in a step
+// when the files that nobody looked at could make the difference.
 func TestUnobservedIsNotUnchanged(t *testing.T) {
 	var h History
 	// The root has 12 nodes: itself, a with 4 files, b with 4 files, one file directly.
@@ -130,8 +131,9 @@ func TestUnobservedIsNotUnchanged(t *testing.T) {
 		}
 		return d
 	}
-	// By hand. a and b have 5 nodes each. Step 2: all of b could be gone, 5 of 5, and with it 5 of the root's 12. Step 3: 3 of b's 5, and
-	// for the root 3 + 3 of 12. Step 4: b changed by 1 of 5; a may have by 1 of 5; the root by 1 or 2 of 12.
+	// By hand. a and b have 5 nodes each. Step 2: all of b could be gone, 5 of 5, and with it 5 of the root's
+	// 12. Step 3: 3 of b's 5, and for the root 3 + 3 of 12. Step 4: b changed by 1 of 5; a may have by 1 of 5;
+	// the root by 1 or 2 of 12.
 	for _, c := range []struct {
 		alpha float64
 		dir   string
@@ -165,7 +167,8 @@ func TestUnobservedIsNotUnchanged(t *testing.T) {
 		if got.String() != c.want || slow.String() != c.want {
 			t.Errorf("alpha %v, %q: %s, step by step %s, want %s", c.alpha, c.dir, got.String(), slow.String(), c.want)
 		}
-		if foc := tree.FoC(lookup(c.dir)); foc.N != 5-strings.Count(c.want, "?") || foc.K != strings.Count(c.want, "y") {
+		if foc := tree.FoC(lookup(c.dir)); foc.N != 5-strings.Count(c.want, "?") ||
+			foc.K != strings.Count(c.want, "y") {
 			t.Errorf("alpha %v, %q: FoC is %v, want %s", c.alpha, c.dir, foc, c.want)
 		}
 	}
@@ -174,12 +177,18 @@ func TestUnobservedIsNotUnchanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Both are known in steps 1 and 5 only.
-	if got := tree.Table([]Dir{lookup("a")}, []Dir{lookup("b")}); got != (Table{N: 2, X: 1, Y: 0, XY: 0}) {
+	if got := tree.Table([]Dir{lookup("a")}, []Dir{lookup("b")}); got != (Table{
+		N:  2,
+		X:  1,
+		Y:  0,
+		XY: 0,
+	}) {
 		t.Errorf("a and b: %+v", got)
 	}
 }
 
-// Directories whose names are hashes and that are others in every version: each comes and goes with DoC 1, and the table keeps them all.
+// Directories whose names are hashes and that are others in every version: each comes and goes with DoC 1,
+// and the table keeps them all.
 func TestDirectoriesWithNewNames(t *testing.T) {
 	var h History
 	mustRecord(t, &h, 0, "+. +assets/0000")
@@ -218,7 +227,9 @@ func TestDirectoriesWithNewNames(t *testing.T) {
 
 func TestDeltaTreeOptions(t *testing.T) {
 	var empty History
-	for _, o := range []DeltaOptions{{Alpha: -0.1}, {Alpha: 1.1}, {Alpha: math.NaN()}, {From: -1}, {To: -1}, {From: 3, To: 2}} {
+	for _, o := range []DeltaOptions{
+		{Alpha: -0.1}, {Alpha: 1.1}, {Alpha: math.NaN()}, {From: -1}, {To: -1}, {From: 3, To: 2},
+	} {
 		if _, err := empty.DeltaTree(o); err == nil {
 			t.Errorf("%+v: no error", o)
 		}
@@ -266,7 +277,16 @@ func TestReport(t *testing.T) {
 	sixth, sevenths := 1.0/6, 4.0/7
 	// The root had 6 nodes: D is 1 of 6, then 4 of 7: a goes with two files, one comes.
 	want := []DirReport{
-		{Dir: 0, Files: 2, Unobserved: 1, FoC: Frequency{2, 2}, Edits: 5, Mean: (sixth + sevenths) / 2, Max: sevenths, Last: 7},
+		{
+			Dir:        0,
+			Files:      2,
+			Unobserved: 1,
+			FoC:        Frequency{2, 2},
+			Edits:      5,
+			Mean:       (sixth + sevenths) / 2,
+			Max:        sevenths,
+			Last:       7,
+		},
 		{Dir: 1, FoC: Frequency{2, 3}, Edits: 4, Mean: (1.0/3 + 1) / 2, Max: 1, Last: 7},
 		{Dir: 2, Files: 1, Unobserved: 1, FoC: Frequency{0, 1}},
 	}

@@ -15,8 +15,8 @@ type DirReport struct {
 	Last       int64     // when it last changed, Unix seconds; 0: never
 }
 
-// Report goes through the steps that the options choose and reports on every directory that was there at some time, in the order of their
-// numbers.
+// Report goes through the steps that the options choose and reports on every directory that was there at some
+// time, in the order of their numbers.
 func (h *History) Report(o DeltaOptions) ([]DirReport, error) {
 	t, err := h.DeltaTree(o)
 	if err != nil {

@@ -44,11 +44,12 @@ func (f Frequency) Value() float64 {
 	return float64(f.K) / float64(f.N)
 }
 
-// Table counts the transitions in which X and Y were observed, and those in which each, and both, changed significantly.
+// Table counts the transitions in which X and Y were observed, and those in which each, and both, changed
+// significantly.
 type Table struct{ N, X, Y, XY int }
 
-// CoC is the correlation of the changes of X and Y: the phi coefficient, between -1 and 1. It is undefined when one of them changed in
-// every transition or in none. It is never a negative zero.
+// CoC is the correlation of the changes of X and Y: the phi coefficient, between -1 and 1. It is undefined
+// when one of them changed in every transition or in none. It is never a negative zero.
 func (t Table) CoC() (phi float64, defined bool) {
 	if t.X == 0 || t.Y == 0 || t.X == t.N || t.Y == t.N {
 		return 0, false

@@ -13,7 +13,8 @@ import (
 	"strings"
 )
 
-// Digest stands for a file's contents: equal digests, equal contents. The first 16 bytes of a SHA-256 will do.
+// Digest stands for a file's contents: equal digests, equal contents. The first 16 bytes of a SHA-256 will
+// do.
 type Digest [16]byte
 
 // File is a file of a version.
@@ -26,10 +27,9 @@ type File struct {
 // ErrOrder says that paths do not come in ascending order, each once.
 var ErrOrder = errors.New("paths are not in ascending order")
 
-// Tree is a version: its files and, implied by them, its directories. Every directory has the hash of all that lies below it, so that
-// equal subtrees are known to be equal without a look inside. A tree never changes; [Tree.Apply] makes a new one that shares what is
-// equal. The nil tree and the zero one
-// are empty.
+// Tree is a version: its files and, implied by them, its directories. Every directory has the hash of all
+// that lies below it, so that equal subtrees are known to be equal without a look inside. A tree never
+// changes; [Tree.Apply] makes a new one that shares what is equal. The nil tree and the zero one are empty.
 type Tree struct{ root node }
 
 // node is a directory.
@@ -61,7 +61,9 @@ func NewTree(files iter.Seq[File]) (*Tree, error) {
 
 // TreeOf makes a tree of files in any order.
 func TreeOf(files []File) (*Tree, error) {
-	sorted := slices.SortedFunc(slices.Values(files), func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	sorted := slices.SortedFunc(slices.Values(files), func(a, b File) int {
+		return strings.Compare(a.Path, b.Path)
+	})
 	return NewTree(slices.Values(sorted))
 }
 
@@ -135,7 +137,8 @@ func (b *builder) tree() *Tree {
 	return &Tree{*b.open[0]}
 }
 
-// seal counts and hashes a directory whose contents are complete. The buffer is for use by the next call; it may be nil.
+// seal counts and hashes a directory whose contents are complete. The buffer is for use by the next call; it
+// may be nil.
 func (n *node) seal(buf []byte) []byte {
 	n.nf, n.nd = len(n.files), 1
 	buf = buf[:0]
@@ -210,11 +213,15 @@ func (t *Tree) find(dir string) *node {
 }
 
 func (n *node) findDir(name string) (int, bool) {
-	return slices.BinarySearchFunc(n.dirs, name, func(d *node, name string) int { return dirOrder(d.name, name) })
+	return slices.BinarySearchFunc(n.dirs, name, func(d *node, name string) int {
+		return dirOrder(d.name, name)
+	})
 }
 
 func (n *node) findFile(name string) (int, bool) {
-	return slices.BinarySearchFunc(n.files, name, func(f leaf, name string) int { return strings.Compare(f.name, name) })
+	return slices.BinarySearchFunc(n.files, name, func(f leaf, name string) int {
+		return strings.Compare(f.name, name)
+	})
 }
 
 // File finds a file.
@@ -266,7 +273,8 @@ func dirBeforeFile(dir, file string) bool {
 	return '/' < file[n]
 }
 
-// Subtrees yields every directory's path and how many nodes its subtree has, parents before what lies below them.
+// Subtrees yields every directory's path and how many nodes its subtree has, parents before what lies below
+// them.
 func (t *Tree) Subtrees() iter.Seq2[string, int] {
 	return func(yield func(string, int) bool) { t.top().subtrees("", yield) }
 }

@@ -68,9 +68,14 @@ func TestApplyRefuses(t *testing.T) {
 		want   error
 		say    string
 	}{
-		{"deletes twice", []Edit{{Op: Delete, File: file("a/x", "")}, {Op: Delete, File: file("a/x", "")}}, ErrScript, "twice"},
+		{"deletes twice", []Edit{
+			{Op: Delete, File: file("a/x", "")}, {Op: Delete, File: file("a/x", "")},
+		}, ErrScript, "twice"},
 		{"deletes what is not there", []Edit{{Op: Delete, File: file("a/z", "")}}, ErrScript, "not there"},
-		{"deletes in a directory that is not there", []Edit{{Op: Delete, File: file("q/r/z", "")}}, ErrScript, "not there"},
+		{"deletes in a directory that is not there", []Edit{{
+			Op:   Delete,
+			File: file("q/r/z", ""),
+		}}, ErrScript, "not there"},
 		{"deletes a directory as a file", []Edit{{Op: Delete, File: file("a", "")}}, ErrScript, "not there"},
 		{"updates what is not there", []Edit{{Op: Update, File: file("c", "2")}}, ErrScript, "not there"},
 		{"inserts what is there", []Edit{{Op: Insert, File: file("b", "2")}}, ErrScript, "is there"},
@@ -79,7 +84,8 @@ func TestApplyRefuses(t *testing.T) {
 		{"bad path", []Edit{{Op: Insert, File: file("a/../c", "2")}}, ErrBadPath, ".."},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if _, err := tree.Apply(slices.Values(c.script)); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.say) {
+			if _, err := tree.Apply(slices.Values(c.script)); !errors.Is(err, c.want) ||
+				!strings.Contains(err.Error(), c.say) {
 				t.Errorf("got %v, want %v and %q", err, c.want, c.say)
 			}
 		})
@@ -123,7 +129,12 @@ func TestEqualSubtreesCostNothing(t *testing.T) {
 		t.Error("d is copied")
 	}
 	// Break what lies in equal subtrees: whoever looks inside finds a difference.
-	next.root.dirs[d] = &node{name: "d", hash: old.root.dirs[d].hash, nf: old.root.dirs[d].nf, nd: 3}
+	next.root.dirs[d] = &node{
+		name: "d",
+		hash: old.root.dirs[d].hash,
+		nf:   old.root.dirs[d].nf,
+		nd:   3,
+	}
 	if got := Diff(old, next); len(got) != 1 || got[0].Path != "a/b/x" {
 		t.Errorf("edits are %v, want one of a/b/x", got)
 	}

@@ -15,7 +15,8 @@ type Step struct {
 	c      *counts
 }
 
-// Changes yields the directories in which or below which something changed, ascending, each with how its subtree did.
+// Changes yields the directories in which or below which something changed, ascending, each with how its
+// subtree did.
 func (s Step) Changes() iter.Seq2[Dir, Change] {
 	return func(yield func(Dir, Change) bool) {
 		for i, d := range s.c.touched {
@@ -62,8 +63,9 @@ const (
 	Unknown // what was not looked at decides
 )
 
-// Significance says whether the subtree of a directory changed significantly. What was not looked at may have been updated or be gone:
-// when the change would be significant with that, and is not without, it is unknown. What may have come unseen is not counted.
+// Significance says whether the subtree of a directory changed significantly. What was not looked at may have
+// been updated or be gone: when the change would be significant with that, and is not without, it is unknown.
+// What may have come unseen is not counted.
 func (s Step) Significance(d Dir, alpha float64, structural bool) Significance {
 	return s.significance(d, s.Change(d), alpha, structural)
 }
@@ -124,5 +126,10 @@ func (w *walker) next() bool {
 }
 
 func (w *walker) step() Step {
-	return Step{Number: w.at - 1, Time: w.h.steps[w.at-1].time, Known: w.known, c: &w.c}
+	return Step{
+		Number: w.at - 1,
+		Time:   w.h.steps[w.at-1].time,
+		Known:  w.known,
+		c:      &w.c,
+	}
 }

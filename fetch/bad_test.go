@@ -148,8 +148,9 @@ func TestSlowAnswers(t *testing.T) {
 	}
 }
 
-// TestCorrupt changes bytes within a coded body. Without a checksum (br, raw deflate) the change may decode to something: then the
-// body is not what was sent, and no client can know. What has a checksum must be refused.
+// TestCorrupt changes bytes within a coded body. Without a checksum (br, raw deflate) the change may decode
+// to something: then the body is not what was sent, and no client can know. What has a checksum must be
+// refused.
 func TestCorrupt(t *testing.T) {
 	s := badserver.Start(t)
 	c := newClient(t, patient())
@@ -166,7 +167,8 @@ func TestCorrupt(t *testing.T) {
 func TestOddAnswers(t *testing.T) {
 	s := badserver.Start(t)
 	o := patient()
-	o.Retries, o.Backoff = 2, time.Millisecond // what /length-short leaves on its connection may spoil the next answer
+	// what /length-short leaves on its connection may spoil the next answer
+	o.Retries, o.Backoff = 2, time.Millisecond
 	c := newClient(t, o)
 	page, long := badserver.Page, string(badserver.Long())
 	gz := string(badserver.GzipFile())
@@ -206,8 +208,10 @@ func TestOddAnswers(t *testing.T) {
 				t.Errorf("%d %v", round, err)
 				continue
 			}
-			if m.String() != want.body || res.MIME != want.mime || res.Coding != want.coding || !res.Kept || len(m.begun) != 1 {
-				t.Errorf("%d %s: %d bytes of %d, %q, %q, kept %v, begun %d", round, path, m.Len(), len(want.body), res.MIME, res.Coding, res.Kept, len(m.begun))
+			if m.String() != want.body || res.MIME != want.mime || res.Coding != want.coding || !res.Kept ||
+				len(m.begun) != 1 {
+				t.Errorf("%d %s: %d bytes of %d, %q, %q, kept %v, begun %d", round, path, m.Len(), len(want.body),
+					res.MIME, res.Coding, res.Kept, len(m.begun))
 			}
 			if res.Body != int64(len(want.body)) || res.Unframed != (path == "/no-length") {
 				t.Errorf("%d %s: body %d, unframed %v", round, path, res.Body, res.Unframed)
@@ -219,7 +223,8 @@ func TestOddAnswers(t *testing.T) {
 	}
 }
 
-// TestNotKept asks for answers whose bodies are of no use: the sink must not be called, and the connection survives if it can.
+// TestNotKept asks for answers whose bodies are of no use: the sink must not be called, and the connection
+// survives if it can.
 func TestNotKept(t *testing.T) {
 	s := badserver.Start(t)
 	c := newClient(t, patient())
@@ -253,8 +258,10 @@ func TestNotKept(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if res.Status != tt.status || res.Location.String() != tt.location || (res.LocationErr != nil) != tt.bad || res.RetryAfter != tt.after {
-				t.Errorf("status %d, location %q (%v), retry after %v", res.Status, res.Location, res.LocationErr, res.RetryAfter)
+			if res.Status != tt.status || res.Location.String() != tt.location || (res.LocationErr != nil) != tt.bad ||
+				res.RetryAfter != tt.after {
+				t.Errorf("status %d, location %q (%v), retry after %v", res.Status, res.Location, res.LocationErr,
+					res.RetryAfter)
 			}
 			if len(m.begun) > 0 || res.Kept {
 				t.Error("body was kept")
@@ -266,12 +273,17 @@ func TestNotKept(t *testing.T) {
 func TestConditional(t *testing.T) {
 	s := badserver.Start(t)
 	c := newClient(t, patient())
-	res, err := c.Do(context.Background(), Request{URL: mustURL(t, s.URL+"/unchanged"), ETag: `"v1"`, LastModified: "Wed, 01 Jan 2020 00:00:00 GMT"}, nil)
+	res, err := c.Do(context.Background(), Request{
+		URL:          mustURL(t, s.URL+"/unchanged"),
+		ETag:         `"v1"`,
+		LastModified: "Wed, 01 Jan 2020 00:00:00 GMT",
+	}, nil)
 	if err != nil || !res.NotModified || res.ETag != `"v1"` {
 		t.Fatalf("%+v, %v", res, err)
 	}
 	h := s.Log()[0].Header
-	if h.Get("If-None-Match") != `"v1"` || h.Get("If-Modified-Since") == "" || h.Get("Accept-Encoding") != acceptEncoding {
+	if h.Get("If-None-Match") != `"v1"` || h.Get("If-Modified-Since") == "" ||
+		h.Get("Accept-Encoding") != acceptEncoding {
 		t.Errorf("header %v", h)
 	}
 }
@@ -320,8 +332,10 @@ func TestResume(t *testing.T) {
 			if !bytes.Equal(m.Bytes(), tt.want) {
 				t.Errorf("%d bytes differ from the file's %d", m.Len(), len(tt.want))
 			}
-			if len(m.begun) != tt.begun || res.Resumed != tt.resumed || s.Hits(path) != tt.hits || len(res.Attempts) != tt.hits-1 {
-				t.Errorf("begun %d, resumed %d, requests %d, attempts %d", len(m.begun), res.Resumed, s.Hits(path), len(res.Attempts))
+			if len(m.begun) != tt.begun || res.Resumed != tt.resumed || s.Hits(path) != tt.hits ||
+				len(res.Attempts) != tt.hits-1 {
+				t.Errorf("begun %d, resumed %d, requests %d, attempts %d", len(m.begun), res.Resumed, s.Hits(path),
+					len(res.Attempts))
 			}
 			if res.Status != 200 || res.Body != int64(len(tt.want)) || res.Length != int64(len(tt.want)) || !res.Kept {
 				t.Errorf("status %d, body %d, length %d", res.Status, res.Body, res.Length)
@@ -334,15 +348,25 @@ func TestResumeOfAnEarlierRun(t *testing.T) {
 	s := badserver.Start(t)
 	c := newClient(t, patient())
 	file := badserver.File()
-	for path, offset := range map[string]int64{"/range": 500000, "/range-ignored": 0, "/range-refused": 0, "/range-shifted": 0} {
+	for path, offset := range map[string]int64{
+		"/range":         500000,
+		"/range-ignored": 0,
+		"/range-refused": 0,
+		"/range-shifted": 0,
+	} {
 		var m memory
 		m.Write(file[:500000])
-		res, err := c.Do(context.Background(), Request{URL: mustURL(t, s.URL+path+"?breaks=0"), Offset: 500000, Part: partOf(`"v1"`)}, &m)
+		res, err := c.Do(context.Background(), Request{
+			URL:    mustURL(t, s.URL+path+"?breaks=0"),
+			Offset: 500000,
+			Part:   partOf(`"v1"`),
+		}, &m)
 		if err != nil {
 			t.Errorf("%v", err)
 			continue
 		}
-		if !bytes.Equal(m.Bytes(), file) || m.begun[0].Offset != offset || res.Body != int64(len(file)) || !res.Kept {
+		if !bytes.Equal(m.Bytes(), file) || m.begun[0].Offset != offset || res.Body != int64(len(file)) ||
+			!res.Kept {
 			t.Errorf("%s: %d bytes, offset %d, body %d", path, m.Len(), m.begun[0].Offset, res.Body)
 		}
 	}
@@ -358,7 +382,8 @@ func TestResumeOfALabelledFile(t *testing.T) {
 			b, status = file[100000:], "206 Partial Content"
 			ranged = fmt.Sprintf("Content-Range: bytes 100000-%d/%d\r\n", len(file)-1, len(file))
 		}
-		c.Text("HTTP/1.1 %s\r\nContent-Type: application/x-gzip\r\nContent-Encoding: x-gzip\r\nETag: \"a\"\r\n%sContent-Length: %d\r\n\r\n", status, ranged, len(b))
+		c.Text("HTTP/1.1 %s\r\nContent-Type: application/x-gzip\r\nContent-Encoding: x-gzip\r\nETag: "+
+			"\"a\"\r\n%sContent-Length: %d\r\n\r\n", status, ranged, len(b))
 		if ranged == "" {
 			b = b[:100000]
 		}
@@ -390,10 +415,12 @@ func TestBadCodingAskedPlain(t *testing.T) {
 	c := newClient(t, o)
 	var m memory
 	res, err := c.Do(context.Background(), Request{URL: mustURL(t, s.URL+"/half-bad")}, &m)
-	if err != nil || m.String() != badserver.Page || len(res.Attempts) != 1 || !errors.Is(res.Attempts[0].Err, ErrCoding) {
+	if err != nil || m.String() != badserver.Page || len(res.Attempts) != 1 ||
+		!errors.Is(res.Attempts[0].Err, ErrCoding) {
 		t.Errorf("%q, %+v, %v", m.String(), res.Attempts, err)
 	}
-	if _, err := c.Do(context.Background(), Request{URL: mustURL(t, s.URL+"/gzip-lie")}, nil); !errors.Is(err, ErrCoding) || s.Hits("/gzip-lie") != 2 {
+	if _, err := c.Do(context.Background(), Request{URL: mustURL(t, s.URL+"/gzip-lie")}, nil); !errors.Is(err,
+		ErrCoding) || s.Hits("/gzip-lie") != 2 {
 		t.Errorf("%d requests: %v", s.Hits("/gzip-lie"), err)
 	}
 }
@@ -404,7 +431,8 @@ func TestBombMemory(t *testing.T) {
 	c := newClient(t, patient())
 	for _, coding := range []string{"gzip", "br", "zstd", "deflate", "deflate-raw"} {
 		var before, after runtime.MemStats
-		res, _ := c.Do(context.Background(), Request{URL: mustURL(t, s.URL+"/"+coding+"-bomb")}, nil) // the server makes its bomb once
+		// the server makes its bomb once
+		res, _ := c.Do(context.Background(), Request{URL: mustURL(t, s.URL+"/"+coding+"-bomb")}, nil)
 		runtime.ReadMemStats(&before)
 		_, err := c.Do(context.Background(), Request{URL: mustURL(t, s.URL+"/"+coding+"-bomb")}, nil)
 		runtime.ReadMemStats(&after)
@@ -417,7 +445,8 @@ func TestBombMemory(t *testing.T) {
 	}
 }
 
-// There are never more connections than the client may have, although each of its workers always has a request to make.
+// There are never more connections than the client may have, although each of its workers always has a
+// request to make.
 func TestConnections(t *testing.T) {
 	var opened atomic.Int32
 	body := badserver.File()
@@ -447,14 +476,16 @@ func TestConnections(t *testing.T) {
 		go func() {
 			defer wg.Done()
 			for i := range 200 {
-				if _, err := c.Do(context.Background(), Request{URL: mustURL(t, s.URL+"/?n="+strconv.Itoa(i*workers+w))}, nil); err != nil {
+				if _, err := c.Do(context.Background(), Request{URL: mustURL(t, s.URL+"/?n="+strconv.Itoa(i*workers+w))},
+					nil); err != nil {
 					t.Error(err)
 				}
 			}
 		}()
 	}
 	wg.Wait()
-	// On a machine that stands still for drainTime a connection is given up and replaced; one for each of 400 requests is what would be wrong.
+	// On a machine that stands still for drainTime a connection is given up and replaced; one for each of 400
+	// requests is what would be wrong.
 	if n := opened.Load(); n > 10*workers {
 		t.Errorf("%d connections for %d requests at a time", n, workers)
 	}

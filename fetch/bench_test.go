@@ -16,8 +16,8 @@ import (
 	"mirrord/reach"
 )
 
-// BenchmarkDo compares an exchange of ours with a bare RoundTrip of the same body on the same kept-alive connection. The server is
-// in the same process and takes its share of the time.
+// BenchmarkDo compares an exchange of ours with a bare RoundTrip of the same body on the same kept-alive
+// connection. The server is in the same process and takes its share of the time.
 func BenchmarkDo(b *testing.B) {
 	for _, size := range []int{2 << 10, 32 << 10} {
 		body := make([]byte, size)
@@ -77,7 +77,8 @@ func bareRequest(url string) (*http.Request, error) {
 	return r, err
 }
 
-// cpuTime reports what the process used, server included: on a machine with other work it says more than the wall clock.
+// cpuTime reports what the process used, server included: on a machine with other work it says more than the
+// wall clock.
 func cpuTime(b *testing.B) func() {
 	used := func() int64 {
 		var u syscall.Rusage
@@ -109,7 +110,8 @@ func BenchmarkHosts(b *testing.B) {
 	}
 }
 
-// BenchmarkParallel is what a run at a server of ours does: 16 requests under way. The server is in the same process.
+// BenchmarkParallel is what a run at a server of ours does: 16 requests under way. The server is in the same
+// process.
 func BenchmarkParallel(b *testing.B) {
 	body := make([]byte, 8<<10)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -136,7 +138,11 @@ func BenchmarkParallel(b *testing.B) {
 		})
 	})
 	b.Run("RoundTrip", func(b *testing.B) {
-		tr := &http.Transport{DialContext: (&net.Dialer{}).DialContext, DisableCompression: true, MaxIdleConnsPerHost: 64}
+		tr := &http.Transport{
+			DialContext:         (&net.Dialer{}).DialContext,
+			DisableCompression:  true,
+			MaxIdleConnsPerHost: 64,
+		}
 		defer tr.CloseIdleConnections()
 		b.ReportAllocs()
 		defer cpuTime(b)()

@@ -33,9 +33,9 @@ type Request struct {
 	ETag         string // make the request conditional: If-None-Match
 	LastModified string // If-Modified-Since
 
-	// Part and Offset continue a body of which an earlier exchange brought the first Offset bytes: Sink.Begin is called with
-	// Head.Offset, and the rest follows. If the body has changed, or the server knows no ranges, Head.Offset is 0 and the whole
-	// body follows.
+	// Part and Offset continue a body of which an earlier exchange brought the first Offset bytes: Sink.Begin is
+	// called with Head.Offset, and the rest follows. If the body has changed, or the server knows no ranges,
+	// Head.Offset is 0 and the whole body follows.
 	Part   *Part
 	Offset int64
 
@@ -47,14 +47,16 @@ type Request struct {
 	Fresh   bool          // on a new connection, so that the request is sent once
 }
 
-// A Sink receives the bodies worth keeping. Begin is called when the head of a 200, 203 or 206 has arrived and returns where the
-// decoded bytes go; it is called again, for the same request, when a retry starts anew: what the first writer got is void then.
-// Nothing is final before Do returns without error and with Result.Kept. Calls come from the goroutine of Do.
+// A Sink receives the bodies worth keeping. Begin is called when the head of a 200, 203 or 206 has arrived
+// and returns where the decoded bytes go; it is called again, for the same request, when a retry starts anew:
+// what the first writer got is void then. Nothing is final before Do returns without error and with
+// Result.Kept. Calls come from the goroutine of Do.
 type Sink interface {
 	Begin(h *Head) (io.Writer, error)
 }
 
-// Client performs exchanges for one job. It is safe for concurrent use and keeps connections alive between them.
+// Client performs exchanges for one job. It is safe for concurrent use and keeps connections alive between
+// them.
 type Client struct {
 	o     Options
 	guard *Guard
@@ -78,8 +80,12 @@ type Client struct {
 func New(o Options) (*Client, error) {
 	o = o.withDefaults()
 	c := &Client{
-		o: o, guard: newGuard(o), auth: map[string]bool{}, identity: []string{"identity"}, codingsAny: []string{acceptEncoding},
-		acceptAny: []string{"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"},
+		o:          o,
+		guard:      newGuard(o),
+		auth:       map[string]bool{},
+		identity:   []string{"identity"},
+		codingsAny: []string{acceptEncoding},
+		acceptAny:  []string{"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"},
 	}
 	if err := c.setHeaders(); err != nil {
 		return nil, err
@@ -111,7 +117,8 @@ func New(o Options) (*Client, error) {
 	c.tr.Protocols.SetHTTP2(!o.DisableHTTP2)
 	if o.Proxy != "" {
 		p, err := url.Parse(o.Proxy)
-		if err != nil || p.Host == "" || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, p.Scheme) {
+		if err != nil || p.Host == "" ||
+			!slices.Contains([]string{"http", "https", "socks5", "socks5h"}, p.Scheme) {
 			// the text may hold a password: it is not repeated
 			return nil, fmt.Errorf("%w: proxy must be http://, https:// or socks5://host:port", ErrConfig)
 		}
@@ -201,7 +208,11 @@ func (c *Client) setCookies() error {
 }
 
 func (o *Options) tlsConfig() (*tls.Config, error) {
-	t := &tls.Config{RootCAs: o.RootCAs, InsecureSkipVerify: o.InsecureTLS, ClientSessionCache: tls.NewLRUClientSessionCache(64)}
+	t := &tls.Config{
+		RootCAs:            o.RootCAs,
+		InsecureSkipVerify: o.InsecureTLS,
+		ClientSessionCache: tls.NewLRUClientSessionCache(64),
+	}
 	if len(o.CAFile) > 0 {
 		if t.RootCAs == nil {
 			pool, err := x509.SystemCertPool()
@@ -219,17 +230,20 @@ func (o *Options) tlsConfig() (*tls.Config, error) {
 	return t, nil
 }
 
-// Do asks for one URL and follows no redirect. An answer of any status is a Result; an error (an [*Error]) says that there was no
-// usable answer. The Result is never nil: with an error it tells what is known of the last attempt.
+// Do asks for one URL and follows no redirect. An answer of any status is a Result; an error (an [*Error])
+// says that there was no usable answer. The Result is never nil: with an error it tells what is known of the
+// last attempt.
 //
-// What is transient is retried within Options.Retries, with exponential back-off and full jitter on top of Request.Gap; a body
-// that broke off is resumed by If-Range where the server gave a strong validator. A broken answer ([Broken]) is asked for once more, on a
-// new connection; it counts as asked twice when net/http repeated the request by itself. 429 and 503 are retried here only for a
-// Retry-After within RetryAfterCap: otherwise the host's whole gap has to grow, which is the caller's business.
+// What is transient is retried within Options.Retries, with exponential back-off and full jitter on top of
+// Request.Gap; a body that broke off is resumed by If-Range where the server gave a strong validator. A
+// broken answer ([Broken]) is asked for once more, on a new connection; it counts as asked twice when
+// net/http repeated the request by itself. 429 and 503 are retried here only for a Retry-After within
+// RetryAfterCap: otherwise the host's whole gap has to grow, which is the caller's business.
 func (c *Client) Do(ctx context.Context, req Request, sink Sink) (*Result, error) {
 	t := transfer{req: req, sink: sink, total: -1}
 	if req.Offset > 0 && req.Part.usable() {
-		t.at, t.validator, t.total, t.gzipFile = req.Offset, req.Part.Validator, req.Part.Length, req.Part.isGzipFile()
+		t.at, t.validator, t.total, t.gzipFile = req.Offset, req.Part.Validator, req.Part.Length,
+			req.Part.isGzipFile()
 	}
 	if req.URL.IsZero() {
 		return &Result{}, &Error{URL: req.URL, Class: ErrProtocol, Err: errors.New("no URL")}
@@ -264,8 +278,14 @@ func (c *Client) Do(ctx context.Context, req Request, sink Sink) (*Result, error
 		if !again {
 			return res, err
 		}
-		t.attempts = append(t.attempts, Attempt{Status: res.Status, Err: err, After: res.Total, Wait: wait})
-		c.o.Log.Debug("fetch again", "url", req.URL.String(), "status", res.Status, "err", err, "wait", wait, "at", t.at)
+		t.attempts = append(t.attempts, Attempt{
+			Status: res.Status,
+			Err:    err,
+			After:  res.Total,
+			Wait:   wait,
+		})
+		c.o.Log.Debug("fetch again", "url", req.URL.String(), "status", res.Status, "err", err, "wait", wait,
+			"at", t.at)
 		if c.o.Sleep(ctx, wait) != nil {
 			return res, &Error{URL: req.URL, Class: ErrCanceled, Err: context.Cause(ctx)}
 		}
@@ -274,8 +294,8 @@ func (c *Client) Do(ctx context.Context, req Request, sink Sink) (*Result, error
 
 // again decides on a retry and how long to wait for it, the host's gap not included.
 func (c *Client) again(res *Result, err error, tries int) (time.Duration, bool) {
-	// "full jitter": uniform between nothing and an exponentially growing bound, so that clients that failed together do not
-	// come back together.
+	// "full jitter": uniform between nothing and an exponentially growing bound, so that clients that failed
+	// together do not come back together.
 	bound := c.o.BackoffCap
 	if tries < 30 {
 		bound = min(bound, c.o.Backoff<<tries)

@@ -56,7 +56,8 @@ func TestDoKeepsABody(t *testing.T) {
 		if path == "//double/" {
 			want = "hello " + s.URL + path // absolute form
 		}
-		if m.String() != want || !res.Kept || res.MIME != "text/html" || res.Charset != "utf-8" || res.Length != int64(len(want)) {
+		if m.String() != want || !res.Kept || res.MIME != "text/html" || res.Charset != "utf-8" ||
+			res.Length != int64(len(want)) {
 			t.Errorf("%s: %q, %+v", path, m.String(), res)
 		}
 	}

@@ -21,9 +21,10 @@ import (
 
 const (
 	acceptEncoding = "gzip, zstd, br, deflate"
-	maxCodings     = 3       // applied one over the other
-	zstdWindow     = 8 << 20 // RFC 9659: the most that a client must support, so also the most that is asked of our memory
-	copyBuffer     = 32 << 10
+	maxCodings     = 3 // applied one over the other
+	// RFC 9659: the most that a client must support, so also the most that is asked of our memory
+	zstdWindow = 8 << 20
+	copyBuffer = 32 << 10
 )
 
 // decoders keeps the decoders of a Client for reuse: a gzip reader is 40 KB, a zstd one can be megabytes.
@@ -42,7 +43,8 @@ func (d *decoders) copyBuffer() *[]byte {
 func (d *decoders) buffered(r io.Reader) *bufio.Reader {
 	b, ok := d.bufs.Get().(*bufio.Reader)
 	if !ok {
-		b = bufio.NewReaderSize(noReader{}, 16<<10) // given r it might return r itself, which somebody else gives back
+		// given r it might return r itself, which somebody else gives back
+		b = bufio.NewReaderSize(noReader{}, 16<<10)
 	}
 	b.Reset(r)
 	return b
@@ -53,14 +55,16 @@ type noReader struct{}
 
 func (noReader) Read([]byte) (int, error) { return 0, io.EOF }
 
-// codings splits a Content-Encoding into the codings in the order in which they were applied; identity is left out.
+// codings splits a Content-Encoding into the codings in the order in which they were applied; identity is
+// left out.
 func codings(values []string) ([]string, error) {
 	var list []string
 	for _, v := range values {
 		for c := range strings.SplitSeq(v, ",") {
 			c = strings.ToLower(strings.TrimSpace(c))
 			switch c {
-			case "", "identity", "none", "utf-8", "8bit", "binary": // the last four are not codings, yet seen in the wild on plain bodies
+			case "", "identity", "none", "utf-8", "8bit", "binary":
+				// the last four are not codings, yet seen in the wild on plain bodies
 			case "x-gzip":
 				list = append(list, "gzip")
 			case "gzip", "br", "zstd", "deflate":
@@ -76,8 +80,9 @@ func codings(values []string) ([]string, error) {
 	return list, nil
 }
 
-// open returns a reader of r without the coding, and a function that gives the decoder back. An empty body is empty in every
-// coding (servers label them so), and r is never read past the end of what the coding says, but for buffering.
+// open returns a reader of r without the coding, and a function that gives the decoder back. An empty body is
+// empty in every coding (servers label them so), and r is never read past the end of what the coding says,
+// but for buffering.
 func (d *decoders) open(coding string, r io.Reader) (io.Reader, func(), error) {
 	b := d.buffered(r)
 	free := func() { b.Reset(noReader{}); d.bufs.Put(b) }
@@ -102,8 +107,8 @@ func (d *decoders) open(coding string, r io.Reader) (io.Reader, func(), error) {
 		z.Multistream(false)
 		return &members{z: z, b: b}, func() { d.gzip.Put(z); free() }, nil
 	case "deflate":
-		// RFC 9110 §8.4.1.2: "deflate" is zlib, but some servers send it raw. A zlib header is 8 in the low nibble and a multiple
-		// of 31 (RFC 1950 §2.2); no raw stream that a compressor writes begins so.
+		// RFC 9110 §8.4.1.2: "deflate" is zlib, but some servers send it raw. A zlib header is 8 in the low nibble
+		// and a multiple of 31 (RFC 1950 §2.2); no raw stream that a compressor writes begins so.
 		if len(head) == 2 && head[0]&0x0f == 8 && (uint(head[0])<<8|uint(head[1]))%31 == 0 {
 			return d.openZlib(b, free)
 		}
@@ -165,8 +170,8 @@ func (d *decoders) openZlib(b *bufio.Reader, free func()) (io.Reader, func(), er
 	return z, func() { d.zlib.Put(z); free() }, nil
 }
 
-// members reads all members of a gzip body (RFC 1952 §2.2). What follows a member and does not begin as another is ignored, as
-// browsers do: some servers pad.
+// members reads all members of a gzip body (RFC 1952 §2.2). What follows a member and does not begin as
+// another is ignored, as browsers do: some servers pad.
 type members struct {
 	z *gzip.Reader
 	b *bufio.Reader
@@ -198,14 +203,18 @@ func (m *members) Read(p []byte) (int, error) {
 // gzipMIME is the type of a body whose label Content-Encoding: gzip is not believed.
 const gzipMIME = "application/gzip"
 
-// isGzipFile reports whether a body labelled Content-Encoding: gzip is a gzip file by its own right, by type or by name: servers
-// that map ".gz" to a coding label every download so, and a mirror that removed it would publish a .tar.gz that is a .tar.
+// isGzipFile reports whether a body labelled Content-Encoding: gzip is a gzip file by its own right, by type
+// or by name: servers that map ".gz" to a coding label every download so, and a mirror that removed it would
+// publish a .tar.gz that is a .tar.
 func isGzipFile(mime, urlPath string) bool {
 	switch mime {
-	case "application/gzip", "application/x-gzip", "application/x-tgz", "application/x-gunzip", "application/gzipped":
+	case "application/gzip", "application/x-gzip", "application/x-tgz", "application/x-gunzip",
+		"application/gzipped":
 		return true
-	case "", "application/octet-stream", "application/x-tar", "application/x-gtar", "application/tar", "application/x-compressed",
-		"application/x-compressed-tar", "application/x-compress", "binary/octet-stream", "application/x-binary", "application/download",
+	case "", "application/octet-stream", "application/x-tar", "application/x-gtar", "application/tar",
+		"application/x-compressed",
+		"application/x-compressed-tar", "application/x-compress", "binary/octet-stream", "application/x-binary",
+		"application/download",
 		"application/force-download", "application/x-download":
 		switch strings.ToLower(path.Ext(urlPath)) {
 		case ".gz", ".tgz", ".taz", ".gzip", ".crate", ".apk":
@@ -215,8 +224,8 @@ func isGzipFile(mime, urlPath string) bool {
 	return false
 }
 
-// gzipTwice reports whether the beginning of a gzip body decodes to the beginning of another: then the label was honest and one
-// layer is to go even from a gzip file.
+// gzipTwice reports whether the beginning of a gzip body decodes to the beginning of another: then the label
+// was honest and one layer is to go even from a gzip file.
 func gzipTwice(head []byte) bool {
 	z, err := gzip.NewReader(bytes.NewReader(head))
 	if err != nil {
@@ -229,8 +238,8 @@ func gzipTwice(head []byte) bool {
 	return two == [2]byte{0x1f, 0x8b}
 }
 
-// codingError gives what a decoder said a class: an early end is a truncation, all else bad data. Errors of the network and of
-// our own limits stay what they are.
+// codingError gives what a decoder said a class: an early end is a truncation, all else bad data. Errors of
+// the network and of our own limits stay what they are.
 func codingError(err, network error) error {
 	switch {
 	case network != nil && network != io.EOF:

@@ -51,7 +51,8 @@ func TestZstdWindow(t *testing.T) {
 		{"20 MB in a window of 8 MB", zstdEncode(t, big, false, zstd.WithWindowSize(8<<20)), true},
 		{"the same with its size declared", zstdEncode(t, big, true, zstd.WithWindowSize(8<<20)), true},
 		{"window of 64 MB", zstdEncode(t, big, false, zstd.WithWindowSize(64<<20)), false},
-		{"window of 512 MB", zstdEncode(t, big[:100], false, zstd.WithWindowSize(512<<20), zstd.WithSingleSegment(false)), true}, // a small body needs none
+		{"window of 512 MB", zstdEncode(t, big[:100], false, zstd.WithWindowSize(512<<20),
+			zstd.WithSingleSegment(false)), true}, // a small body needs none
 	} {
 		r, free, err := d.open("zstd", bytes.NewReader(tt.body))
 		if err != nil {
@@ -65,7 +66,8 @@ func TestZstdWindow(t *testing.T) {
 	}
 }
 
-// A layer under a layer of the same kind must not share its parts: a buffer that was given back twice once made a reader read itself.
+// A layer under a layer of the same kind must not share its parts: a buffer that was given back twice once
+// made a reader read itself.
 func TestPoolsDoNotShare(t *testing.T) {
 	d := new(decoders)
 	inner := bytes.NewReader(badserver.Encode("gzip", badserver.Encode("gzip", []byte(badserver.Page))))
@@ -106,15 +108,26 @@ func FuzzAnswer(f *testing.F) {
 	f.Add([]byte("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"))
 	f.Add([]byte("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"))
 	f.Add([]byte("HTTP/1.0 302 Found\r\nLocation: ../x\r\nRetry-After: 5\r\n\r\n"))
-	f.Add(append([]byte("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Type: text/html; charset=x\r\n\r\n"), badserver.Encode("gzip", []byte("hello"))...))
+	f.Add(
+		append([]byte("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Type: text/html; charset=x\r\n\r\n"),
+			badserver.Encode("gzip", []byte("hello"))...))
 	f.Add([]byte("HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 3-7/8\r\nContent-Length: 5\r\n\r\nhello"))
-	c := newClient(f, Options{Reach: reach.Policy{All: true}, Retries: -1, HeaderTimeout: 5 * time.Second, MaxBody: 1 << 20})
+	c := newClient(f, Options{
+		Reach:         reach.Policy{All: true},
+		Retries:       -1,
+		HeaderTimeout: 5 * time.Second,
+		MaxBody:       1 << 20,
+	})
 	f.Fuzz(func(t *testing.T, answer []byte) {
 		s.Handle("/fuzz", func(c *badserver.Conn, _ *http.Request) bool { c.Write(answer); return false })
 		for _, offset := range []int64{0, 3} {
 			var m memory
 			m.WriteString("abc")
-			res, err := c.Do(context.Background(), Request{URL: mustURL(t, s.URL+"/fuzz"), Offset: offset, Part: partOf(`"v"`)}, &m)
+			res, err := c.Do(context.Background(), Request{
+				URL:    mustURL(t, s.URL+"/fuzz"),
+				Offset: offset,
+				Part:   partOf(`"v"`),
+			}, &m)
 			var e *Error
 			switch {
 			case res == nil:

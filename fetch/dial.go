@@ -21,13 +21,15 @@ func (system) Connect(ctx context.Context, to netip.AddrPort) (net.Conn, error) 
 	return d.DialContext(ctx, "tcp", to.String())
 }
 
-// Happy Eyeballs (RFC 8305): the families in turn, the next address when one has failed or not answered for a while.
+// Happy Eyeballs (RFC 8305): the families in turn, the next address when one has failed or not answered for a
+// while.
 const (
 	stagger      = 250 * time.Millisecond
 	maxAddresses = 16 // of one name
 )
 
-// inTurn orders addresses so that the families alternate, beginning with that of the first, and keeps the order within each.
+// inTurn orders addresses so that the families alternate, beginning with that of the first, and keeps the
+// order within each.
 func inTurn(addrs []netip.AddrPort) []netip.AddrPort {
 	var first, other []netip.AddrPort
 	for _, a := range addrs {
@@ -50,7 +52,9 @@ func inTurn(addrs []netip.AddrPort) []netip.AddrPort {
 }
 
 // race connects to the first address that answers. The error is that of the first address.
-func race(ctx context.Context, addrs []netip.AddrPort, connect func(context.Context, netip.AddrPort) (net.Conn, error)) (net.Conn, error) {
+func race(
+	ctx context.Context, addrs []netip.AddrPort, connect func(context.Context, netip.AddrPort) (net.Conn, error),
+) (net.Conn, error) {
 	addrs = inTurn(addrs)
 	if len(addrs) == 1 {
 		return connect(ctx, addrs[0])

@@ -45,7 +45,8 @@ func TestGuardDial(t *testing.T) {
 	}
 }
 
-// The next address is tried when one has failed, or has not answered for a quarter of a second; who comes second is hung up on.
+// The next address is tried when one has failed, or has not answered for a quarter of a second; who comes
+// second is hung up on.
 func TestRace(t *testing.T) {
 	addrs := func(n int) (out []netip.AddrPort) {
 		for i := range n {

@@ -15,29 +15,33 @@ import (
 	"mirrord/site"
 )
 
-// The classes of an exchange that yielded no usable answer. [Client.Do] returns them inside an [*Error]; use errors.Is.
+// The classes of an exchange that yielded no usable answer. [Client.Do] returns them inside an [*Error]; use
+// errors.Is.
 var (
-	ErrTimeout          = errors.New("no answer in time")               // connect, header, idle or total time was up
-	ErrTooSlow          = errors.New("too slow")                        // fewer bytes than MinRate for MinRateWindow
-	ErrTruncated        = errors.New("truncated body")                  // framing or coding ended early
-	ErrTooLarge         = errors.New("body over the size limit")        // MaxBody, by declaration or by count
-	ErrBomb             = errors.New("decompression bomb")              // MaxRatio
-	ErrCoding           = errors.New("bad content coding")              // unknown coding, or data that is not in it
-	ErrHeaderFlood      = errors.New("header over the size limit")      // MaxHeaderBytes or too many fields, 1xx included
-	ErrForbiddenAddress = errors.New("address not allowed")             // the address guard said no
-	ErrTLS              = errors.New("tls handshake or certificate")    // includes an http answer on an https port
-	ErrDNS              = errors.New("name not resolved")               //
-	ErrRefused          = errors.New("connection refused")              //
-	ErrUnreachable      = errors.New("host unreachable")                //
-	ErrReset            = errors.New("connection broken")               // reset, closed before or in the answer, GOAWAY
-	ErrProtocol         = errors.New("not proper http")                 // junk where a header, chunk or frame should be
-	ErrCanceled         = errors.New("canceled")                        // the caller's context ended
-	ErrSink             = errors.New("body not kept by its receiver")   // the Sink or its writer failed
-	ErrConfig           = errors.New("invalid fetch options")           // from New
-	errRestart          = errors.New("range not usable, start at zero") // internal: repeat without Range
+	ErrTimeout   = errors.New("no answer in time")        // connect, header, idle or total time was up
+	ErrTooSlow   = errors.New("too slow")                 // fewer bytes than MinRate for MinRateWindow
+	ErrTruncated = errors.New("truncated body")           // framing or coding ended early
+	ErrTooLarge  = errors.New("body over the size limit") // MaxBody, by declaration or by count
+	ErrBomb      = errors.New("decompression bomb")       // MaxRatio
+	ErrCoding    = errors.New("bad content coding")       // unknown coding, or data that is not in it
+	// MaxHeaderBytes or too many fields, 1xx included
+	ErrHeaderFlood      = errors.New("header over the size limit")
+	ErrForbiddenAddress = errors.New("address not allowed")          // the address guard said no
+	ErrTLS              = errors.New("tls handshake or certificate") // includes an http answer on an https port
+	ErrDNS              = errors.New("name not resolved")            //
+	ErrRefused          = errors.New("connection refused")           //
+	ErrUnreachable      = errors.New("host unreachable")             //
+	// reset, closed before or in the answer, GOAWAY
+	ErrReset    = errors.New("connection broken")
+	ErrProtocol = errors.New("not proper http")                 // junk where a header, chunk or frame should be
+	ErrCanceled = errors.New("canceled")                        // the caller's context ended
+	ErrSink     = errors.New("body not kept by its receiver")   // the Sink or its writer failed
+	ErrConfig   = errors.New("invalid fetch options")           // from New
+	errRestart  = errors.New("range not usable, start at zero") // internal: repeat without Range
 )
 
-// Error is an exchange that failed. Class is one of the sentinels above, Err the cause when there is more to say.
+// Error is an exchange that failed. Class is one of the sentinels above, Err the cause when there is more to
+// say.
 type Error struct {
 	URL   site.URL
 	Class error
@@ -68,9 +72,10 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Class, e.Err}
 }
 
-// Transient reports whether the same request may well succeed later: time-outs, broken and refused connections, truncated
-// bodies, names that could not be resolved for another reason than that they do not exist, and junk where an answer should
-// begin on a connection that was used before: that is the rest of the last body, longer than it was declared.
+// Transient reports whether the same request may well succeed later: time-outs, broken and refused
+// connections, truncated bodies, names that could not be resolved for another reason than that they do not
+// exist, and junk where an answer should begin on a connection that was used before: that is the rest of the
+// last body, longer than it was declared.
 func Transient(err error) bool {
 	var e *Error
 	if !errors.As(err, &e) {
@@ -88,8 +93,9 @@ func Transient(err error) bool {
 	return false
 }
 
-// Broken reports whether an answer came that was none: not proper HTTP, cut short or not in its coding, or the connection ended before it.
-// Where that is the server's way it will be so again, so one more request has to do. What broke off and can be continued is not broken.
+// Broken reports whether an answer came that was none: not proper HTTP, cut short or not in its coding, or
+// the connection ended before it. Where that is the server's way it will be so again, so one more request has
+// to do. What broke off and can be continued is not broken.
 func Broken(err error) bool {
 	var e *Error
 	if !errors.As(err, &e) || e.progress {
@@ -119,8 +125,8 @@ func TransientStatus(status int) bool {
 	return false
 }
 
-// classify turns what net/http, a decoder or a limit said into an Error. inBody tells an early end of the body, which is a
-// truncation, from an early end of the header, which is a broken connection.
+// classify turns what net/http, a decoder or a limit said into an Error. inBody tells an early end of the
+// body, which is a truncation, from an early end of the header, which is a broken connection.
 func classify(ctx context.Context, w *watch, u site.URL, err error, inBody bool) *Error {
 	var known *Error
 	if errors.As(err, &known) {
@@ -135,7 +141,12 @@ func classify(ctx context.Context, w *watch, u site.URL, err error, inBody bool)
 			return &Error{URL: u, Class: t.class, Err: t}
 		}
 	}
-	return &Error{URL: u, Class: classOf(err, inBody), Err: err, reused: !inBody && w != nil && w.reused}
+	return &Error{
+		URL:    u,
+		Class:  classOf(err, inBody),
+		Err:    err,
+		reused: !inBody && w != nil && w.reused,
+	}
 }
 
 func classOf(err error, inBody bool) error {
@@ -154,14 +165,16 @@ func classOf(err error, inBody bool) error {
 		return ErrForbiddenAddress
 	case errors.As(err, &dns):
 		return ErrDNS
-	case errors.As(err, &record), errors.As(err, &alert), errors.As(err, &verify), errors.As(err, &unknown), errors.As(err, &host),
+	case errors.As(err, &record), errors.As(err, &alert), errors.As(err, &verify), errors.As(err, &unknown),
+		errors.As(err, &host),
 		errors.As(err, &invalid):
 		return ErrTLS
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return ErrRefused
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ECONNABORTED):
 		return ErrReset
-	case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETDOWN),
+	case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH),
+		errors.Is(err, syscall.ENETDOWN),
 		errors.Is(err, syscall.EHOSTDOWN), errors.Is(err, syscall.EADDRNOTAVAIL):
 		return ErrUnreachable
 	case errors.As(err, &netErr) && netErr.Timeout():
@@ -172,8 +185,8 @@ func classOf(err error, inBody bool) error {
 		}
 		return ErrReset
 	}
-	// net/http has no types for the rest; each text below is provoked by a test, so that a new Go release that words it
-	// otherwise is noticed.
+	// net/http has no types for the rest; each text below is provoked by a test, so that a new Go release that
+	// words it otherwise is noticed.
 	s := err.Error()
 	for _, m := range messages {
 		if strings.Contains(s, m.part) {

@@ -22,13 +22,14 @@ type transfer struct {
 	req  Request
 	sink Sink
 
-	w         io.Writer // of the last Begin; nil before
-	at        int64     // bytes of the body that the sink has, an earlier run's included
-	begun     Head      // what Begin was told
-	identity  bool      // ask for no content coding
-	gzipFile  bool      // the body is a gzip file that is labelled as coded, see isGzipFile
-	validator string    // the If-Range of a continuation, "" when there can be none; of this attempt only after it broke off
-	total     int64     // length of the whole body, -1 unknown
+	w        io.Writer // of the last Begin; nil before
+	at       int64     // bytes of the body that the sink has, an earlier run's included
+	begun    Head      // what Begin was told
+	identity bool      // ask for no content coding
+	gzipFile bool      // the body is a gzip file that is labelled as coded, see isGzipFile
+	// the If-Range of a continuation, "" when there can be none; of this attempt only after it broke off
+	validator string
+	total     int64 // length of the whole body, -1 unknown
 	resumed   int
 	attempts  []Attempt
 	sent      int // requests, those that net/http repeated by itself included
@@ -80,7 +81,8 @@ func (c *Client) attempt(ctx context.Context, t *transfer) (*Result, error) {
 	return res, nil
 }
 
-// bodyError classifies what ended a body: sentinels of this package that a reader or decoder wrapped, else what the network said.
+// bodyError classifies what ended a body: sentinels of this package that a reader or decoder wrapped, else
+// what the network said.
 func (c *Client) bodyError(ctx context.Context, w *watch, u site.URL, err error) error {
 	for _, class := range [...]error{ErrSink, ErrTooLarge, ErrBomb, ErrCoding, ErrTruncated, ErrProtocol} {
 		if errors.Is(err, class) {
@@ -125,7 +127,15 @@ func (c *Client) newRequest(t *transfer, ranged bool) *http.Request {
 	if len(c.secret) > 0 && c.auth[u.Origin()] {
 		maps.Copy(h, c.secret)
 	}
-	hr := &http.Request{Method: http.MethodGet, URL: c.requestURL(u), Host: u.Host(), Header: h, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
+	hr := &http.Request{
+		Method:     http.MethodGet,
+		URL:        c.requestURL(u),
+		Host:       u.Host(),
+		Header:     h,
+		Proto:      "HTTP/1.1",
+		ProtoMajor: 1,
+		ProtoMinor: 1,
+	}
 	if c.jar != nil && !slices.Contains(c.o.NoCookies, u.Hostname()) {
 		for _, k := range c.jar.Cookies(cookieURL(u)) {
 			hr.AddCookie(k)
@@ -134,8 +144,8 @@ func (c *Client) newRequest(t *transfer, ranged bool) *http.Request {
 	return hr
 }
 
-// requestURL makes net/http send path and query exactly as they stand in u: its own escaping would change what WHATWG URLs may
-// hold, "|" or a stray "%".
+// requestURL makes net/http send path and query exactly as they stand in u: its own escaping would change
+// what WHATWG URLs may hold, "|" or a stray "%".
 func (c *Client) requestURL(u site.URL) *url.URL {
 	r := &url.URL{Scheme: u.Scheme(), Host: u.Host(), Opaque: u.RequestURI()}
 	if strings.HasPrefix(r.Opaque, "//") || (c.httpProxy && r.Scheme == "http") {

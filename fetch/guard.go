@@ -16,7 +16,8 @@ import (
 	"mirrord/reach"
 )
 
-// Names remembers which host names were ever at public addresses. Names are as [reach.Name] writes them. It is safe for concurrent use.
+// Names remembers which host names were ever at public addresses. Names are as [reach.Name] writes them. It
+// is safe for concurrent use.
 type Names interface {
 	WasPublic(name string) (bool, error)
 	KeepPublic(name string) error // again for the same name is harmless
@@ -28,10 +29,11 @@ type Network interface {
 	Connect(ctx context.Context, to netip.AddrPort) (net.Conn, error)
 }
 
-// Guard connects to where a policy lets it. It resolves a name itself, judges each address, and connects to no other than those, so that a name
-// which changes between check and use gains nothing. Behind a proxy the target's address is not known here: then [Guard.Check] judges the target
-// by its name alone, connections go to the proxy, and it is the proxy that has to refuse names which are private only by their address.
-// It is safe for concurrent use.
+// Guard connects to where a policy lets it. It resolves a name itself, judges each address, and connects to
+// no other than those, so that a name which changes between check and use gains nothing. Behind a proxy the
+// target's address is not known here: then [Guard.Check] judges the target by its name alone, connections go
+// to the proxy, and it is the proxy that has to refuse names which are private only by their address. It is
+// safe for concurrent use.
 type Guard struct {
 	policy  reach.Policy
 	proxied bool
@@ -41,14 +43,23 @@ type Guard struct {
 	log     *slog.Logger
 }
 
-// NewGuard returns the guard of exchanges under o. Of o it uses Reach, Names, Network, Proxy, ConnectTimeout and Log.
+// NewGuard returns the guard of exchanges under o. Of o it uses Reach, Names, Network, Proxy, ConnectTimeout
+// and Log.
 func NewGuard(o Options) *Guard { return newGuard(o.withDefaults()) }
 
 func newGuard(o Options) *Guard {
-	return &Guard{policy: o.Reach, proxied: o.Proxy != "", names: o.Names, network: o.Network, timeout: o.ConnectTimeout, log: o.Log}
+	return &Guard{
+		policy:  o.Reach,
+		proxied: o.Proxy != "",
+		names:   o.Names,
+		network: o.Network,
+		timeout: o.ConnectTimeout,
+		log:     o.Log,
+	}
 }
 
-// Check judges the origin of a URL that a proxy will connect to, as far as its name tells. Without a proxy it says nothing: Dial does.
+// Check judges the origin of a URL that a proxy will connect to, as far as its name tells. Without a proxy it
+// says nothing: Dial does.
 func (g *Guard) Check(origin string) error {
 	if !g.proxied {
 		return nil
@@ -106,8 +117,8 @@ func (g *Guard) Dial(ctx context.Context, _, hostport string) (net.Conn, error) 
 	return race(ctx, good, g.network.Connect)
 }
 
-// Would reports whether a connection for a URL of this origin would be refused now, without making one: nil, a refusal as of Dial, or why the
-// name cannot be resolved.
+// Would reports whether a connection for a URL of this origin would be refused now, without making one: nil,
+// a refusal as of Dial, or why the name cannot be resolved.
 func (g *Guard) Would(ctx context.Context, origin string) error {
 	if g.proxied {
 		return g.Check(origin)
@@ -135,7 +146,8 @@ func (g *Guard) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	return addrs, err
 }
 
-// judge returns those of a host's addresses that may be connected to, or why none may, and remembers the name when it is public.
+// judge returns those of a host's addresses that may be connected to, or why none may, and remembers the name
+// when it is public.
 func (g *Guard) judge(e reach.Endpoint, addrs []netip.Addr) ([]netip.AddrPort, error) {
 	good, public, err := g.choose(e, addrs)
 	if err == nil && public {
@@ -146,8 +158,9 @@ func (g *Guard) judge(e reach.Endpoint, addrs []netip.Addr) ([]netip.AddrPort, e
 	return good, err
 }
 
-// choose is judge without a memory of its own; public says that the host is a name and its whole answer public. A name that is public and private at
-// the same time, as in networks with global IPv6 and private IPv4, is judged address by address.
+// choose is judge without a memory of its own; public says that the host is a name and its whole answer
+// public. A name that is public and private at the same time, as in networks with global IPv6 and private
+// IPv4, is judged address by address.
 func (g *Guard) choose(e reach.Endpoint, addrs []netip.Addr) (good []netip.AddrPort, public bool, err error) {
 	policy := &g.policy
 	if g.proxied { // this is the way to the proxy, which whoever wrote the job named
@@ -163,7 +176,8 @@ func (g *Guard) choose(e reach.Endpoint, addrs []netip.Addr) (good []netip.AddrP
 	named := literal != nil && !g.proxied
 	if named && private > 0 {
 		if was, err = g.names.WasPublic(e.Host); err != nil {
-			return nil, false, fmt.Errorf("%w: whether %s was public before is not known: %w", ErrForbiddenAddress, e.Host, err)
+			return nil, false, fmt.Errorf("%w: whether %s was public before is not known: %w", ErrForbiddenAddress,
+				e.Host, err)
 		}
 	}
 	var refused error // of the first address

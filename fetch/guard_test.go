@@ -64,7 +64,8 @@ func TestGuardAtConnect(t *testing.T) {
 		{"allowed for all", Options{Reach: reach.Policy{All: true}}, s.URL + "/ok", true},
 		{"the job names host and port", Options{Reach: named(s.URL)}, s.URL + "/ok", true},
 		{"written in another way", Options{Reach: named(s.URL)}, "http://[::ffff:127.0.0.1]" + port + "/ok", true},
-		{"the job names localhost", Options{Reach: named("http://LOCALHOST" + port)}, "http://localhost" + port + "/ok", true},
+		{"the job names localhost", Options{Reach: named("http://LOCALHOST" + port)},
+			"http://localhost" + port + "/ok", true},
 		{"the job names another port", Options{Reach: named("http://127.0.0.1:1")}, s.URL + "/ok", false},
 		{"the job names another host", Options{Reach: named("http://localhost" + port)}, s.URL + "/ok", false},
 		{"a range", Options{Reach: allowing(t, "127.0.0.0/8"+port)}, s.URL + "/ok", true},
@@ -99,12 +100,14 @@ func TestGuardOnRedirectTarget(t *testing.T) {
 	if err != nil || res.Location.IsZero() {
 		t.Fatal(err)
 	}
-	if _, err = c.Do(context.Background(), Request{URL: res.Location}, nil); !errors.Is(err, ErrForbiddenAddress) {
+	if _, err = c.Do(context.Background(), Request{URL: res.Location}, nil); !errors.Is(err,
+		ErrForbiddenAddress) {
 		t.Errorf("got %v", err)
 	}
 }
 
-// shifty is a network whose names change their addresses. All connections end at one server, whatever their address is.
+// shifty is a network whose names change their addresses. All connections end at one server, whatever their
+// address is.
 type shifty struct {
 	badserver.Names
 	server string
@@ -128,7 +131,8 @@ func (n *shifty) reached() []string {
 	return out
 }
 
-// A name that changes its address between two requests leads nowhere that the policy does not allow, and one that was public stays so.
+// A name that changes its address between two requests leads nowhere that the policy does not allow, and one
+// that was public stays so.
 func TestGuardRebinding(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer srv.Close()
@@ -142,18 +146,31 @@ func TestGuardRebinding(t *testing.T) {
 	}{
 		{"to loopback", reach.Policy{}, []string{public4, "127.0.0.1"}, []string{public4, ""}, reach.NotAllowed},
 		{"to loopback, IPv6", reach.Policy{}, []string{public6, "::1"}, []string{public6, ""}, reach.NotAllowed},
-		{"to a private address that the job allows", allowing(t, "10.0.0.0/8"), []string{public4, "10.0.0.1"}, []string{public4, ""}, reach.MovedInside},
-		{"to a unique-local address that the job allows", allowing(t, "fd00::/8"), []string{public6, "fd00::1"}, []string{public6, ""}, reach.MovedInside},
-		{"where everything is allowed", reach.Policy{All: true}, []string{public4, "127.0.0.1", "::1", public6}, []string{public4, "", "", public6}, reach.MovedInside},
-		{"by a name that the job allows", allowing(t, "site.test:80"), []string{public4, "127.0.0.1"}, []string{public4, ""}, reach.MovedInside},
-		{"the job names the host", named("http://site.test/"), []string{"127.0.0.1", public4, "::1"}, []string{"", public4, ""}, reach.NotAllowed},
-		{"to a metadata service", reach.Policy{All: true}, []string{"169.254.169.254", "fd00:ec2::254", "::ffff:100.100.100.200", "64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::1"}, []string{"", "", "", "", ""}, reach.NeverReached},
-		{"private from the beginning", allowing(t, "10.0.0.0/8"), []string{"10.0.0.1", public4, "10.0.0.1"}, []string{"10.0.0.1", public4, ""}, reach.MovedInside},
-		{"both families at once", reach.Policy{}, []string{public4 + " ::1", "127.0.0.1 " + public6}, []string{public4, public6}, 0},
-		{"private IPv4 beside global IPv6", allowing(t, "10.0.0.0/8"), []string{"10.0.0.1 " + public6, "10.0.0.1"}, []string{"10.0.0.1", "10.0.0.1"}, 0},
-		{"public, then both", reach.Policy{All: true}, []string{public4, "10.0.0.1 " + public6}, []string{public4, public6}, 0},
-		{"mapped", reach.Policy{}, []string{"::ffff:127.0.0.1", "::ffff:" + public4}, []string{"", public4}, reach.NotAllowed},
-		{"NAT64", reach.Policy{}, []string{"64:ff9b::7f00:1", "64:ff9b::5db8:d822"}, []string{"", "64:ff9b::5db8:d822"}, reach.NotAllowed},
+		{"to a private address that the job allows", allowing(t, "10.0.0.0/8"), []string{public4, "10.0.0.1"},
+			[]string{public4, ""}, reach.MovedInside},
+		{"to a unique-local address that the job allows", allowing(t, "fd00::/8"), []string{public6, "fd00::1"},
+			[]string{public6, ""}, reach.MovedInside},
+		{"where everything is allowed", reach.Policy{All: true}, []string{public4, "127.0.0.1", "::1", public6},
+			[]string{public4, "", "", public6}, reach.MovedInside},
+		{"by a name that the job allows", allowing(t, "site.test:80"), []string{public4, "127.0.0.1"},
+			[]string{public4, ""}, reach.MovedInside},
+		{"the job names the host", named("http://site.test/"), []string{"127.0.0.1", public4, "::1"},
+			[]string{"", public4, ""}, reach.NotAllowed},
+		{"to a metadata service", reach.Policy{All: true},
+			[]string{"169.254.169.254", "fd00:ec2::254", "::ffff:100.100.100.200", "64:ff9b::a9fe:a9fe",
+				"2002:a9fe:a9fe::1"}, []string{"", "", "", "", ""}, reach.NeverReached},
+		{"private from the beginning", allowing(t, "10.0.0.0/8"), []string{"10.0.0.1", public4, "10.0.0.1"},
+			[]string{"10.0.0.1", public4, ""}, reach.MovedInside},
+		{"both families at once", reach.Policy{}, []string{public4 + " ::1", "127.0.0.1 " + public6},
+			[]string{public4, public6}, 0},
+		{"private IPv4 beside global IPv6", allowing(t, "10.0.0.0/8"), []string{"10.0.0.1 " + public6, "10.0.0.1"},
+			[]string{"10.0.0.1", "10.0.0.1"}, 0},
+		{"public, then both", reach.Policy{All: true}, []string{public4, "10.0.0.1 " + public6},
+			[]string{public4, public6}, 0},
+		{"mapped", reach.Policy{}, []string{"::ffff:127.0.0.1", "::ffff:" + public4}, []string{"", public4},
+			reach.NotAllowed},
+		{"NAT64", reach.Policy{}, []string{"64:ff9b::7f00:1", "64:ff9b::5db8:d822"},
+			[]string{"", "64:ff9b::5db8:d822"}, reach.NotAllowed},
 		{"this network", reach.Policy{}, []string{"0.0.0.0", "::"}, []string{"", ""}, reach.NotAllowed},
 	}
 	for _, tt := range tests {
@@ -162,13 +179,19 @@ func TestGuardRebinding(t *testing.T) {
 			n.Name("site.test", tt.answers...)
 			names := new(memoryNames)
 			for i, want := range tt.want {
-				c := newClient(t, Options{Reach: tt.policy, Names: names, Network: n, Retries: -1}) // each a run of its own
+				c := newClient(t, Options{
+					Reach:   tt.policy,
+					Names:   names,
+					Network: n,
+					Retries: -1,
+				}) // each a run of its own
 				host := "site.test"
 				_, err := c.Do(context.Background(), Request{URL: mustURL(t, "http://"+host+"/")}, nil)
 				c.Close()
 				got := strings.Join(n.reached(), " ")
 				var r *reach.Refusal
-				if got != want || (want != "") != (err == nil) || (want == "" && (!errors.Is(err, ErrForbiddenAddress) || !errors.As(err, &r) || r.Why != tt.why)) {
+				if got != want || (want != "") != (err == nil) ||
+					(want == "" && (!errors.Is(err, ErrForbiddenAddress) || !errors.As(err, &r) || r.Why != tt.why)) {
 					t.Errorf("request %d went to %q, want %q: %v", i+1, got, want, err)
 				}
 			}
@@ -189,7 +212,8 @@ func TestGuardRemembersNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	conn.Close()
-	if _, err := g.Dial(t.Context(), "tcp", "site.test:80"); !errors.Is(err, ErrForbiddenAddress) || !strings.Contains(err.Error(), "mirrord forget-address site.test") {
+	if _, err := g.Dial(t.Context(), "tcp", "site.test:80"); !errors.Is(err, ErrForbiddenAddress) ||
+		!strings.Contains(err.Error(), "mirrord forget-address site.test") {
 		t.Errorf("%v", err)
 	}
 }
@@ -219,7 +243,8 @@ func TestGuardWithoutMemory(t *testing.T) {
 	}
 }
 
-// A proxy resolves names itself: what is private by its name is refused here, and the way to the proxy is open wherever that is.
+// A proxy resolves names itself: what is private by its name is refused here, and the way to the proxy is
+// open wherever that is.
 func TestGuardBehindProxy(t *testing.T) {
 	for _, tt := range []struct {
 		policy reach.Policy
@@ -240,7 +265,8 @@ func TestGuardBehindProxy(t *testing.T) {
 		{allowing(t, "10.0.0.0/8:443"), "https://10.1.1.1", true},
 	} {
 		g := NewGuard(Options{Reach: tt.policy, Proxy: "http://10.0.0.9:3128"})
-		if err := g.Check(tt.origin); tt.good != (err == nil) || (!tt.good && !errors.Is(err, ErrForbiddenAddress)) {
+		if err := g.Check(tt.origin); tt.good != (err == nil) ||
+			(!tt.good && !errors.Is(err, ErrForbiddenAddress)) {
 			t.Errorf("%s with %+v: %v", tt.origin, tt.policy, err)
 		}
 	}
@@ -263,7 +289,9 @@ func TestGuardBehindProxy(t *testing.T) {
 // The families take turns, and the first that answers wins.
 func TestInTurn(t *testing.T) {
 	var in []netip.AddrPort
-	for _, s := range []string{"[2001:db8::1]:80", "[2001:db8::2]:80", "[2001:db8::3]:80", "192.0.2.1:80", "192.0.2.2:80"} {
+	for _, s := range []string{
+		"[2001:db8::1]:80", "[2001:db8::2]:80", "[2001:db8::3]:80", "192.0.2.1:80", "192.0.2.2:80",
+	} {
 		in = append(in, netip.MustParseAddrPort(s))
 	}
 	want := "[[2001:db8::1]:80 192.0.2.1:80 [2001:db8::2]:80 192.0.2.2:80 [2001:db8::3]:80]"

@@ -16,29 +16,34 @@ import (
 
 // Head is the head of an answer, as far as a mirror needs it.
 type Head struct {
-	Status       int
-	MIME         string      // lower case, without parameters; "" when absent or unusable
-	Charset      string      // the charset parameter of Content-Type, lower case
-	Header       http.Header // all fields; not to be changed
-	Whole        *heads.Head // the whole head as it came, less the secrets that were sent; of a body that was continued, that of the answer that began it
-	Length       int64       // of the whole body as the Sink gets it, when that is known in advance; else -1
-	Offset       int64       // position in the body of the first byte that the Sink will get: that of the Request when the body is continued, else 0
-	Coding       string      // the content coding that is being removed, "" for none
-	ETag         string      // with quotes and W/
-	LastModified string      // as sent
+	Status  int
+	MIME    string      // lower case, without parameters; "" when absent or unusable
+	Charset string      // the charset parameter of Content-Type, lower case
+	Header  http.Header // all fields; not to be changed
+	// the whole head as it came, less the secrets that were sent; of a body that was continued, that of the
+	// answer that began it
+	Whole  *heads.Head
+	Length int64 // of the whole body as the Sink gets it, when that is known in advance; else -1
+	// position in the body of the first byte that the Sink will get: that of the Request when the body is
+	// continued, else 0
+	Offset       int64
+	Coding       string // the content coding that is being removed, "" for none
+	ETag         string // with quotes and W/
+	LastModified string // as sent
 }
 
 // RobotsTags returns the X-Robots-Tag fields.
 func (h *Head) RobotsTags() []string { return h.Header["X-Robots-Tag"] }
 
-// Refresh returns the Refresh field, "" for none: a redirection after some seconds (HTML standard, section 4.2.5.3).
+// Refresh returns the Refresh field, "" for none: a redirection after some seconds (HTML standard, section
+// 4.2.5.3).
 func (h *Head) Refresh() string { return first(h.Header, "Refresh") }
 
 // Links returns the Link fields (RFC 8288), unparsed.
 func (h *Head) Links() []string { return h.Header["Link"] }
 
-// ModifiedAt reads Last-Modified, in Unix seconds; 0 is none. A time in the future is none either: it would hide later changes from whoever
-// compares times.
+// ModifiedAt reads Last-Modified, in Unix seconds; 0 is none. A time in the future is none either: it would
+// hide later changes from whoever compares times.
 func (h *Head) ModifiedAt(now time.Time) int64 {
 	t, err := http.ParseTime(h.LastModified)
 	if err != nil || t.Unix() <= 0 || t.After(now.Add(24*time.Hour)) {
@@ -81,8 +86,8 @@ type Attempt struct {
 	Wait   time.Duration // pause before the next one
 }
 
-// parseContentType reads a Content-Type as leniently as browsers do (WHATWG MIME sniffing §4.4): a type without subtype is
-// none, the first charset parameter counts, quotes may be missing.
+// parseContentType reads a Content-Type as leniently as browsers do (WHATWG MIME sniffing §4.4): a type
+// without subtype is none, the first charset parameter counts, quotes may be missing.
 func parseContentType(s string) (mime, charset string) {
 	mime, params, _ := strings.Cut(s, ";")
 	mime = strings.ToLower(strings.Trim(mime, " \t\r\n"))
@@ -138,8 +143,8 @@ func isToken(s string) bool {
 	return s != ""
 }
 
-// parseRetryAfter reads a Retry-After (RFC 9110 §10.2.3): seconds, or a date. A date is measured from the answer's own Date, so
-// that a wrong clock on either side does not matter, else from now. Never negative.
+// parseRetryAfter reads a Retry-After (RFC 9110 §10.2.3): seconds, or a date. A date is measured from the
+// answer's own Date, so that a wrong clock on either side does not matter, else from now. Never negative.
 func parseRetryAfter(value, date string, now time.Time) (time.Duration, bool) {
 	value = strings.TrimSpace(value)
 	if value == "" {
@@ -197,8 +202,8 @@ func parseContentRange(s string) (first, last, total int64, err error) {
 	return first, last, total, nil
 }
 
-// strongValidator returns what an If-Range may carry (RFC 9110 §13.1.5): a strong entity tag, else a Last-Modified that is at
-// least a minute older than the answer's Date (§8.8.2.2), else "".
+// strongValidator returns what an If-Range may carry (RFC 9110 §13.1.5): a strong entity tag, else a
+// Last-Modified that is at least a minute older than the answer's Date (§8.8.2.2), else "".
 func strongValidator(h http.Header) string {
 	if tag := h.Get("Etag"); len(tag) >= 2 && tag[0] == '"' && tag[len(tag)-1] == '"' {
 		return tag

@@ -58,7 +58,8 @@ func TestParseRetryAfter(t *testing.T) {
 		{"12 minutes", "", 0, false},
 		{date(now.Add(time.Hour)), "", time.Hour, true},
 		{date(now.Add(-time.Hour)), "", 0, true},
-		{date(now.Add(time.Hour)), date(now.Add(30 * time.Minute)), 30 * time.Minute, true}, // the server's clock is ahead
+		// the server's clock is ahead
+		{date(now.Add(time.Hour)), date(now.Add(30 * time.Minute)), 30 * time.Minute, true},
 		{date(now.Add(time.Hour)), "junk", time.Hour, true},
 	}
 	for _, tt := range tests {
@@ -69,13 +70,18 @@ func TestParseRetryAfter(t *testing.T) {
 }
 
 func TestParseContentRange(t *testing.T) {
-	for in, want := range map[string][3]int64{"bytes 5-9/10": {5, 9, 10}, "bytes 0-0/*": {0, 0, -1}, " bytes  1-2/3 ": {1, 2, 3}} {
+	for in, want := range map[string][3]int64{"bytes 5-9/10": {
+		5, 9, 10,
+	}, "bytes 0-0/*": {0, 0, -1}, " bytes  1-2/3 ": {1, 2, 3}} {
 		a, b, c, err := parseContentRange(in)
 		if err != nil || [3]int64{a, b, c} != want {
 			t.Errorf("%q: %d %d %d %v", in, a, b, c, err)
 		}
 	}
-	for _, in := range []string{"", "bytes", "bytes */10", "bytes 5-4/10", "bytes 5-10/10", "bytes -5-9/10", "items 1-2/3", "bytes 1-2", "bytes 1/3", "bytes a-b/c", "bytes 1-2/-9"} {
+	for _, in := range []string{
+		"", "bytes", "bytes */10", "bytes 5-4/10", "bytes 5-10/10", "bytes -5-9/10", "items 1-2/3", "bytes 1-2",
+		"bytes 1/3", "bytes a-b/c", "bytes 1-2/-9",
+	} {
 		if _, _, _, err := parseContentRange(in); err == nil {
 			t.Errorf("%q is taken", in)
 		}
@@ -103,18 +109,22 @@ func TestStrongValidator(t *testing.T) {
 }
 
 func FuzzHeadFields(f *testing.F) {
-	for _, s := range []string{`text/html; charset="a\"b"; c`, "bytes 5-9/10", "Wed, 01 Jan 2020 00:00:00 GMT", "120", "gzip, br"} {
+	for _, s := range []string{
+		`text/html; charset="a\"b"; c`, "bytes 5-9/10", "Wed, 01 Jan 2020 00:00:00 GMT", "120", "gzip, br",
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		mime, _ := parseContentType(s)
-		if mime != "" && (mime != strings.ToLower(mime) || strings.ContainsAny(mime, "; \t\"") || strings.Count(mime, "/") != 1) {
+		if mime != "" && (mime != strings.ToLower(mime) || strings.ContainsAny(mime, "; \t\"") ||
+			strings.Count(mime, "/") != 1) {
 			t.Errorf("type %q of %q", mime, s)
 		}
-		if first, last, total, err := parseContentRange(s); err == nil && (first < 0 || last < first || total >= 0 && last >= total) {
+		if first, last, total, err := parseContentRange(s); err == nil &&
+			(first < 0 || last < first || (total >= 0 && last >= total)) {
 			t.Errorf("range %d-%d/%d of %q", first, last, total, s)
 		}
-		if d, ok := parseRetryAfter(s, "", epoch); d < 0 || !ok && d != 0 {
+		if d, ok := parseRetryAfter(s, "", epoch); d < 0 || (!ok && d != 0) {
 			t.Errorf("retry after %v of %q", d, s)
 		}
 		if list, err := codings([]string{s}); err == nil && len(list) > maxCodings {
@@ -123,7 +133,8 @@ func FuzzHeadFields(f *testing.F) {
 	})
 }
 
-// FuzzDecode feeds junk to the decoders, pooled and in turn, and wants no panic, no endless output and no memory of the last body.
+// FuzzDecode feeds junk to the decoders, pooled and in turn, and wants no panic, no endless output and no
+// memory of the last body.
 func FuzzDecode(f *testing.F) {
 	names := []string{"gzip", "br", "zstd", "deflate", "deflate-raw"}
 	for i, name := range names {

@@ -15,9 +15,10 @@ import (
 	"mirrord/heads"
 )
 
-// net/http keeps the fields of an answer without their order and spelling. headConn is a connection that speaks HTTP/1.1 and keeps the bytes
-// of each answer's head as they pass, so that these can be had too. Requests are not pipelined, so that what comes after a request was sent
-// is its answer. But the connection may get its next request before whoever waits for an answer without a body was told of it.
+// net/http keeps the fields of an answer without their order and spelling. headConn is a connection that
+// speaks HTTP/1.1 and keeps the bytes of each answer's head as they pass, so that these can be had too.
+// Requests are not pipelined, so that what comes after a request was sent is its answer. But the connection
+// may get its next request before whoever waits for an answer without a body was told of it.
 type headConn struct {
 	net.Conn
 	most int // bytes of a head; of a longer one nothing is kept
@@ -104,8 +105,11 @@ func (c *Client) dial(ctx context.Context, network, addr string) (net.Conn, erro
 	return &headConn{Conn: conn, most: int(c.o.MaxHeaderBytes)}, nil
 }
 
-// dialTLS connects to a host for HTTPS. What speaks HTTP/2, whose fields have no spelling, is for net/http to know.
-func (c *Client) dialTLS(config *tls.Config) func(ctx context.Context, network, addr string) (net.Conn, error) {
+// dialTLS connects to a host for HTTPS. What speaks HTTP/2, whose fields have no spelling, is for net/http to
+// know.
+func (c *Client) dialTLS(
+	config *tls.Config,
+) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	config.NextProtos = []string{"http/1.1"}
 	if !c.o.DisableHTTP2 {
 		config.NextProtos = []string{"h2", "http/1.1"}
@@ -122,7 +126,8 @@ func (c *Client) dialTLS(config *tls.Config) func(ctx context.Context, network, 
 		own := config.Clone()
 		own.ServerName = host
 		conn := tls.Client(plain, own)
-		ctx, cancel := context.WithTimeoutCause(ctx, c.o.ConnectTimeout, &limitError{ErrTimeout, "no TLS handshake", c.o.ConnectTimeout})
+		ctx, cancel := context.WithTimeoutCause(ctx, c.o.ConnectTimeout,
+			&limitError{ErrTimeout, "no TLS handshake", c.o.ConnectTimeout})
 		defer cancel()
 		if err := conn.HandshakeContext(ctx); err != nil {
 			plain.Close() // a handshake that failed has nothing to say goodbye to
@@ -138,8 +143,8 @@ func (c *Client) dialTLS(config *tls.Config) func(ctx context.Context, network, 
 	}
 }
 
-// wholeHead is the head of an answer, as it came where that was seen. Secrets that were sent are no part of it, even if the server
-// repeats them.
+// wholeHead is the head of an answer, as it came where that was seen. Secrets that were sent are no part of
+// it, even if the server repeats them.
 func (c *Client) wholeHead(seen *seenHead, resp *http.Response) *heads.Head {
 	h := seen.head()
 	if h == nil || !h.Matches(resp.Header) {
@@ -148,7 +153,8 @@ func (c *Client) wholeHead(seen *seenHead, resp *http.Response) *heads.Head {
 	return h.Without(c.sent)
 }
 
-// secrets lists what the client sends that nobody may read later. Shorter ones would be found in what is no secret.
+// secrets lists what the client sends that nobody may read later. Shorter ones would be found in what is no
+// secret.
 func (c *Client) secrets() (out []string) {
 	const least = 6
 	add := func(s string) {

@@ -14,8 +14,8 @@ import (
 	"mirrord/site"
 )
 
-// Answers without a body give their connection away before anybody has looked at them: each request has the head of its own answer all the
-// same, as it came.
+// Answers without a body give their connection away before anybody has looked at them: each request has the
+// head of its own answer all the same, as it came.
 func TestWholeHeadIsThatOfTheRequest(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header()["x-ID"] = []string{r.URL.Path}

@@ -8,17 +8,20 @@ import (
 	"time"
 )
 
-// Politeness is a job's rule for a host. The zero value asks one request at a time and leaves no gap beyond what the host itself
-// demands (Crawl-delay, Retry-After, errors).
+// Politeness is a job's rule for a host. The zero value asks one request at a time and leaves no gap beyond
+// what the host itself demands (Crawl-delay, Retry-After, errors).
 type Politeness struct {
-	Connections int           // requests under way at once; 0 is 1
-	Delay       time.Duration // least time from the end of any answer, and from the start of any request, to the next start
-	Factor      float64       // the same as a multiple of the last response time; 0 also says not to react to slowing answers
-	MaxDelay    time.Duration // most that Factor, slowness and errors may ask for; 0 is 60 s. Delay and Crawl-delay are above it
+	Connections int // requests under way at once; 0 is 1
+	// least time from the end of any answer, and from the start of any request, to the next start
+	Delay time.Duration
+	// the same as a multiple of the last response time; 0 also says not to react to slowing answers
+	Factor float64
+	// most that Factor, slowness and errors may ask for; 0 is 60 s. Delay and Crawl-delay are above it
+	MaxDelay time.Duration
 }
 
-// ErrLongWait says that a host asks for a longer wait than the job of its caller accepts: no request was made. Whoever
-// waits for turns of Hosts returns it.
+// ErrLongWait says that a host asks for a longer wait than the job of its caller accepts: no request was
+// made. Whoever waits for turns of Hosts returns it.
 var ErrLongWait = errors.New("its host asks for a longer wait than polite.max_wait")
 
 const (
@@ -26,11 +29,13 @@ const (
 	ruleLife        = time.Minute // a job's rule binds the others for so long after its last request
 	firstPenalty    = time.Second // gap after a first 429, 503 or broken connection
 	leastPenalty    = 50 * time.Millisecond
-	crawlLife       = 23 * time.Hour        // of a Crawl-delay that nobody repeats: a little less than robots.txt is kept
-	mostRetryAfter  = 24 * time.Hour        // a host that says more is asked again after a day
-	slowestRatio    = 8.0                   // most that slowness alone multiplies the gap
-	poll            = 20 * time.Millisecond // least time to the next look at a host whose connections are all in use
-	longestPoll     = 250 * time.Millisecond
+	// of a Crawl-delay that nobody repeats: a little less than robots.txt is kept
+	crawlLife      = 23 * time.Hour
+	mostRetryAfter = 24 * time.Hour // a host that says more is asked again after a day
+	slowestRatio   = 8.0            // most that slowness alone multiplies the gap
+	// least time to the next look at a host whose connections are all in use
+	poll        = 20 * time.Millisecond
+	longestPoll = 250 * time.Millisecond
 )
 
 // strictest combines two rules into one that obeys both.
@@ -55,7 +60,8 @@ func (p Politeness) withDefaults() Politeness {
 
 // Observation is what an answer, or its absence, says about a host.
 type Observation struct {
-	Duration   time.Duration // until the end of the header: the body's time says more about its size than about the host's load
+	// until the end of the header: the body's time says more about its size than about the host's load
+	Duration   time.Duration
 	Status     int           // 0 when there was none
 	RetryAfter time.Duration // from the answer; 0 none
 	Err        error         // of Client.Do
@@ -72,11 +78,12 @@ func Observe(res *Result, err error) Observation {
 	return o
 }
 
-// Hosts holds the turn of every host for all jobs of a process. Where jobs differ the strictest rule holds. It is safe for
-// concurrent use, starts no goroutine and reads no clock: time is passed in and must not go backward by much.
+// Hosts holds the turn of every host for all jobs of a process. Where jobs differ the strictest rule holds.
+// It is safe for concurrent use, starts no goroutine and reads no clock: time is passed in and must not go
+// backward by much.
 //
-// A host is whatever string the callers agree on; site.URL.Hostname, which makes http, https and all ports one host, is the
-// strict choice.
+// A host is whatever string the callers agree on; site.URL.Hostname, which makes http, https and all ports
+// one host, is the strict choice.
 type Hosts struct {
 	mu    sync.Mutex
 	hosts map[string]*host
@@ -108,8 +115,9 @@ type rule struct {
 	seen     time.Time
 }
 
-// Acquire asks for a host's turn. With ok, a request may start now and must be followed by Release with the same p. Else wait is
-// when to ask again; when only the end of another request can help it is a guess, and a Release of that host is the better signal.
+// Acquire asks for a host's turn. With ok, a request may start now and must be followed by Release with the
+// same p. Else wait is when to ask again; when only the end of another request can help it is a guess, and a
+// Release of that host is the better signal.
 func (h *Hosts) Acquire(name string, p Politeness, now time.Time) (ok bool, wait time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -146,7 +154,8 @@ func (h *Hosts) Acquire(name string, p Politeness, now time.Time) (ok bool, wait
 	return true, time.Time{}
 }
 
-// Release ends a request that Acquire with the same name and p admitted. A turn that was not used leaves no gap behind.
+// Release ends a request that Acquire with the same name and p admitted. A turn that was not used leaves no
+// gap behind.
 func (h *Hosts) Release(name string, p Politeness, now time.Time, o Observation) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -171,8 +180,8 @@ func (h *Hosts) Release(name string, p Politeness, now time.Time, o Observation)
 	}
 }
 
-// Gap returns the least pause before the next request that holds for p and the jobs beside it, Crawl-delay and penalties included:
-// what [Request.Gap] should be, so that a retry within a turn keeps to it, too.
+// Gap returns the least pause before the next request that holds for p and the jobs beside it, Crawl-delay
+// and penalties included: what [Request.Gap] should be, so that a retry within a turn keeps to it, too.
 func (h *Hosts) Gap(name string, p Politeness) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -199,7 +208,8 @@ func (h *Hosts) host(name string) *host {
 	return s
 }
 
-// admit notes that a job with rule p is there, and returns the strictest of the rules in force and the place of p's.
+// admit notes that a job with rule p is there, and returns the strictest of the rules in force and the place
+// of p's.
 func (s *host) admit(p Politeness, now time.Time) (eff Politeness, mine int) {
 	if len(s.rules) == 1 && s.rules[0].given == p { // the usual case
 		s.rules[0].seen = now
@@ -240,8 +250,8 @@ func (s *host) gap(p Politeness) time.Duration {
 	return max(min(g, p.MaxDelay), p.Delay, s.crawlDelay)
 }
 
-// learn takes an answer into account: the penalty doubles with every sign of distress and shrinks by an eighth with every good
-// answer, so that twelve good answers undo about two bad ones.
+// learn takes an answer into account: the penalty doubles with every sign of distress and shrinks by an
+// eighth with every good answer, so that twelve good answers undo about two bad ones.
 func (s *host) learn(o Observation, p Politeness, now time.Time) {
 	if o.RetryAfter > 0 {
 		if t := now.Add(min(o.RetryAfter, mostRetryAfter)); t.After(s.notBefore) {
@@ -250,7 +260,8 @@ func (s *host) learn(o Observation, p Politeness, now time.Time) {
 	}
 	if o.distress() {
 		s.failures++
-		if s.penalty == 0 || !now.Before(s.grown.Add(s.penalty)) { // requests that fail together are one sign, not sixteen
+		// requests that fail together are one sign, not sixteen
+		if s.penalty == 0 || !now.Before(s.grown.Add(s.penalty)) {
 			s.penalty = min(max(2*s.gap(p), firstPenalty), p.MaxDelay)
 			s.grown = now
 		}
@@ -289,9 +300,10 @@ func (o Observation) distress() bool {
 	return o.Status == 429 || o.Status == 503
 }
 
-// SetCrawlDelay notes what a robots.txt of the host demands: the gap is at least d and there is one connection. The rules of several
-// jobs, and of the http and the https origin of one host, need not agree: the longest that was said within a day holds, so a
-// shorter one, or 0, counts when the rules have been fetched again.
+// SetCrawlDelay notes what a robots.txt of the host demands: the gap is at least d and there is one
+// connection. The rules of several jobs, and of the http and the https origin of one host, need not agree:
+// the longest that was said within a day holds, so a shorter one, or 0, counts when the rules have been
+// fetched again.
 func (h *Hosts) SetCrawlDelay(name string, d time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -18,7 +18,7 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 func at(t *testing.T, h *Hosts, p Politeness, now time.Time, ok bool, wait time.Duration) {
 	t.Helper()
 	gotOK, until := h.Acquire("h", p, now)
-	if gotOK != ok || !ok && until.Sub(now) != wait {
+	if gotOK != ok || (!ok && until.Sub(now) != wait) {
 		t.Fatalf("at %v: got %v, wait %v; want %v, wait %v", now.Sub(epoch), gotOK, until.Sub(now), ok, wait)
 	}
 }
@@ -32,17 +32,30 @@ func TestGap(t *testing.T) {
 	}{
 		{"delay", Politeness{Delay: 2 * time.Second}, answered(time.Second), 2 * time.Second},
 		{"factor", Politeness{Delay: time.Second, Factor: 5}, answered(time.Second), 5 * time.Second},
-		{"factor within its cap", Politeness{Factor: 5, MaxDelay: 3 * time.Second}, answered(time.Second), 3 * time.Second},
-		{"delay above the cap", Politeness{Delay: 9 * time.Second, MaxDelay: 3 * time.Second}, answered(time.Second), 9 * time.Second},
+		{"factor within its cap", Politeness{
+			Factor:   5,
+			MaxDelay: 3 * time.Second,
+		}, answered(time.Second), 3 * time.Second},
+		{"delay above the cap", Politeness{
+			Delay:    9 * time.Second,
+			MaxDelay: 3 * time.Second,
+		}, answered(time.Second), 9 * time.Second},
 		{"nothing at a server of ours", Politeness{Connections: 16}, answered(time.Second), 0},
 		{"first 503", Politeness{Delay: 100 * time.Millisecond}, Observation{Status: 503}, time.Second},
 		{"429 doubles a long gap", Politeness{Delay: 10 * time.Second}, Observation{Status: 429}, 20 * time.Second},
 		{"broken connection", Politeness{}, Observation{Err: &Error{Class: ErrReset}}, time.Second},
 		{"a 503 at a server of ours", Politeness{Connections: 16}, Observation{Status: 503}, time.Second},
-		{"truncated body is no distress", Politeness{Delay: time.Second}, Observation{Err: &Error{Class: ErrTruncated}}, time.Second},
+		{"truncated body is no distress", Politeness{Delay: time.Second},
+			Observation{Err: &Error{Class: ErrTruncated}}, time.Second},
 		{"404 is none", Politeness{Delay: time.Second}, Observation{Status: 404}, time.Second},
-		{"retry-after", Politeness{Delay: time.Second}, Observation{Status: 503, RetryAfter: time.Minute}, time.Minute},
-		{"retry-after for a year", Politeness{}, Observation{Status: 503, RetryAfter: 8760 * time.Hour}, 24 * time.Hour},
+		{"retry-after", Politeness{Delay: time.Second}, Observation{
+			Status:     503,
+			RetryAfter: time.Minute,
+		}, time.Minute},
+		{"retry-after for a year", Politeness{}, Observation{
+			Status:     503,
+			RetryAfter: 8760 * time.Hour,
+		}, 24 * time.Hour},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -223,11 +236,14 @@ func TestStrictestRuleHolds(t *testing.T) {
 	}
 }
 
-// TestHostsInvariants lets many workers of three jobs ask one host and watches connections and gaps from outside.
+// TestHostsInvariants lets many workers of three jobs ask one host and watches connections and gaps from
+// outside.
 func TestHostsInvariants(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var h Hosts
-		jobs := []Politeness{{Connections: 4, Delay: 50 * time.Millisecond}, {Connections: 2, Factor: 1}, {Connections: 8}}
+		jobs := []Politeness{
+			{Connections: 4, Delay: 50 * time.Millisecond}, {Connections: 2, Factor: 1}, {Connections: 8},
+		}
 		var mu sync.Mutex
 		active, requests := 0, 0
 		var lastStart, lastEnd time.Time
@@ -302,5 +318,10 @@ func TestExportImportPrune(t *testing.T) {
 
 // polite is a rule for the servers of others.
 func polite() Politeness {
-	return Politeness{Connections: 2, Delay: 500 * time.Millisecond, Factor: 2, MaxDelay: 60 * time.Second}
+	return Politeness{
+		Connections: 2,
+		Delay:       500 * time.Millisecond,
+		Factor:      2,
+		MaxDelay:    60 * time.Second,
+	}
 }

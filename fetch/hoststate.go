@@ -38,9 +38,18 @@ func (h *Hosts) Snapshot() []HostState {
 			eff = strictest(eff, s.rules[i].p)
 		}
 		list = append(list, HostState{
-			Host: name, InFlight: s.inFlight, Next: next, Gap: s.gap(eff), CrawlDelay: s.crawlDelay, Penalty: s.penalty,
-			Response: time.Duration(s.fast), Usual: time.Duration(s.base), Requests: s.requests, Failures: s.failures, Bytes: s.bytes,
-			Seen: s.seen,
+			Host:       name,
+			InFlight:   s.inFlight,
+			Next:       next,
+			Gap:        s.gap(eff),
+			CrawlDelay: s.crawlDelay,
+			Penalty:    s.penalty,
+			Response:   time.Duration(s.fast),
+			Usual:      time.Duration(s.base),
+			Requests:   s.requests,
+			Failures:   s.failures,
+			Bytes:      s.bytes,
+			Seen:       s.seen,
 		})
 	}
 	h.mu.Unlock()
@@ -48,20 +57,22 @@ func (h *Hosts) Snapshot() []HostState {
 	return list
 }
 
-// Import takes over what an earlier process knew: what must be waited for, and what is usual. Requests under way are not.
+// Import takes over what an earlier process knew: what must be waited for, and what is usual. Requests under
+// way are not.
 func (h *Hosts) Import(list []HostState) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, in := range list {
 		s := h.host(in.Host)
-		s.notBefore, s.crawlDelay, s.crawlSet, s.penalty = in.Next, max(in.CrawlDelay, 0), in.Seen, max(in.Penalty, 0)
+		s.notBefore, s.crawlDelay, s.crawlSet, s.penalty = in.Next, max(in.CrawlDelay, 0), in.Seen,
+			max(in.Penalty, 0)
 		s.fast, s.base, s.last = float64(in.Response), float64(in.Usual), in.Response
 		s.requests, s.failures, s.bytes, s.seen = in.Requests, in.Failures, in.Bytes, in.Seen
 	}
 }
 
-// Prune forgets hosts that nobody has asked since before, that have nothing under way and nothing to wait for. It returns how
-// many are left.
+// Prune forgets hosts that nobody has asked since before, that have nothing under way and nothing to wait
+// for. It returns how many are left.
 func (h *Hosts) Prune(before, now time.Time) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()

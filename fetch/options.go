@@ -15,14 +15,15 @@ import (
 	"mirrord/reach"
 )
 
-// Options says how a Client talks. The zero value is useful: it identifies itself, verifies certificates, refuses private
-// addresses and has a limit on everything but total time.
+// Options says how a Client talks. The zero value is useful: it identifies itself, verifies certificates,
+// refuses private addresses and has a limit on everything but total time.
 type Options struct {
-	UserAgent string            // sent with every request; default "mirrord"
-	Header    map[string]string // sent to every origin; Authorization and Cookie are refused here, see AuthHeader
+	UserAgent string // sent with every request; default "mirrord"
+	// sent to every origin; Authorization and Cookie are refused here, see AuthHeader
+	Header map[string]string
 
-	// Secrets. They are sent to AuthOrigins only ("https://example.org", "http://host:8080"), so that a page requisite on
-	// another host does not learn them.
+	// Secrets. They are sent to AuthOrigins only ("https://example.org", "http://host:8080"), so that a page
+	// requisite on another host does not learn them.
 	AuthOrigins   []string
 	AuthHeader    map[string]string
 	BasicUser     string
@@ -30,9 +31,11 @@ type Options struct {
 
 	Cookies      bool           // keep the cookies that hosts set, in memory, for the life of the Client
 	CookiePreset []*http.Cookie // sent from the start; each needs a Domain
-	NoCookies    []string       // hosts that get none, although a cookie's Domain covers them, and whose own are not kept
+	// hosts that get none, although a cookie's Domain covers them, and whose own are not kept
+	NoCookies []string
 
-	Proxy       string         // http://, https://, socks5:// or socks5h://, with credentials if need be; default none
+	// http://, https://, socks5:// or socks5h://, with credentials if need be; default none
+	Proxy       string
 	RootCAs     *x509.CertPool // default the system's
 	CAFile      []byte         // PEM certificates trusted in addition to RootCAs or the system's
 	InsecureTLS bool           // do not verify certificates: anybody on the way can forge the mirror
@@ -41,28 +44,35 @@ type Options struct {
 	HeaderTimeout  time.Duration // from a ready connection to the end of the answer's header; default 60 s
 	IdleTimeout    time.Duration // longest silence within a body; default 60 s
 	TotalTimeout   time.Duration // a whole attempt; default none: a large file may take hours
-	MinRate        int64         // bytes per second that a body must bring over MinRateWindow; default 64, negative none
-	MinRateWindow  time.Duration // default 60 s; only time spent waiting for the network counts
+	// bytes per second that a body must bring over MinRateWindow; default 64, negative none
+	MinRate       int64
+	MinRateWindow time.Duration // default 60 s; only time spent waiting for the network counts
 
-	MaxHeaderBytes  int64   // all header fields of an answer, 1xx answers included; default 256 KiB
-	MaxHeaderFields int     // default 1000
-	MaxBody         int64   // bytes of a body after decoding; default 4 GiB
-	MaxRatio        float64 // decoded over coded bytes, judged after 1 MiB of output; default 400 (gzip's own end is 1032)
+	MaxHeaderBytes  int64 // all header fields of an answer, 1xx answers included; default 256 KiB
+	MaxHeaderFields int   // default 1000
+	MaxBody         int64 // bytes of a body after decoding; default 4 GiB
+	// decoded over coded bytes, judged after 1 MiB of output; default 400 (gzip's own end is 1032)
+	MaxRatio float64
 
-	MaxConnsPerHost int           // connections of this Client to one host; default unlimited, as Hosts bounds requests anyway
-	DisableHTTP2    bool          //
-	Bandwidth       *rate.Limiter // bytes of body per second, shared by whoever is given the same limiter; default none
+	// connections of this Client to one host; default unlimited, as Hosts bounds requests anyway
+	MaxConnsPerHost int
+	DisableHTTP2    bool //
+	// bytes of body per second, shared by whoever is given the same limiter; default none
+	Bandwidth *rate.Limiter
 
-	Reach   reach.Policy // which loopback, private and otherwise special addresses may be connected to; default none
-	Names   Names        // remembers which names were public; default for the life of the Client
-	Network Network      // resolves and connects; default the system
+	// which loopback, private and otherwise special addresses may be connected to; default none
+	Reach   reach.Policy
+	Names   Names   // remembers which names were public; default for the life of the Client
+	Network Network // resolves and connects; default the system
 
-	Retries       int           // attempts after the first; default 2, negative none
-	Backoff       time.Duration // bound of the random wait before the first retry; doubles with each; default 1 s
-	BackoffCap    time.Duration // end of the doubling; default 30 s
-	RetryAfterCap time.Duration // retry 429 and 503 here when Retry-After is within it; default none, see Client.Do
+	Retries    int           // attempts after the first; default 2, negative none
+	Backoff    time.Duration // bound of the random wait before the first retry; doubles with each; default 1 s
+	BackoffCap time.Duration // end of the doubling; default 30 s
+	// retry 429 and 503 here when Retry-After is within it; default none, see Client.Do
+	RetryAfterCap time.Duration
 
-	Now   func() time.Time                           // wall clock for HTTP dates and the robots cache; default time.Now
+	// wall clock for HTTP dates and the robots cache; default time.Now
+	Now   func() time.Time
 	Sleep func(context.Context, time.Duration) error // waits between attempts; default a timer
 	Rand  func() float64                             // [0,1), jitter; default math/rand/v2
 	Log   *slog.Logger                               // retries at debug level; default none

@@ -46,12 +46,20 @@ func get(t testing.TB, c *Client, req Request) string {
 func TestHeaders(t *testing.T) {
 	mine, other := echo(t), echo(t)
 	c := newClient(t, Options{
-		Reach: reach.Policy{All: true}, UserAgent: "mirrord/1 (+https://example.org/)", Header: map[string]string{"x-all": "everybody"},
-		AuthHeader: map[string]string{"X-Token": "secret"}, BasicUser: "u", BasicPassword: "p", AuthOrigins: []string{mine.URL},
+		Reach:         reach.Policy{All: true},
+		UserAgent:     "mirrord/1 (+https://example.org/)",
+		Header:        map[string]string{"x-all": "everybody"},
+		AuthHeader:    map[string]string{"X-Token": "secret"},
+		BasicUser:     "u",
+		BasicPassword: "p",
+		AuthOrigins:   []string{mine.URL},
 	})
 	got := get(t, c, Request{URL: mustURL(t, mine.URL), Referer: mustURL(t, "http://from/")})
-	for _, want := range []string{"User-Agent: mirrord/1 (+https://example.org/)", "X-All: everybody", "X-Token: secret", "Authorization: Basic dTpw",
-		"Referer: http://from/", "Accept: text/html", "Accept-Encoding: gzip, zstd, br, deflate"} {
+	for _, want := range []string{
+		"User-Agent: mirrord/1 (+https://example.org/)", "X-All: everybody", "X-Token: secret",
+		"Authorization: Basic dTpw",
+		"Referer: http://from/", "Accept: text/html", "Accept-Encoding: gzip, zstd, br, deflate",
+	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in %q", want, got)
 		}
@@ -66,7 +74,8 @@ func TestHeaders(t *testing.T) {
 	if !strings.Contains(got, "X-All: everybody") || !strings.Contains(got, "Accept: image/*") {
 		t.Errorf("%q", got)
 	}
-	if got := get(t, newClient(t, Options{Reach: reach.Policy{All: true}}), Request{URL: mustURL(t, mine.URL)}); !strings.Contains(got, "User-Agent: mirrord") {
+	if got := get(t, newClient(t, Options{Reach: reach.Policy{All: true}}),
+		Request{URL: mustURL(t, mine.URL)}); !strings.Contains(got, "User-Agent: mirrord") {
 		t.Errorf("%q", got)
 	}
 }
@@ -84,14 +93,19 @@ func TestCookies(t *testing.T) {
 		{"kept", Options{Cookies: true}, "", "seen=yes"},
 		{"preset", Options{CookiePreset: preset}, "session=42", "session=42"},
 		{"both", Options{CookiePreset: preset, Cookies: true}, "session=42", "session=42; seen=yes"},
-		{"not for this host", Options{CookiePreset: preset, Cookies: true, NoCookies: []string{"127.0.0.1"}}, "", ""},
+		{"not for this host", Options{
+			CookiePreset: preset,
+			Cookies:      true,
+			NoCookies:    []string{"127.0.0.1"},
+		}, "", ""},
 	}
 	for _, tt := range tests {
 		tt.o.Reach.All = true
 		c := newClient(t, tt.o)
 		for _, want := range []string{tt.first, tt.second} {
 			got := get(t, c, Request{URL: u})
-			if want != "" && !strings.Contains(got, "Cookie: "+want+"\r\n") || want == "" && strings.Contains(got, "Cookie:") {
+			if (want != "" && !strings.Contains(got, "Cookie: "+want+"\r\n")) ||
+				(want == "" && strings.Contains(got, "Cookie:")) {
 				t.Errorf("%s: want %q in %q", tt.name, want, got)
 			}
 		}
@@ -112,8 +126,12 @@ func TestBadOptions(t *testing.T) {
 		"secret for nobody":            {BasicUser: "u", BasicPassword: "hunter2"},
 		"auth origin":                  {BasicUser: "u", AuthOrigins: []string{"example.org"}},
 		"cookie without domain":        {CookiePreset: []*http.Cookie{{Name: "a", Value: "b"}}},
-		"cookie name":                  {CookiePreset: []*http.Cookie{{Name: "a b", Value: "hunter2", Domain: "c"}}},
-		"CA file":                      {CAFile: []byte("no certificate")},
+		"cookie name": {CookiePreset: []*http.Cookie{{
+			Name:   "a b",
+			Value:  "hunter2",
+			Domain: "c",
+		}}},
+		"CA file": {CAFile: []byte("no certificate")},
 	} {
 		_, err := New(o)
 		if !errors.Is(err, ErrConfig) {
@@ -125,7 +143,9 @@ func TestBadOptions(t *testing.T) {
 }
 
 func TestTLS(t *testing.T) {
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Proto) }))
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, r.Proto)
+	}))
 	s.EnableHTTP2 = true
 	s.Config.ErrorLog = discardLog()
 	s.StartTLS()
@@ -143,8 +163,10 @@ func TestTLS(t *testing.T) {
 		{"CA file", Options{CAFile: ca}, u, "HTTP/2.0", nil},
 		{"HTTP/2 off", Options{CAFile: ca, DisableHTTP2: true}, u, "HTTP/1.1", nil},
 		{"not verified", Options{InsecureTLS: true}, u, "HTTP/2.0", nil},
-		{"wrong host", Options{CAFile: ca}, mustURL(t, strings.Replace(s.URL, "127.0.0.1", "localhost", 1)), "", ErrTLS},
-		{"http to an https port", Options{}, mustURL(t, strings.Replace(s.URL, "https", "http", 1)), "Client sent an HTTP request", nil},
+		{"wrong host", Options{CAFile: ca}, mustURL(t, strings.Replace(s.URL, "127.0.0.1", "localhost", 1)),
+			"", ErrTLS},
+		{"http to an https port", Options{}, mustURL(t, strings.Replace(s.URL, "https", "http", 1)),
+			"Client sent an HTTP request", nil},
 	}
 	for _, tt := range tests {
 		tt.o.Reach.All, tt.o.Retries = true, -1
@@ -157,7 +179,10 @@ func TestTLS(t *testing.T) {
 		}
 	}
 	plain := echo(t)
-	_, err := newClient(t, Options{Reach: reach.Policy{All: true}, Retries: -1}).Do(context.Background(), Request{URL: mustURL(t, strings.Replace(plain.URL, "http", "https", 1))}, nil)
+	_, err := newClient(t, Options{
+		Reach:   reach.Policy{All: true},
+		Retries: -1,
+	}).Do(context.Background(), Request{URL: mustURL(t, strings.Replace(plain.URL, "http", "https", 1))}, nil)
 	if !errors.Is(err, ErrTLS) {
 		t.Errorf("https to an http port: %v", err)
 	}
@@ -193,11 +218,16 @@ func TestProxy(t *testing.T) {
 	defer proxy.Close()
 	c := newClient(t, Options{Proxy: strings.Replace(proxy.URL, "http://", "http://me:pass@", 1), Retries: -1})
 	got := get(t, c, Request{URL: mustURL(t, "http://www.example.org/a|b?c=%zz")})
-	if !strings.Contains(got, "User-Agent") || len(asked) != 1 || asked[0] != "GET http://www.example.org/a|b?c=%zz Basic bWU6cGFzcw==" {
+	if !strings.Contains(got, "User-Agent") || len(asked) != 1 ||
+		asked[0] != "GET http://www.example.org/a|b?c=%zz Basic bWU6cGFzcw==" {
 		t.Errorf("the proxy was asked %q", asked)
 	}
-	for _, bad := range []string{"http://127.0.0.1/", "http://localhost/", "http://a.localhost:81/", "http://[::1]:80/", "http://169.254.169.254/", "http://10.1.2.3:99/"} {
-		if _, err := c.Do(context.Background(), Request{URL: mustURL(t, bad)}, nil); !errors.Is(err, ErrForbiddenAddress) {
+	for _, bad := range []string{
+		"http://127.0.0.1/", "http://localhost/", "http://a.localhost:81/", "http://[::1]:80/",
+		"http://169.254.169.254/", "http://10.1.2.3:99/",
+	} {
+		if _, err := c.Do(context.Background(), Request{URL: mustURL(t, bad)}, nil); !errors.Is(err,
+			ErrForbiddenAddress) {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
@@ -205,7 +235,9 @@ func TestProxy(t *testing.T) {
 		t.Errorf("the proxy was asked %q", asked)
 	}
 
-	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "tunnelled") }))
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, "tunnelled")
+	}))
 	defer s.Close()
 	c = newClient(t, Options{Proxy: proxy.URL, InsecureTLS: true, Reach: named(s.URL)})
 	if got := get(t, c, Request{URL: mustURL(t, s.URL)}); got != "tunnelled" {
@@ -214,7 +246,10 @@ func TestProxy(t *testing.T) {
 	c.Close()
 
 	proxy.Close()
-	_, err := newClient(t, Options{Proxy: proxy.URL, Retries: -1}).Do(context.Background(), Request{URL: mustURL(t, "http://www.example.org/")}, nil)
+	_, err := newClient(t, Options{
+		Proxy:   proxy.URL,
+		Retries: -1,
+	}).Do(context.Background(), Request{URL: mustURL(t, "http://www.example.org/")}, nil)
 	if !errors.Is(err, ErrRefused) {
 		t.Errorf("no proxy there: %v", err)
 	}
@@ -252,7 +287,8 @@ func TestSOCKS(t *testing.T) {
 		io.Copy(c, up)
 	}()
 	c := newClient(t, Options{Proxy: "socks5h://" + l.Addr().String(), Retries: -1})
-	if got := get(t, c, Request{URL: mustURL(t, "http://www.example.org/")}); !strings.Contains(got, "User-Agent") {
+	if got := get(t, c, Request{URL: mustURL(t, "http://www.example.org/")}); !strings.Contains(got,
+		"User-Agent") {
 		t.Errorf("%q", got)
 	}
 	if got := <-asked; got != "www.example.org" {
@@ -263,7 +299,9 @@ func TestSOCKS(t *testing.T) {
 
 func TestBandwidth(t *testing.T) {
 	body := strings.Repeat("x", 50000)
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, body) }))
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, body)
+	}))
 	defer s.Close()
 	l := rate.NewLimiter(200000, 10000)
 	c := newClient(t, Options{Reach: reach.Policy{All: true}, Bandwidth: l})
@@ -271,7 +309,8 @@ func TestBandwidth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := res.Total - res.ToHeader; d.Milliseconds() < 190 { // 40 000 bytes beyond the burst at 200 000 a second
+	// 40 000 bytes beyond the burst at 200 000 a second
+	if d := res.Total - res.ToHeader; d.Milliseconds() < 190 {
 		t.Errorf("50 000 bytes in %v", d)
 	}
 }
@@ -292,7 +331,8 @@ func TestConnectTimeout(t *testing.T) {
 	} {
 		o.Reach.All, o.Retries, o.ConnectTimeout = true, -1, 100*time.Millisecond
 		start := time.Now()
-		_, err := newClient(t, o).Do(context.Background(), Request{URL: mustURL(t, "https://"+l.Addr().String()+"/")}, nil)
+		_, err := newClient(t, o).Do(context.Background(),
+			Request{URL: mustURL(t, "https://"+l.Addr().String()+"/")}, nil)
 		if !errors.Is(err, ErrTimeout) || time.Since(start) > 5*time.Minute {
 			t.Errorf("%s: %v after %v", name, err, time.Since(start))
 		}
@@ -309,7 +349,12 @@ func TestMaxConnsPerHost(t *testing.T) {
 		c.Answer("200 OK", []byte("late"))
 		return true
 	})
-	c := newClient(t, Options{Reach: reach.Policy{All: true}, Retries: -1, MaxConnsPerHost: 1, ConnectTimeout: 500 * time.Millisecond})
+	c := newClient(t, Options{
+		Reach:           reach.Policy{All: true},
+		Retries:         -1,
+		MaxConnsPerHost: 1,
+		ConnectTimeout:  500 * time.Millisecond,
+	})
 	done := make(chan error)
 	for _, path := range []string{"/held", "/ok"} {
 		go func() {

@@ -13,28 +13,38 @@ import (
 	"mirrord/heads"
 )
 
-// A Part says what the beginning of a body is the beginning of, so that a later exchange, of another process too, can ask for the rest.
-// It is plain data, for JSON.
+// A Part says what the beginning of a body is the beginning of, so that a later exchange, of another process
+// too, can ask for the rest. It is plain data, for JSON.
 type Part struct {
-	Validator string      `json:"validator"`        // a strong entity tag, or a Last-Modified that is one (RFC 9110 §8.8.2.2)
-	Length    int64       `json:"length"`           // of the whole body, -1 unknown
-	Status    int         `json:"status"`           // 200 or 203
-	Header    http.Header `json:"header,omitempty"` // of the answer that began the body, as far as a mirror reads it
-	Whole     *heads.Head `json:"whole,omitempty"`  // the whole head of that answer, if it is not too large
+	// a strong entity tag, or a Last-Modified that is one (RFC 9110 §8.8.2.2)
+	Validator string `json:"validator"`
+	Length    int64  `json:"length"` // of the whole body, -1 unknown
+	Status    int    `json:"status"` // 200 or 203
+	// of the answer that began the body, as far as a mirror reads it
+	Header http.Header `json:"header,omitempty"`
+	Whole  *heads.Head `json:"whole,omitempty"` // the whole head of that answer, if it is not too large
 }
 
-// partFields are the fields that outlive an answer whose body was cut off. A 206 need not repeat them (RFC 9110 §15.3.7).
+// partFields are the fields that outlive an answer whose body was cut off. A 206 need not repeat them (RFC
+// 9110 §15.3.7).
 var partFields = [...]string{
-	"Accept-Ranges", "Age", "Cache-Control", "Content-Encoding", "Content-Type", "Date", "Etag", "Expires", "Last-Modified", "Link", "X-Robots-Tag",
+	"Accept-Ranges", "Age", "Cache-Control", "Content-Encoding", "Content-Type", "Date", "Etag", "Expires",
+	"Last-Modified", "Link", "X-Robots-Tag",
 }
 
 // mostPartHeader is how many bytes of header fields a Part has at most.
 const mostPartHeader = 64 << 10
 
-// Part returns what is to be kept beside the beginning of the body that h announces; ok is false when the rest could not be asked for: the body
-// is coded, has no strong validator, or the server says that it knows no ranges.
+// Part returns what is to be kept beside the beginning of the body that h announces; ok is false when the
+// rest could not be asked for: the body is coded, has no strong validator, or the server says that it knows
+// no ranges.
 func (h *Head) Part() (p Part, ok bool) {
-	p = Part{Validator: h.continuedBy(), Length: h.Length, Status: h.Status, Header: http.Header{}}
+	p = Part{
+		Validator: h.continuedBy(),
+		Length:    h.Length,
+		Status:    h.Status,
+		Header:    http.Header{},
+	}
 	size := 0
 	for _, k := range partFields {
 		if v := h.Header[k]; len(v) > 0 {
@@ -60,7 +70,8 @@ func (h *Head) continuedBy() string {
 
 // usable reports whether a request can be made of p, which may come from a file.
 func (p *Part) usable() bool {
-	return p != nil && p.Validator != "" && httpguts.ValidHeaderFieldValue(p.Validator) && (p.Status == http.StatusOK || p.Status == http.StatusNonAuthoritativeInfo)
+	return p != nil && p.Validator != "" && httpguts.ValidHeaderFieldValue(p.Validator) &&
+		(p.Status == http.StatusOK || p.Status == http.StatusNonAuthoritativeInfo)
 }
 
 // isGzipFile reports whether the body is one of those whose label was not believed, see keep.
@@ -69,7 +80,8 @@ func (p *Part) isGzipFile() bool {
 	return err == nil && len(list) == 1 && list[0] == "gzip"
 }
 
-// head is the head of the whole body: that of the answer that began it, with what the one that continues it says anew.
+// head is the head of the whole body: that of the answer that began it, with what the one that continues it
+// says anew.
 func (p *Part) head(now *Head, gzipFile bool) Head {
 	fields := make(http.Header, len(p.Header)+len(now.Header))
 	maps.Copy(fields, p.Header)
@@ -90,7 +102,13 @@ func (p *Part) head(now *Head, gzipFile bool) Head {
 
 // newHead is the head that status and fields make, its length unknown.
 func newHead(status int, fields http.Header) Head {
-	h := Head{Status: status, Header: fields, Length: -1, ETag: first(fields, "Etag"), LastModified: first(fields, "Last-Modified")}
+	h := Head{
+		Status:       status,
+		Header:       fields,
+		Length:       -1,
+		ETag:         first(fields, "Etag"),
+		LastModified: first(fields, "Last-Modified"),
+	}
 	h.MIME, h.Charset = parseContentType(first(fields, "Content-Type"))
 	return h
 }

@@ -21,7 +21,8 @@ import (
 
 func partOf(validator string) *Part { return &Part{Validator: validator, Length: -1, Status: 200} }
 
-// What is kept beside a cut body is enough to have the whole body as if it had never been cut: the 206 says nothing but what it must.
+// What is kept beside a cut body is enough to have the whole body as if it had never been cut: the 206 says
+// nothing but what it must.
 func TestPartMakesTheHeadWhole(t *testing.T) {
 	file := badserver.File()
 	sent := time.Now().Add(-time.Hour)
@@ -31,9 +32,14 @@ func TestPartMakesTheHeadWhole(t *testing.T) {
 		fields    http.Header
 		mime      string
 	}{
-		{"tag", [2]string{"Etag", `"v1"`}, http.Header{"Content-Type": {"application/x-iso9660-image"}}, "application/x-iso9660-image"},
-		{"date", [2]string{"Last-Modified", sent.UTC().Format(http.TimeFormat)}, http.Header{"Content-Type": {"text/csv; charset=latin1"}}, "text/csv"},
-		{"labelled", [2]string{"Etag", `"v1"`}, http.Header{"Content-Type": {"application/x-gzip"}, "Content-Encoding": {"gzip"}}, "application/gzip"},
+		{"tag", [2]string{"Etag", `"v1"`}, http.Header{"Content-Type": {"application/x-iso9660-image"}},
+			"application/x-iso9660-image"},
+		{"date", [2]string{"Last-Modified", sent.UTC().Format(http.TimeFormat)},
+			http.Header{"Content-Type": {"text/csv; charset=latin1"}}, "text/csv"},
+		{"labelled", [2]string{"Etag", `"v1"`}, http.Header{
+			"Content-Type":     {"application/x-gzip"},
+			"Content-Encoding": {"gzip"},
+		}, "application/gzip"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -87,13 +93,15 @@ func TestPartMakesTheHeadWhole(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !bytes.Equal(m.Bytes(), file) || !res.Kept || res.Body != int64(len(file)) || res.Length != res.Body || res.Offset != at {
+			if !bytes.Equal(m.Bytes(), file) || !res.Kept || res.Body != int64(len(file)) || res.Length != res.Body ||
+				res.Offset != at {
 				t.Errorf("%d bytes, body %d, length %d, offset %d", m.Len(), res.Body, res.Length, res.Offset)
 			}
 			if res.Status != 200 || res.MIME != tt.mime || res.Resumed != 1 || res.Wire != int64(len(file))-at {
 				t.Errorf("status %d, type %q, resumed %d, wire %d", res.Status, res.MIME, res.Resumed, res.Wire)
 			}
-			if !slices.Equal(res.RobotsTags(), []string{"nofollow"}) || res.Header.Get("Cache-Control") != "max-age=7" {
+			if !slices.Equal(res.RobotsTags(), []string{"nofollow"}) ||
+				res.Header.Get("Cache-Control") != "max-age=7" {
 				t.Errorf("fields %v", res.Header)
 			}
 		})
@@ -102,12 +110,15 @@ func TestPartMakesTheHeadWhole(t *testing.T) {
 
 func TestNoPart(t *testing.T) {
 	for name, h := range map[string]Head{
-		"weak tag":          {Header: http.Header{"Etag": {`W/"v"`}}},
-		"no validator":      {Header: http.Header{"Content-Type": {"image/png"}}},
-		"coded":             {Header: http.Header{"Etag": {`"v"`}, "Content-Encoding": {"br"}}, Coding: "br"},
-		"knows no ranges":   {Header: http.Header{"Etag": {`"v"`}, "Accept-Ranges": {"none"}}},
-		"modified just now": {Header: http.Header{"Last-Modified": {"Mon, 02 Jan 2006 15:04:05 GMT"}, "Date": {"Mon, 02 Jan 2006 15:04:30 GMT"}}},
-		"too much header":   {Header: http.Header{"Etag": {`"v"`}, "Link": {strings.Repeat("x", mostPartHeader)}}},
+		"weak tag":        {Header: http.Header{"Etag": {`W/"v"`}}},
+		"no validator":    {Header: http.Header{"Content-Type": {"image/png"}}},
+		"coded":           {Header: http.Header{"Etag": {`"v"`}, "Content-Encoding": {"br"}}, Coding: "br"},
+		"knows no ranges": {Header: http.Header{"Etag": {`"v"`}, "Accept-Ranges": {"none"}}},
+		"modified just now": {Header: http.Header{
+			"Last-Modified": {"Mon, 02 Jan 2006 15:04:05 GMT"},
+			"Date":          {"Mon, 02 Jan 2006 15:04:30 GMT"},
+		}},
+		"too much header": {Header: http.Header{"Etag": {`"v"`}, "Link": {strings.Repeat("x", mostPartHeader)}}},
 	} {
 		if p, ok := h.Part(); ok {
 			t.Errorf("%s: %+v", name, p)
@@ -115,11 +126,14 @@ func TestNoPart(t *testing.T) {
 	}
 }
 
-// A server may send less than it was asked for (RFC 9110 §14.2). Whoever took that for the end would keep a truncated file as good.
+// A server may send less than it was asked for (RFC 9110 §14.2). Whoever took that for the end would keep a
+// truncated file as good.
 func TestContinuationThatIsNotTheRest(t *testing.T) {
 	file := badserver.File()
 	for name, rangeField := range map[string]func(from int) (field string, to int){
-		"less, length unknown": func(from int) (string, int) { return fmt.Sprintf("bytes %d-%d/*", from, from+999), from + 1000 },
+		"less, length unknown": func(from int) (string, int) {
+			return fmt.Sprintf("bytes %d-%d/*", from, from+999), from + 1000
+		},
 		"less, length said": func(from int) (string, int) {
 			return fmt.Sprintf("bytes %d-%d/%d", from, from+999, len(file)), from + 1000
 		},
@@ -159,7 +173,8 @@ func TestContinuationThatIsNotTheRest(t *testing.T) {
 				res, err := c.Do(context.Background(), Request{URL: mustURL(t, srv.URL+"/"), Part: p, Offset: 5000}, &m)
 				srv.Close()
 				if err != nil || !res.Kept || !bytes.Equal(m.Bytes(), file) || ranged != 1 || m.begun[0].Offset != 0 {
-					t.Errorf("length known %d: %v, %d bytes after %d ranges, begun at %d", known, err, m.Len(), ranged, m.begun[0].Offset)
+					t.Errorf("length known %d: %v, %d bytes after %d ranges, begun at %d", known, err, m.Len(), ranged,
+						m.begun[0].Offset)
 				}
 			}
 		})
@@ -169,11 +184,17 @@ func TestContinuationThatIsNotTheRest(t *testing.T) {
 // What stands in a file of the disk may be anything.
 func TestUnusablePart(t *testing.T) {
 	s := badserver.Start(t)
-	for _, p := range []*Part{nil, {}, {Validator: "\"v1\"\r\nX: y", Status: 200}, {Validator: `"v1"`, Status: 404}} {
+	for _, p := range []*Part{
+		nil, {}, {Validator: "\"v1\"\r\nX: y", Status: 200}, {Validator: `"v1"`, Status: 404},
+	} {
 		var m memory
 		m.WriteString("abc")
 		c := newClient(t, Options{Reach: reach.Policy{All: true}})
-		res, err := c.Do(context.Background(), Request{URL: mustURL(t, s.URL+"/range?breaks=0"), Part: p, Offset: 3}, &m)
+		res, err := c.Do(context.Background(), Request{
+			URL:    mustURL(t, s.URL+"/range?breaks=0"),
+			Part:   p,
+			Offset: 3,
+		}, &m)
 		if err != nil || !res.Kept || !bytes.Equal(m.Bytes(), badserver.File()) {
 			t.Errorf("%+v: %v, %d bytes", p, err, m.Len())
 		}

@@ -36,13 +36,17 @@ func TestRetries(t *testing.T) {
 		waits  pauses // with Rand 0.5, Backoff 1 s
 	}{
 		{"broken connection", "/flaky?fail=1&status=0", Request{}, 200, nil, 2, pauses{500 * time.Millisecond}},
-		{"broken connection, again", "/flaky?fail=2&status=0", Request{}, 0, ErrReset, 2, pauses{500 * time.Millisecond}},
+		{"broken connection, again", "/flaky?fail=2&status=0", Request{}, 0, ErrReset, 2,
+			pauses{500 * time.Millisecond}},
 		{"broken connection, caller mends", "/flaky?fail=2&status=0", Request{NoMend: true}, 0, ErrReset, 1, nil},
 		{"caller retries", "/flaky?fail=9&status=0", Request{NoRetry: true}, 0, ErrReset, 1, nil},
 		{"500", "/flaky?fail=1&status=500", Request{}, 200, nil, 2, pauses{500 * time.Millisecond}},
-		{"502 with the host's gap", "/flaky?fail=1&status=502", Request{Gap: 5 * time.Second}, 200, nil, 2, pauses{5500 * time.Millisecond}},
-		{"500 for ever", "/flaky?fail=99&status=500", Request{}, 500, nil, 4, pauses{500 * time.Millisecond, time.Second, 1500 * time.Millisecond}},
-		{"503 with Retry-After", "/flaky?fail=1&status=503&after=3", Request{}, 200, nil, 2, pauses{3 * time.Second}},
+		{"502 with the host's gap", "/flaky?fail=1&status=502", Request{Gap: 5 * time.Second}, 200, nil, 2,
+			pauses{5500 * time.Millisecond}},
+		{"500 for ever", "/flaky?fail=99&status=500", Request{}, 500, nil, 4,
+			pauses{500 * time.Millisecond, time.Second, 1500 * time.Millisecond}},
+		{"503 with Retry-After", "/flaky?fail=1&status=503&after=3", Request{}, 200, nil, 2,
+			pauses{3 * time.Second}},
 		{"503 with a long Retry-After", "/flaky?fail=1&status=503&after=3600", Request{}, 503, nil, 1, nil},
 		{"503 without", "/flaky?fail=1&status=503", Request{}, 503, nil, 1, nil},
 		{"429 without", "/flaky?fail=1&status=429", Request{}, 429, nil, 1, nil},
@@ -61,7 +65,14 @@ func TestRetries(t *testing.T) {
 	for i, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var p pauses
-			o := Options{Reach: reach.Policy{All: true}, Retries: 3, BackoffCap: 3 * time.Second, RetryAfterCap: 10 * time.Second, Sleep: p.sleep, Rand: func() float64 { return 0.5 }}
+			o := Options{
+				Reach:         reach.Policy{All: true},
+				Retries:       3,
+				BackoffCap:    3 * time.Second,
+				RetryAfterCap: 10 * time.Second,
+				Sleep:         p.sleep,
+				Rand:          func() float64 { return 0.5 },
+			}
 			c := newClient(t, o)
 			own := mustURL(t, s.URL+tt.path)
 			path := "/case" + string(rune('a'+i))
@@ -87,8 +98,8 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// TestBrokenOnUsedConnection: when a connection that was used before ends, net/http repeats the request by itself. That counts: no way leads to
-// more than two requests for what is always broken.
+// TestBrokenOnUsedConnection: when a connection that was used before ends, net/http repeats the request by
+// itself. That counts: no way leads to more than two requests for what is always broken.
 func TestBrokenOnUsedConnection(t *testing.T) {
 	for _, path := range []string{"/hang-up", "/reset-header", "/header-cut", "/length-long", "/status-junk"} {
 		for _, noMend := range []bool{false, true} {
@@ -166,7 +177,8 @@ func TestSinkErrors(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if res, err := c.Do(context.Background(), Request{URL: mustURL(t, s.URL+"/ok")}, nil); err != nil || !res.Kept {
+	if res, err := c.Do(context.Background(), Request{URL: mustURL(t, s.URL+"/ok")}, nil); err != nil ||
+		!res.Kept {
 		t.Errorf("no sink: %v", err)
 	}
 }
@@ -189,7 +201,12 @@ func TestLimitsOfSize(t *testing.T) {
 		{"/gzip", Request{MaxBody: 300000}, nil, 300000},
 		{"/gzip", Request{MaxBody: 1000, Cut: true}, nil, 1000},
 		{"/endless", Request{MaxBody: 100000, Cut: true}, nil, 100000},
-		{"/range?breaks=0", Request{MaxBody: 1000, Offset: 4000, Part: partOf(`"v1"`), Cut: true}, nil, 4000},
+		{"/range?breaks=0", Request{
+			MaxBody: 1000,
+			Offset:  4000,
+			Part:    partOf(`"v1"`),
+			Cut:     true,
+		}, nil, 4000},
 		{"/range?breaks=0", Request{MaxBody: 1000, Offset: 4000, Part: partOf(`"v1"`)}, ErrTooLarge, 0},
 		{"/robots-huge", Request{MaxBody: 500 << 10, Cut: true}, nil, 500 << 10},
 	}
@@ -246,7 +263,8 @@ func TestErrorClasses(t *testing.T) {
 	}
 }
 
-// What an overlong body leaves on its connection spoils the next answer: that is worth another try, and it is never taken for one.
+// What an overlong body leaves on its connection spoils the next answer: that is worth another try, and it is
+// never taken for one.
 func TestJunkBetweenAnswers(t *testing.T) {
 	s := badserver.Start(t)
 	s.Handle("/spoiled", func(c *badserver.Conn, _ *http.Request) bool {
@@ -268,7 +286,8 @@ func TestJunkBetweenAnswers(t *testing.T) {
 		s.Alias(path, "/spoiled")
 		var m memory
 		_, err := c.Do(context.Background(), Request{URL: mustURL(t, s.URL+path)}, &m)
-		if retries < 0 && (!errors.Is(err, ErrProtocol) || !Transient(err)) || retries > 0 && (err != nil || m.String() != "good") {
+		if (retries < 0 && (!errors.Is(err, ErrProtocol) || !Transient(err))) ||
+			(retries > 0 && (err != nil || m.String() != "good")) {
 			t.Errorf("%d retries: %v, %q", retries, err, m.String())
 		}
 	}

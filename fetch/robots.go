@@ -8,8 +8,9 @@ import (
 	"mirrord/site"
 )
 
-// Silent says why the rules of an origin are not known, "" when they are. Such rules disallow everything for now
-// (RFC 9309 2.3.1.4); that is no reason to drop what a mirror has. nil rules are known: they allow everything.
+// Silent says why the rules of an origin are not known, "" when they are. Such rules disallow everything for
+// now (RFC 9309 2.3.1.4); that is no reason to drop what a mirror has. nil rules are known: they allow
+// everything.
 func (r *Robots) Silent() string {
 	switch {
 	case r == nil || r.Stale:
@@ -22,8 +23,8 @@ func (r *Robots) Silent() string {
 	return ""
 }
 
-// Permits reports whether the rules allow a URL of their origin, and otherwise the rule that does not. nil rules allow
-// everything.
+// Permits reports whether the rules allow a URL of their origin, and otherwise the rule that does not. nil
+// rules allow everything.
 func (r *Robots) Permits(u site.URL) (ok bool, rule string) {
 	if r == nil {
 		return true, ""

@@ -24,18 +24,20 @@ type RobotsOptions struct {
 	MaxStale time.Duration // see [RobotsCache]; default 30 days, negative: a copy past its TTL is never used
 	FailTTL  time.Duration // life of the verdict "unreachable"; default 10 min
 
-	Hosts      *Hosts                // takes the host's turn for every request; default none: whoever calls Rules has it
-	Politeness Politeness            // with which Hosts is asked; without Hosts its Delay passes between redirects and retries
+	Hosts *Hosts // takes the host's turn for every request; default none: whoever calls Rules has it
+	// with which Hosts is asked; without Hosts its Delay passes between redirects and retries
+	Politeness Politeness
 	HostKey    func(site.URL) string // name of a URL's host in Hosts; default URL.Hostname
 }
 
 const (
-	robotsTTL       = 24 * time.Hour
-	robotsStale     = 30 * 24 * time.Hour
-	robotsFail      = 10 * time.Minute
-	robotsPatience  = 30 * time.Second // Retry-After that is waited for at once, and twice: without rules nothing else can be asked
-	robotsRedirects = 5                // RFC 9309 §2.3.1.2
-	robotsOrigins   = 20000            // in memory; beyond, expired ones are dropped
+	robotsTTL   = 24 * time.Hour
+	robotsStale = 30 * 24 * time.Hour
+	robotsFail  = 10 * time.Minute
+	// Retry-After that is waited for at once, and twice: without rules nothing else can be asked
+	robotsPatience  = 30 * time.Second
+	robotsRedirects = 5     // RFC 9309 §2.3.1.2
+	robotsOrigins   = 20000 // in memory; beyond, expired ones are dropped
 )
 
 func (o RobotsOptions) withDefaults() RobotsOptions {
@@ -66,8 +68,8 @@ type RobotsRecord struct {
 	ETag    string
 }
 
-// A RobotsStore keeps records between processes. Calls for one origin do not overlap. An error of it is logged and the cache goes
-// on without.
+// A RobotsStore keeps records between processes. Calls for one origin do not overlap. An error of it is
+// logged and the cache goes on without.
 type RobotsStore interface {
 	LoadRobots(origin string) (r RobotsRecord, found bool, err error)
 	SaveRobots(r RobotsRecord) error
@@ -85,12 +87,13 @@ type Robots struct {
 	Err     error // why there was no answer
 }
 
-// RobotsCache hands out the rules of origins and fetches them when they are not known: one request at a time per origin, at most
-// five redirects, at most 500 KiB, for at most 24 hours.
+// RobotsCache hands out the rules of origins and fetches them when they are not known: one request at a time
+// per origin, at most five redirects, at most 500 KiB, for at most 24 hours.
 //
-// 4xx means that there are no rules. 429, 5xx and no answer at all mean that nothing may be asked (§2.3.1.4) until the verdict
-// is looked at again after FailTTL. With one exception, which §2.4 leaves open and without which a moment's 502 would end a run: a
-// copy that was good less than MaxStale ago goes on to bind instead. It is never assumed that silence permits anything.
+// 4xx means that there are no rules. 429, 5xx and no answer at all mean that nothing may be asked (§2.3.1.4)
+// until the verdict is looked at again after FailTTL. With one exception, which §2.4 leaves open and without
+// which a moment's 502 would end a run: a copy that was good less than MaxStale ago goes on to bind instead.
+// It is never assumed that silence permits anything.
 type RobotsCache struct {
 	c *Client
 	o RobotsOptions
@@ -120,8 +123,9 @@ func (r *RobotsCache) Cached(u site.URL) (*Robots, bool) {
 	return nil, false
 }
 
-// Rules returns the rules for u's origin and fetches them first if need be. The only error is that ctx ended. With
-// RobotsOptions.Hosts the fetch takes the host's turn, so that a caller that holds a turn of the same host must not wait here.
+// Rules returns the rules for u's origin and fetches them first if need be. The only error is that ctx ended.
+// With RobotsOptions.Hosts the fetch takes the host's turn, so that a caller that holds a turn of the same
+// host must not wait here.
 func (r *RobotsCache) Rules(ctx context.Context, u site.URL) (*Robots, error) {
 	origin := u.Origin()
 	for {
@@ -215,12 +219,27 @@ func (r *RobotsCache) refresh(ctx context.Context, u site.URL) (*Robots, error) 
 	if err != nil {
 		f = robots.DisallowAll(err.Error())
 	}
-	return &Robots{Rules: f.Agent(r.o.Agent), File: f, Origin: origin, Status: got.Status, Fetched: now, Expires: expires, Err: err}, nil
+	return &Robots{
+		Rules:   f.Agent(r.o.Agent),
+		File:    f,
+		Origin:  origin,
+		Status:  got.Status,
+		Fetched: now,
+		Expires: expires,
+		Err:     err,
+	}, nil
 }
 
 func (r *RobotsCache) rules(u site.URL, rec RobotsRecord) *Robots {
 	f := robots.FromStatus(rec.Status, rec.Body)
-	s := &Robots{Rules: f.Agent(r.o.Agent), File: f, Origin: u.Origin(), Status: rec.Status, Fetched: rec.Fetched, Expires: rec.Fetched.Add(r.o.TTL)}
+	s := &Robots{
+		Rules:   f.Agent(r.o.Agent),
+		File:    f,
+		Origin:  u.Origin(),
+		Status:  rec.Status,
+		Fetched: rec.Fetched,
+		Expires: rec.Fetched.Add(r.o.TTL),
+	}
 	if r.o.Hosts != nil {
 		d, _ := s.CrawlDelay()
 		r.o.Hosts.SetCrawlDelay(r.o.HostKey(u), d)
@@ -229,7 +248,9 @@ func (r *RobotsCache) rules(u site.URL, rec RobotsRecord) *Robots {
 }
 
 // ask fetches robots.txt of u's origin, following redirects. wait is a Retry-After.
-func (r *RobotsCache) ask(ctx context.Context, u site.URL, known RobotsRecord) (rec RobotsRecord, wait time.Duration, err error) {
+func (r *RobotsCache) ask(
+	ctx context.Context, u site.URL, known RobotsRecord,
+) (rec RobotsRecord, wait time.Duration, err error) {
 	rec.Origin = u.Origin()
 	gap, tries := r.o.Politeness.Delay, 0
 	at := site.Canonical(u.Origin() + "/robots.txt")
@@ -237,7 +258,13 @@ func (r *RobotsCache) ask(ctx context.Context, u site.URL, known RobotsRecord) (
 		if r.o.Hosts != nil {
 			gap = r.o.Hosts.Gap(r.o.HostKey(at), r.o.Politeness)
 		}
-		req := Request{URL: at, Accept: "text/plain,*/*;q=0.8", MaxBody: robots.MaxBytes, Cut: true, Gap: gap}
+		req := Request{
+			URL:     at,
+			Accept:  "text/plain,*/*;q=0.8",
+			MaxBody: robots.MaxBytes,
+			Cut:     true,
+			Gap:     gap,
+		}
 		if known.Status == http.StatusOK {
 			req.ETag = known.ETag
 		}

@@ -77,7 +77,12 @@ func (s robotsStore) SaveRobots(r RobotsRecord) error {
 }
 
 func robotsClient(t *testing.T, k *clock) *Client {
-	return newClient(t, Options{Reach: allowing(t, "127.0.0.1"), Retries: -1, Now: k.now, Sleep: k.sleep})
+	return newClient(t, Options{
+		Reach:   allowing(t, "127.0.0.1"),
+		Retries: -1,
+		Now:     k.now,
+		Sleep:   k.sleep,
+	})
 }
 
 const rulesText = "User-agent: mirrord\nDisallow: /private\nCrawl-delay: 7\nSitemap: http://a/map.xml\n"
@@ -101,9 +106,11 @@ func TestRobotsStatus(t *testing.T) {
 		{"redirect", 302, "", []string{"Location: /moved.txt"}, false, true},
 		{"redirect loop", 302, "", []string{"Location: /robots.txt"}, true, true}, // RFC 9309 §2.3.1.2
 		{"redirect to nowhere", 302, "", nil, true, true},
-		{"redirect to a private address", 302, "", []string{"Location: http://169.254.169.254/robots.txt"}, false, false},
+		{"redirect to a private address", 302, "", []string{"Location: http://169.254.169.254/robots.txt"},
+			false, false},
 		{"unknown coding", 200, rulesText, []string{"Content-Encoding: sdch"}, false, false},
-		{"coded", 200, string(badserver.Encode("br", []byte(rulesText))), []string{"Content-Encoding: br"}, false, true},
+		{"coded", 200, string(badserver.Encode("br", []byte(rulesText))), []string{"Content-Encoding: br"},
+			false, true},
 		{"empty", 200, "", nil, true, true},
 	}
 	for _, tt := range tests {
@@ -115,7 +122,8 @@ func TestRobotsStatus(t *testing.T) {
 				return true
 			})
 			k := newClock()
-			got, err := NewRobotsCache(robotsClient(t, k), RobotsOptions{}).Rules(context.Background(), mustURL(t, s.URL+"/x"))
+			got, err := NewRobotsCache(robotsClient(t, k), RobotsOptions{}).Rules(context.Background(),
+				mustURL(t, s.URL+"/x"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -144,7 +152,8 @@ func TestRobotsShortRest(t *testing.T) {
 	})
 	k := newClock()
 	before := k.now()
-	got := must(NewRobotsCache(robotsClient(t, k), RobotsOptions{}).Rules(context.Background(), mustURL(t, s.URL+"/")))
+	got := must(NewRobotsCache(robotsClient(t, k), RobotsOptions{}).Rules(context.Background(),
+		mustURL(t, s.URL+"/")))
 	if ok, rule := got.Allowed("/public"); !ok || k.now().Sub(before) != 40*time.Second {
 		t.Errorf("%v after %v", rule, k.now().Sub(before))
 	}
@@ -153,7 +162,8 @@ func TestRobotsShortRest(t *testing.T) {
 func TestRobotsHuge(t *testing.T) {
 	s := badserver.Start(t)
 	s.Alias("/robots.txt", "/robots-huge")
-	got, err := NewRobotsCache(robotsClient(t, newClock()), RobotsOptions{}).Rules(context.Background(), mustURL(t, s.URL+"/"))
+	got, err := NewRobotsCache(robotsClient(t, newClock()), RobotsOptions{}).Rules(context.Background(),
+		mustURL(t, s.URL+"/"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +204,8 @@ func TestRobotsLife(t *testing.T) {
 	if len(got.File.Sitemaps()) != 1 || got.Status != 200 {
 		t.Errorf("%+v", got)
 	}
-	if h := hosts.Snapshot(); len(h) != 1 || h[0].CrawlDelay != 7*time.Second || h[0].InFlight != 0 || h[0].Requests != 1 {
+	if h := hosts.Snapshot(); len(h) != 1 || h[0].CrawlDelay != 7*time.Second || h[0].InFlight != 0 ||
+		h[0].Requests != 1 {
 		t.Errorf("%+v", h)
 	}
 	k.add(23 * time.Hour)
@@ -338,7 +349,8 @@ func TestRobotsTakesTheTurn(t *testing.T) {
 	// without Hosts the caller has the turn, and the delay still lies between redirects
 	s.set(302, "", "Location: /robots.txt")
 	before = k.now()
-	must(NewRobotsCache(robotsClient(t, k), RobotsOptions{Politeness: p}).Rules(context.Background(), mustURL(t, s.URL+"/")))
+	must(NewRobotsCache(robotsClient(t, k), RobotsOptions{Politeness: p}).Rules(context.Background(),
+		mustURL(t, s.URL+"/")))
 	if d := k.now().Sub(before); d != 25*time.Second {
 		t.Errorf("six requests in %v", d)
 	}

@@ -34,8 +34,9 @@ const (
 
 const drainTime = 3 * time.Second
 
-// watch is the context of one attempt and its watchdog: one timer that re-arms itself, whatever the number of reads. It works the
-// same for HTTP/1.1 and for a stream of HTTP/2, where a deadline of the connection would not see a single stream starve.
+// watch is the context of one attempt and its watchdog: one timer that re-arms itself, whatever the number of
+// reads. It works the same for HTTP/1.1 and for a stream of HTTP/2, where a deadline of the connection would
+// not see a single stream starve.
 type watch struct {
 	context.Context
 	cancel context.CancelCauseFunc
@@ -79,8 +80,8 @@ func newWatch(ctx context.Context, o *Options, traces *sync.Pool) *watch {
 	return w
 }
 
-// tracer learns which connection a request got. It is made once and used by one attempt after the other: net/http calls GotConn
-// before RoundTrip returns, in its goroutine.
+// tracer learns which connection a request got. It is made once and used by one attempt after the other:
+// net/http calls GotConn before RoundTrip returns, in its goroutine.
 type tracer struct {
 	ctx   context.Context // carries the trace, and nothing else
 	watch *watch
@@ -121,9 +122,10 @@ func (w *watch) stop() {
 	w.cancel(nil)
 }
 
-// getConn is called before net/http looks for a connection. When it repeats a request because a used connection ended, it must not go on with the
-// next used one, which may end likewise, and so on: it gets a new one, after which it does not repeat. HTTP/2 calls this under the lock that
-// closing needs, but not first.
+// getConn is called before net/http looks for a connection. When it repeats a request because a used
+// connection ended, it must not go on with the next used one, which may end likewise, and so on: it gets a
+// new one, after which it does not repeat. HTTP/2 calls this under the lock that closing needs, but not
+// first.
 func (w *watch) getConn() {
 	if w.sent > 0 && !w.h2 && !w.closed {
 		w.closed = true
@@ -158,7 +160,8 @@ func (w *watch) leave(n int) {
 	w.bytes.Add(int64(n))
 }
 
-// check runs in the timer's goroutine: it ends the attempt or asks to be called again when the next limit may be reached.
+// check runs in the timer's goroutine: it ends the attempt or asks to be called again when the next limit may
+// be reached.
 func (w *watch) check() {
 	if w.Err() != nil {
 		return // stopped while the timer was firing
@@ -179,7 +182,8 @@ func (w *watch) next(now time.Duration) (time.Duration, *limitError) {
 	next := now + o.IdleTimeout
 	switch phase {
 	case phaseConnect:
-		// With a cap on connections the wait for a free one is the caller's doing; dial and handshake have limits of their own.
+		// With a cap on connections the wait for a free one is the caller's doing; dial and handshake have limits
+		// of their own.
 		limit := o.connectLimit()
 		if o.MaxConnsPerHost == 0 && now >= limit {
 			return 0, &limitError{ErrTimeout, "no connection", now}
@@ -221,7 +225,8 @@ func (w *watch) next(now time.Duration) (time.Duration, *limitError) {
 	return next, nil
 }
 
-// connectLimit bounds everything before a connection is ready: dial, proxy and handshake, which have less each.
+// connectLimit bounds everything before a connection is ready: dial, proxy and handshake, which have less
+// each.
 func (o *Options) connectLimit() time.Duration { return 2*o.ConnectTimeout + time.Second }
 
 // rate judges the last window of time spent reading.

@@ -62,7 +62,8 @@ func checkAlternates(j *Job) error {
 		}
 		for _, s := range j.Seeds() {
 			if s.Hostname() == u.Hostname() {
-				return problemf("when a host is down, so is all that lies on it", "the alternate %s is on a host of url", raw)
+				return problemf("when a host is down, so is all that lies on it",
+					"the alternate %s is on a host of url", raw)
 			}
 		}
 	}
@@ -80,7 +81,8 @@ func (j *Job) AlternateURLs() []site.URL {
 	return out
 }
 
-// Base returns the URL of the directory of the first entry point, which alternates replicate, with a slash at its end; "" without an entry point.
+// Base returns the URL of the directory of the first entry point, which alternates replicate, with a slash at
+// its end; "" without an entry point.
 func (j *Job) Base() string {
 	seeds := j.Seeds()
 	if len(seeds) == 0 {

@@ -40,12 +40,15 @@ func TestAlternatesAndReuse(t *testing.T) {
 			t.Errorf("%s comes back as %v, %+v, %v", c.text, again.Alternates, again.Reuse, err)
 		}
 	}
-	j, err := Parse("self", "self.toml", []byte(url+"alternates = [\"HTTPS://Mirror.example.net:443/a/../b/\"]\n[reuse]\njob = \"manual\"\nfrom = \"http://WWW.example.com\"\n"))
+	j, err := Parse("self", "self.toml",
+		[]byte(url+"alternates = [\"HTTPS://Mirror.example.net:443/a/../b/\"]\n[reuse]\njob = \"manual\"\nfrom "+
+			"= \"http://WWW.example.com\"\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	from, at := j.ReusePrefixes()
-	if us := j.AlternateURLs(); len(us) != 1 || us[0].String() != "https://mirror.example.net/b/" || j.Base() != "https://www.example.org/docs/" || from != "http://www.example.com/" || at != j.Base() {
+	if us := j.AlternateURLs(); len(us) != 1 || us[0].String() != "https://mirror.example.net/b/" ||
+		j.Base() != "https://www.example.org/docs/" || from != "http://www.example.com/" || at != j.Base() {
 		t.Errorf("alternates %v, base %s, reuse %q at %q", us, j.Base(), from, at)
 	}
 }

@@ -22,10 +22,18 @@ const (
 // reference renders the keys as Markdown.
 func reference() string {
 	about := map[string]string{
-		"": "The top level: what stands above the first `[table]`.", "scope": "May be written in one line: `scope = \"host\"`, `scope = { kind = \"host\", exclude = [\"/ftp/**\"] }`, or a list of URL prefixes.",
-		"programs": "Links to programs stay absolute and lead to the origin.", "limits": "Each limit says so in the summary of the run when it bites.",
-		"polite": "How each host is treated. All jobs of a daemon count together, and the strictest wins.", "auth": "Secrets come from a file or the environment, never from the job file.",
-		"evidence": "What spares requests for resources that are in the mirror already. Everything is asked when the rules of the job change.", "tls": "", "reuse": "A collection that another job mirrors already. [replicas.md](replicas.md) has how it works.", "publish": "What happens with a complete version.", "notify": "Who hears about a run that did not end well.",
+		"": "The top level: what stands above the first `[table]`.",
+		"scope": "May be written in one line: `scope = \"host\"`, `scope = { kind = \"host\", exclude = " +
+			"[\"/ftp/**\"] }`, or a list of URL prefixes.",
+		"programs": "Links to programs stay absolute and lead to the origin.",
+		"limits":   "Each limit says so in the summary of the run when it bites.",
+		"polite":   "How each host is treated. All jobs of a daemon count together, and the strictest wins.",
+		"auth":     "Secrets come from a file or the environment, never from the job file.",
+		"evidence": "What spares requests for resources that are in the mirror already. Everything is asked " +
+			"when the rules of the job change.", "tls": "",
+		"reuse":   "A collection that another job mirrors already. [replicas.md](replicas.md) has how it works.",
+		"publish": "What happens with a complete version.",
+		"notify":  "Who hears about a run that did not end well.",
 	}
 	var b strings.Builder
 	last := "-"

@@ -40,7 +40,8 @@ func (e Error) Error() string {
 	return b.String()
 }
 
-// Errors is everything that is wrong with one job file, in the order of the file. It is never empty when returned as an error.
+// Errors is everything that is wrong with one job file, in the order of the file. It is never empty when
+// returned as an error.
 type Errors []Error
 
 // Error returns one line per error.

@@ -12,7 +12,8 @@ func TestAskAll(t *testing.T) {
 	j := Default("https://www.example.org/")
 	j.Limits.MaxRequests, j.Evidence.Expiry, j.Policy = 5, true, policy.Near
 	j.AskAll()
-	if j.Policy != policy.Full || j.Limits.MaxRequests != 0 || j.Evidence.Listings || j.Evidence.Sitemaps || j.Evidence.Expiry {
+	if j.Policy != policy.Full || j.Limits.MaxRequests != 0 || j.Evidence.Listings || j.Evidence.Sitemaps ||
+		j.Evidence.Expiry {
 		t.Errorf("%+v", j)
 	}
 }

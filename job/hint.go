@@ -4,8 +4,9 @@ package job
 
 import "strings"
 
-// nearest returns the candidate that s was probably meant to be, or "". A candidate is near when at most a third of its letters
-// (and at least one) have to change, counted as in the optimal string alignment distance: insert, delete, replace, swap neighbours.
+// nearest returns the candidate that s was probably meant to be, or "". A candidate is near when at most a
+// third of its letters (and at least one) have to change, counted as in the optimal string alignment
+// distance: insert, delete, replace, swap neighbours.
 func nearest(s string, candidates []string) string {
 	s = strings.ToLower(strings.ReplaceAll(s, "-", "_"))
 	if len(s) > 64 {

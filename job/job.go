@@ -21,12 +21,13 @@ type Job struct {
 
 	Ignored []Error // keys of the file that earlier versions knew and this one ignores; each says why
 
-	URLs                     []string // url: entry points; the first is the archive's
-	Title                    string
-	Schedule                 string        // see ParseSchedule; "" means only by hand
-	MinInterval, MaxInterval time.Duration // bounds of schedule continuous, from the end of a run to the start of the next
-	Timezone                 string        // IANA name; "" means the machine's
-	Window                   string        // see ParseWindow; "" means always
+	URLs     []string // url: entry points; the first is the archive's
+	Title    string
+	Schedule string // see ParseSchedule; "" means only by hand
+	// bounds of schedule continuous, from the end of a run to the start of the next
+	MinInterval, MaxInterval time.Duration
+	Timezone                 string // IANA name; "" means the machine's
+	Window                   string // see ParseWindow; "" means always
 
 	Scope        Scope
 	Policy       policy.Name
@@ -58,10 +59,11 @@ type Requisites string
 
 // The requisite rules.
 const (
-	RequisitesScope  Requisites = "scope"  // only from inside the scope
-	RequisitesHost   Requisites = "host"   // also from elsewhere on the hosts of url
-	RequisitesDomain Requisites = "domain" // also from the registrable domains of url, such as static.example.org
-	RequisitesAny    Requisites = "any"    // from anywhere
+	RequisitesScope Requisites = "scope" // only from inside the scope
+	RequisitesHost  Requisites = "host"  // also from elsewhere on the hosts of url
+	// also from the registrable domains of url, such as static.example.org
+	RequisitesDomain Requisites = "domain"
+	RequisitesAny    Requisites = "any" // from anywhere
 )
 
 // Order says which URL of the frontier is asked first.
@@ -131,7 +133,8 @@ type Polite struct {
 	HTTP2          bool
 }
 
-// Private says which loopback, private and link-local addresses a job may reach besides those that its URLs name by themselves.
+// Private says which loopback, private and link-local addresses a job may reach besides those that its URLs
+// name by themselves.
 type Private struct {
 	All   bool
 	Rules []reach.Rule
@@ -155,7 +158,8 @@ type Near struct {
 	MinFoC        Share
 	MinCoC        Share
 	MinConfidence Share
-	Expire        int64 // runs after which a rule ends, because its directory was skipped in all of them; 0 never
+	// runs after which a rule ends, because its directory was skipped in all of them; 0 never
+	Expire int64
 }
 
 // Auth is what the job shows to the site. Credentials are only sent to the origins of URLs.
@@ -207,23 +211,53 @@ func Default(urls ...string) *Job {
 		Scripts:      true,
 		Programs:     Programs{Suffixes: []string{".cgi", ".fcgi", ".pl"}, Dirs: []string{"cgi-bin", "cgi"}},
 		Limits: Limits{
-			MaxFiles: 1_000_000, MaxSize: 100e9, MaxBody: 8e9, MaxDocument: 16 << 20, MaxTime: 7 * 24 * time.Hour,
-			MaxPathDepth: 32, MaxRepeats: 3, MaxLinks: 100_000, MaxURLLength: 2048, MaxRedirects: 10, MaxVariants: 2000, MaxDates: 200, MaxRatio: 250,
-			MaxDelete: 0.1, MaxFailures: 0.01, MaxSkip: 14, Retries: 3, MinFree: 1 << 30,
+			MaxFiles:     1_000_000,
+			MaxSize:      100e9,
+			MaxBody:      8e9,
+			MaxDocument:  16 << 20,
+			MaxTime:      7 * 24 * time.Hour,
+			MaxPathDepth: 32,
+			MaxRepeats:   3,
+			MaxLinks:     100_000,
+			MaxURLLength: 2048,
+			MaxRedirects: 10,
+			MaxVariants:  2000,
+			MaxDates:     200,
+			MaxRatio:     250,
+			MaxDelete:    0.1,
+			MaxFailures:  0.01,
+			MaxSkip:      14,
+			Retries:      3,
+			MinFree:      1 << 30,
 		},
 		Polite: Polite{
-			Connections: 2, Delay: 250 * time.Millisecond, Factor: 1, MaxDelay: time.Minute, MaxWait: 10 * time.Minute, UserAgent: "mirrord",
-			ConnectTimeout: 10 * time.Second, HeaderTimeout: 30 * time.Second, IdleTimeout: 30 * time.Second, TotalTimeout: 6 * time.Hour,
-			MinRate: 100, HTTP2: true,
+			Connections:    2,
+			Delay:          250 * time.Millisecond,
+			Factor:         1,
+			MaxDelay:       time.Minute,
+			MaxWait:        10 * time.Minute,
+			UserAgent:      "mirrord",
+			ConnectTimeout: 10 * time.Second,
+			HeaderTimeout:  30 * time.Second,
+			IdleTimeout:    30 * time.Second,
+			TotalTimeout:   6 * time.Hour,
+			MinRate:        100,
+			HTTP2:          true,
 		},
 		Evidence: Evidence{Listings: true, Sitemaps: true},
 		Adaptive: Adaptive{Price: 0.001},
-		Near:     Near{MinDoC: 0.01, MinFoC: 0.05, MinConfidence: 0.5, Expire: 8},
-		Publish:  Publish{Keep: "last 7, weekly 8, monthly 24"},
+		Near: Near{
+			MinDoC:        0.01,
+			MinFoC:        0.05,
+			MinConfidence: 0.5,
+			Expire:        8,
+		},
+		Publish: Publish{Keep: "last 7, weekly 8, monthly 24"},
 	}
 }
 
-// Seeds returns the entry points in canonical form. It leaves out what is no web URL; a validated job has none of those.
+// Seeds returns the entry points in canonical form. It leaves out what is no web URL; a validated job has
+// none of those.
 func (j *Job) Seeds() []site.URL {
 	out := make([]site.URL, 0, len(j.URLs))
 	for _, raw := range j.URLs {
@@ -234,7 +268,8 @@ func (j *Job) Seeds() []site.URL {
 	return out
 }
 
-// Reach returns which addresses the job may connect to. URLs of the job are its entry points, its alternates and also more.
+// Reach returns which addresses the job may connect to. URLs of the job are its entry points, its alternates
+// and also more.
 func (j *Job) Reach(also ...site.URL) reach.Policy {
 	p := reach.Policy{All: j.Polite.AllowPrivate.All, Rules: j.Polite.AllowPrivate.Rules, File: j.File}
 	for _, u := range slices.Concat(j.Seeds(), j.AlternateURLs(), also) {
@@ -264,8 +299,8 @@ func (j *Job) Location(local *time.Location) (*time.Location, error) {
 	return time.LoadLocation(j.Timezone)
 }
 
-// ValidName reports whether s can name a job: 1 to 64 of a-z 0-9 . _ -, starting with a letter or digit, without "..".
-// Such a name is also a file name on every system.
+// ValidName reports whether s can name a job: 1 to 64 of a-z 0-9 . _ -, starting with a letter or digit,
+// without "..". Such a name is also a file name on every system.
 func ValidName(s string) bool {
 	if s == "" || len(s) > 64 || strings.Contains(s, "..") {
 		return false

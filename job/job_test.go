@@ -22,7 +22,8 @@ func TestDefaultIsValid(t *testing.T) {
 	}
 }
 
-// The default of every key, written as the reference shows it, is accepted and is the default; so is every example.
+// The default of every key, written as the reference shows it, is accepted and is the default; so is every
+// example.
 func TestKeysDefaultsAndExamples(t *testing.T) {
 	def := Default("https://www.example.org/")
 	seen := map[string]bool{}
@@ -53,7 +54,8 @@ func TestKeysDefaultsAndExamples(t *testing.T) {
 	}
 }
 
-// Every field of Job has a key: nothing can be set that is not documented, and nothing is documented that has no field.
+// Every field of Job has a key: nothing can be set that is not documented, and nothing is documented that has
+// no field.
 func TestEveryFieldHasAKey(t *testing.T) {
 	j := Default()
 	have := map[any]bool{}
@@ -81,9 +83,12 @@ func TestEveryFieldHasAKey(t *testing.T) {
 func TestEffectiveRoundTrip(t *testing.T) {
 	for _, in := range []string{
 		sambaFile,
-		"url = [\"https://a.example/\", \"http://b.example/x/\"]\nscope = [\"https://a.example/p\"]\nprograms.suffixes = []\n",
-		"url = \"https://a.example/\"\n[auth]\nuser = \"é \\\"\\\\\"\npassword_env = \"P\"\nheaders = { X-A = \"1\", Authorization = { file = \"/x\" } }\n[notify]\nwebhook = { env = \"W\" }\n",
-		"url = \"https://a.example/\"\npolite.factor = 2.5\npolite.bandwidth = \"1.5MiB/s\"\nlimits.max_delete = 0.123456789\n",
+		"url = [\"https://a.example/\", \"http://b.example/x/\"]\nscope = " +
+			"[\"https://a.example/p\"]\nprograms.suffixes = []\n",
+		"url = \"https://a.example/\"\n[auth]\nuser = \"é \\\"\\\\\"\npassword_env = \"P\"\nheaders = { X-A = " +
+			"\"1\", Authorization = { file = \"/x\" } }\n[notify]\nwebhook = { env = \"W\" }\n",
+		"url = \"https://a.example/\"\npolite.factor = 2.5\npolite.bandwidth = \"1.5MiB/s\"\nlimits.max_delete " +
+			"= 0.123456789\n",
 	} {
 		want, err := Parse("j", "j.toml", []byte(in))
 		if err != nil {
@@ -112,9 +117,12 @@ func TestMarshalIsShort(t *testing.T) {
 func TestSet(t *testing.T) {
 	j := Default("https://e.org/")
 	for _, kv := range [][2]string{
-		{"polite.connections", "16"}, {"polite.delay", "0s"}, {"scope", "host"}, {"scope.exclude", `["/a/**", "/b"]`}, {"scope.include", "/c/*"},
-		{"limits.max_delete", "30%"}, {"obey_robots", "false"}, {"publish.keep", "7"}, {"polite.user_agent", "my bot/1.0"}, {"auth.headers.X-Test", "1 2"},
-		{"auth.headers.Authorization", `{ env = "T" }`}, {"url", "https://f.org/x#y"}, {"limits.max_size", "10MB"}, {"notify.webhook", "https://h.org/"},
+		{"polite.connections", "16"}, {"polite.delay", "0s"}, {"scope", "host"},
+		{"scope.exclude", `["/a/**", "/b"]`}, {"scope.include", "/c/*"},
+		{"limits.max_delete", "30%"}, {"obey_robots", "false"}, {"publish.keep", "7"},
+		{"polite.user_agent", "my bot/1.0"}, {"auth.headers.X-Test", "1 2"},
+		{"auth.headers.Authorization", `{ env = "T" }`}, {"url", "https://f.org/x#y"}, {"limits.max_size", "10MB"},
+		{"notify.webhook", "https://h.org/"},
 	} {
 		if err := j.Set(kv[0], kv[1]); err != nil {
 			t.Errorf("Set(%q, %q): %v", kv[0], kv[1], err)
@@ -123,9 +131,12 @@ func TestSet(t *testing.T) {
 	if err := j.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	if j.Polite.Connections != 16 || j.Polite.Delay != 0 || j.Scope.Kind != "host" || len(j.Scope.Exclude) != 2 || j.Scope.Include[0] != "/c/*" || j.Limits.MaxDelete != 0.3 ||
-		j.ObeyRobots || j.Publish.Keep != "7" || j.Polite.UserAgent != "my bot/1.0" || j.Auth.Headers["Authorization"].Env != "T" ||
-		j.Auth.Headers["X-Test"].Value != "1 2" || j.URLs[0] != "https://f.org/x#y" || j.Limits.MaxSize != 10e6 || j.Notify.Webhook.Value != "https://h.org/" {
+	if j.Polite.Connections != 16 || j.Polite.Delay != 0 || j.Scope.Kind != "host" ||
+		len(j.Scope.Exclude) != 2 || j.Scope.Include[0] != "/c/*" || j.Limits.MaxDelete != 0.3 ||
+		j.ObeyRobots || j.Publish.Keep != "7" || j.Polite.UserAgent != "my bot/1.0" ||
+		j.Auth.Headers["Authorization"].Env != "T" ||
+		j.Auth.Headers["X-Test"].Value != "1 2" || j.URLs[0] != "https://f.org/x#y" || j.Limits.MaxSize != 10e6 ||
+		j.Notify.Webhook.Value != "https://h.org/" {
 		t.Errorf("got %+v", j)
 	}
 	if err := j.Set("scope", `["https://f.org/x/"]`); err != nil || j.Scope.Kind != "prefixes" {
@@ -137,7 +148,8 @@ func TestSet(t *testing.T) {
 		{"polite.delay", "5", `--set: polite.delay has no unit; write "5s" for seconds`},
 		{"", "x", `--set: unknown key ""`},
 		{"polite", "x", `--set: unknown key "polite"; did you mean [polite]?`},
-		{"auth.headers.X", "{}", `--set: auth.headers.X is neither a text nor a place to read it from; write a text, { env = "NAME" } or { file = "/path" }`},
+		{"auth.headers.X", "{}",
+			`--set: auth.headers.X is neither a text nor a place to read it from; write a text, { env = "NAME" } or { file = "/path" }`},
 	} {
 		err := j.Set(tc.key, tc.value)
 		var es Errors
@@ -153,7 +165,9 @@ func TestValidName(t *testing.T) {
 			t.Errorf("%q is refused", s)
 		}
 	}
-	for _, s := range []string{"", ".", "..", "a..b", "-a", "_a", "A", "a/b", "a b", "ä", "a\x00", strings.Repeat("x", 65)} {
+	for _, s := range []string{
+		"", ".", "..", "a..b", "-a", "_a", "A", "a/b", "a b", "ä", "a\x00", strings.Repeat("x", 65),
+	} {
 		if ValidName(s) {
 			t.Errorf("%q is accepted", s)
 		}
@@ -162,8 +176,10 @@ func TestValidName(t *testing.T) {
 
 func TestNameFor(t *testing.T) {
 	for raw, want := range map[string]string{
-		"https://www.samba.org/": "www.samba.org", "http://127.0.0.1:8080/x": "127.0.0.1-8080", "http://[::1]:80/": "1", "http://[::]/": "site",
-		"https://" + strings.Repeat("a", 60) + ".example.org/": strings.Repeat("a", 60) + ".exa", "https://_x.example/": "x.example", "https://-_x.example/": "x.example",
+		"https://www.samba.org/": "www.samba.org", "http://127.0.0.1:8080/x": "127.0.0.1-8080",
+		"http://[::1]:80/": "1", "http://[::]/": "site",
+		"https://" + strings.Repeat("a", 60) + ".example.org/": strings.Repeat("a", 60) + ".exa",
+		"https://_x.example/": "x.example", "https://-_x.example/": "x.example",
 	} {
 		u, _, err := site.Parse(raw)
 		if err != nil {
@@ -194,8 +210,11 @@ func TestSecretResolve(t *testing.T) {
 		want string
 		ok   bool
 	}{
-		{Secret{Env: "SET"}, "v", true}, {Secret{File: "/ok"}, "pw with blank ", true}, {Secret{Value: "x"}, "x", true}, {Secret{}, "", true},
-		{Secret{Env: "EMPTY"}, "", false}, {Secret{Env: "UNSET"}, "", false}, {Secret{File: "/empty"}, "", false}, {Secret{File: "/gone"}, "", false},
+		{
+			Secret{Env: "SET"}, "v", true,
+		}, {Secret{File: "/ok"}, "pw with blank ", true}, {Secret{Value: "x"}, "x", true}, {Secret{}, "", true},
+		{Secret{Env: "EMPTY"}, "", false}, {Secret{Env: "UNSET"}, "", false}, {Secret{File: "/empty"}, "", false},
+		{Secret{File: "/gone"}, "", false},
 	} {
 		got, err := tc.s.Resolve(getenv, readFile)
 		if got != tc.want || (err == nil) != tc.ok {
@@ -219,18 +238,27 @@ func TestLocation(t *testing.T) {
 }
 
 func TestProductToken(t *testing.T) {
-	for ua, want := range map[string]string{"mirrord": "mirrord", "mirrord/1.0 (+x)": "mirrord", "My_Bot-x y": "My_Bot-x", "1x": "", "": ""} {
+	for ua, want := range map[string]string{
+		"mirrord":          "mirrord",
+		"mirrord/1.0 (+x)": "mirrord",
+		"My_Bot-x y":       "My_Bot-x",
+		"1x":               "",
+		"":                 "",
+	} {
 		if got := ProductToken(ua); got != want {
 			t.Errorf("ProductToken(%q) = %q, want %q", ua, got, want)
 		}
 	}
 }
 
-// FuzzParse holds: no input panics; what is refused has a place in the file; what is accepted survives being written and read.
+// FuzzParse holds: no input panics; what is refused has a place in the file; what is accepted survives being
+// written and read.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(sambaFile))
-	f.Add([]byte("url = \"https://e.org/\"\n[auth]\nheaders = { X = { env = \"A\" } }\n[polite]\nfactor = 1e3\n"))
-	f.Add([]byte("url = ['https://e.org/']\nscope = { prefixes = ['https://e.org/'] }\nwindow='22:00-06:00'\npublish.keep='within 1.5d'\n"))
+	f.Add(
+		[]byte("url = \"https://e.org/\"\n[auth]\nheaders = { X = { env = \"A\" } }\n[polite]\nfactor = 1e3\n"))
+	f.Add([]byte("url = ['https://e.org/']\nscope = { prefixes = ['https://e.org/'] " +
+		"}\nwindow='22:00-06:00'\npublish.keep='within 1.5d'\n"))
 	f.Add([]byte("[[limits]]\n[scope.x]\n\"a.b\".c = 1\nurl = { a = [ { b = 1 } ] }\nschedule = '@every 1h'\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		j, err := Parse("j", "j.toml", data)
@@ -268,7 +296,8 @@ func FuzzSet(f *testing.F) {
 	f.Fuzz(func(t *testing.T, key, value string) {
 		j := Default("https://e.org/")
 		before := string(j.Effective())
-		if err := j.Set(key, value); err != nil && string(j.Effective()) != before && !strings.HasPrefix(key, "scope") {
+		if err := j.Set(key, value); err != nil && string(j.Effective()) != before &&
+			!strings.HasPrefix(key, "scope") {
 			t.Fatalf("refused %s=%s changed the job", key, value)
 		}
 	})

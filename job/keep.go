@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Keep says which versions are kept. A version stays when any of the terms wants it; the current version always stays.
+// Keep says which versions are kept. A version stays when any of the terms wants it; the current version
+// always stays.
 type Keep struct {
 	All     bool
 	Last    int           // this many newest
@@ -21,8 +22,8 @@ type Keep struct {
 	Yearly  int
 }
 
-// ParseKeep reads "all" or terms with commas between them: "7" or "last 7", "within 30d", "hourly 24", "daily 14", "weekly 8",
-// "monthly 24", "yearly 10".
+// ParseKeep reads "all" or terms with commas between them: "7" or "last 7", "within 30d", "hourly 24", "daily
+// 14", "weekly 8", "monthly 24", "yearly 10".
 func ParseKeep(s string) (Keep, error) {
 	const hint = `keep looks like "all", "7", "within 90d" or "last 7, weekly 8, monthly 24"`
 	var k Keep
@@ -53,7 +54,8 @@ func ParseKeep(s string) (Keep, error) {
 		}
 		dst := k.count(f[0])
 		if dst == nil {
-			if n := nearest(f[0], []string{"last", "within", "hourly", "daily", "weekly", "monthly", "yearly", "all"}); n != "" {
+			if n := nearest(f[0],
+				[]string{"last", "within", "hourly", "daily", "weekly", "monthly", "yearly", "all"}); n != "" {
 				return Keep{}, problemf(fmt.Sprintf("did you mean %q?", n), "%q is not a keep rule", f[0])
 			}
 			return Keep{}, problemf(hint, "%q is not a keep rule", f[0])

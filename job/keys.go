@@ -39,7 +39,8 @@ func (k Key) Table() (table, leaf string) { return cutLast(k.Name) }
 // Tables returns the tables of a job file in the order of the reference; the first, "", is the top level.
 func Tables() []string {
 	return []string{
-		"", "scope", "programs", "limits", "polite", "evidence", "adaptive", "near", "reuse", "auth", "tls", "publish", "notify",
+		"", "scope", "programs", "limits", "polite", "evidence", "adaptive", "near", "reuse", "auth", "tls",
+		"publish", "notify",
 	}
 }
 

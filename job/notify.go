@@ -76,14 +76,17 @@ func checkEmail(j *Job) error {
 	return nil
 }
 
-// mailAddress accepts the dot-atom form of RFC 5322 3.4.1: what a mailer's command line takes without quoting, and never an option.
+// mailAddress accepts the dot-atom form of RFC 5322 3.4.1: what a mailer's command line takes without
+// quoting, and never an option.
 func mailAddress(s string) bool {
 	local, domain, ok := strings.Cut(s, "@")
 	if !ok || len(s) > 254 || local == "" || domain == "" || strings.HasPrefix(s, "-") {
 		return false
 	}
 	for _, part := range append(strings.Split(local, "."), strings.Split(domain, ".")...) {
-		if part == "" || strings.ContainsFunc(part, func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune("\"(),:;<>@[\\]", r) }) {
+		if part == "" || strings.ContainsFunc(part, func(r rune) bool {
+			return r <= ' ' || r == 0x7f || strings.ContainsRune("\"(),:;<>@[\\]", r)
+		}) {
 			return false
 		}
 	}

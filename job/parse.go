@@ -14,18 +14,33 @@ import (
 // MaxFile is the size in bytes beyond which a job file is refused.
 const MaxFile = 1 << 20
 
-// Parse reads the job file data. name is the job's name, filename what messages call the file. The error is of type Errors and
-// lists everything that is wrong; only a syntax error hides what comes after it.
+// Parse reads the job file data. name is the job's name, filename what messages call the file. The error is
+// of type Errors and lists everything that is wrong; only a syntax error hides what comes after it.
 func Parse(name, filename string, data []byte) (*Job, error) {
 	j := Default()
 	j.Name, j.File = name, filename
-	p := &parser{job: j, file: filename, keys: Keys(), bad: map[string]bool{}}
+	p := &parser{
+		job:  j,
+		file: filename,
+		keys: Keys(),
+		bad:  map[string]bool{},
+	}
 	if !ValidName(name) {
-		p.errs = append(p.errs, Error{File: filename, Line: 1, Col: 1, Msg: fmt.Sprintf("%q cannot name a job", name),
-			Hint: "rename the file: a-z 0-9 . _ - and at most 64 characters, starting with a letter or digit"})
+		p.errs = append(p.errs, Error{
+			File: filename,
+			Line: 1,
+			Col:  1,
+			Msg:  fmt.Sprintf("%q cannot name a job", name),
+			Hint: "rename the file: a-z 0-9 . _ - and at most 64 characters, starting with a letter or digit",
+		})
 	}
 	if len(data) > MaxFile {
-		p.errs = append(p.errs, Error{File: filename, Line: 1, Col: 1, Msg: fmt.Sprintf("file has %d bytes; a job file has at most %d", len(data), MaxFile)})
+		p.errs = append(p.errs, Error{
+			File: filename,
+			Line: 1,
+			Col:  1,
+			Msg:  fmt.Sprintf("file has %d bytes; a job file has at most %d", len(data), MaxFile),
+		})
 		return nil, p.errs.asError()
 	}
 	var doc map[string]any
@@ -42,9 +57,15 @@ func Parse(name, filename string, data []byte) (*Job, error) {
 	return j, nil
 }
 
-// Validate checks everything that Parse checks; the error is of type Errors. It is for a job that was built by hand or changed by Set.
+// Validate checks everything that Parse checks; the error is of type Errors. It is for a job that was built
+// by hand or changed by Set.
 func (j *Job) Validate() error {
-	p := &parser{job: j, file: j.File, keys: Keys(), bad: map[string]bool{}}
+	p := &parser{
+		job:  j,
+		file: j.File,
+		keys: Keys(),
+		bad:  map[string]bool{},
+	}
 	p.validate()
 	return p.errs.asError()
 }
@@ -62,18 +83,31 @@ type parser struct {
 func (p *parser) fail(key, path string, err error) {
 	msg, hint := split(err)
 	at := p.places.of(path)
-	p.errs = append(p.errs, Error{File: p.file, Line: at.line, Col: at.col, Key: key, Msg: msg, Hint: hint})
+	p.errs = append(p.errs, Error{
+		File: p.file,
+		Line: at.line,
+		Col:  at.col,
+		Key:  key,
+		Msg:  msg,
+		Hint: hint,
+	})
 	p.bad[key] = true
 }
 
 func (p *parser) syntax(err error) {
-	e := Error{File: p.file, Line: 1, Col: 1, Msg: strings.TrimPrefix(err.Error(), "toml: ")}
+	e := Error{
+		File: p.file,
+		Line: 1,
+		Col:  1,
+		Msg:  strings.TrimPrefix(err.Error(), "toml: "),
+	}
 	var de *toml.DecodeError
 	if errors.As(err, &de) {
 		e.Line, e.Col = de.Position()
 		e.Key = strings.Join(de.Key(), ".")
 	}
-	if strings.Contains(e.Msg, "has not been found") || strings.Contains(e.Msg, "incomplete number") || strings.Contains(e.Msg, "expected value") {
+	if strings.Contains(e.Msg, "has not been found") || strings.Contains(e.Msg, "incomplete number") ||
+		strings.Contains(e.Msg, "expected value") {
 		e.Hint = "text stands in quotes"
 	}
 	p.errs = append(p.errs, e)
@@ -95,7 +129,13 @@ func (p *parser) table(prefix string, t map[string]any) {
 		}
 		if why := removedKey(full); why != "" {
 			at := p.places.of(full)
-			p.job.Ignored = append(p.job.Ignored, Error{File: p.file, Line: at.line, Col: at.col, Key: full, Msg: why})
+			p.job.Ignored = append(p.job.Ignored, Error{
+				File: p.file,
+				Line: at.line,
+				Col:  at.col,
+				Key:  full,
+				Msg:  why,
+			})
 			continue
 		}
 		if !slices.Contains(Tables()[1:], full) {
@@ -108,18 +148,22 @@ func (p *parser) table(prefix string, t map[string]any) {
 		case []any:
 			p.fail(full, full, problemf("write ["+full+"] with single brackets", "%s is one table, not a list", full))
 		default:
-			p.fail(full, full, problemf("write ["+full+"] and its keys below", "%s is a table, not %s", full, typeName(v)))
+			p.fail(full, full,
+				problemf("write ["+full+"] and its keys below", "%s is a table, not %s", full, typeName(v)))
 		}
 	}
 }
 
-// removedKey says why a key that earlier versions knew is ignored; "" for any other. A job file that was valid stays valid.
+// removedKey says why a key that earlier versions knew is ignored; "" for any other. A job file that was
+// valid stays valid.
 func removedKey(full string) string {
 	switch full {
 	case "near.zero":
-		return "near.zero is ignored since 0.2.0: a directory that never changed always counts as the best there is; remove the line"
+		return "near.zero is ignored since 0.2.0: a directory that never changed always counts as the best " +
+			"there is; remove the line"
 	case "near.audits":
-		return "near.audits is ignored since 0.2.0: two resources of each skipped directory are always requested; remove the line"
+		return "near.audits is ignored since 0.2.0: two resources of each skipped directory are always " +
+			"requested; remove the line"
 	}
 	return ""
 }
@@ -142,7 +186,8 @@ func (p *parser) scope(v any) {
 		}
 		p.table("scope", v)
 	default:
-		err = problemf(`write scope = "host", a list of URL prefixes, or { kind = "host", exclude = ["/ftp/**"] }`, "scope cannot be %s", typeName(v))
+		err = problemf(`write scope = "host", a list of URL prefixes, or { kind = "host", exclude = ["/ftp/**"] }`,
+			"scope cannot be %s", typeName(v))
 	}
 	if err != nil {
 		p.fail("scope", "scope", err)
@@ -187,7 +232,8 @@ func (p *parser) unknown(prefix, name string, v any) {
 func (p *parser) hint(prefix, name string) string {
 	switch strings.ToLower(name) {
 	case "password", "passwd", "pass", "secret", "token":
-		return "secrets do not belong in a job file: use password_file, password_env or headers with { env = … } in [auth]"
+		return "secrets do not belong in a job file: use password_file, password_env or headers with { env = … " +
+			"} in [auth]"
 	case "name":
 		return "a job is named by its file; title is for people"
 	}

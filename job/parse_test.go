@@ -35,8 +35,10 @@ func TestParse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if j.Name != "samba" || len(j.URLs) != 1 || j.Scope.Kind != "host" || j.Scope.Exclude[0] != "/ftp/**" || j.Limits.MaxSize != 20e9 ||
-		j.Limits.MaxDelete != 0.2 || j.Polite.Connections != 1 || j.Polite.Delay != time.Second || j.Publish.Dir != "/srv/www/samba" ||
+	if j.Name != "samba" || len(j.URLs) != 1 || j.Scope.Kind != "host" || j.Scope.Exclude[0] != "/ftp/**" ||
+		j.Limits.MaxSize != 20e9 ||
+		j.Limits.MaxDelete != 0.2 || j.Polite.Connections != 1 || j.Polite.Delay != time.Second ||
+		j.Publish.Dir != "/srv/www/samba" ||
 		j.Notify.Email[0] != "ops@example.org" || j.Notify.StaleAfter != 7*24*time.Hour || j.Limits.Retries != 3 {
 		t.Errorf("parsed %+v", j)
 	}
@@ -49,44 +51,78 @@ func TestParseErrors(t *testing.T) {
 	const ok = "url = \"https://e.org/\"\n"
 	for _, tc := range []struct{ name, in, want string }{
 		{"empty", "", `j.toml:1:1: no url is given; write url = "https://www.example.org/"`},
-		{"near miss", ok + "\n\nshedule = \"@daily\"", `j.toml:4:1: unknown key "shedule"; did you mean "schedule"?`},
-		{"dash for underscore", ok + "[limits]\nmax-size = 1", `j.toml:3:1: unknown key "max-size"; did you mean "max_size"?`},
-		{"other table", ok + "[polite]\n  max_size = 1", `j.toml:3:3: unknown key "max_size"; max_size belongs in [limits]`},
-		{"below a table", ok + "[polite]\nschedule = \"@daily\"", `j.toml:3:1: unknown key "schedule"; schedule stands above the first [table]`},
+		{"near miss", ok + "\n\nshedule = \"@daily\"",
+			`j.toml:4:1: unknown key "shedule"; did you mean "schedule"?`},
+		{"dash for underscore", ok + "[limits]\nmax-size = 1",
+			`j.toml:3:1: unknown key "max-size"; did you mean "max_size"?`},
+		{"other table", ok + "[polite]\n  max_size = 1",
+			`j.toml:3:3: unknown key "max_size"; max_size belongs in [limits]`},
+		{"below a table", ok + "[polite]\nschedule = \"@daily\"",
+			`j.toml:3:1: unknown key "schedule"; schedule stands above the first [table]`},
 		{"top level", ok + "delay = \"1s\"", `j.toml:2:1: unknown key "delay"; delay belongs in [polite]`},
-		{"misspelt in other table", ok + "conections = 1", `j.toml:2:1: unknown key "conections"; did you mean "connections" in [polite]?`},
-		{"unknown table", ok + "[limit]\nmax_size = 1\nx = 1", `j.toml:2:2: unknown table "limit"; did you mean [limits]?`},
-		{"table twice", ok + "[[limits]]\nmax_size = 1", `j.toml:2:3: limits is one table, not a list; write [limits] with single brackets`},
-		{"table as value", ok + "limits = 3", `j.toml:2:1: limits is a table, not a whole number; write [limits] and its keys below`},
-		{"password", ok + "[auth]\npassword = \"x\"", `j.toml:3:1: unknown key "password"; secrets do not belong in a job file: use password_file, password_env or headers with { env = … } in [auth]`},
-		{"type", ok + "[polite]\nconnections = \"2\"", `j.toml:3:1: polite.connections wants a number, not a string; write connections = 16`},
+		{"misspelt in other table", ok + "conections = 1",
+			`j.toml:2:1: unknown key "conections"; did you mean "connections" in [polite]?`},
+		{"unknown table", ok + "[limit]\nmax_size = 1\nx = 1",
+			`j.toml:2:2: unknown table "limit"; did you mean [limits]?`},
+		{"table twice", ok + "[[limits]]\nmax_size = 1",
+			`j.toml:2:3: limits is one table, not a list; write [limits] with single brackets`},
+		{"table as value", ok + "limits = 3",
+			`j.toml:2:1: limits is a table, not a whole number; write [limits] and its keys below`},
+		{"password", ok + "[auth]\npassword = \"x\"",
+			`j.toml:3:1: unknown key "password"; secrets do not belong in a job file: use password_file, password_env or headers with { env = … } in [auth]`},
+		{"type", ok + "[polite]\nconnections = \"2\"",
+			`j.toml:3:1: polite.connections wants a number, not a string; write connections = 16`},
 		{"range", ok + "[polite]\nconnections = 0", `j.toml:3:1: polite.connections must be between 1 and 256`},
 		{"negative size", ok + "limits.max_size = -1", `j.toml:2:8: limits.max_size must not be negative`},
-		{"duration without unit", ok + "[polite]\ndelay = 5", `j.toml:3:1: polite.delay has no unit; write "5s" for seconds`},
-		{"size letter", ok + "[limits]\nmax_size = \"10M\"", `j.toml:3:1: "10M" is not a size; write 10MB for powers of 1000 or 10MiB for powers of 1024`},
-		{"share", ok + "[limits]\nmax_delete = 30", `j.toml:3:1: limits.max_delete must be between 0 and 1; did you mean "30%"?`},
-		{"choice", ok + `policy = "adaptve"`, `j.toml:2:1: policy "adaptve" is not known; did you mean "adaptive"?`},
+		{"duration without unit", ok + "[polite]\ndelay = 5",
+			`j.toml:3:1: polite.delay has no unit; write "5s" for seconds`},
+		{"size letter", ok + "[limits]\nmax_size = \"10M\"",
+			`j.toml:3:1: "10M" is not a size; write 10MB for powers of 1000 or 10MiB for powers of 1024`},
+		{"share", ok + "[limits]\nmax_delete = 30",
+			`j.toml:3:1: limits.max_delete must be between 0 and 1; did you mean "30%"?`},
+		{"choice", ok + `policy = "adaptve"`,
+			`j.toml:2:1: policy "adaptve" is not known; did you mean "adaptive"?`},
 		{"scope kind", ok + `scope = "hosts"`, `j.toml:2:1: scope.kind "hosts" is not known; did you mean "host"?`},
-		{"scope in a table", ok + `scope = { kind = "host", exclud = [] }`, `j.toml:2:26: unknown key "exclud"; did you mean "exclude"?`},
-		{"scope number", ok + `scope = 7`, `j.toml:2:1: scope cannot be a whole number; write scope = "host", a list of URL prefixes, or { kind = "host", exclude = ["/ftp/**"] }`},
-		{"prefixes of a host", ok + `scope = { kind = "host", prefixes = ["https://e.org/a"] }`, `j.toml:2:26: scope of kind "host" has no prefixes; leave kind out or write kind = "prefixes"`},
-		{"relative glob", ok + `scope = { exclude = ["ftp/**"] }`, `j.toml:2:11: glob "ftp/**" can match no path: paths start with a slash; did you mean "/ftp/**" or "**/ftp/**"?`},
-		{"excluded entry point", ok + `scope = { exclude = ["/**"] }`, `j.toml:2:11: the entry point https://e.org/ is out of scope: excluded by "/**"`},
-		{"suffix", ok + `programs.suffixes = ["cgi"]`, `j.toml:2:10: "cgi" is not a suffix; suffixes look like ".cgi"`},
-		{"url without scheme", `url = "www.samba.org/x"`, `j.toml:1:1: "www.samba.org/x" is not a web URL; did you mean "https://www.samba.org/x"?`},
-		{"ftp", `url = "ftp://e.org/"`, `j.toml:1:1: "ftp://e.org/" is not a web URL; URLs start with http:// or https://`},
-		{"credentials", `url = "https://me:secret@e.org/"`, `j.toml:1:1: a URL must not hold a user or password; use [auth] with user and password_file or password_env`},
-		{"credential header", ok + "[auth]\nheaders = { Authorization = \"Bearer x\" }", `j.toml:3:1: header "Authorization" is a credential and must not stand in a job file; write { env = "NAME" } or { file = "/path" }`},
-		{"managed header", ok + "[auth.headers]\nHost = \"x\"", `j.toml:2:7: header "Host" is set by mirrord itself`},
-		{"user without password", ok + "[auth]\nuser = \"me\"", `j.toml:3:1: user "me" has no password; set password_file or password_env`},
-		{"time zone", ok + `timezone = "Europe/Berlun"`, `j.toml:2:1: time zone "Europe/Berlun" is not known; time zones look like "Europe/Berlin" or "UTC"`},
-		{"window", ok + `window = "0-6"`, `j.toml:2:1: "0-6" is not a window; windows look like "00:00-06:00" or "22:00-06:00,12:00-13:00"`},
-		{"keep", ok + "[publish]\nkeep = \"daly 4\"", `j.toml:3:1: "daly" is not a keep rule; did you mean "daily"?`},
-		{"publish dir", ok + "[publish]\ndir = \"www\"", `j.toml:3:1: publish.dir "www" is not an absolute path; write an absolute path such as "/srv/www/samba"`},
-		{"mail", ok + "notify.email = [\"a@b.org\", \"-oQ/tmp@b\"]", `j.toml:2:8: "-oQ/tmp@b" is not a mail address; addresses look like "ops@example.org"`},
-		{"list element", "url = [\"https://e.org/\", 3]", `j.toml:1:1: url wants a list of strings, and one element is a whole number`},
-		{"date", ok + "schedule = 2026-01-01", `j.toml:2:1: schedule wants a schedule, not a date or time; write schedule = "30 3 * * *"`},
-		{"proxy", ok + `proxy = "http://u:p@proxy:3128"`, `j.toml:2:1: proxy must not hold a user or password; use auth.proxy_user and auth.proxy_password_file or auth.proxy_password_env`},
+		{"scope in a table", ok + `scope = { kind = "host", exclud = [] }`,
+			`j.toml:2:26: unknown key "exclud"; did you mean "exclude"?`},
+		{"scope number", ok + `scope = 7`,
+			`j.toml:2:1: scope cannot be a whole number; write scope = "host", a list of URL prefixes, or { kind = "host", exclude = ["/ftp/**"] }`},
+		{"prefixes of a host", ok + `scope = { kind = "host", prefixes = ["https://e.org/a"] }`,
+			`j.toml:2:26: scope of kind "host" has no prefixes; leave kind out or write kind = "prefixes"`},
+		{"relative glob", ok + `scope = { exclude = ["ftp/**"] }`,
+			`j.toml:2:11: glob "ftp/**" can match no path: paths start with a slash; did you mean "/ftp/**" or "**/ftp/**"?`},
+		{"excluded entry point", ok + `scope = { exclude = ["/**"] }`,
+			`j.toml:2:11: the entry point https://e.org/ is out of scope: excluded by "/**"`},
+		{"suffix", ok + `programs.suffixes = ["cgi"]`,
+			`j.toml:2:10: "cgi" is not a suffix; suffixes look like ".cgi"`},
+		{"url without scheme", `url = "www.samba.org/x"`,
+			`j.toml:1:1: "www.samba.org/x" is not a web URL; did you mean "https://www.samba.org/x"?`},
+		{"ftp", `url = "ftp://e.org/"`,
+			`j.toml:1:1: "ftp://e.org/" is not a web URL; URLs start with http:// or https://`},
+		{"credentials", `url = "https://me:secret@e.org/"`,
+			`j.toml:1:1: a URL must not hold a user or password; use [auth] with user and password_file or password_env`},
+		{"credential header", ok + "[auth]\nheaders = { Authorization = \"Bearer x\" }",
+			`j.toml:3:1: header "Authorization" is a credential and must not stand in a job file; write { env = "NAME" } or { file = "/path" }`},
+		{"managed header", ok + "[auth.headers]\nHost = \"x\"",
+			`j.toml:2:7: header "Host" is set by mirrord itself`},
+		{"user without password", ok + "[auth]\nuser = \"me\"",
+			`j.toml:3:1: user "me" has no password; set password_file or password_env`},
+		{"time zone", ok + `timezone = "Europe/Berlun"`,
+			`j.toml:2:1: time zone "Europe/Berlun" is not known; time zones look like "Europe/Berlin" or "UTC"`},
+		{"window", ok + `window = "0-6"`,
+			`j.toml:2:1: "0-6" is not a window; windows look like "00:00-06:00" or "22:00-06:00,12:00-13:00"`},
+		{"keep", ok + "[publish]\nkeep = \"daly 4\"",
+			`j.toml:3:1: "daly" is not a keep rule; did you mean "daily"?`},
+		{"publish dir", ok + "[publish]\ndir = \"www\"",
+			`j.toml:3:1: publish.dir "www" is not an absolute path; write an absolute path such as "/srv/www/samba"`},
+		{"mail", ok + "notify.email = [\"a@b.org\", \"-oQ/tmp@b\"]",
+			`j.toml:2:8: "-oQ/tmp@b" is not a mail address; addresses look like "ops@example.org"`},
+		{"list element", "url = [\"https://e.org/\", 3]",
+			`j.toml:1:1: url wants a list of strings, and one element is a whole number`},
+		{"date", ok + "schedule = 2026-01-01",
+			`j.toml:2:1: schedule wants a schedule, not a date or time; write schedule = "30 3 * * *"`},
+		{"proxy", ok + `proxy = "http://u:p@proxy:3128"`,
+			`j.toml:2:1: proxy must not hold a user or password; use auth.proxy_user and auth.proxy_password_file or auth.proxy_password_env`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := Parse("j", "j.toml", []byte(tc.in))
@@ -187,7 +223,8 @@ func TestRemovedKeys(t *testing.T) {
 		key  string
 		line int
 	}{{"near.audits", 5}, {"near.zero", 4}} {
-		if got := j.Ignored[i]; got.Key != want.key || got.Line != want.line || !strings.Contains(got.Msg, "ignored") {
+		if got := j.Ignored[i]; got.Key != want.key || got.Line != want.line ||
+			!strings.Contains(got.Msg, "ignored") {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
 	}

@@ -17,8 +17,8 @@ type place struct{ line, col int }
 // places knows where each key and table of a file stands.
 type places map[string]place
 
-// of returns the place of a dotted key, else that of the nearest table around it, else the start of the file; the zero place
-// when there is no file at all.
+// of returns the place of a dotted key, else that of the nearest table around it, else the start of the file;
+// the zero place when there is no file at all.
 func (p places) of(path string) place {
 	if p == nil {
 		return place{}
@@ -52,8 +52,8 @@ func findPlaces(data []byte) places {
 		line := sort.SearchInts(starts, off+1)
 		out[path] = place{line, off - starts[line-1] + 1}
 	}
-	// keys adds the parts of a dotted key. Nothing of ours is deeper than maxDepth, and paths of a deeper document would grow with
-	// the square of its size.
+	// keys adds the parts of a dotted key. Nothing of ours is deeper than maxDepth, and paths of a deeper
+	// document would grow with the square of its size.
 	keys := func(prefix string, depth int, it unstable.Iterator) (string, int) {
 		for ; depth < maxDepth && it.Next(); depth++ {
 			prefix = join(prefix, string(it.Node().Data))

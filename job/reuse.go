@@ -8,7 +8,8 @@ import (
 	"mirrord/site"
 )
 
-// Reuse says which part of the site another job mirrors already: what lies under At here lies under From in the mirror of Job.
+// Reuse says which part of the site another job mirrors already: what lies under At here lies under From in
+// the mirror of Job.
 type Reuse struct {
 	Job  string // "" for none
 	From string // URL of a directory
@@ -57,7 +58,8 @@ func checkReuse(j *Job) error {
 	case r.Job == j.Name:
 		return problemf("", "a job cannot reuse its own mirror")
 	case r.From == "":
-		return problemf(`write reuse.from = "https://www.example.org/manual/"`, "reuse.job needs reuse.from: where the collection lies on the site of %s", r.Job)
+		return problemf(`write reuse.from = "https://www.example.org/manual/"`,
+			"reuse.job needs reuse.from: where the collection lies on the site of %s", r.Job)
 	}
 	return nil
 }
@@ -74,12 +76,14 @@ func checkDirectory(raw string) error {
 		return err
 	}
 	if _, query := u.Query(); query || fragment != "" || !strings.HasSuffix(u.Path(), "/") {
-		return problemf("write the directory's URL, with a slash at its end and nothing after it", "%s is no directory", raw)
+		return problemf("write the directory's URL, with a slash at its end and nothing after it",
+			"%s is no directory", raw)
 	}
 	return nil
 }
 
-// ReusePrefixes returns the URLs of the two directories in their canonical form; both are empty when nothing is reused.
+// ReusePrefixes returns the URLs of the two directories in their canonical form; both are empty when nothing
+// is reused.
 func (j *Job) ReusePrefixes() (from, at string) {
 	if j.Reuse.Job == "" {
 		return "", ""

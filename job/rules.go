@@ -10,14 +10,23 @@ func (j *Job) ScopeRule() (*site.Rule, error) {
 	if err != nil {
 		return nil, err
 	}
-	return site.Scope{Kind: kind, Prefixes: j.Scope.Prefixes, Include: j.Scope.Include, Exclude: j.Scope.Exclude}.Compile(j.Seeds())
+	return site.Scope{
+		Kind:     kind,
+		Prefixes: j.Scope.Prefixes,
+		Include:  j.Scope.Include,
+		Exclude:  j.Scope.Exclude,
+	}.Compile(j.Seeds())
 }
 
 // ProgramRule compiles the job's rule of what is a program. A validated job's rule compiles.
 func (j *Job) ProgramRule() (*site.ProgramRule, error) {
 	// In site a nil list is its default; here an empty list means none.
 	list := func(s []string) []string { return append([]string{}, s...) }
-	return site.Programs{Suffixes: list(j.Programs.Suffixes), Dirs: list(j.Programs.Dirs), Globs: list(j.Programs.Globs)}.Compile()
+	return site.Programs{
+		Suffixes: list(j.Programs.Suffixes),
+		Dirs:     list(j.Programs.Dirs),
+		Globs:    list(j.Programs.Globs),
+	}.Compile()
 }
 
 // Traps returns the job's limits against endless spaces of URLs.
@@ -27,7 +36,11 @@ func (j *Job) Traps() site.Traps {
 		repeats = -1 // for site 0 is the default
 	}
 	return site.Traps{
-		MaxDepth: int(j.Limits.MaxPathDepth), MaxURLLen: int(j.Limits.MaxURLLength), MaxRepeat: repeats, MaxSame: 2 * repeats,
-		MaxTemplate: int(min(j.Limits.MaxVariants, 1<<30)), MaxDates: int(min(j.Limits.MaxDates, 1<<30)),
+		MaxDepth:    int(j.Limits.MaxPathDepth),
+		MaxURLLen:   int(j.Limits.MaxURLLength),
+		MaxRepeat:   repeats,
+		MaxSame:     2 * repeats,
+		MaxTemplate: int(min(j.Limits.MaxVariants, 1<<30)),
+		MaxDates:    int(min(j.Limits.MaxDates, 1<<30)),
 	}
 }

@@ -10,7 +10,9 @@ import (
 )
 
 func TestRules(t *testing.T) {
-	j, err := Parse("j", "j.toml", []byte("url = \"https://e.org/docs/\"\nscope = { exclude = [\"/docs/old/**\"] }\nprograms = { suffixes = [], globs = [\"/docs/find*\"] }\nlimits.max_path_depth = 3\n"))
+	j, err := Parse("j", "j.toml",
+		[]byte("url = \"https://e.org/docs/\"\nscope = { exclude = [\"/docs/old/**\"] }\nprograms = { suffixes "+
+			"= [], globs = [\"/docs/find*\"] }\nlimits.max_path_depth = 3\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +47,8 @@ func TestRules(t *testing.T) {
 		program, _ := programs.Is(u)
 		_, trapped := j.Traps().Check(u)
 		if in != tc.in || program != tc.program || trapped != tc.trapped {
-			t.Errorf("%s: in scope %v, program %v, trapped %v; want %v, %v, %v", tc.url, in, program, trapped, tc.in, tc.program, tc.trapped)
+			t.Errorf("%s: in scope %v, program %v, trapped %v; want %v, %v, %v", tc.url, in, program, trapped, tc.in,
+				tc.program, tc.trapped)
 		}
 	}
 }
@@ -53,7 +56,8 @@ func TestRules(t *testing.T) {
 // The words are site's; the place and the hint are ours.
 func TestBadGlob(t *testing.T) {
 	_, err := Parse("j", "j.toml", []byte("url = \"https://e.org/\"\n[programs]\nglobs = [\"/a\", \"/[ab]\"]\n"))
-	if err == nil || !strings.HasPrefix(err.Error(), `j.toml:3:1: bad glob "/[ab]"`) || !strings.HasSuffix(err.Error(), "; globs are explained in docs/jobs.md") {
+	if err == nil || !strings.HasPrefix(err.Error(), `j.toml:3:1: bad glob "/[ab]"`) ||
+		!strings.HasSuffix(err.Error(), "; globs are explained in docs/jobs.md") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -63,8 +67,10 @@ func TestRepeats(t *testing.T) {
 		limit, path string
 		trapped     bool
 	}{
-		{"", "/a/a/b", false}, {"", "/a/a/a/", true}, {"", "/a/b/a/b/a/b", true}, {"", "/x/1/x/2/x/3/x/4/x/5/y", false}, {"", "/x/1/x/2/x/3/x/4/x/5/x/", true},
-		{"", "/1/1/1/", false}, {"limits.max_repeats = 2", "/b/a/a/", true}, {"limits.max_repeats = 5", "/a/a/a/a/", false}, {"limits.max_repeats = 5", "/a/a/a/a/a/", true},
+		{"", "/a/a/b", false}, {"", "/a/a/a/", true}, {"", "/a/b/a/b/a/b", true},
+		{"", "/x/1/x/2/x/3/x/4/x/5/y", false}, {"", "/x/1/x/2/x/3/x/4/x/5/x/", true},
+		{"", "/1/1/1/", false}, {"limits.max_repeats = 2", "/b/a/a/", true},
+		{"limits.max_repeats = 5", "/a/a/a/a/", false}, {"limits.max_repeats = 5", "/a/a/a/a/a/", true},
 		{"limits.max_repeats = 0", "/a/a/a/a/a/a/a/a/a/a/", false},
 	} {
 		j, err := Parse("j", "j.toml", []byte("url = \"https://e.org/\"\n"+c.limit+"\n"))

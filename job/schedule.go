@@ -13,18 +13,20 @@ import (
 // MinEvery is the shortest interval of "@every".
 const MinEvery = time.Minute
 
-// Schedule is a checked schedule. Exactly one of its fields is set; all are zero for a job that only runs by hand.
+// Schedule is a checked schedule. Exactly one of its fields is set; all are zero for a job that only runs by
+// hand.
 type Schedule struct {
 	Continuous bool               // when the site is likely to have changed: within MinInterval and MaxInterval
 	Every      time.Duration      // between the starts of two runs
 	Cron       *cron.SpecSchedule // minute, hour, day, month, weekday; bits as robfig/cron keeps them
 }
 
-// ParseSchedule reads "", "continuous", "@every 6h", "@hourly" … "@yearly" or five cron fields: minute hour day month weekday.
+// ParseSchedule reads "", "continuous", "@every 6h", "@hourly" … "@yearly" or five cron fields: minute hour
+// day month weekday.
 //
-// What robfig/cron v3 accepts but does not do as one would think is refused here: a TZ= prefix (it can panic), @every below
-// MinEvery, dates that never come (30 February), and day and weekday together when one of them is a step (cron programs
-// differ in whether either or both must match).
+// What robfig/cron v3 accepts but does not do as one would think is refused here: a TZ= prefix (it can
+// panic), @every below MinEvery, dates that never come (30 February), and day and weekday together when one
+// of them is a step (cron programs differ in whether either or both must match).
 func ParseSchedule(spec string) (Schedule, error) {
 	s := strings.TrimSpace(spec)
 	switch {
@@ -51,17 +53,21 @@ func ParseSchedule(spec string) (Schedule, error) {
 	if !strings.HasPrefix(s, "@") {
 		f := strings.Fields(s)
 		if len(f) != 5 {
-			return Schedule{}, problemf(`five fields are wanted: minute hour day month weekday, as in "30 3 * * *"`, "schedule %q has %d fields", spec, len(f))
+			return Schedule{}, problemf(`five fields are wanted: minute hour day month weekday, as in "30 3 * * *"`,
+				"schedule %q has %d fields", spec, len(f))
 		}
-		if f[2] != "*" && f[4] != "*" && f[2] != "?" && f[4] != "?" && (strings.HasPrefix(f[2], "*") || strings.HasPrefix(f[4], "*")) {
-			return Schedule{}, problemf("cron programs differ in its meaning: leave one of them *", "schedule %q sets both day and weekday", spec)
+		if f[2] != "*" && f[4] != "*" && f[2] != "?" && f[4] != "?" &&
+			(strings.HasPrefix(f[2], "*") || strings.HasPrefix(f[4], "*")) {
+			return Schedule{}, problemf("cron programs differ in its meaning: leave one of them *",
+				"schedule %q sets both day and weekday", spec)
 		}
 	}
 	c, err := parseCron(s)
 	if err != nil {
 		return Schedule{}, problemf(scheduleHint(s), "schedule %q: %s", spec, err)
 	}
-	// Any start will do: robfig/cron looks five years ahead, and the next leap day is nearer than that from here.
+	// Any start will do: robfig/cron looks five years ahead, and the next leap day is nearer than that from
+	// here.
 	if c.Next(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
 		return Schedule{}, problemf("no such day exists", "schedule %q never fires", spec)
 	}
@@ -87,7 +93,8 @@ func parseCron(s string) (c *cron.SpecSchedule, err error) {
 }
 
 func scheduleHint(s string) string {
-	names := []string{"@hourly", "@daily", "@midnight", "@weekly", "@monthly", "@yearly", "@annually", "continuous"}
+	names := []string{"@hourly", "@daily", "@midnight", "@weekly", "@monthly", "@yearly", "@annually",
+		"continuous"}
 	if n := nearest(s, names); n != "" {
 		return fmt.Sprintf("did you mean %q?", n)
 	}

@@ -48,7 +48,8 @@ func TestParseSchedule(t *testing.T) {
 	}
 }
 
-// Each of these is accepted, panics or means something else in robfig/cron v3.0.1, or is a habit from another cron.
+// Each of these is accepted, panics or means something else in robfig/cron v3.0.1, or is a habit from another
+// cron.
 func TestParseScheduleTraps(t *testing.T) {
 	for spec, want := range map[string]string{
 		"TZ=0":                         "names a time zone",
@@ -119,10 +120,14 @@ func TestWindow(t *testing.T) {
 			change = c.Format("2006-01-02 15:04:05")
 		}
 		if got := w.Open(at(tc.at)); got != tc.open || change != tc.change {
-			t.Errorf("window %q at %s: open %v until %q, want %v until %q", tc.window, tc.at, got, change, tc.open, tc.change)
+			t.Errorf("window %q at %s: open %v until %q, want %v until %q", tc.window, tc.at, got, change,
+				tc.open, tc.change)
 		}
 	}
-	for _, in := range []string{"6-7", "00:00", "00:00-24:01", "24:00-06:00", "00:60-01:00", "06:00-06:00", "00:00-24:00x", ",", "00:00-24:00", "-", "١٢:٠٠-13:00"} {
+	for _, in := range []string{
+		"6-7", "00:00", "00:00-24:01", "24:00-06:00", "00:60-01:00", "06:00-06:00", "00:00-24:00x", ",",
+		"00:00-24:00", "-", "١٢:٠٠-13:00",
+	} {
 		if _, err := ParseWindow(in); err == nil {
 			t.Errorf("ParseWindow(%q) is accepted", in)
 		}
@@ -158,7 +163,9 @@ func TestParseKeep(t *testing.T) {
 			t.Errorf("ParseKeep(%q) = %+v, %v; want %+v", in, got, err, want)
 		}
 	}
-	for _, in := range []string{"", ",", "0", "-1", "last", "last 0", "last 1, 2", "30d", "within 0s", "daily ten", "daily 1 2", "9999999"} {
+	for _, in := range []string{
+		"", ",", "0", "-1", "last", "last 0", "last 1, 2", "30d", "within 0s", "daily ten", "daily 1 2", "9999999",
+	} {
 		if got, err := ParseKeep(in); err == nil {
 			t.Errorf("ParseKeep(%q) = %+v, want an error", in, got)
 		}

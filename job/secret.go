@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Secret says where a value comes from: the environment, a file, or, for what is no secret, the job file itself.
+// Secret says where a value comes from: the environment, a file, or, for what is no secret, the job file
+// itself.
 type Secret struct {
 	Value string // literal; only for what needs no hiding
 	Env   string // name of an environment variable
@@ -28,9 +29,12 @@ func (s Secret) String() string {
 	return s.Value
 }
 
-// Resolve returns the value. getenv and readFile are the caller's contact with the world (os.LookupEnv, os.ReadFile).
-// A variable that is not set, and an empty file, are errors: a request without its credentials would only look like a broken site.
-func (s Secret) Resolve(getenv func(string) (string, bool), readFile func(string) ([]byte, error)) (string, error) {
+// Resolve returns the value. getenv and readFile are the caller's contact with the world (os.LookupEnv,
+// os.ReadFile). A variable that is not set, and an empty file, are errors: a request without its credentials
+// would only look like a broken site.
+func (s Secret) Resolve(
+	getenv func(string) (string, bool), readFile func(string) ([]byte, error),
+) (string, error) {
 	switch {
 	case s.Env != "":
 		v, ok := getenv(s.Env)
@@ -71,7 +75,8 @@ func secretHeader(name string) bool {
 // managedHeader reports whether mirrord itself has to decide about this request header.
 func managedHeader(name string) bool {
 	switch strings.ToLower(name) {
-	case "host", "connection", "content-length", "transfer-encoding", "te", "trailer", "upgrade", "accept-encoding", "range", "if-range",
+	case "host", "connection", "content-length", "transfer-encoding", "te", "trailer", "upgrade",
+		"accept-encoding", "range", "if-range",
 		"if-none-match", "if-modified-since", "user-agent", "keep-alive", "proxy-connection", "expect":
 		return true
 	}

@@ -13,9 +13,10 @@ type Dated struct {
 	Time   time.Time
 }
 
-// Drop returns the numbers of the versions that the rule does not keep, ascending. The version with the highest number always stays, and
-// a rule without any term keeps all. Hours, days, weeks (ISO 8601, from Monday), months and years are those of now's location; an hour that
-// comes twice when the clocks go back is two hours. "Newer" is by number: a clock that stepped back changes no order. The terms are those of
+// Drop returns the numbers of the versions that the rule does not keep, ascending. The version with the
+// highest number always stays, and a rule without any term keeps all. Hours, days, weeks (ISO 8601, from
+// Monday), months and years are those of now's location; an hour that comes twice when the clocks go back is
+// two hours. "Newer" is by number: a clock that stepped back changes no order. The terms are those of
 // restic's forget, but the age of "within" counts from now.
 func (k Keep) Drop(versions []Dated, now time.Time) []int {
 	if k.All || k == (Keep{}) || len(versions) < 2 {

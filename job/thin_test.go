@@ -26,7 +26,8 @@ func TestKeepDrop(t *testing.T) {
 		return out
 	}
 	now := day("2026-03-31 12:00")
-	week := versions("2026-03-02 03:00", "2026-03-08 03:00", "2026-03-09 03:00", "2026-03-15 03:00", "2026-03-22 03:00", "2026-03-30 03:00", "2026-03-30 15:00", "2026-03-31 03:00")
+	week := versions("2026-03-02 03:00", "2026-03-08 03:00", "2026-03-09 03:00", "2026-03-15 03:00",
+		"2026-03-22 03:00", "2026-03-30 03:00", "2026-03-30 15:00", "2026-03-31 03:00")
 	for _, tc := range []struct {
 		name, rule string
 		versions   []Dated
@@ -43,15 +44,22 @@ func TestKeepDrop(t *testing.T) {
 		{"weekly counts only weeks that have one", "weekly 3", week, now, []int{1, 2, 3, 6, 7}},
 		{"hourly", "hourly 2", week, now, []int{1, 2, 3, 4, 5, 6}},
 		{"terms add up", "last 1, weekly 2, monthly 1", week, now, []int{1, 2, 3, 4, 6, 7}},
-		{"months", "monthly 2", versions("2026-01-31 23:59", "2026-02-01 00:00", "2026-02-28 10:00", "2026-03-01 10:00"), now, []int{1, 2}},
-		{"years", "yearly 5", versions("2019-12-31 10:00", "2020-01-01 10:00", "2020-06-01 10:00", "2026-01-01 10:00"), now, []int{2}},
-		{"the ISO year of a week", "weekly 9", versions("2024-12-29 10:00", "2024-12-30 10:00", "2025-01-05 10:00"), now, []int{2}},
+		{"months", "monthly 2", versions("2026-01-31 23:59", "2026-02-01 00:00", "2026-02-28 10:00",
+			"2026-03-01 10:00"), now, []int{1, 2}},
+		{"years", "yearly 5", versions("2019-12-31 10:00", "2020-01-01 10:00", "2020-06-01 10:00",
+			"2026-01-01 10:00"), now, []int{2}},
+		{"the ISO year of a week", "weekly 9", versions("2024-12-29 10:00", "2024-12-30 10:00", "2025-01-05 10:00"),
+			now, []int{2}},
 		{"one version", "1", week[:1], now, nil},
 		{"none", "1", nil, now, nil},
-		{"the clock stepped back", "last 2", versions("2026-03-01 10:00", "2026-03-05 10:00", "2026-02-01 10:00"), now, []int{1}},
-		{"the clock stepped back, daily", "daily 9", versions("2026-03-05 10:00", "2026-03-04 10:00", "2026-03-05 09:00"), now, []int{1}},
-		{"of the future", "within 1d", versions("2026-03-01 10:00", "2027-03-05 10:00", "2026-03-31 10:00"), now, []int{1}},
-		{"days of the place", "daily 9", versions("2026-03-30 21:00", "2026-03-30 22:30", "2026-03-31 01:00"), now.In(time.FixedZone("", 2*3600)), []int{2}},
+		{"the clock stepped back", "last 2", versions("2026-03-01 10:00", "2026-03-05 10:00", "2026-02-01 10:00"),
+			now, []int{1}},
+		{"the clock stepped back, daily", "daily 9",
+			versions("2026-03-05 10:00", "2026-03-04 10:00", "2026-03-05 09:00"), now, []int{1}},
+		{"of the future", "within 1d", versions("2026-03-01 10:00", "2027-03-05 10:00", "2026-03-31 10:00"),
+			now, []int{1}},
+		{"days of the place", "daily 9", versions("2026-03-30 21:00", "2026-03-30 22:30", "2026-03-31 01:00"),
+			now.In(time.FixedZone("", 2*3600)), []int{2}},
 	} {
 		k, err := ParseKeep(tc.rule)
 		if err != nil {
@@ -82,11 +90,17 @@ func TestKeepHourThatComesTwice(t *testing.T) {
 	}
 }
 
-// What thinning keeps does not depend on whether it ran after every version or only now and then, as restic's does.
+// What thinning keeps does not depend on whether it ran after every version or only now and then, as restic's
+// does.
 func TestKeepProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		k := Keep{Last: rapid.IntRange(0, 3).Draw(t, "last"), Daily: rapid.IntRange(0, 4).Draw(t, "daily"), Weekly: rapid.IntRange(0, 4).Draw(t, "weekly"),
-			Monthly: rapid.IntRange(0, 4).Draw(t, "monthly"), Hourly: rapid.IntRange(0, 2).Draw(t, "hourly")}
+		k := Keep{
+			Last:    rapid.IntRange(0, 3).Draw(t, "last"),
+			Daily:   rapid.IntRange(0, 4).Draw(t, "daily"),
+			Weekly:  rapid.IntRange(0, 4).Draw(t, "weekly"),
+			Monthly: rapid.IntRange(0, 4).Draw(t, "monthly"),
+			Hourly:  rapid.IntRange(0, 2).Draw(t, "hourly"),
+		}
 		at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 		var all, often []Dated
 		for n := range rapid.IntRange(1, 60).Draw(t, "n") {

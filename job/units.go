@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// Size is a number of bytes, written "10MB" (10 000 000), "1GiB" (2^30), "512B" or as a plain number of bytes.
+// Size is a number of bytes, written "10MB" (10 000 000), "1GiB" (2^30), "512B" or as a plain number of
+// bytes.
 type Size int64
 
 // Rate is a number of bytes per second, written "2MB/s".
@@ -47,7 +48,9 @@ func ParseSize(s string) (Size, error) {
 		if len(t) > 1 && strings.ContainsAny(t[len(t)-1:], "kKMGTmgt") {
 			if _, err := parseDecimal(t[:len(t)-1]); err == nil {
 				letter := strings.ToUpper(t[len(t)-1:])
-				return 0, problemf(fmt.Sprintf("write %s%sB for powers of 1000 or %s%siB for powers of 1024", t[:len(t)-1], letter, t[:len(t)-1], letter), "%q is not a size", s)
+				return 0,
+					problemf(fmt.Sprintf("write %s%sB for powers of 1000 or %s%siB for powers of 1024", t[:len(t)-1], letter,
+						t[:len(t)-1], letter), "%q is not a size", s)
 			}
 		}
 		return 0, problemf(hint, "%q is not a size", s)

@@ -11,13 +11,16 @@ import (
 
 func TestParseSize(t *testing.T) {
 	for in, want := range map[string]Size{
-		"0": 0, "512": 512, "512B": 512, "10kB": 10_000, "10KB": 10_000, "10MB": 10_000_000, "1GiB": 1 << 30, "1.5 GiB": 3 << 29, " 2TB ": 2e12,
+		"0": 0, "512": 512, "512B": 512, "10kB": 10_000, "10KB": 10_000, "10MB": 10_000_000, "1GiB": 1 << 30,
+		"1.5 GiB": 3 << 29, " 2TB ": 2e12,
 	} {
 		if got, err := ParseSize(in); err != nil || got != want {
 			t.Errorf("ParseSize(%q) = %d, %v; want %d", in, got, err, want)
 		}
 	}
-	for _, in := range []string{"", "MB", "-1MB", "1e9", "10M", "1 000", "9999999TiB", "NaN", "InfB", "0x10", "1.2.3MB", "10MBB"} {
+	for _, in := range []string{
+		"", "MB", "-1MB", "1e9", "10M", "1 000", "9999999TiB", "NaN", "InfB", "0x10", "1.2.3MB", "10MBB",
+	} {
 		if got, err := ParseSize(in); err == nil {
 			t.Errorf("ParseSize(%q) = %d, want an error", in, got)
 		}
@@ -27,13 +30,16 @@ func TestParseSize(t *testing.T) {
 func TestParseDuration(t *testing.T) {
 	const day = 24 * time.Hour
 	for in, want := range map[string]time.Duration{
-		"0": 0, "0s": 0, "500ms": 500 * time.Millisecond, "1h30m": 90 * time.Minute, "7d": 7 * day, "2w": 14 * day, "1d12h": 36 * time.Hour, "1.5d": 36 * time.Hour,
+		"0": 0, "0s": 0, "500ms": 500 * time.Millisecond, "1h30m": 90 * time.Minute, "7d": 7 * day, "2w": 14 * day,
+		"1d12h": 36 * time.Hour, "1.5d": 36 * time.Hour,
 	} {
 		if got, err := ParseDuration(in); err != nil || got != want {
 			t.Errorf("ParseDuration(%q) = %v, %v; want %v", in, got, err, want)
 		}
 	}
-	for _, in := range []string{"", "5", "-5s", "+5s", "1x", "d", "1y", "99999999999w", "999999999999h", "1d-3h", "106751d106751d"} {
+	for _, in := range []string{
+		"", "5", "-5s", "+5s", "1x", "d", "1y", "99999999999w", "999999999999h", "1d-3h", "106751d106751d",
+	} {
 		if got, err := ParseDuration(in); err == nil {
 			t.Errorf("ParseDuration(%q) = %v, want an error", in, got)
 		}
@@ -73,7 +79,8 @@ func TestUnitsRoundTrip(t *testing.T) {
 
 func TestNearest(t *testing.T) {
 	for _, tc := range []struct{ in, want string }{
-		{"shedule", "schedule"}, {"scheduel", "schedule"}, {"URL", "url"}, {"urls", "url"}, {"windw", "window"}, {"xyz", ""}, {"", ""}, {"scope", ""},
+		{"shedule", "schedule"}, {"scheduel", "schedule"}, {"URL", "url"}, {"urls", "url"}, {"windw", "window"},
+		{"xyz", ""}, {"", ""}, {"scope", ""},
 	} {
 		if got := nearest(tc.in, []string{"schedule", "url", "window", "timezone"}); got != tc.want {
 			t.Errorf("nearest(%q) = %q, want %q", tc.in, got, tc.want)

@@ -14,8 +14,8 @@ import (
 	"mirrord/reach"
 )
 
-// decode stores the TOML value v (as go-toml decodes into any) in the field of k. It checks the type, the range and the words of a
-// choice, and stores nothing when one of them is wrong.
+// decode stores the TOML value v (as go-toml decodes into any) in the field of k. It checks the type, the
+// range and the words of a choice, and stores nothing when one of them is wrong.
 func decode(k Key, j *Job, v any) error {
 	switch p := k.field(j).(type) {
 	case *string:
@@ -147,7 +147,8 @@ func decodePrivate(k Key, p *Private, v any) error {
 		}
 		r, err := reach.ParseRule(s)
 		if err != nil {
-			return problemf(`elements look like "10.0.0.0/8:80,443", "[fd00::/8]:443" or "host:8080"`, "%s: %q: %v", k.Name, s, err)
+			return problemf(`elements look like "10.0.0.0/8:80,443", "[fd00::/8]:443" or "host:8080"`, "%s: %q: %v",
+				k.Name, s, err)
 		}
 		rules = append(rules, r)
 	}

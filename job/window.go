@@ -10,10 +10,12 @@ import (
 // Window is the part of each day in which requests may be made. The empty window is always open.
 type Window []Span
 
-// Span is a part of a day in minutes since midnight; From 0..1439, To 1..1440. A span with To <= From goes over midnight.
+// Span is a part of a day in minutes since midnight; From 0..1439, To 1..1440. A span with To <= From goes
+// over midnight.
 type Span struct{ From, To int }
 
-// ParseWindow reads "00:00-06:00" or several such spans with commas between them; "22:00-06:00" goes over midnight.
+// ParseWindow reads "00:00-06:00" or several such spans with commas between them; "22:00-06:00" goes over
+// midnight.
 func ParseWindow(s string) (Window, error) {
 	if strings.TrimSpace(s) == "" {
 		return nil, nil
@@ -24,10 +26,12 @@ func ParseWindow(s string) (Window, error) {
 		a, okA := parseClock(strings.TrimSpace(from), 1439)
 		b, okB := parseClock(strings.TrimSpace(to), 1440)
 		if !ok || !okA || !okB {
-			return nil, problemf(`windows look like "00:00-06:00" or "22:00-06:00,12:00-13:00"`, "%q is not a window", strings.TrimSpace(part))
+			return nil, problemf(`windows look like "00:00-06:00" or "22:00-06:00,12:00-13:00"`, "%q is not a window",
+				strings.TrimSpace(part))
 		}
 		if a == b%1440 {
-			return nil, problemf("leave window out for the whole day", "window %q has no length", strings.TrimSpace(part))
+			return nil,
+				problemf("leave window out for the whole day", "window %q has no length", strings.TrimSpace(part))
 		}
 		if len(w) == 48 {
 			return nil, problemf("", "window has more than 48 spans")
@@ -64,8 +68,9 @@ func (w Window) Open(t time.Time) bool {
 	return false
 }
 
-// Change returns the first full minute after t at which Open has another answer, in t's location: when an open window closes, or when
-// a closed one opens. It is the zero time when that never happens. It steps through real time, so that a clock change moves it.
+// Change returns the first full minute after t at which Open has another answer, in t's location: when an
+// open window closes, or when a closed one opens. It is the zero time when that never happens. It steps
+// through real time, so that a clock change moves it.
 func (w Window) Change(t time.Time) time.Time {
 	now := w.Open(t)
 	next := t.Truncate(time.Minute)

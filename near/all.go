@@ -10,16 +10,23 @@ import (
 	"mirrord/evolution"
 )
 
-// ErrTooManyRules says that there are more rules, or more chains to look at, than a limit allows: their number grows as 2 to the depth.
+// ErrTooManyRules says that there are more rules, or more chains to look at, than a limit allows: their
+// number grows as 2 to the depth.
 var ErrTooManyRules = errors.New("too many rules")
 
-// MineAll finds every rule: for each directory every chain above it that makes one. Skipping needs [Mine] only. The rules come by
-// consequent, in the order of the directories' numbers; those of one consequent by their antecedents, as lists of numbers.
+// MineAll finds every rule: for each directory every chain above it that makes one. Skipping needs [Mine]
+// only. The rules come by consequent, in the order of the directories' numbers; those of one consequent by
+// their antecedents, as lists of numbers.
 func MineAll(h *evolution.History, o Options) ([]Rule, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	t, err := h.DeltaTree(evolution.DeltaOptions{Alpha: o.MinDoC, Structural: o.Structural, From: o.From, To: o.To})
+	t, err := h.DeltaTree(evolution.DeltaOptions{
+		Alpha:      o.MinDoC,
+		Structural: o.Structural,
+		From:       o.From,
+		To:         o.To,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +72,10 @@ func MineAll(h *evolution.History, o Options) ([]Rule, error) {
 				}
 				chains = append(chains, named{w, append(slices.Clip(c.dirs), d)})
 				if looked++; looked > 4*o.MaxRules {
-					return nil, fmt.Errorf("mine all rules: %w: more than %d chains were looked at: raise alpha or beta, or take the best rules only", ErrTooManyRules, looked-1)
+					return nil,
+						fmt.Errorf(
+							"mine all rules: %w: more than %d chains were looked at: raise alpha or beta, or take the best "+
+								"rules only", ErrTooManyRules, looked-1)
 				}
 			}
 		}
@@ -80,7 +90,9 @@ func MineAll(h *evolution.History, o Options) ([]Rule, error) {
 				}
 			}
 			if len(rules) > o.MaxRules {
-				return nil, fmt.Errorf("mine all rules: %w: more than %d: raise alpha or beta, or take the best rules only", ErrTooManyRules, o.MaxRules)
+				return nil,
+					fmt.Errorf("mine all rules: %w: more than %d: raise alpha or beta, or take the best rules only",
+						ErrTooManyRules, o.MaxRules)
 			}
 		}
 	}

@@ -11,15 +11,16 @@ import (
 	"mirrord/evolution"
 )
 
-// largeHistory is that of a site of 20 pages in each of many directories, 6 deep: in each of 100 steps one directory in 200 changes, and a
-// tenth of the site is where nine tenths of that happens.
+// largeHistory is that of a site of 20 pages in each of many directories, 6 deep: in each of 100 steps one
+// directory in 200 changes, and a tenth of the site is where nine tenths of that happens.
 func largeHistory(b *testing.B, dirs int) *evolution.History {
 	b.Helper()
 	h := &evolution.History{}
 	r := h.Record(0)
 	var leaves []evolution.Dir
 	for i := range dirs {
-		d := r.Dir(fmt.Sprintf("part%d/of%d/the%d/big%d/site%d/n%d", i/100_000, i/10_000%10, i/1000%10, i/100%10, i/10%10, i%10))
+		d := r.Dir(fmt.Sprintf("part%d/of%d/the%d/big%d/site%d/n%d", i/100_000, i/10_000%10, i/1000%10, i/100%10,
+			i/10%10, i%10))
 		r.Insert(d, 20)
 		leaves = append(leaves, d)
 	}
@@ -50,8 +51,9 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// BenchmarkLargeSite mines 100 steps of a site of 10 million pages in 500 000 directories and those above them, and finds what is
-// skipped. Memory is stated for each directory: what the history, what the miner keeps, and what rules and skips add.
+// BenchmarkLargeSite mines 100 steps of a site of 10 million pages in 500 000 directories and those above
+// them, and finds what is skipped. Memory is stated for each directory: what the history, what the miner
+// keeps, and what rules and skips add.
 func BenchmarkLargeSite(b *testing.B) {
 	var h *evolution.History
 	var miner *Miner

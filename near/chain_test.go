@@ -13,7 +13,15 @@ import (
 // Where a chain of two says the same as a later single directory, the rule has the single one.
 func TestShortestChain(t *testing.T) {
 	o := Best().withDefaults()
-	f := &finder{o: &o, n: 4, least: 1, next: map[[2]int32]int32{}, found: map[[2]int32]int32{}, states: [][]chain{nil}, room: mostChains}
+	f := &finder{
+		o:      &o,
+		n:      4,
+		least:  1,
+		next:   map[[2]int32]int32{},
+		found:  map[[2]int32]int32{},
+		states: [][]chain{nil},
+		room:   mostChains,
+	}
 	for _, bits := range []uint64{0b1110, 0b1101, 0b1100, 0} {
 		f.classes = append(f.classes, vector{[]uint64{bits}, []uint64{0b1111}})
 	}
@@ -66,11 +74,24 @@ func TestDeepChains(t *testing.T) {
 	}
 }
 
-// A site on which every directory of a path changed in other steps has as many chains as it has sets of directories; they are bounded, and
-// that is said.
+// A site on which every directory of a path changed in other steps has as many chains as it has sets of
+// directories; they are bounded, and that is said.
 func TestChainsAreBounded(t *testing.T) {
-	o := Options{MinDoC: 0.4, MinFoC: 0.01, MinConfidence: 0.5, MaxChains: 50}
-	f := &finder{o: &o, n: 64, least: 1, next: map[[2]int32]int32{}, found: map[[2]int32]int32{}, states: [][]chain{nil}, room: mostChains}
+	o := Options{
+		MinDoC:        0.4,
+		MinFoC:        0.01,
+		MinConfidence: 0.5,
+		MaxChains:     50,
+	}
+	f := &finder{
+		o:      &o,
+		n:      64,
+		least:  1,
+		next:   map[[2]int32]int32{},
+		found:  map[[2]int32]int32{},
+		states: [][]chain{nil},
+		room:   mostChains,
+	}
 	state := int32(0)
 	for i := range 20 {
 		f.classes = append(f.classes, vector{[]uint64{^(uint64(0b101) << (3 * i))}, []uint64{^uint64(0)}})

@@ -23,9 +23,10 @@ const (
 // Formats are all of them.
 func Formats() []Format { return []Format{Rsync, Wget, Lftp} }
 
-// Exclude yields a line for each directory, without its end. Paths are those of the site, not escaped, without a slash before or after; the
-// empty one, the root, is never left out. A directory that a program has no way to say yields an error that names it, and no line: leaving out
-// too little costs requests only. Tried with rsync 3.5, wget 1.21 and lftp 4.9.
+// Exclude yields a line for each directory, without its end. Paths are those of the site, not escaped,
+// without a slash before or after; the empty one, the root, is never left out. A directory that a program has
+// no way to say yields an error that names it, and no line: leaving out too little costs requests only. Tried
+// with rsync 3.5, wget 1.21 and lftp 4.9.
 func Exclude(format Format, dirs iter.Seq[string]) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for dir := range dirs {
@@ -38,7 +39,9 @@ func Exclude(format Format, dirs iter.Seq[string]) iter.Seq2[string, error] {
 }
 
 func exclude(format Format, dir string) (string, error) {
-	cannot := func(why string) (string, error) { return "", fmt.Errorf("exclude %q for %s: %s", dir, format, why) }
+	cannot := func(why string) (string, error) {
+		return "", fmt.Errorf("exclude %q for %s: %s", dir, format, why)
+	}
 	switch {
 	case dir == "":
 		return cannot("the root is never skipped")

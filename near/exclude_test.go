@@ -42,7 +42,13 @@ func TestExclude(t *testing.T) {
 			continue
 		}
 		rx := regexp.MustCompile(c.lftp)
-		for path, want := range map[string]bool{c.dir + "/": true, c.dir + "/x/y": true, c.dir: false, "x/" + c.dir + "/": false, c.dir + "x/": false} {
+		for path, want := range map[string]bool{
+			c.dir + "/":        true,
+			c.dir + "/x/y":     true,
+			c.dir:              false,
+			"x/" + c.dir + "/": false,
+			c.dir + "x/":       false,
+		} {
 			if got := rx.MatchString(path); got != want {
 				t.Errorf("lftp: %s matches %q: %v, want %v", c.lftp, path, got, want)
 			}

@@ -79,13 +79,14 @@ type goldenRule struct {
 	Confidence  float64  `json:"confidence"`
 }
 
-// CheckGolden reads a file of expected values and compares everything in it with what evolution and near make of the same versions:
-// counts exactly, correlations and confidences to 1e-12.
+// CheckGolden reads a file of expected values and compares everything in it with what evolution and near make
+// of the same versions: counts exactly, correlations and confidences to 1e-12.
 //
-// The file is JSON: format 1 and cases, each with a name; versions, a list of objects from path to contents; params (alpha, beta,
-// gamma, min_conf, zero, structural); train_versions, from how many of the versions is learned. Expected are doc, for every directory
-// (the root is "") and transition of all versions [distance, merged]; of what is learned transitions, foc (counts), coc (x, y, n1, n2,
-// n11, coc or null) and nears, every rule (x, y, transitions, foc_x, foc_xy, coc or null, confidence); and maintain, where it is given:
+// The file is JSON: format 1 and cases, each with a name; versions, a list of objects from path to contents;
+// params (alpha, beta, gamma, min_conf, zero, structural); train_versions, from how many of the versions is
+// learned. Expected are doc, for every directory (the root is "") and transition of all versions [distance,
+// merged]; of what is learned transitions, foc (counts), coc (x, y, n1, n2, n11, coc or null) and nears,
+// every rule (x, y, transitions, foc_x, foc_xy, coc or null, confidence); and maintain, where it is given:
 // from version base to version test, the topmost skipped directories, and br, op, or, cr as [count, of].
 func CheckGolden(r io.Reader) (GoldenReport, error) {
 	var g golden
@@ -126,7 +127,8 @@ type checker struct {
 func (k *checker) same(what string, got, want any) {
 	k.report.Values++
 	if got != want {
-		k.report.Problems = append(k.report.Problems, fmt.Sprintf("%s: %s is %v, want %v", k.c.Name, what, got, want))
+		k.report.Problems = append(k.report.Problems,
+			fmt.Sprintf("%s: %s is %v, want %v", k.c.Name, what, got, want))
 	}
 }
 
@@ -169,8 +171,15 @@ func (k *checker) run() error {
 		k.trees = append(k.trees, next)
 	}
 	k.degrees()
-	o := Options{MinDoC: c.Params.Alpha, MinFoC: c.Params.Beta, MinCoC: c.Params.Gamma, MinConfidence: c.Params.MinConf, Zero: c.Params.Zero,
-		Structural: c.Params.Structural, To: c.TrainVersions - 1}
+	o := Options{
+		MinDoC:        c.Params.Alpha,
+		MinFoC:        c.Params.Beta,
+		MinCoC:        c.Params.Gamma,
+		MinConfidence: c.Params.MinConf,
+		Zero:          c.Params.Zero,
+		Structural:    c.Params.Structural,
+		To:            c.TrainVersions - 1,
+	}
 	if o.To == 0 { // one version, no transition: nothing is learned
 		o.From = k.h.Len()
 	}
@@ -205,7 +214,8 @@ func (k *checker) degrees() {
 		k.same("number of transitions of "+quote(dir), k.h.Len(), len(want))
 		for i, w := range want[:min(len(want), k.h.Len())] {
 			got := steps[i+1][dir]
-			k.same(fmt.Sprintf("DoC of %s in transition %d", quote(dir), i), [2]int{got.Distance(k.c.Params.Structural), got.Merged()}, w)
+			k.same(fmt.Sprintf("DoC of %s in transition %d", quote(dir), i),
+				[2]int{got.Distance(k.c.Params.Structural), got.Merged()}, w)
 			script := evolution.Changes(k.trees[i], slices.Values(evolution.Diff(k.trees[i], k.trees[i+1])))
 			other, touched := script[dir]
 			if !touched {
@@ -219,7 +229,12 @@ func (k *checker) degrees() {
 func quote(dir string) string { return strconv.Quote(dir) }
 
 func (k *checker) counts(o Options) error {
-	t, err := k.h.DeltaTree(evolution.DeltaOptions{Alpha: o.MinDoC, Structural: o.Structural, From: o.From, To: o.To})
+	t, err := k.h.DeltaTree(evolution.DeltaOptions{
+		Alpha:      o.MinDoC,
+		Structural: o.Structural,
+		From:       o.From,
+		To:         o.To,
+	})
 	if err != nil {
 		return err
 	}
@@ -294,7 +309,8 @@ func (k *checker) rules(o Options) error {
 		if k.same("rule "+name, true, ok); !ok {
 			continue
 		}
-		k.same("counts of rule "+name, [3]int{r.Counts.N, r.Counts.X, r.Counts.XY}, [3]int{w.Transitions, w.FoCX, w.FoCXY})
+		k.same("counts of rule "+name, [3]int{r.Counts.N, r.Counts.X, r.Counts.XY},
+			[3]int{w.Transitions, w.FoCX, w.FoCXY})
 		phi, defined := r.Correlation()
 		k.close("CoC of rule "+name, phi, defined, w.CoC)
 		k.close("confidence of rule "+name, r.Confidence(), true, &w.Confidence)
@@ -319,7 +335,8 @@ func (k *checker) maintain(o Options) error {
 		return nil
 	}
 	if m.Base < 0 || m.Base >= len(k.trees) || m.Test < 0 || m.Test >= len(k.trees) {
-		return fmt.Errorf("%w: maintain from version %d to version %d of %d", ErrGolden, m.Base, m.Test, len(k.trees))
+		return fmt.Errorf("%w: maintain from version %d to version %d of %d", ErrGolden, m.Base, m.Test,
+			len(k.trees))
 	}
 	rules, err := Mine(&k.h, o)
 	if err != nil {
@@ -332,7 +349,10 @@ func (k *checker) maintain(o Options) error {
 	}
 	list := func(s []string) string { return strings.Join(slices.Sorted(slices.Values(s)), " ") }
 	k.same("skipped directories", list(slices.Collect(maps.Keys(top))), list(m.Skipped))
-	got := Maintain(k.trees[m.Base], k.trees[m.Test], func(file string) bool { _, skipped := skips.File(file); return skipped })
+	got := Maintain(k.trees[m.Base], k.trees[m.Test], func(file string) bool {
+		_, skipped := skips.File(file)
+		return skipped
+	})
 	pair := func(f evolution.Frequency) [2]int { return [2]int{f.K, f.N} }
 	k.same("BR", pair(got.BR), m.BR)
 	k.same("OP", pair(got.OP), m.OP)

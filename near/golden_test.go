@@ -31,7 +31,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// A checker that finds nothing wrong is worth nothing: each value of our file is made wrong, and has to be reported.
+// A checker that finds nothing wrong is worth nothing: each value of our file is made wrong, and has to be
+// reported.
 func TestGoldenFindsFaults(t *testing.T) {
 	good, err := os.ReadFile("testdata/golden.json")
 	if err != nil {
@@ -47,7 +48,8 @@ func TestGoldenFindsFaults(t *testing.T) {
 		{"count", `"n1": 2`, `"n1": 1`, "counts"},
 		{"a defined CoC", `"n11": 0, "coc": null`, `"n11": 0, "coc": -1`, "CoC"},
 		{"a rule too few", `"zero": "never"`, `"zero": "strict"`, "rule"},
-		{"a rule too many", `"nears": [{`, `"nears": [{"x": [""], "y": "b", "transitions": 2, "foc_x": 2, "foc_xy": 0, "coc": null, "confidence": 1}, {`, "rule"},
+		{"a rule too many", `"nears": [{`,
+			`"nears": [{"x": [""], "y": "b", "transitions": 2, "foc_x": 2, "foc_xy": 0, "coc": null, "confidence": 1}, {`, "rule"},
 		{"support", `"foc_x": 2`, `"foc_x": 1`, "rule"},
 		{"confidence", `"confidence": 1`, `"confidence": 0.999999`, "confidence"},
 		{"skipped", `"skipped": ["a"]`, `"skipped": []`, "skipped"},
@@ -74,8 +76,10 @@ func TestGoldenFindsFaults(t *testing.T) {
 		{"no cases", `{"format": 1, "cases": []}`},
 		{"null", `{"format": 1, "cases": [null]}`},
 		{"no versions", `{"format": 1, "cases": [{"name": "x", "train_versions": 1}]}`},
-		{"more training than versions", `{"format": 1, "cases": [{"name": "x", "versions": [{}], "train_versions": 2}]}`},
-		{"maintained to nowhere", `{"format": 1, "cases": [{"name": "x", "versions": [{"a": "1"}, {"a": "2"}], "train_versions": 2, "maintain": {"base": 0, "test": 7}}]}`},
+		{"more training than versions",
+			`{"format": 1, "cases": [{"name": "x", "versions": [{}], "train_versions": 2}]}`},
+		{"maintained to nowhere",
+			`{"format": 1, "cases": [{"name": "x", "versions": [{"a": "1"}, {"a": "2"}], "train_versions": 2, "maintain": {"base": 0, "test": 7}}]}`},
 	} {
 		if _, err := CheckGolden(strings.NewReader(c.file)); !errors.Is(err, ErrGolden) {
 			t.Errorf("%s: %v, want ErrGolden", c.what, err)
@@ -83,8 +87,10 @@ func TestGoldenFindsFaults(t *testing.T) {
 	}
 	for _, c := range []struct{ what, file string }{
 		{"a bad path", `{"format": 1, "cases": [{"name": "x", "versions": [{"a//b": "1"}], "train_versions": 1}]}`},
-		{"a bad threshold", `{"format": 1, "cases": [{"name": "x", "versions": [{"a": "1"}, {"a": "2"}], "train_versions": 2, "params": {"alpha": 2}}]}`},
-		{"a bad zero", `{"format": 1, "cases": [{"name": "x", "versions": [{"a": "1"}], "train_versions": 1, "params": {"zero": "none"}}]}`},
+		{"a bad threshold",
+			`{"format": 1, "cases": [{"name": "x", "versions": [{"a": "1"}, {"a": "2"}], "train_versions": 2, "params": {"alpha": 2}}]}`},
+		{"a bad zero",
+			`{"format": 1, "cases": [{"name": "x", "versions": [{"a": "1"}], "train_versions": 1, "params": {"zero": "none"}}]}`},
 	} {
 		if _, err := CheckGolden(strings.NewReader(c.file)); err == nil {
 			t.Errorf("%s: no error", c.what)
@@ -99,7 +105,8 @@ func FuzzCheckGolden(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(string(good))
-	f.Add(`{"format": 1, "cases": [{"versions": [{"a/b": "1"}, {"a": "1"}], "train_versions": 1, "nears": [{}]}]}`)
+	f.Add(
+		`{"format": 1, "cases": [{"versions": [{"a/b": "1"}, {"a": "1"}], "train_versions": 1, "nears": [{}]}]}`)
 	f.Fuzz(func(t *testing.T, s string) {
 		report, err := CheckGolden(strings.NewReader(s))
 		if err == nil && report.Cases == 0 {
@@ -108,7 +115,8 @@ func FuzzCheckGolden(f *testing.F) {
 	})
 }
 
-// Nothing is learned of one version, and what a file expects of it is compared all the same. Reports are the same each time.
+// Nothing is learned of one version, and what a file expects of it is compared all the same. Reports are the
+// same each time.
 func TestGoldenOfOneVersion(t *testing.T) {
 	const file = `{"format": 1, "cases": [{"name": "one", "train_versions": 1, "transitions": 0, "params": {"beta": 0.1, "min_conf": 0.5, "zero": "never"},
 		"versions": [{"a/x": "1", "b/x": "1"}, {"a/x": "2", "b/x": "1"}],

@@ -4,16 +4,20 @@ package near
 
 import "mirrord/evolution"
 
-// Maintenance is how one maintenance of a mirror came out: from the old version of a site the test version was to be made, and the skipped
-// directories were not looked at. Every figure is a count of files.
+// Maintenance is how one maintenance of a mirror came out: from the old version of a site the test version
+// was to be made, and the skipped directories were not looked at. Every figure is a count of files.
 type Maintenance struct {
 	BR evolution.Frequency // bypassed: files of the test version in skipped directories, of all its files
-	OP evolution.Frequency // overlap precision: files of the mirror as in the test version, of all files of the mirror
+	// overlap precision: files of the mirror as in the test version, of all files of the mirror
+	OP evolution.Frequency
 	OR evolution.Frequency // overlap recall: the same, of all files of the test version
-	CR evolution.Frequency // change recall: files inserted, deleted or updated outside of skipped directories, of all such; 0 of 0: nothing changed
+	// change recall: files inserted, deleted or updated outside of skipped directories, of all such; 0 of 0:
+	// nothing changed
+	CR evolution.Frequency
 }
 
-// Maintain maintains a mirror once. The mirror is the old version in the skipped directories, the test version elsewhere.
+// Maintain maintains a mirror once. The mirror is the old version in the skipped directories, the test
+// version elsewhere.
 func Maintain(old, test *evolution.Tree, skipped func(file string) bool) Maintenance {
 	var m Maintenance
 	inSkips := func(t *evolution.Tree) (n int) {

@@ -11,12 +11,14 @@ import (
 	"mirrord/evolution"
 )
 
-// Rules is for every directory the best rule of which it is the consequent, where it has one: all that skipping needs. It takes 8 bytes for
-// each directory; mining takes 4 more for each, and what the cases take that are looked at: on a site on which no two directories ever changed in
-// the same of 100 steps 500 bytes for each directory, on real ones next to nothing. Chains are not kept without end, however the directories changed.
+// Rules is for every directory the best rule of which it is the consequent, where it has one: all that
+// skipping needs. It takes 8 bytes for each directory; mining takes 4 more for each, and what the cases take
+// that are looked at: on a site on which no two directories ever changed in the same of 100 steps 500 bytes
+// for each directory, on real ones next to nothing. Chains are not kept without end, however the directories
+// changed.
 type Rules struct {
-	// Truncated says that some chains were left out, because of Options.MaxChains or because too many would have been kept for all directories: some directory may lack a rule, or have one that is not
-	// its best.
+	// Truncated says that some chains were left out, because of Options.MaxChains or because too many would have
+	// been kept for all directories: some directory may lack a rule, or have one that is not its best.
 	Truncated bool
 	Steps     int // that were learned from
 
@@ -41,7 +43,8 @@ func Mine(h *evolution.History, o Options) (*Rules, error) {
 	return m.Mine(), nil
 }
 
-// Miner mines a history again and again as it grows. What it keeps is the general delta tree at its threshold.
+// Miner mines a history again and again as it grows. What it keeps is the general delta tree at its
+// threshold.
 type Miner struct {
 	o Options
 	h *evolution.History
@@ -53,28 +56,41 @@ func NewMiner(h *evolution.History, o Options) (*Miner, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	t, err := h.DeltaTree(evolution.DeltaOptions{Alpha: o.MinDoC, Structural: o.Structural, From: o.From, To: o.To})
+	t, err := h.DeltaTree(evolution.DeltaOptions{
+		Alpha:      o.MinDoC,
+		Structural: o.Structural,
+		From:       o.From,
+		To:         o.To,
+	})
 	if err != nil {
 		return nil, err
 	}
 	return &Miner{o.withDefaults(), h, t}, nil
 }
 
-// Mine takes in the steps by which the history has grown, at the cost of what changed in them, and finds the best rule for every directory.
-// The result is that of mining anew.
+// Mine takes in the steps by which the history has grown, at the cost of what changed in them, and finds the
+// best rule for every directory. The result is that of mining anew.
 //
-// The set of antecedents that a directory may have is divided: those without the directory's parent are the ones that its parent may have;
-// those with it are these, the parent added. A chain whose FoC is under MinFoC is left out, since FoC falls as a chain grows (CoC and
-// confidence do not behave so). Chains that changed in the same steps are one chain, and directories that changed in the same steps below
-// the same chains have the same rules: on a site of a million directories a few hundred cases are looked at, and the time is that of one
-// pass over the directories.
+// The set of antecedents that a directory may have is divided: those without the directory's parent are the
+// ones that its parent may have; those with it are these, the parent added. A chain whose FoC is under MinFoC
+// is left out, since FoC falls as a chain grows (CoC and confidence do not behave so). Chains that changed in
+// the same steps are one chain, and directories that changed in the same steps below the same chains have the
+// same rules: on a site of a million directories a few hundred cases are looked at, and the time is that of
+// one pass over the directories.
 func (m *Miner) Mine() *Rules {
 	m.t.Extend()
-	f := &finder{o: &m.o, t: m.t, n: m.t.Len(), next: map[[2]int32]int32{}, found: map[[2]int32]int32{}}
+	f := &finder{
+		o:     &m.o,
+		t:     m.t,
+		n:     m.t.Len(),
+		next:  map[[2]int32]int32{},
+		found: map[[2]int32]int32{},
+	}
 	return f.rules(m.h.Dirs())
 }
 
-// vector is in which steps something changed significantly, and of which that is known. Bits of steps that are not known are clear.
+// vector is in which steps something changed significantly, and of which that is known. Bits of steps that
+// are not known are clear.
 type vector struct{ changed, known []uint64 }
 
 func (v vector) and(w vector) vector {
@@ -126,8 +142,8 @@ type chain struct {
 	classes []int32
 }
 
-// finder works on classes, the sets of directories that changed in the same steps, and on states, the sets of chains that a directory has
-// above it.
+// finder works on classes, the sets of directories that changed in the same steps, and on states, the sets of
+// chains that a directory has above it.
 type finder struct {
 	o         *Options
 	t         *evolution.DeltaTree
@@ -142,8 +158,8 @@ type finder struct {
 	truncated bool
 }
 
-// mostChains is how many chains are kept at least, for all directories together. No recorded site has a hundredth of it. chainsPerDir is the same for
-// each directory of a larger site.
+// mostChains is how many chains are kept at least, for all directories together. No recorded site has a
+// hundredth of it. chainsPerDir is the same for each directory of a larger site.
 const (
 	mostChains   = 1 << 18
 	chainsPerDir = 16
@@ -181,7 +197,8 @@ func (f *finder) classify() []int32 {
 		}
 		class[d] = n
 	}
-	// A longer chain, and a consequent, may be known in fewer steps: only where all is known FoC bounds the count.
+	// A longer chain, and a consequent, may be known in fewer steps: only where all is known FoC bounds the
+	// count.
 	n := f.o.MinSteps
 	if known {
 		n = f.n

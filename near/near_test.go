@@ -70,7 +70,12 @@ func TestValidate(t *testing.T) {
 			t.Errorf("%+v: %v, %v, want an error that says %s", o, one, all, c.say)
 		}
 	}
-	for _, o := range []Options{Strict(), Third(), Best(), {}, {MinDoC: 1, MinFoC: 1, MinCoC: 1, MinConfidence: 1}} {
+	for _, o := range []Options{Strict(), Third(), Best(), {}, {
+		MinDoC:        1,
+		MinFoC:        1,
+		MinCoC:        1,
+		MinConfidence: 1,
+	}} {
 		if err := o.Validate(); err != nil {
 			t.Errorf("%+v: %v", o, err)
 		}
@@ -115,7 +120,8 @@ func TestNothingToLearnFrom(t *testing.T) {
 }
 
 func TestRuleInWords(t *testing.T) {
-	h := history(t, "new/x=1 old/y=1 old/a/z=1", "new/x=2 old/y=1 old/a/z=1", "new/x=3 old/y=2 old/a/z=1", "new/x=4 old/y=2 old/a/z=2", "new/x=5 old/y=2 old/a/z=2")
+	h := history(t, "new/x=1 old/y=1 old/a/z=1", "new/x=2 old/y=1 old/a/z=1", "new/x=3 old/y=2 old/a/z=1",
+		"new/x=4 old/y=2 old/a/z=2", "new/x=5 old/y=2 old/a/z=2")
 	o := Best()
 	o.MinFoC = 0.6
 	rules, err := Mine(h, o)
@@ -145,7 +151,8 @@ func TestRuleInWords(t *testing.T) {
 
 // Skipping takes the topmost directories only, what comes up below them later too, and never the root.
 func TestSkips(t *testing.T) {
-	h := history(t, "k=1 old/x=1 old/deep/er/y=1 new/z=1 new/quiet/q=1", "k=2 old/x=1 old/deep/er/y=1 new/z=2 new/quiet/q=1", "k=3 old/x=1 old/deep/er/y=1 new/z=3 new/quiet/q=1")
+	h := history(t, "k=1 old/x=1 old/deep/er/y=1 new/z=1 new/quiet/q=1",
+		"k=2 old/x=1 old/deep/er/y=1 new/z=2 new/quiet/q=1", "k=3 old/x=1 old/deep/er/y=1 new/z=3 new/quiet/q=1")
 	rules, err := Mine(h, Best())
 	if err != nil {
 		t.Fatal(err)
@@ -187,12 +194,14 @@ func TestSkips(t *testing.T) {
 		t.Error("later is skipped")
 	}
 	// A rule that is not heeded: the directories below have their turn.
-	if got, want := paths(rules.Skips(func(d evolution.Dir) bool { return d != dir(t, h, "old") })), []string{"new/quiet", "old/deep"}; !slices.Equal(got, want) {
+	if got, want := paths(rules.Skips(func(d evolution.Dir) bool { return d != dir(t, h, "old") })),
+		[]string{"new/quiet", "old/deep"}; !slices.Equal(got, want) {
 		t.Errorf("without the rule for old skipped are %q, want %q", got, want)
 	}
 }
 
-// A rule that nobody could refute for a while ends: the directory is visited, and then has a rule again if it is as it was.
+// A rule that nobody could refute for a while ends: the directory is visited, and then has a rule again if it
+// is as it was.
 func TestExpire(t *testing.T) {
 	o := Best()
 	o.Expire = 3
@@ -269,7 +278,8 @@ func TestRebuiltWhole(t *testing.T) {
 			t.Fatal(err)
 		}
 		for d := range rules.Skips(nil).Top() {
-			if path := h.Dirs().Path(d); !strings.HasPrefix(path, "css/") { // those came and went; they may have rules, and nothing is there
+			// those came and went; they may have rules, and nothing is there
+			if path := h.Dirs().Path(d); !strings.HasPrefix(path, "css/") {
 				t.Errorf("%s: %s is skipped", name, path)
 			}
 		}
@@ -291,8 +301,14 @@ func TestMaintain(t *testing.T) {
 	}
 	old, test := tree("a=1 b=1 s/x=1 s/y=1 s/z=1"), tree("a=2 c=1 s/x=2 s/y=1 s/w=1")
 	got := Maintain(old, test, func(f string) bool { return strings.HasPrefix(f, "s/") })
-	// The mirror becomes a=2 c=1 s/x=1 s/y=1 s/z=1: 3 of its 5 files are right, of the site's 5. a, b, c, s/x, s/z and s/w changed.
-	want := Maintenance{BR: evolution.Frequency{K: 3, N: 5}, OP: evolution.Frequency{K: 3, N: 5}, OR: evolution.Frequency{K: 3, N: 5}, CR: evolution.Frequency{K: 3, N: 6}}
+	// The mirror becomes a=2 c=1 s/x=1 s/y=1 s/z=1: 3 of its 5 files are right, of the site's 5. a, b, c, s/x,
+	// s/z and s/w changed.
+	want := Maintenance{
+		BR: evolution.Frequency{K: 3, N: 5},
+		OP: evolution.Frequency{K: 3, N: 5},
+		OR: evolution.Frequency{K: 3, N: 5},
+		CR: evolution.Frequency{K: 3, N: 6},
+	}
 	if got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}

@@ -7,12 +7,20 @@ import (
 	"testing"
 )
 
-// Below 11 directories that changed each in its own steps, most of them in nearly all, every directory has thousands of chains above it. They are kept for a bounded
-// number of directories; the others have those of the directories above.
+// Below 11 directories that changed each in its own steps, most of them in nearly all, every directory has
+// thousands of chains above it. They are kept for a bounded number of directories; the others have those of
+// the directories above.
 func TestChainsThatAreKeptAreBounded(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	const steps = 63
-	f := &finder{o: &Options{MaxChains: 4096}, n: steps, least: 3, states: [][]chain{nil}, next: map[[2]int32]int32{}, room: mostChains}
+	f := &finder{
+		o:      &Options{MaxChains: 4096},
+		n:      steps,
+		least:  3,
+		states: [][]chain{nil},
+		next:   map[[2]int32]int32{},
+		room:   mostChains,
+	}
 	class := func() int32 {
 		v := uint64(1)<<steps - 1
 		for i := range steps {

@@ -57,7 +57,8 @@ func (r Rule) Why(dirs *evolution.Dirs) string {
 		}
 		b.WriteString(name(dirs, d))
 	}
-	b.WriteString(" changed in " + strconv.Itoa(c.X) + " of " + strconv.Itoa(c.N) + " steps, " + name(dirs, r.Consequent))
+	b.WriteString(" changed in " + strconv.Itoa(c.X) + " of " + strconv.Itoa(c.N) + " steps, " +
+		name(dirs, r.Consequent))
 	if c.XY == 0 {
 		b.WriteString(" in none of them")
 	} else {
@@ -76,8 +77,9 @@ func name(dirs *evolution.Dirs, d evolution.Dir) string {
 	return dirs.Path(d)
 }
 
-// better compares what two rules for one consequent rest on: first the higher confidence, then the more negative correlation (undefined
-// stands for no correlation, but a consequent that never changed goes before all), then the more frequent antecedent. 0 is equal.
+// better compares what two rules for one consequent rest on: first the higher confidence, then the more
+// negative correlation (undefined stands for no correlation, but a consequent that never changed goes before
+// all), then the more frequent antecedent. 0 is equal.
 func better(a, b counts) int {
 	rank := func(c counts) float64 {
 		if c.Y == 0 {

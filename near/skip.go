@@ -8,16 +8,16 @@ import (
 	"mirrord/evolution"
 )
 
-// Skips says what of a site is skipped: the topmost directories that have a rule, each with everything below it, also what comes up there
-// later. It takes 4 bytes for each directory.
+// Skips says what of a site is skipped: the topmost directories that have a rule, each with everything below
+// it, also what comes up there later. It takes 4 bytes for each directory.
 type Skips struct {
 	dirs *evolution.Dirs
 	top  []evolution.Dir // the skipped directory that a directory is or lies below; Root: none
 }
 
-// Skips goes through the directories from the top down. Rules whose consequent, or part of whose antecedent, lies in a skipped directory
-// never come to bear. Keep says of each directory with a rule whether the rule is heeded; nil: all are. What is refused is visited, and the
-// directories below it have their turn.
+// Skips goes through the directories from the top down. Rules whose consequent, or part of whose antecedent,
+// lies in a skipped directory never come to bear. Keep says of each directory with a rule whether the rule is
+// heeded; nil: all are. What is refused is visited, and the directories below it have their turn.
 func (r *Rules) Skips(keep func(evolution.Dir) bool) *Skips {
 	s := &Skips{r.dirs, make([]evolution.Dir, len(r.of))}
 	for d := evolution.Dir(1); int(d) < len(r.of); d++ {
@@ -41,8 +41,8 @@ func (s *Skips) Top() iter.Seq[evolution.Dir] {
 	}
 }
 
-// Dir is the skipped directory that a directory is or lies below. A directory that came up after the rules were mined is asked for by
-// number too.
+// Dir is the skipped directory that a directory is or lies below. A directory that came up after the rules
+// were mined is asked for by number too.
 func (s *Skips) Dir(d evolution.Dir) (top evolution.Dir, skipped bool) {
 	for int(d) >= len(s.top) {
 		d = s.dirs.Parent(d)

@@ -15,7 +15,8 @@ import (
 	"mirrord/evolution"
 )
 
-// recording is a history in the plainest form: versions of a mirror, and for each the files that the run did not look at.
+// recording is a history in the plainest form: versions of a mirror, and for each the files that the run did
+// not look at.
 type recording struct {
 	versions []map[string]string
 	missed   []map[string]bool
@@ -51,7 +52,7 @@ func degree(from, to map[string]string, dir string, structural bool) (d, merged 
 	a, b := subtree(from, dir), subtree(to, dir)
 	merged = len(a)
 	for n, id := range a {
-		if other, ok := b[n]; !ok || other != id && !structural {
+		if other, ok := b[n]; !ok || (other != id && !structural) {
 			d++
 		}
 	}
@@ -75,7 +76,12 @@ type slowMiner struct {
 }
 
 func newSlowMiner(r recording, o Options) *slowMiner {
-	m := &slowMiner{o: o, r: r, yes: map[string][]bool{}, open: map[string][]bool{}}
+	m := &slowMiner{
+		o:    o,
+		r:    r,
+		yes:  map[string][]bool{},
+		open: map[string][]bool{},
+	}
 	to := len(r.versions) - 1
 	if o.To > 0 {
 		to = min(to, o.To)
@@ -206,7 +212,8 @@ func drawOptions(t *rapid.T) Options {
 	}
 }
 
-// drawRecording draws a small site and what a mirror saw of it. A file that was not looked at stays as the mirror had it.
+// drawRecording draws a small site and what a mirror saw of it. A file that was not looked at stays as the
+// mirror had it.
 func drawRecording(t *rapid.T, blind bool) recording {
 	name := rapid.SampledFrom([]string{"a", "b", "c"})
 	r := recording{versions: []map[string]string{{}}, missed: []map[string]bool{{}}}
@@ -271,7 +278,8 @@ func (r recording) add(t testing.TB, h *evolution.History, version int) {
 	}
 }
 
-// TestAgainstSlowMiner compares all rules, the best ones, and mining step by step with a miner that tries everything.
+// TestAgainstSlowMiner compares all rules, the best ones, and mining step by step with a miner that tries
+// everything.
 func TestAgainstSlowMiner(t *testing.T) {
 	some := 0
 	rapid.Check(t, func(r *rapid.T) {
@@ -318,11 +326,13 @@ func TestAgainstSlowMiner(t *testing.T) {
 				r.Fatalf("%q has no rule, and there are %d", h.Dirs().Path(d), len(rules))
 			}
 			for _, rule := range rules {
-				if c := better(rule.Counts, b.Counts); c < 0 || c == 0 && len(rule.Antecedent) < len(b.Antecedent) {
+				if c := better(rule.Counts, b.Counts); c < 0 || (c == 0 && len(rule.Antecedent) < len(b.Antecedent)) {
 					r.Fatalf("the best rule %s is worse than %s", b.Text(h.Dirs()), rule.Text(h.Dirs()))
 				}
 			}
-			found := slices.ContainsFunc(rules, func(x Rule) bool { return slices.Equal(x.Antecedent, b.Antecedent) && x.Counts == b.Counts })
+			found := slices.ContainsFunc(rules, func(x Rule) bool {
+				return slices.Equal(x.Antecedent, b.Antecedent) && x.Counts == b.Counts
+			})
 			if !found {
 				r.Fatalf("the best rule %s %+v is not among all", b.Text(h.Dirs()), b.Counts)
 			}

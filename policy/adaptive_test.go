@@ -47,7 +47,8 @@ func TestNothingStarves(t *testing.T) {
 	t.Errorf("a change in a silent directory was not found in 60 runs; %d units were asked before", len(seen))
 }
 
-// A group that changed as a whole before is asked as a whole as soon as one of it changed, and hardly when the probe was in vain.
+// A group that changed as a whole before is asked as a whole as soon as one of it changed, and hardly when
+// the probe was in vain.
 func TestProbeOpensItsGroup(t *testing.T) {
 	f := newFake(t, 5, 300)
 	for w := range 20 {
@@ -150,7 +151,12 @@ func TestKindsKeepApart(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f := &fake{t: t, m: m, stale: map[ID]bool{}, o: Options{Policy: Adaptive}}
+	f := &fake{
+		t:     t,
+		m:     m,
+		stale: map[ID]bool{},
+		o:     Options{Policy: Adaptive},
+	}
 	f.learn(&Run{Entered: []Span{{0, 199}}})
 	for w := range 20 {
 		f.full(ID(w*13%100), ID(w*29%100), ID(w*31%100))
@@ -180,7 +186,8 @@ func TestListingThatFoundManyComesFirst(t *testing.T) {
 			}
 		}
 	}
-	m.Learn(&Run{Entered: []Span{{0, 1}, {40, 102}}}) // that the first has sixty pages from the beginning says nothing
+	// that the first has sixty pages from the beginning says nothing
+	m.Learn(&Run{Entered: []Span{{0, 1}, {40, 102}}})
 	for w := range uint32(20) {
 		r := &Run{Asked: []Span{{0, 0}, {101, 101}}}
 		if w%4 == 0 { // both change as often; what the first finds is one page, the second ten
@@ -195,7 +202,8 @@ func TestListingThatFoundManyComesFirst(t *testing.T) {
 	}
 	one, many := p.Reason(lists[0]), p.Reason(lists[1])
 	if many.Expected <= one.Expected {
-		t.Errorf("expected %v of a listing that brings many, %v of one that brings one", many.Expected, one.Expected)
+		t.Errorf("expected %v of a listing that brings many, %v of one that brings one", many.Expected,
+			one.Expected)
 	}
 }
 
@@ -213,7 +221,8 @@ func TestHubIsWorthMore(t *testing.T) {
 		t.Fatal(err)
 	}
 	if a, b := p.Reason(7), p.Reason(8); b.Expected <= a.Expected {
-		t.Errorf("expected %v of a page that brought new URLs, %v of one that changed as often", b.Expected, a.Expected)
+		t.Errorf("expected %v of a page that brought new URLs, %v of one that changed as often", b.Expected,
+			a.Expected)
 	}
 }
 
@@ -291,7 +300,8 @@ func TestQuietIsNotCertain(t *testing.T) {
 	}
 	p.Next(1) // thinks again
 	if after := p.Reason(22).Expected; after > before/2 || after < before/20 {
-		t.Errorf("expected %v before, %v after 20 pages that change in every publication were as they were", before, after)
+		t.Errorf("expected %v before, %v after 20 pages that change in every publication were as they were",
+			before, after)
 	}
 }
 

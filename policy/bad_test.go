@@ -54,7 +54,12 @@ func TestFlatSite(t *testing.T) {
 }
 
 func TestTwoHundredLevels(t *testing.T) {
-	f := &fake{t: t, m: NewModel(), stale: map[ID]bool{}, o: Options{Policy: Adaptive}}
+	f := &fake{
+		t:     t,
+		m:     NewModel(),
+		stale: map[ID]bool{},
+		o:     Options{Policy: Adaptive},
+	}
 	d := Root
 	for range 200 {
 		d, _ = f.m.AddDir(d)
@@ -89,7 +94,12 @@ func TestDirectoriesThatComeAndGo(t *testing.T) {
 			}
 		}
 		come := []Span{{uint32(first), uint32(first + 19)}}
-		f.learn(&Run{Asked: []Span{{0, 9}}, Changed: []Span{{uint32(w % 3), uint32(w % 3)}}, Entered: come, Left: old})
+		f.learn(&Run{
+			Asked:   []Span{{0, 9}},
+			Changed: []Span{{uint32(w % 3), uint32(w % 3)}},
+			Entered: come,
+			Left:    old,
+		})
 		old = come
 	}
 	if gone := ID(f.m.Units() - 21); f.m.In(gone) || !f.m.In(gone+20) {
@@ -229,9 +239,15 @@ func TestUnknownUnits(t *testing.T) {
 	}
 }
 
-// After so long that a change is as good as certain, what comes back as it was is still evidence: no number is NaN, and not everything is asked.
+// After so long that a change is as good as certain, what comes back as it was is still evidence: no number
+// is NaN, and not everything is asked.
 func TestNothingChangedInHalfAYear(t *testing.T) {
-	f := &fake{t: t, m: NewModel(), stale: map[ID]bool{}, o: Options{Policy: Adaptive}}
+	f := &fake{
+		t:     t,
+		m:     NewModel(),
+		stale: map[ID]bool{},
+		o:     Options{Policy: Adaptive},
+	}
 	for range 300 {
 		if _, err := f.m.Add(Root, Page, true); err != nil {
 			t.Fatal(err)
@@ -261,7 +277,8 @@ func TestNothingChangedInHalfAYear(t *testing.T) {
 	}
 }
 
-// What comes back as it was after the end of a plan makes nothing worth more, and is not reckoned with all over again: on a large site that takes long.
+// What comes back as it was after the end of a plan makes nothing worth more, and is not reckoned with all
+// over again: on a large site that takes long.
 func TestEndedPlanStaysEnded(t *testing.T) {
 	f := newsAndArchive(t)
 	p, err := Standard().Plan(f.m, f.o)
@@ -302,7 +319,11 @@ func TestPlanEndsAtThePrice(t *testing.T) {
 		}
 		slices.Sort(changed)
 		f.full(slices.Compact(changed)...)
-		p, err := Standard().Plan(f.m, Options{Policy: Adaptive, Now: (f.week + 1) * weekSeconds, Price: []float64{0.0002, 0.001, 0.01}[w%3]})
+		p, err := Standard().Plan(f.m, Options{
+			Policy: Adaptive,
+			Now:    (f.week + 1) * weekSeconds,
+			Price:  []float64{0.0002, 0.001, 0.01}[w%3],
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -316,7 +337,8 @@ func TestPlanEndsAtThePrice(t *testing.T) {
 		a := p.(*adaptive)
 		a.revalue()
 		if i, ok := a.top(false); ok && float64(a.gs[i].worth) >= a.price() {
-			t.Fatalf("week %d: the plan ended, and a request was worth %v at a price of %v", w, a.gs[i].worth, a.price())
+			t.Fatalf("week %d: the plan ended, and a request was worth %v at a price of %v", w,
+				a.gs[i].worth, a.price())
 		}
 	}
 }

@@ -4,20 +4,27 @@ package policy
 
 import "math"
 
-// The chain of chances. A directory is active in a run when something changed in it or below it. Given that its parent is active it is with chance alpha; what was
-// observed below it in this run gives the chance that it is after all (exact on a tree: Pearl 1988, chapter 4). So a run that finds its busiest pages as
-// they were soon believes that nothing was published, and a hit in a silent directory opens the way to its neighbours, and to theirs.
+// The chain of chances. A directory is active in a run when something changed in it or below it. Given that
+// its parent is active it is with chance alpha; what was observed below it in this run gives the chance that
+// it is after all (exact on a tree: Pearl 1988, chapter 4). So a run that finds its busiest pages as they
+// were soon believes that nothing was published, and a hit in a silent directory opens the way to its
+// neighbours, and to theirs.
 
 const (
-	// Runs of the parent's activity after which what is known of a directory counts as much as what is usual beside it.
+	// Runs of the parent's activity after which what is known of a directory counts as much as what is usual
+	// beside it.
 	actShrink = 2
-	// Share of a directory that changes when it does, before anything is known of it: one of it for certain, and this share of the rest.
+	// Share of a directory that changes when it does, before anything is known of it: one of it for certain, and
+	// this share of the rest.
 	usualShare = 0.08
-	// Chance that a change keeps to no pattern: however quiet the run is, a unit keeps this part of the chance that it had before.
+	// Chance that a change keeps to no pattern: however quiet the run is, a unit keeps this part of the chance
+	// that it had before.
 	stray = 0.1
-	// Units-and-runs after which what is known of the units of a kind in a directory counts as much as usualShare.
+	// Units-and-runs after which what is known of the units of a kind in a directory counts as much as
+	// usualShare.
 	shareShrink = 20
-	// No chance is nearer to 1, however long nobody looked: what is certain no evidence can refute, and 0/0 would come of it.
+	// No chance is nearer to 1, however long nobody looked: what is certain no evidence can refute, and 0/0
+	// would come of it.
 	surest = 1 - 1e-6
 )
 
@@ -78,7 +85,8 @@ func (a *adaptive) believe() {
 		mean, up := 0.5, 1.0
 		if d > 0 {
 			b := below[x.parent]
-			mean = (float64(b.changes) + actShrink*usual(int(a.nodes[x.parent].entries))) / (float64(b.looks) + actShrink)
+			mean = (float64(b.changes) + actShrink*usual(int(a.nodes[x.parent].entries))) / (float64(b.looks) +
+				actShrink)
 			up = a.nodes[x.parent].rate
 		}
 		w := a.disc[x.since]
@@ -117,7 +125,8 @@ func (a *adaptive) activity(d Dir) {
 	n.act = max(up*n.alpha*l/(1-n.alpha+n.alpha*l), stray*n.before)
 }
 
-// evidence passes what was told of a unit, as a log likelihood if its directory is active, up to the root, and what follows from it down to the directory.
+// evidence passes what was told of a unit, as a log likelihood if its directory is active, up to the root,
+// and what follows from it down to the directory.
 func (a *adaptive) evidence(d Dir, l float64, hit bool) {
 	for at := d; ; at = a.m.dirs[at].parent {
 		n := &a.nodes[at]

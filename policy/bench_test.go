@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// bigSite makes a site: directories of so many pages below a tree of them, and the runs of its history. Every run asks for everything; a hundredth of the pages
-// change, most of them always the same ones.
+// bigSite makes a site: directories of so many pages below a tree of them, and the runs of its history. Every
+// run asks for everything; a hundredth of the pages change, most of them always the same ones.
 func bigSite(pages, perDir, runs int) (*Model, []Run) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	m := NewModel()
@@ -83,7 +83,8 @@ func BenchmarkRunOf100000(b *testing.B) {
 	b.ReportMetric(float64(asked), "requests")
 }
 
-// BenchmarkTenMillion plans a site of 10 million pages after a few runs, and says what the model and the plan take for each.
+// BenchmarkTenMillion plans a site of 10 million pages after a few runs, and says what the model and the plan
+// take for each.
 func BenchmarkTenMillion(b *testing.B) {
 	const pages = 10_000_000
 	heap := func() float64 {

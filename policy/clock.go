@@ -7,11 +7,12 @@ import (
 	"slices"
 )
 
-// halfLife is how many usual intervals halve the weight of what was observed: half a year of weekly runs. Results are the same within a few thousandths
-// from 12 to 40.
+// halfLife is how many usual intervals halve the weight of what was observed: half a year of weekly runs.
+// Results are the same within a few thousandths from 12 to 40.
 const halfLife = 18
 
-// clock turns the times of runs, which may be irregular, into usual intervals, so that rates have a meaning whatever the schedule.
+// clock turns the times of runs, which may be irregular, into usual intervals, so that rates have a meaning
+// whatever the schedule.
 type clock struct {
 	at   []float64 // by run, from 1: usual intervals since the first
 	gaps []float64 // seconds between the last runs
@@ -22,7 +23,8 @@ type clock struct {
 	until []int32
 }
 
-// A gap counts at least this much: a run minutes after another is asked for because somebody expects something.
+// A gap counts at least this much: a run minutes after another is asked for because somebody expects
+// something.
 const minGap, maxGap = 0.1, 1000
 
 func newClock() clock { return clock{at: []float64{0}} }
@@ -60,7 +62,8 @@ func (c *clock) step(t int64) {
 func (c *clock) discount(run int32) float32 {
 	now := int32(len(c.at) - 1)
 	if int(run) >= len(c.memo) {
-		c.memo, c.until = append(c.memo, make([]float32, int(run)+64-len(c.memo))...), append(c.until, make([]int32, int(run)+64-len(c.until))...)
+		c.memo, c.until = append(c.memo, make([]float32, int(run)+64-len(c.memo))...),
+			append(c.until, make([]int32, int(run)+64-len(c.until))...)
 	}
 	if c.until[run] != now {
 		c.memo[run], c.until[run] = float32(math.Exp2((c.at[run]-c.at[now])/halfLife)), now

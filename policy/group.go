@@ -8,21 +8,24 @@ import (
 	"slices"
 )
 
-// Groups are units of one directory and kind that changed in the same runs since they came: what is made by one template, or published by one robot. Of a group, the
-// unit that was longest not observed is asked first; it stands for all.
+// Groups are units of one directory and kind that changed in the same runs since they came: what is made by
+// one template, or published by one robot. Of a group, the unit that was longest not observed is asked first;
+// it stands for all.
 
 const (
 	// Runs in which its directory changed after which what is known of a unit counts as much as its directory.
 	unitShrink = 1.5
-	// What is expected of a group counts as much as this many of its units' outcomes: little, since groups mostly change as a whole or not at all. After m
-	// outcomes with h changes, the rest changes with chance (weight·p + h)/(weight + m): the mean of a beta-binomial.
+	// What is expected of a group counts as much as this many of its units' outcomes: little, since groups
+	// mostly change as a whole or not at all. After m outcomes with h changes, the rest changes with chance
+	// (weight·p + h)/(weight + m): the mean of a beta-binomial.
 	weight = 0.2
 	// Part of a directory's rate that is supposed of runs in which it was not seen to change.
 	unseen = 0.1
 	// Changes in a usual interval of a unit of which nothing at all is known. It keeps the silent from starving.
 	floor = 0.00003
-	// The same of a unit of which a listing tells. In directories of 8 files or more in which nothing had changed for 20 weeks, 11 to 32 of a million files
-	// changed in a week on the recorded sites, when less than 20 pages of the whole site did.
+	// The same of a unit of which a listing tells. In directories of 8 files or more in which nothing had
+	// changed for 20 weeks, 11 to 32 of a million files changed in a week on the recorded sites, when less than
+	// 20 pages of the whole site did.
 	listedFloor = 0.000015
 )
 
@@ -87,14 +90,23 @@ func (a *adaptive) group() {
 		a.first = append(a.first, uint32(len(a.gs)))
 		units := a.order[start[d]:start[d+1]]
 		slices.SortFunc(units, func(u, v ID) int {
-			return cmp.Or(cmp.Compare(m.kind(u), m.kind(v)), cmp.Compare(m.flags[u]&vouched, m.flags[v]&vouched), cmp.Compare(m.past[u], m.past[v]), cmp.Compare(m.last[u], m.last[v]), cmp.Compare(u, v))
+			return cmp.Or(cmp.Compare(m.kind(u), m.kind(v)), cmp.Compare(m.flags[u]&vouched, m.flags[v]&vouched),
+				cmp.Compare(m.past[u], m.past[v]), cmp.Compare(m.last[u], m.last[v]), cmp.Compare(u, v))
 		})
 		for i := 0; i < len(units); {
 			j, k, listed := i+1, m.kind(units[i]), m.flags[units[i]]&vouched
-			for j < len(units) && m.kind(units[j]) == k && m.flags[units[j]]&vouched == listed && m.past[units[j]] == m.past[units[i]] && k != Listing {
+			for j < len(units) && m.kind(units[j]) == k && m.flags[units[j]]&vouched == listed &&
+				m.past[units[j]] == m.past[units[i]] && k != Listing {
 				j++
 			}
-			a.gs = append(a.gs, group{dir: Dir(d), kind: k, next: start[d] + uint32(i), to: start[d] + uint32(j), place: -1, listed: listed != 0 && k != Listing && a.lists.of[d] != 0})
+			a.gs = append(a.gs, group{
+				dir:    Dir(d),
+				kind:   k,
+				next:   start[d] + uint32(i),
+				to:     start[d] + uint32(j),
+				place:  -1,
+				listed: listed != 0 && k != Listing && a.lists.of[d] != 0,
+			})
 			i = j
 		}
 	}
@@ -173,8 +185,9 @@ func (a *adaptive) expected(u ID, g *group) float64 {
 	return p
 }
 
-// value computes what the next unit of a group is worth: the changes that a request is expected to find. The first of a group counts what a hit would open up: if it
-// changed, so did the rest, with a chance that pays for asking.
+// value computes what the next unit of a group is worth: the changes that a request is expected to find. The
+// first of a group counts what a hit would open up: if it changed, so did the rest, with a chance that pays
+// for asking.
 func (a *adaptive) value(i uint32) {
 	g := &a.gs[i]
 	for g.next < g.to && a.state[a.order[g.next]] != 0 {

@@ -2,7 +2,8 @@
 
 package policy
 
-// The heaps of groups, one of units and one of listings: what is worth most is first, of equals the first group.
+// The heaps of groups, one of units and one of listings: what is worth most is first, of equals the first
+// group.
 
 // heaps of adaptive.
 const (

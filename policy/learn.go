@@ -19,8 +19,8 @@ func Spans[S ~struct{ First, Last uint32 }](s []S) []Span {
 	return out
 }
 
-// Run is what one run observed: ascending sets of unit numbers. What stands in none was not observed. Numbers beyond the units of the model are
-// ignored.
+// Run is what one run observed: ascending sets of unit numbers. What stands in none was not observed. Numbers
+// beyond the units of the model are ignored.
 type Run struct {
 	Time    int64  // Unix seconds; 0: one usual interval after the run before
 	Asked   []Span // answered
@@ -31,8 +31,8 @@ type Run struct {
 	Brought []Span // that named URLs which nobody knew of; may be left out
 }
 
-// Learn takes what a run has observed. Runs come oldest first. A run that observed nothing teaches nothing but that time went by.
-// A run costs time in proportion to what it observed, whatever the size of the site.
+// Learn takes what a run has observed. Runs come oldest first. A run that observed nothing teaches nothing
+// but that time went by. A run costs time in proportion to what it observed, whatever the size of the site.
 func (m *Model) Learn(r *Run) {
 	m.clock.step(r.Time)
 	m.runs++
@@ -118,7 +118,8 @@ func (m *Model) mark(d Dir, b bits) {
 	}
 }
 
-// count takes note of what a directory did when its parent changed: the chance of it is what Plan starts from.
+// count takes note of what a directory did when its parent changed: the chance of it is what Plan starts
+// from.
 func (m *Model) count(d Dir) {
 	x := &m.dirs[d]
 	if d != Root && m.dirs[x.parent].bits&active == 0 {
@@ -135,8 +136,9 @@ func (m *Model) count(d Dir) {
 	}
 }
 
-// look takes note of units that were observed. Exposure is counted in runs in which something changed in the directory: a page that stays as it is
-// while its neighbours change says more than one in a directory where nothing happens.
+// look takes note of units that were observed. Exposure is counted in runs in which something changed in the
+// directory: a page that stays as it is while its neighbours change says more than one in a directory where
+// nothing happens.
 func (m *Model) look(s []Span, changed bool) {
 	now := int32(m.runs)
 	for _, x := range s {

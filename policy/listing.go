@@ -2,8 +2,9 @@
 
 package policy
 
-// Listings that vouch for units (Model.Vouch). One request for such a listing observes all units of its directory that it tells of. So it is worth what they are
-// together, and what its own history says of it: entries that came and went. The units are withheld until the plan was told of the listing: when it does not
+// Listings that vouch for units (Model.Vouch). One request for such a listing observes all units of its
+// directory that it tells of. So it is worth what they are together, and what its own history says of it:
+// entries that came and went. The units are withheld until the plan was told of the listing: when it does not
 // pay, neither do they; when it was asked, those that it does not tell of are asked as if there were none.
 
 // waiting are the listings that vouch for something, and those that are late.
@@ -14,9 +15,11 @@ type waiting struct {
 	cohorts map[uint32]cohort // by what the listings have in common: Model.past
 }
 
-// A cohort are the listings that vouch for something and changed in the same runs; most never did. In directories in which nothing had changed for 20 weeks something
-// changed in 5 of 1000 weeks on the recorded sites, but in 0.3 of 1000 when less than 20 pages of the whole site did: nearly all that comes, comes to many of
-// them at once. So what was told of some of a cohort is evidence for the others, as with groups: a few probes find whether this is such a run.
+// A cohort are the listings that vouch for something and changed in the same runs; most never did. In
+// directories in which nothing had changed for 20 weeks something changed in 5 of 1000 weeks on the recorded
+// sites, but in 0.3 of 1000 when less than 20 pages of the whole site did: nearly all that comes, comes to
+// many of them at once. So what was told of some of a cohort is evidence for the others, as with groups: a
+// few probes find whether this is such a run.
 type cohort struct{ size, outcomes, hits int }
 
 // What is expected of the directories of a cohort counts as much as this many of their listings.
@@ -34,7 +37,8 @@ func (a *adaptive) activeNow(g *group) float64 {
 	return min(act*cohortWeight/(cohortWeight+float64(c.outcomes))+share*share, max(act, a.nodes[Root].act))
 }
 
-// cohortOf returns the cohort of a group that a listing tells of, or that is the listing; false when it has no others.
+// cohortOf returns the cohort of a group that a listing tells of, or that is the listing; false when it has
+// no others.
 func (a *adaptive) cohortOf(g *group) (cohort, bool) {
 	of := a.lists.of[g.dir]
 	if of == 0 || (!g.listed && g.kind != Listing) {
@@ -53,7 +57,8 @@ func (w *waiting) handed(m *Model, u ID) {
 	}
 }
 
-// changed takes note that a listing that was handed out has changed. It reports whether the others of its cohort have become worth much more.
+// changed takes note that a listing that was handed out has changed. It reports whether the others of its
+// cohort have become worth much more.
 func (w *waiting) changed(m *Model, u ID) bool {
 	if w.of[m.dir[u]] != uint32(u)+1 {
 		return false
@@ -108,7 +113,8 @@ func (a *adaptive) withheld(g *group) bool {
 	return g.listed && a.state[a.teller(g.dir)]&told == 0
 }
 
-// sum is what a listing is worth that is expected to find own changes itself: with those of the units that it tells of, each of which costs one more request.
+// sum is what a listing is worth that is expected to find own changes itself: with those of the units that it
+// tells of, each of which costs one more request.
 func (a *adaptive) sum(u ID, own float64) float64 {
 	d := a.m.dir[u]
 	all := 0.0
@@ -121,7 +127,8 @@ func (a *adaptive) sum(u ID, own float64) float64 {
 	return (all + own) / (1 + all)
 }
 
-// stagger spreads listings of the same history, which would be asked in the same run, over several: it makes one that hardly pays worth up to a half less or more.
+// stagger spreads listings of the same history, which would be asked in the same run, over several: it makes
+// one that hardly pays worth up to a half less or more.
 func stagger(u ID) float64 {
 	return 0.5 + float64(uint32(u)*2654435761>>8)/(1<<24)
 }

@@ -4,8 +4,8 @@ package policy
 
 import "testing"
 
-// shelves is a site of directories of so many files with a listing each, in which the first one changed in every week and nothing else ever did; the units of
-// directory d are its listing and then its files.
+// shelves is a site of directories of so many files with a listing each, in which the first one changed in
+// every week and nothing else ever did; the units of directory d are its listing and then its files.
 func shelves(t *testing.T, dirs, files, weeks int) *fake {
 	m := NewModel()
 	for range dirs {
@@ -27,7 +27,12 @@ func shelves(t *testing.T, dirs, files, weeks int) *fake {
 			}
 		}
 	}
-	f := &fake{t: t, m: m, stale: map[ID]bool{}, o: Options{Policy: Adaptive}}
+	f := &fake{
+		t:     t,
+		m:     m,
+		stale: map[ID]bool{},
+		o:     Options{Policy: Adaptive},
+	}
 	f.learn(&Run{Entered: []Span{{0, uint32(m.Units() - 1)}}})
 	for range weeks {
 		f.full(0, 1)
@@ -35,7 +40,8 @@ func shelves(t *testing.T, dirs, files, weeks int) *fake {
 	return f
 }
 
-// ask runs the listings of a week in which those of some directories show changes, and returns which were asked.
+// ask runs the listings of a week in which those of some directories show changes, and returns which were
+// asked.
 func (f *fake) ask(files int, changed map[ID]bool) (asked []ID, p Plan) {
 	f.t.Helper()
 	o := f.o
@@ -117,12 +123,14 @@ func TestListingsWithinABudget(t *testing.T) {
 	for _, a := range p.Next(10) {
 		asked = append(asked, a.Unit)
 	}
-	if len(asked) != 2 || asked[0] == asked[1] || asked[0] != 0 && asked[1] != 0 || asked[0] != page && asked[1] != page {
+	if len(asked) != 2 || asked[0] == asked[1] || (asked[0] != 0 && asked[1] != 0) ||
+		(asked[0] != page && asked[1] != page) {
 		t.Errorf("units %v were asked, want the busy listing and the busy page", asked)
 	}
 }
 
-// No listing goes without a look for longer than max_skip, nor do the units that it tells of; they come due over some runs.
+// No listing goes without a look for longer than max_skip, nor do the units that it tells of; they come due
+// over some runs.
 func TestListingsWithinMaxSkip(t *testing.T) {
 	const dirs, files, maxSkip = 60, 5, 9
 	f := shelves(t, dirs, files, 3)

@@ -23,17 +23,20 @@ type Kind uint8
 
 // The kinds.
 const (
-	Page    Kind = iota // a document
-	Asset               // what pages need or link to that is no document
-	Listing             // the names directly in a directory: one request; the unit's directory is the one that it lists
+	Page  Kind = iota // a document
+	Asset             // what pages need or link to that is no document
+	// the names directly in a directory: one request; the unit's directory is the one that it lists
+	Listing
 	kinds
 )
 
 // KindOf tells pages from assets by the extension of a name; what has none, or one nobody knows, is a page.
 func KindOf(name string) Kind {
 	switch strings.ToLower(path.Ext(name)) {
-	case ".css", ".js", ".mjs", ".map", ".json", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".ico", ".webp", ".avif", ".bmp", ".tif", ".tiff",
-		".woff", ".woff2", ".ttf", ".eot", ".otf", ".pdf", ".ps", ".zip", ".gz", ".tgz", ".bz2", ".xz", ".zst", ".jar", ".tar", ".mp3", ".mp4", ".webm",
+	case ".css", ".js", ".mjs", ".map", ".json", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".ico", ".webp",
+		".avif", ".bmp", ".tif", ".tiff",
+		".woff", ".woff2", ".ttf", ".eot", ".otf", ".pdf", ".ps", ".zip", ".gz", ".tgz", ".bz2", ".xz", ".zst",
+		".jar", ".tar", ".mp3", ".mp4", ".webm",
 		".ogg", ".wasm", ".exe", ".dmg", ".iso", ".asc", ".sig", ".md5", ".sha1", ".sha256", ".sha512":
 		return Asset
 	}
@@ -104,11 +107,12 @@ func (m *Model) AddDir(parent Dir) (Dir, error) {
 	return Dir(len(m.dirs) - 1), nil
 }
 
-// Add adds a unit without a name. in says whether it is part of the mirror as far as is known before the first run that is learned; a run that it
-// enters or leaves changes that.
+// Add adds a unit without a name. in says whether it is part of the mirror as far as is known before the
+// first run that is learned; a run that it enters or leaves changes that.
 func (m *Model) Add(d Dir, k Kind, in bool) (ID, error) { return m.AddNamed(d, k, "", in) }
 
-// AddNamed adds a unit with a name: its last path segment. Units of one name often change together, wherever they lie.
+// AddNamed adds a unit with a name: its last path segment. Units of one name often change together, wherever
+// they lie.
 func (m *Model) AddNamed(d Dir, k Kind, name string, in bool) (ID, error) {
 	if int(d) >= len(m.dirs) {
 		return 0, fmt.Errorf("add unit in directory %d of %d: no such directory", d, len(m.dirs))
@@ -123,7 +127,8 @@ func (m *Model) AddNamed(d Dir, k Kind, name string, in bool) (ID, error) {
 	if in {
 		f |= present
 	}
-	m.dir, m.flags, m.last, m.past, m.name = append(m.dir, d), append(m.flags, f), append(m.last, 0), append(m.past, 0), append(m.name, hash(name))
+	m.dir, m.flags, m.last, m.past, m.name = append(m.dir, d), append(m.flags, f), append(m.last, 0),
+		append(m.past, 0), append(m.name, hash(name))
 	m.c, m.n = append(m.c, 0), append(m.n, 0)
 	return ID(len(m.dir) - 1), nil
 }
@@ -132,7 +137,8 @@ func (m *Model) AddNamed(d Dir, k Kind, name string, in bool) (ID, error) {
 func (m *Model) Grow(units, dirs int) {
 	m.dirs = append(make([]directory, 0, len(m.dirs)+dirs), m.dirs...)
 	n := len(m.dir) + units
-	m.dir, m.flags, m.last = append(make([]Dir, 0, n), m.dir...), append(make([]flags, 0, n), m.flags...), append(make([]int32, 0, n), m.last...)
+	m.dir, m.flags, m.last = append(make([]Dir, 0, n), m.dir...), append(make([]flags, 0, n), m.flags...),
+		append(make([]int32, 0, n), m.last...)
 	m.past, m.name = append(make([]uint32, 0, n), m.past...), append(make([]uint32, 0, n), m.name...)
 	m.c, m.n = append(make([]float32, 0, n), m.c...), append(make([]float32, 0, n), m.n...)
 }
@@ -158,8 +164,9 @@ func (m *Model) SetIn(u ID, in bool) {
 	}
 }
 
-// Vouch says that a listing of its directory would tell whether a unit has changed. The plan of adaptive asks the listing, when that pays for all that it tells of,
-// and such a unit only after the plan was told of the listing, which what it tells of should follow before Next is called.
+// Vouch says that a listing of its directory would tell whether a unit has changed. The plan of adaptive asks
+// the listing, when that pays for all that it tells of, and such a unit only after the plan was told of the
+// listing, which what it tells of should follow before Next is called.
 func (m *Model) Vouch(u ID) { m.flags[u] |= vouched }
 
 // In reports whether a unit is part of the mirror, as far as is known.

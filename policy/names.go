@@ -2,10 +2,11 @@
 
 package policy
 
-// Units of one name in several directories are often one thing: the same page of several releases, the same picture at several sizes. A change of one is evidence for the
-// others, within the run.
+// Units of one name in several directories are often one thing: the same page of several releases, the same
+// picture at several sizes. A change of one is evidence for the others, within the run.
 
-// namesakes times the square of the share of hits among units of one name is expected of the others: after one hit, some 17 misses end it.
+// namesakes times the square of the share of hits among units of one name is expected of the others: after
+// one hit, some 17 misses end it.
 const namesakes = 0.3
 
 // A hit looks at so many units of its name at most: a site has as many index.html as directories.
@@ -51,7 +52,8 @@ func (n *names) tell(m *Model, u ID, hit bool, state []handling) (out []ID) {
 		return nil
 	}
 	steps := 0
-	for v := n.heads[int(name)&(len(n.heads)-1)]; v != 0 && steps < maxNamesakes; v, steps = n.next[v-1], steps+1 {
+	for v := n.heads[int(name)&(len(n.heads)-1)]; v != 0 &&
+		steps < maxNamesakes; v, steps = n.next[v-1], steps+1 {
 		if m.name[v-1] == name && state[v-1] == 0 {
 			out = append(out, ID(v-1))
 		}

@@ -4,7 +4,8 @@ package policy
 
 import "iter"
 
-// near asks for everything outside the skipped directories. The rules are mined elsewhere; which directories they skip is in Options.Skips.
+// near asks for everything outside the skipped directories. The rules are mined elsewhere; which directories
+// they skip is in Options.Skips.
 type near struct {
 	m     *Model
 	o     Options
@@ -18,7 +19,14 @@ type near struct {
 }
 
 func newNear(m *Model, o Options) *near {
-	n := &near{m: m, o: o, state: make([]handling, m.Units()), skip: make([]int32, m.Dirs()), why: map[ID]Why{}, lost: make([]bool, len(o.Skips))}
+	n := &near{
+		m:     m,
+		o:     o,
+		state: make([]handling, m.Units()),
+		skip:  make([]int32, m.Dirs()),
+		why:   map[ID]Why{},
+		lost:  make([]bool, len(o.Skips)),
+	}
 	for i, s := range o.Skips {
 		if s.Dir != Root && n.skip[s.Dir] == 0 { // the root never is skipped
 			n.skip[s.Dir] = int32(i + 1)
@@ -103,7 +111,9 @@ func (n *near) Tell(o Outcome) {
 	}
 	// A change where a rule said that there is none: the directory is visited in this run.
 	n.lost[s-1] = true
-	n.later = append(n.later, byAge(n.m, func(u ID) bool { return n.skip[n.m.dir[u]] == s && n.state[u] == 0 })...)
+	n.later = append(n.later, byAge(n.m, func(u ID) bool {
+		return n.skip[n.m.dir[u]] == s && n.state[u] == 0
+	})...)
 }
 
 func (n *near) Reason(u ID) Reason {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policy decides what a run asks the site for, and in which order: full (everything), near (everything outside the directories that
-// rules skip) and adaptive (what pays).
+// Package policy decides what a run asks the site for, and in which order: full (everything), near
+// (everything outside the directories that rules skip) and adaptive (what pays).
 //
-// A [Model] is what the runs so far have observed, in columns: 25 bytes a unit. A unit is a page, or a listing: a request that names what
-// lies directly in a directory. A [Plan] is one run. It hands out batches of the units that pay most, is told what came of them, thinks again, and
-// ends by itself:
+// A [Model] is what the runs so far have observed, in columns: 25 bytes a unit. A unit is a page, or a
+// listing: a request that names what lies directly in a directory. A [Plan] is one run. It hands out batches
+// of the units that pay most, is told what came of them, thinks again, and ends by itself:
 //
 //	m := policy.NewModel()          // units and directories, then Learn for each run of the history, oldest first
 //	p, err := known.All().Plan(m, policy.Options{Policy: policy.Adaptive, Now: now})
@@ -14,10 +14,12 @@
 //	}
 //	m.Learn(&policy.Run{Time: now, Asked: …, Changed: …})
 //
-// What a plan is told without having handed it out was observed without a request: evidence such as a listing or a sitemap. What it is not told of is
-// not observed, which is not the same as unchanged. Nothing here is random: the same history and the same answers give the same requests.
+// What a plan is told without having handed it out was observed without a request: evidence such as a listing
+// or a sitemap. What it is not told of is not observed, which is not the same as unchanged. Nothing here is
+// random: the same history and the same answers give the same requests.
 //
-// Neither type is safe for concurrent use. A caller with many requests in flight may call Next again before it has told all of the last batch.
+// Neither type is safe for concurrent use. A caller with many requests in flight may call Next again before
+// it has told all of the last batch.
 package policy
 
 import (
@@ -31,8 +33,9 @@ type Name string
 
 // The policies of this package; package known has all of them.
 const (
-	Full     Name = "full"     // asks for everything
-	Near     Name = "near"     // asks for everything outside the skipped directories (Chen, Bhowmick, Nejdl 2007)
+	Full Name = "full" // asks for everything
+	// asks for everything outside the skipped directories (Chen, Bhowmick, Nejdl 2007)
+	Near     Name = "near"
 	Adaptive Name = "adaptive" // asks for what is worth more than Options.Price
 )
 
@@ -44,18 +47,24 @@ type Options struct {
 	Policy Name  // default Full
 	Now    int64 // Unix seconds at the beginning of the run; 0: one usual interval after the last run
 
-	// Price is for policies that weigh requests: how many changed pages a request must be expected to find. 0 means DefaultPrice; negative means no price: everything
-	// is asked, best first, until the budget is used.
+	// Price is for policies that weigh requests: how many changed pages a request must be expected to find. 0
+	// means DefaultPrice; negative means no price: everything is asked, best first, until the budget is used.
 	Price float64
 
-	Budget  int // requests that the plan may hand out; 0: no bound
-	MaxSkip int // no unit stays unobserved for more runs in a row than this; 0: no bound. It does not go beyond Budget
+	Budget int // requests that the plan may hand out; 0: no bound
+	// no unit stays unobserved for more runs in a row than this; 0: no bound. It does not go beyond Budget
+	MaxSkip int
 
 	// For policies that follow rules.
-	Skips   []Skip // the top-most skipped directories; everything below them is skipped as well, known or new
-	Expired bool   // the rules are not followed in this run: every k-th run, as the caller counts, asks the skipped directories as well
-	Every   int    // each skipped directory is asked all the same in every Every-th run, the directories in turn; 0: never
-	Audits  int    // how many units of each skipped directory are asked all the same; one that changed brings the whole directory back in this run
+	Skips []Skip // the top-most skipped directories; everything below them is skipped as well, known or new
+	// the rules are not followed in this run: every k-th run, as the caller counts, asks the skipped directories
+	// as well
+	Expired bool
+	// each skipped directory is asked all the same in every Every-th run, the directories in turn; 0: never
+	Every int
+	// how many units of each skipped directory are asked all the same; one that changed brings the whole
+	// directory back in this run
+	Audits int
 }
 
 // Skip is a directory that near does not visit.
@@ -73,7 +82,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	switch {
 	case math.IsNaN(o.Price) || o.Price > 1:
-		return o, fmt.Errorf("plan: price %v: want the changed pages that a request must be expected to find, at most 1", o.Price)
+		return o,
+			fmt.Errorf("plan: price %v: want the changed pages that a request must be expected to find, at most 1",
+				o.Price)
 	case o.Budget < 0:
 		return o, fmt.Errorf("plan: budget of %d requests: want 0 (no bound) or more", o.Budget)
 	case o.MaxSkip < 0:
@@ -95,7 +106,8 @@ type Ask struct {
 // Result is what came of a unit.
 type Result uint8
 
-// The results. A request that failed is Failed: it tells nothing of the unit, and the plan does not hand it out again.
+// The results. A request that failed is Failed: it tells nothing of the unit, and the plan does not hand it
+// out again.
 const (
 	Unchanged Result = iota
 	Changed          // another content than the last time
@@ -107,23 +119,26 @@ const (
 type Outcome struct {
 	Unit   ID
 	Result Result
-	New    int // URLs that nobody knew of before, named by this unit. A listing that named new or missed entries is Changed
+	// URLs that nobody knew of before, named by this unit. A listing that named new or missed entries is Changed
+	New int
 }
 
 // Plan is one run.
 type Plan interface {
-	// Next hands out at most max units, the best first. None means that the plan has ended, unless outcomes are still to be told.
+	// Next hands out at most max units, the best first. None means that the plan has ended, unless outcomes are
+	// still to be told.
 	Next(max int) []Ask
 
-	// NextListings is Next for listings alone: what a run asks first that can learn from them what need not be asked. Those that pay are handed out, and with a
-	// budget only those that pay more than any other unit; Next hands out the others in their turn. Only adaptive has any.
+	// NextListings is Next for listings alone: what a run asks first that can learn from them what need not be
+	// asked. Those that pay are handed out, and with a budget only those that pay more than any other unit; Next
+	// hands out the others in their turn. Only adaptive has any.
 	NextListings(max int) []Ask
 
 	// Tell takes an outcome: of a unit that was handed out, or of one that was observed without a request.
 	Tell(o Outcome)
 
-	// Reason says why a unit of the site was asked or, when it was not handed out, why it is spared, by the numbers of the last call of Next. The
-	// numbers by which a unit was handed out are in its Ask only.
+	// Reason says why a unit of the site was asked or, when it was not handed out, why it is spared, by the
+	// numbers of the last call of Next. The numbers by which a unit was handed out are in its Ask only.
 	Reason(u ID) Reason
 
 	// Spared yields the units that are known, were not handed out and not told of.

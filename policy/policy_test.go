@@ -37,7 +37,7 @@ func TestFullAsksForEverythingOnce(t *testing.T) {
 		}
 	}
 	for u := range ID(7) {
-		if want := 1; u == 2 && seen[u] != 0 || u != 2 && seen[u] != want {
+		if want := 1; (u == 2 && seen[u] != 0) || (u != 2 && seen[u] != want) {
 			t.Errorf("unit %d was handed out %d times", u, seen[u])
 		}
 	}
@@ -76,7 +76,12 @@ func TestNearSkipsAndAudits(t *testing.T) {
 func TestNearNeverSkipsTheRoot(t *testing.T) {
 	m := site(t, 3, 3)
 	m.Learn(&Run{Asked: []Span{{0, 5}}})
-	for _, o := range []Options{{Skips: []Skip{{Dir: Root}}}, {Skips: []Skip{{Dir: 1}}, Expired: true}, {Skips: []Skip{{Dir: 1}}, MaxSkip: 1}} {
+	for _, o := range []Options{
+		{Skips: []Skip{{Dir: Root}}}, {
+			Skips:   []Skip{{Dir: 1}},
+			Expired: true,
+		}, {Skips: []Skip{{Dir: 1}}, MaxSkip: 1},
+	} {
 		o.Policy = Near
 		if o.MaxSkip > 0 {
 			m.Learn(&Run{})
@@ -93,7 +98,9 @@ func TestNearNeverSkipsTheRoot(t *testing.T) {
 
 func TestOptionsOutOfRange(t *testing.T) {
 	m := site(t, 1)
-	for _, o := range []Options{{Policy: "sometimes"}, {Price: 2}, {Budget: -1}, {MaxSkip: -1}, {Audits: -1}, {Skips: []Skip{{Dir: 9}}}} {
+	for _, o := range []Options{
+		{Policy: "sometimes"}, {Price: 2}, {Budget: -1}, {MaxSkip: -1}, {Audits: -1}, {Skips: []Skip{{Dir: 9}}},
+	} {
 		if _, err := Standard().Plan(m, o); err == nil {
 			t.Errorf("%+v: no error", o)
 		}

@@ -19,8 +19,10 @@ func history(t *rapid.T) *Model {
 	}
 	n := rapid.IntRange(0, 60).Draw(t, "units")
 	for range n {
-		d, k := Dir(rapid.IntRange(0, m.Dirs()-1).Draw(t, "dir")), Kind(rapid.IntRange(0, int(kinds)-1).Draw(t, "kind"))
-		if _, err := m.AddNamed(d, k, rapid.SampledFrom([]string{"", "a", "b", "c"}).Draw(t, "name"), rapid.Bool().Draw(t, "in")); err != nil {
+		d, k := Dir(rapid.IntRange(0, m.Dirs()-1).Draw(t, "dir")),
+			Kind(rapid.IntRange(0, int(kinds)-1).Draw(t, "kind"))
+		if _, err := m.AddNamed(d, k, rapid.SampledFrom([]string{"", "a", "b", "c"}).Draw(t, "name"),
+			rapid.Bool().Draw(t, "in")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -32,7 +34,15 @@ func history(t *rapid.T) *Model {
 	now := int64(0)
 	for range rapid.IntRange(0, 30).Draw(t, "runs") {
 		now += rapid.Int64Range(-5, 1e6).Draw(t, "gap")
-		m.Learn(&Run{Time: now, Asked: drawSet(t, n), Spared: drawSet(t, n), Changed: drawSet(t, n), Entered: drawSet(t, n), Left: drawSet(t, n), Brought: drawSet(t, n)})
+		m.Learn(&Run{
+			Time:    now,
+			Asked:   drawSet(t, n),
+			Spared:  drawSet(t, n),
+			Changed: drawSet(t, n),
+			Entered: drawSet(t, n),
+			Left:    drawSet(t, n),
+			Brought: drawSet(t, n),
+		})
 	}
 	return m
 }
@@ -50,10 +60,13 @@ func drawSet(t *rapid.T, n int) (out []Span) {
 
 func drawOptions(t *rapid.T, m *Model) Options {
 	o := Options{
-		Policy: rapid.SampledFrom([]Name{Full, Near, Adaptive}).Draw(t, "policy"), Now: rapid.Int64Range(0, 1e8).Draw(t, "now"),
-		Price:  rapid.SampledFrom([]float64{0, -1, 1e-6, 0.01, 1}).Draw(t, "price"),
-		Budget: rapid.IntRange(0, 30).Draw(t, "budget"), MaxSkip: rapid.IntRange(0, 6).Draw(t, "max_skip"),
-		Audits: rapid.IntRange(0, 3).Draw(t, "audits"), Expired: rapid.Bool().Draw(t, "expired"),
+		Policy:  rapid.SampledFrom([]Name{Full, Near, Adaptive}).Draw(t, "policy"),
+		Now:     rapid.Int64Range(0, 1e8).Draw(t, "now"),
+		Price:   rapid.SampledFrom([]float64{0, -1, 1e-6, 0.01, 1}).Draw(t, "price"),
+		Budget:  rapid.IntRange(0, 30).Draw(t, "budget"),
+		MaxSkip: rapid.IntRange(0, 6).Draw(t, "max_skip"),
+		Audits:  rapid.IntRange(0, 3).Draw(t, "audits"),
+		Expired: rapid.Bool().Draw(t, "expired"),
 	}
 	for i := range rapid.IntRange(0, 3).Draw(t, "skips") {
 		o.Skips = append(o.Skips, Skip{Dir(rapid.IntRange(0, m.Dirs()-1).Draw(t, "skip")), i})
@@ -116,7 +129,8 @@ func TestPlansKeepTheirPromises(t *testing.T) {
 					case p.Reason(a.Unit).Why != a.Why.Why:
 						t.Fatalf("unit %d was handed out for %v, its reason is %v", a.Unit, a.Why, p.Reason(a.Unit))
 					}
-					if l, ok := teller[m.dir[a.Unit]]; ok && o.Policy == Adaptive && m.seen > 0 && m.flags[a.Unit]&vouched != 0 && m.kind(a.Unit) != Listing && !answered[l] && seen[l] != 1 {
+					if l, ok := teller[m.dir[a.Unit]]; ok && o.Policy == Adaptive && m.seen > 0 &&
+						m.flags[a.Unit]&vouched != 0 && m.kind(a.Unit) != Listing && !answered[l] && seen[l] != 1 {
 						t.Fatalf("unit %d was handed out before the listing %d that tells of it", a.Unit, l)
 					}
 					seen[a.Unit] = 2
@@ -153,9 +167,11 @@ func TestPlansKeepTheirPromises(t *testing.T) {
 				}
 				due := o.MaxSkip > 0 && m.runs-int(m.last[u]) >= o.MaxSkip
 				if o.Budget == 0 && due && spared[u] {
-					t.Fatalf("unit %d was not observed for %d runs and is spared; max_skip is %d", u, m.runs-int(m.last[u]), o.MaxSkip)
+					t.Fatalf("unit %d was not observed for %d runs and is spared; max_skip is %d", u,
+						m.runs-int(m.last[u]), o.MaxSkip)
 				}
-				if o.Budget == 0 && (m.seen == 0 || o.Policy == Full || o.Price < 0 && o.Policy == Adaptive) && spared[u] {
+				if o.Budget == 0 && (m.seen == 0 || o.Policy == Full || (o.Price < 0 && o.Policy == Adaptive)) &&
+					spared[u] {
 					t.Fatalf("unit %d is spared though everything is to be asked", u)
 				}
 			}

@@ -84,9 +84,12 @@ func (r Reason) String() string {
 	case Rate:
 		return fmt.Sprintf("asked: its rate: expected %.2g changes, price %.2g", r.Expected, r.Price)
 	case Probe:
-		return fmt.Sprintf("asked: probe of a group that changed together: expected %.2g changes, worth %.2g, price %.2g", r.Expected, r.Worth, r.Price)
+		return fmt.Sprintf(
+			"asked: probe of a group that changed together: expected %.2g changes, worth %.2g, price %.2g", r.Expected,
+			r.Worth, r.Price)
 	case Group:
-		return fmt.Sprintf("asked: others of its group changed in this run: expected %.2g changes, price %.2g", r.Expected, r.Price)
+		return fmt.Sprintf("asked: others of its group changed in this run: expected %.2g changes, price %.2g",
+			r.Expected, r.Price)
 	case Skipped:
 		return fmt.Sprintf("asked: max_skip: not observed for %d runs", r.Runs)
 	case Audit:

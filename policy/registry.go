@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// Definition is what the program knows of a policy: its name, what it can do, and how to begin a run. Callers ask for the capabilities and never
-// compare names, so that a policy is added by a package of its own and a line in package known.
+// Definition is what the program knows of a policy: its name, what it can do, and how to begin a run. Callers
+// ask for the capabilities and never compare names, so that a policy is added by a package of its own and a
+// line in package known.
 type Definition struct {
 	Name Name
 	Doc  string // what it asks for, as the reference of the job file says it after the name
@@ -16,7 +17,8 @@ type Definition struct {
 	// Everything says that without a budget every unit is asked: such a run needs no plan.
 	Everything bool
 
-	// Listings says that the plan decides on listings (Plan.NextListings): they are units of the kind Listing, and Model.Vouch tells what they show.
+	// Listings says that the plan decides on listings (Plan.NextListings): they are units of the kind Listing,
+	// and Model.Vouch tells what they show.
 	Listings bool
 
 	// Rules says that it follows Options.Skips, which the caller mines, and Expired, Every and Audits.
@@ -29,7 +31,8 @@ type Definition struct {
 	Begin func(m *Model, o Options) Plan
 }
 
-// Registry holds policies in the order in which they are shown. It is not changed after it was made, so it is safe for concurrent use.
+// Registry holds policies in the order in which they are shown. It is not changed after it was made, so it is
+// safe for concurrent use.
 type Registry []Definition
 
 // Standard returns the policies of this package.

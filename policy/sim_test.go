@@ -19,7 +19,12 @@ type fake struct {
 const weekSeconds = 7 * 24 * 3600
 
 func newFake(t *testing.T, dirs ...int) *fake {
-	f := &fake{t: t, m: site(t, dirs...), stale: map[ID]bool{}, o: Options{Policy: Adaptive}}
+	f := &fake{
+		t:     t,
+		m:     site(t, dirs...),
+		stale: map[ID]bool{},
+		o:     Options{Policy: Adaptive},
+	}
 	f.learn(&Run{Entered: []Span{{0, uint32(f.m.Units() - 1)}}})
 	return f
 }

@@ -43,7 +43,8 @@ func made(t testing.TB, n int, site func(version int) map[string]string) *Histor
 	return b.History()
 }
 
-// hostile are sites that nobody would want to mirror, and somebody has to. REPLAY_ALL=1 makes the flat one larger.
+// hostile are sites that nobody would want to mirror, and somebody has to. REPLAY_ALL=1 makes the flat one
+// larger.
 func hostile() map[string]func(version int) map[string]string {
 	flat := map[string]string{}
 	files := 15_000
@@ -103,15 +104,17 @@ func TestHostileSites(t *testing.T) {
 		h := made(t, 16, sites[name])
 		h.Site = name
 		for _, o := range []Options{
-			{Policy: policy.Full}, {Policy: policy.Adaptive}, {Policy: policy.Adaptive, Price: -1}, {Policy: policy.Adaptive, Price: -1, Budget: 0.2},
-			{Policy: policy.Near, Near: near.Strict()}, {Policy: policy.Near, Near: near.Third(), Expire: 3}, {Policy: Never}, {Policy: RoundRobin, Budget: 0.3},
+			{Policy: policy.Full}, {Policy: policy.Adaptive}, {Policy: policy.Adaptive, Price: -1},
+			{Policy: policy.Adaptive, Price: -1, Budget: 0.2},
+			{Policy: policy.Near, Near: near.Strict()}, {Policy: policy.Near, Near: near.Third(), Expire: 3},
+			{Policy: Never}, {Policy: RoundRobin, Budget: 0.3},
 		} {
 			o.Train = 5
 			r, err := Run(h, o)
 			if err != nil {
 				t.Fatalf("%s, %s: %v", name, o.Policy, err)
 			}
-			everything := o.Policy == policy.Full || o.Policy == policy.Adaptive && o.Price < 0 && o.Budget == 0
+			everything := o.Policy == policy.Full || (o.Policy == policy.Adaptive && o.Price < 0 && o.Budget == 0)
 			if x := r.Total; everything && (*x.CRMicro != 1 || x.Stale != 0) {
 				t.Errorf("%s, %s with everything asked: %+v", name, o.Policy, x)
 			}

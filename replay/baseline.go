@@ -12,7 +12,8 @@ type nothing struct{}
 
 func (nothing) act(*World) error { return nil }
 
-// visit asks for the listing of every wanted directory that is known, and for the pages that the mirror has there.
+// visit asks for the listing of every wanted directory that is known, and for the pages that the mirror has
+// there.
 func visit(w *World, want func(d Dir) bool) {
 	known := make([]Dir, 0, w.h.Dirs())
 	for d := range Dir(w.h.Dirs()) {
@@ -41,7 +42,8 @@ func visitDir(w *World, d Dir) {
 	}
 }
 
-// never is the plainest skip of all: directories of which nothing directly in them changed in training are not asked any more. The root always is.
+// never is the plainest skip of all: directories of which nothing directly in them changed in training are
+// not asked any more. The root always is.
 type never struct{ skip []bool }
 
 func newNever(h *History, train int) never {

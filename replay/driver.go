@@ -9,8 +9,9 @@ import (
 	"mirrord/policy"
 )
 
-// driver lets a policy of package policy act in a world. It keeps the policy's model: units are pages and listings, in the order in which they were found, and all that
-// the model ever learns is what requests have brought.
+// driver lets a policy of package policy act in a world. It keeps the policy's model: units are pages and
+// listings, in the order in which they were found, and all that the model ever learns is what requests have
+// brought.
 type driver struct {
 	h     *History
 	o     Options
@@ -40,7 +41,13 @@ const (
 )
 
 func newDriver(h *History, o Options, p policy.Definition) (*driver, error) {
-	d := &driver{h: h, o: o, m: policy.NewModel(), page: make([]policy.ID, h.Pages()), list: make([]policy.ID, h.Dirs())}
+	d := &driver{
+		h:    h,
+		o:    o,
+		m:    policy.NewModel(),
+		page: make([]policy.ID, h.Pages()),
+		list: make([]policy.ID, h.Dirs()),
+	}
 	if p.Rules {
 		var err error
 		if d.rules, err = newRuleBook(h, o); err != nil {
@@ -72,7 +79,8 @@ func (d *driver) train(w *World) error {
 	return nil
 }
 
-// trainOne observes everything that the step to the current version has changed. The listing of a directory changed when a name came or went.
+// trainOne observes everything that the step to the current version has changed. The listing of a directory
+// changed when a name came or went.
 func (d *driver) trainOne(w *World) error {
 	for _, c := range d.h.Versions[w.Now()].Changes {
 		u, err := d.unitOf(c.Page)
@@ -149,8 +157,8 @@ func (d *driver) listingOf(dir Dir) (policy.ID, error) {
 	return u, nil
 }
 
-// dirOf is a directory of the model. Both number directories in the order in which they first were, so the numbers are the same; those that the policy has not
-// found have no units, and tell it nothing.
+// dirOf is a directory of the model. Both number directories in the order in which they first were, so the
+// numbers are the same; those that the policy has not found have no units, and tell it nothing.
 func (d *driver) dirOf(dir Dir) (policy.Dir, error) {
 	for n := Dir(d.m.Dirs()); n <= dir; n++ {
 		if _, err := d.m.AddDir(policy.Dir(d.h.Parent(n))); err != nil {
@@ -194,7 +202,12 @@ func add(s *[]policy.Span, id uint32) {
 
 // act is one run of the policy.
 func (d *driver) act(w *World) error {
-	o := policy.Options{Policy: d.o.Policy, Now: d.h.Versions[w.Now()].Time.Unix(), Price: d.o.Price, MaxSkip: d.o.MaxSkip}
+	o := policy.Options{
+		Policy:  d.o.Policy,
+		Now:     d.h.Versions[w.Now()].Time.Unix(),
+		Price:   d.o.Price,
+		MaxSkip: d.o.MaxSkip,
+	}
 	if d.o.Budget > 0 {
 		o.Budget = max(1, int(d.o.Budget*float64(d.knownUnits())))
 	}

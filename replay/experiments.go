@@ -10,8 +10,9 @@ import (
 	"mirrord/near"
 )
 
-// Setting is what is skipped in an experiment: by rules, the thresholds of mining; or, with Never, the files of every directory of which
-// nothing directly in it changed in training. A directory without files of its own goes with the one above it.
+// Setting is what is skipped in an experiment: by rules, the thresholds of mining; or, with Never, the files
+// of every directory of which nothing directly in it changed in training. A directory without files of its
+// own goes with the one above it.
 type Setting struct {
 	Name  string
 	Rules near.Options
@@ -20,11 +21,14 @@ type Setting struct {
 
 // Settings are those of the experiments.
 func Settings() []Setting {
-	return []Setting{{"strict", near.Strict(), false}, {"third", near.Third(), false}, {"best", near.Best(), false}, {"never", near.Options{}, true}}
+	return []Setting{
+		{"strict", near.Strict(), false}, {"third", near.Third(), false}, {"best", near.Best(), false},
+		{"never", near.Options{}, true},
+	}
 }
 
-// Experiment maintains a mirror once: rules are learned from Train versions, the mirror is the last of them, and it is maintained towards
-// the version K later.
+// Experiment maintains a mirror once: rules are learned from Train versions, the mirror is the last of them,
+// and it is maintained towards the version K later.
 type Experiment struct {
 	First, Train, K int
 	Changes         int                         // files that differ between the mirror and the version
@@ -32,8 +36,8 @@ type Experiment struct {
 	By              map[string]near.Maintenance // by the setting's name
 }
 
-// VaryK is the paper's experiment (i): rules of 20 versions from version 0, 10, 20 and 30 on, maintained 1, 2, 4, 8, 16 and 30 versions
-// later.
+// VaryK is the paper's experiment (i): rules of 20 versions from version 0, 10, 20 and 30 on, maintained 1,
+// 2, 4, 8, 16 and 30 versions later.
 func VaryK(h *History) iter.Seq2[Experiment, error] {
 	return func(yield func(Experiment, error) bool) {
 		x, err := newExperimenter(h)
@@ -51,8 +55,8 @@ func VaryK(h *History) iter.Seq2[Experiment, error] {
 	}
 }
 
-// VaryTrain is the paper's experiment (ii): each of the last 20 versions that has enough before it, maintained from the one before by rules
-// of the given number of versions.
+// VaryTrain is the paper's experiment (ii): each of the last 20 versions that has enough before it,
+// maintained from the one before by rules of the given number of versions.
 func VaryTrain(h *History, train int) iter.Seq2[Experiment, error] {
 	return func(yield func(Experiment, error) bool) {
 		x, err := newExperimenter(h)
@@ -84,7 +88,13 @@ func newExperimenter(h *History) (*experimenter, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &experimenter{h: h, e: e, dirs: make([]evolution.Dir, len(h.dirs)), first: -1, versions: map[int][]Content{}}
+	x := &experimenter{
+		h:        h,
+		e:        e,
+		dirs:     make([]evolution.Dir, len(h.dirs)),
+		first:    -1,
+		versions: map[int][]Content{},
+	}
 	for d := range h.dirs {
 		x.dirs[d], _ = e.Dirs().Lookup(h.dirs[d].path)
 	}
@@ -165,7 +175,12 @@ func (x *experimenter) silent(first, train int) []bool {
 }
 
 func (x *experimenter) run(first, train, k int) (Experiment, error) {
-	out := Experiment{First: first, Train: train, K: k, By: map[string]near.Maintenance{}}
+	out := Experiment{
+		First: first,
+		Train: train,
+		K:     k,
+		By:    map[string]near.Maintenance{},
+	}
 	if err := x.learn(first, train); err != nil {
 		return out, fmt.Errorf("learn from %d versions from version %d on: %w", train, first, err)
 	}

@@ -39,7 +39,8 @@ type sharedMaintained struct {
 	CR *float64 `json:"cr"`
 }
 
-// TestExperiments repeats the paper's two experiments on recorded sites and compares every figure. REPLAY_ALL=1 takes all sites.
+// TestExperiments repeats the paper's two experiments on recorded sites and compares every figure.
+// REPLAY_ALL=1 takes all sites.
 func TestExperiments(t *testing.T) {
 	f, err := os.Open(sharedData + "near-results.json.gz")
 	if err != nil {
@@ -68,9 +69,15 @@ func TestExperiments(t *testing.T) {
 		compare := func(what string, got Experiment, want sharedExperiment) {
 			t.Helper()
 			if got.K != want.K || got.Changes != want.Changes {
-				t.Fatalf("%s, %s: %d changes in %d versions, want %d in %d", name, what, got.Changes, got.K, want.Changes, want.K)
+				t.Fatalf("%s, %s: %d changes in %d versions, want %d in %d", name, what, got.Changes, got.K,
+					want.Changes, want.K)
 			}
-			by := map[string]sharedMaintained{"strict": want.Strict, "third": want.Third, "best": want.Best, "never": want.Never}
+			by := map[string]sharedMaintained{
+				"strict": want.Strict,
+				"third":  want.Third,
+				"best":   want.Best,
+				"never":  want.Never,
+			}
 			for setting, w := range by {
 				d, n := deviation(t, fmt.Sprintf("%s, %s, %s", name, what, setting), got.By[setting], w)
 				worst, figures = max(worst, d), figures+n
@@ -112,7 +119,9 @@ func TestExperiments(t *testing.T) {
 }
 
 // deviation compares the figures that are given, to 0.003.
-func deviation(t *testing.T, what string, got near.Maintenance, want sharedMaintained) (worst float64, n int) {
+func deviation(
+	t *testing.T, what string, got near.Maintenance, want sharedMaintained,
+) (worst float64, n int) {
 	t.Helper()
 	for _, x := range []struct {
 		name string

@@ -8,8 +8,8 @@ import (
 	"mirrord/near"
 )
 
-// ExperimentRow is what a setting came to in one of the paper's experiments: the mean over a site's maintenances in which anything had
-// changed, then over the sites. What is undefined is null.
+// ExperimentRow is what a setting came to in one of the paper's experiments: the mean over a site's
+// maintenances in which anything had changed, then over the sites. What is undefined is null.
 type ExperimentRow struct {
 	Train   int      `json:"train"`   // versions that the rules were learned from
 	K       int      `json:"k"`       // versions from the mirror to the one maintained to
@@ -21,12 +21,16 @@ type ExperimentRow struct {
 	CR      *float64 `json:"cr"`
 }
 
-// ExperimentK is the paper's experiment (i) over sites: 20 versions of training, the distance to the version maintained to varied.
+// ExperimentK is the paper's experiment (i) over sites: 20 versions of training, the distance to the version
+// maintained to varied.
 func ExperimentK(hs []*History) ([]ExperimentRow, error) {
-	return tabulate(hs, func(h *History) []iter.Seq2[Experiment, error] { return []iter.Seq2[Experiment, error]{VaryK(h)} })
+	return tabulate(hs, func(h *History) []iter.Seq2[Experiment, error] {
+		return []iter.Seq2[Experiment, error]{VaryK(h)}
+	})
 }
 
-// ExperimentTrain is the paper's experiment (ii) over sites: the number of training versions varied, the next version maintained to.
+// ExperimentTrain is the paper's experiment (ii) over sites: the number of training versions varied, the next
+// version maintained to.
 func ExperimentTrain(hs []*History) ([]ExperimentRow, error) {
 	return tabulate(hs, func(h *History) (all []iter.Seq2[Experiment, error]) {
 		for _, train := range []int{5, 10, 15, 20, 30, 40, 60} {
@@ -52,7 +56,9 @@ func (m *maintained) add(x near.Maintenance) {
 	m.cr.addIf(ratio(x.CR.K, x.CR.N))
 }
 
-func tabulate(hs []*History, experiments func(*History) []iter.Seq2[Experiment, error]) ([]ExperimentRow, error) {
+func tabulate(
+	hs []*History, experiments func(*History) []iter.Seq2[Experiment, error],
+) ([]ExperimentRow, error) {
 	rows := map[rowKey]*maintained{}
 	var order []rowKey
 	sites := map[rowKey]int{}
@@ -96,7 +102,8 @@ func tabulate(hs []*History, experiments func(*History) []iter.Seq2[Experiment, 
 	out := make([]ExperimentRow, 0, len(order))
 	for _, k := range order {
 		m := rows[k]
-		out = append(out, ExperimentRow{k.train, k.k, k.setting, sites[k], m.br.defined(), m.op.defined(), m.or.defined(), m.cr.defined()})
+		out = append(out, ExperimentRow{k.train, k.k, k.setting, sites[k], m.br.defined(), m.op.defined(),
+			m.or.defined(), m.cr.defined()})
 	}
 	return out, nil
 }

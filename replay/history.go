@@ -10,10 +10,12 @@ import (
 	"time"
 )
 
-// Page is the number of a path in a history: 0, 1, ... in the order in which the paths first appear, so that a number says nothing of the future.
+// Page is the number of a path in a history: 0, 1, ... in the order in which the paths first appear, so that
+// a number says nothing of the future.
 type Page int32
 
-// Dir is the number of a directory in a history, in the order of first appearance; the root is 0 and a parent comes before what lies in it.
+// Dir is the number of a directory in a history, in the order of first appearance; the root is 0 and a parent
+// comes before what lies in it.
 type Dir int32
 
 // Root is the directory that always exists.
@@ -40,7 +42,8 @@ type Version struct {
 	Changes []Change // sorted by path; each page once
 }
 
-// History is what a site was, version by version. It is not changed any more once it is made, and may be read by many at once.
+// History is what a site was, version by version. It is not changed any more once it is made, and may be read
+// by many at once.
 type History struct {
 	Site     string
 	Header   map[string]string // what else the recording says of itself
@@ -81,10 +84,12 @@ func (h *History) DirPath(d Dir) string { return h.dirs[d].path }
 // Parent is the directory in which a directory lies; -1 for the root.
 func (h *History) Parent(d Dir) Dir { return h.dirs[d].parent }
 
-// Subdirs are the directories directly in one that ever were, sorted by path. The slice belongs to the history.
+// Subdirs are the directories directly in one that ever were, sorted by path. The slice belongs to the
+// history.
 func (h *History) Subdirs(d Dir) []Dir { return h.dirs[d].subs }
 
-// PagesIn are the pages directly in a directory that ever were, sorted by path. The slice belongs to the history.
+// PagesIn are the pages directly in a directory that ever were, sorted by path. The slice belongs to the
+// history.
 func (h *History) PagesIn(d Dir) []Page { return h.dirs[d].pages }
 
 // Record is one line of an edit script by name: Blob "" is a path that is gone.
@@ -107,15 +112,17 @@ type Builder struct {
 	files    int
 }
 
-// Add appends the version that the records lead to. The records are sorted by path. What cannot be is an error that names the path: a time before the last
-// version's, records out of order, a path twice, the deletion of what is not there. A record that says what is so already is no change.
+// Add appends the version that the records lead to. The records are sorted by path. What cannot be is an
+// error that names the path: a time before the last version's, records out of order, a path twice, the
+// deletion of what is not there. A record that says what is so already is no change.
 func (b *Builder) Add(at time.Time, commit string, records []Record) error {
 	if b.pages == nil {
 		b.pages, b.dirs, b.contents = map[string]Page{}, map[string]Dir{"": Root}, map[string]Content{}
 		b.h.dirs = []dirInfo{{parent: -1}}
 	}
 	if n := len(b.h.Versions); n > 0 && at.Before(b.h.Versions[n-1].Time) {
-		return fmt.Errorf("version %d: its time %s is before that of version %d, %s", n, at.Format(time.RFC3339), n-1, b.h.Versions[n-1].Time.Format(time.RFC3339))
+		return fmt.Errorf("version %d: its time %s is before that of version %d, %s", n, at.Format(time.RFC3339),
+			n-1, b.h.Versions[n-1].Time.Format(time.RFC3339))
 	}
 	v := Version{Time: at, Commit: commit, Changes: make([]Change, 0, len(records))}
 	for i, r := range records {
@@ -216,7 +223,8 @@ func validPath(name string) error {
 		return fmt.Errorf("path is empty")
 	case len(name) > maxPath:
 		return fmt.Errorf("path %.40q... has %d bytes, %d are allowed", name, len(name), maxPath)
-	case name[0] == '/' || name != path.Clean(name) || name == "." || name == ".." || strings.HasPrefix(name, "../"):
+	case name[0] == '/' || name != path.Clean(name) || name == "." || name == ".." ||
+		strings.HasPrefix(name, "../"):
 		return fmt.Errorf("path %q is not a clean path below the site's root", name)
 	case strings.ContainsAny(name, "\t\n\r\x00"):
 		return fmt.Errorf("path %q has a tab, a line end or a zero byte in it", name)

@@ -10,7 +10,8 @@ import (
 	"mirrord/near"
 )
 
-// BenchmarkMineRecorded mines 80 versions of the largest recorded site at each of the settings: the pass over the history and the mining.
+// BenchmarkMineRecorded mines 80 versions of the largest recorded site at each of the settings: the pass over
+// the history and the mining.
 func BenchmarkMineRecorded(b *testing.B) {
 	h := sharedHistory(b, "openlayers")
 	if h == nil {
@@ -49,8 +50,8 @@ func BenchmarkMineRecorded(b *testing.B) {
 	}
 }
 
-// BenchmarkHistorySize says what the history of change of each recorded site takes on disk: for each changed page, and what is left for
-// each directory.
+// BenchmarkHistorySize says what the history of change of each recorded site takes on disk: for each changed
+// page, and what is left for each directory.
 func BenchmarkHistorySize(b *testing.B) {
 	for _, site := range sharedSites() {
 		b.Run(site, func(b *testing.B) {
@@ -84,14 +85,16 @@ func BenchmarkHistorySize(b *testing.B) {
 				base /= first.Dirs().Len()
 				all -= base * first.Dirs().Len()
 			}
-			b.ReportMetric(float64(all)/float64(changes), "B/change")                    // new directories and their names in it
+			// new directories and their names in it
+			b.ReportMetric(float64(all)/float64(changes), "B/change")
 			b.ReportMetric(float64(all-named-6*dirs)/float64(changes), "B/change-alone") // without them
 			b.ReportMetric(float64(base), "B/dir")                                       // of the base, names in it
 		})
 	}
 }
 
-// Asking in turn takes time in proportion to the directories, though nearly all of a site is directories: names that are hashes.
+// Asking in turn takes time in proportion to the directories, though nearly all of a site is directories:
+// names that are hashes.
 func BenchmarkInTurn(b *testing.B) {
 	h := made(b, 3, func(v int) map[string]string {
 		m := map[string]string{}

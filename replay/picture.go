@@ -11,7 +11,8 @@ import (
 	"mirrord/evolution"
 )
 
-// Picture is a site as directories by versions: how much of each changed, what a policy did not ask, and what it missed.
+// Picture is a site as directories by versions: how much of each changed, what a policy did not ask, and what
+// it missed.
 type Picture struct {
 	h    *History
 	o    Options
@@ -74,8 +75,9 @@ func NewPicture(h *History, o Options) (*Picture, error) {
 	return p, nil
 }
 
-// choose picks the directories that are shown: those in which much happened, where many small changes count for more than few large ones, and large ones. What
-// changed whenever the one above it did, and only then, says little more. A directory that holds nothing but another one is left out for it.
+// choose picks the directories that are shown: those in which much happened, where many small changes count
+// for more than few large ones, and large ones. What changed whenever the one above it did, and only then,
+// says little more. A directory that holds nothing but another one is left out for it.
 func (p *Picture) choose(e *evolution.History, at []Dir) {
 	score, when := make([]float64, p.h.Dirs()), make([]uint64, p.h.Dirs())
 	for s := range e.Steps() {
@@ -204,7 +206,8 @@ func (p *Picture) measure(w *World, nearest []int) {
 		n := r.nearby
 		if r.up >= 0 {
 			up := &p.rows[r.up].nearby
-			up.files, up.asked, up.changed, up.found = up.files+n.files, up.asked+n.asked, up.changed+n.changed, up.found+n.found
+			up.files, up.asked, up.changed, up.found = up.files+n.files, up.asked+n.asked, up.changed+n.changed,
+				up.found+n.found
 		}
 		c := &r.cells[w.now-1]
 		c.blind, c.few = n.asked == 0 && n.files > 0, n.asked > 0 && 10*n.asked < n.files

@@ -12,8 +12,8 @@ import (
 	"mirrord/policy"
 )
 
-// Plot writes an SVG: the trade-off when there are curves, and below it the picture when there is one. It needs no scripts, and has colours for light and dark
-// pages.
+// Plot writes an SVG: the trade-off when there are curves, and below it the picture when there is one. It
+// needs no scripts, and has colours for light and dark pages.
 func Plot(w io.Writer, title string, curves []Curve, p *Picture) error {
 	height := 40.0
 	if len(curves) > 0 {
@@ -65,8 +65,9 @@ func (p *Picture) draw(s *svg, top float64) {
 	x := func(step int) float64 { return cellsLeft + wide*float64(step) }
 	t := p.r.Total
 	s.text("head", 16, top+4, fmt.Sprintf("%s by %s", p.shown(), p.stepName()))
-	s.text("soft", 16, top+20, fmt.Sprintf("%s: asked %.1f %% of what full syncs ask, CR %s (pooled %s), stale %.2f %%",
-		p.setting(), 100*t.Req, measureText(t.CR), measureText(t.CRMicro), 100*t.Stale))
+	s.text("soft", 16, top+20,
+		fmt.Sprintf("%s: asked %.1f %% of what full syncs ask, CR %s (pooled %s), stale %.2f %%",
+			p.setting(), 100*t.Req, measureText(t.CR), measureText(t.CRMicro), 100*t.Stale))
 	p.bars(s, top+34, x, wide)
 	y := top + pictureHead
 	for i := range p.rows {
@@ -109,7 +110,8 @@ func (p *Picture) setting() string {
 	of, _ := o.Policies.Find(o.Policy)
 	switch {
 	case of.Rules:
-		return fmt.Sprintf("%s, alpha %v, beta %v, gamma %v, confidence %v, zero %v", o.Policy, o.Near.MinDoC, o.Near.MinFoC, o.Near.MinCoC, o.Near.MinConfidence, o.Near.Zero)
+		return fmt.Sprintf("%s, alpha %v, beta %v, gamma %v, confidence %v, zero %v", o.Policy, o.Near.MinDoC,
+			o.Near.MinFoC, o.Near.MinCoC, o.Near.MinConfidence, o.Near.Zero)
 	case of.Weighs && o.Price < 0 && o.Budget > 0:
 		return fmt.Sprintf("%s, budget %v", o.Policy, o.Budget)
 	case of.Weighs && (o.Price == 0):

@@ -14,7 +14,8 @@ import (
 	"mirrord/policy"
 )
 
-// drawn checks that a drawing is XML that runs nothing and loads nothing, and returns how often each class is drawn.
+// drawn checks that a drawing is XML that runs nothing and loads nothing, and returns how often each class is
+// drawn.
 func drawn(t *testing.T, svg []byte) map[string]int {
 	t.Helper()
 	out := map[string]int{}
@@ -67,13 +68,19 @@ func TestPlot(t *testing.T) {
 		t.Fatal(err)
 	}
 	classes := drawn(t, out.Bytes())
-	// The rules of the first two steps skip what did not change in them, docs, and in docs everything happens that is missed.
-	for _, class := range []string{"title", "adaptive line", "near dot", "near ring", "other line", "d0", "d2", "d5", "skip", "miss", "asked", "bar"} {
+	// The rules of the first two steps skip what did not change in them, docs, and in docs everything happens
+	// that is missed.
+	for _, class := range []string{
+		"title", "adaptive line", "near dot", "near ring", "other line", "d0", "d2", "d5", "skip", "miss",
+		"asked", "bar",
+	} {
 		if classes[class] == 0 {
 			t.Errorf("nothing is drawn as %q", class)
 		}
 	}
-	for _, text := range []string{"small &amp; &lt;sound&gt;", ">docs/<", ">news/<", "7 directories by weeks", "3 full syncs", ">strict<"} {
+	for _, text := range []string{
+		"small &amp; &lt;sound&gt;", ">docs/<", ">news/<", "7 directories by weeks", "3 full syncs", ">strict<",
+	} {
 		if !strings.Contains(out.String(), text) {
 			t.Errorf("no %q in the drawing", text)
 		}
@@ -92,7 +99,8 @@ func TestPictureMarks(t *testing.T) {
 		rows = append(rows, strings.Repeat(" ", r.depth)+r.label)
 		cells[h.DirPath(r.dir)] = r.cells
 	}
-	if got, want := strings.Join(rows, "|"), "small/| docs/|  1.0/|  2.0/|  3.0/|   api.html/| news/"; got != want {
+	if got, want := strings.Join(rows, "|"),
+		"small/| docs/|  1.0/|  2.0/|  3.0/|   api.html/| news/"; got != want {
 		t.Errorf("rows %q, want %q", got, want)
 	}
 	for _, c := range []struct {
@@ -100,11 +108,21 @@ func TestPictureMarks(t *testing.T) {
 		step int
 		want pictureCell
 	}{
-		{"", 0, pictureCell{there: true, doc: 3.0 / 15}},                             // 9 files and 5 directories, 1 new
-		{"docs", 1, pictureCell{there: true}},                                        // a quiet week
-		{"docs", 2, pictureCell{there: true, doc: 1.0 / 7, blind: true, miss: true}}, // 4 files and 3 directories
-		{"docs/3.0", 2, pictureCell{}},                                               // not there yet
-		{"docs/3.0", 3, pictureCell{there: true, doc: 1, blind: true, miss: true}},   // never heard of
+		{"", 0, pictureCell{there: true, doc: 3.0 / 15}}, // 9 files and 5 directories, 1 new
+		{"docs", 1, pictureCell{there: true}},            // a quiet week
+		{"docs", 2, pictureCell{
+			there: true,
+			doc:   1.0 / 7,
+			blind: true,
+			miss:  true,
+		}}, // 4 files and 3 directories
+		{"docs/3.0", 2, pictureCell{}}, // not there yet
+		{"docs/3.0", 3, pictureCell{
+			there: true,
+			doc:   1,
+			blind: true,
+			miss:  true,
+		}}, // never heard of
 		{"news", 2, pictureCell{there: true, doc: 2.0 / 5}},
 		{"", 4, pictureCell{there: true, doc: 3.0 / 19, miss: true}},
 	} {
@@ -120,7 +138,8 @@ func TestPictureBounds(t *testing.T) {
 	at := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
 	var records []Record
 	for i := range 3000 {
-		records = append(records, Record{strings.Repeat("d<&\"'>/", 1+i%3) + string(rune('一'+i)) + "/\xff\x01\ufffex", "1", 1})
+		records = append(records,
+			Record{strings.Repeat("d<&\"'>/", 1+i%3) + string(rune('一'+i)) + "/\xff\x01\ufffex", "1", 1})
 	}
 	sortRecords(records)
 	for i := range 5 {

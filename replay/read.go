@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// formatKey is the header that begins a recorded history, and formatNumber the format that this package reads.
+// formatKey is the header that begins a recorded history, and formatNumber the format that this package
+// reads.
 const (
 	formatKey    = "mirrord-site-history"
 	formatNumber = "1"
@@ -35,7 +36,8 @@ func (e *LineError) Unwrap() error { return e.Err }
 // errTruncated is the cause when the recording ends before what it says it holds.
 var errTruncated = errors.New("the recording is cut off")
 
-// Read reads a recorded history, compressed by gzip or plain. It is strict: what does not follow the form is a *LineError, and no history.
+// Read reads a recorded history, compressed by gzip or plain. It is strict: what does not follow the form is
+// a *LineError, and no history.
 func Read(r io.Reader) (*History, error) {
 	br := bufio.NewReaderSize(r, maxLine)
 	if head, err := br.Peek(2); err == nil && head[0] == 0x1f && head[1] == 0x8b {
@@ -137,14 +139,16 @@ func (rd *reader) takeVersion(f []string) error {
 		return fmt.Errorf("version %d: time %.40q is not of the form 2006-01-02T15:04:05Z", number, f[1])
 	}
 	if n := len(rd.b.h.Versions); n > 0 && at.Before(rd.b.h.Versions[n-1].Time) {
-		return fmt.Errorf("version %d: its time %s is before that of version %d, %s", n, f[1], n-1, rd.b.h.Versions[n-1].Time.Format(time.RFC3339))
+		return fmt.Errorf("version %d: its time %s is before that of version %d, %s", n, f[1], n-1,
+			rd.b.h.Versions[n-1].Time.Format(time.RFC3339))
 	}
 	files, err1 := strconv.Atoi(f[3])
 	changes, err2 := strconv.Atoi(f[4])
 	if err1 != nil || err2 != nil || files < 0 || changes < 0 {
 		return fmt.Errorf("version %d: files and changes must be numbers, not %.20q and %.20q", number, f[3], f[4])
 	}
-	rd.inVersion, rd.number, rd.versionAt, rd.time, rd.commit, rd.files, rd.changes = true, number, rd.line, at.UTC(), f[2], files, changes
+	rd.inVersion, rd.number, rd.versionAt, rd.time, rd.commit, rd.files, rd.changes = true, number, rd.line,
+		at.UTC(), f[2], files, changes
 	return nil
 }
 
@@ -210,13 +214,15 @@ func (rd *reader) flush() error {
 		return nil
 	}
 	if len(rd.records) != rd.changes {
-		return fmt.Errorf("version %d of line %d says %d changes and has %d records: %w", rd.number, rd.versionAt, rd.changes, len(rd.records), errTruncated)
+		return fmt.Errorf("version %d of line %d says %d changes and has %d records: %w", rd.number, rd.versionAt,
+			rd.changes, len(rd.records), errTruncated)
 	}
 	if err := rd.b.Add(rd.time, rd.commit, rd.records); err != nil {
 		return err
 	}
 	if rd.b.files != rd.files {
-		return fmt.Errorf("version %d of line %d says %d files and its records lead to %d", rd.number, rd.versionAt, rd.files, rd.b.files)
+		return fmt.Errorf("version %d of line %d says %d files and its records lead to %d", rd.number, rd.versionAt,
+			rd.files, rd.b.files)
 	}
 	rd.records = rd.records[:0]
 	return nil
@@ -231,7 +237,8 @@ func (rd *reader) end() (*History, error) {
 	}
 	n := len(rd.b.h.Versions)
 	if want, ok := rd.header["versions"]; ok && want != strconv.Itoa(n) {
-		return nil, rd.fail(fmt.Errorf("the header says %.20q versions and there are %d: %w", want, n, errTruncated))
+		return nil,
+			rd.fail(fmt.Errorf("the header says %.20q versions and there are %d: %w", want, n, errTruncated))
 	}
 	if n == 0 {
 		return nil, rd.fail(errors.New("it has no version"))

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// small is a history of ours: a directory that comes, one that goes, a file that becomes a directory, a quiet week.
+// small is a history of ours: a directory that comes, one that goes, a file that becomes a directory, a quiet
+// week.
 func small(t testing.TB) []byte {
 	t.Helper()
 	b, err := os.ReadFile("testdata/small.history.tsv")
@@ -49,8 +50,10 @@ func TestRead(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if h.Site != "small" || h.Header["step_days"] != "7" || len(h.Versions) != 8 || h.Pages() != 15 || h.Dirs() != 7 {
-			t.Errorf("%s: site %q, header %v, %d versions, %d pages, %d directories", name, h.Site, h.Header, len(h.Versions), h.Pages(), h.Dirs())
+		if h.Site != "small" || h.Header["step_days"] != "7" || len(h.Versions) != 8 || h.Pages() != 15 ||
+			h.Dirs() != 7 {
+			t.Errorf("%s: site %q, header %v, %d versions, %d pages, %d directories", name, h.Site, h.Header,
+				len(h.Versions), h.Pages(), h.Dirs())
 		}
 		if v := h.Versions[6]; v.Files != 10 || len(v.Changes) != 4 || v.Commit != "c5" || v.Time.Day() != 16 {
 			t.Errorf("%s: version 6 is %+v", name, v)
@@ -58,11 +61,12 @@ func TestRead(t *testing.T) {
 		var dirs []string
 		for d := range Dir(h.Dirs()) {
 			dirs = append(dirs, h.DirPath(d))
-			if p := h.Parent(d); p >= d || d > 0 && !strings.HasPrefix(h.DirPath(d), h.DirPath(p)) {
+			if p := h.Parent(d); p >= d || (d > 0 && !strings.HasPrefix(h.DirPath(d), h.DirPath(p))) {
 				t.Errorf("%s: the parent of %q is %d", name, h.DirPath(d), p)
 			}
 		}
-		if got, want := strings.Join(dirs, " "), " docs docs/1.0 docs/2.0 news docs/3.0 docs/3.0/api.html"; got != want {
+		if got, want := strings.Join(dirs, " "),
+			" docs docs/1.0 docs/2.0 news docs/3.0 docs/3.0/api.html"; got != want {
 			t.Errorf("%s: directories %q, want %q", name, got, want)
 		}
 		// The page that got back what it had before has equal contents.
@@ -95,24 +99,37 @@ func TestReadRefuses(t *testing.T) {
 		{"time", head + strings.Replace(v0, "2026-01-05T", "2026-01-05 ", 1), "line 2", "not of the form"},
 		{"counts", head + strings.Replace(v0, "\t2\t2\n", "\t-2\t2\n", 1), "line 2", "must be numbers"},
 		{"version fields", head + "V\t0\n", "line 2", "5 fields"},
-		{"unsorted", head + "V\t0\t2026-01-05T00:00:00Z\tc\t2\t2\nA\tb\t1\t00000000000000a1\nA\ta\t1\t00000000000000b1\n", "line 4", "sorted"},
-		{"path twice", head + "V\t0\t2026-01-05T00:00:00Z\tc\t2\t2\nA\tb\t1\t00000000000000a1\nA\tb\t1\t00000000000000b1\n", "line 4", "twice"},
-		{"added twice", head + v0 + "V\t1\t2026-01-12T00:00:00Z\tc\t2\t1\nA\ta\t1\t00000000000000a2\n", "line 6", "is there already"},
-		{"deleted twice", head + v0 + "V\t1\t2026-01-12T00:00:00Z\tc\t1\t1\nD\ta\nV\t2\t2026-01-12T00:00:00Z\tc\t1\t1\nD\ta\n", "line 8", "deleted and is not there"},
-		{"updated, not there", head + v0 + "V\t1\t2026-01-12T00:00:00Z\tc\t1\t1\nM\tx\t1\t00000000000000a1\n", "line 6", "updated and is not there"},
+		{"unsorted",
+			head + "V\t0\t2026-01-05T00:00:00Z\tc\t2\t2\nA\tb\t1\t00000000000000a1\nA\ta\t1\t00000000000000b1\n",
+			"line 4", "sorted"},
+		{"path twice",
+			head + "V\t0\t2026-01-05T00:00:00Z\tc\t2\t2\nA\tb\t1\t00000000000000a1\nA\tb\t1\t00000000000000b1\n",
+			"line 4", "twice"},
+		{"added twice", head + v0 + "V\t1\t2026-01-12T00:00:00Z\tc\t2\t1\nA\ta\t1\t00000000000000a2\n", "line 6",
+			"is there already"},
+		{"deleted twice",
+			head + v0 + "V\t1\t2026-01-12T00:00:00Z\tc\t1\t1\nD\ta\nV\t2\t2026-01-12T00:00:00Z\tc\t1\t1\nD\ta\n",
+			"line 8", "deleted and is not there"},
+		{"updated, not there", head + v0 + "V\t1\t2026-01-12T00:00:00Z\tc\t1\t1\nM\tx\t1\t00000000000000a1\n",
+			"line 6", "updated and is not there"},
 		{"record fields", head + v0 + "V\t1\t2026-01-12T00:00:00Z\tc\t1\t1\nD\ta\t1\n", "line 6", "1 fields"},
-		{"size", head + "V\t0\t2026-01-05T00:00:00Z\tc\t1\t1\nA\tb\t-2\t00000000000000a1\n", "line 3", "number of bytes"},
+		{"size", head + "V\t0\t2026-01-05T00:00:00Z\tc\t1\t1\nA\tb\t-2\t00000000000000a1\n", "line 3",
+			"number of bytes"},
 		{"blob", head + "V\t0\t2026-01-05T00:00:00Z\tc\t1\t1\nA\tb\t1\tXYZ\n", "line 3", "hexadecimal"},
-		{"absolute", head + "V\t0\t2026-01-05T00:00:00Z\tc\t1\t1\nA\t/b\t1\t00000000000000a1\n", "line 3", "not a clean path"},
-		{"upward", head + "V\t0\t2026-01-05T00:00:00Z\tc\t1\t1\nA\t../b\t1\t00000000000000a1\n", "line 3", "not a clean path"},
+		{"absolute", head + "V\t0\t2026-01-05T00:00:00Z\tc\t1\t1\nA\t/b\t1\t00000000000000a1\n", "line 3",
+			"not a clean path"},
+		{"upward", head + "V\t0\t2026-01-05T00:00:00Z\tc\t1\t1\nA\t../b\t1\t00000000000000a1\n", "line 3",
+			"not a clean path"},
 		{"empty path", head + "V\t0\t2026-01-05T00:00:00Z\tc\t1\t1\nA\t\t1\t00000000000000a1\n", "line 3", "empty"},
-		{"long path", head + "V\t0\t2026-01-05T00:00:00Z\tc\t1\t1\nA\t" + strings.Repeat("a", 5000) + "\t1\t00000000000000a1\n", "line 3", "5000 bytes"},
+		{"long path", head + "V\t0\t2026-01-05T00:00:00Z\tc\t1\t1\nA\t" + strings.Repeat("a", 5000) +
+			"\t1\t00000000000000a1\n", "line 3", "5000 bytes"},
 		{"long line", head + strings.Repeat("a", maxLine+1) + "\n", "line 2", "more than"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := Read(strings.NewReader(c.in))
 			var at *LineError
-			if !errors.As(err, &at) || !strings.HasPrefix(err.Error(), c.line+": ") || !strings.Contains(err.Error(), c.want) {
+			if !errors.As(err, &at) || !strings.HasPrefix(err.Error(), c.line+": ") ||
+				!strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v; want one of %s about %q", err, c.line, c.want)
 			}
 		})
@@ -122,7 +139,8 @@ func TestReadRefuses(t *testing.T) {
 func TestReadGzipCutOff(t *testing.T) {
 	whole := zipped(t, small(t))
 	for _, n := range []int{3, 40, len(whole) / 2, len(whole) - 1} {
-		if _, err := Read(bytes.NewReader(whole[:n])); err == nil || !strings.Contains(err.Error(), "cut off") && !strings.Contains(err.Error(), "EOF") {
+		if _, err := Read(bytes.NewReader(whole[:n])); err == nil ||
+			(!strings.Contains(err.Error(), "cut off") && !strings.Contains(err.Error(), "EOF")) {
 			t.Errorf("the first %d of %d bytes: error %v", n, len(whole), err)
 		}
 	}
@@ -145,7 +163,8 @@ func TestBuilderRefuses(t *testing.T) {
 		{2, []Record{{"zz", "", 0}}, "is not there"},
 		{2, []Record{{"z/", "x", 0}}, "not a clean path"},
 	} {
-		if err := b.Add(h.Versions[c.version].Time, "", c.records); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := b.Add(h.Versions[c.version].Time, "", c.records); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: error %v, want %q", c.records, err, c.want)
 		}
 	}
@@ -154,7 +173,9 @@ func TestBuilderRefuses(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	f.Add(small(f))
 	f.Add(zipped(f, small(f)))
-	f.Add([]byte("#mirrord-site-history\t1\nV\t0\t2026-01-05T00:00:00Z\tc\t1\t1\nA\ta/a/a\t-1\t00000000000000a1\nV\t1\t2026-01-05T00:00:00Z\tc\t0\t1\nD\ta/a/a\n"))
+	f.Add(
+		[]byte(
+			"#mirrord-site-history\t1\nV\t0\t2026-01-05T00:00:00Z\tc\t1\t1\nA\ta/a/a\t-1\t00000000000000a1\nV\t1\t2026-01-05T00:00:00Z\tc\t0\t1\nD\ta/a/a\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		h, err := Read(bytes.NewReader(data))
 		if err != nil {

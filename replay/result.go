@@ -70,8 +70,18 @@ func share(a, b int) float64 {
 func (r *Result) add(w *World) {
 	m := w.Measure()
 	r.Steps = append(r.Steps, Step{
-		Version: w.Now(), Time: w.h.Versions[w.Now()].Time, Files: m.Files, Requests: m.Requests, Full: m.Full, Changes: m.Changes, Found: m.Found,
-		BR: share(m.Files-m.Asked, m.Files), OP: ratio(m.Same, m.Held), OR: ratio(m.Same, m.Files), CR: ratio(m.Found, m.Changes), Stale: share(m.Stale, m.Union),
+		Version:  w.Now(),
+		Time:     w.h.Versions[w.Now()].Time,
+		Files:    m.Files,
+		Requests: m.Requests,
+		Full:     m.Full,
+		Changes:  m.Changes,
+		Found:    m.Found,
+		BR:       share(m.Files-m.Asked, m.Files),
+		OP:       ratio(m.Same, m.Held),
+		OR:       ratio(m.Same, m.Files),
+		CR:       ratio(m.Found, m.Changes),
+		Stale:    share(m.Stale, m.Union),
 	})
 }
 
@@ -108,7 +118,8 @@ func (r *Result) total() {
 	t := &r.Total
 	var br, op, or, cr, stale mean
 	for _, s := range r.Steps {
-		t.Requests, t.Full, t.Changes, t.Found = t.Requests+s.Requests, t.Full+s.Full, t.Changes+s.Changes, t.Found+s.Found
+		t.Requests, t.Full, t.Changes, t.Found = t.Requests+s.Requests, t.Full+s.Full, t.Changes+s.Changes,
+			t.Found+s.Found
 		br.add(s.BR)
 		op.addIf(s.OP)
 		or.addIf(s.OR)
@@ -125,7 +136,8 @@ func Mean(results []*Result) Total {
 	var req, br, op, or, cr, micro, stale mean
 	for _, r := range results {
 		s := r.Total
-		t.Requests, t.Full, t.Changes, t.Found = t.Requests+s.Requests, t.Full+s.Full, t.Changes+s.Changes, t.Found+s.Found
+		t.Requests, t.Full, t.Changes, t.Found = t.Requests+s.Requests, t.Full+s.Full, t.Changes+s.Changes,
+			t.Found+s.Found
 		req.add(s.Req)
 		br.add(s.BR)
 		op.addIf(s.OP)
@@ -134,6 +146,7 @@ func Mean(results []*Result) Total {
 		micro.addIf(s.CRMicro)
 		stale.add(s.Stale)
 	}
-	t.Req, t.BR, t.OP, t.OR, t.CR, t.CRMicro, t.Stale = req.value(), br.value(), op.defined(), or.defined(), cr.defined(), micro.defined(), stale.value()
+	t.Req, t.BR, t.OP, t.OR, t.CR, t.CRMicro, t.Stale = req.value(), br.value(), op.defined(), or.defined(),
+		cr.defined(), micro.defined(), stale.value()
 	return t
 }

@@ -10,7 +10,8 @@ import (
 	"mirrord/policy"
 )
 
-// Evolution is the history of change of the first n versions: the first is the base, each later one a step in which everything was looked at.
+// Evolution is the history of change of the first n versions: the first is the base, each later one a step in
+// which everything was looked at.
 func (h *History) Evolution(n int) (*evolution.History, error) {
 	if n < 0 || n > len(h.Versions) {
 		return nil, fmt.Errorf("history of %d versions: there are %d", n, len(h.Versions))

@@ -21,14 +21,17 @@ type Options struct {
 
 	Train int // full syncs before the first measured step; default 20
 
-	Price   float64 // of a request, in changed pages; for adaptive. Default policy.DefaultPrice
-	Budget  float64 // share of what is known that a step may ask; 0: no bound. What a listing brings that is new is fetched all the same
-	MaxSkip int     // no unit stays unobserved for more steps in a row; 0: no bound
+	Price float64 // of a request, in changed pages; for adaptive. Default policy.DefaultPrice
+	// share of what is known that a step may ask; 0: no bound. What a listing brings that is new is fetched all
+	// the same
+	Budget  float64
+	MaxSkip int // no unit stays unobserved for more steps in a row; 0: no bound
 
 	Near   near.Options // for near, with From and To as they are; default near.Third
 	Expire int          // for near: in every Expire-th step skipped directories are asked as well; 0: never
 
-	// Batch is how many units the policy hands out before it is told what came of them; default 1. An engine keeps some in flight.
+	// Batch is how many units the policy hands out before it is told what came of them; default 1. An engine
+	// keeps some in flight.
 	Batch int
 
 	// After is called after each measured step, before the next one.
@@ -37,8 +40,9 @@ type Options struct {
 
 // Baselines that are no policies of the program: what others are held against.
 const (
-	Nothing    policy.Name = "nothing"    // asks for nothing
-	Never      policy.Name = "never"      // asks in every directory but those of which nothing directly in them changed in training
+	Nothing policy.Name = "nothing" // asks for nothing
+	// asks in every directory but those of which nothing directly in them changed in training
+	Never      policy.Name = "never"
 	RoundRobin policy.Name = "roundrobin" // asks what it has longest not asked, up to the budget
 )
 
@@ -99,21 +103,24 @@ func newActor(h *History, w *World, o Options) (actor, error) {
 	case o.Policy == RoundRobin:
 		return newRoundRobin(w, o), nil
 	case !known:
-		return nil, fmt.Errorf("replay: unknown policy %q: want one of %s", o.Policy, strings.Join(o.Policies.Names(), ", "))
+		return nil, fmt.Errorf("replay: unknown policy %q: want one of %s", o.Policy,
+			strings.Join(o.Policies.Names(), ", "))
 	case p.Everything:
 		return fullSync{}, nil
 	}
 	return newDriver(h, o, p)
 }
 
-// Run replays a history under a policy: the first o.Train versions are synced in full, each later one is a step.
+// Run replays a history under a policy: the first o.Train versions are synced in full, each later one is a
+// step.
 func Run(h *History, o Options) (*Result, error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
 	}
 	if len(h.Versions) <= o.Train {
-		return nil, fmt.Errorf("replay: %w: %d versions, and the first %d are for training", ErrTooShort, len(h.Versions), o.Train)
+		return nil, fmt.Errorf("replay: %w: %d versions, and the first %d are for training", ErrTooShort,
+			len(h.Versions), o.Train)
 	}
 	w := NewWorld(h, o.Train)
 	a, err := newActor(h, w, o)

@@ -20,7 +20,8 @@ func TestRunFull(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Steps) != 6 || r.Total.Req != 1 || *r.Total.CR != 1 || *r.Total.CRMicro != 1 || r.Total.Stale != 0 || r.Total.BR != 0 {
+	if len(r.Steps) != 6 || r.Total.Req != 1 || *r.Total.CR != 1 || *r.Total.CRMicro != 1 ||
+		r.Total.Stale != 0 || r.Total.BR != 0 {
 		t.Errorf("%+v", r.Total)
 	}
 	if s := r.Steps[0]; s.CR != nil || s.Version != 2 || s.Requests != 15 {
@@ -28,7 +29,8 @@ func TestRunFull(t *testing.T) {
 	}
 }
 
-// Without a price the adaptive policy asks for everything, and what only a listing can show is found by the listing.
+// Without a price the adaptive policy asks for everything, and what only a listing can show is found by the
+// listing.
 func TestRunEverything(t *testing.T) {
 	h := smallHistory(t)
 	for _, batch := range []int{1, 3, 64} {
@@ -36,7 +38,8 @@ func TestRunEverything(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Policy != policy.Adaptive || *r.Total.CR != 1 || r.Total.Stale != 0 || r.Total.BR != 0 || r.Total.Req < 1 || r.Total.Req > 1.1 {
+		if r.Policy != policy.Adaptive || *r.Total.CR != 1 || r.Total.Stale != 0 || r.Total.BR != 0 ||
+			r.Total.Req < 1 || r.Total.Req > 1.1 {
 			t.Errorf("in batches of %d: %+v", batch, r.Total)
 		}
 	}
@@ -52,7 +55,8 @@ func TestRunBaselines(t *testing.T) {
 	if r.Total.Requests != 0 || r.Total.Changes != 21 || r.Total.Found != 1 || r.Total.BR != 1 {
 		t.Errorf("nothing: %+v", r.Total)
 	}
-	// Nothing directly in docs and docs/1.0 changed in the first four versions: what is deleted there stays, what is born there is not found.
+	// Nothing directly in docs and docs/1.0 changed in the first four versions: what is deleted there stays,
+	// what is born there is not found.
 	if r, err = Run(h, Options{Policy: Never, Train: 4}); err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +96,12 @@ func TestRunDeterministic(t *testing.T) {
 	for _, name := range []policy.Name{policy.Full, policy.Adaptive, policy.Near, Never, RoundRobin} {
 		var first *Result
 		for range 3 {
-			r, err := Run(smallHistory(t), Options{Policy: name, Train: 3, Budget: 0.5, Batch: 2})
+			r, err := Run(smallHistory(t), Options{
+				Policy: name,
+				Train:  3,
+				Budget: 0.5,
+				Batch:  2,
+			})
 			if err != nil {
 				t.Fatal(err)
 			}

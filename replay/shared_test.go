@@ -32,7 +32,8 @@ func sharedHistory(t testing.TB, site string) *History {
 	t.Helper()
 	f, err := os.Open(sharedData + "site-histories/" + site + ".history.tsv.gz")
 	if errors.Is(err, fs.ErrNotExist) {
-		t.Logf("the recorded history of %s is not at %ssite-histories: nothing was checked against it", site, sharedData)
+		t.Logf("the recorded history of %s is not at %ssite-histories: nothing was checked against it", site,
+			sharedData)
 		return nil
 	}
 	if err != nil {
@@ -84,8 +85,9 @@ func recordedResults(t testing.TB) map[string]map[string][]recorded {
 	return out
 }
 
-// TestRecordedResults holds what the policies ask and find on real sites against what another program measured under the same cost model: to the request, and the
-// shares to what they were rounded to. REPLAY_ALL=1 takes the large sites too.
+// TestRecordedResults holds what the policies ask and find on real sites against what another program
+// measured under the same cost model: to the request, and the shares to what they were rounded to.
+// REPLAY_ALL=1 takes the large sites too.
 func TestRecordedResults(t *testing.T) {
 	want := recordedResults(t)
 	sites := sharedSites()
@@ -122,7 +124,10 @@ func TestRecordedResults(t *testing.T) {
 			for _, x := range []struct {
 				what      string
 				got, want float64
-			}{{"requests", got.Req, want.Req}, {"CR", *got.CR, want.CR}, {"pooled CR", *got.CRMicro, want.CRMicro}, {"stale", got.Stale, want.Stale}} {
+			}{
+				{"requests", got.Req, want.Req}, {"CR", *got.CR, want.CR}, {"pooled CR", *got.CRMicro, want.CRMicro},
+				{"stale", got.Stale, want.Stale},
+			} {
 				d := math.Abs(x.got - x.want)
 				worst = max(worst, d)
 				if d > 0.0001 {

@@ -33,7 +33,8 @@ text{font:11px system-ui,"Segoe UI",Helvetica,Arial,sans-serif;fill:var(--ink)}
 // newSVG begins a drawing of a size. The title is for those who cannot see it.
 func newSVG(w io.Writer, width, height int, title string) *svg {
 	s := &svg{bufio.NewWriter(w)}
-	s.printf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img"><title>%s</title><style>%s</style>`,
+	s.printf(
+		`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img"><title>%s</title><style>%s</style>`,
 		width, height, width, height, escape(title), svgStyle)
 	s.printf(`<rect class="page" width="%d" height="%d"/>`+"\n", width, height)
 	return s
@@ -56,7 +57,8 @@ func (s *svg) line(class string, x1, y1, x2, y2 float64) {
 }
 
 func (s *svg) rect(class string, x, y, w, h float64) {
-	s.printf(`<rect class="%s" x="%s" y="%s" width="%s" height="%s"/>`+"\n", class, num(x), num(y), num(w), num(h))
+	s.printf(`<rect class="%s" x="%s" y="%s" width="%s" height="%s"/>`+"\n", class, num(x), num(y),
+		num(w), num(h))
 }
 
 // path writes a shape that is made of many.
@@ -73,12 +75,14 @@ func box(b *strings.Builder, x, y, w, h float64) {
 
 // disc is a circle as part of a path.
 func disc(b *strings.Builder, x, y, r float64) {
-	fmt.Fprintf(b, "M%s %sa%s %s 0 1 0 %s 0a%s %s 0 1 0 -%s 0", num(x-r), num(y), num(r), num(r), num(2*r), num(r), num(r), num(2*r))
+	fmt.Fprintf(b, "M%s %sa%s %s 0 1 0 %s 0a%s %s 0 1 0 -%s 0", num(x-r), num(y), num(r), num(r), num(2*r),
+		num(r), num(r), num(2*r))
 }
 
 // diamond is a square on its corner as part of a path.
 func diamond(b *strings.Builder, x, y, r float64) {
-	fmt.Fprintf(b, "M%s %sl%s %sl%s %sl-%s %sz", num(x), num(y-r), num(r), num(r), num(-r), num(r), num(r), num(-r))
+	fmt.Fprintf(b, "M%s %sl%s %sl%s %sl-%s %sz", num(x), num(y-r), num(r), num(r), num(-r), num(r),
+		num(r), num(-r))
 }
 
 // num writes a coordinate to a tenth of a pixel.

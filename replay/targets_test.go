@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// TestAdaptiveTargets holds the default policy to what it has to be worth, as the mean over recorded sites. REPLAY_ALL=1 takes all sites, and the bounds that are meant
-// for them; the quick ones are small sites, of which more has to be asked.
+// TestAdaptiveTargets holds the default policy to what it has to be worth, as the mean over recorded sites.
+// REPLAY_ALL=1 takes all sites, and the bounds that are meant for them; the quick ones are small sites, of
+// which more has to be asked.
 func TestAdaptiveTargets(t *testing.T) {
 	type bound struct {
 		o                     Options
@@ -43,9 +44,12 @@ func TestAdaptiveTargets(t *testing.T) {
 			rs = append(rs, r)
 		}
 		m := Mean(rs)
-		t.Logf("price %v, training %d: requests %.4f, CR %.4f, pooled %.4f, stale %.5f", b.o.Price, rs[0].Train, m.Req, *m.CR, *m.CRMicro, m.Stale)
+		t.Logf("price %v, training %d: requests %.4f, CR %.4f, pooled %.4f, stale %.5f", b.o.Price, rs[0].Train,
+			m.Req, *m.CR, *m.CRMicro, m.Stale)
 		if m.Req > b.req || *m.CR < b.cr || *m.CRMicro < b.micro || m.Stale > b.stale {
-			t.Errorf("price %v, training %d: requests %.4f, CR %.4f, pooled %.4f, stale %.5f; want at most %v, at least %v and %v, at most %v",
+			t.Errorf(
+				"price %v, training %d: requests %.4f, CR %.4f, pooled %.4f, stale %.5f; want at most %v, at least %v "+
+					"and %v, at most %v",
 				b.o.Price, rs[0].Train, m.Req, *m.CR, *m.CRMicro, m.Stale, b.req, b.cr, b.micro, b.stale)
 		}
 	}

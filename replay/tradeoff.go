@@ -26,11 +26,13 @@ type Point struct {
 	Total Total
 }
 
-// nearExpire is how often the drawings ask the skipped directories when skips expire: in every 8th step, as the figures of near-definitions do.
+// nearExpire is how often the drawings ask the skipped directories when skips expire: in every 8th step, as
+// the figures of near-definitions do.
 const nearExpire = 8
 
-// TradeOff replays histories under adaptive at several prices, near at its settings, and the baselines. o gives the training and, for what is asked,
-// whatever else the policies share; its policy and thresholds are not looked at. done, when not nil, is called before each setting.
+// TradeOff replays histories under adaptive at several prices, near at its settings, and the baselines. o
+// gives the training and, for what is asked, whatever else the policies share; its policy and thresholds are
+// not looked at. done, when not nil, is called before each setting.
 func TradeOff(hs []*History, o Options, done func(setting string) error) ([]Curve, error) {
 	if o.Train == 0 {
 		o.Train = DefaultTrain
@@ -78,14 +80,24 @@ func TradeOff(hs []*History, o Options, done func(setting string) error) ([]Curv
 			if p.Ring {
 				p.Label = ""
 			}
-			if err := run(&rules, p, Options{Policy: policy.Near, Train: o.Train, Near: s.o, Expire: every}); err != nil {
+			if err := run(&rules, p, Options{
+				Policy: policy.Near,
+				Train:  o.Train,
+				Near:   s.o,
+				Expire: every,
+			}); err != nil {
 				return nil, err
 			}
 		}
 	}
 	adaptive := Curve{Policy: policy.Adaptive}
 	for _, price := range []float64{0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1} {
-		if err := run(&adaptive, Point{Label: fmt.Sprint(price)}, Options{Policy: policy.Adaptive, Train: o.Train, Price: price, MaxSkip: o.MaxSkip}); err != nil {
+		if err := run(&adaptive, Point{Label: fmt.Sprint(price)}, Options{
+			Policy:  policy.Adaptive,
+			Train:   o.Train,
+			Price:   price,
+			MaxSkip: o.MaxSkip,
+		}); err != nil {
 			return nil, err
 		}
 	}
@@ -123,7 +135,13 @@ func crPanel(curves []Curve) panel {
 			}
 		}
 	}
-	d := panel{x: 60, y: 70, w: 390, h: panelHeight, head: "CR: share of a version's changes that were found"}
+	d := panel{
+		x:    60,
+		y:    70,
+		w:    390,
+		h:    panelHeight,
+		head: "CR: share of a version's changes that were found",
+	}
 	d.value = func(t *Total) float64 {
 		if t.CR == nil {
 			return -1
@@ -142,7 +160,13 @@ func crPanel(curves []Curve) panel {
 
 // stalePanel is logarithmic from 0.01 % to 100 %; what is less is drawn at the bottom.
 func stalePanel() panel {
-	d := panel{x: 540, y: 70, w: 390, h: panelHeight, head: "stale: share of pages that are wrong (logarithmic)"}
+	d := panel{
+		x:    540,
+		y:    70,
+		w:    390,
+		h:    panelHeight,
+		head: "stale: share of pages that are wrong (logarithmic)",
+	}
 	d.value = func(t *Total) float64 { return max(0, 1+math.Log10(max(t.Stale, 1e-9))/4) }
 	for i, label := range []string{"≤ 0.01 %", "0.1 %", "1 %", "10 %", "100 %"} {
 		d.ticks = append(d.ticks, tick{float64(i) / 4, label})
@@ -232,7 +256,9 @@ func (s *svg) curve(p *panel, c *Curve) {
 			l.y -= 24
 		}
 		labels[i] = l
-		if !slices.ContainsFunc(labels[:i], func(o label) bool { return o.text != "" && math.Abs(o.x-l.x) < 36 && math.Abs(o.y-l.y) < 11 }) {
+		if !slices.ContainsFunc(labels[:i], func(o label) bool {
+			return o.text != "" && math.Abs(o.x-l.x) < 36 && math.Abs(o.y-l.y) < 11
+		}) {
 			s.text("small mid "+class, l.x, l.y, l.text)
 		} else {
 			labels[i].text = ""

@@ -4,11 +4,14 @@ package replay
 
 import "slices"
 
-// World holds the true site and the mirror of it, at one version of a history. The mirror changes through requests only, and each costs 1. It keeps count of
-// what the requests found, so that every measure of a step is had in O(1).
+// World holds the true site and the mirror of it, at one version of a history. The mirror changes through
+// requests only, and each costs 1. It keeps count of what the requests found, so that every measure of a step
+// is had in O(1).
 //
-// The cost model is that of the paper's experiments made precise: a request for a page takes its state over; a request for the listing of a directory shows the names
-// directly in it, takes what is gone out of the mirror, and fetches what is new to it, one request each; a directory that was not known is listed at once in the same way.
+// The cost model is that of the paper's experiments made precise: a request for a page takes its state over;
+// a request for the listing of a directory shows the names directly in it, takes what is gone out of the
+// mirror, and fetches what is new to it, one request each; a directory that was not known is listed at once
+// in the same way.
 type World struct {
 	h   *History
 	now int // the version
@@ -34,11 +37,20 @@ type World struct {
 	seen Seen
 }
 
-// NewWorld returns the world after n full syncs: site and mirror both are version n-1 of the history, and n is at least 1 and at most the number of versions.
+// NewWorld returns the world after n full syncs: site and mirror both are version n-1 of the history, and n
+// is at least 1 and at most the number of versions.
 func NewWorld(h *History, n int) *World {
 	w := &World{
-		h: h, now: -1, site: make([]Content, len(h.pages)), mirror: make([]Content, len(h.pages)), size: make([]int64, len(h.pages)),
-		live: make([]int32, len(h.dirs)), liveDirs: 1, known: make([]bool, len(h.dirs)), asked: make([]int32, len(h.pages)), listed: make([]int32, len(h.dirs)),
+		h:        h,
+		now:      -1,
+		site:     make([]Content, len(h.pages)),
+		mirror:   make([]Content, len(h.pages)),
+		size:     make([]int64, len(h.pages)),
+		live:     make([]int32, len(h.dirs)),
+		liveDirs: 1,
+		known:    make([]bool, len(h.dirs)),
+		asked:    make([]int32, len(h.pages)),
+		listed:   make([]int32, len(h.dirs)),
 	}
 	for i := range w.asked {
 		w.asked[i] = -1
@@ -54,7 +66,8 @@ func NewWorld(h *History, n int) *World {
 	return w
 }
 
-// FullSync makes the mirror equal to the site. It costs one request for each file and each directory of the site.
+// FullSync makes the mirror equal to the site. It costs one request for each file and each directory of the
+// site.
 func (w *World) FullSync() {
 	copy(w.mirror, w.site)
 	w.held, w.both, w.same = w.files, w.files, w.files
@@ -178,10 +191,12 @@ type Seen struct {
 	NonEmpty []bool
 }
 
-// Listing asks for the names directly in a directory. Pages that are gone leave the mirror; each that is new costs a request and enters it; a subdirectory that was not
-// known is listed at once in the same way. What it returns is valid until the next call.
+// Listing asks for the names directly in a directory. Pages that are gone leave the mirror; each that is new
+// costs a request and enters it; a subdirectory that was not known is listed at once in the same way. What it
+// returns is valid until the next call.
 func (w *World) Listing(d Dir) *Seen {
-	w.seen.Entered, w.seen.Left, w.seen.Listings, w.seen.NonEmpty = w.seen.Entered[:0], w.seen.Left[:0], w.seen.Listings[:0], w.seen.NonEmpty[:0]
+	w.seen.Entered, w.seen.Left, w.seen.Listings, w.seen.NonEmpty = w.seen.Entered[:0], w.seen.Left[:0],
+		w.seen.Listings[:0], w.seen.NonEmpty[:0]
 	todo := []Dir{d}
 	for len(todo) > 0 {
 		d := todo[len(todo)-1]
@@ -244,8 +259,15 @@ type Measure struct {
 func (w *World) Measure() Measure {
 	union := w.files + w.held - w.both
 	m := Measure{
-		Files: w.files, Requests: w.requests, Full: w.FullCost(), Changes: len(w.changed),
-		Asked: w.askedNow, Held: w.held, Same: w.same, Stale: union - w.same, Union: union,
+		Files:    w.files,
+		Requests: w.requests,
+		Full:     w.FullCost(),
+		Changes:  len(w.changed),
+		Asked:    w.askedNow,
+		Held:     w.held,
+		Same:     w.same,
+		Stale:    union - w.same,
+		Union:    union,
 	}
 	for _, p := range w.changed {
 		if w.site[p] == w.mirror[p] {

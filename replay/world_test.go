@@ -34,7 +34,8 @@ func checkWorld(t *testing.T, w *World) {
 		}
 	}
 	m := w.Measure()
-	if m.Files != files || m.Files != w.h.Versions[w.now].Files || m.Held != held || m.Same != same || m.Stale != stale || m.Union != union || m.Full != files+len(live) {
+	if m.Files != files || m.Files != w.h.Versions[w.now].Files || m.Held != held || m.Same != same ||
+		m.Stale != stale || m.Union != union || m.Full != files+len(live) {
 		t.Fatalf("version %d: %+v; counted: files %d (recorded %d), held %d, same %d, stale %d of %d, full sync %d",
 			w.now, m, files, w.h.Versions[w.now].Files, held, same, stale, union, files+len(live))
 	}
@@ -66,18 +67,40 @@ func TestWorldPage(t *testing.T) {
 	h := smallHistory(t)
 	w := NewWorld(h, 1)
 	w.Step() // index.html and news/index.html changed, news/second.html is new
-	if m := w.Measure(); m != (Measure{Files: 10, Full: 15, Changes: 3, Held: 9, Same: 7, Stale: 3, Union: 10}) {
+	if m := w.Measure(); m != (Measure{
+		Files:   10,
+		Full:    15,
+		Changes: 3,
+		Held:    9,
+		Same:    7,
+		Stale:   3,
+		Union:   10,
+	}) {
 		t.Fatalf("before any request: %+v", m)
 	}
 	for _, c := range []struct {
 		page string
 		want Outcome
-	}{{"index.html", Changed}, {"index.html", Unchanged}, {"about.html", Unchanged}, {"news/second.html", Entered}, {"news/third.html", Absent}} {
+	}{
+		{"index.html", Changed}, {"index.html", Unchanged}, {"about.html", Unchanged},
+		{"news/second.html", Entered}, {"news/third.html", Absent},
+	} {
 		if got := w.Page(h.find(t, c.page)); got != c.want {
 			t.Errorf("%s: %v, want %v", c.page, got, c.want)
 		}
 	}
-	if m := w.Measure(); m != (Measure{Files: 10, Requests: 5, Full: 15, Changes: 3, Found: 2, Asked: 3, Held: 10, Same: 9, Stale: 1, Union: 10}) {
+	if m := w.Measure(); m != (Measure{
+		Files:    10,
+		Requests: 5,
+		Full:     15,
+		Changes:  3,
+		Found:    2,
+		Asked:    3,
+		Held:     10,
+		Same:     9,
+		Stale:    1,
+		Union:    10,
+	}) {
 		t.Errorf("after the requests: %+v", m)
 	}
 	for range 4 {

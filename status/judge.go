@@ -19,7 +19,8 @@ func (j *Job) Judge(now time.Time) {
 		switch {
 		case j.Verified != nil:
 			j.Stale = j.Staleness > j.StaleAfter
-		case j.Added != nil && now.Sub(*j.Added) > time.Duration(j.StaleAfter)*time.Second: // nothing has ever been complete, whether it ran or not
+		case j.Added != nil && now.Sub(*j.Added) > time.Duration(j.StaleAfter)*time.Second:
+			// nothing has ever been complete, whether it ran or not
 			j.Stale = true
 		case j.Last != nil:
 			j.Stale = now.Sub(j.Last.Started) > time.Duration(j.StaleAfter)*time.Second || j.Failures > 1
@@ -91,11 +92,13 @@ func (j *Job) again() string {
 	now := "mirrord run-now " + j.Name
 	why := j.why()
 	for _, c := range []struct{ has, do string }{
-		{"disallowed", "its robots.txt forbids that: ask its owner, or change url or scope in the job's file; then: " + now},
+		{"disallowed",
+			"its robots.txt forbids that: ask its owner, or change url or scope in the job's file; then: " + now},
 		{"status 401", "the site wants a login: [auth] in the job's file; then: " + now},
 		{noEntry, EntryHint(j.Name)},
 		{"the entry point", "look whether url in the job's file is right; then: " + now},
-		{"limits.max_failures", "mirrord explain " + j.Name + " URL says why one failed; raise limits.max_failures if the site is like that; then: " + now},
+		{"limits.max_failures", "mirrord explain " + j.Name +
+			" URL says why one failed; raise limits.max_failures if the site is like that; then: " + now},
 		{"was left for the next run", "nothing, it is tried again; at once: " + now},
 		{"limits.max_time", "nothing, the next run goes on; at once: " + now},
 		{"publish.dir", "let the daemon's user write there; then: " + now},

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// WriteMetrics writes all as metrics in the text format of Prometheus, version 0.0.4. Jobs are labels; hosts and URLs never are, so that the number of
-// series is bounded by that of the jobs.
+// WriteMetrics writes all as metrics in the text format of Prometheus, version 0.0.4. Jobs are labels; hosts
+// and URLs never are, so that the number of series is bounded by that of the jobs.
 func WriteMetrics(w io.Writer, all All) error {
 	b := bufio.NewWriter(w)
 	d := all.Daemon
@@ -35,7 +35,8 @@ func WriteMetrics(w io.Writer, all All) error {
 	m.sample(float64(d.Runs.Failed), "verdict", VerdictError)
 	m.counter("mirrord_runs_skipped_total", "Times that a job was due while it was still running.")
 	m.sample(float64(d.Runs.Skipped))
-	m.counter("mirrord_messages_untold_total", "Messages that could not be delivered, or were held back because there were too many.")
+	m.counter("mirrord_messages_untold_total",
+		"Messages that could not be delivered, or were held back because there were too many.")
 	m.sample(float64(d.Untold))
 	m.gauge("mirrord_disk_free_bytes", "Room left on the disk of the state directory.")
 	m.sample(float64(d.Free))
@@ -61,7 +62,8 @@ func WriteMetrics(w io.Writer, all All) error {
 			}
 		}
 	}
-	m.gauge("mirrord_job_last_run_spared_requests", "Requests that the last run did not have to make, by what spared them.")
+	m.gauge("mirrord_job_last_run_spared_requests",
+		"Requests that the last run did not have to make, by what spared them.")
 	for i := range all.Jobs {
 		if r := all.Jobs[i].Last; r != nil {
 			for _, by := range slices.Sorted(maps.Keys(r.Spared)) {
@@ -93,23 +95,58 @@ func jobMetrics() []jobMetric {
 		}
 	}
 	return []jobMetric{
-		{"mirrord_job_ok", "Whether the job is well: its last run was complete, its file is accepted and it is not stale.", always(func(j *Job) float64 { return flag(j.Health == OK) })},
-		{"mirrord_job_running", "Whether a run is under way.", always(func(j *Job) float64 { return flag(j.Activity == Running || j.Activity == Ending) })},
-		{"mirrord_job_paused", "Whether somebody paused the job.", always(func(j *Job) float64 { return flag(j.Activity == Paused) })},
-		{"mirrord_job_refused", "Whether the job's file is refused.", always(func(j *Job) float64 { return flag(j.Refused) })},
-		{"mirrord_job_suspicious", "Whether the last run waits for accept.", always(func(j *Job) float64 { return flag(j.Health == Suspicious) })},
-		{"mirrord_job_stale", "Whether the bound of staleness has passed.", always(func(j *Job) float64 { return flag(j.Stale) })},
-		{"mirrord_job_staleness_seconds", "Age of the oldest part of the mirror that was not verified since.", func(j *Job) (float64, bool) { return float64(j.Staleness), j.Verified != nil }},
-		{"mirrord_job_failures", "Runs since the last complete one that ended otherwise.", always(func(j *Job) float64 { return float64(j.Failures) })},
-		{"mirrord_job_next_run_time_seconds", "When the next run is due, in Unix time.", at(func(j *Job) *time.Time { return j.Next })},
-		{"mirrord_job_last_run_time_seconds", "When the last run ended, in Unix time.", at(func(j *Job) *time.Time { return j.LastRun })},
-		{"mirrord_job_last_complete_time_seconds", "When the last complete run ended, in Unix time.", at(func(j *Job) *time.Time { return j.Complete })},
-		{"mirrord_job_last_run_seconds", "How long the last run took.", last(func(r *Run) float64 { return r.Ended.Sub(r.Started).Seconds() })},
-		{"mirrord_job_last_run_requests", "Requests of the last run.", last(func(r *Run) float64 { return float64(r.Requests) })},
-		{"mirrord_job_last_run_received_bytes", "Bytes of bodies of the last run, as they came.", last(func(r *Run) float64 { return float64(r.Received) })},
-		{"mirrord_job_version", "Number of the published version.", always(func(j *Job) float64 { return float64(j.Version) })},
-		{"mirrord_job_files", "Files of the published version.", always(func(j *Job) float64 { return float64(j.Files) })},
-		{"mirrord_job_bytes", "Size of the published version.", always(func(j *Job) float64 { return float64(j.Bytes) })},
+		{"mirrord_job_ok", "Whether the job is well: its last run was complete, its file is accepted and it is " +
+			"not stale.", always(func(j *Job) float64 {
+			return flag(j.Health == OK)
+		})},
+		{"mirrord_job_running", "Whether a run is under way.", always(func(j *Job) float64 {
+			return flag(j.Activity == Running || j.Activity == Ending)
+		})},
+		{"mirrord_job_paused", "Whether somebody paused the job.", always(func(j *Job) float64 {
+			return flag(j.Activity == Paused)
+		})},
+		{"mirrord_job_refused", "Whether the job's file is refused.", always(func(j *Job) float64 {
+			return flag(j.Refused)
+		})},
+		{"mirrord_job_suspicious", "Whether the last run waits for accept.", always(func(j *Job) float64 {
+			return flag(j.Health == Suspicious)
+		})},
+		{"mirrord_job_stale", "Whether the bound of staleness has passed.", always(func(j *Job) float64 {
+			return flag(j.Stale)
+		})},
+		{"mirrord_job_staleness_seconds", "Age of the oldest part of the mirror that was not verified since.", func(j *Job) (float64, bool) {
+			return float64(j.Staleness), j.Verified != nil
+		}},
+		{"mirrord_job_failures", "Runs since the last complete one that ended otherwise.", always(func(j *Job) float64 {
+			return float64(j.Failures)
+		})},
+		{"mirrord_job_next_run_time_seconds", "When the next run is due, in Unix time.", at(func(j *Job) *time.Time {
+			return j.Next
+		})},
+		{"mirrord_job_last_run_time_seconds", "When the last run ended, in Unix time.", at(func(j *Job) *time.Time {
+			return j.LastRun
+		})},
+		{"mirrord_job_last_complete_time_seconds", "When the last complete run ended, in Unix time.", at(func(j *Job) *time.Time {
+			return j.Complete
+		})},
+		{"mirrord_job_last_run_seconds", "How long the last run took.", last(func(r *Run) float64 {
+			return r.Ended.Sub(r.Started).Seconds()
+		})},
+		{"mirrord_job_last_run_requests", "Requests of the last run.", last(func(r *Run) float64 {
+			return float64(r.Requests)
+		})},
+		{"mirrord_job_last_run_received_bytes", "Bytes of bodies of the last run, as they came.", last(func(r *Run) float64 {
+			return float64(r.Received)
+		})},
+		{"mirrord_job_version", "Number of the published version.", always(func(j *Job) float64 {
+			return float64(j.Version)
+		})},
+		{"mirrord_job_files", "Files of the published version.", always(func(j *Job) float64 {
+			return float64(j.Files)
+		})},
+		{"mirrord_job_bytes", "Size of the published version.", always(func(j *Job) float64 {
+			return float64(j.Bytes)
+		})},
 	}
 }
 
@@ -136,7 +173,8 @@ func (m *metrics) sample(v float64, labels ...string) {
 		} else {
 			m.b.WriteByte(',')
 		}
-		m.b.WriteString(labels[i] + `="` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(strings.ToValidUTF8(labels[i+1], "\uFFFD")) + `"`)
+		m.b.WriteString(labels[i] + `="` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(
+			strings.ToValidUTF8(labels[i+1], "\uFFFD")) + `"`)
 	}
 	if len(labels) > 0 {
 		m.b.WriteByte('}')

@@ -12,16 +12,22 @@ import (
 func TestRemedyFollowsTheReason(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for _, c := range []struct{ reason, want string }{
-		{"https://h was left for the next run: its robots.txt answers 503", "nothing, it is tried again; at once: mirrord run-now x"},
+		{"https://h was left for the next run: its robots.txt answers 503",
+			"nothing, it is tried again; at once: mirrord run-now x"},
 		{"the entry point http://h/: disallowed (Disallow: /)", "its robots.txt forbids that"},
 		{"the entry point http://h/: failed (status 401)", "[auth]"},
 		{"the entry point http://h/: gone", "look whether url"},
 		{"12 of 100 requests failed, more than limits.max_failures = 1%", "mirrord explain x URL"},
 		{"something new", "mirrord run-now x"},
 	} {
-		j := Job{Name: "x", Reasons: []string{c.reason}, Last: &Run{Verdict: VerdictPartial, Ended: now, Reasons: []string{c.reason}}}
+		j := Job{
+			Name:    "x",
+			Reasons: []string{c.reason},
+			Last:    &Run{Verdict: VerdictPartial, Ended: now, Reasons: []string{c.reason}},
+		}
 		j.Judge(now)
-		if !strings.Contains(j.Fix, c.want) || !strings.Contains(j.Fix, "mirrord run-now x") || strings.Contains(j.Fix, "mirrord status") {
+		if !strings.Contains(j.Fix, c.want) || !strings.Contains(j.Fix, "mirrord run-now x") ||
+			strings.Contains(j.Fix, "mirrord status") {
 			t.Errorf("%s: %q", c.reason, j.Fix)
 		}
 	}

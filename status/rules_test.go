@@ -24,7 +24,8 @@ func TestAlertRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	have := map[string]bool{}
-	for _, m := range regexp.MustCompile(`(?m)^(mirrord_\w+)(?:\{[^}]*\})? `).FindAllStringSubmatch(b.String(), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^(mirrord_\w+)(?:\{[^}]*\})? `).FindAllStringSubmatch(
+		b.String(), -1) {
 		have[m[1]] = true
 	}
 	alerts, used := 0, map[string]bool{}
@@ -45,7 +46,10 @@ func TestAlertRules(t *testing.T) {
 		t.Errorf("%d expressions of %d alerts", alerts, strings.Count(string(rules), "- alert: "))
 	}
 	// What wakes somebody up must not be forgotten.
-	for _, name := range []string{"mirrord_ready", "mirrord_config_ok", "mirrord_disk_free_bytes", "mirrord_messages_untold_total", "mirrord_job_ok", "mirrord_job_suspicious", "mirrord_job_stale"} {
+	for _, name := range []string{
+		"mirrord_ready", "mirrord_config_ok", "mirrord_disk_free_bytes", "mirrord_messages_untold_total",
+		"mirrord_job_ok", "mirrord_job_suspicious", "mirrord_job_stale",
+	} {
 		if !used[name] {
 			t.Errorf("no alert uses %s", name)
 		}

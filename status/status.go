@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package status is the truth about jobs: what is known of each, whether it is well, and when somebody has to be told.
+// Package status is the truth about jobs: what is known of each, whether it is well, and when somebody has to
+// be told.
 //
-// The scheduler fills a Job for every job it knows; the control socket carries it, the status page and the metrics show it, and the
-// notifier words it. They all judge by the same functions, so that no two of them can disagree, and nothing here asks a clock, a disk
-// or a network: the time is a parameter.
+// The scheduler fills a Job for every job it knows; the control socket carries it, the status page and the
+// metrics show it, and the notifier words it. They all judge by the same functions, so that no two of them
+// can disagree, and nothing here asks a clock, a disk or a network: the time is a parameter.
 //
-// A job has a Health and an Activity, which are apart: a job that failed and runs again has still failed until a run has ended complete.
+// A job has a Health and an Activity, which are apart: a job that failed and runs again has still failed
+// until a run has ended complete.
 //
-// Staleness is the age of the oldest part of the mirror that no run has verified since: everything in the mirror was looked at, or vouched
-// for by evidence, at or after Job.Verified.
+// Staleness is the age of the oldest part of the mirror that no run has verified since: everything in the
+// mirror was looked at, or vouched for by evidence, at or after Job.Verified.
 package status
 
 import (
@@ -22,9 +24,10 @@ type Health string
 
 // The healths, from good to bad: Worse compares them.
 const (
-	OK         Health = "ok"         // the last run was complete
-	New        Health = "new"        // it has not run yet
-	Invalid    Health = "invalid"    // its file is refused; the last good version of it goes on, when there is one
+	OK  Health = "ok"  // the last run was complete
+	New Health = "new" // it has not run yet
+	// its file is refused; the last good version of it goes on, when there is one
+	Invalid    Health = "invalid"
 	Partial    Health = "partial"    // the last run left something to ask
 	Stale      Health = "stale"      // not verified for longer than its bound
 	Suspicious Health = "suspicious" // the last run waits for accept
@@ -54,7 +57,8 @@ const (
 // Cause says who ended a run early.
 type Cause string
 
-// The causes. A run that ends for one of them but BadState is no failure: it goes on by itself, or whoever ended it knows.
+// The causes. A run that ends for one of them but BadState is no failure: it goes on by itself, or whoever
+// ended it knows.
 const (
 	ByItself   Cause = ""
 	Shutdown   Cause = "shutdown"  // the daemon was told to end; the run goes on when it starts again
@@ -63,8 +67,9 @@ const (
 	OutOfHours Cause = "window"    // the window closed
 	DiskFull   Cause = "noroom"    // less than limits.min_free is left
 	Busy       Cause = "locked"    // another process works on the site
-	BadState   Cause = "damaged"   // the database of the mirror cannot be used: Run.Error says what is wrong and what to do
-	Killed     Cause = "killed"    // the process ended without a word: kill -9, power
+	// the database of the mirror cannot be used: Run.Error says what is wrong and what to do
+	BadState Cause = "damaged"
+	Killed   Cause = "killed" // the process ended without a word: kill -9, power
 )
 
 // The verdicts of a run. The first three are those of package mirror.
@@ -159,7 +164,8 @@ type Job struct {
 	Refused  bool     `json:"refused,omitempty"`  // the file is refused: see Problems
 	Fix      string   `json:"fix,omitempty"`      // the command that would mend it
 
-	Summary json.RawMessage `json:"summary,omitempty"` // the whole report of the last run; only where one job is asked for
+	// the whole report of the last run; only where one job is asked for
+	Summary json.RawMessage `json:"summary,omitempty"`
 }
 
 // Daemon is what is known of a daemon.

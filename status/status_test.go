@@ -19,7 +19,8 @@ func ago(d time.Duration) *time.Time {
 	return &t
 }
 
-// A job that failed, is suspicious or has not been verified for longer than its bound is shown as that, never as well.
+// A job that failed, is suspicious or has not been verified for longer than its bound is shown as that, never
+// as well.
 func TestJudge(t *testing.T) {
 	run := func(verdict string) *Run {
 		return &Run{Verdict: verdict, Started: *ago(2 * time.Hour), Ended: *ago(time.Hour)}
@@ -41,16 +42,45 @@ func TestJudge(t *testing.T) {
 		{"complete and running", Job{Last: run(VerdictComplete), Activity: Running}, OK, ""},
 		{"failed and running", Job{Last: run(VerdictError), Activity: Running}, Failed, ""},
 		{"failed", Job{Last: run(VerdictError), Activity: Idle}, Failed, "mirrord run-now x"},
-		{"damaged", Job{Last: &Run{Verdict: VerdictError, Cause: BadState}}, Damaged, "mirrord verify --rebuild x; then: mirrord run-now x"},
-		{"damaged and stale", Job{Last: &Run{Verdict: VerdictComplete, Cause: BadState}, Verified: ago(80 * time.Hour), StaleAfter: 60}, Damaged, "--rebuild"},
+		{"damaged", Job{Last: &Run{
+			Verdict: VerdictError,
+			Cause:   BadState,
+		}}, Damaged, "mirrord verify --rebuild x; then: mirrord run-now x"},
+		{"damaged and stale", Job{
+			Last:       &Run{Verdict: VerdictComplete, Cause: BadState},
+			Verified:   ago(80 * time.Hour),
+			StaleAfter: 60,
+		}, Damaged, "--rebuild"},
 		{"partial", Job{Last: run(VerdictPartial), Version: 3}, Partial, "mirrord run-now x"},
 		{"suspicious", Job{Last: run(VerdictSuspicious), Version: 3}, Suspicious, "mirrord accept x"},
-		{"suspicious without entry point", Job{Last: suspicious("the entry point http://h/: gone", "no entry point is in the mirror"), Version: 3}, Suspicious, "change url in the job's file; then: mirrord run-now x"},
-		{"suspicious by robots.txt", Job{Last: suspicious("the entry point http://h/: disallowed", "no entry point is in the mirror"), Version: 3}, Suspicious, "its robots.txt forbids that"},
-		{"stale though complete", Job{Last: run(VerdictComplete), Verified: ago(80 * time.Hour), StaleAfter: 3 * 24 * 3600}, Stale, "mirrord run-now x"},
-		{"partial and stale", Job{Last: run(VerdictPartial), Verified: ago(80 * time.Hour), StaleAfter: 3 * 24 * 3600}, Stale, ""},
-		{"failed and stale", Job{Last: run(VerdictError), Verified: ago(80 * time.Hour), StaleAfter: 3 * 24 * 3600}, Failed, ""},
-		{"within its bound", Job{Last: run(VerdictComplete), Verified: ago(70 * time.Hour), StaleAfter: 3 * 24 * 3600}, OK, ""},
+		{"suspicious without entry point", Job{
+			Last:    suspicious("the entry point http://h/: gone", "no entry point is in the mirror"),
+			Version: 3,
+		}, Suspicious, "change url in the job's file; then: mirrord run-now x"},
+		{"suspicious by robots.txt", Job{
+			Last:    suspicious("the entry point http://h/: disallowed", "no entry point is in the mirror"),
+			Version: 3,
+		}, Suspicious, "its robots.txt forbids that"},
+		{"stale though complete", Job{
+			Last:       run(VerdictComplete),
+			Verified:   ago(80 * time.Hour),
+			StaleAfter: 3 * 24 * 3600,
+		}, Stale, "mirrord run-now x"},
+		{"partial and stale", Job{
+			Last:       run(VerdictPartial),
+			Verified:   ago(80 * time.Hour),
+			StaleAfter: 3 * 24 * 3600,
+		}, Stale, ""},
+		{"failed and stale", Job{
+			Last:       run(VerdictError),
+			Verified:   ago(80 * time.Hour),
+			StaleAfter: 3 * 24 * 3600,
+		}, Failed, ""},
+		{"within its bound", Job{
+			Last:       run(VerdictComplete),
+			Verified:   ago(70 * time.Hour),
+			StaleAfter: 3 * 24 * 3600,
+		}, OK, ""},
 		{"never complete for too long", Job{Last: run(VerdictPartial), Failures: 5, StaleAfter: 60}, Stale, ""},
 		{"refused", Job{Last: run(VerdictComplete), Refused: true}, Invalid, "mirrord check"},
 		{"refused and suspicious", Job{Last: run(VerdictSuspicious), Refused: true}, Suspicious, ""},
@@ -58,7 +88,11 @@ func TestJudge(t *testing.T) {
 		{"unknown verdict", Job{Last: run("splendid")}, Failed, ""},
 		{"paused", Job{Last: run(VerdictPartial), Activity: Paused}, Partial, "mirrord resume x"},
 		{"no room", Job{Last: run(VerdictPartial), Activity: NoRoom}, Partial, "free some space"},
-		{"a clock that went back", Job{Last: run(VerdictComplete), Verified: ago(-time.Hour), StaleAfter: 60}, OK, ""},
+		{"a clock that went back", Job{
+			Last:       run(VerdictComplete),
+			Verified:   ago(-time.Hour),
+			StaleAfter: 60,
+		}, OK, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			tc.job.Name = "x"
@@ -66,7 +100,8 @@ func TestJudge(t *testing.T) {
 			if tc.name == "failed and running" && tc.job.Fix != "" {
 				t.Errorf("what to do: %s", tc.job.Fix)
 			}
-			if tc.job.Health != tc.want || tc.fix == "" && tc.want == OK && tc.job.Fix != "" || !strings.Contains(tc.job.Fix, tc.fix) {
+			if tc.job.Health != tc.want || (tc.fix == "" && tc.want == OK && tc.job.Fix != "") ||
+				!strings.Contains(tc.job.Fix, tc.fix) {
 				t.Errorf("got %q (%s), want %q (%s)", tc.job.Health, tc.job.Fix, tc.want, tc.fix)
 			}
 			if tc.job.Staleness < 0 {
@@ -78,8 +113,19 @@ func TestJudge(t *testing.T) {
 
 func TestTell(t *testing.T) {
 	job := func(h Health, c Cause) *Job {
-		v := map[Health]string{OK: VerdictComplete, Partial: VerdictPartial, Suspicious: VerdictSuspicious, Failed: VerdictError, Stale: VerdictPartial}[h]
-		return &Job{Name: "x", Health: h, Stale: h == Stale, Last: &Run{Verdict: v, Cause: c}}
+		v := map[Health]string{
+			OK:         VerdictComplete,
+			Partial:    VerdictPartial,
+			Suspicious: VerdictSuspicious,
+			Failed:     VerdictError,
+			Stale:      VerdictPartial,
+		}[h]
+		return &Job{
+			Name:   "x",
+			Health: h,
+			Stale:  h == Stale,
+			Last:   &Run{Verdict: v, Cause: c},
+		}
 	}
 	told := func(k Kind, d time.Duration) Told { return Told{Kind: k, At: noon.Add(-d)} }
 	for _, tc := range []struct {
@@ -119,14 +165,31 @@ func TestTell(t *testing.T) {
 }
 
 func TestMessage(t *testing.T) {
-	j := Job{Name: "samba", Last: &Run{Verdict: VerdictPartial, Ended: *ago(time.Hour), Reasons: []string{"the host\r\nBcc: all@example.org\ndoes not answer"}, Error: strings.Repeat("x", 2000)},
-		Failures: 3, Version: 7, Complete: ago(50 * time.Hour), Next: ago(-time.Hour), Problems: []string{"a\nb"}, Progress: &Progress{}}
+	j := Job{
+		Name: "samba",
+		Last: &Run{
+			Verdict: VerdictPartial,
+			Ended:   *ago(time.Hour),
+			Reasons: []string{"the host\r\nBcc: all@example.org\ndoes not answer"},
+			Error:   strings.Repeat("x", 2000),
+		},
+		Failures: 3,
+		Version:  7,
+		Complete: ago(50 * time.Hour),
+		Next:     ago(-time.Hour),
+		Problems: []string{"a\nb"},
+		Progress: &Progress{},
+	}
 	j.Judge(noon)
 	m := NewMessage(TellFailed, "mirror.example", j, noon)
 	if m.Subject != "mirrord on mirror.example: samba did not end well, 3 times in a row" {
 		t.Errorf("%q", m.Subject)
 	}
-	for _, want := range []string{"samba: partial 3 times\n", "why: the host  Bcc: all@example.org does not answer\n", "last complete run: 2026-11-18T10:00:00Z\n", "published: version 7\n", "what to do: mirrord run-now samba\n", "problem: a b\n"} {
+	for _, want := range []string{
+		"samba: partial 3 times\n", "why: the host  Bcc: all@example.org does not answer\n",
+		"last complete run: 2026-11-18T10:00:00Z\n", "published: version 7\n",
+		"what to do: mirrord run-now samba\n", "problem: a b\n",
+	} {
 		if !strings.Contains(m.Text, want) {
 			t.Errorf("no %q in\n%s", want, m.Text)
 		}
@@ -162,21 +225,51 @@ func TestSay(t *testing.T) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-	for d, want := range map[time.Duration]string{-time.Hour: "0s", 45 * time.Second: "45s", 12 * time.Minute: "12m", 5 * time.Hour: "5h", 80 * time.Hour: "3d"} {
+	for d, want := range map[time.Duration]string{
+		-time.Hour:       "0s",
+		45 * time.Second: "45s",
+		12 * time.Minute: "12m",
+		5 * time.Hour:    "5h",
+		80 * time.Hour:   "3d",
+	} {
 		if got := Age(d); got != want {
 			t.Errorf("%v: %q, want %q", d, got, want)
 		}
 	}
 }
 
-// The metrics keep to the text format of Prometheus: every sample belongs to a family that was declared before it, once, and samples differ.
+// The metrics keep to the text format of Prometheus: every sample belongs to a family that was declared
+// before it, once, and samples differ.
 func TestMetrics(t *testing.T) {
-	bad := Job{Name: "a\"b\\c\nd", Last: &Run{Verdict: VerdictPartial, Started: *ago(2 * time.Hour), Ended: *ago(time.Hour), Requests: 12, Spared: map[string]int64{"sitemap": 5, "listing": 7}}, Next: ago(-time.Hour), Refused: true}
+	bad := Job{
+		Name: "a\"b\\c\nd",
+		Last: &Run{
+			Verdict:  VerdictPartial,
+			Started:  *ago(2 * time.Hour),
+			Ended:    *ago(time.Hour),
+			Requests: 12,
+			Spared:   map[string]int64{"sitemap": 5, "listing": 7},
+		},
+		Next:    ago(-time.Hour),
+		Refused: true,
+	}
 	bad.Judge(noon)
-	good := Job{Name: "good", Last: &Run{Verdict: VerdictComplete, Started: *ago(2 * time.Hour), Ended: *ago(time.Hour)}, Verified: ago(2 * time.Hour), Version: 3, Files: 10}
+	good := Job{
+		Name:     "good",
+		Last:     &Run{Verdict: VerdictComplete, Started: *ago(2 * time.Hour), Ended: *ago(time.Hour)},
+		Verified: ago(2 * time.Hour),
+		Version:  3,
+		Files:    10,
+	}
 	good.Judge(noon)
 	var b bytes.Buffer
-	if err := WriteMetrics(&b, All{Daemon: Daemon{Version: "1", Started: noon, Ready: true, Free: 1e12, Runs: Counts{Complete: 5}}, Jobs: []Job{bad, good, {Name: "new"}, {Name: "not\xffutf8"}}}); err != nil {
+	if err := WriteMetrics(&b, All{Daemon: Daemon{
+		Version: "1",
+		Started: noon,
+		Ready:   true,
+		Free:    1e12,
+		Runs:    Counts{Complete: 5},
+	}, Jobs: []Job{bad, good, {Name: "new"}, {Name: "not\xffutf8"}}}); err != nil {
 		t.Fatal(err)
 	}
 	family, families, samples := "", map[string]bool{}, map[string]bool{}
@@ -190,19 +283,26 @@ func TestMetrics(t *testing.T) {
 			}
 			families[name], family = true, name
 		case strings.HasPrefix(line, "# TYPE "):
-			if fmt.Sscanf(line, "# TYPE %s %s", &name, &rest); name != family || rest != "gauge" && rest != "counter" || rest == "counter" != strings.HasSuffix(name, "_total") {
+			if fmt.Sscanf(line, "# TYPE %s %s", &name, &rest); name != family ||
+				(rest != "gauge" && rest != "counter") || rest == "counter" != strings.HasSuffix(name, "_total") {
 				t.Errorf("%q", line)
 			}
 		default:
 			i := strings.LastIndexByte(line, ' ')
-			if samples[line[:i]] || !strings.HasPrefix(line, family) || line[len(family)] != ' ' && line[len(family)] != '{' {
+			if samples[line[:i]] || !strings.HasPrefix(line, family) ||
+				(line[len(family)] != ' ' && line[len(family)] != '{') {
 				t.Errorf("sample %q in family %s", line, family)
 			}
 			samples[line[:i]] = true
 		}
 	}
-	for _, want := range []string{`mirrord_job_last_run_requests{job="a\"b\\c\nd"} 12`, `mirrord_job_ok{job="good"} 1`, `mirrord_job_ok{job="new"} 0`, `mirrord_jobs{state="partial"} 1`, `mirrord_job_staleness_seconds{job="good"} 7200`,
-		`mirrord_job_last_run_spared_requests{job="a\"b\\c\nd",by="listing"} 7`, `mirrord_runs_total{verdict="complete"} 5`, `mirrord_config_ok 0`, `mirrord_disk_free_bytes 1e+12`} {
+	for _, want := range []string{
+		`mirrord_job_last_run_requests{job="a\"b\\c\nd"} 12`, `mirrord_job_ok{job="good"} 1`,
+		`mirrord_job_ok{job="new"} 0`, `mirrord_jobs{state="partial"} 1`,
+		`mirrord_job_staleness_seconds{job="good"} 7200`,
+		`mirrord_job_last_run_spared_requests{job="a\"b\\c\nd",by="listing"} 7`,
+		`mirrord_runs_total{verdict="complete"} 5`, `mirrord_config_ok 0`, `mirrord_disk_free_bytes 1e+12`,
+	} {
 		if !strings.Contains(b.String(), want+"\n") {
 			t.Errorf("no %s in\n%s", want, &b)
 		}

@@ -35,11 +35,13 @@ const (
 	QuietFor    = time.Hour
 )
 
-// Tell decides whether something is to be told about a job that was judged, "" when not. It is asked after each run and from time to time.
+// Tell decides whether something is to be told about a job that was judged, "" when not. It is asked after
+// each run and from time to time.
 //
-// A run that was ended by somebody, by the window or by a full disk that is seen to is told only when the mirror gets stale by it. One and the same problem
-// is told again after RepeatAfter, another one at once but no more than one an hour, so that a site that comes and goes does not fill mailboxes.
-// A full disk concerns all jobs alike; the job that stopped for it says so once.
+// A run that was ended by somebody, by the window or by a full disk that is seen to is told only when the
+// mirror gets stale by it. One and the same problem is told again after RepeatAfter, another one at once but
+// no more than one an hour, so that a site that comes and goes does not fill mailboxes. A full disk concerns
+// all jobs alike; the job that stopped for it says so once.
 func (t Told) Tell(j *Job, now time.Time) Kind {
 	var kind Kind
 	switch {
@@ -76,13 +78,19 @@ type Message struct {
 	Subject string    `json:"subject"` // one line
 	Text    string    `json:"text"`    // a few lines, for people
 	Job     Job       `json:"job"`
-	Dropped int       `json:"dropped,omitempty"` // messages before this one that were held back, because there were too many
+	// messages before this one that were held back, because there were too many
+	Dropped int `json:"dropped,omitempty"`
 }
 
 // NewMessage words what is told about a job.
 func NewMessage(kind Kind, host string, j Job, now time.Time) Message {
 	j.Progress = nil
-	m := Message{Kind: kind, Host: host, Time: now, Job: j}
+	m := Message{
+		Kind: kind,
+		Host: host,
+		Time: now,
+		Job:  j,
+	}
 	var what string
 	switch kind {
 	case TellFailed:

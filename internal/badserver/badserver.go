@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package badserver is a web server for tests that misbehaves on demand, at the level of bytes on the connection. Each behaviour
-// has a path (see Paths); what net/http would never send is written by hand.
+// Package badserver is a web server for tests that misbehaves on demand, at the level of bytes on the
+// connection. Each behaviour has a path (see Paths); what net/http would never send is written by hand.
 //
 // It listens on loopback only, and everything it started has ended when the test ends.
 package badserver
@@ -54,8 +54,13 @@ func Start(t testing.TB) *Server {
 		t.Fatal(err)
 	}
 	s := &Server{
-		URL: "http://" + l.Addr().String(), Addr: l.Addr().String(), l: l, done: make(chan struct{}), conns: map[net.Conn]bool{},
-		handlers: maps.Clone(shared()), hits: map[string]int{},
+		URL:      "http://" + l.Addr().String(),
+		Addr:     l.Addr().String(),
+		l:        l,
+		done:     make(chan struct{}),
+		conns:    map[net.Conn]bool{},
+		handlers: maps.Clone(shared()),
+		hits:     map[string]int{},
 	}
 	s.wg.Add(1)
 	go s.accept()
@@ -170,8 +175,8 @@ func (c *Conn) Text(format string, args ...any) {
 	fmt.Fprintf(c, format, args...)
 }
 
-// Answer writes a complete answer: status and fields ("Name: value", each) and body, with a Content-Length unless fields has a
-// framing of its own.
+// Answer writes a complete answer: status and fields ("Name: value", each) and body, with a Content-Length
+// unless fields has a framing of its own.
 func (c *Conn) Answer(status string, body []byte, fields ...string) {
 	c.Text("HTTP/1.1 %s\r\n", status)
 	for _, f := range fields {

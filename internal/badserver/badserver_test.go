@@ -25,11 +25,15 @@ func TestServer(t *testing.T) {
 		return resp.StatusCode, string(b)
 	}
 	s.Alias("/index", "/ok")
-	s.Handle("/mine", func(c *Conn, _ *http.Request) bool { c.Answer("200 OK", []byte{byte('0' + c.Nth)}); return true })
+	s.Handle("/mine", func(c *Conn, _ *http.Request) bool {
+		c.Answer("200 OK", []byte{byte('0' + c.Nth)})
+		return true
+	})
 	for _, tt := range []struct {
 		path, body string
 		status     int
-	}{{"/ok", Page, 200}, {"/index?x", Page, 200}, {"/mine", "1", 200}, {"/mine?again", "2", 200}, {"/nowhere", "no such page", 404},
+	}{{"/ok", Page, 200}, {"/index?x", Page, 200}, {"/mine", "1", 200}, {"/mine?again", "2", 200},
+		{"/nowhere", "no such page", 404},
 		{"/flaky?fail=1", "not now", 503}, {"/flaky?fail=1", Page, 200}} {
 		if status, body := get(tt.path); status != tt.status || body != tt.body {
 			t.Errorf("%s: %d %q", tt.path, status, body)

@@ -14,7 +14,8 @@ import (
 // Page is the body of the paths that send a good one.
 const Page = "<!DOCTYPE html>\n<title>good</title>\n<p>A page that came through whole.</p>\n"
 
-// File returns the 1 MiB body of the /range paths: every 8 bytes name their own position, so that a shifted part shows.
+// File returns the 1 MiB body of the /range paths: every 8 bytes name their own position, so that a shifted
+// part shows.
 func File() []byte {
 	var b bytes.Buffer
 	for i := 0; b.Len() < 1<<20; i += 8 {
@@ -62,11 +63,12 @@ func behaviours() map[string]Handler {
 			c.Text("HTTP/1.1 200 OK\r\n%s\r\nContent-Length: 9000000000000000\r\n\r\n", html)
 			return c.flood([]byte(strings.Repeat("x", 0x1000)))
 		},
-		"/length-long":      raw("HTTP/1.1 200 OK\r\n" + html + "\r\nContent-Length: 500\r\n\r\n" + Page),
-		"/length-short":     raw("HTTP/1.1 200 OK\r\n" + html + "\r\nContent-Length: 20\r\n\r\n" + Page),
-		"/length-junk":      raw("HTTP/1.1 200 OK\r\n" + html + "\r\nContent-Length: many\r\n\r\n" + Page),
-		"/length-negative":  raw("HTTP/1.1 200 OK\r\n" + html + "\r\nContent-Length: -5\r\n\r\n" + Page),
-		"/length-two":       raw("HTTP/1.1 200 OK\r\n" + html + "\r\nContent-Length: 10\r\nContent-Length: 20\r\n\r\n" + Page),
+		"/length-long":     raw("HTTP/1.1 200 OK\r\n" + html + "\r\nContent-Length: 500\r\n\r\n" + Page),
+		"/length-short":    raw("HTTP/1.1 200 OK\r\n" + html + "\r\nContent-Length: 20\r\n\r\n" + Page),
+		"/length-junk":     raw("HTTP/1.1 200 OK\r\n" + html + "\r\nContent-Length: many\r\n\r\n" + Page),
+		"/length-negative": raw("HTTP/1.1 200 OK\r\n" + html + "\r\nContent-Length: -5\r\n\r\n" + Page),
+		"/length-two": raw("HTTP/1.1 200 OK\r\n" + html +
+			"\r\nContent-Length: 10\r\nContent-Length: 20\r\n\r\n" + Page),
 		"/length-old":       raw("HTTP/1.0 200 OK\r\n" + html + "\r\nContent-Length: 500\r\n\r\n" + Page),
 		"/no-length":        raw("HTTP/1.0 200 OK\r\n" + html + "\r\n\r\n" + Page),
 		"/chunk-garbage":    chunks("zz\r\nhello\r\n0\r\n\r\n"),
@@ -85,17 +87,22 @@ func behaviours() map[string]Handler {
 		"/hang-up":      raw(""),
 
 		// header
-		"/headers-many": raw("HTTP/1.1 200 OK\r\n" + strings.Repeat("X-A: b\r\n", 20000) + "Content-Length: 2\r\n\r\nok"),
-		"/headers-long": raw("HTTP/1.1 200 OK\r\nX-Long: " + strings.Repeat("a", 4<<20) + "\r\nContent-Length: 2\r\n\r\nok"),
+		"/headers-many": raw("HTTP/1.1 200 OK\r\n" + strings.Repeat("X-A: b\r\n", 20000) +
+			"Content-Length: 2\r\n\r\nok"),
+		"/headers-long": raw("HTTP/1.1 200 OK\r\nX-Long: " + strings.Repeat("a", 4<<20) +
+			"\r\nContent-Length: 2\r\n\r\nok"),
 		"/headers-endless": func(c *Conn, _ *http.Request) bool {
 			c.Text("HTTP/1.1 200 OK\r\n")
 			return c.flood([]byte(strings.Repeat("X-More: and more\r\n", 200)))
 		},
 		"/flood-1xx": func(c *Conn, _ *http.Request) bool {
-			return c.flood([]byte(strings.Repeat("HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n", 50)))
+			return c.flood(
+				[]byte(strings.Repeat("HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n", 50)))
 		},
-		"/early-hints":     raw("HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\nHTTP/1.1 200 OK\r\n" + html + "\r\nContent-Length: " + strconv.Itoa(len(Page)) + "\r\n\r\n" + Page),
-		"/switch":          raw("HTTP/1.1 101 Switching Protocols\r\nUpgrade: nonsense\r\nConnection: Upgrade\r\n\r\nnonsense"),
+		"/early-hints": raw("HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\nHTTP/1.1 200 OK\r\n" + html +
+			"\r\nContent-Length: " + strconv.Itoa(len(Page)) + "\r\n\r\n" + Page),
+		"/switch": raw(
+			"HTTP/1.1 101 Switching Protocols\r\nUpgrade: nonsense\r\nConnection: Upgrade\r\n\r\nnonsense"),
 		"/header-nul":      raw("HTTP/1.1 200 OK\r\nX-Nul: a\x00b\r\nContent-Length: 2\r\n\r\nok"),
 		"/header-no-colon": raw("HTTP/1.1 200 OK\r\nthis is no field\r\nContent-Length: 2\r\n\r\nok"),
 		"/header-cut":      raw("HTTP/1.1 200 OK\r\nContent-Len"),
@@ -133,13 +140,15 @@ func behaviours() map[string]Handler {
 		"/busy-long": answer("429 Too Many Requests", "", "Retry-After: 86400"),
 		"/busy-date": func(c *Conn, _ *http.Request) bool {
 			now := time.Now().UTC()
-			c.Answer("503 Service Unavailable", nil, "Date: "+now.Format(http.TimeFormat), "Retry-After: "+now.Add(9*time.Second).Format(http.TimeFormat))
+			c.Answer("503 Service Unavailable", nil, "Date: "+now.Format(http.TimeFormat),
+				"Retry-After: "+now.Add(9*time.Second).Format(http.TimeFormat))
 			return true
 		},
 		"/flaky": flaky, // ?fail=2&status=502&after=0: fails so often, then sends Page
 
 		// robots
-		"/robots-huge": func(c *Conn, _ *http.Request) bool { // 50 MB, the first rule counts, the last is beyond every cap
+		// 50 MB, the first rule counts, the last is beyond every cap
+		"/robots-huge": func(c *Conn, _ *http.Request) bool {
 			c.Text("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n", 50<<20)
 			first := "User-agent: *\nDisallow: /first\n"
 			c.Text("%s", first)

@@ -55,8 +55,8 @@ func encoder(coding string, out io.Writer) io.WriteCloser {
 //go:embed testdata/zeros-256MiB.br
 var brotliBomb []byte
 
-// bomb returns 256 MB of zeros in a coding, made on first use. Those of the deflate family repeat one block and have no valid
-// checksum at their end, which no client should live to see.
+// bomb returns 256 MB of zeros in a coding, made on first use. Those of the deflate family repeat one block
+// and have no valid checksum at their end, which no client should live to see.
 func bomb(coding string) func() []byte {
 	const parts = 256
 	return sync.OnceValue(func() []byte {
@@ -126,16 +126,20 @@ func addCodings(m map[string]Handler) {
 	wrongSum[len(wrongSum)-8] ^= 1
 	m["/gzip-checksum"] = answer("200 OK", string(wrongSum), html, label("gzip"))
 	m["/gzip-padded"] = answer("200 OK", string(gz)+strings.Repeat("\x00", 512), html, label("gzip"))
-	m["/gzip-members"] = answer("200 OK", string(Encode("gzip", page[:30]))+string(Encode("gzip", page[30:])), html, label("gzip"))
-	m["/gzip-over-br"] = answer("200 OK", string(Encode("gzip", Encode("br", page))), html, "Content-Encoding: br, gzip")
+	m["/gzip-members"] = answer("200 OK", string(Encode("gzip", page[:30]))+string(Encode("gzip", page[30:])),
+		html, label("gzip"))
+	m["/gzip-over-br"] = answer("200 OK", string(Encode("gzip", Encode("br", page))), html,
+		"Content-Encoding: br, gzip")
 	m["/coding-unknown"] = answer("200 OK", Page, html, "Content-Encoding: sdch")
-	m["/coding-many"] = answer("200 OK", string(gz), html, "Content-Encoding: gzip, gzip, gzip, gzip, gzip, gzip")
+	m["/coding-many"] = answer("200 OK", string(gz), html,
+		"Content-Encoding: gzip, gzip, gzip, gzip, gzip, gzip")
 	m["/coding-identity"] = answer("200 OK", Page, html, "Content-Encoding: identity")
 	m["/coding-x-gzip"] = answer("200 OK", string(gz), html, "Content-Encoding: X-GZip")
 	inner := string(Encode("gzip", bytes.Repeat([]byte("a tar archive\n"), 100)))
 	m["/files/a.tar.gz"] = answer("200 OK", inner, "Content-Type: application/x-tar", label("gzip"))
 	m["/files/b.tgz"] = answer("200 OK", inner, "Content-Type: application/x-gzip", "Content-Encoding: x-gzip")
-	m["/files/twice.tar.gz"] = answer("200 OK", string(Encode("gzip", []byte(inner))), "Content-Type: application/gzip", label("gzip"))
+	m["/files/twice.tar.gz"] = answer("200 OK", string(Encode("gzip", []byte(inner))),
+		"Content-Type: application/gzip", label("gzip"))
 	m["/files/plain.tar.gz"] = answer("200 OK", inner, "Content-Type: application/gzip")
 }
 

@@ -23,10 +23,11 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// H2 is a server of HTTP/2 over TLS that misbehaves at the level of frames. Its paths: /ok, /goaway (a graceful GOAWAY that does
-// not cover the request, then good on the next connection), /goaway-error and /cut (the connection ends within the body, with and
-// without a GOAWAY), /rst (RST_STREAM within the body), /refused (REFUSED_STREAM on the first try), /short (END_STREAM before the
-// declared length), /long (more than declared), /stall (silence within the body while other streams go on), /flood and /flood-huge (header
+// H2 is a server of HTTP/2 over TLS that misbehaves at the level of frames. Its paths: /ok, /goaway (a
+// graceful GOAWAY that does not cover the request, then good on the next connection), /goaway-error and /cut
+// (the connection ends within the body, with and without a GOAWAY), /rst (RST_STREAM within the body),
+// /refused (REFUSED_STREAM on the first try), /short (END_STREAM before the declared length), /long (more
+// than declared), /stall (silence within the body while other streams go on), /flood and /flood-huge (header
 // lists of 264 KB and 2.4 MB), /bad-frame (a frame on stream 0 that must not be).
 type H2 struct {
 	URL string // "https://127.0.0.1:port"
@@ -45,11 +46,21 @@ type H2 struct {
 func StartH2(t testing.TB) *H2 {
 	t.Helper()
 	cert, ca := certificate(t)
-	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2"}})
+	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{
+		Certificates: []tls.Certificate{cert},
+		NextProtos:   []string{"h2"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &H2{URL: "https://" + l.Addr().String(), CA: ca, l: l, done: make(chan struct{}), conns: map[net.Conn]bool{}, hits: map[string]int{}}
+	s := &H2{
+		URL:   "https://" + l.Addr().String(),
+		CA:    ca,
+		l:     l,
+		done:  make(chan struct{}),
+		conns: map[net.Conn]bool{},
+		hits:  map[string]int{},
+	}
 	s.wg.Add(1)
 	go func() {
 		defer s.wg.Done()
@@ -92,14 +103,22 @@ func certificate(t testing.TB) (tls.Certificate, []byte) {
 	}
 	now := time.Now()
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotBefore: now.Add(-time.Hour), NotAfter: now.Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		SerialNumber:          big.NewInt(1),
+		NotBefore:             now.Add(-time.Hour),
+		NotAfter:              now.Add(time.Hour),
+		IPAddresses:           []net.IP{net.IPv4(127, 0, 0, 1)},
+		IsCA:                  true,
+		BasicConstraintsValid: true,
+		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	return tls.Certificate{
+		Certificate: [][]byte{der},
+		PrivateKey:  key,
+	}, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
 func (s *H2) serve(c net.Conn) {

@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// Names is a resolver that changes its mind: each lookup of a name takes the next of its answers, and the last one stays. It is safe for
-// concurrent use. The zero value knows no name.
+// Names is a resolver that changes its mind: each lookup of a name takes the next of its answers, and the
+// last one stays. It is safe for concurrent use. The zero value knows no name.
 type Names struct {
 	mu      sync.Mutex
 	answers map[string][]string

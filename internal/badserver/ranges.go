@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-// addRanges adds a file of 1 MiB whose connection breaks: on each of the first ?breaks=n requests (default 1) after ?at=bytes
-// (default 300000) of what is being sent. The paths differ in what they do with Range and If-Range.
+// addRanges adds a file of 1 MiB whose connection breaks: on each of the first ?breaks=n requests (default 1)
+// after ?at=bytes (default 300000) of what is being sent. The paths differ in what they do with Range and
+// If-Range.
 func addRanges(m map[string]Handler) {
 	file := sync.OnceValue(File)
 	type kind struct {
@@ -29,12 +30,20 @@ func addRanges(m map[string]Handler) {
 		"/range-weak":     {[]string{`ETag: W/"v1"`}, honest},
 		"/range-none":     {[]string{`ETag: "v1"`, "Accept-Ranges: none"}, honest},
 		"/range-unproven": {nil, honest},
-		"/range-ignored":  {[]string{`ETag: "v1"`}, func(_, _ int) (string, string, int) { return "200 OK", "", 0 }},
+		"/range-ignored": {
+			[]string{`ETag: "v1"`}, func(_, _ int) (string, string, int) { return "200 OK", "", 0 },
+		},
 		"/range-shifted": {[]string{`ETag: "v1"`}, func(from, n int) (string, string, int) {
 			return "206 Partial Content", fmt.Sprintf("bytes %d-%d/%d", from+8, n-1, n), from + 8
 		}},
-		"/range-unlabeled": {[]string{`ETag: "v1"`}, func(from, _ int) (string, string, int) { return "206 Partial Content", "", from }},
-		"/range-junk":      {[]string{`ETag: "v1"`}, func(from, _ int) (string, string, int) { return "206 Partial Content", "octets all", from }},
+		"/range-unlabeled": {
+			[]string{`ETag: "v1"`}, func(from, _ int) (string, string, int) { return "206 Partial Content", "", from },
+		},
+		"/range-junk": {
+			[]string{`ETag: "v1"`}, func(from, _ int) (string, string, int) {
+				return "206 Partial Content", "octets all", from
+			},
+		},
 		"/range-grown": {[]string{`ETag: "v1"`}, func(from, n int) (string, string, int) {
 			return "206 Partial Content", fmt.Sprintf("bytes %d-%d/%d", from, n-1, n+5), from
 		}},
@@ -58,7 +67,9 @@ func addRanges(m map[string]Handler) {
 	}
 }
 
-func sendRange(c *Conn, r *http.Request, b []byte, fields []string, part func(int, int) (string, string, int)) bool {
+func sendRange(
+	c *Conn, r *http.Request, b []byte, fields []string, part func(int, int) (string, string, int),
+) bool {
 	status, start := "200 OK", 0
 	if from, ok := strings.CutPrefix(r.Header.Get("Range"), "bytes="); ok {
 		if n, err := strconv.Atoi(strings.TrimSuffix(from, "-")); err == nil && n < len(b) {
@@ -68,7 +79,8 @@ func sendRange(c *Conn, r *http.Request, b []byte, fields []string, part func(in
 			}
 		}
 	}
-	c.Text("HTTP/1.1 %s\r\nContent-Type: application/octet-stream\r\nDate: %s\r\n", status, time.Now().UTC().Format(http.TimeFormat))
+	c.Text("HTTP/1.1 %s\r\nContent-Type: application/octet-stream\r\nDate: %s\r\n", status,
+		time.Now().UTC().Format(http.TimeFormat))
 	for _, f := range fields {
 		c.Text("%s\r\n", f)
 	}

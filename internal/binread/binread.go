@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package binread reads the small binary values that heads and the store write: bytes, unsigned varints, and strings with their length
-// in front. It does no I/O, and never panics, whatever the bytes are.
+// Package binread reads the small binary values that heads and the store write: bytes, unsigned varints, and
+// strings with their length in front. It does no I/O, and never panics, whatever the bytes are.
 package binread
 
 import "encoding/binary"
 
-// Reader reads values from the front of Rest. After a read past the end Bad is set, and all later values are zero.
+// Reader reads values from the front of Rest. After a read past the end Bad is set, and all later values are
+// zero.
 type Reader struct {
 	Rest []byte
 	Bad  bool

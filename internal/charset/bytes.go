@@ -11,7 +11,8 @@ import (
 // textWindow is how far bytes are looked at for being text at all.
 const textWindow = 1024
 
-// IsText says whether a body can be text: it has a byte order mark, is UTF-16 without one, or has no NUL among its first 1024 bytes.
+// IsText says whether a body can be text: it has a byte order mark, is UTF-16 without one, or has no NUL
+// among its first 1024 bytes.
 func IsText(body []byte) bool {
 	if _, n := marked(body); n > 0 {
 		return true
@@ -40,7 +41,8 @@ func MostlyUTF8(b []byte) bool {
 	return right > wrong
 }
 
-// unmarkedUTF16 finds UTF-16 that has no byte order mark: every second byte of what comes first is zero, and the others are readable.
+// unmarkedUTF16 finds UTF-16 that has no byte order mark: every second byte of what comes first is zero, and
+// the others are readable.
 func unmarkedUTF16(body []byte) (Charset, bool) {
 	const looked = 16
 	if len(body) < looked || (body[0] != 0 && body[1] != 0) {

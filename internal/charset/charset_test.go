@@ -25,7 +25,8 @@ func TestRules(t *testing.T) {
 		{"UTF-16 mark", "", "\xff\xfe<\x00", "utf-16le", FromMark, "utf-16le", false},
 		{"header", "koi8-r", "<meta charset=big5>", "koi8-r", FromHeader, "koi8-r", false},
 		{"meta", "", "<meta charset=Shift_JIS>", "shift_jis", FromDocument, "shift_jis", false},
-		{"meta beyond the window of browsers", "", pad + "<meta charset=gbk>", "windows-1252", FromDefault, "gbk", false},
+		{"meta beyond the window of browsers", "", pad + "<meta charset=gbk>", "windows-1252", FromDefault,
+			"gbk", false},
 		{"Latin-1", "", "<meta charset=latin1>", "windows-1252", FromDocument, "windows-1252", false},
 		{"ASCII", "", "<meta charset=us-ascii>", "windows-1252", FromDocument, "utf-8", true},
 		{"ASCII in the header", "ascii", "<meta charset=koi8-r>", "windows-1252", FromHeader, "koi8-r", false},
@@ -41,14 +42,16 @@ func TestRules(t *testing.T) {
 			t.Errorf("%s: browsers read %s from %d, want %s from %d", c.name, cs, from, c.browser, c.from)
 		}
 		if got := Content([]byte(c.body), c.header); got.String() != c.content || got.Guess != c.guess {
-			t.Errorf("%s: the content is read as %s, guess %v, want %s, %v", c.name, got.Charset, got.Guess, c.content, c.guess)
+			t.Errorf("%s: the content is read as %s, guess %v, want %s, %v", c.name, got.Charset, got.Guess,
+				c.content, c.guess)
 		}
 	}
 }
 
 func TestLookup(t *testing.T) {
 	for label, want := range map[string]string{
-		"UTF8": "utf-8", " \"utf-8\" ": "utf-8", "Latin1": "windows-1252", "utf-16": "utf-16le", "iso-2022-kr": "windows-1252", "sjis": "shift_jis",
+		"UTF8": "utf-8", " \"utf-8\" ": "utf-8", "Latin1": "windows-1252", "utf-16": "utf-16le",
+		"iso-2022-kr": "windows-1252", "sjis": "shift_jis",
 	} {
 		if c, ok := Lookup([]byte(label)); !ok || c.String() != want {
 			t.Errorf("%q is %s, %v, want %s", label, c, ok, want)
@@ -63,7 +66,8 @@ func TestLookup(t *testing.T) {
 
 func TestIsText(t *testing.T) {
 	for body, want := range map[string]bool{
-		"": true, "a": true, "a\x00": false, "\xff\xfea\x00": true, strings.Repeat("a\x00", 8): true, strings.Repeat("\x00a", 8): true,
+		"": true, "a": true, "a\x00": false, "\xff\xfea\x00": true, strings.Repeat("a\x00", 8): true,
+		strings.Repeat("\x00a", 8):              true,
 		strings.Repeat("a\x00", 7) + "\x01\x00": false, strings.Repeat("a", textWindow) + "\x00": true,
 	} {
 		if IsText([]byte(body)) != want {
@@ -73,7 +77,13 @@ func TestIsText(t *testing.T) {
 }
 
 func TestMostlyUTF8(t *testing.T) {
-	for body, want := range map[string]bool{"": false, "é": true, "é\xff": false, "éé\xff": true, "\xe9t\xe9": false} {
+	for body, want := range map[string]bool{
+		"":          false,
+		"é":         true,
+		"é\xff":     false,
+		"éé\xff":    true,
+		"\xe9t\xe9": false,
+	} {
 		if MostlyUTF8([]byte(body)) != want {
 			t.Errorf("%q: %v", body, !want)
 		}
@@ -82,7 +92,11 @@ func TestMostlyUTF8(t *testing.T) {
 
 // Whatever a body holds, both rules end, agree on marks, and give an encoding that decodes.
 func FuzzRules(f *testing.F) {
-	for _, body := range []string{"", "\xef\xbb\xbf", "<meta charset=koi8-r>\xc4", "<?xml version='1.0' encoding='gbk'?>", "<meta http-equiv=content-type content='text/html; charset=big5'>", "<a b='<meta charset=x", "<\x00?\x00x\x00"} {
+	for _, body := range []string{
+		"", "\xef\xbb\xbf", "<meta charset=koi8-r>\xc4", "<?xml version='1.0' encoding='gbk'?>",
+		"<meta http-equiv=content-type content='text/html; charset=big5'>", "<a b='<meta charset=x",
+		"<\x00?\x00x\x00",
+	} {
 		f.Add([]byte(body), "")
 		f.Add([]byte(body), "utf-16")
 	}

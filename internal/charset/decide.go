@@ -15,8 +15,8 @@ const (
 	FromDefault              // nothing: windows-1252 for HTML, UTF-8 for the rest
 )
 
-// Browser determines the encoding of a document as browsers do: byte order mark, Content-Type, the document itself, the default. header is the
-// charset parameter of its Content-Type, any label.
+// Browser determines the encoding of a document as browsers do: byte order mark, Content-Type, the document
+// itself, the default. header is the charset parameter of its Content-Type, any label.
 func Browser(raw []byte, k Syntax, header string) (Charset, From) {
 	if c, n := marked(raw); n > 0 {
 		return c, FromMark
@@ -41,17 +41,19 @@ func Browser(raw []byte, k Syntax, header string) (Charset, From) {
 // Reading is how a page is read.
 type Reading struct {
 	Charset
-	Mark  int  // length of a byte order mark
-	Guess bool // it is UTF-8 unless there is something that is not, and MostlyUTF8 says no: then it is windows-1252
+	Mark int // length of a byte order mark
+	// it is UTF-8 unless there is something that is not, and MostlyUTF8 says no: then it is windows-1252
+	Guess bool
 }
 
 // contentWindow is how far into a page Content looks for what it declares.
 const contentWindow = 2048
 
-// Content determines how the bytes of a page are read: UTF-16 or UTF-8 by a byte order mark, what the answer's header names, what a meta element or
-// the XML declaration names, UTF-8 if it is that, else windows-1252. What is not all UTF-8 is windows-1252 if more of it is wrong than right, also
-// where it says that it is UTF-8; else it was cut off, say. What says that it is ASCII or UTF-16 says nothing. UTF-16 without a mark is known by its
-// first characters, or by the header if there are zeros.
+// Content determines how the bytes of a page are read: UTF-16 or UTF-8 by a byte order mark, what the
+// answer's header names, what a meta element or the XML declaration names, UTF-8 if it is that, else
+// windows-1252. What is not all UTF-8 is windows-1252 if more of it is wrong than right, also where it says
+// that it is UTF-8; else it was cut off, say. What says that it is ASCII or UTF-16 says nothing. UTF-16
+// without a mark is known by its first characters, or by the header if there are zeros.
 func Content(body []byte, header string) Reading {
 	if c, n := marked(body); n > 0 {
 		return Reading{Charset: c, Mark: n}

@@ -53,8 +53,8 @@ func Declared(head []byte, k Syntax) (Charset, bool) {
 	return Charset{}, false
 }
 
-// CSSRule returns the span of the name in an @charset rule, which must be the first bytes, spelled exactly so (CSS Syntax,
-// section 3.2), or 0, 0.
+// CSSRule returns the span of the name in an @charset rule, which must be the first bytes, spelled exactly so
+// (CSS Syntax, section 3.2), or 0, 0.
 func CSSRule(head []byte) (start, end int) {
 	const prefix = `@charset "`
 	if !bytes.HasPrefix(head, []byte(prefix)) {
@@ -67,8 +67,8 @@ func CSSRule(head []byte) (start, end int) {
 	return 0, 0
 }
 
-// XMLDeclaration returns the encoding that an XML declaration names and the span of the name. Without an encoding the span is empty
-// and stands where one can be inserted; without a declaration it is 0, 0.
+// XMLDeclaration returns the encoding that an XML declaration names and the span of the name. Without an
+// encoding the span is empty and stands where one can be inserted; without a declaration it is 0, 0.
 func XMLDeclaration(head []byte) (label []byte, start, end int) {
 	if !bytes.HasPrefix(head, []byte("<?xml")) || len(head) < 6 || !space(head[5]) {
 		return nil, 0, 0
@@ -109,8 +109,8 @@ func XMLDeclaration(head []byte) (label []byte, start, end int) {
 // space reports ASCII white space.
 func space(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\f' }
 
-// prescan looks for a meta element that names an encoding (HTML standard, section 13.2.3.2, "prescan a byte stream to determine
-// its encoding").
+// prescan looks for a meta element that names an encoding (HTML standard, section 13.2.3.2, "prescan a byte
+// stream to determine its encoding").
 func prescan(b []byte) (Charset, bool) {
 	for i := 0; i < len(b); i++ {
 		j := bytes.IndexByte(b[i:], '<')
@@ -190,7 +190,8 @@ func (p *prescanner) meta() (Charset, bool) {
 	return c, true
 }
 
-// attribute is the standard's "get an attribute", but for the case of letters; no name says there is none left.
+// attribute is the standard's "get an attribute", but for the case of letters; no name says there is none
+// left.
 func (p *prescanner) attribute() (name, value []byte) {
 	b := p.b
 	for p.i < len(b) && (space(b[p.i]) || b[p.i] == '/') {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package dbpages checks the pages of a bbolt database file before bbolt reads them. bbolt trusts its pages: one with wrong bytes makes it panic,
-// read memory that is not mapped, allocate without bound, or descend a cycle until the stack overflows, which no recover survives.
+// Package dbpages checks the pages of a bbolt database file before bbolt reads them. bbolt trusts its pages:
+// one with wrong bytes makes it panic, read memory that is not mapped, allocate without bound, or descend a
+// cycle until the stack overflows, which no recover survives.
 //
-// The format is that of go.etcd.io/bbolt 1.5. All numbers have the byte order of the machine. The page of id N lies at N times the page size:
+// The format is that of go.etcd.io/bbolt 1.5. All numbers have the byte order of the machine. The page of id
+// N lies at N times the page size:
 //
 //	page     id u64, flags u16, count u16, overflow u32 (how many more pages belong to it)
 //	meta     magic u32, version u32, page size u32, flags u32, root bucket, freelist u64, high water mark u64, transaction u64, FNV-1a of these u64
@@ -12,8 +14,9 @@
 //	branch   count times: offset of the key from here u32, its length u32, page u64; then the keys
 //	leaf     count times: flags u32 (1: the value is a bucket), offset of the key from here u32, lengths of key and value u32; then keys and values
 //
-// The check is iterative and bounded: each page is read at most once. It covers page ids, types, sizes, the order of keys, and that each page has one
-// use. It does not look into values: wrong bytes in one that keep its length are not found here.
+// The check is iterative and bounded: each page is read at most once. It covers page ids, types, sizes, the
+// order of keys, and that each page has one use. It does not look into values: wrong bytes in one that keep
+// its length are not found here.
 package dbpages
 
 import (
@@ -44,8 +47,8 @@ const (
 
 	minPage, maxPage = 1 << 10, 1 << 24 // the sizes that bbolt looks for
 
-	// maxLevels bounds the depth of the trees: bbolt descends them by recursion. Pages have at least two children when they are written, so that real trees
-	// are far below.
+	// maxLevels bounds the depth of the trees: bbolt descends them by recursion. Pages have at least two
+	// children when they are written, so that real trees are far below.
 	maxLevels = 64
 )
 
@@ -62,8 +65,9 @@ func (f *Fault) Error() string {
 	return fmt.Sprintf("page %d: %s", f.Page, f.Detail)
 }
 
-// Check reads a database file of a size and returns a *Fault when bbolt must not read it. Buckets may lie in one another up to a depth, 1 for
-// buckets of the root only. What cannot be read is a Fault too. Nobody may write the file meanwhile.
+// Check reads a database file of a size and returns a *Fault when bbolt must not read it. Buckets may lie in
+// one another up to a depth, 1 for buckets of the root only. What cannot be read is a Fault too. Nobody may
+// write the file meanwhile.
 func Check(r io.ReaderAt, size int64, depth int) error {
 	c := &checker{r: r, size: size, depth: depth}
 	if err := c.meta(); err != nil {
@@ -150,7 +154,8 @@ func saturated(pages uint64, size int64) uint64 {
 // metaAt returns the meta of the page at an offset, nil when it is not valid.
 func metaAt(r io.ReaderAt, off int64) []byte {
 	m := make([]byte, metaSize)
-	if n, _ := r.ReadAt(m, off+headerSize); n < metaSize || order.Uint32(m) != magic || order.Uint32(m[4:]) != version {
+	if n, _ := r.ReadAt(m, off+headerSize); n < metaSize || order.Uint32(m) != magic ||
+		order.Uint32(m[4:]) != version {
 		return nil
 	}
 	h := fnv.New64a()
@@ -268,7 +273,8 @@ type pending struct {
 	depth  int // of its bucket
 }
 
-// trees checks all pages that hold keys, level by level and within a level in the order of the file: what is not in memory is read in one pass.
+// trees checks all pages that hold keys, level by level and within a level in the order of the file: what is
+// not in memory is read in one pass.
 func (c *checker) trees() error {
 	level := []pending{{id: c.root}}
 	var next []pending
@@ -292,7 +298,8 @@ const (
 	aheadWorth = 8 // of aheadPages, at least
 )
 
-// readAhead reads what follows the first page of a level if much of it is needed. An error does not matter: a page that nobody needs may be the cause.
+// readAhead reads what follows the first page of a level if much of it is needed. An error does not matter: a
+// page that nobody needs may be the cause.
 func (c *checker) readAhead(level []pending) {
 	first := level[0].id
 	if first < 2 || first >= c.pages || len(level) <= aheadWorth || level[aheadWorth].id-first >= aheadPages {
@@ -334,7 +341,8 @@ func (c *checker) node(p pending, next []pending) ([]pending, error) {
 	return c.leaf(p, n, b, next)
 }
 
-// element returns where the key and the value of an element lie in its page, and its first number: page or flags.
+// element returns where the key and the value of an element lie in its page, and its first number: page or
+// flags.
 func element(b []byte, flags, i int) (key, val, end int64, first uint64) {
 	at := headerSize + i*elementSize
 	e := b[at:]
@@ -348,14 +356,15 @@ func element(b []byte, flags, i int) (key, val, end int64, first uint64) {
 	return key, val, val + int64(order.Uint32(e[12:])), uint64(order.Uint32(e))
 }
 
-// needed checks that the keys and values of a page follow one another, as bbolt writes them, and returns how many bytes of it the check needs to see: keys
-// and the values that are buckets. b holds its elements.
+// needed checks that the keys and values of a page follow one another, as bbolt writes them, and returns how
+// many bytes of it the check needs to see: keys and the values that are buckets. b holds its elements.
 func needed(b []byte, n node, head int64) (need int64, err error) {
 	want := head
 	for i := range n.count {
 		key, val, end, first := element(b, n.flags, i)
 		if key != want || val == key || end > n.size {
-			return 0, faultf(n.id, "element %d lies at %d, %d and %d, after %d and in %d bytes", i, key, val, end, want, n.size)
+			return 0, faultf(n.id, "element %d lies at %d, %d and %d, after %d and in %d bytes", i, key, val, end,
+				want, n.size)
 		}
 		if need = val; n.flags == leafFlag {
 			if first&^bucketElement != 0 {
@@ -372,7 +381,8 @@ func needed(b []byte, n node, head int64) (need int64, err error) {
 
 // ordered checks that a key lies after the one before it and in the range of its page.
 func ordered(p pending, i int, last, key []byte) error {
-	if (i > 0 && bytes.Compare(last, key) >= 0) || (i == 0 && bytes.Compare(p.lo, key) > 0) || (p.hi != nil && bytes.Compare(key, p.hi) >= 0) {
+	if (i > 0 && bytes.Compare(last, key) >= 0) || (i == 0 && bytes.Compare(p.lo, key) > 0) ||
+		(p.hi != nil && bytes.Compare(key, p.hi) >= 0) {
 		return faultf(p.id, "key %d is out of order", i)
 	}
 	return nil
@@ -395,7 +405,12 @@ func (c *checker) branch(p pending, n node, b []byte, next []pending) ([]pending
 		if last = key; i > 0 {
 			next[len(next)-1].hi = key
 		}
-		next = append(next, pending{id: int64(id), lo: key, levels: p.levels + 1, depth: p.depth})
+		next = append(next, pending{
+			id:     int64(id),
+			lo:     key,
+			levels: p.levels + 1,
+			depth:  p.depth,
+		})
 	}
 	next[len(next)-1].hi = p.hi
 	return next, nil
@@ -427,7 +442,8 @@ func (c *checker) leaf(p pending, n node, b []byte, next []pending) ([]pending, 
 	return next, nil
 }
 
-// bucket checks the value of a bucket and returns its root page, 0 for one that is inline and has been checked.
+// bucket checks the value of a bucket and returns its root page, 0 for one that is inline and has been
+// checked.
 func (c *checker) bucket(p pending, v []byte) (root int64, err error) {
 	if p.depth >= c.depth {
 		return 0, faultf(p.id, "a bucket at depth %d", p.depth+1)
@@ -444,10 +460,16 @@ func (c *checker) bucket(p pending, v []byte) (root int64, err error) {
 	if v = v[bucketSize:]; len(v) < headerSize {
 		return 0, faultf(p.id, "an inline bucket of %d bytes", len(v))
 	}
-	n := node{id: p.id, size: int64(len(v)), flags: int(order.Uint16(v[8:])), count: int(order.Uint16(v[10:]))}
+	n := node{
+		id:    p.id,
+		size:  int64(len(v)),
+		flags: int(order.Uint16(v[8:])),
+		count: int(order.Uint16(v[10:])),
+	}
 	head := headerSize + int64(n.count)*elementSize
 	if n.flags != leafFlag || head > n.size {
-		return 0, faultf(p.id, "an inline bucket of type %#x with %d elements in %d bytes", n.flags, n.count, n.size)
+		return 0, faultf(p.id, "an inline bucket of type %#x with %d elements in %d bytes", n.flags,
+			n.count, n.size)
 	}
 	if _, err := needed(v, n, head); err != nil {
 		return 0, err

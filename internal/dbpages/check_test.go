@@ -20,11 +20,16 @@ import (
 
 const pageSize = 4096
 
-// database makes a file with n keys in one bucket, a small bucket, a bucket of buckets, large values, and free pages.
+// database makes a file with n keys in one bucket, a small bucket, a bucket of buckets, large values, and
+// free pages.
 func database(t testing.TB, n int) []byte {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "db")
-	db, err := bolt.Open(name, 0o600, &bolt.Options{NoSync: true, PageSize: pageSize, FreelistType: bolt.FreelistMapType})
+	db, err := bolt.Open(name, 0o600, &bolt.Options{
+		NoSync:       true,
+		PageSize:     pageSize,
+		FreelistType: bolt.FreelistMapType,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +53,9 @@ func database(t testing.TB, n int) []byte {
 		put(i, min(n, i+10_000), func(b *bolt.Bucket, i int) error { return b.Put(key(i), make([]byte, 100+i%50)) })
 	}
 	put(0, n/10, func(b *bolt.Bucket, i int) error { return b.Delete(key(i * 3)) })
-	put(0, 3, func(b *bolt.Bucket, i int) error { return b.Put(fmt.Appendf(nil, "large%d", i), make([]byte, 30_000)) })
+	put(0, 3, func(b *bolt.Bucket, i int) error {
+		return b.Put(fmt.Appendf(nil, "large%d", i), make([]byte, 30_000))
+	})
 	err = db.Update(func(tx *bolt.Tx) error {
 		few, err := tx.CreateBucket([]byte("few"))
 		if err != nil {
@@ -105,7 +112,8 @@ func high(data []byte) int {
 	return int(binary.NativeEndian.Uint64(a[40:]))
 }
 
-// What is good is readable by bbolt whatever was done to the file: a walk over all keys neither panics nor finds less, but for values.
+// What is good is readable by bbolt whatever was done to the file: a walk over all keys neither panics nor
+// finds less, but for values.
 func TestCheckDamage(t *testing.T) {
 	good := database(t, 400)
 	pages := high(good)

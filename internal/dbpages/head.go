@@ -6,8 +6,9 @@ import "io"
 
 // Head says which transaction a database file was last committed by. Two equal Heads are of the same state.
 //
-// bbolt copies on write: transaction T+1 writes only pages that are free as of T, and then the meta page that T does not
-// use. So what was read of a file between two equal Heads is the state of that transaction, whoever wrote meanwhile.
+// bbolt copies on write: transaction T+1 writes only pages that are free as of T, and then the meta page that
+// T does not use. So what was read of a file between two equal Heads is the state of that transaction,
+// whoever wrote meanwhile.
 type Head struct {
 	Tx   uint64 // number of the transaction
 	Size int64  // bytes that its pages are in; what lies behind is of no use to it

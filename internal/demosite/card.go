@@ -7,16 +7,22 @@ import (
 	"strings"
 )
 
-// CardTargets returns the paths that the test card (/card/) refers to, one for each way in which a document can: a mirror that is
-// complete has all of them.
+// CardTargets returns the paths that the test card (/card/) refers to, one for each way in which a document
+// can: a mirror that is complete has all of them.
 func CardTargets() []string {
 	return []string{
-		"a.html", "area.html", "audio-src.wav", "body-background.png", "css-attribute.png", "css-escaped.png", "css-font.woff2", "css-image-set.png", "css-image-set-string.png",
-		"css-import-string.css", "css-import-url.css", "css-nested.png", "css-url.png", "embed.svg", "iframe.html", "img-src.png", "img-srcset-1.png", "img-srcset-2.png",
-		"input-image.png", "link-header.css", "link-icon.png", "link-imagesrcset.png", "link-preload.woff2", "link-stylesheet.css", "manifest-icon.png", "meta-image.png", "meta-refresh.html",
-		"noscript.png", "object.svg", "picture-source.png", "script.js", "source.wav", "srcdoc-a.html", "srcdoc-img.png", "style-element.png",
-		"svg-anchor.html", "svg-image.png", "svg-style.png", "svg-use.svg", "table-background.png", "template.png", "track.vtt", "video-poster.png", "video-src.webm",
-		"frame-left.html", "frame-right.html", "entity&amp.html", "space in name.html", "unquoted.html", "uppercase.html",
+		"a.html", "area.html", "audio-src.wav", "body-background.png", "css-attribute.png", "css-escaped.png",
+		"css-font.woff2", "css-image-set.png", "css-image-set-string.png",
+		"css-import-string.css", "css-import-url.css", "css-nested.png", "css-url.png", "embed.svg", "iframe.html",
+		"img-src.png", "img-srcset-1.png", "img-srcset-2.png",
+		"input-image.png", "link-header.css", "link-icon.png", "link-imagesrcset.png", "link-preload.woff2",
+		"link-stylesheet.css", "manifest-icon.png", "meta-image.png", "meta-refresh.html",
+		"noscript.png", "object.svg", "picture-source.png", "script.js", "source.wav", "srcdoc-a.html",
+		"srcdoc-img.png", "style-element.png",
+		"svg-anchor.html", "svg-image.png", "svg-style.png", "svg-use.svg", "table-background.png", "template.png",
+		"track.vtt", "video-poster.png", "video-src.webm",
+		"frame-left.html", "frame-right.html", "entity&amp.html", "space in name.html", "unquoted.html",
+		"uppercase.html",
 	}
 }
 
@@ -39,13 +45,25 @@ func (b *builder) cardOnce() map[string]*file {
 	for _, t := range CardTargets() {
 		files["/card/"+t] = cardTarget(t)
 	}
-	files["/card/link-stylesheet.css"] = &file{mime: "text/css", body: []byte("@import \"css-import-string.css\";\n@import url( css-import-url.css ) print;\n/* url(not-a-link.png) */\n.a { background: url(css-url.png) }\n.b { content: \"url(not-a-link.png)\"; background-image: image-set(url('css-image-set.png') 1x, \"css-image-set-string.png\" 2x) }\n" +
-		".c { background: url(css\\2d escaped.png) }\n@font-face { font-family: card; src: local(\"card\"), url(css-font.woff2) format(\"woff2\") }\n")}
-	files["/card/css-import-url.css"] = &file{mime: "text/css", body: []byte(".d { background: url(\"css-nested.png\") }\n")}
+	files["/card/link-stylesheet.css"] = &file{mime: "text/css",
+		body: []byte(
+			"@import \"css-import-string.css\";\n@import url( css-import-url.css ) print;\n/* url(not-a-link.png) " +
+				"*/\n.a { background: url(css-url.png) }\n.b { content: \"url(not-a-link.png)\"; background-image: " +
+				"image-set(url('css-image-set.png') 1x, \"css-image-set-string.png\" 2x) }\n" +
+				".c { background: url(css\\2d escaped.png) }\n@font-face { font-family: card; src: local(\"card\"), " +
+				"url(css-font.woff2) format(\"woff2\") }\n")}
+	files["/card/css-import-url.css"] = &file{
+		mime: "text/css",
+		body: []byte(".d { background: url(\"css-nested.png\") }\n"),
+	}
 	files["/card/embed.svg"] = &file{mime: "image/svg+xml", body: []byte(`<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="0 0 40 40"><style><![CDATA[.x { fill: url(#g); background: url(svg-style.png) }]]></style><a xlink:href="svg-anchor.html"><image href="svg-image.png" width="20" height="20"/></a><use href="svg-use.svg#s"/></svg>
 `)}
-	files["/card/frames.html"] = html("<html><head><title>Frames</title></head><frameset cols=\"50%,50%\"><frame src=\"frame-left.html\"><frame src=\"frame-right.html\"></frameset></html>\n")
-	files["/card/refresh.html"] = html("<!DOCTYPE html><title>Refresh</title><meta http-equiv=refresh content=\"30;URL=meta-refresh.html\"><p>Wait, or <a href=\"/card/\">go back</a>.\n")
+	files["/card/frames.html"] = html(
+		"<html><head><title>Frames</title></head><frameset cols=\"50%,50%\"><frame " +
+			"src=\"frame-left.html\"><frame src=\"frame-right.html\"></frameset></html>\n")
+	files["/card/refresh.html"] = html(
+		"<!DOCTYPE html><title>Refresh</title><meta http-equiv=refresh " +
+			"content=\"30;URL=meta-refresh.html\"><p>Wait, or <a href=\"/card/\">go back</a>.\n")
 	card := html(`<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -96,21 +114,36 @@ func (b *builder) cardOnce() map[string]*file {
 func cardTarget(name string) *file {
 	switch ext := path.Ext(name); ext {
 	case ".html":
-		return html("<!DOCTYPE html>\n<meta charset=\"utf-8\"><title>" + strings.ReplaceAll(name, "&", "&amp;") + "</title><p>Found. <a href=\"/card/\">Test card</a></p>\n")
+		return html("<!DOCTYPE html>\n<meta charset=\"utf-8\"><title>" + strings.ReplaceAll(name, "&", "&amp;") +
+			"</title><p>Found. <a href=\"/card/\">Test card</a></p>\n")
 	case ".css":
 		return &file{mime: "text/css", body: []byte("/* " + name + " */\n")}
 	case ".js":
 		return &file{mime: "text/javascript", body: []byte("// " + name + "\n")}
 	case ".svg":
-		return &file{mime: "image/svg+xml", body: []byte("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 8 8\"><g id=\"s\"><circle cx=\"4\" cy=\"4\" r=\"3\"/></g></svg>\n")}
+		return &file{
+			mime: "image/svg+xml",
+			body: []byte(
+				"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 8 8\"><g id=\"s\"><circle cx=\"4\" cy=\"4\" " +
+					"r=\"3\"/></g></svg>\n"),
+		}
 	case ".vtt":
 		return &file{mime: "text/vtt", body: []byte("WEBVTT\n\n00:00.000 --> 00:01.000\nA star.\n")}
 	case ".png":
-		p := picture{seed: uint32(len(name)) * 77, stars: 6, glows: []glow{{500, 500, 400, 400, 120, 120, uint8(len(name) * 8)}}}
+		p := picture{
+			seed:  uint32(len(name)) * 77,
+			stars: 6,
+			glows: []glow{{500, 500, 400, 400, 120, 120, uint8(len(name) * 8)}},
+		}
 		return &file{mime: "image/png", body: p.draw(24, 24)}
 	case ".wav":
 		// 8 samples of silence: RIFF, fmt and data chunks.
-		return &file{mime: "audio/wav", body: []byte("RIFF\x2c\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00\x40\x1f\x00\x00\x40\x1f\x00\x00\x01\x00\x08\x00data\x08\x00\x00\x00\x80\x80\x80\x80\x80\x80\x80\x80")}
+		return &file{
+			mime: "audio/wav",
+			body: []byte(
+				"RIFF\x2c\x00\x00\x00WAVEfmt " +
+					"\x10\x00\x00\x00\x01\x00\x01\x00\x40\x1f\x00\x00\x40\x1f\x00\x00\x01\x00\x08\x00data\x08\x00\x00\x00\x80\x80\x80\x80\x80\x80\x80\x80"),
+		}
 	case ".webm":
 		return &file{mime: "video/webm", body: []byte("\x1aE\xdf\xa3\x80")}
 	case ".woff2":

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package demosite is a small web site of ours that changes from version to version: the observatory of an invented headland.
+// Package demosite is a small web site of ours that changes from version to version: the observatory of an
+// invented headland.
 //
-// It is for mirrord demo and for tests: no network is needed to watch a mirror's whole life. Its sections change at different rates
-// (news with every version, the almanac's past never, the instrument pages now and then), one directory is renamed, pages are
-// deleted, and it refers to its own parts in every way a web page can (see /card/). It is deterministic: the same build serves the same
-// bytes. All links are to itself, but for a few to hosts below .example, which do not exist.
+// It is for mirrord demo and for tests: no network is needed to watch a mirror's whole life. Its sections
+// change at different rates (news with every version, the almanac's past never, the instrument pages now and
+// then), one directory is renamed, pages are deleted, and it refers to its own parts in every way a web page
+// can (see /card/). It is deterministic: the same build serves the same bytes. All links are to itself, but
+// for a few to hosts below .example, which do not exist.
 package demosite
 
 import (
@@ -98,7 +100,8 @@ func New() *Handler {
 
 const sitemapPath = "/sitemap.xml"
 
-// tag gives a file of a version its entity tag, and the version in which it last changed; old is the file of the version before.
+// tag gives a file of a version its entity tag, and the version in which it last changed; old is the file of
+// the version before.
 func (f *file) tag(version int, old *file) {
 	stuff := f.body
 	if f.paint != nil {
@@ -146,7 +149,8 @@ func (h *Handler) Paths(version int) []string {
 	return out
 }
 
-// Changed returns the sorted paths whose bytes are new in a version against the one before, and those that are gone.
+// Changed returns the sorted paths whose bytes are new in a version against the one before, and those that
+// are gone.
 func (h *Handler) Changed(version int) (changed, gone []string) {
 	now := h.versions[version-1]
 	for path, f := range now {
@@ -174,7 +178,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	cond := r.Header.Get("If-None-Match") != "" || r.Header.Get("If-Modified-Since") != ""
 	status, n := h.serve(w, r, version)
 	h.mu.Lock()
-	h.log = append(h.log, Request{Method: r.Method, Path: r.URL.RequestURI(), Status: status, Conditional: cond, Bytes: n})
+	h.log = append(h.log, Request{
+		Method:      r.Method,
+		Path:        r.URL.RequestURI(),
+		Status:      status,
+		Conditional: cond,
+		Bytes:       n,
+	})
 	h.mu.Unlock()
 }
 
@@ -193,7 +203,8 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, version int) (st
 	hd := w.Header()
 	if f.location != "" {
 		hd.Set("Location", f.location)
-		return reply(w, r, f.status, "text/html; charset=utf-8", []byte("<!DOCTYPE html><title>Moved</title><p><a href=\""+f.location+"\">Moved here</a>.\n"))
+		return reply(w, r, f.status, "text/html; charset=utf-8",
+			[]byte("<!DOCTYPE html><title>Moved</title><p><a href=\""+f.location+"\">Moved here</a>.\n"))
 	}
 	modified := Published(f.changed)
 	hd.Set("ETag", f.etag)
@@ -258,8 +269,10 @@ func redirect(status int, location string) *file { return &file{status: status, 
 // build returns all files of a version.
 func (b *builder) build(version int) map[string]*file {
 	files := map[string]*file{}
-	for _, part := range []map[string]*file{b.frontPages(version), b.newsPages(version), b.almanacPages(version), b.cataloguePages(version),
-		b.instrumentPages(version), b.galleryPages(version), b.oldPages(), b.cardPages(), assets(version)} {
+	for _, part := range []map[string]*file{
+		b.frontPages(version), b.newsPages(version), b.almanacPages(version), b.cataloguePages(version),
+		b.instrumentPages(version), b.galleryPages(version), b.oldPages(), b.cardPages(), assets(version),
+	} {
 		maps.Copy(files, part)
 	}
 	maps.Copy(files, b.indexFiles(version, files))

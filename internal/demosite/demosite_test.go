@@ -98,7 +98,8 @@ func TestLinksLeadSomewhere(t *testing.T) {
 					t.Errorf("version %d: %s: link %q: %v", v, p, l, err)
 					continue
 				}
-				if "http://"+u.Host != srv.URL || strings.HasPrefix(u.Path, "/cgi-bin/") || u.Path == "/sky/" || u.Path == "/card/missing.html" {
+				if "http://"+u.Host != srv.URL || strings.HasPrefix(u.Path, "/cgi-bin/") || u.Path == "/sky/" ||
+					u.Path == "/card/missing.html" {
 					continue
 				}
 				if files[u.Path] == nil {
@@ -117,7 +118,8 @@ func TestSectionsChangeAtTheirRates(t *testing.T) {
 			t.Errorf("version %d does not change the news: %v", v, changed)
 		}
 		for _, p := range changed {
-			if strings.HasPrefix(p, "/almanac/2025/") || strings.HasPrefix(p, "/archive/") || strings.HasPrefix(p, "/card/") || strings.HasPrefix(p, "/ja/") {
+			if strings.HasPrefix(p, "/almanac/2025/") || strings.HasPrefix(p, "/archive/") ||
+				strings.HasPrefix(p, "/card/") || strings.HasPrefix(p, "/ja/") {
 				t.Errorf("version %d changes %s", v, p)
 			}
 		}
@@ -155,19 +157,22 @@ func TestConditionalRequests(t *testing.T) {
 		{"older date", []string{"If-Modified-Since", "Mon, 01 Jan 2024 00:00:00 GMT"}, 200},
 		{"no date", []string{"If-Modified-Since", "yesterday"}, 200},
 	} {
-		if resp, body := get(t, srv, "/news/", tc.header...); resp.StatusCode != tc.want || tc.want == 304 && len(body) > 0 {
+		if resp, body := get(t, srv, "/news/", tc.header...); resp.StatusCode != tc.want ||
+			(tc.want == 304 && len(body) > 0) {
 			t.Errorf("%s: %d, want %d", tc.name, resp.StatusCode, tc.want)
 		}
 	}
 	h.SetVersion(2)
-	if resp, _ := get(t, srv, "/news/", "If-None-Match", etag, "If-Modified-Since", modified); resp.StatusCode != 200 {
+	if resp, _ := get(t, srv, "/news/", "If-None-Match", etag, "If-Modified-Since",
+		modified); resp.StatusCode != 200 {
 		t.Errorf("changed page answers %d", resp.StatusCode)
 	}
 	if resp, _ := get(t, srv, "/almanac/2025/03.html", "If-Modified-Since", modified); resp.StatusCode != 304 {
 		t.Errorf("page that never changes answers %d", resp.StatusCode)
 	}
 	log := h.Requests()
-	if len(log) != 9 || log[0].Path != "/news/" || log[0].Conditional || !log[1].Conditional || log[1].Status != 304 || log[0].Bytes == 0 || len(h.Requests()) != 0 {
+	if len(log) != 9 || log[0].Path != "/news/" || log[0].Conditional || !log[1].Conditional ||
+		log[1].Status != 304 || log[0].Bytes == 0 || len(h.Requests()) != 0 {
 		t.Errorf("log %+v", log)
 	}
 }
@@ -180,7 +185,16 @@ func TestStatusAndHeaders(t *testing.T) {
 	if h.Version() != Versions() {
 		t.Errorf("version %d", h.Version())
 	}
-	for path, want := range map[string]int{"/": 200, "/nowhere": 404, "/old-home": 301, "/docs/first": 302, "/docs/manual/": 301, "/docs/manual/focus.html": 404, "/cgi-bin/x": 200, "/docs/handbook/film-plates.html": 404} {
+	for path, want := range map[string]int{
+		"/":                               200,
+		"/nowhere":                        404,
+		"/old-home":                       301,
+		"/docs/first":                     302,
+		"/docs/manual/":                   301,
+		"/docs/manual/focus.html":         404,
+		"/cgi-bin/x":                      200,
+		"/docs/handbook/film-plates.html": 404,
+	} {
 		if resp, _ := get(t, srv, path); resp.StatusCode != want {
 			t.Errorf("%s is %d, want %d", path, resp.StatusCode, want)
 		}
@@ -231,7 +245,11 @@ func TestFormats(t *testing.T) {
 			t.Errorf("%s is no UTF-8", p)
 		}
 	}
-	for path, want := range map[string]string{"/ja/": "shift_jis", "/archive/telegram.html": "utf-16le", "/archive/logbook.html": "windows-1252"} {
+	for path, want := range map[string]string{
+		"/ja/":                   "shift_jis",
+		"/archive/telegram.html": "utf-16le",
+		"/archive/logbook.html":  "windows-1252",
+	} {
 		resp, body := get(t, srv, path)
 		if _, got, _ := charset.DetermineEncoding(body, resp.Header.Get("Content-Type")); got != want {
 			t.Errorf("%s is %s, want %s", path, got, want)

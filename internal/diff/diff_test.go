@@ -30,19 +30,24 @@ func files(list ...string) (out []phm.File) {
 }
 
 func TestTrees(t *testing.T) {
-	a := files("index.html a 10", "x/1 b 5", "x/2 c 5", "x/y/3 d 7", "x-y/4 e 1", "x.txt f 1", "gone/a/b/c g 100")
-	b := files("index.html A 12", "x/1 b 5", "x/2 C 5", "x/y/3 d 7", "x/y/new n 30", "x-y/4 e 1", "x.txt f 1", "z/1 h 1")
+	a := files("index.html a 10", "x/1 b 5", "x/2 c 5", "x/y/3 d 7", "x-y/4 e 1", "x.txt f 1",
+		"gone/a/b/c g 100")
+	b := files("index.html A 12", "x/1 b 5", "x/2 C 5", "x/y/3 d 7", "x/y/new n 30", "x-y/4 e 1",
+		"x.txt f 1", "z/1 h 1")
 	var got []string
 	d := Trees(a, b)
 	d.Walk(func(d *Dir, depth int) {
-		got = append(got, fmt.Sprintf("%s%s +%d ~%d -%d %d", strings.Repeat(" ", depth), d.Path, d.Added, d.Changed, d.Removed, d.Bytes))
+		got = append(got, fmt.Sprintf("%s%s +%d ~%d -%d %d", strings.Repeat(" ", depth), d.Path, d.Added, d.Changed,
+			d.Removed, d.Bytes))
 		for _, f := range d.Files {
-			got = append(got, fmt.Sprintf("%s %s %s %d %d", strings.Repeat(" ", depth), f.What, f.Path, f.Before, f.After))
+			got = append(got,
+				fmt.Sprintf("%s %s %s %d %d", strings.Repeat(" ", depth), f.What, f.Path, f.Before, f.After))
 		}
 	})
 	want := []string{
 		". +2 ~2 -1 -67", " changed index.html 10 12",
-		" gone +0 ~0 -1 -100", "  gone/a +0 ~0 -1 -100", "   gone/a/b +0 ~0 -1 -100", "    removed gone/a/b/c 100 0",
+		" gone +0 ~0 -1 -100", "  gone/a +0 ~0 -1 -100", "   gone/a/b +0 ~0 -1 -100",
+		"    removed gone/a/b/c 100 0",
 		" x +1 ~1 -0 30", "  changed x/2 5 5", "  x/y +1 ~0 -0 30", "   added x/y/new 0 30",
 		" z +1 ~0 -0 1", "  added z/1 0 1",
 	}
@@ -52,7 +57,15 @@ func TestTrees(t *testing.T) {
 	if d.Total() != 5 {
 		t.Errorf("total %d", d.Total())
 	}
-	for path, want := range map[string]int{".": 5, "x": 2, "x/y": 1, "x-y": 0, "gone/a/b": 1, "x/y/new": 0, "nosuch": 0} {
+	for path, want := range map[string]int{
+		".":        5,
+		"x":        2,
+		"x/y":      1,
+		"x-y":      0,
+		"gone/a/b": 1,
+		"x/y/new":  0,
+		"nosuch":   0,
+	} {
 		n := 0
 		if f := d.Find(path); f != nil {
 			n = f.Total()
@@ -80,7 +93,8 @@ func TestTreesAgainstCounting(t *testing.T) {
 		table := func() []phm.File {
 			var list []string
 			for range rng.IntN(30) {
-				list = append(list, fmt.Sprintf("%c%c/%c/%c %d %d", 'a'+rng.IntN(2), "-./0"[rng.IntN(2)], "-.0"[rng.IntN(3)], 'a'+rng.IntN(3), rng.IntN(3), rng.IntN(9)))
+				list = append(list, fmt.Sprintf("%c%c/%c/%c %d %d", 'a'+rng.IntN(2), "-./0"[rng.IntN(2)],
+					"-.0"[rng.IntN(3)], 'a'+rng.IntN(3), rng.IntN(3), rng.IntN(9)))
 			}
 			out := files(list...)
 			return slices.CompactFunc(out, func(a, b phm.File) bool { return a.Path == b.Path })
@@ -165,18 +179,28 @@ func TestPages(t *testing.T) {
 		{"to nothing", page("a\nb\n"), page(""), "@@ -1,2 +0,0 @@\n-a\n-b\n"},
 		{"the last newline", page("a\n"), page("a"), "(nothing to be seen differs)\n"},
 		{"line ends", page("a\r\nb\rc"), page("a\nb\nc"), "(nothing to be seen differs)\n"},
-		{"a page of one line", page("<p>one</p><p>two</p><div><b>three</b> x</div>"), page("<p>one</p><p>2</p><div><b>three</b> x</div>"),
+		{"a page of one line", page("<p>one</p><p>two</p><div><b>three</b> x</div>"),
+			page("<p>one</p><p>2</p><div><b>three</b> x</div>"),
 			"@@ -1,3 +1,3 @@\n <p>one</p>\n-<p>two</p>\n+<p>2</p>\n <div><b>three</b> x</div>\n"},
-		{"UTF-16 against UTF-8", Body{[]byte(utf16("a\nä\n")), "text/plain"}, Body{[]byte("a\nö\n"), "text/plain"}, "@@ -1,2 +1,2 @@\n a\n-ä\n+ö\n"},
-		{"Shift_JIS against UTF-8", page(jis), page("<meta charset=utf-8><p>日本"), "@@ -1,2 +1,2 @@\n-<meta charset=shift_jis>\n+<meta charset=utf-8>\n <p>日本\n"},
-		{"windows-1252 without a word", page("<p>caf\xe9"), page("<p>caf\xe8"), "@@ -1,1 +1,1 @@\n-<p>café\n+<p>cafè\n"},
+		{"UTF-16 against UTF-8", Body{[]byte(utf16("a\nä\n")), "text/plain"}, Body{[]byte("a\nö\n"), "text/plain"},
+			"@@ -1,2 +1,2 @@\n a\n-ä\n+ö\n"},
+		{"Shift_JIS against UTF-8", page(jis), page("<meta charset=utf-8><p>日本"),
+			"@@ -1,2 +1,2 @@\n-<meta charset=shift_jis>\n+<meta charset=utf-8>\n <p>日本\n"},
+		{"windows-1252 without a word", page("<p>caf\xe9"), page("<p>caf\xe8"),
+			"@@ -1,1 +1,1 @@\n-<p>café\n+<p>cafè\n"},
 		{"UTF-8 without a word", page("<p>日本"), page("<p>日木"), "@@ -1,1 +1,1 @@\n-<p>日本\n+<p>日木\n"},
-		{"no text", Body{[]byte("a"), "image/png"}, Body{[]byte("b"), "image/png"}, "(the files differ; they are no text)\n"},
+		{"no text", Body{[]byte("a"), "image/png"}, Body{[]byte("b"), "image/png"},
+			"(the files differ; they are no text)\n"},
 		{"NUL bytes", Body{[]byte("a\x00b"), ""}, Body{[]byte("b"), ""}, "(the files differ; they are no text)\n"},
-		{"a picture that is text", Body{[]byte("<svg><g id=1/></svg>"), "image/svg+xml"}, Body{[]byte("<svg><g id=2/></svg>"), "image/svg+xml"}, "@@ -1,2 +1,2 @@\n <svg>\n-<g id=1/></svg>\n+<g id=2/></svg>\n"},
-		{"what acts on a terminal", page("a\n"), page("\x1b[2J\u202ex\tb\n"), "@@ -1,1 +1,1 @@\n-a\n+␛[2J\ufffdx\tb\n"},
-		{"large", Body{make([]byte, MaxBytes+1), "text/html"}, page("a"), "(the files differ; they are too large to be compared line by line)\n"},
-		{"many lines", page(strings.Repeat("\n", maxLines)), page("a\n"), "(the files differ; they are too large to be compared line by line)\n"},
+		{"a picture that is text", Body{[]byte("<svg><g id=1/></svg>"), "image/svg+xml"},
+			Body{[]byte("<svg><g id=2/></svg>"), "image/svg+xml"},
+			"@@ -1,2 +1,2 @@\n <svg>\n-<g id=1/></svg>\n+<g id=2/></svg>\n"},
+		{"what acts on a terminal", page("a\n"), page("\x1b[2J\u202ex\tb\n"),
+			"@@ -1,1 +1,1 @@\n-a\n+␛[2J\ufffdx\tb\n"},
+		{"large", Body{make([]byte, MaxBytes+1), "text/html"}, page("a"),
+			"(the files differ; they are too large to be compared line by line)\n"},
+		{"many lines", page(strings.Repeat("\n", maxLines)), page("a\n"),
+			"(the files differ; they are too large to be compared line by line)\n"},
 	} {
 		if got := text(t, Pages(tc.a, tc.b, Options{})); got != tc.want {
 			t.Errorf("%s:\n%q\nwant\n%q", tc.name, got, tc.want)
@@ -204,7 +228,8 @@ func TestPagesMarkWords(t *testing.T) {
 
 // No byte of the pages becomes markup of the page that shows their difference.
 func TestWriteHTML(t *testing.T) {
-	p := Pages(page("<script>alert(1)</script>\n<p title=\"x\">same\n"), page("<script>alert('2')</script>\n<p title=\"x\">same\n"), Options{})
+	p := Pages(page("<script>alert(1)</script>\n<p title=\"x\">same\n"),
+		page("<script>alert('2')</script>\n<p title=\"x\">same\n"), Options{})
 	p.Cut = true
 	var b strings.Builder
 	if err := p.WriteHTML(&b, "<b>title", Titles{"old & <i>", "new"}); err != nil {

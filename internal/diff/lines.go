@@ -10,8 +10,8 @@ import (
 	"golang.org/x/net/html/charset"
 )
 
-// decode returns a text in UTF-8 with newlines alone; ok is false for what is no text. The encoding is found as browsers do, but a text that is
-// valid UTF-8 and does not say otherwise is UTF-8.
+// decode returns a text in UTF-8 with newlines alone; ok is false for what is no text. The encoding is found
+// as browsers do, but a text that is valid UTF-8 and does not say otherwise is UTF-8.
 func decode(b Body) (text string, ok bool) {
 	mime := mimeType(b)
 	if !textual(mime) {
@@ -39,7 +39,8 @@ func mimeType(b Body) string {
 
 // textual reports whether files of a type are worth being read as text. What has no type is looked at.
 func textual(mime string) bool {
-	if mime == "" || strings.HasPrefix(mime, "text/") || strings.HasSuffix(mime, "+xml") || strings.HasSuffix(mime, "+json") {
+	if mime == "" || strings.HasPrefix(mime, "text/") || strings.HasSuffix(mime, "+xml") ||
+		strings.HasSuffix(mime, "+json") {
 		return true
 	}
 	sub, ok := strings.CutPrefix(mime, "application/")
@@ -47,7 +48,8 @@ func textual(mime string) bool {
 		return false
 	}
 	switch strings.TrimPrefix(sub, "x-") {
-	case "xml", "json", "javascript", "ecmascript", "typescript", "sh", "csh", "perl", "python", "ruby", "php", "httpd-php", "tex", "latex", "yaml", "toml", "sql", "pem-file":
+	case "xml", "json", "javascript", "ecmascript", "typescript", "sh", "csh", "perl", "python", "ruby", "php",
+		"httpd-php", "tex", "latex", "yaml", "toml", "sql", "pem-file":
 		return true
 	}
 	return false
@@ -61,8 +63,9 @@ func isMarkup(b Body) bool {
 // longLine is from how many bytes on a line of markup is broken at every tag.
 const longLine = 400
 
-// split makes lines of a text, each with a newline at its end. Markup is broken before the tags that begin something, so that a page without
-// line breaks is not one line; where it is broken depends on the line alone.
+// split makes lines of a text, each with a newline at its end. Markup is broken before the tags that begin
+// something, so that a page without line breaks is not one line; where it is broken depends on the line
+// alone.
 func split(text string, markup bool) string {
 	if text == "" {
 		return ""
@@ -94,7 +97,8 @@ func split(text string, markup bool) string {
 	return b.String()
 }
 
-// beginsTag reports whether "<" at the start of s begins a tag, a comment or a declaration that is worth a line.
+// beginsTag reports whether "<" at the start of s begins a tag, a comment or a declaration that is worth a
+// line.
 func beginsTag(s string) bool {
 	return len(s) > 1 && (isLetter(s[1]) || s[1] == '!')
 }
@@ -108,7 +112,8 @@ func inline(s string) bool {
 		n++
 	}
 	switch strings.ToLower(s[1:n]) {
-	case "a", "abbr", "b", "bdi", "bdo", "big", "cite", "code", "del", "em", "font", "i", "ins", "kbd", "mark", "q", "s", "samp", "small", "span", "strong", "sub", "sup",
+	case "a", "abbr", "b", "bdi", "bdo", "big", "cite", "code", "del", "em", "font", "i", "ins", "kbd", "mark",
+		"q", "s", "samp", "small", "span", "strong", "sub", "sup",
 		"time", "tt", "u", "var", "wbr":
 		return true
 	}

@@ -13,8 +13,9 @@ import (
 
 // Limits of what is compared line by line. Beyond them two files are only said to differ.
 const (
-	MaxBytes   = 8 << 20               // of each file
-	maxLines   = 500_000               // of both; the library has a character for each distinct line, and there are about 1.1 million characters
+	MaxBytes = 8 << 20 // of each file
+	// of both; the library has a character for each distinct line, and there are about 1.1 million characters
+	maxLines   = 500_000
 	maxRefined = 2000                  // bytes of a line in which the changed words are looked for
 	maxPairs   = 200                   // lines in which they are looked for
 	refineTime = 10 * time.Millisecond // for one of them
@@ -47,15 +48,17 @@ func (o Options) withDefaults() Options {
 
 // Page is the difference of two pages.
 type Page struct {
-	Binary  bool   `json:"binary,omitempty"`    // no text: they differ, that is all
-	Large   bool   `json:"too_large,omitempty"` // too much to be compared line by line
-	Cut     bool   `json:"cut,omitempty"`       // time ran out: it says more changed than did. Set by whoever has a clock
-	Added   int    `json:"added"`               // lines
+	Binary bool `json:"binary,omitempty"`    // no text: they differ, that is all
+	Large  bool `json:"too_large,omitempty"` // too much to be compared line by line
+	// time ran out: it says more changed than did. Set by whoever has a clock
+	Cut     bool   `json:"cut,omitempty"`
+	Added   int    `json:"added"` // lines
 	Removed int    `json:"removed"`
 	Hunks   []Hunk `json:"hunks,omitempty"`
 }
 
-// Hunk is a stretch of lines around changes. Lines are counted from 1, as they are shown: those of markup are broken at tags.
+// Hunk is a stretch of lines around changes. Lines are counted from 1, as they are shown: those of markup are
+// broken at tags.
 type Hunk struct {
 	OldStart int    `json:"old_start"`
 	OldLines int    `json:"old_lines"`
@@ -70,7 +73,8 @@ type Line struct {
 	Spans []Span `json:"spans"` // the text in pieces
 }
 
-// Span is a piece of a line. Changed marks what the other version has not, where that could be told within the line.
+// Span is a piece of a line. Changed marks what the other version has not, where that could be told within
+// the line.
 type Span struct {
 	Text    string `json:"text"`
 	Changed bool   `json:"changed,omitempty"`
@@ -111,8 +115,8 @@ func Pages(a, b Body, o Options) *Page {
 	return p
 }
 
-// lineDiff compares texts line by line: every distinct line is one character for the library, so that its work depends on the number of
-// lines alone. Each line ends in a newline.
+// lineDiff compares texts line by line: every distinct line is one character for the library, so that its
+// work depends on the number of lines alone. Each line ends in a newline.
 func lineDiff(x, y string, timeout time.Duration) []Line {
 	dmp := diffmatchpatch.New()
 	dmp.DiffTimeout = timeout
@@ -155,7 +159,8 @@ func pair(before, after []string) []Line {
 	return out
 }
 
-// refine marks what changed within lines: the first line that went is held against the first that came in its place, and so on.
+// refine marks what changed within lines: the first line that went is held against the first that came in its
+// place, and so on.
 func refine(lines []Line) []Line {
 	dmp := diffmatchpatch.New()
 	dmp.DiffTimeout = refineTime
@@ -273,7 +278,8 @@ func printable(s string) string {
 			return r
 		case r < 0x20:
 			return 0x2400 + r // control pictures
-		case r >= 0x7f && r < 0xa0, r == 0x200e, r == 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069, r == 0xfeff, r == 0x2028, r == 0x2029:
+		case r >= 0x7f && r < 0xa0, r == 0x200e, r == 0x200f, r >= 0x202a && r <= 0x202e,
+			r >= 0x2066 && r <= 0x2069, r == 0xfeff, r == 0x2028, r == 0x2029:
 			return utf8.RuneError
 		}
 		return r

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package diff says in which way two versions of a mirror differ: per directory, and for one page line by line, for people to read. It works on
-// what it is given and touches neither disk nor network.
+// Package diff says in which way two versions of a mirror differ: per directory, and for one page line by
+// line, for people to read. It works on what it is given and touches neither disk nor network.
 package diff
 
 import (
@@ -36,7 +36,8 @@ type Change struct {
 	After  int64  `json:"after,omitempty"`
 }
 
-// Trees compares two file tables, both sorted by path. Only the files' bytes count: one that moved is removed and added.
+// Trees compares two file tables, both sorted by path. Only the files' bytes count: one that moved is removed
+// and added.
 func Trees(a, b []phm.File) *Dir {
 	top := &Dir{Path: "."}
 	for len(a) > 0 || len(b) > 0 {
@@ -57,8 +58,8 @@ func Trees(a, b []phm.File) *Dir {
 	return top
 }
 
-// add counts a change in all directories above it. Changes come in bytewise order of their paths, so that the files below a directory come one
-// after the other: it is the last one of its parent, or new.
+// add counts a change in all directories above it. Changes come in bytewise order of their paths, so that the
+// files below a directory come one after the other: it is the last one of its parent, or new.
 func (d *Dir) add(c Change) {
 	for from := 0; ; {
 		switch c.What {

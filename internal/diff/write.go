@@ -71,7 +71,8 @@ tr.i { background: #eaffea } tr.i ins { background: #a6f3a6; text-decoration: no
 func (p *Page) WriteHTML(w io.Writer, title string, t Titles) error {
 	b := bufio.NewWriter(w)
 	e := html.EscapeString(printable(title))
-	fmt.Fprintf(b, htmlHead, e, e, html.EscapeString("− "+printable(t.Old)), html.EscapeString("+ "+printable(t.New)))
+	fmt.Fprintf(b, htmlHead, e, e, html.EscapeString("− "+printable(t.Old)),
+		html.EscapeString("+ "+printable(t.New)))
 	if n := p.note(); n != "" {
 		fmt.Fprintf(b, "<p><em>%s</em></p>\n", html.EscapeString(n))
 	}
@@ -84,7 +85,8 @@ func (p *Page) WriteHTML(w io.Writer, title string, t Titles) error {
 }
 
 func (h *Hunk) writeHTML(b *bufio.Writer) {
-	fmt.Fprintf(b, "<tr class=\"h\"><td colspan=\"4\">@@ -%d,%d +%d,%d @@</td></tr>\n", h.OldStart, h.OldLines, h.NewStart, h.NewLines)
+	fmt.Fprintf(b, "<tr class=\"h\"><td colspan=\"4\">@@ -%d,%d +%d,%d @@</td></tr>\n", h.OldStart, h.OldLines,
+		h.NewStart, h.NewLines)
 	old, now := h.OldStart, h.NewStart
 	for i := range h.Lines {
 		l := &h.Lines[i]

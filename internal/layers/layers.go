@@ -2,12 +2,14 @@
 
 // Package layers holds the table of what may import what, and the test that keeps to it.
 //
-// An import goes to a lower row, never along a row or upward. Rows 0 to 3 are pure, and so is replay: no network, no disk, no clock, no goroutine, no
-// log. They may use packages of others that are pure in the same sense. What is true of the table is checked on the source, without
-// building it; tests are free to import what they need.
+// An import goes to a lower row, never along a row or upward. Rows 0 to 3 are pure, and so is replay: no
+// network, no disk, no clock, no goroutine, no log. They may use packages of others that are pure in the same
+// sense. What is true of the table is checked on the source, without building it; tests are free to import
+// what they need.
 package layers
 
-// Row is the place of a package. A package that is in no row fails the test: give it one in the commit that adds it.
+// Row is the place of a package. A package that is in no row fails the test: give it one in the commit that
+// adds it.
 type Row int
 
 // rows is the table of docs/design.md. Paths are below the module.
@@ -19,8 +21,8 @@ func rows() map[string]Row {
 
 		"web": 8, "scheduler": 8, "mirror": 8, "control": 8,
 
-		// The rooms of mirror: none imports another one of its row. Only mirror imports them, and app those that openRooms
-		// lists. Row 7 is for the rooms that one run goes through, and for reports.
+		// The rooms of mirror: none imports another one of its row. Only mirror imports them, and app those that
+		// openRooms lists. Row 7 is for the rooms that one run goes through, and for reports.
 		"mirror/crawl":   7,
 		"mirror/intake":  7,
 		"mirror/judge":   7,
@@ -38,18 +40,23 @@ func rows() map[string]Row {
 
 		"job": 3, "replica": 3,
 
-		"archive": 2, "policy/known": 2, "near": 2, "replica/hosts": 2, "replica/collections": 2, "internal/diff": 2,
+		"archive": 2, "policy/known": 2, "near": 2, "replica/hosts": 2, "replica/collections": 2,
+		"internal/diff": 2,
 
-		"evolution": 1, "relocate": 1, "phm": 1, "robots": 1, "listing": 1, "heads": 1, "internal/volatile": 1, "status": 1, "replica/text": 1, "mirror/result": 1,
+		"evolution": 1, "relocate": 1, "phm": 1, "robots": 1, "listing": 1, "heads": 1, "internal/volatile": 1,
+		"status": 1, "replica/text": 1, "mirror/result": 1,
 
-		"site": 0, "reach": 0, "internal/dbpages": 0, "internal/charset": 0, "internal/binread": 0, "replica/hash": 0, "replica/unionfind": 0,
+		"site": 0, "reach": 0, "internal/dbpages": 0, "internal/charset": 0, "internal/binread": 0,
+		"replica/hash": 0, "replica/unionfind": 0,
 
 		"policy": 0, // so that packages of single policies fit below policy/known
 
 		"internal/parts": 0, // registries
 
-		// Not part of the program's layers: they import nothing of the module, and only the command and tests import them.
-		"internal/demosite": helper, "internal/systemd": helper, "internal/version": helper, "internal/badserver": helper, "internal/layers": helper,
+		// Not part of the program's layers: they import nothing of the module, and only the command and tests
+		// import them.
+		"internal/demosite": helper, "internal/systemd": helper, "internal/version": helper,
+		"internal/badserver": helper, "internal/layers": helper,
 
 		// Where scenarios are made: imports what it likes, and only tests import it.
 		"internal/mirrortest": harness,
@@ -80,17 +87,24 @@ const (
 // pure is the highest row that is pure.
 const pure Row = 3
 
-// isPure says whether a package keeps to what pure rows may do. A replay is made of what is pure only, and stands above it.
+// isPure says whether a package keeps to what pure rows may do. A replay is made of what is pure only, and
+// stands above it.
 func isPure(pkg string, row Row) bool { return row >= 0 && (row <= pure || pkg == "replay") }
 
-// impure lists the standard packages that pure rows may not import, each with the reason. What is below one of them counts too.
+// impure lists the standard packages that pure rows may not import, each with the reason. What is below one
+// of them counts too.
 func impure() map[string]string {
 	return map[string]string{
-		"os": "the disk and the environment", "os/exec": "processes", "os/signal": "signals", "path/filepath": "paths of the system; mirror paths are slash-separated",
-		"net": "the network", "net/http": "the network", "crypto/tls": "the network", "syscall": "the system", "io/ioutil": "the disk", "embed": "data belongs to the caller",
-		"log": "logs belong to whoever acts", "log/slog": "logs belong to whoever acts", "context": "nothing here waits", "sync": "nothing here is shared", "sync/atomic": "nothing here is shared",
-		"math/rand": "the same input gives the same result", "math/rand/v2": "the same input gives the same result", "crypto/rand": "the same input gives the same result",
-		"runtime": "the machine does not matter", "testing": "for tests",
+		"os": "the disk and the environment", "os/exec": "processes", "os/signal": "signals",
+		"path/filepath": "paths of the system; mirror paths are slash-separated",
+		"net":           "the network", "net/http": "the network", "crypto/tls": "the network",
+		"syscall":   "the system",
+		"io/ioutil": "the disk", "embed": "data belongs to the caller",
+		"log": "logs belong to whoever acts", "log/slog": "logs belong to whoever acts",
+		"context": "nothing here waits", "sync": "nothing here is shared", "sync/atomic": "nothing here is shared",
+		"math/rand": "the same input gives the same result", "math/rand/v2": "the same input gives the same result",
+		"crypto/rand": "the same input gives the same result",
+		"runtime":     "the machine does not matter", "testing": "for tests",
 	}
 }
 
@@ -99,7 +113,8 @@ func pureStandard() []string { return []string{"net/url", "net/netip"} }
 
 // impureCalls lists functions of pure packages that are not.
 func impureCalls() map[string][]string {
-	return map[string][]string{"time": {"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker", "LoadLocation"}}
+	return map[string][]string{"time": {"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick",
+		"NewTimer", "NewTicker", "LoadLocation"}}
 }
 
 // allowed lists, package by package, the exceptions and why each is none of the kind the rule is there for.
@@ -112,8 +127,11 @@ func allowed() map[string]map[string]string {
 // foreign lists the packages of others that pure rows may import: parsers and tables, all of them pure.
 func foreign() []string {
 	return []string{
-		"github.com/nlnwa/whatwg-url", "golang.org/x/net/publicsuffix", "golang.org/x/net/html", "golang.org/x/text", "golang.org/x/net/idna",
-		"github.com/PuerkitoBio/goquery", "github.com/tdewolff/parse/v2", "github.com/mmcdole/gofeed", "github.com/pelletier/go-toml/v2", "github.com/robfig/cron/v3",
-		"github.com/klauspost/compress", "github.com/andybalholm/brotli", "github.com/zeebo/xxh3", "github.com/wlynxg/chardet", "github.com/sergi/go-diff", "github.com/temoto/robotstxt",
+		"github.com/nlnwa/whatwg-url", "golang.org/x/net/publicsuffix", "golang.org/x/net/html",
+		"golang.org/x/text", "golang.org/x/net/idna",
+		"github.com/PuerkitoBio/goquery", "github.com/tdewolff/parse/v2", "github.com/mmcdole/gofeed",
+		"github.com/pelletier/go-toml/v2", "github.com/robfig/cron/v3",
+		"github.com/klauspost/compress", "github.com/andybalholm/brotli", "github.com/zeebo/xxh3",
+		"github.com/wlynxg/chardet", "github.com/sergi/go-diff", "github.com/temoto/robotstxt",
 	}
 }

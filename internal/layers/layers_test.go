@@ -35,7 +35,8 @@ func sources(t *testing.T) []source {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && (d.Name() == "testdata" || d.Name() == "vendor" || d.Name() != "." && strings.HasPrefix(d.Name(), ".")) {
+		if d.IsDir() && (d.Name() == "testdata" || d.Name() == "vendor" ||
+			(d.Name() != "." && strings.HasPrefix(d.Name(), "."))) {
 			return fs.SkipDir
 		}
 		if d.IsDir() && p != "." {
@@ -101,7 +102,8 @@ func refuse(table map[string]Row, pkg string, row Row, imp string) string {
 		case isRoom(rest) && !entersRoom(pkg, rest):
 			return "only " + path.Dir(rest) + " uses its rooms"
 		case other >= row:
-			return "an import goes to a lower row: " + pkg + " is in row " + strconv.Itoa(int(row)) + ", " + rest + " in " + strconv.Itoa(int(other))
+			return "an import goes to a lower row: " + pkg + " is in row " + strconv.Itoa(int(row)) + ", " + rest +
+				" in " + strconv.Itoa(int(other))
 		}
 		return ""
 	}
@@ -203,13 +205,20 @@ func TestRefuse(t *testing.T) {
 		pkg, imp string
 		want     bool
 	}{
-		{"store", "mirrord/site", true}, {"site", "mirrord/store", false}, {"fetch", "mirrord/store", false}, {"mirror", "mirrord/fetch", true}, {"web", "mirrord/mirror", false},
-		{"phm", "os", false}, {"phm", "io/fs", true}, {"job", "net/url", true}, {"job", "net/http", false}, {"job", "net/http/httptest", false}, {"relocate", "log/slog", false},
-		{"site", "golang.org/x/net/publicsuffix", true}, {"site", "golang.org/x/net/http2", false}, {"store", "os", true}, {"cmd/mirrord", "mirrord/internal/demosite", true},
-		{"internal/mirrortest", "mirrord/mirror", true}, {"cmd/mirrord", "mirrord/internal/mirrortest", false}, {"mirror", "mirrord/internal/demosite", false}, {"internal/demosite", "mirrord/site", false}, {"mirror", "mirrord/nosuch", false},
-		{"mirror", "mirrord/mirror/ledger", true}, {"cmd/mirrord", "mirrord/mirror/ledger", false}, {"scheduler", "mirrord/mirror/ledger", false}, {"mirror/ledger", "mirrord/mirror", false},
+		{"store", "mirrord/site", true}, {"site", "mirrord/store", false}, {"fetch", "mirrord/store", false},
+		{"mirror", "mirrord/fetch", true}, {"web", "mirrord/mirror", false},
+		{"phm", "os", false}, {"phm", "io/fs", true}, {"job", "net/url", true}, {"job", "net/http", false},
+		{"job", "net/http/httptest", false}, {"relocate", "log/slog", false},
+		{"site", "golang.org/x/net/publicsuffix", true}, {"site", "golang.org/x/net/http2", false},
+		{"store", "os", true}, {"cmd/mirrord", "mirrord/internal/demosite", true},
+		{"internal/mirrortest", "mirrord/mirror", true}, {"cmd/mirrord", "mirrord/internal/mirrortest", false},
+		{"mirror", "mirrord/internal/demosite", false}, {"internal/demosite", "mirrord/site", false},
+		{"mirror", "mirrord/nosuch", false},
+		{"mirror", "mirrord/mirror/ledger", true}, {"cmd/mirrord", "mirrord/mirror/ledger", false},
+		{"scheduler", "mirrord/mirror/ledger", false}, {"mirror/ledger", "mirrord/mirror", false},
 		{"mirror/ledger", "mirrord/store", true}, {"store", "mirrord/mirror/ledger", false},
-		{"app", "mirrord/mirror/render", true}, {"app", "mirrord/mirror/ledger", false}, {"web", "mirrord/mirror/render", false},
+		{"app", "mirrord/mirror/render", true}, {"app", "mirrord/mirror/ledger", false},
+		{"web", "mirrord/mirror/render", false},
 		{"mirror/ledger", "mirrord/mirror/render", false}, {"mirror/render", "mirrord/mirror/ledger", true},
 	} {
 		if why := refuse(table, tc.pkg, table[tc.pkg], tc.imp); (why == "") != tc.want {

@@ -40,7 +40,8 @@ func (m *Mirror) Check() {
 	}
 }
 
-// checkPlaces looks for files where none may be: beside the state, or anywhere but in the folders that the format knows.
+// checkPlaces looks for files where none may be: beside the state, or anywhere but in the folders that the
+// format knows.
 func (m *Mirror) checkPlaces() {
 	m.t.Helper()
 	outside, err := os.ReadDir(filepath.Dir(m.Dir))

@@ -18,8 +18,8 @@ import (
 	"mirrord/site"
 )
 
-// Fake asks a Web without any network, so that a run fits into a synctest bubble and its order is the same every time. It is a
-// mirror.Fetcher and a mirror.Robots.
+// Fake asks a Web without any network, so that a run fits into a synctest bubble and its order is the same
+// every time. It is a mirror.Fetcher and a mirror.Robots.
 type Fake struct {
 	Web   *Web
 	Takes time.Duration // of each exchange, in the time of the bubble

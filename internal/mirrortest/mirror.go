@@ -25,8 +25,8 @@ import (
 	"mirrord/store"
 )
 
-// own are the settings for a server of one's own, without which a test would take minutes; no version is dropped, and every run asks for everything.
-// A job file may say otherwise.
+// own are the settings for a server of one's own, without which a test would take minutes; no version is
+// dropped, and every run asks for everything. A job file may say otherwise.
 const own = `
 policy = "full"
 limits.retries = 0
@@ -44,7 +44,8 @@ type Mirror struct {
 	Dir   string // of the state
 	World mirror.World
 
-	// Fetcher and Robots take the place of the network if they are set. Hosts is the politeness; nil: a new one for each run.
+	// Fetcher and Robots take the place of the network if they are set. Hosts is the politeness; nil: a new one
+	// for each run.
 	Fetcher mirror.Fetcher
 	Robots  mirror.Robots
 	Hosts   mirror.Hosts
@@ -62,11 +63,15 @@ type Mirror struct {
 	t testing.TB
 }
 
-// New returns a job with the text of a job file, in which the keys of own may be set again, on an empty state. w may be nil: then
-// the network is the real one.
+// New returns a job with the text of a job file, in which the keys of own may be set again, on an empty
+// state. w may be nil: then the network is the real one.
 func New(t testing.TB, w *Web, toml string) *Mirror {
 	t.Helper()
-	m := &Mirror{t: t, Dir: filepath.Join(t.TempDir(), "state"), World: mirror.World{LookupEnv: os.LookupEnv, ReadFile: os.ReadFile}}
+	m := &Mirror{
+		t:     t,
+		Dir:   filepath.Join(t.TempDir(), "state"),
+		World: mirror.World{LookupEnv: os.LookupEnv, ReadFile: os.ReadFile},
+	}
 	m.SetJob(w, toml)
 	return m
 }
@@ -107,7 +112,8 @@ func (m *Mirror) set(j *job.Job, key, value string) {
 	}
 }
 
-// Run makes a run, checks everything that must hold after any run, and returns the report. An error of the run ends the test.
+// Run makes a run, checks everything that must hold after any run, and returns the report. An error of the
+// run ends the test.
 func (m *Mirror) Run() *mirror.Summary {
 	m.t.Helper()
 	s, err := m.RunWith(context.Background(), func(*mirror.Options) {})
@@ -145,7 +151,17 @@ func (m *Mirror) RunWith(ctx context.Context, change func(*mirror.Options)) (*mi
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	o := mirror.Options{Job: m.Job, State: st, Site: s, Fetcher: m.Fetcher, Robots: m.Robots, Hosts: m.Hosts, Facts: m.Facts, Now: m.Now, Log: m.Log}
+	o := mirror.Options{
+		Job:     m.Job,
+		State:   st,
+		Site:    s,
+		Fetcher: m.Fetcher,
+		Robots:  m.Robots,
+		Hosts:   m.Hosts,
+		Facts:   m.Facts,
+		Now:     m.Now,
+		Log:     m.Log,
+	}
 	if o.Hosts == nil {
 		o.Hosts = new(fetch.Hosts)
 	}
@@ -198,8 +214,9 @@ func (m *Mirror) Site(f func(*store.Site)) {
 	f(s)
 }
 
-// Outcomes returns what the records say of each URL: the outcome, with its reason after a colon, and "+" in front of what is in
-// the mirror. A favicon.ico that there is not is left out, as it is from the log of a Web.
+// Outcomes returns what the records say of each URL: the outcome, with its reason after a colon, and "+" in
+// front of what is in the mirror. A favicon.ico that there is not is left out, as it is from the log of a
+// Web.
 func (m *Mirror) Outcomes() map[string]string {
 	m.t.Helper()
 	out := map[string]string{}
@@ -313,8 +330,8 @@ func Text(s *mirror.Summary) string {
 	return b.String()
 }
 
-// ByURL returns the files of the published tree by their URLs, with every link that leads to a file of the tree replaced by its URL in
-// angle brackets, so that trees whose paths differ can be compared.
+// ByURL returns the files of the published tree by their URLs, with every link that leads to a file of the
+// tree replaced by its URL in angle brackets, so that trees whose paths differ can be compared.
 func (m *Mirror) ByURL() map[string]string {
 	m.t.Helper()
 	root := m.Current()

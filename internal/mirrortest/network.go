@@ -13,8 +13,9 @@ import (
 	"mirrord/reach"
 )
 
-// Network is an internet of two servers for World.Network: whatever is at a public address is one, whatever is at a private address the other.
-// Names change their addresses as it pleases the test. It is safe for concurrent use.
+// Network is an internet of two servers for World.Network: whatever is at a public address is one, whatever
+// is at a private address the other. Names change their addresses as it pleases the test. It is safe for
+// concurrent use.
 type Network struct {
 	Inside *Web // what a mirror may not reach; it answers everything with SECRET
 
@@ -23,7 +24,8 @@ type Network struct {
 	inside  string
 }
 
-// StartNetwork serves both sides until the test ends. Each request has a connection, and so a lookup, of its own.
+// StartNetwork serves both sides until the test ends. Each request has a connection, and so a lookup, of its
+// own.
 func StartNetwork(t testing.TB, outside *Web) *Network {
 	t.Helper()
 	n := &Network{Inside: NewWeb()}

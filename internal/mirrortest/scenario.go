@@ -26,7 +26,8 @@ import (
 	"mirrord/store/storetest"
 )
 
-// Scenario is a text archive: what a site serves over some versions, a job, and what each run must do. Its sections are
+// Scenario is a text archive: what a site serves over some versions, a job, and what each run must do. Its
+// sections are
 //
 //	job.toml                    the job
 //	http://host/path            a page. Leading lines "> 404" and "> Name: value" are its status and header fields, "> gone" removes it
@@ -34,8 +35,8 @@ import (
 //	want 1                      the verdict, the requests in order with the seconds at which they came, the outcomes, the files
 //	want 1 index.html           the bytes of a published text file that is new or changed
 //
-// It is played three times: with a Fake in a synctest bubble, where times and order are exact; so once more, with bodies, ownership and shared facts kept elsewhere,
-// in memory; and over real HTTP without politeness.
+// It is played three times: with a Fake in a synctest bubble, where times and order are exact; so once more,
+// with bodies, ownership and shared facts kept elsewhere, in memory; and over real HTTP without politeness.
 type Scenario struct {
 	File string
 
@@ -57,7 +58,15 @@ func Load(t testing.TB, file string) *Scenario {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Scenario{File: file, archive: a, runs: 1, jobs: map[int]string{}, pages: map[int]map[string]Page{}, removed: map[int][]string{}, want: map[string]string{}}
+	s := &Scenario{
+		File:    file,
+		archive: a,
+		runs:    1,
+		jobs:    map[int]string{},
+		pages:   map[int]map[string]Page{},
+		removed: map[int][]string{},
+		want:    map[string]string{},
+	}
 	for _, f := range a.Files {
 		if want, ok := strings.CutPrefix(f.Name, "want "); ok {
 			s.want[want] = string(f.Data)
@@ -180,7 +189,9 @@ func (s *Scenario) playInBubble(t *testing.T, got map[string]string, change func
 }
 
 // play makes all runs.
-func (s *Scenario) play(t *testing.T, w *Web, m *Mirror, after func(int, *mirror.Summary, time.Time, []Request, map[string]string)) {
+func (s *Scenario) play(
+	t *testing.T, w *Web, m *Mirror, after func(int, *mirror.Summary, time.Time, []Request, map[string]string),
+) {
 	for run := 1; run <= s.runs; run++ {
 		for u, p := range s.pages[run] {
 			w.Set(u, p)
@@ -192,7 +203,8 @@ func (s *Scenario) play(t *testing.T, w *Web, m *Mirror, after func(int, *mirror
 			m.SetJob(w, j)
 		}
 		switch {
-		case w.URL == "" && !strings.Contains(s.jobs[1], "connections ="): // one after the other, so that the order is exact
+		case w.URL == "" && !strings.Contains(s.jobs[1], "connections ="):
+			// one after the other, so that the order is exact
 			m.Job.Polite.Connections, m.Job.Polite.Delay = 1, 100*time.Millisecond
 		case w.URL != "":
 			m.Job.Polite.Delay, m.Job.Polite.Factor, m.Job.Polite.MaxDelay = 0, 0, 20*time.Millisecond
@@ -214,7 +226,9 @@ func (s *Scenario) play(t *testing.T, w *Web, m *Mirror, after func(int, *mirror
 }
 
 // note writes down what a run did.
-func (s *Scenario) note(got map[string]string, m *Mirror, run int, sum *mirror.Summary, since time.Time, log []Request, tree map[string]string) {
+func (s *Scenario) note(
+	got map[string]string, m *Mirror, run int, sum *mirror.Summary, since time.Time, log []Request, tree map[string]string,
+) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, version %d", sum.Verdict, sum.Version)
 	if sum.Published {
@@ -266,7 +280,8 @@ func lastText(got map[string]string, run int, p string) string {
 }
 
 func isText(p string) bool {
-	return slices.Contains([]string{".html", ".css", ".svg", ".xml", ".rss", ".webmanifest", ".json", ".xhtml"}, path.Ext(p))
+	return slices.Contains([]string{".html", ".css", ".svg", ".xml", ".rss", ".webmanifest", ".json", ".xhtml"},
+		path.Ext(p))
 }
 
 // untimed drops what only a bubble makes exact: the times and the order of requests, and the words of errors.

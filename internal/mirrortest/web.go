@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package mirrortest is what tests of whole runs are made of: a web of several hosts under one loopback server, the runner of a job
-// on a temporary state that checks every invariant after each run, and scenarios as text archives.
+// Package mirrortest is what tests of whole runs are made of: a web of several hosts under one loopback
+// server, the runner of a job on a temporary state that checks every invariant after each run, and scenarios
+// as text archives.
 //
-// The server is reached as a proxy, so that hosts have names of their own and a run asks for the same URLs every time. Hosts that
-// the web does not have answer as names that do not resolve: the proxy hangs up.
+// The server is reached as a proxy, so that hosts have names of their own and a run asks for the same URLs
+// every time. Hosts that the web does not have answer as names that do not resolve: the proxy hangs up.
 package mirrortest
 
 import (
@@ -34,7 +35,10 @@ type Page struct {
 
 // HTML is a page with a title and a body.
 func HTML(title, body string) Page {
-	return Page{Header: map[string]string{"Content-Type": "text/html; charset=utf-8"}, Body: "<!DOCTYPE html>\n<title>" + title + "</title>\n" + body + "\n"}
+	return Page{
+		Header: map[string]string{"Content-Type": "text/html; charset=utf-8"},
+		Body:   "<!DOCTYPE html>\n<title>" + title + "</title>\n" + body + "\n",
+	}
 }
 
 // Redirect leads to another place.
@@ -154,7 +158,8 @@ func (s *statusWriter) WriteHeader(code int) {
 // Unwrap lets http.ResponseController find the connection.
 func (s *statusWriter) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
-// ServeHTTP answers with validators and conditional requests (RFC 9110 13). A host that the web does not have is hung up on.
+// ServeHTTP answers with validators and conditional requests (RFC 9110 13). A host that the web does not have
+// is hung up on.
 func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	url := "http://" + r.Host + r.URL.RequestURI()
 	if r.URL.Host != "" {
@@ -195,7 +200,10 @@ func (w *Web) note(url string, status int, r *http.Request) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.log = append(w.log, Request{
-		URL: url, Status: status, Header: r.Header, At: time.Now(),
+		URL:         url,
+		Status:      status,
+		Header:      r.Header,
+		At:          time.Now(),
 		Conditional: r.Header.Get("If-None-Match") != "" || r.Header.Get("If-Modified-Since") != "",
 	})
 }
@@ -225,7 +233,8 @@ func (p *Page) serve(w http.ResponseWriter, r *http.Request) {
 	w.Write([]byte(p.Body))
 }
 
-// fresh reports whether the client's copy is good: If-None-Match goes before If-Modified-Since (RFC 9110 13.2.2).
+// fresh reports whether the client's copy is good: If-None-Match goes before If-Modified-Since (RFC 9110
+// 13.2.2).
 func fresh(h http.Header, r *http.Request) bool {
 	if tag := r.Header.Get("If-None-Match"); tag != "" {
 		return h.Get("ETag") != "" && tag == h.Get("ETag")
@@ -280,7 +289,8 @@ func (w *Web) Clear() {
 	clear(w.pages)
 }
 
-// Serve serves on a loopback address, so that a test has hosts that differ by more than their ports, until the test ends.
+// Serve serves on a loopback address, so that a test has hosts that differ by more than their ports, until
+// the test ends.
 func Serve(t testing.TB, addr string, h http.Handler) *httptest.Server {
 	t.Helper()
 	l, err := net.Listen("tcp", addr+":0")

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package oracle asks independent implementations in Node.js, so that differential tests can hold mirrord against them. The programs are in
-// tools/oracles; .ci/run oracles installs what its lock file names, and sets MIRRORD_ORACLES to the directory.
+// Package oracle asks independent implementations in Node.js, so that differential tests can hold mirrord
+// against them. The programs are in tools/oracles; .ci/run oracles installs what its lock file names, and
+// sets MIRRORD_ORACLES to the directory.
 package oracle
 
 import (
@@ -13,7 +14,8 @@ import (
 	"testing"
 )
 
-// Ask sends each question to the oracle of that name and returns its answers, in order. Without oracles the test is skipped.
+// Ask sends each question to the oracle of that name and returns its answers, in order. Without oracles the
+// test is skipped.
 func Ask[Q, A any](t *testing.T, name string, questions []Q) []A {
 	t.Helper()
 	dir := os.Getenv("MIRRORD_ORACLES")

@@ -29,7 +29,12 @@ func Tree(t testing.TB, at time.Time, files map[string][]byte) fstest.MapFS {
 		body := files[p]
 		sum := sha256.Sum256(body)
 		add(p, body)
-		f := phm.File{Path: p, URL: "http://h.example/" + p, Size: int64(len(body)), SHA256: hex.EncodeToString(sum[:])}
+		f := phm.File{
+			Path:   p,
+			URL:    "http://h.example/" + p,
+			Size:   int64(len(body)),
+			SHA256: hex.EncodeToString(sum[:]),
+		}
 		if err := w.Write(&f); err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package replicatest reads the data sets that the rooms of replica are tested with, where they lie beside the repository.
+// Package replicatest reads the data sets that the rooms of replica are tested with, where they lie beside
+// the repository.
 package replicatest
 
 import (
@@ -30,8 +31,9 @@ type Corpus struct {
 	Blobs map[string][]byte
 }
 
-// CorpusDir returns the directory of a set; "" when it is not there. The environment variable MIRRORD_REPLICA_SET names another one to test
-// with in place of mini: dev needs blobs.tar beside its blobs.tar.xz, because the standard library reads no xz.
+// CorpusDir returns the directory of a set; "" when it is not there. The environment variable
+// MIRRORD_REPLICA_SET names another one to test with in place of mini: dev needs blobs.tar beside its
+// blobs.tar.xz, because the standard library reads no xz.
 func CorpusDir(t testing.TB) string {
 	t.Helper()
 	if dir := os.Getenv("MIRRORD_REPLICA_SET"); dir != "" {
@@ -64,7 +66,8 @@ func ReadCorpus(t testing.TB) *Corpus {
 		if f[cols["pid"]] != strconv.Itoa(len(c.Pages)) {
 			t.Fatalf("%s: page %s has number %d", dir, f[cols["pid"]], len(c.Pages))
 		}
-		c.Pages = append(c.Pages, CorpusPage{f[cols["host"]], f[cols["path"]], f[cols["blob"]], f[cols["family"]], f[cols["lang"]], f[cols["key"]], f[cols["copy"]], f[cols["crawled"]] == "1"})
+		c.Pages = append(c.Pages, CorpusPage{f[cols["host"]], f[cols["path"]], f[cols["blob"]], f[cols["family"]],
+			f[cols["lang"]], f[cols["key"]], f[cols["copy"]], f[cols["crawled"]] == "1"})
 	}
 	name := filepath.Join(dir, "blobs.tar.gz")
 	if _, err := os.Stat(name); err != nil {

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// CPUSeconds returns the processor time this process has used. On a shared machine it says more than the clock does.
+// CPUSeconds returns the processor time this process has used. On a shared machine it says more than the
+// clock does.
 func CPUSeconds(tb testing.TB) float64 {
 	var r syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package systemd speaks the three small protocols between a service and systemd: readiness and watchdog (sd_notify(3)), and sockets that were opened
-// before the service was started (sd_listen_fds(3)). Without systemd all of it does nothing.
+// Package systemd speaks the three small protocols between a service and systemd: readiness and watchdog
+// (sd_notify(3)), and sockets that were opened before the service was started (sd_listen_fds(3)). Without
+// systemd all of it does nothing.
 package systemd
 
 import (
@@ -13,10 +14,12 @@ import (
 	"time"
 )
 
-// patience is how long systemd may take to read what it is told: a service that waited for it for ever could not end.
+// patience is how long systemd may take to read what it is told: a service that waited for it for ever could
+// not end.
 const patience = time.Second
 
-// Notify tells systemd how the service stands: "READY=1", "STOPPING=1", "WATCHDOG=1", "STATUS=…", several with line ends between them.
+// Notify tells systemd how the service stands: "READY=1", "STOPPING=1", "WATCHDOG=1", "STATUS=…", several
+// with line ends between them.
 func Notify(lookupEnv func(string) (string, bool), state string) error {
 	addr, ok := lookupEnv("NOTIFY_SOCKET")
 	if !ok || addr == "" {
@@ -53,7 +56,8 @@ func Watchdog(lookupEnv func(string) (string, bool), pid int) time.Duration {
 // firstFD is the first descriptor that systemd passes (SD_LISTEN_FDS_START).
 const firstFD = 3
 
-// Listeners returns the sockets that systemd opened, by their names (FileDescriptorName= of the socket unit). It is called once.
+// Listeners returns the sockets that systemd opened, by their names (FileDescriptorName= of the socket unit).
+// It is called once.
 func Listeners(lookupEnv func(string) (string, bool), pid int) (map[string]net.Listener, error) {
 	p, _ := lookupEnv("LISTEN_PID")
 	v, _ := lookupEnv("LISTEN_FDS")

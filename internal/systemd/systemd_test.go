@@ -84,7 +84,10 @@ func TestWatchdog(t *testing.T) {
 }
 
 func TestNoListeners(t *testing.T) {
-	for _, v := range []func(string) (string, bool){vars(), vars("LISTEN_PID", "8", "LISTEN_FDS", "1"), vars("LISTEN_PID", "7", "LISTEN_FDS", "0"), vars("LISTEN_PID", "7", "LISTEN_FDS", "x"), vars("LISTEN_PID", "7", "LISTEN_FDS", "100000")} {
+	for _, v := range []func(string) (string, bool){
+		vars(), vars("LISTEN_PID", "8", "LISTEN_FDS", "1"), vars("LISTEN_PID", "7", "LISTEN_FDS", "0"),
+		vars("LISTEN_PID", "7", "LISTEN_FDS", "x"), vars("LISTEN_PID", "7", "LISTEN_FDS", "100000"),
+	} {
 		if got, err := Listeners(v, 7); len(got) != 0 || err != nil {
 			t.Errorf("%v, %v", got, err)
 		}

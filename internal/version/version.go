@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package version says which mirrord this is. Number is the one source of the version: the binary, the packages, the image and
-// the top section of CHANGELOG.md agree with it, and a test holds them to that.
+// Package version says which mirrord this is. Number is the one source of the version: the binary, the
+// packages, the image and the top section of CHANGELOG.md agree with it, and a test holds them to that.
 package version
 
 import (
@@ -12,8 +12,9 @@ import (
 // Number is the version by semver.org, without a leading "v".
 const Number = "0.2.0"
 
-// Text returns the version with what the binary was built from: "0.2.0 (commit 0363db7c33aa, go1.26.8)". The commit is what the
-// go command recorded at the build. It is missing when the source was not a git checkout or the program was started by go run.
+// Text returns the version with what the binary was built from: "0.2.0 (commit 0363db7c33aa, go1.26.8)". The
+// commit is what the go command recorded at the build. It is missing when the source was not a git checkout
+// or the program was started by go run.
 func Text() string {
 	bi, ok := debug.ReadBuildInfo()
 	if !ok {

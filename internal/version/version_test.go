@@ -19,8 +19,12 @@ func TestText(t *testing.T) {
 	}{
 		{"nothing known", debug.BuildInfo{}, Number},
 		{"go run", debug.BuildInfo{GoVersion: "go1.26.8"}, Number + " (go1.26.8)"},
-		{"checkout", debug.BuildInfo{GoVersion: "go1.26.8", Settings: []debug.BuildSetting{revision}}, Number + " (commit 0363db7c33aa, go1.26.8)"},
-		{"changed", debug.BuildInfo{Settings: []debug.BuildSetting{revision, modified}}, Number + " (commit 0363db7c33aa with changes)"},
+		{"checkout", debug.BuildInfo{
+			GoVersion: "go1.26.8",
+			Settings:  []debug.BuildSetting{revision},
+		}, Number + " (commit 0363db7c33aa, go1.26.8)"},
+		{"changed", debug.BuildInfo{Settings: []debug.BuildSetting{revision, modified}},
+			Number + " (commit 0363db7c33aa with changes)"},
 	} {
 		if got := text(&c.info); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)

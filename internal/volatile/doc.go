@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package volatile tells a page that changed from one in which only that changed which always changes: the date of the request, the
-// time it took, a visitor counter, a token of a form.
+// Package volatile tells a page that changed from one in which only that changed which always changes: the
+// date of the request, the time it took, a visitor counter, a token of a form.
 //
-// Two bodies are cut into segments, tags and lines of text. When both have the same segments but for their variable parts, dates, times,
-// numbers and tokens, and every part that differs is of a kind that a server writes by itself, the two differ in nothing that a reader came
-// for. That is a guess about one pair; it becomes a rule only when it held for two changes in a row, in the same segments, and nothing was
-// the same in between. A segment is named by a hash of its constant parts and of the segments before it, its template.
+// Two bodies are cut into segments, tags and lines of text. When both have the same segments but for their
+// variable parts, dates, times, numbers and tokens, and every part that differs is of a kind that a server
+// writes by itself, the two differ in nothing that a reader came for. That is a guess about one pair; it
+// becomes a rule only when it held for two changes in a row, in the same segments, and nothing was the same
+// in between. A segment is named by a hash of its constant parts and of the segments before it, its template.
 //
-// What is never covered: words, links and everything else that leads somewhere, numbers that nothing says are counters or timings, and
-// more than a handful of segments. A rule that has held a page back for MaxHeld answers in a row lets the next one through, so that
-// whatever it might hide is seen in the end.
+// What is never covered: words, links and everything else that leads somewhere, numbers that nothing says are
+// counters or timings, and more than a handful of segments. A rule that has held a page back for MaxHeld
+// answers in a row lets the next one through, so that whatever it might hide is seen in the end.
 package volatile
 
 import (
@@ -65,7 +66,8 @@ func (r Rule) Kept() Rule {
 	return r
 }
 
-// Same returns the rule after an answer that was the same in every byte: what was on its way to become a rule does not always change.
+// Same returns the rule after an answer that was the same in every byte: what was on its way to become a rule
+// does not always change.
 func (r Rule) Same() Rule {
 	if !r.Holds() {
 		return Rule{}
@@ -74,7 +76,8 @@ func (r Rule) Same() Rule {
 	return r
 }
 
-// Broken returns the rule after a change in more than what may change by itself. What always changes still does.
+// Broken returns the rule after a change in more than what may change by itself. What always changes still
+// does.
 func (r Rule) Broken() Rule { return r.Same() }
 
 // Changed returns the rule after a change in which Compare found nothing but d.
@@ -92,7 +95,9 @@ func (r Rule) Changed(d Difference) Rule {
 	if r.Seen == 0 {
 		return next
 	}
-	both := slices.DeleteFunc(slices.Clone(d.Templates), func(t uint64) bool { return !slices.Contains(r.templates(), t) })
+	both := slices.DeleteFunc(slices.Clone(d.Templates), func(t uint64) bool {
+		return !slices.Contains(r.templates(), t)
+	})
 	if len(both) == 0 {
 		return next
 	}
@@ -101,7 +106,8 @@ func (r Rule) Changed(d Difference) Rule {
 	return next
 }
 
-// Find returns the segments of a body that the rule covers, for a person: their text, cut short, with '#' for what varies.
+// Find returns the segments of a body that the rule covers, for a person: their text, cut short, with '#' for
+// what varies.
 func (r Rule) Find(body []byte) (found []string) {
 	var c cutter
 	c.begin(body)
@@ -121,7 +127,8 @@ type Difference struct {
 	Examples  []string // of the segments, as Find writes them
 }
 
-// Compare cuts two bodies of one page into segments. ok is true when they differ, and only in what may change by itself.
+// Compare cuts two bodies of one page into segments. ok is true when they differ, and only in what may change
+// by itself.
 func Compare(old, new []byte) (d Difference, ok bool) {
 	if len(old) > MaxBody || len(new) > MaxBody {
 		return d, false

@@ -11,26 +11,31 @@ import (
 )
 
 func page(middle, foot string) string {
-	return "<!DOCTYPE html>\n<html><head><title>Title</title></head>\n<body>\n<h1>Heading</h1>\n" + middle + "\n<hr>\n" + foot + "\n</body></html>\n"
+	return "<!DOCTYPE html>\n<html><head><title>Title</title></head>\n<body>\n<h1>Heading</h1>\n" + middle +
+		"\n<hr>\n" + foot + "\n</body></html>\n"
 }
 
 func TestWhatAlwaysChanges(t *testing.T) {
 	for name, c := range map[string][2]string{
-		"clock":        {"<p>It is 12:30:05</p>", "<p>It is 9:31:00</p>"},
-		"ISO":          {"Generated 2026-11-20T12:30:05Z", "Generated 2026-11-21T01:02:03Z"},
-		"RFC 1123":     {"<i>Fri, 20 Nov 2026 07:31:36 GMT</i>", "<i>Sat, 21 Nov 2026 07:31:40 GMT</i>"},
-		"words":        {"Today is Friday, November 20th, 2026.", "Today is Sunday, December 2nd, 2026."},
-		"German":       {"Stand: 20. November 2026, 12:00 Uhr", "Stand: 1. Dezember 2026, 13:10 Uhr"},
-		"slashes":      {"as of 11/20/2026 3:04 pm", "as of 1/2/2027 4:05 am"},
-		"unix":         {"<script>var t = 1763624096;</script>", "<script>var t = 1763624199;</script>"},
-		"counter":      {"<p>Visitors: <b>1234</b></p>", "<p>Visitors: <b>1240</b></p>"},
-		"thousands":    {"You are visitor number 12,999", "You are visitor number 13,001"},
-		"timing":       {"<!-- rendered --> Page generated in 0.034 seconds with 12 queries", "<!-- rendered --> Page generated in 1.2 seconds with 9 queries"},
-		"comment":      {"<!-- cache a8f3, 123456789 -->", "<!-- cache a8f3, 7654321 -->"},
-		"hidden":       {`<input type="hidden" name="csrf_token" value="Abc9DefG1hiJklmn0">`, `<input type="hidden" name="csrf_token" value="Zyx1WvutS2rqPonm3">`},
-		"nonce":        {`<script nonce="3f2a9c1d77">x()</script>`, `<script nonce="00aa9c1d12">x()</script>`},
-		"UUID":         {`<meta name="session-id" content="123e4567-e89b-12d3-a456-426614174000">`, `<meta name="session-id" content="00000000-e89b-12d3-a456-4266aaaaaaaa">`},
-		"base64":       {`<meta name="csrf-token" content="aB3/+xYz09QwErTy==">`, `<meta name="csrf-token" content="zB4-+xYz11QwErTy==">`},
+		"clock":     {"<p>It is 12:30:05</p>", "<p>It is 9:31:00</p>"},
+		"ISO":       {"Generated 2026-11-20T12:30:05Z", "Generated 2026-11-21T01:02:03Z"},
+		"RFC 1123":  {"<i>Fri, 20 Nov 2026 07:31:36 GMT</i>", "<i>Sat, 21 Nov 2026 07:31:40 GMT</i>"},
+		"words":     {"Today is Friday, November 20th, 2026.", "Today is Sunday, December 2nd, 2026."},
+		"German":    {"Stand: 20. November 2026, 12:00 Uhr", "Stand: 1. Dezember 2026, 13:10 Uhr"},
+		"slashes":   {"as of 11/20/2026 3:04 pm", "as of 1/2/2027 4:05 am"},
+		"unix":      {"<script>var t = 1763624096;</script>", "<script>var t = 1763624199;</script>"},
+		"counter":   {"<p>Visitors: <b>1234</b></p>", "<p>Visitors: <b>1240</b></p>"},
+		"thousands": {"You are visitor number 12,999", "You are visitor number 13,001"},
+		"timing": {"<!-- rendered --> Page generated in 0.034 seconds with 12 queries",
+			"<!-- rendered --> Page generated in 1.2 seconds with 9 queries"},
+		"comment": {"<!-- cache a8f3, 123456789 -->", "<!-- cache a8f3, 7654321 -->"},
+		"hidden": {`<input type="hidden" name="csrf_token" value="Abc9DefG1hiJklmn0">`,
+			`<input type="hidden" name="csrf_token" value="Zyx1WvutS2rqPonm3">`},
+		"nonce": {`<script nonce="3f2a9c1d77">x()</script>`, `<script nonce="00aa9c1d12">x()</script>`},
+		"UUID": {`<meta name="session-id" content="123e4567-e89b-12d3-a456-426614174000">`,
+			`<meta name="session-id" content="00000000-e89b-12d3-a456-4266aaaaaaaa">`},
+		"base64": {`<meta name="csrf-token" content="aB3/+xYz09QwErTy==">`,
+			`<meta name="csrf-token" content="zB4-+xYz11QwErTy==">`},
 		"two segments": {"12:00\n<!-- 1 -->", "13:00\n<!-- 2 -->"},
 	} {
 		old, new := page("text", c[0]), page("text", c[1])
@@ -56,25 +61,28 @@ func TestWhatAlwaysChanges(t *testing.T) {
 
 func TestWhatIsAChange(t *testing.T) {
 	for name, c := range map[string][2]string{
-		"same":            {"x", "x"},
-		"word":            {"<p>old text</p>", "<p>new text</p>"},
-		"version":         {"<p>Latest release: 4.19.3</p>", "<p>Latest release: 4.19.4</p>"},
-		"long version":    {"<p>Latest release: 4.19.24</p>", "<p>Latest release: 4.20.24</p>"},
-		"price":           {"<td>12.50 EUR</td>", "<td>13.50 EUR</td>"},
-		"comments":        {"<p>3 comments</p>", "<p>4 comments</p>"},
-		"year":            {"<p>Copyright 2025</p>", "<p>Copyright 2026</p>"},
-		"dated link":      {`<a href="news-2026-11-20.html">news</a>`, `<a href="news-2026-11-21.html">news</a>`},
-		"image":           {`<img src="graph.png?t=1763624096">`, `<img src="graph.png?t=1763624199">`},
-		"lazy image":      {`<img data-src="a-12:30.png">`, `<img data-src="a-12:31.png">`},
-		"refresh":         {`<meta http-equiv=refresh content="5;url=a-2026-11-20">`, `<meta http-equiv=refresh content="5;url=a-2026-11-21">`},
+		"same":         {"x", "x"},
+		"word":         {"<p>old text</p>", "<p>new text</p>"},
+		"version":      {"<p>Latest release: 4.19.3</p>", "<p>Latest release: 4.19.4</p>"},
+		"long version": {"<p>Latest release: 4.19.24</p>", "<p>Latest release: 4.20.24</p>"},
+		"price":        {"<td>12.50 EUR</td>", "<td>13.50 EUR</td>"},
+		"comments":     {"<p>3 comments</p>", "<p>4 comments</p>"},
+		"year":         {"<p>Copyright 2025</p>", "<p>Copyright 2026</p>"},
+		"dated link":   {`<a href="news-2026-11-20.html">news</a>`, `<a href="news-2026-11-21.html">news</a>`},
+		"image":        {`<img src="graph.png?t=1763624096">`, `<img src="graph.png?t=1763624199">`},
+		"lazy image":   {`<img data-src="a-12:30.png">`, `<img data-src="a-12:31.png">`},
+		"refresh": {`<meta http-equiv=refresh content="5;url=a-2026-11-20">`,
+			`<meta http-equiv=refresh content="5;url=a-2026-11-21">`},
 		"address in text": {"<link>http://x/2026-11-20</link>", "<link>http://x/2026-11-21</link>"},
 		"style":           {`<p style="width:12px">`, `<p style="width:13px">`},
 		"checksum":        {"<td>3f2a9c1d77</td>", "<td>00aa9c1d12</td>"},
 		"new element":     {"<p>12:00</p>", "<p>12:00</p><p>12:01</p>"},
 		"counter gone":    {"<p>Visitors: 12</p>", "<p>Visitors: none</p>"},
 		"other words":     {"<p>Meeting on 20 Nov 2026 in Berlin</p>", "<p>Meeting on 21 Nov 2026 in Bonn</p>"},
-		"timetable": {strings.Join([]string{"<td>12:00", "<td>12:10", "<td>12:20", "<td>12:30", "<td>12:40", "<td>12:50", "<td>13:00", "<td>13:10", "<td>13:20"}, "\n"),
-			strings.Join([]string{"<td>12:01", "<td>12:11", "<td>12:21", "<td>12:31", "<td>12:41", "<td>12:51", "<td>13:01", "<td>13:11", "<td>13:21"}, "\n")},
+		"timetable": {strings.Join([]string{"<td>12:00", "<td>12:10", "<td>12:20", "<td>12:30", "<td>12:40",
+			"<td>12:50", "<td>13:00", "<td>13:10", "<td>13:20"}, "\n"),
+			strings.Join([]string{"<td>12:01", "<td>12:11", "<td>12:21", "<td>12:31", "<td>12:41", "<td>12:51",
+				"<td>13:01", "<td>13:11", "<td>13:21"}, "\n")},
 	} {
 		for range 2 {
 			if d, ok := Compare([]byte(page(c[0], "foot")), []byte(page(c[1], "foot"))); ok {
@@ -141,9 +149,11 @@ func TestRuleLetsAPageThroughInTheEnd(t *testing.T) {
 	}
 }
 
-// A change of any word, or of any number that nothing calls volatile, is never hidden, wherever volatile parts stand.
+// A change of any word, or of any number that nothing calls volatile, is never hidden, wherever volatile
+// parts stand.
 func TestNoChangeOfTextIsHidden(t *testing.T) {
-	stamps := []string{"12:%02d:00", "2026-11-%02d", "%d Nov 2026", "Visitors: %d", "generated in 0.0%d seconds", `<input name=csrf value="%d">`, "<!-- %d -->"}
+	stamps := []string{"12:%02d:00", "2026-11-%02d", "%d Nov 2026", "Visitors: %d", "generated in 0.0%d seconds",
+		`<input name=csrf value="%d">`, "<!-- %d -->"}
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 12).Draw(t, "lines")
 		change := rapid.IntRange(0, n-1).Draw(t, "changed line")
@@ -152,7 +162,9 @@ func TestNoChangeOfTextIsHidden(t *testing.T) {
 			word := rapid.StringMatching(`[g-lo-z]{3,8}( [g-lo-z]{3,8}){0,3}`).Draw(t, "text")
 			other := word
 			if i == change {
-				other = rapid.StringMatching(`[g-lo-z]{3,8}( [g-lo-z]{3,8}){0,3}`).Filter(func(s string) bool { return s != word }).Draw(t, "other text")
+				other = rapid.StringMatching(`[g-lo-z]{3,8}( [g-lo-z]{3,8}){0,3}`).Filter(func(s string) bool {
+					return s != word
+				}).Draw(t, "other text")
 			}
 			f := ""
 			if rapid.Bool().Draw(t, "stamped") {
@@ -189,7 +201,8 @@ func FuzzCompare(f *testing.F) {
 		if !ok {
 			return
 		}
-		if len(d.Templates) == 0 || len(d.Templates) > MaxTemplates || fmt.Sprint(d.Templates) != fmt.Sprint(back.Templates) {
+		if len(d.Templates) == 0 || len(d.Templates) > MaxTemplates ||
+			fmt.Sprint(d.Templates) != fmt.Sprint(back.Templates) {
 			t.Fatalf("%+v, %+v", d, back)
 		}
 		rule := Rule{}.Changed(d).Changed(d)
@@ -203,7 +216,8 @@ func FuzzCompare(f *testing.F) {
 func BenchmarkCompare(b *testing.B) {
 	var s strings.Builder
 	for i := range 1000 {
-		fmt.Fprintf(&s, "<p class=\"x\">Line %d of some <b>text</b> with a <a href=\"/p%d.html\">link</a></p>\n", i, i)
+		fmt.Fprintf(&s, "<p class=\"x\">Line %d of some <b>text</b> with a <a href=\"/p%d.html\">link</a></p>\n", i,
+			i)
 	}
 	old, new := []byte(page(s.String(), "at 12:00")), []byte(page(s.String(), "at 12:01"))
 	b.SetBytes(int64(len(old)))

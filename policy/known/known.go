@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package known is the registry of policies: to add one, write its package and add a line here. The job file, its reference, the engine and
-// replay take the policies from All.
+// Package known is the registry of policies: to add one, write its package and add a line here. The job file,
+// its reference, the engine and replay take the policies from All.
 package known
 
 import "mirrord/policy"

@@ -90,7 +90,10 @@ func TestToyInReplay(t *testing.T) {
 	if n, all := got.Total.Requests, full.Total.Requests; n == 0 || n*3 > all*2 {
 		t.Errorf("the toy made %d requests, full %d: want about half", n, all)
 	}
-	if _, err := replay.Run(h, replay.Options{Policy: "toy", Train: 2}); err == nil || !strings.Contains(err.Error(), `unknown policy "toy"`) {
+	if _, err := replay.Run(h, replay.Options{
+		Policy: "toy",
+		Train:  2,
+	}); err == nil || !strings.Contains(err.Error(), `unknown policy "toy"`) {
 		t.Errorf("without registration: %v", err)
 	}
 }
@@ -103,7 +106,11 @@ func history(t *testing.T) *replay.History {
 			if v > 0 && (i%4 == 0) {
 				continue // as it was
 			}
-			records = append(records, replay.Record{Path: fmt.Sprintf("d%d/p%02d.html", i/5, i), Size: 100, Blob: fmt.Sprintf("%d.%d", i, v*(i%4))})
+			records = append(records, replay.Record{
+				Path: fmt.Sprintf("d%d/p%02d.html", i/5, i),
+				Size: 100,
+				Blob: fmt.Sprintf("%d.%d", i, v*(i%4)),
+			})
 		}
 		if err := b.Add(time.Date(2026, 1, 1+7*v, 0, 0, 0, 0, time.UTC), "", records); err != nil {
 			t.Fatal(err)
@@ -124,7 +131,9 @@ func TestToyInRun(t *testing.T) {
 	m := mirrortest.New(t, w, `url = "http://toy.test/"`)
 	m.Set("full_runs", "1")
 	run := func() *mirror.Summary {
-		sum, err := m.RunWith(context.Background(), func(o *mirror.Options) { o.Policies = append(known.All(), definition()) })
+		sum, err := m.RunWith(context.Background(), func(o *mirror.Options) {
+			o.Policies = append(known.All(), definition())
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,7 +143,9 @@ func TestToyInRun(t *testing.T) {
 	m.Job.Policy = "toy"
 	w.Requests() // those so far are forgotten
 	sum := run()
-	if n := len(w.Requests()); sum.Policy != "toy" || sum.Verdict != mirror.Complete || sum.Skipped < 15 || n < 15 || n > 30 {
-		t.Errorf("policy %s, verdict %s: %d requests, %d skipped; want about 20 of each", sum.Policy, sum.Verdict, n, sum.Skipped)
+	if n := len(w.Requests()); sum.Policy != "toy" || sum.Verdict != mirror.Complete || sum.Skipped < 15 ||
+		n < 15 || n > 30 {
+		t.Errorf("policy %s, verdict %s: %d requests, %d skipped; want about 20 of each", sum.Policy, sum.Verdict,
+			n, sum.Skipped)
 	}
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command sbom writes what a built binary is made of, from the build information inside it and the module cache:
+// Command sbom writes what a built binary is made of, from the build information inside it and the module
+// cache:
 //
 //	sbom BINARY VERSION SBOM.cdx.json LICENSES.txt
 //
-// The first file is a bill of materials (CycloneDX 1.5, JSON). The second holds the licence texts of all modules that are linked,
-// and Go's own, which their licences require to accompany the binary. The same binary gives the same bytes. A module without a
-// licence file, or with one that is not recognised, is an error: look at it before it is distributed.
+// The first file is a bill of materials (CycloneDX 1.5, JSON). The second holds the licence texts of all
+// modules that are linked, and Go's own, which their licences require to accompany the binary. The same
+// binary gives the same bytes. A module without a licence file, or with one that is not recognised, is an
+// error: look at it before it is distributed.
 package main
 
 import (
@@ -51,9 +53,12 @@ func run(binary, version, bom, licences string) error {
 		return err
 	}
 	var texts bytes.Buffer
-	fmt.Fprintf(&texts, "mirrord is distributed under the Apache License 2.0. It is linked with the modules below, each under the licence that follows its name.\n")
+	fmt.Fprintf(&texts,
+		"mirrord is distributed under the Apache License 2.0. It is linked with the modules below, each under "+
+			"the licence that follows its name.\n")
 	for _, m := range all {
-		fmt.Fprintf(&texts, "\n%s\n%s %s (%s)\n%s\n\n%s\n", strings.Repeat("=", 80), m.path, m.version, m.licence, strings.Repeat("=", 80), bytes.TrimSpace(m.text))
+		fmt.Fprintf(&texts, "\n%s\n%s %s (%s)\n%s\n\n%s\n", strings.Repeat("=", 80), m.path, m.version, m.licence,
+			strings.Repeat("=", 80), bytes.TrimSpace(m.text))
 	}
 	return errors.Join(os.WriteFile(bom, data, 0o644), os.WriteFile(licences, texts.Bytes(), 0o644))
 }
@@ -117,7 +122,9 @@ func escape(path string) string {
 
 // read finds the licence of a module in its folder.
 func (m *module) read(dir string) error {
-	for _, name := range []string{"LICENSE", "LICENSE.md", "LICENSE.txt", "LICENCE", "COPYING", "License", "license"} {
+	for _, name := range []string{
+		"LICENSE", "LICENSE.md", "LICENSE.txt", "LICENCE", "COPYING", "License", "license",
+	} {
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -152,7 +159,8 @@ func licenceOf(text []byte) string {
 		}
 		found = append(found, id)
 	}
-	if has("Permission to use, copy, modify, and/or distribute this software for any purpose") || has("Permission to use, copy, modify, and distribute this software for any purpose") {
+	if has("Permission to use, copy, modify, and/or distribute this software for any purpose") ||
+		has("Permission to use, copy, modify, and distribute this software for any purpose") {
 		found = append(found, "ISC")
 	}
 	if has("Mozilla Public License Version 2.0") || has("Mozilla Public License, version 2.0") {
@@ -200,7 +208,8 @@ func billOfMaterials(info *debug.BuildInfo, version string, all []module) ([]byt
 	bom.Components = &components
 	bom.Dependencies = &[]cdx.Dependency{{Ref: main.BOMRef, Dependencies: &refs}}
 	var b bytes.Buffer
-	if err := cdx.NewBOMEncoder(&b, cdx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(bom, cdx.SpecVersion1_5); err != nil {
+	if err := cdx.NewBOMEncoder(&b, cdx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(bom,
+		cdx.SpecVersion1_5); err != nil {
 		return nil, err
 	}
 	if !json.Valid(b.Bytes()) {
