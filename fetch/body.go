@@ -36,8 +36,8 @@ func (c *Client) readBody(t *transfer, res *Result, resp *http.Response, in *wir
 	return nil
 }
 
-// drain reads the body of an error or a redirect, which is of no use, so that its connection can be used again; what happens to it
-// does not matter, and it may not take long.
+// drain reads the body of an error or a redirect, which is of no use, so that its connection can be used
+// again; what happens to it does not matter, and it may not take long.
 func (c *Client) drain(in *wire, declared int64) {
 	if declared > drainMost {
 		return
@@ -105,10 +105,13 @@ func (c *Client) resume(t *transfer, res *Result, resp *http.Response, in *wire)
 	if total < 0 {
 		total = t.total // a server may send less than it was asked for: without a length nobody knows
 	}
-	if err != nil || from != t.at || (t.total >= 0 && total != t.total) || last != total-1 || (resp.ContentLength >= 0 && resp.ContentLength != last-from+1) {
-		return fmt.Errorf("%w: content-range %q, wanted from %d", errRestart, first(res.Header, "Content-Range"), t.at)
+	if err != nil || from != t.at || (t.total >= 0 && total != t.total) || last != total-1 ||
+		(resp.ContentLength >= 0 && resp.ContentLength != last-from+1) {
+		return fmt.Errorf("%w: content-range %q, wanted from %d", errRestart,
+			first(res.Header, "Content-Range"), t.at)
 	}
-	if list, err := codings(res.Header["Content-Encoding"]); err != nil || (len(list) > 0 && !(t.gzipFile && len(list) == 1)) {
+	if list, err := codings(res.Header["Content-Encoding"]); err != nil ||
+		(len(list) > 0 && !(t.gzipFile && len(list) == 1)) {
 		return fmt.Errorf("%w: coded", errRestart)
 	}
 	// If-Range with a validator that differs would have been answered with 200, unless the server ignores it.

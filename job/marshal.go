@@ -10,10 +10,12 @@ import (
 	"unicode/utf8"
 )
 
-// Effective returns the whole configuration as a job file, defaults included. Parse reads it back as the same job.
+// Effective returns the whole configuration as a job file, defaults included. Parse reads it back as the same
+// job.
 func (j *Job) Effective() []byte { return j.write(true) }
 
-// Marshal returns the job as a job file of those keys that differ from the defaults. Parse reads it back as the same job.
+// Marshal returns the job as a job file of those keys that differ from the defaults. Parse reads it back as
+// the same job.
 func (j *Job) Marshal() []byte { return j.write(false) }
 
 func (j *Job) write(all bool) []byte {
@@ -23,7 +25,8 @@ func (j *Job) write(all bool) []byte {
 		table, leaf := k.Table()
 		v := encode(k.field(j))
 		// An empty list differs from the default list but kind prefixes must not meet an empty one.
-		if (!all && k.Name != "url" && v == encode(k.field(def))) || (k.Name == "scope.prefixes" && len(j.Scope.Prefixes) == 0) {
+		if (!all && k.Name != "url" && v == encode(k.field(def))) ||
+			(k.Name == "scope.prefixes" && len(j.Scope.Prefixes) == 0) {
 			continue
 		}
 		if k.Name == "notify.webhook" && j.Notify.Webhook.IsZero() {

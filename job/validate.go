@@ -42,7 +42,8 @@ func checkURL(raw string) error {
 	u, _, err := site.Parse(trimmed)
 	if err != nil {
 		if !strings.Contains(trimmed, "://") {
-			if u, _, err := site.Parse("https://" + trimmed); err == nil && strings.Contains(u.Hostname(), ".") && !strings.Contains(strings.SplitN(trimmed, "/", 2)[0], "@") {
+			if u, _, err := site.Parse("https://" + trimmed); err == nil && strings.Contains(u.Hostname(), ".") &&
+				!strings.Contains(strings.SplitN(trimmed, "/", 2)[0], "@") {
 				return problemf("did you mean \"https://"+trimmed+"\"?", "%q is not a web URL", raw)
 			}
 		}
@@ -53,8 +54,10 @@ func checkURL(raw string) error {
 	}
 	// site.Parse drops credentials; here they would be a secret in a file that many may read.
 	if rest, ok := cutScheme(trimmed); ok {
-		if authority, _, _ := strings.Cut(strings.ReplaceAll(rest, `\`, "/"), "/"); strings.Contains(strings.SplitN(authority, "?", 2)[0], "@") {
-			return problemf("use [auth] with user and password_file or password_env", "a URL must not hold a user or password")
+		if authority, _, _ := strings.Cut(strings.ReplaceAll(rest, `\`, "/"), "/"); strings.Contains(
+			strings.SplitN(authority, "?", 2)[0], "@") {
+			return problemf("use [auth] with user and password_file or password_env",
+				"a URL must not hold a user or password")
 		}
 	}
 	return nil
@@ -92,7 +95,8 @@ func checkProxy(j *Job) error {
 		return problemf(`write "http://proxy.example.org:3128"`, "%q is not a proxy", j.Proxy)
 	}
 	if u.User != nil {
-		return problemf("use auth.proxy_user and auth.proxy_password_file or auth.proxy_password_env", "proxy must not hold a user or password")
+		return problemf("use auth.proxy_user and auth.proxy_password_file or auth.proxy_password_env",
+			"proxy must not hold a user or password")
 	}
 	switch u.Scheme {
 	case "http", "https", "socks5", "socks5h":
@@ -104,9 +108,11 @@ func checkProxy(j *Job) error {
 func checkPrefixes(j *Job) error {
 	switch has := len(j.Scope.Prefixes) > 0; {
 	case has && j.Scope.Kind != "prefixes":
-		return problemf(`leave kind out or write kind = "prefixes"`, "scope of kind %q has no prefixes", j.Scope.Kind)
+		return problemf(`leave kind out or write kind = "prefixes"`, "scope of kind %q has no prefixes",
+			j.Scope.Kind)
 	case !has && j.Scope.Kind == "prefixes":
-		return problemf(`write prefixes = ["https://www.example.org/docs/"]`, "scope of kind prefixes has no prefixes")
+		return problemf(`write prefixes = ["https://www.example.org/docs/"]`,
+			"scope of kind prefixes has no prefixes")
 	}
 	for _, p := range j.Scope.Prefixes {
 		if err := checkURL(p); err != nil {
@@ -118,17 +124,21 @@ func checkPrefixes(j *Job) error {
 
 func checkGlobs(globs []string) error {
 	for _, g := range globs {
-		if strings.Contains(g, "/") && !strings.HasPrefix(g, "/") && !strings.HasPrefix(g, "**") && !strings.Contains(g, "://") {
-			return problemf("did you mean \"/"+g+"\" or \"**/"+g+"\"?", "glob %q can match no path: paths start with a slash", g)
+		if strings.Contains(g, "/") && !strings.HasPrefix(g, "/") && !strings.HasPrefix(g, "**") &&
+			!strings.Contains(g, "://") {
+			return problemf("did you mean \"/"+g+"\" or \"**/"+g+"\"?",
+				"glob %q can match no path: paths start with a slash", g)
 		}
 		if _, err := site.CompileGlob(g); err != nil {
-			return problemf("globs are explained in docs/jobs.md", "%s", strings.Replace(err.Error(), "bad pattern", "bad glob", 1))
+			return problemf("globs are explained in docs/jobs.md", "%s",
+				strings.Replace(err.Error(), "bad pattern", "bad glob", 1))
 		}
 	}
 	return nil
 }
 
-// checkExclude also wants that the entry points themselves are in scope: a run without them would find nothing.
+// checkExclude also wants that the entry points themselves are in scope: a run without them would find
+// nothing.
 func checkExclude(j *Job) error {
 	if err := checkGlobs(j.Scope.Exclude); err != nil || len(j.Seeds()) == 0 {
 		return err
@@ -176,12 +186,14 @@ func checkUserAgent(j *Job) error {
 	case ua == "" || len(ua) > 500 || !headerText(ua):
 		return problemf("", "user_agent must be one line of 1 to 500 printable characters")
 	case ProductToken(ua) == "":
-		return problemf(`start it with a name, as in "mirrord (+https://mirror.example.org/)"`, "user_agent %q starts with no product name", ua)
+		return problemf(`start it with a name, as in "mirrord (+https://mirror.example.org/)"`,
+			"user_agent %q starts with no product name", ua)
 	}
 	return nil
 }
 
-// ProductToken returns the name that robots.txt is asked for: the leading letters, '_' and '-' of a user agent (RFC 9309 2.2.1).
+// ProductToken returns the name that robots.txt is asked for: the leading letters, '_' and '-' of a user
+// agent (RFC 9309 2.2.1).
 func ProductToken(userAgent string) string {
 	for i := range len(userAgent) {
 		c := userAgent[i]
@@ -229,7 +241,8 @@ func checkProxyUser(j *Job) error {
 	case a.ProxyPasswordFile != "" && a.ProxyPasswordEnv != "":
 		return problemf("", "proxy_password_file and proxy_password_env are both given")
 	case a.ProxyUser != "" && a.ProxyPassword().IsZero():
-		return problemf("set proxy_password_file or proxy_password_env", "proxy_user %q has no password", a.ProxyUser)
+		return problemf("set proxy_password_file or proxy_password_env", "proxy_user %q has no password",
+			a.ProxyUser)
 	case a.ProxyUser == "" && !a.ProxyPassword().IsZero():
 		return problemf("", "a proxy password is given but no proxy_user")
 	case a.ProxyUser != "" && j.Proxy == "":
@@ -241,7 +254,8 @@ func checkProxyUser(j *Job) error {
 func checkEnv(name string) error {
 	for i := range len(name) {
 		c := name[i]
-		if !(c == '_' || ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z') || (i > 0 && '0' <= c && c <= '9')) || i > 255 {
+		if !(c == '_' || ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z') || (i > 0 && '0' <= c && c <= '9')) ||
+			i > 255 {
 			return problemf("the name goes here, not the value", "that is not the name of an environment variable")
 		}
 	}
@@ -257,7 +271,8 @@ func checkHeaders(j *Job) error {
 		case managedHeader(name):
 			return problemf("", "header %q is set by mirrord itself", name)
 		case s.Value != "" && secretHeader(name):
-			return problemf("write { env = \"NAME\" } or { file = \"/path\" }", "header %q is a credential and must not stand in a job file", name)
+			return problemf("write { env = \"NAME\" } or { file = \"/path\" }",
+				"header %q is a credential and must not stand in a job file", name)
 		case !headerText(s.Value):
 			return problemf("", "header %q has a control character in its value", name)
 		}
@@ -275,7 +290,8 @@ func headerName(s string) bool {
 	}
 	for i := range len(s) {
 		c := s[i]
-		if !(('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z') || ('0' <= c && c <= '9') || strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0) {
+		if !(('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z') || ('0' <= c && c <= '9') ||
+			strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0) {
 			return false
 		}
 	}
@@ -285,7 +301,8 @@ func headerName(s string) bool {
 func checkPublishDir(j *Job) error {
 	d := j.Publish.Dir
 	if d != "" && (!strings.HasPrefix(d, "/") || strings.Contains(d, "\x00") || strings.Trim(d, "/") == "") {
-		return problemf(`write an absolute path such as "/srv/www/samba"`, "publish.dir %q is not an absolute path", d)
+		return problemf(`write an absolute path such as "/srv/www/samba"`, "publish.dir %q is not an absolute path",
+			d)
 	}
 	return nil
 }

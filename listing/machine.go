@@ -31,8 +31,9 @@ type record struct {
 	Size *int64 `json:"size"`
 }
 
-// parseJSON reads the listing of nginx (autoindex_format json) or caddy (Accept: application/json). It returns nil for any other
-// array: each element must be an object of exactly the server's members. An empty array is a listing only in nginx's bytes.
+// parseJSON reads the listing of nginx (autoindex_format json) or caddy (Accept: application/json). It
+// returns nil for any other array: each element must be an object of exactly the server's members. An empty
+// array is a listing only in nginx's bytes.
 func parseJSON(text []byte, u site.URL) *Listing {
 	if string(text) == "[\r\n]" {
 		return &Listing{Server: Nginx, Complete: true}
@@ -75,7 +76,8 @@ func parseJSON(text []byte, u site.URL) *Listing {
 	return l
 }
 
-// entry returns the entry and the server that wrote it, "" if none did. A name that JSON could not hold has no entry.
+// entry returns the entry and the server that wrote it, "" if none did. A name that JSON could not hold has
+// no entry.
 func (r *record) entry(u site.URL) (server string, e Entry, ok bool) {
 	e = Entry{Size: -1, SizeMin: -1, SizeMax: -1}
 	name := ""
@@ -123,14 +125,16 @@ func (r *record) entry(u site.URL) (server string, e Entry, ok bool) {
 	return server, e, true
 }
 
-// escape writes a name as nginx does in its HTML listing: all but unreserved characters (RFC 3986, section 2.3) are encoded.
+// escape writes a name as nginx does in its HTML listing: all but unreserved characters (RFC 3986, section
+// 2.3) are encoded.
 func escape(name string, dir bool) string {
 	const hex = "0123456789ABCDEF"
 	b := make([]byte, 0, len(name)+3)
 	b = append(b, "./"...)
 	for i := 0; i < len(name); i++ {
 		c := name[i]
-		if ('a' <= c|0x20 && c|0x20 <= 'z') || ('0' <= c && c <= '9') || c == '-' || c == '.' || c == '_' || c == '~' {
+		if ('a' <= c|0x20 && c|0x20 <= 'z') || ('0' <= c && c <= '9') || c == '-' || c == '.' ||
+			c == '_' || c == '~' {
 			b = append(b, c)
 		} else {
 			b = append(b, '%', hex[c>>4], hex[c&15])
@@ -142,8 +146,8 @@ func escape(name string, dir bool) string {
 	return string(b)
 }
 
-// parseXML reads nginx's listing (autoindex_format xml). It is read as nginx writes it, and not as XML in general: one element a
-// line, attributes in their order, any bytes in names.
+// parseXML reads nginx's listing (autoindex_format xml). It is read as nginx writes it, and not as XML in
+// general: one element a line, attributes in their order, any bytes in names.
 func parseXML(text []byte, u site.URL) *Listing {
 	s := string(text)
 	if s, _ = strings.CutPrefix(s, `<?xml version="1.0"?>`); len(s) == len(text) {

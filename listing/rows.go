@@ -9,7 +9,8 @@ import (
 	"mirrord/site"
 )
 
-// columns says where a table has what; -1 where it has not. In <pre>, time and size are 1 when they are there.
+// columns says where a table has what; -1 where it has not. In <pre>, time and size are 1 when they are
+// there.
 type columns struct{ name, time, size int }
 
 // claim makes the region the page's listing.
@@ -139,7 +140,9 @@ func readTitles(r *row) (cols columns, apache bool) {
 				title += string(r.links[j].text)
 			}
 		}
-		title = strings.ToLower(strings.TrimFunc(title, func(c rune) bool { return (c|0x20) < 'a' || (c|0x20) > 'z' }))
+		title = strings.ToLower(strings.TrimFunc(title, func(c rune) bool {
+			return (c|0x20) < 'a' || (c|0x20) > 'z'
+		}))
 		switch title {
 		case "name", "file name", "filename":
 			setOnce(&cols.name, i)
@@ -174,7 +177,12 @@ func (p *parser) entry() {
 		p.failed = true
 		return
 	}
-	e := Entry{URL: abs, Size: -1, SizeMin: -1, SizeMax: -1}
+	e := Entry{
+		URL:     abs,
+		Size:    -1,
+		SizeMin: -1,
+		SizeMax: -1,
+	}
 	isChild := false
 	e.Name, e.Dir, isChild = child(p.u, abs)
 	switch {
@@ -187,8 +195,8 @@ func (p *parser) entry() {
 	}
 }
 
-// secondChild reports whether another link of the row, in a description, may be an entry too. It may: where markup in a description
-// is cut short, the next row runs into this one.
+// secondChild reports whether another link of the row, in a description, may be an entry too. It may: where
+// markup in a description is cut short, the next row runs into this one.
 func (p *parser) secondChild(name *link) bool {
 	for i := range p.row.links {
 		l := &p.row.links[i]
@@ -209,10 +217,12 @@ func (p *parser) secondChild(name *link) bool {
 // isParent reports whether abs is the directory above the page, or the page itself if it is the root.
 func (p *parser) isParent(abs site.URL) bool {
 	dir := strings.TrimSuffix(p.u.Dir(), "/")
-	return (abs.Origin() == p.u.Origin() && abs.RequestURI() == dir[:strings.LastIndexByte(dir, '/')+1]) || (dir == "" && abs == p.u)
+	return (abs.Origin() == p.u.Origin() && abs.RequestURI() == dir[:strings.LastIndexByte(dir, '/')+1]) ||
+		(dir == "" && abs == p.u)
 }
 
-// nameLink returns the link that is the row's name: the first, but for one around an icon, which has the same target.
+// nameLink returns the link that is the row's name: the first, but for one around an icon, which has the same
+// target.
 func (p *parser) nameLink() *link {
 	r := &p.row
 	for i := range r.links {

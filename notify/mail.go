@@ -42,25 +42,29 @@ func (ways) Mail() way {
 
 // Mail is how mail leaves the machine.
 type Mail struct {
-	Program  string // a sendmail: gets addresses as arguments and the message on standard input
-	Server   string // else host:port of a mail server
-	TLS      bool   // speak TLS from the start; otherwise it is used when the server, unless it is this machine, offers it
+	Program string // a sendmail: gets addresses as arguments and the message on standard input
+	Server  string // else host:port of a mail server
+	// speak TLS from the start; otherwise it is used when the server, unless it is this machine, offers it
+	TLS      bool
 	User     string
 	Password string
 	From     string // default mirrord@HOST
 }
 
-// ParseMail reads how mail leaves the machine: the path of a sendmail, smtp://[USER@]HOST[:PORT] or smtps://….
+// ParseMail reads how mail leaves the machine: the path of a sendmail, smtp://[USER@]HOST[:PORT] or
+// smtps://….
 func ParseMail(s string) (Mail, error) {
 	if strings.HasPrefix(s, "/") {
 		return Mail{Program: s}, nil
 	}
 	u, err := url.Parse(s)
-	if err != nil || u.Hostname() == "" || (u.Scheme != "smtp" && u.Scheme != "smtps") || strings.Trim(u.Path, "/") != "" {
+	if err != nil || u.Hostname() == "" || (u.Scheme != "smtp" && u.Scheme != "smtps") ||
+		strings.Trim(u.Path, "/") != "" {
 		return Mail{}, fmt.Errorf("mail %q: neither the path of a sendmail nor smtp://[USER@]HOST[:PORT]", s)
 	}
 	if _, has := u.User.Password(); has {
-		return Mail{}, errors.New("mail: the password does not belong on the command line: set MIRRORD_SMTP_PASSWORD")
+		return Mail{},
+			errors.New("mail: the password does not belong on the command line: set MIRRORD_SMTP_PASSWORD")
 	}
 	m := Mail{TLS: u.Scheme == "smtps", User: u.User.Username()}
 	port := u.Port()
@@ -84,14 +88,20 @@ func (m Mail) from(host string) string {
 	return "mirrord@" + host
 }
 
-// compose writes a message (RFC 5322). Nothing in it can add a header: the subject is one line, and the text is encoded.
+// compose writes a message (RFC 5322). Nothing in it can add a header: the subject is one line, and the text
+// is encoded.
 func (m Mail) compose(host, to string, msg status.Message) ([]byte, error) {
 	id := make([]byte, 12)
 	rand.Read(id) // never fails
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "From: mirrord <%s>\r\nTo: %s\r\nSubject: %s\r\nDate: %s\r\nMessage-ID: <%s@%s>\r\n", m.from(host), to, mime.QEncoding.Encode("utf-8", msg.Subject), msg.Time.Format(time.RFC1123Z), hex.EncodeToString(id), host)
-	b.WriteString("Auto-Submitted: auto-generated\r\nX-Mirrord-Job: " + msg.Job.Name + "\r\nX-Mirrord-Event: " + string(msg.Kind) + "\r\n")
-	b.WriteString("MIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n")
+	fmt.Fprintf(&b, "From: mirrord <%s>\r\nTo: %s\r\nSubject: %s\r\nDate: %s\r\nMessage-ID: <%s@%s>\r\n",
+		m.from(host), to, mime.QEncoding.Encode("utf-8", msg.Subject), msg.Time.Format(time.RFC1123Z),
+		hex.EncodeToString(id), host)
+	b.WriteString("Auto-Submitted: auto-generated\r\nX-Mirrord-Job: " + msg.Job.Name + "\r\nX-Mirrord-Event: " +
+		string(msg.Kind) + "\r\n")
+	b.WriteString(
+		"MIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: " +
+			"quoted-printable\r\n\r\n")
 	q := quotedprintable.NewWriter(&b)
 	if _, err := q.Write([]byte(strings.ReplaceAll(msg.Text, "\n", "\r\n"))); err != nil {
 		return nil, err
@@ -109,13 +119,15 @@ func (m Mail) send(ctx context.Context, o Options, to string, msg status.Message
 	case m.Server != "":
 		return m.smtp(ctx, o, to, data)
 	}
-	return errors.New("mail cannot leave this machine: there is no /usr/sbin/sendmail, and --mail names no server")
+	return errors.New(
+		"mail cannot leave this machine: there is no /usr/sbin/sendmail, and --mail names no server")
 }
 
 func (m Mail) pipe(ctx context.Context, o Options, to string, data []byte) error {
 	var out bounded
 	cmd := exec.CommandContext(ctx, m.Program, "-i", "-f", m.from(o.Host), "--", to)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))), &out, &out
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))),
+		&out, &out
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

@@ -29,11 +29,12 @@ const (
 )
 
 // copyrightPlaces selects the elements that may hold a copyright line.
-const copyrightPlaces = "footer, small, address, [class*=copyright], [id*=copyright], [class*=footer], [id*=footer], body > p, body > div, font"
+const copyrightPlaces = "footer, small, address, [class*=copyright], [id*=copyright], [class*=footer], " +
+	"[id*=footer], body > p, body > div, font"
 
-// Describe reads title, authors, copyright, abstract and language out of the page of an entry point. The encoding is found as browsers do,
-// from the bytes. It returns what it finds and never fails: a page that is nested too deeply for a tree is read as a
-// row of tags.
+// Describe reads title, authors, copyright, abstract and language out of the page of an entry point. The
+// encoding is found as browsers do, from the bytes. It returns what it finds and never fails: a page that is
+// nested too deeply for a tree is read as a row of tags.
 func Describe(page []byte) Description {
 	page = toUTF8(page[:min(len(page), maxPage)])
 	root, err := html.ParseWithOptions(bytes.NewReader(page), html.ParseOptionEnableScripting(false))
@@ -148,7 +149,8 @@ func copyrightLine(text string) string {
 	}
 	for line := range strings.Lines(text) {
 		low := strings.ToLower(line)
-		if i := strings.Index(low, "copyright"); strings.Contains(line, "©") || (i >= 0 && strings.ContainsAny(low[i:], "0123456789")) {
+		if i := strings.Index(low, "copyright"); strings.Contains(line, "©") ||
+			(i >= 0 && strings.ContainsAny(low[i:], "0123456789")) {
 			if line = clean(line, maxTitle+1); utf8.RuneCountInString(line) <= maxTitle {
 				return line
 			}

@@ -11,8 +11,9 @@ import (
 //
 //	the site changed since the last run · each directory on the way, given that the one above it did · the unit, given that its directory did
 //
-// each learned from the runs so far and shrunk to what is usual beside it. Outcomes of the run pass up and down the chain (belief.go); what hit in a group
-// of units that changed together is expected of the rest of it (group.go), and of units of the same name elsewhere (names.go).
+// each learned from the runs so far and shrunk to what is usual beside it. Outcomes of the run pass up and
+// down the chain (belief.go); what hit in a group of units that changed together is expected of the rest of
+// it (group.go), and of units of the same name elsewhere (names.go).
 type adaptive struct {
 	m *Model
 	o Options
@@ -52,16 +53,23 @@ const (
 	whyAt  = iota               // the reason begins here
 )
 
-// The price rises with what a run has found: by as much again with each so many changes. The first changes of a run say that the site is alive; in a run that
-// finds thousands, a request that finds one in a thousand is better spent on another day.
+// The price rises with what a run has found: by as much again with each so many changes. The first changes of
+// a run say that the site is alive; in a run that finds thousands, a request that finds one in a thousand is
+// better spent on another day.
 const plenty = 200
 
-// On the recorded sites, units of which 0.01 to 0.2 changes were expected brought about half of that (very hot and very cold ones brought what was expected), so
-// what a probe would open up is thought too well of. A request must be worth that much more.
+// On the recorded sites, units of which 0.01 to 0.2 changes were expected brought about half of that (very
+// hot and very cold ones brought what was expected), so what a probe would open up is thought too well of. A
+// request must be worth that much more.
 const optimism = 1.5
 
 func newAdaptive(m *Model, o Options) *adaptive {
-	a := &adaptive{m: m, o: o, state: make([]handling, m.Units()), disc: make([]float64, m.runs+1)}
+	a := &adaptive{
+		m:     m,
+		o:     o,
+		state: make([]handling, m.Units()),
+		disc:  make([]float64, m.runs+1),
+	}
 	a.gap = m.clock.gap(o.Now) + m.clock.at[m.runs] - m.clock.at[m.seen]
 	now := m.clock.at[m.seen] + a.gap
 	for r := range a.disc {
@@ -76,7 +84,8 @@ func newAdaptive(m *Model, o Options) *adaptive {
 	return a
 }
 
-// late finds what was not observed for long, or never. What one run observed does not come due in one run: units come due over the last third of MaxSkip.
+// late finds what was not observed for long, or never. What one run observed does not come due in one run:
+// units come due over the last third of MaxSkip.
 func (a *adaptive) late() {
 	for i := range a.gs {
 		g := &a.gs[i]
@@ -152,7 +161,8 @@ func (a *adaptive) next(due, early *[]ID, listings bool) (ID, Reason, bool) {
 	for i, ok := a.top(listings); ok; i, ok = a.top(listings) {
 		g := &a.gs[i]
 		was := g.worth
-		if a.value(i); g.next == g.to || g.worth < was*0.95 || (g.worth < was && float64(g.worth) < a.price()) { // what was told since has made it less
+		// what was told since has made it less
+		if a.value(i); g.next == g.to || g.worth < was*0.95 || (g.worth < was && float64(g.worth) < a.price()) {
 			a.fix(i)
 			continue
 		}
@@ -224,7 +234,8 @@ func (a *adaptive) Tell(o Outcome) {
 		return
 	}
 	hit := o.Result != Unchanged
-	if hit && a.state[u]&handed != 0 && a.lists.changed(a.m, u) { // what others asked for a reason of their own says nothing of its cohort
+	// what others asked for a reason of their own says nothing of its cohort
+	if hit && a.state[u]&handed != 0 && a.lists.changed(a.m, u) {
 		a.stale += 1 << 20
 	}
 	if hit {
@@ -264,7 +275,12 @@ func (a *adaptive) reason(u ID) Reason {
 	if a.tells(u) {
 		p = a.sum(u, p)
 	}
-	return Reason{Expected: float32(p), Worth: float32(p), Price: float32(max(0, a.price())), Runs: a.m.runs + 1 - int(a.m.last[u])}
+	return Reason{
+		Expected: float32(p),
+		Worth:    float32(p),
+		Price:    float32(max(0, a.price())),
+		Runs:     a.m.runs + 1 - int(a.m.last[u]),
+	}
 }
 
 func (a *adaptive) Reason(u ID) Reason {

@@ -89,7 +89,14 @@ type scanner struct {
 // html scans v, a document or a nested one, whose text ctx wraps in some levels of character references.
 func (sc *scanner) html(v view, ctx Context) {
 	s := v.s
-	h := htmlScan{sc: sc, v: v, ctx: ctx, top: ctx&CtxLevel == 0 && ctx&(CtxXML|CtxCDATA) == 0, first: len(sc.d.Links), firstEdit: len(sc.d.Edits)}
+	h := htmlScan{
+		sc:        sc,
+		v:         v,
+		ctx:       ctx,
+		top:       ctx&CtxLevel == 0 && ctx&(CtxXML|CtxCDATA) == 0,
+		first:     len(sc.d.Links),
+		firstEdit: len(sc.d.Edits),
+	}
 	for p := 0; ; {
 		if p >= len(s) || s[p] != '<' { // tags often touch: spare them the call
 			i := bytes.IndexByte(s[min(p, len(s)):], '<')
@@ -186,8 +193,8 @@ func (h *htmlScan) endTag(p int) int {
 	return skipTag(s, p)
 }
 
-// startTag reads the start tag whose name starts at s[p], with its raw text if it has any, and returns the position after it, or
-// -1 if the document ends first.
+// startTag reads the start tag whose name starts at s[p], with its raw text if it has any, and returns the
+// position after it, or -1 if the document ends first.
 func (h *htmlScan) startTag(p int) int {
 	sc, s := h.sc, h.v.s
 	start := p - 1
@@ -203,7 +210,8 @@ func (h *htmlScan) startTag(p int) int {
 			break
 		}
 		id := attrNames.of(a.hash, s[a.k0:a.k1])
-		if id == noAttr || (tag == noTag && !anywhere(id)) || (seen&(1<<id) != 0 && id != attrPaint && id != attrCrossorigin && id != attrEvent) {
+		if id == noAttr || (tag == noTag && !anywhere(id)) ||
+			(seen&(1<<id) != 0 && id != attrPaint && id != attrCrossorigin && id != attrEvent) {
 			continue
 		}
 		seen |= 1 << id
@@ -233,7 +241,8 @@ func (h *htmlScan) startTag(p int) int {
 	return p
 }
 
-// content does what the element's kind asks for after its start tag, which ends at s[p], and returns where to read on.
+// content does what the element's kind asks for after its start tag, which ends at s[p], and returns where to
+// read on.
 func (h *htmlScan) content(tag tagID, p int) int {
 	sc, s := h.sc, h.v.s
 	var name string
@@ -285,7 +294,9 @@ func (h *htmlScan) content(tag tagID, p int) int {
 		return p
 	}
 	if h.foreign > 0 && ((tag != tagScript && tag != tagStyle) || s[p-2] == '/') {
-		return p // in SVG and MathML only the HTML parser's script and style hold raw-like text, and they may be self-closing
+		// in SVG and MathML only the HTML parser's script and style hold raw-like text, and they may be
+		// self-closing
+		return p
 	}
 	end := rawEnd(s, p, name)
 	m := sc.mark()
@@ -326,8 +337,8 @@ func (sc *scanner) title(v view, xml bool) {
 	sc.d.Title = sc.collapse(t.s, maxTitle)
 }
 
-// resolveNested resolves the links of a srcdoc document that has a base of its own. That base itself is resolved against what is
-// known of the outer base here.
+// resolveNested resolves the links of a srcdoc document that has a base of its own. That base itself is
+// resolved against what is known of the outer base here.
 func (h *htmlScan) resolveNested() {
 	sc := h.sc
 	if sc.baseBytes > maxBaseBytes { // known before the work is done
@@ -357,8 +368,9 @@ func (h *htmlScan) drop() {
 	d.Edits = d.Edits[:h.firstEdit+len(mine)]
 }
 
-// countBase reports whether the base of a part of the document may be used. As with URLs, a long outer base and many short inner ones
-// would otherwise be quadratic; the links under bases beyond the bound are left out.
+// countBase reports whether the base of a part of the document may be used. As with URLs, a long outer base
+// and many short inner ones would otherwise be quadratic; the links under bases beyond the bound are left
+// out.
 func (sc *scanner) countBase(base site.URL) bool {
 	if sc.baseBytes += len(base.String()); sc.baseBytes > maxBaseBytes {
 		sc.d.Truncated = true
@@ -367,7 +379,8 @@ func (sc *scanner) countBase(base site.URL) bool {
 	return true
 }
 
-// resolveFrom resolves the links from the first-th on that have no URL yet, which are under a base of their own.
+// resolveFrom resolves the links from the first-th on that have no URL yet, which are under a base of their
+// own.
 func (sc *scanner) resolveFrom(first int, base site.URL) {
 	if sc.nested.base != base {
 		sc.nested.init(base)

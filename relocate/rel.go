@@ -24,13 +24,24 @@ type relWord struct {
 var relWords = newRelWords()
 
 func newRelWords() map[string]relWord {
-	all := map[string]relWord{"alternate": {alternate: true}, "preconnect": {hint: true}, "dns-prefetch": {hint: true}}
-	for _, w := range [...]string{"stylesheet", "icon", "apple-touch-icon", "apple-touch-icon-precomposed", "apple-touch-startup-image", "mask-icon",
-		"fluid-icon", "manifest", "preload", "modulepreload", "prefetch", "image_src"} {
+	all := map[string]relWord{
+		"alternate":    {alternate: true},
+		"preconnect":   {hint: true},
+		"dns-prefetch": {hint: true},
+	}
+	for _, w := range [...]string{
+		"stylesheet", "icon", "apple-touch-icon", "apple-touch-icon-precomposed", "apple-touch-startup-image",
+		"mask-icon",
+		"fluid-icon", "manifest", "preload", "modulepreload", "prefetch", "image_src",
+	} {
 		all[w] = relWord{strength: 3, kind: Requisite}
 	}
-	for _, w := range [...]string{"next", "prev", "previous", "first", "last", "up", "start", "begin", "end", "index", "contents", "toc", "chapter",
-		"section", "subsection", "appendix", "glossary", "help", "author", "license", "copyright", "home", "top", "prerender", "bookmark", "search"} {
+	for _, w := range [...]string{
+		"next", "prev", "previous", "first", "last", "up", "start", "begin", "end", "index", "contents",
+		"toc", "chapter",
+		"section", "subsection", "appendix", "glossary", "help", "author", "license", "copyright", "home", "top",
+		"prerender", "bookmark", "search",
+	} {
 		all[w] = relWord{strength: 2, kind: Hyperlink}
 	}
 	for _, w := range [...]string{"canonical", "shortlink", "pingback", "amphtml"} {
@@ -39,8 +50,9 @@ func newRelWords() map[string]relWord {
 	return all
 }
 
-// relKind returns what a link of the relation types rel is for; the strongest of several wins. hint says that it names nothing to
-// fetch or relocate. hreflang says that a language is given, typ is the media type or empty.
+// relKind returns what a link of the relation types rel is for; the strongest of several wins. hint says that
+// it names nothing to fetch or relocate. hreflang says that a language is given, typ is the media type or
+// empty.
 func relKind(rel, typ []byte, hreflang bool) (kind Kind, hint bool) {
 	kind = Reference
 	alternate, best := false, 0
@@ -56,7 +68,8 @@ func relKind(rel, typ []byte, hreflang bool) (kind Kind, hint bool) {
 		alternate, hint = alternate || w.alternate, hint || w.hint
 	}
 	if alternate && best < 3 {
-		if hreflang || indexFold(typ, "rss") >= 0 || indexFold(typ, "atom") >= 0 || indexFold(typ, "rdf+xml") >= 0 ||
+		if hreflang || indexFold(typ, "rss") >= 0 || indexFold(typ, "atom") >= 0 ||
+			indexFold(typ, "rdf+xml") >= 0 ||
 			indexFold(typ, "feed+json") >= 0 {
 			set(2, Hyperlink)
 		}
@@ -74,13 +87,15 @@ func (h *htmlScan) objectIsFrame(mark int) bool {
 		ref = ref[:i]
 	}
 	n := len(ref)
-	return (n > 0 && ref[n-1] == '/') || (n > 4 && equalFold(ref[n-4:], ".htm")) || (n > 5 && equalFold(ref[n-5:], ".html"))
+	return (n > 0 && ref[n-1] == '/') || (n > 4 && equalFold(ref[n-4:], ".htm")) ||
+		(n > 5 && equalFold(ref[n-5:], ".html"))
 }
 
 // foldMax is longer than any word that is compared.
 const foldMax = 48
 
-// fold returns b, white space trimmed, with ASCII letters in lower case, in buf; or nil if it is too long to be any word of ours.
+// fold returns b, white space trimmed, with ASCII letters in lower case, in buf; or nil if it is too long to
+// be any word of ours.
 func fold(buf *[foldMax]byte, b []byte) []byte {
 	b = bytes.TrimSpace(b)
 	if len(b) > foldMax {
@@ -95,7 +110,8 @@ func fold(buf *[foldMax]byte, b []byte) []byte {
 	return buf[:len(b)]
 }
 
-// word returns the first word of a space-separated list and what follows it; an empty word says that there is none.
+// word returns the first word of a space-separated list and what follows it; an empty word says that there is
+// none.
 func word(list []byte) (first, rest []byte) {
 	for len(list) > 0 && space(list[0]) {
 		list = list[1:]

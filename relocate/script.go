@@ -52,12 +52,19 @@ var jsClass = func() (t [256]uint8) {
 	return t
 }()
 
-// script finds the addresses of files that stand as whole string literals in a script. It knows strings, template literals, comments
-// and regular expressions (ECMA-262, section 12) and looks only at what stands directly before and after a literal; what it takes for
-// one thing and is another costs at most a link. With external the text is a script of its own, whose strings mean something else on each
-// page that loads it: see scriptScan.literal.
+// script finds the addresses of files that stand as whole string literals in a script. It knows strings,
+// template literals, comments and regular expressions (ECMA-262, section 12) and looks only at what stands
+// directly before and after a literal; what it takes for one thing and is another costs at most a link. With
+// external the text is a script of its own, whose strings mean something else on each page that loads it: see
+// scriptScan.literal.
 func (sc *scanner) script(v view, ctx Context, external bool) {
-	j := scriptScan{sc: sc, v: v, s: v.s, ctx: ctx, external: external}
+	j := scriptScan{
+		sc:       sc,
+		v:        v,
+		s:        v.s,
+		ctx:      ctx,
+		external: external,
+	}
 	for j.p < len(j.s) {
 		b := j.s[j.p]
 		if jsClass[b]&jsStop == 0 {
@@ -83,7 +90,8 @@ func (sc *scanner) script(v view, ctx Context, external bool) {
 			j.depth--
 			j.p++
 		default: // '<'
-			if bytes.HasPrefix(j.s[j.p:], []byte("<!--")) { // a comment up to the end of the line (ECMA-262, section B.1.1)
+			// a comment up to the end of the line (ECMA-262, section B.1.1)
+			if bytes.HasPrefix(j.s[j.p:], []byte("<!--")) {
 				j.comment(after(j.s, j.p, '\n'))
 			} else {
 				j.p++
@@ -183,8 +191,8 @@ func (j *scriptScan) slash() {
 	j.p = len(j.s)
 }
 
-// operand reports whether a value is wanted after s[i], so that a slash there begins a regular expression. After ")" it is taken for a
-// division and after "}" for a regular expression, which is what they mostly are.
+// operand reports whether a value is wanted after s[i], so that a slash there begins a regular expression.
+// After ")" it is taken for a division and after "}" for a regular expression, which is what they mostly are.
 func (j *scriptScan) operand(i int) bool {
 	if i < 0 {
 		return true
@@ -194,7 +202,8 @@ func (j *scriptScan) operand(i int) bool {
 		return false
 	case jsClass[c]&jsWord != 0:
 		switch string(j.word(i)) {
-		case "return", "typeof", "case", "do", "else", "in", "of", "instanceof", "new", "delete", "void", "throw", "await", "yield":
+		case "return", "typeof", "case", "do", "else", "in", "of", "instanceof", "new", "delete", "void", "throw",
+			"await", "yield":
 			return true
 		}
 		return false
@@ -229,7 +238,8 @@ func (j *scriptScan) quoted(q byte) {
 	j.p = len(s)
 }
 
-// template reads a template literal from its backquote at p, or, when whole is not set, on from the "}" at p that ends a hole.
+// template reads a template literal from its backquote at p, or, when whole is not set, on from the "}" at p
+// that ends a hole.
 func (j *scriptScan) template(whole bool) {
 	s := j.s
 	start, escaped := j.p+1, false
@@ -273,8 +283,9 @@ func (j *scriptScan) literal(start, end int, escaped bool) {
 	j.sc.release(m, true)
 }
 
-// inlineScript reports whether the script element whose attributes start at mark holds a script, or an import map, which is nothing but
-// strings and addresses (HTML standard, section 4.12.1.1, "prepare the script element").
+// inlineScript reports whether the script element whose attributes start at mark holds a script, or an import
+// map, which is nothing but strings and addresses (HTML standard, section 4.12.1.1, "prepare the script
+// element").
 func (h *htmlScan) inlineScript(mark int) bool {
 	if h.sc.in.NoScripts || h.seen&(1<<attrSrc|1<<attrHref|1<<attrXlinkHref) != 0 {
 		return false
@@ -286,16 +297,20 @@ func (h *htmlScan) inlineScript(mark int) bool {
 			return false
 		}
 		switch string(name) {
-		case "", "text/javascript", "application/javascript", "module", "importmap", "application/x-javascript", "text/x-javascript",
-			"application/ecmascript", "text/ecmascript", "application/x-ecmascript", "text/x-ecmascript", "text/jscript", "text/livescript",
-			"text/javascript1.0", "text/javascript1.1", "text/javascript1.2", "text/javascript1.3", "text/javascript1.4", "text/javascript1.5":
+		case "", "text/javascript", "application/javascript", "module", "importmap", "application/x-javascript",
+			"text/x-javascript",
+			"application/ecmascript", "text/ecmascript", "application/x-ecmascript", "text/x-ecmascript",
+			"text/jscript", "text/livescript",
+			"text/javascript1.0", "text/javascript1.1", "text/javascript1.2", "text/javascript1.3",
+			"text/javascript1.4", "text/javascript1.5":
 			return true
 		}
 		return false
 	}
 	if a := h.find(mark, attrLanguage); a != nil {
 		name := fold(&buf, h.text(a))
-		return (name != nil && len(name) == 0) || bytes.HasPrefix(name, []byte("javascript")) || string(name) == "jscript" || string(name) == "ecmascript"
+		return (name != nil && len(name) == 0) || bytes.HasPrefix(name, []byte("javascript")) ||
+			string(name) == "jscript" || string(name) == "ecmascript"
 	}
 	return true
 }

@@ -30,7 +30,9 @@ type SitemapEntry struct {
 
 // Time returns LastMod as a time; a date without time is its midnight in UTC.
 func (e SitemapEntry) Time() (time.Time, bool) {
-	for _, layout := range [...]string{time.RFC3339, "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05", "2006-01-02", "2006-01", "2006"} {
+	for _, layout := range [...]string{
+		time.RFC3339, "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05", "2006-01-02", "2006-01", "2006",
+	} {
 		if t, err := time.Parse(layout, e.LastMod); err == nil {
 			return t, true
 		}
@@ -48,8 +50,9 @@ type SitemapList struct {
 // maxLoc is the longest address kept, in bytes; the protocol allows 2048.
 const maxLoc = 64 << 10
 
-// ScanSitemap reads a sitemap, a sitemap index or a text sitemap (one URL a line) and keeps at most max entries (0: 50 000, the
-// protocol's limit). It never fails: of a document that is cut off or not well formed it returns what can be read.
+// ScanSitemap reads a sitemap, a sitemap index or a text sitemap (one URL a line) and keeps at most max
+// entries (0: 50 000, the protocol's limit). It never fails: of a document that is cut off or not well formed
+// it returns what can be read.
 func ScanSitemap(raw []byte, max int) SitemapList {
 	if max <= 0 {
 		max = 50_000
@@ -141,7 +144,8 @@ func textSitemap(s []byte, max int) SitemapList {
 			s = nil
 		}
 		line = bytes.TrimSpace(line)
-		if len(line) > maxLoc || !utf8.Valid(line) || (!bytes.HasPrefix(line, []byte("http://")) && !bytes.HasPrefix(line, []byte("https://"))) {
+		if len(line) > maxLoc || !utf8.Valid(line) ||
+			(!bytes.HasPrefix(line, []byte("http://")) && !bytes.HasPrefix(line, []byte("https://"))) {
 			continue
 		}
 		if len(list.Entries) >= max {
@@ -153,7 +157,8 @@ func textSitemap(s []byte, max int) SitemapList {
 	return list
 }
 
-// sitemap emits what a sitemap names: pages, further sitemaps, images and videos, translations. Nothing of it is replaced.
+// sitemap emits what a sitemap names: pages, further sitemaps, images and videos, translations. Nothing of it
+// is replaced.
 func (sc *scanner) sitemap(v view) {
 	x := xmlReader{v: v}
 	m := sc.mark()

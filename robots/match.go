@@ -4,8 +4,9 @@ package robots
 
 import "strings"
 
-// A pattern is the path of a rule, normalised and cut at its wildcards. It matches a URL that starts with its first piece,
-// then has the others in this order, apart from one another or not, and ends there if it is anchored.
+// A pattern is the path of a rule, normalised and cut at its wildcards. It matches a URL that starts with its
+// first piece, then has the others in this order, apart from one another or not, and ends there if it is
+// anchored.
 type pattern struct {
 	rule   Rule
 	octets int // of the normalised pattern; what "most specific" is measured by (2.2.2)
@@ -16,8 +17,9 @@ type pattern struct {
 	queried  bool // compares with the URL's second form
 }
 
-// newPatterns prepares a rule's path, which starts with '/' or '*'. A '$' anchors at the end only; elsewhere it stands for
-// itself. There are two patterns when the path has a query with slashes or question marks in it, one for each form of a URL.
+// newPatterns prepares a rule's path, which starts with '/' or '*'. A '$' anchors at the end only; elsewhere
+// it stands for itself. There are two patterns when the path has a query with slashes or question marks in
+// it, one for each form of a URL.
 func newPatterns(path string, rule Rule) []pattern {
 	anchored := path[len(path)-1] == '$'
 	if anchored {
@@ -117,8 +119,9 @@ func (p *pattern) match(t *target) bool {
 	return strings.HasSuffix(s, p.rest[last])
 }
 
-// normalise appends s in the form in which octets are compared (2.2.2): escapes of unreserved characters decoded, all other
-// escapes in upper case, and everything else, a lone "%" too, escaped but unreserved characters, '&', '=' and the octets of keep.
+// normalise appends s in the form in which octets are compared (2.2.2): escapes of unreserved characters
+// decoded, all other escapes in upper case, and everything else, a lone "%" too, escaped but unreserved
+// characters, '&', '=' and the octets of keep.
 func normalise(dst []byte, s, keep string) []byte {
 	const hex = "0123456789ABCDEF"
 	for i := 0; i < len(s); i++ {
@@ -151,7 +154,8 @@ func normalise(dst []byte, s, keep string) []byte {
 
 // unreserved is RFC 3986, 2.3.
 func unreserved(c byte) bool {
-	return ('a' <= c|0x20 && c|0x20 <= 'z') || ('0' <= c && c <= '9') || c == '-' || c == '.' || c == '_' || c == '~'
+	return ('a' <= c|0x20 && c|0x20 <= 'z') || ('0' <= c && c <= '9') || c == '-' || c == '.' ||
+		c == '_' || c == '~'
 }
 
 func unhex(c byte) int {

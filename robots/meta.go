@@ -10,7 +10,8 @@ import (
 
 // Directives are what a page says to robots about itself. Several sources add up: the most restrictive wins.
 //
-// Source: Google Search Central, "Robots meta tag, data-nosnippet, and X-Robots-Tag specifications"; there is no RFC.
+// Source: Google Search Central, "Robots meta tag, data-nosnippet, and X-Robots-Tag specifications"; there is
+// no RFC.
 type Directives struct {
 	NoIndex   bool
 	NoFollow  bool // the page's links are not to be followed
@@ -30,7 +31,8 @@ func (d Directives) Or(o Directives) Directives {
 	d.NoSnippet = d.NoSnippet || o.NoSnippet
 	d.NoImages = d.NoImages || o.NoImages
 	d.Unavailable = d.Unavailable || o.Unavailable
-	if d.UnavailableAfter.IsZero() || (!o.UnavailableAfter.IsZero() && o.UnavailableAfter.Before(d.UnavailableAfter)) {
+	if d.UnavailableAfter.IsZero() ||
+		(!o.UnavailableAfter.IsZero() && o.UnavailableAfter.Before(d.UnavailableAfter)) {
 		d.UnavailableAfter = o.UnavailableAfter
 	}
 	return d
@@ -41,8 +43,9 @@ func ParseMeta(content string, now time.Time) Directives {
 	return parseDirectives(content, "", now)
 }
 
-// ParseXRobotsTag reads the values of all X-Robots-Tag headers of a response. "otherbot: noindex, nofollow" binds the robot of
-// that product token alone, up to the next such prefix or the end of the value; what has no prefix binds all.
+// ParseXRobotsTag reads the values of all X-Robots-Tag headers of a response. "otherbot: noindex, nofollow"
+// binds the robot of that product token alone, up to the next such prefix or the end of the value; what has
+// no prefix binds all.
 func ParseXRobotsTag(values []string, product string, now time.Time) Directives {
 	var d Directives
 	for _, v := range values {
@@ -122,7 +125,8 @@ func isValued(name string) bool {
 	return false
 }
 
-// isDirective reports whether the next item of a list is a directive, or is for another robot, and not a part of a date.
+// isDirective reports whether the next item of a list is a directive, or is for another robot, and not a part
+// of a date.
 func isDirective(list string) bool {
 	item, _, _ := strings.Cut(list, ",")
 	name, _, hasValue := strings.Cut(item, ":")
@@ -131,7 +135,8 @@ func isDirective(list string) bool {
 		return isValued(name) || (name != "" && productToken(name) == name)
 	}
 	switch name {
-	case "all", "index", "follow", "archive", "noindex", "nofollow", "none", "noarchive", "nocache", "nosnippet", "noimageindex",
+	case "all", "index", "follow", "archive", "noindex", "nofollow", "none", "noarchive", "nocache", "nosnippet",
+		"noimageindex",
 		"notranslate", "indexifembedded", "noodp", "noydir":
 		return true
 	}
@@ -143,7 +148,8 @@ func parseDate(s string) (time.Time, bool) {
 	s = strings.Join(strings.Fields(s), " ")
 	for _, layout := range []string{
 		time.RFC1123, time.RFC1123Z, time.RFC850, time.RFC822, time.RFC822Z, time.RFC3339,
-		"Mon, 2 Jan 2006 15:04:05 MST", "Mon, 2 Jan 2006 15:04:05 -0700", "2 Jan 2006 15:04:05 MST", "2 Jan 2006 15:04:05 -0700",
+		"Mon, 2 Jan 2006 15:04:05 MST", "Mon, 2 Jan 2006 15:04:05 -0700", "2 Jan 2006 15:04:05 MST",
+		"2 Jan 2006 15:04:05 -0700",
 		"Monday, 2-Jan-2006 15:04:05 MST", "02-Jan-2006 15:04:05 MST", "2-Jan-06 15:04:05 MST",
 		"2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02",
 	} {

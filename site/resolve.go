@@ -11,7 +11,8 @@ import (
 	"unsafe"
 )
 
-// MaxLen bounds a serialized URL in bytes. No server takes such a request line, and no database key holds more.
+// MaxLen bounds a serialized URL in bytes. No server takes such a request line, and no database key holds
+// more.
 const MaxLen = 64 << 10
 
 // What makes a reference no URL, beside ErrNotWeb.
@@ -22,13 +23,14 @@ var (
 	ErrPort     = errors.New("invalid port")
 )
 
-// AppendResolve appends to dst the canonical absolute URL, without fragment, that ref means in a document whose base is u, and
-// returns the extended slice; Canonical(string(out[len(dst):])) is the URL that Resolve returns. frag is the index in ref of the
-// '#' that starts the fragment, or -1. With an error, out is dst.
+// AppendResolve appends to dst the canonical absolute URL, without fragment, that ref means in a document
+// whose base is u, and returns the extended slice; Canonical(string(out[len(dst):])) is the URL that Resolve
+// returns. frag is the index in ref of the '#' that starts the fragment, or -1. With an error, out is dst.
 //
-// A zero u is no base: ref must be absolute. ref is UTF-8; bytes that are none count as U+FFFD, as after a browser's decoder.
-// Other schemes than http and https give ErrNotWeb itself. Nothing is allocated for ordinary references; a host that needs
-// IDNA, or is an IP address in an unusual notation, goes through the library, and tabs or line ends inside ref cost a copy.
+// A zero u is no base: ref must be absolute. ref is UTF-8; bytes that are none count as U+FFFD, as after a
+// browser's decoder. Other schemes than http and https give ErrNotWeb itself. Nothing is allocated for
+// ordinary references; a host that needs IDNA, or is an IP address in an unusual notation, goes through the
+// library, and tabs or line ends inside ref cost a copy.
 //
 // Source: WHATWG URL standard, section 4.4 "basic URL parser", for special schemes without a state override.
 func (u URL) AppendResolve(dst, ref []byte) (out []byte, frag int, err error) {
@@ -81,8 +83,8 @@ func (u URL) resolveStripped(dst []byte, ref string, lo int) ([]byte, int, error
 	return out, frag, err
 }
 
-// appendSplit appends the URL of s, which follows its scheme and has no fragment. tab reports that s has tabs or line ends
-// that must be removed first; out and err mean nothing then.
+// appendSplit appends the URL of s, which follows its scheme and has no fragment. tab reports that s has tabs
+// or line ends that must be removed first; out and err mean nothing then.
 func (u URL) appendSplit(dst []byte, scheme scheme, s string) (out []byte, tab bool, err error) {
 	baseScheme := schemeNone
 	if u.s != "" {
@@ -95,7 +97,8 @@ func (u URL) appendSplit(dst []byte, scheme scheme, s string) (out []byte, tab b
 	case scheme == schemeNone && baseScheme == schemeNone:
 		return dst, hasTab(s), ErrRelative
 	case scheme != schemeNone && (scheme != baseScheme || (isSlash(s, 0) && isSlash(s, 1))):
-		// A state of its own in the standard for the same scheme, but with the same result here: two slashes of either kind.
+		// A state of its own in the standard for the same scheme, but with the same result here: two slashes of
+		// either kind.
 		return u.appendAuthority(dst, scheme, s)
 	case isSlash(s, 0) && isSlash(s, 1):
 		return u.appendAuthority(dst, baseScheme, s)

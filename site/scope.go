@@ -17,8 +17,9 @@ type ScopeKind uint8
 const (
 	ScopeDirectory ScopeKind = iota // the seed's host, at or below the seed's directory
 	ScopeHost                       // the seed's host
-	ScopeDomain                     // all hosts of the seed's registrable domain, by the public suffix list with its private section
-	ScopePrefixes                   // the URLs that start with one of Scope.Prefixes
+	// all hosts of the seed's registrable domain, by the public suffix list with its private section
+	ScopeDomain
+	ScopePrefixes // the URLs that start with one of Scope.Prefixes
 )
 
 var scopeNames = [...]string{"directory", "host", "domain", "prefixes"}
@@ -40,14 +41,16 @@ func ParseScopeKind(name string) (ScopeKind, error) {
 
 // Scope is the rule of what a job covers. The zero value covers the seeds' directories.
 //
-// Hosts are compared with their ports, but http and https are one: a seed http://h/ covers https://h/ too, a seed
-// http://h:8080/ covers no other port. ScopeDomain covers all ports of a domain; a host that has no registrable domain (an IP
-// address, "localhost", a public suffix itself) is compared as ScopeHost does.
+// Hosts are compared with their ports, but http and https are one: a seed http://h/ covers https://h/ too, a
+// seed http://h:8080/ covers no other port. ScopeDomain covers all ports of a domain; a host that has no
+// registrable domain (an IP address, "localhost", a public suffix itself) is compared as ScopeHost does.
 type Scope struct {
-	Kind     ScopeKind
-	Prefixes []string // for ScopePrefixes: absolute URLs; compared byte by byte, so "http://h/doc" covers /docs too
-	Include  []string // see Glob: a path pattern admits more on the kind's hosts, an absolute one wherever it says
-	Exclude  []string // see Glob: beats all else, seeds too
+	Kind ScopeKind
+	// for ScopePrefixes: absolute URLs; compared byte by byte, so "http://h/doc" covers /docs too
+	Prefixes []string
+	// see Glob: a path pattern admits more on the kind's hosts, an absolute one wherever it says
+	Include []string
+	Exclude []string // see Glob: beats all else, seeds too
 }
 
 // A Rule is a compiled Scope. It is immutable and safe for concurrent use.
@@ -202,7 +205,8 @@ func (p place) holds(host, hostname string) bool {
 	if !p.domain {
 		return host == p.host
 	}
-	return hostname == p.host || (strings.HasSuffix(hostname, p.host) && hostname[len(hostname)-len(p.host)-1] == '.')
+	return hostname == p.host ||
+		(strings.HasSuffix(hostname, p.host) && hostname[len(hostname)-len(p.host)-1] == '.')
 }
 
 // registrableDomain returns the public suffix and the label before it.
@@ -214,8 +218,8 @@ func registrableDomain(hostname string) (string, bool) {
 	return d, err == nil
 }
 
-// RegistrableDomain returns the domain under which u's host was registered ("example.co.uk"), or the host itself when it has
-// none: an IP address, a single label, a public suffix.
+// RegistrableDomain returns the domain under which u's host was registered ("example.co.uk"), or the host
+// itself when it has none: an IP address, a single label, a public suffix.
 func (u URL) RegistrableDomain() string {
 	if d, ok := registrableDomain(u.Hostname()); ok {
 		return d
@@ -223,8 +227,8 @@ func (u URL) RegistrableDomain() string {
 	return u.Hostname()
 }
 
-// Reaches reports whether u, or something below the directory u, may be in scope; false is certain. Exclude patterns have a say only about u itself when they
-// name all that is below it ("/manual/**").
+// Reaches reports whether u, or something below the directory u, may be in scope; false is certain. Exclude
+// patterns have a say only about u itself when they name all that is below it ("/manual/**").
 func (r *Rule) Reaches(u URL) bool {
 	if u.IsZero() {
 		return false

@@ -22,10 +22,11 @@ import (
 	"mirrord/internal/dbpages"
 )
 
-// database is the one door to bbolt: no other file opens a database or begins a transaction (TestOneDoor). bbolt trusts its pages. So they are checked
-// before it sees them, while the file is locked, which keeps it from cycles, wild page numbers and a mapping that is longer than the file. What goes
-// wrong later all the same, on a disk that changes its mind, panics or faults; that is caught here, the pages are checked again, and the database is
-// of no use until it is opened anew. Its methods may be called from several goroutines.
+// database is the one door to bbolt: no other file opens a database or begins a transaction (TestOneDoor).
+// bbolt trusts its pages. So they are checked before it sees them, while the file is locked, which keeps it
+// from cycles, wild page numbers and a mapping that is longer than the file. What goes wrong later all the
+// same, on a disk that changes its mind, panics or faults; that is caught here, the pages are checked again,
+// and the database is of no use until it is opened anew. Its methods may be called from several goroutines.
 type database struct {
 	doorOptions
 	bolt *bolt.DB
@@ -33,8 +34,9 @@ type database struct {
 	fd   int   // of file
 	size int64 // of file when it was opened
 
-	yield   *yielding             // to readers; nil when nobody is to be waited for
-	writing sync.Mutex            // around each writing transaction: nobody waits for a lock of bbolt that a panic left behind
+	yield *yielding // to readers; nil when nobody is to be waited for
+	// around each writing transaction: nobody waits for a lock of bbolt that a panic left behind
+	writing sync.Mutex
 	copied  *dbpages.Head         // of the file that a copy was made of; nil when the file itself is open
 	busy    bool                  // somebody was writing the file that a copy was made of
 	bad     atomic.Pointer[error] // the first thing that went wrong
@@ -51,14 +53,16 @@ type doorOptions struct {
 	depth    int           // how deep buckets lie in one another
 	mmap     int           // address space to reserve
 	readOnly bool
-	volatile bool     // no syncs
-	fresh    bool     // a file that is missing or empty is made
-	scratch  []string // folders for a copy that is opened in place of the file, see dbcopy.go; none: the file itself is opened
-	sign     string   // path of the file by which readers ask the writer to wait; "" for none
-	known    *checked // files that need not be checked again; nil checks always
+	volatile bool // no syncs
+	fresh    bool // a file that is missing or empty is made
+	// folders for a copy that is opened in place of the file, see dbcopy.go; none: the file itself is opened
+	scratch []string
+	sign    string   // path of the file by which readers ask the writer to wait; "" for none
+	known   *checked // files that need not be checked again; nil checks always
 }
 
-// DatabaseError says that a database cannot be used: its pages, or values in it, are not what they must be. It is an ErrDamaged.
+// DatabaseError says that a database cannot be used: its pages, or values in it, are not what they must be.
+// It is an ErrDamaged.
 type DatabaseError struct {
 	Site string // "" for the state's own database
 	File string // site.db or mirror.db
@@ -94,8 +98,8 @@ func (o *doorOptions) damaged(err error) error {
 // errReplaced says that another process put another file in the place of the one that was waited for.
 var errReplaced = errors.New("the file was replaced")
 
-// openDatabase opens a database. One that another process has open is ErrLocked, one that cannot be used a *DatabaseError; one that is missing or
-// empty is fs.ErrNotExist unless it may be made.
+// openDatabase opens a database. One that another process has open is ErrLocked, one that cannot be used a
+// *DatabaseError; one that is missing or empty is fs.ErrNotExist unless it may be made.
 func openDatabase(o doorOptions) (d *database, err error) {
 	for range 10 { // each time somebody else has made progress
 		d = &database{doorOptions: o}
@@ -110,8 +114,15 @@ func openDatabase(o doorOptions) (d *database, err error) {
 }
 
 func (d *database) open() (err error) {
-	opt := &bolt.Options{Timeout: time.Nanosecond, NoSync: d.volatile, FreelistType: bolt.FreelistMapType, ReadOnly: d.readOnly, PreLoadFreelist: true,
-		InitialMmapSize: d.mmap, OpenFile: func(string, int, os.FileMode) (*os.File, error) { return d.openFile() }}
+	opt := &bolt.Options{
+		Timeout:         time.Nanosecond,
+		NoSync:          d.volatile,
+		FreelistType:    bolt.FreelistMapType,
+		ReadOnly:        d.readOnly,
+		PreLoadFreelist: true,
+		InitialMmapSize: d.mmap,
+		OpenFile:        func(string, int, os.FileMode) (*os.File, error) { return d.openFile() },
+	}
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if p := recover(); p != nil {
@@ -125,7 +136,8 @@ func (d *database) open() (err error) {
 	if fi, serr := d.file.Stat(); err == nil && serr == nil {
 		d.size = fi.Size()
 	}
-	if errors.Is(err, berrors.ErrInvalid) || errors.Is(err, berrors.ErrChecksum) || errors.Is(err, berrors.ErrVersionMismatch) {
+	if errors.Is(err, berrors.ErrInvalid) || errors.Is(err, berrors.ErrChecksum) ||
+		errors.Is(err, berrors.ErrVersionMismatch) {
 		err = d.damaged(err)
 	}
 	return err
@@ -275,8 +287,9 @@ func (d *database) fail(err error) error {
 	return *d.bad.Load()
 }
 
-// fault makes an error of a panic in a transaction, nil for one that did not begin. It is called by the deferred function that recovered, and checks
-// the pages once more: when they are good the fault is one of the program.
+// fault makes an error of a panic in a transaction, nil for one that did not begin. It is called by the
+// deferred function that recovered, and checks the pages once more: when they are good the fault is one of
+// the program.
 func (d *database) fault(p any, tx *bolt.Tx, write bool) error {
 	if tx == nil || tx.DB() != nil {
 		d.stuck.Store(true)
@@ -314,14 +327,16 @@ func origin() string {
 	}
 }
 
-// dropPages gives the memory of the pages that were looked at back: they would count as ours until the system needs them.
+// dropPages gives the memory of the pages that were looked at back: they would count as ours until the system
+// needs them.
 func (d *database) dropPages() {
 	d.View(func(tx *bolt.Tx) error { // while it is open the mapping stays
 		return dropPages(d.bolt.Info().Data, tx.Size())
 	})
 }
 
-// Close lets go of the file and its lock, whatever happened. After a panic that left bbolt locked its mapping stays until the process ends.
+// Close lets go of the file and its lock, whatever happened. After a panic that left bbolt locked its mapping
+// stays until the process ends.
 func (d *database) Close() (err error) {
 	if d.stuck.Load() {
 		return d.release()
@@ -351,7 +366,8 @@ func (d *database) release() error {
 // checkedFor is how long a file that has not changed is taken to be as whole as it was.
 const checkedFor = 10 * time.Minute
 
-// checked remembers which files were found whole, and when: opening one again right away need not read it all. A nil one remembers nothing.
+// checked remembers which files were found whole, and when: opening one again right away need not read it
+// all. A nil one remembers nothing.
 type checked struct {
 	now func() time.Time
 
@@ -386,7 +402,8 @@ func changed(fi fs.FileInfo) time.Time {
 	return fi.ModTime()
 }
 
-// tooFresh is how long after a change of a file another one may leave it with the same times: the kernel's clock goes in steps.
+// tooFresh is how long after a change of a file another one may leave it with the same times: the kernel's
+// clock goes in steps.
 const tooFresh = 50 * time.Millisecond
 
 func (c *checked) add(path string, fi fs.FileInfo) {

@@ -14,12 +14,13 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// Documents that no record and no history refers to any more stay in their pack as holes. Compact copies what is left of a pack with many
-// holes to the end of the last one, points the records there in one transaction, and removes the file. A crash leaves the old pack in use,
-// or one that nobody uses and the next call removes.
+// Documents that no record and no history refers to any more stay in their pack as holes. Compact copies what
+// is left of a pack with many holes to the end of the last one, points the records there in one transaction,
+// and removes the file. A crash leaves the old pack in use, or one that nobody uses and the next call
+// removes.
 //
-// The base of a delta that is in use is in use too. When it moves, so do the deltas over it, wherever they lie, because they say where it is;
-// and so on, up the chains.
+// The base of a delta that is in use is in use too. When it moves, so do the deltas over it, wherever they
+// lie, because they say where it is; and so on, up the chains.
 
 const (
 	liveShare  = 0.6       // a pack of which less is in use is emptied
@@ -46,8 +47,8 @@ type packUse struct {
 	pinned bool    // an unfinished run refers to it: its journal is not rewritten
 }
 
-// Compact gives the space of documents and heads that nothing refers to back. With dry it only says what it would do. No run may be under way.
-// What it was not able to read it leaves where it is.
+// Compact gives the space of documents and heads that nothing refers to back. With dry it only says what it
+// would do. No run may be under way. What it was not able to read it leaves where it is.
 func (s *Site) Compact(ctx context.Context, dry bool) (c Compaction, err error) {
 	defer func() {
 		if err != nil {
@@ -145,7 +146,8 @@ func (s *compactor) compactPacks(ctx context.Context, dry bool) (c Compaction, e
 	}
 	for len(move) > 0 {
 		n, bytes, items := 0, int64(0), 0
-		for n < len(move) && (n == 0 || (bytes+move[n].live <= movedBytes && items+len(move[n].places) <= s.moveItems)) {
+		for n < len(move) &&
+			(n == 0 || (bytes+move[n].live <= movedBytes && items+len(move[n].places) <= s.moveItems)) {
 			bytes, items = bytes+move[n].live, items+len(move[n].places)
 			n++
 		}
@@ -181,7 +183,8 @@ func (p *packs) finish() error {
 // note writes how far the packs reach into the database: what lies behind is cut off when the site is opened.
 func (p *packs) note(tx *bolt.Tx) error {
 	num, size := p.where()
-	return tx.Bucket(bMeta).Put(kPack, binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(nil, num), uint64(size)))
+	return tx.Bucket(bMeta).Put(kPack,
+		binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(nil, num), uint64(size)))
 }
 
 // packUses lists all pack files by number, and the deltas that are in use, bases before what is over them.
@@ -248,7 +251,8 @@ func (s *compactor) packUses(ctx context.Context) ([]*packUse, []*chained, error
 	return uses, deltas, nil
 }
 
-// deltasInUse finds the deltas among the places in use, and among the bases of deltas. What cannot be read is none; verify says so.
+// deltasInUse finds the deltas among the places in use, and among the bases of deltas. What cannot be read is
+// none; verify says so.
 func (s *compactor) deltasInUse(ctx context.Context, uses []*packUse) (out []*chained, err error) {
 	known := map[Place]bool{} // deltas
 	add := func(at Place) error {

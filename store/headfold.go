@@ -14,9 +14,9 @@ import (
 	"mirrord/site"
 )
 
-// The heads of a batch of the journal follow its records: uvarint bytes, and a zstd frame of, for each document done, uvarint length and the
-// head coded by itself; the length is 0 for an answer without one, and for one that says what the last one said (Resource.HeadSum). A batch
-// without heads ends before.
+// The heads of a batch of the journal follow its records: uvarint bytes, and a zstd frame of, for each
+// document done, uvarint length and the head coded by itself; the length is 0 for an answer without one, and
+// for one that says what the last one said (Resource.HeadSum). A batch without heads ends before.
 
 // headZip packs and unpacks the heads of batches. It is made when the first one comes.
 type headZip struct {
@@ -43,7 +43,8 @@ func (z *headZip) append(b []byte, done []*Done) []byte {
 	}
 	if z.enc == nil {
 		var err error
-		z.enc, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithLowerEncoderMem(true),
+		z.enc, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest),
+			zstd.WithLowerEncoderMem(true),
 			zstd.WithWindowSize(64<<10), zstd.WithEncoderCRC(false))
 		if err != nil {
 			panic(err) // the options are constants
@@ -57,19 +58,22 @@ func (z *headZip) append(b []byte, done []*Done) []byte {
 	return append(b, frame...)
 }
 
-// saysNothingNew reports whether the answer tells of a body that stays what the last one told of it. Its head need not be compared then.
+// saysNothingNew reports whether the answer tells of a body that stays what the last one told of it. Its head
+// need not be compared then.
 func (d *Done) saysNothingNew() bool {
 	return d.Outcome == site.Unchanged && !d.Head.IsZero() && d.HeadSum != 0 && d.HeadSum == d.Answer.Sum()
 }
 
-// read returns the coded heads of a batch, one for each document done; nil when there are none. What is damaged is lost.
+// read returns the coded heads of a batch, one for each document done; nil when there are none. What is
+// damaged is lost.
 func (z *headZip) read(frame []byte, done int) ([][]byte, error) {
 	if len(frame) == 0 {
 		return nil, nil
 	}
 	if z.dec == nil {
 		var err error
-		z.dec, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxAnswers))
+		z.dec, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxMemory(maxAnswers))
 		if err != nil {
 			panic(err) // the options are constants
 		}
@@ -89,15 +93,17 @@ func (z *headZip) read(frame []byte, done int) ([][]byte, error) {
 	return out, nil
 }
 
-// place decides which heads a record refers to after an answer, and appends what is new. old is the record before, nil for none. The places
-// that r has are not looked at: a record that waited in the journal may be older than what was moved since.
+// place decides which heads a record refers to after an answer, and appends what is new. old is the record
+// before, nil for none. The places that r has are not looked at: a record that waited in the journal may be
+// older than what was moved since.
 func (f *headFiles) place(r, old *Resource, answer []byte) {
 	var was Resource
 	if old != nil {
 		was = *old
 	}
 	r.Head, r.LastHead, r.HeadSum = was.Head, was.LastHead, was.HeadSum
-	if r.Body == NoBody || (old != nil && (old.Fetched != r.Fetched || old.Digest != r.Digest)) { // a body that is gone, or another one
+	// a body that is gone, or another one
+	if r.Body == NoBody || (old != nil && (old.Fetched != r.Fetched || old.Digest != r.Digest)) {
 		r.Head, r.HeadSum = HeadPlace{}, 0
 	}
 	var h *heads.Head
@@ -120,7 +126,8 @@ func (f *headFiles) place(r, old *Resource, answer []byte) {
 			}
 		}
 	case site.Redirected, site.Gone, site.Failed:
-		amended := old != nil && old.Run == r.Run && old.Checked == r.Checked // what was decided later, not a new answer
+		// what was decided later, not a new answer
+		amended := old != nil && old.Run == r.Run && old.Checked == r.Checked
 		if h != nil {
 			r.LastHead = f.again(url, h, was.LastHead)
 		} else if !amended {
@@ -129,7 +136,8 @@ func (f *headFiles) place(r, old *Resource, answer []byte) {
 	}
 }
 
-// again returns the place of a head when the URL had one at a place before: that, as long as the answer says nothing new.
+// again returns the place of a head when the URL had one at a place before: that, as long as the answer says
+// nothing new.
 func (f *headFiles) again(url string, h *heads.Head, was HeadPlace) HeadPlace {
 	prev, _, err := f.read(url, was)
 	notModified := h.Code() == http.StatusNotModified

@@ -13,13 +13,16 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// mmapBytes is the address space that is reserved for a database, so that growing it never waits for readers: 4 GiB where addresses have 64 bits, else 64 MiB.
+// mmapBytes is the address space that is reserved for a database, so that growing it never waits for readers:
+// 4 GiB where addresses have 64 bits, else 64 MiB.
 const mmapBytes = 1 << (26 + 6*(^uint(0)>>63))
 
-// OpenSite opens a site for writing and makes it when it does not exist. Another process that has it open is ErrLocked.
+// OpenSite opens a site for writing and makes it when it does not exist. Another process that has it open is
+// ErrLocked.
 func (s *State) OpenSite(name string) (*Site, error) { return s.openSite(name, writing) }
 
-// ReadSite opens a site for reading. It fails with ErrNoSite when there is none and with ErrLocked while a run writes it.
+// ReadSite opens a site for reading. It fails with ErrNoSite when there is none and with ErrLocked while a
+// run writes it.
 func (s *State) ReadSite(name string) (*Site, error) { return s.openSite(name, reading) }
 
 // openMode is what a site is opened for.
@@ -161,7 +164,8 @@ func (s *State) openFolder(name string, mode openMode) (f siteFolder, err error)
 	return f, nil
 }
 
-// errNoDatabase says that a published site has lost its database: taking it for a new one would lose its versions.
+// errNoDatabase says that a published site has lost its database: taking it for a new one would lose its
+// versions.
 var errNoDatabase = errors.New("it is missing or empty, but a version is published")
 
 // errRebuilding says that another process is making the database again.
@@ -206,7 +210,8 @@ func (f *siteFolder) checkFormat(tx *bolt.Tx) error {
 	return nil
 }
 
-// renew makes a new database one of the present format, and one of an older format too: from now on records of this format may come in.
+// renew makes a new database one of the present format, and one of an older format too: from now on records
+// of this format may come in.
 func (f *siteFolder) renew(tx *bolt.Tx) error {
 	if isFresh(tx) && (f.mode == rebuilding || !f.published) {
 		for _, b := range allBuckets() {

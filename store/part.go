@@ -20,15 +20,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A part is the beginning of a large body that has not come whole: it outlives the exchange, the run and the process, so that the next
-// exchange can ask for the rest. It lies in the site's folder, because its site asks for the rest:
+// A part is the beginning of a large body that has not come whole: it outlives the exchange, the run and the
+// process, so that the next exchange can ask for the rest. It lies in the site's folder, because its site
+// asks for the rest:
 //
 //	parts/NAME.body  the bytes that have come; a blob on its way in, and made one by a rename
 //	parts/NAME.json  what is known of them; written aside and renamed
 //
-// NAME is made of the URL's digest. What the note says is what counts: bytes behind its size came after it and are cut off, and those
-// before it are read again and held against its digest before anything is built on them, so that nothing depends on what a crash left of
-// the file. A part whose bytes are not those is deleted.
+// NAME is made of the URL's digest. What the note says is what counts: bytes behind its size came after it
+// and are cut off, and those before it are read again and held against its digest before anything is built on
+// them, so that nothing depends on what a crash left of the file. A part whose bytes are not those is
+// deleted.
 
 // partNote is NAME.json.
 type partNote struct {
@@ -66,7 +68,8 @@ func partName(url string) string {
 	return hex.EncodeToString(d[:16])
 }
 
-// openParts opens the folder, which it makes if asked to, and removes what a crash left there that is no part. The caller holds mu.
+// openParts opens the folder, which it makes if asked to, and removes what a crash left there that is no
+// part. The caller holds mu.
 func (s *Parts) openParts(create bool) error {
 	if s.folder != nil || (s.looked && !create) {
 		return nil
@@ -162,8 +165,9 @@ func readNote(r *os.Root, name string) (*partNote, error) {
 	return &n, nil
 }
 
-// Keep makes a body on its way in the part of a URL, in place of an older one: it survives the process from now on. about is JSON and comes
-// back with Take. Where blobs and sites lie on different file systems nothing happens: the body stays what it is.
+// Keep makes a body on its way in the part of a URL, in place of an older one: it survives the process from
+// now on. about is JSON and comes back with Take. Where blobs and sites lie on different file systems nothing
+// happens: the body stays what it is.
 func (s *Parts) Keep(w *BlobWriter, url string, about []byte) error {
 	if w.part != nil {
 		return nil
@@ -202,7 +206,8 @@ func (w *BlobWriter) IsPart() bool { return w.part != nil && w.part.of != nil }
 
 // grown notes a part when enough has come since the last time.
 func (w *BlobWriter) grown() error {
-	if !w.IsPart() || (w.size-w.part.size < noteBytes && (w.size == w.part.size || w.part.of.now().Sub(w.part.noted) < noteAge)) {
+	if !w.IsPart() ||
+		(w.size-w.part.size < noteBytes && (w.size == w.part.size || w.part.of.now().Sub(w.part.noted) < noteAge)) {
 		return nil
 	}
 	return w.note()
@@ -217,7 +222,13 @@ func (w *BlobWriter) note() error {
 		}
 	}
 	now := p.of.now()
-	n := partNote{URL: p.url, Size: w.size, Digest: hex.EncodeToString(w.h.Sum(nil)), About: p.about, Noted: now}
+	n := partNote{
+		URL:    p.url,
+		Size:   w.size,
+		Digest: hex.EncodeToString(w.h.Sum(nil)),
+		About:  p.about,
+		Noted:  now,
+	}
 	b, err := json.Marshal(n)
 	if err != nil {
 		return fmt.Errorf("note part of %s: %w", p.url, err)
@@ -256,9 +267,9 @@ func (w *BlobWriter) forget() {
 	}
 }
 
-// Take returns the beginning of a URL's body that was left, ready for what follows, and what Keep was told of it; nil when there is
-// none. It reads all of it. Its last byte is left out, so that the rest is never nothing: no server has a range for that. One whose bytes are
-// not what they were is deleted.
+// Take returns the beginning of a URL's body that was left, ready for what follows, and what Keep was told of
+// it; nil when there is none. It reads all of it. Its last byte is left out, so that the rest is never
+// nothing: no server has a range for that. One whose bytes are not what they were is deleted.
 func (s *Parts) Take(ctx context.Context, url string) (w *BlobWriter, about []byte, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -281,12 +292,18 @@ func (s *Parts) Take(ctx context.Context, url string) (w *BlobWriter, about []by
 	case w == nil:
 		return nil, nil, s.dropPart(url)
 	}
-	w.part = &part{of: s, url: url, about: n.About, size: n.Size, noted: n.Noted}
+	w.part = &part{
+		of:    s,
+		url:   url,
+		about: n.About,
+		size:  n.Size,
+		noted: n.Noted,
+	}
 	return w, n.About, nil
 }
 
-// reopenPart reads a part again; nil when its bytes are not what they were. The file keeps its last byte until it is written again, so that a
-// kill now leaves the part that the note speaks of.
+// reopenPart reads a part again; nil when its bytes are not what they were. The file keeps its last byte
+// until it is written again, so that a kill now leaves the part that the note speaks of.
 func (s *Parts) reopenPart(ctx context.Context, dir *folder, name string, n *partNote) (*BlobWriter, error) {
 	f, err := dir.root.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {
@@ -310,7 +327,14 @@ func (s *Parts) reopenPart(ctx context.Context, dir *folder, name string, n *par
 	if err == nil {
 		if whole.Write(last[:]); hex.EncodeToString(whole.Sum(nil)) == n.Digest {
 			if err = f.Truncate(n.Size); err == nil { // what came after the note
-				return &BlobWriter{spool: s.spool, dir: dir, f: f, name: name, h: h, size: size}, nil
+				return &BlobWriter{
+					spool: s.spool,
+					dir:   dir,
+					f:     f,
+					name:  name,
+					h:     h,
+					size:  size,
+				}, nil
 			}
 		}
 	}

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package charset decides how the bytes of a document become characters. There are two rules. [Browser] is what browsers do, for links: what the
-// document or its header names counts, whatever the bytes are. [Content] is what the bytes most probably are, for comparing what pages say: a
-// wrong name must not make two copies of a page differ. Both know the same names and find the same declarations in a document.
+// Package charset decides how the bytes of a document become characters. There are two rules. [Browser] is
+// what browsers do, for links: what the document or its header names counts, whatever the bytes are.
+// [Content] is what the bytes most probably are, for comparing what pages say: a wrong name must not make two
+// copies of a page differ. Both know the same names and find the same declarations in a document.
 //
 // Sources: WHATWG, Encoding Standard; HTML Standard, section 13.2.3.2 ("Determining the character encoding").
 package charset
@@ -36,11 +37,13 @@ func (c Charset) String() string {
 // IsUTF16 reports whether the encoding is UTF-16, in either order.
 func (c Charset) IsUTF16() bool { return c.Name == "utf-16le" || c.Name == "utf-16be" }
 
-// Transcoded reports whether ASCII bytes of the document may not be ASCII characters, so that it cannot be scanned bytewise.
+// Transcoded reports whether ASCII bytes of the document may not be ASCII characters, so that it cannot be
+// scanned bytewise.
 func (c Charset) Transcoded() bool { return c.IsUTF16() || c.Name == "iso-2022-jp" }
 
-// Lookup returns the encoding that a label names, as the WHATWG encoding standard lists them. The "replacement" encodings, whose
-// documents browsers do not show at all, count as windows-1252: their ASCII links can still be found.
+// Lookup returns the encoding that a label names, as the WHATWG encoding standard lists them. The
+// "replacement" encodings, whose documents browsers do not show at all, count as windows-1252: their ASCII
+// links can still be found.
 func Lookup(label []byte) (Charset, bool) {
 	label = bytes.Trim(label, "\t\n\f\r \"'")
 	if equalFold(label, "utf-8") || equalFold(label, "utf8") {
@@ -64,7 +67,11 @@ func Lookup(label []byte) (Charset, bool) {
 	case name == "utf-16": // an alias of little endian
 		name = "utf-16le"
 	}
-	return Charset{Name: name, Encoding: enc, ASCII: equalFold(label, "us-ascii") || equalFold(label, "ascii")}, true
+	return Charset{
+		Name:     name,
+		Encoding: enc,
+		ASCII:    equalFold(label, "us-ascii") || equalFold(label, "ascii"),
+	}, true
 }
 
 // Windows1252 is what browsers read ISO 8859-1 as, and pages that name no encoding.
@@ -75,7 +82,8 @@ func named(name string) Charset {
 	return c
 }
 
-// InDocument applies what the standard says of a label found inside a document that was read as ASCII: UTF-16 cannot be true.
+// InDocument applies what the standard says of a label found inside a document that was read as ASCII: UTF-16
+// cannot be true.
 func InDocument(label []byte) (Charset, bool) {
 	c, ok := Lookup(label)
 	switch c.Name {
@@ -87,8 +95,8 @@ func InDocument(label []byte) (Charset, bool) {
 	return c, ok
 }
 
-// Len returns the length of the character at the start of s, whose first byte is not ASCII. A lead byte that no valid trail
-// byte follows is a character of its own, as in the standard's decoders.
+// Len returns the length of the character at the start of s, whose first byte is not ASCII. A lead byte that
+// no valid trail byte follows is a character of its own, as in the standard's decoders.
 func (c Charset) Len(s []byte) int {
 	if len(s) < 2 {
 		return 1
@@ -96,7 +104,8 @@ func (c Charset) Len(s []byte) int {
 	b, t := s[0], s[1]
 	switch c.Name {
 	case "shift_jis":
-		if ((0x81 <= b && b <= 0x9f) || (0xe0 <= b && b <= 0xfc)) && ((0x40 <= t && t <= 0x7e) || (0x80 <= t && t <= 0xfc)) {
+		if ((0x81 <= b && b <= 0x9f) || (0xe0 <= b && b <= 0xfc)) &&
+			((0x40 <= t && t <= 0x7e) || (0x80 <= t && t <= 0xfc)) {
 			return 2
 		}
 	case "euc-jp":

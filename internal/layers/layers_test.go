@@ -51,7 +51,12 @@ func sources(t *testing.T) []source {
 		if err != nil {
 			return err
 		}
-		out = append(out, source{pkg: path.Dir(p), name: p, fset: fset, ast: f})
+		out = append(out, source{
+			pkg:  path.Dir(p),
+			name: p,
+			fset: fset,
+			ast:  f,
+		})
 		return nil
 	})
 	if err != nil {

@@ -114,8 +114,8 @@ func nextAttr(b []byte) (name, value, lead []byte, n int) {
 	return name, b[start:v], lead, max(v, 1)
 }
 
-// like reports whether two segments have one template, and differ only in parts that may change by themselves. around is what stands
-// near the segment.
+// like reports whether two segments have one template, and differ only in parts that may change by
+// themselves. around is what stands near the segment.
 func (s *segment) like(t *segment, around []byte) bool {
 	if !bytes.Equal(s.norm, t.norm) || len(s.parts) != len(t.parts) || len(s.attrs) != len(t.attrs) {
 		return false
@@ -158,8 +158,10 @@ const maxVaried = 8
 
 // leads reports whether a text may lead somewhere: then a change of it is one.
 func leads(b []byte) bool {
-	return bytes.Contains(b, []byte("//")) || bytes.Contains(b, []byte("url")) || bytes.Contains(b, []byte("@import")) || bytes.Contains(b, []byte("www.")) ||
-		(len(b) > 0 && (b[0] == '/' || b[0] == '.')) || bytes.Contains(b, []byte(".htm")) || bytes.Contains(b, []byte("src=")) || bytes.Contains(b, []byte("href="))
+	return bytes.Contains(b, []byte("//")) || bytes.Contains(b, []byte("url")) ||
+		bytes.Contains(b, []byte("@import")) || bytes.Contains(b, []byte("www.")) ||
+		(len(b) > 0 && (b[0] == '/' || b[0] == '.')) || bytes.Contains(b, []byte(".htm")) ||
+		bytes.Contains(b, []byte("src=")) || bytes.Contains(b, []byte("href="))
 }
 
 // mayVary reports whether an attribute holds nothing that leads somewhere or is shown as something else.
@@ -169,14 +171,17 @@ func mayVary(name []byte) bool {
 	case "nonce", "value", "content", "datetime", "title":
 		return true
 	}
-	return strings.HasPrefix(n, "data-") && !strings.Contains(n, "src") && !strings.Contains(n, "href") && !strings.Contains(n, "url")
+	return strings.HasPrefix(n, "data-") && !strings.Contains(n, "src") && !strings.Contains(n, "href") &&
+		!strings.Contains(n, "url")
 }
 
-// counted reports whether the text around a number or token says that it is a counter, a timing, or made for one answer.
+// counted reports whether the text around a number or token says that it is a counter, a timing, or made for
+// one answer.
 func counted(around []byte) bool {
 	for w := range bytes.FieldsFuncSeq(bytes.ToLower(around), func(r rune) bool { return r < 'a' || r > 'z' }) {
 		switch word := string(w); word {
-		case "visit", "visits", "visitor", "visitors", "hits", "views", "counter", "generated", "rendered", "elapsed", "took", "seconds", "sec", "secs",
+		case "visit", "visits", "visitor", "visitors", "hits", "views", "counter", "generated", "rendered",
+			"elapsed", "took", "seconds", "sec", "secs",
 			"ms", "msec", "milliseconds", "queries", "besucher", "zugriffe", "visiteurs", "visitas", "timestamp":
 			return true
 		default:
@@ -234,7 +239,8 @@ func (s *segment) scan(b []byte) {
 		}
 		s.norm = append(s.norm, variable)
 		s.norm = append(s.norm, t.form(b)...)
-		s.parts = append(s.parts, part{b[t.start:t.end], t.kind == when || t.kind == month || t.kind == day || t.kind == clock})
+		s.parts = append(s.parts,
+			part{b[t.start:t.end], t.kind == when || t.kind == month || t.kind == day || t.kind == clock})
 	}
 }
 
@@ -250,7 +256,9 @@ func nearMonth(tokens []token, i int, b []byte) bool {
 			if t.kind == month {
 				return true
 			}
-			if t.kind == literal && bytes.ContainsFunc(b[t.start:t.end], func(r rune) bool { return r > ' ' && !strings.ContainsRune(",.-", r) }) {
+			if t.kind == literal && bytes.ContainsFunc(b[t.start:t.end], func(r rune) bool {
+				return r > ' ' && !strings.ContainsRune(",.-", r)
+			}) {
 				break
 			}
 			if t.kind != literal {
@@ -266,15 +274,18 @@ func isMonth(w string) bool { return slices.Contains(monthNames(), w) }
 func isDay(w string) bool   { return slices.Contains(dayNames(), w) }
 
 func monthNames() []string {
-	return []string{"january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december",
+	return []string{"january", "february", "march", "april", "may", "june", "july", "august", "september",
+		"october", "november", "december",
 		"jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec",
 		"januar", "februar", "mai", "juni", "juli", "oktober", "dezember", "okt", "dez",
 		"janvier", "mars", "avril", "juin", "juillet", "septembre", "octobre", "novembre",
-		"enero", "febrero", "marzo", "abril", "mayo", "junio", "julio", "agosto", "septiembre", "octubre", "noviembre", "diciembre"}
+		"enero", "febrero", "marzo", "abril", "mayo", "junio", "julio", "agosto", "septiembre", "octubre",
+		"noviembre", "diciembre"}
 }
 
 func dayNames() []string {
-	return []string{"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "mon", "tue", "tues", "wed", "thu", "thur", "thurs", "fri", "sat", "sun",
+	return []string{"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "mon", "tue",
+		"tues", "wed", "thu", "thur", "thurs", "fri", "sat", "sun",
 		"montag", "dienstag", "mittwoch", "donnerstag", "freitag", "samstag", "sonntag",
 		"lundi", "mardi", "mercredi", "jeudi", "vendredi", "samedi", "dimanche",
 		"lunes", "martes", "miércoles", "jueves", "viernes", "sábado", "domingo"}

@@ -115,8 +115,9 @@ func tokenize(b []byte) (out []token) {
 // wordByte is true for letters, digits, and all bytes beyond ASCII.
 func wordByte(c byte) bool { return letter(c) || digit(c) || c >= 0x80 }
 
-// numeral returns the length of what is written in digits at the start of b, separators between digits included, and whether it is a date
-// or a time: 12:30, 12:30:05.123, 2026-11-20, 20/11/2026, 20.11.2026, 2026-11-20T12:30:05Z, 20261120123005, or Unix time.
+// numeral returns the length of what is written in digits at the start of b, separators between digits
+// included, and whether it is a date or a time: 12:30, 12:30:05.123, 2026-11-20, 20/11/2026, 20.11.2026,
+// 2026-11-20T12:30:05Z, 20261120123005, or Unix time.
 func numeral(b []byte) (n int, isTime bool) {
 	var groups [8]int // lengths
 	var seps [8]byte
@@ -148,9 +149,11 @@ func numeral(b []byte) (n int, isTime bool) {
 	case strings.HasPrefix(s, "--T:"):
 		return n, groups[0] == 4
 	case s == "--":
-		return n, (groups[0] == 4 && groups[1] <= 2 && groups[2] <= 2) || (groups[2] == 4 && groups[0] <= 2 && groups[1] <= 2)
+		return n, (groups[0] == 4 && groups[1] <= 2 && groups[2] <= 2) ||
+			(groups[2] == 4 && groups[0] <= 2 && groups[1] <= 2)
 	case s == "//":
-		return n, (groups[0] <= 2 && groups[1] <= 2 && (groups[2] == 2 || groups[2] == 4)) || (groups[0] == 4 && groups[1] <= 2 && groups[2] <= 2)
+		return n, (groups[0] <= 2 && groups[1] <= 2 && (groups[2] == 2 || groups[2] == 4)) ||
+			(groups[0] == 4 && groups[1] <= 2 && groups[2] <= 2)
 	case s == "..":
 		return n, groups[2] == 4 && groups[0] <= 2 && groups[1] <= 2
 	case s == ":", s == "::", s == "::.", s == "::,":
@@ -164,7 +167,8 @@ func unixTime(d []byte) bool { return (len(d) == 10 || len(d) == 13) && d[0] == 
 
 // compact reports whether digits are 20261120 or 20261120123005.
 func compact(d []byte) bool {
-	return (len(d) == 8 || len(d) == 14) && d[0] == '2' && d[1] == '0' && string(d[4:6]) >= "01" && string(d[4:6]) <= "12" && string(d[6:8]) >= "01" && string(d[6:8]) <= "31"
+	return (len(d) == 8 || len(d) == 14) && d[0] == '2' && d[1] == '0' && string(d[4:6]) >= "01" &&
+		string(d[4:6]) <= "12" && string(d[6:8]) >= "01" && string(d[6:8]) <= "31"
 }
 
 // ordinal reports whether w is 1st, 2nd, 20th.
@@ -183,7 +187,8 @@ func ordinal(w []byte) bool {
 // clockWord reports whether w is 3pm, 12am.
 func clockWord(w []byte) bool {
 	n := len(w) - 2
-	return n >= 1 && n <= 2 && digit(w[0]) && digit(w[n-1]) && (bytes.EqualFold(w[n:], []byte("am")) || bytes.EqualFold(w[n:], []byte("pm")))
+	return n >= 1 && n <= 2 && digit(w[0]) && digit(w[n-1]) &&
+		(bytes.EqualFold(w[n:], []byte("am")) || bytes.EqualFold(w[n:], []byte("pm")))
 }
 
 // hexWord reports whether w is hexadecimal and long enough not to be a word.
@@ -203,8 +208,8 @@ func hexWord(w []byte) bool {
 	return digits > 0
 }
 
-// random returns the length of the token at the start of b that looks like base64 or a UUID, 0 for none, and of all that could belong
-// to one.
+// random returns the length of the token at the start of b that looks like base64 or a UUID, 0 for none, and
+// of all that could belong to one.
 func random(b []byte) (n, run int) {
 	var upper, lower, digits, dashes int
 	hex := true

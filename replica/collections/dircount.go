@@ -29,8 +29,8 @@ func newDirVotes(o Votes, dirs int) dirVotes {
 	return dirVotes{o: o, totals: newDirTotals(o.Pages, dirs)}
 }
 
-// place looks up the addresses of the pages of votes, and leaves out those that fit says no to: their key is that of others by chance, or because
-// somebody made it so.
+// place looks up the addresses of the pages of votes, and leaves out those that fit says no to: their key is
+// that of others by chance, or because somebody made it so.
 func (d *dirVotes) place(votes []vote, fits func(p, q Address) bool) {
 	d.placed = d.placed[:0]
 	for _, v := range votes {
@@ -46,7 +46,8 @@ func (d *dirVotes) place(votes []vote, fits func(p, q Address) bool) {
 	})
 }
 
-// rootsOf are the directories that a vote for two pages is for: what is left of their paths without what they have in common at their ends.
+// rootsOf are the directories that a vote for two pages is for: what is left of their paths without what they
+// have in common at their ends.
 func rootsOf(p, q Address) (a, b Address) {
 	if n, m := commonEnds(p.Path, q.Path); n > 0 {
 		return Address{p.Host, p.Path[:len(p.Path)-n]}, Address{q.Host, q.Path[:len(q.Path)-m]}
@@ -54,16 +55,19 @@ func rootsOf(p, q Address) (a, b Address) {
 	return Address{p.Host, dirOf(p.Path)}, Address{q.Host, dirOf(q.Path)}
 }
 
-// belongs says whether a vote for two pages is one for a and b: what the paths have behind these is the same but for what commonEnds passes over, or are names of files.
+// belongs says whether a vote for two pages is one for a and b: what the paths have behind these is the same
+// but for what commonEnds passes over, or are names of files.
 func belongs(a, b, p, q Address) bool {
-	if p.Host != a.Host || q.Host != b.Host || !strings.HasPrefix(p.Path, a.Path) || !strings.HasPrefix(q.Path, b.Path) {
+	if p.Host != a.Host || q.Host != b.Host || !strings.HasPrefix(p.Path, a.Path) ||
+		!strings.HasPrefix(q.Path, b.Path) {
 		return false
 	}
 	x, y := p.Path[len(a.Path):], q.Path[len(b.Path):]
 	return sameRelative(x, y) || (childOf(x) == "" && childOf(y) == "")
 }
 
-// count looks at the votes for the two directories that roots says: accepted as a whole, or else by their subdirectories of the same name.
+// count looks at the votes for the two directories that roots says: accepted as a whole, or else by their
+// subdirectories of the same name.
 func (d *dirVotes) count(votes []vote, roots func(p, q Address) (a, b Address)) {
 	if d.bothSides(votes) < d.o.Pages {
 		return
@@ -112,8 +116,8 @@ func (d *dirVotes) enough(shared, ofA, ofB int) bool {
 	return shared >= d.o.Pages && ofA > 0 && ofB > 0 && float64(shared) >= d.o.Share*float64(min(ofA, ofB))
 }
 
-// accept keeps a pair of directories. Where all of it lies in one subdirectory, that is the root; path and other are of
-// pages that there is a vote for.
+// accept keeps a pair of directories. Where all of it lies in one subdirectory, that is the root; path and
+// other are of pages that there is a vote for.
 func (d *dirVotes) accept(a, b Address, path, other string, shared int) {
 	ofA, ofB := d.totals.below(a), d.totals.below(b)
 	for {
@@ -127,26 +131,41 @@ func (d *dirVotes) accept(a, b Address, path, other string, shared int) {
 		}
 		a, b = x, y
 	}
-	d.found(DirPair{A: a, B: b, Pages: shared, OfA: ofA, OfB: ofB})
+	d.found(DirPair{
+		A:     a,
+		B:     b,
+		Pages: shared,
+		OfA:   ofA,
+		OfB:   ofB,
+	})
 }
 
-// found keeps a pair, the directory with the lesser key first: it may be found by votes for others above it, and by those for itself.
+// found keeps a pair, the directory with the lesser key first: it may be found by votes for others above it,
+// and by those for itself.
 func (d *dirVotes) found(p DirPair) {
 	if p.B.key() < p.A.key() {
-		p = DirPair{A: p.B, B: p.A, Pages: p.Pages, OfA: p.OfB, OfB: p.OfA}
+		p = DirPair{
+			A:     p.B,
+			B:     p.A,
+			Pages: p.Pages,
+			OfA:   p.OfB,
+			OfB:   p.OfA,
+		}
 	}
 	d.out = append(d.out, p)
 }
 
-// countFlat looks at the votes for a host and a directory b elsewhere whose files are named in another way: they may come from a whole tree,
-// whose root is the deepest directory of the host that has most of them.
+// countFlat looks at the votes for a host and a directory b elsewhere whose files are named in another way:
+// they may come from a whole tree, whose root is the deepest directory of the host that has most of them.
 func (d *dirVotes) countFlat(votes []vote) {
 	if d.bothSides(votes) < d.o.Pages {
 		return
 	}
 	a, b := d.at(votes[0].p), d.at(votes[0].q)
 	b.Path = dirOf(b.Path)
-	d.place(votes, func(p, q Address) bool { return p.Host == a.Host && q.Host == b.Host && dirOf(q.Path) == b.Path })
+	d.place(votes, func(p, q Address) bool {
+		return p.Host == a.Host && q.Host == b.Host && dirOf(q.Path) == b.Path
+	})
 	below := dirCounts{}
 	for from := 0; from < len(d.placed); {
 		dir := dirOf(d.placed[from].path)
@@ -164,14 +183,21 @@ func (d *dirVotes) countFlat(votes []vote) {
 
 // acceptFlat keeps a tree and a directory that its files lie in under other names, if they share enough.
 func (d *dirVotes) acceptFlat(a, b Address, shared int) {
-	if a.Path == "" || (a.Host == b.Host && (strings.HasPrefix(a.Path, b.Path) || strings.HasPrefix(b.Path, a.Path))) {
+	if a.Path == "" ||
+		(a.Host == b.Host && (strings.HasPrefix(a.Path, b.Path) || strings.HasPrefix(b.Path, a.Path))) {
 		return
 	}
 	ofA, ofB := d.totals.below(a), d.totals.below(b)
 	if !d.enough(shared, ofA, ofB) {
 		return
 	}
-	d.found(DirPair{A: a, B: b, Pages: shared, OfA: ofA, OfB: ofB})
+	d.found(DirPair{
+		A:     a,
+		B:     b,
+		Pages: shared,
+		OfA:   ofA,
+		OfB:   ofB,
+	})
 }
 
 // dirCounts are numbers of votes below directories of a host.
@@ -203,7 +229,8 @@ const most = 0.9
 // childOf is the first directory of a relative path, with its slash; "" of a file.
 func childOf(rel string) string { return rel[:strings.IndexByte(rel, '/')+1] }
 
-// bothSides is how many pages of the one directory, or of the other if these are fewer, there are votes for. Votes are by p.
+// bothSides is how many pages of the one directory, or of the other if these are fewer, there are votes for.
+// Votes are by p.
 func (d *dirVotes) bothSides(votes []vote) int {
 	n, last := 0, uint32(0)
 	d.pages = d.pages[:0]
@@ -226,7 +253,9 @@ func (d *dirVotes) shared(votes []placedVote) int {
 		return 0
 	}
 	n := len(votes)
-	for _, of := range []func(v *placedVote) uint32{func(v *placedVote) uint32 { return v.p }, func(v *placedVote) uint32 { return v.q }} {
+	for _, of := range []func(v *placedVote) uint32{
+		func(v *placedVote) uint32 { return v.p }, func(v *placedVote) uint32 { return v.q },
+	} {
 		d.pages = d.pages[:0]
 		for i := range votes {
 			d.pages = append(d.pages, of(&votes[i]))

@@ -11,7 +11,8 @@ import (
 	"mirrord/replica/text"
 )
 
-// vote says that page p of one directory resembles q of another. The pages count below these directories by what is behind them in p's path.
+// vote says that page p of one directory resembles q of another. The pages count below these directories by
+// what is behind them in p's path.
 type vote struct {
 	key  uint64 // of the two directories
 	p, q uint32
@@ -43,34 +44,45 @@ type member struct {
 	text   uint64
 	sketch *text.Sketch
 
-	host, dir uint64   // hash of the host, key of the directory
-	pages     int      // in the directory
-	onHost    int      // on the host
-	voted     []uint64 // keys that there is a vote for with this page, of those whose votes do not lie elsewhere below the two directories
+	host, dir uint64 // hash of the host, key of the directory
+	pages     int    // in the directory
+	onHost    int    // on the host
+	// keys that there is a vote for with this page, of those whose votes do not lie elsewhere below the two
+	// directories
+	voted []uint64
 }
 
-// pairing makes the votes of a group: its members are paired with those that follow them when paths are read from their ends, so that what
-// has most of its path in common comes together.
+// pairing makes the votes of a group: its members are paired with those that follow them when paths are read
+// from their ends, so that what has most of its path in common comes together.
 type pairing struct {
-	least   int                     // equal bytes of two sketches
-	renamed int                     // …, of pages whose names differ: pages of one template are alike, too
-	most    int                     // members that each is paired with, at most
-	total   *dirTotals              // of all pages
-	pages   int                     // that two directories must share: of those that have fewer nothing is said
-	keep    func(flat bool, v vote) // takes a vote; flat ones are by a host and a directory elsewhere, of pages whose names differ
-	last    []member                // the last of the group
-	n       int                     // members of the group up to now
+	least   int        // equal bytes of two sketches
+	renamed int        // …, of pages whose names differ: pages of one template are alike, too
+	most    int        // members that each is paired with, at most
+	total   *dirTotals // of all pages
+	pages   int        // that two directories must share: of those that have fewer nothing is said
+	// takes a vote; flat ones are by a host and a directory elsewhere, of pages whose names differ
+	keep func(flat bool, v vote)
+	last []member // the last of the group
+	n    int      // members of the group up to now
 }
 
-// everyVote is how many members of a group have all their flat votes, by which the root of a tree is found. Of a million error pages each
-// would have as many as it is paired with pages: beyond these, one that names two pages that have been named for the same says nothing new.
+// everyVote is how many members of a group have all their flat votes, by which the root of a tree is found.
+// Of a million error pages each would have as many as it is paired with pages: beyond these, one that names
+// two pages that have been named for the same says nothing new.
 const everyVote = 1024
 
 // renamedResemblance is what pages of other names must resemble one another by, to vote.
 const renamedResemblance = 0.7
 
 func newPairing(o Votes, total *dirTotals, keep func(flat bool, v vote)) pairing {
-	return pairing{least: text.LeastEqual(o.Resemblance), renamed: text.LeastEqual(max(o.Resemblance, renamedResemblance)), most: o.Window, total: total, pages: o.Pages, keep: keep}
+	return pairing{
+		least:   text.LeastEqual(o.Resemblance),
+		renamed: text.LeastEqual(max(o.Resemblance, renamedResemblance)),
+		most:    o.Window,
+		total:   total,
+		pages:   o.Pages,
+		keep:    keep,
+	}
 }
 
 // begin says that another group follows.
@@ -129,7 +141,8 @@ func (w *pairing) between(p, q *member) {
 	both, forP, forQ := unordered(p.dir, q.dir), keyOf(p.host, q.dir), keyOf(q.host, p.dir)
 	all := w.n <= everyVote
 	ofP, ofQ := p.pages >= w.pages, q.pages >= w.pages
-	isNew := [3]bool{ofP && ofQ && p.vote(both, q), ofQ && (all || p.vote(forP, q)), ofP && (all || p.vote(forQ, q))}
+	isNew := [3]bool{ofP && ofQ && p.vote(both, q), ofQ && (all || p.vote(forP, q)),
+		ofP && (all || p.vote(forQ, q))}
 	if isNew == [3]bool{} || (p.text != q.text && p.sketch.Equal(q.sketch) < w.renamed) {
 		return
 	}
@@ -169,8 +182,9 @@ func (w *pairing) plain(x, y uint64, p, q *member) {
 
 func keyOf(x, y uint64) uint64 { return hash.Mix(x)*hash.RollPrime + y }
 
-// commonEnds is how many bytes of whole segments two paths have in common at their ends, the slash before them not counted: in the case of ASCII letters
-// they may differ, and in what follows the last dot, as they do where somebody renamed files.
+// commonEnds is how many bytes of whole segments two paths have in common at their ends, the slash before
+// them not counted: in the case of ASCII letters they may differ, and in what follows the last dot, as they
+// do where somebody renamed files.
 func commonEnds(a, b string) (ofA, ofB int) {
 	if n := commonEnd(a, b); n > 0 {
 		return n, n
@@ -199,8 +213,8 @@ func commonEnd(a, b string) int {
 // stem is a path without the extension of its file.
 func stem(path string) string { return path[:len(path)-extension(path)] }
 
-// extension is the length of a file's extension with its dot: at most five letters and digits after the last dot, which is not the first thing in
-// the name.
+// extension is the length of a file's extension with its dot: at most five letters and digits after the last
+// dot, which is not the first thing in the name.
 func extension[T string | []byte](path T) int {
 	for n := 1; n <= 6 && n < len(path); n++ {
 		switch c := path[len(path)-n]; {
@@ -213,8 +227,8 @@ func extension[T string | []byte](path T) int {
 	return 0
 }
 
-// compareReversed orders paths that are written from their ends by their last bytes first, those that differ only in what commonEnds passes over
-// together.
+// compareReversed orders paths that are written from their ends by their last bytes first, those that differ
+// only in what commonEnds passes over together.
 func compareReversed(a, b []byte) int {
 	x, y := a[reversedExtension(a):], b[reversedExtension(b):]
 	for i := range min(len(x), len(y)) {

@@ -62,7 +62,8 @@ func (l Level) Key() string {
 // Mirrors says whether the level is one of 1 to 5.
 func (l Level) Mirrors() bool { return l >= Level1 }
 
-// Classify gives the level of a pair by the outcomes of its tests, the first that fits; levels 4 and 5 are each other's equals, and 4 wins.
+// Classify gives the level of a pair by the outcomes of its tests, the first that fits; levels 4 and 5 are
+// each other's equals, and 4 wins.
 func Classify(outcomes []TestOutcome) Level {
 	var has [NotSimilar + 1]bool
 	for _, o := range outcomes {
@@ -122,16 +123,20 @@ type Test struct {
 	Resemblance          float64 // of the texts; 1 of a full match
 }
 
-// StageTwo are the rules by which pairs of hosts are tested, and the tests judged (Bharat, Broder, section 3.2). The zero value is the rule that mirrord
-// uses; Paper is the paper's.
+// StageTwo are the rules by which pairs of hosts are tested, and the tests judged (Bharat, Broder, section
+// 3.2). The zero value is the rule that mirrord uses; Paper is the paper's.
 type StageTwo struct {
-	Paper  bool    // level 5 by the letter, where one page that is missing makes related hosts a mismatch; else Lag may be missing
+	// level 5 by the letter, where one page that is missing makes related hosts a mismatch; else Lag may be
+	// missing
+	Paper  bool
 	Paths  int     // of each host that are tested; 0 means 9
 	High   float64 // resemblance of what is highly similar, at least; 0 means 0.5
 	Own    float64 // resemblance of what is highly similar without the template of its host; 0 means 0.2
 	Soft   float64 // resemblance from which an answer is the one to a path that does not exist; 0 means 0.9
 	Enough int     // tests with an answer that make a level one that can be relied on; 0 means 5
-	Lag    float64 // share of the tests that may find nothing on the target and yet let a pair be of level 5, when half of all show a trace; 0 means 0.2
+	// share of the tests that may find nothing on the target and yet let a pair be of level 5, when half of all
+	// show a trace; 0 means 0.2
+	Lag float64
 }
 
 func (o StageTwo) withDefaults() StageTwo {
@@ -148,7 +153,8 @@ func (o StageTwo) withDefaults() StageTwo {
 	return o
 }
 
-// TestedPaths are the paths of a host that its tests take: those of its sample for which H(host NUL path) is least, "/" left out.
+// TestedPaths are the paths of a host that its tests take: those of its sample for which H(host NUL path) is
+// least, "/" left out.
 func (o StageTwo) TestedPaths(h HostSample) []string {
 	paths := slices.DeleteFunc(slices.Clone(h.Paths), func(p string) bool { return p == "/" })
 	order := make(map[string]uint64, len(paths))
@@ -159,7 +165,8 @@ func (o StageTwo) TestedPaths(h HostSample) []string {
 	return paths[:min(len(paths), o.withDefaults().Paths)]
 }
 
-// Plan lists the tests of a pair: "/", paths of the first host on the second, and the reverse. A path of both is tested both ways.
+// Plan lists the tests of a pair: "/", paths of the first host on the second, and the reverse. A path of both
+// is tested both ways.
 func (o StageTwo) Plan(a, b HostSample) []Test {
 	tests := []Test{{Source: a.Host, Target: b.Host, Path: "/"}}
 	for _, p := range o.TestedPaths(a) {
@@ -171,7 +178,8 @@ func (o StageTwo) Plan(a, b HostSample) []Test {
 	return tests
 }
 
-// Asks lists what must be got for tests, each once, in their order: the paths on both hosts, and one path of each that no host has.
+// Asks lists what must be got for tests, each once, in their order: the paths on both hosts, and one path of
+// each that no host has.
 func Asks(tests []Test) []TestRequest {
 	var out []TestRequest
 	seen := map[TestRequest]bool{}
@@ -202,21 +210,29 @@ type PairVerdict struct {
 	Level        Level
 	Tests        []Test // without those that robots.txt forbids
 
-	Answered  int     // tests whose source was had
-	Good      float64 // the share of them that is FM, FS or HS; mirrors with a page of their own, or late, are found by it
-	Confident bool    // enough were had, of more than one page, and both hosts said what they answer to a path that does not exist; with Paper: enough were had
-	RootOnly  bool    // level 4, and nothing but "/" is alike: a parked host, or a server just installed
-	Soft      int     // answers that were taken for failures because they are like the answer to a path that no host has
-	Aliases   int     // tests in which one host gave both answers, because the other led to it by a redirect, or both led to a third
-	Alias     bool    // more than half of those with an answer: one host by two names, which cannot stand for itself
+	Answered int // tests whose source was had
+	// the share of them that is FM, FS or HS; mirrors with a page of their own, or late, are found by it
+	Good float64
+	// enough were had, of more than one page, and both hosts said what they answer to a path that does not
+	// exist; with Paper: enough were had
+	Confident bool
+	RootOnly  bool // level 4, and nothing but "/" is alike: a parked host, or a server just installed
+	// answers that were taken for failures because they are like the answer to a path that no host has
+	Soft int
+	// tests in which one host gave both answers, because the other led to it by a redirect, or both led to a
+	// third
+	Aliases int
+	Alias   bool // more than half of those with an answer: one host by two names, which cannot stand for itself
 }
 
-// Interchangeable says whether one host may stand for the other: levels 1 to 3, confident, and not the same host.
+// Interchangeable says whether one host may stand for the other: levels 1 to 3, confident, and not the same
+// host.
 func (v *PairVerdict) Interchangeable() bool {
 	return v.Level >= Level1 && v.Level <= Level3 && v.Confident && !v.Alias
 }
 
-// Decide runs the tests of a pair on the answers to what Asks lists; an answer that is missing counts as none.
+// Decide runs the tests of a pair on the answers to what Asks lists; an answer that is missing counts as
+// none.
 func (o StageTwo) Decide(tests []Test, answers map[TestRequest]Answer) PairVerdict {
 	v := PairVerdict{}
 	if len(tests) == 0 {
@@ -273,7 +289,8 @@ func (o StageTwo) Decide(tests []Test, answers map[TestRequest]Answer) PairVerdi
 		if t.Outcome != SourceFailed {
 			v.Answered++
 		}
-		if t.Outcome > TargetFailed && (source.Other != target.Other || (source.At != "" && source.At == target.At)) {
+		if t.Outcome > TargetFailed &&
+			(source.Other != target.Other || (source.At != "" && source.At == target.At)) {
 			v.Aliases++
 		}
 		switch t.Outcome {
@@ -294,9 +311,11 @@ func (o StageTwo) Decide(tests []Test, answers map[TestRequest]Answer) PairVerdi
 	if v.Answered > 0 {
 		v.Good = float64(good) / float64(v.Answered)
 	}
-	v.Confident = v.Answered >= o.Enough && (o.Paper || (guard.probed(v.Host1) && guard.probed(v.Host2) && !guard.onePage(v.Tests)))
+	v.Confident = v.Answered >= o.Enough &&
+		(o.Paper || (guard.probed(v.Host1) && guard.probed(v.Host2) && !guard.onePage(v.Tests)))
 	v.Alias = 2*v.Aliases > v.Answered
-	if !o.Paper && v.Level == Mismatch && 2*trace >= v.Answered && float64(missing) <= o.Lag*float64(v.Answered) {
+	if !o.Paper && v.Level == Mismatch && 2*trace >= v.Answered &&
+		float64(missing) <= o.Lag*float64(v.Answered) {
 		v.Level = Level5
 	}
 	v.RootOnly = v.Level == Level4 && good > 0 && good == goodRoot

@@ -8,7 +8,8 @@ import (
 	"math/bits"
 )
 
-// markup skips what is not text. Each search that fails once would fail again, so it is not made again: a page takes linear time.
+// markup skips what is not text. Each search that fails once would fail again, so it is not made again: a
+// page takes linear time.
 type markup struct {
 	tags      *tagTable
 	noComment bool // no further comment ends
@@ -27,7 +28,8 @@ func opens(b []byte, i int) bool {
 	return IsLetter(c) || c == '/' || c == '!' || c == '?'
 }
 
-// skip returns where the text goes on after the markup at b[i], which opens, and what it means. A script or style is skipped with its content.
+// skip returns where the text goes on after the markup at b[i], which opens, and what it means. A script or
+// style is skipped with its content.
 func (m *markup) skip(b []byte, i int) (int, tagKind) {
 	rest := b[i:]
 	switch {
@@ -135,11 +137,12 @@ func rawEnd(b []byte, i int, name string) int {
 // maxEntity bounds a character reference: the longest name has 31 letters, and more digits say nothing more.
 const maxEntity = 34
 
-// entity decodes the character reference at b[i], which is "&", into dst, and returns where the text goes on. What is no reference
-// stays as it is.
+// entity decodes the character reference at b[i], which is "&", into dst, and returns where the text goes on.
+// What is no reference stays as it is.
 func entity(dst []byte, b []byte, i int) ([]byte, int) {
 	end := i + 1
-	for end < len(b) && end < i+maxEntity && (IsLetter(b[end]) || (b[end] >= '0' && b[end] <= '9') || b[end] == '#') {
+	for end < len(b) && end < i+maxEntity &&
+		(IsLetter(b[end]) || (b[end] >= '0' && b[end] <= '9') || b[end] == '#') {
 		end++
 	}
 	if end < i+3 { // no reference is that short

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package text says what a page says, whatever its markup and encoding, and makes short stand-ins for it that can be compared.
+// Package text says what a page says, whatever its markup and encoding, and makes short stand-ins for it that
+// can be compared.
 //
-//   - [Extract] decodes and de-tags a page, [Tokens] and [Lines] cut up what is left, [Shingles] are its k-grams, [Chunks] its fingerprints by lines.
-//   - A [Sketcher] makes a [ContentDigest] of a page's bytes in one pass: 144 bytes that stand for its words and its shingles.
+//   - [Extract] decodes and de-tags a page, [Tokens] and [Lines] cut up what is left, [Shingles] are its
+//     k-grams, [Chunks] its fingerprints by lines.
+//   - A [Sketcher] makes a [ContentDigest] of a page's bytes in one pass: 144 bytes that stand for its words
+//     and its shingles.
 //   - [SeenPages] says of one page after the other whether one was seen before that says the same.
 //
-// Sources: Broder, On the resemblance and containment of documents (1997); Manning, Raghavan, Schütze, Introduction to Information
-// Retrieval, the chapter on crawling (shingles, sketches); Li, Owen, Zhang, One permutation hashing (2012), with the optimal densification of
-// Shrivastava (2017).
+// Sources: Broder, On the resemblance and containment of documents (1997); Manning, Raghavan, Schütze,
+// Introduction to Information Retrieval, the chapter on crawling (shingles, sketches); Li, Owen, Zhang, One
+// permutation hashing (2012), with the optimal densification of Shrivastava (2017).
 package text
 
 import (
@@ -18,8 +21,9 @@ import (
 	"unicode/utf8"
 )
 
-// Extract returns what a page says: decoded and de-tagged, blocks parted by line ends, white space within a block one blank. Comments, scripts
-// and styles are dropped; character references are decoded last. In a pre element every line is a block.
+// Extract returns what a page says: decoded and de-tagged, blocks parted by line ends, white space within a
+// block one blank. Comments, scripts and styles are dropped; character references are decoded last. In a pre
+// element every line is a block.
 func Extract(body []byte) string {
 	d := decode(nil, body, "")
 	b, tags := d.text, newTagTable()
@@ -118,8 +122,8 @@ func (w *blockWriter) char(r rune) {
 
 func (w *blockWriter) String() string { return w.out.String() }
 
-// Tokens cuts text into words: lower case, maximal runs of letters and numbers; each Han or kana character is a word of its own, else
-// Japanese would have no shingles.
+// Tokens cuts text into words: lower case, maximal runs of letters and numbers; each Han or kana character is
+// a word of its own, else Japanese would have no shingles.
 func Tokens(text string) []string {
 	var out []string
 	var word []byte
@@ -164,15 +168,16 @@ func isWord(r rune) bool {
 
 // standsAlone says whether a letter is kana or Han.
 func standsAlone(r rune) bool {
-	return r >= 0x3005 && (r <= 0x3007 || (0x3040 <= r && r <= 0x30ff) || (0x31f0 <= r && r <= 0x31ff) || (0x3400 <= r && r <= 0x4dbf) || (0x4e00 <= r && r <= 0x9fff) ||
+	return r >= 0x3005 && (r <= 0x3007 || (0x3040 <= r && r <= 0x30ff) || (0x31f0 <= r && r <= 0x31ff) ||
+		(0x3400 <= r && r <= 0x4dbf) || (0x4e00 <= r && r <= 0x9fff) ||
 		(0xf900 <= r && r <= 0xfaff) || (0xff66 <= r && r <= 0xff9f) || (0x20000 <= r && r <= 0x3ffff))
 }
 
 // lineWidth is the width that Lines fills, in characters.
 const lineWidth = 72
 
-// Lines re-flows every block of a text to lines of at most 72 characters, filled greedily; a longer word has a line of its own. So lines
-// depend on what is said and not on the source of the page.
+// Lines re-flows every block of a text to lines of at most 72 characters, filled greedily; a longer word has
+// a line of its own. So lines depend on what is said and not on the source of the page.
 func Lines(text string) []string {
 	var out []string
 	for block := range strings.SplitSeq(text, "\n") {
