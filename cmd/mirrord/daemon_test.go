@@ -60,7 +60,12 @@ type testDaemon struct {
 // startDaemon starts a daemon and waits until it is ready.
 func startDaemon(t *testing.T, jobs, state string, args ...string) *testDaemon {
 	t.Helper()
-	d := &testDaemon{t: t, jobs: jobs, state: state, ended: make(chan int, 1)}
+	d := &testDaemon{
+		t:     t,
+		jobs:  jobs,
+		state: state,
+		ended: make(chan int, 1),
+	}
 	path := filepath.Join(t.TempDir(), "n")
 	var err error
 	if d.told, err = net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"}); err != nil {
@@ -68,9 +73,15 @@ func startDaemon(t *testing.T, jobs, state string, args ...string) *testDaemon {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	d.cancel = cancel
-	e := env{stdin: strings.NewReader(""), stdout: &d.out, stderr: &d.log, lookupEnv: vars("NOTIFY_SOCKET", path, "WATCHDOG_USEC", "600000", "PATH", os.Getenv("PATH"))}
+	e := env{
+		stdin:     strings.NewReader(""),
+		stdout:    &d.out,
+		stderr:    &d.log,
+		lookupEnv: vars("NOTIFY_SOCKET", path, "WATCHDOG_USEC", "600000", "PATH", os.Getenv("PATH")),
+	}
 	go func() {
-		d.ended <- run(ctx, e, append([]string{"daemon", "--jobs", jobs, "--state", state, "--spread", "0"}, args...))
+		d.ended <- run(ctx, e,
+			append([]string{"daemon", "--jobs", jobs, "--state", state, "--spread", "0"}, args...))
 	}()
 	t.Cleanup(func() {
 		d.stop(exitOK)
@@ -133,7 +144,8 @@ func (d *testDaemon) do(code int, want string, args ...string) string {
 	d.t.Helper()
 	got, out, errs := runArgs(d.t, nil, append(args, "--jobs", d.jobs, "--state", d.state)...)
 	if got != code || !regexp.MustCompile("(?m)"+want).MatchString(out+errs) {
-		d.t.Errorf("mirrord %s: exit code %d, want %d with %q; got\n%s%s", strings.Join(args, " "), got, code, want, out, errs)
+		d.t.Errorf("mirrord %s: exit code %d, want %d with %q; got\n%s%s", strings.Join(args, " "), got, code,
+			want, out, errs)
 	}
 	return out
 }
@@ -163,7 +175,8 @@ func TestDaemon(t *testing.T) {
 	jobs, state := t.TempDir(), t.TempDir()
 	fast := "[polite]\ndelay = \"0s\"\nfactor = 0.0\nconnections = 4\n"
 	put(t, jobs, "docs.toml", fmt.Sprintf("url = %q\nschedule = \"0 0 1 1 *\"\n%s", srv.URL+"/docs/", fast))
-	put(t, jobs, "about.toml", fmt.Sprintf("url = %q\n%s[notify]\ncommand = \"cat > %s/told\"\n", srv.URL+"/about/", fast, state))
+	put(t, jobs, "about.toml",
+		fmt.Sprintf("url = %q\n%s[notify]\ncommand = \"cat > %s/told\"\n", srv.URL+"/about/", fast, state))
 	d := startDaemon(t, jobs, state, "--listen", "127.0.0.1:0")
 	d.hear("WATCHDOG=1")
 
@@ -172,14 +185,17 @@ func TestDaemon(t *testing.T) {
 		t.Errorf("%v, %v", fi, err)
 	}
 	code, _, errs := runArgs(t, nil, "daemon", "--jobs", jobs, "--state", state)
-	if want := fmt.Sprintf("is owned by the daemon with process id %d\n", os.Getpid()); code != exitLocked || !strings.Contains(errs, want) {
+	if want := fmt.Sprintf("is owned by the daemon with process id %d\n", os.Getpid()); code != exitLocked ||
+		!strings.Contains(errs, want) {
 		t.Errorf("a second daemon: %d %s", code, errs)
 	}
 
 	// A run in the daemon ends as one here would, with its report.
 	d.do(exitOK, `^docs +new +- .* \d{4}-01-01 00:00 +0 0 1 1 \*$`, "status")
 	d.do(exitOK, "^docs: complete, version 1 published", "run-now", "docs")
-	d.do(exitOK, "^docs: no change found; 2[0-9] of 26 asked(.*\n)*  to skip nothing: mirrord run-now docs --full", "run-now", "docs.toml", "--set", "title=Other")
+	d.do(exitOK,
+		"^docs: no change found; 2[0-9] of 26 asked(.*\n)*  to skip nothing: mirrord run-now docs --full",
+		"run-now", "docs.toml", "--set", "title=Other")
 	d.do(exitOK, "^docs: complete, nothing changed since version 1", "run-now", "docs", "--full")
 	d.do(exitOK, `"verdict": "complete"`, "run-now", "docs", "--json")
 	d.do(exitOK, "^docs +ok +1 ", "status")
@@ -189,8 +205,11 @@ func TestDaemon(t *testing.T) {
 	d.do(exitUsage, "no such job", "run-now", "nosuch")
 
 	// A closed window is waited for, unless somebody says otherwise, also of a run that waits already.
-	put(t, jobs, "late.toml", fmt.Sprintf("url = %q\nwindow = %q\n%s", srv.URL+"/docs/manual/", closedWindow(), fast))
-	d.do(exitOK, "^late: asked for; waits for its window, which opens .*; mirrord run-now late --now does not wait for it$", "run-now", "late", "--wait=false")
+	put(t, jobs, "late.toml",
+		fmt.Sprintf("url = %q\nwindow = %q\n%s", srv.URL+"/docs/manual/", closedWindow(), fast))
+	d.do(exitOK,
+		"^late: asked for; waits for its window, which opens .*; mirrord run-now late --now does not wait for it$",
+		"run-now", "late", "--wait=false")
 	d.do(exitOK, "^late: complete, version 1 published", "run-now", "late", "--now")
 	d.do(exitOK, "^late: (complete|no change)", "run-now", "late", "--now", "--full")
 	if err := os.Remove(filepath.Join(jobs, "late.toml")); err != nil {
@@ -212,13 +231,20 @@ func TestDaemon(t *testing.T) {
 	var out, errOut shared
 	left := make(chan int, 1)
 	go func() {
-		left <- run(ctx, env{stdin: strings.NewReader(""), stdout: &out, stderr: writerFunc(func(p []byte) (int, error) {
-			n, err := errOut.Write(p)
-			leave()
-			return n, err
-		}), lookupEnv: vars()}, []string{"run-now", "about", "--jobs", jobs, "--state", state})
+		left <- run(ctx, env{
+			stdin:  strings.NewReader(""),
+			stdout: &out,
+			stderr: writerFunc(func(p []byte) (int, error) {
+				n, err := errOut.Write(p)
+				leave()
+				return n, err
+			}),
+			lookupEnv: vars(),
+		}, []string{"run-now", "about", "--jobs", jobs, "--state", state})
 	}()
-	if code := <-left; code != exitPartial || !strings.Contains(errOut.String(), "a run is under way; this is it") || !strings.Contains(errOut.String(), "left alone: the run of about goes on") {
+	if code := <-left; code != exitPartial ||
+		!strings.Contains(errOut.String(), "a run is under way; this is it") ||
+		!strings.Contains(errOut.String(), "left alone: the run of about goes on") {
 		t.Errorf("%d %s", code, errOut.String())
 	}
 	d.do(exitOK, "^about: cancelled$", "cancel", "about")
@@ -231,21 +257,25 @@ func TestDaemon(t *testing.T) {
 	d.do(exitOK, "^docs +ok, paused +1 ", "status")
 	d.do(exitOK, "^docs: resumed$", "resume", "docs")
 	site.SetVersion(6)
-	d.do(exitSuspicious, "suspicious, version 1 stays published", "run-now", "docs", "--set", "limits.max_delete=0.1%")
-	d.do(exitOK, "^docs: suspicious\n  why: .*max_delete.*\n  what to do: .*mirrord accept docs", "status", "docs")
+	d.do(exitSuspicious, "suspicious, version 1 stays published", "run-now", "docs", "--set",
+		"limits.max_delete=0.1%")
+	d.do(exitOK, "^docs: suspicious\n  why: .*max_delete.*\n  what to do: .*mirrord accept docs",
+		"status", "docs")
 	d.do(exitOK, "version 2 published", "accept", "docs")
 
 	// The jobs directory.
 	put(t, jobs, "docs.toml", "x = 1")
 	put(t, jobs, "more.toml", fmt.Sprintf("url = %q\n%s", srv.URL+"/news/", fast))
-	d.do(exitError, "docs: refused\n.*docs.toml:1:1: unknown key \"x\"(.*\n)*more: added\n3 jobs are in force", "reload")
+	d.do(exitError, "docs: refused\n.*docs.toml:1:1: unknown key \"x\"(.*\n)*more: added\n3 jobs are in force",
+		"reload")
 	d.do(exitOK, "^docs +invalid +2 .*0 0 1 1 \\*$", "status")
 	d.do(exitOK, "complete|no change", "run-now", "docs") // its last good version goes on
 	put(t, jobs, "new.toml", fmt.Sprintf("url = %q\n%s", srv.URL+"/almanac/", fast))
 	d.do(exitOK, "complete", "run-now", "new") // without a word to the daemon
 	d.do(exitOK, `^command cat …: ok$`, "notify-test", "about")
 	d.do(exitError, "tells nobody", "notify-test", "docs")
-	if data, err := os.ReadFile(filepath.Join(state, "told")); err != nil || !strings.Contains(string(data), `"kind":"test"`) {
+	if data, err := os.ReadFile(filepath.Join(state, "told")); err != nil ||
+		!strings.Contains(string(data), `"kind":"test"`) {
 		t.Errorf("%s, %v", data, err)
 	}
 
@@ -257,7 +287,16 @@ func TestDaemon(t *testing.T) {
 
 	// The status page, and what monitoring asks for.
 	base := statusAddress(t, d)
-	for path, want := range map[string]string{"/": "docs</td>", "/status.json": `"job": "docs"`, "/metrics": `mirrord_job_refused{job="docs"} 1`, "/healthz": "ok", "/readyz": "ok", "/v1/status": "404", "/debug/pprof/": "404", "/v1/reload": "404"} {
+	for path, want := range map[string]string{
+		"/":             "docs</td>",
+		"/status.json":  `"job": "docs"`,
+		"/metrics":      `mirrord_job_refused{job="docs"} 1`,
+		"/healthz":      "ok",
+		"/readyz":       "ok",
+		"/v1/status":    "404",
+		"/debug/pprof/": "404",
+		"/v1/reload":    "404",
+	} {
 		resp, err := http.Get(base + path)
 		if err != nil {
 			t.Fatal(err)
@@ -316,7 +355,9 @@ func TestDaemonResumes(t *testing.T) {
 	}))
 	defer srv.Close()
 	jobs, state := t.TempDir(), t.TempDir()
-	put(t, jobs, "site.toml", fmt.Sprintf("url = %q\nschedule = \"@every 1h\"\n[polite]\ndelay = \"0s\"\nfactor = 0.0\nconnections = 4\n", srv.URL+"/"))
+	put(t, jobs, "site.toml",
+		fmt.Sprintf("url = %q\nschedule = \"@every 1h\"\n[polite]\ndelay = \"0s\"\nfactor = 0.0\nconnections = 4\n",
+			srv.URL+"/"))
 	d := startDaemon(t, jobs, state)
 	<-asked
 	d.stop(exitOK)
@@ -326,12 +367,14 @@ func TestDaemonResumes(t *testing.T) {
 	d.do(exitOK, "^site +partial ", "status")
 	close(gate)
 	d = startDaemon(t, jobs, state)
-	d.do(exitOK, "^site: complete, (version 1 published|nothing changed since version 1)", "run-now", "site") // the run that goes on by itself may have ended already
+	// the run that goes on by itself may have ended already
+	d.do(exitOK, "^site: complete, (version 1 published|nothing changed since version 1)", "run-now", "site")
 	if log := d.log.String(); !strings.Contains(log, "published=true") {
 		t.Errorf("no run published:\n%s", log)
 	}
 	var all status.Job
-	if err := json.Unmarshal([]byte(d.do(exitOK, "", "status", "site", "--json")), &all); err != nil || all.Health != status.OK || all.Verified == nil || all.Verified.After(all.Last.Ended) {
+	if err := json.Unmarshal([]byte(d.do(exitOK, "", "status", "site", "--json")), &all); err != nil ||
+		all.Health != status.OK || all.Verified == nil || all.Verified.After(all.Last.Ended) {
 		t.Errorf("%+v, %v", all, err)
 	}
 	d.stop(exitOK)
@@ -392,7 +435,8 @@ func TestDaemonPoliteTogether(t *testing.T) {
 	defer srv.Close()
 	jobs, state := t.TempDir(), t.TempDir()
 	for _, name := range []string{"docs", "about", "news"} {
-		put(t, jobs, name+".toml", fmt.Sprintf("url = \"%s/%s/\"\n[polite]\ndelay = \"0s\"\nfactor = 0.0\nconnections = 1\n", srv.URL, name))
+		put(t, jobs, name+".toml",
+			fmt.Sprintf("url = \"%s/%s/\"\n[polite]\ndelay = \"0s\"\nfactor = 0.0\nconnections = 1\n", srv.URL, name))
 	}
 	d := startDaemon(t, jobs, state)
 	for _, name := range []string{"docs", "about"} {
@@ -402,7 +446,8 @@ func TestDaemonPoliteTogether(t *testing.T) {
 		d.do(exitOK, "complete|no change", "run-now", name)
 	}
 	if most.Load() != 1 || requests.Load() < 60 {
-		t.Errorf("%d requests at a time to a host of which jobs allow one; %d requests", most.Load(), requests.Load())
+		t.Errorf("%d requests at a time to a host of which jobs allow one; %d requests", most.Load(),
+			requests.Load())
 	}
 }
 
@@ -433,7 +478,9 @@ func TestDaemonTidies(t *testing.T) {
 		t.Errorf("collected while a run is under way: %v", err)
 	}
 	busy = nil
-	if !app.TidyUp(t.Context(), a, st, func() map[string]bool { return busy }) || !strings.Contains(out.String(), `msg="tidied up" blobs=`) {
+	if !app.TidyUp(t.Context(), a, st, func() map[string]bool {
+		return busy
+	}) || !strings.Contains(out.String(), `msg="tidied up" blobs=`) {
 		t.Errorf("log: %s", out.String())
 	}
 	if _, err := os.Stat(orphan); err == nil {

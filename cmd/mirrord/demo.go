@@ -26,8 +26,9 @@ import (
 )
 
 const (
-	demoName   = "kestrel"
-	demoMarker = "THIS-IS-A-MIRRORD-DEMO" // in the directory of a demo, so that only such a directory is ever emptied
+	demoName = "kestrel"
+	// in the directory of a demo, so that only such a directory is ever emptied
+	demoMarker = "THIS-IS-A-MIRRORD-DEMO"
 )
 
 func demoCommand(a *cli) *cobra.Command {
@@ -47,7 +48,8 @@ network is needed. The mirror stays in the directory that -o names, to be browse
 			return d.serve(cmd.Context())
 		},
 	}
-	cmd.Flags().StringVarP(&dir, "output", "o", "mirrord-demo", "`DIR` for the mirror; an earlier demo there is replaced")
+	cmd.Flags().StringVarP(&dir, "output", "o", "mirrord-demo",
+		"`DIR` for the mirror; an earlier demo there is replaced")
 	cmd.Flags().BoolVar(&serve, "serve", false, "serve the mirror on loopback afterwards, until interrupted")
 	return cmd
 }
@@ -113,14 +115,16 @@ func (d *demo) prepare() error {
 	if err := os.MkdirAll(d.dir, 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(d.dir, demoMarker), []byte("mirrord demo empties this directory when it runs again.\n"), 0o644)
+	return os.WriteFile(filepath.Join(d.dir, demoMarker),
+		[]byte("mirrord demo empties this directory when it runs again.\n"), 0o644)
 }
 
 func (d *demo) story(ctx context.Context, url string) error {
 	d.job = job.Default(url)
 	d.job.Name = demoName
 	d.job.Publish.Keep = "all"
-	if err := (app.Choices{Set: []string{"polite.connections=4", "polite.delay=0s", "polite.factor=0", "limits.min_free=0"}}).Apply(d.job); err != nil {
+	if err := (app.Choices{Set: []string{"polite.connections=4", "polite.delay=0s", "polite.factor=0",
+		"limits.min_free=0"}}).Apply(d.job); err != nil {
 		return err
 	}
 	st, err := store.OpenState(d.dir, store.Options{Volatile: true, Now: d.now})
@@ -128,7 +132,8 @@ func (d *demo) story(ctx context.Context, url string) error {
 		return err
 	}
 	defer st.Close()
-	d.say("A small observatory's site is served at %s, for as long as this takes.\nIt has %d versions; mirrord keeps a mirror of it in %s.", url, demosite.Versions(), d.dir)
+	d.say("A small observatory's site is served at %s, for as long as this takes.\nIt has %d versions; "+
+		"mirrord keeps a mirror of it in %s.", url, demosite.Versions(), d.dir)
 	for v := 1; v <= demosite.Versions(); v++ {
 		d.site.SetVersion(v)
 		d.say("\nWeek %d: %s.", v, demosite.Changes(v))
@@ -167,7 +172,8 @@ func (d *demo) mirror(ctx context.Context, st *store.State, at time.Time) error 
 			unchanged++
 		}
 	}
-	d.say("  asked     %d requests, %d answered \"not modified\", %s sent by the site", asked, unchanged, bytesText(int64(bytes)))
+	d.say("  asked     %d requests, %d answered \"not modified\", %s sent by the site", asked, unchanged,
+		bytesText(int64(bytes)))
 	if evidence := sum.Spared["listing"] + sum.Spared["sitemap"]; evidence+sum.Skipped > 0 {
 		learned := ""
 		if sum.Skipped > 0 {
@@ -183,7 +189,8 @@ func (d *demo) mirror(ctx context.Context, st *store.State, at time.Time) error 
 		}
 		return d.report(sum, app.Ended(ctx, sum, nil), hints{})
 	case sum.Published:
-		d.say("  published version %d: %d files, %s; %d added, %d changed, %d removed", sum.Version, sum.Files, bytesText(sum.Size), sum.Added, sum.Changed, sum.Removed)
+		d.say("  published version %d: %d files, %s; %d added, %d changed, %d removed", sum.Version, sum.Files,
+			bytesText(sum.Size), sum.Added, sum.Changed, sum.Removed)
 	default:
 		d.say("  published nothing: version %d is still what the site is, and no file was touched", sum.Version)
 	}
@@ -224,7 +231,8 @@ func (d *demo) end(ctx context.Context, st *store.State, url string) error {
 	if err != nil {
 		return err
 	}
-	d.say("\nBrowse it, offline: %s", fileURL(filepath.Join(d.dir, "sites", demoName, "current", filepath.FromSlash(m.Entry))))
+	d.say("\nBrowse it, offline: %s",
+		fileURL(filepath.Join(d.dir, "sites", demoName, "current", filepath.FromSlash(m.Entry))))
 	return nil
 }
 
@@ -234,7 +242,8 @@ func (d *demo) next(st *store.State) error {
 	if err != nil {
 		return err
 	}
-	d.say("What would one more run request? At most %d of %d if nothing has changed by then; the sitemap will cover some (mirrord plan says why).", p.Asked, p.Known)
+	d.say("What would one more run request? At most %d of %d if nothing has changed by then; the sitemap "+
+		"will cover some (mirrord plan says why).", p.Asked, p.Known)
 	return nil
 }
 

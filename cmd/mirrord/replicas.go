@@ -69,7 +69,8 @@ arguments are lists of URLs, CDX or WARC files ("-": standard input). Details: d
 			}
 			if o.urls {
 				if o.plot != "" || o.graph != "" {
-					return app.Usagef("--plot and --graph show collections, which addresses alone do not tell: leave out --urls")
+					return app.Usagef(
+						"--plot and --graph show collections, which addresses alone do not tell: leave out --urls")
 				}
 				if len(args) == 0 {
 					return app.Usagef("--urls needs at least one list, - for standard input")
@@ -111,7 +112,9 @@ func replicaFind(ctx context.Context, a *cli, dirs []string, o replicaFlags) err
 		if o.cluster > found.Collections() {
 			return found.PlotCollection(io.Discard, o.cluster) // says how many there are, and leaves the file alone
 		}
-		if err := writeSVG(o.graph, func(w io.Writer) error { return found.PlotCollection(w, o.cluster) }); err != nil {
+		if err := writeSVG(o.graph, func(w io.Writer) error {
+			return found.PlotCollection(w, o.cluster)
+		}); err != nil {
 			return err
 		}
 	}
@@ -123,8 +126,10 @@ func replicaFind(ctx context.Context, a *cli, dirs []string, o replicaFlags) err
 }
 
 func printReplicas(a *cli, r *app.Replicas) {
-	a.printf("%d pages, of which %d were read again; %d files are not pages, %d could not be read\n", r.Pages, r.Pages-r.Kept, r.Skipped, r.Bad)
-	a.printf("\n%s\n", plural(len(r.Hosts), "pair of hosts that mirror each other", "pairs of hosts that mirror each other"))
+	a.printf("%d pages, of which %d were read again; %d files are not pages, %d could not be read\n", r.Pages,
+		r.Pages-r.Kept, r.Skipped, r.Bad)
+	a.printf("\n%s\n", plural(len(r.Hosts), "pair of hosts that mirror each other",
+		"pairs of hosts that mirror each other"))
 	for _, h := range r.Hosts {
 		level := h.Level
 		if !h.Confident {
@@ -154,7 +159,9 @@ func replicaVerify(ctx context.Context, a *cli, names []string, o replicaFlags) 
 		return a.printJSON(pairs)
 	}
 	if len(pairs) == 0 && len(names) > 0 {
-		a.printf("nothing to test: there are no alternates of %s; without names the mirrors are compared with one another too\n", strings.Join(names, ", "))
+		a.printf(
+			"nothing to test: there are no alternates of %s; without names the mirrors are compared with one "+
+				"another too\n", strings.Join(names, ", "))
 		return nil
 	}
 	printPairs(a, pairs)
@@ -177,7 +184,8 @@ func printPairs(a *cli, pairs []app.ReplicaPair) {
 				level += "?"
 			}
 		}
-		a.printf("%s %s\n  %s, %.0f%% of %d answered tests good: %s\n", p.Base1, p.Base2, level, 100*p.Good, p.Answered, p.Suggestion)
+		a.printf("%s %s\n  %s, %.0f%% of %d answered tests good: %s\n", p.Base1, p.Base2, level, 100*p.Good,
+			p.Answered, p.Suggestion)
 	}
 }
 
@@ -197,7 +205,8 @@ func replicaRegistry(a *cli) error {
 		a.printf("no mirror is published yet\n")
 	}
 	for _, m := range reg.Mirrors {
-		a.printf("%s\n  mirror %s, version %d of %s: %s\n", strings.Join(m.Prefixes, " "), m.Job, m.Version, timeText(&m.Retrieved), m.Tree)
+		a.printf("%s\n  mirror %s, version %d of %s: %s\n", strings.Join(m.Prefixes, " "), m.Job, m.Version,
+			timeText(&m.Retrieved), m.Tree)
 		for _, e := range m.Equivalents {
 			use := "in part"
 			if e.Interchangeable {
@@ -224,7 +233,8 @@ func replicaHosts(ctx context.Context, a *cli, lists []string, o replicaFlags) e
 	if a.json {
 		return a.printJSON(found)
 	}
-	a.printf("%d addresses of %d hosts, %d bad lines; %d candidate pairs\n", found.URLs, found.Hosts, found.Bad, found.Found)
+	a.printf("%d addresses of %d hosts, %d bad lines; %d candidate pairs\n", found.URLs, found.Hosts, found.Bad,
+		found.Found)
 	if found.Found > 0 {
 		a.printf("\n%8s %8s %8s  %s\n", "score", "features", "overlap", "hosts")
 	}

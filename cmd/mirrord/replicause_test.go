@@ -54,7 +54,8 @@ func (h *manual) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func TestReplicasPutToUse(t *testing.T) {
 	t.Parallel()
 	first, second, third := &manual{prefix: "/"}, &manual{prefix: "/copy/"}, &manual{prefix: "/"}
-	origin, copied, twin := mirrortest.Serve(t, "127.0.0.1", first), mirrortest.Serve(t, "127.0.0.2", second), mirrortest.Serve(t, "127.0.0.3", third)
+	origin, copied, twin := mirrortest.Serve(t, "127.0.0.1", first), mirrortest.Serve(t, "127.0.0.2", second),
+		mirrortest.Serve(t, "127.0.0.3", third)
 	jobs, state := t.TempDir(), t.TempDir()
 	const fast = "limits.retries = 0\npolite.delay = \"0s\"\npolite.factor = 0\npolite.max_delay = \"50ms\"\n"
 	write := func(name, text string) {
@@ -83,11 +84,13 @@ func TestReplicasPutToUse(t *testing.T) {
 	if err := json.Unmarshal([]byte(mirrord(exitOK, "replicas", "--verify", "--json")), &pairs); err != nil {
 		t.Fatal(err)
 	}
-	if len(pairs) != 2 || pairs[0].Base1 != origin.URL+"/" || pairs[0].Base2 != base || pairs[0].Level != "1" || !pairs[0].Equal || pairs[0].Stored ||
+	if len(pairs) != 2 || pairs[0].Base1 != origin.URL+"/" || pairs[0].Base2 != base || pairs[0].Level != "1" ||
+		!pairs[0].Equal || pairs[0].Stored ||
 		pairs[1].Level != "1" || pairs[1].Base2 != twin.URL+"/" || len(pairs[1].Outcomes) != 19 {
 		t.Fatalf("pairs %+v", pairs)
 	}
-	if out := mirrord(exitOK, "replicas", "--verify"); !strings.Contains(out, "it is used when the origin of manual fails") || !strings.Contains(out, "either may stand for the other") {
+	if out := mirrord(exitOK, "replicas", "--verify"); !strings.Contains(out,
+		"it is used when the origin of manual fails") || !strings.Contains(out, "either may stand for the other") {
 		t.Errorf("verify says\n%s", out)
 	}
 
@@ -99,10 +102,12 @@ func TestReplicasPutToUse(t *testing.T) {
 		t.Fatalf("registry %+v", reg)
 	}
 	m := reg.Mirrors[0]
-	if m.Job != "manual" || len(m.Prefixes) != 1 || m.Prefixes[0] != origin.URL+"/" || m.Verdict != "complete" || m.Files != 31 || len(m.Equivalents) != 2 {
+	if m.Job != "manual" || len(m.Prefixes) != 1 || m.Prefixes[0] != origin.URL+"/" || m.Verdict != "complete" ||
+		m.Files != 31 || len(m.Equivalents) != 2 {
 		t.Fatalf("mirror %+v", m)
 	}
-	if e := m.Equivalents[1]; e.At != twin.URL+"/" && m.Equivalents[0].At != twin.URL+"/" || !e.Interchangeable {
+	if e := m.Equivalents[1]; (e.At != twin.URL+"/" && m.Equivalents[0].At != twin.URL+"/") ||
+		!e.Interchangeable {
 		t.Errorf("equivalents %+v", m.Equivalents)
 	}
 	if _, err := os.Stat(filepath.Join(m.Tree, m.Entry)); err != nil {
@@ -121,7 +126,8 @@ func TestReplicasPutToUse(t *testing.T) {
 	if sum.Alternates[base] != 31 || sum.Foreign != 1 || sum.Changed != 1 {
 		t.Errorf("%v, %d foreign, %d changed", sum.Alternates, sum.Foreign, sum.Changed)
 	}
-	if out := mirrord(exitOK, "explain", "manual", origin.URL+"/c3.html"); !strings.Contains(out, "from a replica") || !strings.Contains(out, base+"c3.html") {
+	if out := mirrord(exitOK, "explain", "manual", origin.URL+"/c3.html"); !strings.Contains(out,
+		"from a replica") || !strings.Contains(out, base+"c3.html") {
 		t.Errorf("explain says\n%s", out)
 	}
 
@@ -136,33 +142,41 @@ func TestReplicasPutToUse(t *testing.T) {
 	}
 	defer res.Body.Close()
 	var again app.Registry
-	if err := json.NewDecoder(res.Body).Decode(&again); err != nil || len(again.Mirrors) != 2 || len(again.Mirrors[0].Equivalents) != 2 || again.Mirrors[0].Version != 2 {
+	if err := json.NewDecoder(res.Body).Decode(&again); err != nil || len(again.Mirrors) != 2 ||
+		len(again.Mirrors[0].Equivalents) != 2 || again.Mirrors[0].Version != 2 {
 		t.Errorf("the daemon's registry: %v, %+v", err, again)
 	}
 }
 
 func TestReplicasFlagsThatDoNotGoTogether(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{"--verify", "--urls", "x"}, {"--registry", "--verify"}, {"--registry", "manual"}, {"--verify", "--plot", "x.svg"}} {
+	for _, args := range [][]string{
+		{"--verify", "--urls", "x"}, {"--registry", "--verify"}, {"--registry", "manual"},
+		{"--verify", "--plot", "x.svg"},
+	} {
 		if code, _, errs := runArgs(t, nil, append([]string{"replicas"}, args...)...); code != exitUsage {
 			t.Errorf("%v: exit code %d: %s", args, code, errs)
 		}
 	}
 }
 
-// One mirror that is damaged does not hide the others, and a url that leads to another host has the prefix of that too.
+// One mirror that is damaged does not hide the others, and a url that leads to another host has the prefix of
+// that too.
 func TestReplicasWithADamagedMirror(t *testing.T) {
 	t.Parallel()
 	var lead string
 	first := mirrortest.Serve(t, "127.0.0.1", &manual{prefix: "/"})
 	lead = first.URL + "/"
-	second := mirrortest.Serve(t, "127.0.0.2", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, lead, http.StatusFound) }))
+	second := mirrortest.Serve(t, "127.0.0.2", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, lead, http.StatusFound)
+	}))
 	third := mirrortest.Serve(t, "127.0.0.3", &manual{prefix: "/"})
 	jobs, state := t.TempDir(), t.TempDir()
 	const fast = "limits.retries = 0\npolite.delay = \"0s\"\npolite.factor = 0\npolite.max_delay = \"50ms\"\n"
 	for name, text := range map[string]string{
-		"manual": fmt.Sprintf("url = %q\nscope = [%q, %q]\nalternates = [%q]\npolite.allow_private = true\n", second.URL+"/", second.URL+"/", first.URL+"/", third.URL+"/"),
-		"twin":   fmt.Sprintf("url = %q\n", third.URL+"/"),
+		"manual": fmt.Sprintf("url = %q\nscope = [%q, %q]\nalternates = [%q]\npolite.allow_private = true\n",
+			second.URL+"/", second.URL+"/", first.URL+"/", third.URL+"/"),
+		"twin": fmt.Sprintf("url = %q\n", third.URL+"/"),
 	} {
 		if err := os.WriteFile(filepath.Join(jobs, name+".toml"), []byte(text+fast), 0o644); err != nil {
 			t.Fatal(err)
@@ -178,7 +192,8 @@ func TestReplicasWithADamagedMirror(t *testing.T) {
 	}
 	mirrord("run-now", "manual")
 	mirrord("run-now", "twin")
-	if out, _ := mirrord("replicas", "--verify", "manual"); !strings.Contains(out, first.URL+"/ "+third.URL+"/") || !strings.Contains(out, "it is used when the origin of manual fails") {
+	if out, _ := mirrord("replicas", "--verify", "manual"); !strings.Contains(out, first.URL+"/ "+third.URL+
+		"/") || !strings.Contains(out, "it is used when the origin of manual fails") {
 		t.Errorf("verify says\n%s", out)
 	}
 	name := filepath.Join(state, "sites/twin/current/phm.json")
@@ -193,7 +208,8 @@ func TestReplicasWithADamagedMirror(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &reg); err != nil {
 		t.Fatal(err)
 	}
-	if len(reg.Mirrors) != 1 || reg.Mirrors[0].Job != "manual" || len(reg.Mirrors[0].Equivalents) != 1 || len(reg.Problems) != 1 || reg.Problems[0].Job != "twin" {
+	if len(reg.Mirrors) != 1 || reg.Mirrors[0].Job != "manual" || len(reg.Mirrors[0].Equivalents) != 1 ||
+		len(reg.Problems) != 1 || reg.Problems[0].Job != "twin" {
 		t.Errorf("registry %+v", reg)
 	}
 	if _, errs := mirrord("replicas", "--registry"); !strings.Contains(errs, "the mirror of twin is left out") {
@@ -204,13 +220,19 @@ func TestReplicasWithADamagedMirror(t *testing.T) {
 	}
 }
 
-// Two mirrors whose collections lie under different directories: these are tested, and known to be equivalents.
+// Two mirrors whose collections lie under different directories: these are tested, and known to be
+// equivalents.
 func TestReplicasUnderOtherDirectories(t *testing.T) {
 	t.Parallel()
-	first, second := mirrortest.Serve(t, "127.0.0.1", &manual{prefix: "/"}), mirrortest.Serve(t, "127.0.0.2", &manual{prefix: "/copies/manual/"})
+	first, second := mirrortest.Serve(t, "127.0.0.1", &manual{prefix: "/"}),
+		mirrortest.Serve(t, "127.0.0.2", &manual{prefix: "/copies/manual/"})
 	jobs, state := t.TempDir(), t.TempDir()
 	for name, url := range map[string]string{"manual": first.URL + "/", "copy": second.URL + "/copies/manual/"} {
-		if err := os.WriteFile(filepath.Join(jobs, name+".toml"), []byte(fmt.Sprintf("url = %q\npolite.delay = \"0s\"\npolite.factor = 0\npolite.max_delay = \"50ms\"\nlimits.retries = 0\n", url)), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(jobs, name+".toml"),
+			[]byte(
+				fmt.Sprintf(
+					"url = %q\npolite.delay = \"0s\"\npolite.factor = 0\npolite.max_delay = \"50ms\"\nlimits.retries = 0\n",
+					url)), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		if code, out, errs := runArgs(t, nil, "run-now", name, "--jobs", jobs, "--state", state); code != exitOK {
@@ -222,11 +244,13 @@ func TestReplicasUnderOtherDirectories(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &pairs); code != exitOK || err != nil {
 		t.Fatal(code, err, errs)
 	}
-	if len(pairs) != 1 || pairs[0].Base1 != first.URL+"/" || pairs[0].Base2 != second.URL+"/copies/manual/" || pairs[0].Level != "1" || !pairs[0].Equal {
+	if len(pairs) != 1 || pairs[0].Base1 != first.URL+"/" || pairs[0].Base2 != second.URL+"/copies/manual/" ||
+		pairs[0].Level != "1" || !pairs[0].Equal {
 		t.Errorf("pairs %+v", pairs)
 	}
 
-	if code, out, _ := runArgs(t, nil, "replicas", "--verify", "copy", "--jobs", jobs, "--state", state); code != exitOK || !strings.Contains(out, "there are no alternates of copy") {
+	if code, out, _ := runArgs(t, nil, "replicas", "--verify", "copy", "--jobs", jobs, "--state",
+		state); code != exitOK || !strings.Contains(out, "there are no alternates of copy") {
 		t.Error(code, out)
 	}
 
