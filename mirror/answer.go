@@ -33,7 +33,7 @@ func outcome(f *ledger.Finding, err error) (found, error) { return found{finding
 func (r *run) conclude(id uint32, u site.URL, f found) {
 	r.traits.Spend(id, f.spent|f.turn.Why)
 	if f.turn.Why != 0 {
-		r.entrance.Again(id, u.Origin(), f.turn.At)
+		r.motor.Entrance.Again(id, u.Origin(), f.turn.At)
 	}
 	if f.finding != nil {
 		r.apply(f.finding)
@@ -51,7 +51,7 @@ func (r *run) answer(ctx context.Context, rec *store.Resource, a *source.Answer)
 	if fetch.TransientStatus(s) && !unwantedGuess {
 		return r.busy(ctx, rec, res)
 	}
-	r.troubles.Answered(rec.URL)
+	r.motor.Troubles.Answered(rec.URL)
 	switch {
 	case res.NotModified && rec.Body != store.NoBody:
 		rec.Volatile, rec.Expires = rec.Volatile.Same(), r.expires(res.Header)
@@ -89,12 +89,12 @@ func (r *run) busy(ctx context.Context, rec *store.Resource, res *fetch.Result) 
 	}
 	if res.RetryAfter > most {
 		reason += fmt.Sprintf(" with a Retry-After of %v, longer than polite.max_wait", res.RetryAfter)
-		if r.troubles.Waited(rec.URL, rec.ID, res) > 0 {
-			r.troubles.LeaveHost(rec.URL, reason, elsewhere)
+		if r.motor.Troubles.Waited(rec.URL, rec.ID, res) > 0 {
+			r.motor.Troubles.LeaveHost(rec.URL, reason, elsewhere)
 		}
 	}
-	r.troubles.Failed(rec.URL, reason, crawl.WeighBadAnswer)
-	down := r.troubles.IsDown(rec.URL)
+	r.motor.Troubles.Failed(rec.URL, reason, crawl.WeighBadAnswer)
+	down := r.motor.Troubles.IsDown(rec.URL)
 	if mayWait := !down && res.RetryAfter <= most; mayWait && !r.traits.Spent(rec.ID, ledger.AfterFailure) {
 		return found{turn: ledger.Turn{Why: ledger.AfterFailure, At: r.now().Add(res.RetryAfter)}}, nil
 	}
@@ -114,7 +114,7 @@ func (r *run) noAnswer(ctx context.Context, rec *store.Resource, res *fetch.Resu
 		return found{turn: ledger.Turn{Why: ledger.AfterFailure}}, nil
 	}
 	if passing {
-		r.troubles.Failed(rec.URL, reason, weight)
+		r.motor.Troubles.Failed(rec.URL, reason, weight)
 	}
 	f, err := r.givenUp(ctx, rec, reason, passing, elsewhere)
 	f.spent |= ledger.AfterFailure
@@ -133,9 +133,9 @@ func (r *run) originFails(ctx context.Context, rec *store.Resource, reason strin
 // failsAgain counts a failure and reports whether the URL gets another turn in this run.
 func (r *run) failsAgain(rec *store.Resource, reason string, passing bool, weight int) bool {
 	if passing {
-		r.troubles.Failed(rec.URL, reason, weight)
+		r.motor.Troubles.Failed(rec.URL, reason, weight)
 	}
-	return passing && !r.troubles.IsDown(rec.URL) && !r.traits.Spent(rec.ID, ledger.AfterFailure)
+	return passing && !r.motor.Troubles.IsDown(rec.URL) && !r.traits.Spent(rec.ID, ledger.AfterFailure)
 }
 
 // givenUp records that the origin does not give a URL in this run. elsewhere says that replicas are a

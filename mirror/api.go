@@ -37,6 +37,9 @@ func Bytes(n int64) string { return result.Bytes(n) }
 // Where a run stands, as package crawl has it.
 type Progress = crawl.Progress
 
+// Hosts is the politeness of hosts, shared over all runs of the process.
+type Hosts = crawl.Hosts
+
 // The phases of a run.
 const (
 	Retrieving = ledger.Retrieving

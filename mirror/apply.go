@@ -47,7 +47,7 @@ func (r *run) apply(f *ledger.Finding) {
 func (r *run) account(rec *store.Resource, as *ledger.Account) {
 	r.stats.Account(as)
 	if as.Lost {
-		r.troubles.Lose(rec.URL, as.Tally&ledger.AsFailed != 0)
+		r.motor.Troubles.Lose(rec.URL, as.Tally&ledger.AsFailed != 0)
 	}
 	if as.Failed != "" {
 		r.notes.Fail(rec.URL, as.Failed)

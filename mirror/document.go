@@ -109,7 +109,7 @@ func (r *run) document(now, old *store.Resource, b *intake.Body, p *processor, a
 		now.Format, now.InSet = uint8(relocate.Sitemap), now.InSet && r.rules.Scope.Covers(now.URL)
 		targets, err = r.sitemap(now, x, &as)
 	case len(x.Candidates) > 0: // of a script
-		r.entrance.Add(r.admit(now.ID, now.Depth, x, &as)...)
+		r.motor.Entrance.Add(r.admit(now.ID, now.Depth, x, &as)...)
 		targets = x.Targets(r.rules)
 	}
 	if err != nil {
@@ -150,7 +150,7 @@ func (r *run) linkedDocument(
 	if full := r.reserve(now, old, &as); full != nil { // before what it leads to can take its place
 		return full, nil
 	}
-	r.entrance.Add(add...)
+	r.motor.Entrance.Add(add...)
 	p.links = render.AppendLinks(p.links[:0], x.Doc, x.Spread())
 	page := p.page(now, old, body, x.Format)
 	page.Links = p.links

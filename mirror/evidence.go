@@ -92,7 +92,7 @@ func (r *run) skipKnown(stage func()) error {
 		}
 	}
 	for _, id := range r.advice.Sources.First(r.advice.Plan, r.rules.Seeds) {
-		r.entrance.Known(id, crawl.PrioSeed)
+		r.motor.Entrance.Known(id, crawl.PrioSeed)
 	}
 	stage()
 	if r.advice.Plan.DecidesListings() { // with what the sources say that are requested in any case
@@ -101,7 +101,7 @@ func (r *run) skipKnown(stage func()) error {
 	r.advice.Evidence.AddFresh()
 	if r.advice.Plan == nil { // else the plan says what is requested, see refill
 		for _, id := range r.advice.Validators.PickAudits(r.table, r.advice.Evidence.Unchanged()) {
-			r.entrance.Known(id, crawl.PrioSeed)
+			r.motor.Entrance.Known(id, crawl.PrioSeed)
 		}
 	}
 	return r.skipUnchanged(stage)
@@ -114,7 +114,7 @@ func (r *run) skipUnchanged(stage func()) error {
 	for k := range ledger.EvidenceKinds {
 		audits[k] = r.advice.Evidence.PickAudits(k)
 		for _, id := range audits[k] {
-			r.entrance.Known(id, crawl.PrioSeed)
+			r.motor.Entrance.Known(id, crawl.PrioSeed)
 		}
 	}
 	stage()
@@ -148,7 +148,7 @@ func (r *run) skipUnchanged(stage func()) error {
 // skipOne records a resource as unchanged without a request. Its links come from the store.
 func (r *run) skipOne(c spare.Covered) error {
 	u := r.table.URL(c.ID)
-	if r.origins.Forbids(u) {
+	if r.motor.Origins.Forbids(u) {
 		return nil
 	}
 	if _, first := r.table.Queue(c.ID); !first {
@@ -191,7 +191,7 @@ func (r *run) listingStage(stage func()) (any bool) {
 	p := r.advice.Plan
 	for ids := p.TakeWanted(); len(ids) > 0; ids = p.TakeWanted() {
 		for _, id := range ids {
-			r.entrance.Known(id, crawl.PrioSeed)
+			r.motor.Entrance.Known(id, crawl.PrioSeed)
 		}
 		any = true
 		stage()
@@ -199,7 +199,7 @@ func (r *run) listingStage(stage func()) (any bool) {
 	p.OpenListings()
 	defer p.Close()
 	r.refill()
-	any = r.front.State(r.now()).Queued > 0 || any
+	any = r.motor.Front.State(r.now()).Queued > 0 || any
 	stage()
 	return any
 }
@@ -210,10 +210,10 @@ func (r *run) moreListings(stage func()) error {
 	for p.DecidesListings() && !r.stopped() {
 		r.advice.Evidence.Begin()
 		any := r.listingStage(stage)
-		if err := r.skipUnchanged(stage); err != nil || (!any && !r.entrance.AnyDelayed()) {
+		if err := r.skipUnchanged(stage); err != nil || (!any && !r.motor.Entrance.AnyDelayed()) {
 			return err
 		}
-		r.entrance.EndWait()
+		r.motor.Entrance.EndWait()
 		p.Open()
 		r.refill()
 		stage()

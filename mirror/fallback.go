@@ -29,7 +29,7 @@ func (r *run) settleBase() {
 		if !in || u.Origin() == seed.Origin() || !r.rules.Scope.Covers(u) {
 			continue
 		}
-		r.troubles.AddEntry(u)
+		r.motor.Troubles.AddEntry(u)
 		if i == 0 && strings.HasPrefix(u.Path(), seed.Dir()) {
 			r.chain.Replicas.SetBase(u.Origin() + seed.Dir())
 		}
@@ -42,8 +42,8 @@ func (r *run) fromReuse(ctx context.Context, rec *store.Resource, down bool) (*l
 	if !r.chain.Reuse.Covers(rec.URL) || r.traits.Sitemap(rec.ID) {
 		return nil, nil
 	}
-	_, known := r.origins.Rules(rec.URL)
-	if unknown := !known && !down; unknown || r.origins.Forbids(rec.URL) {
+	_, known := r.motor.Origins.Rules(rec.URL)
+	if unknown := !known && !down; unknown || r.motor.Origins.Forbids(rec.URL) {
 		return nil, nil
 	}
 	a, err := r.chain.Get(ctx, &source.Ask{Record: rec, Of: source.FromReuse})
@@ -59,7 +59,7 @@ func (r *run) fromReuse(ctx context.Context, rec *store.Resource, down bool) (*l
 func (r *run) fallback(ctx context.Context, rec *store.Resource, why string) (*ledger.Finding, error) {
 	unwanted := r.traits.Sitemap(rec.ID) || (r.isGuess(rec.ID) && !rec.InSet)
 	repair := rec.Outcome != site.Gone || r.job.Repair
-	if !r.chain.Replicas.Covers(rec.URL) || unwanted || r.origins.Forbids(rec.URL) || !repair {
+	if !r.chain.Replicas.Covers(rec.URL) || unwanted || r.motor.Origins.Forbids(rec.URL) || !repair {
 		return nil, nil
 	}
 	a, err := r.chain.Get(ctx, &source.Ask{
@@ -112,7 +112,7 @@ func (r *run) take(rec *store.Resource, a *source.Answer) (*ledger.Finding, erro
 func (r *run) postponedOrFallback(
 	ctx context.Context, rec *store.Resource, why string,
 ) (*ledger.Finding, error) {
-	if r.troubles.IsSlow(rec.URL) {
+	if r.motor.Troubles.IsSlow(rec.URL) {
 		return nil, nil
 	}
 	f, err := r.fallback(ctx, rec, why)

@@ -76,14 +76,14 @@ func (r *run) refill() {
 	}
 	r.filling.mu.Lock()
 	defer r.filling.mu.Unlock()
-	for b := r.advice.Plan.Refill(r.front.Short); len(b.IDs) > 0; b = r.advice.Plan.Refill(r.front.Short) {
+	for b := r.advice.Plan.Refill(r.motor.Front.Short); len(b.IDs) > 0; b = r.advice.Plan.Refill(r.motor.Front.Short) {
 		for _, id := range b.IDs {
 			if b.Listings {
-				r.entrance.Known(id, crawl.PrioSeed)
+				r.motor.Entrance.Known(id, crawl.PrioSeed)
 				continue
 			}
 			r.advice.Validators.Plan(id)
-			r.entrance.Known(id, crawl.PrioKnown)
+			r.motor.Entrance.Known(id, crawl.PrioKnown)
 		}
 	}
 }
@@ -110,8 +110,8 @@ func (r *run) skipRest(ctx context.Context, stage func()) {
 	}
 	forbidden := false
 	for id := range p.Skipped() {
-		if u, s := r.table.Get(id); !s.Queued() && r.origins.Forbids(u) {
-			r.entrance.Known(id, crawl.PrioKnown)
+		if u, s := r.table.Get(id); !s.Queued() && r.motor.Origins.Forbids(u) {
+			r.motor.Entrance.Known(id, crawl.PrioKnown)
 			forbidden = true
 		}
 	}

@@ -120,7 +120,7 @@ func (r *run) means() publish.Means {
 func (r *run) betweenPhases() {
 	r.procs = nil
 	r.variants.Drop()
-	r.front.Drop()
+	r.motor.Front.Drop()
 	debug.FreeOSMemory()
 }
 

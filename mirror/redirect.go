@@ -79,9 +79,9 @@ func (r *run) redirectTarget(rec *store.Resource, to site.URL, hops int, as *led
 	id = uint32(ids[0])
 	lead := r.traits.Redirect(rec.ID, id, hops, slices.Contains(r.rules.Seeds, rec.URL))
 	if lead && r.rules.Scope.Covers(to) {
-		r.troubles.AddEntry(to)
+		r.motor.Troubles.AddEntry(to)
 	}
-	r.entrance.Add(add...)
+	r.motor.Entrance.Add(add...)
 	return id, true
 }
 

@@ -50,7 +50,7 @@ func (s *ReplicaSide) asker() (*source.Asker, error) {
 		return nil, fmt.Errorf("job %s: %w", s.Job.Name, err)
 	}
 	o := askerOptions(s.Job)
-	o.Fetcher, o.Robots, o.Turns, o.Now = s.Fetcher, s.Robots, newTurns(g, s.Hosts, s.Job, s.Now), s.Now
+	o.Fetcher, o.Robots, o.Turns, o.Now = s.Fetcher, s.Robots, g, s.Now
 	return source.NewAsker(o), nil
 }
 

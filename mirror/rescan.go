@@ -87,7 +87,7 @@ func (r *run) rescanScript(rec *store.Resource, as ledger.Account) *ledger.Findi
 		b.Sitemap = false
 		x := p.read.Read(b)
 		as.Notes = append(as.Notes, x.Notes...)
-		r.entrance.Add(r.admit(rec.ID, rec.Depth, x, &as)...)
+		r.motor.Entrance.Add(r.admit(rec.ID, rec.Depth, x, &as)...)
 		d.Targets, d.Linked = x.Targets(r.rules), true
 	}
 	d.Resource = *rec

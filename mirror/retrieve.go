@@ -58,10 +58,10 @@ func (r *run) retrieve(parent context.Context) error {
 		r.stop(err)
 	}
 	workers := &crawl.Workers{
-		Front:       r.front,
+		Front:       r.motor.Front,
 		Connections: int(r.job.Polite.Connections),
 		Now:         r.now,
-		Release:     r.turns.Release,
+		Release:     r.motor.Gate.Release,
 		Ask:         r.ask,
 		After:       r.refill,
 		Stop:        stop,
@@ -73,16 +73,16 @@ func (r *run) retrieve(parent context.Context) error {
 	if err := r.skipKnown(stage); err != nil {
 		r.stop(err)
 	}
-	r.entrance.EndWait()
+	r.motor.Entrance.EndWait()
 	for _, u := range r.rules.Seeds {
-		r.entrance.New(u, ledger.Named, crawl.PrioSeed)
+		r.motor.Entrance.New(u, ledger.Named, crawl.PrioSeed)
 	}
 	if r.advice.Plan == nil {
-		if err := r.entrance.All(r.dropRefused); err != nil {
+		if err := r.motor.Entrance.All(r.dropRefused); err != nil {
 			r.stop(err)
 		}
 	} else {
-		r.entrance.Owed(r.traits.Broken, r.provenance.Owed)
+		r.motor.Entrance.Owed(r.traits.Broken, r.provenance.Owed)
 		r.advice.Plan.Open()
 	}
 	if r.resumed {
@@ -118,9 +118,9 @@ func (r *run) newAdmission() *crawl.Admission {
 		Table:    r.table,
 		Traits:   &r.traits,
 		Variants: r.variants,
-		Origins:  r.origins,
-		Entrance: r.entrance,
-		Front:    r.front,
+		Origins:  r.motor.Origins,
+		Entrance: r.motor.Entrance,
+		Front:    r.motor.Front,
 		Counts:   &r.stats,
 		Notes:    &r.notes,
 		MaxDepth: r.job.Limits.MaxDepth,
@@ -194,12 +194,12 @@ func (r *run) ask(ctx context.Context, id uint32, release func(fetch.Observation
 // of its host was used.
 func (r *run) look(ctx context.Context, rec *store.Resource, release func(fetch.Observation)) (f found, used bool, err error) {
 	u := rec.URL
-	down, entry, isDown := r.troubles.Down(u)
+	down, entry, isDown := r.motor.Troubles.Down(u)
 	if f.finding, err = r.fromReuse(ctx, rec, isDown); f.finding != nil || err != nil {
 		return f, false, err
 	}
 	switch {
-	case isDown && entry && (rec.Outcome != site.Failed || !r.troubles.IsLeft(u)):
+	case isDown && entry && (rec.Outcome != site.Failed || !r.motor.Troubles.IsLeft(u)):
 		f.finding, err = r.postponedOrFallback(ctx, rec, down)
 		return f, f.finding != nil || err != nil, err
 	case isDown: // also what failed before, of a host that asks to wait: it must not keep what could be had from being published
@@ -211,16 +211,16 @@ func (r *run) look(ctx context.Context, rec *store.Resource, release func(fetch.
 		f.finding = &ledger.Finding{Done: store.Done{Resource: *rec}, As: ledger.Account{Tally: ledger.AsTrapped}}
 		return f, false, nil
 	}
-	rules, known := r.origins.Rules(u)
+	rules, known := r.motor.Origins.Rules(u)
 	if !known {
 		r.learnOrigin(ctx, u, release)
 		if ctx.Err() == nil {
-			r.front.Add(u.Origin(), rec.ID, crawl.PrioSeed) // robots.txt took this turn
+			r.motor.Front.Add(u.Origin(), rec.ID, crawl.PrioSeed) // robots.txt took this turn
 		}
 		return f, true, nil
 	}
 	if why := rules.Silent(); why != "" { // another worker has just found out
-		if r.troubles.IsEntry(u) {
+		if r.motor.Troubles.IsEntry(u) {
 			f.finding, err = r.postponedOrFallback(ctx, rec, why)
 			return f, f.finding != nil || err != nil, err
 		}
@@ -254,7 +254,7 @@ func (r *run) request(ctx context.Context, rec *store.Resource, release func(fet
 	u := rec.URL
 	req := fetch.Request{
 		URL:     u,
-		Gap:     r.o.Hosts.Gap(u.Hostname(), r.polite),
+		Gap:     r.motor.Gate.Gap(u.Hostname()),
 		MaxBody: int64(r.job.Limits.MaxBody),
 		NoMend:  true,
 		Fresh:   r.traits.Spent(rec.ID, ledger.AfterFailure),
@@ -270,7 +270,7 @@ func (r *run) request(ctx context.Context, rec *store.Resource, release func(fet
 	a, err := r.chain.Get(ctx, &source.Ask{Record: rec, Of: source.FromOrigin, Request: req})
 	defer a.Close()
 	if res := a.Result; res != nil {
-		release(r.troubles.Observe(u, rec.ID, res, a.Err))
+		release(r.motor.Troubles.Observe(u, rec.ID, res, a.Err))
 		r.stats.Wire.Add(res.Wire)
 	}
 	if err != nil {
@@ -278,4 +278,18 @@ func (r *run) request(ctx context.Context, rec *store.Resource, release func(fet
 	}
 	rec.Status, rec.Checked, rec.Reason, rec.Answer = a.Status, a.Checked, "", a.Result.Whole
 	return r.answer(ctx, rec, &a)
+}
+
+// learnOrigin requests the robots.txt of an origin.
+func (r *run) learnOrigin(ctx context.Context, u site.URL, release func(fetch.Observation)) {
+	start := r.now()
+	l, err := r.motor.LearnRobots(ctx, u, r.o.Robots)
+	if err != nil {
+		return
+	}
+	if l.Silent != "" {
+		r.notes.Fail(u, l.Silent)
+	}
+	release(fetch.Observation{Duration: r.now().Sub(start), Status: 200})
+	r.admission.Sitemaps(u, l.Sitemaps)
 }

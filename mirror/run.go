@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"mirrord/fetch"
 	"mirrord/job"
 	"mirrord/mirror/admit"
 	"mirrord/mirror/crawl"
@@ -32,14 +31,6 @@ import (
 	"mirrord/site"
 	"mirrord/store"
 )
-
-// Hosts is the politeness of hosts, shared over all runs of the process. *fetch.Hosts is one.
-type Hosts interface {
-	Acquire(host string, p fetch.Politeness, now time.Time) (ok bool, again time.Time)
-	Release(host string, p fetch.Politeness, now time.Time, o fetch.Observation)
-	SetCrawlDelay(host string, d time.Duration)
-	Gap(host string, p fetch.Politeness) time.Duration
-}
 
 // Options are what a run works with. All fields but Now, Log, Progress and Accept are needed.
 type Options struct {
@@ -76,20 +67,14 @@ type run struct {
 	shared      render.Shared
 	rules       *admit.URLRules
 	layout      phm.Layout
-	polite      fetch.Politeness
 	state       *store.Run
 	resumed     bool   // state is of an earlier process
 	fingerprint string // of the rules
 	rescan      bool   // the rules changed: what is stored is scanned again
 
-	table    *ledger.Table
-	front    *crawl.Frontier
-	entrance *crawl.Entrance
-	gate     *crawl.Gate
-	troubles *crawl.Troubles
-	origins  *crawl.Origins
-	turns    *hostTurns // beside the frontier
-	procs    chan *processor
+	table *ledger.Table
+	motor *crawl.Motor
+	procs chan *processor
 
 	large sync.Mutex // held while a large document is in memory
 
@@ -122,11 +107,11 @@ type run struct {
 // progress says where the run stands.
 func (r *run) progress() crawl.Progress {
 	now := r.now()
-	return crawl.ProgressOf(&r.stats, r.front.State(now), r.started, now)
+	return crawl.ProgressOf(&r.stats, r.motor.Front.State(now), r.started, now)
 }
 
 // stopped reports whether the run was told to end.
-func (r *run) stopped() bool { return r.front.IsStopped() }
+func (r *run) stopped() bool { return r.motor.Front.IsStopped() }
 
 // Run makes one run. The Summary tells how it ended, also when there is an error; the error is what kept it from ending well:
 // a disk that failed, a site that is locked, a job that cannot be compiled. What happens to single URLs is in the Summary.
@@ -181,25 +166,20 @@ func newRun(o Options) (*run, error) {
 		started: o.Now(),
 		rules:   rules,
 		table:   ledger.New(),
-		polite:  source.Politeness(j),
 		state:   new(store.Run),
 	}
-	r.gate, err = crawl.NewGate(o.Hosts, j, r.polite, r.now)
+	r.motor, err = crawl.NewMotor(crawl.MotorOptions{
+		Job:        j,
+		Seeds:      rules.Seeds,
+		Hosts:      o.Hosts,
+		Politeness: source.Politeness(j),
+		Now:        r.now,
+		Table:      r.table,
+		Waits:      func() bool { return r.advice.Evidence.First() },
+	})
 	if err != nil {
 		return nil, fmt.Errorf("job %s: %w", o.Site.Name, err)
 	}
-	order := crawl.Ordering{LIFO: j.Order == job.OrderDepth}
-	if j.Order == job.OrderPath {
-		order.Less, order.Known = r.table.LessPath, r.table.LessRate
-	}
-	r.front = crawl.NewFrontier(r.gate, order)
-	r.entrance = crawl.NewEntrance(r.table, r.front, func() bool { return r.advice.Evidence.First() })
-	r.turns = newTurns(r.gate, o.Hosts, j, r.now)
-	r.troubles = crawl.NewTroubles(r.front, j.Polite.MaxWait)
-	for _, u := range r.rules.Seeds {
-		r.troubles.AddEntry(u)
-	}
-	r.origins = crawl.NewOrigins(j.ObeyRobots)
 	making := &sourcing{
 		o:          &r.o,
 		site:       r.site,
@@ -207,8 +187,8 @@ func newRun(o Options) (*run, error) {
 		table:      r.table,
 		provenance: &r.provenance,
 		stats:      &r.stats,
-		troubles:   r.troubles,
-		turns:      r.turns,
+		troubles:   r.motor.Troubles,
+		turns:      r.motor.Gate,
 		number:     func() int { return r.state.Number },
 		log:        r.log,
 	}
@@ -308,7 +288,7 @@ func (r *run) run(ctx context.Context) (*Summary, error) {
 			r.thin()
 		}
 		r.settleBase()
-		if !r.o.NoFetch && len(r.troubles.DownEntries()) == 0 {
+		if !r.o.NoFetch && len(r.motor.Troubles.DownEntries()) == 0 {
 			for _, note := range r.chain.Replicas.Renew(ctx) {
 				r.notes.Cap(note)
 			}

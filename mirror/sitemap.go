@@ -27,7 +27,7 @@ func (r *run) sitemap(now *store.Resource, x *intake.Extract, as *ledger.Account
 	if err := r.advice.Evidence.HearSitemap(*x.Sitemap, now.URL); err != nil { // before anybody asks for what it names
 		return nil, err
 	}
-	r.entrance.Add(add...)
+	r.motor.Entrance.Add(add...)
 	return x.Targets(r.rules), nil
 }
 

@@ -18,7 +18,7 @@ import (
 func (r *run) probeOrigins(ctx context.Context) {
 	asker := source.NewAsker(source.AskerOptions{
 		Fetcher: r.o.Fetcher,
-		Turns:   r.turns,
+		Turns:   r.motor.Gate,
 		Now:     r.now,
 		Count: func(wire int64) {
 			r.stats.Requests.Add(1)
@@ -31,10 +31,10 @@ func (r *run) probeOrigins(ctx context.Context) {
 		Site:  r.site.Name,
 		Run:   r.state.Number,
 		May: func(u site.URL) bool {
-			if ok, _ := r.rules.Allow(u, admit.Page); !ok || r.troubles.IsDown(u) {
+			if ok, _ := r.rules.Allow(u, admit.Page); !ok || r.motor.Troubles.IsDown(u) {
 				return false
 			}
-			rules, known := r.origins.Rules(u)
+			rules, known := r.motor.Origins.Rules(u)
 			if !known || (rules.Silent() != "") {
 				return false
 			}

@@ -21,7 +21,7 @@ func (r *run) summary(j *judge.Judgement) *Summary {
 		Verdict: j.Verdict,
 		Reasons: j.Reasons,
 		Left:    j.Left,
-		Down:    r.troubles.DownEntries(),
+		Down:    r.motor.Troubles.DownEntries(),
 	}
 	r.stats.Report(sum)
 	sum.Notes, sum.Failures = r.notes.List()

@@ -24,8 +24,8 @@ func (r *run) judge(ended error) (*judge.Judgement, error) {
 	c.Ended = ended
 	c.Left = judge.Unanswered(c.Ledger)
 	c.Failed, c.Requests = r.stats.Failed.Load(), r.stats.Requests.Load()
-	c.Silent = r.troubles.SilentOrigins()
-	for _, l := range r.troubles.LeftEntries() {
+	c.Silent = r.motor.Troubles.SilentOrigins()
+	for _, l := range r.motor.Troubles.LeftEntries() {
 		c.Postponed = append(c.Postponed, judge.PostponedHost{Host: l.Name, Reason: l.Reason})
 	}
 	c.Why = r.notes.Reason

@@ -3,6 +3,7 @@
 // Package crawl is the motor of a run: which admitted URL is requested next, when its host may be requested, and what
 // the run knows of the hosts while it goes on.
 //
+//   - Motor holds the parts of one run, and takes in what robots.txt says.
 //   - Frontier holds the URLs that wait, and feeds the workers.
 //   - Gate gives out the turns of hosts inside the job's window.
 //   - Troubles knows which origins and hosts are left for the next run, and why; Origins knows robots rules.

@@ -12,10 +12,14 @@ import (
 	"mirrord/job"
 )
 
-// acquirer gives out the turns of hosts, shared over all runs of the process. *fetch.Hosts is one. It is safe for
-// concurrent use. When it is not the host's turn, again says when to try next; a release may make it earlier.
-type acquirer interface {
+// Hosts is the politeness of hosts, shared over all runs of the process. *fetch.Hosts is one. Safe for concurrent use.
+type Hosts interface {
+	// Acquire takes a turn of a host. When it is not the host's turn, again says when to try next; a release may make it
+	// earlier.
 	Acquire(host string, p fetch.Politeness, now time.Time) (ok bool, again time.Time)
+	Release(host string, p fetch.Politeness, now time.Time, o fetch.Observation)
+	SetCrawlDelay(host string, d time.Duration)
+	Gap(host string, p fetch.Politeness) time.Duration
 }
 
 // turns gives out the turns of hosts to a frontier. *Gate is one; it is safe for concurrent use.
@@ -26,7 +30,7 @@ type turns interface {
 // Gate gives the turns of hosts to one run, or to another user of the job's rules, inside the job's window.
 // Safe for concurrent use.
 type Gate struct {
-	hosts  acquirer
+	hosts  Hosts
 	p      fetch.Politeness
 	window job.Window
 	zone   *time.Location
@@ -35,7 +39,7 @@ type Gate struct {
 }
 
 // NewGate returns the gate of a job. p is the job's politeness.
-func NewGate(h acquirer, j *job.Job, p fetch.Politeness, now func() time.Time) (*Gate, error) {
+func NewGate(h Hosts, j *job.Job, p fetch.Politeness, now func() time.Time) (*Gate, error) {
 	w, err := job.ParseWindow(j.Window)
 	if err != nil {
 		return nil, fmt.Errorf("window: %w", err)
@@ -91,6 +95,15 @@ func (g *Gate) Turn(ctx context.Context, host string) error {
 		}
 	}
 }
+
+// Release ends a turn of a host and says what was observed in it.
+func (g *Gate) Release(host string, o fetch.Observation) { g.hosts.Release(host, g.p, g.now(), o) }
+
+// Gap is the least time between two requests of a host.
+func (g *Gate) Gap(host string) time.Duration { return g.hosts.Gap(host, g.p) }
+
+// SetCrawlDelay takes the Crawl-delay of a host's robots.txt.
+func (g *Gate) SetCrawlDelay(host string, d time.Duration) { g.hosts.SetCrawlDelay(host, d) }
 
 // HostOf returns the host of an origin, without port: politeness counts by it.
 func HostOf(origin string) string {

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package crawl
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"mirrord/fetch"
+	"mirrord/job"
+	"mirrord/mirror/ledger"
+	"mirrord/site"
+)
+
+// Motor is what moves one run: its parts know one another, and package mirror uses each of them.
+type Motor struct {
+	Gate     *Gate
+	Front    *Frontier
+	Entrance *Entrance
+	Troubles *Troubles
+	Origins  *Origins
+
+	maxWait time.Duration
+}
+
+// MotorOptions say what a Motor is built for. All fields are needed.
+type MotorOptions struct {
+	Job        *job.Job
+	Seeds      []site.URL // the entry points
+	Hosts      Hosts
+	Politeness fetch.Politeness
+	Now        func() time.Time
+	Table      *ledger.Table
+	Waits      func() bool // see NewEntrance
+}
+
+// NewMotor returns the motor of a run.
+func NewMotor(o MotorOptions) (*Motor, error) {
+	gate, err := NewGate(o.Hosts, o.Job, o.Politeness, o.Now)
+	if err != nil {
+		return nil, err
+	}
+	order := Ordering{LIFO: o.Job.Order == job.OrderDepth}
+	if o.Job.Order == job.OrderPath {
+		order.Less, order.Known = o.Table.LessPath, o.Table.LessRate
+	}
+	front := NewFrontier(gate, order)
+	m := &Motor{
+		Gate:     gate,
+		Front:    front,
+		Entrance: NewEntrance(o.Table, front, o.Waits),
+		Troubles: NewTroubles(front, o.Job.Polite.MaxWait),
+		Origins:  NewOrigins(o.Job.ObeyRobots),
+		maxWait:  o.Job.Polite.MaxWait,
+	}
+	for _, u := range o.Seeds {
+		m.Troubles.AddEntry(u)
+	}
+	return m, nil
+}
+
+// robotsSource knows the robots rules of origins. *fetch.RobotsCache is one. The only error is that ctx ended.
+type robotsSource interface {
+	Rules(ctx context.Context, u site.URL) (*fetch.Robots, error)
+}
+
+// Lesson is what the robots.txt of an origin came to.
+type Lesson struct {
+	Silent   string   // why its rules are not known, "" when they are
+	Sitemaps []string // that it names, when the run did not know its rules before
+}
+
+// LearnRobots requests the robots.txt of a URL's origin in a turn that the caller has, and takes in rules and
+// Crawl-delay. An origin whose rules cannot be had is left for the next run: silence permits nothing, and costs the
+// mirror nothing. The only error is that ctx ended.
+func (m *Motor) LearnRobots(ctx context.Context, u site.URL, from robotsSource) (l Lesson, err error) {
+	rules, err := from.Rules(ctx, u)
+	if err != nil {
+		return l, err
+	}
+	if d, ok := rules.CrawlDelay(); ok {
+		m.Gate.SetCrawlDelay(u.Hostname(), d)
+		if d > m.maxWait {
+			m.Troubles.LeaveHost(u, fmt.Sprintf("Crawl-delay of %v is longer than polite.max_wait", d), false)
+		}
+	}
+	if l.Silent = rules.Silent(); l.Silent != "" {
+		m.Troubles.LeaveOrigin(u, l.Silent)
+	}
+	if first := m.Origins.Learn(u, rules); first && rules.File != nil {
+		l.Sitemaps = rules.File.Sitemaps()
+	}
+	return l, nil
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package crawl
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"mirrord/fetch"
+	"mirrord/job"
+	"mirrord/mirror/ledger"
+	"mirrord/robots"
+	"mirrord/site"
+)
+
+// rulesOf answers with the same rules for all origins.
+type rulesOf struct{ rules *fetch.Robots }
+
+func (r rulesOf) Rules(context.Context, site.URL) (*fetch.Robots, error) { return r.rules, nil }
+
+// What robots.txt says reaches the rules, the troubles and the politeness of its host.
+func TestLearnRobots(t *testing.T) {
+	u := site.Canonical("http://h.example/a")
+	for _, c := range []struct {
+		name   string
+		text   string
+		status int
+		want   string // the lesson, known, forbidden, down, slow
+	}{
+		{"rules", "User-agent: *\nDisallow: /a\nSitemap: http://h.example/map", 200, "{ [http://h.example/map]} true true false false"},
+		{"delay", "User-agent: *\nCrawl-delay: 7200", 200, "{ []} true false true true"},
+		{"silent", "", 503, "{its robots.txt answers 503 []} true false true false"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			j := job.Default(u.String())
+			m, err := NewMotor(MotorOptions{
+				Job:   j,
+				Seeds: j.Seeds(),
+				Hosts: new(fetch.Hosts),
+				Now:   time.Now,
+				Table: ledger.New(),
+				Waits: never,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			file := robots.Parse([]byte(c.text))
+			l, err := m.LearnRobots(t.Context(), u, rulesOf{&fetch.Robots{File: file, Rules: file.Agent("mirrord"), Status: c.status}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, known := m.Origins.Rules(u)
+			got := fmt.Sprint(l, known, m.Origins.Forbids(u), m.Troubles.IsDown(u), m.Troubles.IsSlow(u))
+			if got != c.want || !m.Troubles.IsEntry(u) {
+				t.Errorf("%s, want %s", got, c.want)
+			}
+		})
+	}
+}
