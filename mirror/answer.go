@@ -10,10 +10,8 @@ import (
 	"mirrord/fetch"
 	"mirrord/mirror/admit"
 	"mirrord/mirror/crawl"
-	"mirrord/mirror/intake"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/source"
-	"mirrord/mirror/spare"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -41,26 +39,26 @@ func (r *run) conclude(id uint32, u site.URL, f found) {
 }
 
 // answer reads the result of an exchange.
-func (r *run) answer(ctx context.Context, rec *store.Resource, a *source.Answer) (found, error) {
+func (r *asking) answer(ctx context.Context, rec *store.Resource, a *source.Answer) (found, error) {
 	res := a.Result
 	if a.Err != nil {
 		return r.noAnswer(ctx, rec, res, a.Err)
 	}
 	s := res.Status
-	unwantedGuess := s >= 400 && s != 429 && s != 503 && !rec.InSet && r.isGuess(rec.ID)
+	unwantedGuess := s >= 400 && s != 429 && s != 503 && !rec.InSet && r.read.isGuess(rec.ID)
 	if fetch.TransientStatus(s) && !unwantedGuess {
 		return r.busy(ctx, rec, res)
 	}
 	r.motor.Troubles.Answered(rec.URL)
 	switch {
 	case res.NotModified && rec.Body != store.NoBody:
-		rec.Volatile, rec.Expires = rec.Volatile.Same(), r.expires(res.Header)
-		return outcome(r.unchanged(rec, ledger.Account{}))
+		rec.Volatile, rec.Expires = rec.Volatile.Same(), r.read.expires(res.Header)
+		return outcome(r.read.unchanged(rec, ledger.Account{}))
 	case a.Content != nil:
-		if r.misled(rec, res.MIME) {
+		if r.read.misled(rec, res.MIME) {
 			return r.goneFor(ctx, rec, exchangeNotes(res))
 		}
-		return outcome(r.body(rec, a, ledger.Account{Notes: exchangeNotes(res)}))
+		return outcome(r.read.body(rec, a, ledger.Account{Notes: exchangeNotes(res)}))
 	case s >= 300 && s < 400:
 		return r.redirect(rec, res, res.Location)
 	case s == 404 || s == 410 || unwantedGuess:
@@ -81,7 +79,7 @@ func exchangeNotes(res *fetch.Result) (notes []string) {
 }
 
 // busy reads an answer that says to come back later.
-func (r *run) busy(ctx context.Context, rec *store.Resource, res *fetch.Result) (found, error) {
+func (r *asking) busy(ctx context.Context, rec *store.Resource, res *fetch.Result) (found, error) {
 	reason, most := fmt.Sprintf("status %d", res.Status), r.job.Polite.MaxWait
 	elsewhere := res.Status >= 500
 	if res.RetryAfter <= 0 {
@@ -103,7 +101,7 @@ func (r *run) busy(ctx context.Context, rec *store.Resource, res *fetch.Result) 
 
 // noAnswer reads an exchange without a usable answer. A broken one is requested once more, at the end of the
 // run: it is the same then when that is the server's way, and another when the network or a restart broke it.
-func (r *run) noAnswer(ctx context.Context, rec *store.Resource, res *fetch.Result, err error) (found, error) {
+func (r *asking) noAnswer(ctx context.Context, rec *store.Resource, res *fetch.Result, err error) (found, error) {
 	const weight = crawl.WeighNoAnswer // also of a broken one: eight URLs in a row that break are the server's trouble
 	reason, passing := err.Error(), fetch.Transient(err)
 	elsewhere := passing || errors.Is(err, fetch.ErrDNS) || errors.Is(err, fetch.ErrTLS)
@@ -123,7 +121,7 @@ func (r *run) noAnswer(ctx context.Context, rec *store.Resource, res *fetch.Resu
 
 // originFails records that the origin did not give a URL. A passing failure gets one more turn at the end of
 // the run; elsewhere says that otherwise replicas are a fallback.
-func (r *run) originFails(ctx context.Context, rec *store.Resource, reason string, passing bool, weight int, elsewhere bool) (found, error) {
+func (r *asking) originFails(ctx context.Context, rec *store.Resource, reason string, passing bool, weight int, elsewhere bool) (found, error) {
 	if r.failsAgain(rec, reason, passing, weight) {
 		return found{turn: ledger.Turn{Why: ledger.AfterFailure}}, nil
 	}
@@ -131,7 +129,7 @@ func (r *run) originFails(ctx context.Context, rec *store.Resource, reason strin
 }
 
 // failsAgain counts a failure and reports whether the URL gets another turn in this run.
-func (r *run) failsAgain(rec *store.Resource, reason string, passing bool, weight int) bool {
+func (r *asking) failsAgain(rec *store.Resource, reason string, passing bool, weight int) bool {
 	if passing {
 		r.motor.Troubles.Failed(rec.URL, reason, weight)
 	}
@@ -140,7 +138,7 @@ func (r *run) failsAgain(rec *store.Resource, reason string, passing bool, weigh
 
 // givenUp records that the origin does not give a URL in this run. elsewhere says that replicas are a
 // fallback.
-func (r *run) givenUp(ctx context.Context, rec *store.Resource, reason string, passing, elsewhere bool) (found, error) {
+func (r *asking) givenUp(ctx context.Context, rec *store.Resource, reason string, passing, elsewhere bool) (found, error) {
 	if elsewhere {
 		if f, err := r.fallback(ctx, rec, reason); f != nil || err != nil {
 			return outcome(f, err)
@@ -151,23 +149,23 @@ func (r *run) givenUp(ctx context.Context, rec *store.Resource, reason string, p
 
 // failed makes a failure that is the last of this run. What the mirror holds stays. Requisites from outside
 // of the scope never spoil a run: a page whose image host is dead is published without the image.
-func (r *run) failed(rec *store.Resource, reason string, passing bool) (*ledger.Finding, error) {
+func (r *asking) failed(rec *store.Resource, reason string, passing bool) (*ledger.Finding, error) {
 	as := r.countFailure(rec, reason, passing)
-	if r.rescan && rec.InSet && rec.Body == store.PackBody { // what the mirror keeps of it follows the new rules
-		return r.rescanStored(rec, as)
+	if r.read.rescan && rec.InSet && rec.Body == store.PackBody { // what the mirror keeps of it follows the new rules
+		return r.read.rescanStored(rec, as)
 	}
 	return &ledger.Finding{Done: store.Done{Resource: *rec}, As: as}, nil
 }
 
 // countFailure makes a record one of a failure, and says how that counts. A failure that will not pass spoils
 // a run only when it concerns the mirror.
-func (r *run) countFailure(rec *store.Resource, reason string, passing bool) ledger.Account {
+func (r *asking) countFailure(rec *store.Resource, reason string, passing bool) ledger.Account {
 	rec.Outcome, rec.Reason = site.Failed, reason
 	rec.Failures++
 	concerns := (passing || rec.InSet) && rec.Failures < ledger.LastingFailures
 	r.log.Debug("failed", "url", rec.URL.String(), "err", reason)
 	as := ledger.Account{Tally: ledger.AsRefused, Failed: reason, Lost: true}
-	if concerns && r.rules.Scope.Covers(rec.URL) && !r.isGuess(rec.ID) {
+	if concerns && r.rules.Scope.Covers(rec.URL) && !r.read.isGuess(rec.ID) {
 		as.Tally = ledger.AsFailed
 	}
 	return as
@@ -175,10 +173,10 @@ func (r *run) countFailure(rec *store.Resource, reason string, passing bool) led
 
 // goneFor reads a 404 or 410. A resource of the mirror leaves only when a second answer, after everything
 // else, says the same; a failure is no such answer. A URL that never was in the mirror is gone at once.
-func (r *run) goneFor(ctx context.Context, rec *store.Resource, notes []string) (found, error) {
+func (r *asking) goneFor(ctx context.Context, rec *store.Resource, notes []string) (found, error) {
 	rec.Outcome, rec.Reason = site.Gone, ""
 	as := ledger.Account{Notes: notes}
-	if !rec.InSet && admit.IsFavicon(rec.URL) && r.isGuess(rec.ID) { // it was never there, and nothing named it
+	if !rec.InSet && admit.IsFavicon(rec.URL) && r.read.isGuess(rec.ID) { // it was never there, and nothing named it
 		return outcome(&ledger.Finding{Done: store.Done{Resource: *rec, Linked: true}, As: as}, nil)
 	}
 	if rec.InSet && !r.traits.Spent(rec.ID, ledger.AfterGone) {
@@ -193,46 +191,6 @@ func (r *run) goneFor(ctx context.Context, rec *store.Resource, notes []string) 
 		rec.Gone++ // the first answer of this run
 	}
 	as.Tally |= ledger.AsGone
-	as.Room = as.Room.Add(r.leave(rec))
+	as.Room = as.Room.Add(leave(rec, r.read.run.Version))
 	return outcome(&ledger.Finding{Done: store.Done{Resource: *rec, Linked: true}, As: as}, nil)
-}
-
-// leave takes a resource, or a redirect, out of the mirror, and returns how the room that the mirror takes
-// changes. The body stays in the packs and in the history.
-func (r *run) leave(rec *store.Resource) (room ledger.Room) {
-	if rec.InSet {
-		room = ledger.RoomOf(rec).Neg()
-	}
-	if rec.InSet || rec.Target != 0 {
-		rec.InSet, rec.Target, rec.Moved = false, 0, r.version
-	}
-	return room
-}
-
-// unchanged makes an outcome of a body of an earlier run that is still right. Its links come from the store.
-// rec says from now on that it is in the mirror; whether it was before is known to the table.
-func (r *run) unchanged(rec *store.Resource, as ledger.Account) (*ledger.Finding, error) {
-	rec.Outcome, rec.Failures, rec.Gone = site.Unchanged, 0, 0
-	rec.Observe(false)
-	spare.Forgive(rec)
-	if !rec.InSet {
-		as.Room = as.Room.Add(ledger.RoomOf(rec))
-		rec.InSet, rec.Moved = true, r.version
-	}
-	as.Tally |= ledger.AsUnchanged
-	switch {
-	case r.rescan && rec.Body == store.PackBody:
-		return r.rescanStored(rec, as)
-	case r.rescan && intake.IsScript(rec):
-		return r.rescanScript(rec, as), nil
-	}
-	targets, err := r.site.Records.TargetsOf(rec.ID)
-	if err == nil && r.advice.Evidence.First() && !r.provenance.Hearsay(rec.ID) {
-		err = r.hearStored(rec)
-	}
-	if err != nil {
-		return nil, err
-	}
-	r.admission.Stored(targets)
-	return &ledger.Finding{Done: store.Done{Resource: *rec}, As: as}, nil
 }

@@ -6,7 +6,9 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"fmt"
+	"net/http"
 	"runtime"
+	"sync"
 
 	"mirrord/fetch"
 	"mirrord/mirror/intake"
@@ -21,7 +23,7 @@ import (
 )
 
 // body reads a body that came whole.
-func (r *run) body(rec *store.Resource, a *source.Answer, as ledger.Account) (*ledger.Finding, error) {
+func (r *reading) body(rec *store.Resource, a *source.Answer, as ledger.Account) (*ledger.Finding, error) {
 	sink, head := a.Content.Body, cmp.Or(a.Content.Head, new(fetch.Head))
 	tags := robots.ParseXRobotsTag(head.RobotsTags(), r.rules.Product, r.now())
 	now := r.recordOf(rec, a)
@@ -69,7 +71,7 @@ func (r *run) body(rec *store.Resource, a *source.Answer, as ledger.Account) (*l
 }
 
 // recordOf begins the record of a body that came in the place of what is known.
-func (r *run) recordOf(rec *store.Resource, a *source.Answer) store.Resource {
+func (r *reading) recordOf(rec *store.Resource, a *source.Answer) store.Resource {
 	c := a.Content
 	now := store.Resource{
 		ID:       rec.ID,
@@ -107,7 +109,7 @@ func (r *run) recordOf(rec *store.Resource, a *source.Answer) store.Resource {
 }
 
 // sameKind reports whether a body takes the place of one that would be stored and scanned in the same way.
-func (r *run) sameKind(now, old *store.Resource) bool {
+func (r *reading) sameKind(now, old *store.Resource) bool {
 	stored := old.InSet && old.Body != store.NoBody
 	sameType := old.MIME == now.MIME && old.Charset == now.Charset
 	return !r.rescan && stored && sameType && old.NoFollow == now.NoFollow
@@ -115,7 +117,7 @@ func (r *run) sameKind(now, old *store.Resource) bool {
 
 // onlyVolatile compares a document with the stored one, see intake.Compare. A stored body that cannot be read
 // is replaced.
-func (r *run) onlyVolatile(now, old *store.Resource, body []byte) (only, kept bool) {
+func (r *reading) onlyVolatile(now, old *store.Resource, body []byte) (only, kept bool) {
 	if !intake.MayBeVolatile(old, body) {
 		return false, false
 	}
@@ -131,9 +133,12 @@ func (r *run) onlyVolatile(now, old *store.Resource, body []byte) (only, kept bo
 // manyLinks is how many links a document has at most whose memory is kept for the next one.
 const manyLinks = 10_000
 
+// inMemory is held while a large document is in memory.
+type inMemory struct{ mu sync.Mutex }
+
 // largeDocument reads a document that went to a file back into memory, until free is called; one at a time.
 // Without free the body stays a file.
-func (r *run) largeDocument(now *store.Resource, sink *source.BodySink) (body []byte, free func()) {
+func (r *reading) largeDocument(now *store.Resource, sink *source.BodySink) (body []byte, free func()) {
 	size := sink.File().Size()
 	if size > int64(r.job.Limits.MaxDocument) {
 		return nil, nil
@@ -141,10 +146,10 @@ func (r *run) largeDocument(now *store.Resource, sink *source.BodySink) (body []
 	if relocate.Detect(now.MIME, now.URL, sink.File().Head(1024)) == relocate.Unknown && !r.traits.Sitemap(now.ID) {
 		return nil, nil
 	}
-	r.large.Lock()
+	r.large.mu.Lock()
 	body, unload, err := sink.File().Load()
 	if err != nil {
-		r.large.Unlock()
+		r.large.mu.Unlock()
 		return nil, nil
 	}
 	return body, func() {
@@ -152,7 +157,7 @@ func (r *run) largeDocument(now *store.Resource, sink *source.BodySink) (body []
 		if size > hugeDocument {
 			runtime.GC()
 		}
-		r.large.Unlock()
+		r.large.mu.Unlock()
 	}
 }
 
@@ -161,7 +166,7 @@ func (r *run) largeDocument(now *store.Resource, sink *source.BodySink) (body []
 const hugeDocument = 4 << 20
 
 // blobBody reads a body that went to a file because of its size.
-func (r *run) blobBody(now, old *store.Resource, sink *source.BodySink, as ledger.Account) (*ledger.Finding, error) {
+func (r *reading) blobBody(now, old *store.Resource, sink *source.BodySink, as ledger.Account) (*ledger.Finding, error) {
 	head := sink.File().Head(1024)
 	if f := relocate.Detect(now.MIME, now.URL, head); f != relocate.Unknown && f != relocate.Script {
 		what := fmt.Sprintf("documents larger than limits.max_document = %v, stored as they came", r.job.Limits.MaxDocument)
@@ -182,4 +187,26 @@ func (r *run) blobBody(now, old *store.Resource, sink *source.BodySink, as ledge
 		return full, nil
 	}
 	return r.keep(now, old, nil, as), nil
+}
+
+// sameBody takes over what an answer says of a body that the mirror holds already. From another source than
+// the origin that is hearsay: the origin's validators stay, and so does the time at which it last answered.
+func (r *reading) sameBody(rec, now *store.Resource) {
+	if now.Source == "" {
+		rec.ETag, rec.LastModified, rec.Expires, rec.Source = now.ETag, now.LastModified, now.Expires, ""
+		return
+	}
+	if !ledger.IsGone(rec) {
+		rec.Status = 0
+	}
+	r.provenance.SetHearsay(rec.ID)
+}
+
+// expires returns until when the site says that what it answered now stays as it is, in Unix seconds; 0 when
+// it said nothing, or the job does not use it.
+func (r *reading) expires(h http.Header) int64 {
+	if !r.job.Evidence.Expiry {
+		return 0
+	}
+	return spare.Expires(h, r.now())
 }

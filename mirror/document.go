@@ -16,23 +16,8 @@ import (
 	"mirrord/store"
 )
 
-// processor is what one worker needs to read and encode a document. There are as many as CPUs, because each
-// has buffers.
-type processor struct {
-	read  *intake.Reader
-	w     *store.FrameWriter
-	r     *store.FrameReader
-	links []byte
-}
-
-// forget gives up the memory of the last document.
-func (p *processor) forget() {
-	p.read.Forget()
-	p.links = nil
-}
-
 // admit gives numbers to what a document names. It returns what enters the frontier.
-func (r *run) admit(id uint32, depth int, x *intake.Extract, as *ledger.Account) []crawl.Queued {
+func (r *reading) admit(id uint32, depth int, x *intake.Extract, as *ledger.Account) []crawl.Queued {
 	add, disallowed := r.admission.Admit(x.IDs, crawl.Document{ID: id, Depth: depth}, x.Candidates)
 	as.Disallowed = append(as.Disallowed, disallowed...)
 	return add
@@ -58,31 +43,8 @@ func (p *processor) page(now, old *store.Resource, body []byte, format relocate.
 	return out
 }
 
-// newKeeper returns what stores the bodies of the run. A site that lives as long as its one run knows no
-// digests.
-func (r *run) newKeeper() *keep.Keeper {
-	o := keep.Options{
-		Frames: r.site.Frames,
-		Bodies: r.o.State.Bodies,
-		Get:    r.site.Records.Get,
-		URL:    r.table.URL,
-		InSet:  r.table.InSet,
-		Run:    r.state.Number,
-		Log:    r.log,
-		Failed: func(err error) {
-			const what = "pages that say the same are not looked for any more"
-			r.log.Warn(what, "err", err)
-			r.notes.Add(what+": "+err.Error(), r.rules.Seeds[0])
-		},
-	}
-	if !r.site.Volatile() {
-		o.Digests = r.site.Digests
-	}
-	return keep.New(o)
-}
-
 // toRead prepares a body for its Reader.
-func (r *run) toRead(rec *store.Resource, body []byte) *intake.Body {
+func (r *reading) toRead(rec *store.Resource, body []byte) *intake.Body {
 	return &intake.Body{
 		URL:      rec.URL,
 		MIME:     rec.MIME,
@@ -95,7 +57,7 @@ func (r *run) toRead(rec *store.Resource, body []byte) *intake.Body {
 }
 
 // document reads a body that is in memory, stores it and follows its links.
-func (r *run) document(now, old *store.Resource, b *intake.Body, p *processor, as ledger.Account) (*ledger.Finding, error) {
+func (r *reading) document(now, old *store.Resource, b *intake.Body, p *processor, as ledger.Account) (*ledger.Finding, error) {
 	x := p.read.Read(b)
 	as.Notes = append(as.Notes, x.Notes...)
 	now.Format = uint8(x.Format)
@@ -127,7 +89,7 @@ func (r *run) document(now, old *store.Resource, b *intake.Body, p *processor, a
 }
 
 // linkedDocument stores a document whose links are relocated, and follows them.
-func (r *run) linkedDocument(
+func (r *reading) linkedDocument(
 	now, old *store.Resource, body []byte, x *intake.Extract, p *processor, as ledger.Account,
 ) (*ledger.Finding, error) {
 	if x.NoArchive {
@@ -163,9 +125,9 @@ func (r *run) linkedDocument(
 }
 
 // forbidden makes an outcome of a resource that the site does not want to be kept.
-func (r *run) forbidden(rec *store.Resource, reason string, as ledger.Account) *ledger.Finding {
+func (r *reading) forbidden(rec *store.Resource, reason string, as ledger.Account) *ledger.Finding {
 	rec.Outcome, rec.Reason = site.Disallowed, reason
-	as.Room = as.Room.Add(r.leave(rec))
+	as.Room = as.Room.Add(leave(rec, r.run.Version))
 	rec.Body = store.NoBody
 	as.Tally |= ledger.AsDisallowed
 	return &ledger.Finding{Done: store.Done{Resource: *rec, Linked: true}, As: as}

@@ -3,15 +3,9 @@
 package mirror
 
 import (
-	"io"
-	"net/http"
-
-	"mirrord/listing"
 	"mirrord/mirror/crawl"
-	"mirrord/mirror/intake"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/spare"
-	"mirrord/store"
 )
 
 // Which URLs need not be requested is decided by package spare. This file carries out what it decides: it
@@ -41,45 +35,6 @@ func (r *run) endAdvice() error {
 	return err
 }
 
-// hearStored takes the stored body of a source that has not changed as evidence.
-func (r *run) hearStored(rec *store.Resource) error {
-	switch {
-	case rec.Listing:
-		p := <-r.procs
-		defer func() { r.procs <- p }()
-		fr, err := r.site.Frames.ReadFrame(p.r, rec.At)
-		if err != nil {
-			return nil // verify reports it; without evidence everything is requested
-		}
-		if l, ok := listing.Parse(fr.Body, rec.URL); ok {
-			return r.advice.Evidence.HearListing(l, rec.URL)
-		}
-	case ledger.IsSitemap(rec):
-		return r.hearStoredSitemap(rec)
-	}
-	return nil
-}
-
-func (r *run) hearStoredSitemap(rec *store.Resource) error {
-	f, err := r.o.State.Bodies.Open(rec.Digest, 0, intake.MaxSitemap)
-	if err != nil {
-		return nil // verify reports it
-	}
-	defer f.Close()
-	body, err := io.ReadAll(f)
-	if err != nil {
-		return &store.DiskError{Op: "read sitemap", Err: err}
-	}
-	list := r.readSitemap(rec.URL, body)
-	if !list.Index {
-		return r.advice.Evidence.HearSitemap(list, rec.URL)
-	}
-	for u := range intake.Locations(rec.URL, list) {
-		r.admission.Sitemap(u)
-	}
-	return nil
-}
-
 // skipKnown requests the sources of evidence and audits, and takes out of the run what need not be requested.
 func (r *run) skipKnown(stage func()) error {
 	if r.rescan || r.live == nil || !(r.advice.Sources.Any() || r.advice.Validators.Any()) {
@@ -87,7 +42,7 @@ func (r *run) skipKnown(stage func()) error {
 	}
 	r.advice.Evidence.Begin()
 	for i := range r.advice.Sources.Answered {
-		if err := r.hearStored(&r.advice.Sources.Answered[i]); err != nil {
+		if err := r.read.hearStored(&r.advice.Sources.Answered[i]); err != nil {
 			return err
 		}
 	}
@@ -174,15 +129,6 @@ func (r *run) distrustValidators() error {
 		return err
 	}
 	return r.site.Notes.SetFact(spare.ValidatorsFact, without)
-}
-
-// expires returns until when the site says that what it answered now stays as it is, in Unix seconds; 0 when
-// it said nothing, or the job does not use it.
-func (r *run) expires(h http.Header) int64 {
-	if !r.job.Evidence.Expiry {
-		return 0
-	}
-	return spare.Expires(h, r.now())
 }
 
 // listingStage requests first the listings that other listings say have changed, then those that pay; any

@@ -38,7 +38,7 @@ func (r *run) settleBase() {
 
 // fromReuse takes a URL from the mirror of another job; nil when that does not give it. down says that
 // nothing more is requested of its host in this run.
-func (r *run) fromReuse(ctx context.Context, rec *store.Resource, down bool) (*ledger.Finding, error) {
+func (r *asking) fromReuse(ctx context.Context, rec *store.Resource, down bool) (*ledger.Finding, error) {
 	if !r.chain.Reuse.Covers(rec.URL) || r.traits.Sitemap(rec.ID) {
 		return nil, nil
 	}
@@ -56,8 +56,8 @@ func (r *run) fromReuse(ctx context.Context, rec *store.Resource, down bool) (*l
 
 // fallback takes a URL that the origin did not give from a replica; nil when no replica gives it. why is what
 // the origin did.
-func (r *run) fallback(ctx context.Context, rec *store.Resource, why string) (*ledger.Finding, error) {
-	unwanted := r.traits.Sitemap(rec.ID) || (r.isGuess(rec.ID) && !rec.InSet)
+func (r *asking) fallback(ctx context.Context, rec *store.Resource, why string) (*ledger.Finding, error) {
+	unwanted := r.traits.Sitemap(rec.ID) || (r.read.isGuess(rec.ID) && !rec.InSet)
 	repair := rec.Outcome != site.Gone || r.job.Repair
 	if !r.chain.Replicas.Covers(rec.URL) || unwanted || r.motor.Origins.Forbids(rec.URL) || !repair {
 		return nil, nil
@@ -66,7 +66,7 @@ func (r *run) fallback(ctx context.Context, rec *store.Resource, why string) (*l
 		Record:   rec,
 		Of:       source.FromReplica,
 		Why:      why,
-		Suits:    func(mime string) bool { return !r.misled(rec, mime) },
+		Suits:    func(mime string) bool { return !r.read.misled(rec, mime) },
 		Redirect: r.traits.Hops(rec.ID) < int(r.job.Limits.MaxRedirects),
 	})
 	defer a.Close()
@@ -87,7 +87,7 @@ func (r *run) fallback(ctx context.Context, rec *store.Resource, why string) (*l
 }
 
 // take reads an answer that is not from the origin; nil when there is none.
-func (r *run) take(rec *store.Resource, a *source.Answer) (*ledger.Finding, error) {
+func (r *asking) take(rec *store.Resource, a *source.Answer) (*ledger.Finding, error) {
 	now := *rec
 	now.Status, now.Checked = a.Status, a.Checked
 	as := ledger.Account{Notes: a.Notes}
@@ -102,14 +102,14 @@ func (r *run) take(rec *store.Resource, a *source.Answer) (*ledger.Finding, erro
 	now.Reason, now.Answer = a.Reason, nil // the origin's head brought nothing
 	if a.Same {
 		r.provenance.SetHearsay(rec.ID)
-		return r.unchanged(&now, as)
+		return r.read.unchanged(&now, as)
 	}
-	return r.body(&now, a, as)
+	return r.read.body(&now, a, as)
 }
 
 // postponedOrFallback falls back to the replicas for a URL of a host of an entry point that is postponed to
 // the next run. It returns nil when no replica is well: the URL is left for the next run.
-func (r *run) postponedOrFallback(
+func (r *asking) postponedOrFallback(
 	ctx context.Context, rec *store.Resource, why string,
 ) (*ledger.Finding, error) {
 	if r.motor.Troubles.IsSlow(rec.URL) {
@@ -124,13 +124,13 @@ func (r *run) postponedOrFallback(
 	case rec.Outcome == site.Gone && !rec.InSet: // as it was
 		return &ledger.Finding{Done: store.Done{Resource: *rec}}, nil
 	}
-	return r.notGiven(rec, why+"; no replica gave it", ledger.Account{}), nil
+	return r.read.notGiven(rec, why+"; no replica gave it", ledger.Account{}), nil
 }
 
 // repairs takes what the origin says is gone from a replica, if the job wants that; nil when none gave it.
 // The record keeps the origin's status: such a body is no promise of the origin's to come, and holds nothing
 // back.
-func (r *run) repairs(ctx context.Context, rec *store.Resource) (*ledger.Finding, error) {
+func (r *asking) repairs(ctx context.Context, rec *store.Resource) (*ledger.Finding, error) {
 	if !r.job.Repair || !ledger.IsGone(rec) || slices.Contains(r.rules.Seeds, rec.URL) {
 		return nil, nil
 	}
@@ -139,30 +139,4 @@ func (r *run) repairs(ctx context.Context, rec *store.Resource) (*ledger.Finding
 		f.As.Notes = append(f.As.Notes, "broken links repaired from replicas")
 	}
 	return f, err
-}
-
-// notGiven makes an outcome of a URL that no source gave. What the mirror has of it stays, and the URL is not
-// taken for broken because of this.
-func (r *run) notGiven(rec *store.Resource, reason string, as ledger.Account) *ledger.Finding {
-	rec.Outcome, rec.Reason = site.Failed, reason
-	if r.rules.Scope.Covers(rec.URL) && !r.isGuess(rec.ID) {
-		as.Tally |= ledger.AsFailed
-	} else {
-		as.Tally |= ledger.AsRefused
-	}
-	as.Failed = reason
-	return &ledger.Finding{Done: store.Done{Resource: *rec}, As: as}
-}
-
-// sameBody takes over what an answer says of a body that the mirror holds already. From another source than
-// the origin that is hearsay: the origin's validators stay, and so does the time at which it last answered.
-func (r *run) sameBody(rec, now *store.Resource) {
-	if now.Source == "" {
-		rec.ETag, rec.LastModified, rec.Expires, rec.Source = now.ETag, now.LastModified, now.Expires, ""
-		return
-	}
-	if !ledger.IsGone(rec) {
-		rec.Status = 0
-	}
-	r.provenance.SetHearsay(rec.ID)
 }

@@ -7,10 +7,10 @@ import (
 	"mirrord/store"
 )
 
-func (r *run) isGuess(id uint32) bool { return r.table.State(id).Guessed() }
+func (r *reading) isGuess(id uint32) bool { return r.table.State(id).Guessed() }
 
 // misled reports whether a guess of an image or the like was answered with a page: many a site has one for
 // every path.
-func (r *run) misled(rec *store.Resource, mime string) bool {
+func (r *reading) misled(rec *store.Resource, mime string) bool {
 	return !rec.InSet && intake.Misleads(rec.URL, mime) && r.isGuess(rec.ID)
 }

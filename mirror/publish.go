@@ -118,7 +118,7 @@ func (r *run) means() publish.Means {
 // betweenPhases gives the memory of retrieval back, so that a run needs the larger of its phases and not
 // their sum.
 func (r *run) betweenPhases() {
-	r.procs = nil
+	r.read, r.asks, r.admission, r.keeper = nil, nil, nil, nil
 	r.variants.Drop()
 	r.motor.Front.Drop()
 	debug.FreeOSMemory()

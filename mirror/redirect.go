@@ -17,7 +17,7 @@ import (
 )
 
 // redirect reads an answer that leads to another URL of the site, which is a URL of its own.
-func (r *run) redirect(rec *store.Resource, res *fetch.Result, to site.URL) (found, error) {
+func (r *asking) redirect(rec *store.Resource, res *fetch.Result, to site.URL) (found, error) {
 	hops := r.traits.Hops(rec.ID) + 1
 	away := errors.Is(res.LocationErr, site.ErrNotWeb) // it leads somewhere, if not to what can be mirrored
 	switch {
@@ -55,13 +55,13 @@ func (r *run) redirect(rec *store.Resource, res *fetch.Result, to site.URL) (fou
 		f.As.Room = ledger.RoomOf(rec).Neg()
 	}
 	if d.InSet || d.Target != old {
-		d.InSet, d.Moved = false, r.version
+		d.InSet, d.Moved = false, r.read.run.Version
 	}
 	return outcome(f, nil)
 }
 
 // redirectTarget admits what a URL redirects to, after so many hops.
-func (r *run) redirectTarget(rec *store.Resource, to site.URL, hops int, as *ledger.Account) (id uint32, ok bool) {
+func (r *asking) redirectTarget(rec *store.Resource, to site.URL, hops int, as *ledger.Account) (id uint32, ok bool) {
 	purpose := admit.Page
 	if rec.Requis {
 		purpose = admit.Requisite
@@ -86,7 +86,7 @@ func (r *run) redirectTarget(rec *store.Resource, to site.URL, hops int, as *led
 }
 
 // brokenRedirect makes a failure like any other of a redirect that leads nowhere; what the mirror has stays.
-func (r *run) brokenRedirect(rec *store.Resource, reason string) (*ledger.Finding, error) {
+func (r *asking) brokenRedirect(rec *store.Resource, reason string) (*ledger.Finding, error) {
 	return r.failed(rec, reason, false)
 }
 
@@ -153,14 +153,14 @@ func (r *run) unredirect(id uint32, reason string, cookie bool) (f found, again 
 		rec.Outcome, rec.Reason = site.Failed, reason
 		f.turn = ledger.Turn{Why: ledger.WithCookie}
 	} else {
-		as = r.countFailure(&rec, reason, false)
+		as = r.asks.countFailure(&rec, reason, false)
 	}
 	as.Tally |= ledger.AsNotRedirect
 	if rec.InSet {
 		as.Room = ledger.RoomOf(&rec)
 	}
 	if !again && r.rescan && rec.InSet && rec.Body == store.PackBody {
-		f.finding, err = r.rescanStored(&rec, as)
+		f.finding, err = r.read.rescanStored(&rec, as)
 		return f, true, err
 	}
 	f.finding = &ledger.Finding{Done: store.Done{Resource: rec, Targets: targets, Linked: true}, As: as}

@@ -17,7 +17,7 @@ import (
 )
 
 // rescanStored scans a stored document under new rules. as is how what became of the request counts.
-func (r *run) rescanStored(rec *store.Resource, as ledger.Account) (*ledger.Finding, error) {
+func (r *reading) rescanStored(rec *store.Resource, as ledger.Account) (*ledger.Finding, error) {
 	p := <-r.procs
 	defer func() { r.procs <- p }()
 	fr, err := r.site.Frames.ReadFrame(p.r, rec.At)
@@ -42,7 +42,7 @@ func (r *run) rescanStored(rec *store.Resource, as ledger.Account) (*ledger.Find
 }
 
 // declaredRefresh returns the Refresh header with which a stored document came.
-func (r *run) declaredRefresh(links *render.StoredLinks) string {
+func (r *reading) declaredRefresh(links *render.StoredLinks) string {
 	return relocate.DeclaredRefresh(links.Links, links.Edits, func(i int) string {
 		if t := links.Targets[i]; t.Literal == nil {
 			return r.table.URL(t.ID).String()
@@ -53,7 +53,7 @@ func (r *run) declaredRefresh(links *render.StoredLinks) string {
 
 // unlinked returns what a stored document leads to that its links do not name: what the header of its answer
 // did.
-func (r *run) unlinked(id uint32, links *render.StoredLinks) (out []admit.Candidate, err error) {
+func (r *reading) unlinked(id uint32, links *render.StoredLinks) (out []admit.Candidate, err error) {
 	targets, err := r.site.Records.TargetsOf(id)
 	if err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func targetsIn(targets []byte) iter.Seq[uint32] {
 }
 
 // rescanScript finds what a stored script names under new rules. as is how what became of the request counts.
-func (r *run) rescanScript(rec *store.Resource, as ledger.Account) *ledger.Finding {
+func (r *reading) rescanScript(rec *store.Resource, as ledger.Account) *ledger.Finding {
 	d := store.Done{Linked: !r.job.Scripts}
 	if body, ok := r.storedScript(rec); ok && r.job.Scripts {
 		p := <-r.procs
@@ -95,11 +95,11 @@ func (r *run) rescanScript(rec *store.Resource, as ledger.Account) *ledger.Findi
 }
 
 // storedScript reads a stored script that is not too large to be scanned.
-func (r *run) storedScript(rec *store.Resource) ([]byte, bool) {
+func (r *reading) storedScript(rec *store.Resource) ([]byte, bool) {
 	if rec.Size > int64(r.job.Limits.MaxDocument) {
 		return nil, false
 	}
-	f, err := r.o.State.Bodies.Open(rec.Digest, 0, rec.Size)
+	f, err := r.bodies.Open(rec.Digest, 0, rec.Size)
 	if err != nil {
 		return nil, false // verify reports it
 	}

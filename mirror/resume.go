@@ -77,7 +77,7 @@ func (r *run) resumeSitemap(rec *store.Resource) error {
 	if err != nil {
 		return &store.DiskError{Op: "read sitemap", Err: err}
 	}
-	if list := r.readSitemap(rec.URL, body); list.Index {
+	if list := r.read.readSitemap(rec.URL, body); list.Index {
 		for u := range intake.Locations(rec.URL, list) {
 			r.admission.Sitemap(u)
 		}

@@ -8,14 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime"
-	"sync"
 	"time"
 
 	"mirrord/job"
 	"mirrord/mirror/admit"
 	"mirrord/mirror/crawl"
-	"mirrord/mirror/intake"
 	"mirrord/mirror/judge"
 	"mirrord/mirror/keep"
 	"mirrord/mirror/ledger"
@@ -74,13 +71,12 @@ type run struct {
 
 	table *ledger.Table
 	motor *crawl.Motor
-	procs chan *processor
-
-	large sync.Mutex // held while a large document is in memory
 
 	traits    ledger.Traits
 	variants  *ledger.Variants
 	admission *crawl.Admission
+	read      *reading // answers
+	asks      *asking  // for URLs
 
 	published  *store.Version
 	commits    *ledger.Committer
@@ -195,23 +191,6 @@ func newRun(o Options) (*run, error) {
 	r.chain = making.chain()
 	r.variants = ledger.NewVariants(r.rules.Traps)
 	r.layout = phm.Layout{Primary: r.rules.Seeds[0].Origin()}
-	reading := intake.Options{
-		Rules:        rules,
-		MaxLinks:     int(j.Limits.MaxLinks),
-		Scripts:      j.Scripts,
-		ObeyRobots:   j.ObeyRobots,
-		ObeyNofollow: j.ObeyNofollow,
-		Tired:        func() bool { return r.admission.Tired() },
-	}
-	n := runtime.GOMAXPROCS(0)
-	r.procs = make(chan *processor, n)
-	for range n {
-		r.procs <- &processor{
-			read: intake.NewReader(reading),
-			w:    o.Site.Frames.NewFrameWriter(),
-			r:    store.NewFrameReader(),
-		}
-	}
 	return r, nil
 }
 

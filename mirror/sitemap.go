@@ -13,7 +13,7 @@ import (
 )
 
 // sitemap admits what a sitemap or an index of sitemaps names, and returns the numbers of that.
-func (r *run) sitemap(now *store.Resource, x *intake.Extract, as *ledger.Account) (targets []uint32, err error) {
+func (r *reading) sitemap(now *store.Resource, x *intake.Extract, as *ledger.Account) (targets []uint32, err error) {
 	if x.Sitemap.Index {
 		for u := range intake.Locations(now.URL, *x.Sitemap) {
 			if id := r.admission.Sitemap(u); id >= 0 {
@@ -32,7 +32,7 @@ func (r *run) sitemap(now *store.Resource, x *intake.Extract, as *ledger.Account
 }
 
 // readSitemap reads a stored sitemap again.
-func (r *run) readSitemap(u site.URL, body []byte) relocate.SitemapList {
+func (r *reading) readSitemap(u site.URL, body []byte) relocate.SitemapList {
 	list, notes := intake.ReadSitemap(body)
 	for _, what := range notes {
 		r.notes.Add(what, u)

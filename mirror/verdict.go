@@ -119,7 +119,7 @@ func (r *run) carryOut(rulings []judge.Ruling) error {
 			rec.ETag, rec.LastModified = "", ""
 		}
 		if leaves[rec.ID] {
-			r.stats.Hold(r.leave(rec))
+			r.stats.Hold(leave(rec, r.version))
 			rec.Reason = "nothing in the mirror links to it any more"
 			t.Leave(rec.ID)
 		}

@@ -50,7 +50,6 @@ func largeTypes() map[string]size {
 func foreignLocks() map[string][]string {
 	return map[string][]string{
 		"fetch.Hosts.mu":           {"fetch/hoststate.go"},
-		"mirror.run.large":         {"mirror/body.go"},
 		"mirror/spare.Evidence.mu": {"mirror/spare/hear.go"},
 		"mirror/spare.Planner.mu":  {"mirror/spare/refill.go"},
 		"scheduler.Scheduler.mu":   {"scheduler/request.go", "scheduler/run.go"},

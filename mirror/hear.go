@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"io"
+
+	"mirrord/listing"
+	"mirrord/mirror/intake"
+	"mirrord/mirror/ledger"
+	"mirrord/store"
+)
+
+// hearStored takes the stored body of a source that has not changed as evidence.
+func (r *reading) hearStored(rec *store.Resource) error {
+	switch {
+	case rec.Listing:
+		p := <-r.procs
+		defer func() { r.procs <- p }()
+		fr, err := r.site.Frames.ReadFrame(p.r, rec.At)
+		if err != nil {
+			return nil // verify reports it; without evidence everything is requested
+		}
+		if l, ok := listing.Parse(fr.Body, rec.URL); ok {
+			return r.advice.Evidence.HearListing(l, rec.URL)
+		}
+	case ledger.IsSitemap(rec):
+		return r.hearStoredSitemap(rec)
+	}
+	return nil
+}
+
+func (r *reading) hearStoredSitemap(rec *store.Resource) error {
+	f, err := r.bodies.Open(rec.Digest, 0, intake.MaxSitemap)
+	if err != nil {
+		return nil // verify reports it
+	}
+	defer f.Close()
+	body, err := io.ReadAll(f)
+	if err != nil {
+		return &store.DiskError{Op: "read sitemap", Err: err}
+	}
+	list := r.readSitemap(rec.URL, body)
+	if !list.Index {
+		return r.advice.Evidence.HearSitemap(list, rec.URL)
+	}
+	for u := range intake.Locations(rec.URL, list) {
+		r.admission.Sitemap(u)
+	}
+	return nil
+}
