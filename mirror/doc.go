@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package mirror is one run of one job: retrieve, relocate, verdict, publish.
+// Package mirror is one run of one job: retrieve, judge, settle, publish. It is the conductor: it carries values
+// between the rooms below it, which do not know one another, and executes what they decide.
 //
-//	retrieve   frontier.go, retrieve.go, answer.go, document.go, admit.go: the Mercator frontier hands URLs to workers; each answer is
-//	           scanned once; what it yields is committed in batches (commit.go), so that a run can be killed at any moment and resumed
-//	verdict    package judge, verdict.go, settle.go: complete, partial or suspicious, with reasons; mirror paths are assigned, records are kept
-//	relocate   publish.go, splice.go: when it is known what exists, the documents that changed, or whose targets moved, are spliced
-//	           into the tree that is not live
-//	publish    publish.go: the tree becomes the live one by one rename
+//	retrieve   retrieve.go, answer.go, document.go: package crawl hands out URLs, source answers, intake reads the
+//	           answer, and apply.go writes what was found. It is committed in batches, so that a run can be killed
+//	           at any moment and resumed.
+//	judge      verdict.go: complete, partial or suspicious, with reasons, by the rules of package judge
+//	settle     settle.go, naming.go: mirror paths are given to what is new; the journal becomes records
+//	publish    publish.go: package publish plans the next version and makes its tree, in which package render makes
+//	           the documents; the tree becomes the live one by one rename
 //
 // What happens to one URL is an outcome, recorded as data; only what ends the run is an error.
 package mirror

@@ -19,8 +19,8 @@ type Result struct {
 	Added, Changed, Removed int // files
 	Repaired                int // links to other sites that lead to equivalent copies
 
-	// Elsewhere is how many of the removed files have a URL that has another path now, as after the import of a
-	// flattened mirror.
+	// Elsewhere is how many of the removed files have a URL that has another path now, as after the import
+	// of a flattened mirror.
 	Elsewhere int
 
 	lost, differ bytes.Buffer // the edit script: what was dropped; what was added or changed

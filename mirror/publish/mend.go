@@ -23,12 +23,12 @@ import (
 // not written since the version was published. Bytes are read only of files that were, and of those that
 // Verify found wrong.
 func Mend(ctx context.Context, st *store.State, s *store.Site, live *store.Version) (TreeDamage, error) {
-	m := &treeMender{ctx: ctx, st: st, s: s, live: live, meta: render.MetaOf(live)}
+	m := &treeMender{st: st, s: s, live: live, meta: render.MetaOf(live)}
 	noted, err := s.Notes.WrongFiles()
 	if err != nil {
 		return m.left, err
 	}
-	if err := m.mend(noted); err != nil {
+	if err := m.mend(ctx, noted); err != nil {
 		return m.left, fmt.Errorf("mend the published tree of %s: %w", s.Name, err)
 	}
 	if len(m.damaged) > 0 {
@@ -54,7 +54,6 @@ type TreeDamage struct {
 }
 
 type treeMender struct {
-	ctx     context.Context
 	st      *store.State
 	s       *store.Site
 	live    *store.Version
@@ -63,16 +62,16 @@ type treeMender struct {
 	left    TreeDamage
 }
 
-func (m *treeMender) mend(noted []string) error {
+func (m *treeMender) mend(ctx context.Context, noted []string) error {
 	tree, err := m.open()
 	if err != nil {
 		return err
 	}
 	if tree == nil {
-		return m.rebuild()
+		return m.rebuild(ctx)
 	}
 	defer tree.Close()
-	d, lost, err := m.inspect(tree, noted)
+	d, lost, err := m.inspect(ctx, tree, noted)
 	if err != nil {
 		return err
 	}
@@ -82,7 +81,7 @@ func (m *treeMender) mend(noted []string) error {
 	if len(d.files)+len(d.describe)+len(d.extra) == 0 {
 		return nil
 	}
-	return m.replace(&d)
+	return m.replace(ctx, &d)
 }
 
 // defects are what is wrong with a published tree.
@@ -93,9 +92,10 @@ type defects struct {
 	extra    []string   // files that the table does not name
 }
 
-// inspect looks at a published tree. noted are the paths that a check found wrong. lost says why nothing can be
-// known of the files.
-func (m *treeMender) inspect(tree *os.Root, noted []string) (d defects, lost, err error) {
+// inspect looks at a published tree. noted are the paths that a check found wrong. lost says why nothing
+// can be known of the files.
+func (m *treeMender) inspect(ctx context.Context, tree *os.Root, noted []string) (
+	d defects, lost, err error) {
 	raw, err := tree.ReadFile(phm.MetaName)
 	if m.meta == nil {
 		if m.meta, err = phm.ReadMeta(bytes.NewReader(raw)); err != nil {
@@ -108,7 +108,7 @@ func (m *treeMender) inspect(tree *os.Root, noted []string) (d defects, lost, er
 	for _, p := range noted {
 		suspects[p] = true
 	}
-	d.files, err = m.wrong(tree, suspects, func(f func(*phm.File) error) error {
+	d.files, err = m.wrong(ctx, tree, suspects, func(f func(*phm.File) error) error {
 		return render.ScanTable(tree, m.meta, f)
 	})
 	if errors.Is(err, store.ErrDamaged) {
@@ -120,7 +120,7 @@ func (m *treeMender) inspect(tree *os.Root, noted []string) (d defects, lost, er
 			return d, nil, derr
 		}
 		d.table, d.describe = p.Table(), append(d.describe, phm.FilesName)
-		d.files, err = m.wrong(tree, suspects, func(f func(*phm.File) error) error {
+		d.files, err = m.wrong(ctx, tree, suspects, func(f func(*phm.File) error) error {
 			files := p.Files()
 			for i := range files {
 				if err := f(&files[i]); err != nil {
@@ -178,15 +178,15 @@ func (m *treeMender) open() (*os.Root, error) {
 
 // wrong returns the files of a table that are not in the tree as their lines say. The bytes of suspects are
 // read, and the suspects that the table names are taken out of the set.
-func (m *treeMender) wrong(tree *os.Root, suspects map[string]bool, each func(func(*phm.File) error) error) (
-	wrong []phm.File, err error) {
+func (m *treeMender) wrong(ctx context.Context, tree *os.Root, suspects map[string]bool,
+	each func(func(*phm.File) error) error) (wrong []phm.File, err error) {
 	l := store.NewTreeLooker(tree)
 	defer l.Close()
 	seen := []string{}
 	n := 0
 	err = each(func(f *phm.File) error {
-		if n++; n%4096 == 0 && m.ctx.Err() != nil {
-			return m.ctx.Err()
+		if n++; n%4096 == 0 && ctx.Err() != nil {
+			return ctx.Err()
 		}
 		suspect := suspects[f.Path]
 		if suspect {
@@ -221,16 +221,16 @@ func (m *treeMender) good(tree *os.Root, l *store.TreeLooker, f *phm.File, suspe
 	return st.Good, err
 }
 
-// replace puts good files in the place of wrong ones, each by a rename, and removes files that the table does not
-// name.
-func (m *treeMender) replace(d *defects) error {
+// replace puts good files in the place of wrong ones, each by a rename, and removes files that the table
+// does not name.
+func (m *treeMender) replace(ctx context.Context, d *defects) error {
 	t, err := m.s.Trees.Mend()
 	if err != nil {
 		return err
 	}
 	defer t.Discard()
 	defer t.Close()
-	paths, err := m.fill(t, d.files)
+	paths, err := m.fill(ctx, t, d.files)
 	if err != nil {
 		return err
 	}
@@ -252,7 +252,7 @@ func (m *treeMender) replace(d *defects) error {
 }
 
 // rebuild makes the whole tree again.
-func (m *treeMender) rebuild() error {
+func (m *treeMender) rebuild(ctx context.Context) error {
 	gone := fmt.Errorf("the published tree: %w: it is missing", store.ErrDamaged)
 	p, err := render.DerivePast(m.st, m.s, m.live)
 	if errors.Is(err, store.ErrDamaged) {
@@ -266,7 +266,7 @@ func (m *treeMender) rebuild() error {
 		return err
 	}
 	defer t.Close()
-	if _, err := m.fill(t, p.Files()); err != nil {
+	if _, err := m.fill(ctx, t, p.Files()); err != nil {
 		return err
 	}
 	if n := len(m.left.Wrong); n > 0 {
@@ -286,10 +286,10 @@ func (m *treeMender) rebuild() error {
 
 // fill makes files of the published version in a tree, and returns their paths. Those whose stored bodies
 // are damaged are left out.
-func (m *treeMender) fill(t *store.Tree, files []phm.File) (paths []string, err error) {
+func (m *treeMender) fill(ctx context.Context, t *store.Tree, files []phm.File) (paths []string, err error) {
 	w := t.Writer()
 	defer w.Close()
-	paths, damaged, err := render.Restore(m.ctx, m.st, m.s, m.live, files, w)
+	paths, damaged, err := render.Restore(ctx, m.st, m.s, m.live, files, w)
 	if err != nil {
 		return nil, err
 	}
