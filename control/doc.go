@@ -5,7 +5,8 @@
 //	GET  /v1/status               status.All
 //	GET  /v1/jobs/NAME            status.Job, with the report of its last run
 //	GET  /v1/jobs/NAME/runs?n=N   the last N runs, newest first: status.Run
-//	POST /v1/jobs/NAME/run        RunRequest; answers with Events, one JSON object a line, until the run has ended, or with the first one only when Wait is false
+//	POST /v1/jobs/NAME/run        RunRequest; answers with Events, one JSON object a line, until the run has
+//	                              ended, or with the first one only when Wait is false
 //	POST /v1/jobs/NAME/cancel     ends the run as partial
 //	POST /v1/jobs/NAME/pause      ends the run and starts none any more
 //	POST /v1/jobs/NAME/resume     takes that back

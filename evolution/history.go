@@ -302,7 +302,8 @@ func (h *History) AddScript(time int64, script iter.Seq[Edit]) error {
 
 // appendEntry writes an entry:
 //
-//	entry = seconds  n new directories: (parent, length, name)…  n rows: (gap<<3|which, count…)…  n gaps: (gap, missed)…
+//	entry = seconds  n new directories: (parent, length, name)…  n rows: (gap<<3|which, count…)…
+//	        n gaps: (gap, missed)…
 //
 // All numbers are varints. A row's gap is from the directory of the row before, its bits say which of
 // inserted, deleted and updated follow; a count stands as one less. In an entry that has no gaps their number

@@ -13,10 +13,12 @@
 //
 //	flags   1 byte: 1 normalised, 2 a status line follows, 4 a list of fields follows
 //	status  uvarint length, bytes; absent when it is the base's
-//	fields  without flag 4: one bit for each field of the base, low bits first: its value differs; the values that do
+//	fields  without flag 4: one bit for each field of the base, low bits first: its value differs; the values
+//	        that do;
 //	        with flag 4: uvarint count; for each field
 //	            uvarint 0, name (uvarint length, bytes) and value: a name that the base does not have here
-//	            uvarint 1 + 2·zigzag(i - expected) + same: the name of the base's field i, expected is the one after the last one named;
+//	            uvarint 1 + 2·zigzag(i - expected) + same: the name of the base's field i, expected is the one
+//	                after the last one named;
 //	                its value, unless same is 1
 //	value   1 byte for its kind, see value.go
 //

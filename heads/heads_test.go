@@ -198,7 +198,8 @@ func TestDateIsAsPackageTimeReadsIt(t *testing.T) {
 func TestWithout(t *testing.T) {
 	h := parse(t, "HTTP/1.1 200 OK\nX-Echo: Basic c2VjcmV0\nSet-Cookie: s=hush-hush; Path=/\nServer: s\n\n")
 	got := h.Without([]string{"c2VjcmV0", "hush-hush"}).String()
-	if want := "HTTP/1.1 200 OK\nX-Echo: Basic [secret]\nSet-Cookie: s=[secret]; Path=/\nServer: s\n"; got != want {
+	want := "HTTP/1.1 200 OK\nX-Echo: Basic [secret]\nSet-Cookie: s=[secret]; Path=/\nServer: s\n"
+	if got != want {
 		t.Errorf("got\n%s", got)
 	}
 	if h.Without([]string{"other"}) != h {

@@ -16,10 +16,12 @@ import (
 // A value is coded over the value that the base has in its place in the way that is shortest:
 //
 //	0  text: uvarint length, bytes
-//	1  a date as HTTP writes it: zigzag seconds after the base's, which counts as 1970 when it is no date; see below
+//	1  a date as HTTP writes it: zigzag seconds after the base's, which counts as 1970 when it is no date; see
+//	   below
 //	2  a date that is as much later than the base's as the last date of this head that was coded as 1
 //	3  a number, see below
-//	4  parts: the value and the base's are words of letters and digits with the same bytes between; one bit for each word, low bits first: it
+//	4  parts: the value and the base's are words of letters and digits with the same bytes between; one bit for
+//	   each word, low bits first: it
 //	   differs; those that do, packed. The bits of the first five words are the high ones of the kind
 //	5  uvarint bytes at the beginning that are the base's, uvarint those at the end, between them packed text
 //

@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	nginxHead = "<html>\r\n<head><title>Index of /pub/</title></head>\r\n<body>\r\n<h1>Index of /pub/</h1><hr><pre><a href=\"../\">../</a>\r\n"
+	nginxHead = "<html>\r\n<head><title>Index of /pub/</title></head>\r\n" +
+		"<body>\r\n<h1>Index of /pub/</h1><hr><pre><a href=\"../\">../</a>\r\n"
 	nginxTail = "</pre><hr></body>\r\n</html>\r\n"
 	nginxRow  = "<a href=\"a.txt\">a.txt</a>                        29-Feb-2024 13:05                 999\r\n"
 

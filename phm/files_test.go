@@ -18,10 +18,15 @@ const sum0 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 func TestFilesGolden(t *testing.T) {
 	files := []*File{
-		{Path: "a/<b>&\u00e9.html", URL: "https://h.example/a", Type: "text/html", Size: 7, SHA256: sum0,
-			Modified: time.Date(2026, 1, 2, 4, 4, 5, 6, time.FixedZone("", 3600)), Edits: []Edit{
-				{"charset", 12}, {"base", 40},
-			}},
+		{
+			Path:     "a/<b>&\u00e9.html",
+			URL:      "https://h.example/a",
+			Type:     "text/html",
+			Size:     7,
+			SHA256:   sum0,
+			Modified: time.Date(2026, 1, 2, 4, 4, 5, 6, time.FixedZone("", 3600)),
+			Edits:    []Edit{{"charset", 12}, {"base", 40}},
+		},
 		{
 			Path:   "b",
 			URL:    "http://o.example:81/?q=%22",

@@ -15,11 +15,12 @@ type media struct {
 const (
 	rasters = " png apng jpg jpeg jpe jfif pjpeg pjp gif webp avif bmp dib ico cur tif tiff heic heif jxl jp2 "
 	fonts   = " woff woff2 ttf ttc otf eot "
-	films   = " mp4 m4v m4s webm ogv ogg oga opus mov qt avi mkv mpg mpeg m2ts 3gp wmv flv mp3 m4a wav flac aac weba mid midi "
+	films   = " mp4 m4v m4s webm ogv ogg oga opus mov qt avi mkv mpg mpeg m2ts 3gp wmv flv " +
+		"mp3 m4a wav flac aac weba mid midi "
 	scripts = " js mjs cjs "
 	jsons   = " json map webmanifest geojson topojson jsonld jsonc har ipynb avsc "
-	xmls    = " xml xsl xslt xsd rng rss atom rdf owl wsdl opml kml gpx svg mathml mml plist xhtml xht xul xbl " +
-		"dtd ent mod xmi xlf xliff tei dita ditamap pom nuspec resx ncx opf "
+	xmls    = " xml xsl xslt xsd rng rss atom rdf owl wsdl opml kml gpx svg mathml mml plist xhtml xht xul " +
+		"xbl dtd ent mod xmi xlf xliff tei dita ditamap pom nuspec resx ncx opf "
 )
 
 // mediaOf returns what is known of a MIME type's extensions. ok is false for an unknown type and for those

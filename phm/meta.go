@@ -170,7 +170,8 @@ func ReadMeta(r io.Reader) (*Meta, error) {
 		return nil, fmt.Errorf("read %s: %w: %w", MetaName, ErrNotPHM, err)
 	}
 	if version.Format > FormatVersion {
-		return nil, fmt.Errorf("read %s: %w: it is %d, this program reads up to %d", MetaName, ErrNewer, version.Format, FormatVersion)
+		return nil, fmt.Errorf("read %s: %w: it is %d, this program reads up to %d",
+			MetaName, ErrNewer, version.Format, FormatVersion)
 	}
 	if version.Format < 1 {
 		return nil, fmt.Errorf("read %s: %w: its format version is %d", MetaName, ErrNotPHM, version.Format)
@@ -188,9 +189,9 @@ func ReadMeta(r io.Reader) (*Meta, error) {
 	return m, nil
 }
 
-const metaFields = " phm generator entry title authors copyright abstract language origins primary retrieved " +
-	"scope version files bytes types relocated failures failed derived masked maskedfiles maskedbytes " +
-	"tablebytes tablesha256 "
+const metaFields = " phm generator entry title authors copyright abstract language origins primary " +
+	"retrieved scope version files bytes types relocated failures failed derived masked maskedfiles " +
+	"maskedbytes tablebytes tablesha256 "
 
 // extraFields returns the members of a JSON object whose names are not in known, a list as contains takes it.
 // Names are compared without case, as encoding/json does.

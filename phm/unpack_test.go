@@ -207,7 +207,7 @@ func hostile(t testing.TB) map[string]struct {
 	out["no ZIP"] = c{archive: []byte("<html>404"), want: ErrNotPHM}
 	out["empty"] = c{archive: nil, want: ErrNotPHM}
 	out["cut short"] = c{archive: whole[:len(whole)-30], want: ErrNotPHM}
-	edit := func(name, old, new string) []byte {
+	edit := func(name, old, now string) []byte {
 		tree := sample(t)
 		if name == FilesName { // its digest is another matter
 			var m map[string]any
@@ -217,7 +217,7 @@ func hostile(t testing.TB) map[string]struct {
 			delete(m, "tableSHA256")
 			tree[MetaName].Data, _ = json.Marshal(m)
 		}
-		tree[name].Data = bytes.Replace(tree[name].Data, []byte(old), []byte(new), 1)
+		tree[name].Data = bytes.Replace(tree[name].Data, []byte(old), []byte(now), 1)
 		return makeZip(t, entriesOf(tree))
 	}
 	out["newer"] = c{archive: edit(MetaName, `"phm": 1`, `"phm": 2`), want: ErrNewer}

@@ -54,12 +54,12 @@ func TestVerifyGood(t *testing.T) {
 }
 
 func TestVerifyFinds(t *testing.T) {
-	replace := func(name, old, new string) func(fstest.MapFS) {
+	replace := func(name, old, now string) func(fstest.MapFS) {
 		return func(m fstest.MapFS) {
 			if !bytes.Contains(m[name].Data, []byte(old)) {
 				panic(old)
 			}
-			m[name].Data = bytes.Replace(m[name].Data, []byte(old), []byte(new), 1)
+			m[name].Data = bytes.Replace(m[name].Data, []byte(old), []byte(now), 1)
 		}
 	}
 	for name, c := range map[string]struct {

@@ -9,7 +9,8 @@ import (
 
 // adaptive asks for what pays. What it believes of a unit is a chain of chances:
 //
-//	the site changed since the last run · each directory on the way, given that the one above it did · the unit, given that its directory did
+//	the site changed since the last run · each directory on the way, given that the one above it did · the
+//	    unit, given that its directory did
 //
 // each learned from the runs so far and shrunk to what is usual beside it. Outcomes of the run pass up and
 // down the chain (belief.go); what hit in a group of units that changed together is expected of the rest of
@@ -124,11 +125,11 @@ func (a *adaptive) overdue(u ID) (late, soon bool) {
 	return age >= a.o.MaxSkip, age >= a.o.MaxSkip-int(uint32(u)*2654435761>>8)%(a.o.MaxSkip/3+1)
 }
 
-func (a *adaptive) Next(max int) []Ask         { return a.take(max, false) }
-func (a *adaptive) NextListings(max int) []Ask { return a.take(max, true) }
+func (a *adaptive) Next(most int) []Ask         { return a.take(most, false) }
+func (a *adaptive) NextListings(most int) []Ask { return a.take(most, true) }
 
 // take hands out units, or only listings.
-func (a *adaptive) take(max int, listings bool) (out []Ask) {
+func (a *adaptive) take(most int, listings bool) (out []Ask) {
 	if a.stale > 16+a.asked/20 {
 		a.revalue()
 	}
@@ -136,7 +137,7 @@ func (a *adaptive) take(max int, listings bool) (out []Ask) {
 	if listings {
 		due, early = &a.lists.due, &a.lists.early
 	}
-	for len(out) < max && (a.o.Budget == 0 || a.asked < a.o.Budget) {
+	for len(out) < most && (a.o.Budget == 0 || a.asked < a.o.Budget) {
 		u, why, ok := a.next(due, early, listings)
 		if !ok {
 			break

@@ -47,8 +47,8 @@ func byAge(m *Model, want func(ID) bool) []ID {
 	return out
 }
 
-func (f *full) Next(max int) (out []Ask) {
-	for len(f.queue) > 0 && len(out) < max && (f.o.Budget == 0 || f.asked < f.o.Budget) {
+func (f *full) Next(most int) (out []Ask) {
+	for len(f.queue) > 0 && len(out) < most && (f.o.Budget == 0 || f.asked < f.o.Budget) {
 		u := f.queue[0]
 		f.queue = f.queue[1:]
 		if f.state[u] != 0 {

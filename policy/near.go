@@ -78,8 +78,8 @@ func (n *near) audits() map[ID]bool {
 	return out
 }
 
-func (n *near) Next(max int) (out []Ask) {
-	for len(out) < max && (n.o.Budget == 0 || n.asked < n.o.Budget) {
+func (n *near) Next(most int) (out []Ask) {
+	for len(out) < most && (n.o.Budget == 0 || n.asked < n.o.Budget) {
 		if len(n.queue) == 0 {
 			if len(n.later) == 0 {
 				break

@@ -7,7 +7,7 @@
 // listing: a request that names what lies directly in a directory. A [Plan] is one run. It hands out batches
 // of the units that pay most, is told what came of them, thinks again, and ends by itself:
 //
-//	m := policy.NewModel()          // units and directories, then Learn for each run of the history, oldest first
+//	m := policy.NewModel() // units and directories, then Learn for each run of the history, oldest first
 //	p, err := known.All().Plan(m, policy.Options{Policy: policy.Adaptive, Now: now})
 //	for batch := p.Next(64); len(batch) > 0; batch = p.Next(64) {
 //		for _, a := range batch { … p.Tell(policy.Outcome{Unit: a.Unit, Result: policy.Unchanged}) }
@@ -125,14 +125,14 @@ type Outcome struct {
 
 // Plan is one run.
 type Plan interface {
-	// Next hands out at most max units, the best first. None means that the plan has ended, unless outcomes are
-	// still to be told.
-	Next(max int) []Ask
+	// Next hands out at most so many units, the best first. None means that the plan has ended, unless outcomes
+	// are still to be told.
+	Next(most int) []Ask
 
 	// NextListings is Next for listings alone: what a run asks first that can learn from them what need not be
 	// asked. Those that pay are handed out, and with a budget only those that pay more than any other unit; Next
 	// hands out the others in their turn. Only adaptive has any.
-	NextListings(max int) []Ask
+	NextListings(most int) []Ask
 
 	// Tell takes an outcome: of a unit that was handed out, or of one that was observed without a request.
 	Tell(o Outcome)

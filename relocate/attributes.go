@@ -7,7 +7,8 @@ package relocate
 // Its history:
 //
 //	2  strings in scripts
-//	3  longdesc, applet, escaped @import, the header Refresh, favicon.ico; references above the root; octet-stream is no HTML
+//	3  longdesc, applet, escaped @import, the header Refresh, favicon.ico; references above the root;
+//	   octet-stream is no HTML
 const ScanVersion = 3
 
 // linkAttributes are the attributes that hold links and nothing else that matters. To add one, add its line,

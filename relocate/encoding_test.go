@@ -76,13 +76,14 @@ func TestEncodings(t *testing.T) {
 				strings.Count(c.text, "url("); len(d.Links) != n {
 				t.Errorf("%d links, want %d: %+v", len(d.Links), n, d.Links)
 			}
-			if want := c.text[strings.Index(c.text, "<title>")+7 : strings.Index(c.text, "</title>")]; d.Title != want {
+			want := c.text[strings.Index(c.text, "<title>")+7 : strings.Index(c.text, "</title>")]
+			if d.Title != want {
 				t.Errorf("title %q, want %q", d.Title, want)
 			}
 			out, _ := Splice(nil, raw, d.Charset, d.Links, nil, func(int) ([]byte, bool, bool) {
 				return []byte("n.html"), true, true
 			})
-			want := c.text
+			want = c.text
 			for _, old := range []string{
 				"表.html?q=表", "ソ.png", "表.png", "ソ.gif", "功.html?q=功", "許.png", "功.gif", "한국.html?q=한", "국.png", "한.gif",
 				"Привет.html?q=Да", "ю.png", "я.gif",

@@ -50,12 +50,12 @@ type SitemapList struct {
 // maxLoc is the longest address kept, in bytes; the protocol allows 2048.
 const maxLoc = 64 << 10
 
-// ScanSitemap reads a sitemap, a sitemap index or a text sitemap (one URL a line) and keeps at most max
+// ScanSitemap reads a sitemap, a sitemap index or a text sitemap (one URL a line) and keeps at most limit
 // entries (0: 50 000, the protocol's limit). It never fails: of a document that is cut off or not well formed
 // it returns what can be read.
-func ScanSitemap(raw []byte, max int) SitemapList {
-	if max <= 0 {
-		max = 50_000
+func ScanSitemap(raw []byte, limit int) SitemapList {
+	if limit <= 0 {
+		limit = 50_000
 	}
 	var list SitemapList
 	var d Doc
@@ -73,14 +73,14 @@ func ScanSitemap(raw []byte, max int) SitemapList {
 		v = sc.decodeUTF16(v, sc.cs.Name == "utf-16be")
 	}
 	if s := bytes.TrimLeft(v.s, "\ufeff\t\n\r "); len(s) > 0 && s[0] != '<' {
-		return textSitemap(s, max)
+		return textSitemap(s, limit)
 	}
 	x := xmlReader{v: v}
 	m := sc.mark()
 	var entry SitemapEntry
 	flush := func() bool {
 		if entry.Loc != "" {
-			if len(list.Entries) >= max {
+			if len(list.Entries) >= limit {
 				list.Truncated = true
 				return false
 			}
@@ -134,7 +134,7 @@ func (sc *scanner) elementText(x *xmlReader) string {
 	return string(bytes.TrimSpace(out))
 }
 
-func textSitemap(s []byte, max int) SitemapList {
+func textSitemap(s []byte, limit int) SitemapList {
 	var list SitemapList
 	for len(s) > 0 {
 		line := s
@@ -148,7 +148,7 @@ func textSitemap(s []byte, max int) SitemapList {
 			(!bytes.HasPrefix(line, []byte("http://")) && !bytes.HasPrefix(line, []byte("https://"))) {
 			continue
 		}
-		if len(list.Entries) >= max {
+		if len(list.Entries) >= limit {
 			list.Truncated = true
 			return list
 		}

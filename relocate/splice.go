@@ -16,7 +16,8 @@ import (
 // a link and never replaces one of kind Discovered, so links can be stored without Ref and URL. Spans that
 // lie outside raw or behind an earlier one are ignored.
 func Splice(
-	dst, raw []byte, charset string, links []Link, edits []Edit, target func(i int) (ref []byte, inside, replace bool),
+	dst, raw []byte, charset string, links []Link, edits []Edit,
+	target func(i int) (ref []byte, inside, replace bool),
 ) (out []byte, edited []Edit) {
 	sp := splicer{
 		raw:    raw,
@@ -32,7 +33,8 @@ func Splice(
 
 // SpliceTo is Splice for large documents: what it makes goes to w in pieces and is never in memory whole.
 func SpliceTo(
-	w io.Writer, raw []byte, charset string, links []Link, edits []Edit, target func(i int) (ref []byte, inside, replace bool),
+	w io.Writer, raw []byte, charset string, links []Link, edits []Edit,
+	target func(i int) (ref []byte, inside, replace bool),
 ) (edited []Edit, err error) {
 	sp := splicer{
 		raw:    raw,

@@ -12,8 +12,10 @@
 //
 // UTF-8 text, fields parted by tabs, one record a line; gzip or plain:
 //
-//	#key<TAB>value                              header: mirrord-site-history (format, 1) first; site, origin, range, step_days, versions, kind, licence
-//	V  number  time  commit  files  changes     version 0, 1, ...; files in it; the records that follow it lead to it
+//	#key<TAB>value                              header: mirrord-site-history (format, 1) first; site, origin,
+//	                                            range, step_days, versions, kind, licence
+//	V  number  time  commit  files  changes     version 0, 1, ...; files in it; the records that follow it lead
+//	                                            to it
 //	A  path  size  blob                         added (version 0 is all A)
 //	M  path  size  blob                         other content than in the version before
 //	D  path                                     gone

@@ -175,7 +175,8 @@ func FuzzRead(f *testing.F) {
 	f.Add(zipped(f, small(f)))
 	f.Add(
 		[]byte(
-			"#mirrord-site-history\t1\nV\t0\t2026-01-05T00:00:00Z\tc\t1\t1\nA\ta/a/a\t-1\t00000000000000a1\nV\t1\t2026-01-05T00:00:00Z\tc\t0\t1\nD\ta/a/a\n"))
+			"#mirrord-site-history\t1\nV\t0\t2026-01-05T00:00:00Z\tc\t1\t1\nA\ta/a/a\t-1\t00000000000000a1\n" +
+				"V\t1\t2026-01-05T00:00:00Z\tc\t0\t1\nD\ta/a/a\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		h, err := Read(bytes.NewReader(data))
 		if err != nil {

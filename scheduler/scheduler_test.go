@@ -159,7 +159,8 @@ func TestTurns(t *testing.T) {
 // A run that takes longer than the time between two of them is not doubled, and what it overran is counted.
 func TestOverrun(t *testing.T) {
 	run := &fakeRunner{takes: func(*job.Job) time.Duration { return 150 * time.Minute }}
-	inBubble(t, Options{Runner: run}, []File{makeJob(t, "hourly", "0 * * * *", "UTC", "")}, func(t *testing.T, r *rig) {
+	files := []File{makeJob(t, "hourly", "0 * * * *", "UTC", "")}
+	inBubble(t, Options{Runner: run}, files, func(t *testing.T, r *rig) {
 		sleepUntil(1, 19, 30)
 		r.want("hourly", "01 13:00 schedule", "01 16:00 schedule", "01 19:00 schedule")
 		if n := r.Status().Daemon.Runs.Skipped; n != 4 || run.twice {
@@ -261,7 +262,8 @@ func TestPauseCancelResume(t *testing.T) {
 
 // Who asks for a run while one is under way gets that one.
 func TestRunNow(t *testing.T) {
-	inBubble(t, Options{}, []File{makeJob(t, "hourly", "0 * * * *", "UTC", ""), parsed(t, "broken", "x = 1")}, func(t *testing.T, r *rig) {
+	files := []File{makeJob(t, "hourly", "0 * * * *", "UTC", ""), parsed(t, "broken", "x = 1")}
+	inBubble(t, Options{}, files, func(t *testing.T, r *rig) {
 		a, attached, err := r.RunNow("hourly", RunNowOptions{})
 		if err != nil || attached {
 			t.Fatal(err)

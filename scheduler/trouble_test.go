@@ -28,7 +28,8 @@ func TestRetry(t *testing.T) {
 		}
 		return status.Run{Verdict: status.VerdictComplete, Published: true, Version: 1}
 	}
-	inBubble(t, Options{Runner: run}, []File{makeJob(t, "weekly", "0 13 1,8,15 * *", "UTC", "")}, func(t *testing.T, r *rig) {
+	files := []File{makeJob(t, "weekly", "0 13 1,8,15 * *", "UTC", "")}
+	inBubble(t, Options{Runner: run}, files, func(t *testing.T, r *rig) {
 		sleepUntil(1, 15, 0)
 		if j := r.job("weekly"); j.Health != status.Partial || j.Failures != 4 || j.Why != whyRetry || j.Fix == "" {
 			t.Errorf("%+v", j)
@@ -303,7 +304,8 @@ type panics struct{}
 func (panics) Run(context.Context, *job.Job, RunOptions) status.Run { panic("no") }
 
 func TestPanicInARun(t *testing.T) {
-	inBubble(t, Options{Runner: panics{}}, []File{makeJob(t, "hourly", "0 * * * *", "UTC", "")}, func(t *testing.T, r *rig) {
+	files := []File{makeJob(t, "hourly", "0 * * * *", "UTC", "")}
+	inBubble(t, Options{Runner: panics{}}, files, func(t *testing.T, r *rig) {
 		sleepUntil(1, 13, 1)
 		if j := r.job("hourly"); j.Health != status.Failed || !strings.Contains(j.Last.Error, "fault of mirrord") {
 			t.Errorf("%+v", j)
@@ -338,7 +340,8 @@ func TestLockedElsewhere(t *testing.T) {
 		}
 		return status.Run{Verdict: status.VerdictComplete}
 	}
-	inBubble(t, Options{Runner: run}, []File{makeJob(t, "hourly", "0 * * * *", "UTC", "")}, func(t *testing.T, r *rig) {
+	files := []File{makeJob(t, "hourly", "0 * * * *", "UTC", "")}
+	inBubble(t, Options{Runner: run}, files, func(t *testing.T, r *rig) {
 		sleepUntil(1, 13, 1)
 		if j := r.job("hourly"); j.Last != nil || j.Health != status.New {
 			t.Errorf("%+v", j)

@@ -114,30 +114,35 @@ func jobMetrics() []jobMetric {
 		{"mirrord_job_stale", "Whether the bound of staleness has passed.", always(func(j *Job) float64 {
 			return flag(j.Stale)
 		})},
-		{"mirrord_job_staleness_seconds", "Age of the oldest part of the mirror that was not verified since.", func(j *Job) (float64, bool) {
-			return float64(j.Staleness), j.Verified != nil
-		}},
-		{"mirrord_job_failures", "Runs since the last complete one that ended otherwise.", always(func(j *Job) float64 {
-			return float64(j.Failures)
-		})},
-		{"mirrord_job_next_run_time_seconds", "When the next run is due, in Unix time.", at(func(j *Job) *time.Time {
-			return j.Next
-		})},
+		{"mirrord_job_staleness_seconds", "Age of the oldest part of the mirror that was not verified since.",
+			func(j *Job) (float64, bool) {
+				return float64(j.Staleness), j.Verified != nil
+			}},
+		{"mirrord_job_failures", "Runs since the last complete one that ended otherwise.",
+			always(func(j *Job) float64 {
+				return float64(j.Failures)
+			})},
+		{"mirrord_job_next_run_time_seconds", "When the next run is due, in Unix time.",
+			at(func(j *Job) *time.Time {
+				return j.Next
+			})},
 		{"mirrord_job_last_run_time_seconds", "When the last run ended, in Unix time.", at(func(j *Job) *time.Time {
 			return j.LastRun
 		})},
-		{"mirrord_job_last_complete_time_seconds", "When the last complete run ended, in Unix time.", at(func(j *Job) *time.Time {
-			return j.Complete
-		})},
+		{"mirrord_job_last_complete_time_seconds", "When the last complete run ended, in Unix time.",
+			at(func(j *Job) *time.Time {
+				return j.Complete
+			})},
 		{"mirrord_job_last_run_seconds", "How long the last run took.", last(func(r *Run) float64 {
 			return r.Ended.Sub(r.Started).Seconds()
 		})},
 		{"mirrord_job_last_run_requests", "Requests of the last run.", last(func(r *Run) float64 {
 			return float64(r.Requests)
 		})},
-		{"mirrord_job_last_run_received_bytes", "Bytes of bodies of the last run, as they came.", last(func(r *Run) float64 {
-			return float64(r.Received)
-		})},
+		{"mirrord_job_last_run_received_bytes", "Bytes of bodies of the last run, as they came.",
+			last(func(r *Run) float64 {
+				return float64(r.Received)
+			})},
 		{"mirrord_job_version", "Number of the published version.", always(func(j *Job) float64 {
 			return float64(j.Version)
 		})},

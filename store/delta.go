@@ -20,7 +20,8 @@ import (
 //	base    place of the base: pack 4 bytes, offset 8, length 4, little endian
 //	sum     4 bytes, little endian: the crc32c of the payload of the base, unpacked
 //	depth   1 byte: frames that must be read before this one, 1 for a delta over a full frame
-//	payload as that of a full frame, in zstd, with the whole payload of the base as a raw dictionary (RFC 8878, section 5)
+//	payload as that of a full frame, in zstd, with the whole payload of the base as a raw dictionary (RFC 8878,
+//	        section 5)
 //
 // The base may be a delta too: the frames from one to its full frame are its chain. The depth of a base is
 // one less than that of the delta, so that no chain has a loop. None that is written is deeper than maxDepth:

@@ -23,8 +23,10 @@ import (
 // pages again:
 //
 //	head    16 bytes: "mDg1", then the form of the digests (text.DigestForm), 4 bytes little endian, then zeros
-//	entries 176 bytes each: number of the URL 4, Resource.TextSum 8 (big endian), run 4, place 4 + 8 + 4 (pack, offset, length; zero for a blob),
-//	        words 8 + 4 (text.ContentDigest: Text and Words), sketch 128, crc32c of all this 4; other integers little endian
+//	entries 176 bytes each: number of the URL 4, Resource.TextSum 8 (big endian), run 4, place 4 + 8 + 4 (pack,
+//	        offset, length; zero for a blob),
+//	        words 8 + 4 (text.ContentDigest: Text and Words), sketch 128, crc32c of all this 4; other integers
+//	        little endian
 //
 // Of the entries of a URL the last one counts, and only while the URL's record has that sum. Nothing else
 // depends on the file: it is not synced, entries that a crash spoilt are passed over, a file of another form

@@ -3,15 +3,21 @@
 // Package store owns everything that mirrord keeps on disk. It is the only writer of the state directory.
 //
 //	STATE/
-//	  mirror.db                 bbolt: run log and host facts of all sites; opened only for the moment of a read or write
-//	  blobs/ab/abcd…            bodies that are published as they came, by SHA-256, hard-linked into the trees of all sites
-//	  blobs/tmp/                bodies on their way in; emptied when a site is opened for writing and nobody else runs
+//	  mirror.db                 bbolt: run log and host facts of all sites; opened only for the moment of a
+//	                            read or write
+//	  blobs/ab/abcd…            bodies that are published as they came, by SHA-256, hard-linked into the trees
+//	                            of all sites
+//	  blobs/tmp/                bodies on their way in; emptied when a site is opened for writing and nobody
+//	                            else runs
 //	  sites/NAME/site.db        bbolt: resources, links, run journal, history, versions
-//	  sites/NAME/packs/N.pack   raw bodies of relocatable documents with their links, append-only, self-describing;
+//	  sites/NAME/packs/N.pack   raw bodies of relocatable documents with their links, append-only,
+//	                            self-describing;
 //	                            one that changes a little as a delta over an older frame (delta.go)
 //	  sites/NAME/parts/         beginnings of large bodies that have not come whole (part.go)
-//	  sites/NAME/trees/{a,b}    two PHM directories; the one that is not live is brought up to date by the next publish
-//	  sites/NAME/lastrun.json   the last run, and the record of the job (job.json): what mirror.db is made of again when it is damaged
+//	  sites/NAME/trees/{a,b}    two PHM directories; the one that is not live is brought up to date by the next
+//	                            publish
+//	  sites/NAME/lastrun.json   the last run, and the record of the job (job.json): what mirror.db is made of
+//	                            again when it is damaged
 //	  sites/NAME/damaged.urls   the URLs whose bodies Verify found damaged, for the next run
 //	  sites/NAME/damaged        what Rebuild took out of use; nothing reads it
 //	  sites/NAME/current        symbolic link to the live one; moved by one rename

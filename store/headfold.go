@@ -28,17 +28,17 @@ type headZip struct {
 // appendHeads writes the heads of a batch behind it.
 func (z *headZip) append(b []byte, done []*Done) []byte {
 	z.buf = z.buf[:0]
-	any := false
+	some := false
 	var coded []byte
 	for _, d := range done {
 		coded = coded[:0]
 		if d.Answer != nil && d.Answer.Size() <= heads.MaxSize && !d.saysNothingNew() {
-			coded, any = d.Answer.Append(coded, nil), true
+			coded, some = d.Answer.Append(coded, nil), true
 		}
 		z.buf = binary.AppendUvarint(z.buf, uint64(len(coded)))
 		z.buf = append(z.buf, coded...)
 	}
-	if !any || len(z.buf) > maxAnswers {
+	if !some || len(z.buf) > maxAnswers {
 		return b
 	}
 	if z.enc == nil {

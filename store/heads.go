@@ -25,8 +25,10 @@ import (
 // is appended to:
 //
 //	header  8 bytes: "mHd", version of this format (1), 4 zeros
-//	entries one after the other: uvarint bytes of the payload; crc32c of the URL and the head (headSum), 4 bytes little endian; the payload:
-//	        uvarint bytes from the beginning of the base entry to that of this one, 0 for none; the head, coded over the base's
+//	entries one after the other: uvarint bytes of the payload; crc32c of the URL and the head (headSum), 4
+//	        bytes little endian; the payload:
+//	        uvarint bytes from the beginning of the base entry to that of this one, 0 for none; the head, coded
+//	        over the base's
 //
 // A record says where its heads begin. Whatever is damaged, the entry or one that it is over, and whoever's
 // entry it is: a head that is not what was written for the URL has another checksum. It is lost then, and

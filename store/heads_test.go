@@ -70,7 +70,10 @@ var headKinds = []struct {
 				"%s-FRA\ncontent-encoding: br\ncontent-type: text/html; charset=utf-8\ndate: %s\nexpires: "+
 				"%s\nlast-modified: %s\nnel: "+
 				"{\"success_fraction\":0,\"report_to\":\"cf-nel\",\"max_age\":604800}\nreport-to: "+
-				"{\"endpoints\":[{\"url\":\"https:\\/\\/a.nel.cloudflare.com\\/report\\/v4?s=%s\"}],\"group\":\"cf-nel\",\"max_age\":604800}\nserver: cloudflare\nstrict-transport-security: max-age=15552000; includeSubDomains; preload\nvary: Accept-Encoding\nx-content-type-options: nosniff\nalt-svc: h3=\":443\"; ma=86400\n",
+				"{\"endpoints\":[{\"url\":\"https:\\/\\/a.nel.cloudflare.com\\/report\\/v4?s=%s\"}],"+
+				"\"group\":\"cf-nel\",\"max_age\":604800}\n"+
+				"server: cloudflare\nstrict-transport-security: max-age=15552000; includeSubDomains; preload\n"+
+				"vary: Accept-Encoding\nx-content-type-options: nosniff\nalt-svc: h3=\":443\"; ma=86400\n",
 			rng.IntN(14400), []string{"HIT", "MISS", "REVALIDATED"}[rng.IntN(3)], hexOf(rng, 16), when.Format(imf),
 			when.Add(4*time.Hour).Format(imf),
 			when.Truncate(365*24*time.Hour).Add(-time.Duration(page*page%70000)*time.Minute).Format(imf),

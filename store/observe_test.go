@@ -26,9 +26,8 @@ func idsOf(ids ...uint32) (s IDs) {
 func TestObservationRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		set := func(name string) IDs {
-			ids := rapid.SliceOfDistinct(rapid.OneOf(rapid.Uint32Max(100), rapid.Uint32(), rapid.Just(uint32(math.MaxUint32))), func(v uint32) uint32 {
-				return v
-			}).Draw(t, name)
+			number := rapid.OneOf(rapid.Uint32Max(100), rapid.Uint32(), rapid.Just(uint32(math.MaxUint32)))
+			ids := rapid.SliceOfDistinct(number, func(v uint32) uint32 { return v }).Draw(t, name)
 			slices.Sort(ids)
 			s := idsOf(ids...)
 			if got := slices.Collect(s.All()); !slices.Equal(got, ids) || s.Len() != len(ids) {

@@ -39,7 +39,8 @@ func TestSyncsComeBeforeWhatReliesOnThem(t *testing.T) {
 	out := filepath.Join(dir, "calls")
 	state := filepath.Join(dir, "state")
 	cmd := exec.CommandContext(t.Context(), strace, "-f", "-y", "-qq", "-s", "0", "-o", out, "-e",
-		"trace=write,pwrite64,writev,pwritev,ftruncate,fsync,fdatasync,syncfs,openat,mkdirat,linkat,symlinkat,renameat,renameat2,unlinkat",
+		"trace=write,pwrite64,writev,pwritev,ftruncate,fsync,fdatasync,syncfs,"+
+			"openat,mkdirat,linkat,symlinkat,renameat,renameat2,unlinkat",
 		os.Args[0], "-test.run", "^"+t.Name()+"$")
 	cmd.Env = append(os.Environ(), orderEnv+"="+state)
 	if text, err := cmd.CombinedOutput(); err != nil {

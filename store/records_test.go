@@ -11,7 +11,7 @@ import (
 
 func TestStateRecords(t *testing.T) {
 	for _, volatile := range []bool{false, true} {
-		storetest.TestRecords(t, func(t *testing.T) (storetest.SiteRecords, func(*testing.T) storetest.SiteRecords) {
+		begin := func(t *testing.T) (storetest.SiteRecords, func(*testing.T) storetest.SiteRecords) {
 			st := openState(t, t.TempDir(), store.Options{Volatile: volatile})
 			var s *store.Site
 			open := func(t *testing.T) storetest.SiteRecords {
@@ -31,7 +31,8 @@ func TestStateRecords(t *testing.T) {
 				st.Close()
 			})
 			return open(t), open
-		})
+		}
+		storetest.TestRecords(t, begin)
 	}
 }
 

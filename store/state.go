@@ -22,12 +22,14 @@ import (
 // FormatVersion is the version of the on-disk format.
 //
 //	1  first
-//	2  records may have more fields: validators, observations, what always changes, lifetime. Format 1 is read as it is
+//	2  records may have more fields: validators, observations, what always changes, lifetime. Format 1 is read
+//	   as it is
 //	3  frames of packs may be deltas over full frames. Formats 1 and 2 are read as they are
 //	4  deltas may be over deltas. Formats 1 to 3 are read as they are
 //	5  records may say that a body came from a replica. Formats 1 to 4 are read as they are
 //	6  records may say that a page reads like another one. Formats 1 to 5 are read as they are
-//	7  records may say where the heads of answers lie, and batches of the journal may have heads. Formats 1 to 6 are read as they are
+//	7  records may say where the heads of answers lie, and batches of the journal may have heads. Formats 1 to
+//	   6 are read as they are
 const FormatVersion = 7
 
 // Options say how a state is opened. The zero value is what a daemon wants.

@@ -205,10 +205,11 @@ func TestForward(t *testing.T) {
 func TestForwardBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := testServer(t, func(o *Options) {
-			o.Forward = &Forward{Parallel: 2, Timeout: time.Minute, Transport: always(func(r *http.Request) (*http.Response, error) {
+			silent := always(func(r *http.Request) (*http.Response, error) {
 				<-r.Context().Done()
 				return nil, r.Context().Err()
-			})}
+			})
+			o.Forward = &Forward{Parallel: 2, Timeout: time.Minute, Transport: silent}
 		})
 		start := time.Now()
 		status := make(chan int, 2)

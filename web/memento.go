@@ -17,7 +17,8 @@ import (
 // The addresses of RFC 7089, below wellKnown on the host of a mirror, or below /NAME on the base host. URL is
 // an original resource, as it stands, query included.
 //
-//	timegate/URL                 302 to the Memento that Accept-Datetime asks for, the newest without one (§4.2.1, pattern 2.1)
+//	timegate/URL                 302 to the Memento that Accept-Datetime asks for, the newest without one
+//	                             (§4.2.1, pattern 2.1)
 //	timemap/link/URL             all Mementos as application/link-format (§5)
 //	timemap/json/URL             the same as JSON
 //	memento/YYYYMMDDhhmmss/URL   the Memento that was in effect at that time, UTC

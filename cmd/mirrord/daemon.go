@@ -238,7 +238,8 @@ func socketPath(a *cli, flag, state string) (string, error) {
 // daemonServers opens the control socket and, when wanted, the listener of the status page, or takes those
 // that systemd has opened.
 func daemonServers(
-	a *cli, d *app.Daemon, log *slog.Logger, f daemonFlags, given map[string]net.Listener, socket string, mode fs.FileMode,
+	a *cli, d *app.Daemon, log *slog.Logger, f daemonFlags, given map[string]net.Listener, socket string,
+	mode fs.FileMode,
 ) (all []listener, err error) {
 	defer func() {
 		if err != nil {

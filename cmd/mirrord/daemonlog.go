@@ -79,13 +79,16 @@ func newJournal(w io.Writer, level slog.Level) *journal {
 		w:     w,
 		buf:   buf,
 		level: level,
-		text: slog.NewTextHandler(buf, &slog.HandlerOptions{Level: level, ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
-			if len(groups) == 0 && (a.Key == slog.TimeKey || a.Key == slog.LevelKey) { // the journal has its own
-				return slog.Attr{}
-			}
-			return a
-		}}),
+		text:  slog.NewTextHandler(buf, &slog.HandlerOptions{Level: level, ReplaceAttr: withoutTime}),
 	}
+}
+
+// withoutTime leaves out what the journal adds itself.
+func withoutTime(groups []string, a slog.Attr) slog.Attr {
+	if len(groups) == 0 && (a.Key == slog.TimeKey || a.Key == slog.LevelKey) {
+		return slog.Attr{}
+	}
+	return a
 }
 
 func (j *journal) Enabled(_ context.Context, l slog.Level) bool { return l >= j.level }

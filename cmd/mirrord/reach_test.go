@@ -68,14 +68,19 @@ func (in *insider) do(code int, want []string, args ...string) {
 func TestInsideSite(t *testing.T) {
 	t.Parallel()
 	w, in := newInsider(t)
-	in.n.Inside.SetAll("http://wiki.corp.test", map[string]mirrortest.Page{"/": w.Page("http://wiki.corp.test/"), "/a.html": w.Page("http://wiki.corp.test/a.html"), "/robots.txt": mirrortest.Status(404)})
+	in.n.Inside.SetAll("http://wiki.corp.test", map[string]mirrortest.Page{
+		"/":           w.Page("http://wiki.corp.test/"),
+		"/a.html":     w.Page("http://wiki.corp.test/a.html"),
+		"/robots.txt": mirrortest.Status(404),
+	})
 	in.n.Inside.Set("http://static.corp.test:8080/x.png", mirrortest.Page{Body: "\x89PNG"})
 	in.n.Inside.Set("*", mirrortest.Status(404))
 	in.n.Name("wiki.corp.test", "10.0.0.7")
 	in.n.Name("static.corp.test", "fd00::8")
 	in.n.Name("hook.corp.test", "192.168.3.3")
 	in.n.Name("www.public.test", "93.184.216.34")
-	const top = "url = \"http://wiki.corp.test/\"\nrequisites = \"any\"\nnotify.webhook = \"https://hook.corp.test/x\"\n[polite]\ndelay = \"0s\"\nfactor = 0\n"
+	const top = "url = \"http://wiki.corp.test/\"\nrequisites = \"any\"\n" +
+		"notify.webhook = \"https://hook.corp.test/x\"\n[polite]\ndelay = \"0s\"\nfactor = 0\n"
 	in.job("wiki", top)
 	in.job("public", "url = \"http://www.public.test/\"\n")
 	in.job("lost", "url = \"http://lost.corp.test/\"\n")

@@ -89,7 +89,9 @@ docs/json.md the JSON.`,
 			return runReplay(a, cmd, &f, args)
 		},
 	}
-	c.ValidArgsFunction = func(cmd *cobra.Command, args []string, part string) ([]string, cobra.ShellCompDirective) {
+	c.ValidArgsFunction = func(
+		cmd *cobra.Command, args []string, part string,
+	) ([]string, cobra.ShellCompDirective) {
 		names, _ := a.completeJob(cmd, nil, part)
 		return names, cobra.ShellCompDirectiveDefault
 	}

@@ -133,9 +133,10 @@ func TestReplicasPutToUse(t *testing.T) {
 
 	d := startDaemon(t, jobs, state)
 	defer d.stop(exitOK)
-	c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", filepath.Join(state, "daemon.sock"))
-	}}}
+	}
+	c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: dial}}
 	res, err := c.Get("http://mirrord/v1/registry")
 	if err != nil {
 		t.Fatal(err)

@@ -95,7 +95,8 @@ The site is not contacted. Look at mirrord status JOB first. Whatever is dropped
 			if c != nil {
 				return runInDaemon(cmd.Context(), a, c, args[0], control.RunRequest{Accept: true, Wait: true})
 			}
-			return a.withProgress(jobHints(strings.TrimSuffix(args[0], scheduler.Suffix)), func(show func(mirror.Progress)) (*mirror.Summary, error) {
+			hints := jobHints(strings.TrimSuffix(args[0], scheduler.Suffix))
+			return a.withProgress(hints, func(show func(mirror.Progress)) (*mirror.Summary, error) {
 				return app.Accept(cmd.Context(), a.app(), args[0], show)
 			})
 		},

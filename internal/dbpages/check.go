@@ -8,11 +8,13 @@
 // N lies at N times the page size:
 //
 //	page     id u64, flags u16, count u16, overflow u32 (how many more pages belong to it)
-//	meta     magic u32, version u32, page size u32, flags u32, root bucket, freelist u64, high water mark u64, transaction u64, FNV-1a of these u64
+//	meta     magic u32, version u32, page size u32, flags u32, root bucket, freelist u64, high water mark u64,
+//	         transaction u64, FNV-1a of these u64
 //	bucket   root page u64, sequence u64; root page 0: a leaf page follows inline
 //	freelist count ids of free pages; count 0xffff: the first one is the number of them
 //	branch   count times: offset of the key from here u32, its length u32, page u64; then the keys
-//	leaf     count times: flags u32 (1: the value is a bucket), offset of the key from here u32, lengths of key and value u32; then keys and values
+//	leaf     count times: flags u32 (1: the value is a bucket), offset of the key from here u32, lengths of key
+//	         and value u32; then keys and values
 //
 // The check is iterative and bounded: each page is read at most once. It covers page ids, types, sizes, the
 // order of keys, and that each page has one use. It does not look into values: wrong bytes in one that keep

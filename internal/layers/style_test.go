@@ -25,28 +25,9 @@ const maxLine = 110
 func notReadable() []string {
 	return []string{
 		"app",
-		"cmd/mirrord",
-		"control",
-		"evolution",
-		"heads",
-		"internal/dbpages",
-		"internal/demosite",
 		"internal/layers",
-		"internal/mirrortest",
-		"internal/volatile",
-		"listing",
 		"mirror",
-		"phm",
-		"policy",
-		"relocate",
-		"replay",
-		"replica/collections",
-		"replica/hosts",
-		"replica/text",
-		"scheduler",
-		"status",
 		"store",
-		"web",
 	}
 }
 

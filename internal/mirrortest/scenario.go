@@ -30,9 +30,12 @@ import (
 // sections are
 //
 //	job.toml                    the job
-//	http://host/path            a page. Leading lines "> 404" and "> Name: value" are its status and header fields, "> gone" removes it
-//	@2 http://host/path         the same from the second run on; "@2 job.toml" changes the job; "@2" alone asks for a run as it is
-//	want 1                      the verdict, the requests in order with the seconds at which they came, the outcomes, the files
+//	http://host/path            a page. Leading lines "> 404" and "> Name: value" are its status and header
+//	                            fields, "> gone" removes it
+//	@2 http://host/path         the same from the second run on; "@2 job.toml" changes the job; "@2" alone asks
+//	                            for a run as it is
+//	want 1                      the verdict, the requests in order with the seconds at which they came, the
+//	                            outcomes, the files
 //	want 1 index.html           the bytes of a published text file that is new or changed
 //
 // It is played three times: with a Fake in a synctest bubble, where times and order are exact; so once more,
@@ -157,16 +160,17 @@ func (s *Scenario) Play(t *testing.T, update bool) {
 	t.Run("http", func(t *testing.T) {
 		w := Start(t)
 		m := New(t, w, s.jobs[1])
-		real := map[string]string{}
+		overHTTP := map[string]string{}
 		s.play(t, w, m, func(run int, sum *mirror.Summary, since time.Time, log []Request, tree map[string]string) {
-			s.note(real, m, run, sum, since, log, tree)
+			s.note(overHTTP, m, run, sum, since, log, tree)
 			k := strconv.Itoa(run)
-			if d := diff.Diff("bubble "+k, []byte(untimed(got[k])), "http "+k, []byte(untimed(real[k]))); d != nil {
+			bubble, http := []byte(untimed(got[k])), []byte(untimed(overHTTP[k]))
+			if d := diff.Diff("bubble "+k, bubble, "http "+k, http); d != nil {
 				t.Errorf("%s", d)
 			}
-			for k := range real {
-				if strings.Contains(k, " ") && real[k] != got[k] {
-					t.Errorf("%s differs over http:\n%s", k, real[k])
+			for k := range overHTTP {
+				if strings.Contains(k, " ") && overHTTP[k] != got[k] {
+					t.Errorf("%s differs over http:\n%s", k, overHTTP[k])
 				}
 			}
 		})
@@ -227,7 +231,8 @@ func (s *Scenario) play(
 
 // note writes down what a run did.
 func (s *Scenario) note(
-	got map[string]string, m *Mirror, run int, sum *mirror.Summary, since time.Time, log []Request, tree map[string]string,
+	got map[string]string, m *Mirror, run int, sum *mirror.Summary, since time.Time, log []Request,
+	tree map[string]string,
 ) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, version %d", sum.Verdict, sum.Version)

@@ -129,14 +129,14 @@ type Difference struct {
 
 // Compare cuts two bodies of one page into segments. ok is true when they differ, and only in what may change
 // by itself.
-func Compare(old, new []byte) (d Difference, ok bool) {
-	if len(old) > MaxBody || len(new) > MaxBody {
+func Compare(old, now []byte) (d Difference, ok bool) {
+	if len(old) > MaxBody || len(now) > MaxBody {
 		return d, false
 	}
 	var a, b cutter
 	var s, t segment
 	a.begin(old)
-	b.begin(new)
+	b.begin(now)
 	differ := 0
 	for {
 		more := a.next()

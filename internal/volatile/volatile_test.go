@@ -38,8 +38,8 @@ func TestWhatAlwaysChanges(t *testing.T) {
 			`<meta name="csrf-token" content="zB4-+xYz11QwErTy==">`},
 		"two segments": {"12:00\n<!-- 1 -->", "13:00\n<!-- 2 -->"},
 	} {
-		old, new := page("text", c[0]), page("text", c[1])
-		d, ok := Compare([]byte(old), []byte(new))
+		old, now := page("text", c[0]), page("text", c[1])
+		d, ok := Compare([]byte(old), []byte(now))
 		if !ok || len(d.Templates) == 0 || len(d.Examples) == 0 {
 			t.Errorf("%s: taken for a change", name)
 			continue
@@ -48,7 +48,7 @@ func TestWhatAlwaysChanges(t *testing.T) {
 		if !rule.Covers(d) {
 			t.Errorf("%s: %+v does not cover %+v", name, rule, d)
 		}
-		if got := rule.Find([]byte(new)); len(got) == 0 {
+		if got := rule.Find([]byte(now)); len(got) == 0 {
 			t.Errorf("%s: the rule is found nowhere in the page", name)
 		}
 		for _, other := range []string{page("other text", c[1]), page("text", c[1]+" more"), page("text", "")} {
@@ -94,11 +94,11 @@ func TestWhatIsAChange(t *testing.T) {
 }
 
 // at is the difference between two pages whose footers have other times.
-func difference(t *testing.T, old, new string) Difference {
+func difference(t *testing.T, old, now string) Difference {
 	t.Helper()
-	d, ok := Compare([]byte(old), []byte(new))
+	d, ok := Compare([]byte(old), []byte(now))
 	if !ok {
-		t.Fatalf("%q and %q differ in more", old, new)
+		t.Fatalf("%q and %q differ in more", old, now)
 	}
 	return d
 }
@@ -157,7 +157,7 @@ func TestNoChangeOfTextIsHidden(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 12).Draw(t, "lines")
 		change := rapid.IntRange(0, n-1).Draw(t, "changed line")
-		var old, new strings.Builder
+		var old, now strings.Builder
 		for i := range n {
 			word := rapid.StringMatching(`[g-lo-z]{3,8}( [g-lo-z]{3,8}){0,3}`).Draw(t, "text")
 			other := word
@@ -177,10 +177,10 @@ func TestNoChangeOfTextIsHidden(t *testing.T) {
 				return "<p>" + word + " " + fmt.Sprintf(f, v) + "</p>\n"
 			}
 			old.WriteString(line(word, rapid.IntRange(10, 30).Draw(t, "before")))
-			new.WriteString(line(other, rapid.IntRange(10, 30).Draw(t, "after")))
+			now.WriteString(line(other, rapid.IntRange(10, 30).Draw(t, "after")))
 		}
-		if d, ok := Compare([]byte(old.String()), []byte(new.String())); ok {
-			t.Fatalf("hidden: %+v\n%s\n%s", d, old.String(), new.String())
+		if d, ok := Compare([]byte(old.String()), []byte(now.String())); ok {
+			t.Fatalf("hidden: %+v\n%s\n%s", d, old.String(), now.String())
 		}
 	})
 }
@@ -219,10 +219,10 @@ func BenchmarkCompare(b *testing.B) {
 		fmt.Fprintf(&s, "<p class=\"x\">Line %d of some <b>text</b> with a <a href=\"/p%d.html\">link</a></p>\n", i,
 			i)
 	}
-	old, new := []byte(page(s.String(), "at 12:00")), []byte(page(s.String(), "at 12:01"))
+	old, now := []byte(page(s.String(), "at 12:00")), []byte(page(s.String(), "at 12:01"))
 	b.SetBytes(int64(len(old)))
 	for b.Loop() {
-		if _, ok := Compare(old, new); !ok {
+		if _, ok := Compare(old, now); !ok {
 			b.Fatal("taken for a change")
 		}
 	}

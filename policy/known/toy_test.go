@@ -26,9 +26,10 @@ type toy struct {
 }
 
 func definition() policy.Definition {
-	return policy.Definition{Name: "toy", Doc: "every other one", Begin: func(m *policy.Model, _ policy.Options) policy.Plan {
+	begin := func(m *policy.Model, _ policy.Options) policy.Plan {
 		return &toy{m: m, asked: map[policy.ID]bool{}, told: map[policy.ID]bool{}}
-	}}
+	}
+	return policy.Definition{Name: "toy", Doc: "every other one", Begin: begin}
 }
 
 func (t *toy) wants(u policy.ID) bool { return t.m.In(u) && u%2 == 0 && !t.told[u] }

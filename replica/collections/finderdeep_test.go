@@ -33,10 +33,12 @@ func TestFinderMemoryOfDepth(t *testing.T) {
 		}
 		return nil
 	}
-	f := NewFinder(diskSpill{t, see}, FinderOptions{Memory: memory, FindOptions: FindOptions{Votes: Votes{Share: 0.99}}, Progress: func(phase string, _, _ int) error {
+	o := FinderOptions{Memory: memory, FindOptions: FindOptions{Votes: Votes{Share: 0.99}}}
+	o.Progress = func(phase string, _, _ int) error {
 		comparing = phase == "compare directories"
 		return see()
-	}})
+	}
+	f := NewFinder(diskSpill{t, see}, o)
 	add := func(host, path string, text int) {
 		_, d := generatedPage(0)
 		d.Text = hash.Mix(uint64(text) + 1)

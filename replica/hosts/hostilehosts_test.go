@@ -33,8 +33,9 @@ func TestOddHosts(t *testing.T) {
 		}
 	}
 	got := fmt.Sprint(v.Samples())
-	if want := "[{[::1]:8080 1 [/x]} {a\xff.test 1 [/]} {bücher.test 1 [/]} {nph.test 1 []} {one.test 1 [/]} " +
-		"{one.test:8080 1 [/p]} {two.test 2 [/% /x?y=http://three.test/]} {ü.test 1 [/]} {\xff.test 1 [/]}]"; got != want {
+	want := "[{[::1]:8080 1 [/x]} {a\xff.test 1 [/]} {bücher.test 1 [/]} {nph.test 1 []} {one.test 1 [/]} " +
+		"{one.test:8080 1 [/p]} {two.test 2 [/% /x?y=http://three.test/]} {ü.test 1 [/]} {\xff.test 1 [/]}]"
+	if got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if pairs := v.Pairs(); len(pairs) != 0 {

@@ -179,7 +179,7 @@ func TestPagesThatRepeatTheirPath(t *testing.T) {
 		return "<title>" + ask.Path + "</title><p>The domain you asked for may be for sale. Nothing is at " +
 			ask.Path + " as of now, but there are many other offers: insurance, loans, holidays and flights."
 	}
-	real := func(ask TestRequest) string {
+	genuine := func(ask TestRequest) string {
 		return "<title>" + ask.Path + "</title><p>This is what is told of " + ask.Path +
 			" here, in words of its own: " + strings.Repeat(fmt.Sprintf("%x ", hash.H(ask.Path)), 20)
 	}
@@ -197,7 +197,7 @@ func TestPagesThatRepeatTheirPath(t *testing.T) {
 	if v := (StageTwo{}).Decide(StageTwo{}.Plan(a, b), ask(parked)); v.Level != NoInformation || v.Soft == 0 {
 		t.Errorf("parked: %+v", v)
 	}
-	if v := (StageTwo{}).Decide(StageTwo{}.Plan(a, b), ask(real)); v.Level != Level1 || !v.Confident ||
+	if v := (StageTwo{}).Decide(StageTwo{}.Plan(a, b), ask(genuine)); v.Level != Level1 || !v.Confident ||
 		v.Soft > 0 {
 		t.Errorf("real: %v, confident %v, %d taken for failures", v.Level, v.Confident, v.Soft)
 	}
@@ -205,7 +205,7 @@ func TestPagesThatRepeatTheirPath(t *testing.T) {
 		if ask.Host == "b.test" {
 			return parked(ask)
 		}
-		return real(ask)
+		return genuine(ask)
 	}
 	if v := (StageTwo{}).Decide(StageTwo{}.Plan(a, b), ask(one)); v.Level != Mismatch {
 		t.Errorf("real and parked: %v", v.Level)
@@ -239,7 +239,7 @@ func TestDecide(t *testing.T) {
 		}
 		return out
 	}
-	real := func(ask TestRequest) Answer {
+	genuine := func(ask TestRequest) Answer {
 		if len(ask.Path) > 5 {
 			return Answer{}
 		}
@@ -250,7 +250,7 @@ func TestDecide(t *testing.T) {
 		get  func(TestRequest) Answer
 		want string
 	}{
-		{"equal", real, "1 confident 8 good 1.0"},
+		{"equal", genuine, "1 confident 8 good 1.0"},
 		{"all answered with one page", func(TestRequest) Answer {
 			return page("welcome to this server, which has everything")
 		}, "no information 0 good 0.0"},
@@ -258,20 +258,20 @@ func TestDecide(t *testing.T) {
 			if ask.Host == "b.test" {
 				return page("welcome to this server, which has everything")
 			}
-			return real(ask)
+			return genuine(ask)
 		}, "mismatch confident 6 good 0.0"},
 		{"forbidden", func(ask TestRequest) Answer {
 			if ask.Path != "/1" {
 				return Answer{Kind: Disallowed}
 			}
-			return real(ask)
+			return genuine(ask)
 		}, "1 2 good 1.0"},
 		{"all forbidden", func(TestRequest) Answer {
 			return Answer{Kind: Disallowed}
 		}, "no information 0 good 0.0"},
 		{"only the root", func(ask TestRequest) Answer {
 			if ask.Path == "/" || (ask.Host == "a.test" && len(ask.Path) < 5) {
-				return real(ask)
+				return genuine(ask)
 			}
 			return Answer{Kind: GotFailure}
 		}, "4 root only confident 6 good 0.2"},
@@ -279,31 +279,31 @@ func TestDecide(t *testing.T) {
 			if ask.Host == "b.test" {
 				return Answer{Kind: NoAddress}
 			}
-			return real(ask)
+			return genuine(ask)
 		}, "DNS failure 0 good 0.0"},
 		{"silent host", func(ask TestRequest) Answer {
 			if ask.Host == "a.test" {
 				return Answer{Kind: NoAnswer}
 			}
-			return real(ask)
+			return genuine(ask)
 		}, "server failure 0 good 0.0"},
 		{"one leads to the other", func(ask TestRequest) Answer {
-			r := real(ask)
+			r := genuine(ask)
 			r.Other = r.Kind != 0 && ask.Host == "b.test"
 			return r
 		}, "1 alias confident 8 good 1.0"},
 		{"both lead to a third", func(ask TestRequest) Answer {
-			r := real(ask)
+			r := genuine(ask)
 			r.At = "https://c.test" + ask.Path
 			return r
 		}, "1 alias confident 8 good 1.0"},
 		{"each has its own", func(ask TestRequest) Answer {
-			r := real(ask)
+			r := genuine(ask)
 			r.At = "https://" + ask.Host + ask.Path
 			return r
 		}, "1 confident 8 good 1.0"},
 		{"one page of one leads to the other", func(ask TestRequest) Answer {
-			r := real(ask)
+			r := genuine(ask)
 			r.Other = ask.Host == "b.test" && ask.Path == "/2"
 			return r
 		}, "1 confident 8 good 1.0"},
@@ -311,7 +311,7 @@ func TestDecide(t *testing.T) {
 			if ask.Host == "b.test" && ask.Path != ProbePath("b.test") {
 				return Answer{Kind: NoAnswer}
 			}
-			return real(ask)
+			return genuine(ask)
 		}, "mismatch confident 6 good 0.0"},
 		{"everything fails", func(TestRequest) Answer {
 			return Answer{Kind: GotFailure}

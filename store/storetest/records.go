@@ -34,7 +34,10 @@ type recordReader interface {
 type journal interface {
 	Known() (uint32, error)
 	Commit(first uint32, news []store.NewURL, done []*store.Done) error
-	Replay(newURL func(id uint32, u store.NewURL) error, done func(r *store.Resource, targets []byte, linked bool) error) error
+	Replay(
+		newURL func(id uint32, u store.NewURL) error,
+		done func(r *store.Resource, targets []byte, linked bool) error,
+	) error
 	Fold(store.Folding) error
 }
 
