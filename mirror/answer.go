@@ -12,6 +12,7 @@ import (
 	"mirrord/mirror/crawl"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/source"
+	"mirrord/mirror/spare"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -52,7 +53,8 @@ func (r *asking) answer(ctx context.Context, rec *store.Resource, a *source.Answ
 	r.motor.Troubles.Answered(rec.URL)
 	switch {
 	case res.NotModified && rec.Body != store.NoBody:
-		rec.Volatile, rec.Expires = rec.Volatile.Same(), r.read.expires(res.Header)
+		rec.Volatile = rec.Volatile.Same()
+		rec.Expires = spare.Expires(r.job.Evidence, res.Header, r.now())
 		return outcome(r.read.unchanged(rec, ledger.Account{}))
 	case a.Content != nil:
 		if r.read.misled(rec, res.MIME) {

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"fmt"
-	"net/http"
 	"runtime"
 	"sync"
 
@@ -101,7 +100,8 @@ func (r *reading) recordOf(rec *store.Resource, a *source.Answer) store.Resource
 		now.Answer = c.Head.Whole
 	}
 	if h := c.Head; a.From == source.FromOrigin {
-		now.ETag, now.LastModified, now.Expires = h.ETag, spare.Plausible(h.Header, h.LastModified, r.now()), r.expires(h.Header)
+		now.ETag, now.LastModified = h.ETag, spare.Plausible(h.Header, h.LastModified, r.now())
+		now.Expires = spare.Expires(r.job.Evidence, h.Header, r.now())
 		return now
 	}
 	now.Source, now.Reason, now.Fetched = a.Source, a.Reason, r.now().Unix()
@@ -200,13 +200,4 @@ func (r *reading) sameBody(rec, now *store.Resource) {
 		rec.Status = 0
 	}
 	r.provenance.SetHearsay(rec.ID)
-}
-
-// expires returns until when the site says that what it answered now stays as it is, in Unix seconds; 0 when
-// it said nothing, or the job does not use it.
-func (r *reading) expires(h http.Header) int64 {
-	if !r.job.Evidence.Expiry {
-		return 0
-	}
-	return spare.Expires(h, r.now())
 }

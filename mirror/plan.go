@@ -3,16 +3,8 @@
 package mirror
 
 import (
-	"context"
-	"log/slog"
-	"sync"
-
-	"mirrord/mirror/crawl"
-	"mirrord/mirror/ledger"
 	"mirrord/mirror/render"
 	"mirrord/mirror/spare"
-	"mirrord/policy"
-	"mirrord/site"
 )
 
 // makePlan plans the run.
@@ -62,73 +54,4 @@ func (r *run) askedAll() error {
 		return err
 	}
 	return r.site.Notes.SetFact(spare.FullFact, nil)
-}
-
-// filling lets one worker at a time refill the frontier, so that what one puts there is not missing for
-// another.
-type filling struct{ mu sync.Mutex }
-
-// refill puts the next batches of the plan into the frontier when it runs low. It is called whenever the work
-// on a URL ends, and before the frontier learns of that end, so that no worker stops while the plan has more.
-func (r *run) refill() {
-	if r.advice.Plan == nil {
-		return
-	}
-	r.filling.mu.Lock()
-	defer r.filling.mu.Unlock()
-	for b := r.advice.Plan.Refill(r.motor.Front.Short); len(b.IDs) > 0; b = r.advice.Plan.Refill(r.motor.Front.Short) {
-		for _, id := range b.IDs {
-			if b.Listings {
-				r.motor.Entrance.Known(id, crawl.PrioSeed)
-				continue
-			}
-			r.advice.Validators.Plan(id)
-			r.motor.Entrance.Known(id, crawl.PrioKnown)
-		}
-	}
-}
-
-// leaves reports whether a planned run does not request a known URL because an unchanged document names it.
-// It is called while the table waits.
-func (r *run) leaves(id uint32, s ledger.State) bool {
-	return r.advice.Plan.Leaves(id, s, r.traits.Broken(id))
-}
-
-// skipRest ends a planned run: what the plan did not hand out is skipped, which is neither observed nor
-// postponed. What robots rules have come to forbid is not skipped; it leaves without a request, in a stage of
-// its own.
-func (r *run) skipRest(ctx context.Context, stage func()) {
-	p := r.advice.Plan
-	if p == nil {
-		return
-	}
-	if err := r.distrustValidators(); err != nil {
-		r.stop(err)
-	}
-	if r.stopped() {
-		return
-	}
-	forbidden := false
-	for id := range p.Skipped() {
-		if u, s := r.table.Get(id); !s.Queued() && r.motor.Origins.Forbids(u) {
-			r.motor.Entrance.Known(id, crawl.PrioKnown)
-			forbidden = true
-		}
-	}
-	if forbidden {
-		stage()
-	}
-	r.skips = map[policy.Why]int64{}
-	verbose := r.log.Enabled(ctx, slog.LevelDebug)
-	for id, why := range p.Skipped() {
-		u, s := r.table.Get(id)
-		if s.Queued() {
-			continue
-		}
-		r.table.See(id, ledger.Skipped)
-		r.skips[why.Why]++
-		if verbose {
-			r.log.Debug("skipped", "url", u.String(), "outcome", site.Skipped, "why", why.String())
-		}
-	}
 }

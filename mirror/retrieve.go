@@ -56,23 +56,27 @@ func (r *run) retrieve(parent context.Context) error {
 	if err != nil {
 		r.stop(err)
 	}
+	s := r.newStages()
 	workers := &crawl.Workers{
 		Front:       r.motor.Front,
 		Connections: int(r.job.Polite.Connections),
 		Now:         r.now,
 		Release:     r.motor.Gate.Release,
 		Ask:         r.ask,
-		After:       r.refill,
+		After:       s.refill,
 		Stop:        stop,
 	}
-	stage := func() { workers.Stage(ctx) }
+	s.stage = func() { workers.Stage(ctx) }
 	if err := r.makePlan(); err != nil {
 		r.stop(err)
 	}
 	r.read = r.newReading()
 	r.asks = r.newAsking()
-	if err := r.skipKnown(stage); err != nil {
-		r.stop(err)
+	s.hear = r.read.hearStored
+	if !r.rescan && r.live != nil {
+		if err := s.skipKnown(); err != nil {
+			r.stop(err)
+		}
 	}
 	r.motor.Entrance.EndWait()
 	for _, u := range r.rules.Seeds {
@@ -91,13 +95,15 @@ func (r *run) retrieve(parent context.Context) error {
 			r.stop(err)
 		}
 	}
-	r.refill()
-	stage()
-	if err := r.moreListings(stage); err != nil {
+	s.refill()
+	s.stage()
+	if err := s.moreListings(); err != nil {
 		r.stop(err)
 	}
-	r.skipRest(ctx, stage)
-	if err := r.openCircles(stage); err != nil {
+	if r.skips, err = s.skipRest(ctx); err != nil {
+		r.stop(err)
+	}
+	if err := r.openCircles(s.stage); err != nil {
 		r.stop(err)
 	}
 	err = r.commits.Close()
@@ -110,6 +116,23 @@ func (r *run) retrieve(parent context.Context) error {
 		err = context.Cause(ctx)
 	}
 	return err
+}
+
+// newStages returns what carries out the advice of the run. stage and hear are for the caller to set.
+func (r *run) newStages() *stages {
+	return &stages{
+		advice:  r.advice,
+		seeds:   r.rules.Seeds,
+		table:   r.table,
+		records: r.site.Records,
+		facts:   r.site.Notes,
+		notes:   &r.notes,
+		now:     r.now,
+		log:     r.log,
+		motor:   r.motor,
+		follow:  r.admission.Stored,
+		apply:   r.apply,
+	}
 }
 
 // newAdmission returns what decides which URLs enter the frontier.
@@ -129,7 +152,9 @@ func (r *run) newAdmission() *crawl.Admission {
 		Rescan:   r.rescan,
 		First:    func() bool { return r.advice.Evidence.First() },
 		Planned:  func() bool { return r.advice.Plan != nil },
-		Leaves:   r.leaves,
+		Leaves: func(id uint32, s ledger.State) bool {
+			return r.advice.Plan.Leaves(id, s, r.traits.Broken(id))
+		},
 	})
 }
 

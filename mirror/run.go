@@ -83,7 +83,6 @@ type run struct {
 	advice     *spare.Advice
 	provenance ledger.Provenance
 	chain      source.Chain
-	filling    filling
 	skips      map[policy.Why]int64 // what the plan spared, by reason
 	shapes     judge.Shapes
 	probes     map[string]judge.ErrorPage // see probeOrigins

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"mirrord/job"
 )
 
 // Plausible returns the Last-Modified of an answer, "" for one that cannot be true: later than the answer
@@ -30,8 +32,11 @@ func Plausible(h http.Header, lastModified string, now time.Time) string {
 const longestLifetime = 30 * 24 * time.Hour
 
 // Expires returns until when the site says that what it answered now stays as it is (RFC 9111 4.2), in Unix
-// seconds; 0 when it said nothing.
-func Expires(h http.Header, now time.Time) int64 {
+// seconds; 0 when it said nothing, or the job does not use it.
+func Expires(ev job.Evidence, h http.Header, now time.Time) int64 {
+	if !ev.Expiry {
+		return 0
+	}
 	d := lifetime(h, now)
 	if d <= 0 {
 		return 0

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"mirrord/job"
 )
 
 func TestLifetime(t *testing.T) {
@@ -90,8 +92,12 @@ func TestExpires(t *testing.T) {
 		{"max-age=999999999", now.Add(longestLifetime).Unix()},
 		{"no-cache", 0},
 	} {
-		if got := Expires(http.Header{"Cache-Control": {c.control}}, now); got != c.want {
+		h := http.Header{"Cache-Control": {c.control}}
+		if got := Expires(job.Evidence{Expiry: true}, h, now); got != c.want {
 			t.Errorf("%q: %d, want %d", c.control, got, c.want)
+		}
+		if got := Expires(job.Evidence{}, h, now); got != 0 {
+			t.Errorf("%q, not used: %d", c.control, got)
 		}
 	}
 }

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"mirrord/mirror/crawl"
+	"mirrord/mirror/ledger"
+	"mirrord/mirror/spare"
+	"mirrord/policy"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// stages carry out what the advice of a run decides: they request sources of evidence and audits before all
+// else, fill the frontier from the plan, and apply what needs no request.
+type stages struct {
+	advice  *spare.Advice
+	seeds   []site.URL
+	table   *ledger.Table
+	records spare.RecordReader
+	facts   *store.SiteNotes
+	notes   *ledger.Notes
+	now     func() time.Time
+	log     *slog.Logger
+
+	motor *crawl.Motor
+
+	stage  func()                      // lets the workers empty the frontier
+	hear   func(*store.Resource) error // takes a stored source as evidence
+	follow func(targets []byte)        // lets enter what an unchanged document names
+	apply  func(*ledger.Finding)
+
+	refilling sync.Mutex // held by the worker that refills the frontier
+}
+
+// skipKnown requests the sources of evidence and audits, and takes out of the run what need not be requested.
+func (s *stages) skipKnown() error {
+	if !s.advice.Sources.Any() && !s.advice.Validators.Any() {
+		return nil
+	}
+	s.advice.Evidence.Begin()
+	for i := range s.advice.Sources.Answered {
+		if err := s.hear(&s.advice.Sources.Answered[i]); err != nil {
+			return err
+		}
+	}
+	for _, id := range s.advice.Sources.First(s.advice.Plan, s.seeds) {
+		s.motor.Entrance.Known(id, crawl.PrioSeed)
+	}
+	s.stage()
+	if s.advice.Plan.DecidesListings() { // with what the sources say that are requested in any case
+		s.listings()
+	}
+	s.advice.Evidence.AddFresh()
+	if s.advice.Plan == nil { // else the plan says what is requested, see refill
+		for _, id := range s.advice.Validators.PickAudits(s.table, s.advice.Evidence.Unchanged()) {
+			s.motor.Entrance.Known(id, crawl.PrioSeed)
+		}
+	}
+	return s.skipUnchanged()
+}
+
+// skipUnchanged audits the evidence, and takes out of the run what need not be requested by what the sources
+// said. It ends the stage of the sources.
+func (s *stages) skipUnchanged() error {
+	var audits spare.Audits
+	for k := range ledger.EvidenceKinds {
+		audits[k] = s.advice.Evidence.PickAudits(k)
+		for _, id := range audits[k] {
+			s.motor.Entrance.Known(id, crawl.PrioSeed)
+		}
+	}
+	s.stage()
+	if err := s.distrustValidators(); err != nil {
+		return err
+	}
+	defer s.advice.Evidence.End() // what is skipped must not be requested because another URL links to it
+	if s.motor.Front.IsStopped() {
+		return nil
+	}
+	covered, caught, trust, err := s.advice.Evidence.Decide(audits)
+	if err != nil {
+		return err
+	}
+	for _, c := range caught {
+		s.notes.Add(c.Note, c.URL)
+	}
+	if trust != nil {
+		if err := s.facts.SetFact(spare.TrustFact, trust); err != nil {
+			return err
+		}
+	}
+	for _, c := range covered {
+		if err := s.skipOne(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// skipOne records a resource as unchanged without a request. Its links come from the store.
+func (s *stages) skipOne(c spare.Covered) error {
+	u := s.table.URL(c.ID)
+	if s.motor.Origins.Forbids(u) {
+		return nil
+	}
+	if _, first := s.table.Queue(c.ID); !first {
+		return nil
+	}
+	rec, ok, err := s.records.Get(u)
+	if err != nil || !ok {
+		return err
+	}
+	targets, err := s.records.TargetsOf(c.ID)
+	if err != nil {
+		return err
+	}
+	s.follow(targets)
+	s.apply(spare.UnchangedBy(rec, c.Kind, s.now()))
+	return nil
+}
+
+// distrustValidators stores the directories in which audits have found validators to be unreliable.
+func (s *stages) distrustValidators() error {
+	without, err := s.advice.Validators.Distrust(s.notes)
+	if err != nil || without == nil {
+		return err
+	}
+	return s.facts.SetFact(spare.ValidatorsFact, without)
+}
+
+// listings requests first the listings that other listings say have changed, then those that pay; any
+// says whether there were some.
+func (s *stages) listings() (any bool) {
+	p := s.advice.Plan
+	for ids := p.TakeWanted(); len(ids) > 0; ids = p.TakeWanted() {
+		for _, id := range ids {
+			s.motor.Entrance.Known(id, crawl.PrioSeed)
+		}
+		any = true
+		s.stage()
+	}
+	p.OpenListings()
+	defer p.Close()
+	s.refill()
+	any = s.motor.Front.State(s.now()).Queued > 0 || any
+	s.stage()
+	return any
+}
+
+// moreListings requests the listings that have come to pay, and what they show, until none pays.
+func (s *stages) moreListings() error {
+	p := s.advice.Plan
+	for p.DecidesListings() && !s.motor.Front.IsStopped() {
+		s.advice.Evidence.Begin()
+		any := s.listings()
+		if err := s.skipUnchanged(); err != nil || (!any && !s.motor.Entrance.AnyDelayed()) {
+			return err
+		}
+		s.motor.Entrance.EndWait()
+		p.Open()
+		s.refill()
+		s.stage()
+	}
+	return nil
+}
+
+// refill puts the next batches of the plan into the frontier when it runs low. It is called whenever the work
+// on a URL ends, and before the frontier learns of that end, so that no worker stops while the plan has more.
+func (s *stages) refill() {
+	if s.advice.Plan == nil {
+		return
+	}
+	s.refilling.Lock() // else what one worker puts into the frontier is missing for another
+	defer s.refilling.Unlock()
+	for b := s.advice.Plan.Refill(s.motor.Front.Short); len(b.IDs) > 0; b = s.advice.Plan.Refill(s.motor.Front.Short) {
+		for _, id := range b.IDs {
+			if b.Listings {
+				s.motor.Entrance.Known(id, crawl.PrioSeed)
+				continue
+			}
+			s.advice.Validators.Plan(id)
+			s.motor.Entrance.Known(id, crawl.PrioKnown)
+		}
+	}
+}
+
+// skipRest ends a planned run: what the plan did not hand out is skipped, which is neither observed nor
+// postponed. What robots rules have come to forbid is not skipped; it leaves without a request, in a stage of
+// its own. skipped counts by reason.
+func (s *stages) skipRest(ctx context.Context) (skipped map[policy.Why]int64, err error) {
+	p := s.advice.Plan
+	if p == nil {
+		return nil, nil
+	}
+	if err := s.distrustValidators(); err != nil || s.motor.Front.IsStopped() {
+		return nil, err
+	}
+	forbidden := false
+	for id := range p.Skipped() {
+		if u, is := s.table.Get(id); !is.Queued() && s.motor.Origins.Forbids(u) {
+			s.motor.Entrance.Known(id, crawl.PrioKnown)
+			forbidden = true
+		}
+	}
+	if forbidden {
+		s.stage()
+	}
+	skipped = map[policy.Why]int64{}
+	verbose := s.log.Enabled(ctx, slog.LevelDebug)
+	for id, why := range p.Skipped() {
+		u, is := s.table.Get(id)
+		if is.Queued() {
+			continue
+		}
+		s.table.See(id, ledger.Skipped)
+		skipped[why.Why]++
+		if verbose {
+			s.log.Debug("skipped", "url", u.String(), "outcome", site.Skipped, "why", why.String())
+		}
+	}
+	return skipped, nil
+}
