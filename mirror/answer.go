@@ -82,78 +82,96 @@ func exchangeNotes(res *fetch.Result) (notes []string) {
 
 // busy reads an answer that says to come back later.
 func (r *asking) busy(ctx context.Context, rec *store.Resource, res *fetch.Result) (found, error) {
-	reason, most := fmt.Sprintf("status %d", res.Status), r.job.Polite.MaxWait
-	elsewhere := res.Status >= 500
+	most := r.job.Polite.MaxWait
+	f := failure{
+		reason:   fmt.Sprintf("status %d", res.Status),
+		passing:  true,
+		weight:   crawl.WeighBadAnswer,
+		fallback: res.Status >= 500,
+	}
 	if res.RetryAfter <= 0 {
-		return r.originFails(ctx, rec, reason, true, crawl.WeighBadAnswer, elsewhere)
+		return r.originFails(ctx, rec, f)
 	}
 	if res.RetryAfter > most {
-		reason += fmt.Sprintf(" with a Retry-After of %v, longer than polite.max_wait", res.RetryAfter)
+		f.reason += fmt.Sprintf(" with a Retry-After of %v, longer than polite.max_wait", res.RetryAfter)
 		if r.motor.Troubles.Waited(rec.URL, rec.ID, res) > 0 {
-			r.motor.Troubles.LeaveHost(rec.URL, reason, elsewhere)
+			r.motor.Troubles.LeaveHost(rec.URL, f.reason, f.fallback)
 		}
 	}
-	r.motor.Troubles.Failed(rec.URL, reason, crawl.WeighBadAnswer)
+	r.motor.Troubles.Failed(rec.URL, f.reason, f.weight)
 	down := r.motor.Troubles.IsDown(rec.URL)
 	if mayWait := !down && res.RetryAfter <= most; mayWait && !r.traits.Spent(rec.ID, ledger.AfterFailure) {
 		return found{turn: ledger.Turn{Why: ledger.AfterFailure, At: r.now().Add(res.RetryAfter)}}, nil
 	}
-	return r.givenUp(ctx, rec, reason, true, elsewhere)
+	return r.givenUp(ctx, rec, f)
+}
+
+// failure says how an origin did not give a URL.
+type failure struct {
+	reason   string
+	passing  bool // another request may succeed
+	weight   int  // see crawl.Troubles
+	fallback bool // replicas may give it
 }
 
 // noAnswer reads an exchange without a usable answer. A broken one is requested once more, at the end of the
 // run: it is the same then when that is the server's way, and another when the network or a restart broke it.
-func (r *asking) noAnswer(ctx context.Context, rec *store.Resource, res *fetch.Result, err error) (found, error) {
-	const weight = crawl.WeighNoAnswer // also of a broken one: eight URLs in a row that break are the server's trouble
-	reason, passing := err.Error(), fetch.Transient(err)
-	elsewhere := passing || errors.Is(err, fetch.ErrDNS) || errors.Is(err, fetch.ErrTLS)
+// Eight URLs in a row that break are the server's trouble.
+func (r *asking) noAnswer(
+	ctx context.Context, rec *store.Resource, res *fetch.Result, err error,
+) (found, error) {
+	f := failure{reason: err.Error(), passing: fetch.Transient(err), weight: crawl.WeighNoAnswer}
+	f.fallback = f.passing || errors.Is(err, fetch.ErrDNS) || errors.Is(err, fetch.ErrTLS)
 	if !fetch.Broken(err) {
-		return r.originFails(ctx, rec, reason, passing, weight, elsewhere)
+		return r.originFails(ctx, rec, f)
 	}
-	if res.Sent < 2 && r.failsAgain(rec, reason, true, weight) {
+	broken := f
+	broken.passing = true
+	if res.Sent < 2 && r.failsAgain(rec, broken) {
 		return found{turn: ledger.Turn{Why: ledger.AfterFailure}}, nil
 	}
-	if passing {
-		r.motor.Troubles.Failed(rec.URL, reason, weight)
+	if f.passing {
+		r.motor.Troubles.Failed(rec.URL, f.reason, f.weight)
 	}
-	f, err := r.givenUp(ctx, rec, reason, passing, elsewhere)
-	f.spent |= ledger.AfterFailure
-	return f, err
+	out, err := r.givenUp(ctx, rec, f)
+	out.spent |= ledger.AfterFailure
+	return out, err
 }
 
 // originFails records that the origin did not give a URL. A passing failure gets one more turn at the end of
-// the run; elsewhere says that otherwise replicas are a fallback.
-func (r *asking) originFails(ctx context.Context, rec *store.Resource, reason string, passing bool, weight int, elsewhere bool) (found, error) {
-	if r.failsAgain(rec, reason, passing, weight) {
+// the run.
+func (r *asking) originFails(ctx context.Context, rec *store.Resource, f failure) (found, error) {
+	if r.failsAgain(rec, f) {
 		return found{turn: ledger.Turn{Why: ledger.AfterFailure}}, nil
 	}
-	return r.givenUp(ctx, rec, reason, passing, elsewhere)
+	return r.givenUp(ctx, rec, f)
 }
 
 // failsAgain counts a failure and reports whether the URL gets another turn in this run.
-func (r *asking) failsAgain(rec *store.Resource, reason string, passing bool, weight int) bool {
-	if passing {
-		r.motor.Troubles.Failed(rec.URL, reason, weight)
+func (r *asking) failsAgain(rec *store.Resource, f failure) bool {
+	if !f.passing {
+		return false
 	}
-	return passing && !r.motor.Troubles.IsDown(rec.URL) && !r.traits.Spent(rec.ID, ledger.AfterFailure)
+	r.motor.Troubles.Failed(rec.URL, f.reason, f.weight)
+	return !r.motor.Troubles.IsDown(rec.URL) && !r.traits.Spent(rec.ID, ledger.AfterFailure)
 }
 
-// givenUp records that the origin does not give a URL in this run. elsewhere says that replicas are a
-// fallback.
-func (r *asking) givenUp(ctx context.Context, rec *store.Resource, reason string, passing, elsewhere bool) (found, error) {
-	if elsewhere {
-		if f, err := r.fallback(ctx, rec, reason); f != nil || err != nil {
-			return outcome(f, err)
+// givenUp records that the origin does not give a URL in this run. Replicas are the fallback.
+func (r *asking) givenUp(ctx context.Context, rec *store.Resource, f failure) (found, error) {
+	if f.fallback {
+		if given, err := r.fallback(ctx, rec, f.reason); given != nil || err != nil {
+			return outcome(given, err)
 		}
 	}
-	return outcome(r.failed(rec, reason, passing))
+	return outcome(r.failed(rec, f.reason, f.passing))
 }
 
 // failed makes a failure that is the last of this run. What the mirror holds stays. Requisites from outside
 // of the scope never spoil a run: a page whose image host is dead is published without the image.
 func (r *asking) failed(rec *store.Resource, reason string, passing bool) (*ledger.Finding, error) {
 	as := r.countFailure(rec, reason, passing)
-	if r.read.rescan && rec.InSet && rec.Body == store.PackBody { // what the mirror keeps of it follows the new rules
+	document := rec.InSet && rec.Body == store.PackBody
+	if document && r.read.rescan { // what the mirror keeps of it follows the new rules
 		return r.read.rescanStored(rec, as)
 	}
 	return &ledger.Finding{Done: store.Done{Resource: *rec}, As: as}, nil
@@ -178,7 +196,8 @@ func (r *asking) countFailure(rec *store.Resource, reason string, passing bool) 
 func (r *asking) goneFor(ctx context.Context, rec *store.Resource, notes []string) (found, error) {
 	rec.Outcome, rec.Reason = site.Gone, ""
 	as := ledger.Account{Notes: notes}
-	if !rec.InSet && admit.IsFavicon(rec.URL) && r.read.isGuess(rec.ID) { // it was never there, and nothing named it
+	missingIcon := !rec.InSet && admit.IsFavicon(rec.URL) && r.read.isGuess(rec.ID)
+	if missingIcon { // it was never there, and nothing named it
 		return outcome(&ledger.Finding{Done: store.Done{Resource: *rec, Linked: true}, As: as}, nil)
 	}
 	if rec.InSet && !r.traits.Spent(rec.ID, ledger.AfterGone) {

@@ -16,7 +16,8 @@ import (
 // the disk. It is safe for concurrent use, for one URL at a time.
 func (r *run) apply(f *ledger.Finding) {
 	for _, rec := range f.As.Disallowed {
-		r.apply(&ledger.Finding{Done: store.Done{Resource: rec}, As: ledger.Account{Tally: ledger.AsDisallowed}})
+		as := ledger.Account{Tally: ledger.AsDisallowed}
+		r.apply(&ledger.Finding{Done: store.Done{Resource: rec}, As: as})
 	}
 	d := &f.Done
 	d.Run = r.state.Number

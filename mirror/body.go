@@ -63,7 +63,8 @@ func (r *reading) body(rec *store.Resource, a *source.Answer, as ledger.Account)
 	b := r.toRead(&now, body)
 	b.Links, b.Refresh = head.Links(), head.Refresh()
 	f, err := r.document(&now, rec, b, p, as)
-	if sink.File() != nil || p.read.Links() > manyLinks { // its memory refers to a body that goes, or was for this one document
+	if sink.File() != nil || p.read.Links() > manyLinks {
+		// Its memory refers to a body that goes, or was for this one document.
 		p.forget()
 	}
 	return f, err
@@ -143,7 +144,8 @@ func (r *reading) largeDocument(now *store.Resource, sink *source.BodySink) (bod
 	if size > int64(r.job.Limits.MaxDocument) {
 		return nil, nil
 	}
-	if relocate.Detect(now.MIME, now.URL, sink.File().Head(1024)) == relocate.Unknown && !r.traits.Sitemap(now.ID) {
+	format := relocate.Detect(now.MIME, now.URL, sink.File().Head(1024))
+	if format == relocate.Unknown && !r.traits.Sitemap(now.ID) {
 		return nil, nil
 	}
 	r.large.mu.Lock()
@@ -166,11 +168,13 @@ func (r *reading) largeDocument(now *store.Resource, sink *source.BodySink) (bod
 const hugeDocument = 4 << 20
 
 // blobBody reads a body that went to a file because of its size.
-func (r *reading) blobBody(now, old *store.Resource, sink *source.BodySink, as ledger.Account) (*ledger.Finding, error) {
+func (r *reading) blobBody(
+	now, old *store.Resource, sink *source.BodySink, as ledger.Account,
+) (*ledger.Finding, error) {
 	head := sink.File().Head(1024)
 	if f := relocate.Detect(now.MIME, now.URL, head); f != relocate.Unknown && f != relocate.Script {
-		what := fmt.Sprintf("documents larger than limits.max_document = %v, stored as they came", r.job.Limits.MaxDocument)
-		as.Notes = append(as.Notes, what)
+		const what = "documents larger than limits.max_document = %v, stored as they came"
+		as.Notes = append(as.Notes, fmt.Sprintf(what, r.job.Limits.MaxDocument))
 	}
 	d, size, err := sink.Commit(render.ModTime(now))
 	if err != nil {

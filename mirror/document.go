@@ -57,7 +57,9 @@ func (r *reading) toRead(rec *store.Resource, body []byte) *intake.Body {
 }
 
 // document reads a body that is in memory, stores it and follows its links.
-func (r *reading) document(now, old *store.Resource, b *intake.Body, p *processor, as ledger.Account) (*ledger.Finding, error) {
+func (r *reading) document(
+	now, old *store.Resource, b *intake.Body, p *processor, as ledger.Account,
+) (*ledger.Finding, error) {
 	x := p.read.Read(b)
 	as.Notes = append(as.Notes, x.Notes...)
 	now.Format = uint8(x.Format)

@@ -49,7 +49,8 @@ func (r *reading) keep(now, old *store.Resource, targets []uint32, as ledger.Acc
 	if old.InSet != now.InSet {
 		now.Moved = r.run.Version
 	}
-	if now.Path != "" && old.MIME != now.MIME && r.layout.Preferred(now.URL, old.MIME) != r.layout.Preferred(now.URL, now.MIME) {
+	newType := now.Path != "" && old.MIME != now.MIME
+	if newType && r.layout.Preferred(now.URL, old.MIME) != r.layout.Preferred(now.URL, now.MIME) {
 		now.Path, now.Moved = "", r.run.Version // its name must say the new type
 	}
 	now.ShapeNew = r.shapes.IsNew(now, old, r.run)

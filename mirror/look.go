@@ -16,7 +16,9 @@ import (
 
 // look finds out what one URL comes to, without a request where none is needed. used reports whether the turn
 // of its host was used.
-func (r *asking) look(ctx context.Context, rec *store.Resource, release func(fetch.Observation)) (f found, used bool, err error) {
+func (r *asking) look(
+	ctx context.Context, rec *store.Resource, release func(fetch.Observation),
+) (f found, used bool, err error) {
 	u := rec.URL
 	down, entry, isDown := r.motor.Troubles.Down(u)
 	if f.finding, err = r.fromReuse(ctx, rec, isDown); f.finding != nil || err != nil {
@@ -26,13 +28,16 @@ func (r *asking) look(ctx context.Context, rec *store.Resource, release func(fet
 	case isDown && entry && (rec.Outcome != site.Failed || !r.motor.Troubles.IsLeft(u)):
 		f.finding, err = r.postponedOrFallback(ctx, rec, down)
 		return f, f.finding != nil || err != nil, err
-	case isDown: // also what failed before, of a host that asks to wait: it must not keep what could be had from being published
+	case isDown:
+		// Also what failed before, of a host that asks to wait: it must not keep what could be had from being
+		// published.
 		f.finding, err = r.failed(rec, down, false)
 		return f, false, err
 	}
 	if reason := r.refusal(rec); reason != "" {
 		rec.Outcome, rec.Reason = site.Trapped, reason
-		f.finding = &ledger.Finding{Done: store.Done{Resource: *rec}, As: ledger.Account{Tally: ledger.AsTrapped}}
+		as := ledger.Account{Tally: ledger.AsTrapped}
+		f.finding = &ledger.Finding{Done: store.Done{Resource: *rec}, As: as}
 		return f, false, nil
 	}
 	rules, known := r.motor.Origins.Rules(u)
@@ -74,7 +79,9 @@ func (r *asking) refusal(rec *store.Resource) string {
 }
 
 // request asks the origin for a URL and reads the answer.
-func (r *asking) request(ctx context.Context, rec *store.Resource, release func(fetch.Observation)) (found, error) {
+func (r *asking) request(
+	ctx context.Context, rec *store.Resource, release func(fetch.Observation),
+) (found, error) {
 	u := rec.URL
 	req := fetch.Request{
 		URL:     u,

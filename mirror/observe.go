@@ -23,7 +23,8 @@ func observe(now, old *store.Resource, only bool, as *ledger.Account) {
 	}
 	now.Volatile = old.Volatile.Broken()
 	if as.Stale = spare.StaleValidators(now, old); as.Stale {
-		as.Notes = append(as.Notes, "validators that stayed the same when the content changed are not sent any more")
+		const what = "validators that stayed the same when the content changed are not sent any more"
+		as.Notes = append(as.Notes, what)
 	}
 }
 

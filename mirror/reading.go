@@ -15,6 +15,7 @@ import (
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/spare"
 	"mirrord/phm"
+	"mirrord/site"
 	"mirrord/store"
 )
 
@@ -128,4 +129,34 @@ func (r *run) newKeeper() *keep.Keeper {
 		o.Digests = r.site.Digests
 	}
 	return keep.New(o)
+}
+
+// record returns what is stored of a URL, or a new record.
+func (r *reading) record(id uint32, u site.URL) (store.Resource, error) {
+	s := r.table.State(id)
+	if s.Known() {
+		rec, ok, err := r.site.Records.Get(u)
+		if err != nil {
+			return rec, err
+		}
+		if ok {
+			return rec, nil
+		}
+	}
+	return store.Resource{
+		ID:       id,
+		URL:      u,
+		Referrer: s.Referrer(),
+		Depth:    s.Depth(),
+		Requis:   s.Requisite(),
+	}, nil
+}
+
+// isGuess reports whether only strings in scripts name a URL.
+func (r *reading) isGuess(id uint32) bool { return r.table.State(id).Guessed() }
+
+// misled reports whether a guess of an image or the like was answered with a page: many a site has one for
+// every path.
+func (r *reading) misled(rec *store.Resource, mime string) bool {
+	return !rec.InSet && intake.Misleads(rec.URL, mime) && r.isGuess(rec.ID)
 }

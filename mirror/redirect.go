@@ -26,7 +26,8 @@ func (r *asking) redirect(rec *store.Resource, res *fetch.Result, to site.URL) (
 	case to.IsZero() && !away:
 		return outcome(r.brokenRedirect(rec, fmt.Sprintf("status %d without a Location", res.Status)))
 	case hops > int(r.job.Limits.MaxRedirects):
-		return outcome(r.brokenRedirect(rec, fmt.Sprintf("more than %d redirects in a row", r.job.Limits.MaxRedirects)))
+		why := fmt.Sprintf("more than %d redirects in a row", r.job.Limits.MaxRedirects)
+		return outcome(r.brokenRedirect(rec, why))
 	}
 	if res.SetsCookie {
 		r.traits.NoteCookie(rec.ID)
@@ -40,7 +41,10 @@ func (r *asking) redirect(rec *store.Resource, res *fetch.Result, to site.URL) (
 	rec.Outcome, rec.Failures, rec.Gone, rec.Answer = site.Redirected, 0, 0, res.Whole
 	old := rec.Target
 	rec.Target = 0
-	f := &ledger.Finding{Done: store.Done{Resource: *rec, Linked: true}, As: ledger.Account{Tally: ledger.AsRedirected}}
+	f := &ledger.Finding{
+		Done: store.Done{Resource: *rec, Linked: true},
+		As:   ledger.Account{Tally: ledger.AsRedirected},
+	}
 	d := &f.Done
 	if away {
 		d.Reason = fmt.Sprintf("status %d: %v", res.Status, res.LocationErr)
@@ -61,13 +65,16 @@ func (r *asking) redirect(rec *store.Resource, res *fetch.Result, to site.URL) (
 }
 
 // redirectTarget admits what a URL redirects to, after so many hops.
-func (r *asking) redirectTarget(rec *store.Resource, to site.URL, hops int, as *ledger.Account) (id uint32, ok bool) {
+func (r *asking) redirectTarget(
+	rec *store.Resource, to site.URL, hops int, as *ledger.Account,
+) (id uint32, ok bool) {
 	purpose := admit.Page
 	if rec.Requis {
 		purpose = admit.Requisite
 	}
 	ids := []int64{-1}
-	add, disallowed := r.admission.Admit(ids, crawl.Document{ID: rec.ID, Depth: rec.Depth - 1}, []admit.Candidate{{
+	from := crawl.Document{ID: rec.ID, Depth: rec.Depth - 1}
+	add, disallowed := r.admission.Admit(ids, from, []admit.Candidate{{
 		URL:     []byte(to.String()),
 		Purpose: purpose,
 		Follow:  true,
@@ -118,7 +125,7 @@ func (r *run) endCircles() (again bool, err error) {
 			if s := r.table.State(id); !s.Answered() || s.Outcome() != site.Redirected {
 				continue // what an earlier run knows of it; it was not asked
 			}
-			f, more, err := r.unredirect(id, "redirects in a circle: "+strings.Join(names, ", "), cookie)
+			f, more, err := r.asks.unredirect(id, "redirects in a circle: "+strings.Join(names, ", "), cookie)
 			if err != nil {
 				return again, err
 			}
@@ -132,12 +139,12 @@ func (r *run) endCircles() (again bool, err error) {
 // unredirect puts back what was known of a URL before this run took it for a redirect, as a failure; or gives
 // it another turn. again says that there may be something to request now: the URL itself, or what its copy
 // links to under new rules.
-func (r *run) unredirect(id uint32, reason string, cookie bool) (f found, again bool, err error) {
-	rec, err := r.record(id, r.table.URL(id)) // as before this run: what it found is not folded yet
+func (r *asking) unredirect(id uint32, reason string, cookie bool) (f found, again bool, err error) {
+	rec, err := r.read.record(id, r.table.URL(id)) // as before this run: what it found is not folded yet
 	if err != nil {
 		return f, false, err
 	}
-	known, err := r.site.Records.TargetsOf(id)
+	known, err := r.read.site.Records.TargetsOf(id)
 	if err != nil {
 		return f, false, err
 	}
@@ -147,19 +154,19 @@ func (r *run) unredirect(id uint32, reason string, cookie bool) (f found, again 
 		return true
 	})
 	as := ledger.Account{}
-	rec.Checked, rec.Run, rec.Status = r.now().Unix(), r.state.Number, 0 // no single answer failed
+	rec.Checked, rec.Run, rec.Status = r.now().Unix(), r.read.run.Number, 0 // no single answer failed
 	r.table.Unsee(id, ledger.Left)
 	if again = cookie && !r.traits.Spent(id, ledger.WithCookie); again {
 		rec.Outcome, rec.Reason = site.Failed, reason
 		f.turn = ledger.Turn{Why: ledger.WithCookie}
 	} else {
-		as = r.asks.countFailure(&rec, reason, false)
+		as = r.countFailure(&rec, reason, false)
 	}
 	as.Tally |= ledger.AsNotRedirect
 	if rec.InSet {
 		as.Room = ledger.RoomOf(&rec)
 	}
-	if !again && r.rescan && rec.InSet && rec.Body == store.PackBody {
+	if !again && r.read.rescan && rec.InSet && rec.Body == store.PackBody {
 		f.finding, err = r.read.rescanStored(&rec, as)
 		return f, true, err
 	}

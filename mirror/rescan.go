@@ -66,7 +66,11 @@ func (r *reading) unlinked(id uint32, links *render.StoredLinks) (out []admit.Ca
 	}
 	r.table.Each(targetsIn(targets), func(to uint32, s ledger.State, u site.URL) {
 		if !named[to] && s.Given() {
-			out = append(out, admit.Candidate{URL: []byte(u.String()), Purpose: crawl.PurposeOf(s), Follow: true})
+			out = append(out, admit.Candidate{
+				URL:     []byte(u.String()),
+				Purpose: crawl.PurposeOf(s),
+				Follow:  true,
+			})
 		}
 	})
 	return out, nil

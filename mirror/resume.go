@@ -14,20 +14,20 @@ import (
 // resumeLinks puts into the frontier what the documents that were answered before an interruption link to.
 // New URLs are in the journal, but a URL that was known and is not in the mirror, such as a page that was
 // gone, enters the frontier only when a document links to it; the interruption forgot that.
-func (r *run) resumeLinks() error {
+func (r *reading) resumeLinks() error {
 	skip := map[uint32]bool{} // documents whose list in the store does not count
 	maps := map[uint32]store.Resource{}
 	look := func(rec *store.Resource) {
 		delete(maps, rec.ID)
 		switch {
-		case rec.Run != r.state.Number || rec.NoFollow:
+		case rec.Run != r.run.Number || rec.NoFollow:
 			skip[rec.ID] = true
 		case ledger.IsSitemap(rec):
 			maps[rec.ID] = *rec
 		case !rec.InSet:
 			skip[rec.ID] = true
 		}
-		if rec.Run == r.state.Number && rec.Outcome == site.Redirected && rec.Target > 0 {
+		if rec.Run == r.run.Number && rec.Outcome == site.Redirected && rec.Target > 0 {
 			r.admission.Stored(store.AppendTargets(nil, []uint32{rec.Target - 1}))
 		}
 	}
@@ -38,7 +38,8 @@ func (r *run) resumeLinks() error {
 	if err != nil {
 		return err
 	}
-	err = r.site.Records.Replay(func(uint32, store.NewURL) error { return nil }, func(rec *store.Resource, targets []byte, linked bool) error {
+	added := func(uint32, store.NewURL) error { return nil }
+	err = r.site.Records.Replay(added, func(rec *store.Resource, targets []byte, linked bool) error {
 		delete(skip, rec.ID)
 		look(rec)
 		if linked {
@@ -67,8 +68,8 @@ func (r *run) resumeLinks() error {
 
 // resumeSitemap reads a stored index of sitemaps again: those that it names and that were not asked yet must
 // be known as sitemaps.
-func (r *run) resumeSitemap(rec *store.Resource) error {
-	f, err := r.o.State.Bodies.Open(rec.Digest, 0, intake.MaxSitemap)
+func (r *reading) resumeSitemap(rec *store.Resource) error {
+	f, err := r.bodies.Open(rec.Digest, 0, intake.MaxSitemap)
 	if err != nil {
 		return nil // verify reports it
 	}
@@ -77,7 +78,7 @@ func (r *run) resumeSitemap(rec *store.Resource) error {
 	if err != nil {
 		return &store.DiskError{Op: "read sitemap", Err: err}
 	}
-	if list := r.read.readSitemap(rec.URL, body); list.Index {
+	if list := r.readSitemap(rec.URL, body); list.Index {
 		for u := range intake.Locations(rec.URL, list) {
 			r.admission.Sitemap(u)
 		}

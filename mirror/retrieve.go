@@ -91,7 +91,7 @@ func (r *run) retrieve(parent context.Context) error {
 		r.advice.Plan.Open()
 	}
 	if r.resumed {
-		if err := r.resumeLinks(); err != nil {
+		if err := r.read.resumeLinks(); err != nil {
 			r.stop(err)
 		}
 	}
@@ -168,7 +168,7 @@ func (r *run) dropRefused(id uint32, u site.URL, s ledger.State) (refused bool, 
 	if ok {
 		return false, nil
 	}
-	rec, err := r.record(id, u)
+	rec, err := r.read.record(id, u)
 	if err != nil {
 		return false, err
 	}
@@ -178,30 +178,9 @@ func (r *run) dropRefused(id uint32, u site.URL, s ledger.State) (refused bool, 
 	return true, nil
 }
 
-// record returns what is stored of a URL, or a new record.
-func (r *run) record(id uint32, u site.URL) (store.Resource, error) {
-	s := r.table.State(id)
-	if s.Known() {
-		rec, ok, err := r.site.Records.Get(u)
-		if err != nil {
-			return rec, err
-		}
-		if ok {
-			return rec, nil
-		}
-	}
-	return store.Resource{
-		ID:       id,
-		URL:      u,
-		Referrer: s.Referrer(),
-		Depth:    s.Depth(),
-		Requis:   s.Requisite(),
-	}, nil
-}
-
 // ask does the work of one URL and reports whether the turn of its host was used.
 func (r *run) ask(ctx context.Context, id uint32, release func(fetch.Observation)) (used bool, err error) {
-	rec, err := r.record(id, r.table.URL(id))
+	rec, err := r.read.record(id, r.table.URL(id))
 	if err != nil {
 		return false, err
 	}

@@ -13,7 +13,9 @@ import (
 )
 
 // sitemap admits what a sitemap or an index of sitemaps names, and returns the numbers of that.
-func (r *reading) sitemap(now *store.Resource, x *intake.Extract, as *ledger.Account) (targets []uint32, err error) {
+func (r *reading) sitemap(
+	now *store.Resource, x *intake.Extract, as *ledger.Account,
+) (targets []uint32, err error) {
 	if x.Sitemap.Index {
 		for u := range intake.Locations(now.URL, *x.Sitemap) {
 			if id := r.admission.Sitemap(u); id >= 0 {
@@ -24,7 +26,8 @@ func (r *reading) sitemap(now *store.Resource, x *intake.Extract, as *ledger.Acc
 		return slices.Compact(targets), nil
 	}
 	add := r.admit(now.ID, 0, x, as)
-	if err := r.advice.Evidence.HearSitemap(*x.Sitemap, now.URL); err != nil { // before anybody asks for what it names
+	// Before anybody asks for what it names.
+	if err := r.advice.Evidence.HearSitemap(*x.Sitemap, now.URL); err != nil {
 		return nil, err
 	}
 	r.motor.Entrance.Add(add...)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package admit holds a job's rules about URLs, compiled: which URLs belong to the mirror, and what for. It is pure: what a run has
-// counted, what robots.txt says and what is stored are for others.
+// Package admit holds a job's rules about URLs, compiled: which URLs belong to the mirror, and what for. It
+// is pure: what a run has counted, what robots.txt says and what is stored are for others.
 package admit
 
 import (
@@ -115,14 +115,15 @@ func (r *URLRules) AllowRequisite(u site.URL) bool {
 	return false
 }
 
-// AllowGuess reports whether what a string in a script of the page at base names may be requested: what pages need may come from
-// anywhere, but what a string names need not be needed.
+// AllowGuess reports whether what a string in a script of the page at base names may be requested: what pages
+// need may come from anywhere, but what a string names need not be needed.
 func (r *URLRules) AllowGuess(u, base site.URL) bool {
 	anywhere := r.requisites == job.RequisitesAny
 	return !anywhere || u.Hostname() == base.Hostname() || r.Scope.Covers(u)
 }
 
-// AllowSitemap reports whether a sitemap may be requested: it lies beside the site, mostly outside of a directory scope.
+// AllowSitemap reports whether a sitemap may be requested: it lies beside the site, mostly outside of a
+// directory scope.
 func (r *URLRules) AllowSitemap(u site.URL) bool { return r.Scope.Covers(u) || r.onSeedHost(u) }
 
 func (r *URLRules) onSeedHost(u site.URL) bool {
@@ -156,8 +157,8 @@ func (r *URLRules) excluded(u site.URL) bool {
 	return false
 }
 
-// Fingerprint names the rules of a job that decide which links are followed and how they are stored. Raise relocate.ScanVersion when
-// package mirror/intake reads links in another way, too.
+// Fingerprint names the rules of a job that decide which links are followed and how they are stored. Raise
+// relocate.ScanVersion when package mirror/intake reads links in another way, too.
 func Fingerprint(j *job.Job) string {
 	v, err := json.Marshal([]any{
 		relocate.ScanVersion, j.Seeds(), j.URLs, j.Scope, j.Programs, j.Requisites, j.ObeyRobots, j.ObeyNofollow, j.Scripts,

@@ -31,8 +31,8 @@ func (rd *Reader) guess(c *admit.Candidate, b *Body, n int) {
 	}
 	switch {
 	case n == docGuesses:
-		what := fmt.Sprintf("documents with more than %d addresses in scripts: the rest was not followed", docGuesses)
-		rd.x.Notes = append(rd.x.Notes, what)
+		const what = "documents with more than %d addresses in scripts: the rest was not followed"
+		rd.x.Notes = append(rd.x.Notes, fmt.Sprintf(what, docGuesses))
 		c.Follow = false
 	case n > docGuesses, !rd.o.Rules.AllowGuess(u, b.URL), rd.o.Tired():
 		c.Follow = false

@@ -38,8 +38,8 @@ func (rd *Reader) links(b *Body) {
 		x.where = append(x.where, i)
 	}
 	if len(rd.doc.Links) > most {
-		what := fmt.Sprintf("documents with more than limits.max_links = %d links: the rest was not followed", most)
-		x.Notes = append(x.Notes, what)
+		const what = "documents with more than limits.max_links = %d links: the rest was not followed"
+		x.Notes = append(x.Notes, fmt.Sprintf(what, most))
 	}
 }
 

@@ -46,7 +46,7 @@ type Body struct {
 
 // Extract is what a body says. It refers to the body, and to its Reader until that reads the next body.
 type Extract struct {
-	Format     relocate.Format // of a document whose links are relocated; else Unknown: the body is kept as it came
+	Format     relocate.Format // of a document whose links are relocated; Unknown: it is kept as it came
 	Doc        *relocate.Doc   // of such a document
 	Sitemap    *relocate.SitemapList
 	Listing    *listing.Listing  // the directory listing that it is; nil for none
@@ -78,7 +78,13 @@ func (rd *Reader) Forget() { rd.doc, rd.x = relocate.Doc{}, Extract{} }
 // Read reads a body.
 func (rd *Reader) Read(b *Body) *Extract {
 	x := &rd.x
-	*x = Extract{NoFollow: b.NoFollow, Candidates: x.Candidates[:0], IDs: x.IDs[:0], where: x.where[:0], of: x.of}
+	*x = Extract{
+		NoFollow:   b.NoFollow,
+		Candidates: x.Candidates[:0],
+		IDs:        x.IDs[:0],
+		where:      x.where[:0],
+		of:         x.of,
+	}
 	format := relocate.Detect(b.MIME, b.URL, b.Data[:min(len(b.Data), 1024)])
 	switch {
 	case b.Sitemap:
@@ -111,7 +117,8 @@ func (rd *Reader) document(b *Body, format relocate.Format) {
 		x.Notes = append(x.Notes, unreadLinks+err.Error())
 	}
 	if rd.doc.Truncated {
-		x.Notes = append(x.Notes, fmt.Sprintf("documents with more than %d links: the rest was left as it was", most))
+		const what = "documents with more than %d links: the rest was left as it was"
+		x.Notes = append(x.Notes, fmt.Sprintf(what, most))
 	}
 	if rd.o.ObeyRobots {
 		meta := directives(&rd.doc, rd.o.Rules.Product, b.Now)

@@ -55,7 +55,8 @@ func ReadSitemap(body []byte) (list relocate.SitemapList, notes []string) {
 	}
 	list = relocate.ScanSitemap(body, maxLocations)
 	if list.Truncated {
-		notes = append(notes, fmt.Sprintf("sitemaps with more than %d locations: the rest was not read", maxLocations))
+		const what = "sitemaps with more than %d locations: the rest was not read"
+		notes = append(notes, fmt.Sprintf(what, maxLocations))
 	}
 	return list, notes
 }

@@ -20,7 +20,8 @@ const (
 // WordsOf says how the words of a body of a format and type are found.
 func WordsOf(format relocate.Format, mime string, body []byte) Words {
 	switch {
-	case format == relocate.HTML && mime == "text/html", format == relocate.SVG && mime == "application/xhtml+xml":
+	case format == relocate.HTML && mime == "text/html",
+		format == relocate.SVG && mime == "application/xhtml+xml":
 		return MarkupText
 	case format == relocate.Unknown && mime == "text/plain" && text.IsText(body):
 		return PlainText
