@@ -4,6 +4,8 @@ package fetch
 
 import (
 	"errors"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -318,4 +320,39 @@ func (h *Hosts) SetCrawlDelay(name string, d time.Duration) {
 		}
 	}
 	s.crawlDelay, s.crawlSet = d, s.seen
+}
+
+// Snapshot returns all hosts by name.
+func (h *Hosts) Snapshot() []HostState {
+	h.mu.Lock()
+	list := make([]HostState, 0, len(h.hosts))
+	for name, s := range h.hosts {
+		list = append(list, s.snapshot(name))
+	}
+	h.mu.Unlock()
+	slices.SortFunc(list, func(a, b HostState) int { return strings.Compare(a.Host, b.Host) })
+	return list
+}
+
+// Import takes over what an earlier process knew: what must be waited for, and what is usual. Requests under
+// way are not.
+func (h *Hosts) Import(list []HostState) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, in := range list {
+		h.host(in.Host).restore(in)
+	}
+}
+
+// Prune forgets hosts that were not requested since before, that have nothing under way and nothing to wait
+// for. It returns how many are left.
+func (h *Hosts) Prune(before, now time.Time) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for name, s := range h.hosts {
+		if s.isIdle(before, now) {
+			delete(h.hosts, name)
+		}
+	}
+	return len(h.hosts)
 }

@@ -77,7 +77,7 @@ func newAdaptive(m *Model, o Options) *adaptive {
 		a.disc[r] = math.Exp2((m.clock.at[r] - now) / halfLife)
 	}
 	a.believe()
-	a.tellers()
+	a.lists.find(a.m)
 	a.group()
 	a.names = newNames(m)
 	a.late()
@@ -95,7 +95,7 @@ func (a *adaptive) late() {
 			late, soon := a.overdue(u)
 			if withheld {
 				soon = false
-				u = a.teller(g.dir) // would tell of it
+				u = a.lists.teller(g.dir) // would tell of it
 			}
 			switch {
 			case late:
@@ -273,7 +273,7 @@ func moved(now, was, by float64) bool { return now > was*(1+by) || now < was*(1-
 // reason is why as the numbers stand, without the why.
 func (a *adaptive) reason(u ID) Reason {
 	p := a.expected(u, &a.gs[a.groupOf(u)])
-	if a.tells(u) {
+	if a.lists.tells(a.m, u) {
 		p = a.sum(u, p)
 	}
 	return Reason{

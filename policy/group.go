@@ -204,7 +204,7 @@ func (a *adaptive) value(i uint32) {
 		after := (weight*p + 1) / (weight + 1 + float64(g.outcomes))
 		p = max(p, p*(1+rest*after)/(1+p*rest))
 	}
-	if g.kind == Listing && a.tells(u) {
+	if g.kind == Listing && a.lists.tells(a.m, u) {
 		if p = a.sum(u, p); p < 10*a.o.Price {
 			p *= stagger(u)
 		}

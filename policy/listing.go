@@ -60,7 +60,7 @@ func (w *waiting) handed(m *Model, u ID) {
 // changed takes note that a listing that was handed out has changed. It reports whether the others of its
 // cohort have become worth much more.
 func (w *waiting) changed(m *Model, u ID) bool {
-	if w.of[m.dir[u]] != uint32(u)+1 {
+	if !w.tells(m, u) {
 		return false
 	}
 	c := w.cohorts[m.past[u]]
@@ -77,40 +77,39 @@ func (w *waiting) add(u ID, late bool) {
 	}
 }
 
-// tellers finds the listing of each directory: of several the first.
-func (a *adaptive) tellers() {
-	m := a.m
+// find finds the listing of each directory: of several the first.
+func (w *waiting) find(m *Model) {
 	of := make([]uint32, m.Dirs())
 	for u, f := range m.flags {
 		if f&present != 0 && f&kindMask == flags(Listing) && of[m.dir[u]] == 0 {
 			of[m.dir[u]] = uint32(u) + 1
 		}
 	}
-	a.lists.of = make([]uint32, m.Dirs())
+	w.of = make([]uint32, m.Dirs())
 	for u, f := range m.flags {
 		if f&present != 0 && f&vouched != 0 && f&kindMask != flags(Listing) {
-			a.lists.of[m.dir[u]] = of[m.dir[u]]
+			w.of[m.dir[u]] = of[m.dir[u]]
 		}
 	}
-	a.lists.cohorts = map[uint32]cohort{}
-	for _, u := range a.lists.of {
+	w.cohorts = map[uint32]cohort{}
+	for _, u := range w.of {
 		if u != 0 {
-			c := a.lists.cohorts[m.past[u-1]]
+			c := w.cohorts[m.past[u-1]]
 			c.size++
-			a.lists.cohorts[m.past[u-1]] = c
+			w.cohorts[m.past[u-1]] = c
 		}
 	}
 }
 
 // teller is the listing that vouches for units of a directory that has one.
-func (a *adaptive) teller(d Dir) ID { return ID(a.lists.of[d] - 1) }
+func (w *waiting) teller(d Dir) ID { return ID(w.of[d] - 1) }
 
 // tells reports whether a unit is a listing that vouches for others.
-func (a *adaptive) tells(u ID) bool { return a.lists.of[a.m.dir[u]] == uint32(u)+1 }
+func (w *waiting) tells(m *Model, u ID) bool { return w.of[m.dir[u]] == uint32(u)+1 }
 
 // withheld reports whether a group waits for a listing.
 func (a *adaptive) withheld(g *group) bool {
-	return g.listed && a.state[a.teller(g.dir)]&told == 0
+	return g.listed && a.state[a.lists.teller(g.dir)]&told == 0
 }
 
 // sum is what a listing is worth that is expected to find own changes itself: with those of the units that it
@@ -135,7 +134,7 @@ func stagger(u ID) float64 {
 
 // release lets the units be asked that were withheld until the plan was told of a listing.
 func (a *adaptive) release(u ID) {
-	if !a.tells(u) {
+	if !a.lists.tells(a.m, u) {
 		return
 	}
 	d := a.m.dir[u]
