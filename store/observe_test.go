@@ -136,7 +136,7 @@ func TestVerifyLooksAtObservations(t *testing.T) {
 	}{
 		{Observation{Run: 1, Asked: idsOf(0, 1, 2), Changed: idsOf(2)}, ""},
 		{Observation{Run: 1, Asked: idsOf(0, 3)}, "URL number 3 of 3"},
-		{Observation{Run: 1, Asked: idsOf(0), Changed: idsOf(1)}, "number 1 changed and was not asked"},
+		{Observation{Run: 1, Asked: idsOf(0), Changed: idsOf(1)}, "number 1 changed without a request"},
 		{Observation{Run: 1}, ""},
 	} {
 		if err := s.Records.AddObservation(&c.o); err != nil {
