@@ -108,7 +108,7 @@ func readingCommands(s *slowSite, dir string) map[string][]string {
 	return map[string][]string{
 		"a run is in progress":      {"verify", "slow"},
 		"mirrored":                  {"explain", "slow", s.URL + "/p1", "--head"},
-		"would ask":                 {"plan", "slow"},
+		"would request":             {"plan", "slow"},
 		"changes are counted":       {"evolution", "slow"},
 		"rule":                      {"rules", "slow"},
 		"current":                   {"versions", "slow"},

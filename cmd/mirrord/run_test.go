@@ -61,7 +61,7 @@ func TestLockedSite(t *testing.T) {
 		{[]string{"run-now", "demo"}, exitLocked, "locked by another process"},
 		{[]string{"versions", "demo"}, exitOK, "current"},
 		{[]string{"explain", "demo", srv.URL + "/about/"}, exitOK, "mirrored"},
-		{[]string{"plan", "demo"}, exitOK, "everything is asked"},
+		{[]string{"plan", "demo"}, exitOK, "everything is requested"},
 		{[]string{"evolution", "demo"}, exitOK, "changes are counted"},
 		{[]string{"rules", "demo"}, exitOK, "rule"},
 		{[]string{"import", out, "--as", "demo"}, exitError, "no such file"},

@@ -13,7 +13,7 @@ import (
 
 // WriteText writes the plan for a person. Directories below one of which nothing is asked, or all, are counted with it unless all is set.
 func (p *PlanReport) WriteText(w io.Writer, all bool) error {
-	if _, err := fmt.Fprintf(w, "%s: run %d would ask %d of the %d URLs that the mirror has, and spare %d\n", p.Job, p.Run, p.Asked, p.Known, p.Spared); err != nil {
+	if _, err := fmt.Fprintf(w, "%s: run %d would request %d of the %d URLs that the mirror has, and skip %d\n", p.Job, p.Run, p.Asked, p.Known, p.Spared); err != nil {
 		return err
 	}
 	if p.Full != "" {
