@@ -5,7 +5,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -173,20 +172,6 @@ func (s *compactor) lastPack() (num uint32, err error) {
 	return num, err
 }
 
-// finish ends the pack that is being written and begins the next one.
-func (p *packs) finish() error {
-	p.wmu.Lock()
-	defer p.wmu.Unlock()
-	return p.roll()
-}
-
-// note writes how far the packs reach into the database: what lies behind is cut off when the site is opened.
-func (p *packs) note(tx *bolt.Tx) error {
-	num, size := p.where()
-	return tx.Bucket(bMeta).Put(kPack,
-		binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(nil, num), uint64(size)))
-}
-
 // packUses lists all pack files by number, and the deltas that are in use, bases before what is over them.
 func (s *compactor) packUses(ctx context.Context) ([]*packUse, []*chained, error) {
 	names, err := fs.ReadDir(s.packs.root.FS(), ".")
@@ -304,19 +289,6 @@ func (s *compactor) dropPacks(packs []*packUse, c *Compaction) error {
 		c.Packs++
 		c.Freed += u.size - u.live
 		s.at("pack removed")
-	}
-	return nil
-}
-
-func (p *packs) remove(n uint32) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if f := p.files[n]; f != nil {
-		f.Close() // read only: nothing can be lost
-		delete(p.files, n)
-	}
-	if err := p.root.Remove(packName(n)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return diskErr("remove pack", err)
 	}
 	return nil
 }

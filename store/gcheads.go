@@ -4,15 +4,11 @@ package store
 
 import (
 	"context"
-	"encoding/binary"
-	"errors"
-	"io/fs"
 	"slices"
 
 	bolt "go.etcd.io/bbolt"
 
 	"mirrord/heads"
-	"mirrord/internal/binread"
 	"mirrord/site"
 )
 
@@ -132,32 +128,6 @@ func (s *compactor) headUses(ctx context.Context) (uses []*headUse, damaged bool
 	return uses, damaged, err
 }
 
-// use notes that an entry is in use, and those that it is over; false says that there is no such entry.
-func (f *headFiles) use(u *headUse, at HeadPlace) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for {
-		if u == nil || at.Off < 0 || at.Off >= u.size {
-			return false
-		}
-		if u.used[at.Off/64]&(1<<(at.Off%64)) != 0 {
-			return true
-		}
-		_, payload, err := f.entry(at)
-		if err != nil {
-			return false
-		}
-		u.used[at.Off/64] |= 1 << (at.Off % 64)
-		u.live += int64(len(payload) + 4 + len(binary.AppendUvarint(nil, uint64(len(payload)))))
-		d := binread.Reader{Rest: payload}
-		dist := d.Uvarint()
-		if d.Bad || dist == 0 {
-			return !d.Bad
-		}
-		at.Off -= int64(dist)
-	}
-}
-
 // moveHeads codes the heads of some records of a bucket anew, from a key on, as far as they lie in files up
 // to last. It returns the key to go on from, nil at the end. A head that cannot be read is lost.
 func (s *compactor) moveHeads(
@@ -219,17 +189,4 @@ func (s *compactor) moveHead(u site.URL, at, base HeadPlace) HeadPlace {
 		}
 	}
 	return s.heads.add(u.String(), h, base)
-}
-
-func (f *headFiles) remove(n uint32) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if file := f.files[n]; file != nil {
-		file.Close() // read only: nothing can be lost
-		delete(f.files, n)
-	}
-	if err := f.root.Remove(headsFile(n)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return diskErr("remove heads", err)
-	}
-	return nil
 }

@@ -144,19 +144,6 @@ func (s *State) setAside(name string) (last uint32, err error) {
 	return last, diskErr("set aside", err)
 }
 
-// skip begins after the pack with a number, so that whoever has an older one of that number open does not
-// take it for the new one.
-func (p *packs) skip(last uint32) error {
-	p.wmu.Lock()
-	defer p.wmu.Unlock()
-	if p.num > last {
-		return nil
-	}
-	old := p.num
-	p.num = last
-	return errors.Join(p.roll(), p.remove(old))
-}
-
 // refill makes records of the published tree.
 func (s rebuilder) refill() (known int, err error) {
 	tree, err := s.Trees.Current()

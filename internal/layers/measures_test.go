@@ -51,10 +51,6 @@ func foreignLocks() map[string][]string {
 		"mirror/spare.Evidence.mu": {"mirror/spare/hear.go"},
 		"mirror/spare.Planner.mu":  {"mirror/spare/refill.go"},
 		"scheduler.Scheduler.mu":   {"scheduler/request.go", "scheduler/run.go"},
-		"store.Parts.mu":           {"store/gcpart.go"},
-		"store.headFiles.mu":       {"store/gcheads.go"},
-		"store.packs.mu":           {"store/gc.go"},
-		"store.packs.wmu":          {"store/gc.go", "store/rebuild.go"},
 	}
 }
 

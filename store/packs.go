@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// packs is the set of pack files of one site. Reads may run beside the one writer.
+type packs struct {
+	root *os.Root // of the packs folder
+
+	mu    sync.Mutex
+	files map[uint32]*os.File // open for reading
+
+	wmu  sync.RWMutex // held for reading while a frame is written, for writing while a new pack is begun
+	end  sync.Mutex   // guards size
+	w    *os.File     // the last pack, open for appending
+	num  uint32       // its number
+	size int64        // its length; what lies before it may still be on its way
+	max  int64        // bytes after which a new pack is begun
+
+	made atomic.Bool // the last pack's name is not on disk for sure
+	// of the first sync that failed: what was written before it may be lost, whatever a later one says
+	failed atomic.Pointer[error]
+}
+
+func packName(n uint32) string { return fmt.Sprintf("%06d.pack", n) }
+
+// packNumber is the number of the pack with a name, 0 for what is no pack.
+func packNumber(name string) (n uint32) {
+	if _, err := fmt.Sscanf(name, "%d.pack", &n); err != nil || packName(n) != name {
+		return 0
+	}
+	return n
+}
+
+func openPacks(root *os.Root) *packs {
+	return &packs{root: root, files: map[uint32]*os.File{}, max: maxPack}
+}
+
+// begin makes the last pack ready for appending, cut to size bytes: what lies behind was never committed. One
+// that is shorter is left with a hole. Mostly nothing refers to it, because frames were on their way when the
+// batch before them was committed; but when the disk has lost frames, no other ones may take their places.
+func (p *packs) begin(num uint32, size int64) error {
+	if num == 0 {
+		num = 1
+	}
+	f, err := p.root.OpenFile(packName(num), os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return diskErr("open pack", err)
+	}
+	st, err := f.Stat()
+	if err == nil && st.Size() > size {
+		err = f.Truncate(size)
+	}
+	if err != nil {
+		f.Close()
+		return diskErr("open pack", err)
+	}
+	if size == 0 {
+		p.made.Store(true)
+	}
+	p.w, p.num, p.size = f, num, size
+	return nil
+}
+
+// append writes a frame, given in two parts, and returns where it lies. Several may be written at a time.
+func (p *packs) append(head, tail []byte) (Place, error) {
+	size := int64(len(head) + len(tail))
+	for {
+		p.wmu.RLock()
+		p.end.Lock()
+		full := p.size > 0 && p.size+size > p.max
+		at := Place{Pack: p.num, Off: p.size, Len: uint32(size)}
+		if !full {
+			p.size += size
+		}
+		p.end.Unlock()
+		if !full {
+			_, err := p.w.WriteAt(head, at.Off)
+			if err == nil && len(tail) > 0 {
+				_, err = p.w.WriteAt(tail, at.Off+int64(len(head)))
+			}
+			p.wmu.RUnlock()
+			return at, diskErr("write pack", err)
+		}
+		p.wmu.RUnlock()
+		p.wmu.Lock()
+		var err error
+		if p.num == at.Pack {
+			err = p.roll()
+		}
+		p.wmu.Unlock()
+		if err != nil {
+			return Place{}, err
+		}
+	}
+}
+
+// roll begins the next pack. Callers hold wmu.
+func (p *packs) roll() error {
+	if err := p.syncLast(); err != nil {
+		return err
+	}
+	full := p.w
+	if err := p.begin(p.num+1, 0); err != nil {
+		return err
+	}
+	return diskErr("close pack", full.Close())
+}
+
+// sync makes all frames that were written survive loss of power.
+func (p *packs) sync() error {
+	p.wmu.RLock()
+	defer p.wmu.RUnlock()
+	if p.w == nil {
+		return nil
+	}
+	return p.syncLast()
+}
+
+func (p *packs) syncLast() error {
+	if err := p.failed.Load(); err != nil {
+		return *err
+	}
+	err := p.w.Sync()
+	if err == nil && p.made.Load() {
+		var d *os.File
+		if d, err = p.root.Open("."); err == nil {
+			err = errors.Join(d.Sync(), d.Close())
+		}
+		if err == nil {
+			p.made.Store(false)
+		}
+	}
+	if err = diskErr("sync pack", err); err != nil {
+		p.failed.CompareAndSwap(nil, &err)
+	}
+	return err
+}
+
+// where returns how far the packs reach.
+func (p *packs) where() (num uint32, size int64) {
+	p.wmu.RLock()
+	defer p.wmu.RUnlock()
+	p.end.Lock()
+	defer p.end.Unlock()
+	return p.num, p.size
+}
+
+func (p *packs) file(n uint32) (*os.File, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if f := p.files[n]; f != nil {
+		return f, nil
+	}
+	f, err := p.root.Open(packName(n))
+	if err != nil {
+		return nil, err
+	}
+	p.files[n] = f
+	return f, nil
+}
+
+// forget closes the packs that are open for reading; nobody may be reading.
+func (p *packs) forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, f := range p.files {
+		f.Close()
+	}
+	clear(p.files)
+}
+
+// read decodes the frame at a place, and those that it is over.
+func (p *packs) read(r *FrameReader, at Place) (fr Frame, err error) {
+	payload, err := p.payload(r, at)
+	if err == nil {
+		fr, err = split(payload)
+	}
+	if err != nil {
+		return Frame{}, fmt.Errorf("pack %s at %d: %w", packName(at.Pack), at.Off, err)
+	}
+	return fr, nil
+}
+
+// raw reads the frame at a place, at least as long as a header. It is valid until r is used again.
+func (p *packs) raw(r *FrameReader, at Place) ([]byte, error) {
+	f, err := p.open(at)
+	if err != nil {
+		return nil, err
+	}
+	raw := r.buffer(int(at.Len))
+	if raw == nil {
+		if cap(r.raw) < int(at.Len) {
+			r.raw = nil // gone before the new one comes
+			r.raw = make([]byte, at.Len)
+		}
+		raw = r.raw[:at.Len]
+		r.raw = r.kept(r.raw)
+	}
+	if _, err := f.ReadAt(raw, at.Off); err != nil {
+		if errors.Is(err, io.EOF) {
+			return nil, fmt.Errorf("pack %s at %d: %w: file ends early", packName(at.Pack), at.Off, ErrDamaged)
+		}
+		return nil, diskErr("read pack", err)
+	}
+	return raw, nil
+}
+
+// open returns the pack that a place is in.
+func (p *packs) open(at Place) (*os.File, error) {
+	f, err := p.file(at.Pack)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("pack %s: %w: it is missing", packName(at.Pack), ErrDamaged)
+	}
+	if err != nil {
+		return nil, diskErr("read pack", err)
+	}
+	if err := at.check(f); err != nil {
+		return nil, fmt.Errorf("pack %s at %d: %w", packName(at.Pack), at.Off, err)
+	}
+	return f, nil
+}
+
+// check refuses a place that no frame can have, before memory is taken for it.
+func (at Place) check(f *os.File) error {
+	if at.Off < 0 || at.Len < frameHeader {
+		return fmt.Errorf("%w: a frame of %d bytes", ErrDamaged, at.Len)
+	}
+	if at.Len <= maxKept {
+		return nil
+	}
+	st, err := f.Stat()
+	if err != nil {
+		return diskErr("read pack", err)
+	}
+	if at.Off > st.Size()-int64(at.Len) {
+		return fmt.Errorf("%w: file ends early", ErrDamaged)
+	}
+	return nil
+}
+
+func (p *packs) close() error {
+	var errs []error
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, f := range p.files {
+		errs = append(errs, f.Close())
+	}
+	clear(p.files)
+	if p.w != nil {
+		errs = append(errs, p.w.Close())
+		p.w = nil
+	}
+	return errors.Join(append(errs, p.root.Close())...)
+}
+
+// finish ends the pack that is being written and begins the next one.
+func (p *packs) finish() error {
+	p.wmu.Lock()
+	defer p.wmu.Unlock()
+	return p.roll()
+}
+
+// note writes how far the packs reach into the database: what lies behind is cut off when the site is opened.
+func (p *packs) note(tx *bolt.Tx) error {
+	num, size := p.where()
+	return tx.Bucket(bMeta).Put(kPack,
+		binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(nil, num), uint64(size)))
+}
+
+func (p *packs) remove(n uint32) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if f := p.files[n]; f != nil {
+		f.Close() // read only: nothing can be lost
+		delete(p.files, n)
+	}
+	if err := p.root.Remove(packName(n)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return diskErr("remove pack", err)
+	}
+	return nil
+}
+
+// skip begins after the pack with a number, so that whoever has an older one of that number open does not
+// take it for the new one.
+func (p *packs) skip(last uint32) error {
+	p.wmu.Lock()
+	defer p.wmu.Unlock()
+	if p.num > last {
+		return nil
+	}
+	old := p.num
+	p.num = last
+	return errors.Join(p.roll(), p.remove(old))
+}
