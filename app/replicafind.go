@@ -190,9 +190,9 @@ func (r *replicaPages) hostLevels(ctx context.Context, v *hosts.Inventory, o Rep
 
 // testHosts answers the tests of two hosts from files; what has none fails.
 func testHosts(tests []hosts.Test, files map[hosts.TestRequest]replicaFile, paper bool) (hosts.PairVerdict, error) {
-	answers := map[hosts.TestRequest]hosts.Answer{}
+	answers := map[hosts.TestRequest]hosts.TestAnswer{}
 	for _, ask := range hosts.Asks(tests) {
-		answers[ask] = hosts.Answer{Kind: hosts.GotFailure}
+		answers[ask] = hosts.TestAnswer{Kind: hosts.GotFailure}
 		file := files[ask]
 		if file.fsys == nil {
 			continue
@@ -202,7 +202,7 @@ func testHosts(tests []hosts.Test, files map[hosts.TestRequest]replicaFile, pape
 			return hosts.PairVerdict{}, err
 		}
 		if file.isPage(body) {
-			answers[ask] = hosts.Answer{Kind: hosts.GotPage, Body: hosts.NewBody(body, true, file.html, 0)}
+			answers[ask] = hosts.TestAnswer{Kind: hosts.GotPage, Body: hosts.NewBody(body, true, file.html, 0)}
 		}
 	}
 	return hosts.StageTwo{Paper: paper}.Decide(tests, answers), nil

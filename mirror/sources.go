@@ -38,7 +38,7 @@ func (m *sourcing) chain() source.Chain {
 	if p.From, p.At = j.ReusePrefixes(); p.From == "" {
 		p.Job = ""
 	}
-	replicas := source.ReplicaOptions{
+	replicas := source.ReplicaSourceOptions{
 		Base:       j.Base(),
 		Replicas:   j.AlternateURLs(),
 		Product:    askerOptions(j).Product,
@@ -54,7 +54,7 @@ func (m *sourcing) chain() source.Chain {
 		Now:        m.o.Now,
 		Log:        m.log,
 	}
-	reuse := source.ReuseOptions{
+	reuse := source.ReuseSourceOptions{
 		Provenance: p,
 		Facts:      m.site.Notes,
 		Bodies:     bodies,
@@ -71,9 +71,9 @@ func (m *sourcing) chain() source.Chain {
 		reuse.Mirrors, reuse.Runs, reuse.OpenBody = st, m.o.Facts.Runs, st.Bodies.Open
 	}
 	return source.Chain{
-		Reuse:    source.NewReuse(reuse),
+		Reuse:    source.NewReuseSource(reuse),
 		Origin:   &source.Origin{Fetcher: m.o.Fetcher, Bodies: bodies, Now: m.o.Now},
-		Replicas: source.NewReplicas(replicas),
+		Replicas: source.NewReplicaSource(replicas),
 	}
 }
 

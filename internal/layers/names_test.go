@@ -22,19 +22,19 @@ func sharedNames() map[string]string {
 		domain = "the field's word, with another subject in each package"
 	)
 	return map[string]string{
-		"Answer": domain, "Ask": domain, "Body": domain, "Bodies": door, "Chain": domain, "Change": domain, "Client": idiom,
-		"Content": domain, "Counts": layer, "Daemon": layer, "Dated": layer, "Difference": domain, "Dir": domain,
+		"Ask": domain, "Body": domain, "Bodies": door, "Chain": domain, "Change": domain, "Client": idiom,
+		"Counts": layer, "Daemon": layer, "Dated": layer, "Difference": domain, "Dir": domain,
 		"Edit": domain, "Entry": domain, "Error": idiom, "Evidence": layer, "Facts": door, "Failure": layer,
 		"File": domain, "Format": domain, "Frames": door, "Handler": idiom, "Head": domain, "History": domain,
 		"Hosts": door, "Job": layer, "Kept": domain, "Kind": idiom, "Limits": layer, "LineError": idiom, "Mark": domain,
 		"Names": door, "Network": door, "Observation": domain, "Options": idiom, "Outcome": layer, "Owner": door,
 		"Page": domain, "Plan": domain, "Problem": idiom, "ProblemKind": idiom, "Programs": layer,
 		"Progress": layer, "Rate": layer, "Reader": idiom, "Record": domain, "Records": door, "Registry": idiom,
-		"ReplicaOptions": layer, "Replicas": layer, "Request": idiom, "Resource": domain, "Result": idiom, "Reuse": layer,
+		"Request": idiom, "Resource": domain, "Result": idiom,
 		"Robots": door, "Rule": domain, "Rules": domain, "Run": layer, "RunOptions": layer, "RunRequest": layer,
 		"Scope": layer, "Seen": domain, "Server": idiom, "Shared": domain, "Sink": door, "Site": domain, "Span": domain,
 		"State": domain, "Step": domain, "Store": door, "Table": domain, "Told": domain, "Tree": domain, "Trees": door,
-		"Troubles": door, "Version": domain, "Why": domain, "World": door,
+		"Version": domain, "Why": domain, "World": door,
 	}
 }
 

@@ -40,9 +40,9 @@ type Answer struct {
 	Result *fetch.Result // of the origin, and of a replica with To; nil when no request was made
 	Err    error         // of the origin: why the exchange brought no usable answer
 
-	Content *Content // a body came; of the origin, when Result says that it was kept
-	Same    bool     // the body is the one that the mirror holds; none came
-	To      site.URL // the URL leads to this one, of replicas
+	Content *Received // a body came; of the origin, when Result says that it was kept
+	Same    bool      // the body is the one that the mirror holds; none came
+	To      site.URL  // the URL leads to this one, of replicas
 
 	Status  int      // of the URL's record
 	Reason  string   // of the URL's record
@@ -53,8 +53,8 @@ type Answer struct {
 	replica string // base of the replica
 }
 
-// Content is a body with what its source says of it.
-type Content struct {
+// Received is a body with what its source says of it.
+type Received struct {
 	Body          *BodySink
 	MIME, Charset string
 	Modified      int64       // Unix seconds; 0 when that is not known

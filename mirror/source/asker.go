@@ -157,22 +157,22 @@ const replicaRedirects = 5
 
 // page requests a page as a test needs it. other is the base URL of the other side: a redirect to it, by
 // whatever scheme, says that both are one host.
-func (k *Asker) page(ctx context.Context, u site.URL, other string) (hosts.Answer, error) {
+func (k *Asker) page(ctx context.Context, u site.URL, other string) (hosts.TestAnswer, error) {
 	away, origin := false, u.Origin()
 	_, otherPlace, _ := strings.Cut(other, "://")
 	for range replicaRedirects + 1 {
 		if k.isMute(u.Hostname()) {
-			return hosts.Answer{Kind: hosts.NoAnswer}, nil
+			return hosts.TestAnswer{Kind: hosts.NoAnswer}, nil
 		}
 		may, err := k.Allowed(ctx, u)
 		if err != nil {
-			return hosts.Answer{}, err
+			return hosts.TestAnswer{}, err
 		}
 		if !may.OK {
 			if may.Unknown {
-				return hosts.Answer{Kind: hosts.NoAnswer}, nil
+				return hosts.TestAnswer{Kind: hosts.NoAnswer}, nil
 			}
-			return hosts.Answer{Kind: hosts.Disallowed}, nil
+			return hosts.TestAnswer{Kind: hosts.Disallowed}, nil
 		}
 		var body PageSink
 		res, err := k.Exchange(ctx, k.single(u), &body)
@@ -181,9 +181,9 @@ func (k *Asker) page(ctx context.Context, u site.URL, other string) (hosts.Answe
 		}
 		switch {
 		case ctx.Err() != nil:
-			return hosts.Answer{}, context.Cause(ctx)
+			return hosts.TestAnswer{}, context.Cause(ctx)
 		case err != nil:
-			return hosts.Answer{Kind: kindOfFailure(err)}, nil
+			return hosts.TestAnswer{Kind: kindOfFailure(err)}, nil
 		case isRedirect(res):
 			u = res.Location
 			_, place, _ := strings.Cut(u.String(), "://")
@@ -191,18 +191,18 @@ func (k *Asker) page(ctx context.Context, u site.URL, other string) (hosts.Answe
 			away = away || toOther || (u.Origin() != origin && strings.HasPrefix(place, otherPlace))
 			continue
 		case !isPage(res):
-			return hosts.Answer{Kind: hosts.GotFailure}, nil
+			return hosts.TestAnswer{Kind: hosts.GotFailure}, nil
 		case k.o.Product != "" && robots.ParseXRobotsTag(res.RobotsTags(), k.o.Product, k.o.Now()).NoArchive:
-			return hosts.Answer{Kind: hosts.Disallowed}, nil
+			return hosts.TestAnswer{Kind: hosts.Disallowed}, nil
 		}
-		return hosts.Answer{
+		return hosts.TestAnswer{
 			Kind:  hosts.GotPage,
 			Body:  hosts.AnswerBody(res.MIME, u, body.Bytes()),
 			Other: away,
 			At:    u.String(),
 		}, nil
 	}
-	return hosts.Answer{Kind: hosts.GotFailure}, nil
+	return hosts.TestAnswer{Kind: hosts.GotFailure}, nil
 }
 
 // single is the request of a page that is compared.

@@ -6,9 +6,9 @@ import "context"
 
 // Chain are the sources of a run. It is safe for concurrent use.
 type Chain struct {
-	Reuse    *Reuse
+	Reuse    *ReuseSource
 	Origin   *Origin
-	Replicas *Replicas
+	Replicas *ReplicaSource
 }
 
 // Get asks the sources that an Ask names, one after the other, until one gives an answer: the mirror of

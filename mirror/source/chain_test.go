@@ -94,9 +94,9 @@ func newPlace(t *testing.T, equal bool) *place {
 	}
 	provenance := new(ledger.Provenance)
 	p.chain = source.Chain{
-		Reuse:  source.NewReuse(source.ReuseOptions{Provenance: provenance}),
+		Reuse:  source.NewReuseSource(source.ReuseSourceOptions{Provenance: provenance}),
 		Origin: &source.Origin{Fetcher: &p.fake, Bodies: bodies, Now: time.Now},
-		Replicas: source.NewReplicas(source.ReplicaOptions{
+		Replicas: source.NewReplicaSource(source.ReplicaSourceOptions{
 			Base:       home,
 			Replicas:   []site.URL{site.Canonical(there)},
 			NewAsker:   asker,

@@ -48,8 +48,8 @@ func ended(ctx context.Context, err error) bool {
 }
 
 // contentOf returns the body that an exchange brought.
-func contentOf(res *fetch.Result, body *BodySink, now time.Time) *Content {
-	return &Content{
+func contentOf(res *fetch.Result, body *BodySink, now time.Time) *Received {
+	return &Received{
 		Body:     body,
 		MIME:     res.MIME,
 		Charset:  res.Charset,

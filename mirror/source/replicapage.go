@@ -76,7 +76,7 @@ func eachDir(dir, base string, f func(string) bool) {
 
 // isThatPage reports whether what a replica sent for a resource is what the mirror holds of it, or another
 // edition of it.
-func (x *Replicas) isThatPage(rec *store.Resource, res *fetch.Result, sink *BodySink) bool {
+func (x *ReplicaSource) isThatPage(rec *store.Resource, res *fetch.Result, sink *BodySink) bool {
 	body := sink.Bytes()
 	if f := sink.File(); f != nil {
 		if f.Size() > hosts.MaxCompared {
@@ -110,7 +110,7 @@ func (x *Replicas) isThatPage(rec *store.Resource, res *fetch.Result, sink *Body
 }
 
 // around returns the bodies of pages around one.
-func (x *Replicas) around(rec *store.Resource) (others []hosts.PageBody) {
+func (x *ReplicaSource) around(rec *store.Resource) (others []hosts.PageBody) {
 	for _, id := range x.neighbours.of(rec, x.o.Table, x.base) {
 		o, ok, err := x.o.Record(x.o.Table.URL(id))
 		if err != nil || !ok || !o.InSet || o.Body == store.NoBody || o.Size > hosts.MaxCompared {

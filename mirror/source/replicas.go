@@ -33,8 +33,8 @@ import (
 // anything out of the mirror; while something of a replica is in it, nothing leaves because no document leads
 // to it. The body that a replica sent is requested again as soon as the origin answers.
 
-// Troubles knows which origins are down. It is safe for concurrent use.
-type Troubles interface {
+// OriginTroubles knows which origins are down. It is safe for concurrent use.
+type OriginTroubles interface {
 	// IsDown reports whether nothing more is requested of a URL's origin in this run.
 	IsDown(u site.URL) bool
 	// Answered notes that the origin of a URL is well.
@@ -52,8 +52,8 @@ const (
 	BadAnswer // a status that passes, such as 503
 )
 
-// ReplicaOptions are what Replicas work with.
-type ReplicaOptions struct {
+// ReplicaSourceOptions are what a ReplicaSource works with.
+type ReplicaSourceOptions struct {
 	Base       string     // directory of the site, as the job names it, for which each replica stands
 	Replicas   []site.URL // directories
 	Product    string     // our name in robots.txt; "": robots rules are not obeyed
@@ -61,7 +61,7 @@ type ReplicaOptions struct {
 	NewAsker   func() *Asker
 	Bodies     *BodyPool
 	Pairs      PairFacts
-	Troubles   Troubles
+	Troubles   OriginTroubles
 	Table      *ledger.Table
 	Provenance *ledger.Provenance
 	Record     func(site.URL) (store.Resource, bool, error) // what the mirror holds of a URL
@@ -70,9 +70,9 @@ type ReplicaOptions struct {
 	Log        *slog.Logger
 }
 
-// Replicas are the replicas of a run's site. Get, IsWell and Took are safe for concurrent use.
-type Replicas struct {
-	o    ReplicaOptions
+// ReplicaSource are the replicas of a run's site. Get, IsWell and Took are safe for concurrent use.
+type ReplicaSource struct {
+	o    ReplicaSourceOptions
 	base string // that each of them stands for
 	all  []*replica
 
@@ -83,46 +83,33 @@ type Replicas struct {
 	neighbours neighbours
 }
 
-// NewReplicas returns the replicas of a job, of which there may be none.
-func NewReplicas(o ReplicaOptions) *Replicas {
-	x := &Replicas{o: o, base: o.Base, given: map[string]int64{}}
+// NewReplicaSource returns the replicas of a job, of which there may be none.
+func NewReplicaSource(o ReplicaSourceOptions) *ReplicaSource {
+	x := &ReplicaSource{o: o, base: o.Base, given: map[string]int64{}}
 	for _, u := range o.Replicas {
 		x.all = append(x.all, &replica{base: u, ask: o.NewAsker()})
 	}
 	return x
 }
 
-// Base is the directory that each replica stands for.
-func (x *Replicas) Base() string { return x.base }
-
 // SetBase says where the pages of the site are to which the job's entry point leads. There is no Get
 // meanwhile.
-func (x *Replicas) SetBase(base string) { x.base = base }
-
-// Of returns the URL at each replica that stands for a URL of the site.
-func (x *Replicas) Of(u site.URL) (out []string) {
-	if rest, ok := strings.CutPrefix(u.String(), x.base); ok {
-		for _, a := range x.all {
-			out = append(out, a.base.String()+rest)
-		}
-	}
-	return out
-}
+func (x *ReplicaSource) SetBase(base string) { x.base = base }
 
 // Covers reports whether Get may have an answer for a URL.
-func (x *Replicas) Covers(u site.URL) bool {
+func (x *ReplicaSource) Covers(u site.URL) bool {
 	return len(x.all) > 0 && strings.HasPrefix(u.String(), x.base)
 }
 
 // IsWell reports whether some replica is trusted and answers.
-func (x *Replicas) IsWell() bool {
+func (x *ReplicaSource) IsWell() bool {
 	return slices.ContainsFunc(x.all, func(a *replica) bool {
 		return a.isTrusted() && !x.o.Troubles.IsDown(a.base)
 	})
 }
 
 // Took counts an answer of a replica that became an outcome; same says that the mirror stays as it is.
-func (x *Replicas) Took(a *Answer, same bool) {
+func (x *ReplicaSource) Took(a *Answer, same bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.given[a.replica]++
@@ -139,7 +126,7 @@ type ReplicaReport struct {
 }
 
 // Report says what replicas gave. The workers have ended.
-func (x *Replicas) Report() ReplicaReport {
+func (x *ReplicaSource) Report() ReplicaReport {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	r := ReplicaReport{Given: x.given, Same: x.same}
@@ -153,7 +140,7 @@ func (x *Replicas) Report() ReplicaReport {
 
 // Get requests a URL of the replicas in their order, until one gives it. The error is that of our disk or of
 // ctx.
-func (x *Replicas) Get(ctx context.Context, ask *Ask) (Answer, error) {
+func (x *ReplicaSource) Get(ctx context.Context, ask *Ask) (Answer, error) {
 	var notes []string
 	rest, ok := strings.CutPrefix(ask.Record.URL.String(), x.base)
 	if !ok {
@@ -178,7 +165,7 @@ func (x *Replicas) Get(ctx context.Context, ask *Ask) (Answer, error) {
 }
 
 // getFrom requests a URL of one replica.
-func (x *Replicas) getFrom(ctx context.Context, a *replica, ask *Ask, u site.URL) (Answer, error) {
+func (x *ReplicaSource) getFrom(ctx context.Context, a *replica, ask *Ask, u site.URL) (Answer, error) {
 	rec := ask.Record
 	trusted := x.trusts(ctx, a)
 	if ctx.Err() != nil {
@@ -206,7 +193,7 @@ func (x *Replicas) getFrom(ctx context.Context, a *replica, ask *Ask, u site.URL
 }
 
 // exchange makes the request and reads what came.
-func (x *Replicas) exchange(
+func (x *ReplicaSource) exchange(
 	ctx context.Context, a *replica, ask *Ask, u site.URL, body *BodySink, trusted bool,
 ) (Answer, error) {
 	req := fetch.Request{URL: u, MaxBody: x.o.MaxBody}
@@ -250,7 +237,7 @@ func (x *Replicas) exchange(
 }
 
 // take decides whether a body that a replica sent is taken.
-func (x *Replicas) take(a *replica, ask *Ask, res *fetch.Result, u site.URL, body *BodySink) Answer {
+func (x *ReplicaSource) take(a *replica, ask *Ask, res *fetch.Result, u site.URL, body *BodySink) Answer {
 	rec := ask.Record
 	got := Answer{
 		From:    FromReplica,
@@ -293,7 +280,7 @@ func saysNoType(mime string) bool {
 
 // redirect reads where a URL that is not in the mirror leads, when a replica says that it leads to another
 // place of the site.
-func (x *Replicas) redirect(a *replica, ask *Ask, res *fetch.Result, u site.URL) Answer {
+func (x *ReplicaSource) redirect(a *replica, ask *Ask, res *fetch.Result, u site.URL) Answer {
 	rec := ask.Record
 	rest, ok := strings.CutPrefix(res.Location.String(), a.base.String())
 	if !ok || rec.InSet || rec.Target != 0 {

@@ -32,7 +32,7 @@ func TestReplicas(ctx context.Context, a, b Side) (hosts.PairVerdict, error) {
 	}
 	asker := map[string]*Asker{a.Base: a.Asker, b.Base: b.Asker}
 	otherOf := map[string]string{a.Base: b.Base, b.Base: a.Base}
-	answers, err := gather(tests, func(base string, u site.URL) (hosts.Answer, error) {
+	answers, err := gather(tests, func(base string, u site.URL) (hosts.TestAnswer, error) {
 		return asker[base].page(ctx, u, otherOf[base])
 	})
 	if err != nil {
@@ -56,13 +56,13 @@ func oneWay(source, target string, paths []string) []hosts.Test {
 
 // gather gets everything that tests need.
 func gather(
-	tests []hosts.Test, get func(base string, u site.URL) (hosts.Answer, error),
-) (map[hosts.TestRequest]hosts.Answer, error) {
-	answers := map[hosts.TestRequest]hosts.Answer{}
+	tests []hosts.Test, get func(base string, u site.URL) (hosts.TestAnswer, error),
+) (map[hosts.TestRequest]hosts.TestAnswer, error) {
+	answers := map[hosts.TestRequest]hosts.TestAnswer{}
 	for _, ask := range hosts.Asks(tests) {
 		u, _, err := site.Parse(strings.TrimSuffix(ask.Host, "/") + ask.Path)
 		if err != nil {
-			answers[ask] = hosts.Answer{Kind: hosts.GotFailure}
+			answers[ask] = hosts.TestAnswer{Kind: hosts.GotFailure}
 			continue
 		}
 		a, err := get(ask.Host, u)

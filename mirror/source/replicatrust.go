@@ -23,13 +23,13 @@ type replica struct {
 	mu      sync.Mutex // held while it is tested
 	tested  bool
 	trusted bool
-	why     string       // not trusted
-	probe   hosts.Answer // to a path that cannot exist
+	why     string           // not trusted
+	probe   hosts.TestAnswer // to a path that cannot exist
 }
 
 // trusts reports whether a replica is interchangeable with the origin: by an earlier test, or by one that is
 // made now.
-func (x *Replicas) trusts(ctx context.Context, a *replica) bool {
+func (x *ReplicaSource) trusts(ctx context.Context, a *replica) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.tested {
@@ -84,7 +84,7 @@ func (a *replica) isErrorPage(res *fetch.Result, u site.URL, body []byte) bool {
 
 // testOf returns the last test of a replica: of the origin's pages where they are, or where the job says that
 // they are.
-func (x *Replicas) testOf(a *replica) (p store.PairRecord, ok bool, err error) {
+func (x *ReplicaSource) testOf(a *replica) (p store.PairRecord, ok bool, err error) {
 	p, ok, err = x.o.Pairs.LoadPair(x.base, a.base.String())
 	valid := ok && isValid(&p, x.o.Now(), hosts.TestedFor)
 	if err == nil && x.o.Base != x.base && !valid {
@@ -107,7 +107,7 @@ func leadsAway(ctx context.Context, a *replica) (string, error) {
 
 // Renew tests, at the end of a complete run, the replicas of which no test is valid any more: while the
 // mirror is as the site is, a page that only one of the two has tells most. It returns notes for the summary.
-func (x *Replicas) Renew(ctx context.Context) (notes []string) {
+func (x *ReplicaSource) Renew(ctx context.Context) (notes []string) {
 	for _, a := range x.all {
 		p, ok, err := x.testOf(a)
 		if known := err == nil && ok && isValid(&p, x.o.Now(), renewAfter); known || ctx.Err() != nil {
@@ -151,7 +151,7 @@ func aboutPair(p *store.PairRecord) string {
 
 // test tests whether a replica has what the mirror holds, and keeps the result. ok is false when there is
 // none.
-func (x *Replicas) test(ctx context.Context, a *replica) (p store.PairRecord, ok bool) {
+func (x *ReplicaSource) test(ctx context.Context, a *replica) (p store.PairRecord, ok bool) {
 	tests := oneWay(x.base, a.base.String(), x.testPaths())
 	ids := map[string]uint32{}
 	for _, t := range tests {
@@ -159,7 +159,7 @@ func (x *Replicas) test(ctx context.Context, a *replica) (p store.PairRecord, ok
 			ids[t.Path] = id
 		}
 	}
-	answers, err := gather(tests, func(side string, u site.URL) (hosts.Answer, error) {
+	answers, err := gather(tests, func(side string, u site.URL) (hosts.TestAnswer, error) {
 		if side == x.base {
 			return x.heldPage(ids, "/"+strings.TrimPrefix(u.String(), x.base)), ctx.Err()
 		}
@@ -180,7 +180,7 @@ func (x *Replicas) test(ctx context.Context, a *replica) (p store.PairRecord, ok
 
 // testPaths returns the paths of the mirror's own pages by which a replica is tested. Other workers go on
 // meanwhile.
-func (x *Replicas) testPaths() []string {
+func (x *ReplicaSource) testPaths() []string {
 	t := x.o.Table
 	documents := ledger.DocumentTypes(t.MIMEs())
 	return leastPaths(x.base, func(yield func(string) bool) {
@@ -202,8 +202,8 @@ func (x *Replicas) testPaths() []string {
 }
 
 // heldPage answers for the origin with what the mirror holds of it.
-func (x *Replicas) heldPage(ids map[string]uint32, path string) hosts.Answer {
-	no := hosts.Answer{Kind: hosts.GotFailure}
+func (x *ReplicaSource) heldPage(ids map[string]uint32, path string) hosts.TestAnswer {
+	no := hosts.TestAnswer{Kind: hosts.GotFailure}
 	id, ok := ids[path]
 	if !ok {
 		return no
@@ -216,5 +216,5 @@ func (x *Replicas) heldPage(ids map[string]uint32, path string) hosts.Answer {
 	if err != nil {
 		return no // verify reports it
 	}
-	return hosts.Answer{Kind: hosts.GotPage, Body: hosts.AnswerBody(rec.MIME, rec.URL, body)}
+	return hosts.TestAnswer{Kind: hosts.GotPage, Body: hosts.AnswerBody(rec.MIME, rec.URL, body)}
 }

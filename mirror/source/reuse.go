@@ -41,8 +41,8 @@ type SiteFacts interface {
 	SetFact(name string, v []byte) error
 }
 
-// ReuseOptions are what a Reuse works with.
-type ReuseOptions struct {
+// ReuseSourceOptions are what a ReuseSource works with.
+type ReuseSourceOptions struct {
 	Provenance *ledger.Provenance // says which job's mirror is reused for what
 	Mirrors    OtherMirrors
 	Runs       func(job string, n int) ([]store.RunRecord, error) // the last n runs of a job, newest first
@@ -59,9 +59,9 @@ type ReuseOptions struct {
 	Log        *slog.Logger
 }
 
-// Reuse gives what another job has mirrored. Prepare comes before Get; Get is safe for concurrent use.
-type Reuse struct {
-	o       ReuseOptions
+// ReuseSource gives what another job has mirrored. Prepare comes before Get; Get is safe for concurrent use.
+type ReuseSource struct {
+	o       ReuseSourceOptions
 	mode    reuseMode
 	files   map[string]reusedFile // by what follows From; of mode reuseTakes
 	docs    *store.Documents
@@ -88,21 +88,21 @@ const (
 	reuseKeeps // the other mirror cannot be read now: what was taken of it stays as it is
 )
 
-// NewReuse returns a Reuse that gives nothing until Prepare.
-func NewReuse(o ReuseOptions) *Reuse {
-	return &Reuse{o: o, readers: sync.Pool{New: func() any { return store.NewFrameReader() }}}
+// NewReuseSource returns a ReuseSource that gives nothing until Prepare.
+func NewReuseSource(o ReuseSourceOptions) *ReuseSource {
+	return &ReuseSource{o: o, readers: sync.Pool{New: func() any { return store.NewFrameReader() }}}
 }
 
 // Covers reports whether Get may have an answer for a URL.
-func (x *Reuse) Covers(u site.URL) bool {
+func (x *ReuseSource) Covers(u site.URL) bool {
 	return x.mode != reuseNothing && strings.HasPrefix(u.String(), x.o.Provenance.At)
 }
 
 // Taken is how many answers were given of the other mirror as it is now.
-func (x *Reuse) Taken() int64 { return x.taken.Load() }
+func (x *ReuseSource) Taken() int64 { return x.taken.Load() }
 
 // Get gives a URL from the other mirror. The only error is that of our disk.
-func (x *Reuse) Get(_ context.Context, ask *Ask) (Answer, error) {
+func (x *ReuseSource) Get(_ context.Context, ask *Ask) (Answer, error) {
 	rec, from := ask.Record, x.o.Provenance
 	rest, ok := strings.CutPrefix(rec.URL.String(), from.At)
 	if x.mode == reuseNothing || !ok {
@@ -143,12 +143,12 @@ func (x *Reuse) Get(_ context.Context, ask *Ask) (Answer, error) {
 	}
 	x.taken.Add(1)
 	a.Status, a.body = http.StatusOK, body
-	a.Content = &Content{Body: body, MIME: f.mime, Charset: f.charset, Modified: f.modified}
+	a.Content = &Received{Body: body, MIME: f.mime, Charset: f.charset, Modified: f.modified}
 	return a, nil
 }
 
 // kept is the answer while the other mirror cannot be read: what was taken of it stays as it is.
-func (x *Reuse) kept(rec *store.Resource) Answer {
+func (x *ReuseSource) kept(rec *store.Resource) Answer {
 	if !x.o.Provenance.Reused(rec) {
 		return Answer{}
 	}
@@ -172,7 +172,7 @@ func statusOfHeld(rec *store.Resource) int {
 }
 
 // read puts a body of the other mirror into a sink, and checks it.
-func (x *Reuse) read(f *reusedFile, body *BodySink) error {
+func (x *ReuseSource) read(f *reusedFile, body *BodySink) error {
 	w, err := body.Begin(&fetch.Head{MIME: f.mime, Length: f.size})
 	if err != nil {
 		return err
@@ -204,7 +204,7 @@ func sameDigest(body *BodySink, f *reusedFile) error {
 }
 
 // Close lets go of the other mirror. There is no Get after it.
-func (x *Reuse) Close() {
+func (x *ReuseSource) Close() {
 	if x.docs != nil {
 		if err := x.docs.Close(); err != nil {
 			x.o.Log.Warn("packs of another mirror", "job", x.o.Provenance.Job, "err", err)

@@ -23,7 +23,7 @@ const reuseKept = 30 * 24 * time.Hour
 
 // Prepare reads what the other mirror holds, and verifies it when it is time. note is what the summary says
 // of it, "" for nothing. When ctx ends, the run does.
-func (x *Reuse) Prepare(ctx context.Context) (note string, err error) {
+func (x *ReuseSource) Prepare(ctx context.Context) (note string, err error) {
 	from := x.o.Provenance
 	if from.Job == "" {
 		return "", nil
@@ -77,7 +77,7 @@ func (x *Reuse) Prepare(ctx context.Context) (note string, err error) {
 
 // unusable says why the list of the other mirror's files cannot be used in this run, "" when it can. What was
 // taken of the mirror stays as it is for some time.
-func (x *Reuse) unusable(files map[string]reusedFile, err error, last reuseRecord, tooLong bool) string {
+func (x *ReuseSource) unusable(files map[string]reusedFile, err error, last reuseRecord, tooLong bool) string {
 	from := x.o.Provenance
 	switch {
 	case errors.Is(err, store.ErrNoSite):
@@ -97,7 +97,7 @@ func (x *Reuse) unusable(files map[string]reusedFile, err error, last reuseRecor
 }
 
 // list reads the records of the other mirror, which is locked only as long as that takes.
-func (x *Reuse) list() (files map[string]reusedFile, err error) {
+func (x *ReuseSource) list() (files map[string]reusedFile, err error) {
 	from := x.o.Provenance
 	runs, err := x.o.Runs(from.Job, 1)
 	if err != nil {

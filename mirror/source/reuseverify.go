@@ -66,7 +66,7 @@ type reuseVerification struct {
 }
 
 // verify requests some of the files of the site itself. The only error is that ctx ended.
-func (x *Reuse) verify(ctx context.Context, files map[string]reusedFile) (v reuseVerification, err error) {
+func (x *ReuseSource) verify(ctx context.Context, files map[string]reusedFile) (v reuseVerification, err error) {
 	from := x.o.Provenance
 	v.record = reuseRecord{Job: from.Job, From: from.From, At: from.At, Verified: x.o.Now().UTC()}
 	k := x.o.NewAsker()
@@ -93,7 +93,7 @@ func (x *Reuse) verify(ctx context.Context, files map[string]reusedFile) (v reus
 		switch {
 		case c.silent:
 			silence++
-		case c.asked:
+		case c.answered:
 			silence = 0
 		}
 		if c.why != "" {
@@ -113,16 +113,16 @@ func (x *Reuse) verify(ctx context.Context, files map[string]reusedFile) (v reus
 
 // comparison is what the request of one file of a verification brought.
 type comparison struct {
-	asked   bool   // an answer came
-	silent  bool   // no answer came
-	same    bool   // the file of the other mirror
-	differs bool   // another file, or one that is not to be taken
-	because string // of differs; "": its bytes are others
-	why     string // what came in the place of a file
+	answered bool   // an answer came
+	silent   bool   // no answer came
+	same     bool   // the file of the other mirror
+	differs  bool   // another file, or one that is not to be taken
+	because  string // of differs; "": its bytes are others
+	why      string // what came in the place of a file
 }
 
 // compare requests one file. The only error is that ctx ended.
-func (x *Reuse) compare(ctx context.Context, k *Asker, u site.URL, digest [32]byte) (comparison, error) {
+func (x *ReuseSource) compare(ctx context.Context, k *Asker, u site.URL, digest [32]byte) (comparison, error) {
 	may, err := k.Allowed(ctx, u)
 	if err != nil {
 		return comparison{}, err
@@ -138,7 +138,7 @@ func (x *Reuse) compare(ctx context.Context, k *Asker, u site.URL, digest [32]by
 	if err != nil {
 		return comparison{silent: true, why: fmt.Sprintf("%s: %v", u, err)}, nil
 	}
-	c := comparison{asked: true}
+	c := comparison{answered: true}
 	tags := robots.ParseXRobotsTag(res.RobotsTags(), x.o.Product, x.o.Now())
 	obeyed := x.o.Product != ""
 	switch {

@@ -10,15 +10,15 @@ import (
 // exist, and by what is said again and again. The paper has none.
 type guards struct {
 	o       StageTwo
-	answers map[TestRequest]Answer
+	answers map[TestRequest]TestAnswer
 }
 
-func (g guards) probe(host string) Answer { return g.answers[TestRequest{host, ProbePath(host)}] }
+func (g guards) probe(host string) TestAnswer { return g.answers[TestRequest{host, ProbePath(host)}] }
 
 // soft says whether a page is like the answer of its host to a path that does not exist.
-func (g guards) soft(host string, page Answer) bool { return g.likeness(host, page) >= g.o.Soft }
+func (g guards) soft(host string, page TestAnswer) bool { return g.likeness(host, page) >= g.o.Soft }
 
-func (g guards) likeness(host string, page Answer) float64 {
+func (g guards) likeness(host string, page TestAnswer) float64 {
 	probe := g.probe(host)
 	if probe.Kind != GotPage {
 		return 0
@@ -29,7 +29,7 @@ func (g guards) likeness(host string, page Answer) float64 {
 // explained says whether a resemblance of a page to one of another host, high as it is, comes from what the
 // page has in common with the answer to a path that does not exist: of what it says beyond that, it must be
 // as high.
-func (g guards) explained(host string, page Answer, resemblance float64) bool {
+func (g guards) explained(host string, page TestAnswer, resemblance float64) bool {
 	return 1-resemblance > (1-g.likeness(host, page))*(1-g.o.High)
 }
 

@@ -28,47 +28,47 @@ func TestHostsThatAnswerAll(t *testing.T) {
 		return out.String()
 	}
 	text := "<title>Welcome</title>" + words(100)
-	decide := func(get func(TestRequest) Answer) PairVerdict {
-		answers := map[TestRequest]Answer{}
+	decide := func(get func(TestRequest) TestAnswer) PairVerdict {
+		answers := map[TestRequest]TestAnswer{}
 		for _, ask := range Asks(tests) {
 			answers[ask] = get(ask)
 		}
 		return StageTwo{}.Decide(tests, answers)
 	}
-	give := func(ask TestRequest, body string) Answer {
-		return Answer{Kind: GotPage, Body: NewAnswer([]byte(body), true, true, 0, ask.Path)}
+	give := func(ask TestRequest, body string) TestAnswer {
+		return TestAnswer{Kind: GotPage, Body: NewAnswer([]byte(body), true, true, 0, ask.Path)}
 	}
 	isProbe := func(ask TestRequest) bool { return ask.Path == ProbePath(ask.Host) }
-	for name, get := range map[string]func(TestRequest) Answer{
-		"a number in every answer": func(ask TestRequest) Answer { return give(ask, text+words(1)+text) },
-		"some words in every one":  func(ask TestRequest) Answer { return give(ask, text+words(5+n%20)) },
-		"all but what ends in html": func(ask TestRequest) Answer {
+	for name, get := range map[string]func(TestRequest) TestAnswer{
+		"a number in every answer": func(ask TestRequest) TestAnswer { return give(ask, text+words(1)+text) },
+		"some words in every one":  func(ask TestRequest) TestAnswer { return give(ask, text+words(5+n%20)) },
+		"all but what ends in html": func(ask TestRequest) TestAnswer {
 			if isProbe(ask) {
-				return Answer{Kind: GotFailure}
+				return TestAnswer{Kind: GotFailure}
 			}
 			return give(ask, text)
 		},
-		"the same with the path": func(ask TestRequest) Answer {
+		"the same with the path": func(ask TestRequest) TestAnswer {
 			if isProbe(ask) {
-				return Answer{Kind: GotFailure}
+				return TestAnswer{Kind: GotFailure}
 			}
 			return give(ask, text+" at "+ask.Path)
 		},
-		"no text but scripts": func(ask TestRequest) Answer {
+		"no text but scripts": func(ask TestRequest) TestAnswer {
 			if isProbe(ask) {
-				return Answer{Kind: GotFailure}
+				return TestAnswer{Kind: GotFailure}
 			}
 			return give(ask, "<script>"+words(9)+"</script><div></div>")
 		},
-		"what cannot exist is forbidden": func(ask TestRequest) Answer {
+		"what cannot exist is forbidden": func(ask TestRequest) TestAnswer {
 			if isProbe(ask) {
-				return Answer{Kind: Disallowed}
+				return TestAnswer{Kind: Disallowed}
 			}
 			return give(ask, text+strings.Repeat(fmt.Sprintf("%x ", hash.H(ask.Path)), 50))
 		},
-		"nobody said what cannot exist is": func(ask TestRequest) Answer {
+		"nobody said what cannot exist is": func(ask TestRequest) TestAnswer {
 			if isProbe(ask) {
-				return Answer{Kind: NoAnswer}
+				return TestAnswer{Kind: NoAnswer}
 			}
 			return give(ask, text+strings.Repeat(fmt.Sprintf("%x ", hash.H(ask.Path)), 50))
 		},
@@ -80,7 +80,7 @@ func TestHostsThatAnswerAll(t *testing.T) {
 	}
 	// Pages that share much with an error page of their host, and all but a few words with one another, are
 	// pages.
-	v := decide(func(ask TestRequest) Answer {
+	v := decide(func(ask TestRequest) TestAnswer {
 		if isProbe(ask) {
 			return give(ask, text+"There is no such page.")
 		}

@@ -115,9 +115,9 @@ func TestStageTwoOptions(t *testing.T) {
 	if len(tests) != 1+2+2 {
 		t.Errorf("%d tests", len(tests))
 	}
-	answers := map[TestRequest]Answer{}
+	answers := map[TestRequest]TestAnswer{}
 	for _, ask := range Asks(tests) {
-		answers[ask] = Answer{Kind: GotFailure}
+		answers[ask] = TestAnswer{Kind: GotFailure}
 		if ask.Path != ProbePath(ask.Host) {
 			answers[ask] = page("one two three four five six seven eight nine ten eleven " + ask.Host[:1] +
 				" twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty " + ask.Path)

@@ -105,8 +105,8 @@ const (
 	Disallowed                       // robots.txt forbids it, so nothing was asked
 )
 
-// Answer is what a GET of a path of a host came to.
-type Answer struct {
+// TestAnswer is what a GET of a path of a host came to.
+type TestAnswer struct {
 	Kind  AnswerKind
 	Body  PageBody // of GotPage
 	Other bool     // a redirect led to the other host of the pair
@@ -233,7 +233,7 @@ func (v *PairVerdict) Interchangeable() bool {
 
 // Decide runs the tests of a pair on the answers to what Asks lists; an answer that is missing counts as
 // none.
-func (o StageTwo) Decide(tests []Test, answers map[TestRequest]Answer) PairVerdict {
+func (o StageTwo) Decide(tests []Test, answers map[TestRequest]TestAnswer) PairVerdict {
 	v := PairVerdict{}
 	if len(tests) == 0 {
 		return v
@@ -247,7 +247,7 @@ func (o StageTwo) Decide(tests []Test, answers map[TestRequest]Answer) PairVerdi
 		}
 	}
 	guard := guards{o, answers}
-	got := func(host, path string) (Answer, bool) {
+	got := func(host, path string) (TestAnswer, bool) {
 		a := answers[TestRequest{host, path}]
 		if a.Kind != GotPage {
 			return a, false
@@ -323,7 +323,7 @@ func (o StageTwo) Decide(tests []Test, answers map[TestRequest]Answer) PairVerdi
 }
 
 // hostFailure says that a host answered nothing that was asked, and why; else NoInformation.
-func hostFailure(host string, tests []Test, answers map[TestRequest]Answer) Level {
+func hostFailure(host string, tests []Test, answers map[TestRequest]TestAnswer) Level {
 	asked, noAddress := 0, 0
 	paths := []string{ProbePath(host)}
 	for _, t := range tests {

@@ -69,22 +69,22 @@ func newServer(t testing.TB, c *replicatest.Corpus) *server {
 	return s
 }
 
-func (s *server) get(a TestRequest) Answer {
+func (s *server) get(a TestRequest) TestAnswer {
 	if kind, ok := s.dead[a.Host]; ok {
-		return Answer{Kind: kind}
+		return TestAnswer{Kind: kind}
 	}
 	if b, ok := s.bodies[a]; ok {
-		return Answer{Kind: GotPage, Body: b}
+		return TestAnswer{Kind: GotPage, Body: b}
 	}
 	if b, ok := s.soft[a.Host]; ok {
-		return Answer{Kind: GotPage, Body: b}
+		return TestAnswer{Kind: GotPage, Body: b}
 	}
-	return Answer{Kind: GotFailure}
+	return TestAnswer{Kind: GotFailure}
 }
 
 func (s *server) decide(a, b HostSample, guard bool) PairVerdict {
 	tests := StageTwo{}.Plan(a, b)
-	answers := map[TestRequest]Answer{}
+	answers := map[TestRequest]TestAnswer{}
 	for _, ask := range Asks(tests) {
 		if guard || ask.Path != ProbePath(ask.Host) {
 			answers[ask] = s.get(ask)
@@ -183,11 +183,11 @@ func TestPagesThatRepeatTheirPath(t *testing.T) {
 		return "<title>" + ask.Path + "</title><p>This is what is told of " + ask.Path +
 			" here, in words of its own: " + strings.Repeat(fmt.Sprintf("%x ", hash.H(ask.Path)), 20)
 	}
-	ask := func(f func(TestRequest) string) map[TestRequest]Answer {
-		out := map[TestRequest]Answer{}
+	ask := func(f func(TestRequest) string) map[TestRequest]TestAnswer {
+		out := map[TestRequest]TestAnswer{}
 		for _, x := range Asks(StageTwo{}.Plan(a, b)) {
 			path := strings.ReplaceAll(x.Path, "%20", " ")
-			out[x] = Answer{
+			out[x] = TestAnswer{
 				Kind: GotPage,
 				Body: NewAnswer([]byte(f(TestRequest{x.Host, path})), true, true, 0, x.Path),
 			}
@@ -216,8 +216,8 @@ func TestPagesThatRepeatTheirPath(t *testing.T) {
 	}
 }
 
-func page(words string) Answer {
-	return Answer{Kind: GotPage, Body: NewBody([]byte("<p>"+words), true, true, 3)}
+func page(words string) TestAnswer {
+	return TestAnswer{Kind: GotPage, Body: NewBody([]byte("<p>"+words), true, true, 3)}
 }
 
 func TestDecide(t *testing.T) {
@@ -227,11 +227,11 @@ func TestDecide(t *testing.T) {
 	if len(tests) != 1+5+2 {
 		t.Fatalf("%d tests", len(tests))
 	}
-	all := func(f func(TestRequest) Answer) map[TestRequest]Answer {
-		out := map[TestRequest]Answer{}
+	all := func(f func(TestRequest) TestAnswer) map[TestRequest]TestAnswer {
+		out := map[TestRequest]TestAnswer{}
 		for _, ask := range Asks(tests) {
 			if ask.Path == ProbePath(ask.Host) {
-				out[ask] = Answer{Kind: GotFailure}
+				out[ask] = TestAnswer{Kind: GotFailure}
 			}
 			if r := f(ask); r.Kind != 0 {
 				out[ask] = r
@@ -239,84 +239,84 @@ func TestDecide(t *testing.T) {
 		}
 		return out
 	}
-	genuine := func(ask TestRequest) Answer {
+	genuine := func(ask TestRequest) TestAnswer {
 		if len(ask.Path) > 5 {
-			return Answer{}
+			return TestAnswer{}
 		}
 		return page("what is told of " + strings.Repeat(ask.Path+" ", 3))
 	}
 	for _, tc := range []struct {
 		name string
-		get  func(TestRequest) Answer
+		get  func(TestRequest) TestAnswer
 		want string
 	}{
 		{"equal", genuine, "1 confident 8 good 1.0"},
-		{"all answered with one page", func(TestRequest) Answer {
+		{"all answered with one page", func(TestRequest) TestAnswer {
 			return page("welcome to this server, which has everything")
 		}, "no information 0 good 0.0"},
-		{"one answers all", func(ask TestRequest) Answer {
+		{"one answers all", func(ask TestRequest) TestAnswer {
 			if ask.Host == "b.test" {
 				return page("welcome to this server, which has everything")
 			}
 			return genuine(ask)
 		}, "mismatch confident 6 good 0.0"},
-		{"forbidden", func(ask TestRequest) Answer {
+		{"forbidden", func(ask TestRequest) TestAnswer {
 			if ask.Path != "/1" {
-				return Answer{Kind: Disallowed}
+				return TestAnswer{Kind: Disallowed}
 			}
 			return genuine(ask)
 		}, "1 2 good 1.0"},
-		{"all forbidden", func(TestRequest) Answer {
-			return Answer{Kind: Disallowed}
+		{"all forbidden", func(TestRequest) TestAnswer {
+			return TestAnswer{Kind: Disallowed}
 		}, "no information 0 good 0.0"},
-		{"only the root", func(ask TestRequest) Answer {
+		{"only the root", func(ask TestRequest) TestAnswer {
 			if ask.Path == "/" || (ask.Host == "a.test" && len(ask.Path) < 5) {
 				return genuine(ask)
 			}
-			return Answer{Kind: GotFailure}
+			return TestAnswer{Kind: GotFailure}
 		}, "4 root only confident 6 good 0.2"},
-		{"no such host", func(ask TestRequest) Answer {
+		{"no such host", func(ask TestRequest) TestAnswer {
 			if ask.Host == "b.test" {
-				return Answer{Kind: NoAddress}
+				return TestAnswer{Kind: NoAddress}
 			}
 			return genuine(ask)
 		}, "DNS failure 0 good 0.0"},
-		{"silent host", func(ask TestRequest) Answer {
+		{"silent host", func(ask TestRequest) TestAnswer {
 			if ask.Host == "a.test" {
-				return Answer{Kind: NoAnswer}
+				return TestAnswer{Kind: NoAnswer}
 			}
 			return genuine(ask)
 		}, "server failure 0 good 0.0"},
-		{"one leads to the other", func(ask TestRequest) Answer {
+		{"one leads to the other", func(ask TestRequest) TestAnswer {
 			r := genuine(ask)
 			r.Other = r.Kind != 0 && ask.Host == "b.test"
 			return r
 		}, "1 alias confident 8 good 1.0"},
-		{"both lead to a third", func(ask TestRequest) Answer {
+		{"both lead to a third", func(ask TestRequest) TestAnswer {
 			r := genuine(ask)
 			r.At = "https://c.test" + ask.Path
 			return r
 		}, "1 alias confident 8 good 1.0"},
-		{"each has its own", func(ask TestRequest) Answer {
+		{"each has its own", func(ask TestRequest) TestAnswer {
 			r := genuine(ask)
 			r.At = "https://" + ask.Host + ask.Path
 			return r
 		}, "1 confident 8 good 1.0"},
-		{"one page of one leads to the other", func(ask TestRequest) Answer {
+		{"one page of one leads to the other", func(ask TestRequest) TestAnswer {
 			r := genuine(ask)
 			r.Other = ask.Host == "b.test" && ask.Path == "/2"
 			return r
 		}, "1 confident 8 good 1.0"},
-		{"a host that answers for what cannot exist only", func(ask TestRequest) Answer {
+		{"a host that answers for what cannot exist only", func(ask TestRequest) TestAnswer {
 			if ask.Host == "b.test" && ask.Path != ProbePath("b.test") {
-				return Answer{Kind: NoAnswer}
+				return TestAnswer{Kind: NoAnswer}
 			}
 			return genuine(ask)
 		}, "mismatch confident 6 good 0.0"},
-		{"everything fails", func(TestRequest) Answer {
-			return Answer{Kind: GotFailure}
+		{"everything fails", func(TestRequest) TestAnswer {
+			return TestAnswer{Kind: GotFailure}
 		}, "no information 0 good 0.0"},
-		{"nothing was asked", func(TestRequest) Answer { return Answer{} }, "no information 0 good 0.0"},
+		{"nothing was asked", func(TestRequest) TestAnswer { return TestAnswer{} }, "no information 0 good 0.0"},
 	} {
 		v := StageTwo{}.Decide(tests, all(tc.get))
 		got := v.Level.String()

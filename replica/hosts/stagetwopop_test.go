@@ -98,11 +98,11 @@ func TestLevelsOfPopulations(t *testing.T) {
 			continue
 		}
 		tests := StageTwo{}.Plan(samples[0], samples[1])
-		answers := map[TestRequest]Answer{}
+		answers := map[TestRequest]TestAnswer{}
 		for _, ask := range Asks(tests) {
-			answers[ask] = Answer{Kind: GotFailure}
+			answers[ask] = TestAnswer{Kind: GotFailure}
 			if body, ok := bodies[ask]; ok {
-				answers[ask] = Answer{Kind: GotPage, Body: NewAnswer([]byte(body), true, true, 0, ask.Path)}
+				answers[ask] = TestAnswer{Kind: GotPage, Body: NewAnswer([]byte(body), true, true, 0, ask.Path)}
 			}
 		}
 		got := StageTwo{}.Decide(tests, answers)
