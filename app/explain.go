@@ -15,8 +15,8 @@ import (
 	"mirrord/store"
 )
 
-// Explain says why a URL is or is not in a job's mirror; with head it reads the stored heads of answers too. No request is made. A
-// URL that cannot be one is wrong usage.
+// Explain says why a URL is or is not in a job's mirror; with head it reads the stored heads of answers
+// too. No request is made. A URL that cannot be one is wrong usage.
 func Explain(ctx context.Context, a *App, name, url string, head bool) (_ *report.Explanation, err error) {
 	if _, _, err := site.Parse(url); err != nil {
 		return nil, Usagef("explain: %w", err)
@@ -45,8 +45,11 @@ type ExplainRequest struct {
 }
 
 // ExplainIn is Explain in a state that is open.
-func ExplainIn(ctx context.Context, st *store.State, j *job.Job, r ExplainRequest) (x *report.Explanation, err error) {
-	err = view(st, j.Name, func(s *store.Site) error {
+func ExplainIn(
+	ctx context.Context, st *store.State, j *job.Job, r ExplainRequest,
+) (*report.Explanation, error) {
+	var x *report.Explanation
+	err := view(st, j.Name, func(s *store.Site) (err error) {
 		x, err = explain(ctx, j, st, s, r)
 		return err
 	})
@@ -56,8 +59,11 @@ func ExplainIn(ctx context.Context, st *store.State, j *job.Job, r ExplainReques
 	return x, err
 }
 
-// explain explains a URL of a site that is open, nil for one that was never retrieved, in a state, nil for none.
-func explain(ctx context.Context, j *job.Job, st *store.State, s *store.Site, r ExplainRequest) (*report.Explanation, error) {
+// explain explains a URL of a site that is open, nil for one that was never retrieved, in a state, nil for
+// none.
+func explain(
+	ctx context.Context, j *job.Job, st *store.State, s *store.Site, r ExplainRequest,
+) (*report.Explanation, error) {
 	v, err := report.Load(j, s, r.At)
 	if err != nil {
 		return nil, err

@@ -147,7 +147,8 @@ func (o EvolutionOrder) compare(x, y *report.DirEvolution) int {
 	return 0
 }
 
-// Rules is which directories of a mirror seldom change, as mined from what runs have observed with the thresholds of the job.
+// Rules is which directories of a mirror seldom change, as mined from what runs have observed with the
+// thresholds of the job.
 func Rules(a *App, name string) (r *report.SiteRules, err error) {
 	err = look(a, name, func(j *job.Job, s *store.Site) error {
 		v, err := report.Load(j, s, a.now())

@@ -17,7 +17,8 @@ import (
 	"mirrord/web"
 )
 
-// openPast opens a kept version of a site, also while a run writes it; 0 is the published version. Nobody is kept from writing.
+// openPast opens a kept version of a site, also while a run writes it; 0 is the published version. Nobody
+// is kept from writing.
 func openPast(st *store.State, name string, number int) (*pastTree, error) {
 	p, err := readPast(st, name, number)
 	if err != nil {
@@ -126,7 +127,8 @@ func (k *KeptVersions) History(_ context.Context, name string, u site.URL) (out 
 // Close lets go of what was kept for the next call.
 func (k *KeptVersions) Close() error { return k.views.close() }
 
-// pastTree is a version that is read again when the files that it relies on were compacted away. It is safe for concurrent use.
+// pastTree is a version that is read again when the files that it relies on were compacted away. It is safe
+// for concurrent use.
 type pastTree struct {
 	st     *store.State
 	name   string

@@ -10,11 +10,12 @@ import (
 	"mirrord/store"
 )
 
-// sharedFor is how long a view that is a copy serves further requests: whoever asks a public server often must not make it copy a large
-// database each time.
+// sharedFor is how long a view that is a copy serves further requests: whoever asks a public server often
+// must not make it copy a large database each time.
 const sharedFor = 5 * time.Second
 
-// sharedViews keeps a view of each site for a moment, if a run writes the site. The zero value is ready. It is safe for concurrent use.
+// sharedViews keeps a view of each site for a moment, if a run writes the site. The zero value is ready. It
+// is safe for concurrent use.
 type sharedViews struct {
 	mu     sync.Mutex // guards what follows, and the counts of the views
 	open   map[string]*sharedView
@@ -28,7 +29,8 @@ type sharedView struct {
 	until *time.Timer // nil once nobody new may read it
 }
 
-// read calls f with a view of a site, which may be sharedFor old while a run writes it. f is called again as view says.
+// read calls f with a view of a site, which may be sharedFor old while a run writes it. f is called again
+// as view says.
 func (v *sharedViews) read(st *store.State, name string, f func(*store.Site) error) error {
 	s := v.take(name)
 	if s == nil {
@@ -60,7 +62,8 @@ func (v *sharedViews) take(name string) *sharedView {
 	return s
 }
 
-// put keeps a view for others, if it is a copy: one that is read in place keeps runs from beginning. The caller is its first user.
+// put keeps a view for others, if it is a copy: one that is read in place keeps runs from beginning. The
+// caller is its first user.
 func (v *sharedViews) put(name string, site *store.Site) *sharedView {
 	s := &sharedView{site: site, users: 1}
 	v.mu.Lock()

@@ -26,11 +26,12 @@ type Verified struct {
 	*phm.Report
 	Kept         *store.Stats    `json:"kept,omitempty"`
 	KeptProblems []store.Problem `json:"kept_problems,omitempty"`
-	Running      bool            `json:"running,omitempty"` // a run was under way: what it committed since is not checked
+	Running      bool            `json:"running,omitempty"` // a run was writing it meanwhile
 }
 
-// Verify checks a mirror: a file, a directory, or that of a job, of which what is kept besides is checked too. links says whether the links of pages are read
-// in files and directories; of a job they always are. What is wrong is in the report, and is no error.
+// Verify checks a mirror: a file, a directory, or that of a job, of which what is kept besides is checked
+// too. links says whether the links of pages are read in files and directories; of a job they always are.
+// What is wrong is in the report, and is no error.
 func Verify(ctx context.Context, a *App, what string, links bool) (*Verified, error) {
 	out := new(Verified)
 	fi, err := os.Stat(what)
@@ -50,9 +51,12 @@ func Verify(ctx context.Context, a *App, what string, links bool) (*Verified, er
 	return out, err
 }
 
-// TreeIsWrong reports whether something is wrong with the published tree of a job, which is made of what is kept besides.
+// TreeIsWrong reports whether something is wrong with the published tree of a job, which is made of what is
+// kept besides.
 func (r *Verified) TreeIsWrong() bool {
-	return slices.ContainsFunc(r.KeptProblems, func(p store.Problem) bool { return p.Kind == store.BadTree || p.Kind == store.BadCurrent })
+	return slices.ContainsFunc(r.KeptProblems, func(p store.Problem) bool {
+		return p.Kind == store.BadTree || p.Kind == store.BadCurrent
+	})
 }
 
 // Count is how many problems there are, with those that are not listed.
@@ -97,8 +101,8 @@ func verifyFile(ctx context.Context, name string, links bool) (*phm.Report, erro
 	return phm.VerifyArchive(f, fi.Size(), phm.Limits{}, phm.VerifyOptions{})
 }
 
-// verifySite checks a job's mirror: all that is kept of it, its published tree, and that the two agree. While a run is under way that is what
-// the run had committed when the check began.
+// verifySite checks a job's mirror: all that is kept of it, its published tree, and that the two agree.
+// While a run is under way that is what the run had committed when the check began.
 func verifySite(ctx context.Context, a *App, name string) (*Verified, error) {
 	if !job.ValidName(name) {
 		return nil, Usagef("%q cannot name a job", name)
@@ -112,7 +116,8 @@ func verifySite(ctx context.Context, a *App, name string) (*Verified, error) {
 	if (err != nil) || !stale || first.Count() == 0 {
 		return first, err
 	}
-	// Bodies and files that went while they were checked look like damage, but not to a second check, which misses others.
+	// Bodies and files that went while they were checked look like damage, but not to a second check, which
+	// misses others.
 	again, stale, err := verifyView(ctx, st, name)
 	if (err == nil) && stale {
 		again.keepCommon(first)
@@ -140,7 +145,8 @@ func verifyView(ctx context.Context, st *store.State, name string) (out *Verifie
 	return out, s.Stale(), err
 }
 
-// keepCommon drops the problems that another check has not found. A list that was cut is left as it is: the site is ruined.
+// keepCommon drops the problems that another check has not found. A list that was cut is left as it is: the
+// site is ruined.
 func (r *Verified) keepCommon(other *Verified) {
 	if len(r.KeptProblems) < r.Kept.Problems || len(other.KeptProblems) < other.Kept.Problems {
 		return
@@ -153,6 +159,8 @@ func (r *Verified) keepCommon(other *Verified) {
 	for _, p := range other.KeptProblems {
 		found[subject{p.Kind, p.Subject}] = true
 	}
-	r.KeptProblems = slices.DeleteFunc(r.KeptProblems, func(p store.Problem) bool { return !found[subject{p.Kind, p.Subject}] })
+	r.KeptProblems = slices.DeleteFunc(r.KeptProblems, func(p store.Problem) bool {
+		return !found[subject{p.Kind, p.Subject}]
+	})
 	r.Kept.Problems = len(r.KeptProblems)
 }

@@ -10,12 +10,13 @@ import (
 	"mirrord/store"
 )
 
-// What only one of two checks of a site that changes has found has gone meanwhile; what both have found is damage.
+// What only one of two checks of a site that changes has found has gone meanwhile; what both have found is
+// damage.
 func TestKeepCommonProblems(t *testing.T) {
 	found := func(subjects ...string) *Verified {
 		v := &Verified{Report: new(phm.Report), Kept: &store.Stats{Problems: len(subjects)}}
 		for _, s := range subjects {
-			v.KeptProblems = append(v.KeptProblems, store.Problem{Kind: store.BadFrame, Subject: s, Detail: "of this check"})
+			v.KeptProblems = append(v.KeptProblems, store.Problem{Kind: store.BadFrame, Subject: s})
 		}
 		return v
 	}
@@ -34,6 +35,6 @@ func TestKeepCommonProblems(t *testing.T) {
 	ruined := found("a", "b")
 	ruined.Kept.Problems = 5000 // more than are listed
 	if ruined.keepCommon(found("c")); ruined.Count() != 5000 || len(ruined.KeptProblems) != 2 {
-		t.Errorf("of a ruined site %d problems are left, %d are listed", ruined.Count(), len(ruined.KeptProblems))
+		t.Errorf("of a ruined site %d are left, %d are listed", ruined.Count(), len(ruined.KeptProblems))
 	}
 }

@@ -13,8 +13,8 @@ import (
 // viewTries is how many views of a site are read when each of them changes while it is read.
 const viewTries = 3
 
-// view reads a site as of its last commit, also while a run writes it. What has gone while f read a view is no damage: f is called
-// again with a new view, so it must set what it returns anew.
+// view reads a site as of its last commit, also while a run writes it. What has gone while f read a view is
+// no damage: f is called again with a new view, so it must set what it returns anew.
 func view(st *store.State, name string, f func(*store.Site) error) error {
 	if !job.ValidName(name) {
 		return Usagef("%q cannot name a job", name)
@@ -33,7 +33,8 @@ func view(st *store.State, name string, f func(*store.Site) error) error {
 		case !gone:
 			return err
 		case try == viewTries:
-			return fmt.Errorf("site %s changed while it was read; try again: %v", name, err) // not damaged, so not %w
+			// It is not damaged, so the error is not wrapped.
+			return fmt.Errorf("site %s changed while it was read; try again: %v", name, err)
 		}
 	}
 }

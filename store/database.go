@@ -37,7 +37,7 @@ type database struct {
 	yield *yielding // to readers; nil when nobody is to be waited for
 	// around each writing transaction: nobody waits for a lock of bbolt that a panic left behind
 	writing sync.Mutex
-	copied  *dbpages.Head         // of the file that a copy was made of; nil when the file itself is open
+	copied  *dbpages.Commit       // of the file that a copy was made of; nil when the file itself is open
 	busy    bool                  // somebody was writing the file that a copy was made of
 	bad     atomic.Pointer[error] // the first thing that went wrong
 	stuck   atomic.Bool           // bbolt holds locks that nobody will release

@@ -16,12 +16,14 @@ import (
 	"mirrord/internal/dbpages"
 )
 
-// Whoever only looks at a site reads a copy of its database as of the last commit: so a run can go on meanwhile, or begin, and a
-// reader that was stopped keeps nobody from anything. dbpages.Head says why a copy is consistent when the newest meta page is
-// the same before and after it; nothing else is needed for that. So that a copy of a large file comes about beside a run that
-// commits often, the reader marks a second file, the sign, while it copies, and the writer looks at the mark before each
-// transaction and waits, but not for long: see yielding. The reader never waits for the writer, and a mark goes with its
-// process. Where there is no room for a copy, a database that nobody writes is read in place under its lock.
+// Whoever only looks at a site reads a copy of its database as of the last commit: so a run can go on
+// meanwhile, or begin, and a reader that was stopped keeps nobody from anything. dbpages.Commit says why a
+// copy is consistent when the newest meta page is the same before and after it; nothing else is needed for
+// that. So that a copy of a large file comes about beside a run that commits often, the reader marks a
+// second file, the sign, while it copies, and the writer looks at the mark before each transaction and
+// waits, but not for long: see yielding. The reader never waits for the writer, and a mark goes with its
+// process. Where there is no room for a copy, a database that nobody writes is read in place under its
+// lock.
 
 // How long a copy may take, with all attempts, and the longest pause between two.
 const (
@@ -29,8 +31,8 @@ const (
 	copyPause = 100 * time.Millisecond
 )
 
-// openCopy opens a copy of the file as it was after the last commit, and closes the file. Without an error it returns nil when
-// the file itself is to be read, which is locked then.
+// openCopy opens a copy of the file as it was after the last commit, and closes the file. Without an error
+// it returns nil when the file itself is to be read, which is locked then.
 func (d *database) openCopy(src *os.File) (*os.File, error) {
 	switch err := d.lock(src); {
 	case errors.Is(err, ErrLocked):
@@ -56,7 +58,7 @@ func (d *database) openCopy(src *os.File) (*os.File, error) {
 
 // makeCopy makes a copy and notes what it is of.
 func (d *database) makeCopy(src *os.File) (dst *os.File, err error) {
-	var head dbpages.Head
+	var head dbpages.Commit
 	if d.sign != "" {
 		if sign, err := os.Open(d.sign); err == nil { // missing: no writer knows the sign
 			defer sign.Close()
@@ -83,10 +85,10 @@ func (d *database) makeCopy(src *os.File) (dst *os.File, err error) {
 }
 
 // copyTo makes a copy in a folder.
-func (d *database) copyTo(dir string, last bool, src *os.File) (*os.File, dbpages.Head, error) {
+func (d *database) copyTo(dir string, last bool, src *os.File) (*os.File, dbpages.Commit, error) {
 	dst, err := temporaryFile(dir, last)
 	if err != nil {
-		return nil, dbpages.Head{}, err
+		return nil, dbpages.Commit{}, err
 	}
 	head, err := d.copyFrom(dst, src)
 	if err != nil {
@@ -98,7 +100,9 @@ func (d *database) copyTo(dir string, last bool, src *os.File) (*os.File, dbpage
 
 // isNoRoom reports whether a copy failed because there is no place for it.
 func isNoRoom(err error) bool {
-	for _, why := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EOPNOTSUPP, fs.ErrPermission, fs.ErrNotExist} {
+	for _, why := range []error{
+		syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EOPNOTSUPP, fs.ErrPermission, fs.ErrNotExist,
+	} {
 		if errors.Is(err, why) {
 			return true
 		}
@@ -107,7 +111,7 @@ func isNoRoom(err error) bool {
 }
 
 // copyFrom copies a database that somebody writes until a copy is consistent.
-func (d *database) copyFrom(dst, src *os.File) (head dbpages.Head, err error) {
+func (d *database) copyFrom(dst, src *os.File) (head dbpages.Commit, err error) {
 	spoiled := 0
 	pause := time.Millisecond
 	for end := time.Now().Add(copyFor); ; time.Sleep(pause) {
@@ -126,8 +130,8 @@ func (d *database) copyFrom(dst, src *os.File) (head dbpages.Head, err error) {
 		}
 		var fault *dbpages.Fault
 		if errors.As(err, &fault) {
-			// Once more, if somebody writes it: a file that is being made has no meta page yet, and some network file systems
-			// show writes in another order.
+			// Once more, if somebody writes it: a file that is being made has no meta page yet, and some
+			// network file systems show writes in another order.
 			if spoiled++; (spoiled > 3) || !d.busy {
 				return head, d.damaged(err)
 			}
@@ -142,8 +146,8 @@ func (d *database) copyFrom(dst, src *os.File) (head dbpages.Head, err error) {
 }
 
 // copyOnce copies a database; ok is false when a transaction was committed meanwhile.
-func copyOnce(dst, src *os.File) (head dbpages.Head, ok bool, err error) {
-	if head, err = dbpages.ReadHead(src); err != nil {
+func copyOnce(dst, src *os.File) (head dbpages.Commit, ok bool, err error) {
+	if head, err = dbpages.ReadCommit(src); err != nil {
 		return head, false, err
 	}
 	if cloneFile(dst, src) != nil {
@@ -151,11 +155,12 @@ func copyOnce(dst, src *os.File) (head dbpages.Head, ok bool, err error) {
 			return head, false, err
 		}
 	}
-	after, err := dbpages.ReadHead(src)
+	after, err := dbpages.ReadCommit(src)
 	return head, after == head, err
 }
 
-// copyBytes makes the beginning of a file all that is in another one. It fails with io.EOF when there are fewer bytes.
+// copyBytes makes the beginning of a file all that is in another one. It fails with io.EOF when there are
+// fewer bytes.
 func copyBytes(dst, src *os.File, n int64) error {
 	for _, f := range []*os.File{dst, src} {
 		if _, err := f.Seek(0, io.SeekStart); err != nil {
@@ -164,7 +169,8 @@ func copyBytes(dst, src *os.File, n int64) error {
 	}
 	_, err := io.CopyN(dst, src, n)
 	if errors.Is(err, io.EOF) {
-		return &dbpages.Fault{Page: -1, Detail: fmt.Sprintf("the file is cut short: it has not the %d bytes that its meta page names", n)}
+		short := fmt.Sprintf("the file is cut short: it has not the %d bytes that its meta page names", n)
+		return &dbpages.Fault{Page: -1, Detail: short}
 	}
 	if err == nil {
 		err = dst.Truncate(n)
@@ -172,8 +178,8 @@ func copyBytes(dst, src *os.File, n int64) error {
 	return err
 }
 
-// temporaryFile makes a file without a name in a folder; with named also where the file system can make none without a name: it
-// has one for a moment then.
+// temporaryFile makes a file without a name in a folder; with named also where the file system can make
+// none without a name: it has one for a moment then.
 func temporaryFile(dir string, named bool) (*os.File, error) {
 	f, err := namelessFile(dir)
 	if (err == nil) || !named {
@@ -211,7 +217,7 @@ func (d *database) stale() bool {
 		return true
 	}
 	defer f.Close()
-	now, err := dbpages.ReadHead(f)
+	now, err := dbpages.ReadCommit(f)
 	return (err != nil) || now != *d.copied
 }
 
@@ -222,8 +228,8 @@ const (
 	yieldPause = 2 * time.Millisecond
 )
 
-// yielding makes a writer wait for readers that copy its database: at most yieldFor of each yieldEvery, so that neither a
-// reader that was stopped nor very many of them can hold up a run.
+// yielding makes a writer wait for readers that copy its database: at most yieldFor of each yieldEvery, so
+// that neither a reader that was stopped nor very many of them can hold up a run.
 type yielding struct {
 	mu    sync.Mutex
 	sign  *os.File // nil once it was closed
@@ -231,7 +237,8 @@ type yielding struct {
 	spent time.Duration // since then
 }
 
-// newYielding opens the sign of a database and makes it when it is missing; nil when it cannot: nobody is waited for then.
+// newYielding opens the sign of a database and makes it when it is missing; nil when it cannot: nobody is
+// waited for then.
 func newYielding(sign string, mode fs.FileMode) *yielding {
 	f, err := os.OpenFile(sign, os.O_RDWR|os.O_CREATE, mode)
 	if err != nil {

@@ -16,14 +16,15 @@ import (
 // signName is the file by which readers that copy site.db ask its writer to wait. It is empty.
 const signName = "site.read"
 
-// ViewSite opens a site for reading as it was after the last commit, also while a run writes it, in this process or another
-// one: it is never ErrLocked. It reads a copy of the database and the tree that was published then, and keeps nobody from
-// writing; only where there is no room for a copy a site that nobody writes is read in place, as by ReadSite.
+// ViewSite opens a site for reading as it was after the last commit, also while a run writes it, in this
+// process or another one: it is never ErrLocked. It reads a copy of the database and the tree that was
+// published then, and keeps nobody from writing; only where there is no room for a copy a site that nobody
+// writes is read in place, as by ReadSite.
 //
-// Bodies, heads and packs are not copied: they are only added to while a version is kept, but one that a later thinning or
-// collection removes is ErrDamaged to whoever reads an old view; Stale reports that something has changed since, and then a new
-// view has what there is. A site of which nothing was committed yet is ErrNoSite, and one that is committed to faster than it
-// can be copied ErrBusy.
+// Bodies, heads and packs are not copied: they are only added to while a version is kept, but one that a
+// later thinning or collection removes is ErrDamaged to whoever reads an old view; Stale reports that
+// something has changed since, and then a new view has what there is. A site of which nothing was committed
+// yet is ErrNoSite, and one that is committed to faster than it can be copied ErrBusy.
 func (s *State) ViewSite(name string) (*Site, error) {
 	for end := time.Now().Add(pinFor); ; time.Sleep(pinPause) {
 		st, err := s.openSite(name, viewing)
@@ -43,8 +44,8 @@ func (s *State) ViewSite(name string) (*Site, error) {
 	}
 }
 
-// How long to try for a view of which records and published tree are of one version, and the pause between two attempts. A
-// publish is two commits with a rename and some syncs between them.
+// How long to try for a view of which records and published tree are of one version, and the pause between
+// two attempts. A publish is two commits with a rename and some syncs between them.
 const (
 	pinFor   = 5 * time.Second
 	pinPause = 10 * time.Millisecond
@@ -57,8 +58,8 @@ type pinned struct {
 	err    error    // why letter is not known
 }
 
-// pinTree opens the published tree for a view. whole is false when it is not the tree of the last version that the view
-// knows, because something was published in between, or is being published.
+// pinTree opens the published tree for a view. whole is false when it is not the tree of the last version
+// that the view knows, because something was published in between, or is being published.
 func (s *Site) pinTree() (whole bool, err error) {
 	pending := false
 	if err := s.db.View(func(tx *bolt.Tx) error {

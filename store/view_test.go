@@ -42,8 +42,8 @@ func viewTest(t testing.TB, dir string) (*Site, error) {
 	return s, err
 }
 
-// Readers of a site that is written all the time have a whole database each, never an older one than was committed when
-// they began, and nothing in it is damaged.
+// Readers of a site that is written all the time have a whole database each, never an older one than was
+// committed when they began, and nothing in it is damaged.
 func TestViewsBesideCommits(t *testing.T) {
 	dir := t.TempDir()
 	_, s := openTest(t, dir, Options{Volatile: true}) // without syncs: as fast as can be
@@ -77,7 +77,7 @@ func TestViewsBesideCommits(t *testing.T) {
 				}
 				known, err := v.Records.Known()
 				if err != nil || known < before || !v.Copied() {
-					t.Errorf("the view knows %d URLs, %v; %d were committed; a copy: %v", known, err, before, v.Copied())
+					t.Errorf("it knows %d URLs, %v; %d were committed; a copy: %v", known, err, before, v.Copied())
 				}
 				verifyTest(t, v)
 				v.Close()
@@ -140,8 +140,8 @@ func TestViewDuringPublish(t *testing.T) {
 	s.step = nil
 }
 
-// What was read once can be read again as long as the view is open, whatever is published and removed meanwhile, but for bodies that
-// are gone: then the view says that it is stale.
+// What was read once can be read again as long as the view is open, whatever is published and removed
+// meanwhile, but for bodies that are gone: then the view says that it is stale.
 func TestViewIsOfItsMoment(t *testing.T) {
 	dir := t.TempDir()
 	_, s := openTest(t, dir, Options{})
@@ -164,7 +164,8 @@ func TestViewIsOfItsMoment(t *testing.T) {
 	if got := currentVersion(t, v); got != 1 {
 		t.Errorf("its tree is of version %d", got)
 	}
-	if fr, err := v.Frames.ReadFrame(NewFrameReader(), first.At); err != nil || string(fr.Body) != "body of a page" {
+	fr, err := v.Frames.ReadFrame(NewFrameReader(), first.At)
+	if err != nil || string(fr.Body) != "body of a page" {
 		t.Errorf("%q, %v", fr.Body, err)
 	}
 	if !v.Stale() {
@@ -192,7 +193,9 @@ func TestViewRefused(t *testing.T) {
 		"newer format": {set(func(tx *bolt.Tx) error {
 			return tx.Bucket(bMeta).Put(kFormat, binary.BigEndian.AppendUint32(nil, FormatVersion+1))
 		}), ErrNewerFormat, "newer"},
-		"being rebuilt": {set(func(tx *bolt.Tx) error { return tx.Bucket(bMeta).Put(kRebuilt, seqKey(0)) }), errRebuilding, "again"},
+		"being rebuilt": {set(func(tx *bolt.Tx) error {
+			return tx.Bucket(bMeta).Put(kRebuilt, seqKey(0))
+		}), errRebuilding, "again"},
 		"damaged": {func(t *testing.T, s *Site) {
 			f, err := os.OpenFile(filepath.Join(s.dir, siteDB), os.O_WRONLY, 0)
 			if err != nil {
@@ -200,7 +203,8 @@ func TestViewRefused(t *testing.T) {
 			}
 			defer f.Close()
 			for page := int64(2); page < 12; page++ {
-				if _, err := f.WriteAt(bytes.Repeat([]byte{0xff}, 16), page*int64(os.Getpagesize())); err != nil {
+				at := page * int64(os.Getpagesize())
+				if _, err := f.WriteAt(bytes.Repeat([]byte{0xff}, 16), at); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -259,13 +263,20 @@ func TestViewOfNoSite(t *testing.T) {
 	}
 }
 
-// A copy goes where there is a place for it, and leaves nothing behind. Without one a site that nobody writes is read in place.
+// A copy goes where there is a place for it, and leaves nothing behind. Without one a site that nobody
+// writes is read in place.
 func TestViewWithoutRoom(t *testing.T) {
 	dir, tmp := t.TempDir(), t.TempDir()
 	st, s := openTest(t, dir, Options{})
 	commit(t, s, 0, newURLs(0, 5))
 	open := func(scratch ...string) (*database, error) {
-		return openDatabase(doorOptions{path: filepath.Join(s.dir, siteDB), mode: 0o640, depth: 1, readOnly: true, scratch: scratch})
+		return openDatabase(doorOptions{
+			path:     filepath.Join(s.dir, siteDB),
+			mode:     0o640,
+			depth:    1,
+			readOnly: true,
+			scratch:  scratch,
+		})
 	}
 	const nowhere = "/proc/self/fd" // a folder in which nothing can be made
 	for _, busy := range []bool{true, false} {

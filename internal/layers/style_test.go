@@ -27,7 +27,6 @@ func notReadable() []string {
 		"app",
 		"internal/layers",
 		"mirror",
-		"store",
 	}
 }
 

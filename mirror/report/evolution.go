@@ -13,11 +13,11 @@ import (
 	"mirrord/near"
 )
 
-// Evolution is how the directories of a site changed, as far as its runs observed it. Directories are those of URLs: "/" is the
-// root of the entry point's origin, "/@host/…" lies on another one.
+// Evolution is how the directories of a site changed, as far as its runs observed it. Directories are those
+// of URLs: "/" is the root of the entry point's origin, "/@host/…" lies on another one.
 type Evolution struct {
 	Job        string         `json:"job"`
-	Runs       int            `json:"runs"`           // from one to the next of which changes are counted: one less than observed
+	Runs       int            `json:"runs"`           // from one to the next: one less than were observed
 	First      time.Time      `json:"first,omitzero"` // the run from which they are counted
 	Last       time.Time      `json:"last,omitzero"`
 	MinDoC     float64        `json:"min_doc"`              // from this degree on a change counts for FoC
@@ -39,8 +39,8 @@ type DirEvolution struct {
 	LastChange time.Time `json:"last_change,omitzero"`
 }
 
-// Evolution reads the history of the site's directories. A change counts from minDoC on; structural says that files with other
-// contents are no change. The site must have been retrieved.
+// Evolution reads the history of the site's directories. A change counts from minDoC on; structural says
+// that files with other contents are no change. The site must have been retrieved.
 func (v *View) Evolution(minDoC float64, structural bool) (*Evolution, error) {
 	h, err := v.knownSite().History(spare.NewDirTable(v.primary))
 	if err != nil {
@@ -80,7 +80,8 @@ func (v *View) Evolution(minDoC float64, structural bool) (*Evolution, error) {
 	return e, nil
 }
 
-// SiteRules are the negative evolution association rules of a site: which directories seldom change when those above them do.
+// SiteRules are the negative evolution association rules of a site: which directories seldom change when
+// those above them do.
 type SiteRules struct {
 	Job       string     `json:"job"`
 	Runs      int        `json:"runs"` // that they were mined from
@@ -135,8 +136,8 @@ func (v *View) Rules() (*SiteRules, error) {
 	return out, nil
 }
 
-// Exclude yields the lines of a list with which another program leaves the skipped directories of the entry point's origin
-// out, or an error for one that cannot stand in such a list.
+// Exclude yields the lines of a list with which another program leaves the skipped directories of the entry
+// point's origin out, or an error for one that cannot stand in such a list.
 func (s *SiteRules) Exclude(f near.Format) iter.Seq2[string, error] {
 	return near.Exclude(f, func(yield func(string) bool) {
 		for _, x := range s.Rules {

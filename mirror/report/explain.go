@@ -30,11 +30,11 @@ type Explanation struct {
 	Found    []string `json:"found,omitempty"` // how it was found: the chain of documents from an entry point
 	Redirect string   `json:"redirect,omitempty"`
 	Source   string   `json:"source,omitempty"`    // the URL on a replica that the body came from
-	Like     string   `json:"like,omitempty"`      // a page of the site that said the same, or nearly, when the body came
+	Like     string   `json:"like,omitempty"`      // a page that said nearly the same when the body came
 	SameText bool     `json:"same_text,omitempty"` // it said the same, to the word
 
 	Head     *heads.Head `json:"head,omitempty"`      // of the answer that brought the body, see Heads
-	LastHead *heads.Head `json:"last_head,omitempty"` // of the last answer when that was a redirect or an error
+	LastHead *heads.Head `json:"last_head,omitempty"` // of the last answer if a redirect or an error
 	NoHead   string      `json:"no_head,omitempty"`   // why there is no head
 
 	rec *store.Resource // nil: nothing is known of it
@@ -60,8 +60,9 @@ func (e *explainer) refuse(reason string) {
 	}
 }
 
-// Explain answers why a URL is or is not in the mirror, from the job's rules and what is stored. rb may be nil: then only what
-// was recorded is said of robots.txt. An error is of the URL, of what is stored, or that ctx ended.
+// Explain answers why a URL is or is not in the mirror, from the job's rules and what is stored. rb may be
+// nil: then only what was recorded is said of robots.txt. An error is of the URL, of what is stored, or
+// that ctx ended.
 func (v *View) Explain(ctx context.Context, rb fetch.RobotsStore, raw string) (*Explanation, error) {
 	u, frag, err := site.Parse(raw)
 	if err != nil {
@@ -116,8 +117,8 @@ func (e *explainer) rules() {
 	e.say("scope: %s", reason)
 	if !inScope {
 		if rules.AllowRequisite(e.u) {
-			e.say("requisites = %q: it would be fetched as an image, style sheet, script or font of a page in scope",
-				e.v.Job.Requisites)
+			e.say("requisites = %q: it would be fetched as an image, style sheet, script or font "+
+				"of a page in scope", e.v.Job.Requisites)
 		}
 		e.refuse(reason)
 	}
@@ -145,7 +146,8 @@ func (e *explainer) robots(rb fetch.RobotsStore) {
 		e.say("robots.txt: not known yet")
 		return
 	}
-	allowed, rule := robots.FromStatus(rec.Status, rec.Body).Agent(e.v.rules.Product).Allowed(e.u.RequestURI())
+	agent := robots.FromStatus(rec.Status, rec.Body).Agent(e.v.rules.Product)
+	allowed, rule := agent.Allowed(e.u.RequestURI())
 	verdict := "allows it"
 	if !allowed {
 		verdict = "forbids it: " + rule.String()
@@ -160,8 +162,8 @@ func (e *explainer) reuse() {
 	if from == "" || !below {
 		return
 	}
-	e.say("reuse: it is taken from the mirror of job %s when that has %s%s, and a sample of the files was found to be the same",
-		e.v.Job.Reuse.Job, from, rest)
+	e.say("reuse: it is taken from the mirror of job %s when that has %s%s, "+
+		"and a sample of the files was found to be the same", e.v.Job.Reuse.Job, from, rest)
 }
 
 // repair says where links of the mirror to a URL of another site lead, when they are repaired.
@@ -186,7 +188,8 @@ func (e *explainer) repair() error {
 		if pages == 1 {
 			noun = "page"
 		}
-		e.say("repair: links to it on %d %s lead to %s, because it is broken: %s", pages, noun, example.To, example.Why)
+		e.say("repair: links to it on %d %s lead to %s, because it is broken: %s",
+			pages, noun, example.To, example.Why)
 	}
 	return nil
 }
@@ -198,7 +201,7 @@ func (e *explainer) alternates() {
 		return
 	}
 	for _, base := range e.v.Job.AlternateURLs() {
-		e.say("alternates: when the origin does not give it, %s%s is used if that replica was found to hold the same",
-			base, rest)
+		e.say("alternates: when the origin does not give it, %s%s is used "+
+			"if that replica was found to hold the same", base, rest)
 	}
 }

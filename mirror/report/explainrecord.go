@@ -24,16 +24,19 @@ func (e *explainer) history(rec *store.Resource) {
 			what = volatile.Examples(rec.Volatile.Find(fr.Body))
 		}
 		e.say("volatile: a change of this alone does not count: %s; "+
-			"at most %d answers in a row are taken for unchanged so, and %d were", what, volatile.MaxHeld, rec.Volatile.Held)
+			"at most %d answers in a row are taken for unchanged so, and %d were",
+			what, volatile.MaxHeld, rec.Volatile.Held)
 	}
 	if rec.NoETag {
 		e.say("validators: its ETag is not sent, because it once stayed the same when the content changed")
 	}
 	if rec.NoDate {
-		e.say("validators: its Last-Modified is not sent, because it once stayed the same when the content changed")
+		e.say("validators: its Last-Modified is not sent, " +
+			"because it once stayed the same when the content changed")
 	}
 	if until, ok := e.v.advice.Validators.Until(rec.URL); ok {
-		e.say("validators: none are sent in its directory before run %d, because one of them hid a change", until)
+		e.say("validators: none are sent in its directory before run %d, "+
+			"because one of them hid a change", until)
 	}
 	if n := min(rec.Observed, 16); n > 0 {
 		changes := bits.OnesCount16(rec.Recent)
@@ -47,8 +50,8 @@ func (v *View) isReused(rec *store.Resource) bool {
 	return (from != "") && rec.InSet && ledger.TakenFrom(rec, from, at)
 }
 
-// base is the URL that each replica of the job stands for. A site that is named without https or www has its pages where the
-// first entry point leads.
+// base is the URL that each replica of the job stands for. A site that is named without https or www has
+// its pages where the first entry point leads.
 func (v *View) base() string {
 	seed := v.rules.Seeds[0]
 	if id, ok := v.table.Find([]byte(seed.String())); ok {
@@ -118,8 +121,8 @@ func (e *explainer) record(rec *store.Resource) {
 	}
 }
 
-// Heads adds the heads of the answers that are stored. A head that is damaged is said to be so; one that may only have been
-// moved since a view was opened is an error.
+// Heads adds the heads of the answers that are stored. A head that is damaged is said to be so; one that
+// may only have been moved since a view was opened is an error.
 func (x *Explanation) Heads(s *store.Site) error {
 	if s == nil || x.rec == nil {
 		x.NoHead = "no answer is stored"
@@ -148,7 +151,8 @@ func (x *Explanation) Heads(s *store.Site) error {
 	case !x.rec.InSet:
 		x.NoHead = "no answer is stored"
 	default:
-		x.NoHead = "none is stored: the body came before heads were kept, or from elsewhere; the next run that fetches it keeps its head"
+		x.NoHead = "none is stored: the body came before heads were kept, or from elsewhere; " +
+			"the next run that fetches it keeps its head"
 	}
 	return nil
 }

@@ -10,7 +10,8 @@ import (
 	"mirrord/heads"
 )
 
-// The reason phrase of an answer may hold any bytes; what a terminal would obey is not printed. What never answered has no head.
+// The reason phrase of an answer may hold any bytes; what a terminal would obey is not printed. What never
+// answered has no head.
 func TestHeadsOnATerminal(t *testing.T) {
 	var text bytes.Buffer
 	x := Explanation{Head: &heads.Head{

@@ -15,12 +15,13 @@ import (
 	"mirrord/store"
 )
 
-// PlanReport is what the next run of a job would ask of what the mirror has, if nothing has changed: a change that it finds makes it ask
-// more. What is new is not part of any plan.
+// PlanReport is what the next run of a job would ask of what the mirror has, if nothing has changed: a
+// change that it finds makes it ask more. What is new is not part of any plan.
 type PlanReport struct {
 	Job string `json:"job"`
 	Run int    `json:"run"` // that would come next
-	// At is the time for which the plan is made: what is expected grows with the time since the last run. When says in words which time that is; the caller does.
+	// At is the time for which the plan is made: what is expected grows with the time since the last run.
+	// When says in words which time that is; the caller does.
 	At      time.Time `json:"at"`
 	When    string    `json:"when,omitempty"`
 	Policy  string    `json:"policy"`         // that decides
@@ -29,9 +30,9 @@ type PlanReport struct {
 	Known   int       `json:"known"`          // URLs of the mirror
 	Asked   int       `json:"asked"`
 	Spared  int       `json:"spared"`
-	Sources int       `json:"sources"` // of Asked: listings, sitemaps and feeds, which come first; sitemaps may spare more
-	// Expected is how many changes the requests are expected to find, and Missed how many those that are spared would: estimates of the policy
-	// adaptive, not made by the others.
+	Sources int       `json:"sources"` // of Asked: listings, sitemaps and feeds; sitemaps may spare more
+	// Expected is how many changes the requests are expected to find, and Missed how many those that are
+	// spared would: estimates of the policy adaptive, not made by the others.
 	Expected float64        `json:"expected"`
 	Missed   float64        `json:"missed"`
 	Reasons  map[string]int `json:"reasons"` // URLs by reason, to ask or to spare
@@ -40,7 +41,7 @@ type PlanReport struct {
 
 // PlanDir is what a plan says of the URLs directly in one directory.
 type PlanDir struct {
-	Path     string  `json:"path"` // "/" for the root, "/@host/…" for another host than that of the entry point
+	Path     string  `json:"path"` // "/" for the root, "/@host/…" for another host than the entry point's
 	Known    int     `json:"known"`
 	Asked    int     `json:"asked"`
 	Audited  int     `json:"audited,omitempty"` // of Asked, although a rule skips the directory
@@ -50,7 +51,8 @@ type PlanDir struct {
 	Rule     string  `json:"rule,omitempty"` // that skips it
 }
 
-// Plan makes the plan of the next run, as if that made one request at a time. The site must have been retrieved.
+// Plan makes the plan of the next run, as if that made one request at a time. The site must have been
+// retrieved.
 func (v *View) Plan() (*PlanReport, error) {
 	p, why, err := v.planner()
 	if err != nil {
@@ -221,7 +223,8 @@ func (e *explainer) plan(rec *store.Resource) error {
 	}
 	say("the next run, policy %s, if nothing has changed: %s", v.Job.Policy, reason)
 	if rules := p.Rules(); rules != nil {
-		say("%d rules skip directories; its own: %s", len(rules.Skips), cmp.Or(rules.Text(rules.Over(rec.URL)), "none"))
+		own := cmp.Or(rules.Text(rules.Over(rec.URL)), "none")
+		say("%d rules skip directories; its own: %s", len(rules.Skips), own)
 	}
 	return nil
 }

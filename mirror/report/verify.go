@@ -25,12 +25,13 @@ type VerifyStats struct {
 	Linked  int   `json:"linked"`  // documents whose links were followed
 }
 
-// Verify checks a whole site: all that the store keeps of it (store.Site.Verify), the published tree against its file
-// table, that every link of its documents is as the rules of PHM want it, that relocating a published document again
-// changes nothing, and that records and file table agree. deep also compares the digest of every stored body. Problems
-// go to found, which may be nil; an error says that the check could not be made. Of a view that has become stale a body or
-// file may be reported that has only been removed since. The next run requests damaged bodies again, and makes wrong files
-// of the published tree again from the stored bodies.
+// Verify checks a whole site: all that the store keeps of it (store.Site.Verify), the published tree
+// against its file table, that every link of its documents is as the rules of PHM want it, that relocating
+// a published document again changes nothing, and that records and file table agree. deep also compares the
+// digest of every stored body. Problems go to found, which may be nil; an error says that the check could
+// not be made. Of a view that has become stale a body or file may be reported that has only been removed
+// since. The next run requests damaged bodies again, and makes wrong files of the published tree again from
+// the stored bodies.
 func Verify(ctx context.Context, s *store.Site, deep bool, found func(store.Problem)) (VerifyStats, error) {
 	var st VerifyStats
 	var err error
@@ -91,7 +92,8 @@ func Verify(ctx context.Context, s *store.Site, deep bool, found func(store.Prob
 	if err == nil && len(vs) > 0 {
 		live := vs[len(vs)-1]
 		if rep.Meta.Version != live.Number || rep.Meta.Files != live.Files {
-			problem(store.BadVersion, "", "the published tree is version %d of %d files, the last version is %d of %d", rep.Meta.Version, rep.Meta.Files, live.Number, live.Files)
+			problem(store.BadVersion, "",
+				"the published tree is version %d of %d files, the last version is %d of %d", rep.Meta.Version, rep.Meta.Files, live.Number, live.Files)
 		}
 		err = verifyRecords(ctx, s, root, live.Number, problem)
 	}
@@ -104,9 +106,12 @@ func Verify(ctx context.Context, s *store.Site, deep bool, found func(store.Prob
 	return st, nil
 }
 
-// verifyRecords compares the records of what is in the mirror with the file table of the published version. Records that a later
-// run changed already are left out.
-func verifyRecords(ctx context.Context, s *store.Site, root *os.Root, live int, problem func(store.ProblemKind, string, string, ...any)) error {
+// reportProblem reports what is wrong with a subject.
+type reportProblem func(k store.ProblemKind, subject, format string, args ...any)
+
+// verifyRecords compares the records of what is in the mirror with the file table of the published version.
+// Records that a later run changed already are left out.
+func verifyRecords(ctx context.Context, s *store.Site, root *os.Root, live int, problem reportProblem) error {
 	table := map[string]phm.File{}
 	shared := map[string]string{} // path of the file, by the URLs that are not its own
 	f, err := root.Open(phm.FilesName)
@@ -144,7 +149,8 @@ func verifyRecords(ctx context.Context, s *store.Site, root *os.Root, live int, 
 		delete(table, r.Path)
 		switch {
 		case r.Path == "" || !ok:
-			problem(store.BadTree, u, "it is in the mirror at %q, which the published tree does not have", r.Path)
+			problem(store.BadTree, u,
+				"it is in the mirror at %q, which the published tree does not have", r.Path)
 		case f.URL != u:
 			problem(store.BadTree, r.Path, "it is the file of %s, and of %s in the file table", u, f.URL)
 		case f.Type != r.MIME:
@@ -180,7 +186,7 @@ func VerifyArchive(ctx context.Context, r io.ReaderAt, size int64) (*phm.Report,
 	if err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
-	rep, err := phm.Verify(form, phm.VerifyOptions{Links: render.NewPageChecker(urls, false).Check, Linked: render.Linked})
+	rep, err := phm.Verify(form, verifyOptions(urls, false))
 	return rep, errors.Join(err, ctx.Err())
 }
 
@@ -189,11 +195,17 @@ func verifyTree(ctx context.Context, fsys fs.FS, fixpoint bool) (*phm.Report, er
 	if err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
-	rep, err := phm.Verify(ctxFS{ctx, fsys}, phm.VerifyOptions{Links: render.NewPageChecker(urls, fixpoint).Check, Linked: render.Linked})
+	rep, err := phm.Verify(ctxFS{ctx, fsys}, verifyOptions(urls, fixpoint))
 	if cerr := ctx.Err(); cerr != nil {
 		return nil, cerr
 	}
 	return rep, err
+}
+
+// verifyOptions make a check follow the links of documents. With fixpoint relocating one again must change
+// nothing.
+func verifyOptions(urls map[string]string, fixpoint bool) phm.VerifyOptions {
+	return phm.VerifyOptions{Links: render.NewPageChecker(urls, fixpoint).Check, Linked: render.Linked}
 }
 
 // urlPaths returns the mirror path of every URL of a file table.

@@ -17,8 +17,8 @@ import (
 	"mirrord/store"
 )
 
-// View is what is stored of a site, with the rules of its job: all that reports are made from. It needs memory for the table of
-// all URLs. It is not safe for concurrent use.
+// View is what is stored of a site, with the rules of its job: all that reports are made from. It needs
+// memory for the table of all URLs. It is not safe for concurrent use.
 type View struct {
 	Job      *job.Job
 	Site     *store.Site // open for reading; nil: the site was never retrieved
@@ -34,8 +34,8 @@ type View struct {
 	broken  map[uint32]bool
 }
 
-// Load reads what is stored of a site, which must stay open as long as the view is used. s may be nil for a site that was
-// never retrieved; at is the time for which plans are made.
+// Load reads what is stored of a site, which must stay open as long as the view is used. s may be nil for a
+// site that was never retrieved; at is the time for which plans are made.
 func Load(j *job.Job, s *store.Site, at time.Time) (*View, error) {
 	v := &View{
 		Job:      j,

@@ -40,7 +40,14 @@ func TestViewHasTheJournal(t *testing.T) {
 	}
 	old.Outcome, old.Status, old.InSet, old.Run = site.Gone, 404, false, 2
 	news := []store.NewURL{{URL: home + "/asked.html", Referrer: 1}, {URL: home + "/waits.html", Referrer: 1}}
-	asked := store.Resource{ID: known, URL: site.Canonical(home + "/asked.html"), Outcome: site.Failed, Status: 500, Run: 2, Referrer: 1}
+	asked := store.Resource{
+		ID:       known,
+		URL:      site.Canonical(home + "/asked.html"),
+		Outcome:  site.Failed,
+		Status:   500,
+		Run:      2,
+		Referrer: 1,
+	}
 	if err := run.Records.Commit(known, news, []*store.Done{{Resource: old}, {Resource: asked}}); err != nil {
 		t.Fatal(err)
 	}
