@@ -55,26 +55,3 @@ func (r *run) knownSite() spare.KnownSite {
 		Observed: r.site.Records,
 	}
 }
-
-// planned reports whether the run follows a plan, also when its retrieval was the work of an earlier process.
-func (r *run) planned() bool { return r.advice.Plan != nil || r.state.Planned }
-
-// askAllNext makes the next run request everything: what this one found may be wrong, and the records have
-// it.
-func (r *run) askAllNext() error {
-	if r.o.NoFetch {
-		return nil
-	}
-	return r.site.Notes.SetFact(spare.FullFact, []byte("1"))
-}
-
-// askedAll ends the obligation of FullFact.
-func (r *run) askedAll() error {
-	if r.o.NoFetch {
-		return nil
-	}
-	if v, err := r.site.Notes.Fact(spare.FullFact); err != nil || len(v) == 0 {
-		return err
-	}
-	return r.site.Notes.SetFact(spare.FullFact, nil)
-}

@@ -10,7 +10,7 @@ import (
 
 // folding says how the journal becomes records: URLs that still wait are kept as such, mirror paths are those
 // of the table.
-func (r *run) folding() store.Folding {
+func (r *closing) folding() store.Folding {
 	t := r.table.Settled()
 	return store.Folding{
 		Version: r.version,
@@ -23,7 +23,7 @@ func (r *run) folding() store.Folding {
 }
 
 // amend changes the records of some URLs after retrieval. A Fold must follow.
-func (r *run) amend(ids []uint32, change func(*store.Resource)) error {
+func (r *closing) amend(ids []uint32, change func(*store.Resource)) error {
 	t := r.table.Settled()
 	batch := make([]*store.Done, 0, min(len(ids), ledger.BatchItems))
 	for _, id := range ids {
@@ -51,7 +51,7 @@ func (r *run) amend(ids []uint32, change func(*store.Resource)) error {
 
 // calm ends a complete run that had nothing to publish: what it took for changed is as the published version
 // has it, and the next run need not relocate it again.
-func (r *run) calm() error {
+func (r *closing) calm() error {
 	if r.live == nil || r.published != nil {
 		return nil
 	}

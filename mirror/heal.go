@@ -13,7 +13,7 @@ import (
 
 // heal makes a run that could not be published for damaged bodies one that goes on by requesting them
 // again. An err that says something else is returned as it is.
-func (r *run) heal(j *judge.Judgement, err error) error {
+func (r *closing) heal(j *judge.Judgement, err error) error {
 	bad, ok := errors.AsType[*publish.BodiesError](err)
 	if !ok {
 		return err
@@ -34,12 +34,12 @@ func (r *run) heal(j *judge.Judgement, err error) error {
 }
 
 // siteBodies reads the stored bodies of the site.
-func (r *run) siteBodies() *publish.SiteBodies {
+func (r *closing) siteBodies() *publish.SiteBodies {
 	return &publish.SiteBodies{Records: r.site.Records, Frames: r.site.Frames, Blobs: r.o.State.Bodies}
 }
 
 // mend makes the run request the bodies that a check found damaged.
-func (r *run) mend() error {
+func (r *closing) mend() error {
 	noted, err := r.site.Notes.Damaged()
 	if err != nil || len(noted) == 0 {
 		return err
@@ -73,7 +73,7 @@ func (r *run) mend() error {
 
 // mended puts the bodies that came in the place of damaged ones into the published tree. The next run
 // requests what did not come.
-func (r *run) mended() error {
+func (r *closing) mended() error {
 	if len(r.mending) == 0 {
 		return nil
 	}

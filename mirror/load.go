@@ -25,9 +25,6 @@ func (r *run) load() error {
 	return r.endAdvice()
 }
 
-// recording says which run the table is kept for.
-func (r *run) recording() ledger.Run { return ledger.Run{Number: r.state.Number, Version: r.version} }
-
 // loaded takes what a stored record says beside the table.
 func (r *run) loaded(rec *store.Resource, answered bool) {
 	r.advice.Load(rec)

@@ -3,7 +3,6 @@
 package mirror
 
 import (
-	"mirrord/mirror/judge"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/spare"
 	"mirrord/store"
@@ -26,20 +25,4 @@ func observe(now, old *store.Resource, only bool, as *ledger.Account) {
 		const what = "validators that stayed the same when the content changed are not sent any more"
 		as.Notes = append(as.Notes, what)
 	}
-}
-
-// observations writes down what the run has observed. A partial run has observed what it requested. Written
-// again, it takes the place of what was written before.
-func (r *run) observations(j *judge.Judgement) error {
-	o := store.Observation{
-		Run:      r.state.Number,
-		Time:     r.now().Unix(),
-		Version:  r.version,
-		Complete: (j.Verdict == Complete) && !r.o.NoFetch,
-		Doubtful: (j.Verdict == Suspicious) && !r.o.Accept,
-	}
-	if !r.table.Settled().Observed(&o) {
-		return nil
-	}
-	return r.site.Records.AddObservation(&o)
 }

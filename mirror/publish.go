@@ -18,7 +18,7 @@ import (
 )
 
 // publish is phase two: the tree that is not live becomes the new version, and then the live one.
-func (r *run) publish(ctx context.Context, j *judge.Judgement) error {
+func (r *closing) publish(ctx context.Context, j *judge.Judgement) error {
 	if (j.Verdict == Suspicious) && !r.o.Accept {
 		return nil
 	}
@@ -77,7 +77,7 @@ func (r *run) publish(ctx context.Context, j *judge.Judgement) error {
 
 // basis is what the next version is planned from. others are the documents of which other links are
 // repaired than in the published version.
-func (r *run) basis(others []uint32) publish.Basis {
+func (r *closing) basis(others []uint32) publish.Basis {
 	meta := phm.Meta{
 		Generator: "mirrord",
 		Title:     r.job.Title,
@@ -104,7 +104,7 @@ func (r *run) basis(others []uint32) publish.Basis {
 }
 
 // means is what the next version is made with.
-func (r *run) means() publish.Means {
+func (r *closing) means() publish.Means {
 	return publish.Means{
 		Trees:    r.site.Trees,
 		Records:  r.site.Records,
@@ -115,17 +115,8 @@ func (r *run) means() publish.Means {
 	}
 }
 
-// betweenPhases gives the memory of retrieval back, so that a run needs the larger of its phases and not
-// their sum.
-func (r *run) betweenPhases() {
-	r.read, r.asks, r.admission, r.keeper = nil, nil, nil, nil
-	r.variants.Drop()
-	r.motor.Front.Drop()
-	debug.FreeOSMemory()
-}
-
 // scopeText is the job's scope for people.
-func (r *run) scopeText() string {
+func (r *closing) scopeText() string {
 	s := r.job.Scope
 	text := s.Kind
 	for _, x := range []struct {
@@ -140,7 +131,7 @@ func (r *run) scopeText() string {
 }
 
 // renderer makes the published files of what the run knows.
-func (r *run) renderer() *render.Renderer {
+func (r *closing) renderer() *render.Renderer {
 	return &render.Renderer{
 		Table:  r.table.Settled(),
 		Frames: r.site.Frames,
@@ -153,7 +144,7 @@ func (r *run) renderer() *render.Renderer {
 }
 
 // entry returns the mirror path of the page that the mirror opens with, "" when there is none.
-func (r *run) entry() string {
+func (r *closing) entry() string {
 	t := r.table.Settled()
 	if id, ok := t.Entry(r.rules.Seeds); ok {
 		return t.Path(id)
@@ -162,7 +153,7 @@ func (r *run) entry() string {
 }
 
 // sayDamage reports what was found of damage of the published tree.
-func (r *run) sayDamage(d *publish.TreeDamage) {
+func (r *closing) sayDamage(d *publish.TreeDamage) {
 	if n := len(d.Mended); n > 0 {
 		names := d.Mended
 		if n > ledger.MaxExamples {

@@ -12,7 +12,7 @@ import (
 
 // prepareRepairs chooses which links to other sites are repaired, and returns the documents in which that
 // differs from the published version.
-func (r *run) prepareRepairs(ctx context.Context) (others []uint32, err error) {
+func (r *closing) prepareRepairs(ctx context.Context) (others []uint32, err error) {
 	published := func() (map[string][]render.RepairedLink, error) { return render.PublishedRepairs(r.site) }
 	s := repair.Situation{
 		Wanted:    r.job.Repair,
@@ -57,7 +57,7 @@ func (r *run) prepareRepairs(ctx context.Context) (others []uint32, err error) {
 }
 
 // repaired notes that the published version has the repaired links of this run.
-func (r *run) repaired() error {
+func (r *closing) repaired() error {
 	if !r.cures.Record {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"mirrord/fetch"
@@ -193,4 +194,13 @@ func (r *run) ask(ctx context.Context, id uint32, release func(fetch.Observation
 	}
 	r.conclude(id, rec.URL, f)
 	return used, nil
+}
+
+// betweenPhases gives the memory of retrieval back, so that a run needs the larger of its phases and not
+// their sum.
+func (r *run) betweenPhases() {
+	r.read, r.asks, r.admission, r.keeper = nil, nil, nil, nil
+	r.variants.Drop()
+	r.motor.Front.Drop()
+	debug.FreeOSMemory()
 }

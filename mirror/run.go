@@ -16,16 +16,13 @@ import (
 	"mirrord/mirror/judge"
 	"mirrord/mirror/keep"
 	"mirrord/mirror/ledger"
-	"mirrord/mirror/publish"
 	"mirrord/mirror/render"
-	"mirrord/mirror/repair"
 	"mirrord/mirror/result"
 	"mirrord/mirror/source"
 	"mirrord/mirror/spare"
 	"mirrord/phm"
 	"mirrord/policy"
 	"mirrord/policy/known"
-	"mirrord/site"
 	"mirrord/store"
 )
 
@@ -50,53 +47,25 @@ type Options struct {
 	repairs map[string]render.Cure // of a version that comes back; nil: as is known now
 }
 
-// run is the state of a run.
+// run is a run while it retrieves, and the conductor of its phases.
 type run struct {
-	o           Options
-	job         *job.Job
-	site        *store.Site
-	log         *slog.Logger
-	now         func() time.Time
-	started     time.Time
-	version     int // that this run works for
-	live        *store.Version
-	tree        publish.TreeDamage // of live
-	shared      render.Shared
-	rules       *admit.URLRules
-	layout      phm.Layout
-	state       *store.Run
-	resumed     bool   // state is of an earlier process
-	fingerprint string // of the rules
-	rescan      bool   // the rules changed: what is stored is scanned again
-
-	table *ledger.Table
+	*base
 	motor *crawl.Motor
 
-	traits    ledger.Traits
 	variants  *ledger.Variants
 	admission *crawl.Admission
 	read      *reading // answers
 	asks      *asking  // for URLs
 
-	published  *store.Version
-	commits    *ledger.Committer
-	advice     *spare.Advice
-	provenance ledger.Provenance
-	chain      source.Chain
-	skips      map[policy.Why]int64 // what the plan spared, by reason
-	shapes     judge.Shapes
-	probes     map[string]judge.ErrorPage // see probeOrigins
-	keeper     *keep.Keeper
-	lost       error // why the table knows more, or less, than the disk: a batch could not be committed, or the journal not be read
-	stop       context.CancelCauseFunc
-
-	cures         repair.Choice
-	repairedLinks int // of the version that was published
-
-	stats ledger.Counts
-	notes ledger.Notes
-
-	mending []site.URL // found damaged by Verify, and asked again
+	commits *ledger.Committer
+	advice  *spare.Advice
+	chain   source.Chain
+	skips   map[policy.Why]int64 // what the plan spared, by reason
+	shapes  judge.Shapes
+	probes  map[string]judge.ErrorPage // see probeOrigins
+	keeper  *keep.Keeper
+	lost    error // why the table knows more, or less, than the disk: a batch could not be committed, or the journal not be read
+	stop    context.CancelCauseFunc
 }
 
 // progress says where the run stands.
@@ -153,15 +122,17 @@ func newRun(o Options) (*run, error) {
 		return nil, fmt.Errorf("job %s: %w", o.Site.Name, err)
 	}
 	r := &run{
-		o:       o,
-		job:     j,
-		site:    o.Site,
-		log:     o.Log.With("job", o.Site.Name),
-		now:     o.Now,
-		started: o.Now(),
-		rules:   rules,
-		table:   ledger.New(),
-		state:   new(store.Run),
+		base: &base{
+			o:       o,
+			job:     j,
+			site:    o.Site,
+			log:     o.Log.With("job", o.Site.Name),
+			now:     o.Now,
+			started: o.Now(),
+			rules:   rules,
+			table:   ledger.New(),
+			state:   new(store.Run),
+		},
 	}
 	r.motor, err = crawl.NewMotor(crawl.MotorOptions{
 		Job:        j,
@@ -194,26 +165,23 @@ func newRun(o Options) (*run, error) {
 }
 
 func (r *run) run(ctx context.Context) (*Summary, error) {
-	vs, err := r.site.Versions.List()
-	if err != nil {
+	if err := r.findLive(); err != nil {
 		return nil, err
 	}
-	r.version = 1
-	if len(vs) > 0 {
-		r.live = &vs[len(vs)-1]
-		r.version = r.live.Number + 1
-	}
-	if r.live != nil {
-		if r.tree, err = publish.Mend(ctx, r.o.State, r.site, r.live); err != nil {
-			return nil, err
-		}
-		r.sayDamage(&r.tree)
+	c := &closing{base: r.base}
+	if err := c.mendTree(ctx); err != nil {
+		return nil, err
 	}
 	if err := r.begin(); err != nil {
 		return nil, err
 	}
+	if !r.resumed && !r.o.NoFetch {
+		if err := c.mend(); err != nil {
+			return nil, err
+		}
+	}
 	defer crawl.Report(r.o.Progress, r.progress)()
-	var ended error // why retrieval ended early; nil when nothing is left to ask
+	var ended error
 	if !r.state.Retrieved && !r.o.NoFetch {
 		ended = r.retrieve(ctx)
 		if errors.Is(ended, context.Canceled) {
@@ -222,48 +190,19 @@ func (r *run) run(ctx context.Context) (*Summary, error) {
 	} else if err := r.load(); err != nil {
 		return nil, err
 	}
-	v, err := r.judge(ended)
-	if err != nil {
-		return r.summary(v.Broke(err)), err
-	}
-	if r.lost != nil { // the journal is what counts; the next run reads it
-		return r.summary(v), r.lost
-	}
-	if err := r.settle(v, ended == nil); err != nil {
-		return r.summary(v.Broke(err)), err
-	}
-	if v.Verdict == Partial && !r.o.NoFetch {
-		return r.summary(v), diskOnly(ended)
-	}
-	err = r.publish(ctx, v)
+	c.found = r.retrieved(ended)
+	v, err := c.judge()
 	switch {
-	case err == nil:
-	case ctx.Err() != nil:
-		v.Partial("interrupted while the mirror was relocated")
-		return r.summary(v), nil
+	case err != nil:
+		err = v.Broke(err)
+	case r.lost != nil: // the journal is what counts; the next run reads it
+		err = r.lost
 	default:
-		if err = r.heal(v, err); err != nil {
-			return r.summary(v.Broke(err)), err
-		}
-		return r.summary(v), nil
+		err = c.close(ctx, v)
 	}
-	if v.Verdict != Complete && !r.o.NoFetch { // publishing found out more: the run was not what was written of it
-		if err := r.observations(v); err != nil {
-			return r.summary(v.Broke(err)), err
-		}
-	}
-	if v.Verdict == Complete {
-		if err := errors.Join(r.calm(), r.mended(), r.askedAll(), r.repaired()); err != nil {
-			return r.summary(v.Broke(err)), err
-		}
-		if err := r.site.Notes.SetRun(nil); err != nil {
-			return r.summary(v.Broke(err)), err
-		}
+	if (err == nil) && (v.Verdict == Complete) {
 		if err := dropParts(r.site); err != nil {
 			r.notes.Cap("beginnings of large files could not be dropped: " + err.Error())
-		}
-		if r.published != nil {
-			r.thin()
 		}
 		r.settleBase()
 		if !r.o.NoFetch && len(r.motor.Troubles.DownEntries()) == 0 {
@@ -272,51 +211,24 @@ func (r *run) run(ctx context.Context) (*Summary, error) {
 			}
 		}
 	}
-	return r.summary(v), nil
+	sum := c.summary(v)
+	noteSources(sum, &r.chain, &r.provenance)
+	return sum, err
 }
 
-// diskOnly returns err when it is a failure of the disk: such a run is partial, and the caller must know why.
-func diskOnly(err error) error {
-	var d *store.DiskError
-	if errors.As(err, &d) {
-		return err
+// retrieved is what closing needs of retrieval.
+func (r *run) retrieved(ended error) retrieved {
+	f := retrieved{
+		ended:  ended,
+		silent: r.motor.Troubles.SilentOrigins(),
+		down:   r.motor.Troubles.DownEntries(),
+		probes: r.probes,
 	}
-	return nil
-}
-
-// mixedRules marks a site in which some documents were scanned under other rules.
-const mixedRules = "mixed"
-
-// begin finds out whether an unfinished run is resumed, and makes a new one otherwise.
-func (r *run) begin() error {
-	state, err := r.site.Notes.Run()
-	if err != nil {
-		return err
+	for _, l := range r.motor.Troubles.LeftEntries() {
+		f.postponed = append(f.postponed, judge.PostponedHost{Host: l.Name, Reason: l.Reason})
 	}
-	r.fingerprint = admit.Fingerprint(r.job)
-	stored, err := r.site.Notes.Fingerprint()
-	if err != nil {
-		return err
+	if p := r.advice.Plan; p != nil {
+		f.hasPlan, f.planned, f.skips = true, p.HandedOut(), r.skips
 	}
-	if stored != r.fingerprint && stored != mixedRules {
-		now := r.fingerprint
-		if stored != "" {
-			now = mixedRules
-		}
-		if err := r.site.Notes.SetFingerprint(now); err != nil {
-			return err
-		}
-		stored = now
-	}
-	r.rescan = stored == mixedRules
-	if state != nil && state.Fingerprint == r.fingerprint {
-		r.state, r.resumed = state, true
-		r.log.Info("resume", "run", state.Number, "started", time.Unix(state.Started, 0))
-		return nil
-	}
-	r.state = &store.Run{Started: r.started.Unix(), Fingerprint: r.fingerprint}
-	if err := r.site.Notes.BeginRun(r.state); err != nil || r.o.NoFetch {
-		return err
-	}
-	return r.mend()
+	return f
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // summary is the report of the run.
-func (r *run) summary(j *judge.Judgement) *Summary {
+func (r *closing) summary(j *judge.Judgement) *Summary {
 	sum := &Summary{
 		Job:     r.site.Name,
 		Run:     r.state.Number,
@@ -21,17 +21,17 @@ func (r *run) summary(j *judge.Judgement) *Summary {
 		Verdict: j.Verdict,
 		Reasons: j.Reasons,
 		Left:    j.Left,
-		Down:    r.motor.Troubles.DownEntries(),
+		Down:    r.found.down,
 	}
 	r.stats.Report(sum)
 	sum.Notes, sum.Failures = r.notes.List()
 	if !r.o.NoFetch {
 		sum.Asked, sum.Known = judge.Coverage(r.table.Settled())
 	}
-	if r.advice.Plan != nil {
+	if r.found.hasPlan {
 		sum.Policy = string(r.job.Policy)
-		sum.Planned = r.advice.Plan.HandedOut()
-		addSkips(sum, r.skips)
+		sum.Planned = r.found.planned
+		addSkips(sum, r.found.skips)
 	}
 	v := r.live
 	if r.published != nil {
@@ -42,7 +42,6 @@ func (r *run) summary(j *judge.Judgement) *Summary {
 		sum.Path = filepath.Join(r.site.Dir(), "current")
 		sum.Entry = r.entry()
 	}
-	noteSources(sum, &r.chain, &r.provenance)
 	return sum
 }
 

@@ -41,13 +41,3 @@ func Thin(j *job.Job, s *store.Site, now time.Time, dry bool) ([]int, error) {
 	}
 	return drop, nil
 }
-
-// thin applies the keep rule after a publish. What goes wrong is a note: the run is what it is, and the
-// next one tries again.
-func (r *run) thin() {
-	drop, err := Thin(r.job, r.site, r.now(), false)
-	r.log.Debug("thinned", "dropped", drop)
-	if err != nil {
-		r.notes.Cap("old versions could not be dropped: " + err.Error())
-	}
-}

@@ -14,20 +14,18 @@ import (
 	"mirrord/store"
 )
 
-// judge decides how retrieval ended. ended is why it stopped early, nil when nothing was left to request.
-func (r *run) judge(ended error) (*judge.Judgement, error) {
+// judge decides how retrieval ended.
+func (r *closing) judge() (*judge.Judgement, error) {
 	j := &judge.Judgement{}
 	if r.o.NoFetch {
 		return j, nil
 	}
 	c := r.newCase()
-	c.Ended = ended
+	c.Ended = r.found.ended
 	c.Left = judge.Unanswered(c.Ledger)
 	c.Failed, c.Requests = r.stats.Failed.Load(), r.stats.Requests.Load()
-	c.Silent = r.motor.Troubles.SilentOrigins()
-	for _, l := range r.motor.Troubles.LeftEntries() {
-		c.Postponed = append(c.Postponed, judge.PostponedHost{Host: l.Name, Reason: l.Reason})
-	}
+	c.Silent = r.found.silent
+	c.Postponed = r.found.postponed
 	c.Why = r.notes.Reason
 	j.Left = c.Left
 	_, err := r.judgeAt(judge.Retrieved, c, j)
@@ -36,9 +34,9 @@ func (r *run) judge(ended error) (*judge.Judgement, error) {
 
 // judgeSettled applies the rules to a run that is complete so far: what it found is in the records, and has
 // mirror paths.
-func (r *run) judgeSettled(j *judge.Judgement) error {
+func (r *closing) judgeSettled(j *judge.Judgement) error {
 	c := r.newCase()
-	c.Probes = r.probes
+	c.Probes = r.found.probes
 	c.Sitemaps = r.traits.Sitemaps()
 	// What the origin has not given for longer does not count, or one page that it never gives again would
 	// keep everything.
@@ -52,7 +50,7 @@ func (r *run) judgeSettled(j *judge.Judgement) error {
 }
 
 // newCase is what is known at every stage.
-func (r *run) newCase() *judge.Case {
+func (r *closing) newCase() *judge.Case {
 	return &judge.Case{
 		Seeds:   r.rules.Seeds,
 		Limits:  r.job.Limits,
@@ -61,7 +59,7 @@ func (r *run) newCase() *judge.Case {
 		Run:     r.recording(),
 		Live:    r.live,
 		Resumed: r.resumed,
-		Planned: r.planned(),
+		Planned: r.state.Planned,
 		Ledger:  r.table.Settled(),
 		Records: r.site.Records,
 	}
@@ -69,7 +67,7 @@ func (r *run) newCase() *judge.Case {
 
 // judgeAt applies the rules of a stage, adds what they conclude to a judgement and executes it. It returns
 // the verdict of this stage alone.
-func (r *run) judgeAt(at judge.Stage, c *judge.Case, j *judge.Judgement) (Verdict, error) {
+func (r *closing) judgeAt(at judge.Stage, c *judge.Case, j *judge.Judgement) (Verdict, error) {
 	rulings, err := judge.Judge(at, c)
 	if err != nil {
 		return Complete, err
@@ -81,10 +79,10 @@ func (r *run) judgeAt(at judge.Stage, c *judge.Case, j *judge.Judgement) (Verdic
 }
 
 // startOver makes the next run one that does not go on with this one, and requests everything.
-func (r *run) startOver() error { return errors.Join(r.askAllNext(), r.site.Notes.SetRun(nil)) }
+func (r *closing) startOver() error { return errors.Join(r.askAllNext(), r.site.Notes.SetRun(nil)) }
 
 // carryOut does what follows from rulings. When it changes records, a Fold must follow.
-func (r *run) carryOut(rulings []judge.Ruling) error {
+func (r *closing) carryOut(rulings []judge.Ruling) error {
 	leaves, forget := map[uint32]bool{}, map[uint32]bool{}
 	var amended []uint32
 	for i := range rulings {

@@ -32,11 +32,11 @@ func (j *Judgement) Partial(format string, args ...any) {
 	j.Reasons = append(j.Reasons, fmt.Sprintf(format, args...))
 }
 
-// Broke is the judgement of a run that an error of ours ended, such as one of the disk.
-func (j *Judgement) Broke(err error) *Judgement {
+// Broke makes the judgement that of a run that an error of ours ended, such as one of the disk, and returns the error.
+func (j *Judgement) Broke(err error) error {
 	j.Verdict = result.Partial
 	j.Reasons = append(j.Reasons, err.Error())
-	return j
+	return err
 }
 
 // StartsOver reports whether the next run does not go on with this one and requests everything.
