@@ -323,16 +323,6 @@ func (f *finder) expired(y vector) bool {
 	return true
 }
 
-// Len is how many directories have a rule.
-func (r *Rules) Len() (n int) {
-	for _, k := range r.of {
-		if k >= 0 {
-			n++
-		}
-	}
-	return n
-}
-
 // Has reports whether a directory has a rule.
 func (r *Rules) Has(d evolution.Dir) bool { return int(d) < len(r.of) && r.of[d] >= 0 }
 

@@ -4,6 +4,7 @@ package replay
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"mirrord/evolution"
@@ -33,7 +34,7 @@ func BenchmarkMineRecorded(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			b.ReportMetric(float64(rules.Len()), "rules")
+			b.ReportMetric(float64(len(slices.Collect(rules.All()))), "rules")
 			b.ReportMetric(float64(e.Dirs().Len()), "dirs")
 		})
 		b.Run(s.Name+"/all", func(b *testing.B) {
