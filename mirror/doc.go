@@ -7,7 +7,7 @@
 //	           answer, and apply.go writes what was found. It is committed in batches, so that a run can be killed
 //	           at any moment and resumed.
 //	judge      verdict.go: complete, partial or suspicious, with reasons, by the rules of package judge
-//	settle     settle.go, naming.go: mirror paths are given to what is new; the journal becomes records
+//	settle     closing.go, settle.go: mirror paths are given to what is new; the journal becomes records
 //	publish    publish.go: package publish plans the next version and makes its tree, in which package render makes
 //	           the documents; the tree becomes the live one by one rename
 //
