@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package app implements what mirrord does for its callers: the command line, the daemon's API, a web interface.
+// Package app implements what mirrord does for its callers: the command line, the daemon's API, a web
+// interface.
 //
-// A function takes an App, which is the environment, and a typed request. It opens the state and the sites that it
-// needs, reads job files, calls the engine, and returns a typed result or an error whose kind the caller turns into an
-// exit code or a status (see Error). The JSON form of results is part of the contract with scripts.
+// A function takes an App, which is the environment, and a typed request. It opens the state and the sites
+// that it needs, reads job files, calls the engine, and returns a typed result or an error whose kind the
+// caller turns into an exit code or a status (see Error). The JSON form of results is part of the contract
+// with scripts.
 //
-// The package knows no flags, terminal, standard streams or exit codes. What a user should read before the result is
-// there goes to Warn and Note.
+// The package knows no flags, terminal, standard streams or exit codes. What a user should read before the
+// result is there goes to Warn and Note.
 package app
 
 import (
@@ -17,18 +19,19 @@ import (
 	"mirrord/fetch"
 )
 
-// App is the environment in which requests are served. It has no state of its own and is not changed by the functions
-// of this package, so that it may be used concurrently if Warn and Note may.
+// App is the environment in which requests are served. It has no state of its own and is not changed by the
+// functions of this package, so that it may be used concurrently if Warn and Note may.
 type App struct {
-	State     func() (string, error)      // returns the directory of the mirrors; required
-	Jobs      string                      // directory of job files
-	JobsNamed bool                        // the user named Jobs, so that it is an error when it is missing
-	Log       *slog.Logger                // required
-	LookupEnv func(string) (string, bool) // environment variables, for secrets and proxies of jobs; required for runs
-	Network   fetch.Network               // connects to sites; nil is the system's network
-	Now       func() time.Time            // the clock of states and runs; nil is time.Now
-	Warn      func(line string)           // receives what is left out while the rest is done; nil discards it
-	Note      func(line string)           // receives progress, each line replacing the one before; nil discards it
+	State     func() (string, error) // returns the directory of the mirrors; required
+	Jobs      string                 // directory of job files
+	JobsNamed bool                   // the user named Jobs, so that it is an error when it is missing
+	Log       *slog.Logger           // required
+	// environment variables, for secrets and proxies of jobs; required for runs
+	LookupEnv func(string) (string, bool)
+	Network   fetch.Network     // connects to sites; nil is the system's network
+	Now       func() time.Time  // the clock of states and runs; nil is time.Now
+	Warn      func(line string) // receives what is left out while the rest is done; nil discards it
+	Note      func(line string) // receives progress, each line replacing the one before; nil discards it
 }
 
 // now is the time by the app's clock.

@@ -42,8 +42,9 @@ type Checked struct {
 	Unresolved []string // host names that could not be resolved: whether these are private is unknown
 }
 
-// Check validates job files: those named, and what is in directories that are named; without names the jobs directory. It warns of private addresses that
-// jobs may not reach, for which it asks the resolver if resolve is set, and makes no request to any site.
+// Check validates job files: those named, and what is in directories that are named; without names the jobs
+// directory. It warns of private addresses that jobs may not reach, for which it asks the resolver if resolve
+// is set, and makes no request to any site.
 func Check(ctx context.Context, a *App, names []string, resolve bool) (*Checked, error) {
 	files, err := checkFiles(a, names)
 	if err != nil {
@@ -70,7 +71,8 @@ func Check(ctx context.Context, a *App, names []string, resolve bool) (*Checked,
 	return out, nil
 }
 
-// checkFiles reads the arguments: files as they are, directories as a daemon would read them, so that two jobs which cannot go together are found too.
+// checkFiles reads the arguments: files as they are, directories as a daemon would read them, so that two
+// jobs which cannot go together are found too.
 func checkFiles(a *App, args []string) ([]scheduler.File, error) {
 	if len(args) == 0 {
 		return checkDir(a.Jobs)
@@ -133,7 +135,13 @@ func checkErrors(err error) []JobFileError {
 	var invalid job.Errors
 	if errors.As(err, &invalid) {
 		for _, e := range invalid {
-			out = append(out, JobFileError{Line: e.Line, Column: e.Col, Key: e.Key, Message: e.Msg, Hint: e.Hint})
+			out = append(out, JobFileError{
+				Line:    e.Line,
+				Column:  e.Col,
+				Key:     e.Key,
+				Message: e.Msg,
+				Hint:    e.Hint,
+			})
 		}
 	} else if err != nil {
 		out = append(out, JobFileError{Message: err.Error()})

@@ -39,9 +39,11 @@ type reachQuestion struct {
 	answer error
 }
 
-// checkReach finds out which jobs are about to be refused private addresses, by their job and in the order in which the job names them. Names that
-// could not be resolved are unknown.
-func checkReach(ctx context.Context, a *App, files []scheduler.File, resolve bool) (warnings map[*job.Job][]string, unknown []string) {
+// checkReach finds out which jobs are about to be refused private addresses, by their job and in the order in
+// which the job names them. Names that could not be resolved are unknown.
+func checkReach(
+	ctx context.Context, a *App, files []scheduler.File, resolve bool,
+) (warnings map[*job.Job][]string, unknown []string) {
 	st, ok, err := a.OpenState()
 	if err != nil {
 		a.Log.Debug("the state is not looked at", "err", err)
@@ -60,7 +62,10 @@ func checkReach(ctx context.Context, a *App, files []scheduler.File, resolve boo
 			continue
 		}
 		if st != nil && time.Since(begun) > checkMirrors {
-			a.warn(fmt.Sprintf("mirrord: from %s on only the job files are looked at: opening the mirrors takes too long; name files to check them", f.Path))
+			a.warn(
+				fmt.Sprintf(
+					"mirrord: from %s on only the job files are looked at: opening the mirrors takes too long; name "+
+						"files to check them", f.Path))
 			st = nil
 		}
 		all = append(all, reachQuestions(a, f.Job, st, names, resolve, checkOrigins-len(all))...)
@@ -95,18 +100,32 @@ type onlyRead struct{ fetch.Names }
 
 func (onlyRead) KeepPublic(string) error { return nil }
 
-// reachQuestions lists the origins of a job that may be private: those that its keys name, and those that its mirror has files of.
-func reachQuestions(a *App, j *job.Job, st *store.State, names fetch.Names, resolve bool, most int) (out []*reachQuestion) {
+// reachQuestions lists the origins of a job that may be private: those that its keys name, and those that its
+// mirror has files of.
+func reachQuestions(
+	a *App, j *job.Job, st *store.State, names fetch.Names, resolve bool, most int,
+) (out []*reachQuestion) {
 	seen := map[string]bool{}
 	add := func(where string, g *fetch.Guard, u site.URL) {
 		certain := j.Proxy != "" || reach.IsAddress(u.Hostname())
 		if len(out) < most && !seen[u.Origin()] && (resolve || certain) {
 			seen[u.Origin()] = true
-			out = append(out, &reachQuestion{job: j, guard: g, url: u, where: where})
+			out = append(out, &reachQuestion{
+				job:   j,
+				guard: g,
+				url:   u,
+				where: where,
+			})
 		}
 	}
 	guard := func(p reach.Policy) *fetch.Guard {
-		return fetch.NewGuard(fetch.Options{Reach: p, Names: names, Network: a.Network, Proxy: j.Proxy, ConnectTimeout: checkTime})
+		return fetch.NewGuard(fetch.Options{
+			Reach:          p,
+			Names:          names,
+			Network:        a.Network,
+			Proxy:          j.Proxy,
+			ConnectTimeout: checkTime,
+		})
 	}
 	g := guard(j.Reach())
 	for _, u := range j.Seeds() {
@@ -129,7 +148,8 @@ func reachQuestions(a *App, j *job.Job, st *store.State, names fetch.Names, reso
 			a.Log.Debug("the origins of the mirror are not looked at", "job", j.Name, "err", err)
 		}
 	}
-	if u, _, err := site.Parse(j.Notify.Webhook.Value); err == nil { // one that is a secret names itself when a message goes
+	// one that is a secret names itself when a message goes
+	if u, _, err := site.Parse(j.Notify.Webhook.Value); err == nil {
 		seen = map[string]bool{}
 		add("notify.webhook", guard(j.Reach(u)), u)
 	}
@@ -179,7 +199,9 @@ func reachWarnings(j *job.Job, all []*reachQuestion) (lines, unknown []string) {
 	}
 	slices.Sort(forget)
 	for _, name := range slices.Compact(forget) {
-		lines = append(lines, fmt.Sprintf("%s was public before; when it has moved inside for good, run mirrord forget-address %s", name, name))
+		lines = append(lines,
+			fmt.Sprintf("%s was public before; when it has moved inside for good, run mirrord forget-address %s",
+				name, name))
 	}
 	return lines, unknown
 }

@@ -37,7 +37,11 @@ func applySets(j *job.Job, set []string) error {
 	for _, kv := range set {
 		key, value, ok := cutAssign(kv)
 		if !ok {
-			all = append(all, job.Error{File: "--set", Msg: fmt.Sprintf("%q sets nothing", kv), Hint: "write KEY=VALUE"})
+			all = append(all, job.Error{
+				File: "--set",
+				Msg:  fmt.Sprintf("%q sets nothing", kv),
+				Hint: "write KEY=VALUE",
+			})
 			continue
 		}
 		all = append(all, asErrors(j.Set(key, value))...)

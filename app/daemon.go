@@ -24,8 +24,8 @@ type DaemonOptions struct {
 	About      status.Daemon // what does not change; State and Jobs are filled in
 }
 
-// NewDaemon makes a daemon on a state whose lock its caller holds (TakeState). It starts nothing: its caller runs
-// Schedule, Tell, Watch and Tidy, each in a goroutine of its own.
+// NewDaemon makes a daemon on a state whose lock its caller holds (TakeState). It starts nothing: its caller
+// runs Schedule, Tell, Watch and Tidy, each in a goroutine of its own.
 func NewDaemon(a *App, st *store.State, o DaemonOptions) (*Daemon, error) {
 	tell, err := notifyOptions(a, o.Notify)
 	if err != nil {
@@ -68,10 +68,13 @@ func (d *Daemon) Schedule(ctx context.Context) error { return d.sched.Run(ctx) }
 // Tell delivers messages until ctx ends.
 func (d *Daemon) Tell(ctx context.Context) { d.tell.Run(ctx) }
 
-// Watch puts the jobs directory in force: at once, when it changes, when again says so, and from time to time, until ctx ends. What goes wrong is in the log
-// and the status.
+// Watch puts the jobs directory in force: at once, when it changes, when again says so, and from time to
+// time, until ctx ends. What goes wrong is in the log and the status.
 func (d *Daemon) Watch(ctx context.Context, poll time.Duration, again <-chan struct{}) {
-	scheduler.Watch(ctx, d.dir.Path(), scheduler.WatchOptions{Poll: poll, Log: d.log}, again, func() { d.reload(ctx) })
+	scheduler.Watch(ctx, d.dir.Path(), scheduler.WatchOptions{
+		Poll: poll,
+		Log:  d.log,
+	}, again, func() { d.reload(ctx) })
 }
 
 // Ready reports whether the jobs directory has been read and the daemon does its work.

@@ -21,7 +21,8 @@ import (
 	"mirrord/store"
 )
 
-// Not everybody may lock the file that says who owns the state: else anybody could keep the daemon from starting.
+// Not everybody may lock the file that says who owns the state: else anybody could keep the daemon from
+// starting.
 func TestLockFileMode(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, lockFile, "{}") // as an older version left it, readable by all
@@ -41,7 +42,8 @@ func TestLockFileMode(t *testing.T) {
 	}
 }
 
-// A run by hand reads the jobs directory again. A file of another job that is gone for a moment just then, while an editor replaces it, is not a job that was removed.
+// A run by hand reads the jobs directory again. A file of another job that is gone for a moment just then,
+// while an editor replaces it, is not a job that was removed.
 func TestRunWhileFileIsReplaced(t *testing.T) {
 	dir := t.TempDir()
 	text := "url = \"https://%s.example/\"\n"
@@ -81,7 +83,8 @@ func TestRunWhileFileIsReplaced(t *testing.T) {
 	})
 }
 
-// Everything in a mirror has been looked at since the oldest answer of what is in it; what is broken, or is not in it, does not count.
+// Everything in a mirror has been looked at since the oldest answer of what is in it; what is broken, or is
+// not in it, does not count.
 func TestVerifiedSince(t *testing.T) {
 	st, err := store.OpenState(t.TempDir(), store.Options{Volatile: true})
 	if err != nil {
@@ -101,7 +104,13 @@ func TestVerifiedSince(t *testing.T) {
 	}
 	var news []store.NewURL
 	var done []*store.Done
-	for i, r := range []store.Resource{{InSet: true, Checked: 500}, {InSet: true, Checked: 300, Failures: 2}, {InSet: true, Checked: 100, Failures: 3}, {Checked: 50}, {InSet: true}} {
+	for i, r := range []store.Resource{
+		{
+			InSet:   true,
+			Checked: 500,
+		}, {InSet: true, Checked: 300, Failures: 2}, {InSet: true, Checked: 100, Failures: 3}, {Checked: 50},
+		{InSet: true},
+	} {
 		u, _, err := site.Parse(fmt.Sprintf("https://a.example/%d", i))
 		if err != nil {
 			t.Fatal(err)
@@ -112,7 +121,11 @@ func TestVerifiedSince(t *testing.T) {
 	if err := s.Records.Commit(0, news, done); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Records.Fold(store.Folding{Version: 1, Pending: func(uint32) bool { return false }, Path: func(*store.Resource) string { return "" }}); err != nil {
+	if err := s.Records.Fold(store.Folding{
+		Version: 1,
+		Pending: func(uint32) bool { return false },
+		Path:    func(*store.Resource) string { return "" },
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if since, err := verifiedSince(s); err != nil || since.Unix() != 300 {
@@ -123,7 +136,10 @@ func TestVerifiedSince(t *testing.T) {
 // A full disk is told from one that fails.
 func TestNoRoom(t *testing.T) {
 	for want, errs := range map[bool][]error{
-		true:  {&store.DiskError{Op: "write", Err: &os.PathError{Op: "write", Err: syscall.ENOSPC}}, fmt.Errorf("x: %w", syscall.EDQUOT)},
+		true: {&store.DiskError{
+			Op:  "write",
+			Err: &os.PathError{Op: "write", Err: syscall.ENOSPC},
+		}, fmt.Errorf("x: %w", syscall.EDQUOT)},
 		false: {nil, &store.DiskError{Op: "write", Err: syscall.EIO}, store.ErrLocked},
 	} {
 		for _, err := range errs {

@@ -20,7 +20,8 @@ import (
 	"mirrord/store"
 )
 
-// Daemon is what a daemon knows and does: it runs jobs at their times, and is the control.API of its socket. It is safe for concurrent use.
+// Daemon is what a daemon knows and does: it runs jobs at their times, and is the control.API of its socket.
+// It is safe for concurrent use.
 type Daemon struct {
 	app   *App
 	st    *store.State
@@ -39,8 +40,9 @@ func (d *Daemon) Status() status.All {
 	all := d.sched.Status()
 	s := all.Daemon
 	all.Daemon = d.about
-	all.Daemon.Running, all.Daemon.MaxRuns, all.Daemon.Ready, all.Daemon.Ending, all.Daemon.Reloaded, all.Daemon.Problem, all.Daemon.Free, all.Daemon.Runs, all.Daemon.Untold =
-		s.Running, s.MaxRuns, s.Ready, s.Ending, s.Reloaded, s.Problem, s.Free, s.Runs, d.tell.Untold()
+	all.Daemon.Running, all.Daemon.MaxRuns, all.Daemon.Runs = s.Running, s.MaxRuns, s.Runs
+	all.Daemon.Ready, all.Daemon.Ending, all.Daemon.Reloaded = s.Ready, s.Ending, s.Reloaded
+	all.Daemon.Problem, all.Daemon.Free, all.Daemon.Untold = s.Problem, s.Free, d.tell.Untold()
 	for i := range all.Jobs {
 		judgeTree(&all.Jobs[i], d.st)
 	}
@@ -74,7 +76,8 @@ func (d *Daemon) Runs(name string, n int) ([]status.Run, error) {
 	return historyOf(d.st, name, n)
 }
 
-// Run starts a run of a job, after the jobs directory has been read again; attached says that one was under way already.
+// Run starts a run of a job, after the jobs directory has been read again; attached says that one was under
+// way already.
 func (d *Daemon) Run(name string, r control.RunRequest) (control.Running, bool, error) {
 	if err := d.reload(context.Background()); err != nil { // a file that was just put there is meant
 		d.log.Warn("run by hand with the jobs as they were last read", "err", err)
@@ -188,8 +191,8 @@ func reloadedOf(c scheduler.Config, changes []scheduler.Change) control.Reloaded
 	return out
 }
 
-// reload is Reload for when nobody asked for it by name. A file that is gone may be gone for a moment only, while an editor puts a new one in its place: it is looked for
-// again before its run is ended.
+// reload is Reload for when nobody asked for it by name. A file that is gone may be gone for a moment only,
+// while an editor puts a new one in its place: it is looked for again before its run is ended.
 func (d *Daemon) reload(ctx context.Context) error {
 	_, err := d.load(func() bool {
 		t := time.NewTimer(time.Second)

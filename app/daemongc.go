@@ -17,7 +17,8 @@ const (
 	collectRetry = time.Hour
 )
 
-// Tidy frees once a day what nothing refers to, as mirrord gc does. Sites that run are left for the next time, and shared bodies are looked at when nothing runs.
+// Tidy frees once a day what nothing refers to, as mirrord gc does. Sites that run are left for the next
+// time, and shared bodies are looked at when nothing runs.
 func (d *Daemon) Tidy(ctx context.Context, every time.Duration) {
 	if every <= 0 {
 		return
@@ -50,7 +51,8 @@ func (d *Daemon) busy() map[string]bool {
 	return out
 }
 
-// TidyUp frees what nothing refers to in all sites that are not busy, one after the other, and then what they share. It reports whether nothing was left.
+// TidyUp frees what nothing refers to in all sites that are not busy, one after the other, and then what they
+// share. It reports whether nothing was left.
 func TidyUp(ctx context.Context, a *App, st *store.State, busy func() map[string]bool) (done bool) {
 	names, err := st.Sites()
 	if err != nil {
@@ -71,7 +73,8 @@ func TidyUp(ctx context.Context, a *App, st *store.State, busy func() map[string
 			done = false
 		case c.Problem != "" && ctx.Err() == nil:
 			a.Log.Error("tidying up", "job", name, "err", c.Problem)
-		case len(c.Dropped) > 0 || (c.Packs != nil && (c.Packs.Packs > 0 || c.Packs.Heads > 0)) || (c.Parts != nil && c.Parts.Parts > 0):
+		case len(c.Dropped) > 0 || (c.Packs != nil && (c.Packs.Packs > 0 || c.Packs.Heads > 0)) ||
+			(c.Parts != nil && c.Parts.Parts > 0):
 			args := []any{"job", name, "versions", len(c.Dropped)}
 			if c.Packs != nil {
 				args = append(args, "freed", c.Packs.Freed+c.Packs.Heads)

@@ -16,11 +16,12 @@ import (
 	"mirrord/control"
 )
 
-// lockFile says in the state directory who owns it. The lock is on the file, so that it ends with the process, however that ends; what stands in it is only
-// worth something while it is locked.
+// lockFile says in the state directory who owns it. The lock is on the file, so that it ends with the
+// process, however that ends; what stands in it is only worth something while it is locked.
 const lockFile = "daemon.lock"
 
-// lockMode lets those look who may command the daemon: who may write to its socket. Whoever may read the file may also hold its lock, and so keep a daemon from starting.
+// lockMode lets those look who may command the daemon: who may write to its socket. Whoever may read the file
+// may also hold its lock, and so keep a daemon from starting.
 func lockMode(socket fs.FileMode) fs.FileMode { return 0o600 | socket&0o022<<1 }
 
 // Owner is the daemon that owns a state directory.

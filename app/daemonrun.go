@@ -101,18 +101,36 @@ func (r *runner) belowMinFree(j *job.Job) bool {
 
 // runOf is the report of a run as the scheduler keeps it.
 func runOf(sum *mirror.Summary) status.Run {
-	run := status.Run{Started: sum.Started, Ended: sum.Ended, Verdict: sum.Verdict.String(), Reasons: sum.Reasons, Published: sum.Published, Version: sum.Version, Files: sum.Files, Bytes: sum.Size,
-		Asked: sum.Asked, Known: sum.Known, Requests: sum.Requests, Received: sum.Wire, Spared: sum.Spared, Added: sum.Added, Changed: sum.Changed, Removed: sum.Removed}
+	run := status.Run{
+		Started:   sum.Started,
+		Ended:     sum.Ended,
+		Verdict:   sum.Verdict.String(),
+		Reasons:   sum.Reasons,
+		Published: sum.Published,
+		Version:   sum.Version,
+		Files:     sum.Files,
+		Bytes:     sum.Size,
+		Asked:     sum.Asked,
+		Known:     sum.Known,
+		Requests:  sum.Requests,
+		Received:  sum.Wire,
+		Spared:    sum.Spared,
+		Added:     sum.Added,
+		Changed:   sum.Changed,
+		Removed:   sum.Removed,
+	}
 	if data, err := json.Marshal(sum); err == nil {
 		run.Summary = data
 	}
 	return run
 }
 
-// lastingFailures is how many runs in a row a URL must fail to be taken for broken. Reports name those; they do not make the whole mirror stale.
+// lastingFailures is how many runs in a row a URL must fail to be taken for broken. Reports name those; they
+// do not make the whole mirror stale.
 const lastingFailures = 3
 
-// verifiedSince returns since when everything in the mirror has been looked at, or vouched for by evidence; zero when nothing is in it.
+// verifiedSince returns since when everything in the mirror has been looked at, or vouched for by evidence;
+// zero when nothing is in it.
 func verifiedSince(s *store.Site) (since time.Time, err error) {
 	oldest := int64(math.MaxInt64)
 	err = s.Records.Resources(func(r *store.Resource) error {
@@ -135,8 +153,19 @@ func progressOf(p mirror.Progress) status.Progress {
 	case mirror.Publishing:
 		phase = "publishing"
 	}
-	return status.Progress{Phase: phase, Elapsed: p.Elapsed, Done: p.Done, Queued: p.Queued, InFlight: p.InFlight, Failed: p.Failed, Bytes: p.Bytes, WaitHost: p.WaitHost, WaitFor: p.WaitFor,
-		Relocated: p.Relocated, Total: p.Total}
+	return status.Progress{
+		Phase:     phase,
+		Elapsed:   p.Elapsed,
+		Done:      p.Done,
+		Queued:    p.Queued,
+		InFlight:  p.InFlight,
+		Failed:    p.Failed,
+		Bytes:     p.Bytes,
+		WaitHost:  p.WaitHost,
+		WaitFor:   p.WaitFor,
+		Relocated: p.Relocated,
+		Total:     p.Total,
+	}
 }
 
 // freeOf returns how much room there is on the disk of a directory.

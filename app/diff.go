@@ -98,7 +98,8 @@ func Diff(a *App, r DiffRequest) (*Difference, error) {
 	return c, nil
 }
 
-// locate finds the file that is meant by a path or URL; without one it returns the path as that of a directory, "" for the top.
+// locate finds the file that is meant by a path or URL; without one it returns the path as that of a
+// directory, "" for the top.
 func locate(path string, old, now *pastTree) (p string, before, after *phm.File) {
 	find := func(v *pastTree, is func(*phm.File) bool) *phm.File {
 		for i := range v.Files() {

@@ -10,10 +10,12 @@ import (
 	"mirrord/store"
 )
 
-// Kind is the sort of end that an Error stands for. A command line gives each kind an exit code, a server a status.
+// Kind is the sort of end that an Error stands for. A command line gives each kind an exit code, a server a
+// status.
 type Kind int
 
-// The kinds of an Error. What is no Error is of kind Failed, unless it says more itself: store.ErrLocked, job.Errors.
+// The kinds of an Error. What is no Error is of kind Failed, unless it says more itself: store.ErrLocked,
+// job.Errors.
 const (
 	Failed     Kind = iota // something went wrong, or something wrong was found
 	Usage                  // the request makes no sense, or names what is not there
@@ -57,7 +59,8 @@ func Usagef(format string, args ...any) error {
 	return &Error{Usage, fmt.Errorf(format, args...)}
 }
 
-// Remedied returns the text of an error. That of a database that cannot be used is one line that ends with what to do.
+// Remedied returns the text of an error. That of a database that cannot be used is one line that ends with
+// what to do.
 func Remedied(err error) string {
 	s := strings.TrimSpace(err.Error())
 	if db, ok := errors.AsType[*store.DatabaseError](err); ok && db.Site != "" {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// What stood at the place of a mirror is exchanged with it, also where the file system cannot do so in one step.
+// What stood at the place of a mirror is exchanged with it, also where the file system cannot do so in one
+// step.
 func TestExchange(t *testing.T) {
 	for name, swap := range map[string]func(a, b string) error{"at once": exchange, "slowly": exchangeSlowly} {
 		dir := t.TempDir()

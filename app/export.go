@@ -47,8 +47,9 @@ type Exported struct {
 	Packed int64 `json:"-"` // bytes of the file; 0 of a directory
 }
 
-// Export writes a version of a mirror. Every file is checked against its digest on the way; a file is read back as a whole before it replaces an older one.
-// What goes to Stream is not read back, and of it nothing is returned.
+// Export writes a version of a mirror. Every file is checked against its digest on the way; a file is read
+// back as a whole before it replaces an older one. What goes to Stream is not read back, and of it nothing is
+// returned.
 func Export(ctx context.Context, a *App, o ExportRequest) (_ *Exported, err error) {
 	name := strings.TrimSuffix(o.Job, scheduler.Suffix)
 	switch {
@@ -91,7 +92,10 @@ func Export(ctx context.Context, a *App, o ExportRequest) (_ *Exported, err erro
 			if perr != nil {
 				return nil, fmt.Errorf("%w; %w (mirrord run-now %s repairs the published tree)", err, perr, name)
 			}
-			a.warn(fmt.Sprintf("the published tree of %s is damaged (%v): exporting from the stored bodies; mirrord run-now %s repairs it", name, err, name))
+			a.warn(
+				fmt.Sprintf(
+					"the published tree of %s is damaged (%v): exporting from the stored bodies; mirrord run-now %s "+
+						"repairs it", name, err, name))
 			return exportVersion(ctx, past, name, o, form, how)
 		}
 	}
@@ -106,7 +110,8 @@ func Export(ctx context.Context, a *App, o ExportRequest) (_ *Exported, err erro
 	return out, err
 }
 
-// defaultOutput names an export without Out. A derived mirror has a name of its own, so that it does not replace an export of all files.
+// defaultOutput names an export without Out. A derived mirror has a name of its own, so that it does not
+// replace an export of all files.
 func defaultOutput(name string, o ExportRequest, form archive.Form) string {
 	if o.Flatten {
 		name += "-flat"
@@ -124,7 +129,9 @@ func defaultOutput(name string, o ExportRequest, form archive.Form) string {
 func checkTree(st *store.State, name string) error { return view(st, name, render.CheckTree) }
 
 // exportVersion writes a version, and closes its tree.
-func exportVersion(ctx context.Context, tree versionTree, name string, o ExportRequest, form archive.Form, how phm.Derivation) (_ *Exported, err error) {
+func exportVersion(
+	ctx context.Context, tree versionTree, name string, o ExportRequest, form archive.Form, how phm.Derivation,
+) (_ *Exported, err error) {
 	defer tree.Close()
 	tree = interruptible{tree, ctx}
 	if how.Flatten || how.Mask != nil {
@@ -177,8 +184,11 @@ type derivedTree struct {
 
 func (d derivedTree) Close() error { return errors.Join(d.published.Close(), os.RemoveAll(d.dir)) }
 
-// deriveTree makes another PHM of a tree in a directory beside the place of the export, or in that for temporary files when there is none.
-func deriveTree(tree fs.FS, how phm.Derivation, o ExportRequest, form archive.Form) (_ versionTree, err error) {
+// deriveTree makes another PHM of a tree in a directory beside the place of the export, or in that for
+// temporary files when there is none.
+func deriveTree(
+	tree fs.FS, how phm.Derivation, o ExportRequest, form archive.Form,
+) (_ versionTree, err error) {
 	above := ""
 	if o.Out != "-" {
 		if form.Folder() { // before the work rather than after it

@@ -10,7 +10,8 @@ type Forgotten struct {
 	Forgotten bool   `json:"forgotten"`
 }
 
-// ForgetAddresses lets host names that were once at public addresses be private. With an error it returns what was done before it.
+// ForgetAddresses lets host names that were once at public addresses be private. With an error it returns
+// what was done before it.
 func ForgetAddresses(a *App, names []string) ([]Forgotten, error) {
 	st, err := a.MustState()
 	if err != nil {

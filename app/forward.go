@@ -17,13 +17,20 @@ import (
 	"mirrord/web"
 )
 
-// Forwarding returns how programs are reached by a server of mirrors; allowPrivate is for all jobs. done closes the connections. Each job says what is a program on its site, and which private addresses may be reached for it.
+// Forwarding returns how programs are reached by a server of mirrors; allowPrivate is for all jobs. done
+// closes the connections. Each job says what is a program on its site, and which private addresses may be
+// reached for it.
 func Forwarding(a *App, names fetch.Names, allowPrivate bool) (_ *web.Forward, done func(), _ error) {
 	rules, ways := map[string]*site.ProgramRule{}, map[string]*http.Transport{}
 	way := func(p reach.Policy) *http.Transport {
 		p.All = p.All || allowPrivate
 		return &http.Transport{
-			DialContext:            fetch.NewGuard(fetch.Options{Reach: p, Names: readerNames{names}, Network: a.Network, Log: a.Log}).Dial,
+			DialContext: fetch.NewGuard(fetch.Options{
+				Reach:   p,
+				Names:   readerNames{names},
+				Network: a.Network,
+				Log:     a.Log,
+			}).Dial,
 			TLSHandshakeTimeout:    10 * time.Second,
 			ResponseHeaderTimeout:  30 * time.Second,
 			MaxResponseHeaderBytes: 64 << 10,
@@ -65,10 +72,14 @@ func Forwarding(a *App, names fetch.Names, allowPrivate bool) (_ *web.Forward, d
 			t.CloseIdleConnections()
 		}
 	}
-	return &web.Forward{Transport: transport, Programs: func(name string) *site.ProgramRule { return rules[name] }}, done, nil
+	return &web.Forward{
+		Transport: transport,
+		Programs:  func(name string) *site.ProgramRule { return rules[name] },
+	}, done, nil
 }
 
-// readerNames is the memory of a server that may not write to the state: what it would add, runs of the mirror have added already.
+// readerNames is the memory of a server that may not write to the state: what it would add, runs of the
+// mirror have added already.
 type readerNames struct{ fetch.Names }
 
 func (r readerNames) KeepPublic(name string) error {

@@ -34,8 +34,9 @@ type CollectedSite struct {
 	Locked  bool              `json:"locked,omitempty"`
 }
 
-// Collect drops the versions of mirrors that their jobs do not keep, and frees what nothing refers to; with dry it only says what it would do. Without
-// names it does all. What goes wrong with one mirror is in the report; the error then says so without text, and is of kind Locked if something was only busy.
+// Collect drops the versions of mirrors that their jobs do not keep, and frees what nothing refers to; with
+// dry it only says what it would do. Without names it does all. What goes wrong with one mirror is in the
+// report; the error then says so without text, and is of kind Locked if something was only busy.
 func Collect(ctx context.Context, a *App, names []string, dry bool) (*Collected, error) {
 	for i, name := range names {
 		names[i] = strings.TrimSuffix(name, scheduler.Suffix)
@@ -121,7 +122,9 @@ func gcSite(ctx context.Context, a *App, st *store.State, name string, dry bool)
 		return fail(err)
 	}
 	c.Packs = &packs
-	parts, err := s.Parts.Collect(dry, func(_ string, grown time.Time) bool { return st.Now().Sub(grown) > partLife })
+	parts, err := s.Parts.Collect(dry, func(_ string, grown time.Time) bool {
+		return st.Now().Sub(grown) > partLife
+	})
 	if err != nil {
 		return fail(err)
 	}

@@ -17,14 +17,18 @@ import (
 
 // GetRequest asks for a mirror without a job file.
 type GetRequest struct {
-	Job      *job.Job              // with its name
-	Keep     bool                  // the mirror stays in the state, under the name of the job; else it is made once, and only Out is left
-	Out      string                // where it is written, in the form that the name says; "" is nowhere with Keep, else the name of the job
-	Accept   bool                  // publish what the last run held back as suspicious, or this one would hold back
+	Job *job.Job // with its name
+	// the mirror stays in the state, under the name of the job; else it is made once, and only Out is left
+	Keep bool
+	// where it is written, in the form that the name says; "" is nowhere with Keep, else the name of the job
+	Out string
+	// publish what the last run held back as suspicious, or this one would hold back
+	Accept   bool
 	Progress func(mirror.Progress) // is told where the run stands; nil is nobody
 }
 
-// Get makes a run of a job that has no file. The summary and the error are those of Run; Path of the summary is where the mirror is, of one that is not kept.
+// Get makes a run of a job that has no file. The summary and the error are those of Run; Path of the summary
+// is where the mirror is, of one that is not kept.
 func Get(ctx context.Context, a *App, r GetRequest) (*mirror.Summary, error) {
 	if r.Keep {
 		return getKept(ctx, a, r)
@@ -76,8 +80,9 @@ func getKept(ctx context.Context, a *App, r GetRequest) (*mirror.Summary, error)
 // finishedFor is how long a complete mirror that could not be moved to its place is taken for what was asked.
 const finishedFor = time.Hour
 
-// getOnce mirrors into a hidden folder beside Out and moves the result into its place. The folder lies on the same file system, so that
-// the move is one rename; it stays when the run does not complete, and the same request goes on from it.
+// getOnce mirrors into a hidden folder beside Out and moves the result into its place. The folder lies on the
+// same file system, so that the move is one rename; it stays when the run does not complete, and the same
+// request goes on from it.
 func getOnce(ctx context.Context, a *App, r GetRequest) (*mirror.Summary, error) {
 	out := cmp.Or(r.Out, r.Job.Name)
 	if err := checkOutput(out); err != nil {
@@ -117,7 +122,8 @@ func getOnce(ctx context.Context, a *App, r GetRequest) (*mirror.Summary, error)
 	return sum, Ended(ctx, sum, err)
 }
 
-// finished returns the summary of a complete run that was cut off before its result was moved to its place; nil when there is none.
+// finished returns the summary of a complete run that was cut off before its result was moved to its place;
+// nil when there is none.
 func finished(s *store.Site, now time.Time) (*mirror.Summary, error) {
 	run, err := s.Notes.Run()
 	if err != nil || run != nil {
@@ -131,7 +137,20 @@ func finished(s *store.Site, now time.Time) (*mirror.Summary, error) {
 	if age := now.Sub(v.Time); age < 0 || age > finishedFor {
 		return nil, nil
 	}
-	sum := &mirror.Summary{Job: s.Name, Started: v.Time, Ended: v.Time, Resumed: true, Published: true, Version: v.Number, Files: v.Files, Size: v.Bytes, Added: v.Added}
-	sum.Notes = []mirror.Note{{What: "the run was complete already and only had to be moved to its place", Count: 1}}
+	sum := &mirror.Summary{
+		Job:       s.Name,
+		Started:   v.Time,
+		Ended:     v.Time,
+		Resumed:   true,
+		Published: true,
+		Version:   v.Number,
+		Files:     v.Files,
+		Size:      v.Bytes,
+		Added:     v.Added,
+	}
+	sum.Notes = []mirror.Note{{
+		What:  "the run was complete already and only had to be moved to its place",
+		Count: 1,
+	}}
 	return sum, nil
 }

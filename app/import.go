@@ -17,8 +17,8 @@ import (
 	"mirrord/store"
 )
 
-// Import makes a PHM in any form the first version of a mirror that is named as. Nothing is left when something is wrong with it. It returns what
-// the archive says of itself.
+// Import makes a PHM in any form the first version of a mirror that is named as. Nothing is left when
+// something is wrong with it. It returns what the archive says of itself.
 func Import(ctx context.Context, a *App, name, as string) (*phm.Meta, error) {
 	if !job.ValidName(as) {
 		return nil, Usagef("%q cannot name a job", as)
@@ -40,7 +40,9 @@ func Import(ctx context.Context, a *App, name, as string) (*phm.Meta, error) {
 			return nil, err
 		}
 	default:
-		return nil, errors.Join(fmt.Errorf("import: there is a mirror of %s already; choose another name with --as", as), s.Close())
+		return nil,
+			errors.Join(fmt.Errorf("import: there is a mirror of %s already; choose another name with --as", as),
+				s.Close())
 	}
 	s, err := st.OpenSite(as)
 	if err != nil {
@@ -79,7 +81,8 @@ func importInto(ctx context.Context, s *store.Site, name string, now time.Time) 
 		return nil, err
 	}
 	if m.Version > maxVersion {
-		return nil, fmt.Errorf("%s: version %d is no number of a version; at most %d", phm.MetaName, m.Version, maxVersion)
+		return nil, fmt.Errorf("%s: version %d is no number of a version; at most %d", phm.MetaName, m.Version,
+			maxVersion)
 	}
 	when := m.Retrieved
 	if when.IsZero() {
@@ -89,7 +92,14 @@ func importInto(ctx context.Context, s *store.Site, name string, now time.Time) 
 	if err != nil {
 		return nil, err
 	}
-	v := store.Version{Number: ImportedVersion(m), Time: when, Files: m.Files, Bytes: m.Bytes, Added: m.Files, Meta: meta}
+	v := store.Version{
+		Number: ImportedVersion(m),
+		Time:   when,
+		Files:  m.Files,
+		Bytes:  m.Bytes,
+		Added:  m.Files,
+		Meta:   meta,
+	}
 	return m, tree.Publish(v, nil)
 }
 

@@ -14,7 +14,8 @@ import (
 	"mirrord/store/storetest"
 )
 
-// A record comes back as it was saved; one that cannot be read begins empty, and a run that the daemon did not make counts.
+// A record comes back as it was saved; one that cannot be read begins empty, and a run that the daemon did
+// not make counts.
 func TestJobRecords(t *testing.T) {
 	kept := new(storetest.Facts)
 	r := records{kept: kept, log: slog.New(slog.DiscardHandler)}
@@ -25,14 +26,23 @@ func TestJobRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	ended := time.Unix(100, 0).UTC()
-	summary, err := json.Marshal(&mirror.Summary{Started: ended, Ended: ended, Verdict: mirror.Complete, Published: true, Version: 9})
+	summary, err := json.Marshal(&mirror.Summary{
+		Started:   ended,
+		Ended:     ended,
+		Verdict:   mirror.Complete,
+		Published: true,
+		Version:   9,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := kept.AddRun(store.RunRecord{Site: "b", Ended: ended, Summary: summary}); err != nil {
 		t.Fatal(err)
 	}
-	if err := (records{kept: kept, readOnly: true}).SaveRecords(map[string]*scheduler.Record{"a": nil}); err != nil {
+	if err := (records{
+		kept:     kept,
+		readOnly: true,
+	}).SaveRecords(map[string]*scheduler.Record{"a": nil}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := r.LoadRecords()

@@ -14,7 +14,8 @@ import (
 	"mirrord/scheduler"
 )
 
-// JobFiles lists the job files of a directory, sorted; names that start with a dot or '_' are left out, so that a file can be put aside.
+// JobFiles lists the job files of a directory, sorted; names that start with a dot or '_' are left out, so
+// that a file can be put aside.
 func JobFiles(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -25,14 +26,16 @@ func JobFiles(dir string) ([]string, error) {
 	}
 	var out []string
 	for _, e := range entries {
-		if name := e.Name(); strings.HasSuffix(name, scheduler.Suffix) && !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "_") && !e.IsDir() {
+		if name := e.Name(); strings.HasSuffix(name, scheduler.Suffix) && !strings.HasPrefix(name, ".") &&
+			!strings.HasPrefix(name, "_") && !e.IsDir() {
 			out = append(out, filepath.Join(dir, name))
 		}
 	}
 	return out, nil
 }
 
-// FindJob reads the job of that name from the jobs directory. An unknown name and an invalid file end in exit code 2.
+// FindJob reads the job of that name from the jobs directory. An unknown name and an invalid file end in exit
+// code 2.
 func (a *App) FindJob(name string) (*job.Job, error) {
 	dir := a.Jobs
 	name = strings.TrimSuffix(name, scheduler.Suffix)

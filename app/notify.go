@@ -15,7 +15,8 @@ import (
 
 // NotifyOptions say how messages leave this machine.
 type NotifyOptions struct {
-	Mail string // path of a sendmail, or smtp://[USER@]HOST[:PORT]; "" is sendmail if there is one, else smtp://localhost
+	// path of a sendmail, or smtp://[USER@]HOST[:PORT]; "" is sendmail if there is one, else smtp://localhost
+	Mail string
 	From string // address that mail comes from; "" is mirrord@HOST
 	Host string // name of this machine in messages; "" is its host name
 }
@@ -28,7 +29,12 @@ func CheckNotify(a *App, o NotifyOptions) error {
 
 // notifyOptions says how messages leave this machine.
 func notifyOptions(a *App, n NotifyOptions) (o notify.Options, err error) {
-	o = notify.Options{Host: n.Host, LookupEnv: a.LookupEnv, ReadFile: os.ReadFile, Log: a.Log}
+	o = notify.Options{
+		Host:      n.Host,
+		LookupEnv: a.LookupEnv,
+		ReadFile:  os.ReadFile,
+		Log:       a.Log,
+	}
 	if o.Host == "" {
 		if o.Host, err = os.Hostname(); err != nil {
 			return o, err

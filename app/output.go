@@ -17,8 +17,8 @@ import (
 	"mirrord/store"
 )
 
-// ExportTree writes the tree of a version to out. A file is read back and checked before it takes the place of an older one; a directory is brought
-// up to date in place, file by file.
+// ExportTree writes the tree of a version to out. A file is read back and checked before it takes the place
+// of an older one; a directory is brought up to date in place, file by file.
 func ExportTree(tree fs.FS, out string, form archive.Form) error {
 	if form.Folder() {
 		return syncDir(tree, out)
@@ -67,13 +67,14 @@ func replaceable(out string, form archive.Form) error {
 	}
 	defer f.Close()
 	if err := form.Replaceable(f, fi.Size()); err != nil {
-		return fmt.Errorf("%s is there and is no %s archive; choose another name or remove it", out, strings.ToUpper(form.Name))
+		return fmt.Errorf("%s is there and is no %s archive; choose another name or remove it", out,
+			strings.ToUpper(form.Name))
 	}
 	return nil
 }
 
-// place moves the published tree of a one-off site to its place: a directory by one rename, an archive by packing. The site must not be
-// used for more than closing afterwards.
+// place moves the published tree of a one-off site to its place: a directory by one rename, an archive by
+// packing. The site must not be used for more than closing afterwards.
 func place(s *store.Site, out string) error {
 	if form := archive.Named(out); !form.Folder() {
 		root, err := s.Trees.Current()
@@ -96,7 +97,8 @@ func place(s *store.Site, out string) error {
 
 // checkOutput refuses a place where something else stands than a mirror.
 func checkOutput(out string) error {
-	if strings.HasSuffix(out, string(filepath.Separator)) && !archive.Named(strings.TrimRight(out, "/")).Folder() {
+	if strings.HasSuffix(out, string(filepath.Separator)) &&
+		!archive.Named(strings.TrimRight(out, "/")).Folder() {
 		return Usagef("-o %s: an archive's name has no slash at its end", out)
 	}
 	abs, err := filepath.Abs(out)
@@ -134,5 +136,6 @@ func checkOutput(out string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("-o %s: the directory is not empty and holds no mirror; choose another one or empty it", out)
+	return fmt.Errorf("-o %s: the directory is not empty and holds no mirror; choose another one or empty it",
+		out)
 }

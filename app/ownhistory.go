@@ -16,8 +16,9 @@ import (
 	"mirrord/store"
 )
 
-// OwnHistory makes a history of what a job's runs have observed: one version for each complete run, quiet ones too. What a run did not observe is taken as
-// unchanged until one did; a partial run counts with the next complete one.
+// OwnHistory makes a history of what a job's runs have observed: one version for each complete run, quiet
+// ones too. What a run did not observe is taken as unchanged until one did; a partial run counts with the
+// next complete one.
 func OwnHistory(a *App, name string) (h *replay.History, err error) {
 	if !job.ValidName(name) {
 		return nil, Usagef("%q is no file and cannot name a job", name)
@@ -43,7 +44,8 @@ func ownHistory(a *App, name string, s *store.Site) (*replay.History, error) {
 	if err := s.Records.Resources(o.resource); err != nil {
 		return nil, err
 	}
-	// What was there before anything was observed: its first mention is not that it entered, or nothing ever was said of it.
+	// What was there before anything was observed: its first mention is not that it entered, or nothing ever was
+	// said of it.
 	if err := s.Records.Observations(func(x *store.Observation) error {
 		o.mentions(x)
 		return nil
@@ -60,7 +62,8 @@ func ownHistory(a *App, name string, s *store.Site) (*replay.History, error) {
 		return nil, fmt.Errorf("history of %s: no run was complete yet", name)
 	}
 	if o.pairs > 0 && o.seen < o.pairs {
-		a.warn(fmt.Sprintf("%s: its runs observed %.1f%% of what was there; the rest is taken as unchanged", name, 100*float64(o.seen)/float64(o.pairs)))
+		a.warn(fmt.Sprintf("%s: its runs observed %.1f%% of what was there; the rest is taken as unchanged", name,
+			100*float64(o.seen)/float64(o.pairs)))
 	}
 	return h, nil
 }
@@ -92,7 +95,11 @@ func (o *observed) resource(r *store.Resource) error {
 	if !r.InSet && r.Path == "" {
 		return nil // never was part of the mirror
 	}
-	o.files[r.ID] = observedFile{name: o.free(cmp.Or(r.Path, "@"+strconv.Itoa(int(r.ID)))), size: r.Size, old: r.InSet}
+	o.files[r.ID] = observedFile{
+		name: o.free(cmp.Or(r.Path, "@"+strconv.Itoa(int(r.ID)))),
+		size: r.Size,
+		old:  r.InSet,
+	}
 	return nil
 }
 
@@ -167,7 +174,11 @@ func (o *observed) run(x *store.Observation) error {
 				o.here++
 			}
 			f.in = true
-			records = append(records, replay.Record{Path: f.name, Blob: fmt.Sprintf("%d in run %d", id, x.Run), Size: f.size})
+			records = append(records, replay.Record{
+				Path: f.name,
+				Blob: fmt.Sprintf("%d in run %d", id, x.Run),
+				Size: f.size,
+			})
 		case f.in:
 			f.in = false
 			o.here--

@@ -20,7 +20,9 @@ func ids(n ...uint32) (s store.IDs) {
 }
 
 // observedHistory is what ownHistory makes of records and observations.
-func observedHistory(t *testing.T, records []store.Resource, runs []store.Observation) (*replay.History, *observed) {
+func observedHistory(
+	t *testing.T, records []store.Resource, runs []store.Observation,
+) (*replay.History, *observed) {
 	t.Helper()
 	o := &observed{last: -1, files: map[uint32]observedFile{}, taken: map[string]bool{}}
 	for i := range records {

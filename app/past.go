@@ -24,7 +24,12 @@ func openPast(st *store.State, name string, number int) (*pastTree, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &pastTree{st: st, name: name, number: p.Version.Number, p: p}, nil
+	return &pastTree{
+		st:     st,
+		name:   name,
+		number: p.Version.Number,
+		p:      p,
+	}, nil
 }
 
 // readPast reads what is needed of a version.

@@ -8,7 +8,8 @@ import (
 	"mirrord/scheduler"
 )
 
-// SetPaused says for the next daemon whether a job is paused; a daemon that runs is told through its socket. It is an error when nothing changes.
+// SetPaused says for the next daemon whether a job is paused; a daemon that runs is told through its socket.
+// It is an error when nothing changes.
 func SetPaused(a *App, name string, paused bool) error {
 	if _, err := a.FindJob(name); err != nil {
 		return err

@@ -23,7 +23,10 @@ func TestPlanIsMadeForTheNextStart(t *testing.T) {
 	}
 	defer s.Close()
 	now := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
-	if err := s.Records.AddObservation(&store.Observation{Run: 1, Time: now.Add(-time.Hour).Unix()}); err != nil {
+	if err := s.Records.AddObservation(&store.Observation{
+		Run:  1,
+		Time: now.Add(-time.Hour).Unix(),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {

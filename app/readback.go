@@ -10,8 +10,8 @@ import (
 	"mirrord/phm"
 )
 
-// readBack checks a packed mirror as import and verify do: its directory, names, sizes and digests. It is read from the disk, not from what the
-// system still has of it in memory, where the system can do that.
+// readBack checks a packed mirror as import and verify do: its directory, names, sizes and digests. It is
+// read from the disk, not from what the system still has of it in memory, where the system can do that.
 func readBack(f *os.File, form archive.Form, want *phm.Meta, l phm.Limits) error {
 	if err := f.Sync(); err != nil {
 		return err

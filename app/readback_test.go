@@ -38,7 +38,8 @@ func packedForms() []archive.Form {
 	return slices.DeleteFunc(archive.Exports(), archive.Form.Folder)
 }
 
-// TestReadBackFindsDamage: any byte of a written file that the disk changed, or that did not arrive, is found.
+// TestReadBackFindsDamage: any byte of a written file that the disk changed, or that did not arrive, is
+// found.
 func TestReadBackFindsDamage(t *testing.T) {
 	for _, format := range packedForms() {
 		var b bytes.Buffer
@@ -62,7 +63,8 @@ func TestReadBackFindsDamage(t *testing.T) {
 			t.Fatalf("%s: %v", format.Name, err)
 		}
 		for _, n := range []int{0, 1, len(whole) / 2, len(whole) - 1} {
-			if check(whole[:n]) == nil && n < len(whole)-1 { // the last byte of a tar is padding, that of a ZIP the length of no comment
+			// the last byte of a tar is padding, that of a ZIP the length of no comment
+			if check(whole[:n]) == nil && n < len(whole)-1 {
 				t.Errorf("%s: %d of %d bytes pass", format.Name, n, len(whole))
 			}
 		}
@@ -94,7 +96,8 @@ func TestReadBackFindsDamage(t *testing.T) {
 	}
 }
 
-// TestExportKeepsTheOlderFile: an archive that does not read back does not take the place of the one that stood there.
+// TestExportKeepsTheOlderFile: an archive that does not read back does not take the place of the one that
+// stood there.
 func TestExportKeepsTheOlderFile(t *testing.T) {
 	tree := someTree(t)
 	for _, format := range packedForms() {
@@ -107,7 +110,8 @@ func TestExportKeepsTheOlderFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		changed := someTree(t)
-		changed[phm.MetaName].Data = bytes.Replace(changed[phm.MetaName].Data, []byte(`"entry"`), []byte(`"title": "Another", "entry"`), 1)
+		changed[phm.MetaName].Data = bytes.Replace(changed[phm.MetaName].Data, []byte(`"entry"`),
+			[]byte(`"title": "Another", "entry"`), 1)
 		err = packTo(changed, out, format, phm.Limits{Total: 10})
 		if !errors.Is(err, phm.ErrUnsafe) || !strings.Contains(err.Error(), "does not read back") {
 			t.Errorf("%s: %v", format.Name, err)
@@ -130,12 +134,14 @@ func TestExportKeepsTheOlderFile(t *testing.T) {
 	if err := ExportTree(bad, out, archive.Named("dir")); !errors.Is(err, phm.ErrDamaged) {
 		t.Errorf("a damaged file is exported: %v", err)
 	}
-	if now, err := os.ReadFile(filepath.Join(out, "z.bin")); err != nil || !bytes.Equal(now, tree["z.bin"].Data) {
+	if now, err := os.ReadFile(filepath.Join(out, "z.bin")); err != nil ||
+		!bytes.Equal(now, tree["z.bin"].Data) {
 		t.Errorf("the older file was replaced: %v", err)
 	}
 }
 
-// BenchmarkReadBack states what reading back adds to packing: pack/op and back/op are of the same tree in turn.
+// BenchmarkReadBack states what reading back adds to packing: pack/op and back/op are of the same tree in
+// turn.
 func BenchmarkReadBack(b *testing.B) {
 	for _, format := range packedForms() {
 		b.Run(format.Name, func(b *testing.B) {
@@ -145,11 +151,18 @@ func BenchmarkReadBack(b *testing.B) {
 			for i := range pages {
 				var body bytes.Buffer
 				for j := range 300 {
-					fmt.Fprintf(&body, "<p id=%d>the %.8x of a site that is %x</p>\n", j, sha256.Sum256(fmt.Append(nil, i, j/4)), j*i)
+					fmt.Fprintf(&body, "<p id=%d>the %.8x of a site that is %x</p>\n", j,
+						sha256.Sum256(fmt.Append(nil, i, j/4)), j*i)
 				}
 				sum, p := sha256.Sum256(body.Bytes()), fmt.Sprintf("p%06d.html", i)
 				tree[p] = &fstest.MapFile{Data: body.Bytes()}
-				if err := w.Write(&phm.File{Path: p, URL: "http://h.example/" + p, Type: "text/html", Size: int64(body.Len()), SHA256: hex.EncodeToString(sum[:])}); err != nil {
+				if err := w.Write(&phm.File{
+					Path:   p,
+					URL:    "http://h.example/" + p,
+					Type:   "text/html",
+					Size:   int64(body.Len()),
+					SHA256: hex.EncodeToString(sum[:]),
+				}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -56,7 +56,11 @@ func TestBelowDir(t *testing.T) {
 	for _, c := range []struct {
 		dir, path, want string
 		ok              bool
-	}{{"/copies/m/", "/copies/m/a.html?b", "/a.html?b", true}, {"/copies/m/", "/copies/m/", "/", true}, {"/", "/a", "/a", true}, {"/copies/m/", "/x", "", false}, {"/copies/m/", "/copies/mm/a.html", "", false}, {"", "/a", "", false}} {
+	}{
+		{"/copies/m/", "/copies/m/a.html?b", "/a.html?b", true}, {"/copies/m/", "/copies/m/", "/", true},
+		{"/", "/a", "/a", true}, {"/copies/m/", "/x", "", false}, {"/copies/m/", "/copies/mm/a.html", "", false},
+		{"", "/a", "", false},
+	} {
 		if got, ok := belowDir(c.dir, []byte(c.path)); string(got) != c.want || ok != c.ok {
 			t.Errorf("%s below %s: %q, %v", c.path, c.dir, got, ok)
 		}
@@ -85,15 +89,24 @@ func TestCommonDir(t *testing.T) {
 	}
 }
 
-// A registry of many mirrors and pairs is linked in linear time, and each mirror has its own equivalents once.
+// A registry of many mirrors and pairs is linked in linear time, and each mirror has its own equivalents
+// once.
 func TestRegistryOfManyMirrors(t *testing.T) {
 	const n = 20_000
 	var reg Registry
 	var pairs []store.PairRecord
 	for i := range n {
 		host := fmt.Sprintf("http://h%d.example/", i)
-		reg.Mirrors = append(reg.Mirrors, RegistryMirror{Job: fmt.Sprint("j", i), Prefixes: []string{host + "a/", host + "b/"}})
-		pairs = append(pairs, store.PairRecord{Base1: host, Base2: fmt.Sprintf("http://h%d.example/b/x/", (i+1)%n), Mirrors: true, Level: "2"})
+		reg.Mirrors = append(reg.Mirrors, RegistryMirror{
+			Job:      fmt.Sprint("j", i),
+			Prefixes: []string{host + "a/", host + "b/"},
+		})
+		pairs = append(pairs, store.PairRecord{
+			Base1:   host,
+			Base2:   fmt.Sprintf("http://h%d.example/b/x/", (i+1)%n),
+			Mirrors: true,
+			Level:   "2",
+		})
 	}
 	reg.link(pairs)
 	for i, m := range reg.Mirrors {
@@ -132,8 +145,10 @@ func TestRegistryAsDocumented(t *testing.T) {
 	if err := e.Encode(&reg); err != nil {
 		t.Fatal(err)
 	}
-	flat := strings.NewReplacer("[\n        ", "[", "\n      ],", "],") // the list of one prefix stands in one line
-	if want := strings.TrimSpace(example); strings.TrimSpace(flat.Replace(got.String())) != strings.TrimSpace(flat.Replace(want)) {
+	// the list of one prefix stands in one line
+	flat := strings.NewReplacer("[\n        ", "[", "\n      ],", "],")
+	if want := strings.TrimSpace(example); strings.TrimSpace(flat.Replace(got.String())) != strings.TrimSpace(
+		flat.Replace(want)) {
 		t.Errorf("got\n%s\nwant\n%s", got.String(), want)
 	}
 }

@@ -24,12 +24,15 @@ type replicaPage struct {
 	keep   bool // the digest is to be kept
 }
 
-// replicaBatch is how many pages are looked up at a time: a site is open only as long as that takes, so that no run waits for it.
+// replicaBatch is how many pages are looked up at a time: a site is open only as long as that takes, so that
+// no run waits for it.
 const replicaBatch = 4096
 
-// digests gives the digest of every page to f; a page that cannot be read is said and left out. Of a site, pages are read only when their digests are not kept,
-// and then these are kept.
-func (r *replicaPages) digests(ctx context.Context, f func(collections.Address, text.ContentDigest) error) error {
+// digests gives the digest of every page to f; a page that cannot be read is said and left out. Of a site,
+// pages are read only when their digests are not kept, and then these are kept.
+func (r *replicaPages) digests(
+	ctx context.Context, f func(collections.Address, text.ContentDigest) error,
+) error {
 	sketcher := text.NewSketcher(text.SketchOptions{})
 	for _, t := range r.trees {
 		if err := r.treeDigests(ctx, t, sketcher, f); err != nil {
@@ -39,7 +42,10 @@ func (r *replicaPages) digests(ctx context.Context, f func(collections.Address, 
 	return nil
 }
 
-func (r *replicaPages) treeDigests(ctx context.Context, t replicaTree, sketcher *text.Sketcher, f func(collections.Address, text.ContentDigest) error) (err error) {
+func (r *replicaPages) treeDigests(
+	ctx context.Context, t replicaTree, sketcher *text.Sketcher,
+	f func(collections.Address, text.ContentDigest) error,
+) (err error) {
 	kept, err := openKept(r.state, t)
 	if err != nil {
 		r.warn(fmt.Sprintf("%s: %v", t.name, err)) // it is read anew
@@ -105,10 +111,11 @@ func (r *replicaPages) makeDigest(sketcher *text.Sketcher, p *replicaPage) bool 
 
 // keptDigests are those of a site. The nil one has none.
 type keptDigests struct {
-	state  *store.State
-	name   string
-	tree   *os.Root
-	live   int // version of the tree and of the records, when pages were last looked up; 0: they were not of one version
+	state *store.State
+	name  string
+	tree  *os.Root
+	// version of the tree and of the records, when pages were last looked up; 0: they were not of one version
+	live   int
 	file   *store.Digests
 	latest []uint32 // by the number of a URL: that of its newest digest, plus one
 }
@@ -209,8 +216,9 @@ func liveVersion(s *store.Site) (int, error) {
 	return vs[len(vs)-1].Number, nil
 }
 
-// keep keeps the digests that had to be made, unless a run has begun to write them, or has published since the pages were looked up: nobody knows which file
-// was read then. What cannot be kept is made again next time.
+// keep keeps the digests that had to be made, unless a run has begun to write them, or has published since
+// the pages were looked up: nobody knows which file was read then. What cannot be kept is made again next
+// time.
 func (k *keptDigests) keep(batch []replicaPage) {
 	some := false
 	for i := range batch {

@@ -34,27 +34,38 @@ func inManyCharsets(t *testing.T) http.Handler {
 		}
 		return b
 	}
-	const russian, japanese, german = "Зеркало сайта обновляется каждую ночь", "鏡像は毎晩更新されます。ミラー", "Größere Übertragung täglich"
+	const russian, japanese, german = "Зеркало сайта обновляется каждую ночь", "鏡像は毎晩更新されます。ミラー",
+		"Größere Übertragung täglich"
 	pages := map[string]struct {
 		kind string
 		body []byte
 	}{
-		"/header.html":     {"text/html; charset=windows-1251", encode("windows-1251", "<title>x</title><p>"+russian+`<a href="/">x</a>`)},
-		"/against.html":    {"text/html; charset=windows-1251", encode("windows-1251", `<meta charset="koi8-r"><p>`+russian+`<a href="/">x</a>`)},
-		"/meta.html":       {"text/html", encode("shift_jis", `<meta charset="shift_jis"><p>`+japanese+`<a href="/">x</a>`)},
-		"/headerjp.html":   {"text/html; charset=EUC-JP", encode("euc-jp", "<p>"+japanese+`<a href="/">x</a>`)},
-		"/bom.html":        {"text/html; charset=windows-1251", []byte("\ufeff<p>" + russian + `<a href="/">x</a>`)},
-		"/guess.html":      {"text/html", []byte("<p>" + russian + `<a href="/">x</a>`)},
-		"/latin.html":      {"text/html", encode("windows-1252", "<p>"+german+`<a href="/">x</a>`)},
-		"/unknown.html":    {"text/html; charset=nonsense", []byte("<p>" + german + `<a href="/">x</a>`)},
-		"/page.xhtml":      {"application/xhtml+xml", []byte(`<?xml version="1.0" encoding="UTF-8"?><html xmlns="http://www.w3.org/1999/xhtml"><body><p>` + german + `</p><a href="/">x</a></body></html>`)},
-		"/plain.txt":       {"text/plain; charset=windows-1251", encode("windows-1251", russian)},
-		"/binary.txt":      {"text/plain", []byte("a\x00b")},
-		"/wide.html":       {"text/html", append([]byte("\xff\xfe"), wide("<p>"+german+`<a href="/">x</a>`)...)},
-		"/entities.html":   {"text/html", []byte(`<p>Gr&ouml;&szlig;ere &Uuml;bertragung<!-- x --> t&#228;glich<script src="x.js"></script><a href="/">x</a>`)},
-		"/script.html":     {"text/html", []byte(`<p>` + german + `<script>var u = "/page.xhtml";</script><a href="/">x</a>`)},
-		"/relocated.html":  {"text/html", []byte(`<base href="/deep/down/"><p>` + german + `<a href="../../">x</a>`)},
-		"/integrity.html":  {"text/html", []byte(`<link rel=stylesheet href=/s.css integrity="sha256-x"><p>` + german + `<a href="/">x</a>`)},
+		"/header.html": {"text/html; charset=windows-1251",
+			encode("windows-1251", "<title>x</title><p>"+russian+`<a href="/">x</a>`)},
+		"/against.html": {"text/html; charset=windows-1251",
+			encode("windows-1251", `<meta charset="koi8-r"><p>`+russian+`<a href="/">x</a>`)},
+		"/meta.html": {"text/html",
+			encode("shift_jis", `<meta charset="shift_jis"><p>`+japanese+`<a href="/">x</a>`)},
+		"/headerjp.html": {"text/html; charset=EUC-JP", encode("euc-jp", "<p>"+japanese+`<a href="/">x</a>`)},
+		"/bom.html":      {"text/html; charset=windows-1251", []byte("\ufeff<p>" + russian + `<a href="/">x</a>`)},
+		"/guess.html":    {"text/html", []byte("<p>" + russian + `<a href="/">x</a>`)},
+		"/latin.html":    {"text/html", encode("windows-1252", "<p>"+german+`<a href="/">x</a>`)},
+		"/unknown.html":  {"text/html; charset=nonsense", []byte("<p>" + german + `<a href="/">x</a>`)},
+		"/page.xhtml": {"application/xhtml+xml",
+			[]byte(`<?xml version="1.0" encoding="UTF-8"?><html xmlns="http://www.w3.org/1999/xhtml"><body><p>` +
+				german + `</p><a href="/">x</a></body></html>`)},
+		"/plain.txt":  {"text/plain; charset=windows-1251", encode("windows-1251", russian)},
+		"/binary.txt": {"text/plain", []byte("a\x00b")},
+		"/wide.html":  {"text/html", append([]byte("\xff\xfe"), wide("<p>"+german+`<a href="/">x</a>`)...)},
+		"/entities.html": {"text/html",
+			[]byte(
+				`<p>Gr&ouml;&szlig;ere &Uuml;bertragung<!-- x --> t&#228;glich<script src="x.js"></script><a href="/">x</a>`)},
+		"/script.html": {"text/html",
+			[]byte(`<p>` + german + `<script>var u = "/page.xhtml";</script><a href="/">x</a>`)},
+		"/relocated.html": {"text/html",
+			[]byte(`<base href="/deep/down/"><p>` + german + `<a href="../../">x</a>`)},
+		"/integrity.html": {"text/html",
+			[]byte(`<link rel=stylesheet href=/s.css integrity="sha256-x"><p>` + german + `<a href="/">x</a>`)},
 		"/s.css":           {"text/css", []byte("p { color: red }")},
 		"/x.js":            {"text/javascript", []byte("1")},
 		"/deep/down/x.txt": {"text/plain", []byte(german)},
@@ -109,9 +120,16 @@ func publishedTree(t *testing.T, st *store.State, name string) replicaTree {
 }
 
 // digestsIn reads the digests of trees.
-func digestsIn(t *testing.T, st *store.State, trees ...replicaTree) (map[collections.Address]text.ContentDigest, *replicaPages) {
+func digestsIn(
+	t *testing.T, st *store.State, trees ...replicaTree,
+) (map[collections.Address]text.ContentDigest, *replicaPages) {
 	t.Helper()
-	r := &replicaPages{trees: trees, state: st, note: func(string) {}, warn: func(s string) { t.Error(s) }}
+	r := &replicaPages{
+		trees: trees,
+		state: st,
+		note:  func(string) {},
+		warn:  func(s string) { t.Error(s) },
+	}
 	out := map[collections.Address]text.ContentDigest{}
 	err := r.digests(t.Context(), func(a collections.Address, d text.ContentDigest) error {
 		d.Site = 0
@@ -199,7 +217,11 @@ func TestDigestsOfBodiesAndFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for id := range uint32(30) {
-		if _, err := d.Append(&store.PageDigest{ID: id, Body: 7, Digest: text.ContentDigest{Text: 9, Words: 9}}); err != nil {
+		if _, err := d.Append(&store.PageDigest{
+			ID:     id,
+			Body:   7,
+			Digest: text.ContentDigest{Text: 9, Words: 9},
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -212,7 +234,8 @@ func TestDigestsOfBodiesAndFiles(t *testing.T) {
 	}
 }
 
-// A tree that a run has replaced since it was opened is read, and nothing that is read of it is kept for the pages of the new one.
+// A tree that a run has replaced since it was opened is read, and nothing that is read of it is kept for the
+// pages of the new one.
 func TestDigestsOfReplacedTree(t *testing.T) {
 	t.Parallel()
 	var text atomic.Value
@@ -304,7 +327,10 @@ func TestReplicasReadOnce(t *testing.T) {
 	var reports [2]*Replicas
 	for i := range reports {
 		var err error
-		if reports[i], err = FindReplicas(t.Context(), testApp(state), nil, ReplicaOptions{Limit: 50, Memory: 1 << 30}); err != nil {
+		if reports[i], err = FindReplicas(t.Context(), testApp(state), nil, ReplicaOptions{
+			Limit:  50,
+			Memory: 1 << 30,
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -56,8 +56,8 @@ type ReplicaCopy struct {
 	Share float64 `json:"share"`
 }
 
-// FindReplicas finds replicas among the pages of directories; without directories among those of all mirrors of the state. It reads every page whose
-// digest is not kept, and changes nothing but kept digests.
+// FindReplicas finds replicas among the pages of directories; without directories among those of all mirrors
+// of the state. It reads every page whose digest is not kept, and changes nothing but kept digests.
 func FindReplicas(ctx context.Context, a *App, dirs []string, o ReplicaOptions) (_ *Replicas, err error) {
 	r := &replicaPages{note: a.note}
 	defer func() { err = errors.Join(err, r.close()) }()
@@ -76,14 +76,16 @@ func FindReplicas(ctx context.Context, a *App, dirs []string, o ReplicaOptions) 
 	}
 	defer root.Close()
 	last := ""
-	f := collections.NewFinder(&fileSpill{root: root}, collections.FinderOptions{Memory: o.Memory, Progress: func(phase string, n, of int) error {
+	progress := func(phase string, n, of int) error {
 		if phase != last {
 			last = phase
 			runtime.GC() // what the phase before held is free
 		}
 		a.note(fmt.Sprintf("%d pages read; %s: %d of %d", r.pages, phase, n, of))
 		return ctx.Err()
-	}})
+	}
+	options := collections.FinderOptions{Memory: o.Memory, Progress: progress}
+	f := collections.NewFinder(&fileSpill{root: root}, options)
 	defer func() { err = errors.Join(err, f.Close()) }()
 	v := hosts.NewInventory(o.ofPages())
 	err = r.digests(ctx, func(at collections.Address, d text.ContentDigest) error {
@@ -129,7 +131,8 @@ func (r *Replicas) PlotCollection(w io.Writer, n int) error {
 	return collections.PlotCluster(w, r.all[n-1])
 }
 
-// openReplicaTrees opens the directories named, or all mirrors of the state. It returns where there is room for files.
+// openReplicaTrees opens the directories named, or all mirrors of the state. It returns where there is room
+// for files.
 func openReplicaTrees(a *App, r *replicaPages, dirs []string) (room string, err error) {
 	for _, dir := range dirs {
 		root, err := os.OpenRoot(dir)
@@ -153,7 +156,9 @@ func openReplicaTrees(a *App, r *replicaPages, dirs []string) (room string, err 
 const pairsAtOnce = 2000
 
 // hostLevels tests the candidate pairs of hosts on the pages that were read.
-func (r *replicaPages) hostLevels(ctx context.Context, v *hosts.Inventory, o ReplicaOptions, report *Replicas) error {
+func (r *replicaPages) hostLevels(
+	ctx context.Context, v *hosts.Inventory, o ReplicaOptions, report *Replicas,
+) error {
 	samples := map[string]hosts.HostSample{}
 	for _, s := range v.Samples() {
 		samples[s.Host] = s
@@ -189,7 +194,9 @@ func (r *replicaPages) hostLevels(ctx context.Context, v *hosts.Inventory, o Rep
 }
 
 // testHosts answers the tests of two hosts from files; what has none fails.
-func testHosts(tests []hosts.Test, files map[hosts.TestRequest]replicaFile, paper bool) (hosts.PairVerdict, error) {
+func testHosts(
+	tests []hosts.Test, files map[hosts.TestRequest]replicaFile, paper bool,
+) (hosts.PairVerdict, error) {
 	answers := map[hosts.TestRequest]hosts.TestAnswer{}
 	for _, ask := range hosts.Asks(tests) {
 		answers[ask] = hosts.TestAnswer{Kind: hosts.GotFailure}
@@ -209,7 +216,16 @@ func testHosts(tests []hosts.Test, files map[hosts.TestRequest]replicaFile, pape
 }
 
 func hostsOf(p hosts.HostPair, verdict *hosts.PairVerdict) ReplicaHosts {
-	h := ReplicaHosts{Host1: p.Host1, Host2: p.Host2, Score: p.Score, Level: verdict.Level.String(), Confident: verdict.Confident, RootOnly: verdict.RootOnly, Good: verdict.Good, Suggestion: suggestHosts(verdict)}
+	h := ReplicaHosts{
+		Host1:      p.Host1,
+		Host2:      p.Host2,
+		Score:      p.Score,
+		Level:      verdict.Level.String(),
+		Confident:  verdict.Confident,
+		RootOnly:   verdict.RootOnly,
+		Good:       verdict.Good,
+		Suggestion: suggestHosts(verdict),
+	}
 	for _, t := range verdict.Tests {
 		h.Tests = append(h.Tests, t.Outcome.String()+" "+t.Source+" "+t.Path)
 	}

@@ -38,7 +38,9 @@ type Candidates struct {
 }
 
 // CandidateHosts finds candidate pairs of hosts from lists of addresses: files, and stdin for "-".
-func CandidateHosts(ctx context.Context, a *App, lists []string, stdin io.Reader, o ReplicaOptions) (*Candidates, error) {
+func CandidateHosts(
+	ctx context.Context, a *App, lists []string, stdin io.Reader, o ReplicaOptions,
+) (*Candidates, error) {
 	v := hosts.NewInventory(hosts.StageOne{Paper: o.Paper, MinURLs: o.MinURLs})
 	var out Candidates
 	for _, name := range lists {
@@ -64,7 +66,9 @@ func shown(n, limit int) int {
 // maxBadShown bounds the lines that are said to be bad.
 const maxBadShown = 10
 
-func readURLList(ctx context.Context, a *App, name string, in io.Reader, v *hosts.Inventory) (hosts.ListCount, error) {
+func readURLList(
+	ctx context.Context, a *App, name string, in io.Reader, v *hosts.Inventory,
+) (hosts.ListCount, error) {
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {

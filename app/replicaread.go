@@ -100,7 +100,10 @@ func (r *replicaPages) readDir(ctx context.Context, fsys fs.FS) error {
 		if rest == "index.html" {
 			rest = ""
 		}
-		return r.take(collections.Address{Host: strings.ToLower(host), Path: "/" + rest}, replicaFile{fsys, name, html, ""})
+		return r.take(collections.Address{
+			Host: strings.ToLower(host),
+			Path: "/" + rest,
+		}, replicaFile{fsys, name, html, ""})
 	})
 }
 
@@ -143,7 +146,10 @@ func (r *replicaPages) readPHM(ctx context.Context, fsys fs.FS) error {
 			r.warn(fmt.Sprintf("%s: %v", f.Path, err))
 			continue
 		}
-		if err := r.take(collections.Address{Host: string(host), Path: string(p)}, replicaFile{fsys, f.Path, html, f.URL}); err != nil {
+		if err := r.take(collections.Address{
+			Host: string(host),
+			Path: string(p),
+		}, replicaFile{fsys, f.Path, html, f.URL}); err != nil {
 			return err
 		}
 	}

@@ -19,7 +19,8 @@ import (
 // registryFormat is the version of the registry's form. Fields may be added without a new one.
 const registryFormat = 1
 
-// Registry says which mirrors and which equivalents exist of which parts of the web: what a smart proxy or a load balancer needs to know.
+// Registry says which mirrors and which equivalents exist of which parts of the web: what a smart proxy or a
+// load balancer needs to know.
 type Registry struct {
 	Format  int                `json:"registry"`
 	Made    time.Time          `json:"made"`
@@ -47,7 +48,8 @@ type RegistryMirror struct {
 	Files     int       `json:"files"`
 	Verdict   string    `json:"verdict,omitempty"` // of the last run
 	Ended     time.Time `json:"ended,omitzero"`    // of the last run
-	// Equivalents are replicas, here and elsewhere, of which a test said something. What lies under "of" lies under "at" at the same relative path.
+	// Equivalents are replicas, here and elsewhere, of which a test said something. What lies under "of" lies
+	// under "at" at the same relative path.
 	Equivalents []RegistryEquivalent `json:"equivalents,omitempty"`
 }
 
@@ -62,9 +64,15 @@ type RegistryEquivalent struct {
 	Job             string    `json:"job,omitempty"` // that mirrors it here too
 }
 
-// ReadRegistry makes the registry of a state. jobs are those in force; a site without a job is listed with what its mirror says of itself.
+// ReadRegistry makes the registry of a state. jobs are those in force; a site without a job is listed with
+// what its mirror says of itself.
 func ReadRegistry(st *store.State, jobs []*job.Job, now time.Time) (*Registry, error) {
-	out := &Registry{Format: registryFormat, Made: now.UTC().Truncate(time.Second), Mirrors: []RegistryMirror{}, Pairs: []store.PairRecord{}}
+	out := &Registry{
+		Format:  registryFormat,
+		Made:    now.UTC().Truncate(time.Second),
+		Mirrors: []RegistryMirror{},
+		Pairs:   []store.PairRecord{},
+	}
 	pairs, err := st.Pairs()
 	if err != nil {
 		return nil, err
@@ -97,7 +105,8 @@ func ReadRegistry(st *store.State, jobs []*job.Job, now time.Time) (*Registry, e
 	return out, nil
 }
 
-// link gives each mirror its equivalents. Both sides of a pair are looked up by their origins, so that many mirrors and pairs take linear time.
+// link gives each mirror its equivalents. Both sides of a pair are looked up by their origins, so that many
+// mirrors and pairs take linear time.
 func (reg *Registry) link(pairs []store.PairRecord) {
 	type place struct {
 		mirror int
@@ -123,7 +132,15 @@ func (reg *Registry) link(pairs []store.PairRecord) {
 			continue
 		}
 		for _, side := range [][2]string{{p.Base1, p.Base2}, {p.Base2, p.Base1}} {
-			e := RegistryEquivalent{Of: side[0], At: side[1], Level: p.Level, Confident: p.Confident, Interchangeable: p.Equal, Good: p.Good, Tested: p.Tested}
+			e := RegistryEquivalent{
+				Of:              side[0],
+				At:              side[1],
+				Level:           p.Level,
+				Confident:       p.Confident,
+				Interchangeable: p.Equal,
+				Good:            p.Good,
+				Tested:          p.Tested,
+			}
 			for _, x := range places(side[1]) {
 				if strings.HasPrefix(side[1], x.prefix) {
 					e.Job = reg.Mirrors[x.mirror].Job
@@ -142,14 +159,25 @@ func (reg *Registry) link(pairs []store.PairRecord) {
 }
 
 // readRegistryMirror reads what is published of a site; j is nil when there is no job of its name.
-func readRegistryMirror(st *store.State, name string, j *job.Job, runs map[string]store.RunRecord) (*RegistryMirror, error) {
+func readRegistryMirror(
+	st *store.State, name string, j *job.Job, runs map[string]store.RunRecord,
+) (*RegistryMirror, error) {
 	meta, err := render.PublishedMeta(st, name)
 	if err != nil {
 		return nil, err
 	}
 	tree := filepath.Join(st.Dir, "sites", name, "current")
-	m := &RegistryMirror{Job: name, Tree: tree, Table: filepath.Join(tree, phm.FilesName), Primary: meta.Primary, Entry: meta.Entry, Version: meta.Version,
-		Retrieved: meta.Retrieved, Files: meta.Files, Prefixes: meta.Origins}
+	m := &RegistryMirror{
+		Job:       name,
+		Tree:      tree,
+		Table:     filepath.Join(tree, phm.FilesName),
+		Primary:   meta.Primary,
+		Entry:     meta.Entry,
+		Version:   meta.Version,
+		Retrieved: meta.Retrieved,
+		Files:     meta.Files,
+		Prefixes:  meta.Origins,
+	}
 	if j != nil {
 		m.Prefixes = prefixesOf(j)
 		if j.Scope.Kind != "prefixes" { // what the url leads to, when that is another origin
@@ -183,7 +211,8 @@ func primaryBase(j *job.Job, primary string) string {
 	return base
 }
 
-// prefixesOf lists the prefixes of URLs that a job's scope covers: of kind domain, only those of the hosts that the job names.
+// prefixesOf lists the prefixes of URLs that a job's scope covers: of kind domain, only those of the hosts
+// that the job names.
 func prefixesOf(j *job.Job) (out []string) {
 	add := func(p string) {
 		if !slices.Contains(out, p) {

@@ -31,9 +31,12 @@ type ReplicaPair struct {
 	Untested   string   `json:"untested,omitempty"`
 }
 
-// VerifyReplicas tests the alternates of jobs, all of them when no names are given, and then also the pairs of hosts among the mirrors that look like
-// replicas by their addresses. It makes requests, as politely as runs do. What comes of it is kept in the state.
-func VerifyReplicas(ctx context.Context, a *App, names []string, o ReplicaOptions) (_ []ReplicaPair, err error) {
+// VerifyReplicas tests the alternates of jobs, all of them when no names are given, and then also the pairs
+// of hosts among the mirrors that look like replicas by their addresses. It makes requests, as politely as
+// runs do. What comes of it is kept in the state.
+func VerifyReplicas(
+	ctx context.Context, a *App, names []string, o ReplicaOptions,
+) (_ []ReplicaPair, err error) {
 	jobs, err := a.namedJobs(names)
 	if err != nil {
 		return nil, err
@@ -92,14 +95,26 @@ func (v *replicaVerifier) close() {
 func (v *replicaVerifier) side(j *job.Job, base string, paths []string) (mirror.ReplicaSide, error) {
 	s := v.sides[j]
 	if s == nil {
-		c, err := mirror.NewClient(j, mirror.World{LookupEnv: v.LookupEnv, ReadFile: os.ReadFile, Names: v.st.PublicNames(), Network: v.Network}, v.Log)
+		c, err := mirror.NewClient(j, mirror.World{
+			LookupEnv: v.LookupEnv,
+			ReadFile:  os.ReadFile,
+			Names:     v.st.PublicNames(),
+			Network:   v.Network,
+		}, v.Log)
 		if err != nil {
 			return mirror.ReplicaSide{}, fmt.Errorf("job %s: %w", j.Name, err)
 		}
 		s = &jobSide{c, mirror.NewRobots(j, c, mirror.NewRobotsStore(v.st))}
 		v.sides[j] = s
 	}
-	return mirror.ReplicaSide{Base: base, Paths: paths, Job: j, Fetcher: s.client, Robots: s.robots, Hosts: v.hosts}, nil
+	return mirror.ReplicaSide{
+		Base:    base,
+		Paths:   paths,
+		Job:     j,
+		Fetcher: s.client,
+		Robots:  s.robots,
+		Hosts:   v.hosts,
+	}, nil
 }
 
 // alternate tests an alternate of a job against its origin, by the pages that the mirror has.
@@ -299,11 +314,15 @@ func (v *replicaVerifier) candidates(ctx context.Context, o ReplicaOptions) erro
 			if owner[one] != nil {
 				host = two
 			}
-			v.pairs = append(v.pairs, ReplicaPair{PairRecord: store.PairRecord{Base1: base1, Base2: base2}, Untested: "no job has " + host + " for its url, whose rules would say how to ask it"})
+			v.pairs = append(v.pairs, ReplicaPair{
+				PairRecord: store.PairRecord{Base1: base1, Base2: base2},
+				Untested:   "no job has " + host + " for its url, whose rules would say how to ask it",
+			})
 			continue
 		}
 		if slices.ContainsFunc(v.pairs, func(q ReplicaPair) bool {
-			return q.Untested == "" && ((q.Base1 == base1 && q.Base2 == base2) || (q.Base1 == base2 && q.Base2 == base1))
+			return q.Untested == "" &&
+				((q.Base1 == base1 && q.Base2 == base2) || (q.Base1 == base2 && q.Base2 == base1))
 		}) {
 			continue
 		}
@@ -322,7 +341,8 @@ func (v *replicaVerifier) candidates(ctx context.Context, o ReplicaOptions) erro
 	return nil
 }
 
-// belowDir returns what of a path lies below a directory, with a slash before it. A mirror that was published since the directory was found may have more.
+// belowDir returns what of a path lies below a directory, with a slash before it. A mirror that was published
+// since the directory was found may have more.
 func belowDir(dir string, path []byte) (rest []byte, ok bool) {
 	if dir == "" || !strings.HasPrefix(string(path), dir) {
 		return nil, false
@@ -330,7 +350,8 @@ func belowDir(dir string, path []byte) (rest []byte, ok bool) {
 	return path[len(dir)-1:], true
 }
 
-// commonDir is the deepest directory above both a directory and a path; "" is the directory above nothing yet.
+// commonDir is the deepest directory above both a directory and a path; "" is the directory above nothing
+// yet.
 func commonDir(dir, path string) string {
 	path, _, _ = strings.Cut(path, "?")
 	path = path[:strings.LastIndexByte(path, '/')+1]

@@ -11,8 +11,8 @@ import (
 	"mirrord/store"
 )
 
-// Rollback publishes an older version of a job's mirror again, as a new version; number 0 is the one before the current one. The summary and the error are
-// those of Run. Nothing is made for a job that has not run.
+// Rollback publishes an older version of a job's mirror again, as a new version; number 0 is the one before
+// the current one. The summary and the error are those of Run. Nothing is made for a job that has not run.
 func Rollback(ctx context.Context, a *App, name string, number int) (*mirror.Summary, error) {
 	j, err := a.FindJob(name)
 	if err != nil {
@@ -26,11 +26,18 @@ func Rollback(ctx context.Context, a *App, name string, number int) (*mirror.Sum
 		if err != nil {
 			return nil, err
 		}
-		return mirror.Rollback(ctx, mirror.Options{Job: j, State: st, Site: s, Log: a.Log, Now: st.Now}, n)
+		return mirror.Rollback(ctx, mirror.Options{
+			Job:   j,
+			State: st,
+			Site:  s,
+			Log:   a.Log,
+			Now:   st.Now,
+		}, n)
 	})
 }
 
-// versionBefore checks that a version to roll back to is there and not the current one; 0 is the one before that.
+// versionBefore checks that a version to roll back to is there and not the current one; 0 is the one before
+// that.
 func versionBefore(s *store.Site, number int) (int, error) {
 	vs, err := s.Versions.List()
 	if err != nil {

@@ -28,7 +28,9 @@ type RunOptions struct {
 }
 
 // RunSite makes one run of a job on an open site. Its error is the engine's: see Ended.
-func RunSite(ctx context.Context, a *App, j *job.Job, st *store.State, s *store.Site, o RunOptions) (*mirror.Summary, error) {
+func RunSite(
+	ctx context.Context, a *App, j *job.Job, st *store.State, s *store.Site, o RunOptions,
+) (*mirror.Summary, error) {
 	if o.Hosts == nil {
 		o.Hosts = new(fetch.Hosts)
 	}
@@ -54,20 +56,27 @@ func RunSite(ctx context.Context, a *App, j *job.Job, st *store.State, s *store.
 
 // world is what a job's client may read besides the network.
 func (a *App) world(names fetch.Names) mirror.World {
-	return mirror.World{LookupEnv: a.LookupEnv, ReadFile: os.ReadFile, Names: names, Network: a.Network}
+	return mirror.World{
+		LookupEnv: a.LookupEnv,
+		ReadFile:  os.ReadFile,
+		Names:     names,
+		Network:   a.Network,
+	}
 }
 
-// Run opens the site of a job in the state, makes one run and brings the job's symbolic link up to date. The summary is nil when the run did not begin; it
-// may come with an error, as Ended says.
+// Run opens the site of a job in the state, makes one run and brings the job's symbolic link up to date. The
+// summary is nil when the run did not begin; it may come with an error, as Ended says.
 func Run(ctx context.Context, a *App, j *job.Job, o RunOptions) (*mirror.Summary, error) {
 	return changed(ctx, j, a.MakeState, func(st *store.State, s *store.Site) (*mirror.Summary, error) {
 		return RunSite(ctx, a, j, st, s, o)
 	})
 }
 
-// changed opens the site of a job for a change that may publish a version, and brings the job's symbolic link up to date after it.
+// changed opens the site of a job for a change that may publish a version, and brings the job's symbolic link
+// up to date after it.
 func changed(
-	ctx context.Context, j *job.Job, open func() (*store.State, error), change func(*store.State, *store.Site) (*mirror.Summary, error),
+	ctx context.Context, j *job.Job, open func() (*store.State, error),
+	change func(*store.State, *store.Site) (*mirror.Summary, error),
 ) (*mirror.Summary, error) {
 	st, err := open()
 	if err != nil {
@@ -86,7 +95,8 @@ func changed(
 	return sum, Ended(ctx, sum, err)
 }
 
-// Ended gives the error that a run ended with its kind: Partial when it can be resumed, Suspicious when it waits to be accepted; nil when it was complete.
+// Ended gives the error that a run ended with its kind: Partial when it can be resumed, Suspicious when it
+// waits to be accepted; nil when it was complete.
 func Ended(ctx context.Context, sum *mirror.Summary, err error) error {
 	var disk *store.DiskError
 	switch {
@@ -135,8 +145,11 @@ func windowOpens(j *job.Job, now time.Time) (at time.Time, closed bool) {
 	return w.Change(now.In(zone)), true
 }
 
-// Accept publishes what the last run of a job held back as suspicious, without a request. It is an error when nothing waits.
-func Accept(ctx context.Context, a *App, name string, progress func(mirror.Progress)) (*mirror.Summary, error) {
+// Accept publishes what the last run of a job held back as suspicious, without a request. It is an error when
+// nothing waits.
+func Accept(
+	ctx context.Context, a *App, name string, progress func(mirror.Progress),
+) (*mirror.Summary, error) {
 	j, err := a.FindJob(name)
 	if err != nil {
 		return nil, err
@@ -166,7 +179,8 @@ func waitsForAccept(st *store.State, name string) error {
 	return nil
 }
 
-// linkPublished makes publish.dir a link to the current version. What stands there and is no symbolic link is left alone.
+// linkPublished makes publish.dir a link to the current version. What stands there and is no symbolic link is
+// left alone.
 func linkPublished(j *job.Job, s *store.Site) error {
 	link := j.Publish.Dir
 	if link == "" {

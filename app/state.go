@@ -14,7 +14,8 @@ import (
 	"mirrord/store"
 )
 
-// lookWait is how long a run waits for its site: serve and status look into the database for a moment, only another run holds it longer.
+// lookWait is how long a run waits for its site: serve and status look into the database for a moment, only
+// another run holds it longer.
 const lookWait = 2 * time.Second
 
 // OpenState opens the state directory for a command that only looks; ok is false when there is none yet.
@@ -59,7 +60,8 @@ func (a *App) MustWriteState() (*store.State, error) {
 	return store.OpenState(dir, store.Options{Wait: lookWait, Log: a.Log, Now: a.now})
 }
 
-// MakeState opens the state for commands that change it, and makes it when it is not there; they wait a moment for those that only look.
+// MakeState opens the state for commands that change it, and makes it when it is not there; they wait a
+// moment for those that only look.
 func (a *App) MakeState() (*store.State, error) {
 	dir, err := a.State()
 	if err != nil {
@@ -68,8 +70,8 @@ func (a *App) MakeState() (*store.State, error) {
 	return store.OpenState(dir, store.Options{Wait: lookWait, Log: a.Log, Now: a.now})
 }
 
-// OpenTree opens the published tree of a site. It does so also while a run writes the site: the published tree is not the one
-// that a run works on.
+// OpenTree opens the published tree of a site. It does so also while a run writes the site: the published
+// tree is not the one that a run works on.
 func OpenTree(st *store.State, name string) (*os.Root, error) {
 	if !job.ValidName(name) {
 		return nil, Usagef("%q cannot name a job", name)

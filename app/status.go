@@ -16,10 +16,12 @@ import (
 	"mirrord/store"
 )
 
-// Broken is the state of a mirror that cannot be read. It is found by looking, and is no part of what the scheduler knows.
+// Broken is the state of a mirror that cannot be read. It is found by looking, and is no part of what the
+// scheduler knows.
 const Broken status.Health = "broken"
 
-// Statuses is what the disk knows of all jobs and mirrors, sorted by name. Nothing is known of what a daemon would do next.
+// Statuses is what the disk knows of all jobs and mirrors, sorted by name. Nothing is known of what a daemon
+// would do next.
 func Statuses(a *App, now time.Time) ([]status.Job, error) {
 	files, err := scheduler.NewDir(a.Jobs).Read()
 	if err != nil && a.JobsNamed {
@@ -146,13 +148,16 @@ func noteRebuild(s *status.Job, st *store.State) {
 	}
 	last := *s.Last
 	was := func(text string) bool { return text == last.Error }
-	s.Reasons, s.Problems = slices.DeleteFunc(slices.Clone(s.Reasons), was), slices.DeleteFunc(slices.Clone(s.Problems), was)
-	last.Cause, last.Error = status.ByItself, "the database was damaged and has been rebuilt; the next run requests every page again"
+	s.Reasons, s.Problems = slices.DeleteFunc(slices.Clone(s.Reasons), was),
+		slices.DeleteFunc(slices.Clone(s.Problems), was)
+	last.Cause, last.Error = status.ByItself,
+		"the database was damaged and has been rebuilt; the next run requests every page again"
 	s.Last, s.Reasons = &last, append(s.Reasons, last.Error)
 	s.Judge(time.Now())
 }
 
-// judgeTree looks at whether the mirror can be read: its database, when the last run could not, and what is published.
+// judgeTree looks at whether the mirror can be read: its database, when the last run could not, and what is
+// published.
 func judgeTree(s *status.Job, st *store.State) {
 	noteRebuild(s, st)
 	if s.Version == 0 {

@@ -16,9 +16,9 @@ import (
 	"mirrord/phm"
 )
 
-// syncDir brings a PHM directory up to date with the tree of a version, or makes it. Only files that differ are written, each aside and
-// then renamed; files that left the mirror are removed; phm.files and phm.json come last. Files that are no part of the mirror that
-// stood there are left alone.
+// syncDir brings a PHM directory up to date with the tree of a version, or makes it. Only files that differ
+// are written, each aside and then renamed; files that left the mirror are removed; phm.files and phm.json
+// come last. Files that are no part of the mirror that stood there are left alone.
 func syncDir(src fs.FS, out string) error {
 	if err := checkOutput(out); err != nil {
 		return err
@@ -70,7 +70,8 @@ func syncDir(src fs.FS, out string) error {
 	return nil
 }
 
-// unfinishedName marks a directory to which a first export has not finished, so that the same command can go on. No mirror path looks like it.
+// unfinishedName marks a directory to which a first export has not finished, so that the same command can go
+// on. No mirror path looks like it.
 const unfinishedName = ".mirrord-unfinished"
 
 // content is what tells two files of one path apart.
@@ -99,7 +100,8 @@ func tableOf(fsys fs.FS) (map[string]content, error) {
 	return out, nil
 }
 
-// sameFile reports whether the copy looks untouched since it was made: a regular file of the same size and time.
+// sameFile reports whether the copy looks untouched since it was made: a regular file of the same size and
+// time.
 func sameFile(src fs.FS, dst *os.Root, p string) bool {
 	a, err := fs.Stat(src, p)
 	if err != nil {
@@ -122,10 +124,12 @@ func removeFile(dst *os.Root, p string) error {
 	return nil
 }
 
-// tempName is the name of a file that is not whole yet; no mirror path looks like it (a leading dot is escaped in those).
+// tempName is the name of a file that is not whole yet; no mirror path looks like it (a leading dot is
+// escaped in those).
 const tempName = ".mirrord-part"
 
-// copyFile copies one file, checks it against its digest ("" is unknown), and reads it back before it takes the place of an older one.
+// copyFile copies one file, checks it against its digest ("" is unknown), and reads it back before it takes
+// the place of an older one.
 func copyFile(src fs.FS, dst *os.Root, p, want string) error {
 	in, err := src.Open(p)
 	if err != nil {
@@ -141,7 +145,8 @@ func copyFile(src fs.FS, dst *os.Root, p, want string) error {
 			return err
 		}
 	}
-	// No sync for each file: after a loss of power the same command sees sizes and times that differ and copies again.
+	// No sync for each file: after a loss of power the same command sees sizes and times that differ and copies
+	// again.
 	aside := path.Join(path.Dir(p), tempName)
 	if err := writeChecked(dst, aside, in, want); err != nil {
 		_ = dst.Remove(aside) // it may not even be there

@@ -17,7 +17,8 @@ func Webhooks(a *App, names fetch.Names) func(*job.Job) http.RoundTripper {
 	return func(j *job.Job) http.RoundTripper { return &webhook{app: a, job: j, names: names} }
 }
 
-// webhook makes the exchanges of one job. Its address may come from the environment or a file, so that only the request knows it.
+// webhook makes the exchanges of one job. Its address may come from the environment or a file, so that only
+// the request knows it.
 type webhook struct {
 	app   *App
 	job   *job.Job
@@ -33,7 +34,12 @@ func (w *webhook) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := fetch.Options{Reach: w.job.Reach(u), Names: w.names, Network: w.app.Network, Log: w.app.Log}
+	o := fetch.Options{
+		Reach:   w.job.Reach(u),
+		Names:   w.names,
+		Network: w.app.Network,
+		Log:     w.app.Log,
+	}
 	if proxy != nil {
 		o.Proxy = proxy.String()
 	}
@@ -41,6 +47,12 @@ func (w *webhook) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := g.Check(u.Origin()); err != nil {
 		return nil, err
 	}
-	t := &http.Transport{Proxy: http.ProxyURL(proxy), DialContext: g.Dial, TLSHandshakeTimeout: 10 * time.Second, ForceAttemptHTTP2: true, DisableKeepAlives: true}
+	t := &http.Transport{
+		Proxy:               http.ProxyURL(proxy),
+		DialContext:         g.Dial,
+		TLSHandshakeTimeout: 10 * time.Second,
+		ForceAttemptHTTP2:   true,
+		DisableKeepAlives:   true,
+	}
 	return t.RoundTrip(r)
 }

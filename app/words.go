@@ -4,7 +4,8 @@ package app
 
 import "strings"
 
-// Joined joins words as people do: with commas, and last before the last of them, as in "full, near or adaptive".
+// Joined joins words as people do: with commas, and last before the last of them, as in "full, near or
+// adaptive".
 func Joined(words []string, last string) string {
 	n := len(words) - 1
 	if n < 1 {

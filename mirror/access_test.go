@@ -35,19 +35,22 @@ func TestCredentials(t *testing.T) {
 			fmt.Fprint(rw, p.Body)
 		}}
 	}
-	w.Set(home+"/", guarded(mirrortest.HTML("Home", `<a href="a.html">a</a> <img src="http://cdn.example.org/1.png">`)))
+	w.Set(home+"/",
+		guarded(mirrortest.HTML("Home", `<a href="a.html">a</a> <img src="http://cdn.example.org/1.png">`)))
 	w.Set(home+"/a.html", guarded(mirrortest.HTML("A", "")))
 	w.Set("http://cdn.example.org/1.png", mirrortest.Page{Body: "1"})
 	file := filepath.Join(t.TempDir(), "password")
 	if err := os.WriteFile(file, []byte("s3cret\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	m := mirrortest.New(t, w, job(`auth.user = "reader"`, fmt.Sprintf("auth.password_file = %q", file), `auth.headers = { "X-Token" = { env = "TEST_TOKEN" }, "X-Plain" = "yes" }`))
+	m := mirrortest.New(t, w, job(`auth.user = "reader"`, fmt.Sprintf("auth.password_file = %q", file),
+		`auth.headers = { "X-Token" = { env = "TEST_TOKEN" }, "X-Plain" = "yes" }`))
 	m.World.LookupEnv = func(k string) (string, bool) { return "token", k == "TEST_TOKEN" }
 	wantVerdict(t, m.Run(), mirror.Complete, true)
 	wantPaths(t, m, "index.html", "a.html", "@cdn.example.org_80/1.png")
 	for _, r := range w.Requests() {
-		if !strings.HasPrefix(r.URL, home) && (r.Header.Get("Authorization") != "" || r.Header.Get("X-Token")+r.Header.Get("X-Plain") != "") {
+		if !strings.HasPrefix(r.URL, home) &&
+			(r.Header.Get("Authorization") != "" || r.Header.Get("X-Token")+r.Header.Get("X-Plain") != "") {
 			t.Errorf("%s was sent the headers of the job's own origin", r.URL)
 		}
 	}
@@ -68,7 +71,9 @@ func TestCookies(t *testing.T) {
 		fmt.Fprintf(rw, "seen %v, given %v", err1 == nil, err2 == nil)
 	}})
 	file := filepath.Join(t.TempDir(), "cookies.txt")
-	if err := os.WriteFile(file, []byte("# Netscape HTTP Cookie File\nwww.example.org\tFALSE\t/\tFALSE\t0\tgiven\tvalue\n"), 0o600); err != nil {
+	if err := os.WriteFile(file,
+		[]byte("# Netscape HTTP Cookie File\nwww.example.org\tFALSE\t/\tFALSE\t0\tgiven\tvalue\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -89,14 +94,19 @@ func TestCookies(t *testing.T) {
 
 // A site with a certificate of its own authority is mirrored with tls.ca_file, and refused without.
 func TestOwnAuthority(t *testing.T) {
-	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "<title>secure</title>") }))
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, "<title>secure</title>")
+	}))
 	srv.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
 	srv.EnableHTTP2 = true
 	srv.Config.ErrorLog = discard()
 	srv.StartTLS()
 	defer srv.Close()
 	file := filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: srv.Certificate().Raw}), 0o644); err != nil {
+	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{
+		Type:  "CERTIFICATE",
+		Bytes: srv.Certificate().Raw,
+	}), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	m := mirrortest.New(t, nil, fmt.Sprintf("url = %q\nobey_robots = false\n", srv.URL+"/"))
@@ -107,10 +117,13 @@ func TestOwnAuthority(t *testing.T) {
 	wantVerdict(t, m.Run(), mirror.Complete, true)
 }
 
-// What the site names must not lead the mirror into its own network: literal addresses, redirects to them, localhost.
+// What the site names must not lead the mirror into its own network: literal addresses, redirects to them,
+// localhost.
 func TestForbiddenAddresses(t *testing.T) {
 	hit := make(chan string, 100)
-	inner := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { hit <- r.URL.String() }))
+	inner := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		hit <- r.URL.String()
+	}))
 	defer inner.Close()
 	// The site is named by an address of the loopback net, which allows that host and no other.
 	mux := http.NewServeMux()
@@ -118,13 +131,17 @@ func TestForbiddenAddresses(t *testing.T) {
 	defer srv.Close()
 	port := inner.URL[strings.LastIndexByte(inner.URL, ':')+1:]
 	mux.HandleFunc("/{$}", func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprintf(w, `<!DOCTYPE html><img src="http://localhost:%[1]s/1"><img src="http://127.0.0.2:%[1]s/2"><img src="http://[::1]:%[1]s/3"><img src="http://0x7f.3:%[1]s/4"><a href="/r">r</a><img src="http://169.254.169.254/5">`, port)
+		fmt.Fprintf(w,
+			`<!DOCTYPE html><img src="http://localhost:%[1]s/1"><img src="http://127.0.0.2:%[1]s/2"><img src="http://[::1]:%[1]s/3"><img src="http://0x7f.3:%[1]s/4"><a href="/r">r</a><img src="http://169.254.169.254/5">`, port)
 	})
 	mux.HandleFunc("/r", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "http://127.0.0.4:"+port+"/6", http.StatusFound)
 	})
 	mux.HandleFunc("/robots.txt", http.NotFound)
-	m := mirrortest.New(t, nil, fmt.Sprintf("url = %q\nrequisites = \"any\"\n[scope]\nkind = \"host\"\ninclude = [\"http://127.0.0.4:%s/**\"]\n", srv.URL+"/", port))
+	m := mirrortest.New(t, nil,
+		fmt.Sprintf(
+			"url = %q\nrequisites = \"any\"\n[scope]\nkind = \"host\"\ninclude = [\"http://127.0.0.4:%s/**\"]\n",
+			srv.URL+"/", port))
 	s := m.Run()
 	wantVerdict(t, s, mirror.Complete, true)
 	wantPaths(t, m, "index.html")
@@ -153,9 +170,12 @@ func TestSitemapPacked(t *testing.T) {
 		w.Set(u, mirrortest.HTML(fmt.Sprint("Only ", i), "in the sitemap"))
 	}
 	w.SetAll(home, map[string]mirrortest.Page{
-		"/robots.txt":         {Body: "Sitemap: http://www.example.org/maps/index.xml.gz\nSitemap: /maps/index.xml.gz\nSitemap: http://elsewhere.example/x.xml\nsitemap: /maps/broken.xml.gz\n"},
-		"/maps/index.xml.gz":  {Body: pack(`<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><sitemap><loc>http://www.example.org/maps/one.xml.gz</loc></sitemap><sitemap><loc>index.xml.gz</loc></sitemap></sitemapindex>`)},
-		"/maps/one.xml.gz":    {Body: pack(`<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">` + urls.String() + `</urlset>`)},
+		"/robots.txt": {Body: "Sitemap: http://www.example.org/maps/index.xml.gz\nSitemap: /maps/index.xml.gz\n" +
+			"Sitemap: http://elsewhere.example/x.xml\nsitemap: /maps/broken.xml.gz\n"},
+		"/maps/index.xml.gz": {Body: pack(
+			`<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><sitemap><loc>http://www.example.org/maps/one.xml.gz</loc></sitemap><sitemap><loc>index.xml.gz</loc></sitemap></sitemapindex>`)},
+		"/maps/one.xml.gz": {Body: pack(`<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">` +
+			urls.String() + `</urlset>`)},
 		"/maps/broken.xml.gz": {Body: pack("<urlset><url>")[:12]},
 		"/":                   mirrortest.HTML("Home", "no links"),
 	})
@@ -197,7 +217,9 @@ func TestSitemapPacked(t *testing.T) {
 		t.Error("a sitemap of another host was asked")
 	}
 	// A page that leaves the sitemap leaves the mirror.
-	w.Set(home+"/maps/one.xml.gz", mirrortest.Page{Body: pack(`<urlset>` + strings.Replace(urls.String(), "<url><loc>http://www.example.org/only00.html</loc></url>", "", 1) + `</urlset>`)})
+	w.Set(home+"/maps/one.xml.gz",
+		mirrortest.Page{Body: pack(`<urlset>` + strings.Replace(urls.String(),
+			"<url><loc>http://www.example.org/only00.html</loc></url>", "", 1) + `</urlset>`)})
 	s = m.Run()
 	wantVerdict(t, s, mirror.Complete, true)
 	if s.Removed != 1 {
@@ -210,8 +232,10 @@ func TestLongNames(t *testing.T) {
 	w := mirrortest.Start(t)
 	long := strings.Repeat("n", 300)
 	paths := []string{
-		"/" + long + "a.html", "/" + long + "b.html", "/" + long + "/x.html", "/" + long + "c/x.html", "/q?" + long + "1", "/q?" + long + "2",
-		"/" + strings.Repeat("deep/", 25) + "x.html", "/" + strings.Repeat("%E4%BD%A0", 120), "/dots....", "/" + strings.Repeat(".", 280) + "a",
+		"/" + long + "a.html", "/" + long + "b.html", "/" + long + "/x.html", "/" + long + "c/x.html",
+		"/q?" + long + "1", "/q?" + long + "2",
+		"/" + strings.Repeat("deep/", 25) + "x.html", "/" + strings.Repeat("%E4%BD%A0", 120), "/dots....",
+		"/" + strings.Repeat(".", 280) + "a",
 	}
 	var links strings.Builder
 	for i, p := range paths {
@@ -235,8 +259,12 @@ func TestMissingSecret(t *testing.T) {
 	w := mirrortest.Start(t)
 	hub(w, 1)
 	m := mirrortest.New(t, w, job(`auth.user = "x"`, `auth.password_env = "NOT_SET"`))
-	_, err := mirror.NewClient(m.Job, mirror.World{LookupEnv: func(string) (string, bool) { return "", false }, ReadFile: os.ReadFile}, nil)
-	if err == nil || !strings.Contains(err.Error(), "auth.password") || !strings.Contains(err.Error(), "NOT_SET") {
+	_, err := mirror.NewClient(m.Job, mirror.World{
+		LookupEnv: func(string) (string, bool) { return "", false },
+		ReadFile:  os.ReadFile,
+	}, nil)
+	if err == nil || !strings.Contains(err.Error(), "auth.password") ||
+		!strings.Contains(err.Error(), "NOT_SET") {
 		t.Errorf("%v", err)
 	}
 }
@@ -251,7 +279,8 @@ func TestProxyPassword(t *testing.T) {
 			without.Add(1)
 		}
 	})
-	m := mirrortest.New(t, w, job(`auth.proxy_user = "mirror"`, `auth.proxy_password_env = "PROXY_PASSWORD"`, fmt.Sprintf("proxy = %q", w.URL)))
+	m := mirrortest.New(t, w, job(`auth.proxy_user = "mirror"`, `auth.proxy_password_env = "PROXY_PASSWORD"`,
+		fmt.Sprintf("proxy = %q", w.URL)))
 	m.World.LookupEnv = func(k string) (string, bool) { return "pass", k == "PROXY_PASSWORD" }
 	wantVerdict(t, m.Run(), mirror.Complete, true)
 	if n := without.Load(); n > 0 {
@@ -289,7 +318,8 @@ func TestProgress(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantVerdict(t, s, mirror.Complete, true)
-	if !last.Final || last.Done != 31 || last.Relocated != last.Total || last.Total != 31 || last.Phase != mirror.Publishing || last.Queued != 0 {
+	if !last.Final || last.Done != 31 || last.Relocated != last.Total || last.Total != 31 ||
+		last.Phase != mirror.Publishing || last.Queued != 0 {
 		t.Errorf("%+v", last)
 	}
 }

@@ -12,7 +12,8 @@ import (
 	"mirrord/mirror"
 )
 
-// shop is a site of products of one template: 400 words that all pages say, and 60 of the product. seed makes other products.
+// shop is a site of products of one template: 400 words that all pages say, and 60 of the product. seed makes
+// other products.
 func shop(n int, seed uint32) map[string]mirrortest.Page {
 	frame := mirrortest.Words(7, 400)
 	pages := map[string]mirrortest.Page{}
@@ -27,10 +28,12 @@ func shop(n int, seed uint32) map[string]mirrortest.Page {
 }
 
 func product(frame, own string) mirrortest.Page {
-	return mirrortest.HTML("Product", "<div>"+frame[:len(frame)/2]+"</div><main>"+own+"</main><div>"+frame[len(frame)/2:]+"</div>")
+	return mirrortest.HTML("Product", "<div>"+frame[:len(frame)/2]+"</div><main>"+own+"</main><div>"+
+		frame[len(frame)/2:]+"</div>")
 }
 
-// One product of a replica is another product: it is not published in the place of the one that the mirror holds. An edition of the same product is.
+// One product of a replica is another product: it is not published in the place of the one that the mirror
+// holds. An edition of the same product is.
 func TestAlternateHasAnotherProduct(t *testing.T) {
 	w := mirrortest.Start(t)
 	pages := shop(24, 0)
@@ -44,7 +47,8 @@ func TestAlternateHasAnotherProduct(t *testing.T) {
 	there["/product05.html"] = product(frame, mirrortest.Words(424242, 60))
 	words := strings.Fields(mirrortest.Words(9*7919, 60)) // of product08
 	words[20] = "cheaper"
-	there["/product08.html"] = product(frame, strings.Join(words, " ")+" now with a longer warranty of five years")
+	there["/product08.html"] = product(frame,
+		strings.Join(words, " ")+" now with a longer warranty of five years")
 	replicate(w, there)
 	s := m.Run()
 	wantVerdict(t, s, mirror.Complete, true)
@@ -57,7 +61,8 @@ func TestAlternateHasAnotherProduct(t *testing.T) {
 	}
 }
 
-// A shop with the same template and other products is no replica: nothing is taken of it, also for what the mirror does not hold.
+// A shop with the same template and other products is no replica: nothing is taken of it, also for what the
+// mirror does not hold.
 func TestAlternateIsAnotherShop(t *testing.T) {
 	w := mirrortest.Start(t)
 	pages := shop(24, 0)
@@ -96,7 +101,8 @@ func TestAlternateHasAPageForAnImage(t *testing.T) {
 	replicate(w, there)
 	s := m.Run()
 	wantVerdict(t, s, mirror.Complete, true)
-	if tree := m.Tree(); tree["logo.png"] != "png" || !strings.Contains(tree["p00.html"], "added to the edition") {
+	if tree := m.Tree(); tree["logo.png"] != "png" ||
+		!strings.Contains(tree["p00.html"], "added to the edition") {
 		t.Errorf("logo.png is %q", tree["logo.png"])
 	}
 }

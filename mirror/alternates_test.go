@@ -94,20 +94,26 @@ func TestAlternatesWhenHostIsDown(t *testing.T) {
 	// The replica has a page that changed, one more than the origin had, and lacks one.
 	takeDown(w, pages)
 	there := maps.Clone(pages)
-	there["/p03.html"] = mirrortest.HTML("Page 3", "<p>news "+edited(3)+`<a href="extra.html">x</a><a href="/p04.html">4</a>`)
+	there["/p03.html"] = mirrortest.HTML("Page 3",
+		"<p>news "+edited(3)+`<a href="extra.html">x</a><a href="/p04.html">4</a>`)
 	there["/extra.html"] = mirrortest.HTML("Extra", "<p>"+prose(99, 0))
 	delete(there, "/p05.html")
 	replicate(w, there)
 	w.Remove(copyBase + "p05.html")
 	s := m.Run()
 	wantVerdict(t, s, mirror.Complete, true)
-	if s.Alternates[copyBase] < 24 || s.Foreign != 2 || s.Gone != 0 || s.Removed != 0 || s.Added != 1 || s.Changed != 1 {
-		t.Errorf("replicas gave %v, %d foreign, %d gone; %d added, %d changed, %d removed\n%s", s.Alternates, s.Foreign, s.Gone, s.Added, s.Changed, s.Removed, mirrortest.Text(s))
+	if s.Alternates[copyBase] < 24 || s.Foreign != 2 || s.Gone != 0 || s.Removed != 0 || s.Added != 1 ||
+		s.Changed != 1 {
+		t.Errorf("replicas gave %v, %d foreign, %d gone; %d added, %d changed, %d removed\n%s", s.Alternates,
+			s.Foreign, s.Gone, s.Added, s.Changed, s.Removed, mirrortest.Text(s))
 	}
-	wantText(t, s, "answers are of "+copyBase+", because the origin gave none", "2 files of the mirror came from replicas")
+	wantText(t, s, "answers are of "+copyBase+", because the origin gave none",
+		"2 files of the mirror came from replicas")
 	rec := resource(t, m, home+"/p03.html")
-	if rec.Source != copyBase+"p03.html" || rec.ETag != "" || rec.LastModified != "" || !strings.Contains(rec.Reason, "because the origin did not give it") {
-		t.Errorf("page from the replica: source %q, validators %q %q, reason %q", rec.Source, rec.ETag, rec.LastModified, rec.Reason)
+	if rec.Source != copyBase+"p03.html" || rec.ETag != "" || rec.LastModified != "" ||
+		!strings.Contains(rec.Reason, "because the origin did not give it") {
+		t.Errorf("page from the replica: source %q, validators %q %q, reason %q", rec.Source, rec.ETag,
+			rec.LastModified, rec.Reason)
 	}
 	if f := fileOf(t, m, "p03.html"); string(f.Extra["mirrord.source"]) != `"`+copyBase+`p03.html"` {
 		t.Errorf("the file table says %q", f.Extra)
@@ -116,12 +122,14 @@ func TestAlternatesWhenHostIsDown(t *testing.T) {
 		t.Errorf("the file table says of a page of the origin %q", f.Extra)
 	}
 	tree := m.Tree()
-	if !strings.Contains(tree["p03.html"], "news") || !strings.Contains(tree["p03.html"], `"p04.html"`) || tree["extra.html"] == "" || tree["p05.html"] != before["p05.html"] {
+	if !strings.Contains(tree["p03.html"], "news") || !strings.Contains(tree["p03.html"], `"p04.html"`) ||
+		tree["extra.html"] == "" || tree["p05.html"] != before["p05.html"] {
 		t.Errorf("the tree does not have what the replica has over what it lacks: %q", tree["p03.html"])
 	}
 	same := resource(t, m, home+"/p07.html")
 	if same.Source != "" || same.ETag == "" || same.Outcome.String() != "unchanged" {
-		t.Errorf("page that the replica has as it was: source %q, ETag %q, outcome %v", same.Source, same.ETag, same.Outcome)
+		t.Errorf("page that the replica has as it was: source %q, ETag %q, outcome %v", same.Source, same.ETag,
+			same.Outcome)
 	}
 	for _, r := range w.Requests() {
 		if strings.HasPrefix(r.URL, copyHost) && r.Conditional {
@@ -219,7 +227,9 @@ func TestAlternateThatIsNoReplica(t *testing.T) {
 			}
 			return was
 		}, 0, true},
-		"one page for every path": {func(int, mirrortest.Page) mirrortest.Page { return mirrortest.HTML("Parked", "<p>"+prose(5, 5)) }, 0, true},
+		"one page for every path": {func(int, mirrortest.Page) mirrortest.Page {
+			return mirrortest.HTML("Parked", "<p>"+prose(5, 5))
+		}, 0, true},
 		"noarchive": {func(_ int, was mirrortest.Page) mirrortest.Page {
 			was.Header = map[string]string{"Content-Type": "text/html", "X-Robots-Tag": "noarchive"}
 			return was
@@ -261,7 +271,8 @@ func TestAlternateThatIsNoReplica(t *testing.T) {
 	}
 }
 
-// The replica's own robots.txt is obeyed, its error page is no page, and nothing of its listings spares a request to the origin.
+// The replica's own robots.txt is obeyed, its error page is no page, and nothing of its listings spares a
+// request to the origin.
 func TestAlternateIsAskedPolitely(t *testing.T) {
 	w := mirrortest.Start(t)
 	pages := handbook(24)
@@ -273,7 +284,8 @@ func TestAlternateIsAskedPolitely(t *testing.T) {
 	takeDown(w, pages)
 	delete(pages, "/robots.txt")
 	there := maps.Clone(pages)
-	there["/p01.html"] = mirrortest.HTML("Page 1", `<p>news `+edited(1)+`<a href="no.html">n</a> <a href="missing.html">m</a>`)
+	there["/p01.html"] = mirrortest.HTML("Page 1",
+		`<p>news `+edited(1)+`<a href="no.html">n</a> <a href="missing.html">m</a>`)
 	there["/no.html"] = mirrortest.HTML("No", "<p>"+prose(1, 8))
 	replicate(w, there)
 	w.Set(copyHost+"/robots.txt", mirrortest.Page{Body: "User-agent: *\nDisallow: /pub/no.html\n"})
@@ -313,7 +325,15 @@ func TestAlternateOfFirstRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := st.SavePair(store.PairRecord{Base1: home + "/", Base2: copyBase, Tested: time.Now(), Level: "1", Mirrors: true, Confident: true, Equal: true}); err != nil {
+	if err := st.SavePair(store.PairRecord{
+		Base1:     home + "/",
+		Base2:     copyBase,
+		Tested:    time.Now(),
+		Level:     "1",
+		Mirrors:   true,
+		Confident: true,
+		Equal:     true,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	st.Close()
@@ -324,7 +344,8 @@ func TestAlternateOfFirstRun(t *testing.T) {
 	}
 }
 
-// A run that is interrupted while replicas answer goes on, and ends as one that was not; so does a planned one.
+// A run that is interrupted while replicas answer goes on, and ends as one that was not; so does a planned
+// one.
 func TestAlternatesOfAResumedRun(t *testing.T) {
 	for _, policy := range []string{"full", "adaptive"} {
 		t.Run(policy, func(t *testing.T) {
@@ -361,7 +382,7 @@ func TestAlternatesOfAResumedRun(t *testing.T) {
 			w.Hook(nil)
 			s = m.Run()
 			wantVerdict(t, s, mirror.Complete, true)
-			if policy == "full" && s.Foreign != 20 || s.Foreign == 0 || s.Removed != 0 || s.Gone != 0 {
+			if (policy == "full" && s.Foreign != 20) || s.Foreign == 0 || s.Removed != 0 || s.Gone != 0 {
 				t.Errorf("%d foreign, %d removed\n%s", s.Foreign, s.Removed, mirrortest.Text(s))
 			}
 			foreign := s.Foreign
@@ -369,19 +390,22 @@ func TestAlternatesOfAResumedRun(t *testing.T) {
 			s = m.Run()
 			wantVerdict(t, s, mirror.Complete, true)
 			if s.Foreign != 0 || s.Changed != foreign || s.Removed != 0 {
-				t.Errorf("the origin is back: %d foreign, %d of %d changed, %d removed\n%s", s.Foreign, s.Changed, foreign, s.Removed, mirrortest.Text(s))
+				t.Errorf("the origin is back: %d foreign, %d of %d changed, %d removed\n%s", s.Foreign, s.Changed,
+					foreign, s.Removed, mirrortest.Text(s))
 			}
 		})
 	}
 }
 
-// What the site links to but has no more is taken from the replica, on request; entry points and what the replica lacks are not.
+// What the site links to but has no more is taken from the replica, on request; entry points and what the
+// replica lacks are not.
 func TestRepair(t *testing.T) {
 	for _, repair := range []bool{false, true} {
 		t.Run(fmt.Sprint(repair), func(t *testing.T) {
 			w := mirrortest.Start(t)
 			pages := handbook(20)
-			pages["/p01.html"] = mirrortest.HTML("Page 1", `<a href="dead.html">d</a> <a href="deader.html">d</a><p>`+prose(1, 0))
+			pages["/p01.html"] = mirrortest.HTML("Page 1", `<a href="dead.html">d</a> <a href="deader.html">d</a><p>`+
+				prose(1, 0))
 			w.SetAll(home, pages)
 			replicate(w, pages)
 			w.Set(copyBase+"dead.html", mirrortest.HTML("Dead", "<p>"+prose(70, 0)))

@@ -53,8 +53,10 @@ func TestListingOfAnAlternateIsNoEvidence(t *testing.T) {
 	there.Remove(sub.url + "f009.txt")
 	s := m.Run()
 	wantVerdict(t, s, mirror.Complete, true)
-	if s.Foreign != 2 || s.Removed != 0 || m.Tree()["pub/sub/f004.txt"] != "what the replica has\n" || m.Tree()["pub/sub/f009.txt"] == "" || s.Spared["listing"] != 0 {
-		t.Fatalf("%d foreign, want a listing and a file; %d removed, spared %v\n%s", s.Foreign, s.Removed, s.Spared, mirrortest.Text(s))
+	if s.Foreign != 2 || s.Removed != 0 || m.Tree()["pub/sub/f004.txt"] != "what the replica has\n" ||
+		m.Tree()["pub/sub/f009.txt"] == "" || s.Spared["listing"] != 0 {
+		t.Fatalf("%d foreign, want a listing and a file; %d removed, spared %v\n%s", s.Foreign, s.Removed, s.Spared,
+			mirrortest.Text(s))
 	}
 
 	sub.files["f004.txt"], sub.files["f009.txt"] = later, gone
@@ -88,7 +90,8 @@ func TestAlternateOnAnotherServer(t *testing.T) {
 	defer origin.Close()
 	replica := mirrortest.Serve(t, "127.0.0.2", http.HandlerFunc(handler))
 	base := replica.URL + "/copies/handbook/"
-	m := mirrortest.New(t, nil, fmt.Sprintf("url = %q\nalternates = [%q]\nscope = \"host\"\n", origin.URL+"/", base))
+	m := mirrortest.New(t, nil,
+		fmt.Sprintf("url = %q\nalternates = [%q]\nscope = \"host\"\n", origin.URL+"/", base))
 	wantVerdict(t, m.Run(), mirror.Complete, true)
 	before := m.Stamps()
 	pages["/logo.png"] = mirrortest.Page{Body: "another picture"}
@@ -96,7 +99,8 @@ func TestAlternateOnAnotherServer(t *testing.T) {
 	s := m.Run()
 	wantVerdict(t, s, mirror.Complete, true)
 	if s.Alternates[base] != 17 || s.AlternatesSame != 16 || s.Foreign != 1 || s.Changed != 1 {
-		t.Errorf("%v, %d as held, %d foreign, %d changed\n%s", s.Alternates, s.AlternatesSame, s.Foreign, s.Changed, mirrortest.Text(s))
+		t.Errorf("%v, %d as held, %d foreign, %d changed\n%s", s.Alternates, s.AlternatesSame, s.Foreign, s.Changed,
+			mirrortest.Text(s))
 	}
 	after := m.Stamps()
 	for p := range after {
@@ -112,7 +116,8 @@ func TestAlternateOnAnotherServer(t *testing.T) {
 	}
 }
 
-// A replica that leads to an address of the mirror's own network, which nobody named, makes no request there: not in a test, and not when the origin is down.
+// A replica that leads to an address of the mirror's own network, which nobody named, makes no request there:
+// not in a test, and not when the origin is down.
 func TestAlternateLeadsIntoOurNetwork(t *testing.T) {
 	pages := handbook(15)
 	handler := func(w http.ResponseWriter, r *http.Request) {
@@ -133,7 +138,8 @@ func TestAlternateLeadsIntoOurNetwork(t *testing.T) {
 	copied := mirrortest.Serve(t, "127.0.0.2", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, inner.URL+r.URL.Path, http.StatusFound)
 	}))
-	m := mirrortest.New(t, nil, fmt.Sprintf("url = %q\nalternates = [%q]\nscope = \"host\"\n", origin.URL+"/", copied.URL+"/"))
+	m := mirrortest.New(t, nil,
+		fmt.Sprintf("url = %q\nalternates = [%q]\nscope = \"host\"\n", origin.URL+"/", copied.URL+"/"))
 	wantVerdict(t, m.Run(), mirror.Complete, true)
 	origin.Close()
 	s := m.Run()

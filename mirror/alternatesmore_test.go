@@ -25,7 +25,8 @@ func TestAlternatesOfASiteThatRedirects(t *testing.T) {
 	w.SetAll(www, pages)
 	w.Set(short+"/", mirrortest.Redirect(www+"/"))
 	replicate(w, pages)
-	m := mirrortest.New(t, w, fmt.Sprintf("url = %q\nscope = \"domain\"\nalternates = [%q]\n", short+"/", copyBase))
+	m := mirrortest.New(t, w,
+		fmt.Sprintf("url = %q\nscope = \"domain\"\nalternates = [%q]\n", short+"/", copyBase))
 	s := m.Run()
 	wantVerdict(t, s, mirror.Complete, true)
 	wantText(t, s, copyBase+" was tested and is used when the origin fails (level 1 by 19 of 19 tests")
@@ -40,7 +41,8 @@ func TestAlternatesOfASiteThatRedirects(t *testing.T) {
 	if s.Alternates[copyBase] < 24 || s.Foreign != 1 || s.Changed != 1 {
 		t.Errorf("%v, %d foreign, %d changed\n%s", s.Alternates, s.Foreign, s.Changed, mirrortest.Text(s))
 	}
-	if x := explanation(t, m, www+"/p03.html"); !strings.Contains(strings.Join(x.Rules, "\n"), copyBase+"p03.html is used") {
+	if x := explanation(t, m, www+"/p03.html"); !strings.Contains(strings.Join(x.Rules, "\n"),
+		copyBase+"p03.html is used") {
 		t.Errorf("explained as %q", x.Rules)
 	}
 }
@@ -58,7 +60,8 @@ func TestAlternateThatRedirectsElsewhere(t *testing.T) {
 	m := mirrortest.New(t, w, withAlternates())
 	s := m.Run()
 	wantVerdict(t, s, mirror.Complete, true)
-	wantText(t, s, copyBase+" redirects to "+moved+": nothing is taken from there unless alternates names that place")
+	wantText(t, s, copyBase+" redirects to "+moved+
+		": nothing is taken from there unless alternates names that place")
 	takeDown(w, pages)
 	w.Requests()
 	s = m.Run()
@@ -68,12 +71,16 @@ func TestAlternateThatRedirectsElsewhere(t *testing.T) {
 	wantText(t, s, "redirects to "+moved)
 }
 
-// What a replica has of an older date than the mirror takes nothing back; the page that it has of a later one is taken.
+// What a replica has of an older date than the mirror takes nothing back; the page that it has of a later one
+// is taken.
 func TestAlternateWithOlderCopies(t *testing.T) {
 	w := mirrortest.Start(t)
 	pages := handbook(24)
 	dated := func(p mirrortest.Page, day int) mirrortest.Page {
-		p.Header = map[string]string{"Content-Type": "text/html", "Last-Modified": time.Date(2026, 3, day, 0, 0, 0, 0, time.UTC).Format(http.TimeFormat)}
+		p.Header = map[string]string{
+			"Content-Type":  "text/html",
+			"Last-Modified": time.Date(2026, 3, day, 0, 0, 0, 0, time.UTC).Format(http.TimeFormat),
+		}
 		return p
 	}
 	for p, page := range pages {
@@ -93,7 +100,8 @@ func TestAlternateWithOlderCopies(t *testing.T) {
 	s := m.Run()
 	wantVerdict(t, s, mirror.Complete, true)
 	tree := m.Tree()
-	if strings.Contains(tree["p03.html"], "olds") || !strings.Contains(tree["p04.html"], "news") || s.Foreign != 1 || s.Changed != 1 {
+	if strings.Contains(tree["p03.html"], "olds") || !strings.Contains(tree["p04.html"], "news") ||
+		s.Foreign != 1 || s.Changed != 1 {
 		t.Errorf("%d foreign, %d changed\n%s", s.Foreign, s.Changed, mirrortest.Text(s))
 	}
 	wantText(t, s, "older copies of "+copyBase+" than the mirror has were not taken")
@@ -102,7 +110,8 @@ func TestAlternateWithOlderCopies(t *testing.T) {
 	}
 }
 
-// An origin that answers now and then: what it gives is taken from it, what it does not from the replica, and nothing is lost or mixed up.
+// An origin that answers now and then: what it gives is taken from it, what it does not from the replica, and
+// nothing is lost or mixed up.
 func TestAlternatesOfAnOriginThatFlaps(t *testing.T) {
 	for _, often := range []int64{2, 3, 5} {
 		t.Run(fmt.Sprint(often), func(t *testing.T) {
@@ -134,7 +143,8 @@ func TestAlternatesOfAnOriginThatFlaps(t *testing.T) {
 			tree := m.Tree()
 			for p, text := range tree {
 				if rec := resource(t, m, home+"/"+p); !strings.HasPrefix(p, "phm.") && s.Published {
-					if of := strings.Contains(text, "of the replica"); of != (rec.Source != "") && p != "index.html" && p != "logo.png" {
+					if of := strings.Contains(text, "of the replica"); of != (rec.Source != "") && p != "index.html" &&
+						p != "logo.png" {
 						t.Errorf("%s has a page of the replica: %v, its source is %q", p, of, rec.Source)
 					}
 				}
@@ -149,11 +159,13 @@ func TestAlternatesOfAnOriginThatFlaps(t *testing.T) {
 	}
 }
 
-// Addresses with escapes, queries and letters of other languages are asked of the replica as they are of the origin.
+// Addresses with escapes, queries and letters of other languages are asked of the replica as they are of the
+// origin.
 func TestAlternatesOfStrangeAddresses(t *testing.T) {
 	w := mirrortest.Start(t)
 	pages := handbook(12)
-	strange := []string{"/a%20b.html", "/x.html?q=1&r=a%2Fb", "/x.html?q=2", "/%C3%BC/%E4.html", "/dir/", "/a//b.html", "/~user/;p=1/c.html", "/100%25.html", "/q?"}
+	strange := []string{"/a%20b.html", "/x.html?q=1&r=a%2Fb", "/x.html?q=2", "/%C3%BC/%E4.html", "/dir/",
+		"/a//b.html", "/~user/;p=1/c.html", "/100%25.html", "/q?"}
 	var links strings.Builder
 	for i, p := range strange {
 		fmt.Fprintf(&links, "<a href=%q>%d</a> ", home+p, i)
@@ -179,7 +191,8 @@ func TestAlternatesOfStrangeAddresses(t *testing.T) {
 		t.Errorf("%d foreign, %d changed, want %d\n%s", s.Foreign, s.Changed, len(strange), mirrortest.Text(s))
 	}
 	for u, text := range m.ByURL() {
-		if rec := resource(t, m, u); rec.Source != "" && (!strings.Contains(text, "news") || strings.TrimPrefix(rec.Source, copyBase) != strings.TrimPrefix(u, home+"/")) {
+		if rec := resource(t, m, u); rec.Source != "" && (!strings.Contains(text, "news") ||
+			strings.TrimPrefix(rec.Source, copyBase) != strings.TrimPrefix(u, home+"/")) {
 			t.Errorf("%s is of %s: %.60q", u, rec.Source, text)
 		}
 	}
@@ -199,7 +212,11 @@ func TestAlternateWithOtherHeaders(t *testing.T) {
 	takeDown(w, pages)
 	there := maps.Clone(pages)
 	for p, page := range pages {
-		page.Header = map[string]string{"Content-Type": "text/plain; charset=iso-8859-1", "X-Robots-Tag": "nofollow", "Last-Modified": "Mon, 02 Mar 2026 00:00:00 GMT"}
+		page.Header = map[string]string{
+			"Content-Type":  "text/plain; charset=iso-8859-1",
+			"X-Robots-Tag":  "nofollow",
+			"Last-Modified": "Mon, 02 Mar 2026 00:00:00 GMT",
+		}
 		there[p] = page
 	}
 	replicate(w, there)
@@ -233,20 +250,28 @@ func TestAlternatesLearnNoSecrets(t *testing.T) {
 	w := mirrortest.Start(t)
 	pages := handbook(24)
 	first := pages["/"]
-	first.Header = map[string]string{"Content-Type": "text/html", "Set-Cookie": "seen=s3cret; Domain=example.org; Path=/"}
+	first.Header = map[string]string{
+		"Content-Type": "text/html",
+		"Set-Cookie":   "seen=s3cret; Domain=example.org; Path=/",
+	}
 	pages["/"] = first
 	w.SetAll(home, pages)
 	for p, page := range pages {
 		w.Set(base+p[1:], page)
 	}
 	dir := t.TempDir()
-	for name, text := range map[string]string{"password": "s3cret\n", "cookies": ".example.org\tTRUE\t/\tFALSE\t0\tgiven\ts3cret\n"} {
+	for name, text := range map[string]string{
+		"password": "s3cret\n",
+		"cookies":  ".example.org\tTRUE\t/\tFALSE\t0\tgiven\ts3cret\n",
+	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	m := mirrortest.New(t, w, job(fmt.Sprintf("alternates = [%q]\nauth.user = \"reader\"\nauth.password_file = %q\nauth.headers = { \"X-Token\" = { file = %q } }\nauth.cookies = true\nauth.cookies_file = %q",
-		base, filepath.Join(dir, "password"), filepath.Join(dir, "password"), filepath.Join(dir, "cookies"))))
+	m := mirrortest.New(t, w,
+		job(fmt.Sprintf("alternates = [%q]\nauth.user = \"reader\"\nauth.password_file = %q\nauth.headers = { "+
+			"\"X-Token\" = { file = %q } }\nauth.cookies = true\nauth.cookies_file = %q",
+			base, filepath.Join(dir, "password"), filepath.Join(dir, "password"), filepath.Join(dir, "cookies"))))
 	wantVerdict(t, m.Run(), mirror.Complete, true)
 	takeDown(w, pages)
 	for p, page := range pages {
@@ -259,11 +284,13 @@ func TestAlternatesLearnNoSecrets(t *testing.T) {
 	}
 	told := 0
 	for _, r := range w.Requests() {
-		if r.Header.Get("X-Token") != "" && r.Header.Get("Authorization") != "" && strings.Contains(r.Header.Get("Cookie"), "given=s3cret") {
+		if r.Header.Get("X-Token") != "" && r.Header.Get("Authorization") != "" &&
+			strings.Contains(r.Header.Get("Cookie"), "given=s3cret") {
 			told++
 		}
 		for name, v := range r.Header {
-			if strings.HasPrefix(r.URL, base) && (name == "Authorization" || name == "Cookie" || name == "Referer" || strings.Contains(strings.Join(v, ""), "s3cret")) {
+			if strings.HasPrefix(r.URL, base) && (name == "Authorization" || name == "Cookie" || name == "Referer" ||
+				strings.Contains(strings.Join(v, ""), "s3cret")) {
 				t.Fatalf("%s was sent %s: %q", r.URL, name, v)
 			}
 		}
@@ -273,12 +300,18 @@ func TestAlternatesLearnNoSecrets(t *testing.T) {
 	}
 }
 
-// A database that is made anew from the published version still knows what a replica sent: the origin is asked for that without the replica's date.
+// A database that is made anew from the published version still knows what a replica sent: the origin is
+// asked for that without the replica's date.
 func TestAlternatesAfterRebuild(t *testing.T) {
 	w := mirrortest.Start(t)
 	pages := handbook(24)
 	dated := func(body string, day int) mirrortest.Page {
-		return mirrortest.Page{Body: body, NoTag: true, Header: map[string]string{"Last-Modified": time.Date(2026, 3, day, 0, 0, 0, 0, time.UTC).Format(http.TimeFormat)}}
+		return mirrortest.Page{
+			Body:  body,
+			NoTag: true,
+			Header: map[string]string{"Last-Modified": time.Date(2026, 3, day, 0, 0, 0, 0, time.UTC).Format(
+				http.TimeFormat)},
+		}
 	}
 	pages["/logo.png"] = dated("of the origin", 10)
 	w.SetAll(home, pages)

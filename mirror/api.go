@@ -74,6 +74,6 @@ func PairOf(v *hosts.PairVerdict, base1, base2 string, tested time.Time) store.P
 	return source.PairOf(v, base1, base2, tested)
 }
 
-// KeepPair keeps the result of a test of two base URLs. One without a decision does not replace a decision that is
-// still valid.
+// KeepPair keeps the result of a test of two base URLs. One without a decision does not replace a decision
+// that is still valid.
 func KeepPair(st PairFacts, p store.PairRecord) error { return source.KeepPair(st, p) }

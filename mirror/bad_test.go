@@ -30,7 +30,9 @@ limits.max_time = "30s"
 func badSite(t *testing.T, name string) (*badserver.Server, *mirrortest.Mirror) {
 	srv := badserver.Start(t)
 	srv.Handle("/", func(c *badserver.Conn, _ *http.Request) bool {
-		c.Answer("200 OK", []byte(`<title>home</title><a href="/good1">1</a> <a href="/target">target</a> <a href="/good2">2</a>`), "Content-Type: text/html")
+		c.Answer("200 OK",
+			[]byte(`<title>home</title><a href="/good1">1</a> <a href="/target">target</a> <a href="/good2">2</a>`),
+			"Content-Type: text/html")
 		return true
 	})
 	for i := range 2 {
@@ -43,25 +45,31 @@ func badSite(t *testing.T, name string) (*badserver.Server, *mirrortest.Mirror) 
 	return srv, mirrortest.New(t, nil, fmt.Sprintf("url = %q\nobey_robots = false\n%s", srv.URL+"/", impatient))
 }
 
-// whole are the bodies that a behaviour may leave in the mirror. Everything else is a part of one, or not what the site meant.
+// whole are the bodies that a behaviour may leave in the mirror. Everything else is a part of one, or not
+// what the site meant.
 func whole(body string) bool {
 	file := string(badserver.File())
 	for _, good := range []string{
-		badserver.Page, string(badserver.Long()), string(badserver.GzipFile()), file, "X" + file[1:], strings.Repeat("a tar archive\n", 100),
+		badserver.Page, string(badserver.Long()), string(badserver.GzipFile()), file, "X" + file[1:],
+		strings.Repeat("a tar archive\n", 100),
 	} {
-		if strings.TrimSuffix(strings.Replace(body, `<meta charset="utf-8">`, "", 1), "\n") == strings.TrimSuffix(good, "\n") {
+		if strings.TrimSuffix(strings.Replace(body, `<meta charset="utf-8">`, "", 1), "\n") == strings.TrimSuffix(
+			good, "\n") {
 			return true
 		}
 	}
 	return strings.Contains(body, "<title>good ") || body == ""
 }
 
-// TestBadAnswers gives a site each of the server's misbehaviours, once from the start and once in the place of a page that was good.
-// The rest of the site is mirrored all the same, no part of a body is ever published, and a good copy is never lost to a bad answer.
+// TestBadAnswers gives a site each of the server's misbehaviours, once from the start and once in the place
+// of a page that was good. The rest of the site is mirrored all the same, no part of a body is ever
+// published, and a good copy is never lost to a bad answer.
 func TestBadAnswers(t *testing.T) {
 	names := badserver.Start(t).Paths()
 	// Those that only ask to come back later are in testdata/retry-after.txt and TestHostThatWantsToBeLeft.
-	names = slices.DeleteFunc(names, func(s string) bool { return s == "/ok" || s == "/" || strings.HasPrefix(s, "/busy") })
+	names = slices.DeleteFunc(names, func(s string) bool {
+		return s == "/ok" || s == "/" || strings.HasPrefix(s, "/busy")
+	})
 	for _, name := range names {
 		t.Run(strings.TrimPrefix(name, "/"), func(t *testing.T) {
 			t.Parallel()
@@ -122,11 +130,14 @@ func unframed(name string) bool {
 	return slices.Contains([]string{"/no-length", "/length-short", "/length-old"}, name)
 }
 
-// TestBrokenAnswerIsAskedForOnceMore: two requests in a run, whatever is broken, whatever limits.retries says, on connections that were used
-// before; and one that was broken only once is mirrored.
+// TestBrokenAnswerIsAskedForOnceMore: two requests in a run, whatever is broken, whatever limits.retries
+// says, on connections that were used before; and one that was broken only once is mirrored.
 func TestBrokenAnswerIsAskedForOnceMore(t *testing.T) {
-	for _, name := range []string{"/length-long", "/length-junk", "/chunk-garbage", "/chunk-cut-inside", "/reset-body", "/reset-header", "/hang-up", "/header-cut",
-		"/header-no-colon", "/http09", "/status-junk", "/binary", "/coding-unknown", "/gzip-cut-end", "/gzip-lie"} {
+	for _, name := range []string{
+		"/length-long", "/length-junk", "/chunk-garbage", "/chunk-cut-inside", "/reset-body", "/reset-header",
+		"/hang-up", "/header-cut",
+		"/header-no-colon", "/http09", "/status-junk", "/binary", "/coding-unknown", "/gzip-cut-end", "/gzip-lie",
+	} {
 		for _, retries := range []string{"0", "3"} {
 			t.Run(name[1:]+" "+retries, func(t *testing.T) {
 				t.Parallel()
@@ -180,10 +191,12 @@ func TestHugeDocuments(t *testing.T) {
 		fmt.Fprintf(&links, "<a href=\"p%d.html#x\">%d</a>\n", i%500, i)
 	}
 	w.SetAll(home, map[string]mirrortest.Page{
-		"/":                 mirrortest.HTML("Home", `<a href=links.html>1</a> <a href=nested.html>2</a> <a href=nul.html>3</a> <a href=open.html>4</a> <a href=attrs.html>5</a> <a href=deep.svg>6</a>`),
-		"/links.html":       mirrortest.HTML("Links", links.String()),
-		"/nested.html":      mirrortest.HTML("Nested", strings.Repeat("<div><a href=p1.html>", 100_000)),
-		"/nul.html":         mirrortest.HTML("N\x00UL", "<a hr\x00ef=no.html>x</a>\x00<a href=\x00\"p2.html\">y</a><a href=\"p3\x00.html\">z</a>\x00\x00"),
+		"/": mirrortest.HTML("Home",
+			`<a href=links.html>1</a> <a href=nested.html>2</a> <a href=nul.html>3</a> <a href=open.html>4</a> <a href=attrs.html>5</a> <a href=deep.svg>6</a>`),
+		"/links.html":  mirrortest.HTML("Links", links.String()),
+		"/nested.html": mirrortest.HTML("Nested", strings.Repeat("<div><a href=p1.html>", 100_000)),
+		"/nul.html": mirrortest.HTML("N\x00UL",
+			"<a hr\x00ef=no.html>x</a>\x00<a href=\x00\"p2.html\">y</a><a href=\"p3\x00.html\">z</a>\x00\x00"),
 		"/open.html":        mirrortest.HTML("Open", strings.Repeat("<a href=\"p4.html", 50_000)),
 		"/attrs.html":       mirrortest.HTML("Attrs", "<a "+strings.Repeat("x=y ", 200_000)+"href=p5.html>"),
 		"/deep.svg":         {Body: "<svg xmlns=\"http://www.w3.org/2000/svg\">" + strings.Repeat("<g>", 100_000)},

@@ -13,8 +13,8 @@ import (
 	"mirrord/store"
 )
 
-// base is what the phases of a run share. The table, traits, provenance, counts and notes are safe for concurrent use; all
-// else changes while no worker runs.
+// base is what the phases of a run share. The table, traits, provenance, counts and notes are safe for
+// concurrent use; all else changes while no worker runs.
 type base struct {
 	o       Options
 	job     *job.Job

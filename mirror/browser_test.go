@@ -40,8 +40,9 @@ const inspect = `Promise.all([...document.images].map(i => { i.loading = 'eager'
 	Base: document.baseURI,
 }))`
 
-// TestBrowserReadsFromDisk opens the mirrored demo site in a browser from file://, with the network cut off and the site gone: images
-// and styles load, no request leaves the machine, and every link leads to a file or to the origin.
+// TestBrowserReadsFromDisk opens the mirrored demo site in a browser from file://, with the network cut off
+// and the site gone: images and styles load, no request leaves the machine, and every link leads to a file or
+// to the origin.
 func TestBrowserReadsFromDisk(t *testing.T) {
 	t.Parallel()
 	site := demosite.New()
@@ -71,7 +72,8 @@ func TestBrowserReadsFromDisk(t *testing.T) {
 	}
 }
 
-// TestBrowserScripts: images and links that inline scripts make of whole strings are right in a copy that is read from disk.
+// TestBrowserScripts: images and links that inline scripts make of whole strings are right in a copy that is
+// read from disk.
 func TestBrowserScripts(t *testing.T) {
 	t.Parallel()
 	const dot = `<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><rect width="9" height="9"/></svg>`
@@ -83,7 +85,9 @@ add("/img/rooted.svg"); add("http:\/\/www.example.org\/img\/escaped.svg"); add(`
 var a = document.createElement("a"); a.href = "/other.html"; document.body.appendChild(a)
 </script>`))
 	w.Set(home+"/other.html", mirrortest.HTML("Other", ""))
-	for _, p := range []string{"/img/onload.svg", "/img/rooted.svg", "/img/escaped.svg", "/img/dotted.svg", "/deep/er/own.svg"} {
+	for _, p := range []string{
+		"/img/onload.svg", "/img/rooted.svg", "/img/escaped.svg", "/img/dotted.svg", "/deep/er/own.svg",
+	} {
 		w.Set(home+p, mirrortest.Page{Body: dot})
 	}
 	m := mirrortest.New(t, w, job())
@@ -138,8 +142,10 @@ type browser struct {
 
 func startBrowser(t *testing.T) *browser {
 	t.Helper()
-	opts := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.NoSandbox, chromedp.UserDataDir(t.TempDir()),
-		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND"), chromedp.Flag("disable-component-update", true), chromedp.WSURLReadTimeout(10*time.Minute))
+	opts := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.NoSandbox,
+		chromedp.UserDataDir(t.TempDir()),
+		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND"), chromedp.Flag("disable-component-update", true),
+		chromedp.WSURLReadTimeout(10*time.Minute))
 	if _, err := os.Stat("/usr/bin/chromium"); err == nil {
 		opts = append(opts, chromedp.ExecPath("/usr/bin/chromium"))
 	}

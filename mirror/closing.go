@@ -52,8 +52,8 @@ func (c *closing) mendTree(ctx context.Context) (err error) {
 	return nil
 }
 
-// close settles and publishes what retrieval found, as far as the verdict allows, which may become worse on the way. What is
-// returned has ended the run; the verdict says so.
+// close settles and publishes what retrieval found, as far as the verdict allows, which may become worse on
+// the way. What is returned has ended the run; the verdict says so.
 func (c *closing) close(ctx context.Context, v *judge.Judgement) error {
 	if err := c.settle(v); err != nil {
 		return v.Broke(err)
@@ -75,7 +75,8 @@ func (c *closing) close(ctx context.Context, v *judge.Judgement) error {
 		if c.o.NoFetch {
 			return nil
 		}
-		if err := c.observations(v); err != nil { // publishing found out more: the run was not what was written of it
+		// publishing found out more: the run was not what was written of it
+		if err := c.observations(v); err != nil {
 			return v.Broke(err)
 		}
 		return nil

@@ -18,7 +18,8 @@ import (
 	"mirrord/store"
 )
 
-// Kill -9 at 20 random moments of runs: the same command ends in the same tree, and nothing committed is asked again.
+// Kill -9 at 20 random moments of runs: the same command ends in the same tree, and nothing committed is
+// asked again.
 func TestCrashKillAnywhere(t *testing.T) {
 	t.Parallel()
 	rnd := crashRand(t)
@@ -42,7 +43,8 @@ func killUntilComplete(t *testing.T, rnd *rand.Rand, s *crashSite, dir string, k
 		p := startCrash(t, dir, s.srv.URL+"/")
 		code, killed := -1, false
 		if kills < most {
-			code, killed = p.killAfter(t, s, rnd.IntN(150), time.Duration(rnd.IntN(200))*time.Millisecond, syscall.SIGKILL)
+			code, killed = p.killAfter(t, s, rnd.IntN(150), time.Duration(rnd.IntN(200))*time.Millisecond,
+				syscall.SIGKILL)
 		} else {
 			code = p.wait(t)
 		}
@@ -59,7 +61,9 @@ func killUntilComplete(t *testing.T, rnd *rand.Rand, s *crashSite, dir string, k
 		}
 		kills++
 		readSite(t, dir, func(s *store.Site) {
-			if st, err := s.Verify(t.Context(), true, func(p store.Problem) { t.Errorf("after kill %d: %s", kills, p) }); err != nil || st.Problems > 0 {
+			if st, err := s.Verify(t.Context(), true, func(p store.Problem) {
+				t.Errorf("after kill %d: %s", kills, p)
+			}); err != nil || st.Problems > 0 {
 				t.Fatalf("after kill %d: %d problems, %v", kills, st.Problems, err)
 			}
 		})
@@ -107,9 +111,11 @@ func TestCrashTerminate(t *testing.T) {
 	sameTree(t, publishedTree(t, dir), want)
 }
 
-// reader looks at the published tree as somebody who browses it does: current is resolved once, then pages are read. It reports
-// the version that it saw, and every mixture.
-func reader(t *testing.T, dir string, pages []string, mark func(n, version int) int, allowed func(version int) bool) {
+// reader looks at the published tree as somebody who browses it does: current is resolved once, then pages
+// are read. It reports the version that it saw, and every mixture.
+func reader(
+	t *testing.T, dir string, pages []string, mark func(n, version int) int, allowed func(version int) bool,
+) {
 	site := filepath.Join(dir, "sites", crashJob)
 	tree, err := os.Readlink(filepath.Join(site, "current"))
 	if err != nil {
@@ -145,8 +151,9 @@ func reader(t *testing.T, dir string, pages []string, mark func(n, version int) 
 	}
 }
 
-// A mirror is brought up to date again and again while readers look at it and runs are killed, most of them while they publish.
-// Every reader sees version N or N+1, and each version is that of a mirror that nothing disturbed.
+// A mirror is brought up to date again and again while readers look at it and runs are killed, most of them
+// while they publish. Every reader sees version N or N+1, and each version is that of a mirror that nothing
+// disturbed.
 func TestCrashResyncReaders(t *testing.T) {
 	t.Parallel()
 	rnd := crashRand(t)
@@ -217,7 +224,8 @@ func TestCrashResyncReaders(t *testing.T) {
 	t.Logf("%d kills", kills)
 }
 
-// A site whose database was lost is rebuilt from the published tree: it stays published, keeps its version, and goes on.
+// A site whose database was lost is rebuilt from the published tree: it stays published, keeps its version,
+// and goes on.
 func TestCrashRebuild(t *testing.T) {
 	t.Parallel()
 	s := newCrashSite(t, 150)

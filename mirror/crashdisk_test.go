@@ -15,8 +15,9 @@ import (
 	"mirrord/store"
 )
 
-// The disk answers a sync with EIO in the middle of a real run (strace injects it): the run ends as partial and says why, what was
-// committed before is not asked again, and the next run ends in the tree of a run that nothing disturbed.
+// The disk answers a sync with EIO in the middle of a real run (strace injects it): the run ends as partial
+// and says why, what was committed before is not asked again, and the next run ends in the tree of a run that
+// nothing disturbed.
 func TestCrashIOError(t *testing.T) {
 	t.Parallel()
 	strace, err := exec.LookPath("strace")
@@ -37,7 +38,8 @@ func TestCrashIOError(t *testing.T) {
 		if !p.awaitServed(s, 50+rnd.IntN(200)) {
 			t.Fatalf("the run has ended\n%s", p.out)
 		}
-		tracer := exec.Command(strace, "-f", "-qq", "-o", "/dev/null", "-p", strconv.Itoa(p.cmd.Process.Pid), "-e", "trace="+call, "-e", "inject="+call+":error=EIO")
+		tracer := exec.Command(strace, "-f", "-qq", "-o", "/dev/null", "-p", strconv.Itoa(p.cmd.Process.Pid), "-e",
+			"trace="+call, "-e", "inject="+call+":error=EIO")
 		if err := tracer.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +66,8 @@ func TestCrashIOError(t *testing.T) {
 	}
 }
 
-// The disk becomes full in the middle of a run: it ends as partial with a hint, and goes on when there is room.
+// The disk becomes full in the middle of a run: it ends as partial with a hint, and goes on when there is
+// room.
 func TestCrashDiskFull(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -93,7 +96,9 @@ func TestCrashDiskFull(t *testing.T) {
 				t.Errorf("with %s: exit %d\n%s", size, code, p.out)
 			}
 			readSite(t, dir, func(s *store.Site) {
-				if _, err := report.Verify(t.Context(), s, true, func(p store.Problem) { t.Errorf("with %s: %s", size, p) }); err != nil {
+				if _, err := report.Verify(t.Context(), s, true, func(p store.Problem) {
+					t.Errorf("with %s: %s", size, p)
+				}); err != nil {
 					t.Error(err)
 				}
 			})

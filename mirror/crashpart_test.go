@@ -28,7 +28,8 @@ import (
 	"mirrord/site"
 )
 
-// isoSite is a page that links to one large file. Its answers stall when the file has been sent up to a given place.
+// isoSite is a page that links to one large file. Its answers stall when the file has been sent up to a given
+// place.
 type isoSite struct {
 	srv  *httptest.Server
 	lies bool          // it answers a Range whatever If-Range says
@@ -106,7 +107,12 @@ func (s *isoSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/x-iso9660-image")
 	w.Header().Set("ETag", tag)
-	http.ServeContent(w, r, "", time.Unix(1e9, 0), &isoReader{s: s, r: r, file: file, stall: stall})
+	http.ServeContent(w, r, "", time.Unix(1e9, 0), &isoReader{
+		s:     s,
+		r:     r,
+		file:  file,
+		stall: stall,
+	})
 }
 
 // isoReader reads the file as it is sent, and waits for the client to go where it is to stall.
@@ -149,8 +155,8 @@ func (f *isoReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// cutOff starts a run, waits until the site stalls and a little longer, and ends it. What the site has sent is on the disk then but for what the
-// buffers of the connection hold, 10 MiB at most.
+// cutOff starts a run, waits until the site stalls and a little longer, and ends it. What the site has sent
+// is on the disk then but for what the buffers of the connection hold, 10 MiB at most.
 func cutOff(t *testing.T, s *isoSite, dir string, longer time.Duration, sig syscall.Signal) {
 	t.Helper()
 	p := startCrash(t, dir, s.srv.URL+"/")
@@ -174,7 +180,8 @@ func cutOff(t *testing.T, s *isoSite, dir string, longer time.Duration, sig sysc
 	}
 }
 
-// goesOn makes the run that follows, whole, and checks what it published. It returns what was sent of the file.
+// goesOn makes the run that follows, whole, and checks what it published. It returns what was sent of the
+// file.
 func goesOn(t *testing.T, s *isoSite, dir string) (sent int, ranges []string) {
 	t.Helper()
 	s.stallAt(0)
@@ -222,7 +229,8 @@ func TestLargeFileGoesOnAfterKills(t *testing.T) {
 	if most := iso + 4*(8+8)*mib; sent > most {
 		t.Errorf("%d bytes were sent in all, at most %d were needed", sent, most)
 	}
-	t.Logf("%d MiB sent for a file of %d MiB and four kills; the last request was for %q", sent/mib, iso/mib, ranges)
+	t.Logf("%d MiB sent for a file of %d MiB and four kills; the last request was for %q", sent/mib,
+		iso/mib, ranges)
 }
 
 // A run that ends in order loses nothing of what has come.
@@ -245,7 +253,8 @@ func TestLargeFileGoesOnAfterInterruption(t *testing.T) {
 	}
 }
 
-// A file that changed in between is taken whole: nothing of the old one is in it, whether the site says so or not.
+// A file that changed in between is taken whole: nothing of the old one is in it, whether the site says so or
+// not.
 func TestLargeFileThatChangesInBetween(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -266,14 +275,16 @@ func TestLargeFileThatChangesInBetween(t *testing.T) {
 			cutOff(t, s, dir, 100*time.Millisecond, syscall.SIGKILL)
 			s.change(c.size, 2)
 			sent, ranges := goesOn(t, s, dir)
-			if sent < c.size || sent > c.size+c.size/2 || len(ranges) != c.asks || !strings.HasSuffix(ranges[0], ` "v1"`) {
+			if sent < c.size || sent > c.size+c.size/2 || len(ranges) != c.asks ||
+				!strings.HasSuffix(ranges[0], ` "v1"`) {
 				t.Errorf("%d bytes sent, asked for %q", sent, ranges)
 			}
 		})
 	}
 }
 
-// A newer file whose beginning came does not spoil the one that is published, and takes its place when it has come whole.
+// A newer file whose beginning came does not spoil the one that is published, and takes its place when it has
+// come whole.
 func TestLargeFileOfThePublishedVersion(t *testing.T) {
 	t.Parallel()
 	s := newISOSite(t, iso)
@@ -316,7 +327,8 @@ func TestLargeFileWhosePartWasDamaged(t *testing.T) {
 	}
 }
 
-// One large file that fills the disk stops the run before it is full, although nothing else is committed meanwhile. With more room it goes on.
+// One large file that fills the disk stops the run before it is full, although nothing else is committed
+// meanwhile. With more room it goes on.
 func TestLargeFileLeavesMinFree(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -331,7 +343,8 @@ func TestLargeFileLeavesMinFree(t *testing.T) {
 	ctx, stop := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer stop()
 	sum, err := crashRun(ctx, dir, s.srv.URL+"/", func(j *jobs.Job) { j.Limits.MinFree = 70 * mib })
-	if err != nil || sum.Verdict != mirror.Partial || !strings.Contains(strings.Join(sum.Reasons, " "), "limits.min_free") {
+	if err != nil || sum.Verdict != mirror.Partial ||
+		!strings.Contains(strings.Join(sum.Reasons, " "), "limits.min_free") {
 		t.Fatalf("%v, %v", sum, err)
 	}
 	if sent, _ := goesOn(t, s, dir); sent > iso-16*mib {

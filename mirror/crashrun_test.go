@@ -40,8 +40,8 @@ const (
 	exitSuspicious = 4
 )
 
-// TestCrashRun is the process that the tests of this file kill: one run of one job on the state that the environment names.
-// Called as an ordinary test it has nothing to do.
+// TestCrashRun is the process that the tests of this file kill: one run of one job on the state that the
+// environment names. Called as an ordinary test it has nothing to do.
 func TestCrashRun(t *testing.T) {
 	dir := os.Getenv("MIRRORD_CRASH_STATE")
 	if dir == "" {
@@ -97,7 +97,12 @@ func crashRun(ctx context.Context, dir, url string, edit ...func(*jobs.Job)) (*m
 	}
 	defer client.Close()
 	return mirror.Run(ctx, mirror.Options{
-		Job: j, State: st, Site: s, Fetcher: client, Robots: mirror.NewRobots(j, client, mirror.NewRobotsStore(st)), Hosts: new(fetch.Hosts),
+		Job:     j,
+		State:   st,
+		Site:    s,
+		Fetcher: client,
+		Robots:  mirror.NewRobots(j, client, mirror.NewRobotsStore(st)),
+		Hosts:   new(fetch.Hosts),
 	})
 }
 
@@ -111,7 +116,11 @@ type crashProcess struct {
 func startCrash(t *testing.T, dir, url string, prefix ...string) *crashProcess {
 	t.Helper()
 	args := append(prefix, os.Args[0], "-test.run=^TestCrashRun$", "-test.v=false")
-	p := &crashProcess{cmd: exec.Command(args[0], args[1:]...), out: new(strings.Builder), done: make(chan error, 1)}
+	p := &crashProcess{
+		cmd:  exec.Command(args[0], args[1:]...),
+		out:  new(strings.Builder),
+		done: make(chan error, 1),
+	}
 	p.cmd.Env = append(os.Environ(), "MIRRORD_CRASH_STATE="+dir, "MIRRORD_CRASH_URL="+url)
 	p.cmd.Stdout, p.cmd.Stderr = p.out, p.out
 	if err := p.cmd.Start(); err != nil {
@@ -147,9 +156,11 @@ func (p *crashProcess) awaitServed(s *crashSite, n int) bool {
 	return true
 }
 
-// killAfter kills the process once the site has served n requests and d has passed, unless it ends before. It reports whether it
-// was killed.
-func (p *crashProcess) killAfter(t *testing.T, s *crashSite, n int, d time.Duration, sig syscall.Signal) (code int, killed bool) {
+// killAfter kills the process once the site has served n requests and d has passed, unless it ends before. It
+// reports whether it was killed.
+func (p *crashProcess) killAfter(
+	t *testing.T, s *crashSite, n int, d time.Duration, sig syscall.Signal,
+) (code int, killed bool) {
 	t.Helper()
 	if !p.awaitServed(s, n) {
 		return p.wait(t), false
@@ -165,7 +176,8 @@ func (p *crashProcess) killAfter(t *testing.T, s *crashSite, n int, d time.Durat
 	return code, code == -1 || sig != syscall.SIGKILL
 }
 
-// publishedTree returns the digest of every file of the published tree by its path; phm.json without the time of the retrieval.
+// publishedTree returns the digest of every file of the published tree by its path; phm.json without the time
+// of the retrieval.
 func publishedTree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	root, err := os.OpenRoot(filepath.Join(dir, "sites", crashJob, "current"))
@@ -264,7 +276,9 @@ func committed(t *testing.T, dir string, into map[string]bool) {
 		if err := s.Records.Resources(func(r *store.Resource) error { add(r); return nil }); err != nil {
 			t.Fatal(err)
 		}
-		err = s.Records.Replay(func(uint32, store.NewURL) error { return nil }, func(r *store.Resource, _ []byte, _ bool) error { add(r); return nil })
+		err = s.Records.Replay(func(uint32, store.NewURL) error {
+			return nil
+		}, func(r *store.Resource, _ []byte, _ bool) error { add(r); return nil })
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// crashSite is a generated site of a few hundred pages with all that a run meets: style sheets, images, redirects, a nested
-// sitemap, pages that are gone. Every page carries the site's version.
+// crashSite is a generated site of a few hundred pages with all that a run meets: style sheets, images,
+// redirects, a nested sitemap, pages that are gone. Every page carries the site's version.
 type crashSite struct {
 	srv   *httptest.Server
 	pages int
@@ -83,7 +83,8 @@ func (s *crashSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	etag := fmt.Sprintf(`"%x"`, len(body)*1000+s.etag(r.URL.Path, version))
 	w.Header().Set("ETag", etag)
 	w.Header().Set("Content-Type", mime)
-	w.Header().Set("Last-Modified", time.Unix(1e9+int64(s.etag(r.URL.Path, version))*3600, 0).UTC().Format(http.TimeFormat))
+	w.Header().Set("Last-Modified",
+		time.Unix(1e9+int64(s.etag(r.URL.Path, version))*3600, 0).UTC().Format(http.TimeFormat))
 	if r.Header.Get("If-None-Match") == etag {
 		w.WriteHeader(http.StatusNotModified)
 		return
@@ -108,11 +109,13 @@ func (s *crashSite) body(w http.ResponseWriter, base, path string, version int) 
 	case path == "/robots.txt":
 		return "User-agent: *\nDisallow: /private/\nSitemap: " + base + "/maps/index.xml\n", "text/plain"
 	case path == "/maps/index.xml":
-		return "<sitemapindex><sitemap><loc>" + base + "/maps/one.xml</loc></sitemap></sitemapindex>", "application/xml"
+		return "<sitemapindex><sitemap><loc>" + base + "/maps/one.xml</loc></sitemap></sitemapindex>",
+			"application/xml"
 	case path == "/maps/one.xml":
 		return "<urlset><url><loc>" + base + "/maponly.html</loc></url></urlset>", "application/xml"
 	case path == "/maponly.html":
-		return fmt.Sprintf("<title>map %d</title><p>only the sitemap leads here <a href='/'>home</a>", version), "text/html"
+		return fmt.Sprintf("<title>map %d</title><p>only the sitemap leads here <a href='/'>home</a>", version),
+			"text/html"
 	case path == "/style.css":
 		return "body{background:url(img/1.png)} @import 'more.css';", "text/css"
 	case path == "/more.css":
@@ -125,7 +128,8 @@ func (s *crashSite) body(w http.ResponseWriter, base, path string, version int) 
 		return "", ""
 	}
 	var d, n int
-	if c, _ := fmt.Sscanf(path, "/d%d/p%d.html", &d, &n); c == 2 && n > 0 && n < s.pages && d == n%20 && path == s.path(n) {
+	if c, _ := fmt.Sscanf(path, "/d%d/p%d.html", &d, &n); c == 2 && n > 0 && n < s.pages && d == n%20 &&
+		path == s.path(n) {
 		if n%97 == 5 && version > 1 && version%2 == 0 { // some pages come and go
 			http.NotFound(w, nil)
 			return "", ""
@@ -147,10 +151,13 @@ func (s *crashSite) path(n int) string {
 	return fmt.Sprintf("/d%d/p%d.html", n%20, n)
 }
 
-// page n links to the pages of a binary tree below it, to a few others, an image (some in a script), a style sheet, a redirect and outside.
+// page n links to the pages of a binary tree below it, to a few others, an image (some in a script), a style
+// sheet, a redirect and outside.
 func (s *crashSite) page(n, version int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "<!DOCTYPE html>\n<html><head><title>page %d</title><link rel=stylesheet href=/style.css></head><body><h1>page %d</h1>\n<p id=v>version=%d.</p>\n", n, n, s.mark(n, version))
+	fmt.Fprintf(&b,
+		"<!DOCTYPE html>\n<html><head><title>page %d</title><link rel=stylesheet "+
+			"href=/style.css></head><body><h1>page %d</h1>\n<p id=v>version=%d.</p>\n", n, n, s.mark(n, version))
 	link := func(to string) { fmt.Fprintf(&b, "<a href=\"%s\">%s</a>\n", to, to) }
 	for _, c := range []int{2*n + 1, 2*n + 2, (n*7 + 3) % s.pages} {
 		if c < s.pages {
@@ -169,6 +176,7 @@ func (s *crashSite) page(n, version int) string {
 	if n%3 == 1 { // some images are named by scripts only, and some of their strings name nothing
 		fmt.Fprintf(&b, "<script>show('/img/%d.png', 'none/%d.json')</script>\n", n, n%10)
 	}
-	fmt.Fprintf(&b, "<p>%s</p></body></html>\n", strings.Repeat("some text of the page that is worth compressing. ", 20+n%50))
+	fmt.Fprintf(&b, "<p>%s</p></body></html>\n",
+		strings.Repeat("some text of the page that is worth compressing. ", 20+n%50))
 	return b.String()
 }

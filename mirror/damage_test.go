@@ -19,7 +19,8 @@ import (
 	"mirrord/store"
 )
 
-// A stored body that the disk lost is noticed when it is needed, and the page is asked for again instead of never being published.
+// A stored body that the disk lost is noticed when it is needed, and the page is asked for again instead of
+// never being published.
 func TestDamagedPackHeals(t *testing.T) {
 	w := mirrortest.Start(t)
 	hub(w, 8)
@@ -44,7 +45,8 @@ func TestDamagedPackHeals(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.Damaged = true
-	w.Set(home+"/target.html", mirrortest.HTML("Target", "now it is there")) // so that page03 must be relocated again
+	// so that page03 must be relocated again
+	w.Set(home+"/target.html", mirrortest.HTML("Target", "now it is there"))
 	for i := range 3 {
 		s := m.Run()
 		if s.Published {
@@ -57,13 +59,15 @@ func TestDamagedPackHeals(t *testing.T) {
 	}
 	// The body of version 1 stays damaged, which Verify says; the mirror is whole.
 	wantVerdict(t, m.Run(), mirror.Complete, false)
-	if got := m.Tree()["page03.html"]; !bytes.Contains([]byte(got), []byte(`the one that is lost: <a href="target.html">`)) {
+	if got := m.Tree()["page03.html"]; !bytes.Contains([]byte(got),
+		[]byte(`the one that is lost: <a href="target.html">`)) {
 		t.Errorf("page03.html is %q", got)
 	}
 }
 
-// A body on disk that went bad, or missing, is found by Verify and asked for again by the next run, although the site says that it has not
-// changed; the published file is whole again, in the same version. So is the other tree when it is its turn.
+// A body on disk that went bad, or missing, is found by Verify and asked for again by the next run, although
+// the site says that it has not changed; the published file is whole again, in the same version. So is the
+// other tree when it is its turn.
 func TestDamagedBlobIsFoundAndHealed(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -84,7 +88,10 @@ func TestDamagedBlobIsFoundAndHealed(t *testing.T) {
 			w := mirrortest.Start(t)
 			hub(w, 8)
 			w.Set(home+"/page03.html", mirrortest.HTML("Three", `<img src="logo.png"><img src="other.png">`))
-			body := map[string]mirrortest.Page{"/logo.png": {Body: "the one that is lost"}, "/other.png": {Body: "another"}}
+			body := map[string]mirrortest.Page{
+				"/logo.png":  {Body: "the one that is lost"},
+				"/other.png": {Body: "another"},
+			}
 			w.SetAll(home, body)
 			m := mirrortest.New(t, w, job())
 			wantVerdict(t, m.Run(), mirror.Complete, true)

@@ -14,7 +14,8 @@ import (
 	"mirrord/store"
 )
 
-// A page of which a line changes costs about a line, and every version of it comes back, after unused space was given back too.
+// A page of which a line changes costs about a line, and every version of it comes back, after unused space
+// was given back too.
 func TestChangedPageCostsItsChange(t *testing.T) {
 	w := mirrortest.Start(t)
 	rng := rand.New(rand.NewPCG(1, 1))

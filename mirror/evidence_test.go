@@ -30,9 +30,12 @@ var longAgo = time.Date(2024, 3, 1, 12, 0, 0, 0, time.UTC)
 func (f *folder) serve(w *mirrortest.Web) {
 	var b strings.Builder
 	path := strings.TrimPrefix(f.url, home)
-	fmt.Fprintf(&b, "<html>\r\n<head><title>Index of %s</title></head>\r\n<body>\r\n<h1>Index of %s</h1><hr><pre><a href=\"../\">../</a>\r\n", path, path)
+	fmt.Fprintf(&b,
+		"<html>\r\n<head><title>Index of %s</title></head>\r\n<body>\r\n<h1>Index of %s</h1><hr><pre><a "+
+			"href=\"../\">../</a>\r\n", path, path)
 	for _, d := range f.dirs {
-		fmt.Fprintf(&b, "<a href=\"%s/\">%s/</a>%s%s                   -\r\n", d, d, strings.Repeat(" ", 50-len(d)), longAgo.Format("02-Jan-2006 15:04"))
+		fmt.Fprintf(&b, "<a href=\"%s/\">%s/</a>%s%s                   -\r\n", d, d, strings.Repeat(" ", 50-len(d)),
+			longAgo.Format("02-Jan-2006 15:04"))
 	}
 	for i := range 1000 {
 		name := fmt.Sprintf("f%03d.txt", i)
@@ -40,8 +43,15 @@ func (f *folder) serve(w *mirrortest.Web) {
 		if !ok {
 			continue
 		}
-		fmt.Fprintf(&b, "<a href=\"%s\">%s</a>%s%s %19d\r\n", name, name, strings.Repeat(" ", 51-len(name)), x.at.Format("02-Jan-2006 15:04"), len(x.text))
-		w.Set(f.url+name, mirrortest.Page{Header: map[string]string{"Content-Type": "text/plain", "Last-Modified": x.at.Format(time.RFC1123)[:26] + "GMT"}, Body: x.text})
+		fmt.Fprintf(&b, "<a href=\"%s\">%s</a>%s%s %19d\r\n", name, name, strings.Repeat(" ", 51-len(name)),
+			x.at.Format("02-Jan-2006 15:04"), len(x.text))
+		w.Set(f.url+name, mirrortest.Page{
+			Header: map[string]string{
+				"Content-Type":  "text/plain",
+				"Last-Modified": x.at.Format(time.RFC1123)[:26] + "GMT",
+			},
+			Body: x.text,
+		})
 	}
 	b.WriteString("</pre><hr></body>\r\n</html>\r\n")
 	w.Set(f.url, mirrortest.Page{Header: map[string]string{"Content-Type": "text/html"}, Body: b.String()})
@@ -73,7 +83,9 @@ func TestListingSparesItsDirectory(t *testing.T) {
 	s := m.Run()
 	wantVerdict(t, s, mirror.Complete, false)
 	if n := len(w.Requests()) - seen; n > 2+1+3 {
-		t.Errorf("%d requests for 2 unchanged directories of 100 files, want at most one for each, robots.txt and 3 audits", n)
+		t.Errorf(
+			"%d requests for 2 unchanged directories of 100 files, want at most one for each, robots.txt and 3 audits",
+			n)
 	}
 	if s.Spared["listing"] < 190 {
 		t.Errorf("spared %v, want nearly all of 200", s.Spared)
@@ -92,7 +104,8 @@ func TestListingSparesItsDirectory(t *testing.T) {
 	s = m.Run()
 	wantVerdict(t, s, mirror.Complete, true)
 	if s.Added != 1 || s.Changed != 3 || s.Removed != 1 { // two index pages and a file
-		t.Errorf("added %d, changed %d, removed %d; want 1, 3, 1\n%s", s.Added, s.Changed, s.Removed, mirrortest.Text(s))
+		t.Errorf("added %d, changed %d, removed %d; want 1, 3, 1\n%s", s.Added, s.Changed, s.Removed,
+			mirrortest.Text(s))
 	}
 	if n := len(w.Requests()) - seen; n > 2+1+3+2+2 {
 		t.Errorf("%d requests for one changed, one new and one deleted file", n)
@@ -112,7 +125,10 @@ func TestListingThatHidesAChangeIsNotBelieved(t *testing.T) {
 	// All files change and the index tells nothing of it: whatever is audited catches it.
 	for _, f := range []*folder{top, sub} {
 		for name, x := range f.files {
-			w.Set(f.url+name, mirrortest.Page{Header: map[string]string{"Content-Type": "text/plain"}, Body: "!" + x.text[1:]})
+			w.Set(f.url+name, mirrortest.Page{
+				Header: map[string]string{"Content-Type": "text/plain"},
+				Body:   "!" + x.text[1:],
+			})
 		}
 	}
 	s := m.Run()
@@ -139,7 +155,10 @@ func TestSortLinksOfAListingAreNotAsked(t *testing.T) {
 <hr></pre>
 </body></html>
 `
-	w.Set(home+"/pub/", mirrortest.Page{Header: map[string]string{"Content-Type": "text/html;charset=UTF-8"}, Body: body})
+	w.Set(home+"/pub/", mirrortest.Page{
+		Header: map[string]string{"Content-Type": "text/html;charset=UTF-8"},
+		Body:   body,
+	})
 	w.Set(home+"/pub/f001.txt", mirrortest.Page{Body: "hello world\n"})
 	m := mirrortest.New(t, w, archiveJob)
 	wantVerdict(t, m.Run(), mirror.Complete, true)
@@ -165,7 +184,8 @@ func mapped(w *mirrortest.Web, n int, at func(i int) time.Time) {
 	w.Set(home+"/", mirrortest.HTML("Hub", links.String()))
 	w.Set(home+"/robots.txt", mirrortest.Page{Body: "Sitemap: " + home + "/map.xml\n"})
 	w.Set(home+"/map.xml", mirrortest.Page{Header: map[string]string{"Content-Type": "application/xml"},
-		Body: "<?xml version=\"1.0\"?>\n<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\n" + locs.String() + "</urlset>\n"})
+		Body: "<?xml version=\"1.0\"?>\n<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\n" +
+			locs.String() + "</urlset>\n"})
 }
 
 func TestSitemapSparesWhatItKnows(t *testing.T) {
@@ -173,13 +193,16 @@ func TestSitemapSparesWhatItKnows(t *testing.T) {
 	mapped(w, 200, func(int) time.Time { return longAgo })
 	m := mirrortest.New(t, w, job())
 	wantVerdict(t, m.Run(), mirror.Complete, true)
-	wantVerdict(t, m.Run(), mirror.Complete, false) // pages that came before the sitemap had been read are asked once more
+	// pages that came before the sitemap had been read are asked once more
+	wantVerdict(t, m.Run(), mirror.Complete, false)
 
 	seen := len(w.Requests())
 	s := m.Run()
 	wantVerdict(t, s, mirror.Complete, false)
 	if n := len(w.Requests()) - seen; n > 1+1+1+3 {
-		t.Errorf("%d requests for an unchanged site with a truthful sitemap, want robots.txt, sitemap, entry and 3 audits", n)
+		t.Errorf(
+			"%d requests for an unchanged site with a truthful sitemap, want robots.txt, sitemap, entry and 3 audits",
+			n)
 	}
 
 	mapped(w, 201, func(i int) time.Time {
@@ -206,7 +229,8 @@ func TestSitemapThatLiesIsNotBelieved(t *testing.T) {
 	wantVerdict(t, m.Run(), mirror.Complete, true)
 	wantVerdict(t, m.Run(), mirror.Complete, false)
 	for i := range 5 {
-		w.Set(fmt.Sprintf("%s/p%03d.html", home, i), mirrortest.HTML(fmt.Sprint("Changed ", i), fmt.Sprint("other text ", i)))
+		w.Set(fmt.Sprintf("%s/p%03d.html", home, i),
+			mirrortest.HTML(fmt.Sprint("Changed ", i), fmt.Sprint("other text ", i)))
 	}
 	s := m.Run()
 	if s.Changed != 5 || s.Spared["sitemap"] != 0 {

@@ -47,7 +47,7 @@ func (r *asking) fromReuse(ctx context.Context, rec *store.Resource, down bool) 
 		return nil, nil
 	}
 	a, err := r.chain.Get(ctx, &source.Ask{Record: rec, Of: source.FromReuse})
-	defer a.Close()
+	defer a.Release()
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func (r *asking) fallback(ctx context.Context, rec *store.Resource, why string) 
 		Suits:    func(mime string) bool { return !r.read.misled(rec, mime) },
 		Redirect: r.traits.Hops(rec.ID) < int(r.job.Limits.MaxRedirects),
 	})
-	defer a.Close()
+	defer a.Release()
 	if err != nil {
 		return nil, err
 	}

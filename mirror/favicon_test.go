@@ -12,11 +12,15 @@ import (
 	"mirrord/mirror"
 )
 
-// TestFaviconMissing: nobody is told of an icon that there is not, and it is requested in one of eight runs, also when pages change. It is never one of
-// the known URLs, so that their count is the same in every run.
+// TestFaviconMissing: nobody is told of an icon that there is not, and it is requested in one of eight runs,
+// also when pages change. It is never one of the known URLs, so that their count is the same in every run.
 func TestFaviconMissing(t *testing.T) {
 	t.Parallel()
-	for name, icon := range map[string]mirrortest.Page{"404": {}, "a page for every path": mirrortest.HTML("Home", "soft"), "forbidden": {Status: http.StatusForbidden}} {
+	for name, icon := range map[string]mirrortest.Page{
+		"404":                   {},
+		"a page for every path": mirrortest.HTML("Home", "soft"),
+		"forbidden":             {Status: http.StatusForbidden},
+	} {
 		w := mirrortest.Start(t)
 		hub(w, 3)
 		if name != "404" {
@@ -47,7 +51,8 @@ func TestFaviconMissing(t *testing.T) {
 	}
 }
 
-// TestFaviconThere: it is mirrored and kept, changes, and leaves like anything else; a page that names an icon does not ask for it.
+// TestFaviconThere: it is mirrored and kept, changes, and leaves like anything else; a page that names an
+// icon does not ask for it.
 func TestFaviconThere(t *testing.T) {
 	t.Parallel()
 	w := mirrortest.Start(t)
@@ -67,7 +72,8 @@ func TestFaviconThere(t *testing.T) {
 	}
 	w.Remove(home + "/favicon.ico")
 	if s := m.Run(); s.Asked != 3 || s.Known != 3 {
-		t.Errorf("an icon that leaves the mirror is one of the known URLs: asked %d of %d, want 3 of 3", s.Asked, s.Known)
+		t.Errorf("an icon that leaves the mirror is one of the known URLs: asked %d of %d, want 3 of 3",
+			s.Asked, s.Known)
 	}
 	wantPaths(t, m, "docs/a.html", "docs/index.html")
 

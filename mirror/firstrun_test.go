@@ -17,7 +17,8 @@ func notes36(w *mirrortest.Web) {
 	for i := range 36 {
 		p := fmt.Sprintf("/note%02d.html", i)
 		fmt.Fprintf(&links, "<a href=%q>%d</a> ", p, i)
-		w.Set(home+p, mirrortest.HTML("Note", fmt.Sprintf(`<a href="/">all</a><p>%s`, mirrortest.Words(uint32(i+1), 40))))
+		w.Set(home+p,
+			mirrortest.HTML("Note", fmt.Sprintf(`<a href="/">all</a><p>%s`, mirrortest.Words(uint32(i+1), 40))))
 	}
 	w.Set(home+"/", mirrortest.HTML("Notes", links.String()))
 }
@@ -29,7 +30,8 @@ func TestFirstRunOfAlikePages(t *testing.T) {
 	m := mirrortest.New(t, w, job())
 	s := m.Run()
 	wantVerdict(t, s, mirror.Complete, true)
-	wantText(t, s, "36 of 37 pages have the same title, links and size, such as http://www.example.org/note", "login or error page")
+	wantText(t, s, "36 of 37 pages have the same title, links and size, such as http://www.example.org/note",
+		"login or error page")
 	w.Set(home+"/note07.html", mirrortest.HTML("Note", `<a href="/">all</a><p>Another text of this note.`))
 	s = m.Run()
 	wantVerdict(t, s, mirror.Complete, true)
@@ -44,7 +46,8 @@ func TestFirstRunOfAlikePages(t *testing.T) {
 	wantText(t, s, "have become the same page")
 }
 
-// A small site may lose up to three files in a run, whatever share that is; limits.max_delete = 0 still says none.
+// A small site may lose up to three files in a run, whatever share that is; limits.max_delete = 0 still says
+// none.
 func TestMaxDeleteHasAFloor(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -77,7 +80,7 @@ func TestMaxDeleteHasAFloor(t *testing.T) {
 				m := mirrortest.New(t, w, job(fmt.Sprintf("limits.max_delete = %q", c.max)))
 				wantVerdict(t, m.Run(), mirror.Complete, true)
 				lose(w)
-				if s := m.Run(); s.Verdict != c.want || c.want == mirror.Complete && s.Removed != c.lose {
+				if s := m.Run(); s.Verdict != c.want || (c.want == mirror.Complete && s.Removed != c.lose) {
 					t.Errorf("%s: %s", how, mirrortest.Text(s))
 				}
 			}

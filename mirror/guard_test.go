@@ -37,9 +37,11 @@ func guarded(t *testing.T, toml string) (*mirrortest.Web, *mirrortest.Network, *
 
 func setSite(w *mirrortest.Web) {
 	w.SetAll("http://site.test", map[string]mirrortest.Page{
-		"/":            mirrortest.HTML("home", `<a href="a.html">a</a> <img src="http://img.test/x.png"> <a href="gone.html">b</a>`),
-		"/a.html":      mirrortest.HTML("a", "<p>the page of outside</p>"),
-		"/robots.txt":  {Body: "User-agent: *\nDisallow:\nSitemap: http://map.test/sitemap.xml\nSitemap: http://site.test/sitemap.xml\n"},
+		"/": mirrortest.HTML("home",
+			`<a href="a.html">a</a> <img src="http://img.test/x.png"> <a href="gone.html">b</a>`),
+		"/a.html": mirrortest.HTML("a", "<p>the page of outside</p>"),
+		"/robots.txt": {Body: "User-agent: *\nDisallow:\nSitemap: http://map.test/sitemap.xml\nSitemap: " +
+			"http://site.test/sitemap.xml\n"},
 		"/sitemap.xml": {Body: `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>http://site.test/only.html</loc></url></urlset>`},
 		"/only.html":   mirrortest.HTML("only", "<p>only in the sitemap</p>"),
 	})
@@ -58,19 +60,22 @@ func wantNothingInside(t *testing.T, n *mirrortest.Network, m *mirrortest.Mirror
 	}
 }
 
-// Who owns the site points its name, and those that it refers to, at the network of the mirror: between two requests of a run, and between two runs.
+// Who owns the site points its name, and those that it refers to, at the network of the mirror: between two
+// requests of a run, and between two runs.
 func TestRebinding(t *testing.T) {
 	for _, tt := range []struct {
 		name, toml string
 		answers    []string // of site.test, from the second run on
 		want       string   // what the report says
 	}{
-		{"loopback", "", []string{"127.0.0.1"}, `add allow_private = ["site.test:80"] to the table [polite] of test.toml`},
+		{"loopback", "", []string{"127.0.0.1"},
+			`add allow_private = ["site.test:80"] to the table [polite] of test.toml`},
 		{"loopback, IPv6", "", []string{"::1"}, `add allow_private = ["site.test:80"]`},
 		{"unique-local", "", []string{"fd00::1"}, "unique-local"},
 		{"mapped", "", []string{"::ffff:10.0.0.1"}, "private"},
 		{"both", "", []string{"127.0.0.1 ::1"}, "loopback"},
-		{"allowed, but it was public", "[polite]\nallow_private = true\n", []string{"127.0.0.1"}, "mirrord forget-address site.test"},
+		{"allowed, but it was public", "[polite]\nallow_private = true\n", []string{"127.0.0.1"},
+			"mirrord forget-address site.test"},
 		{"metadata", "[polite]\nallow_private = true\n", []string{metadata4}, "metadata"},
 		{"metadata, IPv6", "[polite]\nallow_private = [\"site.test\"]\n", []string{"fd00:ec2::254"}, "metadata"},
 	} {
@@ -118,12 +123,14 @@ func TestAllowedPrivate(t *testing.T) {
 	n.Name("map.test", "192.168.0.1")
 	wantVerdict(t, m.Run(), mirror.Complete, true)
 	asked := n.Inside.Asked()
-	if asked["http://site.test/only.html"] == 0 || asked["http://img.test/x.png"] == 0 || asked["http://map.test/sitemap.xml"] != 0 {
+	if asked["http://site.test/only.html"] == 0 || asked["http://img.test/x.png"] == 0 ||
+		asked["http://map.test/sitemap.xml"] != 0 {
 		t.Errorf("asked %v", asked)
 	}
 }
 
-// An alternate is asked where the job may reach it, and not by its name alone; so is one that cures what is gone.
+// An alternate is asked where the job may reach it, and not by its name alone; so is one that cures what is
+// gone.
 func TestAlternateInside(t *testing.T) {
 	w, n, m := guarded(t, "repair = true\nalternates = [\"http://alt.test/\"]\n[limits]\nretries = 0\n")
 	n.Name("alt.test", "127.0.0.1")

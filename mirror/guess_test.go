@@ -11,8 +11,8 @@ import (
 	"mirrord/mirror"
 )
 
-// TestScriptGuessesEnd: a site whose scripts name what it has not, each page something else, is not asked for all of it; what is linked is
-// fetched all the same, and the run is complete.
+// TestScriptGuessesEnd: a site whose scripts name what it has not, each page something else, is not asked for
+// all of it; what is linked is fetched all the same, and the run is complete.
 func TestScriptGuessesEnd(t *testing.T) {
 	const pages = 300
 	w := mirrortest.Start(t)
@@ -21,7 +21,9 @@ func TestScriptGuessesEnd(t *testing.T) {
 	for i := range pages {
 		p := fmt.Sprintf("/d%d/page.html", i)
 		fmt.Fprintf(&links, "<a href=%q>%d</a>\n", p, i)
-		w.Set(home+p, mirrortest.HTML(fmt.Sprint("Page ", i), `<script>f("data/here.json", "/img/shared.png")</script><a href="linked.html">x</a>`))
+		w.Set(home+p,
+			mirrortest.HTML(fmt.Sprint("Page ", i),
+				`<script>f("data/here.json", "/img/shared.png")</script><a href="linked.html">x</a>`))
 	}
 	w.Set(home+"/", mirrortest.HTML("Hub", links.String()))
 	w.Set(home+"/img/shared.png", mirrortest.Page{Body: "png"})
@@ -47,7 +49,8 @@ func TestScriptGuessesEnd(t *testing.T) {
 
 	next := m.Run()
 	wantVerdict(t, next, mirror.Complete, false)
-	if want := int64(1 + 2*pages + 1); s.Known != want || next.Known != want { // without the guesses that led nowhere
+	// without the guesses that led nowhere
+	if want := int64(1 + 2*pages + 1); s.Known != want || next.Known != want {
 		t.Errorf("%d and %d known URLs, want %d in both runs", s.Known, next.Known, want)
 	}
 	again := 0
@@ -61,11 +64,14 @@ func TestScriptGuessesEnd(t *testing.T) {
 	}
 }
 
-// TestScriptGuessFails: a guess that the site answers with an error spoils no run, and the next one does not ask again for all of them.
+// TestScriptGuessFails: a guess that the site answers with an error spoils no run, and the next one does not
+// ask again for all of them.
 func TestScriptGuessFails(t *testing.T) {
 	w := mirrortest.Start(t)
 	hub(w, 3)
-	w.Set(home+"/page00.html", mirrortest.HTML("Page", `<script>x = ["/a0.png", "/a1.png", "/a2.png", "/a3.png", "/a4.png", "/a5.png"]</script>`))
+	w.Set(home+"/page00.html",
+		mirrortest.HTML("Page",
+			`<script>x = ["/a0.png", "/a1.png", "/a2.png", "/a3.png", "/a4.png", "/a5.png"]</script>`))
 	for i := range 6 {
 		w.Set(fmt.Sprintf("%s/a%d.png", home, i), mirrortest.Status(500))
 	}
@@ -73,13 +79,14 @@ func TestScriptGuessFails(t *testing.T) {
 	for i := range 3 {
 		s := m.Run()
 		wantVerdict(t, s, mirror.Complete, i == 0)
-		if s.Failed > 0 || i > 0 && s.Requests > 4+2+1 {
+		if s.Failed > 0 || (i > 0 && s.Requests > 4+2+1) {
 			t.Errorf("run %d: %s", i, mirrortest.Text(s))
 		}
 	}
 }
 
-// TestScriptOfUnknownRules: under new rules the strings of a stored script lead further without the script being asked for its body.
+// TestScriptOfUnknownRules: under new rules the strings of a stored script lead further without the script
+// being asked for its body.
 func TestScriptOfUnknownRules(t *testing.T) {
 	w := mirrortest.Start(t)
 	w.Set(home+"/docs/", mirrortest.HTML("Docs", `<script src="app.js"></script>`))

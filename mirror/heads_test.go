@@ -71,7 +71,8 @@ func (s *rawSite) serve(c net.Conn) {
 		}
 		s.mu.Lock()
 		answer, ok := s.answers[req.URL.Path]
-		if not, is := s.answers[req.URL.Path+" 304"]; is && req.Header.Get("If-None-Match")+req.Header.Get("If-Modified-Since") != "" {
+		if not, is := s.answers[req.URL.Path+" 304"]; is && req.Header.Get("If-None-Match")+
+			req.Header.Get("If-Modified-Since") != "" {
 			answer = not
 		}
 		s.mu.Unlock()
@@ -98,7 +99,9 @@ func headsOf(t *testing.T, m *mirrortest.Mirror, url string) (head, last *heads.
 		x.Heads(s)
 		head, last = x.Head, x.LastHead
 		var text bytes.Buffer
-		if err := x.WriteText(&text); err != nil || head != nil && !strings.Contains(text.String(), head.Status) || head == nil && last == nil && x.NoHead == "" {
+		if err := x.WriteText(&text); err != nil ||
+			(head != nil && !strings.Contains(text.String(), head.Status)) ||
+			(head == nil && last == nil && x.NoHead == "") {
 			t.Errorf("%v\n%s", err, &text)
 		}
 	})
@@ -116,27 +119,34 @@ func wantHead(t *testing.T, what string, got *heads.Head, want string, normalise
 	}
 }
 
-// What a site sends stands in the stored head byte for byte, in order and spelling: over plain HTTP and TLS, with 1xx answers before, for
-// documents, other bodies, redirects and errors. A kept mirror alone has them.
+// What a site sends stands in the stored head byte for byte, in order and spelling: over plain HTTP and TLS,
+// with 1xx answers before, for documents, other bodies, redirects and errors. A kept mirror alone has them.
 func TestHeadsAreKeptAsTheyCame(t *testing.T) {
 	cert := httptest.NewUnstartedServer(nil)
 	cert.StartTLS()
 	defer cert.Close()
 	for _, config := range []*tls.Config{nil, {Certificates: cert.TLS.Certificates}} {
 		raw, url := startRaw(t, config)
-		page := "HTTP/1.1 200 Fine\nx-order: 2\nDATE: Fri, 20 Nov 2026 18:11:13 GMT\nETag: \"1\"\ncontent-TYPE: text/html\nX-Order: 1\nset-cookie: a=b\nContent-length: %d\nSet-Cookie: c=d\n"
+		page := "HTTP/1.1 200 Fine\nx-order: 2\nDATE: Fri, 20 Nov 2026 18:11:13 GMT\nETag: \"1\"\ncontent-TYPE: " +
+			"text/html\nX-Order: 1\nset-cookie: a=b\nContent-length: %d\nSet-Cookie: c=d\n"
 		links := `<a href="r">r</a><a href="gone">g</a><img src="i.png"><a href="q.html">q</a>`
 		raw.set("/", "HTTP/1.1 103 Early Hints\nLink: </s.css>\n\n"+fmt.Sprintf(page, len(links))+"\n"+links)
-		raw.set("/ 304", "HTTP/1.1 304 Not Modified\nDate: Sat, 21 Nov 2026 18:11:13 GMT\nETag: \"1\"\nset-cookie: n=e\n\n")
+		raw.set("/ 304",
+			"HTTP/1.1 304 Not Modified\nDate: Sat, 21 Nov 2026 18:11:13 GMT\nETag: \"1\"\nset-cookie: n=e\n\n")
 		raw.set("/r", "HTTP/1.1 302 Over There\nlocation: q.html\nContent-Length: 0\nX-Who: me\n\n")
-		raw.set("/i.png", "HTTP/1.1 200 OK\ncontent-type: image/png\ntransfer-encoding: chunked\nServer:  two words \n\n3\npng\n0\n\n")
+		raw.set("/i.png",
+			"HTTP/1.1 200 OK\ncontent-type: image/png\ntransfer-encoding: chunked\nServer:  two words \n\n3\npng\n"+
+				"0\n\n")
 		same := strings.Replace(fmt.Sprintf(page, len("<p>q")), "x-order: 2", "x-order: 3", 1)
 		raw.set("/q.html", same+"\n<p>q")
 		m := mirrortest.New(t, nil, fmt.Sprintf("url = %q\n", url+"/"))
 		m.Durable = true
 		if config != nil {
 			pemFile := filepath.Join(t.TempDir(), "ca.pem")
-			if err := os.WriteFile(pemFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Certificate().Raw}), 0o644); err != nil {
+			if err := os.WriteFile(pemFile, pem.EncodeToMemory(&pem.Block{
+				Type:  "CERTIFICATE",
+				Bytes: cert.Certificate().Raw,
+			}), 0o644); err != nil {
 				t.Fatal(err)
 			}
 			m.Job.TLS.CAFile = pemFile
@@ -146,7 +156,8 @@ func TestHeadsAreKeptAsTheyCame(t *testing.T) {
 		wantHead(t, "/", home, fmt.Sprintf(page, len(links)), false)
 		wantHead(t, "/", last, "", false)
 		head, _ := headsOf(t, m, url+"/i.png")
-		wantHead(t, "/i.png", head, "HTTP/1.1 200 OK\ncontent-type: image/png\ntransfer-encoding: chunked\nServer: two words\n", false)
+		wantHead(t, "/i.png", head,
+			"HTTP/1.1 200 OK\ncontent-type: image/png\ntransfer-encoding: chunked\nServer: two words\n", false)
 		head, _ = headsOf(t, m, url+"/q.html")
 		wantHead(t, "/q.html", head, same, false)
 		head, last = headsOf(t, m, url+"/r")
@@ -158,14 +169,16 @@ func TestHeadsAreKeptAsTheyCame(t *testing.T) {
 		wantVerdict(t, m.Run(), mirror.Complete, false) // 304 with nothing but dates and cookies
 		head, _ = headsOf(t, m, url+"/")
 		wantHead(t, "/ after 304", head, fmt.Sprintf(page, len(links)), false)
-		raw.set("/ 304", "HTTP/1.1 304 Not Modified\nDate: Sun, 22 Nov 2026 18:11:13 GMT\nETag: \"1\"\nX-NEW: n\n\n")
+		raw.set("/ 304",
+			"HTTP/1.1 304 Not Modified\nDate: Sun, 22 Nov 2026 18:11:13 GMT\nETag: \"1\"\nX-NEW: n\n\n")
 		for range 5 { // a run may ask without validators, to see whether they are to be believed
 			wantVerdict(t, m.Run(), mirror.Complete, false)
 			if head, _ = headsOf(t, m, url+"/"); len(head.Values("x-new")) > 0 {
 				break
 			}
 		}
-		wantHead(t, "/ after 304 with a new field", head, strings.Replace(fmt.Sprintf(page, len(links)), "Fri, 20", "Sun, 22", 1)+"X-NEW: n\n", false)
+		wantHead(t, "/ after 304 with a new field", head,
+			strings.Replace(fmt.Sprintf(page, len(links)), "Fri, 20", "Sun, 22", 1)+"X-NEW: n\n", false)
 
 		raw.set("/q.html", "HTTP/1.1 500 No Luck\nX-Trouble: yes\nContent-Length: 0\n\n")
 		m.Run()
@@ -191,19 +204,22 @@ func TestHeadsOfHTTP2AreNormalised(t *testing.T) {
 	m.Durable, m.Job.TLS.Insecure = true, true
 	wantVerdict(t, m.Run(), mirror.Complete, true)
 	head, _ := headsOf(t, m, srv.URL+"/")
-	wantHead(t, "/", head, "HTTP/2.0 200 OK\nContent-Length: 4\nContent-Type: text/html\nX-Two: 2\nX-Two: HTTP/2.0\n", true)
+	wantHead(t, "/", head,
+		"HTTP/2.0 200 OK\nContent-Length: 4\nContent-Type: text/html\nX-Two: 2\nX-Two: HTTP/2.0\n", true)
 }
 
 // A server that repeats what it was told does not get the job's secrets into the heads.
 func TestHeadsHaveNoSecretsOfTheJob(t *testing.T) {
 	raw, url := startRaw(t, nil)
 	raw.set("/", "HTTP/1.1 200 OK\nX-You-Said: {auth}\nContent-Length: 4\nContent-Type: text/html\n\n<p>x")
-	m := mirrortest.New(t, nil, fmt.Sprintf("url = %q\n[auth]\nuser = \"u\"\npassword_env = \"PASSWORD_OF_THIS_TEST\"\n", url+"/"))
+	m := mirrortest.New(t, nil,
+		fmt.Sprintf("url = %q\n[auth]\nuser = \"u\"\npassword_env = \"PASSWORD_OF_THIS_TEST\"\n", url+"/"))
 	t.Setenv("PASSWORD_OF_THIS_TEST", "hush-hush")
 	m.Durable = true
 	wantVerdict(t, m.Run(), mirror.Complete, true)
 	head, _ := headsOf(t, m, url+"/")
-	wantHead(t, "/", head, "HTTP/1.1 200 OK\nX-You-Said: [secret]\nContent-Length: 4\nContent-Type: text/html\n", false)
+	wantHead(t, "/", head, "HTTP/1.1 200 OK\nX-You-Said: [secret]\nContent-Length: 4\nContent-Type: text/html\n",
+		false)
 }
 
 // What heads of nginx cost, and that two URLs of one body have two.
@@ -238,7 +254,8 @@ func TestHeadsOfNginx(t *testing.T) {
 			continue
 		}
 		head, _ := headsOf(t, m, u)
-		if head == nil || head.Normalised || len(head.Values("server")) != 1 || len(head.Values("content-encoding"))+len(head.Values("content-length")) == 0 {
+		if head == nil || head.Normalised || len(head.Values("server")) != 1 ||
+			len(head.Values("content-encoding"))+len(head.Values("content-length")) == 0 {
 			t.Fatalf("%s: %v", u, head)
 		}
 	}
@@ -253,7 +270,8 @@ func TestHeadsOfNginx(t *testing.T) {
 	}
 	before := fi.Size()
 	wantVerdict(t, m.Run(), mirror.Complete, false)
-	if fi, err = os.Stat(filepath.Join(m.Dir, "sites", m.Job.Name, "heads.1")); err != nil || fi.Size() != before {
+	if fi, err = os.Stat(filepath.Join(m.Dir, "sites", m.Job.Name, "heads.1")); err != nil ||
+		fi.Size() != before {
 		t.Errorf("a run in which nothing changed wrote heads: %d after %d bytes, %v", fi.Size(), before, err)
 	}
 }

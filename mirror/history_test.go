@@ -25,19 +25,23 @@ import (
 	"mirrord/site"
 )
 
-// historySite is a real site week by week: its files and their sizes are recorded (shared/data/site-histories), what they say is made up.
-// Where a text has changed, 3 % of its lines are new ones, strewn all over it; then lines come or go at the end until it has the
-// recorded size. A picture or the like that changes is new from end to end. Contents are made when they are asked for.
+// historySite is a real site week by week: its files and their sizes are recorded
+// (shared/data/site-histories), what they say is made up. Where a text has changed, 3 % of its lines are new
+// ones, strewn all over it; then lines come or go at the end until it has the recorded size. A picture or the
+// like that changes is new from end to end. Contents are made when they are asked for.
 type historySite struct {
-	rng     *rand.Rand
-	words   [1 << 14]string // as often as they are used
-	files   map[string]*historyFile
-	next    uint32 // number of the next line, or of the next contents of what is no text
-	changed int64  // bytes of new lines, of new texts, and of what is no text and new or changed, in the page of all files and in sitemaps too
+	rng   *rand.Rand
+	words [1 << 14]string // as often as they are used
+	files map[string]*historyFile
+	next  uint32 // number of the next line, or of the next contents of what is no text
+	// bytes of new lines, of new texts, and of what is no text and new or changed, in the page of all files and
+	// in sitemaps too
+	changed int64
 	now     time.Time
 	scratch []byte
 
-	// maps is for sites with very many files: a sitemap leads to them and says when each has changed, so that only these are asked for.
+	// maps is for sites with very many files: a sitemap leads to them and says when each has changed, so that
+	// only these are asked for.
 	maps     bool
 	sitemaps map[string][]byte
 	page     []byte // of all files, unless maps
@@ -53,7 +57,12 @@ type historyFile struct {
 const filesPage = "every-file-of-the-history.html" // leads to all files; it is no part of the recorded site
 
 func newHistorySite(maps bool) *historySite {
-	s := &historySite{rng: rand.New(rand.NewPCG(3, 1)), files: map[string]*historyFile{}, maps: maps, page: []byte("<title>A site</title>\n")}
+	s := &historySite{
+		rng:   rand.New(rand.NewPCG(3, 1)),
+		files: map[string]*historyFile{},
+		maps:  maps,
+		page:  []byte("<title>A site</title>\n"),
+	}
 	zipf := rand.NewZipf(s.rng, 1.35, 3, 3999) // a text of 23 KB packs about as real pages do, 1 : 3.3
 	all := make([]string, 4000)
 	for i := range all {
@@ -221,13 +230,15 @@ func (s *historySite) lists() map[string][]byte {
 	names := map[string][]string{}
 	for name, f := range s.files {
 		dir := strings.Join(strings.SplitN(name, "/", 3)[:min(2, strings.Count(name, "/"))], "_")
-		names["sitemap-"+dir+".xml"] = append(names["sitemap-"+dir+".xml"], fmt.Sprintf("<url><loc>/%s</loc><lastmod>%s</lastmod></url>\n",
-			(&url.URL{Path: name}).EscapedPath(), f.since.Add(-time.Hour).UTC().Format(time.RFC3339)))
+		names["sitemap-"+dir+".xml"] = append(names["sitemap-"+dir+".xml"],
+			fmt.Sprintf("<url><loc>/%s</loc><lastmod>%s</lastmod></url>\n",
+				(&url.URL{Path: name}).EscapedPath(), f.since.Add(-time.Hour).UTC().Format(time.RFC3339)))
 	}
 	out := map[string][]byte{}
 	for name, lines := range names {
 		slices.Sort(lines)
-		out[name] = []byte("<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\n" + strings.Join(lines, "") + "</urlset>")
+		out[name] = []byte("<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\n" +
+			strings.Join(lines, "") + "</urlset>")
 	}
 	return out
 }
@@ -254,13 +265,24 @@ func (s *historySite) Do(_ context.Context, req fetch.Request, sink fetch.Sink) 
 		if body, ok = s.body(name); !ok {
 			return &fetch.Result{Head: fetch.Head{Status: 404, MIME: "text/plain", Header: http.Header{}}}, nil
 		}
-		kind = map[string]string{".html": "text/html", ".php": "text/html", ".css": "text/css", ".xml": "text/xml", ".svg": "image/svg+xml",
+		kind = map[string]string{".html": "text/html", ".php": "text/html", ".css": "text/css", ".xml": "text/xml",
+			".svg": "image/svg+xml",
 			".png": "image/png", ".js": "text/javascript"}[path.Ext(name)]
 	}
 	if kind == "" {
 		kind = "application/octet-stream"
 	}
-	res := &fetch.Result{Head: fetch.Head{Status: 200, MIME: kind, Header: http.Header{}, Length: int64(len(body))}, Kept: true, Wire: int64(len(body)), Body: int64(len(body))}
+	res := &fetch.Result{
+		Head: fetch.Head{
+			Status: 200,
+			MIME:   kind,
+			Header: http.Header{},
+			Length: int64(len(body)),
+		},
+		Kept: true,
+		Wire: int64(len(body)),
+		Body: int64(len(body)),
+	}
 	w, err := sink.Begin(&res.Head)
 	if err == nil {
 		_, err = w.Write(body)

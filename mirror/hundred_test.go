@@ -22,7 +22,8 @@ import (
 	"mirrord/store"
 )
 
-// diskUsed is what the files of a state but its published trees occupy, in bytes as du counts them; trees are not history.
+// diskUsed is what the files of a state but its published trees occupy, in bytes as du counts them; trees are
+// not history.
 func diskUsed(tb testing.TB, dir string) (packs, blobs, db int64) {
 	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -74,10 +75,11 @@ func treeSums(tb testing.TB, s *store.Site, every uint32) (sums map[string][32]b
 	return sums, files
 }
 
-// BenchmarkHundredVersions mirrors 81 weeks of real sites and says what keeping all versions costs: the bytes on disk of packs, blobs and
-// database, divided by the bytes that really changed (historySite.changed, the first version included). "since-first" is the same
-// without what the first version took and brought. Every eighth version is then read again and held against what was published.
-// The last site is the one with most changes: it takes 12 GB of disk and an hour or less; there, one file in 97 is read again.
+// BenchmarkHundredVersions mirrors 81 weeks of real sites and says what keeping all versions costs: the bytes
+// on disk of packs, blobs and database, divided by the bytes that really changed (historySite.changed, the
+// first version included). "since-first" is the same without what the first version took and brought. Every
+// eighth version is then read again and held against what was published. The last site is the one with most
+// changes: it takes 12 GB of disk and an hour or less; there, one file in 97 is read again.
 func BenchmarkHundredVersions(b *testing.B) {
 	for _, name := range []string{"dplyr", "rust-blog", "mesos", "struts", "openlayers"} {
 		b.Run(name, func(b *testing.B) {
@@ -124,11 +126,19 @@ func keepHistory(b *testing.B, name string) {
 	var first, firstDisk int64
 	err = web.weeks(file, func(n int) {
 		web.link()
-		sum, err := mirror.Run(context.Background(), mirror.Options{Job: j, State: st, Site: s, Fetcher: web, Robots: web, Hosts: new(fetch.Hosts), Now: func() time.Time { return web.now }})
+		sum, err := mirror.Run(context.Background(), mirror.Options{
+			Job:     j,
+			State:   st,
+			Site:    s,
+			Fetcher: web,
+			Robots:  web,
+			Hosts:   new(fetch.Hosts),
+			Now:     func() time.Time { return web.now },
+		})
 		if err != nil || sum.Verdict != mirror.Complete || sum.Files != web.count() {
 			b.Fatalf("week %d: %v, %+v, want %d files", n, err, sum, web.count())
 		}
-		if sum.Published && n%8 == 0 || n == 0 {
+		if (sum.Published && n%8 == 0) || n == 0 {
 			var p published
 			p.sums, p.files = treeSums(b, s, every)
 			versions[sum.Version] = p
@@ -138,7 +148,8 @@ func keepHistory(b *testing.B, name string) {
 			first, firstDisk = web.changed, p+o+d
 		}
 		if huge {
-			b.Logf("week %d: %d requests, version %d, %.1f MB changed", n, sum.Requests, sum.Version, float64(web.changed)/1e6)
+			b.Logf("week %d: %d requests, version %d, %.1f MB changed", n, sum.Requests, sum.Version,
+				float64(web.changed)/1e6)
 		}
 	})
 	if err != nil {

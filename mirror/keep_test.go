@@ -77,8 +77,8 @@ func TestBrokenRedirectKeepsThePage(t *testing.T) {
 	}
 }
 
-// The share of failures is that of the whole run: when a run that was interrupted goes on, the few URLs that failed are asked again, and the
-// many that did not are not.
+// The share of failures is that of the whole run: when a run that was interrupted goes on, the few URLs that
+// failed are asked again, and the many that did not are not.
 func TestFailuresOfAResumedRun(t *testing.T) {
 	w := mirrortest.Start(t)
 	hub(w, 90)
@@ -86,7 +86,9 @@ func TestFailuresOfAResumedRun(t *testing.T) {
 		w.Set(fmt.Sprintf("%s/page%02d.html", home, i), mirrortest.Status(500))
 	}
 	m := mirrortest.New(t, w, job("limits.max_failures = 0.1", "polite.connections = 1"))
-	s := interrupted(t, m, w, func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/page88.html") })
+	s := interrupted(t, m, w, func(r *http.Request) bool {
+		return strings.HasSuffix(r.URL.Path, "/page88.html")
+	})
 	if s.Verdict != mirror.Partial {
 		t.Fatalf("the interrupted run is %v", s.Verdict)
 	}
@@ -154,7 +156,8 @@ func TestRecordWithAWrongNumber(t *testing.T) {
 	}
 }
 
-// What only a Link header leads to is still reached when the job's rules change and stored documents are scanned again.
+// What only a Link header leads to is still reached when the job's rules change and stored documents are
+// scanned again.
 func TestLinkHeaderSurvivesNewRules(t *testing.T) {
 	w := mirrortest.Start(t)
 	p := mirrortest.HTML("Home", "text")
@@ -175,7 +178,10 @@ func TestEvidenceDoesNotKeepWhatRobotsForbid(t *testing.T) {
 	w := mirrortest.Start(t)
 	hub(w, 20)
 	for i := range 20 {
-		w.Set(fmt.Sprintf("%s/page%02d.html", home, i), mirrortest.Page{Header: map[string]string{"Content-Type": "text/html", "Cache-Control": "max-age=86400"}, Body: fmt.Sprintf("<title>%d</title>", i)})
+		w.Set(fmt.Sprintf("%s/page%02d.html", home, i), mirrortest.Page{
+			Header: map[string]string{"Content-Type": "text/html", "Cache-Control": "max-age=86400"},
+			Body:   fmt.Sprintf("<title>%d</title>", i),
+		})
 	}
 	m := mirrortest.New(t, w, job("evidence.expiry = true", "limits.max_delete = 1.0"))
 	wantVerdict(t, m.Run(), mirror.Complete, true)
@@ -212,7 +218,7 @@ func TestValidatorsAreForgiven(t *testing.T) {
 	}
 	conditional := func() (yes bool) {
 		for _, r := range w.Requests() {
-			yes = yes || r.URL == page && r.Conditional
+			yes = yes || (r.URL == page && r.Conditional)
 		}
 		return yes
 	}

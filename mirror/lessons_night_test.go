@@ -77,7 +77,9 @@ func TestLesson12LittleRoom(t *testing.T) {
 }
 
 func TestLesson13TransientErrors(t *testing.T) {
-	for _, how := range []string{"fail=1&status=503", "fail=1&status=0", "fail=1&status=500", "fail=1&status=429"} {
+	for _, how := range []string{
+		"fail=1&status=503", "fail=1&status=0", "fail=1&status=500", "fail=1&status=429",
+	} {
 		t.Run(how, func(t *testing.T) {
 			srv := badserver.Start(t)
 			srv.Handle("/", func(c *badserver.Conn, _ *http.Request) bool {
@@ -96,7 +98,9 @@ func TestLesson13TransientErrors(t *testing.T) {
 
 func TestLesson14Traps(t *testing.T) {
 	w := mirrortest.Start(t)
-	w.Set(home+"/", mirrortest.HTML("Home", `<a href="/loop/">loop</a> <a href="/login?next=/login">login</a> <a href="/2026/11/20/">day</a> <a href="/s/?PHPSESSID=1">session</a>`))
+	w.Set(home+"/",
+		mirrortest.HTML("Home",
+			`<a href="/loop/">loop</a> <a href="/login?next=/login">login</a> <a href="/2026/11/20/">day</a> <a href="/s/?PHPSESSID=1">session</a>`))
 	var n atomic.Int64
 	w.Set("*", mirrortest.Page{Handle: func(rw http.ResponseWriter, r *http.Request) {
 		body := ""
@@ -105,7 +109,8 @@ func TestLesson14Traps(t *testing.T) {
 		case strings.HasPrefix(r.URL.Path, "/loop/"):
 			body = `<a href="x/">deeper</a>`
 		case r.URL.Path == "/login":
-			body = fmt.Sprintf(`<a href="/login?next=%s">again</a>`, "/login%3Fnext%3D"+strings.ReplaceAll(r.URL.RawQuery, "%", "%25"))
+			body = fmt.Sprintf(`<a href="/login?next=%s">again</a>`,
+				"/login%3Fnext%3D"+strings.ReplaceAll(r.URL.RawQuery, "%", "%25"))
 		case r.URL.Path == "/s/":
 			body = fmt.Sprintf(`<a href="/s/?PHPSESSID=%d">again</a>`, n.Add(1))
 		default:
@@ -180,7 +185,8 @@ func TestLesson18Banned(t *testing.T) {
 	before := m.Stamps()
 	ban = true
 	for i := range 20 {
-		w.Set(fmt.Sprintf("%s/page%02d.html", home, i), mirrortest.Page{Handle: func(rw http.ResponseWriter, r *http.Request) {
+		page := fmt.Sprintf("%s/page%02d.html", home, i)
+		w.Set(page, mirrortest.Page{Handle: func(rw http.ResponseWriter, r *http.Request) {
 			if ban && strings.HasPrefix(r.UserAgent(), "mirrord") {
 				rw.WriteHeader(403)
 				return

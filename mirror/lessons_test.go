@@ -20,15 +20,18 @@ import (
 
 // What the tools that people use today get wrong, each as a test. The numbers are those of the list of asks.
 //
-//	deep change, no-change bytes   TestLessonDeepChangeIsPickedUp, TestNoChangeLeavesEverything, TestNginxAnswersNotModified
+//	deep change, no-change bytes   TestLessonDeepChangeIsPickedUp, TestNoChangeLeavesEverything,
+//	                               TestNginxAnswersNotModified
 //	page deleted upstream          testdata/gone.txt
-//	kill -9 and SIGTERM (1, 11)    TestCrashKillAnywhere, TestCrashTerminate; cancel: TestLesson11CancelAndResume
+//	kill -9 and SIGTERM (1, 11)    TestCrashKillAnywhere, TestCrashTerminate; cancel:
+//	                               TestLesson11CancelAndResume
 //	hub drops its connection (1)   TestLesson01HubFailureKeepsChildren
 //	Crawl-delay (16)               testdata/crawl-delay.txt, fetch TestHosts*
 //	X-Robots-Tag, rel=nofollow     testdata/robots-meta.txt
 //	calendar and loop traps (14)   TestTrapStopsOverRuns, TestLesson14Traps, site TestTrap*
 //	sitemap-only, feed-only        testdata/discovery.txt, TestSitemapPacked
-//	link kinds (19)                testdata/discovery.txt, testdata/scripts.txt, TestBrowserScripts, relocate TestLinkZoo
+//	link kinds (19)                testdata/discovery.txt, testdata/scripts.txt, TestBrowserScripts, relocate
+//	                               TestLinkZoo
 //	success that is not (2, 6)     TestLesson02*, TestLesson06*, TestLoginEverywhereRecovers
 //	silent staleness (3)           TestLesson03NotModifiedDoesNotStopRecursion
 //	half-written files (4)         TestLesson04TruncatedUpdate, TestBadAnswers
@@ -37,7 +40,8 @@ import (
 //	retries (13)                   TestLesson13TransientErrors, fetch TestRetry*
 //	limits at size (15)            TestLesson15ManyURLs, TestHugeDocuments
 //	banned by name (18)            TestLesson18Banned
-//	scope surprises (20)           testdata/scope-*.txt, testdata/requisites-any.txt, TestScopeNarrowedAndWidened
+//	scope surprises (20)           testdata/scope-*.txt, testdata/requisites-any.txt,
+//	                               TestScopeNarrowedAndWidened
 //	one site, many names (21)      testdata/scope-domain.txt
 //	mirrored pages that script (31) web TestLesson31Isolation, TestBrowser
 
@@ -88,7 +92,8 @@ func TestLesson01HubFailureKeepsChildren(t *testing.T) {
 
 func TestLesson02EmptyIsNoSuccess(t *testing.T) {
 	for name, entry := range map[string]mirrortest.Page{
-		"gone": mirrortest.Status(404), "forbidden": mirrortest.Status(403), "down": mirrortest.Status(503), "loop": mirrortest.Redirect("/"),
+		"gone": mirrortest.Status(404), "forbidden": mirrortest.Status(403), "down": mirrortest.Status(503),
+		"loop":      mirrortest.Redirect("/"),
 		"elsewhere": mirrortest.Redirect("http://www.example.net/login"),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -172,7 +177,11 @@ func TestLesson04TruncatedUpdate(t *testing.T) {
 	hub(w, 3)
 	// The cut answer has a fresh Last-Modified, which must not make the next request conditional on it.
 	fresh := "Fri, 01 May 2026 00:00:00 GMT"
-	w.Set(home+"/page00.html", mirrortest.Page{NoTag: true, Header: map[string]string{"Last-Modified": "Mon, 01 Jan 2024 00:00:00 GMT"}, Body: "<title>old</title>"})
+	w.Set(home+"/page00.html", mirrortest.Page{
+		NoTag:  true,
+		Header: map[string]string{"Last-Modified": "Mon, 01 Jan 2024 00:00:00 GMT"},
+		Body:   "<title>old</title>",
+	})
 	m := mirrortest.New(t, w, job())
 	wantVerdict(t, m.Run(), mirror.Complete, true)
 	w.Set(home+"/page00.html", mirrortest.Page{Handle: func(w http.ResponseWriter, _ *http.Request) {
@@ -183,7 +192,11 @@ func TestLesson04TruncatedUpdate(t *testing.T) {
 	if s := m.Run(); s.Published || !strings.Contains(m.Tree()["page00.html"], "old") {
 		t.Fatal(mirrortest.Text(s))
 	}
-	w.Set(home+"/page00.html", mirrortest.Page{NoTag: true, Header: map[string]string{"Last-Modified": fresh}, Body: "<title>new</title>"})
+	w.Set(home+"/page00.html", mirrortest.Page{
+		NoTag:  true,
+		Header: map[string]string{"Last-Modified": fresh},
+		Body:   "<title>new</title>",
+	})
 	wantVerdict(t, m.Run(), mirror.Complete, true)
 	if got := m.Tree()["page00.html"]; !strings.Contains(got, "new") {
 		t.Errorf("the update never came: %q", got)
@@ -196,7 +209,8 @@ func TestLesson05ReaderSeesOneVersion(t *testing.T) {
 	const pages = 40
 	set := func(version int) {
 		for i := range pages {
-			w.Set(fmt.Sprintf("%s/v%02d.html", home, i), mirrortest.HTML(fmt.Sprint("Page ", i), fmt.Sprintf("<p>version %d.", version)))
+			w.Set(fmt.Sprintf("%s/v%02d.html", home, i),
+				mirrortest.HTML(fmt.Sprint("Page ", i), fmt.Sprintf("<p>version %d.", version)))
 		}
 	}
 	var links strings.Builder
@@ -208,8 +222,9 @@ func TestLesson05ReaderSeesOneVersion(t *testing.T) {
 	m := mirrortest.New(t, w, job())
 	wantVerdict(t, m.Run(), mirror.Complete, true)
 
-	// The readers open the published tree and read all of it, over and over. A tree is reused two versions later, so a reader that is
-	// slower than a whole run may find changed files: it looks at the link and at what it leads to before and after.
+	// The readers open the published tree and read all of it, over and over. A tree is reused two versions
+	// later, so a reader that is slower than a whole run may find changed files: it looks at the link and at
+	// what it leads to before and after.
 	var stop atomic.Bool
 	var wg sync.WaitGroup
 	var whole atomic.Int64
@@ -274,11 +289,14 @@ func TestLesson06UpstreamLooksWrong(t *testing.T) {
 		verdict mirror.Verdict
 		says    string
 	}{
-		{"empty index", func(w *mirrortest.Web) { w.Set(home+"/", mirrortest.HTML("Index of /", "")) }, mirror.Suspicious, "no longer linked"},
+		{"empty index", func(w *mirrortest.Web) {
+			w.Set(home+"/", mirrortest.HTML("Index of /", ""))
+		}, mirror.Suspicious, "no longer linked"},
 		{"zero bytes", func(w *mirrortest.Web) {
 			w.Set(home+"/", mirrortest.Page{Header: map[string]string{"Content-Type": "text/html"}})
 		}, mirror.Suspicious, "no longer linked"},
-		{"all zero bytes", every(mirrortest.Page{Header: map[string]string{"Content-Type": "text/html"}}), mirror.Suspicious, ""},
+		{"all zero bytes", every(mirrortest.Page{Header: map[string]string{"Content-Type": "text/html"}}),
+			mirror.Suspicious, ""},
 		{"all 404", every(mirrortest.Status(404)), mirror.Suspicious, "gone"},
 		{"pages 404", func(w *mirrortest.Web) {
 			every(mirrortest.Status(404))(w)
@@ -286,14 +304,22 @@ func TestLesson06UpstreamLooksWrong(t *testing.T) {
 		}, mirror.Suspicious, "max_delete"},
 		{"all 401", every(mirrortest.Status(401)), mirror.Partial, "status 401"},
 		{"all 500", every(mirrortest.Status(500)), mirror.Partial, "status 500"},
-		{"all 503", every(mirrortest.Page{Status: 503, Header: map[string]string{"Retry-After": "86400"}}), mirror.Partial, "Retry-After"},
+		{"all 503", every(mirrortest.Page{
+			Status: 503,
+			Header: map[string]string{"Retry-After": "86400"},
+		}), mirror.Partial, "Retry-After"},
 		{"login", every(mirrortest.HTML("Log in", "<form action=/login>")), mirror.Suspicious, "same page"},
 		{"to login", every(mirrortest.Redirect("/login.html")), mirror.Suspicious, ""},
-		{"robots 503", func(w *mirrortest.Web) { w.Set(home+"/robots.txt", mirrortest.Status(503)) }, mirror.Partial, "robots.txt"},
+		{"robots 503", func(w *mirrortest.Web) {
+			w.Set(home+"/robots.txt", mirrortest.Status(503))
+		}, mirror.Partial, "robots.txt"},
 		{"disallowed", func(w *mirrortest.Web) {
 			w.Set(home+"/robots.txt", mirrortest.Page{Body: "User-agent: *\nDisallow: /"})
 		}, mirror.Suspicious, "disallowed"},
-		{"noarchive", every(mirrortest.Page{Header: map[string]string{"X-Robots-Tag": "noarchive"}, Body: "x"}), mirror.Suspicious, "noarchive"},
+		{"noarchive", every(mirrortest.Page{
+			Header: map[string]string{"X-Robots-Tag": "noarchive"},
+			Body:   "x",
+		}), mirror.Suspicious, "noarchive"},
 		{"host gone", func(w *mirrortest.Web) { w.Clear() }, mirror.Partial, "robots.txt cannot be had"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -22,8 +22,8 @@ import (
 	"mirrord/store"
 )
 
-// folderSite is a directory of very many small files behind nginx's index. It is a mirror.Fetcher without a network, so that a run over all
-// of it takes seconds.
+// folderSite is a directory of very many small files behind nginx's index. It is a mirror.Fetcher without a
+// network, so that a run over all of it takes seconds.
 type folderSite struct {
 	files int
 	newer map[string]time.Time // files that are not of longAgo
@@ -32,7 +32,8 @@ type folderSite struct {
 	asked map[string]int // by name
 }
 
-// body is what a file holds. A few hundred bodies for all files, so that no file system runs out of names for one.
+// body is what a file holds. A few hundred bodies for all files, so that no file system runs out of names for
+// one.
 func (s *folderSite) body(name string) string {
 	if t, ok := s.newer[name]; ok {
 		return t.Format("0102")
@@ -49,10 +50,13 @@ func (s *folderSite) time(name string) time.Time {
 
 func (s *folderSite) index() string {
 	var b strings.Builder
-	b.WriteString("<html>\r\n<head><title>Index of /pub/</title></head>\r\n<body>\r\n<h1>Index of /pub/</h1><hr><pre><a href=\"../\">../</a>\r\n")
+	b.WriteString(
+		"<html>\r\n<head><title>Index of /pub/</title></head>\r\n<body>\r\n<h1>Index of /pub/</h1><hr><pre><a " +
+			"href=\"../\">../</a>\r\n")
 	for i := range s.files {
 		name := fmt.Sprintf("f%06d.txt", i)
-		fmt.Fprintf(&b, "<a href=\"%s\">%s</a>%40s %s %19d\r\n", name, name, "", s.time(name).Format("02-Jan-2006 15:04"), 4)
+		fmt.Fprintf(&b, "<a href=\"%s\">%s</a>%40s %s %19d\r\n", name, name, "",
+			s.time(name).Format("02-Jan-2006 15:04"), 4)
 	}
 	b.WriteString("</pre><hr></body>\r\n</html>\r\n")
 	return b.String()
@@ -63,7 +67,12 @@ func (s *folderSite) Do(_ context.Context, req fetch.Request, sink fetch.Sink) (
 	s.mu.Lock()
 	s.asked[name]++
 	s.mu.Unlock()
-	head := fetch.Head{Status: 200, MIME: "text/html", Charset: "utf-8", Header: http.Header{}}
+	head := fetch.Head{
+		Status:  200,
+		MIME:    "text/html",
+		Charset: "utf-8",
+		Header:  http.Header{},
+	}
 	var body string
 	if strings.HasSuffix(req.URL.Path(), "/") {
 		body = s.index()
@@ -77,7 +86,12 @@ func (s *folderSite) Do(_ context.Context, req fetch.Request, sink fetch.Sink) (
 		}
 	}
 	head.Length = int64(len(body))
-	res := &fetch.Result{Head: head, Kept: true, Wire: head.Length, Body: head.Length}
+	res := &fetch.Result{
+		Head: head,
+		Kept: true,
+		Wire: head.Length,
+		Body: head.Length,
+	}
 	w, err := sink.Begin(&res.Head)
 	if err == nil {
 		_, err = io.WriteString(w, body)
@@ -85,7 +99,8 @@ func (s *folderSite) Do(_ context.Context, req fetch.Request, sink fetch.Sink) (
 	return res, err
 }
 
-// A directory of very many files, 200 000 with MIRRORD_LONG: its listing is read whole, costs one request, and stands for all of them.
+// A directory of very many files, 200 000 with MIRRORD_LONG: its listing is read whole, costs one request,
+// and stands for all of them.
 func TestListingOfManyEntries(t *testing.T) {
 	entries := sized(12_000, 200_000)
 	s := &folderSite{files: entries, newer: map[string]time.Time{}}
@@ -107,7 +122,13 @@ func TestListingOfManyEntries(t *testing.T) {
 		s.asked = map[string]int{}
 		var sum *mirror.Summary
 		within(t, "a run", func() {
-			sum, err = mirror.Run(t.Context(), mirror.Options{Job: j, State: st, Site: db, Fetcher: s, Hosts: new(fetch.Hosts)})
+			sum, err = mirror.Run(t.Context(), mirror.Options{
+				Job:     j,
+				State:   st,
+				Site:    db,
+				Fetcher: s,
+				Hosts:   new(fetch.Hosts),
+			})
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -41,12 +41,17 @@ type stored struct {
 }
 
 func newShelf(dirs, files int) *shelf {
-	s := &shelf{now: time.Date(2025, 1, 6, 3, 0, 0, 0, time.UTC), files: map[string]map[string]stored{}, moved: map[string]time.Time{}}
+	s := &shelf{
+		now:   time.Date(2025, 1, 6, 3, 0, 0, 0, time.UTC),
+		files: map[string]map[string]stored{},
+		moved: map[string]time.Time{},
+	}
 	for d := range dirs {
 		name := fmt.Sprintf("d%03d", d)
 		s.dirs, s.files[name], s.moved[name] = append(s.dirs, name), map[string]stored{}, s.now.AddDate(-1, 0, 0)
 		for f := range files {
-			s.files[name][fmt.Sprintf("%s-%02d.txt", name, f)] = stored{fmt.Sprintf("first text of file %d\n", f), s.now.AddDate(-1, 0, 0)}
+			s.files[name][fmt.Sprintf("%s-%02d.txt", name, f)] = stored{fmt.Sprintf("first text of file %d\n", f),
+				s.now.AddDate(-1, 0, 0)}
 		}
 	}
 	return s
@@ -88,13 +93,17 @@ func (s *shelf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (s *shelf) index(w http.ResponseWriter, path string, dirs []string, files map[string]stored) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "<html>\r\n<head><title>Index of %s</title></head>\r\n<body>\r\n<h1>Index of %s</h1><hr><pre><a href=\"../\">../</a>\r\n", path, path)
+	fmt.Fprintf(&b,
+		"<html>\r\n<head><title>Index of %s</title></head>\r\n<body>\r\n<h1>Index of %s</h1><hr><pre><a "+
+			"href=\"../\">../</a>\r\n", path, path)
 	const at = "02-Jan-2006 15:04"
 	for _, d := range dirs {
-		fmt.Fprintf(&b, "<a href=\"%s/\">%s/</a>%s%s                   -\r\n", d, d, strings.Repeat(" ", 50-len(d)), s.moved[d].Format(at))
+		fmt.Fprintf(&b, "<a href=\"%s/\">%s/</a>%s%s                   -\r\n", d, d, strings.Repeat(" ", 50-len(d)),
+			s.moved[d].Format(at))
 	}
 	for _, f := range slices.Sorted(maps.Keys(files)) {
-		fmt.Fprintf(&b, "<a href=\"%s\">%s</a>%s%s %19d\r\n", f, f, strings.Repeat(" ", 51-len(f)), files[f].at.Format(at), len(files[f].text))
+		fmt.Fprintf(&b, "<a href=\"%s\">%s</a>%s%s %19d\r\n", f, f, strings.Repeat(" ", 51-len(f)),
+			files[f].at.Format(at), len(files[f].text))
 	}
 	b.WriteString("</pre><hr></body>\r\n</html>\r\n")
 	w.Header().Set("Content-Type", "text/html")
@@ -137,7 +146,8 @@ func mirrorShelf(t *testing.T, s *shelf, set func(*jobfile.Job)) *shelfMirror {
 	}
 	t.Cleanup(func() { db.Close() })
 	j := jobfile.Default(srv.URL + "/")
-	j.Polite.Connections, j.Polite.Delay, j.Polite.Factor, j.Polite.MaxDelay, j.Limits.MinFree, j.Publish.Keep = 8, 0, 0, 0, 0, "1"
+	j.Polite.Connections, j.Polite.Delay, j.Polite.Factor, j.Polite.MaxDelay, j.Limits.MinFree, j.Publish.Keep =
+		8, 0, 0, 0, 0, "1"
 	if set != nil {
 		set(j)
 	}
@@ -146,7 +156,12 @@ func mirrorShelf(t *testing.T, s *shelf, set func(*jobfile.Job)) *shelfMirror {
 		t.Fatal(err)
 	}
 	t.Cleanup(client.Close)
-	m := &shelfMirror{t: t, s: s, job: j, db: db}
+	m := &shelfMirror{
+		t:   t,
+		s:   s,
+		job: j,
+		db:  db,
+	}
 	m.try = func() *mirror.Summary {
 		t.Helper()
 		s.asked.Store(0)
@@ -158,8 +173,15 @@ func mirrorShelf(t *testing.T, s *shelf, set func(*jobfile.Job)) *shelfMirror {
 				cancel()
 			}
 		}
-		sum, err := mirror.Run(ctx, mirror.Options{Job: j, State: st, Site: db, Fetcher: client, Robots: mirror.NewRobots(j, client, nil),
-			Hosts: new(fetch.Hosts), Now: func() time.Time { return s.now.Add(36 * time.Hour) }})
+		sum, err := mirror.Run(ctx, mirror.Options{
+			Job:     j,
+			State:   st,
+			Site:    db,
+			Fetcher: client,
+			Robots:  mirror.NewRobots(j, client, nil),
+			Hosts:   new(fetch.Hosts),
+			Now:     func() time.Time { return s.now.Add(36 * time.Hour) },
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -193,8 +215,9 @@ func (m *shelfMirror) have() map[string][32]byte {
 	return out
 }
 
-// A site of which listings tell everything is synced for half a year under adaptive: a few directories are busy, the others silent but for a change now and
-// then. There are 300 directories with MIRRORD_LONG, and half a year; else 100, and 20 weeks.
+// A site of which listings tell everything is synced for half a year under adaptive: a few directories are
+// busy, the others silent but for a change now and then. There are 300 directories with MIRRORD_LONG, and
+// half a year; else 100, and 20 weeks.
 func TestListingsThatPay(t *testing.T) {
 	t.Parallel()
 	const busy = 5
@@ -258,9 +281,11 @@ func TestListingsThatPay(t *testing.T) {
 			}
 		}
 		total += s.asked.Load()
-		t.Logf("week %2d: %3d requests, %3d listings of directories; spared %v", week, s.asked.Load(), s.lists.Load(), sum.Spared)
+		t.Logf("week %2d: %3d requests, %3d listings of directories; spared %v", week, s.asked.Load(),
+			s.lists.Load(), sum.Spared)
 	}
-	t.Logf("%d requests in %d weeks for %d directories; the latest change was found after %d weeks", total, weeks, dirs, worst)
+	t.Logf("%d requests in %d weeks for %d directories; the latest change was found after %d weeks", total,
+		weeks, dirs, worst)
 	for i := range 3 {
 		m.next()
 		sum := m.sync()
@@ -340,7 +365,8 @@ func TestParentTellsOfADirectory(t *testing.T) {
 	}
 }
 
-// When nothing ever pays, max_skip bounds how long a listing is left alone, and nothing leaves the mirror because its listing was not asked.
+// When nothing ever pays, max_skip bounds how long a listing is left alone, and nothing leaves the mirror
+// because its listing was not asked.
 func TestListingsAreAskedWithinMaxSkip(t *testing.T) {
 	t.Parallel()
 	const dirs, skip = 40, 6
@@ -406,8 +432,10 @@ func TestPlanReportWithListings(t *testing.T) {
 	}
 	m.sync()
 	asked, lists := int(m.s.asked.Load()), int(m.s.lists.Load())+1 // and the root's
-	if rep.Sources < 2 || rep.Sources > lists+3 || rep.Sources < lists-10 || rep.Asked > asked+10 || rep.Reasons["evidence"] == 0 || rep.Reasons["price"] == 0 {
-		t.Errorf("%d would be asked, %d of them sources, by %v; the run asked %d, %d of them listings", rep.Asked, rep.Sources, rep.Reasons, asked, lists)
+	if rep.Sources < 2 || rep.Sources > lists+3 || rep.Sources < lists-10 || rep.Asked > asked+10 ||
+		rep.Reasons["evidence"] == 0 || rep.Reasons["price"] == 0 {
+		t.Errorf("%d would be asked, %d of them sources, by %v; the run asked %d, %d of them listings", rep.Asked,
+			rep.Sources, rep.Reasons, asked, lists)
 	}
 }
 

@@ -40,8 +40,8 @@ func (r *run) loaded(rec *store.Resource, answered bool) {
 	}
 }
 
-// recall finds out what no record says: how many URLs of each shape there are, so that a trap does not go on with every
-// run, and which of the URLs that an interrupted run has yet to request are sitemaps.
+// recall finds out what no record says: how many URLs of each shape there are, so that a trap does not go on
+// with every run, and which of the URLs that an interrupted run has yet to request are sitemaps.
 func (r *run) recall() {
 	t := r.table.Settled()
 	seeds := map[site.URL]bool{}

@@ -99,7 +99,7 @@ func (r *asking) request(
 	}
 	r.stats.Requests.Add(1)
 	a, err := r.chain.Get(ctx, &source.Ask{Record: rec, Of: source.FromOrigin, Request: req})
-	defer a.Close()
+	defer a.Release()
 	if res := a.Result; res != nil {
 		release(r.motor.Troubles.Observe(u, rec.ID, res, a.Err))
 		r.stats.Wire.Add(res.Wire)

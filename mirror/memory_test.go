@@ -19,17 +19,25 @@ import (
 	"mirrord/store"
 )
 
-// treeSite is a site of n pages that is made as it is asked: page k links to pages 10k+1 to 10k+10, and to its parent.
+// treeSite is a site of n pages that is made as it is asked: page k links to pages 10k+1 to 10k+10, and to
+// its parent.
 type treeSite struct{ n int }
 
 func (s treeSite) Do(_ context.Context, req fetch.Request, sink fetch.Sink) (*fetch.Result, error) {
-	k, _ := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(req.URL.Path(), "/some/folder/of/the/site/page-"), ".html"))
+	k, _ := strconv.Atoi(
+		strings.TrimSuffix(strings.TrimPrefix(req.URL.Path(), "/some/folder/of/the/site/page-"), ".html"))
 	var b strings.Builder
 	fmt.Fprintf(&b, "<!DOCTYPE html><title>Page %d</title><a href=page-%d.html>up</a>\n", k, k/10)
 	for i := 10*k + 1; i <= 10*k+10 && i < s.n; i++ {
 		fmt.Fprintf(&b, "<p>See <a href=page-%d.html>page %d</a> for more.\n", i, i)
 	}
-	res := &fetch.Result{Head: fetch.Head{Status: 200, MIME: "text/html", Charset: "utf-8", Header: http.Header{}, Length: int64(b.Len())}, Kept: true, Wire: int64(b.Len())}
+	res := &fetch.Result{Head: fetch.Head{
+		Status:  200,
+		MIME:    "text/html",
+		Charset: "utf-8",
+		Header:  http.Header{},
+		Length:  int64(b.Len()),
+	}, Kept: true, Wire: int64(b.Len())}
 	w, err := sink.Begin(&res.Head)
 	if err == nil {
 		_, err = io.WriteString(w, b.String())
@@ -68,7 +76,11 @@ func peak(tb testing.TB, n int) int64 {
 	j := jobfile.Default("http://tree.example.org/some/folder/of/the/site/page-0.html")
 	j.ObeyRobots, j.Polite.Connections, j.Polite.Delay, j.Polite.Factor = false, 16, 0, 0
 	sum, err := mirror.Run(context.Background(), mirror.Options{
-		Job: j, State: st, Site: s, Fetcher: treeSite{n}, Hosts: new(fetch.Hosts),
+		Job:      j,
+		State:    st,
+		Site:     s,
+		Fetcher:  treeSite{n},
+		Hosts:    new(fetch.Hosts),
 		Progress: func(mirror.Progress) { most = max(most, rss(tb)) },
 	})
 	if err != nil || sum.Verdict != mirror.Complete || sum.Files != n {
@@ -77,7 +89,8 @@ func peak(tb testing.TB, n int) int64 {
 	return max(most, rss(tb)) - before
 }
 
-// BenchmarkMemoryPerURL says by how much a full run's memory grows with each URL: the difference of a large and a small site.
+// BenchmarkMemoryPerURL says by how much a full run's memory grows with each URL: the difference of a large
+// and a small site.
 func BenchmarkMemoryPerURL(b *testing.B) {
 	defer debug.SetGCPercent(debug.SetGCPercent(20)) // as cmd/mirrord does
 	for b.Loop() {

@@ -105,8 +105,8 @@ func tryNginx(t *testing.T, bin, dir string) string {
 	return ""
 }
 
-// TestNginxAnswersNotModified mirrors a site behind nginx with gzip, entity tags and ranges: a second run gets 304 for everything, and
-// a change deep in the site is found.
+// TestNginxAnswersNotModified mirrors a site behind nginx with gzip, entity tags and ranges: a second run
+// gets 304 for everything, and a change deep in the site is found.
 func TestNginxAnswersNotModified(t *testing.T) {
 	dir := t.TempDir()
 	write := func(path, text string) {
@@ -120,7 +120,8 @@ func TestNginxAnswersNotModified(t *testing.T) {
 		}
 	}
 	filler := strings.Repeat("<p>text that gzip makes short</p>\n", 50)
-	write("index.html", `<title>Home</title><link rel=stylesheet href=style.css><a href="a/">a</a> <a href=big.bin>big</a> <a href="/old/">old</a>`+filler)
+	write("index.html",
+		`<title>Home</title><link rel=stylesheet href=style.css><a href="a/">a</a> <a href=big.bin>big</a> <a href="/old/">old</a>`+filler)
 	write("style.css", strings.Repeat("p { background: url(bg.png) }\n", 20))
 	write("bg.png", "png")
 	write("big.bin", strings.Repeat("0123456789abcdef", 1<<16))
@@ -132,7 +133,8 @@ func TestNginxAnswersNotModified(t *testing.T) {
 	m := mirrortest.New(t, nil, fmt.Sprintf("url = %q\n", url+"/"))
 	s := m.Run()
 	wantVerdict(t, s, mirror.Complete, true)
-	wantPaths(t, m, "index.html", "style.css", "bg.png", "big.bin", "a/index.html", "a/b/index.html", "a/b/c.html", "new/index.html")
+	wantPaths(t, m, "index.html", "style.css", "bg.png", "big.bin", "a/index.html", "a/b/index.html",
+		"a/b/c.html", "new/index.html")
 	if m.Tree()["big.bin"] != strings.Repeat("0123456789abcdef", 1<<16) {
 		t.Error("big.bin is not what it was")
 	}

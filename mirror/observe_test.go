@@ -55,7 +55,9 @@ func stamped(text *string) mirrortest.Page {
 	return mirrortest.Page{Handle: func(rw http.ResponseWriter, _ *http.Request) {
 		i := n.Add(1)
 		rw.Header().Set("Content-Type", "text/html; charset=utf-8")
-		fmt.Fprintf(rw, "<!DOCTYPE html>\n<title>Stamped</title>\n<p>%s</p>\n<hr>Generated at 12:%02d:%02d <!-- request %d -->\n", *text, i/60%60, i%60, i)
+		fmt.Fprintf(rw,
+			"<!DOCTYPE html>\n<title>Stamped</title>\n<p>%s</p>\n<hr>Generated at 12:%02d:%02d <!-- request %d -->\n",
+			*text, i/60%60, i%60, i)
 	}}
 }
 
@@ -83,7 +85,8 @@ func TestVolatilePageIsNoChange(t *testing.T) {
 	if after := m.Stamps(); fmt.Sprint(after) != fmt.Sprint(before) {
 		t.Error("the tree was touched")
 	}
-	if got := explain(t, m, page); !strings.Contains(got, "differs only in what always changes: ") || !strings.Contains(got, `"Generated at #"`) ||
+	if got := explain(t, m, page); !strings.Contains(got, "differs only in what always changes: ") ||
+		!strings.Contains(got, `"Generated at #"`) ||
 		!strings.Contains(got, "volatile: a change of this alone does not count") {
 		t.Errorf("explain does not say why:\n%s", got)
 	}
@@ -95,16 +98,20 @@ func TestVolatilePageIsNoChange(t *testing.T) {
 	wantVerdict(t, m.Run(), mirror.Complete, false)
 }
 
-// What changes only now and then does not always change, whatever it is; nor does what changes together with the text.
+// What changes only now and then does not always change, whatever it is; nor does what changes together with
+// the text.
 func TestStampThatStaysIsNotVolatile(t *testing.T) {
 	for name, c := range map[string]struct {
 		noTag bool
 		pages []string
 	}{
-		"same bytes between": {true, []string{"a 12:01", "a 12:02", "a 12:02", "a 12:03", "a 12:03", "a 12:04", "a 12:04", "a 12:05"}},
-		"304 between":        {false, []string{"a 12:01", "a 12:02", "a 12:02", "a 12:03", "a 12:03", "a 12:04", "a 12:04", "a 12:05"}},
-		"a change between":   {true, []string{"a 12:01", "a 12:02", "b 12:03", "b 12:04", "c 12:05", "c 12:06", "d 12:07"}},
-		"not for two":        {true, []string{"a 12:01", "a 12:02", "a 12:03"}},
+		"same bytes between": {true,
+			[]string{"a 12:01", "a 12:02", "a 12:02", "a 12:03", "a 12:03", "a 12:04", "a 12:04", "a 12:05"}},
+		"304 between": {false,
+			[]string{"a 12:01", "a 12:02", "a 12:02", "a 12:03", "a 12:03", "a 12:04", "a 12:04", "a 12:05"}},
+		"a change between": {true,
+			[]string{"a 12:01", "a 12:02", "b 12:03", "b 12:04", "c 12:05", "c 12:06", "d 12:07"}},
+		"not for two": {true, []string{"a 12:01", "a 12:02", "a 12:03"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := mirrortest.Start(t)
@@ -126,7 +133,8 @@ func TestStampThatStaysIsNotVolatile(t *testing.T) {
 	}
 }
 
-// The dates of a listing are what it says: that one of them changes every time is no reason not to look at it.
+// The dates of a listing are what it says: that one of them changes every time is no reason not to look at
+// it.
 func TestListingIsNeverVolatile(t *testing.T) {
 	w := mirrortest.Start(t)
 	top, sub := archive(12)
@@ -174,7 +182,10 @@ func lying(body *string, header, value string) mirrortest.Page {
 }
 
 func TestValidatorsThatLieAreFoundOut(t *testing.T) {
-	for header, value := range map[string]string{"ETag": `"always"`, "Last-Modified": "Fri, 01 Mar 2024 12:00:00 GMT"} {
+	for header, value := range map[string]string{
+		"ETag":          `"always"`,
+		"Last-Modified": "Fri, 01 Mar 2024 12:00:00 GMT",
+	} {
 		t.Run(header, func(t *testing.T) {
 			w := mirrortest.Start(t)
 			texts := make([]string, 6)
@@ -198,7 +209,8 @@ func TestValidatorsThatLieAreFoundOut(t *testing.T) {
 			}
 			wantText(t, s, "its directory is requested without them until run 8", "not sent any more")
 			page := home + "/dir/p0.html"
-			if got := explain(t, m, page); !strings.Contains(got, "validators: its "+header+" is not sent") || !strings.Contains(got, "before run 8") {
+			if got := explain(t, m, page); !strings.Contains(got, "validators: its "+header+" is not sent") ||
+				!strings.Contains(got, "before run 8") {
 				t.Errorf("explain does not say it:\n%s", got)
 			}
 			for run := 4; run <= 8; run++ {
@@ -244,8 +256,16 @@ func TestLastModifiedInTheFutureIsNotSent(t *testing.T) {
 	w := mirrortest.Start(t)
 	future := time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)
 	w.Set(home+"/", mirrortest.HTML("Hub", "<a href=late>x</a><a href=fine>y</a>"))
-	w.Set(home+"/late", mirrortest.Page{NoTag: true, Header: map[string]string{"Last-Modified": future}, Body: "<title>late"})
-	w.Set(home+"/fine", mirrortest.Page{NoTag: true, Header: map[string]string{"Last-Modified": "Fri, 01 Mar 2024 12:00:00 GMT"}, Body: "<title>fine"})
+	w.Set(home+"/late", mirrortest.Page{
+		NoTag:  true,
+		Header: map[string]string{"Last-Modified": future},
+		Body:   "<title>late",
+	})
+	w.Set(home+"/fine", mirrortest.Page{
+		NoTag:  true,
+		Header: map[string]string{"Last-Modified": "Fri, 01 Mar 2024 12:00:00 GMT"},
+		Body:   "<title>fine",
+	})
 	m := mirrortest.New(t, w, job())
 	m.Run()
 	w.Requests()
@@ -266,7 +286,8 @@ func TestWhatChangesOftenIsAskedFirst(t *testing.T) {
 		const n = 40
 		var links strings.Builder
 		set := func(i, version int) {
-			w.Set(fmt.Sprintf("%s/p%02d.html", home, i), mirrortest.HTML(fmt.Sprint("Page ", i), fmt.Sprintf("text %c of %d", 'a'+version, i)))
+			w.Set(fmt.Sprintf("%s/p%02d.html", home, i),
+				mirrortest.HTML(fmt.Sprint("Page ", i), fmt.Sprintf("text %c of %d", 'a'+version, i)))
 		}
 		for i := range n {
 			fmt.Fprintf(&links, "<a href=p%02d.html>x</a>", i)
@@ -307,7 +328,10 @@ func TestWhatChangesOftenIsAskedFirst(t *testing.T) {
 func observations(t *testing.T, m *mirrortest.Mirror) (out []store.Observation) {
 	t.Helper()
 	m.Site(func(s *store.Site) {
-		if err := s.Records.Observations(func(o *store.Observation) error { out = append(out, *o); return nil }); err != nil {
+		if err := s.Records.Observations(func(o *store.Observation) error {
+			out = append(out, *o)
+			return nil
+		}); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -336,7 +360,8 @@ func TestEveryRunSaysWhatItObserved(t *testing.T) {
 		t.Fatalf("%+v", o)
 	}
 	m.Run()
-	if o = observations(t, m); o[1].Asked.Len() != 21 || len(o[1].Asked) > 2 || o[1].Entered.Len()+o[1].Left.Len()+o[1].Changed.Len() != 0 {
+	if o = observations(t, m); o[1].Asked.Len() != 21 || len(o[1].Asked) > 2 ||
+		o[1].Entered.Len()+o[1].Left.Len()+o[1].Changed.Len() != 0 {
 		t.Errorf("a quiet run: %+v", o[1])
 	}
 	w.Set(home+"/page03.html", mirrortest.HTML("Page 3", "another text"))
@@ -413,7 +438,8 @@ func TestLifetimesSpareRequestsWhenTheJobSaysSo(t *testing.T) {
 		t.Errorf("spared %v when the site has said it again", s.Spared)
 	}
 	for i := range 40 {
-		w.Set(fmt.Sprintf("%s/p%02d.html", home, i), mirrortest.HTML(fmt.Sprint("Changed ", i), fmt.Sprint("other text of ", i)))
+		w.Set(fmt.Sprintf("%s/p%02d.html", home, i),
+			mirrortest.HTML(fmt.Sprint("Changed ", i), fmt.Sprint("other text of ", i)))
 	}
 	s = m.Run()
 	if s.Changed != 40 {

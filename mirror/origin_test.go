@@ -17,7 +17,8 @@ import (
 	"mirrord/mirror"
 )
 
-// One URL that asks to be left alone for a day costs itself alone, in every run, also when the runs share the politeness of hosts.
+// One URL that asks to be left alone for a day costs itself alone, in every run, also when the runs share the
+// politeness of hosts.
 func TestRetryAfterOfOneURL(t *testing.T) {
 	for _, status := range []int{429, 503} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
@@ -37,7 +38,8 @@ func TestRetryAfterOfOneURL(t *testing.T) {
 					}
 					asked := w.Asked()
 					if asked[home+"/page29.html"] != 1 || asked[bad] != 1 {
-						t.Errorf("run %d: page29 was asked %d times, the busy page %d times", n, asked[home+"/page29.html"], asked[bad])
+						t.Errorf("run %d: page29 was asked %d times, the busy page %d times", n, asked[home+"/page29.html"],
+							asked[bad])
 					}
 					if text := m.Tree()["page05.html"]; !strings.Contains(text, fmt.Sprintf("as of run %d", n)) {
 						t.Errorf("run %d published %q", n, text)
@@ -48,12 +50,16 @@ func TestRetryAfterOfOneURL(t *testing.T) {
 	}
 }
 
-// A part of a site of which each URL asks to be left alone for a day does not starve the rest: what was not asked comes before what failed.
+// A part of a site of which each URL asks to be left alone for a day does not starve the rest: what was not
+// asked comes before what failed.
 func TestRetryAfterOfOnePart(t *testing.T) {
 	inBubble(t, with(`polite.delay = "1s"`, `polite.max_wait = "10m"`), func(t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror) {
 		hub(w, 60)
 		for i := range 10 {
-			w.Set(fmt.Sprintf("%s/page%02d.html", home, i), mirrortest.Page{Status: 503, Header: map[string]string{"Retry-After": "86400"}})
+			w.Set(fmt.Sprintf("%s/page%02d.html", home, i), mirrortest.Page{
+				Status: 503,
+				Header: map[string]string{"Retry-After": "86400"},
+			})
 		}
 		for n := 1; ; n++ {
 			if s := m.Run(); s.Published {
@@ -86,7 +92,8 @@ func closedPort(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// Pages of a site that link to its https, which is dead, and to a closed port of the same host are published without these, in the first run and later.
+// Pages of a site that link to its https, which is dead, and to a closed port of the same host are published
+// without these, in the first run and later.
 func TestDeadOriginsOfOwnHost(t *testing.T) {
 	dead, closed := closedPort(t), closedPort(t)
 	var version atomic.Int64
@@ -102,15 +109,19 @@ func TestDeadOriginsOfOwnHost(t *testing.T) {
 			}
 		default:
 			name := strings.Trim(r.URL.Path, "/")
-			fmt.Fprintf(rw, "<title>%s</title>edition %d <a href=https://%s/%s>safe</a> <img src=http://%s/%s.png>", name, version.Load(), dead, name, closed, name)
+			fmt.Fprintf(rw, "<title>%s</title>edition %d <a href=https://%s/%s>safe</a> <img src=http://%s/%s.png>",
+				name, version.Load(), dead, name, closed, name)
 		}
 	}))
 	defer site.Close()
-	m := mirrortest.New(t, nil, fmt.Sprintf("url = %q\nscope = [%q, %q]\nrequisites = \"any\"\npolite.allow_private = true\n", site.URL+"/", site.URL+"/", "https://"+dead+"/"))
+	m := mirrortest.New(t, nil,
+		fmt.Sprintf("url = %q\nscope = [%q, %q]\nrequisites = \"any\"\npolite.allow_private = true\n", site.URL+"/",
+			site.URL+"/", "https://"+dead+"/"))
 	s := m.Run()
 	wantVerdict(t, s, mirror.Complete, true)
 	wantText(t, s, "servers that gave no answer")
-	if text := m.Tree()["p7.html"]; !strings.Contains(text, "https://"+dead+"/p7.html") || !strings.Contains(text, "edition 1") {
+	if text := m.Tree()["p7.html"]; !strings.Contains(text, "https://"+dead+"/p7.html") ||
+		!strings.Contains(text, "edition 1") {
 		t.Errorf("p7.html is %q", text)
 	}
 	version.Store(2)
@@ -127,7 +138,8 @@ func TestDeadOriginsOfOwnHost(t *testing.T) {
 	}
 }
 
-// A port of the site's own host that gave pages and is closed now does not keep the rest from being published; its pages stay.
+// A port of the site's own host that gave pages and is closed now does not keep the rest from being
+// published; its pages stay.
 func TestOriginOfOwnHostDies(t *testing.T) {
 	page := func(edition *atomic.Int64, links string) http.Handler {
 		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -149,7 +161,8 @@ func TestOriginOfOwnHostDies(t *testing.T) {
 	}
 	site := httptest.NewServer(page(&edition, links.String()))
 	defer site.Close()
-	m := mirrortest.New(t, nil, fmt.Sprintf("url = %q\nscope = [%q, %q]\npolite.allow_private = true\n", site.URL+"/", site.URL+"/", other.URL+"/"))
+	m := mirrortest.New(t, nil, fmt.Sprintf("url = %q\nscope = [%q, %q]\npolite.allow_private = true\n",
+		site.URL+"/", site.URL+"/", other.URL+"/"))
 	first := m.Run()
 	wantVerdict(t, first, mirror.Complete, true)
 	if first.Files < 24 {

@@ -44,7 +44,10 @@ func evolve(w *mirrortest.Web, rng *rand.Rand, pages int) {
 	}
 	for i := range 4 {
 		if rng.IntN(3) == 0 {
-			w.Set(fmt.Sprintf("%s/img/%d.png", home, i), mirrortest.Page{Header: map[string]string{"Content-Type": "image/png"}, Body: fmt.Sprint("picture ", rng.IntN(1000))})
+			w.Set(fmt.Sprintf("%s/img/%d.png", home, i), mirrortest.Page{
+				Header: map[string]string{"Content-Type": "image/png"},
+				Body:   fmt.Sprint("picture ", rng.IntN(1000)),
+			})
 		}
 	}
 	w.Set(home+"/", mirrortest.HTML("Hub", hub.String()))
@@ -166,7 +169,11 @@ func TestRollback(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := mirror.Rollback(context.Background(), mirror.Options{Job: m.Job, State: st, Site: s}, 99); !errors.Is(err, store.ErrNoVersion) {
+		if _, err := mirror.Rollback(context.Background(), mirror.Options{
+			Job:   m.Job,
+			State: st,
+			Site:  s,
+		}, 99); !errors.Is(err, store.ErrNoVersion) {
 			t.Errorf("roll back to a version that never was: %v", err)
 		}
 	})

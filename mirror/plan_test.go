@@ -25,7 +25,12 @@ type folders struct {
 }
 
 func newFolders(t *testing.T, pages map[string]int) *folders {
-	f := &folders{w: mirrortest.Start(t), pages: pages, also: map[string]string{}, text: map[string]string{}}
+	f := &folders{
+		w:     mirrortest.Start(t),
+		pages: pages,
+		also:  map[string]string{},
+		text:  map[string]string{},
+	}
 	f.serve()
 	return f
 }
@@ -66,10 +71,13 @@ func (f *folders) asked() map[string]int {
 	return out
 }
 
-// silent is a job with the policy near and a history in which the directory "old" never changed while "news" did.
+// silent is a job with the policy near and a history in which the directory "old" never changed while "news"
+// did.
 func silent(t *testing.T, lines ...string) (*folders, *mirrortest.Mirror) {
 	f := newFolders(t, map[string]int{"old": 20, "news": 5})
-	m := mirrortest.New(t, f.w, job(append([]string{`policy = "near"`, "near.expire = 0", "full_runs = 1", "limits.max_delete = 1.0"}, lines...)...))
+	m := mirrortest.New(t, f.w,
+		job(append([]string{`policy = "near"`, "near.expire = 0", "full_runs = 1", "limits.max_delete = 1.0"},
+			lines...)...))
 	for i := range 7 {
 		m.Run()
 		f.change(fmt.Sprint("edition ", i), f.path("news", i%5))
@@ -107,7 +115,8 @@ func TestNearSkipsAndSkippedIsNotObserved(t *testing.T) {
 		}
 	}
 	rec := record(t, m, home+f.path("old", 7))
-	if text := explain(t, m, home+f.path("old", 7)); rec.Outcome.String() == "skipped" || !strings.Contains(text, "rule") {
+	if text := explain(t, m, home+f.path("old", 7)); rec.Outcome.String() == "skipped" ||
+		!strings.Contains(text, "rule") {
 		t.Errorf("outcome %v; explain says\n%s", rec.Outcome, text)
 	}
 }
@@ -120,7 +129,8 @@ func TestAuditThatFailsVisitsTheDirectory(t *testing.T) {
 	f.serve()
 	s := m.Run()
 	if n := f.asked()["old"]; n != 20 || s.Changed < 20 || s.Skipped != 0 {
-		t.Errorf("%d of 20 pages were asked, %d changed, %d skipped\n%s", n, s.Changed, s.Skipped, mirrortest.Text(s))
+		t.Errorf("%d of 20 pages were asked, %d changed, %d skipped\n%s", n, s.Changed, s.Skipped,
+			mirrortest.Text(s))
 	}
 	if s.Planned["audit"] == 0 || s.Planned["refuted"] == 0 {
 		t.Errorf("planned %v", s.Planned)
@@ -141,7 +151,8 @@ func TestNewURLInASkippedDirectoryIsFetched(t *testing.T) {
 	}
 }
 
-// A link that moves from a page that is asked to one that is skipped: the page that it leads to must not be dropped.
+// A link that moves from a page that is asked to one that is skipped: the page that it leads to must not be
+// dropped.
 func TestNothingIsDroppedForWhatWasSkipped(t *testing.T) {
 	f, m := silent(t, "limits.max_skip = 3")
 	f.pages["news"] = 4 // p04 is not linked from the entry page any more
@@ -298,7 +309,12 @@ func TestSkippedPagesThatRobotsForbidLeave(t *testing.T) {
 func TestAfterARollbackEverythingIsAsked(t *testing.T) {
 	f, m := silent(t)
 	withSite(t, m, func(st *store.State, s *store.Site) {
-		if _, err := mirror.Rollback(t.Context(), mirror.Options{Job: m.Job, State: st, Site: s, Hosts: newHosts()}, 2); err != nil {
+		if _, err := mirror.Rollback(t.Context(), mirror.Options{
+			Job:   m.Job,
+			State: st,
+			Site:  s,
+			Hosts: newHosts(),
+		}, 2); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -308,7 +324,8 @@ func TestAfterARollbackEverythingIsAsked(t *testing.T) {
 	}
 }
 
-// Before full_runs complete runs have asked for everything, no policy spares anything: one look at a site says nothing of how it changes.
+// Before full_runs complete runs have asked for everything, no policy spares anything: one look at a site
+// says nothing of how it changes.
 func TestFullRunsComeFirst(t *testing.T) {
 	for _, policy := range []string{"adaptive", "near"} {
 		t.Run(policy, func(t *testing.T) {

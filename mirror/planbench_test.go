@@ -66,7 +66,8 @@ func TestOrphansAreKept(t *testing.T) {
 	if err := r.site.Notes.SetFact(orphansFact, []byte("{")); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := loadOrphans(r.site.Notes, r.table.Len(), r.log); err != nil || len(got) != 0 { // they are found again
+	// they are found again
+	if got, err := loadOrphans(r.site.Notes, r.table.Len(), r.log); err != nil || len(got) != 0 {
 		t.Errorf("after damage: %v, %v", got, err)
 	}
 }

@@ -30,8 +30,9 @@ import (
 	"mirrord/store"
 )
 
-// historyServer serves a recorded site as it was at one of its versions, with contents made from what is recorded of them. Every directory has a page
-// of its own that links to what lies in it, and tells no times. Nothing but ETags says that something is as it was.
+// historyServer serves a recorded site as it was at one of its versions, with contents made from what is
+// recorded of them. Every directory has a page of its own that links to what lies in it, and tells no times.
+// Nothing but ETags says that something is as it was.
 type historyServer struct {
 	h        *replay.History
 	at       int
@@ -43,7 +44,13 @@ type historyServer struct {
 }
 
 func newHistoryServer(h *replay.History) *historyServer {
-	s := &historyServer{h: h, at: -1, content: make([]replay.Content, h.Pages()), size: make([]int64, h.Pages()), pages: map[string]replay.Page{}}
+	s := &historyServer{
+		h:       h,
+		at:      -1,
+		content: make([]replay.Content, h.Pages()),
+		size:    make([]int64, h.Pages()),
+		pages:   map[string]replay.Page{},
+	}
 	for p := range replay.Page(h.Pages()) {
 		s.pages["/"+h.Path(p)] = p
 	}
@@ -93,14 +100,15 @@ func (s *historyServer) list(d replay.Dir) bool {
 	return true
 }
 
-// body is what a page holds: a word for its content, no number, because pages that differ in numbers alone are taken for the same; and some more bytes
-// when it is larger.
+// body is what a page holds: a word for its content, no number, because pages that differ in numbers alone
+// are taken for the same; and some more bytes when it is larger.
 func (s *historyServer) body(p replay.Page) string {
 	word := []byte{}
 	for n := s.content[p]; n > 0; n /= 20 {
 		word = append(word, "bcdfghklmnpqrstvwxyz"[n%20], "aeiou"[n%5])
 	}
-	return fmt.Sprintf("<!DOCTYPE html><title>%s</title>%s%s\n", s.h.Path(p), word, strings.Repeat(" and so on", int(min(max(s.size[p], 0), 3000)/10)))
+	return fmt.Sprintf("<!DOCTYPE html><title>%s</title>%s%s\n", s.h.Path(p), word,
+		strings.Repeat(" and so on", int(min(max(s.size[p], 0), 3000)/10)))
 }
 
 func (s *historyServer) get(p string) (body string, ok bool) {
@@ -128,7 +136,8 @@ func (s *historyServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	tag := fmt.Sprintf(`"%x"`, sum[:8])
 	w.Header().Set("ETag", tag)
 	w.Header().Set("Content-Type", "text/html")
-	if p := r.URL.Path; !strings.HasSuffix(p, "/") && strings.Contains(path.Base(p), ".") && !strings.HasSuffix(p, ".html") {
+	if p := r.URL.Path; !strings.HasSuffix(p, "/") && strings.Contains(path.Base(p), ".") &&
+		!strings.HasSuffix(p, ".html") {
 		w.Header().Set("Content-Type", "application/octet-stream")
 	}
 	if r.Header.Get("If-None-Match") == tag {
@@ -138,7 +147,8 @@ func (s *historyServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, body)
 }
 
-// truth is the digest of every file of the version that a job asks for, with a name that needs no escapes; pages of directories are no files.
+// truth is the digest of every file of the version that a job asks for, with a name that needs no escapes;
+// pages of directories are no files.
 func (s *historyServer) truth() map[string][32]byte {
 	out := map[string][32]byte{}
 	for p, n := range s.pages {
@@ -151,14 +161,16 @@ func (s *historyServer) truth() map[string][32]byte {
 
 // oddPath reports whether a path is written in another way in its URL, or is a program's.
 func oddPath(p string) bool {
-	return p == "/robots.txt" || (&url.URL{Path: p}).EscapedPath() != p || strings.ContainsAny(p, "'|^") || slices.Contains([]string{".cgi", ".pl", ".fcgi"}, path.Ext(p)) || strings.Contains(p, "/cgi")
+	return p == "/robots.txt" || (&url.URL{Path: p}).EscapedPath() != p || strings.ContainsAny(p, "'|^") ||
+		slices.Contains([]string{".cgi", ".pl", ".fcgi"}, path.Ext(p)) || strings.Contains(p, "/cgi")
 }
 
 // kept is what syncs under one policy came to.
 type kept struct {
-	policy           policy.Name
-	requests         int64   // that the server saw, after the first sync
-	changes, found   int     // of files from one version to the next, and those of them that the mirror had after the sync
+	policy   policy.Name
+	requests int64 // that the server saw, after the first sync
+	// of files from one version to the next, and those of them that the mirror had after the sync
+	changes, found   int
 	macro            float64 // mean of found of changes over the syncs that had any
 	stale            float64 // mean share of files that are not as they are on the site
 	skipped          int64
@@ -193,7 +205,8 @@ func keep(tb testing.TB, s subject, p policy.Name, syncs int) kept {
 	defer db.Close()
 	j := jobfile.Default(srv.URL + "/")
 	j.FullRuns = 1 // the table is of what is learned from the first sync on
-	j.Policy, j.Polite.Connections, j.Polite.Delay, j.Polite.Factor, j.Polite.MaxDelay, j.Limits.MinFree = p, 8, 0, 0, 0, 0
+	j.Policy, j.Polite.Connections, j.Polite.Delay, j.Polite.Factor, j.Polite.MaxDelay, j.Limits.MinFree = p,
+		8, 0, 0, 0, 0
 	j.Limits.MaxDelete, j.Publish.Keep = 1, "1"
 	client, err := mirror.NewClient(j, mirror.World{LookupEnv: os.LookupEnv, ReadFile: os.ReadFile}, nil)
 	if err != nil {
@@ -210,7 +223,13 @@ func keep(tb testing.TB, s subject, p policy.Name, syncs int) kept {
 			week = week.Add(7 * 24 * time.Hour)
 		}
 		sum, err := mirror.Run(tb.Context(), mirror.Options{
-			Job: j, State: st, Site: db, Fetcher: client, Robots: mirror.NewRobots(j, client, nil), Hosts: new(fetch.Hosts), Now: func() time.Time { return week },
+			Job:     j,
+			State:   st,
+			Site:    db,
+			Fetcher: client,
+			Robots:  mirror.NewRobots(j, client, nil),
+			Hosts:   new(fetch.Hosts),
+			Now:     func() time.Time { return week },
 		})
 		if err != nil || sum.Verdict != mirror.Complete {
 			tb.Fatalf("%s, sync %d: %v, %+v", p, i, err, sum)
@@ -258,28 +277,33 @@ func keep(tb testing.TB, s subject, p policy.Name, syncs int) kept {
 	out.requests = s.count() - before
 	out.stale /= float64(max(out.steps, 1))
 	out.macro /= float64(max(out.withSteps, 1))
-	if _, err := report.Verify(tb.Context(), db, false, func(p store.Problem) { tb.Errorf("%s: verify: %s", p.Subject, p) }); err != nil {
+	if _, err := report.Verify(tb.Context(), db, false, func(p store.Problem) {
+		tb.Errorf("%s: verify: %s", p.Subject, p)
+	}); err != nil {
 		tb.Fatal(err)
 	}
 	return out
 }
 
 // keepAll syncs a site under every policy and prints the table.
-func keepAll(tb testing.TB, name string, syncs int, make func() subject) map[policy.Name]kept {
+func keepAll(tb testing.TB, name string, syncs int, fresh func() subject) map[policy.Name]kept {
 	out := map[policy.Name]kept{}
 	tb.Logf("%s, %d syncs after the first one:", name, syncs-1)
-	tb.Logf("%-9s %9s %8s %8s %8s %8s %8s", "policy", "requests", "of full", "changes", "found", "macro", "stale")
+	tb.Logf("%-9s %9s %8s %8s %8s %8s %8s", "policy", "requests", "of full", "changes", "found",
+		"macro", "stale")
 	for _, p := range []policy.Name{policy.Full, policy.Near, policy.Adaptive} {
-		k := keep(tb, make(), p, syncs)
+		k := keep(tb, fresh(), p, syncs)
 		out[p] = k
 		full := out[policy.Full].requests
-		tb.Logf("%-9s %9d %7.1f%% %8d %7.1f%% %7.1f%% %7.2f%%", p, k.requests, 100*float64(k.requests)/float64(full), k.changes, 100*float64(k.found)/float64(max(k.changes, 1)), 100*k.macro, 100*k.stale)
+		tb.Logf("%-9s %9d %7.1f%% %8d %7.1f%% %7.1f%% %7.2f%%", p, k.requests,
+			100*float64(k.requests)/float64(full), k.changes, 100*float64(k.found)/float64(max(k.changes, 1)),
+			100*k.macro, 100*k.stale)
 	}
 	return out
 }
 
-// ourHistory is a site of ours over 31 weeks: news every week, documentation of three releases of which one is worked on, a reference that is made anew
-// at times, and what hardly ever changes.
+// ourHistory is a site of ours over 31 weeks: news every week, documentation of three releases of which one
+// is worked on, a reference that is made anew at times, and what hardly ever changes.
 func ourHistory(tb testing.TB) *replay.History {
 	rng := rand.New(rand.NewPCG(1996, 2007))
 	var b replay.Builder
@@ -411,8 +435,9 @@ func demoPaths(tb testing.TB) (paths []string) {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// What the policies are worth over HTTP: requests that the server saw, changes that were found, staleness. go test -v shows the table. With MIRRORD_LONG the sites
-// are kept for 30 weeks, a recorded one among them; else those of ours for half as long.
+// What the policies are worth over HTTP: requests that the server saw, changes that were found, staleness. go
+// test -v shows the table. With MIRRORD_LONG the sites are kept for 30 weeks, a recorded one among them; else
+// those of ours for half as long.
 func TestPoliciesOverHTTP(t *testing.T) {
 	t.Parallel()
 	t.Run("ours", func(t *testing.T) {
@@ -457,7 +482,8 @@ func recorded(tb testing.TB, name string) (*replay.History, bool) {
 	return h, true
 }
 
-// wantWorth holds the figures of the policies against one another: full finds everything, and adaptive nearly all for a share of the requests.
+// wantWorth holds the figures of the policies against one another: full finds everything, and adaptive nearly
+// all for a share of the requests.
 func wantWorth(t *testing.T, k map[policy.Name]kept, most, least float64) {
 	t.Helper()
 	full, near, adaptive := k[policy.Full], k[policy.Near], k[policy.Adaptive]

@@ -18,7 +18,10 @@ import (
 )
 
 // inBubble makes a web and a mirror without network, in a bubble of time.
-func inBubble(t *testing.T, toml string, f func(t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror)) {
+func inBubble(
+	t *testing.T, toml string,
+	f func(t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror),
+) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := mirrortest.NewWeb()
@@ -51,7 +54,8 @@ func TestHostDownInTheMiddle(t *testing.T) {
 				fmt.Fprintf(rw, "<title>%s</title>new", p)
 			}})
 		}
-		w.Set(home+"/favicon.ico", mirrortest.Page{Handle: func(rw http.ResponseWriter, r *http.Request) { // an answer to it would say that the host is up
+		// an answer to it would say that the host is up
+		w.Set(home+"/favicon.ico", mirrortest.Page{Handle: func(rw http.ResponseWriter, r *http.Request) {
 			if n.Load() > 20 && down {
 				panic(http.ErrAbortHandler)
 			}
@@ -140,13 +144,16 @@ func TestNotAskedIsNotWaitedFor(t *testing.T) {
 	})
 }
 
-// The default politeness: at most two connections, a quarter of a second apart, and never faster than the host answers.
+// The default politeness: at most two connections, a quarter of a second apart, and never faster than the
+// host answers.
 func TestDefaultPoliteness(t *testing.T) {
-	toml := with(`polite.delay = "250ms"`, "polite.connections = 2", "polite.factor = 1.0", `polite.max_delay = "1m"`)
+	toml := with(`polite.delay = "250ms"`, "polite.connections = 2", "polite.factor = 1.0",
+		`polite.max_delay = "1m"`)
 	inBubble(t, toml, func(t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror) {
 		hub(w, 40)
 		for i := range 40 {
-			w.Set(fmt.Sprintf("%s/page%02d.html", home, i), mirrortest.HTML(fmt.Sprint(i), `<img src="http://cdn.example.org/1.png">`))
+			w.Set(fmt.Sprintf("%s/page%02d.html", home, i),
+				mirrortest.HTML(fmt.Sprint(i), `<img src="http://cdn.example.org/1.png">`))
 		}
 		w.Set("http://cdn.example.org/1.png", mirrortest.Page{Body: "1"})
 		fake.Takes = 400 * time.Millisecond

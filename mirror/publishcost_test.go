@@ -44,8 +44,20 @@ func newBigSite(tb testing.TB, n int) *bigSite {
 	j := jobfile.Default("http://tree.example.org/some/folder/of/the/site/page-0.html")
 	j.Policy = policy.Full
 	j.ObeyRobots, j.Polite.Connections, j.Polite.Delay, j.Polite.Factor = false, 16, 0, 0
-	b := &bigSite{tb: tb, job: j, st: st, s: s, n: n}
-	sum, err := mirror.Run(context.Background(), mirror.Options{Job: j, State: st, Site: s, Fetcher: treeSite{n}, Hosts: new(fetch.Hosts)})
+	b := &bigSite{
+		tb:  tb,
+		job: j,
+		st:  st,
+		s:   s,
+		n:   n,
+	}
+	sum, err := mirror.Run(context.Background(), mirror.Options{
+		Job:     j,
+		State:   st,
+		Site:    s,
+		Fetcher: treeSite{n},
+		Hosts:   new(fetch.Hosts),
+	})
 	if err != nil || sum.Verdict != mirror.Complete || sum.Files != n {
 		tb.Fatalf("run over %d pages: %v, %+v", n, err, sum)
 	}
@@ -75,7 +87,14 @@ func (b *bigSite) change(page, version int) {
 	at := bytes.Index(body, []byte("</title>")) - 1
 	body[at] = 'a' + byte(version%26)
 	rec.Digest, rec.Changed, rec.Outcome = sha256.Sum256(body), version, site.Fetched
-	if rec.At, err = b.s.Frames.AppendFrame(b.s.Frames.NewFrameWriter(), store.FrameMeta{ID: rec.ID, URL: rec.URL.String(), MIME: rec.MIME, Charset: rec.Charset, Size: rec.Size, Format: rec.Format}, fr.Links, body); err != nil {
+	if rec.At, err = b.s.Frames.AppendFrame(b.s.Frames.NewFrameWriter(), store.FrameMeta{
+		ID:      rec.ID,
+		URL:     rec.URL.String(),
+		MIME:    rec.MIME,
+		Charset: rec.Charset,
+		Size:    rec.Size,
+		Format:  rec.Format,
+	}, fr.Links, body); err != nil {
 		b.tb.Fatal(err)
 	}
 	known, err := b.s.Records.Known()
@@ -90,13 +109,19 @@ func (b *bigSite) change(page, version int) {
 // publish settles and publishes what is stored.
 func (b *bigSite) publish(version int) {
 	b.tb.Helper()
-	sum, err := mirror.Run(context.Background(), mirror.Options{Job: b.job, State: b.st, Site: b.s, NoFetch: true})
+	sum, err := mirror.Run(context.Background(), mirror.Options{
+		Job:     b.job,
+		State:   b.st,
+		Site:    b.s,
+		NoFetch: true,
+	})
 	if err != nil || !sum.Published || sum.Version != version || sum.Changed != 1 {
 		b.tb.Fatalf("publish version %d: %v, %+v", version, err, sum)
 	}
 }
 
-// statuses are the times of the last change of the inodes of both trees, in nanoseconds: a file that was made, linked or unlinked has a new one.
+// statuses are the times of the last change of the inodes of both trees, in nanoseconds: a file that was
+// made, linked or unlinked has a new one.
 func (b *bigSite) statuses() map[string]int64 {
 	b.tb.Helper()
 	out := map[string]int64{}
@@ -117,7 +142,8 @@ func (b *bigSite) statuses() map[string]int64 {
 	return out
 }
 
-// A version with one changed page touches that page and the two files that describe the version, and nothing else of the site.
+// A version with one changed page touches that page and the two files that describe the version, and nothing
+// else of the site.
 func TestPublishTouchesOnlyWhatChanged(t *testing.T) {
 	b := newBigSite(t, 3000)
 	b.change(17, 2)
@@ -136,16 +162,16 @@ func TestPublishTouchesOnlyWhatChanged(t *testing.T) {
 				touched = append(touched, filepath.Base(p))
 			}
 		}
-		// phm.json and phm.files; the changed page, and its other name in the live tree; the page that the version before had changed, which
-		// is linked and so touched in both trees.
+		// phm.json and phm.files; the changed page, and its other name in the live tree; the page that the version
+		// before had changed, which is linked and so touched in both trees.
 		if len(touched) != 2+2+2 || len(after) != len(before) {
 			t.Errorf("version %d touched %d files: %q", v, len(touched), touched)
 		}
 	}
 }
 
-// BenchmarkPublishOnePage is what it costs to publish a site of 100 000 files of which one has changed: settling, relocation, the file
-// table and the move of the link.
+// BenchmarkPublishOnePage is what it costs to publish a site of 100 000 files of which one has changed:
+// settling, relocation, the file table and the move of the link.
 func BenchmarkPublishOnePage(b *testing.B) {
 	s := newBigSite(b, 100_000)
 	s.change(1, 2)

@@ -28,13 +28,19 @@ type world struct {
 }
 
 func newWorld(seed uint64) *world {
-	x := &world{rnd: rand.New(rand.NewPCG(seed, 7)), w: mirrortest.NewWeb(), pages: map[string]mirrortest.Page{}, leads: map[string]string{}}
+	x := &world{
+		rnd:   rand.New(rand.NewPCG(seed, 7)),
+		w:     mirrortest.NewWeb(),
+		pages: map[string]mirrortest.Page{},
+		leads: map[string]string{},
+	}
 	x.paths = []string{"/"}
 	for i := range 25 {
 		x.paths = append(x.paths, fmt.Sprintf("/p%d.html", i))
 	}
 	for i := range 6 {
-		x.paths = append(x.paths, fmt.Sprintf("/i%d.png", i), fmt.Sprintf("/s%d.css", i), fmt.Sprintf("/dir%d", i), fmt.Sprintf("/dir%d/", i), fmt.Sprintf("/dir%d/x?q=%d", i, i))
+		x.paths = append(x.paths, fmt.Sprintf("/i%d.png", i), fmt.Sprintf("/s%d.css", i), fmt.Sprintf("/dir%d", i),
+			fmt.Sprintf("/dir%d/", i), fmt.Sprintf("/dir%d/x?q=%d", i, i))
 	}
 	for _, p := range x.paths {
 		x.change(p)
@@ -65,7 +71,10 @@ func (x *world) change(p string) {
 		page = x.document(p)
 		page.Header["X-Robots-Tag"] = "noarchive"
 	default:
-		page = mirrortest.Page{Body: fmt.Sprint("plain ", x.n), Header: map[string]string{"Content-Type": "application/octet-stream"}}
+		page = mirrortest.Page{
+			Body:   fmt.Sprint("plain ", x.n),
+			Header: map[string]string{"Content-Type": "application/octet-stream"},
+		}
 	}
 	x.leads[p] = leads
 	x.set(p, page)
@@ -84,13 +93,17 @@ func (x *world) document(p string) mirrortest.Page {
 	case strings.HasSuffix(p, ".png"):
 		return mirrortest.Page{Body: fmt.Sprint("png ", x.n), Header: map[string]string{}}
 	case strings.HasSuffix(p, ".css"):
-		return mirrortest.Page{Body: fmt.Sprintf("@import %q; b { background: url(%s); order: %d }", x.any(), x.any(), x.n), Header: map[string]string{}}
+		return mirrortest.Page{
+			Body:   fmt.Sprintf("@import %q; b { background: url(%s); order: %d }", x.any(), x.any(), x.n),
+			Header: map[string]string{},
+		}
 	}
 	var b strings.Builder
 	for range 1 + x.rnd.IntN(4) {
 		fmt.Fprintf(&b, "<a href=%q>x</a> <img src=%q>\n", x.any()+"#f", x.any())
 	}
-	fmt.Fprintf(&b, "<link rel=stylesheet href=%q> <a rel=nofollow href=%q>n</a> <link rel=canonical href=%q>", x.any(), x.any(), x.any())
+	fmt.Fprintf(&b, "<link rel=stylesheet href=%q> <a rel=nofollow href=%q>n</a> <link rel=canonical href=%q>",
+		x.any(), x.any(), x.any())
 	both := x.any() // a link, too: what only a script names may be found later by the old mirror
 	fmt.Fprintf(&b, "<a href=%q>x</a><script>f(%q, %q)</script>", both, both, home+both)
 	if x.rnd.IntN(8) == 0 {
@@ -146,7 +159,9 @@ func (x *world) run(m *mirrortest.Mirror, fail float64) *mirror.Summary {
 	if fail > 0 {
 		for _, p := range x.paths {
 			if p != "/" && x.rnd.Float64() < fail {
-				x.w.Set(home+p, mirrortest.Page{Handle: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }})
+				x.w.Set(home+p, mirrortest.Page{Handle: func(http.ResponseWriter, *http.Request) {
+					panic(http.ErrAbortHandler)
+				}})
 			}
 		}
 		defer func() {
@@ -160,8 +175,8 @@ func (x *world) run(m *mirrortest.Mirror, fail float64) *mirror.Summary {
 
 const worldJob = `limits.max_delete = 1.0`
 
-// TestIncrementalIsAsFresh lets random sites evolve, with failures in between, and holds what repeated runs make of them against a mirror
-// that is made anew: the same URLs, and the same bytes behind them.
+// TestIncrementalIsAsFresh lets random sites evolve, with failures in between, and holds what repeated runs
+// make of them against a mirror that is made anew: the same URLs, and the same bytes behind them.
 func TestIncrementalIsAsFresh(t *testing.T) {
 	t.Parallel()
 	for seed := range sized[uint64](4, 40) {
@@ -226,7 +241,8 @@ func (x *world) cut(t *testing.T, m *mirrortest.Mirror) {
 	}
 }
 
-// sameMirror compares by URL: a URL that came later than another one with the same preferred name has another path, for ever.
+// sameMirror compares by URL: a URL that came later than another one with the same preferred name has another
+// path, for ever.
 func sameMirror(t *testing.T, a, b *mirrortest.Mirror) bool {
 	t.Helper()
 	left, right := a.ByURL(), b.ByURL()

@@ -12,8 +12,8 @@ import (
 	"mirrord/mirror"
 )
 
-// TestCircleKeepsTheOldCopy: pages that come to redirect to themselves, or to one another, are failures run after run; the copies stay, with
-// what only they link to, and no request is wasted on a second look.
+// TestCircleKeepsTheOldCopy: pages that come to redirect to themselves, or to one another, are failures run
+// after run; the copies stay, with what only they link to, and no request is wasted on a second look.
 func TestCircleKeepsTheOldCopy(t *testing.T) {
 	t.Parallel()
 	w := mirrortest.Start(t)
@@ -50,7 +50,11 @@ func TestCircleKeepsTheOldCopy(t *testing.T) {
 			}
 		}
 		outcomes := m.Outcomes()
-		for name, want := range map[string]string{"page00": "failed: status 302 to itself", "page01": "failed: redirects in a circle: ", "page02": "failed: redirects in a circle: "} {
+		for name, want := range map[string]string{
+			"page00": "failed: status 302 to itself",
+			"page01": "failed: redirects in a circle: ",
+			"page02": "failed: redirects in a circle: ",
+		} {
 			if got := outcomes[home+"/"+name+".html"]; !strings.Contains(got, want) {
 				t.Errorf("run %d: %s is %q, want %q", run, name, got, want)
 			}
@@ -70,8 +74,8 @@ func TestCircleKeepsTheOldCopy(t *testing.T) {
 	}
 }
 
-// TestCircleUnderNewRules: the copy of a page that redirects in a circle is read again when the rules of the job change, as that of any page
-// that fails, and what it links to is requested in the same run.
+// TestCircleUnderNewRules: the copy of a page that redirects in a circle is read again when the rules of the
+// job change, as that of any page that fails, and what it links to is requested in the same run.
 func TestCircleUnderNewRules(t *testing.T) {
 	t.Parallel()
 	w := mirrortest.Start(t)
@@ -93,13 +97,15 @@ func TestCircleUnderNewRules(t *testing.T) {
 		t.Errorf("files %q, page01 %q: %s", m.Paths(), tree["page01.html"], mirrortest.Text(s))
 	}
 	for _, name := range []string{"page01", "page02"} {
-		if got, want := m.Outcomes()[home+"/"+name+".html"], "failed: redirects in a circle: "; !strings.Contains(got, want) {
+		if got, want := m.Outcomes()[home+"/"+name+".html"],
+			"failed: redirects in a circle: "; !strings.Contains(got, want) {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}
 	}
 }
 
-// TestRedirectTurnsAround: a redirect whose target changes places with it is no circle, whichever is asked first.
+// TestRedirectTurnsAround: a redirect whose target changes places with it is no circle, whichever is asked
+// first.
 func TestRedirectTurnsAround(t *testing.T) {
 	t.Parallel()
 	w := mirrortest.Start(t)
@@ -119,8 +125,9 @@ func TestRedirectTurnsAround(t *testing.T) {
 	}
 }
 
-// TestCookieWalls: with auth.cookies a page that redirects to itself, or to a checkpoint that leads back, and sets a cookie is asked once more;
-// at the first run and when the wall comes up around pages that are known. Without, and when the cookie does not help, it is a failure.
+// TestCookieWalls: with auth.cookies a page that redirects to itself, or to a checkpoint that leads back, and
+// sets a cookie is asked once more; at the first run and when the wall comes up around pages that are known.
+// Without, and when the cookie does not help, it is a failure.
 func TestCookieWalls(t *testing.T) {
 	t.Parallel()
 	const pages = 3
@@ -152,17 +159,23 @@ func TestCookieWalls(t *testing.T) {
 		name                      string
 		cookies, open, checkpoint bool
 	}{
-		{"itself", true, true, false}, {"itself, no cookies kept", false, true, false}, {"itself, never open", true, false, false},
-		{"checkpoint", true, true, true}, {"checkpoint, no cookies kept", false, true, true}, {"checkpoint, never open", true, false, true},
+		{"itself", true, true, false}, {"itself, no cookies kept", false, true, false},
+		{"itself, never open", true, false, false},
+		{"checkpoint", true, true, true}, {"checkpoint, no cookies kept", false, true, true},
+		{"checkpoint, never open", true, false, true},
 	} {
 		for _, known := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, known %t", c.name, known), func(t *testing.T) {
 				t.Parallel()
 				w := mirrortest.Start(t)
 				hub(w, 12)
-				m := mirrortest.New(t, w, job(fmt.Sprintf("auth.cookies = %t\nlimits.max_failures = \"100%%\"", c.cookies)))
+				m := mirrortest.New(t, w,
+					job(fmt.Sprintf("auth.cookies = %t\nlimits.max_failures = \"100%%\"", c.cookies)))
 				for i := range pages {
-					w.Set(fmt.Sprintf("%s/page%02d.html", home, i), mirrortest.Page{Header: map[string]string{"Content-Type": "text/html"}, Body: body(i)})
+					w.Set(fmt.Sprintf("%s/page%02d.html", home, i), mirrortest.Page{
+						Header: map[string]string{"Content-Type": "text/html"},
+						Body:   body(i),
+					})
 				}
 				if known {
 					wantVerdict(t, m.Run(), mirror.Complete, true)
@@ -181,7 +194,7 @@ func TestCookieWalls(t *testing.T) {
 				asked := w.Asked()
 				for i := range pages {
 					u := fmt.Sprintf("%s/page%02d.html", home, i)
-					if n := asked[u]; n > 2 || n > 1 && !c.cookies || n < 2 && c.cookies && !c.open {
+					if n := asked[u]; n > 2 || (n > 1 && !c.cookies) || (n < 2 && c.cookies && !c.open) {
 						t.Errorf("%s was asked %d times", u, n)
 					}
 					has := strings.Contains(m.Tree()[fmt.Sprintf("page%02d.html", i)], "behind the wall")

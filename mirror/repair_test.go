@@ -25,8 +25,8 @@ const (
 	twinBase   = "http://twin.example.org/copies/m/"
 )
 
-// offsiteWorld is a site whose pages link to a manual on another host, of which a third host has a copy. Both are mirrored on the state of m, and a test found
-// them to be interchangeable.
+// offsiteWorld is a site whose pages link to a manual on another host, of which a third host has a copy. Both
+// are mirrored on the state of m, and a test found them to be interchangeable.
 type offsiteWorld struct {
 	*mirrortest.Web
 	m  *mirrortest.Mirror
@@ -41,7 +41,8 @@ func newOffsiteWorld(t *testing.T) *offsiteWorld {
 			w.Set(twinBase+p[1:], page)
 		}
 	}
-	w.Set(home+"/", mirrortest.HTML("Home", `<a href="a.html">a</a> <a href="b.html">b</a> <img src="`+manualBase+`logo.png">`))
+	w.Set(home+"/", mirrortest.HTML("Home", `<a href="a.html">a</a> <a href="b.html">b</a> <img src="`+
+		manualBase+`logo.png">`))
 	w.Set(home+"/a.html", mirrortest.HTML("A", `<link rel="canonical" href="`+manualBase+`p03.html"><a href="`+manualBase+`p03.html#top">3</a> <a href='`+manualBase+`p04.html'>4</a>
 		<a href=`+manualBase+`p05.html>5</a> <a href="//manual.example.org/m/p03.html">3</a> <form action="`+manualBase+`p03.html"></form>`))
 	w.Set(home+"/b.html", mirrortest.HTML("B", `<a href="`+manualBase+`p06.html">6</a>`))
@@ -54,7 +55,15 @@ func newOffsiteWorld(t *testing.T) *offsiteWorld {
 func (w *offsiteWorld) pair(t *testing.T) {
 	t.Helper()
 	st := reopen(t, w.m.Dir)
-	if err := errors.Join(st.SavePair(store.PairRecord{Base1: manualBase, Base2: twinBase, Tested: w.at, Level: "1", Mirrors: true, Confident: true, Equal: true}), st.Close()); err != nil {
+	if err := errors.Join(st.SavePair(store.PairRecord{
+		Base1:     manualBase,
+		Base2:     twinBase,
+		Tested:    w.at,
+		Level:     "1",
+		Mirrors:   true,
+		Confident: true,
+		Equal:     true,
+	}), st.Close()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -106,8 +115,11 @@ func TestRepairOfLinksToOtherSites(t *testing.T) {
 	}
 	tree := w.m.Tree()
 	a := tree["a.html"]
-	for _, want := range []string{`<a href="` + twinBase + `p03.html#top">3</a>`, `<a href='` + manualBase + `p04.html'>`, `<a href=` + manualBase + `p05.html>`, `<a href="` + twinBase + `p03.html">3</a>`,
-		`<link rel="canonical" href="` + manualBase + `p03.html">`, `<form action="` + manualBase + `p03.html">`} {
+	for _, want := range []string{
+		`<a href="` + twinBase + `p03.html#top">3</a>`, `<a href='` + manualBase + `p04.html'>`,
+		`<a href=` + manualBase + `p05.html>`, `<a href="` + twinBase + `p03.html">3</a>`,
+		`<link rel="canonical" href="` + manualBase + `p03.html">`, `<form action="` + manualBase + `p03.html">`,
+	} {
 		if !strings.Contains(a, want) {
 			t.Errorf("no %s in\n%s", want, a)
 		}
@@ -121,11 +133,15 @@ func TestRepairOfLinksToOtherSites(t *testing.T) {
 		At           int
 		Was, To, Why string
 	}
-	if err := json.Unmarshal(f.Extra["mirrord.repaired"], &links); err != nil || len(links) != 2 || links[0].Was != manualBase+"p03.html" || links[0].To != twinBase+"p03.html" ||
-		links[0].Why != "status 404 by the mirror of manual" || len(f.Edits) != 3 || f.Edits[1].Kind != "repair" || f.Edits[1].At != int64(links[0].At) {
+	if err := json.Unmarshal(f.Extra["mirrord.repaired"], &links); err != nil || len(links) != 2 ||
+		links[0].Was != manualBase+"p03.html" || links[0].To != twinBase+"p03.html" ||
+		links[0].Why != "status 404 by the mirror of manual" || len(f.Edits) != 3 || f.Edits[1].Kind != "repair" ||
+		f.Edits[1].At != int64(links[0].At) {
 		t.Errorf("the file table says %+v, %s, %v", f.Edits, f.Extra["mirrord.repaired"], err)
 	}
-	if x := explanation(t, w.m, manualBase+"p03.html"); !strings.Contains(strings.Join(x.Rules, "\n"), "repair: links to it on 1 page lead to "+twinBase+"p03.html, because it is broken: status 404 by the mirror of manual") {
+	if x := explanation(t, w.m, manualBase+"p03.html"); !strings.Contains(strings.Join(x.Rules, "\n"),
+		"repair: links to it on 1 page lead to "+twinBase+
+			"p03.html, because it is broken: status 404 by the mirror of manual") {
 		t.Errorf("explained as %q", x.Rules)
 	}
 
@@ -140,7 +156,8 @@ func TestRepairOfLinksToOtherSites(t *testing.T) {
 	w.Set(home+"/a.html", mirrortest.HTML("A", `news <a href="`+manualBase+`p03.html">3</a>`))
 	s = w.m.Run()
 	wantVerdict(t, s, mirror.Complete, true)
-	if tree := w.m.Tree(); !strings.Contains(tree["a.html"], `news <a href="`+twinBase+`p03.html">`) || s.RepairedLinks != 1 {
+	if tree := w.m.Tree(); !strings.Contains(tree["a.html"], `news <a href="`+twinBase+`p03.html">`) ||
+		s.RepairedLinks != 1 {
 		t.Errorf("%d links repaired: %s", s.RepairedLinks, tree["a.html"])
 	}
 
@@ -148,7 +165,8 @@ func TestRepairOfLinksToOtherSites(t *testing.T) {
 	w.Set(manualBase+"p03.html", handbook(12)["/p03.html"])
 	s = w.all(t)
 	wantVerdict(t, s, mirror.Complete, true)
-	if tree := w.m.Tree(); !strings.Contains(tree["a.html"], `news <a href="`+manualBase+`p03.html">`) || s.RepairedLinks != 0 {
+	if tree := w.m.Tree(); !strings.Contains(tree["a.html"], `news <a href="`+manualBase+`p03.html">`) ||
+		s.RepairedLinks != 0 {
 		t.Errorf("%d links repaired: %s", s.RepairedLinks, tree["a.html"])
 	}
 
@@ -178,7 +196,12 @@ func TestRollbackOfRepairedLinks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := mirror.Rollback(context.Background(), mirror.Options{Job: w.m.Job, State: st, Site: site, Now: w.m.Now}, 1+i%2)
+		s, err := mirror.Rollback(context.Background(), mirror.Options{
+			Job:   w.m.Job,
+			State: st,
+			Site:  site,
+			Now:   w.m.Now,
+		}, 1+i%2)
 		if err = errors.Join(err, site.Close()); err != nil || !s.Published {
 			t.Fatal(err, s)
 		}
@@ -223,7 +246,10 @@ func TestRepairOfLinksEnds(t *testing.T) {
 		"nothing":         {func(*offsiteWorld, *testing.T) {}, true, ""},
 		"not wanted":      {func(w *offsiteWorld, _ *testing.T) { w.m.Set("repair", "false") }, false, ""},
 		"no longer equal": {func(w *offsiteWorld, t *testing.T) { w.unpair(t, "mismatch") }, false, ""},
-		"test too old":    {func(w *offsiteWorld, t *testing.T) { w.at = w.at.Add(31 * 24 * time.Hour); w.all(t) }, false, ""},
+		"test too old": {func(w *offsiteWorld, t *testing.T) {
+			w.at = w.at.Add(31 * 24 * time.Hour)
+			w.all(t)
+		}, false, ""},
 		"copy is gone": {func(w *offsiteWorld, t *testing.T) {
 			w.Set(twinBase+"p03.html", mirrortest.Status(404))
 			wantVerdict(t, w.runTwin(t), mirror.Complete, true)
@@ -236,7 +262,9 @@ func TestRepairOfLinksEnds(t *testing.T) {
 			}
 			t.Cleanup(func() { s.Close() })
 		}, true, "the mirror of manual cannot be read now, and links that this concerns stay as they are"},
-		"suspicious": {func(w *offsiteWorld, t *testing.T) { w.addRun(t, "manual", "suspicious", mirror.Summary{Requests: 5}) }, true, "was suspicious"},
+		"suspicious": {func(w *offsiteWorld, t *testing.T) {
+			w.addRun(t, "manual", "suspicious", mirror.Summary{Requests: 5})
+		}, true, "was suspicious"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := startOffsite(t)
@@ -267,7 +295,12 @@ func TestRepairOfLinksEnds(t *testing.T) {
 
 func (w *offsiteWorld) unpair(t *testing.T, level string) {
 	st := reopen(t, w.m.Dir)
-	if err := errors.Join(st.SavePair(store.PairRecord{Base1: manualBase, Base2: twinBase, Tested: w.at, Level: level}), st.Close()); err != nil {
+	if err := errors.Join(st.SavePair(store.PairRecord{
+		Base1:  manualBase,
+		Base2:  twinBase,
+		Tested: w.at,
+		Level:  level,
+	}), st.Close()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -280,12 +313,19 @@ func (w *offsiteWorld) addRun(t *testing.T, name, verdict string, sum mirror.Sum
 		t.Fatal(err)
 	}
 	st := reopen(t, w.m.Dir)
-	if err := errors.Join(st.AddRun(store.RunRecord{Site: name, Started: w.at, Ended: w.at, Verdict: verdict, Summary: data}), st.Close()); err != nil {
+	if err := errors.Join(st.AddRun(store.RunRecord{
+		Site:    name,
+		Started: w.at,
+		Ended:   w.at,
+		Verdict: verdict,
+		Summary: data,
+	}), st.Close()); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// A host that has not answered in any run of a week is broken as a whole; one that did not answer for a night is not.
+// A host that has not answered in any run of a week is broken as a whole; one that did not answer for a night
+// is not.
 func TestRepairOfLinksToASilentHost(t *testing.T) {
 	w := startOffsite(t)
 	for p := range handbook(12) {
@@ -303,7 +343,8 @@ func TestRepairOfLinksToASilentHost(t *testing.T) {
 			t.Errorf("after %d days: %d links repaired, want %d\n%s", 2*i+2, s.RepairedLinks, want, mirrortest.Text(s))
 		}
 	}
-	if tree := w.m.Tree(); !strings.Contains(tree["b.html"], twinBase+"p06.html") || !strings.Contains(tree["a.html"], manualBase+"p05.html") {
+	if tree := w.m.Tree(); !strings.Contains(tree["b.html"], twinBase+"p06.html") ||
+		!strings.Contains(tree["a.html"], manualBase+"p05.html") {
 		t.Errorf("%s\n%s", tree["a.html"], tree["b.html"])
 	}
 }
@@ -320,7 +361,8 @@ func TestRepairOfLinksThatFail(t *testing.T) {
 		w.at = w.at.Add(time.Hour)
 		w.all(t)
 	}
-	if a := w.m.Tree()["a.html"]; strings.Contains(a, twinBase+"p03.html") || !strings.Contains(a, twinBase+"p04.html") {
+	if a := w.m.Tree()["a.html"]; strings.Contains(a, twinBase+"p03.html") ||
+		!strings.Contains(a, twinBase+"p04.html") {
 		t.Error(a)
 	}
 }
@@ -336,8 +378,8 @@ func TestRepairCostsNothingUnlessItIsOn(t *testing.T) {
 	})
 }
 
-// BenchmarkRepairPass publishes a site of 20 000 pages of which one has changed, when what is known of broken pages has changed too: the links of all documents
-// are read. "known" is the same without news.
+// BenchmarkRepairPass publishes a site of 20 000 pages of which one has changed, when what is known of broken
+// pages has changed too: the links of all documents are read. "known" is the same without news.
 func BenchmarkRepairPass(b *testing.B) {
 	s := newBigSite(b, 20_000)
 	s.job.Repair = true
@@ -351,7 +393,15 @@ func BenchmarkRepairPass(b *testing.B) {
 	manual := func() { runNamed(b, w, m, "manual", fmt.Sprintf("url = %q\n", manualBase)) }
 	manual()
 	runNamed(b, w, m, "twin", fmt.Sprintf("url = %q\n", twinBase))
-	if err := s.st.SavePair(store.PairRecord{Base1: manualBase, Base2: twinBase, Tested: time.Now(), Level: "1", Mirrors: true, Confident: true, Equal: true}); err != nil {
+	if err := s.st.SavePair(store.PairRecord{
+		Base1:     manualBase,
+		Base2:     twinBase,
+		Tested:    time.Now(),
+		Level:     "1",
+		Mirrors:   true,
+		Confident: true,
+		Equal:     true,
+	}); err != nil {
 		b.Fatal(err)
 	}
 	v := 2

@@ -24,7 +24,8 @@ func TestRepairWithADamagedNeighbour(t *testing.T) {
 	w := startOffsite(t)
 	w.Set(manualBase+"p03.html", mirrortest.Status(404))
 	wantVerdict(t, w.all(t), mirror.Complete, true)
-	if err := os.WriteFile(filepath.Join(w.m.Dir, "sites/twin/site.db"), []byte(strings.Repeat("no database", 10_000)), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(w.m.Dir, "sites/twin/site.db"),
+		[]byte(strings.Repeat("no database", 10_000)), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	w.Set(home+"/b.html", mirrortest.HTML("B", `news <a href="`+manualBase+`p03.html">3</a>`))
@@ -36,7 +37,8 @@ func TestRepairWithADamagedNeighbour(t *testing.T) {
 	}
 }
 
-// A site that copies another one does not say what is found at the paths that the other loses, unless a job names it.
+// A site that copies another one does not say what is found at the paths that the other loses, unless a job
+// names it.
 func TestRepairByACopyThatWasAnother(t *testing.T) {
 	for _, c := range [][2]bool{{false, false}, {false, true}, {true, false}} {
 		named, compacted := c[0], c[1]
@@ -51,7 +53,16 @@ func TestRepairByACopyThatWasAnother(t *testing.T) {
 				w.Set(manualBase+p+".html", mirrortest.Status(404))
 			}
 			st := reopen(t, w.m.Dir)
-			if err := errors.Join(st.SavePair(store.PairRecord{Base1: manualBase, Base2: twinBase, Tested: w.at, Level: "1", Mirrors: true, Confident: true, Equal: true, Named: named}), st.Close()); err != nil {
+			if err := errors.Join(st.SavePair(store.PairRecord{
+				Base1:     manualBase,
+				Base2:     twinBase,
+				Tested:    w.at,
+				Level:     "1",
+				Mirrors:   true,
+				Confident: true,
+				Equal:     true,
+				Named:     named,
+			}), st.Close()); err != nil {
 				t.Fatal(err)
 			}
 			w.runManual(t)
@@ -91,7 +102,8 @@ func TestRepairOfWhatCameBack(t *testing.T) {
 	wantVerdict(t, w.all(t), mirror.Complete, true)
 	w.Set(manualBase+"p03.html", handbook(12)["/p03.html"])
 	w.at = w.at.Add(time.Hour)
-	wantVerdict(t, runNamed(t, w.Web, w.m, "again", fmt.Sprintf("url = %q\n", manualBase)), mirror.Complete, true)
+	wantVerdict(t, runNamed(t, w.Web, w.m, "again", fmt.Sprintf("url = %q\n", manualBase)),
+		mirror.Complete, true)
 	wantVerdict(t, w.m.Run(), mirror.Complete, true)
 	if a := w.m.Tree()["a.html"]; strings.Contains(a, twinBase) {
 		t.Error(a)
@@ -123,7 +135,11 @@ func TestRepairOfLinksToASilentHostThatIsAskedOften(t *testing.T) {
 	w := startOffsite(t)
 	for i := range 8 * 24 {
 		w.at = w.at.Add(time.Hour)
-		w.addRun(t, "manual", "partial", mirror.Summary{Run: 10 + i, Requests: 5, Down: []string{"manual.example.org"}})
+		w.addRun(t, "manual", "partial", mirror.Summary{
+			Run:      10 + i,
+			Requests: 5,
+			Down:     []string{"manual.example.org"},
+		})
 		if i == 100 {
 			wantVerdict(t, w.m.Run(), mirror.Complete, false)
 		}
@@ -135,10 +151,14 @@ func TestRepairOfLinksToASilentHostThatIsAskedOften(t *testing.T) {
 	}
 }
 
-// Of many copies of one site, and of directories within directories, the best pair cures, and records are read once.
+// Of many copies of one site, and of directories within directories, the best pair cures, and records are
+// read once.
 func TestRepairByNestedPairs(t *testing.T) {
 	w := startOffsite(t)
-	for i, p := range []store.PairRecord{{Base1: "http://manual.example.org/", Base2: "http://twin.example.org/copies/", Level: "2"}, {Base1: "http://nowhere.example.org/m/", Base2: manualBase, Level: "1"}} {
+	for i, p := range []store.PairRecord{
+		{Base1: "http://manual.example.org/", Base2: "http://twin.example.org/copies/", Level: "2"},
+		{Base1: "http://nowhere.example.org/m/", Base2: manualBase, Level: "1"},
+	} {
 		p.Tested, p.Mirrors, p.Confident, p.Equal, p.Named = w.at, true, true, true, true
 		st := reopen(t, w.m.Dir)
 		if err := errors.Join(st.SavePair(p), st.Close()); err != nil {
@@ -153,7 +173,8 @@ func TestRepairByNestedPairs(t *testing.T) {
 	}
 }
 
-// The site's author mends one of two links as it was repaired: the page has the same bytes as before, but of another source, and its version is to be made anew of that.
+// The site's author mends one of two links as it was repaired: the page has the same bytes as before, but of
+// another source, and its version is to be made anew of that.
 func TestRepairOfAPageThatWasMendedInPart(t *testing.T) {
 	w := startOffsite(t)
 	page := func(first string) mirrortest.Page {
@@ -183,7 +204,8 @@ func TestRepairOfAPageThatWasMendedInPart(t *testing.T) {
 	wantVerdict(t, w.m.Run(), mirror.Complete, false)
 }
 
-// A version that comes back has its repaired links, though the copy that one of them leads to has become a file of the mirror since, or was one.
+// A version that comes back has its repaired links, though the copy that one of them leads to has become a
+// file of the mirror since, or was one.
 func TestRollbackOfALinkToWhatIsKnownSince(t *testing.T) {
 	w := startOffsite(t)
 	w.Set(manualBase+"logo.png", mirrortest.Status(404))
@@ -194,7 +216,8 @@ func TestRollbackOfALinkToWhatIsKnownSince(t *testing.T) {
 		t.Fatal(two)
 	}
 	w.m.Set("requisites", "any")
-	w.Set(home+"/", mirrortest.HTML("Home", `<a href="a.html">a</a> <a href="b.html">b</a> <img src="`+twinBase+`logo.png">`))
+	w.Set(home+"/", mirrortest.HTML("Home", `<a href="a.html">a</a> <a href="b.html">b</a> <img src="`+twinBase+
+		`logo.png">`))
 	w.Set(home+"/b.html", mirrortest.HTML("B", `news <a href="`+manualBase+`logo.png">the logo</a>`))
 	wantVerdict(t, w.m.Run(), mirror.Complete, true)
 	st := reopen(t, w.m.Dir)
@@ -202,7 +225,12 @@ func TestRollbackOfALinkToWhatIsKnownSince(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := mirror.Rollback(context.Background(), mirror.Options{Job: w.m.Job, State: st, Site: site, Now: w.m.Now}, 2)
+	s, err := mirror.Rollback(context.Background(), mirror.Options{
+		Job:   w.m.Job,
+		State: st,
+		Site:  site,
+		Now:   w.m.Now,
+	}, 2)
 	if err = errors.Join(err, site.Close()); err != nil || !s.Published {
 		t.Fatal(err, s)
 	}
@@ -225,10 +253,19 @@ func TestRepairWhileOneMirrorIsWritten(t *testing.T) {
 		runNamed(t, w.Web, w.m, "guide-copy", fmt.Sprintf("url = %q\n", guideCopy))
 	}
 	st := reopen(t, w.m.Dir)
-	if err := errors.Join(st.SavePair(store.PairRecord{Base1: guide, Base2: guideCopy, Tested: w.at, Level: "1", Mirrors: true, Confident: true, Equal: true}), st.Close()); err != nil {
+	if err := errors.Join(st.SavePair(store.PairRecord{
+		Base1:     guide,
+		Base2:     guideCopy,
+		Tested:    w.at,
+		Level:     "1",
+		Mirrors:   true,
+		Confident: true,
+		Equal:     true,
+	}), st.Close()); err != nil {
 		t.Fatal(err)
 	}
-	w.Set(home+"/b.html", mirrortest.HTML("B", `<a href="`+guide+`p02.html">2</a> <a href="`+guide+`p03.html">3</a>`))
+	w.Set(home+"/b.html",
+		mirrortest.HTML("B", `<a href="`+guide+`p02.html">2</a> <a href="`+guide+`p03.html">3</a>`))
 	w.Set(manualBase+"p03.html", mirrortest.Status(404))
 	w.Set(guide+"p03.html", mirrortest.Status(404))
 	guides()
@@ -255,7 +292,12 @@ func TestRepairWhileOneMirrorIsWritten(t *testing.T) {
 		}
 		wantVerdict(t, s, mirror.Complete, true)
 		tree := w.m.Tree()
-		for link, want := range map[string]bool{guideCopy + "p02": true, guideCopy + "p03": false, twinBase + "p03": busy == "manual", twinBase + "p04": busy == ""} {
+		for link, want := range map[string]bool{
+			guideCopy + "p02": true,
+			guideCopy + "p03": false,
+			twinBase + "p03":  busy == "manual",
+			twinBase + "p04":  busy == "",
+		} {
 			if got := strings.Contains(tree["a.html"]+tree["b.html"], link); got != want {
 				t.Errorf("while %q is written: a link to %s: %v\n%s", busy, link, got, mirrortest.Text(s))
 			}
@@ -263,7 +305,8 @@ func TestRepairWhileOneMirrorIsWritten(t *testing.T) {
 	}
 }
 
-// A line of the file table has room for so many repaired links; a page that has more is published all the same.
+// A line of the file table has room for so many repaired links; a page that has more is published all the
+// same.
 func TestRepairOfManyLinksOfOnePage(t *testing.T) {
 	w := startOffsite(t)
 	w.Set(manualBase+"p03.html", mirrortest.Status(404))

@@ -41,7 +41,12 @@ func TestReplicaTestOfASilentHost(t *testing.T) {
 	}
 	j := jobfile.Default(home + "/")
 	j.ObeyRobots = false
-	side := mirror.ReplicaSide{Job: j, Fetcher: f, Robots: f, Hosts: mirrortest.Eager{}}
+	side := mirror.ReplicaSide{
+		Job:     j,
+		Fetcher: f,
+		Robots:  f,
+		Hosts:   mirrortest.Eager{},
+	}
 	here, there := side, side
 	here.Base, here.Paths, there.Base = home+"/", paths, copyBase
 	v, err := mirror.TestReplicas(t.Context(), here, there)
@@ -64,7 +69,8 @@ func (f *twoPorts) Do(ctx context.Context, req fetch.Request, sink fetch.Sink) (
 
 // Hosts that lead to one another, or to a third, are one host by two names, by whatever scheme they do.
 func TestReplicaTestOfNamesOfOneHost(t *testing.T) {
-	const first, second, third = "http://first.example.org", "http://second.example.org", "https://third.example.org"
+	const first, second, third = "http://first.example.org", "http://second.example.org",
+		"https://third.example.org"
 	pages := handbook(24)
 	var paths []string
 	for p := range pages {
@@ -74,12 +80,16 @@ func TestReplicaTestOfNamesOfOneHost(t *testing.T) {
 		lead  map[string]string // origins that redirect everything
 		alias bool
 	}{
-		"copies":                    {nil, false},
-		"to the other":              {map[string]string{first: second}, true},
-		"to the other, encrypted":   {map[string]string{first: "https://second.example.org", second: "https://second.example.org"}, true},
+		"copies":       {nil, false},
+		"to the other": {map[string]string{first: second}, true},
+		"to the other, encrypted": {
+			map[string]string{first: "https://second.example.org", second: "https://second.example.org"}, true,
+		},
 		"to the other's encryption": {map[string]string{first: "https://second.example.org"}, true},
 		"both to a third":           {map[string]string{first: third, second: third}, true},
-		"each to its own":           {map[string]string{first: "https://first.example.org", second: "https://second.example.org"}, false},
+		"each to its own": {
+			map[string]string{first: "https://first.example.org", second: "https://second.example.org"}, false,
+		},
 	} {
 		w := mirrortest.NewWeb()
 		for _, origin := range []string{first, second} {
@@ -94,12 +104,19 @@ func TestReplicaTestOfNamesOfOneHost(t *testing.T) {
 		f.Web = w
 		j := jobfile.Default(first + "/")
 		j.ObeyRobots = false
-		side := mirror.ReplicaSide{Job: j, Fetcher: f, Robots: f, Hosts: mirrortest.Eager{}, Paths: paths}
+		side := mirror.ReplicaSide{
+			Job:     j,
+			Fetcher: f,
+			Robots:  f,
+			Hosts:   mirrortest.Eager{},
+			Paths:   paths,
+		}
 		here, there := side, side
 		here.Base, there.Base = first+"/", second+"/"
 		v, err := mirror.TestReplicas(t.Context(), here, there)
 		if err != nil || v.Level != hosts.Level1 || v.Alias != tc.alias || v.Interchangeable() == tc.alias {
-			t.Errorf("%s: %v, level %v, alias %v, %d of %d answers, interchangeable %v", name, err, v.Level, v.Alias, v.Aliases, v.Answered, v.Interchangeable())
+			t.Errorf("%s: %v, level %v, alias %v, %d of %d answers, interchangeable %v", name, err, v.Level, v.Alias,
+				v.Aliases, v.Answered, v.Interchangeable())
 		}
 	}
 }

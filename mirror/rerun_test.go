@@ -31,7 +31,8 @@ func hub(w *mirrortest.Web, n int) {
 	for i := range n {
 		p := fmt.Sprintf("/page%02d.html", i)
 		fmt.Fprintf(&links, "<a href=%q>%d</a>\n", p, i)
-		w.Set(home+p, mirrortest.HTML(fmt.Sprintf("Page %d", i), fmt.Sprintf("<p>text of %d <a href=/>home</a>", i)))
+		w.Set(home+p,
+			mirrortest.HTML(fmt.Sprintf("Page %d", i), fmt.Sprintf("<p>text of %d <a href=/>home</a>", i)))
 	}
 	w.Set(home+"/", mirrortest.HTML("Hub", links.String()))
 }
@@ -39,7 +40,8 @@ func hub(w *mirrortest.Web, n int) {
 func wantVerdict(t *testing.T, s *mirror.Summary, want mirror.Verdict, published bool) {
 	t.Helper()
 	if s.Verdict != want || s.Published != published {
-		t.Fatalf("verdict %v, published %v; want %v, %v\n%s", s.Verdict, s.Published, want, published, mirrortest.Text(s))
+		t.Fatalf("verdict %v, published %v; want %v, %v\n%s", s.Verdict, s.Published, want, published,
+			mirrortest.Text(s))
 	}
 }
 
@@ -100,7 +102,10 @@ func TestNoChangeLeavesEverything(t *testing.T) {
 // A page that is a redirect for a while, gone for a while, and then as it was, keeps its children.
 func TestPageComesBackWithItsLinks(t *testing.T) {
 	for name, absent := range map[string]mirrortest.Page{
-		"redirect": mirrortest.Redirect("/"), "gone": mirrortest.Status(404), "noarchive": {Header: map[string]string{"X-Robots-Tag": "noarchive"}, Body: "x"},
+		"redirect": mirrortest.Redirect("/"), "gone": mirrortest.Status(404), "noarchive": {
+			Header: map[string]string{"X-Robots-Tag": "noarchive"},
+			Body:   "x",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := mirrortest.Start(t)
@@ -130,7 +135,8 @@ func TestPageComesBackWithItsLinks(t *testing.T) {
 func TestScopeNarrowedAndWidened(t *testing.T) {
 	w := mirrortest.Start(t)
 	hub(w, 4)
-	w.Set(home+"/page00.html", mirrortest.HTML("Page 0", `<a href="/old/a.html">a</a> <a href="/old/b.html">b</a>`))
+	w.Set(home+"/page00.html",
+		mirrortest.HTML("Page 0", `<a href="/old/a.html">a</a> <a href="/old/b.html">b</a>`))
 	w.Set(home+"/old/a.html", mirrortest.HTML("A", `<a href="b.html">b</a> <a href="/page01.html">1</a>`))
 	w.Set(home+"/old/b.html", mirrortest.HTML("B", `<a href="a.html">a</a> <a href="/page02.html">2</a>`))
 	m := mirrortest.New(t, w, job("limits.max_delete = 0.5"))
@@ -169,13 +175,21 @@ func TestLoginEverywhereRecovers(t *testing.T) {
 	good := map[string]mirrortest.Page{}
 	for i := range 12 {
 		p := fmt.Sprintf("/page%02d.html", i)
-		good[p] = mirrortest.Page{NoTag: true, Header: map[string]string{"Last-Modified": old}, Body: fmt.Sprintf("<title>%d</title><a href=/page%02d.html>next</a>", i, (i+1)%12)}
+		good[p] = mirrortest.Page{
+			NoTag:  true,
+			Header: map[string]string{"Last-Modified": old},
+			Body:   fmt.Sprintf("<title>%d</title><a href=/page%02d.html>next</a>", i, (i+1)%12),
+		}
 	}
 	w.SetAll(home, good)
 	m := mirrortest.New(t, w, job())
 	wantVerdict(t, m.Run(), mirror.Complete, true)
 	before := m.Stamps()
-	login := mirrortest.Page{NoTag: true, Header: map[string]string{"Last-Modified": "Fri, 01 May 2026 00:00:00 GMT"}, Body: "<title>Log in</title><form action=/login>"}
+	login := mirrortest.Page{
+		NoTag:  true,
+		Header: map[string]string{"Last-Modified": "Fri, 01 May 2026 00:00:00 GMT"},
+		Body:   "<title>Log in</title><form action=/login>",
+	}
 	for p := range good {
 		w.Set(home+p, login)
 	}
@@ -212,7 +226,8 @@ func TestAcceptDropsWhatIsNotLinked(t *testing.T) {
 	wantPaths(t, m, "index.html", "page00.html")
 }
 
-// A site without any entry point is held back, and accept has nothing to publish. Neither keeps the next run from looking at the site again.
+// A site without any entry point is held back, and accept has nothing to publish. Neither keeps the next run
+// from looking at the site again.
 func TestAcceptWithoutEntryPoint(t *testing.T) {
 	w := mirrortest.Start(t)
 	hub(w, 12)
@@ -287,7 +302,9 @@ func TestTrapStopsOverRuns(t *testing.T) {
 func TestDeadRequisiteHost(t *testing.T) {
 	w := mirrortest.Start(t)
 	hub(w, 6)
-	w.Set(home+"/page00.html", mirrortest.HTML("Page 0", `<img src="http://cdn.dead.example/a.png"><img src="http://cdn.dead.example/b.png">`))
+	w.Set(home+"/page00.html",
+		mirrortest.HTML("Page 0",
+			`<img src="http://cdn.dead.example/a.png"><img src="http://cdn.dead.example/b.png">`))
 	m := mirrortest.New(t, w, job(`requisites = "any"`))
 	s := m.Run()
 	wantVerdict(t, s, mirror.Complete, true)
@@ -320,8 +337,12 @@ func TestRequisiteHostDownKeepsItsFiles(t *testing.T) {
 
 func TestSitemapOutsideOfScopeIsNoFile(t *testing.T) {
 	w := mirrortest.Start(t)
-	w.Set(home+"/robots.txt", mirrortest.Page{Body: "Sitemap: /sitemap.xml\n", Header: map[string]string{"Content-Type": "text/plain"}})
-	w.Set(home+"/sitemap.xml", mirrortest.Page{Body: `<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>` + home + `/docs/hidden.html</loc></url></urlset>`})
+	w.Set(home+"/robots.txt", mirrortest.Page{
+		Body:   "Sitemap: /sitemap.xml\n",
+		Header: map[string]string{"Content-Type": "text/plain"},
+	})
+	w.Set(home+"/sitemap.xml",
+		mirrortest.Page{Body: `<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>` + home + `/docs/hidden.html</loc></url></urlset>`})
 	w.Set(home+"/docs/", mirrortest.HTML("Docs", "<p>no links"))
 	w.Set(home+"/docs/hidden.html", mirrortest.HTML("Hidden", "found by the sitemap only"))
 	m := mirrortest.New(t, w, "url = \""+home+"/docs/\"\n")
@@ -337,7 +358,9 @@ func discard() *log.Logger { return log.New(io.Discard, "", 0) }
 
 // A cap bounds the mirror, not each run: what is there already counts.
 func TestCapsHoldOverRuns(t *testing.T) {
-	for _, c := range []struct{ key, says string }{{"limits.max_files = 10", "max_files"}, {`limits.max_size = "1500B"`, "max_size"}} {
+	for _, c := range []struct{ key, says string }{
+		{"limits.max_files = 10", "max_files"}, {`limits.max_size = "1500B"`, "max_size"},
+	} {
 		w := mirrortest.Start(t)
 		hub(w, 40)
 		m := mirrortest.New(t, w, job(c.key, "polite.connections = 1"))

@@ -21,7 +21,8 @@ import (
 // feed is an RSS feed of articles.
 func feed(articles ...string) mirrortest.Page {
 	var b strings.Builder
-	b.WriteString(`<?xml version="1.0"?><rss version="2.0"><channel><title>News</title><link>` + home + `/</link>`)
+	b.WriteString(`<?xml version="1.0"?><rss version="2.0"><channel><title>News</title><link>` + home +
+		`/</link>`)
 	for _, a := range articles {
 		fmt.Fprintf(&b, "<item><title>%s</title><link>%s</link></item>", a, home+a)
 	}
@@ -29,11 +30,14 @@ func feed(articles ...string) mirrortest.Page {
 	return mirrortest.Page{Header: map[string]string{"Content-Type": "application/rss+xml"}, Body: b.String()}
 }
 
-// What a feed names that is new is asked before any page that is known, so that a run that is cut short has it.
+// What a feed names that is new is asked before any page that is known, so that a run that is cut short has
+// it.
 func TestFeedsAreAskedFirst(t *testing.T) {
 	w := mirrortest.Start(t)
 	hub(w, 30)
-	w.Set(home+"/page20.html", mirrortest.HTML("Blog", `<link rel=alternate type="application/rss+xml" href="/news.rss"><a href="/news.rss">feed</a>`))
+	w.Set(home+"/page20.html",
+		mirrortest.HTML("Blog",
+			`<link rel=alternate type="application/rss+xml" href="/news.rss"><a href="/news.rss">feed</a>`))
 	w.Set(home+"/news.rss", feed("/a1.html"))
 	w.Set(home+"/a1.html", mirrortest.HTML("One", "1"))
 	m := mirrortest.New(t, w, job("polite.connections = 1"))
@@ -58,13 +62,16 @@ func TestFeedsAreAskedFirst(t *testing.T) {
 			known++
 		}
 	}
-	if at("/news.rss") > 1 || at("/a2.html") < 0 || at("/a3.html") < 0 || known > 3 { // robots.txt; a few audits of validators
+	// robots.txt; a few audits of validators
+	if at("/news.rss") > 1 || at("/a2.html") < 0 || at("/a3.html") < 0 || known > 3 {
 		t.Errorf("asked in the order %q, want the feed first and what is new in it before the known pages", order)
 	}
 }
 
 // interrupted makes a run that is told to end when a request is asked.
-func interrupted(t *testing.T, m *mirrortest.Mirror, w *mirrortest.Web, when func(*http.Request) bool) *mirror.Summary {
+func interrupted(
+	t *testing.T, m *mirrortest.Mirror, w *mirrortest.Web, when func(*http.Request) bool,
+) *mirror.Summary {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -81,13 +88,16 @@ func interrupted(t *testing.T, m *mirrortest.Mirror, w *mirrortest.Web, when fun
 	return s
 }
 
-// A clock that was in the future and is set right must not hide a change: neither behind a lifetime that was counted from then, nor behind
-// times that are later than now.
+// A clock that was in the future and is set right must not hide a change: neither behind a lifetime that was
+// counted from then, nor behind times that are later than now.
 func TestClockStepsBack(t *testing.T) {
 	w := mirrortest.Start(t)
 	hub(w, 40)
 	page := func(i int, text string) {
-		w.Set(fmt.Sprintf("%s/page%02d.html", home, i), mirrortest.Page{Header: map[string]string{"Content-Type": "text/html", "Cache-Control": "max-age=86400"},
+		w.Set(fmt.Sprintf("%s/page%02d.html", home, i), mirrortest.Page{Header: map[string]string{
+			"Content-Type":  "text/html",
+			"Cache-Control": "max-age=86400",
+		},
 			Body: fmt.Sprintf("<title>Page %d</title>%s", i, text)})
 	}
 	for i := range 40 {
@@ -125,7 +135,10 @@ func TestLifetimeOfAWrongClock(t *testing.T) {
 	w := mirrortest.Start(t)
 	hub(w, 40)
 	for i := range 40 {
-		w.Set(fmt.Sprintf("%s/page%02d.html", home, i), mirrortest.Page{Header: map[string]string{"Content-Type": "text/html", "Cache-Control": "max-age=86400"}, Body: fmt.Sprintf("<title>%d</title>", i)})
+		w.Set(fmt.Sprintf("%s/page%02d.html", home, i), mirrortest.Page{
+			Header: map[string]string{"Content-Type": "text/html", "Cache-Control": "max-age=86400"},
+			Body:   fmt.Sprintf("<title>%d</title>", i),
+		})
 	}
 	m := mirrortest.New(t, w, job("evidence.expiry = true"))
 	now := time.Now().Add(365 * 24 * time.Hour)
@@ -150,7 +163,11 @@ func TestValidatorsVanish(t *testing.T) {
 				if with && header == "Last-Modified" {
 					h[header] = "Mon, 01 Jan 2024 00:00:00 GMT"
 				}
-				w.Set(home+"/page03.html", mirrortest.Page{Header: h, Body: "<title>3</title>" + text, NoTag: !with || header != "ETag"})
+				w.Set(home+"/page03.html", mirrortest.Page{
+					Header: h,
+					Body:   "<title>3</title>" + text,
+					NoTag:  !with || header != "ETag",
+				})
 			}
 			set(true, "first")
 			m := mirrortest.New(t, w, job())
@@ -229,7 +246,10 @@ func TestPageMovesAndComesBack(t *testing.T) {
 	wantVerdict(t, m.Run(), mirror.Complete, true)
 	before := m.Tree()
 	for range 2 {
-		w.Set(home+"/page05.html", mirrortest.Page{Status: http.StatusMovedPermanently, Header: map[string]string{"Location": "/moved/five.html"}})
+		w.Set(home+"/page05.html", mirrortest.Page{
+			Status: http.StatusMovedPermanently,
+			Header: map[string]string{"Location": "/moved/five.html"},
+		})
 		w.Set(home+"/moved/five.html", page)
 		s := m.Run()
 		wantVerdict(t, s, mirror.Complete, true)
@@ -242,7 +262,10 @@ func TestPageMovesAndComesBack(t *testing.T) {
 		}
 		wantVerdict(t, m.Run(), mirror.Complete, false)
 		w.Set(home+"/page05.html", page)
-		w.Set(home+"/moved/five.html", mirrortest.Page{Status: http.StatusMovedPermanently, Header: map[string]string{"Location": "/page05.html"}})
+		w.Set(home+"/moved/five.html", mirrortest.Page{
+			Status: http.StatusMovedPermanently,
+			Header: map[string]string{"Location": "/page05.html"},
+		})
 		wantVerdict(t, m.Run(), mirror.Complete, true)
 		if got := m.Tree(); !maps.Equal(got, before) {
 			t.Errorf("after it came back the tree is not what it was: %q", slices.Sorted(maps.Keys(got)))
@@ -257,7 +280,9 @@ func TestDirectoryRenamed(t *testing.T) {
 		for i := range 30 {
 			p := fmt.Sprintf("/p%02d.html", i)
 			fmt.Fprintf(&links, "<a href=\"%s%s\">%d</a>\n", dir, p, i)
-			w.Set(home+dir+p, mirrortest.HTML(fmt.Sprint("Page ", i), fmt.Sprintf(`<a href="p%02d.html">next</a> <a href="/">home</a>`, (i+1)%30)))
+			w.Set(home+dir+p,
+				mirrortest.HTML(fmt.Sprint("Page ", i),
+					fmt.Sprintf(`<a href="p%02d.html">next</a> <a href="/">home</a>`, (i+1)%30)))
 			if old != "" && redirects {
 				w.Set(home+old+p, mirrortest.Redirect(dir+p))
 			} else if old != "" {
@@ -298,7 +323,10 @@ func TestFileBecomesDirectoryAndBack(t *testing.T) {
 	hub(w, 20)
 	asFile := func() {
 		w.Set(home+"/page00.html", mirrortest.HTML("0", `<a href="/thing">thing</a>`))
-		w.Set(home+"/thing", mirrortest.Page{Header: map[string]string{"Content-Type": "application/octet-stream"}, Body: "a file"})
+		w.Set(home+"/thing", mirrortest.Page{
+			Header: map[string]string{"Content-Type": "application/octet-stream"},
+			Body:   "a file",
+		})
 		w.Remove(home + "/thing/")
 		w.Remove(home + "/thing/part")
 	}
@@ -306,7 +334,10 @@ func TestFileBecomesDirectoryAndBack(t *testing.T) {
 		w.Set(home+"/page00.html", mirrortest.HTML("0", `<a href="/thing/">thing</a>`))
 		w.Set(home+"/thing", mirrortest.Redirect("/thing/"))
 		w.Set(home+"/thing/", mirrortest.HTML("Thing", `<a href="part">part</a>`))
-		w.Set(home+"/thing/part", mirrortest.Page{Header: map[string]string{"Content-Type": "application/octet-stream"}, Body: "a part"})
+		w.Set(home+"/thing/part", mirrortest.Page{
+			Header: map[string]string{"Content-Type": "application/octet-stream"},
+			Body:   "a part",
+		})
 	}
 	asFile()
 	m := mirrortest.New(t, w, job("limits.max_delete = 0.2"))
@@ -318,7 +349,8 @@ func TestFileBecomesDirectoryAndBack(t *testing.T) {
 	for range 2 {
 		asDir()
 		wantVerdict(t, m.Run(), mirror.Complete, true)
-		if tree := m.ByURL(); tree[home+"/thing/part"] != "a part" || tree[home+"/thing"] != "" || tree[home+"/thing/"] == "" {
+		if tree := m.ByURL(); tree[home+"/thing/part"] != "a part" || tree[home+"/thing"] != "" ||
+			tree[home+"/thing/"] == "" {
 			t.Fatalf("as a directory: %q", m.Paths())
 		}
 		wantVerdict(t, m.Run(), mirror.Complete, false)

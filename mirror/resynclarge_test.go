@@ -13,7 +13,8 @@ import (
 	"mirrord/mirror"
 )
 
-// within fails the test when f takes very long even for a busy machine: that tells work in proportion from work squared.
+// within fails the test when f takes very long even for a busy machine: that tells work in proportion from
+// work squared.
 func within(t *testing.T, what string, f func()) {
 	t.Helper()
 	start := time.Now()
@@ -23,19 +24,25 @@ func within(t *testing.T, what string, f func()) {
 	}
 }
 
-// A sitemap of 50 MB, the largest that the protocol allows, with locations that are all known. Without MIRRORD_LONG it is just more than what is read of
-// a document by default.
+// A sitemap of 50 MB, the largest that the protocol allows, with locations that are all known. Without
+// MIRRORD_LONG it is just more than what is read of a document by default.
 func TestLargeSitemap(t *testing.T) {
 	w := mirrortest.Start(t)
 	hub(w, 100)
 	var b strings.Builder
-	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">`)
+	b.WriteString(
+		`<?xml version="1.0" encoding="UTF-8"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">`)
 	for i := 0; b.Len() < sized(17, 50)<<20; i++ {
-		fmt.Fprintf(&b, "<url><loc>%s/page%02d.html</loc><lastmod>2024-03-01T12:00:00Z</lastmod><!-- %s --></url>\n", home, i%100, strings.Repeat("x", 300))
+		fmt.Fprintf(&b,
+			"<url><loc>%s/page%02d.html</loc><lastmod>2024-03-01T12:00:00Z</lastmod><!-- %s --></url>\n", home, i%100,
+			strings.Repeat("x", 300))
 	}
 	b.WriteString("</urlset>")
 	w.Set(home+"/robots.txt", mirrortest.Page{Body: "Sitemap: /map.xml\n"})
-	w.Set(home+"/map.xml", mirrortest.Page{Header: map[string]string{"Content-Type": "application/xml"}, Body: b.String()})
+	w.Set(home+"/map.xml", mirrortest.Page{
+		Header: map[string]string{"Content-Type": "application/xml"},
+		Body:   b.String(),
+	})
 	m := mirrortest.New(t, w, job(`limits.max_document = "64MB"`))
 	within(t, "two runs", func() {
 		wantVerdict(t, m.Run(), mirror.Complete, true)
@@ -52,7 +59,8 @@ func TestLargeSitemap(t *testing.T) {
 			t.Errorf("%s was asked %d times", u, n)
 		}
 	}
-	// A sitemap that is over the limit of documents is stored as it came; its pages are asked as if there were none.
+	// A sitemap that is over the limit of documents is stored as it came; its pages are asked as if there were
+	// none.
 	m.Set("limits.max_document", `"1MB"`)
 	w.Set(home+"/page42.html", mirrortest.HTML("42", "changed"))
 	s := m.Run()
@@ -78,7 +86,10 @@ func TestSitemapLoops(t *testing.T) {
 	w.Set(home+"/robots.txt", mirrortest.Page{Body: "Sitemap: /a.xml\n"})
 	w.Set(home+"/a.xml", index("/a.xml", "/b.xml", "/c.xml"))
 	w.Set(home+"/b.xml", index("/a.xml", "/b.xml", "/gone.xml"))
-	w.Set(home+"/c.xml", mirrortest.Page{Status: http.StatusFound, Header: map[string]string{"Location": "/a.xml"}})
+	w.Set(home+"/c.xml", mirrortest.Page{
+		Status: http.StatusFound,
+		Header: map[string]string{"Location": "/a.xml"},
+	})
 	m := mirrortest.New(t, w, job())
 	for i := range 4 {
 		w.Requests()
@@ -95,10 +106,12 @@ func TestSitemapLoops(t *testing.T) {
 	}
 }
 
-// A lastmod that is in the future, no time at all, or long past while the page changes every day spares nothing that has changed.
+// A lastmod that is in the future, no time at all, or long past while the page changes every day spares
+// nothing that has changed.
 func TestWrongLastmod(t *testing.T) {
 	for _, lastmod := range []string{
-		time.Now().Add(24 * 365 * time.Hour).UTC().Format(time.RFC3339), time.Now().UTC().Format(time.DateOnly), "9999-99-99", "yesterday", "", "0001-01-01", "2024-02-30", "1700000000",
+		time.Now().Add(24 * 365 * time.Hour).UTC().Format(time.RFC3339), time.Now().UTC().Format(time.DateOnly),
+		"9999-99-99", "yesterday", "", "0001-01-01", "2024-02-30", "1700000000",
 		"2024-03-01T12:00:00Z<!-- -->", "2024-03-01T12:00:00+99:99", strings.Repeat("9", 5000),
 	} {
 		name := lastmod
@@ -117,7 +130,10 @@ func TestWrongLastmod(t *testing.T) {
 				}
 				b.WriteString("</urlset>")
 				w.Set(home+"/robots.txt", mirrortest.Page{Body: "Sitemap: /map.xml\n"})
-				w.Set(home+"/map.xml", mirrortest.Page{Header: map[string]string{"Content-Type": "application/xml"}, Body: b.String()})
+				w.Set(home+"/map.xml", mirrortest.Page{
+					Header: map[string]string{"Content-Type": "application/xml"},
+					Body:   b.String(),
+				})
 			}
 			site("first")
 			m := mirrortest.New(t, w, job())

@@ -37,7 +37,9 @@ func (r *run) retrieve(parent context.Context) error {
 	r.stop = stop
 	if r.job.Limits.MaxTime > 0 {
 		defer time.AfterFunc(r.job.Limits.MaxTime, func() {
-			stop(result.LimitError{What: fmt.Sprintf("limits.max_time = %v is over; run again to go on", r.job.Limits.MaxTime)})
+			stop(
+				result.LimitError{What: fmt.Sprintf("limits.max_time = %v is over; run again to go on",
+					r.job.Limits.MaxTime)})
 		}).Stop()
 	}
 	r.commits = ledger.NewCommitter(ledger.CommitOptions{

@@ -31,8 +31,10 @@ func runOther(t testing.TB, w *mirrortest.Web, m *mirrortest.Mirror) *mirror.Sum
 // runNamed runs another job on the state of m, at its time.
 func runNamed(t testing.TB, w *mirrortest.Web, m *mirrortest.Mirror, name, toml string) *mirror.Summary {
 	t.Helper()
-	j, err := jobfile.Parse(name, name+".toml", []byte(fmt.Sprintf("policy = \"full\"\nproxy = %q\nlimits.retries = 0\nlimits.min_free = 0\npolite.delay = \"0s\"\npolite.factor = 0.0\npolite.max_delay = \"50ms\"\n%s",
-		w.URL, toml)))
+	j, err := jobfile.Parse(name, name+".toml",
+		[]byte(fmt.Sprintf("policy = \"full\"\nproxy = %q\nlimits.retries = 0\nlimits.min_free = 0\n"+
+			"polite.delay = \"0s\"\npolite.factor = 0.0\npolite.max_delay = \"50ms\"\n%s",
+			w.URL, toml)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +51,15 @@ func runNamed(t testing.TB, w *mirrortest.Web, m *mirrortest.Mirror, name, toml 
 		t.Fatal(err)
 	}
 	defer c.Close()
-	sum, err := mirror.Run(context.Background(), mirror.Options{Job: j, State: st, Site: s, Fetcher: c, Robots: mirror.NewRobots(j, c, nil), Hosts: new(fetch.Hosts), Now: m.Now})
+	sum, err := mirror.Run(context.Background(), mirror.Options{
+		Job:     j,
+		State:   st,
+		Site:    s,
+		Fetcher: c,
+		Robots:  mirror.NewRobots(j, c, nil),
+		Hosts:   new(fetch.Hosts),
+		Now:     m.Now,
+	})
 	if err := errors.Join(err, s.Close(), st.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +67,9 @@ func runNamed(t testing.TB, w *mirrortest.Web, m *mirrortest.Mirror, name, toml 
 }
 
 // reuseWorld is a site with a handbook under /docs/ that is also at elsewhereBase.
-func reuseWorld(t *testing.T, policy string) (w *mirrortest.Web, m *mirrortest.Mirror, pages map[string]mirrortest.Page) {
+func reuseWorld(
+	t *testing.T, policy string,
+) (w *mirrortest.Web, m *mirrortest.Mirror, pages map[string]mirrortest.Page) {
 	w = mirrortest.Start(t)
 	pages = handbook(30)
 	pages["/big.png"] = mirrortest.Page{Body: strings.Repeat("0123456789abcdef", 40_000)}
@@ -69,7 +81,8 @@ func reuseWorld(t *testing.T, policy string) (w *mirrortest.Web, m *mirrortest.M
 	w.Set(home+"/", mirrortest.HTML("Hub", `<a href="docs/">docs</a> <a href="own.html">own</a>`))
 	w.Set(home+"/own.html", mirrortest.HTML("Own", "<p>ours"))
 	w.Set(home+"/docs/p02.html", pages["/p02.html"])
-	m = mirrortest.New(t, w, job("policy = \""+policy+"\"")+fmt.Sprintf("[reuse]\njob = \"manual\"\nfrom = %q\nat = %q\n", elsewhereBase, home+"/docs/"))
+	m = mirrortest.New(t, w, job("policy = \""+policy+"\"")+
+		fmt.Sprintf("[reuse]\njob = \"manual\"\nfrom = %q\nat = %q\n", elsewhereBase, home+"/docs/"))
 	return w, m, pages
 }
 
@@ -92,7 +105,8 @@ func testReuse(t *testing.T, policy string) {
 		}
 	}
 	if s.Reused != 33 || s.Files != 35 || asked != 8 || s.Foreign != 0 {
-		t.Errorf("%d reused of %d files, %d requests for the collection, %d foreign; want 33, 35, 8, 0\n%s", s.Reused, s.Files, asked, s.Foreign, mirrortest.Text(s))
+		t.Errorf("%d reused of %d files, %d requests for the collection, %d foreign; want 33, 35, 8, 0\n%s",
+			s.Reused, s.Files, asked, s.Foreign, mirrortest.Text(s))
 	}
 	wantText(t, s, "taken from the mirror of manual")
 	there := map[string]int64{}
@@ -102,14 +116,20 @@ func testReuse(t *testing.T, policy string) {
 			t.Fatal(err)
 		}
 		defer other.Close()
-		if err := other.Records.Resources(func(r *store.Resource) error { there[r.URL.String()] = r.Checked; return nil }); err != nil {
+		if err := other.Records.Resources(func(r *store.Resource) error {
+			there[r.URL.String()] = r.Checked
+			return nil
+		}); err != nil {
 			t.Fatal(err)
 		}
 	})
-	if rec := resource(t, m, home+"/docs/p05.html"); rec.Checked == 0 || rec.Checked != there[elsewhereBase+"p05.html"] {
+	if rec := resource(t, m, home+"/docs/p05.html"); rec.Checked == 0 ||
+		rec.Checked != there[elsewhereBase+"p05.html"] {
 		t.Errorf("a file was looked at %d, where it is from %d", rec.Checked, there[elsewhereBase+"p05.html"])
 	}
-	if x := explanation(t, m, home+"/docs/p05.html"); x.Answer != "mirrored, taken from the mirror of job manual" || x.Source != elsewhereBase+"p05.html" || !strings.Contains(x.Last, "of the mirror of job manual") {
+	if x := explanation(t, m,
+		home+"/docs/p05.html"); x.Answer != "mirrored, taken from the mirror of job manual" ||
+		x.Source != elsewhereBase+"p05.html" || !strings.Contains(x.Last, "of the mirror of job manual") {
 		t.Errorf("explained as %+v", x)
 	}
 	one, err := os.Stat(filepath.Join(m.Dir, "sites/test/current/docs/big.png"))
@@ -147,7 +167,8 @@ func testReuse(t *testing.T, policy string) {
 	wantVerdict(t, runOther(t, w, m), mirror.Complete, true)
 	s = m.Run()
 	wantVerdict(t, s, mirror.Complete, true)
-	if tree := m.Tree(); !strings.Contains(tree["docs/p07.html"], "news") || tree["docs/new.html"] == "" || tree["docs/p03.html"] != "" {
+	if tree := m.Tree(); !strings.Contains(tree["docs/p07.html"], "news") || tree["docs/new.html"] == "" ||
+		tree["docs/p03.html"] != "" {
 		t.Errorf("added %d, changed %d, removed %d\n%s", s.Added, s.Changed, s.Removed, mirrortest.Text(s))
 	}
 }
@@ -179,7 +200,8 @@ func TestReuseOfWhatDiffers(t *testing.T) {
 	}
 }
 
-// While the other mirror is being written, and when its last run was suspicious, what was taken of it stays as it is.
+// While the other mirror is being written, and when its last run was suspicious, what was taken of it stays
+// as it is.
 func TestReuseOfAMirrorThatCannotBeRead(t *testing.T) {
 	w, m, _ := reuseWorld(t, "full")
 	wantVerdict(t, runOther(t, w, m), mirror.Complete, true)

@@ -13,7 +13,8 @@ import (
 	"mirrord/store"
 )
 
-// A job that reuses what another reuses of a third: the files go on, and none is asked of the sites in between but for the samples.
+// A job that reuses what another reuses of a third: the files go on, and none is asked of the sites in
+// between but for the samples.
 func TestReuseOfWhatIsReused(t *testing.T) {
 	w, m, pages := reuseWorld(t, "full")
 	const second = "http://second.example.net/"
@@ -24,7 +25,8 @@ func TestReuseOfWhatIsReused(t *testing.T) {
 	wantVerdict(t, runOther(t, w, m), mirror.Complete, true)
 	wantVerdict(t, m.Run(), mirror.Complete, true) // takes /docs/ of manual
 	w.Requests()
-	s := runNamed(t, w, m, "last", fmt.Sprintf("url = %q\n[reuse]\njob = \"test\"\nfrom = %q\nat = %q\n", second, home+"/docs/", second+"copy/"))
+	s := runNamed(t, w, m, "last", fmt.Sprintf("url = %q\n[reuse]\njob = \"test\"\nfrom = %q\nat = %q\n", second,
+		home+"/docs/", second+"copy/"))
 	wantVerdict(t, s, mirror.Complete, true)
 	asked := 0
 	for _, r := range w.Requests() {
@@ -56,7 +58,8 @@ func TestReuseObeysTheSitesRobotsTag(t *testing.T) {
 	}
 }
 
-// The other mirror is gone for good, or cannot be used for longer than what was taken may stay as it is: the site is asked.
+// The other mirror is gone for good, or cannot be used for longer than what was taken may stay as it is: the
+// site is asked.
 func TestReuseOfAMirrorThatIsGone(t *testing.T) {
 	for _, removed := range []bool{true, false} {
 		t.Run(fmt.Sprintf("removed %v", removed), func(t *testing.T) {
@@ -72,7 +75,12 @@ func TestReuseOfAMirrorThatIsGone(t *testing.T) {
 					t.Fatal(err)
 				}
 			} else {
-				if err := st.AddRun(store.RunRecord{Site: "manual", Started: at, Ended: at, Verdict: "suspicious"}); err != nil {
+				if err := st.AddRun(store.RunRecord{
+					Site:    "manual",
+					Started: at,
+					Ended:   at,
+					Verdict: "suspicious",
+				}); err != nil {
 					t.Fatal(err)
 				}
 				s := m.Run()
@@ -115,7 +123,10 @@ func TestReuseOfAMirrorThatIsLeft(t *testing.T) {
 		days int
 		text string
 		news bool
-	}{{6, "", false}, {23, "from the mirror of manual", false}, {4, "its last run was on", false}, {27, "everything is requested from the site", true}} {
+	}{
+		{6, "", false}, {23, "from the mirror of manual", false}, {4, "its last run was on", false},
+		{27, "everything is requested from the site", true},
+	} {
 		at = at.Add(time.Duration(c.days) * 24 * time.Hour)
 		s := m.Run()
 		wantVerdict(t, s, mirror.Complete, c.news)
@@ -144,7 +155,10 @@ func TestReuseOfWhatTheSiteRemoved(t *testing.T) {
 		days int
 		text string
 		kept bool
-	}{{6, "from the mirror of manual", true}, {8, "nothing new is taken", true}, {20, "nothing new is taken", true}, {20, "everything is requested from the site", false}} {
+	}{
+		{6, "from the mirror of manual", true}, {8, "nothing new is taken", true},
+		{20, "nothing new is taken", true}, {20, "everything is requested from the site", false},
+	} {
 		at = at.Add(time.Duration(c.days) * 24 * time.Hour)
 		wantVerdict(t, runOther(t, w, m), mirror.Complete, false)
 		s := m.Run()

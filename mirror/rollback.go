@@ -40,7 +40,8 @@ func Rollback(ctx context.Context, o Options, number int) (*Summary, error) {
 		return nil, err
 	}
 	// The history says when things changed, not that they were changed back.
-	if err := errors.Join(o.Site.Notes.SetFact(spare.FullFact, []byte("1")), o.Site.Notes.SetRun(nil)); err != nil {
+	if err := errors.Join(o.Site.Notes.SetFact(spare.FullFact, []byte("1")),
+		o.Site.Notes.SetRun(nil)); err != nil {
 		return nil, err
 	}
 	o.NoFetch, o.Accept = true, true

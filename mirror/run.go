@@ -64,8 +64,10 @@ type run struct {
 	shapes  judge.Shapes
 	probes  map[string]judge.ErrorPage // see probeOrigins
 	keeper  *keep.Keeper
-	lost    error // why the table knows more, or less, than the disk: a batch could not be committed, or the journal not be read
-	stop    context.CancelCauseFunc
+	// why the table knows more, or less, than the disk: a batch could not be committed, or the journal not be
+	// read
+	lost error
+	stop context.CancelCauseFunc
 }
 
 // progress says where the run stands.
@@ -77,8 +79,9 @@ func (r *run) progress() crawl.Progress {
 // stopped reports whether the run was told to end.
 func (r *run) stopped() bool { return r.motor.Front.IsStopped() }
 
-// Run makes one run. The Summary tells how it ended, also when there is an error; the error is what kept it from ending well:
-// a disk that failed, a site that is locked, a job that cannot be compiled. What happens to single URLs is in the Summary.
+// Run makes one run. The Summary tells how it ended, also when there is an error; the error is what kept it
+// from ending well: a disk that failed, a site that is locked, a job that cannot be compiled. What happens to
+// single URLs is in the Summary.
 func Run(ctx context.Context, o Options) (*Summary, error) {
 	r, err := newRun(o)
 	if err != nil {
@@ -90,7 +93,14 @@ func Run(ctx context.Context, o Options) (*Summary, error) {
 	if sum != nil && o.State != nil {
 		data, jerr := json.Marshal(sum)
 		if jerr == nil {
-			rec := store.RunRecord{Site: r.site.Name, Started: r.started, Ended: sum.Ended, Verdict: sum.Verdict.String(), Reasons: sum.Reasons, Summary: data}
+			rec := store.RunRecord{
+				Site:    r.site.Name,
+				Started: r.started,
+				Ended:   sum.Ended,
+				Verdict: sum.Verdict.String(),
+				Reasons: sum.Reasons,
+				Summary: data,
+			}
 			if sum.Published {
 				rec.Version = sum.Version
 			}

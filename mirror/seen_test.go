@@ -22,7 +22,8 @@ import (
 
 // wordy is a page of n words that no other number gives, with one link.
 func wordy(number, n int, more string) mirrortest.Page {
-	return mirrortest.HTML("Prose", "<p>"+mirrortest.Words(uint32(number)*2654435761+1, n)+more+` <a href="/">home</a>`)
+	return mirrortest.HTML("Prose", "<p>"+mirrortest.Words(uint32(number)*2654435761+1, n)+more+
+		` <a href="/">home</a>`)
 }
 
 // linked is wordy with a link of its own, so that pages that say the same are not taken for an error page.
@@ -62,7 +63,8 @@ func said(t *testing.T, m *mirrortest.Mirror, url string) (out string) {
 			out = "~" + x.Like
 		}
 		var b strings.Builder
-		if err := x.WriteText(&b); err != nil || (x.Like != "") != strings.Contains(b.String(), "the same as "+x.Like) {
+		if err := x.WriteText(&b); err != nil ||
+			(x.Like != "") != strings.Contains(b.String(), "the same as "+x.Like) {
 			t.Errorf("%v: %s", err, b.String())
 		}
 	})
@@ -119,7 +121,8 @@ func TestContentSeen(t *testing.T) {
 	}
 	wantText(t, s, "39 say what another page says, and 19 nearly")
 	before := packed(t, m)
-	const full = 21_000 // bytes of a text in full; a few more than one are there, because pages come at the same time
+	// bytes of a text in full; a few more than one are there, because pages come at the same time
+	const full = 21_000
 	if before > 8*full+20*2500+62*300 {
 		t.Errorf("the packs have %d bytes", before)
 	}
@@ -138,7 +141,8 @@ func TestContentSeen(t *testing.T) {
 	w.Set(home+"/", mirrortest.HTML("Hub", links.String()+"<a href=/plain.txt>t</a><a href=/new.html>new</a>"))
 	s = m.Run()
 	wantVerdict(t, s, mirror.Complete, true)
-	if got := said(t, m, home+"/new.html"); !strings.HasPrefix(got, "="+home+"/same?n=") || strings.HasSuffix(got, "=7") {
+	if got := said(t, m, home+"/new.html"); !strings.HasPrefix(got, "="+home+"/same?n=") ||
+		strings.HasSuffix(got, "=7") {
 		t.Errorf("new is %q", got)
 	}
 	if got := said(t, m, home+"/other1.html"); got != "~"+home+"/other4.html" {
@@ -172,7 +176,11 @@ func TestContentSeenInOtherEncoding(t *testing.T) {
 	w := mirrortest.Start(t)
 	const russian, asWestern = "\xc7\xe5\xf0\xea\xe0\xeb\xee \xf1\xe0\xe9\xf2\xe0", "Зеркало сайта"
 	in := func(charset, text string) mirrortest.Page {
-		return mirrortest.Page{Header: map[string]string{"Content-Type": "text/html; charset=" + charset}, NoTag: true, Body: "<p>" + text + "</p><a href=/>x</a>"}
+		return mirrortest.Page{
+			Header: map[string]string{"Content-Type": "text/html; charset=" + charset},
+			NoTag:  true,
+			Body:   "<p>" + text + "</p><a href=/>x</a>",
+		}
 	}
 	w.Set(home+"/", mirrortest.HTML("Hub", "<a href=/a.html>a</a>"))
 	w.Set(home+"/a.html", in("utf-8", asWestern))
@@ -214,7 +222,8 @@ func TestContentSeenOfPagesThatLeft(t *testing.T) {
 	w.Set(home+"/b.html", wordy(1, 300, ""))
 	wantVerdict(t, m.Run(), mirror.Complete, true)
 	set("b")
-	if s, err := m.RunWith(t.Context(), func(o *mirror.Options) { o.Accept = true }); err != nil || !s.Published {
+	if s, err := m.RunWith(t.Context(), func(o *mirror.Options) { o.Accept = true }); err != nil ||
+		!s.Published {
 		t.Fatalf("%v, %v", s, err)
 	}
 	set("b", "c")
@@ -248,7 +257,8 @@ func TestPagesThatAllBecomeOne(t *testing.T) {
 	}
 }
 
-// When the page is lost that others are stored as differences from, all of them are asked again, and it is stored once again.
+// When the page is lost that others are stored as differences from, all of them are asked again, and it is
+// stored once again.
 func TestDamagedBaseHeals(t *testing.T) {
 	w := mirrortest.Start(t)
 	hub(w, 20)
@@ -272,7 +282,8 @@ func TestDamagedBaseHeals(t *testing.T) {
 		if err != nil || !ok {
 			t.Fatal(err)
 		}
-		f, err := os.OpenFile(filepath.Join(s.Dir(), "packs", fmt.Sprintf("%06d.pack", rec.At.Pack)), os.O_WRONLY, 0)
+		f, err := os.OpenFile(filepath.Join(s.Dir(), "packs", fmt.Sprintf("%06d.pack", rec.At.Pack)),
+			os.O_WRONLY, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -301,7 +312,8 @@ func TestDamagedBaseHeals(t *testing.T) {
 		t.Errorf("%d were asked again", s.Fetched)
 	}
 	m.Site(func(s *store.Site) {
-		if ps, err := s.Verify(t.Context(), false, func(p store.Problem) { t.Error(p) }); err != nil || ps.Problems > 0 { // what is now the past is not looked at
+		if ps, err := s.Verify(t.Context(), false, func(p store.Problem) { t.Error(p) }); err != nil ||
+			ps.Problems > 0 { // what is now the past is not looked at
 			t.Errorf("%+v, %v", ps, err)
 		}
 	})
@@ -363,12 +375,19 @@ func TestDigestsOfNumbersGivenAnew(t *testing.T) {
 		}
 		page := text.NewSketcher(text.SketchOptions{}).HTML([]byte(wordy(2, 300, "").Body))
 		for id := range known + 4 {
-			if _, err := d.Append(&store.PageDigest{ID: id, Body: 7, Run: 2, At: store.Place{Pack: 1, Off: 3, Len: 500}, Digest: page}); err != nil {
+			if _, err := d.Append(&store.PageDigest{
+				ID:     id,
+				Body:   7,
+				Run:    2,
+				At:     store.Place{Pack: 1, Off: 3, Len: 500},
+				Digest: page,
+			}); err != nil {
 				t.Fatal(err)
 			}
 		}
 	})
-	w.Set(home+"/", mirrortest.HTML("Hub", "<a href=/a.html>x</a><img src=/x.png><a href=/b.html>x</a><a href=/c.html>x</a>"))
+	w.Set(home+"/",
+		mirrortest.HTML("Hub", "<a href=/a.html>x</a><img src=/x.png><a href=/b.html>x</a><a href=/c.html>x</a>"))
 	w.Set(home+"/x.png", mirrortest.Page{Body: "pixels"})
 	w.Set(home+"/b.html", wordy(2, 300, ""))
 	w.Set(home+"/c.html", wordy(1, 300, ""))

@@ -16,11 +16,13 @@ import (
 
 // indexPages is a site on which directories are linked by both of their names.
 func indexPages(title string) map[string]mirrortest.Page {
-	home := mirrortest.HTML("Home", `<a href="/">root</a> <a href="index.html">index</a> <a href="a/">a</a> <a href="a/index.html#part">a index</a> <a href="b.html">b</a>`)
+	home := mirrortest.HTML("Home",
+		`<a href="/">root</a> <a href="index.html">index</a> <a href="a/">a</a> <a href="a/index.html#part">a index</a> <a href="b.html">b</a>`)
 	a := mirrortest.HTML(title, `<a href="../">up</a> <a href="index.html">self</a> <a href="./">also self</a>`)
 	return map[string]mirrortest.Page{
 		"/": home, "/index.html": home, "/a/": a, "/a/index.html": a,
-		"/b.html": mirrortest.HTML("B", `<a href="/a/">slash</a> <a href="/a/index.html">index</a> <a href="/index.html">home</a>`),
+		"/b.html": mirrortest.HTML("B",
+			`<a href="/a/">slash</a> <a href="/a/index.html">index</a> <a href="/index.html">home</a>`),
 	}
 }
 
@@ -48,8 +50,8 @@ func wantFiles(t *testing.T, when string, m *mirrortest.Mirror, want ...string) 
 	}
 }
 
-// The same bytes under a directory and under the name of its index are one file, to which links to both lead. That stays so over later versions,
-// and in old ones; a no-change run changes nothing.
+// The same bytes under a directory and under the name of its index are one file, to which links to both lead.
+// That stays so over later versions, and in old ones; a no-change run changes nothing.
 func TestIndexIsOneFile(t *testing.T) {
 	w := mirrortest.Start(t)
 	w.SetAll(home, indexPages("A"))
@@ -96,10 +98,12 @@ func TestIndexIsOneFile(t *testing.T) {
 	s = m.Run()
 	wantVerdict(t, s, mirror.Complete, true)
 	two := m.Paths()
-	if len(two) != 4 || two[1] != "a/index~"+strings.TrimPrefix(two[1], "a/index~") || alsoOf(t, m, "a/index.html") != nil {
+	if len(two) != 4 || two[1] != "a/index~"+strings.TrimPrefix(two[1], "a/index~") ||
+		alsoOf(t, m, "a/index.html") != nil {
 		t.Errorf("files %q", two)
 	}
-	if got, want := m.Tree()["b.html"], `<a href="a/index.html">slash</a> <a href="`+two[1]+`">index</a>`; !strings.Contains(got, want) {
+	if got, want := m.Tree()["b.html"], `<a href="a/index.html">slash</a> <a href="`+two[1]+
+		`">index</a>`; !strings.Contains(got, want) {
 		t.Errorf("b.html is %q, want %q", got, want)
 	}
 	w.Set(home+"/a/index.html", mirrortest.HTML("A, changed once more", "x"))
@@ -116,7 +120,8 @@ func TestIndexIsOneFile(t *testing.T) {
 	wantSame(t, "rolled back", m.Tree(), first)
 }
 
-// Whichever name comes first has the path; the other one shares it from the run on that meets it, and takes it over when the first one leaves.
+// Whichever name comes first has the path; the other one shares it from the run on that meets it, and takes
+// it over when the first one leaves.
 func TestIndexComesLater(t *testing.T) {
 	page := mirrortest.HTML("A", "the same")
 	for _, c := range []struct{ first, second string }{{"/a/", "/a/index.html"}, {"/a/index.html", "/a/"}} {
@@ -129,7 +134,11 @@ func TestIndexComesLater(t *testing.T) {
 				}
 				return mirrortest.HTML("Home", b.String())
 			}
-			w.SetAll(home, map[string]mirrortest.Page{"/": link(c.first), c.first: page, "/other.html": link("/a/", "/a/index.html")})
+			w.SetAll(home, map[string]mirrortest.Page{
+				"/":           link(c.first),
+				c.first:       page,
+				"/other.html": link("/a/", "/a/index.html"),
+			})
 			m := mirrortest.New(t, w, job())
 			m.Set("limits.max_delete", "1.0")
 			m.Run()
@@ -171,7 +180,8 @@ func TestIndexLosesAName(t *testing.T) {
 	w := mirrortest.Start(t)
 	page := mirrortest.HTML("A", "the same")
 	w.SetAll(home, map[string]mirrortest.Page{
-		"/": mirrortest.HTML("Home", `<a href="a/">a</a> <a href="a/index.html">index</a>`), "/a/": page, "/a/index.html": page,
+		"/": mirrortest.HTML("Home", `<a href="a/">a</a> <a href="a/index.html">index</a>`), "/a/": page,
+		"/a/index.html": page,
 	})
 	m := mirrortest.New(t, w, job())
 	wantVerdict(t, m.Run(), mirror.Complete, true)

@@ -27,7 +27,8 @@ func probes(w *mirrortest.Web) (n int) {
 	return n
 }
 
-// sorry is an error page that a site answers with status 200; it has a token, so that no two have the same bytes.
+// sorry is an error page that a site answers with status 200; it has a token, so that no two have the same
+// bytes.
 func sorry() mirrortest.Page {
 	n := 0
 	return mirrortest.Page{Handle: func(rw http.ResponseWriter, r *http.Request) {
@@ -37,7 +38,8 @@ func sorry() mirrortest.Page {
 		}
 		n++
 		rw.Header().Set("Content-Type", "text/html")
-		fmt.Fprintf(rw, "<!DOCTYPE html>\n<title>Sorry</title>\n<p>Something went wrong. Incident %08d. <a href=/>Home</a>\n", n)
+		fmt.Fprintf(rw,
+			"<!DOCTYPE html>\n<title>Sorry</title>\n<p>Something went wrong. Incident %08d. <a href=/>Home</a>\n", n)
 	}}
 }
 
@@ -86,7 +88,8 @@ func TestSoft404(t *testing.T) {
 					t.Errorf("%d requests for what cannot exist, want %d", n, c.asked)
 				}
 				if c.verdict == mirror.Suspicious {
-					wantText(t, s, fmt.Sprintf("%d of 41 pages, such as %s/page", c.broken, home), "a path that cannot exist")
+					wantText(t, s, fmt.Sprintf("%d of 41 pages, such as %s/page", c.broken, home),
+						"a path that cannot exist")
 					if !maps.Equal(m.Stamps(), before) {
 						t.Fatal("the published tree changed")
 					}
@@ -113,7 +116,8 @@ func TestSoft404Accepted(t *testing.T) {
 	wantVerdict(t, m.Run(), mirror.Complete, true)
 	w.Set("*", sorry())
 	for i := range 6 {
-		w.Set(fmt.Sprintf("%s/page%02d.html", home, i), mirrortest.HTML("Sorry", "<p>Something went wrong. <a href=/>Home</a>"))
+		w.Set(fmt.Sprintf("%s/page%02d.html", home, i),
+			mirrortest.HTML("Sorry", "<p>Something went wrong. <a href=/>Home</a>"))
 	}
 	wantVerdict(t, m.Run(), mirror.Suspicious, false)
 	wantVerdict(t, m.Accept(), mirror.Complete, true)
@@ -123,7 +127,8 @@ func TestSoft404Accepted(t *testing.T) {
 	wantVerdict(t, m.Run(), mirror.Complete, false)
 }
 
-// A site that is rewritten from end to end, with a 404 for what it has not, and one that is one program behind every path are honest.
+// A site that is rewritten from end to end, with a 404 for what it has not, and one that is one program
+// behind every path are honest.
 func TestHonestSitesAreNotAccused(t *testing.T) {
 	t.Run("rewritten", func(t *testing.T) {
 		w := mirrortest.Start(t)
@@ -131,7 +136,9 @@ func TestHonestSitesAreNotAccused(t *testing.T) {
 		m := mirrortest.New(t, w, job())
 		wantVerdict(t, m.Run(), mirror.Complete, true)
 		for i := range 30 {
-			w.Set(fmt.Sprintf("%s/page%02d.html", home, i), mirrortest.HTML(fmt.Sprint("New ", i), "<p>another look <a href=/>home</a> <a href=/page00.html>first</a>"))
+			w.Set(fmt.Sprintf("%s/page%02d.html", home, i),
+				mirrortest.HTML(fmt.Sprint("New ", i),
+					"<p>another look <a href=/>home</a> <a href=/page00.html>first</a>"))
 		}
 		w.Requests()
 		wantVerdict(t, m.Run(), mirror.Complete, true)
@@ -157,7 +164,9 @@ func TestHonestSitesAreNotAccused(t *testing.T) {
 	t.Run("one program", func(t *testing.T) {
 		w := mirrortest.Start(t)
 		release := func(v int) {
-			shell := mirrortest.HTML("App", fmt.Sprintf(`<a href="/a">a</a><a href="/b">b</a><a href="/c">c</a><a href="/d">d</a><script src="/app-%d.js"></script>`, v))
+			shell := mirrortest.HTML("App",
+				fmt.Sprintf(
+					`<a href="/a">a</a><a href="/b">b</a><a href="/c">c</a><a href="/d">d</a><script src="/app-%d.js"></script>`, v))
 			w.Clear()
 			w.Set("*", shell)
 			w.Set(home+"/robots.txt", mirrortest.Page{Body: "User-agent: *\nAllow: /\n"})

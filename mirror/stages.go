@@ -134,23 +134,23 @@ func (s *stages) distrustValidators() error {
 	return s.facts.SetFact(spare.ValidatorsFact, without)
 }
 
-// listings requests first the listings that other listings say have changed, then those that pay; any
-// says whether there were some.
-func (s *stages) listings() (any bool) {
+// listings requests first the listings that other listings say have changed, then those that pay; some
+// says whether there were.
+func (s *stages) listings() (some bool) {
 	p := s.advice.Plan
 	for ids := p.TakeWanted(); len(ids) > 0; ids = p.TakeWanted() {
 		for _, id := range ids {
 			s.motor.Entrance.Known(id, crawl.PrioSeed)
 		}
-		any = true
+		some = true
 		s.stage()
 	}
 	p.OpenListings()
 	defer p.Close()
 	s.refill()
-	any = s.motor.Front.State(s.now()).Queued > 0 || any
+	some = s.motor.Front.State(s.now()).Queued > 0 || some
 	s.stage()
-	return any
+	return some
 }
 
 // moreListings requests the listings that have come to pay, and what they show, until none pays.
@@ -158,8 +158,8 @@ func (s *stages) moreListings() error {
 	p := s.advice.Plan
 	for p.DecidesListings() && !s.motor.Front.IsStopped() {
 		s.advice.Evidence.Begin()
-		any := s.listings()
-		if err := s.skipUnchanged(); err != nil || (!any && !s.motor.Entrance.AnyDelayed()) {
+		some := s.listings()
+		if err := s.skipUnchanged(); err != nil || (!some && !s.motor.Entrance.AnyDelayed()) {
 			return err
 		}
 		s.motor.Entrance.EndWait()
@@ -178,7 +178,8 @@ func (s *stages) refill() {
 	}
 	s.refilling.Lock() // else what one worker puts into the frontier is missing for another
 	defer s.refilling.Unlock()
-	for b := s.advice.Plan.Refill(s.motor.Front.Short); len(b.IDs) > 0; b = s.advice.Plan.Refill(s.motor.Front.Short) {
+	for b := s.advice.Plan.Refill(s.motor.Front.Short); len(b.IDs) > 0; b = s.advice.Plan.Refill(
+		s.motor.Front.Short) {
 		for _, id := range b.IDs {
 			if b.Listings {
 				s.motor.Entrance.Known(id, crawl.PrioSeed)

@@ -15,13 +15,15 @@ import (
 	"mirrord/store"
 )
 
-// Versions are thinned after each publish, and what is left comes back byte for byte after everything that nothing refers to was collected.
+// Versions are thinned after each publish, and what is left comes back byte for byte after everything that
+// nothing refers to was collected.
 func TestKeepRuleAndCollection(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 3))
 	w := mirrortest.Start(t)
-	m := mirrortest.New(t, w, "limits.max_delete = \"100%\"\nlimits.max_failures = \"100%\"\n"+job()+"\n[publish]\nkeep = \"last 2, weekly 3\"\n")
+	m := mirrortest.New(t, w, "limits.max_delete = \"100%\"\nlimits.max_failures = \"100%\"\n"+job()+
+		"\n[publish]\nkeep = \"last 2, weekly 3\"\n")
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	m.Now = func() time.Time { return now }
 	trees := map[int]map[string]string{}
@@ -53,7 +55,8 @@ func TestKeepRuleAndCollection(t *testing.T) {
 	}
 	withSite(t, m, func(st *store.State, s *store.Site) {
 		got := kept(s)
-		if len(got) < 3 || len(got) > 5 || !slices.Contains(got, published[len(published)-1]) || !slices.Contains(got, published[len(published)-2]) {
+		if len(got) < 3 || len(got) > 5 || !slices.Contains(got, published[len(published)-1]) ||
+			!slices.Contains(got, published[len(published)-2]) {
 			t.Errorf("kept are %v of %v", got, published)
 		}
 		if _, err := s.Compact(t.Context(), false); err != nil {
@@ -82,7 +85,8 @@ func TestKeepRuleAndCollection(t *testing.T) {
 	check()
 }
 
-// A version that is detached is read while a run holds the site, and also after later runs have changed the records.
+// A version that is detached is read while a run holds the site, and also after later runs have changed the
+// records.
 func TestDetachedVersion(t *testing.T) {
 	w := mirrortest.Start(t)
 	m := mirrortest.New(t, w, "limits.max_delete = \"100%\"\n"+job())

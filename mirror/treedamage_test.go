@@ -44,7 +44,8 @@ type treeCase struct {
 	silent bool // only who reads the bytes can know
 }
 
-// treeCases damages what readers see: each kind of file, with its time as it was or new, the tree as a whole, and the link to it.
+// treeCases damages what readers see: each kind of file, with its time as it was or new, the tree as a whole,
+// and the link to it.
 func treeCases() (out []treeCase) {
 	for _, file := range []string{"page01.html", "img/logo.png", phm.FilesName, phm.MetaName} {
 		for _, h := range harms() {
@@ -57,8 +58,10 @@ func treeCases() (out []treeCase) {
 				if same && !quiet {
 					name += " with a new time"
 				}
-				out = append(out, treeCase{name, func(t *testing.T, site string) { harmFile(t, filepath.Join(site, "current", file), h, quiet) },
-					quiet && strings.Contains(file, "/") || quiet && strings.HasSuffix(file, ".html")})
+				out = append(out, treeCase{name, func(t *testing.T, site string) {
+					harmFile(t, filepath.Join(site, "current", file), h, quiet)
+				},
+					(quiet && strings.Contains(file, "/")) || (quiet && strings.HasSuffix(file, ".html"))})
 			}
 		}
 	}
@@ -100,7 +103,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// harmFile damages one name of a file: the tree has other bytes then, and no other tree or blob. quiet keeps its time.
+// harmFile damages one name of a file: the tree has other bytes then, and no other tree or blob. quiet keeps
+// its time.
 func harmFile(t *testing.T, name string, h harm, quiet bool) {
 	t.Helper()
 	fi, err := os.Stat(name)
@@ -158,8 +162,16 @@ func newTwins(t *testing.T) *twins {
 	w := mirrortest.Start(t)
 	hub(w, 5)
 	w.Set(home+"/page03.html", mirrortest.HTML("Three", `<img src="img/logo.png"><img src="img/other.png">`))
-	w.SetAll(home, map[string]mirrortest.Page{"/img/logo.png": {Body: "the picture of the logo"}, "/img/other.png": {Body: "another picture"}})
-	tw := &twins{t: t, web: w, hurt: mirrortest.New(t, w, job()), well: mirrortest.New(t, w, job())}
+	w.SetAll(home, map[string]mirrortest.Page{
+		"/img/logo.png":  {Body: "the picture of the logo"},
+		"/img/other.png": {Body: "another picture"},
+	})
+	tw := &twins{
+		t:    t,
+		web:  w,
+		hurt: mirrortest.New(t, w, job()),
+		well: mirrortest.New(t, w, job()),
+	}
 	tw.run("first", true)
 	tw.change()
 	tw.run("second", true) // both trees have files now
@@ -170,7 +182,8 @@ func (tw *twins) site() string { return filepath.Join(tw.hurt.Dir, "sites/test")
 
 func (tw *twins) change() {
 	tw.changes++
-	tw.web.Set(home+"/page04.html", mirrortest.HTML("Four", fmt.Sprint("changed for the time number ", tw.changes)))
+	tw.web.Set(home+"/page04.html",
+		mirrortest.HTML("Four", fmt.Sprint("changed for the time number ", tw.changes)))
 }
 
 // run makes a run of both mirrors, which must ask for the same and show the same.
@@ -215,7 +228,12 @@ func (tw *twins) rollback(m *mirrortest.Mirror, number int) {
 	s, err := st.OpenSite("test")
 	must(tw.t, err)
 	defer s.Close()
-	sum, err := mirror.Rollback(tw.t.Context(), mirror.Options{Job: m.Job, State: st, Site: s, Hosts: new(fetch.Hosts)}, number)
+	sum, err := mirror.Rollback(tw.t.Context(), mirror.Options{
+		Job:   m.Job,
+		State: st,
+		Site:  s,
+		Hosts: new(fetch.Hosts),
+	}, number)
 	if err != nil || !sum.Published {
 		tw.t.Errorf("rollback: %+v, %v", sum, err)
 	}
@@ -253,9 +271,10 @@ func (tw *twins) past(m *mirrortest.Mirror, number int) map[string]string {
 	return out
 }
 
-// Whatever of the published tree is missing, cut or wrong is made again from the stored bodies by the run that meets it: without a request more
-// than an undisturbed mirror makes, with the same bytes, and later versions are published as if nothing had been. What only the bytes show is
-// found by Verify, and made again by the run after it.
+// Whatever of the published tree is missing, cut or wrong is made again from the stored bodies by the run
+// that meets it: without a request more than an undisturbed mirror makes, with the same bytes, and later
+// versions are published as if nothing had been. What only the bytes show is found by Verify, and made again
+// by the run after it.
 func TestDamagedTreeIsMended(t *testing.T) {
 	t.Parallel()
 	actions := []struct {
@@ -320,7 +339,8 @@ func TestDamagedTreeIsMended(t *testing.T) {
 	}
 }
 
-// A document whose published bytes are wrong, which no folder shows, is not linked into the next version: it is made again.
+// A document whose published bytes are wrong, which no folder shows, is not linked into the next version: it
+// is made again.
 func TestWrongDocumentIsNotLinked(t *testing.T) {
 	for _, h := range harms() {
 		if h.name == "missing" || h.name == "cut" {
@@ -328,7 +348,12 @@ func TestWrongDocumentIsNotLinked(t *testing.T) {
 		}
 		w := mirrortest.Start(t)
 		hub(w, 5)
-		tw := &twins{t: t, web: w, hurt: mirrortest.New(t, w, job()), well: mirrortest.New(t, w, job())}
+		tw := &twins{
+			t:    t,
+			web:  w,
+			hurt: mirrortest.New(t, w, job()),
+			well: mirrortest.New(t, w, job()),
+		}
 		tw.run("first", true)
 		harmFile(t, filepath.Join(tw.site(), "current/page01.html"), h, true)
 		tw.change()
@@ -336,7 +361,8 @@ func TestWrongDocumentIsNotLinked(t *testing.T) {
 	}
 }
 
-// What cannot be made again, because the stored body is damaged as well, is requested again by the run that meets it.
+// What cannot be made again, because the stored body is damaged as well, is requested again by the run that
+// meets it.
 func TestDamagedTreeAndBody(t *testing.T) {
 	for _, c := range []struct {
 		name, page string
@@ -347,7 +373,8 @@ func TestDamagedTreeAndBody(t *testing.T) {
 			harmFrame(t, tw.hurt, home+"/page01.html")
 		}},
 		{"an image, through all its names", "img/logo.png", func(t *testing.T, tw *twins) {
-			must(t, os.WriteFile(filepath.Join(tw.site(), "current/img/logo.png"), []byte("the picture of the LOGO"), 0o644))
+			must(t, os.WriteFile(filepath.Join(tw.site(), "current/img/logo.png"),
+				[]byte("the picture of the LOGO"), 0o644))
 			at := time.Now().Add(time.Minute)
 			must(t, os.Chtimes(filepath.Join(tw.site(), "current/img/logo.png"), at, at))
 		}},
@@ -410,7 +437,8 @@ func harmFrame(t *testing.T, m *mirrortest.Mirror, url string) {
 	must(t, errors.Join(err, f.Close()))
 }
 
-// Without the file table, and without the bodies to make it again, the next version is published whole; so is it for a mirror that was imported.
+// Without the file table, and without the bodies to make it again, the next version is published whole; so is
+// it for a mirror that was imported.
 func TestLostTable(t *testing.T) {
 	tw := newTwins(t)
 	must(t, os.Remove(filepath.Join(tw.site(), "current", phm.FilesName)))

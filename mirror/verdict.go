@@ -138,7 +138,8 @@ func loadOrphans(notes *store.SiteNotes, known uint32, log *slog.Logger) (judge.
 	}
 	o, err := judge.DecodeOrphans(v, known)
 	if err != nil {
-		log.Warn("the list of pages without links to them cannot be decoded; starting with an empty one", "err", err)
+		log.Warn("the list of pages without links to them cannot be decoded; starting with an empty one",
+			"err", err)
 		return nil, nil
 	}
 	return o, nil

@@ -37,7 +37,8 @@ func TestVerifyFindsDamage(t *testing.T) {
 	clean := t.TempDir()
 	for version := 1; version <= 2; version++ {
 		web.set(version, 0)
-		if sum, err := crashRun(t.Context(), clean, web.srv.URL+"/"); err != nil || sum.Verdict != mirror.Complete || sum.Version != version {
+		if sum, err := crashRun(t.Context(), clean, web.srv.URL+"/"); err != nil ||
+			sum.Verdict != mirror.Complete || sum.Version != version {
 			t.Fatalf("%+v, %v", sum, err)
 		}
 	}
@@ -49,17 +50,17 @@ func TestVerifyFindsDamage(t *testing.T) {
 		t.Helper()
 		resignTree(t, tree)
 	}
-	edit := func(t *testing.T, tree, file, old, new string) {
+	edit := func(t *testing.T, tree, file, was, now string) {
 		t.Helper()
 		p := filepath.Join(tree, file)
 		data, err := os.ReadFile(p)
-		if err != nil || !bytes.Contains(data, []byte(old)) {
-			t.Fatalf("%s has no %q, %v", file, old, err)
+		if err != nil || !bytes.Contains(data, []byte(was)) {
+			t.Fatalf("%s has no %q, %v", file, was, err)
 		}
 		if err := os.Remove(p); err != nil { // it may be a link to a blob
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(p, bytes.Replace(data, []byte(old), []byte(new), 1), 0o644); err != nil {
+		if err := os.WriteFile(p, bytes.Replace(data, []byte(was), []byte(now), 1), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -68,7 +69,9 @@ func TestVerifyFindsDamage(t *testing.T) {
 		do   func(t *testing.T, tree string)
 		want string // in some problem
 	}{
-		{"a byte of a page", func(t *testing.T, tree string) { edit(t, tree, "d1/p1.html", "page 1", "page X") }, "digest"},
+		{"a byte of a page", func(t *testing.T, tree string) {
+			edit(t, tree, "d1/p1.html", "page 1", "page X")
+		}, "digest"},
 		{"a page is cut", func(t *testing.T, tree string) {
 			if err := os.Truncate(filepath.Join(tree, "d1/p1.html"), 10); err != nil {
 				t.Fatal(err)

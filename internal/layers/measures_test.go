@@ -15,8 +15,8 @@ import (
 	"testing"
 )
 
-// The measures that keep parts small. What does not hold yet, or is no part in their sense, stands in a list with its
-// reason; an entry that is not needed any more fails the test, so that the lists only shrink.
+// The measures that keep parts small. What does not hold yet, or is no part in their sense, stands in a list
+// with its reason; an entry that is not needed any more fails the test, so that the lists only shrink.
 const (
 	mostMethods     = 40 // of a type
 	mostMethodFiles = 8  // in which the methods of a type stand
@@ -35,8 +35,8 @@ func records() map[string]string {
 	}
 }
 
-// largeTypes lists the types that are still over a measure, with the numbers that are over it: methods, files of them,
-// fields. They may not grow.
+// largeTypes lists the types that are still over a measure, with the numbers that are over it: methods, files
+// of them, fields. They may not grow.
 func largeTypes() map[string]size {
 	return map[string]size{
 		"mirror.run":       {files: 11},
@@ -71,8 +71,8 @@ func (s size) over() size {
 	return s
 }
 
-// sizes measures all types but registries: an empty struct holds nothing, and each of its methods is a part in a file of
-// its own (package parts).
+// sizes measures all types but registries: an empty struct holds nothing, and each of its methods is a part
+// in a file of its own (package parts).
 func sizes(srcs []source) map[string]size {
 	out, files := map[string]size{}, map[string]map[string]bool{}
 	registries := map[string]bool{}
@@ -158,7 +158,8 @@ func TestSizes(t *testing.T) {
 		case !listed && s.files > 0:
 			t.Errorf("%s has methods in %d files, more than %d", name, s.files, mostMethodFiles)
 		case !listed && s.fields > 0:
-			t.Errorf("%s has %d fields, more than %d: does it only carry data? See records", name, s.fields, mostFields)
+			t.Errorf("%s has %d fields, more than %d: does it only carry data? See records", name, s.fields,
+				mostFields)
 		}
 	}
 	for _, name := range slices.Concat(slices.Sorted(maps.Keys(data)), slices.Sorted(maps.Keys(large))) {
@@ -197,8 +198,9 @@ func TestLocks(t *testing.T) {
 	}
 }
 
-// namedElsewhere returns the locks of one package that other files than those of their types name, and these files. What
-// a package imports is not looked at: the types of a package suffice to know whose field a name means.
+// namedElsewhere returns the locks of one package that other files than those of their types name, and these
+// files. What a package imports is not looked at: the types of a package suffice to know whose field a name
+// means.
 func namedElsewhere(srcs []source) map[string][]string {
 	fset, home := srcs[0].fset, map[token.Pos]string{}
 	var files []*ast.File
@@ -299,12 +301,22 @@ func TestMeasures(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return source{pkg: "p", name: "p/" + name, fset: fset, ast: f}
+		return source{
+			pkg:  "p",
+			name: "p/" + name,
+			fset: fset,
+			ast:  f,
+		}
 	}
-	if n := len(mixed(text("a.go", "func f(a, b, c bool) bool { return a && b || c && (a || b && c) || (a && b) }").ast)); n != 3 {
+	if n := len(
+		mixed(
+			text("a.go",
+				"func f(a, b, c bool) bool { return a && b || c && (a || b && c) || (a && b) }").ast)); n != 3 {
 		t.Errorf("%d mixed conditions, want 3", n)
 	}
-	wide := text("a.go", "type t struct { a, b int; c string }\ntype g[T any] struct { x T }\ntype r struct{}\nfunc (r) Part() {}\nfunc (t) f() {}\nfunc (*t) g() {}\nfunc (*g[T]) h() {}")
+	wide := text("a.go",
+		"type t struct { a, b int; c string }\ntype g[T any] struct { x T }\ntype r struct{}\nfunc (r) Part() "+
+			"{}\nfunc (t) f() {}\nfunc (*t) g() {}\nfunc (*g[T]) h() {}")
 	more := text("b.go", "func (*t) i() {}")
 	if got := fmt.Sprint(sizes([]source{wide, more})); got != "map[p.g:{1 1 1} p.t:{3 2 3}]" {
 		t.Error(got)
@@ -312,7 +324,8 @@ func TestMeasures(t *testing.T) {
 	fset := token.NewFileSet()
 	var srcs []source
 	for name, body := range map[string]string{
-		"own.go":   "import \"sync\"\ntype t struct { mu sync.Mutex }\nfunc (x *t) f() { x.mu.Lock() }\ntype u struct { in *t; mu sync.RWMutex }",
+		"own.go": "import \"sync\"\ntype t struct { mu sync.Mutex }\nfunc (x *t) f() { x.mu.Lock() }\ntype u " +
+			"struct { in *t; mu sync.RWMutex }",
 		"other.go": "func f(x *u) { x.in.mu.Lock() }",
 		"again.go": "import \"sync\"\ntype v struct { mu sync.Mutex }\nfunc (x *v) f() { x.mu.Lock() }",
 	} {
@@ -320,7 +333,12 @@ func TestMeasures(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		srcs = append(srcs, source{pkg: "p", name: "p/" + name, fset: fset, ast: f})
+		srcs = append(srcs, source{
+			pkg:  "p",
+			name: "p/" + name,
+			fset: fset,
+			ast:  f,
+		})
 	}
 	if got := fmt.Sprint(namedElsewhere(srcs)); got != "map[p.t.mu:[p/other.go]]" {
 		t.Error(got)

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// sharedNames lists the exported type names that stand in several packages, with the reason. Any other name is unique in
-// the module, so that a search for it finds one thing.
+// sharedNames lists the exported type names that stand in several packages, with the reason. Any other name
+// is unique in the module, so that a search for it finds one thing.
 func sharedNames() map[string]string {
 	const (
 		idiom  = "read with its package: the usual Go name for this role"
@@ -26,14 +26,17 @@ func sharedNames() map[string]string {
 		"Counts": layer, "Daemon": layer, "Dated": layer, "Difference": domain, "Dir": domain,
 		"Edit": domain, "Entry": domain, "Error": idiom, "Evidence": layer, "Facts": door, "Failure": layer,
 		"File": domain, "Format": domain, "Frames": door, "Handler": idiom, "Head": domain, "History": domain,
-		"Hosts": door, "Job": layer, "Kept": domain, "Kind": idiom, "Limits": layer, "LineError": idiom, "Mark": domain,
+		"Hosts": door, "Job": layer, "Kept": domain, "Kind": idiom, "Limits": layer, "LineError": idiom,
+		"Mark":  domain,
 		"Names": door, "Network": door, "Observation": domain, "Options": idiom, "Outcome": layer, "Owner": door,
 		"Page": domain, "Plan": domain, "Problem": idiom, "ProblemKind": idiom, "Programs": layer,
 		"Progress": layer, "Rate": layer, "Reader": idiom, "Record": domain, "Records": door, "Registry": idiom,
 		"Request": idiom, "Resource": domain, "Result": idiom,
 		"Robots": door, "Rule": domain, "Rules": domain, "Run": layer, "RunOptions": layer, "RunRequest": layer,
-		"Scope": layer, "Seen": domain, "Server": idiom, "Shared": domain, "Sink": door, "Site": domain, "Span": domain,
-		"State": domain, "Step": domain, "Store": door, "Table": domain, "Told": domain, "Tree": domain, "Trees": door,
+		"Scope": layer, "Seen": domain, "Server": idiom, "Shared": domain, "Sink": door, "Site": domain,
+		"Span":  domain,
+		"State": domain, "Step": domain, "Store": door, "Table": domain, "Told": domain, "Tree": domain,
+		"Trees":   door,
 		"Version": domain, "Why": domain, "World": door,
 	}
 }
@@ -115,7 +118,8 @@ func wordsOf(name string) []string {
 	return out
 }
 
-// otherMeanings lists exported names that hold a word which the glossary does not use, and mean something else by it.
+// otherMeanings lists exported names that hold a word which the glossary does not use, and mean something
+// else by it.
 func otherMeanings() map[string]string {
 	return map[string]string{
 		"BodyPool":    "buffers that are used again",

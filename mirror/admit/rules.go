@@ -161,7 +161,8 @@ func (r *URLRules) excluded(u site.URL) bool {
 // relocate.ScanVersion when package mirror/intake reads links in another way, too.
 func Fingerprint(j *job.Job) string {
 	v, err := json.Marshal([]any{
-		relocate.ScanVersion, j.Seeds(), j.URLs, j.Scope, j.Programs, j.Requisites, j.ObeyRobots, j.ObeyNofollow, j.Scripts,
+		relocate.ScanVersion, j.Seeds(), j.URLs, j.Scope, j.Programs, j.Requisites, j.ObeyRobots,
+		j.ObeyNofollow, j.Scripts,
 		j.Limits.MaxLinks, j.Limits.MaxDocument, j.Limits.MaxURLLength, j.Limits.MaxPathDepth, j.Limits.MaxRepeats,
 		j.Limits.MaxVariants, j.Limits.MaxDates,
 	})

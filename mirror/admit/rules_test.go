@@ -33,7 +33,8 @@ func parse(t *testing.T, raw string) site.URL {
 }
 
 func TestAllow(t *testing.T) {
-	const entry = "url = \"https://www.example.org/docs/\"\nscope = { kind = \"directory\", exclude = [\"**/old/**\"] }\n"
+	const entry = "url = \"https://www.example.org/docs/\"\nscope = { kind = \"directory\", exclude = " +
+		"[\"**/old/**\"] }\n"
 	for _, c := range []struct {
 		requisites string
 		url        string
@@ -107,7 +108,9 @@ func TestFingerprint(t *testing.T) {
 			t.Errorf("%q is another fingerprint", same)
 		}
 	}
-	for _, other := range []string{"limits.max_links = 7\n", "requisites = \"any\"\n", "scripts = false\n", "obey_robots = false\n"} {
+	for _, other := range []string{
+		"limits.max_links = 7\n", "requisites = \"any\"\n", "scripts = false\n", "obey_robots = false\n",
+	} {
 		if Fingerprint(parse(other)) == plain {
 			t.Errorf("%q is the same fingerprint", other)
 		}

@@ -86,7 +86,15 @@ func TestAdmit(t *testing.T) {
 	}{
 		{name: "a page", url: "http://h/a", prio: PrioNew, enters: true, id: true},
 		{name: "an image", url: "http://h/a.png", purpose: image, prio: PrioRequisite, enters: true, id: true},
-		{name: "icon", url: "http://h/favicon.ico", purpose: image, guess: true, prio: PrioGuess, enters: true, id: true},
+		{
+			name:    "icon",
+			url:     "http://h/favicon.ico",
+			purpose: image,
+			guess:   true,
+			prio:    PrioGuess,
+			enters:  true,
+			id:      true,
+		},
 		{name: "a guess", url: "http://h/a.json", guess: true, prio: PrioRequisite, enters: true, id: true},
 		{name: "a mention", url: "http://h/a", purpose: page, mention: true},
 		{name: "out of scope", url: "http://other/a"},
@@ -118,7 +126,8 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
-// While the sources of evidence are requested, all else waits; what was found to be unchanged meanwhile does not enter.
+// While the sources of evidence are requested, all else waits; what was found to be unchanged meanwhile does
+// not enter.
 func TestAdmissionPostpones(t *testing.T) {
 	x := newTestAdmission(t)
 	x.first = true

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package crawl is the motor of a run: which admitted URL is requested next, when its host may be requested, and what
-// the run knows of the hosts while it goes on.
+// Package crawl is the motor of a run: which admitted URL is requested next, when its host may be requested,
+// and what the run knows of the hosts while it goes on.
 //
 //   - Motor holds the parts of one run, and takes in what robots.txt says.
 //   - Frontier holds the URLs that wait, and feeds the workers.
@@ -11,6 +11,6 @@
 //   - Workers work on URLs, and pass unused turns on.
 //   - Progress says where a run stands.
 //
-// All types are safe for concurrent use unless their comment says otherwise. The package does not request anything and
-// does not know what a URL is for: package mirror carries URLs and answers to it.
+// All types are safe for concurrent use unless their comment says otherwise. The package does not request
+// anything and does not know what a URL is for: package mirror carries URLs and answers to it.
 package crawl

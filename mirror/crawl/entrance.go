@@ -11,8 +11,8 @@ import (
 	"mirrord/site"
 )
 
-// Entrance lets URLs enter the frontier, each once in a run; the table remembers which did. While the sources of evidence
-// are requested, what documents name waits for the end of that. Safe for concurrent use.
+// Entrance lets URLs enter the frontier, each once in a run; the table remembers which did. While the sources
+// of evidence are requested, what documents name waits for the end of that. Safe for concurrent use.
 type Entrance struct {
 	table     *ledger.Table
 	front     *Frontier
@@ -20,8 +20,8 @@ type Entrance struct {
 	postponed Postponed
 }
 
-// NewEntrance returns the entrance to front. waits says whether the sources of evidence are requested now; its answer
-// changes only while no worker runs.
+// NewEntrance returns the entrance to front. waits says whether the sources of evidence are requested now;
+// its answer changes only while no worker runs.
 func NewEntrance(table *ledger.Table, front *Frontier, waits func() bool) *Entrance {
 	return &Entrance{table: table, front: front, waits: waits}
 }
@@ -56,8 +56,8 @@ func (e *Entrance) Known(id uint32, p Priority) {
 	}
 }
 
-// Again puts a URL back for the end of the run, not before a time; the zero time is none. While the sources of evidence
-// are requested, nothing waits for one of them.
+// Again puts a URL back for the end of the run, not before a time; the zero time is none. While the sources
+// of evidence are requested, nothing waits for one of them.
 func (e *Entrance) Again(id uint32, origin string, at time.Time) {
 	switch {
 	case at.IsZero():
@@ -107,10 +107,10 @@ func pending(s ledger.State) Priority {
 	return PrioNew
 }
 
-// All lets enter what earlier runs know, as a run without a plan requests it: everything in the mirror, what failed, what
-// redirects, and what an unfinished run has not requested yet. Other URLs come back when a document links to them. What
-// changes most often comes first, so that a run that is cut short has spent its requests best. skip says of a URL that it
-// must not enter. No worker runs.
+// All lets enter what earlier runs know, as a run without a plan requests it: everything in the mirror, what
+// failed, what redirects, and what an unfinished run has not requested yet. Other URLs come back when a
+// document links to them. What changes most often comes first, so that a run that is cut short has spent its
+// requests best. skip says of a URL that it must not enter. No worker runs.
 func (e *Entrance) All(skip func(id uint32, u site.URL, s ledger.State) (bool, error)) error {
 	t := e.table.Settled()
 	var known []uint32
@@ -149,8 +149,8 @@ func (e *Entrance) All(skip func(id uint32, u site.URL, s ledger.State) (bool, e
 	return nil
 }
 
-// Owed lets enter what a run requests whatever its plan says: what an unfinished run has not requested yet, what failed
-// and is no broken link, and what owed names. No worker runs.
+// Owed lets enter what a run requests whatever its plan says: what an unfinished run has not requested yet,
+// what failed and is no broken link, and what owed names. No worker runs.
 func (e *Entrance) Owed(broken, owed func(id uint32) bool) {
 	var failed []uint32
 	for id, s := range e.table.Settled().All() {

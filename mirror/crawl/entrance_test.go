@@ -18,9 +18,13 @@ import (
 	"mirrord/store"
 )
 
-// entering returns an entrance to an empty frontier, over a table with the URLs http://h/0 and so on, filled from records.
+// entering returns an entrance to an empty frontier, over a table with the URLs http://h/0 and so on, filled
+// from records.
 func entering(t *testing.T, waits func() bool, stored ...*store.Resource) (*Entrance, *Frontier) {
-	table, f := ledger.New(), NewFrontier(&Gate{hosts: new(fetch.Hosts), p: fetch.Politeness{Connections: 100}}, Ordering{})
+	table, f := ledger.New(), NewFrontier(&Gate{
+		hosts: new(fetch.Hosts),
+		p:     fetch.Politeness{Connections: 100},
+	}, Ordering{})
 	settled := table.Settled()
 	settled.Reserve(uint32(len(stored)))
 	for i, rec := range stored {
@@ -47,10 +51,21 @@ func never() bool { return false }
 // A run without a plan requests what it has not requested yet, then what changes most, and what failed last.
 func TestEntranceAll(t *testing.T) {
 	in := func(recent uint16) *store.Resource {
-		return &store.Resource{Outcome: site.Fetched, InSet: true, Run: 1, Recent: recent, Observed: 16}
+		return &store.Resource{
+			Outcome:  site.Fetched,
+			InSet:    true,
+			Run:      1,
+			Recent:   recent,
+			Observed: 16,
+		}
 	}
 	e, f := entering(t, never,
-		&store.Resource{Outcome: site.Failed, Run: 1, Recent: 0xffff, Observed: 16},
+		&store.Resource{
+			Outcome:  site.Failed,
+			Run:      1,
+			Recent:   0xffff,
+			Observed: 16,
+		},
 		in(0), in(0xff), in(1),
 		&store.Resource{Outcome: site.Gone, Run: 1},
 		&store.Resource{Outcome: site.Pending},
@@ -82,7 +97,8 @@ func TestEntranceOwed(t *testing.T) {
 	}
 }
 
-// While the sources of evidence are requested the rest waits; then enters what is new, and what the run puts back.
+// While the sources of evidence are requested the rest waits; then enters what is new, and what the run puts
+// back.
 func TestEntranceWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first := true
@@ -91,14 +107,19 @@ func TestEntranceWaits(t *testing.T) {
 			&store.Resource{Outcome: site.Gone, Run: 1},
 			&store.Resource{Outcome: site.Fetched, InSet: true, Run: 1},
 		)
-		e.Add(Queued{ID: 0, Origin: "http://h", Prio: PrioKnown}, Queued{ID: 1, Origin: "http://h", Prio: PrioKnown})
+		e.Add(Queued{
+			ID:     0,
+			Origin: "http://h",
+			Prio:   PrioKnown,
+		}, Queued{ID: 1, Origin: "http://h", Prio: PrioKnown})
 		e.Again(2, "http://h", time.Now().Add(time.Minute))
 		if got := drain(f); len(got) > 0 || !e.AnyDelayed() {
 			t.Errorf("%v did not wait", got)
 		}
 		first = false
 		e.EndWait()
-		e.Add(Queued{ID: 1, Origin: "http://h", Prio: PrioKnown}) // the table says that it entered; who adds it asks the table first
+		// the table says that it entered; who adds it asks the table first
+		e.Add(Queued{ID: 1, Origin: "http://h", Prio: PrioKnown})
 		if got := fmt.Sprint(drain(f)); got != "[1 1 2]" {
 			t.Error(got)
 		}
@@ -112,7 +133,8 @@ func TestEntranceWaits(t *testing.T) {
 	})
 }
 
-// A turn that a URL does not need goes to the next one of its origin, a turn is released once, and an error ends the run.
+// A turn that a URL does not need goes to the next one of its origin, a turn is released once, and an error
+// ends the run.
 func TestWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, p := new(fetch.Hosts), fetch.Politeness{Connections: 1, Delay: time.Hour}
@@ -151,7 +173,8 @@ func TestWorkers(t *testing.T) {
 		}
 		start := time.Now()
 		w.Stage(ctx)
-		if !slices.Equal(asked, []uint32{0, 1, 2, 3, 4}) || released != 2 || after != 2 || time.Since(start) != time.Hour {
+		if !slices.Equal(asked, []uint32{0, 1, 2, 3, 4}) || released != 2 || after != 2 ||
+			time.Since(start) != time.Hour {
 			t.Error(asked, released, after, time.Since(start))
 		}
 		if !errors.Is(context.Cause(ctx), bad) {

@@ -9,11 +9,12 @@ import (
 	"time"
 )
 
-// Frontier holds the URLs that were admitted but not yet requested in this run; each enters once. It is Mercator's
-// (Najork and Heydon; Manning, Raghavan, Schütze, lecture on crawling): front queues order by priority, each origin
-// has one back queue, and a heap of back queues by the time at which each is due feeds the workers. A worker waits
-// only while no host is due. The origins of one host share its turns, but not its troubles. The run journal also has
-// what is in the frontier; a resumed run reads it there. Safe for concurrent use.
+// Frontier holds the URLs that were admitted but not yet requested in this run; each enters once. It is
+// Mercator's (Najork and Heydon; Manning, Raghavan, Schütze, lecture on crawling): front queues order by
+// priority, each origin has one back queue, and a heap of back queues by the time at which each is due feeds
+// the workers. A worker waits only while no host is due. The origins of one host share its turns, but not its
+// troubles. The run journal also has what is in the frontier; a resumed run reads it there. Safe for
+// concurrent use.
 type Frontier struct {
 	gate  turns
 	order Ordering
@@ -32,7 +33,12 @@ type Frontier struct {
 
 // NewFrontier returns an empty frontier whose URLs take turns of g.
 func NewFrontier(g turns, o Ordering) *Frontier {
-	f := &Frontier{gate: g, order: o, queues: map[string]*backQueue{}, hosts: map[string][]*backQueue{}}
+	f := &Frontier{
+		gate:   g,
+		order:  o,
+		queues: map[string]*backQueue{},
+		hosts:  map[string][]*backQueue{},
+	}
 	f.cond.L = &f.mu
 	return f
 }
@@ -66,11 +72,17 @@ func (f *Frontier) queue(origin string) *backQueue {
 	return q
 }
 
-// AddAt is Add for a URL that must not be requested before a time; the rest of its origin does not wait for it.
+// AddAt is Add for a URL that must not be requested before a time; the rest of its origin does not wait for
+// it.
 func (f *Frontier) AddAt(origin string, id uint32, p Priority, at time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	q := &backQueue{origin: origin, host: HostOf(origin), next: at, n: 1}
+	q := &backQueue{
+		origin: origin,
+		host:   HostOf(origin),
+		next:   at,
+		n:      1,
+	}
 	q.free = f.queue(origin).free
 	q.front[p].push(id)
 	f.queued++
@@ -78,9 +90,9 @@ func (f *Frontier) AddAt(origin string, id uint32, p Priority, at time.Time) {
 	f.cond.Signal()
 }
 
-// next waits for a host that is due and returns its first URL. turn says whether a turn of the host was taken, which
-// is not so for an origin that was freed. ok is false when nothing is left and nothing is in flight that could bring
-// more, or when the frontier was stopped.
+// next waits for a host that is due and returns its first URL. turn says whether a turn of the host was
+// taken, which is not so for an origin that was freed. ok is false when nothing is left and nothing is in
+// flight that could bring more, or when the frontier was stopped.
 func (f *Frontier) next(now func() time.Time) (id uint32, origin string, turn, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -217,8 +229,8 @@ func (f *Frontier) IsStopped() bool {
 	return f.stopped
 }
 
-// Short reports whether fewer than low URLs are queued, or one of several origins has none and there are not yet very
-// many.
+// Short reports whether fewer than low URLs are queued, or one of several origins has none and there are not
+// yet very many.
 func (f *Frontier) Short(low int, origins []string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -270,9 +282,11 @@ func (f *Frontier) State(now time.Time) FrontierState {
 	return s
 }
 
-// Run calls work for every URL on n goroutines until nothing is left or ctx ends, and waits for them. turn says whether
-// work has a turn of the origin's host, which it must release.
-func (f *Frontier) Run(ctx context.Context, n int, now func() time.Time, work func(id uint32, origin string, turn bool)) {
+// Run calls work for every URL on n goroutines until nothing is left or ctx ends, and waits for them. turn
+// says whether work has a turn of the origin's host, which it must release.
+func (f *Frontier) Run(
+	ctx context.Context, n int, now func() time.Time, work func(id uint32, origin string, turn bool),
+) {
 	defer context.AfterFunc(ctx, f.Stop)()
 	var wg sync.WaitGroup
 	for range n {

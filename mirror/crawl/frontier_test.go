@@ -31,7 +31,9 @@ func (v *visits) add(host string, id uint32) {
 }
 
 // runFrontier runs a frontier whose exchanges take d, on n workers, until it is empty.
-func runFrontier(f *Frontier, h *fetch.Hosts, p fetch.Politeness, n int, d time.Duration, work func(host string, id uint32)) *visits {
+func runFrontier(
+	f *Frontier, h *fetch.Hosts, p fetch.Politeness, n int, d time.Duration, work func(host string, id uint32),
+) *visits {
 	v := &visits{start: time.Now()}
 	f.Run(context.Background(), n, time.Now, func(id uint32, host string, turn bool) {
 		v.add(host, id)
@@ -55,8 +57,11 @@ func TestFrontierPriorities(t *testing.T) {
 		want  []string
 	}{
 		{"breadth", Ordering{}, []string{"h 9", "h 7", "h 1", "h 2", "h 3", "h 20", "h 21", "h 5", "h 6", "h 8"}},
-		{"depth", Ordering{LIFO: true}, []string{"h 9", "h 7", "h 3", "h 2", "h 1", "h 20", "h 21", "h 6", "h 5", "h 8"}},
-		{"by number", Ordering{Less: func(a, b uint32) bool { return a < b }}, []string{"h 9", "h 7", "h 1", "h 2", "h 3", "h 20", "h 21", "h 5", "h 6", "h 8"}},
+		{"depth", Ordering{LIFO: true},
+			[]string{"h 9", "h 7", "h 3", "h 2", "h 1", "h 20", "h 21", "h 6", "h 5", "h 8"}},
+		{"by number", Ordering{Less: func(a, b uint32) bool {
+			return a < b
+		}}, []string{"h 9", "h 7", "h 1", "h 2", "h 3", "h 20", "h 21", "h 5", "h 6", "h 8"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -77,9 +82,11 @@ func TestFrontierPriorities(t *testing.T) {
 						f.Add("h", 21, PrioRequisite)
 					}
 				})
-				// A worker takes the next URL when the exchange ends, which is before the page is scanned: requisites may be one late.
+				// A worker takes the next URL when the exchange ends, which is before the page is scanned: requisites may
+				// be one late.
 				requisite := func(s string) bool { return s == "h 20" || s == "h 21" }
-				got, want := slices.DeleteFunc(slices.Clone(v.order), requisite), slices.DeleteFunc(slices.Clone(c.want), requisite)
+				got, want := slices.DeleteFunc(slices.Clone(v.order), requisite),
+					slices.DeleteFunc(slices.Clone(c.want), requisite)
 				if !slices.Equal(got, want) {
 					t.Errorf("order %v, want %v", got, want)
 				}
@@ -126,7 +133,8 @@ func TestFrontierGaps(t *testing.T) {
 	})
 }
 
-// Workers are never idle while a host may be asked: 20 hosts, 20 workers, 10 URLs each, no gap, take ten exchanges of time.
+// Workers are never idle while a host may be asked: 20 hosts, 20 workers, 10 URLs each, no gap, take ten
+// exchanges of time.
 func TestFrontierNeverIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, p := new(fetch.Hosts), fetch.Politeness{Connections: 1}
@@ -249,7 +257,8 @@ func TestFrontierStop(t *testing.T) {
 	})
 }
 
-// TestFrontierRandom holds the frontier against what must be true of any of them: everything that was added comes out once.
+// TestFrontierRandom holds the frontier against what must be true of any of them: everything that was added
+// comes out once.
 func TestFrontierRandom(t *testing.T) {
 	for seed := range uint64(30) {
 		synctest.Test(t, func(t *testing.T) {
@@ -270,7 +279,8 @@ func TestFrontierRandom(t *testing.T) {
 			for range 20 {
 				add()
 			}
-			v := runFrontier(f, h, p, 1+rnd.IntN(9), time.Duration(rnd.IntN(1000))*time.Millisecond, func(string, uint32) {
+			pause := time.Duration(rnd.IntN(1000)) * time.Millisecond
+			v := runFrontier(f, h, p, 1+rnd.IntN(9), pause, func(string, uint32) {
 				for range rnd2(&mu, rnd) {
 					add()
 				}

@@ -12,10 +12,11 @@ import (
 	"mirrord/job"
 )
 
-// Hosts is the politeness of hosts, shared over all runs of the process. *fetch.Hosts is one. Safe for concurrent use.
+// Hosts is the politeness of hosts, shared over all runs of the process. *fetch.Hosts is one. Safe for
+// concurrent use.
 type Hosts interface {
-	// Acquire takes a turn of a host. When it is not the host's turn, again says when to try next; a release may make it
-	// earlier.
+	// Acquire takes a turn of a host. When it is not the host's turn, again says when to try next; a release may
+	// make it earlier.
 	Acquire(host string, p fetch.Politeness, now time.Time) (ok bool, again time.Time)
 	Release(host string, p fetch.Politeness, now time.Time, o fetch.Observation)
 	SetCrawlDelay(host string, d time.Duration)
@@ -53,13 +54,15 @@ func NewGate(h Hosts, j *job.Job, p fetch.Politeness, now func() time.Time) (*Ga
 		p:      p,
 		window: w,
 		zone:   zone,
-		most:   max(j.Polite.MaxWait, p.Delay, p.MaxDelay), // what the job waits for, and any gap of politeness itself
-		now:    now,
+		// what the job waits for, and any gap of politeness itself
+		most: max(j.Polite.MaxWait, p.Delay, p.MaxDelay),
+		now:  now,
 	}, nil
 }
 
-// Acquire takes a turn of a host. When it is not the host's turn, again says when to try next; a release may make it
-// earlier. Outside of the window there are no turns: the run pauses, and goes on where it was when the window opens.
+// Acquire takes a turn of a host. When it is not the host's turn, again says when to try next; a release may
+// make it earlier. Outside of the window there are no turns: the run pauses, and goes on where it was when
+// the window opens.
 func (g *Gate) Acquire(host string, now time.Time) (ok bool, again time.Time) {
 	if g.paused(now) {
 		return false, g.window.Change(now.In(g.zone))
@@ -73,8 +76,8 @@ func (g *Gate) paused(now time.Time) bool {
 }
 
 // Turn waits for a turn of a host and takes it, for a request that is not in a frontier. The error is
-// fetch.ErrLongWait, at once, when the host asks for a longer wait than the job accepts; a pause outside of the window
-// does not count. Any other error is that of ctx.
+// fetch.ErrLongWait, at once, when the host asks for a longer wait than the job accepts; a pause outside of
+// the window does not count. Any other error is that of ctx.
 func (g *Gate) Turn(ctx context.Context, host string) error {
 	for {
 		at := g.now()

@@ -13,7 +13,8 @@ import (
 	"mirrord/job"
 )
 
-// A host that asks for a wait within bounds is waited for, one that asks for longer is not, and the pause outside of the window is no such wait.
+// A host that asks for a wait within bounds is waited for, one that asks for longer is not, and the pause
+// outside of the window is no such wait.
 func TestTurn(t *testing.T) {
 	const most = 10 * time.Minute
 	for _, c := range []struct {
@@ -26,7 +27,8 @@ func TestTurn(t *testing.T) {
 		{"no wait", 0, "", nil, 0},
 		{"a minute", time.Minute, "", nil, time.Minute},
 		{"a day", 24 * time.Hour, "", fetch.ErrLongWait, 0},
-		{"outside of the window", 0, "02:00-04:00", nil, 2 * time.Hour}, // the bubble's clock begins at midnight UTC
+		// the bubble's clock begins at midnight UTC
+		{"outside of the window", 0, "02:00-04:00", nil, 2 * time.Hour},
 		{"a day, outside of the window", 24 * time.Hour, "02:00-04:00", fetch.ErrLongWait, 2 * time.Hour},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -42,7 +44,11 @@ func TestTurn(t *testing.T) {
 				if ok, _ := hosts.Acquire("h.example", p, start); !ok {
 					t.Fatal("no first turn")
 				}
-				hosts.Release("h.example", p, start, fetch.Observation{Status: 200, Duration: time.Millisecond, RetryAfter: c.asks})
+				hosts.Release("h.example", p, start, fetch.Observation{
+					Status:     200,
+					Duration:   time.Millisecond,
+					RetryAfter: c.asks,
+				})
 				err = g.Turn(context.Background(), "h.example")
 				if !errors.Is(err, c.want) || time.Since(start) != c.wait {
 					t.Errorf("%v after %v, want %v after %v", err, time.Since(start), c.want, c.wait)

@@ -60,7 +60,8 @@ func NewMotor(o MotorOptions) (*Motor, error) {
 	return m, nil
 }
 
-// robotsSource knows the robots rules of origins. *fetch.RobotsCache is one. The only error is that ctx ended.
+// robotsSource knows the robots rules of origins. *fetch.RobotsCache is one. The only error is that ctx
+// ended.
 type robotsSource interface {
 	Rules(ctx context.Context, u site.URL) (*fetch.Robots, error)
 }
@@ -72,8 +73,8 @@ type Lesson struct {
 }
 
 // LearnRobots requests the robots.txt of a URL's origin in a turn that the caller has, and takes in rules and
-// Crawl-delay. An origin whose rules cannot be had is left for the next run: silence permits nothing, and costs the
-// mirror nothing. The only error is that ctx ended.
+// Crawl-delay. An origin whose rules cannot be had is left for the next run: silence permits nothing, and
+// costs the mirror nothing. The only error is that ctx ended.
 func (m *Motor) LearnRobots(ctx context.Context, u site.URL, from robotsSource) (l Lesson, err error) {
 	rules, err := from.Rules(ctx, u)
 	if err != nil {

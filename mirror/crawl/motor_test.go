@@ -29,7 +29,8 @@ func TestLearnRobots(t *testing.T) {
 		status int
 		want   string // the lesson, known, forbidden, down, slow
 	}{
-		{"rules", "User-agent: *\nDisallow: /a\nSitemap: http://h.example/map", 200, "{ [http://h.example/map]} true true false false"},
+		{"rules", "User-agent: *\nDisallow: /a\nSitemap: http://h.example/map", 200,
+			"{ [http://h.example/map]} true true false false"},
 		{"delay", "User-agent: *\nCrawl-delay: 7200", 200, "{ []} true false true true"},
 		{"silent", "", 503, "{its robots.txt answers 503 []} true false true false"},
 	} {
@@ -47,7 +48,11 @@ func TestLearnRobots(t *testing.T) {
 				t.Fatal(err)
 			}
 			file := robots.Parse([]byte(c.text))
-			l, err := m.LearnRobots(t.Context(), u, rulesOf{&fetch.Robots{File: file, Rules: file.Agent("mirrord"), Status: c.status}})
+			l, err := m.LearnRobots(t.Context(), u, rulesOf{&fetch.Robots{
+				File:   file,
+				Rules:  file.Agent("mirrord"),
+				Status: c.status,
+			}})
 			if err != nil {
 				t.Fatal(err)
 			}

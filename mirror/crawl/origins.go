@@ -17,8 +17,8 @@ type Origins struct {
 	rules map[string]*fetch.Robots
 }
 
-// NewOrigins returns an empty set. obey says whether the job obeys robots rules: if not, the rules of all origins are
-// known and allow everything.
+// NewOrigins returns an empty set. obey says whether the job obeys robots rules: if not, the rules of all
+// origins are known and allow everything.
 func NewOrigins(obey bool) *Origins {
 	return &Origins{obey: obey, rules: map[string]*fetch.Robots{}}
 }
@@ -43,8 +43,8 @@ func (o *Origins) Learn(u site.URL, rules *fetch.Robots) (first bool) {
 	return !known
 }
 
-// Forbids reports whether rules that are known do not allow a URL. What the mirror has of it then leaves, and must have
-// its turn.
+// Forbids reports whether rules that are known do not allow a URL. What the mirror has of it then leaves, and
+// must have its turn.
 func (o *Origins) Forbids(u site.URL) bool {
 	rules, known := o.Rules(u)
 	if !known || rules.Silent() != "" {

@@ -21,8 +21,8 @@ type Delayed struct {
 	At     time.Time
 }
 
-// Postponed holds the URLs that wait until the sources of evidence were requested. Safe for concurrent use; the zero
-// value is ready. Its lock may be taken while the URL table waits.
+// Postponed holds the URLs that wait until the sources of evidence were requested. Safe for concurrent use;
+// the zero value is ready. Its lock may be taken while the URL table waits.
 type Postponed struct {
 	mu      sync.Mutex
 	urls    []Queued

@@ -48,8 +48,8 @@ func ProgressOf(c *ledger.Counts, s FrontierState, started, now time.Time) Progr
 // progressEvery is how often a run reports.
 const progressEvery = 250 * time.Millisecond
 
-// Report passes where to a receiver about four times a second, never twice at a time, until the function that it returns
-// is called: that passes it a last time. Without a receiver nothing happens.
+// Report passes where to a receiver about four times a second, never twice at a time, until the function that
+// it returns is called: that passes it a last time. Without a receiver nothing happens.
 func Report(to func(Progress), where func() Progress) (end func()) {
 	if to == nil {
 		return func() {}

@@ -29,13 +29,13 @@ type backQueue struct {
 	front  [priorities]fifo
 }
 
-// Ordering is the order in which the pages of a host are requested. The zero value is breadth first. Less and Known are
-// called with the lock of the frontier held.
+// Ordering is the order in which the pages of a host are requested. The zero value is breadth first. Less and
+// Known are called with the lock of the frontier held.
 type Ordering struct {
 	LIFO bool                   // depth first: the page found last is the next one
 	Less func(a, b uint32) bool // else by this, when it is given
-	// Known takes the place of Less for known pages. Without either they come as they were added: whoever adds them
-	// orders them.
+	// Known takes the place of Less for known pages. Without either they come as they were added: whoever adds
+	// them orders them.
 	Known func(a, b uint32) bool
 }
 

@@ -12,7 +12,8 @@ import (
 // maxSitemaps is how many sitemaps a run reads, against indexes that name one another.
 const maxSitemaps = 2000
 
-// Sitemap lets one sitemap enter the frontier, when it is on a host of the scope, and returns its number; -1 when it is not.
+// Sitemap lets one sitemap enter the frontier, when it is on a host of the scope, and returns its number; -1
+// when it is not.
 func (a *Admission) Sitemap(u site.URL) (id int64) {
 	if !a.o.Rules.AllowSitemap(u) || len(u.String()) > store.MaxURL {
 		return -1

@@ -12,24 +12,24 @@ import (
 	"mirrord/site"
 )
 
-// An origin whose URLs fail one after the other, each after its retries, is left for the next run: when the sum of the
-// weights of the failures reaches TroubleLimit without an answer in between.
+// An origin whose URLs fail one after the other, each after its retries, is left for the next run: when the
+// sum of the weights of the failures reaches TroubleLimit without an answer in between.
 const (
 	TroubleLimit   = 24
 	WeighNoAnswer  = 3 // refused, reset, timed out, no such name
 	WeighBadAnswer = 1 // 5xx, 429
 )
 
-// A Retry-After is that of its URL until so many different URLs of the origin in a row, without an answer in between,
-// asked to wait: then the host waits, or, when that is for longer than polite.max_wait, is left for the next run, which
-// takes more URLs.
+// A Retry-After is that of its URL until so many different URLs of the origin in a row, without an answer in
+// between, asked to wait: then the host waits, or, when that is for longer than polite.max_wait, is left for
+// the next run, which takes more URLs.
 const (
 	waitsShort = 2
 	waitsLong  = 4
 )
 
-// Troubles is what a run knows of the troubles of origins, and of hosts for what concerns all their origins. What is
-// left for the next run it frees in the frontier. Safe for concurrent use.
+// Troubles is what a run knows of the troubles of origins, and of hosts for what concerns all their origins.
+// What is left for the next run it frees in the frontier. Safe for concurrent use.
 type Troubles struct {
 	front   *Frontier
 	maxWait time.Duration // polite.max_wait
@@ -51,7 +51,8 @@ type trouble struct {
 	slow     bool // because it asks for longer waits than the job allows: no replica is needed
 }
 
-// NewTroubles returns troubles that free origins of front. maxWait is the longest wait for a host that the job accepts.
+// NewTroubles returns troubles that free origins of front. maxWait is the longest wait for a host that the
+// job accepts.
 func NewTroubles(front *Frontier, maxWait time.Duration) *Troubles {
 	return &Troubles{
 		front:   front,
@@ -119,8 +120,8 @@ func (t *Troubles) LeaveOrigin(u site.URL, reason string) {
 	t.front.Free(u.Origin())
 }
 
-// LeaveHost leaves the whole host of a URL for the next run, because it asks for longer waits than the job allows.
-// silent says that it does not serve meanwhile, so that replicas may be used.
+// LeaveHost leaves the whole host of a URL for the next run, because it asks for longer waits than the job
+// allows. silent says that it does not serve meanwhile, so that replicas may be used.
 func (t *Troubles) LeaveHost(u site.URL, reason string, silent bool) {
 	t.mu.Lock()
 	k := t.of(u.Hostname())
@@ -129,8 +130,9 @@ func (t *Troubles) LeaveHost(u site.URL, reason string, silent bool) {
 	t.front.FreeHost(u.Hostname())
 }
 
-// Waited notes an answer to a URL that may ask to wait, and returns for how long the host is to be left alone because of
-// it: 0 when the wait is the URL's. id is the number of the URL. A second call for one answer changes nothing.
+// Waited notes an answer to a URL that may ask to wait, and returns for how long the host is to be left alone
+// because of it: 0 when the wait is the URL's. id is the number of the URL. A second call for one answer
+// changes nothing.
 func (t *Troubles) Waited(u site.URL, id uint32, res *fetch.Result) time.Duration {
 	if !fetch.TransientStatus(res.Status) || res.RetryAfter <= 0 {
 		return 0
@@ -151,8 +153,9 @@ func (t *Troubles) Waited(u site.URL, id uint32, res *fetch.Result) time.Duratio
 	return res.RetryAfter
 }
 
-// Observe returns what an answer says of the host to its politeness. A Retry-After of one URL is not the host's. A port
-// that has never answered, of a host that answers at another one, says nothing of how busy the host is.
+// Observe returns what an answer says of the host to its politeness. A Retry-After of one URL is not the
+// host's. A port that has never answered, of a host that answers at another one, says nothing of how busy the
+// host is.
 func (t *Troubles) Observe(u site.URL, id uint32, res *fetch.Result, err error) fetch.Observation {
 	o := fetch.Observe(res, err)
 	o.RetryAfter = t.Waited(u, id, res)
@@ -164,9 +167,10 @@ func (t *Troubles) Observe(u site.URL, id uint32, res *fetch.Result, err error) 
 	return o
 }
 
-// Down reports whether a URL is not to be requested any more in this run, and why: its origin is down, or its host is
-// left for the next run. entry says that it belongs to an entry point: the rest of such an origin waits for the next
-// run, which then goes on with this one. Other origins may be gone for good: there each URL is a failure of its own.
+// Down reports whether a URL is not to be requested any more in this run, and why: its origin is down, or its
+// host is left for the next run. entry says that it belongs to an entry point: the rest of such an origin
+// waits for the next run, which then goes on with this one. Other origins may be gone for good: there each
+// URL is a failure of its own.
 func (t *Troubles) Down(u site.URL) (reason string, entry, down bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -192,8 +196,8 @@ func (t *Troubles) IsLeft(u site.URL) bool {
 	return k != nil && k.down
 }
 
-// IsSlow reports whether the host of a URL is left for the next run although it is well, because it asks for longer
-// waits than the job accepts.
+// IsSlow reports whether the host of a URL is left for the next run although it is well, because it asks for
+// longer waits than the job accepts.
 func (t *Troubles) IsSlow(u site.URL) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -245,8 +249,8 @@ func (t *Troubles) DownEntries() (out []string) {
 	return out
 }
 
-// SilentOrigins returns the origins that are no entry point's and gave no answer in this run, with how many of their
-// URLs count as failed.
+// SilentOrigins returns the origins that are no entry point's and gave no answer in this run, with how many
+// of their URLs count as failed.
 func (t *Troubles) SilentOrigins() map[string]int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -25,7 +25,8 @@ func newTroubles() (*Troubles, *Frontier) {
 	return NewTroubles(f, time.Minute), f
 }
 
-// Failures in a row leave an origin for the next run, and free what is queued for it; an answer between them starts anew.
+// Failures in a row leave an origin for the next run, and free what is queued for it; an answer between them
+// starts anew.
 func TestTroublesFailed(t *testing.T) {
 	tr, front := newTroubles()
 	u, other := site.Canonical("http://h:8080/a"), site.Canonical("http://h/a")
@@ -50,7 +51,8 @@ func TestTroublesFailed(t *testing.T) {
 	if id, _, turn, ok := front.next(time.Now); id != 7 || turn || !ok {
 		t.Errorf("%d, turn %v, %v: the origin was not freed", id, turn, ok)
 	}
-	if got := fmt.Sprint(tr.LeftEntries(), tr.DownEntries()); got != "[{http://h:8080 refused false}] [http://h:8080]" {
+	if got := fmt.Sprint(tr.LeftEntries(),
+		tr.DownEntries()); got != "[{http://h:8080 refused false}] [http://h:8080]" {
 		t.Error(got)
 	}
 }
@@ -64,12 +66,14 @@ func TestTroublesLeaveHost(t *testing.T) {
 	if other := site.Canonical("http://h:81/"); !tr.IsDown(other) || !tr.IsLeft(other) || !tr.IsSlow(other) {
 		t.Error("another origin of the host is not left")
 	}
-	if left := tr.LeftEntries(); len(left) != 1 || !left[0].Slow || left[0].Name != "h" || len(tr.DownEntries()) != 0 {
+	if left := tr.LeftEntries(); len(left) != 1 || !left[0].Slow || left[0].Name != "h" ||
+		len(tr.DownEntries()) != 0 {
 		t.Error(left, tr.DownEntries())
 	}
 }
 
-// The wait of one URL is its own; that of several in a row is the host's, and of more when it is longer than the job waits.
+// The wait of one URL is its own; that of several in a row is the host's, and of more when it is longer than
+// the job waits.
 func TestTroublesWaited(t *testing.T) {
 	u := site.Canonical("http://h/a")
 	for _, c := range []struct {

@@ -17,8 +17,9 @@ type Workers struct {
 
 	// Release ends a turn of a host.
 	Release func(host string, o fetch.Observation)
-	// Ask does the work of one URL. It calls release when the exchange with the host has ended, at most once. used is false
-	// when it did not need its turn: the turn then goes to another URL of the origin. An error ends the run.
+	// Ask does the work of one URL. It calls release when the exchange with the host has ended, at most once.
+	// used is false when it did not need its turn: the turn then goes to another URL of the origin. An error
+	// ends the run.
 	Ask func(ctx context.Context, id uint32, release func(fetch.Observation)) (used bool, err error)
 	// After is called when the work on a URL has ended, and before the frontier learns of that.
 	After func()
@@ -26,8 +27,8 @@ type Workers struct {
 	Stop func(error)
 }
 
-// Stage works until nothing is left in the frontier, and nothing in work that could bring more, or until ctx ends. It
-// returns when all effects are on their way to the disk.
+// Stage works until nothing is left in the frontier, and nothing in work that could bring more, or until ctx
+// ends. It returns when all effects are on their way to the disk.
 func (w *Workers) Stage(ctx context.Context) {
 	n := min(max(w.Connections+4, 16), 64) // enough for a few hosts at their full number of connections
 	w.Front.Run(ctx, n, w.Now, func(id uint32, origin string, turn bool) {

@@ -96,7 +96,10 @@ func TestRead(t *testing.T) {
 		},
 		{
 			name: "a meta forbids to follow",
-			body: Body{MIME: "text/html", Data: []byte(`<meta name="robots" content="nofollow"><a href="a.html">a</a>`)},
+			body: Body{
+				MIME: "text/html",
+				Data: []byte(`<meta name="robots" content="nofollow"><a href="a.html">a</a>`),
+			},
 			want: []string{"[page https://e.org/d/a.html]", icon},
 		},
 		{
@@ -113,16 +116,25 @@ func TestRead(t *testing.T) {
 				Refresh: "5; url=/next.css",
 				Also:    []admit.Candidate{{URL: []byte("https://e.org/also"), Follow: true}},
 			},
-			want: []string{"requisite https://e.org/d/p.png", "page https://e.org/next.css", "page https://e.org/also"},
+			want: []string{"requisite https://e.org/d/p.png", "page https://e.org/next.css",
+				"page https://e.org/also"},
 		},
 		{
 			name: "a sitemap",
-			body: Body{MIME: "text/xml", Sitemap: true, Data: []byte(`<urlset><url><loc>/x.html</loc></url></urlset>`)},
+			body: Body{
+				MIME:    "text/xml",
+				Sitemap: true,
+				Data:    []byte(`<urlset><url><loc>/x.html</loc></url></urlset>`),
+			},
 			want: []string{"page https://e.org/x.html"},
 		},
 		{
 			name: "an index of sitemaps",
-			body: Body{MIME: "text/xml", Sitemap: true, Data: []byte(`<sitemapindex><sitemap><loc>/m.xml</loc></sitemap></sitemapindex>`)},
+			body: Body{
+				MIME:    "text/xml",
+				Sitemap: true,
+				Data:    []byte(`<sitemapindex><sitemap><loc>/m.xml</loc></sitemap></sitemapindex>`),
+			},
 		},
 		{
 			name: "no document",
@@ -174,11 +186,14 @@ func TestReadScript(t *testing.T) {
 func TestReaderAgain(t *testing.T) {
 	rd := NewReader(options(t, ""))
 	u := parse(t, "https://e.org/")
-	listing := []byte("<title>Index of /</title><h1>Index of /</h1><pre><a href=\"?C=N;O=D\">Name</a>\n<a href=\"a.gz\">a.gz</a>  2024-01-02 03:04  7\n</pre>")
+	listing := []byte(
+		"<title>Index of /</title><h1>Index of /</h1><pre><a href=\"?C=N;O=D\">Name</a>\n<a " +
+			"href=\"a.gz\">a.gz</a>  2024-01-02 03:04  7\n</pre>")
 	rd.Read(&Body{URL: u, MIME: "text/html", Data: listing})
 	plain := &Body{URL: u, MIME: "text/html", Data: []byte(`<a href="?C=N;O=D">x</a>`)}
 	x := rd.Read(plain)
-	if want := NewReader(options(t, "")).Read(plain); !slices.Equal(found(x), found(want)) || x.Listing != nil || x.Shape != want.Shape {
+	if want := NewReader(options(t, "")).Read(plain); !slices.Equal(found(x), found(want)) || x.Listing != nil ||
+		x.Shape != want.Shape {
 		t.Errorf("got %q, want %q", found(x), found(want))
 	}
 	rd.Forget()
@@ -192,7 +207,8 @@ func TestExtractNumbers(t *testing.T) {
 	x := rd.Read(&Body{
 		URL:  parse(t, "https://e.org/"),
 		MIME: "text/html",
-		Data: []byte(`<a href="/b">b</a><a href="mailto:x@e.org">m</a><a rel="nofollow" href="/a">a</a><a href="/b">b</a>`),
+		Data: []byte(
+			`<a href="/b">b</a><a href="mailto:x@e.org">m</a><a rel="nofollow" href="/a">a</a><a href="/b">b</a>`),
 	})
 	for i := range x.IDs {
 		x.IDs[i] = -1
@@ -236,7 +252,8 @@ func TestReadSitemap(t *testing.T) {
 		{"packed", packed, 1, 0},
 		{"cut off", packed[:len(packed)-4], 1, 1},
 		{"not packed at all", []byte("\x1f\x8bnot gzip"), 0, 1},
-		{"too long", []byte("<urlset>" + strings.Repeat("<url><loc>/a</loc></url>", maxLocations+1) + "</urlset>"), maxLocations, 1},
+		{"too long", []byte("<urlset>" + strings.Repeat("<url><loc>/a</loc></url>", maxLocations+1) + "</urlset>"),
+			maxLocations, 1},
 	} {
 		list, notes := ReadSitemap(c.body)
 		if len(list.Entries) != c.entries || len(notes) != c.note {

@@ -32,7 +32,8 @@ func (j *Judgement) Partial(format string, args ...any) {
 	j.Reasons = append(j.Reasons, fmt.Sprintf(format, args...))
 }
 
-// Broke makes the judgement that of a run that an error of ours ended, such as one of the disk, and returns the error.
+// Broke makes the judgement that of a run that an error of ours ended, such as one of the disk, and returns
+// the error.
 func (j *Judgement) Broke(err error) error {
 	j.Verdict = result.Partial
 	j.Reasons = append(j.Reasons, err.Error())

@@ -22,9 +22,24 @@ import (
 type Frames interface {
 	NewFrameWriter() *store.FrameWriter
 	AppendFrame(w *store.FrameWriter, m store.FrameMeta, links, body []byte) (store.Place, error)
-	AppendFrameOver(w *store.FrameWriter, m store.FrameMeta, links, body []byte, old store.Place) (store.Place, error)
-	AppendDelta(w *store.FrameWriter, m store.FrameMeta, links, body []byte, old store.Place) (store.Place, bool, error)
-	AppendFrameLike(w *store.FrameWriter, m store.FrameMeta, links, body []byte, like store.Place) (store.Place, error)
+	AppendFrameOver(
+		w *store.FrameWriter,
+		m store.FrameMeta,
+		links, body []byte,
+		old store.Place,
+	) (store.Place, error)
+	AppendDelta(
+		w *store.FrameWriter,
+		m store.FrameMeta,
+		links, body []byte,
+		old store.Place,
+	) (store.Place, bool, error)
+	AppendFrameLike(
+		w *store.FrameWriter,
+		m store.FrameMeta,
+		links, body []byte,
+		like store.Place,
+	) (store.Place, error)
 }
 
 // Bodies stores bodies that are no documents. It is safe for concurrent use.

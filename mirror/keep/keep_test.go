@@ -80,7 +80,10 @@ func TestKeeper(t *testing.T) {
 		t.Fatal(err)
 	}
 	blob := store.Resource{ID: 4, InSet: true}
-	if _, err := k.Blob(&Page{Now: &blob, Old: &old}, time.Time{}); err != nil || blob.Body != store.BlobBody || b.n != 1 {
+	if _, err := k.Blob(&Page{
+		Now: &blob,
+		Old: &old,
+	}, time.Time{}); err != nil || blob.Body != store.BlobBody || b.n != 1 {
 		t.Errorf("%v, %v, %d bodies", err, blob.Body, b.n)
 	}
 	if len(f.how) != 2 || f.how[0] != "full" || f.how[1] != "over" {

@@ -246,7 +246,9 @@ func (s *contentSeen) end() {
 		return
 	}
 	if int(s.kept.Len()) > 2*s.pages()+spareDigests {
-		if err := s.kept.Keep(func(n uint32, p *store.PageDigest) bool { return s.newest(p.ID) == n+1 }); err != nil {
+		if err := s.kept.Keep(func(n uint32, p *store.PageDigest) bool {
+			return s.newest(p.ID) == n+1
+		}); err != nil {
 			s.o.Log.Warn("digests of pages", "err", err)
 		}
 	}

@@ -10,8 +10,8 @@ import (
 // Reserve makes room for the numbers below n, which get their URLs by Load and LoadNew. The table is empty.
 func (t Settled) Reserve(n uint32) { t.urls.reserve(n) }
 
-// Load takes what a record says. A later record of a number replaces an earlier one. in says whether the number was in the mirror by the records
-// before this one; answered, whether the record is of this run.
+// Load takes what a record says. A later record of a number replaces an earlier one. in says whether the
+// number was in the mirror by the records before this one; answered, whether the record is of this run.
 func (t Settled) Load(rec *store.Resource, run Run) (in, answered bool) {
 	e := t.urls.at(rec.ID)
 	if e.urlLen == 0 {

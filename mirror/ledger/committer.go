@@ -14,11 +14,12 @@ const (
 	batchAge   = 250 * time.Millisecond
 )
 
-// waiting is how many results may wait for the committer: a fraction of a batch, so that a sync of the disk does not stop
-// the workers at once.
+// waiting is how many results may wait for the committer: a fraction of a batch, so that a sync of the disk
+// does not stop the workers at once.
 const waiting = 64
 
-// Journal takes the results of a run. *store.Records is one. Its methods are called by one goroutine at a time.
+// Journal takes the results of a run. *store.Records is one. Its methods are called by one goroutine at a
+// time.
 type Journal interface {
 	// Known is how many numbers the journal has given to URLs.
 	Known() (uint32, error)
@@ -30,13 +31,14 @@ type Journal interface {
 type CommitOptions struct {
 	Table   *Table
 	Journal Journal
-	Large   int64        // a file of so many bytes ends its batch, so that it is not requested twice; 0: none does
-	Room    func() error // says why nothing more may be stored, about four times a second and after each batch
-	Stop    func(error)  // ends the run, because of the disk or of Room; what is under way is still committed
+	// a file of so many bytes ends its batch, so that it is not requested twice; 0: none does
+	Large int64
+	Room  func() error // says why nothing more may be stored, about four times a second and after each batch
+	Stop  func(error)  // ends the run, because of the disk or of Room; what is under way is still committed
 }
 
-// Committer gathers results and makes them permanent in batches, in the order in which they come. After an error of the
-// disk it ends the run, and only drains. Add is safe for concurrent use.
+// Committer gathers results and makes them permanent in batches, in the order in which they come. After an
+// error of the disk it ends the run, and only drains. Add is safe for concurrent use.
 type Committer struct {
 	o     CommitOptions
 	done  chan *store.Done
@@ -65,8 +67,8 @@ func (c *Committer) Start() {
 // Add hands a result on. It waits while the disk is slow.
 func (c *Committer) Add(d *store.Done) { c.done <- d }
 
-// Close waits until everything that was added is committed. The error says why something could not be. Add must not be
-// called any more.
+// Close waits until everything that was added is committed. The error says why something could not be. Add
+// must not be called any more.
 func (c *Committer) Close() error {
 	close(c.done)
 	return <-c.ended

@@ -30,7 +30,8 @@ func (j *journal) Commit(first uint32, news []store.NewURL, done []*store.Done) 
 
 func doneOf(id uint32) *store.Done { return &store.Done{Resource: store.Resource{ID: id}} }
 
-// Results come in batches of a size, of an age, or up to a large file, with the URLs that are new since the last one.
+// Results come in batches of a size, of an age, or up to a large file, with the URLs that are new since the
+// last one.
 func TestCommitter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := admitted(5)

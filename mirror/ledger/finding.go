@@ -33,13 +33,15 @@ type Counts struct {
 	Guesses, GuessGone, GuessFound                         atomic.Int64 // addresses in scripts
 	SameText, NearText                                     atomic.Int64 // pages that say what another page says
 	Bytes, Wire                                            atomic.Int64
-	Files, Held                                            atomic.Int64 // what the mirror would have now: resources, bytes
-	Relocated, RelocateDone, RelocateTotal, Phase          atomic.Int64
+	// what the mirror would have now: resources, bytes
+	Files, Held                                   atomic.Int64
+	Relocated, RelocateDone, RelocateTotal, Phase atomic.Int64
 }
 
 // Done is how many URLs were answered.
 func (s *Counts) Done() int64 {
-	return s.Fetched.Load() + s.Unchanged.Load() + s.Redirected.Load() + s.Gone.Load() + s.Failed.Load() + s.Refused.Load()
+	return s.Fetched.Load() + s.Unchanged.Load() + s.Redirected.Load() + s.Gone.Load() + s.Failed.Load() +
+		s.Refused.Load()
 }
 
 // Phase is what a run is doing.
@@ -150,8 +152,8 @@ func (s *Counts) Count(a Tally) {
 	}
 }
 
-// IsSitemap reports whether a record is that of a sitemap that robots.txt or an index named. Its body is a blob; a
-// sitemap that a page links to is a document like any other, in a pack.
+// IsSitemap reports whether a record is that of a sitemap that robots.txt or an index named. Its body is a
+// blob; a sitemap that a page links to is a document like any other, in a pack.
 func IsSitemap(rec *store.Resource) bool {
 	return rec.Format == uint8(relocate.Sitemap) && rec.Body == store.BlobBody
 }

@@ -54,7 +54,12 @@ func TestCountsRoom(t *testing.T) {
 	var s Counts
 	room := Room{Files: 1, Bytes: 7}
 	s.Hold(room)
-	s.Account(&Account{Tally: AsFetched | AsNearText, Room: room, Reserved: true, Bytes: 7})
+	s.Account(&Account{
+		Tally:    AsFetched | AsNearText,
+		Room:     room,
+		Reserved: true,
+		Bytes:    7,
+	})
 	s.Account(&Account{Tally: AsGone, Room: Room{Files: 1, Bytes: 3}.Neg()})
 	if f, h, b := s.Files.Load(), s.Held.Load(), s.Bytes.Load(); f != 0 || h != 4 || b != 7 {
 		t.Errorf("%d files, %d bytes held, %d bytes came", f, h, b)
@@ -91,7 +96,8 @@ func TestNotes(t *testing.T) {
 	n.Decided(mustURL("http://h/"), "status 404")
 	n.Fail(mustURL("http://h/f000"), "status 503") // the last word counts
 	ns, fs := n.List()
-	if len(ns) != 3 || ns[0].What != "limits.max_files = 1 is reached" || ns[1].Count != 400 || ns[2].Count != 400 || len(ns[2].Examples) != MaxExamples {
+	if len(ns) != 3 || ns[0].What != "limits.max_files = 1 is reached" || ns[1].Count != 400 ||
+		ns[2].Count != 400 || len(ns[2].Examples) != MaxExamples {
 		t.Errorf("%+v", ns)
 	}
 	if len(fs) != MaxFailures {

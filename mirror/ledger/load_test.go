@@ -30,7 +30,9 @@ func (s *records) Resources(f func(*store.Resource) error) error {
 	return nil
 }
 
-func (s *records) Replay(newURL func(uint32, store.NewURL) error, done func(*store.Resource, []byte, bool) error) error {
+func (s *records) Replay(
+	newURL func(uint32, store.NewURL) error, done func(*store.Resource, []byte, bool) error,
+) error {
 	for id, u := range s.news {
 		if err := newURL(id, store.NewURL{URL: u}); err != nil {
 			return err
@@ -44,7 +46,8 @@ func (s *records) Replay(newURL func(uint32, store.NewURL) error, done func(*sto
 	return nil
 }
 
-// A table is filled from records and journal, the latest record of a URL counts, and the mirror takes what is in it now.
+// A table is filled from records and journal, the latest record of a URL counts, and the mirror takes what is
+// in it now.
 func TestFill(t *testing.T) {
 	a, b := site.Canonical("http://h/a"), site.Canonical("http://h/b")
 	from := &records{
@@ -58,13 +61,17 @@ func TestFill(t *testing.T) {
 	}
 	var visits []string
 	table := New().Settled()
-	room, err := table.Fill(Loading{From: from, Run: Run{Number: 2, Version: 2}, Visit: func(rec *store.Resource, answered bool) {
+	room, err := table.Fill(Loading{From: from, Run: Run{
+		Number:  2,
+		Version: 2,
+	}, Visit: func(rec *store.Resource, answered bool) {
 		visits = append(visits, fmt.Sprint(rec.ID, answered))
 	}})
 	if err != nil || (room != Room{Files: 1, Bytes: 10}) || fmt.Sprint(visits) != "[0 false 1 false 1 true]" {
 		t.Error(err, room, visits)
 	}
-	if table.Len() != 3 || table.State(1).InSet() || !table.State(1).Answered() || table.URL(2).String() != "http://h/c" {
+	if table.Len() != 3 || table.State(1).InSet() || !table.State(1).Answered() ||
+		table.URL(2).String() != "http://h/c" {
 		t.Errorf("%d, %+v, %s", table.Len(), table.State(1), table.URL(2))
 	}
 }
@@ -79,7 +86,10 @@ func TestFillDamaged(t *testing.T) {
 		"referrer": {known: 1, done: []*store.Resource{{URL: u, Referrer: 2}}},
 		"journal":  {known: 1, news: map[uint32]string{1: "http://h/b"}},
 	} {
-		_, err := New().Settled().Fill(Loading{From: from, Bad: func(err error) error { return errors.Join(bad, err) }})
+		_, err := New().Settled().Fill(Loading{
+			From: from,
+			Bad:  func(err error) error { return errors.Join(bad, err) },
+		})
 		if !errors.Is(err, bad) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -9,8 +9,8 @@ import (
 	"mirrord/store"
 )
 
-// Seen is what a run has found out about a URL, as a set. A URL of which none of the first five is known was not observed, which is not the
-// same as unchanged.
+// Seen is what a run has found out about a URL, as a set. A URL of which none of the first five is known was
+// not observed, which is not the same as unchanged.
 type Seen uint8
 
 const (
@@ -52,8 +52,8 @@ func SeenOf(rec *store.Resource, was bool) (s Seen) {
 	return s
 }
 
-// RateOf estimates how often a resource changes, from 0 to 255 times in 255 looks: (changes + 1/2) / (looks + 1) of its last 16, so that
-// what was seldom looked at comes before what never changed in many.
+// RateOf estimates how often a resource changes, from 0 to 255 times in 255 looks: (changes + 1/2) / (looks +
+// 1) of its last 16, so that what was seldom looked at comes before what never changed in many.
 func RateOf(rec *store.Resource) uint8 {
 	looks := min(rec.Observed, 16)
 	return uint8(255 * (2*bits.OnesCount16(rec.Recent) + 1) / (2*looks + 2))

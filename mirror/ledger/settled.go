@@ -9,8 +9,9 @@ import (
 	"mirrord/site"
 )
 
-// Settled is a table while no worker runs. Its methods that read may be called by many goroutines at once as long as none writes; those that
-// write by one. Bytes and strings that it returns point into the table, which never moves them.
+// Settled is a table while no worker runs. Its methods that read may be called by many goroutines at once as
+// long as none writes; those that write by one. Bytes and strings that it returns point into the table, which
+// never moves them.
 type Settled struct{ urls *urls }
 
 // Len is how many numbers there are.
@@ -76,7 +77,8 @@ func (t Settled) Circles() (out [][]uint32) {
 	return out
 }
 
-// Entry returns the number of the page that a mirror opens with: the first entry point that is in the mirror, or leads there.
+// Entry returns the number of the page that a mirror opens with: the first entry point that is in the mirror,
+// or leads there.
 func (t Settled) Entry(seeds []site.URL) (id uint32, ok bool) {
 	for _, u := range seeds {
 		if id, ok := t.Find([]byte(u.String())); ok {

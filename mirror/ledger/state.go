@@ -4,10 +4,12 @@ package ledger
 
 import "mirrord/site"
 
-// State is what is known of a number at one moment. The zero value is that of a number whose URL is not known yet.
+// State is what is known of a number at one moment. The zero value is that of a number whose URL is not known
+// yet.
 type State struct{ e entry }
 
-// Given reports whether the number has a URL: a number that was reserved, and of which nothing was read yet, has none.
+// Given reports whether the number has a URL: a number that was reserved, and of which nothing was read yet,
+// has none.
 func (s State) Given() bool { return s.e.urlLen > 0 }
 
 // Outcome is what became of the URL when it was last asked or decided upon.
@@ -31,7 +33,8 @@ func (s State) Identity() bool { return s.e.flags&fIdentity != 0 }
 // Dirty reports whether its body, type or path differs from the published version.
 func (s State) Dirty() bool { return s.e.flags&fDirty != 0 }
 
-// Moved reports whether it entered, left or moved since the published version: pages that link to it are spliced again.
+// Moved reports whether it entered, left or moved since the published version: pages that link to it are
+// spliced again.
 func (s State) Moved() bool { return s.e.flags&fMoved != 0 }
 
 // Known reports whether a record of an earlier run exists.
@@ -46,8 +49,8 @@ func (s State) Depth() int { return int(s.e.depth) }
 // Referrer is the number, plus one, of the document that first named it; 0 when none did.
 func (s State) Referrer() uint32 { return s.e.ref }
 
-// Target is the number, plus one, of what it redirects to; 0 when it does not. Of a resource that shares the file of another one it is, once names
-// are assigned, that one's.
+// Target is the number, plus one, of what it redirects to; 0 when it does not. Of a resource that shares the
+// file of another one it is, once names are assigned, that one's.
 func (s State) Target() uint32 { return s.e.target }
 
 // Type is the number of its MIME type in MIMEs.
@@ -71,5 +74,6 @@ func (s State) WasAsked() bool {
 	return s.e.seen&Asked != 0 || failed
 }
 
-// Shares reports whether a resource of the mirror has no file of its own. It is known once names are assigned.
+// Shares reports whether a resource of the mirror has no file of its own. It is known once names are
+// assigned.
 func (s State) Shares() bool { return s.e.flags&fInSet != 0 && s.e.target != 0 }

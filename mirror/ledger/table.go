@@ -11,8 +11,8 @@ import (
 	"mirrord/store"
 )
 
-// Table is what a run knows of URLs while it retrieves. Safe for concurrent use. The functions that its methods call hold up all other users,
-// and must not use the table themselves.
+// Table is what a run knows of URLs while it retrieves. Safe for concurrent use. The functions that its
+// methods call hold up all other users, and must not use the table themselves.
 type Table struct {
 	mu   sync.Mutex
 	urls urls
@@ -158,7 +158,8 @@ func (t *Table) LessRate(a, b uint32) bool {
 	return t.LessPath(a, b)
 }
 
-// Mark asks decide about each of ids that is a number, in order, and does what it says before it goes on to the next. All of it is one step.
+// Mark asks decide about each of ids that is a number, in order, and does what it says before it goes on to
+// the next. All of it is one step.
 func (t *Table) Mark(ids iter.Seq[uint32], decide func(id uint32, s State, u site.URL) Mark) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -170,8 +171,11 @@ func (t *Table) Mark(ids iter.Seq[uint32], decide func(id uint32, s State, u sit
 	}
 }
 
-// MarkNamed is Mark for URLs of which the numbers are not known. decide gets the URL's place in the list; one that has no number is left to unknown.
-func (t *Table) MarkNamed(list iter.Seq2[int, []byte], decide func(i int, id uint32, s State, u site.URL) Mark, unknown func(i int)) {
+// MarkNamed is Mark for URLs of which the numbers are not known. decide gets the URL's place in the list; one
+// that has no number is left to unknown.
+func (t *Table) MarkNamed(
+	list iter.Seq2[int, []byte], decide func(i int, id uint32, s State, u site.URL) Mark, unknown func(i int),
+) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i, b := range list {
@@ -185,9 +189,11 @@ func (t *Table) MarkNamed(list iter.Seq2[int, []byte], decide func(i int, id uin
 	}
 }
 
-// Admit gives a URL the next number, unless another worker was faster, and does in the same step what decide says of it. It returns the
-// number, and what is known of it now.
-func (t *Table) Admit(u []byte, how Referral, decide func(id uint32, s State, added bool) Mark) (uint32, State) {
+// Admit gives a URL the next number, unless another worker was faster, and does in the same step what decide
+// says of it. It returns the number, and what is known of it now.
+func (t *Table) Admit(
+	u []byte, how Referral, decide func(id uint32, s State, added bool) Mark,
+) (uint32, State) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	id, ok := t.urls.find(u)
@@ -200,7 +206,8 @@ func (t *Table) Admit(u []byte, how Referral, decide func(id uint32, s State, ad
 	return id, State{*e}
 }
 
-// Enter lets a URL that no document names enter the frontier, and gives it a number when it has none. first is false when it has entered before.
+// Enter lets a URL that no document names enter the frontier, and gives it a number when it has none. first
+// is false when it has entered before.
 func (t *Table) Enter(u []byte, s Seen) (id uint32, first bool) {
 	id, _ = t.Admit(u, Referral{}, func(_ uint32, was State, _ bool) Mark {
 		first = !was.Queued()

@@ -32,7 +32,8 @@ func TestAdmitOnce(t *testing.T) {
 		}
 		return Mark{Seen: Guess, Queue: true}
 	})
-	if again != 1 || id != 1 || s.Referrer() != 1 || s.Depth() != 1 || !s.Requisite() || !s.Queued() || !s.Guessed() {
+	if again != 1 || id != 1 || s.Referrer() != 1 || s.Depth() != 1 || !s.Requisite() || !s.Queued() ||
+		!s.Guessed() {
 		t.Errorf("asked %d times about %d: %+v", again, id, s)
 	}
 	if _, first := table.Queue(1); first {
@@ -44,7 +45,8 @@ func TestAdmitOnce(t *testing.T) {
 	if id, first := table.Enter([]byte("http://h/0"), Named); id != 0 || first {
 		t.Error(id, first)
 	}
-	if id, first := table.Enter([]byte("http://h/new"), Named); id != 2 || !first || table.State(2).Referrer() != 0 {
+	if id, first := table.Enter([]byte("http://h/new"), Named); id != 2 || !first ||
+		table.State(2).Referrer() != 0 {
 		t.Error(id, first)
 	}
 	want := []store.NewURL{{URL: "http://h/1", Referrer: 1, Depth: 1, Requis: true}, {URL: "http://h/new"}}
@@ -86,12 +88,22 @@ func TestMarkInOrder(t *testing.T) {
 
 func TestRecord(t *testing.T) {
 	table, run := admitted(2), Run{Number: 3, Version: 2}
-	rec := store.Resource{Outcome: site.Fetched, InSet: true, MIME: "text/html", Status: 200, Changed: 2, Moved: 1, Path: "0"}
+	rec := store.Resource{
+		Outcome: site.Fetched,
+		InSet:   true,
+		MIME:    "text/html",
+		Status:  200,
+		Changed: 2,
+		Moved:   1,
+		Path:    "0",
+	}
 	was, now := table.Record(&rec, run)
-	if was.Answered() || was.InSet() || !now.Answered() || !now.InSet() || !now.Dirty() || now.Moved() || now.Seen() != Asked|Entered {
+	if was.Answered() || was.InSet() || !now.Answered() || !now.InSet() || !now.Dirty() || now.Moved() ||
+		now.Seen() != Asked|Entered {
 		t.Errorf("%+v, %+v", was, now)
 	}
-	if !table.InSet(0) || table.InSet(1) || table.InSet(2) || table.MIME(0) != "text/html" || table.MIMEs()[now.Type()] != "text/html" {
+	if !table.InSet(0) || table.InSet(1) || table.InSet(2) || table.MIME(0) != "text/html" ||
+		table.MIMEs()[now.Type()] != "text/html" {
 		t.Error("what was recorded is not what is known")
 	}
 	settled := table.Settled()
@@ -100,7 +112,8 @@ func TestRecord(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	rec = store.Resource{Outcome: site.Redirected, Target: 2, Status: 302}
-	if was, now = table.Record(&rec, run); !was.InSet() || now.InSet() || now.HasPath() || now.Seen() != Asked|Entered|Left || !now.Governed() {
+	if was, now = table.Record(&rec, run); !was.InSet() || now.InSet() || now.HasPath() ||
+		now.Seen() != Asked|Entered|Left || !now.Governed() {
 		t.Errorf("%+v, %+v", was, now)
 	}
 	if to, in := settled.Final(0); to != 1 || in {
@@ -112,18 +125,32 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// What is loaded is in the mirror, known and not answered, unless the run that is resumed has answered it; the last record counts.
+// What is loaded is in the mirror, known and not answered, unless the run that is resumed has answered it;
+// the last record counts.
 func TestLoad(t *testing.T) {
 	table := New().Settled()
 	table.Reserve(4)
 	run := Run{Number: 5, Version: 3}
 	u := site.Canonical("http://h/a")
-	rec := store.Resource{ID: 2, URL: u, Outcome: site.Unchanged, InSet: true, Target: 1, Run: 4, Path: "a", Changed: 2, Moved: 1, Referrer: 1, Depth: 2}
+	rec := store.Resource{
+		ID:       2,
+		URL:      u,
+		Outcome:  site.Unchanged,
+		InSet:    true,
+		Target:   1,
+		Run:      4,
+		Path:     "a",
+		Changed:  2,
+		Moved:    1,
+		Referrer: 1,
+		Depth:    2,
+	}
 	if in, answered := table.Load(&rec, run); in || answered {
 		t.Error(in, answered)
 	}
 	s := table.State(2)
-	if !s.Given() || !s.Known() || !s.InSet() || s.Queued() || s.Answered() || s.Dirty() || s.Moved() || s.Target() != 0 || s.Referrer() != 1 || !s.Identity() {
+	if !s.Given() || !s.Known() || !s.InSet() || s.Queued() || s.Answered() || s.Dirty() || s.Moved() ||
+		s.Target() != 0 || s.Referrer() != 1 || !s.Identity() {
 		t.Errorf("%+v", s)
 	}
 	rec.Run, rec.Outcome, rec.InSet, rec.Status, rec.Path, rec.Moved = 5, site.Gone, false, 404, "", 3
@@ -136,7 +163,8 @@ func TestLoad(t *testing.T) {
 	}
 	table.LoadNew(3, "http://h/b", Referral{From: 3, Depth: 3, Requisite: true})
 	table.LoadURL(3, u)
-	if s = table.State(3); s.Known() || !s.Requisite() || s.Depth() != 3 || table.URL(3).String() != "http://h/b" || string(table.Bytes(3)) != "http://h/b" {
+	if s = table.State(3); s.Known() || !s.Requisite() || s.Depth() != 3 ||
+		table.URL(3).String() != "http://h/b" || string(table.Bytes(3)) != "http://h/b" {
 		t.Errorf("%+v", s)
 	}
 	if table.State(0).Given() || table.URL(0).String() != "" {

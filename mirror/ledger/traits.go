@@ -7,8 +7,9 @@ import (
 	"sync"
 )
 
-// Traits are what one run knows of single URLs beside the table: facts that concern few of them and end with the run,
-// by number. Safe for concurrent use; the zero value is ready. Its lock may be taken while the table waits.
+// Traits are what one run knows of single URLs beside the table: facts that concern few of them and end with
+// the run, by number. Safe for concurrent use; the zero value is ready. Its lock may be taken while the table
+// waits.
 type Traits struct {
 	mu       sync.Mutex
 	of       map[uint32]trait
@@ -74,8 +75,8 @@ func (t *Traits) Hops(id uint32) int {
 	return int(t.of[id].hops)
 }
 
-// Redirect notes that a URL redirects to another one, which is then so many hops away. seed says that from is an entry
-// point; lead, that an entry point leads to the target.
+// Redirect notes that a URL redirects to another one, which is then so many hops away. seed says that from is
+// an entry point; lead, that an entry point leads to the target.
 func (t *Traits) Redirect(from, to uint32, hops int, seed bool) (lead bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

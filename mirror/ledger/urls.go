@@ -12,8 +12,9 @@ import (
 	"mirrord/site"
 )
 
-// urls gives every URL of a site that was ever admitted a number, and keeps what a run must know of it at any moment. It costs about
-// 30 bytes a URL beyond the URL itself. It has no lock: Table and Settled are the ways to it.
+// urls gives every URL of a site that was ever admitted a number, and keeps what a run must know of it at any
+// moment. It costs about 30 bytes a URL beyond the URL itself. It has no lock: Table and Settled are the ways
+// to it.
 type urls struct {
 	arena   [][]byte // URL bytes, never moved, so that strings may point into them
 	chunks  [][]entry
@@ -158,8 +159,8 @@ func (t *urls) setPath(id uint32, p string) {
 func (t *urls) path(id uint32) string {
 	e := t.at(id)
 	if e.flags&fIdentity != 0 {
-		// What follows the first slash after "http://" and at least one byte of host; there is no query. Taking the URL apart instead is most
-		// of the cost of sorting a large site.
+		// What follows the first slash after "http://" and at least one byte of host; there is no query. Taking the
+		// URL apart instead is most of the cost of sorting a large site.
 		b := t.bytesAt(e.url, e.urlLen)
 		b = b[len("http://")+1:]
 		b = b[bytes.IndexByte(b, '/')+1:]

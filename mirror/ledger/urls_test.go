@@ -161,7 +161,9 @@ func TestTableConcurrently(t *testing.T) {
 		wg.Go(func() {
 			for i := range 5000 {
 				u := name((i*7 + w) % 6000)
-				id, s := table.Admit(u, Referral{From: uint32(w)}, func(uint32, State, bool) Mark { return Mark{Seen: Named} })
+				id, s := table.Admit(u, Referral{From: uint32(w)}, func(uint32, State, bool) Mark {
+					return Mark{Seen: Named}
+				})
 				if table.URL(id).String() != string(u) || s.Seen() != Named || s.Referrer() > 3 {
 					t.Errorf("%d is not %s: %+v", id, u, s)
 					return

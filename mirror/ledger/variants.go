@@ -8,7 +8,8 @@ import (
 	"mirrord/site"
 )
 
-// Variants counts the URLs of a site by shape, against endless spaces: a site.TrapCounter that many workers share.
+// Variants counts the URLs of a site by shape, against endless spaces: a site.TrapCounter that many workers
+// share.
 type Variants struct {
 	mu      sync.Mutex
 	counter *site.TrapCounter

@@ -23,7 +23,12 @@ import (
 // not written since the version was published. Bytes are read only of files that were, and of those that
 // Verify found wrong.
 func Mend(ctx context.Context, st *store.State, s *store.Site, live *store.Version) (TreeDamage, error) {
-	m := &treeMender{st: st, s: s, live: live, meta: render.MetaOf(live)}
+	m := &treeMender{
+		st:   st,
+		s:    s,
+		live: live,
+		meta: render.MetaOf(live),
+	}
 	noted, err := s.Notes.WrongFiles()
 	if err != nil {
 		return m.left, err

@@ -79,7 +79,12 @@ func (d *Draft) chunks(live, old *tableCursor) func(yield func(*chunk) bool) {
 			c := &chunk{tasks: make([]Placing, k), done: make(chan struct{})}
 			for i, id := range ids[:k] {
 				p := d.plan.Table.Path(id)
-				c.tasks[i] = Placing{ID: id, Was: live.seek(p, c.drop), Old: old.seek(p, nil), wrong: d.plan.wrong[p]}
+				c.tasks[i] = Placing{
+					ID:    id,
+					Was:   live.seek(p, c.drop),
+					Old:   old.seek(p, nil),
+					wrong: d.plan.wrong[p],
+				}
 				if c.tasks[i].wrong {
 					c.tasks[i].Old = nil
 				}

@@ -31,9 +31,20 @@ func newPlanned(t *testing.T) *planned {
 	p := &planned{t: t, table: ledger.New().Settled(), links: map[uint32][]uint32{0: {1, 2}, 1: {4}}}
 	p.table.Reserve(5)
 	for id, name := range []string{"index.html", "b.html", "a.html", "c.html"} {
-		p.load(store.Resource{ID: uint32(id), URL: url(name), Outcome: site.Unchanged, InSet: true, Path: name})
+		p.load(store.Resource{
+			ID:      uint32(id),
+			URL:     url(name),
+			Outcome: site.Unchanged,
+			InSet:   true,
+			Path:    name,
+		})
 	}
-	p.load(store.Resource{ID: 4, URL: url("moved.html"), Outcome: site.Redirected, Target: 3 + 1})
+	p.load(store.Resource{
+		ID:      4,
+		URL:     url("moved.html"),
+		Outcome: site.Redirected,
+		Target:  3 + 1,
+	})
 	p.basis = Basis{
 		Table:  p.table,
 		Live:   &store.Version{Number: 2},
@@ -90,20 +101,48 @@ func TestPlan(t *testing.T) {
 		{"first version", func(p *planned) { p.basis.Live = nil }, all},
 		{"other rules", func(p *planned) { p.basis.Rescan = true }, all},
 		{"another body", func(p *planned) {
-			p.load(store.Resource{ID: 2, URL: url("a.html"), InSet: true, Path: "a.html", Changed: 3})
+			p.load(store.Resource{
+				ID:      2,
+				URL:     url("a.html"),
+				InSet:   true,
+				Path:    "a.html",
+				Changed: 3,
+			})
 		}, []string{"a.html"}},
 		{"what a redirect leads to moved", func(p *planned) {
-			p.load(store.Resource{ID: 3, URL: url("c.html"), InSet: true, Path: "d.html", Changed: 3, Moved: 3})
+			p.load(store.Resource{
+				ID:      3,
+				URL:     url("c.html"),
+				InSet:   true,
+				Path:    "d.html",
+				Changed: 3,
+				Moved:   3,
+			})
 		}, []string{"b.html", "d.html"}},
 		{"a page left", func(p *planned) {
-			p.load(store.Resource{ID: 2, URL: url("a.html"), Outcome: site.Gone, Moved: 3})
+			p.load(store.Resource{
+				ID:      2,
+				URL:     url("a.html"),
+				Outcome: site.Gone,
+				Moved:   3,
+			})
 		}, []string{"index.html"}},
 		{"a link without a number", func(p *planned) {
 			p.links[3] = []uint32{store.Unnumbered}
-			p.load(store.Resource{ID: 2, URL: url("a.html"), Outcome: site.Gone, Moved: 3})
+			p.load(store.Resource{
+				ID:      2,
+				URL:     url("a.html"),
+				Outcome: site.Gone,
+				Moved:   3,
+			})
 		}, []string{"c.html", "index.html"}},
 		{"a requisite out of scope left", func(p *planned) {
-			p.load(store.Resource{ID: 4, URL: site.Canonical("http://cdn.example/x.css"), Requis: true, Moved: 3})
+			p.load(store.Resource{
+				ID:     4,
+				URL:    site.Canonical("http://cdn.example/x.css"),
+				Requis: true,
+				Moved:  3,
+			})
 			p.basis.Covers = func(site.URL) bool { return false }
 		}, all},
 		{"other links are repaired", func(p *planned) { p.basis.Repaired = []uint32{3} }, []string{"c.html"}},
@@ -137,7 +176,12 @@ func TestPlan(t *testing.T) {
 // after where it is.
 func TestPlanEntry(t *testing.T) {
 	p := newPlanned(t)
-	p.load(store.Resource{ID: 0, URL: url("index.html"), Outcome: site.Gone, Moved: 3})
+	p.load(store.Resource{
+		ID:      0,
+		URL:     url("index.html"),
+		Outcome: site.Gone,
+		Moved:   3,
+	})
 	if plan, _ := p.dirty(); plan.Entry != "" {
 		t.Errorf("entry %q", plan.Entry)
 	}

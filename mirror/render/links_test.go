@@ -27,7 +27,11 @@ func scanned(t testing.TB, page string) *relocate.Doc {
 		t.Fatal(err)
 	}
 	d := new(relocate.Doc)
-	if err := d.Scan([]byte(page), relocate.Input{URL: u, Format: relocate.HTML, HeaderCharset: "windows-1252"}); err != nil {
+	if err := d.Scan([]byte(page), relocate.Input{
+		URL:           u,
+		Format:        relocate.HTML,
+		HeaderCharset: "windows-1252",
+	}); err != nil {
 		t.Fatal(err)
 	}
 	return d
@@ -64,10 +68,12 @@ func TestLinksRoundTrip(t *testing.T) {
 		}
 		renumbered[int32(i)] = int32(n)
 		l, target := got.Links[n], got.Targets[n]
-		if l.Start != want.Start || l.End != want.End || l.Ctx != want.Ctx || l.Kind != want.Kind || target.Absolute != want.Absolute || target.Plain != want.Plain {
+		if l.Start != want.Start || l.End != want.End || l.Ctx != want.Ctx || l.Kind != want.Kind ||
+			target.Absolute != want.Absolute || target.Plain != want.Plain {
 			t.Errorf("link %d: %+v, %+v; want %+v", i, l, target, want)
 		}
-		if id, ok := numbers[i]; ok && (target.Literal != nil || target.ID != id) || !ok && !bytes.Equal(target.Literal, want.URL) {
+		if id, ok := numbers[i]; (ok && (target.Literal != nil || target.ID != id)) ||
+			(!ok && !bytes.Equal(target.Literal, want.URL)) {
 			t.Errorf("link %d leads to %d, %q", i, target.ID, target.Literal)
 		}
 		n++
@@ -91,7 +97,12 @@ func TestLinksRoundTrip(t *testing.T) {
 func TestLinksEditOfNoURL(t *testing.T) {
 	d := &relocate.Doc{
 		Links: []relocate.Link{{Start: 1, End: 2}, {Start: 5, End: 9, URL: []byte("http://h/")}},
-		Edits: []relocate.Edit{{Start: 3, End: 4, Link: 0}, {Start: 10, End: 12, New: "x", Link: 1}, {Start: 20, End: 20, New: "y", Link: -1}},
+		Edits: []relocate.Edit{{Start: 3, End: 4, Link: 0}, {
+			Start: 10,
+			End:   12,
+			New:   "x",
+			Link:  1,
+		}, {Start: 20, End: 20, New: "y", Link: -1}},
 	}
 	var got StoredLinks
 	if err := got.Decode(AppendLinks(nil, d, func(int) (uint32, bool) { return 7, true })); err != nil {

@@ -44,7 +44,12 @@ type pastBody struct {
 }
 
 func bodyOf(rec *store.Resource) pastBody {
-	return pastBody{kind: rec.Body, id: rec.ID, at: rec.At, time: ModTime(rec).Unix()}
+	return pastBody{
+		kind: rec.Body,
+		id:   rec.ID,
+		at:   rec.At,
+		time: ModTime(rec).Unix(),
+	}
 }
 
 var _ fs.FS = (*PastFS)(nil)

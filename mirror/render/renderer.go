@@ -149,7 +149,12 @@ func (s *Splicer) read(frames *store.FrameReader, at store.Place, path string, i
 	if err := s.links.Decode(fr.Links); err != nil {
 		return nil, fmt.Errorf("%w: %w", store.ErrDamaged, err)
 	}
-	return &Rendered{s: s, body: fr.Body, path: path, identity: identity}, nil
+	return &Rendered{
+		s:        s,
+		body:     fr.Body,
+		path:     path,
+		identity: identity,
+	}, nil
 }
 
 // Rendered is one document that is rendered. It is valid until Close, and until its Splicer's next document.

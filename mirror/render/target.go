@@ -108,7 +108,12 @@ func (s *Splicer) repair(i int, u []byte) (ref []byte, ok bool) {
 		return nil, false
 	}
 	at := int64(s.links.Links[i].Start)
-	s.cured = append(s.cured, RepairedLink{At: at, Was: string(u), To: c.To, Why: c.Why})
+	s.cured = append(s.cured, RepairedLink{
+		At:  at,
+		Was: string(u),
+		To:  c.To,
+		Why: c.Why,
+	})
 	s.ref = append(s.ref[:0], c.To...)
 	return s.ref, true
 }

@@ -49,7 +49,12 @@ func Choose(ctx context.Context, s Situation) (Choice, error) {
 	}
 	if s.Given != nil {
 		published, err := s.Published()
-		return Choice{Cures: s.Given, Record: true, Reset: err == nil, Compare: published}, err
+		return Choice{
+			Cures:   s.Given,
+			Record:  true,
+			Reset:   err == nil,
+			Compare: published,
+		}, err
 	}
 	var c Choice
 	if s.Wanted {

@@ -79,7 +79,12 @@ func directions(pairs []store.PairRecord, now time.Time) []direction {
 		one, _, err1 := site.Parse(p.Base1)
 		two, _, err2 := site.Parse(p.Base2)
 		if (err1 == nil) && (err2 == nil) {
-			there := direction{from: one, to: two, level: p.Level, named: p.Named}
+			there := direction{
+				from:  one,
+				to:    two,
+				level: p.Level,
+				named: p.Named,
+			}
 			back := direction{from: two, to: one, level: p.Level}
 			ways = append(ways, there, back)
 		}

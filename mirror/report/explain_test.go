@@ -58,8 +58,12 @@ func TestExplain(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", c.path, err)
 		}
-		if x.Mirrored != c.mirrored || !strings.Contains(x.Answer, c.answer) || !slices.ContainsFunc(x.Rules, func(r string) bool { return strings.Contains(r, c.rule) }) {
-			t.Errorf("%s: mirrored %v, %q, rules %q; want %v, %q, a rule with %q", c.path, x.Mirrored, x.Answer, x.Rules, c.mirrored, c.answer, c.rule)
+		if x.Mirrored != c.mirrored || !strings.Contains(x.Answer, c.answer) ||
+			!slices.ContainsFunc(x.Rules, func(r string) bool {
+				return strings.Contains(r, c.rule)
+			}) {
+			t.Errorf("%s: mirrored %v, %q, rules %q; want %v, %q, a rule with %q", c.path, x.Mirrored, x.Answer,
+				x.Rules, c.mirrored, c.answer, c.rule)
 		}
 	}
 	x, err := explain(t, m.Job, s, nil, home+"/b.html")
@@ -74,7 +78,9 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-func explain(t *testing.T, j *job.Job, s *store.Site, rb fetch.RobotsStore, url string) (*report.Explanation, error) {
+func explain(
+	t *testing.T, j *job.Job, s *store.Site, rb fetch.RobotsStore, url string,
+) (*report.Explanation, error) {
 	t.Helper()
 	v, err := report.Load(j, s, time.Now())
 	if err != nil {

@@ -18,7 +18,8 @@ func TestHeadsOnATerminal(t *testing.T) {
 		Status: "HTTP/1.1 200 \x1b[31mO\u009bK\x07",
 		Fields: []heads.Field{{Name: "A", Value: "b\tc"}},
 	}}
-	if err := x.WriteText(&text); err != nil || strings.ContainsAny(text.String(), "\x1b\x07\u009b") || !strings.Contains(text.String(), "A: b\tc\n") {
+	if err := x.WriteText(&text); err != nil || strings.ContainsAny(text.String(), "\x1b\x07\u009b") ||
+		!strings.Contains(text.String(), "A: b\tc\n") {
 		t.Errorf("%v: %q", err, &text)
 	}
 }

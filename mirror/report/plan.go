@@ -70,7 +70,13 @@ func (v *View) Plan() (*PlanReport, error) {
 	if p != nil {
 		rep.Runs = p.Model().Runs()
 	}
-	c := planCount{v: v, rep: rep, p: p, f: v.foresee(p), by: map[policy.Dir]*dirCount{}}
+	c := planCount{
+		v:   v,
+		rep: rep,
+		p:   p,
+		f:   v.foresee(p),
+		by:  map[policy.Dir]*dirCount{},
+	}
 	dirs := spare.NewDirTable(v.primary)
 	for id, is := range v.table.All() {
 		if is.Given() && (is.Governed() || v.retried(id) || c.f.EntryPoints[id]) {

@@ -11,21 +11,25 @@ import (
 	"text/tabwriter"
 )
 
-// WriteText writes the plan for a person. Directories below one of which nothing is asked, or all, are counted with it unless all is set.
+// WriteText writes the plan for a person. Directories below one of which nothing is asked, or all, are
+// counted with it unless all is set.
 func (p *PlanReport) WriteText(w io.Writer, all bool) error {
-	if _, err := fmt.Fprintf(w, "%s: run %d would request %d of the %d URLs that the mirror has, and skip %d\n", p.Job, p.Run, p.Asked, p.Known, p.Spared); err != nil {
+	if _, err := fmt.Fprintf(w, "%s: run %d would request %d of the %d URLs that the mirror has, and skip %d\n",
+		p.Job, p.Run, p.Asked, p.Known, p.Spared); err != nil {
 		return err
 	}
 	if p.Full != "" {
 		_, err := fmt.Fprintf(w, "  everything is requested: %s\n", p.Full)
 		return err
 	}
-	fmt.Fprintf(w, "  policy %s, from what %d runs observed; more is requested when changes are found\n", p.Policy, p.Runs)
+	fmt.Fprintf(w, "  policy %s, from what %d runs observed; more is requested when changes are found\n",
+		p.Policy, p.Runs)
 	if p.When != "" {
 		fmt.Fprintf(w, "  for a run at %s: %s\n", p.At.Local().Format("2006-01-02 15:04"), p.When)
 	}
 	if p.Expected > 0 || p.Missed > 0 {
-		fmt.Fprintf(w, "  expected changes: %.3g in what is requested, %.3g in what is skipped\n", p.Expected, p.Missed)
+		fmt.Fprintf(w, "  expected changes: %.3g in what is requested, %.3g in what is skipped\n",
+			p.Expected, p.Missed)
 	}
 	var parts []string
 	for _, why := range slices.Sorted(maps.Keys(p.Reasons)) {
@@ -38,7 +42,8 @@ func (p *PlanReport) WriteText(w io.Writer, all bool) error {
 		d, n := p.Dirs[i], 1
 		for !all && i+n < len(p.Dirs) && alikeBelow(&p.Dirs[i], &p.Dirs[i+n]) {
 			x := &p.Dirs[i+n]
-			d.Known, d.Asked, d.Spared, d.Expected = d.Known+x.Known, d.Asked+x.Asked, d.Spared+x.Spared, d.Expected+x.Expected
+			d.Known, d.Asked, d.Spared, d.Expected = d.Known+x.Known, d.Asked+x.Asked, d.Spared+x.Spared,
+				d.Expected+x.Expected
 			d.Audited += x.Audited
 			n++
 		}
@@ -66,5 +71,6 @@ func (p *PlanReport) WriteText(w io.Writer, all bool) error {
 // alikeBelow reports whether b lies below a and the same is said of both.
 func alikeBelow(a, b *PlanDir) bool {
 	below := a.Path == "/" || strings.HasPrefix(b.Path, a.Path+"/")
-	return below && a.Why == b.Why && a.Rule == b.Rule && ((a.Asked == 0 && b.Asked == 0) || (a.Spared == 0 && b.Spared == 0))
+	return below && a.Why == b.Why && a.Rule == b.Rule &&
+		((a.Asked == 0 && b.Asked == 0) || (a.Spared == 0 && b.Spared == 0))
 }

@@ -93,7 +93,8 @@ func Verify(ctx context.Context, s *store.Site, deep bool, found func(store.Prob
 		live := vs[len(vs)-1]
 		if rep.Meta.Version != live.Number || rep.Meta.Files != live.Files {
 			problem(store.BadVersion, "",
-				"the published tree is version %d of %d files, the last version is %d of %d", rep.Meta.Version, rep.Meta.Files, live.Number, live.Files)
+				"the published tree is version %d of %d files, the last version is %d of %d", rep.Meta.Version,
+				rep.Meta.Files, live.Number, live.Files)
 		}
 		err = verifyRecords(ctx, s, root, live.Number, problem)
 	}
@@ -124,7 +125,12 @@ func verifyRecords(ctx context.Context, s *store.Site, root *os.Root, live int, 
 			for _, u := range line.Also() {
 				shared[u] = line.Path
 			}
-			table[line.Path] = phm.File{URL: line.URL, Type: line.Type, Size: line.Size, SHA256: line.SHA256}
+			table[line.Path] = phm.File{
+				URL:    line.URL,
+				Type:   line.Type,
+				Size:   line.Size,
+				SHA256: line.SHA256,
+			}
 		}
 	}
 	records := 0

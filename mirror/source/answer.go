@@ -61,8 +61,8 @@ type Received struct {
 	Head          *fetch.Head // of the exchange that brought it; nil from the mirror of another job
 }
 
-// Close lets go of the body.
-func (a *Answer) Close() {
+// Release lets go of the body.
+func (a *Answer) Release() {
 	if a.body != nil {
 		a.body.Close()
 		a.body = nil

@@ -177,7 +177,7 @@ func TestReplicaAnswers(t *testing.T) {
 				Why:      "status 503",
 				Redirect: true,
 			})
-			defer a.Close()
+			defer a.Release()
 			if err != nil || a.From != c.from || a.Same != c.same || len(a.Notes) != c.notes {
 				t.Fatalf("%v, from %d, same %v, notes %q; want from %d, same %v, %d notes",
 					err, a.From, a.Same, a.Notes, c.from, c.same, c.notes)
@@ -220,7 +220,7 @@ func TestChainOrder(t *testing.T) {
 			Request: fetch.Request{URL: u},
 			Why:     "status 503",
 		})
-		a.Close()
+		a.Release()
 		if err != nil || a.From != c.from {
 			t.Errorf("of %b: %v, from %b, want %b", c.of, err, a.From, c.from)
 		}
@@ -240,7 +240,7 @@ func TestOriginAnswers(t *testing.T) {
 		return p.chain.Get(ctx, &source.Ask{Record: rec, Of: source.FromOrigin, Request: req})
 	}
 	a, err := ask(t.Context())
-	a.Close()
+	a.Release()
 	if err != nil || a.Status != 404 || a.Content != nil || a.Err != nil {
 		t.Errorf("%v, status %d, %v", err, a.Status, a.Err)
 	}
@@ -248,7 +248,7 @@ func TestOriginAnswers(t *testing.T) {
 	stop()
 	p.fake.Takes = time.Hour
 	a, err = ask(ctx)
-	a.Close()
+	a.Release()
 	if !errors.Is(err, fetch.ErrCanceled) || a.Result == nil {
 		t.Errorf("%v, want that the run ends; the request was made", err)
 	}
@@ -274,7 +274,7 @@ func TestReplicaTroubles(t *testing.T) {
 			rec := p.record("p.html", "held")
 			ask := &source.Ask{Record: rec, Of: source.FromReplica, Why: "status 503"}
 			a, err := p.chain.Get(t.Context(), ask)
-			a.Close()
+			a.Release()
 			var got []kinds
 			for _, how := range p.troubles {
 				got = append(got, how)

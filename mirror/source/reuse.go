@@ -143,7 +143,12 @@ func (x *ReuseSource) Get(_ context.Context, ask *Ask) (Answer, error) {
 	}
 	x.taken.Add(1)
 	a.Status, a.body = http.StatusOK, body
-	a.Content = &Received{Body: body, MIME: f.mime, Charset: f.charset, Modified: f.modified}
+	a.Content = &Received{
+		Body:     body,
+		MIME:     f.mime,
+		Charset:  f.charset,
+		Modified: f.modified,
+	}
 	return a, nil
 }
 

@@ -45,7 +45,8 @@ func (x *ReuseSource) Prepare(ctx context.Context) (note string, err error) {
 			x.mode = reuseKeeps
 			return "", nil
 		case !v.said && tooLong: // the site may have it no more
-			const form = "reuse: only %d files of %s could be compared with the site's, and none were taken since %s: " +
+			const form = "reuse: only %d files of %s could be compared with the site's, and none were taken " +
+				"since %s: " +
 				"everything is requested from the site%s"
 			return fmt.Sprintf(form, v.record.Same, from.Job, last.used().Format(time.DateOnly), v.why), nil
 		case !v.said:
@@ -77,7 +78,9 @@ func (x *ReuseSource) Prepare(ctx context.Context) (note string, err error) {
 
 // unusable says why the list of the other mirror's files cannot be used in this run, "" when it can. What was
 // taken of the mirror stays as it is for some time.
-func (x *ReuseSource) unusable(files map[string]reusedFile, err error, last reuseRecord, tooLong bool) string {
+func (x *ReuseSource) unusable(
+	files map[string]reusedFile, err error, last reuseRecord, tooLong bool,
+) string {
 	from := x.o.Provenance
 	switch {
 	case errors.Is(err, store.ErrNoSite):
@@ -90,7 +93,8 @@ func (x *ReuseSource) unusable(files map[string]reusedFile, err error, last reus
 		const form = "reuse: the mirror of %s cannot be used in this run, what was taken of it stays as it is: %v"
 		return fmt.Sprintf(form, from.Job, err)
 	case len(files) == 0:
-		const form = "reuse: the mirror of %s has nothing under %s: reuse.from must begin as the addresses of its files do"
+		const form = "reuse: the mirror of %s has nothing under %s: reuse.from must begin as the addresses of " +
+			"its files do"
 		return fmt.Sprintf(form, from.Job, from.From)
 	}
 	return ""

@@ -66,9 +66,16 @@ type reuseVerification struct {
 }
 
 // verify requests some of the files of the site itself. The only error is that ctx ended.
-func (x *ReuseSource) verify(ctx context.Context, files map[string]reusedFile) (v reuseVerification, err error) {
+func (x *ReuseSource) verify(
+	ctx context.Context, files map[string]reusedFile,
+) (v reuseVerification, err error) {
 	from := x.o.Provenance
-	v.record = reuseRecord{Job: from.Job, From: from.From, At: from.At, Verified: x.o.Now().UTC()}
+	v.record = reuseRecord{
+		Job:      from.Job,
+		From:     from.From,
+		At:       from.At,
+		Verified: x.o.Now().UTC(),
+	}
 	k := x.o.NewAsker()
 	rests := leastPaths(fmt.Sprintf("%s %d", from.At, x.o.Run()), func(yield func(string) bool) {
 		for rest, f := range files {
@@ -122,7 +129,9 @@ type comparison struct {
 }
 
 // compare requests one file. The only error is that ctx ended.
-func (x *ReuseSource) compare(ctx context.Context, k *Asker, u site.URL, digest [32]byte) (comparison, error) {
+func (x *ReuseSource) compare(
+	ctx context.Context, k *Asker, u site.URL, digest [32]byte,
+) (comparison, error) {
 	may, err := k.Allowed(ctx, u)
 	if err != nil {
 		return comparison{}, err

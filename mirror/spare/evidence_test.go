@@ -310,7 +310,13 @@ func TestSources(t *testing.T) {
 	if s.Any() {
 		t.Error("no record, and some source")
 	}
-	load(store.Resource{ID: 1, InSet: true, Listing: true, Run: 7, Status: 200})
+	load(store.Resource{
+		ID:      1,
+		InSet:   true,
+		Listing: true,
+		Run:     7,
+		Status:  200,
+	})
 	load(store.Resource{ID: 2, InSet: true, Evidence: [2]uint64{9, 0}})
 	load(store.Resource{ID: 3, Format: uint8(relocate.Sitemap), Body: store.BlobBody})
 	for id, checked := range map[uint32]int64{4: -60, 5: 30} { // 5 was counted by a clock that was fast
@@ -323,7 +329,12 @@ func TestSources(t *testing.T) {
 		})
 	}
 	for id := uint32(10); id < 60; id++ {
-		load(store.Resource{ID: id, InSet: true, Format: uint8(relocate.Feed), Body: store.PackBody})
+		load(store.Resource{
+			ID:     id,
+			InSet:  true,
+			Format: uint8(relocate.Feed),
+			Body:   store.PackBody,
+		})
 	}
 	if !s.Listings.Has(1) || s.Listings.Has(2) || !s.Covered.Has(2) || s.Covered.Has(1) {
 		t.Error("the listing is 1, and it covers 2")
@@ -338,7 +349,13 @@ func TestSources(t *testing.T) {
 }
 
 func TestUnchangedBy(t *testing.T) {
-	rec := store.Resource{ID: 3, Outcome: site.Fetched, Status: 200, Observed: 4, Recent: 1}
+	rec := store.Resource{
+		ID:       3,
+		Outcome:  site.Fetched,
+		Status:   200,
+		Observed: 4,
+		Recent:   1,
+	}
 	for k := range ledger.EvidenceKinds {
 		f := UnchangedBy(rec, k, noon)
 		if f.Outcome != site.Unchanged || f.Status != 0 || f.Checked != noon.Unix() {
