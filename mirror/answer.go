@@ -28,17 +28,6 @@ type found struct {
 // outcome wraps a finding that ends what this run has to do with a URL.
 func outcome(f *ledger.Finding, err error) (found, error) { return found{finding: f}, err }
 
-// conclude carries out what one turn of a URL came to.
-func (r *run) conclude(id uint32, u site.URL, f found) {
-	r.traits.Spend(id, f.spent|f.turn.Why)
-	if f.turn.Why != 0 {
-		r.motor.Entrance.Again(id, u.Origin(), f.turn.At)
-	}
-	if f.finding != nil {
-		r.apply(f.finding)
-	}
-}
-
 // answer reads the result of an exchange.
 func (r *asking) answer(ctx context.Context, rec *store.Resource, a *source.Answer) (found, error) {
 	res := a.Result

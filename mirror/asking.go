@@ -34,24 +34,3 @@ type asking struct {
 	motor      *crawl.Motor
 	advice     *spare.Advice
 }
-
-// newAsking returns what asks for URLs.
-func (r *run) newAsking() *asking {
-	return &asking{
-		job:        r.job,
-		rules:      r.rules,
-		log:        r.log,
-		now:        r.now,
-		robots:     r.o.Robots,
-		chain:      &r.chain,
-		read:       r.read,
-		table:      r.table,
-		traits:     &r.traits,
-		provenance: &r.provenance,
-		stats:      &r.stats,
-		notes:      &r.notes,
-		admission:  r.admission,
-		motor:      r.motor,
-		advice:     r.advice,
-	}
-}

@@ -6,35 +6,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/source"
 	"mirrord/site"
 	"mirrord/store"
 )
-
-// settleBase makes the origin to which the first entry point leads the one that replicas stand for: a site
-// that is named without https or www has its pages, and its troubles, there. It is called while no worker
-// runs.
-func (r *run) settleBase() {
-	t := r.table.Settled()
-	for i, seed := range r.rules.Seeds {
-		id, ok := t.Find([]byte(seed.String()))
-		if !ok {
-			continue
-		}
-		final, in := t.Final(id)
-		u := t.URL(final)
-		if !in || u.Origin() == seed.Origin() || !r.rules.Scope.Covers(u) {
-			continue
-		}
-		r.motor.Troubles.AddEntry(u)
-		if i == 0 && strings.HasPrefix(u.Path(), seed.Dir()) {
-			r.chain.Replicas.SetBase(u.Origin() + seed.Dir())
-		}
-	}
-}
 
 // fromReuse takes a URL from the mirror of another job; nil when that does not give it. down says that
 // nothing more is requested of its host in this run.

@@ -3,6 +3,8 @@
 package mirror
 
 import (
+	"strings"
+
 	"mirrord/mirror/ledger"
 	"mirrord/site"
 	"mirrord/store"
@@ -57,6 +59,28 @@ func (r *run) recall() {
 		unnamed := s.Referrer() == 0 && !seeds[u]
 		if r.resumed && s.Outcome() == site.Pending && unnamed {
 			r.traits.NoteSitemap(id)
+		}
+	}
+}
+
+// settleBase makes the origin to which the first entry point leads the one that replicas stand for: a site
+// that is named without https or www has its pages, and its troubles, there. It is called while no worker
+// runs.
+func (r *run) settleBase() {
+	t := r.table.Settled()
+	for i, seed := range r.rules.Seeds {
+		id, ok := t.Find([]byte(seed.String()))
+		if !ok {
+			continue
+		}
+		final, in := t.Final(id)
+		u := t.URL(final)
+		if !in || u.Origin() == seed.Origin() || !r.rules.Scope.Covers(u) {
+			continue
+		}
+		r.motor.Troubles.AddEntry(u)
+		if i == 0 && strings.HasPrefix(u.Path(), seed.Dir()) {
+			r.chain.Replicas.SetBase(u.Origin() + seed.Dir())
 		}
 	}
 }

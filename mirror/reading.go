@@ -3,7 +3,6 @@
 package mirror
 
 import (
-	"runtime"
 	"time"
 
 	"mirrord/job"
@@ -46,31 +45,6 @@ type reading struct {
 	shapes     *judge.Shapes
 }
 
-// newReading returns what reads answers. The plan is made.
-func (r *run) newReading() *reading {
-	return &reading{
-		job:        r.job,
-		rules:      r.rules,
-		layout:     r.layout,
-		run:        r.recording(),
-		rescan:     r.rescan,
-		now:        r.now,
-		site:       r.site,
-		bodies:     r.o.State.Bodies,
-		keeper:     r.keeper,
-		procs:      r.newProcessors(),
-		table:      r.table,
-		traits:     &r.traits,
-		provenance: &r.provenance,
-		stats:      &r.stats,
-		notes:      &r.notes,
-		admission:  r.admission,
-		motor:      r.motor,
-		advice:     r.advice,
-		shapes:     &r.shapes,
-	}
-}
-
 // processor is what one worker needs to read and encode a document. There are as many as CPUs, because each
 // has buffers.
 type processor struct {
@@ -80,55 +54,10 @@ type processor struct {
 	links []byte
 }
 
-// newProcessors returns as many processors as there are CPUs.
-func (r *run) newProcessors() chan *processor {
-	o := intake.Options{
-		Rules:        r.rules,
-		MaxLinks:     int(r.job.Limits.MaxLinks),
-		Scripts:      r.job.Scripts,
-		ObeyRobots:   r.job.ObeyRobots,
-		ObeyNofollow: r.job.ObeyNofollow,
-		Tired:        r.admission.Tired,
-	}
-	n := runtime.GOMAXPROCS(0)
-	procs := make(chan *processor, n)
-	for range n {
-		procs <- &processor{
-			read: intake.NewReader(o),
-			w:    r.site.Frames.NewFrameWriter(),
-			r:    store.NewFrameReader(),
-		}
-	}
-	return procs
-}
-
 // forget gives up the memory of the last document.
 func (p *processor) forget() {
 	p.read.Forget()
 	p.links = nil
-}
-
-// newKeeper returns what stores the bodies of the run. A site that lives as long as its one run knows no
-// digests.
-func (r *run) newKeeper() *keep.Keeper {
-	o := keep.Options{
-		Frames: r.site.Frames,
-		Bodies: r.o.State.Bodies,
-		Get:    r.site.Records.Get,
-		URL:    r.table.URL,
-		InSet:  r.table.InSet,
-		Run:    r.state.Number,
-		Log:    r.log,
-		Failed: func(err error) {
-			const what = "pages that say the same are not looked for any more"
-			r.log.Warn(what, "err", err)
-			r.notes.Add(what+": "+err.Error(), r.rules.Seeds[0])
-		},
-	}
-	if !r.site.Volatile() {
-		o.Digests = r.site.Digests
-	}
-	return keep.New(o)
 }
 
 // record returns what is stored of a URL, or a new record.

@@ -6,11 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"time"
 
 	"mirrord/fetch"
 	"mirrord/mirror/crawl"
+	"mirrord/mirror/intake"
+	"mirrord/mirror/keep"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/result"
 	"mirrord/mirror/source"
@@ -205,4 +208,106 @@ func (r *run) betweenPhases() {
 	r.variants.Drop()
 	r.motor.Front.Drop()
 	debug.FreeOSMemory()
+}
+
+// newAsking returns what asks for URLs.
+func (r *run) newAsking() *asking {
+	return &asking{
+		job:        r.job,
+		rules:      r.rules,
+		log:        r.log,
+		now:        r.now,
+		robots:     r.o.Robots,
+		chain:      &r.chain,
+		read:       r.read,
+		table:      r.table,
+		traits:     &r.traits,
+		provenance: &r.provenance,
+		stats:      &r.stats,
+		notes:      &r.notes,
+		admission:  r.admission,
+		motor:      r.motor,
+		advice:     r.advice,
+	}
+}
+
+// newReading returns what reads answers. The plan is made.
+func (r *run) newReading() *reading {
+	return &reading{
+		job:        r.job,
+		rules:      r.rules,
+		layout:     r.layout,
+		run:        r.recording(),
+		rescan:     r.rescan,
+		now:        r.now,
+		site:       r.site,
+		bodies:     r.o.State.Bodies,
+		keeper:     r.keeper,
+		procs:      r.newProcessors(),
+		table:      r.table,
+		traits:     &r.traits,
+		provenance: &r.provenance,
+		stats:      &r.stats,
+		notes:      &r.notes,
+		admission:  r.admission,
+		motor:      r.motor,
+		advice:     r.advice,
+		shapes:     &r.shapes,
+	}
+}
+
+// newProcessors returns as many processors as there are CPUs.
+func (r *run) newProcessors() chan *processor {
+	o := intake.Options{
+		Rules:        r.rules,
+		MaxLinks:     int(r.job.Limits.MaxLinks),
+		Scripts:      r.job.Scripts,
+		ObeyRobots:   r.job.ObeyRobots,
+		ObeyNofollow: r.job.ObeyNofollow,
+		Tired:        r.admission.Tired,
+	}
+	n := runtime.GOMAXPROCS(0)
+	procs := make(chan *processor, n)
+	for range n {
+		procs <- &processor{
+			read: intake.NewReader(o),
+			w:    r.site.Frames.NewFrameWriter(),
+			r:    store.NewFrameReader(),
+		}
+	}
+	return procs
+}
+
+// newKeeper returns what stores the bodies of the run. A site that lives as long as its one run knows no
+// digests.
+func (r *run) newKeeper() *keep.Keeper {
+	o := keep.Options{
+		Frames: r.site.Frames,
+		Bodies: r.o.State.Bodies,
+		Get:    r.site.Records.Get,
+		URL:    r.table.URL,
+		InSet:  r.table.InSet,
+		Run:    r.state.Number,
+		Log:    r.log,
+		Failed: func(err error) {
+			const what = "pages that say the same are not looked for any more"
+			r.log.Warn(what, "err", err)
+			r.notes.Add(what+": "+err.Error(), r.rules.Seeds[0])
+		},
+	}
+	if !r.site.Volatile() {
+		o.Digests = r.site.Digests
+	}
+	return keep.New(o)
+}
+
+// conclude carries out what one turn of a URL came to.
+func (r *run) conclude(id uint32, u site.URL, f found) {
+	r.traits.Spend(id, f.spent|f.turn.Why)
+	if f.turn.Why != 0 {
+		r.motor.Entrance.Again(id, u.Origin(), f.turn.At)
+	}
+	if f.finding != nil {
+		r.apply(f.finding)
+	}
 }
