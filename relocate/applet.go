@@ -34,9 +34,9 @@ func (t *tagLinks) applet(mark int, a *attr) {
 		switch {
 		case class == nil || packages > int(CtxPackage>>packageShift):
 		case a.id == attrCode:
-			h.sc.joined(h.val(a), nil, class, Discovered, h.attrCtx(a))
+			joinedLink(h.sc, h.val(a), nil, class, Discovered, h.attrCtx(a))
 		default:
-			h.sc.joined(h.val(a), base, class, Requisite, h.attrCtx(a)|CtxDir|Context(packages)<<packageShift)
+			joinedLink(h.sc, h.val(a), base, class, Requisite, h.attrCtx(a)|CtxDir|Context(packages)<<packageShift)
 		}
 	}
 }
@@ -51,14 +51,14 @@ func (h *htmlScan) appletArchives(a *attr, base []byte) {
 		}
 		if name := bytes.TrimSpace(v.s[i:j]); len(name) > 0 {
 			from := i + bytes.Index(v.s[i:j], name)
-			h.sc.joined(v.sub(from, from+len(name)), base, name, Requisite, h.attrCtx(a))
+			joinedLink(h.sc, v.sub(from, from+len(name)), base, name, Requisite, h.attrCtx(a))
 		}
 		i = j + 1
 	}
 }
 
-// joined records the link at v that leads to name as resolved against base.
-func (sc *scanner) joined(v view, base, name []byte, kind Kind, ctx Context) {
+// joinedLink records the link at v that leads to name as resolved against base.
+func joinedLink(sc *scanner, v view, base, name []byte, kind Kind, ctx Context) {
 	ref := name
 	if len(base) > 0 && schemeLen(name) == 0 {
 		if name[0] == '/' { // of the codebase's origin, which is the document's if it names none

@@ -16,14 +16,14 @@ func (readers) CSS() reader {
 		types:   []string{"text/css"},
 		used:    []string{"css"},
 		syntax:  charset.CSS,
-		declare: (*scanner).declareInCSS,
-		scan:    func(sc *scanner, v view) { sc.css(sc.plainText(v), CtxCSS) },
+		declare: declareInCSS,
+		scan:    func(sc *scanner, v view) { scanCSS(sc, sc.plainText(v), CtxCSS) },
 		spliced: true,
 	}
 }
 
 // declareInCSS writes the @charset rule.
-func (sc *scanner) declareInCSS(raw []byte) {
+func declareInCSS(sc *scanner, raw []byte) {
 	if sc.neutral(raw) {
 		return
 	}
@@ -57,11 +57,11 @@ var cssClass = func() (t [256]uint8) {
 	return t
 }()
 
-// css finds the links of a style sheet, a style attribute or the content of <style>: url() in both forms,
+// scanCSS finds the links of a style sheet, a style attribute or the content of <style>: url() in both forms,
 // src(), the strings of @import and of image-set() (CSS Syntax, section 4; CSS Values, section 4.5; CSS
 // Images, section 2.4). The addresses of @namespace and @document are names and patterns, not links. v's text
 // must be UTF-8 or without multi-byte characters that hold a backslash.
-func (sc *scanner) css(v view, ctx Context) {
+func scanCSS(sc *scanner, v view, ctx Context) {
 	c := cssScan{
 		sc:  sc,
 		v:   v,
@@ -328,7 +328,7 @@ func (c *cssScan) link(start, end int, ctx Context) {
 		return
 	}
 	if bytes.IndexByte(v.s, '\\') >= 0 {
-		v = c.sc.cssText(v)
+		v = textOfCSS(c.sc, v)
 	}
 	c.sc.url(v, Requisite, ctx, false)
 }

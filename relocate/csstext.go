@@ -4,8 +4,8 @@ package relocate
 
 import "unicode/utf8"
 
-// cssText returns the text of v, a string or unquoted url(), with its escapes decoded.
-func (sc *scanner) cssText(v view) view {
+// textOfCSS returns the text of v, a string or unquoted url(), with its escapes decoded.
+func textOfCSS(sc *scanner, v view) view {
 	d := sc.newDecoder(&v)
 	s := v.s
 	for i := 0; i < len(s); {

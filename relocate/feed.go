@@ -24,7 +24,7 @@ func (readers) Feed() reader {
 		roots:   []string{"rss", "feed", "RDF"},
 		syntax:  charset.XML,
 		declare: (*scanner).declareInXML,
-		scan:    (*scanner).feed,
+		scan:    scanFeed,
 		spliced: true,
 	}
 }
@@ -45,10 +45,10 @@ type xmlBase struct {
 	url   site.URL
 }
 
-// feed finds the links of a feed: items and channels are hyperlinks, images and media are requisites, guid
-// permalinks are followed but stay as they are because they are names, and the HTML inside descriptions is
-// scanned like srcdoc.
-func (sc *scanner) feed(v view) {
+// scanFeed finds the links of a feed: items and channels are hyperlinks, images and media are requisites,
+// guid permalinks are followed but stay as they are because they are names, and the HTML inside
+// descriptions is scanned like srcdoc.
+func scanFeed(sc *scanner, v view) {
 	f := feedScan{sc: sc, x: xmlReader{v: v}}
 	root := true
 	m := sc.mark()

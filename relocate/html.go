@@ -304,11 +304,11 @@ func (h *htmlScan) content(tag tagID, p int) int {
 	case tag == tagStyle && h.foreign > 0:
 		h.foreignStyle(h.v.sub(p, end))
 	case tag == tagStyle:
-		sc.css(sc.plainText(h.v.sub(p, end)), h.ctx|CtxCSS)
+		scanCSS(sc, sc.plainText(h.v.sub(p, end)), h.ctx|CtxCSS)
 	case tag == tagTitle && h.top && sc.d.Title == "":
 		sc.title(h.v.sub(p, end), false)
 	case tag == tagScript && h.inline && h.foreign == 0 && h.ctx&(CtxXML|CtxCDATA) == 0:
-		sc.script(sc.plainText(h.v.sub(p, end)), h.ctx|CtxJS, false)
+		scanScript(sc, sc.plainText(h.v.sub(p, end)), h.ctx|CtxJS, false)
 	}
 	sc.release(m, true)
 	return end
@@ -319,9 +319,9 @@ func (h *htmlScan) foreignStyle(v view) {
 	x := xmlReader{v: v}
 	x.text(func(v view, ctx Context) {
 		if ctx&CtxCDATA != 0 {
-			h.sc.css(h.sc.plainText(v), h.ctx|CtxCDATA|CtxCSS)
+			scanCSS(h.sc, h.sc.plainText(v), h.ctx|CtxCDATA|CtxCSS)
 		} else {
-			h.sc.css(h.sc.plainText(h.sc.attrText(v, false)), h.ctx.deeper()|CtxCSS)
+			scanCSS(h.sc, h.sc.plainText(h.sc.attrText(v, false)), h.ctx.deeper()|CtxCSS)
 		}
 	})
 }

@@ -156,16 +156,16 @@ func (t *tagLinks) attr(a *attr) {
 	case attrStyle:
 		sc := t.h.sc
 		v := sc.attrText(t.h.val(a), false)
-		sc.css(sc.plainText(v), t.h.attrCtx(a)|CtxCSS)
+		scanCSS(sc, sc.plainText(v), t.h.attrCtx(a)|CtxCSS)
 	case attrEvent:
 		if sc := t.h.sc; !sc.in.NoScripts && t.h.ctx&(CtxXML|CtxCDATA) == 0 {
-			sc.script(sc.plainText(sc.attrText(t.h.val(a), false)), t.h.attrCtx(a)|CtxJS, false)
+			scanScript(sc, sc.plainText(sc.attrText(t.h.val(a), false)), t.h.attrCtx(a)|CtxJS, false)
 		}
 	case attrPaint:
 		sc := t.h.sc
 		v := t.h.val(a)
 		if bytes.IndexByte(v.s, '(') >= 0 && !bytes.Contains(v.s, []byte("(#")) {
-			sc.css(sc.plainText(sc.attrText(v, false)), t.h.attrCtx(a)|CtxCSS)
+			scanCSS(sc, sc.plainText(sc.attrText(v, false)), t.h.attrCtx(a)|CtxCSS)
 		}
 	case attrData:
 		if t.tag == tagObject {

@@ -26,15 +26,15 @@ func (readers) Manifest() reader {
 		},
 		used:    []string{"webmanifest"},
 		syntax:  charset.JSON,
-		scan:    (*scanner).manifest,
+		scan:    scanManifest,
 		spliced: true,
 	}
 }
 
-// manifest finds the links of a web app manifest (W3C Application Manifest): the members named below,
+// scanManifest finds the links of a web app manifest (W3C Application Manifest): the members named below,
 // wherever they stand. The text is read as a run of JSON strings; a string before a colon names the one after
 // it.
-func (sc *scanner) manifest(v view) {
+func scanManifest(sc *scanner, v view) {
 	s := v.s
 	var key []byte
 	inShortcuts := false
@@ -91,7 +91,7 @@ func (sc *scanner) manifest(v view) {
 			continue
 		}
 		key = nil
-		sc.url(sc.jsonText(v.sub(start, end)), kind, CtxJSON, false)
+		sc.url(textOfJSON(sc, v.sub(start, end)), kind, CtxJSON, false)
 	}
 }
 
@@ -109,8 +109,8 @@ func jsonString(s []byte, p int) int {
 	return -1
 }
 
-// jsonText decodes the escapes of a JSON string.
-func (sc *scanner) jsonText(v view) view {
+// textOfJSON decodes the escapes of a JSON string.
+func textOfJSON(sc *scanner, v view) view {
 	s := v.s
 	if bytes.IndexByte(s, '\\') < 0 {
 		return v

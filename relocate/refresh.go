@@ -7,11 +7,11 @@ import (
 	"slices"
 )
 
-// headerRefresh declares the redirection of an HTTP header Refresh in the document, because the copy is read
+// declareRefresh declares the redirection of an HTTP header Refresh in the document, because the copy is read
 // without that header. A browser obeys the header and then no meta refresh (HTML standard, section 4.2.5.3),
 // so it stands in front of them. Without a URL, or with the document's own, the header asks to load the page
 // again: a copy has no use for it.
-func (sc *scanner) headerRefresh(raw []byte) {
+func declareRefresh(sc *scanner, raw []byte) {
 	d := sc.d
 	if sc.in.Refresh == "" || d.Format != HTML || len(d.Links) >= sc.in.MaxLinks {
 		return
@@ -23,7 +23,7 @@ func (sc *scanner) headerRefresh(raw []byte) {
 	if len(ref) == 0 || err != nil || u == sc.in.URL {
 		return
 	}
-	at := sc.headStart(raw)
+	at := headStart(sc, raw)
 	l := Link{
 		Start: at,
 		End:   at,
@@ -60,7 +60,7 @@ func (sc *scanner) headerRefresh(raw []byte) {
 }
 
 // headStart returns where an element can be inserted before all others of the head.
-func (sc *scanner) headStart(raw []byte) int32 {
+func headStart(sc *scanner, raw []byte) int32 {
 	for _, at := range [...]int32{sc.headEnd, sc.htmlEnd, sc.doctypeEnd} {
 		if at >= 0 {
 			return at

@@ -131,7 +131,7 @@ func (sc *scanner) finish(raw []byte) {
 	}
 	d.Edits = slices.DeleteFunc(d.Edits, func(e Edit) bool { return int(e.Link) >= len(d.Links) })
 	sc.charsetEdit(raw)
-	sc.headerRefresh(raw)
+	declareRefresh(sc, raw)
 	if len(d.Edits) > 1 {
 		slices.SortStableFunc(d.Edits, func(a, b Edit) int { return cmp.Compare(a.Start, b.Start) })
 	}

@@ -25,7 +25,7 @@ func (readers) Script() reader {
 		},
 		used:     []string{"js", "mjs"},
 		syntax:   charset.Other,
-		scan:     func(sc *scanner, v view) { sc.script(sc.plainText(v), CtxJS, true) },
+		scan:     func(sc *scanner, v view) { scanScript(sc, sc.plainText(v), CtxJS, true) },
 		verbatim: true,
 	}
 }
@@ -52,12 +52,12 @@ var jsClass = func() (t [256]uint8) {
 	return t
 }()
 
-// script finds the addresses of files that stand as whole string literals in a script. It knows strings,
+// scanScript finds the addresses of files that stand as whole string literals in a script. It knows strings,
 // template literals, comments and regular expressions (ECMA-262, section 12) and looks only at what stands
 // directly before and after a literal; what it takes for one thing and is another costs at most a link. With
 // external the text is a script of its own, whose strings mean something else on each page that loads it: see
 // scriptScan.literal.
-func (sc *scanner) script(v view, ctx Context, external bool) {
+func scanScript(sc *scanner, v view, ctx Context, external bool) {
 	j := scriptScan{
 		sc:       sc,
 		v:        v,
@@ -271,7 +271,7 @@ func (j *scriptScan) literal(start, end int, escaped bool) {
 	m := j.sc.mark()
 	v := j.v.sub(start, end)
 	if escaped {
-		v = j.sc.jsText(v)
+		v = textOfScript(j.sc, v)
 	}
 	if shape, ok := scriptURL(v.s); ok && j.stands(start-1, shape) {
 		kind := InScript

@@ -229,9 +229,9 @@ func (j *scriptScan) importMeta(i int) bool {
 	return i < len(j.s) && bytes.HasPrefix(j.s[i:], []byte("import.meta.url"))
 }
 
-// jsText decodes the escapes of a string literal (ECMA-262, section 12.9.4). Octal ones, which no address
-// has, become NUL.
-func (sc *scanner) jsText(v view) view {
+// textOfScript decodes the escapes of a string literal (ECMA-262, section 12.9.4). Octal ones, which no
+// address has, become NUL.
+func textOfScript(sc *scanner, v view) view {
 	d := sc.newDecoder(&v)
 	s := v.s
 	for i := 0; i < len(s); {

@@ -273,7 +273,7 @@ func (sc *scanner) xml(v view) {
 			case tag == tagTemplate:
 				h.templates++
 			case tag == tagStyle:
-				x.text(func(v view, ctx Context) { sc.css(sc.plainText(sc.decoded(v, ctx)), ctx|CtxCSS) })
+				x.text(func(v view, ctx Context) { scanCSS(sc, sc.plainText(sc.decoded(v, ctx)), ctx|CtxCSS) })
 			case tag == tagTitle && sc.d.Title == "":
 				x.text(func(v view, ctx Context) {
 					if sc.d.Title == "" {

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	bolt "go.etcd.io/bbolt"
 )
@@ -275,4 +276,47 @@ func (s *home) letGo() error {
 		return s.lease.Release()
 	}
 	return (&siteFolder{root: s.root, db: s.db}).close()
+}
+
+// Documents opens the packs of a site for reading. The caller closes them.
+func (s *State) Documents(name string) (*Documents, error) {
+	if !ValidName(name) {
+		return nil, fmt.Errorf("%q cannot name a site", name)
+	}
+	r, err := s.root.OpenRoot("sites/" + name + "/packs")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("packs of %s: %w", name, ErrNoSite)
+	}
+	if err != nil {
+		return nil, diskErr("open packs", err)
+	}
+	return &Documents{openPacks(r)}, nil
+}
+
+// ViewSite opens a site for reading as it was after the last commit, also while a run writes it, in this
+// process or another one: it is never ErrLocked. It reads a copy of the database and the tree that was
+// published then, and keeps nobody from writing; only where there is no room for a copy a site that nobody
+// writes is read in place, as by ReadSite.
+//
+// Bodies, heads and packs are not copied: they are only added to while a version is kept, but one that a
+// later thinning or collection removes is ErrDamaged to whoever reads an old view; Stale reports that
+// something has changed since, and then a new view has what there is. A site of which nothing was committed
+// yet is ErrNoSite, and one that is committed to faster than it can be copied ErrBusy.
+func (s *State) ViewSite(name string) (*Site, error) {
+	for end := time.Now().Add(pinFor); ; time.Sleep(pinPause) {
+		st, err := s.openSite(name, viewing)
+		if err != nil || st.db.copied == nil {
+			return st, err
+		}
+		whole, err := st.pinTree()
+		if err != nil {
+			return nil, errors.Join(err, st.Close())
+		}
+		if whole || !time.Now().Before(end) {
+			return st, nil
+		}
+		if err := st.Close(); err != nil {
+			return nil, err
+		}
+	}
 }

@@ -29,9 +29,6 @@ type PublicNames struct {
 	read  int64 // bytes of the file that names is made of
 }
 
-// PublicNames returns the memory.
-func (s *State) PublicNames() *PublicNames { return &s.names }
-
 // WasPublic reports whether a name was ever kept as public, and not forgotten since.
 func (n *PublicNames) WasPublic(name string) (bool, error) {
 	n.mu.Lock()

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+
+	"mirrord/phm"
 )
 
 // FormatVersion is the version of the on-disk format.
@@ -327,3 +329,21 @@ func (s *State) SaveHost(origin string, f HostFact) error {
 }
 
 func seqKey(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
+
+// PublicNames returns the memory.
+func (s *State) PublicNames() *PublicNames { return &s.names }
+
+// TreeProblem says what is plainly wrong with the published tree of a site that has a version, "" when
+// nothing is: a few calls of the system, without a lock.
+func (s *State) TreeProblem(name string) string {
+	for _, file := range []string{phm.MetaName, phm.FilesName} {
+		fi, err := s.root.Stat("sites/" + name + "/" + currentLink + "/" + file)
+		switch {
+		case err != nil:
+			return fmt.Sprintf("the published tree is missing or damaged: %v", err)
+		case !fi.Mode().IsRegular() || fi.Size() == 0:
+			return fmt.Sprintf("the published tree is damaged: %s is empty or not a file", file)
+		}
+	}
+	return ""
+}

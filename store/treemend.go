@@ -4,7 +4,6 @@ package store
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"slices"
@@ -13,8 +12,6 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
-
-	"mirrord/phm"
 )
 
 // The published tree is derived data: whatever of it is missing or wrong can be made again from the stored
@@ -52,21 +49,6 @@ func (l *TreeLooker) Stat(path string) (FileStat, error) {
 
 // Close lets go of the looker's folders.
 func (l *TreeLooker) Close() { l.dirs.close() }
-
-// TreeProblem says what is plainly wrong with the published tree of a site that has a version, "" when
-// nothing is: a few calls of the system, without a lock.
-func (s *State) TreeProblem(name string) string {
-	for _, file := range []string{phm.MetaName, phm.FilesName} {
-		fi, err := s.root.Stat("sites/" + name + "/" + currentLink + "/" + file)
-		switch {
-		case err != nil:
-			return fmt.Sprintf("the published tree is missing or damaged: %v", err)
-		case !fi.Mode().IsRegular() || fi.Size() == 0:
-			return fmt.Sprintf("the published tree is damaged: %s is empty or not a file", file)
-		}
-	}
-	return ""
-}
 
 // Repoint makes current lead to a finished tree that fits, when it leads to none. It reports whether there is
 // such a tree.

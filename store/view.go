@@ -4,7 +4,6 @@ package store
 
 import (
 	"bytes"
-	"errors"
 	"os"
 	"time"
 
@@ -15,34 +14,6 @@ import (
 
 // signName is the file by which readers that copy site.db ask its writer to wait. It is empty.
 const signName = "site.read"
-
-// ViewSite opens a site for reading as it was after the last commit, also while a run writes it, in this
-// process or another one: it is never ErrLocked. It reads a copy of the database and the tree that was
-// published then, and keeps nobody from writing; only where there is no room for a copy a site that nobody
-// writes is read in place, as by ReadSite.
-//
-// Bodies, heads and packs are not copied: they are only added to while a version is kept, but one that a
-// later thinning or collection removes is ErrDamaged to whoever reads an old view; Stale reports that
-// something has changed since, and then a new view has what there is. A site of which nothing was committed
-// yet is ErrNoSite, and one that is committed to faster than it can be copied ErrBusy.
-func (s *State) ViewSite(name string) (*Site, error) {
-	for end := time.Now().Add(pinFor); ; time.Sleep(pinPause) {
-		st, err := s.openSite(name, viewing)
-		if err != nil || st.db.copied == nil {
-			return st, err
-		}
-		whole, err := st.pinTree()
-		if err != nil {
-			return nil, errors.Join(err, st.Close())
-		}
-		if whole || !time.Now().Before(end) {
-			return st, nil
-		}
-		if err := st.Close(); err != nil {
-			return nil, err
-		}
-	}
-}
 
 // How long to try for a view of which records and published tree are of one version, and the pause between
 // two attempts. A publish is two commits with a rename and some syncs between them.

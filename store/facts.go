@@ -99,3 +99,63 @@ func (s *State) viewPairs(f func(*bolt.Bucket) error) error {
 		return nil
 	})
 }
+
+// JobRecords returns what the scheduler keeps about jobs, by name; the store does not look into it.
+func (s *State) JobRecords() (map[string][]byte, error) {
+	out := map[string][]byte{}
+	err := s.viewDB(func(tx *bolt.Tx) error {
+		b := tx.Bucket(bJobs)
+		if b == nil {
+			return nil
+		}
+		return b.ForEach(func(k, v []byte) error {
+			out[string(k)] = append([]byte{}, v...)
+			return nil
+		})
+	})
+	return out, err
+}
+
+// SaveJobRecords writes records of jobs, all of them or none; nil removes one. The copies in the folders of
+// the sites are a spare: one that cannot be written is logged.
+func (s *State) SaveJobRecords(records map[string][]byte) error {
+	defer s.keepJobRecords(records)
+	return s.updateDB("write job records", func(tx *bolt.Tx) error {
+		b, err := tx.CreateBucketIfNotExists(bJobs)
+		if err != nil {
+			return err
+		}
+		for name, v := range records {
+			if v == nil {
+				err = b.Delete([]byte(name))
+			} else {
+				err = b.Put([]byte(name), v)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// LastRuns returns the last run of every site that the run log knows. A record that cannot be read is left
+// out.
+func (s *State) LastRuns() (map[string]RunRecord, error) {
+	out := map[string]RunRecord{}
+	err := s.viewDB(func(tx *bolt.Tx) error {
+		all := tx.Bucket(bRuns)
+		if all == nil {
+			return nil
+		}
+		return all.ForEachBucket(func(name []byte) error {
+			_, v := all.Bucket(name).Cursor().Last()
+			var r RunRecord
+			if v != nil && json.Unmarshal(v, &r) == nil {
+				out[string(name)] = r
+			}
+			return nil
+		})
+	})
+	return out, err
+}
