@@ -143,12 +143,16 @@ func (v *Validators) Distrust(notes *ledger.Notes) ([]byte, error) {
 		return nil, nil
 	}
 	maps.DeleteFunc(v.without, func(_ string, n int) bool { return n <= v.run })
+	until := v.run + distrustedRuns + 1
 	for dir, u := range v.found {
+		if v.without[dir] == until {
+			continue // an earlier call has said so
+		}
 		if len(v.without) >= maxUnreliable {
 			break
 		}
-		v.without[dir] = v.run + distrustedRuns + 1
-		notes.Add(fmt.Sprintf(unreliableNote, v.without[dir]), u)
+		v.without[dir] = until
+		notes.Add(fmt.Sprintf(unreliableNote, until), u)
 	}
 	return json.Marshal(v.without)
 }

@@ -69,6 +69,10 @@ func TestUnreliableValidators(t *testing.T) {
 	if all, _ := notes.List(); err != nil || len(all) != 1 || !strings.Contains(all[0].What, "run 12") {
 		t.Errorf("%v, notes %v", err, all)
 	}
+	again, err := v.Distrust(&notes)
+	if all, _ := notes.List(); err != nil || all[0].Count != 1 || string(again) != string(fact) {
+		t.Errorf("again: %s, %v, notes %v", again, err, all)
+	}
 	for run, want := range map[int]bool{8: true, 11: true, 12: false} {
 		next := NewValidators(run)
 		if err := next.Read(fact); err != nil {
