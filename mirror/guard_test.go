@@ -53,6 +53,9 @@ func wantNothingInside(t *testing.T, n *mirrortest.Network, m *mirrortest.Mirror
 	for _, r := range n.Inside.Requests() {
 		t.Errorf("%s was asked inside", r.URL)
 	}
+	if !m.Published() {
+		return
+	}
 	for path, body := range m.Tree() {
 		if strings.Contains(body, "SECRET") {
 			t.Errorf("%s is published from inside", path)
@@ -108,7 +111,7 @@ func TestRebinding(t *testing.T) {
 		}
 		n.Name("site.test", turns...)
 		n.Name("img.test", turns...)
-		m.Run()
+		m.Run() // when the entry point is asked for at a turn inside, there is no version
 		wantNothingInside(t, n, m)
 	})
 }
