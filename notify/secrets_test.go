@@ -77,15 +77,7 @@ func TestCommandLeavesChildren(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(5 * time.Minute); ; {
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", n))
-		if err != nil || strings.Contains(string(stat), ") Z ") || strings.Contains(string(stat), ") X ") {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("what the command started lives: %s", stat)
-		}
-	}
+	waitDead(t, n)
 }
 
 // Receivers that nobody tells any more are forgotten.
