@@ -167,7 +167,7 @@ func (t *pastTree) Open(name string) (fs.File, error) {
 	return now.Open(name)
 }
 
-// again opens the version anew, unless somebody else has done so since it was p.
+// again opens the version once more, unless somebody else has done so since it was p.
 func (t *pastTree) again(p *render.PastFS) (*render.PastFS, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -17,7 +17,7 @@ type Rebuilt struct {
 	Known   int    `json:"known,omitempty"` // URLs
 }
 
-// Rebuild makes the database of a job anew if it cannot be read.
+// Rebuild makes the database of a job again if it cannot be read.
 func Rebuild(ctx context.Context, a *App, name string) (*Rebuilt, error) {
 	if !job.ValidName(name) {
 		return nil, Usagef("%q cannot name a job", name)

@@ -48,7 +48,7 @@ func (r *replicaPages) treeDigests(
 ) (err error) {
 	kept, err := openKept(r.state, t)
 	if err != nil {
-		r.warn(fmt.Sprintf("%s: %v", t.name, err)) // it is read anew
+		r.warn(fmt.Sprintf("%s: %v", t.name, err)) // it is read again
 	}
 	defer func() { err = errors.Join(err, kept.close()) }()
 	batch := make([]replicaPage, 0, replicaBatch)

@@ -14,7 +14,7 @@ import (
 const viewTries = 3
 
 // view reads a site as of its last commit, also while a run writes it. What has gone while f read a view is
-// no damage: f is called again with a new view, so it must set what it returns anew.
+// no damage: f is called again with a new view, so it must set all that it returns.
 func view(st *store.State, name string, f func(*store.Site) error) error {
 	if !job.ValidName(name) {
 		return Usagef("%q cannot name a job", name)

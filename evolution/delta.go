@@ -44,7 +44,7 @@ func (h *History) DeltaTree(o DeltaOptions) (*DeltaTree, error) {
 }
 
 // Extend takes in the steps by which the history has grown. The tree is then what it would be if it was made
-// anew.
+// again.
 func (t *DeltaTree) Extend() {
 	for t.o.To == 0 || t.w.at <= t.o.To {
 		if !t.w.next() {

@@ -48,7 +48,7 @@ type Request struct {
 }
 
 // A Sink receives the bodies worth keeping. Begin is called when the head of a 200, 203 or 206 has arrived
-// and returns where the decoded bytes go; it is called again, for the same request, when a retry starts anew:
+// and returns where the decoded bytes go; it is called again, for that request, when a retry starts over:
 // what the first writer got is void then. Nothing is final before Do returns without error and with
 // Result.Kept. Calls come from the goroutine of Do.
 type Sink interface {

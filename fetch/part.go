@@ -81,7 +81,7 @@ func (p *Part) isGzipFile() bool {
 }
 
 // head is the head of the whole body: that of the answer that began it, with what the one that continues it
-// says anew.
+// says again.
 func (p *Part) head(now *Head, gzipFile bool) Head {
 	fields := make(http.Header, len(p.Header)+len(now.Header))
 	maps.Copy(fields, p.Header)

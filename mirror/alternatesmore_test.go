@@ -300,7 +300,7 @@ func TestAlternatesLearnNoSecrets(t *testing.T) {
 	}
 }
 
-// A database that is made anew from the published version still knows what a replica sent: the origin is
+// A database that is made again from the published version still knows what a replica sent: the origin is
 // asked for that without the replica's date.
 func TestAlternatesAfterRebuild(t *testing.T) {
 	w := mirrortest.Start(t)
@@ -326,7 +326,7 @@ func TestAlternatesAfterRebuild(t *testing.T) {
 		t.Fatal(err)
 	}
 	if rec := resource(t, m, home+"/logo.png"); rec.Source != copyBase+"logo.png" {
-		t.Errorf("made anew: of %q", rec.Source)
+		t.Errorf("made again: of %q", rec.Source)
 	}
 	w.SetAll(home, pages)
 	w.Requests()

@@ -207,7 +207,7 @@ const (
 	iso = 48 * mib
 )
 
-// A kill costs what came after the last note: no large file starts anew.
+// A kill costs what came after the last note: no large file starts again.
 func TestLargeFileGoesOnAfterKills(t *testing.T) {
 	t.Parallel()
 	s := newISOSite(t, iso)

@@ -264,7 +264,7 @@ func committed(t *testing.T, dir string, into map[string]bool) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if run == nil { // the run had ended when the kill came: the next one asks everything anew
+		if run == nil { // the run had ended when the kill came: the next one asks everything again
 			clear(into)
 			return
 		}

@@ -8,6 +8,7 @@ import (
 	"mirrord/listing"
 	"mirrord/mirror/intake"
 	"mirrord/mirror/ledger"
+	"mirrord/relocate"
 	"mirrord/store"
 )
 
@@ -31,21 +32,30 @@ func (r *reading) hearStored(rec *store.Resource) error {
 }
 
 func (r *reading) hearStoredSitemap(rec *store.Resource) error {
+	list, err := r.storedSitemap(rec)
+	if err != nil || list.Index {
+		return err
+	}
+	return r.advice.Evidence.HearSitemap(list, rec.URL)
+}
+
+// storedSitemap reads a stored sitemap, which is empty when its body cannot be opened: verify reports that.
+// What an index of sitemaps names is known as sitemaps from now on.
+func (r *reading) storedSitemap(rec *store.Resource) (list relocate.SitemapList, err error) {
 	f, err := r.bodies.Open(rec.Digest, 0, intake.MaxSitemap)
 	if err != nil {
-		return nil // verify reports it
+		return list, nil
 	}
 	defer f.Close()
 	body, err := io.ReadAll(f)
 	if err != nil {
-		return &store.DiskError{Op: "read sitemap", Err: err}
+		return list, &store.DiskError{Op: "read sitemap", Err: err}
 	}
-	list := r.readSitemap(rec.URL, body)
-	if !list.Index {
-		return r.advice.Evidence.HearSitemap(list, rec.URL)
+	list = r.readSitemap(rec.URL, body)
+	if list.Index {
+		for u := range intake.Locations(rec.URL, list) {
+			r.admission.Sitemap(u)
+		}
 	}
-	for u := range intake.Locations(rec.URL, list) {
-		r.admission.Sitemap(u)
-	}
-	return nil
+	return list, nil
 }

@@ -303,7 +303,7 @@ func keepAll(tb testing.TB, name string, syncs int, fresh func() subject) map[po
 }
 
 // ourHistory is a site of ours over 31 weeks: news every week, documentation of three releases of which one
-// is worked on, a reference that is made anew at times, and what hardly ever changes.
+// is worked on, a reference that is made again at times, and what hardly ever changes.
 func ourHistory(tb testing.TB) *replay.History {
 	rng := rand.New(rand.NewPCG(1996, 2007))
 	var b replay.Builder

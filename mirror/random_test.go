@@ -176,7 +176,7 @@ func (x *world) run(m *mirrortest.Mirror, fail float64) *mirror.Summary {
 const worldJob = `limits.max_delete = 1.0`
 
 // TestIncrementalIsAsFresh lets random sites evolve, with failures in between, and holds what repeated runs
-// make of them against a mirror that is made anew: the same URLs, and the same bytes behind them.
+// make of them against a mirror that is made again: the same URLs, and the same bytes behind them.
 func TestIncrementalIsAsFresh(t *testing.T) {
 	t.Parallel()
 	for seed := range sized[uint64](4, 40) {

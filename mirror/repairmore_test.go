@@ -174,7 +174,7 @@ func TestRepairByNestedPairs(t *testing.T) {
 }
 
 // The site's author mends one of two links as it was repaired: the page has the same bytes as before, but of
-// another source, and its version is to be made anew of that.
+// another source, and its version is to be made again of that.
 func TestRepairOfAPageThatWasMendedInPart(t *testing.T) {
 	w := startOffsite(t)
 	page := func(first string) mirrortest.Page {

@@ -3,9 +3,6 @@
 package mirror
 
 import (
-	"io"
-
-	"mirrord/mirror/intake"
 	"mirrord/mirror/ledger"
 	"mirrord/site"
 	"mirrord/store"
@@ -54,7 +51,7 @@ func (r *reading) resumeLinks() error {
 		return err
 	}
 	for _, rec := range maps {
-		if err := r.resumeSitemap(&rec); err != nil {
+		if _, err := r.storedSitemap(&rec); err != nil { // what an index names must be known as sitemaps
 			return err
 		}
 	}
@@ -64,24 +61,4 @@ func (r *reading) resumeLinks() error {
 		}
 		return nil
 	})
-}
-
-// resumeSitemap reads a stored index of sitemaps again: those that it names and that were not asked yet must
-// be known as sitemaps.
-func (r *reading) resumeSitemap(rec *store.Resource) error {
-	f, err := r.bodies.Open(rec.Digest, 0, intake.MaxSitemap)
-	if err != nil {
-		return nil // verify reports it
-	}
-	defer f.Close()
-	body, err := io.ReadAll(f)
-	if err != nil {
-		return &store.DiskError{Op: "read sitemap", Err: err}
-	}
-	if list := r.readSitemap(rec.URL, body); list.Index {
-		for u := range intake.Locations(rec.URL, list) {
-			r.admission.Sitemap(u)
-		}
-	}
-	return nil
 }

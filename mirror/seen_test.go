@@ -356,7 +356,7 @@ func TestContentSeenResumed(t *testing.T) {
 }
 
 // What a killed run wrote of numbers that were given to other URLs since is not believed, nor are its places.
-func TestDigestsOfNumbersGivenAnew(t *testing.T) {
+func TestDigestsOfReusedNumbers(t *testing.T) {
 	w := mirrortest.Start(t)
 	w.Set(home+"/", mirrortest.HTML("Hub", "<a href=/a.html>x</a>"))
 	w.Set(home+"/a.html", wordy(1, 300, ""))

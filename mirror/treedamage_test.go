@@ -448,7 +448,7 @@ func TestLostTable(t *testing.T) {
 	s := tw.hurt.Run()
 	wantVerdict(t, tw.well.Run(), mirror.Complete, false)
 	tw.loose = true
-	wantSame(t, "made anew", published(tw.hurt, t), published(tw.well, t))
+	wantSame(t, "made again", published(tw.hurt, t), published(tw.well, t))
 	if s.Version != 3 {
 		t.Errorf("version %d", s.Version)
 	}

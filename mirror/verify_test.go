@@ -172,7 +172,7 @@ func (f onlyFiles) ReadDir(name string) ([]fs.DirEntry, error) {
 	return out, err
 }
 
-// resignTree writes phm.files and phm.json anew for the files as they are.
+// resignTree writes phm.files and phm.json again for the files as they are.
 func resignTree(t *testing.T, tree string) {
 	t.Helper()
 	old, err := os.Open(filepath.Join(tree, phm.FilesName))

@@ -69,7 +69,7 @@ func NewMiner(h *evolution.History, o Options) (*Miner, error) {
 }
 
 // Mine takes in the steps by which the history has grown, at the cost of what changed in them, and finds the
-// best rule for every directory. The result is that of mining anew.
+// best rule for every directory. The result is that of mining again.
 //
 // The set of antecedents that a directory may have is divided: those without the directory's parent are the
 // ones that its parent may have; those with it are these, the parent added. A chain whose FoC is under MinFoC

@@ -65,7 +65,7 @@ func degree(from, to map[string]string, dir string, structural bool) (d, merged 
 	return d, merged
 }
 
-// slowMiner counts everything anew for every chain.
+// slowMiner counts everything again for every chain.
 type slowMiner struct {
 	o    Options
 	r    recording
@@ -343,7 +343,7 @@ func TestAgainstSlowMiner(t *testing.T) {
 	}
 }
 
-// sameRules compares rules mined step by step with those mined anew.
+// sameRules compares rules mined step by step with those mined again.
 func sameRules(t *rapid.T, h *evolution.History, got *Rules, o Options) *Rules {
 	t.Helper()
 	want, err := Mine(h, o)

@@ -61,7 +61,7 @@ func (b *boundedDeflate) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// stored ends what is being compressed at a byte, writes one stored block, and begins anew: what follows
+// stored ends what is being compressed at a byte, writes one stored block, and begins again: what follows
 // refers to nothing before it.
 func (b *boundedDeflate) stored(p []byte) error {
 	if err := b.flate.Flush(); err != nil {

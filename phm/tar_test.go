@@ -230,10 +230,10 @@ func TestTarWithHoles(t *testing.T) {
 		if name == "zeros.bin" {
 			h.Size, body = 1, body[:1]
 			h.PAXRecords = map[string]string{
-				"XXX.sparse.numblocks": "1",
-				"XXX.sparse.map":       "0,1",
-				"XXX.sparse.size":      strconv.Itoa(size),
-				"XXX.sparse.name":      name,
+				"NOT.sparse.numblocks": "1",
+				"NOT.sparse.map":       "0,1",
+				"NOT.sparse.size":      strconv.Itoa(size),
+				"NOT.sparse.name":      name,
 			}
 		}
 		if err := errors.Join(w.WriteHeader(h), second2(w.Write(body))); err != nil {
@@ -244,7 +244,7 @@ func TestTarWithHoles(t *testing.T) {
 		t.Fatal(err)
 	}
 	// archive/tar does not write such files
-	holes := bytes.ReplaceAll(b.Bytes(), []byte("XXX.sparse."), []byte("GNU.sparse."))
+	holes := bytes.ReplaceAll(b.Bytes(), []byte("NOT.sparse."), []byte("GNU.sparse."))
 	sink, err := unpack(t, holes, Limits{})
 	if !errors.Is(err, ErrUnsafe) || !strings.Contains(err.Error(), "sparse") || len(sink.order) > 0 {
 		t.Errorf("%v; %q were written", err, sink.order)

@@ -67,7 +67,7 @@ func TestChooseBase(t *testing.T) {
 	for version := 1; version <= 200; version++ {
 		i := chooseBase(links)
 		if i >= len(links) {
-			t.Fatalf("version %d begins anew", version)
+			t.Fatalf("version %d begins again", version)
 		}
 		n := 1
 		for _, l := range links[:i] {
@@ -214,7 +214,7 @@ func TestCompactMovesWhatIsOverABase(t *testing.T) {
 	verifyTest(t, s)
 }
 
-// Whatever is wrong within a chain is ErrDamaged for all that is over it, and a new version then begins anew.
+// Whatever is wrong within a chain is ErrDamaged for all over it, and a new version then starts over.
 func TestDamagedChains(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
 	places, bodies := chainOf(t, s, 4)

@@ -11,7 +11,7 @@ import (
 
 // Relink makes the file at a mirror path of the published tree the blob that it should be, when it is another
 // file: the tree keeps the damaged bytes of a blob that was discarded. Readers see the one or the other. The
-// tree that is not live is built anew by the next Trees.Build. It reports whether there was something to do.
+// tree that is not live is built again by the next Trees.Build. It reports whether there was something to do.
 // No tree may be open for building.
 func (s *Trees) Relink(path string, d [32]byte) (done bool, err error) {
 	if err := s.owned(); err != nil {

@@ -26,7 +26,7 @@ import (
 // bbolt trusts its pages. So they are checked before it sees them, while the file is locked, which keeps it
 // from cycles, wild page numbers and a mapping that is longer than the file. What goes wrong later all the
 // same, on a disk that changes its mind, panics or faults; that is caught here, the pages are checked again,
-// and the database is of no use until it is opened anew. Its methods may be called from several goroutines.
+// and the database is of no use until it is opened again. Its methods may be called from several goroutines.
 type database struct {
 	doorOptions
 	bolt *bolt.DB

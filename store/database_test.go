@@ -184,7 +184,7 @@ func TestValuesAreChecked(t *testing.T) {
 }
 
 // A published site without its database, or with an empty one, is damaged: a new one would begin everything
-// anew, unsaid.
+// again, unsaid.
 func TestSiteWithoutDatabase(t *testing.T) {
 	for _, empty := range []bool{false, true} {
 		st, s, name := faultySite(t)

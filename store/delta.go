@@ -32,7 +32,7 @@ import (
 // place of the depth stand 4 bytes without a meaning any more.
 //
 // A base is in use as long as a delta over it is, whether or not a record refers to it. When Compact moves a
-// base it writes the deltas over it anew.
+// base it writes the deltas over it again.
 const (
 	deltaMagic     = "mPd2"
 	deltaHeader    = 21 // bytes between the checksum and the payload

@@ -30,7 +30,7 @@ import (
 //
 // Of the entries of a URL the last one counts, and only while the URL's record has that sum. Nothing else
 // depends on the file: it is not synced, entries that a crash spoilt are passed over, a file of another form
-// is begun anew, and what is missing is made again of the pages.
+// is begun again, and what is missing is made again of the pages.
 
 const (
 	digestsName  = "digests"
@@ -188,7 +188,7 @@ func (d *Digests) All() iter.Seq2[uint32, *PageDigest] {
 	}
 }
 
-// Keep writes the file anew with the entries that keep wants. Their numbers change.
+// Keep writes the file again with the entries that keep wants. Their numbers change.
 func (d *Digests) Keep(keep func(n uint32, p *PageDigest) bool) (err error) {
 	if d.readOnly {
 		return nil

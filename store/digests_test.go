@@ -155,7 +155,7 @@ func TestDigestsMadeByOthers(t *testing.T) {
 	}
 }
 
-// When there is no room to write the file anew, it stays, and nothing else does.
+// When there is no room to write the file again, it stays, and nothing else does.
 func TestDigestsKeepFails(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{})
 	d := openDigests(t, s)

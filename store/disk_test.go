@@ -138,7 +138,7 @@ func TestDiskFull(t *testing.T) {
 	})
 }
 
-// While a tree is built the disk becomes full: the published one stays, and the next build begins anew.
+// While a tree is built the disk becomes full: the published one stays, and the next build begins again.
 func TestDiskFullWhilePublishing(t *testing.T) {
 	dir, ok := mountTmpfs(t, "1500k")
 	if !ok {

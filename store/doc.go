@@ -26,7 +26,7 @@
 //   - What Records.Commit has returned for survives kill -9, and loss of power too unless Options.Volatile is
 //     set: bodies are written and synced before the records that refer to them.
 //   - current always names a finished tree. A crash while a tree is built leaves a mark, and the next build
-//     starts it anew.
+//     starts it again.
 //   - A site folder plus the blobs is all the state of a site. One process writes a site at a time (ErrLocked
 //     otherwise).
 //   - No path that came from the network is used outside an os.Root.

@@ -232,7 +232,7 @@ func TestCompactFreesWhatNothingRefersTo(t *testing.T) {
 	if c := compact(t, s, false); c.Packs != 0 {
 		t.Errorf("again: %+v", c)
 	}
-	// It goes on as before, after opening anew too.
+	// It goes on as before, after opening again too.
 	h.version()
 	closeTest(t, st, s)
 	_, h.s = openTest(t, dir, Options{})

@@ -13,7 +13,7 @@ import (
 )
 
 // Heads that no record and no history refers to any more stay in their file until Compact finds less than
-// liveShare of the files in use, or one that is damaged. Then all that are in use are coded anew into the
+// liveShare of the files in use, or one that is damaged. Then all that are in use are coded again into the
 // next file, some records with each transaction, and the older files are removed. A crash leaves records of
 // both kinds, and files of both.
 
@@ -128,7 +128,7 @@ func (s *compactor) headUses(ctx context.Context) (uses []*headUse, damaged bool
 	return uses, damaged, err
 }
 
-// moveHeads codes the heads of some records of a bucket anew, from a key on, as far as they lie in files up
+// moveHeads codes the heads of some records of a bucket again, from a key on, as far as they lie in files up
 // to last. It returns the key to go on from, nil at the end. A head that cannot be read is lost.
 func (s *compactor) moveHeads(
 	tx *bolt.Tx, bucket []byte, prefix int, start []byte, last uint32,

@@ -175,7 +175,7 @@ func (f *headFiles) remember(off int64) {
 	}
 }
 
-// create begins a file. One that is there was never committed, or is of a site that was made anew. What is
+// create begins a file. One that is there was never committed, or is of a site that was made again. What is
 // not flushed is lost.
 func (f *headFiles) create(num uint32) error {
 	if old := f.files[num]; old != nil {

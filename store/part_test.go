@@ -232,7 +232,7 @@ func TestTakePartStops(t *testing.T) {
 	}
 }
 
-// A body that has begun anew takes the place of the older part; what becomes a blob that is there already
+// A body that has begun again takes the place of the older part; what becomes a blob that is there already
 // leaves nothing.
 func TestPartInPlaceOfAnOlderOne(t *testing.T) {
 	dir := t.TempDir()

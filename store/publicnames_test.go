@@ -81,7 +81,7 @@ func TestPublicNames(t *testing.T) {
 		t.Error("a name with a space is kept")
 	}
 
-	// Who removes the file starts anew.
+	// Who removes the file starts again.
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}

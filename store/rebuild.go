@@ -23,9 +23,9 @@ import (
 // reads it; it may be deleted.
 const damagedFolder = "damaged"
 
-// Rebuild makes the database of a site anew from its published tree, when site.db cannot be read any more.
+// Rebuild makes the database of a site again from its published tree, when site.db cannot be read any more.
 // The mirror stays published and keeps its version, its mirror paths, and the bodies that are blobs.
-// Documents are asked anew by the next run, because the links that were stored beside them name URLs by
+// Documents are asked again by the next run, because the links that were stored beside them name URLs by
 // numbers of the lost database. The history is lost. The old database and packs are moved to a folder
 // "damaged". Until the new one is complete it counts as damaged too, so that Rebuild can be called again
 // after a crash. It returns how many URLs are known again; ErrLocked while a process has the site open. A
@@ -66,7 +66,7 @@ func (s *State) Rebuild(name string) (known int, err error) {
 	return known, errors.Join(err, st.Close())
 }
 
-// rebuilder makes the records of a site anew of its published tree.
+// rebuilder makes the records of a site again of its published tree.
 type rebuilder struct{ *Site }
 
 // finish makes the database count. The tree beside the published one may be half built, which the lost

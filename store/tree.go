@@ -101,10 +101,10 @@ type Tree struct {
 // nothing: a tree whose building was cut off is emptied first. Publish or Close must follow.
 func (s *Trees) Build() (*Tree, error) { return s.build(false) }
 
-// BuildAnew is Build for when the live tree cannot be relied on: the tree is empty, and Live is nil.
-func (s *Trees) BuildAnew() (*Tree, error) { return s.build(true) }
+// BuildEmpty is Build for when the live tree cannot be relied on: the tree is empty, and Live is nil.
+func (s *Trees) BuildEmpty() (*Tree, error) { return s.build(true) }
 
-func (s *Trees) build(anew bool) (*Tree, error) {
+func (s *Trees) build(empty bool) (*Tree, error) {
 	if err := s.finishPublish(); err != nil { // the tree of a publish that failed half way is as good as live
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (s *Trees) build(anew bool) (*Tree, error) {
 		return nil, err
 	}
 	s.at("build marked")
-	if dirty || anew {
+	if dirty || empty {
 		if err := s.root.RemoveAll(name); err != nil {
 			return nil, diskErr("empty tree", err)
 		}
@@ -136,7 +136,7 @@ func (s *Trees) build(anew bool) (*Tree, error) {
 	if err := t.open(); err != nil {
 		return nil, err
 	}
-	if live != "" && !anew {
+	if live != "" && !empty {
 		if t.Live, err = s.root.OpenRoot("trees/" + live); err != nil {
 			t.Root.Close()
 			return nil, diskErr("open current", err)
@@ -176,7 +176,7 @@ func (t *Tree) Close() error {
 }
 
 // Unchanged says that the tree is finished but not to be published, so that the next build need not start
-// anew.
+// again.
 func (t *Tree) Unchanged() error {
 	if err := t.sync(); err != nil {
 		return err
@@ -184,7 +184,7 @@ func (t *Tree) Unchanged() error {
 	return t.s.update("end tree", func(tx *bolt.Tx) error { return tx.Bucket(bMeta).Delete(kBuild) })
 }
 
-// Create makes the file at a mirror path anew for streaming.
+// Create makes the file at a mirror path again for streaming.
 func (t *Tree) Create(path string) (io.WriteCloser, error) {
 	if err := t.Root.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, diskErr("publish "+path, err)

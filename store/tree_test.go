@@ -69,7 +69,7 @@ func currentVersion(t testing.TB, s *Site) int {
 }
 
 // A kill between any two steps of a publish: readers have the version before or the new one, and so does the
-// next process; a tree that was not finished is begun anew.
+// next process; a tree that was not finished is begun again.
 func TestPublishCutOffAnywhere(t *testing.T) {
 	for _, volatile := range []bool{false, true} {
 		for old := range 3 {
@@ -157,7 +157,7 @@ func checkCutOff(t *testing.T, step, dir string, opt Options, old int, decided b
 	closeTest(t, st, s)
 }
 
-func TestBuildTreeStartsAnew(t *testing.T) {
+func TestBuildTreeStartsOver(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{})
 	publishTest(t, s, 1, map[string]string{"one": "1"})
 	tree, err := s.Trees.Build()

@@ -99,7 +99,7 @@ func (s *Trees) Mend() (*Tree, error) {
 
 // Replace moves the files at the given mirror paths into the published tree, each by a rename, and removes
 // others from it. The tree that is not live loses the same files, which may be the same damaged ones: the
-// next build links them anew. No tree may be open for building.
+// next build links them again. No tree may be open for building.
 func (t *Tree) Replace(paths, remove []string) error {
 	s := t.s
 	if err := s.owned(); err != nil {

@@ -41,7 +41,7 @@ func (w *TreeWriter) Stat(path string) (FileStat, error) {
 	return statAt(d, name)
 }
 
-// Write makes the file at a mirror path anew, with the given bytes and modification time. A file that stands
+// Write makes the file at a mirror path again, with the given bytes and modification time. A file that stands
 // there is replaced, never written into: it may be shared with the live tree.
 func (w *TreeWriter) Write(path string, data []byte, mtime time.Time) error {
 	return w.Stream(path, mtime, func(f io.Writer) error {

@@ -29,7 +29,7 @@ func verifySite(t *testing.T, dir string) (*State, *Site) {
 		blobOf(t, s, 2, "two"))
 	foldAll(t, s, 1)
 	publishTest(t, s, 1, map[string]string{"a": "b"})
-	commit(t, s, 6, newURLs(6, 8), document(t, s, 0, "zero anew", 1, 7))
+	commit(t, s, 6, newURLs(6, 8), document(t, s, 0, "zero again", 1, 7))
 	foldAll(t, s, 2)
 	publishTest(t, s, 2, map[string]string{"a": "c"})
 	commit(t, s, 8, nil, document(t, s, 4, "four", 7))

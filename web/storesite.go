@@ -178,7 +178,7 @@ func (st *storeSite) Snapshot(ctx context.Context, number int) (*Snapshot, error
 	}, nil
 }
 
-// current returns the published tree; the caller releases it. A tree is read anew when another table lies
+// current returns the published tree; the caller releases it. A tree is read again when another table lies
 // where current points; who asks meanwhile waits for it.
 func (st *storeSite) current() (*openTree, error) {
 	if t, err := st.opened(); t != nil || err != nil {

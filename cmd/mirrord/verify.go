@@ -98,7 +98,7 @@ func verifySummary(r *app.Verified) string {
 	}
 }
 
-// runRebuild says whether a database had to be made anew.
+// runRebuild says whether a database had to be made again.
 func runRebuild(ctx context.Context, a *cli, name string) error {
 	out, err := app.Rebuild(ctx, a.app(), name)
 	if err != nil {

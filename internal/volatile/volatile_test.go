@@ -125,7 +125,7 @@ func TestRuleNeedsTwoChangesInARow(t *testing.T) {
 		t.Errorf("a rule covers what both changes had in common: %+v", r)
 	}
 	if r := rule.Changed(count); r.Holds() || !r.Changed(count).Covers(count) {
-		t.Errorf("another segment is learned anew: %+v", r)
+		t.Errorf("another segment is learned again: %+v", r)
 	}
 }
 

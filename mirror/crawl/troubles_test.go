@@ -26,7 +26,7 @@ func newTroubles() (*Troubles, *Frontier) {
 }
 
 // Failures in a row leave an origin for the next run, and free what is queued for it; an answer between them
-// starts anew.
+// starts again.
 func TestTroublesFailed(t *testing.T) {
 	tr, front := newTroubles()
 	u, other := site.Canonical("http://h:8080/a"), site.Canonical("http://h/a")

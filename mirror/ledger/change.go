@@ -64,7 +64,7 @@ func (t Settled) LoadPast(rec *store.Resource) {
 	}
 }
 
-// Place gives a resource a mirror path: it is published anew, and so is what links to it.
+// Place gives a resource a mirror path: it is published again, and so is what links to it.
 func (t Settled) Place(id uint32, path string) {
 	t.urls.setPath(id, path)
 	t.urls.at(id).flags |= fMoved | fDirty

@@ -24,7 +24,7 @@ import (
 // Trees starts the tree of a version; *store.Trees does.
 type Trees interface {
 	Build() (*store.Tree, error)
-	BuildAnew() (*store.Tree, error)
+	BuildEmpty() (*store.Tree, error)
 }
 
 // Records reads what is recorded of a URL; *store.Records does. Safe for concurrent use.
@@ -59,7 +59,7 @@ func Open(p *Plan, by Means) (*Draft, error) {
 	d := &Draft{plan: p, by: by}
 	var err error
 	if p.lost {
-		d.tree, err = by.Trees.BuildAnew()
+		d.tree, err = by.Trees.BuildEmpty()
 		return d, err
 	}
 	if d.tree, err = by.Trees.Build(); err != nil {

@@ -266,7 +266,7 @@ func (m *treeMender) rebuild(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t, err := m.s.Trees.BuildAnew()
+	t, err := m.s.Trees.BuildEmpty()
 	if err != nil {
 		return err
 	}

@@ -245,7 +245,7 @@ func TestPlaces(t *testing.T) {
 }
 
 // However many pages are the same, there are few votes for each: none for directories that are too small to
-// be told of, and for large ones those that name a page anew.
+// be told of, and for large ones those that name a page again.
 func TestVotesAreFew(t *testing.T) {
 	const n = 20_000
 	for name, c := range map[string]struct {

@@ -124,7 +124,7 @@ func (r *room) take(n int) []byte {
 	return (*p)[from : from : from+n]
 }
 
-// giveBack makes room anew.
+// giveBack makes room again.
 func (r *room) giveBack() {
 	for i := range r.pieces {
 		r.pieces[i] = r.pieces[i][:0]

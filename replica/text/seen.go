@@ -96,7 +96,7 @@ func (s *SeenPages) Add(page uint32, d *ContentDigest, like bool) error {
 	return nil
 }
 
-// grow makes the table twice as large and fills it anew from the digests: it keeps too little to move what it
+// grow makes the table twice as large and fills it from the digests: it keeps too little to move what it
 // has.
 func (s *SeenPages) grow() error {
 	s.room(2 * len(s.pages))

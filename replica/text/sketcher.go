@@ -17,7 +17,7 @@ type ContentDigest struct {
 }
 
 // DigestForm is raised whenever the digest of some page changes. Digests of another form cannot be compared
-// with new ones: who keeps digests keeps the form beside them, and makes them anew when it is another one.
+// with new ones: who keeps digests keeps the form beside them, and makes them again when it is another one.
 //
 //	1: the first that was kept
 //	2: words are hashed eight bytes at a time

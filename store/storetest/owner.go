@@ -213,7 +213,7 @@ func ownerFence(t *testing.T, o Ownership) {
 		{"fold", func() error { return s.Records.Fold(folding) }},
 		{"publish", func() error { return publish(t, tree, 2) }},
 		{"build", func() error { _, err := s.Trees.Build(); return err }},
-		{"build anew", func() error { _, err := s.Trees.BuildAnew(); return err }},
+		{"build empty", func() error { _, err := s.Trees.BuildEmpty(); return err }},
 		{"drop", func() error { return s.Versions.Drop(1) }},
 		{"restore", func() error { return s.Versions.Restore(1, 2) }},
 		{"compact", func() error { _, err := s.Compact(t.Context(), false); return err }},
