@@ -279,7 +279,7 @@ func TestPacksMoveOneByOne(t *testing.T) {
 // A delta that cannot be read any more stays where it is when its base moves; the others over the same base
 // move with it.
 func TestCompactBesideADamagedDelta(t *testing.T) {
-	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
+	_, s := openTest(t, t.TempDir(), Options{Volatile: true}, BadFrame)
 	s.packs.max = 256 << 10
 	body := string(random(60_000, 1))
 	base := documentOver(t, s, 0, body, Place{})

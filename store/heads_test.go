@@ -381,7 +381,9 @@ func TestFormat6GetsHeads(t *testing.T) {
 	d := document(t, s, 1, "one, changed")
 	d.Run, d.Checked, d.Fetched, d.Answer = 2, 2000, 2000, headOf(t, plainHead)
 	commit(t, s, 3, nil, d)
+	publishTest(t, s, 1, nil)
 	foldAll(t, s, 2)
+	publishTest(t, s, 2, nil)
 	for id, want := range []string{"<nil>", plainHead, "<nil>"} {
 		if h, _ := headsOf(t, s, id); fmt.Sprint(h) != want {
 			t.Errorf("page %d: %v", id, h)

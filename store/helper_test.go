@@ -4,12 +4,14 @@ package store
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -17,8 +19,9 @@ import (
 	"mirrord/site"
 )
 
-// openTest opens a state and a site in a folder; both are closed at the end, and the site is verified.
-func openTest(t testing.TB, dir string, opt Options) (*State, *Site) {
+// openTest opens a state and a site in a folder. A site that the test leaves open is verified and closed at
+// its end. A test that damages the site on purpose names the kinds of problems that Verify must find then.
+func openTest(t testing.TB, dir string, opt Options, damage ...ProblemKind) (*State, *Site) {
 	t.Helper()
 	st, err := OpenState(dir, opt)
 	if err != nil {
@@ -31,7 +34,7 @@ func openTest(t testing.TB, dir string, opt Options) (*State, *Site) {
 	}
 	t.Cleanup(func() {
 		if s.db != nil {
-			verifyTest(t, s)
+			verifyTest(t, s, damage...)
 			s.Close()
 		}
 		st.Close()
@@ -42,12 +45,25 @@ func openTest(t testing.TB, dir string, opt Options) (*State, *Site) {
 // blobsOf returns the blobs that a site uses.
 func blobsOf(s *Site) *Blobs { return s.kept.kept.(*Blobs) }
 
-// verifyTest fails for everything that Verify finds.
-func verifyTest(t testing.TB, s *Site) Stats {
+// verifyTest fails for every problem that Verify finds of another kind than those of damage, and for each
+// kind of damage that it does not find. A test's context is canceled before its cleanups run, so that Verify
+// gets one that is not.
+func verifyTest(t testing.TB, s *Site, damage ...ProblemKind) Stats {
 	t.Helper()
-	st, err := s.Verify(t.Context(), true, func(p Problem) { t.Errorf("verify: %s", p) })
-	if err != nil && t.Context().Err() == nil {
+	found := map[ProblemKind]bool{}
+	st, err := s.Verify(context.WithoutCancel(t.Context()), true, func(p Problem) {
+		found[p.Kind] = true
+		if !slices.Contains(damage, p.Kind) {
+			t.Errorf("verify: %s", p)
+		}
+	})
+	if err != nil {
 		t.Error(err)
+	}
+	for _, kind := range damage {
+		if !found[kind] {
+			t.Errorf("verify: the damage of kind %s is not found", kind)
+		}
 	}
 	return st
 }

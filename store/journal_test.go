@@ -4,6 +4,7 @@ package store
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"
@@ -172,6 +173,7 @@ func TestFoldPaths(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	publishTest(t, s, 4, nil)
 	got := resources(t, s)
 	if len(got) != 2 {
 		t.Errorf("%d resources: a URL that is not pending was kept without a record", len(got))
@@ -253,18 +255,20 @@ func TestCommitRefusesLongURLs(t *testing.T) {
 	d := &Done{Resource: Resource{
 		URL:     site.Canonical(long),
 		Outcome: site.Gone,
+		Digest:  sha256.Sum256(nil),
 		Body:    BlobBody,
 		InSet:   false,
 	}}
+	if err := blobsOf(s).Put(d.Digest, nil, at(0)); err != nil {
+		t.Fatal(err)
+	}
+	publishTest(t, s, 1, nil)
 	commit(t, s, 1, nil, d)
 	foldAll(t, s, 2) // its key goes into the history, too
 	if err := s.Records.Commit(1, []NewURL{{URL: long + "x"}}, nil); !errors.Is(err, ErrTooLong) {
 		t.Errorf("%v", err)
 	}
-	publishTest(t, s, 1, nil)
-	if err := blobsOf(s).Put(d.Digest, nil, at(0)); err != nil {
-		t.Fatal(err)
-	}
+	publishTest(t, s, 2, nil)
 }
 
 func TestDamagedJournal(t *testing.T) {

@@ -18,15 +18,12 @@ func TestOrigins(t *testing.T) {
 	add := func(held bool, urls ...string) {
 		for _, u := range urls {
 			news = append(news, NewURL{URL: u})
-			done = append(done, &Done{Resource: Resource{
-				ID:      uint32(len(done)),
-				URL:     site.Canonical(u),
-				Outcome: site.Failed,
-				Checked: 1,
-				Run:     1,
-				Reason:  "x",
-				InSet:   held,
-			}})
+			d := blobOf(t, s, len(done), "x")
+			d.URL, d.InSet = site.Canonical(u), held
+			if !held {
+				d.Outcome, d.Reason = site.Failed, "x"
+			}
+			done = append(done, d)
 		}
 	}
 	for i := range 30 {

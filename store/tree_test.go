@@ -293,7 +293,7 @@ func TestTreeWriterStaysInside(t *testing.T) {
 
 func TestCurrentIsChecked(t *testing.T) {
 	dir := t.TempDir()
-	_, s := openTest(t, dir, Options{})
+	_, s := openTest(t, dir, Options{}, BadCurrent)
 	if _, err := s.Trees.Current(); !errors.Is(err, ErrNoVersion) {
 		t.Errorf("%v", err)
 	}

@@ -378,7 +378,7 @@ func TestYielding(t *testing.T) {
 // A database that is never still long enough is said to be busy, or is copied between two commits.
 func TestCopyOnce(t *testing.T) {
 	dir := t.TempDir()
-	_, s := openTest(t, dir, Options{Volatile: true})
+	_, s := openTest(t, dir, Options{Volatile: true}, BadDatabase, BadVersion)
 	commit(t, s, 0, newURLs(0, 100))
 	src, err := os.Open(filepath.Join(s.dir, siteDB))
 	if err != nil {
