@@ -11,9 +11,9 @@ import (
 // folding says how the journal becomes records: URLs that still wait are kept as such, mirror paths are those
 // of the table.
 func (r *closing) folding() store.Folding {
-	t := r.table.Settled()
+	t := r.Table.Settled()
 	return store.Folding{
-		Version: r.version,
+		Version: r.Version,
 		Path:    func(rec *store.Resource) string { return t.Path(rec.ID) },
 		Pending: func(id uint32) bool {
 			s := t.State(id)
@@ -24,10 +24,10 @@ func (r *closing) folding() store.Folding {
 
 // amend changes the records of some URLs after retrieval. A Fold must follow.
 func (r *closing) amend(ids []uint32, change func(*store.Resource)) error {
-	t := r.table.Settled()
+	t := r.Table.Settled()
 	batch := make([]*store.Done, 0, min(len(ids), ledger.BatchItems))
 	for _, id := range ids {
-		rec, ok, err := r.site.Records.Get(t.URL(id)) // not r.record: what this run found was just folded
+		rec, ok, err := r.Site.Records.Get(t.URL(id)) // not r.record: what this run found was just folded
 		if err != nil {
 			return err
 		}
@@ -37,7 +37,7 @@ func (r *closing) amend(ids []uint32, change func(*store.Resource)) error {
 		change(&rec)
 		batch = append(batch, &store.Done{Resource: rec})
 		if len(batch) == ledger.BatchItems {
-			if err := r.site.Records.Commit(t.Len(), nil, batch); err != nil {
+			if err := r.Site.Records.Commit(t.Len(), nil, batch); err != nil {
 				return err
 			}
 			batch = batch[:0]
@@ -46,17 +46,17 @@ func (r *closing) amend(ids []uint32, change func(*store.Resource)) error {
 	if len(batch) == 0 {
 		return nil
 	}
-	return r.site.Records.Commit(t.Len(), nil, batch)
+	return r.Site.Records.Commit(t.Len(), nil, batch)
 }
 
 // calm ends a complete run that had nothing to publish: what it took for changed is as the published version
 // has it, and the next run need not relocate it again.
 func (r *closing) calm() error {
-	if r.live == nil || r.published != nil {
+	if r.Live == nil || r.published != nil {
 		return nil
 	}
 	var ids []uint32
-	for id, s := range r.table.Settled().All() {
+	for id, s := range r.Table.Settled().All() {
 		if s.Dirty() || s.Moved() {
 			ids = append(ids, id)
 		}
@@ -65,9 +65,9 @@ func (r *closing) calm() error {
 		return nil
 	}
 	if err := r.amend(ids, func(rec *store.Resource) {
-		rec.Changed, rec.Moved = min(rec.Changed, r.live.Number), min(rec.Moved, r.live.Number)
+		rec.Changed, rec.Moved = min(rec.Changed, r.Live.Number), min(rec.Moved, r.Live.Number)
 	}); err != nil {
 		return err
 	}
-	return r.site.Records.Fold(r.folding())
+	return r.Site.Records.Fold(r.folding())
 }

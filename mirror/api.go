@@ -11,9 +11,16 @@ import (
 	"mirrord/mirror/crawl"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/result"
+	"mirrord/mirror/session"
 	"mirrord/mirror/source"
 	"mirrord/replica/hosts"
 	"mirrord/store"
+)
+
+// What a run works with, as package session has it.
+type (
+	Options = session.Options
+	Facts   = session.Facts
 )
 
 // What a run comes to, as package result has it.

@@ -20,21 +20,21 @@ func (r *run) apply(f *ledger.Finding) {
 		r.apply(&ledger.Finding{Done: store.Done{Resource: rec}, As: as})
 	}
 	d := &f.Done
-	d.Run = r.state.Number
-	d.Evidence = r.advice.Evidence.For(&d.Resource, r.provenance.Hearsay(d.ID))
-	r.shapes.Note(&d.Resource, r.recording())
-	r.provenance.Note(&d.Resource)
+	d.Run = r.Run.Number
+	d.Evidence = r.advice.Evidence.For(&d.Resource, r.Provenance.Hearsay(d.ID))
+	r.shapes.Note(&d.Resource, r.Recording())
+	r.Provenance.Note(&d.Resource)
 	r.account(&d.Resource, &f.As)
 	if d.Reason != "" && d.Referrer == 0 {
-		r.notes.Decided(d.URL, d.Reason)
+		r.Notes.Decided(d.URL, d.Reason)
 	}
-	was, now := r.table.Record(&d.Resource, r.recording())
+	was, now := r.Table.Record(&d.Resource, r.Recording())
 	if was.Guessed() && !was.Answered() && !admit.IsFavicon(d.URL) {
 		switch d.Outcome {
 		case site.Gone:
-			r.stats.GuessGone.Add(1)
+			r.Counts.GuessGone.Add(1)
 		case site.Fetched, site.Redirected:
-			r.stats.GuessFound.Add(1)
+			r.Counts.GuessFound.Add(1)
 		}
 	}
 	r.advice.Plan.Tell(d.ID, now.Seen())
@@ -46,15 +46,15 @@ func (r *run) apply(f *ledger.Finding) {
 
 // account takes a finding into the counts, the notes and what the run knows of the origin.
 func (r *run) account(rec *store.Resource, as *ledger.Account) {
-	r.stats.Account(as)
+	r.Counts.Account(as)
 	if as.Lost {
 		r.motor.Troubles.Lose(rec.URL, as.Tally&ledger.AsFailed != 0)
 	}
 	if as.Failed != "" {
-		r.notes.Fail(rec.URL, as.Failed)
+		r.Notes.Fail(rec.URL, as.Failed)
 	}
 	for _, what := range as.Notes {
-		r.notes.Add(what, rec.URL)
+		r.Notes.Add(what, rec.URL)
 	}
 	if as.Stale {
 		r.advice.Validators.NoteStale(rec.ID, rec.URL)

@@ -13,7 +13,7 @@ import (
 // What became of a URL in retrieval is written at one place.
 func TestOneWriter(t *testing.T) {
 	writes := regexp.MustCompile(
-		`table\.Record\(|commits\.Add|stats\.(Bytes|SameText|NearText|Fetched|Unchanged|Redirected|Gone|Disallowed|Failed|Refused)\.Add|notes\.Decided\(`)
+		`[tT]able\.Record\(|commits\.Add|(stats|Counts)\.(Bytes|SameText|NearText|Fetched|Unchanged|Redirected|Gone|Disallowed|Failed|Refused)\.Add|[nN]otes\.Decided\(`)
 	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)

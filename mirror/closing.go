@@ -10,6 +10,7 @@ import (
 	"mirrord/mirror/publish"
 	"mirrord/mirror/render"
 	"mirrord/mirror/repair"
+	"mirrord/mirror/session"
 	"mirrord/policy"
 	"mirrord/site"
 	"mirrord/store"
@@ -17,8 +18,9 @@ import (
 
 // closing is what follows retrieval: the verdict, the records and mirror paths, publication.
 type closing struct {
-	*base
-	found retrieved
+	*session.Session
+	repairs map[string]render.Cure // of a version that comes back; nil: as is known now
+	found   retrieved
 
 	tree          publish.TreeDamage // of the published version
 	mending       []site.URL         // whose bodies a check found damaged, and which are requested again
@@ -42,10 +44,10 @@ type retrieved struct {
 
 // mendTree repairs what it can of the published tree before anything is built on it.
 func (c *closing) mendTree(ctx context.Context) (err error) {
-	if c.live == nil {
+	if c.Live == nil {
 		return nil
 	}
-	if c.tree, err = publish.Mend(ctx, c.o.State, c.site, c.live); err != nil {
+	if c.tree, err = publish.Mend(ctx, c.Options.State, c.Site, c.Live); err != nil {
 		return err
 	}
 	c.sayDamage(&c.tree)
@@ -58,7 +60,7 @@ func (c *closing) close(ctx context.Context, v *judge.Judgement) error {
 	if err := c.settle(v); err != nil {
 		return v.Broke(err)
 	}
-	if (v.Verdict == Partial) && !c.o.NoFetch {
+	if (v.Verdict == Partial) && !c.Options.NoFetch {
 		return diskOnly(c.found.ended)
 	}
 	if err := c.publish(ctx, v); err != nil {
@@ -72,7 +74,7 @@ func (c *closing) close(ctx context.Context, v *judge.Judgement) error {
 		return nil
 	}
 	if v.Verdict != Complete {
-		if c.o.NoFetch {
+		if c.Options.NoFetch {
 			return nil
 		}
 		// publishing found out more: the run was not what was written of it
@@ -84,7 +86,7 @@ func (c *closing) close(ctx context.Context, v *judge.Judgement) error {
 	if err := errors.Join(c.calm(), c.mended(), c.askedAll(), c.repaired()); err != nil {
 		return v.Broke(err)
 	}
-	if err := c.site.Notes.SetRun(nil); err != nil {
+	if err := c.Site.Notes.SetRun(nil); err != nil {
 		return v.Broke(err)
 	}
 	if c.published != nil {
@@ -105,9 +107,9 @@ func diskOnly(err error) error {
 // thin applies the keep rule after a publish. What goes wrong is a note: the run is what it is, and the
 // next one tries again.
 func (r *closing) thin() {
-	drop, err := Thin(r.job, r.site, r.now(), false)
-	r.log.Debug("thinned", "dropped", drop)
+	drop, err := Thin(r.Job, r.Site, r.Now(), false)
+	r.Log.Debug("thinned", "dropped", drop)
 	if err != nil {
-		r.notes.Cap("old versions could not be dropped: " + err.Error())
+		r.Notes.Cap("old versions could not be dropped: " + err.Error())
 	}
 }

@@ -20,11 +20,11 @@ func (r *closing) heal(j *judge.Judgement, err error) error {
 	}
 	herr := r.amend(bad.IDs, publish.LoseBody)
 	if herr == nil {
-		herr = r.site.Records.Fold(r.folding())
+		herr = r.Site.Records.Fold(r.folding())
 	}
 	if herr == nil {
-		r.state.Retrieved = false
-		herr = r.site.Notes.SetRun(r.state)
+		r.Run.Retrieved = false
+		herr = r.Site.Notes.SetRun(r.Run)
 	}
 	if herr != nil {
 		return fmt.Errorf("ask again for what is damaged: %w", herr)
@@ -35,12 +35,12 @@ func (r *closing) heal(j *judge.Judgement, err error) error {
 
 // siteBodies reads the stored bodies of the site.
 func (r *closing) siteBodies() *publish.SiteBodies {
-	return &publish.SiteBodies{Records: r.site.Records, Frames: r.site.Frames, Blobs: r.o.State.Bodies}
+	return &publish.SiteBodies{Records: r.Site.Records, Frames: r.Site.Frames, Blobs: r.Options.State.Bodies}
 }
 
 // mend makes the run request the bodies that a check found damaged.
 func (r *closing) mend() error {
-	noted, err := r.site.Notes.Damaged()
+	noted, err := r.Site.Notes.Damaged()
 	if err != nil || len(noted) == 0 {
 		return err
 	}
@@ -51,16 +51,16 @@ func (r *closing) mend() error {
 	r.mending = urls
 	var batch []*store.Done
 	for _, rec := range lost {
-		r.log.Warn("ask again for a damaged body", "url", rec.URL.String())
+		r.Log.Warn("ask again for a damaged body", "url", rec.URL.String())
 		batch = append(batch, &store.Done{Resource: rec})
 	}
-	known, err := r.site.Records.Known()
+	known, err := r.Site.Records.Known()
 	if err == nil && len(batch) > 0 {
-		err = r.site.Records.Commit(known, nil, batch)
+		err = r.Site.Records.Commit(known, nil, batch)
 	}
 	if err == nil {
-		err = r.site.Records.Fold(store.Folding{
-			Version: r.version,
+		err = r.Site.Records.Fold(store.Folding{
+			Version: r.Version,
 			Pending: func(uint32) bool { return true },
 			Path:    func(rec *store.Resource) string { return rec.Path },
 		})
@@ -77,7 +77,7 @@ func (r *closing) mended() error {
 	if len(r.mending) == 0 {
 		return nil
 	}
-	noted, err := r.site.Notes.Damaged()
+	noted, err := r.Site.Notes.Damaged()
 	if err != nil {
 		return err
 	}
@@ -86,9 +86,9 @@ func (r *closing) mended() error {
 		return err
 	}
 	for _, rec := range came {
-		if _, err := r.site.Trees.Relink(rec.Path, rec.Digest); err != nil {
+		if _, err := r.Site.Trees.Relink(rec.Path, rec.Digest); err != nil {
 			return err
 		}
 	}
-	return r.site.Notes.NoteDamaged(left)
+	return r.Site.Notes.NoteDamaged(left)
 }

@@ -13,13 +13,13 @@ import (
 // load fills the table from what is stored.
 func (r *run) load() error {
 	r.startAdvice()
-	room, err := r.table.Settled().Fill(ledger.Loading{
-		From:  r.site.Records,
-		Run:   r.recording(),
-		Bad:   r.site.BadValue,
+	room, err := r.Table.Settled().Fill(ledger.Loading{
+		From:  r.Site.Records,
+		Run:   r.Recording(),
+		Bad:   r.Site.BadValue,
 		Visit: r.loaded,
 	})
-	r.stats.Hold(room)
+	r.Counts.Hold(room)
 	if err != nil {
 		return err
 	}
@@ -30,24 +30,24 @@ func (r *run) load() error {
 // loaded takes what a stored record says beside the table.
 func (r *run) loaded(rec *store.Resource, answered bool) {
 	r.advice.Load(rec)
-	r.provenance.Note(rec)
+	r.Provenance.Note(rec)
 	if rec.Outcome == site.Failed && rec.Failures >= ledger.LastingFailures {
-		r.traits.NoteBroken(rec.ID)
+		r.Traits.NoteBroken(rec.ID)
 	}
 	if ledger.IsSitemap(rec) {
-		r.traits.NoteSitemap(rec.ID)
+		r.Traits.NoteSitemap(rec.ID)
 	}
 	if answered {
-		r.shapes.Note(rec, r.recording())
+		r.shapes.Note(rec, r.Recording())
 	}
 }
 
 // recall finds out what no record says: how many URLs of each shape there are, so that a trap does not go on
 // with every run, and which of the URLs that an interrupted run has yet to request are sitemaps.
 func (r *run) recall() {
-	t := r.table.Settled()
+	t := r.Table.Settled()
 	seeds := map[site.URL]bool{}
-	for _, u := range r.rules.Seeds {
+	for _, u := range r.Rules.Seeds {
 		seeds[u] = true
 	}
 	for id, s := range t.All() {
@@ -57,8 +57,8 @@ func (r *run) recall() {
 		u := t.URL(id)
 		r.variants.Add(u)
 		unnamed := s.Referrer() == 0 && !seeds[u]
-		if r.resumed && s.Outcome() == site.Pending && unnamed {
-			r.traits.NoteSitemap(id)
+		if r.Resumed && s.Outcome() == site.Pending && unnamed {
+			r.Traits.NoteSitemap(id)
 		}
 	}
 }
@@ -67,15 +67,15 @@ func (r *run) recall() {
 // that is named without https or www has its pages, and its troubles, there. It is called while no worker
 // runs.
 func (r *run) settleBase() {
-	t := r.table.Settled()
-	for i, seed := range r.rules.Seeds {
+	t := r.Table.Settled()
+	for i, seed := range r.Rules.Seeds {
 		id, ok := t.Find([]byte(seed.String()))
 		if !ok {
 			continue
 		}
 		final, in := t.Final(id)
 		u := t.URL(final)
-		if !in || u.Origin() == seed.Origin() || !r.rules.Scope.Covers(u) {
+		if !in || u.Origin() == seed.Origin() || !r.Rules.Scope.Covers(u) {
 			continue
 		}
 		r.motor.Troubles.AddEntry(u)

@@ -31,8 +31,8 @@ func plannable(tb testing.TB, n, runs int) *run {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	r.state.Number = runs + 1
-	t := r.table.Settled()
+	r.Run.Number = runs + 1
+	t := r.Table.Settled()
 	t.Reserve(uint32(n))
 	for id := range n {
 		t.Load(&store.Resource{
@@ -41,7 +41,7 @@ func plannable(tb testing.TB, n, runs int) *run {
 			Outcome: site.Unchanged,
 			InSet:   true,
 			MIME:    "text/html",
-		}, ledger.Run{Number: r.state.Number, Version: 2})
+		}, ledger.Run{Number: r.Run.Number, Version: 2})
 	}
 	return r
 }
@@ -50,24 +50,24 @@ func plannable(tb testing.TB, n, runs int) *run {
 func TestOrphansAreKept(t *testing.T) {
 	r := plannable(t, 300, 2)
 	want := judge.Orphans{3: 7, 4: 7, 5: 7, 9: 8, 299: 7}
-	if err := saveOrphans(r.site.Notes, want); err != nil {
+	if err := saveOrphans(r.Site.Notes, want); err != nil {
 		t.Fatal(err)
 	}
-	got, err := loadOrphans(r.site.Notes, r.table.Len(), r.log)
+	got, err := loadOrphans(r.Site.Notes, r.Table.Len(), r.Log)
 	if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%v, %v; want %v", got, err, want)
 	}
-	if err := saveOrphans(r.site.Notes, judge.Orphans{}); err != nil {
+	if err := saveOrphans(r.Site.Notes, judge.Orphans{}); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := loadOrphans(r.site.Notes, r.table.Len(), r.log); err != nil || len(got) != 0 {
+	if got, err := loadOrphans(r.Site.Notes, r.Table.Len(), r.Log); err != nil || len(got) != 0 {
 		t.Errorf("%v, %v", got, err)
 	}
-	if err := r.site.Notes.SetFact(orphansFact, []byte("{")); err != nil {
+	if err := r.Site.Notes.SetFact(orphansFact, []byte("{")); err != nil {
 		t.Fatal(err)
 	}
 	// they are found again
-	if got, err := loadOrphans(r.site.Notes, r.table.Len(), r.log); err != nil || len(got) != 0 {
+	if got, err := loadOrphans(r.Site.Notes, r.Table.Len(), r.Log); err != nil || len(got) != 0 {
 		t.Errorf("after damage: %v, %v", got, err)
 	}
 }

@@ -19,7 +19,7 @@ import (
 
 // publish is phase two: the tree that is not live becomes the new version, and then the live one.
 func (r *closing) publish(ctx context.Context, j *judge.Judgement) error {
-	if (j.Verdict == Suspicious) && !r.o.Accept {
+	if (j.Verdict == Suspicious) && !r.Options.Accept {
 		return nil
 	}
 	others, err := r.prepareRepairs(ctx)
@@ -38,7 +38,7 @@ func (r *closing) publish(ctx context.Context, j *judge.Judgement) error {
 	case plan.Entry == "":
 		return nil
 	}
-	r.stats.Phase.Store(int64(ledger.Relocating))
+	r.Counts.Phase.Store(int64(ledger.Relocating))
 	debug.FreeOSMemory() // of settling
 	draft, err := publish.Open(plan, r.means())
 	if err != nil {
@@ -49,10 +49,10 @@ func (r *closing) publish(ctx context.Context, j *judge.Judgement) error {
 	if err != nil {
 		return err
 	}
-	r.log.Debug("relocated", "entry", plan.Entry, "files", res.Table.Files)
-	if r.live != nil && res.Same() {
+	r.Log.Debug("relocated", "entry", plan.Entry, "files", res.Table.Files)
+	if r.Live != nil && res.Same() {
 		if plan.Damaged() {
-			r.notes.Cap("the published version was published again, with bodies in the place of damaged ones")
+			r.Notes.Cap("the published version was published again, with bodies in the place of damaged ones")
 			return draft.PublishAgain()
 		}
 		return draft.Leave()
@@ -65,11 +65,11 @@ func (r *closing) publish(ctx context.Context, j *judge.Judgement) error {
 	case here == Suspicious:
 		return errors.Join(draft.Leave(), r.startOver())
 	}
-	r.stats.Phase.Store(int64(ledger.Publishing))
+	r.Counts.Phase.Store(int64(ledger.Publishing))
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if r.published, err = draft.Publish(r.o.Accept); err == nil {
+	if r.published, err = draft.Publish(r.Options.Accept); err == nil {
 		r.repairedLinks = res.Repaired
 	}
 	return err
@@ -80,25 +80,25 @@ func (r *closing) publish(ctx context.Context, j *judge.Judgement) error {
 func (r *closing) basis(others []uint32) publish.Basis {
 	meta := phm.Meta{
 		Generator: "mirrord",
-		Title:     r.job.Title,
-		Primary:   r.layout.Primary,
+		Title:     r.Job.Title,
+		Primary:   r.Layout.Primary,
 		Scope:     r.scopeText(),
-		Version:   r.version,
-		Failures:  int(r.stats.Failed.Load()),
+		Version:   r.Version,
+		Failures:  int(r.Counts.Failed.Load()),
 	}
-	_, failures := r.notes.List()
+	_, failures := r.Notes.List()
 	for _, f := range failures {
 		meta.Failed = append(meta.Failed, phm.Failure{URL: f.URL, Reason: f.Reason})
 	}
 	return publish.Basis{
-		Table:    r.table.Settled(),
-		Links:    r.site.Records.Links,
-		Covers:   r.rules.Scope.Covers,
-		Live:     r.live,
+		Table:    r.Table.Settled(),
+		Links:    r.Site.Records.Links,
+		Covers:   r.Rules.Scope.Covers,
+		Live:     r.Live,
 		Damage:   r.tree,
-		Rescan:   r.rescan,
+		Rescan:   r.Rescan,
 		Repaired: others,
-		Seeds:    r.rules.Seeds,
+		Seeds:    r.Rules.Seeds,
 		Meta:     meta,
 	}
 }
@@ -106,18 +106,18 @@ func (r *closing) basis(others []uint32) publish.Basis {
 // means is what the next version is made with.
 func (r *closing) means() publish.Means {
 	return publish.Means{
-		Trees:    r.site.Trees,
-		Records:  r.site.Records,
+		Trees:    r.Site.Trees,
+		Records:  r.Site.Records,
 		Renderer: r.renderer(),
-		Counts:   &r.stats,
-		Now:      r.now,
-		Log:      r.log,
+		Counts:   &r.Counts,
+		Now:      r.Now,
+		Log:      r.Log,
 	}
 }
 
 // scopeText is the job's scope for people.
 func (r *closing) scopeText() string {
-	s := r.job.Scope
+	s := r.Job.Scope
 	text := s.Kind
 	for _, x := range []struct {
 		what string
@@ -133,20 +133,20 @@ func (r *closing) scopeText() string {
 // renderer makes the published files of what the run knows.
 func (r *closing) renderer() *render.Renderer {
 	return &render.Renderer{
-		Table:  r.table.Settled(),
-		Frames: r.site.Frames,
+		Table:  r.Table.Settled(),
+		Frames: r.Site.Frames,
 		Shared: r.shared,
 		Cures:  r.cures.Cures,
-		Own:    r.provenance.Reused,
-		Notes:  &r.notes,
-		Counts: &r.stats,
+		Own:    r.Provenance.Reused,
+		Notes:  &r.Notes,
+		Counts: &r.Counts,
 	}
 }
 
 // entry returns the mirror path of the page that the mirror opens with, "" when there is none.
 func (r *closing) entry() string {
-	t := r.table.Settled()
-	if id, ok := t.Entry(r.rules.Seeds); ok {
+	t := r.Table.Settled()
+	if id, ok := t.Entry(r.Rules.Seeds); ok {
 		return t.Path(id)
 	}
 	return ""
@@ -159,18 +159,18 @@ func (r *closing) sayDamage(d *publish.TreeDamage) {
 		if n > ledger.MaxExamples {
 			names = append(slices.Clone(names[:ledger.MaxExamples]), fmt.Sprintf("and %d more", n-ledger.MaxExamples))
 		}
-		r.log.Warn("published tree mended", "files", n)
-		r.notes.Cap("damage of the published tree was repaired from the stored bodies: " +
+		r.Log.Warn("published tree mended", "files", n)
+		r.Notes.Cap("damage of the published tree was repaired from the stored bodies: " +
 			strings.Join(names, ", "))
 	}
 	if n := len(d.Wrong); n > 0 {
-		r.log.Warn("published files are damaged, and so are their stored bodies", "files", n)
-		r.notes.Cap(fmt.Sprintf("%d published files are damaged, and so are their stored bodies: "+
+		r.Log.Warn("published files are damaged, and so are their stored bodies", "files", n)
+		r.Notes.Cap(fmt.Sprintf("%d published files are damaged, and so are their stored bodies: "+
 			"they are requested again", n))
 	}
 	if d.Lost != nil {
-		r.log.Warn("published tree is damaged", "err", d.Lost)
-		r.notes.Cap(fmt.Sprintf("the published tree is damaged (%v): "+
+		r.Log.Warn("published tree is damaged", "err", d.Lost)
+		r.Notes.Cap(fmt.Sprintf("the published tree is damaged (%v): "+
 			"the next complete run publishes all files again", d.Lost))
 	}
 }

@@ -114,22 +114,22 @@ func (r *run) openCircles(stage func()) error {
 // once more, as a wall that wants a session lets pass who comes back with it; again says that there is
 // something to request.
 func (r *run) endCircles() (again bool, err error) {
-	for _, circle := range r.table.Settled().Circles() {
+	for _, circle := range r.Table.Settled().Circles() {
 		cookie := false
 		var names []string
 		for _, id := range circle {
-			cookie = cookie || r.traits.SetCookie(id)
-			names = append(names, r.table.URL(id).String())
+			cookie = cookie || r.Traits.SetCookie(id)
+			names = append(names, r.Table.URL(id).String())
 		}
 		for _, id := range circle {
-			if s := r.table.State(id); !s.Answered() || s.Outcome() != site.Redirected {
+			if s := r.Table.State(id); !s.Answered() || s.Outcome() != site.Redirected {
 				continue // what an earlier run knows of it; it was not asked
 			}
 			f, more, err := r.asks.unredirect(id, "redirects in a circle: "+strings.Join(names, ", "), cookie)
 			if err != nil {
 				return again, err
 			}
-			r.conclude(id, r.table.URL(id), f)
+			r.conclude(id, r.Table.URL(id), f)
 			again = again || more
 		}
 	}

@@ -13,47 +13,47 @@ import (
 // prepareRepairs chooses which links to other sites are repaired, and returns the documents in which that
 // differs from the published version.
 func (r *closing) prepareRepairs(ctx context.Context) (others []uint32, err error) {
-	published := func() (map[string][]render.RepairedLink, error) { return render.PublishedRepairs(r.site) }
+	published := func() (map[string][]render.RepairedLink, error) { return render.PublishedRepairs(r.Site) }
 	s := repair.Situation{
-		Wanted:    r.job.Repair,
-		Given:     r.o.repairs,
+		Wanted:    r.Job.Repair,
+		Given:     r.repairs,
 		Published: published,
-		Note:      r.notes.Cap,
+		Note:      r.Notes.Cap,
 		Find: repair.Search{
-			Self:      r.site.Name,
-			Sites:     r.o.State,
-			Facts:     r.o.Facts,
-			Meta:      func(name string) (*phm.Meta, error) { return render.PublishedMeta(r.o.State, name) },
-			Covers:    r.rules.Scope.Covers,
+			Self:      r.Site.Name,
+			Sites:     r.Options.State,
+			Facts:     r.Options.Facts,
+			Meta:      func(name string) (*phm.Meta, error) { return render.PublishedMeta(r.Options.State, name) },
+			Covers:    r.Rules.Scope.Covers,
 			Published: published,
-			Note:      r.notes.Cap,
-			Now:       r.now(),
+			Note:      r.Notes.Cap,
+			Now:       r.Now(),
 		}.Find,
 		Own: func(u string) bool {
-			_, own := r.table.Find([]byte(u))
+			_, own := r.Table.Find([]byte(u))
 			return own
 		},
 	}
-	if s.Last, err = repair.Load(r.site.Notes); err != nil {
+	if s.Last, err = repair.Load(r.Site.Notes); err != nil {
 		return nil, err
 	}
-	if r.live != nil {
-		s.Live = r.live.Number
+	if r.Live != nil {
+		s.Live = r.Live.Number
 	}
 	if r.cures, err = repair.Choose(ctx, s); err != nil {
 		return nil, err
 	}
 	if r.cures.Reset {
-		if err := (repair.Applied{}).Save(r.site.Notes); err != nil {
+		if err := (repair.Applied{}).Save(r.Site.Notes); err != nil {
 			return nil, err
 		}
 	}
 	if r.cures.Compare == nil {
 		return nil, nil
 	}
-	t := r.table.Settled()
+	t := r.Table.Settled()
 	dirty := func(id uint32) bool { return t.State(id).Dirty() }
-	return r.renderer().OtherRepairs(ctx, r.site.Records.Resources, r.cures.Compare, dirty)
+	return r.renderer().OtherRepairs(ctx, r.Site.Records.Resources, r.cures.Compare, dirty)
 }
 
 // repaired notes that the published version has the repaired links of this run.
@@ -62,11 +62,11 @@ func (r *closing) repaired() error {
 		return nil
 	}
 	v := repair.Applied{Hash: r.cures.Hash}
-	if r.live != nil {
-		v.Version = r.live.Number
+	if r.Live != nil {
+		v.Version = r.Live.Number
 	}
 	if r.published != nil {
 		v.Version = r.published.Number
 	}
-	return v.Save(r.site.Notes)
+	return v.Save(r.Site.Notes)
 }

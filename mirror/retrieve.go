@@ -28,7 +28,7 @@ func (r *run) retrieve(parent context.Context) error {
 		return err
 	}
 	r.settleBase()
-	if err := r.shapes.LearnEntries(r.table.Settled(), r.rules.Seeds, r.site.Records.Get); err != nil {
+	if err := r.shapes.LearnEntries(r.Table.Settled(), r.Rules.Seeds, r.Site.Records.Get); err != nil {
 		r.lost = err
 		return err
 	}
@@ -38,18 +38,18 @@ func (r *run) retrieve(parent context.Context) error {
 	ctx, stop := context.WithCancelCause(parent)
 	defer stop(nil)
 	r.stop = stop
-	if r.job.Limits.MaxTime > 0 {
-		defer time.AfterFunc(r.job.Limits.MaxTime, func() {
+	if r.Job.Limits.MaxTime > 0 {
+		defer time.AfterFunc(r.Job.Limits.MaxTime, func() {
 			stop(
 				result.LimitError{What: fmt.Sprintf("limits.max_time = %v is over; run again to go on",
-					r.job.Limits.MaxTime)})
+					r.Job.Limits.MaxTime)})
 		}).Stop()
 	}
 	r.commits = ledger.NewCommitter(ledger.CommitOptions{
-		Table:   r.table,
-		Journal: r.site.Records,
+		Table:   r.Table,
+		Journal: r.Site.Records,
 		Large:   source.PartBytes,
-		Room:    func() error { return diskRoom(r.site.Dir(), r.job.Limits.MinFree) },
+		Room:    func() error { return diskRoom(r.Site.Dir(), r.Job.Limits.MinFree) },
 		Stop:    stop,
 	})
 	r.commits.Start()
@@ -57,7 +57,7 @@ func (r *run) retrieve(parent context.Context) error {
 	defer r.chain.Reuse.Close()
 	note, err := r.chain.Reuse.Prepare(ctx)
 	if note != "" {
-		r.notes.Cap(note)
+		r.Notes.Cap(note)
 	}
 	if err != nil {
 		r.stop(err)
@@ -65,8 +65,8 @@ func (r *run) retrieve(parent context.Context) error {
 	s := r.newStages()
 	workers := &crawl.Workers{
 		Front:       r.motor.Front,
-		Connections: int(r.job.Polite.Connections),
-		Now:         r.now,
+		Connections: int(r.Job.Polite.Connections),
+		Now:         r.Now,
 		Release:     r.motor.Gate.Release,
 		Ask:         r.ask,
 		After:       s.refill,
@@ -79,13 +79,13 @@ func (r *run) retrieve(parent context.Context) error {
 	r.read = r.newReading()
 	r.asks = r.newAsking()
 	s.hear = r.read.hearStored
-	if !r.rescan && r.live != nil {
+	if !r.Rescan && r.Live != nil {
 		if err := s.skipKnown(); err != nil {
 			r.stop(err)
 		}
 	}
 	r.motor.Entrance.EndWait()
-	for _, u := range r.rules.Seeds {
+	for _, u := range r.Rules.Seeds {
 		r.motor.Entrance.New(u, ledger.Named, crawl.PrioSeed)
 	}
 	if r.advice.Plan == nil {
@@ -93,10 +93,10 @@ func (r *run) retrieve(parent context.Context) error {
 			r.stop(err)
 		}
 	} else {
-		r.motor.Entrance.Owed(r.traits.Broken, r.provenance.Owed)
+		r.motor.Entrance.Owed(r.Traits.Broken, r.Provenance.Owed)
 		r.advice.Plan.Open()
 	}
-	if r.resumed {
+	if r.Resumed {
 		if err := r.read.resumeLinks(); err != nil {
 			r.stop(err)
 		}
@@ -128,13 +128,13 @@ func (r *run) retrieve(parent context.Context) error {
 func (r *run) newStages() *stages {
 	return &stages{
 		advice:  r.advice,
-		seeds:   r.rules.Seeds,
-		table:   r.table,
-		records: r.site.Records,
-		facts:   r.site.Notes,
-		notes:   &r.notes,
-		now:     r.now,
-		log:     r.log,
+		seeds:   r.Rules.Seeds,
+		table:   r.Table,
+		records: r.Site.Records,
+		facts:   r.Site.Notes,
+		notes:   &r.Notes,
+		now:     r.Now,
+		log:     r.Log,
 		motor:   r.motor,
 		follow:  r.admission.Stored,
 		apply:   r.apply,
@@ -144,22 +144,22 @@ func (r *run) newStages() *stages {
 // newAdmission returns what decides which URLs enter the frontier.
 func (r *run) newAdmission() *crawl.Admission {
 	return crawl.NewAdmission(crawl.AdmissionOptions{
-		Rules:    r.rules,
-		Table:    r.table,
-		Traits:   &r.traits,
+		Rules:    r.Rules,
+		Table:    r.Table,
+		Traits:   &r.Traits,
 		Variants: r.variants,
 		Origins:  r.motor.Origins,
 		Entrance: r.motor.Entrance,
 		Front:    r.motor.Front,
-		Counts:   &r.stats,
-		Notes:    &r.notes,
-		MaxDepth: r.job.Limits.MaxDepth,
-		Run:      r.state.Number,
-		Rescan:   r.rescan,
+		Counts:   &r.Counts,
+		Notes:    &r.Notes,
+		MaxDepth: r.Job.Limits.MaxDepth,
+		Run:      r.Run.Number,
+		Rescan:   r.Rescan,
 		First:    func() bool { return r.advice.Evidence.First() },
 		Planned:  func() bool { return r.advice.Plan != nil },
 		Leaves: func(id uint32, s ledger.State) bool {
-			return r.advice.Plan.Leaves(id, s, r.traits.Broken(id))
+			return r.advice.Plan.Leaves(id, s, r.Traits.Broken(id))
 		},
 	})
 }
@@ -167,10 +167,10 @@ func (r *run) newAdmission() *crawl.Admission {
 // dropRefused takes a URL out of the mirror that the old rules admitted and the new ones refuse, and reports
 // whether it is one.
 func (r *run) dropRefused(id uint32, u site.URL, s ledger.State) (refused bool, err error) {
-	if !r.rescan || s.Outcome() == site.OutOfScope || r.traits.Sitemap(id) {
+	if !r.Rescan || s.Outcome() == site.OutOfScope || r.Traits.Sitemap(id) {
 		return false, nil
 	}
-	ok, reason := r.rules.Allow(u, crawl.PurposeOf(s))
+	ok, reason := r.Rules.Allow(u, crawl.PurposeOf(s))
 	if ok {
 		return false, nil
 	}
@@ -179,14 +179,14 @@ func (r *run) dropRefused(id uint32, u site.URL, s ledger.State) (refused bool, 
 		return false, err
 	}
 	rec.Outcome, rec.Reason = site.OutOfScope, reason
-	as := ledger.Account{Room: leave(&rec, r.version)}
+	as := ledger.Account{Room: leave(&rec, r.Version)}
 	r.apply(&ledger.Finding{Done: store.Done{Resource: rec}, As: as})
 	return true, nil
 }
 
 // ask does the work of one URL and reports whether the turn of its host was used.
 func (r *run) ask(ctx context.Context, id uint32, release func(fetch.Observation)) (used bool, err error) {
-	rec, err := r.read.record(id, r.table.URL(id))
+	rec, err := r.read.record(id, r.Table.URL(id))
 	if err != nil {
 		return false, err
 	}
@@ -213,18 +213,18 @@ func (r *run) betweenPhases() {
 // newAsking returns what asks for URLs.
 func (r *run) newAsking() *asking {
 	return &asking{
-		job:        r.job,
-		rules:      r.rules,
-		log:        r.log,
-		now:        r.now,
-		robots:     r.o.Robots,
+		job:        r.Job,
+		rules:      r.Rules,
+		log:        r.Log,
+		now:        r.Now,
+		robots:     r.Options.Robots,
 		chain:      &r.chain,
 		read:       r.read,
-		table:      r.table,
-		traits:     &r.traits,
-		provenance: &r.provenance,
-		stats:      &r.stats,
-		notes:      &r.notes,
+		table:      r.Table,
+		traits:     &r.Traits,
+		provenance: &r.Provenance,
+		stats:      &r.Counts,
+		notes:      &r.Notes,
 		admission:  r.admission,
 		motor:      r.motor,
 		advice:     r.advice,
@@ -234,21 +234,21 @@ func (r *run) newAsking() *asking {
 // newReading returns what reads answers. The plan is made.
 func (r *run) newReading() *reading {
 	return &reading{
-		job:        r.job,
-		rules:      r.rules,
-		layout:     r.layout,
-		run:        r.recording(),
-		rescan:     r.rescan,
-		now:        r.now,
-		site:       r.site,
-		bodies:     r.o.State.Bodies,
+		job:        r.Job,
+		rules:      r.Rules,
+		layout:     r.Layout,
+		run:        r.Recording(),
+		rescan:     r.Rescan,
+		now:        r.Now,
+		site:       r.Site,
+		bodies:     r.Options.State.Bodies,
 		keeper:     r.keeper,
 		procs:      r.newProcessors(),
-		table:      r.table,
-		traits:     &r.traits,
-		provenance: &r.provenance,
-		stats:      &r.stats,
-		notes:      &r.notes,
+		table:      r.Table,
+		traits:     &r.Traits,
+		provenance: &r.Provenance,
+		stats:      &r.Counts,
+		notes:      &r.Notes,
 		admission:  r.admission,
 		motor:      r.motor,
 		advice:     r.advice,
@@ -259,11 +259,11 @@ func (r *run) newReading() *reading {
 // newProcessors returns as many processors as there are CPUs.
 func (r *run) newProcessors() chan *processor {
 	o := intake.Options{
-		Rules:        r.rules,
-		MaxLinks:     int(r.job.Limits.MaxLinks),
-		Scripts:      r.job.Scripts,
-		ObeyRobots:   r.job.ObeyRobots,
-		ObeyNofollow: r.job.ObeyNofollow,
+		Rules:        r.Rules,
+		MaxLinks:     int(r.Job.Limits.MaxLinks),
+		Scripts:      r.Job.Scripts,
+		ObeyRobots:   r.Job.ObeyRobots,
+		ObeyNofollow: r.Job.ObeyNofollow,
 		Tired:        r.admission.Tired,
 	}
 	n := runtime.GOMAXPROCS(0)
@@ -271,7 +271,7 @@ func (r *run) newProcessors() chan *processor {
 	for range n {
 		procs <- &processor{
 			read: intake.NewReader(o),
-			w:    r.site.Frames.NewFrameWriter(),
+			w:    r.Site.Frames.NewFrameWriter(),
 			r:    store.NewFrameReader(),
 		}
 	}
@@ -282,28 +282,28 @@ func (r *run) newProcessors() chan *processor {
 // digests.
 func (r *run) newKeeper() *keep.Keeper {
 	o := keep.Options{
-		Frames: r.site.Frames,
-		Bodies: r.o.State.Bodies,
-		Get:    r.site.Records.Get,
-		URL:    r.table.URL,
-		InSet:  r.table.InSet,
-		Run:    r.state.Number,
-		Log:    r.log,
+		Frames: r.Site.Frames,
+		Bodies: r.Options.State.Bodies,
+		Get:    r.Site.Records.Get,
+		URL:    r.Table.URL,
+		InSet:  r.Table.InSet,
+		Run:    r.Run.Number,
+		Log:    r.Log,
 		Failed: func(err error) {
 			const what = "pages that say the same are not looked for any more"
-			r.log.Warn(what, "err", err)
-			r.notes.Add(what+": "+err.Error(), r.rules.Seeds[0])
+			r.Log.Warn(what, "err", err)
+			r.Notes.Add(what+": "+err.Error(), r.Rules.Seeds[0])
 		},
 	}
-	if !r.site.Volatile() {
-		o.Digests = r.site.Digests
+	if !r.Site.Volatile() {
+		o.Digests = r.Site.Digests
 	}
 	return keep.New(o)
 }
 
 // conclude carries out what one turn of a URL came to.
 func (r *run) conclude(id uint32, u site.URL, f found) {
-	r.traits.Spend(id, f.spent|f.turn.Why)
+	r.Traits.Spend(id, f.spent|f.turn.Why)
 	if f.turn.Why != 0 {
 		r.motor.Entrance.Again(id, u.Origin(), f.turn.At)
 	}

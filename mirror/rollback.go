@@ -29,7 +29,8 @@ func Rollback(ctx context.Context, o Options, number int) (*Summary, error) {
 	if _, err := publish.Mend(ctx, o.State, o.Site, &vs[len(vs)-1]); err != nil {
 		return nil, err
 	}
-	if o.repairs, err = repair.InVersion(o.State, o.Site, number); err != nil {
+	repairs, err := repair.InVersion(o.State, o.Site, number)
+	if err != nil {
 		return nil, fmt.Errorf("roll back %s to version %d: %w", o.Site.Name, number, err)
 	}
 	next := vs[len(vs)-1].Number + 1
@@ -45,5 +46,5 @@ func Rollback(ctx context.Context, o Options, number int) (*Summary, error) {
 		return nil, err
 	}
 	o.NoFetch, o.Accept = true, true
-	return Run(ctx, o)
+	return runWith(ctx, o, repairs)
 }

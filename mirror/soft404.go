@@ -17,21 +17,21 @@ import (
 // known; when ctx ends, the run does, and the next one probes.
 func (r *run) probeOrigins(ctx context.Context) {
 	asker := source.NewAsker(source.AskerOptions{
-		Fetcher: r.o.Fetcher,
+		Fetcher: r.Options.Fetcher,
 		Turns:   r.motor.Gate,
-		Now:     r.now,
+		Now:     r.Now,
 		Count: func(wire int64) {
-			r.stats.Requests.Add(1)
-			r.stats.Wire.Add(wire)
+			r.Counts.Requests.Add(1)
+			r.Counts.Wire.Add(wire)
 		},
 	})
 	p := source.Prober{
 		Asker: asker,
-		Seeds: r.rules.Seeds,
-		Site:  r.site.Name,
-		Run:   r.state.Number,
+		Seeds: r.Rules.Seeds,
+		Site:  r.Site.Name,
+		Run:   r.Run.Number,
 		May: func(u site.URL) bool {
-			if ok, _ := r.rules.Allow(u, admit.Page); !ok || r.motor.Troubles.IsDown(u) {
+			if ok, _ := r.Rules.Allow(u, admit.Page); !ok || r.motor.Troubles.IsDown(u) {
 				return false
 			}
 			rules, known := r.motor.Origins.Rules(u)
@@ -51,9 +51,9 @@ func (r *run) probeOrigins(ctx context.Context) {
 		if got == nil {
 			continue
 		}
-		shape, ok := intake.ShapeOf(got.URL, got.Answer, got.Body, int(r.job.Limits.MaxLinks))
+		shape, ok := intake.ShapeOf(got.URL, got.Answer, got.Body, int(r.Job.Limits.MaxLinks))
 		if ok {
-			r.log.Debug("soft 404", "url", got.URL.String(), "size", len(got.Body))
+			r.Log.Debug("soft 404", "url", got.URL.String(), "size", len(got.Body))
 			r.probes[origin] = judge.ErrorPage{Shape: shape, Size: int64(len(got.Body))}
 		}
 	}

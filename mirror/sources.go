@@ -4,13 +4,12 @@ package mirror
 
 import (
 	"io"
-	"log/slog"
 	"slices"
 	"time"
 
-	"mirrord/mirror/admit"
 	"mirrord/mirror/crawl"
 	"mirrord/mirror/ledger"
+	"mirrord/mirror/session"
 	"mirrord/mirror/source"
 	"mirrord/replica/hosts"
 	"mirrord/site"
@@ -19,21 +18,14 @@ import (
 
 // sourcing makes the sources of a run.
 type sourcing struct {
-	o          *Options
-	site       *store.Site
-	rules      *admit.URLRules
-	table      *ledger.Table
-	provenance *ledger.Provenance
-	stats      *ledger.Counts
-	troubles   *crawl.Troubles
-	turns      *crawl.Gate
-	number     func() int // of the run
-	log        *slog.Logger
+	*session.Session
+	troubles *crawl.Troubles
+	turns    *crawl.Gate
 }
 
 // chain returns the mirror of another job, the site itself, and its replicas.
-func (m *sourcing) chain() source.Chain {
-	j, p, bodies := m.o.Job, m.provenance, m.bodies()
+func (m sourcing) chain() source.Chain {
+	j, p, bodies := m.Job, &m.Provenance, m.bodies()
 	p.Job = j.Reuse.Job
 	if p.From, p.At = j.ReusePrefixes(); p.From == "" {
 		p.Job = ""
@@ -45,34 +37,34 @@ func (m *sourcing) chain() source.Chain {
 		MaxBody:    int64(j.Limits.MaxBody),
 		NewAsker:   m.asker,
 		Bodies:     bodies,
-		Pairs:      m.o.Facts,
+		Pairs:      m.Options.Facts,
 		Troubles:   replicaTroubles{m.troubles},
-		Table:      m.table,
+		Table:      m.Table,
 		Provenance: p,
-		Record:     m.site.Records.Get,
+		Record:     m.Site.Records.Get,
 		Body:       m.heldBody,
-		Now:        m.o.Now,
-		Log:        m.log,
+		Now:        m.Now,
+		Log:        m.Log,
 	}
 	reuse := source.ReuseSourceOptions{
 		Provenance: p,
-		Facts:      m.site.Notes,
+		Facts:      m.Site.Notes,
 		Bodies:     bodies,
 		NewAsker:   m.asker,
-		Covers:     m.rules.Scope.Covers,
-		Run:        m.number,
+		Covers:     m.Rules.Scope.Covers,
+		Run:        func() int { return m.Run.Number },
 		Product:    askerOptions(j).Product,
 		Nofollow:   j.ObeyNofollow,
 		MaxBody:    int64(j.Limits.MaxBody),
-		Now:        m.o.Now,
-		Log:        m.log,
+		Now:        m.Now,
+		Log:        m.Log,
 	}
-	if st := m.o.State; st != nil { // else the run only reads
-		reuse.Mirrors, reuse.Runs, reuse.OpenBody = st, m.o.Facts.Runs, st.Bodies.Open
+	if st := m.Options.State; st != nil { // else the run only reads
+		reuse.Mirrors, reuse.Runs, reuse.OpenBody = st, m.Options.Facts.Runs, st.Bodies.Open
 	}
 	return source.Chain{
 		Reuse:    source.NewReuseSource(reuse),
-		Origin:   &source.Origin{Fetcher: m.o.Fetcher, Bodies: bodies, Now: m.o.Now},
+		Origin:   &source.Origin{Fetcher: m.Options.Fetcher, Bodies: bodies, Now: m.Now},
 		Replicas: source.NewReplicaSource(replicas),
 	}
 }
@@ -92,20 +84,20 @@ func (t replicaTroubles) Failed(u site.URL, reason string, how source.FailureKin
 }
 
 // asker makes single requests by the rules of the run, beside its frontier.
-func (m *sourcing) asker() *source.Asker {
-	o := askerOptions(m.o.Job)
-	o.Fetcher, o.Robots, o.Turns, o.Now = m.o.Fetcher, m.o.Robots, m.turns, m.o.Now
-	o.Count = func(wire int64) { m.stats.Requests.Add(1); m.stats.Wire.Add(wire) }
+func (m sourcing) asker() *source.Asker {
+	o := askerOptions(m.Job)
+	o.Fetcher, o.Robots, o.Turns, o.Now = m.Options.Fetcher, m.Options.Robots, m.turns, m.Now
+	o.Count = func(wire int64) { m.Counts.Requests.Add(1); m.Counts.Wire.Add(wire) }
 	return source.NewAsker(o)
 }
 
 // heldBody reads the stored body of a resource, up to what is compared.
-func (m *sourcing) heldBody(rec *store.Resource) ([]byte, error) {
+func (m sourcing) heldBody(rec *store.Resource) ([]byte, error) {
 	if rec.Body == store.PackBody {
-		fr, err := m.site.Frames.ReadFrame(store.NewFrameReader(), rec.At)
+		fr, err := m.Site.Frames.ReadFrame(store.NewFrameReader(), rec.At)
 		return fr.Body, err
 	}
-	f, err := m.o.State.Bodies.Open(rec.Digest, 0, hosts.MaxCompared)
+	f, err := m.Options.State.Bodies.Open(rec.Digest, 0, hosts.MaxCompared)
 	if err != nil {
 		return nil, err
 	}
@@ -114,15 +106,15 @@ func (m *sourcing) heldBody(rec *store.Resource) ([]byte, error) {
 }
 
 // bodies returns what takes in the bodies of the run. A run without a state only reads.
-func (m *sourcing) bodies() *source.BodyPool {
+func (m sourcing) bodies() *source.BodyPool {
 	o := source.BodyOptions{
-		Parts:       m.site.Parts,
-		MaxDocument: int64(m.o.Job.Limits.MaxDocument),
-		Now:         m.o.Now,
-		Log:         m.log,
+		Parts:       m.Site.Parts,
+		MaxDocument: int64(m.Job.Limits.MaxDocument),
+		Now:         m.Now,
+		Log:         m.Log,
 	}
-	if m.o.State != nil {
-		o.Blobs = m.o.State.Spool
+	if m.Options.State != nil {
+		o.Blobs = m.Options.State.Spool
 	}
 	return source.NewBodyPool(o)
 }

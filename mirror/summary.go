@@ -13,33 +13,33 @@ import (
 // summary is the report of the run.
 func (r *closing) summary(j *judge.Judgement) *Summary {
 	sum := &Summary{
-		Job:     r.site.Name,
-		Run:     r.state.Number,
-		Started: r.started,
-		Ended:   r.now(),
-		Resumed: r.resumed,
+		Job:     r.Site.Name,
+		Run:     r.Run.Number,
+		Started: r.Started,
+		Ended:   r.Now(),
+		Resumed: r.Resumed,
 		Verdict: j.Verdict,
 		Reasons: j.Reasons,
 		Left:    j.Left,
 		Down:    r.found.down,
 	}
-	r.stats.Report(sum)
-	sum.Notes, sum.Failures = r.notes.List()
-	if !r.o.NoFetch {
-		sum.Asked, sum.Known = judge.Coverage(r.table.Settled())
+	r.Counts.Report(sum)
+	sum.Notes, sum.Failures = r.Notes.List()
+	if !r.Options.NoFetch {
+		sum.Asked, sum.Known = judge.Coverage(r.Table.Settled())
 	}
 	if r.found.hasPlan {
-		sum.Policy = string(r.job.Policy)
+		sum.Policy = string(r.Job.Policy)
 		sum.Planned = r.found.planned
 		addSkips(sum, r.found.skips)
 	}
-	v := r.live
+	v := r.Live
 	if r.published != nil {
 		v, sum.Published, sum.RepairedLinks = r.published, true, r.repairedLinks
 	}
 	if v != nil {
 		addVersion(sum, v)
-		sum.Path = filepath.Join(r.site.Dir(), "current")
+		sum.Path = filepath.Join(r.Site.Dir(), "current")
 		sum.Entry = r.entry()
 	}
 	return sum

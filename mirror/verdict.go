@@ -17,16 +17,16 @@ import (
 // judge decides how retrieval ended.
 func (r *closing) judge() (*judge.Judgement, error) {
 	j := &judge.Judgement{}
-	if r.o.NoFetch {
+	if r.Options.NoFetch {
 		return j, nil
 	}
 	c := r.newCase()
 	c.Ended = r.found.ended
 	c.Left = judge.Unanswered(c.Ledger)
-	c.Failed, c.Requests = r.stats.Failed.Load(), r.stats.Requests.Load()
+	c.Failed, c.Requests = r.Counts.Failed.Load(), r.Counts.Requests.Load()
 	c.Silent = r.found.silent
 	c.Postponed = r.found.postponed
-	c.Why = r.notes.Reason
+	c.Why = r.Notes.Reason
 	j.Left = c.Left
 	_, err := r.judgeAt(judge.Retrieved, c, j)
 	return j, err
@@ -37,12 +37,12 @@ func (r *closing) judge() (*judge.Judgement, error) {
 func (r *closing) judgeSettled(j *judge.Judgement) error {
 	c := r.newCase()
 	c.Probes = r.found.probes
-	c.Sitemaps = r.traits.Sitemaps()
+	c.Sitemaps = r.Traits.Sitemaps()
 	// What the origin has not given for longer does not count, or one page that it never gives again would
 	// keep everything.
-	_, c.Foreign = r.provenance.FromReplicas(r.now().Add(-hosts.TestedFor))
+	_, c.Foreign = r.Provenance.FromReplicas(r.Now().Add(-hosts.TestedFor))
 	var err error
-	if c.Orphans, err = loadOrphans(r.site.Notes, c.Ledger.Len(), r.log); err != nil {
+	if c.Orphans, err = loadOrphans(r.Site.Notes, c.Ledger.Len(), r.Log); err != nil {
 		return err
 	}
 	_, err = r.judgeAt(judge.Settled, c, j)
@@ -52,16 +52,16 @@ func (r *closing) judgeSettled(j *judge.Judgement) error {
 // newCase is what is known at every stage.
 func (r *closing) newCase() *judge.Case {
 	return &judge.Case{
-		Seeds:   r.rules.Seeds,
-		Limits:  r.job.Limits,
-		Accept:  r.o.Accept,
-		NoFetch: r.o.NoFetch,
-		Run:     r.recording(),
-		Live:    r.live,
-		Resumed: r.resumed,
-		Planned: r.state.Planned,
-		Ledger:  r.table.Settled(),
-		Records: r.site.Records,
+		Seeds:   r.Rules.Seeds,
+		Limits:  r.Job.Limits,
+		Accept:  r.Options.Accept,
+		NoFetch: r.Options.NoFetch,
+		Run:     r.Recording(),
+		Live:    r.Live,
+		Resumed: r.Resumed,
+		Planned: r.Run.Planned,
+		Ledger:  r.Table.Settled(),
+		Records: r.Site.Records,
 	}
 }
 
@@ -79,7 +79,7 @@ func (r *closing) judgeAt(at judge.Stage, c *judge.Case, j *judge.Judgement) (Ve
 }
 
 // startOver makes the next run one that does not go on with this one, and requests everything.
-func (r *closing) startOver() error { return errors.Join(r.askAllNext(), r.site.Notes.SetRun(nil)) }
+func (r *closing) startOver() error { return errors.Join(r.askAllNext(), r.Site.Notes.SetRun(nil)) }
 
 // carryOut does what follows from rulings. When it changes records, a Fold must follow.
 func (r *closing) carryOut(rulings []judge.Ruling) error {
@@ -89,13 +89,13 @@ func (r *closing) carryOut(rulings []judge.Ruling) error {
 		x := &rulings[i]
 		for _, n := range x.Notes {
 			if n.URL == (site.URL{}) {
-				r.notes.Cap(n.What)
+				r.Notes.Cap(n.What)
 			} else {
-				r.notes.Add(n.What, n.URL)
+				r.Notes.Add(n.What, n.URL)
 			}
 		}
 		if x.Orphans != nil {
-			if err := saveOrphans(r.site.Notes, x.Orphans); err != nil {
+			if err := saveOrphans(r.Site.Notes, x.Orphans); err != nil {
 				return err
 			}
 		}
@@ -111,13 +111,13 @@ func (r *closing) carryOut(rulings []judge.Ruling) error {
 		return nil
 	}
 	slices.Sort(amended)
-	t := r.table.Settled()
+	t := r.Table.Settled()
 	err := r.amend(slices.Compact(amended), func(rec *store.Resource) {
 		if forget[rec.ID] {
 			rec.ETag, rec.LastModified = "", ""
 		}
 		if leaves[rec.ID] {
-			r.stats.Hold(leave(rec, r.version))
+			r.Counts.Hold(leave(rec, r.Version))
 			rec.Reason = "nothing in the mirror links to it any more"
 			t.Leave(rec.ID)
 		}

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package mirror
+package session
 
-import "mirrord/store"
+import (
+	"mirrord/mirror/source"
+	"mirrord/store"
+)
 
 // What the sites of a state share is not in the folder of any of them. A *store.State keeps all of it; losing
 // it costs requests, never a mirror.
@@ -18,7 +21,7 @@ type RunLog interface {
 // Facts is what a run reads and writes of what the sites share.
 type Facts interface {
 	RunLog
-	PairFacts
+	source.PairFacts
 }
 
 var _ Facts = (*store.State)(nil)

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package session
+
+import (
+	"log/slog"
+	"time"
+
+	"mirrord/job"
+	"mirrord/mirror/crawl"
+	"mirrord/mirror/source"
+	"mirrord/policy"
+	"mirrord/policy/known"
+	"mirrord/store"
+)
+
+// Options are what a run works with. All fields but Facts, Now, Log, Progress, Accept, NoFetch and Policies
+// are needed.
+type Options struct {
+	Job     *job.Job
+	State   *store.State
+	Site    *store.Site
+	Fetcher source.Fetcher
+	Robots  source.Robots
+	Hosts   crawl.Hosts
+	Facts   Facts // default State
+
+	Now      func() time.Time     // default time.Now
+	Log      *slog.Logger         // default none
+	Progress func(crawl.Progress) // called about four times a second and at the end, never twice at a time
+	Accept   bool                 // publish even if the run is suspicious
+	NoFetch  bool                 // only relocate and publish what is stored
+
+	Policies policy.Registry // where the job's policy is found; default known.All()
+}
+
+func (o Options) withDefaults() Options {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Policies == nil {
+		o.Policies = known.All()
+	}
+	if o.Facts == nil {
+		o.Facts = o.State
+	}
+	return o
+}

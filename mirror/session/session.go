@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package session is what the phases of one run share: what the run works with, the version that it works
+// for, and what it knows of URLs. It makes no request and publishes nothing. Of the site it writes which run
+// is under way, and by which rules.
+package session
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"mirrord/job"
+	"mirrord/mirror/admit"
+	"mirrord/mirror/ledger"
+	"mirrord/phm"
+	"mirrord/store"
+)
+
+// Session is one run as its phases see it. The table, traits, provenance, counts and notes are safe for
+// concurrent use; all else changes while no worker runs.
+type Session struct {
+	Options Options // with defaults
+	Job     *job.Job
+	Site    *store.Site
+	Log     *slog.Logger
+	Now     func() time.Time
+	Started time.Time
+	Rules   *admit.URLRules
+
+	Version     int            // that this run works for
+	Live        *store.Version // that is published; nil before the first one
+	Layout      phm.Layout
+	Run         *store.Run // as it is stored
+	Resumed     bool       // Run is of an earlier process
+	Fingerprint string     // of the rules
+	Rescan      bool       // the rules changed: what is stored is scanned again
+
+	Table      *ledger.Table
+	Traits     ledger.Traits
+	Provenance ledger.Provenance
+	Counts     ledger.Counts
+	Notes      ledger.Notes
+}
+
+// New returns a session that has read nothing of the site. The error is a job that cannot be compiled.
+func New(o Options) (*Session, error) {
+	o = o.withDefaults()
+	rules, err := admit.Compile(o.Job)
+	if err != nil {
+		return nil, fmt.Errorf("job %s: %w", o.Site.Name, err)
+	}
+	return &Session{
+		Options: o,
+		Job:     o.Job,
+		Site:    o.Site,
+		Log:     o.Log.With("job", o.Site.Name),
+		Now:     o.Now,
+		Started: o.Now(),
+		Rules:   rules,
+		Layout:  phm.Layout{Primary: rules.Seeds[0].Origin()},
+		Run:     new(store.Run),
+		Table:   ledger.New(),
+	}, nil
+}
+
+// Recording says which run the table is kept for.
+func (s *Session) Recording() ledger.Run {
+	return ledger.Run{Number: s.Run.Number, Version: s.Version}
+}
+
+// FindLive finds out which version is published, and which one the run works for.
+func (s *Session) FindLive() error {
+	vs, err := s.Site.Versions.List()
+	if err != nil {
+		return err
+	}
+	s.Version = 1
+	if len(vs) > 0 {
+		s.Live = &vs[len(vs)-1]
+		s.Version = s.Live.Number + 1
+	}
+	return nil
+}
+
+// mixedRules marks a site in which some documents were scanned under other rules.
+const mixedRules = "mixed"
+
+// Begin finds out whether an unfinished run is resumed, and makes a new one otherwise.
+func (s *Session) Begin() error {
+	unfinished, err := s.Site.Notes.Run()
+	if err != nil {
+		return err
+	}
+	s.Fingerprint = admit.Fingerprint(s.Job)
+	stored, err := s.Site.Notes.Fingerprint()
+	if err != nil {
+		return err
+	}
+	if stored != s.Fingerprint && stored != mixedRules {
+		now := s.Fingerprint
+		if stored != "" {
+			now = mixedRules
+		}
+		if err := s.Site.Notes.SetFingerprint(now); err != nil {
+			return err
+		}
+		stored = now
+	}
+	s.Rescan = stored == mixedRules
+	if unfinished != nil && unfinished.Fingerprint == s.Fingerprint {
+		s.Run, s.Resumed = unfinished, true
+		s.Log.Info("resume", "run", s.Run.Number, "started", time.Unix(s.Run.Started, 0))
+		return nil
+	}
+	s.Run = &store.Run{Started: s.Started.Unix(), Fingerprint: s.Fingerprint}
+	return s.Site.Notes.BeginRun(s.Run)
+}
