@@ -12,6 +12,7 @@ import (
 
 	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
+	"mirrord/store"
 )
 
 // impossible matches the path that cannot exist.
@@ -125,6 +126,44 @@ func TestSoft404Accepted(t *testing.T) {
 		t.Errorf("page03.html is %q", got)
 	}
 	wantVerdict(t, m.Run(), mirror.Complete, false)
+}
+
+// Pages that the home page links to no more, and that became error pages in the same run, are subject to two
+// rulings: they leave the mirror, and they lose their validators. Neither undoes the other.
+func TestErrorPagesThatLeave(t *testing.T) {
+	w := mirrortest.Start(t)
+	hub(w, 40)
+	m := mirrortest.New(t, w, job("limits.max_delete = 0.5"))
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	hubPage(w, 30)
+	broken := mirrortest.HTML("Sorry", "<p>Something went wrong. <a href=/>Home</a>")
+	w.Set("*", sorry())
+	for i := 28; i < 40; i++ {
+		w.Set(fmt.Sprintf("%s/page%02d.html", home, i), broken)
+	}
+	wantVerdict(t, m.Run(), mirror.Suspicious, false)
+	seen := 0
+	m.Site(func(s *store.Site) {
+		err := s.Records.Resources(func(rec *store.Resource) error {
+			var n int
+			if _, err := fmt.Sscanf(rec.URL.Path(), "/page%d.html", &n); err != nil {
+				return nil // the home page
+			}
+			seen++
+			left := !rec.InSet && strings.Contains(rec.Reason, "nothing in the mirror links")
+			if (left != (n >= 30)) || ((rec.ETag == "") != (n >= 28)) {
+				t.Errorf("page %d: in the mirror %v, reason %q, ETag %q", n, rec.InSet, rec.Reason, rec.ETag)
+			}
+			return nil
+		})
+		if (err != nil) || (seen != 40) {
+			t.Errorf("%d pages, %v", seen, err)
+		}
+	})
+	wantVerdict(t, m.Accept(), mirror.Complete, true)
+	if tree := m.Tree(); (tree["page35.html"] != "") || !strings.Contains(tree["page29.html"], "Sorry") {
+		t.Errorf("page35.html is %q, page29.html is %q", tree["page35.html"], tree["page29.html"])
+	}
 }
 
 // A site that is rewritten from end to end, with a 404 for what it has not, and one that is one program
