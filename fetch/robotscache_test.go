@@ -286,10 +286,12 @@ func TestRobotsStoreFails(t *testing.T) {
 
 // Many ask at once, one request is made; the one that makes it may give up without harm to the others.
 func TestRobotsOneRequest(t *testing.T) {
-	release := make(chan struct{})
+	release, arrived := make(chan struct{}), make(chan struct{})
 	var hits atomic.Int32
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		hits.Add(1)
+		if hits.Add(1) == 1 {
+			close(arrived)
+		}
 		select {
 		case <-release:
 		case <-r.Context().Done():
@@ -303,9 +305,7 @@ func TestRobotsOneRequest(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	leader := make(chan error, 1)
 	go func() { _, err := r.Rules(ctx, u); leader <- err }()
-	for hits.Load() == 0 {
-		<-time.After(time.Millisecond)
-	}
+	<-arrived
 	var wg sync.WaitGroup
 	for range 20 {
 		wg.Add(1)
