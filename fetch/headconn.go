@@ -56,8 +56,18 @@ func (c *headConn) Read(p []byte) (int, error) {
 func (s *seenHead) keep(p []byte) {
 	for len(p) > 0 {
 		had := len(s.raw)
-		s.raw = append(s.raw, p[:min(len(p), s.conn.most+1-had)]...)
-		end := heads.End(s.raw, had)
+		some := p[:min(len(p), s.conn.most+1-had)]
+		end := 0
+		if had == 0 { // in most answers the first read has the whole head, and some of the body
+			end = heads.End(some, 0)
+		}
+		if end > 0 {
+			some = some[:end]
+		}
+		s.raw = append(s.raw, some...)
+		if end == 0 {
+			end = heads.End(s.raw, had)
+		}
 		if end == 0 {
 			if len(s.raw) > s.conn.most {
 				s.wants, s.raw = false, nil

@@ -42,3 +42,20 @@ func TestWholeHeadIsThatOfTheRequest(t *testing.T) {
 	}
 	all.Wait()
 }
+
+// Of a read that brings a head and the beginning of its body only the head is kept.
+func TestOfABodyNothingIsKept(t *testing.T) {
+	const head = "HTTP/1.1 200 OK\r\nContent-Length: 40000\r\n\r\n"
+	body := strings.Repeat("x", 32<<10)
+	for _, cut := range []int{0, 1, len(head) - 1, len(head)} {
+		s := &seenHead{conn: &headConn{most: 1 << 20}, wants: true}
+		s.keep([]byte(head[:cut]))
+		s.keep([]byte(head[cut:] + body))
+		if s.wants || string(s.raw) != head {
+			t.Errorf("cut at %d: kept %q", cut, s.raw[:min(len(s.raw), 100)])
+		}
+		if whole := cut == 0; whole && cap(s.raw) > 2*len(head) {
+			t.Errorf("a head of %d bytes takes %d", len(head), cap(s.raw))
+		}
+	}
+}

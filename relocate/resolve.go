@@ -36,6 +36,7 @@ type resolver struct {
 	base   site.URL
 	dir    []byte // the base's URL up to the last slash of its path
 	root   int    // length of its origin and first slash
+	depth  int    // directories below the root
 	recent [1 << recentBits]recentRef
 }
 
@@ -47,28 +48,30 @@ func (r *resolver) init(base site.URL) {
 	r.base = base
 	r.dir = append(append(r.dir[:0], base.Origin()...), base.Dir()...)
 	r.root = len(base.Origin()) + 1
+	r.depth = bytes.Count(r.dir[r.root:], []byte("/"))
 	clear(r.recent[:])
 }
 
 // climbs reports whether a plain reference leads above the root on its way. A browser stays at the root;
 // whoever follows the reference through directories, as a browser does under file://, leaves the copy.
 func (r *resolver) climbs(ref []byte) bool {
-	if !bytes.Contains(ref, []byte("..")) {
-		return false
-	}
-	depth := bytes.Count(r.dir[r.root:], []byte("/"))
-	for more := true; more; {
-		var segment []byte
-		segment, ref, more = bytes.Cut(ref, []byte("/"))
+	depth := r.depth
+	for parents := bytes.Contains(ref, []byte("..")); parents; {
+		i := bytes.IndexByte(ref, '/')
+		parents = i >= 0
+		segment := ref
+		if parents {
+			segment, ref = ref[:i], ref[i+1:]
+		}
 		switch string(segment) {
 		case "..":
-			depth--
+			if depth--; depth < 0 {
+				return true
+			}
 		case "", ".": // no directory is entered
 		default:
 			depth++
-		}
-		if depth < 0 {
-			return true
+			parents = parents && bytes.Contains(ref, []byte(".."))
 		}
 	}
 	return false

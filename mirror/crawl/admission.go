@@ -53,8 +53,14 @@ type Document struct {
 func (a *Admission) Admit(
 	ids []int64, doc Document, cs []admit.Candidate,
 ) (add []Queued, forbidden []store.Resource) {
+	first := a.o.First()
+	hasPlan := first || a.o.Planned()
 	queue := func(c *admit.Candidate, id uint32, s ledger.State, u site.URL) ledger.Mark {
-		q, m := a.decide(c, id, s, u)
+		if s.Queued() {
+			return ledger.Mark{Seen: seenAs(c)}
+		}
+		q, m := a.decide(c, id, s, u, hasPlan)
+		m.Queue = (q.Origin != "") && !first
 		if q.Origin != "" {
 			add = append(add, q)
 		}
@@ -99,24 +105,27 @@ func urlsOf(cs []admit.Candidate) iter.Seq2[int, []byte] {
 	}
 }
 
-// decide says what becomes of a candidate that may be requested. It is called while the table waits. The zero
-// Queued says that the URL does not enter the frontier.
-func (a *Admission) decide(
-	c *admit.Candidate, id uint32, s ledger.State, u site.URL,
-) (q Queued, m ledger.Mark) {
-	m.Seen = ledger.Named
+// seenAs says what a candidate is known as.
+func seenAs(c *admit.Candidate) ledger.Seen {
 	if c.Guess {
-		m.Seen = ledger.Guess
+		return ledger.Guess
 	}
+	return ledger.Named
+}
+
+// decide says what becomes of a candidate that may be requested and has not entered the frontier. It is
+// called while the table waits. The zero Queued says that the URL does not enter it now. hasPlan says that
+// known URLs have their turn without being named.
+func (a *Admission) decide(
+	c *admit.Candidate, id uint32, s ledger.State, u site.URL, hasPlan bool,
+) (q Queued, m ledger.Mark) {
+	m.Seen = seenAs(c)
 	icon := c.Guess && admit.IsFavicon(u)
-	first := a.o.First()
-	governed := s.Known() && s.Governed() && (first || a.o.Planned())
-	hasTurn := governed && c.Purpose != admit.Sitemap // without being named
+	hasTurn := hasPlan && s.Known() && s.Governed() && c.Purpose != admit.Sitemap
 	rests := icon && a.Rests(id, s)
-	if s.Queued() || hasTurn || rests {
+	if hasTurn || rests {
 		return q, m
 	}
-	m.Queue = !first
 	q = Queued{ID: id, Origin: u.Origin(), Prio: PrioNew}
 	switch {
 	case c.Purpose == admit.Sitemap:

@@ -171,8 +171,9 @@ func (t *Table) Mark(ids iter.Seq[uint32], decide func(id uint32, s State, u sit
 	}
 }
 
-// MarkNamed is Mark for URLs of which the numbers are not known. decide gets the URL's place in the list; one
-// that has no number is left to unknown.
+// MarkNamed is Mark for URLs of which the numbers are not known. decide gets the URL's place in the list, and
+// the URL itself if it has not entered the frontier: of the others, most of what a page names, there is less
+// to decide. One that has no number is left to unknown.
 func (t *Table) MarkNamed(
 	list iter.Seq2[int, []byte], decide func(i int, id uint32, s State, u site.URL) Mark, unknown func(i int),
 ) {
@@ -185,7 +186,11 @@ func (t *Table) MarkNamed(
 			continue
 		}
 		e := t.urls.at(id)
-		e.mark(decide(i, id, State{*e}, t.urls.urlOf(id)))
+		var u site.URL
+		if e.flags&fQueued == 0 {
+			u = t.urls.urlOf(id)
+		}
+		e.mark(decide(i, id, State{*e}, u))
 	}
 }
 
