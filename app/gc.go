@@ -95,7 +95,7 @@ func gcSite(ctx context.Context, a *App, st *store.State, name string, dry bool)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fail(err)
 	}
-	s, err := st.ReadSite(name) // a site that is not there is not to be made
+	s, err := st.ViewSite(name) // a site that is not there is not to be made
 	if err == nil && !dry {
 		if err = s.Close(); err == nil {
 			s, err = st.OpenSite(name)

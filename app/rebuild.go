@@ -4,10 +4,8 @@ package app
 
 import (
 	"context"
-	"errors"
 
 	"mirrord/job"
-	"mirrord/store"
 )
 
 // Rebuilt is what Rebuild did.
@@ -28,7 +26,7 @@ func Rebuild(ctx context.Context, a *App, name string) (*Rebuilt, error) {
 	}
 	defer st.Close()
 	out := Rebuilt{Job: name}
-	if out.Rebuilt, err = unreadable(ctx, st, name); err != nil {
+	if out.Rebuilt, err = st.Unreadable(ctx, name); err != nil {
 		return nil, err
 	}
 	if out.Rebuilt {
@@ -37,17 +35,4 @@ func Rebuild(ctx context.Context, a *App, name string) (*Rebuilt, error) {
 		}
 	}
 	return &out, nil
-}
-
-// unreadable reports whether the pages of a site's database are damaged.
-func unreadable(ctx context.Context, st *store.State, name string) (bad bool, err error) {
-	s, err := st.ReadSite(name)
-	if _, ok := errors.AsType[*store.DatabaseError](err); ok {
-		return true, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	bad, err = s.Unreadable(ctx)
-	return bad, errors.Join(err, s.Close())
 }

@@ -24,8 +24,8 @@ type replicaPage struct {
 	keep   bool // the digest is to be kept
 }
 
-// replicaBatch is how many pages are looked up at a time: a site is open only as long as that takes, so that
-// no run waits for it.
+// replicaBatch is how many pages are looked up at a time. Where there is no room for a view that is a copy,
+// the site is open only as long as that takes, so that no run waits for it.
 const replicaBatch = 4096
 
 // digests gives the digest of every page to f; a page that cannot be read is said and left out. Of a site,
@@ -114,13 +114,14 @@ type keptDigests struct {
 	state *store.State
 	name  string
 	tree  *os.Root
+	view  *store.Site // while it is open: a copy, which keeps nobody from writing
 	// version of the tree and of the records, when pages were last looked up; 0: they were not of one version
 	live   int
 	file   *store.Digests
 	latest []uint32 // by the number of a URL: that of its newest digest, plus one
 }
 
-// openKept reads which digests a tree has; none when it is no site's, and when the site is being written.
+// openKept reads which digests a tree has; none when it is no site's.
 func openKept(st *store.State, t replicaTree) (*keptDigests, error) {
 	if t.site == "" {
 		return nil, nil
@@ -130,8 +131,8 @@ func openKept(st *store.State, t replicaTree) (*keptDigests, error) {
 		k.file, err = s.Digests()
 		return err
 	})
-	if err != nil || k.file == nil {
-		return nil, err
+	if err != nil {
+		return nil, errors.Join(err, k.close())
 	}
 	for n, p := range k.file.All() {
 		if int(p.ID) >= len(k.latest) {
@@ -142,14 +143,18 @@ func openKept(st *store.State, t replicaTree) (*keptDigests, error) {
 	return k, nil
 }
 
-// with opens the site for the time of f; one that is being written is left alone.
+// with calls f with the view that is open, or with one that is open for the time of f.
 func (k *keptDigests) with(f func(*store.Site) error) error {
-	s, err := k.state.ReadSite(k.name)
-	if errors.Is(err, store.ErrLocked) {
-		return nil
+	s := k.view
+	if s == nil {
+		var err error
+		if s, err = k.state.ViewSite(k.name); err != nil {
+			return err
+		}
 	}
-	if err != nil {
-		return err
+	if s.Copied() {
+		k.view = s
+		return f(s)
 	}
 	return errors.Join(f(s), s.Close())
 }
@@ -216,9 +221,8 @@ func liveVersion(s *store.Site) (int, error) {
 	return vs[len(vs)-1].Number, nil
 }
 
-// keep keeps the digests that had to be made, unless a run has begun to write them, or has published since
-// the pages were looked up: nobody knows which file was read then. What cannot be kept is made again next
-// time.
+// keep keeps the digests that had to be made, unless a run may write them too, or has published since the
+// pages were looked up: nobody knows which file was read then. What cannot be kept is made again next time.
 func (k *keptDigests) keep(batch []replicaPage) {
 	some := false
 	for i := range batch {
@@ -228,7 +232,7 @@ func (k *keptDigests) keep(batch []replicaPage) {
 		return
 	}
 	_ = k.with(func(s *store.Site) error { // see above
-		if live, err := liveVersion(s); err != nil || live != k.live {
+		if live, err := liveVersion(s); err != nil || live != k.live || s.Busy() || s.Stale() {
 			return err
 		}
 		d, err := s.Digests()
@@ -248,5 +252,12 @@ func (k *keptDigests) close() error {
 	if k == nil {
 		return nil
 	}
-	return k.file.Close()
+	var err error
+	if k.file != nil {
+		err = k.file.Close()
+	}
+	if k.view != nil {
+		err = errors.Join(err, k.view.Close())
+	}
+	return err
 }

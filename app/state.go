@@ -14,8 +14,8 @@ import (
 	"mirrord/store"
 )
 
-// lookWait is how long a run waits for its site: serve and status look into the database for a moment, only
-// another run holds it longer.
+// lookWait is how long a run waits for its site: where there is no room for a copy, serve and status hold the
+// database for a moment; only another run holds it longer.
 const lookWait = 2 * time.Second
 
 // OpenState opens the state directory for a command that only looks; ok is false when there is none yet.
@@ -70,21 +70,14 @@ func (a *App) MakeState() (*store.State, error) {
 	return store.OpenState(dir, store.Options{Wait: lookWait, Log: a.Log, Now: a.now})
 }
 
-// OpenTree opens the published tree of a site. It does so also while a run writes the site: the published
-// tree is not the one that a run works on.
+// OpenTree opens the published tree of a site, also while a run writes the site: the published tree is not
+// the one that a run works on.
 func OpenTree(st *store.State, name string) (*os.Root, error) {
 	if !job.ValidName(name) {
 		return nil, Usagef("%q cannot name a job", name)
 	}
-	s, err := st.ReadSite(name)
-	switch {
-	case errors.Is(err, store.ErrLocked):
-		root, err := os.OpenRoot(filepath.Join(st.Dir, "sites", name, "current"))
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("site %s: %w", name, store.ErrNoVersion)
-		}
-		return root, err
-	case err != nil:
+	s, err := st.ViewSite(name)
+	if err != nil {
 		return nil, err
 	}
 	root, err := s.Trees.Current()

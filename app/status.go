@@ -91,9 +91,9 @@ func (noRecords) SaveRecords(map[string]*scheduler.Record) error    { return nil
 
 // fill adds what the site itself knows.
 func fill(s *status.Job, st *store.State, now time.Time) error {
-	site, err := st.ReadSite(s.Name)
+	site, err := st.ViewSite(s.Name)
 	switch {
-	case errors.Is(err, store.ErrLocked):
+	case errors.Is(err, store.ErrBusy):
 		s.Activity = status.Running
 		return nil
 	case errors.Is(err, store.ErrNoSite):
@@ -101,6 +101,9 @@ func fill(s *status.Job, st *store.State, now time.Time) error {
 	case err != nil:
 		unreadableSite(s, err)
 		return nil
+	}
+	if site.Busy() {
+		s.Activity = status.Running
 	}
 	vs, err := site.Versions.List()
 	if err = errors.Join(err, site.Close()); err != nil {
@@ -137,7 +140,7 @@ func noteRebuild(s *status.Job, st *store.State) {
 	if s.Last == nil || s.Last.Cause != status.BadState {
 		return
 	}
-	site, err := st.ReadSite(s.Name)
+	site, err := st.ViewSite(s.Name)
 	if err != nil {
 		return
 	}

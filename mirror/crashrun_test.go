@@ -245,7 +245,7 @@ func readSite(t *testing.T, dir string, f func(*store.Site)) {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	s, err := st.ReadSite(crashJob)
+	s, err := st.ViewSite(crashJob)
 	if errors.Is(err, store.ErrNoSite) {
 		return
 	}

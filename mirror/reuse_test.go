@@ -17,6 +17,7 @@ import (
 	"mirrord/internal/mirrortest"
 	jobfile "mirrord/job"
 	"mirrord/mirror"
+	"mirrord/site"
 	"mirrord/store"
 )
 
@@ -111,7 +112,7 @@ func testReuse(t *testing.T, policy string) {
 	wantText(t, s, "taken from the mirror of manual")
 	there := map[string]int64{}
 	m.Site(func(s *store.Site) {
-		other, err := reopen(t, m.Dir).ReadSite("manual")
+		other, err := reopen(t, m.Dir).ViewSite("manual")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -200,31 +201,48 @@ func TestReuseOfWhatDiffers(t *testing.T) {
 	}
 }
 
-// While the other mirror is being written, and when its last run was suspicious, what was taken of it stays
-// as it is.
-func TestReuseOfAMirrorThatCannotBeRead(t *testing.T) {
+// While the other mirror is being written, it is reused as of its last version: what a run has found and not
+// published is requested from the site.
+func TestReuseOfAMirrorThatIsWritten(t *testing.T) {
 	w, m, _ := reuseWorld(t, "full")
 	wantVerdict(t, runOther(t, w, m), mirror.Complete, true)
-	wantVerdict(t, m.Run(), mirror.Complete, true)
-	w.Requests()
-	st, err := store.OpenState(m.Dir, store.Options{Volatile: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	st := reopen(t, m.Dir)
 	s, err := st.OpenSite("manual")
 	if err != nil {
 		t.Fatal(err)
 	}
+	u, _, err := site.Parse(elsewhereBase + "p05.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec, ok, err := s.Records.Get(u)
+	if err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	rec.Changed++ // by the run that goes on
+	if err := errors.Join(s.Records.Commit(0, nil, []*store.Done{{Resource: rec}}),
+		s.Records.Fold(store.Folding{
+			Version: rec.Changed,
+			Pending: func(uint32) bool { return false },
+			Path:    func(*store.Resource) string { return "" },
+		})); err != nil {
+		t.Fatal(err)
+	}
+	w.Requests()
 	sum, err := m.RunWith(context.Background(), func(o *mirror.Options) { o.State = reopen(t, m.Dir) })
 	if err := errors.Join(err, s.Close(), st.Close()); err != nil {
 		t.Fatal(err)
 	}
-	wantVerdict(t, sum, mirror.Complete, false)
-	wantText(t, sum, "cannot be used in this run")
+	wantVerdict(t, sum, mirror.Complete, true)
+	asked := map[string]bool{}
 	for _, r := range w.Requests() {
 		if strings.HasPrefix(r.URL, home+"/docs/") {
-			t.Errorf("%s was asked", r.URL)
+			asked[r.URL] = true
 		}
+	}
+	if sum.Reused != 32 || len(asked) != 9 || !asked[home+"/docs/p05.html"] {
+		t.Errorf("%d reused, requests for %v; want 32, 9 with p05.html\n%s",
+			sum.Reused, asked, mirrortest.Text(sum))
 	}
 }
 

@@ -100,7 +100,7 @@ func TestDetachedVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	s, err := st.ReadSite("test")
+	s, err := st.ViewSite("test")
 	if err != nil {
 		t.Fatal(err)
 	}

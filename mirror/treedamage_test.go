@@ -246,7 +246,7 @@ func (tw *twins) past(m *mirrortest.Mirror, number int) map[string]string {
 	st, err := store.OpenState(m.Dir, store.Options{Volatile: true, Wait: 10 * time.Second})
 	must(tw.t, err)
 	defer st.Close()
-	s, err := st.ReadSite("test")
+	s, err := st.ViewSite("test")
 	must(tw.t, err)
 	defer s.Close()
 	p, err := render.OpenPast(st, s, number)

@@ -56,7 +56,7 @@ func wantDamaged(t *testing.T, st *State, s *Site, what string) {
 		t.Fatalf("%s: after close: %v", what, err)
 	}
 	lock.Close()
-	for _, open := range []func(string) (*Site, error){st.ReadSite, st.OpenSite} {
+	for _, open := range []func(string) (*Site, error){st.readSite, st.OpenSite} {
 		if _, err := open("x"); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%s: opened again: %v", what, err)
 		}
@@ -163,7 +163,7 @@ func TestValuesAreChecked(t *testing.T) {
 				!strings.HasPrefix(err.Error(), "site.db is damaged: ") {
 				t.Errorf("%v", err)
 			}
-			if bad, err := s.Unreadable(t.Context()); !bad || err != nil {
+			if bad, err := s.unreadable(t.Context()); !bad || err != nil {
 				t.Errorf("a rebuild is refused: %v, %v", bad, err)
 			}
 			if err := s.Close(); err != nil {
@@ -174,7 +174,7 @@ func TestValuesAreChecked(t *testing.T) {
 			}
 			if s, err := st.OpenSite("x"); err != nil {
 				t.Error(err)
-			} else if bad, err := s.Unreadable(t.Context()); bad || err != nil {
+			} else if bad, err := s.unreadable(t.Context()); bad || err != nil {
 				t.Errorf("after the rebuild: %v, %v", bad, err)
 			} else {
 				s.Close()
@@ -211,7 +211,7 @@ func TestSiteWithoutDatabase(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for _, open := range []func(string) (*Site, error){st.ReadSite, st.OpenSite} {
+		for _, open := range []func(string) (*Site, error){st.readSite, st.OpenSite} {
 			if _, err := open("x"); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "missing or empty") {
 				t.Errorf("%v", err)
 			}
@@ -248,7 +248,7 @@ func TestLostBuckets(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.Close()
-		for _, open := range []func(string) (*Site, error){st.ReadSite, st.OpenSite} {
+		for _, open := range []func(string) (*Site, error){st.readSite, st.OpenSite} {
 			if _, err := open("x"); !errors.Is(err, ErrDamaged) {
 				t.Errorf("without %q: %v", name, err)
 			}

@@ -45,13 +45,13 @@ func (d *database) openCopy(src *os.File) (*os.File, error) {
 		}
 	}
 	dst, err := d.makeCopy(src)
-	if (err == nil) || d.busy || !isNoRoom(err) {
+	if (err == nil) || !isNoRoom(err) {
 		src.Close()
 		return dst, err
 	}
-	if d.lock(src) != nil { // somebody has begun to write it
+	if d.busy || (d.lock(src) != nil) { // or somebody has begun to write it
 		src.Close()
-		return nil, err
+		return nil, &busyError{"it is being written, and there is no room for a copy to read", err}
 	}
 	return nil, nil
 }

@@ -69,11 +69,16 @@ type Digests struct {
 	buf [digestEntry]byte // of one entry
 }
 
-// Digests opens the digests. A site that is open for reading has them for writing too, where the file can be
-// written: what a reader had to make is worth keeping. The caller closes them, before the site.
+// Digests opens the digests. A site that is open for reading has them for writing too, unless it was being
+// written when it was opened, or the file cannot be written: what a reader had to make is worth keeping. The
+// caller closes them, before the site.
 func (s *Site) Digests() (*Digests, error) {
 	d := &Digests{site: s.home}
-	f, err := s.root.OpenFile(digestsName, os.O_RDWR|os.O_CREATE, 0o644)
+	var f *os.File
+	err := fs.ErrPermission
+	if !s.Busy() {
+		f, err = s.root.OpenFile(digestsName, os.O_RDWR|os.O_CREATE, 0o644)
+	}
 	// somebody else made it, who looked for replicas
 	if errors.Is(err, fs.ErrPermission) && !s.readOnly && s.root.Remove(digestsName) == nil {
 		f, err = s.root.OpenFile(digestsName, os.O_RDWR|os.O_CREATE, 0o644)

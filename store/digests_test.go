@@ -56,7 +56,7 @@ func TestDigests(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	if s, err = st.ReadSite("x"); err != nil { // a reader may write them as well
+	if s, err = st.readSite("x"); err != nil { // a reader may write them as well
 		t.Fatal(err)
 	}
 	defer s.Close()

@@ -187,7 +187,7 @@ func TestReadOnlyState(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	s, err = st.ReadSite("x")
+	s, err = st.readSite("x")
 	if err != nil {
 		t.Fatal(err)
 	}

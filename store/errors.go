@@ -18,6 +18,24 @@ var (
 	ErrBusy        = errors.New("it is written faster than it can be copied for reading: try again")
 )
 
+// busyError is an ErrBusy for another reason than that a site is written too often.
+type busyError struct {
+	why string
+	err error // nil when there is no error behind it
+}
+
+func (e *busyError) Error() string {
+	if e.err == nil {
+		return e.why
+	}
+	return fmt.Sprintf("%s: %v", e.why, e.err)
+}
+
+func (e *busyError) Unwrap() error { return e.err }
+
+// Is makes it an ErrBusy.
+func (e *busyError) Is(target error) bool { return target == ErrBusy }
+
 // ErrTooLong says that a URL is longer than MaxURL.
 var ErrTooLong = errors.New("URL is too long to be stored")
 

@@ -26,7 +26,8 @@ type BlobsFreed struct {
 // CollectBlobs deletes the blobs that no record, history or unfinished run of any site refers to. All sites
 // are held meanwhile: one that a process has open is ErrLocked, and one that cannot be read ends the call
 // too, because nobody knows what it refers to; then nothing is deleted. With dry it only says what it would
-// do. The caller must have no site open. Bodies of Options.Bodies are left alone: sites of other machines may
+// do, by views of the sites: blobs that a run has stored and not committed yet count as unused then. The
+// caller must have no site open. Bodies of Options.Bodies are left alone: sites of other machines may
 // refer to them.
 func (s *State) CollectBlobs(ctx context.Context, dry bool) (f BlobsFreed, err error) {
 	defer func() {
@@ -49,7 +50,7 @@ func (s *State) CollectBlobs(ctx context.Context, dry bool) (f BlobsFreed, err e
 	}()
 	mode := writing
 	if dry {
-		mode = reading
+		mode = viewing
 	}
 	for _, name := range names {
 		if _, err := s.root.Lstat("sites/" + name + "/" + siteDB); errors.Is(err, fs.ErrNotExist) {

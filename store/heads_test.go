@@ -466,7 +466,7 @@ func openHeadsVolatile(t testing.TB, dir string) (*State, *Site) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := st.ReadSite("x")
+	s, err := st.readSite("x")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,9 @@ import (
 	"mirrord/site"
 )
 
+// readSite opens a site for reading in place, as Unreadable does.
+func (s *State) readSite(name string) (*Site, error) { return s.openSite(name, reading) }
+
 // openTest opens a state and a site in a folder. A site that the test leaves open is verified and closed at
 // its end. A test that damages the site on purpose names the kinds of problems that Verify must find then.
 func openTest(t testing.TB, dir string, opt Options, damage ...ProblemKind) (*State, *Site) {

@@ -170,7 +170,7 @@ func TestOlderFormat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s, err = st.ReadSite("x"); err != nil { // reading changes nothing
+	if s, err = st.readSite("x"); err != nil { // reading changes nothing
 		t.Fatal(err)
 	}
 	if err := s.Records.Observations(func(*Observation) error {

@@ -22,16 +22,12 @@ const mmapBytes = 1 << (26 + 6*(^uint(0)>>63))
 // ErrLocked.
 func (s *State) OpenSite(name string) (*Site, error) { return s.openSite(name, writing) }
 
-// ReadSite opens a site for reading. It fails with ErrNoSite when there is none and with ErrLocked while a
-// run writes it.
-func (s *State) ReadSite(name string) (*Site, error) { return s.openSite(name, reading) }
-
 // openMode is what a site is opened for.
 type openMode int
 
 const (
-	reading openMode = iota
-	viewing          // reading a copy of the database
+	reading openMode = iota // in place, under the shared lock
+	viewing                 // reading a copy of the database
 	writing
 	rebuilding // writing, and a database that is missing beside a published tree is made
 )
@@ -169,8 +165,8 @@ func (s *State) openFolder(name string, mode openMode) (f siteFolder, err error)
 // versions.
 var errNoDatabase = errors.New("it is missing or empty, but a version is published")
 
-// errRebuilding says that another process is making the database again.
-var errRebuilding = errors.New("its database is being rebuilt: try again when that is done")
+// errRebuilding says that another process is rebuilding the database.
+var errRebuilding error = &busyError{why: "its database is being rebuilt: try again when that is done"}
 
 func allBuckets() [][]byte {
 	return [][]byte{bMeta, bResources, bLinks, bJournal, bHistory, bVersions, bScripts, bObserved}
@@ -203,7 +199,7 @@ func (f *siteFolder) checkFormat(tx *bolt.Tx) error {
 			ErrNewerFormat, FormatVersion)
 	}
 	if v := m.Get(kRebuilt); (f.mode != rebuilding) && len(v) == 8 && binary.BigEndian.Uint64(v) == 0 {
-		if db.copied != nil {
+		if db.busy {
 			return errRebuilding
 		}
 		return db.damaged(errors.New("its rebuild did not finish"))
@@ -296,12 +292,13 @@ func (s *State) Documents(name string) (*Documents, error) {
 // ViewSite opens a site for reading as it was after the last commit, also while a run writes it, in this
 // process or another one: it is never ErrLocked. It reads a copy of the database and the tree that was
 // published then, and keeps nobody from writing; only where there is no room for a copy a site that nobody
-// writes is read in place, as by ReadSite.
+// writes is read in place, under a lock that other readers share.
 //
 // Bodies, heads and packs are not copied: they are only added to while a version is kept, but one that a
 // later thinning or collection removes is ErrDamaged to whoever reads an old view; Stale reports that
 // something has changed since, and then a new view has what there is. A site of which nothing was committed
-// yet is ErrNoSite, and one that is committed to faster than it can be copied ErrBusy.
+// yet is ErrNoSite. One that is being written and cannot be copied now is ErrBusy: it is committed to too
+// often, there is no room, or it is being rebuilt.
 func (s *State) ViewSite(name string) (*Site, error) {
 	for end := time.Now().Add(pinFor); ; time.Sleep(pinPause) {
 		st, err := s.openSite(name, viewing)

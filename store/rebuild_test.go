@@ -155,7 +155,7 @@ func TestRebuildInterrupted(t *testing.T) {
 		if err := crash(); err != nil {
 			t.Fatal(err)
 		}
-		for _, open := range []func(string) (*Site, error){st.ReadSite, st.OpenSite, st.ReadSite} {
+		for _, open := range []func(string) (*Site, error){st.readSite, st.OpenSite, st.readSite} {
 			_, err := open("x")
 			if _, damaged := errors.AsType[*DatabaseError](err); !damaged {
 				t.Fatalf("%s: %v", what, err)
@@ -164,7 +164,7 @@ func TestRebuildInterrupted(t *testing.T) {
 		if n, err := st.Rebuild("x"); n != 1 || err != nil {
 			t.Errorf("%s: %d, %v", what, n, err)
 		}
-		s, err := st.ReadSite("x")
+		s, err := st.readSite("x")
 		if err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}

@@ -28,7 +28,7 @@ func TestLocked(t *testing.T) {
 	}
 	defer other.Close()
 	start := time.Now()
-	for _, open := range []func(string) (*Site, error){other.OpenSite, other.ReadSite} {
+	for _, open := range []func(string) (*Site, error){other.OpenSite, other.readSite} {
 		if _, err := open("x"); !errors.Is(err, ErrLocked) {
 			t.Errorf("%v", err)
 		}
@@ -56,12 +56,12 @@ func TestLocked(t *testing.T) {
 	}
 	again.Close()
 	// Readers share.
-	r1, err := other.ReadSite("x")
+	r1, err := other.readSite("x")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r1.Close()
-	r2, err := other.ReadSite("x")
+	r2, err := other.readSite("x")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestNewerFormat(t *testing.T) {
 		}
 	}
 	set(binary.BigEndian.AppendUint32(nil, FormatVersion+1))
-	for _, open := range []func(string) (*Site, error){st.OpenSite, st.ReadSite} {
+	for _, open := range []func(string) (*Site, error){st.OpenSite, st.readSite} {
 		_, err := open("x")
 		var disk *DiskError
 		if !errors.Is(err, ErrNewerFormat) || errors.As(err, &disk) ||
@@ -154,7 +154,7 @@ func TestNoSite(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	if _, err := st.ReadSite("x"); !errors.Is(err, ErrNoSite) {
+	if _, err := st.readSite("x"); !errors.Is(err, ErrNoSite) {
 		t.Errorf("%v", err)
 	}
 	if names, err := st.Sites(); err != nil || len(names) != 0 {
@@ -169,7 +169,7 @@ func TestNoSite(t *testing.T) {
 		if _, err := st.OpenSite(name); err == nil {
 			t.Errorf("%q was opened", name)
 		}
-		if _, err := st.ReadSite(name); err == nil {
+		if _, err := st.readSite(name); err == nil {
 			t.Errorf("%q was opened for reading", name)
 		}
 		if err := st.RemoveSite(name); err == nil {

@@ -84,9 +84,21 @@ func (s *Site) Verify(ctx context.Context, deep bool, report func(Problem)) (st 
 	return v.st, nil
 }
 
-// Unreadable reports whether pages or values of the database are damaged, so that it takes a Rebuild to go
-// on. The error is that ctx ended.
-func (s *Site) Unreadable(ctx context.Context) (bad bool, err error) {
+// Unreadable reports whether pages or values of a site's database are damaged, so that only a Rebuild helps.
+// The error is that ctx ended, ErrNoSite, or ErrLocked while a process writes the site.
+func (s *State) Unreadable(ctx context.Context, name string) (bad bool, err error) {
+	site, err := s.openSite(name, reading)
+	if _, ok := errors.AsType[*DatabaseError](err); ok {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	bad, err = site.unreadable(ctx)
+	return bad, errors.Join(err, site.Close())
+}
+
+func (s *Site) unreadable(ctx context.Context) (bad bool, err error) {
 	v := &verifier{
 		s:        s,
 		ctx:      ctx,

@@ -235,7 +235,7 @@ func TestVerifyBadPages(t *testing.T) {
 					t.Errorf("page %d: %v", page, p)
 				}
 			}()
-			s, err := st.ReadSite("x")
+			s, err := st.readSite("x")
 			if err != nil {
 				return
 			}

@@ -73,7 +73,9 @@ func TestLockedSite(t *testing.T) {
 			"demo: left as it is: open site demo: locked by another process\nother stored bodies are left as they " +
 				"are: a run is under way\n",
 		},
+		{[]string{"gc", "--dry-run"}, exitOK, "nothing to do"},
 		{[]string{"status"}, exitOK, "running"},
+		{[]string{"replicas"}, exitOK, "pages"},
 		{[]string{"export", "demo", "-o", out}, exitOK, "version 1 written"},
 		{[]string{"verify", "demo"}, exitOK, "a run is in progress"},
 		{[]string{"import", out, "--as", "demo"}, exitLocked, "locked by another process"},

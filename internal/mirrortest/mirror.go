@@ -206,7 +206,7 @@ func (m *Mirror) Site(f func(*store.Site)) {
 		m.t.Fatal(err)
 	}
 	defer st.Close()
-	s, err := st.ReadSite("test")
+	s, err := st.ViewSite("test")
 	if err != nil {
 		m.t.Fatal(err)
 	}

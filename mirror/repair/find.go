@@ -36,8 +36,8 @@ const (
 type Mirrors interface {
 	// Sites lists the names of all sites.
 	Sites() ([]string, error)
-	// ReadSite opens a site for reading; store.ErrNoSite says that there is none.
-	ReadSite(name string) (*store.Site, error)
+	// ViewSite opens a site for reading, also while a run writes it; store.ErrNoSite says that there is none.
+	ViewSite(name string) (*store.Site, error)
 }
 
 // Shared is what the sites of a state share. *store.State is one.

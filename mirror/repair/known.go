@@ -115,7 +115,7 @@ func (k *neighbours) read(name string) (*neighbour, error) {
 		}
 		silent, _ = silentHosts(runs)
 	}
-	s, err := k.Sites.ReadSite(name)
+	s, err := k.Sites.ViewSite(name)
 	if errors.Is(err, store.ErrNoSite) {
 		return nil, nil
 	} else if err != nil {

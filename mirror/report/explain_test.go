@@ -36,7 +36,7 @@ func TestExplain(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	s, err := st.ReadSite("test")
+	s, err := st.ViewSite("test")
 	if err != nil {
 		t.Fatal(err)
 	}

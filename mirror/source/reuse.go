@@ -29,8 +29,9 @@ import (
 
 // OtherMirrors reads the mirrors of other jobs. *store.State is one.
 type OtherMirrors interface {
-	// ReadSite opens what is known of the site of a job, for reading; store.ErrNoSite when it has none.
-	ReadSite(job string) (*store.Site, error)
+	// ViewSite opens what is known of the site of a job, also while the job runs; store.ErrNoSite when it has
+	// none.
+	ViewSite(job string) (*store.Site, error)
 	// Documents opens the documents of the site of a job, which may be read while the job runs.
 	Documents(job string) (*store.Documents, error)
 }

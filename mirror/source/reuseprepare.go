@@ -100,18 +100,25 @@ func (x *ReuseSource) unusable(
 	return ""
 }
 
-// list reads the records of the other mirror, which is locked only as long as that takes.
+// list reads the records of the other mirror. A run of it may be under way: what it found and did not publish
+// is not reused.
 func (x *ReuseSource) list() (files map[string]reusedFile, err error) {
 	from := x.o.Provenance
-	runs, err := x.o.Runs(from.Job, 1)
-	if err != nil {
-		return nil, err
-	}
-	s, err := x.o.Mirrors.ReadSite(from.Job)
+	s, err := x.o.Mirrors.ViewSite(from.Job)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
+	runs, err := x.o.Runs(from.Job, 1) // after the view: of the run that the view is of, or of a later one
+	if err != nil {
+		return nil, err
+	}
+	live := 0
+	if vs, err := s.Versions.List(); err != nil {
+		return nil, err
+	} else if len(vs) > 0 {
+		live = vs[len(vs)-1].Number
+	}
 	if len(runs) > 0 && runs[0].Verdict != result.Complete.String() {
 		return nil, fmt.Errorf("its last run was %s", runs[0].Verdict)
 	}
@@ -139,7 +146,7 @@ func (x *ReuseSource) list() (files map[string]reusedFile, err error) {
 	}
 	err = s.Records.ResourcesUnder(under, func(rec *store.Resource) error {
 		rest, ok := strings.CutPrefix(rec.URL.String(), from.From)
-		if !ok || !isReusable(rec) || !chain.owns(rec) {
+		if !ok || (rec.Changed > live) || !isReusable(rec) || !chain.owns(rec) {
 			return nil
 		}
 		files[strings.Clone(rest)] = reusedFile{
