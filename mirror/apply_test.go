@@ -13,11 +13,16 @@ import (
 // What became of a URL in retrieval is written at one place.
 func TestOneWriter(t *testing.T) {
 	writes := regexp.MustCompile(
-		`[tT]able\.Record\(|commits\.Add|(stats|Counts)\.(Bytes|SameText|NearText|Fetched|Unchanged|Redirected|Gone|Disallowed|Failed|Refused)\.Add|[nN]otes\.Decided\(`)
+		`[tT]able\.Record\(|commits\.Add|[cC]ounts\.(Bytes|SameText|NearText|Fetched|Unchanged|Redirected|Gone|Disallowed|Failed|Refused)\.Add|[nN]otes\.Decided\(`)
 	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
+	rooms, err := filepath.Glob("exchange/*.go")
+	if err != nil || len(rooms) == 0 {
+		t.Fatal(len(rooms), err)
+	}
+	files = append(files, rooms...)
 	for _, name := range files {
 		if strings.HasSuffix(name, "_test.go") {
 			continue

@@ -3,11 +3,9 @@
 // Package mirror is one run of one job: retrieve, judge, settle, publish. It is the conductor: it carries
 // values between the rooms below it, which do not know one another, and executes what they decide.
 //
-//	retrieve   retrieve.go, answer.go, document.go: package crawl hands out URLs, source answers, intake reads
-//	           the
-//	           answer, and apply.go writes what was found. It is committed in batches, so that a run can be
-//	           killed
-//	           at any moment and resumed.
+//	retrieve   retrieve.go: package crawl hands out URLs, package exchange finds out what each comes to, and
+//	           apply.go writes what was found. It is committed in batches, so that a run can be killed at any
+//	           moment and resumed.
 //	judge      verdict.go: complete, partial or suspicious, with reasons, by the rules of package judge
 //	settle     closing.go, settle.go: mirror paths are given to what is new; the journal becomes records
 //	publish    publish.go: package publish plans the next version and makes its tree, in which package render

@@ -6,13 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"runtime/debug"
 	"time"
 
 	"mirrord/fetch"
+	"mirrord/job"
 	"mirrord/mirror/crawl"
-	"mirrord/mirror/intake"
+	"mirrord/mirror/exchange"
 	"mirrord/mirror/keep"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/result"
@@ -76,9 +76,8 @@ func (r *run) retrieve(parent context.Context) error {
 	if err := r.makePlan(); err != nil {
 		r.stop(err)
 	}
-	r.read = r.newReading()
-	r.asks = r.newAsking()
-	s.hear = r.read.hearStored
+	r.exchange = r.newExchange()
+	s.hear = r.exchange.HearStored
 	if !r.Rescan && r.Live != nil {
 		if err := s.skipKnown(); err != nil {
 			r.stop(err)
@@ -97,7 +96,7 @@ func (r *run) retrieve(parent context.Context) error {
 		r.advice.Plan.Open()
 	}
 	if r.Resumed {
-		if err := r.read.resumeLinks(); err != nil {
+		if err := r.exchange.ResumeLinks(); err != nil {
 			r.stop(err)
 		}
 	}
@@ -174,23 +173,23 @@ func (r *run) dropRefused(id uint32, u site.URL, s ledger.State) (refused bool, 
 	if ok {
 		return false, nil
 	}
-	rec, err := r.read.record(id, u)
+	rec, err := r.exchange.Record(id, u)
 	if err != nil {
 		return false, err
 	}
 	rec.Outcome, rec.Reason = site.OutOfScope, reason
-	as := ledger.Account{Room: leave(&rec, r.Version)}
+	as := ledger.Account{Room: ledger.Leave(&rec, r.Version)}
 	r.apply(&ledger.Finding{Done: store.Done{Resource: rec}, As: as})
 	return true, nil
 }
 
 // ask does the work of one URL and reports whether the turn of its host was used.
 func (r *run) ask(ctx context.Context, id uint32, release func(fetch.Observation)) (used bool, err error) {
-	rec, err := r.read.record(id, r.Table.URL(id))
+	rec, err := r.exchange.Record(id, r.Table.URL(id))
 	if err != nil {
 		return false, err
 	}
-	f, used, err := r.asks.look(ctx, &rec, release)
+	f, used, err := r.exchange.Look(ctx, &rec, release)
 	switch {
 	case errors.Is(err, fetch.ErrCanceled), err != nil && ctx.Err() != nil:
 		return used, nil
@@ -204,78 +203,38 @@ func (r *run) ask(ctx context.Context, id uint32, release func(fetch.Observation
 // betweenPhases gives the memory of retrieval back, so that a run needs the larger of its phases and not
 // their sum.
 func (r *run) betweenPhases() {
-	r.read, r.asks, r.admission, r.keeper = nil, nil, nil, nil
+	r.exchange, r.admission, r.keeper = nil, nil, nil
 	r.variants.Drop()
 	r.motor.Front.Drop()
 	debug.FreeOSMemory()
 }
 
-// newAsking returns what asks for URLs.
-func (r *run) newAsking() *asking {
-	return &asking{
-		job:        r.Job,
-		rules:      r.Rules,
-		log:        r.Log,
-		now:        r.Now,
-		robots:     r.Options.Robots,
-		chain:      &r.chain,
-		read:       r.read,
-		table:      r.Table,
-		traits:     &r.Traits,
-		provenance: &r.Provenance,
-		stats:      &r.Counts,
-		notes:      &r.Notes,
-		admission:  r.admission,
-		motor:      r.motor,
-		advice:     r.advice,
-	}
-}
-
-// newReading returns what reads answers. The plan is made.
-func (r *run) newReading() *reading {
-	return &reading{
-		job:        r.Job,
-		rules:      r.Rules,
-		layout:     r.Layout,
-		run:        r.Recording(),
-		rescan:     r.Rescan,
-		now:        r.Now,
-		site:       r.Site,
-		bodies:     r.Options.State.Bodies,
-		keeper:     r.keeper,
-		procs:      r.newProcessors(),
-		table:      r.Table,
-		traits:     &r.Traits,
-		provenance: &r.Provenance,
-		stats:      &r.Counts,
-		notes:      &r.Notes,
-		admission:  r.admission,
-		motor:      r.motor,
-		advice:     r.advice,
-		shapes:     &r.shapes,
-	}
-}
-
-// newProcessors returns as many processors as there are CPUs.
-func (r *run) newProcessors() chan *processor {
-	o := intake.Options{
-		Rules:        r.Rules,
-		MaxLinks:     int(r.Job.Limits.MaxLinks),
-		Scripts:      r.Job.Scripts,
-		ObeyRobots:   r.Job.ObeyRobots,
-		ObeyNofollow: r.Job.ObeyNofollow,
-		Tired:        r.admission.Tired,
-	}
-	n := runtime.GOMAXPROCS(0)
-	procs := make(chan *processor, n)
-	for range n {
-		procs <- &processor{
-			read: intake.NewReader(o),
-			w:    r.Site.Frames.NewFrameWriter(),
-			r:    store.NewFrameReader(),
-		}
-	}
-	return procs
+// newExchange returns what finds out what a URL comes to. The plan is made.
+func (r *run) newExchange() *exchange.Exchange {
+	return exchange.New(exchange.Options{
+		Job:        r.Job,
+		Rules:      r.Rules,
+		Layout:     r.Layout,
+		Run:        r.Recording(),
+		Rescan:     r.Rescan,
+		Log:        r.Log,
+		Now:        r.Now,
+		Robots:     r.Options.Robots,
+		Chain:      &r.chain,
+		Records:    r.Site.Records,
+		Frames:     r.Site.Frames,
+		Bodies:     r.Options.State.Bodies,
+		Keeper:     r.keeper,
+		Table:      r.Table,
+		Traits:     &r.Traits,
+		Provenance: &r.Provenance,
+		Counts:     &r.Counts,
+		Notes:      &r.Notes,
+		Admission:  r.admission,
+		Motor:      r.motor,
+		Advice:     r.advice,
+		Shapes:     &r.shapes,
+	})
 }
 
 // newKeeper returns what stores the bodies of the run. A site that lives as long as its one run knows no
@@ -302,12 +261,25 @@ func (r *run) newKeeper() *keep.Keeper {
 }
 
 // conclude carries out what one turn of a URL came to.
-func (r *run) conclude(id uint32, u site.URL, f found) {
-	r.Traits.Spend(id, f.spent|f.turn.Why)
-	if f.turn.Why != 0 {
-		r.motor.Entrance.Again(id, u.Origin(), f.turn.At)
+func (r *run) conclude(id uint32, u site.URL, f exchange.Found) {
+	r.Traits.Spend(id, f.Spent|f.Turn.Why)
+	if f.Turn.Why != 0 {
+		r.motor.Entrance.Again(id, u.Origin(), f.Turn.At)
 	}
-	if f.finding != nil {
-		r.apply(f.finding)
+	if f.Finding != nil {
+		r.apply(f.Finding)
 	}
+}
+
+// diskRoom says why nothing more may be stored: less than the job's limit is left on the disk of dir.
+func diskRoom(dir string, least job.Size) error {
+	if least <= 0 {
+		return nil
+	}
+	free, err := store.FreeBytes(dir)
+	if err != nil || free >= int64(least) {
+		return nil
+	}
+	return result.LimitError{What: "less than limits.min_free = " + least.String() +
+		" is left on the disk of the state directory; free some space and run again to go on"}
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"mirrord/mirror/crawl"
+	"mirrord/mirror/exchange"
 	"mirrord/mirror/judge"
 	"mirrord/mirror/keep"
 	"mirrord/mirror/ledger"
@@ -28,8 +29,7 @@ type run struct {
 
 	variants  *ledger.Variants
 	admission *crawl.Admission
-	read      *reading // answers
-	asks      *asking  // for URLs
+	exchange  *exchange.Exchange
 
 	commits *ledger.Committer
 	advice  *spare.Advice

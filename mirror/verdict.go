@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"mirrord/mirror/judge"
+	"mirrord/mirror/ledger"
 	"mirrord/mirror/render"
 	"mirrord/replica/hosts"
 	"mirrord/site"
@@ -117,7 +118,7 @@ func (r *closing) carryOut(rulings []judge.Ruling) error {
 			rec.ETag, rec.LastModified = "", ""
 		}
 		if leaves[rec.ID] {
-			r.Counts.Hold(leave(rec, r.Version))
+			r.Counts.Hold(ledger.Leave(rec, r.Version))
 			rec.Reason = "nothing in the mirror links to it any more"
 			t.Leave(rec.ID)
 		}

@@ -23,7 +23,7 @@ func rows() map[string]Row {
 
 		// The rooms of mirror: none imports another one of its row. Only mirror imports them, and app those that
 		// openRooms lists. Row 8 is for what they are put together to.
-		"mirror/session": 8,
+		"mirror/exchange": 8, "mirror/session": 8,
 
 		// Row 7 is for the rooms that one run goes through, and for reports.
 		"mirror/crawl":   7,

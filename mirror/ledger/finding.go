@@ -152,6 +152,18 @@ func (s *Counts) Count(a Tally) {
 	}
 }
 
+// Leave takes a resource, or a redirect, out of the mirror, and returns how the room that the mirror takes
+// changes. version is the one that the run works for. The body stays in the packs and in the history.
+func Leave(rec *store.Resource, version int) (room Room) {
+	if rec.InSet {
+		room = RoomOf(rec).Neg()
+	}
+	if rec.InSet || rec.Target != 0 {
+		rec.InSet, rec.Target, rec.Moved = false, 0, version
+	}
+	return room
+}
+
 // IsSitemap reports whether a record is that of a sitemap that robots.txt or an index named. Its body is a
 // blob; a sitemap that a page links to is a document like any other, in a pack.
 func IsSitemap(rec *store.Resource) bool {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package mirror
+package exchange
 
 import (
+	"runtime"
 	"time"
 
 	"mirrord/job"
@@ -28,21 +29,47 @@ type reading struct {
 	rescan bool // the rules changed: what is stored is read again
 	now    func() time.Time
 
-	site   *store.Site
-	bodies store.Bodies
-	keeper *keep.Keeper
-	procs  chan *processor
-	large  inMemory
+	records *store.Records
+	frames  *store.Frames
+	bodies  store.Bodies
+	keeper  *keep.Keeper
+	procs   chan *processor
+	large   inMemory
 
 	table      *ledger.Table
 	traits     *ledger.Traits
 	provenance *ledger.Provenance
-	stats      *ledger.Counts
+	counts     *ledger.Counts
 	notes      *ledger.Notes
 	admission  *crawl.Admission
 	motor      *crawl.Motor
 	advice     *spare.Advice
 	shapes     *judge.Shapes
+}
+
+func newReading(o *Options) *reading {
+	return &reading{
+		job:        o.Job,
+		rules:      o.Rules,
+		layout:     o.Layout,
+		run:        o.Run,
+		rescan:     o.Rescan,
+		now:        o.Now,
+		records:    o.Records,
+		frames:     o.Frames,
+		bodies:     o.Bodies,
+		keeper:     o.Keeper,
+		procs:      newProcessors(o),
+		table:      o.Table,
+		traits:     o.Traits,
+		provenance: o.Provenance,
+		counts:     o.Counts,
+		notes:      o.Notes,
+		admission:  o.Admission,
+		motor:      o.Motor,
+		advice:     o.Advice,
+		shapes:     o.Shapes,
+	}
 }
 
 // processor is what one worker needs to read and encode a document. There are as many as CPUs, because each
@@ -52,6 +79,28 @@ type processor struct {
 	w     *store.FrameWriter
 	r     *store.FrameReader
 	links []byte
+}
+
+// newProcessors returns as many processors as there are CPUs.
+func newProcessors(o *Options) chan *processor {
+	how := intake.Options{
+		Rules:        o.Rules,
+		MaxLinks:     int(o.Job.Limits.MaxLinks),
+		Scripts:      o.Job.Scripts,
+		ObeyRobots:   o.Job.ObeyRobots,
+		ObeyNofollow: o.Job.ObeyNofollow,
+		Tired:        o.Admission.Tired,
+	}
+	n := runtime.GOMAXPROCS(0)
+	procs := make(chan *processor, n)
+	for range n {
+		procs <- &processor{
+			read: intake.NewReader(how),
+			w:    o.Frames.NewFrameWriter(),
+			r:    store.NewFrameReader(),
+		}
+	}
+	return procs
 }
 
 // forget gives up the memory of the last document.
@@ -64,7 +113,7 @@ func (p *processor) forget() {
 func (r *reading) record(id uint32, u site.URL) (store.Resource, error) {
 	s := r.table.State(id)
 	if s.Known() {
-		rec, ok, err := r.site.Records.Get(u)
+		rec, ok, err := r.records.Get(u)
 		if err != nil {
 			return rec, err
 		}

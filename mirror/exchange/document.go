@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package mirror
+package exchange
 
 import (
 	"iter"
+	"slices"
 
 	"mirrord/mirror/crawl"
 	"mirrord/mirror/intake"
@@ -129,8 +130,30 @@ func (r *reading) linkedDocument(
 // forbidden makes an outcome of a resource that the site does not want to be kept.
 func (r *reading) forbidden(rec *store.Resource, reason string, as ledger.Account) *ledger.Finding {
 	rec.Outcome, rec.Reason = site.Disallowed, reason
-	as.Room = as.Room.Add(leave(rec, r.run.Version))
+	as.Room = as.Room.Add(ledger.Leave(rec, r.run.Version))
 	rec.Body = store.NoBody
 	as.Tally |= ledger.AsDisallowed
 	return &ledger.Finding{Done: store.Done{Resource: *rec, Linked: true}, As: as}
+}
+
+// sitemap admits what a sitemap or an index of sitemaps names, and returns the numbers of that.
+func (r *reading) sitemap(
+	now *store.Resource, x *intake.Extract, as *ledger.Account,
+) (targets []uint32, err error) {
+	if x.Sitemap.Index {
+		for u := range intake.Locations(now.URL, *x.Sitemap) {
+			if id := r.admission.Sitemap(u); id >= 0 {
+				targets = append(targets, uint32(id))
+			}
+		}
+		slices.Sort(targets)
+		return slices.Compact(targets), nil
+	}
+	add := r.admit(now.ID, 0, x, as)
+	// Before anybody asks for what it names.
+	if err := r.advice.Evidence.HearSitemap(*x.Sitemap, now.URL); err != nil {
+		return nil, err
+	}
+	r.motor.Entrance.Add(add...)
+	return x.Targets(r.rules), nil
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package mirror
+package exchange
 
 import (
 	"io"
@@ -9,6 +9,7 @@ import (
 	"mirrord/mirror/intake"
 	"mirrord/mirror/ledger"
 	"mirrord/relocate"
+	"mirrord/site"
 	"mirrord/store"
 )
 
@@ -18,7 +19,7 @@ func (r *reading) hearStored(rec *store.Resource) error {
 	case rec.Listing:
 		p := <-r.procs
 		defer func() { r.procs <- p }()
-		fr, err := r.site.Frames.ReadFrame(p.r, rec.At)
+		fr, err := r.frames.ReadFrame(p.r, rec.At)
 		if err != nil {
 			return nil // verify reports it; without evidence everything is requested
 		}
@@ -58,4 +59,13 @@ func (r *reading) storedSitemap(rec *store.Resource) (list relocate.SitemapList,
 		}
 	}
 	return list, nil
+}
+
+// readSitemap reads a stored sitemap again.
+func (r *reading) readSitemap(u site.URL, body []byte) relocate.SitemapList {
+	list, notes := intake.ReadSitemap(body)
+	for _, what := range notes {
+		r.notes.Add(what, u)
+	}
+	return list
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package mirror
+package exchange
 
 import (
 	"cmp"
@@ -124,7 +124,7 @@ func (r *reading) onlyVolatile(now, old *store.Resource, body []byte) (only, kep
 	}
 	p := <-r.procs
 	defer func() { r.procs <- p }()
-	fr, err := r.site.Frames.ReadFrame(p.r, old.At)
+	fr, err := r.frames.ReadFrame(p.r, old.At)
 	if err != nil {
 		return false, false
 	}

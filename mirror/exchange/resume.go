@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package mirror
+package exchange
 
 import (
 	"mirrord/mirror/ledger"
@@ -28,7 +28,7 @@ func (r *reading) resumeLinks() error {
 			r.admission.Stored(store.AppendTargets(nil, []uint32{rec.Target - 1}))
 		}
 	}
-	err := r.site.Records.Resources(func(rec *store.Resource) error {
+	err := r.records.Resources(func(rec *store.Resource) error {
 		look(rec)
 		return nil
 	})
@@ -36,7 +36,7 @@ func (r *reading) resumeLinks() error {
 		return err
 	}
 	added := func(uint32, store.NewURL) error { return nil }
-	err = r.site.Records.Replay(added, func(rec *store.Resource, targets []byte, linked bool) error {
+	err = r.records.Replay(added, func(rec *store.Resource, targets []byte, linked bool) error {
 		delete(skip, rec.ID)
 		look(rec)
 		if linked {
@@ -55,7 +55,7 @@ func (r *reading) resumeLinks() error {
 			return err
 		}
 	}
-	return r.site.Records.Links(func(id uint32, targets []byte) error {
+	return r.records.Links(func(id uint32, targets []byte) error {
 		if !skip[id] {
 			r.admission.Stored(targets)
 		}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package mirror
+package exchange
 
 import (
 	"errors"
@@ -20,7 +20,7 @@ import (
 func (r *reading) rescanStored(rec *store.Resource, as ledger.Account) (*ledger.Finding, error) {
 	p := <-r.procs
 	defer func() { r.procs <- p }()
-	fr, err := r.site.Frames.ReadFrame(p.r, rec.At)
+	fr, err := r.frames.ReadFrame(p.r, rec.At)
 	if errors.Is(err, store.ErrDamaged) { // the next run fetches it again
 		rec.ETag, rec.LastModified, rec.Digest = "", "", [32]byte{} // so that the same body is stored again
 		rec.Outcome, rec.Reason = site.Failed, err.Error()
@@ -54,7 +54,7 @@ func (r *reading) declaredRefresh(links *render.StoredLinks) string {
 // unlinked returns what a stored document leads to that its links do not name: what the header of its answer
 // did.
 func (r *reading) unlinked(id uint32, links *render.StoredLinks) (out []admit.Candidate, err error) {
-	targets, err := r.site.Records.TargetsOf(id)
+	targets, err := r.records.TargetsOf(id)
 	if err != nil {
 		return nil, err
 	}

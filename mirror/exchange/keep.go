@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package mirror
+package exchange
 
 import (
 	"fmt"
 
-	"mirrord/job"
 	"mirrord/mirror/intake"
 	"mirrord/mirror/ledger"
-	"mirrord/mirror/result"
 	"mirrord/mirror/spare"
 	"mirrord/site"
 	"mirrord/store"
@@ -25,12 +23,12 @@ func (r *reading) reserve(now, old *store.Resource, as *ledger.Account) (full *l
 	if now.InSet {
 		room = room.Add(ledger.RoomOf(now))
 	}
-	r.stats.Hold(room)
+	r.counts.Hold(room)
 	if now.InSet {
 		reason := r.capped(1)
 		isNew := !old.InSet && now.Referrer != 0
 		if isNew && reason != "" {
-			r.stats.Hold(room.Neg())
+			r.counts.Hold(room.Neg())
 			old.Outcome, old.Reason = site.Trapped, reason
 			as.Tally |= ledger.AsTrapped
 			return &ledger.Finding{Done: store.Done{Resource: *old}, As: *as}
@@ -62,28 +60,15 @@ func (r *reading) keep(now, old *store.Resource, targets []uint32, as ledger.Acc
 // the question is about.
 func (r *reading) capped(own int64) string {
 	l := &r.job.Limits
-	if n := r.stats.Files.Load() - own; l.MaxFiles > 0 && n >= l.MaxFiles {
+	if n := r.counts.Files.Load() - own; l.MaxFiles > 0 && n >= l.MaxFiles {
 		r.notes.Cap(fmt.Sprintf("limits.max_files = %d is reached", l.MaxFiles))
 		return "limits.max_files"
 	}
-	if n := r.stats.Held.Load(); l.MaxSize > 0 && n >= int64(l.MaxSize) {
+	if n := r.counts.Held.Load(); l.MaxSize > 0 && n >= int64(l.MaxSize) {
 		r.notes.Cap(fmt.Sprintf("limits.max_size = %v is reached", l.MaxSize))
 		return "limits.max_size"
 	}
 	return ""
-}
-
-// diskRoom says why nothing more may be stored: less than the job's limit is left on the disk of dir.
-func diskRoom(dir string, least job.Size) error {
-	if least <= 0 {
-		return nil
-	}
-	free, err := store.FreeBytes(dir)
-	if err != nil || free >= int64(least) {
-		return nil
-	}
-	return result.LimitError{What: "less than limits.min_free = " + least.String() +
-		" is left on the disk of the state directory; free some space and run again to go on"}
 }
 
 // unchanged makes an outcome of a body of an earlier run that is still right. Its links come from the store.
@@ -103,7 +88,7 @@ func (r *reading) unchanged(rec *store.Resource, as ledger.Account) (*ledger.Fin
 	case r.rescan && intake.IsScript(rec):
 		return r.rescanScript(rec, as), nil
 	}
-	targets, err := r.site.Records.TargetsOf(rec.ID)
+	targets, err := r.records.TargetsOf(rec.ID)
 	if err == nil && r.advice.Evidence.First() && !r.provenance.Hearsay(rec.ID) {
 		err = r.hearStored(rec)
 	}
@@ -112,19 +97,6 @@ func (r *reading) unchanged(rec *store.Resource, as ledger.Account) (*ledger.Fin
 	}
 	r.admission.Stored(targets)
 	return &ledger.Finding{Done: store.Done{Resource: *rec}, As: as}, nil
-}
-
-// leave takes a resource, or a redirect, out of the mirror, and returns how the room that the mirror takes
-// changes. version is
-// the one that the run works for. The body stays in the packs and in the history.
-func leave(rec *store.Resource, version int) (room ledger.Room) {
-	if rec.InSet {
-		room = ledger.RoomOf(rec).Neg()
-	}
-	if rec.InSet || rec.Target != 0 {
-		rec.InSet, rec.Target, rec.Moved = false, 0, version
-	}
-	return room
 }
 
 // notGiven makes an outcome of a URL that no source gave. What the mirror has of it stays, and the URL is not
@@ -138,4 +110,23 @@ func (r *reading) notGiven(rec *store.Resource, reason string, as ledger.Account
 	}
 	as.Failed = reason
 	return &ledger.Finding{Done: store.Done{Resource: *rec}, As: as}
+}
+
+// observe notes in the record of a body whether it is another one than before, and judges the validators of
+// the old one. only says that the body differs in nothing but what may change by itself; now knows what that
+// is then.
+func observe(now, old *store.Resource, only bool, as *ledger.Account) {
+	if !old.InSet || old.Body == store.NoBody || old.Digest == [32]byte{} {
+		return
+	}
+	changed := old.Digest != now.Digest
+	now.Observe(changed)
+	if !changed || only {
+		return
+	}
+	now.Volatile = old.Volatile.Broken()
+	if as.Stale = spare.StaleValidators(now, old); as.Stale {
+		const what = "validators that stayed the same when the content changed are not sent any more"
+		as.Notes = append(as.Notes, what)
+	}
 }

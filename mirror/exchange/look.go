@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package exchange
+
+import (
+	"context"
+
+	"mirrord/fetch"
+	"mirrord/mirror/admit"
+	"mirrord/mirror/crawl"
+	"mirrord/mirror/ledger"
+	"mirrord/mirror/source"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// Look finds out what one URL comes to, without a request where none is needed. used reports whether the turn
+// of its host was used.
+func (x *Exchange) Look(
+	ctx context.Context, rec *store.Resource, release func(fetch.Observation),
+) (f Found, used bool, err error) {
+	u := rec.URL
+	down, entry, isDown := x.motor.Troubles.Down(u)
+	if f.Finding, err = x.fromReuse(ctx, rec, isDown); f.Finding != nil || err != nil {
+		return f, false, err
+	}
+	switch {
+	case isDown && entry && (rec.Outcome != site.Failed || !x.motor.Troubles.IsLeft(u)):
+		f.Finding, err = x.postponedOrFallback(ctx, rec, down)
+		return f, f.Finding != nil || err != nil, err
+	case isDown:
+		// Also what failed before, of a host that asks to wait: it must not keep what could be had from being
+		// published.
+		f.Finding, err = x.failed(rec, down, false)
+		return f, false, err
+	}
+	if reason := x.refusal(rec); reason != "" {
+		rec.Outcome, rec.Reason = site.Trapped, reason
+		as := ledger.Account{Tally: ledger.AsTrapped}
+		f.Finding = &ledger.Finding{Done: store.Done{Resource: *rec}, As: as}
+		return f, false, nil
+	}
+	rules, known := x.motor.Origins.Rules(u)
+	if !known {
+		x.learnOrigin(ctx, u, release)
+		if ctx.Err() == nil {
+			x.motor.Front.Add(u.Origin(), rec.ID, crawl.PrioSeed) // robots.txt took this turn
+		}
+		return f, true, nil
+	}
+	if why := rules.Silent(); why != "" { // another worker has just found out
+		if x.motor.Troubles.IsEntry(u) {
+			f.Finding, err = x.postponedOrFallback(ctx, rec, why)
+			return f, f.Finding != nil || err != nil, err
+		}
+		f.Finding, err = x.failed(rec, why, false)
+		return f, false, err
+	}
+	if ok, reason := rules.Permits(u); !ok {
+		rec.Outcome, rec.Reason, rec.Status = site.Disallowed, reason, 0
+		as := ledger.Account{Tally: ledger.AsDisallowed, Room: ledger.Leave(rec, x.read.run.Version)}
+		f.Finding = &ledger.Finding{Done: store.Done{Resource: *rec}, As: as}
+		return f, false, nil
+	}
+	f, err = x.request(ctx, rec, release)
+	return f, true, err
+}
+
+// refusal says why a URL that is not in the mirror is not requested in this run, "" when it is. What the
+// mirror has it keeps, and keeps fresh.
+func (x *Exchange) refusal(rec *store.Resource) string {
+	if reason := x.read.capped(0); reason != "" && !rec.InSet {
+		return reason
+	}
+	if !rec.InSet && x.read.isGuess(rec.ID) && !admit.IsFavicon(rec.URL) && x.admission.Tired() {
+		return crawl.TiredReason
+	}
+	return ""
+}
+
+// request asks the origin for a URL and reads the answer.
+func (x *Exchange) request(
+	ctx context.Context, rec *store.Resource, release func(fetch.Observation),
+) (Found, error) {
+	u := rec.URL
+	req := fetch.Request{
+		URL:     u,
+		Gap:     x.motor.Gate.Gap(u.Hostname()),
+		MaxBody: int64(x.job.Limits.MaxBody),
+		NoMend:  true,
+		Fresh:   x.traits.Spent(rec.ID, ledger.AfterFailure),
+	}
+	if rec.Referrer > 0 {
+		req.Referer = x.table.URL(rec.Referrer - 1)
+	}
+	newRules := x.read.rescan && ledger.IsSitemap(rec) // a sitemap is read again only as it comes
+	if rec.InSet && rec.Body != store.NoBody && !newRules {
+		req.ETag, req.LastModified = x.advice.Validators.For(rec)
+	}
+	x.counts.Requests.Add(1)
+	a, err := x.chain.Get(ctx, &source.Ask{Record: rec, Of: source.FromOrigin, Request: req})
+	defer a.Release()
+	if res := a.Result; res != nil {
+		release(x.motor.Troubles.Observe(u, rec.ID, res, a.Err))
+		x.counts.Wire.Add(res.Wire)
+	}
+	if err != nil {
+		return Found{}, err
+	}
+	rec.Status, rec.Checked, rec.Reason, rec.Answer = a.Status, a.Checked, "", a.Result.Whole
+	return x.answer(ctx, rec, &a)
+}
+
+// learnOrigin requests the robots.txt of an origin.
+func (x *Exchange) learnOrigin(ctx context.Context, u site.URL, release func(fetch.Observation)) {
+	start := x.now()
+	l, err := x.motor.LearnRobots(ctx, u, x.robots)
+	if err != nil {
+		return
+	}
+	if l.Silent != "" {
+		x.notes.Fail(u, l.Silent)
+	}
+	release(fetch.Observation{Duration: x.now().Sub(start), Status: 200})
+	x.admission.Sitemaps(u, l.Sitemaps)
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package exchange
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"mirrord/fetch"
+	"mirrord/mirror/admit"
+	"mirrord/mirror/crawl"
+	"mirrord/mirror/ledger"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// redirect reads an answer that leads to another URL of the site, which is a URL of its own.
+func (x *Exchange) redirect(rec *store.Resource, res *fetch.Result, to site.URL) (Found, error) {
+	hops := x.traits.Hops(rec.ID) + 1
+	away := errors.Is(res.LocationErr, site.ErrNotWeb) // it leads somewhere, if not to what can be mirrored
+	switch {
+	case res.LocationErr != nil && !away:
+		return outcome(x.brokenRedirect(rec, fmt.Sprintf("status %d: %v", res.Status, res.LocationErr)))
+	case to.IsZero() && !away:
+		return outcome(x.brokenRedirect(rec, fmt.Sprintf("status %d without a Location", res.Status)))
+	case hops > int(x.job.Limits.MaxRedirects):
+		why := fmt.Sprintf("more than %d redirects in a row", x.job.Limits.MaxRedirects)
+		return outcome(x.brokenRedirect(rec, why))
+	}
+	if res.SetsCookie {
+		x.traits.NoteCookie(rec.ID)
+	}
+	if to == rec.URL {
+		if res.SetsCookie && !x.traits.Spent(rec.ID, ledger.WithCookie) {
+			return Found{Turn: ledger.Turn{Why: ledger.WithCookie}}, nil
+		}
+		return outcome(x.brokenRedirect(rec, fmt.Sprintf("status %d to itself", res.Status)))
+	}
+	rec.Outcome, rec.Failures, rec.Gone, rec.Answer = site.Redirected, 0, 0, res.Whole
+	old := rec.Target
+	rec.Target = 0
+	f := &ledger.Finding{
+		Done: store.Done{Resource: *rec, Linked: true},
+		As:   ledger.Account{Tally: ledger.AsRedirected},
+	}
+	d := &f.Done
+	if away {
+		d.Reason = fmt.Sprintf("status %d: %v", res.Status, res.LocationErr)
+	} else if id, ok := x.redirectTarget(rec, to, hops, &f.As); ok {
+		d.Reason = "to " + to.String()
+		d.Target = id + 1
+		d.Targets = []uint32{id}
+	} else {
+		d.Reason = "to " + to.String() + ", which is not mirrored"
+	}
+	if rec.InSet {
+		f.As.Room = ledger.RoomOf(rec).Neg()
+	}
+	if d.InSet || d.Target != old {
+		d.InSet, d.Moved = false, x.read.run.Version
+	}
+	return outcome(f, nil)
+}
+
+// redirectTarget admits what a URL redirects to, after so many hops.
+func (x *Exchange) redirectTarget(
+	rec *store.Resource, to site.URL, hops int, as *ledger.Account,
+) (id uint32, ok bool) {
+	purpose := admit.Page
+	if rec.Requis {
+		purpose = admit.Requisite
+	}
+	ids := []int64{-1}
+	from := crawl.Document{ID: rec.ID, Depth: rec.Depth - 1}
+	add, disallowed := x.admission.Admit(ids, from, []admit.Candidate{{
+		URL:     []byte(to.String()),
+		Purpose: purpose,
+		Follow:  true,
+	}})
+	as.Disallowed = append(as.Disallowed, disallowed...)
+	if ids[0] < 0 {
+		return 0, false
+	}
+	id = uint32(ids[0])
+	lead := x.traits.Redirect(rec.ID, id, hops, slices.Contains(x.rules.Seeds, rec.URL))
+	if lead && x.rules.Scope.Covers(to) {
+		x.motor.Troubles.AddEntry(to)
+	}
+	x.motor.Entrance.Add(add...)
+	return id, true
+}
+
+// brokenRedirect makes a failure like any other of a redirect that leads nowhere; what the mirror has stays.
+func (x *Exchange) brokenRedirect(rec *store.Resource, reason string) (*ledger.Finding, error) {
+	return x.failed(rec, reason, false)
+}
+
+// Unredirect puts back what was known of a URL before this run took it for a redirect, as a failure; or gives
+// it another turn. again says that there may be something to request now: the URL itself, or what its copy
+// links to under new rules.
+func (x *Exchange) Unredirect(id uint32, reason string, cookie bool) (f Found, again bool, err error) {
+	rec, err := x.read.record(id, x.table.URL(id)) // as before this run: what it found is not folded yet
+	if err != nil {
+		return f, false, err
+	}
+	known, err := x.read.records.TargetsOf(id)
+	if err != nil {
+		return f, false, err
+	}
+	var targets []uint32
+	store.Targets(known, func(to uint32) bool {
+		targets = append(targets, to)
+		return true
+	})
+	as := ledger.Account{}
+	rec.Checked, rec.Run, rec.Status = x.now().Unix(), x.read.run.Number, 0 // no single answer failed
+	x.table.Unsee(id, ledger.Left)
+	if again = cookie && !x.traits.Spent(id, ledger.WithCookie); again {
+		rec.Outcome, rec.Reason = site.Failed, reason
+		f.Turn = ledger.Turn{Why: ledger.WithCookie}
+	} else {
+		as = x.countFailure(&rec, reason, false)
+	}
+	as.Tally |= ledger.AsNotRedirect
+	if rec.InSet {
+		as.Room = ledger.RoomOf(&rec)
+	}
+	if !again && x.read.rescan && rec.InSet && rec.Body == store.PackBody {
+		f.Finding, err = x.read.rescanStored(&rec, as)
+		return f, true, err
+	}
+	f.Finding = &ledger.Finding{Done: store.Done{Resource: rec, Targets: targets, Linked: true}, As: as}
+	return f, again, nil
+}
