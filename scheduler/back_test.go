@@ -105,9 +105,9 @@ func TestLockedWhenItGoesOn(t *testing.T) {
 	}
 	inBubble(t, Options{Runner: run}, []File{makeJob(t, "byhand", "", "UTC", "")}, func(t *testing.T, r *rig) {
 		r.mu.Lock()
-		r.jobs["byhand"].rec.Resume = true // as after a restart
+		r.state.jobs["byhand"].rec.Resume = true // as after a restart
 		r.mu.Unlock()
-		r.kick()
+		r.state.kick()
 		sleepUntil(1, 13, 0)
 		r.want("byhand", "01 12:00 resume", "01 12:02 resume")
 	})

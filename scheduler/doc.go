@@ -8,9 +8,10 @@
 //	config.go     what is in force, and what a reload changes: pure
 //	record.go     what outlives the process about a job
 //	plan.go       when each job starts, and what holds it back
-//	scheduler.go  the loop: what is in force, what is due, what may start
+//	state.go      what is in force, what is due, what may start; knows no lock
 //	run.go        one run from its start to its end
-//	request.go    what people ask for: run now, cancel, pause, resume
+//	request.go    what people request: run now, cancel, pause, resume
+//	scheduler.go  the loop, and the lock of the state
 //
 // What must hold, over reloads, restarts, kill -9 and clock changes: every due run is started once. One that
 // was missed, because the daemon was not running, the machine slept, the job was paused, its window was

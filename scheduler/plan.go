@@ -19,7 +19,7 @@ const (
 	whyByHand   = "by hand"
 )
 
-// entry is what the scheduler knows of one job. Scheduler.mu guards it.
+// entry is what the scheduler knows of one job.
 type entry struct {
 	name  string
 	cfg   *Entry // nil: the file is gone and its last run is ending

@@ -56,7 +56,7 @@ func (e *entry) refuse(err error) {
 	}
 }
 
-func (s *Scheduler) find(name string) (*entry, error) {
+func (s *state) find(name string) (*entry, error) {
 	e := s.jobs[name]
 	if e == nil || e.cfg == nil {
 		return nil, fmt.Errorf("job %s: %w", name, ErrNoJob)
@@ -64,11 +64,7 @@ func (s *Scheduler) find(name string) (*entry, error) {
 	return e, nil
 }
 
-// RunNow asks for a run of a job as soon as there is a turn for it. When one is under way, or was asked for
-// already, the ticket is for that; attached is then true.
-func (s *Scheduler) RunNow(name string, o RunNowOptions) (t *Ticket, attached bool, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *state) runNow(name string, o RunNowOptions) (t *Ticket, attached bool, err error) {
 	e, err := s.find(name)
 	switch {
 	case err != nil:
@@ -104,10 +100,7 @@ func (s *Scheduler) RunNow(name string, o RunNowOptions) (t *Ticket, attached bo
 	return t, false, nil
 }
 
-// Cancel ends the run of a job as partial, or takes back one that waits. The job's schedule goes on.
-func (s *Scheduler) Cancel(name string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *state) cancel(name string) error {
 	e, err := s.find(name)
 	if err != nil {
 		return err
@@ -134,11 +127,7 @@ func (s *Scheduler) Cancel(name string) error {
 	return nil
 }
 
-// Pause ends the run of a job and lets it start none until Resume; that outlives the process. A run by hand
-// is still possible.
-func (s *Scheduler) Pause(name string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *state) pause(name string) error {
 	e, err := s.find(name)
 	if err != nil {
 		return err
@@ -155,10 +144,7 @@ func (s *Scheduler) Pause(name string) error {
 	return nil
 }
 
-// Resume takes Pause back: an interrupted run goes on, and one that was missed is made up.
-func (s *Scheduler) Resume(name string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *state) resume(name string) error {
 	e, err := s.find(name)
 	if err != nil {
 		return err
@@ -172,10 +158,7 @@ func (s *Scheduler) Resume(name string) error {
 	return nil
 }
 
-// Job returns what is known of one job.
-func (s *Scheduler) Job(name string) (status.Job, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *state) job(name string) (status.Job, error) {
 	e, err := s.find(name)
 	if err != nil {
 		return status.Job{}, err
@@ -186,16 +169,13 @@ func (s *Scheduler) Job(name string) (status.Job, error) {
 }
 
 // fresh brings the plan of a job up to date for a look at it.
-func (s *Scheduler) fresh(e *entry, now time.Time) {
+func (s *state) fresh(e *entry, now time.Time) {
 	if e.run == nil && s.ready {
 		e.plan(now)
 	}
 }
 
-// Wanted returns the job in force under a name.
-func (s *Scheduler) Wanted(name string) (*job.Job, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *state) wanted(name string) (*job.Job, error) {
 	e, err := s.find(name)
 	if err != nil {
 		return nil, err
@@ -206,11 +186,7 @@ func (s *Scheduler) Wanted(name string) (*job.Job, error) {
 	return e.job(), nil
 }
 
-// Status returns what is known of all jobs, by name, and of the scheduler; the fields of the daemon that the
-// scheduler does not know are left empty.
-func (s *Scheduler) Status() status.All {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *state) status() status.All {
 	now := s.o.Now()
 	all := status.All{Jobs: make([]status.Job, 0, len(s.jobs)), Daemon: status.Daemon{
 		Running:  s.running,

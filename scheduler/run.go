@@ -34,7 +34,7 @@ type running struct {
 	clock    Clock // with the window that held when it started
 	started  time.Time
 	cancel   context.CancelCauseFunc
-	cause    status.Cause // why it was told to end; ByItself: it was not. Scheduler.mu guards it
+	cause    status.Cause // why it was told to end; ByItself: it was not
 	progress atomic.Pointer[status.Progress]
 	accept   bool
 	resumed  bool // it goes on with one that was interrupted
@@ -44,7 +44,7 @@ type running struct {
 }
 
 // tend looks after a run under way, and returns when its window closes; zero when that is not soon.
-func (s *Scheduler) tend(e *entry, now time.Time) (closes time.Time) {
+func (s *state) tend(e *entry, now time.Time) (closes time.Time) {
 	s.overrun(e, e.run, now)
 	if e.run.cause != status.ByItself || e.run.accept {
 		return time.Time{}
@@ -62,15 +62,23 @@ func (s *Scheduler) tend(e *entry, now time.Time) (closes time.Time) {
 }
 
 // overrun counts and leaves out what came due during a run.
-func (s *Scheduler) overrun(e *entry, r *running, now time.Time) {
+func (s *state) overrun(e *entry, r *running, now time.Time) {
 	if e.serve(now) {
 		s.counts.Skipped++
 		s.log.Warn("still running when the next run was due", "job", e.name, "started", r.started)
 	}
 }
 
-// start starts a run of a job that is due.
-func (s *Scheduler) start(e *entry, now time.Time) {
+// launch is a run that is to be made.
+type launch struct {
+	e   *entry
+	r   *running
+	ctx context.Context
+	o   RunOptions
+}
+
+// start notes that a run of a job which is due starts.
+func (s *state) start(e *entry, now time.Time) launch {
 	j, o := e.job(), RunOptions{}
 	r := &running{started: now, clock: e.clock}
 	if t := e.manual; t != nil {
@@ -95,18 +103,15 @@ func (s *Scheduler) start(e *entry, now time.Time) {
 	r.cancel = cancel
 	o.Progress = func(p status.Progress) { r.progress.Store(&p) }
 	s.log.Info("run started", "job", e.name, "why", why)
-	s.runs.Go(func() {
-		defer cancel(nil)
-		s.ended(e, r, s.safely(ctx, j, o))
-	})
+	return launch{e, r, ctx, o}
 }
 
 // safely keeps what goes wrong in one run from ending all others.
-func (s *Scheduler) safely(ctx context.Context, j *job.Job, o RunOptions) (run status.Run) {
+func (s *Scheduler) safely(l launch) (run status.Run) {
 	started := s.o.Now()
 	defer func() {
 		if p := recover(); p != nil {
-			s.log.Error("run panicked", "job", j.Name, "panic", p, "stack", string(debug.Stack()))
+			s.o.Log.Error("run panicked", "job", l.r.job.Name, "panic", p, "stack", string(debug.Stack()))
 			run = status.Run{
 				Started: started,
 				Ended:   s.o.Now(),
@@ -115,11 +120,11 @@ func (s *Scheduler) safely(ctx context.Context, j *job.Job, o RunOptions) (run s
 			}
 		}
 	}()
-	return s.o.Runner.Run(ctx, j, o)
+	return s.o.Runner.Run(l.ctx, l.r.job, l.o)
 }
 
 // end tells a run to end.
-func (s *Scheduler) end(e *entry, why status.Cause) {
+func (s *state) end(e *entry, why status.Cause) {
 	if e.run.cause == status.ByItself {
 		e.run.cause = why
 		e.run.cancel(endedFor(why))
@@ -142,9 +147,7 @@ func (e endedFor) Error() string {
 }
 
 // ended takes in how a run ended.
-func (s *Scheduler) ended(e *entry, r *running, run status.Run) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *state) ended(e *entry, r *running, run status.Run) {
 	if !run.Complete() && run.Verdict != status.VerdictSuspicious && run.Cause == status.ByItself {
 		run.Cause = r.cause
 	}
@@ -190,7 +193,7 @@ func (s *Scheduler) ended(e *entry, r *running, run status.Run) {
 }
 
 // consider tells about a job when there is something to tell.
-func (s *Scheduler) consider(e *entry, now time.Time) {
+func (s *state) consider(e *entry, now time.Time) {
 	j := e.job()
 	if s.o.Teller == nil || j == nil || (e.rec.Last == nil && j.Notify.StaleAfter == 0) {
 		return

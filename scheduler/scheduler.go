@@ -3,14 +3,9 @@
 package scheduler
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"math"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -47,21 +42,12 @@ type Options struct {
 
 // Scheduler runs jobs. Its methods are safe for concurrent use.
 type Scheduler struct {
-	o   Options
-	log *slog.Logger
+	o    Options
+	wake chan struct{} // size 1: one call is enough, however many there are
 
-	wake chan struct{} // size 1: one call is enough, however many asked for it
-
-	mu       sync.Mutex
-	config   Config
-	jobs     map[string]*entry
-	running  int
-	ready    bool
-	ending   bool
-	counts   status.Counts
-	reloaded time.Time
-	problem  string
-	runs     sync.WaitGroup
+	mu    sync.Mutex
+	state *state
+	runs  sync.WaitGroup
 
 	looked atomic.Pointer[time.Time] // when the loop last came around
 }
@@ -91,38 +77,23 @@ func New(o Options) (*Scheduler, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Scheduler{
-		o:      o,
-		log:    o.Log,
-		wake:   make(chan struct{}, 1),
-		config: Config{},
-		jobs:   map[string]*entry{},
-	}
-	records, err := o.Store.LoadRecords()
+	wake := make(chan struct{}, 1)
+	st, err := newState(o, wake)
 	if err != nil {
-		return nil, fmt.Errorf("start scheduler: %w", err)
+		return nil, err
 	}
-	now := o.Now()
-	for name, rec := range records {
-		e := &entry{name: name, rec: rec, seen: now}
-		if !rec.Running.IsZero() {
-			e.rec.killed(now)
-			e.dirty = true
-			s.log.Warn("the last daemon was killed during a run", "job", name)
-		}
-		s.jobs[name] = e
-		if j, err := job.Parse(name, name+Suffix, []byte(rec.Text)); err == nil && rec.Text != "" {
-			s.config[name] = &Entry{Name: name, Job: j, Text: []byte(rec.Text)}
-		}
-	}
-	return s, nil
+	return &Scheduler{
+		o:     o,
+		wake:  wake,
+		state: st,
+	}, nil
 }
 
 // Config returns the configuration in force: at first what the last process left.
 func (s *Scheduler) Config() Config {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.config
+	return s.state.config
 }
 
 // Apply puts a configuration in force and returns what it changed. Jobs in which nothing changed are not
@@ -130,65 +101,7 @@ func (s *Scheduler) Config() Config {
 func (s *Scheduler) Apply(c Config) []Change {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.o.Now()
-	changes := Diff(s.config, c)
-	for name, cfg := range c {
-		e := s.jobs[name]
-		if e == nil {
-			e = &entry{name: name, seen: now}
-			s.jobs[name] = e
-		}
-		if e.run != nil && e.run.removed {
-			e.run.back = true
-		}
-		same := e.cfg != nil && e.cfg.Job == cfg.Job
-		if e.cfg = cfg; same {
-			continue
-		}
-		if cfg.Job == nil { // refused, and there is no good version
-			if e.run != nil {
-				s.end(e, status.Cancelled)
-			}
-			e.refuse(fmt.Errorf("job %s: %w: %s", name, ErrRefused, strings.Join(cfg.Refused, "; ")))
-			continue
-		}
-		clock, err := NewClock(cfg.Job, s.o.Local, s.o.Spread)
-		if err != nil { // job.Parse has checked it
-			s.log.Error("job left out", "job", name, "err", err)
-			continue
-		}
-		e.adopt(cfg, clock, now)
-	}
-	for name, e := range s.jobs {
-		if c[name] != nil {
-			continue
-		}
-		if e.cfg = nil; e.run != nil {
-			e.run.removed, e.run.back = e.run.cause == status.ByItself || e.run.removed, false
-			s.end(e, status.Cancelled)
-		}
-		e.refuse(fmt.Errorf("job %s was removed", name))
-	}
-	first := s.reloaded.IsZero()
-	s.config, s.ready, s.reloaded, s.problem = c, true, now, ""
-	s.drop()
-	s.save()
-	s.kick()
-	if first {
-		s.log.Info("jobs read", "jobs", len(c))
-	}
-	for _, ch := range changes {
-		level := slog.LevelInfo
-		switch {
-		case ch.Kind == Refused:
-			level = slog.LevelWarn
-		case first:
-			level = slog.LevelDebug
-		}
-		s.log.Log(context.Background(), level, "job "+string(ch.Kind), "job", ch.Job, "problems",
-			strings.Join(ch.Problems, "; "))
-	}
-	return changes
+	return s.state.apply(c)
 }
 
 // Problem notes that the jobs directory cannot be read as a whole; the jobs that are in force go on. "" takes
@@ -196,66 +109,7 @@ func (s *Scheduler) Apply(c Config) []Change {
 func (s *Scheduler) Problem(what string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.problem != what && what != "" {
-		s.log.Error("jobs directory", "err", what)
-	}
-	if s.problem = what; what != "" && !s.ready { // what the last process left is better than nothing
-		now := s.o.Now()
-		for name, cfg := range s.config {
-			if clock, err := NewClock(cfg.Job, s.o.Local, s.o.Spread); err == nil {
-				s.jobs[name].adopt(cfg, clock, now)
-			}
-		}
-		s.ready = true
-		s.kick()
-	}
-}
-
-// drop forgets jobs whose files are gone and that do not run.
-func (s *Scheduler) drop() {
-	gone := map[string]*Record{}
-	for name, e := range s.jobs {
-		if e.cfg == nil && e.run == nil {
-			gone[name] = nil
-		}
-	}
-	if len(gone) == 0 {
-		return
-	}
-	if err := s.o.Store.SaveRecords(gone); err != nil {
-		s.log.Error("records of removed jobs could not be removed", "err", err)
-		return // tried again with the next change
-	}
-	for name := range gone {
-		delete(s.jobs, name)
-	}
-}
-
-// save writes what has changed. What cannot be written is tried again at the next look.
-func (s *Scheduler) save() {
-	changed := map[string]*Record{}
-	for name, e := range s.jobs {
-		if e.dirty && e.cfg != nil {
-			changed[name] = &e.rec
-		}
-	}
-	if len(changed) == 0 {
-		return
-	}
-	if err := s.o.Store.SaveRecords(changed); err != nil {
-		s.log.Error("records could not be saved", "err", err)
-		return
-	}
-	for name := range changed {
-		s.jobs[name].dirty = false
-	}
-}
-
-func (s *Scheduler) kick() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
+	s.state.setProblem(what)
 }
 
 // Run starts jobs at their times until ctx ends; then it ends the runs under way and waits for them, but no
@@ -282,17 +136,62 @@ func (s *Scheduler) Alive() error {
 	return nil
 }
 
+// RunNow requests a run of a job as soon as there is a turn for it. When one is under way, or was requested
+// already, the ticket is for that; attached is then true.
+func (s *Scheduler) RunNow(name string, o RunNowOptions) (t *Ticket, attached bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state.runNow(name, o)
+}
+
+// Cancel ends the run of a job as partial, or takes back one that waits. The job's schedule goes on.
+func (s *Scheduler) Cancel(name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state.cancel(name)
+}
+
+// Pause ends the run of a job and lets it start none until Resume; that outlives the process. A run by hand
+// is still possible.
+func (s *Scheduler) Pause(name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state.pause(name)
+}
+
+// Resume takes Pause back: an interrupted run goes on, and one that was missed is made up.
+func (s *Scheduler) Resume(name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state.resume(name)
+}
+
+// Job returns what is known of one job.
+func (s *Scheduler) Job(name string) (status.Job, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state.job(name)
+}
+
+// Wanted returns the job in force under a name.
+func (s *Scheduler) Wanted(name string) (*job.Job, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state.wanted(name)
+}
+
+// Status returns what is known of all jobs, by name, and of the scheduler; the fields of the daemon that the
+// scheduler does not know are left empty.
+func (s *Scheduler) Status() status.All {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state.status()
+}
+
 // stop ends all runs.
 func (s *Scheduler) stop() error {
 	s.mu.Lock()
-	s.ending = true
-	for _, e := range s.jobs {
-		if e.run != nil {
-			s.end(e, status.Shutdown)
-		}
-		e.refuse(errors.New("the daemon is ending"))
-	}
-	s.save()
+	s.state.stop()
 	s.mu.Unlock()
 	done := make(chan struct{})
 	go func() {
@@ -308,8 +207,8 @@ func (s *Scheduler) stop() error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return fmt.Errorf(
-			"%d runs did not end within %v; they go on from their last batch when the daemon starts again", s.running,
-			s.o.StopWithin)
+			"%d runs did not end within %v; they go on from their last batch when the daemon starts again",
+			s.state.running, s.o.StopWithin)
 	}
 }
 
@@ -317,78 +216,21 @@ func (s *Scheduler) stop() error {
 func (s *Scheduler) look() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.o.Now()
 	at := time.Now()
 	s.looked.Store(&at)
-	if !s.ready || s.ending {
-		return tick
+	runs, wait := s.state.look()
+	for _, l := range runs {
+		s.runs.Go(func() {
+			defer l.r.cancel(nil)
+			s.ended(l, s.safely(l))
+		})
 	}
-	next := now.Add(tick)
-	sooner := func(t time.Time) {
-		if t.After(now) && t.Before(next) {
-			next = t
-		}
-	}
-	free := sync.OnceValue(s.free)
-	var due []*entry
-	for _, e := range s.jobs {
-		if e.sane(now) {
-			s.log.Warn("the clock went back; times of this job were mended", "job", e.name)
-		}
-		s.consider(e, now)
-		if e.run != nil {
-			sooner(s.tend(e, now))
-			continue
-		}
-		e.plan(now)
-		e.activity, e.held = "", time.Time{}
-		switch {
-		case e.rec.Paused && e.manual == nil:
-			e.activity = status.Paused
-		case e.due.IsZero():
-		case e.due.After(now):
-			sooner(e.due)
-		default:
-			due = append(due, e)
-		}
-	}
-	slices.SortFunc(due, func(a, b *entry) int {
-		if byHand := cmp.Compare(rankOf(a), rankOf(b)); byHand != 0 {
-			return byHand
-		}
-		return cmp.Or(a.due.Compare(b.due), strings.Compare(a.name, b.name))
-	})
-	for _, e := range due {
-		if e.activity, e.held = e.hold(now, free); e.activity != "" {
-			sooner(e.held)
-			continue
-		}
-		if s.running >= s.o.MaxRuns {
-			e.activity = status.Waiting
-			continue
-		}
-		s.start(e, now)
-	}
-	s.save()
-	return max(time.Millisecond, next.Sub(now))
+	return wait
 }
 
-// rankOf lets what somebody waits for come first.
-func rankOf(e *entry) int {
-	if e.manual != nil {
-		return 0
-	}
-	return 1
-}
-
-func (s *Scheduler) free() int64 {
-	if s.o.Free == nil {
-		return math.MaxInt64
-	}
-	n, err := s.o.Free()
-	if err != nil {
-		s.log.Error("room on the disk", "err", err)
-		return math.MaxInt64 // the run finds out
-	}
-	return n
+// ended takes in how a run ended.
+func (s *Scheduler) ended(l launch, run status.Run) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state.ended(l.e, l.r, run)
 }

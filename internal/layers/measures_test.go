@@ -41,13 +41,6 @@ func largeTypes() map[string]size {
 	return map[string]size{}
 }
 
-// foreignLocks lists the locks that are still named outside of the file of their type, and by which files.
-func foreignLocks() map[string][]string {
-	return map[string][]string{
-		"scheduler.Scheduler.mu": {"scheduler/request.go", "scheduler/run.go"},
-	}
-}
-
 // size is how large a type is.
 type size struct{ methods, files, fields int }
 
@@ -169,25 +162,9 @@ func TestLocks(t *testing.T) {
 	for _, src := range sources(t) {
 		by[src.pkg] = append(by[src.pkg], src)
 	}
-	found := map[string][]string{}
 	for _, srcs := range by {
 		for lock, files := range namedElsewhere(srcs) {
-			found[lock] = files
-		}
-	}
-	listed := foreignLocks()
-	for _, lock := range slices.Sorted(maps.Keys(found)) {
-		for _, f := range found[lock] {
-			if !slices.Contains(listed[lock], f) {
-				t.Errorf("%s names the lock %s, which is private to the file of its type", f, lock)
-			}
-		}
-	}
-	for _, lock := range slices.Sorted(maps.Keys(listed)) {
-		for _, f := range listed[lock] {
-			if !slices.Contains(found[lock], f) {
-				t.Errorf("%s does not name %s any more: take it out of foreignLocks", f, lock)
-			}
+			t.Errorf("%v name the lock %s, which is private to the file of its type", files, lock)
 		}
 	}
 }

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scheduler
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"mirrord/job"
+	"mirrord/status"
+)
+
+// state holds what a scheduler knows, and decides what happens to jobs. It starts no goroutine and has no
+// lock: Scheduler calls its methods one at a time. Those in request.go are the methods of Scheduler of the
+// same names.
+type state struct {
+	o    Options
+	log  *slog.Logger
+	wake chan<- struct{}
+
+	config   Config
+	jobs     map[string]*entry
+	running  int
+	ready    bool
+	ending   bool
+	counts   status.Counts
+	reloaded time.Time
+	problem  string
+}
+
+// newState returns what the store remembers.
+func newState(o Options, wake chan<- struct{}) (*state, error) {
+	s := &state{
+		o:      o,
+		log:    o.Log,
+		wake:   wake,
+		config: Config{},
+		jobs:   map[string]*entry{},
+	}
+	records, err := o.Store.LoadRecords()
+	if err != nil {
+		return nil, fmt.Errorf("start scheduler: %w", err)
+	}
+	now := o.Now()
+	for name, rec := range records {
+		e := &entry{name: name, rec: rec, seen: now}
+		if !rec.Running.IsZero() {
+			e.rec.killed(now)
+			e.dirty = true
+			s.log.Warn("the last daemon was killed during a run", "job", name)
+		}
+		s.jobs[name] = e
+		if j, err := job.Parse(name, name+Suffix, []byte(rec.Text)); err == nil && rec.Text != "" {
+			s.config[name] = &Entry{Name: name, Job: j, Text: []byte(rec.Text)}
+		}
+	}
+	return s, nil
+}
+
+// apply puts a configuration in force and returns what it changed.
+func (s *state) apply(c Config) []Change {
+	now := s.o.Now()
+	changes := Diff(s.config, c)
+	for name, cfg := range c {
+		e := s.jobs[name]
+		if e == nil {
+			e = &entry{name: name, seen: now}
+			s.jobs[name] = e
+		}
+		if e.run != nil && e.run.removed {
+			e.run.back = true
+		}
+		same := e.cfg != nil && e.cfg.Job == cfg.Job
+		if e.cfg = cfg; same {
+			continue
+		}
+		if cfg.Job == nil { // refused, and there is no good version
+			if e.run != nil {
+				s.end(e, status.Cancelled)
+			}
+			e.refuse(fmt.Errorf("job %s: %w: %s", name, ErrRefused, strings.Join(cfg.Refused, "; ")))
+			continue
+		}
+		clock, err := NewClock(cfg.Job, s.o.Local, s.o.Spread)
+		if err != nil { // job.Parse has checked it
+			s.log.Error("job left out", "job", name, "err", err)
+			continue
+		}
+		e.adopt(cfg, clock, now)
+	}
+	for name, e := range s.jobs {
+		if c[name] != nil {
+			continue
+		}
+		if e.cfg = nil; e.run != nil {
+			e.run.removed, e.run.back = e.run.cause == status.ByItself || e.run.removed, false
+			s.end(e, status.Cancelled)
+		}
+		e.refuse(fmt.Errorf("job %s was removed", name))
+	}
+	first := s.reloaded.IsZero()
+	s.config, s.ready, s.reloaded, s.problem = c, true, now, ""
+	s.drop()
+	s.save()
+	s.kick()
+	if first {
+		s.log.Info("jobs read", "jobs", len(c))
+	}
+	for _, ch := range changes {
+		level := slog.LevelInfo
+		switch {
+		case ch.Kind == Refused:
+			level = slog.LevelWarn
+		case first:
+			level = slog.LevelDebug
+		}
+		s.log.Log(context.Background(), level, "job "+string(ch.Kind), "job", ch.Job, "problems",
+			strings.Join(ch.Problems, "; "))
+	}
+	return changes
+}
+
+// setProblem notes that the jobs directory cannot be read as a whole; "" takes it back.
+func (s *state) setProblem(what string) {
+	if s.problem != what && what != "" {
+		s.log.Error("jobs directory", "err", what)
+	}
+	if s.problem = what; what != "" && !s.ready { // what the last process left is better than nothing
+		now := s.o.Now()
+		for name, cfg := range s.config {
+			if clock, err := NewClock(cfg.Job, s.o.Local, s.o.Spread); err == nil {
+				s.jobs[name].adopt(cfg, clock, now)
+			}
+		}
+		s.ready = true
+		s.kick()
+	}
+}
+
+// drop forgets jobs whose files are gone and that do not run.
+func (s *state) drop() {
+	gone := map[string]*Record{}
+	for name, e := range s.jobs {
+		if e.cfg == nil && e.run == nil {
+			gone[name] = nil
+		}
+	}
+	if len(gone) == 0 {
+		return
+	}
+	if err := s.o.Store.SaveRecords(gone); err != nil {
+		s.log.Error("records of removed jobs could not be removed", "err", err)
+		return // tried again with the next change
+	}
+	for name := range gone {
+		delete(s.jobs, name)
+	}
+}
+
+// save writes what has changed. What cannot be written is tried again at the next look.
+func (s *state) save() {
+	changed := map[string]*Record{}
+	for name, e := range s.jobs {
+		if e.dirty && e.cfg != nil {
+			changed[name] = &e.rec
+		}
+	}
+	if len(changed) == 0 {
+		return
+	}
+	if err := s.o.Store.SaveRecords(changed); err != nil {
+		s.log.Error("records could not be saved", "err", err)
+		return
+	}
+	for name := range changed {
+		s.jobs[name].dirty = false
+	}
+}
+
+func (s *state) kick() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// stop tells all runs to end, and lets none start.
+func (s *state) stop() {
+	s.ending = true
+	for _, e := range s.jobs {
+		if e.run != nil {
+			s.end(e, status.Shutdown)
+		}
+		e.refuse(errors.New("the daemon is ending"))
+	}
+	s.save()
+}
+
+// look decides what starts, and when to look again. The caller makes the runs.
+func (s *state) look() (runs []launch, wait time.Duration) {
+	now := s.o.Now()
+	if !s.ready || s.ending {
+		return nil, tick
+	}
+	next := now.Add(tick)
+	sooner := func(t time.Time) {
+		if t.After(now) && t.Before(next) {
+			next = t
+		}
+	}
+	free := sync.OnceValue(s.free)
+	var due []*entry
+	for _, e := range s.jobs {
+		if e.sane(now) {
+			s.log.Warn("the clock went back; times of this job were mended", "job", e.name)
+		}
+		s.consider(e, now)
+		if e.run != nil {
+			sooner(s.tend(e, now))
+			continue
+		}
+		e.plan(now)
+		e.activity, e.held = "", time.Time{}
+		switch {
+		case e.rec.Paused && e.manual == nil:
+			e.activity = status.Paused
+		case e.due.IsZero():
+		case e.due.After(now):
+			sooner(e.due)
+		default:
+			due = append(due, e)
+		}
+	}
+	slices.SortFunc(due, func(a, b *entry) int {
+		if byHand := cmp.Compare(rankOf(a), rankOf(b)); byHand != 0 {
+			return byHand
+		}
+		return cmp.Or(a.due.Compare(b.due), strings.Compare(a.name, b.name))
+	})
+	for _, e := range due {
+		if e.activity, e.held = e.hold(now, free); e.activity != "" {
+			sooner(e.held)
+			continue
+		}
+		if s.running >= s.o.MaxRuns {
+			e.activity = status.Waiting
+			continue
+		}
+		runs = append(runs, s.start(e, now))
+	}
+	s.save()
+	return runs, max(time.Millisecond, next.Sub(now))
+}
+
+// rankOf lets what somebody waits for come first.
+func rankOf(e *entry) int {
+	if e.manual != nil {
+		return 0
+	}
+	return 1
+}
+
+func (s *state) free() int64 {
+	if s.o.Free == nil {
+		return math.MaxInt64
+	}
+	n, err := s.o.Free()
+	if err != nil {
+		s.log.Error("room on the disk", "err", err)
+		return math.MaxInt64 // the run finds out
+	}
+	return n
+}
