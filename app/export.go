@@ -126,7 +126,9 @@ func defaultOutput(name string, o ExportRequest, form archive.Form) string {
 }
 
 // checkTree looks at the published tree of a site.
-func checkTree(st *store.State, name string) error { return view(st, name, render.CheckTree) }
+func checkTree(st *store.State, name string) error {
+	return view(st, name, func(s *store.Site) error { return render.CheckTree(render.MaterialOf(st, s)) })
+}
 
 // exportVersion writes a version, and closes its tree.
 func exportVersion(

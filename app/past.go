@@ -46,13 +46,18 @@ func readPast(st *store.State, name string, number int) (p *render.PastFS, err e
 			}
 			n = vs[len(vs)-1].Number
 		}
-		if p, err = render.OpenPast(st, s, n); errors.Is(err, store.ErrNoVersion) {
+		if p, err = render.OpenPast(render.MaterialOf(st, s), n); errors.Is(err, store.ErrNoVersion) {
 			return noVersion(name, n)
 		}
 		if err != nil {
 			return err
 		}
-		return p.Detach()
+		docs, err := st.Documents(name)
+		if err != nil {
+			return err
+		}
+		p.Detach(docs)
+		return nil
 	})
 	return p, err
 }

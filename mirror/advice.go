@@ -47,7 +47,7 @@ func (r *run) makePlan() error {
 
 // knownSite is what models, histories and rules of the site are made from.
 func (r *run) knownSite() spare.KnownSite {
-	r.Layout.Primary = render.Primary(r.Site, r.Live, r.Table.Settled(), r.Rules.Seeds)
+	r.Layout.Primary = render.Primary(r.Site.Trees, r.Live, r.Table.Settled(), r.Rules.Seeds)
 	return spare.KnownSite{
 		Name:     r.Site.Name,
 		Primary:  r.Layout.Primary,

@@ -158,7 +158,7 @@ func keepHistory(b *testing.B, name string) {
 	packs, blobs, db := diskUsed(b, dir)
 	b.StopTimer()
 	for v, want := range versions {
-		p, err := render.OpenPast(st, s, v)
+		p, err := render.OpenPast(render.MaterialOf(st, s), v)
 		if err != nil {
 			b.Fatal(err)
 		}

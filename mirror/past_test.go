@@ -85,7 +85,7 @@ func withSite(t *testing.T, m *mirrortest.Mirror, f func(*store.State, *store.Si
 // wantPast holds a kept version against what was published.
 func wantPast(t *testing.T, st *store.State, s *store.Site, n int, want map[string]string) {
 	t.Helper()
-	p, err := render.OpenPast(st, s, n)
+	p, err := render.OpenPast(render.MaterialOf(st, s), n)
 	if err != nil {
 		t.Fatalf("version %d: %v", n, err)
 	}
@@ -134,7 +134,7 @@ func TestEveryVersionComesBackByteForByte(t *testing.T) {
 				t.Fatalf("drop version %d: %v", n, err)
 			}
 			delete(trees, n)
-			if _, err := render.OpenPast(st, s, n); !errors.Is(err, store.ErrNoVersion) {
+			if _, err := render.OpenPast(render.MaterialOf(st, s), n); !errors.Is(err, store.ErrNoVersion) {
 				t.Errorf("version %d after it was dropped: %v", n, err)
 			}
 			for n, want := range trees {

@@ -173,7 +173,7 @@ func TestRepairOfLinksToOtherSites(t *testing.T) {
 	// The kept version has the bytes that it had.
 	w.m.Site(func(s *store.Site) {
 		st := reopen(t, w.m.Dir)
-		p, err := render.OpenPast(st, s, 2)
+		p, err := render.OpenPast(render.MaterialOf(st, s), 2)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,9 @@ import (
 // prepareRepairs chooses which links to other sites are repaired, and returns the documents in which that
 // differs from the published version.
 func (r *closing) prepareRepairs(ctx context.Context) (others []uint32, err error) {
-	published := func() (map[string][]render.RepairedLink, error) { return render.PublishedRepairs(r.Site) }
+	published := func() (map[string][]render.RepairedLink, error) {
+		return render.PublishedRepairs(r.Site.Trees)
+	}
 	s := repair.Situation{
 		Wanted:    r.Job.Repair,
 		Given:     r.repairs,

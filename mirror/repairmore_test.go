@@ -192,7 +192,7 @@ func TestRepairOfAPageThatWasMendedInPart(t *testing.T) {
 	w.m.Site(func(site *store.Site) {
 		st := reopen(t, w.m.Dir)
 		for version := 2; version <= s.Version; version++ {
-			p, err := render.OpenPast(st, site, version)
+			p, err := render.OpenPast(render.MaterialOf(st, site), version)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -320,7 +320,7 @@ func TestRepairOfManyLinksOfOnePage(t *testing.T) {
 	w.Set(home+"/", mirrortest.HTML("Home", `news <a href="a.html">a</a> <a href="b.html">b</a>`))
 	wantVerdict(t, w.m.Run(), mirror.Complete, true)
 	w.m.Site(func(site *store.Site) {
-		p, err := render.OpenPast(reopen(t, w.m.Dir), site, 2)
+		p, err := render.OpenPast(render.MaterialOf(reopen(t, w.m.Dir), site), 2)
 		if err != nil {
 			t.Fatal(err)
 		}

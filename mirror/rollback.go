@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"mirrord/mirror/publish"
+	"mirrord/mirror/render"
 	"mirrord/mirror/repair"
 	"mirrord/mirror/spare"
 	"mirrord/store"
@@ -26,10 +27,10 @@ func Rollback(ctx context.Context, o Options, number int) (*Summary, error) {
 		return nil, fmt.Errorf("roll back %s to version %d: %w", o.Site.Name, number, store.ErrNoVersion)
 	}
 	// Before Restore: what the records say is needed for it.
-	if _, err := publish.Mend(ctx, o.State, o.Site, &vs[len(vs)-1]); err != nil {
+	if _, err := publish.Mend(ctx, publish.MendingOf(o.State, o.Site), &vs[len(vs)-1]); err != nil {
 		return nil, err
 	}
-	repairs, err := repair.InVersion(o.State, o.Site, number)
+	repairs, err := repair.InVersion(o.Site.Notes, render.MaterialOf(o.State, o.Site), number)
 	if err != nil {
 		return nil, fmt.Errorf("roll back %s to version %d: %w", o.Site.Name, number, err)
 	}
@@ -37,7 +38,7 @@ func Rollback(ctx context.Context, o Options, number int) (*Summary, error) {
 	if err := o.Site.Versions.Restore(number, next); err != nil {
 		return nil, err
 	}
-	if err := publish.RestoreLinks(ctx, o.Site, next); err != nil {
+	if err := publish.RestoreLinks(ctx, o.Site.Records, o.Site.Frames, next); err != nil {
 		return nil, err
 	}
 	// The history says when things changed, not that they were changed back.

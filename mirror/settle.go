@@ -13,7 +13,7 @@ import (
 // settle moves what retrieval found into the records that are kept, with mirror paths for what is new, and
 // decides what a complete run no longer reaches.
 func (r *closing) settle(j *judge.Judgement) error {
-	r.Layout.Primary = render.Primary(r.Site, r.Live, r.Table.Settled(), r.Rules.Seeds)
+	r.Layout.Primary = render.Primary(r.Site.Trees, r.Live, r.Table.Settled(), r.Rules.Seeds)
 	names, err := publish.AssignNames(r.naming())
 	if err != nil {
 		return err

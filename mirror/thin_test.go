@@ -106,9 +106,12 @@ func TestDetachedVersion(t *testing.T) {
 	}
 	open := map[int]*render.PastFS{}
 	for n := range want {
-		p, err := render.OpenPast(st, s, n)
+		p, err := render.OpenPast(render.MaterialOf(st, s), n)
 		if err == nil {
-			err = p.Detach()
+			var docs *store.Documents
+			if docs, err = st.Documents("test"); err == nil {
+				p.Detach(docs)
+			}
 		}
 		if err != nil {
 			t.Fatal(err)

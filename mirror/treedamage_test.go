@@ -249,7 +249,7 @@ func (tw *twins) past(m *mirrortest.Mirror, number int) map[string]string {
 	s, err := st.ViewSite("test")
 	must(tw.t, err)
 	defer s.Close()
-	p, err := render.OpenPast(st, s, number)
+	p, err := render.OpenPast(render.MaterialOf(st, s), number)
 	if err != nil {
 		tw.t.Errorf("version %d: %v", number, err)
 		return out

@@ -22,31 +22,26 @@ import (
 // phm.files, and at what the folders say of each file: that it is there, is a file, has its size, and was
 // not written since the version was published. Bytes are read only of files that were, and of those that
 // Verify found wrong.
-func Mend(ctx context.Context, st *store.State, s *store.Site, live *store.Version) (TreeDamage, error) {
-	m := &treeMender{
-		st:   st,
-		s:    s,
-		live: live,
-		meta: render.MetaOf(live),
-	}
-	noted, err := s.Notes.WrongFiles()
+func Mend(ctx context.Context, o Mending, live *store.Version) (TreeDamage, error) {
+	m := &treeMender{Mending: o, live: live, meta: render.MetaOf(live)}
+	noted, err := o.Notes.WrongFiles()
 	if err != nil {
 		return m.left, err
 	}
 	if err := m.mend(ctx, noted); err != nil {
-		return m.left, fmt.Errorf("mend the published tree of %s: %w", s.Name, err)
+		return m.left, fmt.Errorf("mend the published tree of %s: %w", o.From.Site, err)
 	}
 	if len(m.damaged) > 0 {
-		known, err := s.Notes.Damaged()
+		known, err := o.Notes.Damaged()
 		if err == nil {
-			err = s.Notes.NoteDamaged(append(known, m.damaged...))
+			err = o.Notes.NoteDamaged(append(known, m.damaged...))
 		}
 		if err != nil {
 			return m.left, err
 		}
 	}
 	if len(noted) > 0 {
-		err = s.Notes.NoteWrongFiles(slices.Sorted(maps.Keys(m.left.Wrong)))
+		err = o.Notes.NoteWrongFiles(slices.Sorted(maps.Keys(m.left.Wrong)))
 	}
 	return m.left, err
 }
@@ -58,9 +53,30 @@ type TreeDamage struct {
 	Lost   error           // why the file table is not known: the next version is made without it
 }
 
+// DamageNotes keeps what was found damaged; *store.SiteNotes does.
+type DamageNotes interface {
+	// Damaged returns URLs whose stored bodies are damaged.
+	Damaged() ([]string, error)
+	NoteDamaged(urls []string) error
+	// WrongFiles returns mirror paths of published files that a check found wrong.
+	WrongFiles() ([]string, error)
+	NoteWrongFiles(paths []string) error
+}
+
+// Mending is what Mend works with. All fields are needed.
+type Mending struct {
+	From  render.Material // what the published files are made of
+	Trees *store.Trees    // of the site
+	Notes DamageNotes
+}
+
+// MendingOf returns what Mend works with for a site that is open for writing.
+func MendingOf(st *store.State, s *store.Site) Mending {
+	return Mending{From: render.MaterialOf(st, s), Trees: s.Trees, Notes: s.Notes}
+}
+
 type treeMender struct {
-	st      *store.State
-	s       *store.Site
+	Mending
 	live    *store.Version
 	meta    *phm.Meta // of live; nil: none is kept
 	damaged []string  // URLs whose stored bodies are damaged
@@ -117,7 +133,7 @@ func (m *treeMender) inspect(ctx context.Context, tree *os.Root, noted []string)
 		return render.ScanTable(tree, m.meta, f)
 	})
 	if errors.Is(err, store.ErrDamaged) {
-		p, derr := render.DerivePast(m.st, m.s, m.live)
+		p, derr := render.DerivePast(m.From, m.live)
 		if errors.Is(derr, store.ErrDamaged) {
 			return d, fmt.Errorf("%w; it cannot be made again: %w", err, derr), nil
 		}
@@ -157,14 +173,14 @@ func (m *treeMender) open() (*os.Root, error) {
 		meta, err := phm.ReadMeta(bytes.NewReader(raw))
 		return (err == nil) && max(meta.Version, 1) == m.live.Number
 	}
-	tree, err := m.s.Trees.Current()
+	tree, err := m.Trees.Current()
 	if (err == nil) && fits(tree) {
 		return tree, nil
 	}
 	if (err != nil) && !errors.Is(err, store.ErrDamaged) && !errors.Is(err, store.ErrNoVersion) {
 		return nil, err
 	}
-	found, rerr := m.s.Trees.Repoint(fits)
+	found, rerr := m.Trees.Repoint(fits)
 	if rerr != nil {
 		return nil, rerr
 	}
@@ -173,7 +189,7 @@ func (m *treeMender) open() (*os.Root, error) {
 			tree.Close()
 		}
 		m.left.Mended = append(m.left.Mended, "current")
-		return m.s.Trees.Current()
+		return m.Trees.Current()
 	}
 	if errors.Is(err, store.ErrNoVersion) {
 		return nil, nil
@@ -221,7 +237,7 @@ func (m *treeMender) good(tree *os.Root, l *store.TreeLooker, f *phm.File, suspe
 		if !f.Modified.IsZero() {
 			at = f.Modified
 		}
-		err = m.s.Trees.SetTime(f.Path, at)
+		err = m.Trees.SetTime(f.Path, at)
 	}
 	return st.Good, err
 }
@@ -229,7 +245,7 @@ func (m *treeMender) good(tree *os.Root, l *store.TreeLooker, f *phm.File, suspe
 // replace puts good files in the place of wrong ones, each by a rename, and removes files that the table
 // does not name.
 func (m *treeMender) replace(ctx context.Context, d *defects) error {
-	t, err := m.s.Trees.Mend()
+	t, err := m.Trees.Mend()
 	if err != nil {
 		return err
 	}
@@ -259,14 +275,14 @@ func (m *treeMender) replace(ctx context.Context, d *defects) error {
 // rebuild makes the whole tree again.
 func (m *treeMender) rebuild(ctx context.Context) error {
 	gone := fmt.Errorf("the published tree: %w: it is missing", store.ErrDamaged)
-	p, err := render.DerivePast(m.st, m.s, m.live)
+	p, err := render.DerivePast(m.From, m.live)
 	if errors.Is(err, store.ErrDamaged) {
 		return m.lose(fmt.Errorf("%w; it cannot be made again: %w", gone, err))
 	}
 	if err != nil {
 		return err
 	}
-	t, err := m.s.Trees.BuildEmpty()
+	t, err := m.Trees.BuildEmpty()
 	if err != nil {
 		return err
 	}
@@ -294,7 +310,7 @@ func (m *treeMender) rebuild(ctx context.Context) error {
 func (m *treeMender) fill(ctx context.Context, t *store.Tree, files []phm.File) (paths []string, err error) {
 	w := t.Writer()
 	defer w.Close()
-	paths, damaged, err := render.Restore(ctx, m.st, m.s, m.live, files, w)
+	paths, damaged, err := render.Restore(ctx, m.From, m.live, files, w)
 	if err != nil {
 		return nil, err
 	}

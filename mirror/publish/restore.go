@@ -12,9 +12,9 @@ import (
 	"mirrord/store"
 )
 
-// RestoreLinks makes the list of targets of every restored document what the document says.
-func RestoreLinks(ctx context.Context, s *store.Site, version int) error {
-	known, err := s.Records.Known()
+// RestoreLinks makes the list of targets of every document that version restored what the document says.
+func RestoreLinks(ctx context.Context, r *store.Records, from render.FrameSource, version int) error {
+	known, err := r.Known()
 	if err != nil {
 		return err
 	}
@@ -23,14 +23,14 @@ func RestoreLinks(ctx context.Context, s *store.Site, version int) error {
 		if len(batch) == 0 {
 			return nil
 		}
-		err := s.Records.Commit(known, nil, batch)
+		err := r.Commit(known, nil, batch)
 		batch = batch[:0]
 		return err
 	}
 	frames := store.NewFrameReader()
 	var links render.StoredLinks
 	var restored []store.Resource
-	err = s.Records.Resources(func(rec *store.Resource) error {
+	err = r.Resources(func(rec *store.Resource) error {
 		if rec.Changed == version && rec.InSet && rec.Body == store.PackBody {
 			restored = append(restored, *rec)
 		}
@@ -43,7 +43,7 @@ func RestoreLinks(ctx context.Context, s *store.Site, version int) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		fr, err := s.Frames.ReadFrame(frames, rec.At)
+		fr, err := from.ReadFrame(frames, rec.At)
 		if err != nil {
 			return fmt.Errorf("restore %s: %w", rec.URL, err)
 		}
@@ -67,7 +67,7 @@ func RestoreLinks(ctx context.Context, s *store.Site, version int) error {
 	if err := flush(); err != nil {
 		return err
 	}
-	return s.Records.Fold(store.Folding{
+	return r.Fold(store.Folding{
 		Version: version,
 		Pending: func(uint32) bool { return false },
 		Path:    func(*store.Resource) string { return "" },

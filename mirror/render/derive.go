@@ -19,8 +19,8 @@ import (
 
 // liveFiles returns the file table of the published version: that of the tree, or, when it is damaged, one
 // that is made again.
-func liveFiles(st *store.State, s *store.Site, live *store.Version) ([]phm.File, error) {
-	tree, err := s.Trees.Current()
+func liveFiles(m Material, live *store.Version) ([]phm.File, error) {
+	tree, err := m.Tree.Current()
 	if err == nil {
 		defer tree.Close()
 		var files []phm.File
@@ -35,7 +35,7 @@ func liveFiles(st *store.State, s *store.Site, live *store.Version) ([]phm.File,
 	if !errors.Is(err, store.ErrDamaged) && !errors.Is(err, store.ErrNoVersion) {
 		return nil, err
 	}
-	p, derr := DerivePast(st, s, live)
+	p, derr := DerivePast(m, live)
 	if derr != nil {
 		return nil, fmt.Errorf("%w; it cannot be made again: %w", err, derr)
 	}
@@ -44,24 +44,24 @@ func liveFiles(st *store.State, s *store.Site, live *store.Version) ([]phm.File,
 
 // DerivePast makes the published version of the records and the stored bodies alone. The digest in its
 // phm.json tells whether it is the same; if not, the error is store.ErrDamaged.
-func DerivePast(st *store.State, s *store.Site, live *store.Version) (*PastFS, error) {
-	m := MetaOf(live)
-	if m == nil || m.TableSum == "" {
+func DerivePast(m Material, live *store.Version) (*PastFS, error) {
+	meta := MetaOf(live)
+	if meta == nil || meta.TableSum == "" {
 		return nil, fmt.Errorf("%w: no digest of its file table is kept", store.ErrDamaged)
 	}
-	past, err := s.Versions.Past(live.Number)
+	past, err := m.Versions.Past(live.Number)
 	if err != nil {
 		return nil, err
 	}
-	for _, all := range []records{past.Resources, presentRecords(s)} {
-		p := newPast(st, s, *live)
+	for _, all := range []records{past.Resources, presentRecords(m.Records)} {
+		p := newPast(m, *live)
 		if err = p.derive(all); errors.Is(err, store.ErrDamaged) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		if d := sha256.Sum256(p.table); hex.EncodeToString(d[:]) == m.TableSum {
+		if d := sha256.Sum256(p.table); hex.EncodeToString(d[:]) == meta.TableSum {
 			return p, nil
 		}
 		err = fmt.Errorf("%w: the stored bodies make another table than it was", store.ErrDamaged)
@@ -120,18 +120,19 @@ type TreeFiles interface {
 
 // Restore makes files of a version in a tree from the stored bodies. It returns the paths of those that it
 // made, and the files whose stored bodies are damaged.
-func Restore(ctx context.Context, st *store.State, s *store.Site, v *store.Version, files []phm.File,
-	w TreeFiles) (made []string, damaged []phm.File, err error) {
-	past, err := s.Versions.Past(v.Number)
+func Restore(
+	ctx context.Context, m Material, v *store.Version, files []phm.File, w TreeFiles,
+) (made []string, damaged []phm.File, err error) {
+	past, err := m.Versions.Past(v.Number)
 	if err != nil {
 		return nil, nil, err
 	}
 	damaged = files
-	for _, all := range []records{past.Resources, presentRecords(s)} {
+	for _, all := range []records{past.Resources, presentRecords(m.Records)} {
 		if len(damaged) == 0 {
 			break
 		}
-		p := newPast(st, s, *v)
+		p := newPast(m, *v)
 		p.files = damaged
 		if err := p.load(all); err != nil {
 			return nil, nil, err

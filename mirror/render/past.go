@@ -25,9 +25,7 @@ import (
 // Safe for concurrent use.
 type PastFS struct {
 	Version store.Version
-	state   *store.State
-	site    *store.Site // nil once the version is detached
-	name    string      // of the site
+	from    Material
 	render  *Renderer
 	close   func() error
 	files   []phm.File // by path
@@ -55,26 +53,26 @@ func bodyOf(rec *store.Resource) pastBody {
 var _ fs.FS = (*PastFS)(nil)
 
 // OpenPast opens a kept version. The site must stay open as long as it is used, or until Detach.
-func OpenPast(st *store.State, s *store.Site, number int) (*PastFS, error) {
-	vs, err := s.Versions.List()
+func OpenPast(m Material, number int) (*PastFS, error) {
+	vs, err := m.Versions.List()
 	if err != nil {
 		return nil, err
 	}
 	i := slices.IndexFunc(vs, func(v store.Version) bool { return v.Number == number })
 	if i < 0 {
-		return nil, fmt.Errorf("version %d of %s: %w", number, s.Name, store.ErrNoVersion)
+		return nil, fmt.Errorf("version %d of %s: %w", number, m.Site, store.ErrNoVersion)
 	}
-	live, err := liveFiles(st, s, &vs[len(vs)-1])
+	live, err := liveFiles(m, &vs[len(vs)-1])
 	if err != nil {
-		return nil, fmt.Errorf("version %d of %s: %w", number, s.Name, err)
+		return nil, fmt.Errorf("version %d of %s: %w", number, m.Site, err)
 	}
-	past, err := s.Versions.Past(number)
+	past, err := m.Versions.Past(number)
 	if err != nil {
 		return nil, err
 	}
-	p := newPast(st, s, vs[i])
+	p := newPast(m, vs[i])
 	if err := p.readTable(live, vs[i+1:]); err != nil {
-		return nil, fmt.Errorf("version %d of %s: %w", number, s.Name, err)
+		return nil, fmt.Errorf("version %d of %s: %w", number, m.Site, err)
 	}
 	if err := p.load(past.Resources); err != nil {
 		return nil, err
@@ -82,13 +80,11 @@ func OpenPast(st *store.State, s *store.Site, number int) (*PastFS, error) {
 	return p, nil
 }
 
-func newPast(st *store.State, s *store.Site, v store.Version) *PastFS {
+func newPast(m Material, v store.Version) *PastFS {
 	return &PastFS{
 		Version: v,
-		state:   st,
-		site:    s,
-		name:    s.Name,
-		render:  &Renderer{Table: ledger.New().Settled(), Frames: s.Frames},
+		from:    m,
+		render:  &Renderer{Table: ledger.New().Settled(), Frames: m.Frames},
 		close:   func() error { return nil },
 	}
 }
@@ -98,27 +94,23 @@ type records func(f func(rec *store.Resource, here bool) error) error
 
 // presentRecords are the records as they are now. They are those of the published version where no later
 // run has changed something, and the only ones where the version was imported.
-func presentRecords(s *store.Site) records {
+func presentRecords(all RecordLister) records {
 	return func(f func(rec *store.Resource, here bool) error) error {
-		return s.Records.Resources(func(rec *store.Resource) error { return f(rec, true) })
+		return all.Resources(func(rec *store.Resource) error { return f(rec, true) })
 	}
 }
 
-// Detach makes the version independent of the site, which may be closed then. Runs are not disturbed. A
-// body that is collected meanwhile because its version was dropped, or whose pack was compacted, is
-// store.ErrDamaged: open the version again.
-func (p *PastFS) Detach() error {
-	d, err := p.state.Documents(p.name)
-	if err != nil {
-		return err
-	}
-	p.render.Frames, p.close, p.site = d, d.Close, nil
-	return nil
+// Detach makes the version independent of the site, which may be closed then, by the site's documents; Close
+// closes them. Runs are not disturbed. A body that is collected meanwhile because its version was dropped,
+// or whose pack was compacted, is store.ErrDamaged: open the version again.
+func (p *PastFS) Detach(d *store.Documents) {
+	p.render.Frames, p.close = d, d.Close
+	p.from = Material{Site: p.from.Site, Bodies: p.from.Bodies}
 }
 
 // load fills the URL table with what was known then, and finds the bodies of the files.
 func (p *PastFS) load(all records) error {
-	n, err := p.site.Records.Known()
+	n, err := p.from.Records.Known()
 	if err != nil {
 		return err
 	}
@@ -157,7 +149,7 @@ func (p *PastFS) find(path string) (int, bool) {
 func (p *PastFS) readTable(live []phm.File, later []store.Version) error {
 	was := map[string]*phm.File{} // path -> line then, nil for none; the earliest script decides
 	for _, v := range later {
-		script, err := p.site.Versions.Script(v.Number)
+		script, err := p.from.Versions.Script(v.Number)
 		if err != nil {
 			return err
 		}
@@ -202,7 +194,7 @@ func (p *PastFS) writeTable() (err error) {
 	return nil
 }
 
-// Close lets go of what Detach opened; a site stays open.
+// Close closes the documents that Detach got; a site stays open.
 func (p *PastFS) Close() error { return p.close() }
 
 // Files lists the files of the version by path. The slice is not to be changed.
@@ -238,7 +230,7 @@ func (p *PastFS) open(f *phm.File, b *pastBody) (fs.File, error) {
 		if err != nil || len(d) != sha256.Size {
 			return nil, fmt.Errorf("%w: %q is no digest", store.ErrDamaged, f.SHA256)
 		}
-		blob, err := store.OpenBody(p.state.Bodies, [32]byte(d))
+		blob, err := store.OpenBody(p.from.Bodies, [32]byte(d))
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("%w: its blob is missing", store.ErrDamaged)
 		}

@@ -13,7 +13,7 @@ import (
 // is kept for ever; before there is one, the origin to which the first entry point leads, so that a site
 // that is named without https or www has its pages at the root. live is nil when nothing is published. No
 // worker may run.
-func Primary(s *store.Site, live *store.Version, t ledger.Settled, seeds []site.URL) string {
+func Primary(tree LiveTree, live *store.Version, t ledger.Settled, seeds []site.URL) string {
 	first := seeds[0].Origin()
 	if live == nil {
 		if id, ok := t.Find([]byte(seeds[0].String())); ok {
@@ -25,7 +25,7 @@ func Primary(s *store.Site, live *store.Version, t ledger.Settled, seeds []site.
 	}
 	m := MetaOf(live)
 	if m == nil {
-		m = publishedMeta(s)
+		m = publishedMeta(tree)
 	}
 	if (m == nil) || m.Primary == "" {
 		return first
@@ -34,8 +34,8 @@ func Primary(s *store.Site, live *store.Version, t ledger.Settled, seeds []site.
 }
 
 // publishedMeta reads phm.json of the published tree, nil when it cannot be read.
-func publishedMeta(s *store.Site) *phm.Meta {
-	root, err := s.Trees.Current()
+func publishedMeta(tree LiveTree) *phm.Meta {
+	root, err := tree.Current()
 	if err != nil {
 		return nil
 	}

@@ -74,9 +74,9 @@ func ScanTable(tree *os.Root, m *phm.Meta, f func(*phm.File) error) error {
 
 // PublishedRepairs reads the repaired links of the published version, by path. What cannot be read of it
 // has none.
-func PublishedRepairs(s *store.Site) (map[string][]RepairedLink, error) {
+func PublishedRepairs(t LiveTree) (map[string][]RepairedLink, error) {
 	out := map[string][]RepairedLink{}
-	live, err := s.Trees.Current()
+	live, err := t.Current()
 	if errors.Is(err, store.ErrNoVersion) || errors.Is(err, store.ErrDamaged) {
 		return out, nil
 	} else if err != nil {

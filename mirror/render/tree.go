@@ -61,16 +61,16 @@ func hasDigest(r io.Reader, want string) bool {
 
 // CheckTree looks at the published tree of a site as a run does, and changes nothing. Damage is
 // store.ErrDamaged.
-func CheckTree(s *store.Site) error {
-	vs, err := s.Versions.List()
+func CheckTree(m Material) error {
+	vs, err := m.Versions.List()
 	if err != nil {
 		return err
 	}
 	if len(vs) == 0 {
-		return fmt.Errorf("site %s: %w", s.Name, store.ErrNoVersion)
+		return fmt.Errorf("site %s: %w", m.Site, store.ErrNoVersion)
 	}
 	live := &vs[len(vs)-1]
-	tree, err := s.Trees.Current()
+	tree, err := m.Tree.Current()
 	if errors.Is(err, store.ErrNoVersion) {
 		return fmt.Errorf("current: %w: it is missing", store.ErrDamaged)
 	}

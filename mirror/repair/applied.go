@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 
 	"mirrord/mirror/render"
-	"mirrord/store"
 )
 
 // Applied says for which version, and with which cures, all documents were looked at. It is stored with the
@@ -50,11 +49,11 @@ func (a Applied) Save(k Kept) error {
 }
 
 // InVersion returns the repaired links of a kept version; nil when no version ever had any.
-func InVersion(st *store.State, s *store.Site, number int) (map[string]render.Cure, error) {
-	if v, err := s.Notes.Fact(appliedFact); v == nil || err != nil {
+func InVersion(k Kept, m render.Material, number int) (map[string]render.Cure, error) {
+	if v, err := k.Fact(appliedFact); v == nil || err != nil {
 		return nil, err
 	}
-	p, err := render.OpenPast(st, s, number)
+	p, err := render.OpenPast(m, number)
 	if err != nil {
 		return nil, err
 	}

@@ -172,7 +172,7 @@ func (e *explainer) repair() error {
 	if e.v.Site == nil || !e.v.Job.Repair || inScope {
 		return nil
 	}
-	published, err := render.PublishedRepairs(e.v.Site)
+	published, err := render.PublishedRepairs(e.v.Site.Trees)
 	if err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ func Load(j *job.Job, s *store.Site, at time.Time) (*View, error) {
 	if err := v.fill(); err != nil {
 		return nil, err
 	}
-	v.primary = render.Primary(s, v.live, v.table, v.rules.Seeds)
+	v.primary = render.Primary(s.Trees, v.live, v.table, v.rules.Seeds)
 	_, err = v.advice.Recall() // what cannot be decoded is as unknown to a run as it is here
 	return v, err
 }
