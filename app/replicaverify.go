@@ -111,7 +111,7 @@ func (v *replicaVerifier) side(j *job.Job, base string, paths []string) (mirror.
 		Base:    base,
 		Paths:   paths,
 		Job:     j,
-		Fetcher: s.client,
+		Fetcher: mirror.Fetchers(s.client),
 		Robots:  s.robots,
 		Hosts:   v.hosts,
 	}, nil

@@ -43,7 +43,7 @@ func RunSite(
 		Job:      j,
 		State:    st,
 		Site:     s,
-		Fetcher:  client,
+		Fetcher:  mirror.Fetchers(client),
 		Robots:   mirror.NewRobots(j, client, mirror.NewRobotsStore(st)),
 		Hosts:    o.Hosts,
 		Log:      a.Log,

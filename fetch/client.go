@@ -76,6 +76,9 @@ type Client struct {
 	codingsAny []string
 }
 
+// Schemes returns the schemes of the URLs that Do takes.
+func (*Client) Schemes() []string { return []string{"http", "https"} }
+
 // New checks the options and returns a Client. It makes no connection.
 func New(o Options) (*Client, error) {
 	o = o.withDefaults()

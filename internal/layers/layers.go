@@ -67,6 +67,9 @@ func rows() map[string]Row {
 		// Suites for implementations of the store's interfaces.
 		"store/storetest": harness,
 
+		// The suite for fetchers.
+		"mirror/source/sourcetest": harness,
+
 		// Asks programs of others in tests.
 		"internal/oracle": harness,
 

@@ -21,8 +21,9 @@ import (
 // Fake asks a Web without any network, so that a run fits into a synctest bubble and its order is the same
 // every time. It is a mirror.Fetcher and a mirror.Robots.
 type Fake struct {
-	Web   *Web
-	Takes time.Duration // of each exchange, in the time of the bubble
+	Web     *Web
+	Handler http.Handler  // answers in the place of Web
+	Takes   time.Duration // of each exchange, in the time of the bubble
 
 	mu     sync.Mutex
 	active map[string]int
@@ -46,6 +47,9 @@ func (f *Fake) exchange(ctx context.Context, u site.URL, header http.Header) (*h
 		f.active[host]--
 		f.mu.Unlock()
 	}()
+	if ctx.Err() != nil {
+		return nil, &fetch.Error{URL: u, Class: fetch.ErrCanceled, Err: context.Cause(ctx)}
+	}
 	if f.Takes > 0 {
 		timer := time.NewTimer(f.Takes)
 		defer timer.Stop()
@@ -58,7 +62,11 @@ func (f *Fake) exchange(ctx context.Context, u site.URL, header http.Header) (*h
 	r := httptest.NewRequest(http.MethodGet, u.String(), nil)
 	r.Header = header
 	rec := httptest.NewRecorder()
-	if broken := serve(f.Web, rec, r); broken {
+	h := f.Handler
+	if h == nil {
+		h = f.Web
+	}
+	if broken := serve(h, rec, r); broken {
 		return nil, &fetch.Error{URL: u, Class: fetch.ErrReset, Err: io.ErrUnexpectedEOF}
 	}
 	return rec.Result(), nil

@@ -16,8 +16,12 @@ import (
 	"mirrord/site"
 )
 
-// Fetcher does one polite exchange. *fetch.Client is one. It is safe for concurrent use.
+// Fetcher does one polite exchange. Fetchers returns that of a job, sourcetest has the suite that each
+// implementation passes. It is safe for concurrent use.
 type Fetcher interface {
+	// Do requests one URL and follows no redirect. An answer of any status is a Result; an error, a
+	// *fetch.Error, says that there was no usable answer. The Result is never nil. A body goes to sink, and is
+	// complete when Result.Kept is set; the calls of sink come from the goroutine of Do.
 	Do(ctx context.Context, req fetch.Request, sink fetch.Sink) (*fetch.Result, error)
 }
 

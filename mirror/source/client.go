@@ -136,5 +136,3 @@ func orNone(n int64) int64 {
 	}
 	return n
 }
-
-var _ Fetcher = (*fetch.Client)(nil)
