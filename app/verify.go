@@ -95,10 +95,7 @@ func verifyFile(ctx context.Context, name string, links bool) (*phm.Report, erro
 	if err != nil {
 		return nil, err
 	}
-	if links {
-		return report.VerifyArchive(ctx, f, fi.Size())
-	}
-	return phm.VerifyArchive(f, fi.Size(), phm.Limits{}, phm.VerifyOptions{})
+	return report.VerifyArchive(ctx, f, fi.Size(), links)
 }
 
 // verifySite checks a job's mirror: all that is kept of it, its published tree, and that the two agree.

@@ -4,13 +4,14 @@
 //
 // What all forms carry is a PHM (package phm): a tree with a table of its files. A form says how such a tree
 // becomes one file and comes back from it. Each form is a method of forms in a file of its own, so that
-// adding one is adding a file; mirrord export, import and get, their help and their checks take the forms
-// from here. The directory form is no file: those who export write it themselves.
+// adding one is adding a file; mirrord export, import, verify and get, their help and their checks take the
+// forms from here. The directory form is no file: those who export write it themselves.
 package archive
 
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"io"
 	"io/fs"
 	"slices"
@@ -35,9 +36,9 @@ type Form struct {
 	// form is only read.
 	Pack func(w io.Writer, tree fs.FS, name string) (*phm.Meta, error)
 
-	// Check reads a packed file back as a whole: names, sizes and digests. A report with problems is no error.
-	// Needed with Pack.
-	Check func(r io.ReaderAt, size int64, l phm.Limits) (*phm.Report, error)
+	// Open opens a file of the form as the tree that it was made of. It refuses what is not safe to read, as
+	// phm.Open does; a tree that cannot list its directories has the method Names. Needed with Pack and Claims.
+	Open func(r io.ReaderAt, size int64, l phm.Limits) (fs.FS, error)
 
 	// Replaceable returns an error unless a file that stands where one is to be written is one of this form.
 	// Nil: any regular file is.
@@ -116,17 +117,46 @@ func Named(file string) Form {
 // Unpack checks a file in any form and writes its tree to sink; see phm.Unpack. What no form claims is taken
 // for the archive form of PHM, whose errors say what is wrong.
 func Unpack(r io.ReaderAt, size int64, sink phm.Sink, l phm.Limits) (*phm.Meta, error) {
+	f, err := formOf(r, size)
+	if err != nil {
+		return nil, err
+	}
+	return f.Unpack(r, size, sink, l)
+}
+
+// Open opens a file in any form as a tree; see phm.Open. What no form claims is taken for the archive form of
+// PHM, whose errors say what is wrong.
+func Open(r io.ReaderAt, size int64, l phm.Limits) (fs.FS, error) {
+	f, err := formOf(r, size)
+	if err != nil {
+		return nil, err
+	}
+	return f.Open(r, size, l)
+}
+
+// formOf returns the form that a file is in.
+func formOf(r io.ReaderAt, size int64) (Form, error) {
 	head := make([]byte, HeadSize)
 	n, err := r.ReadAt(head[:min(size, HeadSize)], 0)
 	if err != nil && err != io.EOF {
-		return nil, err
+		return Form{}, err
 	}
 	for _, f := range Forms() {
 		if f.Claims != nil && f.Claims(head[:n]) {
-			return f.Unpack(r, size, sink, l)
+			return f, nil
 		}
 	}
-	return phm.Unpack(r, size, sink, l)
+	return forms{}.PHM(), nil
+}
+
+// Check reads a packed file back as a whole: names, sizes and digests. A report with problems is no error; it
+// has the first one.
+func (f Form) Check(r io.ReaderAt, size int64, l phm.Limits) (*phm.Report, error) {
+	tree, err := f.Open(r, size, l)
+	if err != nil {
+		return nil, fmt.Errorf("verify: %w", err)
+	}
+	return phm.Verify(tree, phm.VerifyOptions{MaxProblems: 1})
 }
 
 // begins returns a Claims for forms that begin with certain bytes.
@@ -134,9 +164,4 @@ func begins(magic ...string) func([]byte) bool {
 	return func(head []byte) bool {
 		return slices.ContainsFunc(magic, func(m string) bool { return bytes.HasPrefix(head, []byte(m)) })
 	}
-}
-
-// check is the Check of the forms that package phm reads.
-func check(r io.ReaderAt, size int64, l phm.Limits) (*phm.Report, error) {
-	return phm.VerifyArchive(r, size, l, phm.VerifyOptions{MaxProblems: 1})
 }

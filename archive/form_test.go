@@ -36,9 +36,9 @@ func (forms) Toy() Form {
 			}
 			return phm.PackTar(w, tree, phm.PackOptions{Prefix: name + "/"})
 		},
-		Check: func(r io.ReaderAt, size int64, l phm.Limits) (*phm.Report, error) {
+		Open: func(r io.ReaderAt, size int64, l phm.Limits) (fs.FS, error) {
 			r, size = tail(r, size)
-			return check(r, size, l)
+			return phm.Open(r, size, l)
 		},
 		Claims: begins(magic),
 		Unpack: func(r io.ReaderAt, size int64, sink phm.Sink, l phm.Limits) (*phm.Meta, error) {
@@ -58,8 +58,8 @@ func TestForms(t *testing.T) {
 			if f.Doc == "" || f.place == 0 {
 				t.Error("no text for the help, or no place among the forms")
 			}
-			if (f.Claims == nil) != (f.Unpack == nil) || (f.Pack == nil) != (f.Check == nil) {
-				t.Fatal("Claims and Unpack belong together, and so do Pack and Check")
+			if (f.Claims == nil) != (f.Unpack == nil) || ((f.Pack != nil || f.Claims != nil) && f.Open == nil) {
+				t.Fatal("Claims and Unpack belong together, and both Pack and Claims need Open")
 			}
 			if f.Pack == nil {
 				return
@@ -88,6 +88,14 @@ func TestForms(t *testing.T) {
 			report, err := f.Check(whole, whole.Size(), phm.Limits{})
 			if err != nil || report.Err() != nil || report.Meta.TableSum != want.TableSum {
 				t.Errorf("check: %v, %+v", err, report)
+			}
+			opened, err := Open(whole, whole.Size(), phm.Limits{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if report, err := phm.Verify(opened, phm.VerifyOptions{}); err != nil || report.Err() != nil ||
+				report.Files != want.Files {
+				t.Errorf("verify: %v, %+v", err, report)
 			}
 			if f.Replaceable != nil &&
 				(f.Replaceable(whole, whole.Size()) != nil || f.Replaceable(strings.NewReader("text"), 4) == nil) {

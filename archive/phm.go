@@ -18,7 +18,7 @@ func (forms) PHM() Form {
 		Pack: func(w io.Writer, tree fs.FS, _ string) (*phm.Meta, error) {
 			return phm.Pack(w, tree, phm.PackOptions{})
 		},
-		Check:  check,
+		Open:   phm.Open,
 		Claims: begins("PK"),
 		Unpack: phm.Unpack,
 

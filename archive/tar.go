@@ -17,7 +17,7 @@ func (forms) Zstd() Form {
 		Name:   "tar.zst",
 		Doc:    "a compressed tar (tar.zst)",
 		Pack:   packZstd,
-		Check:  check,
+		Open:   phm.Open,
 		Claims: begins("\x28\xb5\x2f\xfd"),
 		Unpack: phm.Unpack,
 		place:  3,
@@ -38,6 +38,7 @@ func (forms) Gzip() Form {
 	return Form{
 		Name:   "tar.gz",
 		Doc:    "a tar (tar.gz)",
+		Open:   phm.Open,
 		Claims: begins("\x1f\x8b"),
 		Unpack: phm.Unpack,
 		place:  4,
@@ -50,6 +51,7 @@ func (forms) Tar() Form {
 	return Form{
 		Name:   "tar",
 		Doc:    "a tar (tar)",
+		Open:   phm.Open,
 		Claims: claims,
 		Unpack: phm.Unpack,
 		place:  5,

@@ -236,7 +236,7 @@ func TestVerifyTreeAndArchive(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := bytes.NewReader(buf.Bytes())
-	packed, err := report.VerifyArchive(t.Context(), r, r.Size())
+	packed, err := report.VerifyArchive(t.Context(), r, r.Size(), true)
 	if err != nil || packed.Err() != nil || packed.Linked != rep.Linked {
 		t.Errorf("%+v, %v", packed, err)
 	}
@@ -245,7 +245,7 @@ func TestVerifyTreeAndArchive(t *testing.T) {
 	if _, err := report.VerifyTree(ctx, root.FS()); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
-	if _, err := report.VerifyArchive(ctx, r, r.Size()); !errors.Is(err, context.Canceled) {
+	if _, err := report.VerifyArchive(ctx, r, r.Size(), true); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 	if _, err := report.VerifyTree(t.Context(), os.DirFS(t.TempDir())); !errors.Is(err, phm.ErrNotPHM) {

@@ -34,7 +34,7 @@ func TestPackedIsNoBomb(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, b := range map[string][]byte{"archive": pack(t, tree), "tar": packedTar.Bytes()} {
-		report, err := VerifyArchive(bytes.NewReader(b), int64(len(b)), Limits{}, VerifyOptions{})
+		report, err := verifyArchive(bytes.NewReader(b), int64(len(b)), Limits{}, VerifyOptions{})
 		if err != nil || report.Err() != nil || report.Files != len(bodies) {
 			t.Errorf("%s of %d bytes: %v", name, len(b), err)
 		}

@@ -118,7 +118,7 @@ func TestSampleArchive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := VerifyArchive(bytes.NewReader(archive), int64(len(archive)), Limits{}, VerifyOptions{
+	report, err := verifyArchive(bytes.NewReader(archive), int64(len(archive)), Limits{}, VerifyOptions{
 		Links:  toyLinks,
 		Linked: toyLinked,
 	})

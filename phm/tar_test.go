@@ -123,7 +123,7 @@ func TestTarComesBack(t *testing.T) {
 				continue
 			}
 			sameTree(t, sink.files, tree)
-			report, err := VerifyArchive(bytes.NewReader(c), int64(len(c)), Limits{}, VerifyOptions{})
+			report, err := verifyArchive(bytes.NewReader(c), int64(len(c)), Limits{}, VerifyOptions{})
 			if err != nil || report.Err() != nil || report.Files != len(bodies) {
 				t.Errorf("%s, %s: %v, %+v", name, packing, err, report)
 			}
@@ -202,7 +202,7 @@ func TestTarRefuses(t *testing.T) {
 		if c.want != nil && len(sink.order) > 0 {
 			t.Errorf("%s: %q were written", name, sink.order)
 		}
-		if _, err := VerifyArchive(bytes.NewReader(c.tar), int64(len(c.tar)), c.limits, VerifyOptions{}); errors.Is(
+		if _, err := verifyArchive(bytes.NewReader(c.tar), int64(len(c.tar)), c.limits, VerifyOptions{}); errors.Is(
 			c.want, ErrUnsafe) && !errors.Is(err, c.want) {
 			t.Errorf("%s: verify: %v", name, err)
 		}
@@ -259,7 +259,7 @@ func TestTarLies(t *testing.T) {
 	if !errors.Is(err, ErrDamaged) || sink.files[MetaName] != nil {
 		t.Errorf("%v, %q", err, sink.order)
 	}
-	report, err := VerifyArchive(bytes.NewReader(b), int64(len(b)), Limits{}, VerifyOptions{})
+	report, err := verifyArchive(bytes.NewReader(b), int64(len(b)), Limits{}, VerifyOptions{})
 	if err != nil || len(report.Problems) != 1 || report.Problems[0].Kind != BadDigest ||
 		report.Problems[0].Path != "docs/index.html" {
 		t.Errorf("%v, %+v", err, report)

@@ -50,7 +50,7 @@ func TestPrimary(t *testing.T) {
 			[]byte(`"primary": "`+primary+`", "files": 7`), 1)
 		archive := makeZip(t, entriesOf(tree))
 		_, err := unpack(t, archive, Limits{})
-		report, verr := VerifyArchive(bytes.NewReader(archive), int64(len(archive)), Limits{}, VerifyOptions{})
+		report, verr := verifyArchive(bytes.NewReader(archive), int64(len(archive)), Limits{}, VerifyOptions{})
 		if verr == nil {
 			verr = report.Err()
 		}

@@ -108,15 +108,6 @@ func Verify(fsys fs.FS, o VerifyOptions) (*Report, error) {
 	return v.report, nil
 }
 
-// VerifyArchive is Verify for a PHM that is one file. It fails also when Open refuses it.
-func VerifyArchive(r io.ReaderAt, size int64, l Limits, o VerifyOptions) (*Report, error) {
-	form, err := Open(r, size, l)
-	if err != nil {
-		return nil, fmt.Errorf("verify: %w", err)
-	}
-	return Verify(form, o)
-}
-
 type verifier struct {
 	fsys   fs.FS
 	o      VerifyOptions

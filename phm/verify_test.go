@@ -44,7 +44,7 @@ func TestVerifyGood(t *testing.T) {
 		t.Errorf("%v, %+v", err, r)
 	}
 	archive := pack(t, tree)
-	r, err = VerifyArchive(bytes.NewReader(archive), int64(len(archive)), Limits{}, VerifyOptions{
+	r, err = verifyArchive(bytes.NewReader(archive), int64(len(archive)), Limits{}, VerifyOptions{
 		Links:  toyLinks,
 		Linked: toyLinked,
 	})
@@ -143,7 +143,7 @@ func TestVerifyRefuses(t *testing.T) {
 		t.Errorf("no PHM: %v", err)
 	}
 	for name, c := range hostile(t) {
-		r, err := VerifyArchive(bytes.NewReader(c.archive), int64(len(c.archive)), c.limits, VerifyOptions{})
+		r, err := verifyArchive(bytes.NewReader(c.archive), int64(len(c.archive)), c.limits, VerifyOptions{})
 		if err == nil && r.Err() == nil {
 			t.Errorf("%s: nothing was found", name)
 		}
@@ -154,7 +154,7 @@ func TestVerifyOrderOfArchive(t *testing.T) {
 	es := entriesOf(sample(t))
 	es[0], es[3] = es[3], es[0]
 	archive := makeZip(t, es)
-	r, err := VerifyArchive(bytes.NewReader(archive), int64(len(archive)), Limits{}, VerifyOptions{})
+	r, err := verifyArchive(bytes.NewReader(archive), int64(len(archive)), Limits{}, VerifyOptions{})
 	if err != nil || len(r.Problems) != 1 || r.Problems[0].Kind != BadOrder {
 		t.Errorf("%v, %+v", err, r)
 	}

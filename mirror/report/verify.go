@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 
+	"mirrord/archive"
 	"mirrord/mirror/render"
 	"mirrord/phm"
 	"mirrord/store"
@@ -182,11 +183,16 @@ func VerifyTree(ctx context.Context, fsys fs.FS) (*phm.Report, error) {
 	return verifyTree(ctx, fsys, false)
 }
 
-// VerifyArchive is VerifyTree for a PHM that is one file, archive or tar.
-func VerifyArchive(ctx context.Context, r io.ReaderAt, size int64) (*phm.Report, error) {
-	form, err := phm.Open(&ctxReader{ctx, r}, size, phm.Limits{})
+// VerifyArchive checks a PHM that is one file, in any form of package archive, with the links of its
+// documents or without.
+func VerifyArchive(ctx context.Context, r io.ReaderAt, size int64, links bool) (*phm.Report, error) {
+	form, err := archive.Open(&ctxReader{ctx, r}, size, phm.Limits{})
 	if err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
+	}
+	if !links {
+		rep, err := phm.Verify(form, phm.VerifyOptions{})
+		return rep, errors.Join(err, ctx.Err())
 	}
 	urls, err := urlPaths(form)
 	if err != nil {
