@@ -46,7 +46,7 @@ func (r *runner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions) st
 		Accept:   o.Accept,
 		AsIs:     o.Accept,
 		Hosts:    r.hosts,
-		Progress: func(p mirror.Progress) { o.Progress(progressOf(p)) },
+		Progress: o.Progress,
 	})
 	if sum != nil && sum.Version > 0 {
 		err = errors.Join(err, linkPublished(j, s))
@@ -143,29 +143,6 @@ func verifiedSince(s *store.Site) (since time.Time, err error) {
 		return time.Time{}, err
 	}
 	return time.Unix(oldest, 0), nil
-}
-
-func progressOf(p mirror.Progress) status.Progress {
-	phase := status.Retrieving
-	switch p.Phase {
-	case mirror.Relocating:
-		phase = "relocating"
-	case mirror.Publishing:
-		phase = "publishing"
-	}
-	return status.Progress{
-		Phase:     phase,
-		Elapsed:   p.Elapsed,
-		Done:      p.Done,
-		Queued:    p.Queued,
-		InFlight:  p.InFlight,
-		Failed:    p.Failed,
-		Bytes:     p.Bytes,
-		WaitHost:  p.WaitHost,
-		WaitFor:   p.WaitFor,
-		Relocated: p.Relocated,
-		Total:     p.Total,
-	}
 }
 
 // freeOf returns how much room there is on the disk of a directory.

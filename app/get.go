@@ -12,6 +12,7 @@ import (
 	"mirrord/archive"
 	"mirrord/job"
 	"mirrord/mirror"
+	"mirrord/status"
 	"mirrord/store"
 )
 
@@ -24,7 +25,7 @@ type GetRequest struct {
 	Out string
 	// publish what the last run held back as suspicious, or this one would hold back
 	Accept   bool
-	Progress func(mirror.Progress) // is told where the run stands; nil is nobody
+	Progress func(status.Progress) // receives where the run stands; may be nil
 }
 
 // Get makes a run of a job that has no file. The summary and the error are those of Run; Path of the summary

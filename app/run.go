@@ -16,6 +16,7 @@ import (
 	"mirrord/fetch"
 	"mirrord/job"
 	"mirrord/mirror"
+	"mirrord/status"
 	"mirrord/store"
 )
 
@@ -23,7 +24,7 @@ import (
 type RunOptions struct {
 	Accept   bool                  // publish what was held back as suspicious
 	AsIs     bool                  // ask for nothing: only relocate and publish what is stored
-	Progress func(mirror.Progress) // is told where the run stands; nil is nobody
+	Progress func(status.Progress) // receives where the run stands; may be nil
 	Hosts    *fetch.Hosts          // the politeness of all runs of this process; nil is that of this run alone
 }
 
@@ -47,11 +48,46 @@ func RunSite(
 		Robots:   mirror.NewRobots(j, client, mirror.NewRobotsStore(st)),
 		Hosts:    o.Hosts,
 		Log:      a.Log,
-		Progress: o.Progress,
+		Progress: progressTo(o.Progress),
 		Accept:   o.Accept,
 		NoFetch:  o.AsIs,
 		Now:      st.Now,
 	})
+}
+
+// progressTo returns the callback of the engine that shows where a run stands; nil for nil.
+func progressTo(show func(status.Progress)) func(mirror.Progress) {
+	if show == nil {
+		return nil
+	}
+	return func(p mirror.Progress) {
+		if !p.Final { // the run has ended
+			show(progressOf(p))
+		}
+	}
+}
+
+func progressOf(p mirror.Progress) status.Progress {
+	phase := status.Retrieving
+	switch p.Phase {
+	case mirror.Relocating:
+		phase = status.Relocating
+	case mirror.Publishing:
+		phase = status.Publishing
+	}
+	return status.Progress{
+		Phase:     phase,
+		Elapsed:   p.Elapsed,
+		Done:      p.Done,
+		Queued:    p.Queued,
+		InFlight:  p.InFlight,
+		Failed:    p.Failed,
+		Bytes:     p.Bytes,
+		WaitHost:  p.WaitHost,
+		WaitFor:   p.WaitFor,
+		Relocated: p.Relocated,
+		Total:     p.Total,
+	}
 }
 
 // world is what a job's client may read besides the network.
@@ -117,7 +153,7 @@ type RunRequest struct {
 	Job string
 	Choices
 	Window   func(opens time.Time) // is told when the run waits for its window; nil is nobody
-	Progress func(mirror.Progress) // is told where the run stands; nil is nobody
+	Progress func(status.Progress) // receives where the run stands; may be nil
 }
 
 // RunNow makes a run in this process, as Run does.
@@ -148,7 +184,7 @@ func windowOpens(j *job.Job, now time.Time) (at time.Time, closed bool) {
 // Accept publishes what the last run of a job held back as suspicious, without a request. It is an error when
 // nothing waits.
 func Accept(
-	ctx context.Context, a *App, name string, progress func(mirror.Progress),
+	ctx context.Context, a *App, name string, progress func(status.Progress),
 ) (*mirror.Summary, error) {
 	j, err := a.FindJob(name)
 	if err != nil {

@@ -35,12 +35,8 @@ func product(frame, own string) mirrortest.Page {
 // One product of a replica is another product: it is not published in the place of the one that the mirror
 // holds. An edition of the same product is.
 func TestAlternateHasAnotherProduct(t *testing.T) {
-	w := mirrortest.Start(t)
 	pages := shop(24, 0)
-	w.SetAll(home, pages)
-	replicate(w, pages)
-	m := mirrortest.New(t, w, withAlternates())
-	wantVerdict(t, m.Run(), mirror.Complete, true)
+	w, m := replicated(t, pages, "")
 	takeDown(w, pages)
 	there := maps.Clone(pages)
 	frame := mirrortest.Words(7, 400)
@@ -88,12 +84,8 @@ func TestAlternateIsAnotherShop(t *testing.T) {
 
 // A page of another kind, an image that is a page: the types differ.
 func TestAlternateHasAPageForAnImage(t *testing.T) {
-	w := mirrortest.Start(t)
 	pages := handbook(24)
-	w.SetAll(home, pages)
-	replicate(w, pages)
-	m := mirrortest.New(t, w, withAlternates())
-	wantVerdict(t, m.Run(), mirror.Complete, true)
+	w, m := replicated(t, pages, "")
 	takeDown(w, pages)
 	there := maps.Clone(pages)
 	there["/logo.png"] = mirrortest.HTML("Logo", prose(3, 3))

@@ -62,6 +62,20 @@ func takeDown(w *mirrortest.Web, pages map[string]mirrortest.Page) {
 
 func withAlternates() string { return job(fmt.Sprintf("alternates = [%q]", copyBase)) }
 
+// replicated starts an origin and a replica with the same pages, and mirrors the origin once. toml stands
+// before the rest of the job.
+func replicated(
+	t *testing.T, pages map[string]mirrortest.Page, toml string,
+) (*mirrortest.Web, *mirrortest.Mirror) {
+	t.Helper()
+	w := mirrortest.Start(t)
+	w.SetAll(home, pages)
+	replicate(w, pages)
+	m := mirrortest.New(t, w, toml+withAlternates())
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	return w, m
+}
+
 // resource reads what is recorded of a URL.
 func resource(t *testing.T, m *mirrortest.Mirror, url string) (rec store.Resource) {
 	t.Helper()
@@ -80,12 +94,8 @@ func resource(t *testing.T, m *mirrortest.Mirror, url string) (rec store.Resourc
 }
 
 func TestAlternatesWhenHostIsDown(t *testing.T) {
-	w := mirrortest.Start(t)
 	pages := handbook(24)
-	w.SetAll(home, pages)
-	replicate(w, pages)
-	m := mirrortest.New(t, w, withAlternates())
-	wantVerdict(t, m.Run(), mirror.Complete, true)
+	w, m := replicated(t, pages, "")
 	before := m.Tree()
 	if w.Asked(); resource(t, m, home+"/p03.html").Source != "" {
 		t.Fatal("a page of the origin has a source")
@@ -185,12 +195,8 @@ func explanation(t *testing.T, m *mirrortest.Mirror, url string) *report.Explana
 
 // One page of the origin fails; the others do not.
 func TestAlternateForOnePage(t *testing.T) {
-	w := mirrortest.Start(t)
 	pages := handbook(12)
-	w.SetAll(home, pages)
-	replicate(w, pages)
-	m := mirrortest.New(t, w, withAlternates())
-	wantVerdict(t, m.Run(), mirror.Complete, true)
+	w, m := replicated(t, pages, "")
 	for _, c := range []struct {
 		status  int
 		foreign int
@@ -274,13 +280,9 @@ func TestAlternateThatIsNoReplica(t *testing.T) {
 // The replica's own robots.txt is obeyed, its error page is no page, and nothing of its listings spares a
 // request to the origin.
 func TestAlternateIsAskedPolitely(t *testing.T) {
-	w := mirrortest.Start(t)
 	pages := handbook(24)
 	pages["/robots.txt"] = mirrortest.Page{Body: "User-agent: *\nDisallow: /private/\n"}
-	w.SetAll(home, pages)
-	replicate(w, pages)
-	m := mirrortest.New(t, w, withAlternates())
-	wantVerdict(t, m.Run(), mirror.Complete, true)
+	w, m := replicated(t, pages, "")
 	takeDown(w, pages)
 	delete(pages, "/robots.txt")
 	there := maps.Clone(pages)
@@ -325,15 +327,7 @@ func TestAlternateOfFirstRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := st.SavePair(store.PairRecord{
-		Base1:     home + "/",
-		Base2:     copyBase,
-		Tested:    time.Now(),
-		Level:     "1",
-		Mirrors:   true,
-		Confident: true,
-		Equal:     true,
-	}); err != nil {
+	if err := st.SavePair(samePair(home+"/", copyBase, time.Now())); err != nil {
 		t.Fatal(err)
 	}
 	st.Close()
@@ -349,12 +343,8 @@ func TestAlternateOfFirstRun(t *testing.T) {
 func TestAlternatesOfAResumedRun(t *testing.T) {
 	for _, policy := range []string{"full", "adaptive"} {
 		t.Run(policy, func(t *testing.T) {
-			w := mirrortest.Start(t)
 			pages := handbook(40)
-			w.SetAll(home, pages)
-			replicate(w, pages)
-			m := mirrortest.New(t, w, "policy = \""+policy+"\"\n"+withAlternates())
-			wantVerdict(t, m.Run(), mirror.Complete, true)
+			w, m := replicated(t, pages, "policy = \""+policy+"\"\n")
 			wantVerdict(t, m.Run(), mirror.Complete, false)
 			takeDown(w, pages)
 			there := maps.Clone(pages)
@@ -458,12 +448,8 @@ func TestRepair(t *testing.T) {
 
 // A replica that asks to be left alone for a day is not waited for.
 func TestBusyAlternate(t *testing.T) {
-	w := mirrortest.Start(t)
 	pages := handbook(24)
-	w.SetAll(home, pages)
-	replicate(w, pages)
-	m := mirrortest.New(t, w, withAlternates())
-	wantVerdict(t, m.Run(), mirror.Complete, true)
+	w, m := replicated(t, pages, "")
 	before := m.Stamps()
 	takeDown(w, pages)
 	for p := range pages {

@@ -74,7 +74,6 @@ func TestAlternateThatRedirectsElsewhere(t *testing.T) {
 // What a replica has of an older date than the mirror takes nothing back; the page that it has of a later one
 // is taken.
 func TestAlternateWithOlderCopies(t *testing.T) {
-	w := mirrortest.Start(t)
 	pages := handbook(24)
 	dated := func(p mirrortest.Page, day int) mirrortest.Page {
 		p.Header = map[string]string{
@@ -88,10 +87,7 @@ func TestAlternateWithOlderCopies(t *testing.T) {
 			pages[p] = dated(page, 10)
 		}
 	}
-	w.SetAll(home, pages)
-	replicate(w, pages)
-	m := mirrortest.New(t, w, withAlternates())
-	wantVerdict(t, m.Run(), mirror.Complete, true)
+	w, m := replicated(t, pages, "")
 	takeDown(w, pages)
 	there := maps.Clone(pages)
 	there["/p03.html"] = dated(mirrortest.HTML("Page 3", "<p>olds "+edited(3)), 9)
@@ -115,12 +111,8 @@ func TestAlternateWithOlderCopies(t *testing.T) {
 func TestAlternatesOfAnOriginThatFlaps(t *testing.T) {
 	for _, often := range []int64{2, 3, 5} {
 		t.Run(fmt.Sprint(often), func(t *testing.T) {
-			w := mirrortest.Start(t)
 			pages := handbook(40)
-			w.SetAll(home, pages)
-			replicate(w, pages)
-			m := mirrortest.New(t, w, withAlternates())
-			wantVerdict(t, m.Run(), mirror.Complete, true)
+			w, m := replicated(t, pages, "")
 			before := m.Tree()
 			there := maps.Clone(pages)
 			for i := range 40 { // the replica is one edit ahead
@@ -200,14 +192,10 @@ func TestAlternatesOfStrangeAddresses(t *testing.T) {
 
 // A replica that names types and robots rules of its own for the same bytes changes nothing.
 func TestAlternateWithOtherHeaders(t *testing.T) {
-	w := mirrortest.Start(t)
 	pages := handbook(24)
 	pages["/p02"] = mirrortest.HTML("Page", `<meta name="robots" content="nofollow"><p>`+prose(60, 0))
 	pages["/p03.html"] = mirrortest.HTML("Page 3", `<a href="p02">2</a><p>`+prose(3, 0))
-	w.SetAll(home, pages)
-	replicate(w, pages)
-	m := mirrortest.New(t, w, withAlternates())
-	wantVerdict(t, m.Run(), mirror.Complete, true)
+	w, m := replicated(t, pages, "")
 	before := m.Stamps()
 	takeDown(w, pages)
 	there := maps.Clone(pages)
@@ -303,7 +291,6 @@ func TestAlternatesLearnNoSecrets(t *testing.T) {
 // A database that is made again from the published version still knows what a replica sent: the origin is
 // asked for that without the replica's date.
 func TestAlternatesAfterRebuild(t *testing.T) {
-	w := mirrortest.Start(t)
 	pages := handbook(24)
 	dated := func(body string, day int) mirrortest.Page {
 		return mirrortest.Page{
@@ -314,10 +301,7 @@ func TestAlternatesAfterRebuild(t *testing.T) {
 		}
 	}
 	pages["/logo.png"] = dated("of the origin", 10)
-	w.SetAll(home, pages)
-	replicate(w, pages)
-	m := mirrortest.New(t, w, withAlternates())
-	wantVerdict(t, m.Run(), mirror.Complete, true)
+	w, m := replicated(t, pages, "")
 	takeDown(w, pages)
 	w.Set(copyBase+"logo.png", dated("of the replica", 20))
 	wantVerdict(t, m.Run(), mirror.Complete, true)

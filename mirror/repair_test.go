@@ -51,20 +51,44 @@ func newOffsiteWorld(t *testing.T) *offsiteWorld {
 	return w
 }
 
-// pair notes that the two were tested now.
-func (w *offsiteWorld) pair(t *testing.T) {
-	t.Helper()
-	st := reopen(t, w.m.Dir)
-	if err := errors.Join(st.SavePair(store.PairRecord{
-		Base1:     manualBase,
-		Base2:     twinBase,
-		Tested:    w.at,
+// samePair is the record of a test by which two places are mirrors of each other.
+func samePair(base1, base2 string, tested time.Time) store.PairRecord {
+	return store.PairRecord{
+		Base1:     base1,
+		Base2:     base2,
+		Tested:    tested,
 		Level:     "1",
 		Mirrors:   true,
 		Confident: true,
 		Equal:     true,
-	}), st.Close()); err != nil {
+	}
+}
+
+// pair notes that the two were tested now.
+func (w *offsiteWorld) pair(t *testing.T) {
+	t.Helper()
+	st := reopen(t, w.m.Dir)
+	if err := errors.Join(st.SavePair(samePair(manualBase, twinBase, w.at)), st.Close()); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// rollback publishes an older version of the site again.
+func (w *offsiteWorld) rollback(t *testing.T, number int) {
+	t.Helper()
+	st := reopen(t, w.m.Dir)
+	site, err := st.OpenSite("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := mirror.Rollback(t.Context(), mirror.Options{
+		Job:   w.m.Job,
+		State: st,
+		Site:  site,
+		Now:   w.m.Now,
+	}, number)
+	if err = errors.Join(err, site.Close()); err != nil || !s.Published {
+		t.Fatal(err, s)
 	}
 }
 
@@ -191,20 +215,7 @@ func TestRollbackOfRepairedLinks(t *testing.T) {
 	wantVerdict(t, w.all(t), mirror.Complete, true)
 	two := w.m.Tree()["a.html"]
 	for i, want := range []string{one, two, one} {
-		st := reopen(t, w.m.Dir)
-		site, err := st.OpenSite("test")
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := mirror.Rollback(context.Background(), mirror.Options{
-			Job:   w.m.Job,
-			State: st,
-			Site:  site,
-			Now:   w.m.Now,
-		}, 1+i%2)
-		if err = errors.Join(err, site.Close()); err != nil || !s.Published {
-			t.Fatal(err, s)
-		}
+		w.rollback(t, 1+i%2)
 		if got := w.m.Tree()["a.html"]; got != want {
 			t.Errorf("back to version %d: %s", 1+i%2, got)
 		}
@@ -390,15 +401,7 @@ func BenchmarkRepairPass(b *testing.B) {
 	manual := func() { runNamed(b, w, m, "manual", fmt.Sprintf("url = %q\n", manualBase)) }
 	manual()
 	runNamed(b, w, m, "twin", fmt.Sprintf("url = %q\n", twinBase))
-	if err := s.st.SavePair(store.PairRecord{
-		Base1:     manualBase,
-		Base2:     twinBase,
-		Tested:    time.Now(),
-		Level:     "1",
-		Mirrors:   true,
-		Confident: true,
-		Equal:     true,
-	}); err != nil {
+	if err := s.st.SavePair(samePair(manualBase, twinBase, time.Now())); err != nil {
 		b.Fatal(err)
 	}
 	v := 2

@@ -52,17 +52,10 @@ func TestRepairByACopyThatWasAnother(t *testing.T) {
 			for _, p := range []string{"p03", "p04", "p05", "p06"} {
 				w.Set(manualBase+p+".html", mirrortest.Status(404))
 			}
+			same := samePair(manualBase, twinBase, w.at)
+			same.Named = named
 			st := reopen(t, w.m.Dir)
-			if err := errors.Join(st.SavePair(store.PairRecord{
-				Base1:     manualBase,
-				Base2:     twinBase,
-				Tested:    w.at,
-				Level:     "1",
-				Mirrors:   true,
-				Confident: true,
-				Equal:     true,
-				Named:     named,
-			}), st.Close()); err != nil {
+			if err := errors.Join(st.SavePair(same), st.Close()); err != nil {
 				t.Fatal(err)
 			}
 			w.runManual(t)
@@ -220,20 +213,7 @@ func TestRollbackOfALinkToWhatIsKnownSince(t *testing.T) {
 		`logo.png">`))
 	w.Set(home+"/b.html", mirrortest.HTML("B", `news <a href="`+manualBase+`logo.png">the logo</a>`))
 	wantVerdict(t, w.m.Run(), mirror.Complete, true)
-	st := reopen(t, w.m.Dir)
-	site, err := st.OpenSite("test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := mirror.Rollback(context.Background(), mirror.Options{
-		Job:   w.m.Job,
-		State: st,
-		Site:  site,
-		Now:   w.m.Now,
-	}, 2)
-	if err = errors.Join(err, site.Close()); err != nil || !s.Published {
-		t.Fatal(err, s)
-	}
+	w.rollback(t, 2)
 	if b := w.m.Tree()["b.html"]; b != two {
 		t.Errorf("back to version 2: %s\nwas %s", b, two)
 	}
@@ -253,15 +233,7 @@ func TestRepairWhileOneMirrorIsWritten(t *testing.T) {
 		runNamed(t, w.Web, w.m, "guide-copy", fmt.Sprintf("url = %q\n", guideCopy))
 	}
 	st := reopen(t, w.m.Dir)
-	if err := errors.Join(st.SavePair(store.PairRecord{
-		Base1:     guide,
-		Base2:     guideCopy,
-		Tested:    w.at,
-		Level:     "1",
-		Mirrors:   true,
-		Confident: true,
-		Equal:     true,
-	}), st.Close()); err != nil {
+	if err := errors.Join(st.SavePair(samePair(guide, guideCopy, w.at)), st.Close()); err != nil {
 		t.Fatal(err)
 	}
 	w.Set(home+"/b.html",

@@ -157,6 +157,15 @@ type twins struct {
 	loose      bool // they have made different numbers of runs, so that other resources are audited
 }
 
+func twinsOf(t *testing.T, w *mirrortest.Web) *twins {
+	return &twins{
+		t:    t,
+		web:  w,
+		hurt: mirrortest.New(t, w, job()),
+		well: mirrortest.New(t, w, job()),
+	}
+}
+
 func newTwins(t *testing.T) *twins {
 	t.Helper()
 	w := mirrortest.Start(t)
@@ -166,12 +175,7 @@ func newTwins(t *testing.T) *twins {
 		"/img/logo.png":  {Body: "the picture of the logo"},
 		"/img/other.png": {Body: "another picture"},
 	})
-	tw := &twins{
-		t:    t,
-		web:  w,
-		hurt: mirrortest.New(t, w, job()),
-		well: mirrortest.New(t, w, job()),
-	}
+	tw := twinsOf(t, w)
 	tw.run("first", true)
 	tw.change()
 	tw.run("second", true) // both trees have files now
@@ -348,12 +352,7 @@ func TestWrongDocumentIsNotLinked(t *testing.T) {
 		}
 		w := mirrortest.Start(t)
 		hub(w, 5)
-		tw := &twins{
-			t:    t,
-			web:  w,
-			hurt: mirrortest.New(t, w, job()),
-			well: mirrortest.New(t, w, job()),
-		}
+		tw := twinsOf(t, w)
 		tw.run("first", true)
 		harmFile(t, filepath.Join(tw.site(), "current/page01.html"), h, true)
 		tw.change()

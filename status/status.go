@@ -112,7 +112,7 @@ func (r *Run) Complete() bool { return r != nil && r.Verdict == VerdictComplete 
 
 // Progress is where a run stands.
 type Progress struct {
-	Phase     string        `json:"phase"`   // retrieving, relocating or publishing
+	Phase     string        `json:"phase"`   // Retrieving, Relocating or Publishing
 	Elapsed   time.Duration `json:"elapsed"` // nanoseconds
 	Done      int64         `json:"done"`
 	Queued    int           `json:"queued"`
@@ -125,8 +125,12 @@ type Progress struct {
 	Total     int64         `json:"total,omitempty"`
 }
 
-// Retrieving is the phase in which requests are made.
-const Retrieving = "retrieving"
+// The phases of a run; requests are made in the first one.
+const (
+	Retrieving = "retrieving"
+	Relocating = "relocating"
+	Publishing = "publishing"
+)
 
 // Job is what is known of one job. Times that are not known are nil.
 type Job struct {

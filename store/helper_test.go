@@ -147,21 +147,8 @@ func metaOf(r *Resource) FrameMeta {
 // blobOf makes the result of a body that is a blob.
 func blobOf(t testing.TB, s *Site, id int, body string) *Done {
 	t.Helper()
-	d := &Done{Resource: Resource{
-		ID:      uint32(id),
-		URL:     testURL(id),
-		Outcome: site.Fetched,
-		Status:  200,
-		Checked: 1000,
-		Run:     1,
-		InSet:   true,
-		Fetched: 1000,
-		MIME:    "image/png",
-		Size:    int64(len(body)),
-		Digest:  sha256.Sum256([]byte(body)),
-		Body:    BlobBody,
-		Changed: 1,
-	}, Linked: true}
+	d := documentRecord(id, body, nil)
+	d.MIME, d.Format, d.Body = "image/png", 0, BlobBody
 	if err := blobsOf(s).Put(d.Digest, []byte(body), at(1000)); err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@
 package store
 
 import (
-	"maps"
 	"testing"
 	"time"
 )
@@ -25,33 +24,5 @@ func TestLastRuns(t *testing.T) {
 	got, err := st.LastRuns()
 	if err != nil || len(got) != 2 || got["a"].Ended.Unix() != 2 || got["b"].Ended.Unix() != 1 {
 		t.Errorf("%v, %v", got, err)
-	}
-}
-
-func TestJobRecords(t *testing.T) {
-	st, err := OpenState(t.TempDir(), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer st.Close()
-	for _, step := range []struct{ save, want map[string][]byte }{
-		{nil, map[string][]byte{}},
-		{
-			map[string][]byte{
-				"a": []byte("1"),
-				"b": []byte("2"),
-			}, map[string][]byte{"a": []byte("1"), "b": []byte("2")},
-		},
-		{map[string][]byte{"a": nil, "b": []byte("3"), "c": nil}, map[string][]byte{"b": []byte("3")}},
-	} {
-		if step.save != nil {
-			if err := st.SaveJobRecords(step.save); err != nil {
-				t.Fatal(err)
-			}
-		}
-		got, err := st.JobRecords()
-		if err != nil || !maps.EqualFunc(got, step.want, func(a, b []byte) bool { return string(a) == string(b) }) {
-			t.Errorf("%q, %v; want %q", got, err, step.want)
-		}
 	}
 }

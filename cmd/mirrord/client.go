@@ -38,7 +38,7 @@ func runInDaemon(ctx context.Context, a *cli, c *control.Client, name string, r 
 			fmt.Fprintf(a.stderr, "%s: a run is under way; this is it\n", name)
 		case e.Job == nil:
 		case e.Job.Activity == status.Running && e.Job.Progress != nil && draw != nil:
-			draw(progressFrom(e.Job.Progress))
+			draw(*e.Job.Progress)
 		case e.Job.Activity != state && e.Job.Activity != status.Running && e.Job.Activity != status.Idle:
 			p.clear()
 			fmt.Fprintf(a.stderr, "%s: %s\n", name, waitText(e.Job))

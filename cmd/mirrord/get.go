@@ -12,6 +12,7 @@ import (
 	"mirrord/archive"
 	"mirrord/job"
 	"mirrord/mirror"
+	"mirrord/status"
 )
 
 func getCommand(a *cli) *cobra.Command {
@@ -66,7 +67,7 @@ func getHints() hints {
 // get mirrors, prints the report, and says where to look.
 func get(ctx context.Context, a *cli, r app.GetRequest) error {
 	var sum *mirror.Summary
-	err := a.withProgress(getHints(), func(show func(mirror.Progress)) (_ *mirror.Summary, err error) {
+	err := a.withProgress(getHints(), func(show func(status.Progress)) (_ *mirror.Summary, err error) {
 		r.Progress = show
 		sum, err = app.Get(ctx, a.app(), r)
 		return sum, err

@@ -19,7 +19,7 @@ type progress struct {
 
 	mu    sync.Mutex
 	drawn bool
-	last  mirror.Progress
+	last  status.Progress
 }
 
 func newProgress(out io.Writer, draw bool) *progress {
@@ -31,16 +31,13 @@ func newProgress(out io.Writer, draw bool) *progress {
 }
 
 // update returns the callback for a run, nil when nothing is to be drawn.
-func (p *progress) update() func(mirror.Progress) {
+func (p *progress) update() func(status.Progress) {
 	if p.out == nil {
 		return nil
 	}
-	return func(now mirror.Progress) {
+	return func(now status.Progress) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		if now.Final {
-			return
-		}
 		fmt.Fprintf(p.out, "\r\x1b[K%s", progressLine(p.last, now))
 		p.drawn, p.last = true, now
 	}
@@ -60,15 +57,10 @@ func (p *progress) clear() {
 const maxLine = 79
 
 // progressLine says where a run stands; the rate is that since the last line.
-func progressLine(last, now mirror.Progress) string {
+func progressLine(last, now status.Progress) string {
 	var b strings.Builder
-	if now.Phase != mirror.Retrieving {
-		what := "relocating"
-		if now.Phase == mirror.Publishing {
-			what = "publishing"
-		}
-		fmt.Fprintf(&b, "%s %d of %d files", what, now.Relocated, now.Total)
-		return b.String()
+	if now.Phase == status.Relocating || now.Phase == status.Publishing {
+		return fmt.Sprintf("%s %d of %d files", now.Phase, now.Relocated, now.Total)
 	}
 	fmt.Fprintf(&b, "%d done, %d queued", now.Done, now.Queued)
 	if dt := (now.Elapsed - last.Elapsed).Seconds(); dt > 0 && now.Done >= last.Done {
@@ -86,28 +78,4 @@ func progressLine(last, now mirror.Progress) string {
 		return string(s[:maxLine-1]) + "…"
 	}
 	return b.String()
-}
-
-// progressFrom is the progress of a daemon's run as the engine would say it.
-func progressFrom(p *status.Progress) mirror.Progress {
-	phase := mirror.Retrieving
-	switch p.Phase {
-	case "relocating":
-		phase = mirror.Relocating
-	case "publishing":
-		phase = mirror.Publishing
-	}
-	return mirror.Progress{
-		Phase:     phase,
-		Elapsed:   p.Elapsed,
-		Done:      p.Done,
-		Queued:    p.Queued,
-		InFlight:  p.InFlight,
-		Failed:    p.Failed,
-		Bytes:     p.Bytes,
-		WaitHost:  p.WaitHost,
-		WaitFor:   p.WaitFor,
-		Relocated: p.Relocated,
-		Total:     p.Total,
-	}
 }

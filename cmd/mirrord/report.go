@@ -54,7 +54,7 @@ func (a *cli) report(sum *mirror.Summary, err error, h hints) error {
 }
 
 // withProgress draws how far a run is while it goes on, and reports how it ended.
-func (a *cli) withProgress(h hints, run func(show func(mirror.Progress)) (*mirror.Summary, error)) error {
+func (a *cli) withProgress(h hints, run func(show func(status.Progress)) (*mirror.Summary, error)) error {
 	p := newProgress(a.stderr, a.terminal && !a.json)
 	sum, err := run(p.update())
 	p.clear()

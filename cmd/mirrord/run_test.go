@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"mirrord/internal/demosite"
-	"mirrord/mirror"
+	"mirrord/status"
 	"mirrord/store"
 )
 
@@ -147,18 +147,18 @@ func vars(kv ...string) func(string) (string, bool) {
 }
 
 func TestProgressLine(t *testing.T) {
-	last := mirror.Progress{Elapsed: time.Second, Done: 100}
+	last := status.Progress{Elapsed: time.Second, Done: 100}
 	for _, tc := range []struct {
-		now  mirror.Progress
+		now  status.Progress
 		want string
 	}{
-		{mirror.Progress{
+		{status.Progress{
 			Elapsed: 3 * time.Second,
 			Done:    300,
 			Queued:  1200,
 			Bytes:   4_500_000,
 		}, "300 done, 1200 queued, 100/s, 4.5 MB"},
-		{mirror.Progress{
+		{status.Progress{
 			Elapsed:  2 * time.Second,
 			Done:     100,
 			Queued:   1,
@@ -166,14 +166,14 @@ func TestProgressLine(t *testing.T) {
 			WaitHost: "example.org",
 			WaitFor:  4 * time.Second,
 		}, "100 done, 1 queued, 0/s, 0 B, 2 failed, waiting 4s for example.org"},
-		{mirror.Progress{Phase: mirror.Relocating, Relocated: 5, Total: 10}, "relocating 5 of 10 files"},
-		{mirror.Progress{Phase: mirror.Publishing, Relocated: 10, Total: 10}, "publishing 10 of 10 files"},
+		{status.Progress{Phase: status.Relocating, Relocated: 5, Total: 10}, "relocating 5 of 10 files"},
+		{status.Progress{Phase: status.Publishing, Relocated: 10, Total: 10}, "publishing 10 of 10 files"},
 	} {
 		if got := progressLine(last, tc.now); got != tc.want {
 			t.Errorf("got %q, want %q", got, tc.want)
 		}
 	}
-	long := progressLine(last, mirror.Progress{WaitHost: strings.Repeat("é", 300), WaitFor: time.Hour})
+	long := progressLine(last, status.Progress{WaitHost: strings.Repeat("é", 300), WaitFor: time.Hour})
 	if n := len([]rune(long)); n != maxLine {
 		t.Errorf("line of %d characters", n)
 	}

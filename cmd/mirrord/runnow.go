@@ -14,6 +14,7 @@ import (
 	"mirrord/control"
 	"mirrord/mirror"
 	"mirrord/scheduler"
+	"mirrord/status"
 )
 
 func runNowCommand(a *cli) *cobra.Command {
@@ -56,7 +57,7 @@ Exit codes: 0 complete, or started with --wait=false; 3 partial: run it again; 4
 					"--wait=false needs a daemon on this state directory, and there is none: mirrord daemon")
 			}
 			name := strings.TrimSuffix(args[0], scheduler.Suffix)
-			return a.withProgress(jobHints(name), func(show func(mirror.Progress)) (*mirror.Summary, error) {
+			return a.withProgress(jobHints(name), func(show func(status.Progress)) (*mirror.Summary, error) {
 				return app.RunNow(cmd.Context(), a.app(), app.RunRequest{
 					Job:      name,
 					Choices:  app.Choices{Set: set, Full: full, Now: now},
@@ -96,7 +97,7 @@ The site is not contacted. Look at mirrord status JOB first. Whatever is dropped
 				return runInDaemon(cmd.Context(), a, c, args[0], control.RunRequest{Accept: true, Wait: true})
 			}
 			hints := jobHints(strings.TrimSuffix(args[0], scheduler.Suffix))
-			return a.withProgress(hints, func(show func(mirror.Progress)) (*mirror.Summary, error) {
+			return a.withProgress(hints, func(show func(status.Progress)) (*mirror.Summary, error) {
 				return app.Accept(cmd.Context(), a.app(), args[0], show)
 			})
 		},

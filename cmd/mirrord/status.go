@@ -143,7 +143,7 @@ func printStatus(a *cli, s status.Job) error {
 	if s.Started != nil {
 		a.printf("  running since %s", timeText(s.Started))
 		if p := s.Progress; p != nil {
-			a.printf(": %s", progressLine(mirror.Progress{}, progressFrom(p)))
+			a.printf(": %s", progressLine(status.Progress{}, *p))
 		}
 		a.printf("\n")
 	}

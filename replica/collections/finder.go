@@ -287,19 +287,11 @@ func textOrder() order[textEntry] {
 	return order[textEntry]{
 		key:     func(e textEntry) uint64 { return e.text },
 		compare: textEntry.compare,
-		size:    func(textEntry) int { return 2 * 16 },
-		write: func(b []byte, e textEntry) []byte {
-			b = binary.LittleEndian.AppendUint64(b, e.text)
-			b = binary.LittleEndian.AppendUint32(b, e.words)
-			return binary.LittleEndian.AppendUint32(b, e.page)
-		},
+		size:    func(textEntry) int { return 2 * tripleSize },
+		write:   func(b []byte, e textEntry) []byte { return appendTriple(b, e.text, e.words, e.page) },
 		read: func(r *bufio.Reader) (textEntry, error) {
-			b, err := take(r, 16)
-			if err != nil {
-				return textEntry{}, err
-			}
-			return textEntry{binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint32(b[8:]),
-				binary.LittleEndian.Uint32(b[12:])}, nil
+			text, words, page, err := takeTriple(r)
+			return textEntry{text, words, page}, err
 		},
 	}
 }
@@ -308,21 +300,32 @@ func voteOrder() order[vote] {
 	return order[vote]{
 		key:     func(v vote) uint64 { return v.key },
 		compare: vote.compare,
-		size:    func(vote) int { return 2 * 16 },
-		write: func(b []byte, v vote) []byte {
-			b = binary.LittleEndian.AppendUint64(b, v.key)
-			b = binary.LittleEndian.AppendUint32(b, v.p)
-			return binary.LittleEndian.AppendUint32(b, v.q)
-		},
+		size:    func(vote) int { return 2 * tripleSize },
+		write:   func(b []byte, v vote) []byte { return appendTriple(b, v.key, v.p, v.q) },
 		read: func(r *bufio.Reader) (vote, error) {
-			b, err := take(r, 16)
-			if err != nil {
-				return vote{}, err
-			}
-			return vote{binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint32(b[8:]),
-				binary.LittleEndian.Uint32(b[12:])}, nil
+			key, p, q, err := takeTriple(r)
+			return vote{key, p, q}, err
 		},
 	}
+}
+
+// tripleSize is how many bytes a triple takes in a file.
+const tripleSize = 16
+
+func appendTriple(b []byte, key uint64, x, y uint32) []byte {
+	b = binary.LittleEndian.AppendUint64(b, key)
+	b = binary.LittleEndian.AppendUint32(b, x)
+	return binary.LittleEndian.AppendUint32(b, y)
+}
+
+func takeTriple(r *bufio.Reader) (key uint64, x, y uint32, err error) {
+	b, err := take(r, tripleSize)
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	key = binary.LittleEndian.Uint64(b)
+	x, y = binary.LittleEndian.Uint32(b[8:]), binary.LittleEndian.Uint32(b[12:])
+	return key, x, y, nil
 }
 
 // inTurn takes one step after the other, up to the first error.
