@@ -8,6 +8,7 @@ import (
 
 	"mirrord/fetch"
 	"mirrord/job"
+	"mirrord/mirror/closing"
 	"mirrord/mirror/crawl"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/result"
@@ -87,3 +88,10 @@ func PairOf(v *hosts.PairVerdict, base1, base2 string, tested time.Time) store.P
 // KeepPair keeps the result of a test of two base URLs. One without a decision does not replace a decision
 // that is still valid.
 func KeepPair(st PairFacts, p store.PairRecord) error { return source.KeepPair(st, p) }
+
+// Thin drops the versions of a site that its job's keep rule does not want, and returns their numbers. With
+// dry they stay. What they alone held is still on the disk: store.Site.Compact and store.State.CollectBlobs
+// give it back. No run may be under way.
+func Thin(j *job.Job, s *store.Site, now time.Time, dry bool) ([]int, error) {
+	return closing.Thin(j, s, now, dry)
+}

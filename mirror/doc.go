@@ -6,11 +6,7 @@
 //	retrieve   retrieve.go: package crawl hands out URLs, package exchange finds out what each comes to, and
 //	           apply.go writes what was found. It is committed in batches, so that a run can be killed at any
 //	           moment and resumed.
-//	judge      verdict.go: complete, partial or suspicious, with reasons, by the rules of package judge
-//	settle     closing.go, settle.go: mirror paths are given to what is new; the journal becomes records
-//	publish    publish.go: package publish plans the next version and makes its tree, in which package render
-//	           makes
-//	           the documents; the tree becomes the live one by one rename
+//	judge, settle, publish   package closing: the verdict, the records, the next version of the mirror
 //
 // What happens to one URL is an outcome, recorded as data; only what ends the run is an error.
 package mirror

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	"mirrord/mirror/closing"
 	"mirrord/mirror/crawl"
 	"mirrord/mirror/exchange"
 	"mirrord/mirror/judge"
@@ -90,6 +91,18 @@ func runWith(ctx context.Context, o Options, repairs map[string]render.Cure) (*S
 	return sum, err
 }
 
+// Rollback publishes a kept version again, as a new one, and makes the records what they were in it. The
+// next run asks the site as if it had never seen what came later. It makes no request. An unfinished run is
+// given up.
+func Rollback(ctx context.Context, o Options, number int) (*Summary, error) {
+	repairs, err := closing.Restore(ctx, o.State, o.Site, number)
+	if err != nil {
+		return nil, err
+	}
+	o.NoFetch, o.Accept = true, true
+	return runWith(ctx, o, repairs)
+}
+
 func newRun(o Options) (*run, error) {
 	s, err := session.New(o)
 	if err != nil {
@@ -118,15 +131,15 @@ func (r *run) run(ctx context.Context, repairs map[string]render.Cure) (*Summary
 	if err := r.FindLive(); err != nil {
 		return nil, err
 	}
-	c := &closing{Session: r.Session, repairs: repairs}
-	if err := c.mendTree(ctx); err != nil {
+	c := closing.New(r.Session, repairs)
+	if err := c.MendTree(ctx); err != nil {
 		return nil, err
 	}
 	if err := r.Begin(); err != nil {
 		return nil, err
 	}
 	if !r.Resumed && !r.Options.NoFetch {
-		if err := c.mend(); err != nil {
+		if err := c.RequestDamaged(); err != nil {
 			return nil, err
 		}
 	}
@@ -140,20 +153,18 @@ func (r *run) run(ctx context.Context, repairs map[string]render.Cure) (*Summary
 	} else if err := r.load(); err != nil {
 		return nil, err
 	}
-	c.found = r.retrieved(ended)
-	v, err := c.judge()
+	found := r.retrieved(ended)
+	v, err := c.Judge(found)
 	switch {
 	case err != nil:
 		err = v.Broke(err)
-	case r.lost != nil: // the journal is what counts; the next run reads it
-		err = r.lost
+	case found.Lost != nil: // the journal is what counts; the next run reads it
+		err = found.Lost
 	default:
-		err = c.close(ctx, v)
+		err = c.Close(ctx, v)
 	}
 	if (err == nil) && (v.Verdict == Complete) {
-		if err := dropParts(r.Site); err != nil {
-			r.Notes.Cap("beginnings of large files could not be dropped: " + err.Error())
-		}
+		c.DropParts()
 		r.settleBase()
 		if !r.Options.NoFetch && len(r.motor.Troubles.DownEntries()) == 0 {
 			for _, note := range r.chain.Replicas.Renew(ctx) {
@@ -161,24 +172,25 @@ func (r *run) run(ctx context.Context, repairs map[string]render.Cure) (*Summary
 			}
 		}
 	}
-	sum := c.summary(v)
+	sum := c.Summary(v)
 	noteSources(sum, &r.chain, &r.Provenance)
 	return sum, err
 }
 
 // retrieved is what closing needs of retrieval.
-func (r *run) retrieved(ended error) retrieved {
-	f := retrieved{
-		ended:  ended,
-		silent: r.motor.Troubles.SilentOrigins(),
-		down:   r.motor.Troubles.DownEntries(),
-		probes: r.probes,
+func (r *run) retrieved(ended error) session.Retrieved {
+	f := session.Retrieved{
+		Ended:  ended,
+		Lost:   r.lost,
+		Silent: r.motor.Troubles.SilentOrigins(),
+		Down:   r.motor.Troubles.DownEntries(),
+		Probes: r.probes,
 	}
 	for _, l := range r.motor.Troubles.LeftEntries() {
-		f.postponed = append(f.postponed, judge.PostponedHost{Host: l.Name, Reason: l.Reason})
+		f.Postponed = append(f.Postponed, judge.PostponedHost{Host: l.Name, Reason: l.Reason})
 	}
 	if p := r.advice.Plan; p != nil {
-		f.hasPlan, f.planned, f.skips = true, p.HandedOut(), r.skips
+		f.HasPlan, f.Planned, f.Skips = true, p.HandedOut(), r.skips
 	}
 	return f
 }

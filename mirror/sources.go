@@ -136,17 +136,3 @@ func noteSources(sum *Summary, c *source.Chain, p *ledger.Provenance) {
 		}
 	}
 }
-
-// dropParts drops the beginnings of bodies of which no run will request the rest: at the end of a complete
-// run all but those of what failed.
-func dropParts(s *store.Site) error {
-	_, err := s.Parts.Collect(false, func(url string, _ time.Time) bool {
-		u, _, err := site.Parse(url)
-		if err != nil {
-			return true
-		}
-		rec, ok, err := s.Records.Get(u)
-		return err == nil && (!ok || rec.Outcome != site.Failed || rec.Failures >= ledger.LastingFailures)
-	})
-	return err
-}

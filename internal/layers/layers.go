@@ -22,7 +22,9 @@ func rows() map[string]Row {
 		"web": 10, "scheduler": 10, "mirror": 10, "control": 10,
 
 		// The rooms of mirror: none imports another one of its row. Only mirror imports them, and app those that
-		// openRooms lists. Row 8 is for what they are put together to.
+		// openRooms lists. Row 9 is for the phases of a run, row 8 for what they are made of.
+		"mirror/closing": 9,
+
 		"mirror/exchange": 8, "mirror/session": 8,
 
 		// Row 7 is for the rooms that one run goes through, and for reports.

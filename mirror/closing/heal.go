@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package mirror
+package closing
 
 import (
 	"errors"
@@ -13,18 +13,18 @@ import (
 
 // heal makes a run that could not be published for damaged bodies one that goes on by requesting them
 // again. An err that says something else is returned as it is.
-func (r *closing) heal(j *judge.Judgement, err error) error {
+func (c *Closing) heal(j *judge.Judgement, err error) error {
 	bad, ok := errors.AsType[*publish.BodiesError](err)
 	if !ok {
 		return err
 	}
-	herr := r.amend(bad.IDs, publish.LoseBody)
+	herr := c.amend(bad.IDs, publish.LoseBody)
 	if herr == nil {
-		herr = r.Site.Records.Fold(r.folding())
+		herr = c.Site.Records.Fold(c.folding())
 	}
 	if herr == nil {
-		r.Run.Retrieved = false
-		herr = r.Site.Notes.SetRun(r.Run)
+		c.Run.Retrieved = false
+		herr = c.Site.Notes.SetRun(c.Run)
 	}
 	if herr != nil {
 		return fmt.Errorf("ask again for what is damaged: %w", herr)
@@ -34,33 +34,33 @@ func (r *closing) heal(j *judge.Judgement, err error) error {
 }
 
 // siteBodies reads the stored bodies of the site.
-func (r *closing) siteBodies() *publish.SiteBodies {
-	return &publish.SiteBodies{Records: r.Site.Records, Frames: r.Site.Frames, Blobs: r.Options.State.Bodies}
+func (c *Closing) siteBodies() *publish.SiteBodies {
+	return &publish.SiteBodies{Records: c.Site.Records, Frames: c.Site.Frames, Blobs: c.Options.State.Bodies}
 }
 
-// mend makes the run request the bodies that a check found damaged.
-func (r *closing) mend() error {
-	noted, err := r.Site.Notes.Damaged()
+// RequestDamaged makes the run request the bodies that a check found damaged.
+func (c *Closing) RequestDamaged() error {
+	noted, err := c.Site.Notes.Damaged()
 	if err != nil || len(noted) == 0 {
 		return err
 	}
-	urls, lost, err := r.siteBodies().Lost(noted)
+	urls, lost, err := c.siteBodies().Lost(noted)
 	if err != nil {
 		return err
 	}
-	r.mending = urls
+	c.mending = urls
 	var batch []*store.Done
 	for _, rec := range lost {
-		r.Log.Warn("ask again for a damaged body", "url", rec.URL.String())
+		c.Log.Warn("ask again for a damaged body", "url", rec.URL.String())
 		batch = append(batch, &store.Done{Resource: rec})
 	}
-	known, err := r.Site.Records.Known()
+	known, err := c.Site.Records.Known()
 	if err == nil && len(batch) > 0 {
-		err = r.Site.Records.Commit(known, nil, batch)
+		err = c.Site.Records.Commit(known, nil, batch)
 	}
 	if err == nil {
-		err = r.Site.Records.Fold(store.Folding{
-			Version: r.Version,
+		err = c.Site.Records.Fold(store.Folding{
+			Version: c.Version,
 			Pending: func(uint32) bool { return true },
 			Path:    func(rec *store.Resource) string { return rec.Path },
 		})
@@ -73,22 +73,22 @@ func (r *closing) mend() error {
 
 // mended puts the bodies that came in the place of damaged ones into the published tree. The next run
 // requests what did not come.
-func (r *closing) mended() error {
-	if len(r.mending) == 0 {
+func (c *Closing) mended() error {
+	if len(c.mending) == 0 {
 		return nil
 	}
-	noted, err := r.Site.Notes.Damaged()
+	noted, err := c.Site.Notes.Damaged()
 	if err != nil {
 		return err
 	}
-	came, left, err := r.siteBodies().Returned(r.mending, noted)
+	came, left, err := c.siteBodies().Returned(c.mending, noted)
 	if err != nil {
 		return err
 	}
 	for _, rec := range came {
-		if _, err := r.Site.Trees.Relink(rec.Path, rec.Digest); err != nil {
+		if _, err := c.Site.Trees.Relink(rec.Path, rec.Digest); err != nil {
 			return err
 		}
 	}
-	return r.Site.Notes.NoteDamaged(left)
+	return c.Site.Notes.NoteDamaged(left)
 }

@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package mirror
+package closing
 
 import (
 	"context"
 	"errors"
+	"time"
 
 	"mirrord/mirror/judge"
+	"mirrord/mirror/ledger"
 	"mirrord/mirror/publish"
 	"mirrord/mirror/render"
 	"mirrord/mirror/repair"
+	"mirrord/mirror/result"
 	"mirrord/mirror/session"
-	"mirrord/policy"
 	"mirrord/site"
 	"mirrord/store"
 )
 
-// closing is what follows retrieval: the verdict, the records and mirror paths, publication.
-type closing struct {
+// Closing is what follows retrieval in one run: the verdict, the records and mirror paths, publication.
+type Closing struct {
 	*session.Session
 	repairs map[string]render.Cure // of a version that comes back; nil: as is known now
-	found   retrieved
+	found   session.Retrieved
 
 	tree          publish.TreeDamage // of the published version
 	mending       []site.URL         // whose bodies a check found damaged, and which are requested again
@@ -30,20 +32,14 @@ type closing struct {
 	published     *store.Version // by this run
 }
 
-// retrieved is what retrieval came to, beside the table, the counts and the notes.
-type retrieved struct {
-	ended     error                      // why it ended early; nil when nothing is left to request
-	postponed []judge.PostponedHost      // of entry points
-	silent    map[string]int64           // other origins without any answer, and how many of their URLs failed
-	down      []string                   // origins and hosts of entry points that do not answer
-	probes    map[string]judge.ErrorPage // see probeOrigins
-	planned   map[string]int64           // requests of the plan, by reason; nil without a plan
-	hasPlan   bool
-	skips     map[policy.Why]int64 // what the plan skipped, by reason
+// New returns the closing of a run. repairs are those of a version that comes back, nil for those that are
+// known now.
+func New(s *session.Session, repairs map[string]render.Cure) *Closing {
+	return &Closing{Session: s, repairs: repairs}
 }
 
-// mendTree repairs what it can of the published tree before anything is built on it.
-func (c *closing) mendTree(ctx context.Context) (err error) {
+// MendTree repairs what it can of the published tree before anything is built on it.
+func (c *Closing) MendTree(ctx context.Context) (err error) {
 	if c.Live == nil {
 		return nil
 	}
@@ -54,14 +50,14 @@ func (c *closing) mendTree(ctx context.Context) (err error) {
 	return nil
 }
 
-// close settles and publishes what retrieval found, as far as the verdict allows, which may become worse on
+// Close settles and publishes what retrieval found, as far as the verdict allows, which may become worse on
 // the way. What is returned has ended the run; the verdict says so.
-func (c *closing) close(ctx context.Context, v *judge.Judgement) error {
+func (c *Closing) Close(ctx context.Context, v *judge.Judgement) error {
 	if err := c.settle(v); err != nil {
 		return v.Broke(err)
 	}
-	if (v.Verdict == Partial) && !c.Options.NoFetch {
-		return diskOnly(c.found.ended)
+	if (v.Verdict == result.Partial) && !c.Options.NoFetch {
+		return diskOnly(c.found.Ended)
 	}
 	if err := c.publish(ctx, v); err != nil {
 		if ctx.Err() != nil {
@@ -73,7 +69,7 @@ func (c *closing) close(ctx context.Context, v *judge.Judgement) error {
 		}
 		return nil
 	}
-	if v.Verdict != Complete {
+	if v.Verdict != result.Complete {
 		if c.Options.NoFetch {
 			return nil
 		}
@@ -83,7 +79,7 @@ func (c *closing) close(ctx context.Context, v *judge.Judgement) error {
 		}
 		return nil
 	}
-	if err := errors.Join(c.calm(), c.mended(), c.askedAll(), c.repaired()); err != nil {
+	if err := errors.Join(c.calm(), c.mended(), c.allRequested(), c.repaired()); err != nil {
 		return v.Broke(err)
 	}
 	if err := c.Site.Notes.SetRun(nil); err != nil {
@@ -104,12 +100,33 @@ func diskOnly(err error) error {
 	return nil
 }
 
+// DropParts drops the beginnings of bodies of which no run will request the rest, at the end of a complete
+// run. What goes wrong is a note.
+func (c *Closing) DropParts() {
+	if err := dropParts(c.Site); err != nil {
+		c.Notes.Cap("beginnings of large files could not be dropped: " + err.Error())
+	}
+}
+
 // thin applies the keep rule after a publish. What goes wrong is a note: the run is what it is, and the
 // next one tries again.
-func (r *closing) thin() {
-	drop, err := Thin(r.Job, r.Site, r.Now(), false)
-	r.Log.Debug("thinned", "dropped", drop)
+func (c *Closing) thin() {
+	drop, err := Thin(c.Job, c.Site, c.Now(), false)
+	c.Log.Debug("thinned", "dropped", drop)
 	if err != nil {
-		r.Notes.Cap("old versions could not be dropped: " + err.Error())
+		c.Notes.Cap("old versions could not be dropped: " + err.Error())
 	}
+}
+
+// dropParts drops all beginnings of bodies but those of what failed.
+func dropParts(s *store.Site) error {
+	_, err := s.Parts.Collect(false, func(url string, _ time.Time) bool {
+		u, _, err := site.Parse(url)
+		if err != nil {
+			return true
+		}
+		rec, ok, err := s.Records.Get(u)
+		return err == nil && (!ok || rec.Outcome != site.Failed || rec.Failures >= ledger.LastingFailures)
+	})
+	return err
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package mirror
+package closing
 
 import (
 	"errors"
@@ -10,93 +10,98 @@ import (
 	"mirrord/mirror/judge"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/render"
+	"mirrord/mirror/result"
+	"mirrord/mirror/session"
 	"mirrord/replica/hosts"
 	"mirrord/site"
 	"mirrord/store"
 )
 
-// judge decides how retrieval ended.
-func (r *closing) judge() (*judge.Judgement, error) {
+// Judge decides how retrieval ended, of which found is what it came to.
+func (c *Closing) Judge(found session.Retrieved) (*judge.Judgement, error) {
+	c.found = found
 	j := &judge.Judgement{}
-	if r.Options.NoFetch {
+	if c.Options.NoFetch {
 		return j, nil
 	}
-	c := r.newCase()
-	c.Ended = r.found.ended
-	c.Left = judge.Unanswered(c.Ledger)
-	c.Failed, c.Requests = r.Counts.Failed.Load(), r.Counts.Requests.Load()
-	c.Silent = r.found.silent
-	c.Postponed = r.found.postponed
-	c.Why = r.Notes.Reason
-	j.Left = c.Left
-	_, err := r.judgeAt(judge.Retrieved, c, j)
+	known := c.newCase()
+	known.Ended = found.Ended
+	known.Left = judge.Unanswered(known.Ledger)
+	known.Failed, known.Requests = c.Counts.Failed.Load(), c.Counts.Requests.Load()
+	known.Silent = found.Silent
+	known.Postponed = found.Postponed
+	known.Why = c.Notes.Reason
+	j.Left = known.Left
+	_, err := c.judgeAt(judge.Retrieved, known, j)
 	return j, err
 }
 
 // judgeSettled applies the rules to a run that is complete so far: what it found is in the records, and has
 // mirror paths.
-func (r *closing) judgeSettled(j *judge.Judgement) error {
-	c := r.newCase()
-	c.Probes = r.found.probes
-	c.Sitemaps = r.Traits.Sitemaps()
+func (c *Closing) judgeSettled(j *judge.Judgement) error {
+	known := c.newCase()
+	known.Probes = c.found.Probes
+	known.Sitemaps = c.Traits.Sitemaps()
 	// What the origin has not given for longer does not count, or one page that it never gives again would
 	// keep everything.
-	_, c.Foreign = r.Provenance.FromReplicas(r.Now().Add(-hosts.TestedFor))
+	_, known.Foreign = c.Provenance.FromReplicas(c.Now().Add(-hosts.TestedFor))
 	var err error
-	if c.Orphans, err = loadOrphans(r.Site.Notes, c.Ledger.Len(), r.Log); err != nil {
+	if known.Orphans, err = loadOrphans(c.Site.Notes, known.Ledger.Len(), c.Log); err != nil {
 		return err
 	}
-	_, err = r.judgeAt(judge.Settled, c, j)
+	_, err = c.judgeAt(judge.Settled, known, j)
 	return err
 }
 
 // newCase is what is known at every stage.
-func (r *closing) newCase() *judge.Case {
+func (c *Closing) newCase() *judge.Case {
 	return &judge.Case{
-		Seeds:   r.Rules.Seeds,
-		Limits:  r.Job.Limits,
-		Accept:  r.Options.Accept,
-		NoFetch: r.Options.NoFetch,
-		Run:     r.Recording(),
-		Live:    r.Live,
-		Resumed: r.Resumed,
-		Planned: r.Run.Planned,
-		Ledger:  r.Table.Settled(),
-		Records: r.Site.Records,
+		Seeds:   c.Rules.Seeds,
+		Limits:  c.Job.Limits,
+		Accept:  c.Options.Accept,
+		NoFetch: c.Options.NoFetch,
+		Run:     c.Recording(),
+		Live:    c.Live,
+		Resumed: c.Resumed,
+		Planned: c.Run.Planned,
+		Ledger:  c.Table.Settled(),
+		Records: c.Site.Records,
 	}
 }
 
 // judgeAt applies the rules of a stage, adds what they conclude to a judgement and executes it. It returns
 // the verdict of this stage alone.
-func (r *closing) judgeAt(at judge.Stage, c *judge.Case, j *judge.Judgement) (Verdict, error) {
-	rulings, err := judge.Judge(at, c)
+func (c *Closing) judgeAt(
+	at judge.Stage, known *judge.Case, j *judge.Judgement,
+) (result.Verdict, error) {
+	rulings, err := judge.Judge(at, known)
 	if err != nil {
-		return Complete, err
+		return result.Complete, err
 	}
 	var here judge.Judgement
 	here.Add(rulings...)
 	j.Add(rulings...)
-	return here.Verdict, r.carryOut(rulings)
+	return here.Verdict, c.carryOut(rulings)
 }
 
 // startOver makes the next run one that does not go on with this one, and requests everything.
-func (r *closing) startOver() error { return errors.Join(r.askAllNext(), r.Site.Notes.SetRun(nil)) }
+func (c *Closing) startOver() error { return errors.Join(c.requestAllNext(), c.Site.Notes.SetRun(nil)) }
 
 // carryOut does what follows from rulings. When it changes records, a Fold must follow.
-func (r *closing) carryOut(rulings []judge.Ruling) error {
+func (c *Closing) carryOut(rulings []judge.Ruling) error {
 	leaves, forget := map[uint32]bool{}, map[uint32]bool{}
 	var amended []uint32
 	for i := range rulings {
 		x := &rulings[i]
 		for _, n := range x.Notes {
 			if n.URL == (site.URL{}) {
-				r.Notes.Cap(n.What)
+				c.Notes.Cap(n.What)
 			} else {
-				r.Notes.Add(n.What, n.URL)
+				c.Notes.Add(n.What, n.URL)
 			}
 		}
 		if x.Orphans != nil {
-			if err := saveOrphans(r.Site.Notes, x.Orphans); err != nil {
+			if err := saveOrphans(c.Site.Notes, x.Orphans); err != nil {
 				return err
 			}
 		}
@@ -112,19 +117,19 @@ func (r *closing) carryOut(rulings []judge.Ruling) error {
 		return nil
 	}
 	slices.Sort(amended)
-	t := r.Table.Settled()
-	err := r.amend(slices.Compact(amended), func(rec *store.Resource) {
+	t := c.Table.Settled()
+	err := c.amend(slices.Compact(amended), func(rec *store.Resource) {
 		if forget[rec.ID] {
 			rec.ETag, rec.LastModified = "", ""
 		}
 		if leaves[rec.ID] {
-			r.Counts.Hold(ledger.Leave(rec, r.Version))
+			c.Counts.Hold(ledger.Leave(rec, c.Version))
 			rec.Reason = "nothing in the mirror links to it any more"
 			t.Leave(rec.ID)
 		}
 	})
 	if len(leaves) > 0 {
-		r.shared = render.SharedURLs(t) // without the URLs that have just left
+		c.shared = render.SharedURLs(t) // without the URLs that have just left
 	}
 	return err
 }

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package closing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"mirrord/mirror/judge"
+	"mirrord/mirror/ledger"
+	"mirrord/mirror/publish"
+	"mirrord/mirror/render"
+	"mirrord/mirror/result"
+	"mirrord/phm"
+)
+
+// publish is phase two: the tree that is not live becomes the new version, and then the live one.
+func (c *Closing) publish(ctx context.Context, j *judge.Judgement) error {
+	if (j.Verdict == result.Suspicious) && !c.Options.Accept {
+		return nil
+	}
+	others, err := c.prepareRepairs(ctx)
+	if err != nil {
+		return err
+	}
+	plan, err := publish.NewPlan(c.basis(others))
+	if err != nil || plan.Nothing() {
+		return err
+	}
+	switch here, err := c.judgeAt(judge.Building, c.newCase(), j); {
+	case err != nil:
+		return err
+	case here == result.Suspicious:
+		return c.startOver() // else the next run would only try to publish this one again
+	case plan.Entry == "":
+		return nil
+	}
+	c.Counts.Phase.Store(int64(ledger.Relocating))
+	debug.FreeOSMemory() // of settling
+	draft, err := publish.Open(plan, c.means())
+	if err != nil {
+		return err
+	}
+	defer draft.Close()
+	res, err := draft.Build(ctx)
+	if err != nil {
+		return err
+	}
+	c.Log.Debug("relocated", "entry", plan.Entry, "files", res.Table.Files)
+	if c.Live != nil && res.Same() {
+		if plan.Damaged() {
+			c.Notes.Cap("the published version was published again, with bodies in the place of damaged ones")
+			return draft.PublishAgain()
+		}
+		return draft.Leave()
+	}
+	known := c.newCase()
+	known.Lost = res.Lost()
+	switch here, err := c.judgeAt(judge.Publishing, known, j); {
+	case err != nil:
+		return err
+	case here == result.Suspicious:
+		return errors.Join(draft.Leave(), c.startOver())
+	}
+	c.Counts.Phase.Store(int64(ledger.Publishing))
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if c.published, err = draft.Publish(c.Options.Accept); err == nil {
+		c.repairedLinks = res.Repaired
+	}
+	return err
+}
+
+// basis is what the next version is planned from. others are the documents of which other links are
+// repaired than in the published version.
+func (c *Closing) basis(others []uint32) publish.Basis {
+	meta := phm.Meta{
+		Generator: "mirrord",
+		Title:     c.Job.Title,
+		Primary:   c.Layout.Primary,
+		Scope:     c.scopeText(),
+		Version:   c.Version,
+		Failures:  int(c.Counts.Failed.Load()),
+	}
+	_, failures := c.Notes.List()
+	for _, f := range failures {
+		meta.Failed = append(meta.Failed, phm.Failure{URL: f.URL, Reason: f.Reason})
+	}
+	return publish.Basis{
+		Table:    c.Table.Settled(),
+		Links:    c.Site.Records.Links,
+		Covers:   c.Rules.Scope.Covers,
+		Live:     c.Live,
+		Damage:   c.tree,
+		Rescan:   c.Rescan,
+		Repaired: others,
+		Seeds:    c.Rules.Seeds,
+		Meta:     meta,
+	}
+}
+
+// means is what the next version is made with.
+func (c *Closing) means() publish.Means {
+	return publish.Means{
+		Trees:    c.Site.Trees,
+		Records:  c.Site.Records,
+		Renderer: c.renderer(),
+		Counts:   &c.Counts,
+		Now:      c.Now,
+		Log:      c.Log,
+	}
+}
+
+// scopeText is the job's scope for people.
+func (c *Closing) scopeText() string {
+	s := c.Job.Scope
+	text := s.Kind
+	for _, x := range []struct {
+		what string
+		list []string
+	}{{"prefixes", s.Prefixes}, {"including", s.Include}, {"excluding", s.Exclude}} {
+		if len(x.list) > 0 {
+			text += fmt.Sprintf("; %s %q", x.what, x.list)
+		}
+	}
+	return text
+}
+
+// renderer makes the published files of what the run knows.
+func (c *Closing) renderer() *render.Renderer {
+	return &render.Renderer{
+		Table:  c.Table.Settled(),
+		Frames: c.Site.Frames,
+		Shared: c.shared,
+		Cures:  c.cures.Cures,
+		Own:    c.Provenance.Reused,
+		Notes:  &c.Notes,
+		Counts: &c.Counts,
+	}
+}
+
+// entry returns the mirror path of the page that the mirror opens with, "" when there is none.
+func (c *Closing) entry() string {
+	t := c.Table.Settled()
+	if id, ok := t.Entry(c.Rules.Seeds); ok {
+		return t.Path(id)
+	}
+	return ""
+}
+
+// sayDamage reports what was found of damage of the published tree.
+func (c *Closing) sayDamage(d *publish.TreeDamage) {
+	if n := len(d.Mended); n > 0 {
+		names := d.Mended
+		if n > ledger.MaxExamples {
+			names = append(slices.Clone(names[:ledger.MaxExamples]), fmt.Sprintf("and %d more", n-ledger.MaxExamples))
+		}
+		c.Log.Warn("published tree mended", "files", n)
+		c.Notes.Cap("damage of the published tree was repaired from the stored bodies: " +
+			strings.Join(names, ", "))
+	}
+	if n := len(d.Wrong); n > 0 {
+		c.Log.Warn("published files are damaged, and so are their stored bodies", "files", n)
+		c.Notes.Cap(fmt.Sprintf("%d published files are damaged, and so are their stored bodies: "+
+			"they are requested again", n))
+	}
+	if d.Lost != nil {
+		c.Log.Warn("published tree is damaged", "err", d.Lost)
+		c.Notes.Cap(fmt.Sprintf("the published tree is damaged (%v): "+
+			"the next complete run publishes all files again", d.Lost))
+	}
+}

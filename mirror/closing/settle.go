@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package closing
+
+import (
+	"mirrord/mirror/judge"
+	"mirrord/mirror/publish"
+	"mirrord/mirror/render"
+	"mirrord/mirror/result"
+	"mirrord/mirror/spare"
+	"mirrord/store"
+)
+
+// settle moves what retrieval found into the records that are kept, with mirror paths for what is new, and
+// decides what a complete run no longer reaches.
+func (c *Closing) settle(j *judge.Judgement) error {
+	c.Layout.Primary = render.Primary(c.Site.Trees, c.Live, c.Table.Settled(), c.Rules.Seeds)
+	names, err := publish.AssignNames(c.naming())
+	if err != nil {
+		return err
+	}
+	c.shared = names.Shared
+	fold := c.folding()
+	if err := c.Site.Records.Fold(fold); err != nil {
+		return err
+	}
+	if err := c.keepNames(names); err != nil {
+		return err
+	}
+	if (j.Verdict == result.Complete) && (!c.Options.NoFetch || c.Options.Accept) {
+		if err := c.judgeSettled(j); err != nil {
+			return err
+		}
+		if err := c.Site.Records.Fold(fold); err != nil {
+			return err
+		}
+	}
+	if (j.Verdict == result.Complete) && c.Rescan {
+		if err := c.Site.Notes.SetFingerprint(c.Fingerprint); err != nil {
+			return err
+		}
+	}
+	if err := c.observations(j); err != nil {
+		return err
+	}
+	if j.StartsOver() {
+		return c.startOver() // what was retrieved is kept, and accept publishes it
+	}
+	c.Run.Retrieved = (c.found.Ended == nil) && (j.Left == 0) && (j.Verdict == result.Complete)
+	c.Run.Requests += int(c.Counts.Requests.Load())
+	return c.Site.Notes.SetRun(c.Run)
+}
+
+// requestAllNext makes the next run request everything: what this one found may be wrong, and the records
+// have it.
+func (c *Closing) requestAllNext() error {
+	if c.Options.NoFetch {
+		return nil
+	}
+	return c.Site.Notes.SetFact(spare.FullFact, []byte("1"))
+}
+
+// allRequested ends the obligation of FullFact.
+func (c *Closing) allRequested() error {
+	if c.Options.NoFetch {
+		return nil
+	}
+	if v, err := c.Site.Notes.Fact(spare.FullFact); err != nil || len(v) == 0 {
+		return err
+	}
+	return c.Site.Notes.SetFact(spare.FullFact, nil)
+}
+
+// naming is what mirror paths are given by.
+func (c *Closing) naming() publish.Naming {
+	return publish.Naming{
+		Table:   c.Table.Settled(),
+		Layout:  c.Layout,
+		Records: c.Site.Records,
+		Log:     c.Log,
+		Journal: func(done func(*store.Resource)) error {
+			return c.Site.Records.Replay(func(uint32, store.NewURL) error { return nil },
+				func(rec *store.Resource, _ []byte, _ bool) error {
+					done(rec)
+					return nil
+				})
+		},
+	}
+}
+
+// keepNames writes the new paths of those that shared a file, also of those that this run did not look at.
+func (c *Closing) keepNames(n publish.Names) error {
+	if len(n.Apart) == 0 {
+		return nil
+	}
+	t := c.Table.Settled()
+	err := c.amend(n.Apart, func(rec *store.Resource) { rec.Path, rec.Moved = t.Path(rec.ID), c.Version })
+	if err == nil {
+		err = c.amend(n.Bare, func(rec *store.Resource) { rec.Path = "" })
+	}
+	if err != nil {
+		return err
+	}
+	return c.Site.Records.Fold(c.folding())
+}
+
+// observations writes down what the run has observed. A partial run has observed what it requested. Written
+// again, it takes the place of what was written before.
+func (c *Closing) observations(j *judge.Judgement) error {
+	o := store.Observation{
+		Run:      c.Run.Number,
+		Time:     c.Now().Unix(),
+		Version:  c.Version,
+		Complete: (j.Verdict == result.Complete) && !c.Options.NoFetch,
+		Doubtful: (j.Verdict == result.Suspicious) && !c.Options.Accept,
+	}
+	if !c.Table.Settled().Observed(&o) {
+		return nil
+	}
+	return c.Site.Records.AddObservation(&o)
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package session
+
+import (
+	"mirrord/mirror/judge"
+	"mirrord/policy"
+)
+
+// Retrieved is what retrieval came to, beside the table, the counts and the notes.
+type Retrieved struct {
+	Ended error // why it ended early; nil when nothing is left to request
+	// Lost is why the table knows more, or less, than the disk: a batch could not be committed, or the journal
+	// not be read.
+	Lost error
+
+	Postponed []judge.PostponedHost      // of entry points
+	Silent    map[string]int64           // other origins without any answer, and how many of their URLs failed
+	Down      []string                   // origins and hosts of entry points that do not answer
+	Probes    map[string]judge.ErrorPage // what origins answer to a path that cannot exist
+
+	HasPlan bool
+	Planned map[string]int64     // requests of the plan, by reason; nil without a plan
+	Skips   map[policy.Why]int64 // what the plan skipped, by reason
+}
