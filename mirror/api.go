@@ -29,7 +29,6 @@ type (
 	Summary = result.Summary
 	Verdict = result.Verdict
 	Note    = result.Note
-	Failure = result.Failure
 )
 
 // The verdicts.
@@ -57,11 +56,9 @@ const (
 
 // What a run gets its answers by, as package source has it.
 type (
-	Fetcher   = source.Fetcher
-	Robots    = source.Robots
-	World     = source.World
-	HostFacts = source.HostFacts
-	PairFacts = source.PairFacts
+	Fetcher = source.Fetcher
+	Robots  = source.Robots
+	World   = source.World
 )
 
 // NewClient makes the client of a job. An error names the key of the job file that is at fault.
@@ -78,7 +75,7 @@ func NewRobots(j *job.Job, c *fetch.Client, s fetch.RobotsStore) *fetch.RobotsCa
 }
 
 // NewRobotsStore returns the store of robots.txt that robots caches share.
-func NewRobotsStore(s HostFacts) fetch.RobotsStore { return source.NewRobotsStore(s) }
+func NewRobotsStore(s source.HostFacts) fetch.RobotsStore { return source.NewRobotsStore(s) }
 
 // PairOf makes a record of a verdict on two base URLs.
 func PairOf(v *hosts.PairVerdict, base1, base2 string, tested time.Time) store.PairRecord {
@@ -87,7 +84,7 @@ func PairOf(v *hosts.PairVerdict, base1, base2 string, tested time.Time) store.P
 
 // KeepPair keeps the result of a test of two base URLs. One without a decision does not replace a decision
 // that is still valid.
-func KeepPair(st PairFacts, p store.PairRecord) error { return source.KeepPair(st, p) }
+func KeepPair(st source.PairFacts, p store.PairRecord) error { return source.KeepPair(st, p) }
 
 // Thin drops the versions of a site that its job's keep rule does not want, and returns their numbers. With
 // dry they stay. What they alone held is still on the disk: store.Site.Compact and store.State.CollectBlobs

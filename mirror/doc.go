@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package mirror is one run of one job: retrieve, judge, settle, publish. It is the conductor: it carries
-// values between the rooms below it, which do not know one another, and executes what they decide.
+// Package mirror is one run of one job, and the conductor of its two phases.
 //
-//	retrieve   retrieve.go: package crawl hands out URLs, package exchange finds out what each comes to, and
-//	           apply.go writes what was found. It is committed in batches, so that a run can be killed at any
-//	           moment and resumed.
-//	judge, settle, publish   package closing: the verdict, the records, the next version of the mirror
+//	session    what the phases share: options, the version that the run works for, what it knows of URLs
+//	retrieve   phase one: everything that is requested of the site; exchange is what happens to one URL
+//	closing    phase two: the verdict, the records, the next version of the mirror
+//
+// The phases do not know one another: run.go carries what phase one came to, a value, to phase two. api.go is
+// what the layers above use of the rooms.
 //
 // What happens to one URL is an outcome, recorded as data; only what ends the run is an error.
 package mirror

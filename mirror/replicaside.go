@@ -49,16 +49,7 @@ func (s *ReplicaSide) asker() (*source.Asker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("job %s: %w", s.Job.Name, err)
 	}
-	o := askerOptions(s.Job)
+	o := source.AskerOptionsOf(s.Job)
 	o.Fetcher, o.Robots, o.Turns, o.Now = s.Fetcher, s.Robots, g, s.Now
 	return source.NewAsker(o), nil
-}
-
-// askerOptions returns what a job says of single requests.
-func askerOptions(j *job.Job) source.AskerOptions {
-	o := source.AskerOptions{MaxWait: j.Polite.MaxWait, MaxBody: int64(j.Limits.MaxBody)}
-	if j.ObeyRobots {
-		o.Product = job.ProductToken(j.Polite.UserAgent)
-	}
-	return o
 }

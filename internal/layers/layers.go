@@ -23,7 +23,7 @@ func rows() map[string]Row {
 
 		// The rooms of mirror: none imports another one of its row. Only mirror imports them, and app those that
 		// openRooms lists. Row 9 is for the phases of a run, row 8 for what they are made of.
-		"mirror/closing": 9,
+		"mirror/closing": 9, "mirror/retrieve": 9,
 
 		"mirror/exchange": 8, "mirror/session": 8,
 

@@ -21,6 +21,8 @@ const (
 	mostMethods     = 40 // of a type
 	mostMethodFiles = 8  // in which the methods of a type stand
 	mostFields      = 25 // of a struct that does something
+
+	mostConducting = 400 // lines of package mirror that are no test
 )
 
 // records lists structs of more than mostFields that only carry data, with what they are.
@@ -99,6 +101,22 @@ func sizes(srcs []source) map[string]size {
 	}
 	maps.DeleteFunc(out, func(name string, _ size) bool { return registries[name] })
 	return out
+}
+
+// The conductor only drives the phases of a run: all else is in a room below it.
+func TestConductor(t *testing.T) {
+	lines := 0
+	for _, src := range sources(t) {
+		if src.pkg == "mirror" {
+			lines += src.fset.File(src.ast.Pos()).LineCount()
+		}
+	}
+	if lines > mostConducting {
+		t.Errorf("package mirror has %d lines, more than %d: a part of it is a room", lines, mostConducting)
+	}
+	if lines == 0 {
+		t.Error("package mirror was not found")
+	}
 }
 
 // receiver returns the name of the type that a method belongs to, "" for a function.

@@ -12,5 +12,6 @@
 //   - Progress says where a run stands.
 //
 // All types are safe for concurrent use unless their comment says otherwise. The package does not request
-// anything and does not know what a URL is for: package mirror carries URLs and answers to it.
+// anything and does not know what a URL is for: packages retrieve and exchange carry URLs and
+// answers to it.
 package crawl

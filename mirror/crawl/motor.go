@@ -13,7 +13,7 @@ import (
 	"mirrord/site"
 )
 
-// Motor is what moves one run: its parts know one another, and package mirror uses each of them.
+// Motor is what moves one run: its parts know one another, and packages retrieve and exchange use them.
 type Motor struct {
 	Gate     *Gate
 	Front    *Frontier

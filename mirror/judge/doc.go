@@ -7,6 +7,6 @@
 // concludes. The method is the registration.
 //
 // Judging changes nothing. What follows from a verdict is a value too: resources that leave the mirror, pages
-// that the next run requests without validators, the orphans that wait. The conductor (package mirror)
-// executes it.
+// that the next run requests without validators, the orphans that wait. Package closing executes
+// it.
 package judge

@@ -7,6 +7,6 @@
 // state have recorded, and which pairs of base URLs a test found to be interchangeable. docs/replicas.md has
 // the rules.
 //
-// A Search finds the cures, a Choice says what a run does with them. Neither changes anything: package mirror
-// marks the documents that change and stores the Applied of a published version.
+// A Search finds the cures, a Choice says what a run does with them. Neither changes anything: package
+// closing marks the documents that change and stores the Applied of a published version.
 package repair

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"mirrord/fetch"
+	"mirrord/job"
 	"mirrord/replica/hosts"
 	"mirrord/robots"
 	"mirrord/site"
@@ -56,6 +57,15 @@ type AskerOptions struct {
 	MaxBody int64            // bytes; 0 is no limit
 	Now     func() time.Time // default time.Now
 	Count   func(wire int64) // called after each request with the bytes that it took; nil is nobody
+}
+
+// AskerOptionsOf returns what a job says of single requests.
+func AskerOptionsOf(j *job.Job) AskerOptions {
+	o := AskerOptions{MaxWait: j.Polite.MaxWait, MaxBody: int64(j.Limits.MaxBody)}
+	if j.ObeyRobots {
+		o.Product = job.ProductToken(j.Polite.UserAgent)
+	}
+	return o
 }
 
 // Asker makes single requests, each in a turn of its own and within robots rules. It is safe for concurrent

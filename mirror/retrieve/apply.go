@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package mirror
+package retrieve
 
 import (
 	"slices"
@@ -14,7 +14,7 @@ import (
 // apply writes what was found out about a URL, and is the only one who does: into the table, the counts and
 // notes of the run, what the plan and the sources of evidence are told, and, by way of the committer, onto
 // the disk. It is safe for concurrent use, for one URL at a time.
-func (r *run) apply(f *ledger.Finding) {
+func (r *Retrieval) apply(f *ledger.Finding) {
 	for _, rec := range f.As.Disallowed {
 		as := ledger.Account{Tally: ledger.AsDisallowed}
 		r.apply(&ledger.Finding{Done: store.Done{Resource: rec}, As: as})
@@ -45,7 +45,7 @@ func (r *run) apply(f *ledger.Finding) {
 }
 
 // account takes a finding into the counts, the notes and what the run knows of the origin.
-func (r *run) account(rec *store.Resource, as *ledger.Account) {
+func (r *Retrieval) account(rec *store.Resource, as *ledger.Account) {
 	r.Counts.Account(as)
 	if as.Lost {
 		r.motor.Troubles.Lose(rec.URL, as.Tally&ledger.AsFailed != 0)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package mirror
+package retrieve
 
 import (
 	"os"
@@ -18,11 +18,13 @@ func TestOneWriter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rooms, err := filepath.Glob("exchange/*.go")
-	if err != nil || len(rooms) == 0 {
-		t.Fatal(len(rooms), err)
+	for _, other := range []string{"..", "../session", "../exchange", "../closing"} {
+		more, err := filepath.Glob(other + "/*.go")
+		if err != nil || len(more) == 0 {
+			t.Fatal(other, len(more), err)
+		}
+		files = append(files, more...)
 	}
-	files = append(files, rooms...)
 	for _, name := range files {
 		if strings.HasSuffix(name, "_test.go") {
 			continue

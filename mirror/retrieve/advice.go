@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package mirror
+package retrieve
 
 import (
 	"mirrord/mirror/render"
@@ -8,7 +8,7 @@ import (
 )
 
 // startAdvice begins what decides which requests are not needed, before the records are loaded.
-func (r *run) startAdvice() {
+func (r *Retrieval) startAdvice() {
 	r.advice = spare.NewAdvice(spare.AdviceOptions{
 		Job:      r.Job,
 		Policies: r.Options.Policies,
@@ -22,7 +22,7 @@ func (r *run) startAdvice() {
 }
 
 // endAdvice takes what earlier runs found unreliable, when the records are loaded.
-func (r *run) endAdvice() error {
+func (r *Retrieval) endAdvice() error {
 	damaged, err := r.advice.Recall()
 	if damaged != nil {
 		r.Log.Warn("what earlier runs found unreliable cannot be decoded; starting without", "err", damaged)
@@ -31,7 +31,7 @@ func (r *run) endAdvice() error {
 }
 
 // makePlan plans the run.
-func (r *run) makePlan() error {
+func (r *Retrieval) makePlan() error {
 	_, err := r.advice.MakePlan(spare.PlanTerms{Published: r.Live != nil, NewRules: r.Rescan}, r.knownSite)
 	if err != nil || r.advice.Plan == nil {
 		return err
@@ -46,7 +46,7 @@ func (r *run) makePlan() error {
 }
 
 // knownSite is what models, histories and rules of the site are made from.
-func (r *run) knownSite() spare.KnownSite {
+func (r *Retrieval) knownSite() spare.KnownSite {
 	r.Layout.Primary = render.Primary(r.Site.Trees, r.Live, r.Table.Settled(), r.Rules.Seeds)
 	return spare.KnownSite{
 		Name:     r.Site.Name,

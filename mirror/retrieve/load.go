@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package mirror
+package retrieve
 
 import (
 	"strings"
@@ -11,7 +11,7 @@ import (
 )
 
 // load fills the table from what is stored.
-func (r *run) load() error {
+func (r *Retrieval) load() error {
 	r.startAdvice()
 	room, err := r.Table.Settled().Fill(ledger.Loading{
 		From:  r.Site.Records,
@@ -28,7 +28,7 @@ func (r *run) load() error {
 }
 
 // loaded takes what a stored record says beside the table.
-func (r *run) loaded(rec *store.Resource, answered bool) {
+func (r *Retrieval) loaded(rec *store.Resource, answered bool) {
 	r.advice.Load(rec)
 	r.Provenance.Note(rec)
 	if rec.Outcome == site.Failed && rec.Failures >= ledger.LastingFailures {
@@ -44,7 +44,7 @@ func (r *run) loaded(rec *store.Resource, answered bool) {
 
 // recall finds out what no record says: how many URLs of each shape there are, so that a trap does not go on
 // with every run, and which of the URLs that an interrupted run has yet to request are sitemaps.
-func (r *run) recall() {
+func (r *Retrieval) recall() {
 	t := r.Table.Settled()
 	seeds := map[site.URL]bool{}
 	for _, u := range r.Rules.Seeds {
@@ -66,7 +66,7 @@ func (r *run) recall() {
 // settleBase makes the origin to which the first entry point leads the one that replicas stand for: a site
 // that is named without https or www has its pages, and its troubles, there. It is called while no worker
 // runs.
-func (r *run) settleBase() {
+func (r *Retrieval) settleBase() {
 	t := r.Table.Settled()
 	for i, seed := range r.Rules.Seeds {
 		id, ok := t.Find([]byte(seed.String()))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package mirror
+package retrieve
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 // probeOrigins finds out what the error pages of origins look like, in runs in which so many pages changed
 // that it matters (rule judge.Soft404). It sets r.probes. What goes wrong means only that an origin is not
 // known; when ctx ends, the run does, and the next one probes.
-func (r *run) probeOrigins(ctx context.Context) {
+func (r *Retrieval) probeOrigins(ctx context.Context) {
 	asker := source.NewAsker(source.AskerOptions{
 		Fetcher: r.Options.Fetcher,
 		Turns:   r.motor.Gate,

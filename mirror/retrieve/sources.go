@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package mirror
+package retrieve
 
 import (
 	"io"
-	"slices"
-	"time"
 
 	"mirrord/mirror/crawl"
-	"mirrord/mirror/ledger"
 	"mirrord/mirror/session"
 	"mirrord/mirror/source"
 	"mirrord/replica/hosts"
@@ -33,7 +30,7 @@ func (m sourcing) chain() source.Chain {
 	replicas := source.ReplicaSourceOptions{
 		Base:       j.Base(),
 		Replicas:   j.AlternateURLs(),
-		Product:    askerOptions(j).Product,
+		Product:    source.AskerOptionsOf(j).Product,
 		MaxBody:    int64(j.Limits.MaxBody),
 		NewAsker:   m.asker,
 		Bodies:     bodies,
@@ -53,7 +50,7 @@ func (m sourcing) chain() source.Chain {
 		NewAsker:   m.asker,
 		Covers:     m.Rules.Scope.Covers,
 		Run:        func() int { return m.Run.Number },
-		Product:    askerOptions(j).Product,
+		Product:    source.AskerOptionsOf(j).Product,
 		Nofollow:   j.ObeyNofollow,
 		MaxBody:    int64(j.Limits.MaxBody),
 		Now:        m.Now,
@@ -85,7 +82,7 @@ func (t replicaTroubles) Failed(u site.URL, reason string, how source.FailureKin
 
 // asker makes single requests by the rules of the run, beside its frontier.
 func (m sourcing) asker() *source.Asker {
-	o := askerOptions(m.Job)
+	o := source.AskerOptionsOf(m.Job)
 	o.Fetcher, o.Robots, o.Turns, o.Now = m.Options.Fetcher, m.Options.Robots, m.turns, m.Now
 	o.Count = func(wire int64) { m.Counts.Requests.Add(1); m.Counts.Wire.Add(wire) }
 	return source.NewAsker(o)
@@ -117,22 +114,4 @@ func (m sourcing) bodies() *source.BodyPool {
 		o.Blobs = m.Options.State.Spool
 	}
 	return source.NewBodyPool(o)
-}
-
-// noteSources says in a summary what came from other sources than the site itself.
-func noteSources(sum *Summary, c *source.Chain, p *ledger.Provenance) {
-	given := c.Replicas.Report()
-	if len(given.Given) > 0 {
-		sum.Alternates = given.Given
-	}
-	sum.Foreign, _ = p.FromReplicas(time.Time{})
-	sum.AlternatesSame, sum.Reused = given.Same, c.Reuse.Taken()
-	if sum.Reused > 0 {
-		sum.ReusedOf = p.Job
-	}
-	for _, why := range given.Notes {
-		if !slices.ContainsFunc(sum.Notes, func(n Note) bool { return n.What == why }) {
-			sum.Notes = append(sum.Notes, Note{What: why, Count: 1})
-		}
-	}
 }

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package retrieve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"mirrord/mirror/crawl"
+	"mirrord/mirror/exchange"
+	"mirrord/mirror/judge"
+	"mirrord/mirror/keep"
+	"mirrord/mirror/ledger"
+	"mirrord/mirror/result"
+	"mirrord/mirror/session"
+	"mirrord/mirror/source"
+	"mirrord/mirror/spare"
+	"mirrord/policy"
+)
+
+// Retrieval is phase one of one run.
+type Retrieval struct {
+	*session.Session
+	motor *crawl.Motor
+
+	variants  *ledger.Variants
+	admission *crawl.Admission
+	exchange  *exchange.Exchange
+
+	commits *ledger.Committer
+	advice  *spare.Advice
+	chain   source.Chain
+	skips   map[policy.Why]int64 // what the plan skipped, by reason
+	shapes  judge.Shapes
+	probes  map[string]judge.ErrorPage // see probeOrigins
+	keeper  *keep.Keeper
+	lost    error // see session.Retrieved
+}
+
+// New returns the retrieval of a run. The error is a job that cannot be used.
+func New(s *session.Session) (r *Retrieval, err error) {
+	r = &Retrieval{Session: s}
+	r.motor, err = crawl.NewMotor(crawl.MotorOptions{
+		Job:        r.Job,
+		Seeds:      r.Rules.Seeds,
+		Hosts:      r.Options.Hosts,
+		Politeness: source.Politeness(r.Job),
+		Now:        r.Now,
+		Table:      r.Table,
+		Waits:      func() bool { return r.advice.Evidence.First() },
+	})
+	if err != nil {
+		return nil, fmt.Errorf("job %s: %w", r.Site.Name, err)
+	}
+	making := sourcing{Session: s, troubles: r.motor.Troubles, turns: r.motor.Gate}
+	r.chain = making.chain()
+	r.variants = ledger.NewVariants(r.Rules.Traps)
+	return r, nil
+}
+
+// Retrieve retrieves the site. What ends it early is in the value that it returns.
+func (r *Retrieval) Retrieve(ctx context.Context) session.Retrieved {
+	ended := r.retrieve(ctx)
+	if errors.Is(ended, context.Canceled) {
+		ended = result.ErrInterrupted
+	}
+	return r.retrieved(ended)
+}
+
+// Load loads what earlier runs retrieved, in the place of Retrieve, and makes no request.
+func (r *Retrieval) Load() (session.Retrieved, error) {
+	if err := r.load(); err != nil {
+		return session.Retrieved{}, err
+	}
+	return r.retrieved(nil), nil
+}
+
+// Renew tests replicas again at the end of a complete run, when that is due and the site is well.
+func (r *Retrieval) Renew(ctx context.Context) {
+	r.settleBase()
+	if r.Options.NoFetch || len(r.motor.Troubles.DownEntries()) > 0 {
+		return
+	}
+	for _, note := range r.chain.Replicas.Renew(ctx) {
+		r.Notes.Cap(note)
+	}
+}
+
+// Progress says where the run stands.
+func (r *Retrieval) Progress() crawl.Progress {
+	now := r.Now()
+	return crawl.ProgressOf(&r.Counts, r.motor.Front.State(now), r.Started, now)
+}
+
+// stopped reports whether the run was told to end.
+func (r *Retrieval) stopped() bool { return r.motor.Front.IsStopped() }
+
+// retrieved is what phase two needs of phase one.
+func (r *Retrieval) retrieved(ended error) session.Retrieved {
+	f := session.Retrieved{
+		Ended:  ended,
+		Lost:   r.lost,
+		Silent: r.motor.Troubles.SilentOrigins(),
+		Down:   r.motor.Troubles.DownEntries(),
+		Probes: r.probes,
+	}
+	for _, l := range r.motor.Troubles.LeftEntries() {
+		f.Postponed = append(f.Postponed, judge.PostponedHost{Host: l.Name, Reason: l.Reason})
+	}
+	if p := r.advice.Plan; p != nil {
+		f.HasPlan, f.Planned, f.Skips = true, p.HandedOut(), r.skips
+	}
+	return f
+}
+
+// Report says in a summary what came from other sources than the site itself.
+func (r *Retrieval) Report(sum *result.Summary) {
+	given := r.chain.Replicas.Report()
+	if len(given.Given) > 0 {
+		sum.Alternates = given.Given
+	}
+	sum.Foreign, _ = r.Provenance.FromReplicas(time.Time{})
+	sum.AlternatesSame, sum.Reused = given.Same, r.chain.Reuse.Taken()
+	if sum.Reused > 0 {
+		sum.ReusedOf = r.Provenance.Job
+	}
+	for _, why := range given.Notes {
+		if !slices.ContainsFunc(sum.Notes, func(n result.Note) bool { return n.What == why }) {
+			sum.Notes = append(sum.Notes, result.Note{What: why, Count: 1})
+		}
+	}
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package retrieve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"mirrord/fetch"
+	"mirrord/mirror/crawl"
+	"mirrord/mirror/exchange"
+	"mirrord/mirror/ledger"
+	"mirrord/mirror/result"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// retrieve is phase one. The error says why it ended before nothing was left to request.
+func (r *Retrieval) retrieve(parent context.Context) error {
+	if err := r.prepare(); err != nil {
+		r.lost = err
+		return err
+	}
+	r.admission = r.newAdmission()
+	r.keeper = r.newKeeper()
+	defer r.keeper.Close()
+	ctx, stop := context.WithCancelCause(parent)
+	defer stop(nil)
+	if most := r.Job.Limits.MaxTime; most > 0 {
+		over := result.LimitError{What: fmt.Sprintf("limits.max_time = %v is over; run again to go on", most)}
+		defer time.AfterFunc(most, func() { stop(over) }).Stop()
+	}
+	r.commits = r.newCommitter(stop)
+	r.commits.Start()
+	check := func(err error) {
+		if err != nil {
+			stop(err)
+		}
+	}
+	defer r.chain.Reuse.Close()
+	check(r.prepareReuse(ctx))
+	s := r.newStages()
+	workers := &crawl.Workers{
+		Front:       r.motor.Front,
+		Connections: int(r.Job.Polite.Connections),
+		Now:         r.Now,
+		Release:     r.motor.Gate.Release,
+		Ask:         r.ask,
+		After:       s.refill,
+		Stop:        stop,
+	}
+	s.stage = func() { workers.Stage(ctx) }
+	check(r.makePlan())
+	r.exchange = r.newExchange()
+	s.hear = r.exchange.HearStored
+	r.requestAll(ctx, s, check)
+	err := r.commits.Close()
+	r.lost = err
+	if err == nil && !r.stopped() {
+		r.probeOrigins(ctx)
+	}
+	r.betweenPhases()
+	if err == nil {
+		err = context.Cause(ctx)
+	}
+	return err
+}
+
+// prepare loads what is known of the site, before any request.
+func (r *Retrieval) prepare() error {
+	if err := r.load(); err != nil {
+		return err
+	}
+	r.settleBase()
+	return r.shapes.LearnEntries(r.Table.Settled(), r.Rules.Seeds, r.Site.Records.Get)
+}
+
+// prepareReuse finds out whether the mirror of another job can be used.
+func (r *Retrieval) prepareReuse(ctx context.Context) error {
+	note, err := r.chain.Reuse.Prepare(ctx)
+	if note != "" {
+		r.Notes.Cap(note)
+	}
+	return err
+}
+
+// requestAll requests what is to be requested, stage by stage. An error that check is given ends the run; the
+// stages that follow do nothing then.
+func (r *Retrieval) requestAll(ctx context.Context, s *stages, check func(error)) {
+	if !r.Rescan && r.Live != nil {
+		check(s.skipKnown())
+	}
+	r.motor.Entrance.EndWait()
+	for _, u := range r.Rules.Seeds {
+		r.motor.Entrance.New(u, ledger.Named, crawl.PrioSeed)
+	}
+	if r.advice.Plan == nil {
+		check(r.motor.Entrance.All(r.dropRefused))
+	} else {
+		r.motor.Entrance.Owed(r.Traits.Broken, r.Provenance.Owed)
+		r.advice.Plan.Open()
+	}
+	if r.Resumed {
+		check(r.exchange.ResumeLinks())
+	}
+	s.refill()
+	s.stage()
+	check(s.moreListings())
+	var err error
+	r.skips, err = s.skipRest(ctx)
+	check(err)
+	check(r.openCircles(s.stage))
+}
+
+// dropRefused takes a URL out of the mirror that the old rules admitted and the new ones refuse, and reports
+// whether it is one.
+func (r *Retrieval) dropRefused(id uint32, u site.URL, s ledger.State) (refused bool, err error) {
+	if !r.Rescan || s.Outcome() == site.OutOfScope || r.Traits.Sitemap(id) {
+		return false, nil
+	}
+	ok, reason := r.Rules.Allow(u, crawl.PurposeOf(s))
+	if ok {
+		return false, nil
+	}
+	rec, err := r.exchange.Record(id, u)
+	if err != nil {
+		return false, err
+	}
+	rec.Outcome, rec.Reason = site.OutOfScope, reason
+	as := ledger.Account{Room: ledger.Leave(&rec, r.Version)}
+	r.apply(&ledger.Finding{Done: store.Done{Resource: rec}, As: as})
+	return true, nil
+}
+
+// ask does the work of one URL and reports whether the turn of its host was used.
+func (r *Retrieval) ask(
+	ctx context.Context, id uint32, release func(fetch.Observation),
+) (used bool, err error) {
+	rec, err := r.exchange.Record(id, r.Table.URL(id))
+	if err != nil {
+		return false, err
+	}
+	f, used, err := r.exchange.Look(ctx, &rec, release)
+	switch {
+	case errors.Is(err, fetch.ErrCanceled), err != nil && ctx.Err() != nil:
+		return used, nil
+	case err != nil:
+		return used, err
+	}
+	r.conclude(id, rec.URL, f)
+	return used, nil
+}
+
+// betweenPhases gives the memory of retrieval back, so that a run needs the larger of its phases and not
+// their sum.
+func (r *Retrieval) betweenPhases() {
+	r.exchange, r.admission, r.keeper = nil, nil, nil
+	r.variants.Drop()
+	r.motor.Front.Drop()
+	debug.FreeOSMemory()
+}
+
+// conclude carries out what one turn of a URL came to.
+func (r *Retrieval) conclude(id uint32, u site.URL, f exchange.Found) {
+	r.Traits.Spend(id, f.Spent|f.Turn.Why)
+	if f.Turn.Why != 0 {
+		r.motor.Entrance.Again(id, u.Origin(), f.Turn.At)
+	}
+	if f.Finding != nil {
+		r.apply(f.Finding)
+	}
+}

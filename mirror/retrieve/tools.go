@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package retrieve
+
+import (
+	"mirrord/job"
+	"mirrord/mirror/crawl"
+	"mirrord/mirror/exchange"
+	"mirrord/mirror/keep"
+	"mirrord/mirror/ledger"
+	"mirrord/mirror/result"
+	"mirrord/mirror/source"
+	"mirrord/store"
+)
+
+// newStages returns what carries out the advice of the run. stage and hear are for the caller to set.
+func (r *Retrieval) newStages() *stages {
+	return &stages{
+		advice:  r.advice,
+		seeds:   r.Rules.Seeds,
+		table:   r.Table,
+		records: r.Site.Records,
+		facts:   r.Site.Notes,
+		notes:   &r.Notes,
+		now:     r.Now,
+		log:     r.Log,
+		motor:   r.motor,
+		follow:  r.admission.Stored,
+		apply:   r.apply,
+	}
+}
+
+// newAdmission returns what decides which URLs enter the frontier.
+func (r *Retrieval) newAdmission() *crawl.Admission {
+	return crawl.NewAdmission(crawl.AdmissionOptions{
+		Rules:    r.Rules,
+		Table:    r.Table,
+		Traits:   &r.Traits,
+		Variants: r.variants,
+		Origins:  r.motor.Origins,
+		Entrance: r.motor.Entrance,
+		Front:    r.motor.Front,
+		Counts:   &r.Counts,
+		Notes:    &r.Notes,
+		MaxDepth: r.Job.Limits.MaxDepth,
+		Run:      r.Run.Number,
+		Rescan:   r.Rescan,
+		First:    func() bool { return r.advice.Evidence.First() },
+		Planned:  func() bool { return r.advice.Plan != nil },
+		Leaves: func(id uint32, s ledger.State) bool {
+			return r.advice.Plan.Leaves(id, s, r.Traits.Broken(id))
+		},
+	})
+}
+
+// newExchange returns what finds out what a URL comes to. The plan is made.
+func (r *Retrieval) newExchange() *exchange.Exchange {
+	return exchange.New(exchange.Options{
+		Job:        r.Job,
+		Rules:      r.Rules,
+		Layout:     r.Layout,
+		Run:        r.Recording(),
+		Rescan:     r.Rescan,
+		Log:        r.Log,
+		Now:        r.Now,
+		Robots:     r.Options.Robots,
+		Chain:      &r.chain,
+		Records:    r.Site.Records,
+		Frames:     r.Site.Frames,
+		Bodies:     r.Options.State.Bodies,
+		Keeper:     r.keeper,
+		Table:      r.Table,
+		Traits:     &r.Traits,
+		Provenance: &r.Provenance,
+		Counts:     &r.Counts,
+		Notes:      &r.Notes,
+		Admission:  r.admission,
+		Motor:      r.motor,
+		Advice:     r.advice,
+		Shapes:     &r.shapes,
+	})
+}
+
+// newKeeper returns what stores the bodies of the run. A site that lives as long as its one run knows no
+// digests.
+func (r *Retrieval) newKeeper() *keep.Keeper {
+	o := keep.Options{
+		Frames: r.Site.Frames,
+		Bodies: r.Options.State.Bodies,
+		Get:    r.Site.Records.Get,
+		URL:    r.Table.URL,
+		InSet:  r.Table.InSet,
+		Run:    r.Run.Number,
+		Log:    r.Log,
+		Failed: func(err error) {
+			const what = "pages that say the same are not looked for any more"
+			r.Log.Warn(what, "err", err)
+			r.Notes.Add(what+": "+err.Error(), r.Rules.Seeds[0])
+		},
+	}
+	if !r.Site.Volatile() {
+		o.Digests = r.Site.Digests
+	}
+	return keep.New(o)
+}
+
+// newCommitter returns what writes findings to the disk. stop ends the run.
+func (r *Retrieval) newCommitter(stop func(error)) *ledger.Committer {
+	return ledger.NewCommitter(ledger.CommitOptions{
+		Table:   r.Table,
+		Journal: r.Site.Records,
+		Large:   source.PartBytes,
+		Room:    func() error { return diskRoom(r.Site.Dir(), r.Job.Limits.MinFree) },
+		Stop:    stop,
+	})
+}
+
+// diskRoom says why nothing more may be stored: less than the job's limit is left on the disk of dir.
+func diskRoom(dir string, least job.Size) error {
+	if least <= 0 {
+		return nil
+	}
+	free, err := store.FreeBytes(dir)
+	if err != nil || free >= int64(least) {
+		return nil
+	}
+	return result.LimitError{What: "less than limits.min_free = " + least.String() +
+		" is left on the disk of the state directory; free some space and run again to go on"}
+}
