@@ -45,6 +45,7 @@ func (s *SiteNotes) Run() (*Run, error) {
 func (s *SiteNotes) BeginRun(r *Run) error {
 	return s.update("begin run", func(tx *bolt.Tx) error {
 		m := tx.Bucket(bMeta)
+		r.Number = 0
 		if v := m.Get(kRuns); len(v) == 8 {
 			r.Number = int(binary.BigEndian.Uint64(v))
 		}

@@ -12,27 +12,33 @@ import (
 func TestStateRecords(t *testing.T) {
 	for _, volatile := range []bool{false, true} {
 		begin := func(t *testing.T) (storetest.SiteRecords, func(*testing.T) storetest.SiteRecords) {
-			st := openState(t, t.TempDir(), store.Options{Volatile: volatile})
-			var s *store.Site
-			open := func(t *testing.T) storetest.SiteRecords {
-				if s != nil {
-					if err := s.Close(); err != nil {
-						t.Fatal(err)
-					}
-				}
-				var err error
-				if s, err = st.OpenSite("x"); err != nil {
-					t.Fatal(err)
-				}
-				return s.Records
-			}
-			t.Cleanup(func() {
-				s.Close()
-				st.Close()
-			})
-			return open(t), open
+			open := reopening(t, store.Options{Volatile: volatile})
+			return open(t).Records, func(t *testing.T) storetest.SiteRecords { return open(t).Records }
 		}
 		storetest.TestRecords(t, begin)
+	}
+}
+
+// reopening returns what opens a new site, and the same one again after closing it. The end of the test
+// closes it.
+func reopening(t *testing.T, o store.Options) func(t *testing.T) *store.Site {
+	st := openState(t, t.TempDir(), o)
+	var s *store.Site
+	t.Cleanup(func() {
+		s.Close()
+		st.Close()
+	})
+	return func(t *testing.T) *store.Site {
+		if s != nil {
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var err error
+		if s, err = st.OpenSite("x"); err != nil {
+			t.Fatal(err)
+		}
+		return s
 	}
 }
 
