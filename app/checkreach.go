@@ -56,12 +56,12 @@ func checkReach(
 		st = nil
 	}
 	var all []*reachQuestion
-	begun := time.Now()
+	begun := a.now()
 	for _, f := range files {
 		if f.Err != nil || f.Job == nil {
 			continue
 		}
-		if st != nil && time.Since(begun) > checkMirrors {
+		if st != nil && a.now().Sub(begun) > checkMirrors {
 			a.warn(
 				fmt.Sprintf(
 					"mirrord: from %s on only the job files are looked at: opening the mirrors takes too long; name "+

@@ -43,8 +43,9 @@ func (d *Daemon) Status() status.All {
 	all.Daemon.Running, all.Daemon.MaxRuns, all.Daemon.Runs = s.Running, s.MaxRuns, s.Runs
 	all.Daemon.Ready, all.Daemon.Ending, all.Daemon.Reloaded = s.Ready, s.Ending, s.Reloaded
 	all.Daemon.Problem, all.Daemon.Free, all.Daemon.Untold = s.Problem, s.Free, d.tell.Untold()
+	now := d.st.Now()
 	for i := range all.Jobs {
-		judgeTree(&all.Jobs[i], d.st)
+		judgeTree(&all.Jobs[i], d.st, now)
 	}
 	return all
 }
@@ -55,7 +56,7 @@ func (d *Daemon) Job(name string) (status.Job, error) {
 	if err != nil {
 		return j, apiError(err)
 	}
-	judgeTree(&j, d.st)
+	judgeTree(&j, d.st, d.st.Now())
 	if runs, err := d.st.Runs(name, 1); err == nil && len(runs) > 0 {
 		j.Summary = summaryJSON(runs[0])
 	}
@@ -237,7 +238,7 @@ func (d *Daemon) Registry() (any, error) {
 			jobs = append(jobs, e.Job)
 		}
 	}
-	return ReadRegistry(d.st, jobs, time.Now())
+	return ReadRegistry(d.st, jobs, d.st.Now())
 }
 
 var _ control.Registrar = (*Daemon)(nil)

@@ -5,7 +5,6 @@ package app
 import (
 	"context"
 	"os"
-	"time"
 
 	"mirrord/control"
 	"mirrord/fetch"
@@ -76,6 +75,6 @@ func NotifyTest(ctx context.Context, a *App, name string, n NotifyOptions) ([]co
 	}
 	o.Transport = Webhooks(a, names)
 	s := status.Job{Name: j.Name, Schedule: j.Schedule}
-	s.Judge(time.Now())
+	s.Judge(a.now())
 	return toldOf(notify.New(o).Test(ctx, j, s)), nil
 }

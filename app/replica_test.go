@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"mirrord/store"
 )
@@ -119,6 +120,24 @@ func TestRegistryOfManyMirrors(t *testing.T) {
 				t.Fatalf("mirror %d: the copy of %s is of job %q", i, e.Of, e.Job)
 			}
 		}
+	}
+}
+
+// A registry is dated by the clock of the app.
+func TestRegistryByTheClock(t *testing.T) {
+	a := testApp(t.TempDir())
+	a.Jobs = t.TempDir()
+	at := time.Date(2031, 5, 6, 7, 8, 9, 0, time.UTC)
+	a.Now = func() time.Time { return at }
+	st, err := a.MakeState()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if reg, err := CurrentRegistry(a); err != nil || !reg.Made.Equal(at) {
+		t.Errorf("%+v, %v", reg, err)
 	}
 }
 

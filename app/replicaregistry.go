@@ -248,5 +248,5 @@ func CurrentRegistry(a *App) (_ *Registry, err error) {
 			return nil, err
 		}
 	}
-	return ReadRegistry(st, jobs, time.Now())
+	return ReadRegistry(st, jobs, st.Now())
 }

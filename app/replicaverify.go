@@ -11,7 +11,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"mirrord/fetch"
 	"mirrord/job"
@@ -114,6 +113,7 @@ func (v *replicaVerifier) side(j *job.Job, base string, paths []string) (mirror.
 		Fetcher: mirror.Fetchers(s.client),
 		Robots:  s.robots,
 		Hosts:   v.hosts,
+		Now:     v.now,
 	}, nil
 }
 
@@ -199,7 +199,7 @@ func (v *replicaVerifier) test(ctx context.Context, here, there mirror.ReplicaSi
 	if err != nil {
 		return err
 	}
-	p.PairRecord = mirror.PairOf(&verdict, here.Base, there.Base, time.Now())
+	p.PairRecord = mirror.PairOf(&verdict, here.Base, there.Base, v.now())
 	p.Named = p.Job != ""
 	for _, t := range verdict.Tests {
 		p.Outcomes = append(p.Outcomes, t.Outcome.String()+" "+t.Source+" "+t.Path)

@@ -99,7 +99,7 @@ func fill(s *status.Job, st *store.State, now time.Time) error {
 	case errors.Is(err, store.ErrNoSite):
 		return nil // there was no run yet, or it has just made the folder
 	case err != nil:
-		unreadableSite(s, err)
+		unreadableSite(s, err, now)
 		return nil
 	}
 	if site.Busy() {
@@ -107,7 +107,7 @@ func fill(s *status.Job, st *store.State, now time.Time) error {
 	}
 	vs, err := site.Versions.List()
 	if err = errors.Join(err, site.Close()); err != nil {
-		unreadableSite(s, err)
+		unreadableSite(s, err, now)
 		return nil
 	}
 	if len(vs) > 0 {
@@ -115,12 +115,12 @@ func fill(s *status.Job, st *store.State, now time.Time) error {
 		s.Version, s.Published, s.Files, s.Bytes = v.Number, &v.Time, v.Files, v.Bytes
 		s.Judge(now)
 	}
-	judgeTree(s, st)
+	judgeTree(s, st, now)
 	return nil
 }
 
 // unreadableSite says of a job that its site cannot be read. That of the others can still be said.
-func unreadableSite(s *status.Job, err error) {
+func unreadableSite(s *status.Job, err error, now time.Time) {
 	s.Health = Broken
 	if causeOf(err, s.Name) == status.BadState {
 		last := status.Run{Verdict: status.VerdictError}
@@ -128,7 +128,7 @@ func unreadableSite(s *status.Job, err error) {
 			last = *s.Last
 		}
 		last.Cause, s.Last = status.BadState, &last
-		s.Judge(time.Now())
+		s.Judge(now)
 	}
 	if p := Remedied(err); !slices.Contains(s.Problems, p) {
 		s.Problems = append(s.Problems, p)
@@ -136,7 +136,7 @@ func unreadableSite(s *status.Job, err error) {
 }
 
 // noteRebuild says of a job whose last run met a damaged database that it was rebuilt since.
-func noteRebuild(s *status.Job, st *store.State) {
+func noteRebuild(s *status.Job, st *store.State, now time.Time) {
 	if s.Last == nil || s.Last.Cause != status.BadState {
 		return
 	}
@@ -156,13 +156,13 @@ func noteRebuild(s *status.Job, st *store.State) {
 	last.Cause, last.Error = status.ByItself,
 		"the database was damaged and has been rebuilt; the next run requests every page again"
 	s.Last, s.Reasons = &last, append(s.Reasons, last.Error)
-	s.Judge(time.Now())
+	s.Judge(now)
 }
 
 // judgeTree looks at whether the mirror can be read: its database, when the last run could not, and what is
 // published.
-func judgeTree(s *status.Job, st *store.State) {
-	noteRebuild(s, st)
+func judgeTree(s *status.Job, st *store.State, now time.Time) {
+	noteRebuild(s, st, now)
 	if s.Version == 0 {
 		return
 	}
