@@ -6,5 +6,5 @@ package app
 
 import "os"
 
-// dropCached lets go of what the system has of a file in memory, where that can be asked for.
+// dropCached lets go of what the system has of a file in memory, where the system can do that.
 func dropCached(*os.File) {}

@@ -63,7 +63,7 @@ func (d *Daemon) Job(name string) (status.Job, error) {
 	return j, nil
 }
 
-// Progress is Job without the report of the last run, which is asked of the disk.
+// Progress is Job without the report of the last run, which is read from the disk.
 func (d *Daemon) Progress(name string) (status.Job, error) {
 	j, err := d.sched.Job(name)
 	return j, apiError(err)
@@ -147,7 +147,7 @@ func toldOf(list []notify.Delivery) []control.Told {
 // Reload reads the jobs directory and puts what it says in force.
 func (d *Daemon) Reload() (control.Reloaded, error) { return d.load(nil) }
 
-// load is Reload; again is asked, when a job would go, whether to look once more.
+// load is Reload; again decides, when a job would be removed, whether to look once more.
 func (d *Daemon) load(again func() bool) (control.Reloaded, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -192,7 +192,7 @@ func reloadedOf(c scheduler.Config, changes []scheduler.Change) control.Reloaded
 	return out
 }
 
-// reload is Reload for when nobody asked for it by name. A file that is gone may be gone for a moment only,
+// reload is Reload without a request of a user. A file that is missing may be missing for a moment only,
 // while an editor puts a new one in its place: it is looked for again before its run is ended.
 func (d *Daemon) reload(ctx context.Context) error {
 	_, err := d.load(func() bool {

@@ -39,7 +39,7 @@ type DiffRequest struct {
 	Files    bool   // list the files of each directory
 }
 
-// ErrNoPage says that a page was asked for and something else was meant.
+// ErrNoPage says that Page was set and what was named is not a page.
 var ErrNoPage = errors.New("that is no page")
 
 // Diff compares two versions of a mirror. Of a directory Tree is set, of a page all else.

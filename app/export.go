@@ -22,7 +22,7 @@ import (
 // ExportRequest asks for the mirror of a job in one of the portable forms.
 type ExportRequest struct {
 	Job     string
-	Out     string    // file or directory; "-" is Stream; "" is a name made of the job and what is asked for
+	Out     string    // file or directory; "-" is Stream; "" is a name made of the job and the options
 	Stream  io.Writer // gets what is exported to "-"
 	Format  string    // the name of one of archive.Exports(); "" is what the name of Out says, else archive.PHM
 	Version int       // 0 is the published one

@@ -78,7 +78,7 @@ func getKept(ctx context.Context, a *App, r GetRequest) (*mirror.Summary, error)
 	return sum, ExportTree(root.FS(), r.Out, archive.Named(r.Out))
 }
 
-// finishedFor is how long a complete mirror that could not be moved to its place is taken for what was asked.
+// finishedFor is how long a complete mirror that could not be moved to its place is taken as the result.
 const finishedFor = time.Hour
 
 // getOnce mirrors into a hidden folder beside Out and moves the result into its place. The folder lies on the

@@ -196,7 +196,7 @@ func (o *observed) run(x *store.Observation) error {
 	return o.b.Add(time.Unix(o.last, 0).UTC(), "run "+strconv.Itoa(x.Run), records)
 }
 
-// observedBy counts the files of the site that a run asked or found spared by evidence.
+// observedBy counts the files of the site that a run requested or skipped by evidence.
 func (o *observed) observedBy(x *store.Observation) (n int) {
 	for _, set := range []store.IDs{x.Asked, x.Spared} {
 		for id := range set.All() {

@@ -90,7 +90,7 @@ func (v *replicaVerifier) close() {
 	}
 }
 
-// side is one side of a pair, asked by the rules of a job.
+// side is one side of a pair, requested by the rules of a job.
 func (v *replicaVerifier) side(j *job.Job, base string, paths []string) (mirror.ReplicaSide, error) {
 	s := v.sides[j]
 	if s == nil {

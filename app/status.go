@@ -119,7 +119,7 @@ func fill(s *status.Job, st *store.State, now time.Time) error {
 	return nil
 }
 
-// unreadableSite says of a job that its site cannot be read. That of the others can still be said.
+// unreadableSite marks a job whose site cannot be read. The status of other jobs is not affected.
 func unreadableSite(s *status.Job, err error, now time.Time) {
 	s.Health = Broken
 	if causeOf(err, s.Name) == status.BadState {
@@ -135,7 +135,7 @@ func unreadableSite(s *status.Job, err error, now time.Time) {
 	}
 }
 
-// noteRebuild says of a job whose last run met a damaged database that it was rebuilt since.
+// noteRebuild clears the damage of a job whose database was rebuilt after its last run.
 func noteRebuild(s *status.Job, st *store.State, now time.Time) {
 	if s.Last == nil || s.Last.Cause != status.BadState {
 		return

@@ -10,8 +10,8 @@ import (
 	"mirrord/store"
 )
 
-// What only one of two checks of a site that changes has found has gone meanwhile; what both have found is
-// damage.
+// Of two checks of a site that changes, a problem that only one found is not there any more; what both found
+// is damage.
 func TestKeepCommonProblems(t *testing.T) {
 	found := func(subjects ...string) *Verified {
 		v := &Verified{Report: new(phm.Report), Kept: &store.Stats{Problems: len(subjects)}}

@@ -13,8 +13,8 @@ import (
 // viewTries is how many views of a site are read when each of them changes while it is read.
 const viewTries = 3
 
-// view reads a site as of its last commit, also while a run writes it. What has gone while f read a view is
-// no damage: f is called again with a new view, so it must set all that it returns.
+// view reads a site as of its last commit, also while a run writes it. What disappears
+// while f reads a view is not damage: f is called again with a new view, so it must set all that it returns.
 func view(st *store.State, name string, f func(*store.Site) error) error {
 	if !job.ValidName(name) {
 		return Usagef("%q cannot name a job", name)

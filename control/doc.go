@@ -22,7 +22,7 @@
 // Who may connect is a matter of the socket's file mode: whoever can may do everything that is listed here.
 // There is nothing that writes on the status page of package web.
 //
-// A run belongs to the daemon: who asked for it may go away.
+// A run belongs to the daemon: the client that requested it may disconnect.
 package control
 
 import (
@@ -44,7 +44,7 @@ type RunRequest struct {
 // Event is one line of the answer to a RunRequest. The first has Attached, and without Wait also Job; the
 // last has Run or Error.
 type Event struct {
-	Attached *bool       `json:"attached,omitempty"` // the run was under way, or asked for, already
+	Attached *bool       `json:"attached,omitempty"` // the run was under way, or requested, already
 	Job      *status.Job `json:"job,omitempty"`      // where it stands
 	Run      *status.Run `json:"run,omitempty"`      // how it ended
 	Error    *Error      `json:"error,omitempty"`    // why there was none

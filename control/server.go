@@ -40,7 +40,7 @@ type Registrar interface {
 	Registry() (any, error)
 }
 
-// Running is a run that was asked for.
+// Running is a run that was requested.
 type Running interface {
 	Done() <-chan struct{}               // closed when it has ended, or will not come
 	Result() (run status.Run, err error) // only after that
@@ -133,7 +133,7 @@ func Observe(mux *http.ServeMux, api API) {
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 		w.Header().Set("Cache-Control", "no-store")
-		status.WriteMetrics(w, api.Status()) // whom it does not reach has gone
+		status.WriteMetrics(w, api.Status()) // an error: the client has disconnected
 	})
 	word := func(pattern string, check func() error) {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, _ *http.Request) {

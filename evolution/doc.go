@@ -32,9 +32,9 @@
 //
 // A [History] needs no trees. It keeps, for each step (a run of a job), how many files directly in each
 // directory came, went, changed or were not looked at: all that the DoC of the directory and of those above
-// it depends on. A store that knows which pages a run asked and which of them changed feeds it page by page
-// ([Recorder]), in a pass over its observations; a [DeltaTree], from which FoC and CoC are counted for any
-// alpha, is one more pass over the history. Each pass costs the changes times their depth; that of a
+// it depends on. A store that knows which pages a run requested and which of them changed feeds it page by
+// page ([Recorder]), in a pass over its observations; a [DeltaTree], from which FoC and CoC are counted for
+// any alpha, is one more pass over the history. Each pass costs the changes times their depth; that of a
 // [DeltaTree] a look at each directory more for every step in which something was not looked at.
 //
 // Everything here is pure and safe for concurrent reading; nothing may be written while it is read.

@@ -22,7 +22,7 @@ var ErrTime = errors.New("the time goes back")
 // 6 bytes for each directory in which files changed, so never more than 8 for a changed file, and as much for
 // each directory in which another number of files is left out than in the step before; the rest 36 to 60
 // bytes for each directory and its name. DoC is not kept but derived, in a pass over the log
-// ([History.Steps]), so that any alpha may be asked later.
+// ([History.Steps]), so that any alpha may be used later.
 type History struct {
 	dirs   Dirs
 	logged int // directories that the log names

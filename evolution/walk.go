@@ -54,7 +54,7 @@ func (s Step) Unobserved(d Dir) int {
 	return int(s.c.lost[d])
 }
 
-// Significance is what a step says of a directory's change: significant or not, or that it cannot be told.
+// Significance classifies a directory's change in a step: significant, not significant, or not known.
 type Significance uint8
 
 const (

@@ -399,7 +399,7 @@ func TestResumeOfALabelledFile(t *testing.T) {
 	}
 }
 
-// A server whose coding is bad is asked once for plain bytes.
+// A server whose coding is bad gets one request for plain bytes.
 func TestBadCodingAskedPlain(t *testing.T) {
 	s := badserver.Start(t)
 	s.Handle("/half-bad", func(c *badserver.Conn, r *http.Request) bool {

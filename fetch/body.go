@@ -103,7 +103,7 @@ func (c *Client) keep(t *transfer, res *Result, resp *http.Response, in *wire) e
 func (c *Client) resume(t *transfer, res *Result, resp *http.Response, in *wire) error {
 	from, last, total, err := parseContentRange(first(res.Header, "Content-Range"))
 	if total < 0 {
-		total = t.total // a server may send less than it was asked for: without a length nobody knows
+		total = t.total // a server may send less than was requested: without a length that cannot be known
 	}
 	if err != nil || from != t.at || (t.total >= 0 && total != t.total) || last != total-1 ||
 		(resp.ContentLength >= 0 && resp.ContentLength != last-from+1) {

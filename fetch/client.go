@@ -239,7 +239,7 @@ func (o *Options) tlsConfig() (*tls.Config, error) {
 //
 // What is transient is retried within Options.Retries, with exponential back-off and full jitter on top of
 // Request.Gap; a body that broke off is resumed by If-Range where the server gave a strong validator. A
-// broken answer ([Broken]) is asked for once more, on a new connection; it counts as asked twice when
+// broken answer ([Broken]) is requested once more, on a new connection; it counts as requested twice when
 // net/http repeated the request by itself. 429 and 503 are retried here only for a Retry-After within
 // RetryAfterCap: otherwise the host's whole gap has to grow, which is the caller's business.
 func (c *Client) Do(ctx context.Context, req Request, sink Sink) (*Result, error) {
@@ -271,7 +271,7 @@ func (c *Client) Do(ctx context.Context, req Request, sink Sink) (*Result, error
 		case errors.Is(err, ErrCoding) && !t.identity && !req.NoRetry && c.o.Retries > 0:
 			// some servers label what they have not coded, or code it wrongly: plain bytes may still be had
 			t.identity, wait, again = true, req.Gap, true
-		case Broken(err) && (req.NoMend || t.sent > 1): // asked again by the caller, or was by now
+		case Broken(err) && (req.NoMend || t.sent > 1): // requested again by the caller, or was by now
 		case !req.NoRetry && tries < c.o.Retries:
 			wait, again = c.again(res, err, tries)
 			wait += req.Gap

@@ -22,7 +22,7 @@ import (
 const (
 	acceptEncoding = "gzip, zstd, br, deflate"
 	maxCodings     = 3 // applied one over the other
-	// RFC 9659: the most that a client must support, so also the most that is asked of our memory
+	// RFC 9659: the most that a client must support, so also the largest window here
 	zstdWindow = 8 << 20
 	copyBuffer = 32 << 10
 )

@@ -9,7 +9,7 @@
 // crawler follow for five hops, is the only exception).
 //
 // [Hosts] holds the politeness of all jobs of a process: how many connections a host may see and when it may
-// be asked next. [RobotsCache] fetches, keeps and hands out robots.txt rules.
+// get the next request. [RobotsCache] fetches, keeps and hands out robots.txt rules.
 //
 // What is guaranteed:
 //   - a body is reported as good only when its framing (Content-Length, last chunk, END_STREAM) and its

@@ -48,7 +48,7 @@ type Error struct {
 	Err   error
 
 	reused   bool // the connection had answered another request before
-	progress bool // part of the body came, and the rest can be asked for
+	progress bool // part of the body came, and the rest can be requested
 }
 
 func (e *Error) Error() string {
@@ -108,7 +108,7 @@ func Broken(err error) bool {
 	return false
 }
 
-// noteProgress says of an error that the next attempt can continue the body.
+// noteProgress marks an error after which the next attempt can continue the body.
 func noteProgress(err error, progress bool) {
 	var e *Error
 	if errors.As(err, &e) {

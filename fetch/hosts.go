@@ -33,7 +33,7 @@ const (
 	leastPenalty    = 50 * time.Millisecond
 	// of a Crawl-delay that nobody repeats: a little less than robots.txt is kept
 	crawlLife      = 23 * time.Hour
-	mostRetryAfter = 24 * time.Hour // a host that says more is asked again after a day
+	mostRetryAfter = 24 * time.Hour // a host that says more gets a request after a day
 	slowestRatio   = 8.0            // most that slowness alone multiplies the gap
 	// least time to the next look at a host whose connections are all in use
 	poll        = 20 * time.Millisecond
@@ -92,11 +92,11 @@ type Hosts struct {
 }
 
 type host struct {
-	rules    []rule // of the jobs that have asked lately, mostly one
+	rules    []rule // of the jobs with requests lately, mostly one
 	inFlight int
 
 	crawlDelay    time.Duration
-	crawlSet      time.Time     // when it was said; zero until the host is first asked
+	crawlSet      time.Time     // when it was said; zero until its first request
 	notBefore     time.Time     // from Retry-After
 	next          time.Time     // earliest next start by the gap
 	before, after time.Time     // next before and after the last turn was taken

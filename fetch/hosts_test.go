@@ -223,7 +223,7 @@ func TestStrictestRuleHolds(t *testing.T) {
 	now = now.Add(10 * time.Second)
 	at(t, &h, loose, now, true, 0)
 	h.Release("h", loose, now, answered(0))
-	now = now.Add(2 * time.Minute) // the strict job has gone
+	now = now.Add(2 * time.Minute) // the strict job has ended
 	for range 16 {
 		at(t, &h, loose, now, true, 0)
 	}

@@ -209,7 +209,7 @@ func TestProxy(t *testing.T) {
 			down.Close()
 			return
 		}
-		back, err := url.Parse(target.URL) // whatever is asked for, here is the answer
+		back, err := url.Parse(target.URL) // whatever is requested, here is the answer
 		if err != nil {
 			return
 		}

@@ -36,7 +36,7 @@ var partFields = [...]string{
 const mostPartHeader = 64 << 10
 
 // Part returns what is to be kept beside the beginning of the body that h announces; ok is false when the
-// rest could not be asked for: the body is coded, has no strong validator, or the server says that it knows
+// rest could not be requested: the body is coded, has no strong validator, or the server says that it knows
 // no ranges.
 func (h *Head) Part() (p Part, ok bool) {
 	p = Part{
@@ -60,7 +60,7 @@ func (h *Head) Part() (p Part, ok bool) {
 	return p, p.Validator != "" && size <= mostPartHeader
 }
 
-// continuedBy returns the If-Range with which the rest of a body can be asked for, "" when it cannot.
+// continuedBy returns the If-Range with which the rest of a body can be requested, "" when it cannot.
 func (h *Head) continuedBy() string {
 	if h.Coding != "" || first(h.Header, "Accept-Ranges") == "none" {
 		return ""

@@ -126,7 +126,7 @@ func TestNoPart(t *testing.T) {
 	}
 }
 
-// A server may send less than it was asked for (RFC 9110 §14.2). Whoever took that for the end would keep a
+// A server may send less than was requested (RFC 9110 §14.2). Whoever took that for the end would keep a
 // truncated file as good.
 func TestContinuationThatIsNotTheRest(t *testing.T) {
 	file := badserver.File()

@@ -25,7 +25,7 @@ type RobotsOptions struct {
 	FailTTL  time.Duration // life of the verdict "unreachable"; default 10 min
 
 	Hosts *Hosts // takes the host's turn for every request; default none: whoever calls Rules has it
-	// with which Hosts is asked; without Hosts its Delay passes between redirects and retries
+	// passed to Hosts; without Hosts its Delay passes between redirects and retries
 	Politeness Politeness
 	HostKey    func(site.URL) string // name of a URL's host in Hosts; default URL.Hostname
 }
@@ -34,7 +34,7 @@ const (
 	robotsTTL   = 24 * time.Hour
 	robotsStale = 30 * 24 * time.Hour
 	robotsFail  = 10 * time.Minute
-	// Retry-After that is waited for at once, and twice: without rules nothing else can be asked
+	// Retry-After that is waited for at once, and twice: without rules nothing else can be requested
 	robotsPatience  = 30 * time.Second
 	robotsRedirects = 5     // RFC 9309 §2.3.1.2
 	robotsOrigins   = 20000 // in memory; beyond, expired ones are dropped
@@ -90,10 +90,10 @@ type Robots struct {
 // RobotsCache hands out the rules of origins and fetches them when they are not known: one request at a time
 // per origin, at most five redirects, at most 500 KiB, for at most 24 hours.
 //
-// 4xx means that there are no rules. 429, 5xx and no answer at all mean that nothing may be asked (§2.3.1.4)
-// until the verdict is looked at again after FailTTL. With one exception, which §2.4 leaves open and without
-// which a moment's 502 would end a run: a copy that was good less than MaxStale ago goes on to bind instead.
-// It is never assumed that silence permits anything.
+// 4xx means that there are no rules. 429, 5xx and no answer at all mean that nothing may be requested
+// (§2.3.1.4) until the verdict is looked at again after FailTTL. With one exception, which §2.4 leaves open
+// and without which a moment's 502 would end a run: a copy that was good less than MaxStale ago goes on to
+// bind instead. It is never assumed that silence permits anything.
 type RobotsCache struct {
 	c *Client
 	o RobotsOptions

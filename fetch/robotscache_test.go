@@ -93,7 +93,7 @@ func TestRobotsStatus(t *testing.T) {
 		status  int
 		body    string
 		fields  []string
-		private bool // /private may be asked for
+		private bool // /private may be requested
 		public  bool
 	}{
 		{"rules", 200, rulesText, nil, false, true},

@@ -27,7 +27,7 @@ func (e *limitError) Error() string { return fmt.Sprintf("%s after %v", e.what, 
 const (
 	phaseConnect = iota // no connection yet
 	phaseHeader         // the request is on its way or sent
-	phasePaused         // a body, but nobody is waiting for the network
+	phasePaused         // a body, but the network is not waited for
 	phaseRead           // a Read of the body is waiting
 	phaseDrain          // a body that nobody wants is being read
 )

@@ -42,7 +42,7 @@ func replicaKeys() []Key {
 	}
 }
 
-// maxAlternates bounds how many replicas one URL is asked of.
+// maxAlternates bounds from how many replicas one URL is requested.
 const maxAlternates = 20
 
 func checkAlternates(j *Job) error {

@@ -10,7 +10,7 @@
 // Guarantees: a *Job that Parse returned has passed every check of this package, so that its schedule fires,
 // its window opens, its URLs are web URLs and its numbers lie in their ranges. Secrets are never in a Job,
 // only the name of the file or of the environment variable that holds them. The package reads no file, no
-// clock and no environment, with one exception: whether a time zone exists is asked of package time.
+// clock and no environment, with one exception: package time says whether a time zone exists.
 //
 // Loading a directory of job files is left to the caller, as is the next time of a schedule.
 package job

@@ -66,7 +66,7 @@ const (
 	RequisitesAny    Requisites = "any" // from anywhere
 )
 
-// Order says which URL of the frontier is asked first.
+// Order says which URL of the frontier is requested first.
 type Order string
 
 // The orders.
@@ -84,7 +84,7 @@ type Scope struct {
 	Exclude  []string // globs that narrow it; exclude beats include
 }
 
-// Programs says which URLs are programs: linked absolutely, never asked for.
+// Programs says which URLs are programs: linked absolutely, never requested.
 type Programs struct {
 	Suffixes []string // path suffixes such as ".cgi"
 	Dirs     []string // directory names such as "cgi-bin"
@@ -108,7 +108,7 @@ type Limits struct {
 	MaxDates     int64         // URLs that differ only in the numbers of a date
 	MaxRatio     int64         // decompressed to compressed
 	MaxDelete    Share         // of the site that one run may drop without accept
-	MaxFailures  Share         // of the asked URLs that may fail in a complete run
+	MaxFailures  Share         // of the requested URLs that may fail in a complete run
 	MaxSkip      int64         // runs in a row that a resource may go without being looked at; 0 no bound
 	MaxRequests  int64         // for what is known, in one run; 0 no limit
 	Retries      int64         // of one URL after a passing failure
@@ -123,7 +123,7 @@ type Polite struct {
 	MaxDelay       time.Duration // the adaptive gap never grows beyond; Crawl-delay and Retry-After may
 	MaxWait        time.Duration // a Retry-After or Crawl-delay longer than this ends the host's part of the run
 	Bandwidth      Rate          // of the job; 0 no limit
-	UserAgent      string        // its first word is the product token that robots.txt is asked for
+	UserAgent      string        // its first word is the product token for robots.txt
 	ConnectTimeout time.Duration
 	HeaderTimeout  time.Duration
 	IdleTimeout    time.Duration
@@ -278,7 +278,7 @@ func (j *Job) Reach(also ...site.URL) reach.Policy {
 	return p
 }
 
-// EndpointOf returns where a URL is asked.
+// EndpointOf returns where a URL is requested.
 func EndpointOf(u site.URL) reach.Endpoint {
 	e := reach.Endpoint{Host: u.Hostname(), Port: 80}
 	if u.Scheme() == "https" {

@@ -52,7 +52,7 @@ type term struct {
 // period names a stretch of time; those of one term differ.
 type period [4]int
 
-// wants is asked for one version after the other, newest first.
+// wants is called for one version after the other, newest first.
 func (t *term) wants(at time.Time) bool {
 	p := t.period(at)
 	if t.seen[p] || len(t.seen) >= t.n {

@@ -192,7 +192,7 @@ func checkUserAgent(j *Job) error {
 	return nil
 }
 
-// ProductToken returns the name that robots.txt is asked for: the leading letters, '_' and '-' of a user
+// ProductToken returns the name that is looked up in robots.txt: the leading letters, '_' and '-' of a user
 // agent (RFC 9309 2.2.1).
 func ProductToken(userAgent string) string {
 	for i := range len(userAgent) {

@@ -34,8 +34,8 @@
 // of a listing, saved as index.html where it was made, looks exactly like one; whoever relies on listings
 // must audit them, and compare an entry with what the resource's own answers say: Entry.Agrees.
 //
-// So evidence is used like this: the listing is asked for first, then the resource; if the entry was Settled
-// when the listing was asked for and Agrees with the resource's answer, Entry.Evidence is kept with the
+// So evidence is used like this: the listing is requested first, then the resource; if the entry was Settled
+// when the listing was requested and Agrees with the resource's answer, Entry.Evidence is kept with the
 // resource. In a later run a listing whose entry has the same evidence spares the request. (A listing newer
 // than the resource's answer must not be kept with it: a change between the two would never be seen. Agrees
 // alone does not tell when the answer has no Last-Modified.)

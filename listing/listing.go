@@ -136,7 +136,7 @@ const (
 )
 
 // Settled reports whether a change after now would show in e's time. It would not if e's time is so recent
-// that the new one could look the same. now is when the listing was asked for.
+// that the new one could look the same. now is when the listing was requested.
 func (e Entry) Settled(now time.Time) bool {
 	if e.Precision == TimeUnknown {
 		return false

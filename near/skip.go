@@ -42,7 +42,7 @@ func (s *Skips) Top() iter.Seq[evolution.Dir] {
 }
 
 // Dir is the skipped directory that a directory is or lies below. A directory that came up after the rules
-// were mined is asked for by number too.
+// were mined is found by its number too.
 func (s *Skips) Dir(d evolution.Dir) (top evolution.Dir, skipped bool) {
 	for int(d) >= len(s.top) {
 		d = s.dirs.Parent(d)

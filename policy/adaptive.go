@@ -150,7 +150,7 @@ func (a *adaptive) take(most int, listings bool) (out []Ask) {
 	return out
 }
 
-// next takes the unit that is to be asked next.
+// next takes the unit that is to be requested next.
 func (a *adaptive) next(due, early *[]ID, listings bool) (ID, Reason, bool) {
 	if u, ok := a.pop(due); ok {
 		r := a.reason(u)
@@ -235,7 +235,7 @@ func (a *adaptive) Tell(o Outcome) {
 		return
 	}
 	hit := o.Result != Unchanged
-	// what others asked for a reason of their own says nothing of its cohort
+	// what was requested for another reason is no evidence about its cohort
 	if hit && a.state[u]&handed != 0 && a.lists.changed(a.m, u) {
 		a.stale += 1 << 20
 	}

@@ -47,8 +47,8 @@ func TestNothingStarves(t *testing.T) {
 	t.Errorf("a change in a silent directory was not found in 60 runs; %d units were asked before", len(seen))
 }
 
-// A group that changed as a whole before is asked as a whole as soon as one of it changed, and hardly when
-// the probe was in vain.
+// A group that changed as a whole before is requested as a whole as soon as one of it changed, and hardly
+// when the probe found no change.
 func TestProbeOpensItsGroup(t *testing.T) {
 	f := newFake(t, 5, 300)
 	for w := range 20 {
@@ -323,7 +323,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// What evidence told is not asked, and teaches the run.
+// What evidence covers is not requested, and counts as observed.
 func TestEvidenceIsObservation(t *testing.T) {
 	f := newFake(t, 5, 300)
 	for w := range 20 {

@@ -240,7 +240,7 @@ func TestUnknownUnits(t *testing.T) {
 }
 
 // After so long that a change is as good as certain, what comes back as it was is still evidence: no number
-// is NaN, and not everything is asked.
+// is NaN, and not everything is requested.
 func TestNothingChangedInHalfAYear(t *testing.T) {
 	f := &fake{
 		t:     t,

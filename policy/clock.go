@@ -23,8 +23,8 @@ type clock struct {
 	until []int32
 }
 
-// A gap counts at least this much: a run minutes after another is asked for because somebody expects
-// something.
+// A gap counts at least this much: a run minutes after another was started because somebody expects
+// a change.
 const minGap, maxGap = 0.1, 1000
 
 func newClock() clock { return clock{at: []float64{0}} }

@@ -9,8 +9,8 @@ import (
 )
 
 // Groups are units of one directory and kind that changed in the same runs since they came: what is made by
-// one template, or published by one robot. Of a group, the unit that was longest not observed is asked first;
-// it stands for all.
+// one template, or published by one robot. Of a group, the unit that was longest not observed is requested
+// first; it stands for all.
 
 const (
 	// Runs in which its directory changed after which what is known of a unit counts as much as its directory.

@@ -4,8 +4,9 @@ package policy
 
 // Listings that vouch for units (Model.Vouch). One request for such a listing observes all units of its
 // directory that it tells of. So it is worth what they are together, and what its own history says of it:
-// entries that came and went. The units are withheld until the plan was told of the listing: when it does not
-// pay, neither do they; when it was asked, those that it does not tell of are asked as if there were none.
+// entries that came and went. The units are withheld until the plan has the outcome of the listing: when it
+// does not pay, neither do they; when it was requested, units that it does not cover are requested as if
+// there were none.
 
 // waiting are the listings that vouch for something, and those that are late.
 type waiting struct {
@@ -126,13 +127,13 @@ func (a *adaptive) sum(u ID, own float64) float64 {
 	return (all + own) / (1 + all)
 }
 
-// stagger spreads listings of the same history, which would be asked in the same run, over several: it makes
-// one that hardly pays worth up to a half less or more.
+// stagger spreads listings of the same history, which would be requested in the same run, over several: it
+// makes one that hardly pays worth up to a half less or more.
 func stagger(u ID) float64 {
 	return 0.5 + float64(uint32(u)*2654435761>>8)/(1<<24)
 }
 
-// release lets the units be asked that were withheld until the plan was told of a listing.
+// release lets the units be requested that were withheld until the outcome of a listing was known.
 func (a *adaptive) release(u ID) {
 	if !a.lists.tells(a.m, u) {
 		return

@@ -41,7 +41,7 @@ func shelves(t *testing.T, dirs, files, weeks int) *fake {
 }
 
 // ask runs the listings of a week in which those of some directories show changes, and returns which were
-// asked.
+// requested.
 func (f *fake) ask(files int, changed map[ID]bool) (asked []ID, p Plan) {
 	f.t.Helper()
 	o := f.o
@@ -106,7 +106,7 @@ func TestOneListingIsNoTide(t *testing.T) {
 	}
 }
 
-// A listing of more files is worth more, and with a budget nothing is asked before what is worth more.
+// A listing of more files is worth more, and with a budget nothing is requested before what is worth more.
 func TestListingsWithinABudget(t *testing.T) {
 	const dirs, files = 20, 10
 	f := shelves(t, dirs, files, 30)
@@ -129,7 +129,7 @@ func TestListingsWithinABudget(t *testing.T) {
 	}
 }
 
-// No listing goes without a look for longer than max_skip, nor do the units that it tells of; they come due
+// No listing is left unobserved for longer than max_skip, nor are the units that it covers; they come due
 // over some runs.
 func TestListingsWithinMaxSkip(t *testing.T) {
 	const dirs, files, maxSkip = 60, 5, 9

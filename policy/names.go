@@ -36,7 +36,7 @@ func newNames(m *Model) names {
 	return n
 }
 
-// tell takes an outcome. The first change of a name returns the others of that name which were not asked.
+// tell takes an outcome. The first change of a name returns the others of that name which were not requested.
 func (n *names) tell(m *Model, u ID, hit bool, state []handling) (out []ID) {
 	name := m.name[u]
 	if name == 0 {

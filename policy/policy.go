@@ -47,8 +47,9 @@ type Options struct {
 	Policy Name  // default Full
 	Now    int64 // Unix seconds at the beginning of the run; 0: one usual interval after the last run
 
-	// Price is for policies that weigh requests: how many changed pages a request must be expected to find. 0
-	// means DefaultPrice; negative means no price: everything is asked, best first, until the budget is used.
+	// Price is for policies that weigh requests: how many changed pages a request must be expected to find.
+	// 0 means DefaultPrice; negative means no price: everything is requested, best first, until the budget
+	// is used.
 	Price float64
 
 	Budget int // requests that the plan may hand out; 0: no bound
@@ -57,12 +58,12 @@ type Options struct {
 
 	// For policies that follow rules.
 	Skips []Skip // the top-most skipped directories; everything below them is skipped as well, known or new
-	// the rules are not followed in this run: every k-th run, as the caller counts, asks the skipped directories
-	// as well
+	// the rules are not followed in this run: every k-th run, as the caller counts, requests the skipped
+	// directories as well
 	Expired bool
-	// each skipped directory is asked all the same in every Every-th run, the directories in turn; 0: never
+	// each skipped directory is requested all the same in every Every-th run, the directories in turn; 0: never
 	Every int
-	// how many units of each skipped directory are asked all the same; one that changed brings the whole
+	// how many units of each skipped directory are requested all the same; one that changed brings the whole
 	// directory back in this run
 	Audits int
 }
@@ -115,7 +116,7 @@ const (
 	Failed           // no answer that says anything
 )
 
-// Outcome is what a plan is told of a unit.
+// Outcome is what was observed of a unit; a plan receives it.
 type Outcome struct {
 	Unit   ID
 	Result Result
@@ -129,15 +130,15 @@ type Plan interface {
 	// are still to be told.
 	Next(most int) []Ask
 
-	// NextListings is Next for listings alone: what a run asks first that can learn from them what need not be
-	// asked. Those that pay are handed out, and with a budget only those that pay more than any other unit; Next
+	// NextListings is Next for listings alone: what a run requests first that can learn from them what it may
+	// skip. Those that pay are handed out, and with a budget only those that pay more than any other unit; Next
 	// hands out the others in their turn. Only adaptive has any.
 	NextListings(most int) []Ask
 
 	// Tell takes an outcome: of a unit that was handed out, or of one that was observed without a request.
 	Tell(o Outcome)
 
-	// Reason says why a unit of the site was asked or, when it was not handed out, why it is spared, by the
+	// Reason says why a unit of the site was requested or, when it was not handed out, why it is skipped, by the
 	// numbers of the last call of Next. The numbers by which a unit was handed out are in its Ask only.
 	Reason(u ID) Reason
 

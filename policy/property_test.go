@@ -94,7 +94,7 @@ func TestPlansKeepTheirPromises(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			seen := make([]int, m.Units()) // 1 told without being asked, 2 asked
+			seen := make([]int, m.Units()) // 1 observed without a request, 2 requested
 			for u, e := range evidence {
 				if e == 0 {
 					seen[u] = 1

@@ -12,7 +12,7 @@ const (
 	Everything Why = iota // the policy asks for everything, or nothing is known yet
 	New                   // never observed
 	Rate                  // it changes often enough
-	Probe                 // one of a group that changes together, asked first
+	Probe                 // one of a group that changes together, requested first
 	Group                 // others of its group changed in this run
 	Skipped               // Options.MaxSkip
 	Audit                 // of a skipped directory, to hold the rule to account
@@ -64,7 +64,7 @@ func (w Why) String() string {
 	return "unknown"
 }
 
-// Reason says why a unit is asked or spared.
+// Reason says why a unit is requested or skipped.
 type Reason struct {
 	Why      Why
 	Expected float32 // changes that the request was expected to find

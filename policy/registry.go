@@ -12,9 +12,9 @@ import (
 // line in package known.
 type Definition struct {
 	Name Name
-	Doc  string // what it asks for, as the reference of the job file says it after the name
+	Doc  string // what it requests, as the reference of the job file says it after the name
 
-	// Everything says that without a budget every unit is asked: such a run needs no plan.
+	// Everything says that without a budget every unit is requested: such a run needs no plan.
 	Everything bool
 
 	// Listings says that the plan decides on listings (Plan.NextListings): they are units of the kind Listing,

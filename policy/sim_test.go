@@ -43,12 +43,12 @@ func setOf(ids []ID) (out []Span) {
 	return out
 }
 
-// full is a week in which these change and everything is asked.
+// full is a week in which these change and everything is requested.
 func (f *fake) full(changed ...ID) {
 	f.learn(&Run{Asked: []Span{{0, uint32(f.m.Units() - 1)}}, Changed: setOf(changed)})
 }
 
-// run is a week in which these change and the policy asks. It returns what it asked, in order.
+// run is a week in which these change and the policy plans. It returns the requests, in order.
 func (f *fake) run(changed ...ID) (asked []Ask) {
 	f.t.Helper()
 	for _, u := range changed {

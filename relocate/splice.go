@@ -10,11 +10,11 @@ import (
 
 // Splice appends raw to dst with replacements and returns the extended slice and the edits that were applied.
 //
-// target is asked once for each link, in order. It returns the new reference (relative or absolute, valid URL
-// characters, not empty, no fragment; it may be overwritten by the next call), whether the link's target is
-// inside the set, and whether to replace the reference at all. Splice reads only Start, End, Ctx and Kind of
-// a link and never replaces one of kind Discovered, so links can be stored without Ref and URL. Spans that
-// lie outside raw or behind an earlier one are ignored.
+// target is called once for each link, in order. It returns the new reference (relative or absolute, valid
+// URL characters, not empty, no fragment; it may be overwritten by the next call), whether the link's target
+// is inside the set, and whether to replace the reference at all. Splice reads only Start, End, Ctx and Kind
+// of a link and never replaces one of kind Discovered, so links can be stored without Ref and URL. Spans
+// that lie outside raw or behind an earlier one are ignored.
 func Splice(
 	dst, raw []byte, charset string, links []Link, edits []Edit,
 	target func(i int) (ref []byte, inside, replace bool),
@@ -122,7 +122,7 @@ func wideOf(charset string) wide {
 	return narrow
 }
 
-// answer is what target said of a link that was asked before its turn.
+// answer is what target returned for a link before its turn.
 type answer struct {
 	from, to int // the reference, in splicer.refs
 	replace  bool
@@ -140,7 +140,7 @@ type splicer struct {
 	sink  io.Writer // where out goes when it is full; nil for Splice
 	err   error     // of sink
 	pos   int       // raw bytes copied so far
-	asked int       // links asked so far
+	asked int       // links that target was called for so far
 	in    []bool    // by link, when keep
 	ahead []answer  // answers of links[asked-len(ahead):asked]
 	refs  []byte
@@ -178,7 +178,7 @@ func (sp *splicer) link(i int) {
 }
 
 // edit applies one edit if its condition holds. The attribute it changes may stand before the link it depends
-// on: links are then asked ahead of their turn and the answers kept.
+// on: target is then called ahead of a link's turn and the answers are kept.
 func (sp *splicer) edit(e *Edit, edited []Edit) []Edit {
 	if e.Link >= 0 {
 		if int(e.Link) >= len(sp.links) {

@@ -130,7 +130,7 @@ func TestHostileSites(t *testing.T) {
 	}
 }
 
-// A site that is rebuilt whole every week is asked whole: there is nothing to save, and that is noticed.
+// A site that is rebuilt whole every week is requested whole: there is nothing to save, and that is noticed.
 func TestRebuiltSiteIsPaidFor(t *testing.T) {
 	h := made(t, 16, hostile()["rebuilt whole every week"])
 	r, err := Run(h, Options{Train: 5})

@@ -43,7 +43,7 @@ func visitDir(w *World, d Dir) {
 }
 
 // never is the plainest skip of all: directories of which nothing directly in them changed in training are
-// not asked any more. The root always is.
+// not requested any more. The root always is.
 type never struct{ skip []bool }
 
 func newNever(h *History, train int) never {
@@ -78,10 +78,11 @@ func (fullSync) act(w *World) error {
 	return nil
 }
 
-// roundRobin asks in the directories that it has longest not asked, each whole, until the budget is used.
+// roundRobin requests the directories that it has longest not requested, each whole, until the budget is
+// used.
 type roundRobin struct {
 	budget float64
-	last   []int32 // by directory: the version at which it was asked
+	last   []int32 // by directory: the version at which it was requested
 }
 
 func newRoundRobin(w *World, o Options) *roundRobin {

@@ -35,8 +35,8 @@ type pictureRow struct {
 type pictureCell struct {
 	there bool // before or after the step
 	doc   float64
-	blind bool // measured, and nothing in it was asked
-	few   bool // measured, and less than a tenth of it was asked, but something
+	blind bool // measured, and nothing in it was requested
+	few   bool // measured, and less than a tenth of it was requested, but something
 	miss  bool // measured, and some change in it was not found
 }
 
@@ -174,7 +174,7 @@ func (p *Picture) nearest() []int {
 	return out
 }
 
-// measure notes what a step asked and missed.
+// measure notes what a step requested and missed.
 func (p *Picture) measure(w *World, nearest []int) {
 	for i := range p.rows {
 		p.rows[i].nearby = counted{}

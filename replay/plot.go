@@ -124,7 +124,7 @@ func (p *Picture) setting() string {
 	return string(o.Policy)
 }
 
-// bars draws, for each step, how much of the site changed and how much was asked.
+// bars draws, for each step, how much of the site changed and how much was requested.
 func (p *Picture) bars(s *svg, top float64, x func(int) float64, wide float64) {
 	most := 0.0
 	changes := make([]float64, len(p.h.Versions)-1)

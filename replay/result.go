@@ -8,7 +8,7 @@ import (
 	"mirrord/policy"
 )
 
-// Result is what a policy asked and found.
+// Result is what a policy requested and found.
 type Result struct {
 	Site   string      `json:"site"`
 	Policy policy.Name `json:"policy"`
@@ -22,12 +22,12 @@ type Step struct {
 	Version  int       `json:"version"`
 	Time     time.Time `json:"time"`
 	Files    int       `json:"files"`    // of the site
-	Requests int       `json:"requests"` // pages and listings asked
-	Full     int       `json:"full"`     // what a full sync would have asked: files and directories
+	Requests int       `json:"requests"` // of pages and listings
+	Full     int       `json:"full"`     // what a full sync would have requested: files and directories
 	Changes  int       `json:"changes"`  // pages inserted, deleted and updated since the version before
 	Found    int       `json:"found"`    // of them, on how many the mirror equals the site after the step
 
-	BR    float64  `json:"br"`    // files of the site that were not asked / files of the site
+	BR    float64  `json:"br"`    // files of the site that were not requested / files of the site
 	OP    *float64 `json:"op"`    // |M & S| / |M| over (path, content); null when the mirror is empty
 	OR    *float64 `json:"or"`    // |M & S| / |S|; null when the site is empty
 	CR    *float64 `json:"cr"`    // Found / Changes; null when nothing changed

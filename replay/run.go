@@ -28,7 +28,7 @@ type Options struct {
 	MaxSkip int // no unit stays unobserved for more steps in a row; 0: no bound
 
 	Near   near.Options // for near, with From and To as they are; default near.Third
-	Expire int          // for near: in every Expire-th step skipped directories are asked as well; 0: never
+	Expire int          // for near: in every Expire-th step skipped directories are requested as well; 0: never
 
 	// Batch is how many units the policy hands out before it is told what came of them; default 1. An engine
 	// keeps some in flight.
@@ -43,7 +43,7 @@ const (
 	Nothing policy.Name = "nothing" // asks for nothing
 	// asks in every directory but those of which nothing directly in them changed in training
 	Never      policy.Name = "never"
-	RoundRobin policy.Name = "roundrobin" // asks what it has longest not asked, up to the budget
+	RoundRobin policy.Name = "roundrobin" // requests what it has longest not requested, up to the budget
 )
 
 // DefaultTrain is how many full syncs a replay begins with.

@@ -9,7 +9,7 @@ import (
 
 // TestAdaptiveTargets holds the default policy to what it has to be worth, as the mean over recorded sites.
 // REPLAY_ALL=1 takes all sites, and the bounds that are meant for them; the quick ones are small sites, of
-// which more has to be asked.
+// which a larger share has to be requested.
 func TestAdaptiveTargets(t *testing.T) {
 	type bound struct {
 		o                     Options

@@ -31,7 +31,7 @@ type Point struct {
 const nearExpire = 8
 
 // TradeOff replays histories under adaptive at several prices, near at its settings, and the baselines. o
-// gives the training and, for what is asked, whatever else the policies share; its policy and thresholds are
+// gives the training and, for the requests, whatever else the policies share; its policy and thresholds are
 // not looked at. done, when not nil, is called before each setting.
 func TradeOff(hs []*History, o Options, done func(setting string) error) ([]Curve, error) {
 	if o.Train == 0 {

@@ -27,8 +27,8 @@ type World struct {
 	known        []bool  // directories whose listing was seen non-empty
 
 	requests int
-	asked    []int32 // the version at which a page was last asked
-	askedNow int     // pages of the site asked at this version
+	asked    []int32 // the version at which a page was last requested
+	askedNow int     // pages of the site requested at this version
 	listed   []int32 // the version at which a directory was last listed
 	changed  []Page  // by the step that led here
 	added    int     // of them, how many were not there before
@@ -187,7 +187,7 @@ func (w *World) take(p Page) Outcome {
 type Seen struct {
 	Entered  []Page // fetched; in the order in which they were found
 	Left     []Page
-	Listings []Dir // all that were asked, the first one included
+	Listings []Dir // all that were requested, the first one included
 	NonEmpty []bool
 }
 
@@ -236,19 +236,19 @@ func (w *World) Size(p Page) int64 { return w.size[p] }
 // FullCost is what a full sync of the site would cost now: its files and its directories, the root included.
 func (w *World) FullCost() int { return w.files + w.liveDirs }
 
-// Requests is what was asked at this version.
+// Requests is what was requested at this version.
 func (w *World) Requests() int { return w.requests }
 
 // Measure is what one step of a replay came to.
 type Measure struct {
 	Files    int // of the site
-	Requests int // asked at this version
-	Full     int // what a full sync would have asked
+	Requests int // made at this version
+	Full     int // what a full sync would have requested
 
 	Changes int // pages inserted, deleted and updated by the step that led to this version
 	Found   int // of them, how many are now in the mirror as the site has them
 
-	Asked int // files of the site that were asked, so 1-Asked/Files is BR
+	Asked int // files of the site that were requested, so 1-Asked/Files is BR
 	Held  int // files of the mirror
 	Same  int // files of the mirror that are as the site has them
 	Stale int // pages that differ

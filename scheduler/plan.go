@@ -28,7 +28,7 @@ type entry struct {
 	dirty bool // rec is to be saved
 
 	run    *running  // nil: none
-	manual *Ticket   // asked for by hand and not started
+	manual *Ticket   // requested by hand and not started
 	seen   time.Time // when this process took the job in; what was due before that was missed
 
 	start    time.Time // cache of clock.Start(startFor)

@@ -29,7 +29,7 @@ type Teller interface {
 type Options struct {
 	Runner Runner
 	Store  Store
-	Teller Teller                // default: nobody is told
+	Teller Teller                // default: no messages
 	Free   func() (int64, error) // bytes left on the disk of the mirrors; default: enough
 
 	MaxRuns    int            // at a time; default 4

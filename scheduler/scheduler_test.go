@@ -127,8 +127,8 @@ func TestSchedule(t *testing.T) {
 	})
 }
 
-// At most MaxRuns at a time; those that wait go in the order in which they were due, and what somebody asked
-// for first of all.
+// At most MaxRuns at a time; those that wait go in the order in which they were due, and runs by
+// hand first of all.
 func TestTurns(t *testing.T) {
 	var files []File
 	for i := range 6 {

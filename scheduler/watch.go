@@ -12,8 +12,8 @@ import (
 
 // WatchOptions say how a directory is watched. The zero value is what a daemon wants.
 type WatchOptions struct {
-	// between two looks that nothing has asked for; default 30 s. Where the system does not tell of changes, as
-	// on NFS, this is how they are seen
+	// between two looks without an event; default 30 s. Where the system does not report changes, as on NFS,
+	// this is how they are seen
 	Poll time.Duration
 	// how long nothing must have changed before it is looked at, so that files are whole; default 500 ms
 	Settle time.Duration

@@ -7,14 +7,14 @@ type Outcome uint8
 
 // The outcomes. The numbers are part of the on-disk format: never reorder them.
 const (
-	Pending    Outcome = iota // in the frontier, not asked yet
+	Pending    Outcome = iota // in the frontier, not requested yet
 	Fetched                   // a new body was stored
 	Unchanged                 // a 304, or the same body as before
 	Redirected                // a redirect; its target is a URL of its own
 	Gone                      // 404 or 410
 	Disallowed                // robots.txt, meta robots, X-Robots-Tag or nofollow said no
 	OutOfScope                // the scope rule did not admit it
-	Skipped                   // a rule of the plan said it need not be asked
+	Skipped                   // not requested, by a rule of the plan
 	Failed                    // the exchange failed, or its body was unusable
 	Trapped                   // a trap rule or a cap refused it
 	Program                   // a CGI program or a form's action: linked absolutely, never mirrored

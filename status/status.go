@@ -104,7 +104,7 @@ type Run struct {
 
 	Verified time.Time `json:"verified,omitzero"` // see Job.Verified; zero: this run did not move it
 
-	Summary json.RawMessage `json:"summary,omitempty"` // the whole report, for those who asked for the run
+	Summary json.RawMessage `json:"summary,omitempty"` // the whole report, for the client that requested the run
 }
 
 // Complete reports whether the run was complete.
@@ -168,7 +168,7 @@ type Job struct {
 	Refused  bool     `json:"refused,omitempty"`  // the file is refused: see Problems
 	Fix      string   `json:"fix,omitempty"`      // the command that would mend it
 
-	// the whole report of the last run; only where one job is asked for
+	// the whole report of the last run; only where one job is requested
 	Summary json.RawMessage `json:"summary,omitempty"`
 }
 

@@ -35,8 +35,8 @@ const (
 	QuietFor    = time.Hour
 )
 
-// Tell decides whether something is to be told about a job that was judged, "" when not. It is asked after
-// each run and from time to time.
+// Tell decides whether something is to be told about a job that was judged, "" when not. It is called
+// after each run and from time to time.
 //
 // A run that was ended by somebody, by the window or by a full disk that is seen to is told only when the
 // mirror gets stale by it. One and the same problem is told again after RepeatAfter, another one at once but

@@ -34,7 +34,7 @@ type database struct {
 	fd   int   // of file
 	size int64 // of file when it was opened
 
-	yield *yielding // to readers; nil when nobody is to be waited for
+	yield *yielding // to readers; nil when no reader is waited for
 	// around each writing transaction: nobody waits for a lock of bbolt that a panic left behind
 	writing sync.Mutex
 	copied  *dbpages.Commit       // of the file that a copy was made of; nil when the file itself is open

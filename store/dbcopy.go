@@ -237,8 +237,8 @@ type yielding struct {
 	spent time.Duration // since then
 }
 
-// newYielding opens the sign of a database and makes it when it is missing; nil when it cannot: nobody is
-// waited for then.
+// newYielding opens the sign of a database and creates it when it is missing. It returns nil when it cannot:
+// then no reader is waited for.
 func newYielding(sign string, mode fs.FileMode) *yielding {
 	f, err := os.OpenFile(sign, os.O_RDWR|os.O_CREATE, mode)
 	if err != nil {

@@ -43,7 +43,7 @@ const (
 	maxDepth = 8
 	// bytes of the largest payload that is, or is the base of, a delta: a body of 8 MiB with its head
 	maxDelta  = 8<<20 + 64<<10
-	maxWindow = 32 << 20 // bytes that the decoder of a delta may be asked to look back
+	maxWindow = 32 << 20 // bytes that the decoder of a delta may have to look back
 )
 
 // delta is the header of a delta frame.

@@ -26,7 +26,7 @@ import (
 // adds a version to it.
 const MaxURL = 32<<10 - 64
 
-// NewURL is a URL that has got its number but was not asked yet.
+// NewURL is a URL that has its number but was not requested yet.
 type NewURL struct {
 	URL      string
 	Referrer uint32
@@ -221,7 +221,7 @@ const foldItems = 4096
 type Folding struct {
 	// that the run works for: records that it replaces go into its history, unless it is 1
 	Version int
-	Pending func(id uint32) bool // the URL still waits to be asked; it is kept as such
+	Pending func(id uint32) bool // the URL still waits for its request; it is kept as such
 	// mirror path of a resource in the mirror, "" to leave what the record says
 	Path func(r *Resource) (p string)
 }

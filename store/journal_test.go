@@ -225,7 +225,7 @@ func TestHistory(t *testing.T) {
 	if h := history(t, s, 1); len(h) != 0 {
 		t.Errorf("the first version has a history: %v", h)
 	}
-	// Version 2: zero changes, one is asked and is as before, three is new.
+	// Version 2: zero changes, one is requested and is as before, three is new.
 	one.Checked, one.Outcome = 2000, site.Unchanged
 	commit(t, s, 3, newURLs(3, 4), document(t, s, 0, "zero, second"), one, document(t, s, 3, "three"))
 	foldAll(t, s, 2)

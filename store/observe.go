@@ -19,7 +19,7 @@ type Observation struct {
 	Run      int
 	Time     int64 // Unix seconds at the end of the run
 	Version  int   // of the mirror that the run worked for
-	Complete bool  // all that the run wanted was asked, and the result was published or was what is published
+	Complete bool  // all requests were made, and the result was published or was what is published
 	Doubtful bool  // the run was suspicious: what it found may be an error of the site, and was not published
 
 	Asked   IDs // answered by the site: as it was, changed, entered, left, or still not part of the mirror
@@ -193,7 +193,8 @@ func (s *Records) Observations(f func(o *Observation) error) error {
 	})
 }
 
-// observations checks what runs have observed: numbers that were given, and no change of what was not asked.
+// observations checks what runs have observed: numbers that were given, and no change of what was not
+// requested.
 func (v *verifier) observations() error {
 	return v.s.Records.Observations(func(o *Observation) error {
 		subject := fmt.Sprintf("observations of run %d", o.Run)

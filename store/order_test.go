@@ -17,8 +17,8 @@ import (
 const orderEnv = "MIRRORD_TEST_ORDER"
 
 // Loss of power loses what was not synced, in any order. So before a record is committed what it refers to
-// must be on disk, and before the link moves, the tree and the decision. strace tells what the system was
-// asked for while batches were committed and two versions published.
+// must be on disk, and before the link moves, the tree and the decision. strace records the system
+// calls while batches were committed and two versions published.
 func TestSyncsComeBeforeWhatReliesOnThem(t *testing.T) {
 	if dir := os.Getenv(orderEnv); dir != "" {
 		publishForOrder(t, dir)

@@ -135,7 +135,7 @@ func TestCollectBlobsWithLostLease(t *testing.T) {
 	}
 }
 
-// The lease of a site that is removed or rebuilt is asked for too.
+// Removing or rebuilding a site needs its lease too.
 func TestOwnerOfRemovedSite(t *testing.T) {
 	o := new(storetest.Owner)
 	st := openState(t, t.TempDir(), store.Options{Owner: o})

@@ -68,7 +68,7 @@ func partName(url string) string {
 	return hex.EncodeToString(d[:16])
 }
 
-// openParts opens the folder, which it makes if asked to, and removes what a crash left there that is no
+// openParts opens the folder, which it makes if create is set, and removes what a crash left there that is no
 // part. The caller holds mu.
 func (s *Parts) openParts(create bool) error {
 	if s.folder != nil || (s.looked && !create) {

@@ -25,7 +25,7 @@ const damagedFolder = "damaged"
 
 // Rebuild makes the database of a site again from its published tree, when site.db cannot be read any more.
 // The mirror stays published and keeps its version, its mirror paths, and the bodies that are blobs.
-// Documents are asked again by the next run, because the links that were stored beside them name URLs by
+// The next run requests documents again, because the links that were stored beside them name URLs by
 // numbers of the lost database. The history is lost. The old database and packs are moved to a folder
 // "damaged". Until the new one is complete it counts as damaged too, so that Rebuild can be called again
 // after a crash. It returns how many URLs are known again; ErrLocked while a process has the site open. A

@@ -70,7 +70,7 @@ type Resource struct {
 	ShapeNew bool   // the body before had another shape, or there was none
 	Listing  bool   // a directory index made by the server
 	// Evidence is a hash of what a directory listing [0] and a sitemap [1] said of the resource just before it
-	// was last found to be as it is; 0 is nothing. As long as they say the same, it need not be asked.
+	// was last found to be as it is; 0 is nothing. As long as they say the same, no request is needed.
 	Evidence [2]uint64
 	Expires  int64 // Unix seconds until which the site said that it stays as it is; 0 if it said nothing
 

@@ -13,8 +13,8 @@ import (
 const Mention uint32 = 1 << 31
 
 // Guess is added to the number of a URL that only a string in a script names. It is reached like any other;
-// but as long as it is gone it need not be asked in every run. Such numbers are greater than those of links
-// and less than mentions.
+// but as long as it is gone it need not be requested in every run. Such numbers are greater than those of
+// links and less than mentions.
 const Guess uint32 = 1 << 30
 
 // Unnumbered stands last in the list of a document that names URLs which have no number, because nothing

@@ -18,7 +18,7 @@ import (
 // bodies. This file has what package mirror needs for that: a cheap look at the files of a tree, a place
 // beside the trees for files on their way in, and the list of what Verify found wrong.
 
-// FileStat is what a directory says of a file.
+// FileStat is the size and time of a file, as the file system has them.
 type FileStat struct {
 	Size    int64
 	Time    time.Time // of the last modification

@@ -36,7 +36,7 @@ func verifySite(t *testing.T, dir string) (*State, *Site) {
 	return st, s
 }
 
-// Every kind of damage is found by its kind; deep ones only when asked for.
+// Every kind of damage is found by its kind; deep ones only by a deep check.
 func TestVerifyFindsDamage(t *testing.T) {
 	type damage struct {
 		name string

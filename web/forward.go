@@ -130,7 +130,7 @@ func (f *forwarder) failed(v *view, u site.URL, ctx context.Context, err error) 
 
 // pass sends the origin's answer, its redirects within the primary origin as addresses of the mirror.
 func (f *forwarder) pass(v *view, u site.URL, res *http.Response) {
-	// 101 to a request that asked for none, or no status at all
+	// 101 to a request without Upgrade, or no status at all
 	if res.StatusCode < 200 || res.StatusCode > 999 {
 		http.Error(v.w, "the origin's answer makes no sense", http.StatusBadGateway)
 		return

@@ -86,7 +86,7 @@ func TestForward(t *testing.T) {
 
 	for _, tc := range []struct {
 		address string
-		up      string // URL that the origin is asked for
+		up      string // URL that the origin gets a request for
 		status  int
 	}{
 		{byHost + "/cgi-bin/find?x=1", "https://one.test/cgi-bin/find?x=1", 200},

@@ -76,7 +76,7 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request, status int, name s
 	w.Header().Set("Content-Length", itoa(int64(b.Len())))
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
-		w.Write(b.Bytes()) // whom it does not reach has gone
+		w.Write(b.Bytes()) // an error means that the client has disconnected
 	}
 }
 

@@ -117,5 +117,5 @@ func (s *statusServer) page(w http.ResponseWriter) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Write(b.Bytes()) // whom it does not reach has gone
+	w.Write(b.Bytes()) // an error means that the client has disconnected
 }

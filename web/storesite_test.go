@@ -183,8 +183,8 @@ func TestStoreFollowsCurrent(t *testing.T) {
 	}
 }
 
-// While a run has the site, its mirror is served with all that the database knows, and nobody is kept from
-// the site.
+// While a run has the site, its mirror is served with all that the database knows, and the site is not
+// locked.
 func TestStoreLocked(t *testing.T) {
 	m := mirrorSite(t)
 	st, err := store.OpenState(m.mirror.Dir, store.Options{})

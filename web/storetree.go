@@ -177,7 +177,7 @@ func (t *openTree) Open(r Resource) (io.ReadSeekCloser, error) {
 // Kept gives access to versions of a site that are no longer published. Its methods are called from many
 // goroutines at once.
 type Kept interface {
-	// Versions lists them, oldest first; the current one may be among them. It is asked once for each version
+	// Versions lists them, oldest first; the current one may be among them. It is called once for each version
 	// that is published, and again after an error.
 	Versions(name string) ([]Version, error)
 	// Open opens one as the tree of a PHM. Files of it are read from many goroutines at once; those that can

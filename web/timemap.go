@@ -107,7 +107,7 @@ func writeJSON(w http.ResponseWriter, r *http.Request, value any) error {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", itoa(int64(len(b))))
 	if r.Method != http.MethodHead {
-		w.Write(b) // whom it does not reach has gone
+		w.Write(b) // an error means that the client has disconnected
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 type hints struct {
 	accept string // when the run was held back as suspicious
 	entry  string // when it was, and accept cannot publish it either
-	full   string // to have everything asked, when the run did not
+	full   string // to have everything requested, when the run did not
 }
 
 // jobHints are the hints for a job of the jobs directory.

@@ -89,7 +89,7 @@ func (s *Server) Paths() []string {
 	return slices.Sorted(maps.Keys(s.handlers))
 }
 
-// Hits returns how often path was asked for, whatever the query.
+// Hits returns how often path was requested, whatever the query.
 func (s *Server) Hits(path string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,11 +162,11 @@ func (s *Server) serve(nc net.Conn) {
 // Conn is the connection that a Handler misuses.
 type Conn struct {
 	net.Conn
-	Nth int // how often this path has been asked for, from 1
+	Nth int // how often this path has been requested, from 1
 	s   *Server
 }
 
-// Text writes literal bytes; write errors mean that the client has gone and are ignored.
+// Text writes literal bytes; write errors mean that the client has disconnected and are ignored.
 func (c *Conn) Text(format string, args ...any) {
 	if len(args) == 0 {
 		c.Write([]byte(format))
@@ -216,7 +216,7 @@ func (c *Conn) Reset() {
 	c.Close()
 }
 
-// Drip writes b one byte at a time with a pause after each, until the client has gone.
+// Drip writes b one byte at a time with a pause after each, until the client disconnects.
 func (c *Conn) Drip(b []byte, every time.Duration) bool {
 	for i := range b {
 		if _, err := c.Write(b[i : i+1]); err != nil || !c.Pause(every) {

@@ -190,7 +190,7 @@ func answer(status, body string, fields ...string) Handler {
 	}
 }
 
-// flood writes b until the client has gone.
+// flood writes b until the client disconnects.
 func (c *Conn) flood(b []byte) bool {
 	for {
 		if _, err := c.Write(b); err != nil {

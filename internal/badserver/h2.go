@@ -89,7 +89,7 @@ func StartH2(t testing.TB) *H2 {
 	return s
 }
 
-// Hits returns how often path was asked for.
+// Hits returns how often path was requested.
 func (s *H2) Hits(path string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -82,8 +82,8 @@ func named(name string) Charset {
 	return c
 }
 
-// InDocument applies what the standard says of a label found inside a document that was read as ASCII: UTF-16
-// cannot be true.
+// InDocument applies the standard's rule for a label inside a document that was read as ASCII: UTF-16 cannot
+// be true.
 func InDocument(label []byte) (Charset, bool) {
 	c, ok := Lookup(label)
 	switch c.Name {

@@ -23,7 +23,7 @@ import (
 	"time"
 )
 
-// origin stands in bodies for the scheme and host that the site is asked under.
+// origin stands in bodies for the scheme and host that requests to the site name.
 const origin = "@@ORIGIN@@"
 
 // Entry is the path of the entry point.

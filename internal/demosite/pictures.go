@@ -55,7 +55,7 @@ func pictures(version int) map[string]picture {
 	return pics
 }
 
-// painting is a picture that is drawn when it is first asked for. It is safe for concurrent use.
+// painting is a picture that is drawn when it is first requested. It is safe for concurrent use.
 type painting struct {
 	what    string // names the picture and its size: as good as its bytes
 	picture picture

@@ -129,7 +129,7 @@ func (f *Fake) Do(ctx context.Context, req fetch.Request, sink fetch.Sink) (*fet
 	return res, nil
 }
 
-// Rules is mirror.Robots. Each origin is asked once.
+// Rules is mirror.Robots. Each origin gets one request.
 func (f *Fake) Rules(ctx context.Context, u site.URL) (*fetch.Robots, error) {
 	origin := u.Origin()
 	f.mu.Lock()

@@ -63,7 +63,7 @@ type Web struct {
 	URL string // of the server; also the URL of the proxy
 
 	mu    sync.Mutex
-	pages map[string]Page // by URL; "*" is asked last
+	pages map[string]Page // by URL; "*" matches last
 	log   []Request
 	hook  func(*http.Request)
 }
@@ -125,7 +125,7 @@ func (w *Web) Requests() []Request {
 	return log
 }
 
-// Asked returns how often each URL was asked since the last call of Requests or Asked.
+// Asked returns how often each URL was requested since the last call of Requests or Asked.
 func (w *Web) Asked() map[string]int {
 	n := map[string]int{}
 	for _, r := range w.Requests() {

@@ -21,7 +21,7 @@ type bandColumns struct {
 	whole int // pages whose keys of a band are held at a time, at most
 	keys  []uint32
 	raw   []byte
-	tick  func(n int) error // is told of pages gone through; an error ends it
+	tick  func(n int) error // receives the number of pages read; an error ends it
 }
 
 // newBandColumns makes columns that take limit bytes, and as much again while they are read.
@@ -62,7 +62,7 @@ func (c *bandColumns) settle() error {
 }
 
 // band gives the keys of a band. They are read once, when they can be held, or else each time that they are
-// asked for.
+// needed.
 func (c *bandColumns) band(band int) (column, error) {
 	if c.pages > c.whole {
 		return func(visit func(int, []uint32) error) error { return c.read(band, visit) }, nil

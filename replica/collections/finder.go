@@ -63,9 +63,9 @@ type FinderOptions struct {
 	FindOptions
 	Memory int64 // bytes held before files are used; 0 means 1 GiB, at least 64 KiB
 
-	// Progress is told when a phase begins (much of what was held for the one before is let go then: the
+	// Progress is called when a phase begins (much of what was held for the one before is let go then: the
 	// collector may be run, or else it waits for as much again), and many times a second, so that a context may
-	// be looked at. An error ends Find. nil: nobody is told.
+	// be checked. An error ends Find. It may be nil.
 	Progress func(phase string, done, total int) error
 }
 

@@ -213,7 +213,7 @@ func TestFinderWithoutRoom(t *testing.T) {
 	}
 }
 
-// What is told of progress can end it.
+// The callback for progress can end it.
 func TestFinderEnds(t *testing.T) {
 	pages, digests := generated(3000)
 	for _, end := range []string{

@@ -16,10 +16,10 @@ type joiner struct {
 	least, most int
 	limit       int // entries of a window
 	g           *Grouped
-	tick        func(n int) error // is told of pages that were read or compared; an error ends it
+	tick        func(n int) error // receives the pages read or compared; an error ends it
 
 	window []uint64
-	// entries of the window whose sketches may be asked for: page in the upper half, place in the window in the
+	// entries of the window whose sketches may be needed: page in the upper half, place in the window in the
 	// lower
 	need, spare []uint64
 	got         []text.Sketch // of the entries of the window, if needed

@@ -20,7 +20,7 @@ type order[R any] struct {
 	write   func([]byte, R) []byte // appends it
 	// the result may be valid until the next call for the same reader only. io.EOF at the end
 	read    func(*bufio.Reader) (R, error)
-	flushed func() // is told that no record that was added is held any more. nil: nobody is told
+	flushed func() // called when no added record is held any more; may be nil
 }
 
 // sorter is an external merge sort: records that are more than limit bytes are sorted piece by piece, written
@@ -29,7 +29,7 @@ type sorter[R any] struct {
 	order[R]
 	spill Spill
 	limit int
-	tick  func(n int) error // is told of records gone through; an error ends it
+	tick  func(n int) error // receives the number of records read; an error ends it
 
 	held   [][]R // all but the last are full
 	n      int   // records in held

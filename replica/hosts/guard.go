@@ -6,8 +6,8 @@ import (
 	"mirrord/replica/hash"
 )
 
-// guards keep hosts that answer whatever is asked from being taken for mirrors: by the answers to what cannot
-// exist, and by what is said again and again. The paper has none.
+// guards keep hosts that answer every request from being taken for mirrors: by the answers to what cannot
+// exist, and by answers that repeat. The paper has none.
 type guards struct {
 	o       StageTwo
 	answers map[TestRequest]TestAnswer

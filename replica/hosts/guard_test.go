@@ -10,7 +10,7 @@ import (
 	"mirrord/replica/hash"
 )
 
-// Hosts that answer whatever is asked stand for nobody, however they do it.
+// Hosts that answer every request are no mirrors, however they do it.
 func TestHostsThatAnswerAll(t *testing.T) {
 	var paths []string
 	for i := range 12 {

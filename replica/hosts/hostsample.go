@@ -49,7 +49,7 @@ const (
 	// far within
 	slack     = 2
 	maxLooked = 16  // paths that are looked through one by one for whether one is there
-	maxLazy   = 128 // paths that are kept, at most, before H is asked
+	maxLazy   = 128 // paths that are kept, at most, before H is used
 )
 
 // take counts a path and keeps it when it may be in the sample; false when the host has it already.

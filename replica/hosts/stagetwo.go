@@ -102,7 +102,7 @@ const (
 	GotFailure                       // an answer, but no page
 	NoAnswer                         // no connection, or nothing said in time
 	NoAddress                        // the host's name leads nowhere
-	Disallowed                       // robots.txt forbids it, so nothing was asked
+	Disallowed                       // robots.txt forbids it, so nothing was requested
 )
 
 // TestAnswer is what a GET of a path of a host came to.
@@ -322,7 +322,7 @@ func (o StageTwo) Decide(tests []Test, answers map[TestRequest]TestAnswer) PairV
 	return v
 }
 
-// hostFailure says that a host answered nothing that was asked, and why; else NoInformation.
+// hostFailure says why a host answered no request; NoInformation when it answered one or none was made.
 func hostFailure(host string, tests []Test, answers map[TestRequest]TestAnswer) Level {
 	asked, noAddress := 0, 0
 	paths := []string{ProbePath(host)}
