@@ -31,14 +31,14 @@ func (c Choices) Apply(j *job.Job) error {
 	return nil
 }
 
-// applySets applies --set arguments and checks the job that they leave. The error is of type job.Errors.
+// applySets applies assignments KEY=VALUE and checks the job that they leave. The error is a job.Errors.
 func applySets(j *job.Job, set []string) error {
 	var all job.Errors
 	for _, kv := range set {
 		key, value, ok := cutAssign(kv)
 		if !ok {
 			all = append(all, job.Error{
-				File: "--set",
+				File: job.SetSource,
 				Msg:  fmt.Sprintf("%q sets nothing", kv),
 				Hint: "write KEY=VALUE",
 			})

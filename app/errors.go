@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"mirrord/status"
 	"mirrord/store"
 )
 
@@ -38,10 +39,24 @@ func (k Kind) String() string {
 	return "failed"
 }
 
+// RequestField names what of a request, or of the App, an Error is about. The caller names it in its own
+// terms: a command line by the flag that sets it, a form by its input.
+type RequestField string
+
+// The fields that errors are about.
+const (
+	FieldState    RequestField = "state"  // App.State: it has no mirrors
+	FieldJobs     RequestField = "jobs"   // App.Jobs: it does not exist
+	FieldFormat   RequestField = "format" // ExportRequest.Format; the text begins with the name of the field
+	FieldMask     RequestField = "mask"   // ExportRequest.Mask; the text begins with the name of the field
+	FieldImported RequestField = "as"     // the name of the mirror that Import makes
+)
+
 // Error is an error of a known kind.
 type Error struct {
-	Kind Kind
-	Err  error // nil when the result that came with the error says all there is to say
+	Kind  Kind
+	Field RequestField // "": no single one
+	Err   error        // nil when the result that came with the error says all there is to say
 }
 
 func (e *Error) Error() string {
@@ -56,7 +71,17 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Usagef returns an Error of kind Usage.
 func Usagef(format string, args ...any) error {
-	return &Error{Usage, fmt.Errorf(format, args...)}
+	return &Error{Kind: Usage, Err: fmt.Errorf(format, args...)}
+}
+
+// FieldOf returns the field that an error is about, "" when there is none.
+func FieldOf(err error) RequestField {
+	for e, ok := errors.AsType[*Error](err); ok; e, ok = errors.AsType[*Error](e.Err) {
+		if e.Field != "" {
+			return e.Field
+		}
+	}
+	return ""
 }
 
 // Remedied returns the text of an error. That of a database that cannot be used is one line that ends with
@@ -64,7 +89,7 @@ func Usagef(format string, args ...any) error {
 func Remedied(err error) string {
 	s := strings.TrimSpace(err.Error())
 	if db, ok := errors.AsType[*store.DatabaseError](err); ok && db.Site != "" {
-		s = strings.ReplaceAll(s, "\n", "; ") + "; mirrord verify --rebuild " + db.Site
+		s = strings.ReplaceAll(s, "\n", "; ") + "; " + status.RebuildHint(db.Site)
 	}
 	return s
 }

@@ -60,7 +60,11 @@ func Export(ctx context.Context, a *App, o ExportRequest) (_ *Exported, err erro
 	}
 	form, ok := archive.Find(o.Format)
 	if !ok {
-		return nil, Usagef("--format %s: known are %s", o.Format, Joined(archive.Names(), "and"))
+		return nil, &Error{
+			Kind:  Usage,
+			Field: FieldFormat,
+			Err:   fmt.Errorf("format %s: known are %s", o.Format, Joined(archive.Names(), "and")),
+		}
 	}
 	if o.Out == "-" && form.Folder() {
 		return nil, Usagef("a directory cannot be written to standard output")
@@ -71,7 +75,7 @@ func Export(ctx context.Context, a *App, o ExportRequest) (_ *Exported, err erro
 	how := phm.Derivation{Flatten: o.Flatten, Relink: render.NewRelink(), Linked: render.Linked}
 	if len(o.Mask) > 0 {
 		if how.Mask, err = phm.NewMask(o.Mask...); err != nil {
-			return nil, Usagef("--%v", err)
+			return nil, &Error{Kind: Usage, Field: FieldMask, Err: err}
 		}
 	}
 	st, err := a.MustState()

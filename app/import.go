@@ -42,9 +42,8 @@ func Import(ctx context.Context, a *App, name, as string) (*phm.Meta, error) {
 			return nil, err
 		}
 	default:
-		return nil,
-			errors.Join(fmt.Errorf("import: there is a mirror of %s already; choose another name with --as", as),
-				s.Close())
+		taken := &Error{Field: FieldImported, Err: fmt.Errorf("import: there is a mirror of %s already", as)}
+		return nil, errors.Join(taken, s.Close())
 	}
 	s, err := st.OpenSite(as)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 func JobFiles(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("no directory of job files at %s: create it or set --jobs", dir)
+		return nil, &Error{Field: FieldJobs, Err: fmt.Errorf("no directory of job files at %s", dir)}
 	}
 	if err != nil {
 		return nil, err

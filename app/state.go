@@ -42,7 +42,7 @@ func (a *App) MustState() (*store.State, error) {
 		if err != nil {
 			return nil, err
 		}
-		return nil, fmt.Errorf("there are no mirrors in %s: set --state, or run a job first", dir)
+		return nil, &Error{Field: FieldState, Err: fmt.Errorf("there are no mirrors in %s", dir)}
 	}
 	return st, nil
 }

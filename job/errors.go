@@ -12,9 +12,12 @@ import (
 // maxErrors bounds how many errors of one file are kept; the rest are counted.
 const maxErrors = 100
 
-// Error is one thing that is wrong with a job file or with a --set argument.
+// SetSource is the File of an Error of Job.Set. A command line names its flag in the place of it.
+const SetSource = "set"
+
+// Error is one thing that is wrong with a job file, or with an assignment by Job.Set.
 type Error struct {
-	File string // as given to Parse; "--set" for Set
+	File string // as given to Parse; SetSource for Set
 	Line int    // from 1; 0 when the error has no place
 	Col  int    // from 1, in bytes
 	Key  string // dotted key, "" when the error concerns no single key

@@ -143,13 +143,13 @@ func TestSet(t *testing.T) {
 		t.Errorf("scope by prefixes: %v, kind %q", err, j.Scope.Kind)
 	}
 	for _, tc := range []struct{ key, value, want string }{
-		{"polite.conections", "1", `--set: unknown key "conections"; did you mean "connections"?`},
-		{"delay", "1s", `--set: unknown key "delay"; delay belongs in [polite]`},
-		{"polite.delay", "5", `--set: polite.delay has no unit; write "5s" for seconds`},
-		{"", "x", `--set: unknown key ""`},
-		{"polite", "x", `--set: unknown key "polite"; did you mean [polite]?`},
+		{"polite.conections", "1", `set: unknown key "conections"; did you mean "connections"?`},
+		{"delay", "1s", `set: unknown key "delay"; delay belongs in [polite]`},
+		{"polite.delay", "5", `set: polite.delay has no unit; write "5s" for seconds`},
+		{"", "x", `set: unknown key ""`},
+		{"polite", "x", `set: unknown key "polite"; did you mean [polite]?`},
 		{"auth.headers.X", "{}",
-			`--set: auth.headers.X is neither a text nor a place to read it from; write a text, { env = "NAME" } or { file = "/path" }`},
+			`set: auth.headers.X is neither a text nor a place to read it from; write a text, { env = "NAME" } or { file = "/path" }`},
 	} {
 		err := j.Set(tc.key, tc.value)
 		var es Errors

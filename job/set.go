@@ -8,13 +8,13 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// Set changes one key, as --set does: key is dotted ("polite.connections"), value is a TOML value, or bare
+// Set changes one key: key is dotted ("polite.connections"), value is a TOML value, or bare
 // words for a string. The error is of type Errors. Only the key itself is checked; call Validate when all
 // keys are set.
 func (j *Job) Set(key, value string) error {
 	p := &parser{
 		job:  j,
-		file: "--set",
+		file: SetSource,
 		keys: Keys(),
 		bad:  map[string]bool{},
 	}

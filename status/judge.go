@@ -68,7 +68,7 @@ func (h Health) Worse(other Health) bool {
 func (j *Job) fix() string {
 	switch {
 	case j.Health == Damaged:
-		return "mirrord verify --rebuild " + j.Name + "; then: mirrord run-now " + j.Name
+		return RebuildHint(j.Name) + "; then: mirrord run-now " + j.Name
 	case j.Health == Suspicious && strings.Contains(j.why(), noEntry):
 		return j.again()
 	case j.Health == Suspicious:
@@ -132,6 +132,9 @@ func NeedsEntry(reasons []string) bool {
 func EntryHint(name string) string {
 	return "look at the site; if it has moved, change url in the job's file; then: mirrord run-now " + name
 }
+
+// RebuildHint is what to do about a database that cannot be used.
+func RebuildHint(name string) string { return "mirrord verify --rebuild " + name }
 
 // AcceptHint is what to do about a run that was held back.
 func AcceptHint(name string) string {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"mirrord/app"
 	"mirrord/fetch"
@@ -87,12 +88,39 @@ func run(ctx context.Context, e env, args []string) int {
 	}
 	var invalid job.Errors
 	if errors.As(err, &invalid) {
-		fmt.Fprintln(e.stderr, invalid)
+		fmt.Fprintln(e.stderr, withSetFlag(invalid))
 		return code
 	}
-	fmt.Fprintf(e.stderr, "mirrord: %s\n", app.Remedied(err))
+	fmt.Fprintf(e.stderr, "mirrord: %s\n", withFlag(err))
 	if code == exitUsage && !a.started {
 		fmt.Fprintln(e.stderr, "mirrord help lists the commands, mirrord COMMAND --help explains one")
 	}
 	return code
+}
+
+// withFlag returns the text of an error with the flag that sets what it is about.
+func withFlag(err error) string {
+	text := app.Remedied(err)
+	switch app.FieldOf(err) {
+	case app.FieldState:
+		return text + ": set --state, or run a job first"
+	case app.FieldJobs:
+		return text + ": create it or set --jobs"
+	case app.FieldImported:
+		return text + "; choose another name with --as"
+	case app.FieldFormat, app.FieldMask:
+		return "--" + text
+	}
+	return text
+}
+
+// withSetFlag names the flag in what is wrong with its arguments.
+func withSetFlag(es job.Errors) job.Errors {
+	es = slices.Clone(es)
+	for i := range es {
+		if es[i].File == job.SetSource {
+			es[i].File = "--set"
+		}
+	}
+	return es
 }

@@ -11,6 +11,7 @@ import (
 
 	"mirrord/app"
 	"mirrord/mirror"
+	"mirrord/status"
 	"mirrord/store"
 )
 
@@ -69,7 +70,7 @@ func verify(ctx context.Context, a *cli, what string, links bool) error {
 		if slices.ContainsFunc(report.KeptProblems, func(p store.Problem) bool {
 			return p.Kind == store.BadDatabase
 		}) {
-			a.printf("%s: the database is damaged; mirrord verify --rebuild %s\n", what, what)
+			a.printf("%s: the database is damaged; %s\n", what, status.RebuildHint(what))
 		} else if report.TreeIsWrong() {
 			a.printf("the next run repairs the published tree from the stored bodies: mirrord run-now %s\n", what)
 		}

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -186,6 +187,22 @@ func TestNoCommandLineBelow(t *testing.T) {
 				if x, ok := sel.X.(*ast.Ident); ok && x.Name == "os" {
 					t.Errorf("%s uses os.%s", src.name, sel.Sel.Name)
 				}
+			}
+			return true
+		})
+	}
+}
+
+// Texts of package app name no flag: an error carries its field, and the command names the flag.
+func TestAppNamesNoFlag(t *testing.T) {
+	flag := regexp.MustCompile(`--[a-z]`)
+	for _, src := range sources(t) {
+		if src.pkg != "app" {
+			continue
+		}
+		ast.Inspect(src.ast, func(n ast.Node) bool {
+			if s, ok := n.(*ast.BasicLit); ok && s.Kind == token.STRING && flag.MatchString(s.Value) {
+				t.Errorf("%s: %s names a flag", src.name, s.Value)
 			}
 			return true
 		})
