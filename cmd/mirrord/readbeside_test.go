@@ -225,8 +225,11 @@ func TestStoppedReaderKilledRun(t *testing.T) {
 	}
 	cmd.Wait()
 	for want, args := range readingCommands(s, t.TempDir()) {
-		if args[0] == "verify" {
+		switch args[0] { // they know that the run has ended
+		case "verify":
 			want = "all is well"
+		case "status":
+			want = "version 1, published"
 		}
 		code, out, errs := runArgs(t, nil, append(args, common...)...)
 		if failed := (code != exitOK) && args[0] != "replay"; failed || !strings.Contains(out+errs, want) {
