@@ -201,9 +201,7 @@ func TestRebuildAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	publishTest(t, s, 1, map[string]string{phm.MetaName: "{"})
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	closeSite(t, s)
 	if _, err := st.Rebuild("x"); err == nil {
 		t.Error("a tree that is no PHM was read")
 	}
@@ -242,7 +240,5 @@ func TestRebuildAgain(t *testing.T) {
 	}
 	commit(t, s, 2, newURLs(2, 3), document(t, s, 2, "new"))
 	verifyTest(t, s)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	closeSite(t, s)
 }

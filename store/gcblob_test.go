@@ -45,9 +45,7 @@ func TestCollectBlobs(t *testing.T) {
 	if err := other.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	closeSite(t, s)
 	would, err := st2.CollectBlobs(t.Context(), true)
 	if err != nil {
 		t.Fatal(err)
@@ -85,9 +83,7 @@ func TestCollectBlobsRefusesWhatItCannotRead(t *testing.T) {
 	if err := blobsOf(s).Put([32]byte{1}, []byte("x"), at(1)); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	closeSite(t, s)
 	if err := os.MkdirAll(filepath.Join(dir, "sites", "broken"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -120,9 +116,7 @@ func TestCollectBlobsRefusesWhatItCannotRead(t *testing.T) {
 // between processes does not see it.
 func TestCollectBlobsBesideOurselves(t *testing.T) {
 	st, s := openTest(t, t.TempDir(), Options{})
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	closeSite(t, s)
 	other, err := st.OpenSite("new") // after the list of sites was made
 	if err != nil {
 		t.Fatal(err)
@@ -145,7 +139,5 @@ func TestCollectBlobsBesideOurselves(t *testing.T) {
 		t.Fatalf("not alone with nobody else at work: %v", err)
 	}
 	release()
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	closeSite(t, s)
 }

@@ -74,11 +74,17 @@ func verifyTest(t testing.TB, s *Site, damage ...ProblemKind) Stats {
 // closeTest verifies and closes, so that the folder can be opened again.
 func closeTest(t testing.TB, st *State, s *Site) {
 	t.Helper()
-	verifyTest(t, s)
-	if err := s.Close(); err != nil {
+	closeSite(t, s)
+	if err := st.Close(); err != nil {
 		t.Error(err)
 	}
-	if err := st.Close(); err != nil {
+}
+
+// closeSite verifies and closes a site, and leaves its state open.
+func closeSite(t testing.TB, s *Site) {
+	t.Helper()
+	verifyTest(t, s)
+	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
 }

@@ -27,9 +27,7 @@ func TestRebuild(t *testing.T) {
 	}
 	commit(t, s, 0, newURLs(0, 1), document(t, s, 0, "lost"))
 	foldAll(t, s, 1)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	closeSite(t, s)
 	// Without a published tree there is nothing to know; the site is as new.
 	if n, err := st.Rebuild("x"); n != 0 || err != nil {
 		t.Errorf("%d, %v", n, err)
@@ -50,9 +48,7 @@ func TestRebuild(t *testing.T) {
 	publishTest(t, s, 1, map[string]string{phm.MetaName: "{"})
 	closeSite := func() {
 		t.Helper()
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		closeSite(t, s)
 	}
 	closeSite()
 	if _, err := st.Rebuild("x"); err == nil {
@@ -114,9 +110,7 @@ func TestRebuildInterrupted(t *testing.T) {
 	dir := t.TempDir()
 	st, s := openTest(t, dir, Options{})
 	publishTest(t, s, 1, map[string]string{"a.txt": "text"})
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	closeSite(t, s)
 	tree := filepath.Join(dir, "sites/x/trees/a")
 	writePHM(t, tree, 7, []phm.File{{
 		Path:   "a.txt",
@@ -171,9 +165,7 @@ func TestRebuildInterrupted(t *testing.T) {
 		if at, err := s.Notes.Rebuilt(); err != nil || at.IsZero() {
 			t.Errorf("%s: %v, %v", what, at, err)
 		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		closeSite(t, s)
 	}
 }
 
@@ -194,9 +186,7 @@ func TestRebuildDistrustsTheOtherTree(t *testing.T) {
 		t.Fatal(err)
 	}
 	tree.Close()
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	closeSite(t, s)
 	writePHM(t, filepath.Join(dir, "sites/x/trees", live), 1, []phm.File{{
 		Path:   "a.txt",
 		URL:    "http://a/a.txt",

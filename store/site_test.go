@@ -44,9 +44,7 @@ func TestLocked(t *testing.T) {
 	} else {
 		y.Close()
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	closeSite(t, s)
 	if err := s.Close(); !errors.Is(err, ErrClosed) {
 		t.Errorf("closed twice: %v", err)
 	}
@@ -84,9 +82,7 @@ func TestLockedWaits(t *testing.T) {
 		}
 		opened <- err
 	}()
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	closeSite(t, s)
 	if err := <-opened; err != nil {
 		t.Error(err)
 	}
@@ -121,9 +117,7 @@ func TestNewerFormat(t *testing.T) {
 		if err := s.db.Update(func(tx *bolt.Tx) error { return tx.Bucket(bMeta).Put(kFormat, v) }); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		closeSite(t, s)
 	}
 	set(binary.BigEndian.AppendUint32(nil, FormatVersion+1))
 	for _, open := range []func(string) (*Site, error){st.OpenSite, st.readSite} {
@@ -190,9 +184,7 @@ func TestRemoveSite(t *testing.T) {
 	commit(t, s, 0, newURLs(0, 1), document(t, s, 0, "x"))
 	b := blobOf(t, s, 1, "shared")
 	publishTest(t, s, 1, map[string]string{"a": "b"})
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	closeSite(t, s)
 	if names, err := st.Sites(); err != nil || !slices.Equal(names, []string{"x"}) {
 		t.Errorf("%v, %v", names, err)
 	}
