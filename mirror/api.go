@@ -10,7 +10,6 @@ import (
 	"mirrord/job"
 	"mirrord/mirror/closing"
 	"mirrord/mirror/crawl"
-	"mirrord/mirror/ledger"
 	"mirrord/mirror/result"
 	"mirrord/mirror/session"
 	"mirrord/mirror/source"
@@ -41,18 +40,8 @@ const (
 // Bytes writes a number of bytes for a person, in powers of 1000.
 func Bytes(n int64) string { return result.Bytes(n) }
 
-// Where a run stands, as package crawl has it.
-type Progress = crawl.Progress
-
 // Hosts is the politeness of hosts, shared over all runs of the process.
 type Hosts = crawl.Hosts
-
-// The phases of a run.
-const (
-	Retrieving = ledger.Retrieving
-	Relocating = ledger.Relocating
-	Publishing = ledger.Publishing
-)
 
 // What a run gets its answers by, as package source has it.
 type (

@@ -16,6 +16,7 @@ import (
 	"mirrord/fetch"
 	jobfile "mirrord/job"
 	"mirrord/mirror"
+	"mirrord/status"
 	"mirrord/store"
 )
 
@@ -81,7 +82,7 @@ func peak(tb testing.TB, n int) int64 {
 		Site:     s,
 		Fetcher:  treeSite{n},
 		Hosts:    new(fetch.Hosts),
-		Progress: func(mirror.Progress) { most = max(most, rss(tb)) },
+		Progress: func(status.Progress) { most = max(most, rss(tb)) },
 	})
 	if err != nil || sum.Verdict != mirror.Complete || sum.Files != n {
 		tb.Fatalf("run over %d pages: %v, %+v", n, err, sum)

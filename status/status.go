@@ -110,18 +110,18 @@ type Run struct {
 // Complete reports whether the run was complete.
 func (r *Run) Complete() bool { return r != nil && r.Verdict == VerdictComplete }
 
-// Progress is where a run stands.
+// Progress is where a run stands, as the engine reports it.
 type Progress struct {
 	Phase     string        `json:"phase"`   // Retrieving, Relocating or Publishing
 	Elapsed   time.Duration `json:"elapsed"` // nanoseconds
-	Done      int64         `json:"done"`
-	Queued    int           `json:"queued"`
+	Done      int64         `json:"done"`    // URLs answered
+	Queued    int           `json:"queued"`  // URLs waiting
 	InFlight  int           `json:"in_flight"`
 	Failed    int64         `json:"failed"`
-	Bytes     int64         `json:"bytes"`
+	Bytes     int64         `json:"bytes"`               // received, as they came
 	WaitHost  string        `json:"wait_host,omitempty"` // the host whose turn is waited for
 	WaitFor   time.Duration `json:"wait_for,omitempty"`  // nanoseconds
-	Relocated int64         `json:"relocated,omitempty"`
+	Relocated int64         `json:"relocated,omitempty"` // of Total files
 	Total     int64         `json:"total,omitempty"`
 }
 

@@ -30,7 +30,7 @@ func sharedNames() map[string]string {
 		"Mark":  domain,
 		"Names": door, "Network": door, "Observation": domain, "Options": idiom, "Outcome": layer, "Owner": door,
 		"Page": domain, "Plan": domain, "Problem": idiom, "ProblemKind": idiom, "Programs": layer,
-		"Progress": layer, "Rate": layer, "Reader": idiom, "Record": domain, "Records": door, "Registry": idiom,
+		"Rate": layer, "Reader": idiom, "Record": domain, "Records": door, "Registry": idiom,
 		"Request": idiom, "Resource": domain, "Result": idiom,
 		"Robots": door, "Rule": domain, "Rules": domain, "Run": layer, "RunOptions": layer, "RunRequest": layer,
 		"Scope": layer, "Seen": domain, "Server": idiom, "Shared": domain, "Sink": door, "Site": domain,

@@ -7,28 +7,13 @@ import (
 	"time"
 
 	"mirrord/mirror/ledger"
+	"mirrord/status"
 )
 
-// Progress is where a run stands.
-type Progress struct {
-	Phase     ledger.Phase
-	Elapsed   time.Duration
-	Done      int64 // URLs answered
-	Queued    int   // URLs waiting
-	InFlight  int
-	Failed    int64
-	Bytes     int64  // received, as they came
-	WaitHost  string // the host whose turn is waited for, "" when none
-	WaitFor   time.Duration
-	Relocated int64 // of Total files
-	Total     int64
-	Final     bool // the last one
-}
-
 // ProgressOf says where a run stands by its counts and its frontier. now is the time of s.
-func ProgressOf(c *ledger.Counts, s FrontierState, started, now time.Time) Progress {
-	p := Progress{
-		Phase:     ledger.Phase(c.Phase.Load()),
+func ProgressOf(c *ledger.Counts, s FrontierState, started, now time.Time) status.Progress {
+	p := status.Progress{
+		Phase:     ledger.Phase(c.Phase.Load()).String(),
 		Elapsed:   now.Sub(started),
 		Done:      c.Done(),
 		Queued:    s.Queued,
@@ -50,7 +35,7 @@ const progressEvery = 250 * time.Millisecond
 
 // Report passes where to a receiver about four times a second, never twice at a time, until the function that
 // it returns is called: that passes it a last time. Without a receiver nothing happens.
-func Report(to func(Progress), where func() Progress) (end func()) {
+func Report(to func(status.Progress), where func() status.Progress) (end func()) {
 	if to == nil {
 		return func() {}
 	}
@@ -64,9 +49,7 @@ func Report(to func(Progress), where func() Progress) (end func()) {
 			case <-t.C:
 				to(where())
 			case <-stop:
-				p := where()
-				p.Final = true
-				to(p)
+				to(where())
 				return
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"mirrord/relocate"
+	"mirrord/status"
 	"mirrord/store"
 )
 
@@ -53,6 +54,17 @@ const (
 	Relocating
 	Publishing
 )
+
+// String returns the phase as reports of a run name it.
+func (p Phase) String() string {
+	switch p {
+	case Relocating:
+		return status.Relocating
+	case Publishing:
+		return status.Publishing
+	}
+	return status.Retrieving
+}
 
 // Hold counts what the mirror would have with, or without, some resources.
 func (s *Counts) Hold(r Room) {

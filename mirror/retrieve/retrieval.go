@@ -19,6 +19,7 @@ import (
 	"mirrord/mirror/source"
 	"mirrord/mirror/spare"
 	"mirrord/policy"
+	"mirrord/status"
 )
 
 // Retrieval is phase one of one run.
@@ -90,7 +91,7 @@ func (r *Retrieval) Renew(ctx context.Context) {
 }
 
 // Progress says where the run stands.
-func (r *Retrieval) Progress() crawl.Progress {
+func (r *Retrieval) Progress() status.Progress {
 	now := r.Now()
 	return crawl.ProgressOf(&r.Counts, r.motor.Front.State(now), r.Started, now)
 }

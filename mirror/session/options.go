@@ -11,6 +11,7 @@ import (
 	"mirrord/mirror/source"
 	"mirrord/policy"
 	"mirrord/policy/known"
+	"mirrord/status"
 	"mirrord/store"
 )
 
@@ -25,11 +26,11 @@ type Options struct {
 	Hosts   crawl.Hosts
 	Facts   Facts // default State
 
-	Now      func() time.Time     // default time.Now
-	Log      *slog.Logger         // default none
-	Progress func(crawl.Progress) // called about four times a second and at the end, never twice at a time
-	Accept   bool                 // publish even if the run is suspicious
-	NoFetch  bool                 // only relocate and publish what is stored
+	Now      func() time.Time      // default time.Now
+	Log      *slog.Logger          // default none
+	Progress func(status.Progress) // called about four times a second and at the end, never twice at a time
+	Accept   bool                  // publish even if the run is suspicious
+	NoFetch  bool                  // only relocate and publish what is stored
 
 	Policies policy.Registry // where the job's policy is found; default known.All()
 }
