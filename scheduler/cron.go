@@ -17,7 +17,7 @@ import (
 //
 // What robfig/cron makes of clock changes is not what people expect (a job at 02:30 is skipped on one day of
 // the year and one at 01:30 runs twice on another; in Cairo a job at midnight is skipped), so it is only
-// asked about calendars without any: a schedule with fixed hours steps on the wall clock as if there were no
+// used for calendars without any: a schedule with fixed hours steps on the wall clock as if there were no
 // clock changes, and what it names is looked up in the zone afterwards. A time that does not exist becomes
 // the moment at which the clock jumps over it; one that comes twice is taken the first time. So a daily job
 // runs once on every day of the calendar. A schedule of every hour ("*" as the hour) steps through real time

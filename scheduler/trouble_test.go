@@ -80,7 +80,7 @@ func TestDamagedIsNotRetried(t *testing.T) {
 		})
 }
 
-// A site that cannot be reached for a month: it is asked two or three times a day, and told about once a day.
+// A site that cannot be reached for a month: it gets two or three requests a day, and one message a day.
 func TestUnreachableForAMonth(t *testing.T) {
 	run := &fakeRunner{takes: func(*job.Job) time.Duration { return time.Minute }}
 	run.ends = func(_ *job.Job, n int) status.Run {

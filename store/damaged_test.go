@@ -51,7 +51,7 @@ func TestFrameWithMoreBehindIt(t *testing.T) {
 	}
 }
 
-// What was written by nobody is damage, not the work of a newer program.
+// An empty record is damage, not the work of a newer program.
 func TestEmptyRecordIsDamage(t *testing.T) {
 	var r Resource
 	if err := r.decode(testURL(0), nil); !errors.Is(err, ErrDamaged) || errors.Is(err, ErrNewerFormat) {
