@@ -149,7 +149,7 @@ func TestRebuildInterrupted(t *testing.T) {
 		if err := crash(); err != nil {
 			t.Fatal(err)
 		}
-		for _, open := range []func(string) (*Site, error){st.readSite, st.OpenSite, st.readSite} {
+		for _, open := range []func(string) (*Site, error){st.readSite, st.OpenSite, st.ViewSite} {
 			_, err := open("x")
 			if _, damaged := errors.AsType[*DatabaseError](err); !damaged {
 				t.Fatalf("%s: %v", what, err)
