@@ -112,7 +112,7 @@ func readingCommands(s *slowSite, dir string) map[string][]string {
 		"changes are counted":       {"evolution", "slow"},
 		"rule":                      {"rules", "slow"},
 		"current":                   {"versions", "slow"},
-		"version 1, published":      {"status", "slow"},
+		"running":                   {"status", "slow"},
 		"pages":                     {"replicas"},
 		"nothing to do":             {"gc", "--dry-run"},
 		"":                          {"diff", "slow", "1", "1"},
