@@ -44,13 +44,11 @@ type watch struct {
 	start  time.Time
 	timer  *time.Timer
 	tracer *tracer
-	tr     *http.Transport
 	remote netip.Addr // of the connection; as reused, conn and sent, written by gotConn before RoundTrip returns
 	reused bool
 	seen   *seenHead // head of the answer; nil when the connection keeps none
 	sent   int       // connections that the request was given to: over 1 when net/http repeats it
 	h2     bool
-	closed bool // the other used connections
 
 	phase   atomic.Int32
 	since   atomic.Int64 // nanoseconds after start when the phase began
@@ -93,7 +91,6 @@ func newTracer(pool *sync.Pool) *tracer {
 	}
 	t := new(tracer)
 	t.ctx = httptrace.WithClientTrace(context.Background(), &httptrace.ClientTrace{
-		GetConn: func(string) { t.watch.getConn() },
 		GotConn: func(i httptrace.GotConnInfo) { t.watch.gotConn(i) },
 	})
 	return t
@@ -101,7 +98,6 @@ func newTracer(pool *sync.Pool) *tracer {
 
 // roundTrip does what its name says, under the watch.
 func (w *watch) roundTrip(tr *http.Transport, r *http.Request, traces *sync.Pool) (*http.Response, error) {
-	w.tr = tr
 	resp, err := tr.RoundTrip(r.WithContext(w))
 	w.tracer.watch = nil
 	traces.Put(w.tracer)
@@ -122,22 +118,18 @@ func (w *watch) stop() {
 	w.cancel(nil)
 }
 
-// getConn is called before net/http looks for a connection. When it repeats a request because a used
-// connection ended, it must not go on with the next used one, which may end likewise, and so on: it gets a
-// new one, after which it does not repeat. HTTP/2 calls this under the lock that closing needs, but not
-// first.
-func (w *watch) getConn() {
-	if w.sent > 0 && !w.h2 && !w.closed {
-		w.closed = true
-		w.tr.CloseIdleConnections()
-	}
-}
-
+// gotConn is called when net/http has a connection for the request, before it is sent. When net/http repeats
+// a request because a used connection ended, it must not go on with the next used one, which may end
+// likewise, and so on: on a closed one it sends nothing and goes on, until it makes a new one, after which it
+// does not repeat.
 func (w *watch) gotConn(info httptrace.GotConnInfo) {
 	if a, ok := info.Conn.RemoteAddr().(interface{ AddrPort() netip.AddrPort }); ok {
 		w.remote = a.AddrPort().Addr().Unmap()
 	}
-	w.reused = info.Reused
+	if w.reused = info.Reused; w.reused && w.sent > 0 && !w.h2 {
+		info.Conn.Close()
+		return
+	}
 	w.sent++
 	if c, ok := info.Conn.(*tls.Conn); ok {
 		w.h2 = c.ConnectionState().NegotiatedProtocol == "h2"
