@@ -9,7 +9,8 @@ package relocate
 //	2  strings in scripts
 //	3  longdesc, applet, escaped @import, the header Refresh, favicon.ico; references above the root;
 //	   octet-stream is no HTML
-const ScanVersion = 3
+//	4  queries in the document's encoding escape what browsers escape
+const ScanVersion = 4
 
 // linkAttributes are the attributes that hold links and nothing else that matters. To add one, add its line,
 // raise ScanVersion, and run go test ./relocate -run TestScanVersion -update.

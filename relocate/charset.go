@@ -4,8 +4,8 @@ package relocate
 
 import (
 	"bytes"
+	"unicode/utf8"
 
-	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/japanese"
 
 	"mirrord/internal/charset"
@@ -120,38 +120,23 @@ func (sc *scanner) decode2022(v view) view {
 }
 
 // queryIn returns ref with the non-ASCII characters of its query percent-encoded in the document's encoding,
-// which is what a browser sends (WHATWG URL standard, "query state"; a character that the encoding lacks
-// becomes a percent-encoded &#NNN;). ref is UTF-8.
+// which is what a browser sends (WHATWG URL standard, "query state" and "percent-encode after encoding"): of
+// the bytes of a character those are escaped that no query may hold, so the second byte of a character of
+// Shift_JIS or Big5 often stands as it is; a character that the encoding lacks becomes a percent-encoded
+// &#NNN;. ref is UTF-8.
 func (sc *scanner) queryIn(ref []byte) []byte {
 	q := bytes.IndexByte(ref, '?')
 	if q < 0 || sc.cs.IsUTF8() || sc.cs.IsUTF16() || ascii(ref[q:]) {
 		return ref
 	}
-	enc := encoding.HTMLEscapeUnsupported(sc.cs.Encoding.NewEncoder())
+	e := queryEncoder{charset: sc.cs.Name, encoder: sc.cs.Encoding.NewEncoder()}
 	start := len(sc.arena)
 	sc.arena = append(sc.arena, ref[:q]...)
-	for i := q; i < len(ref); {
-		if ref[i] < 0x80 {
-			sc.arena = append(sc.arena, ref[i])
-			i++
-			continue
-		}
-		j := i
-		for j < len(ref) && ref[j] >= 0x80 {
-			j++
-		}
-		out, err := enc.Bytes(ref[i:j])
-		if err != nil {
-			out = ref[i:j]
-		}
-		for _, c := range out {
-			if alnum(c) || c == '-' || c == '.' || c == '_' || c == '~' {
-				sc.arena = append(sc.arena, c)
-			} else {
-				sc.arena = append(sc.arena, '%', upperHex[c>>4], upperHex[c&15])
-			}
-		}
-		i = j
+	for text := ref[q:]; len(text) > 0; {
+		r, n := utf8.DecodeRune(text)
+		sc.arena = e.append(sc.arena, r)
+		text = text[n:]
 	}
+	sc.arena = e.escape(sc.arena, inASCII)
 	return sc.arena[start:len(sc.arena):len(sc.arena)]
 }
