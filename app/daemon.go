@@ -17,7 +17,8 @@ import (
 
 // DaemonOptions are the choices of a daemon. The zero value of a field is the scheduler's default.
 type DaemonOptions struct {
-	MaxRuns    int
+	MaxRuns    int           // that work at a time
+	MaxParked  int           // runs under way besides, because some only wait
 	Spread     time.Duration // over which jobs that are due together are spread; below 0 they start together
 	StopWithin time.Duration // how long runs have to end
 	Notify     NotifyOptions
@@ -52,6 +53,7 @@ func NewDaemon(a *App, st *store.State, o DaemonOptions) (*Daemon, error) {
 		Teller:     d.tell,
 		Free:       freeOf(st.Dir),
 		MaxRuns:    o.MaxRuns,
+		MaxParked:  o.MaxParked,
 		Spread:     o.Spread,
 		StopWithin: o.StopWithin,
 		Log:        a.Log,

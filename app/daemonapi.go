@@ -42,6 +42,8 @@ func (d *Daemon) Status() status.All {
 	all.Daemon = d.about
 	all.Daemon.Running, all.Daemon.MaxRuns, all.Daemon.Runs = s.Running, s.MaxRuns, s.Runs
 	all.Daemon.Ready, all.Daemon.Ending, all.Daemon.Reloaded = s.Ready, s.Ending, s.Reloaded
+	all.Daemon.Parked, all.Daemon.MaxParked, all.Daemon.Turns = s.Parked, s.MaxParked, s.Turns
+	all.Daemon.Hosts = hostsHeld(d.hosts.Snapshot())
 	all.Daemon.Problem, all.Daemon.Free, all.Daemon.Untold = s.Problem, s.Free, d.tell.Untold()
 	now := d.st.Now()
 	for i := range all.Jobs {

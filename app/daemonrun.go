@@ -46,6 +46,7 @@ func (r *runner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions) st
 		Accept:   o.Accept,
 		AsIs:     o.Accept,
 		Hosts:    r.hosts,
+		Turn:     o.Turn,
 		Progress: o.Progress,
 	})
 	if sum != nil && sum.Version > 0 {

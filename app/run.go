@@ -25,6 +25,7 @@ type RunOptions struct {
 	Accept   bool                  // publish what was held back as suspicious
 	AsIs     bool                  // ask for nothing: only relocate and publish what is stored
 	Progress func(status.Progress) // receives where the run stands; may be nil
+	Turn     mirror.SharedTurn     // of the run among others of this process; nil: it has no turns
 	Hosts    *fetch.Hosts          // the politeness of all runs of this process; nil is that of this run alone
 }
 
@@ -51,6 +52,7 @@ func RunSite(
 		Progress: o.Progress,
 		Accept:   o.Accept,
 		NoFetch:  o.AsIs,
+		Turn:     o.Turn,
 		Now:      st.Now,
 	})
 }

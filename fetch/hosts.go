@@ -20,6 +20,7 @@ type Politeness struct {
 	Factor float64
 	// most that Factor, slowness and errors may ask for; 0 is 60 s. Delay and Crawl-delay are above it
 	MaxDelay time.Duration
+	By       string // the job: those of other names take turns with it
 }
 
 // ErrLongWait says that a host asks for a longer wait than the job of its caller accepts: no request was
@@ -38,6 +39,7 @@ const (
 	// least time to the next look at a host whose connections are all in use
 	poll        = 20 * time.Millisecond
 	longestPoll = 250 * time.Millisecond
+	keepTurn    = 50 * time.Millisecond // how late the next of several jobs may be for its turn
 )
 
 // strictest combines two rules into one that obeys both.
@@ -115,9 +117,13 @@ type rule struct {
 	p        Politeness // given withDefaults
 	inFlight int
 	seen     time.Time
+	served   time.Time // when its last turn was taken
+	before   time.Time // served before that
+	awaited  time.Time // when it asks again after it was refused; zero: it was not
 }
 
-// Acquire asks for a host's turn. With ok, a request may start now and must be followed by Release with the
+// Acquire asks for a host's turn. Of jobs that wait for it the one comes first whose last turn is longest
+// ago. With ok, a request may start now and must be followed by Release with the
 // same p. Else wait is when to ask again; when only the end of another request can help it is a guess, and a
 // Release of that host is the better signal.
 func (h *Hosts) Acquire(name string, p Politeness, now time.Time) (ok bool, wait time.Time) {
@@ -129,24 +135,14 @@ func (h *Hosts) Acquire(name string, p Politeness, now time.Time) (ok bool, wait
 		s.crawlSet = now
 	}
 	eff, mine := s.admit(p, now)
-	if now.Before(s.notBefore) {
-		return false, s.notBefore
-	}
-	if s.crawlDelay > 0 {
-		eff.Connections = 1
-	}
-	if s.inFlight >= eff.Connections {
-		again := now.Add(min(max(poll, s.last/4), longestPoll))
-		if again.Before(s.next) {
-			again = s.next
-		}
+	r := &s.rules[mine]
+	if again := s.busy(eff, r, now); !again.IsZero() {
+		r.awaited = again
 		return false, again
 	}
-	if now.Before(s.next) {
-		return false, s.next
-	}
+	r.before, r.served, r.awaited = r.served, now, time.Time{}
 	s.inFlight++
-	s.rules[mine].inFlight++
+	r.inFlight++
 	s.requests++
 	s.before = s.next
 	if g := s.gap(eff); g > 0 {
@@ -154,6 +150,44 @@ func (h *Hosts) Acquire(name string, p Politeness, now time.Time) (ok bool, wait
 	}
 	s.after = s.next
 	return true, time.Time{}
+}
+
+// busy returns when to ask again for a turn that cannot be had now; zero when it can.
+func (s *host) busy(eff Politeness, mine *rule, now time.Time) time.Time {
+	if now.Before(s.notBefore) {
+		return s.notBefore
+	}
+	if s.crawlDelay > 0 {
+		eff.Connections = 1
+	}
+	if s.inFlight >= eff.Connections {
+		again := now.Add(min(max(poll, s.last/4), longestPoll))
+		if len(s.rules) > 1 { // others wait for whoever comes next
+			again = now.Add(poll)
+		}
+		if again.Before(s.next) {
+			again = s.next
+		}
+		return again
+	}
+	if now.Before(s.next) {
+		return s.next
+	}
+	for i := range s.rules {
+		r := &s.rules[i]
+		comes := !r.awaited.IsZero() && !now.After(r.awaited.Add(keepTurn))
+		if r != mine && comes && r.served.Before(mine.served) {
+			return later(now, r.awaited).Add(poll)
+		}
+	}
+	return time.Time{}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // Release ends a request that Acquire with the same name and p admitted. A turn that was not used leaves no
@@ -168,6 +202,7 @@ func (h *Hosts) Release(name string, p Politeness, now time.Time, o Observation)
 	s.rules[mine].inFlight = max(s.rules[mine].inFlight-1, 0)
 	if o.Unused {
 		s.requests--
+		s.rules[mine].served = s.rules[mine].before
 		if s.next.Equal(s.after) { // nobody has had a turn since
 			s.next, s.after = s.before, s.before
 		}

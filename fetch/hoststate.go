@@ -8,6 +8,8 @@ import "time"
 type HostState struct {
 	Host       string
 	InFlight   int
+	Jobs       []string      // that have requests under way
+	Waiting    []string      // jobs that asked in vain just now
 	Next       time.Time     // earliest next start
 	Gap        time.Duration // under the strictest rule in force
 	CrawlDelay time.Duration
@@ -30,9 +32,20 @@ func (s *host) snapshot(name string) HostState {
 	for i := range s.rules {
 		eff = strictest(eff, s.rules[i].p)
 	}
+	var jobs, waiting []string
+	for i := range s.rules {
+		switch r := &s.rules[i]; {
+		case r.inFlight > 0:
+			jobs = append(jobs, r.given.By)
+		case r.awaited.Add(keepTurn).After(s.seen):
+			waiting = append(waiting, r.given.By)
+		}
+	}
 	return HostState{
 		Host:       name,
 		InFlight:   s.inFlight,
+		Jobs:       jobs,
+		Waiting:    waiting,
 		Next:       next,
 		Gap:        s.gap(eff),
 		CrawlDelay: s.crawlDelay,

@@ -43,6 +43,9 @@ func Bytes(n int64) string { return result.Bytes(n) }
 // Hosts is the politeness of hosts, shared over all runs of the process.
 type Hosts = crawl.Hosts
 
+// SharedTurn is the turn of a run among the other runs of the process, as package crawl has it.
+type SharedTurn = crawl.SharedTurn
+
 // What a run gets its answers by, as package source has it.
 type (
 	Fetcher = source.Fetcher

@@ -18,7 +18,8 @@ import (
 
 // queryCharsets are the encodings in which a browser sends the query of a link.
 var queryCharsets = []string{
-	"shift_jis", "big5", "euc-jp", "gbk", "gb18030", "euc-kr", "iso-2022-jp", "windows-1252", "koi8-r", "iso-8859-2",
+	"shift_jis", "big5", "euc-jp", "gbk", "gb18030", "euc-kr", "iso-2022-jp", "windows-1252", "koi8-r",
+	"iso-8859-2",
 }
 
 // allQueries returns the URLs that a page has for a link with each character in its query.

@@ -35,6 +35,8 @@ type entry struct {
 	startFor time.Time
 	due      time.Time // when it wants to run next; zero: never
 	why      string
+	worked   time.Time       // when it last had a turn
+	behind   []string        // the jobs that have or get a turn before, while it waits for one
 	activity status.Activity // while it does not run
 	held     time.Time       // when what holds it back ends, if that is known
 }
@@ -137,6 +139,9 @@ func (e *entry) sane(now time.Time) (mended bool) {
 	}
 	if e.seen.After(now) {
 		e.seen = now
+	}
+	if e.worked.After(now) {
+		e.worked = now
 	}
 	e.dirty = e.dirty || mended
 	return mended
@@ -247,6 +252,7 @@ func (e *entry) status(now time.Time) status.Job {
 	switch {
 	case e.run != nil:
 		s.Activity, s.Started, s.Progress = status.Running, known(e.run.started), e.run.progress.Load()
+		s.Turn = e.run.turn.how.works()
 		if e.run.cause != status.ByItself {
 			s.Activity = status.Ending
 		}
@@ -255,6 +261,7 @@ func (e *entry) status(now time.Time) status.Job {
 	case e.rec.Paused && e.manual == nil:
 		s.Activity = status.Paused
 	}
+	s.Waits = e.waits()
 	next, why := e.due, e.why
 	switch {
 	case e.run != nil:

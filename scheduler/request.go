@@ -189,13 +189,16 @@ func (s *state) wanted(name string) (*job.Job, error) {
 func (s *state) status() status.All {
 	now := s.o.Now()
 	all := status.All{Jobs: make([]status.Job, 0, len(s.jobs)), Daemon: status.Daemon{
-		Running:  s.running,
-		MaxRuns:  s.o.MaxRuns,
-		Ready:    s.ready,
-		Ending:   s.ending,
-		Reloaded: known(s.reloaded),
-		Problem:  s.problem,
-		Runs:     s.counts,
+		Running:   s.running,
+		MaxRuns:   s.o.MaxRuns,
+		Parked:    s.parked,
+		MaxParked: s.o.MaxParked,
+		Turns:     s.held(),
+		Ready:     s.ready,
+		Ending:    s.ending,
+		Reloaded:  known(s.reloaded),
+		Problem:   s.problem,
+		Runs:      s.counts,
 	}}
 	for _, e := range s.jobs {
 		s.fresh(e, now)

@@ -26,6 +26,7 @@ type Runner interface {
 type RunOptions struct {
 	Accept   bool                  // publish what a suspicious run held back; ask for nothing
 	Progress func(status.Progress) // called a few times a second, never twice at a time
+	Turn     *RunTurn              // to be given back while the run only waits; never nil
 }
 
 // running is a run under way.
@@ -36,6 +37,7 @@ type running struct {
 	cancel   context.CancelCauseFunc
 	cause    status.Cause // why it was told to end; ByItself: it was not
 	progress atomic.Pointer[status.Progress]
+	turn     standing
 	accept   bool
 	resumed  bool // it goes on with one that was interrupted
 	removed  bool // its file went; cause is Cancelled
@@ -96,6 +98,7 @@ func (s *state) start(e *entry, now time.Time) launch {
 	why := e.why
 	e.run = r
 	s.running++
+	s.begin(r, now)
 	s.counts.Started++
 	// before the first request: after kill -9 the schedule must not be served twice, and the run must go on
 	s.save()
@@ -142,6 +145,8 @@ func (e endedFor) Error() string {
 		return "paused"
 	case status.OutOfHours:
 		return "the window closed"
+	case status.GaveWay:
+		return "it only waited, and others could not start"
 	}
 	return string(e)
 }
@@ -156,6 +161,7 @@ func (s *state) ended(e *entry, r *running, run status.Run) {
 		run.Started = r.started
 	}
 	s.running--
+	s.finish(e, r, run.Ended)
 	e.run = nil
 	s.overrun(e, r, run.Ended)
 	e.rec.ended(r.job, e.clock, run)

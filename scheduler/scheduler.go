@@ -32,7 +32,8 @@ type Options struct {
 	Teller Teller                // default: no messages
 	Free   func() (int64, error) // bytes left on the disk of the mirrors; default: enough
 
-	MaxRuns    int            // at a time; default 4
+	MaxRuns    int            // that work at a time; default 4
+	MaxParked  int            // runs that only wait, at a time: what they take is memory; default 4 * MaxRuns
 	Spread     time.Duration  // see NewClock
 	StopWithin time.Duration  // how long the runs have to end when the daemon is told to; default 25 s
 	Local      *time.Location // of jobs that name no zone; default time.Local
@@ -61,6 +62,9 @@ const tick = time.Minute
 func New(o Options) (*Scheduler, error) {
 	if o.MaxRuns <= 0 {
 		o.MaxRuns = 4
+	}
+	if o.MaxParked <= 0 {
+		o.MaxParked = 4 * o.MaxRuns
 	}
 	if o.StopWithin <= 0 {
 		o.StopWithin = 25 * time.Second
@@ -220,6 +224,7 @@ func (s *Scheduler) look() time.Duration {
 	s.looked.Store(&at)
 	runs, wait := s.state.look()
 	for _, l := range runs {
+		l.o.Turn = &RunTurn{s: s, e: l.e, r: l.r}
 		s.runs.Go(func() {
 			defer l.r.cancel(nil)
 			s.ended(l, s.safely(l))
@@ -233,4 +238,22 @@ func (s *Scheduler) ended(l launch, run status.Run) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.state.ended(l.e, l.r, run)
+}
+
+func (s *Scheduler) yield(e *entry, r *running, w status.Wait) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state.yield(e, r, w)
+}
+
+func (s *Scheduler) want(e *entry, r *running) <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state.want(e, r)
+}
+
+func (s *Scheduler) giveUp(e *entry, r *running) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state.giveUp(e, r)
 }

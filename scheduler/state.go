@@ -3,13 +3,11 @@
 package scheduler
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -28,7 +26,12 @@ type state struct {
 
 	config   Config
 	jobs     map[string]*entry
-	running  int
+	running  int // runs under way
+	turns    int // of them work
+	shorts   int // work in a short turn
+	parked   int // have no turn
+	queued   int // jobs that would work if there were a turn
+	crowded  int // jobs that cannot begin because too many runs are parked
 	ready    bool
 	ending   bool
 	counts   status.Counts
@@ -52,6 +55,9 @@ func newState(o Options, wake chan<- struct{}) (*state, error) {
 	now := o.Now()
 	for name, rec := range records {
 		e := &entry{name: name, rec: rec, seen: now}
+		if rec.Last != nil {
+			e.worked = rec.Last.Ended
+		}
 		if !rec.Running.IsZero() {
 			e.rec.killed(now)
 			e.dirty = true
@@ -217,7 +223,7 @@ func (s *state) look() (runs []launch, wait time.Duration) {
 		}
 	}
 	free := sync.OnceValue(s.free)
-	var due []*entry
+	var want []*entry // a turn
 	for _, e := range s.jobs {
 		if e.sane(now) {
 			s.log.Warn("the clock went back; times of this job were mended", "job", e.name)
@@ -225,6 +231,9 @@ func (s *state) look() (runs []launch, wait time.Duration) {
 		s.consider(e, now)
 		if e.run != nil {
 			sooner(s.tend(e, now))
+			if e.run.turn.how == wanting {
+				want = append(want, e)
+			}
 			continue
 		}
 		e.plan(now)
@@ -236,33 +245,21 @@ func (s *state) look() (runs []launch, wait time.Duration) {
 		case e.due.After(now):
 			sooner(e.due)
 		default:
-			due = append(due, e)
+			if e.activity, e.held = e.hold(now, free); e.activity != "" {
+				sooner(e.held)
+				continue
+			}
+			want = append(want, e)
 		}
 	}
-	slices.SortFunc(due, func(a, b *entry) int {
-		if byHand := cmp.Compare(rankOf(a), rankOf(b)); byHand != 0 {
-			return byHand
-		}
-		return cmp.Or(a.due.Compare(b.due), strings.Compare(a.name, b.name))
-	})
-	for _, e := range due {
-		if e.activity, e.held = e.hold(now, free); e.activity != "" {
-			sooner(e.held)
-			continue
-		}
-		if s.running >= s.o.MaxRuns {
-			e.activity = status.Waiting
-			continue
-		}
-		runs = append(runs, s.start(e, now))
-	}
+	runs = s.assign(want, now, sooner)
 	s.save()
 	return runs, max(time.Millisecond, next.Sub(now))
 }
 
 // rankOf lets what somebody waits for come first.
 func rankOf(e *entry) int {
-	if e.manual != nil {
+	if e.manual != nil && e.run == nil {
 		return 0
 	}
 	return 1

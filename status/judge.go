@@ -3,6 +3,7 @@
 package status
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -142,7 +143,9 @@ func AcceptHint(name string) string {
 }
 
 // goesOn reports whether a run that was ended for a cause goes on by itself.
-func goesOn(c Cause) bool { return c == Shutdown || c == OutOfHours || c == Killed }
+func goesOn(c Cause) bool {
+	return c == Shutdown || c == OutOfHours || c == Killed || c == GaveWay
+}
 
 // Say describes health and activity in a few words: "failed 3 times, running".
 func (j *Job) Say() string {
@@ -151,16 +154,21 @@ func (j *Job) Say() string {
 	if j.Failures > 1 && (j.Health == Failed || j.Health == Partial || j.Health == Stale) {
 		fmt.Fprintf(&b, " %d times", j.Failures)
 	}
+	waits := j.Waits
 	switch j.Activity {
 	case Idle, "":
+		return b.String()
 	case Window:
-		b.WriteString(", waits for its window")
+		waits = cmp.Or(waits, &Wait{For: ForWindow})
 	case NoRoom:
-		b.WriteString(", waits for room on the disk")
+		waits = cmp.Or(waits, &Wait{For: ForRoom})
 	case Waiting:
-		b.WriteString(", waits for its turn")
+		waits = cmp.Or(waits, &Wait{For: ForTurn})
 	default:
 		b.WriteString(", " + string(j.Activity))
+	}
+	if waits != nil {
+		b.WriteString(", " + waits.Say())
 	}
 	return b.String()
 }

@@ -26,8 +26,14 @@ func WriteMetrics(w io.Writer, all All) error {
 	m.sample(flag(d.Ready && !d.Ending))
 	m.gauge("mirrord_runs_running", "Runs under way.")
 	m.sample(float64(d.Running))
-	m.gauge("mirrord_runs_max", "How many runs there may be at a time.")
+	m.gauge("mirrord_runs_max", "How many runs may work at a time.")
 	m.sample(float64(d.MaxRuns))
+	m.gauge("mirrord_runs_working", "Runs under way that have a turn.")
+	m.sample(float64(len(d.Turns)))
+	m.gauge("mirrord_runs_parked", "Runs under way without a turn: they wait, or queue for one.")
+	m.sample(float64(d.Parked))
+	m.gauge("mirrord_runs_parked_max", "How many runs there may be besides those of mirrord_runs_max.")
+	m.sample(float64(d.MaxParked))
 	m.counter("mirrord_runs_total", "Runs that ended since the start, by verdict.")
 	m.sample(float64(d.Runs.Complete), "verdict", VerdictComplete)
 	m.sample(float64(d.Runs.Partial), "verdict", VerdictPartial)
@@ -60,6 +66,13 @@ func WriteMetrics(w io.Writer, all All) error {
 			if v, ok := f.value(&all.Jobs[i]); ok {
 				m.sample(v, "job", all.Jobs[i].Name)
 			}
+		}
+	}
+	m.gauge("mirrord_job_waits", "Whether the job or its run waits, and for what.")
+	for i := range all.Jobs {
+		for _, f := range WaitsFor() {
+			w := all.Jobs[i].Waits
+			m.sample(flag(w != nil && w.For == f), "job", all.Jobs[i].Name, "for", string(f))
 		}
 	}
 	m.gauge("mirrord_job_last_run_spared_requests",
@@ -101,6 +114,9 @@ func jobMetrics() []jobMetric {
 		})},
 		{"mirrord_job_running", "Whether a run is under way.", always(func(j *Job) float64 {
 			return flag(j.Activity == Running || j.Activity == Ending)
+		})},
+		{"mirrord_job_turn", "Whether the job's run has a turn: it works.", always(func(j *Job) float64 {
+			return flag(j.Turn)
 		})},
 		{"mirrord_job_paused", "Whether somebody paused the job.", always(func(j *Job) float64 {
 			return flag(j.Activity == Paused)

@@ -46,7 +46,7 @@ type Activity string
 // The activities.
 const (
 	Idle    Activity = "idle"    // nothing until Job.Next
-	Waiting Activity = "waiting" // due; waits for its turn
+	Waiting Activity = "waiting" // due; waits for a turn
 	Running Activity = "running"
 	Ending  Activity = "ending" // was told to stop, and will have soon
 	Paused  Activity = "paused" // by mirrord pause
@@ -66,6 +66,7 @@ const (
 	PausedRun  Cause = "paused"    // mirrord pause
 	OutOfHours Cause = "window"    // the window closed
 	DiskFull   Cause = "noroom"    // less than limits.min_free is left
+	GaveWay    Cause = "gaveway"   // it only waited, and others could not start for lack of memory
 	Busy       Cause = "locked"    // another process works on the site
 	// the database of the mirror cannot be used: Run.Error says what is wrong and what to do
 	BadState Cause = "damaged"
@@ -121,6 +122,7 @@ type Progress struct {
 	Bytes     int64         `json:"bytes"`               // received, as they came
 	WaitHost  string        `json:"wait_host,omitempty"` // the host whose turn is waited for
 	WaitFor   time.Duration `json:"wait_for,omitempty"`  // nanoseconds
+	WaitWhy   WaitFor       `json:"wait_why,omitempty"`  // what is waited for
 	Relocated int64         `json:"relocated,omitempty"` // of Total files
 	Total     int64         `json:"total,omitempty"`
 }
@@ -145,6 +147,8 @@ type Job struct {
 	Why      string     `json:"next_why,omitempty"` // schedule, retry, resume, by hand
 	Started  *time.Time `json:"started,omitempty"`  // of the run under way
 	Progress *Progress  `json:"progress,omitempty"`
+	Turn     bool       `json:"turn,omitempty"`  // the run has a turn: it works
+	Waits    *Wait      `json:"waits,omitempty"` // what the job, or its run, waits for
 
 	Last     *Run       `json:"last,omitempty"`          // the last run that ended
 	LastRun  *time.Time `json:"last_run,omitempty"`      // its end
@@ -174,20 +178,25 @@ type Job struct {
 
 // Daemon is what is known of a daemon.
 type Daemon struct {
-	PID      int        `json:"pid"`
-	Version  string     `json:"version"`
-	Started  time.Time  `json:"started"`
-	State    string     `json:"state"` // directory
-	Jobs     string     `json:"jobs"`  // directory
-	Running  int        `json:"running"`
-	MaxRuns  int        `json:"max_runs"`
-	Ready    bool       `json:"ready"`
-	Ending   bool       `json:"ending,omitempty"`
-	Reloaded *time.Time `json:"reloaded,omitempty"` // when the jobs directory was last read
-	Problem  string     `json:"problem,omitempty"`  // with the jobs directory as a whole
-	Free     int64      `json:"free,omitempty"`     // bytes on the disk of the state directory
-	Runs     Counts     `json:"runs"`               // since the start
-	Untold   int64      `json:"untold"`             // messages that could not be delivered
+	PID     int       `json:"pid"`
+	Version string    `json:"version"`
+	Started time.Time `json:"started"`
+	State   string    `json:"state"`   // directory
+	Jobs    string    `json:"jobs"`    // directory
+	Running int       `json:"running"` // runs under way, those that only wait included
+	MaxRuns int       `json:"max_runs"`
+	// runs under way that gave their turn back because they wait, and how many there may be
+	Parked    int        `json:"parked"`
+	MaxParked int        `json:"max_parked"`
+	Turns     []TurnHeld `json:"turns,omitempty"` // who works, longest first
+	Hosts     []HostHeld `json:"hosts,omitempty"` // who makes requests of which host
+	Ready     bool       `json:"ready"`
+	Ending    bool       `json:"ending,omitempty"`
+	Reloaded  *time.Time `json:"reloaded,omitempty"` // when the jobs directory was last read
+	Problem   string     `json:"problem,omitempty"`  // with the jobs directory as a whole
+	Free      int64      `json:"free,omitempty"`     // bytes on the disk of the state directory
+	Runs      Counts     `json:"runs"`               // since the start
+	Untold    int64      `json:"untold"`             // messages that could not be delivered
 }
 
 // Counts are numbers of runs by how they ended.

@@ -212,12 +212,52 @@ func TestMessage(t *testing.T) {
 	}
 }
 
+func TestWaits(t *testing.T) {
+	since := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
+	at := func(d time.Duration, zone *time.Location) *time.Time {
+		v := since.Add(d).In(zone)
+		return &v
+	}
+	cet := time.FixedZone("CET", 3600)
+	until := func(w Wait, d time.Duration, zone *time.Location) Wait {
+		w.Since, w.Until = &since, at(d, zone)
+		return w
+	}
+	host, window := Wait{For: ForHost, Host: "x"}, Wait{For: ForWindow}
+	for want, w := range map[string]Wait{
+		"waits for a turn":                           {For: ForTurn},
+		"waits for a turn behind a, b":               {For: ForTurn, Behind: []string{"a", "b"}},
+		"waits for a turn behind a, b, c and 2 more": {For: ForTurn, Behind: []string{"a", "b", "c", "d", "e"}},
+		"waits for host x":                           host,
+		"waits for host x until 12:30 UTC":           until(host, 210*time.Minute, time.UTC),
+		"waits for host x until 09:01:05 UTC":        until(host, 65*time.Second, time.UTC),
+		"waits for answers of host x, which is slow": {For: ForSlow, Host: "x"},
+
+		"waits for its window, which opens at 22:00 +01:00":         until(window, 12*time.Hour, cet),
+		"waits for its window, which opens at 2026-11-23 09:00 UTC": until(window, 48*time.Hour, time.UTC),
+	} {
+		if got := w.Say(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	d := Daemon{
+		MaxRuns: 4,
+		Parked:  2,
+		Turns:   []TurnHeld{{Job: "a"}, {Job: "b", Short: true}},
+		Hosts:   []HostHeld{{Host: "h", Jobs: []string{"a"}, Waiting: []string{"b"}}},
+	}
+	const want = "turns, of 4: a, b; runs without a turn: 2; host h: a; next b"
+	if got := strings.Join(d.Holders(), "; "); got != want {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestSay(t *testing.T) {
 	for want, j := range map[string]Job{
 		"ok":                                  {Health: OK, Activity: Idle},
 		"failed 3 times, running":             {Health: Failed, Failures: 3, Activity: Running},
 		"partial, waits for its window":       {Health: Partial, Failures: 1, Activity: Window},
-		"ok, waits for its turn":              {Health: OK, Activity: Waiting},
+		"ok, waits for a turn":                {Health: OK, Activity: Waiting},
 		"partial, waits for room on the disk": {Health: Partial, Activity: NoRoom},
 		"stale, paused":                       {Health: Stale, Activity: Paused},
 	} {

@@ -19,10 +19,12 @@ body { max-width: 96rem } td, th { font-size: .9rem } th, time, td.n, .s, td:fir
 td small { color: #777 } @media (prefers-color-scheme: dark) { td small { color: #aaa } }
 </style>
 <h1>mirrord</h1>
-<p>{{len .All.Jobs}} jobs, {{.All.Daemon.Running}} of at most {{.All.Daemon.MaxRuns}} runs under way{{range .Counts}}, {{.N}} {{.What}}{{end}}; {{size .All.Daemon.Free}} free.
+<p>{{len .All.Jobs}} jobs, {{.All.Daemon.Running}} runs under way ({{len .All.Daemon.Turns}} of at most {{.All.Daemon.MaxRuns}} work){{range .Counts}}, {{.N}} {{.What}}{{end}}; {{size .All.Daemon.Free}} free.
 {{if .All.Daemon.Ending}}<strong>The daemon is ending.</strong>{{end}}
 <small>As of <time datetime="{{iso .Now}}">{{day .Now}}</time> UTC; version {{.All.Daemon.Version}}, since <time datetime="{{iso .All.Daemon.Started}}">{{day .All.Daemon.Started}}</time>.</small></p>
-{{with .All.Daemon.Problem}}<p class="bad">The jobs directory cannot be read: {{.}}. Jobs go on as they were.</p>
+{{if .All.Daemon.Turns}}<p><small>Working: {{range $i, $t := .All.Daemon.Turns}}{{if $i}}, {{end}}{{.Job}}{{if .Short}} (for a moment){{end}}{{end}}.{{if .All.Daemon.Parked}} Without a turn: {{.All.Daemon.Parked}} runs, of {{.All.Daemon.MaxParked}}.{{end}}
+{{range .All.Daemon.Hosts}}<br>{{.Host}}: {{range $i, $j := .Jobs}}{{if $i}}, {{end}}{{.}}{{end}}{{with .Waiting}}; {{range $i, $j := .}}{{if $i}}, {{end}}{{.}}{{end}} next{{end}}{{end}}</small></p>
+{{end}}{{with .All.Daemon.Problem}}<p class="bad">The jobs directory cannot be read: {{.}}. Jobs go on as they were.</p>
 {{end}}{{if .All.Jobs}}<table>
 <thead><tr><th>Job</th><th>State</th><th class="n">Version</th><th class="n">Files</th><th class="n">Size</th><th>Verified</th><th>Last run (UTC)</th><th>Next run (UTC)</th><th>Schedule</th></tr></thead>
 <tbody>

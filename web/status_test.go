@@ -41,8 +41,17 @@ func TestStatusPage(t *testing.T) {
 	evil.Judge(now)
 	fine.Judge(now)
 	all := status.All{Daemon: status.Daemon{
-		MaxRuns: 4,
-		Running: 1,
+		MaxRuns:   4,
+		Running:   2,
+		Parked:    1,
+		MaxParked: 16,
+		Turns:     []status.TurnHeld{{Job: "fine", Since: now}},
+		Hosts: []status.HostHeld{{
+			Host:     "www.example",
+			Jobs:     []string{"fine"},
+			Waiting:  []string{"other"},
+			Requests: 1,
+		}},
 		Version: "1.0",
 		Started: now,
 		Problem: "<b>gone</b>",
@@ -88,7 +97,14 @@ func TestStatusPage(t *testing.T) {
 			t.Errorf("no %q in %q", want, good.Text())
 		}
 	}
-	if top := doc.Find("p").Text(); !strings.Contains(top, "1 of at most 4 runs under way, 1 partial") ||
+	for _, want := range []string{
+		"Working: fine.", "Without a turn: 1 runs, of 16.", "www.example: fine; other next",
+	} {
+		if top := doc.Find("p").Text(); !strings.Contains(top, want) {
+			t.Errorf("no %q in %q", want, top)
+		}
+	}
+	if top := doc.Find("p").Text(); !strings.Contains(top, "2 runs under way (1 of at most 4 work), 1 part") ||
 		!strings.Contains(top, "cannot be read: <b>gone</b>") {
 		t.Errorf("%q", top)
 	}

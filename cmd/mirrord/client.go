@@ -84,8 +84,8 @@ func waitText(j *status.Job) string {
 	if _, after, ok := strings.Cut(s, ", "); ok {
 		s = after
 	}
-	if j.Next != nil && j.Activity == status.Window {
-		s += ", which opens " + timeText(j.Next) + "; mirrord run-now " + j.Name + " --now does not wait for it"
+	if j.Activity == status.Window {
+		s += "; mirrord run-now " + j.Name + " --now does not wait for it"
 	}
 	return s
 }
@@ -133,6 +133,8 @@ func causeText(c status.Cause) string {
 		return "the job was paused; mirrord resume lets it go on"
 	case status.OutOfHours:
 		return "the job's window closed; the run goes on when it opens"
+	case status.GaveWay:
+		return "it waited for its site while other jobs could not begin; the run goes on later"
 	case status.DiskFull:
 		return "there is too little room on the disk; the run goes on when there is more"
 	}

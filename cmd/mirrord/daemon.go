@@ -33,7 +33,7 @@ import (
 // daemonFlags are the flags of daemon.
 type daemonFlags struct {
 	socket, mode, listen string
-	maxRuns              int
+	maxRuns, maxParked   int
 	spread, poll, within time.Duration
 	gc                   time.Duration
 	log, mail, from      string
@@ -81,7 +81,8 @@ Exit codes: 0 told to end; 1 error; 5 another daemon owns the state directory. G
 	fl.StringVar(&f.mode, "socket-mode", "0660", "its file `MODE`: writers command the daemon")
 	fl.StringVar(&f.listen, "listen", "", "`ADDRESS` of status page, metrics and health")
 	fl.StringSliceVar(&f.listenHosts, "listen-host", nil, "another `HOST` name of that page")
-	fl.IntVar(&f.maxRuns, "max-runs", 4, "most runs at a time")
+	fl.IntVar(&f.maxRuns, "max-runs", 4, "most runs that work at a time")
+	fl.IntVar(&f.maxParked, "max-parked", 0, "runs besides, while some only wait; 0: 4 * --max-runs")
 	fl.DurationVar(&f.spread, "spread", scheduler.DefaultSpread, "spread jobs due at one time over")
 	fl.DurationVar(&f.poll, "poll", 30*time.Second, "interval of looks at the jobs directory")
 	fl.DurationVar(&f.within, "stop-within", 25*time.Second, "time that runs have to end")
@@ -100,6 +101,9 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 	}
 	if f.maxRuns < 1 {
 		return app.Usagef("--max-runs %d: at least 1", f.maxRuns)
+	}
+	if f.maxParked < 0 {
+		return app.Usagef("--max-parked %d: at least 0", f.maxParked)
 	}
 	level := slog.LevelInfo
 	if a.verbose {
@@ -145,6 +149,7 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 	}
 	d, err := app.NewDaemon(x, st, app.DaemonOptions{
 		MaxRuns:    f.maxRuns,
+		MaxParked:  f.maxParked,
 		Spread:     spread,
 		StopWithin: f.within,
 		Notify:     tell,

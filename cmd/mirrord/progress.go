@@ -70,12 +70,25 @@ func progressLine(last, now status.Progress) string {
 	if now.Failed > 0 {
 		fmt.Fprintf(&b, ", %d failed", now.Failed)
 	}
-	// shorter waits are the ordinary gap
-	if now.WaitHost != "" && now.InFlight == 0 && now.WaitFor >= time.Second {
-		fmt.Fprintf(&b, ", waiting %s for %s", now.WaitFor.Round(time.Second), now.WaitHost)
-	}
+	b.WriteString(waitingText(now))
 	if s := []rune(b.String()); len(s) > maxLine {
 		return string(s[:maxLine-1]) + "…"
 	}
 	return b.String()
+}
+
+// waitingText says what a run waits for, "" when for nothing.
+func waitingText(now status.Progress) string {
+	wait := now.WaitFor.Round(time.Second)
+	switch {
+	case now.WaitWhy == status.ForTurn:
+		return ", waiting for a turn"
+	case now.WaitWhy == status.ForSlow:
+		return ", waiting for answers of " + now.WaitHost
+	case now.WaitHost == "" || now.InFlight > 0 || now.WaitFor < time.Second: // the ordinary gap
+		return ""
+	case now.WaitWhy == status.ForWindow:
+		return fmt.Sprintf(", waiting %s for the window", wait)
+	}
+	return fmt.Sprintf(", waiting %s for %s", wait, now.WaitHost)
 }

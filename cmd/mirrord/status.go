@@ -29,7 +29,7 @@ func statusCommand(a *cli) *cobra.Command {
 
 States: ok; new (never ran); invalid (its file is refused: mirrord check); partial (something is left to ask); stale (a part was not verified for longer than
 notify.stale_after); suspicious (see mirrord accept); failed (the last run ended in an error); damaged (the database of the mirror cannot be used: mirrord verify --rebuild); broken (the mirror cannot be read). What a job is doing stands beside it:
-running, waiting for its turn, its window or room on the disk, paused. VERIFIED is how long ago the part of the mirror was looked at that was not looked at for longest.
+running, waiting (for a turn, a host, its window, room on the disk), paused. VERIFIED is how long ago the part of the mirror was looked at that was not looked at for longest.
 
 With a daemon the answer is the daemon's. Without one nothing will start by itself, and no next runs are shown; mirrors that have no job file are listed too.`,
 		Example: `  mirrord status
@@ -46,11 +46,11 @@ With a daemon the answer is the daemon's. Without one nothing will start by itse
 				if runs > 0 {
 					return app.Usagef("--runs needs the name of a job")
 				}
-				list, err := statuses(cmd.Context(), a, c, time.Now())
+				all, err := statuses(cmd.Context(), a, c, time.Now())
 				if err != nil {
 					return err
 				}
-				return printStatuses(a, list)
+				return printStatuses(a, all)
 			}
 			name := strings.TrimSuffix(args[0], scheduler.Suffix)
 			if runs > 0 {
@@ -68,12 +68,13 @@ With a daemon the answer is the daemon's. Without one nothing will start by itse
 }
 
 // statuses asks the daemon, if there is one, else the disk.
-func statuses(ctx context.Context, a *cli, c *control.Client, now time.Time) ([]status.Job, error) {
+func statuses(ctx context.Context, a *cli, c *control.Client, now time.Time) (status.All, error) {
 	if c == nil {
-		return app.Statuses(a.app(), now)
+		list, err := app.Statuses(a.app(), now)
+		return status.All{Jobs: list}, err
 	}
 	all, err := c.Status(ctx)
-	return all.Jobs, clientError(err)
+	return all, clientError(err)
 }
 
 func jobStatus(
@@ -86,7 +87,8 @@ func jobStatus(
 	return j, clientError(err)
 }
 
-func printStatuses(a *cli, list []status.Job) error {
+func printStatuses(a *cli, all status.All) error {
+	list := all.Jobs
 	if a.json {
 		if list == nil {
 			list = []status.Job{}
@@ -110,7 +112,13 @@ func printStatuses(a *cli, list []status.Job) error {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Name, s.Say(), version, files, size, verified,
 			timeText(s.LastRun), timeText(s.Next), orDash(s.Schedule))
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, line := range all.Daemon.Holders() {
+		a.printf("%s\n", line)
+	}
+	return nil
 }
 
 func printStatus(a *cli, s status.Job) error {

@@ -63,6 +63,10 @@ func newTestAdmission(t *testing.T) *admission {
 // openGate lets everybody pass.
 type openGate struct{}
 
+func (openGate) Release(string, fetch.Observation) {}
+
+func (openGate) Closed(time.Time) bool { return false }
+
 func (openGate) Acquire(string, time.Time) (bool, time.Time) { return true, time.Time{} }
 func (openGate) Paused(time.Time) bool                       { return false }
 

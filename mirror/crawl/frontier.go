@@ -7,6 +7,9 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"mirrord/fetch"
+	"mirrord/status"
 )
 
 // Frontier holds the URLs that were admitted but not yet requested in this run; each enters once. It is
@@ -26,6 +29,9 @@ type Frontier struct {
 	heap     hostHeap
 	queued   int
 	inFlight int
+	flying   map[string]int // URLs in flight, by host
+	idle     int            // workers that wait
+	held     bool           // nothing is handed out, see Hold
 	stopped  bool
 	timer    *time.Timer
 	wakeAt   time.Time
@@ -38,6 +44,7 @@ func NewFrontier(g turns, o Ordering) *Frontier {
 		order:  o,
 		queues: map[string]*backQueue{},
 		hosts:  map[string][]*backQueue{},
+		flying: map[string]int{},
 	}
 	f.cond.L = &f.mu
 	return f
@@ -101,7 +108,7 @@ func (f *Frontier) next(now func() time.Time) (id uint32, origin string, turn, o
 			f.cond.Broadcast()
 			return 0, "", false, false
 		}
-		if len(f.heap) > 0 {
+		if len(f.heap) > 0 && !f.held {
 			q, t := f.heap[0], now()
 			if q.free {
 				return f.take(q), q.origin, false, true
@@ -117,8 +124,58 @@ func (f *Frontier) next(now func() time.Time) (id uint32, origin string, turn, o
 			}
 			f.wake(q.next, t)
 		}
+		f.idle++
 		f.cond.Wait()
+		f.idle--
 	}
+}
+
+// Hold says whether URLs are handed out; those that wait for that stay where they are.
+func (f *Frontier) Hold(held bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.held = held
+	f.cond.Broadcast()
+}
+
+// Pause reports whether a URL could be handed out now, were the frontier not held; else p says what the run
+// waits for. While something is in flight that is ForSlow, because its end may bring more. No Why says that
+// the frontier is about to end.
+func (f *Frontier) Pause(now time.Time) (can bool, p Pause) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for len(f.heap) > 0 && f.idle > 0 && !f.stopped {
+		q := f.heap[0]
+		if q.free {
+			return true, p
+		}
+		if q.next.After(now) {
+			break
+		}
+		ok, again := f.gate.Acquire(q.host, now)
+		if ok {
+			f.gate.Release(q.host, fetch.Observation{Unused: true})
+			return true, p
+		}
+		q.next = again
+		heap.Fix(&f.heap, q.index)
+	}
+	switch {
+	case f.stopped:
+	case f.inFlight > 0:
+		p.Why = status.ForSlow
+		for host, n := range f.flying {
+			if m := f.flying[p.Host]; n > m || (n == m && host < p.Host) {
+				p.Host = host
+			}
+		}
+	case len(f.heap) > 0:
+		p = Pause{Why: status.ForHost, Host: f.heap[0].host, Until: f.heap[0].next}
+		if f.gate.Closed(now) {
+			p.Why, p.Host = status.ForWindow, ""
+		}
+	}
+	return false, p
 }
 
 // Another returns one more URL of an origin to a worker that has the turn of its host and did not need it.
@@ -126,7 +183,7 @@ func (f *Frontier) Another(origin string) (id uint32, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	q := f.queues[origin]
-	if f.stopped || q == nil || q.n == 0 {
+	if f.stopped || f.held || q == nil || q.n == 0 {
 		return 0, false
 	}
 	return f.take(q), true
@@ -165,6 +222,7 @@ func (f *Frontier) take(q *backQueue) uint32 {
 			q.n--
 			f.queued--
 			f.inFlight++
+			f.flying[q.host]++
 			if q.n == 0 {
 				heap.Remove(&f.heap, q.index)
 			}
@@ -212,11 +270,15 @@ func (f *Frontier) Release(origin string) {
 	f.cond.Signal()
 }
 
-// Done says that all effects of a URL are known: it is not in flight any more.
-func (f *Frontier) Done() {
+// Done says that all effects of a URL of an origin are known: it is not in flight any more.
+func (f *Frontier) Done(origin string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.inFlight--
+	host := HostOf(origin)
+	if f.flying[host]--; f.flying[host] <= 0 {
+		delete(f.flying, host)
+	}
 	if f.inFlight == 0 && f.queued == 0 {
 		f.cond.Broadcast()
 	}
@@ -265,10 +327,11 @@ func (f *Frontier) Drop() {
 
 // FrontierState is what a progress line shows.
 type FrontierState struct {
-	Queued    int       // URLs that wait
-	InFlight  int       // URLs in work
-	WaitHost  string    // the host that is waited for, "" when none
-	WaitUntil time.Time // when it is due
+	Queued    int            // URLs that wait
+	InFlight  int            // URLs in work
+	WaitHost  string         // the host that is waited for, "" when none
+	WaitUntil time.Time      // when it is due
+	WaitWhy   status.WaitFor // ForHost or ForWindow; "" when no host is waited for
 }
 
 // State returns where the frontier stands.
@@ -277,7 +340,10 @@ func (f *Frontier) State(now time.Time) FrontierState {
 	defer f.mu.Unlock()
 	s := FrontierState{Queued: f.queued, InFlight: f.inFlight}
 	if f.inFlight == 0 && len(f.heap) > 0 && f.heap[0].next.After(now) {
-		s.WaitHost, s.WaitUntil = f.heap[0].host, f.heap[0].next
+		s.WaitHost, s.WaitUntil, s.WaitWhy = f.heap[0].host, f.heap[0].next, status.ForHost
+		if f.gate.Closed(now) {
+			s.WaitWhy = status.ForWindow
+		}
 	}
 	return s
 }
@@ -297,7 +363,7 @@ func (f *Frontier) Run(
 					return
 				}
 				work(id, origin, turn)
-				f.Done()
+				f.Done(origin)
 			}
 		})
 	}

@@ -26,6 +26,9 @@ type Hosts interface {
 // turns gives out the turns of hosts to a frontier. *Gate is one; it is safe for concurrent use.
 type turns interface {
 	Acquire(host string, now time.Time) (ok bool, again time.Time)
+	Release(host string, o fetch.Observation)
+	// Closed reports whether there are no turns at all, because the job's window is closed.
+	Closed(now time.Time) bool
 }
 
 // Gate gives the turns of hosts to one run, or to another user of the job's rules, inside the job's window.
@@ -64,14 +67,14 @@ func NewGate(h Hosts, j *job.Job, p fetch.Politeness, now func() time.Time) (*Ga
 // make it earlier. Outside of the window there are no turns: the run pauses, and goes on where it was when
 // the window opens.
 func (g *Gate) Acquire(host string, now time.Time) (ok bool, again time.Time) {
-	if g.paused(now) {
+	if g.Closed(now) {
 		return false, g.window.Change(now.In(g.zone))
 	}
 	return g.hosts.Acquire(host, g.p, now)
 }
 
-// paused reports whether now is outside of the window.
-func (g *Gate) paused(now time.Time) bool {
+// Closed reports whether now is outside of the window.
+func (g *Gate) Closed(now time.Time) bool {
 	return len(g.window) > 0 && !g.window.Open(now.In(g.zone))
 }
 
@@ -86,7 +89,7 @@ func (g *Gate) Turn(ctx context.Context, host string) error {
 			return nil
 		}
 		wait := again.Sub(at)
-		if wait > g.most && !g.paused(at) {
+		if wait > g.most && !g.Closed(at) {
 			return fetch.ErrLongWait
 		}
 		t := time.NewTimer(max(wait, time.Millisecond))

@@ -10,8 +10,9 @@ import (
 	"mirrord/status"
 )
 
-// ProgressOf says where a run stands by its counts and its frontier. now is the time of s.
-func ProgressOf(c *ledger.Counts, s FrontierState, started, now time.Time) status.Progress {
+// ProgressOf says where a run stands by its counts, its frontier and the pause of its shift. now is the time
+// of s.
+func ProgressOf(c *ledger.Counts, s FrontierState, pause Pause, started, now time.Time) status.Progress {
 	p := status.Progress{
 		Phase:     ledger.Phase(c.Phase.Load()).String(),
 		Elapsed:   now.Sub(started),
@@ -21,11 +22,15 @@ func ProgressOf(c *ledger.Counts, s FrontierState, started, now time.Time) statu
 		Failed:    c.Failed.Load(),
 		Bytes:     c.Wire.Load(),
 		WaitHost:  s.WaitHost,
+		WaitWhy:   s.WaitWhy,
 		Relocated: c.RelocateDone.Load(),
 		Total:     c.RelocateTotal.Load(),
 	}
 	if p.WaitHost != "" {
 		p.WaitFor = s.WaitUntil.Sub(now)
+	}
+	if pause.Why == status.ForSlow || pause.Why == status.ForTurn {
+		p.WaitWhy, p.WaitHost, p.WaitFor = pause.Why, pause.Host, 0
 	}
 	return p
 }

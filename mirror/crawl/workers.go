@@ -14,6 +14,7 @@ type Workers struct {
 	Front       *Frontier
 	Connections int // that the job allows to one host
 	Now         func() time.Time
+	Shift       *Shift // nil: the run has no turns
 
 	// Release ends a turn of a host.
 	Release func(host string, o fetch.Observation)
@@ -31,11 +32,13 @@ type Workers struct {
 // ends. It returns when all effects are on their way to the disk.
 func (w *Workers) Stage(ctx context.Context) {
 	n := min(max(w.Connections+4, 16), 64) // enough for a few hosts at their full number of connections
-	w.Front.Run(ctx, n, w.Now, func(id uint32, origin string, turn bool) {
-		if err := w.work(ctx, id, origin, turn); err != nil {
-			w.Stop(err)
-		}
-		w.After()
+	w.Shift.While(ctx, func() {
+		w.Front.Run(ctx, n, w.Now, func(id uint32, origin string, turn bool) {
+			if err := w.work(ctx, id, origin, turn); err != nil {
+				w.Stop(err)
+			}
+			w.After()
+		})
 	})
 }
 
@@ -59,7 +62,7 @@ func (w *Workers) work(ctx context.Context, id uint32, origin string, turn bool)
 		if !ok {
 			return nil
 		}
-		w.Front.Done()
+		w.Front.Done(origin)
 		id = next
 	}
 	return nil

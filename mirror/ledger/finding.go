@@ -34,6 +34,7 @@ type Counts struct {
 	Guesses, GuessGone, GuessFound                         atomic.Int64 // addresses in scripts
 	SameText, NearText                                     atomic.Int64 // pages that say what another page says
 	Bytes, Wire                                            atomic.Int64
+	Coming                                                 atomic.Int64 // bytes of bodies, while they come
 	// what the mirror would have now: resources, bytes
 	Files, Held                                   atomic.Int64
 	Relocated, RelocateDone, RelocateTotal, Phase atomic.Int64

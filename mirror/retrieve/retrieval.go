@@ -26,6 +26,7 @@ import (
 type Retrieval struct {
 	*session.Session
 	motor *crawl.Motor
+	shift *crawl.Shift // nil: the run has no turns
 
 	variants  *ledger.Variants
 	admission *crawl.Admission
@@ -56,6 +57,7 @@ func New(s *session.Session) (r *Retrieval, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("job %s: %w", r.Site.Name, err)
 	}
+	r.shift = crawl.NewShift(r.Options.Turn, r.motor.Front, r.Now, r.Counts.Coming.Load, r.Counts.Done)
 	making := sourcing{Session: s, troubles: r.motor.Troubles, turns: r.motor.Gate}
 	r.chain = making.chain()
 	r.variants = ledger.NewVariants(r.Rules.Traps)
@@ -93,7 +95,7 @@ func (r *Retrieval) Renew(ctx context.Context) {
 // Progress says where the run stands.
 func (r *Retrieval) Progress() status.Progress {
 	now := r.Now()
-	return crawl.ProgressOf(&r.Counts, r.motor.Front.State(now), r.Started, now)
+	return crawl.ProgressOf(&r.Counts, r.motor.Front.State(now), r.shift.Pause(), r.Started, now)
 }
 
 // stopped reports whether the run was told to end.

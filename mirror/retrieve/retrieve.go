@@ -47,6 +47,7 @@ func (r *Retrieval) retrieve(parent context.Context) error {
 		Front:       r.motor.Front,
 		Connections: int(r.Job.Polite.Connections),
 		Now:         r.Now,
+		Shift:       r.shift,
 		Release:     r.motor.Gate.Release,
 		Ask:         r.ask,
 		After:       s.refill,

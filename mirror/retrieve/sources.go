@@ -109,6 +109,7 @@ func (m sourcing) bodies() *source.BodyPool {
 		MaxDocument: int64(m.Job.Limits.MaxDocument),
 		Now:         m.Now,
 		Log:         m.Log,
+		Coming:      &m.Counts.Coming,
 	}
 	if m.Options.State != nil {
 		o.Blobs = m.Options.State.Spool

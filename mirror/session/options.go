@@ -15,8 +15,8 @@ import (
 	"mirrord/store"
 )
 
-// Options are what a run works with. All fields but Facts, Now, Log, Progress, Accept, NoFetch and Policies
-// are needed.
+// Options are what a run works with. All fields but Facts, Now, Log, Progress, Accept, NoFetch, Turn and
+// Policies are needed.
 type Options struct {
 	Job     *job.Job
 	State   *store.State
@@ -31,6 +31,7 @@ type Options struct {
 	Progress func(status.Progress) // called about four times a second and at the end, never twice at a time
 	Accept   bool                  // publish even if the run is suspicious
 	NoFetch  bool                  // only relocate and publish what is stored
+	Turn     crawl.SharedTurn      // of the run, which has it, among others; nil: it has no turns
 
 	Policies policy.Registry // where the job's policy is found; default known.All()
 }

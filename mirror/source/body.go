@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"mirrord/fetch"
@@ -36,7 +37,8 @@ type PartKeeper interface {
 type BodyOptions struct {
 	Blobs       BlobMaker
 	Parts       PartKeeper
-	MaxDocument int64 // bytes of the largest document that is scanned
+	MaxDocument int64         // bytes of the largest document that is scanned
+	Coming      *atomic.Int64 // counts the bytes of bodies while they come; nil: nobody wants to know
 	Now         func() time.Time
 	Log         *slog.Logger
 }
@@ -114,6 +116,9 @@ func mayBeDocument(mime string) bool {
 
 // Write takes the next bytes.
 func (b *BodySink) Write(p []byte) (int, error) {
+	if b.o.Coming != nil {
+		b.o.Coming.Add(int64(len(p)))
+	}
 	if b.blob == nil && len(*b.buf)+len(p) <= b.limit {
 		*b.buf = append(*b.buf, p...)
 		return len(p), nil

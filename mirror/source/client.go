@@ -126,6 +126,7 @@ func Politeness(j *job.Job) fetch.Politeness {
 		Delay:       j.Polite.Delay,
 		Factor:      j.Polite.Factor,
 		MaxDelay:    j.Polite.MaxDelay,
+		By:          j.Name,
 	}
 }
 

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package crawl
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"mirrord/status"
+)
+
+// Pause is a wait of a run.
+type Pause struct {
+	Why   status.WaitFor // "" for none
+	Host  string         // of ForHost and ForSlow
+	Until time.Time      // zero: not known
+}
+
+// wait returns the pause for whoever gives out turns.
+func (p Pause) wait() status.Wait {
+	w := status.Wait{For: p.Why, Host: p.Host}
+	if !p.Until.IsZero() {
+		w.Until = &p.Until
+	}
+	return w
+}
+
+// SharedTurn is the turn of a run among the other runs of the process. The run has it when it begins. Its
+// methods are called by one goroutine at a time.
+type SharedTurn interface {
+	// Yield gives the turn back. Without a turn it says what the run waits for now.
+	Yield(w status.Wait)
+	// Resume waits until the run has a turn. The error is that of ctx.
+	Resume(ctx context.Context) error
+	// Over reports whether the run should let others work. Safe for concurrent use.
+	Over() bool
+}
+
+// Shift gives the turn of a run back while the run only waits, and takes it again when it can go on. A run
+// waits when no URL can be requested
+//
+//   - for longer than shortPause, and nothing is under way; or
+//   - for slowAfter, and what is under way brings less than slowRate.
+//
+// Without a turn the frontier hands out nothing. What is under way goes on, which is little. When others wait
+// and the time of the run is over, it hands out nothing more, and gives the turn back when nothing is under
+// way or drainMost has passed.
+//
+// A nil Shift is that of a run that has no turns. Safe for concurrent use.
+type Shift struct {
+	turn  SharedTurn
+	front *Frontier
+	now   func() time.Time
+	moved func() int64 // see slowRate
+
+	mu    sync.Mutex
+	pause Pause // while the turn is given back
+}
+
+const (
+	lookEvery  = 250 * time.Millisecond
+	shortPause = time.Second // a longer one is a wait
+	slowAfter  = 3 * time.Second
+	drainMost  = 30 * time.Second
+
+	// slowRate is how much must move in a second for a run to work: bytes of bodies as they come, and urlWorth
+	// for each URL that is done, whose answer may have no body.
+	slowRate = 2 << 10
+	urlWorth = 4 << 10
+)
+
+// NewShift returns the shift of a run; nil without a turn. received is how many bytes of bodies have come up
+// to now, done how many URLs are done. Both only grow.
+func NewShift(t SharedTurn, front *Frontier, now func() time.Time, received, done func() int64) *Shift {
+	if t == nil {
+		return nil
+	}
+	return &Shift{
+		turn:  t,
+		front: front,
+		now:   now,
+		moved: func() int64 { return received() + urlWorth*done() },
+	}
+}
+
+// Pause returns what the run waits for while its turn is given back.
+func (s *Shift) Pause() Pause {
+	if s == nil {
+		return Pause{}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pause
+}
+
+// While runs work, which empties the frontier, and looks after the turn meanwhile. The run has its turn when
+// While returns, unless ctx has ended.
+func (s *Shift) While(ctx context.Context, work func()) {
+	if s == nil {
+		work()
+		return
+	}
+	looking, stop := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	a := attendant{Shift: s}
+	wg.Go(func() { a.attend(looking) })
+	work()
+	stop()
+	wg.Wait()
+	a.resume(ctx)
+	s.front.Hold(false)
+}
+
+// attendant looks after the turn during one stage.
+type attendant struct {
+	*Shift
+	away  bool      // the turn is given back
+	drain time.Time // since when nothing is handed out, because others wait; zero: it is
+	flow  flow
+}
+
+func (a *attendant) attend(ctx context.Context) {
+	t := time.NewTimer(lookEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+			t.Reset(a.look(ctx))
+		}
+	}
+}
+
+// look does what is to be done now, and returns when to look again.
+func (a *attendant) look(ctx context.Context) time.Duration {
+	now := a.now()
+	can, p := a.front.Pause(now)
+	if a.away {
+		if can {
+			if a.resume(ctx) == nil {
+				a.front.Hold(false)
+				a.drain = time.Time{}
+			}
+			return lookEvery
+		}
+		a.yield(p)
+		return a.again(p, now)
+	}
+	slow := a.flow.slow(now, a.moved(), !can)
+	switch {
+	case !a.drain.IsZero():
+		if p.Why == status.ForSlow && !slow && now.Sub(a.drain) < drainMost {
+			return lookEvery
+		}
+		p = Pause{Why: status.ForTurn}
+	case a.turn.Over():
+		a.front.Hold(true)
+		a.drain = now
+		return 0
+	case can, p.Why == "":
+		return lookEvery
+	case p.Why == status.ForSlow && !slow, p.Why != status.ForSlow && !slow && p.Until.Sub(now) <= shortPause:
+		return lookEvery
+	}
+	a.front.Hold(true)
+	a.yield(p)
+	if a.away = true; !a.drain.IsZero() {
+		return 0
+	}
+	return a.again(p, now)
+}
+
+// again is when to look again at a run without a turn.
+func (a *attendant) again(p Pause, now time.Time) time.Duration {
+	if p.Until.IsZero() {
+		return lookEvery
+	}
+	return min(lookEvery, max(p.Until.Sub(now), time.Millisecond))
+}
+
+func (a *attendant) yield(p Pause) {
+	if a.away && p == a.Pause() {
+		return
+	}
+	a.setPause(p)
+	a.turn.Yield(p.wait())
+}
+
+// resume takes the turn again.
+func (a *attendant) resume(ctx context.Context) error {
+	if !a.away {
+		return nil
+	}
+	a.setPause(Pause{Why: status.ForTurn})
+	if err := a.turn.Resume(ctx); err != nil {
+		return err
+	}
+	a.setPause(Pause{})
+	a.away, a.flow = false, flow{}
+	return nil
+}
+
+func (s *Shift) setPause(p Pause) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pause = p
+}
+
+// flow judges whether what is under way moves.
+type flow struct {
+	since time.Time // since when no URL could be requested; zero: one can
+	moved int64     // at that time
+}
+
+// slow reports whether nothing could be requested for slowAfter and less than slowRate came meanwhile. moved
+// only grows.
+func (f *flow) slow(now time.Time, moved int64, stuck bool) bool {
+	if !stuck || f.since.IsZero() {
+		f.moved = moved
+		if f.since = now; !stuck {
+			f.since = time.Time{}
+		}
+		return false
+	}
+	d := now.Sub(f.since)
+	if d < slowAfter {
+		return false
+	}
+	if float64(moved-f.moved) < slowRate*d.Seconds() {
+		return true
+	}
+	f.since, f.moved = now, moved
+	return false
+}

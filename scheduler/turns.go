@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scheduler
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"mirrord/status"
+)
+
+// A run works in one of MaxRuns turns. A run that only waits gives its turn back and is parked: it keeps what
+// it has in memory, and asks for a turn when it can go on. Whoever worked least recently comes first, whether
+// its run begins or goes on. Three rules keep anybody from waiting for ever:
+//
+//   - A run that has worked for slice gives way when somebody waits for its turn.
+//   - A run that hardly works (less than a fifth of the last minute) does not queue: it gets a short turn
+//     beside the others, of shortTurn at most. At most MaxRuns short turns are held at a time. So a run that
+//     makes one request in two seconds keeps its pace on a busy daemon, and costs the others nothing.
+//   - When MaxRuns and MaxParked runs are under way, no other begins. Then a run that waits for its site ends
+//     as partial when it began before patience, and one that waits for a turn when it began before unfair.
+//     It goes on later, from where it was. A run that somebody asked for by hand is left alone.
+//
+// A job for which a turn is all that is missing therefore waits for at most
+// (jobs before it / MaxRuns + 1) * (slice + what a run takes to give way), see crawl.Shift.
+const (
+	slice     = 5 * time.Minute
+	shortTurn = 10 * time.Second
+	patience  = 10 * time.Minute
+	unfair    = time.Hour
+
+	useMemory = time.Minute // how long work counts against a short turn
+	lightUse  = useMemory / 5
+)
+
+// holding is how a run stands towards the turns.
+type holding uint8
+
+const (
+	parked     holding = iota // it waits for something else, and needs no turn
+	wanting                   // it waits for a turn
+	holdsTurn                 // it works
+	holdsShort                // it works for a moment, beside the turns
+)
+
+func (h holding) works() bool { return h >= holdsTurn }
+
+// standing is what is known of the turn of one run.
+type standing struct {
+	how     holding
+	since   time.Time     // of how
+	over    atomic.Bool   // it works, and is to give way
+	granted chan struct{} // closed when a run that wants a turn has one
+	waits   status.Wait   // while it is parked
+	used    time.Duration // work of the last useMemory, older work counting less
+	counted time.Time     // up to when used is
+}
+
+// account brings used up to date.
+func (t *standing) account(now time.Time) {
+	d := max(0, now.Sub(t.counted))
+	faded := math.Exp(-float64(d) / float64(useMemory))
+	t.used = time.Duration(float64(t.used) * faded)
+	if t.how.works() {
+		t.used += time.Duration(float64(useMemory) * (1 - faded))
+	}
+	t.counted = now
+}
+
+// RunTurn is the turn of one run. The run has one when it begins. Its methods are safe for concurrent use.
+type RunTurn struct {
+	s *Scheduler
+	e *entry
+	r *running
+}
+
+// Yield gives the turn back because the run waits; w says for what. A run without a turn only says what it
+// waits for now.
+func (t *RunTurn) Yield(w status.Wait) { t.s.yield(t.e, t.r, w) }
+
+// Resume waits until the run has a turn. The error is that of ctx.
+func (t *RunTurn) Resume(ctx context.Context) error {
+	granted := t.s.want(t.e, t.r)
+	if granted == nil {
+		return nil
+	}
+	select {
+	case <-granted:
+		return nil
+	case <-ctx.Done():
+		t.s.giveUp(t.e, t.r)
+		return context.Cause(ctx)
+	}
+}
+
+// Over reports whether others wait for the turn and the run has had it for long enough: it should give it
+// back soon, and resume.
+func (t *RunTurn) Over() bool { return t.r.turn.over.Load() }
+
+// stand changes how a run stands towards the turns.
+func (s *state) stand(e *entry, r *running, how holding, now time.Time) {
+	t := &r.turn
+	t.account(now)
+	s.count(t.how, -1)
+	s.count(how, 1)
+	if t.how.works() {
+		e.worked = now
+	}
+	t.how, t.since = how, now
+	t.over.Store(false)
+}
+
+func (s *state) count(how holding, n int) {
+	switch how {
+	case holdsTurn:
+		s.turns += n
+	case holdsShort:
+		s.shorts += n
+	default:
+		s.parked += n
+	}
+}
+
+// begin gives a run that starts its turn.
+func (s *state) begin(r *running, now time.Time) {
+	r.turn.how, r.turn.since, r.turn.counted = holdsTurn, now, now
+	s.count(holdsTurn, 1)
+}
+
+// finish takes the turn of a run that has ended.
+func (s *state) finish(e *entry, r *running, now time.Time) {
+	s.stand(e, r, parked, now)
+	s.count(parked, -1)
+	if r.cause == status.GaveWay {
+		e.worked = now // others come first
+	}
+}
+
+func (s *state) yield(e *entry, r *running, w status.Wait) {
+	now := s.o.Now()
+	if e.run != r {
+		return // it has ended
+	}
+	if r.turn.how.works() {
+		if s.stand(e, r, parked, now); s.queued > 0 {
+			s.kick()
+		}
+	}
+	if w.Since = known(r.turn.since); w.Until != nil && e.clock.zone != nil {
+		until := w.Until.In(e.clock.zone)
+		w.Until = &until
+	}
+	r.turn.waits = w
+}
+
+// want returns nil when the run has a turn now, else what is closed when it has one.
+func (s *state) want(e *entry, r *running) <-chan struct{} {
+	now := s.o.Now()
+	t := &r.turn
+	t.account(now)
+	switch {
+	case t.how.works() || e.run != r:
+		return nil
+	case s.turns < s.o.MaxRuns && s.queued == 0:
+		s.stand(e, r, holdsTurn, now)
+		return nil
+	case t.used < lightUse && s.shorts < s.o.MaxRuns:
+		s.stand(e, r, holdsShort, now)
+		s.kick()
+		return nil
+	case t.how != wanting:
+		s.stand(e, r, wanting, now)
+		t.granted = make(chan struct{})
+	}
+	s.kick()
+	return t.granted
+}
+
+// giveUp takes back that a run wants a turn.
+func (s *state) giveUp(e *entry, r *running) {
+	if r.turn.how == wanting {
+		s.stand(e, r, parked, s.o.Now())
+	}
+}
+
+// queue orders those who want a turn: runs that somebody asked for and waits for, then who worked least
+// recently, then who has waited longest.
+func queue(list []*entry) {
+	slices.SortFunc(list, func(a, b *entry) int {
+		return cmp.Or(cmp.Compare(rankOf(a), rankOf(b)), a.worked.Compare(b.worked),
+			a.wants().Compare(b.wants()), strings.Compare(a.name, b.name))
+	})
+}
+
+// wants is since when a job wants a turn.
+func (e *entry) wants() time.Time {
+	if e.run != nil {
+		return e.run.turn.since
+	}
+	return e.due
+}
+
+// assign gives the turns that are free to those who want one, in the order of list, and returns the runs that
+// begin. sooner takes the times at which to look again.
+func (s *state) assign(list []*entry, now time.Time, sooner func(time.Time)) (runs []launch) {
+	queue(list)
+	ahead := s.workers()
+	s.queued, s.crowded = 0, 0
+	for _, e := range list {
+		full := s.turns >= s.o.MaxRuns
+		crowded := e.run == nil && s.running >= s.o.MaxRuns+s.o.MaxParked
+		switch {
+		case full || crowded:
+			if e.behind = slices.Clone(ahead); e.run == nil {
+				e.activity = status.Waiting
+			}
+			if crowded {
+				s.crowded++
+			} else {
+				s.queued++
+			}
+		case e.run != nil:
+			s.stand(e, e.run, holdsTurn, now)
+			close(e.run.turn.granted)
+		default:
+			runs = append(runs, s.start(e, now))
+		}
+		ahead = append(ahead, e.name)
+	}
+	s.endTurns(now, sooner)
+	s.makeRoom(now, sooner)
+	return runs
+}
+
+// workers returns the jobs that have a turn, longest first.
+func (s *state) workers() []string {
+	var names []string
+	for _, t := range s.held() {
+		names = append(names, t.Job)
+	}
+	return names
+}
+
+// held returns who has which turn, longest first.
+func (s *state) held() []status.TurnHeld {
+	var out []status.TurnHeld
+	for _, e := range s.jobs {
+		if e.run != nil && e.run.turn.how.works() {
+			out = append(out, status.TurnHeld{
+				Job:   e.name,
+				Since: e.run.turn.since,
+				Short: e.run.turn.how == holdsShort,
+			})
+		}
+	}
+	slices.SortFunc(out, func(a, b status.TurnHeld) int {
+		return cmp.Or(a.Since.Compare(b.Since), strings.Compare(a.Job, b.Job))
+	})
+	return out
+}
+
+// endTurns tells runs to give way: as many as there are who wait, those that have worked longest, and those
+// whose short turn was too short for what they do.
+func (s *state) endTurns(now time.Time, sooner func(time.Time)) {
+	giveWay := s.queued
+	for _, h := range s.held() {
+		e := s.jobs[h.Job]
+		t := &e.run.turn
+		end := t.since.Add(slice)
+		switch {
+		case h.Short && s.turns < s.o.MaxRuns && s.queued == 0:
+			if t.since.Add(shortTurn).After(now) {
+				sooner(t.since.Add(shortTurn))
+			} else {
+				s.stand(e, e.run, holdsTurn, now)
+			}
+			continue
+		case h.Short:
+			end = t.since.Add(shortTurn)
+		case giveWay == 0:
+			continue
+		default:
+			giveWay--
+		}
+		if end.After(now) {
+			sooner(end)
+		} else {
+			t.over.Store(true)
+		}
+	}
+}
+
+// makeRoom ends runs that only wait when jobs cannot begin because too many do.
+func (s *state) makeRoom(now time.Time, sooner func(time.Time)) {
+	need := s.crowded
+	var waiting []*entry
+	for _, e := range s.jobs {
+		switch {
+		case e.run == nil:
+		case e.run.cause != status.ByItself:
+			need--
+		case !e.run.turn.how.works() && len(e.run.tickets) == 0:
+			waiting = append(waiting, e)
+		}
+	}
+	slices.SortFunc(waiting, func(a, b *entry) int { return a.run.leaves().Compare(b.run.leaves()) })
+	for _, e := range waiting[:min(len(waiting), max(need, 0))] {
+		if at := e.run.leaves(); at.After(now) {
+			sooner(at)
+		} else {
+			s.end(e, status.GaveWay)
+		}
+	}
+}
+
+// leaves is when a run that waits makes room for others.
+func (r *running) leaves() time.Time {
+	if r.turn.how == wanting {
+		return r.started.Add(unfair)
+	}
+	return r.started.Add(patience)
+}
+
+// waits says what a job waits for; nil when for nothing.
+func (e *entry) waits() *status.Wait {
+	var w status.Wait
+	switch {
+	case e.run != nil && e.run.turn.how == parked:
+		w = e.run.turn.waits
+	case e.run != nil && e.run.turn.how == wanting:
+		w = status.Wait{For: status.ForTurn, Since: known(e.run.turn.since), Behind: e.behind}
+	case e.run != nil:
+		return nil
+	case e.activity == status.Waiting:
+		w = status.Wait{For: status.ForTurn, Since: known(e.due), Behind: e.behind}
+	case e.activity == status.Window:
+		w = status.Wait{For: status.ForWindow, Since: known(e.due), Until: known(e.held)}
+	case e.activity == status.NoRoom:
+		w = status.Wait{For: status.ForRoom, Since: known(e.due)}
+	default:
+		return nil
+	}
+	return &w
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// WaitFor is what a job waits for.
+type WaitFor string
+
+// What jobs wait for.
+const (
+	ForTurn   WaitFor = "turn"   // all turns are taken
+	ForHost   WaitFor = "host"   // a gap of politeness, or a host that asks to wait
+	ForSlow   WaitFor = "slow"   // answers of a host that hardly sends anything
+	ForWindow WaitFor = "window" // the job's window is closed
+	ForRoom   WaitFor = "room"   // limits.min_free is not left on the disk
+)
+
+// WaitsFor returns all that jobs wait for.
+func WaitsFor() []WaitFor { return []WaitFor{ForTurn, ForHost, ForSlow, ForWindow, ForRoom} }
+
+// Wait is what a job, or its run, waits for.
+type Wait struct {
+	For    WaitFor    `json:"for"`
+	Host   string     `json:"host,omitempty"`   // with host and slow
+	Since  *time.Time `json:"since,omitempty"`  // nil: not known
+	Until  *time.Time `json:"until,omitempty"`  // nil: not known
+	Behind []string   `json:"behind,omitempty"` // with turn: the jobs that have or get one before
+}
+
+// behindMost is how many jobs Say names.
+const behindMost = 3
+
+// Say describes a wait: "waits for host example.org until 12:30 UTC". Times are in the zone of w.
+func (w *Wait) Say() string {
+	switch w.For {
+	case ForTurn:
+		s := "waits for a turn"
+		switch n := len(w.Behind); {
+		case n > behindMost:
+			s += fmt.Sprintf(" behind %s and %d more", strings.Join(w.Behind[:behindMost], ", "), n-behindMost)
+		case n > 0:
+			s += " behind " + strings.Join(w.Behind, ", ")
+		}
+		return s
+	case ForHost:
+		if w.Until != nil {
+			return "waits for host " + w.Host + " until " + w.until()
+		}
+		return "waits for host " + w.Host
+	case ForSlow:
+		return "waits for answers of host " + w.Host + ", which is slow"
+	case ForWindow:
+		if w.Until != nil {
+			return "waits for its window, which opens at " + w.until()
+		}
+		return "waits for its window"
+	case ForRoom:
+		return "waits for room on the disk"
+	}
+	return "waits"
+}
+
+// until writes the end of a wait, with the date when it is not soon.
+func (w *Wait) until() string {
+	form := "15:04"
+	if w.Since == nil || w.Until.Sub(*w.Since) > 18*time.Hour {
+		form = "2006-01-02 15:04"
+	} else if w.Until.Sub(*w.Since) < 10*time.Minute {
+		form = "15:04:05"
+	}
+	if _, offset := w.Until.Zone(); offset == 0 {
+		return w.Until.UTC().Format(form + " MST")
+	}
+	return w.Until.Format(form + " -07:00")
+}
+
+// TurnHeld is a turn of the daemon and who has it.
+type TurnHeld struct {
+	Job   string    `json:"job"`
+	Since time.Time `json:"since"`
+	// it is held for some seconds, beside the max_runs turns, by a run that hardly does anything but wait
+	Short bool `json:"short,omitempty"`
+}
+
+// HostHeld is a host with requests under way, and the jobs that make them.
+type HostHeld struct {
+	Host     string    `json:"host"`
+	Jobs     []string  `json:"jobs"`
+	Waiting  []string  `json:"waiting,omitempty"` // jobs that asked for the host in vain just now
+	Requests int       `json:"requests"`          // under way
+	Next     time.Time `json:"next,omitzero"`     // earliest start of the next one
+}
+
+// Holders says in a few lines who has the turns and the hosts; none when nobody works.
+func (d *Daemon) Holders() (lines []string) {
+	var turns []string
+	for _, t := range d.Turns {
+		turns = append(turns, t.Job)
+	}
+	if len(turns) > 0 {
+		lines = append(lines, fmt.Sprintf("turns, of %d: %s", d.MaxRuns, strings.Join(turns, ", ")))
+	}
+	if d.Parked > 0 {
+		lines = append(lines, fmt.Sprintf("runs without a turn: %d", d.Parked))
+	}
+	for _, h := range d.Hosts {
+		line := "host " + h.Host + ": " + strings.Join(h.Jobs, ", ")
+		if len(h.Waiting) > 0 {
+			line += "; next " + strings.Join(h.Waiting, ", ")
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
