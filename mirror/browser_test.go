@@ -173,7 +173,8 @@ func (b *browser) event(ev any) {
 			b.outside = append(b.outside, ev.Request.URL+" by "+ev.DocumentURL)
 		}
 	case *network.EventLoadingFailed:
-		// Chromium reads neither manifests nor other files' symbols (<use>) from file://, whatever the page says.
+		// Chromium reads neither manifests nor other files' symbols (<use>, see TestBrowserSymbols) from file://,
+		// whatever the page says.
 		if ev.Type == network.ResourceTypeManifest || ev.BlockedReason != "" {
 			return
 		}

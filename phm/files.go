@@ -57,6 +57,11 @@ const SourceField = "mirrord.source"
 // a list of these.
 const AlsoField = "mirrord.also"
 
+// SymbolsField is the member that mirrord writes into the line of a document that shows symbols of other
+// files (SVG use), which some browsers do not do from file://: byte offsets of the references in the body as
+// the origin sent it.
+const SymbolsField = "mirrord.symbols"
+
 // Also returns the other URLs of the file, nil for nearly every one.
 func (f *File) Also() (urls []string) {
 	if v, ok := f.Extra[AlsoField]; ok && json.Unmarshal(v, &urls) != nil {

@@ -18,8 +18,8 @@
 // was missed, because the daemon was not running, the machine slept, the job was paused, its window was
 // closed or all turns were taken, is made up once. One that comes due while its job still runs is counted and
 // left out. A run that was interrupted goes on. There is one run of a job at a time; each run is given the
-// job as it was when the run started. No more than MaxRuns work at a time, but for short turns (turns.go), and
-// no more than MaxRuns and MaxParked together are under way.
+// job as it was when the run started. No more than MaxRuns work at a time, but for short turns (turns.go),
+// and no more than MaxRuns and MaxParked together are under way.
 //
 // The package does not know what a run is: that is behind Runner. Politeness over all jobs is the Runner's
 // too.

@@ -225,6 +225,9 @@ func (d *Rendered) complete(rec *store.Resource, f *phm.File) error {
 				"the rest stay as they are", rec.URL)
 		}
 	}
+	if err := d.declareSymbols(f); err != nil {
+		return err
+	}
 	return declareRepairs(f, s.cured)
 }
 
