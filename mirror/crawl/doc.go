@@ -9,6 +9,7 @@
 //   - Troubles knows which origins and hosts are left for the next run, and why; Origins knows robots rules.
 //   - Entrance lets URLs enter the frontier; Postponed holds those that wait for the sources of evidence.
 //   - Workers work on URLs, and pass unused turns on.
+//   - Shift gives the turn of a run back while the run only waits.
 //   - ProgressOf says where a run stands.
 //
 // All types are safe for concurrent use unless their comment says otherwise. The package does not request

@@ -10,6 +10,7 @@ import (
 
 	"mirrord/fetch"
 	"mirrord/job"
+	"mirrord/status"
 )
 
 // Hosts is the politeness of hosts, shared over all runs of the process. *fetch.Hosts is one. Safe for
@@ -40,6 +41,8 @@ type Gate struct {
 	zone   *time.Location
 	most   time.Duration // the longest wait of Turn
 	now    func() time.Time
+
+	Shift *Shift // of the run whose gate it is; nil: waits keep no turn from others
 }
 
 // NewGate returns the gate of a job. p is the job's politeness.
@@ -88,16 +91,15 @@ func (g *Gate) Turn(ctx context.Context, host string) error {
 		if ok {
 			return nil
 		}
-		wait := again.Sub(at)
-		if wait > g.most && !g.Closed(at) {
+		p := Pause{Why: status.ForHost, Host: host, Until: again}
+		switch {
+		case g.Closed(at):
+			p.Why, p.Host = status.ForWindow, ""
+		case again.Sub(at) > g.most:
 			return fetch.ErrLongWait
 		}
-		t := time.NewTimer(max(wait, time.Millisecond))
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
-			return ctx.Err()
+		if err := g.Shift.Wait(ctx, p, at); err != nil {
+			return err
 		}
 	}
 }

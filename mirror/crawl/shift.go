@@ -54,6 +54,8 @@ type Shift struct {
 	now   func() time.Time
 	moved func() int64 // see slowRate
 
+	single sync.Mutex // held by whoever gives the turn back, a stage or a single wait
+
 	mu    sync.Mutex
 	pause Pause // while the turn is given back
 }
@@ -101,6 +103,8 @@ func (s *Shift) While(ctx context.Context, work func()) {
 		work()
 		return
 	}
+	s.single.Lock()
+	defer s.single.Unlock()
 	looking, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	a := attendant{Shift: s}
@@ -110,6 +114,35 @@ func (s *Shift) While(ctx context.Context, work func()) {
 	wg.Wait()
 	a.resume(ctx)
 	s.front.Hold(false)
+}
+
+// Wait waits until p ends, for a request that is not in the frontier, and gives the turn back meanwhile when
+// p is long. In a stage, whose attendant sees that nothing moves, it only waits. The error is that of ctx.
+func (s *Shift) Wait(ctx context.Context, p Pause, now time.Time) error {
+	wait := max(p.Until.Sub(now), time.Millisecond)
+	if s == nil || wait <= shortPause || !s.single.TryLock() {
+		return sleep(ctx, wait)
+	}
+	defer s.single.Unlock()
+	a := attendant{Shift: s}
+	a.yield(p)
+	a.away = true
+	if err := sleep(ctx, wait); err != nil {
+		return err
+	}
+	return a.resume(ctx)
+}
+
+// sleep waits for d, or for the end of ctx.
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // attendant looks after the turn during one stage.

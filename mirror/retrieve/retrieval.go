@@ -58,6 +58,7 @@ func New(s *session.Session) (r *Retrieval, err error) {
 		return nil, fmt.Errorf("job %s: %w", r.Site.Name, err)
 	}
 	r.shift = crawl.NewShift(r.Options.Turn, r.motor.Front, r.Now, r.Counts.Coming.Load, r.Counts.Done)
+	r.motor.Gate.Shift = r.shift
 	making := sourcing{Session: s, troubles: r.motor.Troubles, turns: r.motor.Gate}
 	r.chain = making.chain()
 	r.variants = ledger.NewVariants(r.Rules.Traps)
