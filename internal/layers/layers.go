@@ -72,6 +72,9 @@ func rows() map[string]Row {
 		// The suite for fetchers.
 		"mirror/source/sourcetest": harness,
 
+		// Imperfect sites for whole runs.
+		"internal/zoo": harness,
+
 		// Asks programs of others in tests.
 		"internal/oracle": harness,
 
