@@ -29,9 +29,9 @@ func withCDN(pictures int) *Site {
 
 // originCases are sites of which an origin is down. They were written from the text of the issue, before a
 // look at the code that treats them, as were those of the other tables of this file.
-func originCases() []Case {
+func originCases() []Exhibit {
 	const other = "http://www.example.org:8081"
-	httpsLink := func(f Fault) func() *Site {
+	httpsLink := func(f Outage) func() *Site {
 		return func() *Site {
 			return Village(5).Link("/", `<a href="https://www.example.org/docs/1.html">safe</a>`).
 				Origin("https://www.example.org", Always(f))
@@ -42,7 +42,7 @@ func originCases() []Case {
 		{Run: 2, Verdict: "complete|gaps", Pages: "all", Down: "https://www.example.org"},
 		{Run: 4, Verdict: "complete", Pages: "all", Left: "https://www.example.org", Says: []string{"https://www.example.org"}},
 	}
-	return []Case{
+	return []Exhibit{
 		{Name: "https link, port refused", Site: httpsLink(Refused), Want: linked},
 		{Name: "https link, plain http on the port", Site: httpsLink(NotTLS), Want: linked},
 		{Name: "https link, certificate of another name", Site: httpsLink(BadCert), Want: linked},
@@ -102,7 +102,7 @@ func originCases() []Case {
 		{
 			Name: "content network is silent for one run",
 			Site: func() *Site {
-				return withCDN(8).Origin("http://cdn.example.org", func(v Visit) Fault {
+				return withCDN(8).Origin("http://cdn.example.org", func(v Visit) Outage {
 					if v.Run == 2 {
 						return Silent
 					}
@@ -120,7 +120,7 @@ func originCases() []Case {
 			Site: func() *Site { return Village(10).Twist(When(2, 2, Status(503), "/*")) },
 			Want: []Want{
 				{Run: 1, Verdict: "complete", Pages: "all"},
-				{Run: 2, Verdict: "partial", Pages: "all@1 *@1", Requests: 8, Says: []string{Home}, Down: Home},
+				{Run: 2, Verdict: "partial", Pages: "all *@1", Requests: 8, Says: []string{Home}, Down: Home},
 				{Run: 4, Verdict: "complete", Pages: "all"},
 			},
 			Part: "*",
@@ -128,7 +128,7 @@ func originCases() []Case {
 		{
 			Name: "whole site refuses connections in one run",
 			Site: func() *Site {
-				return Village(20).Origin(Home, func(v Visit) Fault {
+				return Village(20).Origin(Home, func(v Visit) Outage {
 					if v.Run == 2 {
 						return Refused
 					}
@@ -144,14 +144,14 @@ func originCases() []Case {
 		{
 			Name: "outage of hours in the middle",
 			Site: func() *Site {
-				return Village(20).Origin(Home, func(v Visit) Fault {
+				return Village(20).Origin(Home, func(v Visit) Outage {
 					if v.Run == 2 && v.In > 8*time.Second && v.In < 5*time.Hour {
 						return Refused
 					}
 					return Up
-				}).Twist(func(v Visit) *Answer {
+				}).Twist(func(v Visit) *Reply {
 					if v.Run == 2 && v.In > 8*time.Second && v.In < 5*time.Hour {
-						return &Answer{Reset: true}
+						return &Reply{Reset: true}
 					}
 					return nil
 				})
@@ -168,8 +168,8 @@ func originCases() []Case {
 }
 
 // partCases are sites of which some URLs are broken.
-func partCases() []Case {
-	return []Case{
+func partCases() []Exhibit {
+	return []Exhibit{
 		{
 			Name: "one URL asks to wait for a day",
 			Site: func() *Site {
@@ -215,7 +215,7 @@ func partCases() []Case {
 		{
 			Name: "one URL trickles",
 			Site: func() *Site {
-				return Village(10).Twist(func(v Visit) *Answer {
+				return Village(10).Twist(func(v Visit) *Reply {
 					if !v.At("/news/2.html") {
 						return nil
 					}
@@ -232,7 +232,7 @@ func partCases() []Case {
 		},
 		{
 			Name: "one URL never answers",
-			Site: func() *Site { return Village(10).Twist(When(2, 0, &Answer{Hang: true}, "/news/2.html")) },
+			Site: func() *Site { return Village(10).Twist(When(2, 0, &Reply{Hang: true}, "/news/2.html")) },
 			Want: []Want{
 				{Run: 2, Verdict: "complete|gaps", Pages: "all /news/2.html@1", Within: 15 * time.Minute},
 				{Run: 4, Verdict: "complete", Pages: "all /news/2.html@1", Within: 15 * time.Minute},
@@ -246,9 +246,9 @@ func partCases() []Case {
 				return Village(6).Origin("http://dead.example.org", Always(Refused))
 			},
 			Want: []Want{
-				{Run: 1, Verdict: "complete|gaps", Pages: "all /@-", Says: []string{"dead.example.org"}},
-				{Run: 2, Verdict: "complete|gaps", Pages: "all /@-"},
-				{Run: 4, Verdict: "complete", Pages: "all /@-", Says: []string{"dead.example.org"}},
+				{Run: 1, Verdict: "complete|gaps", Pages: "all /@- /logo.png@-", Says: []string{"dead.example.org"}},
+				{Run: 2, Verdict: "complete|gaps", Pages: "all /@- /logo.png@-"},
+				{Run: 4, Verdict: "complete", Pages: "all /@- /logo.png@-", Says: []string{"dead.example.org"}},
 			},
 		},
 		{
@@ -256,8 +256,8 @@ func partCases() []Case {
 			Job:  `url = ["http://www.example.org/docs/", "http://www.example.org/news/"]`,
 			Site: func() *Site { return Village(6).Twist(When(3, 0, Status(500), "/docs/")) },
 			Want: []Want{
-				{Run: 2, Verdict: "complete", Pages: "all /@-"},
-				{Run: 4, Verdict: "complete|gaps", Pages: "all /docs/@2 /@-"},
+				{Run: 2, Verdict: "complete", Pages: "all /@- /logo.png@-"},
+				{Run: 4, Verdict: "complete|gaps", Pages: "all /docs/@2 /@- /logo.png@-"},
 			},
 			Part: "/docs/",
 		},
@@ -268,14 +268,14 @@ func partCases() []Case {
 			Want: []Want{
 				{Run: 1, Verdict: "partial", Pages: "none"},
 				{Run: 2, Verdict: "partial", Pages: "none"},
-				{Run: 4, Verdict: "complete", Pages: "all /@-"},
+				{Run: 4, Verdict: "complete", Pages: "all /@- /logo.png@-"},
 			},
 			Part: "/docs/ /news/",
 		},
 		{
 			Name: "a deploy answers 404 for a minute",
 			Site: func() *Site {
-				return Village(20).Twist(func(v Visit) *Answer {
+				return Village(20).Twist(func(v Visit) *Reply {
 					if v.Run == 2 && v.In > 3*time.Second && v.In < 63*time.Second {
 						return Status(404)
 					}
@@ -302,7 +302,7 @@ func partCases() []Case {
 		{
 			Name: "a section behind a login",
 			Site: func() *Site {
-				return Village(6, "docs", "news", "members").Twist(func(v Visit) *Answer {
+				return Village(6, "docs", "news", "members").Twist(func(v Visit) *Reply {
 					if v.At("/members/*") {
 						return Moved(302, "/login?next="+v.Path)
 					}

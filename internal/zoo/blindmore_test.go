@@ -11,8 +11,8 @@ import (
 )
 
 // paceCases are sites that limit how fast they are asked.
-func paceCases() []Case {
-	return []Case{
+func paceCases() []Exhibit {
+	return []Exhibit{
 		{
 			Name: "a rate limiter at two requests a second",
 			Site: func() *Site { return Village(15).Twist(limiter(2, time.Second)) },
@@ -33,7 +33,7 @@ func paceCases() []Case {
 		{
 			Name: "the whole site asks to wait for two minutes",
 			Site: func() *Site {
-				return Village(10).Twist(func(v Visit) *Answer {
+				return Village(10).Twist(func(v Visit) *Reply {
 					if v.Run == 2 && v.In > 3*time.Second && v.In < 2*time.Minute {
 						return Status(503, "Retry-After: 120")
 					}
@@ -53,7 +53,7 @@ func paceCases() []Case {
 func limiter(most int, in time.Duration, fields ...string) Twist {
 	var mu sync.Mutex
 	var recent []time.Time
-	return func(v Visit) *Answer {
+	return func(v Visit) *Reply {
 		mu.Lock()
 		defer mu.Unlock()
 		for len(recent) > 0 && v.Now.Sub(recent[0]) >= in {
@@ -68,8 +68,8 @@ func limiter(most int, in time.Duration, fields ...string) Twist {
 }
 
 // contentCases are sites that say something else than they mean.
-func contentCases() []Case {
-	return []Case{
+func contentCases() []Exhibit {
+	return []Exhibit{
 		{
 			Name: "36 honest notes of one template",
 			Site: func() *Site {
@@ -89,7 +89,7 @@ func contentCases() []Case {
 			Name: "a chain of CGI pages without end",
 			Job:  `programs.suffixes = []` + "\n" + `programs.dirs = []`,
 			Site: func() *Site {
-				return Village(17).Link("/", `<a href="/cgi-bin/next.cgi?step=1">on</a>`).Twist(func(v Visit) *Answer {
+				return Village(17).Link("/", `<a href="/cgi-bin/next.cgi?step=1">on</a>`).Twist(func(v Visit) *Reply {
 					if !v.At("/cgi-bin/*") {
 						return nil
 					}
@@ -108,7 +108,7 @@ func contentCases() []Case {
 		{
 			Name: "a calendar without end",
 			Site: func() *Site {
-				return Village(10).Link("/", `<a href="/cal/2000/01/">calendar</a>`).Twist(func(v Visit) *Answer {
+				return Village(10).Link("/", `<a href="/cal/2000/01/">calendar</a>`).Twist(func(v Visit) *Reply {
 					var y, m int
 					if n, _ := fmt.Sscanf(v.Path, "/cal/%d/%d/", &y, &m); n != 2 {
 						return nil
@@ -127,7 +127,7 @@ func contentCases() []Case {
 		{
 			Name: "soft 404 with status 200",
 			Site: func() *Site {
-				return Village(10).Link("/docs/", many(6, `<a href="/lost/%d.html">lost</a> `)).Twist(func(v Visit) *Answer {
+				return Village(10).Link("/docs/", many(6, `<a href="/lost/%d.html">lost</a> `)).Twist(func(v Visit) *Reply {
 					if a := v.Page(); a.Status == http.StatusNotFound && v.Path != "/favicon.ico" {
 						return HTML("Sorry", "<p>We could not find "+v.Path+", but have a look at our offers.")
 					}
@@ -169,7 +169,7 @@ func contentCases() []Case {
 		{
 			Name: "a consent wall that redirects at first",
 			Site: func() *Site {
-				return Village(10).Add("/consent", Doc("Consent", "<p>Please agree.")).Twist(func(v Visit) *Answer {
+				return Village(10).Add("/consent", Doc("Consent", "<p>Please agree.")).Twist(func(v Visit) *Reply {
 					if v.Run == 2 && !v.At("/consent*", "/robots.txt", "*.css", "*.png") {
 						return Moved(302, "/consent?to="+v.Path)
 					}
@@ -191,7 +191,7 @@ func contentCases() []Case {
 			Site: func() *Site {
 				visits := 0
 				var mu sync.Mutex
-				return Village(8).Twist(func(v Visit) *Answer {
+				return Village(8).Twist(func(v Visit) *Reply {
 					plain, _, _ := strings.Cut(v.URL, "?")
 					a := v.site.page(plain, v.Run, v.Now)
 					if a.Status != 0 || !strings.Contains(a.Header[0], "html") {
@@ -219,7 +219,7 @@ func contentCases() []Case {
 			Name: "a language redirect",
 			Site: func() *Site {
 				s := Village(8, "en", "de")
-				return s.Twist(func(v Visit) *Answer {
+				return s.Twist(func(v Visit) *Reply {
 					if v.Path != "/" {
 						return nil
 					}
@@ -243,12 +243,12 @@ func contentCases() []Case {
 				for u, body := range Village(8).Pages {
 					s.Add("https"+strings.TrimPrefix(u, "http"), body)
 				}
-				return s.Origin("https://www.example.org", func(v Visit) Fault {
+				return s.Origin("https://www.example.org", func(v Visit) Outage {
 					if v.Run == 1 {
 						return Refused
 					}
 					return Up
-				}).Twist(func(v Visit) *Answer {
+				}).Twist(func(v Visit) *Reply {
 					if v.Run > 1 && v.Origin == Home {
 						return Moved(301, "https"+strings.TrimPrefix(v.URL, "http"))
 					}
@@ -275,7 +275,7 @@ func contentCases() []Case {
 		{
 			Name: "Last-Modified of now on everything",
 			Site: func() *Site {
-				return Village(8).Twist(func(v Visit) *Answer {
+				return Village(8).Twist(func(v Visit) *Reply {
 					a := v.Page()
 					if a.Status == 0 {
 						a.Header = []string{a.Header[0], "Last-Modified: " + v.Now.UTC().Format(http.TimeFormat)}
@@ -289,10 +289,10 @@ func contentCases() []Case {
 			Name: "every conditional request answers 304",
 			Job:  `policy = "full"`,
 			Site: func() *Site {
-				return Village(8).Twist(func(v Visit) *Answer {
+				return Village(8).Twist(func(v Visit) *Reply {
 					if v.Header.Get("If-None-Match") != "" || v.Header.Get("If-Modified-Since") != "" {
 						if v.At("/docs/*") {
-							return &Answer{Status: 304}
+							return &Reply{Status: 304}
 						}
 					}
 					return nil
@@ -320,7 +320,7 @@ func everFresh() []Want {
 func wrongClock(by time.Duration) *Site {
 	s := Village(8)
 	s.Dated = true
-	return s.Twist(func(v Visit) *Answer {
+	return s.Twist(func(v Visit) *Reply {
 		now := v.Now.Add(by)
 		a := v.site.page(v.URL, v.Run, now)
 		if a.Status == 0 {
@@ -331,7 +331,7 @@ func wrongClock(by time.Duration) *Site {
 }
 
 // sitemapCases are sites whose sitemap does not help.
-func sitemapCases() []Case {
+func sitemapCases() []Exhibit {
 	sitemap := func(text string) func() *Site {
 		return func() *Site {
 			s := Village(8).Add("/sitemap.xml", text)
@@ -340,7 +340,7 @@ func sitemapCases() []Case {
 		}
 	}
 	const head = `<?xml version="1.0" encoding="UTF-8"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">`
-	return []Case{
+	return []Exhibit{
 		{
 			Name: "a sitemap that is cut off",
 			Site: sitemap(head + `<url><loc>http://www.example.org/docs/1.html</loc><lastmod>1999-01-01</lastmod></url><url><loc>http://www.exam`),

@@ -34,11 +34,11 @@ type Net struct {
 	names map[string]netip.Addr
 	hosts map[netip.Addr]string
 	nth   map[string]int
-	log   []Event
+	log   []Contact
 }
 
-// Event is a request, or an attempt to reach an origin.
-type Event struct {
+// Contact is a request, or an attempt to reach an origin.
+type Contact struct {
 	URL    string // of a request; "" of an attempt that failed before
 	Origin string
 	Status int // 0: no header was sent
@@ -80,13 +80,13 @@ func (n *Net) Begin(run int) {
 }
 
 // Log returns what happened since the run began.
-func (n *Net) Log() []Event {
+func (n *Net) Log() []Contact {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return append([]Event(nil), n.log...)
+	return append([]Contact(nil), n.log...)
 }
 
-func (n *Net) note(e Event) {
+func (n *Net) note(e Contact) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	e.At = time.Since(n.start)
@@ -108,7 +108,7 @@ func (n *Net) visit(origin, u string) Visit {
 }
 
 // fault is what is wrong with an origin now.
-func (n *Net) fault(origin string) Fault {
+func (n *Net) fault(origin string) Outage {
 	if f, ok := n.site.Origins[origin]; ok {
 		return f(n.visit(origin, ""))
 	}
@@ -145,7 +145,7 @@ func (n *Net) Lookup(_ context.Context, name string) ([]netip.Addr, error) {
 		known = known || n.fault(o) != NoName
 	}
 	if !known {
-		n.note(Event{Origin: "http://" + name})
+		n.note(Contact{Origin: "http://" + name})
 		return nil, &net.DNSError{Err: "no such host", Name: name, IsNotFound: true}
 	}
 	n.mu.Lock()
@@ -173,7 +173,7 @@ func (n *Net) Connect(ctx context.Context, to netip.AddrPort) (net.Conn, error) 
 	}
 	f := n.fault(origin)
 	if f != Up {
-		n.note(Event{Origin: origin})
+		n.note(Contact{Origin: origin})
 	}
 	switch f {
 	case Refused:
@@ -261,7 +261,7 @@ func (n *Net) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	u := origin + r.URL.RequestURI()
 	v := n.visit(origin, u)
 	v.Path, v.Query, v.Header = r.URL.Path, r.URL.Query(), r.Header
-	var a *Answer
+	var a *Reply
 	for _, t := range n.site.Twists {
 		if a = t(v); a != nil {
 			break
@@ -270,7 +270,7 @@ func (n *Net) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if a == nil {
 		a = v.Page()
 	}
-	e := Event{URL: u, Origin: origin, Status: a.Status}
+	e := Contact{URL: u, Origin: origin, Status: a.Status}
 	if e.Status == 0 {
 		e.Status = http.StatusOK
 	}
@@ -282,7 +282,7 @@ func (n *Net) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // write sends an answer. Conditional requests are answered by the ETag or date that it has.
-func (a *Answer) write(w http.ResponseWriter, r *http.Request) {
+func (a *Reply) write(w http.ResponseWriter, r *http.Request) {
 	if !sleep(r.Context(), takes+a.After) {
 		return
 	}

@@ -18,8 +18,8 @@ import (
 	"mirrord/mirror"
 )
 
-// Case is one imperfect site, its job, and what must be true after some of its runs.
-type Case struct {
+// Exhibit is one imperfect site, its job, and what must be true after some of its runs.
+type Exhibit struct {
 	Name string
 	From string // the issue of another project that has this site, or ""
 	Site func() *Site
@@ -51,6 +51,8 @@ type Want struct {
 	// the last comes within ten seconds of the first.
 	Down string
 	Left string // an origin that must not be asked at all
+
+	Version int // that is published; 0: any
 }
 
 // Result is what one run did.
@@ -60,7 +62,7 @@ type Result struct {
 	Version int
 	Text    string // the summary for people
 	Took    time.Duration
-	Events  []Event
+	Events  []Contact
 	Pages   map[string]string // published, by URL: the edition, or "" for a page that never changes
 }
 
@@ -80,7 +82,7 @@ tls.ca_file = "` + Authority + `"
 
 // Play makes some runs of a case in a bubble and returns what they did. The invariants of every mirror are
 // checked after each of them.
-func (c *Case) Play(t *testing.T, site *Site, runs int) (results []Result) {
+func (c *Exhibit) Play(t *testing.T, site *Site, runs int) (results []Result) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		n, end := Serve(site)
@@ -198,6 +200,9 @@ func (w *Want) Check(site *Site, r *Result) (problems []string) {
 	}
 	if w.Down != "" {
 		w.down(r, say)
+	}
+	if w.Version != 0 && w.Version != r.Version {
+		say("version %d, want %d", r.Version, w.Version)
 	}
 	for _, e := range r.Events {
 		if e.Origin == w.Left {

@@ -18,20 +18,20 @@ import (
 // Home is the origin of the sites of the zoo. Addresses that begin with "/" are below it.
 const Home = "http://www.example.org"
 
-// Fault is what is wrong with an origin as a whole.
-type Fault int
+// Outage is what is wrong with an origin as a whole.
+type Outage int
 
 // The faults of origins.
 const (
-	Up          Fault = iota
-	Refused           // nothing listens on the port
-	Unreachable       // a router says so
-	NoName            // the host has no address
-	NotTLS            // plain HTTP on the port of https
-	BadCert           // the certificate is of another name
-	Silent            // the connection opens, and nothing is ever answered
-	BlackHole         // the connection never opens
-	Hangup            // the connection opens and is closed
+	Up          Outage = iota
+	Refused            // nothing listens on the port
+	Unreachable        // a router says so
+	NoName             // the host has no address
+	NotTLS             // plain HTTP on the port of https
+	BadCert            // the certificate is of another name
+	Silent             // the connection opens, and nothing is ever answered
+	BlackHole          // the connection never opens
+	Hangup             // the connection opens and is closed
 )
 
 // Site is a web site, of one host or several, with what is wrong with it.
@@ -45,13 +45,13 @@ type Site struct {
 
 	// Origins says what is wrong with an origin, such as "https://www.example.org". Origins that have no page
 	// and do not stand here refuse connections, or have no name when no other origin has their host.
-	Origins map[string]func(v Visit) Fault
+	Origins map[string]func(v Visit) Outage
 
 	Dated bool // pages have Last-Modified, of the day of their last change, and no ETag
 }
 
 // Twist is one misbehaviour. It returns nil for what it leaves alone.
-type Twist func(v Visit) *Answer
+type Twist func(v Visit) *Reply
 
 // Visit is one request.
 type Visit struct {
@@ -71,7 +71,7 @@ type Visit struct {
 }
 
 // Page is what the site answers without its twists.
-func (v Visit) Page() *Answer { return v.site.page(v.URL, v.Run, v.Now) }
+func (v Visit) Page() *Reply { return v.site.page(v.URL, v.Run, v.Now) }
 
 // At reports whether the visit is to one of some addresses, in which "*" stands for anything.
 func (v Visit) At(patterns ...string) bool {
@@ -83,8 +83,8 @@ func (v Visit) At(patterns ...string) bool {
 	return false
 }
 
-// Answer is what a visit gets.
-type Answer struct {
+// Reply is what a visit gets.
+type Reply struct {
 	Status int // 0 is 200
 	Header []string
 	Body   string
@@ -97,8 +97,8 @@ type Answer struct {
 }
 
 // Status is an answer of a status with fields, each "Name: value", and a small body.
-func Status(code int, fields ...string) *Answer {
-	return &Answer{
+func Status(code int, fields ...string) *Reply {
+	return &Reply{
 		Status: code,
 		Header: append([]string{"Content-Type: text/html"}, fields...),
 		Body:   fmt.Sprintf("<title>%d %s</title>\n", code, http.StatusText(code)),
@@ -106,16 +106,16 @@ func Status(code int, fields ...string) *Answer {
 }
 
 // Moved leads to another address.
-func Moved(code int, to string) *Answer { return Status(code, "Location: "+to) }
+func Moved(code int, to string) *Reply { return Status(code, "Location: "+to) }
 
 // HTML is a page that is not one of the site's.
-func HTML(title, body string, fields ...string) *Answer {
-	return &Answer{Header: append([]string{"Content-Type: text/html; charset=utf-8"}, fields...), Body: Doc(title, body)}
+func HTML(title, body string, fields ...string) *Reply {
+	return &Reply{Header: append([]string{"Content-Type: text/html; charset=utf-8"}, fields...), Body: Doc(title, body)}
 }
 
 // When makes a twist of what is asked at some addresses from a run on, up to one; 0 is for ever.
-func When(from, to int, a *Answer, patterns ...string) Twist {
-	return func(v Visit) *Answer {
+func When(from, to int, a *Reply, patterns ...string) Twist {
+	return func(v Visit) *Reply {
 		if v.Run < from || (to > 0 && v.Run > to) || !v.At(patterns...) {
 			return nil
 		}
@@ -124,11 +124,11 @@ func When(from, to int, a *Answer, patterns ...string) Twist {
 }
 
 // Always is a fault that never ends.
-func Always(f Fault) func(Visit) Fault { return func(Visit) Fault { return f } }
+func Always(f Outage) func(Visit) Outage { return func(Visit) Outage { return f } }
 
 // From is a fault from a run on.
-func From(run int, f Fault) func(Visit) Fault {
-	return func(v Visit) Fault {
+func From(run int, f Outage) func(Visit) Outage {
+	return func(v Visit) Outage {
 		if v.Run < run {
 			return Up
 		}
@@ -192,9 +192,9 @@ func (s *Site) Twist(t ...Twist) *Site {
 }
 
 // Origin says what is wrong with an origin.
-func (s *Site) Origin(origin string, f func(Visit) Fault) *Site {
+func (s *Site) Origin(origin string, f func(Visit) Outage) *Site {
 	if s.Origins == nil {
-		s.Origins = map[string]func(Visit) Fault{}
+		s.Origins = map[string]func(Visit) Outage{}
 	}
 	s.Origins[origin] = f
 	return s
@@ -230,10 +230,10 @@ func match(pattern, s string) bool {
 func birth() time.Time { return time.Date(1999, 12, 1, 12, 0, 0, 0, time.UTC) }
 
 // page is what the site has at a URL.
-func (s *Site) page(u string, run int, now time.Time) *Answer {
+func (s *Site) page(u string, run int, now time.Time) *Reply {
 	body, ok := s.Pages[u]
 	if !ok {
-		return &Answer{
+		return &Reply{
 			Status: http.StatusNotFound,
 			Header: []string{"Content-Type: text/html"},
 			Body:   "<title>404</title><h1>Not found</h1>",
@@ -242,7 +242,7 @@ func (s *Site) page(u string, run int, now time.Time) *Answer {
 	changes := strings.Contains(body, "{n}")
 	body = strings.ReplaceAll(body, "{n}", strconv.Itoa(run))
 	path, _, _ := strings.Cut(u, "?")
-	a := &Answer{Body: body, Header: []string{"Content-Type: " + mirrortest.TypeOf(path)}}
+	a := &Reply{Body: body, Header: []string{"Content-Type: " + mirrortest.TypeOf(path)}}
 	if s.Dated {
 		at := birth()
 		if changes {

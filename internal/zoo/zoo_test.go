@@ -14,8 +14,8 @@ func failing() map[string]string {
 }
 
 // cases are all of the zoo.
-func cases() []Case {
-	return slices.Concat(originCases(), partCases(), paceCases(), contentCases(), sitemapCases())
+func cases() []Exhibit {
+	return slices.Concat(originCases(), partCases(), paceCases(), contentCases(), sitemapCases(), issueCases())
 }
 
 func TestZoo(t *testing.T) {
