@@ -99,7 +99,14 @@ func contentCases() []Exhibit {
 				})
 			},
 			Want: []Want{
-				{Run: 1, Verdict: "complete", Pages: "all", Extra: 110, Requests: 160, Says: []string{"/cgi-bin/next.cgi"}},
+				{
+					Run:      1,
+					Verdict:  "complete",
+					Pages:    "all",
+					Extra:    110,
+					Requests: 160,
+					Says:     []string{"/cgi-bin/next.cgi"},
+				},
 				{Run: 2, Verdict: "complete", Pages: "all", Extra: 110, Requests: 260},
 				{Run: 4, Verdict: "complete", Pages: "all", Extra: 110, Requests: 260},
 			},

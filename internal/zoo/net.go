@@ -56,9 +56,8 @@ func Serve(s *Site) (*Net, func()) {
 	n.Begin(1)
 	done := make(chan struct{})
 	srv := &http.Server{
-		Handler:     n,
-		ErrorLog:    log.New(io.Discard, "", 0),
-		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
+		Handler:  n,
+		ErrorLog: log.New(io.Discard, "", 0),
 	}
 	go func() {
 		defer close(done)
@@ -69,8 +68,6 @@ func Serve(s *Site) (*Net, func()) {
 		<-done
 	}
 }
-
-type connKey struct{}
 
 // Begin says that a run begins, and forgets what was asked before.
 func (n *Net) Begin(run int) {
@@ -97,7 +94,14 @@ func (n *Net) note(e Contact) {
 func (n *Net) visit(origin, u string) Visit {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	v := Visit{URL: u, Origin: origin, Run: n.run, Now: time.Now(), In: time.Since(n.start), site: n.site}
+	v := Visit{
+		URL:    u,
+		Origin: origin,
+		Run:    n.run,
+		Now:    time.Now(),
+		In:     time.Since(n.start),
+		site:   n.site,
+	}
 	if u == "" {
 		return v
 	}

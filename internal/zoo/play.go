@@ -39,8 +39,8 @@ type Want struct {
 	Run     int
 	Verdict string // one or several with "|" between
 	// Pages says what is published: "all" pages as fresh as the run, or "none", and then exceptions. "/a*@2"
-	// are as they were in run 2, "/a*@+" are there, of whatever run, "/a*@-" are not published, and "/a*@?" may be
-	// as they like.
+	// are as they were in run 2, "/a*@+" are there, of whatever run, "/a*@-" are not published, and "/a*@?"
+	// may be as they like.
 	Pages    string
 	Extra    int           // files may be published that are no page of the site
 	Requests int           // at most; 0: not more than the site has pages, and 8
@@ -57,13 +57,13 @@ type Want struct {
 
 // Result is what one run did.
 type Result struct {
-	Run     int
-	Verdict string
-	Version int
-	Text    string // the summary for people
-	Took    time.Duration
-	Events  []Contact
-	Pages   map[string]string // published, by URL: the edition, or "" for a page that never changes
+	Run      int
+	Verdict  string
+	Version  int
+	Text     string // the summary for people
+	Took     time.Duration
+	Contacts []Contact
+	Pages    map[string]string // published, by URL: the edition, or "" for a page that never changes
 }
 
 // usual are the keys of every job of the zoo that mirrortest would set otherwise: the defaults of politeness,
@@ -107,13 +107,13 @@ func (c *Exhibit) Play(t *testing.T, site *Site, runs int) (results []Result) {
 			}
 			took := time.Since(start)
 			r := Result{
-				Run:     run,
-				Verdict: sum.Verdict.String(),
-				Version: sum.Version,
-				Text:    mirrortest.Text(sum),
-				Took:    took,
-				Events:  n.Log(),
-				Pages:   map[string]string{},
+				Run:      run,
+				Verdict:  sum.Verdict.String(),
+				Version:  sum.Version,
+				Text:     mirrortest.Text(sum),
+				Took:     took,
+				Contacts: n.Log(),
+				Pages:    map[string]string{},
 			}
 			if m.Published() {
 				r.Pages = editions(m)
@@ -155,7 +155,7 @@ func editions(m *mirrortest.Mirror) map[string]string {
 
 // Requests is how many requests a run made, over all origins but those that match a pattern.
 func (r *Result) Requests(but ...string) (n int) {
-	for _, e := range r.Events {
+	for _, e := range r.Contacts {
 		if e.URL != "" && !(Visit{URL: e.URL}).At(but...) {
 			n++
 		}
@@ -198,27 +198,25 @@ func (w *Want) Check(site *Site, r *Result) (problems []string) {
 			say("the summary says %q", s)
 		}
 	}
-	if w.Down != "" {
-		w.down(r, say)
-	}
 	if w.Version != 0 && w.Version != r.Version {
 		say("version %d, want %d", r.Version, w.Version)
 	}
-	for _, e := range r.Events {
-		if e.Origin == w.Left {
-			say("%s was asked", w.Left)
-			break
-		}
-	}
-	return problems
+	return append(problems, w.origin(r)...)
 }
 
-// down checks how fast an origin was found to be down.
-func (w *Want) down(r *Result, say func(string, ...any)) {
+// origin checks how fast an origin was found to be down, or that one was left alone.
+func (w *Want) origin(r *Result) (problems []string) {
+	say := func(format string, args ...any) {
+		problems = append(problems, fmt.Sprintf("run %d: ", r.Run)+fmt.Sprintf(format, args...))
+	}
 	var at []time.Duration
-	for _, e := range r.Events {
+	for _, e := range r.Contacts {
 		if e.Origin == w.Down {
 			at = append(at, e.At)
+		}
+		if w.Left != "" && e.Origin == w.Left {
+			say("%s was asked", w.Left)
+			break
 		}
 	}
 	if len(at) > 5 {
@@ -227,6 +225,7 @@ func (w *Want) down(r *Result, say func(string, ...any)) {
 	if len(at) > 0 && at[len(at)-1]-at[0] > 10*time.Second {
 		say("%s: attempts for %s, want at most 10s", w.Down, (at[len(at)-1] - at[0]).Round(time.Second))
 	}
+	return problems
 }
 
 // expected is the state that a URL must be published in: an edition, "-" or "?".
@@ -274,7 +273,8 @@ func (w *Want) pages(site *Site, r *Result) (problems []string) {
 		}
 	}
 	if extra > w.Extra {
-		problems = append(problems, fmt.Sprintf("%d files are no page of the site, want at most %d", extra, w.Extra))
+		problems = append(problems,
+			fmt.Sprintf("%d files are no page of the site, want at most %d", extra, w.Extra))
 	}
 	for _, k := range slices.Sorted(maps.Keys(wrong)) {
 		slices.Sort(wrong[k])

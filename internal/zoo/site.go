@@ -110,7 +110,10 @@ func Moved(code int, to string) *Reply { return Status(code, "Location: "+to) }
 
 // HTML is a page that is not one of the site's.
 func HTML(title, body string, fields ...string) *Reply {
-	return &Reply{Header: append([]string{"Content-Type: text/html; charset=utf-8"}, fields...), Body: Doc(title, body)}
+	return &Reply{
+		Header: append([]string{"Content-Type: text/html; charset=utf-8"}, fields...),
+		Body:   Doc(title, body),
+	}
 }
 
 // When makes a twist of what is asked at some addresses from a run on, up to one; 0 is for ever.
@@ -138,15 +141,20 @@ func From(run int, f Outage) func(Visit) Outage {
 
 // Doc is a document with a title, a body and its age.
 func Doc(title, body string) string {
-	return "<!DOCTYPE html>\n<html lang=\"en\"><head><title>" + title + "</title>\n" +
-		"<link rel=\"stylesheet\" href=\"/style.css\"></head>\n<body><h1>" + title + "</h1>\n" + body + "\n</body></html>\n"
+	return `<!DOCTYPE html>
+<html lang="en"><head><title>` + title + `</title>
+<link rel="stylesheet" href="/style.css"></head>
+<body><h1>` + title + `</h1>
+` + body + `
+</body></html>
+`
 }
 
 // Edition is how a page says which run it was made for.
 const Edition = "<p>This is edition {n} of the page.</p>"
 
-// Village is an ordinary site: an entry page, a style sheet, a picture, and sections of n pages each. All pages
-// change from run to run and have words of their own.
+// Village is an ordinary site: an entry page, a style sheet, a picture, and sections of n pages each. All
+// pages change from run to run and have words of their own.
 func Village(n int, sections ...string) *Site {
 	if sections == nil {
 		sections = []string{"docs", "news"}

@@ -8,38 +8,43 @@ import (
 	"testing"
 )
 
-// failing are the cases that the program does not pass yet, each with the reason. It is empty when it does.
+// failing are the tests that the program does not pass yet, each with the reason. It is empty when it does.
 func failing() map[string]string {
 	return map[string]string{}
 }
 
-// cases are all of the zoo.
-func cases() []Exhibit {
+// exhibits are all of the zoo.
+func exhibits() []Exhibit {
 	return slices.Concat(originCases(), partCases(), paceCases(), contentCases(), sitemapCases(), issueCases())
 }
 
+// TestZoo plays each site, once as it is and once with one page more that is broken for ever.
 func TestZoo(t *testing.T) {
-	for _, c := range cases() {
+	ways := breakages()
+	for i, c := range exhibits() {
 		t.Run(c.Name, func(t *testing.T) {
 			site := c.Site()
-			last := 0
-			for _, w := range c.Want {
-				last = max(last, w.Run)
-			}
+			without := c.Play(t, site, lasting)
 			var problems []string
-			results := c.Play(t, site, last)
 			for _, w := range c.Want {
-				r := &results[w.Run-1]
+				r := &without[w.Run-1]
 				if p := w.Check(site, r); p != nil {
-					problems = append(problems, append(p, "\t"+strings.ReplaceAll(r.Text, "\n", "\n\t"))...)
+					problems = append(problems, append(p, indented(r.Text))...)
 				}
 			}
 			expect(t, c.Name, problems)
+			way := ways[i%len(ways)]
+			t.Run(way.name, func(t *testing.T) {
+				s := c.Site()
+				part := c.leaf(s)
+				with := c.Play(t, damaged(s, way, 1, part), lasting)
+				expect(t, c.Name+"/"+way.name, sameBut(without, with, s, part))
+			})
 		})
 	}
 }
 
-// expect fails for problems, unless the case is known to fail; then it fails when there are none.
+// expect fails for problems, unless the test is known to fail; then it fails when there are none.
 func expect(t *testing.T, name string, problems []string) {
 	t.Helper()
 	why, known := failing()[name]
@@ -49,6 +54,6 @@ func expect(t *testing.T, name string, problems []string) {
 	case known:
 		t.Logf("known to fail: %s:\n%s", why, strings.Join(problems, "\n"))
 	case len(problems) > 0:
-		t.Errorf("\n%s", strings.Join(problems, "\n"))
+		t.Errorf("%q\n%s", name, strings.Join(problems, "\n"))
 	}
 }

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package zoo
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// lasting is how many runs the tests of one broken part make.
+const lasting = 5
+
+// breakage is one way in which a part can be broken for ever.
+type breakage struct {
+	name  string
+	reply Reply
+}
+
+func breakages() []breakage {
+	return []breakage{
+		{"500", *Status(500)},
+		{"503 with a wait of a day", *Status(503, "Retry-After: 86400")},
+		{"429", *Status(429)},
+		{"reset", Reply{Reset: true}},
+		{"no header", Reply{Hang: true}},
+		{"trickle", Reply{Header: []string{"Content-Type: text/html"}, Body: strings.Repeat("x", 9000), Drip: 7 * time.Second}},
+		{"403", *Status(403)},
+		{"redirect to itself", Reply{Status: 302}},
+		{"cut", Reply{Header: []string{"Content-Type: text/html"}, Body: strings.Repeat("x", 900), Cut: true}},
+	}
+}
+
+// damaged is a site with one more part that is broken from a run on.
+func damaged(s *Site, b breakage, from int, pattern string) *Site {
+	first := func(v Visit) *Reply {
+		if v.Run < from || !v.At(pattern) {
+			return nil
+		}
+		a := b.reply
+		if a.Status == 302 {
+			a.Header = []string{"Location: " + v.URL}
+		}
+		return &a
+	}
+	s.Twists = append([]Twist{first}, s.Twists...)
+	return s
+}
+
+// sameBut compares a site with a broken part to the same site without: the rest is published as fresh, for as
+// many requests. How much these may differ is a tenth and six: the second turns of what failed move others.
+func sameBut(without, with []Result, site *Site, part string) (problems []string) {
+	last := len(with) - 1
+	stale := 0
+	var first string
+	for _, u := range slices.Sorted(maps.Keys(site.Pages)) {
+		if match(absolute(part), u) {
+			continue
+		}
+		want, there := without[last].Pages[u]
+		got, published := with[last].Pages[u]
+		if there != published || want != got {
+			if stale++; stale == 1 {
+				first = fmt.Sprintf("%s: published %v, edition %q; without the broken part %v, %q", u, published, got, there, want)
+			}
+		}
+	}
+	if stale > 0 {
+		problems = append(problems, fmt.Sprintf("after run %d %d pages are not as fresh, such as %s", last+1, stale, first))
+	}
+	for i := range with {
+		want, got := without[i].Requests(part), with[i].Requests(part)
+		if bound := want/10 + 6; got > want+bound || got < want-bound {
+			problems = append(problems, fmt.Sprintf("run %d: %d requests for the rest, want %d ± %d", i+1, got, want, bound))
+		}
+	}
+	if problems != nil {
+		problems = append(problems, indented(with[last].Text))
+	}
+	return problems
+}
+
+func indented(text string) string { return "\t" + strings.ReplaceAll(text, "\n", "\n\t") }
+
+// leaf is a page of a site that its own trouble does not concern.
+func (c *Exhibit) leaf(s *Site) string {
+	for _, u := range slices.Sorted(maps.Keys(s.Pages)) {
+		if strings.HasSuffix(u, "2.html") && !(Visit{URL: u}).At(strings.Fields(c.Part)...) {
+			return u
+		}
+	}
+	return Home + "/docs/2.html"
+}
+
+// TestOneBrokenPart breaks each part of an ordinary site in each way, for ever. A page is broken from the start,
+// and what leads to others from the second run on.
+func TestOneBrokenPart(t *testing.T) {
+	site := func() *Site {
+		return withCDN(3).Link("/docs/", `<a href="/docs/data.pdf">data</a>`).Add("/docs/data.pdf", "%PDF edition {n}")
+	}
+	c := &Exhibit{}
+	without := c.Play(t, site(), lasting)
+	for _, part := range []struct {
+		pattern string
+		from    int
+	}{
+		{"/news/3.html", 1},
+		{"/docs/data.pdf", 1},
+		{"/docs/", 2},
+		{"/", 2},
+		{"/style.css", 1},
+		{"/news/*.html", 2},
+		{"http://cdn.example.org/*", 1},
+	} {
+		for _, b := range breakages() {
+			if part.pattern == "/" && b.name == "403" {
+				continue // an entry point that is forbidden is suspicious
+			}
+			name := part.pattern + " " + b.name
+			t.Run(name, func(t *testing.T) {
+				s := site()
+				with := c.Play(t, damaged(s, b, part.from, part.pattern), lasting)
+				expect(t, "broken "+name, sameBut(without, with, s, part.pattern))
+			})
+		}
+	}
+}
+
+// TestDeadOrigin gives an ordinary site links to an origin that is dead in each way, for ever.
+func TestDeadOrigin(t *testing.T) {
+	const dead = "https://dead.example.org"
+	c := &Exhibit{}
+	site := func() *Site { return Village(5).Link("/docs/", many(12, `<img src="`+dead+`/%d.png">`)) }
+	without := c.Play(t, Village(5), lasting)
+	for name, f := range map[string]Outage{
+		"refused": Refused, "unreachable": Unreachable, "no name": NoName, "not TLS": NotTLS, "bad certificate": BadCert,
+		"silent": Silent, "black hole": BlackHole, "hangup": Hangup,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := site().Origin(dead, Always(f))
+			with := c.Play(t, s, lasting)
+			problems := sameBut(without, with, s, dead+"*")
+			for i := range with {
+				w := Want{Down: dead}
+				switch {
+				case f == Silent || f == BlackHole: // one header_timeout or connect_timeout
+					w.Within = 2 * time.Minute
+				case i >= 3:
+					w.Left = dead
+				}
+				problems = append(problems, w.origin(&with[i])...)
+			}
+			expect(t, "dead origin "+name, problems)
+		})
+	}
+}
