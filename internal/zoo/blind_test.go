@@ -22,7 +22,7 @@ func withCDN(pictures int) *Site {
 	s := Village(5).Link("/", many(pictures, `<img src="http://cdn.example.org/%d.svg" alt="">`))
 	for i := 1; i <= pictures; i++ {
 		s.Add(fmt.Sprintf("http://cdn.example.org/%d.svg", i),
-			fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg"><!-- edition {n} of %d --></svg>`, i))
+			fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg"><desc>edition {n} of %d</desc></svg>`, i))
 	}
 	return s
 }

@@ -294,7 +294,7 @@ func issueCases() []Exhibit {
 			Site: func() *Site {
 				s := Village(8)
 				for u, body := range s.Pages {
-					s.Pages[u] = strings.ReplaceAll(body, "{n}", "1")
+					s.Pages[u] = strings.ReplaceAll(body, "edition {n}", "edition 1")
 				}
 				return s.Twist(func(v Visit) *Reply {
 					a := v.Page()

@@ -149,7 +149,9 @@ func (n *Net) Lookup(_ context.Context, name string) ([]netip.Addr, error) {
 		known = known || n.fault(o) != NoName
 	}
 	if !known {
-		n.note(Contact{Origin: "http://" + name})
+		for _, o := range append(origins, "http://"+name)[:1] {
+			n.note(Contact{Origin: o})
+		}
 		return nil, &net.DNSError{Err: "no such host", Name: name, IsNotFound: true}
 	}
 	n.mu.Lock()
@@ -188,10 +190,14 @@ func (n *Net) Connect(ctx context.Context, to netip.AddrPort) (net.Conn, error) 
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
-	client, server := net.Pipe()
+	client, pipe := net.Pipe()
+	server := net.Conn(newOutbox(pipe))
 	switch {
 	case f == Silent:
-		go io.Copy(io.Discard, server)
+		go func() {
+			io.Copy(io.Discard, server)
+			server.Close()
+		}()
 		return client, nil
 	case f == Hangup:
 		server.Close()

@@ -48,9 +48,10 @@ type Want struct {
 	Says     []string      // in the summary for people
 	Silent   []string      // not in it
 	// Down is an origin that must be found to be down: at most five requests or attempts to connect, of which
-	// the last comes within ten seconds of the first.
-	Down string
-	Left string // an origin that must not be asked at all
+	// the last comes within ten seconds of the first, or within Patience.
+	Down     string
+	Patience time.Duration
+	Left     string // an origin that must not be asked at all
 
 	Version int // that is published; 0: any
 }
@@ -222,8 +223,12 @@ func (w *Want) origin(r *Result) (problems []string) {
 	if len(at) > 5 {
 		say("%s: %d attempts, want at most 5", w.Down, len(at))
 	}
-	if len(at) > 0 && at[len(at)-1]-at[0] > 10*time.Second {
-		say("%s: attempts for %s, want at most 10s", w.Down, (at[len(at)-1] - at[0]).Round(time.Second))
+	patience := w.Patience
+	if patience == 0 {
+		patience = 10 * time.Second
+	}
+	if len(at) > 0 && at[len(at)-1]-at[0] > patience {
+		say("%s: attempts for %s, want at most %s", w.Down, (at[len(at)-1] - at[0]).Round(time.Second), patience)
 	}
 	return problems
 }

@@ -36,8 +36,8 @@ const (
 
 // Site is a web site, of one host or several, with what is wrong with it.
 type Site struct {
-	// Pages are the bodies by address. "{n}" in a body is the number of the run, so that a published page
-	// shows its age.
+	// Pages are the bodies by address. "{n}" in a body is the number of the run, and some words that no other
+	// run has, so that a published page shows its age.
 	Pages map[string]string
 
 	// Twists answer in the place of a page, the first that does not return nil.
@@ -248,7 +248,8 @@ func (s *Site) page(u string, run int, now time.Time) *Reply {
 		}
 	}
 	changes := strings.Contains(body, "{n}")
-	body = strings.ReplaceAll(body, "{n}", strconv.Itoa(run))
+	// A change of nothing but a number would be a counter, which is no news to the engine.
+	body = strings.ReplaceAll(body, "{n}", strconv.Itoa(run)+" "+mirrortest.Words(uint32(77*run), 9))
 	path, _, _ := strings.Cut(u, "?")
 	a := &Reply{Body: body, Header: []string{"Content-Type: " + mirrortest.TypeOf(path)}}
 	if s.Dated {
