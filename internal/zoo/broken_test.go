@@ -51,9 +51,9 @@ func damaged(s *Site, b breakage, from int, pattern string) *Site {
 	return s
 }
 
-// sameBut compares a site with a broken part to the same site without: the rest is published as fresh, for as
-// many requests. All runs together may make a tenth and ten more or fewer: when something is broken, time goes
-// by until the last page is requested, and of a site that answers otherwise by then a page comes again.
+// sameBut compares a site with a broken part to the same site without: the rest is published as fresh, for
+// as many requests. All runs together may make a tenth and ten more or fewer: when something is broken, time
+// goes by until the last page is requested, and a site may answer otherwise by then.
 func sameBut(without, with []Result, site *Site, part string) (problems []string) {
 	last := len(with) - 1
 	stale := 0
@@ -66,7 +66,7 @@ func sameBut(without, with []Result, site *Site, part string) (problems []string
 		got, published := with[last].Pages[u]
 		if there != published || want != got {
 			if stale++; stale == 1 {
-				first = fmt.Sprintf("%s: published %v, edition %q; without the fault %v, %q",
+				first = fmt.Sprintf("%s: published %v, edition %q; else %v, %q",
 					u, published, got, there, want)
 			}
 		}
