@@ -211,7 +211,7 @@ func partCases() []Exhibit {
 			Want: []Want{
 				{Run: 1, Verdict: "gaps", Pages: "all /docs/*.html@-", Requests: 60, Says: []string{"/docs/1.html"}},
 				{Run: 2, Verdict: "complete|gaps", Pages: "all /docs/*.html@-", Requests: 60},
-				{Run: 4, Verdict: "complete", Pages: "all /docs/*.html@-", Requests: 60, Says: []string{"8 known gaps"}},
+				{Run: 4, Verdict: "complete", Pages: "all /docs/*.html@-", Requests: 60, Says: []string{"8 URLs"}},
 			},
 			Part: "/docs/*.html",
 		},

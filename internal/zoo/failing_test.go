@@ -12,7 +12,9 @@ func failing() [][2]string {
 		wait     = "a wait of the host fails its URLs"
 		trap     = "a trap is not left out within 100 requests"
 		deploy   = "a 404 is confirmed after milliseconds"
-		moved    = "a page that moved to https counts as dropped"
+		moved    = "a page that moved to another address counts as dropped"
+		held     = "a run that is held back is repeated in full"
+		job      = "what a changed job file removes counts as lost"
 		trickles = "a URL that trickles holds the run for minutes"
 	)
 	return [][2]string{
@@ -40,6 +42,10 @@ func failing() [][2]string {
 		{"picture* on *", written},
 		{"pictures at an https host that refuses", written},
 		{"seeds of which three have no name", entry},
+		{"a held back run is repeated seldom", held},
+		{"pages get another extension", moved},
+		{"the job comes to exclude a section", job},
+		{"most of a site fails at first", gap},
 	}
 }
 

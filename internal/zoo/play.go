@@ -28,6 +28,7 @@ type Exhibit struct {
 
 	Each   time.Duration // from the beginning of one run to that of the next; default a day
 	Before func(run int, m *mirrortest.Mirror)
+	Accept int // after this run somebody accepts what it held back
 
 	// Part is what the test of one broken part leaves alone, because the site's own trouble lies there; in the
 	// form of Want.Pages.
@@ -120,6 +121,9 @@ func (c *Exhibit) Play(t *testing.T, site *Site, runs int) (results []Result) {
 				r.Pages = editions(m)
 			}
 			results = append(results, r)
+			if run == c.Accept {
+				m.Accept()
+			}
 			time.Sleep(max(each-took, time.Minute))
 		}
 	})
