@@ -112,7 +112,7 @@ func TestOneBrokenPart(t *testing.T) {
 		return withCDN(3).Link("/docs/", `<a href="/docs/data.pdf">data</a>`).
 			Add("/docs/data.pdf", "%PDF edition {n}")
 	}
-	c := &Exhibit{}
+	c := &Exhibit{Job: `policy = "adaptive"`} // the default: from the fourth run on it plans
 	without := c.Play(t, site(), lasting)
 	for _, part := range []struct {
 		what, pattern string
