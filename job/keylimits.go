@@ -157,9 +157,10 @@ func limitKeys() []Key {
 			Name:    "limits.max_failures",
 			Type:    "share",
 			Example: `"5%"`,
-			Doc:     "A run in which a larger share of the URLs failed is partial.",
-			Risk: "With 0 one broken link makes each run partial; a page that fails keeps its last " +
-				"good copy anyway.",
+			Doc: "Share of the requests that may fail without being reported; 3 URLs always may, unless " +
+				"it is 0. When more failed, the run is published with gaps (exit code 6) and reported.",
+			Risk: "None for the mirror: a page that fails keeps its last good copy. With 0 each failure is " +
+				"reported.",
 			field: func(j *Job) any { return &j.Limits.MaxFailures },
 		},
 		{

@@ -53,7 +53,8 @@ func politeKeys() []Key {
 			Example: `"1h"`,
 			Doc: "Longest Retry-After or Crawl-delay that is waited for. A Retry-After concerns its " +
 				"URL, which fails when the wait is longer. When several URLs in a row ask to wait, " +
-				"the host waits, or is postponed to the next run and the run is partial.",
+				"the host waits, or is postponed to the next run. The run is partial when that is " +
+				"true of all entry points.",
 			field: func(j *Job) any { return &j.Polite.MaxWait },
 		},
 		{

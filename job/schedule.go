@@ -74,6 +74,41 @@ func ParseSchedule(spec string) (Schedule, error) {
 	return Schedule{Cron: c}, nil
 }
 
+// resumeAtMost is how long any run may go on.
+const resumeAtMost = 7 * 24 * time.Hour
+
+// ResumeFor is for how long after its beginning an unfinished run of a job goes on: twice the longest time
+// between two runs of the schedule, at most seven days. After that it is closed, and the next run begins
+// anew.
+func ResumeFor(j *Job) time.Duration {
+	s, err := ParseSchedule(j.Schedule)
+	if err != nil {
+		return resumeAtMost // whoever schedules it says what is wrong
+	}
+	switch {
+	case s.Continuous:
+		return min(2*j.MaxInterval, resumeAtMost)
+	case s.Every > 0:
+		return min(2*s.Every, resumeAtMost)
+	case s.Cron == nil:
+		return resumeAtMost
+	}
+	// Clock changes and the zone move single runs by an hour or two; twice the interval allows for that.
+	begin := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
+	longest := time.Duration(0)
+	for t := s.Cron.Next(begin); (t.Sub(begin) < 2*resumeAtMost) && (longest < resumeAtMost); {
+		next := s.Cron.Next(t)
+		if next.IsZero() {
+			return resumeAtMost
+		}
+		longest, t = max(longest, next.Sub(t)), next
+	}
+	if longest == 0 { // it is seldom due
+		return resumeAtMost
+	}
+	return min(2*longest, resumeAtMost)
+}
+
 // parseCron keeps a panic of the parser from reaching anybody.
 func parseCron(s string) (c *cron.SpecSchedule, err error) {
 	defer func() {

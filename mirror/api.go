@@ -33,6 +33,7 @@ type (
 // The verdicts.
 const (
 	Complete   = result.Complete
+	Gaps       = result.Gaps
 	Partial    = result.Partial
 	Suspicious = result.Suspicious
 )

@@ -195,7 +195,7 @@ func TestLesson18Banned(t *testing.T) {
 		}})
 	}
 	s := m.Run()
-	wantVerdict(t, s, mirror.Partial, false)
+	wantVerdict(t, s, mirror.Gaps, false)
 	wantText(t, s, "status 403")
 	if !maps.Equal(m.Stamps(), before) {
 		t.Error("a ban changed the mirror")

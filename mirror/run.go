@@ -20,19 +20,31 @@ import (
 // single URLs is in the Summary.
 func Run(ctx context.Context, o Options) (*Summary, error) { return runWith(ctx, o, nil) }
 
-// runWith makes one run. repairs are those of a version that comes back; nil for those that are known now.
+// runWith makes one run. repairs are those of a version that comes back; nil for those that are known now. A
+// run that is too old to go on is closed before, and reported in the run log.
 func runWith(ctx context.Context, o Options, repairs map[string]render.Cure) (*Summary, error) {
+	ctx, stop := o.Site.WhileOwned(ctx)
+	defer stop()
+	sum, expired, err := runOnce(ctx, o, repairs)
+	if expired && (err == nil) {
+		sum, _, err = runOnce(ctx, o, repairs)
+	}
+	return sum, err
+}
+
+// runOnce makes one run, or closes one that is too old to go on, and reports it in the run log.
+func runOnce(
+	ctx context.Context, o Options, repairs map[string]render.Cure,
+) (sum *Summary, expired bool, err error) {
 	s, err := session.New(o)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	first, err := retrieve.New(s)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	ctx, stop := o.Site.WhileOwned(ctx)
-	defer stop()
-	sum, err := conduct(ctx, s, first, closing.New(s, repairs))
+	sum, err = conduct(ctx, s, first, closing.New(s, repairs))
 	if sum != nil && o.State != nil {
 		data, jerr := json.Marshal(sum)
 		if jerr == nil {
@@ -53,7 +65,7 @@ func runWith(ctx context.Context, o Options, repairs map[string]render.Cure) (*S
 			err = errors.Join(err, s.Options.Facts.AddRun(rec))
 		}
 	}
-	return sum, err
+	return sum, s.Expired, err
 }
 
 // Rollback publishes a kept version again, as a new one, and makes the records what they were in it. The
@@ -64,7 +76,7 @@ func Rollback(ctx context.Context, o Options, number int) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.NoFetch, o.Accept = true, true
+	o.NoFetch, o.Accept, o.Restores = true, true, true
 	return runWith(ctx, o, repairs)
 }
 
@@ -100,7 +112,10 @@ func conduct(
 	default:
 		err = second.Close(ctx, v)
 	}
-	if (err == nil) && (v.Verdict == Complete) {
+	if s.Expired && (err == nil) {
+		err = s.Site.Notes.SetRun(nil)
+	}
+	if (err == nil) && v.Verdict.Finished() && !s.Expired {
 		second.DropParts()
 		first.Renew(ctx)
 	}
@@ -113,7 +128,7 @@ func conduct(
 func retrieved(
 	ctx context.Context, s *session.Session, first *retrieve.Retrieval,
 ) (session.Retrieved, error) {
-	if s.Run.Retrieved || s.Options.NoFetch {
+	if s.Run.Retrieved || s.Options.NoFetch || s.Expired {
 		return first.Load()
 	}
 	return first.Retrieve(ctx), nil

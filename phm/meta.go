@@ -49,6 +49,7 @@ type Meta struct {
 	Relocated int64       `json:"relocated,omitempty"` // links that were changed
 	Failures  int         `json:"failures,omitempty"`  // URLs in scope that could not be had
 	Failed    []Failure   `json:"failed,omitempty"`    // the first of them
+	Gaps      []Lacking   `json:"gaps,omitempty"`      // parts that the set should have and could not get
 	// "flatten", "mask" or "flatten+mask" when made from another PHM
 	Derived     string   `json:"derived,omitempty"`
 	Masked      []string `json:"masked,omitempty"`      // what a mask left out, as Mask.Words has it
@@ -71,6 +72,16 @@ type TypeCount struct {
 type Failure struct {
 	URL    string `json:"url"`
 	Reason string `json:"reason,omitempty"`
+}
+
+// Lacking is a part that the set should have: a URL, or several of an origin. What is in the set of it is of
+// an earlier time.
+type Lacking struct {
+	URL    string    `json:"url,omitempty"`
+	Origin string    `json:"origin,omitempty"`
+	URLs   int       `json:"urls"`           // how many it stands for
+	Since  time.Time `json:"since,omitzero"` // the first failure
+	Reason string    `json:"reason,omitempty"`
 }
 
 // Describe fills the fields that a Description knows and the caller has not set.
@@ -190,7 +201,7 @@ func ReadMeta(r io.Reader) (*Meta, error) {
 }
 
 const metaFields = " phm generator entry title authors copyright abstract language origins primary " +
-	"retrieved scope version files bytes types relocated failures failed derived masked maskedfiles " +
+	"retrieved scope version files bytes types relocated failures failed gaps derived masked maskedfiles " +
 	"maskedbytes tablebytes tablesha256 "
 
 // extraFields returns the members of a JSON object whose names are not in known, a list as contains takes it.

@@ -69,7 +69,7 @@ func (c *Closing) Close(ctx context.Context, v *judge.Judgement) error {
 		}
 		return nil
 	}
-	if v.Verdict != result.Complete {
+	if !v.Verdict.Finished() {
 		if c.Options.NoFetch {
 			return nil
 		}
@@ -79,8 +79,13 @@ func (c *Closing) Close(ctx context.Context, v *judge.Judgement) error {
 		}
 		return nil
 	}
-	if err := errors.Join(c.calm(), c.mended(), c.allRequested(), c.repaired()); err != nil {
+	if err := errors.Join(c.calm(), c.mended(), c.repaired()); err != nil {
 		return v.Broke(err)
+	}
+	if c.requestedAll(v) {
+		if err := c.allRequested(); err != nil {
+			return v.Broke(err)
+		}
 	}
 	if err := c.Site.Notes.SetRun(nil); err != nil {
 		return v.Broke(err)

@@ -27,7 +27,7 @@ func (c *Closing) publish(ctx context.Context, j *judge.Judgement) error {
 	if err != nil {
 		return err
 	}
-	plan, err := publish.NewPlan(c.basis(others))
+	plan, err := publish.NewPlan(c.basis(others, j.Gaps.List))
 	if err != nil || plan.Nothing() {
 		return err
 	}
@@ -78,7 +78,7 @@ func (c *Closing) publish(ctx context.Context, j *judge.Judgement) error {
 
 // basis is what the next version is planned from. others are the documents of which other links are
 // repaired than in the published version.
-func (c *Closing) basis(others []uint32) publish.Basis {
+func (c *Closing) basis(others []uint32, gaps []result.Gap) publish.Basis {
 	meta := phm.Meta{
 		Generator: "mirrord",
 		Title:     c.Job.Title,
@@ -90,6 +90,16 @@ func (c *Closing) basis(others []uint32) publish.Basis {
 	_, failures := c.Notes.List()
 	for _, f := range failures {
 		meta.Failed = append(meta.Failed, phm.Failure{URL: f.URL, Reason: f.Reason})
+	}
+	for i := range gaps {
+		g := &gaps[i]
+		meta.Gaps = append(meta.Gaps, phm.Lacking{
+			URL:    g.URL,
+			Origin: g.Origin,
+			URLs:   g.URLs,
+			Since:  g.Since,
+			Reason: g.Why,
+		})
 	}
 	return publish.Basis{
 		Table:    c.Table.Settled(),

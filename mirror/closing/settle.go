@@ -27,7 +27,10 @@ func (c *Closing) settle(j *judge.Judgement) error {
 	if err := c.keepNames(names); err != nil {
 		return err
 	}
-	if (j.Verdict == result.Complete) && (!c.Options.NoFetch || c.Options.Accept) {
+	if err := c.judgeParts(j); err != nil {
+		return err
+	}
+	if j.Verdict.Finished() && (!c.Options.NoFetch || c.Options.Accept) {
 		if err := c.judgeSettled(j); err != nil {
 			return err
 		}
@@ -35,7 +38,7 @@ func (c *Closing) settle(j *judge.Judgement) error {
 			return err
 		}
 	}
-	if (j.Verdict == result.Complete) && c.Rescan {
+	if j.Verdict.Finished() && c.requestedAll(j) && c.Rescan {
 		if err := c.Site.Notes.SetFingerprint(c.Fingerprint); err != nil {
 			return err
 		}
@@ -46,7 +49,7 @@ func (c *Closing) settle(j *judge.Judgement) error {
 	if j.StartsOver() {
 		return c.startOver() // what was retrieved is kept, and accept publishes it
 	}
-	c.Run.Retrieved = (c.found.Ended == nil) && (j.Left == 0) && (j.Verdict == result.Complete)
+	c.Run.Retrieved = (c.found.Ended == nil) && (j.Left == 0) && j.Verdict.Finished()
 	c.Run.Requests += int(c.Counts.Requests.Load())
 	return c.Site.Notes.SetRun(c.Run)
 }
@@ -59,6 +62,9 @@ func (c *Closing) requestAllNext() error {
 	}
 	return c.Site.Notes.SetFact(spare.FullFact, []byte("1"))
 }
+
+// requestedAll reports whether the run got to all that it wanted to request.
+func (c *Closing) requestedAll(j *judge.Judgement) bool { return (j.Left == 0) && !c.Expired }
 
 // allRequested ends the obligation of FullFact.
 func (c *Closing) allRequested() error {
@@ -111,7 +117,7 @@ func (c *Closing) observations(j *judge.Judgement) error {
 		Run:      c.Run.Number,
 		Time:     c.Now().Unix(),
 		Version:  c.Version,
-		Complete: (j.Verdict == result.Complete) && !c.Options.NoFetch,
+		Complete: j.Verdict.Finished() && !c.Options.NoFetch,
 		Doubtful: (j.Verdict == result.Suspicious) && !c.Options.Accept,
 	}
 	if !c.Table.Settled().Observed(&o) {

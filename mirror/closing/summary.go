@@ -19,9 +19,11 @@ func (c *Closing) Summary(j *judge.Judgement) *result.Summary {
 		Started: c.Started,
 		Ended:   c.Now(),
 		Resumed: c.Resumed,
+		Closed:  c.Expired,
 		Verdict: j.Verdict,
 		Reasons: j.Reasons,
 		Left:    j.Left,
+		Gaps:    j.Gaps,
 		Down:    c.found.Down,
 	}
 	c.Counts.Report(sum)

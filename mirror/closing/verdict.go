@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"time"
 
 	"mirrord/mirror/judge"
 	"mirrord/mirror/ledger"
@@ -25,22 +26,60 @@ func (c *Closing) Judge(found session.Retrieved) (*judge.Judgement, error) {
 		return j, nil
 	}
 	known := c.newCase()
-	known.Ended = found.Ended
-	known.Left = judge.Unanswered(known.Ledger)
-	known.Failed, known.Requests = c.Counts.Failed.Load(), c.Counts.Requests.Load()
+	if err := c.addRetrieval(known); err != nil {
+		return j, err
+	}
 	known.Silent = found.Silent
-	known.Postponed = found.Postponed
-	known.Why = c.Notes.Reason
 	j.Left = known.Left
 	_, err := c.judgeAt(judge.Retrieved, known, j)
 	return j, err
 }
 
-// judgeSettled applies the rules to a run that is complete so far: what it found is in the records, and has
-// mirror paths.
+// addRetrieval adds to a case how retrieval ended, and what was missing before it.
+func (c *Closing) addRetrieval(known *judge.Case) error {
+	known.Ended = c.found.Ended
+	known.Left = judge.Unanswered(known.Ledger)
+	known.Requests = c.Counts.Requests.Load()
+	known.Postponed = c.found.Postponed
+	if known.Parts.Closed = c.Expired; c.Expired {
+		known.Left = judge.NotReached(known.Ledger, c.Run.Planned)
+	}
+	v, err := c.Site.Notes.Fact(judge.GapsFact)
+	if err != nil {
+		return err
+	}
+	if known.Parts.Before, err = judge.DecodeMissing(v, known.Ledger.Len()); err != nil {
+		c.Log.Warn("the list of gaps cannot be decoded; starting with an empty one", "err", err)
+	}
+	return nil
+}
+
+// judgeParts applies the rules about the parts of the site that could not be had. The records are those of
+// the run. A run that only relocates, as one that brings an old version back, found nothing out; accept makes
+// known what is missing.
+func (c *Closing) judgeParts(j *judge.Judgement) error {
+	accepts := c.Options.Accept && !c.Options.Restores
+	if c.Options.NoFetch && !accepts {
+		return nil
+	}
+	known := c.newCase()
+	if err := c.addRetrieval(known); err != nil {
+		return err
+	}
+	known.Why = c.Notes.Reason
+	known.Sitemaps = c.Traits.Sitemaps()
+	known.Parts.Began, known.Parts.Now = time.Unix(c.Run.Started, 0), c.Now()
+	known.Parts.Covers, known.Parts.Refused = c.Rules.Scope.Covers, c.Traits.IsRefused
+	_, err := c.judgeAt(judge.Folded, known, j)
+	return err
+}
+
+// judgeSettled applies the rules to a run that will be published so far: what it found is in the records, and
+// has mirror paths.
 func (c *Closing) judgeSettled(j *judge.Judgement) error {
 	known := c.newCase()
 	known.Probes = c.found.Probes
+	known.Parts.Gaps = j.Verdict == result.Gaps
 	known.Sitemaps = c.Traits.Sitemaps()
 	// What the origin has not given for longer does not count, or one page that it never gives again would
 	// keep everything.
@@ -105,6 +144,11 @@ func (c *Closing) carryOut(rulings []judge.Ruling) error {
 				return err
 			}
 		}
+		if x.Missing != nil {
+			if err := saveMissing(c.Site.Notes, x.Missing); err != nil {
+				return err
+			}
+		}
 		for _, id := range x.Leave {
 			leaves[id] = true
 		}
@@ -132,6 +176,14 @@ func (c *Closing) carryOut(rulings []judge.Ruling) error {
 		c.shared = render.SharedURLs(t) // without the URLs that have just left
 	}
 	return err
+}
+
+func saveMissing(notes *store.SiteNotes, m *judge.Missing) error {
+	v, err := m.Encode()
+	if err != nil {
+		return err
+	}
+	return notes.SetFact(judge.GapsFact, v)
 }
 
 // orphansFact keeps the orphans of a site.

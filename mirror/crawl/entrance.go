@@ -107,13 +107,23 @@ func pending(s ledger.State) Priority {
 	return PrioNew
 }
 
+// lateURL is a URL that earlier runs did not get to, since a time.
+type lateURL struct {
+	id    uint32
+	since int64
+}
+
 // All lets enter what earlier runs know, as a run without a plan requests it: everything in the mirror, what
 // failed, what redirects, and what an unfinished run has not requested yet. Other URLs come back when a
 // document links to them. What changes most often comes first, so that a run that is cut short has spent its
-// requests best. skip says of a URL that it must not enter. No worker runs.
-func (e *Entrance) All(skip func(id uint32, u site.URL, s ledger.State) (bool, error)) error {
+// requests best; what late names, which earlier runs did not get to, comes in between. skip says of a URL
+// that it must not enter. No worker runs.
+func (e *Entrance) All(
+	late func(id uint32) (since int64, ok bool), skip func(id uint32, u site.URL, s ledger.State) (bool, error),
+) error {
 	t := e.table.Settled()
 	var known []uint32
+	var waiting []lateURL
 	for id, s := range t.All() {
 		if !s.Given() || s.Queued() {
 			continue
@@ -128,9 +138,14 @@ func (e *Entrance) All(skip func(id uint32, u site.URL, s ledger.State) (bool, e
 		case s.Outcome() == site.Pending:
 			e.Known(id, pending(s))
 		case s.Governed(), s.Outcome() == site.Failed:
-			known = append(known, id)
+			if since, ok := late(id); ok && (s.Outcome() != site.Failed) {
+				waiting = append(waiting, lateURL{id, since})
+			} else {
+				known = append(known, id)
+			}
 		}
 	}
+	slices.SortStableFunc(waiting, func(a, b lateURL) int { return cmp.Compare(a.since, b.since) })
 	failed := func(id uint32) int { // comes last: what could not be had does not hold up the rest
 		if t.State(id).Outcome() == site.Failed {
 			return 1
@@ -140,6 +155,7 @@ func (e *Entrance) All(skip func(id uint32, u site.URL, s ledger.State) (bool, e
 	slices.SortStableFunc(known, func(a, b uint32) int {
 		return cmp.Or(failed(a)-failed(b), int(t.State(b).Rate())-int(t.State(a).Rate()))
 	})
+	known = takeTurns(known, waiting)
 	if e.front.order.LIFO {
 		slices.Reverse(known) // the last one is requested first
 	}
@@ -147,6 +163,21 @@ func (e *Entrance) All(skip func(id uint32, u site.URL, s ledger.State) (bool, e
 		e.Known(id, PrioKnown)
 	}
 	return nil
+}
+
+// takeTurns puts one of the late URLs behind each of the others: a part that fails, and that no run got
+// through, does not come in one piece.
+func takeTurns(known []uint32, late []lateURL) []uint32 {
+	out := make([]uint32, 0, len(known)+len(late))
+	for len(known)+len(late) > 0 {
+		if len(known) > 0 {
+			out, known = append(out, known[0]), known[1:]
+		}
+		if len(late) > 0 {
+			out, late = append(out, late[0].id), late[1:]
+		}
+	}
+	return out
 }
 
 // Owed lets enter what a run requests whatever its plan says: what an unfinished run has not requested yet,

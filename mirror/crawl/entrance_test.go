@@ -72,7 +72,8 @@ func TestEntranceAll(t *testing.T) {
 		&store.Resource{Outcome: site.Pending, Requis: true},
 		in(0xffff),
 	)
-	err := e.All(func(id uint32, _ site.URL, _ ledger.State) (bool, error) { return id == 7, nil })
+	none := func(uint32) (int64, bool) { return 0, false }
+	err := e.All(none, func(id uint32, _ site.URL, _ ledger.State) (bool, error) { return id == 7, nil })
 	if got := fmt.Sprint(drain(f)); err != nil || got != "[6 5 2 3 1 0]" {
 		t.Error(got, err)
 	}

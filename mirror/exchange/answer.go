@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"mirrord/fetch"
 	"mirrord/mirror/admit"
@@ -141,7 +142,11 @@ func (x *Exchange) givenUp(ctx context.Context, rec *store.Resource, f failure) 
 			return outcome(given, err)
 		}
 	}
-	return outcome(x.failed(rec, f.reason, f.passing))
+	out, err := x.failed(rec, f.reason, f.passing)
+	if out != nil {
+		out.As.Refused = !f.passing && !f.fallback
+	}
+	return outcome(out, err)
 }
 
 // failed makes a failure that is the last of this run. What the mirror holds stays. Requisites from outside
@@ -183,6 +188,10 @@ func (x *Exchange) goneFor(ctx context.Context, rec *store.Resource, notes []str
 	}
 	if f, err := x.repairs(ctx, rec); f != nil || err != nil {
 		return outcome(f, err)
+	}
+	if rec.InSet && (len(x.rules.Seeds) > 1) && slices.Contains(x.rules.Seeds, rec.URL) {
+		// one entry point of several: the job names it, so its part of the mirror stays
+		return outcome(x.failed(rec, fmt.Sprintf("status %d", rec.Status), false))
 	}
 	rec.Gone++
 	rec.Failures = 0

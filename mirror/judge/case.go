@@ -3,6 +3,8 @@
 package judge
 
 import (
+	"time"
+
 	"mirrord/job"
 	"mirrord/mirror/ledger"
 	"mirrord/site"
@@ -27,7 +29,6 @@ type Case struct {
 	// Of retrieval.
 	Ended     error // why it ended early, nil when nothing was left to request
 	Left      int64 // URLs without an outcome
-	Failed    int64 // of limits.max_failures
 	Requests  int64
 	Postponed []PostponedHost       // entry points' hosts, by name
 	Silent    map[string]int64      // other origins without any answer, and how many of their URLs failed
@@ -38,12 +39,27 @@ type Case struct {
 	Orphans   Orphans               // that an earlier run stored
 
 	Lost int // at Publishing: files of the published version that would be dropped
+
+	Parts PartFacts // at Folded and Settled
+}
+
+// PartFacts is what a case knows of the parts that the mirror should have and could not get.
+type PartFacts struct {
+	Before  *Missing // as an earlier run stored them; nil when none ever did
+	Began   time.Time
+	Now     time.Time
+	Covers  func(site.URL) bool  // the scope of the job
+	Refused func(id uint32) bool // the last failure of the run is one that stays, and no trouble
+	Closed  bool                 // the run is too old to go on: what is left counts as missing
+	Gaps    bool                 // at Settled: the verdict is gaps
 }
 
 // Recorded is what is stored. *store.Records is one.
 type Recorded interface {
 	// Resources calls f for every record, in the order of the URLs. f must not keep it.
 	Resources(f func(*store.Resource) error) error
+	// Get returns the record of a URL; ok is false when there is none.
+	Get(u site.URL) (rec store.Resource, ok bool, err error)
 	// TargetsOf returns the links of a document, for store.Targets.
 	TargetsOf(id uint32) ([]byte, error)
 	// Observations calls f for what every run has observed, oldest first. f must not keep it.

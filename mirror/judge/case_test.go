@@ -5,6 +5,7 @@ package judge
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"mirrord/job"
 	"mirrord/mirror/ledger"
@@ -18,6 +19,7 @@ type memory struct {
 	records  []store.Resource
 	links    map[uint32][]uint32
 	observed []store.Observation
+	table    *ledger.Table // of the case
 }
 
 func (m *memory) Resources(f func(*store.Resource) error) error {
@@ -28,6 +30,15 @@ func (m *memory) Resources(f func(*store.Resource) error) error {
 		}
 	}
 	return nil
+}
+
+func (m *memory) Get(u site.URL) (rec store.Resource, ok bool, err error) {
+	for _, rec := range m.records {
+		if rec.URL == u {
+			return rec, true, nil
+		}
+	}
+	return rec, false, nil
 }
 
 func (m *memory) TargetsOf(id uint32) ([]byte, error) {
@@ -57,7 +68,8 @@ func parse(t *testing.T, raw string) site.URL {
 func known(t *testing.T, records ...store.Resource) *Case {
 	t.Helper()
 	run := ledger.Run{Number: 7, Version: 3}
-	table := ledger.New().Settled()
+	full := ledger.New()
+	table := full.Settled()
 	table.Reserve(uint32(len(records)))
 	for i := range records {
 		records[i].ID = uint32(i)
@@ -69,8 +81,14 @@ func known(t *testing.T, records ...store.Resource) *Case {
 		Run:     run,
 		Live:    &store.Version{Number: 2, Files: 100},
 		Ledger:  table,
-		Records: &memory{records: records, links: map[uint32][]uint32{}},
+		Records: &memory{records: records, links: map[uint32][]uint32{}, table: full},
 		Why:     func(site.URL) string { return "" },
+		Parts: PartFacts{
+			Began:   time.Unix(1_000_000, 0),
+			Now:     time.Unix(1_000_900, 0),
+			Covers:  func(u site.URL) bool { return u.Hostname() == "h" },
+			Refused: func(uint32) bool { return false },
+		},
 	}
 }
 

@@ -17,6 +17,31 @@ func Unanswered(t ledger.Settled) (n int64) {
 	return n
 }
 
+// isNowhere reports whether a URL is a guess that leads nowhere.
+func isNowhere(s ledger.State) bool {
+	return s.Guessed() && (s.Outcome() == site.Gone) && (s.Seen()&ledger.Left == 0)
+}
+
+// NotReached counts the URLs that a run which is closed did not get to. planned says that a policy planned
+// it.
+func NotReached(t ledger.Settled, planned bool) (n int64) {
+	for _, s := range t.All() {
+		if isNotReached(s, planned) {
+			n++
+		}
+	}
+	return n
+}
+
+// isNotReached reports whether a run which is closed did not get to a URL. What failed is requested again by
+// each process; of what a plan did not skip nothing is stored.
+func isNotReached(s ledger.State, planned bool) bool {
+	if !s.Given() || s.Answered() || (s.Outcome() == site.Failed) {
+		return false
+	}
+	return (s.Outcome() == site.Pending) || (!planned && s.Governed())
+}
+
 // Requested counts the URLs that were requested in this run, by this process or an earlier one.
 func Requested(t ledger.Settled) (n int64) {
 	for _, s := range t.All() {
@@ -32,9 +57,8 @@ func Requested(t ledger.Settled) (n int64) {
 // depends on its number, and two runs of the same site must show the same count of known URLs.
 func Coverage(t ledger.Settled) (requested, known int64) {
 	for _, s := range t.All() {
-		nowhere := s.Guessed() && (s.Outcome() == site.Gone) && (s.Seen()&ledger.Left == 0)
 		switch {
-		case nowhere:
+		case isNowhere(s):
 		case s.WasAsked():
 			requested++
 			known++

@@ -29,7 +29,7 @@ func TestEntryPoints(t *testing.T) {
 		{"there", nil, nil, result.Complete, nil, 0},
 		{"gone", gone, nil, result.Suspicious, []string{isGone, noEntry}, 0},
 		{"gone, accepted", gone, func(c *Case) { c.Accept = true }, result.Complete, nil, 1},
-		{"gone, another one is there", gone, two, result.Suspicious, []string{isGone}, 0},
+		{"gone, another one is there", gone, two, result.Gaps, []string{isGone}, 0},
 		{"never there", gone, firstRun, result.Partial, []string{isGone}, 0},
 		{"not looked at", func(rec *store.Resource) { gone(rec); rec.Run = 6 }, nil, result.Complete, nil, 0},
 	} {
@@ -44,7 +44,7 @@ func TestEntryPoints(t *testing.T) {
 				tc.with(c)
 			}
 			notes := 0
-			for _, r := range wantReasons(t, Retrieved, c, tc.verdict, tc.reasons...) {
+			for _, r := range wantReasons(t, Folded, c, tc.verdict, tc.reasons...) {
 				notes += len(r.Notes)
 				if r.Restart != (c.Live == nil && len(r.Reasons) > 0) {
 					t.Errorf("restart: %v", r.Restart)

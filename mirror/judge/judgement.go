@@ -14,6 +14,7 @@ type Judgement struct {
 	Reasons []string
 	Left    int64 // URLs that are left for the next run
 	Restart bool  // see Ruling.Restart
+	Gaps    result.GapReport
 }
 
 // Add takes in what rules concluded.
@@ -23,6 +24,9 @@ func (j *Judgement) Add(rulings ...Ruling) {
 		j.Verdict = max(j.Verdict, r.Verdict)
 		j.Reasons = append(j.Reasons, r.Reasons...)
 		j.Restart = j.Restart || r.Restart
+		if r.Gaps != nil {
+			j.Gaps = *r.Gaps
+		}
 	}
 }
 

@@ -18,7 +18,8 @@ type Stage uint8
 // The stages, in the order of a run.
 const (
 	Retrieved  Stage = iota // retrieval ended; not for runs that make no requests
-	Settled                 // records and paths are those of the version to come; only if it is complete
+	Folded                  // the records are those of the run; not for runs that only relocate
+	Settled                 // records and paths are those of the version to come; only if it will be published
 	Building                // before a tree is built
 	Publishing              // the tree is built and not yet published
 )
@@ -46,12 +47,19 @@ type Ruling struct {
 	Forget  []uint32 // pages that the next run requests without validators
 	Leave   []uint32 // resources that leave the mirror
 	Orphans Orphans  // in the place of the stored ones; nil: these stay
+	Missing *Missing // likewise
+	Gaps    *result.GapReport
 }
 
 // Remark is something for the summary. Without a URL it is a sentence of its own, with one it counts URLs.
 type Remark struct {
 	What string
 	URL  site.URL
+}
+
+func (r *Ruling) gaps(format string, args ...any) {
+	r.Verdict = max(r.Verdict, result.Gaps)
+	r.Reasons = append(r.Reasons, fmt.Sprintf(format, args...))
 }
 
 func (r *Ruling) partial(format string, args ...any) {

@@ -25,6 +25,9 @@ func unreached(c *Case) (r Ruling, _ error) {
 	if c.Live == nil {
 		return r, nil
 	}
+	if c.Parts.Gaps { // a page that could not be had may link to what nothing else does
+		return r, nil
+	}
 	if n := c.Foreign; n > 0 { // links that only a replica lacks are no evidence
 		what := fmt.Sprintf("%d resources", n)
 		if n == 1 {

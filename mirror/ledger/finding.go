@@ -98,6 +98,7 @@ type Account struct {
 	Tally    Tally
 	Failed   string   // why the URL is listed among the failures; "" when it is not
 	Lost     bool     // the origin failed to give the URL: one more of the origin's troubles
+	Refused  bool     // a failure that another request will not mend, and no trouble of the origin
 	Stale    bool     // the validators stayed the same although the body changed
 	Bytes    int64    // of the body that came
 	Room     Room     // how much more the mirror has with this finding

@@ -27,6 +27,7 @@ const (
 	isBroken
 	isLead
 	setCookie
+	isRefused
 )
 
 // change changes what is known of a number. The caller holds t.mu.
@@ -101,6 +102,12 @@ func (t *Traits) NoteBroken(id uint32) { t.flag(id, isBroken) }
 
 // Broken reports whether a URL is taken for broken.
 func (t *Traits) Broken(id uint32) bool { return t.has(id, isBroken) }
+
+// NoteRefused notes that a URL failed in this run so that another request will not mend it.
+func (t *Traits) NoteRefused(id uint32) { t.flag(id, isRefused) }
+
+// IsRefused reports whether a URL failed so, see NoteRefused.
+func (t *Traits) IsRefused(id uint32) bool { return t.has(id, isRefused) }
 
 // NoteSitemap notes that a URL is a sitemap, which robots.txt or an index names.
 func (t *Traits) NoteSitemap(id uint32) {

@@ -99,7 +99,7 @@ func (k *neighbours) copyBy(n *neighbour, broken *store.Resource, w *direction) 
 		if err != nil {
 			return "", err
 		}
-		if (m == nil) || m.isSilent(to) || (m.verdict != result.Complete.String()) {
+		if (m == nil) || m.isSilent(to) || !m.isFinished() {
 			continue
 		}
 		rec, ok, err := m.Records.Get(to)
@@ -112,6 +112,11 @@ func (k *neighbours) copyBy(n *neighbour, broken *store.Resource, w *direction) 
 		}
 	}
 	return "", nil
+}
+
+// isFinished reports whether the last run got what could be had.
+func (n *neighbour) isFinished() bool {
+	return (n.verdict == result.Complete.String()) || (n.verdict == result.Gaps.String())
 }
 
 // broken says how a resource of this mirror's site is broken, and when that was seen, in Unix seconds; ""

@@ -11,7 +11,8 @@ import (
 // report is what repair reads of the stored summary of a run.
 type report struct {
 	Run        int              `json:"run"`
-	Down       []string         `json:"down"` // hosts of entry points that did not answer
+	Closed     bool             `json:"closed"` // it made no request
+	Down       []string         `json:"down"`   // hosts of entry points that did not answer
 	Fetched    int64            `json:"fetched"`
 	Unchanged  int64            `json:"unchanged"`
 	Redirected int64            `json:"redirected"`
@@ -26,12 +27,16 @@ type report struct {
 func silentHosts(runs []store.RunRecord) (out map[string]bool, n int) {
 	for ; n < len(runs); n++ {
 		var sum report
-		if (json.Unmarshal(runs[n].Summary, &sum) != nil) || (len(sum.Down) == 0) || (sum.answers() > 0) {
+		err := json.Unmarshal(runs[n].Summary, &sum)
+		if (err == nil) && sum.Closed {
+			continue
+		}
+		if (err != nil) || (len(sum.Down) == 0) || (sum.answers() > 0) {
 			break
 		}
 		now := map[string]bool{}
 		for _, host := range sum.Down {
-			now[host] = (n == 0) || out[host]
+			now[host] = (out == nil) || out[host]
 		}
 		out = now
 	}

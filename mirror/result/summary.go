@@ -15,6 +15,7 @@ type Summary struct {
 	Started   time.Time `json:"started"`
 	Ended     time.Time `json:"ended"`
 	Resumed   bool      `json:"resumed,omitempty"`
+	Closed    bool      `json:"closed,omitempty"` // it was too old to go on, made no request and ended
 	Verdict   Verdict   `json:"verdict"`
 	Reasons   []string  `json:"reasons,omitempty"`
 	Published bool      `json:"published"` // a new version
@@ -71,12 +72,20 @@ type Summary struct {
 	Removed   int   `json:"removed"`
 	Relocated int64 `json:"relocated"` // documents spliced
 
+	Gaps GapReport `json:"gaps,omitzero"`
+
 	Notes    []Note    `json:"notes,omitempty"`
 	Failures []Failure `json:"failures,omitempty"`
 }
 
 // Sparing reports whether a run that ended well did not look at all that it knew.
 func (s *Summary) Sparing() bool { return (s.Verdict == Complete) && (s.Asked < s.Known) }
+
+// Acceptable reports whether accept has something to do: to publish what was held back, or to make gaps
+// known.
+func (s *Summary) Acceptable() bool {
+	return (s.Verdict == Suspicious) || (s.Verdict == Gaps) || s.Gaps.Hold
+}
 
 // WriteJSON writes the summary as one JSON object.
 func (s *Summary) WriteJSON(w io.Writer) error {

@@ -16,6 +16,9 @@ import (
 // shownFailures is how many failures the text of a summary names.
 const shownFailures = 5
 
+// shownGaps is how many gaps the text of a summary names.
+const shownGaps = 10
+
 // WriteText writes the summary for a person.
 func (s *Summary) WriteText(w io.Writer) error {
 	t := text{s: s}
@@ -25,6 +28,7 @@ func (s *Summary) WriteText(w io.Writer) error {
 	t.sources()
 	t.notRequested()
 	t.tree()
+	t.gaps()
 	t.notes()
 	_, err := io.WriteString(w, t.b.String())
 	return err
@@ -59,19 +63,26 @@ func (t *text) join(parts ...part) bool {
 // head says how the run ended, and why.
 func (t *text) head() {
 	s := t.s
+	verdict, found := s.Verdict.String(), "no change found"
+	if but := s.Gaps.KnownText(); (but != "") && (s.Verdict == Complete) {
+		verdict, found = verdict+" "+but, found+" "+but
+	}
 	switch {
 	case s.Published:
-		t.p("%s: %s, version %d published", s.Job, s.Verdict, s.Version)
+		t.p("%s: %s, version %d published", s.Job, verdict, s.Version)
 	case s.Sparing() && (s.Version > 0):
-		t.p("%s: no change found; %d of %d asked", s.Job, s.Asked, s.Known)
-	case (s.Verdict == Complete) && (s.Version > 0):
-		t.p("%s: %s, nothing changed since version %d", s.Job, s.Verdict, s.Version)
+		t.p("%s: %s; %d of %d asked", s.Job, found, s.Asked, s.Known)
+	case s.Verdict.Finished() && (s.Version > 0):
+		t.p("%s: %s, nothing changed since version %d", s.Job, verdict, s.Version)
 	case s.Version > 0:
-		t.p("%s: %s, version %d stays published", s.Job, s.Verdict, s.Version)
+		t.p("%s: %s, version %d stays published", s.Job, verdict, s.Version)
 	default:
-		t.p("%s: %s, nothing published yet", s.Job, s.Verdict)
+		t.p("%s: %s, nothing published yet", s.Job, verdict)
 	}
 	t.p(" (%s)\n", s.Ended.Sub(s.Started).Round(10*time.Millisecond))
+	if s.Closed {
+		t.p("  the run was too old to go on and was closed; the next one begins anew\n")
+	}
 	for _, r := range s.Reasons {
 		t.p("  why: %s\n", r)
 	}
@@ -167,6 +178,41 @@ func (t *text) tree() {
 	t.p("\n")
 }
 
+// gaps lists what could not be had, since when and why.
+func (t *text) gaps() {
+	r := &t.s.Gaps
+	for i := range r.List {
+		if i == shownGaps {
+			t.p("  … and %s\n", counted(r.Count-i, "more gap"))
+			break
+		}
+		g := &r.List[i]
+		t.p("  ")
+		if g.Known != "" {
+			t.p("known ")
+		}
+		t.p("gap: %s", g.Name())
+		if g.URL == "" {
+			t.p(" (%s, such as %s)", counted(g.URLs, "URL"), g.Example)
+		}
+		t.p(", since %s, %s", g.Since.Format(time.DateOnly), counted(g.Runs, "run"))
+		if g.Known != "" {
+			t.p(", %s", g.Known)
+		}
+		if g.Why != "" {
+			t.p(": %s", g.Why)
+		}
+		t.p("\n")
+	}
+}
+
+// isGap reports whether a URL is named as a gap, or belongs to one that is.
+func (t *text) isGap(url string) bool {
+	return slices.ContainsFunc(t.s.Gaps.List[:min(len(t.s.Gaps.List), shownGaps)], func(g Gap) bool {
+		return (g.URL == url) || ((g.Origin != "") && strings.HasPrefix(url, g.Origin+"/"))
+	})
+}
+
 func (t *text) notes() {
 	for _, n := range t.s.Notes {
 		t.p("  note: %s", n.What)
@@ -175,9 +221,10 @@ func (t *text) notes() {
 		}
 		t.p("\n")
 	}
-	for i, f := range t.s.Failures {
+	failures := slices.DeleteFunc(slices.Clone(t.s.Failures), func(f Failure) bool { return t.isGap(f.URL) })
+	for i, f := range failures {
 		if i == shownFailures {
-			t.p("  … and %d more\n", len(t.s.Failures)-i)
+			t.p("  … and %d more\n", len(failures)-i)
 			break
 		}
 		t.p("  failed: %s: %s\n", f.URL, f.Reason)

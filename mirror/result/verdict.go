@@ -12,12 +12,16 @@ type Verdict uint8
 
 // The verdicts.
 const (
-	Complete   Verdict = iota // everything in scope was requested or skipped with a reason
+	Complete   Verdict = iota // everything in scope was requested or skipped with a reason; see Summary.Gaps
+	Gaps                      // published, but some part could not be had, which is new
 	Partial                   // something is left to request; the next run goes on
 	Suspicious                // the site looks wrong; nothing is published until somebody accepts it
 )
 
-func (v Verdict) String() string { return [...]string{"complete", "partial", "suspicious"}[v] }
+func (v Verdict) String() string { return [...]string{"complete", "gaps", "partial", "suspicious"}[v] }
+
+// Finished reports whether the run got what could be had, so that its result is published.
+func (v Verdict) Finished() bool { return v <= Gaps }
 
 // MarshalText makes a Verdict a word in JSON.
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
@@ -30,7 +34,7 @@ func (v *Verdict) UnmarshalText(b []byte) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("verdict %q: none of complete, partial, suspicious", b)
+	return fmt.Errorf("verdict %q: none of complete, gaps, partial, suspicious", b)
 }
 
 // ErrInterrupted is why a run ended that was told to end.

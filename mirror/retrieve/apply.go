@@ -50,6 +50,9 @@ func (r *Retrieval) account(rec *store.Resource, as *ledger.Account) {
 	if as.Lost {
 		r.motor.Troubles.Lose(rec.URL, as.Tally&ledger.AsFailed != 0)
 	}
+	if as.Refused {
+		r.Traits.NoteRefused(rec.ID)
+	}
 	if as.Failed != "" {
 		r.Notes.Fail(rec.URL, as.Failed)
 	}

@@ -5,6 +5,7 @@ package retrieve
 import (
 	"strings"
 
+	"mirrord/mirror/judge"
 	"mirrord/mirror/ledger"
 	"mirrord/site"
 	"mirrord/store"
@@ -83,4 +84,17 @@ func (r *Retrieval) settleBase() {
 			r.chain.Replicas.SetBase(u.Origin() + seed.Dir())
 		}
 	}
+}
+
+// missing is what earlier runs could not get, or did not get to; nil when that is not known.
+func (r *Retrieval) missing() (*judge.Missing, error) {
+	v, err := r.Site.Notes.Fact(judge.GapsFact)
+	if err != nil {
+		return nil, err
+	}
+	m, err := judge.DecodeMissing(v, r.Table.Len())
+	if err != nil {
+		return nil, nil // the verdict says so, and makes it again
+	}
+	return m, nil
 }

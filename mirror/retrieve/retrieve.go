@@ -99,7 +99,9 @@ func (r *Retrieval) requestAll(ctx context.Context, s *stages, check func(error)
 		r.motor.Entrance.New(u, ledger.Named, crawl.PrioSeed)
 	}
 	if r.advice.Plan == nil {
-		check(r.motor.Entrance.All(r.dropRefused))
+		missing, err := r.missing()
+		check(err)
+		check(r.motor.Entrance.All(missing.Since, r.dropRefused))
 	} else {
 		r.motor.Entrance.Owed(r.Traits.Broken, r.Provenance.Owed)
 		r.advice.Plan.Open()

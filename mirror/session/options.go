@@ -15,8 +15,8 @@ import (
 	"mirrord/store"
 )
 
-// Options are what a run works with. All fields but Facts, Now, Log, Progress, Accept, NoFetch, Turn and
-// Policies are needed.
+// Options are what a run works with. All fields but Facts, Now, Log, Progress, Accept, NoFetch, Turn,
+// Restores and Policies are needed.
 type Options struct {
 	Job     *job.Job
 	State   *store.State
@@ -29,9 +29,10 @@ type Options struct {
 	Now      func() time.Time      // default time.Now
 	Log      *slog.Logger          // default none
 	Progress func(status.Progress) // called about four times a second and at the end, never twice at a time
-	Accept   bool                  // publish even if the run is suspicious
+	Accept   bool                  // publish even if the run is suspicious, and make gaps known
 	NoFetch  bool                  // only relocate and publish what is stored
 	Turn     crawl.SharedTurn      // of the run, which has it, among others; nil: it has no turns
+	Restores bool                  // an older version comes back: nothing is said of gaps
 
 	Policies policy.Registry // where the job's policy is found; default known.All()
 }

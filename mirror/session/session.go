@@ -33,6 +33,7 @@ type Session struct {
 	Layout      phm.Layout
 	Run         *store.Run // as it is stored
 	Resumed     bool       // Run is of an earlier process
+	Expired     bool       // Resumed, and too old to go on: it makes no more requests
 	Fingerprint string     // of the rules
 	Rescan      bool       // the rules changed: what is stored is scanned again
 
@@ -86,7 +87,8 @@ func (s *Session) FindLive() error {
 // mixedRules marks a site in which some documents were scanned under other rules.
 const mixedRules = "mixed"
 
-// Begin finds out whether an unfinished run is resumed, and makes a new one otherwise.
+// Begin finds out whether an unfinished run is resumed, or is too old for that, and makes a new one
+// otherwise.
 func (s *Session) Begin() error {
 	unfinished, err := s.Site.Notes.Run()
 	if err != nil {
@@ -110,7 +112,9 @@ func (s *Session) Begin() error {
 	s.Rescan = stored == mixedRules
 	if unfinished != nil && unfinished.Fingerprint == s.Fingerprint {
 		s.Run, s.Resumed = unfinished, true
-		s.Log.Info("resume", "run", s.Run.Number, "started", time.Unix(s.Run.Started, 0))
+		age := s.Started.Sub(time.Unix(s.Run.Started, 0))
+		s.Expired = (age > job.ResumeFor(s.Job)) && !s.Options.NoFetch
+		s.Log.Info("resume", "run", s.Run.Number, "started", time.Unix(s.Run.Started, 0), "expired", s.Expired)
 		return nil
 	}
 	s.Run = &store.Run{Started: s.Started.Unix(), Fingerprint: s.Fingerprint}

@@ -119,7 +119,9 @@ func (x *ReuseSource) list() (files map[string]reusedFile, err error) {
 	} else if len(vs) > 0 {
 		live = vs[len(vs)-1].Number
 	}
-	if len(runs) > 0 && runs[0].Verdict != result.Complete.String() {
+	finished := (len(runs) == 0) || (runs[0].Verdict == result.Complete.String()) ||
+		(runs[0].Verdict == result.Gaps.String())
+	if !finished {
 		return nil, fmt.Errorf("its last run was %s", runs[0].Verdict)
 	}
 	// Its job was removed, or renamed, and the mirror is left.
@@ -164,9 +166,11 @@ func (x *ReuseSource) list() (files map[string]reusedFile, err error) {
 	return files, err
 }
 
-// isReusable reports whether a record of another mirror has a body that can be taken as it is.
+// isReusable reports whether a record of another mirror has a body that can be taken as it is. The last good
+// copy of what could not be had is none.
 func isReusable(rec *store.Resource) bool {
-	return rec.InSet && rec.Body != store.NoBody && !rec.NoFollow && !ledger.IsSitemap(rec)
+	return rec.InSet && rec.Outcome != site.Failed && rec.Body != store.NoBody && !rec.NoFollow &&
+		!ledger.IsSitemap(rec)
 }
 
 // owns reports whether a body of a mirror is that site's. What the mirror reuses itself is, as far as its

@@ -1,0 +1,557 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"mirrord/internal/mirrortest"
+	"mirrord/mirror"
+	"mirrord/phm"
+)
+
+// night changes a page, makes a run a day later, and checks that the change is published whatever the site
+// lacks.
+func night(
+	t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror, want mirror.Verdict,
+) *mirror.Summary {
+	t.Helper()
+	time.Sleep(24 * time.Hour)
+	fake.Forget()
+	news := mirrortest.Words(uint32(time.Now().Unix()), 20)
+	w.Set(home+"/news.html", mirrortest.HTML("News", news))
+	s := m.Run()
+	wantVerdict(t, s, want, true)
+	if got := m.Tree()["news.html"]; !strings.Contains(got, news) {
+		t.Errorf("published %q, want %q", got, news)
+	}
+	return s
+}
+
+// entry serves an entry page that links to pages, news and what else is given.
+func entry(w *mirrortest.Web, n int, more string) {
+	hub(w, n)
+	p := w.Page(home + "/")
+	p.Body += "<a href=/news.html>news</a>" + more
+	w.Set(home+"/", p)
+}
+
+// A single image on a closed port of the site's own host, and a single link to its https, which is not there,
+// hold nothing back and trouble nobody. They are listed, and keep their absolute links.
+func TestGapOfOneURL(t *testing.T) {
+	for name, broken := range map[string]string{
+		"image on a closed port":  "http://www.example.org:8081/logo.png",
+		"https of an http site":   "https://www.example.org/safe.html",
+		"page without any answer": home + "/hang.html",
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, job(`requisites = "any"`, `obey_robots = false`), func(
+				t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror,
+			) {
+				fake.Handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+					if (r.URL.Scheme == "https") || (r.URL.Path == "/hang.html") {
+						panic(http.ErrAbortHandler)
+					}
+					w.ServeHTTP(rw, r)
+				})
+				link := fmt.Sprintf("<a href=%q>it</a>", broken)
+				if strings.HasSuffix(broken, ".png") {
+					link = fmt.Sprintf("<img src=%q>", broken)
+				}
+				entry(w, 10, link)
+				began := time.Now().Format(time.DateOnly)
+				for range 5 {
+					s := night(t, w, fake, m, mirror.Complete)
+					wantText(t, s, "complete but for 1 known gap (since ", "known gap: ")
+					if got := m.Tree()["index.html"]; !strings.Contains(got, broken) {
+						t.Errorf("the link is not absolute: %s", got)
+					}
+					if first := s.Gaps.Since.Format(time.DateOnly); first != nextDay(began) {
+						t.Errorf("since %s, want %s", first, nextDay(began))
+					}
+				}
+			})
+		})
+	}
+}
+
+func nextDay(day string) string {
+	at, err := time.Parse(time.DateOnly, day)
+	if err != nil {
+		return err.Error()
+	}
+	return at.AddDate(0, 0, 1).Format(time.DateOnly)
+}
+
+// images are links to n images of a content network.
+func images(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "<img src=http://cdn.example.net/%d.png>", i)
+	}
+	return b.String()
+}
+
+// A content network that is down for ever is told, and then written off: it does not cry wolf. When much more
+// of it is missing, it has grown, and when it answers again nothing is missing.
+func TestGapOfContentNetwork(t *testing.T) {
+	inBubble(t, job(`requisites = "any"`), func(
+		t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror,
+	) {
+		entry(w, 20, images(10))
+		s := night(t, w, fake, m, mirror.Gaps)
+		wantText(t, s, "gaps, version 1 published", "gap: http://cdn.example.net (10 URLs")
+		if !s.Gaps.Grew {
+			t.Error("the gap is new, and the run does not say so")
+		}
+		if s = night(t, w, fake, m, mirror.Gaps); s.Gaps.Grew {
+			t.Error("the gap has not grown")
+		}
+		for range 3 {
+			s = night(t, w, fake, m, mirror.Complete)
+			wantText(t, s, "complete but for 1 known gap (since ", "written off")
+		}
+		entry(w, 20, images(12)) // a few more are the same trouble
+		night(t, w, fake, m, mirror.Complete)
+		entry(w, 20, images(40))
+		if s = night(t, w, fake, m, mirror.Gaps); !s.Gaps.Grew || (s.Gaps.URLs != 40) {
+			t.Errorf("%+v", s.Gaps)
+		}
+		night(t, w, fake, m, mirror.Gaps)
+		s = night(t, w, fake, m, mirror.Complete)
+		wantText(t, s, "known gap: http://cdn.example.net (40 URLs")
+		meta := metaOf(t, m)
+		if (len(meta.Gaps) != 1) || (meta.Gaps[0].Origin != "http://cdn.example.net") || (meta.Gaps[0].URLs != 40) {
+			t.Errorf("phm.json: %+v", meta.Gaps)
+		}
+		for i := range 40 {
+			w.Set(fmt.Sprintf("http://cdn.example.net/%d.png", i), mirrortest.Page{Body: fmt.Sprint("png ", i)})
+		}
+		s = night(t, w, fake, m, mirror.Complete)
+		if (s.Gaps.Count != 0) || strings.Contains(mirrortest.Text(s), "gap") {
+			t.Errorf("%s", mirrortest.Text(s))
+		}
+	})
+}
+
+// What nothing links to any more is not missing.
+func TestGapThatNothingLinksTo(t *testing.T) {
+	inBubble(t, job(`requisites = "any"`), func(
+		t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror,
+	) {
+		entry(w, 20, images(10))
+		night(t, w, fake, m, mirror.Gaps)
+		entry(w, 20, "")
+		if s := night(t, w, fake, m, mirror.Complete); s.Gaps.Count != 0 {
+			t.Errorf("%s", mirrortest.Text(s))
+		}
+	})
+}
+
+func metaOf(t *testing.T, m *mirrortest.Mirror) *phm.Meta {
+	t.Helper()
+	f, err := m.Current().Open(phm.MetaName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	meta, err := phm.ReadMeta(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return meta
+}
+
+// twoSeeds is a job of two entry points.
+func twoSeeds() string {
+	return fmt.Sprintf("url = [%q, %q]\n[scope]\nkind = \"host\"\n", home+"/", "http://other.example.org/")
+}
+
+// One dead entry point of two holds back nothing of the other one, and keeps its own last good copies.
+func TestGapOfEntryPoint(t *testing.T) {
+	const other = "http://other.example.org"
+	serve := func(w *mirrortest.Web) {
+		w.SetAll(other, map[string]mirrortest.Page{
+			"/":       mirrortest.HTML("Other", "<a href=/a.html>a</a>"),
+			"/a.html": mirrortest.HTML("A", "alpha"),
+		})
+	}
+	for name, die := range map[string]func(w *mirrortest.Web){
+		"gone": func(w *mirrortest.Web) { w.Remove(other + "/") },
+		"503":  func(w *mirrortest.Web) { w.Set(other+"/", mirrortest.Status(503)) },
+		"asks to wait": func(w *mirrortest.Web) {
+			busy := mirrortest.Page{Status: 503, Header: map[string]string{"Retry-After": "864000"}}
+			w.Set(other+"/", busy)
+			w.Set(other+"/a.html", busy)
+		},
+		"host gone":  func(w *mirrortest.Web) { w.Remove(other + "/"); w.Remove(other + "/a.html") },
+		"disallowed": func(w *mirrortest.Web) { w.Set(other+"/robots.txt", mirrortest.Status(503)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, twoSeeds(), func(
+				t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror,
+			) {
+				entry(w, 10, "")
+				serve(w)
+				if s := night(t, w, fake, m, mirror.Complete); s.Gaps.Count != 0 {
+					t.Fatal(mirrortest.Text(s))
+				}
+				die(w)
+				for n := range 5 {
+					want := mirror.Gaps
+					if n >= 2 {
+						want = mirror.Complete
+					}
+					s := night(t, w, fake, m, want)
+					wantText(t, s, "gap: "+other)
+					if got := m.Tree()["@other.example.org_80/a.html"]; !strings.Contains(got, "alpha") {
+						t.Errorf("run %d: the copy is %q", n, got)
+					}
+				}
+				serve(w)
+				w.Remove(other + "/robots.txt")
+				if s := night(t, w, fake, m, mirror.Complete); s.Gaps.Count != 0 {
+					t.Error(mirrortest.Text(s))
+				}
+			})
+		})
+	}
+}
+
+// An entry point that never was there does not keep the other one from its first version.
+func TestGapOfEntryPointInFirstRun(t *testing.T) {
+	for _, dead := range []string{home + "/", "http://other.example.org/"} {
+		t.Run(dead, func(t *testing.T) {
+			inBubble(t, twoSeeds(), func(
+				t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror,
+			) {
+				for _, u := range []string{home + "/", "http://other.example.org/"} {
+					w.Set(u, mirrortest.HTML("Entry of "+u, ""))
+				}
+				w.Remove(dead)
+				w.Set(strings.TrimSuffix(dead, "/")+"/x", mirrortest.HTML("", ""))
+				s := m.Run()
+				wantVerdict(t, s, mirror.Gaps, true)
+				wantText(t, s, "the entry point "+dead+": gone", "gap: "+dead)
+			})
+		})
+	}
+}
+
+// failing makes every other page of a hub fail, n in all: the origin is not down.
+func failing(w *mirrortest.Web, n int) {
+	for i := range n {
+		w.Set(fmt.Sprintf("%s/page%02d.html", home, 2*i+1), mirrortest.Status(500))
+	}
+}
+
+// A first version is published when at least half of it is there; else it waits for the rest, or for accept.
+func TestGapsOfFirstVersion(t *testing.T) {
+	for _, c := range []struct {
+		fail    int // of 20 pages and the entry page, which is there
+		verdict mirror.Verdict
+	}{
+		{8, mirror.Gaps},
+		{12, mirror.Partial},
+	} {
+		t.Run(fmt.Sprint(c.fail), func(t *testing.T) {
+			inBubble(t, job(), func(
+				t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror,
+			) {
+				hub(w, 20)
+				// every other page, so that the origin is not down
+				for i := range c.fail {
+					w.Set(fmt.Sprintf("%s/page%02d.html", home, (i*5)%20+i/4), mirrortest.Status(500))
+				}
+				s := m.Run()
+				wantVerdict(t, s, c.verdict, c.verdict == mirror.Gaps)
+				if c.verdict == mirror.Gaps {
+					return
+				}
+				wantText(t, s, "only 9 of 21 known URLs could be had", "nothing published yet")
+				if !s.Gaps.Hold || !s.Acceptable() {
+					t.Error("accept is not offered")
+				}
+				s = m.Accept()
+				wantVerdict(t, s, mirror.Complete, true)
+				wantText(t, s, "complete but for ", "accepted")
+				wantVerdict(t, m.Run(), mirror.Complete, false)
+				hub(w, 20)
+				if s = m.Run(); (s.Gaps.Count != 0) || (s.Files != 21) {
+					t.Error(mirrortest.Text(s))
+				}
+			})
+		})
+	}
+}
+
+// Pages that fail keep their last good copies, the rest is published. Above limits.max_failures that is said
+// with exit code 6, below it is tolerated; accept makes it known.
+func TestGapsAndMaxFailures(t *testing.T) {
+	inBubble(t, job(`limits.max_failures = "20%"`), func(
+		t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror,
+	) {
+		entry(w, 40, "")
+		night(t, w, fake, m, mirror.Complete)
+		failing(w, 6)
+		s := night(t, w, fake, m, mirror.Complete)
+		wantText(t, s, "known gap", "status 500", "few")
+		failing(w, 15)
+		s = night(t, w, fake, m, mirror.Gaps)
+		wantText(t, s, "could not be had, more than limits.max_failures")
+		if got := m.Tree()["page03.html"]; !strings.Contains(got, "text of 3") {
+			t.Errorf("the copy of a page that fails: %q", got)
+		}
+		wantVerdict(t, m.Accept(), mirror.Complete, false)
+		s = night(t, w, fake, m, mirror.Complete)
+		wantText(t, s, "accepted")
+		hub(w, 40)
+		entry(w, 40, "")
+		if s = night(t, w, fake, m, mirror.Complete); s.Gaps.Count != 0 {
+			t.Error(mirrortest.Text(s))
+		}
+	})
+}
+
+// A page that is a gap was not observed, and nothing that only it may link to is removed.
+func TestGapsRemoveNothing(t *testing.T) {
+	inBubble(t, job(), func(
+		t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror,
+	) {
+		entry(w, 40, "<a href=/old.html>old</a>")
+		w.Set(home+"/old.html", mirrortest.HTML("Old", "<a href=/child.html>child</a>"))
+		w.Set(home+"/child.html", mirrortest.HTML("Child", "child"))
+		night(t, w, fake, m, mirror.Complete)
+		failing(w, 8)
+		entry := w.Page(home + "/") // it links to a new page, which fails, and that one would link to the child
+		entry.Body = strings.ReplaceAll(entry.Body, "/old.html", "/new.html")
+		w.Set(home+"/", entry)
+		w.Set(home+"/new.html", mirrortest.Status(500))
+		s := night(t, w, fake, m, mirror.Gaps)
+		if (s.Removed > 0) || (m.Tree()["child.html"] == "") {
+			t.Error(mirrortest.Text(s))
+		}
+	})
+}
+
+// A run that was interrupted and is too old to go on is closed: what it has is published, and the next one
+// begins anew in the same call.
+func TestRunThatIsTooOld(t *testing.T) {
+	for _, c := range []struct {
+		schedule string
+		after    time.Duration
+		closed   bool
+	}{
+		{"@every 6h", 11 * time.Hour, false},
+		{"@every 6h", 13 * time.Hour, true},
+		{"30 3 * * *", 47 * time.Hour, false},
+		{"30 3 * * *", 49 * time.Hour, true},
+		{"@monthly", 6 * 24 * time.Hour, false},
+		{"@monthly", 8 * 24 * time.Hour, true},
+		{"", 8 * 24 * time.Hour, true},
+	} {
+		t.Run(fmt.Sprint(c.schedule, " ", c.after), func(t *testing.T) {
+			toml := job(`polite.delay = "1s"`, fmt.Sprintf("schedule = %q", c.schedule))
+			inBubble(t, toml, func(
+				t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror,
+			) {
+				hub(w, 30)
+				m.Set("limits.max_time", "20s")
+				first := m.Run()
+				wantVerdict(t, first, mirror.Partial, false)
+				m.Set("limits.max_time", "0s")
+				time.Sleep(c.after)
+				s := m.Run()
+				wantVerdict(t, s, mirror.Complete, true)
+				if resumed := s.Run == first.Run; resumed == c.closed {
+					t.Errorf("it is run %d, after run %d", s.Run, first.Run)
+				}
+				if s.Files != 31 {
+					t.Errorf("%d files", s.Files)
+				}
+				runs := runsOf(t, m)
+				if n := len(runs); c.closed && (n < 3 || !runs[1].Closed || runs[1].Requests != 0) {
+					t.Errorf("%d runs: %+v", n, runs)
+				}
+			})
+		})
+	}
+}
+
+// runsOf returns the summaries of the runs, newest first.
+func runsOf(t *testing.T, m *mirrortest.Mirror) (out []mirror.Summary) {
+	t.Helper()
+	st := reopen(t, m.Dir)
+	defer st.Close()
+	runs, err := st.Runs("test", 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range runs {
+		var s mirror.Summary
+		if err := json.Unmarshal(r.Summary, &s); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// What a run that is closed has is published, and what it did not get to keeps its copies and is listed.
+func TestClosedRunIsPublished(t *testing.T) {
+	toml := job(`polite.delay = "1s"`, `schedule = "@every 6h"`)
+	inBubble(t, toml, func(
+		t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror,
+	) {
+		hub(w, 30)
+		wantVerdict(t, m.Run(), mirror.Complete, true)
+		for i := range 30 {
+			w.Set(fmt.Sprintf("%s/page%02d.html", home, i), mirrortest.HTML(fmt.Sprint(i), "second edition"))
+		}
+		m.Set("limits.max_time", "15s")
+		wantVerdict(t, m.Run(), mirror.Partial, false)
+		time.Sleep(13 * time.Hour)
+		wantVerdict(t, m.Run(), mirror.Partial, false) // the closed one is published before it
+		closed := runsOf(t, m)[1]
+		if !closed.Closed || !closed.Published || (closed.Verdict != mirror.Gaps) || (closed.Changed == 0) {
+			t.Errorf("%s", mirrortest.Text(&closed))
+		}
+		wantText(t, &closed, "not requested", "too old to go on")
+		fresh := 0
+		for _, body := range m.Tree() {
+			if strings.Contains(body, "second edition") {
+				fresh++
+			}
+		}
+		if (fresh == 0) || (fresh == 30) {
+			t.Errorf("%d pages are fresh", fresh)
+		}
+		m.Set("limits.max_time", "0s")
+		if s := m.Run(); (s.Verdict != mirror.Complete) || (s.Gaps.Count != 0) {
+			t.Errorf("%s", mirrortest.Text(s))
+		}
+	})
+}
+
+// A site that no run gets through is mirrored in turns: what a run that was closed did not get to comes first
+// in the next one.
+func TestClosedRunsTakeTurns(t *testing.T) {
+	toml := job(`polite.delay = "1s"`, `polite.connections = 1`, `schedule = "@every 6h"`)
+	inBubble(t, toml, func(t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror) {
+		hub(w, 30)
+		wantVerdict(t, m.Run(), mirror.Complete, true)
+		w.Requests()
+		m.Set("limits.max_time", "15s")
+		for range 6 {
+			time.Sleep(13 * time.Hour)
+			wantVerdict(t, m.Run(), mirror.Partial, false)
+		}
+		asked := w.Asked()
+		for i := range 30 {
+			if page := fmt.Sprintf("%s/page%02d.html", home, i); asked[page] == 0 {
+				t.Errorf("%s was not requested", page)
+			}
+		}
+	})
+}
+
+// What the guide names as remedies of gaps ends them.
+func TestGapRemedies(t *testing.T) {
+	const cdn = `requisites = "any"`
+	for name, remedy := range map[string]func(w *mirrortest.Web, m *mirrortest.Mirror){
+		"exclude": func(w *mirrortest.Web, m *mirrortest.Mirror) {
+			m.SetJob(nil, "url = \""+home+"/\"\n"+cdn+"\n[scope]\nkind = \"host\"\n"+
+				"exclude = [\"http://cdn.example.net/**\"]\n")
+		},
+		"requisites":      func(_ *mirrortest.Web, m *mirrortest.Mirror) { m.SetJob(nil, job(`requisites = "scope"`)) },
+		"link taken away": func(w *mirrortest.Web, _ *mirrortest.Mirror) { entry(w, 20, "") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, job(cdn), func(
+				t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror,
+			) {
+				entry(w, 20, images(10))
+				night(t, w, fake, m, mirror.Gaps)
+				remedy(w, m)
+				if s := night(t, w, fake, m, mirror.Complete); s.Gaps.Count != 0 {
+					t.Error(mirrortest.Text(s))
+				}
+			})
+		})
+	}
+}
+
+// A dead entry point that is taken out of the job takes with it what only it led to.
+func TestDeadEntryPointIsTakenOut(t *testing.T) {
+	inBubble(t, twoSeeds(), func(
+		t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror,
+	) {
+		entry(w, 40, "")
+		w.Set("http://other.example.org/", mirrortest.HTML("Other", "other"))
+		night(t, w, fake, m, mirror.Complete)
+		w.Clear()
+		entry(w, 40, "")
+		night(t, w, fake, m, mirror.Gaps)
+		m.SetJob(nil, job())
+		s := night(t, w, fake, m, mirror.Complete)
+		if (s.Gaps.Count != 0) || (m.Tree()["@other.example.org_80/index.html"] != "") {
+			t.Errorf("%s\n%q", mirrortest.Text(s), m.Paths())
+		}
+	})
+}
+
+// A part of the only host that fails in one piece looks as if the host were down. That holds the rest back
+// until the run is too old, and not again.
+func TestGapOfOnePart(t *testing.T) {
+	inBubble(t, job(`schedule = "30 3 * * *"`, `polite.delay = "1s"`), func(
+		t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror,
+	) {
+		entry(w, 60, "")
+		night(t, w, fake, m, mirror.Complete)
+		for i := 20; i < 50; i++ {
+			w.Set(fmt.Sprintf("%s/page%02d.html", home, i), mirrortest.Status(500))
+		}
+		for range 2 {
+			time.Sleep(24 * time.Hour)
+			m.Run()
+		}
+		night(t, w, fake, m, mirror.Gaps)
+		for range 4 {
+			night(t, w, fake, m, mirror.Complete)
+		}
+	})
+}
+
+// The only entry page fails for ever while its origin answers: once there is a version, it is a part like
+// others.
+func TestGapOfOnlyEntryPage(t *testing.T) {
+	for name, broken := range map[string]mirrortest.Page{
+		"500":       mirrortest.Status(500),
+		"429":       mirrortest.Status(429),
+		"to itself": mirrortest.Redirect("/"),
+		"no answer": {Handle: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, job(), func(
+				t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror,
+			) {
+				entry(w, 30, "")
+				night(t, w, fake, m, mirror.Complete)
+				w.Set(home+"/", broken)
+				for n := range 5 {
+					want := mirror.Gaps
+					if n >= 2 {
+						want = mirror.Complete
+					}
+					s := night(t, w, fake, m, want)
+					wantText(t, s, "gap: "+home+"/, since ")
+				}
+			})
+		})
+	}
+}
