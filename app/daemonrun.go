@@ -52,7 +52,7 @@ func (r *runner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions) st
 	if sum != nil && sum.Version > 0 {
 		err = errors.Join(err, linkPublished(j, s))
 	}
-	if sum != nil && sum.Verdict == mirror.Complete {
+	if sum != nil && sum.Verdict.Finished() {
 		var verr error
 		if out.Verified, verr = verifiedSince(s); verr != nil {
 			r.app.Log.Error("staleness is not known", "job", j.Name, "err", verr)
@@ -119,6 +119,11 @@ func runOf(sum *mirror.Summary) status.Run {
 		Added:     sum.Added,
 		Changed:   sum.Changed,
 		Removed:   sum.Removed,
+		Gaps:      sum.Gaps.Count,
+		KnownGaps: sum.Gaps.Known,
+		GapsSince: sum.Gaps.Since,
+		GapsGrew:  sum.Gaps.Grew,
+		Hold:      sum.Gaps.Hold,
 	}
 	if data, err := json.Marshal(sum); err == nil {
 		run.Summary = data

@@ -23,6 +23,7 @@ const (
 	Partial                // a run ended early and can be resumed
 	Suspicious             // a run was held back and waits to be accepted
 	Locked                 // another process works on it
+	Gaps                   // a run was published, and a part that could not be had is new
 )
 
 func (k Kind) String() string {
@@ -35,6 +36,8 @@ func (k Kind) String() string {
 		return "suspicious"
 	case Locked:
 		return "locked"
+	case Gaps:
+		return "gaps"
 	}
 	return "failed"
 }

@@ -23,7 +23,7 @@ type GetRequest struct {
 	Keep bool
 	// where it is written, in the form that the name says; "" is nowhere with Keep, else the name of the job
 	Out string
-	// publish what the last run held back as suspicious, or this one would hold back
+	// publish what the last run held back, or this one would hold back, and make its gaps known
 	Accept   bool
 	Progress func(status.Progress) // receives where the run stands; may be nil
 }
@@ -61,9 +61,9 @@ func getKept(ctx context.Context, a *App, r GetRequest) (*mirror.Summary, error)
 	if err := st.Close(); err != nil {
 		return nil, err
 	}
-	sum, err := Run(ctx, a, r.Job, o)
-	if err != nil || r.Out == "" {
-		return sum, err
+	sum, ended := Run(ctx, a, r.Job, o)
+	if finished := (sum != nil) && sum.Verdict.Finished(); (ended != nil && !finished) || r.Out == "" {
+		return sum, ended
 	}
 	st, err = a.MustState()
 	if err != nil {
@@ -75,7 +75,10 @@ func getKept(ctx context.Context, a *App, r GetRequest) (*mirror.Summary, error)
 		return sum, err
 	}
 	defer root.Close()
-	return sum, ExportTree(root.FS(), r.Out, archive.Named(r.Out))
+	if err := ExportTree(root.FS(), r.Out, archive.Named(r.Out)); err != nil {
+		return sum, err
+	}
+	return sum, ended
 }
 
 // finishedFor is how long a complete mirror that could not be moved to its place is taken as the result.
@@ -112,7 +115,7 @@ func getOnce(ctx context.Context, a *App, r GetRequest) (*mirror.Summary, error)
 	if sum == nil {
 		return nil, err
 	}
-	if err == nil && sum.Verdict == mirror.Complete {
+	if err == nil && sum.Verdict.Finished() {
 		if err = place(s, out); err == nil {
 			sum.Path = out
 			s.Close() // before its folder goes; closing twice is harmless

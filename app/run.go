@@ -4,6 +4,7 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -22,7 +23,7 @@ import (
 
 // RunOptions are the choices of one run beyond its job.
 type RunOptions struct {
-	Accept   bool                  // publish what was held back as suspicious
+	Accept   bool                  // publish what was held back, and make its gaps known
 	AsIs     bool                  // ask for nothing: only relocate and publish what is stored
 	Progress func(status.Progress) // receives where the run stands; may be nil
 	Turn     mirror.SharedTurn     // of the run among others of this process; nil: it has no turns
@@ -99,7 +100,7 @@ func changed(
 }
 
 // Ended gives the error that a run ended with its kind: Partial when it can be resumed, Suspicious when it
-// waits to be accepted; nil when it was complete.
+// waits to be accepted, Gaps when it was published with new gaps; nil when it was complete.
 func Ended(ctx context.Context, sum *mirror.Summary, err error) error {
 	var disk *store.DiskError
 	switch {
@@ -111,6 +112,8 @@ func Ended(ctx context.Context, sum *mirror.Summary, err error) error {
 		return err
 	case sum.Verdict == mirror.Suspicious:
 		return &Error{Kind: Suspicious}
+	case sum.Verdict == mirror.Gaps:
+		return &Error{Kind: Gaps}
 	}
 	return nil
 }
@@ -148,8 +151,8 @@ func windowOpens(j *job.Job, now time.Time) (at time.Time, closed bool) {
 	return w.Change(now.In(zone)), true
 }
 
-// Accept publishes what the last run of a job held back as suspicious, without a request. It is an error when
-// nothing waits.
+// Accept publishes what the last run of a job held back, and makes its gaps known, without a request. It is
+// an error when nothing waits.
 func Accept(
 	ctx context.Context, a *App, name string, progress func(status.Progress),
 ) (*mirror.Summary, error) {
@@ -167,7 +170,8 @@ func Accept(
 	return Run(ctx, a, j, RunOptions{Accept: true, AsIs: true, Progress: progress})
 }
 
-// waitsForAccept returns an error unless the last run of the site was suspicious.
+// waitsForAccept returns an error unless the last run of the site was suspicious, held back a first version
+// or found new gaps.
 func waitsForAccept(st *store.State, name string) error {
 	runs, err := st.Runs(name, 1)
 	if err != nil {
@@ -176,7 +180,11 @@ func waitsForAccept(st *store.State, name string) error {
 	if len(runs) == 0 {
 		return fmt.Errorf("accept %s: it has not run yet", name)
 	}
-	if runs[0].Verdict != "suspicious" {
+	var sum mirror.Summary
+	if err := json.Unmarshal(runs[0].Summary, &sum); err != nil {
+		return fmt.Errorf("accept %s: report of the last run: %w", name, err)
+	}
+	if !sum.Acceptable() {
 		return fmt.Errorf("accept %s: nothing waits; the last run was %s", name, runs[0].Verdict)
 	}
 	return nil

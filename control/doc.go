@@ -33,7 +33,7 @@ import (
 
 // RunRequest asks for a run.
 type RunRequest struct {
-	Accept bool     `json:"accept,omitempty"` // publish what a suspicious run held back
+	Accept bool     `json:"accept,omitempty"` // publish what a run held back, and make its gaps known
 	Set    []string `json:"set,omitempty"`    // KEY=VALUE, for this run only
 	// ask for every known URL, whatever evidence and policy would spare
 	Full bool `json:"full,omitempty"`

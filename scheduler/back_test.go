@@ -29,6 +29,7 @@ func TestKilledAfterTheEnd(t *testing.T) {
 		started time.Time
 		again   bool
 	}{{"complete", status.VerdictComplete, at.Add(time.Second), false},
+		{"gaps", status.VerdictGaps, at.Add(time.Second), false},
 		{"suspicious", status.VerdictSuspicious, at.Add(time.Second), false},
 		{"partial", status.VerdictPartial, at.Add(time.Second), true},
 		{"an older one", status.VerdictComplete, at.Add(-time.Hour), true}} {

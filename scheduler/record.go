@@ -26,7 +26,7 @@ type Record struct {
 	Rate   Rate      `json:"rate,omitzero"`
 
 	Last     *status.Run `json:"last,omitempty"`
-	Complete time.Time   `json:"complete,omitzero"` // end of the last complete run
+	Complete time.Time   `json:"complete,omitzero"` // end of the last run that was complete or had gaps
 	Verified time.Time   `json:"verified,omitzero"` // see status.Job
 	// since when Verified or Added is far ahead of the clock, and one of them is wrong
 	Doubted   time.Time   `json:"doubted,omitzero"`
@@ -83,7 +83,7 @@ func (r *Record) ended(j *job.Job, c Clock, run status.Run) {
 		}
 	}
 	switch {
-	case run.Complete():
+	case run.Finished():
 		r.Failures, r.Began, r.Complete = 0, time.Time{}, run.Ended
 		if r.Verified = run.Verified; r.Verified.IsZero() { // at worst since the first of the runs began
 			if r.Verified = run.Started; !began.IsZero() && began.Before(r.Verified) {
@@ -118,14 +118,14 @@ func (r *Record) ended(j *job.Job, c Clock, run status.Run) {
 func (r *Record) Note(run status.Run) {
 	keep := *r
 	r.ended(job.Default(), Clock{}, run)
-	r.Running, r.Resume, r.Retry, r.At, r.Rate = keep.Running, keep.Resume && !run.Complete(), keep.Retry,
+	r.Running, r.Resume, r.Retry, r.At, r.Rate = keep.Running, keep.Resume && !run.Finished(), keep.Retry,
 		keep.At, keep.Rate
-	if r.Last != nil && r.Last.Complete() {
+	if r.Last.Finished() {
 		r.Retry = time.Time{}
 	}
 	if !r.Running.IsZero() && !run.Started.Before(r.Running) &&
 		// this is the run under way, and nothing is left to do
-		(run.Complete() || run.Verdict == status.VerdictSuspicious) {
+		(run.Finished() || run.Verdict == status.VerdictSuspicious) {
 		if r.Running = (time.Time{}); r.At.IsZero() {
 			r.At = run.Ended.Add(job.Default().MinInterval)
 		}

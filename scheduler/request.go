@@ -23,7 +23,7 @@ var (
 
 // RunNowOptions are the choices of a run by hand.
 type RunNowOptions struct {
-	Accept bool     // publish what a suspicious run held back
+	Accept bool     // publish what a run held back, and make its gaps known
 	Job    *job.Job // run this instead of the job in force; of the same name
 }
 

@@ -24,7 +24,7 @@ type Runner interface {
 
 // RunOptions are the choices of one run beyond its job.
 type RunOptions struct {
-	Accept   bool                  // publish what a suspicious run held back; ask for nothing
+	Accept   bool                  // publish what a run held back, make its gaps known; ask for nothing
 	Progress func(status.Progress) // called a few times a second, never twice at a time
 	Turn     *RunTurn              // to be given back while the run only waits; never nil
 }
@@ -153,7 +153,7 @@ func (e endedFor) Error() string {
 
 // ended takes in how a run ended.
 func (s *state) ended(e *entry, r *running, run status.Run) {
-	if !run.Complete() && run.Verdict != status.VerdictSuspicious && run.Cause == status.ByItself {
+	if !run.Finished() && run.Verdict != status.VerdictSuspicious && run.Cause == status.ByItself {
 		run.Cause = r.cause
 	}
 	run.Ended = s.o.Now() // one clock for all that follows from it
@@ -172,6 +172,8 @@ func (s *state) ended(e *entry, r *running, run status.Run) {
 	switch run.Verdict {
 	case status.VerdictComplete:
 		s.counts.Complete++
+	case status.VerdictGaps:
+		s.counts.Gaps++
 	case status.VerdictPartial:
 		s.counts.Partial++
 	case status.VerdictSuspicious:
@@ -184,7 +186,7 @@ func (s *state) ended(e *entry, r *running, run status.Run) {
 		level = slog.LevelWarn
 	}
 	s.log.Log(context.Background(), level, "run ended", "job", e.name, "verdict", run.Verdict, "cause",
-		string(run.Cause), "reasons", strings.Join(run.Reasons, "; "), "err", run.Error,
+		string(run.Cause), "reasons", strings.Join(run.Reasons, "; "), "gaps", run.Gaps, "err", run.Error,
 		"requests", run.Requests, "received", run.Received, "published", run.Published, "took",
 		run.Ended.Sub(run.Started).Round(time.Millisecond))
 	s.consider(e, run.Ended)

@@ -37,6 +37,8 @@ func (j *Job) Judge(now time.Time) {
 		switch j.Last.Verdict {
 		case VerdictComplete:
 			j.Health = OK
+		case VerdictGaps:
+			j.Health = Gaps
 		case VerdictSuspicious:
 			worsen(Suspicious)
 		case VerdictPartial:
@@ -72,8 +74,10 @@ func (j *Job) fix() string {
 		return RebuildHint(j.Name) + "; then: mirrord run-now " + j.Name
 	case j.Health == Suspicious && strings.Contains(j.why(), noEntry):
 		return j.again()
-	case j.Health == Suspicious:
+	case j.Health == Suspicious, j.Health == Partial && j.Last.Hold && j.Activity != Running:
 		return AcceptHint(j.Name)
+	case j.Health == Gaps:
+		return GapsHint(j.Name)
 	case j.Activity == NoRoom || (j.Last != nil && j.Last.Cause == DiskFull && j.Health != OK):
 		return "free some space (mirrord gc), the run then goes on by itself"
 	case j.Health == Invalid, j.Refused && j.Health == OK:
@@ -142,6 +146,11 @@ func AcceptHint(name string) string {
 	return "look at the site; if it really is so: mirrord accept " + name
 }
 
+// GapsHint is what to do about a run that found new gaps.
+func GapsHint(name string) string {
+	return "nothing, each run tries again; if the gaps are to stay: mirrord accept " + name
+}
+
 // goesOn reports whether a run that was ended for a cause goes on by itself.
 func goesOn(c Cause) bool {
 	return c == Shutdown || c == OutOfHours || c == Killed || c == GaveWay
@@ -153,6 +162,13 @@ func (j *Job) Say() string {
 	b.WriteString(string(j.Health))
 	if j.Failures > 1 && (j.Health == Failed || j.Health == Partial || j.Health == Stale) {
 		fmt.Fprintf(&b, " %d times", j.Failures)
+	}
+	switch gaps := j.Last.GapsText(); {
+	case gaps == "":
+	case j.Health == OK:
+		b.WriteString(" but for " + gaps)
+	case j.Health == Gaps:
+		b.WriteString(": " + gaps)
 	}
 	waits := j.Waits
 	switch j.Activity {

@@ -36,6 +36,7 @@ func WriteMetrics(w io.Writer, all All) error {
 	m.sample(float64(d.MaxParked))
 	m.counter("mirrord_runs_total", "Runs that ended since the start, by verdict.")
 	m.sample(float64(d.Runs.Complete), "verdict", VerdictComplete)
+	m.sample(float64(d.Runs.Gaps), "verdict", VerdictGaps)
 	m.sample(float64(d.Runs.Partial), "verdict", VerdictPartial)
 	m.sample(float64(d.Runs.Suspicious), "verdict", VerdictSuspicious)
 	m.sample(float64(d.Runs.Failed), "verdict", VerdictError)
@@ -75,6 +76,14 @@ func WriteMetrics(w io.Writer, all All) error {
 			m.sample(flag(w != nil && w.For == f), "job", all.Jobs[i].Name, "for", string(f))
 		}
 	}
+	m.gauge("mirrord_job_gaps", "Parts that the mirror should have and the last run could not get; known ones "+
+		"are written off, accepted or few.")
+	for i := range all.Jobs {
+		if r := all.Jobs[i].Last; r != nil {
+			m.sample(float64(r.Gaps-r.KnownGaps), "job", all.Jobs[i].Name, "known", "false")
+			m.sample(float64(r.KnownGaps), "job", all.Jobs[i].Name, "known", "true")
+		}
+	}
 	m.gauge("mirrord_job_last_run_spared_requests",
 		"Requests that the last run did not have to make, by what spared them.")
 	for i := range all.Jobs {
@@ -108,8 +117,8 @@ func jobMetrics() []jobMetric {
 		}
 	}
 	return []jobMetric{
-		{"mirrord_job_ok", "Whether the job is well: its last run was complete, its file is accepted and it is " +
-			"not stale.", always(func(j *Job) float64 {
+		{"mirrord_job_ok", "Whether the job is well: its last run was complete, maybe but for known gaps, " +
+			"its file is accepted and it is not stale.", always(func(j *Job) float64 {
 			return flag(j.Health == OK)
 		})},
 		{"mirrord_job_running", "Whether a run is under way.", always(func(j *Job) float64 {
@@ -134,7 +143,7 @@ func jobMetrics() []jobMetric {
 			func(j *Job) (float64, bool) {
 				return float64(j.Staleness), j.Verified != nil
 			}},
-		{"mirrord_job_failures", "Runs since the last complete one that ended otherwise.",
+		{"mirrord_job_failures", "Runs that ended otherwise since the last one that was complete or had gaps.",
 			always(func(j *Job) float64 {
 				return float64(j.Failures)
 			})},
@@ -145,7 +154,8 @@ func jobMetrics() []jobMetric {
 		{"mirrord_job_last_run_time_seconds", "When the last run ended, in Unix time.", at(func(j *Job) *time.Time {
 			return j.LastRun
 		})},
-		{"mirrord_job_last_complete_time_seconds", "When the last complete run ended, in Unix time.",
+		{"mirrord_job_last_complete_time_seconds",
+			"When the last run ended that was complete or had gaps, in Unix time.",
 			at(func(j *Job) *time.Time {
 				return j.Complete
 			})},

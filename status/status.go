@@ -16,6 +16,8 @@ package status
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 	"time"
 )
 
@@ -24,8 +26,10 @@ type Health string
 
 // The healths, from good to bad: Worse compares them.
 const (
-	OK  Health = "ok"  // the last run was complete
+	OK  Health = "ok"  // the last run was complete, maybe but for known gaps
 	New Health = "new" // it has not run yet
+	// the last run was published, and could not get some part, which is new
+	Gaps Health = "gaps"
 	// its file is refused; the last good version of it goes on, when there is one
 	Invalid    Health = "invalid"
 	Partial    Health = "partial"    // the last run left something to ask
@@ -37,7 +41,7 @@ const (
 
 // Healths returns all healths, from good to bad.
 func Healths() []Health {
-	return []Health{OK, New, Invalid, Partial, Stale, Suspicious, Failed, Damaged}
+	return []Health{OK, New, Gaps, Invalid, Partial, Stale, Suspicious, Failed, Damaged}
 }
 
 // Activity is what a job is doing.
@@ -73,9 +77,10 @@ const (
 	Killed   Cause = "killed" // the process ended without a word: kill -9, power
 )
 
-// The verdicts of a run. The first three are those of package mirror.
+// The verdicts of a run. The first four are those of package mirror.
 const (
 	VerdictComplete   = "complete"
+	VerdictGaps       = "gaps"
 	VerdictPartial    = "partial"
 	VerdictSuspicious = "suspicious"
 	VerdictError      = "error" // it could not go on
@@ -103,6 +108,12 @@ type Run struct {
 	Changed  int              `json:"changed,omitempty"`
 	Removed  int              `json:"removed,omitempty"`
 
+	Gaps      int        `json:"gaps,omitempty"`       // parts that the mirror should have and could not get
+	KnownGaps int        `json:"known_gaps,omitempty"` // of Gaps: written off, accepted or few
+	GapsSince *time.Time `json:"gaps_since,omitempty"` // the first failure of the oldest
+	GapsGrew  bool       `json:"gaps_grew,omitempty"`  // one that is not known appeared or grew
+	Hold      bool       `json:"hold,omitempty"`       // it is partial, and accept publishes the first version
+
 	Verified time.Time `json:"verified,omitzero"` // see Job.Verified; zero: this run did not move it
 
 	Summary json.RawMessage `json:"summary,omitempty"` // the whole report, for the client that requested the run
@@ -110,6 +121,31 @@ type Run struct {
 
 // Complete reports whether the run was complete.
 func (r *Run) Complete() bool { return r != nil && r.Verdict == VerdictComplete }
+
+// Finished reports whether the run got what could be had: it was complete, or published with gaps.
+func (r *Run) Finished() bool { return r.Complete() || (r != nil && r.Verdict == VerdictGaps) }
+
+// GapsText says which gaps a run left: "3 known gaps (since 2026-11-01)"; "" for none.
+func (r *Run) GapsText() string {
+	if r == nil || r.Gaps == 0 {
+		return ""
+	}
+	fresh := r.Gaps - r.KnownGaps
+	text := fmt.Sprintf("%d new and %d known gaps", fresh, r.KnownGaps)
+	switch {
+	case r.KnownGaps == 0:
+		text = fmt.Sprintf("%d new gaps", fresh)
+	case fresh == 0:
+		text = fmt.Sprintf("%d known gaps", r.KnownGaps)
+	}
+	if r.Gaps == 1 {
+		text = strings.TrimSuffix(text, "s")
+	}
+	if r.GapsSince != nil {
+		text += " (since " + r.GapsSince.Format(time.DateOnly) + ")"
+	}
+	return text
+}
 
 // Progress is where a run stands, as the engine reports it.
 type Progress struct {
@@ -154,7 +190,7 @@ type Job struct {
 	LastRun  *time.Time `json:"last_run,omitempty"`      // its end
 	Verdict  string     `json:"verdict,omitempty"`       // its verdict
 	Reasons  []string   `json:"reasons,omitempty"`       // and why
-	Complete *time.Time `json:"last_complete,omitempty"` // end of the last complete run
+	Complete *time.Time `json:"last_complete,omitempty"` // end of the last run that was complete or had gaps
 	Added    *time.Time `json:"added,omitempty"`         // when the daemon came to know the job
 	Failures int        `json:"failures,omitempty"`      // runs since then that ended otherwise by themselves
 
@@ -203,6 +239,7 @@ type Daemon struct {
 type Counts struct {
 	Started    int64 `json:"started"`
 	Complete   int64 `json:"complete"`
+	Gaps       int64 `json:"gaps"`
 	Partial    int64 `json:"partial"`
 	Suspicious int64 `json:"suspicious"`
 	Failed     int64 `json:"failed"`

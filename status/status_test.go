@@ -157,10 +157,63 @@ func TestTell(t *testing.T) {
 		{"interrupted is no recovery", told(TellFailed, time.Minute), job(Partial, Shutdown), ""},
 		{"a clock that went back", told(TellFailed, -time.Hour), job(Failed, ""), TellFailed},
 		{"locked elsewhere", Told{}, job(Failed, Busy), ""},
+		{"new gaps", Told{}, withGaps(true), TellGaps},
+		{"known gaps", Told{}, withGaps(false), ""},
+		{"gaps are told once", told(TellGaps, 0), withGaps(true), ""},
+		{"gaps that grew after they were told", told(TellGaps, 25*time.Hour), withGaps(true), TellGaps},
+		{"new gaps after a failure", told(TellFailed, 2*time.Hour), withGaps(true), TellGaps},
+		{"new gaps within the hour", told(TellFailed, 30*time.Minute), withGaps(true), ""},
+		{"gaps are over", told(TellGaps, 25*time.Hour), job(OK, ""), TellRecovered},
 	} {
 		if got := tc.told.Tell(tc.job, noon); got != tc.want {
 			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
 		}
+	}
+}
+
+// withGaps is a job whose last run ended an hour before noon with gaps.
+func withGaps(grew bool) *Job {
+	return &Job{Name: "x", Health: Gaps, Last: &Run{
+		Verdict:   VerdictGaps,
+		Ended:     *ago(time.Hour),
+		Gaps:      3,
+		KnownGaps: 1,
+		GapsSince: ago(72 * time.Hour),
+		GapsGrew:  grew,
+	}}
+}
+
+func TestGapsInWords(t *testing.T) {
+	j := withGaps(true)
+	j.Judge(noon)
+	since := " (since " + j.Last.GapsSince.Format(time.DateOnly) + ")"
+	if got, want := j.Say(), "gaps: 2 new and 1 known gaps"+since; (got != want) || (j.Health != Gaps) {
+		t.Errorf("%s: %q, want %q", j.Health, got, want)
+	}
+	if !strings.Contains(j.Fix, "mirrord accept x") {
+		t.Errorf("what to do: %q", j.Fix)
+	}
+	m := NewMessage(TellGaps, "mirror.example", *j, noon)
+	if (m.Subject != "mirrord on mirror.example: x has new gaps; the rest is published") ||
+		!strings.Contains(m.Text, "missing: 2 new and 1 known gaps"+since) {
+		t.Errorf("%q\n%s", m.Subject, m.Text)
+	}
+	j.Last.Verdict, j.Last.KnownGaps = VerdictComplete, 3
+	j.Judge(noon)
+	isOK := (j.Health == OK) && (j.Fix == "")
+	if got, want := j.Say(), "ok but for 3 known gaps"+since; (got != want) || !isOK {
+		t.Errorf("%s: %q, want %q; %s", j.Health, got, want, j.Fix)
+	}
+	if m = NewMessage(TellRecovered, "mirror.example", *j, noon); !strings.Contains(m.Subject, "3 known gaps") {
+		t.Errorf("%q", m.Subject)
+	}
+	j.Last.Gaps, j.Last.KnownGaps = 1, 1
+	if got, want := j.Last.GapsText(), "1 known gap"+since; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	held := &Job{Name: "x", Last: &Run{Verdict: VerdictPartial, Hold: true, Ended: noon}}
+	if held.Judge(noon); !strings.Contains(held.Fix, "mirrord accept x") {
+		t.Errorf("a first version that waits: %q", held.Fix)
 	}
 }
 
@@ -284,11 +337,13 @@ func TestMetrics(t *testing.T) {
 	bad := Job{
 		Name: "a\"b\\c\nd",
 		Last: &Run{
-			Verdict:  VerdictPartial,
-			Started:  *ago(2 * time.Hour),
-			Ended:    *ago(time.Hour),
-			Requests: 12,
-			Spared:   map[string]int64{"sitemap": 5, "listing": 7},
+			Verdict:   VerdictPartial,
+			Started:   *ago(2 * time.Hour),
+			Ended:     *ago(time.Hour),
+			Requests:  12,
+			Gaps:      3,
+			KnownGaps: 1,
+			Spared:    map[string]int64{"sitemap": 5, "listing": 7},
 		},
 		Next:    ago(-time.Hour),
 		Refused: true,
@@ -341,6 +396,7 @@ func TestMetrics(t *testing.T) {
 		`mirrord_job_ok{job="new"} 0`, `mirrord_jobs{state="partial"} 1`,
 		`mirrord_job_staleness_seconds{job="good"} 7200`,
 		`mirrord_job_last_run_spared_requests{job="a\"b\\c\nd",by="listing"} 7`,
+		`mirrord_job_gaps{job="a\"b\\c\nd",known="false"} 2`, `mirrord_job_gaps{job="good",known="true"} 0`,
 		`mirrord_runs_total{verdict="complete"} 5`, `mirrord_config_ok 0`, `mirrord_disk_free_bytes 1e+12`,
 	} {
 		if !strings.Contains(b.String(), want+"\n") {

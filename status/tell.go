@@ -15,6 +15,7 @@ type Kind string
 const (
 	TellFailed     Kind = "failed"     // a run ended in an error, or left something to ask
 	TellSuspicious Kind = "suspicious" // a run waits for accept
+	TellGaps       Kind = "gaps"       // a gap appeared or grew; the rest is published
 	TellStale      Kind = "stale"      // the bound of staleness has passed
 	TellRecovered  Kind = "recovered"  // a run was complete again after one of these was told
 	TellTest       Kind = "test"       // mirrord notify-test
@@ -41,7 +42,8 @@ const (
 // A run that was ended by somebody, by the window or by a full disk that is seen to is told only when the
 // mirror gets stale by it. One and the same problem is told again after RepeatAfter, another one at once but
 // no more than one an hour, so that a site that comes and goes does not fill mailboxes. A full disk concerns
-// all jobs alike; the job that stopped for it says so once.
+// all jobs alike; the job that stopped for it says so once. Gaps are told once, by the run in which they
+// appeared or grew.
 func (t Told) Tell(j *Job, now time.Time) Kind {
 	var kind Kind
 	switch {
@@ -53,6 +55,11 @@ func (t Told) Tell(j *Job, now time.Time) Kind {
 		kind = TellStale
 	case j.Health == Partial && (j.Last.Cause == ByItself || j.Last.Cause == DiskFull):
 		kind = TellFailed
+	case j.Health == Gaps:
+		if !j.Last.GapsGrew || (t.Kind == TellGaps && !t.At.Before(j.Last.Ended)) {
+			return "" // it is known, or was told
+		}
+		kind = TellGaps
 	case j.Last.Complete() && t.Open():
 		return TellRecovered
 	}
@@ -62,7 +69,7 @@ func (t Told) Tell(j *Job, now time.Time) Kind {
 		return ""
 	case since < 0: // the clock went back: as if nothing had been told
 		return kind
-	case t.Kind == kind && since < RepeatAfter:
+	case t.Kind == kind && since < RepeatAfter && kind != TellGaps:
 		return ""
 	case t.Kind != "" && since < QuietFor && kind != TellSuspicious:
 		return ""
@@ -100,13 +107,17 @@ func NewMessage(kind Kind, host string, j Job, now time.Time) Message {
 		}
 	case TellSuspicious:
 		what = "is suspicious and waits for you"
+	case TellGaps:
+		what = "has new gaps; the rest is published"
 	case TellStale:
 		what = "is stale"
 		if j.Staleness > 0 {
 			what += ": not verified for " + Age(time.Duration(j.Staleness)*time.Second)
 		}
 	case TellRecovered:
-		what = "is well again"
+		if what = "is well again"; j.Last.GapsText() != "" {
+			what += " but for " + j.Last.GapsText()
+		}
 	case TellTest:
 		what = "this is a test"
 	}
@@ -120,6 +131,9 @@ func NewMessage(kind Kind, host string, j Job, now time.Time) Message {
 		}
 		for _, r := range j.Last.Reasons {
 			fmt.Fprintf(&b, "why: %s\n", oneLine(r))
+		}
+		if gaps := j.Last.GapsText(); gaps != "" {
+			fmt.Fprintf(&b, "missing: %s; mirrord status %s lists them\n", gaps, j.Name)
 		}
 	}
 	if j.Complete != nil {

@@ -15,7 +15,7 @@ import (
 const statusPage = `{{template "head" "mirrord"}}<body><main class="status">
 <style>
 body { max-width: 96rem } td, th { font-size: .9rem } th, time, td.n, .s, td:first-child { white-space: nowrap } .bad { font-weight: bold }
-.s::before { content: "\25CF\00A0"; color: #888 } .ok::before { color: #2a2 } .failed::before, .damaged::before, .suspicious::before { color: #d22 } .stale::before, .partial::before, .invalid::before { color: #d80 }
+.s::before { content: "\25CF\00A0"; color: #888 } .ok::before { color: #2a2 } .failed::before, .damaged::before, .suspicious::before { color: #d22 } .stale::before, .gaps::before, .partial::before, .invalid::before { color: #d80 }
 td small { color: #777 } @media (prefers-color-scheme: dark) { td small { color: #aaa } }
 </style>
 <h1>mirrord</h1>

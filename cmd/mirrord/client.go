@@ -117,6 +117,8 @@ func reportRun(a *cli, name string, run *status.Run) error {
 		return &app.Error{Kind: app.Partial, Err: err}
 	case run.Verdict == status.VerdictSuspicious:
 		return &app.Error{Kind: app.Suspicious, Err: err}
+	case run.Verdict == status.VerdictGaps:
+		return &app.Error{Kind: app.Gaps, Err: err}
 	case run.Verdict != status.VerdictComplete && err == nil:
 		return fmt.Errorf("%s: the run ended in an error", name)
 	}

@@ -182,7 +182,7 @@ func (d *demo) mirror(ctx context.Context, st *store.State, at time.Time) error 
 		d.say("  spared    %d requests: the sitemap covers %d%s", evidence+sum.Skipped, evidence, learned)
 	}
 	switch {
-	case sum.Verdict != mirror.Complete:
+	case !sum.Verdict.Finished():
 		d.say("  verdict   %s", sum.Verdict)
 		for _, why := range sum.Reasons {
 			d.say("            %s", why)

@@ -28,7 +28,7 @@ An interrupted get goes on with the same command; until then its work lies in a 
 the mirror is kept there under the name of its host, and the same command updates it; PATH is then written with -o only.
 
 A run that would lose much of an existing mirror is suspicious (exit code 4) and publishes nothing. If the site really
-is so, --accept publishes what was held back.`,
+is so, --accept publishes what was held back. Exit code 6: the mirror is there, but some parts could not be had.`,
 		Example: `  mirrord get https://www.samba.org/samba/docs/
   mirrord get https://example.org/ -o example.phm --set polite.delay=1s
   mirrord get http://intranet.example/ --set polite.connections=16 --set polite.delay=0s --set polite.factor=0`,
@@ -49,7 +49,7 @@ is so, --accept publishes what was held back.`,
 	}
 	cmd.Flags().StringVarP(&out, "output", "o", "",
 		"`PATH` of the mirror: NAME.phm is an archive, else a directory (default: the host name)")
-	cmd.Flags().BoolVar(&accept, "accept", false, "publish what is held back as suspicious")
+	cmd.Flags().BoolVar(&accept, "accept", false, "publish what is held back, and make gaps known")
 	cmd.Flags().BoolVar(&full, "full", false, "skip nothing: request every known URL")
 	setFlag(cmd, &set)
 	return cmd
@@ -72,11 +72,11 @@ func get(ctx context.Context, a *cli, r app.GetRequest) error {
 		sum, err = app.Get(ctx, a.app(), r)
 		return sum, err
 	})
-	if err != nil || r.Keep || a.json {
+	if sum == nil || !sum.Verdict.Finished() || r.Keep || a.json {
 		return err
 	}
 	a.printf("  open: %s\n", openHint(sum.Path, sum.Entry))
-	return nil
+	return err
 }
 
 // openHint is what a person opens to see the mirror.

@@ -9,7 +9,8 @@ import (
 
 // hints are what the report of a run tells its user to do.
 type hints struct {
-	accept string // when the run was held back as suspicious
+	accept string // when the run was held back as suspicious, or as the first one
+	gaps   string // when it found new gaps
 	entry  string // when it was, and accept cannot publish it either
 	full   string // to have everything requested, when the run did not
 }
@@ -18,6 +19,7 @@ type hints struct {
 func jobHints(name string) hints {
 	return hints{
 		accept: status.AcceptHint(name),
+		gaps:   status.GapsHint(name),
 		entry:  status.EntryHint(name),
 		full:   "mirrord run-now " + name + " --full",
 	}
@@ -34,7 +36,9 @@ func (a *cli) printSummary(sum *mirror.Summary, h hints) error {
 	switch {
 	case sum.Verdict == mirror.Suspicious && h.entry != "" && status.NeedsEntry(sum.Reasons):
 		a.printf("  what to do: %s\n", h.entry)
-	case sum.Verdict == mirror.Suspicious && h.accept != "":
+	case sum.Verdict == mirror.Gaps && h.gaps != "":
+		a.printf("  what to do: %s\n", h.gaps)
+	case (sum.Verdict == mirror.Suspicious || sum.Gaps.Hold) && h.accept != "":
 		a.printf("  what to do: %s\n", h.accept)
 	case sum.Sparing() && !sum.Published && h.full != "":
 		a.printf("  to skip nothing: %s\n", h.full)

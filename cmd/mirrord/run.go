@@ -24,6 +24,7 @@ const (
 	exitPartial    = 3 // can be resumed
 	exitSuspicious = 4 // waits for accept
 	exitLocked     = 5 // another process works on it
+	exitGaps       = 6 // published, but a part that could not be had is new
 )
 
 // env is the process's contact with the world, passed in so that run can be tested.
@@ -63,6 +64,7 @@ func exitCode(err error, started bool) int {
 			app.Partial:    exitPartial,
 			app.Suspicious: exitSuspicious,
 			app.Locked:     exitLocked,
+			app.Gaps:       exitGaps,
 		}[known.Kind]
 	case errors.Is(err, store.ErrLocked), errors.Is(err, store.ErrBusy):
 		return exitLocked

@@ -31,7 +31,7 @@ With a daemon the run is the daemon's: this command shows its progress and exits
 alone; mirrord cancel ends it. A run in progress is joined.
 
 Exit codes: 0 complete, or started with --wait=false; 3 partial: run it again; 4 suspicious: see mirrord accept;
-5 another process runs this job.`,
+5 another process runs this job; 6 published, but some parts could not be had: mirrord status JOB lists these gaps.`,
 		Example: `  mirrord run-now samba
   mirrord run-now samba --set limits.max_delete=50%
   mirrord run-now samba --full            # skip nothing
@@ -85,6 +85,8 @@ func acceptCommand(a *cli) *cobra.Command {
 		Use:   "accept JOB",
 		Short: "Publish what was held back",
 		Long: `Publish what the last run of a job held back as suspicious: a site that suddenly lost many pages, or became the same page everywhere.
+A first version of less than half of what is known is published likewise. Gaps that the run found are known from now on: they stay
+listed, and runs exit with 0 until a gap appears or grows.
 The site is not contacted. Look at mirrord status JOB first. Whatever is dropped can be had back from an older version.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeJob,

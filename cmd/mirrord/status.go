@@ -27,7 +27,7 @@ func statusCommand(a *cli) *cobra.Command {
 		Short: "Show jobs and their last runs",
 		Long: `Show the jobs of the jobs directory. With JOB, show the report of its last run.
 
-States: ok; new (never ran); invalid (its file is refused: mirrord check); partial (something is left to ask); stale (a part was not verified for longer than
+States: ok (also with known gaps); new (never ran); gaps (published, but some part could not be had); invalid (its file is refused: mirrord check); partial (something is left to ask); stale (a part was not verified for longer than
 notify.stale_after); suspicious (see mirrord accept); failed (the last run ended in an error); damaged (the database of the mirror cannot be used: mirrord verify --rebuild); broken (the mirror cannot be read). What a job is doing stands beside it:
 running, waiting (for a turn, a host, its window, room on the disk), paused. VERIFIED is how long ago the part of the mirror was looked at that was not looked at for longest.
 

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"mirrord/mirror"
+	"mirrord/status"
+)
+
+// brokenSite is a site of 20 pages, of which every other one fails as long as broken says so: so many of
+// them.
+func brokenSite(t *testing.T, broken *atomic.Int64) *httptest.Server {
+	srv := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		rw.Header().Set("Content-Type", "text/html")
+		var n int64
+		switch _, err := fmt.Sscanf(r.URL.Path, "/p%d.html", &n); {
+		case r.URL.Path == "/":
+			for i := range 20 {
+				fmt.Fprintf(rw, "<a href=p%d.html>%d</a> ", i, i)
+			}
+		case err != nil:
+			http.NotFound(rw, r)
+		case (n%2 == 1 && n < 2*broken.Load()) || (n%2 == 0 && n < 2*(broken.Load()-10)):
+			rw.WriteHeader(500)
+		default:
+			fmt.Fprintf(rw, "<title>%d</title>page %d", n, n)
+		}
+	}))
+	t.Cleanup(srv.Close)
+	return srv
+}
+
+// A run with new gaps publishes and exits with 6; status lists what is missing; accept makes it known, and
+// from then on runs exit with 0 until something new is missing.
+func TestGapsExitCode(t *testing.T) {
+	t.Parallel()
+	var broken atomic.Int64
+	broken.Store(6)
+	srv := brokenSite(t, &broken)
+	jobs, state := jobsFor(t, srv.URL+"/"), t.TempDir()
+	do := func(code int, want string, args ...string) string {
+		t.Helper()
+		got, out, errs := runArgs(t, nil, append(args, "--jobs", jobs, "--state", state)...)
+		if (got != code) || !strings.Contains(out+errs, want) {
+			t.Fatalf("%v: exit code %d, want %d with %q\n%s%s", args, got, code, want, out, errs)
+		}
+		return out
+	}
+	quick := []string{"--set", "limits.retries=0", "--full"}
+	again := func(code int, want string) {
+		t.Helper()
+		do(code, want, append([]string{"run-now", "demo"}, quick...)...)
+	}
+	again(exitGaps, "demo: gaps, version 1 published")
+	do(exitOK, "demo: gaps: 1 new gap (since ", "status", "demo")
+	do(exitOK, "gap: "+srv.URL+" (6 URLs, such as "+srv.URL+"/p1.html), since ", "status", "demo")
+	do(exitOK, "what to do: nothing, each run tries again; if the gaps are to stay: mirrord accept demo",
+		"status", "demo")
+	var list []status.Job
+	if err := json.Unmarshal([]byte(do(exitOK, "", "status", "--json")), &list); err != nil {
+		t.Fatal(err)
+	}
+	isListed := (len(list) == 1) && (list[0].Health == status.Gaps) && (list[0].Last.Gaps == 1)
+	if !isListed || (list[0].Failures != 0) {
+		t.Errorf("%+v", list)
+	}
+	do(exitOK, "complete but for 1 known gap (since ", "accept", "demo")
+	do(exitError, "nothing waits", "accept", "demo")
+	again(exitOK, "complete but for 1 known gap (since ")
+	do(exitOK, "demo: ok but for 1 known gap (since ", "status", "demo")
+	broken.Store(10)
+	again(exitGaps, "could not be had")
+	broken.Store(0)
+	again(exitOK, "demo: complete, version 2 published")
+}
+
+// A first version of less than half waits for accept; a get is complete with gaps, and says so.
+func TestGapsOfGet(t *testing.T) {
+	t.Parallel()
+	var broken atomic.Int64
+	broken.Store(8)
+	srv := brokenSite(t, &broken)
+	out := filepath.Join(t.TempDir(), "site")
+	args := []string{"get", srv.URL + "/", "-o", out, "--set", "polite.delay=0s", "--set", "polite.factor=0",
+		"--set", "limits.retries=0"}
+	code, said, errs := runArgs(t, nil, args...)
+	if (code != exitGaps) || !strings.Contains(said, "open: "+filepath.Join(out, "index.html")) {
+		t.Errorf("exit code %d: %s%s", code, said, errs)
+	}
+	if _, err := os.Stat(filepath.Join(out, "p0.html")); err != nil {
+		t.Error(err)
+	}
+
+	broken.Store(13)
+	args[3] = filepath.Join(t.TempDir(), "half.phm")
+	code, said, errs = runArgs(t, nil, append(args, "--json")...)
+	var sum mirror.Summary
+	if err := json.Unmarshal([]byte(said), &sum); (err != nil) || (code != exitPartial) || !sum.Gaps.Hold {
+		t.Errorf("exit code %d, %v: %s%s", code, err, said, errs)
+	}
+	code, said, errs = runArgs(t, nil, append(args, "--accept")...)
+	if (code != exitOK) || !strings.Contains(said, "complete but for ") {
+		t.Errorf("exit code %d: %s%s", code, said, errs)
+	}
+	if _, err := os.Stat(args[3]); err != nil {
+		t.Error(err)
+	}
+}
+
+// The daemon says the same of gaps: exit codes, status, one message, metrics.
+func TestDaemonGaps(t *testing.T) {
+	t.Parallel()
+	var broken atomic.Int64
+	broken.Store(6)
+	srv := brokenSite(t, &broken)
+	jobs, state, told := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "told")
+	put(t, jobs, "demo.toml", fmt.Sprintf("url = %q\n[polite]\ndelay = \"0s\"\nfactor = 0.0\n"+
+		"[limits]\nretries = 0\n[notify]\ncommand = 'echo $MIRRORD_KIND >> %s'\n", srv.URL+"/", told))
+	d := startDaemon(t, jobs, state)
+	d.do(exitGaps, "demo: gaps, version 1 published", "run-now", "demo", "--full")
+	d.do(exitGaps, "gap: ", "run-now", "demo", "--full")
+	d.do(exitOK, "^demo +gaps: 1 new gap ", "status")
+	d.do(exitOK, "complete but for 1 known gap", "accept", "demo")
+	d.do(exitOK, "complete but for 1 known gap", "run-now", "demo", "--full")
+	d.do(exitOK, "^demo +ok but for 1 known gap ", "status")
+	d.stop(exitOK)
+	got, err := os.ReadFile(told)
+	if (err != nil) || (string(got) != "gaps\nrecovered\n") {
+		t.Errorf("messages %q, %v", got, err)
+	}
+}
