@@ -52,7 +52,7 @@ const (
 	FieldJobs     RequestField = "jobs"   // App.Jobs: it does not exist
 	FieldFormat   RequestField = "format" // ExportRequest.Format; the text begins with the name of the field
 	FieldMask     RequestField = "mask"   // ExportRequest.Mask; the text begins with the name of the field
-	FieldImported RequestField = "as"     // the name of the mirror that Import makes
+	FieldImported RequestField = "as"     // the name of the mirror or job that Import or Init makes
 )
 
 // Error is an error of a known kind.

@@ -50,13 +50,14 @@ Exit codes: 0 complete, or nothing to do; 1 error; 2 wrong usage or invalid job 
 	f.StringVar(&a.stateFlag, "state", "", "`DIR` of the mirrors")
 	f.BoolVar(&a.json, "json", false, "write the result as JSON")
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "log more")
-	root.AddCommand(getCommand(a), runNowCommand(a), acceptCommand(a), daemonCommand(a), cancelCommand(a),
-		pauseCommand(a), resumeCommand(a), reloadCommand(a), notifyTestCommand(a), checkCommand(a),
-		statusCommand(a), versionsCommand(a),
-		rollbackCommand(a), diffCommand(a), exportCommand(a), importCommand(a), verifyCommand(a), explainCommand(a),
-		planCommand(a), evolutionCommand(a), rulesCommand(a), replayCommand(a), nearGoldenCommand(a),
-		serveCommand(a), replicasCommand(a), replicaGoldenCommand(a), gcCommand(a), demoCommand(a),
-		healthCommand(a), forgetAddressCommand(a), manCommand(a))
+	for _, g := range commandGroups(a) {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})
+		for _, c := range g.commands {
+			c.GroupID = g.title
+		}
+		root.AddCommand(g.commands...)
+	}
+	root.AddCommand(replayCommand(a), nearGoldenCommand(a), replicaGoldenCommand(a), manCommand(a))
 	return root
 }
 

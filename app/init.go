@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"mirrord/job"
+	"mirrord/scheduler"
+)
+
+// InitRequest asks for a new job file.
+type InitRequest struct {
+	URL      string
+	Job      string // its name; "" is one made from the URL
+	Schedule string // "" means only by hand
+}
+
+// NewJobFile is a job file that Init has written.
+type NewJobFile struct {
+	Job      string `json:"job"`
+	File     string `json:"file"`
+	Schedule string `json:"schedule,omitempty"`
+}
+
+// Init writes a commented job file into the jobs directory, which it makes when it is missing. The file is
+// checked before it is there, as it will be read beside the other jobs. Nothing is overwritten.
+func Init(a *App, r InitRequest) (*NewJobFile, error) {
+	j := job.Default(r.URL)
+	j.Schedule = r.Schedule
+	if err := j.Validate(); err != nil {
+		return nil, err
+	}
+	u := j.Seeds()[0]
+	if r.Job == "" {
+		r.Job = job.NameFor(u)
+	}
+	r.Job = strings.TrimSuffix(r.Job, scheduler.Suffix)
+	if !job.ValidName(r.Job) {
+		return nil, Usagef("%q cannot name a job", r.Job)
+	}
+	if err := os.MkdirAll(a.Jobs, 0o755); err != nil {
+		return nil, fmt.Errorf("init: %w", err)
+	}
+	out := &NewJobFile{
+		Job:      r.Job,
+		File:     filepath.Join(a.Jobs, r.Job+scheduler.Suffix),
+		Schedule: r.Schedule,
+	}
+	if _, err := os.Lstat(out.File); err == nil {
+		return nil, jobThere(r.Job, out.File)
+	}
+	text := job.Template(u.String(), r.Schedule)
+	if err := acceptedBeside(a.Jobs, out, text); err != nil {
+		return nil, err
+	}
+	return out, writeNewJob(out, text)
+}
+
+// jobThere says that a name of a job is taken.
+func jobThere(name, file string) error {
+	return &Error{Field: FieldImported, Err: fmt.Errorf("there is a job %s already, from %s", name, file)}
+}
+
+// acceptedBeside returns why a daemon would refuse a new file beside the others of its directory.
+func acceptedBeside(dir string, f *NewJobFile, text []byte) error {
+	files, err := scheduler.NewDir(dir).Read()
+	if err != nil {
+		return err
+	}
+	j, err := job.Parse(f.Job, f.File, text)
+	if err != nil {
+		return err
+	}
+	last := scheduler.Resolve(files, nil) // whoever is there stays
+	files = append(files, scheduler.File{
+		Name: f.Job,
+		Path: f.File,
+		Text: text,
+		Job:  j,
+	})
+	if e := scheduler.Resolve(files, last)[f.Job]; len(e.Refused) > 0 {
+		return &Error{Err: errors.New(strings.Join(slices.Clone(e.Refused), "\n"))}
+	}
+	return nil
+}
+
+// writeNewJob writes a job file under a name that a daemon does not read, and gives it its own name when it
+// is whole.
+func writeNewJob(f *NewJobFile, text []byte) error {
+	aside, err := os.CreateTemp(filepath.Dir(f.File), ".new-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(aside.Name())
+	_, err = aside.Write(text)
+	err = errors.Join(err, aside.Chmod(0o644), aside.Sync(), aside.Close())
+	if err == nil {
+		err = os.Link(aside.Name(), f.File)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return jobThere(f.Job, f.File)
+	}
+	return err
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"mirrord/app"
+)
+
+func initCommand(a *cli) *cobra.Command {
+	var r app.InitRequest
+	cmd := &cobra.Command{
+		Use:   "init URL",
+		Short: "Write a job file for a site",
+		Long: `Write a commented job file for a site into the jobs directory. The job is named for the host of the URL, and its scope is everything
+below the directory of the URL. The file is checked beside the other jobs before it is written. No file is overwritten, and no request
+is made.
+
+The daemon runs the job at its schedule, daily unless --schedule says otherwise.`,
+		Example: `  mirrord init https://www.samba.org/samba/docs/
+  mirrord init https://www.samba.org/ --as samba --schedule "30 3 * * *"
+  mirrord init https://www.samba.org/ --schedule ""      # only by mirrord run-now`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(_ *cobra.Command, args []string) error {
+			r.URL = args[0]
+			made, err := app.Init(a.app(), r)
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(made)
+			}
+			a.printf("%s written: job %s\n", made.File, made.Job)
+			a.printf("  what to do: change it as you like; mirrord check %s finds mistakes\n", made.File)
+			a.printf("  mirror it now: mirrord run-now %s\n", made.Job)
+			a.printf("  look at it: mirrord serve %s\n", made.Job)
+			if made.Schedule != "" {
+				a.printf("  the daemon mirrors it by the schedule %s\n", made.Schedule)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&r.Job, "as", "", "`NAME` of the job (default: the host of the URL)")
+	cmd.Flags().StringVar(&r.Schedule, "schedule", "@daily", "when the daemon runs it: `TIMES`")
+	return cmd
+}
