@@ -1,6 +1,6 @@
 # Peers for the shared harness: LAB_PEERS_EXTRA=bench/mirrord.sh. Politeness is that of an owner towards their own server: 16
 # connections, no gap. rel=nofollow is not obeyed, because no peer obeys it and the harness counts what is reachable.
-OWN="--set polite.connections=16 --set polite.delay=0s --set polite.factor=0 --set obey_nofollow=false"
+OWN="--set polite.connections=16 --set polite.delay=0s --set polite.factor=0 --set obey_nofollow=false --set adaptive.learn_for=0s"
 export OWN MIRRORD
 # shellcheck disable=SC2086
 peer_mirrord() { "$MIRRORD" get "$2" -o "$1/$LAB_HOST" $OWN --set "tls.ca_file=$CA"; }

@@ -109,7 +109,8 @@ type Limits struct {
 	MaxRatio     int64         // decompressed to compressed
 	MaxDelete    Share         // of the site that one run may drop without accept
 	MaxFailures  Share         // of the requested URLs that may fail in a complete run
-	MaxSkip      int64         // runs in a row that a resource may go without being looked at; 0 no bound
+	MaxSkip      int64         // runs in a row in which a resource may be skipped; 0 no bound
+	MaxSkipTime  time.Duration // that a resource may be skipped for; 0 no bound
 	MaxRequests  int64         // for what is known, in one run; 0 no limit
 	Retries      int64         // of one URL after a passing failure
 	MinFree      Size          // bytes that must stay free on the state's disk
@@ -150,6 +151,8 @@ type Evidence struct {
 // Adaptive is how the policy adaptive decides.
 type Adaptive struct {
 	Price float64 // of a request, in changed pages that it must be expected to find; 0 none
+	// how long the complete runs must span before anything is skipped; "": by the schedule, see Job.LearnFor
+	LearnFor string
 }
 
 // Near is how the policy near makes and follows rules; the thresholds are those of package near.
@@ -227,6 +230,7 @@ func Default(urls ...string) *Job {
 			MaxDelete:    0.1,
 			MaxFailures:  0.01,
 			MaxSkip:      14,
+			MaxSkipTime:  30 * 24 * time.Hour,
 			Retries:      3,
 			MinFree:      1 << 30,
 		},

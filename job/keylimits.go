@@ -168,11 +168,21 @@ func limitKeys() []Key {
 			Type:    "number",
 			Unit:    "runs",
 			Example: "30",
-			Doc:     "Most runs in a row in which a resource may be skipped. 0 is no limit.",
-			Risk:    "It bounds how old a page can be under the policies near and adaptive.",
-			min:     0,
-			max:     1000,
-			field:   func(j *Job) any { return &j.Limits.MaxSkip },
+			Doc: "Most runs in a row in which a resource may be skipped, unless limits.max_skip_time is " +
+				"reached before." + noLimit,
+			Risk:  "It bounds how old a page can be under the policies near and adaptive.",
+			min:   0,
+			max:   1000,
+			field: func(j *Job) any { return &j.Limits.MaxSkip },
+		},
+		{
+			Name:    "limits.max_skip_time",
+			Type:    "duration",
+			Example: `"60d"`,
+			Doc: "The first run that begins this long after a resource was last looked at requests it, " +
+				"unless limits.max_skip requires it before." + noLimit,
+			Risk:  "With a schedule of this interval or a longer one nothing is skipped.",
+			field: func(j *Job) any { return &j.Limits.MaxSkipTime },
 		},
 		{
 			Name:    "limits.max_requests",

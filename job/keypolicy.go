@@ -52,6 +52,18 @@ func policyKeys() []Key {
 			max:   1,
 		},
 		{
+			Name:    "adaptive.learn_for",
+			Type:    "duration",
+			Example: `"7d"`,
+			Doc: "How long the complete runs must span before the policy adaptive skips anything; " +
+				"full_runs counts as well. Runs closer together than a tenth of the usual interval " +
+				"count as one. Empty: three intervals of the schedule, at least 2d; continuous and a job " +
+				"without a schedule have 2d. \"0s\": none, and every run counts.",
+			Risk:  "A short time lets adaptive judge by what happened to change in a few hours.",
+			field: func(j *Job) any { return &j.Adaptive.LearnFor },
+			check: checkLearnFor,
+		},
+		{
 			Name:    "near.min_doc",
 			Type:    "share",
 			Example: "0.05",

@@ -82,8 +82,10 @@ func topKeys() []Key {
 			Enum:    known.All().Names(),
 			Example: `"full"`,
 			Doc: "Which known URLs a run requests again, conditionally. " + policyDocs() +
-				". The first full_runs runs request everything. New URLs are always fetched.",
-			Risk:  "near and adaptive may show a page as it was up to limits.max_skip runs ago.",
+				". The first full_runs runs request everything, and under adaptive all runs of the first " +
+				"days; see adaptive.learn_for. New URLs are always fetched.",
+			Risk: "near and adaptive may show a page as it was up to limits.max_skip runs or " +
+				"limits.max_skip_time ago.",
 			field: func(j *Job) any { return (*string)(&j.Policy) },
 		},
 		{
@@ -92,7 +94,8 @@ func topKeys() []Key {
 			Unit:    "runs",
 			Example: "10",
 			Doc: "Number of complete runs that request everything before the policy skips anything. " +
-				"Listings, sitemaps and lifetimes save requests in these runs, too.",
+				"Listings, sitemaps and lifetimes save requests in these runs, too. The policy adaptive " +
+				"also waits for adaptive.learn_for.",
 			Risk:  "With 1 the policy judges by a single look at the site.",
 			min:   1,
 			max:   1000,

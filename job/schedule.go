@@ -144,3 +144,25 @@ func scheduleHint(s string) string {
 	}
 	return `five fields: minute hour day month weekday, as in "30 3 * * *"`
 }
+
+// Usual returns the mean time between two runs of the schedule; 0 for jobs that run by hand and for
+// "continuous", which have no interval of their own.
+func (s Schedule) Usual() time.Duration {
+	if s.Every > 0 || s.Cron == nil {
+		return s.Every
+	}
+	first := s.Cron.Next(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC))
+	last, n := first, 0
+	for range 32 { // longer than any week: the days of a schedule need not lie equally far apart
+		next := s.Cron.Next(last)
+		if next.IsZero() {
+			break
+		}
+		last = next
+		n++
+	}
+	if n == 0 {
+		return 0
+	}
+	return last.Sub(first) / time.Duration(n)
+}

@@ -313,3 +313,12 @@ func checkIntervals(j *Job) error {
 	}
 	return nil
 }
+
+// checkLearnFor reports whether adaptive.learn_for is empty or a duration.
+func checkLearnFor(j *Job) error {
+	if j.Adaptive.LearnFor == "" {
+		return nil
+	}
+	_, err := ParseDuration(j.Adaptive.LearnFor)
+	return err
+}

@@ -148,6 +148,7 @@ func mirrorShelf(t *testing.T, s *shelf, set func(*jobfile.Job)) *shelfMirror {
 	j := jobfile.Default(srv.URL + "/")
 	j.Polite.Connections, j.Polite.Delay, j.Polite.Factor, j.Polite.MaxDelay, j.Limits.MinFree, j.Publish.Keep =
 		8, 0, 0, 0, 0, "1"
+	j.Adaptive.LearnFor = "0s"
 	if set != nil {
 		set(j)
 	}
@@ -443,7 +444,7 @@ func TestPlanReportWithListings(t *testing.T) {
 func TestListingsWithinMaxRequests(t *testing.T) {
 	t.Parallel()
 	m := busyShelf(t, 60, 8, 12, nil)
-	m.job.Limits.MaxRequests = 4
+	m.job.Limits.MaxRequests, m.job.Limits.MaxSkipTime = 4, 0 // what is overdue would come first
 	for week := range 3 {
 		m.next()
 		m.s.put("d000", "d000-00.txt", fmt.Sprintf("text of a lean week %d\n", week))

@@ -61,7 +61,7 @@ func keep(tb testing.TB, s subject, p policy.Name, syncs int) kept {
 	}
 	defer db.Close()
 	j := jobfile.Default(srv.URL + "/")
-	j.FullRuns = 1 // the table is of what is learned from the first sync on
+	j.FullRuns, j.Adaptive.LearnFor = 1, "0s" // the table is of what is learned from the first sync on
 	j.Policy, j.Polite.Connections, j.Polite.Delay, j.Polite.Factor, j.Polite.MaxDelay, j.Limits.MinFree = p,
 		8, 0, 0, 0, 0
 	j.Limits.MaxDelete, j.Publish.Keep = 1, "1"

@@ -86,7 +86,7 @@ func newAdaptive(m *Model, o Options) *adaptive {
 }
 
 // late finds what was not observed for long, or never. What one run observed does not come due in one run:
-// units come due over the last third of MaxSkip.
+// units come due over the last third of MaxSkip or MaxAge.
 func (a *adaptive) late() {
 	for i := range a.gs {
 		g := &a.gs[i]
@@ -118,11 +118,20 @@ func (a *adaptive) late() {
 // overdue says whether a unit was not observed for too long, or soon will be. Never is too long.
 func (a *adaptive) overdue(u ID) (late, soon bool) {
 	last := a.m.last[u]
-	if last == 0 || a.o.MaxSkip == 0 {
-		return last == 0, false
+	if last == 0 {
+		return true, false
 	}
-	age := a.m.runs - int(last)
-	return age >= a.o.MaxSkip, age >= a.o.MaxSkip-int(uint32(u)*2654435761>>8)%(a.o.MaxSkip/3+1)
+	spread := int64(uint32(u) * 2654435761 >> 8)
+	for _, x := range [...]struct{ age, most int64 }{
+		{int64(a.m.runs) - int64(last), int64(a.o.MaxSkip)},
+		{a.m.age(u, a.o.Now), a.o.MaxAge},
+	} {
+		if x.most > 0 {
+			late = late || x.age >= x.most
+			soon = soon || x.age >= x.most-spread%(x.most/3+1)
+		}
+	}
+	return late, soon
 }
 
 func (a *adaptive) Next(most int) []Ask         { return a.take(most, false) }

@@ -35,6 +35,7 @@ type Run struct {
 // but that time went by. A run costs time in proportion to what it observed, whatever the size of the site.
 func (m *Model) Learn(r *Run) {
 	m.clock.step(r.Time)
+	m.times = append(m.times, r.Time)
 	m.runs++
 	now := int32(m.runs)
 	first := m.seen == 0

@@ -56,8 +56,9 @@ type Model struct {
 	name  []uint32  // of its last path segment, a hash; 0: none
 
 	clock clock
-	runs  int   // that were learned
-	seen  int32 // the last of them that observed anything; 0: none
+	times []int64 // by run, from 1: Unix seconds; 0: unknown
+	runs  int     // that were learned
+	seen  int32   // the last of them that observed anything; 0: none
 
 	touched []Dir // scratch: the directories that the run being learned observed
 }
@@ -93,7 +94,9 @@ const (
 )
 
 // NewModel returns a model that knows the root and nothing else.
-func NewModel() *Model { return &Model{dirs: make([]directory, 1), clock: newClock()} }
+func NewModel() *Model {
+	return &Model{dirs: make([]directory, 1), clock: newClock(), times: []int64{0}}
+}
 
 // AddDir adds a directory below a known one.
 func (m *Model) AddDir(parent Dir) (Dir, error) {
@@ -173,6 +176,15 @@ func (m *Model) Vouch(u ID) { m.flags[u] |= vouched }
 func (m *Model) In(u ID) bool { return int(u) < len(m.flags) && m.flags[u]&present != 0 }
 
 func (m *Model) kind(u ID) Kind { return Kind(m.flags[u] & kindMask) }
+
+// age is how many seconds before now a unit was last observed; 0 when that is not known.
+func (m *Model) age(u ID, now int64) int64 {
+	at := m.times[m.last[u]]
+	if at == 0 || now == 0 {
+		return 0
+	}
+	return max(0, now-at)
+}
 
 // Runs is how many runs were learned.
 func (m *Model) Runs() int { return m.runs }

@@ -47,7 +47,7 @@ func newNear(m *Model, o Options) *near {
 			n.why[u] = New
 		case o.Expired, o.Every > 0 && (m.runs+int(m.dir[u]))%o.Every == 0:
 			n.why[u] = Expired
-		case o.MaxSkip > 0 && m.runs-int(m.last[u]) >= o.MaxSkip:
+		case o.MaxSkip > 0 && m.runs-int(m.last[u]) >= o.MaxSkip, o.MaxAge > 0 && m.age(u, o.Now) >= o.MaxAge:
 			n.why[u] = Skipped
 		case audits[u]:
 			n.why[u] = Audit

@@ -55,6 +55,9 @@ type Options struct {
 	Budget int // requests that the plan may hand out; 0: no bound
 	// no unit stays unobserved for more runs in a row than this; 0: no bound. It does not go beyond Budget
 	MaxSkip int
+	// no unit that was last observed so many seconds ago is skipped; 0: no bound. Like MaxSkip it does not go
+	// beyond Budget
+	MaxAge int64
 
 	// For policies that follow rules.
 	Skips []Skip // the top-most skipped directories; everything below them is skipped as well, known or new
@@ -90,6 +93,8 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("plan: budget of %d requests: want 0 (no bound) or more", o.Budget)
 	case o.MaxSkip < 0:
 		return o, fmt.Errorf("plan: max_skip of %d runs: want 0 (no bound) or more", o.MaxSkip)
+	case o.MaxAge < 0:
+		return o, fmt.Errorf("plan: max_skip_time of %d s: want 0 (no bound) or more", o.MaxAge)
 	case o.Every < 0:
 		return o, fmt.Errorf("plan: skipped directories asked in every %d. run: want 0 (never) or more", o.Every)
 	case o.Audits < 0:

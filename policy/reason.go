@@ -14,7 +14,7 @@ const (
 	Rate                  // it changes often enough
 	Probe                 // one of a group that changes together, requested first
 	Group                 // others of its group changed in this run
-	Skipped               // Options.MaxSkip
+	Skipped               // Options.MaxSkip or Options.MaxAge
 	Audit                 // of a skipped directory, to hold the rule to account
 	Refuted               // an audit of its directory found a change
 	Expired               // its rule is not followed in this run

@@ -124,7 +124,7 @@ func (d *demo) story(ctx context.Context, url string) error {
 	d.job.Name = demoName
 	d.job.Publish.Keep = "all"
 	if err := (app.Choices{Set: []string{"polite.connections=4", "polite.delay=0s", "polite.factor=0",
-		"limits.min_free=0"}}).Apply(d.job); err != nil {
+		"limits.min_free=0", "adaptive.learn_for=0s"}}).Apply(d.job); err != nil {
 		return err
 	}
 	st, err := store.OpenState(d.dir, store.Options{Volatile: true, Now: d.now})

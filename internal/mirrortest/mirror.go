@@ -29,6 +29,7 @@ import (
 // dropped, and every run asks for everything. A job file may say otherwise.
 const own = `
 policy = "full"
+adaptive.learn_for = "0s"
 limits.retries = 0
 limits.min_free = 0
 polite.connections = 4

@@ -165,7 +165,7 @@ func TestModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.Units() != 100 || m.Runs() != 3 || m.Last != 3 || m.Whole != 1 {
+	if m.Units() != 100 || m.Runs() != 3 || m.Last != 3 || m.Whole.Looks != 1 {
 		t.Errorf("%d units, %d runs to run %d, %d whole", m.Units(), m.Runs(), m.Last, m.Whole)
 	}
 	for id, want := range map[uint32][2]int{0: {2, 0}, 5: {2, 2}, 60: {1, 0}, 99: {1, 0}, 7000: {0, 0}} {

@@ -5,6 +5,7 @@ package spare
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"mirrord/mirror/ledger"
 	"mirrord/policy"
@@ -31,8 +32,8 @@ type KnownSite struct {
 type SiteModel struct {
 	*policy.Model
 	Tree  *DirTable
-	Last  int   // number of the latest run
-	Whole int64 // complete runs that are not doubtful
+	Last  int     // number of the latest run
+	Whole Learned // from complete runs
 
 	looked []uint32          // by URL: the last run that looked at it; 0: none did
 	died   map[uint32]uint32 // of URLs that are not in the mirror: the run that found them so
@@ -57,6 +58,9 @@ const learnedRuns = 500
 type ModelOptions struct {
 	Run      int   // number of the run in progress: what it has observed so far is not learned
 	Listings IDSet // the URLs that are units of the kind policy.Listing
+
+	Looks    bool          // runs that lie close together are one look, see lookGap
+	Interval time.Duration // of the schedule; 0 for a job without one
 }
 
 // Model learns from the past.
@@ -78,6 +82,7 @@ func (k KnownSite) Model(o ModelOptions) (*SiteModel, error) {
 	if err := l.addUnits(in); err != nil {
 		return nil, err
 	}
+	l.looks.learn = l.m.Learn
 	n := 0
 	err = k.Observed.Observations(func(o *store.Observation) error {
 		if o.Run != l.o.Run {
@@ -89,6 +94,7 @@ func (k KnownSite) Model(o ModelOptions) (*SiteModel, error) {
 	if err != nil {
 		return nil, err
 	}
+	l.looks.flush()
 	for id, s := range k.Table.All() {
 		l.m.SetIn(policy.ID(id), s.Governed())
 	}
@@ -101,6 +107,7 @@ type learner struct {
 	o     ModelOptions
 	m     *SiteModel
 	skip  int // so many of the first runs are too old to learn from
+	looks looks
 }
 
 // each calls f for the numbers of a set that the table knows.
@@ -116,14 +123,17 @@ func (l *learner) each(ids store.IDs, f func(id uint32)) {
 // before counts the runs, and returns what was in the mirror before those that are learned.
 func (l *learner) before() ([]bool, error) {
 	in := make([]bool, l.known.Table.Len())
-	runs := 0
+	var times []int64
 	err := l.known.Observed.Observations(func(o *store.Observation) error {
 		if o.Run != l.o.Run {
-			runs++
+			times = append(times, o.Time)
 		}
 		return nil
 	})
-	if l.skip = runs - learnedRuns; err != nil || l.skip <= 0 {
+	if l.o.Looks {
+		l.looks.gap = lookGap(l.o.Interval, times)
+	}
+	if l.skip = len(times) - learnedRuns; err != nil || l.skip <= 0 {
 		return in, err
 	}
 	n := 0
@@ -172,23 +182,27 @@ func (l *learner) learn(o *store.Observation, n int) {
 	if n <= l.skip {
 		return
 	}
-	run := policy.Run{Time: o.Time}
+	var s lookSets
 	if !o.Doubtful { // what a doubtful run found may be an error of the site: only its time counts
-		run.Asked, run.Spared = policy.Spans(o.Asked), policy.Spans(o.Spared)
-		run.Changed = policy.Spans(o.Changed)
-		run.Entered, run.Left = policy.Spans(o.Entered), policy.Spans(o.Left)
+		s = lookSets{
+			asked:   o.Asked,
+			spared:  o.Spared,
+			changed: o.Changed,
+			entered: o.Entered,
+			left:    o.Left,
+		}
 		if n > 1 {
-			run.Brought = policy.Spans(namedBy(l.known.Table, o.Entered))
+			s.brought = namedBy(l.known.Table, o.Entered)
 		}
 	}
-	l.m.Learn(&run)
+	l.looks.take(o.Time, s)
 }
 
 // look takes what a run looked at, and what it found to be missing.
 func (l *learner) look(o *store.Observation) {
 	m := l.m
 	if o.Complete {
-		m.Whole++
+		m.Whole.add(o.Time, l.looks.gap)
 	}
 	for _, s := range [...]store.IDs{o.Asked, o.Spared} {
 		l.each(s, func(id uint32) {

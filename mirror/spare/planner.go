@@ -101,7 +101,11 @@ func NewPlanner(o PlanOptions) (p *Planner, why string, err error) {
 	if why := o.WhyFull(); why != "" {
 		return nil, why, nil
 	}
-	how := ModelOptions{Run: o.Run}
+	how := ModelOptions{
+		Run:      o.Run,
+		Looks:    o.policy().Weighs && o.Job.LearnFor() > 0,
+		Interval: o.Job.UsualInterval(),
+	}
 	if o.policy().Listings {
 		how.Listings = o.Listings
 	}
@@ -109,9 +113,8 @@ func NewPlanner(o PlanOptions) (p *Planner, why string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	with, ok := o.planned(m)
-	if !ok {
-		why = fmt.Sprintf("fewer than %d complete runs have requested everything (full_runs)", o.Job.FullRuns)
+	with, why := o.planned(m)
+	if why != "" {
 		return nil, why, nil
 	}
 	p = &Planner{
@@ -141,29 +144,30 @@ func NewPlanner(o PlanOptions) (p *Planner, why string, err error) {
 	return p, "", nil
 }
 
-// planned says how the policy plans. ok is false when too little was observed: then everything is requested,
+// planned says how the policy plans. When too little was observed, why says so: then everything is requested,
 // within the requests that the job allows.
-func (o *PlanOptions) planned(m *SiteModel) (with policy.Options, ok bool) {
+func (o *PlanOptions) planned(m *SiteModel) (with policy.Options, why string) {
 	with = policy.Options{
 		Policy:  o.Job.Policy,
 		Now:     o.Now.Unix(),
 		Price:   o.Job.Adaptive.Price,
 		Budget:  int(o.Job.Limits.MaxRequests),
 		MaxSkip: int(o.Job.Limits.MaxSkip),
+		MaxAge:  int64(o.Job.Limits.MaxSkipTime.Seconds()),
 	}
 	if m.Runs() == 0 {
-		return with, false
+		return with, "no run has observed the site yet"
 	}
-	if m.Whole < o.Job.FullRuns && !o.policy().Everything {
+	if why := o.whyLearning(m.Whole); why != "" {
 		if with.Budget == 0 {
-			return with, false
+			return with, why
 		}
 		with.Policy, with.Price = bestFirst, 0
 	}
 	if with.Price == 0 {
 		with.Price = -1
 	}
-	return with, true
+	return with, ""
 }
 
 // originsOf returns the origins of the URLs that a policy decides about.
