@@ -19,7 +19,9 @@ type Job struct {
 	Name string // file name without .toml; see ValidName
 	File string // where it was read from, for messages
 
-	Ignored []Error // keys of the file that earlier versions knew and this one ignores; each says why
+	// what of the file is accepted and will not do what it seems to: keys that are ignored, values that are
+	// probably meant otherwise
+	Warnings []Error
 
 	URLs     []string // url: entry points; the first is the archive's
 	Title    string

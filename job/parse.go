@@ -3,7 +3,7 @@
 package job
 
 import (
-	"errors"
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -43,9 +43,14 @@ func Parse(name, filename string, data []byte) (*Job, error) {
 		})
 		return nil, p.errs.asError()
 	}
+	data = bytes.TrimPrefix(data, []byte("\ufeff")) // a byte order mark, as editors of Windows write it
+	if bad := checkText(filename, data); bad != nil {
+		p.errs = append(p.errs, *bad)
+		return nil, p.errs.asError()
+	}
 	var doc map[string]any
 	if err := toml.Unmarshal(data, &doc); err != nil {
-		p.syntax(err)
+		p.syntax(err, data)
 		return nil, p.errs.asError()
 	}
 	p.places = findPlaces(data)
@@ -54,6 +59,7 @@ func Parse(name, filename string, data []byte) (*Job, error) {
 	if err := p.errs.asError(); err != nil {
 		return nil, err
 	}
+	p.doubts()
 	return j, nil
 }
 
@@ -94,25 +100,6 @@ func (p *parser) fail(key, path string, err error) {
 	p.bad[key] = true
 }
 
-func (p *parser) syntax(err error) {
-	e := Error{
-		File: p.file,
-		Line: 1,
-		Col:  1,
-		Msg:  strings.TrimPrefix(err.Error(), "toml: "),
-	}
-	var de *toml.DecodeError
-	if errors.As(err, &de) {
-		e.Line, e.Col = de.Position()
-		e.Key = strings.Join(de.Key(), ".")
-	}
-	if strings.Contains(e.Msg, "has not been found") || strings.Contains(e.Msg, "incomplete number") ||
-		strings.Contains(e.Msg, "expected value") {
-		e.Hint = "text stands in quotes"
-	}
-	p.errs = append(p.errs, e)
-}
-
 // table decodes the keys of one table; prefix is its dotted name.
 func (p *parser) table(prefix string, t map[string]any) {
 	for _, name := range sortedKeys(t) {
@@ -128,14 +115,7 @@ func (p *parser) table(prefix string, t map[string]any) {
 			continue
 		}
 		if why := removedKey(full); why != "" {
-			at := p.places.of(full)
-			p.job.Ignored = append(p.job.Ignored, Error{
-				File: p.file,
-				Line: at.line,
-				Col:  at.col,
-				Key:  full,
-				Msg:  why,
-			})
+			p.warn(full, why, "")
 			continue
 		}
 		if !slices.Contains(Tables()[1:], full) {
@@ -152,6 +132,19 @@ func (p *parser) table(prefix string, t map[string]any) {
 				problemf("write ["+full+"] and its keys below", "%s is a table, not %s", full, typeName(v)))
 		}
 	}
+}
+
+// warn records what is accepted and will not do what it seems to.
+func (p *parser) warn(key, msg, hint string) {
+	at := p.places.of(key)
+	p.job.Warnings = append(p.job.Warnings, Error{
+		File: p.file,
+		Line: at.line,
+		Col:  at.col,
+		Key:  key,
+		Msg:  msg,
+		Hint: hint,
+	})
 }
 
 // removedKey says why a key that earlier versions knew is ignored; "" for any other. A job file that was
@@ -224,18 +217,27 @@ func (p *parser) unknown(prefix, name string, v any) {
 	}
 	hint := ""
 	if len(p.errs) < 10*maxErrors { // a guess costs a comparison with every key
-		hint = p.hint(prefix, name)
+		hint = p.hint(prefix, name, v)
 	}
 	p.fail(full, full, problemf(hint, "unknown %s %q", noun, name))
 }
 
-func (p *parser) hint(prefix, name string) string {
+func (p *parser) hint(prefix, name string, v any) string {
 	switch strings.ToLower(name) {
+	case "urls", "site", "start":
+		return "write url, for a list of URLs too"
 	case "password", "passwd", "pass", "secret", "token":
 		return "secrets do not belong in a job file: use password_file, password_env or headers with { env = … " +
 			"} in [auth]"
 	case "name":
 		return "a job is named by its file; title is for people"
+	}
+	if _, table := v.(map[string]any); table && prefix == "" {
+		if n := nearest(name, Tables()[1:]); n != "" {
+			return fmt.Sprintf("did you mean [%s]?", n)
+		}
+		return "the keys of the job itself stand above the first [table]; tables are " +
+			strings.Join(Tables()[1:], ", ")
 	}
 	var here, tops []string
 	for _, k := range p.keys {

@@ -216,14 +216,14 @@ func TestRemovedKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if j.Near.Expire != 4 || len(j.Ignored) != 2 {
-		t.Fatalf("expire %d, ignored %v", j.Near.Expire, j.Ignored)
+	if j.Near.Expire != 4 || len(j.Warnings) != 2 {
+		t.Fatalf("expire %d, ignored %v", j.Near.Expire, j.Warnings)
 	}
 	for i, want := range []struct {
 		key  string
 		line int
 	}{{"near.audits", 5}, {"near.zero", 4}} {
-		if got := j.Ignored[i]; got.Key != want.key || got.Line != want.line ||
+		if got := j.Warnings[i]; got.Key != want.key || got.Line != want.line ||
 			!strings.Contains(got.Msg, "ignored") {
 			t.Errorf("got %+v, want %+v", got, want)
 		}

@@ -4,6 +4,7 @@ package job
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,7 +44,11 @@ func ParseSchedule(spec string) (Schedule, error) {
 	case strings.HasPrefix(s, "@every"):
 		d, err := ParseDuration(strings.TrimPrefix(s, "@every"))
 		if err != nil {
-			return Schedule{}, problemf(`write "@every 6h"`, "schedule %q has no interval", spec)
+			hint := `write "@every 6h"`
+			if d, ok := meantDuration(strings.TrimPrefix(s, "@every")); ok && d >= MinEvery {
+				hint = fmt.Sprintf("write %q", "@every "+formatDuration(d))
+			}
+			return Schedule{}, problemf(hint, "schedule %q has no interval", spec)
 		}
 		if d < MinEvery {
 			return Schedule{}, problemf("the shortest is @every 1m", "schedule %q is too often", spec)
@@ -53,8 +58,7 @@ func ParseSchedule(spec string) (Schedule, error) {
 	if !strings.HasPrefix(s, "@") {
 		f := strings.Fields(s)
 		if len(f) != 5 {
-			return Schedule{}, problemf(`five fields are wanted: minute hour day month weekday, as in "30 3 * * *"`,
-				"schedule %q has %d fields", spec, len(f))
+			return Schedule{}, problemf(fieldsHint(s, f), "schedule %q has %s", spec, plural(len(f), "field"))
 		}
 		if f[2] != "*" && f[4] != "*" && f[2] != "?" && f[4] != "?" &&
 			(strings.HasPrefix(f[2], "*") || strings.HasPrefix(f[4], "*")) {
@@ -127,10 +131,39 @@ func parseCron(s string) (c *cron.SpecSchedule, err error) {
 	return c, nil
 }
 
+// fieldsHint is the hint for a schedule that has not five fields.
+func fieldsHint(s string, f []string) string {
+	word := strings.ToLower(s)
+	names := []string{"hourly", "daily", "midnight", "weekly", "monthly", "yearly", "annually"}
+	if n := nearest(word, append(names, "continuous")); n == "continuous" {
+		return `did you mean "continuous"?`
+	} else if n != "" {
+		return fmt.Sprintf("did you mean %q?", "@"+n)
+	}
+	if slices.Contains([]string{"never", "none", "off", "no", "manual", "manually"}, word) {
+		return "leave schedule out: the job then runs by hand only"
+	}
+	interval := strings.TrimSpace(strings.TrimPrefix(word, "every"))
+	if d, ok := meantDuration(interval); ok && d >= MinEvery {
+		return fmt.Sprintf("did you mean %q?", "@every "+formatDuration(d))
+	}
+	if len(f) == 6 {
+		return fmt.Sprintf("there is no field for seconds: did you mean %q?", strings.Join(f[1:], " "))
+	}
+	return `five fields are wanted: minute hour day month weekday, as in "30 3 * * *"`
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
 func scheduleHint(s string) string {
 	names := []string{"@hourly", "@daily", "@midnight", "@weekly", "@monthly", "@yearly", "@annually",
 		"continuous"}
-	if n := nearest(s, names); n != "" {
+	if n := nearest(s, names); n != "" && n != s {
 		return fmt.Sprintf("did you mean %q?", n)
 	}
 	f := strings.Fields(s)
@@ -142,7 +175,7 @@ func scheduleHint(s string) string {
 	case strings.ContainsAny(s, "L#HW"):
 		return "L, W, # and H are not known"
 	}
-	return `five fields: minute hour day month weekday, as in "30 3 * * *"`
+	return "minutes are 0-59, hours 0-23, days 1-31, months 1-12, weekdays 0-6"
 }
 
 // Usual returns the mean time between two runs of the schedule; 0 for jobs that run by hand and for

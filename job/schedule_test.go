@@ -71,7 +71,7 @@ func TestParseScheduleTraps(t *testing.T) {
 		"H 3 * * *":                    "L, W, # and H are not known",
 		"@reboot":                      "@reboot is not known",
 		"@dayly":                       `did you mean "@daily"?`,
-		"continous":                    "has 1 fields",
+		"continous":                    "has 1 field; did you mean \"continuous\"?",
 		"0 30 3 * * *":                 "has 6 fields",
 		"61 3 * * *":                   "61",
 		"*/0 * * * *":                  "schedule",

@@ -53,7 +53,7 @@ func ParseSize(s string) (Size, error) {
 						t[:len(t)-1], letter), "%q is not a size", s)
 			}
 		}
-		return 0, problemf(hint, "%q is not a size", s)
+		return 0, problemf(meantSize(t, hint), "%q is not a size", s)
 	}
 	if v *= factor; v >= math.MaxInt64 {
 		return 0, problemf(hint, "size %q is too large", s)
@@ -89,7 +89,7 @@ func (s Size) String() string {
 func ParseRate(s string) (Rate, error) {
 	v, err := ParseSize(strings.TrimSuffix(strings.TrimSpace(s), "/s"))
 	if err != nil {
-		return 0, problemf(`rates look like "500kB/s" or "2MiB/s"`, "%q is not a rate", s)
+		return 0, problemf(meantRate(s, `rates look like "500kB/s" or "2MiB/s"`), "%q is not a rate", s)
 	}
 	return Rate(v), nil
 }
@@ -103,7 +103,6 @@ func (r Rate) String() string {
 
 // ParseDuration reads "500ms", "30s", "1h30m", and also days and weeks: "7d", "2w".
 func ParseDuration(s string) (time.Duration, error) {
-	const hint = `durations look like "500ms", "30s", "1h30m" or "7d"`
 	t := strings.TrimSpace(s)
 	if t == "0" {
 		return 0, nil
@@ -118,7 +117,7 @@ func ParseDuration(s string) (time.Duration, error) {
 					if _, err := parseDecimal(t); err == nil {
 						return 0, problemf(fmt.Sprintf("write %q for seconds", t+"s"), "duration %q has no unit", s)
 					}
-					return 0, problemf(hint, "%q is not a duration", s)
+					return 0, problemf(durationHint(s), "%q is not a duration", s)
 				}
 				total += d
 			}
@@ -130,7 +129,7 @@ func ParseDuration(s string) (time.Duration, error) {
 			day *= 7
 		}
 		if n *= day; err != nil || n > math.MaxInt64/4 {
-			return 0, problemf(hint, "%q is not a duration", s)
+			return 0, problemf(durationHint(s), "%q is not a duration", s)
 		}
 		if total += time.Duration(n); total < 0 {
 			break
@@ -138,7 +137,7 @@ func ParseDuration(s string) (time.Duration, error) {
 		rest = rest[i+1:]
 	}
 	if t == "" || total < 0 {
-		return 0, problemf(hint, "%q is not a duration", s)
+		return 0, problemf(durationHint(s), "%q is not a duration", s)
 	}
 	return total, nil
 }

@@ -40,6 +40,10 @@ func checkURL(raw string) error {
 		return problemf("", "URL is longer than 4096 bytes")
 	}
 	u, _, err := site.Parse(trimmed)
+	if list := strings.FieldsFunc(trimmed, func(r rune) bool { return r == ' ' || r == ',' }); len(list) > 1 &&
+		strings.Contains(list[1], "://") {
+		return problemf(`write a list: ["`+strings.Join(list, `", "`)+`"]`, "%q is more than one URL", raw)
+	}
 	if err != nil {
 		if !strings.Contains(trimmed, "://") {
 			if u, _, err := site.Parse("https://" + trimmed); err == nil && strings.Contains(u.Hostname(), ".") &&
@@ -126,6 +130,9 @@ func checkGlobs(globs []string) error {
 	for _, g := range globs {
 		if strings.Contains(g, "/") && !strings.HasPrefix(g, "/") && !strings.HasPrefix(g, "**") &&
 			!strings.Contains(g, "://") {
+			if looksLikeRegexp(g) {
+				return problemf(regexpHint, "%q is a regular expression, not a glob", g)
+			}
 			return problemf("did you mean \"/"+g+"\" or \"**/"+g+"\"?",
 				"glob %q can match no path: paths start with a slash", g)
 		}

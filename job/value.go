@@ -257,6 +257,9 @@ func wrongType(k Key, v any) error {
 		_, leaf := k.Table()
 		hint = "write " + leaf + " = " + k.Example
 	}
+	if f, ok := v.(float64); ok && k.Type == "number" {
+		return problemf(hint, "%s wants a whole number, not %v", k.Name, f)
+	}
 	return problemf(hint, "%s wants %s, not %s", k.Name, article(k.Type), typeName(v))
 }
 
