@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -22,9 +23,21 @@ type CheckedFile struct {
 	Errors []JobFileError `json:"errors"`
 
 	Warnings []string `json:"warnings,omitempty"` // what will go wrong although the file is valid
+	NotRead  bool     `json:"not_read,omitempty"` // the name is not that of a job file; Warnings says so
 
 	Parsed *job.Job `json:"-"` // nil unless OK
 	Err    error    `json:"-"` // nil if OK; all of Errors in one
+}
+
+// Text is what is wrong with the file, a line for each fault, in the words of the daemon; "" when it is OK.
+func (f *CheckedFile) Text() string {
+	if f.Err == nil {
+		return ""
+	}
+	if invalid, ok := errors.AsType[job.Errors](f.Err); ok {
+		return invalid.Error()
+	}
+	return f.File + ": " + strings.TrimPrefix(f.Err.Error(), f.File+": ")
 }
 
 // JobFileError is one fault of a job file.
@@ -40,18 +53,21 @@ type JobFileError struct {
 type Checked struct {
 	Files      []CheckedFile
 	Unresolved []string // host names that could not be resolved: whether these are private is unknown
+	// the user as whom the daemon runs, when the caller is another one and could look with its own rights only
+	NotAs string
 }
 
 // Check validates job files: those named, and what is in directories that are named; without names the jobs
 // directory. It warns of private addresses that jobs may not reach, for which it asks the resolver if resolve
 // is set, and makes no request to any site.
 func Check(ctx context.Context, a *App, names []string, resolve bool) (*Checked, error) {
-	files, err := checkFiles(a, names)
+	files, beside, err := checkFiles(a, names)
 	if err != nil {
 		return nil, err
 	}
 	warnings, unknown := checkReach(ctx, a, files, resolve)
 	out := &Checked{Files: make([]CheckedFile, 0, len(files)), Unresolved: unknown}
+	daemon, looked := a.eyes(), false
 	for _, f := range files {
 		r := CheckedFile{
 			File:   f.Path,
@@ -62,65 +78,109 @@ func Check(ctx context.Context, a *App, names []string, resolve bool) (*Checked,
 		}
 		if f.Job != nil {
 			r.Job, r.Warnings = f.Job.Name, warnings[f.Job]
-			for _, e := range f.Job.Ignored {
-				r.Warnings = append(r.Warnings, fmt.Sprintf("line %d: %s", e.Line, e.Msg))
+			for _, e := range f.Job.Warnings {
+				r.Warnings = append(r.Warnings, warningText(e))
+			}
+			access := daemon.accessWarnings(f.Job)
+			r.Warnings, looked = append(r.Warnings, access...), looked || len(access) > 0
+			if why := beside[f.Path]; why != "" {
+				r.Warnings = append(r.Warnings, why)
 			}
 		}
 		out.Files = append(out.Files, r)
 	}
+	for _, dir := range checkedDirs(a, names) {
+		out.Files = append(out.Files, notRead(dir)...)
+	}
+	if me := os.Geteuid(); looked && me != 0 && me != daemon.user.uid {
+		out.NotAs = daemon.user.String()
+	}
 	return out, nil
+}
+
+// checkedDirs are the directories that are checked as a whole.
+func checkedDirs(a *App, names []string) []string {
+	if len(names) == 0 {
+		return []string{a.Jobs}
+	}
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		fi, err := os.Stat(name)
+		return err != nil || !fi.IsDir()
+	})
+}
+
+// warningText is a warning of a job file as check prints it, behind the name of the file.
+func warningText(e job.Error) string {
+	e.File = ""
+	return fmt.Sprintf("line %d: %s", e.Line, e.Error())
 }
 
 // checkFiles reads the arguments: files as they are, directories as a daemon would read them, so that two
-// jobs which cannot go together are found too.
-func checkFiles(a *App, args []string) ([]scheduler.File, error) {
+// jobs which cannot go together are found too. beside says of a file, by path, why it would be refused in the
+// jobs directory.
+func checkFiles(a *App, args []string) (files []scheduler.File, beside map[string]string, err error) {
+	beside = map[string]string{}
 	if len(args) == 0 {
-		return checkDir(a.Jobs)
+		files, err = checkDir(a, a.Jobs)
+		return files, beside, err
 	}
-	var out []scheduler.File
 	for _, arg := range args {
 		fi, err := os.Stat(arg)
 		if err == nil && fi.IsDir() {
-			files, err := checkDir(arg)
+			in, err := checkDir(a, arg)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
-			out = append(out, files...)
+			files = append(files, in...)
 			continue
 		}
 		f := scheduler.File{Path: arg}
-		if f.Job, f.Err = scheduler.ReadFile(arg); f.Err == nil && f.Job.Reuse.Job != "" {
-			if f.Err = checkReuse(f, a.Jobs); f.Err != nil {
-				f.Job = nil
+		if f.Job, f.Err = scheduler.ReadFile(arg); f.Err == nil {
+			f.Name = f.Job.Name
+			switch why := refusedBeside(a, f); {
+			case strings.Contains(why, ": reuse."):
+				f.Job, f.Err = nil, errors.New(why)
+			case why != "":
+				beside[arg] = fmt.Sprintf("in %s it is refused: %s", a.Jobs, strings.TrimPrefix(why, arg+": "))
 			}
 		}
-		out = append(out, f)
+		files = append(files, f)
 	}
-	return out, nil
+	return files, beside, nil
 }
 
-// checkReuse looks for what a job reuses among the jobs that it would be beside.
-func checkReuse(f scheduler.File, dir string) error {
-	files, err := scheduler.NewDir(dir).Read()
+// refusedBeside says why a job would be refused among those of the jobs directory, "" when it would not.
+func refusedBeside(a *App, f scheduler.File) string {
+	files, err := scheduler.NewDir(a.Jobs).Read()
 	if err != nil {
-		return nil // there is nothing to hold it against
+		return "" // there is nothing to hold it against
 	}
-	f.Name = f.Job.Name
 	files = slices.DeleteFunc(files, func(x scheduler.File) bool { return x.Name == f.Name })
-	for _, why := range scheduler.Resolve(append(files, f), nil)[f.Name].Refused {
-		if strings.Contains(why, ": reuse.") {
-			return errors.New(why)
-		}
-	}
-	return nil
+	return strings.Join(scheduler.Resolve(append(files, f), inForce(a))[f.Name].Refused, "; ")
 }
 
-func checkDir(dir string) ([]scheduler.File, error) {
+// inForce is the configuration of the daemon of this state as it was last, nil when there was none. Of two
+// jobs that cannot go together the one in force stays.
+func inForce(a *App) scheduler.Config {
+	st, ok, err := a.OpenState()
+	if err != nil || !ok {
+		return nil
+	}
+	defer st.Close()
+	s, err := scheduler.New(scheduler.Options{Store: records{kept: st, log: a.Log, readOnly: true}})
+	if err != nil {
+		a.Log.Debug("which jobs are in force is not known", "err", err)
+		return nil
+	}
+	return s.Config()
+}
+
+func checkDir(a *App, dir string) ([]scheduler.File, error) {
 	files, err := scheduler.NewDir(dir).Read()
 	if err != nil {
 		return nil, err
 	}
-	config := scheduler.Resolve(files, nil)
+	config := scheduler.Resolve(files, inForce(a))
 	for i := range files {
 		f := &files[i]
 		if e := config[f.Name]; f.Err == nil && len(e.Refused) > 0 {
@@ -128,6 +188,30 @@ func checkDir(dir string) ([]scheduler.File, error) {
 		}
 	}
 	return files, nil
+}
+
+// notRead lists the files of a directory that look as if they were meant for job files, and are none by their
+// names.
+func notRead(dir string) (out []CheckedFile) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil // what is wrong with the directory is said already
+	}
+	for _, e := range entries {
+		base := e.Name()
+		aside := strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_")
+		if e.IsDir() || aside || strings.HasSuffix(base, scheduler.Suffix) || strings.HasPrefix(base, "README") {
+			continue
+		}
+		out = append(out, CheckedFile{
+			File:     filepath.Join(dir, base),
+			OK:       true,
+			NotRead:  true,
+			Errors:   []JobFileError{},
+			Warnings: []string{"not read: a job file is named NAME" + scheduler.Suffix},
+		})
+	}
+	return out
 }
 
 func checkErrors(err error) []JobFileError {

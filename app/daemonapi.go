@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -183,9 +185,17 @@ func removes(from, to scheduler.Config) bool {
 
 func reloadedOf(c scheduler.Config, changes []scheduler.Change) control.Reloaded {
 	out := control.Reloaded{Changes: []control.Change{}}
-	for _, e := range c {
+	for _, name := range slices.Sorted(maps.Keys(c)) {
+		e := c[name]
 		if e.Job != nil {
 			out.Jobs++
+		}
+		if len(e.Refused) > 0 {
+			out.Refused = append(out.Refused, control.Change{
+				Kind:     string(scheduler.Refused),
+				Job:      name,
+				Problems: e.Refused,
+			})
 		}
 	}
 	for _, ch := range changes {

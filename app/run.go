@@ -203,7 +203,7 @@ func linkPublished(j *job.Job, s *store.Site) error {
 	case err != nil:
 		return fmt.Errorf("publish.dir: %w", err)
 	case fi.Mode()&fs.ModeSymlink == 0:
-		return fmt.Errorf("publish.dir: %s is there and is no symbolic link; move it away", link)
+		return notALink(link)
 	}
 	if old, err := os.Readlink(link); err == nil && old == target {
 		return nil

@@ -61,6 +61,7 @@ type Change struct {
 type Reloaded struct {
 	Jobs    int      `json:"jobs"` // that are in force
 	Changes []Change `json:"changes"`
+	Refused []Change `json:"refused,omitempty"` // all files that are refused now, since whenever
 }
 
 // Told says how one message was delivered.

@@ -70,9 +70,6 @@ func Resolve(files []File, last Config) Config {
 func (e *Entry) keep(old *Entry) {
 	e.Job, e.Text, e.targets = nil, nil, nil
 	if old != nil && old.Job != nil {
-		if old.targets == nil { // from a record
-			old.targets = targets(old.Job)
-		}
 		e.Job, e.Text, e.targets = old.Job, old.Text, old.targets
 	}
 }

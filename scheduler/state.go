@@ -65,7 +65,12 @@ func newState(o Options, wake chan<- struct{}) (*state, error) {
 		}
 		s.jobs[name] = e
 		if j, err := job.Parse(name, name+Suffix, []byte(rec.Text)); err == nil && rec.Text != "" {
-			s.config[name] = &Entry{Name: name, Job: j, Text: []byte(rec.Text)}
+			s.config[name] = &Entry{
+				Name:    name,
+				Job:     j,
+				Text:    []byte(rec.Text),
+				targets: targets(j),
+			}
 		}
 	}
 	return s, nil

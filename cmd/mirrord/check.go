@@ -4,14 +4,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"mirrord/app"
-	"mirrord/job"
 )
 
 func checkCommand(a *cli) *cobra.Command {
@@ -24,6 +22,9 @@ together: what the daemon would refuse is refused here for the same reason. A FI
 
 A warning names the URLs of a job, and the origins of its mirror, that are at private addresses which the job may not reach, and the line to add to
 its file. For this host names are resolved, within ten seconds; --resolve=false leaves that out. No request is made to any site.
+
+Other warnings name what the daemon's user will not get at: publish.dir, files of secrets and certificates, variables that are not set; and what is
+valid and probably not meant: a regular expression as a glob, a schedule outside of the window, a file whose name does not end in .toml.
 
 Exit code 1 when a file is invalid.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -49,15 +50,12 @@ func check(ctx context.Context, a *cli, args []string, effective, resolve bool) 
 		if a.json {
 			continue
 		}
-		var invalid job.Errors
 		switch {
-		case errors.As(r.Err, &invalid):
-			a.printf("%s\n", invalid)
 		case r.Err != nil:
-			a.printf("%s: %s\n", r.File, strings.TrimPrefix(r.Err.Error(), r.File+": "))
-		case effective:
+			a.printf("%s\n", r.Text())
+		case effective && !r.NotRead:
 			a.printf("# %s\n%s\n", r.File, r.Parsed.Effective())
-		default:
+		case !r.NotRead:
 			a.printf("%s: ok\n", r.File)
 		}
 		for _, w := range r.Warnings {
@@ -69,6 +67,10 @@ func check(ctx context.Context, a *cli, args []string, effective, resolve bool) 
 	if len(checked.Unresolved) > 0 {
 		fmt.Fprintf(a.stderr, "mirrord: not resolved, so whether these are private is unknown: %s\n",
 			firstOf(checked.Unresolved, 10))
+	}
+	if checked.NotAs != "" {
+		fmt.Fprintf(a.stderr, "mirrord: files were looked at with your rights; the daemon's are those of user %s: "+
+			"sudo mirrord check\n", checked.NotAs)
 	}
 	if a.json {
 		if err := a.printJSON(checked.Files); err != nil {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -249,26 +250,35 @@ those who want to see the result. Jobs in which nothing changed are not touched;
 			if err != nil {
 				return clientError(err)
 			}
-			refused := false
 			if a.json {
 				err = a.printJSON(re)
+			} else {
+				printReloaded(a, re)
 			}
-			for _, ch := range re.Changes {
-				if refused = refused || ch.Kind == string(scheduler.Refused); a.json {
-					continue
-				}
-				a.printf("%s: %s\n", ch.Job, ch.Kind)
-				for _, p := range ch.Problems {
-					a.printf("  %s\n", p)
-				}
-			}
-			if !a.json {
-				a.printf("%d jobs are in force\n", re.Jobs)
-			}
-			if refused && err == nil {
+			// a daemon of an older version names the changes only
+			refused := func(ch control.Change) bool { return ch.Kind == string(scheduler.Refused) }
+			if err == nil && (len(re.Refused) > 0 || slices.ContainsFunc(re.Changes, refused)) {
 				err = &app.Error{}
 			}
 			return err
 		},
 	}
+}
+
+// printReloaded prints what changed, and the files that are refused as before.
+func printReloaded(a *cli, re control.Reloaded) {
+	changes := slices.Clone(re.Changes)
+	for _, r := range re.Refused {
+		said := func(ch control.Change) bool { return ch.Job == r.Job && ch.Kind == r.Kind }
+		if !slices.ContainsFunc(changes, said) {
+			changes = append(changes, r)
+		}
+	}
+	for _, ch := range changes {
+		a.printf("%s: %s\n", ch.Job, ch.Kind)
+		for _, p := range ch.Problems {
+			a.printf("  %s\n", p)
+		}
+	}
+	a.printf("%d jobs are in force\n", re.Jobs)
 }

@@ -268,6 +268,7 @@ func TestDaemon(t *testing.T) {
 	put(t, jobs, "more.toml", fmt.Sprintf("url = %q\n%s", srv.URL+"/news/", fast))
 	d.do(exitError, "docs: refused\n.*docs.toml:1:1: unknown key \"x\"(.*\n)*more: added\n3 jobs are in force",
 		"reload")
+	d.do(exitError, "^docs: refused\n.*\n(.*\n)*3 jobs are in force", "reload") // and again: it still is
 	d.do(exitOK, "^docs +invalid +2 .*0 0 1 1 \\*$", "status")
 	d.do(exitOK, "complete|no change", "run-now", "docs") // its last good version goes on
 	put(t, jobs, "new.toml", fmt.Sprintf("url = %q\n%s", srv.URL+"/almanac/", fast))

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"cmp"
+	"os"
+	"os/user"
+	"strconv"
+	"syscall"
+)
+
+// daemonUser is the user that packages make for the daemon.
+const daemonUser = "mirrord"
+
+// fileOwner is a user to whom files belong.
+type fileOwner struct {
+	uid, gid int
+	groups   []int
+	name     string // "": it has none
+}
+
+func (o fileOwner) String() string { return cmp.Or(o.name, strconv.Itoa(o.uid)) }
+
+// stateOwner is who the daemon of this state runs as: the owner of the directory; where there is none yet,
+// the daemon's user of the packages for root, else the caller.
+func (a *App) stateOwner() fileOwner {
+	me := fileOwner{uid: os.Geteuid(), gid: os.Getegid()}
+	if dir, err := a.State(); err == nil {
+		if fi, err := os.Stat(dir); err == nil {
+			if sys, ok := fi.Sys().(*syscall.Stat_t); ok {
+				return named(fileOwner{uid: int(sys.Uid), gid: int(sys.Gid)})
+			}
+		}
+	}
+	if u, err := user.Lookup(daemonUser); err == nil && me.uid == 0 {
+		uid, uerr := strconv.Atoi(u.Uid)
+		gid, gerr := strconv.Atoi(u.Gid)
+		if uerr == nil && gerr == nil {
+			return named(fileOwner{uid: uid, gid: gid})
+		}
+	}
+	return named(me)
+}
+
+// named adds the name and the groups of a user; one without an entry has its own group only.
+func named(o fileOwner) fileOwner {
+	o.groups = []int{o.gid}
+	u, err := user.LookupId(strconv.Itoa(o.uid))
+	if err != nil {
+		return o
+	}
+	o.name = u.Username
+	ids, err := u.GroupIds()
+	if err != nil {
+		return o
+	}
+	for _, id := range ids {
+		if gid, err := strconv.Atoi(id); err == nil {
+			o.groups = append(o.groups, gid)
+		}
+	}
+	return o
+}
