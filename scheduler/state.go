@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math"
 	"strings"
 	"sync"
@@ -54,16 +55,7 @@ func newState(o Options, wake chan<- struct{}) (*state, error) {
 	}
 	now := o.Now()
 	for name, rec := range records {
-		e := &entry{name: name, rec: rec, seen: now}
-		if rec.Last != nil {
-			e.worked = rec.Last.Ended
-		}
-		if !rec.Running.IsZero() {
-			e.rec.killed(now)
-			e.dirty = true
-			s.log.Warn("the last daemon was killed during a run", "job", name)
-		}
-		s.jobs[name] = e
+		s.jobs[name] = s.remembered(name, rec, now)
 		if j, err := job.Parse(name, name+Suffix, []byte(rec.Text)); err == nil && rec.Text != "" {
 			s.config[name] = &Entry{
 				Name:    name,
@@ -76,16 +68,51 @@ func newState(o Options, wake chan<- struct{}) (*state, error) {
 	return s, nil
 }
 
+// remembered is a job with its record.
+func (s *state) remembered(name string, rec Record, now time.Time) *entry {
+	e := &entry{name: name, rec: rec, seen: now}
+	if rec.Last != nil {
+		e.worked = rec.Last.Ended
+	}
+	if !rec.Running.IsZero() {
+		e.rec.killed(now)
+		e.dirty = true
+		s.log.Warn("the last daemon was killed during a run", "job", name)
+	}
+	return e
+}
+
+// newcomers returns the jobs of a configuration that are not known yet. What the store has of them counts: a
+// job that was renamed keeps its record.
+func (s *state) newcomers(c Config, now time.Time) map[string]*entry {
+	out := map[string]*entry{}
+	for name := range c {
+		if s.jobs[name] == nil {
+			out[name] = &entry{name: name, seen: now}
+		}
+	}
+	if len(out) == 0 || s.reloaded.IsZero() { // newState has just read all records
+		return out
+	}
+	records, err := s.o.Store.LoadRecords()
+	if err != nil {
+		s.log.Error("records of new jobs could not be read; starting with empty ones", "err", err)
+	}
+	for name := range out {
+		if rec, ok := records[name]; ok {
+			out[name] = s.remembered(name, rec, now)
+		}
+	}
+	return out
+}
+
 // apply puts a configuration in force and returns what it changed.
 func (s *state) apply(c Config) []Change {
 	now := s.o.Now()
 	changes := Diff(s.config, c)
+	maps.Copy(s.jobs, s.newcomers(c, now))
 	for name, cfg := range c {
 		e := s.jobs[name]
-		if e == nil {
-			e = &entry{name: name, seen: now}
-			s.jobs[name] = e
-		}
 		if e.run != nil && e.run.removed {
 			e.run.back = true
 		}

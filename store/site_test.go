@@ -218,6 +218,67 @@ func TestRemoveSite(t *testing.T) {
 	}
 }
 
+// A site and what is noted of it get another name; one that is open, or another one's name, does not.
+func TestRenameSite(t *testing.T) {
+	st, s := openTest(t, t.TempDir(), Options{})
+	commit(t, s, 0, newURLs(0, 1), document(t, s, 0, "x"))
+	publishTest(t, s, 1, map[string]string{"a": "b"})
+	if _, err := HoldSite(st, "x"); !errors.Is(err, ErrLocked) {
+		t.Errorf("an open site: %v", err)
+	}
+	closeSite(t, s)
+	for i := range 3 {
+		if err := st.AddRun(RunRecord{Site: "x", Version: i}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := st.SaveJobRecords(map[string][]byte{"x": []byte(`{"a":1}`)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(st.Dir, "sites/taken"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	h, err := HoldSite(st, "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Rename("taken"); err == nil {
+		t.Error("renamed to a name that is taken")
+	}
+	for range 2 { // as an interrupted one does when it goes on
+		if err := CopyRecords(st, "x", "y"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(h.Rename("y"), h.Close(), DropRecords(st, "x")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := HoldSite(st, "x"); !errors.Is(err, ErrNoSite) {
+		t.Errorf("%v", err)
+	}
+	y, err := st.OpenSite("y")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if vs, err := y.Versions.List(); err != nil || len(vs) != 1 {
+		t.Errorf("%v, %v", vs, err)
+	}
+	if err := y.Close(); err != nil {
+		t.Error(err)
+	}
+	runs, err := st.Runs("y", 9)
+	if err != nil || len(runs) != 3 || runs[0].Version != 2 {
+		t.Errorf("%v, %v", runs, err)
+	}
+	if runs, err := st.Runs("x", 9); err != nil || len(runs) != 0 {
+		t.Errorf("%v, %v", runs, err)
+	}
+	recs, err := st.JobRecords()
+	if err != nil || len(recs) != 1 || string(recs["y"]) != `{"a":1}` {
+		t.Errorf("%q, %v", recs, err)
+	}
+}
+
 func TestRunLog(t *testing.T) {
 	st, _ := openTest(t, t.TempDir(), Options{Volatile: true})
 	if rs, err := st.Runs("x", 5); rs != nil || err != nil {

@@ -154,32 +154,13 @@ func (s *State) Sites() ([]string, error) {
 	return names, nil
 }
 
-// RemoveSite deletes everything of a site but the blobs, which other sites may share. A site that a process
-// has open is ErrLocked, one that does not exist ErrNoSite. A crash leaves the whole site, or a remainder
-// that is no site any more.
+// RemoveSite deletes everything of a site but the blobs: see HoldSite and HeldSite.Remove.
 func (s *State) RemoveSite(name string) error {
-	if !ValidName(name) {
-		return fmt.Errorf("%q cannot name a site", name)
+	h, err := HoldSite(s, name)
+	if err != nil {
+		return fmt.Errorf("remove site %s: %w", name, err)
 	}
-	dir, aside := "sites/"+name, "sites/.removed-"+name
-	if _, err := s.root.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove site %s: %w", name, ErrNoSite)
-	}
-	if _, err := s.root.Lstat(dir + "/" + siteDB); err == nil {
-		lock, err := s.lockSite(name)
-		if err != nil {
-			return fmt.Errorf("remove site %s: %w", name, err)
-		}
-		defer lock.Close()
-	}
-	err := s.root.RemoveAll(aside)
-	if err == nil {
-		err = s.root.Rename(dir, aside)
-	}
-	if err == nil {
-		err = s.root.RemoveAll(aside)
-	}
-	return diskErr("remove site "+name, err)
+	return errors.Join(h.Remove(), h.Close())
 }
 
 // lockSite takes the lease of a site and the lock of its database, which may be damaged: nobody can open the

@@ -22,7 +22,8 @@ func commandGroups(a *cli) []commandGroup {
 			verifyCommand(a), evolutionCommand(a), rulesCommand(a), replicasCommand(a),
 		}},
 		{"Decide", []*cobra.Command{
-			acceptCommand(a), rollbackCommand(a), gcCommand(a), forgetAddressCommand(a),
+			acceptCommand(a), rollbackCommand(a), gcCommand(a), renameCommand(a), removeCommand(a),
+			forgetAddressCommand(a),
 		}},
 		{"Run", []*cobra.Command{
 			runNowCommand(a), cancelCommand(a), pauseCommand(a), resumeCommand(a),

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/renameio/v2"
+
+	"mirrord/control"
+	"mirrord/job"
+	"mirrord/scheduler"
+	"mirrord/store"
+)
+
+// Renamed is what Rename did.
+type Renamed struct {
+	Job    string `json:"job"` // its new name
+	Was    string `json:"was"`
+	File   string `json:"file,omitempty"`   // "" when there is no job file
+	Mirror string `json:"mirror,omitempty"` // directory; "" when there is no mirror
+}
+
+// Rename gives a job another name: its file, its mirror, and what is noted of its runs. It is an error while
+// a run goes on, and when the new name is taken. From the first change to the last the job file has a name
+// that no daemon reads, so that no run begins; the same request goes on after an interruption.
+func Rename(ctx context.Context, a *App, from, to string) (*Renamed, error) {
+	r, err := newRenaming(a, from, to)
+	if err != nil {
+		return nil, err
+	}
+	c, err := a.notRunning(ctx, r.from)
+	if err != nil {
+		return nil, err
+	}
+	st, held, err := a.hold(&jobOnDisk{name: r.from})
+	if err != nil {
+		return nil, err
+	}
+	if st != nil {
+		defer st.Close()
+	}
+	if held != nil {
+		defer held.Close()
+	}
+	return r.make(ctx, c, st, held)
+}
+
+// renaming is a job with its old and its new name.
+type renaming struct {
+	from, to         string
+	fromFile, toFile string
+	aside            string // where the job file is meanwhile
+	state            string
+}
+
+// newRenaming checks that a job can be renamed, or that this was begun and interrupted.
+func newRenaming(a *App, from, to string) (*renaming, error) {
+	r := &renaming{
+		from: strings.TrimSuffix(from, scheduler.Suffix),
+		to:   strings.TrimSuffix(to, scheduler.Suffix),
+	}
+	for _, name := range []string{r.from, r.to} {
+		if !job.ValidName(name) {
+			return nil, Usagef("%q cannot name a job", name)
+		}
+	}
+	if r.from == r.to {
+		return nil, Usagef("%s is the name of the job already", r.to)
+	}
+	var err error
+	if r.state, err = a.State(); err != nil {
+		return nil, err
+	}
+	if r.state, err = filepath.Abs(r.state); err != nil {
+		return nil, err
+	}
+	r.fromFile = filepath.Join(a.Jobs, r.from+scheduler.Suffix)
+	r.toFile = filepath.Join(a.Jobs, r.to+scheduler.Suffix)
+	r.aside = filepath.Join(a.Jobs, "."+r.from+".renamed-to."+r.to)
+	if exists(r.aside) {
+		return r, nil
+	}
+	if _, err := a.jobOnDisk(r.from); err != nil {
+		return nil, err
+	}
+	switch {
+	case exists(r.toFile):
+		return nil, fmt.Errorf("rename %s: there is a job %s already, from %s", r.from, r.to, r.toFile)
+	case exists(r.site(r.to)):
+		return nil, fmt.Errorf("rename %s: there is a mirror of %s already", r.from, r.to)
+	}
+	return r, a.notReused(r.from)
+}
+
+func (r *renaming) site(name string) string { return filepath.Join(r.state, "sites", name) }
+
+// make renames. st is nil without a state, held without a mirror under the old name, c without a daemon.
+func (r *renaming) make(
+	ctx context.Context, c *control.Client, st *store.State, held *store.HeldSite,
+) (*Renamed, error) {
+	if st != nil {
+		if err := store.CopyRecords(st, r.from, r.to); err != nil {
+			return nil, err
+		}
+	}
+	if exists(r.fromFile) && !exists(r.aside) {
+		if err := os.Rename(r.fromFile, r.aside); err != nil {
+			return nil, err
+		}
+	}
+	if held != nil {
+		if err := held.Rename(r.to); err != nil {
+			return nil, err
+		}
+	}
+	out := &Renamed{Job: r.to, Was: r.from}
+	if exists(r.site(r.to)) {
+		out.Mirror = r.site(r.to)
+	}
+	if exists(r.aside) {
+		if err := errors.Join(r.relink(), r.place()); err != nil {
+			return nil, err
+		}
+		out.File = r.toFile
+	}
+	if st != nil {
+		if err := store.DropRecords(st, r.from); err != nil {
+			return nil, err
+		}
+	}
+	return out, reloaded(ctx, c)
+}
+
+// place gives the job file its new name. One of that name that somebody has made meanwhile is left alone.
+func (r *renaming) place() error {
+	err := os.Link(r.aside, r.toFile)
+	if errors.Is(err, fs.ErrExist) {
+		made, merr := os.Lstat(r.toFile)
+		ours, oerr := os.Lstat(r.aside)
+		if (merr != nil) || (oerr != nil) || !os.SameFile(made, ours) {
+			return fmt.Errorf("rename %s: %s was made meanwhile; move it away and rename again", r.from, r.toFile)
+		}
+		err = nil // an interrupted request has linked it
+	}
+	if err != nil {
+		return err
+	}
+	return os.Remove(r.aside)
+}
+
+// relink lets the symbolic link of publish.dir lead to the mirror under its new name.
+func (r *renaming) relink() error {
+	text, err := os.ReadFile(r.aside)
+	if err != nil {
+		return err
+	}
+	j, err := job.Parse(r.to, r.toFile, text)
+	if err != nil || j.Publish.Dir == "" {
+		return nil // a refused file has no link
+	}
+	if to, err := os.Readlink(j.Publish.Dir); err != nil || to != filepath.Join(r.site(r.from), "current") {
+		return nil
+	}
+	return renameio.Symlink(filepath.Join(r.site(r.to), "current"), j.Publish.Dir)
+}

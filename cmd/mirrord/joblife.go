@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"mirrord/app"
+)
+
+func removeCommand(a *cli) *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "remove JOB",
+		Short: "Delete a job and its mirror",
+		Long: `Delete a job: its file, its mirror with all versions, and what is noted of its runs. The command shows what it deletes and asks first;
+without a terminal it needs --yes. While a run goes on nothing is deleted (exit code 5).
+
+To stop mirroring and keep the mirror, delete the job file or use mirrord pause. mirrord export writes a mirror to a file first.`,
+		Example: `  mirrord remove samba
+  mirrord remove samba --yes`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeJob,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, err := app.PlanRemoval(a.app(), args[0])
+			if err != nil {
+				return err
+			}
+			if !yes {
+				if err := a.confirmRemoval(r); err != nil {
+					return err
+				}
+			}
+			if err := app.Remove(cmd.Context(), a.app(), r); err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(r)
+			}
+			a.printf("%s: removed\n", r.Job)
+			if r.Mirror != "" {
+				a.printf("  to free the space of bodies that no other mirror has: mirrord gc\n")
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	return cmd
+}
+
+// confirmRemoval shows what would be deleted and asks.
+func (a *cli) confirmRemoval(r *app.Removal) error {
+	fmt.Fprintf(a.stderr, "%s: to delete:\n", r.Job)
+	if r.File != "" {
+		fmt.Fprintf(a.stderr, "  the job file %s\n", r.File)
+	}
+	if r.Mirror != "" {
+		fmt.Fprintf(a.stderr, "  the mirror %s: %d versions; the current one has %d files, %s\n", r.Mirror,
+			r.Versions, r.Files, bytesText(r.Bytes))
+	}
+	if r.Link != "" {
+		fmt.Fprintf(a.stderr, "  the link %s that leads to it\n", r.Link)
+	}
+	if !a.terminal {
+		return app.Usagef("nothing was deleted: --yes deletes it")
+	}
+	fmt.Fprintf(a.stderr, "Delete it? [y/N] ")
+	answer, err := bufio.NewReader(a.stdin).ReadString('\n')
+	if word := strings.ToLower(strings.TrimSpace(answer)); word == "y" || word == "yes" {
+		return nil
+	} else if err != nil {
+		fmt.Fprintln(a.stderr)
+	}
+	return &app.Error{Err: fmt.Errorf("nothing was deleted")}
+}
+
+func renameCommand(a *cli) *cobra.Command {
+	return &cobra.Command{
+		Use:   "rename OLD NEW",
+		Short: "Rename a job and its mirror",
+		Long: `Give a job another name: its file, its mirror with all versions, what is noted of its runs, and the link of publish.dir, which leads to
+the mirror under its new name. Nothing is requested again. Servers show the mirror under its new name.
+
+While a run goes on nothing is renamed (exit code 5). A rename that was interrupted goes on with the same command; until then no run
+of the job begins.`,
+		Example:           `  mirrord rename www.samba.org samba`,
+		Args:              cobra.ExactArgs(2),
+		ValidArgsFunction: a.completeJob,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, err := app.Rename(cmd.Context(), a.app(), args[0], args[1])
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(r)
+			}
+			a.printf("%s is now %s\n", r.Was, r.Job)
+			if r.File != "" {
+				a.printf("  job file: %s\n", r.File)
+			}
+			if r.Mirror != "" {
+				a.printf("  mirror: %s\n", r.Mirror)
+			}
+			return nil
+		},
+	}
+}

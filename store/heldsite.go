@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// HeldSite is a site that nobody can open until it is closed. Its database may be damaged. It is not safe for
+// concurrent use.
+type HeldSite struct {
+	state *State
+	name  string
+	lock  io.Closer // nil for a site without a database
+}
+
+// HoldSite keeps a site from being opened. One that a process has open is ErrLocked, one that does not exist
+// ErrNoSite.
+func HoldSite(s *State, name string) (*HeldSite, error) {
+	if !ValidName(name) {
+		return nil, fmt.Errorf("%q cannot name a site", name)
+	}
+	dir := "sites/" + name
+	if _, err := s.root.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNoSite
+	}
+	h := &HeldSite{state: s, name: name}
+	if _, err := s.root.Lstat(dir + "/" + siteDB); err == nil {
+		if h.lock, err = s.lockSite(name); err != nil {
+			return nil, err
+		}
+	}
+	return h, nil
+}
+
+// Remove deletes everything of the site but the blobs, which other sites may share. A crash leaves the whole
+// site, or a remainder that is no site any more.
+func (h *HeldSite) Remove() error {
+	root, aside := h.state.root, "sites/.removed-"+h.name
+	err := root.RemoveAll(aside)
+	if err == nil {
+		err = root.Rename("sites/"+h.name, aside)
+	}
+	if err == nil {
+		err = root.RemoveAll(aside)
+	}
+	return diskErr("remove site "+h.name, err)
+}
+
+// Rename gives the site another name, by one rename of its folder. It is an error when there is a site of
+// that name.
+func (h *HeldSite) Rename(to string) error {
+	if !ValidName(to) {
+		return fmt.Errorf("%q cannot name a site", to)
+	}
+	s := h.state
+	if _, err := s.root.Lstat("sites/" + to); !errors.Is(err, fs.ErrNotExist) {
+		return errors.Join(fmt.Errorf("rename site %s: there is a site %s already", h.name, to), err)
+	}
+	err := s.root.Rename("sites/"+h.name, "sites/"+to)
+	if err == nil && !s.opt.Volatile {
+		err = syncDir(s.Dir + "/sites")
+	}
+	return diskErr("rename site "+h.name, err)
+}
+
+// Close lets others open the site again. Closing twice is harmless.
+func (h *HeldSite) Close() (err error) {
+	if h.lock != nil {
+		err = h.lock.Close()
+		h.lock = nil
+	}
+	return err
+}
+
+// CopyRecords copies what is noted of a job, its run log and the scheduler's record, to another name. What is
+// noted of that name already is replaced by what there is.
+func CopyRecords(s *State, from, to string) error {
+	return s.updateDB("copy records", func(tx *bolt.Tx) error {
+		if jobs := tx.Bucket(bJobs); jobs != nil {
+			if v := jobs.Get([]byte(from)); v != nil {
+				if err := jobs.Put([]byte(to), append([]byte{}, v...)); err != nil {
+					return err
+				}
+			}
+		}
+		runs := tx.Bucket(bRuns)
+		if runs == nil || runs.Bucket([]byte(from)) == nil {
+			return nil
+		}
+		if err := dropRuns(tx, to); err != nil {
+			return err
+		}
+		return runs.Bucket([]byte(from)).ForEach(func(_, v []byte) error {
+			return addRun(tx, to, append([]byte{}, v...))
+		})
+	})
+}
+
+// DropRecords removes what is noted of a job: its run log and the scheduler's record.
+func DropRecords(s *State, name string) error {
+	return s.updateDB("remove records", func(tx *bolt.Tx) error {
+		if jobs := tx.Bucket(bJobs); jobs != nil {
+			if err := jobs.Delete([]byte(name)); err != nil {
+				return err
+			}
+		}
+		return dropRuns(tx, name)
+	})
+}
+
+func dropRuns(tx *bolt.Tx, name string) error {
+	runs := tx.Bucket(bRuns)
+	if runs == nil || runs.Bucket([]byte(name)) == nil {
+		return nil
+	}
+	return runs.DeleteBucket([]byte(name))
+}
