@@ -34,9 +34,10 @@ fuzz:
 
 install: build
 	install -D -m 755 $(BIN) $(DESTDIR)$(PREFIX)/bin/mirrord
-	install -d $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions \
+	install -d $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man5 $(DESTDIR)$(PREFIX)/share/bash-completion/completions \
 		$(DESTDIR)$(PREFIX)/share/zsh/site-functions $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
 	./$(BIN) man $(DESTDIR)$(PREFIX)/share/man/man1
+	./$(BIN) man --section 5 $(DESTDIR)$(PREFIX)/share/man/man5
 	./$(BIN) completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/mirrord
 	./$(BIN) completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_mirrord
 	./$(BIN) completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/mirrord.fish
@@ -49,7 +50,7 @@ packages:
 	GOARCH=$(ARCH) $(GOBUILD) -o build/files/usr/bin/mirrord ./cmd/mirrord
 	cd tools && go build -o ../build/tools/ ./sbom github.com/goreleaser/nfpm/v2/cmd/nfpm
 	build/tools/sbom build/files/usr/bin/mirrord $(VERSION) build/mirrord_$(VERSION)_$(ARCH).cdx.json build/files/usr/share/doc/mirrord/LICENSES.linked
-	gzip -9n build/files/usr/share/man/man1/*.1
+	gzip -9n build/files/usr/share/man/man1/*.1 build/files/usr/share/man/man5/*.5
 	packaging/debian-changelog | gzip -9n > build/files/usr/share/doc/mirrord/changelog.gz
 	find build/files -exec touch -h -d @$(SOURCE_DATE_EPOCH) {} +
 	for kind in deb rpm apk archlinux; do \

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -21,20 +22,6 @@ const (
 
 // reference renders the keys as Markdown.
 func reference() string {
-	about := map[string]string{
-		"": "The top level: what stands above the first `[table]`.",
-		"scope": "May be written in one line: `scope = \"host\"`, `scope = { kind = \"host\", exclude = " +
-			"[\"/ftp/**\"] }`, or a list of URL prefixes.",
-		"programs": "Links to programs stay absolute and lead to the origin.",
-		"limits":   "Each limit says so in the summary of the run when it bites.",
-		"polite":   "How each host is treated. All jobs of a daemon count together, and the strictest wins.",
-		"auth":     "Secrets come from a file or the environment, never from the job file.",
-		"evidence": "What spares requests for resources that are in the mirror already. Everything is asked " +
-			"when the rules of the job change.", "tls": "",
-		"reuse":   "A collection that another job mirrors already. [replicas.md](replicas.md) has how it works.",
-		"publish": "What happens with a complete version.",
-		"notify":  "Who hears about a run that did not end well.",
-	}
 	var b strings.Builder
 	last := "-"
 	for _, k := range Keys() {
@@ -45,8 +32,8 @@ func reference() string {
 				title = "[" + table + "]"
 			}
 			fmt.Fprintf(&b, "\n### %s\n\n", title)
-			if about[table] != "" {
-				fmt.Fprintf(&b, "%s\n\n", about[table])
+			if about := tableAbout(table); about != "" {
+				fmt.Fprintf(&b, "%s\n\n", about)
 			}
 			last = table
 		}
@@ -113,6 +100,27 @@ func TestDocumentExamples(t *testing.T) {
 		text, _, _ := strings.Cut(b, "```")
 		if _, err := Parse("example", fmt.Sprintf("example %d", i+1), []byte(text)); err != nil {
 			t.Errorf("%v\n%s", err, text)
+		}
+	}
+}
+
+// The manual page has every key, its example is a job, and no line of it is an instruction by mistake.
+func TestManPage(t *testing.T) {
+	page := string(ManPage("1.0", "2026-01-01"))
+	for _, k := range Keys() {
+		_, leaf := k.Table()
+		if !strings.Contains(page, "\n.TP\n.B "+leaf+"\n") {
+			t.Errorf("no %s", k.Name)
+		}
+	}
+	if _, err := Parse("example", "example.toml", []byte(manExample)); err != nil {
+		t.Error(err)
+	}
+	macros := []string{".TH ", ".SH ", ".SS ", ".PP", ".TP", ".B ", ".nf", ".fi", ".RS ", ".RE", ".br"}
+	for line := range strings.Lines(page) {
+		known := slices.ContainsFunc(macros, func(m string) bool { return strings.HasPrefix(line, m) })
+		if (strings.HasPrefix(line, ".") && !known) || strings.HasPrefix(line, "'") {
+			t.Errorf("%q", line)
 		}
 	}
 }
