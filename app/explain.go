@@ -5,6 +5,8 @@ package app
 import (
 	"context"
 	"errors"
+	"path"
+	"strings"
 	"time"
 
 	"mirrord/fetch"
@@ -18,7 +20,7 @@ import (
 // Explain says why a URL is or is not in a job's mirror; with head it reads the stored heads of answers
 // too. No request is made. A URL that cannot be one is wrong usage.
 func Explain(ctx context.Context, a *App, name, url string, head bool) (_ *report.Explanation, err error) {
-	if _, _, err := site.Parse(url); err != nil {
+	if _, _, err := site.Parse(url); (err != nil) && !isPath(url) {
 		return nil, Usagef("explain: %w", err)
 	}
 	j, err := a.FindJob(name)
@@ -39,7 +41,7 @@ func Explain(ctx context.Context, a *App, name, url string, head bool) (_ *repor
 
 // ExplainRequest asks about a URL of a mirror.
 type ExplainRequest struct {
-	URL  string
+	URL  string    // or a mirror path
 	Head bool      // read the stored heads of answers too
 	At   time.Time // for which the next run is planned
 }
@@ -64,6 +66,13 @@ func ExplainIn(
 func explain(
 	ctx context.Context, j *job.Job, st *store.State, s *store.Site, r ExplainRequest,
 ) (*report.Explanation, error) {
+	if isPath(r.URL) {
+		u, err := urlAt(j.Name, s, r.URL)
+		if err != nil {
+			return nil, err
+		}
+		r.URL = u
+	}
 	v, err := report.Load(j, s, r.At)
 	if err != nil {
 		return nil, err
@@ -80,4 +89,38 @@ func explain(
 		return nil, err
 	}
 	return x, nil
+}
+
+// isPath reports whether what was given for a URL can be a mirror path only.
+func isPath(url string) bool {
+	scheme, _, ok := strings.Cut(url, ":")
+	return !ok || strings.ContainsAny(scheme, "/.")
+}
+
+// errFound ends a search.
+var errFound = errors.New("found")
+
+// urlAt returns the URL of what lies at a path of a mirror: a file, or a directory with an index. s is nil
+// without a mirror.
+func urlAt(name string, s *store.Site, given string) (url string, err error) {
+	p := path.Clean("/" + given)[1:]
+	if s != nil {
+		err = s.Records.Resources(func(r *store.Resource) error {
+			if r.Path == "" || (r.Path != p && r.Path != path.Join(p, "index.html")) {
+				return nil
+			}
+			url = r.URL.String()
+			if r.Path == p {
+				return errFound
+			}
+			return nil
+		})
+	}
+	switch {
+	case err != nil && !errors.Is(err, errFound):
+		return "", err
+	case url == "":
+		return "", Usagef("explain: nothing in the mirror of %s has the path %q; give the URL instead", name, given)
+	}
+	return url, nil
 }

@@ -57,10 +57,14 @@ func (a *App) FindJob(name string) (*job.Job, error) {
 	if len(names) == 0 {
 		return nil, Usagef("no job %q: there are no job files in %s", name, dir)
 	}
+	meant := ""
+	if near := job.Nearest(name, names); near != "" {
+		meant = fmt.Sprintf("; did you mean %s?", near)
+	}
 	if len(names) > 10 {
 		names = append(names[:10], "…")
 	}
-	return nil, Usagef("no job %q in %s; there are %s", name, dir, strings.Join(names, ", "))
+	return nil, Usagef("no job %q in %s; there are %s%s", name, dir, strings.Join(names, ", "), meant)
 }
 
 // namedJobs reads the jobs of these names, or all. Of all, a broken file is said and left out.

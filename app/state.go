@@ -78,7 +78,7 @@ func OpenTree(st *store.State, name string) (*os.Root, error) {
 	}
 	s, err := st.ViewSite(name)
 	if err != nil {
-		return nil, err
+		return nil, didYouMean(st, name, err)
 	}
 	root, err := s.Trees.Current()
 	return root, errors.Join(err, s.Close())

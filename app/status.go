@@ -193,6 +193,13 @@ func JobStatus(a *App, name string, now time.Time) (status.Job, error) {
 		}
 		return s, err
 	}
+	names := make([]string, len(list))
+	for i := range list {
+		names[i] = list[i].Name
+	}
+	if near := job.Nearest(name, names); near != "" {
+		return status.Job{}, Usagef("no job and no mirror is named %q; did you mean %s?", name, near)
+	}
 	return status.Job{}, Usagef("no job and no mirror is named %q", name)
 }
 

@@ -22,7 +22,7 @@ func view(st *store.State, name string, f func(*store.Site) error) error {
 	for try := 1; ; try++ {
 		s, err := st.ViewSite(name)
 		if err != nil {
-			return err
+			return didYouMean(st, name, err)
 		}
 		err = f(s)
 		gone := errors.Is(err, store.ErrDamaged) && s.Stale()
@@ -37,6 +37,18 @@ func view(st *store.State, name string, f func(*store.Site) error) error {
 			return fmt.Errorf("site %s changed while it was read; try again: %v", name, err)
 		}
 	}
+}
+
+// didYouMean adds to an error that says that there is no such site the name that was probably meant.
+func didYouMean(st *store.State, name string, err error) error {
+	if !errors.Is(err, store.ErrNoSite) {
+		return err
+	}
+	names, lerr := st.Sites()
+	if near := job.Nearest(name, names); (lerr == nil) && (near != "") && (near != name) {
+		return fmt.Errorf("%w; did you mean %s?", err, near)
+	}
+	return err
 }
 
 // viewState is view for those who have no state open. It must be there.

@@ -33,6 +33,14 @@ func (k Key) Default() string {
 	return encode(k.field(Default()))
 }
 
+// Values returns the values that a key can have, when these are few; nil otherwise.
+func (k Key) Values() []string {
+	if k.Type == "true or false" {
+		return []string{"true", "false"}
+	}
+	return k.Enum
+}
+
 // Table returns the table of the key, "" for the top level, and the key inside it.
 func (k Key) Table() (table, leaf string) { return cutLast(k.Name) }
 

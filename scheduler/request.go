@@ -59,6 +59,9 @@ func (e *entry) refuse(err error) {
 func (s *state) find(name string) (*entry, error) {
 	e := s.jobs[name]
 	if e == nil || e.cfg == nil {
+		if near := job.Nearest(name, s.config.names()); near != "" {
+			return nil, fmt.Errorf("job %s: %w; did you mean %s?", name, ErrNoJob, near)
+		}
 		return nil, fmt.Errorf("job %s: %w", name, ErrNoJob)
 	}
 	return e, nil

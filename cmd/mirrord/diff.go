@@ -37,7 +37,7 @@ Files that are no text, or larger than 8 MiB, are only said to differ. Links are
   mirrord diff samba 12 14 docs/index.html --html > changes.html
   mirrord diff samba https://www.samba.org/`,
 		Args:              cobra.RangeArgs(1, 4),
-		ValidArgsFunction: a.completeJob,
+		ValidArgsFunction: a.completeVersions(2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return runDiff(a, args, f)
 		},

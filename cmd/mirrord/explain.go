@@ -11,11 +11,13 @@ import (
 func explainCommand(a *cli) *cobra.Command {
 	var head bool
 	cmd := &cobra.Command{
-		Use:   "explain JOB URL",
+		Use:   "explain JOB URL|PATH",
 		Short: "Explain why a URL is mirrored or not",
 		Long: `Say why a URL is or is not in a job's mirror: what scope, programs, traps and robots.txt say of it, what became of it when it was last asked,
-and by which documents it was found. With --head also the head of the stored answer: status line and all fields as the server sent them, cookies included.
+and by which documents it was found. A PATH is that of a file in the mirror. With --head also the head of the stored answer: status line and all fields as the server sent them, cookies included.
 No site is contacted.`,
+		Example: `  mirrord explain samba https://www.samba.org/samba/docs/
+  mirrord explain samba samba/docs/index.html --head`,
 		Args:              cobra.ExactArgs(2),
 		ValidArgsFunction: a.completeJob,
 		RunE: func(cmd *cobra.Command, args []string) error {

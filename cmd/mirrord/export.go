@@ -46,6 +46,7 @@ phm.json records both. They need room for a copy of the mirror beside FILE.`,
 	cmd.Flags().StringVarP(&o.Out, "output", "o", "",
 		"`FILE` or directory; - is standard output (default JOB and its extension)")
 	cmd.Flags().IntVar(&o.Version, "version", 0, "version `N` (default: the current one)")
+	complete(cmd, "version", a.completeVersionFlag)
 	cmd.Flags().StringVar(&o.Format, "format", "", app.Joined(archive.Names(), "or")+
 		" (default: by the name of FILE, else phm)")
 	cmd.Flags().BoolVar(&o.Flatten, "flatten", false, "put all files into one folder")

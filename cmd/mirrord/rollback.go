@@ -19,7 +19,7 @@ same way. The site is not contacted; the next run finds the site as it then is, 
 		Example: `  mirrord rollback samba
   mirrord rollback samba 12`,
 		Args:              cobra.RangeArgs(1, 2),
-		ValidArgsFunction: a.completeJob,
+		ValidArgsFunction: a.completeVersions(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			number := 0
 			if len(args) == 2 {

@@ -108,5 +108,6 @@ The site is not contacted. Look at mirrord status JOB first. Whatever is dropped
 
 func setFlag(cmd *cobra.Command, set *[]string) {
 	cmd.Flags().StringArrayVar(set, "set", nil,
-		"set a key of the job: `KEY=VALUE` (repeatable; see docs/jobs.md)")
+		"set a key of the job: `KEY=VALUE` (repeatable; see man mirrord-job)")
+	complete(cmd, "set", completeSet)
 }
