@@ -60,6 +60,7 @@ type Error struct {
 	Kind  Kind
 	Field RequestField // "": no single one
 	Err   error        // nil when the result that came with the error says all there is to say
+	Whole bool         // Err says all there is to say: the result adds nothing for people
 }
 
 func (e *Error) Error() string {

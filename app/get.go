@@ -5,6 +5,8 @@ package app
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"time"
@@ -30,9 +32,40 @@ type GetRequest struct {
 
 // Get makes a run of a job that has no file. The summary and the error are those of Run; Path of the summary
 // is where the mirror is, of one that is not kept.
+//
+// An entry point that only leads to itself under another scheme or a near name is followed, and Warn receives
+// where. What another run would only repeat is an error with the remedy, and leaves nothing behind.
 func Get(ctx context.Context, a *App, r GetRequest) (*mirror.Summary, error) {
+	if r.Out == "" && !r.Keep {
+		r.Out = r.Job.Name
+	}
+	for range maxNear {
+		sum, err := getAt(ctx, a, r)
+		to, near := leadsNear(r.Job, sum)
+		if !near || ctx.Err() != nil {
+			return sum, err
+		}
+		a.warn(fmt.Sprintf("mirrord: %s leads to %s, which is mirrored", r.Job.Seeds()[0], to))
+		j := *r.Job
+		j.URLs = []string{to.String()}
+		if err := j.Validate(); err != nil {
+			return sum, err
+		}
+		r.Job = &j
+	}
+	return getAt(ctx, a, r)
+}
+
+// maxNear bounds how often an entry point is followed: to https, to www. and to a page there.
+const maxNear = 4
+
+func getAt(ctx context.Context, a *App, r GetRequest) (*mirror.Summary, error) {
 	if r.Keep {
-		return getKept(ctx, a, r)
+		sum, err := getKept(ctx, a, r)
+		if again := lastingOfGet(r.Job, sum); again != nil {
+			return sum, again
+		}
+		return sum, err
 	}
 	return getOnce(ctx, a, r)
 }
@@ -122,6 +155,11 @@ func getOnce(ctx context.Context, a *App, r GetRequest) (*mirror.Summary, error)
 			st.Close()
 			err = os.RemoveAll(work)
 		}
+	}
+	if again := lastingOfGet(r.Job, sum); again != nil && err == nil {
+		s.Close()
+		st.Close()
+		return sum, errors.Join(again, os.RemoveAll(work))
 	}
 	return sum, Ended(ctx, sum, err)
 }

@@ -138,7 +138,11 @@ func RunNow(ctx context.Context, a *App, r RunRequest) (*mirror.Summary, error) 
 	if opens, closed := windowOpens(j, a.now()); closed && r.Window != nil {
 		r.Window(opens)
 	}
-	return Run(ctx, a, j, RunOptions{Progress: r.Progress})
+	sum, err := Run(ctx, a, j, RunOptions{Progress: r.Progress})
+	if again := LastingOfJob(j, j.Name, sum); again != nil {
+		return sum, again
+	}
+	return sum, err
 }
 
 // windowOpens is when the window of a job opens that is closed now.

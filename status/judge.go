@@ -73,7 +73,7 @@ func (j *Job) fix() string {
 	case j.Health == Damaged:
 		return RebuildHint(j.Name) + "; then: mirrord run-now " + j.Name
 	case j.Health == Suspicious && strings.Contains(j.why(), noEntry):
-		return j.again()
+		return AgainHint(j.Name, j.why())
 	case j.Health == Suspicious, j.Health == Partial && j.Last.Hold && j.Activity != Running:
 		return AcceptHint(j.Name)
 	case j.Health == Gaps:
@@ -87,33 +87,9 @@ func (j *Job) fix() string {
 	case j.Health == Partial && goesOn(j.Last.Cause), j.Activity == Running:
 		return ""
 	case j.Health == Failed, j.Health == Partial, j.Health == Stale:
-		return j.again()
+		return AgainHint(j.Name, j.why())
 	}
 	return ""
-}
-
-// again says what to do about a run that did not end well, by the reasons that it gave.
-func (j *Job) again() string {
-	now := "mirrord run-now " + j.Name
-	why := j.why()
-	for _, c := range []struct{ has, do string }{
-		{"disallowed",
-			"its robots.txt forbids that: ask its owner, or change url or scope in the job's file; then: " + now},
-		{"status 401", "the site wants a login: [auth] in the job's file; then: " + now},
-		{noEntry, EntryHint(j.Name)},
-		{"the entry point", "look whether url in the job's file is right; then: " + now},
-		{"limits.max_failures", "mirrord explain " + j.Name +
-			" URL says why one failed; raise limits.max_failures if the site is like that; then: " + now},
-		{"was left for the next run", "nothing, it is tried again; at once: " + now},
-		{"limits.max_time", "nothing, the next run goes on; at once: " + now},
-		{"publish.dir", "let the daemon's user write there; then: " + now},
-		{"permission denied", "give the state directory to the daemon's user (chown -R); then: " + now},
-	} {
-		if strings.Contains(why, c.has) {
-			return c.do
-		}
-	}
-	return now
 }
 
 // noEntry begins the reason of a run that accept cannot publish: the mirror would have no page to open.

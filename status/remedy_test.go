@@ -36,3 +36,48 @@ func TestRemedyFollowsTheReason(t *testing.T) {
 		t.Error(j.Fix)
 	}
 }
+
+// Four causes that look alike have four remedies; what another run would only repeat is never answered by
+// another run alone; and status, mail and JSON say the same.
+func TestRemediesAreTheirOwn(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	seen := map[string]string{}
+	for _, why := range []string{
+		"the entry point http://h/: disallowed (robots.txt line 2: Disallow: /)",
+		"http://h was left for the next run: its robots.txt cannot be had: connect: connection refused",
+		"http://h was left for the next run: its robots.txt cannot be had: lookup h: no such host",
+		"https://h was left for the next run: tls: failed to verify certificate: x509: unknown authority",
+		"the entry point http://h/: failed (status 401)",
+		"the entry point http://h/: failed (status 403)",
+		"the entry point http://h/: failed (status 407)",
+		"the entry point http://h/: redirected (to https://g/x, which is not mirrored); is that the url to give?",
+		"the entry point http://h/: gone",
+		"12 of 100 requests failed, more than limits.max_failures = 1%",
+		"limits.max_time was reached",
+		"publish.dir: /srv/www exists and is not a symbolic link",
+		"read secret: environment variable P is not set",
+		"open /var/lib/mirrord/x: permission denied",
+	} {
+		j := Job{Name: "x", Reasons: []string{why}, Last: &Run{Verdict: VerdictPartial, Ended: now}}
+		j.Judge(now)
+		if other := seen[j.Fix]; other != "" {
+			t.Errorf("%q has the remedy of %q: %s", why, other, j.Fix)
+		}
+		seen[j.Fix] = why
+		if tr, ok := TroubleOf(why); !ok || (tr.Lasting && tr.Again) || j.Fix == "mirrord run-now x" ||
+			(tr.Lasting && strings.HasPrefix(j.Fix, "nothing")) {
+			t.Errorf("%q: %+v, %q", why, tr, j.Fix)
+		}
+		if text := NewMessage(TellFailed, "host", j, now).Text; !strings.Contains(text, "what to do: "+j.Fix) {
+			t.Errorf("%q: the mail says\n%s", why, text)
+		}
+	}
+	full := Job{Name: "x", Last: &Run{Verdict: VerdictPartial, Cause: DiskFull, Ended: now}}
+	if full.Judge(now); seen[full.Fix] != "" || !strings.Contains(full.Fix, "free some space") {
+		t.Errorf("full disk: %q", full.Fix)
+	}
+	const away = "the entry point http://h/: redirected (to https://g/x, which is not mirrored)"
+	if to := LeadsTo(away); to != "https://g/x" {
+		t.Errorf("leads to %q", to)
+	}
+}

@@ -100,6 +100,9 @@ func reportRun(a *cli, name string, run *status.Run) error {
 		if err := json.Unmarshal(run.Summary, sum); err != nil {
 			return fmt.Errorf("report of the run of %s: %w", name, err)
 		}
+		if again := app.LastingOfJob(nil, name, sum); again != nil && run.Cause == status.ByItself {
+			return a.report(sum, again, jobHints(name))
+		}
 		if err := a.printSummary(sum, jobHints(name)); err != nil {
 			return err
 		}

@@ -3,6 +3,10 @@
 package main
 
 import (
+	"errors"
+	"strings"
+
+	"mirrord/app"
 	"mirrord/mirror"
 	"mirrord/status"
 )
@@ -13,6 +17,8 @@ type hints struct {
 	gaps   string // when it found new gaps
 	entry  string // when it was, and accept cannot publish it either
 	full   string // to have everything requested, when the run did not
+	// when it was partial, by its reasons
+	again func(why string) string
 }
 
 // jobHints are the hints for a job of the jobs directory.
@@ -22,6 +28,7 @@ func jobHints(name string) hints {
 		gaps:   status.GapsHint(name),
 		entry:  status.EntryHint(name),
 		full:   "mirrord run-now " + name + " --full",
+		again:  func(why string) string { return status.AgainHint(name, why) },
 	}
 }
 
@@ -40,6 +47,8 @@ func (a *cli) printSummary(sum *mirror.Summary, h hints) error {
 		a.printf("  what to do: %s\n", h.gaps)
 	case (sum.Verdict == mirror.Suspicious || sum.Gaps.Hold) && h.accept != "":
 		a.printf("  what to do: %s\n", h.accept)
+	case sum.Verdict == mirror.Partial && h.again != nil && len(sum.Reasons) > 0:
+		a.printf("  what to do: %s\n", h.again(strings.Join(sum.Reasons, "\n")))
 	case sum.Sparing() && !sum.Published && h.full != "":
 		a.printf("  to skip nothing: %s\n", h.full)
 	}
@@ -48,7 +57,8 @@ func (a *cli) printSummary(sum *mirror.Summary, h hints) error {
 
 // report prints the summary of a run, if there is one, and returns the run's error.
 func (a *cli) report(sum *mirror.Summary, err error, h hints) error {
-	if sum == nil {
+	known, ok := errors.AsType[*app.Error](err)
+	if sum == nil || (ok && known.Whole && !a.json) {
 		return err
 	}
 	if perr := a.printSummary(sum, h); perr != nil {

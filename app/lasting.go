@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"fmt"
+	"strings"
+
+	"mirrord/job"
+	"mirrord/mirror"
+	"mirrord/site"
+	"mirrord/status"
+)
+
+// lasting returns what kept a run from beginning a mirror, when another run would meet the same: the entry
+// point is unknown, forbidden or gone. ok is false for all other runs.
+func lasting(sum *mirror.Summary) (t status.Trouble, ok bool) {
+	if sum == nil || sum.Verdict != mirror.Partial || sum.Version != 0 || sum.Fetched+sum.Unchanged > 0 {
+		return t, false
+	}
+	t, ok = status.TroubleOf(strings.Join(sum.Reasons, "\n"))
+	return t, ok && t.Lasting
+}
+
+// LastingOfJob is the error of a first run of a job that another run would only repeat, with the remedy; nil
+// for all other runs.
+func LastingOfJob(j *job.Job, name string, sum *mirror.Summary) error {
+	t, ok := lasting(sum)
+	if !ok {
+		return nil
+	}
+	what := name
+	if j != nil && len(j.Seeds()) > 0 {
+		what += ": " + j.Seeds()[0].String()
+	}
+	_, do, found := strings.Cut(t.Do, ": ") // the cause stands before it already
+	if !found || !strings.HasPrefix(t.What, strings.TrimSuffix(t.Do, ": "+do)) {
+		do = t.Do
+	}
+	return &Error{
+		Whole: true,
+		Err:   fmt.Errorf("%s: %s; %s; then: mirrord run-now %s", what, t.What, do, name),
+	}
+}
+
+// lastingOfGet is LastingOfJob for a mirror without a job file.
+func lastingOfGet(j *job.Job, sum *mirror.Summary) error {
+	t, ok := lasting(sum)
+	if !ok {
+		return nil
+	}
+	return &Error{Whole: true, Err: fmt.Errorf("%s: %s; %s", j.Seeds()[0], t.What, t.Get)}
+}
+
+// leadsNear returns where the entry point of a run leads, when that is what was typed under another scheme,
+// with www. or elsewhere in the same registered domain; ok is false when it leads nowhere else, or to others.
+func leadsNear(j *job.Job, sum *mirror.Summary) (to site.URL, ok bool) {
+	if sum == nil || sum.Verdict == mirror.Complete || len(j.Seeds()) != 1 {
+		return to, false
+	}
+	to, _, err := site.Parse(status.LeadsTo(strings.Join(sum.Reasons, "\n")))
+	from := j.Seeds()[0]
+	return to, err == nil && to.RegistrableDomain() == from.RegistrableDomain()
+}

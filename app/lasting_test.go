@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"mirrord/job"
+)
+
+// What keeps a first get from beginning is one line with the remedy and leaves nothing behind; an entry point
+// that leads to a near place is followed, one that leads to another host is named with the command to type.
+func TestGetThatCannotBegin(t *testing.T) {
+	page := func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/":
+			w.Header().Set("Content-Type", "text/html")
+			w.Write([]byte("<title>x</title><p>here"))
+		case "/login":
+			w.WriteHeader(http.StatusUnauthorized)
+		default:
+			http.NotFound(w, r)
+		}
+	}
+	there := httptest.NewServer(http.HandlerFunc(page))
+	defer there.Close()
+	far := strings.Replace(there.URL, "127.0.0.1", "localhost", 1)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/near":
+			http.Redirect(w, r, there.URL+"/", http.StatusFound)
+		case "/far":
+			http.Redirect(w, r, far+"/", http.StatusFound)
+		default:
+			page(w, r)
+		}
+	}))
+	defer srv.Close()
+	banned := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/plain")
+		w.Write([]byte("User-agent: *\nDisallow: /\n"))
+	}))
+	defer banned.Close()
+	secure := httptest.NewTLSServer(http.HandlerFunc(page))
+	defer secure.Close()
+	for _, c := range []struct{ url, want, warns string }{
+		{srv.URL + "/none", "the site has no such page; look", ""},
+		{srv.URL + "/login", "the site wants a login (status 401); --set auth.user", ""},
+		{banned.URL + "/", "its robots.txt forbids that; ask its owner", ""},
+		{secure.URL + "/", "its certificate is not accepted; --set tls.ca_file", ""},
+		{srv.URL + "/far", "mirrord get " + far + "/", ""},
+		{srv.URL + "/near", "", "leads to " + there.URL + "/, which is mirrored"},
+	} {
+		dir := t.TempDir()
+		var warned []string
+		a := testApp("")
+		a.Warn = func(line string) { warned = append(warned, line) }
+		j := job.Default(c.url)
+		j.Name, j.Polite.Delay = job.NameFor(j.Seeds()[0]), 0
+		out := filepath.Join(dir, "out")
+		_, err := Get(t.Context(), a, GetRequest{Job: j, Out: out})
+		entries, rerr := os.ReadDir(dir)
+		if rerr != nil {
+			t.Fatal(rerr)
+		}
+		if c.want == "" {
+			if err != nil || len(entries) != 1 || !strings.Contains(strings.Join(warned, "\n"), c.warns) {
+				t.Errorf("%s: %v, %d entries, warned %q", c.url, err, len(entries), warned)
+			}
+			continue
+		}
+		known, ok := errors.AsType[*Error](err)
+		if !ok || known.Kind != Failed || !known.Whole || !strings.Contains(err.Error(), c.want) ||
+			strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want %q", c.url, err, c.want)
+		}
+		if len(entries) != 0 || len(warned) != 0 {
+			t.Errorf("%s: left %v, warned %q", c.url, entries, warned)
+		}
+	}
+}

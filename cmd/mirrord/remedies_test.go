@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// Every command that a message names is there, with the flags that it names, and is no way back to the
+// message itself: status shows a remedy, so that no remedy may be status.
+func TestRemediesLeadSomewhere(t *testing.T) {
+	root := rootCommand(&cli{})
+	root.InitDefaultHelpCmd()
+	named := regexp.MustCompile(`\bmirrord ([a-z][a-z-]*)((?: (?:--?[a-z-]+|[A-Z%][A-Za-z%]*))*)`)
+	prose := strings.Fields("for in on keeps is has a and may must itself cannot or must")
+	found := 0
+	check := func(where, text string) {
+		for _, m := range named.FindAllStringSubmatch(text, -1) {
+			if slices.Contains(prose, m[1]) {
+				continue
+			}
+			found++
+			cmd, _, err := root.Find([]string{m[1]})
+			if err != nil || cmd == root {
+				t.Errorf("%s: there is no command %q: %s", where, m[1], m[0])
+				continue
+			}
+			for _, flag := range strings.Fields(m[2]) {
+				name := strings.TrimLeft(flag, "-")
+				known := !strings.HasPrefix(flag, "-") || cmd.Flags().Lookup(name) != nil ||
+					root.PersistentFlags().Lookup(name) != nil || cmd.Flags().ShorthandLookup(name[:1]) != nil
+				if !known {
+					t.Errorf("%s: mirrord %s has no flag %s", where, m[1], flag)
+				}
+			}
+			after := text[strings.Index(text, m[0]):]
+			if m[1] == "status" && strings.Contains(where, "status/remedy.go") {
+				t.Errorf("%s: a remedy leads to status, which shows it: %s", where, after)
+			}
+		}
+	}
+	for _, dir := range []string{".", "../../app", "../../control", "../../mirror", "../../notify",
+		"../../scheduler", "../../status", "../../store", "../../web"} {
+		err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			fset := token.NewFileSet()
+			file, err := parser.ParseFile(fset, path, nil, 0)
+			if err != nil {
+				return err
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				lit, ok := n.(*ast.BasicLit)
+				if !ok || lit.Kind != token.STRING {
+					return true
+				}
+				if text, err := strconv.Unquote(lit.Value); err == nil {
+					check(fset.Position(lit.Pos()).String(), text)
+				}
+				return true
+			})
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if found < 50 {
+		t.Errorf("only %d commands are named: are messages written in another way?", found)
+	}
+}

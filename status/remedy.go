@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// Trouble is why a run did not end well, as far as somebody can do something about it.
+type Trouble struct {
+	What string // in a few words, behind the URL that it concerns
+	Do   string // what to do when a job file says what is mirrored
+	Get  string // what to do when a command line says it; "" when Lasting is false
+	// another run brings the same until somebody does what Do says
+	Lasting bool
+	// it is tried again by itself, and Do only helps when that does not
+	Again bool
+}
+
+// TroubleOf finds the first trouble in the reasons and the error of a run; ok is false when none is known.
+func TroubleOf(why string) (t Trouble, ok bool) {
+	for _, c := range troubles(why) {
+		if c.in.MatchString(why) {
+			return c.Trouble, true
+		}
+	}
+	return Trouble{}, false
+}
+
+type troubleText struct {
+	in *regexp.Regexp
+	Trouble
+}
+
+// troubles are the troubles that are known, by the texts that name them. What causes another one stands
+// before it.
+func troubles(why string) []troubleText {
+	to := LeadsTo(why)
+	text := func(s string) *regexp.Regexp { return regexp.MustCompile(regexp.QuoteMeta(s)) }
+	return []troubleText{
+		{text("disallowed"), Trouble{
+			What:    "its robots.txt forbids that",
+			Do:      "its robots.txt forbids that: ask its owner, or change url or scope in the job's file",
+			Get:     "ask its owner, or get a part that it allows",
+			Lasting: true,
+		}},
+		{text("read secret: "), Trouble{
+			What:    "a secret cannot be read",
+			Do:      "let the daemon's user read the secret, or set the variable: mirrord check names it",
+			Get:     "make the file readable, or set the variable",
+			Lasting: true,
+		}},
+		{text("status 401"), Trouble{
+			What:    "the site wants a login (status 401)",
+			Do:      "the site wants a login: user and password of [auth] in the job's file",
+			Get:     "--set auth.user=NAME --set auth.password_env=VARIABLE give one",
+			Lasting: true,
+		}},
+		{text("status 407"), Trouble{
+			What:    "the proxy wants a login (status 407)",
+			Do:      "the proxy wants a login: proxy_user and its password in [auth] of the job's file",
+			Get:     "--set auth.proxy_user=NAME --set auth.proxy_password_env=VARIABLE give one",
+			Lasting: true,
+		}},
+		{text("status 403"), Trouble{
+			What:    "the site refuses that (status 403)",
+			Do:      "the site refuses that: ask its owner, or whether it wants a login ([auth] in the job's file)",
+			Get:     "ask its owner, or whether it wants a login",
+			Lasting: true,
+		}},
+		{text("no such host"), Trouble{
+			What: "no host has this name",
+			Do: "no host has this name: look at url in the job's file, and at the name service of this " +
+				"machine",
+			Get:     "look at its spelling, and at the name service of this machine",
+			Lasting: true,
+		}},
+		{regexp.MustCompile(`x509: |tls handshake or certificate`), Trouble{
+			What: "its certificate is not accepted",
+			Do: "its certificate is not accepted: name the authority that you trust for it in tls.ca_file of the " +
+				"job's file",
+			Get:     "--set tls.ca_file=PEM names an authority that you trust for it",
+			Lasting: true,
+		}},
+		{regexp.MustCompile(`entry point .*: redirected \(to `), Trouble{
+			What:    "it leads to " + to,
+			Do:      fmt.Sprintf("it leads elsewhere: write url = %q in the job's file, if that is meant", to),
+			Get:     "when that is meant: mirrord get " + to,
+			Lasting: true,
+		}},
+		{text(noEntry), Trouble{Do: "look at the site; if it has moved, change url in the job's file"}},
+		{regexp.MustCompile(`entry point .*: gone`), Trouble{
+			What:    "the site has no such page",
+			Do:      "the site has no such page: look whether url in the job's file is right",
+			Get:     "look at its spelling",
+			Lasting: true,
+		}},
+		{text("the entry point"), Trouble{Do: "look whether url in the job's file is right"}},
+		{text("limits.max_failures"), Trouble{Do: "mirrord explain JOB URL says why one failed; raise " +
+			"limits.max_failures if the site is like that"}},
+		{regexp.MustCompile(`connection refused|no route to host|network is unreachable|timeout|timed out`), Trouble{
+			Do: "nothing, the host does not answer and is tried again; if it stays so, look whether url in the " +
+				"job's file is right",
+			Again: true,
+		}},
+		{text("was left for the next run"), Trouble{Do: "nothing, it is tried again", Again: true}},
+		{text("limits.max_time"), Trouble{Do: "nothing, the next run goes on", Again: true}},
+		{text("publish.dir"), Trouble{
+			Do:      "let the daemon's user write there: mirrord check names what is in the way",
+			Lasting: true,
+		}},
+		{text("permission denied"), Trouble{
+			Do:      "give the state directory to the daemon's user (chown -R)",
+			Lasting: true,
+		}},
+	}
+}
+
+// AgainHint is what to do about a run that did not end well, by the reasons that it gave.
+func AgainHint(name, why string) string {
+	now := "mirrord run-now " + name
+	t, ok := TroubleOf(why)
+	do := strings.ReplaceAll(t.Do, " JOB ", " "+name+" ")
+	switch {
+	case !ok:
+		return now
+	case t.Again:
+		return do + "; at once: " + now
+	}
+	return do + "; then: " + now
+}
+
+// LeadsTo returns the URL that the entry point of a run leads to outside of what is mirrored, "" when it
+// leads nowhere else.
+func LeadsTo(why string) string {
+	m := regexp.MustCompile(`entry point \S+: redirected \(to (\S+), which`).FindStringSubmatch(why)
+	if m == nil {
+		return ""
+	}
+	if u, err := url.Parse(m[1]); err != nil || u.Host == "" {
+		return ""
+	}
+	return m[1]
+}
