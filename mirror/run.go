@@ -76,7 +76,7 @@ func Rollback(ctx context.Context, o Options, number int) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.NoFetch, o.Accept, o.Restores = true, true, true
+	o.NoFetch, o.Accept, o.Restores = true, true, number
 	return runWith(ctx, o, repairs)
 }
 

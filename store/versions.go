@@ -49,7 +49,9 @@ type Version struct {
 	Changed  int       `json:"changed"`
 	Removed  int       `json:"removed"`
 	Accepted bool      `json:"accepted,omitempty"` // published although its run was suspicious
-	Meta     []byte    `json:"meta,omitempty"`     // its phm.json
+	// the older version that this one is again, by a rollback; 0 if it is none
+	Restores int    `json:"rolled_back_to,omitempty"`
+	Meta     []byte `json:"meta,omitempty"` // its phm.json
 }
 
 // SiteVersions is the published versions of a site, and what its records were in them.

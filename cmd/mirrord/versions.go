@@ -35,8 +35,11 @@ func versionsCommand(a *cli) *cobra.Command {
 				if v.Accepted {
 					note = "accepted"
 				}
+				if v.Restores > 0 {
+					note = fmt.Sprintf("rolled back to %d", v.Restores)
+				}
 				if i == len(vs)-1 {
-					note = strings.TrimSpace("current " + note)
+					note = strings.TrimSuffix("current, "+note, ", ")
 				}
 				fmt.Fprintf(w, "%d\t%s\t%d\t%s\t%d\t%d\t%d\t%s\n", v.Number, timeText(&v.Time), v.Files,
 					bytesText(v.Bytes), v.Added, v.Changed, v.Removed, note)

@@ -70,7 +70,7 @@ func (c *Closing) publish(ctx context.Context, j *judge.Judgement) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if c.published, err = draft.Publish(c.Options.Accept); err == nil {
+	if c.published, err = draft.Publish(c.Options.Accept, c.Options.Restores); err == nil {
 		c.repairedLinks = res.Repaired
 	}
 	return err

@@ -58,7 +58,7 @@ func (c *Closing) addRetrieval(known *judge.Case) error {
 // the run. A run that only relocates, as one that brings an old version back, found nothing out; accept makes
 // known what is missing.
 func (c *Closing) judgeParts(j *judge.Judgement) error {
-	accepts := c.Options.Accept && !c.Options.Restores
+	accepts := c.Options.Accept && (c.Options.Restores == 0)
 	if c.Options.NoFetch && !accepts {
 		return nil
 	}

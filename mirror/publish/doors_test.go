@@ -153,7 +153,7 @@ func TestDoors(t *testing.T) {
 	if res := &d.result; res.Added != 2 || res.Changed+res.Removed != 0 || res.Same() || len(res.script()) != 0 {
 		t.Errorf("%+v", res)
 	}
-	v, err := d.Publish(false)
+	v, err := d.Publish(false, 0)
 	if err != nil || v.Number != 1 || v.Files != 2 {
 		t.Fatal(v, err)
 	}
@@ -168,7 +168,7 @@ func TestDoors(t *testing.T) {
 	if res.Changed != 1 || res.Added+res.Removed != 0 || !strings.HasPrefix(script, "~") {
 		t.Errorf("%+v: %q", res, script)
 	}
-	if _, err := d.Publish(false); err != nil {
+	if _, err := d.Publish(false, 0); err != nil {
 		t.Fatal(err)
 	}
 	if e.current("index.html") != `<a href="a.html">b</a>` || e.current("a.html") != "a" {

@@ -136,8 +136,9 @@ func (d *Draft) Build(ctx context.Context) (*Result, error) {
 	return res, nil
 }
 
-// Publish makes the draft the published version. It is what readers see from then on.
-func (d *Draft) Publish(accepted bool) (*store.Version, error) {
+// Publish makes the draft the published version. It is what readers see from then on. restores is the older
+// version that it is again, 0 if it is a new one.
+func (d *Draft) Publish(accepted bool, restores int) (*store.Version, error) {
 	res := &d.result
 	v := store.Version{
 		Number:   d.plan.Meta.Version,
@@ -147,7 +148,8 @@ func (d *Draft) Publish(accepted bool) (*store.Version, error) {
 		Added:    res.Added,
 		Changed:  res.Changed,
 		Removed:  res.Removed,
-		Accepted: accepted,
+		Accepted: accepted && (restores == 0),
+		Restores: restores,
 		Meta:     d.meta,
 	}
 	if err := d.tree.Publish(v, res.script()); err != nil {

@@ -32,7 +32,7 @@ type Options struct {
 	Accept   bool                  // publish even if the run is suspicious, and make gaps known
 	NoFetch  bool                  // only relocate and publish what is stored
 	Turn     crawl.SharedTurn      // of the run, which has it, among others; nil: it has no turns
-	Restores bool                  // an older version comes back: nothing is said of gaps
+	Restores int                   // the older version that comes back, of whose gaps nothing is said; 0 is none
 
 	Policies policy.Registry // where the job's policy is found; default known.All()
 }
