@@ -23,11 +23,11 @@ func planCommand(a *cli) *cobra.Command {
 		Long: `Show for every directory of a mirror what the next run would request, what it would skip, and why: by the job's policy
 and what its runs observed. The plan is for the next scheduled time. No site is contacted.
 
-The plan assumes that nothing has changed: a change that is found makes the run request more, sitemaps and feeds may
-save more, and new URLs are always fetched.
+The plan is a run in which nothing has changed, without its requests. A change that is found makes the run request more,
+and new URLs are always fetched.
 
-Reasons to request: rate, probe, new, max_skip, audit, entry point, source of evidence, failed before. Reasons to skip:
-price, evidence, rule, budget. docs/evolution.md explains them, docs/json.md the JSON.`,
+Reasons to request: rate, probe, new, max_skip, audit, entry point, source of evidence, failed before, named (by a page,
+but not in the mirror). Reasons to skip: price, evidence, rule, budget. docs/evolution.md explains them, docs/json.md the JSON.`,
 		Example: `  mirrord plan samba
   mirrord plan samba --all
   mirrord plan samba --json`,

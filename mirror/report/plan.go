@@ -15,8 +15,8 @@ import (
 	"mirrord/store"
 )
 
-// PlanReport is what the next run of a job would ask of what the mirror has, if nothing has changed: a
-// change that it finds makes it ask more. What is new is not part of any plan.
+// PlanReport is what the next run of a job would request if nothing has changed: a change that it finds makes
+// it request more. What is new is not part of any plan.
 type PlanReport struct {
 	Job string `json:"job"`
 	Run int    `json:"run"` // that would come next
@@ -30,7 +30,7 @@ type PlanReport struct {
 	Known   int       `json:"known"`          // URLs of the mirror
 	Asked   int       `json:"asked"`
 	Spared  int       `json:"spared"`
-	Sources int       `json:"sources"` // of Asked: listings, sitemaps and feeds; sitemaps may spare more
+	Sources int       `json:"sources"` // of Asked: listings, sitemaps and feeds
 	// Expected is how many changes the requests are expected to find, and Missed how many those that are
 	// spared would: estimates of the policy adaptive, not made by the others.
 	Expected float64        `json:"expected"`
@@ -51,8 +51,8 @@ type PlanDir struct {
 	Rule     string  `json:"rule,omitempty"` // that skips it
 }
 
-// Plan makes the plan of the next run, as if that made one request at a time. The site must have been
-// retrieved.
+// Plan makes the plan of the next run: it goes through the run as if each request were answered 304. The site
+// must have been retrieved.
 func (v *View) Plan() (*PlanReport, error) {
 	p, why, err := v.planner()
 	if err != nil {
@@ -79,7 +79,7 @@ func (v *View) Plan() (*PlanReport, error) {
 	}
 	dirs := spare.NewDirTable(v.primary)
 	for id, is := range v.table.All() {
-		if is.Given() && (is.Governed() || v.retried(id) || c.f.EntryPoints[id]) {
+		if is.Given() && (is.Governed() || c.f.Asked.Has(id)) {
 			c.add(id, c.dir(dirs, id))
 		}
 	}
@@ -93,21 +93,33 @@ func (v *View) planner() (p *spare.Planner, why string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
+	v.newRules = scanned != admit.Fingerprint(v.Job)
+	v.advice.Plan = nil // the one before is used up
 	why, err = v.advice.MakePlan(spare.PlanTerms{
 		Published: v.live != nil,
-		NewRules:  scanned != admit.Fingerprint(v.Job),
+		NewRules:  v.newRules,
 	}, v.knownSite)
 	return v.advice.Plan, why, err
 }
 
 // foresee says what the next run requests if nothing has changed. p is nil when everything is requested.
 func (v *View) foresee(p *spare.Planner) spare.Forecast {
-	return spare.Foresee(p, v.advice.Sources, v.table, v.rules.Seeds)
+	o := spare.ForeseeOptions{
+		Plan:    p,
+		Sources: v.advice.Sources,
+		Table:   v.table,
+		Seeds:   v.rules.Seeds,
+		Broken:  func(id uint32) bool { return v.broken[id] },
+	}
+	if v.live != nil && !v.newRules {
+		o.Evidence = v.advice.Evidence
+	}
+	return spare.Foresee(o)
 }
 
 // retried reports whether a URL is asked again because the last request of it failed.
 func (v *View) retried(id uint32) bool {
-	return (v.table.State(id).Outcome() == site.Failed) && !v.broken[id]
+	return v.table.State(id).Outcome() == site.Failed
 }
 
 // planCount counts the URLs of a plan by directory and reason.
@@ -141,16 +153,23 @@ func (c *planCount) add(id uint32, s *dirCount) {
 	rep := c.rep
 	s.Known++
 	rep.Known++
-	why, ask := "", true
+	why, ask := "", c.f.Asked.Has(id)
 	reason, planned := c.f.Planned[id]
 	switch {
+	case c.f.Covered.Has(id):
+		why = policy.Observed.String()
 	case c.f.EntryPoints[id]:
 		why = "entry point"
 	case c.f.Sources[id]:
 		why = "source of evidence"
 		rep.Sources++
+	case c.f.Audits[id]:
+		why = policy.Audit.String()
+		s.Audited++
 	case c.v.retried(id):
 		why = "failed before"
+	case ask && !c.v.table.State(id).Governed():
+		why = "named"
 	case c.p == nil:
 		why = policy.Everything.String()
 	case planned:
@@ -165,7 +184,7 @@ func (c *planCount) add(id uint32, s *dirCount) {
 		}
 	default:
 		reason = c.p.Reason(id)
-		why, ask = reason.Why.String(), false
+		why = reason.Why.String()
 		rep.Missed += float64(reason.Expected)
 	}
 	ruled := (reason.Why == policy.Rule) || reason.Why == policy.Audit
@@ -216,11 +235,15 @@ func (e *explainer) plan(rec *store.Resource) error {
 	}
 	f, reason := v.foresee(p), ""
 	switch asked, planned := f.Planned[rec.ID]; {
+	case f.Covered.Has(rec.ID):
+		reason = policy.Reason{Why: policy.Observed}.String()
 	case f.EntryPoints[rec.ID]:
 		reason = "asked: an entry point"
 	case f.Sources[rec.ID]:
 		reason = "asked: a source of evidence"
-	case v.retried(rec.ID):
+	case f.Audits[rec.ID]:
+		reason = "asked: audit of what evidence shows as before"
+	case v.retried(rec.ID) && f.Asked.Has(rec.ID):
 		reason = "asked: it failed before"
 	case planned:
 		reason = asked.String()

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"mirrord/policy"
 )
 
 // WriteText writes the plan for a person. Directories below one of which nothing is asked, or all, are
@@ -18,7 +20,13 @@ func (p *PlanReport) WriteText(w io.Writer, all bool) error {
 		p.Job, p.Run, p.Asked, p.Known, p.Spared); err != nil {
 		return err
 	}
-	if p.Full != "" {
+	switch {
+	case p.Full != "" && p.Reasons[policy.Observed.String()] > 0:
+		_, err := fmt.Fprintf(w,
+			"  everything is requested: %s; listings, sitemaps and lifetimes save %d requests\n", p.Full,
+			p.Reasons[policy.Observed.String()])
+		return err
+	case p.Full != "":
 		_, err := fmt.Fprintf(w, "  everything is requested: %s\n", p.Full)
 		return err
 	}

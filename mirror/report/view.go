@@ -32,6 +32,8 @@ type View struct {
 	primary string // the origin whose directories begin at the root
 	advice  *spare.Advice
 	broken  map[uint32]bool
+
+	newRules bool // the job's rules have changed since the last complete run; set by planner
 }
 
 // Load reads what is stored of a site, which must stay open as long as the view is used. s may be nil for a

@@ -3,6 +3,9 @@
 package spare
 
 import (
+	"slices"
+
+	"mirrord/mirror/admit"
 	"mirrord/mirror/ledger"
 	"mirrord/policy"
 	"mirrord/site"
@@ -12,76 +15,235 @@ import (
 type Forecast struct {
 	EntryPoints map[uint32]bool
 	Sources     map[uint32]bool          // sources of evidence that no plan decides about
+	Audits      map[uint32]bool          // of evidence
 	Planned     map[uint32]policy.Reason // handed out by the plan, with the reasons of the moment
+	Covered     IDSet                    // evidence shows that they need not be requested
+	Asked       IDSet                    // all that is requested: the four above, and what the run owes
 }
 
-// Foresee runs a plan to its end. p is nil when everything is requested. No worker may run.
-func Foresee(p *Planner, s *Sources, t ledger.Settled, seeds []site.URL) Forecast {
-	f := Forecast{EntryPoints: map[uint32]bool{}, Sources: map[uint32]bool{}}
-	for _, id := range s.First(p, seeds) {
-		f.Sources[id] = true
-	}
-	for _, u := range seeds {
-		if id, ok := t.Find([]byte(u.String())); ok {
-			f.EntryPoints[id] = true
-		}
-	}
-	if p != nil {
-		f.Planned = p.foresee(func(id uint32) bool { return f.EntryPoints[id] || f.Sources[id] })
-	}
-	return f
+// ForeseeOptions are what a run is foreseen from. Table is needed.
+type ForeseeOptions struct {
+	Plan     *Planner  // nil: everything is requested
+	Sources  *Sources  // nil: none
+	Evidence *Evidence // nil: it is not used in this run
+	Table    ledger.Settled
+	Seeds    []site.URL
+	Broken   func(id uint32) bool // the URL failed for several runs; nil: none did
 }
 
-// foreseeBatch is how much of a plan is taken at a time when nothing is requested.
-const foreseeBatch = 1 << 14
-
-// foresee goes through the plan as if nothing had changed. owed says which URLs a run requests anyway.
-func (p *Planner) foresee(owed func(id uint32) bool) map[uint32]policy.Reason {
-	covered := p.coveredByDir()
-	tell := func(id uint32) {
-		p.plan.Tell(policy.Outcome{Unit: policy.ID(id)})
-		if !p.DecidesListings() || !p.o.Listings.Has(id) {
-			return
-		}
-		d := p.model.Tree.Of(p.o.Site.Table.URL(id))
-		for _, u := range covered[d] {
-			p.plan.Tell(policy.Outcome{Unit: u})
-		}
-		delete(covered, d)
+// Foresee goes through a run as if each request were answered 304, or as it was before: in the stages and
+// batches of a run with one request at a time. The plan is used up. No worker may run.
+func Foresee(o ForeseeOptions) Forecast {
+	if o.Sources == nil {
+		o.Sources = new(Sources)
 	}
-	for id := range p.o.Site.Table.Len() {
-		if owed(id) {
-			tell(id)
-		}
+	if o.Broken == nil {
+		o.Broken = func(uint32) bool { return false }
 	}
-	asked := map[uint32]policy.Reason{}
-	drain := func(next func(int) []policy.Ask, size int) {
-		for batch := next(size); len(batch) > 0; batch = next(size) {
-			for _, a := range batch {
-				asked[uint32(a.Unit)] = a.Why
-				tell(uint32(a.Unit))
-			}
-		}
+	f := forecaster{
+		ForeseeOptions: o,
+		Forecast: Forecast{
+			EntryPoints: map[uint32]bool{},
+			Sources:     map[uint32]bool{},
+			Audits:      map[uint32]bool{},
+			Planned:     map[uint32]policy.Reason{},
+		},
 	}
-	if p.DecidesListings() {
-		drain(p.plan.NextListings, p.low)
+	f.listed = f.coveredByDir()
+	f.sources()
+	f.owed()
+	if o.Plan == nil {
+		f.all()
+	} else {
+		f.planned()
 	}
-	drain(p.plan.Next, foreseeBatch)
-	return asked
+	f.dead()
+	return f.Forecast
 }
 
-// coveredByDir returns what the listing of each directory shows, when the plan decides on listings.
-func (p *Planner) coveredByDir() map[policy.Dir][]policy.ID {
-	out := map[policy.Dir][]policy.ID{}
-	if !p.DecidesListings() {
+// forecaster goes through a run.
+type forecaster struct {
+	ForeseeOptions
+	Forecast
+
+	listed map[string][]uint32            // by directory: what its listing shows
+	shown  [ledger.EvidenceKinds][]uint32 // by sources that were requested since the last audits
+	audits Evidence                       // counts the audits
+}
+
+// coveredByDir returns what the listing of each directory shows.
+func (f *forecaster) coveredByDir() map[string][]uint32 {
+	out := map[string][]uint32{}
+	if f.Evidence == nil || len(f.ForeseeOptions.Sources.Covered) == 0 {
 		return out
 	}
-	t := p.o.Site.Table
-	for id := range t.Len() {
-		if p.o.Covered.Has(id) {
-			d := p.model.Tree.Of(t.URL(id))
-			out[d] = append(out[d], policy.ID(id))
+	for id, s := range f.Table.All() {
+		if s.Given() && f.ForeseeOptions.Sources.Covered.Has(id) {
+			dir := directory(f.Table.URL(id))
+			out[dir] = append(out[dir], id)
 		}
 	}
 	return out
+}
+
+// ask requests a URL. It reports whether that is new.
+func (f *forecaster) ask(id uint32) bool {
+	if f.Asked.Has(id) || f.Forecast.Covered.Has(id) {
+		return false
+	}
+	f.Asked.Put(id, true)
+	return true
+}
+
+// answer is the answer to a request: nothing has changed.
+func (f *forecaster) answer(id uint32) {
+	if f.Plan.governs(id) {
+		f.Plan.plan.Tell(policy.Outcome{Unit: policy.ID(id)})
+	}
+	if f.ForeseeOptions.Sources.Listings.Has(id) {
+		dir := directory(f.Table.URL(id))
+		f.shown[ledger.ByListing] = append(f.shown[ledger.ByListing], f.listed[dir]...)
+		delete(f.listed, dir)
+	}
+}
+
+// sources is the stage of the sources of evidence, before all else.
+func (f *forecaster) sources() {
+	sitemaps := false
+	for _, id := range f.ForeseeOptions.Sources.First(f.Plan, f.Seeds) {
+		f.Forecast.Sources[id] = true
+		sitemaps = sitemaps || !f.ForeseeOptions.Sources.Listings.Has(id)
+		if f.ask(id) {
+			f.answer(id)
+		}
+	}
+	if f.Evidence == nil {
+		return
+	}
+	if f.Plan.DecidesListings() {
+		f.drain(f.Plan.plan.NextListings)
+	}
+	if sitemaps {
+		f.shown[ledger.BySitemap] = slices.Collect(f.ForeseeOptions.Sources.mapped.All())
+	}
+	f.shown[ledger.ByExpiry] = slices.Clone(f.ForeseeOptions.Sources.fresh)
+	f.settle()
+}
+
+// settle ends a stage of sources: what they show is covered, and some of it is audited.
+func (f *forecaster) settle() {
+	f.audits.o.Run = f.Evidence.o.Run
+	for k := range ledger.EvidenceKinds {
+		ids := f.shown[k]
+		f.shown[k] = nil
+		if !f.Evidence.Believes(k) {
+			continue
+		}
+		slices.Sort(ids)
+		ids = slices.DeleteFunc(slices.Compact(ids), func(id uint32) bool {
+			s := f.Table.State(id)
+			return f.Asked.Has(id) || f.Forecast.Covered.Has(id) || !s.InSet() || s.Outcome() == site.Failed
+		})
+		for _, id := range f.audits.audits(k, ids) {
+			if f.ask(id) {
+				f.Audits[id] = true
+				f.answer(id)
+			}
+		}
+		for _, id := range ids {
+			if f.Asked.Has(id) {
+				continue
+			}
+			f.Forecast.Covered.Put(id, true)
+			if f.Plan.governs(id) {
+				f.Plan.plan.Tell(policy.Outcome{Unit: policy.ID(id)})
+			}
+		}
+	}
+}
+
+// owed requests what a run requests whatever its plan says: entry points, and what failed.
+func (f *forecaster) owed() {
+	for _, u := range f.Seeds {
+		if id, ok := f.Table.Find([]byte(u.String())); ok {
+			f.EntryPoints[id] = true
+			if f.ask(id) {
+				f.answer(id)
+			}
+		}
+	}
+	for id, s := range f.Table.All() {
+		switch {
+		case !s.Given():
+		case s.Outcome() == site.Pending, s.Outcome() == site.Failed && (f.Plan == nil || !f.Broken(id)):
+			if f.ask(id) {
+				f.answer(id)
+			}
+		}
+	}
+}
+
+// all requests everything: there is no plan.
+func (f *forecaster) all() {
+	for id, s := range f.Table.All() {
+		if s.Given() && s.Governed() {
+			f.ask(id)
+		}
+	}
+}
+
+// planned requests what the plan hands out. The listings among it have stages of their own.
+func (f *forecaster) planned() {
+	for more := true; more; {
+		more = f.drain(f.Plan.plan.Next)
+		if f.Evidence != nil && f.Plan.DecidesListings() {
+			more = f.drain(f.Plan.plan.NextListings) || more
+			f.settle()
+		}
+	}
+}
+
+// drain requests what next hands out, with as many answers outstanding as in a run, and reports whether it
+// was any.
+func (f *forecaster) drain(next func(int) []policy.Ask) (some bool) {
+	var queue []uint32
+	for {
+		for len(queue) < f.Plan.low+f.Plan.low/2 { // what waits, and what is in flight
+			batch := next(f.Plan.low)
+			if len(batch) == 0 {
+				break
+			}
+			for _, a := range batch {
+				if id := uint32(a.Unit); f.ask(id) {
+					f.Planned[id] = a.Why
+					queue = append(queue, id)
+				} else {
+					f.answer(id)
+				}
+			}
+		}
+		if len(queue) == 0 {
+			return some
+		}
+		some = true
+		f.answer(queue[0])
+		queue = queue[1:]
+	}
+}
+
+// dead requests what is not in the mirror and named by a document that is known to be unchanged.
+func (f *forecaster) dead() {
+	for id, s := range f.Table.All() {
+		if !s.Given() || s.Governed() || s.Referrer() == 0 || f.Asked.Has(id) {
+			continue
+		}
+		if admit.IsFavicon(f.Table.URL(id)) { // a guess counts as nothing while it leads nowhere
+			continue
+		}
+		named := f.Asked.Has(s.Referrer()-1) || f.Forecast.Covered.Has(s.Referrer()-1)
+		asks := s.Outcome() == site.Gone || s.Outcome() == site.Failed
+		if named && asks && !f.Plan.Leaves(id, s, f.Broken(id)) {
+			f.Asked.Put(id, true)
+		}
+	}
 }

@@ -2,6 +2,11 @@
 
 package spare
 
+import (
+	"iter"
+	"math/bits"
+)
+
 // IDSet is a set of URL numbers, as bits. The zero value is empty.
 type IDSet []uint64
 
@@ -20,3 +25,16 @@ func (s *IDSet) Put(id uint32, in bool) {
 
 // Has reports whether a number is in the set.
 func (s IDSet) Has(id uint32) bool { return int(id/64) < len(s) && s[id/64]&(1<<(id%64)) != 0 }
+
+// All yields the numbers in ascending order.
+func (s IDSet) All() iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		for i, word := range s {
+			for ; word != 0; word &= word - 1 {
+				if !yield(uint32(i*64 + bits.TrailingZeros64(word))) {
+					return
+				}
+			}
+		}
+	}
+}

@@ -129,7 +129,7 @@ func TestMaxSkipTime(t *testing.T) {
 			t.Fatal(why)
 		}
 		asked := 0
-		for id := range Foresee(p, new(Sources), s.Table, nil).Planned {
+		for id := range Foresee(ForeseeOptions{Plan: p, Table: s.Table}).Planned {
 			if id >= 50 {
 				asked++
 			}

@@ -183,7 +183,12 @@ func TestListingsComeInStages(t *testing.T) {
 		t.Errorf("wanted %v", ids)
 	}
 	p = planned(t, 20, set(true))
-	asked := Foresee(p, new(Sources), p.o.Site.Table, nil).Planned
+	asked := Foresee(ForeseeOptions{
+		Plan:     p,
+		Sources:  &Sources{Listings: p.o.Listings, Covered: p.o.Covered},
+		Evidence: new(Evidence),
+		Table:    p.o.Site.Table,
+	}).Planned
 	if _, ok := asked[0]; !ok || len(asked) > 2 {
 		t.Errorf("foreseen %v, want the listing of the busy directory", asked)
 	}
@@ -193,14 +198,21 @@ func TestForesee(t *testing.T) {
 	p := planned(t, 20, func(o *PlanOptions) { o.Job.Adaptive.Price = 0.1 })
 	s := Sources{pages: []uint32{98}}
 	seeds := []site.URL{page(99), site.Canonical(home + "/elsewhere")}
-	f := Foresee(p, &s, p.o.Site.Table, seeds)
+	o := ForeseeOptions{
+		Plan:    p,
+		Sources: &s,
+		Table:   p.o.Site.Table,
+		Seeds:   seeds,
+	}
+	f := Foresee(o)
 	if !f.EntryPoints[99] || len(f.EntryPoints) != 1 || !f.Sources[98] || len(f.Sources) != 1 {
 		t.Errorf("entry points %v, sources %v", f.EntryPoints, f.Sources)
 	}
 	if _, ok := f.Planned[99]; ok || len(f.Planned) == 0 || len(f.Planned) > 50 {
 		t.Errorf("%d foreseen, want some of what changes, and not what is owed", len(f.Planned))
 	}
-	if f := Foresee(nil, &s, p.o.Site.Table, seeds); len(f.Planned) > 0 || !f.Sources[98] {
+	o.Plan = nil
+	if f := Foresee(o); len(f.Planned) > 0 || !f.Sources[98] {
 		t.Errorf("without a plan: %v", f)
 	}
 }

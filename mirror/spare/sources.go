@@ -24,9 +24,10 @@ type Sources struct {
 	Covered  IDSet            // URLs that a listing shows
 	Answered []store.Resource // sources that this run requested before it was interrupted
 
-	pages []uint32 // known listings and sitemaps
-	feeds []uint32 // at most mostFeeds
-	fresh []uint32 // URLs whose lifetime is not over
+	mapped IDSet    // URLs of which a sitemap said something when they were last looked at
+	pages  []uint32 // known listings and sitemaps
+	feeds  []uint32 // at most mostFeeds
+	fresh  []uint32 // URLs whose lifetime is not over
 }
 
 // Load takes a record. run is the number of the run, started its beginning.
@@ -34,6 +35,7 @@ func (s *Sources) Load(rec *store.Resource, ev job.Evidence, run int, started ti
 	listing := rec.Listing && rec.InSet && ev.Listings
 	s.Listings.Put(rec.ID, listing)
 	s.Covered.Put(rec.ID, !rec.Listing && rec.InSet && ev.Listings && rec.Evidence[ledger.ByListing] != 0)
+	s.mapped.Put(rec.ID, rec.InSet && ev.Sitemaps && rec.Evidence[ledger.BySitemap] != 0)
 	if listing || (ledger.IsSitemap(rec) && ev.Sitemaps) {
 		s.pages = append(s.pages, rec.ID)
 		// a status and no replica: the origin answered

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"mirrord/internal/mirrortest"
+	"mirrord/mirror"
+	"mirrord/mirror/report"
+	"mirrord/store"
+)
+
+// planOf is the plan of the next run of a mirror, as of the mirror's clock.
+func planOf(t *testing.T, m *mirrortest.Mirror) (p *report.PlanReport) {
+	t.Helper()
+	at := time.Now()
+	if m.Now != nil {
+		at = m.Now()
+	}
+	m.Site(func(s *store.Site) {
+		v, err := report.Load(m.Job, s, at)
+		if err == nil {
+			p, err = v.Plan()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+	return p
+}
+
+// weekly gives a mirror a clock and returns what moves it by a week.
+func weekly(m *mirrortest.Mirror) (next func()) {
+	now := time.Now().AddDate(1, 0, 0)
+	m.Now = func() time.Time { return now }
+	return func() { now = now.AddDate(0, 0, 7) }
+}
+
+// planState is a mirror whose next run skips something.
+type planState struct {
+	name string
+	make func(t *testing.T) *mirrortest.Mirror
+}
+
+// learned is a mirror of folders after some weekly runs, with a page of news that changes.
+func learned(t *testing.T, f *folders, runs int, lines ...string) *mirrortest.Mirror {
+	m := mirrortest.New(t, f.w, job(lines...))
+	next := weekly(m)
+	for i := range runs {
+		m.Run()
+		next()
+		if i < runs-1 {
+			f.change(fmt.Sprint("edition ", i), f.path("news", i%5))
+		}
+	}
+	return m
+}
+
+func oldAndNews(t *testing.T) *folders { return newFolders(t, map[string]int{"old": 100, "news": 20}) }
+
+// withMap adds a sitemap of all pages to a site.
+func withMap(f *folders) {
+	var b strings.Builder
+	entry := func(url string) {
+		fmt.Fprintf(&b, "<url><loc>%s</loc><lastmod>2024-01-05T10:00:00Z</lastmod></url>", url)
+	}
+	entry(home + "/") // the entry point, too
+	for d, n := range f.pages {
+		for i := range n {
+			entry(home + f.path(d, i))
+		}
+	}
+	f.w.Set(home+"/robots.txt", mirrortest.Page{Body: "Sitemap: " + home + "/map.xml\n"})
+	f.w.Set(home+"/map.xml", mirrortest.Page{
+		Body: "<?xml version=\"1.0\"?>\n<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">" +
+			b.String() + "</urlset>",
+	})
+}
+
+// twice is a mirror after two runs in which nothing changed.
+func twice(t *testing.T, f *folders, lines ...string) *mirrortest.Mirror {
+	m := mirrortest.New(t, f.w, job(lines...))
+	next := weekly(m)
+	m.Run()
+	next()
+	m.Run()
+	next()
+	return m
+}
+
+func planStates() []planState {
+	listed := func(runs int, lines ...string) func(t *testing.T) *mirrortest.Mirror {
+		return func(t *testing.T) *mirrortest.Mirror {
+			w := mirrortest.Start(t)
+			top, sub := archive(60)
+			top.serve(w)
+			sub.serve(w)
+			m := mirrortest.New(t, w, archiveJob+strings.Join(lines, "\n"))
+			next := weekly(m)
+			for range runs {
+				m.Run()
+				next()
+			}
+			return m
+		}
+	}
+	return []planState{
+		{"adaptive", func(t *testing.T) *mirrortest.Mirror {
+			return learned(t, oldAndNews(t), 6, `policy = "adaptive"`)
+		}},
+		{"adaptive with a budget", func(t *testing.T) *mirrortest.Mirror {
+			return learned(t, oldAndNews(t), 5, `policy = "adaptive"`, "limits.max_requests = 30")
+		}},
+		{"near", func(t *testing.T) *mirrortest.Mirror {
+			_, m := silent(t)
+			return m
+		}},
+		{"sitemap, everything else requested", func(t *testing.T) *mirrortest.Mirror {
+			f := oldAndNews(t)
+			withMap(f)
+			return twice(t, f)
+		}},
+		{"sitemap, still learning", func(t *testing.T) *mirrortest.Mirror {
+			f := oldAndNews(t)
+			withMap(f)
+			return twice(t, f, `policy = "adaptive"`)
+		}},
+		{"sitemap, adaptive", func(t *testing.T) *mirrortest.Mirror {
+			f := oldAndNews(t)
+			withMap(f)
+			return learned(t, f, 6, `policy = "adaptive"`)
+		}},
+		{"lifetimes", func(t *testing.T) *mirrortest.Mirror {
+			f := oldAndNews(t)
+			for i := range 100 {
+				p := f.w.Page(home + f.path("old", i))
+				p.Header["Cache-Control"] = "max-age=2000000"
+				f.w.Set(home+f.path("old", i), p)
+			}
+			return twice(t, f, "evidence.expiry = true")
+		}},
+		{"listings, everything else requested", listed(2)},
+		{"listings, adaptive", listed(6, `policy = "adaptive"`)},
+		{"broken links and redirects", func(t *testing.T) *mirrortest.Mirror {
+			f := oldAndNews(t)
+			var links strings.Builder
+			for i := range 30 {
+				fmt.Fprintf(&links, "<a href=/gone%d>x</a><a href=/moved%d>x</a>", i, i)
+				f.w.Set(fmt.Sprint(home, "/moved", i), mirrortest.Redirect(f.path("old", i)))
+			}
+			f.also["/"] = links.String()
+			f.serve()
+			return learned(t, f, 6, `policy = "adaptive"`)
+		}},
+		{"after a rollback", func(t *testing.T) *mirrortest.Mirror {
+			f := oldAndNews(t)
+			withMap(f)
+			m := twice(t, f, `policy = "adaptive"`)
+			front := f.w.Page(home + "/")
+			f.w.Set(home+"/", mirrortest.HTML("Home", "<p>news</p>"+front.Body))
+			m.Run()
+			f.w.Set(home+"/", front)
+			rollback(t, m, 1)
+			return m
+		}},
+	}
+}
+
+// rollback publishes a version of a mirror again.
+func rollback(t *testing.T, m *mirrortest.Mirror, version int) {
+	t.Helper()
+	withSite(t, m, func(st *store.State, s *store.Site) {
+		if _, err := mirror.Rollback(t.Context(), mirror.Options{
+			Job:   m.Job,
+			State: st,
+			Site:  s,
+			Hosts: newHosts(),
+			Now:   m.Now,
+		}, version); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// What plan says that the next run would request is what it requests, when nothing has changed: within 5 %.
+func TestPlanIsTheRun(t *testing.T) {
+	t.Parallel()
+	for _, c := range planStates() {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			m := c.make(t)
+			p := planOf(t, m)
+			s := m.Run()
+			if math.Abs(float64(int64(p.Asked)-s.Asked)) > 0.05*float64(s.Asked) ||
+				int64(p.Asked+p.Spared) != s.Known {
+				t.Errorf("plan: %d of %d, because %v; the run: %d of %d, %d requests\n%s", p.Asked, p.Known, p.Reasons,
+					s.Asked, s.Known, s.Requests, mirrortest.Text(s))
+			}
+			if s.Asked >= s.Known {
+				t.Errorf("nothing was skipped: %d of %d", s.Asked, s.Known)
+			}
+		})
+	}
+}
