@@ -13,15 +13,19 @@ import (
 	"mirrord/internal/diff"
 	"mirrord/phm"
 	"mirrord/site"
+	"mirrord/store"
 )
 
 // Difference is what Diff found.
 type Difference struct {
 	Job  string    `json:"job"`
 	A    int       `json:"a"`
-	B    int       `json:"b"`
+	B    int       `json:"b"` // 0 is what waits to be accepted
 	Path string    `json:"path,omitempty"`
 	Tree *diff.Dir `json:"tree,omitempty"` // of a directory
+
+	Held    bool     `json:"held,omitempty"`    // B is what waits to be accepted
+	Reasons []string `json:"reasons,omitempty"` // why it waits
 
 	// Of a file.
 	What   string     `json:"what,omitempty"` // added, changed, removed or same
@@ -33,17 +37,34 @@ type Difference struct {
 // DiffRequest asks what differs between two versions of a mirror.
 type DiffRequest struct {
 	Job      string
-	From, To int    // versions; 0 is the one before the current one, and the current one
-	Path     string // a directory, or a page, or its URL; "" is all
-	Page     bool   // only a page will do: else the error is ErrNoPage
-	Files    bool   // list the files of each directory
+	From, To int // versions; 0 is the one before the current one, and the current one
+	// From is the version that was current at this time, or the oldest one; zero is by number
+	Since time.Time
+	Held  bool   // compare the current version with what waits to be accepted; ErrNoneHeld if nothing does
+	Path  string // a directory, or a page, or its URL; "" is all
+	Page  bool   // only a page will do: else the error is ErrNoPage
+	Files bool   // list the files of each directory
 }
 
 // ErrNoPage says that Page was set and what was named is not a page.
 var ErrNoPage = errors.New("that is no page")
 
+// versionAt is the version that was current at a time, the oldest one if all are younger.
+func versionAt(vs []store.Version, at time.Time) int {
+	n := vs[0].Number
+	for _, v := range vs {
+		if !v.Time.After(at) {
+			n = v.Number
+		}
+	}
+	return n
+}
+
 // Diff compares two versions of a mirror. Of a directory Tree is set, of a page all else.
 func Diff(a *App, r DiffRequest) (*Difference, error) {
+	if r.Held {
+		return diffHeld(a, r)
+	}
 	name, from, to := r.Job, r.From, r.To
 	vs, err := Versions(a, name)
 	if err != nil {
@@ -51,6 +72,9 @@ func Diff(a *App, r DiffRequest) (*Difference, error) {
 	}
 	if to == 0 {
 		to = vs[len(vs)-1].Number
+	}
+	if !r.Since.IsZero() {
+		from = versionAt(vs, r.Since)
 	}
 	if from == 0 {
 		if len(vs) < 2 {

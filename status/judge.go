@@ -119,7 +119,7 @@ func RebuildHint(name string) string { return "mirrord verify --rebuild " + name
 
 // AcceptHint is what to do about a run that was held back.
 func AcceptHint(name string) string {
-	return "look at the site; if it really is so: mirrord accept " + name
+	return "look at the site, and at mirrord diff " + name + "; if it really is so: mirrord accept " + name
 }
 
 // GapsHint is what to do about a run that found new gaps.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +21,8 @@ import (
 type diffFlags struct {
 	html  bool
 	files bool
+	held  bool
+	since string
 }
 
 func diffCommand(a *cli) *cobra.Command {
@@ -28,11 +31,14 @@ func diffCommand(a *cli) *cobra.Command {
 		Use:   "diff JOB [A] [B] [PATH]",
 		Short: "Compare two versions of a mirror",
 		Long: `Show what differs between versions A and B of a job's mirror: for every directory how many files were added, changed and removed, and by how
-much it grew. B is the current version by default, and A the one before it. PATH is a directory of the mirror, to see that alone, or a page, to
+much it grew. B is the current version by default, and A the one before it. While something waits for mirrord accept, that is shown:
+what would come, change and go, with examples. PATH is a directory of the mirror, to see that alone, or a page, to
 see it line by line; its URL does as well. Write ./2024 for a directory whose name is a number.
 
 Files that are no text, or larger than 8 MiB, are only said to differ. Links are shown as they are in the mirror.`,
 		Example: `  mirrord diff samba
+  mirrord diff samba --held                    # what waits for mirrord accept
+  mirrord diff samba --since 2026-03-01 docs/  # what changed in a directory since then
   mirrord diff samba 12 14 docs/
   mirrord diff samba 12 14 docs/index.html --html > changes.html
   mirrord diff samba https://www.samba.org/`,
@@ -43,6 +49,8 @@ Files that are no text, or larger than 8 MiB, are only said to differ. Links are
 		},
 	}
 	cmd.Flags().BoolVar(&f.html, "html", false, "write the difference of a page as HTML")
+	cmd.Flags().BoolVar(&f.held, "held", false, "compare with what waits for accept; the default then")
+	cmd.Flags().StringVar(&f.since, "since", "", "compare with the version of `DATE`, such as 2026-03-01")
 	cmd.Flags().BoolVar(&f.files, "files", false, "list the files of each directory too")
 	return cmd
 }
@@ -73,14 +81,31 @@ func runDiff(a *cli, args []string, f diffFlags) error {
 	if err != nil {
 		return err
 	}
-	c, err := app.Diff(a.app(), app.DiffRequest{
+	r := app.DiffRequest{
 		Job:   name,
 		From:  from,
 		To:    to,
 		Path:  path,
 		Page:  f.html,
 		Files: f.files,
-	})
+		Held:  f.held || len(args) == 1,
+	}
+	if f.since != "" {
+		if r.Held = f.held; (from != 0) || f.held {
+			return app.Usagef("--since names the older version: give no numbers and no --held with it")
+		}
+		if r.Since, err = dateArg(f.since); err != nil {
+			return err
+		}
+	}
+	if f.held && ((from != 0) || f.html) {
+		return app.Usagef("--held compares with the current version: no numbers and no --html go with it")
+	}
+	c, err := app.Diff(a.app(), r)
+	if errors.Is(err, app.ErrNoneHeld) && !f.held { // nothing waits: the default is the last two versions
+		r.Held = false
+		c, err = app.Diff(a.app(), r)
+	}
 	switch {
 	case errors.Is(err, app.ErrNoPage):
 		return app.Usagef("--html is for one page: give its PATH")
@@ -92,6 +117,16 @@ func runDiff(a *cli, args []string, f diffFlags) error {
 		return a.printJSON(c)
 	}
 	return printTree(a, c, c.Tree)
+}
+
+// dateArg reads a date: a day or a month begins at midnight of this machine's time zone.
+func dateArg(arg string) (time.Time, error) {
+	for _, layout := range []string{time.DateOnly, "2006-01", time.RFC3339} {
+		if t, err := time.ParseInLocation(layout, arg, time.Local); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, app.Usagef("--since %s: want a date such as 2026-03-01", arg)
 }
 
 func printPage(a *cli, c *app.Difference, f diffFlags) error {
@@ -119,12 +154,28 @@ func printTree(a *cli, c *app.Difference, tree *diff.Dir) error {
 	if c.Path != "" {
 		in = " in " + c.Path + "/"
 	}
+	if c.Held {
+		a.printf("%s: waits for accept%s: %d added, %d changed, %d removed; %s\n", c.Job, in, tree.Added,
+			tree.Changed, tree.Removed, growth(tree.Bytes))
+		for _, why := range c.Reasons {
+			a.printf("  why: %s\n", why)
+		}
+		return printDirs(a, tree)
+	}
 	if tree.Total() == 0 {
 		a.printf("%s: versions %d and %d do not differ%s\n", c.Job, c.A, c.B, in)
 		return nil
 	}
 	a.printf("%s: from version %d to %d%s: %d added, %d changed, %d removed; %s\n", c.Job, c.A, c.B, in,
 		tree.Added, tree.Changed, tree.Removed, growth(tree.Bytes))
+	return printDirs(a, tree)
+}
+
+// printDirs prints a line for each directory in which something differs, and for each file that is listed.
+func printDirs(a *cli, tree *diff.Dir) error {
+	if tree.Total() == 0 {
+		return nil
+	}
 	w := tabwriter.NewWriter(a.stdout, 0, 8, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "ADDED\tCHANGED\tREMOVED\tSIZE\t ")
 	tree.Walk(func(d *diff.Dir, depth int) {
@@ -142,6 +193,9 @@ func printTree(a *cli, c *app.Difference, tree *diff.Dir) error {
 			}[f.What]
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t  %s%s\n", sign[0], sign[1], sign[2], growth(f.After-f.Before),
 				strings.Repeat("  ", depth+1), f.Path[strings.LastIndexByte(f.Path, '/')+1:])
+		}
+		if d.More > 0 {
+			fmt.Fprintf(w, "\t\t\t\t  %sand %d more\n", strings.Repeat("  ", depth+1), d.More)
 		}
 	})
 	return w.Flush()

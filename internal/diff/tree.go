@@ -26,6 +26,7 @@ type Dir struct {
 	Bytes   int64    `json:"bytes"`           // by how much the files that differ grew
 	Dirs    []*Dir   `json:"dirs,omitempty"`  // those in which something differs, by name
 	Files   []Change `json:"files,omitempty"` // directly in it, by name
+	More    int      `json:"more,omitempty"`  // files directly in it that KeepFiles left out
 }
 
 // Change is one file that differs.
@@ -114,4 +115,13 @@ func (d *Dir) walk(f func(*Dir, int), depth int) {
 // DropFiles forgets the single files, so that only directories are left.
 func (d *Dir) DropFiles() {
 	d.Walk(func(d *Dir, _ int) { d.Files = nil })
+}
+
+// KeepFiles keeps at most n files of each directory as examples.
+func (d *Dir) KeepFiles(n int) {
+	d.Walk(func(d *Dir, _ int) {
+		if len(d.Files) > n {
+			d.More, d.Files = len(d.Files)-n, d.Files[:n]
+		}
+	})
 }
