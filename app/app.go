@@ -26,6 +26,8 @@ type App struct {
 	Jobs      string                 // directory of job files
 	JobsNamed bool                   // the user named Jobs, so that it is an error when it is missing
 	Log       *slog.Logger           // required
+	// root changes a state as the user to whom it belongs, for the rest of the process
+	AsOwner bool
 	// environment variables, for secrets and proxies of jobs; required for runs
 	LookupEnv func(string) (string, bool)
 	Network   fetch.Network     // connects to sites; nil is the system's network

@@ -96,7 +96,8 @@ func DaemonOf(dir string) (by Owner, ok bool, err error) {
 		return Owner{}, false, nil
 	}
 	if errors.Is(err, fs.ErrPermission) {
-		return Owner{}, false, fmt.Errorf("look for the daemon: %w: be root, or in the group of the daemon", err)
+		return Owner{}, false, fmt.Errorf("look for the daemon: %w; the mirrors in %s belong "+
+			"to the daemon: run this as root (sudo), or in the group of the daemon", err, dir)
 	}
 	if err != nil {
 		return Owner{}, false, err

@@ -4,6 +4,7 @@ package app
 
 import (
 	"cmp"
+	"fmt"
 	"os"
 	"os/user"
 	"strconv"
@@ -27,10 +28,8 @@ func (o fileOwner) String() string { return cmp.Or(o.name, strconv.Itoa(o.uid)) 
 func (a *App) stateOwner() fileOwner {
 	me := fileOwner{uid: os.Geteuid(), gid: os.Getegid()}
 	if dir, err := a.State(); err == nil {
-		if fi, err := os.Stat(dir); err == nil {
-			if sys, ok := fi.Sys().(*syscall.Stat_t); ok {
-				return named(fileOwner{uid: int(sys.Uid), gid: int(sys.Gid)})
-			}
+		if o, ok := ownerOf(dir); ok {
+			return o
 		}
 	}
 	if u, err := user.Lookup(daemonUser); err == nil && me.uid == 0 {
@@ -61,4 +60,37 @@ func named(o fileOwner) fileOwner {
 		}
 	}
 	return o
+}
+
+// ownerOf returns to whom a file belongs.
+func ownerOf(path string) (o fileOwner, ok bool) {
+	fi, err := os.Stat(path)
+	if err != nil {
+		return o, false
+	}
+	sys, ok := fi.Sys().(*syscall.Stat_t)
+	if !ok {
+		return o, false
+	}
+	return named(fileOwner{uid: int(sys.Uid), gid: int(sys.Gid)}), true
+}
+
+// actAsOwner makes a process of root one of the user to whom the state belongs: what root left in it the
+// daemon could not read. There is no way back.
+func (a *App) actAsOwner(dir string) error {
+	o, ok := ownerOf(dir)
+	if !a.AsOwner || !ok || os.Geteuid() != 0 || o.uid == 0 {
+		return nil
+	}
+	err := syscall.Setgroups(o.groups)
+	if err == nil {
+		err = syscall.Setgid(o.gid)
+	}
+	if err == nil {
+		err = syscall.Setuid(o.uid)
+	}
+	if err != nil {
+		return fmt.Errorf("act as user %s, to whom %s belongs: %w", o, dir, err)
+	}
+	return nil
 }

@@ -145,6 +145,16 @@ func RunNow(ctx context.Context, a *App, r RunRequest) (*mirror.Summary, error) 
 	return sum, err
 }
 
+// WindowOpens is when the window of a job of the jobs directory opens that is closed now; closed is false too
+// when the job cannot be read: its run says why.
+func WindowOpens(a *App, name string, c Choices) (at time.Time, closed bool) {
+	j, err := a.FindJob(name)
+	if err != nil || c.Apply(j) != nil {
+		return at, false
+	}
+	return windowOpens(j, a.now())
+}
+
 // windowOpens is when the window of a job opens that is closed now.
 func windowOpens(j *job.Job, now time.Time) (at time.Time, closed bool) {
 	w, err := job.ParseWindow(j.Window)

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"mirrord/job"
@@ -49,25 +50,54 @@ func (a *App) MustState() (*store.State, error) {
 
 // MustWriteState is MustState for commands that change sites: they wait a moment for those that only look.
 func (a *App) MustWriteState() (*store.State, error) {
+	dir, err := a.State()
+	if err == nil {
+		err = a.actAsOwner(dir)
+	}
+	if err != nil {
+		return nil, err
+	}
 	st, err := a.MustState()
 	if err != nil {
 		return nil, err
 	}
-	dir := st.Dir
 	if err := st.Close(); err != nil {
 		return nil, err
 	}
-	return store.OpenState(dir, store.Options{Wait: lookWait, Log: a.Log, Now: a.now})
+	return a.openToWrite(dir)
 }
 
 // MakeState opens the state for commands that change it, and makes it when it is not there; they wait a
 // moment for those that only look.
 func (a *App) MakeState() (*store.State, error) {
 	dir, err := a.State()
+	if err == nil {
+		err = a.actAsOwner(dir)
+	}
 	if err != nil {
 		return nil, err
 	}
+	return a.openToWrite(dir)
+}
+
+func (a *App) openToWrite(dir string) (*store.State, error) {
 	return store.OpenState(dir, store.Options{Wait: lookWait, Log: a.Log, Now: a.now})
+}
+
+// NotYours adds to an error what to do, when it says that the caller may not use files of a state that
+// belongs to somebody else.
+func (a *App) NotYours(err error) error {
+	dir, serr := a.State()
+	p, ok := errors.AsType[*fs.PathError](err)
+	if serr != nil || !ok || !errors.Is(err, fs.ErrPermission) || !strings.HasPrefix(p.Path, dir) {
+		return err
+	}
+	o, ok := ownerOf(dir)
+	if !ok || o.uid == os.Geteuid() {
+		return err
+	}
+	return fmt.Errorf("%w; the mirrors in %s belong to user %s: run this as root (sudo) or as that user", err,
+		dir, o)
 }
 
 // OpenTree opens the published tree of a site, also while a run writes the site: the published tree is not

@@ -114,7 +114,7 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 		return err
 	}
 	x := a.app()
-	x.Log = log
+	x.Log, x.AsOwner = log, false // its service says as whom it runs
 	x.Warn = func(line string) { log.Warn("left out", "what", line) }
 	about := status.Daemon{PID: os.Getpid(), Version: version.Text(), Started: time.Now()}
 	tell := app.NotifyOptions{Mail: f.mail, From: f.from, Host: f.host}

@@ -34,7 +34,7 @@ func daemonLog(
 			form = logJournal
 		}
 	}
-	o := &slog.HandlerOptions{Level: level}
+	o := &slog.HandlerOptions{Level: level, ReplaceAttr: withoutEmpty}
 	switch form {
 	case logText:
 		return slog.New(slog.NewTextHandler(w, o)), nil
@@ -86,6 +86,16 @@ func newJournal(w io.Writer, level slog.Level) *journal {
 // withoutTime leaves out what the journal adds itself.
 func withoutTime(groups []string, a slog.Attr) slog.Attr {
 	if len(groups) == 0 && (a.Key == slog.TimeKey || a.Key == slog.LevelKey) {
+		return slog.Attr{}
+	}
+	return withoutEmpty(groups, a)
+}
+
+// withoutEmpty leaves out fields that say nothing.
+func withoutEmpty(_ []string, a slog.Attr) slog.Attr {
+	text := a.Value.Kind() == slog.KindString && a.Value.String() == ""
+	nothing := a.Value.Kind() == slog.KindAny && a.Value.Any() == nil
+	if text || nothing {
 		return slog.Attr{}
 	}
 	return a

@@ -95,3 +95,20 @@ func TestDaemonLog(t *testing.T) {
 		}
 	}
 }
+
+// Fields that say nothing are left out of every form of the log.
+func TestLogHasNoEmptyFields(t *testing.T) {
+	for _, form := range []string{logText, logJSON, logJournal} {
+		var out bytes.Buffer
+		log, err := daemonLog(&out, form, slog.LevelInfo, func(string) (string, bool) { return "", false })
+		if err != nil {
+			t.Fatal(err)
+		}
+		log.Info("run ended", "job", "a", "why", "", "err", error(nil), "n", 0)
+		line := out.String()
+		if strings.Contains(line, "why") || strings.Contains(line, "err") || !strings.Contains(line, "job") ||
+			!strings.Contains(line, "n") {
+			t.Errorf("%s: %s", form, line)
+		}
+	}
+}

@@ -32,7 +32,8 @@ func rootCommand(a *cli) *cobra.Command {
 		Long: `mirrord keeps faithful, portable, browsable copies of web sites fresh.
 
 A job is a file NAME.toml in the jobs directory (/etc/mirrord/jobs.d, else ./jobs.d). Mirrors lie in the state
-directory: $STATE_DIRECTORY, else /var/lib/mirrord for root, else mirrord in the user's state directory.
+directory: $STATE_DIRECTORY, else /var/lib/mirrord for root and beside /etc/mirrord/jobs.d, else mirrord in the user's
+state directory.
 
 Exit codes: 0 complete, or nothing to do; 1 error; 2 wrong usage or invalid job file; 3 partial: run again to go on;
 4 suspicious: see mirrord accept; 5 locked by another process; 6 published with new gaps: see mirrord status JOB.`,
@@ -70,6 +71,7 @@ func (a *cli) app() *app.App {
 		Log:       a.log(),
 		LookupEnv: a.lookupEnv,
 		Network:   a.network,
+		AsOwner:   true,
 		Warn:      func(line string) { fmt.Fprintln(a.stderr, line) },
 	}
 }
@@ -80,7 +82,10 @@ func (a *cli) log() *slog.Logger {
 	if a.verbose {
 		level = slog.LevelDebug
 	}
-	return slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level}))
+	return slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{
+		Level:       level,
+		ReplaceAttr: withoutEmpty,
+	}))
 }
 
 // printJSON writes v as one indented JSON value.
@@ -92,7 +97,8 @@ func (a *cli) printJSON(v any) error {
 }
 
 // stateDir returns the state directory: --state, $STATE_DIRECTORY (systemd; the first of a list),
-// /var/lib/mirrord for root, else the user's state directory (XDG base directories).
+// /var/lib/mirrord for root and where the jobs are those of the system, else the user's state directory (XDG
+// base directories).
 func (a *cli) stateDir() (string, error) {
 	if a.stateFlag != "" {
 		return a.stateFlag, nil
@@ -101,7 +107,11 @@ func (a *cli) stateDir() (string, error) {
 		return filepath.SplitList(d)[0], nil
 	}
 	if a.root {
-		return "/var/lib/mirrord", nil
+		return a.under + systemState, nil
+	}
+	// The jobs of the system have their mirrors in the state of the system, whoever names them.
+	if a.jobsFlag == "" && a.folder(systemJobs) && a.folder(systemState) {
+		return a.under + systemState, nil
 	}
 	if d, ok := a.lookupEnv("XDG_STATE_HOME"); ok && filepath.IsAbs(d) {
 		return filepath.Join(d, "mirrord"), nil
@@ -117,11 +127,21 @@ func (a *cli) jobsDir() string {
 	if a.jobsFlag != "" {
 		return a.jobsFlag
 	}
-	const system = "/etc/mirrord/jobs.d"
-	if fi, err := os.Stat(system); err == nil && fi.IsDir() {
-		return system
+	if a.folder(systemJobs) {
+		return a.under + systemJobs
 	}
 	return "jobs.d"
+}
+
+// The directories of a daemon that the packages start.
+const (
+	systemJobs  = "/etc/mirrord/jobs.d"
+	systemState = "/var/lib/mirrord"
+)
+
+func (a *cli) folder(path string) bool {
+	fi, err := os.Stat(a.under + path)
+	return err == nil && fi.IsDir()
 }
 
 func (a *cli) printf(format string, args ...any) { fmt.Fprintf(a.stdout, format, args...) }

@@ -36,16 +36,22 @@ type env struct {
 	network   fetch.Network // that sites are reached by; nil is the system's
 	terminal  bool          // stderr is a terminal: progress may be drawn there
 	root      bool          // runs as the superuser
+	under     string        // where the directories of the system lie; "" is the root directory
+	asks      bool          // somebody sits there: questions may be asked on stderr and answered on stdin
 }
 
 func environment() env {
-	fi, err := os.Stderr.Stat()
+	onTerminal := func(f *os.File) bool {
+		fi, err := f.Stat()
+		return err == nil && fi.Mode()&os.ModeCharDevice != 0
+	}
 	return env{
 		stdin:     os.Stdin,
 		stdout:    os.Stdout,
 		stderr:    os.Stderr,
 		lookupEnv: os.LookupEnv,
-		terminal:  err == nil && fi.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb",
+		terminal:  onTerminal(os.Stderr) && os.Getenv("TERM") != "dumb",
+		asks:      onTerminal(os.Stderr) && onTerminal(os.Stdin),
 		root:      os.Geteuid() == 0,
 	}
 }
@@ -93,7 +99,7 @@ func run(ctx context.Context, e env, args []string) int {
 		fmt.Fprintln(e.stderr, withSetFlag(invalid))
 		return code
 	}
-	fmt.Fprintf(e.stderr, "mirrord: %s\n", withFlag(err))
+	fmt.Fprintf(e.stderr, "mirrord: %s\n", withFlag(a.app().NotYours(err)))
 	if code == exitUsage && !a.started {
 		fmt.Fprintln(e.stderr, "mirrord help lists the commands, mirrord COMMAND --help explains one")
 	}

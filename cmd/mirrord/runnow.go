@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"strings"
@@ -25,7 +26,7 @@ func runNowCommand(a *cli) *cobra.Command {
 		Use:   "run-now JOB",
 		Short: "Run a job now",
 		Long: `Run a job now. The mirror is updated and, when the run is complete, published. An unfinished run goes on where it was.
-Requests are made inside the job's window.
+Requests are made inside the job's window. Outside of it a terminal is asked whether to wait; without one the run waits.
 
 With a daemon the run is the daemon's: this command shows its progress and exits as it ends. Ctrl-C leaves the run
 alone; mirrord cancel ends it. A run in progress is joined.
@@ -43,6 +44,9 @@ Exit codes: 0 complete, or started with --wait=false; 3 partial: run it again; 4
 			c, err := a.app().Client()
 			if err != nil {
 				return err
+			}
+			if !now && wait {
+				now = asksNow(a, strings.TrimSuffix(args[0], scheduler.Suffix), app.Choices{Set: set, Full: full})
 			}
 			if c != nil {
 				return runInDaemon(cmd.Context(), a, c, args[0], control.RunRequest{
@@ -72,6 +76,25 @@ Exit codes: 0 complete, or started with --wait=false; 3 partial: run it again; 4
 	cmd.Flags().BoolVar(&full, "full", false, "skip nothing: request every known URL")
 	cmd.Flags().BoolVar(&now, "now", false, "also outside of the job's window")
 	return cmd
+}
+
+// asksNow asks whoever sits at the terminal whether a run is to wait for its window. Without a terminal, and
+// without an answer, it waits.
+func asksNow(a *cli, name string, c app.Choices) bool {
+	if !a.asks {
+		return false
+	}
+	opens, closed := app.WindowOpens(a.app(), name, c)
+	if !closed {
+		return false
+	}
+	fmt.Fprintf(a.stderr, "%s: its window opens %s; run it now all the same? [y/N] ", name, timeText(&opens))
+	answer, err := bufio.NewReader(a.stdin).ReadString('\n')
+	if err != nil {
+		fmt.Fprintln(a.stderr)
+	}
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "y" || answer == "yes"
 }
 
 // sayWindow says that a run waits for its window.

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -73,7 +74,12 @@ func statuses(ctx context.Context, a *cli, c *control.Client, now time.Time) (st
 		list, err := app.Statuses(a.app(), now)
 		return status.All{Jobs: list}, err
 	}
-	all, err := c.Status(ctx)
+	all, err := answer(ctx, c.Status)
+	if errors.Is(err, errSilent) {
+		sayDisk(a)
+		list, err := app.Statuses(a.app(), now)
+		return status.All{Jobs: list}, err
+	}
 	return all, clientError(err)
 }
 
@@ -83,8 +89,30 @@ func jobStatus(
 	if c == nil {
 		return app.JobStatus(a.app(), name, now)
 	}
-	j, err := c.Job(ctx, name)
+	j, err := answer(ctx, func(ctx context.Context) (status.Job, error) { return c.Job(ctx, name) })
+	if errors.Is(err, errSilent) {
+		sayDisk(a)
+		return app.JobStatus(a.app(), name, now)
+	}
 	return j, clientError(err)
+}
+
+// errSilent says that the daemon has taken a question and does not answer it: it is stopped, or hangs.
+var errSilent = errors.New("the daemon does not answer")
+
+// answerWithin is how long the daemon may think about a question that needs no work.
+const answerWithin = 3 * time.Second
+
+// answer asks the daemon, and returns errSilent when it does not answer in time.
+func answer[T any](ctx context.Context, ask func(context.Context) (T, error)) (T, error) {
+	within, cancel := context.WithTimeoutCause(ctx, answerWithin, errSilent)
+	defer cancel()
+	return ask(within)
+}
+
+func sayDisk(a *cli) {
+	fmt.Fprintln(a.stderr, "mirrord: the daemon does not answer; this is what the disk knows. "+
+		"If mirrord health says that it is not alive, start it again: systemctl restart mirrord")
 }
 
 func printStatuses(a *cli, all status.All) error {
@@ -185,7 +213,14 @@ func printRuns(ctx context.Context, a *cli, c *control.Client, name string, n in
 	var runs []status.Run
 	if c != nil {
 		var err error
-		if runs, err = c.Runs(ctx, name, min(n, 1000)); err != nil {
+		runs, err = answer(ctx, func(ctx context.Context) ([]status.Run, error) {
+			return c.Runs(ctx, name, min(n, 1000))
+		})
+		if errors.Is(err, errSilent) {
+			sayDisk(a)
+			runs, err = app.Runs(a.app(), name, n)
+		}
+		if err != nil {
 			return clientError(err)
 		}
 	} else {
