@@ -84,6 +84,20 @@ func WriteMetrics(w io.Writer, all All) error {
 			m.sample(float64(r.KnownGaps), "job", all.Jobs[i].Name, "known", "true")
 		}
 	}
+	for _, x := range []struct {
+		name, help string
+		of         func(*Run) int64
+	}{
+		{"mirrord_job_last_run_asked", "URLs that the last run requested.", func(r *Run) int64 { return r.Asked }},
+		{"mirrord_job_last_run_known", "URLs that the last run knew.", func(r *Run) int64 { return r.Known }},
+	} {
+		m.gauge(x.name, x.help)
+		for i := range all.Jobs {
+			if r := all.Jobs[i].Last; r != nil {
+				m.sample(float64(x.of(r)), "job", all.Jobs[i].Name)
+			}
+		}
+	}
 	m.gauge("mirrord_job_last_run_spared_requests",
 		"Requests that the last run did not have to make, by what spared them.")
 	for i := range all.Jobs {

@@ -173,7 +173,7 @@ func TestDaemon(t *testing.T) {
 	}))
 	defer srv.Close()
 	jobs, state := t.TempDir(), t.TempDir()
-	fast := "[polite]\ndelay = \"0s\"\nfactor = 0.0\nconnections = 4\n"
+	fast := "[adaptive]\nlearn_for = \"0s\"\n[polite]\ndelay = \"0s\"\nfactor = 0.0\nconnections = 4\n"
 	put(t, jobs, "docs.toml", fmt.Sprintf("url = %q\nschedule = \"0 0 1 1 *\"\n%s", srv.URL+"/docs/", fast))
 	put(t, jobs, "about.toml",
 		fmt.Sprintf("url = %q\n%s[notify]\ncommand = \"cat > %s/told\"\n", srv.URL+"/about/", fast, state))
@@ -194,7 +194,7 @@ func TestDaemon(t *testing.T) {
 	d.do(exitOK, `^docs +new +- .* \d{4}-01-01 00:00 +0 0 1 1 \*$`, "status")
 	d.do(exitOK, "^docs: complete, version 1 published", "run-now", "docs")
 	d.do(exitOK,
-		"^docs: no change found; 2[0-9] of 26 asked(.*\n)*  to skip nothing: mirrord run-now docs --full",
+		"^docs: no change found; 2[0-9] of 26 asked(.*\n)*.*; mirrord run-now docs --full asks for all",
 		"run-now", "docs.toml", "--set", "title=Other")
 	d.do(exitOK, "^docs: complete, nothing changed since version 1", "run-now", "docs", "--full")
 	d.do(exitOK, `"verdict": "complete"`, "run-now", "docs", "--json")

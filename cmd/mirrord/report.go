@@ -37,7 +37,7 @@ func (a *cli) printSummary(sum *mirror.Summary, h hints) error {
 	if a.json {
 		return sum.WriteJSON(a.stdout)
 	}
-	if err := sum.WriteText(a.stdout); err != nil {
+	if err := sum.WriteTextFor(a.stdout, h.full); err != nil {
 		return err
 	}
 	switch {
@@ -49,8 +49,6 @@ func (a *cli) printSummary(sum *mirror.Summary, h hints) error {
 		a.printf("  what to do: %s\n", h.accept)
 	case sum.Verdict == mirror.Partial && h.again != nil && len(sum.Reasons) > 0:
 		a.printf("  what to do: %s\n", h.again(strings.Join(sum.Reasons, "\n")))
-	case sum.Sparing() && !sum.Published && h.full != "":
-		a.printf("  to skip nothing: %s\n", h.full)
 	}
 	return nil
 }

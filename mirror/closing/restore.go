@@ -4,7 +4,6 @@ package closing
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -34,6 +33,11 @@ func Restore(
 	if repairs, err = repair.InVersion(s.Notes, render.MaterialOf(st, s), number); err != nil {
 		return nil, fmt.Errorf("roll back %s to version %d: %w", s.Name, number, err)
 	}
+	// Before the records change: also after a kill between here and the end the next run requests everything,
+	// because the history says when things changed, not that they were changed back.
+	if err := s.Notes.SetFact(spare.FullFact, []byte("1")); err != nil {
+		return nil, err
+	}
 	next := vs[len(vs)-1].Number + 1
 	if err := s.Versions.Restore(number, next); err != nil {
 		return nil, err
@@ -41,7 +45,5 @@ func Restore(
 	if err := publish.RestoreLinks(ctx, s.Records, s.Frames, next); err != nil {
 		return nil, err
 	}
-	// The history says when things changed, not that they were changed back.
-	err = errors.Join(s.Notes.SetFact(spare.FullFact, []byte("1")), s.Notes.SetRun(nil))
-	return repairs, err
+	return repairs, s.Notes.SetRun(nil)
 }

@@ -35,6 +35,7 @@ func (c *Closing) Summary(j *judge.Judgement) *result.Summary {
 		sum.Policy = string(c.Job.Policy)
 		sum.Planned = c.found.Planned
 		addSkips(sum, c.found.Skips)
+		sum.OldestLook, sum.LatestLook = c.found.OldestLook, c.found.LatestLook
 	}
 	v := c.Live
 	if c.published != nil {

@@ -34,19 +34,22 @@ type Summary struct {
 	Unchanged int64 `json:"unchanged"`
 	// Spared are requests that were not made, by the reason. Those of a listing, a sitemap or a lifetime are
 	// unchanged and counted there; those of a price, a rule or a budget are Skipped.
-	Spared     map[string]int64 `json:"spared,omitempty"`
-	Policy     string           `json:"policy,omitempty"`  // that planned the run, if any did
-	Planned    map[string]int64 `json:"planned,omitempty"` // requests of the plan, by reason
-	Skipped    int64            `json:"skipped,omitempty"` // not looked at in this run, because of the plan
-	Redirected int64            `json:"redirected"`
-	Gone       int64            `json:"gone"`
-	Disallowed int64            `json:"disallowed"`
-	Trapped    int64            `json:"trapped"`
-	Failed     int64            `json:"failed"`  // not retrieved; another run may succeed
-	Refused    int64            `json:"refused"` // 401, 403 and the like, never part of the mirror
-	Left       int64            `json:"left"`    // for the next run
-	Bytes      int64            `json:"bytes"`   // of bodies, decoded
-	Wire       int64            `json:"wire"`    // of bodies, as they came
+	Spared  map[string]int64 `json:"spared,omitempty"`
+	Policy  string           `json:"policy,omitempty"`  // that planned the run, if any did
+	Planned map[string]int64 `json:"planned,omitempty"` // requests of the plan, by reason
+	Skipped int64            `json:"skipped,omitempty"` // not looked at in this run, because of the plan
+	// When what was skipped was last looked at, before this run.
+	OldestLook time.Time `json:"oldest_look,omitzero"`
+	LatestLook time.Time `json:"latest_look,omitzero"`
+	Redirected int64     `json:"redirected"`
+	Gone       int64     `json:"gone"`
+	Disallowed int64     `json:"disallowed"`
+	Trapped    int64     `json:"trapped"`
+	Failed     int64     `json:"failed"`  // not retrieved; another run may succeed
+	Refused    int64     `json:"refused"` // 401, 403 and the like, never part of the mirror
+	Left       int64     `json:"left"`    // for the next run
+	Bytes      int64     `json:"bytes"`   // of bodies, decoded
+	Wire       int64     `json:"wire"`    // of bodies, as they came
 
 	Down []string `json:"down,omitempty"` // hosts of entry points that failed and were postponed
 

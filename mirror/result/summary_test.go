@@ -52,7 +52,30 @@ func TestSummaryText(t *testing.T) {
 			Files:     118,
 			Size:      999,
 		}, `docs: no change found; 59 of 557 asked (1.23s)
+  listings, sitemaps or lifetimes show the other 498 as before; mirrord run-now docs --full asks for all
   asked 60: 0 fetched, 59 unchanged, 0 redirected, 0 gone; 0 B received
+  mirror: 118 files, 999 B
+`},
+		{"skipping", Summary{
+			Job:        "docs",
+			Version:    3,
+			Policy:     "adaptive",
+			Started:    start,
+			Ended:      start.Add(1234 * time.Millisecond),
+			Asked:      59,
+			Known:      557,
+			Requests:   60,
+			Unchanged:  59,
+			Skipped:    498,
+			Spared:     map[string]int64{"price": 498},
+			OldestLook: start.Add(-3 * time.Minute),
+			LatestLook: start.Add(-3 * time.Minute),
+			Files:      118,
+			Size:       999,
+		}, `docs: no change found; 59 of 557 asked (1.23s)
+  the other 498 were last looked at 3 min ago (policy adaptive); mirrord run-now docs --full asks for all
+  asked 60: 0 fetched, 59 unchanged, 0 redirected, 0 gone; 0 B received
+  skipped 498 by policy adaptive: 498 not worth a request
   mirror: 118 files, 999 B
 `},
 		{"sparing, with changes", Summary{
@@ -70,6 +93,7 @@ func TestSummaryText(t *testing.T) {
 			Size:      999,
 			Changed:   1,
 		}, `docs: complete, version 4 published (1.23s)
+  listings, sitemaps or lifetimes show the other 498 as before; mirrord run-now docs --full asks for all
   asked 60: 1 fetched, 58 unchanged, 0 redirected, 0 gone; 0 B received
   59 of 557 known URLs were requested
   mirror: 118 files, 999 B; 0 added, 1 changed, 0 removed
@@ -141,7 +165,7 @@ func TestSummaryText(t *testing.T) {
 `},
 	} {
 		var b strings.Builder
-		if err := c.s.WriteText(&b); err != nil {
+		if err := c.s.WriteTextFor(&b, "mirrord run-now docs --full"); err != nil {
 			t.Fatal(err)
 		}
 		if b.String() != c.want {

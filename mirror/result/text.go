@@ -20,8 +20,11 @@ const shownFailures = 5
 const shownGaps = 10
 
 // WriteText writes the summary for a person.
-func (s *Summary) WriteText(w io.Writer) error {
-	t := text{s: s}
+func (s *Summary) WriteText(w io.Writer) error { return s.WriteTextFor(w, "") }
+
+// WriteTextFor is WriteText; full is the command that makes a run which requests everything, "" for none.
+func (s *Summary) WriteTextFor(w io.Writer, full string) error {
+	t := text{s: s, full: full}
 	t.head()
 	t.requests()
 	t.skipped()
@@ -36,8 +39,9 @@ func (s *Summary) WriteText(w io.Writer) error {
 
 // text is a summary in the making.
 type text struct {
-	s *Summary
-	b strings.Builder
+	s    *Summary
+	full string // command
+	b    strings.Builder
 }
 
 func (t *text) p(format string, args ...any) { fmt.Fprintf(&t.b, format, args...) }
@@ -83,9 +87,50 @@ func (t *text) head() {
 	if s.Closed {
 		t.p("  the run was too old to go on and was closed; the next one begins anew\n")
 	}
+	t.others()
 	for _, r := range s.Reasons {
 		t.p("  why: %s\n", r)
 	}
+}
+
+// others says of what a run did not look at when that was last looked at, and how to have it requested.
+func (t *text) others() {
+	s := t.s
+	if !s.Sparing() || s.Version == 0 {
+		return
+	}
+	remedy := "\n"
+	if t.full != "" {
+		remedy = "; " + t.full + " asks for all\n"
+	}
+	if s.Skipped == 0 || s.OldestLook.IsZero() {
+		t.p("  listings, sitemaps or lifetimes show the other %d as before%s", s.Known-s.Asked, remedy)
+		return
+	}
+	latest, oldest := ago(s.Started.Sub(s.LatestLook)), ago(s.Started.Sub(s.OldestLook))
+	when := oldest + " ago"
+	if latest != oldest {
+		when = "between " + latest + " and " + oldest + " ago"
+	}
+	who := "the other"
+	if s.Skipped < s.Known-s.Asked {
+		who = "of the others,"
+	}
+	t.p("  %s %d were last looked at %s (policy %s)%s", who, s.Skipped, when, s.Policy, remedy)
+}
+
+// ago writes a time that has passed, in its largest unit.
+func ago(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch d = max(d, 0); {
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", d/time.Minute)
+	case d < 2*day:
+		return fmt.Sprintf("%d h", d/time.Hour)
+	}
+	return fmt.Sprintf("%d days", d/day)
 }
 
 // requests says what the site answered.

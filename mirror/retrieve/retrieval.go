@@ -18,7 +18,6 @@ import (
 	"mirrord/mirror/session"
 	"mirrord/mirror/source"
 	"mirrord/mirror/spare"
-	"mirrord/policy"
 	"mirrord/status"
 )
 
@@ -35,7 +34,7 @@ type Retrieval struct {
 	commits *ledger.Committer
 	advice  *spare.Advice
 	chain   source.Chain
-	skips   map[policy.Why]int64 // what the plan skipped, by reason
+	skips   skips // what the plan skipped
 	shapes  judge.Shapes
 	probes  map[string]judge.ErrorPage // see probeOrigins
 	keeper  *keep.Keeper
@@ -115,7 +114,8 @@ func (r *Retrieval) retrieved(ended error) session.Retrieved {
 		f.Postponed = append(f.Postponed, judge.PostponedHost{Host: l.Name, Reason: l.Reason})
 	}
 	if p := r.advice.Plan; p != nil {
-		f.HasPlan, f.Planned, f.Skips = true, p.HandedOut(), r.skips
+		f.HasPlan, f.Planned, f.Skips = true, p.HandedOut(), r.skips.by
+		f.OldestLook, f.LatestLook = r.skips.oldest, r.skips.latest
 	}
 	return f
 }

@@ -193,14 +193,14 @@ func (s *stages) refill() {
 
 // skipRest ends a planned run: what the plan did not hand out is skipped, which is neither observed nor
 // postponed. What robots rules have come to forbid is not skipped; it leaves without a request, in a stage of
-// its own. skipped counts by reason.
-func (s *stages) skipRest(ctx context.Context) (skipped map[policy.Why]int64, err error) {
+// its own.
+func (s *stages) skipRest(ctx context.Context) (skipped skips, err error) {
 	p := s.advice.Plan
 	if p == nil {
-		return nil, nil
+		return skipped, nil
 	}
 	if err := s.distrustValidators(); err != nil || s.motor.Front.IsStopped() {
-		return nil, err
+		return skipped, err
 	}
 	forbidden := false
 	for id := range p.Skipped() {
@@ -212,7 +212,7 @@ func (s *stages) skipRest(ctx context.Context) (skipped map[policy.Why]int64, er
 	if forbidden {
 		s.stage()
 	}
-	skipped = map[policy.Why]int64{}
+	skipped.by = map[policy.Why]int64{}
 	verbose := s.log.Enabled(ctx, slog.LevelDebug)
 	for id, why := range p.Skipped() {
 		u, is := s.table.Get(id)
@@ -220,10 +220,30 @@ func (s *stages) skipRest(ctx context.Context) (skipped map[policy.Why]int64, er
 			continue
 		}
 		s.table.See(id, ledger.Skipped)
-		skipped[why.Why]++
+		skipped.by[why.Why]++
+		skipped.look(p.Model().LookedAt(id))
 		if verbose {
 			s.log.Debug("skipped", "url", u.String(), "outcome", site.Skipped, "why", why.String())
 		}
 	}
 	return skipped, nil
+}
+
+// skips are what a plan skipped.
+type skips struct {
+	by             map[policy.Why]int64 // by reason
+	oldest, latest time.Time            // look at one of them; zero: none
+}
+
+// look takes when one of them was last looked at; the zero time is never.
+func (s *skips) look(at time.Time) {
+	if at.IsZero() {
+		return
+	}
+	if s.oldest.IsZero() || at.Before(s.oldest) {
+		s.oldest = at
+	}
+	if at.After(s.latest) {
+		s.latest = at
+	}
 }

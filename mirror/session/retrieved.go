@@ -3,6 +3,8 @@
 package session
 
 import (
+	"time"
+
 	"mirrord/mirror/judge"
 	"mirrord/policy"
 )
@@ -22,4 +24,6 @@ type Retrieved struct {
 	HasPlan bool
 	Planned map[string]int64     // requests of the plan, by reason; nil without a plan
 	Skips   map[policy.Why]int64 // what the plan skipped, by reason
+
+	OldestLook, LatestLook time.Time // at what the plan skipped; zero: none
 }

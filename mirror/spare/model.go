@@ -35,6 +35,7 @@ type SiteModel struct {
 	Last  int     // number of the latest run
 	Whole Learned // from complete runs
 
+	times  map[int]int64     // of runs that were not doubtful, Unix seconds
 	looked []uint32          // by URL: the last run that looked at it; 0: none did
 	died   map[uint32]uint32 // of URLs that are not in the mirror: the run that found them so
 }
@@ -45,6 +46,15 @@ func (m *SiteModel) Looked(id uint32) int {
 		return 0
 	}
 	return int(m.looked[id])
+}
+
+// LookedAt returns when that run looked at it; the zero time when none did.
+func (m *SiteModel) LookedAt(id uint32) time.Time {
+	at, ok := m.times[m.Looked(id)]
+	if !ok {
+		return time.Time{}
+	}
+	return time.Unix(at, 0)
 }
 
 // Died returns the run that found a URL missing from the mirror, 0 when none did.
@@ -73,6 +83,7 @@ func (k KnownSite) Model(o ModelOptions) (*SiteModel, error) {
 			Tree:   NewDirTable(k.Primary),
 			looked: make([]uint32, k.Table.Len()),
 			died:   map[uint32]uint32{},
+			times:  map[int]int64{},
 		},
 	}
 	in, err := l.before()
@@ -201,6 +212,7 @@ func (l *learner) learn(o *store.Observation, n int) {
 // look takes what a run looked at, and what it found to be missing.
 func (l *learner) look(o *store.Observation) {
 	m := l.m
+	m.times[o.Run] = o.Time
 	if o.Complete {
 		m.Whole.add(o.Time, l.looks.gap)
 	}
