@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"mirrord/app"
 	"mirrord/mirror/report"
 )
 
@@ -27,6 +28,7 @@ func TestJSONIsDescribed(t *testing.T) {
 	}
 	for command, report := range map[string]any{
 		"plan":           report.PlanReport{},
+		"plan URL":       app.Preview{},
 		"evolution":      report.Evolution{},
 		"rules":          report.SiteRules{},
 		"near-golden":    goldenResult{},

@@ -18,10 +18,13 @@ import (
 func planCommand(a *cli) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
-		Use:   "plan JOB",
+		Use:   "plan JOB|URL",
 		Short: "Show what the next run requests",
 		Long: `Show for every directory of a mirror what the next run would request, what it would skip, and why: by the job's policy
 and what its runs observed. The plan is for the next scheduled time. No site is contacted.
+
+For a URL, or a job without a mirror, up to 20 requests preview a first run: what robots.txt says, the entry page, what the
+scope takes in, and how much that is at least. Nothing is kept. Exit code 1 when there is nothing to mirror.
 
 The plan is a run in which nothing has changed, without its requests. A change that is found makes the run request more,
 and new URLs are always fetched.
@@ -30,13 +33,17 @@ Reasons to request: rate, probe, new, max_skip, audit, entry point, source of ev
 but not in the mirror). Reasons to skip: price, evidence, rule, budget. docs/evolution.md explains them, docs/json.md the JSON.`,
 		Example: `  mirrord plan samba
   mirrord plan samba --all
+  mirrord plan https://www.samba.org/
   mirrord plan samba --json`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeJob,
-		RunE: func(_ *cobra.Command, args []string) error {
-			p, err := app.Plan(a.app(), args[0], time.Now())
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, first, err := app.PlanOrPreview(cmd.Context(), a.app(), args[0], time.Now())
 			if err != nil {
 				return err
+			}
+			if first != nil {
+				return printPreview(a, first)
 			}
 			if a.json {
 				return a.printJSON(p)

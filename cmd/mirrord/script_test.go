@@ -111,6 +111,12 @@ func cmdSite(ts *testscript.TestScript, neg bool, args []string) {
 		if found == neg {
 			ts.Fatalf("request for %s: %v", args[1], found)
 		}
+	case len(args) == 2 && args[0] == "few":
+		n, err := strconv.Atoi(args[1])
+		ts.Check(err)
+		if got := len(h.Requests()); got > n || got < 2 {
+			ts.Fatalf("%d requests, want 2 to %d", got, n)
+		}
 	case len(args) == 1 && args[0] == "await":
 		<-ts.Value("asked").(chan struct{})
 	default:

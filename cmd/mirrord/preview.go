@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"mirrord/app"
+)
+
+// printPreview prints what a first run would be. That there is nothing to mirror is an error.
+func printPreview(a *cli, p *app.Preview) error {
+	var problem error
+	if p.Problem != "" {
+		problem = errors.New(p.Problem)
+	}
+	if a.json {
+		return errors.Join(a.printJSON(p), problem)
+	}
+	a.printf("%s: a first run, by %d requests\n", p.Job, len(p.Requests))
+	w := tabwriter.NewWriter(a.stdout, 0, 8, 2, ' ', 0)
+	fmt.Fprintf(w, "  entry page\t%s: %s\n", p.URL, p.Entry)
+	fmt.Fprintf(w, "  robots.txt\t%s\n", p.Robots)
+	for _, s := range p.Sitemaps {
+		fmt.Fprintf(w, "  sitemap\t%s\n", s)
+	}
+	if problem != nil {
+		return errors.Join(w.Flush(), problem)
+	}
+	least := "at least "
+	if p.Whole {
+		least = ""
+	}
+	fmt.Fprintf(w, "  in scope\t%s%d URLs", least, p.Known)
+	if p.Disallowed > 0 {
+		fmt.Fprintf(w, ", of which robots.txt forbids %d", p.Disallowed)
+	}
+	fmt.Fprintf(w, "\n  a first run\t%s%d requests, about %s and %v\n", least, p.Known-p.Disallowed,
+		bytesText(p.Bytes), time.Duration(p.Seconds*float64(time.Second)).Round(time.Second))
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if len(p.Dirs) == 0 {
+		return nil
+	}
+	w = tabwriter.NewWriter(a.stdout, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "  URLS\tDIRECTORY\tSUCH AS")
+	for _, d := range p.Dirs {
+		fmt.Fprintf(w, "  %d\t%s\t%s\n", d.URLs, d.Path, d.Example)
+	}
+	return w.Flush()
+}
