@@ -88,6 +88,9 @@ func (a *App) openToWrite(dir string) (*store.State, error) {
 // belongs to somebody else.
 func (a *App) NotYours(err error) error {
 	dir, serr := a.State()
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
 	p, ok := errors.AsType[*fs.PathError](err)
 	if serr != nil || !ok || !errors.Is(err, fs.ErrPermission) || !strings.HasPrefix(p.Path, dir) {
 		return err

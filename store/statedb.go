@@ -109,10 +109,12 @@ func (s *State) dbOptions(name string) doorOptions {
 	}
 }
 
-func (s *State) tryDB(f func(*database) error) error {
-	db, err := openDatabase(s.dbOptions(stateDB))
+func (s *State) tryDB(f func(*database) error) error { return tryDoor(s.dbOptions(stateDB), f) }
+
+func tryDoor(o doorOptions, f func(*database) error) error {
+	db, err := openDatabase(o)
 	if errors.Is(err, ErrLocked) {
-		return fmt.Errorf("%s: %w", filepath.Join(s.Dir, stateDB), ErrLocked)
+		return fmt.Errorf("%s: %w", o.path, ErrLocked)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return errNoStateDB
@@ -132,9 +134,15 @@ func (s *State) viewDB(f func(*bolt.Tx) error) error {
 			return err
 		}
 	}
-	err := s.withDB(func(db *database) error { return db.View(f) })
-	if (missing != nil) && (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)) {
+	view := func(db *database) error { return db.View(f) }
+	err := s.withDB(view)
+	switch mayNot := errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS); {
+	case mayNot && missing != nil:
 		return nil
+	case mayNot: // a state that is read-only for the caller
+		o := s.dbOptions(stateDB)
+		o.readOnly = true
+		return tryDoor(o, view)
 	}
 	return err
 }

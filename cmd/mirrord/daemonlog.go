@@ -46,6 +46,12 @@ func daemonLog(
 	return nil, app.Usagef("--log %s: there are text, json and journal", form)
 }
 
+// emptyValue reports whether v is nil or a list of nothing.
+func emptyValue(v any) bool {
+	list, ok := v.([]string)
+	return v == nil || (ok && len(list) == 0)
+}
+
 // toJournal reports whether w is the stream that the journal reads: $JOURNAL_STREAM names its device and
 // inode (systemd.exec(5)).
 func toJournal(w io.Writer, lookupEnv func(string) (string, bool)) bool {
@@ -94,7 +100,7 @@ func withoutTime(groups []string, a slog.Attr) slog.Attr {
 // withoutEmpty leaves out fields that say nothing.
 func withoutEmpty(_ []string, a slog.Attr) slog.Attr {
 	text := a.Value.Kind() == slog.KindString && a.Value.String() == ""
-	nothing := a.Value.Kind() == slog.KindAny && a.Value.Any() == nil
+	nothing := a.Value.Kind() == slog.KindAny && emptyValue(a.Value.Any())
 	if text || nothing {
 		return slog.Attr{}
 	}

@@ -104,11 +104,13 @@ func TestLogHasNoEmptyFields(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		log.Info("run ended", "job", "a", "why", "", "err", error(nil), "n", 0)
+		log.Info("run ended", "job", "a", "why", "", "err", error(nil), "set", []string(nil), "n", 0)
 		line := out.String()
-		if strings.Contains(line, "why") || strings.Contains(line, "err") || !strings.Contains(line, "job") ||
-			!strings.Contains(line, "n") {
-			t.Errorf("%s: %s", form, line)
+		for field, want := range map[string]bool{"why": false, "err": false, "set": false, "job": true, "n": true} {
+			has := strings.Contains(line, " "+field+"=") || strings.Contains(line, `"`+field+`":`)
+			if has != want {
+				t.Errorf("%s: field %s: %s", form, field, line)
+			}
 		}
 	}
 }

@@ -28,7 +28,7 @@ It says nothing about single jobs: see mirrord status.`,
 			if c == nil {
 				return errors.New("no daemon runs on this state directory; start one with mirrord daemon")
 			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), 5*time.Second)
+			ctx, cancel := context.WithTimeoutCause(cmd.Context(), 5*time.Second, errSilent)
 			defer cancel()
 			if err := c.Health(ctx); err != nil {
 				return err

@@ -98,7 +98,8 @@ func jobStatus(
 }
 
 // errSilent says that the daemon has taken a question and does not answer it: it is stopped, or hangs.
-var errSilent = errors.New("the daemon does not answer")
+var errSilent = errors.New(
+	"the daemon does not answer; end its process and start it again: systemctl restart mirrord")
 
 // answerWithin is how long the daemon may think about a question that needs no work.
 const answerWithin = 3 * time.Second
@@ -112,7 +113,7 @@ func answer[T any](ctx context.Context, ask func(context.Context) (T, error)) (T
 
 func sayDisk(a *cli) {
 	fmt.Fprintln(a.stderr, "mirrord: the daemon does not answer; this is what the disk knows. "+
-		"If mirrord health says that it is not alive, start it again: systemctl restart mirrord")
+		"When mirrord health says the same, start it again: systemctl restart mirrord")
 }
 
 func printStatuses(a *cli, all status.All) error {
