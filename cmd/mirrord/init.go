@@ -34,6 +34,7 @@ The daemon runs the job at its schedule, daily unless --schedule says otherwise.
 			}
 			a.printf("%s written: job %s\n", made.File, made.Job)
 			a.printf("  what to do: change it as you like; mirrord check %s finds mistakes\n", made.File)
+			a.printf("  see what it takes in, by a few requests: mirrord plan %s\n", made.Job)
 			a.printf("  mirror it now: mirrord run-now %s\n", made.Job)
 			a.printf("  look at it: mirrord serve %s\n", made.Job)
 			if made.Schedule != "" {
