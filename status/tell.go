@@ -148,7 +148,11 @@ func NewMessage(kind Kind, host string, j Job, now time.Time) Message {
 		fmt.Fprintf(&b, "problem: %s\n", oneLine(p))
 	}
 	if j.Next != nil {
-		fmt.Fprintf(&b, "next run: %s\n", j.Next.UTC().Format(time.RFC3339))
+		fmt.Fprintf(&b, "next run: %s", j.Next.UTC().Format(time.RFC3339))
+		if j.Why != "" {
+			fmt.Fprintf(&b, " (%s)", j.Why)
+		}
+		b.WriteString("\n")
 	}
 	if j.Fix != "" {
 		fmt.Fprintf(&b, "what to do: %s\n", j.Fix)
