@@ -65,7 +65,7 @@ func (a *cli) confirmRemoval(r *app.Removal) error {
 	if r.Link != "" {
 		fmt.Fprintf(a.stderr, "  the link %s that leads to it\n", r.Link)
 	}
-	if !a.terminal {
+	if !a.asks {
 		return app.Usagef("nothing was deleted: --yes deletes it")
 	}
 	fmt.Fprintf(a.stderr, "Delete it? [y/N] ")
