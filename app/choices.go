@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"mirrord/job"
+	"mirrord/mirror/report"
 )
 
 // Choices are changes to a job for one run.
@@ -15,6 +16,7 @@ type Choices struct {
 	Set  []string // KEY=VALUE of the job
 	Full bool     // ask for every known URL, whatever evidence and policy would spare
 	Now  bool     // do not wait for the window
+	Only []string // URLs of the job, or references from its entry point: request only these; none: all
 }
 
 // Apply changes a job, and checks what Set leaves of it. The error is of type job.Errors.
@@ -28,7 +30,23 @@ func (c Choices) Apply(j *job.Job) error {
 	if c.Now {
 		j.Window = ""
 	}
-	return nil
+	return c.only(j)
+}
+
+// only makes a run of the job one for the URLs of Only.
+func (c Choices) only(j *job.Job) error {
+	if len(c.Only) == 0 {
+		return nil
+	}
+	if c.Full {
+		return Usagef("a full run is not for single URLs: choose one of the two")
+	}
+	only, err := report.Named(j, c.Only)
+	if _, is := errors.AsType[*report.NotMirroredError](err); is {
+		return &Error{Kind: Usage, Err: fmt.Errorf("job %s: %w", j.Name, err)}
+	}
+	j.Only = only
+	return err
 }
 
 // applySets applies assignments KEY=VALUE and checks the job that they leave. The error is a job.Errors.

@@ -88,13 +88,19 @@ func (d *Daemon) Run(name string, r control.RunRequest) (control.Running, bool, 
 		d.log.Warn("run by hand with the jobs as they were last read", "err", err)
 	}
 	o := scheduler.RunNowOptions{Accept: r.Accept}
-	if len(r.Set) > 0 || r.Full || r.Now {
+	if len(r.Set)+len(r.Only) > 0 || r.Full || r.Now {
 		j, err := d.sched.Wanted(name)
 		if err != nil {
 			return nil, false, apiError(err)
 		}
 		with := *j
-		if err := (Choices{Set: r.Set, Full: r.Full, Now: r.Now}).Apply(&with); err != nil {
+		choices := Choices{
+			Set:  r.Set,
+			Full: r.Full,
+			Now:  r.Now,
+			Only: r.Only,
+		}
+		if err := choices.Apply(&with); err != nil {
 			return nil, false, fmt.Errorf("%w: %w", control.ErrInvalid, err)
 		}
 		o.Job = &with

@@ -37,8 +37,10 @@ type RunRequest struct {
 	Set    []string `json:"set,omitempty"`    // KEY=VALUE, for this run only
 	// ask for every known URL, whatever evidence and policy would spare
 	Full bool `json:"full,omitempty"`
-	Now  bool `json:"now,omitempty"` // do not wait for the job's window
-	Wait bool `json:"wait"`          // send events until the run has ended
+	// request only these URLs, or references from the entry point, beside what a run needs
+	Only []string `json:"only,omitempty"`
+	Now  bool     `json:"now,omitempty"` // do not wait for the job's window
+	Wait bool     `json:"wait"`          // send events until the run has ended
 }
 
 // Event is one line of the answer to a RunRequest. The first has Attached, and without Wait also Job; the

@@ -54,6 +54,8 @@ type Job struct {
 	TLS      TLS
 	Publish  Publish
 	Notify   Notify
+
+	Only []site.URL // what this one run is for; no key, but a choice of who makes the run. None: the whole job
 }
 
 // Requisites says from where images, style sheets and other requisites of a page in scope may be fetched.

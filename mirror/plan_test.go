@@ -13,6 +13,7 @@ import (
 
 	"mirrord/internal/mirrortest"
 	"mirrord/mirror"
+	"mirrord/site"
 	"mirrord/store"
 )
 
@@ -345,5 +346,40 @@ func TestFullRunsComeFirst(t *testing.T) {
 				f.change(fmt.Sprint("edition ", run), f.path("news", run%5))
 			}
 		})
+	}
+}
+
+// A run for single URLs requests these and the entry point, finds what changed there, and is no look at the
+// whole site.
+func TestRunForSingleURLs(t *testing.T) {
+	for _, policy := range []string{"full", "adaptive", "near"} {
+		f := newFolders(t, map[string]int{"old": 20, "news": 5})
+		m := mirrortest.New(t, f.w, job(`policy = "`+policy+`"`))
+		m.Run()
+		f.change("another text", f.path("old", 3), f.path("old", 4))
+		f.also["/"] = `<a href="/new.html">new</a>`
+		f.w.Set(home+"/new.html", mirrortest.HTML("New", "new"))
+		f.serve()
+		f.asked()
+		old, fresh := home+f.path("old", 3), home+"/unlinked.html"
+		f.w.Set(fresh, mirrortest.HTML("Unlinked", "unlinked"))
+		m.Job.Only = []site.URL{site.Canonical(old), site.Canonical(fresh)}
+		s := m.Run()
+		asked := f.w.Asked()
+		delete(asked, home+"/robots.txt")
+		want := map[string]int{home + "/": 1, old: 1, fresh: 1, home + "/new.html": 1}
+		if !maps.Equal(asked, want) {
+			t.Errorf("%s: asked %v", policy, asked)
+		}
+		if s.Changed != 2 || s.Verdict != mirror.Complete {
+			t.Errorf("%s: %s", policy, mirrortest.Text(s))
+		}
+		if last(t, m).Complete {
+			t.Errorf("%s: it counts as a look at all", policy)
+		}
+		m.Job.Only = nil
+		if s := m.Run(); s.Changed != 1 || s.Asked != s.Known {
+			t.Errorf("%s, afterwards: %s", policy, mirrortest.Text(s))
+		}
 	}
 }

@@ -27,6 +27,7 @@ const (
 	Rule                     // a rule skips its directory
 	Observed                 // evidence told of it without a request
 	Unknown                  // no such unit
+	Unnamed                  // the run is for other units, see Only
 )
 
 // Spares reports whether it is a reason not to ask.
@@ -60,6 +61,8 @@ func (w Why) String() string {
 		return "rule"
 	case Observed:
 		return "evidence"
+	case Unnamed:
+		return "unnamed"
 	}
 	return "unknown"
 }
@@ -104,6 +107,8 @@ func (r Reason) String() string {
 		return "spared: the budget is used up"
 	case Rule:
 		return fmt.Sprintf("spared: rule %d skips its directory", r.Rule)
+	case Unnamed:
+		return "spared: the run is for other URLs"
 	case Observed:
 		return "spared: observed without a request"
 	}

@@ -202,6 +202,9 @@ func TestDaemon(t *testing.T) {
 	d.do(exitOK, "^docs: ok\n(.*\n)*docs: no change found", "status", "docs")
 	d.do(exitOK, "complete +1 ", "status", "docs", "--runs", "5")
 	d.do(exitOK, `"asked": [0-9]+,\n +"known": 26,`, "status", "docs", "--runs", "1", "--json")
+	d.do(exitOK, "^docs: no change found; [23] of 26 asked", "run-now", "docs", "/docs/manual/")
+	d.do(exitUsage, "job docs: /about/ is not mirrored: ", "run-now", "docs", "/about/")
+	d.do(exitUsage, "choose one of the two", "run-now", "docs", "/docs/manual/", "--full")
 	d.do(exitUsage, "no such job", "run-now", "nosuch")
 
 	// A closed window is waited for, unless somebody says otherwise, also of a run that waits already.

@@ -23,10 +23,12 @@ func runNowCommand(a *cli) *cobra.Command {
 	var full, now bool
 	wait := true
 	cmd := &cobra.Command{
-		Use:   "run-now JOB",
+		Use:   "run-now JOB [URL|PATH]...",
 		Short: "Run a job now",
 		Long: `Run a job now. The mirror is updated and, when the run is complete, published. An unfinished run goes on where it was.
 Requests are made inside the job's window. Outside of it a terminal is asked whether to wait; without one the run waits.
+
+With URLs or paths the run requests only these, the entry point and what is new.
 
 With a daemon the run is the daemon's: this command shows its progress and exits as it ends. Ctrl-C leaves the run
 alone; mirrord cancel ends it. A run in progress is joined.
@@ -36,9 +38,10 @@ Exit codes: 0 complete, or started with --wait=false; 3 partial: run it again; 4
 		Example: `  mirrord run-now samba
   mirrord run-now samba --set limits.max_delete=50%
   mirrord run-now samba --full            # skip nothing
+  mirrord run-now samba /news/today.html  # look at this page
   mirrord run-now samba --now             # also outside of its window
   mirrord run-now samba --wait=false      # only start it; needs a daemon`,
-		Args:              cobra.ExactArgs(1),
+		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: a.completeJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.app().Client()
@@ -51,6 +54,7 @@ Exit codes: 0 complete, or started with --wait=false; 3 partial: run it again; 4
 			if c != nil {
 				return runInDaemon(cmd.Context(), a, c, args[0], control.RunRequest{
 					Set:  set,
+					Only: args[1:],
 					Full: full,
 					Now:  now,
 					Wait: wait,
@@ -63,8 +67,13 @@ Exit codes: 0 complete, or started with --wait=false; 3 partial: run it again; 4
 			name := strings.TrimSuffix(args[0], scheduler.Suffix)
 			return a.withProgress(jobHints(name), func(show func(status.Progress)) (*mirror.Summary, error) {
 				return app.RunNow(cmd.Context(), a.app(), app.RunRequest{
-					Job:      name,
-					Choices:  app.Choices{Set: set, Full: full, Now: now},
+					Job: name,
+					Choices: app.Choices{
+						Set:  set,
+						Full: full,
+						Now:  now,
+						Only: args[1:],
+					},
 					Window:   func(opens time.Time) { sayWindow(a, name, opens) },
 					Progress: show,
 				})

@@ -117,7 +117,7 @@ func (c *Closing) observations(j *judge.Judgement) error {
 		Run:      c.Run.Number,
 		Time:     c.Now().Unix(),
 		Version:  c.Version,
-		Complete: j.Verdict.Finished() && !c.Options.NoFetch,
+		Complete: j.Verdict.Finished() && !c.Options.NoFetch && len(c.Job.Only) == 0,
 		Doubtful: (j.Verdict == result.Suspicious) && !c.Options.Accept,
 	}
 	if !c.Table.Settled().Observed(&o) {

@@ -168,6 +168,7 @@ func (t *text) skipped() {
 			part{s.Spared[policy.Cheap.String()], "%d not worth a request"},
 			part{s.Spared[policy.Rule.String()], "%d in directories that rules skip"},
 			part{s.Spared[policy.Budget.String()], "%d beyond limits.max_requests"},
+			part{s.Spared[policy.Unnamed.String()], "%d because the run was for other URLs"},
 		)
 		t.p("\n")
 	}

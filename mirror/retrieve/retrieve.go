@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"mirrord/fetch"
@@ -91,11 +92,12 @@ func (r *Retrieval) prepareReuse(ctx context.Context) error {
 // requestAll requests what is to be requested, stage by stage. An error that check is given ends the run; the
 // stages that follow do nothing then.
 func (r *Retrieval) requestAll(ctx context.Context, s *stages, check func(error)) {
-	if !r.Rescan && r.Live != nil {
+	named := r.advice.Plan != nil && len(r.Job.Only) > 0 // the run is for a few URLs: no sources, no audits
+	if !r.Rescan && r.Live != nil && !named {
 		check(s.skipKnown())
 	}
 	r.motor.Entrance.EndWait()
-	for _, u := range r.Rules.Seeds {
+	for _, u := range slices.Concat(r.Rules.Seeds, r.Job.Only) {
 		r.motor.Entrance.New(u, ledger.Named, crawl.PrioSeed)
 	}
 	if r.advice.Plan == nil {

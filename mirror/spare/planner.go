@@ -49,8 +49,11 @@ func (o *PlanOptions) WhyFull() string {
 }
 
 // policy is what the registry says of the job's policy. Nothing is known of a policy that is not registered;
-// making a plan then fails.
+// making a plan then fails. A run for a few URLs has none.
 func (o *PlanOptions) policy() policy.Definition {
+	if len(o.Job.Only) > 0 {
+		return policy.Definition{}
+	}
 	p, _ := o.Policies.Find(o.Job.Policy)
 	return p
 }
@@ -113,17 +116,14 @@ func NewPlanner(o PlanOptions) (p *Planner, why string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
+	if len(o.Job.Only) > 0 {
+		return newPlanner(o, m, policy.Only(m.Model)), "", nil
+	}
 	with, why := o.planned(m)
 	if why != "" {
 		return nil, why, nil
 	}
-	p = &Planner{
-		o:      o,
-		model:  m,
-		low:    lowWater(o.Job),
-		found:  map[uint32]int{},
-		hinted: hints{open: map[uint32]bool{}},
-	}
+	p = newPlanner(o, m, nil)
 	if d, _ := o.Policies.Find(with.Policy); d.Rules {
 		if p.rules, err = o.Site.Rules(m.Tree, o.Job.Near); err != nil {
 			return nil, "", err
@@ -140,8 +140,20 @@ func NewPlanner(o PlanOptions) (p *Planner, why string, err error) {
 	if p.plan, err = o.Policies.Plan(m.Model, with); err != nil {
 		return nil, "", fmt.Errorf("job %s: %w", o.Site.Name, err)
 	}
-	p.origins = originsOf(o.Site.Table)
 	return p, "", nil
+}
+
+// newPlanner returns a planner of a plan, which may be given later.
+func newPlanner(o PlanOptions, m *SiteModel, plan policy.Plan) *Planner {
+	return &Planner{
+		o:       o,
+		model:   m,
+		low:     lowWater(o.Job),
+		origins: originsOf(o.Site.Table),
+		plan:    plan,
+		found:   map[uint32]int{},
+		hinted:  hints{open: map[uint32]bool{}},
+	}
 }
 
 // planned says how the policy plans. When too little was observed, why says so: then everything is requested,

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+
+	"mirrord/job"
+	"mirrord/mirror/admit"
+	"mirrord/site"
+)
+
+// NotMirroredError says that a job does not mirror a URL.
+type NotMirroredError struct {
+	Ref string // as it was given
+	Why string
+}
+
+func (e *NotMirroredError) Error() string { return fmt.Sprintf("%s is not mirrored: %s", e.Ref, e.Why) }
+
+// Named returns the URLs of a job that references mean in its first entry point. The error is a
+// *NotMirroredError for what is no URL, or none that the job admits as a page.
+func Named(j *job.Job, refs []string) ([]site.URL, error) {
+	rules, err := admit.Compile(j)
+	if err != nil {
+		return nil, fmt.Errorf("job %s: %w", j.Name, err)
+	}
+	var out []site.URL
+	for _, ref := range refs {
+		u, _, err := rules.Seeds[0].Resolve(ref)
+		if err != nil {
+			return nil, &NotMirroredError{Ref: ref, Why: err.Error()}
+		}
+		if ok, why := rules.Allow(u, admit.Page); !ok {
+			return nil, &NotMirroredError{Ref: ref, Why: why}
+		}
+		out = append(out, u)
+	}
+	return out, nil
+}
