@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -131,6 +132,7 @@ func getOnce(ctx context.Context, a *App, r GetRequest) (*mirror.Summary, error)
 	}
 	work := filepath.Join(filepath.Dir(out), "."+filepath.Base(out)+".mirrord")
 	// Without a sync: a loss of power costs this run, kill -9 does not.
+	_, had := os.Lstat(work) // of an earlier run, which may have fetched something
 	st, err := store.OpenState(work, store.Options{Volatile: true, Now: a.now})
 	if err != nil {
 		return nil, err
@@ -157,6 +159,9 @@ func getOnce(ctx context.Context, a *App, r GetRequest) (*mirror.Summary, error)
 		}
 	}
 	if again := lastingOfGet(r.Job, sum); again != nil && err == nil {
+		if !errors.Is(had, fs.ErrNotExist) {
+			return sum, again
+		}
 		s.Close()
 		st.Close()
 		return sum, errors.Join(again, os.RemoveAll(work))

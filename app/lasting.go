@@ -12,10 +12,16 @@ import (
 	"mirrord/status"
 )
 
+// entries is how many URLs a run knows at most that has not come beyond its entry points.
+const entries = 10
+
 // lasting returns what kept a run from beginning a mirror, when another run would meet the same: the entry
 // point is unknown, forbidden or gone. ok is false for all other runs.
 func lasting(sum *mirror.Summary) (t status.Trouble, ok bool) {
 	if sum == nil || sum.Verdict != mirror.Partial || sum.Version != 0 || sum.Fetched+sum.Unchanged > 0 {
+		return t, false
+	}
+	if sum.Resumed || sum.Left > entries || sum.Known > entries { // an earlier run has begun it
 		return t, false
 	}
 	t, ok = status.TroubleOf(strings.Join(sum.Reasons, "\n"))

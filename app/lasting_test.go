@@ -85,3 +85,22 @@ func TestGetThatCannotBegin(t *testing.T) {
 		}
 	}
 }
+
+// What an earlier run has fetched is never removed by one that cannot begin.
+func TestGetThatCannotGoOnKeepsItsWork(t *testing.T) {
+	dir := t.TempDir()
+	work := filepath.Join(dir, ".out.mirrord")
+	if err := os.Mkdir(work, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(http.NotFoundHandler())
+	defer srv.Close()
+	j := job.Default(srv.URL + "/none")
+	j.Name, j.Polite.Delay = "x", 0
+	if _, err := Get(t.Context(), testApp(""), GetRequest{Job: j, Out: filepath.Join(dir, "out")}); err == nil {
+		t.Error("no error")
+	}
+	if _, err := os.Stat(work); err != nil {
+		t.Error(err)
+	}
+}
