@@ -26,7 +26,7 @@ type App struct {
 	Jobs      string                 // directory of job files
 	JobsNamed bool                   // the user named Jobs, so that it is an error when it is missing
 	Log       *slog.Logger           // required
-	// root changes a state as the user to whom it belongs, for the rest of the process
+	// root changes a state as the user who owns it, for the rest of the process
 	AsOwner bool
 	// environment variables, for secrets and proxies of jobs; required for runs
 	LookupEnv func(string) (string, bool)

@@ -116,8 +116,8 @@ func warningText(e job.Error) string {
 }
 
 // checkFiles reads the arguments: files as they are, directories as a daemon would read them, so that two
-// jobs which cannot go together are found too. beside says of a file, by path, why it would be refused in the
-// jobs directory.
+// jobs which cannot go together are found too. beside says, by the path of a file, why it would be refused in
+// the jobs directory.
 func checkFiles(a *App, args []string) (files []scheduler.File, beside map[string]string, err error) {
 	beside = map[string]string{}
 	if len(args) == 0 {

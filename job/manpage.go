@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// tableAbout is what the reference says of a table of a job file, in Markdown; "" when its keys say it all.
+// tableAbout is how the reference describes a table of a job file, in Markdown; "" when its keys say it all.
 func tableAbout(table string) string {
 	return map[string]string{
 		"": "The top level: what stands above the first `[table]`.",

@@ -340,7 +340,7 @@ func TestGapsRemoveNothing(t *testing.T) {
 }
 
 // A run that was interrupted and is too old to go on is closed: what it has is published, and the next one
-// begins anew in the same call.
+// starts over in the same call.
 func TestRunThatIsTooOld(t *testing.T) {
 	for _, c := range []struct {
 		schedule string

@@ -116,7 +116,7 @@ type lateURL struct {
 // All lets enter what earlier runs know, as a run without a plan requests it: everything in the mirror, what
 // failed, what redirects, and what an unfinished run has not requested yet. Other URLs come back when a
 // document links to them. What changes most often comes first, so that a run that is cut short has spent its
-// requests best; what late names, which earlier runs did not get to, comes in between. skip says of a URL
+// requests best; what late names, which earlier runs did not get to, comes in between. skip says about a URL
 // that it must not enter. No worker runs.
 func (e *Entrance) All(
 	late func(id uint32) (since int64, ok bool), skip func(id uint32, u site.URL, s ledger.State) (bool, error),

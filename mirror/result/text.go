@@ -85,7 +85,7 @@ func (t *text) head() {
 	}
 	t.p(" (%s)\n", s.Ended.Sub(s.Started).Round(10*time.Millisecond))
 	if s.Closed {
-		t.p("  the run was too old to go on and was closed; the next one begins anew\n")
+		t.p("  the run was too old to go on and was closed; the next one starts over\n")
 	}
 	t.others()
 	for _, r := range s.Reasons {
