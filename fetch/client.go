@@ -44,7 +44,10 @@ type Request struct {
 	Gap     time.Duration // least pause before a retry: the host's politeness
 	NoRetry bool          // the caller retries, by giving the URL another turn
 	NoMend  bool          // the caller repeats what got a broken answer (see Broken), and Do does not
-	Fresh   bool          // on a new connection, so that the request is sent once
+	// Again is called before each retry, with the attempt that failed; false ends the exchange. nil: only
+	// Retries bounds them.
+	Again func(*Result, error) bool
+	Fresh bool // on a new connection, so that the request is sent once
 }
 
 // A Sink receives the bodies worth keeping. Begin is called when the head of a 200, 203 or 206 has arrived
@@ -277,6 +280,7 @@ func (c *Client) Do(ctx context.Context, req Request, sink Sink) (*Result, error
 			wait += req.Gap
 			tries++
 			t.req.Fresh = t.req.Fresh || Broken(err)
+			again = again && (req.Again == nil || req.Again(res, err))
 		}
 		if !again {
 			return res, err

@@ -11,6 +11,7 @@ import (
 	"net"
 	"strings"
 	"syscall"
+	"time"
 
 	"mirrord/site"
 )
@@ -48,6 +49,8 @@ type Error struct {
 	Err   error
 
 	reused   bool // the connection had answered another request before
+	sent     bool // a connection was ready
+	inBody   bool // the head of an answer came
 	progress bool // part of the body came, and the rest can be requested
 }
 
@@ -108,6 +111,43 @@ func Broken(err error) bool {
 	return false
 }
 
+// Unconnected reports whether there was no connection for the request: refused, unreachable, no such name, no
+// TLS or certificate that can be trusted, or nobody there in time. That concerns every URL of an origin.
+func Unconnected(err error) bool {
+	var e *Error
+	if !errors.As(err, &e) {
+		return false
+	}
+	switch e.Class {
+	case ErrRefused, ErrUnreachable, ErrDNS, ErrTLS:
+		return true
+	}
+	return (e.Class == ErrTimeout) && !e.sent
+}
+
+// Silent reports whether the request was sent and no header came in time.
+func Silent(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && (e.Class == ErrTimeout) && e.sent && !e.inBody
+}
+
+// Unanswered makes the error of an exchange that its caller ended, because no header came in the time that
+// the caller had for it.
+func Unanswered(u site.URL, after time.Duration) *Error {
+	return &Error{
+		URL:   u,
+		Class: ErrTimeout,
+		Err:   &limitError{ErrTimeout, "no header", after},
+		sent:  true,
+	}
+}
+
+// Continues reports whether part of a body came, and the next attempt requests the rest.
+func Continues(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.progress
+}
+
 // noteProgress marks an error after which the next attempt can continue the body.
 func noteProgress(err error, progress bool) {
 	var e *Error
@@ -135,18 +175,21 @@ func classify(ctx context.Context, w *watch, u site.URL, err error, inBody bool)
 	if ctx.Err() != nil {
 		return &Error{URL: u, Class: ErrCanceled, Err: context.Cause(ctx)}
 	}
-	if w != nil {
-		var t *limitError
-		if errors.As(context.Cause(w.Context), &t) {
-			return &Error{URL: u, Class: t.class, Err: t}
-		}
-	}
-	return &Error{
+	e := &Error{
 		URL:    u,
 		Class:  classOf(err, inBody),
 		Err:    err,
-		reused: !inBody && w != nil && w.reused,
+		inBody: inBody,
 	}
+	if w == nil {
+		return e
+	}
+	e.sent, e.reused = w.sent > 0, !inBody && w.reused
+	var t *limitError
+	if errors.As(context.Cause(w.Context), &t) {
+		e.Class, e.Err, e.reused = t.class, t, false
+	}
+	return e
 }
 
 func classOf(err error, inBody bool) error {

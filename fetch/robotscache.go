@@ -84,6 +84,7 @@ type Robots struct {
 	Fetched time.Time // age of the rules
 	Expires time.Time
 	Stale   bool  // an older copy serves because the host cannot be reached
+	Answer  int   // with Stale: the status that is no answer, 0 when none came
 	Err     error // why there was no answer
 }
 
@@ -212,7 +213,7 @@ func (r *RobotsCache) refresh(ctx context.Context, u site.URL) (*Robots, error) 
 	expires := now.Add(min(max(r.o.FailTTL, wait), r.o.TTL))
 	if have && now.Sub(known.Fetched) < r.o.MaxStale {
 		s := r.rules(u, known)
-		s.Expires, s.Stale, s.Err = expires, true, err
+		s.Expires, s.Stale, s.Answer, s.Err = expires, true, got.Status, err
 		return s, nil
 	}
 	f := robots.FromStatus(got.Status, nil)
@@ -264,6 +265,8 @@ func (r *RobotsCache) ask(
 			MaxBody: robots.MaxBytes,
 			Cut:     true,
 			Gap:     gap,
+			NoRetry: known.Status != 0, // the stored copy serves
+			Again:   func(_ *Result, err error) bool { return !errors.Is(err, ErrTimeout) },
 		}
 		if known.Status == http.StatusOK {
 			req.ETag = known.ETag

@@ -55,6 +55,9 @@ func (j *Job) Judge(now time.Time) {
 	if j.Refused {
 		worsen(Invalid)
 	}
+	if (j.Progress != nil) && (len(j.Progress.Down) > 0) {
+		worsen(Down)
+	}
 	if j.Stale {
 		worsen(Stale)
 	}

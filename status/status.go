@@ -33,6 +33,7 @@ const (
 	// its file is refused; the last good version of it goes on, when there is one
 	Invalid    Health = "invalid"
 	Partial    Health = "partial"    // the last run left something to ask
+	Down       Health = "down"       // the site does not answer the run that is in progress
 	Stale      Health = "stale"      // not verified for longer than its bound
 	Suspicious Health = "suspicious" // the last run waits for accept
 	Failed     Health = "failed"     // the last run ended in an error
@@ -41,7 +42,7 @@ const (
 
 // Healths returns all healths, from good to bad.
 func Healths() []Health {
-	return []Health{OK, New, Gaps, Invalid, Partial, Stale, Suspicious, Failed, Damaged}
+	return []Health{OK, New, Gaps, Invalid, Partial, Down, Stale, Suspicious, Failed, Damaged}
 }
 
 // Activity is what a job is doing.
@@ -149,18 +150,20 @@ func (r *Run) GapsText() string {
 
 // Progress is where a run stands, as the engine reports it.
 type Progress struct {
-	Phase     string        `json:"phase"`   // Retrieving, Relocating or Publishing
-	Elapsed   time.Duration `json:"elapsed"` // nanoseconds
-	Done      int64         `json:"done"`    // URLs answered
-	Queued    int           `json:"queued"`  // URLs waiting
-	InFlight  int           `json:"in_flight"`
-	Failed    int64         `json:"failed"`
-	Bytes     int64         `json:"bytes"`               // received, as they came
-	WaitHost  string        `json:"wait_host,omitempty"` // the host whose turn is waited for
-	WaitFor   time.Duration `json:"wait_for,omitempty"`  // nanoseconds
-	WaitWhy   WaitFor       `json:"wait_why,omitempty"`  // what is waited for
-	Relocated int64         `json:"relocated,omitempty"` // of Total files
-	Total     int64         `json:"total,omitempty"`
+	Phase    string        `json:"phase"`   // Retrieving, Relocating or Publishing
+	Elapsed  time.Duration `json:"elapsed"` // nanoseconds
+	Done     int64         `json:"done"`    // URLs answered
+	Queued   int           `json:"queued"`  // URLs waiting
+	InFlight int           `json:"in_flight"`
+	Failed   int64         `json:"failed"`
+	Bytes    int64         `json:"bytes"`               // received, as they came
+	WaitHost string        `json:"wait_host,omitempty"` // the host whose turn is waited for
+	WaitFor  time.Duration `json:"wait_for,omitempty"`  // nanoseconds
+	WaitWhy  WaitFor       `json:"wait_why,omitempty"`  // what is waited for
+	// origins and hosts of entry points that do not answer
+	Down      []string `json:"down,omitempty"`
+	Relocated int64    `json:"relocated,omitempty"` // of Total files
+	Total     int64    `json:"total,omitempty"`
 }
 
 // The phases of a run; requests are made in the first one.

@@ -70,6 +70,9 @@ func progressLine(last, now status.Progress) string {
 	if now.Failed > 0 {
 		fmt.Fprintf(&b, ", %d failed", now.Failed)
 	}
+	if len(now.Down) > 0 {
+		fmt.Fprintf(&b, ", %s does not answer", now.Down[0])
+	}
 	b.WriteString(waitingText(now))
 	if s := []rune(b.String()); len(s) > maxLine {
 		return string(s[:maxLine-1]) + "…"

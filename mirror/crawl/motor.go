@@ -5,6 +5,7 @@ package crawl
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"time"
 
 	"mirrord/fetch"
@@ -24,7 +25,7 @@ type Motor struct {
 	maxWait time.Duration
 }
 
-// MotorOptions say what a Motor is built for. All fields are needed.
+// MotorOptions say what a Motor is built for. All fields but Down are needed.
 type MotorOptions struct {
 	Job        *job.Job
 	Seeds      []site.URL // the entry points
@@ -33,6 +34,7 @@ type MotorOptions struct {
 	Now        func() time.Time
 	Table      *ledger.Table
 	Waits      func() bool // see NewEntrance
+	Down       func(Left)  // see TroublesOptions; nil for none
 }
 
 // NewMotor returns the motor of a run.
@@ -50,9 +52,14 @@ func NewMotor(o MotorOptions) (*Motor, error) {
 		Gate:     gate,
 		Front:    front,
 		Entrance: NewEntrance(o.Table, front, o.Waits),
-		Troubles: NewTroubles(front, o.Job.Polite.MaxWait),
-		Origins:  NewOrigins(o.Job.ObeyRobots),
-		maxWait:  o.Job.Polite.MaxWait,
+		Troubles: NewTroubles(TroublesOptions{
+			Front:   front,
+			MaxWait: o.Job.Polite.MaxWait,
+			Known:   func(origin string) (site.URL, bool) { return knownAt(o.Table, origin, o.Now()) },
+			Down:    o.Down,
+		}),
+		Origins: NewOrigins(o.Job.ObeyRobots),
+		maxWait: o.Job.Polite.MaxWait,
 	}
 	for _, u := range o.Seeds {
 		m.Troubles.AddEntry(u)
@@ -68,8 +75,9 @@ type robotsSource interface {
 
 // Lesson is what the robots.txt of an origin came to.
 type Lesson struct {
-	Silent   string   // why its rules are not known, "" when they are
-	Sitemaps []string // that it names, when the run did not know its rules before
+	Silent   string            // why its rules are not known, "" when they are
+	Sitemaps []string          // that it names, when the run did not know its rules before
+	Observed fetch.Observation // of the host, without the time that it took
 }
 
 // LearnRobots requests the robots.txt of a URL's origin in a turn that the caller has, and takes in rules and
@@ -86,6 +94,11 @@ func (m *Motor) LearnRobots(ctx context.Context, u site.URL, from robotsSource) 
 			m.Troubles.LeaveHost(u, fmt.Sprintf("Crawl-delay of %v is longer than polite.max_wait", d), false)
 		}
 	}
+	l.Observed = fetch.Observation{Status: http.StatusOK}
+	if rules.Stale {
+		l.Observed = fetch.Observation{Status: rules.Answer, Err: rules.Err}
+		m.stale(u, rules)
+	}
 	if l.Silent = rules.Silent(); l.Silent != "" {
 		m.Troubles.LeaveOrigin(u, l.Silent)
 	}
@@ -93,4 +106,36 @@ func (m *Motor) LearnRobots(ctx context.Context, u site.URL, from robotsSource) 
 		l.Sitemaps = rules.File.Sitemaps()
 	}
 	return l, nil
+}
+
+// stale counts a failure to refresh the rules of an origin, for which an older copy serves.
+func (m *Motor) stale(u site.URL, rules *fetch.Robots) {
+	if rules.Err == nil {
+		m.Troubles.Failed(u, fmt.Sprintf("its robots.txt answers %d", rules.Answer), BadAnswer)
+		return
+	}
+	if s, ok := SymptomOf(rules.Err); ok {
+		m.Troubles.Failed(u, rules.Err.Error(), s)
+	}
+}
+
+// mostLooks is how many URLs are looked at to find one that is known to answer.
+const mostLooks = 100_000
+
+// knownAt returns a URL of an origin that the mirror has and that did not fail when it was last requested. It
+// is another one at another time, so that no page that has come to fail decides for ever.
+func knownAt(t *ledger.Table, origin string, now time.Time) (site.URL, bool) {
+	n := t.Len()
+	if n == 0 {
+		return site.URL{}, false
+	}
+	first := uint32(now.Unix()) * 2654435761 % n // Knuth, 6.4: spreads close times
+	for i := range min(n, mostLooks) {
+		u, s := t.Get((first + i) % n)
+		well := s.InSet() && (s.Outcome() == site.Fetched || s.Outcome() == site.Unchanged)
+		if well && u.Origin() == origin {
+			return u, true
+		}
+	}
+	return site.URL{}, false
 }

@@ -30,9 +30,9 @@ func TestLearnRobots(t *testing.T) {
 		want   string // the lesson, known, forbidden, down, slow
 	}{
 		{"rules", "User-agent: *\nDisallow: /a\nSitemap: http://h.example/map", 200,
-			"{ [http://h.example/map]} true true false false"},
-		{"delay", "User-agent: *\nCrawl-delay: 7200", 200, "{ []} true false true true"},
-		{"silent", "", 503, "{its robots.txt answers 503 []} true false true false"},
+			" [http://h.example/map] true true false false"},
+		{"delay", "User-agent: *\nCrawl-delay: 7200", 200, " [] true false true true"},
+		{"silent", "", 503, "its robots.txt answers 503 [] true false true false"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			j := job.Default(u.String())
@@ -57,7 +57,8 @@ func TestLearnRobots(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, known := m.Origins.Rules(u)
-			got := fmt.Sprint(l, known, m.Origins.Forbids(u), m.Troubles.IsDown(u), m.Troubles.IsSlow(u))
+			got := fmt.Sprintf("%s %v %v %v %v %v", l.Silent, l.Sitemaps, known, m.Origins.Forbids(u),
+				m.Troubles.IsDown(u), m.Troubles.IsSlow(u))
 			if got != c.want || !m.Troubles.IsEntry(u) {
 				t.Errorf("%s, want %s", got, c.want)
 			}

@@ -12,14 +12,6 @@ import (
 	"mirrord/site"
 )
 
-// An origin whose URLs fail one after the other, each after its retries, is left for the next run: when the
-// sum of the weights of the failures reaches TroubleLimit without an answer in between.
-const (
-	TroubleLimit   = 24
-	WeighNoAnswer  = 3 // refused, reset, timed out, no such name
-	WeighBadAnswer = 1 // 5xx, 429
-)
-
 // A Retry-After is that of its URL until so many different URLs of the origin in a row, without an answer in
 // between, asked to wait: then the host waits, or, when that is for longer than polite.max_wait, is left for
 // the next run, which takes more URLs.
@@ -28,20 +20,31 @@ const (
 	waitsLong  = 4
 )
 
+// TroublesOptions are what Troubles work with. Known and Down may be nil.
+type TroublesOptions struct {
+	Front   *Frontier
+	MaxWait time.Duration // the longest wait for a host that the job accepts: polite.max_wait
+	// Known returns a URL of an origin that answered in an earlier run.
+	Known func(origin string) (site.URL, bool)
+	// Down is called once for each origin or host that is left for the next run, as soon as that is known.
+	Down func(Left)
+}
+
 // Troubles is what a run knows of the troubles of origins, and of hosts for what concerns all their origins.
 // What is left for the next run it frees in the frontier. Safe for concurrent use.
 type Troubles struct {
-	front   *Frontier
-	maxWait time.Duration // polite.max_wait
+	o TroublesOptions
 
 	mu      sync.Mutex
 	keys    map[string]*trouble // by origin and by host
 	entries map[string]bool     // origins and hosts of the entry points, and of where they lead
+	seeds   map[site.URL]bool   // entry points, and where they lead
 }
 
 // trouble is what a run knows of the troubles of one origin, or of one host as a whole.
 type trouble struct {
-	failures int      // in a row, by weight
+	outage
+	witness  site.URL // that is known to answer
 	failed   int64    // URLs that failed, as limits.max_failures counts them
 	lost     bool     // some URL failed
 	answered bool     // some request of this run had an answer that says nothing of troubles
@@ -51,14 +54,19 @@ type trouble struct {
 	slow     bool // because it asks for longer waits than the job allows: no replica is needed
 }
 
-// NewTroubles returns troubles that free origins of front. maxWait is the longest wait for a host that the
-// job accepts.
-func NewTroubles(front *Frontier, maxWait time.Duration) *Troubles {
+// NewTroubles returns troubles of a run that begins.
+func NewTroubles(o TroublesOptions) *Troubles {
+	if o.Known == nil {
+		o.Known = func(string) (site.URL, bool) { return site.URL{}, false }
+	}
+	if o.Down == nil {
+		o.Down = func(Left) {}
+	}
 	return &Troubles{
-		front:   front,
-		maxWait: maxWait,
+		o:       o,
 		keys:    map[string]*trouble{},
 		entries: map[string]bool{},
+		seeds:   map[site.URL]bool{},
 	}
 }
 
@@ -73,23 +81,62 @@ func (t *Troubles) of(key string) *trouble {
 }
 
 // Failed counts a failure of a URL on its origin. An origin with too many in a row is left for the next run.
-func (t *Troubles) Failed(u site.URL, reason string, weight int) {
-	if t.fail(u.Origin(), reason, weight) {
-		t.front.Free(u.Origin())
+func (t *Troubles) Failed(u site.URL, reason string, s Symptom) { t.fail(u, reason, s, false) }
+
+// WitnessFailed is Failed for the URL that Witness returned.
+func (t *Troubles) WitnessFailed(u site.URL, reason string, s Symptom) { t.fail(u, reason, s, true) }
+
+func (t *Troubles) fail(u site.URL, reason string, s Symptom, sure bool) {
+	origin := u.Origin()
+	t.mu.Lock()
+	k := t.of(origin)
+	if k.down {
+		t.mu.Unlock()
+		return
+	}
+	k.reason = reason
+	sure = sure || (s == Silent && k.answers == 0 && t.seeds[u]) // and every other URL that is silent beside it
+	k.down = k.fail(s, sure, func() bool { return t.findWitness(origin, k) })
+	left, down := t.left(origin, k), k.down
+	t.mu.Unlock()
+	if down {
+		t.leave(left, t.o.Front.Free)
 	}
 }
 
-func (t *Troubles) fail(origin, reason string, weight int) (left bool) {
+// findWitness looks for a URL of an origin that is known to answer. The caller holds t.mu.
+func (t *Troubles) findWitness(origin string, k *trouble) (ok bool) {
+	if k.answers == 0 && t.entries[origin] {
+		k.witness, ok = t.o.Known(origin)
+		return ok
+	}
+	return k.answers > 0
+}
+
+// Witness returns a URL that is known to answer and is to be requested before any other of the origin of u:
+// some failed in a row, and that may be trouble of their own. It returns it once.
+func (t *Troubles) Witness(u site.URL) (w site.URL, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	k := t.of(origin)
-	if k.down {
-		return false
+	k := t.keys[u.Origin()]
+	if (k == nil) || !k.doubt || k.down {
+		return w, false
 	}
-	k.failures += weight
-	k.reason = reason
-	k.down = k.failures >= TroubleLimit
-	return k.down
+	k.doubt, k.probing = false, true
+	return k.witness, true
+}
+
+// MayRetry reports whether a request that failed may be repeated at once, and counts its failure then: its
+// origin answers. The turn of the host is kept.
+func (t *Troubles) MayRetry(u site.URL, reason string, s Symptom) bool {
+	t.mu.Lock()
+	k := t.of(u.Origin())
+	well := !k.down && (k.answers > 0) && (k.weight+s.weight() < k.limit()-1)
+	t.mu.Unlock()
+	if well {
+		t.Failed(u, reason, s)
+	}
+	return well
 }
 
 // Answered notes an answer to a URL that says that its origin is well.
@@ -97,7 +144,8 @@ func (t *Troubles) Answered(u site.URL) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	k := t.of(u.Origin())
-	k.failures, k.waits, k.answered = 0, k.waits[:0], true
+	k.heard()
+	k.witness, k.waits, k.answered = u, k.waits[:0], true
 	t.of(u.Hostname()).answered = true
 }
 
@@ -115,9 +163,13 @@ func (t *Troubles) Lose(u site.URL, counts bool) {
 func (t *Troubles) LeaveOrigin(u site.URL, reason string) {
 	t.mu.Lock()
 	k := t.of(u.Origin())
+	was := k.down
 	k.down, k.reason = true, reason
+	left := t.left(u.Origin(), k)
 	t.mu.Unlock()
-	t.front.Free(u.Origin())
+	if !was {
+		t.leave(left, t.o.Front.Free)
+	}
 }
 
 // LeaveHost leaves the whole host of a URL for the next run, because it asks for longer waits than the job
@@ -125,9 +177,29 @@ func (t *Troubles) LeaveOrigin(u site.URL, reason string) {
 func (t *Troubles) LeaveHost(u site.URL, reason string, silent bool) {
 	t.mu.Lock()
 	k := t.of(u.Hostname())
+	was := k.down
 	k.down, k.reason, k.slow = true, reason, !silent
+	left := t.left(u.Hostname(), k)
 	t.mu.Unlock()
-	t.front.FreeHost(u.Hostname())
+	if !was {
+		t.leave(left, t.o.Front.FreeHost)
+	}
+}
+
+// left says what is left for the next run. The caller holds t.mu.
+func (t *Troubles) left(key string, k *trouble) Left {
+	return Left{
+		Name:   key,
+		Reason: k.reason,
+		Slow:   k.slow,
+		Entry:  t.entries[key],
+	}
+}
+
+// leave frees what has come to be left, and says so.
+func (t *Troubles) leave(l Left, free func(string)) {
+	free(l.Name)
+	t.o.Down(l)
 }
 
 // Waited notes an answer to a URL that may ask to wait, and returns for how long the host is to be left alone
@@ -144,7 +216,7 @@ func (t *Troubles) Waited(u site.URL, id uint32, res *fetch.Result) time.Duratio
 		k.waits = append(k.waits, id)
 	}
 	least := waitsShort
-	if res.RetryAfter > t.maxWait {
+	if res.RetryAfter > t.o.MaxWait {
 		least = waitsLong
 	}
 	if len(k.waits) < least {
@@ -209,7 +281,7 @@ func (t *Troubles) IsSlow(u site.URL) bool {
 func (t *Troubles) AddEntry(u site.URL) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.entries[u.Origin()], t.entries[u.Hostname()] = true, true
+	t.entries[u.Origin()], t.entries[u.Hostname()], t.seeds[u] = true, true, true
 }
 
 // IsEntry reports whether an entry point lies on the origin of a URL, or leads there.
@@ -219,11 +291,12 @@ func (t *Troubles) IsEntry(u site.URL) bool {
 	return t.entries[u.Origin()]
 }
 
-// Left is an origin or a host of an entry point that is left for the next run.
+// Left is an origin or a host that is left for the next run.
 type Left struct {
 	Name   string // origin or host
 	Reason string
 	Slow   bool // it is well, but asks for longer waits than the job accepts
+	Entry  bool // an entry point lies there, or leads there
 }
 
 // LeftEntries returns the origins and hosts of entry points that are left for the next run, by name.
@@ -232,7 +305,7 @@ func (t *Troubles) LeftEntries() (out []Left) {
 	defer t.mu.Unlock()
 	for key := range t.entries {
 		if k := t.keys[key]; k != nil && k.down {
-			out = append(out, Left{Name: key, Reason: k.reason, Slow: k.slow})
+			out = append(out, t.left(key, k))
 		}
 	}
 	slices.SortFunc(out, func(a, b Left) int { return strings.Compare(a.Name, b.Name) })

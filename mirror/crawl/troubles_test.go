@@ -22,7 +22,7 @@ func answered(status int, after time.Duration) *fetch.Result {
 
 func newTroubles() (*Troubles, *Frontier) {
 	f := NewFrontier(&Gate{hosts: new(fetch.Hosts)}, Ordering{})
-	return NewTroubles(f, time.Minute), f
+	return NewTroubles(TroublesOptions{Front: f, MaxWait: time.Minute}), f
 }
 
 // Failures in a row leave an origin for the next run, and free what is queued for it; an answer between them
@@ -30,19 +30,19 @@ func newTroubles() (*Troubles, *Frontier) {
 func TestTroublesFailed(t *testing.T) {
 	tr, front := newTroubles()
 	u, other := site.Canonical("http://h:8080/a"), site.Canonical("http://h/a")
+	var told []Left
+	tr.o.Down = func(l Left) { told = append(told, l) }
 	tr.AddEntry(u)
 	front.Add(u.Origin(), 7, PrioNew)
-	for range TroubleLimit/WeighNoAnswer - 1 {
-		tr.Failed(u, "no answer", WeighNoAnswer)
+	for range outageWeight - 1 {
+		tr.Failed(u, "refused", Refused)
 	}
-	tr.Answered(u)
-	tr.Failed(u, "no answer", TroubleLimit-1)
 	if tr.IsDown(u) {
-		t.Error("down although an answer came between")
+		t.Error("down too soon")
 	}
-	tr.Failed(u, "refused", WeighBadAnswer)
-	tr.Failed(u, "too late to be the reason", WeighBadAnswer)
-	if reason, entry, down := tr.Down(u); reason != "refused" || !entry || !down {
+	tr.Failed(u, "refused at last", Refused)
+	tr.Failed(u, "too late to be the reason", Refused)
+	if reason, entry, down := tr.Down(u); reason != "refused at last" || !entry || !down {
 		t.Error(reason, entry, down)
 	}
 	if tr.IsDown(other) || tr.IsLeft(u) {
@@ -51,8 +51,8 @@ func TestTroublesFailed(t *testing.T) {
 	if id, _, turn, ok := front.next(time.Now); id != 7 || turn || !ok {
 		t.Errorf("%d, turn %v, %v: the origin was not freed", id, turn, ok)
 	}
-	if got := fmt.Sprint(tr.LeftEntries(),
-		tr.DownEntries()); got != "[{http://h:8080 refused false}] [http://h:8080]" {
+	const left = "[{http://h:8080 refused at last false true}]"
+	if got := fmt.Sprint(tr.LeftEntries(), tr.DownEntries(), told); got != left+" [http://h:8080] "+left {
 		t.Error(got)
 	}
 }

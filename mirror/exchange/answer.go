@@ -65,7 +65,8 @@ func (x *Exchange) busy(ctx context.Context, rec *store.Resource, res *fetch.Res
 	f := failure{
 		reason:   fmt.Sprintf("status %d", res.Status),
 		passing:  true,
-		weight:   crawl.WeighBadAnswer,
+		symptom:  crawl.BadAnswer,
+		counts:   true,
 		fallback: res.Status >= 500,
 	}
 	if res.RetryAfter <= 0 {
@@ -77,7 +78,7 @@ func (x *Exchange) busy(ctx context.Context, rec *store.Resource, res *fetch.Res
 			x.motor.Troubles.LeaveHost(rec.URL, f.reason, f.fallback)
 		}
 	}
-	x.motor.Troubles.Failed(rec.URL, f.reason, f.weight)
+	x.motor.Troubles.Failed(rec.URL, f.reason, f.symptom)
 	down := x.motor.Troubles.IsDown(rec.URL)
 	if mayWait := !down && res.RetryAfter <= most; mayWait && !x.traits.Spent(rec.ID, ledger.AfterFailure) {
 		return Found{Turn: ledger.Turn{Why: ledger.AfterFailure, At: x.now().Add(res.RetryAfter)}}, nil
@@ -89,8 +90,9 @@ func (x *Exchange) busy(ctx context.Context, rec *store.Resource, res *fetch.Res
 type failure struct {
 	reason   string
 	passing  bool // another request may succeed
-	weight   int  // see crawl.Troubles
 	fallback bool // replicas may give it
+	symptom  crawl.Symptom
+	counts   bool // symptom is one
 }
 
 // noAnswer reads an exchange without a usable answer. A broken one is requested once more, at the end of the
@@ -99,7 +101,8 @@ type failure struct {
 func (x *Exchange) noAnswer(
 	ctx context.Context, rec *store.Resource, res *fetch.Result, err error,
 ) (Found, error) {
-	f := failure{reason: err.Error(), passing: fetch.Transient(err), weight: crawl.WeighNoAnswer}
+	f := failure{reason: err.Error(), passing: fetch.Transient(err)}
+	f.symptom, f.counts = crawl.SymptomOf(err)
 	f.fallback = f.passing || errors.Is(err, fetch.ErrDNS) || errors.Is(err, fetch.ErrTLS)
 	if !fetch.Broken(err) {
 		return x.originFails(ctx, rec, f)
@@ -109,8 +112,8 @@ func (x *Exchange) noAnswer(
 	if res.Sent < 2 && x.failsAgain(rec, broken) {
 		return Found{Turn: ledger.Turn{Why: ledger.AfterFailure}}, nil
 	}
-	if f.passing {
-		x.motor.Troubles.Failed(rec.URL, f.reason, f.weight)
+	if f.counts {
+		x.motor.Troubles.Failed(rec.URL, f.reason, f.symptom)
 	}
 	out, err := x.givenUp(ctx, rec, f)
 	out.Spent |= ledger.AfterFailure
@@ -128,11 +131,10 @@ func (x *Exchange) originFails(ctx context.Context, rec *store.Resource, f failu
 
 // failsAgain counts a failure and reports whether the URL gets another turn in this run.
 func (x *Exchange) failsAgain(rec *store.Resource, f failure) bool {
-	if !f.passing {
-		return false
+	if f.counts {
+		x.motor.Troubles.Failed(rec.URL, f.reason, f.symptom)
 	}
-	x.motor.Troubles.Failed(rec.URL, f.reason, f.weight)
-	return !x.motor.Troubles.IsDown(rec.URL) && !x.traits.Spent(rec.ID, ledger.AfterFailure)
+	return f.passing && !x.motor.Troubles.IsDown(rec.URL) && !x.traits.Spent(rec.ID, ledger.AfterFailure)
 }
 
 // givenUp records that the origin does not give a URL in this run. Replicas are the fallback.

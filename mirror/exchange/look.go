@@ -4,6 +4,8 @@ package exchange
 
 import (
 	"context"
+	"fmt"
+	"time"
 
 	"mirrord/fetch"
 	"mirrord/mirror/admit"
@@ -62,6 +64,13 @@ func (x *Exchange) Look(
 		f.Finding = &ledger.Finding{Done: store.Done{Resource: *rec}, As: as}
 		return f, false, nil
 	}
+	if w, ok := x.motor.Troubles.Witness(u); ok {
+		x.askWitness(ctx, w, release)
+		if ctx.Err() == nil {
+			x.motor.Front.Add(u.Origin(), rec.ID, crawl.PrioSeed) // the other request took this turn
+		}
+		return f, true, nil
+	}
 	f, err = x.request(ctx, rec, release)
 	return f, true, err
 }
@@ -89,6 +98,7 @@ func (x *Exchange) request(
 		MaxBody: int64(x.job.Limits.MaxBody),
 		NoMend:  true,
 		Fresh:   x.traits.Spent(rec.ID, ledger.AfterFailure),
+		Again:   x.mayRetry(rec),
 	}
 	if rec.Referrer > 0 {
 		req.Referer = x.table.URL(rec.Referrer - 1)
@@ -121,6 +131,49 @@ func (x *Exchange) learnOrigin(ctx context.Context, u site.URL, release func(fet
 	if l.Silent != "" {
 		x.notes.Fail(u, l.Silent)
 	}
-	release(fetch.Observation{Duration: x.now().Sub(start), Status: 200})
+	l.Observed.Duration = x.now().Sub(start)
+	release(l.Observed)
 	x.admission.Sitemaps(u, l.Sitemaps)
+}
+
+// mayRetry returns what decides whether an exchange repeats a request within its turn of the host. What broke
+// off goes on at once. Of what brought nothing only the last turn of a URL is repeated, and only while its
+// origin answers: that several URLs fail must show soon, whatever each of them would do.
+func (x *Exchange) mayRetry(rec *store.Resource) func(*fetch.Result, error) bool {
+	last := x.traits.Spent(rec.ID, ledger.AfterFailure)
+	return func(res *fetch.Result, err error) bool {
+		if fetch.Continues(err) {
+			return true
+		}
+		reason, symptom := fmt.Sprintf("status %d", res.Status), crawl.BadAnswer
+		if err != nil {
+			reason = err.Error()
+			symptom, _ = crawl.SymptomOf(err)
+		}
+		return last && x.motor.Troubles.MayRetry(rec.URL, reason, symptom)
+	}
+}
+
+// witnessPatience is the share of polite.header_timeout in which a URL that is known to answer must do so.
+const witnessPatience = 1. / 3
+
+// askWitness requests a URL that is known to answer, to find out whether its origin is down.
+func (x *Exchange) askWitness(ctx context.Context, w site.URL, release func(fetch.Observation)) {
+	x.counts.Requests.Add(1)
+	patience := time.Duration(float64(x.job.Polite.HeaderTimeout) * witnessPatience)
+	res, err := x.chain.Origin.Probe(ctx, w, x.motor.Gate.Gap(w.Hostname()), patience)
+	o := fetch.Observe(res, err)
+	o.RetryAfter = 0 // see Waited
+	release(o)
+	x.counts.Wire.Add(res.Wire)
+	symptom, failed := crawl.SymptomOf(err)
+	switch {
+	case ctx.Err() != nil:
+	case (res.Status > 0) && fetch.TransientStatus(res.Status):
+		x.motor.Troubles.WitnessFailed(w, fmt.Sprintf("status %d", res.Status), crawl.BadAnswer)
+	case (res.Status == 0) && failed:
+		x.motor.Troubles.WitnessFailed(w, err.Error(), symptom)
+	default:
+		x.motor.Troubles.Answered(w)
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -52,6 +53,7 @@ func New(s *session.Session) (r *Retrieval, err error) {
 		Now:        r.Now,
 		Table:      r.Table,
 		Waits:      func() bool { return r.advice.Evidence.First() },
+		Down:       r.sayDown,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("job %s: %w", r.Site.Name, err)
@@ -95,7 +97,19 @@ func (r *Retrieval) Renew(ctx context.Context) {
 // Progress says where the run stands.
 func (r *Retrieval) Progress() status.Progress {
 	now := r.Now()
-	return crawl.ProgressOf(&r.Counts, r.motor.Front.State(now), r.shift.Pause(), r.Started, now)
+	p := crawl.ProgressOf(&r.Counts, r.motor.Front.State(now), r.shift.Pause(), r.Started, now)
+	p.Down = r.motor.Troubles.DownEntries()
+	return p
+}
+
+// sayDown logs that an origin or host is left for the next run.
+func (r *Retrieval) sayDown(l crawl.Left) {
+	level := slog.LevelInfo
+	if l.Entry {
+		level = slog.LevelWarn
+	}
+	const what = "nothing more is requested in this run"
+	r.Log.Log(context.Background(), level, what, "host", l.Name, "err", l.Reason)
 }
 
 // stopped reports whether the run was told to end.

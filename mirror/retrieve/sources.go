@@ -70,14 +70,14 @@ func (m sourcing) chain() source.Chain {
 type replicaTroubles struct{ *crawl.Troubles }
 
 func (t replicaTroubles) Failed(u site.URL, reason string, how source.FailureKind) {
-	weight := crawl.TroubleLimit
 	switch how {
+	case source.Unavailable:
+		t.LeaveOrigin(u, reason)
 	case source.NoAnswer:
-		weight = crawl.WeighNoAnswer
+		t.Troubles.Failed(u, reason, crawl.Refused)
 	case source.BadAnswer:
-		weight = crawl.WeighBadAnswer
+		t.Troubles.Failed(u, reason, crawl.BadAnswer)
 	}
-	t.Troubles.Failed(u, reason, weight)
 }
 
 // asker makes single requests by the rules of the run, beside its frontier.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"mirrord/fetch"
+	"mirrord/site"
 )
 
 // Origin is the site itself. It is safe for concurrent use.
@@ -56,4 +57,29 @@ func contentOf(res *fetch.Result, body *BodySink, now time.Time) *Received {
 		Modified: res.ModifiedAt(now),
 		Head:     &res.Head,
 	}
+}
+
+// probeBody is how much of the body of a probe is read, in bytes, so that its connection can be used again.
+const probeBody = 64 << 10
+
+// Probe requests a URL once, in a turn of the host that its caller took, to find out whether its origin
+// answers within a time. It keeps nothing. The result is never nil; with a status, an answer came.
+func (o *Origin) Probe(
+	ctx context.Context, u site.URL, gap, patience time.Duration,
+) (*fetch.Result, error) {
+	soon, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	req := fetch.Request{
+		URL:     u,
+		Gap:     gap,
+		MaxBody: probeBody,
+		Cut:     true,
+		NoRetry: true,
+		NoMend:  true,
+	}
+	res, err := o.Fetcher.Do(soon, req, new(PageSink))
+	if late := (err != nil) && (soon.Err() != nil) && (ctx.Err() == nil); late {
+		err = fetch.Unanswered(u, patience)
+	}
+	return res, err
 }

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"mirrord/fetch"
+	"mirrord/internal/mirrortest"
+	"mirrord/mirror"
+	"mirrord/status"
+)
+
+// defaults are the keys of politeness as a job has them that says nothing.
+const defaults = `
+polite.delay = "250ms"
+polite.connections = 2
+polite.factor = 1.0
+polite.max_delay = "1m"
+limits.retries = 3
+`
+
+// robotsOnDisk keeps robots rules over the runs of a test, as the state of a daemon does.
+type robotsOnDisk struct {
+	mu sync.Mutex
+	of map[string]fetch.RobotsRecord
+}
+
+func (r *robotsOnDisk) LoadRobots(origin string) (fetch.RobotsRecord, bool, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	rec, ok := r.of[origin]
+	return rec, ok, nil
+}
+
+func (r *robotsOnDisk) SaveRobots(rec fetch.RobotsRecord) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.of == nil {
+		r.of = map[string]fetch.RobotsRecord{}
+	}
+	r.of[rec.Origin] = rec
+	return nil
+}
+
+// age makes the rules old, or forgets them.
+func (r *robotsOnDisk) age(stale, forget bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for origin, rec := range r.of {
+		if stale {
+			rec.Fetched = rec.Fetched.Add(-48 * time.Hour)
+			r.of[origin] = rec
+		}
+	}
+	if forget {
+		clear(r.of)
+	}
+}
+
+// outageRun makes a run with the client of the job, robots rules that outlive it, and a look at its progress.
+func outageRun(t *testing.T, m *mirrortest.Mirror, rules *robotsOnDisk) (s *mirror.Summary, down []string) {
+	t.Helper()
+	c, err := mirror.NewClient(m.Job, m.World, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	s, err = m.RunWith(context.Background(), func(o *mirror.Options) {
+		o.Fetcher, o.Robots = c, mirror.NewRobots(m.Job, c, rules)
+		o.Progress = func(p status.Progress) {
+			if len(p.Down) > 0 {
+				down = p.Down
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, down
+}
+
+// pagesOf is a site of an entry page and n pages.
+func pagesOf(n int, edition *atomic.Int64) http.HandlerFunc {
+	return func(rw http.ResponseWriter, r *http.Request) {
+		rw.Header().Set("Content-Type", "text/html; charset=utf-8")
+		switch r.URL.Path {
+		case "/":
+			for i := range n {
+				fmt.Fprintf(rw, "<a href=p%d.html>%d</a> ", i, i)
+			}
+		case "/robots.txt", "/favicon.ico":
+			http.NotFound(rw, r)
+		default:
+			fmt.Fprintf(rw, "<title>%s</title>edition %d", r.URL.Path, edition.Load())
+		}
+	}
+}
+
+// An origin that is down is found out within ten seconds and five requests, whatever is wrong with it, also
+// when its robots rules are known.
+func TestOutageFoundFast(t *testing.T) {
+	for name, c := range map[string]struct {
+		fails   http.HandlerFunc // nil: nobody listens
+		tls     bool             // the site has it in the first run
+		noTLS   bool             // plain text where TLS was
+		stale   bool             // the robots rules that are known are too old
+		unknown bool             // no robots rules are known
+		keys    string
+		within  time.Duration
+	}{
+		"refused":            {within: 10 * time.Second},
+		"refused, old rules": {stale: true, within: 10 * time.Second},
+		"refused, no rules":  {unknown: true, within: 10 * time.Second},
+		"no TLS":             {tls: true, noTLS: true, within: 10 * time.Second},
+		"bad certificate": {
+			tls:    true,
+			fails:  func(rw http.ResponseWriter, r *http.Request) {},
+			within: 10 * time.Second,
+		},
+		"503, old rules": {
+			stale:  true,
+			fails:  func(rw http.ResponseWriter, r *http.Request) { rw.WriteHeader(http.StatusServiceUnavailable) },
+			within: 10 * time.Second,
+		},
+		"silent, no rules": {
+			unknown: true,
+			fails:   func(rw http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+			keys:    `polite.header_timeout = "2s"`,
+			within:  4 * time.Second,
+		},
+		"503": {
+			fails:  func(rw http.ResponseWriter, r *http.Request) { rw.WriteHeader(http.StatusServiceUnavailable) },
+			within: 10 * time.Second,
+		},
+		"silent": {
+			fails:  func(rw http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+			keys:   `polite.header_timeout = "2s"`,
+			within: 4 * time.Second,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var edition, requests atomic.Int64
+			var failing atomic.Bool
+			pages := pagesOf(34, &edition)
+			site := httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+				requests.Add(1)
+				if failing.Load() {
+					c.fails(rw, r)
+					return
+				}
+				pages(rw, r)
+			}))
+			if c.tls {
+				site.StartTLS()
+			} else {
+				site.Start()
+			}
+			addr := site.Listener.Addr().String()
+			defer func() { site.Close() }()
+			fast := "polite.allow_private = true\npolite.delay = \"0s\"\ntls.insecure = true\n"
+			m := mirrortest.New(t, nil, fmt.Sprintf("url = %q\n", site.URL+"/")+fast+c.keys)
+			rules := new(robotsOnDisk)
+			s, _ := outageRun(t, m, rules)
+			wantVerdict(t, s, mirror.Complete, true)
+			m.SetJob(nil, fmt.Sprintf("url = %q\npolite.allow_private = true\n", site.URL+"/")+defaults+c.keys)
+			requests.Store(0)
+			rules.age(c.stale, c.unknown)
+			switch {
+			case c.noTLS:
+				site.Close()
+				site = httptest.NewUnstartedServer(http.NotFoundHandler())
+				site.Listener.Close()
+				site.Listener = relisten(t, addr)
+				site.Start()
+			case c.fails == nil:
+				site.Close()
+			default:
+				failing.Store(true)
+			}
+			start := time.Now()
+			s, down := outageRun(t, m, rules)
+			wantVerdict(t, s, mirror.Partial, false)
+			if d := time.Since(start); d > c.within {
+				t.Errorf("the run took %v", d)
+			}
+			if s.Requests > 5 || requests.Load() > 5 {
+				t.Errorf("%d requests, %d came", s.Requests, requests.Load())
+			}
+			if len(down) != 1 || !strings.HasSuffix(down[0], addr) {
+				t.Errorf("progress says that %q are down", down)
+			}
+			if len(m.Paths()) != 35 {
+				t.Errorf("%d files", len(m.Paths()))
+			}
+		})
+	}
+}
+
+// relisten listens at an address that was in use until now.
+func relisten(t *testing.T, addr string) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		t.Skip(err)
+	}
+	return l
+}
+
+// A site that turns silent in the middle of a run is found down after one header timeout, the gap of a host
+// in trouble and a third of the timeout for a page that is known to answer; by a resumed run as well.
+func TestOutageInTheMiddle(t *testing.T) {
+	var edition, requests atomic.Int64
+	pages := pagesOf(40, &edition)
+	most := int64(1000)
+	site := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if requests.Add(1) > most {
+			<-r.Context().Done()
+			return
+		}
+		pages(rw, r)
+	}))
+	defer site.Close()
+	keys := `polite.header_timeout = "3s"`
+	url := fmt.Sprintf("url = %q\n", site.URL+"/")
+	m := mirrortest.New(t, nil, url+"polite.delay = \"0s\"\n"+keys)
+	rules := new(robotsOnDisk)
+	s, _ := outageRun(t, m, rules)
+	wantVerdict(t, s, mirror.Complete, true)
+	m.SetJob(nil, url+strings.Replace(defaults, "250ms", "10ms", 1)+keys)
+	for most = 10; most >= 0; most -= 10 {
+		requests.Store(0)
+		start := time.Now()
+		s, _ = outageRun(t, m, rules)
+		wantVerdict(t, s, mirror.Partial, false)
+		if d := time.Since(start); d > 10*time.Second {
+			t.Errorf("the run took %v", d)
+		}
+		if n := requests.Load() - most; n > 5 {
+			t.Errorf("%d requests after the site turned silent", n)
+		}
+	}
+}
+
+// inOutage is inBubble with the default politeness.
+func inOutage(t *testing.T, f func(t *testing.T, w *mirrortest.Web, m *mirrortest.Mirror)) {
+	t.Helper()
+	with := func(t *testing.T, w *mirrortest.Web, _ *mirrortest.Fake, m *mirrortest.Mirror) { f(t, w, m) }
+	inBubble(t, job(defaults), with)
+}
+
+// What answers badly for ever in one part of a site costs that part alone.
+func TestOneSectionBroken(t *testing.T) {
+	for name, broken := range map[string]mirrortest.Page{
+		"503": mirrortest.Status(503),
+		"500": mirrortest.Status(500),
+		"reset": {Handle: func(http.ResponseWriter, *http.Request) {
+			panic(http.ErrAbortHandler)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inOutage(t, func(t *testing.T, w *mirrortest.Web, m *mirrortest.Mirror) {
+				hub(w, 60)
+				m.Set("limits.max_failures", "0.9")
+				m.Run()
+				for n := range 3 {
+					for i := range 20 {
+						w.Set(fmt.Sprintf("%s/page%02d.html", home, i+20), broken)
+					}
+					w.Set(home+"/page59.html", mirrortest.HTML("Last", fmt.Sprint("edition ", n)))
+					s := m.Run()
+					if s.Verdict == mirror.Partial || len(s.Down) > 0 {
+						t.Errorf("run %d:\n%s", n, mirrortest.Text(s))
+					}
+					if text := m.Tree()["page59.html"]; !strings.Contains(text, fmt.Sprint("edition ", n)) {
+						t.Errorf("run %d published %q", n, text)
+					}
+				}
+			})
+		})
+	}
+}
+
+// An origin of which every second request fails is not down.
+func TestFlakyOrigin(t *testing.T) {
+	inOutage(t, func(t *testing.T, w *mirrortest.Web, m *mirrortest.Mirror) {
+		hub(w, 40)
+		m.Set("limits.max_failures", "0.9")
+		m.Run()
+		var n atomic.Int64
+		for i := range 40 {
+			p := fmt.Sprintf("/page%02d.html", i)
+			w.Set(home+p, mirrortest.Page{Handle: func(rw http.ResponseWriter, r *http.Request) {
+				if n.Add(1)%2 == 0 {
+					rw.WriteHeader(http.StatusServiceUnavailable)
+					return
+				}
+				fmt.Fprintf(rw, "<title>%s</title>new", p)
+			}})
+		}
+		s := m.Run()
+		wantVerdict(t, s, mirror.Complete, true)
+		if s.Changed < 25 || len(s.Down) > 0 { // each URL has two turns
+			t.Error(mirrortest.Text(s))
+		}
+	})
+}
