@@ -27,7 +27,10 @@ func TestRetryAfterOfOneURL(t *testing.T) {
 				hub(w, 30)
 				bad := home + "/page02.html"
 				w.Set(bad, mirrortest.Page{Status: status, Header: map[string]string{"Retry-After": "86400"}})
-				for n := range 3 {
+				for n := range 4 {
+					if n == 3 {
+						time.Sleep(24 * time.Hour)
+					}
 					w.Set(home+"/page05.html", mirrortest.HTML("Five", fmt.Sprintf("as of run %d", n)))
 					w.Requests()
 					start := time.Now()
@@ -36,8 +39,11 @@ func TestRetryAfterOfOneURL(t *testing.T) {
 					if d := time.Since(start); d > 2*time.Minute {
 						t.Errorf("run %d took %v", n, d)
 					}
-					asked := w.Asked()
-					if asked[home+"/page29.html"] != 1 || asked[bad] != 1 {
+					asked, want := w.Asked(), 1
+					if n == 1 || n == 2 { // it asked to wait for a day
+						want = 0
+					}
+					if asked[home+"/page29.html"] != 1 || asked[bad] != want {
 						t.Errorf("run %d: page29 was asked %d times, the busy page %d times", n, asked[home+"/page29.html"],
 							asked[bad])
 					}
@@ -185,4 +191,78 @@ func TestOriginOfOwnHostDies(t *testing.T) {
 			t.Errorf("run %d: %d files, %d before", n, s.Files, first.Files)
 		}
 	}
+}
+
+// A host that asks to be left alone for a day is not requested before, and then what was not requested comes
+// first.
+func TestRetryAfterOfTheHost(t *testing.T) {
+	for _, status := range []int{429, 503} {
+		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			keys := job(`polite.delay = "1s"`, `polite.max_wait = "10m"`)
+			inBubble(t, keys, func(t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror) {
+				waitOfAHost(t, w, m, status)
+			})
+		})
+	}
+}
+
+func waitOfAHost(t *testing.T, w *mirrortest.Web, m *mirrortest.Mirror, status int) {
+	m.Hosts = new(fetch.Hosts)
+	hub(w, 30)
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	var n atomic.Int64
+	most := int64(12)
+	limited := func(text string) mirrortest.Page {
+		return mirrortest.Page{Handle: func(rw http.ResponseWriter, r *http.Request) {
+			if n.Add(1) > most {
+				rw.Header().Set("Retry-After", "86400")
+				rw.WriteHeader(status)
+				return
+			}
+			rw.Header().Set("Content-Type", "text/html; charset=utf-8")
+			fmt.Fprint(rw, text)
+		}}
+	}
+	for i := range 30 {
+		p := fmt.Sprintf("%s/page%02d.html", home, i)
+		w.Set(p, limited("<title>new "+p+"</title>new"))
+	}
+	w.Set(home+"/", limited(w.Page(home+"/").Body))
+	w.Set(home+"/favicon.ico", limited(""))
+	start := time.Now()
+	s := m.Run()
+	wantVerdict(t, s, mirror.Partial, false)
+	if d := s.WaitUntil.Sub(start); d < 24*time.Hour || d > 25*time.Hour || n.Load() > 12+5 {
+		t.Errorf("the host waits for %v, after %d requests", d, n.Load())
+	}
+	w.Requests()
+	time.Sleep(time.Hour)
+	begin := time.Now()
+	s = m.Run()
+	wantVerdict(t, s, mirror.Partial, false)
+	tooSoon := s.WaitUntil.Sub(start) < 24*time.Hour
+	if n := len(w.Requests()); n > 0 || time.Since(begin) > time.Minute || tooSoon {
+		t.Errorf("%d requests in %v, and a wait until %v", n, time.Since(begin), s.WaitUntil)
+	}
+	time.Sleep(24 * time.Hour)
+	n.Store(0)
+	m.Run()
+	log := w.Requests()
+	if len(log) < 12 {
+		t.Fatalf("%d requests after the wait", len(log))
+	}
+	for _, r := range log[:12] {
+		if r.Status != http.StatusOK {
+			t.Errorf("%s answers %d", r.URL, r.Status)
+		}
+	}
+	for range 3 {
+		s = m.Run()
+		if s.Verdict == mirror.Complete {
+			break
+		}
+		time.Sleep(25 * time.Hour)
+		n.Store(0)
+	}
+	wantVerdict(t, s, mirror.Complete, true)
 }

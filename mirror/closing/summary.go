@@ -25,6 +25,8 @@ func (c *Closing) Summary(j *judge.Judgement) *result.Summary {
 		Left:    j.Left,
 		Gaps:    j.Gaps,
 		Down:    c.found.Down,
+
+		WaitUntil: c.found.Waits,
 	}
 	c.Counts.Report(sum)
 	sum.Notes, sum.Failures = c.Notes.List()

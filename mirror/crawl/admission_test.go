@@ -68,7 +68,8 @@ func (openGate) Release(string, fetch.Observation) {}
 func (openGate) Closed(time.Time) bool { return false }
 
 func (openGate) Acquire(string, time.Time) (bool, time.Time) { return true, time.Time{} }
-func (openGate) Paused(time.Time) bool                       { return false }
+
+func (openGate) TooLong(_, _ time.Time) bool { return false }
 
 func TestAdmit(t *testing.T) {
 	const (

@@ -21,6 +21,7 @@ import (
 type Frontier struct {
 	gate  turns
 	order Ordering
+	long  func(host string, until time.Time) // leaves a host for which the job does not wait; nil: it waits
 
 	mu       sync.Mutex
 	cond     sync.Cond
@@ -120,6 +121,11 @@ func (f *Frontier) next(now func() time.Time) (id uint32, origin string, turn, o
 				}
 				q.next = again
 				heap.Fix(&f.heap, q.index)
+				if f.long != nil && f.gate.TooLong(again, t) {
+					f.mu.Unlock()
+					f.long(q.host, again) // it frees the host
+					f.mu.Lock()
+				}
 				continue
 			}
 			f.wake(q.next, t)
@@ -156,6 +162,9 @@ func (f *Frontier) Pause(now time.Time) (can bool, p Pause) {
 		if ok {
 			f.gate.Release(q.host, fetch.Observation{Unused: true})
 			return true, p
+		}
+		if f.long != nil && f.gate.TooLong(again, now) {
+			return true, p // next leaves the host
 		}
 		q.next = again
 		heap.Fix(&f.heap, q.index)

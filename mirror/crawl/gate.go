@@ -30,6 +30,8 @@ type turns interface {
 	Release(host string, o fetch.Observation)
 	// Closed reports whether there are no turns at all, because the job's window is closed.
 	Closed(now time.Time) bool
+	// TooLong reports whether the job does not wait for a turn until a time.
+	TooLong(again, now time.Time) bool
 }
 
 // Gate gives the turns of hosts to one run, or to another user of the job's rules, inside the job's window.
@@ -81,6 +83,9 @@ func (g *Gate) Closed(now time.Time) bool {
 	return len(g.window) > 0 && !g.window.Open(now.In(g.zone))
 }
 
+// TooLong reports whether the job does not wait for a turn until a time. It does outside of the window.
+func (g *Gate) TooLong(again, now time.Time) bool { return (again.Sub(now) > g.most) && !g.Closed(now) }
+
 // Turn waits for a turn of a host and takes it, for a request that is not in a frontier. The error is
 // fetch.ErrLongWait, at once, when the host asks for a longer wait than the job accepts; a pause outside of
 // the window does not count. Any other error is that of ctx.
@@ -95,7 +100,7 @@ func (g *Gate) Turn(ctx context.Context, host string) error {
 		switch {
 		case g.Closed(at):
 			p.Why, p.Host = status.ForWindow, ""
-		case again.Sub(at) > g.most:
+		case g.TooLong(again, at):
 			return fetch.ErrLongWait
 		}
 		if err := g.Shift.Wait(ctx, p, at); err != nil {

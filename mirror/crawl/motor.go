@@ -61,6 +61,7 @@ func NewMotor(o MotorOptions) (*Motor, error) {
 		Origins: NewOrigins(o.Job.ObeyRobots),
 		maxWait: o.Job.Polite.MaxWait,
 	}
+	front.long = m.Troubles.waits
 	for _, u := range o.Seeds {
 		m.Troubles.AddEntry(u)
 	}
@@ -91,7 +92,8 @@ func (m *Motor) LearnRobots(ctx context.Context, u site.URL, from robotsSource) 
 	if d, ok := rules.CrawlDelay(); ok {
 		m.Gate.SetCrawlDelay(u.Hostname(), d)
 		if d > m.maxWait {
-			m.Troubles.LeaveHost(u, fmt.Sprintf("Crawl-delay of %v is longer than polite.max_wait", d), false)
+			why := fmt.Sprintf("Crawl-delay of %v is longer than polite.max_wait", d)
+			m.Troubles.LeaveHost(u, why, time.Time{}, false)
 		}
 	}
 	l.Observed = fetch.Observation{Status: http.StatusOK}
@@ -111,7 +113,8 @@ func (m *Motor) LearnRobots(ctx context.Context, u site.URL, from robotsSource) 
 // stale counts a failure to refresh the rules of an origin, for which an older copy serves.
 func (m *Motor) stale(u site.URL, rules *fetch.Robots) {
 	if rules.Err == nil {
-		m.Troubles.Failed(u, fmt.Sprintf("its robots.txt answers %d", rules.Answer), BadAnswer)
+		why := fmt.Sprintf("its robots.txt answers %d", rules.Answer)
+		m.Troubles.Failed(u, why, SymptomOfStatus(rules.Answer))
 		return
 	}
 	if s, ok := SymptomOf(rules.Err); ok {

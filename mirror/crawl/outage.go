@@ -5,6 +5,7 @@ package crawl
 import (
 	"errors"
 	"math"
+	"net/http"
 
 	"mirrord/fetch"
 )
@@ -24,12 +25,25 @@ type Symptom uint8
 
 // The symptoms. The first three may be trouble of single URLs; the others concern the whole origin.
 const (
-	BadAnswer   Symptom = iota // a status that passes: 5xx, 429
+	BadAnswer   Symptom = iota // a status that passes: 5xx
 	Broken                     // reset, cut off, or too slow
 	Silent                     // connected, and no header in time
 	Refused                    // refused, unreachable, no such name, no TLS or no good certificate
 	Unreachable                // no connection in time
+	Busy                       // 429: it answers, and has too many requests
 )
+
+// mostBusy is how many 429 in a row show that the host takes no more requests for now, although the gap
+// between them has grown to a minute.
+const mostBusy = 8
+
+// SymptomOfStatus returns what a status that passes says of an origin.
+func SymptomOfStatus(status int) Symptom {
+	if status == http.StatusTooManyRequests {
+		return Busy
+	}
+	return BadAnswer
+}
 
 // weight is what a symptom weighs. A request that waited for its whole timeout is worth two: others waited
 // beside it.
@@ -63,6 +77,7 @@ func SymptomOf(err error) (s Symptom, ok bool) {
 type outage struct {
 	weight   int  // of the failures since the last answer
 	failures int  // since the last answer
+	busy     int  // answers 429 since the last other answer
 	before   int  // failures of the origin that an answer ended
 	answers  int  // of this run, by this process
 	sure     bool // the failures are not those of single URLs
@@ -77,7 +92,7 @@ func (o *outage) heard() {
 	if !o.probing {
 		o.before += o.failures
 	}
-	o.weight, o.failures, o.sure, o.doubt, o.probing = 0, 0, false, false, false
+	o.weight, o.failures, o.busy, o.sure, o.doubt, o.probing = 0, 0, 0, false, false, false
 }
 
 // limit is the weight of failures in a row that shows an outage. An origin that fails at times needs as many
@@ -94,6 +109,11 @@ func (o *outage) limit() int {
 // fail counts a failure. sure says that it is not that of a single URL. witness is called when another URL
 // has to confirm an outage, and says whether there is one that is known to answer.
 func (o *outage) fail(s Symptom, sure bool, witness func() bool) (down bool) {
+	if s == Busy {
+		o.probing = false
+		o.busy++
+		return o.busy >= mostBusy
+	}
 	o.failures++
 	o.weight += s.weight()
 	if (s == Unreachable) && (o.answers == 0) {

@@ -3,6 +3,7 @@
 package crawl
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -10,14 +11,6 @@ import (
 
 	"mirrord/fetch"
 	"mirrord/site"
-)
-
-// A Retry-After is that of its URL until so many different URLs of the origin in a row, without an answer in
-// between, asked to wait: then the host waits, or, when that is for longer than polite.max_wait, is left for
-// the next run, which takes more URLs.
-const (
-	waitsShort = 2
-	waitsLong  = 4
 )
 
 // TroublesOptions are what Troubles work with. Known and Down may be nil.
@@ -50,8 +43,9 @@ type trouble struct {
 	answered bool     // some request of this run had an answer that says nothing of troubles
 	waits    []uint32 // different URLs in a row, at most waitsLong, of which the answer asked to wait
 	reason   string
-	down     bool // it is left for the next run
-	slow     bool // because it asks for longer waits than the job allows: no replica is needed
+	down     bool      // it is left for the next run
+	slow     bool      // because it asks for longer waits than the job allows: no replica is needed
+	until    time.Time // when a host that asks for a longer wait may be requested; zero: not known
 }
 
 // NewTroubles returns troubles of a run that begins.
@@ -96,10 +90,14 @@ func (t *Troubles) fail(u site.URL, reason string, s Symptom, sure bool) {
 	}
 	k.reason = reason
 	sure = sure || (s == Silent && k.answers == 0 && t.seeds[u]) // and every other URL that is silent beside it
-	k.down = k.fail(s, sure, func() bool { return t.findWitness(origin, k) })
-	left, down := t.left(origin, k), k.down
+	down := k.fail(s, sure, func() bool { return t.findWitness(origin, k) })
+	k.down = down && (s != Busy)
+	left := t.left(origin, k)
 	t.mu.Unlock()
-	if down {
+	switch {
+	case down && (s == Busy):
+		t.leaveHost(u.Hostname(), reason, time.Time{}, false)
+	case down:
 		t.leave(left, t.o.Front.Free)
 	}
 }
@@ -172,36 +170,6 @@ func (t *Troubles) LeaveOrigin(u site.URL, reason string) {
 	}
 }
 
-// LeaveHost leaves the whole host of a URL for the next run, because it asks for longer waits than the job
-// allows. silent says that it does not serve meanwhile, so that replicas may be used.
-func (t *Troubles) LeaveHost(u site.URL, reason string, silent bool) {
-	t.mu.Lock()
-	k := t.of(u.Hostname())
-	was := k.down
-	k.down, k.reason, k.slow = true, reason, !silent
-	left := t.left(u.Hostname(), k)
-	t.mu.Unlock()
-	if !was {
-		t.leave(left, t.o.Front.FreeHost)
-	}
-}
-
-// left says what is left for the next run. The caller holds t.mu.
-func (t *Troubles) left(key string, k *trouble) Left {
-	return Left{
-		Name:   key,
-		Reason: k.reason,
-		Slow:   k.slow,
-		Entry:  t.entries[key],
-	}
-}
-
-// leave frees what has come to be left, and says so.
-func (t *Troubles) leave(l Left, free func(string)) {
-	free(l.Name)
-	t.o.Down(l)
-}
-
 // Waited notes an answer to a URL that may ask to wait, and returns for how long the host is to be left alone
 // because of it: 0 when the wait is the URL's. id is the number of the URL. A second call for one answer
 // changes nothing.
@@ -211,18 +179,65 @@ func (t *Troubles) Waited(u site.URL, id uint32, res *fetch.Result) time.Duratio
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	k := t.of(u.Origin())
-	if !slices.Contains(k.waits, id) && len(k.waits) < waitsLong {
-		k.waits = append(k.waits, id)
-	}
-	least := waitsShort
-	if res.RetryAfter > t.o.MaxWait {
-		least = waitsLong
-	}
-	if len(k.waits) < least {
+	k, long := t.of(u.Origin()), res.RetryAfter > t.o.MaxWait
+	if !k.waited(id, long, func() bool { return t.findWitness(u.Origin(), k) }) {
 		return 0
 	}
 	return res.RetryAfter
+}
+
+// LeaveHost leaves the whole host of a URL for the next run, because it asks for longer waits than the job
+// allows: until a time, the zero time if that is not known. silent says that it does not serve meanwhile, so
+// that replicas may be used.
+func (t *Troubles) LeaveHost(u site.URL, reason string, until time.Time, silent bool) {
+	t.leaveHost(u.Hostname(), reason, until, silent)
+}
+
+// waits leaves a host for the next run that is not to be requested before a time, because of what it said to
+// an earlier run or to another job.
+func (t *Troubles) waits(host string, until time.Time) {
+	const why = "it asked to wait until %s, which is longer than polite.max_wait"
+	t.leaveHost(host, fmt.Sprintf(why, until.Format(time.DateTime)), until, false)
+}
+
+func (t *Troubles) leaveHost(host, reason string, until time.Time, silent bool) {
+	t.mu.Lock()
+	k := t.of(host)
+	was := k.down
+	k.down, k.reason, k.slow, k.until = true, reason, !silent, until
+	left := t.left(host, k)
+	t.mu.Unlock()
+	if !was {
+		t.leave(left, t.o.Front.FreeHost)
+	}
+}
+
+// WaitUntil returns when the first host of an entry point that asked to wait may be requested again; the zero
+// time when none did.
+func (t *Troubles) WaitUntil() (at time.Time) {
+	for _, l := range t.LeftEntries() {
+		if !l.Until.IsZero() && (at.IsZero() || l.Until.Before(at)) {
+			at = l.Until
+		}
+	}
+	return at
+}
+
+// left says what is left for the next run. The caller holds t.mu.
+func (t *Troubles) left(key string, k *trouble) Left {
+	return Left{
+		Name:   key,
+		Reason: k.reason,
+		Slow:   k.slow,
+		Until:  k.until,
+		Entry:  t.entries[key],
+	}
+}
+
+// leave frees what has come to be left, and says so.
+func (t *Troubles) leave(l Left, free func(string)) {
+	free(l.Name)
+	t.o.Down(l)
 }
 
 // Observe returns what an answer says of the host to its politeness. A Retry-After of one URL is not the
@@ -295,8 +310,9 @@ func (t *Troubles) IsEntry(u site.URL) bool {
 type Left struct {
 	Name   string // origin or host
 	Reason string
-	Slow   bool // it is well, but asks for longer waits than the job accepts
-	Entry  bool // an entry point lies there, or leads there
+	Slow   bool      // it is well, but asks for longer waits than the job accepts
+	Until  time.Time // when it may be requested again; zero: not known
+	Entry  bool      // an entry point lies there, or leads there
 }
 
 // LeftEntries returns the origins and hosts of entry points that are left for the next run, by name.

@@ -51,7 +51,7 @@ func TestTroublesFailed(t *testing.T) {
 	if id, _, turn, ok := front.next(time.Now); id != 7 || turn || !ok {
 		t.Errorf("%d, turn %v, %v: the origin was not freed", id, turn, ok)
 	}
-	const left = "[{http://h:8080 refused at last false true}]"
+	const left = "[{http://h:8080 refused at last false 0001-01-01 00:00:00 +0000 UTC true}]"
 	if got := fmt.Sprint(tr.LeftEntries(), tr.DownEntries(), told); got != left+" [http://h:8080] "+left {
 		t.Error(got)
 	}
@@ -62,12 +62,12 @@ func TestTroublesLeaveHost(t *testing.T) {
 	tr, _ := newTroubles()
 	u := site.Canonical("https://h/a")
 	tr.AddEntry(u)
-	tr.LeaveHost(u, "Crawl-delay", false)
+	tr.LeaveHost(u, "Crawl-delay", time.Unix(77, 0), false)
 	if other := site.Canonical("http://h:81/"); !tr.IsDown(other) || !tr.IsLeft(other) || !tr.IsSlow(other) {
 		t.Error("another origin of the host is not left")
 	}
 	if left := tr.LeftEntries(); len(left) != 1 || !left[0].Slow || left[0].Name != "h" ||
-		len(tr.DownEntries()) != 0 {
+		len(tr.DownEntries()) != 0 || tr.WaitUntil().Unix() != 77 {
 		t.Error(left, tr.DownEntries())
 	}
 }

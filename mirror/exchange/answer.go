@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"mirrord/fetch"
 	"mirrord/mirror/admit"
@@ -30,6 +31,7 @@ func (x *Exchange) answer(ctx context.Context, rec *store.Resource, a *source.An
 		return x.busy(ctx, rec, res)
 	}
 	x.motor.Troubles.Answered(rec.URL)
+	x.waits.Forget(rec.ID)
 	switch {
 	case res.NotModified && rec.Body != store.NoBody:
 		rec.Volatile = rec.Volatile.Same()
@@ -65,7 +67,7 @@ func (x *Exchange) busy(ctx context.Context, rec *store.Resource, res *fetch.Res
 	f := failure{
 		reason:   fmt.Sprintf("status %d", res.Status),
 		passing:  true,
-		symptom:  crawl.BadAnswer,
+		symptom:  crawl.SymptomOfStatus(res.Status),
 		counts:   true,
 		fallback: res.Status >= 500,
 	}
@@ -73,9 +75,11 @@ func (x *Exchange) busy(ctx context.Context, rec *store.Resource, res *fetch.Res
 		return x.originFails(ctx, rec, f)
 	}
 	if res.RetryAfter > most {
-		f.reason += fmt.Sprintf(" with a Retry-After of %v, longer than polite.max_wait", res.RetryAfter)
+		until := x.now().Add(res.RetryAfter)
+		x.waits.Set(rec.ID, until)
+		f.reason += longWait(res)
 		if x.motor.Troubles.Waited(rec.URL, rec.ID, res) > 0 {
-			x.motor.Troubles.LeaveHost(rec.URL, f.reason, f.fallback)
+			x.motor.Troubles.LeaveHost(rec.URL, f.reason, until, f.fallback)
 		}
 	}
 	x.motor.Troubles.Failed(rec.URL, f.reason, f.symptom)
@@ -84,6 +88,27 @@ func (x *Exchange) busy(ctx context.Context, rec *store.Resource, res *fetch.Res
 		return Found{Turn: ledger.Turn{Why: ledger.AfterFailure, At: x.now().Add(res.RetryAfter)}}, nil
 	}
 	return x.givenUp(ctx, rec, f)
+}
+
+// longWait says how long an answer asks to wait.
+func longWait(res *fetch.Result) string {
+	return fmt.Sprintf(" with a Retry-After of %v, longer than polite.max_wait", res.RetryAfter)
+}
+
+// stillWaits records that a URL is not requested, because it asked to wait until a time that has not come. It
+// fails as it did, which is no other failure.
+func (x *Exchange) stillWaits(rec *store.Resource, until time.Time) (*ledger.Finding, error) {
+	rec.Outcome, rec.Reason = site.Failed, "it asked to wait until "+until.Format(time.DateTime)
+	return x.notAsked(rec)
+}
+
+// notAsked makes the finding of a URL that fails without a request in this run. What the mirror holds stays.
+func (x *Exchange) notAsked(rec *store.Resource) (*ledger.Finding, error) {
+	as := ledger.Account{Tally: ledger.AsRefused, Failed: rec.Reason}
+	if rec.InSet && (rec.Body == store.PackBody) && x.read.rescan {
+		return x.read.rescanStored(rec, as)
+	}
+	return &ledger.Finding{Done: store.Done{Resource: *rec}, As: as}, nil
 }
 
 // failure says how an origin did not give a URL.

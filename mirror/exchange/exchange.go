@@ -40,6 +40,7 @@ type Options struct {
 	Table      *ledger.Table
 	Traits     *ledger.Traits
 	Provenance *ledger.Provenance
+	Waits      *ledger.Waits
 	Counts     *ledger.Counts
 	Notes      *ledger.Notes
 	Admission  *crawl.Admission
@@ -62,6 +63,7 @@ type Exchange struct {
 	table      *ledger.Table
 	traits     *ledger.Traits
 	provenance *ledger.Provenance
+	waits      *ledger.Waits
 	counts     *ledger.Counts
 	notes      *ledger.Notes
 	admission  *crawl.Admission
@@ -82,6 +84,7 @@ func New(o Options) *Exchange {
 		table:      o.Table,
 		traits:     o.Traits,
 		provenance: o.Provenance,
+		waits:      o.Waits,
 		counts:     o.Counts,
 		notes:      o.Notes,
 		admission:  o.Admission,

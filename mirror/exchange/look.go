@@ -26,6 +26,10 @@ func (x *Exchange) Look(
 	if f.Finding, err = x.fromReuse(ctx, rec, isDown); f.Finding != nil || err != nil {
 		return f, false, err
 	}
+	if until, waits := x.waits.Until(rec.ID, x.now()); waits {
+		f.Finding, err = x.stillWaits(rec, until)
+		return f, false, err
+	}
 	switch {
 	case isDown && entry && (rec.Outcome != site.Failed || !x.motor.Troubles.IsLeft(u)):
 		f.Finding, err = x.postponedOrFallback(ctx, rec, down)
@@ -145,7 +149,7 @@ func (x *Exchange) mayRetry(rec *store.Resource) func(*fetch.Result, error) bool
 		if fetch.Continues(err) {
 			return true
 		}
-		reason, symptom := fmt.Sprintf("status %d", res.Status), crawl.BadAnswer
+		reason, symptom := fmt.Sprintf("status %d", res.Status), crawl.SymptomOfStatus(res.Status)
 		if err != nil {
 			reason = err.Error()
 			symptom, _ = crawl.SymptomOf(err)
@@ -162,15 +166,19 @@ func (x *Exchange) askWitness(ctx context.Context, w site.URL, release func(fetc
 	x.counts.Requests.Add(1)
 	patience := time.Duration(float64(x.job.Polite.HeaderTimeout) * witnessPatience)
 	res, err := x.chain.Origin.Probe(ctx, w, x.motor.Gate.Gap(w.Hostname()), patience)
-	o := fetch.Observe(res, err)
-	o.RetryAfter = 0 // see Waited
-	release(o)
+	release(fetch.Observe(res, err))
 	x.counts.Wire.Add(res.Wire)
 	symptom, failed := crawl.SymptomOf(err)
 	switch {
 	case ctx.Err() != nil:
-	case (res.Status > 0) && fetch.TransientStatus(res.Status):
-		x.motor.Troubles.WitnessFailed(w, fmt.Sprintf("status %d", res.Status), crawl.BadAnswer)
+	case fetch.TransientStatus(res.Status):
+		reason := fmt.Sprintf("status %d", res.Status)
+		if res.RetryAfter > x.job.Polite.MaxWait {
+			until := x.now().Add(res.RetryAfter)
+			x.motor.Troubles.LeaveHost(w, reason+longWait(res), until, res.Status >= 500)
+			return
+		}
+		x.motor.Troubles.WitnessFailed(w, reason, crawl.SymptomOfStatus(res.Status))
 	case (res.Status == 0) && failed:
 		x.motor.Troubles.WitnessFailed(w, err.Error(), symptom)
 	default:

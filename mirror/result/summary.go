@@ -52,6 +52,8 @@ type Summary struct {
 	Wire       int64     `json:"wire"`    // of bodies, as they came
 
 	Down []string `json:"down,omitempty"` // hosts of entry points that failed and were postponed
+	// when the first host of an entry point that asked for a long wait may be requested; zero for none
+	WaitUntil time.Time `json:"wait_until,omitzero"`
 
 	// Alternates counts the answers that replicas gave in the origin's place, by their base URLs;
 	// AlternatesSame those of them that were what the mirror held. Foreign is how many bodies of the mirror a

@@ -38,6 +38,7 @@ type Retrieval struct {
 	skips   skips // what the plan skipped
 	shapes  judge.Shapes
 	probes  map[string]judge.ErrorPage // see probeOrigins
+	waits   ledger.Waits
 	keeper  *keep.Keeper
 	lost    error // see session.Retrieved
 }
@@ -122,6 +123,7 @@ func (r *Retrieval) retrieved(ended error) session.Retrieved {
 		Lost:   r.lost,
 		Silent: r.motor.Troubles.SilentOrigins(),
 		Down:   r.motor.Troubles.DownEntries(),
+		Waits:  r.motor.Troubles.WaitUntil(),
 		Probes: r.probes,
 	}
 	for _, l := range r.motor.Troubles.LeftEntries() {

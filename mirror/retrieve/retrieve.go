@@ -64,6 +64,9 @@ func (r *Retrieval) retrieve(parent context.Context) error {
 	if err == nil && !r.stopped() {
 		r.probeOrigins(ctx)
 	}
+	if err == nil {
+		err = r.saveTroubles()
+	}
 	r.betweenPhases()
 	if err == nil {
 		err = context.Cause(ctx)
@@ -74,6 +77,9 @@ func (r *Retrieval) retrieve(parent context.Context) error {
 // prepare loads what is known of the site, before any request.
 func (r *Retrieval) prepare() error {
 	if err := r.load(); err != nil {
+		return err
+	}
+	if err := r.loadTroubles(); err != nil {
 		return err
 	}
 	r.settleBase()
@@ -105,7 +111,7 @@ func (r *Retrieval) requestAll(ctx context.Context, s *stages, check func(error)
 		check(err)
 		check(r.motor.Entrance.All(missing.Since, r.dropRefused))
 	} else {
-		r.motor.Entrance.Owed(r.Traits.Broken, r.Provenance.Owed)
+		r.motor.Entrance.Owed(r.Traits.Broken, r.owed)
 		r.advice.Plan.Open()
 	}
 	if r.Resumed {

@@ -72,6 +72,7 @@ func (r *Retrieval) newExchange() *exchange.Exchange {
 		Table:      r.Table,
 		Traits:     &r.Traits,
 		Provenance: &r.Provenance,
+		Waits:      &r.waits,
 		Counts:     &r.Counts,
 		Notes:      &r.Notes,
 		Admission:  r.admission,
