@@ -266,3 +266,92 @@ func waitOfAHost(t *testing.T, w *mirrortest.Web, m *mirrortest.Mirror, status i
 	}
 	wantVerdict(t, s, mirror.Complete, true)
 }
+
+// An origin of images that is dead is requested in three runs, then in every eighth; when it answers again,
+// all of it comes back. Meanwhile its copies stay, and pages that it never gave are linked to where they are.
+func TestOriginWrittenOff(t *testing.T) {
+	for _, policy := range []string{"full", "adaptive"} {
+		t.Run(policy, func(t *testing.T) {
+			inBubble(t, writtenOffJob(policy),
+				func(t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror) {
+					writtenOff(t, w, fake, m)
+				})
+		})
+	}
+}
+
+func writtenOffJob(policy string) string {
+	return fmt.Sprintf("url = %q\nrequisites = \"any\"\npolicy = %q\n", home+"/", policy) + defaults
+}
+
+func writtenOff(t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror) {
+	const cdn = "http://cdn.example.net"
+	var links strings.Builder
+	for i := range 12 {
+		fmt.Fprintf(&links, "<img src=%s/%d.png>", cdn, i)
+		if i < 6 {
+			w.Set(fmt.Sprintf("%s/%d.png", cdn, i), mirrortest.Page{Body: fmt.Sprint(i)})
+		}
+	}
+	w.Set(home+"/", mirrortest.HTML("Home", links.String()))
+	run := func(n int) (s *mirror.Summary, atCDN int) {
+		time.Sleep(24 * time.Hour)
+		fake.Forget()
+		w.Set(home+"/", mirrortest.HTML("Home", fmt.Sprintf("edition %d %s", n, links.String())))
+		w.Requests()
+		s = m.Run()
+		for _, r := range w.Requests() {
+			if strings.HasPrefix(r.URL, cdn) {
+				atCDN++
+			}
+		}
+		return s, atCDN
+	}
+	s, _ := run(1)
+	wantVerdict(t, s, mirror.Complete, true)
+	down := func() {
+		panic(http.ErrAbortHandler)
+	}
+	dead := true
+	for _, p := range append([]string{"robots.txt"}, names(12, "%d.png")...) {
+		w.Set(cdn+"/"+p, mirrortest.Page{Handle: func(rw http.ResponseWriter, r *http.Request) {
+			if dead {
+				down()
+			}
+			fmt.Fprint(rw, "new")
+		}})
+	}
+	var asked []int
+	for n := 2; n <= 14; n++ {
+		s, k := run(n)
+		wantVerdict(t, s, mirror.Complete, true)
+		if asked = append(asked, k); k > 1 {
+			t.Errorf("run %d: %d requests at a dead server", n, k)
+		}
+		if text := m.Tree()["index.html"]; !strings.Contains(text, fmt.Sprint("edition ", n)) ||
+			!strings.Contains(text, cdn+"/11.png") || strings.Contains(text, cdn+"/3.png") {
+			t.Fatalf("run %d published %q", n, text)
+		}
+		if n >= 4 {
+			wantText(t, s, "without an answer in 3 runs or more")
+		}
+	}
+	if got, want := fmt.Sprint(asked), "[1 1 1 0 0 0 0 0 0 0 1 0 0]"; got != want {
+		t.Errorf("requests by run %s, want %s", got, want)
+	}
+	dead = false
+	for n := 15; n <= 20; n++ {
+		s, _ = run(n)
+	}
+	if text := m.Tree()["index.html"]; strings.Contains(text, cdn) {
+		t.Errorf("the server answers, and run 20 published %q\n%s", text, mirrortest.Text(s))
+	}
+}
+
+// names are n names by a format.
+func names(n int, format string) (out []string) {
+	for i := range n {
+		out = append(out, fmt.Sprintf(format, i))
+	}
+	return out
+}

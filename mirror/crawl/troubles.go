@@ -38,6 +38,7 @@ type Troubles struct {
 type trouble struct {
 	outage
 	witness  site.URL // that is known to answer
+	probe    probe
 	failed   int64    // URLs that failed, as limits.max_failures counts them
 	lost     bool     // some URL failed
 	answered bool     // some request of this run had an answer that says nothing of troubles
@@ -91,14 +92,19 @@ func (t *Troubles) fail(u site.URL, reason string, s Symptom, sure bool) {
 	k.reason = reason
 	sure = sure || (s == Silent && k.answers == 0 && t.seeds[u]) // and every other URL that is silent beside it
 	down := k.fail(s, sure, func() bool { return t.findWitness(origin, k) })
-	k.down = down && (s != Busy)
-	left := t.left(origin, k)
+	k.down = (down && (s != Busy)) || k.probe.isOpen()
+	left, gone := t.left(origin, k), k.down
+	var held []uint32
+	if gone {
+		held = k.probe.end()
+	}
 	t.mu.Unlock()
+	t.resume(origin, held)
 	switch {
-	case down && (s == Busy):
-		t.leaveHost(u.Hostname(), reason, time.Time{}, false)
-	case down:
+	case gone:
 		t.leave(left, t.o.Front.Free)
+	case down:
+		t.leaveHost(u.Hostname(), reason, time.Time{}, false)
 	}
 }
 
@@ -137,6 +143,47 @@ func (t *Troubles) MayRetry(u site.URL, reason string, s Symptom) bool {
 	return well
 }
 
+// Probe reports whether a URL of an origin that is written off is requested: the first one is, and the others
+// are held until EndProbe, or until the origin is down.
+func (t *Troubles) Probe(u site.URL, id uint32) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	k := t.of(u.Origin())
+	switch {
+	case k.down, k.probe.ended:
+		return true
+	case !k.probe.begun:
+		k.probe.begun, k.probe.id = true, id
+	}
+	if k.probe.id != id {
+		k.probe.held = append(k.probe.held, id)
+	}
+	return k.probe.id == id
+}
+
+// EndProbe lets the URLs of an origin enter the frontier that waited for the one of them that was requested.
+func (t *Troubles) EndProbe(u site.URL) {
+	t.mu.Lock()
+	held := t.of(u.Origin()).probe.end()
+	t.mu.Unlock()
+	t.resume(u.Origin(), held)
+}
+
+// resume lets URLs enter the frontier that were held.
+func (t *Troubles) resume(origin string, held []uint32) {
+	for _, id := range held {
+		t.o.Front.Add(origin, id, PrioKnown)
+	}
+}
+
+// HasAnswered reports whether an origin gave an answer in this run.
+func (t *Troubles) HasAnswered(origin string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	k := t.keys[origin]
+	return (k != nil) && k.answered
+}
+
 // Answered notes an answer to a URL that says that its origin is well.
 func (t *Troubles) Answered(u site.URL) {
 	t.mu.Lock()
@@ -163,8 +210,9 @@ func (t *Troubles) LeaveOrigin(u site.URL, reason string) {
 	k := t.of(u.Origin())
 	was := k.down
 	k.down, k.reason = true, reason
-	left := t.left(u.Origin(), k)
+	left, held := t.left(u.Origin(), k), k.probe.end()
 	t.mu.Unlock()
+	t.resume(u.Origin(), held)
 	if !was {
 		t.leave(left, t.o.Front.Free)
 	}

@@ -41,6 +41,7 @@ type Options struct {
 	Traits     *ledger.Traits
 	Provenance *ledger.Provenance
 	Waits      *ledger.Waits
+	Origins    *ledger.SilentOrigins
 	Counts     *ledger.Counts
 	Notes      *ledger.Notes
 	Admission  *crawl.Admission
@@ -64,6 +65,7 @@ type Exchange struct {
 	traits     *ledger.Traits
 	provenance *ledger.Provenance
 	waits      *ledger.Waits
+	origins    *ledger.SilentOrigins
 	counts     *ledger.Counts
 	notes      *ledger.Notes
 	admission  *crawl.Admission
@@ -85,6 +87,7 @@ func New(o Options) *Exchange {
 		traits:     o.Traits,
 		provenance: o.Provenance,
 		waits:      o.Waits,
+		origins:    o.Origins,
 		counts:     o.Counts,
 		notes:      o.Notes,
 		admission:  o.Admission,

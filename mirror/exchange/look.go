@@ -30,6 +30,17 @@ func (x *Exchange) Look(
 		f.Finding, err = x.stillWaits(rec, until)
 		return f, false, err
 	}
+	turn, runs := x.origins.Turn(u.Origin(), x.read.run.Number)
+	if entry := x.motor.Troubles.IsEntry(u); entry {
+		turn = ledger.OriginAsked
+	}
+	if turn == ledger.OriginSkipped {
+		rec.Outcome = site.Failed
+		rec.Reason = fmt.Sprintf("its server gave no answer in %d runs; only every %dth run requests it",
+			runs, ledger.WrittenOffRuns)
+		f.Finding, err = x.notAsked(rec)
+		return f, false, err
+	}
 	switch {
 	case isDown && entry && (rec.Outcome != site.Failed || !x.motor.Troubles.IsLeft(u)):
 		f.Finding, err = x.postponedOrFallback(ctx, rec, down)
@@ -67,6 +78,9 @@ func (x *Exchange) Look(
 		as := ledger.Account{Tally: ledger.AsDisallowed, Room: ledger.Leave(rec, x.read.run.Version)}
 		f.Finding = &ledger.Finding{Done: store.Done{Resource: *rec}, As: as}
 		return f, false, nil
+	}
+	if turn == ledger.OriginProbed && !x.motor.Troubles.Probe(u, rec.ID) {
+		return f, false, nil // it enters the frontier again when another URL has been requested
 	}
 	if w, ok := x.motor.Troubles.Witness(u); ok {
 		x.askWitness(ctx, w, release)
@@ -122,7 +136,9 @@ func (x *Exchange) request(
 		return Found{}, err
 	}
 	rec.Status, rec.Checked, rec.Reason, rec.Answer = a.Status, a.Checked, "", a.Result.Whole
-	return x.answer(ctx, rec, &a)
+	f, err := x.answer(ctx, rec, &a)
+	x.motor.Troubles.EndProbe(u)
+	return f, err
 }
 
 // learnOrigin requests the robots.txt of an origin.
@@ -137,6 +153,7 @@ func (x *Exchange) learnOrigin(ctx context.Context, u site.URL, release func(fet
 	}
 	l.Observed.Duration = x.now().Sub(start)
 	release(l.Observed)
+	x.motor.Troubles.EndProbe(u)
 	x.admission.Sitemaps(u, l.Sitemaps)
 }
 

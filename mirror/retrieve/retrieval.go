@@ -39,6 +39,7 @@ type Retrieval struct {
 	shapes  judge.Shapes
 	probes  map[string]judge.ErrorPage // see probeOrigins
 	waits   ledger.Waits
+	origins ledger.SilentOrigins
 	keeper  *keep.Keeper
 	lost    error // see session.Retrieved
 }

@@ -65,7 +65,7 @@ func (r *Retrieval) retrieve(parent context.Context) error {
 		r.probeOrigins(ctx)
 	}
 	if err == nil {
-		err = r.saveTroubles()
+		err = r.saveTroubles(context.Cause(ctx) == nil)
 	}
 	r.betweenPhases()
 	if err == nil {
@@ -111,7 +111,7 @@ func (r *Retrieval) requestAll(ctx context.Context, s *stages, check func(error)
 		check(err)
 		check(r.motor.Entrance.All(missing.Since, r.dropRefused))
 	} else {
-		r.motor.Entrance.Owed(r.Traits.Broken, r.owed)
+		r.motor.Entrance.Owed(r.Traits.Broken, r.owed())
 		r.advice.Plan.Open()
 	}
 	if r.Resumed {

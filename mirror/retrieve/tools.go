@@ -73,6 +73,7 @@ func (r *Retrieval) newExchange() *exchange.Exchange {
 		Traits:     &r.Traits,
 		Provenance: &r.Provenance,
 		Waits:      &r.waits,
+		Origins:    &r.origins,
 		Counts:     &r.Counts,
 		Notes:      &r.Notes,
 		Admission:  r.admission,
