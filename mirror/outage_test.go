@@ -315,3 +315,53 @@ func TestFlakyOrigin(t *testing.T) {
 		}
 	})
 }
+
+// slowBody sends the body of one URL slowly.
+type slowBody struct {
+	*mirrortest.Fake
+	url        string
+	size, rate int
+}
+
+func (f *slowBody) Do(ctx context.Context, req fetch.Request, sink fetch.Sink) (*fetch.Result, error) {
+	if req.URL.String() != f.url {
+		return f.Fake.Do(ctx, req, sink)
+	}
+	res := &fetch.Result{}
+	res.Status, res.MIME, res.Length, res.Header = 200, "text/html", -1, http.Header{}
+	w, err := sink.Begin(&res.Head)
+	for n := 0; n < f.size && err == nil; n += f.rate {
+		select {
+		case <-time.After(time.Second):
+			_, err = w.Write(make([]byte, f.rate))
+		case <-ctx.Done():
+			err = &fetch.Error{URL: req.URL, Class: fetch.ErrCanceled, Err: context.Cause(ctx)}
+		}
+	}
+	res.Kept = err == nil
+	return res, err
+}
+
+// A page that trickles is a failure of its own, and does not hold a run for minutes; one that is only slow
+// comes.
+func TestPageThatTrickles(t *testing.T) {
+	for rate, want := range map[int]time.Duration{130: 70 * time.Second, 2000: 120 * time.Second} {
+		inOutage(t, func(t *testing.T, w *mirrortest.Web, m *mirrortest.Mirror) {
+			hub(w, 30)
+			w.Set(home+"/", mirrortest.HTML("Home", "<a href=slow.html>slow</a>"+w.Page(home+"/").Body))
+			f := &slowBody{&mirrortest.Fake{Web: w}, home + "/slow.html", 100_000, rate}
+			m.Fetcher, m.Robots = f, f
+			for range 3 {
+				start := time.Now()
+				s := m.Run()
+				wantVerdict(t, s, mirror.Complete, s.Published)
+				if d := time.Since(start); d > want {
+					t.Errorf("at %d bytes per second the run took %v", rate, d)
+				}
+				if slow := m.Tree()["slow.html"]; (slow != "") != (rate > 1000) {
+					t.Errorf("at %d bytes per second %d bytes came", rate, len(slow))
+				}
+			}
+		})
+	}
+}

@@ -21,6 +21,7 @@ type Motor struct {
 	Entrance *Entrance
 	Troubles *Troubles
 	Origins  *Origins
+	Tail     *Tail
 
 	maxWait time.Duration
 }
@@ -59,6 +60,7 @@ func NewMotor(o MotorOptions) (*Motor, error) {
 			Down:    o.Down,
 		}),
 		Origins: NewOrigins(o.Job.ObeyRobots),
+		Tail:    new(Tail),
 		maxWait: o.Job.Polite.MaxWait,
 	}
 	front.long = m.Troubles.waits

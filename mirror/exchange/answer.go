@@ -129,6 +129,9 @@ func (x *Exchange) noAnswer(
 	f := failure{reason: err.Error(), passing: fetch.Transient(err)}
 	f.symptom, f.counts = crawl.SymptomOf(err)
 	f.fallback = f.passing || errors.Is(err, fetch.ErrDNS) || errors.Is(err, fetch.ErrTLS)
+	if errors.Is(err, crawl.ErrTrickles) { // another turn would hold the run for as long
+		return x.givenUp(ctx, rec, f)
+	}
 	if !fetch.Broken(err) {
 		return x.originFails(ctx, rec, f)
 	}

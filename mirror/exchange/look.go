@@ -126,7 +126,16 @@ func (x *Exchange) request(
 		req.ETag, req.LastModified = x.advice.Validators.For(rec)
 	}
 	x.counts.Requests.Add(1)
-	a, err := x.chain.Get(ctx, &source.Ask{Record: rec, Of: source.FromOrigin, Request: req})
+	of, body, end := x.motor.Tail.Begin(ctx)
+	ask := source.Ask{
+		Record:  rec,
+		Of:      source.FromOrigin,
+		Request: req,
+		Came:    body.Count,
+		Slow:    crawl.ErrTrickles,
+	}
+	a, err := x.chain.Get(of, &ask)
+	end()
 	defer a.Release()
 	if res := a.Result; res != nil {
 		release(x.motor.Troubles.Observe(u, rec.ID, res, a.Err))

@@ -49,6 +49,7 @@ func (r *Retrieval) retrieve(parent context.Context) error {
 		Connections: int(r.Job.Polite.Connections),
 		Now:         r.Now,
 		Shift:       r.shift,
+		Tail:        r.motor.Tail,
 		Release:     r.motor.Gate.Release,
 		Ask:         r.ask,
 		After:       s.refill,

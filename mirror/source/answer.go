@@ -24,6 +24,8 @@ type Ask struct {
 	Of     Provider        // which sources may answer
 
 	Request fetch.Request // of the origin
+	Came    func(n int)   // called with the bytes of its body as they come; nil: nobody is
+	Slow    error         // the cause with which ctx ends a body that is too slow; nil: none
 
 	Why      string                 // why the origin did not give it, of replicas
 	Suits    func(mime string) bool // of replicas: whether it can be a body of the URL; nil: any can

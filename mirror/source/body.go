@@ -68,6 +68,7 @@ type BodySink struct {
 	limit int
 	head  fetch.Head
 	begun time.Time
+	came  func(int) // see Ask.Came
 	blob  *store.BlobWriter
 	cut   bool  // what has come is the beginning of a body whose rest may still be had
 	err   error // of the disk
@@ -118,6 +119,9 @@ func mayBeDocument(mime string) bool {
 func (b *BodySink) Write(p []byte) (int, error) {
 	if b.o.Coming != nil {
 		b.o.Coming.Add(int64(len(p)))
+	}
+	if b.came != nil {
+		b.came(len(p))
 	}
 	if b.blob == nil && len(*b.buf)+len(p) <= b.limit {
 		*b.buf = append(*b.buf, p...)

@@ -28,7 +28,12 @@ func (o *Origin) Get(ctx context.Context, ask *Ask) (Answer, error) {
 	if err := body.Resume(ctx, &req); err != nil {
 		return a, err
 	}
+	body.came = ask.Came
 	a.Result, a.Err = o.Fetcher.Do(ctx, req, body)
+	if slow := ask.Slow; (a.Err != nil) && (slow != nil) && (context.Cause(ctx) == slow) {
+		a.Err = &fetch.Error{URL: req.URL, Class: fetch.ErrTooSlow, Err: slow}
+		ctx = context.WithoutCancel(ctx) // the run goes on
+	}
 	body.Ended(a.Result, a.Err)
 	if err := body.Err(); err != nil {
 		return a, err

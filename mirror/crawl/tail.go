@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package crawl
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// When nothing is left but bodies on their way, those that come more slowly than tailRate, in bytes per
+// second over tailWindow, are given up: they hold the whole run, which ends at most a minute later.
+const (
+	tailRate   = 1000
+	tailWindow = 45 * time.Second
+	tailLook   = 5 * time.Second
+)
+
+// ErrTrickles is the cause with which the context of a body ends that holds a run which is finished
+// otherwise.
+var ErrTrickles = errors.New("nothing else is left to request, and it brings less than 1 kB/s")
+
+// Tail ends the bodies that hold a run which is finished otherwise. Safe for concurrent use; the zero value
+// is ready.
+type Tail struct {
+	mu     sync.Mutex
+	bodies map[*Body]bool
+}
+
+// Body is one body on its way.
+type Body struct {
+	bytes atomic.Int64
+	end   context.CancelCauseFunc
+	began int64     // bytes when it was first judged
+	since time.Time // when that was; zero: not yet
+}
+
+// Count adds bytes that came.
+func (b *Body) Count(n int) { b.bytes.Add(int64(n)) }
+
+// Begin notes a body on its way; the context is for its exchange. The caller calls end afterwards.
+func (t *Tail) Begin(ctx context.Context) (_ context.Context, b *Body, end func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	b = &Body{end: cancel}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.bodies == nil {
+		t.bodies = map[*Body]bool{}
+	}
+	t.bodies[b] = true
+	return ctx, b, func() {
+		t.mu.Lock()
+		delete(t.bodies, b)
+		t.mu.Unlock()
+		cancel(nil)
+	}
+}
+
+// look ends what is too slow. alone says that nothing is left but what is in work.
+func (t *Tail) look(alone bool, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for b := range t.bodies {
+		n := b.bytes.Load()
+		switch {
+		case !alone, n == 0: // for a header there is polite.header_timeout
+			b.since = time.Time{}
+		case b.since.IsZero():
+			b.since, b.began = now, n
+		case now.Sub(b.since) < tailWindow:
+		case float64(n-b.began) < tailRate*now.Sub(b.since).Seconds():
+			b.end(ErrTrickles)
+		default:
+			b.since, b.began = now, n
+		}
+	}
+}
+
+// watch looks at the bodies of a stage until the function that it returns is called.
+func (t *Tail) watch(f *Frontier, now func() time.Time) (end func()) {
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		tick := time.NewTicker(tailLook)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				at := now()
+				t.look(f.State(at).Queued == 0, at)
+			case <-stop:
+				return
+			}
+		}
+	})
+	return func() {
+		close(stop)
+		wg.Wait()
+	}
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package crawl
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+// Only bodies that come slowly while nothing else is left are given up, and soon.
+func TestTail(t *testing.T) {
+	for name, c := range map[string]struct {
+		rate  int // bytes per second
+		alone time.Duration
+		want  time.Duration // when it is given up; 0: never
+	}{
+		"trickles":        {130, 0, 50 * time.Second},
+		"trickles beside": {130, 10 * time.Minute, 0},
+		"then alone":      {130, 2 * time.Minute, 170 * time.Second},
+		"slow":            {1500, 0, 0},
+		"header":          {0, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var tail Tail
+			ctx, b, end := tail.Begin(t.Context())
+			defer end()
+			start := time.Unix(0, 0)
+			got := time.Duration(0)
+			for at := tailLook; at <= 5*time.Minute && got == 0; at += tailLook {
+				b.Count(c.rate * int(tailLook.Seconds()))
+				tail.look(at > c.alone, start.Add(at))
+				if ctx.Err() != nil {
+					got = at
+				}
+			}
+			if got != c.want {
+				t.Errorf("given up after %v, want %v", got, c.want)
+			}
+			if cause := context.Cause(ctx); got > 0 && cause != ErrTrickles {
+				t.Error(cause)
+			}
+		})
+	}
+}
