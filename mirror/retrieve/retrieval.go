@@ -38,8 +38,7 @@ type Retrieval struct {
 	skips   skips // what the plan skipped
 	shapes  judge.Shapes
 	probes  map[string]judge.ErrorPage // see probeOrigins
-	waits   ledger.Waits
-	origins ledger.SilentOrigins
+	lasting lasting
 	keeper  *keep.Keeper
 	lost    error // see session.Retrieved
 }

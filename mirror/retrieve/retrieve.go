@@ -66,7 +66,7 @@ func (r *Retrieval) retrieve(parent context.Context) error {
 		r.probeOrigins(ctx)
 	}
 	if err == nil {
-		err = r.saveTroubles(context.Cause(ctx) == nil)
+		err = r.lasting.save(r.Session, r.motor.Troubles, context.Cause(ctx) == nil)
 	}
 	r.betweenPhases()
 	if err == nil {
@@ -80,7 +80,7 @@ func (r *Retrieval) prepare() error {
 	if err := r.load(); err != nil {
 		return err
 	}
-	if err := r.loadTroubles(); err != nil {
+	if err := r.lasting.load(r.Site.Notes, r.Log); err != nil {
 		return err
 	}
 	r.settleBase()
@@ -112,7 +112,7 @@ func (r *Retrieval) requestAll(ctx context.Context, s *stages, check func(error)
 		check(err)
 		check(r.motor.Entrance.All(missing.Since, r.dropRefused))
 	} else {
-		r.motor.Entrance.Owed(r.Traits.Broken, r.owed())
+		r.motor.Entrance.Owed(r.Traits.Broken, r.lasting.owed(r.Session))
 		r.advice.Plan.Open()
 	}
 	if r.Resumed {

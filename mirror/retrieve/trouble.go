@@ -6,71 +6,82 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 
+	"mirrord/mirror/crawl"
 	"mirrord/mirror/ledger"
+	"mirrord/mirror/session"
 	"mirrord/site"
+	"mirrord/store"
 )
 
-// loadTroubles reads what earlier runs knew of URLs that asked to wait, and of silent origins. Without it
-// more is requested, and nothing is lost.
-func (r *Retrieval) loadTroubles() error {
+// lasting are the troubles of URLs and origins that outlive a run. Without what earlier runs knew more is
+// requested, and nothing is lost.
+type lasting struct {
+	waits   ledger.Waits
+	origins ledger.SilentOrigins
+}
+
+// load reads what earlier runs knew.
+func (l *lasting) load(notes *store.SiteNotes, log *slog.Logger) error {
 	for _, f := range []struct {
 		name   string
 		decode func([]byte) error
 	}{
-		{ledger.WaitsFact, r.waits.Decode},
-		{ledger.OriginsFact, r.origins.Decode},
+		{ledger.WaitsFact, l.waits.Decode},
+		{ledger.OriginsFact, l.origins.Decode},
 	} {
-		v, err := r.Site.Notes.Fact(f.name)
+		v, err := notes.Fact(f.name)
 		if err != nil {
 			return err
 		}
 		if err := f.decode(v); err != nil {
-			r.Log.Warn("starting without what earlier runs knew of troubles", "err", err)
+			log.Warn("starting without what earlier runs knew of troubles", "err", err)
 		}
 	}
 	return nil
 }
 
 // owed returns what reports whether a known URL is requested whatever the plan says.
-func (r *Retrieval) owed() func(id uint32) bool {
-	now, probes := r.Now(), r.origins.AnyProbed(r.Run.Number)
+func (l *lasting) owed(s *session.Session) func(id uint32) bool {
+	now, probes := s.Now(), l.origins.AnyProbed(s.Run.Number)
 	return func(id uint32) bool {
-		if r.Provenance.Owed(id) || r.waits.Due(id, now) {
+		if s.Provenance.Owed(id) || l.waits.Due(id, now) {
 			return true
 		}
 		if !probes {
 			return false
 		}
-		turn, _ := r.origins.Turn(r.Table.URL(id).Origin(), r.Run.Number)
+		turn, _ := l.origins.Turn(s.Table.URL(id).Origin(), s.Run.Number)
 		return turn == ledger.OriginProbed
 	}
 }
 
-// saveTroubles keeps it for the next run. whole says that the run was not cut short; when an entry point does
-// not answer either, the network may be down, and no origin is to blame.
-func (r *Retrieval) saveTroubles(whole bool) error {
-	t := r.motor.Troubles
+// save keeps the troubles for the next run. whole says that the run was not cut short; when an entry point
+// does not answer either, the network may be down, and no origin is to blame.
+func (l *lasting) save(s *session.Session, t *crawl.Troubles, whole bool) error {
 	if whole && len(t.DownEntries()) == 0 {
 		silent := slices.Collect(maps.Keys(t.SilentOrigins()))
-		r.origins.EndRun(r.Run.Number, r.Now().Unix(), silent, t.HasAnswered)
+		l.origins.EndRun(s.Run.Number, s.Now().Unix(), silent, t.HasAnswered)
 	}
 	const what = "servers without an answer in %d runs or more: only every %dth run requests them"
-	for _, origin := range r.origins.WrittenOff() {
+	for _, origin := range l.origins.WrittenOff() {
 		if u, _, err := site.Parse(origin + "/"); err == nil {
-			r.Notes.Add(fmt.Sprintf(what, ledger.WrittenOffAfter, ledger.WrittenOffRuns), u)
+			s.Notes.Add(fmt.Sprintf(what, ledger.WrittenOffAfter, ledger.WrittenOffRuns), u)
 		}
 	}
-	origins, err := r.origins.Encode()
-	if known, kerr := r.Site.Notes.Fact(ledger.OriginsFact); kerr != nil {
-		err = errors.Join(err, kerr)
-	} else if (err == nil) && !bytes.Equal(origins, known) {
-		err = r.Site.Notes.SetFact(ledger.OriginsFact, origins)
+	origins, err := l.origins.Encode()
+	if err != nil {
+		return err
 	}
-	if waits, changed := r.waits.Encode(); changed {
-		err = errors.Join(err, r.Site.Notes.SetFact(ledger.WaitsFact, waits))
+	known, err := s.Site.Notes.Fact(ledger.OriginsFact)
+	if (err == nil) && !bytes.Equal(origins, known) {
+		err = s.Site.Notes.SetFact(ledger.OriginsFact, origins)
+	}
+	if waits, changed := l.waits.Encode(); changed {
+		err = errors.Join(err, s.Site.Notes.SetFact(ledger.WaitsFact, waits))
 	}
 	return err
 }
