@@ -3,6 +3,7 @@
 package mirrortest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,6 +58,9 @@ type Mirror struct {
 	Bodies store.Bodies
 	Owner  store.Owner
 	Facts  mirror.Facts
+
+	// Confirm is that of mirror.Options; 0: negative, so that a page that is gone leaves in one run.
+	Confirm time.Duration
 
 	Durable bool // documents are stored as a daemon does it, packed and synced
 	Damaged bool // the test has damaged the state: what Verify finds is no error
@@ -162,6 +166,7 @@ func (m *Mirror) RunWith(ctx context.Context, change func(*mirror.Options)) (*mi
 		Facts:   m.Facts,
 		Now:     m.Now,
 		Log:     m.Log,
+		Confirm: cmp.Or(m.Confirm, -1),
 	}
 	if o.Hosts == nil {
 		o.Hosts = new(fetch.Hosts)

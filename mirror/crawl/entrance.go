@@ -69,6 +69,9 @@ func (e *Entrance) Again(id uint32, origin string, at time.Time) {
 	}
 }
 
+// Later puts a URL back for a second look that does not hold the run, not before a time.
+func (e *Entrance) Later(id uint32, origin string, at time.Time) { e.front.AddOptional(origin, id, at) }
+
 // AnyDelayed reports whether some URL waits that is put back for a time.
 func (e *Entrance) AnyDelayed() bool { return e.postponed.AnyDelayed() }
 

@@ -28,7 +28,8 @@ type Frontier struct {
 	queues   map[string]*backQueue   // by origin
 	hosts    map[string][]*backQueue // by host
 	heap     hostHeap
-	queued   int
+	queued   int // without optional ones
+	optional int // that do not hold the run, see AddOptional
 	inFlight int
 	flying   map[string]int // URLs in flight, by host
 	idle     int            // workers that wait
@@ -85,17 +86,34 @@ func (f *Frontier) queue(origin string) *backQueue {
 func (f *Frontier) AddAt(origin string, id uint32, p Priority, at time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	q := f.queueAt(origin, id, p, at)
+	q.free = f.queue(origin).free
+	f.queued++
+	heap.Push(&f.heap, q)
+	f.cond.Signal()
+}
+
+// AddOptional is AddAt for a URL that is requested only if something else keeps the run going until then.
+func (f *Frontier) AddOptional(origin string, id uint32, at time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	q := f.queueAt(origin, id, PrioLast, at)
+	q.optional = true
+	f.optional++
+	heap.Push(&f.heap, q)
+	f.cond.Signal()
+}
+
+// queueAt returns a queue of one URL that waits for a time.
+func (f *Frontier) queueAt(origin string, id uint32, p Priority, at time.Time) *backQueue {
 	q := &backQueue{
 		origin: origin,
 		host:   HostOf(origin),
 		next:   at,
 		n:      1,
 	}
-	q.free = f.queue(origin).free
 	q.front[p].push(id)
-	f.queued++
-	heap.Push(&f.heap, q)
-	f.cond.Signal()
+	return q
 }
 
 // next waits for a host that is due and returns its first URL. turn says whether a turn of the host was
@@ -105,7 +123,7 @@ func (f *Frontier) next(now func() time.Time) (id uint32, origin string, turn, o
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for {
-		if f.stopped || (f.queued == 0 && f.inFlight == 0) {
+		if f.stopped || (f.queued == 0 && f.inFlight == 0 && !f.anyDue(now())) {
 			f.cond.Broadcast()
 			return 0, "", false, false
 		}
@@ -135,6 +153,9 @@ func (f *Frontier) next(now func() time.Time) (id uint32, origin string, turn, o
 		f.idle--
 	}
 }
+
+// anyDue reports whether an optional URL is due. The caller holds f.mu, and nothing else is queued.
+func (f *Frontier) anyDue(now time.Time) bool { return len(f.heap) > 0 && !f.heap[0].next.After(now) }
 
 // Hold says whether URLs are handed out; those that wait for that stay where they are.
 func (f *Frontier) Hold(held bool) {
@@ -170,7 +191,7 @@ func (f *Frontier) Pause(now time.Time) (can bool, p Pause) {
 		heap.Fix(&f.heap, q.index)
 	}
 	switch {
-	case f.stopped:
+	case f.stopped, f.queued == 0 && f.inFlight == 0: // an optional URL is not waited for
 	case f.inFlight > 0:
 		p.Why = status.ForSlow
 		for host, n := range f.flying {
@@ -204,7 +225,7 @@ func (f *Frontier) Free(origin string) {
 	defer f.mu.Unlock()
 	f.queue(origin).free = true
 	for _, q := range f.heap {
-		if q.origin == origin {
+		if q.origin == origin && !q.optional {
 			q.free, q.next = true, time.Time{}
 		}
 	}
@@ -229,7 +250,11 @@ func (f *Frontier) take(q *backQueue) uint32 {
 	for p := range q.front {
 		if id, ok := q.pop(Priority(p), &f.order); ok {
 			q.n--
-			f.queued--
+			if q.optional {
+				f.optional--
+			} else {
+				f.queued--
+			}
 			f.inFlight++
 			f.flying[q.host]++
 			if q.n == 0 {
@@ -331,7 +356,7 @@ func (f *Frontier) Stop() {
 func (f *Frontier) Drop() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.queues, f.hosts, f.heap, f.queued = nil, nil, nil, 0
+	f.queues, f.hosts, f.heap, f.queued, f.optional = nil, nil, nil, 0, 0
 }
 
 // FrontierState is what a progress line shows.

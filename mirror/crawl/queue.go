@@ -26,7 +26,9 @@ type backQueue struct {
 	index  int       // in the heap; -1: not in it
 	n      int
 	free   bool // see Frontier.Free
-	front  [priorities]fifo
+	// see Frontier.AddOptional
+	optional bool
+	front    [priorities]fifo
 }
 
 // Ordering is the order in which the pages of a host are requested. The zero value is breadth first. Less and

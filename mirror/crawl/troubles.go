@@ -260,6 +260,13 @@ func (t *Troubles) leaveHost(host, reason string, until time.Time, silent bool) 
 	}
 }
 
+// Waiting returns the URLs of an origin that asked to wait in a row: when its host is left, they wait with it.
+func (t *Troubles) Waiting(u site.URL) []uint32 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.of(u.Origin()).waits)
+}
+
 // WaitUntil returns when the first host of an entry point that asked to wait may be requested again; the zero
 // time when none did.
 func (t *Troubles) WaitUntil() (at time.Time) {

@@ -19,8 +19,10 @@ import (
 	"mirrord/store"
 )
 
-// answer reads the result of an exchange.
-func (x *Exchange) answer(ctx context.Context, rec *store.Resource, a *source.Answer) (Found, error) {
+// answer reads the result of an exchange. second says that an earlier look found the URL gone.
+func (x *Exchange) answer(
+	ctx context.Context, rec *store.Resource, a *source.Answer, second bool,
+) (Found, error) {
 	res := a.Result
 	if a.Err != nil {
 		return x.noAnswer(ctx, rec, res, a.Err)
@@ -39,13 +41,13 @@ func (x *Exchange) answer(ctx context.Context, rec *store.Resource, a *source.An
 		return outcome(x.read.unchanged(rec, ledger.Account{}))
 	case a.Content != nil:
 		if x.read.misled(rec, res.MIME) {
-			return x.goneFor(ctx, rec, exchangeNotes(res))
+			return x.goneFor(ctx, rec, exchangeNotes(res), second)
 		}
 		return outcome(x.read.body(rec, a, ledger.Account{Notes: exchangeNotes(res)}))
 	case s >= 300 && s < 400:
 		return x.redirect(rec, res, res.Location)
 	case s == 404 || s == 410 || unwantedGuess:
-		return x.goneFor(ctx, rec, nil)
+		return x.goneFor(ctx, rec, nil, second)
 	}
 	return outcome(x.failed(rec, fmt.Sprintf("status %d", s), false))
 }
@@ -79,7 +81,7 @@ func (x *Exchange) busy(ctx context.Context, rec *store.Resource, res *fetch.Res
 		x.waits.Set(rec.ID, until)
 		f.reason += longWait(res)
 		if x.motor.Troubles.Waited(rec.URL, rec.ID, res) > 0 {
-			x.motor.Troubles.LeaveHost(rec.URL, f.reason, until, f.fallback)
+			x.leaveHost(rec.URL, f.reason, until, f.fallback)
 		}
 	}
 	x.motor.Troubles.Failed(rec.URL, f.reason, f.symptom)
@@ -88,6 +90,15 @@ func (x *Exchange) busy(ctx context.Context, rec *store.Resource, res *fetch.Res
 		return Found{Turn: ledger.Turn{Why: ledger.AfterFailure, At: x.now().Add(res.RetryAfter)}}, nil
 	}
 	return x.givenUp(ctx, rec, f)
+}
+
+// leaveHost leaves a host for the next run. The URLs that asked to wait before it was clear that their host
+// does wait with it, and not by themselves.
+func (x *Exchange) leaveHost(u site.URL, reason string, until time.Time, silent bool) {
+	for _, id := range x.motor.Troubles.Waiting(u) {
+		x.waits.Forget(id)
+	}
+	x.motor.Troubles.LeaveHost(u, reason, until, silent)
 }
 
 // longWait says how long an answer asks to wait.
@@ -204,17 +215,50 @@ func (x *Exchange) countFailure(rec *store.Resource, reason string, passing bool
 	return as
 }
 
-// goneFor reads a 404 or 410. A resource of the mirror leaves only when a second answer, after everything
-// else, says the same; a failure is no such answer. A URL that never was in the mirror is gone at once.
-func (x *Exchange) goneFor(ctx context.Context, rec *store.Resource, notes []string) (Found, error) {
+// isSecondLook reports whether a request of something that the mirror has comes after one that found it gone,
+// of an earlier run or long enough before. rec is as it was before the request.
+func (x *Exchange) isSecondLook(rec *store.Resource) bool {
+	if x.traits.Spent(rec.ID, ledger.AfterGone) {
+		return true
+	}
+	before := rec.Run < x.read.run.Number
+	return rec.InSet && (rec.Gone > 0) && (before || x.now().Sub(time.Unix(rec.Checked, 0)) >= x.least)
+}
+
+// firstGone reads a first 404 or 410 of something that the mirror has: it stays. A second look follows in this
+// run when that goes on for long enough, else in the next one.
+func (x *Exchange) firstGone(rec *store.Resource, as ledger.Account) (Found, error) {
+	turn := ledger.Turn{Why: ledger.AfterGone}
+	if x.least < 0 {
+		return Found{Turn: turn}, nil
+	}
+	turn.At, turn.Optional = x.now().Add(x.least), true
+	as.Notes = append(as.Notes, "answers 404 or 410 of what the mirror has: it stays until a second look")
+	rec.Outcome, rec.Failures, rec.Gone = site.Failed, 0, 1
+	rec.Reason = fmt.Sprintf("status %d, to be confirmed by a second look", rec.Status)
+	f := &ledger.Finding{Done: store.Done{Resource: *rec}, As: as}
+	if (rec.Body == store.PackBody) && x.read.rescan {
+		var err error
+		if f, err = x.read.rescanStored(rec, as); err != nil {
+			return Found{}, err
+		}
+	}
+	return Found{Finding: f, Turn: turn}, nil
+}
+
+// goneFor reads a 404 or 410. A resource of the mirror leaves only when a second look says the same; a failure
+// is no such answer. A URL that never was in the mirror is gone at once.
+func (x *Exchange) goneFor(
+	ctx context.Context, rec *store.Resource, notes []string, second bool,
+) (Found, error) {
 	rec.Outcome, rec.Reason = site.Gone, ""
 	as := ledger.Account{Notes: notes}
 	missingIcon := !rec.InSet && admit.IsFavicon(rec.URL) && x.read.isGuess(rec.ID)
 	if missingIcon { // it was never there, and nothing named it
 		return outcome(&ledger.Finding{Done: store.Done{Resource: *rec, Linked: true}, As: as}, nil)
 	}
-	if rec.InSet && !x.traits.Spent(rec.ID, ledger.AfterGone) {
-		return Found{Turn: ledger.Turn{Why: ledger.AfterGone}}, nil
+	if rec.InSet && !second {
+		return x.firstGone(rec, as)
 	}
 	if f, err := x.repairs(ctx, rec); f != nil || err != nil {
 		return outcome(f, err)
@@ -226,7 +270,7 @@ func (x *Exchange) goneFor(ctx context.Context, rec *store.Resource, notes []str
 	rec.Gone++
 	rec.Failures = 0
 	if rec.InSet {
-		rec.Gone++ // the first answer of this run
+		rec.Gone = max(rec.Gone, 2) // with the first look
 	}
 	as.Tally |= ledger.AsGone
 	as.Room = as.Room.Add(ledger.Leave(rec, x.read.run.Version))

@@ -28,6 +28,8 @@ type Options struct {
 	Rescan bool // the rules changed: what is stored is read again
 	Log    *slog.Logger
 	Now    func() time.Time
+	// Confirm is the least time between two answers 404, see session.Options.
+	Confirm time.Duration
 
 	Robots source.Robots
 	Chain  *source.Chain
@@ -57,6 +59,7 @@ type Exchange struct {
 	rules  *admit.URLRules
 	log    *slog.Logger
 	now    func() time.Time
+	least  time.Duration // Options.Confirm
 	robots source.Robots
 	chain  *source.Chain
 	read   *reading
@@ -80,6 +83,7 @@ func New(o Options) *Exchange {
 		rules:      o.Rules,
 		log:        o.Log,
 		now:        o.Now,
+		least:      o.Confirm,
 		robots:     o.Robots,
 		chain:      o.Chain,
 		read:       newReading(&o),

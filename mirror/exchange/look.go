@@ -144,8 +144,9 @@ func (x *Exchange) request(
 	if err != nil {
 		return Found{}, err
 	}
+	second := x.isSecondLook(rec)
 	rec.Status, rec.Checked, rec.Reason, rec.Answer = a.Status, a.Checked, "", a.Result.Whole
-	f, err := x.answer(ctx, rec, &a)
+	f, err := x.answer(ctx, rec, &a, second)
 	x.motor.Troubles.EndProbe(u)
 	return f, err
 }
@@ -201,7 +202,7 @@ func (x *Exchange) askWitness(ctx context.Context, w site.URL, release func(fetc
 		reason := fmt.Sprintf("status %d", res.Status)
 		if res.RetryAfter > x.job.Polite.MaxWait {
 			until := x.now().Add(res.RetryAfter)
-			x.motor.Troubles.LeaveHost(w, reason+longWait(res), until, res.Status >= 500)
+			x.leaveHost(w, reason+longWait(res), until, res.Status >= 500)
 			return
 		}
 		x.motor.Troubles.WitnessFailed(w, reason, crawl.SymptomOfStatus(res.Status))

@@ -18,4 +18,7 @@ const (
 type Turn struct {
 	Why Again
 	At  time.Time // not before; the zero time: as soon as nothing else is left
+	// Optional says that the run does not go on for this turn: the URL has its outcome, and the next run makes
+	// the request if this one does not.
+	Optional bool
 }

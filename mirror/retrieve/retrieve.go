@@ -178,10 +178,13 @@ func (r *Retrieval) betweenPhases() {
 // conclude carries out what one turn of a URL came to.
 func (r *Retrieval) conclude(id uint32, u site.URL, f exchange.Found) {
 	r.Traits.Spend(id, f.Spent|f.Turn.Why)
-	if f.Turn.Why != 0 {
-		r.motor.Entrance.Again(id, u.Origin(), f.Turn.At)
-	}
 	if f.Finding != nil {
 		r.apply(f.Finding)
+	}
+	switch {
+	case f.Turn.Optional:
+		r.motor.Entrance.Later(id, u.Origin(), f.Turn.At)
+	case f.Turn.Why != 0:
+		r.motor.Entrance.Again(id, u.Origin(), f.Turn.At)
 	}
 }

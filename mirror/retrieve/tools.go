@@ -63,6 +63,7 @@ func (r *Retrieval) newExchange() *exchange.Exchange {
 		Rescan:     r.Rescan,
 		Log:        r.Log,
 		Now:        r.Now,
+		Confirm:    r.Options.Confirm,
 		Robots:     r.Options.Robots,
 		Chain:      &r.chain,
 		Records:    r.Site.Records,

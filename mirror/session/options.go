@@ -33,11 +33,17 @@ type Options struct {
 	NoFetch  bool                  // only relocate and publish what is stored
 	Turn     crawl.SharedTurn      // of the run, which has it, among others; nil: it has no turns
 	Restores int                   // the older version that comes back, of whose gaps nothing is said; 0 is none
+	// Confirm is the least time between the two answers 404 or 410 in one run that take something out of the
+	// mirror; default 5 minutes, negative: the second request is made at the end of the run.
+	Confirm time.Duration
 
 	Policies policy.Registry // where the job's policy is found; default known.All()
 }
 
 func (o Options) withDefaults() Options {
+	if o.Confirm == 0 {
+		o.Confirm = 5 * time.Minute
+	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}

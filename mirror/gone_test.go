@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"mirrord/internal/mirrortest"
+	"mirrord/mirror"
+)
+
+// inGone is a bubble with the default time between two looks at a page that is gone. run makes the run of the
+// next day.
+func inGone(
+	t *testing.T, keys string,
+	f func(t *testing.T, w *mirrortest.Web, m *mirrortest.Mirror, run func() *mirror.Summary),
+) {
+	t.Helper()
+	inBubble(t, job(keys), func(t *testing.T, w *mirrortest.Web, _ *mirrortest.Fake, m *mirrortest.Mirror) {
+		m.Confirm = 5 * time.Minute
+		hub(w, 60)
+		f(t, w, m, func() *mirror.Summary {
+			time.Sleep(24 * time.Hour)
+			w.Requests()
+			return m.Run()
+		})
+	})
+}
+
+// A site that answers 404 for a minute loses nothing; what is gone leaves in the next run, also under a plan.
+func TestGoneIsConfirmedByTheNextRun(t *testing.T) {
+	for _, policy := range []string{"full", "adaptive"} {
+		t.Run(policy, func(t *testing.T) {
+			keys := fmt.Sprintf("policy = %q\npolite.delay = \"250ms\"", policy)
+			inGone(t, keys, confirmedByTheNextRun)
+		})
+	}
+}
+
+func confirmedByTheNextRun(
+	t *testing.T, w *mirrortest.Web, m *mirrortest.Mirror, run func() *mirror.Summary,
+) {
+	for range 5 { // enough for a plan
+		run()
+	}
+	files := len(m.Paths())
+	w.Set(home+"/", mirrortest.HTML("Home", "new "+w.Page(home+"/").Body)) // its links are new for a plan
+	pages := map[string]mirrortest.Page{}
+	deploy := names(60, home+"/page%02d.html")
+	for _, u := range deploy {
+		pages[u] = w.Page(u)
+		w.Remove(u)
+	}
+	s := run()
+	if n := len(m.Paths()); n != files || s.Removed > 0 || s.Gone > 0 {
+		t.Errorf("a deploy removed %d of %d files:\n%s", files-n, files, mirrortest.Text(s))
+	}
+	asked := len(w.Requests())
+	for u, p := range pages {
+		w.Set(u, p)
+	}
+	if s = run(); s.Verdict != mirror.Complete || len(m.Paths()) != files {
+		t.Errorf("after the deploy:\n%s", mirrortest.Text(s))
+	}
+	if again := len(w.Requests()); again < asked {
+		t.Errorf("%d requests in the deploy, %d after it", asked, again)
+	}
+	dead := []string{home + "/page07.html", home + "/page08.html"}
+	for _, u := range dead {
+		w.Remove(u)
+	}
+	for n := 0; n < 20 && len(m.Paths()) == files; n++ {
+		doubtful := strings.Contains(m.Outcomes()[dead[0]], "second look")
+		s = run()
+		if is := m.Outcomes()[dead[0]]; doubtful && is != "gone" {
+			t.Errorf("the next run found it %q", is)
+		}
+	}
+	if s.Gone == 0 || s.Removed == 0 {
+		t.Errorf("what is gone does not leave:\n%s", mirrortest.Text(s))
+	}
+}
+
+// A run that goes on for long enough looks again itself, never sooner than after five minutes, and does not
+// wait for that.
+func TestGoneIsConfirmedInALongRun(t *testing.T) {
+	keys := "polite.delay = \"10s\"\npolite.connections = 1\npolicy = \"full\""
+	inGone(t, keys, func(t *testing.T, w *mirrortest.Web, m *mirrortest.Mirror, run func() *mirror.Summary) {
+		run()
+		first, last := home+"/page03.html", home+"/page57.html"
+		w.Remove(first)
+		w.Remove(last)
+		start := time.Now()
+		s := run()
+		if s.Removed != 1 || s.Gone != 1 {
+			t.Error(mirrortest.Text(s))
+		}
+		at := map[string][]time.Time{}
+		for _, r := range w.Requests() {
+			at[r.URL] = append(at[r.URL], r.At)
+		}
+		if looks := at[first]; len(looks) != 2 || looks[1].Sub(looks[0]) < 5*time.Minute {
+			t.Errorf("looks at %v", looks)
+		}
+		if len(at[last]) != 1 {
+			t.Errorf("%d looks at a page that was found gone late", len(at[last]))
+		}
+		if d := time.Since(start) - 24*time.Hour; d > 12*time.Minute {
+			t.Errorf("the run took %v", d)
+		}
+		if s = run(); s.Removed != 1 || s.Gone == 0 {
+			t.Error(mirrortest.Text(s))
+		}
+	})
+}
