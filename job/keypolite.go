@@ -52,9 +52,9 @@ func politeKeys() []Key {
 			Type:    "duration",
 			Example: `"1h"`,
 			Doc: "Longest Retry-After or Crawl-delay that is waited for. A Retry-After concerns its " +
-				"URL, which fails when the wait is longer. When several URLs in a row ask to wait, " +
-				"the host waits, or is postponed to the next run. The run is partial when that is " +
-				"true of all entry points.",
+				"URL: when the wait is longer, the URL fails, and no run requests it before its time. " +
+				"When several URLs in a row ask to wait, the host waits, or is postponed to a later " +
+				"run. The run is partial when that is true of all entry points.",
 			field: func(j *Job) any { return &j.Polite.MaxWait },
 		},
 		{

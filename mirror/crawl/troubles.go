@@ -260,7 +260,8 @@ func (t *Troubles) leaveHost(host, reason string, until time.Time, silent bool) 
 	}
 }
 
-// Waiting returns the URLs of an origin that asked to wait in a row: when its host is left, they wait with it.
+// Waiting returns the URLs of an origin that asked to wait in a row: when its host is left, they wait with
+// it.
 func (t *Troubles) Waiting(u site.URL) []uint32 {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -225,8 +225,8 @@ func (x *Exchange) isSecondLook(rec *store.Resource) bool {
 	return rec.InSet && (rec.Gone > 0) && (before || x.now().Sub(time.Unix(rec.Checked, 0)) >= x.least)
 }
 
-// firstGone reads a first 404 or 410 of something that the mirror has: it stays. A second look follows in this
-// run when that goes on for long enough, else in the next one.
+// firstGone reads a first 404 or 410 of something that the mirror has: it stays. A second look follows in
+// this run when that goes on for long enough, else in the next one.
 func (x *Exchange) firstGone(rec *store.Resource, as ledger.Account) (Found, error) {
 	turn := ledger.Turn{Why: ledger.AfterGone}
 	if x.least < 0 {
@@ -246,8 +246,8 @@ func (x *Exchange) firstGone(rec *store.Resource, as ledger.Account) (Found, err
 	return Found{Finding: f, Turn: turn}, nil
 }
 
-// goneFor reads a 404 or 410. A resource of the mirror leaves only when a second look says the same; a failure
-// is no such answer. A URL that never was in the mirror is gone at once.
+// goneFor reads a 404 or 410. A resource of the mirror leaves only when a second look says the same; a
+// failure is no such answer. A URL that never was in the mirror is gone at once.
 func (x *Exchange) goneFor(
 	ctx context.Context, rec *store.Resource, notes []string, second bool,
 ) (Found, error) {
