@@ -104,9 +104,19 @@ func TestHostThatWantsToBeLeft(t *testing.T) {
 				if c.robots != "" {
 					w.Set(home+"/robots.txt", mirrortest.Page{Body: c.robots})
 				}
-				for i := range 6 { // of one page it is that page's
-					w.Set(fmt.Sprintf("%s/page%02d.html", home, i+2), c.page)
+				for i := range 30 { // of one page it is that page's
+					w.Set(fmt.Sprintf("%s/page%02d.html", home, i), c.page)
 				}
+				entry, asked := w.Page(home+"/"), 0
+				w.Set(home+"/", mirrortest.Page{Handle: func(rw http.ResponseWriter, r *http.Request) {
+					if asked++; asked > 1 && c.page.Status != 0 { // now it is the host's
+						rw.Header().Set("Retry-After", "86400")
+						rw.WriteHeader(c.page.Status)
+						return
+					}
+					rw.Header().Set("Content-Type", "text/html")
+					fmt.Fprint(rw, entry.Body)
+				}})
 				w.Set("http://cdn.example.org/1.png", mirrortest.Page{Body: "1"})
 				start := time.Now()
 				s := m.Run()
