@@ -97,6 +97,7 @@ func crashRun(ctx context.Context, dir, url string, edit ...func(*jobs.Job)) (*m
 	}
 	defer client.Close()
 	return mirror.Run(ctx, mirror.Options{
+		Confirm: -1,
 		Job:     j,
 		State:   st,
 		Site:    s,

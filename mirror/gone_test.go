@@ -55,6 +55,9 @@ func confirmedByTheNextRun(
 		w.Remove(u)
 	}
 	s := run()
+	if s.Verdict != mirror.Complete || s.Gaps.Count > 0 {
+		t.Errorf("pages that are gone are no gaps:\n%s", mirrortest.Text(s))
+	}
 	if n := len(m.Paths()); n != files || s.Removed > 0 || s.Gone > 0 {
 		t.Errorf("a deploy removed %d of %d files:\n%s", files-n, files, mirrortest.Text(s))
 	}

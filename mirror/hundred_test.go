@@ -127,6 +127,7 @@ func keepHistory(b *testing.B, name string) {
 	err = web.weeks(file, func(n int) {
 		web.link()
 		sum, err := mirror.Run(context.Background(), mirror.Options{
+			Confirm: -1,
 			Job:     j,
 			State:   st,
 			Site:    s,

@@ -123,6 +123,7 @@ func TestListingOfManyEntries(t *testing.T) {
 		var sum *mirror.Summary
 		within(t, "a run", func() {
 			sum, err = mirror.Run(t.Context(), mirror.Options{
+				Confirm: -1,
 				Job:     j,
 				State:   st,
 				Site:    db,

@@ -175,6 +175,7 @@ func mirrorShelf(t *testing.T, s *shelf, set func(*jobfile.Job)) *shelfMirror {
 			}
 		}
 		sum, err := mirror.Run(ctx, mirror.Options{
+			Confirm: -1,
 			Job:     j,
 			State:   st,
 			Site:    db,

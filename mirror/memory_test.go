@@ -77,6 +77,7 @@ func peak(tb testing.TB, n int) int64 {
 	j := jobfile.Default("http://tree.example.org/some/folder/of/the/site/page-0.html")
 	j.ObeyRobots, j.Polite.Connections, j.Polite.Delay, j.Polite.Factor = false, 16, 0, 0
 	sum, err := mirror.Run(context.Background(), mirror.Options{
+		Confirm:  -1,
 		Job:      j,
 		State:    st,
 		Site:     s,

@@ -80,6 +80,7 @@ func keep(tb testing.TB, s subject, p policy.Name, syncs int) kept {
 			week = week.Add(7 * 24 * time.Hour)
 		}
 		sum, err := mirror.Run(tb.Context(), mirror.Options{
+			Confirm: -1,
 			Job:     j,
 			State:   st,
 			Site:    db,

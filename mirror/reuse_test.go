@@ -53,6 +53,7 @@ func runNamed(t testing.TB, w *mirrortest.Web, m *mirrortest.Mirror, name, toml 
 	}
 	defer c.Close()
 	sum, err := mirror.Run(context.Background(), mirror.Options{
+		Confirm: -1,
 		Job:     j,
 		State:   st,
 		Site:    s,

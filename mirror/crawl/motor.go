@@ -4,6 +4,7 @@ package crawl
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -104,6 +105,9 @@ func (m *Motor) LearnRobots(ctx context.Context, u site.URL, from robotsSource) 
 		m.stale(u, rules)
 	}
 	if l.Silent = rules.Silent(); l.Silent != "" {
+		if !errors.Is(rules.Err, fetch.ErrForbiddenAddress) {
+			m.Troubles.Blame(u)
+		}
 		m.Troubles.LeaveOrigin(u, l.Silent)
 	}
 	if first := m.Origins.Learn(u, rules); first && rules.File != nil {

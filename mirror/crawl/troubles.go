@@ -40,6 +40,7 @@ type trouble struct {
 	witness  site.URL // that is known to answer
 	probe    probe
 	failed   int64    // URLs that failed, as limits.max_failures counts them
+	troubled bool     // it did not answer, or badly; not only that we may not connect to it
 	lost     bool     // some URL failed
 	answered bool     // some request of this run had an answer that says nothing of troubles
 	waits    []uint32 // different URLs in a row, at most waitsLong, of which the answer asked to wait
@@ -89,7 +90,7 @@ func (t *Troubles) fail(u site.URL, reason string, s Symptom, sure bool) {
 		t.mu.Unlock()
 		return
 	}
-	k.reason = reason
+	k.reason, k.troubled = reason, true
 	sure = sure || (s == Silent && k.answers == 0 && t.seeds[u]) // and every other URL that is silent beside it
 	down := k.fail(s, sure, func() bool { return t.findWitness(origin, k) })
 	k.down = (down && (s != Busy)) || k.probe.isOpen()
@@ -390,6 +391,25 @@ func (t *Troubles) DownEntries() (out []string) {
 		if !l.Slow {
 			out = append(out, l.Name)
 		}
+	}
+	return out
+}
+
+// Blame notes that an origin does not answer, or badly.
+func (t *Troubles) Blame(u site.URL) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.of(u.Origin()).troubled = true
+}
+
+// MuteOrigins returns those of SilentOrigins that were requested and did not answer.
+func (t *Troubles) MuteOrigins() (out []string) {
+	for origin := range t.SilentOrigins() {
+		t.mu.Lock()
+		if t.of(origin).troubled {
+			out = append(out, origin)
+		}
+		t.mu.Unlock()
 	}
 	return out
 }

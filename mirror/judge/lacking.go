@@ -131,7 +131,8 @@ func (c *Case) lackOf(id uint32, s ledger.State, left bool) (l lack, ok bool, er
 	if !was && (rec.Checked >= c.Parts.Began.Unix()) {
 		l.Since = min(rec.Checked, now)
 	}
-	return l, left || !known || s.InSet() || !c.refuses(&rec), nil
+	doubtful := ledger.IsGone(&rec) && (rec.Gone > 0) // a first 404, which a second look is to confirm
+	return l, left || !known || (s.InSet() && !doubtful) || !c.refuses(&rec), nil
 }
 
 // refuses reports whether a URL is not to be had, by the will of the site or of the job: another request will

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
-	"slices"
 
 	"mirrord/mirror/crawl"
 	"mirrord/mirror/ledger"
@@ -63,8 +61,7 @@ func (l *lasting) owed(s *session.Session) func(id uint32) bool {
 // does not answer either, the network may be down, and no origin is to blame.
 func (l *lasting) save(s *session.Session, t *crawl.Troubles, whole bool) error {
 	if whole && len(t.DownEntries()) == 0 {
-		silent := slices.Collect(maps.Keys(t.SilentOrigins()))
-		l.origins.EndRun(s.Run.Number, s.Now().Unix(), silent, t.HasAnswered)
+		l.origins.EndRun(s.Run.Number, s.Now().Unix(), t.MuteOrigins(), t.HasAnswered)
 	}
 	const what = "servers without an answer in %d runs or more: only every %dth run requests them"
 	for _, origin := range l.origins.WrittenOff() {
