@@ -80,6 +80,9 @@ func (t *Tail) look(alone bool, now time.Time) {
 
 // watch looks at the bodies of a stage until the function that it returns is called.
 func (t *Tail) watch(f *Frontier, now func() time.Time) (end func()) {
+	if t == nil {
+		return func() {}
+	}
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {

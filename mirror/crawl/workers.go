@@ -15,7 +15,7 @@ type Workers struct {
 	Connections int // that the job allows to one host
 	Now         func() time.Time
 	Shift       *Shift // nil: the run has no turns
-	Tail        *Tail  // the bodies on their way
+	Tail        *Tail  // the bodies on their way; nil: none is given up
 
 	// Release ends a turn of a host.
 	Release func(host string, o fetch.Observation)
