@@ -90,6 +90,7 @@ func (c *Exhibit) Play(t *testing.T, site *Site, runs int) (results []Result) {
 		n, end := Serve(site)
 		defer end()
 		m := mirrortest.New(t, nil, jobText(c.Job))
+		m.Confirm = 5 * time.Minute // the default of a run
 		m.World.Network = n
 		m.World.ReadFile = func(string) ([]byte, error) { return authority().pem, nil }
 		m.Hosts = new(fetch.Hosts)
