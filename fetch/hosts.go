@@ -369,14 +369,16 @@ func (h *Hosts) Snapshot() []HostState {
 	return list
 }
 
-// Import takes over what an earlier process knew: what must be waited for, and what is usual. Requests under
-// way are not.
-func (h *Hosts) Import(list []HostState) {
+// Defer takes over what an earlier process knew: the host asked to be left alone until a time.
+func (h *Hosts) Defer(name string, until, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, in := range list {
-		h.host(in.Host).restore(in)
+	s := h.host(name)
+	s.seen = now
+	if most := now.Add(mostRetryAfter); until.After(most) {
+		until = most
 	}
+	s.notBefore = later(s.notBefore, until)
 }
 
 // Prune forgets hosts that were not requested since before, that have nothing under way and nothing to wait

@@ -295,23 +295,26 @@ func TestHostsInvariants(t *testing.T) {
 	})
 }
 
-func TestExportImportPrune(t *testing.T) {
-	var h, again Hosts
+func TestDeferPrune(t *testing.T) {
+	var h Hosts
 	p := polite()
-	h.Acquire("a", p, epoch)
-	h.Release("a", p, epoch, Observation{Status: 503, RetryAfter: time.Hour})
+	h.Defer("a", epoch.Add(time.Hour), epoch)
+	h.Defer("a", epoch.Add(time.Minute), epoch)
 	h.SetCrawlDelay("b", 7*time.Second)
-	again.Import(h.Snapshot())
-	if ok, until := again.Acquire("a", p, epoch.Add(time.Minute)); ok || until.Sub(epoch) != time.Hour {
-		t.Errorf("Retry-After is forgotten: %v %v", ok, until)
+	h.Defer("c", epoch.Add(1000*time.Hour), epoch)
+	if ok, until := h.Acquire("a", p, epoch.Add(time.Minute)); ok || until.Sub(epoch) != time.Hour {
+		t.Errorf("the wait is forgotten: %v %v", ok, until)
 	}
-	if s := again.Snapshot(); len(s) != 2 || s[1].CrawlDelay != 7*time.Second || s[0].Failures != 1 {
+	if _, until := h.Acquire("c", p, epoch); until.Sub(epoch) != mostRetryAfter {
+		t.Errorf("a host is left alone until %v", until)
+	}
+	if s := h.Snapshot(); len(s) != 3 || s[1].CrawlDelay != 7*time.Second {
 		t.Errorf("%+v", s)
 	}
-	if n := again.Prune(epoch.Add(30*time.Minute), epoch.Add(30*time.Minute)); n != 1 {
-		t.Errorf("%d left, want the one that must be waited for", n)
+	if n := h.Prune(epoch.Add(30*time.Minute), epoch.Add(30*time.Minute)); n != 2 {
+		t.Errorf("%d left, want those that must be waited for", n)
 	}
-	if n := again.Prune(epoch.Add(2*time.Hour), epoch.Add(2*time.Hour)); n != 0 {
+	if n := h.Prune(epoch.Add(25*time.Hour), epoch.Add(25*time.Hour)); n != 0 {
 		t.Errorf("%d left", n)
 	}
 }

@@ -4,7 +4,7 @@ package fetch
 
 import "time"
 
-// HostState is one host as [Hosts.Snapshot] shows it and Import takes it.
+// HostState is one host as [Hosts.Snapshot] shows it.
 type HostState struct {
 	Host       string
 	InFlight   int
@@ -57,14 +57,6 @@ func (s *host) snapshot(name string) HostState {
 		Bytes:      s.bytes,
 		Seen:       s.seen,
 	}
-}
-
-// restore takes over what an earlier process knew of a host.
-func (s *host) restore(in HostState) {
-	s.notBefore, s.crawlDelay, s.crawlSet, s.penalty = in.Next, max(in.CrawlDelay, 0), in.Seen,
-		max(in.Penalty, 0)
-	s.fast, s.base, s.last = float64(in.Response), float64(in.Usual), in.Response
-	s.requests, s.failures, s.bytes, s.seen = in.Requests, in.Failures, in.Bytes, in.Seen
 }
 
 // isIdle reports whether a host was not requested since before, has nothing under way and nothing to wait

@@ -18,6 +18,7 @@ type Trouble struct {
 	Lasting bool
 	// it is tried again by itself, and Do only helps when that does not
 	Again bool
+	Waits bool // no run helps before a time that the reasons name
 }
 
 // TroubleOf finds the first trouble in the reasons and the error of a run; ok is false when none is known.
@@ -98,6 +99,16 @@ func troubles(why string) []troubleText {
 			Get:     "look at its spelling",
 			Lasting: true,
 		}},
+		{regexp.MustCompile(`Crawl-delay of .* longer than polite\.max_wait`), Trouble{
+			What:    "its robots.txt wants longer pauses than polite.max_wait",
+			Do:      "its robots.txt wants longer pauses: raise polite.max_wait in the job's file",
+			Get:     "--set polite.max_wait=1h accepts them",
+			Lasting: true,
+		}},
+		{text("longer than polite.max_wait"), Trouble{
+			Do:    "nothing, the site wants to be left alone for so long; the first run after that goes on",
+			Waits: true,
+		}},
 		{text("the entry point"), Trouble{Do: "look whether url in the job's file is right"}},
 		{text("limits.max_failures"), Trouble{Do: "mirrord explain JOB URL says why one failed; raise " +
 			"limits.max_failures if the site is like that"}},
@@ -127,6 +138,8 @@ func AgainHint(name, why string) string {
 	switch {
 	case !ok:
 		return now
+	case t.Waits:
+		return do
 	case t.Again:
 		return do + "; at once: " + now
 	}

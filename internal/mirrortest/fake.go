@@ -191,5 +191,8 @@ func (Eager) Release(string, fetch.Politeness, time.Time, fetch.Observation) {}
 // SetCrawlDelay does nothing.
 func (Eager) SetCrawlDelay(string, time.Duration) {}
 
+// Defer does nothing.
+func (Eager) Defer(string, time.Time, time.Time) {}
+
 // Gap is none.
 func (Eager) Gap(string, fetch.Politeness) time.Duration { return 0 }

@@ -21,6 +21,8 @@ type Hosts interface {
 	Acquire(host string, p fetch.Politeness, now time.Time) (ok bool, again time.Time)
 	Release(host string, p fetch.Politeness, now time.Time, o fetch.Observation)
 	SetCrawlDelay(host string, d time.Duration)
+	// Defer notes that a host asked an earlier process to be left alone until a time.
+	Defer(host string, until, now time.Time)
 	Gap(host string, p fetch.Politeness) time.Duration
 }
 
@@ -117,6 +119,9 @@ func (g *Gate) Gap(host string) time.Duration { return g.hosts.Gap(host, g.p) }
 
 // SetCrawlDelay takes the Crawl-delay of a host's robots.txt.
 func (g *Gate) SetCrawlDelay(host string, d time.Duration) { g.hosts.SetCrawlDelay(host, d) }
+
+// Defer notes that a host asked an earlier run to be left alone until a time.
+func (g *Gate) Defer(host string, until time.Time) { g.hosts.Defer(host, until, g.now()) }
 
 // HostOf returns the host of an origin, without port: politeness counts by it.
 func HostOf(origin string) string {

@@ -280,6 +280,19 @@ func (t *Troubles) WaitUntil() (at time.Time) {
 	return at
 }
 
+// HostWaits returns until when hosts asked to be left alone that are left for the next run.
+func (t *Troubles) HostWaits() map[string]time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	out := map[string]time.Time{}
+	for key, k := range t.keys {
+		if !k.until.IsZero() {
+			out[key] = k.until
+		}
+	}
+	return out
+}
+
 // left says what is left for the next run. The caller holds t.mu.
 func (t *Troubles) left(key string, k *trouble) Left {
 	return Left{

@@ -83,6 +83,9 @@ func (r *Retrieval) prepare() error {
 	if err := r.lasting.load(r.Site.Notes, r.Log); err != nil {
 		return err
 	}
+	for host, at := range r.lasting.hosts {
+		r.motor.Gate.Defer(host, time.Unix(at, 0))
+	}
 	r.settleBase()
 	return r.shapes.LearnEntries(r.Table.Settled(), r.Rules.Seeds, r.Site.Records.Get)
 }

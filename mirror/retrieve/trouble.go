@@ -4,9 +4,12 @@ package retrieve
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"time"
 
 	"mirrord/mirror/crawl"
 	"mirrord/mirror/ledger"
@@ -20,6 +23,49 @@ import (
 type lasting struct {
 	waits   ledger.Waits
 	origins ledger.SilentOrigins
+	hosts   hostWaits
+}
+
+// hostWaits are the hosts that asked to be left alone for longer than a run waits, each with the time until
+// which they are, in Unix seconds. Only the runs of one process share their politeness.
+type hostWaits map[string]int64
+
+// hostsFact is where a site keeps them.
+const hostsFact = "waiting hosts"
+
+func (w *hostWaits) decode(b []byte) error {
+	*w = nil
+	if len(b) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(b, w); err != nil {
+		*w = nil
+		return fmt.Errorf("list of hosts that wait: %w", err)
+	}
+	return nil
+}
+
+// note takes in what a run came to know, and reports whether anything changed. What is over is forgotten.
+func (w *hostWaits) note(waits map[string]time.Time, now time.Time) (changed bool) {
+	next := hostWaits{}
+	for host, at := range *w {
+		if at > now.Unix() {
+			next[host] = at
+		}
+	}
+	for host, until := range waits {
+		next[host] = until.Unix()
+	}
+	changed = !maps.Equal(*w, next)
+	*w = next
+	return changed
+}
+
+func (w hostWaits) encode() ([]byte, error) {
+	if len(w) == 0 {
+		return nil, nil
+	}
+	return json.Marshal(w)
 }
 
 // load reads what earlier runs knew.
@@ -30,6 +76,7 @@ func (l *lasting) load(notes *store.SiteNotes, log *slog.Logger) error {
 	}{
 		{ledger.WaitsFact, l.waits.Decode},
 		{ledger.OriginsFact, l.origins.Decode},
+		{hostsFact, l.hosts.decode},
 	} {
 		v, err := notes.Fact(f.name)
 		if err != nil {
@@ -79,6 +126,10 @@ func (l *lasting) save(s *session.Session, t *crawl.Troubles, whole bool) error 
 	}
 	if waits, changed := l.waits.Encode(); changed {
 		err = errors.Join(err, s.Site.Notes.SetFact(ledger.WaitsFact, waits))
+	}
+	if l.hosts.note(t.HostWaits(), s.Now()) {
+		hosts, herr := l.hosts.encode()
+		err = errors.Join(err, herr, s.Site.Notes.SetFact(hostsFact, hosts))
 	}
 	return err
 }
