@@ -15,7 +15,7 @@ func paceCases() []Exhibit {
 	return []Exhibit{
 		{
 			Name: "a rate limiter at two requests a second",
-			Site: func() *Site { return Village(15).Twist(limiter(2, time.Second)) },
+			Site: func() *Site { return Village(15).Twist(limiter(429, 2, time.Second)) },
 			Want: []Want{
 				{Run: 1, Verdict: "complete", Pages: "all", Requests: 80},
 				{Run: 2, Verdict: "complete", Pages: "all", Requests: 80},
@@ -24,11 +24,59 @@ func paceCases() []Exhibit {
 		},
 		{
 			Name: "a rate limiter with Retry-After",
-			Site: func() *Site { return Village(15).Twist(limiter(10, 30*time.Second, "Retry-After: 30")) },
+			Site: func() *Site { return Village(15).Twist(limiter(429, 10, 30*time.Second, "Retry-After: 30")) },
 			Want: []Want{
 				{Run: 1, Verdict: "complete", Pages: "all", Requests: 80},
 				{Run: 4, Verdict: "complete", Pages: "all", Requests: 80},
 			},
+		},
+		{
+			Name: "a rate limiter with Retry-After that answers 503",
+			Job:  "polite.connections = 8",
+			Site: func() *Site { return Village(15).Twist(limiter(503, 10, 30*time.Second, "Retry-After: 30")) },
+			Want: []Want{
+				{Run: 1, Verdict: "complete", Pages: "all", Requests: 80},
+				{Run: 4, Verdict: "complete", Pages: "all", Requests: 80},
+			},
+		},
+		{
+			Name: "a rate limiter and many connections",
+			Job:  "polite.connections = 12",
+			Site: func() *Site { return Village(15).Twist(limiter(429, 2, time.Second)) },
+			Want: []Want{
+				{Run: 1, Verdict: "complete", Pages: "all", Requests: 100},
+				{Run: 4, Verdict: "complete", Pages: "all", Requests: 100},
+			},
+		},
+		{
+			Name: "everything answers 429 for ever",
+			Site: func() *Site { return Village(15).Twist(When(2, 0, Status(429, "Retry-After: 30"), "/*")) },
+			Want: []Want{
+				{Run: 1, Verdict: "complete", Pages: "all"},
+				{Run: 2, Verdict: "partial", Pages: "all *@1", Requests: 12, Says: []string{"429"}},
+				{Run: 4, Verdict: "partial", Pages: "all *@1", Requests: 12, Says: []string{"429"}},
+			},
+			Part: "*",
+		},
+		{
+			Name: "a section answers 429 with Retry-After",
+			Site: func() *Site {
+				return Village(20).Twist(When(2, 0, Status(429, "Retry-After: 30"), "/docs/*.html"))
+			},
+			Want: []Want{
+				{Run: 2, Verdict: "gaps", Pages: "all /docs/*.html@1", Requests: 100},
+				{Run: 4, Verdict: "complete", Pages: "all /docs/*.html@1", Requests: 100},
+			},
+			Part: "/docs/*.html",
+		},
+		{
+			Name: "a section answers 429",
+			Site: func() *Site { return Village(20).Twist(When(2, 0, Status(429), "/docs/*.html")) },
+			Want: []Want{
+				{Run: 2, Verdict: "gaps", Pages: "all /docs/*.html@1", Requests: 100},
+				{Run: 4, Verdict: "complete", Pages: "all /docs/*.html@1", Requests: 100},
+			},
+			Part: "/docs/*.html",
 		},
 		{
 			Name: "the whole site asks to wait for two minutes",
@@ -49,8 +97,8 @@ func paceCases() []Exhibit {
 	}
 }
 
-// limiter answers 429 to what exceeds a number of requests in a time.
-func limiter(most int, in time.Duration, fields ...string) Twist {
+// limiter answers a status to what exceeds a number of requests in a time.
+func limiter(status, most int, in time.Duration, fields ...string) Twist {
 	var mu sync.Mutex
 	var recent []time.Time
 	return func(v Visit) *Reply {
@@ -60,7 +108,7 @@ func limiter(most int, in time.Duration, fields ...string) Twist {
 			recent = recent[1:]
 		}
 		if len(recent) >= most {
-			return Status(429, fields...)
+			return Status(status, fields...)
 		}
 		recent = append(recent, v.Now)
 		return nil

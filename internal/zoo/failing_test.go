@@ -6,7 +6,6 @@ package zoo
 // reason. It is empty when the program passes all.
 func failing() [][2]string {
 	const (
-		wait   = "a wait of the host fails its URLs"
 		trap   = "a trap is not left out within 100 requests"
 		deploy = "a 404 is confirmed after milliseconds"
 		moved  = "a page that moved to another address counts as dropped"
@@ -17,8 +16,6 @@ func failing() [][2]string {
 		{"a calendar without end", trap},
 		{"a chain of CGI pages without end", trap},
 		{"soft 404 with relative links", trap},
-		{"a rate limiter with Retry-After", wait},
-		{"a broken page beside: a rate limiter with Retry-After", wait},
 		{"moved to https between runs", moved},
 		{"pages get another extension", moved},
 		{"a held back run is repeated seldom", held},

@@ -109,7 +109,7 @@ func issueCases() []Exhibit {
 			// 21 pages come, then 429 for everything that is asked too fast, without Retry-After.
 			Name: "a content network that answers 429 after twenty pages",
 			From: "webrecorder/browsertrix-crawler#392",
-			Site: func() *Site { return Village(30).Twist(limiter(20, time.Minute)) },
+			Site: func() *Site { return Village(30).Twist(limiter(429, 20, time.Minute)) },
 			Want: []Want{
 				{Run: 1, Verdict: "complete", Pages: "all", Requests: 130},
 				{Run: 2, Verdict: "complete", Pages: "all", Requests: 130},

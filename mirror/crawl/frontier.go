@@ -133,6 +133,9 @@ func (f *Frontier) next(now func() time.Time) (id uint32, origin string, turn, o
 				return f.take(q), q.origin, false, true
 			}
 			if !q.next.After(t) {
+				if f.join(q) {
+					continue
+				}
 				ok, again := f.gate.Acquire(q.host, t)
 				if ok {
 					return f.take(q), q.origin, true, true
@@ -152,6 +155,23 @@ func (f *Frontier) next(now func() time.Time) (id uint32, origin string, turn, o
 		f.cond.Wait()
 		f.idle--
 	}
+}
+
+// join puts a URL that has waited for its time behind the others of its origin, if there are any, and reports
+// that: they have not had a turn. The caller holds f.mu.
+func (f *Frontier) join(q *backQueue) bool {
+	all := f.queues[q.origin]
+	if q.optional || q == all || all == nil || all.n == 0 {
+		return false
+	}
+	heap.Remove(&f.heap, q.index)
+	for p := range q.front {
+		for id, ok := q.pop(Priority(p), &f.order); ok; id, ok = q.pop(Priority(p), &f.order) {
+			all.front[PrioLast].push(id)
+			all.n++
+		}
+	}
+	return true
 }
 
 // anyDue reports whether an optional URL is due. The caller holds f.mu, and nothing else is queued.

@@ -331,3 +331,30 @@ func TestFIFOGivesMemoryBack(t *testing.T) {
 		t.Error(id)
 	}
 }
+
+// A URL that has waited for its time comes behind what has had no turn.
+func TestFrontierWaited(t *testing.T) {
+	f := NewFrontier(&Gate{hosts: new(fetch.Hosts), now: time.Now}, Ordering{})
+	const origin = "http://h"
+	at := time.Now()
+	f.AddAt(origin, 1, PrioLast, at)
+	f.Add(origin, 2, PrioKnown)
+	f.AddAt(origin, 3, PrioLast, at)
+	f.AddAt("http://g", 4, PrioLast, at)
+	var got []uint32
+	for range 4 {
+		id, from, _, ok := f.next(func() time.Time { return at.Add(time.Second) })
+		if !ok {
+			t.Fatal("nothing left")
+		}
+		got = append(got, id)
+		f.gate.Release(HostOf(from), fetch.Observation{Unused: true})
+		f.Release(from)
+	}
+	if slices.Index(got, 2) > slices.Index(got, 1) || slices.Index(got, 2) > slices.Index(got, 3) {
+		t.Error(got)
+	}
+	if s := f.State(at); s.Queued != 0 || s.InFlight != 4 {
+		t.Error(s)
+	}
+}

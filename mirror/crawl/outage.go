@@ -81,6 +81,7 @@ type outage struct {
 	before   int  // failures of the origin that an answer ended
 	answers  int  // of this run, by this process
 	sure     bool // the failures are not those of single URLs
+	crowded  bool // the same of the answers 429
 	doubt    bool // a URL that is known to answer is to be requested next
 	probing  bool // it is requested
 }
@@ -92,7 +93,7 @@ func (o *outage) heard() {
 	if !o.probing {
 		o.before += o.failures
 	}
-	o.weight, o.failures, o.busy, o.sure, o.doubt, o.probing = 0, 0, 0, false, false, false
+	*o = outage{before: o.before, answers: o.answers}
 }
 
 // limit is the weight of failures in a row that shows an outage. An origin that fails at times needs as many
@@ -106,13 +107,24 @@ func (o *outage) limit() int {
 	return min(max(n, outageWeight), mostWeight)
 }
 
+// isBusy counts an answer 429. Requests that were under way together may all get one, and so may a section of
+// a site: a URL that is known to answer decides, when there is one. isWitness says that this is its answer.
+func (o *outage) isBusy(isWitness bool, witness func() bool) (down bool) {
+	o.busy++
+	if isWitness {
+		o.probing = false
+	} else if (o.busy >= mostBusy-1) && !o.crowded && !o.doubt && !o.probing {
+		o.doubt = witness()
+		o.crowded = !o.doubt
+	}
+	return (o.busy >= mostBusy) && (o.crowded || isWitness)
+}
+
 // fail counts a failure. sure says that it is not that of a single URL. witness is called when another URL
 // has to confirm an outage, and says whether there is one that is known to answer.
 func (o *outage) fail(s Symptom, sure bool, witness func() bool) (down bool) {
 	if s == Busy {
-		o.probing = false
-		o.busy++
-		return o.busy >= mostBusy
+		return o.isBusy(sure, witness)
 	}
 	o.failures++
 	o.weight += s.weight()

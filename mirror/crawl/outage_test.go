@@ -76,6 +76,39 @@ func TestOutageAtOnce(t *testing.T) {
 	}
 }
 
+// Many answers 429 are those of a section while a URL that is known to answer does; else the host takes no
+// more requests. Those that were under way together decide nothing.
+func TestOutageBusy(t *testing.T) {
+	page, home := site.Canonical("http://h/a"), site.Canonical("http://h/")
+	for _, well := range []bool{true, false} {
+		tr, _ := newTroubles()
+		tr.AddEntry(home)
+		tr.Answered(home)
+		for range 2 * mostBusy {
+			tr.Failed(page, "status 429", Busy)
+		}
+		w, ok := tr.Witness(page)
+		if !ok || w != home || tr.IsDown(page) {
+			t.Fatalf("witness %v %v, down %v", w, ok, tr.IsDown(page))
+		}
+		if well {
+			tr.Answered(w)
+		} else {
+			tr.WitnessFailed(w, "status 429", Busy)
+		}
+		if tr.IsDown(page) == well || tr.IsSlow(page) == well {
+			t.Errorf("the witness answers %v, the host is down: %v", well, tr.IsDown(page))
+		}
+	}
+	tr, _ := newTroubles()
+	for range mostBusy {
+		tr.Failed(page, "status 429", Busy)
+	}
+	if !tr.IsSlow(page) {
+		t.Error("a host that answers nothing else is not left")
+	}
+}
+
 // An origin of which every second request fails, in a regular way or by chance, is not down.
 func TestOutageFlaky(t *testing.T) {
 	wrong := 0

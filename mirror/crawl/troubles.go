@@ -44,6 +44,7 @@ type trouble struct {
 	lost     bool     // some URL failed
 	answered bool     // some request of this run had an answer that says nothing of troubles
 	waits    []uint32 // different URLs in a row, at most waitsLong, of which the answer asked to wait
+	pace     pace
 	reason   string
 	down     bool      // it is left for the next run
 	slow     bool      // because it asks for longer waits than the job allows: no replica is needed
@@ -191,6 +192,7 @@ func (t *Troubles) Answered(u site.URL) {
 	defer t.mu.Unlock()
 	k := t.of(u.Origin())
 	k.heard()
+	k.pace.heard(u)
 	k.witness, k.waits, k.answered = u, k.waits[:0], true
 	t.of(u.Hostname()).answered = true
 }
@@ -232,7 +234,17 @@ func (t *Troubles) Waited(u site.URL, id uint32, res *fetch.Result) time.Duratio
 	if !k.waited(id, long, func() bool { return t.findWitness(u.Origin(), k) }) {
 		return 0
 	}
+	k.pace.limited = k.pace.limited || !long
 	return res.RetryAfter
+}
+
+// WaitsAgain counts an answer to a URL that asks for a wait which the job accepts. It reports whether the URL
+// gets another turn beyond its second one: the host limits how fast it is requested, so that the answer says
+// nothing of the URL.
+func (t *Troubles) WaitsAgain(u site.URL) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.of(u.Origin()).pace.again(u)
 }
 
 // LeaveHost leaves the whole host of a URL for the next run, because it asks for longer waits than the job

@@ -100,6 +100,43 @@ func TestTroublesWaited(t *testing.T) {
 	}
 }
 
+// A URL of a host that limits its requests gets turns as long as waiting helps.
+func TestTroublesWaitsAgain(t *testing.T) {
+	tr, _ := newTroubles()
+	page := func(i int) site.URL { return site.Canonical(fmt.Sprintf("http://h/%d", i)) }
+	turns := func(u site.URL) (n int) {
+		for n < 20 && tr.WaitsAgain(u) {
+			n++
+		}
+		return n
+	}
+	if n := turns(page(0)); n != 0 {
+		t.Errorf("%d turns of a URL that asks to wait by itself", n)
+	}
+	for i := range uint32(waitsShort) {
+		tr.Waited(page(0), i, answered(429, time.Second))
+	}
+	if n := turns(page(1)); n != 2 {
+		t.Errorf("%d turns of a URL that only waits", n)
+	}
+	tr.WaitsAgain(page(2))
+	for i := range 5 {
+		other := page(100 + i)
+		tr.WaitsAgain(other)
+		tr.Answered(other)
+		if !tr.WaitsAgain(page(2)) {
+			t.Errorf("no turn after %d waits that ended with an answer", i+1)
+		}
+	}
+	for i := range 20 {
+		tr.WaitsAgain(page(200 + i))
+		tr.WaitsAgain(page(200 + i))
+	}
+	if tr.WaitsAgain(page(300)); tr.WaitsAgain(page(300)) {
+		t.Error("a turn although 20 waits ended with another one")
+	}
+}
+
 // A port that never answered says nothing of a host that answers at another one.
 func TestTroublesObserve(t *testing.T) {
 	tr, _ := newTroubles()

@@ -2,7 +2,11 @@
 
 package crawl
 
-import "slices"
+import (
+	"slices"
+
+	"mirrord/site"
+)
 
 // A Retry-After is that of its URL until so many different URLs of the origin in a row, without an answer in
 // between, asked to wait. Then the host waits. When that is for longer than polite.max_wait, a URL that is
@@ -26,4 +30,54 @@ func (k *trouble) waited(id uint32, long bool, witness func() bool) bool {
 		k.doubt = witness()
 	}
 	return len(k.waits) >= waitsLong
+}
+
+// mostPaceTurns bounds the turns of one URL of a host that limits how fast it is requested.
+const mostPaceTurns = 8
+
+// mostVain is how many waits of different URLs may end with another one, without an answer in between, until
+// waiting does not help.
+const mostVain = 8
+
+// pace is what a run knows of an origin that limits how fast it is requested.
+type pace struct {
+	limited bool // several URLs in a row asked to wait: else the wait is that of its URL
+	freed   int  // URLs that asked to wait and were answered later
+	vain    int  // waits in a row that ended with another one
+	turns   map[site.URL]paceTurns
+}
+
+// paceTurns are the answers to one URL that asked to wait.
+type paceTurns struct {
+	n     int
+	freed int // pace.freed at the time of the last one
+	vain  int // of n: how many came although no wait had ended since the one before
+}
+
+// again counts an answer that asks to wait, and reports whether its URL gets another turn. It does when the
+// wait of another URL has ended with an answer since the last time, and once without that: the host may have
+// been busy with others.
+func (p *pace) again(u site.URL) bool {
+	was := p.turns[u]
+	if p.turns == nil {
+		p.turns = map[site.URL]paceTurns{}
+	}
+	now := paceTurns{n: was.n + 1, freed: p.freed, vain: was.vain}
+	if was.n > 0 {
+		p.vain++
+	}
+	if (was.n > 0) && (p.freed == was.freed) {
+		now.vain++
+	}
+	p.turns[u] = now
+	return p.limited && (now.n <= mostPaceTurns) && (now.vain <= 1) && (p.vain <= mostVain)
+}
+
+// heard notes that a URL was answered.
+func (p *pace) heard(u site.URL) {
+	if _, waited := p.turns[u]; waited {
+		p.freed++
+		p.vain = 0
+		delete(p.turns, u)
+	}
 }

@@ -85,11 +85,16 @@ func (x *Exchange) busy(ctx context.Context, rec *store.Resource, res *fetch.Res
 		}
 	}
 	x.motor.Troubles.Failed(rec.URL, f.reason, f.symptom)
-	down := x.motor.Troubles.IsDown(rec.URL)
-	if mayWait := !down && res.RetryAfter <= most; mayWait && !x.traits.Spent(rec.ID, ledger.AfterFailure) {
+	if (res.RetryAfter <= most) && !x.motor.Troubles.IsDown(rec.URL) && x.hasTurn(rec) {
 		return Found{Turn: ledger.Turn{Why: ledger.AfterFailure, At: x.now().Add(res.RetryAfter)}}, nil
 	}
 	return x.givenUp(ctx, rec, f)
+}
+
+// hasTurn reports whether a URL that asked to wait gets another turn.
+func (x *Exchange) hasTurn(rec *store.Resource) bool {
+	again := x.motor.Troubles.WaitsAgain(rec.URL)
+	return again || !x.traits.Spent(rec.ID, ledger.AfterFailure)
 }
 
 // leaveHost leaves a host for the next run. The URLs that asked to wait before it was clear that their host
