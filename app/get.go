@@ -3,13 +3,12 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"mirrord/archive"
@@ -29,16 +28,27 @@ type GetRequest struct {
 	// publish what the last run held back, or this one would hold back, and make its gaps known
 	Accept   bool
 	Progress func(status.Progress) // receives where the run stands; may be nil
+
+	typed []string // the URLs of Job as they were given; Get may have followed them since
 }
 
 // Get makes a run of a job that has no file. The summary and the error are those of Run; Path of the summary
-// is where the mirror is, of one that is not kept.
+// is where the mirror is, of one that is not kept. A second Get of the same URLs into the same place updates
+// the mirror: it makes conditional requests, and what stands there stays until there is a new version.
 //
 // An entry point that only leads to itself under another scheme or a near name is followed, and Warn receives
 // where. What another run would only repeat is an error with the remedy, and leaves nothing behind.
 func Get(ctx context.Context, a *App, r GetRequest) (*mirror.Summary, error) {
 	if r.Out == "" && !r.Keep {
 		r.Out = r.Job.Name
+	}
+	r.typed = r.Job.URLs
+	if to, err := followedBefore(a, r); err != nil {
+		return nil, err
+	} else if len(to) > 0 {
+		if err := r.mirror(to); err != nil {
+			return nil, err
+		}
 	}
 	for range maxNear {
 		sum, err := getAt(ctx, a, r)
@@ -47,14 +57,55 @@ func Get(ctx context.Context, a *App, r GetRequest) (*mirror.Summary, error) {
 			return sum, err
 		}
 		a.warn(fmt.Sprintf("mirrord: %s leads to %s, which is mirrored", r.Job.Seeds()[0], to))
-		j := *r.Job
-		j.URLs = []string{to.String()}
-		if err := j.Validate(); err != nil {
+		if err := r.mirror([]string{to.String()}); err != nil {
 			return sum, err
 		}
-		r.Job = &j
 	}
 	return getAt(ctx, a, r)
+}
+
+// mirror makes other URLs the entry points.
+func (r *GetRequest) mirror(urls []string) error {
+	j := *r.Job
+	j.URLs = urls
+	r.Job = &j
+	return j.Validate()
+}
+
+// followedBefore returns where an earlier get of the same URLs into the same place found that they lead; nil
+// for nowhere else.
+func followedBefore(a *App, r GetRequest) ([]string, error) {
+	var st *store.State
+	if r.Keep {
+		opened, ok, err := a.OpenState()
+		if (err != nil) || !ok {
+			return nil, err
+		}
+		st = opened
+	} else {
+		out, err := filepath.Abs(r.Out)
+		if err != nil {
+			return nil, err
+		}
+		work := workOf(out)
+		if _, err := os.Stat(work); err != nil {
+			return nil, nil // there is none, or the run says what is wrong
+		}
+		if st, err = store.OpenState(work, store.Options{Volatile: true, Now: a.now}); err != nil {
+			return nil, nil // openWork says what is wrong
+		}
+	}
+	defer st.Close()
+	s, err := st.ViewSite(r.Job.Name)
+	if err != nil {
+		return nil, nil // there is none, or the run says what is wrong
+	}
+	defer s.Close()
+	was, err := rememberedURLs(s)
+	if (err != nil) || !slices.Equal(was.Typed, r.typed) {
+		return nil, nil
+	}
+	return was.URLs, nil
 }
 
 // maxNear bounds how often an entry point is followed: to https, to www. and to a page there.
@@ -87,19 +138,17 @@ func getKept(ctx context.Context, a *App, r GetRequest) (*mirror.Summary, error)
 			return nil, err
 		}
 	}
-	st, err := a.MakeState()
-	if err != nil {
-		return nil, err
-	}
-	o := r.accepting(st)
-	if err := st.Close(); err != nil {
-		return nil, err
-	}
-	sum, ended := Run(ctx, a, r.Job, o)
+	sum, ended := changed(ctx, r.Job, a.MakeState,
+		func(st *store.State, s *store.Site) (*mirror.Summary, error) {
+			if err := rememberURLs(s, r); err != nil {
+				return nil, err
+			}
+			return RunSite(ctx, a, r.Job, st, s, r.accepting(st))
+		})
 	if finished := (sum != nil) && sum.Verdict.Finished(); (ended != nil && !finished) || r.Out == "" {
 		return sum, ended
 	}
-	st, err = a.MustState()
+	st, err := a.MustState()
 	if err != nil {
 		return sum, err
 	}
@@ -118,74 +167,64 @@ func getKept(ctx context.Context, a *App, r GetRequest) (*mirror.Summary, error)
 // finishedFor is how long a complete mirror that could not be moved to its place is taken as the result.
 const finishedFor = time.Hour
 
-// getOnce mirrors into a hidden folder beside Out and moves the result into its place. The folder lies on the
-// same file system, so that the move is one rename; it stays when the run does not complete, and the same
-// request goes on from it.
+// getOnce mirrors in a hidden folder beside Out and moves the result into its place. The folder lies on the
+// same file system, so that the move is one rename. It stays: an interrupted run goes on from it with the
+// same request, and what a later run needs is left in it.
 func getOnce(ctx context.Context, a *App, r GetRequest) (*mirror.Summary, error) {
-	out := cmp.Or(r.Out, r.Job.Name)
-	if err := checkOutput(out); err != nil {
+	if err := checkOutput(r.Out); err != nil {
 		return nil, err
 	}
-	out, err := filepath.Abs(out)
+	out, err := filepath.Abs(r.Out)
 	if err != nil {
 		return nil, err
 	}
-	work := filepath.Join(filepath.Dir(out), "."+filepath.Base(out)+".mirrord")
-	// Without a sync: a loss of power costs this run, kill -9 does not.
-	_, had := os.Lstat(work) // of an earlier run, which may have fetched something
-	st, err := store.OpenState(work, store.Options{Volatile: true, Now: a.now})
+	w, made, err := openWork(ctx, a, r, out)
+	if w != nil {
+		defer w.close()
+	}
 	if err != nil {
 		return nil, err
 	}
-	defer st.Close()
-	s, err := st.OpenSite(r.Job.Name)
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	sum, err := finished(s, st.Now())
-	if sum == nil && err == nil {
-		sum, err = RunSite(ctx, a, r.Job, st, s, r.accepting(st))
-	}
+	sum, err := w.run(ctx, a, r)
 	if sum == nil {
 		return nil, err
 	}
-	if err == nil && sum.Verdict.Finished() {
-		if err = place(s, out); err == nil {
+	if (err == nil) && sum.Verdict.Finished() {
+		if err = w.place(sum.Published); err == nil {
 			sum.Path = out
-			s.Close() // before its folder goes; closing twice is harmless
-			st.Close()
-			err = os.RemoveAll(work)
+			err = w.putAway(ctx)
 		}
 	}
-	if again := lastingOfGet(r.Job, sum); again != nil && err == nil {
-		if !errors.Is(had, fs.ErrNotExist) {
+	if again := lastingOfGet(r.Job, sum); (again != nil) && err == nil {
+		if !made { // an earlier run may have fetched something
 			return sum, again
 		}
-		s.Close()
-		st.Close()
-		return sum, errors.Join(again, os.RemoveAll(work))
+		return sum, errors.Join(again, w.remove())
 	}
 	return sum, Ended(ctx, sum, err)
 }
 
-// finished returns the summary of a complete run that was cut off before its result was moved to its place;
-// nil when there is none.
-func finished(s *store.Site, now time.Time) (*mirror.Summary, error) {
-	run, err := s.Notes.Run()
-	if err != nil || run != nil {
+// run makes the run, unless one has ended before that was only cut off on its way to its place.
+func (w *getWork) run(ctx context.Context, a *App, r GetRequest) (*mirror.Summary, error) {
+	v, err := w.finished(w.st.Now())
+	if err != nil {
 		return nil, err
 	}
-	vs, err := s.Versions.List()
-	if err != nil || len(vs) == 0 {
+	if v != nil {
+		return unplaced(w.site, v), nil
+	}
+	if err := rememberURLs(w.s, r); err != nil {
 		return nil, err
 	}
-	v := vs[len(vs)-1]
-	if age := now.Sub(v.Time); age < 0 || age > finishedFor {
-		return nil, nil
-	}
+	j := *r.Job
+	j.Publish.Keep = "1" // older versions are for mirrors that are kept
+	return RunSite(ctx, a, &j, w.st, w.s, r.accepting(w.st))
+}
+
+// unplaced is the summary of a complete run whose result was not moved to its place yet.
+func unplaced(name string, v *store.Version) *mirror.Summary {
 	sum := &mirror.Summary{
-		Job:       s.Name,
+		Job:       name,
 		Started:   v.Time,
 		Ended:     v.Time,
 		Resumed:   true,
@@ -199,5 +238,5 @@ func finished(s *store.Site, now time.Time) (*mirror.Summary, error) {
 		What:  "the run was complete already and only had to be moved to its place",
 		Count: 1,
 	}}
-	return sum, nil
+	return sum
 }

@@ -70,7 +70,7 @@ func TestGetThatCannotBegin(t *testing.T) {
 			t.Fatal(rerr)
 		}
 		if c.want == "" {
-			if err != nil || len(entries) != 1 || !strings.Contains(strings.Join(warned, "\n"), c.warns) {
+			if err != nil || len(entries) != 2 || !strings.Contains(strings.Join(warned, "\n"), c.warns) {
 				t.Errorf("%s: %v, %d entries, warned %q", c.url, err, len(entries), warned)
 			}
 			continue

@@ -92,7 +92,41 @@ func place(s *store.Site, out string) error {
 		return os.Rename(tree, out)
 	}
 	// What stood there is a mirror or an empty directory (checkOutput); it goes away with the work folder.
-	return exchange(tree, out)
+	if err := exchange(tree, out); err != nil {
+		return err
+	}
+	return keepForeign(tree, out)
+}
+
+// keepForeign moves the files that are no part of an old mirror into the new one that took its place: they
+// are somebody's notes. A name that the new mirror has is the mirror's.
+func keepForeign(old, out string) error {
+	src, err := os.OpenRoot(old)
+	if err != nil {
+		return nil // it was a symbolic link, which goes
+	}
+	defer src.Close()
+	part, err := tableOf(src.FS())
+	if err != nil {
+		return nil // nobody knows what was part of it
+	}
+	return fs.WalkDir(src.FS(), ".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		_, known := part[p]
+		if known || p == phm.MetaName || p == phm.FilesName {
+			return nil
+		}
+		to := filepath.Join(out, p)
+		if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			return err
+		}
+		return os.Rename(filepath.Join(old, p), to)
+	})
 }
 
 // checkOutput refuses a place where something else stands than a mirror.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -142,6 +143,40 @@ func (b *Blobs) adopt(w *BlobWriter, d [32]byte, mtime time.Time) error {
 		w.remove()
 	}
 	return diskErr("store blob", err)
+}
+
+// PutFile is Put for a file below a folder, which the caller has checked: the body becomes another name of
+// it, or a copy where there are no links.
+func (b *Blobs) PutFile(d [32]byte, dir *os.Root, path string) error {
+	fi, err := dir.Lstat(path)
+	if (err == nil) && b.has(blobName(d), fi.Size()) {
+		return nil
+	}
+	if err == nil {
+		err = b.mkdir(d)
+	}
+	name := blobName(d)
+	if err == nil {
+		err = os.Link(filepath.Join(dir.Name(), path), filepath.Join(b.dir.root.Name(), name))
+	}
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		b.settled(name)
+		return nil
+	}
+	f, err := dir.Open(path)
+	if err != nil {
+		return diskErr("store blob", err)
+	}
+	defer f.Close()
+	w, err := b.spool.Create()
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(w, f); err != nil {
+		w.Abort()
+		return diskErr("store blob", err)
+	}
+	return b.adopt(w, d, fi.ModTime())
 }
 
 // Open implements Bodies.

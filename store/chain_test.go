@@ -117,7 +117,7 @@ func oldDelta(t testing.TB, s *Site, d *Done, body string, base Place) *Done {
 		t.Fatal(err)
 	}
 	h.put(raw)
-	if d.At, err = s.packs.append(raw, nil); err != nil {
+	if d.At, err = s.packs.append(raw); err != nil {
 		t.Fatal(err)
 	}
 	return d

@@ -90,19 +90,17 @@ func TestDeltaFallsBackToAFullFrame(t *testing.T) {
 		name string
 		body []byte
 		old  Place
-		w    *FrameWriter
 	}{
-		{"nothing in common", random(20_000, 3), old, w},
-		{"no old one", body, Place{}, w},
-		{"the old one's pack is missing", body, Place{Pack: 99, Len: 100}, w},
-		{"the old one lies beyond the end", body, Place{Pack: old.Pack, Off: 1 << 40, Len: 100}, w},
-		{"the old one is no frame", body, odd, w},
-		{"the old one is too short", body, Place{Pack: old.Pack, Len: 1}, w},
-		{"too large", big, old, w},
-		{"the old one is too large", body, bigAt, w},
-		{"plain", body, old, (&Frames{plain: true}).NewFrameWriter()},
+		{"nothing in common", random(20_000, 3), old},
+		{"no old one", body, Place{}},
+		{"the old one's pack is missing", body, Place{Pack: 99, Len: 100}},
+		{"the old one lies beyond the end", body, Place{Pack: old.Pack, Off: 1 << 40, Len: 100}},
+		{"the old one is no frame", body, odd},
+		{"the old one is too short", body, Place{Pack: old.Pack, Len: 1}},
+		{"too large", big, old},
+		{"the old one is too large", body, bigAt},
 	} {
-		at := appendOver(t, s, c.w, c.body, c.old)
+		at := appendOver(t, s, w, c.body, c.old)
 		if raw := frameOf(t, s, at); isDelta(raw) {
 			t.Errorf("%s: it is a delta", c.name)
 		}
@@ -337,7 +335,7 @@ func FuzzDelta(f *testing.F) {
 	w := (&Frames{}).NewFrameWriter()
 	dict := random(3000, 1)
 	for _, body := range [][]byte{nil, dict, append([]byte("head"), dict...)} {
-		head, _, err := w.encode(FrameMeta{URL: "http://a/"}, []byte("links"), body)
+		head, err := w.encode(FrameMeta{URL: "http://a/"}, []byte("links"), body)
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -371,7 +369,7 @@ func FuzzDelta(f *testing.F) {
 		if len(raw) < frameHeader {
 			return
 		}
-		at, err := s.packs.append(raw, nil)
+		at, err := s.packs.append(raw)
 		if err != nil {
 			t.Fatal(err)
 		}

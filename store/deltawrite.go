@@ -50,7 +50,7 @@ const (
 func (s *Frames) appendOver(
 	w *FrameWriter, m FrameMeta, links, body []byte, old Place, what overWhat,
 ) (at Place, ok bool, err error) {
-	if w.enc == nil || old.Len == 0 {
+	if old.Len == 0 {
 		if what == overOldOnly {
 			return Place{}, false, nil
 		}
@@ -69,7 +69,7 @@ func (s *Frames) appendOver(
 			raw = full
 		}
 	}
-	at, err = s.packs.append(raw, nil)
+	at, err = s.packs.append(raw)
 	return at, err == nil, err
 }
 

@@ -2,8 +2,6 @@
 
 package store
 
-import ()
-
 // Documents reads the packs of a site without its database, and without keeping anybody from it. A pack that
 // was compacted away meanwhile is ErrDamaged: the records say where its documents are now. Safe for
 // concurrent use.
@@ -16,10 +14,7 @@ func (d *Documents) ReadFrame(r *FrameReader, at Place) (Frame, error) { return 
 func (d *Documents) Close() error { return d.packs.close() }
 
 // Frames is the packs of an open site, to which documents are appended.
-type Frames struct {
-	packs *packs
-	plain bool // documents are written as they are: the packs live as long as one run
-}
+type Frames struct{ packs *packs }
 
 // ReadFrame decodes a document of the packs.
 func (s *Frames) ReadFrame(r *FrameReader, at Place) (Frame, error) { return s.packs.read(r, at) }

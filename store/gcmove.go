@@ -113,7 +113,7 @@ func (s *compactor) copyFrames(
 		if over[at] || isDelta(raw) { // one that is not in use any more was moved with its base
 			continue
 		}
-		if to[at], err = s.packs.append(raw, nil); err != nil {
+		if to[at], err = s.packs.append(raw); err != nil {
 			return err
 		}
 	}
@@ -149,7 +149,7 @@ func (s *compactor) copyDeltas(
 			h.base = base
 			h.put(raw)
 		}
-		if to[d.at], err = s.packs.append(raw, nil); err != nil {
+		if to[d.at], err = s.packs.append(raw); err != nil {
 			return outside, err
 		}
 		if !from[d.at.Pack] {

@@ -44,11 +44,11 @@ type Done struct {
 // AppendFrame writes a document with its links to the packs. It counts only once a record that refers to it
 // is committed. Safe for concurrent use with a FrameWriter for each goroutine.
 func (s *Frames) AppendFrame(w *FrameWriter, m FrameMeta, links, body []byte) (Place, error) {
-	head, tail, err := w.encode(m, links, body)
+	raw, err := w.encode(m, links, body)
 	if err != nil {
 		return Place{}, err
 	}
-	return s.packs.append(head, tail)
+	return s.packs.append(raw)
 }
 
 // Commit makes a batch permanent: bodies first, then the records that refer to them. first is the number of

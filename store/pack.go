@@ -21,8 +21,8 @@ import (
 //	crc32c  4 bytes, little endian: of the payload
 //	payload uvarint length, FrameMeta as JSON; uvarint length, links; body
 //
-// Plain frames are written by one-off mirrors, whose packs live as long as the run: there compression only
-// costs time.
+// Plain frames were written by one-off mirrors as long as their packs lived no longer than the run. They are
+// still read.
 //
 // Frames name their URL and hold what the document's record holds; the links name other URLs by their numbers
 // in site.db.
@@ -66,7 +66,7 @@ func (f *Frame) ParseMeta() (FrameMeta, error) {
 
 // FrameWriter encodes frames. It is not safe for concurrent use; keep one for each worker.
 type FrameWriter struct {
-	enc *zstd.Encoder // nil for plain frames
+	enc *zstd.Encoder
 	buf []byte
 	out []byte
 
@@ -80,37 +80,21 @@ const maxKept = 1 << 20
 
 // NewFrameWriter returns an encoder for frames of this site; it needs about a megabyte.
 func (s *Frames) NewFrameWriter() *FrameWriter {
-	w := &FrameWriter{}
-	if s.plain {
-		return w
-	}
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest),
 		zstd.WithLowerEncoderMem(true),
 		zstd.WithWindowSize(256<<10), zstd.WithEncoderCRC(false))
 	if err != nil {
 		panic(err) // the options are constants
 	}
-	w.enc = enc
-	return w
+	return &FrameWriter{enc: enc}
 }
 
-// encode returns a frame in two parts, so that a plain body need not be copied. They are valid until the next
-// call.
-func (w *FrameWriter) encode(m FrameMeta, links, body []byte) (head, tail []byte, err error) {
-	if w.enc == nil {
-		tail, body = body, nil
-	}
+// encode returns a frame. It is valid until the next call.
+func (w *FrameWriter) encode(m FrameMeta, links, body []byte) ([]byte, error) {
 	if err := w.fill(m, links, body); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if w.enc != nil {
-		return w.pack(), nil, nil
-	}
-	if len(w.buf)-frameHeader+len(tail) > maxFrame {
-		return nil, nil, fmt.Errorf("frame of %s: %w", m.URL, errLarge)
-	}
-	seal(w.buf, tail)
-	return w.buf, tail, nil
+	return w.pack(), nil
 }
 
 // errLarge says that a document is larger than what would be read again.
@@ -146,15 +130,14 @@ func (w *FrameWriter) pack() []byte {
 	}
 	w.out = append(w.out[:0], frameMagic+"\x00\x00\x00\x00\x00\x00\x00\x00"...)
 	w.out = w.enc.EncodeAll(w.buf[frameHeader:], w.out)
-	seal(w.out, nil)
+	seal(w.out)
 	return w.out
 }
 
-// seal writes length and checksum into the header of a frame that has its payload in two parts.
-func seal(raw, tail []byte) {
-	binary.LittleEndian.PutUint32(raw[4:], uint32(len(raw)-frameHeader+len(tail)))
-	binary.LittleEndian.PutUint32(raw[8:],
-		crc32.Update(crc32.Checksum(raw[frameHeader:], castagnoli), castagnoli, tail))
+// seal writes length and checksum of the payload into the header of a frame.
+func seal(raw []byte) {
+	binary.LittleEndian.PutUint32(raw[4:], uint32(len(raw)-frameHeader))
+	binary.LittleEndian.PutUint32(raw[8:], crc32.Checksum(raw[frameHeader:], castagnoli))
 }
 
 // FrameReader decodes frames. It is not safe for concurrent use; keep one for each worker.

@@ -75,8 +75,8 @@ func (p *packs) begin(num uint32, size int64) error {
 }
 
 // append writes a frame, given in two parts, and returns where it lies. Several may be written at a time.
-func (p *packs) append(head, tail []byte) (Place, error) {
-	size := int64(len(head) + len(tail))
+func (p *packs) append(raw []byte) (Place, error) {
+	size := int64(len(raw))
 	for {
 		p.wmu.RLock()
 		p.end.Lock()
@@ -87,10 +87,7 @@ func (p *packs) append(head, tail []byte) (Place, error) {
 		}
 		p.end.Unlock()
 		if !full {
-			_, err := p.w.WriteAt(head, at.Off)
-			if err == nil && len(tail) > 0 {
-				_, err = p.w.WriteAt(tail, at.Off+int64(len(head)))
-			}
+			_, err := p.w.WriteAt(raw, at.Off)
 			p.wmu.RUnlock()
 			return at, diskErr("write pack", err)
 		}

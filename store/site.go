@@ -70,7 +70,7 @@ func (s *Site) makeParts() {
 		heads:     s.heads,
 		foldItems: foldItems,
 	}
-	s.Frames = &Frames{packs: s.packs, plain: s.volatile}
+	s.Frames = &Frames{packs: s.packs}
 	s.Versions = &SiteVersions{home: s.home, records: s.Records}
 	s.Trees = &Trees{home: s.home, bodies: s.kept}
 	s.Notes = &SiteNotes{s.home}
@@ -95,7 +95,7 @@ func (s *Site) Close() error {
 	return err
 }
 
-// Volatile reports whether the site lives as long as its one run.
+// Volatile reports whether the site is written without syncs, as that of a one-off mirror is.
 func (s *Site) Volatile() bool { return s.volatile }
 
 // Dir is the site's folder.

@@ -21,11 +21,12 @@ func getCommand(a *cli) *cobra.Command {
 	var accept, full bool
 	cmd := &cobra.Command{
 		Use:   "get URL…",
-		Short: "Mirror a site once",
+		Short: "Mirror a site without a job file; again: update it",
 		Long: `Mirror a site into a directory, or into one portable archive when PATH ends in .phm. The first URL is the entry point.
 
-An interrupted get goes on with the same command; until then its work lies in a hidden folder beside PATH. With --state
-the mirror is kept there under the name of its host, and the same command updates it; PATH is then written with -o only.
+The same command goes on after an interruption, and updates the mirror later: it requests what changed. What that takes
+(validators, pages as they came) lies in the hidden folder ".NAME.mirrord", beside PATH. You may delete it: the next get then
+fetches everything. With --state the mirror itself is kept there, with its versions; PATH is then written with -o only.
 
 A run that would lose much of an existing mirror is suspicious (exit code 4) and publishes nothing. If the site really
 is so, --accept publishes what was held back. Exit code 6: the mirror is there, but some parts could not be had.`,

@@ -64,7 +64,7 @@ func keptMirror(t *testing.T, versions int) *mirrortest.Mirror {
 			})
 		}
 		var noise strings.Builder
-		for range 20_000 {
+		for range 40_000 {
 			fmt.Fprintf(&noise, "%x ", rng.Uint32())
 		}
 		w.Set(keptHome+"/", mirrortest.HTML("Front", links+"<p>"+noise.String()))

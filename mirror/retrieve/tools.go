@@ -84,8 +84,7 @@ func (r *Retrieval) newExchange() *exchange.Exchange {
 	})
 }
 
-// newKeeper returns what stores the bodies of the run. A site that lives as long as its one run knows no
-// digests.
+// newKeeper returns what stores the bodies of the run. A one-off mirror knows no digests.
 func (r *Retrieval) newKeeper() *keep.Keeper {
 	o := keep.Options{
 		Frames: r.Site.Frames,

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"mirrord/archive"
+	"mirrord/job"
+	"mirrord/mirror"
+	"mirrord/phm"
+)
+
+// pagesSite is a site whose answers carry validators. It counts its answers by status, robots.txt apart.
+type pagesSite struct {
+	*httptest.Server
+	mu      sync.Mutex
+	pages   map[string]string // by path; "" is a failure
+	answers map[int]int
+}
+
+func newPagesSite(t *testing.T) *pagesSite {
+	s := &pagesSite{
+		answers: map[int]int{},
+		pages: map[string]string{
+			"/":          `<title>entry</title><a href="/a.html">a</a> <a href="/b.html">b</a> <img src="/i.png">`,
+			"/a.html":    `<title>a</title><p>one`,
+			"/b.html":    `<title>b</title><p>one <a href="/later.html">later</a>`,
+			"/i.png":     "\x89PNG\r\n\x1a\n picture",
+			"/large.bin": strings.Repeat("large", 1000),
+		},
+	}
+	s.Server = httptest.NewServer(http.HandlerFunc(s.answer))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *pagesSite) answer(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	body, ok := s.pages[r.URL.Path]
+	tag := fmt.Sprintf("%q", fmt.Sprintf("%x", []byte(body)))
+	switch {
+	case !ok:
+		http.NotFound(w, r)
+		return
+	case body == "":
+		s.answers[http.StatusInternalServerError]++
+		w.WriteHeader(http.StatusInternalServerError)
+		return
+	case strings.HasPrefix(body, "http"):
+		s.answers[http.StatusFound]++
+		http.Redirect(w, r, body, http.StatusFound)
+		return
+	case r.Header.Get("If-None-Match") == tag:
+		s.answers[http.StatusNotModified]++
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	s.answers[http.StatusOK]++
+	w.Header().Set("ETag", tag)
+	if strings.HasPrefix(body, "<") {
+		w.Header().Set("Content-Type", "text/html")
+	}
+	w.Write([]byte(body))
+}
+
+// set changes pages, two strings each, and forgets what was counted.
+func (s *pagesSite) set(pages ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := 0; i < len(pages); i += 2 {
+		s.pages[pages[i]] = pages[i+1]
+	}
+	clear(s.answers)
+}
+
+func (s *pagesSite) got(status int) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.answers[status]
+}
+
+// getJob is a job for a get of a server of our own.
+func getJob(url string) *job.Job {
+	j := job.Default(url)
+	j.Name, j.Polite.Delay, j.Polite.Factor, j.Limits.Retries = "site", 0, 0, 0
+	return j
+}
+
+// mirrorAt reads the files of a mirror, whatever its form, phm.json apart.
+func mirrorAt(t *testing.T, out string) map[string]string {
+	t.Helper()
+	var tree fs.FS = os.DirFS(out)
+	if !archive.Named(out).Folder() {
+		f, err := os.Open(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		fi, err := f.Stat()
+		if err == nil {
+			tree, err = archive.Open(f, fi.Size(), phm.Limits{})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	files := map[string]string{}
+	table, err := tableOf(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for p := range table {
+		data, err := fs.ReadFile(tree, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[p] = string(data)
+	}
+	return files
+}
+
+// A second get into the same place makes conditional requests, publishes what changed, and leaves what stands
+// there alone when nothing did or it fails, whatever the form.
+func TestGetAgainUpdates(t *testing.T) {
+	for _, form := range []string{"out", "out.phm", "out.tar.zst"} {
+		t.Run(form, func(t *testing.T) {
+			srv := newPagesSite(t)
+			dir := t.TempDir()
+			out := filepath.Join(dir, form)
+			get := func() (*mirror.Summary, error) {
+				t.Helper()
+				return Get(t.Context(), testApp(""), GetRequest{Job: getJob(srv.URL + "/"), Out: out})
+			}
+			must := func() *mirror.Summary {
+				t.Helper()
+				sum, err := get()
+				if err != nil || sum.Path != out {
+					t.Fatalf("%v, %+v", err, sum)
+				}
+				return sum
+			}
+			must()
+			before, at := mirrorAt(t, out), stamps(t, out)
+			if len(before) != 4 || srv.got(http.StatusOK) != 4 {
+				t.Fatalf("%d files, %v answers", len(before), srv.answers)
+			}
+			srv.set()
+			if sum := must(); sum.Published || sum.Unchanged != 4 || srv.got(http.StatusNotModified) != 4 {
+				t.Errorf("nothing changed: %+v, answers %v", sum, srv.answers)
+			}
+			if got := stamps(t, out); !slices.Equal(got, at) {
+				t.Errorf("nothing changed, but files did:\n%q\n%q", got, at)
+			}
+
+			srv.set("/", "")
+			if sum, err := get(); err == nil || sum.Published {
+				t.Errorf("the entry point fails: %v, %+v", err, sum)
+			}
+			if got := stamps(t, out); !slices.Equal(got, at) {
+				t.Errorf("the run failed, but files changed:\n%q\n%q", got, at)
+			}
+
+			// a page that did not change has a link that leads into the mirror now: it is made again of the page as
+			// the site sent it
+			srv.set("/", strings.Replace(srv.pages["/a.html"], "a<", "entry<", 1)+
+				`<a href="/a.html">a</a> <a href="/b.html">b</a> <img src="/i.png"> <a href="/later.html">`,
+				"/a.html", "<title>a</title><p>two", "/later.html", "<title>later</title>")
+			sum := must()
+			after := mirrorAt(t, out)
+			if !sum.Published || (sum.Version != 2) || (sum.Unchanged != 2) || len(after) != 5 ||
+				!strings.Contains(after["a.html"], "two") || !strings.Contains(after["b.html"], `href="later.html"`) ||
+				after["i.png"] != before["i.png"] {
+				t.Errorf("%+v, answers %v, files %q", sum, srv.answers, after)
+			}
+			if names := entriesOf(t, dir); !slices.Equal(names, []string{"." + form + ".mirrord", form}) {
+				t.Errorf("left: %q", names)
+			}
+
+			// Without the mirror, its validators are worth nothing.
+			if err := os.RemoveAll(out); err != nil {
+				t.Fatal(err)
+			}
+			srv.set()
+			if sum := must(); !sum.Published || (sum.Version != 1) || srv.got(http.StatusOK) != 5 {
+				t.Errorf("without the mirror: %+v, answers %v", sum, srv.answers)
+			}
+		})
+	}
+}
+
+// stamps are the names, sizes and times of what lies at a path, and of which file it is.
+func stamps(t *testing.T, out string) (all []string) {
+	t.Helper()
+	err := filepath.WalkDir(out, func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		fi, err := d.Info()
+		if err == nil && !d.IsDir() {
+			all = append(all, fmt.Sprint(p, fi.Size(), fi.ModTime()))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func entriesOf(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// What happened to the mirror or its folder between two gets costs requests at most.
+func TestGetAgainAfterTrouble(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		trouble func(t *testing.T, out string) error
+		ok      int // answers with a body
+	}{
+		{"a page was edited", func(_ *testing.T, out string) error {
+			return os.WriteFile(filepath.Join(out, "a.html"), []byte("mine, and longer"), 0o644)
+		}, 0},
+		{"a picture was edited in place", func(_ *testing.T, out string) error {
+			f, err := os.OpenFile(filepath.Join(out, "i.png"), os.O_WRONLY, 0)
+			if err == nil {
+				_, err = f.WriteString("other bytes")
+				err = errors.Join(err, f.Close())
+			}
+			return err
+		}, 1},
+		{"files are gone", func(_ *testing.T, out string) error {
+			return errors.Join(os.Remove(filepath.Join(out, "a.html")), os.Remove(filepath.Join(out, "i.png")))
+		}, 1},
+		{"the table is gone", func(_ *testing.T, out string) error {
+			return os.Remove(filepath.Join(out, phm.FilesName))
+		}, 4},
+		{"it is another mirror", func(_ *testing.T, out string) error {
+			return os.WriteFile(filepath.Join(out, phm.MetaName), []byte("{}"), 0o644)
+		}, 4},
+		{"the folder is gone", func(_ *testing.T, out string) error { return os.RemoveAll(workOf(out)) }, 4},
+		{"its database is damaged", func(_ *testing.T, out string) error {
+			return os.Truncate(filepath.Join(workOf(out), "sites/site/site.db"), 5000)
+		}, 4},
+		{"it was killed before the folder was put away", func(t *testing.T, out string) error {
+			w := &getWork{dir: workOf(out), out: out, site: "site"}
+			w.form = archive.Named(out)
+			err := w.open(testApp(""))
+			if err != nil {
+				return err
+			}
+			defer w.close()
+			live, err := w.live()
+			if err != nil {
+				return err
+			}
+			_, err = w.restore(t.Context(), live)
+			return err
+		}, 0},
+		{"it was killed before the mirror was moved", func(t *testing.T, out string) error {
+			w := &getWork{dir: workOf(out), out: out, site: "site"}
+			w.form = archive.Named(out)
+			if err := w.open(testApp("")); err != nil {
+				return err
+			}
+			defer w.close()
+			live, err := w.live()
+			if err == nil {
+				_, err = w.restore(t.Context(), live)
+			}
+			return errors.Join(err, os.RemoveAll(out))
+		}, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			srv := newPagesSite(t)
+			out := filepath.Join(t.TempDir(), "out")
+			get := func() {
+				t.Helper()
+				sum, err := Get(t.Context(), testApp(""), GetRequest{Job: getJob(srv.URL + "/"), Out: out})
+				if err != nil || !sum.Verdict.Finished() {
+					t.Fatalf("%v, %+v", err, sum)
+				}
+			}
+			get()
+			want := mirrorAt(t, out)
+			if err := c.trouble(t, out); err != nil {
+				t.Fatal(err)
+			}
+			srv.set()
+			get()
+			got := mirrorAt(t, out)
+			for p, data := range want {
+				if got[p] != data {
+					t.Errorf("%s: %q, want %q", p, got[p], data)
+				}
+			}
+			if n := srv.got(http.StatusOK); n != c.ok {
+				t.Errorf("%d bodies, want %d; answers %v", n, c.ok, srv.answers)
+			}
+		})
+	}
+}
+
+// Where an entry point led is remembered, in a kept mirror too.
+func TestGetAgainFollowsAtOnce(t *testing.T) {
+	for _, keep := range []bool{false, true} {
+		srv, typed := newPagesSite(t), newPagesSite(t)
+		typed.set("/", srv.URL+"/")
+		state := filepath.Join(t.TempDir(), "state")
+		a := testApp(state)
+		r := GetRequest{
+			Job:  getJob(typed.URL + "/"),
+			Out:  filepath.Join(t.TempDir(), "out"),
+			Keep: keep,
+		}
+		for i := range 2 {
+			sum, err := Get(t.Context(), a, r)
+			if err != nil || sum.Version != 1 {
+				t.Errorf("keep %v, get %d: %v, %+v", keep, i+1, err, sum)
+			}
+		}
+		if typed.got(http.StatusFound) != 1 || srv.got(http.StatusOK) != 4 || srv.got(http.StatusNotModified) != 4 {
+			t.Errorf("keep %v: answers %v and %v", keep, typed.answers, srv.answers)
+		}
+	}
+}
+
+// Other URLs into the same place make another mirror, as a whole. Files of others stay.
+func TestGetOtherURLs(t *testing.T) {
+	srv := newPagesSite(t)
+	out := filepath.Join(t.TempDir(), "out")
+	for _, url := range []string{srv.URL + "/", srv.URL + "/a.html"} {
+		if _, err := Get(t.Context(), testApp(""), GetRequest{Job: getJob(url), Out: out}); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.MkdirAll(filepath.Join(out, "notes"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		put(t, out, "notes/mine.txt", "keep me")
+	}
+	if got := mirrorAt(t, out); len(got) != 1 || got["a.html"] == "" {
+		t.Errorf("files %q", got)
+	}
+	if got := entriesOf(t, out); !slices.Equal(got, []string{"a.html", "notes", phm.FilesName, phm.MetaName}) {
+		t.Errorf("entries %q", got)
+	}
+}

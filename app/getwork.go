@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"mirrord/archive"
+	"mirrord/mirror/render"
+	"mirrord/phm"
+	"mirrord/store"
+)
+
+// getWork is the hidden folder beside the place of a one-off mirror: a state with one site. While a run goes
+// on it holds everything. Afterwards it holds what only the next run needs: validators, links and the pages
+// as the site sent them. The published tree and the other bodies lie in the mirror alone, and are linked back
+// into the folder when a run begins. No export holds the folder.
+type getWork struct {
+	dir  string // of the state
+	out  string // absolute path of the mirror
+	site string // name
+	form archive.Form
+
+	st *store.State
+	s  *store.Site
+}
+
+// workOf is the folder in which the mirror at an absolute path is made.
+func workOf(out string) string {
+	return filepath.Join(filepath.Dir(out), "."+filepath.Base(out)+".mirrord")
+}
+
+// openWork opens the folder of a mirror, and makes it when it is not there. made says that it was not. A
+// folder of which nothing can be used for these URLs is emptied first: it belongs to another mirror than the
+// one at out, or is damaged.
+func openWork(ctx context.Context, a *App, r GetRequest, out string) (w *getWork, made bool, err error) {
+	w = &getWork{
+		dir:  workOf(out),
+		out:  out,
+		site: r.Job.Name,
+		form: archive.Named(out),
+	}
+	switch err := os.Mkdir(w.dir, 0o700); { // pages of a login may lie in it
+	case err == nil:
+		made = true
+	case !errors.Is(err, fs.ErrExist):
+		return nil, false, err
+	}
+	err = w.open(a)
+	usable := false
+	if err == nil {
+		usable, err = w.usable(ctx, r.typed)
+	}
+	if errors.Is(err, store.ErrDamaged) {
+		a.warn(fmt.Sprintf("mirrord: %s is damaged (%v): everything is requested again", w.dir, err))
+		usable, err = false, nil
+	}
+	if (err != nil) || usable {
+		return w, made, err
+	}
+	w.close()
+	if err := os.RemoveAll(w.dir); err != nil {
+		return nil, false, err
+	}
+	if err := os.Mkdir(w.dir, 0o700); err != nil {
+		return nil, false, err
+	}
+	return w, true, w.open(a)
+}
+
+// open opens the state and the site. Without syncs: a loss of power costs this run, kill -9 does not.
+func (w *getWork) open(a *App) (err error) {
+	if w.st, err = store.OpenState(w.dir, store.Options{Volatile: true, Now: a.now}); err != nil {
+		return err
+	}
+	w.s, err = w.st.OpenSite(w.site)
+	return err
+}
+
+// close lets go of the folder; closing twice is harmless.
+func (w *getWork) close() {
+	if w.s != nil {
+		w.s.Close()
+		w.s = nil
+	}
+	if w.st != nil {
+		w.st.Close()
+		w.st = nil
+	}
+}
+
+// remove closes and removes the folder.
+func (w *getWork) remove() error {
+	w.close()
+	return os.RemoveAll(w.dir)
+}
+
+// usable reports whether a run can go on from what the folder holds: there is nothing yet, or an unfinished
+// first run, or the version that lies at out, or one that was not moved there yet.
+func (w *getWork) usable(ctx context.Context, typed []string) (bool, error) {
+	live, err := w.live()
+	if (err != nil) || live == nil {
+		return err == nil, err
+	}
+	if was, err := rememberedURLs(w.s); err != nil || !slices.Equal(was.Typed, typed) {
+		return false, err
+	}
+	if whole, err := w.hasTree(live); err != nil || whole {
+		return whole, err
+	}
+	return w.restore(ctx, live)
+}
+
+// live is the published version, nil when there is none.
+func (w *getWork) live() (*store.Version, error) {
+	vs, err := w.s.Versions.List()
+	if (err != nil) || len(vs) == 0 {
+		return nil, err
+	}
+	return &vs[len(vs)-1], nil
+}
+
+// treeDir is the folder of the published tree, relative to that of the site.
+func (w *getWork) treeDir() (string, error) { return os.Readlink(filepath.Join(w.s.Dir(), "current")) }
+
+// hasTree reports whether the published tree lies in the folder. Its phm.json comes last, and leaves first.
+func (w *getWork) hasTree(live *store.Version) (bool, error) {
+	tree, err := w.s.Trees.Current()
+	if errors.Is(err, store.ErrNoVersion) || errors.Is(err, store.ErrDamaged) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer tree.Close()
+	raw, err := tree.ReadFile(phm.MetaName)
+	return (err == nil) && bytes.Equal(raw, live.Meta), nil
+}
+
+// placed reports whether a version lies at out.
+func (w *getWork) placed(live *store.Version) bool {
+	if w.form.Folder() {
+		raw, err := os.ReadFile(filepath.Join(w.out, phm.MetaName))
+		return (err == nil) && bytes.Equal(raw, live.Meta)
+	}
+	f, err := os.Open(w.out)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	tree, err := archive.Open(f, fi.Size(), phm.Limits{})
+	if err != nil {
+		return false
+	}
+	raw, err := fs.ReadFile(tree, phm.MetaName)
+	return (err == nil) && bytes.Equal(raw, live.Meta)
+}
+
+// restore makes the published tree of the site again of the mirror at out, by links where it is a directory,
+// and gives the site its bodies back. It reports whether the mirror is the published version. The mirror is
+// not changed. What is damaged or missing of it the run mends.
+func (w *getWork) restore(ctx context.Context, live *store.Version) (bool, error) {
+	if !w.placed(live) {
+		return false, nil
+	}
+	name, err := w.treeDir()
+	if err != nil {
+		return false, err
+	}
+	dir := filepath.Join(w.s.Dir(), name)
+	if err := os.RemoveAll(dir); err != nil {
+		return false, err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return false, err
+	}
+	tree, err := os.OpenRoot(dir)
+	if err != nil {
+		return false, err
+	}
+	defer tree.Close()
+	if !w.form.Folder() {
+		if _, err := unpack(w.out, interruptibleSink{treeSink{tree}, ctx}); err != nil {
+			return false, ctx.Err() // a damaged archive is made again
+		}
+	} else if known, err := linkTree(ctx, w.out, dir, tree); err != nil || !known {
+		return false, err
+	}
+	return true, w.keepBodies(tree, live)
+}
+
+// linkTree fills a folder with the files of the mirror in another one, phm.json last. Where there are no
+// links, files are copied. What the mirror lacks is left out; known is false when it lacks its table.
+func linkTree(ctx context.Context, from, dir string, tree *os.Root) (known bool, err error) {
+	src, err := os.OpenRoot(from)
+	if err != nil {
+		return false, err
+	}
+	defer src.Close()
+	files, err := tableOf(src.FS())
+	if err != nil {
+		return false, nil // what lies there can only be made again
+	}
+	made := map[string]bool{".": true}
+	one := func(p string) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		fi, err := src.Lstat(p)
+		if (err != nil) || !fi.Mode().IsRegular() {
+			return nil
+		}
+		if d := path.Dir(p); !made[d] {
+			if err := tree.MkdirAll(d, 0o755); err != nil {
+				return err
+			}
+			made[d] = true
+		}
+		if os.Link(filepath.Join(from, p), filepath.Join(dir, p)) == nil {
+			return nil
+		}
+		return copyFile(src.FS(), tree, p, "")
+	}
+	for p := range files {
+		if err := one(p); err != nil {
+			return false, err
+		}
+	}
+	return true, errors.Join(one(phm.FilesName), one(phm.MetaName))
+}
+
+// keepBodies gives the bodies that lie only in the tree their names back, if they are what they should be.
+func (w *getWork) keepBodies(tree *os.Root, live *store.Version) error {
+	bodies := map[string][32]byte{}
+	err := w.s.Records.Resources(func(rec *store.Resource) error {
+		if rec.Body == store.BlobBody {
+			bodies[fmt.Sprintf("%x", rec.Digest)] = rec.Digest
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	l := store.NewTreeLooker(tree)
+	defer l.Close()
+	err = render.ScanTable(tree, render.MetaOf(live), func(f *phm.File) error {
+		digest, ok := bodies[f.SHA256]
+		if !ok {
+			return nil
+		}
+		if st, err := render.LookAt(tree, l, f, live, false); err != nil || !st.Good {
+			return err
+		}
+		return w.st.Blobs.PutFile(digest, tree, f.Path)
+	})
+	if errors.Is(err, store.ErrDamaged) {
+		return nil // the run mends the table, and requests the bodies that are missing
+	}
+	return err
+}
+
+// place moves the published version to out, unless what lies there is the same to the last file.
+func (w *getWork) place(published bool) error {
+	if !published {
+		same, err := w.same()
+		if (err != nil) || same {
+			return err
+		}
+	}
+	return place(w.s, w.out)
+}
+
+// same reports whether the mirror at out is untouched: all files of the published tree are there with their
+// size and time.
+func (w *getWork) same() (bool, error) {
+	live, err := w.live()
+	if (err != nil) || live == nil || !w.placed(live) {
+		return false, err
+	}
+	if !w.form.Folder() {
+		return true, nil // it was read as a whole
+	}
+	tree, err := w.s.Trees.Current()
+	if err != nil {
+		return false, err
+	}
+	defer tree.Close()
+	dst, err := os.OpenRoot(w.out)
+	if err != nil {
+		return false, err
+	}
+	defer dst.Close()
+	same := true
+	err = render.ScanTable(tree, nil, func(f *phm.File) error {
+		same = same && sameFile(tree.FS(), dst, f.Path)
+		return nil
+	})
+	return same && sameFile(tree.FS(), dst, phm.FilesName), err
+}
+
+// putAway leaves in the folder what only the next run needs, and closes it.
+func (w *getWork) putAway(ctx context.Context) error {
+	live, err := w.live()
+	if (err == nil) && live != nil && live.Number > 1 {
+		_, err = w.s.Compact(ctx, false)
+	}
+	dir := w.s.Dir()
+	w.close()
+	return errors.Join(err,
+		os.RemoveAll(filepath.Join(dir, "trees")),
+		os.RemoveAll(filepath.Join(w.dir, "blobs")))
+}
+
+// finished returns the version of a complete run that was cut off before it was moved to its place; nil when
+// there is none.
+func (w *getWork) finished(now time.Time) (*store.Version, error) {
+	run, err := w.s.Notes.Run()
+	if err != nil || run != nil {
+		return nil, err
+	}
+	v, err := w.live()
+	if (err != nil) || v == nil {
+		return nil, err
+	}
+	if age := now.Sub(v.Time); age < 0 || age > finishedFor || w.placed(v) {
+		return nil, nil
+	}
+	return v, nil
+}
+
+// gotURLs is what is kept of the URLs of a mirror without a job file.
+type gotURLs struct {
+	Typed []string `json:"typed"`          // as they were given
+	URLs  []string `json:"urls,omitempty"` // where they lead, when that is followed
+}
+
+// gotFact is the name under which a site keeps them.
+const gotFact = "get"
+
+// rememberURLs keeps what was typed for a site, and what was made of it.
+func rememberURLs(s *store.Site, r GetRequest) error {
+	u := gotURLs{Typed: r.typed}
+	if !slices.Equal(r.typed, r.Job.URLs) {
+		u.URLs = r.Job.URLs
+	}
+	v, err := json.Marshal(u)
+	if err != nil {
+		return err
+	}
+	return s.Notes.SetFact(gotFact, v)
+}
+
+// rememberedURLs reads them; a site without any has empty ones.
+func rememberedURLs(s *store.Site) (u gotURLs, err error) {
+	v, err := s.Notes.Fact(gotFact)
+	if (err == nil) && v != nil {
+		err = json.Unmarshal(v, &u)
+	}
+	return u, err
+}
