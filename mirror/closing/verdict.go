@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"mirrord/mirror/admit"
 	"mirrord/mirror/judge"
 	"mirrord/mirror/ledger"
 	"mirrord/mirror/render"
@@ -105,6 +106,14 @@ func (c *Closing) newCase() *judge.Case {
 		Planned: c.Run.Planned,
 		Ledger:  c.Table.Settled(),
 		Records: c.Site.Records,
+		Refuses: func(u site.URL, requisite bool) bool {
+			purpose := admit.Page
+			if requisite {
+				purpose = admit.Requisite
+			}
+			ok, _ := c.Rules.Allow(u, purpose)
+			return !ok
+		},
 	}
 }
 

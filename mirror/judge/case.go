@@ -38,7 +38,11 @@ type Case struct {
 	Foreign   int                   // resources that only replicas gave of late
 	Orphans   Orphans               // that an earlier run stored
 
-	Lost int // at Publishing: files of the published version that would be dropped
+	// Refuses reports whether the rules of the job refuse a URL that the mirror had; nil: they have not changed.
+	Refuses func(u site.URL, requisite bool) bool
+
+	Lost    []uint32 // at Publishing: numbers of the published files that would be dropped
+	Unknown int      // at Publishing: published files that would be dropped and whose URLs have no number
 
 	Parts PartFacts // at Folded and Settled
 }

@@ -3,8 +3,6 @@
 package judge
 
 import (
-	"fmt"
-
 	"mirrord/mirror/ledger"
 	"mirrord/site"
 )
@@ -29,11 +27,7 @@ func unreached(c *Case) (r Ruling, _ error) {
 		return r, nil
 	}
 	if n := c.Foreign; n > 0 { // links that only a replica lacks are no evidence
-		what := fmt.Sprintf("%d resources", n)
-		if n == 1 {
-			what = "1 resource"
-		}
-		r.note(what+fromReplicas, site.URL{})
+		r.note(countOf(n, "resource")+fromReplicas, site.URL{})
 		return r, nil
 	}
 	reached, err := Reach(c.Ledger, c.links(), c.roots())
@@ -54,14 +48,19 @@ func unreached(c *Case) (r Ruling, _ error) {
 	if (err != nil) || (len(lost) == 0) {
 		return r, err
 	}
-	dropped := 0
+	var dropped []uint32
 	for _, id := range lost {
 		if isPublished(c.Ledger.State(id)) {
-			dropped++
+			dropped = append(dropped, id)
 		}
 	}
-	if !c.Accept && c.dropsTooMany(dropped) {
-		r.suspicious(tooManyLoose, dropped, live, c.Limits.MaxDelete)
+	l, err := c.leaving(dropped)
+	if err != nil {
+		return r, err
+	}
+	if !c.Accept && c.dropsTooMany(l.lost) {
+		r.suspicious(tooManyLoose, l.lost, live, c.Limits.MaxDelete)
+		r.Dropped = dropped
 		return r, nil
 	}
 	r.Leave = lost

@@ -19,18 +19,16 @@ type Result struct {
 	Added, Changed, Removed int // files
 	Repaired                int // links to other sites that lead to equivalent copies
 
-	// Elsewhere is how many of the removed files have a URL that has another path now, as after the import
-	// of a flattened mirror.
-	Elsewhere int
+	// Gone are the numbers of the URLs of removed files that have no other path now, and Unknown is how many
+	// more have a URL without a number.
+	Gone    []uint32
+	Unknown int
 
 	lost, differ bytes.Buffer // the edit script: what was dropped; what was added or changed
 }
 
 // Same reports whether the version is as the published one.
 func (r *Result) Same() bool { return r.Added+r.Changed+r.Removed == 0 }
-
-// Lost is how many files the version no longer has at any path.
-func (r *Result) Lost() int { return r.Removed - r.Elsewhere }
 
 // script is the edit script that leads back to the published version.
 func (r *Result) script() []byte { return append(r.lost.Bytes(), r.differ.Bytes()...) }
@@ -67,8 +65,11 @@ func (d *Draft) count(c Change) {
 	if c.Is == nil {
 		r.Removed++
 		t := d.plan.Table
-		if id, ok := t.Find([]byte(c.Was.URL)); ok && t.State(id).InSet() {
-			r.Elsewhere++
+		switch id, ok := t.Find([]byte(c.Was.URL)); {
+		case !ok:
+			r.Unknown++
+		case !t.State(id).InSet(): // else it has another path, as after the import of a flattened mirror
+			r.Gone = append(r.Gone, id)
 		}
 		step(&r.lost, '-', c.Was)
 		return

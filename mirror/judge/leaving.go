@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package judge
+
+import (
+	"fmt"
+	"strings"
+
+	"mirrord/mirror/ledger"
+	"mirrord/site"
+)
+
+// leaving counts published files that leave the mirror, by the reason.
+type leaving struct {
+	lost    int // none of the others; limits.max_delete counts these
+	refused int // the job's rules refuse them, or refuse all documents that led to them
+	renamed int // a new resource has their place under another type or extension
+}
+
+// leaving finds out why the resources with these numbers leave. Some of the numbers may be of URLs that left
+// before, in a run that was not published.
+func (c *Case) leaving(ids []uint32) (l leaving, err error) {
+	if len(ids) == 0 {
+		return l, nil
+	}
+	rest := ids
+	if c.Refuses != nil {
+		if rest, err = c.notRefused(ids); err != nil {
+			return l, err
+		}
+		l.refused = len(ids) - len(rest)
+	}
+	if len(rest) > 0 {
+		l.renamed = c.renamed(rest)
+	}
+	l.lost = len(rest) - l.renamed
+	return l, nil
+}
+
+// notRefused returns those of the numbers that the rules of the job do not explain. A resource is explained
+// when the rules refuse its URL, or when a document that they refuse led to it. The site's own 404 is not.
+func (c *Case) notRefused(ids []uint32) (rest []uint32, err error) {
+	var roots []uint32
+	for id, s := range c.Ledger.All() {
+		if !s.InSet() && s.Given() && s.Known() && c.newlyRefuses(id, s) {
+			roots = append(roots, id)
+		}
+	}
+	if len(roots) == 0 {
+		return ids, nil
+	}
+	links := c.links()
+	links.Count = func(_ uint32, s ledger.State) bool { return !s.InSet() } // documents that left
+	reached, err := Reach(c.Ledger, links, roots)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		if (c.Ledger.State(id).Outcome() == site.Gone) || !reached.Has(id) {
+			rest = append(rest, id)
+		}
+	}
+	return rest, nil
+}
+
+func (c *Case) newlyRefuses(id uint32, s ledger.State) bool {
+	return (s.Outcome() == site.OutOfScope) && c.Refuses(c.Ledger.URL(id), s.Requisite())
+}
+
+// renamed counts the resources that have become one of another type or extension: they redirect to a
+// resource that is new in the mirror or has their name, or such a one is there in their place. Each resource
+// is the new form of one other at most, so that a site that redirects everything to one page is not renamed.
+func (c *Case) renamed(ids []uint32) (n int) {
+	fresh := map[string][]uint32{} // new resources by their stems
+	for id, s := range c.Ledger.All() {
+		if s.InSet() && s.Moved() {
+			k := stem(c.Ledger.URL(id))
+			fresh[k] = append(fresh[k], id)
+		}
+	}
+	taken := map[uint32]bool{}
+	for _, id := range ids {
+		k := stem(c.Ledger.URL(id))
+		if to, in := c.Ledger.Final(id); in && (to != id) {
+			same := stem(c.Ledger.URL(to)) == k
+			if !taken[to] && (same || c.Ledger.State(to).Moved()) {
+				taken[to] = true
+				n++
+			}
+			continue
+		}
+		for _, to := range fresh[k] {
+			if (to != id) && !taken[to] {
+				taken[to] = true
+				n++
+				break
+			}
+		}
+	}
+	return n
+}
+
+// stem is a URL without its scheme and without what names the type of the resource: the extension, or that
+// it is the index of a directory.
+func stem(u site.URL) string {
+	s := u.Host() + u.Path()
+	s = strings.TrimSuffix(s, "/")
+	from := strings.LastIndexByte(s, '/') + 1
+	if dot := strings.LastIndexByte(s, '.'); (dot > from) && (from > 0) {
+		s = s[:dot]
+	}
+	s = strings.TrimSuffix(s, "/index")
+	if q, ok := u.Query(); ok {
+		s += "?" + q
+	}
+	return s
+}
+
+// countOf writes how many of something there are.
+func countOf(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

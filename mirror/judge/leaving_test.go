@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package judge
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"mirrord/mirror/result"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+func TestStem(t *testing.T) {
+	for _, same := range [][]string{
+		{"http://h/a/foo.html", "https://h/a/foo.pdf", "http://h/a/foo", "http://h/a/foo/", "http://h/a/foo/index.php"},
+		{"http://h/", "http://h/index.html"},
+		{"http://h/a.php?x=1", "http://h/a?x=1"},
+		{"http://h/v1.2/", "http://h/v1.3/"}, // the last part may be an extension
+	} {
+		for _, u := range same[1:] {
+			if a, b := stem(parse(t, same[0])), stem(parse(t, u)); a != b {
+				t.Errorf("%s has stem %q, %s has %q", same[0], a, u, b)
+			}
+		}
+	}
+	for _, other := range [][2]string{
+		{"http://h/a/foo.html", "http://h/b/foo.html"},
+		{"http://h/a.html", "http://g/a.html"},
+		{"http://h/a.html", "http://h/a.html?x"},
+	} {
+		if stem(parse(t, other[0])) == stem(parse(t, other[1])) {
+			t.Errorf("%s and %s have one stem", other[0], other[1])
+		}
+	}
+}
+
+// left makes a page one that left in this run.
+func left(rec store.Resource, outcome site.Outcome, target uint32) store.Resource {
+	rec.InSet, rec.Outcome, rec.Target, rec.Moved = false, outcome, target, 3
+	return rec
+}
+
+// entered makes a page one that is new in this run.
+func entered(rec store.Resource) store.Resource {
+	rec.Outcome, rec.Moved, rec.Changed = site.Fetched, 3, 3
+	return rec
+}
+
+func TestLeaving(t *testing.T) {
+	home := page(t, "http://h/")
+	for _, c := range []struct {
+		name    string
+		records []store.Resource // after the entry page; the numbers begin with 1
+		links   map[uint32][]uint32
+		ids     []uint32
+		want    leaving
+	}{
+		{"gone", []store.Resource{left(page(t, "http://h/a.html"), site.Gone, 0)}, nil, []uint32{1},
+			leaving{lost: 1}},
+		{"redirect to a new type", []store.Resource{
+			left(page(t, "http://h/a.html"), site.Redirected, 3), entered(page(t, "http://h/x/b.pdf")),
+		}, nil, []uint32{1}, leaving{renamed: 1}},
+		{"redirect to what was there under the same name", []store.Resource{
+			left(page(t, "http://h/a.html"), site.Redirected, 3), page(t, "http://h/a.pdf"),
+		}, nil, []uint32{1}, leaving{renamed: 1}},
+		{"redirect to what was there", []store.Resource{
+			left(page(t, "http://h/a.html"), site.Redirected, 3), page(t, "http://h/b.pdf"),
+		}, nil, []uint32{1}, leaving{lost: 1}},
+		{"all redirect to one page", []store.Resource{
+			left(page(t, "http://h/a.html"), site.Redirected, 4), left(page(t, "http://h/b.html"), site.Redirected, 4),
+			entered(page(t, "http://h/consent")),
+		}, nil, []uint32{1, 2}, leaving{lost: 1, renamed: 1}},
+		{"another extension", []store.Resource{
+			left(page(t, "http://h/a.html"), site.Gone, 0), entered(page(t, "http://h/a.php")),
+			left(page(t, "http://h/b.html"), site.Gone, 0),
+		}, nil, []uint32{1, 3}, leaving{lost: 1, renamed: 1}},
+		{"refused, and what only refused pages led to", []store.Resource{
+			left(page(t, "http://h/no/"), site.OutOfScope, 0), left(page(t, "http://h/a.html"), site.Unchanged, 0),
+			left(page(t, "http://h/b.html"), site.Unchanged, 0),
+		}, map[uint32][]uint32{1: {2}}, []uint32{1, 2, 3}, leaving{lost: 1, refused: 2}},
+		{"refused by the server, not by the rules", []store.Resource{
+			left(page(t, "http://h/a/"), site.OutOfScope, 0),
+		}, nil, []uint32{1}, leaving{lost: 1}},
+	} {
+		k := known(t, append([]store.Resource{home}, c.records...)...)
+		k.Refuses = func(u site.URL, _ bool) bool { return strings.HasPrefix(u.Path(), "/no/") }
+		if c.links != nil {
+			k.Records.(*memory).links = c.links
+		}
+		if got, err := k.leaving(c.ids); err != nil || got != c.want {
+			t.Errorf("%s: got %+v, %v; want %+v", c.name, got, err, c.want)
+		}
+	}
+}
+
+// A site of nine files may lose one, by whatever rule; what a new rule of the job refuses is no loss.
+func TestDropped(t *testing.T) {
+	records := []store.Resource{page(t, "http://h/")}
+	for i := range 8 {
+		records = append(records, left(page(t, fmt.Sprintf("http://h/no/%d", i)), site.OutOfScope, 0))
+	}
+	for n, want := range map[int]result.Verdict{1: result.Complete, 3: result.Complete, 4: result.Suspicious} {
+		c := known(t, records...)
+		c.Live.Files = 9
+		for id := range n {
+			c.Lost = append(c.Lost, uint32(id+1))
+		}
+		r, err := dropped(c)
+		if err != nil || r.Verdict != want {
+			t.Errorf("%d of 9 files: %+v, %v", n, r, err)
+		}
+		c.Refuses = func(site.URL, bool) bool { return true }
+		r, err = dropped(c)
+		if err != nil || (r.Verdict != result.Complete) || len(r.Notes) != 1 ||
+			!strings.HasPrefix(r.Notes[0].What, countOf(n, "file")+" left because the job changed") {
+			t.Errorf("%d of 9 files by new rules: %+v, %v", n, r, err)
+		}
+		c.Unknown = 4
+		if r, err = dropped(c); err != nil || (r.Verdict != result.Suspicious) {
+			t.Errorf("and 4 more without a number: %+v, %v", r, err)
+		}
+	}
+}
