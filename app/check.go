@@ -59,13 +59,15 @@ type Checked struct {
 
 // Check validates job files: those named, and what is in directories that are named; without names the jobs
 // directory. It warns of private addresses that jobs may not reach, for which it asks the resolver if resolve
-// is set, and makes no request to any site.
+// is set, and of files that leave a mirror because the rules of its job changed. It makes no request to any
+// site.
 func Check(ctx context.Context, a *App, names []string, resolve bool) (*Checked, error) {
 	files, beside, err := checkFiles(a, names)
 	if err != nil {
 		return nil, err
 	}
 	warnings, unknown := checkReach(ctx, a, files, resolve)
+	leaving := checkLeaving(a, files)
 	out := &Checked{Files: make([]CheckedFile, 0, len(files)), Unresolved: unknown}
 	daemon, looked := a.eyes(), false
 	for _, f := range files {
@@ -78,6 +80,9 @@ func Check(ctx context.Context, a *App, names []string, resolve bool) (*Checked,
 		}
 		if f.Job != nil {
 			r.Job, r.Warnings = f.Job.Name, warnings[f.Job]
+			if w := leaving[f.Job]; w != "" {
+				r.Warnings = append(r.Warnings, w)
+			}
 			for _, e := range f.Job.Warnings {
 				r.Warnings = append(r.Warnings, warningText(e))
 			}

@@ -21,7 +21,8 @@ func checkCommand(a *cli) *cobra.Command {
 together: what the daemon would refuse is refused here for the same reason. A FILE is held against the jobs directory for what it reuses.
 
 A warning names the URLs of a job, and the origins of its mirror, that are at private addresses which the job may not reach, and the line to add to
-its file. For this host names are resolved, within ten seconds; --resolve=false leaves that out. No request is made to any site.
+its file. For this host names are resolved, within ten seconds; --resolve=false leaves that out. Another one says how many files of the mirror the
+next run will remove because the rules of the job changed. No request is made to any site.
 
 Other warnings name what the daemon's user will not get at: publish.dir, files of secrets and certificates, variables that are not set; and what is
 valid and probably not meant: a regular expression as a glob, a schedule outside of the window, a file whose name does not end in .toml.

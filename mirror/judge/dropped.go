@@ -12,7 +12,8 @@ import (
 // rules of a job refuse nor files that changed their type or extension.
 func (rules) Dropped() rule { return rule{at: Publishing, place: 10, judge: dropped} }
 
-const jobChanged = "%s left because the job changed: its new rules refuse them, or every page that led to them"
+const jobChanged = "%s left because the job changed: its new rules refuse them, " +
+	"or every page that led to them"
 
 func dropped(c *Case) (r Ruling, _ error) {
 	if c.Live == nil {

@@ -84,7 +84,7 @@ func (c *Case) lacking() ([]lack, error) {
 	if !old {
 		return out, nil
 	}
-	reached, err := Reach(c.Ledger, c.links(), c.roots())
+	reached, err := ledger.Reach(c.Ledger, c.links(), c.roots())
 	if err != nil {
 		return nil, err
 	}

@@ -51,7 +51,7 @@ func (c *Case) notRefused(ids []uint32) (rest []uint32, err error) {
 	}
 	links := c.links()
 	links.Count = func(_ uint32, s ledger.State) bool { return !s.InSet() } // documents that left
-	reached, err := Reach(c.Ledger, links, roots)
+	reached, err := ledger.Reach(c.Ledger, links, roots)
 	if err != nil {
 		return nil, err
 	}

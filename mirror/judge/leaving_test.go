@@ -14,7 +14,8 @@ import (
 
 func TestStem(t *testing.T) {
 	for _, same := range [][]string{
-		{"http://h/a/foo.html", "https://h/a/foo.pdf", "http://h/a/foo", "http://h/a/foo/", "http://h/a/foo/index.php"},
+		{"http://h/a/foo.html", "https://h/a/foo.pdf", "http://h/a/foo", "http://h/a/foo/"},
+		{"http://h/a/foo/", "http://h/a/foo/index.php"},
 		{"http://h/", "http://h/index.html"},
 		{"http://h/a.php?x=1", "http://h/a?x=1"},
 		{"http://h/v1.2/", "http://h/v1.3/"}, // the last part may be an extension

@@ -30,7 +30,7 @@ func unreached(c *Case) (r Ruling, _ error) {
 		r.note(countOf(n, "resource")+fromReplicas, site.URL{})
 		return r, nil
 	}
-	reached, err := Reach(c.Ledger, c.links(), c.roots())
+	reached, err := ledger.Reach(c.Ledger, c.links(), c.roots())
 	if err != nil {
 		return r, err
 	}
@@ -89,13 +89,13 @@ func (c *Case) roots() (ids []uint32) {
 }
 
 // links are those of what is in the mirror, and of sitemaps.
-func (c *Case) links() Links {
+func (c *Case) links() ledger.Links {
 	documents := ledger.DocumentTypes(c.Ledger.MIMEs())
 	sitemaps := map[uint32]bool{}
 	for _, id := range c.Sitemaps {
 		sitemaps[id] = true
 	}
-	return Links{
+	return ledger.Links{
 		Of:    c.Records.TargetsOf,
 		Count: func(id uint32, s ledger.State) bool { return s.InSet() || sitemaps[id] },
 		May:   func(s ledger.State) bool { return documents[s.Type()] },

@@ -31,7 +31,7 @@ func TestReach(t *testing.T) {
 		{[]uint32{3}, []uint32{3, 4}},
 		{[]uint32{3, 1, store.Unnumbered}, []uint32{0, 1, 2, 3, 4}},
 	} {
-		r, err := Reach(c.Ledger, links, tc.roots)
+		r, err := ledger.Reach(c.Ledger, links, tc.roots)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +47,7 @@ func TestReach(t *testing.T) {
 		}
 	}
 	links.Count = func(id uint32, _ ledger.State) bool { return id != 1 }
-	r, err := Reach(c.Ledger, links, []uint32{0})
+	r, err := ledger.Reach(c.Ledger, links, []uint32{0})
 	if err != nil || !r.Has(1) || r.Has(2) || !slices.Equal(r.Docs, []uint32{0}) {
 		t.Errorf("links of 1 do not count: %+v, %v", r, err)
 	}

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package judge
+package ledger
 
-import (
-	"mirrord/mirror/ledger"
-	"mirrord/store"
-)
+import "mirrord/store"
 
 // Links is how documents lead to resources.
 type Links struct {
-	Of    func(id uint32) ([]byte, error)      // the links of a number, for store.Targets
-	Count func(id uint32, s ledger.State) bool // whether they count
-	May   func(s ledger.State) bool            // whether a resource is a document, which may get links
+	Of    func(id uint32) ([]byte, error) // the links of a number, for store.Targets
+	Count func(id uint32, s State) bool   // whether they count
+	May   func(s State) bool              // whether a resource is a document, which may get links
 }
 
 // Reached is what can be reached from the roots of a mirror.
@@ -24,7 +21,7 @@ type Reached struct {
 func (r *Reached) Has(id uint32) bool { return r.set[id/64]&(1<<(id%64)) != 0 }
 
 // Reach follows redirects and links from the roots. It changes nothing; its error is one of reading links.
-func Reach(t ledger.Settled, links Links, roots []uint32) (*Reached, error) {
+func Reach(t Settled, links Links, roots []uint32) (*Reached, error) {
 	r := &Reached{set: make([]uint64, t.Len()/64+1)}
 	var stack []uint32
 	push := func(id uint32) bool {

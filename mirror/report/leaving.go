@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+
+	"mirrord/job"
+	"mirrord/mirror/admit"
+	"mirrord/mirror/ledger"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// Leaving says which files of a mirror leave in the next run because the rules of its job changed.
+type Leaving struct {
+	Files     int // of the mirror
+	Refused   int // the rules refuse them
+	Unreached int // only what the rules refuse leads to them
+	Example   site.URL
+}
+
+// LeavingOf compares what is stored of a site with the rules of its job. It is empty when the rules are those
+// of the last run; otherwise it needs memory for the table of all URLs.
+func LeavingOf(j *job.Job, s *store.Site) (l Leaving, err error) {
+	switch stored, err := s.Notes.Fingerprint(); {
+	case err != nil:
+		return l, err
+	case (stored == "") || (stored == admit.Fingerprint(j)):
+		return l, nil
+	}
+	rules, err := admit.Compile(j)
+	if err != nil {
+		return l, fmt.Errorf("job %s: %w", j.Name, err)
+	}
+	t := ledger.New().Settled()
+	var roots []uint32
+	sitemaps := map[uint32]bool{}
+	_, err = t.Fill(ledger.Loading{From: s.Records, Bad: s.BadValue, Visit: func(rec *store.Resource, _ bool) {
+		if ledger.IsSitemap(rec) {
+			sitemaps[rec.ID] = true
+			roots = append(roots, rec.ID)
+		}
+	}})
+	if err != nil {
+		return l, err
+	}
+	allows := func(id uint32, s ledger.State) bool {
+		purpose := admit.Page
+		if s.Requisite() {
+			purpose = admit.Requisite
+		}
+		ok, _ := rules.Allow(t.URL(id), purpose)
+		return ok
+	}
+	for _, u := range rules.Seeds {
+		if id, ok := t.Find([]byte(u.String())); ok {
+			roots = append(roots, id)
+		}
+	}
+	reached, err := ledger.Reach(t, ledger.Links{
+		Of:    s.Records.TargetsOf,
+		Count: func(id uint32, s ledger.State) bool { return sitemaps[id] || (s.InSet() && allows(id, s)) },
+		May:   func(ledger.State) bool { return false },
+	}, roots)
+	if err != nil {
+		return l, err
+	}
+	for id, s := range t.All() {
+		if !s.InSet() {
+			continue
+		}
+		l.Files++
+		switch {
+		case !allows(id, s):
+			l.Refused++
+		case !reached.Has(id):
+			l.Unreached++
+		default:
+			continue
+		}
+		if l.Example.IsZero() {
+			l.Example = t.URL(id)
+		}
+	}
+	return l, nil
+}
+
+// String says it in words, "" when nothing leaves.
+func (l Leaving) String() string {
+	n := l.Refused + l.Unreached
+	if n == 0 {
+		return ""
+	}
+	const what = "%d of %d published files will leave the mirror in the next run, " +
+		"because the rules of the job changed: "
+	out := fmt.Sprintf(what, n, l.Files)
+	switch {
+	case l.Unreached == 0:
+		out += "they are refused"
+	case l.Refused == 0:
+		out += "nothing that stays leads to them"
+	default:
+		out += fmt.Sprintf("%d are refused, and nothing that stays leads to the other %d", l.Refused, l.Unreached)
+	}
+	return fmt.Sprintf("%s; such as %s", out, l.Example)
+}
