@@ -67,7 +67,7 @@ type Resource struct {
 	Requis   bool   // first seen as a page requisite
 	NoFollow bool   // its links are not followed (meta robots, X-Robots-Tag)
 	Shape    uint32 // hash of a page's title and links; 0 for what is no page
-	ShapeNew bool   // the body before had another shape, or there was none
+	ShapeNew bool   // the body before had another shape or was like no page, or there was none
 	Listing  bool   // a directory index made by the server
 	// Evidence is a hash of what a directory listing [0] and a sitemap [1] said of the resource just before it
 	// was last found to be as it is; 0 is nothing. As long as they say the same, no request is needed.

@@ -81,6 +81,9 @@ func (c *Closing) judgeSettled(j *judge.Judgement) error {
 	known := c.newCase()
 	known.Probes = c.found.Probes
 	known.Parts.Gaps = j.Verdict == result.Gaps
+	texts := newPageTexts(c.Site)
+	defer texts.close()
+	known.Texts = texts
 	known.Sitemaps = c.Traits.Sitemaps()
 	// What the origin has not given for longer does not count, or one page that it never gives again would
 	// keep everything.

@@ -33,7 +33,8 @@ type Case struct {
 	Postponed []PostponedHost       // entry points' hosts, by name
 	Silent    map[string]int64      // other origins without any answer, and how many of their URLs failed
 	Why       func(site.URL) string // why a URL failed, or what became of an entry point; "" if unknown
-	Probes    map[string]ErrorPage  // by origin: its answer with status 200 to a path that cannot exist
+	Probes    []ErrorPage           // answers with status 200 to paths that cannot exist
+	Texts     Texts                 // nil: pages are compared by shape and size alone
 	Sitemaps  []uint32              // by number
 	Foreign   int                   // resources that only replicas gave of late
 	Orphans   Orphans               // that an earlier run stored
@@ -72,12 +73,6 @@ type Recorded interface {
 
 // PostponedHost is the host or origin of an entry point that is left for the next run.
 type PostponedHost struct{ Host, Reason string }
-
-// ErrorPage is what an error page with status 200 looks like.
-type ErrorPage struct {
-	Shape uint32
-	Size  int64 // bytes
-}
 
 // fewDeleted is how many files a site of any size may lose in a run, unless limits.max_delete is 0.
 const fewDeleted = 3

@@ -3,6 +3,7 @@
 package judge
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -11,11 +12,12 @@ import (
 )
 
 // SameShape is the rule about a login or error page that a site answers everywhere with status 200: many
-// pages whose title and links became the same in this run. A first run only warns.
+// pages that came to say the same in this run. In a first run nothing can have become the same: the rule
+// only warns.
 func (rules) SameShape() rule { return rule{at: Settled, place: 30, judge: sameShape} }
 
 const (
-	shapeLeast = 3    // pages that must have taken the same shape
+	shapeLeast = 3    // pages that must have become the same
 	shapeShare = 0.5  // of the pages of a known site
 	firstPages = 20   // that a new site must have for a warning
 	firstShare = 0.85 // of the pages of a new site
@@ -23,80 +25,132 @@ const (
 
 const (
 	becameSame = "%d of %d pages have become the same page, such as %s: a login or error page?"
-	firstSame  = "%d of %d pages have the same title, links and size, such as %s: " +
-		"look whether that is a login or error page"
+	firstSame  = "%d of %d pages say the same, such as %s: look whether that is a login or error page"
 )
 
 func sameShape(c *Case) (r Ruling, _ error) {
 	if c.Accept {
 		return r, nil
 	}
-	best, example, pages, err := c.commonShape()
-	if (err != nil) || (best == 0) {
+	pages, group, err := largestGroup(c)
+	if err != nil {
 		return r, err
 	}
-	same, err := c.pagesOf(best)
+	if c.Live == nil {
+		return r, firstSay(c, &r, pages, group)
+	}
+	if (len(group) < shapeLeast) || (float64(len(group)) < shapeShare*float64(pages)) {
+		return r, nil
+	}
+	same, err := becameOne(c, group, nil)
 	if err != nil {
 		return r, err
 	}
 	n := len(same)
-	if c.Live == nil { // no page can have become another one yet: a note, and the version is published
-		if (pages >= firstPages) && (float64(n) >= firstShare*float64(pages)) {
-			r.note(fmt.Sprintf(firstSame, n, pages, example), site.URL{})
-		}
-		return r, nil
-	}
 	if (n < shapeLeast) || (float64(n) < shapeShare*float64(pages)) {
 		return r, nil
 	}
-	r.suspicious(becameSame, n, pages, example)
+	r.suspicious(becameSame, n, pages, c.Ledger.URL(same[0]))
 	r.Forget = same // as for soft 404
+	r.Dropped = same
 	return r, nil
 }
 
-// commonShape returns the shape that most pages took in this run, 0 when none did, one of them, and how many
-// pages the run looked at.
-func (c *Case) commonShape() (best uint32, example site.URL, pages int, err error) {
-	shapes := map[uint32]int{}
+// firstSay notes that most pages of a new site say the same: what a first run finds was never anything
+// else, and is published.
+func firstSay(c *Case, r *Ruling, pages int, group []*suspect) error {
+	few := func(n int) bool { return (pages < firstPages) || (float64(n) < firstShare*float64(pages)) }
+	if few(len(group)) {
+		return nil
+	}
+	same := group
+	if c.Texts != nil {
+		sample, err := read(c, group)
+		if err != nil {
+			return err
+		}
+		nows := make([]words, len(sample))
+		for i, s := range sample {
+			nows[i] = s.now
+		}
+		shared, n := common(nows), 0
+		for _, s := range sample {
+			if s.now.without(shared, addressWords(s.url)).isLittle() {
+				n++
+			}
+		}
+		if float64(n) < firstShare*float64(len(sample)) {
+			return nil
+		}
+	}
+	r.note(fmt.Sprintf(firstSame, len(same), pages, same[0].url), site.URL{})
+	return nil
+}
+
+// groupKey names pages that look alike: those of one shape, or those that say what one page says.
+type groupKey struct {
+	shape uint32
+	like  uint32 // number of that page, plus one
+}
+
+// largestGroup returns the pages that came to look alike in this run, of the group that has most, and how
+// many pages the run looked at: published ones, if there are any.
+func largestGroup(c *Case) (pages int, group []*suspect, err error) {
+	sizes := map[groupKey]int{}
 	err = c.Records.Resources(func(rec *store.Resource) error {
-		if !isPage(rec) {
+		if !isPage(rec) || isNewPage(rec, c) {
 			return nil
 		}
 		if (c.Live == nil) || (rec.Run == c.Run.Number) {
 			pages++
 		}
-		if !newShape(rec, c.Run) {
-			return nil
-		}
-		shapes[rec.Shape]++
-		if (best == 0) || (shapes[rec.Shape] > shapes[best]) {
-			best, example = rec.Shape, rec.URL
+		for _, k := range keysOf(rec, c) {
+			sizes[k]++
 		}
 		return nil
 	})
-	return best, example, pages, err
+	var best groupKey
+	for k, n := range sizes {
+		more := cmp.Or(cmp.Compare(n, sizes[best]), cmp.Compare(best.shape, k.shape))
+		if cmp.Or(more, cmp.Compare(best.like, k.like)) > 0 {
+			best = k
+		}
+	}
+	if (err != nil) || (sizes[best] < shapeLeast) {
+		return pages, nil, err
+	}
+	err = c.Records.Resources(func(rec *store.Resource) error {
+		if isPage(rec) && !isNewPage(rec, c) && slices.Contains(keysOf(rec, c), best) {
+			group = append(group, suspectOf(rec))
+		}
+		return nil
+	})
+	return pages, group, err
 }
 
-// pagesOf returns the pages that took a shape in this run and have about one size. Pages of one template may
-// have the same title and links and differ all the same: then their sizes do.
-func (c *Case) pagesOf(shape uint32) (same []uint32, err error) {
-	var ids []uint32
-	var sizes []int64
-	err = c.Records.Resources(func(rec *store.Resource) error {
-		if rec.InSet && (rec.Shape == shape) && newShape(rec, c.Run) {
-			ids, sizes = append(ids, rec.ID), append(sizes, rec.Size)
-		}
+// isNewPage reports whether a page is not in the published version, and so cannot have become another one.
+func isNewPage(rec *store.Resource, c *Case) bool {
+	return (c.Live != nil) && (rec.Moved >= c.Run.Version)
+}
+
+// keysOf returns the groups that a page came into in this run.
+func keysOf(rec *store.Resource, c *Case) (keys []groupKey) {
+	if !newShape(rec, c.Run) {
 		return nil
-	})
-	if (err != nil) || (len(ids) == 0) {
-		return nil, err
 	}
-	sorted := slices.Sorted(slices.Values(sizes))
-	usual := sorted[len(sorted)/2]
-	for i, id := range ids {
-		if alike(sizes[i], usual) {
-			same = append(same, id)
-		}
+	keys = append(keys, groupKey{shape: rec.Shape})
+	if rec.Like > 0 {
+		keys = append(keys, groupKey{like: rec.Like})
 	}
-	return same, nil
+	return keys
+}
+
+func suspectOf(rec *store.Resource) *suspect {
+	mine := *rec
+	return &suspect{
+		id:   rec.ID,
+		url:  rec.URL,
+		size: rec.Size,
+		rec:  &mine,
+	}
 }

@@ -25,6 +25,11 @@ func becameOther(rec *store.Resource, run ledger.Run) bool {
 	return isPage(rec) && (rec.Moved < run.Version) && newShape(rec, run)
 }
 
+// hasChanged reports whether a page that readers can see changed in this run.
+func hasChanged(rec *store.Resource, run ledger.Run) bool {
+	return isPage(rec) && (rec.Moved < run.Version) && (rec.Changed >= run.Version) && (rec.Run == run.Number)
+}
+
 // isPage reports whether a resource of the mirror has a shape.
 func isPage(rec *store.Resource) bool { return rec.InSet && (rec.Shape != 0) }
 
@@ -47,7 +52,7 @@ type Shapes struct {
 	shells  []uint32 // shapes that the entry pages had before this run
 
 	mu      sync.Mutex
-	changed map[string]int // by origin: published pages that took another shape
+	changed sections // published pages that became other pages
 }
 
 // LearnEntries notes what the entry pages look like before the run; get reads records. A site of one program
@@ -75,17 +80,29 @@ func (s *Shapes) LearnEntries(
 	return nil
 }
 
-// IsNew reports whether a page has a shape that is new since the published version.
+// IsNew reports whether a page looks other than in the published version: by its shape, or because it came to
+// say what another page says.
 func (s *Shapes) IsNew(now, old *store.Resource, run ledger.Run) bool {
 	switch {
 	case old.Body == store.NoBody:
 		return true
 	case old.ShapeNew && (old.Changed >= run.Version):
 		return true // of a run that was not published: an error page with other bytes is an error page still
-	case old.Shape == now.Shape:
+	case (old.Shape == now.Shape) && (likeness(now) <= likeness(old)):
 		return false
 	}
 	return !slices.Contains(s.shells, old.Shape) || s.entries[now.URL]
+}
+
+// likeness says how much a page is like another one: 0 for not, 2 for the same words.
+func likeness(rec *store.Resource) int {
+	switch {
+	case rec.Like == 0:
+		return 0
+	case rec.SameText:
+		return 2
+	}
+	return 1
 }
 
 // Note counts pages that became other pages. It is called for every result of a run; a first run has no such
@@ -97,20 +114,19 @@ func (s *Shapes) Note(rec *store.Resource, run ledger.Run) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.changed == nil {
-		s.changed = map[string]int{}
+		s.changed = sections{}
 	}
-	s.changed[rec.URL.Origin()]++
+	s.changed.add(rec.URL)
 }
 
-// Doubtful returns the origins of which so many pages became other pages that it matters what their error
-// page looks like, sorted.
-func (s *Shapes) Doubtful() (origins []string) {
+// Doubtful returns the URLs of directories in which so many pages became other pages that it matters what
+// their error page looks like, sorted by origin.
+func (s *Shapes) Doubtful() (dirs []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, origin := range slices.Sorted(maps.Keys(s.changed)) {
-		if s.changed[origin] > softLeast {
-			origins = append(origins, origin)
-		}
+	origins := s.changed.byOrigin()
+	for _, origin := range slices.Sorted(maps.Keys(origins)) {
+		dirs = append(dirs, origins[origin].doubtful()...)
 	}
-	return origins
+	return dirs
 }

@@ -57,13 +57,15 @@ func TestSameShapeOtherSizes(t *testing.T) {
 func TestSoft404(t *testing.T) {
 	for n, want := range map[int]int{2: 0, 3: 3, 20: 20} {
 		c := site20(t, n)
-		c.Probes = map[string]ErrorPage{"http://h": {Shape: 9, Size: 520}}
+		c.Probes = []ErrorPage{{Below: "http://h/", Shape: 9, Size: 520}}
 		r, err := soft404(c)
 		if err != nil || len(r.Forget) != want || (r.Verdict == result.Suspicious) != (want > 0) {
 			t.Errorf("%d error pages: %+v, %v", n, r, err)
 		}
-		c.Probes["http://other"] = c.Probes["http://h"]
-		c.Probes["http://h"] = ErrorPage{Shape: 9, Size: 5200}
+		c.Probes = []ErrorPage{
+			{Below: "http://other/", Shape: 9, Size: 520},
+			{Below: "http://h/", Shape: 9, Size: 5200},
+		}
 		if r, err := soft404(c); err != nil || r.Verdict != result.Complete {
 			t.Errorf("%d pages that are unlike the error page: %+v, %v", n, r, err)
 		}
@@ -81,7 +83,7 @@ func TestShapesDoubtful(t *testing.T) {
 		}
 		s.Note(&rec, c.Run)
 	}
-	if got := s.Doubtful(); !slices.Equal(got, []string{"http://h"}) {
+	if got := s.Doubtful(); !slices.Equal(got, []string{"http://h/"}) {
 		t.Errorf("got %v", got)
 	}
 }

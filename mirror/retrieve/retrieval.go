@@ -37,7 +37,7 @@ type Retrieval struct {
 	chain   source.Chain
 	skips   skips // what the plan skipped
 	shapes  judge.Shapes
-	probes  map[string]judge.ErrorPage // see probeOrigins
+	probes  []judge.ErrorPage // see probeSections
 	lasting lasting
 	keeper  *keep.Keeper
 	lost    error // see session.Retrieved

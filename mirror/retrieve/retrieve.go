@@ -63,7 +63,7 @@ func (r *Retrieval) retrieve(parent context.Context) error {
 	err := r.commits.Close()
 	r.lost = err
 	if err == nil && !r.stopped() {
-		r.probeOrigins(ctx)
+		r.probeSections(ctx)
 	}
 	if err == nil {
 		err = r.lasting.save(r.Session, r.motor.Troubles, context.Cause(ctx) == nil)

@@ -9,13 +9,14 @@ import (
 	"mirrord/mirror/intake"
 	"mirrord/mirror/judge"
 	"mirrord/mirror/source"
+	"mirrord/replica/text"
 	"mirrord/site"
 )
 
-// probeOrigins finds out what the error pages of origins look like, in runs in which so many pages changed
-// that it matters (rule judge.Soft404). It sets r.probes. What goes wrong means only that an origin is not
-// known; when ctx ends, the run does, and the next one probes.
-func (r *Retrieval) probeOrigins(ctx context.Context) {
+// probeSections finds out what the error pages of origins and their sections look like, in runs in which so
+// many pages changed that it matters (rule judge.Soft404). It sets r.probes. What goes wrong means only that
+// a section is not known; when ctx ends, the run does, and the next one probes.
+func (r *Retrieval) probeSections(ctx context.Context) {
 	asker := source.NewAsker(source.AskerOptions{
 		Fetcher: r.Options.Fetcher,
 		Turns:   r.motor.Gate,
@@ -42,9 +43,8 @@ func (r *Retrieval) probeOrigins(ctx context.Context) {
 			return ok
 		},
 	}
-	r.probes = map[string]judge.ErrorPage{}
-	for _, origin := range r.shapes.Doubtful() {
-		got, err := p.Probe(ctx, origin)
+	for _, dir := range r.shapes.Doubtful() {
+		got, err := p.Probe(ctx, dir)
 		if err != nil {
 			return
 		}
@@ -54,7 +54,13 @@ func (r *Retrieval) probeOrigins(ctx context.Context) {
 		shape, ok := intake.ShapeOf(got.URL, got.Answer, got.Body, int(r.Job.Limits.MaxLinks))
 		if ok {
 			r.Log.Debug("soft 404", "url", got.URL.String(), "size", len(got.Body))
-			r.probes[origin] = judge.ErrorPage{Shape: shape, Size: int64(len(got.Body))}
+			r.probes = append(r.probes, judge.ErrorPage{
+				URL:   got.URL,
+				Below: dir,
+				Shape: shape,
+				Size:  int64(len(got.Body)),
+				Said:  text.Extract(got.Body),
+			})
 		}
 	}
 }

@@ -16,11 +16,11 @@ type Retrieved struct {
 	// not be read.
 	Lost error
 
-	Postponed []judge.PostponedHost      // of entry points
-	Silent    map[string]int64           // other origins without any answer, and how many of their URLs failed
-	Down      []string                   // origins and hosts of entry points that do not answer
-	Waits     time.Time                  // until when the first host of an entry point asks to wait; or zero
-	Probes    map[string]judge.ErrorPage // what origins answer to a path that cannot exist
+	Postponed []judge.PostponedHost // of entry points
+	Silent    map[string]int64      // other origins without any answer, and how many of their URLs failed
+	Down      []string              // origins and hosts of entry points that do not answer
+	Waits     time.Time             // until when the first host of an entry point asks to wait; or zero
+	Probes    []judge.ErrorPage     // what origins answer to a path that cannot exist
 
 	HasPlan bool
 	Planned map[string]int64     // requests of the plan, by reason; nil without a plan

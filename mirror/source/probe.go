@@ -16,7 +16,7 @@ import (
 // A site that is in trouble may answer its error page with status 200. The site itself says what that page
 // looks like, when it is asked for a path that cannot exist. (Bar-Yossef, Broder, Kumar, Tomkins, "Sic
 // transit gloria telae", WWW 2004, find dead pages by the same question.) It costs one request for each
-// origin.
+// directory in doubt.
 
 // maxProbe is how much of an error page is read, in bytes.
 const maxProbe = 1 << 20
@@ -37,10 +37,11 @@ type Probe struct {
 	Body   []byte
 }
 
-// Probe requests a path of an origin that no site has. It returns nil when the answer is an honest one, there
-// was none, or there is no path that may be requested. The only error is that ctx ended.
-func (p *Prober) Probe(ctx context.Context, origin string) (*Probe, error) {
-	u, ok := p.path(origin)
+// Probe requests a path that no site has, in a directory, which is a URL that ends with a slash. It returns
+// nil when the answer is an honest one, there was none, or there is no path that may be requested. The only
+// error is that ctx ended.
+func (p *Prober) Probe(ctx context.Context, dir string) (*Probe, error) {
+	u, ok := p.path(dir)
 	if !ok {
 		return nil, nil
 	}
@@ -57,11 +58,16 @@ func (p *Prober) Probe(ctx context.Context, origin string) (*Probe, error) {
 	return &Probe{URL: u, Answer: res, Body: body.Bytes()}, nil
 }
 
-// path returns a path of an origin that no site has, where the job may request it: at the root, or beside the
-// entry point of a job for a directory.
-func (p *Prober) path(origin string) (site.URL, bool) {
+// path returns a URL in a directory that no site has, where the job may request it: else beside the entry
+// point of a job for a directory of that origin.
+func (p *Prober) path(dir string) (site.URL, bool) {
+	u, _, err := p.Seeds[0].Resolve(dir)
+	if err != nil {
+		return site.URL{}, false
+	}
+	origin := u.Origin()
 	name := fmt.Sprintf("%016x.html", xxh3.HashString(fmt.Sprintf("%s %s %d", p.Site, origin, p.Run)))
-	if u, _, err := p.Seeds[0].Resolve(origin + "/" + name); (err == nil) && p.May(u) {
+	if u, _, err := u.Resolve(name); (err == nil) && p.May(u) {
 		return u, true
 	}
 	for _, s := range p.Seeds {

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"mirrord/internal/mirrortest"
+	"mirrord/mirror"
+)
+
+// section serves an entry page that links to n pages below dir; page makes each.
+func section(w *mirrortest.Web, dir string, n int, page func(i int) mirrortest.Page) (links string) {
+	var b strings.Builder
+	for i := range n {
+		p := fmt.Sprintf("%snote%02d.html", dir, i)
+		fmt.Fprintf(&b, "<a href=%q>%d</a>\n", p, i)
+		w.Set(home+p, page(i))
+	}
+	return b.String()
+}
+
+const shortMenu = `<a href="/">Home</a> <a href="/about.html">About</a>`
+
+// longMenu has more words than the notes below it.
+func longMenu() string { return shortMenu + "<p>" + mirrortest.Words(77, 300) }
+
+// note is a page of a template.
+func note(title, menu, text string) mirrortest.Page {
+	return mirrortest.HTML(title, menu+"<p>"+text)
+}
+
+// letters are n words of letters that no other seed gives.
+func letters(seed, n int) string {
+	var b strings.Builder
+	for i := range n {
+		x := uint32(seed*1000+i)*2654435761 + 12345
+		for range 6 {
+			b.WriteByte('a' + byte(x>>27)%26)
+			x = x*1664525 + 1013904223
+		}
+		b.WriteByte(' ')
+	}
+	return b.String()
+}
+
+// However honest pages of one template change together, they keep words of their own or get others.
+func TestTemplatesAreNoWalls(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		before, after func(i int) mirrortest.Page
+	}{
+		{"another template",
+			func(i int) mirrortest.Page { return note("Note", shortMenu, letters(i, 40)) },
+			func(i int) mirrortest.Page { return note("Our notes", longMenu(), letters(i, 40)) }},
+		{"a template with more words than text",
+			func(i int) mirrortest.Page { return note("Note", longMenu(), letters(i, 10)) },
+			func(i int) mirrortest.Page { return note("Our notes", longMenu()+" new menu", letters(i, 10)) }},
+		{"every text is another",
+			func(i int) mirrortest.Page { return note("Note", longMenu(), letters(i, 10)) },
+			func(i int) mirrortest.Page { return note("Our notes", longMenu(), letters(100+i, 10)) }},
+		{"pages that said the same before",
+			func(i int) mirrortest.Page { return note("Note", shortMenu, "under construction") },
+			func(i int) mirrortest.Page { return note("Soon", shortMenu, "this page will come next year") }},
+		{"a number is all that each has",
+			func(i int) mirrortest.Page { return note("Photo", shortMenu, fmt.Sprintf("photo %d of 36", i)) },
+			func(i int) mirrortest.Page { return note("Album", shortMenu, fmt.Sprintf("picture %d of 36", i)) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := mirrortest.Start(t)
+			w.Set(home+"/about.html", mirrortest.HTML("About", "about"))
+			w.Set(home+"/", mirrortest.HTML("Notes", section(w, "/", 36, c.before)))
+			m := mirrortest.New(t, w, job())
+			m.Durable = true
+			wantVerdict(t, m.Run(), mirror.Complete, true)
+			section(w, "/", 36, c.after)
+			wantVerdict(t, m.Run(), mirror.Complete, true)
+		})
+	}
+}
+
+// A wall that answers pages with status 200 in a later run is found by what it says, whether it looks like
+// the site or not.
+func TestConsentWall(t *testing.T) {
+	const ask = "We and our 812 partners value your privacy. Accept all cookies to read on."
+	for name, wall := range map[string]func(r *http.Request, n int) mirrortest.Page{
+		"a page of its own": func(*http.Request, int) mirrortest.Page { return mirrortest.HTML("Consent", ask) },
+		"with address and token": func(r *http.Request, n int) mirrortest.Page {
+			token := fmt.Sprintf("Request %x-%d, 10:%02d:07", n*7919, n, n)
+			return mirrortest.HTML("Consent for "+r.URL.Path, ask+" "+token)
+		},
+		"in the template": func(*http.Request, int) mirrortest.Page { return note("Note", shortMenu, ask) },
+		"in a long template, with a token": func(_ *http.Request, n int) mirrortest.Page {
+			return note("Note", longMenu(), fmt.Sprintf("%s Request %x", ask, n*7919))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			menu := shortMenu
+			if strings.Contains(name, "long") {
+				menu = longMenu()
+			}
+			good := func(i int) mirrortest.Page { return note("Note", menu, letters(i, 30)) }
+			closed := func(i int) mirrortest.Page { return note("Note", menu, letters(50+i, 30)) }
+			for prefix, said := range map[string]string{
+				"/":         "of 45 pages",
+				"/members/": "6 of 45 pages, such as http://www.example.org/members/",
+			} {
+				w := mirrortest.Start(t)
+				w.Set(home+"/about.html", mirrortest.HTML("About", "about this site"))
+				w.Set(home+"/", mirrortest.HTML("Notes",
+					section(w, "/notes/", 37, good)+section(w, "/members/", 6, closed)))
+				m := mirrortest.New(t, w, job())
+				m.Durable = true // digests of pages are kept
+				wantVerdict(t, m.Run(), mirror.Complete, true)
+				closeOff(w, prefix, wall)
+				s := m.Run()
+				wantVerdict(t, s, mirror.Suspicious, false)
+				wantText(t, s, said)
+			}
+		})
+	}
+}
+
+// closeOff makes a wall answer all paths with a prefix, also those that do not exist.
+func closeOff(w *mirrortest.Web, prefix string, wall func(*http.Request, int) mirrortest.Page) {
+	n := 0
+	answer := mirrortest.Page{Handle: func(rw http.ResponseWriter, r *http.Request) {
+		n++
+		if (r.URL.Path == "/robots.txt") || !strings.HasPrefix(r.URL.Path, prefix) {
+			http.NotFound(rw, r)
+			return
+		}
+		rw.Header().Set("Content-Type", "text/html")
+		fmt.Fprint(rw, wall(r, n).Body)
+	}}
+	w.Set("*", answer)
+	for _, dir := range []string{"/notes/", "/members/"} {
+		for i := range 37 {
+			if p := fmt.Sprintf("%snote%02d.html", dir, i); strings.HasPrefix(p, prefix) {
+				w.Remove(home + p)
+			}
+		}
+	}
+}
+
+// Pages of a site that answers 404 for what it has not may come to say the same.
+func TestWithdrawnPagesAreHonest(t *testing.T) {
+	w := mirrortest.Start(t)
+	good := func(i int) mirrortest.Page { return note("Note", shortMenu, letters(i, 30)) }
+	w.Set(home+"/about.html", mirrortest.HTML("About", "about this site"))
+	w.Set(home+"/", mirrortest.HTML("Notes", section(w, "/notes/", 40, good)))
+	m := mirrortest.New(t, w, job())
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	withdrawn := note("Note", shortMenu, "This note was withdrawn.")
+	section(w, "/notes/", 6, func(int) mirrortest.Page { return withdrawn })
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+}
