@@ -11,6 +11,7 @@ import (
 // AskAll makes a run of the job ask for everything that it knows: no policy, evidence or limit on requests
 // spares any of it.
 func (j *Job) AskAll() {
+	j.All = true
 	j.Policy, j.Limits.MaxRequests = policy.Full, 0
 	j.Evidence.Listings, j.Evidence.Sitemaps, j.Evidence.Expiry = false, false, false
 }

@@ -55,7 +55,9 @@ type Job struct {
 	Publish  Publish
 	Notify   Notify
 
-	Only []site.URL // what this one run is for; no key, but a choice of who makes the run. None: the whole job
+	// No keys, but choices of who makes one run.
+	Only []site.URL // what the run is for; none: the whole job
+	All  bool       // the run requests everything, see AskAll
 }
 
 // Requisites says from where images, style sheets and other requisites of a page in scope may be fetched.

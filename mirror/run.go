@@ -90,6 +90,12 @@ func conduct(
 	if err := second.MendTree(ctx); err != nil {
 		return nil, err
 	}
+	switch held, ok, err := stillHeld(ctx, s, first); {
+	case err != nil:
+		return nil, err
+	case ok:
+		return second.HeldBack(&held), nil
+	}
 	if err := s.Begin(); err != nil {
 		return nil, err
 	}
@@ -121,7 +127,21 @@ func conduct(
 	}
 	sum := second.Summary(v)
 	first.Report(sum)
+	if err == nil {
+		err = second.KeepHeld(v, sum.Known)
+	}
 	return sum, err
+}
+
+// stillHeld reports whether the run before was held back, and a look at a few pages found nothing else.
+func stillHeld(
+	ctx context.Context, s *session.Session, first *retrieve.Retrieval,
+) (h session.Held, ok bool, err error) {
+	if h, ok, err = s.Held(); (err != nil) || !ok {
+		return h, false, err
+	}
+	ok, err = retrieve.StillHeld(ctx, first, &h)
+	return h, ok, err
 }
 
 // retrieved is phase one, unless what it found is stored already.

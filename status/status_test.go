@@ -149,6 +149,7 @@ func TestTell(t *testing.T) {
 		{"again after a day", told(TellFailed, 25*time.Hour), job(Failed, ""), TellFailed},
 		{"something else within the hour", told(TellFailed, time.Minute), job(Stale, ""), ""},
 		{"something else later", told(TellFailed, 2*time.Hour), job(Stale, ""), TellStale},
+		{"suspicion is told once", told(TellSuspicious, 100*time.Hour), job(Suspicious, ""), ""},
 		{"suspicion does not wait", told(TellFailed, time.Minute), job(Suspicious, ""), TellSuspicious},
 		{"recovery", told(TellStale, time.Minute), job(OK, ""), TellRecovered},
 		{"recovery is told once", told(TellRecovered, time.Minute), job(OK, ""), ""},

@@ -40,10 +40,10 @@ const (
 // after each run and from time to time.
 //
 // A run that was ended by somebody, by the window or by a full disk that is seen to is told only when the
-// mirror gets stale by it. One and the same problem is told again after RepeatAfter, another one at once but
-// no more than one an hour, so that a site that comes and goes does not fill mailboxes. A full disk concerns
-// all jobs alike; the job that stopped for it says so once. Gaps are told once, by the run in which they
-// appeared or grew.
+// mirror gets stale by it. One and the same problem is told again after RepeatAfter, but a run that waits for
+// somebody to accept it only once. Another problem is told at once but no more than one an hour, so that a
+// site that comes and goes does not fill mailboxes. A full disk concerns all jobs alike; the job that stopped
+// for it says so once. Gaps are told once, by the run in which they appeared or grew.
 func (t Told) Tell(j *Job, now time.Time) Kind {
 	var kind Kind
 	switch {
@@ -69,7 +69,8 @@ func (t Told) Tell(j *Job, now time.Time) Kind {
 		return ""
 	case since < 0: // the clock went back: as if nothing had been told
 		return kind
-	case t.Kind == kind && since < RepeatAfter && kind != TellGaps:
+	case t.Kind == kind && kind == TellSuspicious,
+		t.Kind == kind && since < RepeatAfter && kind != TellGaps:
 		return ""
 	case t.Kind != "" && since < QuietFor && kind != TellSuspicious:
 		return ""

@@ -3,10 +3,13 @@
 package closing
 
 import (
+	"fmt"
 	"path/filepath"
+	"time"
 
 	"mirrord/mirror/judge"
 	"mirrord/mirror/result"
+	"mirrord/mirror/session"
 	"mirrord/policy"
 	"mirrord/store"
 )
@@ -50,6 +53,23 @@ func (c *Closing) Summary(j *judge.Judgement) *result.Summary {
 	}
 	return sum
 }
+
+// HeldBack is the report of a run that looked at some pages only, because the run before was held back and
+// nothing is different.
+func (c *Closing) HeldBack(h *session.Held) *result.Summary {
+	since := time.Unix(h.Since, 0).UTC().Format("2006-01-02 15:04 MST")
+	why := fmt.Sprintf(stillHeld, since, len(h.URLs))
+	sum := c.Summary(&judge.Judgement{
+		Verdict: result.Suspicious,
+		Reasons: append([]string{why}, h.Reasons...),
+	})
+	sum.Run, sum.HeldSince = h.Run, h.Since
+	sum.Asked, sum.Known = int64(len(h.URLs)), h.Known
+	return sum
+}
+
+const stillHeld = "still held back since %s: the entry page and pages that would be lost answer as before " +
+	"(%d were requested; all are once a day, or with --full)"
 
 // addSkips says what the plan skipped, by reason.
 func addSkips(sum *result.Summary, skips map[policy.Why]int64) {

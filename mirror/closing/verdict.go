@@ -135,6 +135,28 @@ func (c *Closing) judgeAt(
 	return here.Verdict, c.carryOut(rulings)
 }
 
+// KeepHeld notes that the run was held back, or that nothing is held back any more. A partial run is neither.
+// known is how many URLs it knew.
+func (c *Closing) KeepHeld(j *judge.Judgement, known int64) error {
+	if j.Verdict == result.Partial {
+		return nil
+	}
+	t := c.Table.Settled()
+	var entries, dropped []string
+	for _, u := range c.Rules.Seeds {
+		entries = append(entries, u.String())
+		if id, ok := t.Find([]byte(u.String())); ok {
+			if to, _ := t.Final(id); to != id {
+				entries = append(entries, t.URL(to).String())
+			}
+		}
+	}
+	for _, id := range j.Dropped {
+		dropped = append(dropped, t.URL(id).String())
+	}
+	return c.Session.KeepHeld(j, known, entries, dropped)
+}
+
 // startOver makes the next run one that does not go on with this one, and requests everything.
 func (c *Closing) startOver() error { return errors.Join(c.requestAllNext(), c.Site.Notes.SetRun(nil)) }
 

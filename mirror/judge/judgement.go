@@ -15,7 +15,11 @@ type Judgement struct {
 	Left    int64 // URLs that are left for the next run
 	Restart bool  // see Ruling.Restart
 	Gaps    result.GapReport
+	Dropped []uint32 // see Ruling.Dropped
 }
+
+// Held reports whether what the run found waits for somebody to accept it.
+func (j *Judgement) Held() bool { return j.Verdict == result.Suspicious }
 
 // Add takes in what rules concluded.
 func (j *Judgement) Add(rulings ...Ruling) {
@@ -27,6 +31,7 @@ func (j *Judgement) Add(rulings ...Ruling) {
 		if r.Gaps != nil {
 			j.Gaps = *r.Gaps
 		}
+		j.Dropped = append(j.Dropped, r.Dropped...)
 	}
 }
 

@@ -3,6 +3,7 @@
 package judge
 
 import (
+	"maps"
 	"strings"
 
 	"mirrord/replica/text"
@@ -89,6 +90,28 @@ func common(pages []words) words {
 // addressWords are the words of a URL: an error page may repeat it.
 func addressWords(u site.URL) words { return wordsOf(u.String()) }
 
+// SaysSame reports whether two texts of a URL are the same but for a few words, such as a token or the time.
+func SaysSame(a, b string, u site.URL) bool {
+	x, y := wordsOf(a), wordsOf(b)
+	return (len(x)+len(y) > 0) && x.isNearly(y, addressWords(u))
+}
+
+// isNearly reports whether two pages have the same words but for a few, and at least half of them. Words of
+// the address do not count.
+func (w words) isNearly(other, address words) bool {
+	a, b := w.without(address), other.without(address)
+	onlyA, onlyB := a.without(b), b.without(a)
+	shared := len(a) - len(onlyA)
+	return onlyA.isLittle() && onlyB.isLittle() && (2*shared >= max(len(a), len(b)))
+}
+
+// addressesOf returns the words of two URLs.
+func addressesOf(a, b site.URL) words {
+	w := addressWords(a)
+	maps.Copy(w, addressWords(b))
+	return w
+}
+
 // suspect is a page that may have become a login or error page.
 type suspect struct {
 	id   uint32
@@ -167,7 +190,7 @@ func becameOne(c *Case, all []*suspect, page *ErrorPage) (same []uint32, err err
 	}
 	var found, unknown []*suspect
 	for _, s := range sample {
-		if (page != nil) && s.isNow && !page.words().without(s.now, addressWords(page.URL)).isLittle() {
+		if (page != nil) && s.isNow && !s.now.isNearly(page.words(), addressesOf(s.url, page.URL)) {
 			continue // it does not say what the error page says
 		}
 		switch lost, known := s.lost(commonBefore, commonNow); {

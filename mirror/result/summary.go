@@ -18,8 +18,9 @@ type Summary struct {
 	Closed    bool      `json:"closed,omitempty"` // it was too old to go on, made no request and ended
 	Verdict   Verdict   `json:"verdict"`
 	Reasons   []string  `json:"reasons,omitempty"`
-	Published bool      `json:"published"` // a new version
-	Version   int       `json:"version"`   // the published one, 0 when there is none
+	HeldSince int64     `json:"held_since,omitempty"` // Unix seconds; only a look was made, see session.Held
+	Published bool      `json:"published"`            // a new version
+	Version   int       `json:"version"`              // the published one, 0 when there is none
 	Path      string    `json:"path,omitempty"`
 	Entry     string    `json:"entry,omitempty"` // mirror path of the entry point
 

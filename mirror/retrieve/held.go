@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package retrieve
+
+import (
+	"context"
+	"crypto/sha256"
+
+	"mirrord/fetch"
+	"mirrord/mirror/intake"
+	"mirrord/mirror/judge"
+	"mirrord/mirror/session"
+	"mirrord/mirror/source"
+	"mirrord/replica/text"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// mostHeld is how much of a page a look at a held-back run reads, in bytes.
+const mostHeld = 8 << 20
+
+// StillHeld looks at the pages of a run that was held back. same says that all of them answer as that run saw
+// them. An answer that cannot be had, or compared, is another one. The only error is that of a stored record.
+func StillHeld(ctx context.Context, r *Retrieval, h *session.Held) (same bool, err error) {
+	making := sourcing{Session: r.Session, troubles: r.motor.Troubles, turns: r.motor.Gate}
+	l := heldLook{
+		asker: making.asker(),
+		body:  making.heldBody,
+		get:   r.Site.Records.Get,
+		links: int(r.Job.Limits.MaxLinks),
+	}
+	for i, raw := range h.URLs {
+		u, _, err := site.Parse(raw)
+		if err != nil {
+			return false, nil
+		}
+		rec, ok, err := r.Site.Records.Get(u)
+		if (err != nil) || !ok {
+			return false, err
+		}
+		if !l.asBefore(ctx, &rec, i < h.Entries) {
+			r.Log.Info("held back, and answers otherwise", "url", raw)
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// heldLook compares answers with records.
+type heldLook struct {
+	asker *source.Asker
+	body  func(*store.Resource) ([]byte, error)
+	get   func(site.URL) (store.Resource, bool, error)
+	links int // limits.max_links
+}
+
+// asBefore requests a URL and reports whether the answer is as its record says. Of an entry point the links
+// count, too: that is where a site that is well again shows it.
+func (l *heldLook) asBefore(ctx context.Context, rec *store.Resource, entry bool) bool {
+	may, err := l.asker.Allowed(ctx, rec.URL)
+	if (err != nil) || may.Unknown {
+		return false
+	}
+	if !may.OK {
+		return rec.Outcome == site.Disallowed
+	}
+	var sink source.PageSink
+	res, err := l.asker.Exchange(ctx, fetch.Request{URL: rec.URL, MaxBody: mostHeld}, &sink)
+	switch {
+	case err != nil:
+		return false
+	case !res.Location.IsZero():
+		return (rec.Outcome == site.Redirected) && l.leadsTo(rec, res.Location)
+	case res.Status != 200:
+		return res.Status == rec.Status
+	case (rec.Outcome != site.Fetched) && (rec.Outcome != site.Unchanged), rec.Body == store.NoBody, !res.Kept:
+		return false
+	case sha256.Sum256(sink.Bytes()) == rec.Digest:
+		return true
+	}
+	return l.saysSame(rec, res, sink.Bytes(), entry)
+}
+
+// leadsTo reports whether a redirect leads to where the record says. Of a target outside of the mirror only
+// that is known.
+func (l *heldLook) leadsTo(rec *store.Resource, to site.URL) bool {
+	target, known, err := l.get(to)
+	if rec.Target == 0 {
+		return (err == nil) && (!known || !target.InSet)
+	}
+	return (err == nil) && known && (target.ID+1 == rec.Target)
+}
+
+// saysSame reports whether a page says what the stored one says, but for a token or the time.
+func (l *heldLook) saysSame(rec *store.Resource, res *fetch.Result, body []byte, entry bool) bool {
+	if (rec.Shape == 0) || (rec.Body != store.PackBody) {
+		return false
+	}
+	if entry {
+		shape, ok := intake.ShapeOf(rec.URL, res, body, l.links)
+		if !ok || (shape != rec.Shape) {
+			return false
+		}
+	}
+	old, err := l.body(rec)
+	return (err == nil) && judge.SaysSame(text.Extract(old), text.Extract(body), rec.URL)
+}
