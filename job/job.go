@@ -112,6 +112,7 @@ type Limits struct {
 	MaxRedirects int64         // in one chain
 	MaxVariants  int64         // URLs that differ only in the values of their query
 	MaxDates     int64         // URLs that differ only in the numbers of a date
+	MaxStale     int64         // pages of a chain in a row without anything new; 0 no limit
 	MaxRatio     int64         // decompressed to compressed
 	MaxDelete    Share         // of the site that one run may drop without accept
 	MaxFailures  Share         // of the requested URLs that may fail in a complete run
@@ -204,6 +205,9 @@ type Publish struct {
 	Dir  string // absolute path of a symlink that follows the current version; "" none
 }
 
+// MaxStale is the default of limits.max_stale.
+const MaxStale = 32
+
 // Default returns a job with all defaults for the given entry points. It is not validated yet.
 func Default(urls ...string) *Job {
 	return &Job{
@@ -232,6 +236,7 @@ func Default(urls ...string) *Job {
 			MaxRedirects: 10,
 			MaxVariants:  2000,
 			MaxDates:     200,
+			MaxStale:     MaxStale,
 			MaxRatio:     250,
 			MaxDelete:    0.1,
 			MaxFailures:  0.01,

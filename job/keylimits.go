@@ -134,6 +134,19 @@ func limitKeys() []Key {
 			field: func(j *Job) any { return &j.Limits.MaxDates },
 		},
 		{
+			Name:    "limits.max_stale",
+			Type:    "number",
+			Unit:    "pages",
+			Example: "100",
+			Doc: "A chain of pages that link to one another and differ in their queries only, such as the " +
+				"months of a calendar, is left out when so many of them in a row have no new text and no " +
+				"new links. 0: never.",
+			Risk: "Too low cuts off a list with many empty pages; without it a calendar costs " +
+				"`max_variants` requests.",
+			max:   1 << 20,
+			field: func(j *Job) any { return &j.Limits.MaxStale },
+		},
+		{
 			Name:    "limits.max_ratio",
 			Type:    "number",
 			Unit:    "times",

@@ -160,12 +160,16 @@ func (r *URLRules) excluded(u site.URL) bool {
 // Fingerprint names the rules of a job that decide which links are followed and how they are stored. Raise
 // relocate.ScanVersion when package mirror/intake reads links in another way, too.
 func Fingerprint(j *job.Job) string {
-	v, err := json.Marshal([]any{
+	parts := []any{
 		relocate.ScanVersion, j.Seeds(), j.URLs, j.Scope, j.Programs, j.Requisites, j.ObeyRobots,
 		j.ObeyNofollow, j.Scripts,
 		j.Limits.MaxLinks, j.Limits.MaxDocument, j.Limits.MaxURLLength, j.Limits.MaxPathDepth, j.Limits.MaxRepeats,
 		j.Limits.MaxVariants, j.Limits.MaxDates,
-	})
+	}
+	if j.Limits.MaxStale != job.MaxStale { // the default is older than the key
+		parts = append(parts, j.Limits.MaxStale)
+	}
+	v, err := json.Marshal(parts)
 	if err != nil {
 		panic(err) // plain data
 	}

@@ -59,7 +59,7 @@ func (c *Closing) publish(ctx context.Context, j *judge.Judgement) error {
 		return draft.Leave()
 	}
 	known := c.newCase()
-	known.Lost, known.Unknown = res.Gone, res.Unknown
+	known.Lost = judge.LostFiles{IDs: res.Gone, Unknown: res.Unknown}
 	switch here, err := c.judgeAt(judge.Publishing, known, j); {
 	case err != nil:
 		return err

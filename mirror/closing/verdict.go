@@ -3,6 +3,7 @@
 package closing
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"slices"
@@ -79,7 +80,7 @@ func (c *Closing) judgeParts(j *judge.Judgement) error {
 // has mirror paths.
 func (c *Closing) judgeSettled(j *judge.Judgement) error {
 	known := c.newCase()
-	known.Probes = c.found.Probes
+	known.Probes, known.Traps = c.found.Probes, c.found.Traps
 	known.Parts.Gaps = j.Verdict == result.Gaps
 	texts := newPageTexts(c.Site)
 	defer texts.close()
@@ -162,7 +163,7 @@ func (c *Closing) startOver() error { return errors.Join(c.requestAllNext(), c.S
 
 // carryOut does what follows from rulings. When it changes records, a Fold must follow.
 func (c *Closing) carryOut(rulings []judge.Ruling) error {
-	leaves, forget := map[uint32]bool{}, map[uint32]bool{}
+	leaves, forget := map[uint32]string{}, map[uint32]bool{}
 	var amended []uint32
 	for i := range rulings {
 		x := &rulings[i]
@@ -184,7 +185,7 @@ func (c *Closing) carryOut(rulings []judge.Ruling) error {
 			}
 		}
 		for _, id := range x.Leave {
-			leaves[id] = true
+			leaves[id] = cmp.Or(x.Why, "nothing in the mirror links to it any more")
 		}
 		for _, id := range x.Forget {
 			forget[id] = true
@@ -200,9 +201,9 @@ func (c *Closing) carryOut(rulings []judge.Ruling) error {
 		if forget[rec.ID] {
 			rec.ETag, rec.LastModified = "", ""
 		}
-		if leaves[rec.ID] {
+		if why := leaves[rec.ID]; why != "" {
 			c.Counts.Hold(ledger.Leave(rec, c.Version))
-			rec.Reason = "nothing in the mirror links to it any more"
+			rec.Reason = why
 			t.Leave(rec.ID)
 		}
 	})

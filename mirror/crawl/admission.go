@@ -18,6 +18,7 @@ type AdmissionOptions struct {
 	Table    *ledger.Table
 	Traits   *ledger.Traits
 	Variants *ledger.Variants
+	Chains   *Chains // nil: chains are not traps
 	Origins  *Origins
 	Entrance *Entrance
 	Front    *Frontier
@@ -123,7 +124,8 @@ func (a *Admission) decide(
 	icon := c.Guess && admit.IsFavicon(u)
 	hasTurn := hasPlan && s.Known() && s.Governed() && c.Purpose != admit.Sitemap
 	rests := icon && a.Rests(id, s)
-	if hasTurn || rests {
+	trapped := !s.InSet() && a.o.Chains.Refuses(u)
+	if hasTurn || rests || trapped {
 		return q, m
 	}
 	q = Queued{ID: id, Origin: u.Origin(), Prio: PrioNew}
@@ -159,6 +161,10 @@ func (a *Admission) admitNew(c *admit.Candidate, doc Document, queue deciding) (
 	}
 	disallowed := ""
 	if _, ok := a.o.Table.Find([]byte(u.String())); !ok {
+		if a.o.Chains.Refuses(u) {
+			a.trapped(u, ChainReason)
+			return -1, nil
+		}
 		if reason, trapped := a.o.Variants.Add(u); trapped {
 			a.trapped(u, reason)
 			return -1, nil
@@ -221,6 +227,12 @@ func (a *Admission) trapped(u site.URL, reason string) {
 	a.o.Notes.Trap(u, reason)
 }
 
+// ChainReason is why a URL is left out that belongs to a trap, see Chains.
+const ChainReason = "a chain of pages without new text or links"
+
+// Learn takes a page that is new in the mirror, see Chains.
+func (a *Admission) Learn(p *ChainPage) { a.o.Chains.Learn(p) }
+
 // Stored puts the targets of an unchanged document into the frontier, so that recursion never stops at a 304.
 func (a *Admission) Stored(targets []byte) {
 	guess := false // the one whose turn it is
@@ -247,7 +259,7 @@ func (a *Admission) Stored(targets []byte) {
 			return m
 		case s.Outcome() == site.OutOfScope && !a.Allows(u, s):
 			return m
-		case first && !a.o.Entrance.First(id):
+		case first && !a.o.Entrance.First(id), !s.InSet() && a.o.Chains.Refuses(u):
 			return m
 		}
 		m.Queue = !first

@@ -103,6 +103,9 @@ func (r *reading) linkedDocument(
 	}
 	now.NoFollow, now.Shape, now.Listing = x.NoFollow, x.Shape, x.Listing != nil
 	add := r.admit(now.ID, now.Depth, x, &as)
+	if !old.InSet {
+		r.learn(now, add, body)
+	}
 	if x.Listing != nil && now.Source == "" { // before anybody asks for what it lists
 		if err := r.advice.Evidence.HearListing(x.Listing, now.URL); err != nil {
 			return nil, err
@@ -126,6 +129,26 @@ func (r *reading) linkedDocument(
 	as.Tally |= like
 	return r.keep(now, old, x.Targets(r.rules), as), nil
 }
+
+// learn takes a new page into the count of chains. body is nil for a page that is as it was.
+func (r *reading) learn(now *store.Resource, add []crawl.Queued, body []byte) {
+	p := &crawl.ChainPage{ID: now.ID, URL: now.URL, FromID: now.Referrer}
+	if now.Referrer > 0 {
+		p.From = r.table.URL(now.Referrer - 1)
+	}
+	if crawl.PatternOf(now.URL) != "" {
+		for id := range numbers(add) {
+			p.Entered = append(p.Entered, r.table.URL(id))
+		}
+		if body != nil {
+			p.Said = func() string { return text.Extract(body[:min(len(body), mostChainText)]) }
+		}
+	}
+	r.admission.Learn(p)
+}
+
+// mostChainText is how much of a page is read to see whether it brings new text, in bytes.
+const mostChainText = 256 << 10
 
 // forbidden makes an outcome of a resource that the site does not want to be kept.
 func (r *reading) forbidden(rec *store.Resource, reason string, as ledger.Account) *ledger.Finding {

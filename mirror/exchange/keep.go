@@ -78,6 +78,7 @@ func (r *reading) unchanged(rec *store.Resource, as ledger.Account) (*ledger.Fin
 	rec.Observe(false)
 	spare.Forgive(rec)
 	if !rec.InSet {
+		r.learn(rec, nil, nil)
 		as.Room = as.Room.Add(ledger.RoomOf(rec))
 		rec.InSet, rec.Moved = true, r.run.Version
 	}

@@ -34,6 +34,7 @@ type Case struct {
 	Silent    map[string]int64      // other origins without any answer, and how many of their URLs failed
 	Why       func(site.URL) string // why a URL failed, or what became of an entry point; "" if unknown
 	Probes    []ErrorPage           // answers with status 200 to paths that cannot exist
+	Traps     map[string][]uint32   // endless chains by pattern, and their pages that were requested
 	Texts     Texts                 // nil: pages are compared by shape and size alone
 	Sitemaps  []uint32              // by number
 	Foreign   int                   // resources that only replicas gave of late
@@ -42,10 +43,15 @@ type Case struct {
 	// Refuses reports whether the rules of the job refuse a URL that the mirror had; nil: they have not changed.
 	Refuses func(u site.URL, requisite bool) bool
 
-	Lost    []uint32 // at Publishing: numbers of the published files that would be dropped
-	Unknown int      // at Publishing: published files that would be dropped and whose URLs have no number
+	Lost LostFiles // at Publishing
 
 	Parts PartFacts // at Folded and Settled
+}
+
+// LostFiles are the published files that would be dropped.
+type LostFiles struct {
+	IDs     []uint32 // their numbers
+	Unknown int      // how many more have a URL without a number
 }
 
 // PartFacts is what a case knows of the parts that the mirror should have and could not get.

@@ -19,17 +19,17 @@ func dropped(c *Case) (r Ruling, _ error) {
 	if c.Live == nil {
 		return r, nil
 	}
-	l, err := c.leaving(c.Lost)
+	l, err := c.leaving(c.Lost.IDs)
 	if err != nil {
 		return r, err
 	}
 	if l.refused > 0 {
 		r.note(fmt.Sprintf(jobChanged, countOf(l.refused, "file")), site.URL{})
 	}
-	if n := l.lost + c.Unknown; !c.Accept && c.dropsTooMany(n) {
+	if n := l.lost + c.Lost.Unknown; !c.Accept && c.dropsTooMany(n) {
 		r.suspicious("%d of %d files would be dropped, more than limits.max_delete = %v",
 			n, c.Live.Files, c.Limits.MaxDelete)
-		r.Dropped = c.Lost
+		r.Dropped = c.Lost.IDs
 	}
 	return r, nil
 }

@@ -106,7 +106,7 @@ func TestDropped(t *testing.T) {
 		c := known(t, records...)
 		c.Live.Files = 9
 		for id := range n {
-			c.Lost = append(c.Lost, uint32(id+1))
+			c.Lost.IDs = append(c.Lost.IDs, uint32(id+1))
 		}
 		r, err := dropped(c)
 		if err != nil || r.Verdict != want {
@@ -118,7 +118,7 @@ func TestDropped(t *testing.T) {
 			!strings.HasPrefix(r.Notes[0].What, countOf(n, "file")+" left because the job changed") {
 			t.Errorf("%d of 9 files by new rules: %+v, %v", n, r, err)
 		}
-		c.Unknown = 4
+		c.Lost.Unknown = 4
 		if r, err = dropped(c); err != nil || (r.Verdict != result.Suspicious) {
 			t.Errorf("and 4 more without a number: %+v, %v", r, err)
 		}

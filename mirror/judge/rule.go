@@ -46,6 +46,7 @@ type Ruling struct {
 	Restart bool     // unless some of this run is left, the next one requests everything
 	Forget  []uint32 // pages that the next run requests without validators
 	Leave   []uint32 // resources that leave the mirror
+	Why     string   // they leave; "": nothing links to them
 	Dropped []uint32 // resources whose loss makes the run suspicious
 	Orphans Orphans  // in the place of the stored ones; nil: these stay
 	Missing *Missing // likewise

@@ -29,6 +29,7 @@ type Retrieval struct {
 	shift *crawl.Shift // nil: the run has no turns
 
 	variants  *ledger.Variants
+	chains    *crawl.Chains
 	admission *crawl.Admission
 	exchange  *exchange.Exchange
 
@@ -125,6 +126,7 @@ func (r *Retrieval) retrieved(ended error) session.Retrieved {
 		Down:   r.motor.Troubles.DownEntries(),
 		Waits:  r.motor.Troubles.WaitUntil(),
 		Probes: r.probes,
+		Traps:  r.chains.Traps(),
 	}
 	for _, l := range r.motor.Troubles.LeftEntries() {
 		f.Postponed = append(f.Postponed, judge.PostponedHost{Host: l.Name, Reason: l.Reason})

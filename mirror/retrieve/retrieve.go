@@ -25,6 +25,10 @@ func (r *Retrieval) retrieve(parent context.Context) error {
 		r.lost = err
 		return err
 	}
+	var err error
+	if r.chains, err = r.newChains(); err != nil {
+		return err
+	}
 	r.admission = r.newAdmission()
 	r.keeper = r.newKeeper()
 	defer r.keeper.Close()
@@ -60,8 +64,11 @@ func (r *Retrieval) retrieve(parent context.Context) error {
 	r.exchange = r.newExchange()
 	s.hear = r.exchange.HearStored
 	r.requestAll(ctx, s, check)
-	err := r.commits.Close()
+	err = r.commits.Close()
 	r.lost = err
+	if err == nil {
+		err = r.keepChains()
+	}
 	if err == nil && !r.stopped() {
 		r.probeSections(ctx)
 	}
@@ -157,6 +164,12 @@ func (r *Retrieval) ask(
 	rec, err := r.exchange.Record(id, r.Table.URL(id))
 	if err != nil {
 		return false, err
+	}
+	if !rec.InSet && r.chains.Refuses(rec.URL) { // it was queued before its chain was found to be a trap
+		rec.Outcome, rec.Reason = site.Trapped, crawl.ChainReason
+		as := ledger.Account{Tally: ledger.AsTrapped}
+		r.conclude(id, rec.URL, exchange.Found{Finding: &ledger.Finding{Done: store.Done{Resource: rec}, As: as}})
+		return false, nil
 	}
 	f, used, err := r.exchange.Look(ctx, &rec, release)
 	switch {

@@ -3,6 +3,8 @@
 package retrieve
 
 import (
+	"encoding/json"
+
 	"mirrord/job"
 	"mirrord/mirror/crawl"
 	"mirrord/mirror/exchange"
@@ -30,6 +32,43 @@ func (r *Retrieval) newStages() *stages {
 	}
 }
 
+// trapsFact keeps the patterns of the endless chains that runs under the same rules found.
+const trapsFact = "traps"
+
+type storedTraps struct {
+	Rules    string            `json:"rules"` // their fingerprint
+	Patterns map[string][]byte `json:"patterns"`
+}
+
+// newChains returns what finds endless chains, with what earlier runs found.
+func (r *Retrieval) newChains() (*crawl.Chains, error) {
+	v, err := r.Site.Notes.Fact(trapsFact)
+	if err != nil {
+		return nil, err
+	}
+	var known storedTraps
+	if (json.Unmarshal(v, &known) != nil) || (known.Rules != r.Fingerprint) {
+		known.Patterns = nil
+	}
+	return crawl.NewChains(r.Job.Limits.MaxStale, known.Patterns), nil
+}
+
+// keepChains stores which endless chains there are, for the next run.
+func (r *Retrieval) keepChains() error {
+	patterns := r.chains.Known()
+	if len(patterns) == 0 {
+		if v, err := r.Site.Notes.Fact(trapsFact); (err != nil) || (len(v) == 0) {
+			return err
+		}
+		return r.Site.Notes.SetFact(trapsFact, nil)
+	}
+	v, err := json.Marshal(storedTraps{Rules: r.Fingerprint, Patterns: patterns})
+	if err != nil {
+		return err
+	}
+	return r.Site.Notes.SetFact(trapsFact, v)
+}
+
 // newAdmission returns what decides which URLs enter the frontier.
 func (r *Retrieval) newAdmission() *crawl.Admission {
 	return crawl.NewAdmission(crawl.AdmissionOptions{
@@ -37,6 +76,7 @@ func (r *Retrieval) newAdmission() *crawl.Admission {
 		Table:    r.Table,
 		Traits:   &r.Traits,
 		Variants: r.variants,
+		Chains:   r.chains,
 		Origins:  r.motor.Origins,
 		Entrance: r.motor.Entrance,
 		Front:    r.motor.Front,

@@ -22,6 +22,8 @@ type Retrieved struct {
 	Waits     time.Time             // until when the first host of an entry point asks to wait; or zero
 	Probes    []judge.ErrorPage     // what origins answer to a path that cannot exist
 
+	Traps map[string][]uint32 // see judge.Case
+
 	HasPlan bool
 	Planned map[string]int64     // requests of the plan, by reason; nil without a plan
 	Skips   map[policy.Why]int64 // what the plan skipped, by reason

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package crawl
+
+import (
+	"fmt"
+	"testing"
+
+	"mirrord/site"
+)
+
+func TestPatternOf(t *testing.T) {
+	for raw, want := range map[string]string{
+		"http://h/a":             "",
+		"http://h/a?b=1":         "http://h/a?b=…",
+		"http://h/a?c=2&b=1;c=3": "http://h/a?b=…&c=…",
+	} {
+		if got := PatternOf(site.Canonical(raw)); got != want {
+			t.Errorf("%s: got %q, want %q", raw, got, want)
+		}
+	}
+}
+
+// Pages that an index names are no chain, whatever they say; those that lead to one another are one, unless
+// they say or lead to something new.
+func TestChainsLearn(t *testing.T) {
+	page := func(i int) site.URL { return site.Canonical(fmt.Sprintf("http://h/p?n=%d", i)) }
+	for _, c := range []struct {
+		name    string
+		from    func(i int) (uint32, site.URL) // number of the page that names it, plus one
+		said    func(i int) string
+		entered func(i int) []site.URL
+		want    bool
+	}{
+		{"chain", nil, nil, nil, true},
+		{"index", func(int) (uint32, site.URL) { return 900, site.Canonical("http://h/") }, nil, nil, false},
+		{"new text", nil, func(i int) string {
+			return fmt.Sprintf("a%cx b%[1]cx c%[1]cx d%[1]cx", 'a'+rune(i))
+		}, nil, false},
+		{"new links", nil, nil, func(i int) []site.URL {
+			return []site.URL{site.Canonical(fmt.Sprintf("http://h/image%d.png", i))}
+		}, false},
+		{"links to itself", nil, nil, func(i int) []site.URL { return []site.URL{page(i + 1)} }, true},
+	} {
+		x := NewChains(10, nil)
+		for i := range 26 {
+			p := &ChainPage{
+				ID:     uint32(i),
+				URL:    page(i),
+				FromID: uint32(i),
+				From:   page(i - 1),
+				Said:   func() string { return fmt.Sprintf("page %d of the calendar", i) },
+			}
+			if c.from != nil {
+				p.FromID, p.From = c.from(i)
+			}
+			if c.said != nil {
+				p.Said = func() string { return c.said(i) }
+			}
+			if c.entered != nil {
+				p.Entered = c.entered(i)
+			}
+			x.Learn(p)
+		}
+		if got := x.Refuses(page(99)); (got != c.want) || (len(x.Traps()) == 1) != c.want {
+			t.Errorf("%s: refused %v, traps %v", c.name, got, x.Traps())
+		}
+		// The next run needs few pages to find it again.
+		next := NewChains(10, x.Known())
+		for i := range retestPages {
+			next.Learn(&ChainPage{
+				ID:     uint32(i),
+				URL:    page(i),
+				FromID: uint32(i + 1),
+				From:   page(i + 1),
+			})
+		}
+		if got := next.Refuses(page(99)); got != c.want {
+			t.Errorf("%s: in the next run refused %v", c.name, got)
+		}
+	}
+	var none *Chains
+	if none.Learn(&ChainPage{URL: page(1)}); none.Refuses(page(1)) || NewChains(0, nil) != nil {
+		t.Error("without a limit there are traps")
+	}
+}
