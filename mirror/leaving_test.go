@@ -60,8 +60,8 @@ func TestChangedTypesAreNoDeletions(t *testing.T) {
 		link   string
 	}{
 		{"redirect to another type", func(w *mirrortest.Web, i int) {
-			w.Set(fmt.Sprintf("%s/page%02d.html", home, i), mirrortest.Redirect(fmt.Sprintf("/doc%02d.pdf", i)))
-			w.Set(fmt.Sprintf("%s/doc%02d.pdf", home, i), mirrortest.Page{Body: fmt.Sprint("pdf ", i)})
+			w.Set(fmt.Sprintf("%s/page%02d.html", home, i), mirrortest.Redirect(fmt.Sprintf("/page%02d.pdf", i)))
+			w.Set(fmt.Sprintf("%s/page%02d.pdf", home, i), mirrortest.Page{Body: fmt.Sprint("pdf ", i)})
 		}, "page%02d.html"},
 		{"another type at the same URL", func(w *mirrortest.Web, i int) {
 			p := mirrortest.HTML(fmt.Sprint("Page ", i), "<p>as XML</p>")

@@ -68,8 +68,9 @@ func (c *Case) newlyRefuses(id uint32, s ledger.State) bool {
 }
 
 // renamed counts the resources that have become one of another type or extension: they redirect to a
-// resource that is new in the mirror or has their name, or such a one is there in their place. Each resource
-// is the new form of one other at most, so that a site that redirects everything to one page is not renamed.
+// resource with their name, or a new one with their name is there in their place. Each resource is the new
+// form of one other at most. A redirect to another name counts as a loss, new as the target may be: a site
+// that wants a login may redirect each page to a login page of its own.
 func (c *Case) renamed(ids []uint32) (n int) {
 	fresh := map[string][]uint32{} // new resources by their stems
 	for id, s := range c.Ledger.All() {
@@ -82,8 +83,7 @@ func (c *Case) renamed(ids []uint32) (n int) {
 	for _, id := range ids {
 		k := stem(c.Ledger.URL(id))
 		if to, in := c.Ledger.Final(id); in && (to != id) {
-			same := stem(c.Ledger.URL(to)) == k
-			if !taken[to] && (same || c.Ledger.State(to).Moved()) {
+			if !taken[to] && (stem(c.Ledger.URL(to)) == k) {
 				taken[to] = true
 				n++
 			}

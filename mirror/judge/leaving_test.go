@@ -61,8 +61,11 @@ func TestLeaving(t *testing.T) {
 		{"gone", []store.Resource{left(page(t, "http://h/a.html"), site.Gone, 0)}, nil, []uint32{1},
 			leaving{lost: 1}},
 		{"redirect to a new type", []store.Resource{
-			left(page(t, "http://h/a.html"), site.Redirected, 3), entered(page(t, "http://h/x/b.pdf")),
+			left(page(t, "http://h/a.html"), site.Redirected, 3), entered(page(t, "http://h/a.pdf")),
 		}, nil, []uint32{1}, leaving{renamed: 1}},
+		{"redirect to a login page of its own", []store.Resource{
+			left(page(t, "http://h/a.html"), site.Redirected, 3), entered(page(t, "http://h/login?next=/a.html")),
+		}, nil, []uint32{1}, leaving{lost: 1}},
 		{"redirect to what was there under the same name", []store.Resource{
 			left(page(t, "http://h/a.html"), site.Redirected, 3), page(t, "http://h/a.pdf"),
 		}, nil, []uint32{1}, leaving{renamed: 1}},
@@ -72,7 +75,7 @@ func TestLeaving(t *testing.T) {
 		{"all redirect to one page", []store.Resource{
 			left(page(t, "http://h/a.html"), site.Redirected, 4), left(page(t, "http://h/b.html"), site.Redirected, 4),
 			entered(page(t, "http://h/consent")),
-		}, nil, []uint32{1, 2}, leaving{lost: 1, renamed: 1}},
+		}, nil, []uint32{1, 2}, leaving{lost: 2}},
 		{"another extension", []store.Resource{
 			left(page(t, "http://h/a.html"), site.Gone, 0), entered(page(t, "http://h/a.php")),
 			left(page(t, "http://h/b.html"), site.Gone, 0),
