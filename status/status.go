@@ -157,6 +157,9 @@ type Progress struct {
 	InFlight int           `json:"in_flight"`
 	Failed   int64         `json:"failed"`
 	Bytes    int64         `json:"bytes"`               // received, as they came
+	Requests int64         `json:"requests,omitempty"`  // made
+	Coming   int64         `json:"coming,omitempty"`    // bytes of bodies, decoded, those in flight included
+	Hosts    int           `json:"hosts,omitempty"`     // that URLs wait for, or are requested from
 	WaitHost string        `json:"wait_host,omitempty"` // the host whose turn is waited for
 	WaitFor  time.Duration `json:"wait_for,omitempty"`  // nanoseconds
 	WaitWhy  WaitFor       `json:"wait_why,omitempty"`  // what is waited for

@@ -23,7 +23,7 @@ import (
 // runInDaemon asks the daemon for a run, shows where it stands, and ends as it does.
 func runInDaemon(ctx context.Context, a *cli, c *control.Client, name string, r control.RunRequest) error {
 	name = strings.TrimSuffix(name, scheduler.Suffix)
-	p := newProgress(a.stderr, a.terminal && !a.json)
+	p := newProgress(a, name, a.json || !r.Wait)
 	draw := p.update()
 	state := status.Activity("")
 	var last *status.Job

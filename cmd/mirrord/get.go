@@ -68,11 +68,12 @@ func getHints() hints {
 // get mirrors, prints the report, and says where to look.
 func get(ctx context.Context, a *cli, r app.GetRequest) error {
 	var sum *mirror.Summary
-	err := a.withProgress(getHints(), func(show func(status.Progress)) (_ *mirror.Summary, err error) {
-		r.Progress = show
-		sum, err = app.Get(ctx, a.app(), r)
-		return sum, err
-	})
+	err := a.withProgress(r.Job.Name, getHints(),
+		func(show func(status.Progress)) (_ *mirror.Summary, err error) {
+			r.Progress = show
+			sum, err = app.Get(ctx, a.app(), r)
+			return sum, err
+		})
 	if sum == nil || !sum.Verdict.Finished() || r.Keep || a.json {
 		return err
 	}

@@ -149,6 +149,20 @@ func TestServeKeptVersions(t *testing.T) {
 		!strings.Contains(got, "This is version 1.") {
 		t.Errorf("an open version while the site is locked: %d %.300q", res.StatusCode, got)
 	}
+	// It lists all versions and serves each, also when it was started during the run.
+	for _, at := range []string{at, serving(t, 1, "--state", m.Dir, "--listen", "127.0.0.1:0")[0]} {
+		_, body := ask(t, at, base+"timemap/json/"+keptHome+"/")
+		var listed struct{ Mementos struct{ List []memento } }
+		if err := json.Unmarshal([]byte(body), &listed); err != nil || len(listed.Mementos.List) != len(all) {
+			t.Fatalf("while the site is locked: %v, %s", err, body)
+		}
+		for i, v := range listed.Mementos.List {
+			want := fmt.Sprintf("This is version %d.", i+1)
+			if res, got := ask(t, at, path(v.URI)); res.StatusCode != 200 || !strings.Contains(got, want) {
+				t.Errorf("version %d while the site is locked: %d %.300q", i+1, res.StatusCode, got)
+			}
+		}
+	}
 }
 
 // A kept version is read again when gc has moved its documents, also while the site is held.

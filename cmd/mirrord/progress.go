@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -13,33 +14,65 @@ import (
 	"mirrord/status"
 )
 
-// progress draws one line that is rewritten in place. It is safe for concurrent use.
+// progress shows where a run stands: on a terminal one line that is rewritten in place, elsewhere a plain
+// line every so often. It is safe for concurrent use.
 type progress struct {
-	out io.Writer // nil: nothing is drawn
+	out    io.Writer // nil: nothing is shown
+	screen screen
+	name   string // of the job
 
 	mu    sync.Mutex
 	drawn bool
-	last  status.Progress
+	next  time.Duration // of the run, when the next plain line is due
+	// where the run stood; rates are those since the older one, which is some seconds old
+	old, last status.Progress
 }
 
-func newProgress(out io.Writer, draw bool) *progress {
-	p := &progress{}
-	if draw {
-		p.out = out
+// newProgress returns what shows the progress of a run of a job; quiet shows nothing.
+func newProgress(a *cli, name string, quiet bool) *progress {
+	p := &progress{
+		screen: a.screen,
+		name:   name,
+		next:   firstPlain,
+	}
+	if !quiet {
+		p.out = a.stderr
 	}
 	return p
 }
 
-// update returns the callback for a run, nil when nothing is to be drawn.
+const (
+	rateOver   = 2 * time.Second  // over how much of a run rates are taken, at least
+	firstPlain = time.Minute      // into a run comes the first plain line; the next ones come at twice its time
+	mostPlain  = 10 * time.Minute // between plain lines
+)
+
+// update returns the callback for a run, nil when nothing is to be shown.
 func (p *progress) update() func(status.Progress) {
 	if p.out == nil {
 		return nil
 	}
-	return func(now status.Progress) {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		fmt.Fprintf(p.out, "\r\x1b[K%s", progressLine(p.last, now))
-		p.drawn, p.last = true, now
+	return p.show
+}
+
+func (p *progress) show(now status.Progress) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if now.Elapsed < p.last.Elapsed { // another run
+		p.old, p.last, p.next = status.Progress{}, status.Progress{}, firstPlain
+	}
+	if !p.screen.drawn {
+		if now.Elapsed >= p.next {
+			fmt.Fprintf(p.out, "%s\n", lineOf(p.name, p.last, now).text(0, false))
+			p.last = now
+			p.next = now.Elapsed + min(now.Elapsed, mostPlain)
+		}
+		return
+	}
+	fmt.Fprintf(p.out, "\r\x1b[K%s", lineOf(p.name, p.old, now).text(p.screen.width(), p.screen.color))
+	p.drawn = true
+	if now.Elapsed-p.last.Elapsed >= rateOver {
+		p.old, p.last = p.last, now
 	}
 }
 
@@ -53,31 +86,148 @@ func (p *progress) clear() {
 	}
 }
 
-// maxLine keeps the line from wrapping, which would break rewriting it in place.
-const maxLine = 79
+// progressLine says where a run stands, with its average rates.
+func progressLine(now status.Progress) string {
+	return lineOf("", status.Progress{}, now).text(0, false)
+}
 
-// progressLine says where a run stands; the rate is that since the last line.
-func progressLine(last, now status.Progress) string {
-	var b strings.Builder
+// lastRank is the highest rank of a part.
+const lastRank = 7
+
+// line is what is said of a run, most important first.
+type line []linePart
+
+// linePart is a part of a line. When the line is too long, parts with a higher rank go first. Those of rank 0
+// and 1 stay.
+type linePart struct {
+	text  string
+	rank  int
+	color string // escape sequence that begins it, "" for none
+}
+
+// cutMark ends a line that was cut.
+const cutMark = "..."
+
+// Escape sequences of colours.
+const (
+	bold    = "\x1b[1m"
+	red     = "\x1b[31m"
+	yellow  = "\x1b[33m"
+	noColor = "\x1b[0m"
+)
+
+// lineOf says where a run stands; the rates are those since then.
+func lineOf(name string, then, now status.Progress) (l line) {
+	add := func(rank int, color, format string, args ...any) {
+		l = append(l, linePart{fmt.Sprintf(format, args...), rank, color})
+	}
+	if name != "" {
+		add(1, bold, "%s:", name)
+	}
+	defer func() { add(5, "", "%s", now.Elapsed.Round(time.Second)) }()
 	if now.Phase == status.Relocating || now.Phase == status.Publishing {
-		return fmt.Sprintf("%s %d of %d files", now.Phase, now.Relocated, now.Total)
+		add(0, "", "%s %d of %d files", now.Phase, now.Relocated, now.Total)
+		return l
 	}
-	fmt.Fprintf(&b, "%d done, %d queued", now.Done, now.Queued)
-	if dt := (now.Elapsed - last.Elapsed).Seconds(); dt > 0 && now.Done >= last.Done {
-		fmt.Fprintf(&b, ", %.0f/s", float64(now.Done-last.Done)/dt)
+	add(0, "", "%d done", now.Done)
+	add(2, "", "%d queued", now.Queued)
+	if dt := (now.Elapsed - then.Elapsed).Seconds(); dt > 0 && now.Done >= then.Done {
+		// a daemon of an older version counts neither requests nor what is on its way
+		if now.Requests > 0 {
+			add(3, "", "%s req/s", rateText(float64(max(0, now.Requests-then.Requests))/dt))
+		} else {
+			add(3, "", "%s/s", rateText(float64(now.Done-then.Done)/dt))
+		}
+		came := max(now.Coming, now.Bytes) - max(then.Coming, then.Bytes)
+		add(4, "", "%s/s", mirror.Bytes(int64(float64(max(0, came))/dt)))
 	}
-	fmt.Fprintf(&b, ", %s", mirror.Bytes(now.Bytes))
+	add(lastRank, "", "%s", mirror.Bytes(max(now.Coming, now.Bytes)))
+	switch {
+	case now.Hosts == 1:
+		add(6, "", "1 host")
+	case now.Hosts > 1:
+		add(6, "", "%d hosts", now.Hosts)
+	}
 	if now.Failed > 0 {
-		fmt.Fprintf(&b, ", %d failed", now.Failed)
+		add(2, red, "%d failed", now.Failed)
 	}
-	if len(now.Down) > 0 {
-		fmt.Fprintf(&b, ", %s does not answer", now.Down[0])
+	if s := waitingText(now); s != "" {
+		add(1, yellow, "%s", s)
 	}
-	b.WriteString(waitingText(now))
-	if s := []rune(b.String()); len(s) > maxLine {
-		return string(s[:maxLine-1]) + "…"
+	return l
+}
+
+// rateText has two digits at least.
+func rateText(x float64) string {
+	if x < 10 {
+		return fmt.Sprintf("%.1f", x)
+	}
+	return fmt.Sprintf("%.0f", x)
+}
+
+// text joins the parts, as many as fit; 0 is as many as there are.
+func (l line) text(width int, color bool) string {
+	l = l.fitting(width)
+	cut := width
+	if l.length() <= width {
+		cut = 0
+	}
+	var b strings.Builder
+	left := cut
+	for i, p := range l {
+		s := l.separator(i) + p.text
+		if cut > 0 {
+			if n := []rune(s); len(n) >= left {
+				s = string(n[:max(0, left-len(cutMark))]) + cutMark
+			}
+			left -= len([]rune(s))
+		}
+		if color && p.color != "" {
+			s = p.color + s + noColor
+		}
+		b.WriteString(s)
+		if (cut > 0) && left <= 0 {
+			break
+		}
 	}
 	return b.String()
+}
+
+// fitting leaves parts out of a line that is too long, until it fits or only parts that must stay are left.
+func (l line) fitting(width int) line {
+	if width == 0 || l.length() <= width {
+		return l
+	}
+	ranks := map[int]bool{0: true, 1: true}
+	kept := func() line {
+		return slices.DeleteFunc(slices.Clone(l), func(p linePart) bool { return !ranks[p.rank] })
+	}
+	for rank := 2; rank <= lastRank; rank++ {
+		ranks[rank] = true
+		if kept().length() > width {
+			delete(ranks, rank)
+		}
+	}
+	return kept()
+}
+
+// separator stands before a part.
+func (l line) separator(i int) string {
+	switch {
+	case i == 0:
+		return ""
+	case strings.HasSuffix(l[i-1].text, ":"):
+		return " "
+	}
+	return ", "
+}
+
+// length is how many characters the line has.
+func (l line) length() (n int) {
+	for i, p := range l {
+		n += len([]rune(l.separator(i) + p.text))
+	}
+	return n
 }
 
 // waitingText says what a run waits for, "" when for nothing.
@@ -85,13 +235,13 @@ func waitingText(now status.Progress) string {
 	wait := now.WaitFor.Round(time.Second)
 	switch {
 	case now.WaitWhy == status.ForTurn:
-		return ", waiting for a turn"
+		return "waiting for a turn"
 	case now.WaitWhy == status.ForSlow:
-		return ", waiting for answers of " + now.WaitHost
+		return "waiting for answers of " + now.WaitHost
 	case now.WaitHost == "" || now.InFlight > 0 || now.WaitFor < time.Second: // the ordinary gap
 		return ""
 	case now.WaitWhy == status.ForWindow:
-		return fmt.Sprintf(", waiting %s for the window", wait)
+		return fmt.Sprintf("waiting %s for the window", wait)
 	}
-	return fmt.Sprintf(", waiting %s for %s", wait, now.WaitHost)
+	return fmt.Sprintf("waiting %s for %s", wait, now.WaitHost)
 }

@@ -263,12 +263,12 @@ func (a *cli) appWithNote() (x *app.App, done func()) {
 
 // noteLine returns what shows one line of progress on a terminal, and what takes it away.
 func (a *cli) noteLine() (note func(string), done func()) {
-	if !a.terminal {
+	if !a.screen.drawn {
 		return func(string) {}, func() {}
 	}
 	drawn := false
 	return func(s string) {
-			fmt.Fprintf(a.stderr, "\r\x1b[K%.79s", s)
+			fmt.Fprintf(a.stderr, "\r\x1b[K%.*s", a.screen.width(), s)
 			drawn = true
 		}, func() {
 			if drawn {

@@ -65,9 +65,11 @@ func (a *cli) report(sum *mirror.Summary, err error, h hints) error {
 	return err
 }
 
-// withProgress draws how far a run is while it goes on, and reports how it ended.
-func (a *cli) withProgress(h hints, run func(show func(status.Progress)) (*mirror.Summary, error)) error {
-	p := newProgress(a.stderr, a.terminal && !a.json)
+// withProgress shows how far a run is while it goes on, and reports how it ended.
+func (a *cli) withProgress(
+	name string, h hints, run func(show func(status.Progress)) (*mirror.Summary, error),
+) error {
+	p := newProgress(a, name, a.json)
 	sum, err := run(p.update())
 	p.clear()
 	return a.report(sum, err, h)

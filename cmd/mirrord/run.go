@@ -34,26 +34,35 @@ type env struct {
 	stderr    io.Writer
 	lookupEnv func(string) (string, bool)
 	network   fetch.Network // that sites are reached by; nil is the system's
-	terminal  bool          // stderr is a terminal: progress may be drawn there
+	screen    screen        // the terminal on stderr
+	table     func() int    // how wide the terminal on stdout is, 0 when it does not say; nil is no terminal
 	root      bool          // runs as the superuser
 	under     string        // where the directories of the system lie; "" is the root directory
 	asks      bool          // somebody sits there: questions may be asked on stderr and answered on stdin
+	ascii     bool          // terminals show ASCII only
 }
 
 func environment() env {
-	onTerminal := func(f *os.File) bool {
-		fi, err := f.Stat()
-		return err == nil && fi.Mode()&os.ModeCharDevice != 0
-	}
-	return env{
+	onTerminal := func(f *os.File) bool { _, ok := terminalOf(f); return ok }
+	columns := func(f *os.File) func() int { return func() int { n, _ := terminalOf(f); return n } }
+	e := env{
 		stdin:     os.Stdin,
 		stdout:    os.Stdout,
 		stderr:    os.Stderr,
 		lookupEnv: os.LookupEnv,
-		terminal:  onTerminal(os.Stderr) && os.Getenv("TERM") != "dumb",
-		asks:      onTerminal(os.Stderr) && onTerminal(os.Stdin),
-		root:      os.Geteuid() == 0,
+		screen: screen{
+			drawn:   onTerminal(os.Stderr) && os.Getenv("TERM") != "dumb",
+			columns: columns(os.Stderr),
+			color:   colorsWanted(os.LookupEnv),
+		},
+		ascii: asciiLocale(os.LookupEnv),
+		asks:  onTerminal(os.Stderr) && onTerminal(os.Stdin),
+		root:  os.Geteuid() == 0,
 	}
+	if onTerminal(os.Stdout) {
+		e.table = columns(os.Stdout)
+	}
+	return e
 }
 
 // exitCode is the exit code of an error. It is the one place where errors become exit codes.
@@ -83,6 +92,8 @@ func exitCode(err error, started bool) int {
 // run executes one command line and returns its exit code.
 func run(ctx context.Context, e env, args []string) int {
 	a := &cli{env: e}
+	a.replaceForTerminals()
+	e = a.env
 	root := rootCommand(a)
 	root.SetArgs(args)
 	root.SetIn(e.stdin)

@@ -6,9 +6,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -147,35 +149,143 @@ func vars(kv ...string) func(string) (string, bool) {
 }
 
 func TestProgressLine(t *testing.T) {
-	last := status.Progress{Elapsed: time.Second, Done: 100}
+	then := status.Progress{
+		Elapsed:  time.Second,
+		Done:     100,
+		Requests: 110,
+		Coming:   1_000_000,
+	}
+	busy := status.Progress{
+		Elapsed:  63 * time.Second,
+		Done:     300,
+		Queued:   1200,
+		Requests: 420,
+		Bytes:    4_500_000,
+		Coming:   32_000_000, // a large file is on its way
+		Hosts:    2,
+		Failed:   7,
+	}
+	waits := status.Progress{
+		Elapsed:  3 * time.Second,
+		Done:     100,
+		Queued:   1,
+		Requests: 110,
+		Coming:   1_000_000,
+		Hosts:    1,
+		WaitHost: "example.org",
+		WaitFor:  4 * time.Second,
+	}
+	older := status.Progress{ // as a daemon of an older version says it
+		Elapsed: 3 * time.Second,
+		Done:    300,
+		Queued:  1200,
+		Bytes:   5_500_000,
+	}
 	for _, tc := range []struct {
-		now  status.Progress
-		want string
+		then, now status.Progress
+		width     int
+		want      string
 	}{
-		{status.Progress{
-			Elapsed: 3 * time.Second,
-			Done:    300,
-			Queued:  1200,
-			Bytes:   4_500_000,
-		}, "300 done, 1200 queued, 100/s, 4.5 MB"},
-		{status.Progress{
-			Elapsed:  2 * time.Second,
-			Done:     100,
-			Queued:   1,
-			Failed:   2,
-			WaitHost: "example.org",
-			WaitFor:  4 * time.Second,
-		}, "100 done, 1 queued, 0/s, 0 B, 2 failed, waiting 4s for example.org"},
-		{status.Progress{Phase: status.Relocating, Relocated: 5, Total: 10}, "relocating 5 of 10 files"},
-		{status.Progress{Phase: status.Publishing, Relocated: 10, Total: 10}, "publishing 10 of 10 files"},
+		{then, busy, 0, "samba: 300 done, 1200 queued, 5.0 req/s, 500.0 kB/s, 32.0 MB, 2 hosts, 7 failed, 1m3s"},
+		{then, busy, 79, "samba: 300 done, 1200 queued, 5.0 req/s, 500.0 kB/s, 2 hosts, 7 failed, 1m3s"},
+		{then, busy, 59, "samba: 300 done, 1200 queued, 5.0 req/s, 7 failed, 1m3s"},
+		{then, busy, 30, "samba: 300 done, 5.0 req/s"},
+		{then, waits, 59, "samba: 100 done, 1 queued, waiting 4s for example.org, 3s"},
+		{then, older, 0, "samba: 300 done, 1200 queued, 100/s, 2.2 MB/s, 5.5 MB, 3s"},
+		{then, status.Progress{Phase: status.Relocating, Relocated: 5, Total: 10}, 59,
+			"samba: relocating 5 of 10 files, 0s"},
+		{then, status.Progress{Phase: status.Publishing, Relocated: 10, Total: 10}, 20, "samba: publishing..."},
 	} {
-		if got := progressLine(last, tc.now); got != tc.want {
-			t.Errorf("got %q, want %q", got, tc.want)
+		got := lineOf("samba", tc.then, tc.now).text(tc.width, false)
+		if got != tc.want {
+			t.Errorf("%d: got %q, want %q", tc.width, got, tc.want)
+		}
+		if n := len([]rune(got)); (tc.width > 0) && n > tc.width {
+			t.Errorf("%d characters, not %d", n, tc.width)
+		}
+		colored := lineOf("samba", tc.then, tc.now).text(tc.width, true)
+		plain := strings.NewReplacer(bold, "", red, "", yellow, "", noColor, "").Replace(colored)
+		if plain != got || strings.Count(colored, noColor) != strings.Count(colored, "\x1b")/2 {
+			t.Errorf("in colours: %q", colored)
 		}
 	}
-	long := progressLine(last, status.Progress{WaitHost: strings.Repeat("é", 300), WaitFor: time.Hour})
-	if n := len([]rune(long)); n != maxLine {
-		t.Errorf("line of %d characters", n)
+	host := status.Progress{WaitHost: strings.Repeat("é", 300), WaitFor: time.Hour}
+	got := lineOf("samba", then, host).text(79, false)
+	if len([]rune(got)) > 79 || !strings.HasSuffix(got, cutMark) {
+		t.Errorf("a long host: %q", got)
+	}
+}
+
+// Without a terminal there is a plain line now and then, of long runs only; with --json none.
+func TestProgressWithoutTerminal(t *testing.T) {
+	var errs strings.Builder
+	a := &cli{env: env{stderr: &errs}}
+	if newProgress(a, "samba", true).update() != nil {
+		t.Error("progress with --json")
+	}
+	show := newProgress(a, "samba", false).update()
+	for s := range 3600 {
+		show(status.Progress{
+			Elapsed:  time.Duration(s) * time.Second,
+			Done:     int64(s),
+			Requests: int64(s),
+		})
+	}
+	var at []string
+	for line := range strings.Lines(errs.String()) {
+		at = append(at, strings.TrimSpace(line[strings.LastIndex(line, ", ")+2:]))
+	}
+	want := []string{"1m0s", "2m0s", "4m0s", "8m0s", "16m0s", "26m0s", "36m0s", "46m0s", "56m0s"}
+	if !slices.Equal(at, want) || strings.ContainsAny(errs.String(), "\r\x1b") {
+		t.Errorf("%q", errs.String())
+	}
+}
+
+// What a terminal without UTF-8 cannot show is replaced; JSON stays what it says.
+func TestASCIITerminal(t *testing.T) {
+	const text = "a – b… “é” 漢 😀\n"
+	for _, c := range []struct {
+		locale string
+		json   bool
+		want   string
+	}{
+		{"de_DE.UTF-8", false, text},
+		{"C.utf8", false, text},
+		{"", false, text},
+		{"C", false, "a - b... \"?\" ? ?\n"},
+		{"de_DE.ISO-8859-1", false, "a - b... \"?\" ? ?\n"},
+		{"de_DE@euro", true, `a \u2013 b\u2026 \u201c\u00e9\u201d \u6f22 \ud83d\ude00` + "\n"},
+	} {
+		var out, errs strings.Builder
+		a := &cli{json: c.json, env: env{
+			stdout: &out,
+			stderr: &errs,
+			table:  func() int { return 60 },
+			ascii:  asciiLocale(vars("LANG", "fr_FR.UTF-8", "LC_ALL", c.locale)),
+		}}
+		a.replaceForTerminals()
+		a.printf("%s", text)
+		fmt.Fprint(a.stderr, text)
+		if out.String() != c.want || errs.String() != text {
+			t.Errorf("%q: %q and %q", c.locale, out.String(), errs.String())
+		}
+	}
+}
+
+// A table that is too wide for the terminal loses columns, never the first ones.
+func TestNarrowTable(t *testing.T) {
+	for width, want := range map[int]string{
+		0:  "JOB    STATE  SIZE    SCHEDULE\nsamba  ok     1.0 MB  @daily\n",
+		30: "JOB    STATE  SIZE    SCHEDULE\nsamba  ok     1.0 MB  @daily\n",
+		29: "JOB    STATE  SIZE\nsamba  ok     1.0 MB\n",
+		3:  "JOB    STATE\nsamba  ok\n",
+	} {
+		var out strings.Builder
+		a := &cli{env: env{stdout: &out, table: func() int { return width }}}
+		tab := table{{"JOB", "STATE", "SIZE", "SCHEDULE"}, {"samba", "ok", "1.0 MB", "@daily"}}
+		if err := tab.write(a, []string{"SCHEDULE", "SIZE"}); err != nil || out.String() != want {
+			t.Errorf("%d columns: %q, %v", width, out.String(), err)
+		}
 	}
 }
 

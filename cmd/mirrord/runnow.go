@@ -65,7 +65,7 @@ Exit codes: 0 complete, or started with --wait=false; 3 partial: run it again; 4
 					"--wait=false needs a daemon on this state directory, and there is none: mirrord daemon")
 			}
 			name := strings.TrimSuffix(args[0], scheduler.Suffix)
-			return a.withProgress(jobHints(name), func(show func(status.Progress)) (*mirror.Summary, error) {
+			return a.withProgress(name, jobHints(name), func(show func(status.Progress)) (*mirror.Summary, error) {
 				return app.RunNow(cmd.Context(), a.app(), app.RunRequest{
 					Job: name,
 					Choices: app.Choices{
@@ -130,8 +130,8 @@ The site is not contacted. Look at mirrord status JOB first. Whatever is dropped
 			if c != nil {
 				return runInDaemon(cmd.Context(), a, c, args[0], control.RunRequest{Accept: true, Wait: true})
 			}
-			hints := jobHints(strings.TrimSuffix(args[0], scheduler.Suffix))
-			return a.withProgress(hints, func(show func(status.Progress)) (*mirror.Summary, error) {
+			name := strings.TrimSuffix(args[0], scheduler.Suffix)
+			return a.withProgress(name, jobHints(name), func(show func(status.Progress)) (*mirror.Summary, error) {
 				return app.Accept(cmd.Context(), a.app(), args[0], show)
 			})
 		},

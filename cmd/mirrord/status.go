@@ -128,8 +128,9 @@ func printStatuses(a *cli, all status.All) error {
 		a.printf("no jobs in %s and no mirrors yet\n", a.jobsDir())
 		return nil
 	}
-	w := tabwriter.NewWriter(a.stdout, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "JOB\tSTATE\tVERSION\tFILES\tSIZE\tVERIFIED\tLAST RUN\tNEXT RUN\tSCHEDULE")
+	t := table{
+		{"JOB", "STATE", "VERSION", "FILES", "SIZE", "VERIFIED", "LAST RUN", "NEXT RUN", "SCHEDULE"},
+	}
 	for _, s := range list {
 		version, files, size, verified := "-", "-", "-", "-"
 		if s.Version > 0 {
@@ -138,10 +139,12 @@ func printStatuses(a *cli, all status.All) error {
 		if (s.Verified != nil) && s.Health != app.Broken {
 			verified = status.Age(time.Duration(s.Staleness)*time.Second) + " ago"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Name, s.Say(), version, files, size, verified,
-			timeText(s.LastRun), timeText(s.Next), orDash(s.Schedule))
+		t = append(t, []string{
+			s.Name, s.Say(), version, files, size, verified,
+			timeText(s.LastRun), timeText(s.Next), orDash(s.Schedule),
+		})
 	}
-	if err := w.Flush(); err != nil {
+	if err := t.write(a, []string{"SCHEDULE", "FILES", "SIZE", "VERSION", "VERIFIED", "LAST RUN"}); err != nil {
 		return err
 	}
 	for _, line := range all.Daemon.Holders() {
@@ -180,7 +183,7 @@ func printStatus(a *cli, s status.Job) error {
 	if s.Started != nil {
 		a.printf("  running since %s", timeText(s.Started))
 		if p := s.Progress; p != nil {
-			a.printf(": %s", progressLine(status.Progress{}, *p))
+			a.printf(": %s", progressLine(*p))
 		}
 		a.printf("\n")
 	}

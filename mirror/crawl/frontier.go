@@ -383,6 +383,7 @@ func (f *Frontier) Drop() {
 type FrontierState struct {
 	Queued    int            // URLs that wait
 	InFlight  int            // URLs in work
+	Hosts     int            // that URLs wait for, or are in work of
 	WaitHost  string         // the host that is waited for, "" when none
 	WaitUntil time.Time      // when it is due
 	WaitWhy   status.WaitFor // ForHost or ForWindow; "" when no host is waited for
@@ -392,7 +393,11 @@ type FrontierState struct {
 func (f *Frontier) State(now time.Time) FrontierState {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	s := FrontierState{Queued: f.queued, InFlight: f.inFlight}
+	s := FrontierState{
+		Queued:   f.queued,
+		InFlight: f.inFlight,
+		Hosts:    f.busyHosts(),
+	}
 	if f.inFlight == 0 && len(f.heap) > 0 && f.heap[0].next.After(now) {
 		s.WaitHost, s.WaitUntil, s.WaitWhy = f.heap[0].host, f.heap[0].next, status.ForHost
 		if f.gate.Closed(now) {
@@ -400,6 +405,20 @@ func (f *Frontier) State(now time.Time) FrontierState {
 		}
 	}
 	return s
+}
+
+// busyHosts is how many hosts have URLs that wait or are in work.
+func (f *Frontier) busyHosts() (n int) {
+	for host, queues := range f.hosts {
+		busy := f.flying[host] > 0
+		for _, q := range queues {
+			busy = busy || q.n > 0
+		}
+		if busy {
+			n++
+		}
+	}
+	return n
 }
 
 // Run calls work for every URL on n goroutines until nothing is left or ctx ends, and waits for them. turn
