@@ -97,6 +97,59 @@ func paceCases() []Exhibit {
 	}
 }
 
+// silenceCases are sites of which requests get no header.
+func silenceCases() []Exhibit {
+	midway := func(job string) Exhibit {
+		return Exhibit{
+			Name: "silence begins in the middle of a run " + job,
+			Job:  job,
+			Site: func() *Site {
+				return Village(20).Twist(func(v Visit) *Reply {
+					if v.Run == 2 && v.In > 5*time.Second {
+						return &Reply{Hang: true}
+					}
+					return nil
+				})
+			},
+			Want: []Want{ // 5 s, polite.header_timeout, and the gap of politeness
+				{Run: 2, Verdict: "partial", Pages: "all *@+", Within: 37 * time.Second},
+				{Run: 3, Verdict: "complete", Pages: "all *@+"},
+				{Run: 4, Verdict: "complete", Pages: "all"},
+			},
+			Part: "*",
+		}
+	}
+	return []Exhibit{
+		midway(""),
+		midway("polite.connections = 1"),
+		{
+			Name: "the entry page and a section never answer",
+			Site: func() *Site { return Village(8).Twist(When(2, 0, &Reply{Hang: true}, "/", "/docs/*")) },
+			Want: []Want{
+				{Run: 2, Verdict: "gaps", Pages: "all /@1 /docs/*@1", Requests: 60},
+				{Run: 4, Verdict: "complete|gaps", Pages: "all /@1 /docs/*@1", Requests: 60},
+			},
+			Part: "/ /docs/*",
+		},
+		{
+			Name: "a slow site",
+			Site: func() *Site {
+				return Village(8).Twist(func(v Visit) *Reply {
+					a := v.Page()
+					a.After = 25 * time.Second
+					return a
+				})
+			},
+			Want: []Want{
+				{Run: 1, Verdict: "complete", Pages: "all", Requests: 30},
+				{Run: 2, Verdict: "complete", Pages: "all", Requests: 30},
+				{Run: 4, Verdict: "complete", Pages: "all", Requests: 30},
+			},
+			Part: "*",
+		},
+	}
+}
+
 // limiter answers a status to what exceeds a number of requests in a time.
 func limiter(status, most int, in time.Duration, fields ...string) Twist {
 	var mu sync.Mutex

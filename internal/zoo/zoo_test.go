@@ -10,7 +10,7 @@ import (
 
 // exhibits are all of the zoo.
 func exhibits() []Exhibit {
-	return slices.Concat(originCases(), partCases(), paceCases(), contentCases(), sitemapCases(), issueCases(),
+	return slices.Concat(originCases(), partCases(), paceCases(), silenceCases(), contentCases(), sitemapCases(), issueCases(),
 		changeCases())
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"mirrord/fetch"
@@ -55,10 +56,13 @@ func NewMotor(o MotorOptions) (*Motor, error) {
 		Front:    front,
 		Entrance: NewEntrance(o.Table, front, o.Waits),
 		Troubles: NewTroubles(TroublesOptions{
-			Front:   front,
-			MaxWait: o.Job.Polite.MaxWait,
-			Known:   func(origin string) (site.URL, bool) { return knownAt(o.Table, origin, o.Now()) },
-			Down:    o.Down,
+			Front:         front,
+			MaxWait:       o.Job.Polite.MaxWait,
+			HeaderTimeout: o.Job.Polite.HeaderTimeout,
+			Known: func(origin string, but []site.URL) (site.URL, bool) {
+				return knownAt(o.Table, origin, but, o.Now())
+			},
+			Down: o.Down,
 		}),
 		Origins: NewOrigins(o.Job.ObeyRobots),
 		Tail:    new(Tail),
@@ -128,23 +132,36 @@ func (m *Motor) stale(u site.URL, rules *fetch.Robots) {
 	}
 }
 
-// mostLooks is how many URLs are looked at to find one that is known to answer.
-const mostLooks = 100_000
+// mostLooks is how many URLs are looked at to find one that is known to answer, and mostChoice how many more
+// to find one of another directory.
+const (
+	mostLooks  = 100_000
+	mostChoice = 1000
+)
 
-// knownAt returns a URL of an origin that the mirror has and that did not fail when it was last requested. It
-// is another one at another time, so that no page that has come to fail decides for ever.
-func knownAt(t *ledger.Table, origin string, now time.Time) (site.URL, bool) {
+// knownAt returns a URL of an origin that the mirror has and that did not fail when it was last requested,
+// none of some, and if possible of none of their directories: those may have one trouble. It is another one
+// at another time, so that no page that has come to fail decides for ever.
+func knownAt(t *ledger.Table, origin string, but []site.URL, now time.Time) (found site.URL, ok bool) {
 	n := t.Len()
 	if n == 0 {
-		return site.URL{}, false
+		return found, false
 	}
 	first := uint32(now.Unix()) * 2654435761 % n // Knuth, 6.4: spreads close times
-	for i := range min(n, mostLooks) {
+	left := min(n, mostLooks)
+	for i := uint32(0); i < left; i++ {
 		u, s := t.Get((first + i) % n)
 		well := s.InSet() && (s.Outcome() == site.Fetched || s.Outcome() == site.Unchanged)
-		if well && u.Origin() == origin {
+		if !well || u.Origin() != origin || slices.Contains(but, u) {
+			continue
+		}
+		if !slices.ContainsFunc(but, func(b site.URL) bool { return b.Dir() == u.Dir() }) {
 			return u, true
 		}
+		if !ok {
+			found, ok = u, true
+			left = min(left, i+mostChoice)
+		}
 	}
-	return site.URL{}, false
+	return found, ok
 }

@@ -20,6 +20,10 @@ const (
 // falseAlarm is the share of the outages found that may be none, for an origin whose requests fail by chance.
 const falseAlarm = 1e-4
 
+// calmAnswers is for how many answers silence of one URL leads to no request of another one, after that has
+// shown that the origin answers.
+const calmAnswers = 20
+
 // Symptom is how a request of an origin failed.
 type Symptom uint8
 
@@ -80,6 +84,7 @@ type outage struct {
 	busy     int  // answers 429 since the last other answer
 	before   int  // failures of the origin that an answer ended
 	answers  int  // of this run, by this process
+	calm     int  // up to so many answers, silence of one URL is taken for its own
 	sure     bool // the failures are not those of single URLs
 	crowded  bool // the same of the answers 429
 	doubt    bool // a URL that is known to answer is to be requested next
@@ -93,8 +98,14 @@ func (o *outage) heard() {
 	if !o.probing {
 		o.before += o.failures
 	}
-	*o = outage{before: o.before, answers: o.answers}
+	if o.probing {
+		o.calm = o.answers + calmAnswers
+	}
+	*o = outage{before: o.before, answers: o.answers, calm: o.calm}
 }
+
+// isCalm reports whether the URL that had to confirm an outage has answered of late.
+func (o *outage) isCalm() bool { return o.answers < o.calm }
 
 // limit is the weight of failures in a row that shows an outage. An origin that fails at times needs as many
 // as are unlikely by chance, at the rate at which it failed so far.
@@ -132,7 +143,8 @@ func (o *outage) fail(s Symptom, sure bool, witness func() bool) (down bool) {
 		o.weight = max(o.weight, o.limit()) // several attempts to connect
 	}
 	o.sure = o.sure || sure || !s.ofURL()
-	if !o.sure && !o.probing && (o.weight >= o.limit()-1) {
+	ask := (o.weight >= o.limit()-1) || ((s == Silent) && !o.isCalm())
+	if !o.sure && !o.probing && ask {
 		o.doubt = witness()
 		o.sure = !o.doubt
 	}

@@ -4,6 +4,7 @@ package crawl
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -17,8 +18,11 @@ import (
 type TroublesOptions struct {
 	Front   *Frontier
 	MaxWait time.Duration // the longest wait for a host that the job accepts: polite.max_wait
-	// Known returns a URL of an origin that answered in an earlier run.
-	Known func(origin string) (site.URL, bool)
+	// polite.header_timeout; see Flight
+	HeaderTimeout time.Duration
+	// Known returns a URL of an origin that answered in an earlier run, and is none of some; if it can, one of
+	// another directory.
+	Known func(origin string, but []site.URL) (site.URL, bool)
 	// Down is called once for each origin or host that is left for the next run, as soon as that is known.
 	Down func(Left)
 }
@@ -31,7 +35,6 @@ type Troubles struct {
 	mu      sync.Mutex
 	keys    map[string]*trouble // by origin and by host
 	entries map[string]bool     // origins and hosts of the entry points, and of where they lead
-	seeds   map[site.URL]bool   // entry points, and where they lead
 }
 
 // trouble is what a run knows of the troubles of one origin, or of one host as a whole.
@@ -45,6 +48,8 @@ type trouble struct {
 	answered bool     // some request of this run had an answer that says nothing of troubles
 	waits    []uint32 // different URLs in a row, at most waitsLong, of which the answer asked to wait
 	pace     pace
+	flying   map[site.URL]int // requests under way, see Flight
+	slowest  time.Duration    // until the header of an answer
 	reason   string
 	down     bool      // it is left for the next run
 	slow     bool      // because it asks for longer waits than the job allows: no replica is needed
@@ -54,7 +59,7 @@ type trouble struct {
 // NewTroubles returns troubles of a run that begins.
 func NewTroubles(o TroublesOptions) *Troubles {
 	if o.Known == nil {
-		o.Known = func(string) (site.URL, bool) { return site.URL{}, false }
+		o.Known = func(string, []site.URL) (site.URL, bool) { return site.URL{}, false }
 	}
 	if o.Down == nil {
 		o.Down = func(Left) {}
@@ -63,7 +68,6 @@ func NewTroubles(o TroublesOptions) *Troubles {
 		o:       o,
 		keys:    map[string]*trouble{},
 		entries: map[string]bool{},
-		seeds:   map[site.URL]bool{},
 	}
 }
 
@@ -80,8 +84,16 @@ func (t *Troubles) of(key string) *trouble {
 // Failed counts a failure of a URL on its origin. An origin with too many in a row is left for the next run.
 func (t *Troubles) Failed(u site.URL, reason string, s Symptom) { t.fail(u, reason, s, false) }
 
-// WitnessFailed is Failed for the URL that Witness returned.
-func (t *Troubles) WitnessFailed(u site.URL, reason string, s Symptom) { t.fail(u, reason, s, true) }
+// WitnessFailed is Failed for the URL that Witness returned. It says nothing when its origin has answered
+// another URL meanwhile.
+func (t *Troubles) WitnessFailed(u site.URL, reason string, s Symptom) {
+	t.mu.Lock()
+	probing := t.of(u.Origin()).probing
+	t.mu.Unlock()
+	if probing {
+		t.fail(u, reason, s, true)
+	}
+}
 
 func (t *Troubles) fail(u site.URL, reason string, s Symptom, sure bool) {
 	origin := u.Origin()
@@ -92,8 +104,7 @@ func (t *Troubles) fail(u site.URL, reason string, s Symptom, sure bool) {
 		return
 	}
 	k.reason, k.troubled = reason, true
-	sure = sure || (s == Silent && k.answers == 0 && t.seeds[u]) // and every other URL that is silent beside it
-	down := k.fail(s, sure, func() bool { return t.findWitness(origin, k) })
+	down := k.fail(s, sure, func() bool { return t.findWitness(u, k) })
 	k.down = (down && (s != Busy)) || k.probe.isOpen()
 	left, gone := t.left(origin, k), k.down
 	var held []uint32
@@ -110,10 +121,12 @@ func (t *Troubles) fail(u site.URL, reason string, s Symptom, sure bool) {
 	}
 }
 
-// findWitness looks for a URL of an origin that is known to answer. The caller holds t.mu.
-func (t *Troubles) findWitness(origin string, k *trouble) (ok bool) {
-	if k.answers == 0 && t.entries[origin] {
-		k.witness, ok = t.o.Known(origin)
+// findWitness looks for a URL that is known to answer, of the origin of one that does not. The caller holds
+// t.mu.
+func (t *Troubles) findWitness(u site.URL, k *trouble) (ok bool) {
+	if k.answers == 0 && t.entries[u.Origin()] {
+		but := append(slices.Collect(maps.Keys(k.flying)), u)
+		k.witness, ok = t.o.Known(u.Origin(), but)
 		return ok
 	}
 	return k.answers > 0
@@ -231,7 +244,7 @@ func (t *Troubles) Waited(u site.URL, id uint32, res *fetch.Result) time.Duratio
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	k, long := t.of(u.Origin()), res.RetryAfter > t.o.MaxWait
-	if !k.waited(id, long, func() bool { return t.findWitness(u.Origin(), k) }) {
+	if !k.waited(id, long, func() bool { return t.findWitness(u, k) }) {
 		return 0
 	}
 	k.pace.limited = k.pace.limited || !long
@@ -330,6 +343,9 @@ func (t *Troubles) Observe(u site.URL, id uint32, res *fetch.Result, err error) 
 	o.RetryAfter = t.Waited(u, id, res)
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if k := t.of(u.Origin()); err == nil {
+		k.slowest = max(k.slowest, res.ToHeader)
+	}
 	if err != nil && !t.of(u.Origin()).answered && t.of(u.Hostname()).answered {
 		o.Err = nil
 	}
@@ -378,7 +394,7 @@ func (t *Troubles) IsSlow(u site.URL) bool {
 func (t *Troubles) AddEntry(u site.URL) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.entries[u.Origin()], t.entries[u.Hostname()], t.seeds[u] = true, true, true
+	t.entries[u.Origin()], t.entries[u.Hostname()] = true, true
 }
 
 // IsEntry reports whether an entry point lies on the origin of a URL, or leads there.

@@ -19,13 +19,18 @@ import (
 	"mirrord/store"
 )
 
-// answer reads the result of an exchange. second says that an earlier look found the URL gone.
-func (x *Exchange) answer(
-	ctx context.Context, rec *store.Resource, a *source.Answer, second bool,
-) (Found, error) {
+// exchanged is the result of an exchange.
+type exchanged struct {
+	*source.Answer
+	second bool // an earlier look found the URL gone
+	own    bool // if it was silent, that is the URL's trouble: its origin answers others
+}
+
+// answer reads the result of an exchange.
+func (x *Exchange) answer(ctx context.Context, rec *store.Resource, a exchanged) (Found, error) {
 	res := a.Result
 	if a.Err != nil {
-		return x.noAnswer(ctx, rec, res, a.Err)
+		return x.noAnswer(ctx, rec, a)
 	}
 	s := res.Status
 	unwantedGuess := s >= 400 && s != 429 && s != 503 && !rec.InSet && x.read.isGuess(rec.ID)
@@ -41,13 +46,13 @@ func (x *Exchange) answer(
 		return outcome(x.read.unchanged(rec, ledger.Account{}))
 	case a.Content != nil:
 		if x.read.misled(rec, res.MIME) {
-			return x.goneFor(ctx, rec, exchangeNotes(res), second)
+			return x.goneFor(ctx, rec, exchangeNotes(res), a.second)
 		}
-		return outcome(x.read.body(rec, a, ledger.Account{Notes: exchangeNotes(res)}))
+		return outcome(x.read.body(rec, a.Answer, ledger.Account{Notes: exchangeNotes(res)}))
 	case s >= 300 && s < 400:
 		return x.redirect(rec, res, res.Location)
 	case s == 404 || s == 410 || unwantedGuess:
-		return x.goneFor(ctx, rec, nil, second)
+		return x.goneFor(ctx, rec, nil, a.second)
 	}
 	return outcome(x.failed(rec, fmt.Sprintf("status %d", s), false))
 }
@@ -139,11 +144,13 @@ type failure struct {
 // noAnswer reads an exchange without a usable answer. A broken one is requested once more, at the end of the
 // run: it is the same then when that is the server's way, and another when the network or a restart broke it.
 // Eight URLs in a row that break are the server's trouble.
-func (x *Exchange) noAnswer(
-	ctx context.Context, rec *store.Resource, res *fetch.Result, err error,
-) (Found, error) {
+func (x *Exchange) noAnswer(ctx context.Context, rec *store.Resource, a exchanged) (Found, error) {
+	err := a.Err
 	f := failure{reason: err.Error(), passing: fetch.Transient(err)}
 	f.symptom, f.counts = crawl.SymptomOf(err)
+	if (f.symptom == crawl.Silent) && a.own {
+		f.counts = false
+	}
 	f.fallback = f.passing || errors.Is(err, fetch.ErrDNS) || errors.Is(err, fetch.ErrTLS)
 	if errors.Is(err, crawl.ErrTrickles) { // another turn would hold the run for as long
 		return x.givenUp(ctx, rec, f)
@@ -153,7 +160,7 @@ func (x *Exchange) noAnswer(
 	}
 	broken := f
 	broken.passing = true
-	if res.Sent < 2 && x.failsAgain(rec, broken) {
+	if a.Result.Sent < 2 && x.failsAgain(rec, broken) {
 		return Found{Turn: ledger.Turn{Why: ledger.AfterFailure}}, nil
 	}
 	if f.counts {

@@ -5,7 +5,6 @@ package exchange
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"mirrord/fetch"
 	"mirrord/mirror/admit"
@@ -126,17 +125,22 @@ func (x *Exchange) request(
 		req.ETag, req.LastModified = x.advice.Validators.For(rec)
 	}
 	x.counts.Requests.Add(1)
-	of, body, end := x.motor.Tail.Begin(ctx)
+	patient := x.traits.Spent(rec.ID, ledger.AfterSilence)
+	of, flight := x.motor.Fly(ctx, u, patient)
 	ask := source.Ask{
 		Record:  rec,
 		Of:      source.FromOrigin,
 		Request: req,
-		Came:    body.Count,
-		Slow:    crawl.ErrTrickles,
+		Came:    flight.Count,
+		GivenUp: crawl.GivenUp,
 	}
 	a, err := x.chain.Get(of, &ask)
-	end()
+	alone := flight.Land()
 	defer a.Release()
+	if w, gave := flight.GaveWay(a.Err); gave && err == nil {
+		x.askWitness(ctx, w, release)
+		return Found{Turn: ledger.Turn{Why: ledger.AfterFailure | ledger.AfterSilence}}, ctx.Err()
+	}
 	if res := a.Result; res != nil {
 		release(x.motor.Troubles.Observe(u, rec.ID, res, a.Err))
 		x.counts.Wire.Add(res.Wire)
@@ -144,9 +148,13 @@ func (x *Exchange) request(
 	if err != nil {
 		return Found{}, err
 	}
-	second := x.isSecondLook(rec)
+	came := exchanged{
+		Answer: &a,
+		second: x.isSecondLook(rec),
+		own:    patient || !alone,
+	}
 	rec.Status, rec.Checked, rec.Reason, rec.Answer = a.Status, a.Checked, "", a.Result.Whole
-	f, err := x.answer(ctx, rec, &a, second)
+	f, err := x.answer(ctx, rec, came)
 	x.motor.Troubles.EndProbe(u)
 	return f, err
 }
@@ -173,8 +181,8 @@ func (x *Exchange) learnOrigin(ctx context.Context, u site.URL, release func(fet
 func (x *Exchange) mayRetry(rec *store.Resource) func(*fetch.Result, error) bool {
 	last := x.traits.Spent(rec.ID, ledger.AfterFailure)
 	return func(res *fetch.Result, err error) bool {
-		if fetch.Continues(err) {
-			return true
+		if fetch.Continues(err) || fetch.Silent(err) { // silence has taken long enough
+			return fetch.Continues(err)
 		}
 		reason, symptom := fmt.Sprintf("status %d", res.Status), crawl.SymptomOfStatus(res.Status)
 		if err != nil {
@@ -185,14 +193,10 @@ func (x *Exchange) mayRetry(rec *store.Resource) func(*fetch.Result, error) bool
 	}
 }
 
-// witnessPatience is the share of polite.header_timeout in which a URL that is known to answer must do so.
-const witnessPatience = 1. / 3
-
 // askWitness requests a URL that is known to answer, to find out whether its origin is down.
 func (x *Exchange) askWitness(ctx context.Context, w site.URL, release func(fetch.Observation)) {
 	x.counts.Requests.Add(1)
-	patience := time.Duration(float64(x.job.Polite.HeaderTimeout) * witnessPatience)
-	res, err := x.chain.Origin.Probe(ctx, w, x.motor.Gate.Gap(w.Hostname()), patience)
+	res, err := x.chain.Origin.Probe(ctx, w, x.motor.Gate.Gap(w.Hostname()), x.motor.Patience())
 	release(fetch.Observe(res, err))
 	x.counts.Wire.Add(res.Wire)
 	symptom, failed := crawl.SymptomOf(err)

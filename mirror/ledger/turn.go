@@ -12,6 +12,7 @@ const (
 	AfterFailure Again = 1 << iota // a failure that may pass
 	AfterGone                      // a 404 or 410 of something that the mirror has
 	WithCookie                     // a redirect in a circle of which an answer set a cookie
+	AfterSilence                   // it waited for a header, and gave its turn to a URL that is known to answer
 )
 
 // Turn is one more request of a URL in the same run, at its end. The zero value is none.

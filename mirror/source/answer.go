@@ -3,6 +3,8 @@
 package source
 
 import (
+	"context"
+
 	"mirrord/fetch"
 	"mirrord/site"
 	"mirrord/store"
@@ -25,11 +27,20 @@ type Ask struct {
 
 	Request fetch.Request // of the origin
 	Came    func(n int)   // called with the bytes of its body as they come; nil: nobody is
-	Slow    error         // the cause with which ctx ends a body that is too slow; nil: none
+	// GivenUp says for a cause with which ctx ended the class of failure that it is; nil when the run ends.
+	GivenUp func(cause error) (class error)
 
 	Why      string                 // why the origin did not give it, of replicas
 	Suits    func(mime string) bool // of replicas: whether it can be a body of the URL; nil: any can
 	Redirect bool                   // whether the URL may lead to another one, of replicas
+}
+
+// givenUp is the class of failure of an exchange that was ended for itself, nil when it was not.
+func (a *Ask) givenUp(ctx context.Context) (class error) {
+	if cause := context.Cause(ctx); (cause != nil) && (a.GivenUp != nil) {
+		class = a.GivenUp(cause)
+	}
+	return class
 }
 
 // Answer is what one source gave for a URL. From is 0 when none gave it; there may be Notes all the same. One

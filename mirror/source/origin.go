@@ -30,8 +30,8 @@ func (o *Origin) Get(ctx context.Context, ask *Ask) (Answer, error) {
 	}
 	body.came = ask.Came
 	a.Result, a.Err = o.Fetcher.Do(ctx, req, body)
-	if slow := ask.Slow; (a.Err != nil) && (slow != nil) && (context.Cause(ctx) == slow) {
-		a.Err = &fetch.Error{URL: req.URL, Class: fetch.ErrTooSlow, Err: slow}
+	if class := ask.givenUp(ctx); (a.Err != nil) && (class != nil) {
+		a.Err = &fetch.Error{URL: req.URL, Class: class, Err: context.Cause(ctx)}
 		ctx = context.WithoutCancel(ctx) // the run goes on
 	}
 	body.Ended(a.Result, a.Err)
