@@ -100,6 +100,25 @@ func originCases() []Exhibit {
 			Part: "http://cdn*",
 		},
 		{
+			Name: "pictures of a dead host that are others in each run",
+			Site: func() *Site {
+				return Village(5).Origin("http://img.example.org", Always(Refused)).Twist(func(v Visit) *Reply {
+					if !v.At("/news/") {
+						return nil
+					}
+					a := v.Page()
+					pictures := many(6, fmt.Sprintf(`<img src="http://img.example.org/%d-%%d.png">`, v.Run))
+					a.Body, a.Header = strings.Replace(a.Body, "</body>", pictures+"</body>", 1), a.Header[:1]
+					return a
+				})
+			},
+			Want: []Want{
+				{Run: 1, Verdict: "gaps", Pages: "all", Says: []string{"6 URLs", "since 2000-01-01"}},
+				{Run: 2, Verdict: "gaps", Pages: "all", Says: []string{"6 URLs", "since 2000-01-01"}},
+				{Run: 4, Verdict: "complete", Pages: "all", Says: []string{"6 URLs", "since 2000-01-01", "4 runs"}},
+			},
+		},
+		{
 			Name: "content network answers 503",
 			Site: func() *Site {
 				return withCDN(12).Twist(When(2, 0, Status(503), "http://cdn.example.org/*"))
@@ -221,6 +240,21 @@ func partCases() []Exhibit {
 			Want: []Want{
 				{Run: 2, Verdict: "gaps", Pages: "all /docs/*.html@1", Requests: 60},
 				{Run: 4, Verdict: "complete", Pages: "all /docs/*.html@1", Requests: 60},
+			},
+			Part: "/docs/*.html",
+		},
+		{
+			Name: "30 pages in a row answer 500",
+			Site: func() *Site { return Village(30).Twist(When(2, 0, Status(500), "/docs/*.html")) },
+			Want: []Want{
+				{
+					Run:      2,
+					Verdict:  "gaps",
+					Pages:    "all /docs/*.html@1",
+					Requests: 190,
+					Silent:   []string{"left for the next"},
+				},
+				{Run: 4, Verdict: "complete", Pages: "all /docs/*.html@1", Requests: 190},
 			},
 			Part: "/docs/*.html",
 		},

@@ -58,7 +58,7 @@ func (m *Motor) Fly(ctx context.Context, u site.URL, patient bool) (context.Cont
 		Body:  body,
 		t:     m.Troubles,
 		u:     u,
-		heard: m.Troubles.begin(u),
+		heard: m.Troubles.fly(u, 1),
 		land:  end,
 	}
 	if !patient {
@@ -94,7 +94,7 @@ func (f *Flight) Land() (alone bool) {
 	f.landed = true
 	f.mu.Unlock()
 	f.land()
-	return f.t.landed(f.u) == f.heard
+	return f.t.fly(f.u, -1) == f.heard
 }
 
 // GaveWay reports whether the request was ended for that of a URL that is known to answer. err is how it
@@ -107,56 +107,48 @@ func (f *Flight) GaveWay(err error) (witness site.URL, ok bool) {
 	return f.witness, f.gave
 }
 
-// begin notes a request under way, and returns how many answers its origin gave in this run.
-func (t *Troubles) begin(u site.URL) (answers int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	k := t.of(u.Origin())
-	if k.flying == nil {
-		k.flying = map[site.URL]int{}
-	}
-	k.flying[u]++
-	return k.answers
-}
-
-// landed notes the end of a request, and returns how many answers its origin gave in this run.
-func (t *Troubles) landed(u site.URL) (answers int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	k := t.of(u.Origin())
-	if k.flying[u]--; k.flying[u] <= 0 {
-		delete(k.flying, u)
-	}
-	return k.answers
+// fly adds to the requests of a URL that are under way, and returns how many answers its origin gave in this
+// run.
+func (t *Troubles) fly(u site.URL, n int) (answers int) {
+	t.on(u, func(k *trouble) {
+		if k.flying == nil {
+			k.flying = map[site.URL]int{}
+		}
+		if k.flying[u] += n; k.flying[u] <= 0 {
+			delete(k.flying, u)
+		}
+		answers = k.answers
+	})
+	return answers
 }
 
 // giveWay reports whether a request that waits for its header gives its turn to a URL that is known to
 // answer, and counts its silence then. heard is how many answers the origin had given when it began.
 func (t *Troubles) giveWay(u site.URL, heard int) (witness site.URL, ok bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	k := t.of(u.Origin())
-	if k.down || k.doubt || k.probing || k.isCalm() || (k.answers > heard) {
-		return witness, false
-	}
-	slow := float64(k.slowest) > slowShare*float64(t.o.HeaderTimeout)
-	if k.answers == 0 { // it may be slow: another request goes on
-		slow = len(k.flying) < 2
-	}
-	if slow || !t.findWitness(u, k) {
-		return witness, false
-	}
-	k.failures++
-	k.weight += Silent.weight()
-	k.probing = true
-	return k.witness, true
+	t.on(u, func(k *trouble) {
+		if k.down || k.doubt || k.probing || k.isCalm() || (k.answers > heard) {
+			return
+		}
+		slow := float64(k.slowest) > slowShare*float64(t.o.HeaderTimeout)
+		if k.answers == 0 { // it may be slow: another request goes on
+			slow = len(k.flying) < 2
+		}
+		if slow || !t.findWitness(u, k) {
+			return
+		}
+		k.failures++
+		k.weight += Silent.weight()
+		k.probing = true
+		witness, ok = k.witness, true
+	})
+	return witness, ok
 }
 
 // postponeWitness lets another request of an origin give its turn to the URL that is known to answer.
 func (t *Troubles) postponeWitness(u site.URL) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if k := t.of(u.Origin()); k.probing {
-		k.doubt, k.probing = true, false
-	}
+	t.on(u, func(k *trouble) {
+		if k.probing {
+			k.doubt, k.probing = true, false
+		}
+	})
 }

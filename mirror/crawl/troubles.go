@@ -81,6 +81,13 @@ func (t *Troubles) of(key string) *trouble {
 	return k
 }
 
+// on calls f with the troubles of a URL's origin.
+func (t *Troubles) on(u site.URL, f func(k *trouble)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f(t.of(u.Origin()))
+}
+
 // Failed counts a failure of a URL on its origin. An origin with too many in a row is left for the next run.
 func (t *Troubles) Failed(u site.URL, reason string, s Symptom) { t.fail(u, reason, s, false) }
 

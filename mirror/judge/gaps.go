@@ -31,6 +31,7 @@ func gaps(c *Case) (r Ruling, _ error) {
 		return r, err
 	}
 	c.markOrigins(lacks)
+	c.inherit(lacks)
 	now := &Missing{Run: c.Run.Number, URLs: map[uint32]Absence{}}
 	for i := range lacks {
 		l := &lacks[i]

@@ -38,6 +38,7 @@ func lackingSite(t *testing.T, n, fail, images int) *Case {
 	}
 	c := known(t, records...)
 	c.Parts.Before = &Missing{Run: 6}
+	link(c, 0, uint32(n), uint32(n+images))
 	answered(c)
 	return c
 }
@@ -306,6 +307,44 @@ func TestGapOfSecondEntryPoint(t *testing.T) {
 		r := conclude(t, c)
 		if (r.Verdict != result.Gaps) || (r.Gaps.Grew != first) {
 			t.Errorf("first %v: %v, %+v", first, r.Verdict, r.Gaps)
+		}
+	}
+}
+
+// What nothing links to any more is no new gap, when an earlier run knew it.
+func TestGapsUnlinked(t *testing.T) {
+	c := lackingSite(t, 50, 0, 10)
+	link(c, 0)
+	if r := conclude(t, c); r.Gaps.Count != 0 {
+		t.Errorf("%+v", r.Gaps)
+	}
+}
+
+// An origin of which nothing comes is one trouble, whichever of its URLs the site links to in a run; when
+// there are many more of them, it has grown.
+func TestGapsOfAnOriginInherit(t *testing.T) {
+	for _, tc := range []struct {
+		before, images int
+		runs           int
+		verdict        result.Verdict
+	}{
+		{6, 6, 4, result.Complete},
+		{6, 9, 4, result.Complete},
+		{6, 10, 1, result.Gaps},
+		{1, 2, 4, result.Complete},
+	} {
+		c := lackingSite(t, 50, 0, tc.before+tc.images)
+		link(c, 0, uint32(50+tc.before), uint32(50+tc.before+tc.images))
+		c.Parts.Before.URLs = map[uint32]Absence{}
+		for i := range tc.before {
+			c.Parts.Before.URLs[uint32(50+i)] = Absence{Since: 77, Runs: 3}
+		}
+		r := conclude(t, c)
+		if (r.Verdict != tc.verdict) || (r.Gaps.List[0].Runs != tc.runs) || (r.Gaps.List[0].URLs != tc.images) {
+			t.Errorf("%+v: %v %+v", tc, r.Verdict, r.Gaps.List)
+		}
+		if inherits := r.Gaps.List[0].Since.Unix() == 77; inherits != (tc.verdict == result.Complete) {
+			t.Errorf("%+v: since %v", tc, r.Gaps.List[0].Since)
 		}
 	}
 }

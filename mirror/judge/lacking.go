@@ -78,7 +78,7 @@ func (c *Case) lacking() ([]lack, error) {
 		if entry {
 			l.entry, l.why = true, became
 		}
-		old = old || (before && !s.Governed())
+		old = old || ((before || c.Live != nil) && !s.Governed())
 		out = append(out, l)
 	}
 	if !old {
@@ -89,8 +89,7 @@ func (c *Case) lacking() ([]lack, error) {
 		return nil, err
 	}
 	return slices.DeleteFunc(out, func(l lack) bool {
-		_, before := c.Parts.Before.of(l.id)
-		return before && !c.Ledger.State(l.id).Governed() && !reached.Has(l.id)
+		return !l.entry && !c.Ledger.State(l.id).Governed() && !reached.Has(l.id)
 	}), nil
 }
 
@@ -205,3 +204,49 @@ func isAnswer(o site.Outcome) bool {
 
 // since is a time of a lack.
 func since(l *lack) time.Time { return time.Unix(l.Since, 0).UTC() }
+
+// inherit lets the URLs of an origin that gave nothing take over since when, and for how many runs, others of
+// that origin are missing: its trouble is one, whichever of its URLs the site links to now. When many more
+// than before are missing, it has grown, and they are new.
+func (c *Case) inherit(lacks []lack) {
+	if c.Parts.Before == nil {
+		return
+	}
+	type trouble struct {
+		Absence
+		before, now int // URLs
+	}
+	of := map[string]*trouble{}
+	for i := range lacks {
+		if l := &lacks[i]; l.origin && !l.left {
+			origin := l.url.Origin()
+			if of[origin] == nil {
+				of[origin] = &trouble{Absence: Absence{Accepted: true}}
+			}
+			of[origin].now++
+		}
+	}
+	for id, a := range c.Parts.Before.URLs {
+		t := of[c.Ledger.URL(id).Origin()]
+		if t == nil {
+			continue
+		}
+		if (t.before == 0) || (a.Since < t.Since) {
+			t.Since = a.Since
+		}
+		t.Runs, t.Accepted = max(t.Runs, a.Runs), t.Accepted && a.Accepted
+		t.before++
+	}
+	for i := range lacks {
+		l := &lacks[i]
+		t := of[l.url.Origin()]
+		_, was := c.Parts.Before.of(l.id)
+		if was || !l.origin || l.left || (t.before == 0) || (t.now-t.before > max(fewFailures, t.before/2)) {
+			continue
+		}
+		l.Absence = t.Absence
+		if c.Parts.Before.Run != c.Run.Number {
+			l.Runs++
+		}
+	}
+}
