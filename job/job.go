@@ -88,6 +88,8 @@ type Scope struct {
 	Prefixes []string // URL prefixes, for kind prefixes
 	Include  []string // globs that widen the scope
 	Exclude  []string // globs that narrow it; exclude beats include
+	Types    []string // file types that are wanted; none: all
+	NotTypes []string // file types that are not wanted; they beat Types
 }
 
 // Programs says which URLs are programs: linked absolutely, never requested.

@@ -202,6 +202,29 @@ func scopeKeys() []Key {
 			check:   checkExclude,
 		},
 		{
+			Name:    "scope.types",
+			Type:    "list of file types",
+			Example: `["pdf", "image/*"]`,
+			Doc: "File types that belong to the mirror besides web pages; none given: all. A type is a MIME " +
+				"type, image/* and the like, a short name such as pdf or zip, or images, movies, sounds. The " +
+				"answer of the server decides; when its type says nothing (application/octet-stream), the " +
+				"extension does. Images, style sheets, scripts and fonts that a page needs always come, and so " +
+				"do entry points.",
+			Risk: "Each file of another type costs a request, of which only the header is read: once, and then " +
+				"in one of eight runs.",
+			field: func(j *Job) any { return &j.Scope.Types },
+			check: func(j *Job) error { return checkTypes(j.Scope.Types) },
+		},
+		{
+			Name:    "scope.not_types",
+			Type:    "list of file types",
+			Example: `["movies", "iso"]`,
+			Doc: "File types that do not belong to the mirror, written and decided as those of types; they win " +
+				"over types. Links to such files lead to the origin.",
+			field: func(j *Job) any { return &j.Scope.NotTypes },
+			check: func(j *Job) error { return checkTypes(j.Scope.NotTypes) },
+		},
+		{
 			Name:    "programs.suffixes",
 			Type:    "list of suffixes",
 			Example: `[".cgi", ".php"]`,

@@ -2,7 +2,10 @@
 
 package job
 
-import "mirrord/site"
+import (
+	"mirrord/phm"
+	"mirrord/site"
+)
 
 // ScopeRule compiles the job's scope for its entry points. A validated job's scope compiles.
 func (j *Job) ScopeRule() (*site.Rule, error) {
@@ -27,6 +30,20 @@ func (j *Job) ProgramRule() (*site.ProgramRule, error) {
 		Dirs:     list(j.Programs.Dirs),
 		Globs:    list(j.Programs.Globs),
 	}.Compile()
+}
+
+// TypeSets compiles the file types that the job wants, and those that it does not want; nil for none given.
+// Those of a validated job compile.
+func (j *Job) TypeSets() (want, not *phm.Types, err error) {
+	if len(j.Scope.Types) > 0 {
+		if want, err = phm.NewTypes(j.Scope.Types...); err != nil {
+			return nil, nil, err
+		}
+	}
+	if len(j.Scope.NotTypes) > 0 {
+		not, err = phm.NewTypes(j.Scope.NotTypes...)
+	}
+	return want, not, err
 }
 
 // Traps returns the job's limits against endless spaces of URLs.

@@ -49,7 +49,12 @@ type planState struct {
 
 // learned is a mirror of folders after some weekly runs, with a page of news that changes.
 func learned(t *testing.T, f *folders, runs int, lines ...string) *mirrortest.Mirror {
-	m := mirrortest.New(t, f.w, job(lines...))
+	return learnedBy(t, f, runs, job(lines...))
+}
+
+// learnedBy is learned by a job of its own.
+func learnedBy(t *testing.T, f *folders, runs int, toml string) *mirrortest.Mirror {
+	m := mirrortest.New(t, f.w, toml)
 	next := weekly(m)
 	for i := range runs {
 		m.Run()
@@ -156,6 +161,17 @@ func planStates() []planState {
 			f.also["/"] = links.String()
 			f.serve()
 			return learned(t, f, 6, `policy = "adaptive"`)
+		}},
+		{"files of types that are not wanted", func(t *testing.T) *mirrortest.Mirror {
+			f := oldAndNews(t)
+			var links strings.Builder
+			for i := range 60 {
+				fmt.Fprintf(&links, "<a href=/%d.gz>x</a>", i)
+				f.w.Set(fmt.Sprintf("%s/%d.gz", home, i), mirrortest.Page{Body: "gz"})
+			}
+			f.also["/"] = links.String()
+			f.serve()
+			return learnedBy(t, f, 6, job(`policy = "adaptive"`)+`not_types = "gz"`)
 		}},
 		{"after a rollback", func(t *testing.T) *mirrortest.Mirror {
 			f := oldAndNews(t)

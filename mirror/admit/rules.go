@@ -46,7 +46,8 @@ type URLRules struct {
 	Scope    *site.Rule
 	Programs *site.ProgramRule
 	Traps    site.Traps
-	Product  string // our name in robots.txt
+	Types    *TypeRule // of what URLs turn out to be; nil: none
+	Product  string    // our name in robots.txt
 
 	requisites job.Requisites
 	excludes   []*site.Glob
@@ -69,6 +70,9 @@ func Compile(j *job.Job) (*URLRules, error) {
 	}
 	if r.Programs, err = j.ProgramRule(); err != nil {
 		return nil, fmt.Errorf("programs: %w", err)
+	}
+	if r.Types, err = newTypeRule(j); err != nil {
+		return nil, fmt.Errorf("scope.types: %w", err)
 	}
 	for _, x := range j.Scope.Exclude {
 		g, err := site.CompileGlob(x)
@@ -160,14 +164,22 @@ func (r *URLRules) excluded(u site.URL) bool {
 // Fingerprint names the rules of a job that decide which links are followed and how they are stored. Raise
 // relocate.ScanVersion when package mirror/intake reads links in another way, too.
 func Fingerprint(j *job.Job) string {
+	scope := struct {
+		Kind                       string
+		Prefixes, Include, Exclude []string
+	}{j.Scope.Kind, j.Scope.Prefixes, j.Scope.Include, j.Scope.Exclude}
 	parts := []any{
-		relocate.ScanVersion, j.Seeds(), j.URLs, j.Scope, j.Programs, j.Requisites, j.ObeyRobots,
+		relocate.ScanVersion, j.Seeds(), j.URLs, scope, j.Programs, j.Requisites, j.ObeyRobots,
 		j.ObeyNofollow, j.Scripts,
 		j.Limits.MaxLinks, j.Limits.MaxDocument, j.Limits.MaxURLLength, j.Limits.MaxPathDepth, j.Limits.MaxRepeats,
 		j.Limits.MaxVariants, j.Limits.MaxDates,
 	}
-	if j.Limits.MaxStale != job.MaxStale { // the default is older than the key
+	// Keys that were added later are only there when they are set: the fingerprints of older jobs stay.
+	if j.Limits.MaxStale != job.MaxStale {
 		parts = append(parts, j.Limits.MaxStale)
+	}
+	if len(j.Scope.Types)+len(j.Scope.NotTypes) > 0 {
+		parts = append(parts, j.Scope.Types, j.Scope.NotTypes)
 	}
 	v, err := json.Marshal(parts)
 	if err != nil {

@@ -110,6 +110,7 @@ func TestFingerprint(t *testing.T) {
 	}
 	for _, other := range []string{
 		"limits.max_links = 7\n", "requisites = \"any\"\n", "scripts = false\n", "obey_robots = false\n",
+		"scope.types = \"pdf\"\n", "scope.not_types = \"pdf\"\n",
 	} {
 		if Fingerprint(parse(other)) == plain {
 			t.Errorf("%q is the same fingerprint", other)

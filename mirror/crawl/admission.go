@@ -48,22 +48,40 @@ type Document struct {
 	Depth int // links from an entry point
 }
 
+// Admitted is what becomes of the URLs that a document names.
+type Admitted struct {
+	Add       []Queued         // they enter the frontier, which is for Entrance.Add
+	Forbidden []store.Resource // records of new ones that robots.txt forbids
+	Reopened  []uint32         // see ledger.Account
+}
+
 // Admit gives numbers to the URLs that a document names: ids has the number of each candidate, or -1 for one
-// that the job does not admit. It returns those that enter the frontier, which is for Entrance.Add, and the
-// records of new ones that robots.txt forbids.
-func (a *Admission) Admit(
-	ids []int64, doc Document, cs []admit.Candidate,
-) (add []Queued, forbidden []store.Resource) {
+// that the job does not admit.
+func (a *Admission) Admit(ids []int64, doc Document, cs []admit.Candidate) (out Admitted) {
 	first := a.o.First()
 	hasPlan := first || a.o.Planned()
+	types := a.types()
 	queue := func(c *admit.Candidate, id uint32, s ledger.State, u site.URL) ledger.Mark {
-		if s.Queued() {
-			return ledger.Mark{Seen: seenAs(c)}
+		needed := types.needs(c, s)
+		if needed && types.leftOut(c, s) {
+			out.Reopened = append(out.Reopened, id)
+			return ledger.Mark{
+				Seen:      seenAs(c),
+				Queue:     true,
+				Requisite: true,
+				Reopen:    true,
+			}
 		}
-		q, m := a.decide(c, id, s, u, hasPlan)
-		m.Queue = (q.Origin != "") && !first
+		if s.Queued() {
+			return ledger.Mark{Seen: seenAs(c), Requisite: needed}
+		}
+		q, m := a.decide(c, id, s, u, hasPlan && !needed)
+		if types.rests(id, s, u, needed) {
+			q = Queued{}
+		}
+		m.Queue, m.Requisite = (q.Origin != "") && !first, needed
 		if q.Origin != "" {
-			add = append(add, q)
+			out.Add = append(out.Add, q)
 		}
 		return m
 	}
@@ -89,10 +107,10 @@ func (a *Admission) Admit(
 	for _, i := range unknown {
 		id, rec := a.admitNew(&cs[i], doc, queue)
 		if ids[i] = id; rec != nil {
-			forbidden = append(forbidden, *rec)
+			out.Forbidden = append(out.Forbidden, *rec)
 		}
 	}
-	return add, forbidden
+	return out
 }
 
 // urlsOf returns the URLs of candidates.
@@ -245,7 +263,7 @@ func (a *Admission) Stored(targets []byte) {
 		})
 	}
 	var add []Queued
-	first := a.o.First()
+	first, types := a.o.First(), a.types()
 	a.o.Table.Mark(ids, func(id uint32, s ledger.State, u site.URL) ledger.Mark {
 		m := ledger.Mark{Seen: ledger.Named}
 		if guess {
@@ -257,7 +275,7 @@ func (a *Admission) Stored(targets []byte) {
 		switch {
 		case s.Queued(), !s.Given(), first && s.Governed(), a.o.Leaves(id, s):
 			return m
-		case s.Outcome() == site.OutOfScope && !a.Allows(u, s):
+		case s.Outcome() == site.OutOfScope && !a.Allows(u, s), types.rests(id, s, u, false):
 			return m
 		case first && !a.o.Entrance.First(id), !s.InSet() && a.o.Chains.Refuses(u):
 			return m

@@ -112,12 +112,13 @@ func TestAdmit(t *testing.T) {
 			x.table.Enter([]byte(c.url), ledger.Named)
 		}
 		ids := []int64{7}
-		add, forbidden := x.Admit(ids, Document{ID: 0, Depth: c.depth}, []admit.Candidate{{
+		got := x.Admit(ids, Document{ID: 0, Depth: c.depth}, []admit.Candidate{{
 			URL:     []byte(c.url),
 			Purpose: c.purpose,
 			Follow:  !c.mention,
 			Guess:   c.guess,
 		}})
+		add, forbidden := got.Add, got.Forbidden
 		entered, refused := len(add) == 1, len(forbidden) == 1
 		if (ids[0] >= 0) != c.id || entered != c.enters || refused != c.no {
 			t.Errorf("%s: number %d, %d enter, %d forbidden", c.name, ids[0], len(add), len(forbidden))
@@ -141,7 +142,7 @@ func TestAdmissionPostpones(t *testing.T) {
 	for i := range ids {
 		cs = append(cs, admit.Candidate{URL: fmt.Appendf(nil, "http://h/%d", i), Follow: true})
 	}
-	add, _ := x.Admit(ids, Document{}, cs)
+	add := x.Admit(ids, Document{}, cs).Add
 	x.Add(add...)
 	x.Stored(store.AppendTargets(nil, []uint32{uint32(ids[1]), uint32(ids[2])}))
 	if n := x.front.State(time.Time{}).Queued; n != 0 {

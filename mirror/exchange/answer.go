@@ -44,6 +44,8 @@ func (x *Exchange) answer(ctx context.Context, rec *store.Resource, a exchanged)
 		rec.Volatile = rec.Volatile.Same()
 		rec.Expires = spare.Expires(x.job.Evidence, res.Header, x.now())
 		return outcome(x.read.unchanged(rec, ledger.Account{}))
+	case a.Refused != "":
+		return outcome(x.read.outOfScope(rec, res.MIME, a.Refused, ledger.Account{}), nil)
 	case a.Content != nil:
 		if x.read.misled(rec, res.MIME) {
 			return x.goneFor(ctx, rec, exchangeNotes(res), a.second)

@@ -19,9 +19,10 @@ import (
 
 // admit gives numbers to what a document names. It returns what enters the frontier.
 func (r *reading) admit(id uint32, depth int, x *intake.Extract, as *ledger.Account) []crawl.Queued {
-	add, disallowed := r.admission.Admit(x.IDs, crawl.Document{ID: id, Depth: depth}, x.Candidates)
-	as.Disallowed = append(as.Disallowed, disallowed...)
-	return add
+	in := r.admission.Admit(x.IDs, crawl.Document{ID: id, Depth: depth}, x.Candidates)
+	as.Disallowed = append(as.Disallowed, in.Forbidden...)
+	as.Reopened = append(as.Reopened, in.Reopened...)
+	return in.Add
 }
 
 // numbers returns the numbers of URLs on their way into the frontier.

@@ -40,10 +40,12 @@ func (x *Exchange) fallback(ctx context.Context, rec *store.Resource, why string
 		return nil, nil
 	}
 	a, err := x.chain.Get(ctx, &source.Ask{
-		Record:   rec,
-		Of:       source.FromReplica,
-		Why:      why,
-		Suits:    func(mime string) bool { return !x.read.misled(rec, mime) },
+		Record: rec,
+		Of:     source.FromReplica,
+		Why:    why,
+		Suits: func(mime string) bool {
+			return !x.read.misled(rec, mime) && x.read.leftOut(rec, mime) == ""
+		},
 		Redirect: x.traits.Hops(rec.ID) < int(x.job.Limits.MaxRedirects),
 	})
 	defer a.Release()

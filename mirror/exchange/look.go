@@ -133,6 +133,7 @@ func (x *Exchange) request(
 		Request: req,
 		Came:    flight.Count,
 		GivenUp: crawl.GivenUp,
+		Refuse:  x.read.refuse(rec),
 	}
 	a, err := x.chain.Get(of, &ask)
 	alone := flight.Land()

@@ -112,12 +112,13 @@ func (p *processor) forget() {
 // record returns what is stored of a URL, or a new record.
 func (r *reading) record(id uint32, u site.URL) (store.Resource, error) {
 	s := r.table.State(id)
-	if s.Known() {
+	if s.Known() && !r.traits.IsReopened(id) {
 		rec, ok, err := r.records.Get(u)
 		if err != nil {
 			return rec, err
 		}
 		if ok {
+			rec.Requis = rec.Requis || s.Requisite()
 			return rec, nil
 		}
 	}

@@ -38,6 +38,7 @@ func (x *Exchange) redirect(rec *store.Resource, res *fetch.Result, to site.URL)
 		return outcome(x.brokenRedirect(rec, fmt.Sprintf("status %d to itself", res.Status)))
 	}
 	rec.Outcome, rec.Failures, rec.Gone, rec.Answer = site.Redirected, 0, 0, res.Whole
+	rec.Requis = x.read.needed(rec)
 	old := rec.Target
 	rec.Target = 0
 	f := &ledger.Finding{
@@ -73,12 +74,13 @@ func (x *Exchange) redirectTarget(
 	}
 	ids := []int64{-1}
 	from := crawl.Document{ID: rec.ID, Depth: rec.Depth - 1}
-	add, disallowed := x.admission.Admit(ids, from, []admit.Candidate{{
+	in := x.admission.Admit(ids, from, []admit.Candidate{{
 		URL:     []byte(to.String()),
 		Purpose: purpose,
 		Follow:  true,
 	}})
-	as.Disallowed = append(as.Disallowed, disallowed...)
+	as.Disallowed = append(as.Disallowed, in.Forbidden...)
+	as.Reopened = append(as.Reopened, in.Reopened...)
 	if ids[0] < 0 {
 		return 0, false
 	}
@@ -87,7 +89,7 @@ func (x *Exchange) redirectTarget(
 	if lead && x.rules.Scope.Covers(to) {
 		x.motor.Troubles.AddEntry(to)
 	}
-	x.motor.Entrance.Add(add...)
+	x.motor.Entrance.Add(in.Add...)
 	return id, true
 }
 

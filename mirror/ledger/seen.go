@@ -36,7 +36,7 @@ func SeenOf(rec *store.Resource, was bool) (s Seen) {
 		if s = Asked; rec.Status == 0 {
 			s = Spared
 		}
-	case site.Disallowed:
+	case site.Disallowed, site.OutOfScope:
 		if rec.Status != 0 {
 			s = Asked
 		}

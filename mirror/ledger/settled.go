@@ -77,6 +77,20 @@ func (t Settled) Circles() (out [][]uint32) {
 	return out
 }
 
+// Leads returns the entry points and where they lead, by number.
+func (t Settled) Leads(seeds []site.URL) map[uint32]bool {
+	out := map[uint32]bool{}
+	for _, u := range seeds {
+		id, ok := t.Find([]byte(u.String()))
+		for hops := 0; ok && hops <= MaxHops; hops++ {
+			out[id] = true
+			to := t.State(id).Target()
+			id, ok = to-1, to > 0
+		}
+	}
+	return out
+}
+
 // Entry returns the number of the page that a mirror opens with: the first entry point that is in the mirror,
 // or leads there.
 func (t Settled) Entry(seeds []site.URL) (id uint32, ok bool) {

@@ -38,6 +38,10 @@ type Referral struct {
 type Mark struct {
 	Seen  Seen // is added to what was seen of it
 	Queue bool // it enters the frontier: its State says so from now on
+	// Requisite: a page needs it, which was not known when it was first seen.
+	Requisite bool
+	// Reopen takes its outcome back: it is requested once more.
+	Reopen bool
 }
 
 // Len is how many numbers there are.
@@ -219,6 +223,16 @@ func (t *Table) Enter(u []byte, s Seen) (id uint32, first bool) {
 		return Mark{Seen: s, Queue: true}
 	})
 	return id, first
+}
+
+// Reopen takes the outcome of a URL back, unless another worker was faster.
+func (t *Table) Reopen(id uint32) (done bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.urls.at(id)
+	done = e.flags&fAnswered != 0
+	e.mark(Mark{Reopen: true})
+	return done
 }
 
 // Queue lets a number enter the frontier. first is false when it has entered before, or has no URL.

@@ -28,6 +28,7 @@ const (
 	isLead
 	setCookie
 	isRefused
+	isReopened
 )
 
 // change changes what is known of a number. The caller holds t.mu.
@@ -108,6 +109,18 @@ func (t *Traits) NoteRefused(id uint32) { t.flag(id, isRefused) }
 
 // IsRefused reports whether a URL failed so, see NoteRefused.
 func (t *Traits) IsRefused(id uint32) bool { return t.has(id, isRefused) }
+
+// NoteLead notes that an entry point led to a URL when it was last requested.
+func (t *Traits) NoteLead(id uint32) { t.flag(id, isLead) }
+
+// IsLead reports whether an entry point leads to a URL.
+func (t *Traits) IsLead(id uint32) bool { return t.has(id, isLead) }
+
+// NoteReopened notes that a URL is requested once more in this run, as if nothing was known of it.
+func (t *Traits) NoteReopened(id uint32) { t.flag(id, isReopened) }
+
+// IsReopened reports whether a URL is requested so, see NoteReopened.
+func (t *Traits) IsReopened(id uint32) bool { return t.has(id, isReopened) }
 
 // NoteSitemap notes that a URL is a sitemap, which robots.txt or an index names.
 func (t *Traits) NoteSitemap(id uint32) {

@@ -228,6 +228,13 @@ func (e *entry) mark(m Mark) {
 	if m.Queue {
 		e.flags |= fQueued
 	}
+	if m.Requisite {
+		e.flags |= fRequis
+	}
+	if m.Reopen {
+		e.flags &^= fAnswered
+		e.outcome = site.Pending
+	}
 }
 
 // refer notes how a URL came to be known.

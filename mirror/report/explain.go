@@ -97,6 +97,7 @@ func (v *View) Explain(ctx context.Context, rb fetch.RobotsStore, raw string) (*
 		}
 		return e.x, nil
 	}
+	e.types(&rec)
 	e.history(&rec)
 	if err := e.plan(&rec); err != nil {
 		return nil, err
@@ -126,6 +127,23 @@ func (e *explainer) rules() {
 		e.say("trap: %s", reason)
 		e.refuse(reason)
 	}
+}
+
+// types says what the job's rule about types says of what the URL was when it was last requested.
+func (e *explainer) types(rec *store.Resource) {
+	if e.v.rules.Types == nil || rec.MIME == "" || e.v.kept[rec.ID] {
+		return
+	}
+	why, refused := e.v.rules.Types.Refuses(rec.MIME, rec.URL, rec.Requis)
+	if !refused {
+		e.say("type: %s belongs to the mirror", rec.MIME)
+		return
+	}
+	next := e.v.run.Number
+	for rec.Outcome == site.OutOfScope && e.v.rules.Types.Rests(rec.ID, next) {
+		next++
+	}
+	e.say("type: %s; links to it lead to the origin; run %d requests it again", why, next)
 }
 
 // robots says what the stored robots.txt of the URL's origin says.

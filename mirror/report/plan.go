@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"mirrord/mirror/admit"
+	"mirrord/mirror/ledger"
 	"mirrord/mirror/spare"
 	"mirrord/policy"
 	"mirrord/site"
@@ -110,11 +111,31 @@ func (v *View) foresee(p *spare.Planner) spare.Forecast {
 		Table:   v.table,
 		Seeds:   v.rules.Seeds,
 		Broken:  func(id uint32) bool { return v.broken[id] },
+		Refused: v.refused,
 	}
 	if v.live != nil && !v.newRules {
 		o.Evidence = v.advice.Evidence
 	}
 	return spare.Foresee(o)
+}
+
+// refused reports whether the rules of the job leave a URL out of the next run.
+func (v *View) refused(id uint32, s ledger.State) bool {
+	if v.maps[id] {
+		return false
+	}
+	u, purpose := v.table.URL(id), admit.Page
+	if s.Requisite() {
+		purpose = admit.Requisite
+	}
+	if ok, _ := v.rules.Allow(u, purpose); !ok {
+		return true
+	}
+	if s.InSet() && !v.newRules {
+		return false
+	}
+	_, refused := v.rules.Types.Refuses(v.table.MIME(id), u, s.Requisite())
+	return refused && !v.kept[id] && (s.InSet() || v.rules.Types.Rests(id, v.run.Number))
 }
 
 // retried reports whether a URL is asked again because the last request of it failed.
@@ -160,6 +181,8 @@ func (c *planCount) add(id uint32, s *dirCount) {
 		why = policy.Observed.String()
 	case c.f.EntryPoints[id]:
 		why = "entry point"
+	case !ask && c.v.refused(id, c.v.table.State(id)):
+		why = site.OutOfScope.String()
 	case c.f.Sources[id]:
 		why = "source of evidence"
 		rep.Sources++

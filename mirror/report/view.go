@@ -4,6 +4,7 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	"mirrord/job"
@@ -13,6 +14,7 @@ import (
 	"mirrord/mirror/spare"
 	"mirrord/policy"
 	"mirrord/policy/known"
+	"mirrord/relocate"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -32,6 +34,8 @@ type View struct {
 	primary string // the origin whose directories begin at the root
 	advice  *spare.Advice
 	broken  map[uint32]bool
+	maps    map[uint32]bool // sitemaps
+	kept    map[uint32]bool // belongs to the mirror whatever its type
 
 	newRules bool // the job's rules have changed since the last complete run; set by planner
 }
@@ -45,6 +49,8 @@ func Load(j *job.Job, s *store.Site, at time.Time) (*View, error) {
 		At:       at,
 		Policies: known.All(),
 		broken:   map[uint32]bool{},
+		maps:     map[uint32]bool{},
+		kept:     map[uint32]bool{},
 	}
 	var err error
 	if v.rules, err = admit.Compile(j); err != nil {
@@ -108,6 +114,7 @@ func (v *View) fill() error {
 		Bad:   v.Site.BadValue,
 		Visit: v.visit,
 	})
+	maps.Copy(v.kept, v.table.Leads(v.rules.Seeds))
 	return err
 }
 
@@ -116,6 +123,12 @@ func (v *View) visit(rec *store.Resource, _ bool) {
 	v.advice.Load(rec)
 	if rec.Outcome == site.Failed && rec.Failures >= ledger.LastingFailures {
 		v.broken[rec.ID] = true
+	}
+	if ledger.IsSitemap(rec) {
+		v.maps[rec.ID] = true
+	}
+	if rec.InSet && rec.MIME != "text/html" && rec.Format == uint8(relocate.HTML) {
+		v.kept[rec.ID] = true
 	}
 }
 

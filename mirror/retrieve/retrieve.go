@@ -40,6 +40,7 @@ func (r *Retrieval) retrieve(parent context.Context) error {
 	}
 	r.commits = r.newCommitter(stop)
 	r.commits.Start()
+	r.reopening = &reopening{Session: r.Session, commits: r.commits, front: r.motor.Front}
 	check := func(err error) {
 		if err != nil {
 			stop(err)
@@ -94,6 +95,7 @@ func (r *Retrieval) prepare() error {
 		r.motor.Gate.Defer(host, time.Unix(at, 0))
 	}
 	r.settleBase()
+	noteLeads(r.Session)
 	return r.shapes.LearnEntries(r.Table.Settled(), r.Rules.Seeds, r.Site.Records.Get)
 }
 
@@ -143,15 +145,18 @@ func (r *Retrieval) dropRefused(id uint32, u site.URL, s ledger.State) (refused 
 	if !r.Rescan || s.Outcome() == site.OutOfScope || r.Traits.Sitemap(id) {
 		return false, nil
 	}
-	ok, reason := r.Rules.Allow(u, crawl.PurposeOf(s))
-	if ok {
+	if ok, _ := r.Rules.Allow(u, crawl.PurposeOf(s)); ok && r.Rules.Types == nil {
 		return false, nil
 	}
 	rec, err := r.exchange.Record(id, u)
 	if err != nil {
 		return false, err
 	}
-	rec.Outcome, rec.Reason = site.OutOfScope, reason
+	reason := refusedNow(r.Session, &rec, s)
+	if reason == "" {
+		return false, nil
+	}
+	rec.Outcome, rec.Reason, rec.Status = site.OutOfScope, reason, 0
 	as := ledger.Account{Room: ledger.Leave(&rec, r.Version)}
 	r.apply(&ledger.Finding{Done: store.Done{Resource: rec}, As: as})
 	return true, nil

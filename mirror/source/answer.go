@@ -30,7 +30,10 @@ type Ask struct {
 	// GivenUp says for a cause with which ctx ended the class of failure that it is; nil when the run ends.
 	GivenUp func(cause error) (class error)
 
-	Why      string                 // why the origin did not give it, of replicas
+	Why string // why the origin did not give it, of replicas
+	// Refuse says of a type why a body is not wanted, "" for one that is; nil: all are. Of the origin.
+	Refuse func(mime string) string
+
 	Suits    func(mime string) bool // of replicas: whether it can be a body of the URL; nil: any can
 	Redirect bool                   // whether the URL may lead to another one, of replicas
 }
@@ -53,6 +56,7 @@ type Answer struct {
 	Result *fetch.Result // of the origin, and of a replica with To; nil when no request was made
 	Err    error         // of the origin: why the exchange brought no usable answer
 
+	Refused string    // of the origin: why its body was not read, see Ask.Refuse
 	Content *Received // a body came; of the origin, when Result says that it was kept
 	Same    bool      // the body is the one that the mirror holds; none came
 	To      site.URL  // the URL leads to this one, of replicas

@@ -61,17 +61,19 @@ func (b *BodyPool) New(u site.URL) *BodySink { return &BodySink{o: &b.o, pool: &
 // BodySink takes one body: into memory as long as it may be a document or is small, else into a file. It is a
 // fetch.Sink, and belongs to one goroutine at a time.
 type BodySink struct {
-	o     *BodyOptions
-	pool  *sync.Pool
-	url   site.URL
-	buf   *[]byte
-	limit int
-	head  fetch.Head
-	begun time.Time
-	came  func(int) // see Ask.Came
-	blob  *store.BlobWriter
-	cut   bool  // what has come is the beginning of a body whose rest may still be had
-	err   error // of the disk
+	o       *BodyOptions
+	pool    *sync.Pool
+	url     site.URL
+	buf     *[]byte
+	limit   int
+	head    fetch.Head
+	begun   time.Time
+	came    func(int)                // see Ask.Came
+	refuse  func(mime string) string // see Ask.Refuse
+	refused string                   // what it said of this body
+	blob    *store.BlobWriter
+	cut     bool  // what has come is the beginning of a body whose rest may still be had
+	err     error // of the disk
 }
 
 // Bodies are held in memory up to these sizes, in bytes, before they go to a file. A large document comes
@@ -84,6 +86,11 @@ const (
 
 // Begin is called when the head of a body that is worth keeping has come.
 func (b *BodySink) Begin(h *fetch.Head) (io.Writer, error) {
+	if b.refuse != nil {
+		if b.refused = b.refuse(h.MIME); b.refused != "" {
+			return nil, errRefused
+		}
+	}
 	if b.buf == nil {
 		b.buf = b.pool.Get().(*[]byte)
 	}
@@ -105,6 +112,9 @@ func (b *BodySink) Begin(h *fetch.Head) (io.Writer, error) {
 	}
 	return b, nil
 }
+
+// errRefused ends an exchange whose body is not wanted.
+var errRefused = errors.New("the body is not wanted")
 
 // mayBeDocument reports whether a body of this type may have links. The scan decides in the end.
 func mayBeDocument(mime string) bool {
@@ -215,6 +225,9 @@ func (b *BodySink) Resume(ctx context.Context, req *fetch.Request) error {
 // Ended says how the exchange that brought the body ended: when another one may bring the rest, Close keeps
 // what has come.
 func (b *BodySink) Ended(res *fetch.Result, err error) {
+	if b.refused != "" {
+		return
+	}
 	if err != nil {
 		b.cut = fetch.Transient(err) || errors.Is(err, fetch.ErrCanceled) || errors.Is(err, fetch.ErrSink)
 		return

@@ -28,7 +28,7 @@ func (o *Origin) Get(ctx context.Context, ask *Ask) (Answer, error) {
 	if err := body.Resume(ctx, &req); err != nil {
 		return a, err
 	}
-	body.came = ask.Came
+	body.came, body.refuse = ask.Came, ask.Refuse
 	a.Result, a.Err = o.Fetcher.Do(ctx, req, body)
 	if class := ask.givenUp(ctx); (a.Err != nil) && (class != nil) {
 		a.Err = &fetch.Error{URL: req.URL, Class: class, Err: context.Cause(ctx)}
@@ -42,6 +42,9 @@ func (o *Origin) Get(ctx context.Context, ask *Ask) (Answer, error) {
 		return a, errors.Join(fetch.ErrCanceled, a.Err)
 	}
 	a.Status, a.Checked = a.Result.Status, o.Now().Unix()
+	if a.Refused = body.refused; a.Refused != "" {
+		a.Err = nil
+	}
 	if a.Err == nil && isPage(a.Result) {
 		a.Content = contentOf(a.Result, body, o.Now())
 	}

@@ -29,6 +29,8 @@ type ForeseeOptions struct {
 	Table    ledger.Settled
 	Seeds    []site.URL
 	Broken   func(id uint32) bool // the URL failed for several runs; nil: none did
+	// Refused reports whether the rules of the job leave a URL out of the run; nil: none.
+	Refused func(id uint32, s ledger.State) bool
 }
 
 // Foresee goes through a run as if each request were answered 304, or as it was before: in the stages and
@@ -39,6 +41,9 @@ func Foresee(o ForeseeOptions) Forecast {
 	}
 	if o.Broken == nil {
 		o.Broken = func(uint32) bool { return false }
+	}
+	if o.Refused == nil {
+		o.Refused = func(uint32, ledger.State) bool { return false }
 	}
 	f := forecaster{
 		ForeseeOptions: o,
@@ -186,7 +191,7 @@ func (f *forecaster) owed() {
 // all requests everything: there is no plan.
 func (f *forecaster) all() {
 	for id, s := range f.Table.All() {
-		if s.Given() && s.Governed() {
+		if s.Given() && s.Governed() && !f.Refused(id, s) {
 			f.ask(id)
 		}
 	}
@@ -241,7 +246,13 @@ func (f *forecaster) dead() {
 			continue
 		}
 		named := f.Asked.Has(s.Referrer()-1) || f.Forecast.Covered.Has(s.Referrer()-1)
-		asks := s.Outcome() == site.Gone || s.Outcome() == site.Failed
+		asks := false
+		switch s.Outcome() {
+		case site.Gone, site.Failed:
+			asks = true
+		case site.OutOfScope:
+			asks = !f.Refused(id, s)
+		}
 		if named && asks && !f.Plan.Leaves(id, s, f.Broken(id)) {
 			f.Asked.Put(id, true)
 		}

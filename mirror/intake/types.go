@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package intake
+
+import (
+	"mirrord/relocate"
+	"mirrord/store"
+)
+
+// IsUnknownType reports whether a type is one of those of which the bytes decide (MIME Sniffing, section 7).
+func IsUnknownType(mime string) bool {
+	switch mime {
+	case "", "unknown/unknown", "application/unknown", "*/*":
+		return true
+	}
+	return false
+}
+
+// TypeOf returns the type of a stored body: that of its answer or, where that said nothing, of what the body
+// was found to be.
+func TypeOf(rec *store.Resource) string {
+	if IsUnknownType(rec.MIME) && rec.Format == uint8(relocate.HTML) {
+		return "text/html"
+	}
+	return rec.MIME
+}

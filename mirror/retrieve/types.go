@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package retrieve
+
+import (
+	"mirrord/mirror/crawl"
+	"mirrord/mirror/intake"
+	"mirrord/mirror/ledger"
+	"mirrord/mirror/session"
+	"mirrord/store"
+)
+
+// noteLeads notes where the entry points led when they were last requested: of whatever type that is, it
+// belongs to the mirror.
+func noteLeads(s *session.Session) {
+	if s.Rules.Types == nil {
+		return
+	}
+	for id := range s.Table.Settled().Leads(s.Rules.Seeds) {
+		s.Traits.NoteLead(id)
+	}
+}
+
+// refusedNow says why the rules of the job refuse what the mirror has of a URL; "" when they do not.
+func refusedNow(s *session.Session, rec *store.Resource, is ledger.State) string {
+	if ok, reason := s.Rules.Allow(rec.URL, crawl.PurposeOf(is)); !ok {
+		return reason
+	}
+	if !is.InSet() || s.Traits.IsLead(rec.ID) {
+		return ""
+	}
+	why, _ := s.Rules.Types.Refuses(intake.TypeOf(rec), rec.URL, is.Requisite())
+	return why
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"mirrord/internal/mirrortest"
+	"mirrord/mirror/report"
+	"mirrord/store"
+)
+
+const noArchives = "url = \"" + home + "/\"\nscope = { kind = \"host\", not_types = [\"gz\"] }\n"
+
+// Of a file whose type is not wanted the header is read, and not the body.
+func TestBodyOfOtherTypeIsNotRead(t *testing.T) {
+	t.Parallel()
+	w := mirrortest.Start(t)
+	w.Set(home+"/", mirrortest.HTML("Home", "<a href=big.gz>big</a>"))
+	w.Set(home+"/big.gz", mirrortest.Page{Body: strings.Repeat("zip ", 8<<20)})
+	m := mirrortest.New(t, w, noArchives)
+	s := m.Run()
+	const want = "out of scope: the file is application/gzip"
+	if got := m.Outcomes()[home+"/big.gz"]; !strings.Contains(got, want) {
+		t.Errorf("outcome %q", got)
+	}
+	if s.Wire > 1<<20 || s.Size > 1<<20 {
+		t.Errorf("%d bytes came, %d are published", s.Wire, s.Size)
+	}
+	if page := m.Tree()["index.html"]; !strings.Contains(page, "href="+home+"/big.gz") {
+		t.Errorf("the link does not lead to the origin: %s", page)
+	}
+}
+
+// What was left out because of its type is requested in one of eight runs, so that a file that has become
+// another type is found.
+func TestOtherTypeRests(t *testing.T) {
+	t.Parallel()
+	w := mirrortest.Start(t)
+	links := ""
+	for i := range 16 {
+		links += fmt.Sprintf("<a href=%d.gz>x</a>", i)
+		w.Set(fmt.Sprintf("%s/%d.gz", home, i), mirrortest.Page{Body: "zip"})
+	}
+	w.Set(home+"/", mirrortest.HTML("Home", links))
+	m := mirrortest.New(t, w, noArchives)
+	m.Run()
+	w.Requests()
+	for range 8 {
+		m.Run()
+	}
+	requests := w.Asked()
+	for i := range 16 {
+		if n := requests[fmt.Sprintf("%s/%d.gz", home, i)]; n != 1 {
+			t.Errorf("%d.gz: %d requests in eight runs", i, n)
+		}
+	}
+	w.Set(home+"/3.gz", mirrortest.Page{
+		Header: map[string]string{"Content-Type": "text/html"},
+		Body:   "<title>Three</title>",
+	})
+	for range 8 {
+		m.Run()
+	}
+	if got := m.Outcomes()[home+"/3.gz"]; !strings.HasPrefix(got, "+") {
+		t.Errorf("a page that was a file: %q", got)
+	}
+}
+
+// explain names the key, and when the URL is requested again; a plan after a change of the job says what
+// leaves, and so does the run.
+func TestTypesExplained(t *testing.T) {
+	t.Parallel()
+	w := mirrortest.Start(t)
+	w.Set(home+"/", mirrortest.HTML("Home", "<a href=a.gz>a</a><a href=b.html>b</a>"))
+	w.Set(home+"/a.gz", mirrortest.Page{Body: "zip"})
+	w.Set(home+"/b.html", mirrortest.HTML("B", "b"))
+	m := mirrortest.New(t, w, job())
+	m.Run()
+	m.SetJob(w, noArchives)
+	if p := planOf(t, m); p.Asked != 2 || p.Spared != 1 || p.Reasons["out of scope"] != 1 {
+		t.Errorf("plan: %+v", p)
+	}
+	w.Requests()
+	s := m.Run()
+	if n := w.Asked()[home+"/a.gz"]; n != 0 || s.Removed != 1 {
+		t.Errorf("%d requests; %s", n, mirrortest.Text(s))
+	}
+	m.Site(func(s *store.Site) {
+		v, err := report.Load(m.Job, s, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := v.Explain(t.Context(), nil, home+"/a.gz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		const want = "the file is application/gzip, which scope.not_types leaves out"
+		if x.Answer != "not mirrored: out of scope: "+want {
+			t.Errorf("answer %q", x.Answer)
+		}
+		rules := strings.Join(x.Rules, "; ")
+		if !strings.Contains(rules, "type: "+want+"; links to it lead to the origin; run ") {
+			t.Errorf("rules %q", rules)
+		}
+	})
+}
