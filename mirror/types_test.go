@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"mirrord/internal/mirrortest"
+	"mirrord/mirror"
 	"mirrord/mirror/report"
 	"mirrord/store"
 )
@@ -107,4 +108,37 @@ func TestTypesExplained(t *testing.T) {
 			t.Errorf("rules %q", rules)
 		}
 	})
+}
+
+// What a new rule about types removes is no loss. What the site turns into a type that is not wanted is one.
+func TestTypesThatLeave(t *testing.T) {
+	t.Parallel()
+	w := mirrortest.Start(t)
+	links := ""
+	for i := range 20 {
+		links += fmt.Sprintf("<a href=%d.gz>x</a><a href=%d.html>x</a>", i, i)
+		w.Set(fmt.Sprintf("%s/%d.gz", home, i), mirrortest.Page{Body: fmt.Sprint("gz", i)})
+		w.Set(fmt.Sprintf("%s/%d.html", home, i), mirrortest.HTML(fmt.Sprint(i), fmt.Sprint("page ", i)))
+	}
+	w.Set(home+"/", mirrortest.HTML("Home", links))
+	m := mirrortest.New(t, w, job())
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	m.SetJob(w, noArchives)
+	m.Site(func(s *store.Site) {
+		l, err := report.LeavingOf(m.Job, s)
+		if err != nil || l.Refused != 20 {
+			t.Errorf("before the run: %+v, %v", l, err)
+		}
+	})
+	s := m.Run()
+	wantVerdict(t, s, mirror.Complete, true)
+	wantText(t, s, "20 files left because the job changed")
+	for i := range 20 {
+		page := w.Page(fmt.Sprintf("%s/%d.html", home, i))
+		page.Header["Content-Type"], page.NoTag = "application/gzip", true
+		w.Set(fmt.Sprintf("%s/%d.html", home, i), page)
+	}
+	s = m.Run()
+	wantVerdict(t, s, mirror.Suspicious, false)
+	wantText(t, s, "20 of 21 files would be dropped")
 }

@@ -110,15 +110,21 @@ func (c *Closing) newCase() *judge.Case {
 		Planned: c.Run.Planned,
 		Ledger:  c.Table.Settled(),
 		Records: c.Site.Records,
-		Refuses: func(u site.URL, requisite bool) bool {
-			purpose := admit.Page
-			if requisite {
-				purpose = admit.Requisite
-			}
-			ok, _ := c.Rules.Allow(u, purpose)
-			return !ok
-		},
+		Refuses: c.refuses,
 	}
+}
+
+// refuses is judge.Case.Refuses.
+func (c *Closing) refuses(rec *store.Resource) bool {
+	purpose := admit.Page
+	if rec.Requis {
+		purpose = admit.Requisite
+	}
+	if ok, _ := c.Rules.Allow(rec.URL, purpose); !ok {
+		return true
+	}
+	_, refused := c.Rules.Types.Refuses(rec.MIME, rec.URL, rec.Requis)
+	return refused && (rec.Status == 0)
 }
 
 // judgeAt applies the rules of a stage, adds what they conclude to a judgement and executes it. It returns

@@ -40,8 +40,9 @@ type Case struct {
 	Foreign   int                   // resources that only replicas gave of late
 	Orphans   Orphans               // that an earlier run stored
 
-	// Refuses reports whether the rules of the job refuse a URL that the mirror had; nil: they have not changed.
-	Refuses func(u site.URL, requisite bool) bool
+	// Refuses reports whether the rules of the job refuse what the mirror had; nil: they have not changed. A type
+	// that they refuse explains that only of what was not requested: other answers are changes of the site.
+	Refuses func(rec *store.Resource) bool
 
 	Lost LostFiles // at Publishing
 

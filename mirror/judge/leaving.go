@@ -42,7 +42,13 @@ func (c *Case) leaving(ids []uint32) (l leaving, err error) {
 func (c *Case) notRefused(ids []uint32) (rest []uint32, err error) {
 	var roots []uint32
 	for id, s := range c.Ledger.All() {
-		if !s.InSet() && s.Given() && s.Known() && c.newlyRefuses(id, s) {
+		if s.InSet() || !s.Given() || !s.Known() {
+			continue
+		}
+		switch refused, err := c.newlyRefuses(id, s); {
+		case err != nil:
+			return nil, err
+		case refused:
 			roots = append(roots, id)
 		}
 	}
@@ -63,8 +69,12 @@ func (c *Case) notRefused(ids []uint32) (rest []uint32, err error) {
 	return rest, nil
 }
 
-func (c *Case) newlyRefuses(id uint32, s ledger.State) bool {
-	return (s.Outcome() == site.OutOfScope) && c.Refuses(c.Ledger.URL(id), s.Requisite())
+func (c *Case) newlyRefuses(id uint32, s ledger.State) (bool, error) {
+	if s.Outcome() != site.OutOfScope {
+		return false, nil
+	}
+	rec, ok, err := c.Records.Get(c.Ledger.URL(id))
+	return ok && c.Refuses(&rec), err
 }
 
 // renamed counts the resources that have become one of another type or extension: they redirect to a

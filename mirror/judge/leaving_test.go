@@ -89,7 +89,7 @@ func TestLeaving(t *testing.T) {
 		}, nil, []uint32{1}, leaving{lost: 1}},
 	} {
 		k := known(t, append([]store.Resource{home}, c.records...)...)
-		k.Refuses = func(u site.URL, _ bool) bool { return strings.HasPrefix(u.Path(), "/no/") }
+		k.Refuses = func(rec *store.Resource) bool { return strings.HasPrefix(rec.URL.Path(), "/no/") }
 		if c.links != nil {
 			k.Records.(*memory).links = c.links
 		}
@@ -115,7 +115,7 @@ func TestDropped(t *testing.T) {
 		if err != nil || r.Verdict != want {
 			t.Errorf("%d of 9 files: %+v, %v", n, r, err)
 		}
-		c.Refuses = func(site.URL, bool) bool { return true }
+		c.Refuses = func(*store.Resource) bool { return true }
 		r, err = dropped(c)
 		if err != nil || (r.Verdict != result.Complete) || len(r.Notes) != 1 ||
 			!strings.HasPrefix(r.Notes[0].What, countOf(n, "file")+" left because the job changed") {

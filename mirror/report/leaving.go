@@ -35,23 +35,30 @@ func LeavingOf(j *job.Job, s *store.Site) (l Leaving, err error) {
 	}
 	t := ledger.New().Settled()
 	var roots []uint32
-	sitemaps := map[uint32]bool{}
+	sitemaps, pages := map[uint32]bool{}, map[uint32]bool{}
 	_, err = t.Fill(ledger.Loading{From: s.Records, Bad: s.BadValue, Visit: func(rec *store.Resource, _ bool) {
 		if ledger.IsSitemap(rec) {
 			sitemaps[rec.ID] = true
 			roots = append(roots, rec.ID)
 		}
+		if isUntypedPage(rec) {
+			pages[rec.ID] = true
+		}
 	}})
 	if err != nil {
 		return l, err
 	}
+	leads := t.Leads(rules.Seeds)
 	allows := func(id uint32, s ledger.State) bool {
 		purpose := admit.Page
 		if s.Requisite() {
 			purpose = admit.Requisite
 		}
-		ok, _ := rules.Allow(t.URL(id), purpose)
-		return ok
+		if ok, _ := rules.Allow(t.URL(id), purpose); !ok || leads[id] || pages[id] {
+			return ok
+		}
+		_, refused := rules.Types.Refuses(t.MIME(id), t.URL(id), s.Requisite())
+		return !refused
 	}
 	for _, u := range rules.Seeds {
 		if id, ok := t.Find([]byte(u.String())); ok {

@@ -127,9 +127,14 @@ func (v *View) visit(rec *store.Resource, _ bool) {
 	if ledger.IsSitemap(rec) {
 		v.maps[rec.ID] = true
 	}
-	if rec.InSet && rec.MIME != "text/html" && rec.Format == uint8(relocate.HTML) {
+	if isUntypedPage(rec) {
 		v.kept[rec.ID] = true
 	}
+}
+
+// isUntypedPage reports whether a resource was found to be a page although its server did not say so.
+func isUntypedPage(rec *store.Resource) bool {
+	return rec.InSet && rec.MIME != "text/html" && rec.Format == uint8(relocate.HTML)
 }
 
 // record returns what is known of a URL: the journal of an unfinished run knows more than the record.
