@@ -40,8 +40,8 @@ type Case struct {
 	Foreign   int                   // resources that only replicas gave of late
 	Orphans   Orphans               // that an earlier run stored
 
-	// Refuses reports whether the rules of the job refuse what the mirror had; nil: they have not changed. A type
-	// that they refuse explains that only of what was not requested: other answers are changes of the site.
+	// Refuses reports whether the rules of the job refuse what the mirror had; nil: they have not changed. A
+	// type that they refuse explains that only of what was not requested: other answers are changes of the site.
 	Refuses func(rec *store.Resource) bool
 
 	Lost LostFiles // at Publishing
