@@ -64,6 +64,7 @@ func (d *Daemon) Job(name string) (status.Job, error) {
 	if runs, err := d.st.Runs(name, 1); err == nil && len(runs) > 0 {
 		j.Summary = summaryJSON(runs[0])
 	}
+	aboutSite(&j, d.st)
 	return j, nil
 }
 

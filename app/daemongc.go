@@ -20,6 +20,7 @@ const (
 // Tidy frees once a day what nothing refers to, as mirrord gc does. Sites that run are left for the next
 // time, and shared bodies are looked at when nothing runs.
 func (d *Daemon) Tidy(ctx context.Context, every time.Duration) {
+	FinishForgetting(ctx, d.app, d.st)
 	if every <= 0 {
 		return
 	}
@@ -85,12 +86,17 @@ func TidyUp(ctx context.Context, a *App, st *store.State, busy func() map[string
 	if ctx.Err() != nil || len(busy()) > 0 {
 		return false
 	}
-	switch freed, err := st.CollectBlobs(ctx, false); {
+	freed, err := st.CollectBlobs(ctx, false)
+	if err == nil {
+		err = sharedForgotten(st)
+	}
+	switch {
 	case errors.Is(err, store.ErrLocked):
 		return false
 	case err != nil && ctx.Err() == nil:
 		a.Log.Error("tidying up", "err", err)
-	case err == nil && freed.Blobs > 0:
+	}
+	if freed.Blobs > 0 {
 		a.Log.Info("tidied up", "blobs", freed.Blobs, "freed", freed.Freed)
 	}
 	return done

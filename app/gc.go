@@ -68,6 +68,11 @@ func Collect(ctx context.Context, a *App, names []string, dry bool) (*Collected,
 		c.Busy = "a run is under way"
 	} else if blobs, err := st.CollectBlobs(ctx, dry); err == nil {
 		c.Blobs = &blobs
+		if !dry {
+			if err := sharedForgotten(st); err != nil {
+				return nil, err
+			}
+		}
 	} else {
 		c.Busy, locked = Remedied(err), errors.Is(err, store.ErrLocked)
 		bad = bad || !locked
@@ -112,6 +117,11 @@ func gcSite(ctx context.Context, a *App, st *store.State, name string, dry bool)
 			c.Problem = err.Error()
 		}
 	}()
+	if !dry {
+		if _, err := mirror.FinishForgetting(ctx, st, s, a.Log); err != nil {
+			return fail(err)
+		}
+	}
 	if j != nil {
 		if c.Dropped, err = mirror.Thin(j, s, st.Now(), dry); err != nil {
 			return fail(err)

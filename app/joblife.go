@@ -73,16 +73,25 @@ func (d *jobOnDisk) link() string {
 
 // notReused is an error when a job reuses the mirror of another one.
 func (a *App) notReused(name string) error {
+	for _, user := range a.reusers(name) {
+		return Usagef("job %s reuses the mirror of %s: change reuse.job in %s first", user, name,
+			filepath.Join(a.Jobs, user+scheduler.Suffix))
+	}
+	return nil
+}
+
+// reusers lists the jobs that reuse the mirror of one.
+func (a *App) reusers(name string) (out []string) {
 	files, err := scheduler.NewDir(a.Jobs).Read()
 	if err != nil {
 		return nil // there are no other jobs
 	}
 	for _, f := range files {
 		if f.Job != nil && f.Job.Reuse.Job == name {
-			return Usagef("job %s reuses the mirror of %s: change reuse.job in %s first", f.Name, name, f.Path)
+			out = append(out, f.Name)
 		}
 	}
-	return nil
+	return out
 }
 
 // notRunning returns a client of the daemon, nil without one. It is an error when a run of the job is in

@@ -191,6 +191,7 @@ func JobStatus(a *App, name string, now time.Time) (status.Job, error) {
 		if err == nil && len(runs) > 0 {
 			s.Summary = summaryJSON(runs[0])
 		}
+		aboutSite(&s, st)
 		return s, err
 	}
 	names := make([]string, len(list))

@@ -25,6 +25,11 @@ func Run(ctx context.Context, o Options) (*Summary, error) { return runWith(ctx,
 func runWith(ctx context.Context, o Options, repairs map[string]render.Cure) (*Summary, error) {
 	ctx, stop := o.Site.WhileOwned(ctx)
 	defer stop()
+	if o.State != nil {
+		if _, err := FinishForgetting(ctx, o.State, o.Site, o.Log); err != nil {
+			return nil, err
+		}
+	}
 	sum, expired, err := runOnce(ctx, o, repairs)
 	if expired && (err == nil) {
 		sum, _, err = runOnce(ctx, o, repairs)

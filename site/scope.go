@@ -59,6 +59,7 @@ type Rule struct {
 	seeds            map[URL]bool
 	places           []place
 	include, exclude []*Glob
+	out              func(URL) (reason string, out bool) // beats all else; nil: no URL
 }
 
 // A place is one thing that the scope's kind admits: a path prefix on a host or domain.
@@ -123,6 +124,14 @@ func (s Scope) Compile(seeds []URL) (*Rule, error) {
 	return r, nil
 }
 
+// Without returns the rule for which the URLs that out names are out of scope, whatever else says. out must
+// be safe for concurrent use.
+func (r *Rule) Without(out func(u URL) (reason string, out bool)) *Rule {
+	less := *r
+	less.out = out
+	return &less
+}
+
 func (r *Rule) add(p place) {
 	if !slices.Contains(r.places, p) {
 		r.places = append(r.places, p)
@@ -157,6 +166,11 @@ func (v verdict) String() string {
 func (r *Rule) decide(u URL) (bool, verdict) {
 	if u.IsZero() {
 		return false, verdict{"not a URL", ""}
+	}
+	if r.out != nil {
+		if reason, out := r.out(u); out {
+			return false, verdict{"%s", reason}
+		}
 	}
 	for _, g := range r.exclude {
 		if g.Match(u) {

@@ -214,6 +214,9 @@ type Job struct {
 	Refused  bool     `json:"refused,omitempty"`  // the file is refused: see Problems
 	Fix      string   `json:"fix,omitempty"`      // the command that would mend it
 
+	// what was taken out of the mirror, when and why; only where one job is requested
+	Forgotten []string `json:"forgotten,omitempty"`
+
 	// the whole report of the last run; only where one job is requested
 	Summary json.RawMessage `json:"summary,omitempty"`
 }

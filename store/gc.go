@@ -70,6 +70,33 @@ func (s *Site) Compact(ctx context.Context, dry bool) (c Compaction, err error) 
 	return c, err
 }
 
+// Scrub is Compact that leaves no byte of documents and heads that nothing refers to, and none of the frames
+// of URLs that is names. No record may refer to these. A pack with a document in use that cannot be read
+// stays, and is in Compaction.Damaged.
+func (s *Site) Scrub(ctx context.Context, is func(url string) bool) (c Compaction, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("scrub packs of %s: %w", s.name, err)
+		}
+	}()
+	if err := s.owned(); err != nil {
+		return c, err
+	}
+	w := s.compactor()
+	w.erase = &eraser{
+		is:     is,
+		frames: NewFrameReader(),
+		writer: s.Frames.NewFrameWriter(),
+		known:  map[Place]bool{},
+		full:   map[Place]bool{},
+	}
+	if c, err = w.compactPacks(ctx, false); err != nil {
+		return c, err
+	}
+	c.Heads, err = w.compactHeads(ctx, false)
+	return c, err
+}
+
 // compactor returns what compacts the site.
 func (s *Site) compactor() *compactor {
 	return &compactor{
@@ -88,6 +115,8 @@ type compactor struct {
 	packs     *packs
 	heads     *headFiles
 	moveItems int // records that one transaction changes, at most
+
+	erase *eraser // nil: what is in use stays as it is, and so do packs with few holes
 }
 
 func (s *compactor) compactPacks(ctx context.Context, dry bool) (c Compaction, err error) {
@@ -103,6 +132,10 @@ func (s *compactor) compactPacks(ctx context.Context, dry bool) (c Compaction, e
 	for _, u := range uses {
 		holes := u.size - u.live
 		switch {
+		case s.erase != nil:
+			if !u.pinned && holes > 0 && u.num <= last { // also one of which nothing is in use: see eraser
+				move = append(move, u)
+			}
 		case u.pinned || (float64(u.live) >= liveShare*float64(u.size) && u.size > 0):
 		case u.num > last: // left by a crash; it is used again from its start
 		case u.num == last && holes < minHoles:
@@ -214,7 +247,7 @@ func (s *compactor) packUses(ctx context.Context) ([]*packUse, []*chained, error
 		return nil, nil, err
 	}
 	for _, d := range deltas {
-		if u := byNum[d.base.Pack]; u != nil {
+		if u := byNum[d.base.Pack]; u != nil && !s.erase.frees(d.at) {
 			u.places = append(u.places, d.base)
 		}
 	}
@@ -251,6 +284,10 @@ func (s *compactor) deltasInUse(ctx context.Context, uses []*packUse) (out []*ch
 			}
 			known[at] = true
 			out = append(out, &chained{at, d})
+			if is, err := s.erases(d.base); is || err != nil {
+				s.erase.free(at, is)
+				return err
+			}
 			at = d.base
 		}
 		return nil

@@ -38,7 +38,11 @@ func (s *compactor) compactHeads(ctx context.Context, dry bool) (freed int64, er
 	for _, u := range uses {
 		size, live = size+u.size, live+u.live
 	}
-	if !damaged && (float64(live) >= liveShare*float64(size) || size-live < minHeadHoles) {
+	few := float64(live) >= liveShare*float64(size) || size-live < minHeadHoles
+	if s.erase != nil {
+		few = live >= size
+	}
+	if !damaged && few {
 		return 0, nil
 	}
 	if dry {

@@ -70,6 +70,10 @@ func (s *compactor) movePacks(ctx context.Context, packs []*packUse, deltas []*c
 	}
 	s.at("records moved")
 	for _, d := range deltas {
+		if s.erase.frees(d.at) && to[d.at].Len > 0 {
+			s.erase.free(d.at, false)
+			d.delta = delta{}
+		}
 		if at, ok := to[d.base]; ok {
 			d.base = at
 		}
@@ -127,9 +131,11 @@ func (s *compactor) copyDeltas(
 	ctx context.Context, deltas []*chained, from map[uint32]bool, to map[Place]Place,
 ) (outside int64, err error) {
 	var raw []byte
+	depths := map[Place]uint8{} // of deltas that become full frames, and of what is over them
 	for _, d := range deltas {
 		base, moved := to[d.base]
-		if !from[d.at.Pack] && !moved {
+		full := s.erase.frees(d.at)
+		if !from[d.at.Pack] && !moved && !full {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
@@ -141,10 +147,23 @@ func (s *compactor) copyDeltas(
 		if err != nil {
 			return outside, err
 		}
-		if moved {
+		switch {
+		case full:
+			if raw, err = s.erase.inFull(s.packs, d.at); errors.Is(err, ErrDamaged) {
+				continue // nobody can read it
+			}
+			if err != nil {
+				return outside, err
+			}
+			depths[d.at] = 0
+		case moved:
 			h, ok := parseDelta(raw)
 			if !ok {
 				return outside, fmt.Errorf("pack %s at %d: %w: it was a delta", packName(d.at.Pack), d.at.Off, ErrDamaged)
+			}
+			if below, changed := depths[d.base]; changed {
+				h.depth = below + 1
+				depths[d.at] = h.depth
 			}
 			h.base = base
 			h.put(raw)

@@ -224,13 +224,15 @@ func (t *Tree) sync() error {
 // Publish makes the tree the live one, as a version. From the moment that the decision is committed a crash
 // ends in the new version; before, in the old one. script is the edit script against the version before,
 // uncompressed.
-func (t *Tree) Publish(v Version, script []byte) error { return t.publish(v, script, false) }
+func (t *Tree) Publish(v Version, script []byte) error { return t.publish(v, script, false, nil) }
 
 // PublishAgain is Publish for a tree that takes the place of a damaged one of the same version. The next
 // build begins with an empty tree.
-func (t *Tree) PublishAgain(v Version) error { return t.publish(v, nil, true) }
+func (t *Tree) PublishAgain(v Version) error { return t.publish(v, nil, true, nil) }
 
-func (t *Tree) publish(v Version, script []byte, again bool) error {
+// publish decides the publish and carries it out. also, which may be nil, changes the database in the
+// transaction that decides.
+func (t *Tree) publish(v Version, script []byte, again bool, also func(*bolt.Tx) error) error {
 	s := t.s
 	if err := t.sync(); err != nil {
 		return err
@@ -252,6 +254,11 @@ func (t *Tree) publish(v Version, script []byte, again bool) error {
 		m := tx.Bucket(bMeta)
 		if err := m.Put(kPublish, val); err != nil {
 			return err
+		}
+		if also != nil {
+			if err := also(tx); err != nil {
+				return err
+			}
 		}
 		if again {
 			return m.Put(kBuild, []byte(otherTree(t.letter)))

@@ -65,6 +65,11 @@ func (a *cli) confirmRemoval(r *app.Removal) error {
 	if r.Link != "" {
 		fmt.Fprintf(a.stderr, "  the link %s that leads to it\n", r.Link)
 	}
+	return a.confirmDeletion()
+}
+
+// confirmDeletion asks whether what was shown is to be deleted.
+func (a *cli) confirmDeletion() error {
 	if !a.asks {
 		return app.Usagef("nothing was deleted: --yes deletes it")
 	}

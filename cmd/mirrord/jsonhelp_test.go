@@ -34,6 +34,7 @@ func TestJSONIsDescribed(t *testing.T) {
 		"near-golden":    goldenResult{},
 		"replica-golden": goldenResult{},
 		"replay":         replayReport{},
+		"forget":         app.Forgetting{},
 	} {
 		n := 0
 		for name := range jsonNames(reflect.TypeOf(report)) {

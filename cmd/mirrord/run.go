@@ -127,6 +127,8 @@ func withFlag(err error) string {
 		return text + ": create it or set --jobs"
 	case app.FieldImported:
 		return text + "; choose another name with --as"
+	case app.FieldReason:
+		return text + ": set --reason"
 	case app.FieldFormat, app.FieldMask:
 		return "--" + text
 	}

@@ -180,6 +180,9 @@ func printStatus(a *cli, s status.Job) error {
 		a.printf("  all of it was verified within the last %s\n",
 			status.Age(time.Duration(s.Staleness)*time.Second))
 	}
+	for _, line := range s.Forgotten {
+		a.printf("  not requested: %s\n", line)
+	}
 	if s.Started != nil {
 		a.printf("  running since %s", timeText(s.Started))
 		if p := s.Progress; p != nil {

@@ -51,6 +51,7 @@ type URLRules struct {
 
 	requisites job.Requisites
 	excludes   []*site.Glob
+	down       *TakeDowns // nil: nothing was taken down
 }
 
 // Compile compiles the rules of a job.
@@ -84,8 +85,14 @@ func Compile(j *job.Job) (*URLRules, error) {
 	return r, nil
 }
 
+// TakenDown reports whether a URL was taken out of the mirror for good.
+func (r *URLRules) TakenDown(u site.URL) bool { return r.down.Has(u) }
+
 // Allow reports whether the rules allow a URL for a purpose, and which rule refuses it.
 func (r *URLRules) Allow(u site.URL, p Purpose) (ok bool, reason string) {
+	if d := r.down.Of(u); d != nil {
+		return false, d.Sentence()
+	}
 	if p == Sitemap {
 		return true, ""
 	}
@@ -128,7 +135,9 @@ func (r *URLRules) AllowGuess(u, base site.URL) bool {
 
 // AllowSitemap reports whether a sitemap may be requested: it lies beside the site, mostly outside of a
 // directory scope.
-func (r *URLRules) AllowSitemap(u site.URL) bool { return r.Scope.Covers(u) || r.onSeedHost(u) }
+func (r *URLRules) AllowSitemap(u site.URL) bool {
+	return !r.down.Has(u) && (r.Scope.Covers(u) || r.onSeedHost(u))
+}
 
 func (r *URLRules) onSeedHost(u site.URL) bool {
 	for _, s := range r.Seeds {
@@ -153,6 +162,9 @@ func (r *URLRules) onSeedDomain(u site.URL) bool {
 }
 
 func (r *URLRules) excluded(u site.URL) bool {
+	if r.down.Has(u) {
+		return true
+	}
 	for _, g := range r.excludes {
 		if g.Match(u) {
 			return true
@@ -160,6 +172,9 @@ func (r *URLRules) excluded(u site.URL) bool {
 	}
 	return false
 }
+
+// MixedRules stands for the Fingerprint of a site in which some documents were scanned under other rules.
+const MixedRules = "mixed"
 
 // Fingerprint names the rules of a job that decide which links are followed and how they are stored. Raise
 // relocate.ScanVersion when package mirror/intake reads links in another way, too.

@@ -15,6 +15,7 @@ import (
 
 	"mirrord/mirror/ledger"
 	"mirrord/phm"
+	"mirrord/site"
 	"mirrord/store"
 )
 
@@ -31,6 +32,8 @@ type PastFS struct {
 	files   []phm.File // by path
 	bodies  []pastBody // of files
 	table   []byte     // phm.files
+
+	gone func(u site.URL) bool // what is not in the version any more; nil: nothing
 }
 
 // pastBody says where the body of a file lies.
@@ -53,7 +56,11 @@ func bodyOf(rec *store.Resource) pastBody {
 var _ fs.FS = (*PastFS)(nil)
 
 // OpenPast opens a kept version. The site must stay open as long as it is used, or until Detach.
-func OpenPast(m Material, number int) (*PastFS, error) {
+func OpenPast(m Material, number int) (*PastFS, error) { return openPast(m, number, nil) }
+
+// openPast is OpenPast for a version from which URLs are gone: its documents are rendered as if they were not
+// in the mirror. Its file table is what it was.
+func openPast(m Material, number int, gone func(u site.URL) bool) (*PastFS, error) {
 	vs, err := m.Versions.List()
 	if err != nil {
 		return nil, err
@@ -71,6 +78,7 @@ func OpenPast(m Material, number int) (*PastFS, error) {
 		return nil, err
 	}
 	p := newPast(m, vs[i])
+	p.gone = gone
 	if err := p.readTable(live, vs[i+1:]); err != nil {
 		return nil, fmt.Errorf("version %d of %s: %w", number, m.Site, err)
 	}
@@ -122,7 +130,7 @@ func (p *PastFS) load(all records) error {
 			return fmt.Errorf("record of %s: %w: number %d is not given yet", rec.URL, store.ErrDamaged, rec.ID)
 		}
 		t.LoadURL(rec.ID, rec.URL)
-		if !here {
+		if !here || (p.gone != nil && p.gone(rec.URL)) {
 			return nil
 		}
 		t.LoadPast(rec)

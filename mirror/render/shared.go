@@ -41,7 +41,7 @@ func (s Shared) Fits(f *phm.File, id uint32) bool { return slices.Equal(f.Also()
 
 // TwinOf returns the number of the other one of two URLs that want the mirror path of a directory's index.
 func TwinOf(t ledger.Settled, id uint32) (uint32, bool) {
-	twin := indexTwin(t.URL(id), t.MIME(id))
+	twin := IndexTwin(t.URL(id), t.MIME(id))
 	if twin == "" {
 		return 0, false
 	}
@@ -49,8 +49,8 @@ func TwinOf(t ledger.Settled, id uint32) (uint32, bool) {
 	return other, ok && other != id
 }
 
-// indexTwin returns the URL of TwinOf: "" when u is none of the two.
-func indexTwin(u site.URL, mime string) string {
+// IndexTwin returns the URL of TwinOf: "" when u is none of the two.
+func IndexTwin(u site.URL, mime string) string {
 	p := u.Path()
 	if _, query := u.Query(); query {
 		return ""

@@ -110,6 +110,10 @@ func (v *View) Explain(ctx context.Context, rb fetch.RobotsStore, raw string) (*
 // rules says what the job's rules about URLs say.
 func (e *explainer) rules() {
 	rules := e.v.rules
+	if d := e.v.down.Of(e.u); d != nil {
+		e.refuse(d.Sentence())
+		e.say("%s; it is not requested; mirrord forget %s lists what was forgotten", d.Sentence(), e.v.Job.Name)
+	}
 	if is, reason := rules.Programs.Is(e.u); is {
 		e.refuse(reason)
 		e.say("program: %s; it is linked absolutely, never asked", reason)

@@ -28,8 +28,9 @@ type View struct {
 	Policies policy.Registry
 
 	rules   *admit.URLRules
-	live    *store.Version // the published one; nil: there is none
-	run     store.Run      // the unfinished run, or the one that would come next
+	down    *admit.TakeDowns // nil: the site was never retrieved
+	live    *store.Version   // the published one; nil: there is none
+	run     store.Run        // the unfinished run, or the one that would come next
 	table   ledger.Settled
 	primary string // the origin whose directories begin at the root
 	advice  *spare.Advice
@@ -53,7 +54,12 @@ func Load(j *job.Job, s *store.Site, at time.Time) (*View, error) {
 		kept:     map[uint32]bool{},
 	}
 	var err error
-	if v.rules, err = admit.Compile(j); err != nil {
+	if s != nil {
+		if v.down, err = admit.TakeDownsOf(s.Notes); err != nil {
+			return nil, fmt.Errorf("site %s: %w", s.Name, err)
+		}
+	}
+	if v.rules, err = admit.CompileWithout(j, v.down); err != nil {
 		return nil, fmt.Errorf("job %s: %w", j.Name, err)
 	}
 	table := ledger.New()

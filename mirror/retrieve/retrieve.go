@@ -117,6 +117,9 @@ func (r *Retrieval) requestAll(ctx context.Context, s *stages, check func(error)
 	}
 	r.motor.Entrance.EndWait()
 	for _, u := range slices.Concat(r.Rules.Seeds, r.Job.Only) {
+		if r.Rules.TakenDown(u) {
+			continue
+		}
 		r.motor.Entrance.New(u, ledger.Named, crawl.PrioSeed)
 	}
 	if r.advice.Plan == nil {

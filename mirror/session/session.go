@@ -47,7 +47,11 @@ type Session struct {
 // New returns a session that has read nothing of the site. The error is a job that cannot be compiled.
 func New(o Options) (*Session, error) {
 	o = o.withDefaults()
-	rules, err := admit.Compile(o.Job)
+	down, err := admit.TakeDownsOf(o.Site.Notes)
+	if err != nil {
+		return nil, fmt.Errorf("site %s: %w", o.Site.Name, err)
+	}
+	rules, err := admit.CompileWithout(o.Job, down)
 	if err != nil {
 		return nil, fmt.Errorf("job %s: %w", o.Site.Name, err)
 	}
@@ -84,9 +88,6 @@ func (s *Session) FindLive() error {
 	return nil
 }
 
-// mixedRules marks a site in which some documents were scanned under other rules.
-const mixedRules = "mixed"
-
 // Begin finds out whether an unfinished run is resumed, or is too old for that, and makes a new one
 // otherwise.
 func (s *Session) Begin() error {
@@ -99,17 +100,17 @@ func (s *Session) Begin() error {
 	if err != nil {
 		return err
 	}
-	if stored != s.Fingerprint && stored != mixedRules {
+	if stored != s.Fingerprint && stored != admit.MixedRules {
 		now := s.Fingerprint
 		if stored != "" {
-			now = mixedRules
+			now = admit.MixedRules
 		}
 		if err := s.Site.Notes.SetFingerprint(now); err != nil {
 			return err
 		}
 		stored = now
 	}
-	s.Rescan = stored == mixedRules
+	s.Rescan = stored == admit.MixedRules
 	if unfinished != nil && unfinished.Fingerprint == s.Fingerprint {
 		s.Run, s.Resumed = unfinished, true
 		age := s.Started.Sub(time.Unix(s.Run.Started, 0))

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"mirrord/app"
+	"mirrord/mirror"
+)
+
+func forgetCommand(a *cli) *cobra.Command {
+	var reason string
+	var yes, allow bool
+	cmd := &cobra.Command{
+		Use:   "forget JOB [URL|GLOB]",
+		Short: "Take URLs out of a mirror for good",
+		Long: `Take URLs out of a mirror for good: out of the published version, of all kept versions, and of what is stored. Links to them become absolute. They
+are not requested again; explain, status and check name the reason. Exports made later have nothing of them. A GLOB is one of scope.exclude.
+
+The command shows what it deletes and where else it knows of it, and asks first; without a terminal it needs --yes. Mirrors of other jobs and
+exports made before are left as they are. While a run goes on nothing is deleted (exit code 5). Versions keep their numbers.
+
+Without URL it lists what was forgotten. --allow lets it be mirrored again; the next run requests everything.`,
+		Example: `  mirrord forget samba https://www.samba.org/people/smith.html --reason "request of 2026-11-20"
+  mirrord forget samba "/people/smith/**" --reason "court order 12" --yes
+  mirrord forget samba
+  mirrord forget samba "/people/smith/**" --allow`,
+		Args:              cobra.RangeArgs(1, 2),
+		ValidArgsFunction: a.completeJob,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case len(args) == 1 && (allow || reason != ""):
+				return app.Usagef("name the URL or GLOB; mirrord forget %s lists what was forgotten", args[0])
+			case len(args) == 1:
+				return printForgotten(a, args[0])
+			case allow:
+				return allowAgain(cmd.Context(), a, args[0], args[1])
+			}
+			f, err := app.PlanForget(a.app(), args[0], args[1], reason)
+			if err != nil {
+				return err
+			}
+			if !yes {
+				printForgetting(a, f)
+				if err := a.confirmDeletion(); err != nil {
+					return err
+				}
+			}
+			if err := app.Forget(cmd.Context(), a.app(), f); err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(f)
+			}
+			a.printf("%s: %d URLs forgotten, in %d versions; they are not requested again\n", f.Job, len(f.URLs),
+				f.Versions)
+			for _, line := range f.Elsewhere {
+				a.printf("  also elsewhere: %s\n", line)
+			}
+			a.printf("  exports and copies made before are not known to mirrord and still have it\n")
+			for _, line := range f.Left {
+				a.printf("  left to do: %s\n", line)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "`TEXT`: why, as explain and status show it")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	cmd.Flags().BoolVar(&allow, "allow", false, "let it be mirrored again")
+	cmd.MarkFlagsMutuallyExclusive("allow", "reason")
+	return cmd
+}
+
+// shownURLs is how many of the URLs are shown that would be forgotten.
+const shownURLs = 20
+
+// printForgetting shows what would be forgotten.
+func printForgetting(a *cli, f *app.Forgetting) {
+	fmt.Fprintf(a.stderr, "%s: to delete from %d versions and all that is stored:\n", f.Job, f.Versions)
+	for _, u := range f.URLs[:min(len(f.URLs), shownURLs)] {
+		fmt.Fprintf(a.stderr, "  %s\n", u)
+	}
+	if n := len(f.URLs) - shownURLs; n > 0 {
+		fmt.Fprintf(a.stderr, "  and %d more\n", n)
+	}
+	if len(f.URLs) == 0 {
+		fmt.Fprintf(a.stderr, "  nothing: the mirror has none of it; it would not be requested\n")
+	}
+	for _, u := range f.Also {
+		fmt.Fprintf(a.stderr, "  %s is another name of one of these files\n", u)
+	}
+	for _, line := range f.Elsewhere {
+		fmt.Fprintf(a.stderr, "  also elsewhere: %s\n", line)
+	}
+}
+
+func printForgotten(a *cli, name string) error {
+	down, err := app.ForgottenIn(a.app(), name)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(down)
+	}
+	if len(down.List) == 0 {
+		a.printf("%s: nothing was forgotten\n", name)
+		return nil
+	}
+	w := tabwriter.NewWriter(a.stdout, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "FORGOTTEN\tURLS\tVERSIONS\tWHAT\tREASON")
+	for _, d := range down.List {
+		at := d.At.Local().Format(time.DateOnly)
+		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\n", at, d.URLs, d.Versions, d.What, d.Reason)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	switch down.Left {
+	case mirror.EraseLeft:
+		a.printf("not finished: the next run goes on, and so does mirrord gc %s\n", name)
+	case mirror.SharedLeft:
+		a.printf("bodies that mirrors share are left; they are deleted when no run is in progress: mirrord gc\n")
+	}
+	return nil
+}
+
+func allowAgain(ctx context.Context, a *cli, name, what string) error {
+	if err := app.AllowAgain(ctx, a.app(), name, what); err != nil {
+		return err
+	}
+	if a.json {
+		return printForgotten(a, name)
+	}
+	a.printf("%s: %s may be mirrored again; the next run requests everything: mirrord run-now %s\n", name, what,
+		name)
+	return nil
+}

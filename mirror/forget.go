@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"context"
+	"log/slog"
+
+	"mirrord/mirror/admit"
+	"mirrord/mirror/takedown"
+	"mirrord/store"
+)
+
+// What was taken out of a mirror for good, as packages admit and takedown have it.
+type (
+	TakeDown  = admit.TakeDown
+	TakeDowns = admit.TakeDowns
+	Sought    = takedown.Sought
+	// TakeDownWork is what is left to do of take-downs.
+	TakeDownWork = admit.TakeDownWork
+)
+
+// What is left to do of take-downs.
+const (
+	EraseLeft  = admit.EraseLeft
+	SharedLeft = admit.SharedLeft
+)
+
+// Forgotten returns what was taken out of a mirror.
+func Forgotten(s *store.Site) (*TakeDowns, error) { return admit.TakeDownsOf(s.Notes) }
+
+// FindToForget looks for what is to be taken out of a mirror.
+func FindToForget(s *store.Site, d TakeDown) (*Sought, error) { return takedown.Find(s, d) }
+
+// Forget keeps that something is to be taken out of a mirror: it is not requested any more. FinishForgetting
+// takes it out. No run may be under way.
+func Forget(s *store.Site, what ...TakeDown) error { return takedown.Begin(s, what) }
+
+// FinishForgetting takes out of a mirror what Forget kept, also what an earlier process began. It returns
+// what cannot be read and may hold something of it. Bodies that sites share are collected by
+// store.State.CollectBlobs; SharedForgotten notes that.
+func FinishForgetting(
+	ctx context.Context, st *store.State, s *store.Site, log *slog.Logger,
+) (left []string, err error) {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return takedown.Finish(ctx, st, s, log)
+}
+
+// SharedForgotten notes that the bodies that sites share were collected since FinishForgetting.
+func SharedForgotten(s *store.Site) error { return takedown.SharedDone(s) }
+
+// AllowAgain lets something be mirrored again that was taken down. The next run requests everything.
+func AllowAgain(s *store.Site, what string) (was bool, err error) { return takedown.Allow(s, what) }

@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"mirrord/internal/mirrortest"
+	"mirrord/mirror"
+	"mirrord/mirror/render"
+	"mirrord/mirror/report"
+	"mirrord/phm"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// down is something to forget.
+func down(what string) mirror.TakeDown {
+	return mirror.TakeDown{
+		What:   what,
+		Glob:   strings.Contains(what, "*"),
+		Reason: "court order 12",
+		At:     time.Date(2026, 11, 21, 3, 0, 0, 0, time.UTC),
+	}
+}
+
+// forget takes something out of a mirror as the command does.
+func forget(t *testing.T, m *mirrortest.Mirror, what ...string) {
+	t.Helper()
+	withSite(t, m, func(st *store.State, s *store.Site) {
+		for _, w := range what {
+			f, err := mirror.FindToForget(s, down(w))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := mirror.Forget(s, append(f.Twins, down(w))...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if left, err := mirror.FinishForgetting(t.Context(), st, s, nil); err != nil || len(left) > 0 {
+			t.Fatalf("left %q, %v", left, err)
+		}
+	})
+	collectBlobs(t, m)
+}
+
+func collectBlobs(t *testing.T, m *mirrortest.Mirror) {
+	t.Helper()
+	st, err := store.OpenState(m.Dir, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	if _, err := st.CollectBlobs(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantNothingOf holds that a state has no file, no frame and no record of a version of some URLs, that every
+// version can be read, and that none has a link that leads nowhere.
+func wantNothingOf(t *testing.T, m *mirrortest.Mirror, gone func(url string) bool, text string) {
+	t.Helper()
+	err := filepath.WalkDir(m.Dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		data, err := os.ReadFile(p)
+		if err == nil && filepath.Base(p) != "site.db" && bytes.Contains(data, []byte(text)) {
+			t.Errorf("%s has %q", p, text)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	withSite(t, m, func(st *store.State, s *store.Site) {
+		eachFrame(t, s, func(f *store.Frame) {
+			if meta, err := f.ParseMeta(); err != nil || gone(meta.URL) {
+				t.Errorf("a frame of %s (%v)", meta.URL, err)
+			}
+		})
+		vs, err := s.Versions.List()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range vs {
+			p, err := render.OpenPast(render.MaterialOf(st, s), v.Number)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantWhole(t, p, gone)
+		}
+		stats, err := report.Verify(t.Context(), s, true, func(p store.Problem) { t.Errorf("verify: %s", p) })
+		if err != nil || stats.Problems > 0 {
+			t.Errorf("verify: %d problems, %v", stats.Problems, err)
+		}
+	})
+}
+
+// wantWhole holds that a version has nothing of some URLs, and is what its tables say.
+func wantWhole(t *testing.T, p *render.PastFS, gone func(url string) bool) {
+	t.Helper()
+	has := map[string]bool{}
+	for _, f := range p.Files() {
+		has[f.Path] = true
+	}
+	size := int64(0)
+	for _, f := range p.Files() {
+		if gone(f.URL) {
+			t.Errorf("version %d has %s", p.Version.Number, f.Path)
+		}
+		raw, err := fs.ReadFile(p, f.Path)
+		if err != nil || int64(len(raw)) != f.Size {
+			t.Errorf("version %d: %s: %d bytes, want %d (%v)", p.Version.Number, f.Path, len(raw), f.Size, err)
+		}
+		size += f.Size
+		for _, b := range mirrortest.BrokenLinks(&f, raw, func(path string) bool { return has[path] }) {
+			t.Errorf("version %d: %s: link %s leads nowhere", p.Version.Number, f.Path, b)
+		}
+	}
+	m, err := phm.ReadMeta(bytes.NewReader(p.Version.Meta))
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := fs.ReadFile(p, phm.FilesName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Files != len(has) || m.TableBytes != int64(len(table)) || p.Version.Bytes != size {
+		t.Errorf("version %d: phm.json says %d files, table of %d; version %d bytes; want %d, %d, %d",
+			p.Version.Number, m.Files, m.TableBytes, p.Version.Bytes, len(has), len(table), size)
+	}
+}
+
+// eachFrame calls f for every frame of the packs of a site, in use or not.
+func eachFrame(t *testing.T, s *store.Site, f func(*store.Frame)) {
+	t.Helper()
+	packs, err := filepath.Glob(filepath.Join(s.Dir(), "packs", "*.pack"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := store.NewFrameReader()
+	for _, name := range packs {
+		var num uint32
+		if _, err := fmt.Sscanf(filepath.Base(name), "%d.pack", &num); err != nil {
+			t.Fatal(err)
+		}
+		raw, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for off := 0; off < len(raw); {
+			n := 12 + int(binary.LittleEndian.Uint32(raw[off+4:]))
+			fr, err := s.Frames.ReadFrame(r, store.Place{Pack: num, Off: int64(off), Len: uint32(n)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			f(&fr)
+			off += n
+		}
+	}
+}
+
+// A random site with versions: whatever is forgotten is in no version, and the next run changes nothing.
+func TestForgetRandomSites(t *testing.T) {
+	for range 2 {
+		seed := rand.Uint64()
+		t.Logf("seed %d", seed)
+		rng := rand.New(rand.NewPCG(seed, 3))
+		w := mirrortest.Start(t)
+		m := mirrortest.New(t, w, "limits.max_delete = \"100%\"\nlimits.max_failures = \"100%\"\n"+job())
+		m.Durable = true
+		for range 6 {
+			evolve(w, rng, 30)
+			m.Run()
+		}
+		gone := func(url string) bool { return strings.Contains(url, "/d1/") || url == home+"/img/2.png" }
+		forget(t, m, "/d1/**", home+"/img/2.png")
+		wantNothingOf(t, m, gone, "nowhere to be found")
+		w.Requests()
+		s := m.Run() // pictures that only forgotten pages show go
+		if s.Verdict != mirror.Complete || s.Added+s.Changed > 0 {
+			t.Errorf("the run after it: %s", mirrortest.Text(s))
+		}
+		for _, r := range w.Requests() {
+			if gone(r.URL) {
+				t.Errorf("requested: %s", r.URL)
+			}
+		}
+		evolve(w, rng, 30)
+		m.Run()
+		wantNothingOf(t, m, gone, "nowhere to be found")
+		for u, outcome := range m.Outcomes() {
+			if gone(u) && !strings.Contains(outcome, "court order 12") {
+				t.Errorf("%s: %s", u, outcome)
+			}
+		}
+	}
+}
+
+const secret = "The secret of the Smith family is in the cellar behind the third barrel"
+
+// secretSite is a site with a page that is to be forgotten, one that says nearly the same, a picture, and an
+// index that two URLs share.
+func secretSite(t *testing.T) (*mirrortest.Web, *mirrortest.Mirror) {
+	w := mirrortest.Start(t)
+	long := strings.Repeat("<p>"+mirrortest.Words(7, 300)+"</p>\n", 12)
+	w.SetAll(home, map[string]mirrortest.Page{
+		"/":                mirrortest.HTML("Home", `<a href=a.html>a</a> <a href=smith.html>s</a> <a href=dir/>d</a>`),
+		"/a.html":          mirrortest.HTML("A", `<img src=smith.png> <a href=smith.html>s</a> <a href=to>t</a>`),
+		"/to":              mirrortest.Redirect("/smith.html"),
+		"/smith.html":      mirrortest.HTML("Smith", `<p>`+secret+`</p>`+long),
+		"/like.html":       mirrortest.HTML("Smith", `<p>something else</p>`+long),
+		"/smith.png":       {Body: secret},
+		"/dir/":            mirrortest.HTML("Dir", `<a href=index.html>i</a>`),
+		"/dir/index.html":  mirrortest.HTML("Dir", `<a href=index.html>i</a>`),
+		"/favicon.ico":     mirrortest.Status(404),
+		"/dir/other.html":  mirrortest.HTML("Other", `<a href=../smith.html>s</a>`),
+		"/dir/more/b.html": mirrortest.HTML("B", "b"),
+	})
+	m := mirrortest.New(t, w, job())
+	m.Durable = true
+	return w, m
+}
+
+func isSmith(url string) bool { return strings.Contains(url, "/smith.") }
+
+func TestForget(t *testing.T) {
+	w, m := secretSite(t)
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	front := w.Page(home + "/") // what is like smith.html comes later
+	front.Body += "<a href=like.html>l</a>"
+	w.Set(home+"/", front)
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	for i := range 3 {
+		p := w.Page(home + "/smith.html")
+		p.Body += fmt.Sprintf("<p>addition %d", i)
+		w.Set(home+"/smith.html", p)
+		w.Set(home+"/b.html", mirrortest.HTML("B", fmt.Sprint(i)))
+		wantVerdict(t, m.Run(), mirror.Complete, true)
+	}
+	if n := likeDeltas(t, m); n == 0 {
+		t.Error("like.html is no delta over smith.html, which this test is for")
+	}
+	forget(t, m, "smith.*")
+	wantNothingOf(t, m, isSmith, secret)
+	if n := likeDeltas(t, m); n != 0 {
+		t.Error("like.html is still a delta")
+	}
+	if got := m.Tree()["a.html"]; !strings.Contains(got, home+"/smith.html") {
+		t.Errorf("a.html: %s", got)
+	}
+	w.Requests()
+	wantVerdict(t, m.Run(), mirror.Complete, false)
+	for _, r := range w.Requests() {
+		if isSmith(r.URL) {
+			t.Errorf("requested: %s", r.URL)
+		}
+	}
+	// Forgotten again, and with nothing left to do, it changes nothing.
+	before := m.Stamps()
+	forget(t, m, "smith.*")
+	if after := m.Stamps(); len(after) != len(before) {
+		t.Errorf("%d files, %d before", len(after), len(before))
+	}
+	withSite(t, m, func(_ *store.State, s *store.Site) {
+		if was, err := mirror.AllowAgain(s, "smith.*"); !was || err != nil {
+			t.Fatal(was, err)
+		}
+	})
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	if m.Tree()["smith.html"] == "" || m.Tree()["smith.png"] != secret {
+		t.Errorf("it was not mirrored again: %q", m.Paths())
+	}
+}
+
+// A run that was killed has found what is to be forgotten, and pages that have no mirror path yet: these are
+// not requested again.
+func TestForgetWhatAKilledRunFound(t *testing.T) {
+	w, m := secretSite(t)
+	m.Set("polite.connections", "1")
+	w.Set(home+"/last.html", mirrortest.HTML("Last", "last"))
+	front := w.Page(home + "/")
+	front.Body += "<a href=last.html>last</a>"
+	w.Set(home+"/", front)
+	had := map[string]bool{}
+	killed := ""
+	w.Hook(func(r *http.Request) {
+		had[r.URL.Path] = true
+		if r.URL.Path != "/last.html" || !had["/smith.html"] || killed != "" {
+			return
+		}
+		for !journaled(t, m, home+"/smith.html") { // the batch is on its way
+			runtime.Gosched()
+		}
+		killed = filepath.Join(t.TempDir(), "killed")
+		if err := os.CopyFS(killed, os.DirFS(m.Dir)); err != nil {
+			t.Error(err)
+		}
+	})
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	w.Hook(nil)
+	if killed == "" {
+		t.Fatal("last.html was requested before smith.html")
+	}
+	m.Dir = killed
+	if m.Published() || !journaled(t, m, home+"/smith.html") {
+		t.Fatal("the run is not cut off")
+	}
+	forget(t, m, "smith.*")
+	w.Requests()
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	for _, r := range w.Requests() {
+		if isSmith(r.URL) || strings.HasSuffix(r.URL, "/a.html") {
+			t.Errorf("requested: %s", r.URL)
+		}
+	}
+	wantNothingOf(t, m, isSmith, secret)
+	if m.Tree()["last.html"] == "" || m.Tree()["a.html"] == "" {
+		t.Errorf("files %q", m.Paths())
+	}
+}
+
+// journaled reports whether an unfinished run has found a URL.
+func journaled(t *testing.T, m *mirrortest.Mirror, url string) (found bool) {
+	m.Site(func(s *store.Site) {
+		err := s.Records.Replay(
+			func(uint32, store.NewURL) error { return nil },
+			func(rec *store.Resource, _ []byte, _ bool) error {
+				found = found || rec.URL.String() == url
+				return nil
+			})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	return found
+}
+
+// likeDeltas is how many frames of like.html are deltas.
+func likeDeltas(t *testing.T, m *mirrortest.Mirror) (n int) {
+	withSite(t, m, func(_ *store.State, s *store.Site) {
+		rec, ok, err := s.Records.Get(wantURL(t, home+"/like.html"))
+		if err != nil || !ok {
+			t.Fatal(ok, err)
+		}
+		raw, err := os.ReadFile(filepath.Join(s.Dir(), "packs", fmt.Sprintf("%06d.pack", rec.At.Pack)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(raw[rec.At.Off:rec.At.Off+4]) == "mPd2" {
+			n++
+		}
+	})
+	return n
+}
+
+func wantURL(t *testing.T, raw string) site.URL {
+	t.Helper()
+	u, _, err := site.Parse(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// Two URLs of one file go together, and what a killed run has found goes too.
+func TestForgetTwinsAndWhatIsUnfinished(t *testing.T) {
+	_, m := secretSite(t)
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	withSite(t, m, func(_ *store.State, s *store.Site) {
+		f, err := mirror.FindToForget(s, down(home+"/dir/index.html"))
+		if err != nil || len(f.Twins) != 1 || len(f.URLs) != 2 || f.Versions != 1 {
+			t.Errorf("found %+v, %v", f, err)
+		}
+		f, err = mirror.FindToForget(s, down(home+"/"))
+		if err != nil || f.Entry != home+"/" {
+			t.Errorf("found %+v, %v", f, err)
+		}
+	})
+	forget(t, m, home+"/dir/index.html")
+	isDir := func(u string) bool { return u == home+"/dir/" || u == home+"/dir/index.html" }
+	wantNothingOf(t, m, isDir, "<title>Dir")
+}

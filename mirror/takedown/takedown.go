@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package takedown takes URLs out of a mirror for good: out of the published tree, of all kept versions and
+// of what is stored. What was taken down is a fact of the site (admit.TakeDowns), which keeps it from being
+// requested again and says what is left to do. The fact comes first; work that was cut off goes on by it.
+//
+// The published version and the ones before it keep their numbers. A page that links to what is gone gets an
+// absolute link, as to any page outside of the mirror.
+package takedown
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"mirrord/mirror/admit"
+	"mirrord/mirror/ledger"
+	"mirrord/mirror/publish"
+	"mirrord/mirror/render"
+	"mirrord/mirror/spare"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// Begin keeps what is to be taken down. Finish does it.
+func Begin(s *store.Site, more []admit.TakeDown) error {
+	down, err := admit.TakeDownsOf(s.Notes)
+	if err != nil {
+		return err
+	}
+	if down, err = down.With(more...); err != nil {
+		return err
+	}
+	down.Left = admit.EraseLeft
+	return s.Notes.SetFact(admit.TakeDownsFact, down.Value())
+}
+
+// Finish does what is left of the take-downs of a site, but for the bodies that sites share: SharedDone
+// notes that these were collected since. An unfinished run goes on without what is gone. Finish returns the
+// packs that it was not able to rewrite.
+func Finish(
+	ctx context.Context, st *store.State, s *store.Site, log *slog.Logger,
+) (left []string, err error) {
+	down, err := admit.TakeDownsOf(s.Notes)
+	if err != nil || down.Left != admit.EraseLeft {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("forget in %s: %w", s.Name, err)
+		}
+	}()
+	if err := fold(s); err != nil {
+		return nil, err
+	}
+	e := eraser{
+		st:   st,
+		s:    s,
+		down: down,
+	}
+	if err := e.erase(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.Trees.DropBeside(); err != nil {
+		return nil, err
+	}
+	c, err := s.Scrub(ctx, e.goneRaw)
+	if err != nil {
+		return nil, err
+	}
+	part := func(url string, _ time.Time) bool { return e.goneRaw(url) }
+	if _, err := s.Parts.Collect(false, part); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(e.dropNotes(), rejournal(s)); err != nil {
+		return nil, err
+	}
+	log.Info("forgotten", "job", s.Name, "urls", e.urls, "versions", e.versions)
+	if len(c.Damaged) > 0 {
+		return c.Damaged, nil // the next call tries again
+	}
+	down.Left = admit.SharedLeft
+	return nil, s.Notes.SetFact(admit.TakeDownsFact, down.Value())
+}
+
+// SharedDone notes that the bodies that sites share were collected since everything else was done.
+func SharedDone(s *store.Site) error {
+	down, err := admit.TakeDownsOf(s.Notes)
+	if err != nil || down.Left != admit.SharedLeft {
+		return err
+	}
+	down.Left = admit.NothingLeft
+	return s.Notes.SetFact(admit.TakeDownsFact, down.Value())
+}
+
+// Allow lets something be mirrored again that was taken down; was is false when it was not. The next run
+// looks at all documents, and scans them again for links to it.
+func Allow(s *store.Site, what string) (was bool, err error) {
+	down, err := admit.TakeDownsOf(s.Notes)
+	if err != nil {
+		return false, err
+	}
+	down, was, err = down.Without(what)
+	if err != nil || !was {
+		return false, err
+	}
+	if err := s.Notes.SetFact(spare.FullFact, []byte("1")); err != nil {
+		return true, err
+	}
+	if err := s.Notes.SetFingerprint(admit.MixedRules); err != nil {
+		return true, err
+	}
+	return true, s.Notes.SetFact(admit.TakeDownsFact, down.Value())
+}
+
+// fold moves the journal of an unfinished run into the records: what is erased must not be in both.
+func fold(s *store.Site) error {
+	vs, err := s.Versions.List()
+	if err != nil {
+		return err
+	}
+	next := 1
+	if len(vs) > 0 {
+		next = vs[len(vs)-1].Number + 1
+	}
+	return s.Records.Fold(store.Folding{
+		Version: next,
+		Pending: func(uint32) bool { return true },
+		Path:    func(rec *store.Resource) string { return rec.Path },
+	})
+}
+
+// rejournal puts what an unfinished run has found, and what has no mirror path yet, back into the journal:
+// the run gives paths to what is there.
+func rejournal(s *store.Site) error {
+	run, err := s.Notes.Run()
+	if err != nil || run == nil {
+		return err
+	}
+	known, err := s.Records.Known()
+	if err != nil {
+		return err
+	}
+	var done []*store.Done
+	err = s.Records.Resources(func(rec *store.Resource) error {
+		if rec.InSet && rec.Path == "" {
+			done = append(done, &store.Done{Resource: *rec})
+		}
+		return nil
+	})
+	for part := range slices.Chunk(done, ledger.BatchItems) {
+		if err == nil {
+			err = s.Records.Commit(known, nil, part)
+		}
+	}
+	return err
+}
+
+// eraser takes what was taken down out of the versions and records of a site.
+type eraser struct {
+	st   *store.State
+	s    *store.Site
+	down *admit.TakeDowns
+
+	urls, versions int // that were erased, and made again
+}
+
+func (e *eraser) goneRaw(url string) bool {
+	u, _, err := site.Parse(url)
+	return err == nil && e.down.Has(u)
+}
+
+// erase makes all versions again without what is gone, and publishes the last one of them in its place. It is
+// one step on the disk, or none when it was done before.
+func (e *eraser) erase(ctx context.Context) error {
+	erasure := &store.Erasure{Scripts: map[int][]byte{}}
+	err := e.s.Versions.Every(func(rec *store.Resource) error {
+		if d := e.down.Of(rec.URL); d != nil && !isStub(rec) {
+			erasure.Reason = d.Sentence()
+			erasure.URLs = append(erasure.URLs, rec.URL)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	erasure.URLs = unique(erasure.URLs)
+	e.urls = len(erasure.URLs)
+	if e.urls == 0 {
+		return nil
+	}
+	vs, err := e.s.Versions.List()
+	if err != nil {
+		return err
+	}
+	if len(vs) == 0 {
+		return e.s.Versions.Erase(erasure)
+	}
+	live := &vs[len(vs)-1]
+	switch damage, err := publish.Mend(ctx, publish.MendingOf(e.st, e.s), live); {
+	case err != nil:
+		return err
+	case damage.Lost != nil:
+		return fmt.Errorf("the published tree is damaged, and the next run makes it again: %w", damage.Lost)
+	}
+	if err := e.s.Trees.Described(live); err != nil {
+		return err
+	}
+	without, err := render.NewWithout(render.MaterialOf(e.st, e.s), e.down.Has, e.s.Versions.Every)
+	if err != nil {
+		return err
+	}
+	r := remaking{
+		without: without,
+		gone:    e.goneRaw,
+		erasure: erasure,
+	}
+	for i := range vs[:len(vs)-1] {
+		if err := r.past(ctx, vs[i]); err != nil {
+			return err
+		}
+	}
+	return e.publish(ctx, *live, &r)
+}
+
+// publish makes the published version again, and commits the erasure with it.
+func (e *eraser) publish(ctx context.Context, live store.Version, r *remaking) (err error) {
+	tree, err := e.s.Trees.Build()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, tree.Close()) }()
+	if err := tree.Empty(); err != nil {
+		return err
+	}
+	w := tree.Writer()
+	defer w.Close()
+	made := map[string]bool{}
+	rest, err := r.without.Version(ctx, live.Number, true, func(f render.Remade) error {
+		made[f.Path] = true
+		return w.Write(f.Path, f.Data, f.Time)
+	})
+	if errors.Is(err, store.ErrDamaged) {
+		return fmt.Errorf("%w; mirrord run-now %s requests what is damaged or was imported without its original; "+
+			"then forget it", err, e.s.Name)
+	}
+	if err != nil {
+		return err
+	}
+	changed, err := r.version(&live, &rest)
+	if err != nil {
+		return err
+	}
+	if changed {
+		r.erasure.Versions = append(r.erasure.Versions, live)
+	}
+	e.versions = len(r.erasure.Versions)
+	if rest.Same {
+		return e.s.Versions.Erase(r.erasure) // the tree that was begun is dropped next
+	}
+	for i := range rest.Files {
+		if p := rest.Files[i].Path; !made[p] {
+			if err := w.LinkLive(p); err != nil {
+				return err
+			}
+		}
+	}
+	if err := describe(tree, &live, rest.Files); err != nil {
+		return err
+	}
+	return tree.PublishErased(live, r.erasure)
+}
+
+// dropNotes takes what is gone out of the notes of what is damaged.
+func (e *eraser) dropNotes() error {
+	noted, err := e.s.Notes.Damaged()
+	if err != nil || len(noted) == 0 {
+		return err
+	}
+	var kept []string
+	for _, u := range noted {
+		if !e.goneRaw(u) {
+			kept = append(kept, u)
+		}
+	}
+	return e.s.Notes.NoteDamaged(kept)
+}
+
+// isStub reports whether a record says nothing that has to go.
+func isStub(rec *store.Resource) bool {
+	says := rec.InSet || rec.Path != "" || rec.Target != 0 || rec.Fetched != 0 || rec.Checked != 0
+	return !says && rec.Body == store.NoBody && rec.Outcome == site.OutOfScope
+}
+
+// unique returns URLs without those that came before.
+func unique(urls []site.URL) (out []site.URL) {
+	seen := map[site.URL]bool{}
+	for _, u := range urls {
+		if !seen[u] {
+			seen[u] = true
+			out = append(out, u)
+		}
+	}
+	return out
+}

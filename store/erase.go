@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"slices"
+
+	bolt "go.etcd.io/bbolt"
+
+	"mirrord/phm"
+	"mirrord/site"
+)
+
+// Erasure takes URLs out of everything that a database has of them, with the versions that were made again
+// without them. What is left of a URL is its number, because the links of documents name that.
+type Erasure struct {
+	URLs     []site.URL
+	Reason   string         // of their outcome, which is site.OutOfScope from then on
+	Versions []Version      // that were made again, in the place of those of their numbers
+	Scripts  map[int][]byte // edit scripts that changed, by the version that they lead back from; uncompressed
+}
+
+// PublishErased is PublishAgain for a tree from which URLs were taken out. The database changes with it:
+// before the decision is committed all is as it was, and after it all is done.
+func (t *Tree) PublishErased(v Version, e *Erasure) error {
+	return t.publish(v, nil, true, func(tx *bolt.Tx) error { return e.apply(tx) })
+}
+
+// Erase changes the database of a site whose published tree has no file of the URLs.
+func (s *SiteVersions) Erase(e *Erasure) error {
+	return s.update("erase records", func(tx *bolt.Tx) error { return e.apply(tx) })
+}
+
+func (e *Erasure) apply(tx *bolt.Tx) error {
+	keys := make([][]byte, len(e.URLs))
+	for i, u := range e.URLs {
+		keys[i] = u.Key(nil)
+		if err := e.stub(tx, u, keys[i]); err != nil {
+			return err
+		}
+	}
+	hist := tx.Bucket(bHistory)
+	for _, version := range versionsOf(hist) {
+		for _, k := range keys {
+			if err := hist.Delete(append(slices.Clone(version), k...)); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range e.Versions {
+		v := &e.Versions[i]
+		rec, err := json.Marshal(v)
+		if err != nil {
+			return err
+		}
+		if err := tx.Bucket(bVersions).Put(seqKey(uint64(v.Number)), rec); err != nil {
+			return err
+		}
+	}
+	for n, script := range e.Scripts {
+		packed, err := packScript(script)
+		if err != nil {
+			return err
+		}
+		if err := tx.Bucket(bScripts).Put(seqKey(uint64(n)), packed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stub makes the record of a URL one that knows its number and who named it, and nothing of what it was.
+func (e *Erasure) stub(tx *bolt.Tx, u site.URL, key []byte) error {
+	b := tx.Bucket(bResources)
+	v := b.Get(key)
+	if v == nil {
+		return nil
+	}
+	var r Resource
+	if err := r.decode(u, v); err != nil {
+		return err
+	}
+	stub := Resource{
+		ID:       r.ID,
+		URL:      u,
+		Outcome:  site.OutOfScope,
+		Reason:   e.Reason,
+		Run:      r.Run,
+		Referrer: r.Referrer,
+		Depth:    r.Depth,
+		Requis:   r.Requis,
+	}
+	if err := b.Put(key, stub.append(nil)); err != nil {
+		return err
+	}
+	return tx.Bucket(bLinks).Delete(binary.BigEndian.AppendUint32(nil, r.ID))
+}
+
+// versionsOf lists the versions, as keys begin with them, that the history has records of.
+func versionsOf(hist *bolt.Bucket) (out [][]byte) {
+	c := hist.Cursor()
+	for k, _ := c.First(); len(k) >= 8; {
+		n := binary.BigEndian.Uint64(k)
+		out = append(out, seqKey(n))
+		k, _ = c.Seek(seqKey(n + 1))
+	}
+	return out
+}
+
+// Every calls f for each record of a site, as it is and as it was in any version, in no order. f must not
+// keep r. It does not see the journal.
+func (s *SiteVersions) Every(f func(r *Resource) error) error {
+	record := decoded(f)
+	if err := s.each(bResources, record); err != nil {
+		return err
+	}
+	return s.each(bHistory, func(k, v []byte) error {
+		if len(v) == 0 {
+			return nil
+		}
+		return record(k[min(8, len(k)):], v)
+	})
+}
+
+// DropBeside removes the tree that is not live, and what is made beside the trees. The next build begins
+// with an empty tree.
+func (s *Trees) DropBeside() error {
+	if err := s.finishPublish(); err != nil {
+		return err
+	}
+	live, err := s.live()
+	if err != nil {
+		return err
+	}
+	names := []string{"a", "b", mendFolder}
+	if live != "" {
+		names = []string{otherTree(live), mendFolder}
+		err = s.update("drop tree", func(tx *bolt.Tx) error {
+			return tx.Bucket(bMeta).Put(kBuild, []byte(otherTree(live)))
+		})
+	}
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := s.root.RemoveAll("trees/" + name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return diskErr("drop tree", err)
+		}
+	}
+	s.at("tree beside dropped")
+	return s.syncFolder()
+}
+
+// Described gives a version that is kept without its phm.json the one of the published tree.
+func (s *Trees) Described(v *Version) error {
+	if len(v.Meta) > 0 {
+		return nil
+	}
+	tree, err := s.Current()
+	if err != nil {
+		return err
+	}
+	v.Meta, err = tree.ReadFile(phm.MetaName)
+	return errors.Join(diskErr("read the published tree", err), tree.Close())
+}
