@@ -42,6 +42,7 @@ type Job struct {
 	Proxy        string
 	Alternates   []string // base URLs of replicas of the first url's directory; see Base
 	Repair       bool     // what is gone but still linked is taken from an alternate
+	Priority     []PriorityRule
 
 	Programs Programs
 	Limits   Limits

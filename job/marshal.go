@@ -79,6 +79,8 @@ func encode(p any) string {
 			parts[i] = quote(r.String())
 		}
 		return "[" + strings.Join(parts, ", ") + "]"
+	case *[]PriorityRule:
+		return encodePriorities(*p)
 	case *Secret:
 		return encodeSecret(*p)
 	case *map[string]Secret:

@@ -108,6 +108,10 @@ func (p *parser) table(prefix string, t map[string]any) {
 			p.scope(v)
 			continue
 		}
+		if full == "priority" {
+			p.priority(v)
+			continue
+		}
 		if k, ok := p.key(full); ok {
 			if err := decode(k, p.job, v); err != nil {
 				p.fail(full, full, err)
@@ -229,6 +233,8 @@ func (p *parser) hint(prefix, name string, v any) string {
 	case "password", "passwd", "pass", "secret", "token":
 		return "secrets do not belong in a job file: use password_file, password_env or headers with { env = … " +
 			"} in [auth]"
+	case "priorities":
+		return "did you mean [[priority]]?"
 	case "name":
 		return "a job is named by its file; title is for people"
 	}

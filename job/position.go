@@ -4,7 +4,9 @@ package job
 
 import (
 	"bytes"
+	"fmt"
 	"sort"
+	"strings"
 
 	"github.com/pelletier/go-toml/v2/unstable"
 )
@@ -27,7 +29,11 @@ func (p places) of(path string) place {
 		if at, ok := p[path]; ok {
 			return at
 		}
-		path, _ = cutLast(path)
+		if base, _, ok := strings.Cut(path, "["); ok && strings.HasSuffix(path, "]") {
+			path = base
+		} else {
+			path, _ = cutLast(path)
+		}
 	}
 	return place{1, 1}
 }
@@ -72,17 +78,32 @@ func findPlaces(data []byte) places {
 			}
 		}
 	}
+	elements := map[string]int{} // of arrays of tables
 	var p unstable.Parser
 	p.Reset(data)
 	table, depth := "", 0
 	for p.NextExpression() {
 		n := p.Expression()
 		switch n.Kind {
-		case unstable.Table, unstable.ArrayTable:
+		case unstable.Table:
 			table, depth = keys("", 0, n.Key())
+		case unstable.ArrayTable:
+			table, depth = keys("", 0, n.Key())
+			elements[table]++
+			table = fmt.Sprintf("%s[%d]", table, elements[table]-1)
+			add(table, firstKey(n))
 		case unstable.KeyValue:
 			keyValue(table, depth, n)
 		}
 	}
 	return out
+}
+
+// firstKey returns the first part of the name of a table.
+func firstKey(n *unstable.Node) *unstable.Node {
+	it := n.Key()
+	if !it.Next() {
+		return nil
+	}
+	return it.Node()
 }

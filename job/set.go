@@ -27,6 +27,8 @@ func (j *Job) Set(key, value string) error {
 	switch {
 	case key == "scope":
 		p.scope(v)
+	case key == "priority":
+		p.priority(v)
 	case known:
 		if _, text := k.field(j).(*string); text {
 			if _, isText := v.(string); !isText {

@@ -47,7 +47,8 @@ type URLRules struct {
 	Programs *site.ProgramRule
 	Traps    site.Traps
 	Types    *TypeRule // of what URLs turn out to be; nil: none
-	Product  string    // our name in robots.txt
+	First    Priorities
+	Product  string // our name in robots.txt
 
 	requisites job.Requisites
 	excludes   []*site.Glob
@@ -74,6 +75,9 @@ func Compile(j *job.Job) (*URLRules, error) {
 	}
 	if r.Types, err = newTypeRule(j); err != nil {
 		return nil, fmt.Errorf("scope.types: %w", err)
+	}
+	if r.First, err = CompilePriorities(j); err != nil {
+		return nil, err
 	}
 	for _, x := range j.Scope.Exclude {
 		g, err := site.CompileGlob(x)

@@ -37,7 +37,7 @@ func newTestAdmission(t *testing.T) *admission {
 		t.Fatal(err)
 	}
 	x := &admission{table: ledger.New(), front: NewFrontier(openGate{}, Ordering{})}
-	x.Entrance = NewEntrance(x.table, x.front, func() bool { return x.first })
+	x.Entrance = NewEntrance(x.table, x.front, func() bool { return x.first }, admit.Priorities{})
 	origins := NewOrigins(true)
 	file := robots.Parse([]byte("User-agent: *\nDisallow: /no/\n"))
 	origins.Learn(rules.Seeds[0], &fetch.Robots{File: file, Rules: file.Agent("mirrord")})

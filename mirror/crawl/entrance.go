@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"mirrord/mirror/admit"
 	"mirrord/mirror/ledger"
 	"mirrord/site"
 )
@@ -17,13 +18,29 @@ type Entrance struct {
 	table     *ledger.Table
 	front     *Frontier
 	waits     func() bool
+	first     admit.Priorities
 	postponed Postponed
 }
 
 // NewEntrance returns the entrance to front. waits says whether the sources of evidence are requested now;
-// its answer changes only while no worker runs.
-func NewEntrance(table *ledger.Table, front *Frontier, waits func() bool) *Entrance {
-	return &Entrance{table: table, front: front, waits: waits}
+// its answer changes only while no worker runs. What first names comes before all other pages.
+func NewEntrance(
+	table *ledger.Table, front *Frontier, waits func() bool, first admit.Priorities,
+) *Entrance {
+	return &Entrance{
+		table: table,
+		front: front,
+		waits: waits,
+		first: first,
+	}
+}
+
+// enter puts a URL into the frontier.
+func (e *Entrance) enter(q Queued) {
+	if q.Prio.ordered() && e.first.Any() && e.first.Of(e.table.URL(q.ID)) > 0 {
+		q.Prio = PrioFirst
+	}
+	e.front.Add(q.Origin, q.ID, q.Prio)
 }
 
 // Add lets URLs enter that the table has marked, or lets them wait.
@@ -33,7 +50,7 @@ func (e *Entrance) Add(qs ...Queued) {
 		return
 	}
 	for _, q := range qs {
-		e.front.Add(q.Origin, q.ID, q.Prio)
+		e.enter(q)
 	}
 }
 
@@ -52,7 +69,7 @@ func (e *Entrance) New(u site.URL, seen ledger.Seen, p Priority) uint32 {
 // Known lets a URL enter that the table knows.
 func (e *Entrance) Known(id uint32, p Priority) {
 	if u, first := e.table.Queue(id); first {
-		e.front.Add(u.Origin(), id, p)
+		e.enter(Queued{ID: id, Origin: u.Origin(), Prio: p})
 	}
 }
 
@@ -95,7 +112,7 @@ func (e *Entrance) EndWait() {
 		return ledger.Mark{Queue: true}
 	})
 	for _, q := range add {
-		e.front.Add(q.Origin, q.ID, q.Prio)
+		e.enter(q)
 	}
 	for _, d := range delayed {
 		e.front.AddAt(d.Origin, d.ID, PrioLast, d.At)

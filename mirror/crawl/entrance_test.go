@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"mirrord/fetch"
+	"mirrord/mirror/admit"
 	"mirrord/mirror/ledger"
 	"mirrord/site"
 	"mirrord/store"
@@ -31,7 +32,7 @@ func entering(t *testing.T, waits func() bool, stored ...*store.Resource) (*Entr
 		rec.ID, rec.URL = uint32(i), site.Canonical(fmt.Sprint("http://h/", i))
 		settled.Load(rec, ledger.Run{Number: 2, Version: 2})
 	}
-	return NewEntrance(table, f, waits), f
+	return NewEntrance(table, f, waits, admit.Priorities{}), f
 }
 
 // drain returns what is in a frontier, in its order.

@@ -12,6 +12,7 @@ import (
 
 	"mirrord/fetch"
 	"mirrord/job"
+	"mirrord/mirror/admit"
 	"mirrord/mirror/ledger"
 	"mirrord/site"
 )
@@ -37,7 +38,8 @@ type MotorOptions struct {
 	Now        func() time.Time
 	Table      *ledger.Table
 	Waits      func() bool // see NewEntrance
-	Down       func(Left)  // see TroublesOptions; nil for none
+	First      admit.Priorities
+	Down       func(Left) // see TroublesOptions; nil for none
 }
 
 // NewMotor returns the motor of a run.
@@ -54,7 +56,7 @@ func NewMotor(o MotorOptions) (*Motor, error) {
 	m := &Motor{
 		Gate:     gate,
 		Front:    front,
-		Entrance: NewEntrance(o.Table, front, o.Waits),
+		Entrance: NewEntrance(o.Table, front, o.Waits, o.First),
 		Troubles: NewTroubles(TroublesOptions{
 			Front:         front,
 			MaxWait:       o.Job.Polite.MaxWait,

@@ -10,6 +10,7 @@ type Priority uint8
 // The priorities, in the order in which they are served.
 const (
 	PrioSeed      Priority = iota // entry points and sitemaps
+	PrioFirst                     // pages that have priority by the job
 	PrioRequisite                 // what a page that was just retrieved needs
 	PrioNew                       // pages that were never retrieved
 	PrioKnown                     // pages of an earlier run

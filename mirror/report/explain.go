@@ -127,6 +127,12 @@ func (e *explainer) rules() {
 		}
 		e.refuse(reason)
 	}
+	switch every := rules.First.Of(e.u); {
+	case every == 1:
+		e.say("priority: it comes first, and each run looks at it")
+	case every > 1:
+		e.say("priority: it comes first, and one of %d runs looks at it at least", every)
+	}
 	if reason, trapped := rules.Traps.Check(e.u); trapped {
 		e.say("trap: %s", reason)
 		e.refuse(reason)

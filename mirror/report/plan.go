@@ -186,6 +186,8 @@ func (c *planCount) add(id uint32, s *dirCount) {
 	case c.f.Sources[id]:
 		why = "source of evidence"
 		rep.Sources++
+	case c.f.Priority[id]:
+		why = "priority"
 	case c.f.Audits[id]:
 		why = policy.Audit.String()
 		s.Audited++
@@ -264,6 +266,8 @@ func (e *explainer) plan(rec *store.Resource) error {
 		reason = "asked: an entry point"
 	case f.Sources[rec.ID]:
 		reason = "asked: a source of evidence"
+	case f.Priority[rec.ID]:
+		reason = "asked: it has priority"
 	case f.Audits[rec.ID]:
 		reason = "asked: audit of what evidence shows as before"
 	case v.retried(rec.ID) && f.Asked.Has(rec.ID):

@@ -57,6 +57,7 @@ func New(s *session.Session) (r *Retrieval, err error) {
 		Table:      r.Table,
 		Waits:      func() bool { return r.advice.Evidence.First() },
 		Down:       r.sayDown,
+		First:      r.Rules.First,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("job %s: %w", r.Site.Name, err)

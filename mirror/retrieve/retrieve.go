@@ -127,7 +127,10 @@ func (r *Retrieval) requestAll(ctx context.Context, s *stages, check func(error)
 		check(err)
 		check(r.motor.Entrance.All(missing.Since, r.dropRefused))
 	} else {
-		r.motor.Entrance.Owed(r.Traits.Broken, r.lasting.owed(r.Session))
+		owed := r.lasting.owed(r.Session)
+		r.motor.Entrance.Owed(r.Traits.Broken, func(id uint32) bool {
+			return owed(id) || r.advice.Plan.Due(id)
+		})
 		r.advice.Plan.Open()
 	}
 	if r.Resumed {

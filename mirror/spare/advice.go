@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"mirrord/job"
+	"mirrord/mirror/admit"
 	"mirrord/mirror/ledger"
 	"mirrord/policy"
 	"mirrord/store"
@@ -110,6 +111,9 @@ func (a *Advice) MakePlan(t PlanTerms, known func() KnownSite) (why string, err 
 	}
 	if why := o.WhyFull(); why != "" {
 		return why, nil
+	}
+	if o.First, err = admit.CompilePriorities(a.o.Job); err != nil {
+		return "", err
 	}
 	o.Site = known()
 	a.Plan, why, err = NewPlanner(o)

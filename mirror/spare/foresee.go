@@ -14,6 +14,7 @@ import (
 // Forecast is what a run requests if nothing has changed, by number.
 type Forecast struct {
 	EntryPoints map[uint32]bool
+	Priority    map[uint32]bool          // by the priorities of the job
 	Sources     map[uint32]bool          // sources of evidence that no plan decides about
 	Audits      map[uint32]bool          // of evidence
 	Planned     map[uint32]policy.Reason // handed out by the plan, with the reasons of the moment
@@ -49,6 +50,7 @@ func Foresee(o ForeseeOptions) Forecast {
 		ForeseeOptions: o,
 		Forecast: Forecast{
 			EntryPoints: map[uint32]bool{},
+			Priority:    map[uint32]bool{},
 			Sources:     map[uint32]bool{},
 			Audits:      map[uint32]bool{},
 			Planned:     map[uint32]policy.Reason{},
@@ -180,6 +182,11 @@ func (f *forecaster) owed() {
 	for id, s := range f.Table.All() {
 		switch {
 		case !s.Given():
+		case f.Plan.Due(id):
+			if f.ask(id) {
+				f.Priority[id] = true
+				f.answer(id)
+			}
 		case s.Outcome() == site.Pending, s.Outcome() == site.Failed && (f.Plan == nil || !f.Broken(id)):
 			if f.ask(id) {
 				f.answer(id)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"mirrord/job"
+	"mirrord/mirror/admit"
 	"mirrord/mirror/ledger"
 	"mirrord/policy"
 	"mirrord/site"
@@ -24,6 +25,7 @@ type PlanOptions struct {
 	Listings IDSet     // directory listings of the mirror
 	Covered  IDSet     // URLs that a listing shows
 	Trusted  bool      // what listings say is believed
+	First    admit.Priorities
 
 	PlanTerms
 	Full bool // FullFact is set
@@ -74,6 +76,7 @@ type Planner struct {
 	rules   *MinedRules // nil for a policy without rules
 	low     int         // the frontier is filled when it has fewer URLs
 	origins []string    // of the units
+	due     IDSet       // requested whatever pays, because the job gives them priority
 
 	mu     sync.Mutex
 	plan   policy.Plan
@@ -124,6 +127,9 @@ func NewPlanner(o PlanOptions) (p *Planner, why string, err error) {
 		return nil, why, nil
 	}
 	p = newPlanner(o, m, nil)
+	if n := p.findDue(); with.Budget > 0 {
+		with.Budget = max(1, with.Budget-n)
+	}
 	if d, _ := o.Policies.Find(with.Policy); d.Rules {
 		if p.rules, err = o.Site.Rules(m.Tree, o.Job.Near); err != nil {
 			return nil, "", err
@@ -155,6 +161,28 @@ func newPlanner(o PlanOptions, m *SiteModel, plan policy.Plan) *Planner {
 		hinted:  hints{open: map[uint32]bool{}},
 	}
 }
+
+// findDue finds the units whose turn it is by the priorities of the job, and returns how many they are.
+func (p *Planner) findDue() (n int) {
+	if !p.o.First.Any() {
+		return 0
+	}
+	t := p.o.Site.Table
+	for id, s := range t.All() {
+		if !s.Given() || !s.Governed() {
+			continue
+		}
+		every := p.o.First.Of(t.URL(id))
+		if every > 0 && p.o.Run-p.model.Looked(id) >= every {
+			p.due.Put(id, true)
+			n++
+		}
+	}
+	return n
+}
+
+// Due reports whether a URL is requested whatever the policy says, because the job gives it priority.
+func (p *Planner) Due(id uint32) bool { return p != nil && p.due.Has(id) }
 
 // planned says how the policy plans. When too little was observed, why says so: then everything is requested,
 // within the requests that the job allows.
