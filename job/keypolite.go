@@ -53,8 +53,9 @@ func politeKeys() []Key {
 			Example: `"1h"`,
 			Doc: "Longest Retry-After or Crawl-delay that is waited for. A Retry-After concerns its " +
 				"URL: when the wait is longer, the URL fails, and no run requests it before its time. " +
-				"When several URLs in a row ask to wait, the host waits, or is postponed to a later " +
-				"run. The run is partial when that is true of all entry points.",
+				"When several URLs in a row ask to wait, the run pauses for that host and its URLs keep " +
+				"their turns, or the host is postponed to a later run. The run is partial when that is " +
+				"true of all entry points.",
 			field: func(j *Job) any { return &j.Polite.MaxWait },
 		},
 		{
