@@ -305,7 +305,7 @@ func TestRunLog(t *testing.T) {
 		t.Errorf("%v, %v", rs, err)
 	}
 	// The log of a site does not grow for ever.
-	err = st.withDB(func(db *database) error {
+	err = st.withDB(updateWait, func(db *database) error {
 		return db.Update(func(tx *bolt.Tx) error {
 			return tx.Bucket([]byte("runs")).Bucket([]byte("x")).SetSequence(keptRuns + 5)
 		})

@@ -80,17 +80,25 @@ func removeIn(dir *os.Root, name string) error {
 	return nil
 }
 
+// How long a process waits for another one that holds mirror.db. Each holds it for a moment only.
+const (
+	updateWait = 15 * time.Second
+	viewWait   = time.Second // then a copy is read
+)
+
 // withDB opens mirror.db for the moment of f. Another process may hold it as briefly, so a wait is normal.
 // One that is damaged is set aside and made again from what the sites know, and so is one that is missing or
 // empty: a lost log must not stop a run.
-func (s *State) withDB(f func(*database) error) error {
-	err := s.tryDB(f)
+func (s *State) withDB(wait time.Duration, f func(*database) error) error {
+	o := s.dbOptions(stateDB)
+	o.wait = wait
+	err := tryDoor(o, f)
 	db, damaged := errors.AsType[*DatabaseError](err)
 	if (damaged && db.Site == "") || errors.Is(err, errNoStateDB) {
 		if aerr := s.replaceDB(err); aerr != nil {
 			return errors.Join(err, aerr)
 		}
-		err = s.tryDB(f)
+		err = tryDoor(o, f)
 	}
 	return err
 }
@@ -102,14 +110,12 @@ func (s *State) dbOptions(name string) doorOptions {
 	return doorOptions{
 		path:     filepath.Join(s.Dir, name),
 		mode:     0o600,
-		wait:     15 * time.Second,
+		wait:     updateWait,
 		depth:    2,
 		volatile: s.opt.Volatile,
 		known:    &s.checked,
 	}
 }
-
-func (s *State) tryDB(f func(*database) error) error { return tryDoor(s.dbOptions(stateDB), f) }
 
 func tryDoor(o doorOptions, f func(*database) error) error {
 	db, err := openDatabase(o)
@@ -135,7 +141,12 @@ func (s *State) viewDB(f func(*bolt.Tx) error) error {
 		}
 	}
 	view := func(db *database) error { return db.View(f) }
-	err := s.withDB(view)
+	err := s.withDB(viewWait, view)
+	if errors.Is(err, ErrLocked) { // by a process that is stopped, maybe: a copy as of its last commit
+		o := s.dbOptions(stateDB)
+		o.readOnly, o.known, o.wait, o.scratch = true, nil, 0, []string{os.TempDir(), s.Dir}
+		return tryDoor(o, view)
+	}
 	switch mayNot := errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS); {
 	case mayNot && missing != nil:
 		return nil
@@ -149,7 +160,7 @@ func (s *State) viewDB(f func(*bolt.Tx) error) error {
 
 // updateDB writes mirror.db.
 func (s *State) updateDB(op string, f func(*bolt.Tx) error) error {
-	return s.withDB(func(db *database) error { return diskErr(op, db.Update(f)) })
+	return s.withDB(updateWait, func(db *database) error { return diskErr(op, db.Update(f)) })
 }
 
 // replaceDB puts a new mirror.db in the place of one that is damaged, which keeps a dated name, or of one

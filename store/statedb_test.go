@@ -241,3 +241,23 @@ func TestStateDBValues(t *testing.T) {
 		t.Errorf("%q", aside)
 	}
 }
+
+// Who only looks reads mirror.db also while a process holds it that does not go on: as of its last commit.
+func TestRunsBesideAHeldStateDB(t *testing.T) {
+	dir := t.TempDir()
+	st, _ := openTest(t, dir, Options{Volatile: true})
+	if err := st.AddRun(RunRecord{Site: "x", Verdict: "complete"}); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, stateDB), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if ok, err := flock(f, true, false); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	if runs, err := st.Runs("x", 10); err != nil || len(runs) != 1 || runs[0].Verdict != "complete" {
+		t.Errorf("%+v, %v", runs, err)
+	}
+}
