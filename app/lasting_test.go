@@ -3,9 +3,12 @@
 package app
 
 import (
+	"context"
 	"errors"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -102,5 +105,34 @@ func TestGetThatCannotGoOnKeepsItsWork(t *testing.T) {
 	}
 	if _, err := os.Stat(work); err != nil {
 		t.Error(err)
+	}
+}
+
+// privateNames is a network in which every name has a private address.
+type privateNames struct{}
+
+func (privateNames) Lookup(context.Context, string) ([]netip.Addr, error) {
+	return []netip.Addr{netip.MustParseAddr("10.0.0.7")}, nil
+}
+
+func (privateNames) Connect(context.Context, netip.AddrPort) (net.Conn, error) {
+	return nil, errors.New("connected to a private address")
+}
+
+// A host that may not be reached is one line too, with what allows it.
+func TestGetOfAPrivateAddress(t *testing.T) {
+	dir := t.TempDir()
+	a := testApp("")
+	a.Network = privateNames{}
+	j := job.Default("http://wiki.corp.example/")
+	j.Name, j.Polite.Delay = "x", 0
+	_, err := Get(t.Context(), a, GetRequest{Job: j, Out: filepath.Join(dir, "out")})
+	const want = "http://wiki.corp.example/: wiki.corp.example at 10.0.0.7 is a private address; " +
+		"use --set 'polite.allow_private=[\"wiki.corp.example:80\"]'"
+	if err == nil || err.Error() != want {
+		t.Errorf("%v\nwant %s", err, want)
+	}
+	if left := entriesOf(t, dir); len(left) != 0 {
+		t.Errorf("left: %q", left)
 	}
 }

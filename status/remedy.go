@@ -41,7 +41,14 @@ type troubleText struct {
 func troubles(why string) []troubleText {
 	to := LeadsTo(why)
 	text := func(s string) *regexp.Regexp { return regexp.MustCompile(regexp.QuoteMeta(s)) }
+	private, use := forbidden(why)
 	return []troubleText{
+		{text(forbiddenAddress), Trouble{
+			What:    private,
+			Do:      private + ": " + use,
+			Get:     use,
+			Lasting: true,
+		}},
 		{text("disallowed"), Trouble{
 			What:    "its robots.txt forbids that",
 			Do:      "its robots.txt forbids that: ask its owner, or change url or scope in the job's file",
@@ -128,6 +135,18 @@ func troubles(why string) []troubleText {
 			Lasting: true,
 		}},
 	}
+}
+
+// forbiddenAddress is what package fetch says of an address that a job may not connect to. Behind it stands
+// which one, and what allows it.
+const forbiddenAddress = "address not allowed: "
+
+// forbidden takes that apart.
+func forbidden(why string) (what, use string) {
+	_, why, _ = strings.Cut(why, forbiddenAddress)
+	why, _, _ = strings.Cut(why, "\n")
+	what, use, _ = strings.Cut(why, "; ")
+	return what, use
 }
 
 // AgainHint is what to do about a run that did not end well, by the reasons that it gave.
