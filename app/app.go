@@ -25,6 +25,7 @@ type App struct {
 	State     func() (string, error) // returns the directory of the mirrors; required
 	Jobs      string                 // directory of job files
 	JobsNamed bool                   // the user named Jobs, so that it is an error when it is missing
+	Activates string                 // socket at which systemd starts the daemon of State; "" is none
 	Log       *slog.Logger           // required
 	// root changes a state as the user who owns it, for the rest of the process
 	AsOwner bool

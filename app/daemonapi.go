@@ -108,7 +108,7 @@ func (d *Daemon) Run(name string, r control.RunRequest) (control.Running, bool, 
 	}
 	if r.Accept {
 		if err := waitsForAccept(d.st, name); err != nil {
-			return nil, false, fmt.Errorf("%w: %w", control.ErrConflict, err)
+			return nil, false, apiErr{err, control.ErrConflict}
 		}
 	}
 	t, attached, err := d.sched.RunNow(name, o)

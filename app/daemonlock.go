@@ -3,11 +3,13 @@
 package app
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -89,6 +91,9 @@ func readOwner(f *os.File) (by Owner, ok bool) {
 	return by, err == nil && json.Unmarshal(data, &by) == nil
 }
 
+// activatesWithin is how long a socket that systemd holds may take to accept.
+const activatesWithin = time.Second
+
 // DaemonOf returns the daemon that owns a state directory; ok is false when there is none.
 func DaemonOf(dir string) (by Owner, ok bool, err error) {
 	f, err := os.Open(filepath.Join(dir, lockFile))
@@ -118,15 +123,49 @@ func DaemonOf(dir string) (by Owner, ok bool, err error) {
 	return Owner{}, false, fmt.Errorf("%s is locked by an unknown process", f.Name())
 }
 
-// Client returns a client of the daemon that owns the state directory, nil when none does.
+// Client returns a client of the daemon that owns the state directory, nil when none does. Where somebody
+// listens at Activates, the daemon is started by the first request.
 func (a *App) Client() (*control.Client, error) {
 	dir, err := a.State()
 	if err != nil {
 		return nil, err
 	}
 	by, ok, err := DaemonOf(dir)
-	if !ok || err != nil {
+	switch {
+	case err != nil:
+		return nil, err
+	case ok:
+		return control.NewClient(by.Socket), nil
+	case a.Activates == "":
+		return nil, nil
+	}
+	conn, err := net.DialTimeout("unix", a.Activates, activatesWithin)
+	if err != nil { // systemd has no such socket, or it is not for this user
+		return nil, nil
+	}
+	return control.NewClient(a.Activates), conn.Close()
+}
+
+// ErrSilent says that the daemon has taken a question and does not answer it: it is stopped, or hangs.
+var ErrSilent = errors.New(
+	"the daemon does not answer; end its process and start it again: systemctl restart mirrord")
+
+// commandWithin is how long the daemon may take to answer before it is given a command. It may just be
+// starting.
+const commandWithin = 5 * time.Second
+
+// Commander is Client for whoever gives the daemon a command. The daemon has answered a question before: a
+// command to one that is stopped would hang, and be carried out when nobody expects it any more.
+func (a *App) Commander(ctx context.Context) (*control.Client, error) {
+	c, err := a.Client()
+	if err != nil || c == nil {
 		return nil, err
 	}
-	return control.NewClient(by.Socket), nil
+	within, cancel := context.WithTimeoutCause(ctx, commandWithin, ErrSilent)
+	defer cancel()
+	// whatever it says of its health, it answers
+	if err := c.Health(within); err != nil && errors.Is(context.Cause(within), ErrSilent) {
+		return nil, ErrSilent
+	}
+	return c, nil
 }

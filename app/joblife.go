@@ -97,7 +97,7 @@ func (a *App) reusers(name string) (out []string) {
 // notRunning returns a client of the daemon, nil without one. It is an error when a run of the job is in
 // progress in the daemon, or waits there.
 func (a *App) notRunning(ctx context.Context, name string) (*control.Client, error) {
-	c, err := a.Client()
+	c, err := a.Commander(ctx)
 	if err != nil || c == nil {
 		return nil, err
 	}

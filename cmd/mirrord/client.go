@@ -178,7 +178,7 @@ func cancelCommand(a *cli) *cobra.Command {
 	return jobCommand(a, "cancel", "End the run of a job", `End the run of a job in the daemon, as partial: what was fetched is kept, and the next run goes on from there. A run that waits for its turn is taken
 back. The job's schedule is not touched; mirrord pause is for that.`,
 		func(ctx context.Context, name string) error {
-			c, err := a.app().Client()
+			c, err := a.app().Commander(ctx)
 			if err == nil && c == nil {
 				err = errors.New("no daemon runs on this state directory; Ctrl-C ends a run in the process that makes it")
 			}
@@ -203,7 +203,7 @@ func resumeCommand(a *cli) *cobra.Command {
 }
 
 func setPaused(ctx context.Context, a *cli, name string, paused bool) error {
-	c, err := a.app().Client()
+	c, err := a.app().Commander(ctx)
 	if err != nil {
 		return err
 	}
@@ -242,7 +242,7 @@ func reloadCommand(a *cli) *cobra.Command {
 those who want to see the result. Jobs in which nothing changed are not touched; a run under way ends as it began. Exit code 1 when a file is refused.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.app().Client()
+			c, err := a.app().Commander(cmd.Context())
 			if err == nil && c == nil {
 				err = errors.New("no daemon runs on this state directory; mirrord check validates job files")
 			}

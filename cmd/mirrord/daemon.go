@@ -164,6 +164,8 @@ func runDaemon(ctx context.Context, a *cli, f daemonFlags) (err error) {
 	}
 	log.Info("daemon started", "version", version.Text(), "pid", os.Getpid(), "state", st.Dir, "jobs",
 		d.About().Jobs, "socket", socket)
+	// before the first request, which may wait at a socket of systemd; what is wrong is logged
+	_, _ = d.Reload()
 
 	work, end := context.WithCancel(context.WithoutCancel(ctx)) // what goes on until the runs have ended
 	defer end()

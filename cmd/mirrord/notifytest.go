@@ -19,7 +19,7 @@ func notifyTestCommand(a *cli) *cobra.Command {
 	cmd := jobCommand(a, "notify-test", "Send a test notification", `Send a test message to all receivers in [notify] of a job: command, webhook and mail, and say how that went. When a daemon owns the state directory it is
 the one who sends, with its own flags and from inside its sandbox. Exit code 1 when one could not be reached.`,
 		func(ctx context.Context, name string) error {
-			c, err := a.app().Client()
+			c, err := a.app().Commander(ctx)
 			if err != nil {
 				return err
 			}

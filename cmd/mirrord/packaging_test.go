@@ -3,6 +3,8 @@
 package main
 
 import (
+	"bytes"
+	"errors"
 	"io/fs"
 	"net"
 	"os"
@@ -13,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"mirrord/app"
 )
@@ -97,8 +101,96 @@ func TestPackageContents(t *testing.T) {
 		t.Errorf("%d files", found)
 	}
 	unit, err := os.ReadFile(filepath.Join(packaging, "mirrord.socket"))
-	if err != nil || !strings.Contains(string(unit), "FileDescriptorName="+fdControl+"\n") {
+	if err != nil || !strings.Contains(string(unit), "ListenStream="+systemSocket+"\n") ||
+		!strings.Contains(string(unit), "FileDescriptorName="+fdControl+"\n") {
 		t.Errorf("mirrord.socket does not name its socket %s: %v", fdControl, err)
+	}
+}
+
+// A command that finds no daemon, but the socket at which systemd starts it, is answered by that daemon.
+// Where systemd does not listen any more, the command goes on without.
+func TestSocketStartsTheDaemon(t *testing.T) {
+	under, err := os.MkdirTemp("", "m") // names of sockets are short
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(under)
+	jobs, state := under+systemJobs, under+systemState
+	for _, d := range []string{jobs, state, under + "/run"} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(t, jobs, "a.toml", "url = \"http://127.0.0.1:1/\"\n")
+	status := func() (code int, out string) {
+		var stdout, stderr bytes.Buffer
+		e := env{
+			stdout:    &stdout,
+			stderr:    &stderr,
+			lookupEnv: func(string) (string, bool) { return "", false },
+			under:     under,
+			root:      true,
+		}
+		code = run(t.Context(), e, []string{"status"})
+		return code, stdout.String() + stderr.String()
+	}
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: under + systemSocket, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.SetUnlinkOnClose(false)
+	f, err := l.File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// systemd: the first connection, which stays for the daemon to accept, starts it
+	cmd := exec.Command("/bin/sh", "-c", `LISTEN_PID=$$ exec mirrord daemon --state "$1" --jobs "$2"`,
+		"sh", state, jobs)
+	ready := filepath.Join(under, "n")
+	told, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: ready, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer told.Close()
+	cmd.Env = append(os.Environ(), "LISTEN_FDS=1", "LISTEN_FDNAMES=control", "NOTIFY_SOCKET="+ready)
+	cmd.ExtraFiles = []*os.File{f}
+	started := make(chan error, 1)
+	go func() {
+		err := error(unix.EINTR)
+		for errors.Is(err, unix.EINTR) {
+			_, err = unix.Poll([]unix.PollFd{{Fd: int32(f.Fd()), Events: unix.POLLIN}}, -1)
+		}
+		if err == nil {
+			err = cmd.Start()
+		}
+		started <- err
+	}()
+	code, out := status()
+	if err := <-started; err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Process.Kill()
+	d := &testDaemon{
+		t:     t,
+		jobs:  jobs,
+		state: state,
+		told:  told,
+	}
+	d.hear("READY=1")
+	by, ok, err := app.DaemonOf(state)
+	if code != exitOK || !strings.Contains(out, "new") || !ok {
+		t.Errorf("%d, %q; daemon %+v, %v", code, out, by, err)
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+	f.Close()
+	l.Close()
+	if code, out := status(); code != exitOK || !strings.Contains(out, "new") {
+		t.Errorf("without systemd: %d, %q", code, out)
 	}
 }
 

@@ -68,6 +68,7 @@ func (a *cli) app() *app.App {
 		State:     a.stateDir,
 		Jobs:      a.jobsDir(),
 		JobsNamed: a.jobsFlag != "",
+		Activates: a.systemSocket(),
 		Log:       a.log(),
 		LookupEnv: a.lookupEnv,
 		Network:   a.network,
@@ -122,6 +123,17 @@ func (a *cli) stateDir() (string, error) {
 	return "", app.Usagef("no state directory: set --state")
 }
 
+// systemSocket is where systemd may listen for the daemon of the system, when its state and jobs are meant.
+func (a *cli) systemSocket() string {
+	if a.jobsDir() != a.under+systemJobs {
+		return ""
+	}
+	if dir, err := a.stateDir(); err != nil || dir != a.under+systemState {
+		return ""
+	}
+	return a.under + systemSocket
+}
+
 // jobsDir returns the directory of job files: --jobs, /etc/mirrord/jobs.d when it exists, else jobs.d.
 func (a *cli) jobsDir() string {
 	if a.jobsFlag != "" {
@@ -137,6 +149,8 @@ func (a *cli) jobsDir() string {
 const (
 	systemJobs  = "/etc/mirrord/jobs.d"
 	systemState = "/var/lib/mirrord"
+	// of packaging/mirrord.socket
+	systemSocket = "/run/mirrord.sock"
 )
 
 func (a *cli) folder(path string) bool {

@@ -44,7 +44,7 @@ Exit codes: 0 complete, or started with --wait=false; 3 partial: run it again; 4
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: a.completeJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.app().Client()
+			c, err := a.app().Commander(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -123,7 +123,7 @@ The site is not contacted. Look at mirrord status JOB first. Whatever is dropped
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.app().Client()
+			c, err := a.app().Commander(cmd.Context())
 			if err != nil {
 				return err
 			}

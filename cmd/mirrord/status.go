@@ -75,7 +75,7 @@ func statuses(ctx context.Context, a *cli, c *control.Client, now time.Time) (st
 		return status.All{Jobs: list}, err
 	}
 	all, err := answer(ctx, c.Status)
-	if errors.Is(err, errSilent) {
+	if errors.Is(err, app.ErrSilent) {
 		sayDisk(a)
 		list, err := app.Statuses(a.app(), now)
 		return status.All{Jobs: list}, err
@@ -90,23 +90,19 @@ func jobStatus(
 		return app.JobStatus(a.app(), name, now)
 	}
 	j, err := answer(ctx, func(ctx context.Context) (status.Job, error) { return c.Job(ctx, name) })
-	if errors.Is(err, errSilent) {
+	if errors.Is(err, app.ErrSilent) {
 		sayDisk(a)
 		return app.JobStatus(a.app(), name, now)
 	}
 	return j, clientError(err)
 }
 
-// errSilent says that the daemon has taken a question and does not answer it: it is stopped, or hangs.
-var errSilent = errors.New(
-	"the daemon does not answer; end its process and start it again: systemctl restart mirrord")
-
 // answerWithin is how long the daemon may think about a question that needs no work.
 const answerWithin = 3 * time.Second
 
-// answer asks the daemon, and returns errSilent when it does not answer in time.
+// answer asks the daemon, and returns app.ErrSilent when it does not answer in time.
 func answer[T any](ctx context.Context, ask func(context.Context) (T, error)) (T, error) {
-	within, cancel := context.WithTimeoutCause(ctx, answerWithin, errSilent)
+	within, cancel := context.WithTimeoutCause(ctx, answerWithin, app.ErrSilent)
 	defer cancel()
 	return ask(within)
 }
@@ -223,7 +219,7 @@ func printRuns(ctx context.Context, a *cli, c *control.Client, name string, n in
 		runs, err = answer(ctx, func(ctx context.Context) ([]status.Run, error) {
 			return c.Runs(ctx, name, min(n, 1000))
 		})
-		if errors.Is(err, errSilent) {
+		if errors.Is(err, app.ErrSilent) {
 			sayDisk(a)
 			runs, err = app.Runs(a.app(), name, n)
 		}
