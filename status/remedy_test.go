@@ -43,7 +43,7 @@ func TestRemediesAreTheirOwn(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	seen := map[string]string{}
 	for _, why := range []string{
-		"http://h was left for the next run: address not allowed: h at 10.0.0.7 is a private address; use --set 'x'",
+		"http://h was left for the next run: address not allowed: h is a private address; use --set x",
 		"the entry point http://h/: disallowed (robots.txt line 2: Disallow: /)",
 		"http://h was left for the next run: its robots.txt cannot be had: connect: connection refused",
 		"http://h was left for the next run: its robots.txt cannot be had: lookup h: no such host",
