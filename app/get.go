@@ -9,11 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"mirrord/archive"
 	"mirrord/job"
 	"mirrord/mirror"
+	"mirrord/site"
 	"mirrord/status"
 	"mirrord/store"
 )
@@ -67,9 +69,23 @@ func Get(ctx context.Context, a *App, r GetRequest) (*mirror.Summary, error) {
 // mirror makes other URLs the entry points.
 func (r *GetRequest) mirror(urls []string) error {
 	j := *r.Job
+	if other := wwwTwin(j.Seeds()[0], urls[0]); other != "" && len(j.Scope.Aliases) == 0 {
+		j.Scope.Aliases = []string{other}
+	}
 	j.URLs = urls
 	r.Job = &j
 	return j.Validate()
+}
+
+// wwwTwin returns the host of a URL that leads to the URL to, when their hosts differ in "www." only; "" when
+// they do not.
+func wwwTwin(from site.URL, to string) string {
+	u, _, err := site.Parse(to)
+	bare := func(host string) string { return strings.TrimPrefix(host, "www.") }
+	if err != nil || from.Host() == u.Host() || bare(from.Host()) != bare(u.Host()) {
+		return ""
+	}
+	return from.Host()
 }
 
 // followedBefore returns where an earlier get of the same URLs into the same place found that they lead; nil

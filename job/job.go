@@ -89,6 +89,7 @@ type Scope struct {
 	Prefixes []string // URL prefixes, for kind prefixes
 	Include  []string // globs that widen the scope
 	Exclude  []string // globs that narrow it; exclude beats include
+	Aliases  []string // other names of the host of the first URL
 	Types    []string // file types that are wanted; none: all
 	NotTypes []string // file types that are not wanted; they beat Types
 }

@@ -215,6 +215,18 @@ func scopeKeys() []Key {
 			check:   checkExclude,
 		},
 		{
+			Name:    "scope.aliases",
+			Type:    "list of hosts",
+			Example: `["example.org"]`,
+			Doc: "Other names of the host of the first url, such as the one without www. A URL with such a name " +
+				"is taken for the URL with that host: it is requested there, and links to either lead to the " +
+				"one copy. No request goes to the other names.",
+			Risk: "Two hosts that are not the same are mixed up. url must name the host to which the site " +
+				"redirects.",
+			field: func(j *Job) any { return &j.Scope.Aliases },
+			check: checkAliases,
+		},
+		{
 			Name:    "scope.types",
 			Type:    "list of file types",
 			Example: `["pdf", "image/*"]`,

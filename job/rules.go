@@ -3,6 +3,8 @@
 package job
 
 import (
+	"strings"
+
 	"mirrord/phm"
 	"mirrord/site"
 )
@@ -30,6 +32,25 @@ func (j *Job) ProgramRule() (*site.ProgramRule, error) {
 		Dirs:     list(j.Programs.Dirs),
 		Globs:    list(j.Programs.Globs),
 	}.Compile()
+}
+
+// AliasHosts returns the other names of the host of the first URL, with ports that are not the default.
+// It leaves out what is no host; a validated job has none of those.
+func (j *Job) AliasHosts() (out []string) {
+	for _, raw := range j.Scope.Aliases {
+		if u, ok := aliasURL(raw); ok {
+			out = append(out, u.Host())
+		}
+	}
+	return out
+}
+
+// aliasURL returns the root of a host.
+func aliasURL(host string) (u site.URL, ok bool) {
+	host = strings.TrimSpace(host)
+	u, frag, err := site.Parse("http://" + host + "/")
+	plain := !strings.ContainsAny(host, "/@*?#\\ ")
+	return u, err == nil && frag == "" && host != "" && plain
 }
 
 // TypeSets compiles the file types that the job wants, and those that it does not want; nil for none given.

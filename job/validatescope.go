@@ -63,6 +63,30 @@ func checkExclude(j *Job) error {
 	return nil
 }
 
+// checkAliases wants hosts that are not those of the entry points.
+func checkAliases(j *Job) error {
+	if len(j.Scope.Aliases) > 100 {
+		return problemf("", "%d aliases are given; at most 100 are allowed", len(j.Scope.Aliases))
+	}
+	for _, raw := range j.Scope.Aliases {
+		u, ok := aliasURL(raw)
+		if !ok {
+			hint := `write a host such as "example.org"`
+			if v, _, err := site.Parse(raw); err == nil {
+				hint = fmt.Sprintf("did you mean %q?", v.Host())
+			}
+			return problemf(hint, "alias %q is no host", raw)
+		}
+		for _, seed := range j.Seeds() {
+			if seed.Host() == u.Host() {
+				return problemf("leave it out here, or name the other host in url",
+					"%s is the host of the entry point %s, not an alias", u.Host(), seed)
+			}
+		}
+	}
+	return nil
+}
+
 // checkTypes wants file types as package phm reads them, and says what was probably meant by others.
 func checkTypes(types []string) error {
 	for _, word := range types {

@@ -48,6 +48,7 @@ type URLRules struct {
 	Traps    site.Traps
 	Types    *TypeRule // of what URLs turn out to be; nil: none
 	First    Priorities
+	aliases  aliases
 	Product  string // our name in robots.txt
 
 	requisites job.Requisites
@@ -66,6 +67,7 @@ func Compile(j *job.Job) (*URLRules, error) {
 	if len(r.Seeds) == 0 {
 		return nil, errors.New("url: no entry point")
 	}
+	r.aliases = newAliases(j, r.Seeds[0])
 	var err error
 	if r.Scope, err = j.ScopeRule(); err != nil {
 		return nil, fmt.Errorf("scope: %w", err)
@@ -102,6 +104,9 @@ func (r *URLRules) Allow(u site.URL, p Purpose) (ok bool, reason string) {
 	}
 	if is, reason := r.Programs.Is(u); is {
 		return false, reason
+	}
+	if r.aliases.has(u) {
+		return false, fmt.Sprintf("scope.aliases: %s stands for it", r.Main(u))
 	}
 	inPlace := r.Scope.Covers(u) || (p == Requisite && r.AllowRequisite(u))
 	if !inPlace {
@@ -196,6 +201,9 @@ func Fingerprint(j *job.Job) string {
 	// Keys that were added later are only there when they are set: the fingerprints of older jobs stay.
 	if j.Limits.MaxStale != job.MaxStale {
 		parts = append(parts, j.Limits.MaxStale)
+	}
+	if len(j.Scope.Aliases) > 0 {
+		parts = append(parts, "aliases", j.Scope.Aliases)
 	}
 	if len(j.Scope.Types)+len(j.Scope.NotTypes) > 0 {
 		parts = append(parts, j.Scope.Types, j.Scope.NotTypes)

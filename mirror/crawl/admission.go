@@ -61,6 +61,9 @@ func (a *Admission) Admit(ids []int64, doc Document, cs []admit.Candidate) (out 
 	first := a.o.First()
 	hasPlan := first || a.o.Planned()
 	types := a.types()
+	for i := range cs {
+		cs[i].URL = a.o.Rules.MainOf(cs[i].URL)
+	}
 	queue := func(c *admit.Candidate, id uint32, s ledger.State, u site.URL) ledger.Mark {
 		needed := types.needs(c, s)
 		if needed && types.leftOut(c, s) {

@@ -15,6 +15,7 @@ const maxSitemaps = 2000
 // Sitemap lets one sitemap enter the frontier, when it is on a host of the scope, and returns its number; -1
 // when it is not.
 func (a *Admission) Sitemap(u site.URL) (id int64) {
+	u = a.o.Rules.Main(u)
 	if !a.o.Rules.AllowSitemap(u) || len(u.String()) > store.MaxURL {
 		return -1
 	}

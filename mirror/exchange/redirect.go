@@ -17,6 +17,14 @@ import (
 
 // redirect reads an answer that leads to another URL of the site, which is a URL of its own.
 func (x *Exchange) redirect(rec *store.Resource, res *fetch.Result, to site.URL) (Found, error) {
+	if main := x.rules.Main(to); main != to {
+		if main == rec.URL {
+			const what = "status %d to %s, which scope.aliases takes for the same: " +
+				"the host that url names must be the one to which the site leads"
+			return outcome(x.brokenRedirect(rec, fmt.Sprintf(what, res.Status, to)))
+		}
+		to = main
+	}
 	hops := x.traits.Hops(rec.ID) + 1
 	away := errors.Is(res.LocationErr, site.ErrNotWeb) // it leads somewhere, if not to what can be mirrored
 	switch {

@@ -76,6 +76,10 @@ func (v *View) Explain(ctx context.Context, rb fetch.RobotsStore, raw string) (*
 		e.say("session id: asked as %s", stripped)
 		e.u = stripped
 	}
+	if main := v.rules.Main(e.u); main != e.u {
+		e.say("alias: %s is another name of %s; %s stands for it", e.u.Host(), main.Host(), main)
+		e.u = main
+	}
 	e.rules()
 	e.robots(rb)
 	e.reuse()

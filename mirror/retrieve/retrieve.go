@@ -120,7 +120,7 @@ func (r *Retrieval) requestAll(ctx context.Context, s *stages, check func(error)
 		if r.Rules.TakenDown(u) {
 			continue
 		}
-		r.motor.Entrance.New(u, ledger.Named, crawl.PrioSeed)
+		r.motor.Entrance.New(r.Rules.Main(u), ledger.Named, crawl.PrioSeed)
 	}
 	if r.advice.Plan == nil {
 		missing, err := r.missing()
