@@ -23,8 +23,12 @@ type Job struct {
 	// probably meant otherwise
 	Warnings []Error
 
-	URLs     []string // url: entry points; the first is the archive's
-	Title    string
+	URLs  []string // url: entry points; the first is the archive's
+	Title string
+	// what phm.json says of the archive; empty: what its entry page says
+	Authors             []string
+	Copyright, Abstract string
+
 	Schedule string // see ParseSchedule; "" means only by hand
 	// bounds of schedule continuous, from the end of a run to the start of the next
 	MinInterval, MaxInterval time.Duration

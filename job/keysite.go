@@ -27,7 +27,32 @@ func topKeys() []Key {
 			Example: `"Example documentation"`,
 			Doc:     "Shown in lists and written into the archive. Empty: the title of the entry page.",
 			field:   func(j *Job) any { return &j.Title },
-			check:   checkTitle,
+			check:   func(j *Job) error { return checkLine("title", j.Title, 1000) },
+		},
+		{
+			Name:    "authors",
+			Type:    "list of names",
+			Example: `["Ada Example", "Ben Example"]`,
+			Doc: "Who wrote the pages, for phm.json, exports and lists, from the next version on. Empty: what " +
+				"the entry page says.",
+			field: func(j *Job) any { return &j.Authors },
+			check: checkAuthors,
+		},
+		{
+			Name:    "copyright",
+			Type:    "text",
+			Example: `"© 2026 Example Organisation, CC BY 4.0"`,
+			Doc:     "The copyright line, likewise.",
+			field:   func(j *Job) any { return &j.Copyright },
+			check:   func(j *Job) error { return checkLine("copyright", j.Copyright, 1000) },
+		},
+		{
+			Name:    "abstract",
+			Type:    "text",
+			Example: `"Manuals of the Example project."`,
+			Doc:     "What the site is about, in one line of at most 4000 bytes, likewise.",
+			field:   func(j *Job) any { return &j.Abstract },
+			check:   func(j *Job) error { return checkLine("abstract", j.Abstract, 4000) },
 		},
 		{
 			Name:    "schedule",

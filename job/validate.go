@@ -73,9 +73,25 @@ func cutScheme(s string) (string, bool) {
 	return strings.TrimLeft(rest, `/\`), ok
 }
 
-func checkTitle(j *Job) error {
-	if len(j.Title) > 1000 || strings.ContainsFunc(j.Title, unicode.IsControl) {
-		return problemf("", "title must be one line of at most 1000 bytes")
+// checkLine wants a text that archives have on one line.
+func checkLine(key, text string, most int) error {
+	if len(text) > most || strings.ContainsFunc(text, unicode.IsControl) {
+		return problemf("", "%s must be one line of at most %d bytes", key, most)
+	}
+	return nil
+}
+
+func checkAuthors(j *Job) error {
+	if len(j.Authors) > 100 {
+		return problemf("", "%d authors are given; at most 100 are allowed", len(j.Authors))
+	}
+	for _, name := range j.Authors {
+		if strings.TrimSpace(name) == "" {
+			return problemf(`write authors = ["Ada Example"]`, "an empty string is no author")
+		}
+		if err := checkLine("an author", name, 300); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -257,6 +257,7 @@ func writeTable(sink Sink, m *Meta, files func(yield func(*File) bool)) error {
 		return err
 	}
 	m.Count(t)
+	m.DescribeFormats()
 	var meta bytes.Buffer
 	if err := WriteMeta(&meta, m); err != nil {
 		return err

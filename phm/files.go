@@ -121,7 +121,7 @@ func (fw *FilesWriter) Write(f *File) error {
 		name = "other"
 	}
 	t := fw.types[name]
-	fw.types[name] = TypeCount{name, t.Files + 1, t.Bytes + f.Size}
+	fw.types[name] = TypeCount{Type: name, Files: t.Files + 1, Bytes: t.Bytes + f.Size}
 	if _, err := fw.w.Write(line); err != nil {
 		fw.err = fmt.Errorf("write %s: %w", FilesName, err)
 	}

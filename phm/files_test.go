@@ -66,7 +66,7 @@ func TestFilesGolden(t *testing.T) {
 	}
 	if table.Files != 2 || table.Bytes != 7 || table.Size != int64(b.Len()) ||
 		!reflect.DeepEqual(table.Types, []TypeCount{
-			{"", 1, 0}, {"text/html", 1, 7},
+			{Files: 1}, {Type: "text/html", Files: 1, Bytes: 7},
 		}) {
 		t.Errorf("table is %+v", table)
 	}

@@ -4,6 +4,7 @@ package phm
 
 import (
 	"iter"
+	"slices"
 	"strings"
 )
 
@@ -107,4 +108,21 @@ func allFormats() iter.Seq[format] {
 			}
 		}
 	}
+}
+
+// DescribeFormats says of each type that Count has set what its files are and what opens them, when that is
+// known.
+func (m *Meta) DescribeFormats() {
+	known := map[string]format{}
+	for f := range allFormats() {
+		for _, t := range f.types {
+			known[t] = f
+		}
+	}
+	types := slices.Clone(m.Types)
+	for i := range types {
+		f := known[essence(types[i].Type)]
+		types[i].Format, types[i].Needs = f.what, f.needs
+	}
+	m.Types = types
 }

@@ -63,9 +63,11 @@ type Meta struct {
 
 // TypeCount is the share of one MIME type in a set.
 type TypeCount struct {
-	Type  string `json:"type"`
-	Files int    `json:"files"`
-	Bytes int64  `json:"bytes"`
+	Type   string `json:"type"`
+	Files  int    `json:"files"`
+	Bytes  int64  `json:"bytes"`
+	Format string `json:"format,omitempty"` // what files of the type are, for people
+	Needs  string `json:"needs,omitempty"`  // what opens them
 }
 
 // Failure is a URL that the set should have and has not.

@@ -56,7 +56,11 @@ type Snapshot struct {
 	Version
 	Primary string // origin whose URLs lie at the root of the tree
 	Entry   string // mirror path to open first
-	Title   string // plain text; may be empty
+	Title   string // plain text, like the next three; all may be empty
+	Authors []string
+
+	Copyright, Abstract string
+
 	Files   int
 	Bytes   int64
 	Table   Table

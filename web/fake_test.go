@@ -74,8 +74,11 @@ func (s *fakeSite) Snapshot(_ context.Context, n int) (*Snapshot, error) {
 				Primary: s.primary,
 				Entry:   s.entry,
 				Title:   "Title of <" + s.primary + ">",
-				Files:   len(v.files),
-				Table:   v,
+				Authors: []string{"Ada <a@e.org>", "Ben"},
+
+				Abstract: "All about it",
+				Files:    len(v.files),
+				Table:    v,
 			}, nil
 		}
 	}

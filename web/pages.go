@@ -9,6 +9,8 @@ import (
 	"html/template"
 	"net"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -84,6 +86,9 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request, status int, name s
 type listed struct {
 	Name      string    `json:"name"`
 	Title     string    `json:"title,omitempty"`
+	Authors   []string  `json:"authors,omitempty"`
+	Copyright string    `json:"copyright,omitempty"`
+	Abstract  string    `json:"abstract,omitempty"`
 	Origin    string    `json:"origin"`  // primary origin, without a slash at its end
 	Address   string    `json:"address"` // of the mirror: by host where the request came by a host name
 	ByPath    string    `json:"by_path"` // the same by path
@@ -136,6 +141,9 @@ func (s *Server) list(r *http.Request) ([]listed, error) {
 		l := listed{
 			Name:      name,
 			Title:     snap.Title,
+			Authors:   snap.Authors,
+			Copyright: snap.Copyright,
+			Abstract:  snap.Abstract,
 			Origin:    snap.Primary,
 			ByPath:    "/" + name + "/" + escapePath(snap.Entry),
 			Version:   snap.Number,
@@ -155,6 +163,20 @@ func (s *Server) list(r *http.Request) ([]listed, error) {
 		out = append(out, l)
 	}
 	return out, nil
+}
+
+// aboutLength is how many characters of an abstract the list of mirrors shows.
+const aboutLength = 200
+
+// About is what the list says of a mirror beside its title: abstract, authors and copyright.
+func (l listed) About() string {
+	abstract := []rune(l.Abstract)
+	if len(abstract) > aboutLength {
+		abstract = append(abstract[:aboutLength], '…')
+	}
+	parts := slices.DeleteFunc([]string{string(abstract), strings.Join(l.Authors, ", "), l.Copyright},
+		func(s string) bool { return s == "" })
+	return strings.Join(parts, " · ")
 }
 
 // sizeText writes a number of bytes for people.

@@ -239,6 +239,9 @@ func TestIndex(t *testing.T) {
 		a.Text() != "Title of <https://one.test>" {
 		t.Errorf("first mirror: %q %q", href, a.Text())
 	}
+	if about := doc.Find("tbody tr td").First().Find("small").Last().Text(); about != "All about it · Ada <a@e.org>, Ben" {
+		t.Errorf("about the first mirror: %q", about)
+	}
 	var list []listed
 	res := ask(t, s, "GET", "http://192.0.2.7:8080/.well-known/mirrord/sites")
 	if err := json.NewDecoder(res.Body).Decode(&list); err != nil ||

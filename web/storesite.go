@@ -171,6 +171,11 @@ func (st *storeSite) Snapshot(ctx context.Context, number int) (*Snapshot, error
 		Primary: m.Primary,
 		Entry:   m.Entry,
 		Title:   m.Title,
+		Authors: m.Authors,
+
+		Copyright: m.Copyright,
+		Abstract:  m.Abstract,
+
 		Files:   m.Files,
 		Bytes:   m.Bytes,
 		Table:   t,

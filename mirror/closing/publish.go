@@ -82,6 +82,9 @@ func (c *Closing) basis(others []uint32, gaps []result.Gap) publish.Basis {
 	meta := phm.Meta{
 		Generator: "mirrord",
 		Title:     c.Job.Title,
+		Authors:   c.Job.Authors,
+		Copyright: c.Job.Copyright,
+		Abstract:  c.Job.Abstract,
 		Primary:   c.Layout.Primary,
 		Scope:     c.scopeText(),
 		Version:   c.Version,

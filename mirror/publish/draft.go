@@ -191,6 +191,7 @@ func (d *Draft) describe(table phm.Table) error {
 	meta := d.plan.Meta
 	meta.Retrieved = d.by.Now()
 	meta.Count(table)
+	meta.DescribeFormats()
 	if page, err := d.tree.Root.ReadFile(meta.Entry); err == nil {
 		meta.Describe(phm.Describe(page))
 	}

@@ -74,6 +74,7 @@ func (r *remaking) meta(v *store.Version, files []phm.File) error {
 		return err
 	}
 	m.Count(table)
+	m.DescribeFormats()
 	m.Failed = slices.DeleteFunc(m.Failed, func(f phm.Failure) bool { return r.gone(f.URL) })
 	m.Gaps = slices.DeleteFunc(m.Gaps, func(g phm.Lacking) bool { return g.URL != "" && r.gone(g.URL) })
 	there := func(path string) bool {
