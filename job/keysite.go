@@ -145,8 +145,8 @@ func topKeys() []Key {
 			Example: `[{ match = ["/news/**"], every = 1 }]`,
 			Doc: "Pages that matter more than others, each group as [[priority]] at the end of the file, or in one " +
 				"line: match has globs; what matches comes first in each run, new pages too, and is looked at in " +
-				"every so many runs at least (every, default 1: each), whatever the policy says. Globs alone, " +
-				"priority = [\"/news/**\"], mean each run.",
+				"every so many runs at least (every, default 1: each), whatever the policy says. A list of " +
+				"globs alone means each run.",
 			Risk: "These requests come on top of what the policy finds worthwhile; they count in " +
 				"limits.max_requests and may exceed it.",
 			field: func(j *Job) any { return &j.Priority },

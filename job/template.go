@@ -11,8 +11,8 @@ import (
 // with a value.
 func templateKeys() []string {
 	return []string{
-		"url", "title", "schedule", "timezone", "window",
-		"scope.kind", "scope.exclude",
+		"url", "title", "copyright", "schedule", "timezone", "window", "priority",
+		"scope.kind", "scope.exclude", "scope.aliases", "scope.not_types",
 		"limits.max_size", "limits.max_delete",
 		"polite.delay", "polite.connections", "polite.user_agent",
 		"publish.keep", "publish.dir",

@@ -239,7 +239,8 @@ func TestIndex(t *testing.T) {
 		a.Text() != "Title of <https://one.test>" {
 		t.Errorf("first mirror: %q %q", href, a.Text())
 	}
-	if about := doc.Find("tbody tr td").First().Find("small").Last().Text(); about != "All about it · Ada <a@e.org>, Ben" {
+	about := doc.Find("tbody tr td").First().Find("small").Last().Text()
+	if about != "All about it · Ada <a@e.org>, Ben" {
 		t.Errorf("about the first mirror: %q", about)
 	}
 	var list []listed

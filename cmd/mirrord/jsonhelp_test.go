@@ -3,16 +3,75 @@
 package main
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
 	"os"
 	"reflect"
 	"strings"
 	"testing"
 
 	"mirrord/app"
+	"mirrord/control"
+	"mirrord/mirror"
 	"mirrord/mirror/report"
+	"mirrord/phm"
+	"mirrord/status"
+	"mirrord/store"
 )
 
-// docs/json.md describes every field of what these commands write as JSON.
+// jsonOutput is what one call writes as JSON.
+type jsonOutput struct {
+	section string // of docs/json.md
+	value   any    // of its type; nil: the section describes keys that have no struct
+}
+
+// jsonOutputs are the calls of printJSON and WriteJSON, by file and function.
+func jsonOutputs() map[string]jsonOutput {
+	return map[string]jsonOutput{
+		"check.go check":                        {"check", app.CheckedFile{}},
+		"client.go runInDaemon":                 {"run-now without waiting", nil},
+		"client.go said":                        {"status", status.Job{}},
+		"client.go reloadCommand":               {"reload", control.Reloaded{}},
+		"demo.go run":                           {"run-now", mirror.Summary{}},
+		"diff.go runDiff":                       {"diff", app.Difference{}},
+		"diff.go printPage":                     {"diff", app.Difference{}},
+		"explain.go explainCommand":             {"explain", report.Explanation{}},
+		"export.go export":                      {"export", app.Exported{}},
+		"forget.go forgetCommand":               {"forget", app.Forgetting{}},
+		"forget.go printForgotten":              {"forget", mirror.TakeDowns{}},
+		"forgetaddress.go forgetAddressCommand": {"forget-address", app.Forgotten{}},
+		"gc.go gcCommand":                       {"gc", app.Collected{}},
+		"golden.go golden":                      {"near-golden", goldenResult{}},
+		"import.go importCommand":               {"import", phm.Meta{}},
+		"init.go initCommand":                   {"init", app.NewJobFile{}},
+		"joblife.go removeCommand":              {"remove", app.Removal{}},
+		"joblife.go renameCommand":              {"rename", app.Renamed{}},
+		"notifytest.go reportTold":              {"notify-test", control.Told{}},
+		"plan.go planCommand":                   {"plan", report.PlanReport{}},
+		"plan.go evolution":                     {"evolution", report.Evolution{}},
+		"plan.go rules":                         {"rules", report.SiteRules{}},
+		"preview.go printPreview":               {"plan URL", app.Preview{}},
+		"replay.go runReplay":                   {"replay", replayReport{}},
+		"replicas.go replicaFind":               {"replicas", app.Replicas{}},
+		"replicas.go replicaVerify":             {"replicas --verify", app.ReplicaPair{}},
+		"replicas.go replicaRegistry":           {"replicas --registry", app.Registry{}},
+		"replicas.go replicaHosts":              {"replicas --hosts", app.Candidates{}},
+		"report.go printSummary":                {"run-now", mirror.Summary{}},
+		"status.go printStatuses":               {"status", status.Job{}},
+		"status.go printStatus":                 {"status", status.Job{}},
+		"status.go printRuns":                   {"status", status.Run{}},
+		"verify.go verify":                      {"verify", app.Verified{}},
+		"verify.go runRebuild":                  {"rebuild", app.Rebuilt{}},
+		"the daemon":                            {"/status.json", status.Daemon{}},
+		"versions.go versionsCommand":           {"versions", store.Version{}},
+	}
+}
+
+// docs/json.md describes every field of what commands write as JSON. A new call is missing from the table; a
+// new field from the page.
 func TestJSONIsDescribed(t *testing.T) {
 	const page = "../../docs/json.md"
 	text, err := os.ReadFile(page)
@@ -26,45 +85,72 @@ func TestJSONIsDescribed(t *testing.T) {
 			sections[command] = body
 		}
 	}
-	for command, report := range map[string]any{
-		"plan":           report.PlanReport{},
-		"plan URL":       app.Preview{},
-		"evolution":      report.Evolution{},
-		"rules":          report.SiteRules{},
-		"near-golden":    goldenResult{},
-		"replica-golden": goldenResult{},
-		"replay":         replayReport{},
-		"forget":         app.Forgetting{},
-	} {
-		n := 0
-		for name := range jsonNames(reflect.TypeOf(report)) {
-			n++
-			if !strings.Contains(sections[command], "`"+name+"`") {
-				t.Errorf("%s: the section %q says nothing of `%s`", page, command, name)
-			}
+	outputs := jsonOutputs()
+	for _, call := range jsonCalls(t) {
+		if _, ok := outputs[call]; !ok {
+			t.Errorf("%s writes JSON: name its section of %s", call, page)
 		}
-		if n < 3 {
-			t.Errorf("%s: %d fields were found", command, n)
+	}
+	for call, out := range outputs {
+		if sections[out.section] == "" {
+			t.Errorf("%s: there is no section %q", page, out.section)
+			continue
+		}
+		for name := range jsonNames(reflect.TypeOf(out.value), nil) {
+			if !strings.Contains(sections[out.section], "`"+name+"`") {
+				t.Errorf("%s: the section %q says nothing of `%s` (%s)", page, out.section, name, call)
+			}
 		}
 	}
 }
 
-// jsonNames are the names of all fields below a type.
-func jsonNames(t reflect.Type) map[string]bool {
-	out := map[string]bool{}
-	switch t.Kind() {
-	case reflect.Slice, reflect.Pointer:
-		return jsonNames(t.Elem())
-	case reflect.Struct:
-		for f := range t.Fields() {
-			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			if name == "" {
+// jsonCalls are the functions of this package that write JSON, as keys of jsonOutputs.
+func jsonCalls(t *testing.T) (calls []string) {
+	t.Helper()
+	plain := func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }
+	pkgs, err := parser.ParseDir(token.NewFileSet(), ".", plain, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, file := range pkgs["main"].Files {
+		for _, decl := range file.Decls {
+			f, ok := decl.(*ast.FuncDecl)
+			if !ok || f.Name.Name == "printJSON" {
 				continue
 			}
-			out[name] = true
-			for below := range jsonNames(f.Type) {
-				out[below] = true
+			ast.Inspect(f, func(n ast.Node) bool {
+				if s, ok := n.(*ast.SelectorExpr); ok && (s.Sel.Name == "printJSON" || s.Sel.Name == "WriteJSON") {
+					calls = append(calls, name+" "+f.Name.Name)
+				}
+				return true
+			})
+		}
+	}
+	return calls
+}
+
+// jsonNames are the names of all fields below a type. above are the types around it.
+func jsonNames(t reflect.Type, above map[reflect.Type]bool) map[string]bool {
+	out := map[string]bool{}
+	published := t == reflect.TypeFor[phm.Meta]() || t == reflect.TypeFor[phm.File]() // docs/phm.md has them
+	if t == nil || above[t] || published {
+		return out
+	}
+	switch t.Kind() {
+	case reflect.Slice, reflect.Array, reflect.Pointer, reflect.Map:
+		return jsonNames(t.Elem(), above)
+	case reflect.Struct:
+		inside := map[reflect.Type]bool{t: true}
+		maps.Copy(inside, above)
+		for f := range t.Fields() {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if name == "-" || (name == "" && !f.Anonymous) {
+				continue
 			}
+			if name != "" {
+				out[name] = true
+			}
+			maps.Copy(out, jsonNames(f.Type, inside))
 		}
 	}
 	return out
