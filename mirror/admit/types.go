@@ -15,7 +15,8 @@ import (
 type TypeRule struct {
 	want, not *phm.Types // nil: all; none
 	pages     *phm.Types
-	played    *phm.Types // films and sounds, without which a page can be read
+	shown     *phm.Types // what a page needs to look as it should
+	played    *phm.Types // films and sounds, without which it can be read
 }
 
 // newTypeRule returns the rule of a job, nil when it has none.
@@ -28,29 +29,37 @@ func newTypeRule(j *job.Job) (*TypeRule, error) {
 	if err != nil {
 		return nil, err
 	}
+	shown, err := phm.NewTypes("images", "css", "js", "font/*", "woff", "ttf", "application/vnd.ms-fontobject")
+	if err != nil {
+		return nil, err
+	}
 	played, err := phm.NewTypes("movies", "sounds")
 	return &TypeRule{
 		want:   want,
 		not:    not,
 		pages:  pages,
+		shown:  shown,
 		played: played,
 	}, err
 }
 
 // Refuses reports whether a file of a type does not belong to the mirror, and why. requisite says that a page
-// needs it to be shown: then only films and sounds are refused.
+// needs it to be shown: then images, style sheets, scripts and fonts always belong to it, and of other types
+// only films and sounds must be among those that are wanted.
 func (r *TypeRule) Refuses(mime string, u site.URL, requisite bool) (reason string, refused bool) {
-	if r == nil || (requisite && !r.played.Has(mime, u.Path())) {
+	if r == nil || (requisite && r.shown.Has(mime, u.Path())) {
 		return "", false
 	}
 	name := mime
 	if name == "" {
 		name = "without a type"
 	}
+	has := func(t *phm.Types) bool { return t != nil && t.Has(mime, u.Path()) }
+	wanted := r.want == nil || has(r.want) || has(r.pages) || (requisite && !has(r.played))
 	switch {
-	case r.not != nil && r.not.Has(mime, u.Path()):
+	case has(r.not):
 		return fmt.Sprintf("the file is %s, which scope.not_types leaves out", name), true
-	case r.want != nil && !r.want.Has(mime, u.Path()) && !r.pages.Has(mime, u.Path()):
+	case !wanted:
 		return fmt.Sprintf("the file is %s, which is not in scope.types", name), true
 	}
 	return "", false

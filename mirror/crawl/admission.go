@@ -52,7 +52,8 @@ type Document struct {
 type Admitted struct {
 	Add       []Queued         // they enter the frontier, which is for Entrance.Add
 	Forbidden []store.Resource // records of new ones that robots.txt forbids
-	Reopened  []uint32         // see ledger.Account
+	Needed    []uint32         // see ledger.Account, like Reopened
+	Reopened  []uint32
 }
 
 // Admit gives numbers to the URLs that a document names: ids has the number of each candidate, or -1 for one
@@ -66,13 +67,17 @@ func (a *Admission) Admit(ids []int64, doc Document, cs []admit.Candidate) (out 
 	}
 	queue := func(c *admit.Candidate, id uint32, s ledger.State, u site.URL) ledger.Mark {
 		needed := types.needs(c, s)
-		if needed && types.leftOut(c, s) {
-			out.Reopened = append(out.Reopened, id)
-			return ledger.Mark{
-				Seen:      seenAs(c),
-				Queue:     true,
-				Requisite: true,
-				Reopen:    true,
+		if needed && !s.InSet() {
+			if !types.leftOut(c, s) {
+				out.Needed = append(out.Needed, id)
+			} else {
+				out.Reopened = append(out.Reopened, id)
+				return ledger.Mark{
+					Seen:      seenAs(c),
+					Queue:     true,
+					Requisite: true,
+					Reopen:    true,
+				}
 			}
 		}
 		if s.Queued() {

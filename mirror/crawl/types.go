@@ -38,7 +38,7 @@ func (t *typesOf) refuses(s ledger.State, u site.URL, requisite bool) bool {
 
 // needs reports whether a document needs a URL of which that was not known.
 func (t *typesOf) needs(c *admit.Candidate, s ledger.State) bool {
-	return t.rule != nil && c.Purpose == admit.Requisite && c.Follow && !s.Requisite()
+	return t.rule != nil && c.Purpose == admit.Requisite && c.Follow && !c.Guess && !s.Requisite()
 }
 
 // leftOut reports whether this run left out a URL that a document needs, or where it leads.

@@ -21,7 +21,7 @@ import (
 func (r *reading) admit(id uint32, depth int, x *intake.Extract, as *ledger.Account) []crawl.Queued {
 	in := r.admission.Admit(x.IDs, crawl.Document{ID: id, Depth: depth}, x.Candidates)
 	as.Disallowed = append(as.Disallowed, in.Forbidden...)
-	as.Reopened = append(as.Reopened, in.Reopened...)
+	as.Needed, as.Reopened = append(as.Needed, in.Needed...), append(as.Reopened, in.Reopened...)
 	return in.Add
 }
 

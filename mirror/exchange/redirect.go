@@ -88,7 +88,7 @@ func (x *Exchange) redirectTarget(
 		Follow:  true,
 	}})
 	as.Disallowed = append(as.Disallowed, in.Forbidden...)
-	as.Reopened = append(as.Reopened, in.Reopened...)
+	as.Needed, as.Reopened = append(as.Needed, in.Needed...), append(as.Reopened, in.Reopened...)
 	if ids[0] < 0 {
 		return 0, false
 	}

@@ -106,8 +106,9 @@ type Account struct {
 	Notes    []string // kinds of notes under which the summary lists the URL
 	// Disallowed are the records of new URLs that the document names and robots.txt forbids.
 	Disallowed []store.Resource
-	// Reopened are URLs that were left out because of their types, and that the document needs to be shown.
-	Reopened []uint32
+	// Needed are URLs outside of the mirror that the document needs to be shown, which was not known of them.
+	// Reopened are such that this run left out because of their types: the table took their outcomes back.
+	Needed, Reopened []uint32
 }
 
 // Tally says under which counts a finding comes. A stored document that is scanned again under new rules

@@ -31,11 +31,11 @@ func (r *Retrieval) apply(f *ledger.Finding) {
 	if d.Reason != "" && d.Referrer == 0 {
 		r.Notes.Decided(d.URL, d.Reason)
 	}
-	r.reopening.all(f.As.Reopened)
-	if d.Outcome == site.OutOfScope || d.Outcome == site.Redirected {
-		defer r.reopening.leaveOut(d)()
-	}
+	r.needed.note(&f.As)
+	defer r.needed.lock()()
 	was, now := r.Table.Record(&d.Resource, r.Recording())
+	late := now.Requisite() && !d.Requis
+	d.Requis = d.Requis || late
 	if was.Guessed() && !was.Answered() && !admit.IsFavicon(d.URL) {
 		switch d.Outcome {
 		case site.Gone:
@@ -49,6 +49,9 @@ func (r *Retrieval) apply(f *ledger.Finding) {
 		slices.Sort(d.Targets)
 	}
 	r.commits.Add(d)
+	if late {
+		r.needed.again(d)
+	}
 }
 
 // account takes a finding into the counts, the notes and what the run knows of the origin.
@@ -71,10 +74,10 @@ func (r *Retrieval) account(rec *store.Resource, as *ledger.Account) {
 	}
 }
 
-// reopening requests URLs once more that were left out because of their types, and of which it turns out that
-// a document needs them to be shown. Then two workers write one record, one after the other: its lock orders
-// them. Safe for concurrent use.
-type reopening struct {
+// needed keeps that a document needs URLs to be shown of which that was not known: a job with rules about
+// types requests them once more when it left them out before. Records of one URL are then written by two
+// workers; the lock orders them. Without such rules it does nothing. Safe for concurrent use.
+type needed struct {
 	*session.Session
 	commits *ledger.Committer
 	front   *crawl.Frontier
@@ -82,48 +85,62 @@ type reopening struct {
 	mu sync.Mutex
 }
 
-// all requests URLs once more whose outcomes the table took back.
-func (o *reopening) all(ids []uint32) {
-	if len(ids) == 0 {
+// lock begins to write a record; what it returns ends that.
+func (n *needed) lock() (unlock func()) {
+	if n.Rules.Types == nil {
+		return func() {}
+	}
+	n.mu.Lock()
+	return n.mu.Unlock
+}
+
+// note writes into the records of URLs that a document needs them, before the record of the document is
+// written: a run that goes on after a kill knows it, too. Those of which the table took the outcome back are
+// requested once more.
+func (n *needed) note(as *ledger.Account) {
+	if len(as.Needed)+len(as.Reopened) == 0 {
 		return
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for _, id := range ids {
-		o.one(id)
+	defer n.lock()()
+	for _, id := range as.Needed {
+		if !n.Table.State(id).Answered() {
+			n.write(id)
+		}
+	}
+	for _, id := range as.Reopened {
+		n.reopen(id)
 	}
 }
 
-// one requests a URL once more. Its record says so, in case the run is killed. The caller holds o.mu.
-func (o *reopening) one(id uint32) {
-	u, s := o.Table.Get(id)
-	o.Traits.NoteReopened(id)
-	o.commits.Add(&store.Done{Resource: store.Resource{
+// again requests a URL once more that is left out although a document needs it, which was read meanwhile. The
+// caller holds the lock.
+func (n *needed) again(d *store.Done) {
+	left := d.Outcome == site.OutOfScope || d.Outcome == site.Redirected
+	if n.Rules.Types == nil || !left {
+		return
+	}
+	if _, refused := n.Rules.Types.Refuses(d.MIME, d.URL, true); !refused && n.Table.Reopen(d.ID) {
+		n.reopen(d.ID)
+	}
+}
+
+// reopen requests a URL once more, as if nothing was known of it. The caller holds the lock.
+func (n *needed) reopen(id uint32) {
+	n.Traits.NoteReopened(id)
+	n.write(id)
+	n.front.Add(n.Table.URL(id).Origin(), id, crawl.PrioRequisite)
+}
+
+// write writes the record of a URL that waits for its request. The caller holds the lock.
+func (n *needed) write(id uint32) {
+	u, s := n.Table.Get(id)
+	n.commits.Add(&store.Done{Resource: store.Resource{
 		ID:       id,
 		URL:      u,
-		Run:      o.Run.Number,
+		Run:      n.Run.Number,
 		Outcome:  site.Pending,
 		Referrer: s.Referrer(),
 		Depth:    s.Depth(),
 		Requis:   true,
 	}})
-	o.front.Add(u.Origin(), id, crawl.PrioRequisite)
-}
-
-// leaveOut begins to write the record of a URL that is left out, or leads elsewhere. What it returns ends
-// that, and requests the URL once more when a document needs it that was read meanwhile.
-func (o *reopening) leaveOut(d *store.Done) (end func()) {
-	if o.Rules.Types == nil {
-		return func() {}
-	}
-	o.mu.Lock()
-	return func() {
-		defer o.mu.Unlock()
-		if d.Requis || !o.Table.State(d.ID).Requisite() {
-			return
-		}
-		if _, refused := o.Rules.Types.Refuses(d.MIME, d.URL, true); !refused && o.Table.Reopen(d.ID) {
-			o.one(d.ID)
-		}
-	}
 }

@@ -33,16 +33,16 @@ type Retrieval struct {
 	admission *crawl.Admission
 	exchange  *exchange.Exchange
 
-	commits   *ledger.Committer
-	advice    *spare.Advice
-	chain     source.Chain
-	skips     skips // what the plan skipped
-	shapes    judge.Shapes
-	probes    []judge.ErrorPage // see probeSections
-	lasting   lasting
-	reopening *reopening
-	keeper    *keep.Keeper
-	lost      error // see session.Retrieved
+	commits *ledger.Committer
+	advice  *spare.Advice
+	chain   source.Chain
+	skips   skips // what the plan skipped
+	shapes  judge.Shapes
+	probes  []judge.ErrorPage // see probeSections
+	lasting lasting
+	needed  *needed
+	keeper  *keep.Keeper
+	lost    error // see session.Retrieved
 }
 
 // New returns the retrieval of a run. The error is a job that cannot be used.

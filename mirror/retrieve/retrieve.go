@@ -40,7 +40,7 @@ func (r *Retrieval) retrieve(parent context.Context) error {
 	}
 	r.commits = r.newCommitter(stop)
 	r.commits.Start()
-	r.reopening = &reopening{Session: r.Session, commits: r.commits, front: r.motor.Front}
+	r.needed = &needed{Session: r.Session, commits: r.commits, front: r.motor.Front}
 	check := func(err error) {
 		if err != nil {
 			stop(err)
