@@ -3,7 +3,9 @@
 package mirror_test
 
 import (
+	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -141,4 +143,30 @@ func TestTypesThatLeave(t *testing.T) {
 	s = m.Run()
 	wantVerdict(t, s, mirror.Suspicious, false)
 	wantText(t, s, "20 of 21 files would be dropped")
+}
+
+// A run that was interrupted before a file that a page needs came again goes on with it.
+func TestNeededTypeOutlivesInterruption(t *testing.T) {
+	t.Parallel()
+	w := mirrortest.Start(t)
+	w.Set(home+"/", mirrortest.HTML("Home", "<a href=big.jpg>big</a> <a href=p.html>p</a>"))
+	w.Set(home+"/big.jpg", mirrortest.Page{Body: "jpg"})
+	w.Set(home+"/p.html", mirrortest.HTML("P", "<img src=big.jpg>"))
+	m := mirrortest.New(t, w, "url = \""+home+"/\"\nscope.not_types = \"images\"\n")
+	m.Set("polite.connections", "1")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	n := 0
+	w.Hook(func(r *http.Request) {
+		if r.URL.Path == "/big.jpg" {
+			if n++; n == 2 {
+				cancel()
+			}
+		}
+	})
+	if s, _ := m.RunWith(ctx, func(*mirror.Options) {}); s == nil || s.Verdict != mirror.Partial || n != 2 {
+		t.Fatalf("%d requests; %+v", n, s)
+	}
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	wantPaths(t, m, "big.jpg", "index.html", "p.html")
 }
