@@ -27,7 +27,9 @@ func newAliases(j *job.Job, main site.URL) (a aliases) {
 }
 
 // has reports whether a URL lies on an alias.
-func (a *aliases) has(u site.URL) bool { return a.hosts[u.Host()] }
+func (a *aliases) has(u site.URL) bool {
+	return len(a.hosts) > 0 && !u.IsZero() && a.hosts[u.Host()]
+}
 
 // Main returns the URL that stands for u: u itself, unless its host is an alias.
 func (r *URLRules) Main(u site.URL) site.URL {
